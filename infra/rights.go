@@ -158,7 +158,7 @@ var exceptions = func() map[string]rights {
 		},
 		"exports": {
 			tables: map[string][]string{"control": {"BatchGetItem", "PutItem"}, "usage": {"GetItem", "Query"}},
-			gets:   []string{segments, loggedBodies}, absent: true, puts: []string{exported}, deletes: []string{exported}, aborts: []string{exported}, opens: []string{"log"}, sends: []string{"exports"},
+			gets:   []string{segments, loggedBodies, exported}, absent: true, puts: []string{exported}, deletes: []string{exported}, aborts: []string{exported}, opens: []string{"log"}, sends: []string{"exports"},
 		},
 		"requeue": {sends: []string{"usage"}},
 		"audit":   {tables: map[string][]string{"audit": {"PutItem"}}},

@@ -86,8 +86,8 @@ func (x *exports) describe() *admin.Collection[export.Export] {
 			{Name: "filters", Type: admin.Any, Required: true, Form: filters, Doc: "Which logs: parameters of their list, as there or as JSON.", Check: x.checkFilters},
 			{Name: "requested_data", Type: admin.Array, Of: &admin.Field{Type: admin.String, Enum: export.Fields()}, Required: true, Min: 1, Max: int64(len(export.Fields())), Doc: "What of each log, in this order."},
 			{Name: "description"},
-			{Name: "format", Absent: export.JSONL, Default: export.JSONL, Doc: "jsonl: an object a line. csv: a line of names, then one a log; a text that a program for tables would run gets an apostrophe."},
-			{Name: "compression", Absent: "none", Default: "none"},
+			{Name: "format", Absent: export.JSONL, Default: export.JSONL, Doc: "jsonl: an object a line. csv: a line of names, then one a log; a text that a program for tables would run gets an apostrophe. parquet: a column for each field; what has members is JSON."},
+			{Name: "compression", Absent: "none", Default: "none", Doc: "Of the file; of the pages of one of parquet, which also knows snappy and zstd."},
 		},
 		Shown: exportShown(),
 		May: func(c *admin.Call, _ string, row *resource.Row) bool {
@@ -231,6 +231,9 @@ func (x *exports) before(c *admin.Call, tx *resource.Tx, ch *exportChange) error
 	if err := refuseDenied(of, ch.Form.Fields); err != nil {
 		return err
 	}
+	if f := ch.Form; f.Format != export.Parquet && (f.Compression == export.Snappy || f.Compression == export.Zstd) {
+		return fault.Invalid("compression", "must be none or gzip unless format is parquet")
+	}
 	if _, err := x.query(c, ch.Form); err != nil {
 		return err
 	}
@@ -335,9 +338,14 @@ func (x *exports) start(c *admin.Call) (any, error) {
 			return nil, err
 		}
 	}
-	o := export.Order{Filter: q.Filter, Offset: q.Offset, Limit: q.Limit, Fields: it.Form.Fields, Format: export.JSONL, Gzip: it.Form.Compression == export.Gzip, Bodies: sealed}
+	o := export.Order{Filter: q.Filter, Offset: q.Offset, Limit: q.Limit, Fields: it.Form.Fields, Format: export.JSONL, Bodies: sealed}
 	if it.Form.Format != "" {
 		o.Format = it.Form.Format
+	}
+	if o.Format == export.Parquet {
+		o.Codec = it.Form.Compression
+	} else {
+		o.Gzip = it.Form.Compression == export.Gzip
 	}
 	if err := x.Exports.Start(c.Context, c.Scope, it.ID, o); err != nil {
 		return nil, err

@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/parquet-go/parquet-go"
+
 	"gateway/shared/admin/admintest"
 	"gateway/shared/tenant"
 	"gateway/shared/usage"
@@ -99,6 +101,27 @@ func TestExportsFromDraftToFile(t *testing.T) {
 	in.Do("GET", at, key, nil).Refused(403, "AB03", "")
 }
 
+// A file of columns is one, by whatever codec.
+func TestExportsOfColumns(t *testing.T) {
+	in := install(t)
+	key := admintest.WorkspaceA
+	in.keep(t, made(admintest.Org, in.One, admintest.OneSlug, time.Minute))
+	for _, codec := range []string{"none", "gzip", "snappy", "zstd"} {
+		id := in.Do("POST", "/logs/exports", key, fmt.Sprintf(`{"filters":{},"requested_data":["id","cost"],"format":"parquet","compression":%q}`, codec)).OK().Text("id")
+		in.Do("PUT", "/logs/exports/"+id, key, `{"format":"parquet"}`).OK()
+		in.Do("POST", "/logs/exports/"+id+"/start", key, nil).OK()
+		in.work(t)
+		file := in.exported(t, key, id)
+		f, err := parquet.OpenFile(strings.NewReader(file), int64(len(file)))
+		if err != nil || f.NumRows() != 1 || len(f.Schema().Columns()) != 2 {
+			t.Errorf("%s: %v", codec, err)
+		}
+		if got := in.Do("GET", "/logs/exports/"+id, key, nil).OK(); got.Text("format") != "parquet" || got.Text("compression") != codec || got.At("bytes") != float64(len(file)) {
+			t.Errorf("%s", got.Body)
+		}
+	}
+}
+
 // Each field that can be exported can be denied.
 func TestFieldsCanBeDenied(t *testing.T) {
 	can, denied := slices.Sorted(slices.Values(export.Fields())), slices.Sorted(slices.Values(tenant.ExportFields))
@@ -126,6 +149,9 @@ func TestWhoSeesWhatOfExports(t *testing.T) {
 		`{"filters":{},"requested_data":["secret"]}`:                                                                                            "requested_data[0]",
 		`{"filters":{},"requested_data":["id","id"]}`:                                                                                           "requested_data[1]",
 		`{"filters":{},"requested_data":["id"],"format":"xlsx"}`:                                                                                "format",
+		`{"filters":{},"requested_data":["id"],"compression":"zip"}`:                                                                            "compression",
+		`{"filters":{},"requested_data":["id"],"compression":"zstd"}`:                                                                           "compression",
+		`{"filters":{},"requested_data":["id"],"format":"csv","compression":"snappy"}`:                                                          "compression",
 	} {
 		in.Do("POST", "/logs/exports", key, body).Refused(400, "AB01", field)
 	}

@@ -8,5 +8,10 @@
 //
 //	Runs     what is noted of each run: start, cancel, look      (administration)
 //	Worker   does the steps that messages ask for                (worker)
-//	encoder  one log as a line: JSON, or values with commas
+//	lines    one log as a line: JSON, or values with commas
+//	columns  Parquet
+//
+// The end of a Parquet file tells where all its columns are. What it has to tell of a
+// part, its index, is kept beside the part as an object of its own until the file is
+// whole.
 package export

@@ -1,6 +1,8 @@
 package export
 
 import (
+	"bytes"
+	"compress/gzip"
 	"context"
 	"encoding/json"
 	"errors"
@@ -9,89 +11,120 @@ import (
 	"math"
 	"strconv"
 	"strings"
+	"time"
 
 	"gateway/shared/seal"
 	"gateway/shared/usage"
 	"gateway/shared/wire"
 )
 
-// encoder writes logs as lines.
-type encoder struct {
-	order  *Order
+// writer makes the bytes of a file, a part at a time.
+type writer interface {
+	// record writes a log.
+	record(l *line) error
+	// size is how many bytes the part has so far.
+	size() int
+	// part ends the part. index is what the end of the file needs to know of it, if
+	// anything. Both are valid until the next part begins.
+	part(ctx context.Context, last bool) (body, index []byte, err error)
+	// next begins another part.
+	next()
+}
+
+// lines writes each log as a line.
+type lines struct {
 	fields []*field
-	sealer seal.Sealer
-	buf    []byte
+	csv    bool
+	buf    bytes.Buffer // the part
+	out    io.Writer    // what leads there
+	zip    *gzip.Writer // nil: it is not compressed
+	line   []byte
 }
 
-func newEncoder(o *Order, s seal.Sealer) *encoder {
-	return &encoder{order: o, fields: named(o.Fields), sealer: s}
-}
-
-// head writes what stands before the first log.
-func (e *encoder) head(out io.Writer) error {
-	if e.order.Format != CSV {
-		return nil
+// newLines goes on with a file of which so many bytes are written.
+func newLines(o *Order, written int64) (*lines, error) {
+	w := &lines{fields: named(o.Fields), csv: o.Format == CSV}
+	w.out = &w.buf
+	if o.Gzip {
+		w.zip = gzip.NewWriter(&w.buf)
+		w.out = w.zip
 	}
-	e.buf = e.buf[:0]
-	for i, f := range e.fields {
+	if !w.csv || written > 0 {
+		return w, nil
+	}
+	for i, f := range w.fields {
 		if i > 0 {
-			e.buf = append(e.buf, ',')
+			w.line = append(w.line, ',')
 		}
-		e.buf = append(e.buf, f.name...)
+		w.line = append(w.line, f.name...)
 	}
-	return e.send(out, "\r\n")
+	return w, w.send("\r\n")
 }
 
-func (e *encoder) send(out io.Writer, end string) error {
-	e.buf = append(e.buf, end...)
-	_, err := out.Write(e.buf)
+func (w *lines) send(end string) error {
+	w.line = append(w.line, end...)
+	_, err := w.out.Write(w.line)
+	w.line = w.line[:0]
 	return err
 }
 
-// record writes a log.
-func (e *encoder) record(ctx context.Context, out io.Writer, r *usage.Record) error {
-	l := line{Record: r, bodies: &usage.Bodies{}}
-	if e.order.Bodies && len(r.Bodies) > 0 {
-		if err := e.open(ctx, &l); err != nil {
-			return err
-		}
-	}
-	e.buf = e.buf[:0]
-	if e.order.Format == CSV {
-		for i, f := range e.fields {
+func (w *lines) size() int { return w.buf.Len() }
+
+func (w *lines) record(l *line) error {
+	if w.csv {
+		for i, f := range w.fields {
 			if i > 0 {
-				e.buf = append(e.buf, ',')
+				w.line = append(w.line, ',')
 			}
-			e.buf = appendCell(e.buf, f.value(&l))
+			w.line = appendCell(w.line, f.value(l))
 		}
-		return e.send(out, "\r\n")
+		return w.send("\r\n")
 	}
-	for i, f := range e.fields {
+	for i, f := range w.fields {
 		open := byte(',')
 		if i == 0 {
 			open = '{'
 		}
-		e.buf = wire.AppendJSONString(append(e.buf, open), f.name)
-		e.buf = appendJSON(append(e.buf, ':'), f.value(&l))
+		w.line = wire.AppendJSONString(append(w.line, open), f.name)
+		w.line = appendJSON(append(w.line, ':'), f.value(l))
 	}
-	return e.send(out, "}\n")
+	return w.send("}\n")
 }
 
-// open unseals the bodies of a log. One whose bodies are lost is exported without
-// them.
-func (e *encoder) open(ctx context.Context, l *line) error {
-	plain, err := e.sealer.Open(ctx, l.BodiesBinding(), l.Record.Bodies)
+// part ends what is compressed, so that each part is whole.
+func (w *lines) part(context.Context, bool) (body, index []byte, err error) {
+	if w.zip != nil {
+		err = w.zip.Close()
+	}
+	return w.buf.Bytes(), nil, err
+}
+
+func (w *lines) next() {
+	w.buf.Reset()
+	if w.zip != nil {
+		w.zip.Reset(&w.buf)
+	}
+}
+
+// line is a log as it is written, with its bodies where a field needs them. Bodies that
+// are lost are left out.
+func (t *task) line(ctx context.Context, r *usage.Record) (*line, error) {
+	l := &line{Record: r, bodies: &usage.Bodies{}}
+	if !t.run.Order.Bodies || len(r.Bodies) == 0 {
+		return l, nil
+	}
+	plain, err := t.Sealer.Open(ctx, l.BodiesBinding(), r.Bodies)
 	if err == nil {
 		var b usage.Bodies
 		if b, err = usage.DecodeBodies(plain); err == nil {
 			l.bodies = &b
-			return nil
+			return l, nil
 		}
 	} else if !errors.Is(err, seal.ErrRefused) {
-		return err
+		return nil, err
 	}
 	slog.Error("bodies of a log cannot be read", "log", l.ID, "error", err)
-	return nil
+	return l, nil
 }
 
 func appendJSON(dst []byte, v any) []byte {
@@ -104,6 +137,8 @@ func appendJSON(dst []byte, v any) []byte {
 		return strconv.AppendInt(dst, v, 10)
 	case float64:
 		return appendNumber(dst, v)
+	case time.Time:
+		return append(v.AppendFormat(append(dst, '"'), time.RFC3339Nano), '"')
 	case json.RawMessage:
 		return append(dst, v...)
 	}
@@ -132,6 +167,8 @@ func appendCell(dst []byte, v any) []byte {
 		if s = v; s != "" && strings.IndexByte(formulas, s[0]) >= 0 {
 			s = "'" + s
 		}
+	case time.Time:
+		return v.AppendFormat(dst, time.RFC3339Nano)
 	case json.RawMessage:
 		s = string(v)
 	default:

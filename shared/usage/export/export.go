@@ -15,8 +15,8 @@ type Export struct {
 	Filters     json.RawMessage `json:"filters"` // as they were sent
 	Fields      []string        `json:"requested_data" min:"1"`
 	Description string          `json:"description,omitempty" max:"1000"`
-	Format      string          `json:"format,omitempty" enum:"jsonl,csv"`      // default JSONL
-	Compression string          `json:"compression,omitempty" enum:"none,gzip"` // default none
+	Format      string          `json:"format,omitempty" enum:"jsonl,csv,parquet"`
+	Compression string          `json:"compression,omitempty" enum:"none,gzip,snappy,zstd"` // default none; the last two for Parquet
 }
 
 // Gzip is the compression by that name.

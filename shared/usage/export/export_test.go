@@ -230,6 +230,9 @@ func (h *house) file(r *Run) string {
 	if err != nil || int64(len(b)) != r.Bytes {
 		h.t.Fatalf("%d bytes, noted %d: %v", len(b), r.Bytes, err)
 	}
+	if r.Order.Format == Parquet {
+		return rowsOf(h.t, b)
+	}
 	if !r.Order.Gzip {
 		return string(b)
 	}
@@ -319,6 +322,9 @@ func TestKilledAndFailingStepsLoseNothing(t *testing.T) {
 		h.bucket.before, h.bucket.after = chance, chance
 		o := h.order("id", "ai_model")
 		o.Gzip, o.Offset, o.Limit = rnd.IntN(2) == 0, rnd.IntN(50), 1+rnd.IntN(2*n)
+		if seed%3 == 0 {
+			o.Format, o.Gzip, o.Codec = Parquet, false, []string{"", Gzip, Snappy, Zstd}[rnd.IntN(4)]
+		}
 		id := fmt.Sprint("x", seed)
 		h.start(id, o)
 		h.finish()

@@ -3,7 +3,6 @@ package export
 import (
 	"encoding/json"
 	"slices"
-	"time"
 
 	"gateway/shared/usage"
 	"gateway/shared/usage/message"
@@ -12,8 +11,9 @@ import (
 
 // Formats of files.
 const (
-	JSONL = "jsonl" // an object a line
-	CSV   = "csv"   // a line of names, then values (RFC 4180)
+	JSONL   = "jsonl"   // an object a line
+	CSV     = "csv"     // a line of names, then values (RFC 4180)
+	Parquet = "parquet" // a column for each field
 )
 
 // line is a log with what is open of its bodies.
@@ -22,56 +22,69 @@ type line struct {
 	bodies *usage.Bodies
 }
 
-// field is what an export can have of a log. value gives nil, a string, a bool, an
-// int64, a float64, or JSON.
+// field is what an export can have of a log. value gives what its kind says.
 type field struct {
 	name, doc string
+	kind      kind
 	sealed    bool // it needs the bodies
 	value     func(l *line) any
 }
 
+// kind is what the values of a field are.
+type kind uint8
+
+const (
+	words   kind = iota // a string, or nil
+	choice              // likewise; many logs have the same
+	flag                // a bool
+	whole               // an int64
+	number              // a float64
+	instant             // a time.Time
+	object              // JSON, or nil
+)
+
 var fields = []field{
-	{"id", "Of the log.", false, func(l *line) any { return l.ID }},
-	{"trace_id", "Of the request's trace.", false, func(l *line) any { return text(l.TraceID) }},
-	{"span_id", "Within the trace.", false, func(l *line) any { return text(l.SpanID) }},
-	{"parent_span_id", "Of the span above.", false, func(l *line) any { return text(l.ParentSpanID) }},
-	{"session_id", "Of a coding agent.", false, func(l *line) any { return text(l.Agent.Session) }},
-	{"agent_id", "The coding agent.", false, func(l *line) any { return text(l.Agent.ID) }},
-	{"parent_agent_id", "The coding agent above.", false, func(l *line) any { return text(l.Agent.Parent) }},
-	{"created_at", "When the request came.", false, func(l *line) any { return l.Start.UTC().Format(time.RFC3339Nano) }},
-	{"workspace_id", "Where it was made.", false, func(l *line) any { return l.Workspace }},
-	{"api_key_id", "Who made it.", false, func(l *line) any { return text(l.KeyID) }},
-	{"user_id", "Whose key it was.", false, func(l *line) any { return text(l.UserID) }},
-	{"request", "What the client sent, as the log shows it.", true, func(l *line) any {
+	{"id", "Of the log.", words, false, func(l *line) any { return l.ID }},
+	{"trace_id", "Of the request's trace.", words, false, func(l *line) any { return text(l.TraceID) }},
+	{"span_id", "Within the trace.", words, false, func(l *line) any { return text(l.SpanID) }},
+	{"parent_span_id", "Of the span above.", words, false, func(l *line) any { return text(l.ParentSpanID) }},
+	{"session_id", "Of a coding agent.", words, false, func(l *line) any { return text(l.Agent.Session) }},
+	{"agent_id", "The coding agent.", words, false, func(l *line) any { return text(l.Agent.ID) }},
+	{"parent_agent_id", "The coding agent above.", words, false, func(l *line) any { return text(l.Agent.Parent) }},
+	{"created_at", "When the request came.", instant, false, func(l *line) any { return l.Start.UTC() }},
+	{"workspace_id", "Where it was made.", choice, false, func(l *line) any { return l.Workspace }},
+	{"api_key_id", "Who made it.", choice, false, func(l *line) any { return text(l.KeyID) }},
+	{"user_id", "Whose key it was.", choice, false, func(l *line) any { return text(l.UserID) }},
+	{"request", "What the client sent, as the log shows it.", object, true, func(l *line) any {
 		return encoded(message.Request(l.bodies, l.Method, l.Path))
 	}},
-	{"response", "What the client got, as the log shows it.", true, func(l *line) any {
+	{"response", "What the client got, as the log shows it.", object, true, func(l *line) any {
 		return encoded(message.Of(l.bodies.ResponseHeaders, l.bodies.Response))
 	}},
-	{"is_success", "Whether the status was from 200 to 299.", false, func(l *line) any { return l.Success() }},
-	{"ai_org", "Type of the provider.", false, func(l *line) any { return text(l.Provider) }},
-	{"ai_model", "Model that answered, else the one that was asked for.", false, func(l *line) any { return text(l.AnsweringModel()) }},
-	{"virtual_key", "Saved provider.", false, func(l *line) any { return text(l.ProviderSlug) }},
-	{"req_units", "Tokens in.", false, func(l *line) any { return l.Usage.InputTokens() }},
-	{"res_units", "Tokens out.", false, func(l *line) any { return l.Usage.OutputTokens() }},
-	{"total_units", "Tokens in and out.", false, func(l *line) any { return l.Usage.TotalTokens() }},
-	{"request_url", "Path that was called.", false, func(l *line) any { return l.Path }},
-	{"cost", "In US cents.", false, func(l *line) any { return report.Cents(l.Cost) }},
-	{"gateway_cost", "Of the gateway itself, in US cents; 0 where it is not counted for each request.", false, func(l *line) any { return report.Cents(l.Running) }},
-	{"cost_currency", "Of cost.", false, func(*line) any { return "USD" }},
-	{"response_time", "Milliseconds to the last byte.", false, func(l *line) any { return float64(l.Duration.Microseconds()) / 1000 }},
-	{"response_status_code", "That the client got.", false, func(l *line) any { return int64(l.ClientStatus) }},
-	{"error_code", "Of a failure.", false, func(l *line) any { return text(l.ErrorCode) }},
-	{"cache_status", "What the cache did.", false, func(l *line) any { return text(l.CacheStatus) }},
-	{"mode", "How targets were chosen.", false, func(l *line) any {
+	{"is_success", "Whether the status was from 200 to 299.", flag, false, func(l *line) any { return l.Success() }},
+	{"ai_org", "Type of the provider.", choice, false, func(l *line) any { return text(l.Provider) }},
+	{"ai_model", "Model that answered, else the one that was asked for.", choice, false, func(l *line) any { return text(l.AnsweringModel()) }},
+	{"virtual_key", "Saved provider.", choice, false, func(l *line) any { return text(l.ProviderSlug) }},
+	{"req_units", "Tokens in.", whole, false, func(l *line) any { return l.Usage.InputTokens() }},
+	{"res_units", "Tokens out.", whole, false, func(l *line) any { return l.Usage.OutputTokens() }},
+	{"total_units", "Tokens in and out.", whole, false, func(l *line) any { return l.Usage.TotalTokens() }},
+	{"request_url", "Path that was called.", choice, false, func(l *line) any { return l.Path }},
+	{"cost", "In US cents.", number, false, func(l *line) any { return report.Cents(l.Cost) }},
+	{"gateway_cost", "Of the gateway itself, in US cents; 0 where it is not counted for each request.", number, false, func(l *line) any { return report.Cents(l.Running) }},
+	{"cost_currency", "Of cost.", choice, false, func(*line) any { return "USD" }},
+	{"response_time", "Milliseconds to the last byte.", number, false, func(l *line) any { return float64(l.Duration.Microseconds()) / 1000 }},
+	{"response_status_code", "That the client got.", whole, false, func(l *line) any { return int64(l.ClientStatus) }},
+	{"error_code", "Of a failure.", choice, false, func(l *line) any { return text(l.ErrorCode) }},
+	{"cache_status", "What the cache did.", choice, false, func(l *line) any { return text(l.CacheStatus) }},
+	{"mode", "How targets were chosen.", choice, false, func(l *line) any {
 		if l.Mode == "" {
 			return "single"
 		}
 		return l.Mode
 	}},
-	{"config", "Slug of the config.", false, func(l *line) any { return text(l.ConfigSlug) }},
-	{"prompt_slug", "Of the prompt.", false, func(l *line) any { return text(l.PromptSlug) }},
-	{"metadata", "Of the request.", false, func(l *line) any {
+	{"config", "Slug of the config.", choice, false, func(l *line) any { return text(l.ConfigSlug) }},
+	{"prompt_slug", "Of the prompt.", choice, false, func(l *line) any { return text(l.PromptSlug) }},
+	{"metadata", "Of the request.", object, false, func(l *line) any {
 		if l.Metadata == nil {
 			return json.RawMessage("{}")
 		}

@@ -28,8 +28,9 @@ type Order struct {
 	Offset int           `json:"offset,omitempty"` // logs to leave out, newest first
 	Limit  int           `json:"limit"`            // logs to write at most
 	Fields []string      `json:"fields"`           // see Fields
-	Format string        `json:"format"`           // JSONL or CSV
-	Gzip   bool          `json:"gzip,omitempty"`
+	Format string        `json:"format"`           // JSONL, CSV or Parquet
+	Gzip   bool          `json:"gzip,omitempty"`   // the file, for formats of lines
+	Codec  string        `json:"codec,omitempty"`  // of the pages of Parquet: Gzip, Snappy, Zstd
 	Bodies bool          `json:"bodies,omitempty"` // a field needs what is sealed
 }
 

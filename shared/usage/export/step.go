@@ -1,12 +1,9 @@
 package export
 
 import (
-	"bytes"
-	"compress/gzip"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"strings"
 	"time"
 
@@ -23,9 +20,7 @@ type task struct {
 	holder string
 	run    *Run
 	noted  Run // as the store has it
-	lines  *encoder
-	buf    bytes.Buffer // of the part
-	zip    *gzip.Writer
+	out    writer
 }
 
 // errLost tells that the run was stopped, or that another process has it.
@@ -70,36 +65,38 @@ func (t *task) write(ctx context.Context) error {
 	if t.run.Read {
 		return t.complete(ctx)
 	}
-	t.lines = newEncoder(&t.run.Order, t.Sealer)
-	var out io.Writer = &t.buf
-	if t.run.Order.Gzip {
-		t.zip = gzip.NewWriter(&t.buf)
-		out = t.zip
+	var err error
+	if t.out, err = t.writer(); err != nil {
+		return err
 	}
 	until := t.Runs.Now().Add(t.Pace.Step)
-	if t.run.Cursor == "" {
-		if err := t.lines.head(out); err != nil {
-			return err
-		}
-	}
 	for {
-		more, err := t.page(ctx, out)
+		more, err := t.page(ctx)
 		if err != nil {
 			return err
 		}
 		if !more {
 			return t.finish(ctx)
 		}
-		if t.buf.Len() < t.Pace.Part {
+		if t.out.size() < t.Pace.Part {
 			continue
 		}
-		if err := t.part(ctx); err != nil {
+		if err := t.part(ctx, false); err != nil {
 			return err
 		}
 		if t.Runs.Now().After(until) || ctx.Err() != nil {
 			return t.leave(ctx)
 		}
 	}
+}
+
+// writer goes on with the file.
+func (t *task) writer() (writer, error) {
+	o, written := &t.run.Order, t.run.Bytes
+	if o.Format == Parquet {
+		return newColumns(o, written, 2*t.Pace.Part, t.indexes), nil
+	}
+	return newLines(o, written)
 }
 
 // leave gives the run to the next message.
@@ -121,7 +118,7 @@ func lostUnless(ok bool) error {
 
 // page writes logs of the next page, until the part is full; more tells whether there
 // are further ones behind them.
-func (t *task) page(ctx context.Context, out io.Writer) (more bool, err error) {
+func (t *task) page(ctx context.Context) (more bool, err error) {
 	r := t.run
 	q := report.LogQuery{Filter: r.Order.Filter, Limit: min(t.Pace.Rows, r.Order.Limit-int(r.Rows)), Cursor: r.Cursor, Bodies: r.Order.Bodies}
 	if q.Limit <= 0 {
@@ -131,8 +128,12 @@ func (t *task) page(ctx context.Context, out io.Writer) (more bool, err error) {
 		q.Offset = r.Order.Offset
 	}
 	next, err := t.Reader.Walk(ctx, t.sc, &q, func(rec *usage.Record) (bool, error) {
+		l, err := t.line(ctx, rec)
+		if err == nil {
+			err = t.out.record(l)
+		}
 		r.Rows++
-		return t.buf.Len() < t.Pace.Part, t.lines.record(ctx, out, rec)
+		return t.out.size() < t.Pace.Part, err
 	})
 	if err != nil {
 		return false, err
@@ -141,20 +142,16 @@ func (t *task) page(ctx context.Context, out io.Writer) (more bool, err error) {
 	return next != "" && r.Rows < int64(r.Order.Limit), nil
 }
 
-// close ends what is compressed, so that each part is whole.
-func (t *task) close() error {
-	if t.zip == nil {
-		return nil
-	}
-	return t.zip.Close()
-}
-
-// part puts what is in the buffer and notes it.
-func (t *task) part(ctx context.Context) error {
-	if err := t.close(); err != nil {
+// part puts what was written since the last part and notes it.
+func (t *task) part(ctx context.Context, last bool) error {
+	body, index, err := t.out.part(ctx, last)
+	if err != nil {
 		return err
 	}
 	r := t.run
+	if len(body) == 0 { // nothing came behind the last part
+		return nil
+	}
 	if len(r.Tags) == maxParts {
 		return errTooLarge
 	}
@@ -165,15 +162,17 @@ func (t *task) part(ctx context.Context) error {
 		}
 		r.Upload = id
 	}
-	tag, err := t.Bucket.Part(ctx, r.Key, r.Upload, len(r.Tags)+1, t.buf.Bytes())
+	tag, err := t.Bucket.Part(ctx, r.Key, r.Upload, len(r.Tags)+1, body)
 	if err != nil {
 		return err
 	}
-	r.Tags, r.Bytes = append(r.Tags, tag), r.Bytes+int64(t.buf.Len())
-	t.buf.Reset()
-	if t.zip != nil {
-		t.zip.Reset(&t.buf)
+	r.Tags, r.Bytes = append(r.Tags, tag), r.Bytes+int64(len(body))
+	if index != nil {
+		if err := t.Bucket.Put(ctx, r.indexKey(len(r.Tags)-1), index); err != nil {
+			return err
+		}
 	}
+	t.out.next()
 	ok, err := t.note(context.WithoutCancel(ctx))
 	if err != nil || ok {
 		return err
@@ -186,22 +185,21 @@ func (t *task) part(ctx context.Context) error {
 func (t *task) finish(ctx context.Context) error {
 	r := t.run
 	r.Read = true
-	if r.Upload == "" {
-		if err := t.close(); err != nil {
+	if r.Upload != "" {
+		if err := t.part(ctx, true); err != nil {
 			return err
 		}
-		if err := t.Bucket.Put(ctx, r.Key, t.buf.Bytes()); err != nil {
-			return err
-		}
-		r.Bytes = int64(t.buf.Len())
-		return t.end(ctx, Success, "")
+		return t.complete(ctx)
 	}
-	if t.buf.Len() > 0 || t.zip != nil {
-		if err := t.part(ctx); err != nil {
-			return err
-		}
+	body, _, err := t.out.part(ctx, true)
+	if err != nil {
+		return err
 	}
-	return t.complete(ctx)
+	if err := t.Bucket.Put(ctx, r.Key, body); err != nil {
+		return err
+	}
+	r.Bytes = int64(len(body))
+	return t.end(ctx, Success, "")
 }
 
 // complete joins the parts.
@@ -218,6 +216,7 @@ func (t *task) end(ctx context.Context, status, why string) error {
 	r := t.run
 	r.Status, r.Error, r.Ended, r.Holder, r.Until = status, why, t.Runs.Now(), "", time.Time{}
 	upload := r.Upload
+	t.dropIndexes(ctx)
 	r.Cursor, r.Read, r.Upload, r.Tags = "", false, "", nil
 	ok, err := t.Runs.put(ctx, t.sc, t.id, r)
 	if err != nil {
@@ -236,6 +235,7 @@ func (t *task) end(ctx context.Context, status, why string) error {
 // was completed by a step that was killed before it could note so.
 func (t *task) again(ctx context.Context) error {
 	r := t.run
+	t.dropIndexes(ctx)
 	r.Anew++
 	r.Rows, r.Bytes, r.Cursor, r.Read, r.Upload, r.Tags, r.Holder, r.Until = 0, 0, "", false, "", nil, "", time.Time{}
 	if ok, err := t.Runs.put(ctx, t.sc, t.id, r); err != nil || !ok {
