@@ -8,6 +8,7 @@ import (
 
 	"gateway/shared/a2a"
 	"gateway/shared/admin"
+	"gateway/shared/app/notices"
 	"gateway/shared/audit"
 	"gateway/shared/fault"
 	"gateway/shared/guard"
@@ -20,7 +21,9 @@ import (
 	"gateway/shared/provider"
 	"gateway/shared/resource"
 	"gateway/shared/route"
+	"gateway/shared/store"
 	"gateway/shared/tenant"
+	"gateway/shared/usage/export/kept"
 )
 
 // deleteRoute is DELETE /admin/workspaces/{id}: the workspace is archived, and
@@ -116,6 +119,9 @@ func (f *family) empty(c *admin.Call, rec *resource.Record, force bool) error {
 			return err
 		}
 	}
+	if err := unmap(c, rec); err != nil {
+		return err
+	}
 	return admin.Drain(c, sc, people.KindMember, rowsOfMember, func(tx *resource.Tx, rec *resource.Record) error {
 		more, err := people.Leave(tx, c.Resources, rec, c.Actor())
 		if more {
@@ -125,8 +131,37 @@ func (f *family) empty(c *admin.Call, rec *resource.Record, force bool) error {
 	})
 }
 
+// unmap archives what has groups of an identity provider join the workspace.
+func unmap(c *admin.Call, workspace *resource.Record) error {
+	org := workspace.Scope.Organisation()
+	rows, err := c.Resources.List(c.Context, org, people.KindMapping)
+	if err != nil {
+		return err
+	}
+	for i := range rows {
+		if rows[i].Fields[people.FieldWorkspace] != workspace.ID {
+			continue
+		}
+		err := c.Resources.Change(c.Context, org, func(tx *resource.Tx) error {
+			rec, ok, err := tx.Get(org, people.KindMapping, rows[i].ID)
+			if err != nil || !ok || rec.Archived() {
+				return err
+			}
+			m, err := resource.Decode[people.Mapping](rec)
+			if err != nil {
+				return err
+			}
+			return people.Unmap(tx, &rec, m, c.Actor())
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // along are the kinds that go with a workspace without being asked about.
-var along = []resource.Kind{provider.KindIntegration, mcp.KindIntegration, a2a.KindIntegration, observe.KindDestination, prompt.KindCollection, prompt.KindLabel, ledger.KindUsagePolicy, ledger.KindRatePolicy}
+var along = []resource.Kind{provider.KindIntegration, mcp.KindIntegration, a2a.KindIntegration, observe.KindDestination, prompt.KindCollection, prompt.KindLabel, ledger.KindUsagePolicy, ledger.KindRatePolicy, notices.KindWebhook, kept.Kind}
 
 // rowsOfMember is how many rows a membership takes when it ends.
 const rowsOfMember = 6
@@ -156,6 +191,8 @@ func release(tx *resource.Tx, rec *resource.Record) error {
 		}
 		of := resource.Ref{Scope: in.IntegrationScope(rec.Scope), Kind: provider.KindIntegration, ID: in.IntegrationID}
 		return tx.Unuse(of, rec.Ref())
+	case kept.Kind: // what is being written ends with it
+		tx.Do(store.Action{Table: store.Control, Delete: &store.Delete{Key: kept.Run(rec.Scope, rec.ID)}}, nil)
 	case mcp.KindServer:
 		return mcp.Release(tx, rec)
 	case a2a.KindServer:

@@ -3,11 +3,11 @@ package export
 import (
 	"encoding/json"
 
-	"gateway/shared/resource"
+	"gateway/shared/usage/export/kept"
 )
 
 // Kind is the kind of the records of exports.
-const Kind resource.Kind = "EXPORT"
+const Kind = kept.Kind
 
 // Export is what is stored of an export: what it is to write. How far it has come is
 // its Run.

@@ -10,6 +10,7 @@ import (
 	"gateway/shared/fault"
 	"gateway/shared/queue"
 	"gateway/shared/store"
+	"gateway/shared/usage/export/kept"
 	"gateway/shared/usage/report"
 )
 
@@ -89,13 +90,11 @@ type Runs struct {
 	Now   func() time.Time
 }
 
-func rowKey(sc store.Scope, id string) store.Key { return sc.Partition("EXPORT-RUN").Key(id) }
-
 // Get reads runs by the ids of their exports. One that was never started is a Draft.
 func (s *Runs) Get(ctx context.Context, sc store.Scope, ids ...string) (map[string]*Run, error) {
 	keys := make([]store.Key, len(ids))
 	for i, id := range ids {
-		keys[i] = rowKey(sc, id)
+		keys[i] = kept.Run(sc, id)
 	}
 	items, err := s.Store.Table(store.Control).GetMany(ctx, keys)
 	if err != nil {
@@ -132,7 +131,7 @@ func (s *Runs) put(ctx context.Context, sc store.Scope, id string, r *Run) (ok b
 	if r.version > 0 {
 		cond = store.IfEqual(store.At("version"), r.version)
 	}
-	row := store.Row{Key: rowKey(sc, id), Item: store.Item{"run": raw, "version": r.version + 1}}
+	row := store.Row{Key: kept.Run(sc, id), Item: store.Item{"run": raw, "version": r.version + 1}}
 	err = s.Store.Table(store.Control).Put(ctx, row, cond)
 	if _, taken := store.AsCondition(err); taken {
 		return false, nil
@@ -223,7 +222,7 @@ func (s *Runs) Cancel(ctx context.Context, sc store.Scope, id string) error {
 
 // Forget drops what is noted of an export that is deleted.
 func (s *Runs) Forget(ctx context.Context, sc store.Scope, id string) error {
-	return s.Store.Table(store.Control).Delete(ctx, rowKey(sc, id))
+	return s.Store.Table(store.Control).Delete(ctx, kept.Run(sc, id))
 }
 
 // step is what a message says.
