@@ -2,7 +2,6 @@ package observe
 
 import (
 	"fmt"
-	"strconv"
 	"time"
 
 	"gateway/shared/observe/otlp"
@@ -62,8 +61,12 @@ func (a attrs) with(key, value string) attrs {
 func (s *sums) add(r *usage.Record) {
 	a := common(r, s.latest)
 	timed := a
-	if !r.Success() {
-		timed = a.with(attrErrorType, strconv.Itoa(r.ClientStatus))
+	if why := failure(r); why != "" {
+		timed = a.with(attrErrorType, why)
+	}
+	if r.Call != nil {
+		s.observe(durationOf(r), "s", "Time of calls, to the last byte.", callBounds, r, timed, r.Duration.Seconds())
+		return
 	}
 	s.observe(metricDuration, "s", "Time of requests, to the last byte.", durationBounds, r, timed, r.Duration.Seconds())
 	if s.latest {

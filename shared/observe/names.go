@@ -65,7 +65,27 @@ const (
 	attrURL             = "url.full"
 	attrSession         = "session.id"
 
+	// Of protocols that ask no model.
+	attrMethod       = "mcp.method.name"
+	attrVersion      = "mcp.protocol.version"
+	attrResource     = "mcp.resource.uri"
+	attrTool         = "gen_ai.tool.name"
+	attrPromptName   = "gen_ai.prompt.name"
+	attrAgentName    = "gen_ai.agent.name"
+	attrStatusCode   = "rpc.response.status_code"
+	attrAgentMethod  = "a2a.method.name"
+	attrAgentVersion = "a2a.protocol.version"
+	metricServer     = "mcp.server.operation.duration"
+	metricAgent      = "gateway.a2a.operation.duration"
+	toolError        = "tool_error"
+	executeTool      = "execute_tool"
+	invokeAgent      = "invoke_agent"
+
 	// Our own.
+	attrServer         = "gateway.server.id"
+	attrServerSlug     = "gateway.server.slug"
+	attrDecision       = "gateway.decision"
+	attrAuth           = "gateway.auth.type"
 	attrWorkspace      = "gateway.workspace.id"
 	attrWorkspaceSlug  = "gateway.workspace.slug"
 	attrOrganisation   = "gateway.organisation.id"
@@ -105,6 +125,7 @@ const (
 var (
 	tokenBounds    = []float64{1, 4, 16, 64, 256, 1024, 4096, 16384, 65536, 262144, 1048576, 4194304, 16777216, 67108864}
 	durationBounds = []float64{0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12, 10.24, 20.48, 40.96, 81.92}
+	callBounds     = []float64{0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60, 120, 300}
 )
 
 // operations are the names of what an endpoint does; the others go by their own.

@@ -43,9 +43,12 @@ func spans(r *usage.Record, latest bool, content *Content) []otlp.Span {
 	if m := cmp.Or(r.RequestModel, r.Model); m != "" {
 		s.Name += " " + m
 	}
+	if r.Call != nil {
+		s.Name, s.Kind, content = named(r), otlp.KindServer, nil
+	}
 	a := described(r, latest)
-	if !r.Success() {
-		s.Status, s.Message = otlp.StatusError, strconv.Itoa(r.ClientStatus)
+	if why := failure(r); why != "" {
+		s.Status, s.Message = otlp.StatusError, why
 	}
 	content.describe(&a)
 	s.Attrs = a
@@ -58,6 +61,9 @@ func spans(r *usage.Record, latest bool, content *Content) []otlp.Span {
 
 // common are the attributes by which also metrics tell requests apart.
 func common(r *usage.Record, latest bool) (a attrs) {
+	if r.Call != nil {
+		return ofCall(r)
+	}
 	a.add(attrOperation, operation(r.Endpoint))
 	if name := providerName(r.Provider); name != "" {
 		a.add(attrProvider, name)
@@ -73,6 +79,9 @@ func common(r *usage.Record, latest bool) (a attrs) {
 // described are the attributes of a record's span.
 func described(r *usage.Record, latest bool) attrs {
 	a := common(r, latest)
+	if r.Call != nil {
+		a = detailed(a, r)
+	}
 	if r.FinishReason != "" {
 		a.add(attrFinishReasons, []string{r.FinishReason})
 	}
@@ -81,7 +90,7 @@ func described(r *usage.Record, latest bool) attrs {
 		a.add(attrStream, true)
 		a.add(attrFirstChunk, r.TimeToFirstByte.Seconds())
 	}
-	if u := r.Usage; u.TotalTokens() > 0 {
+	if u := r.Usage; u.TotalTokens() > 0 && r.Call == nil { // those of calls are a guess, and nobody's bill
 		a.add(attrInputTokens, u.InputTokens())
 		a.add(attrOutputTokens, u.OutputTokens())
 		a.count(attrCacheReadTokens, u.Cached())
@@ -92,18 +101,18 @@ func described(r *usage.Record, latest bool) attrs {
 			a.count(attrReasoningTokens, reasoning(r))
 		}
 	}
-	if !r.Success() {
-		a.add(attrErrorType, strconv.Itoa(r.ClientStatus))
-	}
+	a.text(attrErrorType, failure(r))
 	for _, own := range []struct{ key, value string }{
 		{attrOrganisation, r.Org}, {attrWorkspace, r.Workspace}, {attrWorkspaceSlug, r.WorkspaceSlug}, {attrLog, r.ID}, {attrEndpoint, r.Endpoint}, {attrKey, r.KeyID},
 		{attrConfig, r.ConfigSlug}, {attrProviderSlug, r.ProviderSlug}, {attrPrompt, r.PromptSlug}, {attrOption, r.OptionIndex}, {attrCache, r.CacheStatus},
 		{attrError, r.ErrorCode}, {attrAgent, r.Agent.ID}, {attrParentAgent, r.Agent.Parent},
 	} {
-		a.text(own.key, own.value)
+		if r.Call == nil || own.key != attrProviderSlug {
+			a.text(own.key, own.value)
+		}
 	}
 	a.count(attrRetries, int64(r.RetryCount))
-	if r.Priced {
+	if r.Priced && r.Call == nil {
 		a.add(attrCost, int64(r.Cost))
 	}
 	for _, k := range slices.Sorted(maps.Keys(r.Metadata)) {

@@ -136,6 +136,14 @@ func (g *governor) Used(up, down int) {
 	g.s.Purse.Priced = true
 }
 
+// Trace implements routes.Walk.
+func (g *governor) Trace(within string) string {
+	if within != "" {
+		g.s.Ask.Within(within)
+	}
+	return g.s.Ask.Traceparent()
+}
+
 // Header implements routes.Walk.
 func (g *governor) Header() http.Header { return g.s.w.Header() }
 

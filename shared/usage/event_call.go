@@ -7,7 +7,8 @@ func (c *Call) append(b []byte) []byte {
 	for _, s := range [...]string{c.Protocol, c.Server, c.Method, c.Name, c.Auth, c.Decision} {
 		b = appendString(b, s)
 	}
-	return binary.AppendVarint(append(b, flags(c.Refreshed, false, false, false)), c.Code)
+	b = binary.AppendVarint(append(b, flags(c.Refreshed, false, false, false)), c.Code)
+	return append(appendString(b, c.Version), flags(c.Failed, false, false, false))
 }
 
 // call reads what append wrote.
@@ -18,4 +19,9 @@ func (c *cursor) call(r *Record) {
 	}
 	c.flags(&r.Call.Refreshed)
 	r.Call.Code = c.int()
+	if c.rest == "" { // of a version that knew no more
+		return
+	}
+	r.Call.Version = c.str()
+	c.flags(&r.Call.Failed)
 }

@@ -11,11 +11,20 @@ func TestEventsOfCallsStayReadable(t *testing.T) {
 	for _, guards := range [][]Guard{nil, {{Hook: "h", Phase: GuardBefore, Verdict: true}}, {{Hook: "h", Phase: GuardAfter, Feedback: &GuardFeedback{1, 0.5, "{}"}}}} {
 		r := sample()
 		r.Metadata, r.Guards = nil, guards
-		r.Call = &Call{Protocol: "mcp", Server: "s", Method: "tools/call", Name: "n", Auth: "Bearer", Decision: CallAllowed, Refreshed: true, Code: -32602}
+		r.Call = &Call{Protocol: "mcp", Server: "s", Method: "tools/call", Name: "n", Auth: "Bearer", Decision: CallAllowed, Refreshed: true, Code: -32602, Version: "2025-11-25", Failed: true}
 		b := r.AppendEvent(nil)
 		got, err := DecodeEvent(b)
 		if d := cmp.Diff(r, got, compareUsage); d != "" || err != nil || b[1] != 6 {
 			t.Errorf("version %d: %v %s", b[1], err, d)
+		}
+		// What was told before there was a version in it.
+		text := string(r.Call.append(nil))
+		within := cursor{rest: text[:len(text)-len("2025-11-25")-2]}
+		old := Record{}
+		within.call(&old)
+		want := *r.Call
+		if want.Version, want.Failed = "", false; within.bad || *old.Call != want {
+			t.Errorf("%+v", old.Call)
 		}
 	}
 }

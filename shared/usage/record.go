@@ -225,6 +225,8 @@ type Call struct {
 	Decision  string // CallAllowed, or what did not allow it
 	Refreshed bool   // the credentials towards the server were fetched anew
 	Code      int64  // error code that the client was told in the protocol; 0: none
+	Version   string // of the protocol, as the client speaks it
+	Failed    bool   // the tool said that it failed
 }
 
 // Refusal is the limit that refused a request, and what the request had to find there.

@@ -76,6 +76,7 @@ type Walk interface {
 	Send(status int, media string, body []byte, failure *fault.Fault)
 	Event(event []byte, last bool, failure *fault.Fault)
 	Header() http.Header
+	Trace(within string) string
 	// Mine and Keep know whose the tasks are that an agent keeps for several workspaces.
 	Mine(place string, ids ...string) ([]bool, error)
 	Keep(place string, ids ...string) error
@@ -130,6 +131,9 @@ func (v *visit) serve() error {
 	}
 	req, refused := read(v.Request, below, v.Body)
 	v.req = req
+	if v.note.Version = a2a.Version; req.old {
+		v.note.Version = a2a.Older
+	}
 	if req.op != nil {
 		v.note.Method = req.op.method(req.old)
 	}

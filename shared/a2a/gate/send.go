@@ -92,6 +92,9 @@ func (v *visit) open() error {
 		if conf, err := i.Configuration(nil); err == nil && conf.ForwardHeaders != nil {
 			conf.ForwardHeaders.Copy(h, v.Forwards())
 		}
+		if trace := v.Trace(""); trace != "" {
+			h.Set("Traceparent", trace)
+		}
 		maps.Copy(h, own)
 	}
 	version := a2a.Version

@@ -93,6 +93,15 @@ func Read(h http.Header, body []byte) (*Request, *Refusal) {
 	return r, nil
 }
 
+// MetaTrace is where a message says of which trace it is.
+const MetaTrace = "traceparent"
+
+// Traceparent is the W3C trace context that the message carries; "" for none.
+func (r *Request) Traceparent() (value string) {
+	_ = json.Unmarshal(r.Meta[MetaTrace], &value) // what is no text is none
+	return value
+}
+
 // one is the value of a header that comes once; "" for none and for several.
 func one(h http.Header, name string) string {
 	if v := h[name]; len(v) == 1 {

@@ -1,6 +1,7 @@
 package gate
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -16,7 +17,19 @@ import (
 )
 
 // result answers the request.
-func (v *answers) result(raw json.RawMessage) { v.answer(http.StatusOK, v.message("result", raw), nil) }
+func (v *answers) result(raw json.RawMessage) {
+	v.note.Failed = v.note.Method == "tools/call" && failed(raw)
+	v.answer(http.StatusOK, v.message("result", raw), nil)
+}
+
+// failed tells whether the result of a tool says that it failed.
+func failed(result []byte) bool {
+	const member = "isError"
+	var said struct {
+		IsError bool `json:"isError"`
+	}
+	return bytes.Contains(result, []byte(member)) && json.Unmarshal(result, &said) == nil && said.IsError
+}
 
 // message is an answer to the request with one member.
 func (v *answers) message(member string, raw []byte) []byte {

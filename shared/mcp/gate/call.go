@@ -132,6 +132,12 @@ func (v *servers) params(w *way) map[string]json.RawMessage {
 			out["_meta"] = mcp.AppendMembers(nil, meta)
 		}
 	}
+	if v.trace != "" && v.req.Meta[era.MetaTrace] != nil {
+		meta := map[string]json.RawMessage{}
+		_ = json.Unmarshal(out["_meta"], &meta) // was made above, or checked to be an object
+		meta[era.MetaTrace] = json.RawMessage(`"` + v.trace + `"`)
+		out["_meta"], _ = json.Marshal(meta) // raw members that were JSON
+	}
 	return out
 }
 

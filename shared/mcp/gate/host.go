@@ -94,6 +94,7 @@ type Walk interface {
 	Send(status int, media string, body []byte, failure *fault.Fault)
 	Event(event []byte, last bool, failure *fault.Fault)
 	Header() http.Header
+	Trace(within string) string
 }
 
 // visit is one request on its way. What it is made of stands one above the other: each
@@ -109,6 +110,7 @@ type answers struct {
 	req   *era.Request
 	began bool // the stream has
 	opens bool // the client can send its user to an address
+	trace string
 	proof *proof
 	// scopes are what the server wants of its user besides what was asked for.
 	scopes []string
@@ -166,6 +168,7 @@ func (v *visit) serve() error {
 	if v.note.Decision != entitled.Allowed {
 		return denied(v.note.Decision)
 	}
+	v.trace = v.Trace("")
 	switch v.Request.Method {
 	case http.MethodGet:
 		return v.listen()
@@ -259,6 +262,8 @@ func (v *visit) post() error {
 	if req.Method != "" {
 		v.note.Method = req.Method
 	}
+	v.note.Version = req.Version
+	v.trace = v.Trace(req.Traceparent())
 	v.noted(req.Name())
 	if refused != nil {
 		v.refuse(refused)

@@ -80,6 +80,9 @@ func (v *servers) openUpstream() (*mcp.Upstream, error) {
 	if conf.ForwardHeaders != nil {
 		conf.ForwardHeaders.Copy(up.Headers, v.Forwards())
 	}
+	if v.trace != "" {
+		up.Headers.Set("Traceparent", v.trace)
+	}
 	for name, values := range own {
 		up.Headers[name] = values
 	}

@@ -116,6 +116,7 @@ func (v *visit) initialize() error {
 	if !slices.Contains(mcp.Versions, version) {
 		version = mcp.Versions[0]
 	}
+	v.note.Version = version
 	v.opens = answerable(v.req.Members["capabilities"]) != nil
 	w, err := v.stand()
 	if err != nil && (!errors.Is(err, mcp.ErrSignIn) || !v.opens || v.Caller.UserID == "") {

@@ -8,6 +8,7 @@ import (
 // Kinds of spans.
 const (
 	KindInternal = 1
+	KindServer   = 2
 	KindClient   = 3
 )
 

@@ -58,6 +58,7 @@ const (
 type Headers struct {
 	TraceID, SpanID, ParentSpanID, SpanName string
 	Traced                                  bool // by traceparent
+	named                                   bool // by the gateway's own headers
 	Sampled                                 byte // its flags
 	Session, Agent, ParentAgent             string
 
@@ -148,6 +149,7 @@ func (a *Headers) readTrace(h http.Header) error {
 			*from.to = strings.ToValidUTF8(v, "")
 		}
 	}
+	a.named = a.TraceID != "" || a.ParentSpanID != ""
 	if v := One(h, "Traceparent"); v != "" {
 		if parent, ok := wire.ParseTraceparent(v); ok {
 			if a.TraceID == "" {
@@ -227,6 +229,20 @@ func forwardList(v string) ([]string, error) {
 		}
 	}
 	return names, nil
+}
+
+// Within puts the request below the traceparent that its message carries, which goes
+// before that of the connection. One that is malformed is ignored, and so are all where
+// the gateway's own headers name the trace.
+func (a *Headers) Within(traceparent string) {
+	parent, ok := wire.ParseTraceparent(traceparent)
+	if !ok || a.named {
+		return
+	}
+	a.TraceID, a.ParentSpanID, a.Traced, a.Sampled = parent.TraceID, parent.ParentID, true, parent.Flags
+	if a.SpanID == "" {
+		a.SpanID = NewSpanID()
+	}
 }
 
 // Traceparent is the W3C trace context of a call that the request leads to; "" where the

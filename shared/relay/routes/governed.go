@@ -98,4 +98,7 @@ type Walk interface {
 	Event(event []byte, last bool, failure *fault.Fault)
 	// Header is that of the answer, until it has begun.
 	Header() http.Header
+	// Trace gives the W3C trace context of calls of the upstream; "": the request came
+	// without one. within is what the protocol's own message says of it, if anything.
+	Trace(within string) string
 }

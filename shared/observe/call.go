@@ -1,0 +1,88 @@
+package observe
+
+import (
+	"cmp"
+	"strconv"
+	"strings"
+
+	"gateway/shared/observe/otlp"
+	"gateway/shared/usage"
+)
+
+// agents is the protocol of calls of agents; the other one is that of tools.
+const agents = "a2a"
+
+// named is the name of the span of a call: the method, and what it was for where names
+// are few.
+func named(r *usage.Record) string {
+	of := r.Call.Name
+	switch {
+	case r.Call.Protocol == agents:
+		of = r.ProviderSlug
+	case strings.HasPrefix(r.Call.Method, "resources/"):
+		of = "" // addresses are many
+	}
+	return strings.TrimSpace(r.Call.Method + " " + of)
+}
+
+// failure is what error.type says of a record; "" of one that did not fail. A tool that
+// says that it failed has answered, and so has a server that tells an error.
+func failure(r *usage.Record) string {
+	switch {
+	case !r.Success():
+		return strconv.Itoa(r.ClientStatus)
+	case r.Call == nil:
+		return ""
+	case r.Call.Code != 0:
+		return strconv.FormatInt(r.Call.Code, 10)
+	case r.Call.Failed:
+		return toolError
+	}
+	return ""
+}
+
+// durationOf is the histogram of the time of a call. The conventions have none for
+// agents.
+func durationOf(r *usage.Record) string {
+	if r.Call.Protocol == agents {
+		return metricAgent
+	}
+	return metricServer
+}
+
+// ofCall are the attributes by which calls are told apart.
+func ofCall(r *usage.Record) (a attrs) {
+	c := r.Call
+	if c.Protocol == agents {
+		a.add(attrAgentMethod, c.Method)
+		a.text(attrAgentVersion, c.Version)
+		if strings.Contains(strings.ToLower(c.Method), "message") {
+			a.add(attrOperation, invokeAgent)
+		}
+		a.text(attrAgentName, r.ProviderSlug)
+		return a
+	}
+	a.add(attrMethod, c.Method)
+	a.text(attrVersion, c.Version)
+	switch c.Method {
+	case "tools/call":
+		a.add(attrOperation, executeTool)
+		a.text(attrTool, c.Name)
+	case "prompts/get":
+		a.text(attrPromptName, c.Name)
+	}
+	return a
+}
+
+// detailed adds what is told of one call alone.
+func detailed(a attrs, r *usage.Record) attrs {
+	c := r.Call
+	if strings.HasPrefix(c.Method, "resources/") {
+		a.text(attrResource, c.Name)
+	}
+	if c.Code != 0 {
+		a.add(attrStatusCode, strconv.FormatInt(c.Code, 10))
+	}
+	return append(a, otlp.Attr{Key: attrDecision, Value: cmp.Or(c.Decision, usage.CallAllowed)}, otlp.Attr{Key: attrAuth, Value: c.Auth},
+		otlp.Attr{Key: attrServer, Value: c.Server}, otlp.Attr{Key: attrServerSlug, Value: r.ProviderSlug})
+}
