@@ -1,14 +1,17 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
 
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 	tracepb "go.opentelemetry.io/proto/otlp/trace/v1"
 	"google.golang.org/protobuf/proto"
 )
@@ -77,5 +80,60 @@ func TestRequestsAreToldToDestinationsOfTelemetry(t *testing.T) {
 	}
 	if len(mute.of(trace)) != 0 {
 		t.Error("the destination of another workspace was told")
+	}
+}
+
+// A tool's call stands in the trace that its message names, below the client's span, and
+// its server is called below the gateway's.
+func TestCallsOfToolsStandInTheirTraces(t *testing.T) {
+	t.Parallel()
+	r := start(t)
+	told := newSpans(t)
+	r.admin("POST", "/telemetry-destinations", fmt.Sprintf(`{"name":"told","endpoint":%q}`, told.URL))
+	var mu sync.Mutex
+	var headers, within []string
+	for _, speaks := range []string{stateless, sessions} {
+		up, s := mcpServer(t, speaks)
+		sdk.AddTool(s, &sdk.Tool{Name: "fails"}, func(_ context.Context, q *sdk.CallToolRequest, _ textArgs) (*sdk.CallToolResult, any, error) {
+			mu.Lock()
+			defer mu.Unlock()
+			headers, within = append(headers, q.Extra.Header.Get("Traceparent")), append(within, fmt.Sprint(q.Params.Meta["traceparent"]))
+			return &sdk.CallToolResult{IsError: true, Content: []sdk.Content{&sdk.TextContent{Text: "no"}}}, nil, nil
+		})
+		r.registerMCP("traced-"+speaks, up.URL, "")
+	}
+	const trace, span = "1af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
+	for _, c := range []struct{ client, server string }{{stateless, stateless}, {stateless, sessions}, {sessions, stateless}, {sessions, sessions}} {
+		client := r.connectMCP("traced-"+c.server, c.client, nil)
+		got, err := client.CallTool(context.Background(), &sdk.CallToolParams{Name: "fails", Arguments: textArgs{"x"}, Meta: sdk.Meta{"traceparent": "00-" + trace + "-" + span + "-01"}})
+		if err != nil || !got.IsError {
+			t.Fatal(c, got, err)
+		}
+	}
+	eventually(t, func() error {
+		if n := len(told.of(trace)); n != 4 {
+			return fmt.Errorf("%d spans came", n)
+		}
+		return nil
+	})
+	told.mu.Lock()
+	defer told.mu.Unlock()
+	var ids []string
+	for _, sp := range told.kept {
+		if fmt.Sprintf("%x", sp.TraceId) != trace {
+			continue
+		}
+		if sp.Name != "tools/call fails" || fmt.Sprintf("%x", sp.ParentSpanId) != span || sp.Status.Message != "tool_error" {
+			t.Errorf("%s below %x: %v", sp.Name, sp.ParentSpanId, sp.Status)
+		}
+		ids = append(ids, fmt.Sprintf("00-%s-%x-01", trace, sp.SpanId))
+	}
+	slices.Sort(ids)
+	mu.Lock()
+	defer mu.Unlock()
+	for _, sent := range [][]string{headers, within} {
+		if slices.Sort(sent); !slices.Equal(sent, ids) {
+			t.Errorf("servers were told %v, want %v", sent, ids)
+		}
 	}
 }

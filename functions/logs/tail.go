@@ -38,7 +38,7 @@ var tails atomic.Int64
 func (f *family) tailRoute() admin.Route {
 	return admin.Route{
 		Method: "GET", Path: "/logs/tail", Name: "tailLogs",
-		Doc:    "Follow logs as they come, as server-sent events: log with an entry of the list, dropped with how many more came than are sent, refused when the caller may no longer look. A client that comes again with Last-Event-ID gets what came meanwhile. Functions end the answer with the first logs or after 20 s, and clients come again by themselves; elsewhere it lasts an hour.",
+		Doc:    "Follow logs as they come, as server-sent events: log with an entry of the list, dropped with how many more came than are sent, missed with the times between which logs came that are not sent, refused when the caller may no longer look. A client that comes again with Last-Event-ID gets what came meanwhile, in the last fifteen minutes. Functions end the answer with the first logs or after 20 s, and clients come again by themselves; elsewhere it lasts an hour.",
 		Scopes: []string{"logs.list"}, Where: admin.InEither, Query: tailQuery(),
 		Produces: "text/event-stream", Answer: admin.Schema{"type": "string"}, Do: f.tail,
 	}
@@ -82,6 +82,9 @@ func (f *family) tail(c *admin.Call) (any, error) {
 	}
 	t.ctx, t.cancel = context.WithCancel(c.Request.Context())
 	t.out = []byte(fmt.Sprintf("retry: %d\n\n", t.pace.Milliseconds()))
+	if missed := t.tail.Missed; !missed.IsZero() {
+		t.event("missed", "", map[string]any{"from": admin.Instant(missed), "to": admin.Instant(t.tail.Since)})
+	}
 	return admin.Answer{Stream: t}, nil
 }
 

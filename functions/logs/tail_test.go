@@ -2,6 +2,8 @@ package logs
 
 import (
 	"bufio"
+	"encoding/base64"
+	"encoding/binary"
 	"encoding/json"
 	"net/http"
 	"net/http/httptest"
@@ -126,6 +128,28 @@ func TestATailEndsWithTheRightToIt(t *testing.T) {
 	}
 	if name, _, _ := f.next(); name != "end" {
 		t.Errorf("%s behind the end", name)
+	}
+}
+
+// Who stayed away for too long is told what it does not get.
+func TestATailTellsWhatWasMissed(t *testing.T) {
+	in := install(t)
+	in.ahead = -time.Hour
+	old := made(admintest.Org, in.One, admintest.OneSlug, time.Hour)
+	in.keep(t, old)
+	in.ahead = 0
+	mark := base64.RawURLEncoding.EncodeToString(append(binary.BigEndian.AppendUint64(nil, uint64(time.Now().Add(-2*time.Hour).UnixMilli())), 'x'))
+	f := in.follow(t, admintest.WorkspaceA, "", mark)
+	name, _, data := f.next()
+	from, ferr := time.Parse(time.RFC3339, data["from"].(string))
+	to, terr := time.Parse(time.RFC3339, data["to"].(string))
+	if name != "missed" || ferr != nil || terr != nil || to.Sub(from) < time.Hour || time.Since(to) > time.Hour {
+		t.Errorf("%s %v", name, data)
+	}
+	fresh := made(admintest.Org, in.One, admintest.OneSlug, 0)
+	in.keep(t, fresh)
+	if id, _ := f.log(); id != fresh.ID {
+		t.Errorf("got %s, want %s", id, fresh.ID)
 	}
 }
 

@@ -22,6 +22,10 @@ type Tail struct {
 	r     *Reader
 	scope store.Scope
 	since mark
+	// Missed is where the mark lay that the tail was to go on from, if that is too long
+	// ago: what was kept from then to Since is not given.
+	Missed, Since time.Time
+
 	read  map[string]int64 // names of segments that need no reading any more, with their hour
 	given map[uint64]int64 // hashes of ids of records that were looked at, with their end
 }
@@ -74,14 +78,16 @@ const (
 )
 
 // Tail begins a tail. after is a Fresh.Mark: what was kept since is given first, as far
-// as it is no more than fifteen minutes old; "" or another text: the tail begins now.
+// as it is no more than fifteen minutes old, see Missed; "" or another text: the tail begins now.
 func (r *Reader) Tail(sc store.Scope, now time.Time, after string) *Tail {
 	t := &Tail{r: r, scope: sc, since: mark{at: now.UnixMilli()}, read: map[string]int64{}, given: map[uint64]int64{}}
 	if m, ok := parseMark(after); ok && m.at <= now.Add(maxSkew).UnixMilli() {
 		if t.since = m; now.Sub(time.UnixMilli(m.at)) > maxAway {
 			t.since = mark{at: now.Add(-maxAway).UnixMilli()}
+			t.Missed = time.UnixMilli(m.at)
 		}
 	}
+	t.Since = time.UnixMilli(t.since.at)
 	return t
 }
 
