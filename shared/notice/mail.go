@@ -37,6 +37,9 @@ const maxRecipients = 50
 // Address checks a bare address, such as ann@example.com, and gives the form that
 // tells whether two are the same person's: lower case, no spaces around.
 func Address(s string) (string, bool) {
+	if strings.ContainsFunc(s, turnsASCII) {
+		return "", false
+	}
 	s = strings.ToLower(strings.TrimSpace(s))
 	a, err := mail.ParseAddress(s)
 	if err != nil || a.Address != s || len(s) > 254 {
@@ -45,6 +48,12 @@ func Address(s string) (string, bool) {
 	local, domain, _ := strings.Cut(s, "@")
 	plain := strings.IndexFunc(s, func(r rune) bool { return r == '"' || unicode.IsSpace(r) || unicode.IsControl(r) }) < 0
 	return s, plain && len(local) <= 64 && strings.Contains(strings.Trim(domain, "."), ".") || plain && domain == "localhost"
+}
+
+// turnsASCII tells of letters that become others' when they are written small: the sign of
+// Kelvin would make an address that of somebody else.
+func turnsASCII(r rune) bool {
+	return r > unicode.MaxASCII && unicode.ToLower(r) <= unicode.MaxASCII
 }
 
 // Check refuses a mail that nobody should carry.

@@ -19,6 +19,7 @@ func TestAddresses(t *testing.T) {
 		"Ann@Example.com": "ann@example.com", " ann@example.com ": "ann@example.com", "a+b@x.co": "a+b@x.co", "ann@localhost": "ann@localhost",
 		"": "", "ann": "", "ann@": "", "@example.com": "", "Ann <ann@example.com>": "", "ann@example": "", "a@b.com, c@d.com": "",
 		"ann@example.com\r\nBcc: x@y.com": "", "\"a b\"@example.com": "", "ann@.": "", strings.Repeat("a", 65) + "@example.com": "",
+		"mar\u212a@example.com": "", "adm\u0130n@example.com": "", "ann@\u212aorp.com": "", "\u00c4nn@example.com": "\u00e4nn@example.com",
 		"a@" + strings.Repeat("b", 260) + ".com": "",
 	} {
 		got, ok := notice.Address(in)

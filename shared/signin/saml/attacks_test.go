@@ -390,7 +390,7 @@ func mail(all ...string) string {
 func TestAttacksAreRefused(t *testing.T) {
 	t.Parallel()
 	n := 0
-	for _, table := range [][]attack{wrappings, changes, keysAndMethods, addresses, times, documents, encrypted} {
+	for _, table := range [][]attack{wrappings, changes, keysAndMethods, addresses, times, documents, encrypted, twofold, roundTrips} {
 		for _, a := range table {
 			n++
 			t.Run(a.name, func(t *testing.T) {

@@ -290,16 +290,22 @@ func within(e *etree.Element, now time.Time) error {
 	return nil
 }
 
-// confirmed finds the confirmation by which who brings the assertion is its subject.
+// confirmed finds the confirmation by which who brings the assertion is its subject. The
+// others may be good when that one is not any more: the assertion is remembered as long.
 func (s *Service) confirmed(subject *etree.Element, w Wanted, p *Person) error {
 	why := errors.New("the assertion must have a bearer's confirmation")
+	good := false
 	for _, c := range children(subject, nsAssertion, "SubjectConfirmation") {
 		data := only(c, nsAssertion, "SubjectConfirmationData")
 		if attribute(c, "Method") != "urn:oasis:names:tc:SAML:2.0:cm:bearer" || data == nil {
 			continue
 		}
 		until, err := instant(attribute(data, "NotOnOrAfter"))
+		if late := until.Add(2 * skew); err == nil && late.After(p.NotAfter) {
+			p.NotAfter = late
+		}
 		switch {
+		case good:
 		case attribute(data, "Recipient") != s.Consumer:
 			why = errors.New("the assertion is for another recipient")
 		case err != nil || until.IsZero() || until.After(w.Now.Add(maxLifetime)):
@@ -307,10 +313,8 @@ func (s *Service) confirmed(subject *etree.Element, w Wanted, p *Person) error {
 		case attribute(data, "InResponseTo") != w.Request:
 			why = errors.New("the assertion is the answer to another request")
 		default:
-			if why = within(data, w.Now); why == nil {
-				p.NotAfter = until.Add(2 * skew)
-				return nil
-			}
+			why = within(data, w.Now)
+			good = why == nil
 		}
 	}
 	return why
