@@ -296,12 +296,12 @@ func (f *groups) deleteGroup(c *admin.Call) (any, error) {
 		return nil, err
 	}
 	if err := f.move(c, id, members, func(tx *resource.Tx, rec *resource.Record, u *people.User, g string) error {
-		people.Exit(tx, rec, u, g)
+		people.ExitOpen(tx, rec, u, g)
 		return nil
 	}); err != nil {
 		return nil, err
 	}
-	if err := f.settle(c, nil, false, members...); err != nil {
+	if err := f.settleOpen(c, id, nil, false, nil); err != nil {
 		return nil, err
 	}
 	if err := f.unmapAll(c, id); err != nil {

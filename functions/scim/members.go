@@ -1,6 +1,7 @@
 package scim
 
 import (
+	"maps"
 	"net/http"
 	"slices"
 
@@ -37,11 +38,11 @@ func (f *groups) fill(c *admin.Call, id string, want []string, ended map[[2]stri
 				out = append(out, u)
 			}
 		}
-		if err := f.move(c, id, into, people.Enter); err != nil {
+		if err := f.move(c, id, into, people.EnterOpen); err != nil {
 			return nil, err
 		}
 		if err := f.move(c, id, out, func(tx *resource.Tx, rec *resource.Record, u *people.User, g string) error {
-			people.Exit(tx, rec, u, g)
+			people.ExitOpen(tx, rec, u, g)
 			return nil
 		}); err != nil {
 			return nil, err
@@ -52,13 +53,11 @@ func (f *groups) fill(c *admin.Call, id string, want []string, ended map[[2]stri
 			}
 			touched = append(touched, want...)
 		}
-		touched = slices.Concat(touched, into, out)
 	}
 	if c.Request.Method == http.MethodPost {
 		touched = append(touched, have...)
 	}
-	slices.Sort(touched)
-	if err := f.settle(c, ended, true, slices.Compact(touched)...); err != nil {
+	if err := f.settleOpen(c, id, ended, true, touched); err != nil {
 		return nil, err
 	}
 	rec, g, err := f.groupByID(c, id)
@@ -66,6 +65,21 @@ func (f *groups) fill(c *admin.Call, id string, want []string, ended map[[2]stri
 		return nil, err
 	}
 	return f.shownGroup(c, rec, g)
+}
+
+// settleOpen settles users, and who entered or left the group, also by a call before this
+// one that has ended early.
+func (f *groups) settleOpen(c *admin.Call, group string, ended map[[2]string]bool, last bool, ids []string) error {
+	open, err := people.OpenIn(c.Context, c.Resources, c.Organisation(), group)
+	if err != nil {
+		return err
+	}
+	ids = slices.AppendSeq(ids, maps.Keys(open))
+	slices.Sort(ids)
+	if err := f.settle(c, ended, last, slices.Compact(ids)...); err != nil {
+		return err
+	}
+	return open.Settled(c.Context, c.Resources, c.Organisation(), group)
 }
 
 func (f *groups) groupByID(c *admin.Call, id string) (*resource.Record, *people.Group, error) {

@@ -327,6 +327,78 @@ func TestStoppedUsersInGroups(t *testing.T) {
 	}
 }
 
+// A call about a large group may end early: who entered or left is in its list, and was not
+// settled. The same call again, or the next one about the group, does what is left.
+func TestACallThatEndedEarlyIsFinishedByTheNext(t *testing.T) {
+	t.Parallel()
+	type cut struct {
+		left   bool // or entered
+		repeat func(p idp, group, user string)
+	}
+	remove := func(p idp, group, user string) { p.remove(group, user) }
+	for name, c := range map[string]cut{
+		"the same removal again": {true, remove},
+		"another user is added":  {true, func(p idp, group, _ string) { p.add(group, p.user("bob@example.com")) }},
+		"the whole group again": {true, func(p idp, group, _ string) {
+			p.call(200, "PUT", "/Groups/"+group, `{"displayName":"ws-One-role-manager","members":[]}`)
+		}},
+		"the group is deleted": {true, func(p idp, group, _ string) { p.call(204, "DELETE", "/Groups/"+group, "") }},
+		"the user is written": {true, func(p idp, _, user string) {
+			p.patch("/Users/"+user, `{"op":"replace","path":"name.givenName","value":"A"}`)
+		}},
+		"the same addition again": {false, func(p idp, group, user string) { p.add(group, user) }},
+		"somebody else leaves it": {false, func(p idp, group, _ string) {
+			bob := p.user("bob@example.com")
+			p.add(group, bob)
+			p.remove(group, bob)
+		}},
+		"it is taken out after all":   {false, remove},
+		"it is stopped and then back": {false, func(p idp, _, user string) { p.active(user, false); p.active(user, true) }},
+	} {
+		h := newHouse(t)
+		p := newProvider(t, h, chief)
+		ann := p.user("ann@example.com")
+		var group string
+		move := func(do func(*resource.Tx, *resource.Record, *people.User, string) error) {
+			p.change(func(tx *resource.Tx) error {
+				rec, u, _, err := people.ByID(tx, org, ann)
+				if err == nil {
+					err = do(tx, &rec, u, group)
+				}
+				if err != nil {
+					return err
+				}
+				return people.Save(tx, &rec, u, "test")
+			})
+		}
+		if c.left {
+			group = p.group("ws-One-role-manager", ann)
+			p.wantRole(name+": before", h.One, ann, "manager")
+			move(func(tx *resource.Tx, rec *resource.Record, u *people.User, g string) error {
+				people.ExitOpen(tx, rec, u, g)
+				return nil
+			})
+			if in, err := people.InGroup(context.Background(), h.Resources, org, group); err != nil || len(in) != 0 {
+				t.Errorf("%s: %v is in the group, %v", name, in, err)
+			}
+			p.wantRole(name+": early", h.One, ann, "manager")
+		} else {
+			group = p.group("ws-One-role-manager")
+			move(people.EnterOpen)
+			p.wantRole(name+": early", h.One, ann, "")
+		}
+		c.repeat(p, group, ann)
+		want := "manager"
+		if c.left || strings.HasPrefix(name, "it is taken") {
+			want = ""
+		}
+		p.wantRole(name, h.One, ann, want)
+		if open, err := people.OpenIn(context.Background(), h.Resources, org, group); err != nil || len(open) != 0 && name != "the user is written" && !strings.HasPrefix(name, "it is stopped") {
+			t.Errorf("%s: %v is left, %v", name, open, err)
+		}
+	}
+}
+
 func TestGroupsWrittenWithUsers(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)

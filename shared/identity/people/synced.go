@@ -23,8 +23,35 @@ func groupMemberKey(org store.Scope, group, user string) store.Key {
 	return org.Organisation().Partition().Key(memberRows, group, user)
 }
 
-// Enter stages that a user is in a group; the caller saves the user.
+// Enter stages that a user is in a group; the caller saves the user, and settles it.
 func Enter(tx *resource.Tx, user *resource.Record, u *User, group string) error {
+	return enter(tx, user, u, group, store.Item{"id": user.ID})
+}
+
+// Members of the rows that say who is in a group: who left it, or entered it, and was not
+// settled yet. A call that ends early leaves them to the next one about the group.
+const (
+	openMark = "open"
+	leftMark = "left"
+)
+
+// EnterOpen is Enter with a note that the user is to be settled.
+func EnterOpen(tx *resource.Tx, user *resource.Record, u *User, group string) error {
+	return enter(tx, user, u, group, store.Item{"id": user.ID, openMark: resource.NewID()})
+}
+
+// ExitOpen is Exit with such a note.
+func ExitOpen(tx *resource.Tx, user *resource.Record, u *User, group string) {
+	leave(u, group)
+	row := store.Row{Key: groupMemberKey(user.Scope, group, user.ID), Item: store.Item{"id": user.ID, openMark: resource.NewID(), leftMark: true}}
+	tx.Do(store.Action{Table: store.Control, Put: &store.Put{Row: row}}, nil)
+}
+
+func leave(u *User, group string) {
+	u.Groups = slices.DeleteFunc(slices.Clone(u.Groups), func(id string) bool { return id == group })
+}
+
+func enter(tx *resource.Tx, user *resource.Record, u *User, group string, it store.Item) error {
 	if u.inGroup(group) {
 		return nil
 	}
@@ -33,7 +60,7 @@ func Enter(tx *resource.Tx, user *resource.Record, u *User, group string) error 
 	}
 	u.Groups = append(u.Groups, group)
 	slices.Sort(u.Groups)
-	row := store.Row{Key: groupMemberKey(user.Scope, group, user.ID), Item: store.Item{"id": user.ID}}
+	row := store.Row{Key: groupMemberKey(user.Scope, group, user.ID), Item: it}
 	tx.Do(store.Action{Table: store.Control, Put: &store.Put{Row: row}}, nil)
 	return tx.Require(resource.Ref{Scope: user.Scope, Kind: KindGroup, ID: group})
 }
@@ -42,26 +69,69 @@ func Enter(tx *resource.Tx, user *resource.Record, u *User, group string) error 
 func Exit(tx *resource.Tx, user *resource.Record, u *User, group string) { exit(tx, user, u, group) }
 
 func exit(tx *resource.Tx, user *resource.Record, u *User, group string) {
-	u.Groups = slices.DeleteFunc(slices.Clone(u.Groups), func(id string) bool { return id == group })
+	leave(u, group)
 	tx.Do(store.Action{Table: store.Control, Delete: &store.Delete{Key: groupMemberKey(user.Scope, group, user.ID)}}, nil)
 }
 
 // InGroup lists the ids of the users in a group, sorted.
 func InGroup(ctx context.Context, r *resource.Resources, org store.Scope, group string) (out []string, err error) {
+	err = eachMember(ctx, r, org, group, func(it store.Item) {
+		if !it.Bool(leftMark) {
+			out = append(out, it.String("id"))
+		}
+	})
+	return out, err
+}
+
+// Open are the users who entered or left a group and are to be settled, with what Settled
+// has to know of each.
+type Open map[string]store.Item
+
+// OpenIn lists those of a group.
+func OpenIn(ctx context.Context, r *resource.Resources, org store.Scope, group string) (Open, error) {
+	out := Open{}
+	err := eachMember(ctx, r, org, group, func(it store.Item) {
+		if it.String(openMark) != "" {
+			out[it.String("id")] = it
+		}
+	})
+	return out, err
+}
+
+func eachMember(ctx context.Context, r *resource.Resources, org store.Scope, group string, see func(store.Item)) error {
 	q := store.Query{Partition: org.Organisation().Partition(), Prefix: memberRows + "#" + group + "#"}
 	for {
 		page, err := r.Store().Table(store.Control).Query(ctx, q)
 		if err != nil {
-			return nil, fault.Unavailable(err)
+			return fault.Unavailable(err)
 		}
 		for _, row := range page.Rows {
-			out = append(out, row.Item.String("id"))
+			see(row.Item)
 		}
 		if page.Next == "" {
-			return out, nil
+			return nil
 		}
 		q.After = page.Next
 	}
+}
+
+// Settled takes the notes back of users who were settled. One that was made anew meanwhile
+// stays.
+func (o Open) Settled(ctx context.Context, r *resource.Resources, org store.Scope, group string) error {
+	table := r.Store().Table(store.Control)
+	for id, it := range o {
+		key, same := groupMemberKey(org, group, id), store.IfEqual(store.At(openMark), it.String(openMark))
+		var err error
+		if it.Bool(leftMark) {
+			err = table.Delete(ctx, key, same)
+		} else {
+			_, _, err = table.Update(ctx, store.Update{Key: key, Remove: []store.Path{store.At(openMark)}, If: []store.Cond{same}})
+		}
+		if _, other := store.AsCondition(err); err != nil && !other {
+			return fault.Unavailable(err)
+		}
+	}
+	return nil
 }
 
 // given is what groups give in a workspace.
