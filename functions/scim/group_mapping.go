@@ -16,49 +16,52 @@ import (
 
 // mapByName gives a group the mapping that its name makes, and takes back the one that
 // another name made.
-func (f *groups) mapByName(tx *resource.Tx, c *admin.Call, rec resource.Record) (ended map[[2]string]bool, err error) {
+func (f *groups) mapByName(tx *resource.Tx, c *admin.Call, rec resource.Record) error {
 	org, err := tenant.ReadSettings(tx, c.Organisation())
 	if err != nil {
-		return nil, err
+		return err
 	}
 	name, role, automatic := org.Settings.AutomaticGroup(rec.Name)
 	recs, forms, err := people.MappingsOf(tx, c.Organisation(), rec.ID)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	var ws *resource.Record
 	if automatic {
 		if ws, err = f.workspaceNamed(tx, c, name); err != nil {
-			return nil, err
+			return err
 		}
 	}
-	ended = map[[2]string]bool{}
+	var ended []string
 	for i, m := range forms {
 		if ws != nil && m.WorkspaceID == ws.ID && m.Role == role {
-			return ended, nil // it is there already
+			return nil // it is there already
 		}
 		if !m.Automatic {
 			continue
 		}
 		if err := people.Unmap(tx, &recs[i], m, c.Actor()); err != nil {
-			return nil, err
+			return err
 		}
-		ended[[2]string{rec.ID, m.WorkspaceID}] = true
+		ended = append(ended, m.WorkspaceID)
 	}
-	if !automatic {
-		return ended, nil
+	if !automatic && len(ended) == 0 {
+		return nil
 	}
-	made := ws == nil
+	made := automatic && ws == nil
 	if made {
 		if ws, err = f.makeWorkspace(tx, c, name); err != nil {
-			return nil, err
+			return err
 		}
 	}
-	now, g, _, err := people.AnyGroup(tx, c.Organisation(), rec.ID)
-	if err != nil {
-		return nil, err
+	now, g, ok, err := people.AnyGroup(tx, c.Organisation(), rec.ID)
+	if err != nil || !ok {
+		return err
 	}
-	return ended, people.MapByName(tx, now, g, ws.ID, role, made, c.Actor())
+	if g.Remap(ended...); !automatic {
+		return people.SaveGroup(tx, &now, g, c.Actor())
+	}
+	return people.MapByName(tx, now, g, ws.ID, role, made, c.Actor())
 }
 
 // workspaceNamed finds the workspace that the name of a group names: in the same

@@ -195,14 +195,13 @@ func (f *groups) createGroup(c *admin.Call) (any, error) {
 			return false, err
 		}
 		id = rec.ID
-		_, err = f.mapByName(tx, c, rec)
-		return false, err
+		return false, f.mapByName(tx, c, rec)
 	})
 	if err != nil {
 		return nil, err
 	}
 	c.About(id)
-	return f.fill(c, id, w.members, nil)
+	return f.fill(c, id, w.members)
 }
 
 func (f *groups) putGroup(c *admin.Call) (any, error) {
@@ -248,7 +247,6 @@ func (f *groups) changeGroup(c *admin.Call, become func(now map[string]any) (map
 	if err != nil {
 		return nil, err
 	}
-	var ended map[[2]string]bool
 	err = f.rounds(c, func(tx *resource.Tx) (bool, error) {
 		rec, g, ok, err := people.AnyGroup(tx, c.Organisation(), id)
 		if err != nil || !ok {
@@ -264,13 +262,12 @@ func (f *groups) changeGroup(c *admin.Call, become func(now map[string]any) (map
 		if err := people.ChangeGroup(tx, &rec, g, w.name, w.external, c.Actor()); err != nil || !renamed {
 			return false, err
 		}
-		ended, err = f.mapByName(tx, c, rec)
-		return false, err
+		return false, f.mapByName(tx, c, rec)
 	})
 	if err != nil {
 		return nil, err
 	}
-	return f.fill(c, id, w.members, ended)
+	return f.fill(c, id, w.members)
 }
 
 func orMissing(c *admin.Call, err error) error {
@@ -284,7 +281,7 @@ func orMissing(c *admin.Call, err error) error {
 func (f *groups) deleteGroup(c *admin.Call) (any, error) {
 	id := c.Param("scimId")
 	c.About(id)
-	rec, _, err := f.group(c)
+	rec, g, err := f.group(c)
 	if err != nil {
 		return nil, err
 	}
@@ -301,7 +298,7 @@ func (f *groups) deleteGroup(c *admin.Call) (any, error) {
 	}); err != nil {
 		return nil, err
 	}
-	if err := f.settleOpen(c, id, nil, false, nil); err != nil {
+	if err := f.settleOpen(c, id, g.EndedOf(id), false, nil); err != nil {
 		return nil, err
 	}
 	if err := f.unmapAll(c, id); err != nil {

@@ -13,7 +13,7 @@ import (
 
 // fill makes who is in a group those that are wanted, and gives them what the group
 // gives. Where groups are written with users, who is in it stays.
-func (f *groups) fill(c *admin.Call, id string, want []string, ended map[[2]string]bool) (any, error) {
+func (f *groups) fill(c *admin.Call, id string, want []string) (any, error) {
 	org, err := tenant.FetchSettings(c.Context, c.Resources, c.Organisation())
 	if err != nil {
 		return nil, err
@@ -22,9 +22,13 @@ func (f *groups) fill(c *admin.Call, id string, want []string, ended map[[2]stri
 	if err != nil {
 		return nil, err
 	}
-	touched := slices.Clone(have) // a mapping may have changed for all of them
-	if len(ended) == 0 {
-		touched = nil
+	_, g, err := f.groupByID(c, id)
+	if err != nil {
+		return nil, err
+	}
+	var touched []string
+	if g.Remapped {
+		touched = slices.Clone(have)
 	}
 	if !org.Settings.UserGroups {
 		var into, out []string
@@ -57,14 +61,26 @@ func (f *groups) fill(c *admin.Call, id string, want []string, ended map[[2]stri
 	if c.Request.Method == http.MethodPost {
 		touched = append(touched, have...)
 	}
-	if err := f.settleOpen(c, id, ended, true, touched); err != nil {
+	if err := f.settleOpen(c, id, g.EndedOf(id), true, touched); err != nil {
 		return nil, err
+	}
+	if g.Remapped {
+		if err := f.membersSettled(c, id); err != nil {
+			return nil, err
+		}
 	}
 	rec, g, err := f.groupByID(c, id)
 	if err != nil {
 		return nil, err
 	}
 	return f.shownGroup(c, rec, g)
+}
+
+// membersSettled notes that who is in a group has what its mappings give.
+func (f *family) membersSettled(c *admin.Call, id string) error {
+	return f.rounds(c, func(tx *resource.Tx) (bool, error) {
+		return false, people.MembersSettled(tx, c.Organisation(), id, c.Actor())
+	})
 }
 
 // settleOpen settles users, and who entered or left the group, also by a call before this

@@ -92,7 +92,9 @@ func (f *family) describe() *admin.Collection[people.Mapping] {
 					made, err := create(c)
 					var taken *fault.Fault
 					if errors.As(err, &taken) && taken.Code == fault.Conflict && taken.Field == "slug" {
-						err = fault.New(fault.Conflict, "workspace_id", "the group is mapped to this workspace already")
+						if err = f.joinAll(c); err == nil { // what a call before this one left
+							err = fault.New(fault.Conflict, "workspace_id", "the group is mapped to this workspace already")
+						}
 					}
 					if err != nil {
 						return nil, err
@@ -168,6 +170,7 @@ func (f *family) bind(c *admin.Call, tx *resource.Tx, ch *change) error {
 		return err
 	}
 	c.Keep(mapped, of.ID)
+	g.Remap()
 	return people.Map(tx, ch.Rec, ch.Form, of, g, c.Actor())
 }
 
@@ -177,11 +180,22 @@ const mapped = "group"
 // joinAll has everybody in a group that was mapped join the workspace.
 func (f *family) joinAll(c *admin.Call) error {
 	group, _ := c.Kept(mapped).(string)
-	ids, err := people.InGroup(c.Context, c.Resources, c.Organisation(), group)
-	if err != nil || len(ids) == 0 {
+	rec, ok, err := c.Resources.Get(c.Context, c.Organisation(), people.KindGroup, group)
+	if err != nil || !ok {
 		return err
 	}
-	return f.settle(c, nil, false, ids...)
+	g, err := people.DecodeGroup(rec)
+	if err != nil || !g.Remapped {
+		return err
+	}
+	ids, err := people.InGroup(c.Context, c.Resources, c.Organisation(), group)
+	if err != nil {
+		return err
+	}
+	if err := f.settle(c, g.EndedOf(group), false, ids...); err != nil {
+		return err
+	}
+	return f.membersSettled(c, group)
 }
 
 func (f *family) remove(c *admin.Call) (any, error) {

@@ -3,6 +3,7 @@ package people
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"slices"
 
 	"gateway/shared/fault"
 	"gateway/shared/resource"
@@ -26,6 +27,47 @@ type Group struct {
 	// calls it.
 	Provisioned bool   `json:"provisioned,omitempty"`
 	ExternalID  string `json:"external_id,omitempty"`
+	// Remapped tells that mappings of the group have changed, and Ended names the workspaces
+	// of those that its name made before, until who is in it was settled.
+	Remapped bool     `json:"remapped,omitempty"`
+	Ended    []string `json:"ended,omitempty"`
+}
+
+// EndedOf is what Settling has to know of mappings that the name of a group made before.
+func (g *Group) EndedOf(id string) map[[2]string]bool {
+	out := map[[2]string]bool{}
+	for _, ws := range g.Ended {
+		out[[2]string{id, ws}] = true
+	}
+	return out
+}
+
+// Remap notes that mappings of a group have changed; the caller saves the group.
+func (g *Group) Remap(ended ...string) {
+	g.Remapped = true
+	for _, ws := range ended {
+		if !slices.Contains(g.Ended, ws) {
+			g.Ended = append(g.Ended, ws)
+		}
+	}
+}
+
+// SaveGroup stages what Remap has changed.
+func SaveGroup(tx *resource.Tx, rec *resource.Record, g *Group, actor string) error {
+	if err := setGroup(rec, g, actor); err != nil {
+		return err
+	}
+	return tx.Update(rec)
+}
+
+// MembersSettled stages that who is in a group was settled.
+func MembersSettled(tx *resource.Tx, org store.Scope, id, actor string) error {
+	rec, g, ok, err := AnyGroup(tx, org, id)
+	if err != nil || !ok || !g.Remapped {
+		return err
+	}
+	g.Remapped, g.Ended = false, nil
+	return SaveGroup(tx, &rec, g, actor)
 }
 
 // Mapping is the stored form of a group's way into a workspace.
