@@ -41,6 +41,19 @@ type issuer struct {
 	userinfo map[string]any
 	refresh  string // the token that renews a sign-in next
 	renewed  int
+	given    []string // codes that tokens were asked for with
+}
+
+// askedFor tells how often tokens were asked for with a code.
+func (i *issuer) askedFor(code string) (n int) {
+	i.set(func() {
+		for _, c := range i.given {
+			if c == code {
+				n++
+			}
+		}
+	})
+	return n
 }
 
 var issuerKey = sync.OnceValue(func() *rsa.PrivateKey {
@@ -128,6 +141,7 @@ func (i *issuer) token(r *http.Request) (map[string]any, error) {
 		i.refresh = "refresh-" + rand.Text()
 		return map[string]any{"access_token": "x", "token_type": "Bearer", "refresh_token": i.refresh}, nil
 	}
+	i.given = append(i.given, r.PostForm.Get("code"))
 	asked, ok := i.codes[r.PostForm.Get("code")]
 	delete(i.codes, r.PostForm.Get("code"))
 	sum := sha256.Sum256([]byte(r.PostForm.Get("code_verifier")))
@@ -208,7 +222,7 @@ func newEntrance(t *testing.T) *entrance {
 			return nil, errors.New("no such host")
 		}
 	})
-	e.idp.redirect = e.base + "/auth/callback"
+	e.idp.redirect = e.base + "/auth/callback/default"
 	e.configured = e.admin("POST", "/auth/sso-configurations", fmt.Sprintf(`{"name":"corp","issuer":%q,"client_id":"the-client","client_secret":"a:secret&"}`, e.idp.URL))["id"].(string)
 	e.verify("example.com", true)
 	return e

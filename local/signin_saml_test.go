@@ -1,10 +1,8 @@
 package main
 
 import (
-	"bufio"
 	"encoding/base64"
 	"encoding/json"
-	"encoding/pem"
 	"errors"
 	"fmt"
 	"html"
@@ -12,14 +10,12 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
 	"time"
 
+	"gateway/local/idptest"
 	"gateway/shared/identity"
 	"gateway/shared/signin/browser"
 	"gateway/shared/signin/saml"
@@ -37,57 +33,12 @@ type samlIssuer struct {
 
 func newSAMLIssuer(t *testing.T, issuer string) *samlIssuer {
 	t.Helper()
-	dir, err := filepath.Abs("../scripts/testdeps")
-	if err != nil {
-		t.Fatal(err)
-	}
-	node, err := exec.LookPath("node")
-	if err == nil {
-		_, err = os.Stat(filepath.Join(dir, "node_modules", "samlp"))
-	}
-	if err != nil {
-		if os.Getenv("CI") != "" {
-			t.Fatalf("samlp is missing: %v", err)
-		}
-		t.Skipf("NOT TESTED WITH A SAML IDENTITY PROVIDER: %v; run: npm ci --prefix scripts/testdeps", err)
-	}
-	i := &samlIssuer{t: t, issuer: issuer}
-	if i.key, i.cert, err = saml.NewKey("idp", time.Now()); err != nil {
-		t.Fatal(err)
-	}
-	cmd := exec.Command(node, filepath.Join(dir, "samlp.cjs"))
-	in, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
-	config, err := json.Marshal(map[string]string{
-		"issuer": issuer, "key": string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: i.key})), "cert": pemOf(i.cert),
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := in.Write(append(config, '\n')); err != nil {
-		t.Fatal(err)
-	}
-	line, err := bufio.NewReader(out).ReadString('\n')
-	port, ok := strings.CutPrefix(strings.TrimSpace(line), "ready ")
-	if err != nil || !ok {
-		t.Fatalf("the identity provider says %q: %v", line, err)
-	}
-	i.url = "http://127.0.0.1:" + port
-	return i
+	made := idptest.StartSAML(t, "../scripts/testdeps", issuer)
+	return &samlIssuer{t: t, url: made.URL, issuer: issuer, key: made.Key, cert: made.Cert}
 }
 
 func pemOf(der []byte) string {
-	return string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}))
+	return idptest.PEM("CERTIFICATE", der)
 }
 
 // next says who signs in next, and what is different about it.
@@ -339,7 +290,7 @@ func TestASAMLResponseIsHeldAgainstItsRequest(t *testing.T) {
 	form := e.there("", jar)
 	e.wantStatus("another browser", e.post(to, form, map[string]string{}), 401, "state")
 	e.wantStatus("another browser's sign-in", e.post(to, form, map[string]string{"__Host-gateway-signin": "x"}), 401, "state")
-	e.wantStatus("the way back of OpenID Connect", e.hop(e.base+"/auth/callback?code=x&state="+url.QueryEscape("x"), jar), 401, "state")
+	e.wantStatus("the way back of OpenID Connect", e.hop(e.base+"/auth/callback/default?code=x&state="+url.QueryEscape("x"), jar), 401, "state")
 	if got := e.post(to, form, jar); got.status != 303 || jar[browser.Cookie] == "" {
 		t.Fatalf("the browser that began it: %d %s", got.status, got.body)
 	}
@@ -464,7 +415,7 @@ func TestIdentityProvidersChangeTheirKeys(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	newer := []any{"key", string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: key})), "cert", pemOf(cert)}
+	newer := []any{"key", idptest.PEM("PRIVATE KEY", key), "cert", pemOf(cert)}
 	got, _ := e.by("ann@example.com", "", e.options(newer...))
 	e.wantStatus("while the copy is too young", got, 401, "not the identity provider's")
 
@@ -565,7 +516,7 @@ func TestAnswersThatNobodyCanReadAreBoundedAndAudited(t *testing.T) {
 	for path, send := range map[string]func(address string) reply{
 		"/auth/saml/default/acs":      func(a string) reply { return e.post(a, garbage, map[string]string{}) },
 		"/auth/saml/default/metadata": func(a string) reply { return e.hop(a, map[string]string{}) },
-		"/auth/callback":              func(a string) reply { return e.hop(a, map[string]string{}) },
+		"/auth/callback/default":      func(a string) reply { return e.hop(a, map[string]string{}) },
 	} {
 		eventually(t, func() error { // the count begins anew each minute
 			for range 125 {

@@ -39,7 +39,7 @@ func (f *family) describeConnections() *admin.Collection[sso.Connection] {
 			admin.NameField(255),
 			{Name: "protocol", Fixed: true, Absent: sso.OIDC, Default: sso.OIDC, Doc: "What the identity provider speaks: oidc (OpenID Connect) or saml (SAML 2.0)."},
 			{Name: "issuer", Example: "https://login.example.com", Doc: "Of oidc, and required there: issuer of the identity provider, which describes itself at /.well-known/openid-configuration below it. Of saml: its entity id, needed only where the metadata describe several."},
-			{Name: "client_id", Example: "gateway", Doc: "Of oidc, and required there: the gateway's client id at the identity provider. Its redirect URI there is <base>/auth/callback."},
+			{Name: "client_id", Example: "gateway", Doc: "Of oidc, and required there: the gateway's client id at the identity provider. Its redirect URI there is <base>/auth/callback/{organisation id}, as redirect_uri shows it."},
 			{Name: "client_secret", Secret: true, Max: 4096, Example: "a long secret", Doc: "Of client_secret_basic and client_secret_post."},
 			{Name: "jwks", Secret: true, Max: 16384, Check: privateKeys, Doc: "Of private_key_jwt: a JSON Web Key Set of the gateway's private keys, as a text."},
 			{Name: "token_endpoint_auth_method", Doc: "How the gateway shows who it is; without it private_key_jwt where there is a jwks, else client_secret_basic."},
@@ -53,9 +53,26 @@ func (f *family) describeConnections() *admin.Collection[sso.Connection] {
 			{Name: "sign_requests", In: "sign_requests", Absent: false, Default: false, Doc: "Of saml: sign requests also where the metadata do not ask for it."},
 			{Name: "allow_idp_initiated", In: "allow_idp_initiated", Absent: false, Default: false, Doc: "Of saml: let people in who begin at the identity provider. Nothing then ties the sign-in to the browser that began it."},
 		},
-		Shown:  bySAML{f}.serviceShown(),
+		Shown:  append([]admin.Shown[sso.Connection]{f.redirectShown()}, bySAML{f}.serviceShown()...),
 		Before: f.checkConnection,
 		Adjust: recentWrites,
+	}
+}
+
+// redirectURI is where the identity provider sends browsers back to.
+func (f *family) redirectURI(c *admin.Call, it connection) string {
+	return admin.Address(f.PublicURL, c.Request) + callbackPath + it.Scope.Org
+}
+
+func (f *family) redirectShown() admin.Shown[sso.Connection] {
+	return admin.Shown[sso.Connection]{
+		Field: admin.Field{Name: "redirect_uri", Type: admin.String, Single: true, Optional: true, Doc: "Of oidc: where the identity provider sends browsers back to, which it has to know."},
+		Value: func(c *admin.Call, it connection) any {
+			if it.Form.IsSAML() {
+				return nil
+			}
+			return f.redirectURI(c, it)
+		},
 	}
 }
 
@@ -169,7 +186,7 @@ func (f *family) client(c *admin.Call, it connection) (*oidc.Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	out.Redirect, out.Via, out.Now = admin.Address(f.PublicURL, c.Request)+"/auth/callback", f.Via, c.Resources.Now
+	out.Redirect, out.Via, out.Now = f.redirectURI(c, it), f.Via, c.Resources.Now
 	return out, nil
 }
 

@@ -18,6 +18,11 @@ import (
 	"gateway/shared/store"
 )
 
+// callbackPath is where browsers come back to. Each organisation has an address of its own
+// below it, so that an answer of one's identity provider ends no sign-in to another: not
+// every provider names itself in its answers, as RFC 9207 has it.
+const callbackPath = "/auth/callback/"
+
 // loginRoutes bring a browser to the identity provider and back.
 func (f *family) loginRoutes() []admin.Route {
 	text := func(name string, most int64, doc string) admin.Field {
@@ -31,8 +36,8 @@ func (f *family) loginRoutes() []admin.Route {
 				text("return_to", 8192, "Path of this host to go to afterwards; default /."),
 				{Name: "fresh", Type: admin.Boolean, Doc: "true: the identity provider asks the person again, also where it knows it."},
 			}},
-		{Method: "GET", Path: "/auth/callback", Name: "logInCallback", Public: true, Status: http.StatusFound, Errors: []int{401, 403, 409}, Do: f.callback,
-			Doc: "Where the identity provider sends the browser back to. It gets the session as a cookie.", Query: []admin.Field{
+		{Method: "GET", Path: callbackPath + "{organisationId}", Name: "logInCallback", Public: true, Status: http.StatusFound, Errors: []int{401, 403, 404, 409, 429}, Do: f.callback,
+			Doc: "Where the identity providers of an organisation send the browser back to. It gets the session as a cookie.", Query: []admin.Field{
 				text("state", 256, "As it was sent."), text("code", 8192, "What the tokens are asked for with."), text("iss", 2048, "Who answers (RFC 9207)."),
 				text("error", 255, "Why there is no code."), text("error_description", 4096, "The same for people; it is not shown."), text("error_uri", 2048, "The same as an address; it is not followed."),
 				text("session_state", 4096, "Ignored."), text("scope", 4096, "Ignored."), text("authuser", 255, "Ignored."), text("prompt", 255, "Ignored."), text("hd", 255, "Ignored."),
@@ -152,6 +157,10 @@ func (f *family) callback(c *admin.Call) (any, error) {
 	if more := c.Request.URL.Query()["state"]; len(more) > 1 {
 		return nil, fault.Invalid("state", "was given %d times; give it once", len(more))
 	}
+	org, err := organisation(c)
+	if err != nil {
+		return nil, err
+	}
 	p, err := sso.Take(c.Context, c.Resources.Store(), c.Query.Text("state"), browser.Binding(c.Request), c.Now)
 	if err != nil && p != nil {
 		return nil, f.stray(c, store.Scope{Org: p.Org}, signin.ByOIDC, p.Connection, err)
@@ -159,7 +168,9 @@ func (f *family) callback(c *admin.Call) (any, error) {
 	if err != nil {
 		return nil, err // whose it is nobody knows: it was counted
 	}
-	org := store.Scope{Org: p.Org}
+	if p.Org != org.Org {
+		return nil, f.stray(c, store.Scope{Org: p.Org}, signin.ByOIDC, p.Connection, sso.NoPending())
+	}
 	it, err := stored(c, org, p.Connection)
 	if err != nil {
 		return nil, err

@@ -51,7 +51,8 @@ type restricted struct {
 	log      output // what the functions print
 }
 
-func restrict(t *testing.T) *restricted {
+// restrict makes one. more are variables of all functions, beside those of the templates.
+func restrict(t *testing.T, more ...func(in *restricted) string) *restricted {
 	t.Helper()
 	services := awstest.Start(t)
 	in := &restricted{installation: &installation{sqs: services.SQS, dir: awstest.Functions(t)}, t: t, policies: map[string][]standin.Statement{}}
@@ -79,7 +80,11 @@ func restrict(t *testing.T) *restricted {
 	provider := strings.TrimPrefix(mock.URL(), "http://")
 	set := templates(t)["usual"]
 	env := func(name string) []string {
-		return append(processEnv(t, set[name], provider, in.tools), "AWS_ACCESS_KEY_ID="+name, onaws.EnvTablePrefix+"=gateway-")
+		out := append(processEnv(t, set[name], provider, in.tools), "AWS_ACCESS_KEY_ID="+name, onaws.EnvTablePrefix+"=gateway-")
+		for _, v := range more {
+			out = append(out, v(in))
+		}
+		return out
 	}
 	addr := in.startContainer(env("container"))
 	in.shim = onlambda.New(onlambda.Options{

@@ -1,39 +1,32 @@
 // The whole of signing in, as Chromium does it: the page of a device, the identity
 // provider on another site, the session's cookie, a change with its token and one without,
-// the end of it. The binary comes with the package, for x86-64.
+// the end of it.
 import test, { after } from 'node:test';
 import assert from 'node:assert/strict';
 import { as, connect, gateway, origin, post, startProvider } from './support.mjs';
-
-process.env.AWS_LAMBDA_JS_RUNTIME ??= 'nodejs20.x'; // the package brings the libraries along
-const { default: chromium } = await import('@sparticuz/chromium');
-const { default: puppeteer } = await import('puppeteer-core');
+import { launch, open } from './chromium.mjs';
 
 const idp = await startProvider();
-const chrome = await puppeteer.launch({ executablePath: await chromium.executablePath(), args: chromium.args.filter((a) => !/site-per-process|web-security|site-isolation/.test(a)), headless: 'shell' });
+const chrome = await launch();
 after(async () => { await chrome.close(); idp.close(); });
 
 test('a person lets a device in, changes something, and leaves', async () => {
   await connect(idp, 'basic', 'client_secret_basic');
   const asked = await (await post('/oauth/device_authorization', { client_id: 'gateway-cli' })).json();
-  const page = await chrome.newPage();
-  page.setDefaultTimeout(120_000);
-  const wrong = [];
-  page.on('console', (m) => { if (/Content Security Policy|Refused/.test(m.text())) wrong.push(m.text()); });
-  const press = async (selector) => Promise.all([page.waitForNavigation(), page.click(selector)]);
+  const { page, wrong, press, fill, click } = await open(chrome);
 
   // From the device's link to the sign-in, the provider, its consent, and back.
   await page.goto(asked.verification_uri_complete);
   await page.waitForSelector('input[name=email]');
-  await page.type('input[name=email]', 'ann@example.com');
+  await fill('input[name=email]', 'ann@example.com');
   await press('button');
   assert.equal(new URL(page.url()).origin, idp.issuer);
   await page.waitForSelector('input[name=login]');
-  await page.$eval('input[name=login]', (e) => { e.value = 'ann'; });
-  await page.type('input[name=password]', 'x');
+  await fill('input[name=login]', 'ann');
+  await fill('input[name=password]', 'x');
   await press('[type=submit]');
   await page.waitForSelector('[type=submit]');
-  await page.click('[type=submit]');
+  await click('[type=submit]');
   await page.waitForSelector('button[value=allow]', { timeout: 60_000 }).catch(async () => assert.fail(`${page.url()}\n${await page.content()}\n${JSON.stringify(wrong)}`));
   assert.equal(new URL(page.url()).origin, origin);
   assert.ok((await page.content()).includes(asked.user_code));
@@ -75,6 +68,6 @@ test('a person lets a device in, changes something, and leaves', async () => {
   assert.equal((await page.cookies(gateway)).some((c) => c.name === '__Host-gateway-session'), false);
   await page.goto(out.json.logout_url);
   await page.waitForSelector('button[name=logout], [type=submit]');
-  await Promise.all([page.waitForNavigation(), page.click('button[name=logout], [type=submit]')]);
+  await press('button[name=logout], [type=submit]');
   assert.equal(new URL(page.url()).origin, origin);
 });

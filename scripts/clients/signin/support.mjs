@@ -83,7 +83,7 @@ export async function startProvider() {
   const key = generateKeyPairSync('rsa', { modulusLength: 2048 }).privateKey.export({ format: 'jwk' });
   const { n, e, kty } = key;
   const client = (id, method, more) => ({
-    client_id: id, token_endpoint_auth_method: method, redirect_uris: [gateway + '/auth/callback'], post_logout_redirect_uris: [gateway, origin, origin + '/'],
+    client_id: id, token_endpoint_auth_method: method, redirect_uris: [gateway + '/auth/callback/default'], post_logout_redirect_uris: [gateway, origin, origin + '/'],
     response_types: ['code'], grant_types: ['authorization_code', 'refresh_token'], ...more,
   });
   const provider = new Provider(issuer, {
