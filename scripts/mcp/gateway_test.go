@@ -74,14 +74,15 @@ type gateway struct {
 	dir  string
 	addr string // that it listens on
 	base string // ends in /v1
+	env  []string
 	cmd  *exec.Cmd
 	over chan struct{} // closed when it has ended
 }
 
 // startGateway starts a gateway on a port and a folder of its own.
-func startGateway(t testing.TB) *gateway {
+func startGateway(t testing.TB, env ...string) *gateway {
 	t.Helper()
-	g := &gateway{t: t, dir: filepath.Join(t.TempDir(), "data"), addr: "127.0.0.1:0"}
+	g := &gateway{t: t, dir: filepath.Join(t.TempDir(), "data"), addr: "127.0.0.1:0", env: env}
 	g.start()
 	t.Cleanup(g.kill)
 	return g
@@ -91,7 +92,7 @@ func startGateway(t testing.TB) *gateway {
 func (g *gateway) start() {
 	g.t.Helper()
 	g.cmd = exec.Command(program(g.t, "gateway/local"), "-addr", g.addr, "-data", g.dir)
-	g.cmd.Env = append(os.Environ(), "GATEWAY_ADMIN_KEY="+adminKey, "GATEWAY_WORKSPACE_KEY="+workspaceKey)
+	g.cmd.Env = append(append(os.Environ(), "GATEWAY_ADMIN_KEY="+adminKey, "GATEWAY_WORKSPACE_KEY="+workspaceKey), g.env...)
 	g.cmd.Stderr = os.Stderr
 	out, err := g.cmd.StdoutPipe()
 	if err != nil {

@@ -50,6 +50,7 @@ type conversation struct {
 	g      *gateway
 	client *http.Client
 	name   string
+	at     string // slug of the server
 	id     string // of the session, as the gateway gave it
 	behind string // the server's own, as the tool tells it
 	made   int
@@ -57,7 +58,7 @@ type conversation struct {
 
 // send sends a message and gives the answer.
 func (c *conversation) send(trace, body string) (header http.Header, status int, answer string, err error) {
-	req, err := http.NewRequest(http.MethodPost, c.g.base+"/mcp/holder/mcp", strings.NewReader(body))
+	req, err := http.NewRequest(http.MethodPost, c.g.base+"/mcp/"+c.at+"/mcp", strings.NewReader(body))
 	if err != nil {
 		return nil, 0, "", err
 	}
@@ -128,7 +129,7 @@ func TestSessionsOutliveTheGateway(t *testing.T) {
 	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: sessions}}
 	all := make([]*conversation, sessions)
 	for i := range all {
-		all[i] = &conversation{g: g, client: client, name: fmt.Sprintf("session-%d", i)}
+		all[i] = &conversation{g: g, client: client, name: fmt.Sprintf("session-%d", i), at: "holder"}
 	}
 	each := func(do func(c *conversation) error) *sync.WaitGroup {
 		wg := new(sync.WaitGroup)

@@ -140,6 +140,10 @@ func accepts(h http.Header) (plain, streams bool) {
 // one could mean it to a server behind.
 var decides = []string{"name", "uri", "arguments", "cursor", "ref", "taskid", "_meta", "requeststate", "inputresponses"}
 
+// bounded are the members of params that name something: they are kept in records, and
+// repeated in headers.
+var bounded = []string{"name", "uri", "cursor", "ref", "taskId"}
+
 // spelling is how those with capitals are written.
 var spelling = map[string]string{"taskid": "taskId", "requeststate": "requestState", "inputresponses": "inputResponses"}
 
@@ -185,6 +189,11 @@ func (r *Request) parse(body []byte) *Refusal {
 		}
 		if slices.Contains(decides, lower) {
 			return refuse(http.StatusBadRequest, mcp.CodeInvalidParams, "params has a member that is another only by its capitals")
+		}
+	}
+	for _, name := range bounded {
+		if len(r.Members[name]) > maxName {
+			return refuse(http.StatusBadRequest, mcp.CodeInvalidParams, "params."+name+" may have up to 8192 bytes")
 		}
 	}
 	if raw := r.Members["_meta"]; raw != nil {
