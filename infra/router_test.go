@@ -38,6 +38,8 @@ var edgeRequests = []edgeRequest{
 	{Name: "pass-through of a path of ours", Method: "POST", URI: "/v1/proxy/chat/completions", Place: "container"},
 	{Name: "files", Method: "POST", URI: "/v1/files", Place: "container"},
 	{Name: "realtime", Method: "GET", URI: "/v1/realtime", Place: "container"},
+	{Name: "Live sessions", Method: "GET", URI: "/v1/live/sessions", Place: "container"},
+	{Name: "Live sessions of Gemini", Method: "GET", URI: "/v1/ws/google.ai.generativelanguage.v1beta.GenerativeService.BidiGenerateContent", Place: "container"},
 	{Name: "responses over a WebSocket", Method: "GET", URI: "/v1/responses", Place: "container"},
 	{Name: "audio", Method: "POST", URI: "/v1/audio/transcriptions", Place: "container"},
 	{Name: "administration", Method: "POST", URI: "/v1/configs", Headers: map[string]string{"content-length": "10"}, Place: "api"},

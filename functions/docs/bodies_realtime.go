@@ -19,6 +19,8 @@ var (
 	secretOfSession       = object([]string{"value", "expires_at"}, map[string]admin.Schema{"value": {"type": "string", "description": "The secret; it is shown once."}, "expires_at": integer})
 )
 
+const geminiLive = "Open a Live session of Gemini over a WebSocket. Its first message, setup, names the model."
+
 var realtimeBodies = map[string]body{
 	"realtimeSecret": {
 		doc: "Make a short-lived secret that opens realtime sessions of one model and nothing else, as this request would: with its key, headers, config and settings.",
@@ -30,7 +32,11 @@ var realtimeBodies = map[string]body{
 		}),
 		answer: object([]string{"value", "expires_at", "session"}, map[string]admin.Schema{"value": {"type": "string", "description": "The secret; it is shown once."}, "expires_at": integer, "session": open}),
 	},
-	"responsesSocket": {doc: "Have responses made over a WebSocket: each response.create is a request of POST /responses, and the events of its stream come back as messages.", request: open, answer: open},
+	"liveSession":               {doc: "Open a Live session of OpenAI over a WebSocket. Its first message, session.start, names the model.", request: open, answer: open},
+	"geminiLiveSession_v1alpha": {doc: geminiLive, request: open, answer: open},
+	"geminiLiveSession_v1beta":  {doc: geminiLive, request: open, answer: open},
+	"geminiLiveSession_v1":      {doc: geminiLive, request: open, answer: open},
+	"responsesSocket":           {doc: "Have responses made over a WebSocket: each response.create is a request of POST /responses, and the events of its stream come back as messages.", request: open, answer: open},
 	"realtimeSession": {
 		doc:     "Make a client secret in the shape of the beta, which lives for a minute.",
 		request: request(nil, sessionOfSecret(map[string]admin.Schema{"input_audio_transcription": transcriptionOfSecret})),

@@ -1,8 +1,13 @@
 // Package realtime is the family of what goes over WebSockets: realtime sessions, with
-// the secrets that open them, and responses. It has no function: a session lasts longer than one may run.
+// the secrets that open them, the Live sessions of OpenAI and Gemini, and responses. It has no function: a session lasts longer than one may run.
 package realtime
 
 import (
+	"gateway/shared/dialect/gemini"
+	"gateway/shared/dialect/live"
+	"gateway/shared/dialect/live/bidi"
+	"gateway/shared/dialect/live/sessions"
+	"gateway/shared/dialect/responses"
 	"gateway/shared/provider"
 	"gateway/shared/relay"
 	"gateway/shared/relay/ephemeral"
@@ -28,8 +33,21 @@ func Routes() []relay.Route {
 			Operation: provider.Realtime, Free: true, Through: true, Mints: own.shape, MaxBody: ephemeral.MaxBody,
 		})
 	}
+	all = append(all, relay.Route{
+		Method: "GET", Path: "/live/sessions", Name: "liveSession", Endpoint: "realtime", Shape: relay.Socket, Scope: "completions.write",
+		Operation: provider.Live, Free: true, Through: true, Sockets: socket.Maker{}, Live: timed,
+	})
+	for _, version := range [...]string{"v1alpha", "v1beta", "v1"} {
+		all = append(all, relay.Route{
+			Method: "GET", Path: "/ws/google.ai.generativelanguage." + version + ".GenerativeService.BidiGenerateContent", Name: "geminiLiveSession_" + version, Endpoint: "realtime",
+			Shape: relay.Socket, Scope: "completions.write", Operation: provider.GeminiLive, Free: true, Sockets: socket.Maker{}, Live: bidi.New, Errors: gemini.Generate{},
+		})
+	}
 	return append(all, relay.Route{
 		Method: "GET", Path: "/responses", Endpoint: "responsesSocket", Shape: relay.Socket, Scope: "completions.write",
 		Operation: provider.ResponsesCreate, Free: true, Sockets: socket.Maker{}, Turns: "/responses",
 	})
 }
+
+// timed reads a Live session of OpenAI. Decisions are told as responses are.
+func timed() live.Wire { return sessions.New(responses.Responses{}.MeterResponse) }

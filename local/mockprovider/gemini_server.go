@@ -68,6 +68,9 @@ func geminiMatch(x *exchange) func(*exchange) *apiError {
 	if x.path == "/token" || x.path == "/v1/token" {
 		return googleToken
 	}
+	if strings.HasPrefix(strings.TrimPrefix(x.path, "/v1"), bidiPath) {
+		return bidiSession
+	}
 	p, ok := geminiParse(x.path)
 	if !ok {
 		return nil
@@ -76,7 +79,8 @@ func geminiMatch(x *exchange) func(*exchange) *apiError {
 }
 
 func geminiAuthenticate(x *exchange) *apiError {
-	if p, ok := geminiParse(x.path); !ok {
+	bidi := strings.HasPrefix(strings.TrimPrefix(x.path, "/v1"), bidiPath)
+	if p, ok := geminiParse(x.path); !ok && !bidi {
 		return nil // the token endpoint
 	} else if p.vertex {
 		key, _ := strings.CutPrefix(x.r.Header.Get("Authorization"), "Bearer ")

@@ -33,6 +33,7 @@ func init() { // the handlers refer to the table for their links
 		{"POST", "/rerank", rerank},
 		{"POST", "/ocr", ocr},
 		{"GET", "/realtime", realtime},
+		{"GET", "/live/sessions", liveSession},
 		{"POST", "/files", upload},
 		{"GET", "/files", fileList},
 		{"GET", "/files/{id}", fileOne},

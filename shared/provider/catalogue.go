@@ -78,7 +78,7 @@ var (
 // catalogue is the table: the makers of models first, then the hosts of open
 // models, then what is reached by pass-through only.
 var catalogue = []Provider{
-	{ID: "openai", Aliases: []string{"open-ai"}, Name: "OpenAI", Dialect: OpenAIChat, Base: "https://api.openai.com/v1", Auth: bearer, Key: always, Routes: everyOpenAI,
+	{ID: "openai", Aliases: []string{"open-ai"}, Name: "OpenAI", Dialect: OpenAIChat, Base: "https://api.openai.com/v1", Auth: bearer, Key: always, Routes: with(everyOpenAI, Route{Op: Live, Path: "/live/sessions"}),
 		Headers: []Header{{"OpenAI-Organization", "{openai_organization}"}, {"OpenAI-Project", "{openai_project}"}, {"OpenAI-Beta", "{openai_beta}"}},
 		Fields:  []Field{{Name: "openai_organization"}, {Name: "openai_project"}, {Name: "openai_beta", Bare: "openai-beta"}},
 		Quirks:  Quirks{Developer: true, StreamUsage: true}},
@@ -153,6 +153,7 @@ var catalogue = []Provider{
 			{Op: Chat, Path: "/v1beta/models/{model}:generateContent", Stream: "/v1beta/models/{model}:streamGenerateContent?alt=sse"},
 			{Op: Embeddings, Path: "/v1beta/models/{model}:batchEmbedContents", Dialect: "gemini.embeddings"},
 			{Op: ImagesGenerate, Path: "/v1beta/models/{model}:predict", Dialect: "google.imagen"},
+			{Op: GeminiLive, Path: "/ws/google.ai.generativelanguage.v1beta.GenerativeService.BidiGenerateContent"},
 			{Op: ModelsList, Path: "/v1beta/models?pageSize=1000"},
 		}},
 	{ID: "vertex-ai", Name: "Google Vertex AI", Dialect: Gemini, Base: "https://{vertex_region}-aiplatform.googleapis.com", Auth: Auth{Scheme: GoogleOAuth}, Key: "vertex_auth_type=basic",

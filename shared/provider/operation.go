@@ -25,6 +25,8 @@ const (
 	AudioTranscription  Operation = "audio_transcription"
 	AudioTranslation    Operation = "audio_translation"
 	Realtime            Operation = "realtime"
+	Live                Operation = "live"
+	GeminiLive          Operation = "gemini_live"
 	ResponsesCreate     Operation = "responses_create"
 	ResponsesGet        Operation = "responses_get"
 	ResponsesDelete     Operation = "responses_delete"
@@ -114,6 +116,9 @@ func (p *Provider) DialectOf(op Operation) string {
 func without(routes []Route, ops ...Operation) []Route {
 	return slices.DeleteFunc(slices.Clone(routes), func(r Route) bool { return slices.Contains(ops, r.Op) })
 }
+
+// with gives routes and more.
+func with(routes []Route, more ...Route) []Route { return append(slices.Clone(routes), more...) }
 
 // Sets of routes that many rows share.
 var (

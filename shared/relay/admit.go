@@ -19,7 +19,7 @@ func (c *call) admit() error {
 		return err
 	}
 	c.Demands = c.Own
-	if c.Route.Turns != "" || c.Settles() {
+	if c.Route.Turns != "" || c.Route.Opens() || c.Settles() {
 		return c.ReadPolicies() // its responses are counted; what is settled has been
 	}
 	return c.CountRequest()

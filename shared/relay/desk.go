@@ -107,10 +107,7 @@ func (d *desk) Begin(what *session.Wanted) (session.Turn, error) {
 	}
 	c, err := d.open(now.Who, d.begun.Swap(true))
 	if err == nil {
-		c.InBound, c.OutBound, c.OutAssumed = what.Input, what.Output, false
-		if what.Output == 0 {
-			c.OutBound, c.OutAssumed = routes.DefaultReserveOutput, true
-		}
+		wants(c, what)
 		c.In = append([]byte(nil), what.Event...) // the connection's memory is used again
 		c.Size = int64(len(c.In))
 		err = c.LimitTarget()
@@ -124,6 +121,25 @@ func (d *desk) Begin(what *session.Wanted) (session.Turn, error) {
 	return &response{desk: d, call: c, began: c.Since()}, nil
 }
 
+// wants takes over what a response can cost.
+func wants(c *call, what *session.Wanted) {
+	if what.Model != "" {
+		c.charged(what.Model)
+	}
+	c.InBound, c.OutBound, c.OutAssumed = what.Input, what.Output, false
+	if what.Seconds > 0 {
+		c.Wanted.Most.Set(pricing.Seconds, what.Seconds)
+	} else if what.Output == 0 {
+		c.OutBound, c.OutAssumed = routes.DefaultReserveOutput, true
+	}
+}
+
+// charged has what is made charged as another model than the session's.
+func (c *call) charged(model string) {
+	c.Heard.Model, c.Heard.Priced = model, model
+	c.To.Names.Model = model
+}
+
 // Late implements session.Desk.
 func (d *desk) Late(done *realtime.Done, event []byte) {
 	c, err := d.open(d.of.Who, false)
@@ -132,6 +148,10 @@ func (d *desk) Late(done *realtime.Done, event []byte) {
 		d.shut(c)
 		return
 	}
+	if done.Model != "" {
+		c.charged(done.Model)
+	}
+	c.Heard.Served = done.Served
 	r := &response{desk: d, call: c}
 	c.LimitsOfTarget()
 	r.charge(done.Usage, done.Status, event)
@@ -147,8 +167,7 @@ func (d *desk) Heard(t *realtime.Transcript, model string, event []byte) {
 		d.shut(c)
 		return
 	}
-	c.Heard.Model, c.Heard.Priced = model, model
-	c.To.Names.Model = model
+	c.charged(model)
 	r := &response{desk: d, call: c}
 	c.LimitsOfTarget()
 	r.charge(t.Usage, "transcribed", event)
@@ -205,8 +224,24 @@ type response struct {
 	began time.Duration
 }
 
+// Cover makes the reservations cover more of what has begun. The error is a fault of a
+// budget that does not allow it.
+func (r *response) Cover(what *session.Wanted) error {
+	c := r.call
+	wants(c, what)
+	own, its := c.Budgeted()
+	if !c.Purse.Asks(own, its) {
+		return nil
+	}
+	return c.Purse.Reserve(c.Ctx, c.Base, c.Ledger, c.ULID, own, its, c.BoundOf())
+}
+
 // End implements session.Turn.
 func (r *response) End(d *realtime.Done, event []byte) {
+	if d.Model != "" {
+		r.call.charged(d.Model)
+	}
+	r.call.Heard.Served = d.Served
 	reason := d.Status
 	if d.Reason != "" {
 		reason = d.Reason
@@ -221,6 +256,9 @@ func (r *response) End(d *realtime.Done, event []byte) {
 func (r *response) judged(id string) {
 	g, c := r.desk.guard, r.call
 	c.guards.Heard(r.desk.of.guards.Live())
+	if g == nil {
+		return
+	}
 	switch o := g.Of(id); {
 	case o.Denied:
 		c.failure = fault.New(fault.GuardrailDenied, "", guarded.Denied)

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -71,6 +72,13 @@ func (d *dialers) of(p egress.Policy, own bool) *egress.Dialer {
 
 // socketURL is the address of a session at the target.
 func (o *outbound) socketURL() (*url.URL, error) {
+	if o.Route.Live != nil {
+		raw, err := o.To.Target.PassthroughURL(strings.Replace(o.Route.Path, "{id}", url.PathEscape(o.ID), 1), "")
+		if err != nil {
+			return nil, err
+		}
+		return provider.ExactURL(raw)
+	}
 	q := o.Req.URL.Query()
 	q.Del("model")
 	var raw string
@@ -94,6 +102,9 @@ func sendSession(s *sender, resp *http.Response) error {
 	guards, err := s.guards.GoLive(s.Relay.guards, s.Target, s.To.Leaf, s.images())
 	if err != nil {
 		return err
+	}
+	if s.Route.Live != nil {
+		return sendLive(s, guards)
 	}
 	s.answerHeaders(resp.Header)
 	protocol := resp.Header.Get("Sec-Websocket-Protocol")
@@ -129,14 +140,19 @@ func sendSession(s *sender, resp *http.Response) error {
 	}
 	result := live.Run(s.Base)
 	end()
+	s.ended(&result)
+	return nil
+}
+
+// ended notes how a session has ended.
+func (s *sender) ended(r *session.Result) {
 	s.guards.Ended()
-	s.Size, s.answered = result.FromClient, result.ToClient
-	s.Heard.Finish = result.Told()
-	if result.Fault != nil {
-		s.failure = result.Fault
+	s.Size, s.answered = r.FromClient, r.ToClient
+	s.Heard.Finish = r.Told()
+	if r.Fault != nil {
+		s.failure = r.Fault
 	}
 	s.LearnOperation(chat.Meter{Started: true, Complete: true})
-	return nil
 }
 
 // Drain tells realtime sessions to end, each once no response of it is under way: the

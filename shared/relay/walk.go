@@ -55,6 +55,8 @@ func (c *call) serve() error {
 		return c.runTools()
 	case c.Route.Turns != "":
 		return c.converse()
+	case c.Route.Opens():
+		return c.awaitOpening()
 	case c.Route.Shape == routes.Socket:
 		return c.openSession()
 	case c.Route.Shape == routes.Listing:

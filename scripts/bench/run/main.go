@@ -47,6 +47,7 @@ func run() error {
 	flag.DurationVar(&s.warm, "warm", 300*time.Millisecond, "warm-up before a measurement")
 	flag.DurationVar(&s.patience, "wait", 0, "wait up to this long for a quiet machine before a measurement")
 	secure := flag.Bool("tls", false, "measure over HTTPS upstreams, too: HTTP/1.1, HTTP/2 and bursts on cold connections")
+	sessions := flag.Bool("sockets", false, "measure realtime sessions, and nothing else")
 	only := flag.String("cells", "", "comma list of cells; empty: all")
 	cold := flag.Int("cold", 10, "start-ups to measure, at most 50; 0: none")
 	out := flag.String("out", "", "file for every sample, as JSON")
@@ -71,6 +72,13 @@ func run() error {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
+	if *sessions {
+		misses, err := sockets(ctx, os.Stdout)
+		if err != nil {
+			return err
+		}
+		return missed(misses, *check)
+	}
 	all, starts, err := bench(ctx, s, use, *cold)
 	if err != nil {
 		return err
@@ -84,11 +92,15 @@ func run() error {
 			return err
 		}
 	}
-	misses := report(os.Stdout, use, all, starts)
+	return missed(report(os.Stdout, use, all, starts), *check)
+}
+
+// missed prints the targets that were missed; where they are checked it is an error.
+func missed(misses []string, check bool) error {
 	for _, m := range misses {
 		fmt.Println("missed:", m)
 	}
-	if *check && len(misses) > 0 {
+	if check && len(misses) > 0 {
 		return fmt.Errorf("%d targets missed", len(misses))
 	}
 	return nil

@@ -2,7 +2,7 @@
 // through with the saved key in place of the client's own, which is worth nothing.
 import test from 'node:test';
 import assert from 'node:assert/strict';
-import { GoogleGenAI, Type, FunctionCallingConfigMode } from '@google/genai';
+import { GoogleGenAI, Type, FunctionCallingConfigMode, Modality } from '@google/genai';
 import { gatewayURL, gatewayKey, openai } from '../support.mjs';
 
 async function call(method, path, key, body, headers = {}) {
@@ -84,4 +84,18 @@ test('errors keep their status and words', async () => {
 test('the same provider by the OpenAI client', async () => {
   const answer = await openai(await saved).chat.completions.create({ model, messages: [{ role: 'user', content: 'mock: say=the same' }] });
   assert.equal(answer.choices[0].message.content, 'the same');
+});
+
+test('a Live session', async () => {
+  const messages = [];
+  let turn;
+  const done = new Promise((resolve, reject) => {
+    turn = { onmessage: (m) => { messages.push(m); if (m.serverContent?.turnComplete) resolve(); }, onerror: reject, onclose: (e) => reject(new Error(`closed: ${e.code} ${e.reason}`)) };
+  });
+  const session = await (await gemini()).live.connect({ model, config: { responseModalities: [Modality.TEXT], maxOutputTokens: 100 }, callbacks: turn });
+  session.sendClientContent({ turns: [{ role: 'user', parts: [{ text: 'say=Hello_there' }] }], turnComplete: true });
+  await done;
+  assert.equal(messages.map((m) => m.text ?? '').join(''), 'Hello there');
+  assert.ok(messages.at(-1).usageMetadata.totalTokenCount > 0, JSON.stringify(messages.at(-1)));
+  session.close();
 });

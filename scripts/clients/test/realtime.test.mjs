@@ -6,6 +6,7 @@ import OpenAI from 'openai';
 import { OpenAIRealtimeWS } from 'openai/realtime/ws';
 import { OpenAIRealtimeWebSocket } from 'openai/realtime/websocket';
 import { ResponsesWS } from 'openai/resources/responses/ws';
+import { LiveWS } from 'openai/resources/live/ws';
 import { WebSocket } from 'ws';
 import { gatewayKey, gatewayURL, openai } from '../support.mjs';
 
@@ -150,4 +151,25 @@ test('ws: pieces, compression that is offered, and close codes', async () => {
   await big.open;
   big.socket.send('x'.repeat(17 << 20));
   assert.equal(await big.end, 1009);
+});
+
+test('a Live session', async () => {
+  const live = new LiveWS(openai(''));
+  const events = [];
+  const end = new Promise((resolve, reject) => {
+    live.on('event', (e) => {
+      events.push(e);
+      if (e.type === 'session.started') {
+        live.send({ type: 'session.input_audio.append', audio: 'AAAA'.repeat(24_000) });
+        live.send({ type: 'session.close' });
+      }
+    });
+    live.on('close', (code) => resolve(code));
+    live.on('error', reject);
+  });
+  live.socket.addEventListener('open', () => live.send({ type: 'session.start', session: { model: '@mock/gpt-live-1', instructions: 'Be brief.' } }));
+  assert.equal(await end, 1000);
+  assert.deepEqual(events.map((e) => e.type), ['session.started', 'session.usage.updated', 'session.closed']);
+  assert.equal(events[0].session.model, 'gpt-live-1');
+  assert.equal(events[2].usage.seconds, 1.5);
 });

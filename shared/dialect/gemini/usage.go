@@ -29,7 +29,7 @@ func (c *counts) readFrom(d *wire.Decoder) {
 			c.prompt.Read(d)
 		case "cachedContentTokenCount":
 			c.cached.Read(d)
-		case "candidatesTokenCount":
+		case "candidatesTokenCount", "responseTokenCount": // the latter in Live sessions
 			c.candidates.Read(d)
 		case "thoughtsTokenCount":
 			c.thoughts.Read(d)
@@ -45,7 +45,7 @@ func (c *counts) readFrom(d *wire.Decoder) {
 			byModality(d, &c.audioIn, &c.imageIn)
 		case "cacheTokensDetails":
 			byModality(d, &c.audioCached, &c.imageCached)
-		case "candidatesTokensDetails":
+		case "candidatesTokensDetails", "responseTokensDetails":
 			byModality(d, &c.audioOut, &c.imageOut)
 		}
 	}
@@ -125,6 +125,19 @@ func (c *counts) classes(u *pricing.Usage, searches int64) (total int64) {
 		return c.total.Get()
 	}
 	return 0
+}
+
+// ReadUsage reads a usageMetadata object by itself: what was used, and the tokens of the
+// prompt, those of the cache included. Nothing is known of what is none.
+func ReadUsage(raw []byte) (u pricing.Usage, prompt int64) {
+	d := wire.NewDecoder(raw)
+	var c counts
+	c.readFrom(d)
+	if d.End() != nil {
+		return u, 0
+	}
+	c.classes(&u, 0)
+	return u.Bounded(), c.prompt.Get()
 }
 
 // less is a count without a part of it.

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"math"
 
+	"gateway/shared/chat"
 	"gateway/shared/pricing"
 )
 
@@ -13,6 +14,9 @@ type Done struct {
 	Status string // completed, cancelled, failed, incomplete
 	Reason string // why it is not complete
 	Usage  pricing.Usage
+
+	Model  string // that made it; "": the session's
+	Served chat.Served
 }
 
 type byKind struct {

@@ -243,7 +243,7 @@ func (ch *Chooser) speakOperation() error {
 	}
 	name := ch.To.Target.DialectOf(op, ch.To.Model)
 	ch.To.Jobs = ch.Means.Jobs[name]
-	if ch.To.Carrier = ch.Means.Carriers[name]; ch.To.Carrier == nil && ch.To.Jobs == nil && name != provider.OpenAI && name != provider.OpenAIResponses && !ch.Through() {
+	if ch.To.Carrier = ch.Means.Carriers[name]; ch.To.Carrier == nil && ch.To.Jobs == nil && name != provider.OpenAI && name != provider.OpenAIResponses && !ch.Through() && (ch.Route.Live == nil || name == "") {
 		return Unsupported(ch.Route.Endpoint, p)
 	}
 	ch.To.Op, ch.To.Traits = op, ch.To.Target.TraitsFor(ch.Ctx, ch.To.Model)

@@ -46,7 +46,7 @@ func (o *Wall) mayPass(p *provider.Provider, saved bool) error {
 	// Other upgrades, such as the h2c that some clients offer with each request, are not
 	// passed on and end here.
 	if slices.ContainsFunc(o.Req.Header["Upgrade"], func(v string) bool { return strings.Contains(strings.ToLower(v), "websocket") }) {
-		return fault.New(fault.NotAllowed, "upgrade", "The gateway carries WebSockets at "+routes.BasePath+"/realtime and "+routes.BasePath+"/responses alone; what is said over others could not be told, limited or paid. Send requests and read streams of events")
+		return fault.New(fault.NotAllowed, "upgrade", "The gateway carries WebSockets at "+routes.BasePath+"/realtime, "+routes.BasePath+"/responses, "+routes.BasePath+"/live/sessions and that of Gemini's Live API alone; what is said over others could not be told, limited or paid. Send requests and read streams of events")
 	}
 	if !saved {
 		return nil

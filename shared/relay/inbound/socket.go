@@ -26,8 +26,13 @@ func (b *Body) takeSocket() error {
 	if err != nil {
 		return fault.Invalid("query", "is not well escaped")
 	}
+	if o := b.Route.Opened(); o != nil {
+		return b.splitModel(o.Model, true)
+	}
 	for name, values := range q {
 		switch {
+		case b.Route.Live != nil && placeholder(b.Req, name):
+			continue // of clients that cannot leave it out; it goes nowhere
 		case len(values) > 1:
 			return fault.Invalid(fault.Clip(name, 100), "was sent %d times; send it once", len(values))
 		case strings.Contains(strings.ToLower(name), "key"):
@@ -36,8 +41,10 @@ func (b *Body) takeSocket() error {
 	}
 	model, intent := q.Get("model"), q.Get("intent")
 	switch {
-	case b.Route.Turns != "":
-		return nil // each message names its own
+	case b.Route.Live != nil && len(q) > 0 && !onlyKey(q):
+		return fault.Invalid("query", "must be empty: the first message says what the session is")
+	case b.Route.Turns != "" || b.Route.Live != nil:
+		return nil // messages name it
 	case q.Has("call_id"):
 		return fault.Invalid("call_id", "calls are not made by way of this gateway: their sound would go past it")
 	case intent != "" && intent != "transcription":
@@ -50,6 +57,15 @@ func (b *Body) takeSocket() error {
 	b.Transcribes = intent != ""
 	return b.splitModel(model, true)
 }
+
+// placeholder tells whether a query's member is the key that clients of Gemini always write
+// into the address, of a request whose key came as a header or a subprotocol: nobody reads it.
+func placeholder(req *http.Request, name string) bool {
+	h := req.Header
+	return name == "key" && (h["X-Gateway-Api-Key"] != nil || h["Authorization"] != nil || h["X-Goog-Api-Key"] != nil)
+}
+
+func onlyKey(q url.Values) bool { return len(q) == 1 && q.Has("key") }
 
 // upgrades refuses a handshake that is none (RFC 6455, 4.1).
 func (b *Body) upgrades() error {

@@ -5,6 +5,7 @@ import (
 	"net/url"
 
 	"gateway/shared/chat"
+	"gateway/shared/dialect/live"
 	"gateway/shared/pricing"
 	"gateway/shared/provider"
 	"gateway/shared/relay/ephemeral"
@@ -107,6 +108,10 @@ type Route struct {
 	// that each message which asks for a response is posted to.
 	Turns string
 	turn  *Route
+	// Live reads, for a Socket route on which the client's first message names the model,
+	// the messages of one session.
+	Live   func() live.Wire
+	opened *session.Opened
 	// Secrets: client secrets open the route too.
 	Secrets bool
 	// Mints: the answer is a client secret of the gateway's own, and no provider is asked;
@@ -125,6 +130,19 @@ type Route struct {
 	// List makes the answer of a Listing route.
 	List func(c *Caller) ([]byte, error)
 }
+
+// With is the route of a session whose first message has come.
+func (rt *Route) With(o *session.Opened, sockets session.Maker) *Route {
+	own := *rt
+	own.opened, own.Sockets, own.Errors = o, sockets, nil // what is refused is told by the wire
+	return &own
+}
+
+// Opened is the session that has been opened; nil: the client has said nothing yet.
+func (rt *Route) Opened() *session.Opened { return rt.opened }
+
+// Opens tells whether a session is to be opened by its first message.
+func (rt *Route) Opens() bool { return rt.Live != nil && rt.opened == nil }
 
 // Retold is what an answer that was made before is.
 type Retold struct {

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/url"
 
+	"gateway/shared/dialect/live"
 	"gateway/shared/egress"
 )
 
@@ -45,6 +46,15 @@ type Address struct {
 	Dialer    *egress.Dialer
 }
 
+// Opened is a client's side whose first message has named the model, before any provider
+// is asked.
+type Opened struct {
+	Near Conn
+	Wire live.Wire
+	live.Opening
+	First int64 // bytes of the first message
+}
+
 // Codes of a closed WebSocket (RFC 6455, 7.4).
 const (
 	Normal      = 1000
@@ -56,6 +66,7 @@ const (
 	Policy      = 1008
 	TooLarge    = 1009
 	ServerError = 1011
+	TryLater    = 1013
 )
 
 // Ended is the error of a connection that the other end has closed, or that broke the

@@ -49,6 +49,9 @@ type Wanted struct {
 	Input  int64  // most tokens that it may read
 	Output int64  // most tokens that it may make; 0: no bound is stated
 	Event  []byte // of the client that asks for it; nil: the provider has begun it by itself
+
+	Seconds int64  // the most that it may last, where time is charged
+	Model   string // that it is charged as; "": the session's
 }
 
 // Turn is a response that has begun, with what is reserved for it. Each is ended once.

@@ -119,11 +119,11 @@ func (s *Session) message(c Conn, lease *egress.Lease, most int64) (binary bool,
 		return binary, buf, nil
 	}
 	buf.Free()
-	return false, nil, unheld(err)
+	return false, nil, Unheld(err)
 }
 
-// unheld is the end of a session for a message that cannot be held.
-func unheld(err error) error {
+// Unheld is the end of a session for a message that cannot be held.
+func Unheld(err error) error {
 	switch {
 	case errors.Is(err, pooled.ErrTooLarge):
 		err = &Ended{TooLarge, "a message has more bytes than the gateway takes"}
@@ -338,7 +338,7 @@ func (s *Session) providerSaid(reader *realtime.Reader, binary bool, p []byte) e
 			judged = s.Guard.Provider(&e)
 		}
 		if judged.Err != nil {
-			return unheld(judged.Err)
+			return Unheld(judged.Err)
 		}
 		if judged.Body != nil {
 			e.Body = judged.Body

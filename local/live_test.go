@@ -1,0 +1,465 @@
+package main
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/gorilla/websocket"
+
+	"gateway/shared/pricing"
+	"gateway/shared/usage"
+)
+
+// lively opens a WebSocket on which nothing was said yet.
+func (r *running) lively(path string, headers ...string) *spoken {
+	r.t.Helper()
+	ws, resp, err := r.dialSocket(path, headers...)
+	if err != nil {
+		r.t.Fatalf("%v: %v", err, resp)
+	}
+	r.t.Cleanup(func() { _ = ws.Close() })
+	return &spoken{r.t, ws}
+}
+
+const liveSessions = "/live/sessions"
+
+// live opens a Live session.
+func (r *running) live(model string, headers ...string) *spoken {
+	r.t.Helper()
+	s := r.lively(liveSessions, headers...)
+	s.send(fmt.Sprintf(`{"type":"session.start","event_id":"start","session":{"model":%q,"instructions":"Be brief."}}`, model))
+	if got := s.next("session.started"); got["session"].(map[string]any)["model"] != "gpt-live-1" {
+		r.t.Errorf("%v", got)
+	}
+	return s
+}
+
+// sounds sends so much sound, in milliseconds.
+func (s *spoken) sounds(ms int) {
+	s.t.Helper()
+	s.send(`{"type":"session.input_audio.append","audio":"` + base64.StdEncoding.EncodeToString(make([]byte, 48*ms)) + `"}`)
+}
+
+// handshakes are those that the mock provider has got.
+func (r *running) handshakes() (n int) {
+	for _, g := range r.mock.Requests(1000) {
+		if g.Method == "GET" && strings.HasSuffix(g.Path, liveSessions) {
+			n++
+		}
+	}
+	return n
+}
+
+func (s *spoken) instructs(words string) {
+	s.t.Helper()
+	s.send(fmt.Sprintf(`{"type":"session.instructions.append","content":%q}`, words))
+}
+
+// costOf adds up what records cost, by their models.
+func costOf(records []usage.Record) (sum int64, models map[string]int) {
+	models = map[string]int{}
+	for _, rec := range records {
+		sum += int64(rec.Cost)
+		models[rec.Model]++
+	}
+	return sum, models
+}
+
+// Time is told as a sum so far, and is booked as the last that was told. What is made
+// within a session is booked once, by its own id and at its own model's price.
+func TestALiveSessionIsBookedOnce(t *testing.T) {
+	t.Parallel()
+	r := start(t)
+	key := r.newKey(`"usage_limits":{"type":"cost","credit_limit":10}`)
+	s := r.live("@mock/gpt-live-1", "X-Gateway-Api-Key", key, "X-Gateway-Trace-Id", "trace-of-a-session")
+	for _, ms := range []int{4000, 4000, 3500} {
+		s.sounds(ms)
+		s.next("session.usage.updated")
+	}
+	s.instructs("twice delegate decide")
+	s.next("decision.event")
+	s.send(`{"type":"session.close"}`)
+	if got := s.next("session.closed"); got["usage"].(map[string]any)["seconds"] != 11.5 {
+		t.Errorf("%v", got)
+	}
+	if closed := s.ended(); closed.Code != websocket.CloseNormalClosure {
+		t.Errorf("%v", closed)
+	}
+	turns, sessions := r.turns(4)
+	cost, models := costOf(turns)
+	bill := billed(r)
+	if fmt.Sprint(models) != "map[gpt-4o-mini:2 gpt-live-1:1]" || cost != bill.nanoDollars || cost < 10_000_000 {
+		t.Errorf("%v for %d, the bill is %d", models, cost, bill.nanoDollars)
+	}
+	for _, rec := range turns {
+		if !rec.Priced || rec.Usage.Estimated || rec.TraceID != "trace-of-a-session" || rec.ProviderSlug != "mock" {
+			t.Errorf("%+v", rec)
+		}
+		if rec.Model == "gpt-live-1" && (rec.Usage.N(pricing.Seconds) != 12 || rec.FinishReason != "close_requested") {
+			t.Errorf("%+v", rec)
+		}
+	}
+	if len(sessions) != 1 || sessions[0].Cost != 0 || sessions[0].RequestBytes == 0 || sessions[0].RequestModel != "gpt-live-1" {
+		t.Errorf("%+v", sessions)
+	}
+	eventually(t, func() error { return usageIs(r, key, bill.nanoDollars) })
+}
+
+// A session whose end is not told is booked as far as it was, and says so.
+func TestALiveSessionThatBreaksIsEstimated(t *testing.T) {
+	t.Parallel()
+	r := start(t)
+	s := r.live("@mock/gpt-live-1")
+	s.sounds(3000)
+	s.next("session.usage.updated")
+	s.instructs("drop")
+	if closed := s.ended(); closed.Code != websocket.CloseInternalServerErr {
+		t.Errorf("%v", closed)
+	}
+	turns, _ := r.turns(2)
+	if len(turns) != 1 || !turns[0].Usage.Estimated || turns[0].Usage.N(pricing.Seconds) != 3 || int64(turns[0].Cost) != billed(r).nanoDollars {
+		t.Errorf("%+v, the bill is %d", turns, billed(r).nanoDollars)
+	}
+}
+
+// A client that is gone has its session closed at the provider, which then tells how long
+// it was.
+func TestAClientLeavesALiveSession(t *testing.T) {
+	t.Parallel()
+	r := start(t)
+	s := r.live("@mock/gpt-live-1")
+	s.instructs("silent")
+	s.next("session.instructions.appended")
+	s.sounds(5000)
+	s.instructs("x")
+	s.next("session.instructions.appended")
+	_ = s.ws.NetConn().Close()
+	turns, sessions := r.turns(2)
+	if len(turns) != 1 || turns[0].Usage.Estimated || turns[0].Usage.N(pricing.Seconds) != 5 || int64(turns[0].Cost) != billed(r).nanoDollars {
+		t.Errorf("%+v, the bill is %d", turns, billed(r).nanoDollars)
+	}
+	if len(sessions) != 1 || sessions[0].FinishReason != "lost" {
+		t.Errorf("%+v", sessions)
+	}
+}
+
+// Keys and budgets end sessions that say nothing.
+func TestALiveSessionEndsWithItsKey(t *testing.T) {
+	t.Parallel()
+	r := start(t)
+	key := r.newKey("")
+	s := r.live("@mock/gpt-live-1", "X-Gateway-Api-Key", key)
+	s.sounds(1000)
+	s.next("session.usage.updated")
+	for _, k := range r.admin("GET", "/api-keys?page_size=1000", "")["data"].([]any) {
+		if k := k.(map[string]any); k["name"] == "a key of the tests" {
+			r.admin("DELETE", "/api-keys/"+k["id"].(string), "")
+		}
+	}
+	if closed := s.ended(); closed.Code != websocket.ClosePolicyViolation || !strings.Contains(closed.Text, "API key") {
+		t.Errorf("%v", closed)
+	}
+	turns, _ := r.turns(2)
+	if len(turns) != 1 || turns[0].Usage.N(pricing.Seconds) != 1 || turns[0].Usage.Estimated {
+		t.Errorf("%+v", turns)
+	}
+	poor := r.newKey(`"usage_limits":{"type":"cost","credit_limit":1}`)
+	s = r.live("@mock/gpt-live-1", "X-Gateway-Api-Key", poor)
+	last := 200
+	for last == 200 { // others spend it
+		last = r.call("POST", "/chat/completions", chatBody("@mock-anthropic/claude-sonnet-4-5", "mock: chunks=6000", `,"max_tokens":6000`), "X-Gateway-Api-Key", poor).status
+	}
+	for range 60 { // a minute of sound at a time, until no more of it can be reserved for
+		if s.ws.WriteMessage(websocket.TextMessage, []byte(`{"type":"session.input_audio.append","audio":"`+strings.Repeat("AAAA", 960_000)+`"}`)) != nil {
+			break
+		}
+	}
+	if closed := s.ended(); closed.Code != websocket.ClosePolicyViolation || last != 412 {
+		t.Errorf("after %d: %v", last, closed)
+	}
+	// It could not be opened again; nothing reaches the provider.
+	before := r.handshakes()
+	again := r.lively(liveSessions, "X-Gateway-Api-Key", poor)
+	again.send(`{"type":"session.start","session":{"model":"@mock/gpt-live-1"}}`)
+	if closed := again.ended(); closed.Code != websocket.ClosePolicyViolation || r.handshakes() != before {
+		t.Errorf("%v, %d handshakes before, %d now", closed, before, r.handshakes())
+	}
+}
+
+// Until the first message is good nothing reaches a provider.
+func TestFirstMessagesAreRefused(t *testing.T) {
+	t.Parallel()
+	r := start(t)
+	r.save("google", `"ai_provider_id":"google","key":"mock-google","configurations":{"custom_host":"`+strings.TrimSuffix(r.base, "/v1")+`"}`)
+	for _, c := range []struct{ path, first, says string }{
+		{liveSessions, `{"type":"session.update","session":{"model":"@mock/gpt-live-1"}}`, "session.start"},
+		{liveSessions, `{"type":"session.start"}`, "object with the model"},
+		{liveSessions, `{"type":"session.start","session":{}}`, "model of the session"},
+		{liveSessions, `{"type":"session.start","session":[]}`, "object"},
+		{liveSessions, `{"type":"session.start","session":{"model":7}}`, "string"},
+		{liveSessions, `{"type":"session.start","session":{"model":"a","model":"b"}}`, "model"},
+		{liveSessions, `{"type":"session.start","session":{"Model":"@mock/gpt-live-1"}}`, "Model"},
+		{liveSessions, `{"type":"session.start","session":{"model":"@mock/` + strings.Repeat("x", 5000) + `"}}`, "bytes"},
+		{liveSessions, `{"type":"session.start","session":{"model":"@nobody/gpt-live-1"}}`, "nobody"},
+		{liveSessions, `{"type":"session.start","session":{"model":"gpt-live-1"}}`, "x-gateway-provider"},
+		{liveSessions, `{"type":"session.start","session":{"model":"@mock-anthropic/claude-sonnet-4-5"}}`, "not supported"},
+		{liveSessions, strings.Repeat(`{"a":`, 10_000), ""},
+		{liveSessions, `[]`, "object"},
+		{liveSessions, ``, ""},
+		{bidiV1beta, `{"clientContent":{"turnComplete":true}}`, "first message"},
+		{bidiV1beta, `{"setup":{}}`, "setup.model"},
+		{bidiV1beta, `{"setup":{"model":"models/"}}`, "name a model"},
+		{bidiV1beta, `{"setup":{"model":"@google/x","generationConfig":{"maxOutputTokens":"many"}}}`, "maxOutputTokens"},
+		{bidiV1beta, `{"setup":{"model":"@mock/gpt-live-1"}}`, "not supported"},
+		{bidiV1beta, `{"setup":null}`, "setup"},
+	} {
+		before := len(r.mock.Requests(1000))
+		s := r.lively(c.path)
+		s.send(c.first)
+		told := ""
+		for {
+			_ = s.ws.SetReadDeadline(time.Now().Add(time.Minute))
+			_, body, err := s.ws.ReadMessage()
+			if err != nil {
+				closed, ok := err.(*websocket.CloseError)
+				if !ok || closed.Code != websocket.ClosePolicyViolation {
+					t.Errorf("%s: %v", c.first, err)
+				} else {
+					told += closed.Text
+				}
+				break
+			}
+			told += string(body)
+		}
+		if !strings.Contains(told, c.says) || len(r.mock.Requests(1000)) != before {
+			t.Errorf("%.100s: %s", c.first, told)
+		}
+	}
+	for _, c := range []struct {
+		path   string
+		key    string
+		status int
+	}{
+		{liveSessions, "wrong", 401}, {liveSessions, adminKey, 403}, {bidiV1beta, "wrong", 401}, {liveSessions + "?model=gpt-live-1", workspaceKey, 400}, {bidiV1beta + "?x=1", workspaceKey, 400},
+	} {
+		if _, resp, err := r.dialSocket(c.path, "X-Gateway-Api-Key", c.key); err == nil || resp == nil || resp.StatusCode != c.status {
+			t.Errorf("%s: %v %v", c.path, resp, err)
+		}
+	}
+	if _, resp, err := r.dialSocket(bidiV1beta+"?key="+workspaceKey, "X-Gateway-Api-Key", ""); err == nil || resp == nil || resp.StatusCode == 101 {
+		t.Errorf("a key in the address opens a session: %v", resp)
+	}
+}
+
+// What is written is judged before it is sent, what is spoken once it is written down.
+func TestLiveSessionsAreJudged(t *testing.T) {
+	t.Parallel()
+	r := start(t)
+	guards := func(g string) []string { return []string{"x-gateway-config", `{"provider":"@mock",` + g + `}`} }
+	s := r.live("gpt-live-1", guards(`"input_guardrails":[`+noHunter+`}]`)...)
+	s.send(`{"type":"session.instructions.append","event_id":"e1","content":"my hunter2"}`)
+	if _, e := s.until("error"); !strings.Contains(fmt.Sprint(e), "hooks_failed") || e["client_event_id"] != "e1" {
+		t.Errorf("%v", e)
+	}
+	s.instructs("all is well heard=my_hunter%32")
+	s.next("session.input_transcript.delta")
+	s.sounds(100)
+	if closed := s.ended(); closed.Code != websocket.ClosePolicyViolation {
+		t.Errorf("%v", closed)
+	}
+	if got := r.atProvider(); strings.Contains(got, "my hunter2") || !strings.Contains(got, "all is well") || !strings.Contains(got, "session.close") {
+		t.Error(got)
+	}
+	held := r.lively(liveSessions, guards(`"output_guardrails":[`+noHunter+`,"stream":"hold"}]`)...)
+	held.send(`{"type":"session.start","session":{"model":"gpt-live-1"}}`)
+	if closed := held.ended(); closed.Code != websocket.ClosePolicyViolation || !strings.Contains(closed.Text, "held back") {
+		t.Errorf("%v", closed)
+	}
+}
+
+// The model of a delegation is held to the saved provider's list, as every other.
+func TestLiveMessagesThatAreRefused(t *testing.T) {
+	t.Parallel()
+	r := start(t)
+	s := r.live("@mock/gpt-live-1")
+	for _, bad := range []string{
+		`{"type":"session.start","session":{"model":"gpt-live-1"}}`, `{"type":"session.update","session":{"model":"other"}}`, `{"type":"session.update","session":{"delegation":[]}}`,
+		`{"type":"session.update","session":{"delegation":{"responses":{"model":7}}}}`, `{"type":"session.update","session":{"triggers":{}}}`,
+		`{"type":"a","type":"b"}`, `{}`, `[]`, `{"type":`, `{"type":"session.close","event_id":7}`,
+	} {
+		s.send(bad)
+		if e, err := s.read(); err != nil || e["type"] != "error" {
+			t.Errorf("%s: %v %v", bad, e, err)
+		}
+	}
+	s.sounds(1000)
+	s.next("session.usage.updated")
+	if err := s.ws.WriteMessage(websocket.TextMessage, []byte{0xff}); err != nil {
+		t.Fatal(err)
+	}
+	if closed := s.ended(); closed.Code != websocket.CloseInvalidFramePayloadData {
+		t.Errorf("%v", closed)
+	}
+}
+
+// A session ends when the process does, and is booked.
+func TestLiveSessionsDrain(t *testing.T) {
+	t.Parallel()
+	r := start(t)
+	s := r.live("@mock/gpt-live-1")
+	waits := r.lively(liveSessions)
+	stopped := make(chan struct{})
+	go func() { defer close(stopped); r.stop() }()
+	for _, s := range []*spoken{s, waits} {
+		if closed := s.ended(); closed.Code != websocket.CloseGoingAway || !strings.Contains(closed.Text, "restarting") {
+			t.Errorf("%v", closed)
+		}
+	}
+	<-stopped
+}
+
+const bidiV1beta = "/ws/google.ai.generativelanguage.v1beta.GenerativeService.BidiGenerateContent"
+
+// content reads up to the end of n turns of a Live session of Gemini.
+func (s *spoken) turnsOf(n int) (all string) {
+	s.t.Helper()
+	for n > 0 {
+		_ = s.ws.SetReadDeadline(time.Now().Add(time.Minute))
+		_, body, err := s.ws.ReadMessage()
+		if err != nil {
+			s.t.Fatalf("%v after %s", err, all)
+		}
+		all += string(body) + "\n"
+		var m struct {
+			Setup   json.RawMessage `json:"setupComplete"`
+			Content struct {
+				Complete bool `json:"turnComplete"`
+			} `json:"serverContent"`
+			Tool json.RawMessage `json:"toolCall"`
+		}
+		if json.Unmarshal(body, &m) != nil {
+			s.t.Fatalf("%s", body)
+		}
+		if m.Content.Complete || m.Tool != nil || m.Setup != nil {
+			n--
+		}
+	}
+	return all
+}
+
+func asksBidi(words string) string {
+	return fmt.Sprintf(`{"clientContent":{"turns":[{"role":"user","parts":[{"text":%q}]}],"turnComplete":true}}`, words)
+}
+
+const textOnly = `"generationConfig":{"responseModalities":["TEXT"]}`
+
+// Each turn is one record, whatever else tells of its usage again, grown, late or in parts.
+func TestEachTurnOfALiveSessionOfGeminiIsOneRecord(t *testing.T) {
+	t.Parallel()
+	r, mock := startGoogle(t)
+	key := r.newKey(`"usage_limits":{"type":"cost","credit_limit":10}`)
+	s := r.lively(bidiV1beta+"?key=placeholder", "X-Gateway-Api-Key", key)
+	s.send(`{"setup":{"model":"models/@google/gemini-2.5-flash",` + textOnly + `}}`)
+	s.turnsOf(1)
+	for _, words := range []string{"one", "two grows", "three again", "four late", "five chunks=7"} {
+		s.send(asksBidi(words))
+		s.turnsOf(1)
+	}
+	s.send(asksBidi("six tool"))
+	s.turnsOf(1)
+	s.send(`{"toolResponse":{"functionResponses":[{"id":"call_1","name":"look","response":{}}]}}`)
+	s.turnsOf(1)
+	s.send(`{"realtimeInput":{"text":"and seven"}}`)
+	s.turnsOf(1)
+	s.leave()
+	turns, sessions := r.turns(9)
+	cost, _ := costOf(turns)
+	bill := mock.Bill().Total
+	if len(turns) != 8 || cost != bill.NanoDollars || cost == 0 || len(sessions) != 1 || sessions[0].FinishReason != "closed_by_client" {
+		t.Errorf("%d turns for %d, the bill is %d; %+v", len(turns), cost, bill.NanoDollars, sessions)
+	}
+	for _, rec := range turns {
+		if !rec.Priced || rec.Usage.Estimated || rec.Model != "gemini-2.5-flash" || rec.Provider != "google" || rec.ClientStatus != 200 {
+			t.Errorf("%+v", rec)
+		}
+	}
+	for _, got := range mock.Requests(100) {
+		if strings.Contains(got.Query+fmt.Sprint(got.Headers), key) || strings.Contains(got.Query, "placeholder") {
+			t.Errorf("the provider was told the key: %s %v", got.Query, got.Headers)
+		}
+	}
+	eventually(t, func() error { return usageIs(r, key, bill.NanoDollars) })
+}
+
+// A turn that is never over, and one whose usage is never told, are booked by what came.
+func TestTurnsOfGeminiThatBreakAreEstimated(t *testing.T) {
+	t.Parallel()
+	r, mock := startGoogle(t)
+	open := func() *spoken {
+		s := r.lively(bidiV1beta)
+		s.send(`{"setup":{"model":"@google/gemini-2.5-flash",` + textOnly + `}}`)
+		s.turnsOf(1)
+		return s
+	}
+	s := open()
+	s.send(asksBidi("words drop chunks=9"))
+	s.ended()
+	s = open()
+	s.send(asksBidi("words no-usage chunks=9"))
+	s.turnsOf(1)
+	s.leave()
+	turns, sessions := r.turns(4)
+	if len(turns) != 2 || len(sessions) != 2 {
+		t.Fatalf("%+v %+v", turns, sessions)
+	}
+	for _, rec := range turns {
+		if out := rec.Usage.N(pricing.Output); !rec.Usage.Estimated || out < 9 || rec.Cost == 0 {
+			t.Errorf("%+v", rec)
+		}
+	}
+	if cost, _ := costOf(turns); cost < mock.Bill().Total.NanoDollars {
+		t.Errorf("%d, the bill is %d", cost, mock.Bill().Total.NanoDollars)
+	}
+}
+
+// Answers are held until they are judged, where guardrails ask for that.
+func TestLiveSessionsOfGeminiAreJudged(t *testing.T) {
+	t.Parallel()
+	r, _ := startGoogle(t)
+	open := func(g, setup string) *spoken {
+		s := r.lively(bidiV1beta, "x-gateway-config", `{"provider":"@google",`+g+`}`)
+		s.send(`{"setup":{"model":"gemini-2.5-flash",` + setup + `}}`)
+		return s
+	}
+	s := open(`"output_guardrails":[`+noHunter+`,"stream":"hold"}]`, textOnly)
+	s.turnsOf(1)
+	s.send(asksBidi("say=all_is_well"))
+	if got := s.turnsOf(1); !strings.Contains(got, "modelTurn") {
+		t.Error(got)
+	}
+	s.send(asksBidi("say=my_hunter2_is_here"))
+	_ = s.ws.SetReadDeadline(time.Now().Add(time.Minute))
+	if _, body, err := s.ws.ReadMessage(); err == nil || !websocket.IsCloseError(err, websocket.ClosePolicyViolation) {
+		t.Errorf("%s %v", body, err)
+	}
+	s = open(`"input_guardrails":[`+noHunter+`}]`, textOnly)
+	s.turnsOf(1)
+	s.send(asksBidi("my hunter2"))
+	if closed := s.ended(); closed.Code != websocket.ClosePolicyViolation {
+		t.Errorf("%v", closed)
+	}
+	s = open(`"input_guardrails":[`+noHunter+`}]`, textOnly)
+	s.turnsOf(1)
+	s.send(`{"realtimeInput":{"audio":{"data":"AAAA","mimeType":"audio/pcm"}}}`)
+	if closed := s.ended(); !strings.Contains(closed.Text, "inputAudioTranscription") {
+		t.Errorf("%v", closed)
+	}
+	s = open(`"output_guardrails":[`+noHunter+`}]`, `"generationConfig":{"responseModalities":["AUDIO"]}`)
+	if closed := s.ended(); !strings.Contains(closed.Text, "outputAudioTranscription") {
+		t.Errorf("%v", closed)
+	}
+}

@@ -1,0 +1,246 @@
+package mockprovider
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/gorilla/websocket"
+)
+
+// liveMinute is the price of a minute of a Live session, in nano-dollars.
+const liveMinute = 50_000_000
+
+// liveRate is the sound of a second of a Live session, in bytes.
+const liveRate = 48_000
+
+// liveSession serves GET /live/sessions: sessions of which each second costs. Words of
+// session.instructions.append steer it: "delegate" (a response is made within), "decide" (a
+// decision), "twice" (each is told twice), "say=my_words" (it says them), "heard=my_words" (the
+// client has spoken them), "silent" (no more usage is told until the end), "drop" (the connection
+// breaks).
+func liveSession(x *exchange, _, _ string) *apiError {
+	switch {
+	case x.query != "":
+		return &apiError{status: http.StatusBadRequest, code: "invalid_query", message: "Connect to Live without query parameters."}
+	case !websocket.IsWebSocketUpgrade(x.r):
+		return &apiError{status: http.StatusBadRequest, message: "This endpoint takes WebSockets."}
+	}
+	up := websocket.Upgrader{CheckOrigin: func(*http.Request) bool { return true }}
+	ws, err := up.Upgrade(x.w, x.r, nil)
+	if err != nil {
+		return nil // it has answered
+	}
+	s := &liveTalk{talk: talk{x: x, ws: ws}}
+	s.serve(s.take, s.lost)
+	return nil
+}
+
+// talk is a session over a WebSocket.
+type talk struct {
+	x       *exchange
+	ws      *websocket.Conn
+	sending sync.Mutex
+	n       int
+}
+
+// serve takes messages until one side leaves, or take says so.
+func (t *talk) serve(take func([]byte) bool, lost func()) {
+	defer t.ws.Close()
+	stop := make(chan struct{})
+	defer close(stop)
+	go func() { // ends with the session, or with the server
+		select {
+		case <-t.x.s.stopped:
+			_ = t.ws.Close()
+		case <-stop:
+		}
+	}()
+	defer lost()
+	for {
+		_, body, err := t.ws.ReadMessage()
+		if err != nil {
+			return
+		}
+		t.x.s.history.add(Received{Method: "EVENT", Path: t.x.path, Headers: t.x.r.Header.Clone(), Body: slices.Clone(body), Length: int64(len(body))})
+		if !take(body) {
+			return
+		}
+	}
+}
+
+// write sends a message.
+func (t *talk) write(m told) {
+	t.sending.Lock()
+	defer t.sending.Unlock()
+	body, _ := json.Marshal(m)
+	_ = t.ws.WriteMessage(websocket.TextMessage, body) // a client that has gone is seen by the reader
+}
+
+func (t *talk) end(code int, reason string) {
+	_ = t.ws.WriteMessage(websocket.CloseMessage, websocket.FormatCloseMessage(code, reason))
+}
+
+// liveTalk is one Live session.
+type liveTalk struct {
+	talk
+	id, model string
+	bytes     int64 // of sound
+	quiet     bool
+	over      bool
+	row       entry
+}
+
+func (s *liveTalk) send(kind string, more told) {
+	s.n++
+	e := told{"type": kind, "event_id": "event_live" + strconv.Itoa(s.n)}
+	for k, v := range more {
+		e[k] = v
+	}
+	s.write(e)
+}
+
+func (s *liveTalk) session() told {
+	return told{"id": s.id, "model": s.model, "status": "active", "expires_at": 1}
+}
+
+func (s *liveTalk) seconds() float64 { return float64(s.bytes) / liveRate }
+
+// billed books the time, in whole seconds begun.
+func (s *liveTalk) billed() {
+	n := (s.bytes + liveRate - 1) / liveRate
+	s.row.closeAt(http.StatusOK, (n*liveMinute+30)/60)
+	s.over = true
+}
+
+// lost: the connection ended without a close.
+func (s *liveTalk) lost() {
+	if s.id != "" && !s.over {
+		s.billed()
+	}
+}
+
+// fail tells of an error; some end the session.
+func (s *liveTalk) fail(code, message string) bool {
+	s.send("error", told{"error": told{"type": "invalid_request_error", "code": code, "message": message}})
+	return s.id != ""
+}
+
+func (s *liveTalk) take(body []byte) bool {
+	var e struct {
+		Type    string `json:"type"`
+		Audio   string `json:"audio"`
+		Content string `json:"content"`
+		Session struct {
+			Model string `json:"model"`
+		} `json:"session"`
+	}
+	if err := json.Unmarshal(body, &e); err != nil {
+		return s.fail("invalid_json", "Invalid JSON: "+err.Error())
+	}
+	switch {
+	case s.id == "" && e.Type != "session.start":
+		return s.fail("invalid_event", "The first message must be session.start.")
+	case s.id != "" && e.Type == "session.start":
+		return s.fail("invalid_event", "The session has been started.")
+	}
+	switch e.Type {
+	case "session.start":
+		if e.Session.Model != "gpt-live-1" {
+			return s.fail("model_not_found", "The model '"+e.Session.Model+"' does not exist or you do not have access to it.")
+		}
+		s.model, s.id = e.Session.Model, s.x.newID("live_", seedOf(e.Session.Model))
+		s.row = s.x.s.bill.begin("/v1/live/sessions", s.model, s.id, true)
+		s.send("session.started", told{"session": s.session()})
+	case "session.input_audio.append":
+		raw, err := base64.StdEncoding.DecodeString(e.Audio)
+		if err != nil {
+			return s.fail("invalid_audio", "Invalid 'audio': not Base64.")
+		}
+		if s.bytes += int64(len(raw)); !s.quiet {
+			s.send("session.usage.updated", told{"usage": told{"seconds": s.seconds()}})
+		}
+	case "session.instructions.append":
+		return s.steer(e.Content)
+	case "session.update":
+		s.send("session.updated", told{"session": s.session()})
+	case "session.close":
+		s.billed()
+		s.send("session.closed", told{"reason": "close_requested", "session": s.session(), "usage": told{"seconds": s.seconds()}})
+		s.end(websocket.CloseNormalClosure, "")
+		return false
+	default:
+		return s.fail("invalid_event", "Supported client events: session.start, session.update, session.input_audio.append, session.instructions.append, session.close.")
+	}
+	return true
+}
+
+// steer does what words ask for.
+func (s *liveTalk) steer(words string) bool {
+	s.send("session.instructions.appended", told{"content": words, "delegation_id": nil})
+	times := 1
+	for _, w := range strings.Fields(words) {
+		name, value, _ := strings.Cut(w, "=")
+		value = strings.ReplaceAll(value, "_", " ")
+		if plain, err := url.QueryUnescape(value); err == nil {
+			value = plain
+		}
+		switch name {
+		case "twice":
+			times = 2
+		case "delegate":
+			s.delegate(times)
+		case "decide":
+			s.decide(times)
+		case "say":
+			s.send("session.output_transcript.delta", told{"delta": value})
+		case "heard":
+			s.send("session.input_transcript.delta", told{"delta": value})
+		case "silent":
+			s.quiet = true
+		case "drop":
+			_ = s.ws.NetConn().Close()
+			return false
+		}
+	}
+	return true
+}
+
+// delegate makes a response within the session.
+func (s *liveTalk) delegate(times int) {
+	const model, in, out = "gpt-4o-mini", 1000, 100
+	id := s.x.newID("resp_", seedOf(model))
+	row := s.x.s.bill.begin("/v1/live/sessions", model, id, true)
+	event := func(kind string, more told) {
+		more["type"] = kind
+		s.send("response.event", told{"delegation_id": "del_1", "event": more})
+	}
+	response := told{"id": id, "object": "response", "model": model, "status": "in_progress", "output": []any{}}
+	event("response.created", told{"response": response})
+	event("response.output_text.delta", told{"item_id": "msg_1", "delta": "words"})
+	done := told{"id": id, "object": "response", "model": model, "status": "completed", "output": []any{}, "usage": told{
+		"input_tokens": in, "output_tokens": out, "total_tokens": in + out, "input_tokens_details": told{"cached_tokens": 0}, "output_tokens_details": told{"reasoning_tokens": 0}}}
+	row.close(http.StatusOK, Usage{Input: in, Output: out}, false, "")
+	for range times {
+		event("response.completed", told{"response": done})
+	}
+}
+
+// decide makes a decision within the session. Told again, it has the same id.
+func (s *liveTalk) decide(times int) {
+	const model, in = "gpt-4o-mini", 500
+	row := s.x.s.bill.begin("/v1/live/sessions", model, "", true)
+	row.close(http.StatusOK, Usage{Input: in}, false, "")
+	for i := range times {
+		if i > 0 {
+			s.n--
+		}
+		s.send("decision.event", told{"delegation_id": nil, "trigger_id": "trig_1", "event": told{"type": "decision.completed", "decision": told{
+			"model": model, "answers": []any{}, "usage": told{"input_tokens": in, "output_tokens": 0, "total_tokens": in, "input_tokens_details": told{"cached_tokens": 0}}}}})
+	}
+}

@@ -1,0 +1,218 @@
+package bidi
+
+import (
+	"bytes"
+	"encoding/json"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"gateway/shared/dialect/live"
+	"gateway/shared/fault"
+	"gateway/shared/pricing"
+	"gateway/shared/wire"
+)
+
+// Session is one session. It is made by New.
+type Session struct {
+	first            []byte
+	model            wire.Span
+	client, provider wire.Walk
+	within           wire.Walk // of the provider's content
+
+	mu      sync.Mutex
+	most    int64 // tokens that a turn may make; 0: no bound is stated
+	turns   int
+	open    bool // a turn is
+	over    bool // it has ended, and its usage is waited for
+	used    pricing.Usage
+	prompt  int64 // tokens that it has read
+	made    int64 // bytes of what it says
+	sound   bool  // by voice
+	history int64 // tokens that the last turn read and made
+	since   int64 // most tokens that the client has added
+	booked  pricing.Usage
+	read    int64 // prompt of what was booked last
+}
+
+// New reads a session.
+func New() live.Wire { return new(Session) }
+
+// Members of the client's messages. Those of protocol buffers may also be spelled by their
+// own names.
+var (
+	clientKeys  = wire.NewKeySet("setup", "clientContent", "client_content", "realtimeInput", "realtime_input", "toolResponse", "tool_response")
+	setupKeys   = wire.NewKeySet("model", "generationConfig", "generation_config", "inputAudioTranscription", "input_audio_transcription", "outputAudioTranscription", "output_audio_transcription")
+	configKeys  = wire.NewKeySet("maxOutputTokens", "max_output_tokens", "responseModalities", "response_modalities")
+	contentKeys = wire.NewKeySet("turnComplete", "turn_complete")
+	serverKeys  = wire.NewKeySet("serverContent", "toolCall", "usageMetadata")
+	turnKeys    = wire.NewKeySet("modelTurn", "turnComplete", "interrupted", "inputTranscription", "outputTranscription")
+)
+
+// either is the value of a member that has two spellings; nil when it is absent.
+func either(body []byte, w *wire.Walk, set *wire.KeySet, names ...string) []byte {
+	for _, name := range names {
+		if s := w.Spans[set.Index(name)]; s.Present(body) {
+			return s.Of(body)
+		}
+	}
+	return nil
+}
+
+// Opens implements live.Wire.
+func (s *Session) Opens(first []byte) (o live.Opening, err error) {
+	if err := clientKeys.Walk(first, &s.client); err != nil {
+		return o, err
+	}
+	setup := s.client.Spans[0]
+	if !setup.Present(first) {
+		return o, fault.Invalid("setup", "is required: the first message says what the session is")
+	}
+	raw := setup.Of(first)
+	var in wire.Walk
+	if err := setupKeys.Walk(raw, &in); err != nil {
+		return o, inside("setup", err)
+	}
+	at := in.Spans[0]
+	if !at.Present(raw) {
+		return o, fault.Invalid("setup.model", "is required: the model of the session")
+	}
+	name, err := wire.ScanString(at.Of(raw), "setup.model")
+	if err != nil {
+		return o, err
+	}
+	s.first = slices.Clone(first)
+	s.model = wire.Span{Start: setup.Start + at.Start, End: setup.Start + at.End}
+	if o.Model = strings.TrimPrefix(name, "models/"); o.Model == "" || len(o.Model) > 4096 {
+		return o, fault.Invalid("setup.model", "must name a model, with or without models/ before it")
+	}
+	o.Asks, err = s.config(raw, &in)
+	return o, err
+}
+
+func inside(field string, err error) error {
+	f := fault.From(err)
+	if f.Field != "" && f.Field != "body" {
+		field += "." + f.Field
+	}
+	f.Field = field
+	return f
+}
+
+// config reads what the setup says of answers.
+func (s *Session) config(setup []byte, in *wire.Walk) (a live.Asks, err error) {
+	a.Unheard = either(setup, in, setupKeys, "inputAudioTranscription", "input_audio_transcription") == nil
+	written := either(setup, in, setupKeys, "outputAudioTranscription", "output_audio_transcription") != nil
+	raw := either(setup, in, setupKeys, "generationConfig", "generation_config")
+	voice := true // of models that speak, where nothing is said
+	if raw != nil {
+		var w wire.Walk
+		if err := configKeys.Walk(raw, &w); err != nil {
+			return a, inside("setup.generationConfig", err)
+		}
+		if n := either(raw, &w, configKeys, "maxOutputTokens", "max_output_tokens"); n != nil {
+			if json.Unmarshal(n, &s.most) != nil || s.most < 0 || s.most > 1<<24 {
+				return a, fault.Invalid("setup.generationConfig.maxOutputTokens", "must be a whole number from 0 to %d", 1<<24)
+			}
+		}
+		if m := either(raw, &w, configKeys, "responseModalities", "response_modalities"); m != nil {
+			var kinds []string
+			if json.Unmarshal(m, &kinds) != nil {
+				return a, fault.Invalid("setup.generationConfig.responseModalities", "must be a list of texts")
+			}
+			voice = !slices.Equal(kinds, []string{"TEXT"})
+		}
+	}
+	a.Unsaid = voice && !written
+	return a, nil
+}
+
+// Opening implements live.Wire.
+func (s *Session) Opening(model string) []byte {
+	if !strings.Contains(model, "/") {
+		model = "models/" + model
+	}
+	return slices.Concat(s.first[:s.model.Start], wire.AppendJSONString(nil, model), s.first[s.model.End:])
+}
+
+// Bytes of what is sent that a token stands for, at least.
+const (
+	bytesOfText  = 1
+	bytesOfSound = 256 // of sound and pictures, in Base64
+)
+
+// Client implements live.Wire.
+func (s *Session) Client(message []byte) (h live.Heard, err error) {
+	w := &s.client
+	if err := clientKeys.Walk(message, w); err != nil {
+		return h, err
+	}
+	if w.Spans[0].Present(message) {
+		return h, fault.Invalid("setup", "opens a session, and this one is open")
+	}
+	if input := either(message, w, clientKeys, "realtimeInput", "realtime_input"); input != nil {
+		h.Sound = !bytes.Contains(input[:min(len(input), 64)], []byte(`"text"`))
+		s.said(len(input), h.Sound)
+		return h, nil
+	}
+	s.said(len(message), false)
+	if raw := either(message, w, clientKeys, "clientContent", "client_content"); raw != nil {
+		var in wire.Walk
+		if err := contentKeys.Walk(raw, &in); err != nil {
+			return h, inside("clientContent", err)
+		}
+		if done := either(raw, &in, contentKeys, "turnComplete", "turn_complete"); string(done) == "true" {
+			h.Steps = s.asked()
+		}
+	}
+	return h, nil
+}
+
+// said counts what the client has added to the conversation.
+func (s *Session) said(n int, sound bool) {
+	per := bytesOfText
+	if sound {
+		per = bytesOfSound
+	}
+	s.mu.Lock()
+	s.since += int64(n/per) + 1
+	s.mu.Unlock()
+}
+
+// asked begins the turn that the client asks for, unless one is open.
+func (s *Session) asked() []live.Step {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.open {
+		return nil
+	}
+	return []live.Step{s.begin()}
+}
+
+func (s *Session) id() string { return "turn " + strconv.Itoa(s.turns) }
+
+// begin begins a turn. The lock is held.
+func (s *Session) begin() live.Step {
+	s.turns++
+	s.open, s.over, s.used, s.prompt, s.made, s.sound = true, false, pricing.Usage{}, 0, 0, false
+	return live.Step{Do: live.Begins, ID: s.id(), Input: s.history + s.since, Output: s.most}
+}
+
+// Wordy implements live.Wire.
+func (s *Session) Wordy() map[string]bool { return wordy }
+
+var wordy = map[string]bool{"text": true, "output": true, "result": true, "error": true, "content": true}
+
+// Busy implements live.Wire.
+func (s *Session) Busy() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.open
+}
+
+// Bye implements live.Wire: to leave is enough.
+func (s *Session) Bye() []byte { return nil }
+
+// Error implements live.Wire: the close alone tells of it.
+func (s *Session) Error(*fault.Fault, string, string) []byte { return nil }

@@ -1,0 +1,122 @@
+package bidi
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"gateway/shared/dialect/live"
+	"gateway/shared/fault"
+	"gateway/shared/pricing"
+)
+
+func opened(t *testing.T, setup string) *Session {
+	t.Helper()
+	s := New().(*Session)
+	if _, err := s.Opens([]byte(setup)); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// told runs messages of a provider, and says which turns ended with how many tokens.
+func told(s *Session, messages ...string) string {
+	var out []string
+	for _, m := range messages {
+		for _, step := range s.Provider([]byte(m)).Steps {
+			if step.Do == live.Ends {
+				out = append(out, fmt.Sprintf("%s:%d+%d", step.ID, step.Usage.InputTokens(), step.Usage.OutputTokens()))
+			}
+		}
+	}
+	return strings.Join(out, " ")
+}
+
+func usage(prompt, out int) string {
+	return fmt.Sprintf(`"usageMetadata":{"promptTokenCount":%d,"responseTokenCount":%d,"totalTokenCount":%d}`, prompt, out, prompt+out)
+}
+
+const (
+	says = `{"serverContent":{"modelTurn":{"parts":[{"text":"words"}]}}}`
+	over = `{"serverContent":{"turnComplete":true}}`
+)
+
+// Usage is told beside content, alone, again, grown and in parts: each turn is charged once.
+func TestTurnsAreChargedOnce(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		messages []string
+		want     string
+	}{
+		"with the end":      {[]string{says, `{"serverContent":{"turnComplete":true},` + usage(10, 3) + `}`}, "turn 1:10+3"},
+		"before the end":    {[]string{says, `{` + usage(10, 3) + `}`, over}, "turn 1:10+3"},
+		"grown before":      {[]string{says, `{` + usage(10, 1) + `}`, says, `{` + usage(10, 3) + `}`, over}, "turn 1:10+3"},
+		"after the end":     {[]string{says, over, `{` + usage(10, 3) + `}`}, "turn 1:10+3"},
+		"again":             {[]string{says, `{"serverContent":{"turnComplete":true},` + usage(10, 3) + `}`, `{` + usage(10, 3) + `}`}, "turn 1:10+3"},
+		"grown after":       {[]string{says, `{"serverContent":{"turnComplete":true},` + usage(10, 3) + `}`, `{` + usage(10, 5) + `}`}, "turn 1:10+3 turn 1 grown:0+2"},
+		"two turns":         {[]string{says, `{"serverContent":{"turnComplete":true},` + usage(10, 3) + `}`, says, `{"serverContent":{"turnComplete":true},` + usage(15, 3) + `}`}, "turn 1:10+3 turn 2:15+3"},
+		"of nothing made":   {[]string{`{` + usage(10, 0) + `}`}, "turn 1:10+0"},
+		"a tool and after":  {[]string{`{"toolCall":{"functionCalls":[]},` + usage(10, 2) + `}`, says, `{"serverContent":{"turnComplete":true},` + usage(20, 3) + `}`}, "turn 1:10+2 turn 2:20+3"},
+		"a tool, told late": {[]string{`{"toolCall":{"functionCalls":[]}}`, says, `{"serverContent":{"turnComplete":true},` + usage(20, 5) + `}`}, "turn 1:20+5"},
+		"interrupted":       {[]string{says, `{"serverContent":{"interrupted":true},` + usage(10, 1) + `}`, `{"serverContent":{"turnComplete":true}}`}, "turn 1:10+1"},
+		"never told":        {[]string{says, over, says, `{"serverContent":{"turnComplete":true},` + usage(15, 3) + `}`}, "turn 1:0+7 turn 2:15+3"},
+		"nothing to read":   {[]string{`[]`, `{"serverContent":7}`, `{"usageMetadata":[]}`, `{"usageMetadata":{"promptTokenCount":"x"}}`, `{"goAway":{}}`}, ""},
+	} {
+		s := opened(t, `{"setup":{"model":"models/m"}}`)
+		if got := told(s, c.messages...); got != c.want {
+			t.Errorf("%s: %s, want %s", name, got, c.want)
+		}
+		if left := s.Left(); len(left) > 0 && name != "nothing to read" {
+			t.Errorf("%s: %v is left", name, left)
+		}
+	}
+}
+
+func TestAudioIsChargedApart(t *testing.T) {
+	t.Parallel()
+	s := opened(t, `{"setup":{"model":"m"}}`)
+	h := s.Provider([]byte(`{"serverContent":{"modelTurn":{"parts":[{"inlineData":{"data":"AAAA"}}]},"turnComplete":true},"usageMetadata":{"promptTokenCount":522,"responseTokenCount":42,"thoughtsTokenCount":136,
+		"promptTokensDetails":[{"modality":"TEXT","tokenCount":332},{"modality":"AUDIO","tokenCount":165}],"responseTokensDetails":[{"modality":"AUDIO","tokenCount":42}]}}`))
+	u := h.Steps[len(h.Steps)-1].Usage
+	for c, n := range map[pricing.Class]int64{pricing.Input: 357, pricing.AudioIn: 165, pricing.Output: 0, pricing.AudioOut: 42, pricing.Reasoning: 136} {
+		if u.N(c) != n {
+			t.Errorf("%s: %d, want %d", c, u.N(c), n)
+		}
+	}
+}
+
+func TestModelsAreNamedAsTheProviderDoes(t *testing.T) {
+	t.Parallel()
+	s := opened(t, `{"setup":{"generation_config":{"max_output_tokens":7},"model":"models/@google/m"},"x":1}`)
+	if got := string(s.Opening("other")); got != `{"setup":{"generation_config":{"max_output_tokens":7},"model":"models/other"},"x":1}` {
+		t.Error(got)
+	}
+	if h, err := s.Client([]byte(`{"client_content":{"turn_complete":true}}`)); err != nil || len(h.Steps) != 1 || h.Steps[0].Output != 7 {
+		t.Errorf("%+v %v", h, err)
+	}
+	for _, bad := range []string{``, `{}`, `[]`, `{"setup":[]}`, `{"setup":{"model":7}}`, `{"setup":{"model":"models/"}}`, `{"setup":{"model":"m","Model":"n"}}`, `{"setup":{"model":"m"},"setup":{"model":"n"}}`} {
+		if _, err := New().Opens([]byte(bad)); err == nil || fault.From(err).Status() != 400 {
+			t.Errorf("%s: %v", bad, err)
+		}
+	}
+}
+
+// No bytes make a reader fail, and no usage is below nothing.
+func FuzzMessages(f *testing.F) {
+	f.Add([]byte(`{"setup":{"model":"m"}}`), []byte(`{"serverContent":{"turnComplete":true},"usageMetadata":{"promptTokenCount":-5}}`))
+	f.Add([]byte(`{"clientContent":{"turnComplete":true}}`), []byte(`{"toolCall":{}}`))
+	f.Fuzz(func(t *testing.T, client, provider []byte) {
+		s := New()
+		if _, err := s.Opens(client); err == nil {
+			_ = s.Opening("m")
+		}
+		_, _ = s.Client(client)
+		for _, step := range append(s.Provider(provider).Steps, s.Left()...) {
+			for c := range pricing.NumClasses {
+				if n := step.Usage.N(c); n < 0 || n > pricing.MaxUnits {
+					t.Errorf("%s: %d", c, n)
+				}
+			}
+		}
+	})
+}

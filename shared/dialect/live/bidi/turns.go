@@ -1,0 +1,195 @@
+package bidi
+
+import (
+	"bytes"
+	"encoding/json"
+
+	"gateway/shared/dialect/gemini"
+	"gateway/shared/dialect/live"
+	"gateway/shared/pricing"
+)
+
+// Places of serverKeys and turnKeys.
+const (
+	keyContent = iota
+	keyToolCall
+	keyUsage
+)
+
+const (
+	keyTurn = iota
+	keyComplete
+	keyInterrupted
+	keyHeard
+	keySpoken
+)
+
+// Provider implements live.Wire. What cannot be read is passed on and says nothing.
+func (s *Session) Provider(message []byte) (h live.Heard) {
+	w := &s.provider
+	if serverKeys.Walk(message, w) != nil {
+		return h
+	}
+	var m part
+	if at := w.Spans[keyContent]; at.Present(message) {
+		m.read(s, at.Of(message), &h)
+	}
+	m.calls = w.Spans[keyToolCall].Present(message)
+	if at := w.Spans[keyUsage]; at.Present(message) {
+		m.usage, m.prompt = gemini.ReadUsage(at.Of(message))
+	}
+	h.Steps = s.take(&m)
+	h.Whole = m.complete || m.calls
+	return h
+}
+
+// part is what a message says of a turn.
+type part struct {
+	turn     []byte // what the model says
+	speaks   bool   // a transcript of it came
+	complete bool   // the turn is over
+	calls    bool   // it calls tools
+	usage    pricing.Usage
+	prompt   int64
+}
+
+func (m *part) read(s *Session, content []byte, h *live.Heard) {
+	w := &s.within
+	if turnKeys.Walk(content, w) != nil {
+		return
+	}
+	if at := w.Spans[keyTurn]; at.Present(content) {
+		m.turn = at.Of(content)
+		if bytes.Contains(m.turn, []byte(`"text"`)) { // not in what is but sound
+			for _, text := range live.Texts(m.turn, textOnly) {
+				h.Said += text
+			}
+		}
+	}
+	is := func(key int) bool { return string(w.Spans[key].Of(content)) == "true" }
+	m.complete = is(keyComplete) || is(keyInterrupted)
+	transcript := func(key int) string {
+		var t struct {
+			Text string `json:"text"`
+		}
+		if at := w.Spans[key]; at.Present(content) {
+			_ = json.Unmarshal(at.Of(content), &t) // what is none says nothing
+		}
+		return t.Text
+	}
+	spoken := transcript(keySpoken)
+	m.speaks = spoken != ""
+	h.Said += spoken
+	h.Voice = transcript(keyHeard)
+}
+
+var textOnly = map[string]bool{"text": true}
+
+// take takes over what a message says of turns.
+func (s *Session) take(m *part) (steps []live.Step) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	makes := m.turn != nil || m.speaks || m.calls
+	if makes && s.open && s.over { // the turn before never told what it used
+		steps = append(steps, s.end(s.estimate(), "unknown"))
+	}
+	if makes && !s.open {
+		steps = append(steps, s.begin())
+	}
+	if m.turn != nil {
+		s.made += int64(len(m.turn))
+		s.sound = s.sound || bytes.Contains(m.turn, []byte(`"inlineData"`))
+	}
+	if m.usage.Known() {
+		if !s.open {
+			return append(steps, s.late(m)...)
+		}
+		s.used, s.prompt = m.usage, m.prompt
+	}
+	switch {
+	case !s.open:
+	case s.used.Known() && (m.complete || m.calls || s.over):
+		steps = append(steps, s.end(s.used, finish(m)))
+	case m.complete:
+		s.over = true
+	}
+	return steps
+}
+
+func finish(m *part) string {
+	if m.calls {
+		return "tool_calls"
+	}
+	return "completed"
+}
+
+// late is usage that is told while no turn is open: of the turn before once more, which
+// has read as much, or of one that made nothing.
+func (s *Session) late(m *part) []live.Step {
+	if m.prompt == s.read && s.booked.Known() {
+		more := grown(s.booked, m.usage)
+		if !more.Known() {
+			return nil
+		}
+		s.booked = m.usage
+		return []live.Step{{Do: live.Ends, ID: s.id() + " grown", Usage: more, Finish: "completed"}}
+	}
+	begins := s.begin()
+	s.used, s.prompt = m.usage, m.prompt
+	return []live.Step{begins, s.end(s.used, "completed")}
+}
+
+// grown is what b has more than a; nothing is known of what has no more.
+func grown(a, b pricing.Usage) (more pricing.Usage) {
+	for c := range pricing.NumClasses {
+		if n := b.N(c) - a.N(c); n > 0 {
+			more.Set(c, n)
+		}
+	}
+	return more
+}
+
+// end ends the turn. The lock is held.
+func (s *Session) end(u pricing.Usage, finish string) live.Step {
+	s.open, s.over = false, false
+	s.booked, s.read = u, s.prompt
+	s.history, s.since = max(u.TotalTokens(), s.history), 0
+	return live.Step{Do: live.Ends, ID: s.id(), Usage: u, Finish: finish}
+}
+
+// Bytes of what is made that a token stands for.
+const (
+	madeText  = 4
+	madeSound = 2560 // of Base64 of 24,000 samples a second, at 25 tokens a second
+)
+
+// estimate is what the turn is taken to have used. The lock is held.
+func (s *Session) estimate() (u pricing.Usage) {
+	if s.used.Known() {
+		u = s.used
+		u.Estimated = true
+		return u
+	}
+	u.Set(pricing.Input, s.history+(s.since+madeText-1)/madeText)
+	if s.sound {
+		u.Set(pricing.AudioOut, (s.made+madeSound-1)/madeSound)
+	} else {
+		u.Set(pricing.Output, (s.made+madeText-1)/madeText)
+	}
+	u.Estimated = true
+	return u
+}
+
+// Left implements live.Wire.
+func (s *Session) Left() []live.Step {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.open {
+		return nil
+	}
+	u := s.estimate()
+	if s.made == 0 && !s.used.Known() && !s.over {
+		u = pricing.Usage{} // nothing came of it
+	}
+	return []live.Step{s.end(u, "connection_lost")}
+}

@@ -1,0 +1,129 @@
+package sessions
+
+import (
+	"encoding/json"
+
+	"gateway/shared/dialect/live"
+	"gateway/shared/pricing"
+	"gateway/shared/wire"
+)
+
+var nestedKeys = wire.NewKeySet("type", "response", "decision", "delta")
+
+const (
+	nestedType = iota
+	nestedResponse
+	nestedDecision
+	nestedDelta
+)
+
+// nested reads an event of a response that is made within the session.
+func (s *Session) nested(event []byte) []live.Step {
+	var w wire.Walk
+	if event == nil || nestedKeys.Walk(event, &w) != nil {
+		return nil
+	}
+	kind, _ := text(event, &w, nestedType, "type")
+	switch kind {
+	case "response.created":
+		return s.created(member(event, &w, nestedResponse))
+	case "response.completed", "response.incomplete", "response.failed", "response.cancelled":
+		return s.done(member(event, &w, nestedResponse), kind[len("response."):])
+	}
+	if delta := member(event, &w, nestedDelta); delta != nil {
+		s.made(int64(len(delta)))
+	}
+	return nil
+}
+
+// named is what is read of a response and of a decision.
+type named struct {
+	ID    string `json:"id"`
+	Model string `json:"model"`
+}
+
+func nameOf(object []byte) (n named, ok bool) {
+	if object == nil || json.Unmarshal(object, &n) != nil || n.ID == "" || len(n.ID) > maxName || len(n.Model) > maxName {
+		return n, false
+	}
+	return n, true
+}
+
+func (s *Session) created(response []byte) []live.Step {
+	n, ok := nameOf(response)
+	if !ok {
+		return nil
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.open[n.ID] != nil || len(s.open) >= maxOpen {
+		return nil
+	}
+	s.open[n.ID] = &delegated{model: n.Model}
+	return []live.Step{{Do: live.Begins, ID: n.ID, Model: n.Model}}
+}
+
+// made counts a piece. Which response it is of is told by few events: those that are
+// under way are estimated alike.
+func (s *Session) made(bytes int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, d := range s.open {
+		d.made += bytes
+	}
+}
+
+func (s *Session) done(response []byte, finish string) []live.Step {
+	n, ok := nameOf(response)
+	if !ok {
+		return nil
+	}
+	m := s.meter(response)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	d := s.open[n.ID]
+	delete(s.open, n.ID)
+	step := live.Step{Do: live.Ends, ID: n.ID, Model: n.Model, Usage: m.Usage, Served: m.Served, Finish: finish}
+	switch {
+	case m.Usage.Known():
+	case d != nil:
+		step = d.lost(n.ID)
+		step.Finish = finish
+	case finish == "failed":
+		return nil // nothing is known of it, and nothing was made
+	}
+	if step.Model == "" && d != nil {
+		step.Model = d.model
+	}
+	return []live.Step{step}
+}
+
+// bytesOfToken is how many bytes a token of text has, as a rule.
+const bytesOfToken = 4
+
+// lost is how a response ended of which nothing more was heard.
+func (d *delegated) lost(id string) live.Step {
+	step := live.Step{Do: live.Ends, ID: id, Model: d.model, Finish: "connection_lost"}
+	step.Usage.Set(pricing.Input, 0)
+	step.Usage.Set(pricing.Output, (d.made+bytesOfToken-1)/bytesOfToken)
+	step.Usage.Estimated = true
+	return step
+}
+
+// decided reads a decision, which comes whole.
+func (s *Session) decided(id string, event []byte) []live.Step {
+	var w wire.Walk
+	if event == nil || nestedKeys.Walk(event, &w) != nil {
+		return nil
+	}
+	decision := member(event, &w, nestedDecision)
+	var n named
+	if decision == nil || json.Unmarshal(decision, &n) != nil || len(n.Model) > maxName {
+		return nil
+	}
+	m := s.meter(decision)
+	if !m.Usage.Known() {
+		return nil
+	}
+	return []live.Step{{Do: live.Ends, ID: "decision " + id, Model: n.Model, Usage: m.Usage, Served: m.Served, Finish: "completed"}}
+}

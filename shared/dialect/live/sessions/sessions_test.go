@@ -1,0 +1,126 @@
+package sessions
+
+import (
+	"encoding/json"
+	"fmt"
+	"testing"
+
+	"gateway/shared/chat"
+	"gateway/shared/dialect/live"
+	"gateway/shared/fault"
+	"gateway/shared/pricing"
+)
+
+// meter reads usage of two numbers.
+func meter(body []byte) (m chat.Meter) {
+	var in struct {
+		Usage *struct {
+			In  int64 `json:"input_tokens"`
+			Out int64 `json:"output_tokens"`
+		} `json:"usage"`
+	}
+	if json.Unmarshal(body, &in) == nil && in.Usage != nil {
+		m.Usage.Set(pricing.Input, in.Usage.In)
+		m.Usage.Set(pricing.Output, in.Usage.Out)
+	}
+	return m
+}
+
+func opened(t *testing.T) live.Wire {
+	t.Helper()
+	s := New(meter)
+	o, err := s.Opens([]byte(`{"type":"session.start","session":{"instructions":"x","model":"@s/m","delegation":{"type":"responses","responses":{"model":"d"}}}}`))
+	if err != nil || o.Model != "@s/m" || fmt.Sprint(o.Asks.Models) != "[d]" || len(o.Steps) != 1 || o.Steps[0].Seconds != Ahead {
+		t.Fatalf("%+v %v", o, err)
+	}
+	if got := string(s.Opening("m")); got != `{"type":"session.start","session":{"instructions":"x","model":"m","delegation":{"type":"responses","responses":{"model":"d"}}}}` {
+		t.Fatal(got)
+	}
+	return s
+}
+
+func ends(steps []live.Step) (out []live.Step) {
+	for _, s := range steps {
+		if s.Do == live.Ends {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+// The time is the last that was told, never a sum.
+func TestTimeIsTheLastThatWasTold(t *testing.T) {
+	t.Parallel()
+	s := opened(t)
+	for _, n := range []string{"5", "9.5", "7"} {
+		h := s.Provider([]byte(`{"type":"session.usage.updated","usage":{"seconds":` + n + `}}`))
+		if len(h.Steps) != 1 || h.Steps[0].Do != live.Grows {
+			t.Errorf("%+v", h)
+		}
+	}
+	if !s.Busy() {
+		t.Error("its end is not waited for")
+	}
+	for _, odd := range []string{`{"seconds":"9"}`, `{"seconds":-1}`, `{"seconds":1e30}`, `[]`, `null`} {
+		if h := s.Provider([]byte(`{"type":"session.usage.updated","usage":` + odd + `}`)); len(h.Steps) != 0 {
+			t.Errorf("%s: %+v", odd, h)
+		}
+	}
+	h := s.Provider([]byte(`{"type":"session.closed","reason":"expired","usage":{"seconds":11.25}}`))
+	if len(h.Steps) != 1 || h.Steps[0].Usage.N(pricing.Seconds) != 12 || h.Steps[0].Usage.Estimated || h.Steps[0].Finish != "expired" || !h.Last || s.Busy() {
+		t.Errorf("%+v", h)
+	}
+	if left := s.Left(); len(left) != 0 {
+		t.Errorf("%+v", left)
+	}
+	s = opened(t)
+	s.Provider([]byte(`{"type":"session.usage.updated","usage":{"seconds":5}}`))
+	if left := s.Left(); len(left) != 1 || left[0].Usage.N(pricing.Seconds) != 5 || !left[0].Usage.Estimated {
+		t.Errorf("%+v", left)
+	}
+}
+
+func TestWhatIsMadeWithinASession(t *testing.T) {
+	t.Parallel()
+	s := opened(t)
+	nested := func(event string) []live.Step {
+		return s.Provider([]byte(`{"type":"response.event","event_id":"e","event":` + event + `}`)).Steps
+	}
+	if got := nested(`{"type":"response.created","response":{"id":"r","model":"d"}}`); len(got) != 1 || got[0].Do != live.Begins || got[0].Model != "d" {
+		t.Errorf("%+v", got)
+	}
+	if got := ends(nested(`{"type":"response.completed","response":{"id":"r","model":"d","usage":{"input_tokens":7,"output_tokens":2}}}`)); len(got) != 1 || got[0].Usage.TotalTokens() != 9 || got[0].ID != "r" {
+		t.Errorf("%+v", got)
+	}
+	nested(`{"type":"response.created","response":{"id":"r2","model":"d"}}`)
+	nested(`{"type":"response.output_text.delta","delta":"twelve bytes"}`)
+	if left := ends(s.Left()); len(left) != 2 || !left[0].Usage.Estimated || left[0].Usage.N(pricing.Output) != 4 || left[0].Model != "d" {
+		t.Errorf("%+v", left)
+	}
+	h := s.Provider([]byte(`{"type":"decision.event","event_id":"e9","event":{"type":"decision.completed","decision":{"model":"d","usage":{"input_tokens":5,"output_tokens":0}}}}`))
+	if got := ends(h.Steps); len(got) != 1 || got[0].ID != "decision e9" || got[0].Usage.TotalTokens() != 5 {
+		t.Errorf("%+v", h)
+	}
+	for _, odd := range []string{`null`, `[]`, `{"type":"response.created"}`, `{"type":"response.created","response":{"id":7}}`, `{"type":"response.completed","response":{}}`, `{"type":"response.failed","response":{"id":"x"}}`} {
+		if got := nested(odd); len(got) != 0 {
+			t.Errorf("%s: %+v", odd, got)
+		}
+	}
+}
+
+// No bytes make a reader fail.
+func FuzzEvents(f *testing.F) {
+	f.Add([]byte(`{"type":"session.start","session":{"model":"m","triggers":[{}]}}`), []byte(`{"type":"session.closed","usage":{"seconds":1}}`))
+	f.Add([]byte(`{"type":"session.update","session":{"delegation":{"decisions":{"model":7}}}}`), []byte(`{"type":"response.event","event":{"type":"response.created"}}`))
+	f.Fuzz(func(t *testing.T, client, provider []byte) {
+		s := New(meter)
+		if _, err := s.Opens(client); err == nil {
+			_ = s.Opening("m")
+		} else if st := fault.From(err).Status(); st != 400 {
+			t.Errorf("%d", st)
+		}
+		_, _ = s.Client(client)
+		_ = s.Provider(provider)
+		_ = s.Left()
+	})
+}

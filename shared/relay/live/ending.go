@@ -1,0 +1,134 @@
+package live
+
+import (
+	"errors"
+	"time"
+
+	"gateway/shared/fault"
+	"gateway/shared/relay/session"
+)
+
+func (s *Session) isOver() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.over
+}
+
+// end sends the client away. What is under way at the provider is read to its end and
+// booked; then the provider is left.
+func (s *Session) end(code int, reason string, why *fault.Fault) {
+	s.mu.Lock()
+	if s.over {
+		s.mu.Unlock()
+		return
+	}
+	s.over, s.ended, s.why = true, &session.Ended{Code: code, Reason: reason}, why
+	s.mu.Unlock()
+	s.Near.Close(code, reason)
+	s.part()
+}
+
+// clientLeft: nothing more goes to the client.
+func (s *Session) clientLeft(err error) {
+	s.mu.Lock()
+	if s.over {
+		s.mu.Unlock()
+		return
+	}
+	s.over = true
+	s.mu.Unlock()
+	e := &session.Ended{Code: session.Lost}
+	errors.As(err, &e)
+	if e.Code == session.Lost {
+		s.Near.Drop()
+	} else {
+		s.Near.Close(e.Code, e.Reason) // nothing is sent where the client has closed it
+	}
+	s.part()
+}
+
+// part leaves the provider once it has told what is under way there, or after a while.
+func (s *Session) part() {
+	s.mu.Lock()
+	begun := s.begun
+	s.mu.Unlock()
+	if !begun || !s.Wire.Busy() {
+		s.leave()
+		return
+	}
+	s.mu.Lock()
+	first := s.late == nil
+	if first {
+		s.late = time.AfterFunc(s.Times.Drain, s.Far.Drop)
+	}
+	s.mu.Unlock()
+	if bye := s.Wire.Bye(); first && bye != nil {
+		_ = s.Far.Write(false, bye) // a provider that has gone is seen by its reader
+	}
+}
+
+// leave leaves the provider, which has nothing more to tell, once the client has gone.
+func (s *Session) leave() {
+	s.mu.Lock()
+	leaves := s.over && !s.leaving
+	s.leaving = s.leaving || leaves
+	s.mu.Unlock()
+	if leaves {
+		s.Far.Close(session.Normal, "")
+	}
+}
+
+// providerLeft tells the client how the provider has ended the session.
+func (s *Session) providerLeft(err error) {
+	e := &session.Ended{}
+	switch {
+	case !errors.As(err, &e), e.Code == session.Lost:
+		s.end(session.ServerError, "the connection to the provider was lost", nil)
+	case e.Code == session.TooLarge, e.Code == session.NotUTF8:
+		s.Far.Close(e.Code, e.Reason)
+		s.end(session.ServerError, "the provider sent a message that cannot be passed on", nil)
+	default:
+		s.end(e.Code, e.Reason, nil)
+	}
+	s.Far.Drop()
+}
+
+const restarting = "the gateway is restarting; open a new session"
+
+// Drain implements session.Ender: the session ends, and what is under way is booked.
+func (s *Session) Drain() { s.end(session.GoingAway, restarting, nil) }
+
+// Break implements session.Ender.
+func (s *Session) Break() {
+	s.end(session.GoingAway, restarting, nil)
+	s.Far.Drop()
+}
+
+// watch asks again and again whether the session may go on, and whether both sides are
+// there.
+func (s *Session) watch() {
+	tick := time.NewTicker(s.Times.Check)
+	defer tick.Stop()
+	pinged := time.Now()
+	for {
+		select {
+		case <-s.context.Done():
+			return
+		case <-tick.C:
+		}
+		if s.isOver() {
+			continue
+		}
+		if err := s.Desk.Check(); err != nil {
+			if f := fault.From(err); session.Refused(f) {
+				s.refuse(f, "")
+				continue
+			}
+			s.Desk.Fail("check of a session", err)
+		}
+		if time.Since(pinged) >= s.Times.Ping {
+			pinged = time.Now()
+			_, _ = s.Near.Ping(), s.Far.Ping() // one that has gone is seen by its reader
+		}
+	}
+}

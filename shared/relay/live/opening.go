@@ -1,0 +1,94 @@
+package live
+
+import (
+	"context"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	wires "gateway/shared/dialect/live"
+	"gateway/shared/egress"
+	"gateway/shared/fault"
+	"gateway/shared/relay/pooled"
+	"gateway/shared/relay/session"
+)
+
+// OpensWithin is how long a client may take for its first message.
+const OpensWithin = 10 * time.Second
+
+// MaxOpening bounds a first message, in bytes.
+const MaxOpening = 1 << 20
+
+// Open waits for a client's first message. The error is a fault of it, or a *session.Ended.
+func Open(ctx context.Context, near session.Conn, wire wires.Wire, memory *egress.Memory, tenant string) (*session.Opened, error) {
+	late := time.AfterFunc(OpensWithin, func() { near.Close(session.Policy, tooLate) })
+	defer late.Stop()
+	var lease egress.Lease
+	lease.Of(memory, tenant)
+	defer lease.Free()
+	binary, buf, err := message(ctx, near, &lease, MaxOpening)
+	if err != nil {
+		if !late.Stop() {
+			return nil, fault.New(fault.RequestTimeout, "", tooLate)
+		}
+		return nil, err
+	}
+	defer buf.Free()
+	if !binary && !utf8.Valid(buf.B) {
+		return nil, &session.Ended{Code: session.NotUTF8, Reason: "a text message must be UTF-8"}
+	}
+	o := &session.Opened{Near: near, Wire: wire, First: int64(len(buf.B))}
+	o.Opening, err = wire.Opens(buf.B)
+	return o, err
+}
+
+const tooLate = "The first message of a session, which names its model, must come within 10 seconds"
+
+// message reads the next message of a side whole. Its buffer is freed by the caller.
+func message(ctx context.Context, c session.Conn, lease *egress.Lease, most int64) (binary bool, buf *pooled.Buffer, err error) {
+	binary, r, err := c.Next()
+	if err != nil {
+		return false, nil, err
+	}
+	buf = pooled.New()
+	if err = buf.ReadAll(ctx, lease, r, -1, most); err == nil {
+		return binary, buf, nil
+	}
+	buf.Free()
+	return false, nil, session.Unheld(err)
+}
+
+// CodeOf is the code that a connection is closed with for a fault.
+func CodeOf(f *fault.Fault) int {
+	switch status := f.Status(); {
+	case f.Code == fault.ServiceUnavailable:
+		return session.GoingAway
+	case status == 429:
+		return session.TryLater
+	case status >= 500:
+		return session.ServerError
+	}
+	return session.Policy
+}
+
+// reason is what a connection that is closed for a fault is told: of what, and why.
+func reason(f *fault.Fault) string {
+	if f.Field == "" || strings.Contains(f.Message, f.Field) {
+		return f.Message
+	}
+	return f.Field + ": " + f.Message
+}
+
+// Refuse tells a client why no session begins, and sends it away.
+func Refuse(near session.Conn, wire wires.Wire, f *fault.Fault, id string) {
+	if told := wire.Error(f, "event_"+id, ""); told != nil {
+		_ = near.Write(false, told) // a client that has gone needs no reason
+	}
+	near.Close(CodeOf(f), reason(f))
+	for { // until it has answered, or its time is over
+		if _, _, err := near.Next(); err != nil {
+			break
+		}
+	}
+	near.Linger()
+}

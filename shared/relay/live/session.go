@@ -1,0 +1,284 @@
+package live
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"sync"
+	"time"
+	"unicode/utf8"
+
+	wires "gateway/shared/dialect/live"
+	"gateway/shared/egress"
+	"gateway/shared/fault"
+	"gateway/shared/relay/session"
+)
+
+// Session is one session. All fields up to First are required.
+type Session struct {
+	Near, Far session.Conn // the client, the provider
+	Wire      wires.Wire
+	Desk      session.Desk
+	Judges    func() Judges
+	Times     session.Times
+	Memory    *egress.Memory // of large messages
+	Tenant    string         // whose they are
+	ID        string         // for ids of the gateway's own messages
+	Model     string         // that the provider is asked for
+	Opening   wires.Opening
+	First     int64 // bytes of the first message
+
+	context context.Context
+	stop    context.CancelFunc
+	account account
+	words   words
+	wg      sync.WaitGroup
+
+	mu      sync.Mutex
+	begun   bool // the provider was told of it
+	over    bool // the client gets nothing more
+	leaving bool // the provider was asked to end, or was left
+	ended   *session.Ended
+	why     *fault.Fault
+	events  int
+	late    *time.Timer // after which the provider is left whatever it does
+	in, out int64       // bytes of messages from the client and to it
+}
+
+// Run carries messages until a side leaves, the desk ends it, or Drain has. What was
+// begun is booked when it returns.
+func (s *Session) Run(ctx context.Context) session.Result {
+	s.context, s.stop = context.WithCancel(ctx)
+	s.in = s.First
+	s.account.desk = s.Desk
+	err := s.begin()
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		s.fromFar()
+	}()
+	s.wg.Go(s.watch)
+	if err != nil {
+		s.sendAway(fault.From(err))
+		s.Far.Drop()
+	}
+	fromNear := s.fromNear()
+	s.clientLeft(fromNear)
+	<-done
+	s.stop()
+	s.wg.Wait()
+	s.mu.Lock()
+	if s.late != nil {
+		s.late.Stop()
+	}
+	s.mu.Unlock()
+	if s.begun {
+		_ = s.account.take(s.Wire.Left(), nil) // what ends is not refused
+	}
+	s.account.leave()
+	s.words.free()
+	s.Far.Drop()
+	s.Near.Linger()
+	return s.result(fromNear)
+}
+
+// begin sends the client's first message on, once it is judged and what it begins is
+// reserved for.
+func (s *Session) begin() error {
+	if err := s.may(&s.Opening.Asks); err != nil {
+		return err
+	}
+	if err := s.words.opens(s, &s.Opening.Asks); err != nil {
+		return err
+	}
+	first, err := s.words.written(s, s.Wire.Opening(s.Model))
+	if err != nil {
+		return err
+	}
+	if err := s.account.take(s.Opening.Steps, nil); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	s.begun = true
+	s.mu.Unlock()
+	_ = s.Far.Write(false, first) // a provider that has gone is seen by its reader
+	return nil
+}
+
+// may refuses models that may not work for the session.
+func (s *Session) may(asks *wires.Asks) error {
+	for _, model := range asks.Models {
+		if err := s.Desk.Allows(model); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *Session) result(fromNear error) session.Result {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r := session.Result{Code: session.Lost, FromClient: s.in, ToClient: s.out, Fault: s.why}
+	if s.ended != nil {
+		r.Code, r.Reason = s.ended.Code, s.ended.Reason
+		return r
+	}
+	r.ByClient = true
+	if e := (*session.Ended)(nil); errors.As(fromNear, &e) {
+		r.Code, r.Reason = e.Code, e.Reason
+	}
+	return r
+}
+
+// fromNear reads the client until it leaves or is sent away.
+func (s *Session) fromNear() error {
+	var lease egress.Lease
+	lease.Of(s.Memory, s.Tenant)
+	defer lease.Free()
+	for {
+		binary, buf, err := message(s.context, s.Near, &lease, session.MaxFromClient)
+		if err != nil {
+			return err
+		}
+		err = s.clientSaid(binary, buf.B)
+		buf.Free()
+		lease.Free()
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// clientSaid judges a message of the client and sends it on.
+func (s *Session) clientSaid(binary bool, p []byte) error {
+	s.mu.Lock()
+	s.in += int64(len(p))
+	over := s.over
+	s.mu.Unlock()
+	if over {
+		return nil // it has been told that it is over
+	}
+	if !utf8.Valid(p) { // events in binary messages are JSON, too
+		return &session.Ended{Code: session.NotUTF8, Reason: "a message must be UTF-8"}
+	}
+	h, err := s.Wire.Client(p)
+	if err == nil {
+		err = s.may(&h.Asks)
+	}
+	if err == nil && h.Sound {
+		err = s.words.sounds(s)
+	} else if err == nil {
+		p, err = s.words.written(s, p)
+	}
+	if err == nil {
+		err = s.account.take(h.Steps, nil)
+	}
+	if err != nil {
+		s.refuse(fault.From(err), h.ID)
+		return nil
+	}
+	_ = s.Far.Write(binary, p) // a provider that has gone is seen by its reader
+	return nil
+}
+
+// fromFar reads the provider until it leaves.
+func (s *Session) fromFar() {
+	var lease egress.Lease
+	lease.Of(s.Memory, s.Tenant)
+	defer lease.Free()
+	for {
+		binary, buf, err := message(s.context, s.Far, &lease, session.MaxFromProvider)
+		if err != nil {
+			s.providerLeft(err)
+			return
+		}
+		s.providerSaid(binary, buf.B)
+		buf.Free()
+		lease.Free()
+	}
+}
+
+// providerSaid books what a message tells of, and sends it on.
+func (s *Session) providerSaid(binary bool, p []byte) {
+	h := s.Wire.Provider(p)
+	err := s.account.take(h.Steps, p)
+	told, denied := s.words.spoken(s, &h, binary, p)
+	for _, m := range told {
+		s.give(m.binary, m.body)
+	}
+	switch {
+	case err != nil:
+		s.refuse(fault.From(err), "")
+	case denied != nil:
+		s.refuse(denied, "")
+	}
+	if h.Last || s.isOver() && !s.Wire.Busy() {
+		s.leave()
+	}
+}
+
+// give sends the client a message, unless it is over.
+func (s *Session) give(binary bool, p []byte) {
+	s.mu.Lock()
+	over := s.over
+	if !over {
+		s.out += int64(len(p))
+	}
+	s.mu.Unlock()
+	if !over {
+		if err := s.Near.Write(binary, p); err != nil {
+			s.clientLeft(&session.Ended{Code: session.Lost})
+		}
+	}
+}
+
+// refuse tells the client of a fault. What was asked for cannot be taken out of such a
+// session where the provider has begun it: the session ends with faults of keys, money and
+// limits, and where the wire has no way to tell of others.
+func (s *Session) refuse(f *fault.Fault, about string) {
+	s.mu.Lock()
+	s.events++
+	id, over := "event_"+s.ID+"_"+strconv.Itoa(s.events), s.over
+	s.mu.Unlock()
+	if over {
+		return
+	}
+	told := s.Wire.Error(f, id, about)
+	ends := told == nil || session.Refused(f) || f.Status() == 429 || f.Code == fault.GuardrailDenied && about == ""
+	if told != nil {
+		s.tell(told, ends)
+	}
+	if ends {
+		s.end(CodeOf(f), reason(f), f)
+	}
+}
+
+// sendAway tells the client why the session does not begin.
+func (s *Session) sendAway(f *fault.Fault) {
+	if told := s.Wire.Error(f, "event_"+s.ID, ""); told != nil {
+		s.tell(told, true)
+	}
+	s.end(CodeOf(f), reason(f), f)
+}
+
+// toldWithin is how long a client that is sent away has to take the reason.
+const toldWithin = 500 * time.Millisecond
+
+// tell sends the client an error; ends: without waiting for it for long.
+func (s *Session) tell(told []byte, ends bool) {
+	if !ends {
+		_ = s.Near.Write(false, told) // a client that has gone is seen by its reader
+		return
+	}
+	taken := make(chan struct{})
+	go func() { // ends when the client has taken it, or is gone
+		defer close(taken)
+		_ = s.Near.Write(false, told)
+	}()
+	late := time.NewTimer(toldWithin)
+	defer late.Stop()
+	select {
+	case <-taken:
+	case <-late.C:
+	}
+}

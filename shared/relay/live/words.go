@@ -1,0 +1,208 @@
+package live
+
+import (
+	"bytes"
+	"encoding/json"
+
+	wires "gateway/shared/dialect/live"
+	"gateway/shared/egress"
+	"gateway/shared/fault"
+	"gateway/shared/relay/guarded"
+	"gateway/shared/relay/spoken"
+)
+
+// Judges are the guardrails of a session as they were read last.
+type Judges = spoken.Judges
+
+// words are what is said in a session and is judged: what a client writes before it is
+// sent, what it speaks and what the model says once that is whole. What is held back comes
+// as a whole.
+type words struct {
+	said, voice bytes.Buffer // since the last judgement; of the provider's reader alone
+	held        []told
+	size        int
+	lease       egress.Lease
+}
+
+// told is a message for the client.
+type told struct {
+	binary bool
+	body   []byte
+}
+
+// maxWords bounds what is judged at once, in bytes.
+const maxWords = 1 << 20
+
+// opens refuses a session in which what guardrails judge could not be read.
+func (w *words) opens(s *Session, asks *wires.Asks) error {
+	now := s.Judges()
+	switch {
+	case now.Holds() && asks.Unheld:
+		return fault.New(fault.InvalidRequest, "x-gateway-config", unheld)
+	case now.Judges() && asks.Unsaid:
+		return fault.New(fault.InvalidRequest, "setup.outputAudioTranscription", "Guardrails judge what is said in this session: ask for outputAudioTranscription, or for text")
+	}
+	return nil
+}
+
+const unheld = "Guardrails judge answers before they are sent, and a Live session cannot be held back: have them judge it afterwards, or open a realtime session"
+
+// sounds refuses sound that nobody could judge.
+func (w *words) sounds(s *Session) error {
+	if s.Opening.Asks.Unheard && s.Judges().Hears() {
+		return fault.New(fault.InvalidRequest, "setup.inputAudioTranscription", "Guardrails judge what is said in this session: ask for inputAudioTranscription before sound is sent")
+	}
+	return nil
+}
+
+// item is what somebody says, in the shape of Responses.
+type item struct {
+	Type    string `json:"type"`
+	Role    string `json:"role"`
+	Content []text `json:"content"`
+}
+
+type text struct {
+	Type string `json:"type"`
+	Text string `json:"text"`
+}
+
+type asked struct {
+	Model string `json:"model,omitempty"`
+	Input []item `json:"input"`
+}
+
+// judge has what a client says judged. now is what stands in the place of the texts; nil:
+// they stay.
+func (w *words) judge(s *Session, by Judges, texts []string) (now []string, err error) {
+	in := asked{s.Model, []item{{Type: "message", Role: "user"}}}
+	for _, t := range texts {
+		in.Input[0].Content = append(in.Input[0].Content, text{"input_text", t})
+	}
+	body, err := json.Marshal(in)
+	if err != nil {
+		return nil, fault.Internal(err)
+	}
+	word := by.Said(s.context, body)
+	if word.Denied {
+		return nil, denied()
+	}
+	if word.Body == nil {
+		return nil, nil
+	}
+	var out asked
+	if json.Unmarshal(word.Body, &out) != nil || len(out.Input) != 1 || len(out.Input[0].Content) != len(texts) {
+		return nil, denied() // what was changed cannot be told
+	}
+	for _, c := range out.Input[0].Content {
+		now = append(now, c.Text)
+	}
+	return now, nil
+}
+
+func denied() *fault.Fault { return fault.New(fault.GuardrailDenied, "", guarded.Denied) }
+
+// written judges the texts of a message of the client's. The result is what is sent.
+func (w *words) written(s *Session, p []byte) ([]byte, error) {
+	by := s.Judges()
+	if !by.Hears() {
+		return p, nil
+	}
+	texts := wires.Texts(p, s.Wire.Wordy())
+	if len(texts) == 0 {
+		return p, nil
+	}
+	now, err := w.judge(s, by, texts)
+	if err != nil || now == nil {
+		return p, err
+	}
+	changed := make(map[string]string, len(now))
+	for i, t := range texts {
+		changed[t] = now[i]
+	}
+	if p = wires.Retold(p, s.Wire.Wordy(), changed); p == nil {
+		return nil, denied()
+	}
+	return p, nil
+}
+
+// spoken takes over what a message of the provider's says. The result is what the client
+// is told now, and why the session ends.
+func (w *words) spoken(s *Session, h *wires.Heard, binary bool, p []byte) (now []told, ends *fault.Fault) {
+	by := s.Judges()
+	if by.Hears() {
+		w.voice.WriteString(h.Voice)
+	}
+	if by.Judges() {
+		w.said.WriteString(h.Said)
+	}
+	holds := by.Holds()
+	switch {
+	case holds && s.Opening.Asks.Unheld:
+		return nil, fault.New(fault.NotAllowed, "x-gateway-config", unheld)
+	case holds:
+		if f := w.hold(s, binary, p); f != nil {
+			return nil, f
+		}
+	default:
+		now = append(w.held, told{binary, p}) // of guardrails that no longer hold
+		w.held = nil
+	}
+	if !h.Whole && w.said.Len()+w.voice.Len() < maxWords && (!holds || s.Wire.Busy()) {
+		return now, nil
+	}
+	f := w.whole(s, by)
+	if f == nil && holds {
+		now, w.held = w.held, nil
+	}
+	w.free()
+	return now, f
+}
+
+// hold holds a message back.
+func (w *words) hold(s *Session, binary bool, p []byte) *fault.Fault {
+	if w.size == 0 {
+		w.lease.Of(s.Memory, s.Tenant)
+	}
+	if w.size += len(p); w.size > spoken.MaxHeld {
+		return fault.Newf(fault.NotAllowed, "", "What is said at once has more than the %d bytes that can be held back", spoken.MaxHeld)
+	}
+	if err := w.lease.Take(s.context, int64(len(p))); err != nil {
+		return fault.From(err)
+	}
+	w.held = append(w.held, told{binary, bytes.Clone(p)})
+	return nil
+}
+
+func (w *words) free() {
+	if w.size > 0 {
+		w.size = 0
+		w.lease.Free()
+	}
+}
+
+// whole judges what was said up to now.
+func (w *words) whole(s *Session, by Judges) *fault.Fault {
+	defer w.said.Reset()
+	defer w.voice.Reset()
+	if w.voice.Len() > 0 && by.Hears() {
+		if _, err := w.judge(s, by, []string{w.voice.String()}); err != nil {
+			return fault.From(err)
+		}
+	}
+	if w.said.Len() == 0 {
+		return nil
+	}
+	about, _ := json.Marshal(asked{Model: s.Model, Input: []item{}}) // of texts alone
+	answer, err := json.Marshal(map[string]any{"output": []item{{"message", "assistant", []text{{"output_text", w.said.String()}}}}})
+	if err != nil {
+		return fault.Internal(err)
+	}
+	if by.Holds() {
+		if word := by.Held(s.context, about, answer); word.Denied || word.Body != nil {
+			return denied() // nothing of it was sent, and what was changed cannot be told
+		}
+	}
+	by.Over(s.context, about, answer)
+	return nil
+}

@@ -1,0 +1,182 @@
+package relay
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+
+	"gateway/shared/chat"
+	"gateway/shared/fault"
+	"gateway/shared/relay/asked"
+	"gateway/shared/relay/guarded"
+	"gateway/shared/relay/live"
+	"gateway/shared/relay/session"
+)
+
+// This file opens sessions whose first message names the model. The request that became a
+// WebSocket is admitted; what its first message asks for is a request of its own, which
+// takes the whole walk before a provider hears anything.
+
+// awaitOpening takes the client's upgrade, waits for its first message and has the session
+// opened.
+func (c *call) awaitOpening() error {
+	if !c.sessions.Open() {
+		return restarting()
+	}
+	c.ownHeaders(c.w.Header())
+	protocol := ""
+	if offered := asked.Protocols(c.Req.Header); len(offered) > 0 {
+		protocol = offered[0] // browsers take no answer without one that they have offered
+	}
+	near, err := c.Route.Sockets.Accept(c.w, c.Req, protocol, c.w.Header())
+	if err != nil {
+		return err
+	}
+	c.headSent, c.status, c.firstByte = true, http.StatusSwitchingProtocols, c.Since()
+	wire := c.Route.Live()
+	end, ok := c.sessions.Begin(waiting{near})
+	if !ok {
+		live.Refuse(near, wire, restarting(), c.ULID)
+		return nil
+	}
+	o, err := live.Open(c.Base, near, wire, c.Memory, c.Who.Scope.Org)
+	end()
+	if err != nil {
+		c.unopened(near, o, err)
+		return nil
+	}
+	c.opened(o)
+	return nil
+}
+
+// waiting is a connection whose client has said nothing yet.
+type waiting struct{ near session.Conn }
+
+// Drain implements session.Ender.
+func (w waiting) Drain() { w.near.Close(session.GoingAway, restarting().Message) }
+
+// Break implements session.Ender.
+func (w waiting) Break() { w.near.Drop() }
+
+// unopened ends a connection on which no session was asked for.
+func (c *call) unopened(near session.Conn, o *session.Opened, err error) {
+	if e := (*session.Ended)(nil); errors.As(err, &e) {
+		near.Close(e.Code, e.Reason) // nothing is sent where the client has closed it
+		near.Linger()
+		c.Heard.Finish = "closed_by_client"
+	} else {
+		c.failure = fault.From(err)
+		if c.Heard.Finish = "ended_by_policy"; o != nil {
+			c.Size = o.First
+		}
+		live.Refuse(near, c.Route.Live(), c.failure, c.ULID)
+	}
+	c.LearnOperation(chat.Meter{Started: true, Complete: true})
+}
+
+// opened has the session that was asked for take its walk. What is recorded is that one.
+func (c *call) opened(o *session.Opened) {
+	req := c.Req.Clone(context.WithoutCancel(c.Req.Context()))
+	req.Header.Set(asked.TraceID, c.Ask.TraceID)
+	req.URL.RawQuery = ""
+	refused := &refusal101{header: http.Header{}}
+	c.inBooks = true
+	broken := c.Relay.run(refused, req, c.Route.With(o, taken{c.Route.Sockets, o.Near, refused}), c.PathID, nil)
+	if refused.begun {
+		return
+	}
+	f := refused.fault()
+	if broken || f == nil {
+		f = fault.New(fault.ServiceUnavailable, "", "The session could not be opened")
+	}
+	live.Refuse(o.Near, o.Wire, f, c.ULID)
+}
+
+// taken is a maker of connections whose client is there already.
+type taken struct {
+	session.Maker
+	near session.Conn
+	w    *refusal101
+}
+
+// Accept implements session.Maker.
+func (t taken) Accept(http.ResponseWriter, *http.Request, string, http.Header) (session.Conn, error) {
+	t.w.begun = true
+	return t.near, nil
+}
+
+// refusal101 keeps the answer to a session that was not opened.
+type refusal101 struct {
+	header http.Header
+	status int
+	body   bytes.Buffer
+	begun  bool // it was
+}
+
+// maxRefusal bounds what is read of it, in bytes.
+const maxRefusal = 64 << 10
+
+// Header implements http.ResponseWriter.
+func (r *refusal101) Header() http.Header { return r.header }
+
+// WriteHeader implements http.ResponseWriter.
+func (r *refusal101) WriteHeader(status int) { r.status = status }
+
+// Write implements io.Writer.
+func (r *refusal101) Write(p []byte) (int, error) {
+	r.body.Write(p[:min(len(p), maxRefusal-min(r.body.Len(), maxRefusal))])
+	return len(p), nil
+}
+
+// fault is what the answer says; nil: there is none.
+func (r *refusal101) fault() *fault.Fault {
+	if r.status < 300 {
+		return nil
+	}
+	var told struct {
+		Error struct {
+			Code    string `json:"code"`
+			Message string `json:"message"`
+			Param   string `json:"param"`
+		} `json:"error"`
+	}
+	if json.Unmarshal(r.body.Bytes(), &told) != nil || told.Error.Message == "" {
+		told.Error.Message = "The session could not be opened: the provider refused it"
+	}
+	code := fault.Code(told.Error.Code)
+	if code == "" {
+		code = fault.ProviderError
+	}
+	f := fault.New(code, told.Error.Param, told.Error.Message)
+	f.StatusCode = r.status
+	return f
+}
+
+// sendLive carries a session to its end.
+func sendLive(s *sender, guards *guarded.Live) error {
+	o := s.Route.Opened()
+	near, err := s.Route.Sockets.Accept(s.w, s.Req, "", s.w.Header())
+	if err != nil {
+		return err
+	}
+	s.headSent, s.status, s.firstByte = true, http.StatusSwitchingProtocols, s.Since()
+	run := &live.Session{
+		Near: near, Far: s.far, Wire: o.Wire, Desk: newDesk(s), Times: s.SessionTimes, Memory: s.Memory, Tenant: s.Who.Scope.Org,
+		ID: s.ULID, Model: s.To.Upstream, Opening: o.Opening, First: o.First,
+		Judges: func() live.Judges { return guards.Now() },
+	}
+	if run.Model == "" {
+		run.Model = s.To.Model
+	}
+	end, ok := s.sessions.Begin(run)
+	if !ok {
+		live.Refuse(near, o.Wire, restarting(), s.ULID)
+		return nil
+	}
+	result := run.Run(s.Base)
+	end()
+	s.ended(&result)
+	return nil
+}
