@@ -78,7 +78,7 @@ var (
 // catalogue is the table: the makers of models first, then the hosts of open
 // models, then what is reached by pass-through only.
 var catalogue = []Provider{
-	{ID: "openai", Aliases: []string{"open-ai"}, Name: "OpenAI", Dialect: OpenAIChat, Base: "https://api.openai.com/v1", Auth: bearer, Key: always, Routes: with(everyOpenAI, Route{Op: Live, Path: "/live/sessions"}),
+	{ID: "openai", Aliases: []string{"open-ai"}, Name: "OpenAI", Dialect: OpenAIChat, Base: "https://api.openai.com/v1", Auth: bearer, Key: always, Routes: beside(everyOpenAI, Route{Op: Live, Path: "/live/sessions"}),
 		Headers: []Header{{"OpenAI-Organization", "{openai_organization}"}, {"OpenAI-Project", "{openai_project}"}, {"OpenAI-Beta", "{openai_beta}"}},
 		Fields:  []Field{{Name: "openai_organization"}, {Name: "openai_project"}, {Name: "openai_beta", Bare: "openai-beta"}},
 		Quirks:  Quirks{Developer: true, StreamUsage: true}},

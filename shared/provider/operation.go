@@ -117,8 +117,8 @@ func without(routes []Route, ops ...Operation) []Route {
 	return slices.DeleteFunc(slices.Clone(routes), func(r Route) bool { return slices.Contains(ops, r.Op) })
 }
 
-// with gives routes and more.
-func with(routes []Route, more ...Route) []Route { return append(slices.Clone(routes), more...) }
+// beside gives routes and more.
+func beside(routes []Route, more ...Route) []Route { return append(slices.Clone(routes), more...) }
 
 // Sets of routes that many rows share.
 var (

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"gateway/shared/ledger"
+	"gateway/shared/pricing"
 	"gateway/shared/relay/policed"
 	"gateway/shared/relay/purse"
 	"gateway/shared/relay/routes"
@@ -69,7 +70,7 @@ func (b *Bill) hasMoney() error {
 		return nil
 	}
 	least := b.BoundOf()
-	least.Assumed = true
+	least.Assumed = b.Wanted.Most.N(pricing.Seconds) == 0 // time is reserved for as a whole
 	r, err := b.Ledger.Reserve(b.Ctx, b.ULID, budgets, least)
 	if err != nil {
 		return err

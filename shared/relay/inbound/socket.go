@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"gateway/shared/fault"
+	"gateway/shared/pricing"
 	"gateway/shared/relay/asked"
 )
 
@@ -27,6 +28,11 @@ func (b *Body) takeSocket() error {
 		return fault.Invalid("query", "is not well escaped")
 	}
 	if o := b.Route.Opened(); o != nil {
+		for _, begins := range o.Steps {
+			if begins.Seconds > 0 {
+				b.Own.Wanted.Most.Set(pricing.Seconds, begins.Seconds)
+			}
+		}
 		return b.splitModel(o.Model, true)
 	}
 	for name, values := range q {
