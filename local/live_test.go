@@ -190,6 +190,24 @@ func TestALiveSessionEndsWithItsKey(t *testing.T) {
 	}
 }
 
+// Each session is a request of its key's rates.
+func TestRatesRefuseLiveSessions(t *testing.T) {
+	t.Parallel()
+	r := start(t)
+	key := r.newKey(`"rate_limits":[{"type":"requests","unit":"rpd","value":2}]`)
+	for range 2 {
+		r.live("@mock/gpt-live-1", "X-Gateway-Api-Key", key)
+	}
+	s := r.lively(liveSessions, "X-Gateway-Api-Key", key)
+	s.send(`{"type":"session.start","session":{"model":"@mock/gpt-live-1"}}`)
+	if e, err := s.read(); err != nil || e["error"].(map[string]any)["code"] != "rate_limit_exceeded" {
+		t.Errorf("%v %v", e, err)
+	}
+	if closed := s.ended(); closed.Code != websocket.CloseTryAgainLater {
+		t.Errorf("%v", closed)
+	}
+}
+
 // Until the first message is good nothing reaches a provider.
 func TestFirstMessagesAreRefused(t *testing.T) {
 	t.Parallel()
