@@ -304,3 +304,69 @@ func TestToolRunsAreBounded(t *testing.T) {
 		t.Errorf("a policy: %d %s", got.status, got.body)
 	}
 }
+
+// TestToolRunsStopForTheClient: a call of its own function is handed back beside the
+// result of ours, and it goes on with both.
+func TestToolRunsStopForTheClient(t *testing.T) {
+	t.Parallel()
+	r := start(t)
+	up, _ := mcpServer(t, stateless)
+	r.registerMCP("files", up.URL, "")
+	ours := serverTool("files", `,"allowed_tools":["tool3"]`)
+	headers := []string{"X-Gateway-Beta", toolsHeader}
+	schema := `{"type":"object","properties":{}}`
+	const ask = "mock: parallel\nDo both."
+	body := toolAsks[0].body("@mock/gpt-4o", ask, ours+`,{"type":"function","name":"mine","parameters":`+schema+`,"strict":false}`, "")
+	got := r.call("POST", "/responses", body, headers...)
+	var first struct{ Output []map[string]any }
+	if err := json.Unmarshal([]byte(got.body), &first); err != nil || got.status != 200 {
+		t.Fatalf("%v %d %s", err, got.status, got.body)
+	}
+	kinds, _ := toolAsks[0].answered(t, &got, false)
+	if !slices.Equal(kinds, []string{"mcp_list_tools", "mcp_call", "function_call"}) || first.Output[1]["status"] != "completed" {
+		t.Fatalf("%v %s", kinds, got.body)
+	}
+	input := []any{map[string]any{"role": "user", "content": ask}}
+	for _, item := range first.Output {
+		input = append(input, item)
+	}
+	input = append(input, map[string]any{"type": "function_call_output", "call_id": first.Output[2]["call_id"], "output": "mine too"})
+	raw, _ := json.Marshal(input)
+	var whole map[string]json.RawMessage
+	_ = json.Unmarshal([]byte(body), &whole)
+	whole["input"] = raw
+	again, _ := json.Marshal(whole)
+	got = r.call("POST", "/responses", string(again), headers...)
+	if kinds, _ := toolAsks[0].answered(t, &got, false); got.status != 200 || !slices.Equal(kinds, []string{"message"}) {
+		t.Errorf("%d %s", got.status, got.body)
+	}
+
+	got = r.call("POST", "/messages", toolAsks[1].body("@mock-anthropic/claude-sonnet-4-5", ask, ours+`,{"name":"mine","input_schema":`+schema+`}`, ""), headers...)
+	kinds, _ = toolAsks[1].answered(t, &got, false)
+	if !slices.Equal(kinds, []string{"mcp_tool_use", "tool_use", "mcp_tool_result"}) && !slices.Equal(kinds, []string{"text", "mcp_tool_use", "tool_use", "mcp_tool_result"}) || !strings.Contains(got.body, `"stop_reason":"tool_use"`) {
+		t.Errorf("%v %s", kinds, got.body)
+	}
+}
+
+// TestToolRunsEnd: a rate that is used up ends a run before its next turn.
+func TestToolRunsEnd(t *testing.T) {
+	t.Parallel()
+	r := start(t)
+	up, _ := mcpServer(t, stateless)
+	r.registerMCP("files", up.URL, "")
+	for i, c := range toolAsks {
+		for _, stream := range []bool{false, true} {
+			made := r.admin("POST", "/api-keys/workspace/service", fmt.Sprintf(`{"name":"two a day","workspace_id":%q,"scopes":["completions.write","mcp.invoke"],"rate_limits":[{"type":"requests","unit":"rpd","value":2}]}`, r.workspace()))
+			key := made["key"].(string)
+			got := r.call("POST", c.path, c.body([]string{"@mock/gpt-4o", "@mock-anthropic/claude-sonnet-4-5"}[i], "mock: call=tool3 {\"text\":\"hey\"}\nGo.", serverTool("files", ""), fmt.Sprintf(`,"stream":%t`, stream)),
+				"X-Gateway-Beta", toolsHeader, "X-Gateway-Api-Key", key)
+			all := events(got.body)
+			switch {
+			case !stream && (got.status != 429 || !strings.Contains(got.body, "error")):
+				t.Errorf("%s: %d %s", c.name, got.status, got.body)
+			case stream && (got.status != 200 || len(all) == 0 || !strings.Contains(all[len(all)-1], `"type":"error"`) || !strings.Contains(got.body, "said hey")):
+				t.Errorf("%s: %d %s", c.name, got.status, got.body)
+			}
+		}
+	}
+}

@@ -206,10 +206,7 @@ func (q *Request) Still(ctx context.Context) (*Caller, error) {
 // request is made for.
 func (q *Request) authenticate() (err error) {
 	if q.Behalf != nil {
-		if q.Who = cmp.Or(q.Behalf.Closing, q.Behalf.Caller); q.Who != nil {
-			return nil
-		}
-		q.Who, err = q.doors.Auth.ByHash(q.Ctx, q.Behalf.Key)
+		q.Who, err = q.known(q.Ctx)
 		return err
 	}
 	if q.Token, q.KeyInAuth, err = identity.Token(q.Req.Header); err == nil && ephemeral.Is(q.Token) {
@@ -223,7 +220,13 @@ func (q *Request) authenticate() (err error) {
 
 // known finds whom the credential of the request stands for.
 func (q *Request) known(ctx context.Context) (*identity.Principal, error) {
-	if q.Bound != nil {
+	switch {
+	case q.Behalf != nil:
+		if who := cmp.Or(q.Behalf.Closing, q.Behalf.Caller); who != nil {
+			return who, nil // whoever asks on its behalf looks whether it still may
+		}
+		return q.doors.Auth.ByHash(ctx, q.Behalf.Key)
+	case q.Bound != nil:
 		return q.doors.Auth.ByHash(ctx, q.Bound.Key)
 	}
 	return q.doors.Auth.Authenticate(ctx, q.Token, identity.Asked{Request: q.Req})

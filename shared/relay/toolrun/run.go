@@ -145,10 +145,16 @@ func (r *run) answer(approves bool) error {
 // how the run has ended.
 func (r *run) turns() (cut, ended bool, err error) {
 	for turn := 1; ; turn++ {
+		if r.desk.Context.Err() != nil {
+			return false, false, fault.New(fault.RequestTimeout, "", "The client has gone")
+		}
 		last := turn >= r.Turns || r.calls >= r.Calls || r.ctx.Err() != nil
 		s, ended, err := r.turn(last)
 		if err != nil || ended {
 			return false, ended, err
+		}
+		if r.desk.Context.Err() != nil {
+			return false, false, fault.New(fault.RequestTimeout, "", "The client has gone")
 		}
 		if last && len(s.calls) > 0 {
 			for _, c := range s.calls {
@@ -161,9 +167,6 @@ func (r *run) turns() (cut, ended bool, err error) {
 		r.show(r.shape.made(s.calls))
 		if len(s.calls) == 0 || s.ends {
 			return false, false, nil
-		}
-		if r.desk.Context.Err() != nil {
-			return false, false, fault.New(fault.RequestTimeout, "", "The client has gone")
 		}
 	}
 }
