@@ -3,6 +3,7 @@
 //
 //	Integration   one upstream server: address, transport, credentials
 //	Server        an integration in one workspace, under a slug: what clients connect to
+//	Member       a server whose tools a virtual one has, in place of an integration
 //	Capability    a tool, prompt, resource or resource template of an integration
 //	Override      what a server enables and disables of them
 //	Connection    the tokens that a user has at the upstream of a server

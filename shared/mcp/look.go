@@ -94,6 +94,7 @@ type serverName struct {
 	Title       string          `json:"title"`
 	Version     string          `json:"version"`
 	Description string          `json:"description"`
+	Website     string          `json:"websiteUrl"`
 	Icons       json.RawMessage `json:"icons"`
 }
 
@@ -116,7 +117,7 @@ func said(hello json.RawMessage, version string) (*Snapshot, map[string]json.Raw
 	flags, _ := json.Marshal(h.Capabilities) // was JSON
 	m := Metadata{
 		Title: bounded(h.Server.Title), Description: bounded(h.Server.Description), ServerName: bounded(h.Server.Name), ServerVersion: bounded(h.Server.Version),
-		ProtocolVersion: bounded(version), Instructions: bounded(h.Instructions),
+		ProtocolVersion: bounded(version), Instructions: bounded(h.Instructions), Website: bounded(h.Server.Website),
 	}
 	if len(h.Capabilities) > 0 && len(flags) <= maxIcons {
 		m.Capabilities = flags

@@ -65,6 +65,7 @@ type Metadata struct {
 	Icons           json.RawMessage `json:"icons,omitempty"`
 	ServerName      string          `json:"server_name,omitempty"`
 	ServerVersion   string          `json:"server_version,omitempty"`
+	Website         string          `json:"website_url,omitempty"`
 	ProtocolVersion string          `json:"protocol_version,omitempty"`
 	Capabilities    json.RawMessage `json:"capability_flags,omitempty"`
 	Instructions    string          `json:"instructions,omitempty"`
@@ -87,14 +88,20 @@ func (i *Integration) Check() []fault.Detail {
 	return append(bad, i.checkCredentials()...)
 }
 
-// Server is the stored form of an integration in one workspace.
+// Server is the stored form of an integration in one workspace, or of a bundle of tools
+// of other servers there.
 type Server struct {
 	Description     string `json:"description,omitempty" max:"500"`
-	IntegrationID   string `json:"mcp_integration_id"`
+	IntegrationID   string `json:"mcp_integration_id"`        // "": it is virtual
 	IntegrationOrg  bool   `json:"integration_org,omitempty"` // the integration is the organisation's
 	IntegrationSlug string `json:"mcp_integration_slug"`
 	// UserAccess holds for users without an entry of their own.
 	UserAccess string `json:"default_user_access,omitempty" enum:"allow,deny"`
+
+	// Of virtual servers.
+	Members   []Member `json:"members,omitempty" max:"20"`
+	Search    string   `json:"search,omitempty" enum:"always,auto,off"`
+	Threshold int64    `json:"search_threshold,omitempty" min:"1" max:"5000"`
 }
 
 // Bounds of servers, in characters.
@@ -116,6 +123,18 @@ func (s *Server) IntegrationScope(sc store.Scope) store.Scope {
 // Integration is the reference to the server's integration.
 func (s *Server) Integration(sc store.Scope) resource.Ref {
 	return resource.Ref{Scope: s.IntegrationScope(sc), Kind: KindIntegration, ID: s.IntegrationID}
+}
+
+// Uses are what the server stands on: its integration, or its members.
+func (s *Server) Uses(sc store.Scope) []resource.Ref {
+	if !s.Virtual() {
+		return []resource.Ref{s.Integration(sc)}
+	}
+	out := make([]resource.Ref, len(s.Members))
+	for i := range s.Members {
+		out[i] = resource.Ref{Scope: sc, Kind: KindServer, ID: s.Members[i].Server}
+	}
+	return out
 }
 
 // Below is what the addresses of servers stand below, behind the gateway's own.
@@ -179,13 +198,19 @@ func Find(ctx context.Context, s store.Store, org store.Scope, slug string) (at 
 	return store.Scope{Org: org.Org, Workspace: it.String("ws")}, it.String("id"), ok, nil
 }
 
-// Release stages that a server that goes gives back its slug and its integration.
+// Release stages that a server that goes gives back its slug and what it stands on.
 func Release(tx *resource.Tx, rec *resource.Record) error {
 	s, err := DecodeServer(*rec)
 	if err != nil {
 		return err
 	}
-	return slugs.Release(tx, rec, s.Integration(rec.Scope))
+	uses := s.Uses(rec.Scope)
+	for _, of := range uses[1:] {
+		if err := tx.Unuse(of, rec.Ref()); err != nil {
+			return err
+		}
+	}
+	return slugs.Release(tx, rec, uses[0])
 }
 
 // DecodeIntegration, DecodeServer and the others read the stored forms.

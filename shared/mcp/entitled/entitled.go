@@ -72,14 +72,27 @@ func (f *Facts) Decide(c Capability) string {
 		return NoScope
 	case f.Server.Record.Status != active || f.Server.Record.Scope.Workspace != f.Workspace:
 		return NoServer
-	case f.Integration == nil || f.Integration.Record.Status != active || !f.Integration.Access.OpenTo(f.Integration.Record, f.Workspace):
+	case !f.Server.Virtual() && !f.provided():
 		return NoAccess
 	case !access.Permits(f.Server.UserAccess, f.User):
 		return NoUser
-	case c.Type != "" && !f.enabled(c):
-		return NoCapability
+	case c.Type != "" && (f.Server.Virtual() || !f.enabled(c)):
+		return NoCapability // what a virtual server has is its members': see Route
 	}
 	return Allowed
+}
+
+// Print tells apart what the server is called by; a virtual one is not called.
+func (f *Facts) Print() string {
+	if f.Integration == nil {
+		return ""
+	}
+	return f.Integration.Print
+}
+
+// provided tells whether the integration is active and open to the workspace.
+func (f *Facts) provided() bool {
+	return f.Integration != nil && f.Integration.Record.Status == active && f.Integration.Access.OpenTo(f.Integration.Record, f.Workspace)
 }
 
 // enabled tells whether the integration and the server both leave a capability on. One
@@ -155,7 +168,20 @@ func Load(ctx context.Context, v *resource.View, who *identity.Principal, slug s
 	if who.Audience != "" && who.Audience != server.Record.ID {
 		return nil, fault.New(fault.Unauthorized, "authorization", "The access token is for another MCP server. Sign in for this one")
 	}
-	f := &Facts{Server: server, Scopes: who.Scopes, Workspace: who.Scope.Workspace}
+	return load(ctx, v, who, server)
+}
+
+// load is Load of a server that has been found.
+func load(ctx context.Context, v *resource.View, who *identity.Principal, server *Server) (f *Facts, err error) {
+	f = &Facts{Server: server, Scopes: who.Scopes, Workspace: who.Scope.Workspace}
+	if who.UserID != "" {
+		if f.User, _, err = resource.Load(ctx, v, server.Record.Scope, mcp.KindUser.Of(server.Record.ID), who.UserID, access.DecodeUser); err != nil {
+			return nil, err
+		}
+	}
+	if server.Virtual() {
+		return f, nil
+	}
 	of := server.Integration(server.Record.Scope)
 	integration, ok, err := resource.Load(ctx, v, of.Scope, of.Kind, of.ID, decodeIntegration)
 	if err != nil {
@@ -163,11 +189,6 @@ func Load(ctx context.Context, v *resource.View, who *identity.Principal, slug s
 	}
 	if ok {
 		f.Integration = integration
-	}
-	if who.UserID != "" {
-		if f.User, _, err = resource.Load(ctx, v, server.Record.Scope, mcp.KindUser.Of(server.Record.ID), who.UserID, access.DecodeUser); err != nil {
-			return nil, err
-		}
 	}
 	known, err := resource.LoadFolded(ctx, v, of.Scope, mcp.KindCapability.Of(of.ID), foldCapabilities)
 	if err != nil {
