@@ -50,7 +50,7 @@ func New(d Deps) admin.Family {
 	f.known, f.overrides, f.connections = f.describeKnown(), f.describeOverrides(), f.describeConnections()
 	return admin.Family{
 		Name: "mcpservers", Doc: "MCP integrations and servers.",
-		Routes: slices.Concat(f.integrations.Routes(), f.integrationRoutes(), f.servers.Routes(), f.serverRoutes(), f.signInRoutes(), (&published{Keys: f.Signing}).routes()),
+		Routes: slices.Concat(f.integrations.Routes(), f.integrationRoutes(), f.servers.Routes(), f.serverRoutes(), f.signInRoutes(), f.registryRoutes(), (&published{Keys: f.Signing}).routes()),
 	}
 }
 

@@ -345,7 +345,13 @@ func (c *Call) authenticate() (Caller, error) {
 	if own := c.Route.Authenticate; own != nil {
 		return own(c.Context, c.Request, c.RequestID)
 	}
-	return c.handler.deps.Authenticate(c.Context, c.Request, c.RequestID)
+	r := c.Request
+	if c.Route.KeyHeader && len(r.Header["X-Gateway-Api-Key"]) == 0 {
+		without := *r // what else it has is no credential here
+		without.Header = http.Header{}
+		r = &without
+	}
+	return c.handler.deps.Authenticate(c.Context, r, c.RequestID)
 }
 
 // welcome finds who calls a public route; a credential that is not taken is nobody's.

@@ -257,6 +257,9 @@ func (r *Route) document(family, path string, n int) map[string]any {
 		return op
 	}
 	op["security"] = credentials
+	if r.KeyHeader {
+		op["security"] = credentials[:1]
+	}
 	return op
 }
 

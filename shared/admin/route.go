@@ -45,7 +45,9 @@ type Route struct {
 	// Recent refuses people who signed in longer ago than RecentFor: they show who they
 	// are again first. Keys are not asked.
 	Recent bool
-	Where  Where
+	// KeyHeader takes the credential in x-gateway-api-key and in no other header.
+	KeyHeader bool
+	Where     Where
 	// WhereOf takes the place of Where in a call whose path decides it.
 	WhereOf func(*Call) Where
 
@@ -140,6 +142,8 @@ func (r *Route) validate() error {
 		return bad("has no name")
 	case r.Public && (len(r.Scopes) > 0 || r.Role != "" || r.Where != 0):
 		return bad("is public and guarded")
+	case r.KeyHeader && (r.Public || r.Authenticate != nil):
+		return bad("takes the key in its header, and has another way to know who calls")
 	case r.Welcomes && !r.Public:
 		return bad("welcomes who has to be known anyway")
 	case r.Public && r.Recent:

@@ -1,0 +1,329 @@
+package mcpservers
+
+import (
+	"cmp"
+	"encoding/base64"
+	"slices"
+	"strings"
+	"time"
+
+	"gateway/shared/admin"
+	"gateway/shared/admin/instant"
+	"gateway/shared/fault"
+	"gateway/shared/mcp"
+	"gateway/shared/resource"
+	"gateway/shared/store"
+	"gateway/shared/tenant"
+)
+
+// Bounds of the catalogue.
+const (
+	defaultShown = 50
+	maxShown     = 100
+	readAtOnce   = 100  // servers
+	maxLooked    = 2000 // servers that one page looks at; the next one goes on from there
+	maxCursor    = 512  // characters
+	namespace    = "ai.gateway."
+	noVersion    = "0.0.0"
+	schemaOfOne  = "https://static.modelcontextprotocol.io/schemas/2025-12-11/server.schema.json"
+	maxSaid      = 100 // characters of a title and of a description, by that schema
+)
+
+// listing is a page of the catalogue, in the form of the public registry of MCP servers.
+type listing struct {
+	Servers  []listed `json:"servers"`
+	Metadata struct {
+		Count int    `json:"count" doc:"Servers of this page."`
+		Next  string `json:"nextCursor,omitempty" doc:"Absent on the last page."`
+	} `json:"metadata"`
+}
+
+// listed is a server of the catalogue.
+type listed struct {
+	Server described `json:"server"`
+	Meta   struct {
+		Registry struct {
+			Published admin.Instant `json:"publishedAt"`
+			Updated   admin.Instant `json:"updatedAt"`
+			Latest    bool          `json:"isLatest"`
+		} `json:"io.gateway.ai/registry"`
+	} `json:"_meta"`
+}
+
+type described struct {
+	Schema      string   `json:"$schema"`
+	Name        string   `json:"name" doc:"ai.gateway.{workspace slug}/{server slug}."`
+	Title       string   `json:"title"`
+	Description string   `json:"description"`
+	Version     string   `json:"version" doc:"As the server says; 0.0.0 where it says none."`
+	Website     string   `json:"websiteUrl,omitempty"`
+	Icons       []icon   `json:"icons,omitempty"`
+	Remotes     []remote `json:"remotes"`
+}
+
+type remote struct {
+	Type string `json:"type" enum:"streamable-http"`
+	URL  string `json:"url"`
+}
+
+func (f *family) registryRoutes() []admin.Route {
+	return []admin.Route{{
+		Method: "GET", Path: "/v0.1/servers", Aliases: []string{mcp.Below + "/v0.1/servers"}, Name: "listMcpRegistryServers",
+		Doc:    "List MCP servers in the form of the public registry of MCP servers: those that are active, with integration, access and workspace, newest first. Keys of the organisation see all workspaces, others their own.",
+		Scopes: []string{scopeServers + ".list"}, Where: admin.Shared, KeyHeader: true, Errors: []int{404},
+		Query: []admin.Field{
+			{Name: "limit", Type: admin.Integer, Min: 1, Max: maxShown, Default: defaultShown, Doc: "Servers of a page."},
+			{Name: "cursor", Type: admin.String, Min: 1, Max: maxCursor, Doc: "nextCursor of the page before."},
+			{Name: "search", Type: admin.String, Min: 1, Max: 255, Doc: "Part of the name or the title, in capitals or not."},
+			instant.Field("updated_since", "Only those that were changed then or later.", false),
+			{Name: "workspace_id", Type: admin.String, Min: 1, Max: 64, Doc: "Id or slug: only those of this workspace."},
+		},
+		AnswerOf: admin.SchemaOf[listing], Do: f.listRegistry,
+	}}
+}
+
+// catalogued is a row of a server with its workspace.
+type catalogued struct {
+	resource.Row
+	in *resource.Record
+}
+
+// after tells whether a row comes behind a place of the list, whose newest are first.
+func (e *catalogued) after(order, id string) int {
+	return cmp.Or(strings.Compare(order, e.Order), strings.Compare(id, e.ID))
+}
+
+func (e *catalogued) name() string { return namespace + e.in.Slug + "/" + e.Slug }
+
+func (f *family) listRegistry(c *admin.Call) (any, error) {
+	spaces, err := f.placesOf(c)
+	if err != nil {
+		return nil, err
+	}
+	rows, err := f.catalogue(c, spaces)
+	if err != nil {
+		return nil, err
+	}
+	if c.Query.Given("cursor") {
+		order, id, ok := readCursor(c.Query.Text("cursor"))
+		if !ok {
+			return nil, fault.Invalid("cursor", "must be nextCursor of the page before")
+		}
+		rows = slices.DeleteFunc(rows, func(e catalogued) bool { return e.after(order, id) <= 0 })
+	}
+	limit := defaultShown
+	if c.Query.Given("limit") {
+		limit = int(c.Query.Int("limit"))
+	}
+	return f.pageOf(c, rows, limit)
+}
+
+// pageOf are the first servers of rows that are open, and where the next page begins.
+func (f *family) pageOf(c *admin.Call, rows []catalogued, limit int) (*listing, error) {
+	out := &listing{Servers: []listed{}}
+	since := instant.Of(c.Query, "updated_since")
+	known := map[store.Scope]map[string]*integration{}
+	var last *catalogued
+	for looked := 0; len(rows) > 0; {
+		part := rows[:min(len(rows), readAtOnce)]
+		items, err := f.open(c, part, since, known)
+		if err != nil {
+			return nil, err
+		}
+		for i := range part {
+			if items[i] == nil {
+				continue
+			}
+			if len(out.Servers) == limit {
+				out.Metadata.Next = last.cursor()
+				return out, nil
+			}
+			out.Servers, last = append(out.Servers, f.shownIn(c, &part[i], items[i])), &part[i]
+			out.Metadata.Count++
+		}
+		rows = rows[len(part):]
+		if looked += len(part); looked >= maxLooked && len(rows) > 0 {
+			out.Metadata.Next = part[len(part)-1].cursor()
+			return out, nil
+		}
+	}
+	return out, nil
+}
+
+// placesOf are the workspaces whose servers the caller is shown: the one that it names,
+// else all that it reaches. One out of reach is as unknown as one that is not there.
+func (f *family) placesOf(c *admin.Call) ([]*resource.Record, error) {
+	if named := c.Query.Text("workspace_id"); named != "" {
+		rec, ok, err := c.Workspace(named)
+		if err == nil && ok && rec.Status == tenant.StatusActive {
+			ok, err = holdsIn(c, rec.ID)
+		}
+		if err != nil {
+			return nil, err
+		}
+		if !ok || rec.Status != tenant.StatusActive {
+			return nil, fault.New(fault.NotFound, "workspace_id", "There is no such workspace within reach of this key")
+		}
+		return []*resource.Record{&rec}, nil
+	}
+	ids := c.Caller.Workspaces
+	switch {
+	case c.Caller.OfOrganisation():
+		rows, err := c.Resources.List(c.Context, c.Organisation(), tenant.KindWorkspace)
+		if err != nil {
+			return nil, err
+		}
+		ids = make([]string, len(rows))
+		for i := range rows {
+			ids[i] = rows[i].ID
+		}
+	case len(ids) == 0:
+		ids = []string{c.Caller.Scope.Workspace}
+	}
+	recs, err := c.Resources.GetMany(c.Context, c.Organisation(), tenant.KindWorkspace, ids)
+	if err != nil {
+		return nil, err
+	}
+	var out []*resource.Record
+	for i := range recs {
+		if recs[i].Status != tenant.StatusActive {
+			continue
+		}
+		if ok, err := holdsIn(c, recs[i].ID); err != nil {
+			return nil, err
+		} else if ok {
+			out = append(out, &recs[i])
+		}
+	}
+	return out, nil
+}
+
+// holdsIn tells whether somebody with several workspaces may list servers in this one.
+func holdsIn(c *admin.Call, workspace string) (bool, error) {
+	if c.Caller.In == nil || c.Caller.OfOrganisation() {
+		return true, nil
+	}
+	there, err := c.Caller.In(c.Context, workspace)
+	return err == nil && there.HasAny(c.Route.Scopes), err
+}
+
+// catalogue are the rows of all servers of workspaces that the search finds, newest
+// first.
+func (f *family) catalogue(c *admin.Call, spaces []*resource.Record) ([]catalogued, error) {
+	scopes := make([]store.Scope, len(spaces))
+	for i, ws := range spaces {
+		scopes[i] = store.Scope{Org: c.Caller.Scope.Org, Workspace: ws.ID}
+	}
+	lists, err := c.Resources.ListMany(c.Context, scopes, mcp.KindServer, false)
+	if err != nil {
+		return nil, err
+	}
+	search := strings.ToLower(c.Query.Text("search"))
+	var out []catalogued
+	for i, rows := range lists {
+		for _, row := range rows {
+			e := catalogued{row, spaces[i]}
+			if strings.Contains(strings.ToLower(e.name()), search) || strings.Contains(strings.ToLower(row.Name), search) {
+				out = append(out, e)
+			}
+		}
+	}
+	slices.SortFunc(out, func(a, b catalogued) int { return a.after(b.Order, b.ID) })
+	return out, nil
+}
+
+// offer is a server of the catalogue with its integration, which virtual ones have not.
+type offer struct {
+	server
+	of *integration
+}
+
+// open are the servers of rows, in their order: nil for one that is not active, or not on
+// every level, or has not changed since. known are integrations that were read before.
+func (f *family) open(c *admin.Call, rows []catalogued, since time.Time, known map[store.Scope]map[string]*integration) ([]*offer, error) {
+	ids := map[string][]string{}
+	for i := range rows {
+		ids[rows[i].in.ID] = append(ids[rows[i].in.ID], rows[i].ID)
+	}
+	found := map[string]*offer{}
+	for ws, of := range ids {
+		recs, err := c.Resources.GetMany(c.Context, store.Scope{Org: c.Caller.Scope.Org, Workspace: ws}, mcp.KindServer, of)
+		if err != nil {
+			return nil, err
+		}
+		for i := range recs {
+			form, err := mcp.DecodeServer(recs[i])
+			if err != nil {
+				return nil, err
+			}
+			if recs[i].Status == statusActive && !recs[i].Updated.Before(since) {
+				found[recs[i].ID] = &offer{server: server{Record: &recs[i], Form: form}}
+			}
+		}
+	}
+	if err := f.readIntegrations(c, found, known); err != nil {
+		return nil, err
+	}
+	out := make([]*offer, len(rows))
+	for i := range rows {
+		o := found[rows[i].ID]
+		if o == nil {
+			continue
+		}
+		if o.Form.Virtual() {
+			out[i] = o
+			continue
+		}
+		o.of = known[o.Form.IntegrationScope(o.Scope)][o.Form.IntegrationID]
+		if o.of != nil && o.of.Status == statusActive && o.of.Form.Access.OpenTo(o.of.Record, rows[i].in.ID) {
+			out[i] = o
+		}
+	}
+	return out, nil
+}
+
+// readIntegrations reads the integrations of servers that are not known yet.
+func (f *family) readIntegrations(c *admin.Call, servers map[string]*offer, known map[store.Scope]map[string]*integration) error {
+	missing := map[store.Scope][]string{}
+	for _, o := range servers {
+		if o.Form.Virtual() {
+			continue
+		}
+		sc := o.Form.IntegrationScope(o.Scope)
+		if known[sc] == nil {
+			known[sc] = map[string]*integration{}
+		}
+		if _, ok := known[sc][o.Form.IntegrationID]; !ok {
+			known[sc][o.Form.IntegrationID] = nil
+			missing[sc] = append(missing[sc], o.Form.IntegrationID)
+		}
+	}
+	for sc, ids := range missing {
+		recs, err := c.Resources.GetMany(c.Context, sc, mcp.KindIntegration, ids)
+		if err != nil {
+			return err
+		}
+		for i := range recs {
+			form, err := mcp.DecodeIntegration(recs[i])
+			if err != nil {
+				return err
+			}
+			known[sc][recs[i].ID] = &integration{Record: &recs[i], Form: form}
+		}
+	}
+	return nil
+}
+
+// cursor is the place behind a row, for clients that do not look into it.
+func (e *catalogued) cursor() string {
+	return base64.RawURLEncoding.EncodeToString([]byte(e.Order + " " + e.ID))
+}
+
+func readCursor(text string) (order, id string, ok bool) {
+	raw, err := base64.RawURLEncoding.Strict().DecodeString(text)
+	if err != nil {
+		return "", "", false
+	}
+	order, id, ok = strings.Cut(string(raw), " ")
+	return order, id, ok && order != "" && id != "" && !strings.Contains(id, " ")
+}
