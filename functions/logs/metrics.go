@@ -75,6 +75,7 @@ type metrics struct {
 	ParentAgentID *string `json:"parent_agent_id"`
 
 	MCPServerID  *string `json:"mcp_server_id" doc:"Of a request to an MCP server, as what follows."`
+	MCPVirtual   *string `json:"mcp_virtual_server_id" doc:"The virtual server that the client called, whose member the server is."`
 	MCPMethod    *string `json:"mcp_method"`
 	MCPName      *string `json:"mcp_name" doc:"The tool, prompt or resource."`
 	MCPAuthType  *string `json:"mcp_auth_type" doc:"api_key or Bearer."`
@@ -190,6 +191,7 @@ func metricsOf(r *usage.Record, organisation, configVersion string) metrics {
 	}
 	if c := r.Call; c != nil {
 		m.MCPServerID, m.MCPMethod, m.MCPName, m.MCPAuthType = orNull(c.Server), orNull(c.Method), orNull(c.Name), orNull(c.Auth)
+		m.MCPVirtual = orNull(c.Virtual)
 		m.MCPDecision, m.MCPRefreshed, m.MCPErrorCode = orNull(c.Decision), &c.Refreshed, orNull(c.Code)
 	}
 	return m

@@ -4,6 +4,7 @@ import (
 	"gateway/shared/admin"
 	"gateway/shared/admin/sharing"
 	"gateway/shared/audit"
+	"gateway/shared/fault"
 	"gateway/shared/mcp"
 	"gateway/shared/resource"
 	"gateway/shared/store"
@@ -20,7 +21,7 @@ func (f *family) describeServers() *admin.Collection[mcp.Server] {
 	}
 	shown := []admin.Shown[mcp.Server]{
 		of(admin.Field{Name: "owner_id", Type: admin.String, Required: true}, func(_ *admin.Call, it server) any { return it.CreatedBy }),
-		of(admin.Field{Name: "mcp_integration_id", Type: admin.String, Required: true}, func(_ *admin.Call, it server) any { return it.Form.IntegrationID }),
+		of(admin.Field{Name: "mcp_integration_id", Type: admin.String, Required: true, Doc: "Empty for virtual servers, as its slug is."}, func(_ *admin.Call, it server) any { return it.Form.IntegrationID }),
 		of(admin.Field{Name: "mcp_integration_slug", Type: admin.String, Required: true}, func(_ *admin.Call, it server) any { return it.Form.IntegrationSlug }),
 		of(admin.Field{Name: "url", Type: admin.String, Required: true, Doc: "Where clients connect to."}, func(c *admin.Call, it server) any { return f.base(c.Request) + mcp.Below + "/" + it.Slug + "/mcp" }),
 		{Field: text("mcp_integration_url")}, {Field: text("auth_type")}, {Field: text("workspace_name")}, {Field: text("workspace_slug")},
@@ -39,15 +40,17 @@ func (f *family) describeServers() *admin.Collection[mcp.Server] {
 		List: admin.List{Paging: admin.Paging{DefaultSize: 100, MaxSize: 100}, Envelope: &admin.TotalEnvelope, Search: true, IDs: "id"},
 		Fields: []admin.Field{
 			admin.NameField(mcp.MaxName), slug, {Name: "description"},
-			{Name: "mcp_integration_id", Doc: "Id or slug of the integration, which cannot be changed.", Type: admin.String, Required: true, Min: 1, Max: 255, Trigger: true, CreateOnly: true, Refers: "/mcp-integrations"},
+			{Name: "mcp_integration_id", Doc: "Id or slug of the integration, which cannot be changed. Required, but for virtual servers.", Type: admin.String, Min: 1, Max: 255, Trigger: true, CreateOnly: true, Refers: "/mcp-integrations"},
+			{Name: "members", Optional: true, Doc: "Of a virtual server, in place of an integration: the servers whose tools it has. Given in an update, it takes the place of all members."},
+			{Name: "search", Optional: true, Doc: "Of a virtual server: when it lists the tool search_tools in place of all tools. auto, which holds without a value: with more tools than search_threshold."},
+			{Name: "search_threshold", Optional: true, Doc: "Of a virtual server: with more tools for a caller than this the search takes their place; 40 without a value."},
 		},
 		Shown: shown, Before: f.bind, Decorate: f.decorateServers,
 		After: func(_ *admin.Call, tx *resource.Tx, ch *serverChange) error {
-			if !ch.Creates() {
-				return nil
+			if ch.Creates() {
+				mcp.Claim(tx, ch.Rec)
 			}
-			mcp.Claim(tx, ch.Rec)
-			return tx.Use(ch.Form.Integration(ch.Rec.Scope), ch.Rec.Ref())
+			return link(tx, ch)
 		},
 		Retire: func(_ *admin.Call, tx *resource.Tx, it server) error { return mcp.Release(tx, it.Record) },
 	}
@@ -57,8 +60,11 @@ func (f *family) describeServers() *admin.Collection[mcp.Server] {
 // organisation's. One that does not exist and one that is not open to the workspace
 // are the same.
 func (f *family) bind(c *admin.Call, tx *resource.Tx, ch *serverChange) error {
-	if !ch.Creates() {
-		return nil
+	if virtual, err := f.bundle(c, tx, ch); virtual || err != nil || !ch.Creates() {
+		return err
+	}
+	if !c.Body.Given("mcp_integration_id") {
+		return fault.Invalid("mcp_integration_id", "is required, unless members make the server a virtual one")
 	}
 	for _, sc := range []store.Scope{ch.Rec.Scope, ch.Rec.Scope.Organisation()} {
 		of, ok, err := tx.Get(sc, mcp.KindIntegration, c.Body.Text("mcp_integration_id"))
@@ -86,6 +92,9 @@ func (f *family) bind(c *admin.Call, tx *resource.Tx, ch *serverChange) error {
 func (f *family) decorateServers(c *admin.Call, items []server, objects []admin.Members) error {
 	ids := map[store.Scope][]string{}
 	for _, it := range items {
+		if it.Form.Virtual() {
+			continue
+		}
 		sc := it.Form.IntegrationScope(it.Scope)
 		ids[sc] = append(ids[sc], it.Form.IntegrationID)
 	}
@@ -179,6 +188,9 @@ func (f *family) ofServer(c *admin.Call) (server, integration, error) {
 	it, err := f.servers.Find(c)
 	if err != nil {
 		return it, integration{}, err
+	}
+	if it.Form.Virtual() {
+		return it, integration{}, fault.Invalid("serverId", "is that of a virtual server: what it can do, and how its servers are, is its members'")
 	}
 	ref := it.Form.Integration(it.Scope)
 	rec, ok, err := c.Resources.Get(c.Context, ref.Scope, ref.Kind, ref.ID)

@@ -102,7 +102,7 @@ func (f *family) joins(ctx context.Context, link *connect.Link) (*joining, error
 	if fault.Is(err, fault.NotFound) {
 		return nil, nil
 	}
-	if err != nil || facts.Decide(entitled.Capability{}) != entitled.Allowed || facts.Integration.AuthType != mcp.AuthOAuth {
+	if err != nil || facts.Decide(entitled.Capability{}) != entitled.Allowed || facts.Integration == nil || facts.Integration.AuthType != mcp.AuthOAuth {
 		return nil, err
 	}
 	return &joining{link: *link, facts: facts, email: u.Email}, nil

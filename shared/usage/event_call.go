@@ -8,7 +8,11 @@ func (c *Call) append(b []byte) []byte {
 		b = appendString(b, s)
 	}
 	b = binary.AppendVarint(append(b, flags(c.Refreshed, false, false, false)), c.Code)
-	return append(appendString(b, c.Version), flags(c.Failed, false, false, false))
+	b = append(appendString(b, c.Version), flags(c.Failed, false, false, false))
+	if c.Virtual != "" {
+		b = appendString(b, c.Virtual)
+	}
+	return b
 }
 
 // call reads what append wrote.
@@ -24,4 +28,7 @@ func (c *cursor) call(r *Record) {
 	}
 	r.Call.Version = c.str()
 	c.flags(&r.Call.Failed)
+	if c.rest != "" && !c.bad {
+		r.Call.Virtual = c.str()
+	}
 }

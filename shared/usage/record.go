@@ -227,6 +227,7 @@ type Call struct {
 	Code      int64  // error code that the client was told in the protocol; 0: none
 	Version   string // of the protocol, as the client speaks it
 	Failed    bool   // the tool said that it failed
+	Virtual   string // id of the virtual server that the client called, where Server is a member of it
 }
 
 // Refusal is the limit that refused a request, and what the request had to find there.

@@ -10,6 +10,9 @@
 //	sessions - stateless    the gateway answers initialize; the id says what was declared
 //	sessions - sessions     relayed; the id holds the server's own
 //
+// A virtual server is a server of either era by itself, and calls its members as for a
+// client without session; see DECISION.md of the room.
+//
 // What is listed and what is called is asked of the same function; see entitled. What
 // must not come in: limits, guardrails and records, which the walk brings.
 package gate

@@ -162,7 +162,11 @@ func (v *visit) serve() error {
 	if v.note.Decision != entitled.Allowed && v.note.Decision != entitled.NoUser {
 		return denied(v.note.Decision)
 	}
-	if ok, err := v.proven(); !ok || err != nil {
+	if v.facts.Server.Virtual() {
+		if v.note.Decision == entitled.Allowed && v.Request.Method != http.MethodPost {
+			return v.only("POST") // it says nothing by itself, and keeps nothing that could end
+		}
+	} else if ok, err := v.proven(); !ok || err != nil {
 		return err
 	}
 	if v.note.Decision != entitled.Allowed {
@@ -271,6 +275,9 @@ func (v *visit) post() error {
 	}
 	if err := v.granted(); err != nil {
 		return err
+	}
+	if v.facts.Server.Virtual() {
+		return v.virtual()
 	}
 	if req.Era == era.Stateless {
 		return v.stateless()

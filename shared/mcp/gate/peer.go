@@ -32,6 +32,7 @@ type peer struct {
 	modern   bool            // it speaks without sessions
 	legacy   bool            // with sessions
 	hello    json.RawMessage // what it says of itself
+	alone    time.Time       // lists of several servers leave it out until then
 	sessions map[string]*mcp.Session
 	lists    map[string]*list
 	marks    map[string][]era.Mark // of tools that were listed with some

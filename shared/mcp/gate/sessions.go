@@ -17,21 +17,9 @@ func (v *visit) sessions() error {
 	if v.req.Method == "initialize" {
 		return v.initialize()
 	}
-	if v.req.Session == "" {
-		v.refuseAs(http.StatusBadRequest, &mcp.Error{Code: mcp.CodeInvalidRequest, Message: "mcp-session-id is missing: begin with initialize"})
-		return nil
-	}
-	s, ok := v.sessionOf(v.req.Session)
-	if !ok {
-		return v.over()
-	}
-	if v.req.Method == "ping" && v.req.IsRequest() {
-		v.result(json.RawMessage("{}"))
-		return nil
-	}
-	if !v.req.IsRequest() && s.Speaks == "" {
-		v.accepted() // nobody waits for it
-		return nil
+	s, done, err := v.resume()
+	if done || err != nil {
+		return err
 	}
 	v.opens = answerable(s.Abilities) != nil
 	w, err := v.stand()
@@ -51,6 +39,26 @@ func (v *visit) sessions() error {
 		return v.over()
 	}
 	return err
+}
+
+// resume finds the session of a request. done: it has been answered.
+func (v *visit) resume() (s *session, done bool, err error) {
+	if v.req.Session == "" {
+		v.refuseAs(http.StatusBadRequest, &mcp.Error{Code: mcp.CodeInvalidRequest, Message: "mcp-session-id is missing: begin with initialize"})
+		return nil, true, nil
+	}
+	s, ok := v.sessionOf(v.req.Session)
+	switch {
+	case !ok:
+		return nil, true, v.over()
+	case v.req.Method == "ping" && v.req.IsRequest():
+		v.result(json.RawMessage("{}"))
+		return s, true, nil
+	case !v.req.IsRequest() && s.Speaks == "":
+		v.accepted() // nobody waits for it
+		return s, true, nil
+	}
+	return s, false, nil
 }
 
 // over tells the client to begin anew.
@@ -106,23 +114,31 @@ func (v *visit) inSession(w *way) error {
 	return nil
 }
 
-// initialize begins a session.
-func (v *visit) initialize() error {
-	var version string
+// version is that of a session which initialize begins; false where it was refused.
+func (v *visit) version() (version string, ok bool) {
 	if json.Unmarshal(v.req.Members["protocolVersion"], &version) != nil || !v.req.IsRequest() {
 		v.wrong(&mcp.Error{Code: mcp.CodeInvalidParams, Message: "initialize must be a request, and params.protocolVersion a text"})
-		return nil
+		return "", false
 	}
 	if !slices.Contains(mcp.Versions, version) {
 		version = mcp.Versions[0]
 	}
 	v.note.Version = version
+	return version, true
+}
+
+// initialize begins a session.
+func (v *visit) initialize() error {
+	version, ok := v.version()
+	if !ok {
+		return nil
+	}
 	v.opens = answerable(v.req.Members["capabilities"]) != nil
 	w, err := v.stand()
 	if err != nil && (!errors.Is(err, mcp.ErrSignIn) || !v.opens || v.Caller.UserID == "") {
 		return err
 	}
-	s := &session{Version: version, Abilities: v.req.Members["capabilities"], Client: v.req.Members["clientInfo"], Print: v.facts.Integration.Print, Expires: v.Now().Add(sessionLife).Unix()}
+	s := &session{Version: version, Abilities: v.req.Members["capabilities"], Client: v.req.Members["clientInfo"], Print: v.facts.Print(), Expires: v.Now().Add(sessionLife).Unix()}
 	if err != nil { // the user is sent to sign in by the session's next request
 		return v.begin(&way{kind: toPooled}, s, v.unmet())
 	}

@@ -28,14 +28,7 @@ func (v *visit) stateless() error {
 		return err
 	}
 	w.abilities, w.client = without(v.req.Meta[mcp.MetaAbilities], "extensions"), v.req.Meta[mcp.MetaClient]
-	switch {
-	case w.peer.modern:
-		w.kind = toStateless
-	case w.up.Transport == mcp.TransportSSE:
-		w.kind = toOldStream
-	default:
-		w.kind = toPooled
-	}
+	w.plain()
 	switch {
 	case lists:
 		return v.list(w)
@@ -45,6 +38,18 @@ func (v *visit) stateless() error {
 		return v.subscribe(w)
 	}
 	return v.call(w)
+}
+
+// plain chooses the bridge for a client whose session, if it has one, is not the server's.
+func (w *way) plain() {
+	switch {
+	case w.peer.modern:
+		w.kind = toStateless
+	case w.up.Transport == mcp.TransportSSE:
+		w.kind = toOldStream
+	default:
+		w.kind = toPooled
+	}
 }
 
 // stand finds the server and what is known of it.

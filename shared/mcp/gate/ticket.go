@@ -57,7 +57,7 @@ func (v *tickets) open(b seal.Binding, text string, value any) bool {
 // sessionOf opens the session id of the request.
 func (v *tickets) sessionOf(id string) (*session, bool) {
 	s := new(session)
-	if !v.open(v.binding(sealSession), id, s) || s.Expires < v.Now().Unix() || s.Print != v.facts.Integration.Print {
+	if !v.open(v.binding(sealSession), id, s) || s.Expires < v.Now().Unix() || s.Print != v.facts.Print() {
 		return nil, false
 	}
 	return s, true

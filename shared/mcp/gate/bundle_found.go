@@ -1,0 +1,91 @@
+package gate
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"log/slog"
+	"slices"
+	"time"
+
+	"gateway/shared/mcp"
+	"gateway/shared/store"
+	"gateway/shared/wire"
+)
+
+// What a client with a session has found stands in tools/list from then on. It is kept
+// in a row of the session, which any process reads: the session's id is sealed and stays
+// as it is. Clients without session are listed the same whatever they have found, as the
+// protocol wants it; they call what the search answered.
+
+// maxKeptFound bounds the names that are kept of a session: the latest.
+const maxKeptFound = 100
+
+// partitionFound is that of the rows, with the id of the virtual server.
+const partitionFound = "MCP_FOUND"
+
+func (b *bundle) foundKey() store.Key {
+	sum := sha256.Sum256([]byte(b.req.Session)) // opened for this caller, and nobody else
+	return b.Caller.Scope.Partition(partitionFound, b.facts.Server.Record.ID).Key(hex.EncodeToString(sum[:16]))
+}
+
+// found are the names that the session has found; none where it cannot be read.
+func (b *bundle) found() (names []string) {
+	if b.session == nil || b.Kept == nil {
+		return nil
+	}
+	it, ok, err := b.Kept.Get(b.Context, b.foundKey(), true)
+	if err != nil {
+		slog.Warn("what a session has found cannot be read", "trace_id", b.TraceID, "server", b.facts.Server.Record.ID, "error", err.Error())
+	}
+	if ok {
+		_ = json.Unmarshal(it.Bytes("names"), &names) // written below
+	}
+	return names
+}
+
+// keep notes what the session has found, and tells the client that its list has changed.
+// Of two searches at the same time one may be forgotten: its result told all the same.
+func (b *bundle) keep(offers []offer) {
+	if b.session == nil || b.Kept == nil || len(offers) == 0 {
+		return
+	}
+	names := b.found()
+	fresh := false
+	for i := range offers {
+		name := offers[i].name
+		fresh = fresh || !slices.Contains(names, name)
+		names = slices.DeleteFunc(names, func(n string) bool { return n == name })
+	}
+	if !fresh {
+		return
+	}
+	for i := range offers {
+		names = append(names, offers[i].name)
+	}
+	names = names[max(0, len(names)-maxKeptFound):]
+	raw, _ := json.Marshal(names) // texts
+	row := store.Row{Key: b.foundKey(), Item: store.Item{"org": b.Caller.Scope.Org, "names": raw}, Expires: time.Unix(b.session.Expires, 0)}
+	if err := b.Kept.Put(b.Context, row); err != nil {
+		slog.Warn("what a session has found cannot be kept", "trace_id", b.TraceID, "server", b.facts.Server.Record.ID, "error", err.Error())
+		return
+	}
+	if b.req.Streams && !b.Buffered {
+		b.began = true
+		b.Event(wire.AppendSSE(nil, "message", []byte(`{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`)), false, nil)
+	}
+}
+
+// searchable is what is listed where the search takes the place of all: the tool itself
+// and what the session has found of those that the caller may use.
+func (b *bundle) searchable(all []offer) []offer {
+	out := []offer{{mcp.SearchTool, searchTool}}
+	if names := b.found(); len(names) > 0 {
+		for _, o := range all {
+			if slices.Contains(names, o.name) {
+				out = append(out, o)
+			}
+		}
+	}
+	return out
+}
