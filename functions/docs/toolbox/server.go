@@ -48,8 +48,13 @@ func (s *Server) Route() admin.Route {
 	message := admin.Schema{"type": "object", "description": "A message of JSON-RPC."}
 	return admin.Route{
 		Method: "POST", Path: Path, Name: "callAdministration", Public: true, Welcomes: true, Unrecorded: true,
-		Doc:  "Call the administration as an MCP server: one tool for each operation that the caller's key has a scope for. With an API key; calls of tools are recorded as the operations that they are.",
-		Body: []admin.Field{}, Unparsed: true, Consumes: []string{jsonType}, Answer: message, Errors: []int{202, 401, 403, 404, 406},
+		Doc: "Call the administration as an MCP server: one tool for each operation that the caller's key has a scope for. With an API key; calls of tools are recorded as the operations that they are.",
+		Body: []admin.Field{
+			{Name: "jsonrpc", Type: admin.String, Required: true, Enum: []string{"2.0"}, Doc: "The version of JSON-RPC."},
+			{Name: "id", Type: admin.String, Max: 255, Doc: "Of a request, which its answer repeats; a whole number too."},
+			{Name: "method", Type: admin.String, Required: true, Max: 256, Doc: "Such as tools/list or tools/call.", Example: "tools/list"},
+			{Name: "params", Type: admin.Object, Open: true, Doc: "As the method has them."},
+		}, Unparsed: true, Consumes: []string{jsonType}, Answer: message, Errors: []int{202, 401, 403, 404, 406},
 		Query: []admin.Field{
 			{Name: "writes", Type: admin.Boolean, Doc: "Also the tools that change something."},
 			{Name: "families", Type: admin.String, Max: 1000, Doc: "Only the tools of these families, separated by commas, such as configs,prompts."},
