@@ -51,8 +51,14 @@ type restricted struct {
 	log      output // what the functions print
 }
 
-// restrict makes one. more are variables of all functions, beside those of the templates.
-func restrict(t *testing.T, more ...func(in *restricted) string) *restricted {
+func restrict(t *testing.T) *restricted {
+	t.Helper()
+	return restrictTo(t, append(functions(t), "container"))
+}
+
+// restrictTo makes one of some functions. more are variables of all of them, beside those of
+// the templates.
+func restrictTo(t *testing.T, names []string, more ...func(in *restricted) string) *restricted {
 	t.Helper()
 	services := awstest.Start(t)
 	in := &restricted{installation: &installation{sqs: services.SQS, dir: awstest.Functions(t)}, t: t, policies: map[string][]standin.Statement{}}
@@ -74,7 +80,7 @@ func restrict(t *testing.T, more ...func(in *restricted) string) *restricted {
 	}
 	t.Cleanup(func() { mock.Close() })
 	in.fill(t, mock.URL()+"/v1")
-	if err := onlambda.Build(t.Context(), root, in.dir, append(functions(t), "container")...); err != nil {
+	if err := onlambda.Build(t.Context(), root, in.dir, names...); err != nil {
 		t.Fatal(err)
 	}
 	provider := strings.TrimPrefix(mock.URL(), "http://")
@@ -86,7 +92,10 @@ func restrict(t *testing.T, more ...func(in *restricted) string) *restricted {
 		}
 		return out
 	}
-	addr := in.startContainer(env("container"))
+	addr := ""
+	if slices.Contains(names, "container") {
+		addr = in.startContainer(env("container"))
+	}
 	in.shim = onlambda.New(onlambda.Options{
 		Dir: in.dir, EnvOf: env, Log: &in.log, Secret: edgeSecret, Max: 2,
 		Container: func(context.Context) (string, error) { return addr, nil },
