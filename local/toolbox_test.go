@@ -27,7 +27,7 @@ func (r *running) administer(speaks, key, query string) *sdk.ClientSession {
 	return session
 }
 
-func toolsOf(t *testing.T, s *sdk.ClientSession) (tools []*sdk.Tool) {
+func toolbox(t *testing.T, s *sdk.ClientSession) (tools []*sdk.Tool) {
 	t.Helper()
 	for tool, err := range s.Tools(context.Background(), nil) {
 		if err != nil {
@@ -66,7 +66,7 @@ func TestTheAdministrationAsTools(t *testing.T) {
 	narrow := r.newKeyOf("configs.list", "configs.read", "configs.create")
 	for _, speaks := range []string{stateless, sessions} {
 		all := r.administer(speaks, adminKey, "")
-		tools := toolsOf(t, all)
+		tools := toolbox(t, all)
 		if len(tools) < 80 {
 			t.Fatalf("%s: %d tools", speaks, len(tools))
 		}
@@ -107,7 +107,7 @@ func TestTheAdministrationAsTools(t *testing.T) {
 		}
 
 		few := r.administer(speaks, narrow, "?writes=true")
-		tools = toolsOf(t, few)
+		tools = toolbox(t, few)
 		if has(tools, "listConfigs") == nil || has(tools, "createConfig") == nil || has(tools, "deleteConfig") != nil || has(tools, "listPrompts") != nil {
 			t.Errorf("%s: %d tools", speaks, len(tools))
 		}
@@ -138,7 +138,7 @@ func TestTheAdministrationAsTools(t *testing.T) {
 		}
 		return nil
 	})
-	if tools := toolsOf(t, r.administer(stateless, adminKey, "?families=configs,prompts&writes=true")); has(tools, "listConfigs") == nil || has(tools, "deletePrompt") == nil || has(tools, "listProviders") != nil {
+	if tools := toolbox(t, r.administer(stateless, adminKey, "?families=configs,prompts&writes=true")); has(tools, "listConfigs") == nil || has(tools, "deletePrompt") == nil || has(tools, "listProviders") != nil {
 		t.Errorf("%d tools", len(tools))
 	}
 }
