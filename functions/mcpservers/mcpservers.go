@@ -50,7 +50,7 @@ func New(d Deps) admin.Family {
 	f.known, f.overrides, f.connections = f.describeKnown(), f.describeOverrides(), f.describeConnections()
 	return admin.Family{
 		Name: "mcpservers", Doc: "MCP integrations and servers.",
-		Routes: slices.Concat(f.integrations.Routes(), f.integrationRoutes(), f.servers.Routes(), f.serverRoutes(), f.signInRoutes(), f.registryRoutes(), (&published{Keys: f.Signing}).routes()),
+		Routes: slices.Concat(f.integrations.Routes(), f.integrationRoutes(), f.servers.Routes(), f.serverRoutes(), signIn{f}.routes(), directory{f}.routes(), (&published{Keys: f.Signing}).routes()),
 	}
 }
 
@@ -73,6 +73,9 @@ type (
 
 // base is the address that servers are reached below.
 func (f *family) base(r *http.Request) string { return admin.Address(f.PublicURL, r) }
+
+// issuer is the gateway's name as an authorization server, below which MCP servers are.
+func (f *family) issuer(c *admin.Call) string { return granted.Issuer(f.MCPAddress, c.Request) }
 
 func text(name string) admin.Field {
 	return admin.Field{Name: name, Type: admin.String, Optional: false}

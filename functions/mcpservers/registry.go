@@ -66,7 +66,10 @@ type remote struct {
 	URL  string `json:"url"`
 }
 
-func (f *family) registryRoutes() []admin.Route {
+// directory lists servers in the form of the public registry.
+type directory struct{ *family }
+
+func (f directory) routes() []admin.Route {
 	return []admin.Route{{
 		Method: "GET", Path: "/v0.1/servers", Aliases: []string{mcp.Below + "/v0.1/servers"}, Name: "listMcpRegistryServers",
 		Doc:    "List MCP servers in the form of the public registry of MCP servers: those that are active, with integration, access and workspace, newest first. Keys of the organisation see all workspaces, others their own.",
@@ -95,7 +98,7 @@ func (e *catalogued) after(order, id string) int {
 
 func (e *catalogued) name() string { return namespace + e.in.Slug + "/" + e.Slug }
 
-func (f *family) listRegistry(c *admin.Call) (any, error) {
+func (f directory) listRegistry(c *admin.Call) (any, error) {
 	spaces, err := f.placesOf(c)
 	if err != nil {
 		return nil, err
@@ -119,7 +122,7 @@ func (f *family) listRegistry(c *admin.Call) (any, error) {
 }
 
 // pageOf are the first servers of rows that are open, and where the next page begins.
-func (f *family) pageOf(c *admin.Call, rows []catalogued, limit int) (*listing, error) {
+func (f directory) pageOf(c *admin.Call, rows []catalogued, limit int) (*listing, error) {
 	out := &listing{Servers: []listed{}}
 	since := instant.Of(c.Query, "updated_since")
 	known := map[store.Scope]map[string]*integration{}
@@ -152,7 +155,7 @@ func (f *family) pageOf(c *admin.Call, rows []catalogued, limit int) (*listing, 
 
 // placesOf are the workspaces whose servers the caller is shown: the one that it names,
 // else all that it reaches. One out of reach is as unknown as one that is not there.
-func (f *family) placesOf(c *admin.Call) ([]*resource.Record, error) {
+func (f directory) placesOf(c *admin.Call) ([]*resource.Record, error) {
 	if named := c.Query.Text("workspace_id"); named != "" {
 		rec, ok, err := c.Workspace(named)
 		if err == nil && ok && rec.Status == tenant.StatusActive {
@@ -209,7 +212,7 @@ func holdsIn(c *admin.Call, workspace string) (bool, error) {
 
 // catalogue are the rows of all servers of workspaces that the search finds, newest
 // first.
-func (f *family) catalogue(c *admin.Call, spaces []*resource.Record) ([]catalogued, error) {
+func (f directory) catalogue(c *admin.Call, spaces []*resource.Record) ([]catalogued, error) {
 	scopes := make([]store.Scope, len(spaces))
 	for i, ws := range spaces {
 		scopes[i] = store.Scope{Org: c.Caller.Scope.Org, Workspace: ws.ID}
@@ -240,7 +243,7 @@ type offer struct {
 
 // open are the servers of rows, in their order: nil for one that is not active, or not on
 // every level, or has not changed since. known are integrations that were read before.
-func (f *family) open(c *admin.Call, rows []catalogued, since time.Time, known map[store.Scope]map[string]*integration) ([]*offer, error) {
+func (f directory) open(c *admin.Call, rows []catalogued, since time.Time, known map[store.Scope]map[string]*integration) ([]*offer, error) {
 	ids := map[string][]string{}
 	for i := range rows {
 		ids[rows[i].in.ID] = append(ids[rows[i].in.ID], rows[i].ID)
@@ -283,7 +286,7 @@ func (f *family) open(c *admin.Call, rows []catalogued, since time.Time, known m
 }
 
 // readIntegrations reads the integrations of servers that are not known yet.
-func (f *family) readIntegrations(c *admin.Call, servers map[string]*offer, known map[store.Scope]map[string]*integration) error {
+func (f directory) readIntegrations(c *admin.Call, servers map[string]*offer, known map[store.Scope]map[string]*integration) error {
 	missing := map[store.Scope][]string{}
 	for _, o := range servers {
 		if o.Form.Virtual() {

@@ -33,7 +33,7 @@ var (
 )
 
 // shownIn is a server as the catalogue shows it.
-func (f *family) shownIn(c *admin.Call, at *catalogued, o *offer) listed {
+func (f directory) shownIn(c *admin.Call, at *catalogued, o *offer) listed {
 	of := &mcp.Integration{}
 	if o.of != nil {
 		of = o.of.Form

@@ -19,7 +19,6 @@ import (
 	"gateway/shared/mcp"
 	"gateway/shared/mcp/connect"
 	"gateway/shared/mcp/entitled"
-	"gateway/shared/mcp/granted"
 	"gateway/shared/resource"
 	"gateway/shared/signin/browser"
 	"gateway/shared/signin/sso"
@@ -28,9 +27,10 @@ import (
 	"gateway/shared/tenant/upstream"
 )
 
-// signInRoutes bring a user's browser to the authorization server of an upstream and
-// back.
-func (f *family) signInRoutes() []admin.Route {
+// signIn brings a user's browser to the authorization server of an upstream and back.
+type signIn struct{ *family }
+
+func (f signIn) routes() []admin.Route {
 	text := func(name string, most int64, doc string) admin.Field {
 		return admin.Field{Name: name, Type: admin.String, Max: most, Doc: doc}
 	}
@@ -54,10 +54,8 @@ func (f *family) signInRoutes() []admin.Route {
 
 var texts = admin.Schema{"type": "array", "items": map[string]any{"type": "string"}}
 
-func (f *family) issuer(c *admin.Call) string { return granted.Issuer(f.MCPAddress, c.Request) }
-
 // ours are the gateway's addresses as authorization servers hear of them.
-func (f *family) ours(c *admin.Call) connect.Ours {
+func (f signIn) ours(c *admin.Call) connect.Ours {
 	at := f.issuer(c)
 	return connect.Ours{Callback: at + connect.PathCallback, Document: at + connect.PathDocument}
 }
@@ -75,7 +73,7 @@ func (j *joining) place() connect.Place {
 
 // joins finds who is to sign in where; nil where the user may not use the server, or
 // where nobody signs in.
-func (f *family) joins(ctx context.Context, link *connect.Link) (*joining, error) {
+func (f signIn) joins(ctx context.Context, link *connect.Link) (*joining, error) {
 	v, err := f.Loader.Fresh(ctx, link.Org)
 	if err != nil {
 		return nil, err
@@ -112,7 +110,7 @@ func (f *family) joins(ctx context.Context, link *connect.Link) (*joining, error
 // there must be it. Where the organisation has no way to sign in, nobody is, and what
 // ties the browser to the user is the address alone. stop is the page that is shown
 // instead.
-func (f *family) here(c *admin.Call, j *joining, again string) (stop *admin.Answer, err error) {
+func (f signIn) here(c *admin.Call, j *joining, again string) (stop *admin.Answer, err error) {
 	shown := func(a admin.Answer) (*admin.Answer, error) { return &a, nil }
 	if token, ok := browser.Token(c.Request); ok {
 		of, _, err := f.Sessions.Find(c.Context, token)
@@ -137,7 +135,7 @@ func (f *family) here(c *admin.Call, j *joining, again string) (stop *admin.Answ
 		`" required></label><input type="hidden" name="return_to" value="`+page.Escape(back)+`"><button>Sign in</button></form>`, "https:", "http:"))
 }
 
-func (f *family) connect(c *admin.Call) (any, error) {
+func (f signIn) connect(c *admin.Call) (any, error) {
 	link, err := connect.ReadLink(c.Context, c.Sealer, c.Query.Text("link"), c.Now)
 	if err != nil {
 		return cannot(err)
@@ -173,7 +171,7 @@ func (f *family) connect(c *admin.Call) (any, error) {
 
 // askFirst shows who would be connected with what: nothing happens before somebody has
 // read it.
-func (f *family) askFirst(c *admin.Call, j *joining) admin.Answer {
+func (f signIn) askFirst(c *admin.Call, j *joining) admin.Answer {
 	host := ""
 	if u, err := url.Parse(j.facts.Integration.URL); err == nil {
 		host = u.Host
@@ -188,7 +186,7 @@ func (f *family) askFirst(c *admin.Call, j *joining) admin.Answer {
 }
 
 // begin finds the authorization server, and who the gateway is there.
-func (f *family) begin(c *admin.Call, j *joining) (to, binding string, err error) {
+func (f signIn) begin(c *admin.Call, j *joining) (to, binding string, err error) {
 	i := j.facts.Integration
 	_, conf, err := f.Opener.Open(c.Context, i.Record, j.link.Scope())
 	if err == nil {
@@ -226,7 +224,7 @@ func clientRecord(j *joining, issuer, callback string) resource.Record {
 }
 
 // registered is the gateway as it was registered at an authorization server, or is now.
-func (f *family) registered(c *admin.Call, j *joining, a *connect.Authority, conf *mcp.Configuration, ours connect.Ours) (*connect.Client, error) {
+func (f signIn) registered(c *admin.Call, j *joining, a *connect.Authority, conf *mcp.Configuration, ours connect.Ours) (*connect.Client, error) {
 	rec := clientRecord(j, a.Issuer, ours.Callback)
 	old, known, err := c.Resources.Get(c.Context, rec.Scope, rec.Kind, rec.ID)
 	if err != nil {
@@ -268,7 +266,7 @@ func (f *family) registered(c *admin.Call, j *joining, a *connect.Authority, con
 	})
 }
 
-func (f *family) callback(c *admin.Call) (any, error) {
+func (f signIn) callback(c *admin.Call) (any, error) {
 	var had string
 	if cookie, err := c.Request.Cookie(bindingCookie); err == nil {
 		had = cookie.Value
@@ -303,7 +301,7 @@ func (f *family) callback(c *admin.Call) (any, error) {
 }
 
 // forget drops a registration that the authorization server does not know any more.
-func (f *family) forget(c *admin.Call, of resource.Record) error {
+func (f signIn) forget(c *admin.Call, of resource.Record) error {
 	return c.Resources.Change(c.Context, of.Scope, func(tx *resource.Tx) error {
 		rec, ok, err := tx.Get(of.Scope, of.Kind, of.ID)
 		if err != nil || !ok {
@@ -314,7 +312,7 @@ func (f *family) forget(c *admin.Call, of resource.Record) error {
 }
 
 // keep stores that the user has signed in, and the tokens.
-func (f *family) keep(c *admin.Call, j *joining, issuer string, held *connect.Held) error {
+func (f signIn) keep(c *admin.Call, j *joining, issuer string, held *connect.Held) error {
 	kind := mcp.KindConnection.Of(j.link.Server)
 	return c.Resources.Change(c.Context, j.link.Scope(), func(tx *resource.Tx) error {
 		if err := tx.Require(j.facts.Server.Record.Ref()); err != nil {
@@ -351,7 +349,7 @@ func (f *family) keep(c *admin.Call, j *joining, issuer string, held *connect.He
 }
 
 // learnAs asks the server what it can do, as the user. The sign-in stands without it.
-func (f *family) learnAs(c *admin.Call, j *joining, held *connect.Held) {
+func (f signIn) learnAs(c *admin.Call, j *joining, held *connect.Held) {
 	of := j.facts.Integration.Record
 	up, _, err := f.Opener.Open(c.Context, of, j.link.Scope())
 	if !errors.Is(err, mcp.ErrSignIn) {
