@@ -167,7 +167,7 @@ test('a Live session', async () => {
     live.on('close', (code) => resolve(code));
     live.on('error', reject);
   });
-  live.socket.addEventListener('open', () => live.send({ type: 'session.start', session: { model: '@mock/gpt-live-1', instructions: 'Be brief.' } }));
+  live.send({ type: 'session.start', session: { model: '@mock/gpt-live-1', instructions: 'Be brief.' } }); // it waits until the socket is open
   assert.equal(await end, 1000);
   assert.deepEqual(events.map((e) => e.type), ['session.started', 'session.usage.updated', 'session.closed']);
   assert.equal(events[0].session.model, 'gpt-live-1');
