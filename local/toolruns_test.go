@@ -4,11 +4,13 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
@@ -306,7 +308,7 @@ func TestToolRunsAreBounded(t *testing.T) {
 }
 
 // TestToolRunsStopForTheClient: a call of its own function is handed back beside the
-// result of ours, and it goes on with both.
+// result of ours, and it goes on with both; over a WebSocket runs are made as well.
 func TestToolRunsStopForTheClient(t *testing.T) {
 	t.Parallel()
 	r := start(t)
@@ -346,13 +348,29 @@ func TestToolRunsStopForTheClient(t *testing.T) {
 	if !slices.Equal(kinds, []string{"mcp_tool_use", "tool_use", "mcp_tool_result"}) && !slices.Equal(kinds, []string{"text", "mcp_tool_use", "tool_use", "mcp_tool_result"}) || !strings.Contains(got.body, `"stop_reason":"tool_use"`) {
 		t.Errorf("%v %s", kinds, got.body)
 	}
+
+	event := toolAsks[0].body("@mock/gpt-4o", "mock: call=tool3 {\"text\":\"hey\"}\nGo.", ours, "")
+	if got := r.call("GET", "/responses", event, headers...); !strings.Contains(got.body, `"mcp_call"`) || !strings.Contains(got.body, "said hey") {
+		t.Errorf("over a WebSocket: %d %s", got.status, got.body)
+	}
 }
 
-// TestToolRunsEnd: a rate that is used up ends a run before its next turn.
+// TestToolRunsEnd: a rate that is used up ends a run before its next turn, a client that
+// goes ends it too, and what was made is in the books.
 func TestToolRunsEnd(t *testing.T) {
 	t.Parallel()
 	r := start(t)
-	up, _ := mcpServer(t, stateless)
+	up, s := mcpServer(t, stateless)
+	began, release := make(chan struct{}, 1), make(chan struct{})
+	sdk.AddTool(s, &sdk.Tool{Name: "wait"}, func(ctx context.Context, _ *sdk.CallToolRequest, _ textArgs) (*sdk.CallToolResult, any, error) {
+		began <- struct{}{}
+		select { // it ends with the call, once the gateway has given the client up
+		case <-ctx.Done():
+		case <-release:
+		}
+		return &sdk.CallToolResult{Content: []sdk.Content{&sdk.TextContent{Text: "over"}}}, nil, nil
+	})
+	t.Cleanup(sync.OnceFunc(func() { close(release) }))
 	r.registerMCP("files", up.URL, "")
 	for i, c := range toolAsks {
 		for _, stream := range []bool{false, true} {
@@ -368,5 +386,45 @@ func TestToolRunsEnd(t *testing.T) {
 				t.Errorf("%s: %d %s", c.name, got.status, got.body)
 			}
 		}
+	}
+	ctx, leave := context.WithCancel(context.Background())
+	req, err := http.NewRequestWithContext(ctx, "POST", r.base+"/responses", strings.NewReader(toolAsks[0].body("@mock/gpt-4o", "mock: call=wait {\"text\":\"x\"}\nGo.", serverTool("files", ""), `,"stream":true`)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, v := range map[string]string{"Content-Type": "application/json", "X-Gateway-Api-Key": workspaceKey, "X-Gateway-Beta": toolsHeader, "X-Gateway-Trace-Id": "left"} {
+		req.Header.Set(name, v)
+	}
+	go func() {
+		<-began
+		leave()
+	}()
+	if resp, err := http.DefaultClient.Do(req); err == nil {
+		_, err = io.Copy(io.Discard, resp.Body)
+		resp.Body.Close()
+		if err == nil {
+			t.Error("the client has not left")
+		}
+	}
+	turns, ended := 0, false
+	eventually(t, func() error {
+		turns, ended = 0, false
+		for _, rec := range archived(t, r.g) {
+			if rec.TraceID != "left" || rec.Call != nil {
+				continue
+			}
+			if rec.ParentSpanID == "" {
+				ended = true
+			} else if turns++; !rec.Usage.Known() {
+				t.Errorf("a turn is booked with %+v", rec.Usage)
+			}
+		}
+		if !ended {
+			return fmt.Errorf("the request has no record")
+		}
+		return nil
+	})
+	if turns != 1 {
+		t.Errorf("%d turns", turns)
 	}
 }
