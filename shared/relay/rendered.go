@@ -7,11 +7,11 @@ import (
 )
 
 // rendered answers with the body that a saved prompt makes; nobody is asked.
-func (s *sender) rendered() error {
-	body, err := json.Marshal(map[string]any{"success": true, "data": json.RawMessage(s.Filled.Body)})
+func (c *call) rendered() error {
+	body, err := json.Marshal(map[string]any{"success": true, "data": json.RawMessage(c.Filled.Body)})
 	if err != nil {
 		return fault.Internal(err)
 	}
-	s.sendJSON(body, nil)
+	c.sendJSON(body, nil)
 	return nil
 }
