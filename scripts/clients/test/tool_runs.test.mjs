@@ -26,7 +26,7 @@ const server = http.createServer(async (req, res) => {
 
 before(async () => {
   await new Promise((done) => server.listen(0, '127.0.0.1', done));
-  const { data: [{ id: workspace_id }] } = await admin('GET', '/admin/workspaces');
+  const { id: workspace_id } = await admin('GET', '/admin/workspaces/default');
   const url = `http://127.0.0.1:${server.address().port}`;
   await admin('POST', '/mcp-integrations', { name: 'Sums', slug: 'sums', url, auth_type: 'none', transport: 'http', workspace_id });
   await admin('POST', '/mcp-servers', { name: 'Sums', slug: 'sums', mcp_integration_id: 'sums', workspace_id });

@@ -415,6 +415,9 @@ func (o *outcome) forResponses() json.RawMessage {
 func (s *responses) final(cut bool) (body, events []byte, err error) {
 	out := s.patched(s.last)
 	out["output"] = list(s.output)
+	if s.begun != nil {
+		out["id"] = s.begun
+	}
 	if s.usage != nil {
 		out["usage"] = s.usage
 	}

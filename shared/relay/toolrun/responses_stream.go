@@ -11,10 +11,11 @@ import (
 // responsesStream shows the turns as one stream of events.
 type responsesStream struct {
 	sequence int
-	offset   int           // of the turn's items among all
-	ours     map[int]*call // of the turn, by their index in it
-	headed   bool          // the client has the beginning of the stream
-	failed   *fault.Fault  // what an error event of the turn told
+	offset   int             // of the turn's items among all
+	ours     map[int]*call   // of the turn, by their index in it
+	headed   bool            // the client has the beginning of the stream
+	begun    json.RawMessage // the id of the response as the stream began: clients refuse a stream that changes it
+	failed   *fault.Fault    // what an error event of the turn told
 }
 
 // next begins a turn, whose first item is the one of an index.
@@ -40,6 +41,7 @@ func (s *responses) event(data []byte) ([]byte, error) {
 		}
 		var r object
 		if json.Unmarshal(of["response"], &r) == nil && r != nil {
+			s.begun = r["id"]
 			of["response"] = encoded(s.patched(r))
 		}
 		return s.emit(nil, of), nil

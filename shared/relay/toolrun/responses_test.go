@@ -199,7 +199,7 @@ func TestResponsesStream(t *testing.T) {
 		"output_item.added:2", "output_text.delta:2", "output_item.done:2", "completed")
 	last := d.events[len(d.events)-1]
 	same(t, "output", kinds(at(last, "response", "output"), "type"), "mcp_list_tools", "mcp_call", "message")
-	if at(last, "response", "usage", "total_tokens") != 11.0 || !d.ended || at(d.events[0], "response", "tools", 0, "type") != "mcp" || at(d.events[11], "item", "output") != `sum of {"a":1}` {
+	if at(last, "response", "id") != "resp_1" || at(last, "response", "usage", "total_tokens") != 11.0 || !d.ended || at(d.events[0], "response", "tools", 0, "type") != "mcp" || at(d.events[11], "item", "output") != `sum of {"a":1}` {
 		t.Errorf("%v", last)
 	}
 }
