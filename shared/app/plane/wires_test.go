@@ -59,7 +59,7 @@ func TestEveryOperationOfTheCatalogueIsSpoken(t *testing.T) {
 			}
 			pair := p.ID + " " + string(r.Op)
 			name := p.DialectOf(r.Op)
-			spoken := known[name] && conversation(r.Op) || carriers[name] != nil || jobs[name] || name == provider.OpenAI || name == provider.OpenAIResponses || byConversation(p, r.Op, known) || listed(r.Op)
+			spoken := known[name] && conversation(r.Op) || carriers[name] != nil || jobs[name] || name == provider.OpenAI || name == provider.OpenAIResponses || byConversation(p, r.Op, known) || listed(r.Op) || carried(r.Op)
 			switch {
 			case spoken && excused(p.ID, r.Op):
 				t.Logf("%s is spoken: take it off the list", pair)
@@ -96,6 +96,9 @@ func conversation(op provider.Operation) bool {
 // listed reports whether an answer is turned into the shape of clients by its
 // members, whatever dialect it has.
 func listed(op provider.Operation) bool { return op == provider.ModelsList }
+
+// carried reports whether the messages of op are passed on as they come, over a socket.
+func carried(op provider.Operation) bool { return op == provider.GeminiLive }
 
 // byConversation reports whether op is had by the provider's chat, as its own
 // wire for op is not spoken.
