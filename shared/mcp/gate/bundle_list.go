@@ -90,7 +90,6 @@ type heard struct {
 	entries []entry
 	down    int // bytes
 	err     error
-	asked   bool
 }
 
 // tools are those of all members that the caller may use, in the order of the members and

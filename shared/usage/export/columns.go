@@ -30,7 +30,7 @@ var codecs = map[string]compress.Codec{Gzip: &parquet.Gzip, Snappy: &parquet.Sna
 type columns struct {
 	fields   []*field
 	optional []bool
-	file     *parquet.Writer
+	file     *parquet.GenericWriter[any]
 	buf      bytes.Buffer // the part
 	written  int64        // bytes of the file before the part
 	indexes  func(context.Context) ([]format.RowGroup, error)
@@ -67,7 +67,7 @@ func newColumns(o *Order, written int64, most int, indexes func(context.Context)
 		schema.Group[f.name] = node
 		schema.names, w.optional = append(schema.names, f.name), append(w.optional, optional)
 	}
-	w.file = parquet.NewWriter(&w.buf, append(options, parquet.NewSchema("log", schema))...)
+	w.file = parquet.NewGenericWriter[any](&w.buf, append(options, parquet.NewSchema("log", schema))...)
 	return w
 }
 
