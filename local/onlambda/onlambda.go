@@ -102,10 +102,17 @@ func (s *Shim) toContainer(ctx context.Context) (http.Handler, error) {
 			return nil, err
 		}
 		to := &url.URL{Scheme: "http", Host: addr}
-		return &httputil.ReverseProxy{
+		proxy := &httputil.ReverseProxy{
 			Rewrite:       func(p *httputil.ProxyRequest) { p.SetURL(to); p.Out.Host = p.In.Host; s.forwarded(p.Out.Header, p.In) },
 			FlushInterval: -1,
-		}, nil
+		}
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			// An answer may begin before the proxy has read to the end of the body: that
+			// must not close it, as the connection to the container would be closed too.
+			// HTTP/2 is so by itself, and says that it cannot be told.
+			_ = http.NewResponseController(w).EnableFullDuplex()
+			proxy.ServeHTTP(w, r)
+		}), nil
 	})
 }
 

@@ -181,7 +181,12 @@ func (g *gateway) keyed(key string, old bool) (address string) {
 		p.SetURL(to)
 		p.Out.Host, p.Out.URL.Path = p.In.Host, "/v1/mcp"+p.In.URL.Path
 	}}
-	s := httptest.NewServer(proxy)
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		// An answer may begin before the proxy has read to the end of the body: that must
+		// not close it, as its connection to the gateway would be closed too.
+		_ = http.NewResponseController(w).EnableFullDuplex()
+		proxy.ServeHTTP(w, r)
+	}))
 	g.t.Cleanup(func() { s.CloseClientConnections(); s.Close() })
 	return s.URL
 }
