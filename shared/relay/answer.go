@@ -4,7 +4,6 @@ import (
 	"io"
 	"net/http"
 	"strconv"
-	"strings"
 
 	"gateway/shared/chat"
 	"gateway/shared/egress"
@@ -12,6 +11,7 @@ import (
 	"gateway/shared/provider"
 	"gateway/shared/provider/known"
 	"gateway/shared/relay/asked"
+	"gateway/shared/relay/came"
 	"gateway/shared/relay/guarded"
 	"gateway/shared/relay/mask"
 	"gateway/shared/relay/pooled"
@@ -30,9 +30,8 @@ const (
 
 // Names of the gateway's own headers of answers, in canonical form.
 const (
-	headerException     = "X-Gateway-Gateway-Exception"
-	headerCode          = "X-Gateway-Error-Code"
-	prefixProviderLimit = "X-Gateway-Provider-"
+	headerException = "X-Gateway-Gateway-Exception"
+	headerCode      = "X-Gateway-Error-Code"
 )
 
 // answer is what one target gave: a provider's response whose body is still to
@@ -119,23 +118,10 @@ func (l *logbook) answerHeaders(from http.Header) {
 	if from == nil {
 		return
 	}
-	passProviderHeaders(h, from)
+	came.PassHeaders(h, from)
 	l.stars.Head(h)
 	if !l.Loss.Empty() && !l.Strict() {
 		h.Set(asked.Translation, l.Loss.Header())
-	}
-}
-
-// passProviderHeaders passes on what the provider calls the request, and its rate
-// limits under a prefix.
-func passProviderHeaders(h, from http.Header) {
-	for name, values := range from {
-		switch {
-		case name == "X-Request-Id" || name == "Request-Id":
-			h[asked.ProviderRequestID] = values
-		case strings.HasPrefix(name, "X-Ratelimit-") || strings.HasPrefix(name, "Anthropic-Ratelimit-"):
-			h[prefixProviderLimit+strings.TrimPrefix(name, "X-")] = values
-		}
 	}
 }
 
@@ -178,7 +164,7 @@ func (s *sender) sendFault(f *fault.Fault) {
 	h.Set("Content-Type", "application/json")
 	f.SetHeaders(h)
 	s.ownHeaders(h)
-	if passProviderHeaders(h, s.told); s.told != nil {
+	if came.PassHeaders(h, s.told); s.told != nil {
 		mask.Header(h, s.stars.Secrets())
 	}
 	h.Set(headerCode, string(f.Code))
@@ -202,7 +188,7 @@ func errorBody(s *sender, f *fault.Fault) []byte {
 		return s.deniedBody(h)
 	}
 	if s.words != nil && f.Source == fault.SourceProvider {
-		retryAsTold(h, s.told)
+		came.PassRetry(h, s.told)
 		return s.words
 	}
 	speaker, _ := s.errorDialect().(chat.ErrorWriter)
@@ -213,15 +199,6 @@ func errorBody(s *sender, f *fault.Fault) []byte {
 		speaker = s.Route.Errors
 	}
 	return s.withAttempts(speaker.AppendError(nil, f, s.options()))
-}
-
-// retryAsTold passes on what the provider says about trying again, in its own spelling.
-func retryAsTold(h, told http.Header) {
-	for _, name := range [...]string{"Retry-After", "Retry-After-Ms", "X-Should-Retry"} {
-		if v := told[name]; len(v) > 0 {
-			h[name] = v[:1:1]
-		}
-	}
 }
 
 // sendRaw passes an answer through byte for byte, as it comes.

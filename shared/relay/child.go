@@ -15,6 +15,7 @@ import (
 	"gateway/shared/identity"
 	"gateway/shared/provider"
 	"gateway/shared/relay/asked"
+	"gateway/shared/relay/recorder"
 	"gateway/shared/relay/routes"
 	"gateway/shared/resource"
 	"gateway/shared/route"
@@ -31,6 +32,9 @@ var embedRoute = &routes.Route{
 // embedLimit is how long an embedding may take in all. The request waits for
 // CacheTimes.Embed only.
 const embedLimit = 5 * time.Second
+
+// maxEmbedding bounds its answer, in bytes.
+const maxEmbedding = 4 << 20
 
 // embedder serves the cache's embeddings as requests of the same caller: they
 // count against its budgets and have records of their own, which name their
@@ -82,17 +86,17 @@ func (e *embedder) Embed(ctx context.Context, text string) ([]float32, error) {
 		Method: http.MethodPost, URL: &url.URL{Path: routes.BasePath + embedRoute.Path}, Header: http.Header{"Content-Type": jsonType},
 		Body: http.NoBody, ContentLength: int64(len(body)),
 	}).WithContext(context.WithoutCancel(ctx))
-	var w answerInMemory
+	w := recorder.Recorder{Max: maxEmbedding}
 	e.relay.serveChild(&w, req, &e.from, body, tree)
-	if w.status != http.StatusOK {
-		return nil, fmt.Errorf("relay: the embedder answered %d", w.status)
+	if w.Status != http.StatusOK || w.Over {
+		return nil, fmt.Errorf("relay: the embedder answered %d", w.Status)
 	}
 	var answer struct {
 		Data []struct {
 			Embedding []float32 `json:"embedding"`
 		} `json:"data"`
 	}
-	if err := json.Unmarshal(w.body, &answer); err != nil || len(answer.Data) != 1 {
+	if err := json.Unmarshal(w.Body.Bytes(), &answer); err != nil || len(answer.Data) != 1 {
 		return nil, errors.New("relay: the embedder's answer is not one vector")
 	}
 	return answer.Data[0].Embedding, nil
@@ -121,25 +125,4 @@ func (r *Relay) serveChild(w http.ResponseWriter, req *http.Request, from *linea
 	limit.Stop()
 	c.reset()
 	r.calls.Put(c)
-}
-
-// answerInMemory takes an answer of the gateway's own.
-type answerInMemory struct {
-	header http.Header
-	status int
-	body   []byte
-}
-
-func (w *answerInMemory) Header() http.Header {
-	if w.header == nil {
-		w.header = http.Header{}
-	}
-	return w.header
-}
-
-func (w *answerInMemory) WriteHeader(status int) { w.status = status }
-
-func (w *answerInMemory) Write(p []byte) (int, error) {
-	w.body = append(w.body, p...)
-	return len(p), nil
 }

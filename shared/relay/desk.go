@@ -16,6 +16,7 @@ import (
 	"gateway/shared/relay/guarded"
 	"gateway/shared/relay/inbound"
 	"gateway/shared/relay/purse"
+	"gateway/shared/relay/recorder"
 	"gateway/shared/relay/routes"
 	"gateway/shared/relay/session"
 	"gateway/shared/relay/spoken"
@@ -50,22 +51,10 @@ func newDesk(s *sender) *desk {
 	return &desk{relay: s.Relay, of: s.books, leaf: s.To.Leaf, req: req, route: &rt, key: s.KeyHash()}
 }
 
-// blank is the answer of a response within a session: nobody reads it.
-type blank struct{ header http.Header }
-
-// Header implements http.ResponseWriter.
-func (b *blank) Header() http.Header { return b.header }
-
-// WriteHeader implements http.ResponseWriter.
-func (b *blank) WriteHeader(int) {}
-
-// Write implements io.Writer.
-func (b *blank) Write(p []byte) (int, error) { return len(p), nil }
-
 // open begins a walk for a response, up to its target. counted: it counts against rates.
 func (d *desk) open(who *identity.Principal, counted bool) (*call, error) {
 	c := d.relay.calls.Get().(*call)
-	c.begin(d.relay, &blank{http.Header{}}, d.req, d.route)
+	c.begin(d.relay, new(recorder.Recorder), d.req, d.route) // nobody reads an answer
 	c.Behalf = &admitted.Behalf{Key: d.key, Caller: who}
 	err := c.Admit()
 	if err == nil {

@@ -5,8 +5,6 @@ import (
 	"errors"
 	"net/http"
 	"net/url"
-	"sync"
-	"sync/atomic"
 
 	"gateway/shared/chat"
 	"gateway/shared/egress"
@@ -322,32 +320,11 @@ func (o *outbound) unifiedURL() (*url.URL, error) {
 		return nil, err
 	}
 	if o.To.Saved == nil {
-		return o.urls.exact(raw)
+		return o.urls.Exact(raw)
 	}
 	u, err := provider.ExactURL(raw)
 	if err == nil && o.To.Saved.Allows(o.To.Model) == nil {
 		o.To.Saved.KeepURL(o.To.Op, o.To.Model, o.Stream, u)
-	}
-	return u, err
-}
-
-// exactURLs remembers addresses that were parsed. Nobody changes them.
-type exactURLs struct {
-	known sync.Map // raw address -> *url.URL
-	n     atomic.Int64
-}
-
-// maxExact bounds the addresses remembered, since callers name hosts and models.
-const maxExact = 1000
-
-// exact is provider.ExactURL.
-func (e *exactURLs) exact(raw string) (*url.URL, error) {
-	if u, ok := e.known.Load(raw); ok {
-		return u.(*url.URL), nil
-	}
-	u, err := provider.ExactURL(raw)
-	if err == nil && e.n.Add(1) <= maxExact {
-		e.known.Store(raw, u)
 	}
 	return u, err
 }

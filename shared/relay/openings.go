@@ -1,9 +1,7 @@
 package relay
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"net/http"
 
@@ -12,6 +10,7 @@ import (
 	"gateway/shared/relay/asked"
 	"gateway/shared/relay/guarded"
 	"gateway/shared/relay/live"
+	"gateway/shared/relay/recorder"
 	"gateway/shared/relay/session"
 )
 
@@ -26,11 +25,7 @@ func (c *call) awaitOpening() error {
 		return restarting()
 	}
 	c.ownHeaders(c.w.Header())
-	protocol := ""
-	if offered := asked.Protocols(c.Req.Header); len(offered) > 0 {
-		protocol = offered[0] // browsers take no answer without one that they have offered
-	}
-	near, err := c.Route.Sockets.Accept(c.w, c.Req, protocol, c.w.Header())
+	near, err := c.Route.Sockets.Accept(c.w, c.Req, asked.Agreed(c.Req.Header), c.w.Header())
 	if err != nil {
 		return err
 	}
@@ -81,77 +76,17 @@ func (c *call) opened(o *session.Opened) {
 	req := c.Req.Clone(context.WithoutCancel(c.Req.Context()))
 	req.Header.Set(asked.TraceID, c.Ask.TraceID)
 	req.URL.RawQuery = ""
-	refused := &refusal101{header: http.Header{}}
+	answer, near := &recorder.Recorder{Max: live.MaxRefusal}, &live.Taken{Maker: c.Route.Sockets, Near: o.Near}
 	c.inBooks = true
-	broken := c.Relay.run(refused, req, c.Route.With(o, taken{c.Route.Sockets, o.Near, refused}), c.PathID, nil)
-	if refused.begun {
+	broken := c.Relay.run(answer, req, c.Route.With(o, near), c.PathID, nil)
+	if near.Begun {
 		return
 	}
-	f := refused.fault()
+	f := live.Refused(answer.Status, answer.Body.Bytes())
 	if broken || f == nil {
 		f = fault.New(fault.ServiceUnavailable, "", "The session could not be opened")
 	}
 	live.Refuse(o.Near, o.Wire, f, c.ULID)
-}
-
-// taken is a maker of connections whose client is there already.
-type taken struct {
-	session.Maker
-	near session.Conn
-	w    *refusal101
-}
-
-// Accept implements session.Maker.
-func (t taken) Accept(http.ResponseWriter, *http.Request, string, http.Header) (session.Conn, error) {
-	t.w.begun = true
-	return t.near, nil
-}
-
-// refusal101 keeps the answer to a session that was not opened.
-type refusal101 struct {
-	header http.Header
-	status int
-	body   bytes.Buffer
-	begun  bool // it was
-}
-
-// maxRefusal bounds what is read of it, in bytes.
-const maxRefusal = 64 << 10
-
-// Header implements http.ResponseWriter.
-func (r *refusal101) Header() http.Header { return r.header }
-
-// WriteHeader implements http.ResponseWriter.
-func (r *refusal101) WriteHeader(status int) { r.status = status }
-
-// Write implements io.Writer.
-func (r *refusal101) Write(p []byte) (int, error) {
-	r.body.Write(p[:min(len(p), maxRefusal-min(r.body.Len(), maxRefusal))])
-	return len(p), nil
-}
-
-// fault is what the answer says; nil: there is none.
-func (r *refusal101) fault() *fault.Fault {
-	if r.status < 300 {
-		return nil
-	}
-	var told struct {
-		Error struct {
-			Code    string `json:"code"`
-			Message string `json:"message"`
-			Param   string `json:"param"`
-		} `json:"error"`
-	}
-	if json.Unmarshal(r.body.Bytes(), &told) != nil || told.Error.Message == "" {
-		told.Error.Message = "The session could not be opened: the provider refused it"
-	}
-	code := fault.Code(told.Error.Code)
-	if code == "" {
-		code = fault.ProviderError
-	}
-	f := fault.New(code, told.Error.Param, told.Error.Message)
-	f.StatusCode = r.status
-	return f
 }
 
 // sendLive carries a session to its end.

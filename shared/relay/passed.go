@@ -236,8 +236,7 @@ func (s *sender) sendFiles(ids ...string) error {
 			s.answerHeaders(resp.Header)
 			s.head(http.StatusOK)
 		}
-		lines := &lineEnd{src: resp.Body}
-		whole = s.pour(lines, meter, true)
+		whole = s.pour(tail.Lines(resp.Body), meter, true)
 		_ = resp.Body.Close()
 		if !whole {
 			break
@@ -251,23 +250,4 @@ func (s *sender) sendFiles(ids ...string) error {
 	}
 	s.keepBooks()
 	return nil
-}
-
-// lineEnd is a text whose last line is ended.
-type lineEnd struct {
-	src  io.Reader
-	last byte
-}
-
-// Read implements io.Reader.
-func (l *lineEnd) Read(p []byte) (int, error) {
-	n, err := l.src.Read(p)
-	if n > 0 {
-		l.last = p[n-1]
-	}
-	if err == io.EOF && n < len(p) && l.last != 0 && l.last != '\n' {
-		p[n], l.last = '\n', '\n'
-		n++
-	}
-	return n, err
 }

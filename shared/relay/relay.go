@@ -24,6 +24,7 @@ import (
 	"gateway/shared/relay/heldfiles"
 	"gateway/shared/relay/kept"
 	"gateway/shared/relay/managed"
+	"gateway/shared/relay/outgoing"
 	"gateway/shared/relay/plan"
 	"gateway/shared/relay/reasoning"
 	"gateway/shared/relay/reused"
@@ -99,14 +100,14 @@ type Relay struct {
 	guards    *guarded.Means
 	calls     sync.Pool
 	means     *chosen.Means
-	urls      exactURLs // of their targets
+	urls      outgoing.URLs // of their targets
 	breakers  *breaker.Shared
 	budgets   *ledger.Lately // of sessions that wait
 	owners    *kept.Owners
 	unread    unread.Prompts
 	ephemeral *ephemeral.Room
 	sessions  session.Running
-	dialers   dialers
+	dialers   session.Dialers
 }
 
 // New makes a relay.

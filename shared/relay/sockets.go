@@ -1,16 +1,12 @@
 package relay
 
 import (
-	"io"
 	"net/http"
 	"net/url"
-	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"gateway/shared/chat"
-	"gateway/shared/egress"
 	"gateway/shared/fault"
 	"gateway/shared/provider"
 	"gateway/shared/relay/asked"
@@ -28,7 +24,7 @@ func (o *outbound) roundTrip(req *http.Request) (*http.Response, error) {
 		return o.out().RoundTrip(req)
 	}
 	far, resp, err := o.Route.Sockets.Dial(req.Context(), &session.Address{
-		URL: req.URL, Header: req.Header, Protocols: asked.Protocols(o.Req.Header), Dialer: o.dialers.of(o.Egress, o.AtOwnHost()),
+		URL: req.URL, Header: req.Header, Protocols: asked.Protocols(o.Req.Header), Dialer: o.dialers.Of(o.Egress, o.AtOwnHost()),
 	})
 	switch {
 	case err != nil:
@@ -40,34 +36,7 @@ func (o *outbound) roundTrip(req *http.Request) (*http.Response, error) {
 		return resp, nil
 	}
 	o.far = far
-	return &http.Response{StatusCode: http.StatusOK, Header: resp.Header, Body: opened{far}}, nil
-}
-
-// opened is the body of an answer that is a connection.
-type opened struct{ session.Conn }
-
-// Read implements io.Reader: there is nothing to be read but messages.
-func (opened) Read([]byte) (int, error) { return 0, io.EOF }
-
-// Close implements io.Closer.
-func (c opened) Close() error {
-	c.Drop()
-	return nil
-}
-
-// dialers are the ways out of WebSockets, made when they are needed first.
-type dialers struct {
-	once             sync.Once
-	public, trusting *egress.Dialer
-}
-
-// of is the way out of a policy; own: to a custom host.
-func (d *dialers) of(p egress.Policy, own bool) *egress.Dialer {
-	d.once.Do(func() { d.public, d.trusting = egress.NewDialer(p.WithoutTrusted()), egress.NewDialer(p) })
-	if own {
-		return d.trusting
-	}
-	return d.public
+	return &http.Response{StatusCode: http.StatusOK, Header: resp.Header, Body: session.Body{Conn: far}}, nil
 }
 
 // socketURL is the address of a session at the target.
@@ -107,15 +76,7 @@ func sendSession(s *sender, resp *http.Response) error {
 		return sendLive(s, guards)
 	}
 	s.answerHeaders(resp.Header)
-	protocol := resp.Header.Get("Sec-Websocket-Protocol")
-	if offered := asked.Protocols(s.Req.Header); !slices.Contains(offered, protocol) {
-		if protocol = ""; slices.Contains(offered, "realtime") {
-			protocol = "realtime"
-		} else if len(offered) > 0 {
-			protocol = offered[0] // browsers take no answer without one that they have offered
-		}
-	}
-	near, err := s.Route.Sockets.Accept(s.w, s.Req, protocol, s.w.Header())
+	near, err := s.Route.Sockets.Accept(s.w, s.Req, asked.Agreed(s.Req.Header, resp.Header.Get("Sec-Websocket-Protocol"), "realtime"), s.w.Header())
 	if err != nil {
 		return err
 	}

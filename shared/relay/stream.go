@@ -18,7 +18,7 @@ const streamChunk = 32 << 10
 
 // open reads a stream until its first content, its end or an error. An error
 // before any content becomes the answer, with its own status, unless the head
-// has gone out: see headHold and passesEvents.
+// has gone out: see hold and passesEvents.
 func (st *streams) open(a *answer) {
 	hold := st.To.Leaf.Hold
 	if hold <= 0 {
@@ -33,10 +33,10 @@ func (st *streams) open(a *answer) {
 	defer chunk.Free()
 	p := chunk.B[:cap(chunk.B)]
 	h := st.hold(a, hold)
-	defer h.end()
+	defer h.End()
 	for {
 		t := st.Now()
-		n, err := h.read(p)
+		n, err := h.Read(a.resp.Body, p)
 		st.waited += st.Now().Sub(t)
 		if n > 0 {
 			out, ferr := st.pass(a, p[:n])

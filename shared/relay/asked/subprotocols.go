@@ -2,6 +2,7 @@ package asked
 
 import (
 	"net/http"
+	"slices"
 	"strings"
 )
 
@@ -51,6 +52,22 @@ func Subprotocols(req *http.Request) *http.Request {
 
 // Protocols are the subprotocols that a request offers.
 func Protocols(h http.Header) []string { return ListOf(h[protocols]) }
+
+// Agreed is the subprotocol that a connection is given: the first of preferred that the
+// request offers, else the first that it offers, as browsers take no answer without one
+// of theirs; "" where it offers none.
+func Agreed(h http.Header, preferred ...string) string {
+	offered := Protocols(h)
+	for _, p := range preferred {
+		if slices.Contains(offered, p) {
+			return p
+		}
+	}
+	if len(offered) == 0 {
+		return ""
+	}
+	return offered[0]
+}
 
 // ListOf are the entries of a header that is a list, in one line or in several.
 func ListOf(values []string) (out []string) {

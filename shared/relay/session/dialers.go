@@ -1,0 +1,36 @@
+package session
+
+import (
+	"io"
+	"sync"
+
+	"gateway/shared/egress"
+)
+
+// Dialers are the ways out of WebSockets, made when they are needed first. The zero
+// value is good.
+type Dialers struct {
+	once             sync.Once
+	public, trusting *egress.Dialer
+}
+
+// Of is the way out of a policy; own: to a custom host.
+func (d *Dialers) Of(p egress.Policy, own bool) *egress.Dialer {
+	d.once.Do(func() { d.public, d.trusting = egress.NewDialer(p.WithoutTrusted()), egress.NewDialer(p) })
+	if own {
+		return d.trusting
+	}
+	return d.public
+}
+
+// Body is the body of an answer that is a connection.
+type Body struct{ Conn }
+
+// Read implements io.Reader: there is nothing to be read but messages.
+func (Body) Read([]byte) (int, error) { return 0, io.EOF }
+
+// Close implements io.Closer.
+func (b Body) Close() error {
+	b.Drop()
+	return nil
+}
