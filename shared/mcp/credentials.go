@@ -199,6 +199,7 @@ func (c *Configuration) put(target, value string) error {
 
 // grant is a token of client credentials.
 type grant struct {
+	asking  chan struct{} // holds one: of the caller that asks for it
 	mu      sync.Mutex
 	token   string
 	expires time.Time
@@ -217,23 +218,48 @@ const (
 	early    = 30 * time.Second // before its end a token is replaced
 	lasts    = 5 * time.Minute  // a token whose end is not told
 	maxToken = 64 << 10
+	askTime  = 20 * time.Second // for the wait for another that asks, and the answer
 )
 
 // token gives a token of the client credentials, asked for once until it expires.
 func (o *Opener) token(ctx context.Context, rec *resource.Record, i *Integration, m *OAuthMetadata) (string, error) {
-	v, _ := o.tokens.LoadOrStore(keyOf(rec), new(grant))
+	v, ok := o.tokens.Load(keyOf(rec))
+	if !ok {
+		v, _ = o.tokens.LoadOrStore(keyOf(rec), &grant{asking: make(chan struct{}, 1)})
+	}
 	g := v.(*grant)
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if g.token != "" && o.Now().Before(g.expires) {
-		return g.token, nil
+	if token := g.good(o.Now()); token != "" {
+		return token, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, askTime)
+	defer cancel()
+	select {
+	case g.asking <- struct{}{}:
+		defer func() { <-g.asking }()
+	case <-ctx.Done():
+		return "", upstream.Fail(0, "the server's address of tokens did not answer in time")
+	}
+	if token := g.good(o.Now()); token != "" {
+		return token, nil
 	}
 	token, expires, err := o.ask(ctx, i, m)
 	if err != nil {
 		return "", err
 	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
 	g.token, g.expires = token, expires
 	return token, nil
+}
+
+// good is the token while it lasts; "": there is none.
+func (g *grant) good(now time.Time) string {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if now.Before(g.expires) {
+		return g.token
+	}
+	return ""
 }
 
 // Forget drops the token of an integration that its upstream refuses.

@@ -33,6 +33,7 @@ type peer struct {
 	legacy   bool            // with sessions
 	hello    json.RawMessage // what it says of itself
 	alone    time.Time       // lists of several servers leave it out until then
+	asking   chan struct{}   // closed when it was asked which eras it speaks; nil: nobody asks
 	sessions map[string]*mcp.Session
 	lists    map[string]*list
 	marks    map[string][]era.Mark // of tools that were listed with some
@@ -90,20 +91,29 @@ func (v *servers) openUpstream() (*mcp.Upstream, error) {
 	return up, v.introduceUser(up, conf.Identity)
 }
 
-// learn settles which eras a server speaks, once.
+// learn settles which eras a server speaks. One caller asks; those that come meanwhile
+// wait for it, and ask by themselves where it was told nothing: its credentials may be
+// others. Nobody waits longer than for a server that is asked at once.
 func (v *servers) learn(p *peer, up *mcp.Upstream) error {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.known {
-		return nil
-	}
+	ctx, cancel := context.WithTimeout(v.Context, v.host.Timeout)
+	defer cancel()
 	if up.Transport == mcp.TransportSSE {
+		p.mu.Lock()
+		defer p.mu.Unlock()
 		p.known, p.legacy, p.modern = true, true, false
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(v.Context, v.host.Timeout)
-	defer cancel()
+	first, known := p.ask(ctx)
+	if known {
+		return nil
+	}
 	hello, versions, err := up.Discover(ctx)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if first {
+		close(p.asking)
+		p.asking = nil
+	}
 	if err != nil {
 		return err
 	}
@@ -112,6 +122,28 @@ func (v *servers) learn(p *peer, up *mcp.Upstream) error {
 		p.legacy = p.legacy || slices.Contains(mcp.Versions, version)
 	}
 	return nil
+}
+
+// ask tells whether the caller is the first to ask a server, or what it says is known by
+// now.
+func (p *peer) ask(ctx context.Context) (first, known bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.known {
+		return false, true
+	}
+	if p.asking == nil {
+		p.asking = make(chan struct{})
+		return true, false
+	}
+	asking := p.asking
+	p.mu.Unlock()
+	select {
+	case <-asking:
+	case <-ctx.Done():
+	}
+	p.mu.Lock()
+	return false, p.known
 }
 
 // capabilities are what the server says that it can do, by name.

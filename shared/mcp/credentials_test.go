@@ -1,0 +1,64 @@
+package mcp
+
+import (
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"sync"
+	"testing"
+	"time"
+
+	"gateway/shared/resource"
+	"gateway/shared/store"
+)
+
+// TestTokensOfASilentIssuer: while one caller asks for a token that does not come, another
+// may leave; the next asks anew, and what it was told counts for all.
+func TestTokensOfASilentIssuer(t *testing.T) {
+	t.Parallel()
+	asked, say := make(chan struct{}), make(chan string)
+	issuer := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_ = r.ParseForm() // to the end, so that a client that leaves is seen
+		select {
+		case asked <- struct{}{}:
+		case <-r.Context().Done():
+			return
+		}
+		select {
+		case body := <-say:
+			w.Header().Set("Content-Type", "application/json")
+			_, _ = w.Write([]byte(body))
+		case <-r.Context().Done():
+		}
+	}))
+	t.Cleanup(func() { issuer.CloseClientConnections(); issuer.Close() })
+	o := &Opener{Via: http.DefaultTransport, Now: time.Now}
+	rec := &resource.Record{Scope: store.Scope{Org: "o", Workspace: "w"}, ID: "i"}
+	token := func(ctx context.Context) (string, error) {
+		return o.token(ctx, rec, &Integration{URL: "https://mcp.example.com"}, &OAuthMetadata{TokenEndpoint: issuer.URL, ClientID: "c", ClientSecret: "s"})
+	}
+	first, giveUp := context.WithCancel(t.Context())
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		if got, err := token(first); err == nil {
+			t.Errorf("the first is given %q", got)
+		}
+	})
+	<-asked
+	left, leave := context.WithCancel(t.Context())
+	leave()
+	if got, err := token(left); err == nil {
+		t.Errorf("one that left is given %q", got)
+	}
+	for range 5 {
+		wg.Go(func() {
+			if got, err := token(t.Context()); err != nil || got != "t" {
+				t.Errorf("another: %q, %v", got, err)
+			}
+		})
+	}
+	giveUp()
+	<-asked
+	say <- `{"access_token":"t","token_type":"bearer"}`
+	wg.Wait()
+}
