@@ -125,7 +125,7 @@ func (f directory) listRegistry(c *admin.Call) (any, error) {
 func (f directory) pageOf(c *admin.Call, rows []catalogued, limit int) (*listing, error) {
 	out := &listing{Servers: []listed{}}
 	since := instant.Of(c.Query, "updated_since")
-	known := map[store.Scope]map[string]*integration{}
+	known := integrations{}
 	var last *catalogued
 	for looked := 0; len(rows) > 0; {
 		part := rows[:min(len(rows), readAtOnce)]
@@ -243,12 +243,13 @@ type offer struct {
 
 // open are the servers of rows, in their order: nil for one that is not active, or not on
 // every level, or has not changed since. known are integrations that were read before.
-func (f directory) open(c *admin.Call, rows []catalogued, since time.Time, known map[store.Scope]map[string]*integration) ([]*offer, error) {
+func (f directory) open(c *admin.Call, rows []catalogued, since time.Time, known integrations) ([]*offer, error) {
 	ids := map[string][]string{}
 	for i := range rows {
 		ids[rows[i].in.ID] = append(ids[rows[i].in.ID], rows[i].ID)
 	}
 	found := map[string]*offer{}
+	var servers []server
 	for ws, of := range ids {
 		recs, err := c.Resources.GetMany(c.Context, store.Scope{Org: c.Caller.Scope.Org, Workspace: ws}, mcp.KindServer, of)
 		if err != nil {
@@ -260,11 +261,12 @@ func (f directory) open(c *admin.Call, rows []catalogued, since time.Time, known
 				return nil, err
 			}
 			if recs[i].Status == statusActive && !recs[i].Updated.Before(since) {
-				found[recs[i].ID] = &offer{server: server{Record: &recs[i], Form: form}}
+				it := server{Record: &recs[i], Form: form}
+				found[it.ID], servers = &offer{server: it}, append(servers, it)
 			}
 		}
 	}
-	if err := f.readIntegrations(c, found, known); err != nil {
+	if err := readIntegrations(c, servers, known); err != nil {
 		return nil, err
 	}
 	out := make([]*offer, len(rows))
@@ -277,44 +279,12 @@ func (f directory) open(c *admin.Call, rows []catalogued, since time.Time, known
 			out[i] = o
 			continue
 		}
-		o.of = known[o.Form.IntegrationScope(o.Scope)][o.Form.IntegrationID]
+		o.of = known.of(o.server)
 		if o.of != nil && o.of.Status == statusActive && o.of.Form.Access.OpenTo(o.of.Record, rows[i].in.ID) {
 			out[i] = o
 		}
 	}
 	return out, nil
-}
-
-// readIntegrations reads the integrations of servers that are not known yet.
-func (f directory) readIntegrations(c *admin.Call, servers map[string]*offer, known map[store.Scope]map[string]*integration) error {
-	missing := map[store.Scope][]string{}
-	for _, o := range servers {
-		if o.Form.Virtual() {
-			continue
-		}
-		sc := o.Form.IntegrationScope(o.Scope)
-		if known[sc] == nil {
-			known[sc] = map[string]*integration{}
-		}
-		if _, ok := known[sc][o.Form.IntegrationID]; !ok {
-			known[sc][o.Form.IntegrationID] = nil
-			missing[sc] = append(missing[sc], o.Form.IntegrationID)
-		}
-	}
-	for sc, ids := range missing {
-		recs, err := c.Resources.GetMany(c.Context, sc, mcp.KindIntegration, ids)
-		if err != nil {
-			return err
-		}
-		for i := range recs {
-			form, err := mcp.DecodeIntegration(recs[i])
-			if err != nil {
-				return err
-			}
-			known[sc][recs[i].ID] = &integration{Record: &recs[i], Form: form}
-		}
-	}
-	return nil
 }
 
 // cursor is the place behind a row, for clients that do not look into it.

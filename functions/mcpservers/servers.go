@@ -90,27 +90,9 @@ func (f *family) bind(c *admin.Call, tx *resource.Tx, ch *serverChange) error {
 // decorateServers adds what the integrations and the workspace say, which are read
 // together.
 func (f *family) decorateServers(c *admin.Call, items []server, objects []admin.Members) error {
-	ids := map[store.Scope][]string{}
-	for _, it := range items {
-		if it.Form.Virtual() {
-			continue
-		}
-		sc := it.Form.IntegrationScope(it.Scope)
-		ids[sc] = append(ids[sc], it.Form.IntegrationID)
-	}
-	found := map[string]integration{}
-	for sc, of := range ids {
-		recs, err := c.Resources.GetMany(c.Context, sc, mcp.KindIntegration, of)
-		if err != nil {
-			return err
-		}
-		for i := range recs {
-			form, err := mcp.DecodeIntegration(recs[i])
-			if err != nil {
-				return err
-			}
-			found[recs[i].ID] = integration{Record: &recs[i], Form: form}
-		}
+	found := integrations{}
+	if err := readIntegrations(c, items, found); err != nil {
+		return err
 	}
 	spaces, err := f.workspacesOf(c, items)
 	if err != nil {
@@ -120,8 +102,48 @@ func (f *family) decorateServers(c *admin.Call, items []server, objects []admin.
 		if ws := spaces[it.Scope.Workspace]; ws != nil {
 			objects[n]["workspace_name"], objects[n]["workspace_slug"] = ws.Name, ws.Slug
 		}
-		if of, ok := found[it.Form.IntegrationID]; ok {
+		if of := found.of(it); of != nil {
 			showIntegration(c, of, objects[n])
+		}
+	}
+	return nil
+}
+
+// integrations are those that were read, by where they are: nil for one that is not there.
+type integrations map[store.Scope]map[string]*integration
+
+// of is the integration of a server.
+func (known integrations) of(it server) *integration {
+	return known[it.Form.IntegrationScope(it.Scope)][it.Form.IntegrationID]
+}
+
+// readIntegrations reads the integrations of servers that are not known yet, together.
+func readIntegrations(c *admin.Call, servers []server, known integrations) error {
+	missing := map[store.Scope][]string{}
+	for _, it := range servers {
+		if it.Form.Virtual() {
+			continue
+		}
+		sc, id := it.Form.IntegrationScope(it.Scope), it.Form.IntegrationID
+		if known[sc] == nil {
+			known[sc] = map[string]*integration{}
+		}
+		if _, ok := known[sc][id]; !ok {
+			known[sc][id] = nil
+			missing[sc] = append(missing[sc], id)
+		}
+	}
+	for sc, ids := range missing {
+		recs, err := c.Resources.GetMany(c.Context, sc, mcp.KindIntegration, ids)
+		if err != nil {
+			return err
+		}
+		for i := range recs {
+			form, err := mcp.DecodeIntegration(recs[i])
+			if err != nil {
+				return err
+			}
+			known[sc][recs[i].ID] = &integration{Record: &recs[i], Form: form}
 		}
 	}
 	return nil
@@ -141,7 +163,7 @@ func (f *family) workspacesOf(c *admin.Call, items []server) (map[string]*resour
 	return found, err
 }
 
-func showIntegration(c *admin.Call, of integration, o admin.Members) {
+func showIntegration(c *admin.Call, of *integration, o admin.Members) {
 	i := of.Form
 	o["mcp_integration_url"], o["auth_type"] = i.URL, i.AuthType
 	for _, m := range said {
