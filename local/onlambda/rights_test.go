@@ -2,211 +2,27 @@ package onlambda_test
 
 import (
 	"bytes"
-	"context"
 	"crypto/rand"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"mime/multipart"
-	"net"
 	"net/http"
-	"net/http/httptest"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
-	"syscall"
 	"testing"
 	"time"
 
 	"github.com/oklog/ulid/v2"
 
-	"gateway/local/awstest"
 	"gateway/local/awstest/rights"
-	"gateway/local/mockprovider"
-	"gateway/local/onlambda"
-	"gateway/local/standin"
-	"gateway/shared/app/onaws"
 	"gateway/shared/host/placement"
-	"gateway/shared/queue/sqs"
 	"gateway/shared/queue/sqstest"
 	"gateway/shared/usage"
 )
-
-// keyInPolicies is what the policies of the templates call the key.
-const keyInPolicies = "arn:aws:kms:us-east-1:123456789012:key/SealKey"
-
-// restricted is an installation whose functions, and container, call with access
-// keys of their own and may do what their roles in the templates allow.
-type restricted struct {
-	*installation
-	t        *testing.T
-	recorder *rights.Recorder
-	policies map[string][]standin.Statement
-	log      output // what the functions print
-}
-
-func restrict(t *testing.T) *restricted {
-	t.Helper()
-	return restrictTo(t, append(functions(t), "container"))
-}
-
-// restrictTo makes one of some functions. more are variables of all of them, beside those of
-// the templates.
-func restrictTo(t *testing.T, names []string, more ...func(in *restricted) string) *restricted {
-	t.Helper()
-	services := awstest.Start(t)
-	in := &restricted{installation: &installation{sqs: services.SQS, dir: awstest.Functions(t)}, t: t, policies: map[string][]standin.Statement{}}
-	for name, f := range standin.Described().Functions {
-		in.policies[name] = f.Policy
-	}
-	var err error
-	var led map[string]string
-	if in.recorder, led, err = rights.Record(services.Endpoints(), in.policies, keyInPolicies); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(in.recorder.Close)
-	for name, v := range led {
-		t.Setenv(name, v)
-	}
-	mock := mockprovider.New(mockprovider.Options{})
-	if _, err := mock.Listen("127.0.0.1:0"); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { mock.Close() })
-	in.fill(t, mock.URL()+"/v1")
-	if err := onlambda.Build(t.Context(), root, in.dir, names...); err != nil {
-		t.Fatal(err)
-	}
-	provider := strings.TrimPrefix(mock.URL(), "http://")
-	set := templates(t)["usual"]
-	env := func(name string) []string {
-		out := append(processEnv(t, set[name], provider, in.tools), "AWS_ACCESS_KEY_ID="+name, onaws.EnvTablePrefix+"=gateway-")
-		for _, v := range more {
-			out = append(out, v(in))
-		}
-		return out
-	}
-	addr := ""
-	if slices.Contains(names, "container") {
-		addr = in.startContainer(env("container"))
-	}
-	in.shim = onlambda.New(onlambda.Options{
-		Dir: in.dir, EnvOf: env, Log: &in.log, Secret: edgeSecret, Max: 2,
-		Container: func(context.Context) (string, error) { return addr, nil },
-	})
-	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
-		defer cancel()
-		if err := in.shim.Close(ctx); err != nil {
-			t.Error(err)
-		}
-	})
-	front := httptest.NewServer(in.shim)
-	t.Cleanup(front.Close)
-	in.url = front.URL
-	return in
-}
-
-// startContainer starts the container until the test ends.
-func (in *restricted) startContainer(env []string) (addr string) {
-	in.t.Helper()
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		in.t.Fatal(err)
-	}
-	addr = ln.Addr().String()
-	if err := ln.Close(); err != nil {
-		in.t.Fatal(err)
-	}
-	env = slices.DeleteFunc(env, func(v string) bool { return strings.HasPrefix(v, "AWS_LAMBDA") })
-	var log output
-	cmd := exec.Command(filepath.Join(in.dir, "container", "gateway"))
-	cmd.Env = append(env, "GATEWAY_ADDR="+addr, "GATEWAY_JOURNAL="+in.t.TempDir())
-	cmd.Stdout, cmd.Stderr = &log, &log
-	if err := cmd.Start(); err != nil {
-		in.t.Fatal(err)
-	}
-	in.t.Cleanup(func() {
-		_ = cmd.Process.Signal(syscall.SIGTERM)
-		if err := cmd.Wait(); err != nil {
-			in.t.Errorf("%v\n%s", err, log.text())
-		}
-	})
-	in.until(func() error {
-		res, err := http.Get("http://" + addr + "/healthz")
-		if err == nil {
-			res.Body.Close()
-		}
-		return err
-	})
-	return addr
-}
-
-// until tries f until it succeeds, for two minutes at most.
-func (in *restricted) until(f func() error) {
-	in.t.Helper()
-	for deadline := time.Now().Add(2 * time.Minute); ; time.Sleep(10 * time.Millisecond) {
-		err := f()
-		if err == nil {
-			return
-		}
-		if time.Now().After(deadline) {
-			in.t.Fatal(err)
-		}
-	}
-}
-
-// ask sends a request and gives its answer, which must be a 200.
-func (in *restricted) ask(method, path, key, body string, header ...string) map[string]any {
-	in.t.Helper()
-	res := in.do(in.t, method, path, key, body, header...)
-	text := whole(in.t, res)
-	if res.StatusCode != 200 {
-		in.t.Errorf("%s %s: %d %.600s\nrefused: %q", method, path, res.StatusCode, text, in.recorder.Refused())
-		return nil
-	}
-	var out map[string]any
-	_ = json.Unmarshal([]byte(text), &out) // a stream has none
-	return out
-}
-
-// work lets the workers of the queues run until f succeeds.
-func (in *restricted) work(f func() error) {
-	in.t.Helper()
-	cfg, err := onaws.Config(in.t.Context())
-	if err != nil {
-		in.t.Fatal(err)
-	}
-	ctx, stop := context.WithCancel(in.t.Context())
-	var polls sync.WaitGroup
-	for name, env := range map[string]string{"usage": onaws.EnvUsageQueue, "audit": onaws.EnvAuditQueue, "batchruns": onaws.EnvRunQueue, "exports": onaws.EnvExportQueue} {
-		q := sqs.New(cfg, os.Getenv(env))
-		polls.Go(func() { _ = in.shim.Poll(ctx, q, name) })
-	}
-	in.until(f)
-	in.until(in.idle) // what is received when the polls end stays hidden
-	stop()
-	polls.Wait()
-}
-
-// anything is what work waits for where the queues are to be emptied.
-func anything() error { return nil }
-
-// idle tells whether the queues of events are empty.
-func (in *restricted) idle() error {
-	for _, name := range []string{"gateway-usage", "gateway-audit", "gateway-batches", "gateway-exports"} {
-		if n := len(in.sqs.Messages(name)); n > 0 {
-			return fmt.Errorf("%d messages in %s", n, name)
-		}
-	}
-	return nil
-}
 
 // TestRolesAreWhatFunctionsUse drives all functions and the container as they are
 // deployed, each with the rights of its role, and compares both ways: what was
@@ -229,14 +45,6 @@ func TestRolesAreWhatFunctionsUse(t *testing.T) {
 	}
 	t.Logf("%d calls were evaluated", in.recorder.Calls())
 	in.compareUnused()
-}
-
-// limitedKey is a key whose requests are counted and reserve money.
-func (in *restricted) limitedKey() string {
-	got := in.ask("POST", "/api-keys/workspace/service", adminKey, `{"name":"limited","workspace_id":"default","scopes":["completions.write","logs.view","logs.list"],
-		"rate_limits":[{"type":"requests","unit":"rpd","value":10000}],"usage_limits":{"type":"cost","credit_limit":100,"alert_threshold":1}}`)
-	key, _ := got["key"].(string)
-	return key
 }
 
 // administer makes, changes, reads and deletes one resource of each family.
@@ -392,13 +200,6 @@ func (in *restricted) runBatch() {
 	in.work(anything)
 }
 
-// noise is text that does not compress.
-func noise(n int) string {
-	b := make([]byte, n/2)
-	_, _ = rand.Read(b) // never fails
-	return hex.EncodeToString(b)
-}
-
 // leaveOld leaves records of hours that are over, and of a day whose records are
 // not kept any more.
 func (in *restricted) leaveOld() {
@@ -521,89 +322,4 @@ func (in *restricted) loseEvent() {
 		in.t.Error(err)
 	}
 	in.work(anything)
-}
-
-// session calls a tool in a session of MCP.
-func (in *restricted) session() {
-	in.t.Helper()
-	const path = "/mcp/sample/mcp"
-	res := in.do(in.t, "POST", path, workspaceKey, `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}`)
-	id := res.Header.Get("Mcp-Session-Id")
-	if text := whole(in.t, res); id == "" {
-		in.t.Errorf("%d %.600s\nrefused: %q", res.StatusCode, text, in.recorder.Refused())
-	}
-	for _, text := range []string{"Hello", noise(300 << 10)} {
-		in.ask("POST", path, workspaceKey, fmt.Sprintf(`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"echo","arguments":{"text":%q}}}`, text), "Mcp-Session-Id", id)
-	}
-}
-
-// kind groups functions that run the same code with the same rights.
-func kind(name string) string {
-	_, places := placement.Families()
-	switch {
-	case name == "dryrun":
-	case name == "container", name == "batchruns", places[name] == placement.Stream:
-		return "data-plane"
-	case slices.Contains([]string{"apikeys", "workspaces", "integrations", "providers"}, name):
-		return "limited"
-	case slices.Contains([]string{"analytics", "logs", "auditlogs", "docs"}, name):
-	case places[name] == placement.Buffered:
-		return "administration"
-	}
-	return name
-}
-
-// unusedFile lists, with the reason for each, what roles allow and nothing here used:
-// kind, action, resource, reason; * is every kind.
-const unusedFile = "testdata/unused.txt"
-
-// compareUnused holds the list against what was unused by every function of a kind,
-// both ways.
-func (in *restricted) compareUnused() {
-	in.t.Helper()
-	given, left := map[string]int{}, map[string]int{}
-	row := func(name string, g rights.Grant) string {
-		resource := strings.NewReplacer("arn:aws:", "", "us-east-1:123456789012:", "", ":::", ":").Replace(g.Resource)
-		if strings.HasPrefix(resource, "logs:") {
-			return "* " + g.Action + " logs"
-		}
-		return kind(name) + " " + g.Action + " " + resource
-	}
-	for name, policy := range in.policies {
-		for _, g := range rights.Grants(policy) {
-			given[row(name, g)]++
-		}
-		for _, g := range in.recorder.Unused(name) {
-			left[row(name, g)]++
-		}
-	}
-	raw, err := os.ReadFile(unusedFile)
-	if err != nil {
-		in.t.Fatal(err)
-	}
-	known, sometimes := map[string]bool{}, map[string]bool{} // the second depends on what comes together
-	for line := range strings.Lines(string(raw)) {
-		f := strings.Fields(line)
-		if len(f) == 0 || f[0] == "#" {
-			continue
-		}
-		if len(f) < 5 {
-			in.t.Errorf("%s: no reason: %s", unusedFile, line)
-			continue
-		}
-		known[strings.Join(f[:3], " ")] = true
-		sometimes[strings.Join(f[:3], " ")] = f[3] == "sometimes:"
-	}
-	for _, r := range slices.Sorted(maps.Keys(given)) {
-		switch unused := left[r] == given[r]; {
-		case unused && !known[r]:
-			in.t.Errorf("allowed, never used and not in %s: %s", unusedFile, r)
-		case !unused && known[r] && !sometimes[r]:
-			in.t.Errorf("used, and in %s: %s", unusedFile, r)
-		}
-		delete(known, r)
-	}
-	for r := range known {
-		in.t.Errorf("%s: nobody may %s", unusedFile, r)
-	}
 }
