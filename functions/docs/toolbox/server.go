@@ -51,7 +51,7 @@ func (s *Server) Route() admin.Route {
 		Doc: "Call the administration as an MCP server: one tool for each operation that the caller's key has a scope for. With an API key; calls of tools are recorded as the operations that they are.",
 		Body: []admin.Field{
 			{Name: "jsonrpc", Type: admin.String, Required: true, Enum: []string{"2.0"}, Doc: "The version of JSON-RPC."},
-			{Name: "id", Type: admin.String, Max: 255, Doc: "Of a request, which its answer repeats; a whole number too."},
+			{Name: "id", Type: admin.String, Form: admin.Schema{"type": []string{"string", "integer"}}, Doc: "Of a request, which its answer repeats."},
 			{Name: "method", Type: admin.String, Required: true, Max: 256, Doc: "Such as tools/list or tools/call.", Example: "tools/list"},
 			{Name: "params", Type: admin.Object, Open: true, Doc: "As the method has them."},
 		}, Unparsed: true, Consumes: []string{jsonType}, Answer: message, Errors: []int{202, 401, 403, 404, 406},
