@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"io"
 	"net"
+	"net/http"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -29,6 +30,8 @@ type conn struct {
 	r, w int    // what was received and not consumed is in[r:w]
 	line int    // where, after r, the first line of the head begins that was not looked at
 	ends int    // line ends that were dropped before the head
+
+	header http.Header // for the next answer, empty; nil: it makes one
 
 	state   atomic.Uint64
 	current atomic.Pointer[exchange]

@@ -112,6 +112,7 @@ func (x *exchange) serve() bool {
 	c.state.Store(busy)
 	c.current.Store(nil)
 	x.over = true
+	x.keepHeader()
 	if x.a != nil {
 		x.a.free()
 		x.a = nil
@@ -161,12 +162,29 @@ func (x *exchange) cut() {
 	x.body.mu.Unlock()
 }
 
-// Header implements http.ResponseWriter.
+// Header implements http.ResponseWriter. The map is the handler's until it returns.
 func (x *exchange) Header() http.Header {
 	if x.header == nil {
-		x.header = make(http.Header)
+		if x.c.header == nil || x.over {
+			x.header = make(http.Header)
+		} else {
+			x.header, x.c.header = x.c.header, nil
+		}
 	}
 	return x.header
+}
+
+// maxKeptFields bounds the header of an answer whose map the next one gets.
+const maxKeptFields = 32
+
+// keepHeader keeps the emptied map of an answer's header for the next one: one of more
+// than eight fields grows while it is filled, which costs more than all that stands in it.
+func (x *exchange) keepHeader() {
+	if h := x.header; h != nil && len(h) <= maxKeptFields {
+		clear(h)
+		x.c.header = h
+	}
+	x.header = nil
 }
 
 // WriteHeader implements http.ResponseWriter. A status below 200 goes out at once

@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"runtime"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -445,4 +446,36 @@ func TestNoGoroutineARequest(t *testing.T) {
 		t.Errorf("%d goroutines for 50 requests", n)
 	}
 	close(leave)
+}
+
+// The map of an answer's header serves the next answer of the connection: nothing of what
+// stood in it does.
+func TestHeadersOfAnswersDoNotReachTheNext(t *testing.T) {
+	for _, fields := range []int{3, 12, 2 * maxKeptFields} {
+		addr, _ := ours(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if n := len(w.Header()); n > 0 {
+				t.Errorf("%d fields before the handler set one", n)
+			}
+			if r.URL.Path != "/first" {
+				w.Header().Set("Own", "yes")
+				return
+			}
+			for i := range fields {
+				w.Header().Add("Of-The-First-"+strconv.Itoa(i), "a")
+				w.Header().Add("Of-The-First-"+strconv.Itoa(i), "b")
+			}
+		}), testOptions)
+		const next = "GET /next HTTP/1.1\r\nHost: h\r\n\r\n"
+		out := string(talk(t, addr, "GET /first HTTP/1.1\r\nHost: h\r\n\r\n", next, "GET /first HTTP/1.1\r\nHost: h\r\n\r\n"+strings.Replace(next, "\r\n\r\n", "\r\nConnection: close\r\n\r\n", 1)))
+		all := strings.Split(out, "HTTP/1.1 200 OK")[1:]
+		if len(all) != 4 {
+			t.Fatalf("%d answers: %s", len(all), out)
+		}
+		for i, answer := range all {
+			first := i%2 == 0
+			if n := strings.Count(answer, "Of-The-First-"); first && n != 2*fields || !first && n != 0 || first == strings.Contains(answer, "Own: yes") {
+				t.Errorf("answer %d of %d fields: %s", i, fields, answer)
+			}
+		}
+	}
 }

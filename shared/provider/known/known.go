@@ -22,7 +22,12 @@ type Model struct {
 	Deprecated     time.Time
 	Shutdown       time.Time
 
-	headers http.Header // of answers that it made
+	headers []header // of answers that it made
+}
+
+type header struct {
+	name   string
+	values []string
 }
 
 type key struct{ provider, model string }
@@ -44,9 +49,9 @@ func (m *Model) SetHeaders(h http.Header) {
 	if m == nil {
 		return
 	}
-	for name, v := range m.headers {
-		if _, said := h[name]; !said {
-			h[name] = v
+	for i := range m.headers {
+		if _, said := h[m.headers[i].name]; !said {
+			h[m.headers[i].name] = m.headers[i].values
 		}
 	}
 }
@@ -80,7 +85,7 @@ func parse(text string) (map[key]*Model, error) {
 }
 
 func read(f []string) (*Model, error) {
-	m := &Model{headers: make(http.Header, 2)}
+	m := new(Model)
 	for column, to := range map[int]*int64{2: &m.Window, 3: &m.Output} {
 		if f[column] == "-" {
 			continue
@@ -106,10 +111,10 @@ func read(f []string) (*Model, error) {
 		return nil, fmt.Errorf("it ends before the notice of its end")
 	}
 	if !m.Deprecated.IsZero() {
-		m.headers["Deprecation"] = []string{"@" + strconv.FormatInt(m.Deprecated.Unix(), 10)}
+		m.headers = append(m.headers, header{"Deprecation", []string{"@" + strconv.FormatInt(m.Deprecated.Unix(), 10)}})
 	}
 	if !m.Shutdown.IsZero() {
-		m.headers["Sunset"] = []string{m.Shutdown.Format(http.TimeFormat)}
+		m.headers = append(m.headers, header{"Sunset", []string{m.Shutdown.Format(http.TimeFormat)}})
 	}
 	return m, nil
 }
