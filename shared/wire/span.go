@@ -123,11 +123,9 @@ func ScanFloat(raw []byte, field string) (float64, error) {
 
 // parseInt reads a checked JSON number that is whole and fits.
 func parseInt(raw []byte) (int64, bool) {
-	if n, err := strconv.ParseInt(string(raw), 10, 64); err == nil {
-		return n, true
-	}
 	if !bytes.ContainsAny(raw, ".eE") {
-		return 0, false
+		n, err := strconv.ParseInt(string(raw), 10, 64)
+		return n, err == nil
 	}
 	f, err := strconv.ParseFloat(string(raw), 64)
 	if err != nil || f != math.Trunc(f) || math.Abs(f) > 1<<53 {
