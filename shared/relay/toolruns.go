@@ -44,7 +44,7 @@ func (c *call) runTools() error {
 			}
 			return p.take(ctx, w, calls, slug, own, body, req)
 		},
-		Header: out.Header, Send: out.Send, Event: out.Event,
+		Header: out.Header, Send: out.Send, Event: out.Event, Sign: c.signOfLife(),
 		StreamError: func(f *fault.Fault) []byte { return c.Route.Client.AppendStreamError(nil, f, &chat.Options{}) },
 	}
 	c.Purse.Priced = true // its parts are paid for by themselves

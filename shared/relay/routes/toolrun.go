@@ -37,6 +37,8 @@ type ToolDesk struct {
 	Send func(status int, media string, body []byte, failure *fault.Fault)
 	// Event sends one event of a stream, which it begins; the last one ends it.
 	Event func(event []byte, last bool, failure *fault.Fault)
+	// Sign is what clients of a stream pass over; nil: there is nothing of that kind.
+	Sign []byte
 	// StreamError is the event that ends a stream, in the shape of the route.
 	StreamError func(*fault.Fault) []byte
 }

@@ -10,6 +10,7 @@ import (
 
 	"gateway/shared/fault"
 	"gateway/shared/mcp"
+	"gateway/shared/relay/patience"
 	"gateway/shared/relay/routes"
 )
 
@@ -21,15 +22,16 @@ type Bounds struct {
 	Result    int           // bytes of one result
 	Results   int           // bytes of all results
 	MaxAnswer int           // bytes of the answer of one turn or server
+	Quiet     time.Duration // that a stream may be silent before a sign of life
 }
 
 // Standard are the usual bounds.
-var Standard = Bounds{Turns: 10, Calls: 50, Time: 5 * time.Minute, Result: 1 << 20, Results: 8 << 20, MaxAnswer: 16 << 20}
+var Standard = Bounds{Turns: 10, Calls: 50, Time: 5 * time.Minute, Result: 1 << 20, Results: 8 << 20, MaxAnswer: 16 << 20, Quiet: patience.Again}
 
 func (b Bounds) filled() Bounds {
 	return Bounds{
 		Turns: cmp.Or(b.Turns, Standard.Turns), Calls: cmp.Or(b.Calls, Standard.Calls), Time: cmp.Or(b.Time, Standard.Time),
-		Result: cmp.Or(b.Result, Standard.Result), Results: cmp.Or(b.Results, Standard.Results), MaxAnswer: cmp.Or(b.MaxAnswer, Standard.MaxAnswer),
+		Result: cmp.Or(b.Result, Standard.Result), Results: cmp.Or(b.Results, Standard.Results), MaxAnswer: cmp.Or(b.MaxAnswer, Standard.MaxAnswer), Quiet: cmp.Or(b.Quiet, Standard.Quiet),
 	}
 }
 
@@ -87,10 +89,10 @@ type run struct {
 	shape  shape
 	ctx    context.Context // of calls of tools
 	stream bool
-	began  bool // the answer has
-	status int  // of the answer
-	calls  int  // made
-	bytes  int  // of their results
+	told   telling
+	status int // of the answer
+	calls  int // made
+	bytes  int // of their results
 }
 
 // of makes a route's ToolRun.
@@ -129,6 +131,10 @@ func (r *run) answer(approves bool) error {
 	if err != nil {
 		return err
 	}
+	if r.stream && len(first) > 0 {
+		r.told.keep(r.desk, r.Quiet)
+	}
+	defer r.told.end()
 	r.perform(first)
 	r.show(r.shape.made(first)) // nothing: no turn has begun
 	cut, ended, err := r.turns()
@@ -259,8 +265,8 @@ func (r *run) show(events []byte) {
 	if len(events) == 0 || !r.stream {
 		return
 	}
-	r.began = true
-	r.desk.Event(events, false, nil)
+	r.told.event(r.desk, events, false, nil)
+	r.told.keep(r.desk, r.Quiet)
 }
 
 // finish sends the answer, or ends its stream.
@@ -270,7 +276,7 @@ func (r *run) finish(cut bool) error {
 	case err != nil:
 		return r.broke(fault.From(err))
 	case r.stream:
-		r.desk.Event(events, true, nil)
+		r.told.event(r.desk, events, true, nil)
 	default:
 		r.desk.Send(r.status, "application/json", body, nil)
 	}
@@ -279,17 +285,17 @@ func (r *run) finish(cut bool) error {
 
 // broke ends a stream that has begun with an error.
 func (r *run) broke(f *fault.Fault) error {
-	if !r.began {
+	if !r.told.begun() {
 		return f
 	}
-	r.desk.Event(r.desk.StreamError(f), true, f)
+	r.told.event(r.desk, r.desk.StreamError(f), true, f)
 	return nil
 }
 
 // refused hands on the answer of a turn that is an error.
 func (r *run) refused(w *held) error {
 	f := w.fault()
-	if r.began {
+	if r.told.begun() {
 		return r.broke(f)
 	}
 	r.copyHeader(w.header)
@@ -299,7 +305,9 @@ func (r *run) refused(w *held) error {
 
 // copyHeader takes over what the answer of a turn says of itself; the last one counts.
 func (r *run) copyHeader(from http.Header) {
-	if r.began {
+	r.told.mu.Lock()
+	defer r.told.mu.Unlock()
+	if r.told.began {
 		return
 	}
 	h := r.desk.Header()

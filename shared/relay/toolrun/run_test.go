@@ -30,6 +30,9 @@ type desk struct {
 	status int
 	body   string
 	events []map[string]any
+	hangs  bool          // calls of tools end with their time
+	sign   chan struct{} // written to at each sign of life; nil: there are none
+	first  string        // what was sent first
 	ended  bool
 	fault  *fault.Fault
 }
@@ -52,7 +55,15 @@ func (d *desk) run(of *routes.ToolRun, body string) error {
 		Send: func(status int, _ string, body []byte, f *fault.Fault) {
 			d.status, d.body, d.fault, d.ended = status, string(body), f, true
 		},
+		Sign: d.signs(),
 		Event: func(event []byte, last bool, f *fault.Fault) {
+			if d.first == "" {
+				d.first = string(event)
+			}
+			if string(event) == aSign {
+				d.sign <- struct{}{}
+				return
+			}
 			var p wire.SSEParser
 			if err := p.Feed(event, func(name string, data []byte) error {
 				var e map[string]any
@@ -75,8 +86,17 @@ func (d *desk) run(of *routes.ToolRun, body string) error {
 	})
 }
 
+const aSign = ": here\n\n"
+
+func (d *desk) signs() []byte {
+	if d.sign == nil {
+		return nil
+	}
+	return []byte(aSign)
+}
+
 // serve is a server behind the gate.
-func (d *desk) serve(_ context.Context, w http.ResponseWriter, slug string, h http.Header, body []byte) bool {
+func (d *desk) serve(ctx context.Context, w http.ResponseWriter, slug string, h http.Header, body []byte) bool {
 	var m struct {
 		Method string
 		Params struct {
@@ -95,6 +115,10 @@ func (d *desk) serve(_ context.Context, w http.ResponseWriter, slug string, h ht
 	d.mu.Lock()
 	d.called = append(d.called, slug+" "+m.Params.Name+" "+string(m.Params.Arguments))
 	d.mu.Unlock()
+	if d.hangs {
+		<-ctx.Done()
+		return true
+	}
 	_, _ = io.WriteString(w, d.call(m.Params.Name, string(m.Params.Arguments)))
 	return false
 }
