@@ -37,8 +37,9 @@ type offer struct {
 
 // gap is a member that could not be asked.
 type gap struct {
-	Server string `json:"server"`
-	Reason string `json:"reason"`
+	Server  string `json:"server"`
+	Reason  string `json:"reason"`
+	Address string `json:"authorization_url,omitempty"` // where the user signs in first
 }
 
 // list answers with the tools of all members that the caller may use, in one page, or
@@ -88,7 +89,8 @@ func (b *bundle) fits(result []byte) error {
 // heard is what a member lists.
 type heard struct {
 	entries []entry
-	down    int // bytes
+	down    int    // bytes
+	address string // where the user is to sign in
 	err     error
 }
 
@@ -103,7 +105,7 @@ func (b *bundle) tools() (all []offer, gaps []gap) {
 		if got.err != nil {
 			slug := m.Facts.Server.Record.Slug
 			slog.Warn("a member of a virtual MCP server is missing in its list", "trace_id", b.TraceID, "server", b.facts.Server.Record.ID, "member", m.Facts.Server.Record.ID, "error", got.err.Error())
-			gaps = append(gaps, gap{slug, whyMissing(got.err)})
+			gaps = append(gaps, gap{slug, whyMissing(got.err), got.address})
 		}
 		for n := range got.entries {
 			e := &got.entries[n]
@@ -166,6 +168,12 @@ func (b *bundle) hear(m *entitled.Member, forwards http.Header, got *heard) {
 		return
 	}
 	got.entries, got.err = sub.listAll()
+	if errors.Is(got.err, mcp.ErrSignIn) && sub.Caller.UserID != "" {
+		address, err := sub.signInAt()
+		if got.address = address; err != nil {
+			got.err = err
+		}
+	}
 	if got.down = walk.down; got.err != nil && ctx.Err() != nil {
 		got.err = upstream.Fail(0, "the server did not answer in time")
 		if b.Context.Err() == nil {
@@ -215,7 +223,7 @@ func whyMissing(err error) string {
 	case errors.As(err, &failed):
 		return failed.Why
 	case errors.Is(err, mcp.ErrSignIn):
-		return "the user has to sign in at this server first"
+		return "each user has to sign in at this server first"
 	case errors.Is(err, errUnproven):
 		return "the request has not the token that this server wants"
 	}

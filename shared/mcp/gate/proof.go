@@ -13,6 +13,7 @@ import (
 	"gateway/shared/identity"
 	"gateway/shared/identity/bearer"
 	"gateway/shared/mcp"
+	"gateway/shared/mcp/era"
 	"gateway/shared/mcp/granted"
 )
 
@@ -133,11 +134,9 @@ func (v *answers) unproven(code fault.Code, j *mcp.JWTValidation, why string) (b
 		return false, err
 	}
 	v.Header().Set("WWW-Authenticate", `Bearer error=`+strconv.Quote(name))
-	v.answer(f.Status(), v.unread("error", raw), f)
+	if v.req == nil { // it is read when its token is good
+		v.req = &era.Request{}
+	}
+	v.answer(f.Status(), v.message("error", raw), f)
 	return false, nil
-}
-
-// unread is an answer to a request that was not read: it has no id.
-func (v *answers) unread(member string, raw []byte) []byte {
-	return append(append([]byte(`{"jsonrpc":"2.0","`+member+`":`), raw...), '}')
 }

@@ -56,6 +56,13 @@ func (v *servers) wantsMore(x *mcp.Exchange) bool {
 	return len(v.scopes) > len(had)
 }
 
+// signInAt is where the caller's user signs in at the server.
+func (v *answers) signInAt() (string, error) {
+	who := v.account()
+	link := connect.Link{Org: who.Scope.Org, Workspace: who.Scope.Workspace, Server: who.Server, User: who.User, Scopes: v.scopes}
+	return link.Address(v.Context, v.Sealer, granted.Issuer(v.host.Public, v.Request), v.Now())
+}
+
 // signIn tells the client where its user signs in at the server: as the protocol says
 // where the client can send people to an address, else as a refusal that names it.
 func (v *answers) signIn() {
@@ -63,9 +70,7 @@ func (v *answers) signIn() {
 		v.fault(fault.New(fault.NotAllowed, "x-gateway-api-key", "Each user signs in at this MCP server. Call it with the key of a user, or sign in to the gateway"))
 		return
 	}
-	who := v.account()
-	link := connect.Link{Org: who.Scope.Org, Workspace: who.Scope.Workspace, Server: who.Server, User: who.User, Scopes: v.scopes}
-	address, err := link.Address(v.Context, v.Sealer, granted.Issuer(v.host.Public, v.Request), v.Now())
+	address, err := v.signInAt()
 	if err != nil {
 		v.fault(fault.From(err))
 		return
