@@ -38,7 +38,8 @@ type restricted struct {
 	t        *testing.T
 	recorder *rights.Recorder
 	policies map[string][]standin.Statement
-	log      output // what the functions print
+	envOf    func(name string) []string // what a function, or the container, is given
+	log      output                     // what the functions print
 }
 
 func restrict(t *testing.T) *restricted {
@@ -75,7 +76,7 @@ func restrictTo(t *testing.T, names []string, more ...func(in *restricted) strin
 	}
 	provider := strings.TrimPrefix(mock.URL(), "http://")
 	set := templates(t)["usual"]
-	env := func(name string) []string {
+	in.envOf = func(name string) []string {
 		out := append(processEnv(t, set[name], provider, in.tools), "AWS_ACCESS_KEY_ID="+name, onaws.EnvTablePrefix+"=gateway-")
 		for _, v := range more {
 			out = append(out, v(in))
@@ -84,10 +85,10 @@ func restrictTo(t *testing.T, names []string, more ...func(in *restricted) strin
 	}
 	addr := ""
 	if slices.Contains(names, "container") {
-		addr = in.startContainer(env("container"))
+		addr = in.startContainer()
 	}
 	in.shim = onlambda.New(onlambda.Options{
-		Dir: in.dir, EnvOf: env, Log: &in.log, Secret: edgeSecret, Max: 2,
+		Dir: in.dir, EnvOf: in.envOf, Log: &in.log, Secret: edgeSecret, Max: 2,
 		Container: func(context.Context) (string, error) { return addr, nil },
 	})
 	t.Cleanup(func() {
@@ -104,30 +105,41 @@ func restrictTo(t *testing.T, names []string, more ...func(in *restricted) strin
 }
 
 // startContainer starts the container until the test ends.
-func (in *restricted) startContainer(env []string) (addr string) {
+func (in *restricted) startContainer() (addr string) {
 	in.t.Helper()
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		in.t.Fatal(err)
-	}
-	addr = ln.Addr().String()
-	if err := ln.Close(); err != nil {
-		in.t.Fatal(err)
-	}
-	env = slices.DeleteFunc(env, func(v string) bool { return strings.HasPrefix(v, "AWS_LAMBDA") })
-	var log output
-	cmd := exec.Command(filepath.Join(in.dir, "container", "gateway"))
-	cmd.Env = append(env, "GATEWAY_ADDR="+addr, "GATEWAY_JOURNAL="+in.t.TempDir())
-	cmd.Stdout, cmd.Stderr = &log, &log
-	if err := cmd.Start(); err != nil {
-		in.t.Fatal(err)
-	}
+	addr = freeAddress(in.t)
+	cmd, log := in.launchContainer(addr, in.t.TempDir())
 	in.t.Cleanup(func() {
 		_ = cmd.Process.Signal(syscall.SIGTERM)
 		if err := cmd.Wait(); err != nil {
 			in.t.Errorf("%v\n%s", err, log.text())
 		}
 	})
+	return addr
+}
+
+// freeAddress is one of this machine that nothing listens on.
+func freeAddress(t *testing.T) string {
+	t.Helper()
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ln.Close()
+	return ln.Addr().String()
+}
+
+// launchContainer starts the container and waits until it is ready.
+func (in *restricted) launchContainer(addr, journal string) (cmd *exec.Cmd, log *output) {
+	in.t.Helper()
+	env := slices.DeleteFunc(in.envOf("container"), func(v string) bool { return strings.HasPrefix(v, "AWS_LAMBDA") })
+	log = new(output)
+	cmd = exec.Command(filepath.Join(in.dir, "container", "gateway"))
+	cmd.Env = append(env, "GATEWAY_ADDR="+addr, "GATEWAY_JOURNAL="+journal)
+	cmd.Stdout, cmd.Stderr = log, log
+	if err := cmd.Start(); err != nil {
+		in.t.Fatal(err)
+	}
 	in.until(func() error {
 		res, err := http.Get("http://" + addr + "/healthz")
 		if err == nil {
@@ -135,7 +147,7 @@ func (in *restricted) startContainer(env []string) (addr string) {
 		}
 		return err
 	})
-	return addr
+	return cmd, log
 }
 
 // until tries f until it succeeds, for two minutes at most.
