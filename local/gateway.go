@@ -165,7 +165,7 @@ func firstKeys() (app.First, error) {
 // assemble puts the data plane, the administration and the workers together.
 func (g *gateway) assemble() error {
 	sender := g.sender
-	archive := segment.New(g.core.Store, g.core.Bucket, segment.Options{Retention: g.core.Retention})
+	archive := segment.New(g.core.Store, g.core.Bucket, segment.Options{Retention: g.core.Retention, Kept: g.core.KeptDays})
 	totals, metrics, err := meter.Exposed()
 	if err != nil {
 		return err

@@ -44,7 +44,11 @@ func (f *family) marks(c *admin.Call, sc store.Scope, filter *report.Filter, mod
 	wanted := map[string]struct{}{}
 	over := false
 	for _, in := range scopes {
-		err := f.feedback.Between(c.Context, in, filter.From, filter.To.Add(time.Millisecond), func(r *feedback.Feedback) bool {
+		from, err := f.reader.Since(c.Context, in, filter.From)
+		if err != nil {
+			return nil, usagequery.Failed(err)
+		}
+		err = f.feedback.Between(c.Context, in, from, filter.To.Add(time.Millisecond), func(r *feedback.Feedback) bool {
 			if over = len(marks) == usagequery.MaxFeedback; over {
 				return false
 			}

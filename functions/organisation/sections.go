@@ -24,6 +24,7 @@ func sections() []admin.Field {
 		{Name: "request_logging", Doc: "What is kept of requests.", Fields: []admin.Field{
 			{Name: "mode", In: "request_logging", Absent: tenant.LogFull, Doc: "full keeps bodies; metrics keeps none."},
 			{Name: "enforce_debug", Doc: "Takes the place of the header x-gateway-debug of every request; null leaves it to requests."},
+			{Name: "retention_days", In: "log_retention_days", Doc: "Days that logs, their bodies and what analytics count of them are kept, by whole days of UTC; what is older is shown no more at once, and deleted within hours. null: as long as the installation keeps them, which is the most."},
 		}},
 		{Name: "export_settings", Doc: "What may leave with exports of logs.", Fields: []admin.Field{
 			{Name: "deniedFields", In: "denied_export_fields", Absent: []any{}, Of: &admin.Field{Enum: tenant.ExportFields}, Doc: "Fields that no export has."},

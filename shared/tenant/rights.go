@@ -196,7 +196,7 @@ func (o *Open) To(category string) bool {
 // organisation's alone.
 var categories = map[string]string{
 	"block_inline_config": "data_plane_security_settings",
-	"request_logging":     "request_logging", "enforce_debug": "request_logging",
+	"request_logging":     "request_logging", "enforce_debug": "request_logging", "log_retention_days": "request_logging",
 	"allowed_models": "model_settings", "denied_export_fields": "export_settings",
 	"user_api_key_auto_create": "user_api_key_settings", "user_api_key_ttl": "user_api_key_settings", "user_api_key_max_ttl": "user_api_key_settings",
 	"max_user_api_keys": "user_api_key_settings", "user_api_key_rotation_period": "user_api_key_settings",

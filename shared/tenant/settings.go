@@ -22,6 +22,9 @@ type Settings struct {
 	RequestLogging string `json:"request_logging,omitempty" enum:"full,metrics"`
 	// EnforceDebug, when not nil, overrides the x-gateway-debug header.
 	EnforceDebug *bool `json:"enforce_debug,omitempty"`
+	// LogDays is for how many days logs, and what is counted from them, are kept; 0: as
+	// long as the installation keeps them.
+	LogDays int64 `json:"log_retention_days,omitempty" min:"1" max:"36500"`
 	// Unpriced is UnpricedRefuse (also when empty) or UnpricedAllow: what happens
 	// to a model without a price while a cost budget is in force.
 	Unpriced string `json:"unpriced,omitempty" enum:"refuse,allow"`

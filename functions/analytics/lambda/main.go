@@ -14,7 +14,7 @@ import (
 
 func main() {
 	administration.Main(func(c *app.Core) []admin.Family {
-		archive := segment.New(c.Store, c.Bucket, segment.Options{Retention: c.Retention})
+		archive := segment.New(c.Store, c.Bucket, segment.Options{Retention: c.Retention, Kept: c.KeptDays})
 		return []admin.Family{analytics.New(report.New(archive, c.Bucket), feedback.New(c.Store, c.Now, c.Retention.Records))}
 	}, onaws.Bucket)
 }

@@ -28,6 +28,7 @@ func Run(t *testing.T, open func(t *testing.T) blob.Bucket) {
 		{"get refuses an object above its bound", bound},
 		{"open streams a range and tells the size", ranges},
 		{"delete removes and forgives", remove},
+		{"erase blanks stretches and nothing else", erase},
 		{"list gives keys in byte order", listOrder},
 		{"list pages by after and limit", listPages},
 		{"keys that lead elsewhere are refused", badKeys},
@@ -55,6 +56,34 @@ func pattern(n int) []byte {
 		body[i] = byte(i*7 + i>>8)
 	}
 	return body
+}
+
+func erase(t *testing.T, b blob.Bucket) {
+	const size = 200_000
+	body, want := pattern(size), pattern(size)
+	put(t, b, "a/pack", body)
+	put(t, b, "a/other", body)
+	spans := []blob.Span{{Offset: 3, Length: 4}, {Offset: 10_000, Length: 70_000}, {Offset: size - 5, Length: 100}, {Offset: size, Length: 1}, {Offset: -1, Length: 5}, {Offset: 1, Length: 0}, {Offset: 9, Length: -9}}
+	clear(want[3:7])
+	clear(want[10_000:80_000])
+	clear(want[size-5:])
+	for range 2 { // a second time changes nothing
+		if err := blob.Erase(bg, b, "a/pack", spans); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := b.Get(bg, "a/pack", 0); err != nil || !bytes.Equal(got, want) {
+			t.Fatalf("after the erasing: %d bytes, equal %v, %v", len(got), bytes.Equal(got, want), err)
+		}
+	}
+	if got, err := b.Get(bg, "a/other", 0); err != nil || !bytes.Equal(got, body) {
+		t.Errorf("another object: %d bytes, %v", len(got), err)
+	}
+	if err := blob.Erase(bg, b, "a/absent", spans); err != nil {
+		t.Errorf("an absent object: %v", err)
+	}
+	if _, err := b.Get(bg, "a/absent", 0); !errors.Is(err, blob.ErrNotFound) {
+		t.Errorf("an absent object afterwards: %v", err)
+	}
 }
 
 func roundTrip(t *testing.T, b blob.Bucket) {

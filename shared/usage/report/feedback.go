@@ -138,6 +138,16 @@ func byModel(_ *Filter, marks []Mark) (Empty, []ModelFeedback) {
 	return Empty{}, points
 }
 
+// Since is from, or the later time from which on a workspace keeps what its analytics
+// count.
+func (r *Reader) Since(ctx context.Context, sc store.Scope, from time.Time) (time.Time, error) {
+	cut, err := r.archive.Cut(ctx, sc)
+	if err != nil || cut.First(sc.Workspace) <= from.UnixMicro() {
+		return from, err
+	}
+	return time.UnixMicro(cut.First(sc.Workspace)).In(from.Location()), nil
+}
+
 // modelWeight is about what the model of a trace takes in memory.
 const modelWeight = 160
 
@@ -154,7 +164,7 @@ func (r *Reader) Models(ctx context.Context, sc store.Scope, f *Filter, traces m
 		sum = &newestModels{traces: traces, of: map[string]modelAt{}}
 		q := &question{bucket: func(int64) int { return 0 }, collect: func() collector { return &newestModels{traces: traces, of: map[string]modelAt{}} }, merge: sum.merge}
 		q.need.dims[segment.TraceID], q.need.dims[segment.Model] = true, true
-		return r.scan(ctx, compile(sc, f), q)
+		return r.ask(ctx, sc, f, q)
 	})
 	if err != nil {
 		return nil, err
@@ -226,7 +236,7 @@ func (r *Reader) Rated(ctx context.Context, sc store.Scope, f *Filter, metadataK
 		q := &question{bucket: func(int64) int { return 0 }, collect: func() collector { return newRatedValues(metadataKey, of) }, merge: sum.merge}
 		q.need.dims[segment.TraceID] = true
 		q.need.metadata(metadataKey)
-		return r.scan(ctx, compile(sc, &only), q)
+		return r.ask(ctx, sc, &only, q)
 	})
 	if err != nil {
 		return nil, err

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"context"
 	"math"
 	"slices"
 	"strconv"
@@ -121,6 +122,7 @@ type plan struct {
 	ranges   []bounded
 	cubes    bool // cells of cubes can be tested
 	users    bool // and the user sketches fit: nothing but the workspace is filtered
+	cut      segment.Cut
 	need     columns
 }
 
@@ -135,6 +137,19 @@ type columns struct {
 	dims [segment.NumDims]bool
 	ints [segment.NumInts]bool
 	meta map[string]struct{}
+}
+
+// plan makes a filter ready for what is kept in the scope.
+func (r *Reader) plan(ctx context.Context, sc store.Scope, f *Filter) (*plan, error) {
+	cut, err := r.archive.Cut(ctx, sc)
+	if err != nil {
+		return nil, err
+	}
+	p := compile(sc, f)
+	p.cut = cut
+	p.from = max(p.from, cut.Least())
+	p.need.dims[segment.Workspace] = p.need.dims[segment.Workspace] || !cut.One()
+	return p, nil
 }
 
 func compile(sc store.Scope, f *Filter) *plan {
@@ -228,6 +243,7 @@ type matcher struct {
 	dims  []allowed
 	pairs map[uint64]struct{}
 	meta  []allowed
+	first []int64 // start of the first record that is shown, by the code of its workspace; nil: all are
 	never bool
 }
 
@@ -239,6 +255,9 @@ type allowed struct {
 
 func (p *plan) matcher(t *view) *matcher {
 	m := &matcher{p: p, t: t}
+	if p.cut.Most() > p.from {
+		m.first = p.cutOf(t)
+	}
 	for d, set := range p.dims {
 		if set == nil {
 			continue
@@ -269,6 +288,30 @@ func (p *plan) matcher(t *view) *matcher {
 	return m
 }
 
+// cutOf gives from when on records of each workspace of a table are shown; one value
+// where it is the same for all.
+func (p *plan) cutOf(t *view) []int64 {
+	if p.cut.One() {
+		return []int64{p.cut.Most()}
+	}
+	workspaces := t.Dims[segment.Workspace].Values
+	first := make([]int64, len(workspaces))
+	for i, ws := range workspaces {
+		first[i] = p.cut.First(ws)
+	}
+	return first
+}
+
+// shown tells whether a row is still kept for its workspace. The cells of a cube are of
+// an hour, and whole days go at once.
+func (m *matcher) shown(i int) bool {
+	code := uint32(0)
+	if !m.p.cut.One() {
+		code = m.t.Dims[segment.Workspace].Code(i)
+	}
+	return m.t.Ints[segment.Start][i] >= m.first[code]
+}
+
 func allow(column *segment.Strings, pass func(string) bool) allowed {
 	a := allowed{column, make([]bool, len(column.Values))}
 	for i, v := range column.Values {
@@ -288,6 +331,9 @@ func (a *allowed) none() bool {
 
 // match reports whether row i passes everything but the time.
 func (m *matcher) match(i int) bool {
+	if m.first != nil && !m.shown(i) {
+		return false
+	}
 	for k := range m.dims {
 		if !m.dims[k].pass[m.dims[k].column.Code(i)] {
 			return false

@@ -34,12 +34,19 @@ func (r *Reader) Log(ctx context.Context, sc store.Scope, id string) (rec usage.
 		return usage.Record{}, false, nil // no log ever had it
 	}
 	at := parsed.Timestamp().UnixMicro()
+	cut, err := r.archive.Cut(ctx, sc)
+	if err != nil {
+		return usage.Record{}, false, err
+	}
 	err = again(func() (err error) {
 		rec, ok, err = r.log(ctx, sc, id, at)
 		return err
 	})
 	if err != nil || !ok {
 		return rec, ok, err
+	}
+	if rec.Start.UnixMicro() < cut.First(rec.Workspace) {
+		return usage.Record{}, false, nil
 	}
 	err = r.fetchBodies(ctx, &rec)
 	return rec, ok, err

@@ -86,8 +86,11 @@ func notACursor() error {
 // Logs gives a page of records, newest first. The filter is valid. Errors: a
 // 400 fault for a bad cursor.
 func (r *Reader) Logs(ctx context.Context, sc store.Scope, q *LogQuery) (page LogPage, err error) {
-	p := compile(sc, &q.Filter)
 	before, err := q.before()
+	if err != nil {
+		return LogPage{}, err
+	}
+	p, err := r.plan(ctx, sc, &q.Filter)
 	if err != nil {
 		return LogPage{}, err
 	}

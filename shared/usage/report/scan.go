@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"gateway/shared/blob"
+	"gateway/shared/store"
 	"gateway/shared/usage/segment"
 )
 
@@ -54,6 +55,15 @@ type collector interface {
 
 // readers is how many segments one question reads at once at most.
 const readers = 8
+
+// ask is scan of a filter.
+func (r *Reader) ask(ctx context.Context, sc store.Scope, f *Filter, q *question) error {
+	p, err := r.plan(ctx, sc, f)
+	if err != nil {
+		return err
+	}
+	return r.scan(ctx, p, q)
+}
 
 // scan puts every record that passes the plan before a collector, once. The question
 // has entered the room.
@@ -247,7 +257,7 @@ func (p *plan) cube(q *question, cube *segment.Cube, c collector) (split map[int
 			_, in := set[k.Workspace]
 			ok = !in
 		}
-		if !ok && k.Hour >= p.from && k.Hour+segment.Hour-1 <= p.to {
+		if !ok && k.Hour >= p.from && k.Hour >= p.cut.First(k.Workspace) && k.Hour+segment.Hour-1 <= p.to {
 			c.users(u, k.Workspace, q.bucket(k.Hour))
 		}
 	}

@@ -108,7 +108,7 @@ func (r *Reader) sum(ctx context.Context, sc store.Scope, f *Filter, a aspect, n
 			q.alone, q.collect, q.merge = new(sync.Mutex), func() collector { return sum }, func(collector) {}
 			q.enough = sum.over.Load
 		}
-		return r.scan(ctx, compile(sc, f), q)
+		return r.ask(ctx, sc, f, q)
 	})
 	if err != nil {
 		return nil, err

@@ -100,7 +100,10 @@ func (t *Tail) Next(ctx context.Context, now time.Time, f *Filter, most int) (fr
 	}
 	ended, reach := since.UnixMicro(), *f
 	reach.From, reach.To = since.Add(-tailReach), now.Add(tailReach)
-	p := compile(t.scope, &reach)
+	p, err := t.r.plan(ctx, t.scope, &reach)
+	if err != nil {
+		return nil, 0, err
+	}
 	p.need.ints[segment.Duration] = true
 	list, err := t.r.archive.Recent(ctx, p.org, now.Add(-maxAway-tailReach).UnixMicro(), time.UnixMilli(t.since.at))
 	if err != nil {

@@ -101,7 +101,7 @@ func (r *Reader) Variants(ctx context.Context, sc store.Scope, f *Filter, feedba
 		for _, i := range []segment.Int{segment.Cost, segment.Duration, segment.TokensIn, segment.TokensOut} {
 			q.need.ints[i] = true
 		}
-		return r.scan(ctx, compile(sc, f), q)
+		return r.ask(ctx, sc, f, q)
 	})
 	if err != nil {
 		return nil, err

@@ -13,7 +13,11 @@ import (
 // that of the records of a page and of the bodies of one. next is the cursor behind
 // the last one that was given, empty at the end, and where an error stopped it.
 func (r *Reader) Walk(ctx context.Context, sc store.Scope, q *LogQuery, visit func(*usage.Record) (more bool, err error)) (next string, err error) {
-	p, rest := compile(sc, &q.Filter), *q
+	rest := *q
+	p, err := r.plan(ctx, sc, &q.Filter)
+	if err != nil {
+		return rest.Cursor, err
+	}
 	err = again(func() (err error) { // behind what was given before
 		next, err = r.walk(ctx, p, &rest, visit)
 		return err

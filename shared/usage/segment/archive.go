@@ -2,6 +2,7 @@ package segment
 
 import (
 	"context"
+	"math"
 	"slices"
 	"strconv"
 	"time"
@@ -27,12 +28,17 @@ type Archive struct {
 type Options struct {
 	CacheBytes    int64                      // decoded cubes and columns kept in memory; CacheBytes when 0
 	Retention     usage.Retention            // how long usage is kept; for ever when zero
+	Kept          Kept                       // what keeps its logs for a shorter time; nil: nothing
 	MaxDayRecords int64                      // days with more stay in hours; 500,000 when 0
 	Clock         func() time.Time           // time.Now when nil
 	Inline        int                        // bytes up to which an object stands in the store; as much as a row holds when 0
 	MinMerge      int                        // batches of an hour that lasts are merged from this number on; 4 when 0
 	OnBad         func(id string, err error) // hears of records that cannot be kept; may be nil
 }
+
+// Kept tells for how many days the workspaces of an organisation keep their logs, as it
+// is set now. Of a workspace in the scope it may tell as the standard.
+type Kept func(ctx context.Context, sc store.Scope) (usage.KeptDays, error)
 
 // CacheBytes is what an archive keeps in memory where nothing else is said.
 const CacheBytes = 20 << 20
@@ -66,6 +72,57 @@ func New(s store.Store, b blob.Bucket, o Options) *Archive {
 		o.OnBad = func(string, error) {}
 	}
 	return &Archive{store: s, table: s.Table(store.Usage), bucket: b, o: o, cache: newCache(o.CacheBytes - o.CacheBytes/8), twice: newCache(o.CacheBytes / 8)}
+}
+
+// Cut tells from which times on records are shown.
+type Cut struct {
+	standard int64
+	of       map[string]int64 // by workspace, where it is another
+	least    int64
+	most     int64
+}
+
+// First is the time, in microseconds, from which on records of a workspace are shown.
+func (c *Cut) First(workspace string) int64 {
+	if first, ok := c.of[workspace]; ok {
+		return first
+	}
+	return c.standard
+}
+
+// Least and Most are the first and the last of these times.
+func (c *Cut) Least() int64 { return c.least }
+func (c *Cut) Most() int64  { return c.most }
+
+// One tells that it is the same time for all workspaces.
+func (c *Cut) One() bool { return len(c.of) == 0 }
+
+// Cut gives from which times on records of a scope are shown: what is older than a
+// workspace keeps is shown no more, whether it has been deleted yet or not.
+func (a *Archive) Cut(ctx context.Context, sc store.Scope) (Cut, error) {
+	cut := Cut{standard: math.MinInt64, least: math.MinInt64, most: math.MinInt64}
+	if a.o.Kept == nil {
+		return cut, nil
+	}
+	kept, err := a.o.Kept(ctx, sc)
+	if err != nil || !kept.Any() {
+		return cut, err
+	}
+	now := a.o.Clock()
+	cut.standard = kept.First("", now)
+	cut.least, cut.most = cut.standard, cut.standard
+	for ws := range kept.Of {
+		first := kept.First(ws, now)
+		if first == cut.standard {
+			continue
+		}
+		if cut.of == nil {
+			cut.of = make(map[string]int64)
+		}
+		cut.of[ws] = first
+		cut.least, cut.most = min(cut.least, first), max(cut.most, first)
+	}
+	return cut, nil
 }
 
 // Cube gives a segment's cube.

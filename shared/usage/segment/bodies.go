@@ -1,7 +1,9 @@
 package segment
 
 import (
+	"bytes"
 	"context"
+	"errors"
 	"fmt"
 )
 
@@ -33,9 +35,9 @@ func (b *Bodies) Row(ctx context.Context, row int) ([]byte, error) {
 	case ref.length == 0:
 		return nil, nil
 	case ref.pack != "":
-		return f.a.readRange(ctx, ref.pack, ref.offset, ref.length)
+		return f.a.fromPack(ctx, ref)
 	case f.m.inBucket(bodiesObject):
-		return f.a.readRange(ctx, f.m.blobKey(bodiesObject), ref.offset, ref.length)
+		return f.a.fromPack(ctx, bodyRef{f.m.blobKey(bodiesObject), ref.offset, ref.length})
 	}
 	pack, err := f.a.object(ctx, &f.m, bodiesObject)
 	if err != nil {
@@ -45,4 +47,19 @@ func (b *Bodies) Row(ctx context.Context, row int) ([]byte, error) {
 		return nil, fmt.Errorf("segment: bodies of %s are cut short", f.m.Name)
 	}
 	return pack[ref.offset : ref.offset+ref.length], nil
+}
+
+// fromPack reads bodies of a pack in the bucket: nil when they are blank, or the pack is
+// gone. Both come of retention only, see thin; a merge leaves packs where they are.
+func (a *Archive) fromPack(ctx context.Context, ref bodyRef) ([]byte, error) {
+	b, err := a.readRange(ctx, ref.pack, ref.offset, ref.length)
+	switch {
+	case errors.Is(err, ErrGone):
+		return nil, nil
+	case err != nil:
+		return nil, err
+	case len(bytes.TrimLeft(b, "\x00")) == 0:
+		return nil, nil
+	}
+	return b, nil
 }

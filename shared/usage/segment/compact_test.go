@@ -177,7 +177,7 @@ func TestManyBodiesBecomeSeveralPacks(t *testing.T) {
 	h := newShelf(t)
 	records := several(10, noon)
 	for i := range records {
-		records[i].Bodies = bytes.Repeat([]byte{byte(i)}, maxPack/3+1)
+		records[i].Bodies = bytes.Repeat([]byte{byte(i + 1)}, maxPack/3+1)
 	}
 	h.ingest(t, records...)
 	if n := len(h.all(t)); n != 4 {

@@ -79,6 +79,7 @@ type merger struct {
 	seenAt   int64
 	records  int64
 	min, max int64
+	out      *leftOut // records that are left out; nil: none
 }
 
 func (w *merger) run(ctx context.Context, inputs []Manifest) (id string, err error) {
@@ -119,6 +120,9 @@ func (w *merger) run(ctx context.Context, inputs []Manifest) (id string, err err
 // add takes the walk's present record, unless it came before.
 func (w *merger) add(ctx context.Context, from *walk, hash func([]byte) (int, error)) error {
 	r := &from.records[from.at]
+	if w.out != nil && w.out.takes(from, r) {
+		return nil
+	}
 	start := r.Start.UnixMicro()
 	if at := start / sameTime; at != w.seenAt {
 		clear(w.seen)

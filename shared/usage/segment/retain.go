@@ -27,9 +27,13 @@ func (a *Archive) bodiesOver(m *Manifest) bool {
 // noteKept remembers that an organisation has a day that will have to go: one
 // note for its bodies (B), one for its records (R).
 func (a *Archive) noteKept(ctx context.Context, org string, day int64) error {
-	rows := make([]store.Row, 0, 2)
+	rows := make([]store.Row, 0, 4)
 	for _, sort := range [...]string{"B", "R"} {
 		rows = append(rows, store.Row{Key: dues().Key(sort, fmt.Sprintf("%08d", day), org), Item: store.Item{"org": org, "hour": day}})
+	}
+	rows = append(rows, store.Row{Key: keepers().Key("O", org), Item: store.Item{"org": org}})
+	if over(day, oneDay, a.o.Clock()) { // some workspace may have had this day thinned before
+		rows = append(rows, store.Row{Key: lateNote(org, day), Item: store.Item{"hour": day, "note": a.o.Clock().UnixNano()}})
 	}
 	if err := a.table.PutMany(ctx, rows); err != nil {
 		return fmt.Errorf("segment: retention: %w", err)
@@ -45,6 +49,7 @@ func (a *Archive) Retain(ctx context.Context) error {
 		a.eachOver(ctx, "B", keep.Bodies, now, a.expireBodies),
 		a.eachOver(ctx, "R", keep.Records, now, a.expireRecords),
 		a.expireJournal(ctx, now),
+		a.thinAll(ctx, now),
 	)
 }
 

@@ -1,0 +1,201 @@
+package segment
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"gateway/shared/store"
+	"gateway/shared/usage"
+)
+
+// keepers are the rows of organisations whose workspaces may keep logs for times of
+// their own.
+func keepers() store.Partition { return store.System("USAGE-KEPT") }
+
+// lateNote is the row of a day that got records when it was long over.
+func lateNote(org string, day int64) store.Key {
+	return keepers().Key("L", org, fmt.Sprintf("%08d", day))
+}
+
+// thinLease is for how long one process alone thins the days of an organisation.
+const thinLease = 20 * time.Minute
+
+// progress is how far the days of an organisation are thinned.
+type progress struct {
+	key   store.Key
+	rules string // hash of those that it was done by
+	done  int64  // unix second at which all days that were over then were thinned
+	pass  int64  // the same of a pass that is not through; 0: none
+	at    int64  // the day that it goes on with
+	rev   int64  // of the row
+}
+
+// thinAll thins the days of all organisations. An error of one does not stop the
+// others.
+func (a *Archive) thinAll(ctx context.Context, now time.Time) error {
+	if a.o.Kept == nil {
+		return nil
+	}
+	var errs []error
+	q := store.Query{Partition: keepers(), Prefix: "O#"}
+	for {
+		page, err := a.table.Query(ctx, q)
+		if err != nil {
+			return fmt.Errorf("segment: retention: %w", err)
+		}
+		for _, row := range page.Rows {
+			if err := a.thinOrg(ctx, row.Item.String("org"), now); err != nil {
+				errs = append(errs, err)
+			}
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+		}
+		if page.Next == "" {
+			return errors.Join(errs...)
+		}
+		q.After = page.Next
+	}
+}
+
+// thinOrg thins the days of an organisation that have become over for some workspace
+// since the last time, and those that got late records.
+func (a *Archive) thinOrg(ctx context.Context, org string, now time.Time) error {
+	kept, err := a.o.Kept(ctx, store.Scope{Org: org})
+	if err != nil || !kept.Any() {
+		return err
+	}
+	late, err := a.lateDays(ctx, org)
+	if err != nil {
+		return err
+	}
+	p, free, err := a.progressOf(ctx, org, now)
+	if err != nil || !free {
+		return err
+	}
+	sum := sha256.Sum256([]byte(ruleText(&kept)))
+	rules := hex.EncodeToString(sum[:8])
+	if p.rules == rules && p.pass == 0 && len(late) == 0 && p.done/secondsOfDay == now.Unix()/secondsOfDay {
+		return nil // days become over at midnight
+	}
+	if p.rules != rules {
+		p.rules, p.done, p.pass, p.at = rules, 0, 0, 0
+	}
+	if p.pass == 0 {
+		p.pass, p.at = now.Unix(), 0
+	}
+	if mine, err := a.note(ctx, &p, now.Add(thinLease)); err != nil || !mine {
+		return err
+	}
+	if mine, err := a.pass(ctx, org, &kept, &p, now); err != nil || !mine {
+		return err
+	}
+	for _, row := range late {
+		if err := a.thinDay(ctx, org, row.Item.Int("hour"), &kept, now); err != nil {
+			return err
+		}
+		err := a.table.Delete(ctx, row.Key, store.IfEqual(store.At("note"), row.Item.Int("note")))
+		if _, newer := store.AsCondition(err); err != nil && !newer {
+			return fmt.Errorf("segment: retention: %w", err)
+		}
+	}
+	p.done, p.pass, p.at = p.pass, 0, 0
+	_, err = a.note(ctx, &p, now)
+	return err
+}
+
+const secondsOfDay = 24 * hourSeconds
+
+// pass thins the days that were over when the pass began, and not when the last one did.
+// mine is false when another process has taken the organisation meanwhile.
+func (a *Archive) pass(ctx context.Context, org string, kept *usage.KeptDays, p *progress, now time.Time) (mine bool, err error) {
+	then, last := time.Unix(p.pass, 0), time.Unix(p.done, 0)
+	all := append(slices.Collect(maps.Values(kept.Of)), kept.Standard)
+	due := func(day int64) bool {
+		return slices.ContainsFunc(all, func(days int) bool {
+			return overIn(day, days, then) && (p.done == 0 || !overIn(day, days, last))
+		})
+	}
+	days, err := a.days(ctx, org, p.at, p.pass/hourSeconds)
+	if err != nil {
+		return false, err
+	}
+	for _, day := range days {
+		if !due(day) {
+			continue
+		}
+		if err := a.thinDay(ctx, org, day, kept, then); err != nil {
+			return false, err
+		}
+		p.at = day + 24
+		if mine, err := a.note(ctx, p, now.Add(thinLease)); err != nil || !mine {
+			return false, err
+		}
+	}
+	return true, nil
+}
+
+// days lists the days of an organisation that have segments, by their first hours.
+func (a *Archive) days(ctx context.Context, org string, from, to int64) (days []int64, err error) {
+	_, err = a.list(ctx, org, hourKey(from), hourKey(to)+"#~", func(m *Manifest) bool {
+		if day := m.Hour - m.Hour%24; len(days) == 0 || days[len(days)-1] != day {
+			days = append(days, day)
+		}
+		return false
+	})
+	return days, err
+}
+
+func (a *Archive) lateDays(ctx context.Context, org string) (rows []store.Row, err error) {
+	q := store.Query{Partition: keepers(), Prefix: keepers().Key("L", org).SK() + "#"}
+	for {
+		page, err := a.table.Query(ctx, q)
+		if err != nil {
+			return nil, fmt.Errorf("segment: retention: %w", err)
+		}
+		if rows = append(rows, page.Rows...); page.Next == "" {
+			return rows, nil
+		}
+		q.After = page.Next
+	}
+}
+
+// progressOf reads how far the organisation's days are thinned; free is false while
+// another process is at it.
+func (a *Archive) progressOf(ctx context.Context, org string, now time.Time) (p progress, free bool, err error) {
+	p.key = keepers().Key("P", org)
+	item, ok, err := a.table.Get(ctx, p.key, true)
+	if err != nil {
+		return p, false, fmt.Errorf("segment: retention: %w", err)
+	}
+	if ok {
+		p.rules, p.done, p.pass, p.at, p.rev = item.String("rules"), item.Int("done"), item.Int("pass"), item.Int("at"), item.Int("rev")
+	}
+	return p, item.Int("until") <= now.UnixMilli(), nil
+}
+
+// note writes the progress and takes the organisation until a time; mine is false when
+// another process has.
+func (a *Archive) note(ctx context.Context, p *progress, until time.Time) (mine bool, err error) {
+	cond := store.IfEqual(store.At("rev"), p.rev)
+	if p.rev == 0 {
+		cond = store.IfAbsent()
+	}
+	p.rev++
+	item := store.Item{"rules": p.rules, "done": p.done, "pass": p.pass, "at": p.at, "rev": p.rev, "until": until.UnixMilli()}
+	err = a.table.Put(ctx, store.Row{Key: p.key, Item: item}, cond)
+	if refused, lost := store.AsCondition(err); lost {
+		// A repeated write of this very row fails as well.
+		return refused.Current.Int("rev") == p.rev && refused.Current.Int("until") == until.UnixMilli(), nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("segment: retention: %w", err)
+	}
+	return true, nil
+}

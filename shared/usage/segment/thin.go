@@ -1,0 +1,191 @@
+package segment
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"gateway/shared/blob"
+	"gateway/shared/store"
+	"gateway/shared/usage"
+)
+
+// leftOut is what a rewrite of a segment leaves out: records of workspaces whose time
+// is over, and where their bodies are.
+type leftOut struct {
+	over  func(workspace string) bool
+	packs map[string][]blob.Span // in the bucket
+	blobs []string               // of one record each
+}
+
+// takes tells whether the walk's present record is left out.
+func (o *leftOut) takes(from *walk, r *usage.Record) bool {
+	if !o.over(r.Workspace) {
+		return false
+	}
+	if r.Blob != "" {
+		o.blobs = append(o.blobs, r.Blob)
+	}
+	i := from.from + from.at
+	pack, span := from.packs.At(i), blob.Span{Offset: from.offsets[i], Length: from.lengths[i]}
+	if pack == "" && from.m.inBucket(bodiesObject) {
+		pack = from.m.blobKey(bodiesObject)
+	}
+	if span.Length > 0 && pack != "" { // a pack in the store goes with its segment
+		o.packs[pack] = append(o.packs[pack], span)
+	}
+	return true
+}
+
+// erase deletes the bodies. Packs keep what they have of other records, where it is;
+// one that has nothing left goes.
+func (o *leftOut) erase(ctx context.Context, b blob.Bucket) error {
+	for _, key := range o.blobs {
+		if err := b.Delete(ctx, key); err != nil {
+			return fmt.Errorf("segment: retention: %w", err)
+		}
+	}
+	for key, spans := range o.packs {
+		if err := blob.Erase(ctx, b, key, spans); err != nil {
+			return fmt.Errorf("segment: retention: %w", err)
+		}
+		if strings.HasPrefix(key, journalPacks) {
+			continue // of many organisations, and perhaps written to
+		}
+		rest, err := b.Get(ctx, key, 0)
+		if err == nil && len(bytes.TrimLeft(rest, "\x00")) == 0 {
+			err = b.Delete(ctx, key)
+		}
+		if err != nil && !errors.Is(err, blob.ErrNotFound) {
+			return fmt.Errorf("segment: retention: %w", err)
+		}
+	}
+	return nil
+}
+
+// errChanged is returned for a segment that was merged while it was rewritten.
+var errChanged = errors.New("segment: the segment was merged meanwhile")
+
+// thin writes a segment without the records of workspaces whose time is over, and puts
+// it in the place of the old one. Bodies go first: a process that dies behind them
+// leaves records that nobody is shown any more, for the next one to find; one that dies
+// before the swap leaves objects that nothing leads to.
+func (a *Archive) thin(ctx context.Context, m *Manifest, over func(workspace string) bool) error {
+	cube, err := a.Cube(ctx, m)
+	if err != nil {
+		return err
+	}
+	workspaces, any := cube.Cells.Dims[Workspace], false
+	for i := 0; i < cube.Cells.N && !any; i++ {
+		any = over(workspaces.At(i))
+	}
+	if !any {
+		return nil
+	}
+	w := &merger{a: a, cube: newCubeBuilder(), e: smallEncoders.Get().(*encoder), seen: make(map[string]struct{}), out: &leftOut{over: over, packs: make(map[string][]blob.Span)}}
+	defer smallEncoders.Put(w.e)
+	w.e.reset()
+	id, err := w.run(ctx, []Manifest{*m})
+	if err != nil {
+		return err
+	}
+	if err := w.out.erase(ctx, a.bucket); err != nil {
+		return err
+	}
+	next := Manifest{Org: m.Org, ID: id, Tier: m.Tier, Hour: m.Hour, Min: w.min, Max: w.max, Records: w.records, Created: m.Created}
+	if next.key() == m.key() {
+		return fmt.Errorf("segment: retention: %s is left as it was", m.Name)
+	}
+	_, standing, err := a.table.Get(ctx, next.key(), true)
+	if err != nil {
+		return fmt.Errorf("segment: retention: %w", err)
+	}
+	actions := []store.Action{
+		{Table: store.Usage, Delete: &store.Delete{Key: m.key(), If: []store.Cond{store.IfEqual(store.At("name"), m.Name)}}},
+		a.leave(m.Org, m.ID+"t", []string{m.leftNote()}),
+	}
+	made := w.records > 0 && !standing
+	if made {
+		if err := w.save(ctx, &next); err != nil {
+			return err
+		}
+		actions = append(actions, store.Action{Table: store.Usage, Put: &store.Put{Row: store.Row{Key: next.key(), Item: next.item()}, If: []store.Cond{store.IfAbsent()}}})
+	}
+	err = a.store.Transact(ctx, actions...)
+	if _, lost := store.AsCondition(err); lost || errors.Is(err, store.ErrContended) {
+		return a.afterLoss(ctx, m, &next, made)
+	}
+	if err != nil {
+		return fmt.Errorf("segment: retention: %w", err)
+	}
+	return nil
+}
+
+// afterLoss finds out why a swap was refused: a repeated write of this very one was
+// done already, else somebody has merged the segment.
+func (a *Archive) afterLoss(ctx context.Context, m, next *Manifest, made bool) error {
+	if _, there, err := a.table.Get(ctx, m.key(), true); err != nil {
+		return fmt.Errorf("segment: retention: %w", err)
+	} else if !there && !made {
+		return nil
+	}
+	if !made {
+		return errChanged
+	}
+	item, _, err := a.table.Get(ctx, next.key(), true)
+	if err != nil {
+		return fmt.Errorf("segment: retention: %w", err)
+	}
+	if item.String("name") == next.Name {
+		return nil
+	}
+	return errors.Join(errChanged, a.drop(ctx, next, false))
+}
+
+// maxThin is how often a day is listed again that is merged at the same time.
+const maxThin = 3
+
+// thinDay thins the segments of an organisation's day.
+func (a *Archive) thinDay(ctx context.Context, org string, day int64, kept *usage.KeptDays, now time.Time) error {
+	gone := func(workspace string) bool { return overIn(day, kept.Days(workspace), now) }
+	var err error
+	for range maxThin {
+		var list []Manifest
+		if list, err = a.ofDay(ctx, org, day); err != nil {
+			return err
+		}
+		changed := false
+		for i := range list {
+			if err = a.thin(ctx, &list[i], gone); errors.Is(err, ErrGone) || errors.Is(err, errChanged) {
+				changed = true
+				continue
+			}
+			if err != nil {
+				return err
+			}
+		}
+		if !changed {
+			return nil
+		}
+	}
+	return err
+}
+
+// overIn is over for a number of days; 0: never.
+func overIn(day int64, days int, now time.Time) bool {
+	return over(day, time.Duration(days)*oneDay, now)
+}
+
+// ruleText is a text that differs where rules do.
+func ruleText(kept *usage.KeptDays) string {
+	parts := []string{fmt.Sprint(kept.Standard)}
+	for ws, days := range kept.Of {
+		parts = append(parts, fmt.Sprintf("%s=%d", ws, days))
+	}
+	slices.Sort(parts[1:])
+	return strings.Join(parts, ",")
+}
