@@ -57,10 +57,7 @@ func TestACallThatEndedEarlyIsFinishedByTheNext(t *testing.T) {
 		if c.left {
 			group = p.group("ws-One-role-manager", ann)
 			p.wantRole(name+": before", h.One, ann, "manager")
-			move(func(tx *resource.Tx, rec *resource.Record, u *people.User, g string) error {
-				people.ExitOpen(tx, rec, u, g)
-				return nil
-			})
+			move(people.ExitOpen)
 			if in, err := people.InGroup(context.Background(), h.Resources, org, group); err != nil || len(in) != 0 {
 				t.Errorf("%s: %v is in the group, %v", name, in, err)
 			}

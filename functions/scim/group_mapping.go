@@ -130,7 +130,26 @@ func (f *groups) makeWorkspace(tx *resource.Tx, c *admin.Call, name string) (*re
 	if err := tx.Create(rec); err != nil {
 		return nil, err
 	}
+	if err := onlyOne(tx, c, name, rec.ID); err != nil {
+		return nil, err
+	}
 	return rec, provider.OpenDefaults(tx, c.Resources, rec, 0)
+}
+
+// onlyOne stages that no other group makes a workspace of this name at the same time: one
+// that was slower runs again, and finds this one.
+func onlyOne(tx *resource.Tx, c *admin.Call, name, id string) error {
+	key := c.Organisation().Partition().Key("GROUPWORKSPACE", identity.HashToken(strings.ToLower(name)))
+	it, there, err := c.Resources.Store().Table(store.Control).Get(c.Context, key, true)
+	if err != nil {
+		return fault.Unavailable(err)
+	}
+	unchanged := store.IfAbsent()
+	if there { // of one that is not found by this name any more
+		unchanged = store.IfEqual(store.At("id"), it.String("id"))
+	}
+	tx.Do(store.Action{Table: store.Control, Put: &store.Put{Row: store.Row{Key: key, Item: store.Item{"id": id}}, If: []store.Cond{unchanged}}}, nil)
+	return nil
 }
 
 // rowsOfLeaving is how many rows a membership takes when it ends with a key.

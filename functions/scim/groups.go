@@ -201,7 +201,7 @@ func (f *groups) createGroup(c *admin.Call) (any, error) {
 		return nil, err
 	}
 	c.About(id)
-	return f.fill(c, id, w.members)
+	return f.fill(c, id, fills{all: w.members})
 }
 
 func (f *groups) putGroup(c *admin.Call) (any, error) {
@@ -213,7 +213,7 @@ func (f *groups) putGroup(c *admin.Call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return f.changeGroup(c, func(map[string]any) (map[string]any, error) { return doc, nil })
+	return f.changeGroup(c, func(map[string]any) (map[string]any, error) { return doc, nil }, func(_, after []string) fills { return fills{all: after} })
 }
 
 func (f *groups) patchGroup(c *admin.Call) (any, error) {
@@ -221,11 +221,14 @@ func (f *groups) patchGroup(c *admin.Call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return f.changeGroup(c, func(now map[string]any) (map[string]any, error) { return now, scim.Groups.Patch(now, sent) })
+	// Calls at the same time put others into the group, or take others out.
+	return f.changeGroup(c, func(now map[string]any) (map[string]any, error) { return now, scim.Groups.Patch(now, sent) }, func(before, after []string) fills {
+		return fills{all: after, into: lacking(after, before), out: lacking(before, after), partly: true}
+	})
 }
 
 // changeGroup writes what a group becomes, and what follows for who is in it.
-func (f *groups) changeGroup(c *admin.Call, become func(now map[string]any) (map[string]any, error)) (any, error) {
+func (f *groups) changeGroup(c *admin.Call, become func(now map[string]any) (map[string]any, error), with func(before, after []string) fills) (any, error) {
 	id := c.Param("scimId")
 	c.About(id)
 	rec, g, err := f.group(c)
@@ -256,7 +259,7 @@ func (f *groups) changeGroup(c *admin.Call, become func(now map[string]any) (map
 			return false, err
 		}
 		if rec.Name == w.name && g.ExternalID == w.external && g.Provisioned {
-			return false, nil
+			return false, f.claim(tx, c, &rec, g)
 		}
 		renamed := rec.Name != w.name
 		if err := people.ChangeGroup(tx, &rec, g, w.name, w.external, c.Actor()); err != nil || !renamed {
@@ -267,7 +270,16 @@ func (f *groups) changeGroup(c *admin.Call, become func(now map[string]any) (map
 	if err != nil {
 		return nil, err
 	}
-	return f.fill(c, id, w.members)
+	return f.fill(c, id, with(before, w.members))
+}
+
+// claim stages that nobody else changes a group that a client wants as it has seen it: of
+// two calls that have seen the same one is refused.
+func (f *groups) claim(tx *resource.Tx, c *admin.Call, rec *resource.Record, g *people.Group) error {
+	if len(c.Request.Header.Values("If-Match")) == 0 {
+		return nil
+	}
+	return people.SaveGroup(tx, rec, g, c.Actor())
 }
 
 func orMissing(c *admin.Call, err error) error {
@@ -285,17 +297,23 @@ func (f *groups) deleteGroup(c *admin.Call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := unchanged(c, rec); err != nil {
+	if err := f.rounds(c, func(tx *resource.Tx) (bool, error) {
+		now, g, ok, err := people.AnyGroup(tx, c.Organisation(), rec.ID)
+		if err != nil || !ok {
+			return false, orMissing(c, err)
+		}
+		if err := unchanged(c, &now); err != nil {
+			return false, err
+		}
+		return false, f.claim(tx, c, &now, g)
+	}); err != nil {
 		return nil, err
 	}
 	members, err := people.InGroup(c.Context, c.Resources, c.Organisation(), id)
 	if err != nil {
 		return nil, err
 	}
-	if err := f.move(c, id, members, func(tx *resource.Tx, rec *resource.Record, u *people.User, g string) error {
-		people.ExitOpen(tx, rec, u, g)
-		return nil
-	}); err != nil {
+	if err := f.move(c, id, members, people.ExitOpen); err != nil {
 		return nil, err
 	}
 	if err := f.settleOpen(c, id, g.EndedOf(id), false, nil); err != nil {

@@ -11,9 +11,27 @@ import (
 	"gateway/shared/tenant"
 )
 
+// fills is who is to be in a group, sorted. Where only a part of it is said, into and out
+// are what changes, whoever else is in it meanwhile.
+type fills struct {
+	all       []string
+	partly    bool
+	into, out []string
+}
+
+// lacking are those of a sorted list that another has not.
+func lacking(of, in []string) (out []string) {
+	for _, id := range of {
+		if _, there := slices.BinarySearch(in, id); !there {
+			out = append(out, id)
+		}
+	}
+	return out
+}
+
 // fill makes who is in a group those that are wanted, and gives them what the group
 // gives. Where groups are written with users, who is in it stays.
-func (f *groups) fill(c *admin.Call, id string, want []string) (any, error) {
+func (f *groups) fill(c *admin.Call, id string, want fills) (any, error) {
 	org, err := tenant.FetchSettings(c.Context, c.Resources, c.Organisation())
 	if err != nil {
 		return nil, err
@@ -31,31 +49,20 @@ func (f *groups) fill(c *admin.Call, id string, want []string) (any, error) {
 		touched = slices.Clone(have)
 	}
 	if !org.Settings.UserGroups {
-		var into, out []string
-		for _, u := range want {
-			if _, in := slices.BinarySearch(have, u); !in {
-				into = append(into, u)
-			}
+		if !want.partly {
+			want.into, want.out = lacking(want.all, have), lacking(have, want.all)
 		}
-		for _, u := range have {
-			if _, stays := slices.BinarySearch(want, u); !stays {
-				out = append(out, u)
-			}
-		}
-		if err := f.move(c, id, into, people.EnterOpen); err != nil {
+		if err := f.move(c, id, want.into, people.EnterOpen); err != nil {
 			return nil, err
 		}
-		if err := f.move(c, id, out, func(tx *resource.Tx, rec *resource.Record, u *people.User, g string) error {
-			people.ExitOpen(tx, rec, u, g)
-			return nil
-		}); err != nil {
+		if err := f.move(c, id, want.out, people.ExitOpen); err != nil {
 			return nil, err
 		}
 		if org.Settings.GroupProvisions {
-			if err := f.bringBack(c, want); err != nil {
+			if err := f.bringBack(c, want.all); err != nil {
 				return nil, err
 			}
-			touched = append(touched, want...)
+			touched = append(touched, want.all...)
 		}
 	}
 	if c.Request.Method == http.MethodPost {

@@ -182,7 +182,7 @@ func version(rec *resource.Record) string { return `W/"` + strconv.FormatInt(rec
 // meta is what every resource says of itself.
 func meta(kind, location string, rec *resource.Record) map[string]any {
 	return map[string]any{
-		"resourceType": kind, "created": admin.FormatTime(rec.Created), "lastModified": admin.FormatTime(rec.Updated), "location": location, "version": version(rec),
+		"resourceType": kind, "created": admin.FormatTime(rec.Created), "lastModified": admin.FormatTime(rec.Changed()), "location": location, "version": version(rec),
 	}
 }
 

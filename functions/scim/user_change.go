@@ -167,7 +167,9 @@ func (f *users) putInto(c *admin.Call, id string, groups []string) error {
 		n := 0
 		for _, g := range slices.Clone(u.Groups) {
 			if !slices.Contains(groups, g) && n < readAtOnce/4 {
-				people.Exit(tx, &rec, u, g)
+				if err := people.Exit(tx, &rec, u, g); err != nil {
+					return false, err
+				}
 				n++
 			}
 		}
@@ -236,6 +238,7 @@ func (f *users) deleteUser(c *admin.Call) (any, error) {
 	if err := unchanged(c, rec); err != nil {
 		return nil, err
 	}
+	seen := rec.Rev
 	err = admin.Rounds(c, func(tx *resource.Tx) (bool, error) {
 		rec, ok, err := tx.Get(c.Organisation(), people.KindUser, id)
 		if err != nil || !ok {
@@ -244,6 +247,11 @@ func (f *users) deleteUser(c *admin.Call) (any, error) {
 		u, err := people.DecodeUser(rec)
 		if err != nil {
 			return false, err
+		}
+		if rec.Rev != seen && !u.Leaving { // somebody was faster than the first round
+			if err := unchanged(c, &rec); err != nil {
+				return false, err
+			}
 		}
 		more, err := f.Sessions.EndAll(tx, c.Organisation().Org, id, "")
 		if err != nil || more {

@@ -251,6 +251,9 @@ func (f *users) make(c *admin.Call, w *wanted) (id string, err error) {
 		}
 		return false, f.write(tx, c, rec, u, w)
 	})
+	if fault.Is(err, fault.Conflict) {
+		err = taken // by a call at the same time
+	}
 	if err != nil || invited == nil {
 		return id, err
 	}

@@ -47,6 +47,12 @@ type Record struct {
 	Body   []byte // JSON of the room's stored form, without secrets
 	Sealed []byte // secrets, see SetSecret; opaque here
 
+	// Looked tells that the change has looked for the record's id and slug and has found
+	// none: where another change has made it first, it runs again and sees it. Otherwise it
+	// is refused. It is not stored.
+	Looked bool
+
+	touched  time.Time
 	row      string // ULID of the list row
 	held     string // slug whose row the stored record owns
 	archived bool   // where the stored list row is
@@ -65,6 +71,14 @@ func (r *Record) Ref() Ref { return Ref{Scope: r.Scope, Kind: r.Kind, ID: r.ID, 
 
 // Archived reports whether the record's status is StatusArchived.
 func (r *Record) Archived() bool { return r.Status == StatusArchived }
+
+// Changed is when the record was written last, or something of it that other rows hold.
+func (r *Record) Changed() time.Time {
+	if r.touched.After(r.Updated) {
+		return r.touched
+	}
+	return r.Updated
+}
 
 // Binding is the place that the record's sealed bytes belong to. version is the
 // caller's: it must be stored with what was sealed.
@@ -119,7 +133,7 @@ func decodeRecord(sc store.Scope, k Kind, id string, it store.Item) Record {
 		Version: it.Int("version"), VersionID: it.String("version_id"), Rev: it.Int("rev"),
 		Tags: stringMap(it.Map("tags")), Fields: stringMap(it.Map("fields")),
 		Body: it.Bytes("body"), Sealed: it.Bytes("sealed"),
-		row: it.String("row"), held: it.String("held"),
+		row: it.String("row"), held: it.String("held"), touched: fromMilli(it.Int(touched)),
 	}
 	r.archived = r.Archived()
 	r.Latest = max(it.Int("latest"), r.Version)

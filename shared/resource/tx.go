@@ -148,7 +148,10 @@ func (t *Tx) Create(rec *Record) error {
 	if !rec.archived {
 		t.counts[countID{rec.Scope, rec.Kind}]++
 	}
-	exists := fault.Newf(fault.Conflict, "id", "a %s with this id exists already", word(rec.Kind))
+	var exists error // likewise
+	if !rec.Looked {
+		exists = fault.Newf(fault.Conflict, "id", "a %s with this id exists already", word(rec.Kind))
+	}
 	t.put(store.Control, store.Row{Key: recordKey(rec.Scope, rec.Kind, rec.ID), Item: rec.item()}, exists, store.IfAbsent())
 	t.list(rec)
 	t.records[recordKey(rec.Scope, rec.Kind, rec.ID)] = rec.clone()
@@ -307,7 +310,10 @@ func putVersion(t *Tx, v *Record, cond store.Cond) {
 }
 
 func takeSlug(t *Tx, rec *Record) {
-	taken := fault.Newf(fault.Conflict, "slug", "the slug %q is taken by another %s; choose another", rec.Slug, word(rec.Kind))
+	var taken error // the change runs again
+	if !rec.Looked {
+		taken = fault.Newf(fault.Conflict, "slug", "the slug %q is taken by another %s; choose another", rec.Slug, word(rec.Kind))
+	}
 	row := store.Row{Key: slugKey(rec.Scope, rec.Kind, rec.Slug), Item: store.Item{"id": rec.ID}}
 	t.put(store.Control, row, taken, store.IfAbsent())
 }
@@ -371,6 +377,47 @@ func (t *Tx) Require(of Ref) error {
 	t.stage(place{store.Control, key}, staged{store.Action{Table: store.Control, Check: &store.Check{
 		Key: key, If: []store.Cond{store.IfPresent()},
 	}}, gone})
+	return nil
+}
+
+// Same stages that a record is still as this change has read it; otherwise the change
+// runs again.
+func (t *Tx) Same(rec *Record) error {
+	if err := own(t, rec.Scope); err != nil {
+		return err
+	}
+	key := recordKey(rec.Scope, rec.Kind, rec.ID)
+	if t.has(store.Control, key) {
+		return nil // its write says so
+	}
+	t.stage(place{store.Control, key}, staged{action: store.Action{Table: store.Control, Check: &store.Check{
+		Key: key, If: []store.Cond{store.IfEqual(store.At("rev"), rec.Rev)},
+	}}})
+	return nil
+}
+
+// touched is when something of a record changed that other rows hold, since the record
+// itself did: its next write drops it.
+const touched = "touched"
+
+// Touch stages that something of a record has changed that other rows hold: its Rev moves
+// on, and Changed. Whoever changes the record itself meanwhile is asked to look again,
+// others who touch it are not. One that is not there is left alone.
+func (t *Tx) Touch(of Ref) error {
+	if err := own(t, of.Scope); err != nil {
+		return err
+	}
+	key := recordKey(of.Scope, of.Kind, of.ID)
+	if t.has(store.Control, key) {
+		return nil // written by this change already
+	}
+	if _, there, err := t.Get(of.Scope, of.Kind, of.ID); err != nil || !there {
+		return err
+	}
+	t.stage(place{store.Control, key}, staged{action: store.Action{Table: store.Control, Update: &store.Update{
+		Key: key, Add: []store.Increment{{Path: store.At("rev"), By: 1}}, If: []store.Cond{store.IfPresent()},
+		Set: []store.Assign{{Path: store.At(touched), Value: t.now.UTC().UnixMilli()}},
+	}}})
 	return nil
 }
 

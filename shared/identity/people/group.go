@@ -108,7 +108,7 @@ func GroupByName(tx *resource.Tx, org store.Scope, name, actor string) (resource
 	if err != nil || ok {
 		return rec, g, err
 	}
-	rec = resource.Record{Scope: org.Organisation(), Kind: KindGroup, ID: resource.NewID(), Slug: groupSlug(name), Name: name, Status: "active", CreatedBy: actor, UpdatedBy: actor}
+	rec = resource.Record{Scope: org.Organisation(), Kind: KindGroup, ID: resource.NewID(), Slug: groupSlug(name), Name: name, Status: "active", CreatedBy: actor, UpdatedBy: actor, Looked: true}
 	g = &Group{}
 	if err := encode(&rec, g); err != nil {
 		return rec, nil, err
@@ -175,8 +175,44 @@ func Unmap(tx *resource.Tx, rec *resource.Record, m *Mapping, actor string) erro
 	if err := tx.Unuse(workspaceRef(rec.Scope, m), rec.Ref()); err != nil {
 		return err
 	}
+	if m.Made {
+		if err := inherit(tx, rec, m, actor); err != nil {
+			return err
+		}
+	}
 	rec.UpdatedBy = actor
 	return tx.ArchiveAndFreeSlug(rec)
+}
+
+// inherit has another mapping of a workspace know that a group's name made it, so that it
+// goes with the last of them, whichever that is.
+func inherit(tx *resource.Tx, of *resource.Record, gone *Mapping, actor string) error {
+	rows, err := tx.List(of.Scope, KindMapping)
+	if err != nil {
+		return err
+	}
+	for i := range rows {
+		if rows[i].ID == of.ID || rows[i].Fields[FieldWorkspace] != gone.WorkspaceID || rows[i].Fields[FieldGroup] == gone.GroupID {
+			continue
+		}
+		rec, ok, err := tx.Get(of.Scope, KindMapping, rows[i].ID)
+		if err != nil {
+			return err
+		}
+		if !ok || rec.Archived() {
+			continue
+		}
+		m, err := resource.Decode[Mapping](rec)
+		if err != nil {
+			return err
+		}
+		m.Made, rec.UpdatedBy = true, actor
+		if err := encode(&rec, m); err != nil {
+			return err
+		}
+		return tx.Update(&rec)
+	}
+	return nil
 }
 
 func workspaceRef(org store.Scope, m *Mapping) resource.Ref {
@@ -204,7 +240,7 @@ func NewGroup(tx *resource.Tx, org store.Scope, name, external, actor string) (r
 	case ok && g.Provisioned:
 		return rec, nil, errGroupTaken()
 	case !ok:
-		rec, g = resource.Record{Scope: org.Organisation(), Kind: KindGroup, ID: resource.NewID(), Slug: groupSlug(name), Name: name, Status: "active", CreatedBy: actor}, &Group{}
+		rec, g = resource.Record{Scope: org.Organisation(), Kind: KindGroup, ID: resource.NewID(), Slug: groupSlug(name), Name: name, Status: "active", CreatedBy: actor, Looked: true}, &Group{}
 	}
 	g.Provisioned, g.ExternalID = true, external
 	if err := setGroup(&rec, g, actor); err != nil {
@@ -232,7 +268,7 @@ func ChangeGroup(tx *resource.Tx, rec *resource.Record, g *Group, name, external
 		}
 		return err
 	}
-	rec.Name, rec.Slug, g.ExternalID, g.Provisioned = name, groupSlug(name), external, true
+	rec.Name, rec.Slug, rec.Looked, g.ExternalID, g.Provisioned = name, groupSlug(name), true, external, true
 	if err := setGroup(rec, g, actor); err != nil {
 		return err
 	}
@@ -271,7 +307,7 @@ func MappingsOf(tx *resource.Tx, org store.Scope, group string) (recs []resource
 // MapByName stages the mapping that the name of a group makes.
 func MapByName(tx *resource.Tx, of resource.Record, g *Group, workspace, role string, made bool, actor string) error {
 	m := &Mapping{WorkspaceID: workspace, Role: role, Automatic: true, Made: made}
-	rec := resource.Record{Scope: of.Scope, Kind: KindMapping, ID: resource.NewID(), Status: "active", CreatedBy: actor, UpdatedBy: actor}
+	rec := resource.Record{Scope: of.Scope, Kind: KindMapping, ID: resource.NewID(), Status: "active", CreatedBy: actor, UpdatedBy: actor, Looked: true}
 	if err := Map(tx, &rec, m, of, g, actor); err != nil {
 		return err
 	}

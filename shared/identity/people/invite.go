@@ -86,8 +86,12 @@ func Ask(tx *resource.Tx, rec *resource.Record, form *Invite) (token string, err
 		return "", fault.Invalid("email", "is not an e-mail address")
 	}
 	form.Email = address
-	if _, _, there, err := find(tx, rec.Scope, slugOf(address)); err != nil || there {
-		if there {
+	if user, there, err := tx.Get(rec.Scope, KindUser, slugOf(address)); err != nil || there {
+		switch {
+		case err != nil:
+		case user.Archived():
+			err = fault.New(fault.Conflict, "email", "is the address of a user whom the identity provider has stopped: it comes back by the identity provider")
+		default:
 			err = fault.New(fault.Conflict, "email", "is the address of a user of the organisation")
 		}
 		return "", err

@@ -86,8 +86,10 @@ func Remove(tx *resource.Tx, r *resource.Resources, user *resource.Record, u *Us
 		_, err := leaveFirst(tx, r, user, u, actor)
 		return true, err
 	case len(u.Groups) > 0:
-		for _, g := range u.Groups[:min(len(u.Groups), rowsPerRound)] {
-			exit(tx, user, u, g)
+		for _, g := range u.Groups[:min(len(u.Groups), rowsPerRound/2)] {
+			if err := Exit(tx, user, u, g); err != nil {
+				return false, err
+			}
 		}
 		return true, Save(tx, user, u, actor)
 	}

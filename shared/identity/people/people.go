@@ -122,6 +122,17 @@ func ByEmail(tx *resource.Tx, org store.Scope, email string) (rec resource.Recor
 	return find(tx, org.Organisation(), slugOf(address))
 }
 
+// StoppedByEmail tells whether the user of an address is one whom an identity provider has
+// stopped.
+func StoppedByEmail(tx *resource.Tx, org store.Scope, email string) (bool, error) {
+	address, ok := notice.Address(email)
+	if !ok {
+		return false, nil
+	}
+	rec, ok, err := tx.Get(org.Organisation(), KindUser, slugOf(address))
+	return ok && rec.Archived(), err
+}
+
 func find(tx *resource.Tx, org store.Scope, name string) (resource.Record, *User, bool, error) {
 	rec, ok, err := tx.Get(org, KindUser, name)
 	if err != nil || !ok || rec.Archived() {
@@ -154,14 +165,16 @@ func Create(tx *resource.Tx, org store.Scope, u *User, actor string) (*resource.
 		return nil, fault.Invalid("email", "is not an e-mail address")
 	}
 	u.Email = address
-	if _, _, taken, err := find(tx, org.Organisation(), slugOf(address)); err != nil || taken {
-		if taken {
+	// One whom an identity provider has stopped has its address still.
+	if _, taken, err := tx.Get(org.Organisation(), KindUser, slugOf(address)); err != nil || taken {
+		if err == nil {
 			err = fault.New(fault.Conflict, "email", "a user of the organisation has this address already")
 		}
 		return nil, err
 	}
 	rec := &resource.Record{
-		Scope: org.Organisation(), Kind: KindUser, ID: resource.NewID(), Slug: slugOf(address), Name: address, Status: "active",
+		Looked: true,
+		Scope:  org.Organisation(), Kind: KindUser, ID: resource.NewID(), Slug: slugOf(address), Name: address, Status: "active",
 		CreatedBy: actor, UpdatedBy: actor, Fields: u.fields(),
 	}
 	if err := encode(rec, u); err != nil {
@@ -243,7 +256,7 @@ func Join(tx *resource.Tx, user *resource.Record, u *User, workspace, role, acto
 	if len(u.Workspaces) >= MaxWorkspaces {
 		return false, fault.Newf(fault.QuotaReached, "", "a user is a member of at most %d workspaces", MaxWorkspaces)
 	}
-	rec = resource.Record{Scope: sc, Kind: KindMember, ID: user.ID, Name: u.Email, Status: "active", CreatedBy: actor, UpdatedBy: actor}
+	rec = resource.Record{Scope: sc, Kind: KindMember, ID: user.ID, Name: u.Email, Status: "active", CreatedBy: actor, UpdatedBy: actor, Looked: true}
 	rec.Fields = form.fields()
 	if err := encode(&rec, &form); err != nil {
 		return false, err

@@ -105,7 +105,7 @@ func SetAddress(tx *resource.Tx, rec *resource.Record, u *User, address string) 
 	if ok && other.ID != rec.ID {
 		return errTaken()
 	}
-	u.Email, rec.Slug, rec.Name = address, slugOf(address), address
+	u.Email, rec.Slug, rec.Name, rec.Looked = address, slugOf(address), address, true
 	return nil
 }
 

@@ -41,10 +41,15 @@ func EnterOpen(tx *resource.Tx, user *resource.Record, u *User, group string) er
 }
 
 // ExitOpen is Exit with such a note.
-func ExitOpen(tx *resource.Tx, user *resource.Record, u *User, group string) {
+func ExitOpen(tx *resource.Tx, user *resource.Record, u *User, group string) error {
 	leave(u, group)
 	row := store.Row{Key: groupMemberKey(user.Scope, group, user.ID), Item: store.Item{"id": user.ID, openMark: resource.NewID(), leftMark: true}}
 	tx.Do(store.Action{Table: store.Control, Put: &store.Put{Row: row}}, nil)
+	return tx.Touch(groupRef(user.Scope, group))
+}
+
+func groupRef(org store.Scope, id string) resource.Ref {
+	return resource.Ref{Scope: org.Organisation(), Kind: KindGroup, ID: id}
 }
 
 func leave(u *User, group string) {
@@ -62,15 +67,17 @@ func enter(tx *resource.Tx, user *resource.Record, u *User, group string, it sto
 	slices.Sort(u.Groups)
 	row := store.Row{Key: groupMemberKey(user.Scope, group, user.ID), Item: it}
 	tx.Do(store.Action{Table: store.Control, Put: &store.Put{Row: row}}, nil)
-	return tx.Require(resource.Ref{Scope: user.Scope, Kind: KindGroup, ID: group})
+	if err := tx.Touch(groupRef(user.Scope, group)); err != nil {
+		return err
+	}
+	return tx.Require(groupRef(user.Scope, group)) // also where there was none to touch
 }
 
 // Exit stages that a user is not in a group any more; the caller saves the user.
-func Exit(tx *resource.Tx, user *resource.Record, u *User, group string) { exit(tx, user, u, group) }
-
-func exit(tx *resource.Tx, user *resource.Record, u *User, group string) {
+func Exit(tx *resource.Tx, user *resource.Record, u *User, group string) error {
 	leave(u, group)
 	tx.Do(store.Action{Table: store.Control, Delete: &store.Delete{Key: groupMemberKey(user.Scope, group, user.ID)}}, nil)
+	return tx.Touch(groupRef(user.Scope, group))
 }
 
 // InGroup lists the ids of the users in a group, sorted.
