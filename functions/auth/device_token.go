@@ -157,6 +157,9 @@ func (f *devices) handOut(c *admin.Call, r *device.Request) (any, error) {
 		if !tx.Now().Before(r.By.Ends) {
 			return errLeft
 		}
+		if err := tx.Same(&rec); err != nil {
+			return err
+		}
 		// Who has signed out since, or was, lets nobody in any more.
 		signin.Lives(tx, r.By.Org, r.By.User, r.By.Session, errLeft)
 		r.Take(tx)

@@ -211,9 +211,14 @@ func (f *family) admit(c *admin.Call, it connection, who *oidc.Person, until tim
 		Org: it.Scope, Email: email, FirstName: who.FirstName, LastName: who.LastName, InvitedOnly: it.Form.InvitedOnly, Claim: c.RequestID,
 		Resources: c.Resources, Sealer: c.Sealer,
 	}
+	again := 0
 	for more := true; more; {
 		err := c.Resources.Change(c.Context, it.Scope, func(tx *resource.Tx) (err error) {
 			if more, err = a.Step(tx); err != nil || more {
+				return err
+			}
+			// Who is stopped at the same time gets no session that outlives it.
+			if err := tx.Same(a.User); err != nil {
 				return err
 			}
 			s = &signin.Session{
@@ -228,6 +233,13 @@ func (f *family) admit(c *admin.Call, it connection, who *oidc.Person, until tim
 			}
 			return audit.Append(tx, f.entry(c, it, http.StatusFound, a.User.ID, map[string]string{"email": email, "session_id": s.ID, "provisioned": yes(a.New)}))
 		})
+		if fault.Is(err, fault.Conflict) && again < maxAgain {
+			more, again = true, again+1 // another sign-in of the same person was faster
+			continue
+		}
+		if errors.Is(err, sso.ErrStopped) {
+			return "", nil, fault.New(fault.NotAllowed, "", "This user was stopped: it may not sign in")
+		}
 		if errors.Is(err, sso.ErrUninvited) {
 			return "", nil, fault.New(fault.NotAllowed, "", "You are not invited to this organisation")
 		}
@@ -237,6 +249,9 @@ func (f *family) admit(c *admin.Call, it connection, who *oidc.Person, until tim
 	}
 	return token, s, nil
 }
+
+// maxAgain is how often a sign-in that met another one is tried again.
+const maxAgain = 5
 
 // method is how people of a configuration sign in.
 func method(it connection) string {

@@ -15,6 +15,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode"
 
 	coreos "github.com/coreos/go-oidc/v3/oidc"
 	"github.com/go-jose/go-jose/v4"
@@ -380,9 +381,14 @@ func plain(s string) string {
 	return s[:min(len(s), 200)]
 }
 
-// cut keeps a name within what is stored.
+// cut keeps a name within what is stored, on one line.
 func cut(s string) string {
-	r := []rune(strings.ToValidUTF8(s, ""))
+	r := []rune(strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) {
+			return -1
+		}
+		return r
+	}, strings.ToValidUTF8(s, "")))
 	return string(r[:min(len(r), 255)])
 }
 

@@ -42,10 +42,15 @@ func DomainOf(email string) (address, domain string) {
 	return address, address[strings.LastIndexByte(address, '@')+1:]
 }
 
+// ErrStopped refuses somebody whom an identity provider has stopped, or who is removed just
+// now.
+var ErrStopped = errors.New("the user was stopped")
+
 // ErrUninvited refuses somebody who is no user and was not asked to become one.
 var ErrUninvited = errors.New("the person is no user of the organisation and has no invitation")
 
-// Step does a part in a change, until more is false; what was done stays.
+// Step does a part in a change, until more is false; what was done stays. A fault.Conflict
+// is of another sign-in of the same person: Step may be asked again.
 func (a *Admission) Step(tx *resource.Tx) (more bool, err error) {
 	if a.acceptance == nil {
 		rec, u, ok, err := people.ByEmail(tx, a.Org, a.Email)
@@ -54,10 +59,17 @@ func (a *Admission) Step(tx *resource.Tx) (more bool, err error) {
 		}
 		if ok {
 			if u.Leaving {
-				return false, ErrUninvited
+				return false, ErrStopped
 			}
-			a.User = &rec
+			a.User, a.New = &rec, false
 			return false, nil
+		}
+		stopped, err := people.StoppedByEmail(tx, a.Org, a.Email)
+		if err == nil && stopped {
+			err = ErrStopped
+		}
+		if err != nil {
+			return false, err
 		}
 	}
 	if a.acceptance == nil {
@@ -73,8 +85,16 @@ func (a *Admission) Step(tx *resource.Tx) (more bool, err error) {
 	}
 	if a.acceptance != nil {
 		more, err := a.acceptance.Step(tx)
+		if err != nil {
+			// Another sign-in may have accepted it since it was found: begin again.
+			a.acceptance = nil
+			if f := fault.From(err); f.Status() < 500 {
+				err = fault.New(fault.Conflict, f.Field, f.Message)
+			}
+			return false, err
+		}
 		a.User, a.New = a.acceptance.User, true
-		return more, err
+		return more, nil
 	}
 	org, err := tenant.ReadSettings(tx, a.Org)
 	if err != nil {
