@@ -123,7 +123,10 @@ func (o *Opener) hosts() http.RoundTripper {
 // Static are the headers that are sent with each call.
 func (c *Configuration) Static() http.Header {
 	h := http.Header{}
-	for _, of := range []map[string]string{c.CustomHeaders, c.Headers, c.PassthroughHeader, c.PassthroughHeaders} {
+	for _, of := range [...]map[string]string{c.CustomHeaders, c.Headers, c.PassthroughHeader, c.PassthroughHeaders} {
+		if len(of) == 0 {
+			continue
+		}
 		for _, name := range slices.Sorted(maps.Keys(of)) {
 			h.Set(name, of[name])
 		}

@@ -78,7 +78,7 @@ func (u *Upstream) Send(ctx context.Context, method string, h http.Header, body 
 	case media == "text/event-stream" && resp.StatusCode == http.StatusOK:
 		x.Events = true
 	case media == "application/json":
-		raw, err := io.ReadAll(egress.CapBody(resp.Body, MaxAnswer))
+		raw, err := readWhole(resp)
 		if err != nil {
 			x.Close()
 			return nil, broken(err)
@@ -92,6 +92,20 @@ func (u *Upstream) Send(ctx context.Context, method string, h http.Header, body 
 		x.ended = true
 	}
 	return x, nil
+}
+
+// maxRoom bounds the memory that an answer gets for the length that it tells.
+const maxRoom = 64 << 10
+
+// readWhole reads an answer whose length is told into memory of that size.
+func readWhole(resp *http.Response) ([]byte, error) {
+	body := egress.CapBody(resp.Body, MaxAnswer)
+	if resp.ContentLength <= 0 || resp.ContentLength > maxRoom {
+		return io.ReadAll(body)
+	}
+	raw := bytes.NewBuffer(make([]byte, 0, resp.ContentLength+bytes.MinRead))
+	_, err := raw.ReadFrom(body)
+	return raw.Bytes(), err
 }
 
 // Close ends the exchange.

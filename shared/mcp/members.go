@@ -3,7 +3,6 @@ package mcp
 import (
 	"bytes"
 	"encoding/json"
-	"maps"
 	"slices"
 
 	"gateway/shared/wire"
@@ -30,7 +29,13 @@ func Members(raw []byte) map[string]json.RawMessage {
 // AppendMembers appends an object of members that are JSON, in the order of their names.
 func AppendMembers(dst []byte, members map[string]json.RawMessage) []byte {
 	dst = append(dst, '{')
-	for i, name := range slices.Sorted(maps.Keys(members)) {
+	var room [16]string // most objects have fewer members
+	names := room[:0]
+	for name := range members {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	for i, name := range names {
 		if i > 0 {
 			dst = append(dst, ',')
 		}
@@ -42,4 +47,37 @@ func AppendMembers(dst []byte, members map[string]json.RawMessage) []byte {
 		}
 	}
 	return append(dst, '}')
+}
+
+// Text reads a text of checked JSON into s, as json.Unmarshal does: null changes nothing, and
+// ok is false for another form.
+func Text(raw json.RawMessage, s *string) (ok bool) {
+	if len(raw) >= 2 && raw[0] == '"' && raw[len(raw)-1] == '"' && plain(raw[1:len(raw)-1]) {
+		*s = string(raw[1 : len(raw)-1])
+		return true
+	}
+	return json.Unmarshal(raw, s) == nil
+}
+
+// plain tells whether what stands between quotes is what it says, letter by letter.
+func plain(inner []byte) bool {
+	for _, c := range inner {
+		if c < ' ' || c >= 0x80 || c == '"' || c == '\\' {
+			return false
+		}
+	}
+	return true
+}
+
+// GoodID tells whether the id of a message, which is checked JSON, is a text or a whole
+// number.
+func GoodID(id json.RawMessage) bool {
+	if id[0] == '"' {
+		return true
+	}
+	if len(id) < 18 && len(bytes.Trim(id, "0123456789")) == 0 {
+		return true
+	}
+	var n int64
+	return id[0] != 'n' && json.Unmarshal(id, &n) == nil
 }

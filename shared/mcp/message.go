@@ -1,7 +1,6 @@
 package mcp
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 )
@@ -56,7 +55,7 @@ func ReadMessage(raw []byte) (*Message, *Error) {
 	switch {
 	case m.Version != "2.0":
 		return nil, &Error{Code: CodeInvalidRequest, Message: `jsonrpc must be "2.0"`}
-	case len(m.ID) > 0 && !goodID(m.ID):
+	case len(m.ID) > 0 && !GoodID(m.ID):
 		return nil, &Error{Code: CodeInvalidRequest, Message: "id must be a string or a whole number"}
 	case m.Method == "" && !m.IsAnswer():
 		return nil, &Error{Code: CodeInvalidRequest, Message: "the message is neither a request nor an answer"}
@@ -64,12 +63,4 @@ func ReadMessage(raw []byte) (*Message, *Error) {
 		return nil, &Error{Code: CodeInvalidRequest, Message: "params must be an object"}
 	}
 	return m, nil
-}
-
-func goodID(id json.RawMessage) bool {
-	if id[0] == '"' {
-		return true
-	}
-	var n int64
-	return json.Unmarshal(id, &n) == nil && !bytes.Equal(id, []byte("null"))
 }

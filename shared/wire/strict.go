@@ -1,6 +1,10 @@
 package wire
 
-import "gateway/shared/fault"
+import (
+	"bytes"
+
+	"gateway/shared/fault"
+)
 
 // CheckStrict checks a body that people write and the gateway stores: one JSON
 // value (not only an object), UTF-8 throughout, at most maxDepth levels (never
@@ -35,12 +39,44 @@ func checkKeys(d *Decoder, maxDepth, depth int) {
 		}
 		return
 	}
-	seen := map[string]struct{}{}
+	var seen keys
 	for key := range d.Object {
-		if _, twice := seen[string(key)]; twice {
+		if seen.twice(key) {
 			d.Fail("is in the same object twice, again at byte %d", d.Offset())
 		}
-		seen[string(key)] = struct{}{}
 		checkKeys(d, maxDepth, depth+1)
 	}
+}
+
+// keys are those of an object so far. A few are compared one by one, without memory of
+// their own: a key is a part of the body, or was made for its escapes.
+type keys struct {
+	few  [12][]byte
+	n    int
+	many map[string]struct{} // once there are more
+}
+
+// twice tells whether a key was there before, and keeps it.
+func (k *keys) twice(key []byte) bool {
+	if k.many == nil {
+		for _, other := range k.few[:k.n] {
+			if bytes.Equal(other, key) {
+				return true
+			}
+		}
+		if k.n < len(k.few) {
+			k.few[k.n] = key
+			k.n++
+			return false
+		}
+		k.many = make(map[string]struct{}, 4*len(k.few))
+		for _, other := range k.few {
+			k.many[string(other)] = struct{}{}
+		}
+	}
+	if _, twice := k.many[string(key)]; twice {
+		return true
+	}
+	k.many[string(key)] = struct{}{}
+	return false
 }

@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -54,5 +55,23 @@ func TestPathAt(t *testing.T) {
 	long := `{"` + strings.Repeat("k", 500) + `":1}`
 	if got := PathAt([]byte(long), len(long)-2); len(got) > 64 {
 		t.Errorf("a long key must be cut: %d bytes", len(got))
+	}
+}
+
+// A key that comes twice is found however many others stand between, and however it is written.
+func TestKeysTwiceAmongFewAndMany(t *testing.T) {
+	for n := range 40 {
+		var b strings.Builder
+		for i := range n {
+			fmt.Fprintf(&b, `"k%d":{"k%d":%d},`, i, i, i)
+		}
+		if err := CheckStrict([]byte("{"+b.String()+`"last":0}`), 9); err != nil {
+			t.Errorf("%d keys: %v", n, err)
+		}
+		for i := range n {
+			if CheckStrict([]byte("{"+b.String()+fmt.Sprintf(`"\u006b%d":0}`, i)), 9) == nil {
+				t.Errorf("%d keys: the key %d is taken twice", n, i)
+			}
+		}
 	}
 }

@@ -98,6 +98,9 @@ func (f *Facts) provided() bool {
 // enabled tells whether the integration and the server both leave a capability on. One
 // that nobody has said anything of is on.
 func (f *Facts) enabled(c Capability) bool {
+	if len(f.Off) == 0 && len(f.Overrides) == 0 {
+		return true // nobody has said anything of any
+	}
 	id := mcp.CapabilityID(c.Type, c.Key)
 	if f.off(id) {
 		return false

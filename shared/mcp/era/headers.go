@@ -1,6 +1,7 @@
 package era
 
 import (
+	"bytes"
 	"encoding/base64"
 	"encoding/json"
 	"net/http"
@@ -56,6 +57,9 @@ type Mark struct {
 
 const paramPrefix = "Mcp-Param-"
 
+// MarkedBy is the member of a schema that marks an argument.
+const MarkedBy = "x-mcp-header"
+
 // property is what is read of a schema.
 type property struct {
 	Type       json.RawMessage      `json:"type"`
@@ -66,7 +70,7 @@ type property struct {
 // Marks are those of a tool's inputSchema; ok is false where one of them is not as the
 // protocol says: such a tool is not offered.
 func Marks(schema json.RawMessage) (marks []Mark, ok bool) {
-	if !strings.Contains(string(schema), "x-mcp-header") {
+	if !bytes.Contains(schema, []byte(MarkedBy)) {
 		return nil, true
 	}
 	var root property

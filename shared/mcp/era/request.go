@@ -98,7 +98,7 @@ const MetaTrace = "traceparent"
 
 // Traceparent is the W3C trace context that the message carries; "" for none.
 func (r *Request) Traceparent() (value string) {
-	_ = json.Unmarshal(r.Meta[MetaTrace], &value) // what is no text is none
+	_ = mcp.Text(r.Meta[MetaTrace], &value) // what is no text is none
 	return value
 }
 
@@ -164,10 +164,10 @@ func (r *Request) parse(body []byte) *Refusal {
 		}
 		r.ID = id
 	}
-	if json.Unmarshal(m["jsonrpc"], &r.Message.Version) != nil || r.Message.Version != "2.0" {
+	if !mcp.Text(m["jsonrpc"], &r.Message.Version) || r.Message.Version != "2.0" {
 		return bad(`jsonrpc must be "2.0"`)
 	}
-	if raw := m["method"]; raw != nil && json.Unmarshal(raw, &r.Method) != nil || len(r.Method) > 256 {
+	if raw := m["method"]; raw != nil && !mcp.Text(raw, &r.Method) || len(r.Method) > 256 {
 		return bad("method must be a text of up to 256 bytes")
 	}
 	r.Result = m["result"]
@@ -205,16 +205,12 @@ func (r *Request) parse(body []byte) *Refusal {
 }
 
 func goodID(id json.RawMessage) bool {
-	if id[0] == '"' {
-		return len(id) <= maxName
-	}
-	var n int64
-	return id[0] != 'n' && json.Unmarshal(id, &n) == nil
+	return mcp.GoodID(id) && len(id) <= maxName
 }
 
 // Text is a member of params that is a text; "" for another.
 func (r *Request) Text(member string) (s string) {
-	_ = json.Unmarshal(r.Members[member], &s) // another form is none
+	_ = mcp.Text(r.Members[member], &s) // another form is none
 	return s
 }
 
@@ -240,7 +236,7 @@ func (r *Request) checkStateless(h http.Header) *Refusal {
 		return nil // nothing comes of it
 	}
 	var version string
-	if raw := r.Meta[mcp.MetaVersion]; raw == nil || json.Unmarshal(raw, &version) != nil || version == "" {
+	if raw := r.Meta[mcp.MetaVersion]; raw == nil || !mcp.Text(raw, &version) || version == "" {
 		return refuse(http.StatusBadRequest, mcp.CodeInvalidParams, "params._meta must have "+mcp.MetaVersion)
 	}
 	if raw := r.Meta[mcp.MetaAbilities]; wire.KindOf(raw) != wire.KindObject {

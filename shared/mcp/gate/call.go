@@ -222,7 +222,7 @@ func (v *visit) finish(w *way, result json.RawMessage) error {
 		return upstream.Fail(http.StatusOK, "the server's result is no object")
 	}
 	var kind string
-	_ = json.Unmarshal(members["resultType"], &kind) // another form is none
+	_ = mcp.Text(members["resultType"], &kind) // another form is none
 	switch {
 	case kind == "input_required" && asks[v.req.Method]:
 		return v.wants(modern, members)

@@ -1,6 +1,7 @@
 package gate
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -152,7 +153,7 @@ func readSaid(raw []byte) (*said, error) {
 		return nil, upstream.Fail(http.StatusOK, "the server's answer is not a JSON-RPC message")
 	}
 	s := &said{ID: m["id"], Result: m["result"]}
-	if method := m["method"]; method != nil && json.Unmarshal(method, &s.Method) != nil {
+	if method := m["method"]; method != nil && !mcp.Text(method, &s.Method) {
 		return nil, upstream.Fail(http.StatusOK, "the server's answer is not a JSON-RPC message")
 	}
 	if e := m["error"]; e != nil && (json.Unmarshal(e, &s.Error) != nil || s.Error == nil) {
@@ -380,7 +381,7 @@ func (v *servers) marks(p *peer, tool string) ([]era.Mark, error) {
 		return marks, nil
 	}
 	c, err := v.facts.Shape(v.Context, v.View, tool)
-	if err != nil || c == nil {
+	if err != nil || c == nil || !bytes.Contains(c.Shape, []byte(era.MarkedBy)) {
 		return nil, err
 	}
 	var shape struct {

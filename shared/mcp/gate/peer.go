@@ -77,16 +77,18 @@ func (v *servers) openUpstream() (*mcp.Upstream, error) {
 	if err != nil {
 		return nil, err
 	}
-	own := up.Headers
-	up.Headers = http.Header{}
-	if conf.ForwardHeaders != nil {
-		conf.ForwardHeaders.Copy(up.Headers, v.Forwards())
-	}
-	if v.trace != "" {
-		up.Headers.Set("Traceparent", v.trace)
-	}
-	for name, values := range own {
-		up.Headers[name] = values
+	if conf.ForwardHeaders != nil || v.trace != "" { // below what is configured
+		own := up.Headers
+		up.Headers = http.Header{}
+		if conf.ForwardHeaders != nil {
+			conf.ForwardHeaders.Copy(up.Headers, v.Forwards())
+		}
+		if v.trace != "" {
+			up.Headers.Set("Traceparent", v.trace)
+		}
+		for name, values := range own {
+			up.Headers[name] = values
+		}
 	}
 	return up, v.introduceUser(up, conf.Identity)
 }
@@ -95,14 +97,17 @@ func (v *servers) openUpstream() (*mcp.Upstream, error) {
 // wait for it, and ask by themselves where it was told nothing: its credentials may be
 // others. Nobody waits longer than for a server that is asked at once.
 func (v *servers) learn(p *peer, up *mcp.Upstream) error {
-	ctx, cancel := context.WithTimeout(v.Context, v.host.Timeout)
-	defer cancel()
+	p.mu.Lock()
 	if up.Transport == mcp.TransportSSE {
-		p.mu.Lock()
-		defer p.mu.Unlock()
 		p.known, p.legacy, p.modern = true, true, false
+	}
+	told := p.known
+	p.mu.Unlock()
+	if told {
 		return nil
 	}
+	ctx, cancel := context.WithTimeout(v.Context, v.host.Timeout)
+	defer cancel()
 	first, known := p.ask(ctx)
 	if known {
 		return nil
@@ -190,7 +195,7 @@ func (v *servers) ended(p *peer, s *mcp.Session) {
 }
 
 // statelessParams are params of a request without session for a client that declared
-// abilities.
+// abilities: members, which are changed.
 func statelessParams(members map[string]json.RawMessage, abilities, client json.RawMessage) map[string]json.RawMessage {
 	meta := mcp.Members(members["_meta"])
 	if meta == nil {
@@ -203,12 +208,11 @@ func statelessParams(members map[string]json.RawMessage, abilities, client json.
 		client = mcp.OwnName
 	}
 	meta[mcp.MetaVersion], meta[mcp.MetaAbilities], meta[mcp.MetaClient] = json.RawMessage(`"`+era.Version+`"`), abilities, client
-	out := make(map[string]json.RawMessage, len(members)+1)
-	for name, raw := range members {
-		out[name] = raw
+	if members == nil {
+		members = make(map[string]json.RawMessage, 1)
 	}
-	out["_meta"] = mcp.AppendMembers(nil, meta)
-	return out
+	members["_meta"] = mcp.AppendMembers(nil, meta)
+	return members
 }
 
 // statelessHeaders are those of a request without session.

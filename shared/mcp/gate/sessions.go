@@ -85,6 +85,9 @@ func (v *servers) take(w *way, s *session) {
 // answerable are those of a client's abilities that a server without sessions may make
 // use of here: the user can be sent to an address, and nothing else comes back.
 func answerable(abilities json.RawMessage) json.RawMessage {
+	if len(abilities) <= len("{}") {
+		return nil
+	}
 	var has struct {
 		Elicitation struct {
 			URL json.RawMessage `json:"url"`

@@ -111,6 +111,9 @@ func (v *answers) unsigned(name, address string) {
 // withoutSignIn takes away what a client brings back of the sign-in: it is not the
 // server's.
 func withoutSignIn(params map[string]json.RawMessage) {
+	if params["inputResponses"] == nil {
+		return
+	}
 	var all map[string]json.RawMessage
 	if json.Unmarshal(params["inputResponses"], &all) != nil || all[asking] == nil {
 		return

@@ -76,6 +76,9 @@ func (v *servers) stand() (*way, error) {
 
 // without gives an object without a member.
 func without(raw json.RawMessage, name string) json.RawMessage {
+	if len(raw) <= len("{}") {
+		return raw
+	}
 	members := mcp.Members(raw)
 	if members[name] == nil {
 		return raw
