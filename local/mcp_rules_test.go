@@ -178,6 +178,26 @@ func aToolServer(r *running) string {
 	return slug
 }
 
+// TestMCPCursorsAreTexts: another value is none that was given, and no first page is kept
+// under it.
+func TestMCPCursorsAreTexts(t *testing.T) {
+	t.Parallel()
+	r := start(t)
+	for _, speaks := range []string{stateless, sessions} {
+		up, _ := mcpServer(t, speaks)
+		r.registerMCP(speaks, up.URL, "")
+		for _, cursor := range []string{"7", "{}", "[]", "true"} {
+			got := r.askMCP(speaks, "tools/list", "", `"cursor":`+cursor)
+			if !strings.Contains(got.body, `"code":-32602`) || !strings.Contains(got.body, "cursor") {
+				t.Errorf("%s, %s: %d %s", speaks, cursor, got.status, got.body)
+			}
+		}
+		if got := r.askMCP(speaks, "tools/list", "", ""); got.status != 200 || !strings.Contains(got.body, `"tool0"`) {
+			t.Errorf("%s: %d %s", speaks, got.status, got.body)
+		}
+	}
+}
+
 // TestMCPVerbs: what is neither a message nor a session's own.
 func TestMCPVerbs(t *testing.T) {
 	t.Parallel()

@@ -234,7 +234,7 @@ func (v *visit) finish(w *way, result json.RawMessage) error {
 		return nil
 	}
 	age, _ := ageOf(members)
-	for _, name := range []string{"resultType", "ttlMs", "cacheScope"} {
+	for _, name := range ours {
 		delete(members, name)
 	}
 	raw := mcp.AppendMembers(nil, members)
@@ -253,8 +253,22 @@ func (v *visit) finish(w *way, result json.RawMessage) error {
 	return nil
 }
 
-// dated is a result of a server with sessions for a client without.
+// ours are the members of results that servers with sessions do not have.
+var ours = [...]string{"resultType", "ttlMs", "cacheScope"}
+
+// dated is a result of a server with sessions for a client without. What it says there in
+// our place is nothing that the client may take for our word.
 func dated(result json.RawMessage, method string) json.RawMessage {
+	for _, name := range append(ours[:], `\u`) { // a name may be written so
+		if bytes.Contains(result, []byte(name)) {
+			members := mcp.Members(result)
+			for _, name := range ours {
+				delete(members, name)
+			}
+			result = mcp.AppendMembers(nil, members)
+			break
+		}
+	}
 	out := append(make([]byte, 0, len(result)+64), `{"resultType":"complete"`...)
 	if method == "resources/read" {
 		out = appendAge(out, 0)

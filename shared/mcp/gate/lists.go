@@ -47,6 +47,10 @@ var listed = map[string]struct{ kind, member, key string }{
 // list answers with those entries that the caller may use.
 func (v *visit) list(w *way) error {
 	of := listed[v.req.Method]
+	if raw := v.req.Members["cursor"]; raw != nil && raw[0] != '"' && raw[0] != 'n' { // null is none
+		v.wrong(&mcp.Error{Code: mcp.CodeInvalidParams, Message: "params.cursor is not one that was given"})
+		return nil
+	}
 	page, err := v.page(w)
 	if err != nil {
 		return err
