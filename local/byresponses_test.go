@@ -56,6 +56,16 @@ type diverted struct {
 	to *url.URL
 }
 
+// divert has it send everything there.
+func (r *running) divert() {
+	r.t.Helper()
+	to, err := url.Parse(r.g.mock.URL())
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	r.g.relay.Transport = &diverted{r.g.relay.Transport, to}
+}
+
 func (d *diverted) RoundTrip(req *http.Request) (*http.Response, error) {
 	req = req.Clone(req.Context())
 	req.URL.Scheme, req.URL.Host, req.Host = d.to.Scheme, d.to.Host, d.to.Host
@@ -66,11 +76,7 @@ func (d *diverted) RoundTrip(req *http.Request) (*http.Response, error) {
 func TestToolsWithReasoningAreAnsweredAsChat(t *testing.T) {
 	t.Parallel()
 	r := start(t)
-	to, err := url.Parse(r.g.mock.URL())
-	if err != nil {
-		t.Fatal(err)
-	}
-	r.g.relay.Transport = &diverted{r.g.relay.Transport, to}
+	r.divert()
 	n := 0
 	for _, model := range []string{"gpt-5.4", "gpt-5.6"} {
 		for _, stream := range []bool{false, true} {

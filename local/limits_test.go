@@ -148,12 +148,7 @@ func TestARevokedKeyIsRefusedAtOnce(t *testing.T) {
 	r := start(t)
 	var stop atomic.Bool
 	key := r.newKey("")
-	id := ""
-	for _, k := range r.admin("GET", "/api-keys", "")["data"].([]any) {
-		if k := k.(map[string]any); k["name"] == "a key of the tests" {
-			id = k["id"].(string)
-		}
-	}
+	id := r.keyID("a key of the tests")
 	var wg sync.WaitGroup
 	for range 4 { // keep the key warm while it is revoked
 		wg.Go(func() {
@@ -177,12 +172,7 @@ func TestARotatedKeyWorksWithBothSecrets(t *testing.T) {
 	t.Parallel()
 	r := start(t)
 	old := r.newKey("")
-	id := ""
-	for _, k := range r.admin("GET", "/api-keys", "")["data"].([]any) {
-		if k := k.(map[string]any); k["name"] == "a key of the tests" {
-			id = k["id"].(string)
-		}
-	}
+	id := r.keyID("a key of the tests")
 	rotated := r.admin("POST", "/api-keys/"+id+"/rotate", "")
 	for _, key := range []string{old, rotated["key"].(string)} {
 		if got := r.call("POST", "/chat/completions", chatBody("@mock/gpt-4o-mini", "x", ""), "X-Gateway-Api-Key", key); got.status != 200 {

@@ -124,18 +124,21 @@ var shapeColumns = []struct {
 	{name: "streamed image", text: "mock: no-tools say=Hello there\nWhat is this?", image: true, stream: true},
 }
 
-// TestEveryShapeToEveryShape asks every shape of provider in every shape of client.
-func TestEveryShapeToEveryShape(t *testing.T) {
-	t.Parallel()
+// startShapes starts a gateway with a provider of every shape.
+func startShapes(t *testing.T) (*running, *mockprovider.Server) {
+	t.Helper()
 	r, google := startGoogle(t)
-	to, err := url.Parse(r.g.mock.URL())
-	if err != nil {
-		t.Fatal(err)
-	}
-	r.g.relay.Transport = &diverted{r.g.relay.Transport, to}
+	r.divert()
 	r.bedrock("bedrock", bedrockKeys)
 	r.wired("cohere", "", "")
 	r.save("together", `"ai_provider_id":"together-ai","key":"mock-key","configurations":{"custom_host":"`+r.mockBase()+`"}`)
+	return r, google
+}
+
+// TestEveryShapeToEveryShape asks every shape of provider in every shape of client.
+func TestEveryShapeToEveryShape(t *testing.T) {
+	t.Parallel()
+	r, google := startShapes(t)
 	var out bytes.Buffer
 	out.WriteString("# Who may ask whom\n\nWritten by: go test ./local -run EveryShape -update-shapes\n\nRows are what clients speak, at their own paths; columns what providers do. In each cell:\nplain, stream, tools, streamed tools, image, streamed image; y is one that was answered.\n\n|  |")
 	all := shapes()

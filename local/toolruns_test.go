@@ -7,7 +7,6 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"net/url"
 	"slices"
 	"strings"
 	"sync"
@@ -104,15 +103,7 @@ func (r *running) traced(trace string, n int) (out []usage.Record) {
 // servers, plain and streamed. Each turn and call is booked as a part of the request.
 func TestToolRuns(t *testing.T) {
 	t.Parallel()
-	r, _ := startGoogle(t)
-	to, err := url.Parse(r.g.mock.URL())
-	if err != nil {
-		t.Fatal(err)
-	}
-	r.g.relay.Transport = &diverted{r.g.relay.Transport, to}
-	r.bedrock("bedrock", bedrockKeys)
-	r.wired("cohere", "", "")
-	r.save("together", `"ai_provider_id":"together-ai","key":"mock-key","configurations":{"custom_host":"`+r.mockBase()+`"}`)
+	r, _ := startShapes(t)
 	for _, era := range []string{stateless, sessions} {
 		up, _ := mcpServer(t, era)
 		r.registerMCP("up-"+era, up.URL, "")
