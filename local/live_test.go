@@ -155,11 +155,7 @@ func TestALiveSessionEndsWithItsKey(t *testing.T) {
 	s := r.live("@mock/gpt-live-1", "X-Gateway-Api-Key", key)
 	s.sounds(1000)
 	s.next("session.usage.updated")
-	for _, k := range r.admin("GET", "/api-keys?page_size=1000", "")["data"].([]any) {
-		if k := k.(map[string]any); k["name"] == "a key of the tests" {
-			r.admin("DELETE", "/api-keys/"+k["id"].(string), "")
-		}
-	}
+	r.deleteKey("a key of the tests")
 	if closed := s.ended(); closed.Code != websocket.ClosePolicyViolation || !strings.Contains(closed.Text, "API key") {
 		t.Errorf("%v", closed)
 	}
@@ -169,18 +165,19 @@ func TestALiveSessionEndsWithItsKey(t *testing.T) {
 	}
 	poor := r.newKey(`"usage_limits":{"type":"cost","credit_limit":1}`)
 	s = r.live("@mock/gpt-live-1", "X-Gateway-Api-Key", poor)
-	last := 200
-	for last == 200 { // others spend it
-		last = r.call("POST", "/chat/completions", chatBody("@mock-anthropic/claude-sonnet-4-5", "mock: chunks=6000", `,"max_tokens":6000`), "X-Gateway-Api-Key", poor).status
+	r.spend(poor)
+	if closed := s.ended(); closed.Code != websocket.ClosePolicyViolation {
+		t.Errorf("%v", closed)
 	}
-	for range 60 { // a minute of sound at a time, until no more of it can be reserved for
-		if s.ws.WriteMessage(websocket.TextMessage, []byte(`{"type":"session.input_audio.append","audio":"`+strings.Repeat("AAAA", 960_000)+`"}`)) != nil {
-			break
-		}
+	poor = r.newKey(`"usage_limits":{"type":"cost","credit_limit":1}`)
+	s = r.live("@mock/gpt-live-1", "X-Gateway-Api-Key", poor)
+	s.instructs("lasts=600") // 50 cents, and a minute more is reserved for
+	s.next("session.usage.updated")
+	s.instructs("lasts=600")
+	if closed := s.ended(); closed.Code != websocket.ClosePolicyViolation {
+		t.Errorf("%v", closed)
 	}
-	if closed := s.ended(); closed.Code != websocket.ClosePolicyViolation || last != 412 {
-		t.Errorf("after %d: %v", last, closed)
-	}
+	eventually(t, func() error { return usageIs(r, poor, 1_000_000_000) })
 	// It is not opened again, and nothing reaches the provider.
 	before := r.handshakes()
 	again := r.lively(liveSessions, "X-Gateway-Api-Key", poor)

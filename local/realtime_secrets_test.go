@@ -80,13 +80,19 @@ func TestClientSecretsOpenSessions(t *testing.T) {
 // deleteKey deletes a key by its name.
 func (r *running) deleteKey(name string) {
 	r.t.Helper()
-	for _, k := range r.admin("GET", "/api-keys?page_size=1000", "")["data"].([]any) {
-		if k := k.(map[string]any); k["name"] == name {
-			r.admin("DELETE", "/api-keys/"+k["id"].(string), "")
-			return
-		}
+	r.admin("DELETE", "/api-keys/"+r.keyID(name), "")
+}
+
+// spend uses up the budget of a key by other requests.
+func (r *running) spend(key string) {
+	r.t.Helper()
+	last := 200
+	for last == 200 {
+		last = r.call("POST", "/chat/completions", chatBody("@mock-anthropic/claude-sonnet-4-5", "mock: chunks=10000", `,"max_tokens":10000`), "X-Gateway-Api-Key", key).status
 	}
-	r.t.Fatalf("no key %q", name)
+	if last != 412 {
+		r.t.Errorf("the last answer was %d", last)
+	}
 }
 
 // What a secret does not open.

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -279,25 +280,43 @@ func TestAnIdleSessionEndsWithItsKey(t *testing.T) {
 	r := start(t)
 	key := r.newKey("")
 	s := r.speak("model=@mock/gpt-realtime", "X-Gateway-Api-Key", key)
-	id := ""
-	for _, k := range r.admin("GET", "/api-keys?page_size=1000", "")["data"].([]any) {
-		if k := k.(map[string]any); k["name"] == "a key of the tests" {
-			id = k["id"].(string)
-		}
-	}
-	r.admin("DELETE", "/api-keys/"+id, "")
+	r.deleteKey("a key of the tests")
 	if closed := s.ended(); closed.Code != websocket.ClosePolicyViolation || !strings.Contains(closed.Text, "API key") {
 		t.Errorf("%v", closed)
 	}
 
 	poor := r.newKey(`"usage_limits":{"type":"cost","credit_limit":1}`)
 	s = r.speak("model=@mock/gpt-realtime", "X-Gateway-Api-Key", poor)
-	last := 200
-	for last == 200 { // others spend it
-		last = r.call("POST", "/chat/completions", chatBody("@mock-anthropic/claude-sonnet-4-5", "mock: chunks=10000", `,"max_tokens":10000`), "X-Gateway-Api-Key", poor).status
+	r.spend(poor)
+	if closed := s.ended(); closed.Code != websocket.ClosePolicyViolation {
+		t.Errorf("%v", closed)
 	}
-	if closed := s.ended(); closed.Code != websocket.ClosePolicyViolation || last != 412 {
-		t.Errorf("after %d: %v", last, closed)
+}
+
+// Sessions that wait hold neither a handler nor what its server has for a request.
+func TestNoHandlerWaitsForASession(t *testing.T) {
+	t.Parallel()
+	r := start(t)
+	r.speak("model=@mock/gpt-realtime").turn("words")
+	r.live("@mock/gpt-live-1").sounds(1000)
+	s := r.talk()
+	s.create("@mock/gpt-4o-mini", "Hello", "")
+	s.completes()
+	stacks := make([]byte, 16<<20)
+	all := string(stacks[:runtime.Stack(stacks, true)])
+	for _, kind := range []string{"session.(*Session).Run", "live.(*Session).Run", "dialogue.(*Dialogue).Run"} {
+		found := false
+		for _, stack := range strings.Split(all, "\n\n") {
+			if !strings.Contains(stack, "relay/"+kind+"(") {
+				continue
+			}
+			if found = true; strings.Contains(stack, "ServeHTTP") {
+				t.Errorf("%s", stack)
+			}
+		}
+		if !found {
+			t.Errorf("nothing runs %s", kind)
+		}
 	}
 }
 

@@ -22,8 +22,8 @@ const liveRate = 48_000
 // liveSession serves GET /live/sessions: sessions of which each second costs. Words of
 // session.instructions.append steer it: "delegate" (a response is made within), "decide" (a
 // decision), "twice" (each is told twice), "say=my_words" (it says them), "heard=my_words" (the
-// client has spoken them), "silent" (no more usage is told until the end), "drop" (the connection
-// breaks).
+// client has spoken them), "lasts=60" (so many seconds more), "silent" (no more usage is told
+// until the end), "drop" (the connection breaks).
 func liveSession(x *exchange, _, _ string) *apiError {
 	switch {
 	case x.query != "":
@@ -203,6 +203,10 @@ func (s *liveTalk) steer(words string) bool {
 			s.send("session.input_transcript.delta", told{"delta": value})
 		case "silent":
 			s.quiet = true
+		case "lasts": // so many seconds more
+			n, _ := strconv.Atoi(value) // what is no number lasts no longer
+			s.bytes += int64(n) * liveRate
+			s.send("session.usage.updated", told{"usage": told{"seconds": s.seconds()}})
 		case "drop":
 			_ = s.ws.NetConn().Close()
 			return false

@@ -90,14 +90,15 @@ func (s *sender) send(a *answer) error {
 		return s.sendCached(a.cached)
 	}
 	s.told = a.resp.Header
+	if s.Route.Shape == routes.Socket {
+		return sendSession(s, a.resp)
+	}
 	defer a.resp.Body.Close()
 	switch {
 	case s.Route.Shape == routes.Raw:
 		return s.sendRaw(a.resp)
 	case s.Route.Shape == routes.Listing:
 		return s.sendList(a.resp)
-	case s.Route.Shape == routes.Socket:
-		return sendSession(s, a.resp)
 	case s.Route.Operation == provider.BatchesOutput:
 		return s.sendOutput(a.resp)
 	case !a.whole && s.Passes(a.resp):

@@ -43,14 +43,15 @@ func (c *call) converse() error {
 		client.Linger()
 		return nil
 	}
-	result := d.Run(c.Base)
-	end()
-	c.Size, c.answered = result.FromClient, result.ToClient
-	c.Heard.Finish = result.Told()
-	if result.Fault != nil {
-		c.failure = result.Fault
-	}
-	c.LearnOperation(chat.Meter{Started: true, Complete: true})
+	c.carry = carry{client, nil, func() {
+		result := d.Run(c.Base)
+		c.Size, c.answered = result.FromClient, result.ToClient
+		c.Heard.Finish = result.Told()
+		if result.Fault != nil {
+			c.failure = result.Fault
+		}
+		c.LearnOperation(chat.Meter{Started: true, Complete: true})
+	}, end}
 	return nil
 }
 

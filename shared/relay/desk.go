@@ -41,7 +41,7 @@ type desk struct {
 
 // newDesk makes the desk of the session that a call has opened.
 func newDesk(s *sender) *desk {
-	req := s.Req.Clone(context.WithoutCancel(s.Req.Context()))
+	req := s.Req.WithContext(context.WithoutCancel(s.Req.Context()))
 	h := s.HeadersForProvider().Clone()
 	h.Del("X-Gateway-Api-Key")
 	h.Set(asked.TraceID, s.Ask.TraceID)

@@ -36,8 +36,8 @@ func (c *call) awaitOpening() error {
 		live.Refuse(near, wire, restarting(), c.ULID)
 		return nil
 	}
+	c.After(end) // and it is in the books
 	o, err := live.Open(c.Base, near, wire, c.Memory, c.Who.Scope.Org)
-	end()
 	if err != nil {
 		c.unopened(near, o, err)
 		return nil
@@ -89,7 +89,7 @@ func (c *call) opened(o *session.Opened) {
 	live.Refuse(o.Near, o.Wire, f, c.ULID)
 }
 
-// sendLive carries a session to its end.
+// sendLive opens the client's side of a Live session.
 func sendLive(s *sender, guards *guarded.Live) error {
 	o := s.Route.Opened()
 	near, err := s.Route.Sockets.Accept(s.w, s.Req, "", s.w.Header())
@@ -110,8 +110,9 @@ func sendLive(s *sender, guards *guarded.Live) error {
 		live.Refuse(near, o.Wire, restarting(), s.ULID)
 		return nil
 	}
-	result := run.Run(s.Base)
-	end()
-	s.ended(&result)
+	s.carry = carry{near, s.far, func() {
+		result := run.Run(s.Base)
+		s.ended(&result)
+	}, end}
 	return nil
 }

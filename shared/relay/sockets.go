@@ -1,8 +1,11 @@
 package relay
 
 import (
+	"fmt"
+	"log/slog"
 	"net/http"
 	"net/url"
+	"runtime/debug"
 	"strings"
 	"time"
 
@@ -66,8 +69,42 @@ func (o *outbound) socketURL() (*url.URL, error) {
 	return provider.ExactURL(provider.AddQuery(raw, q.Encode()))
 }
 
-// sendSession opens the client's side and carries the session to its end.
+// sendSession opens the client's side of a session.
 func sendSession(s *sender, resp *http.Response) error {
+	err := openNear(s, resp)
+	if s.carry.run == nil {
+		s.far.Drop()
+	}
+	return err
+}
+
+// carry is a session that was opened. It runs once its handler has returned, so that what
+// a server holds for a request is free again while the session lasts, the handler's deep
+// stack before all.
+type carry struct {
+	near, far session.Conn // far: nil without a provider
+	run       func()       // to the session's end
+	end       func()       // of session.Running
+}
+
+// carryOn carries a session to its end and finishes its walk. A panic ends the session, as
+// a server ends a request.
+func (r *Relay) carryOn(c *call, s carry) {
+	defer s.end()
+	defer func() {
+		if v := recover(); v != nil {
+			slog.Error("session panicked", "panic", fmt.Sprintf("%T", v), "stack", string(debug.Stack()))
+			s.near.Drop()
+			if s.far != nil {
+				s.far.Drop()
+			}
+		}
+	}()
+	s.run()
+	r.over(c)
+}
+
+func openNear(s *sender, resp *http.Response) error {
 	guards, err := s.guards.GoLive(s.Relay.guards, s.Target, s.To.Leaf, s.images())
 	if err != nil {
 		return err
@@ -91,17 +128,19 @@ func sendSession(s *sender, resp *http.Response) error {
 	desk.guard = spoken.New(s.Base, func() spoken.Judges { return guards.Now() }, spoken.Session{
 		ID: s.ULID, Model: s.To.Model, Strict: s.Strict(), Memory: s.Memory, Tenant: s.Who.Scope.Org,
 	})
-	defer desk.guard.Close()
 	live.Desk, live.Guard = desk, desk.guard
 	end, ok := s.sessions.Begin(live)
 	if !ok {
+		desk.guard.Close()
 		near.Close(session.GoingAway, "the gateway is restarting; open a new session")
 		near.Linger()
 		return nil
 	}
-	result := live.Run(s.Base)
-	end()
-	s.ended(&result)
+	s.carry = carry{near, s.far, func() {
+		defer desk.guard.Close()
+		result := live.Run(s.Base)
+		s.ended(&result)
+	}, end}
 	return nil
 }
 

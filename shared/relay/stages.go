@@ -83,6 +83,7 @@ type reply struct {
 	flushing  time.Duration // time that the gateway itself took while it was to wait for the provider
 	tail      []byte        // last bytes, held until the books are written
 	failure   *fault.Fault  // why the answer is no good one; nil: it is
+	carry     carry         // the session that was opened
 }
 
 // books are what is recorded of the request, and what it holds of limits until they

@@ -7,6 +7,7 @@ import (
 	"gateway/shared/fault"
 	"gateway/shared/relay/admitted"
 	"gateway/shared/relay/asked"
+	"gateway/shared/relay/recorder"
 	"gateway/shared/relay/routes"
 	"gateway/shared/route"
 )
@@ -34,14 +35,25 @@ func (r *Relay) serveFor(w http.ResponseWriter, req *http.Request, rt *routes.Ro
 	if err != nil {
 		c.refuse(err)
 	}
-	c.finish()
-	broken := c.broken
-	c.reset()
-	r.calls.Put(c)
-	if broken {
+	if c.carry.run != nil {
+		c.Outlives()
+		c.w = new(recorder.Recorder) // nothing keeps what the server writes by
+		go r.carryOn(c, c.carry)     // ends with the session
+		return
+	}
+	if r.over(c) {
 		// Known to net/http and to the Lambda host: the connection is cut.
 		panic(http.ErrAbortHandler)
 	}
+}
+
+// over ends a walk and gives its memory back.
+func (r *Relay) over(c *call) (broken bool) {
+	c.finish()
+	broken = c.broken
+	c.reset()
+	r.calls.Put(c)
+	return broken
 }
 
 // serve answers an admitted request by the stages of its kind.

@@ -104,6 +104,10 @@ func (q *Request) Leave() {
 	q.After(func() { drain.Stop() })
 }
 
+// Outlives lets the request go on when its handler has returned: the client is a
+// connection that others read.
+func (q *Request) Outlives() { q.alive.client.Stop() }
+
 // End frees what a request holds. The memory that another may use is its result.
 func (q *Request) End() (afterwards []func()) {
 	q.alive.client.Stop()

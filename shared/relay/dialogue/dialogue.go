@@ -19,10 +19,7 @@ type Desk interface {
 	// Ask takes the body of a request for a response through the walk. The answer is cut
 	// off when broken is true. ctx ends when the client has gone.
 	Ask(ctx context.Context, w http.ResponseWriter, body []byte) (broken bool)
-	// Check tells whether the connection may go on.
-	Check() error
-	// Fail is told of failures that the client does not see.
-	Fail(where string, err error)
+	session.Checker
 }
 
 // Dialogue is one connection. All fields are required.
@@ -58,10 +55,12 @@ func (d *Dialogue) Run(ctx context.Context) session.Result {
 	d.lanes = make(map[string][]*create)
 	d.kept.lease.Of(d.Memory, d.Tenant)
 	defer d.kept.lease.Free()
-	d.wg.Go(d.watch)
+	watch := session.Watch{Times: d.Times, Desk: d.Desk, Over: d.isOver, Refuse: d.refuse, Ends: []session.Conn{d.Client}}
+	watch.Begin()
 	err := d.read()
 	d.left(err)
 	d.stop()
+	watch.End()
 	d.wg.Wait()
 	d.Client.Linger()
 	d.mu.Lock()
@@ -116,31 +115,16 @@ func (d *Dialogue) Drain() {
 // Break ends the connection now.
 func (d *Dialogue) Break() { d.end(session.GoingAway, restarting, nil) }
 
-// watch asks again and again whether the connection may go on, and whether the client is
-// there.
-func (d *Dialogue) watch() {
-	tick := time.NewTicker(d.Times.Check)
-	defer tick.Stop()
-	pinged := time.Now()
-	for {
-		select {
-		case <-d.context.Done():
-			return
-		case <-tick.C:
-		}
-		if err := d.Desk.Check(); err != nil {
-			if f := fault.From(err); session.Refused(f) {
-				d.tell("", errorEvent(f))
-				d.end(session.Policy, f.Message, f)
-				return
-			}
-			d.Desk.Fail("check of a connection", err)
-		}
-		if time.Since(pinged) >= d.Times.Ping {
-			pinged = time.Now()
-			_ = d.Client.Ping() // one that has gone is seen by its reader
-		}
-	}
+func (d *Dialogue) isOver() bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.over
+}
+
+// refuse sends the client away, and tells it why.
+func (d *Dialogue) refuse(f *fault.Fault) {
+	session.Briefly(func() { d.tell("", errorEvent(f)) })
+	d.end(session.Policy, f.Message, f)
 }
 
 // read reads the client until it leaves or is sent away.

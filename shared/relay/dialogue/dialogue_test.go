@@ -310,3 +310,21 @@ func TestAKeyThatIsGoneEndsADialogue(t *testing.T) {
 		t.Errorf("%v", told)
 	}
 }
+
+// deaf takes nothing of what it is told until it has gone.
+type deaf struct{ *person }
+
+func (d deaf) Write(bool, []byte) error {
+	<-d.gone
+	return &session.Ended{Code: session.Lost}
+}
+
+// A client that reads nothing holds its own end back no more than any other.
+func TestAClientThatReadsNothingIsSentAway(t *testing.T) {
+	t.Parallel()
+	d := dialogue(newPerson(), &clerk{check: func() error { return fault.New(fault.KeyExpired, "", "This API key has expired") }})
+	d.Client = deaf{d.Client.(*person)}
+	if r := d.Run(t.Context()); r.Code != session.Policy || r.Fault == nil {
+		t.Errorf("%+v", r)
+	}
+}

@@ -7,6 +7,5 @@
 // ones side by side. What a client says with store false is remembered for as long as the
 // connection lasts, so that the next response may go on from there.
 //
-// One goroutine reads the client, one a lane asks, one looks whether the key still holds;
-// none outlives Run.
+// One goroutine reads the client, one a lane asks; none outlives Run.
 package dialogue

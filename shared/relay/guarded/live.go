@@ -34,7 +34,7 @@ type Live struct {
 // never changed.
 type Talk struct {
 	live            *Live
-	call            chain.Call
+	secrets         judge.Secrets
 	in, hold, after chain.Hooks
 	beside, behind  chain.Hooks // whose outcome nobody waits for
 }
@@ -76,8 +76,7 @@ func (l *Live) Renew(ctx context.Context, who *admitted.Caller) error {
 	if err := s.gather(ctx, l.means, who, l.leaf, l.kind); err != nil {
 		return err
 	}
-	k := &Talk{live: l, call: l.call, behind: s.outBeside}
-	k.call.Secrets = l.means.secrets(who)
+	k := &Talk{live: l, secrets: l.means.secrets(who), behind: s.outBeside}
 	k.beside, k.in = s.in.Apart(l.kind)
 	for _, h := range s.out {
 		if h.Streams() == guard.StreamAfter {
@@ -105,9 +104,16 @@ func (k *Talk) Holds() bool { return len(k.hold) > 0 }
 // Judges tells whether something judges answers at all.
 func (k *Talk) Judges() bool { return len(k.hold)+len(k.after)+len(k.behind) > 0 }
 
+// call is what hooks are told.
+func (k *Talk) call() chain.Call {
+	c := k.live.call
+	c.Secrets = k.secrets
+	return c
+}
+
 // Said judges what a client has said.
 func (k *Talk) Said(ctx context.Context, body []byte) Word {
-	c := k.call
+	c := k.call()
 	c.Request = body
 	k.apart(ctx, k.beside, guard.Before, c)
 	o := k.in.Run(ctx, guard.Before, &c)
@@ -124,7 +130,7 @@ func (k *Talk) Held(ctx context.Context, about, answer []byte) Word {
 
 // Over judges an answer that was sent: it tells, and changes nothing.
 func (k *Talk) Over(ctx context.Context, about, answer []byte) Word {
-	c := k.call
+	c := k.call()
 	c.Request, c.Response, c.Status = about, answer, 200
 	k.apart(ctx, k.behind, guard.After, c)
 	o := k.run(ctx, k.after, about, answer)
@@ -132,7 +138,7 @@ func (k *Talk) Over(ctx context.Context, about, answer []byte) Word {
 }
 
 func (k *Talk) run(ctx context.Context, hooks chain.Hooks, about, answer []byte) chain.Outcome {
-	c := k.call
+	c := k.call()
 	c.Request, c.Response, c.Status = about, answer, 200
 	o := hooks.Run(ctx, guard.After, &c)
 	k.live.note(o.Results, guard.After)

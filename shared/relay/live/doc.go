@@ -4,6 +4,5 @@
 // is judged before it is sent, and what is spoken as it is written down.
 //
 // Two goroutines read, one each side, and write to the other: a side that does not read
-// holds the other back. A third asks again and again whether the session may go on. None
-// outlives Run.
+// holds the other back. None outlives Run.
 package live

@@ -103,32 +103,3 @@ func (s *Session) Break() {
 	s.end(session.GoingAway, restarting, nil)
 	s.Far.Drop()
 }
-
-// watch asks again and again whether the session may go on, and whether both sides are
-// there.
-func (s *Session) watch() {
-	tick := time.NewTicker(s.Times.Check)
-	defer tick.Stop()
-	pinged := time.Now()
-	for {
-		select {
-		case <-s.context.Done():
-			return
-		case <-tick.C:
-		}
-		if s.isOver() {
-			continue
-		}
-		if err := s.Desk.Check(); err != nil {
-			if f := fault.From(err); session.Refused(f) {
-				s.refuse(f, "")
-				continue
-			}
-			s.Desk.Fail("check of a session", err)
-		}
-		if time.Since(pinged) >= s.Times.Ping {
-			pinged = time.Now()
-			_, _ = s.Near.Ping(), s.Far.Ping() // one that has gone is seen by its reader
-		}
-	}
-}

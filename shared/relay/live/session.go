@@ -32,7 +32,6 @@ type Session struct {
 	stop    context.CancelFunc
 	account account
 	words   words
-	wg      sync.WaitGroup
 
 	mu      sync.Mutex
 	begun   bool // the provider was told of it
@@ -57,7 +56,10 @@ func (s *Session) Run(ctx context.Context) session.Result {
 		defer close(done)
 		s.fromFar()
 	}()
-	s.wg.Go(s.watch)
+	watch := session.Watch{
+		Times: s.Times, Desk: s.Desk, Over: s.isOver, Refuse: func(f *fault.Fault) { s.refuse(f, "") }, Ends: []session.Conn{s.Near, s.Far},
+	}
+	watch.Begin()
 	if err != nil {
 		s.sendAway(fault.From(err))
 		s.Far.Drop()
@@ -66,7 +68,7 @@ func (s *Session) Run(ctx context.Context) session.Result {
 	s.clientLeft(fromNear)
 	<-done
 	s.stop()
-	s.wg.Wait()
+	watch.End()
 	s.mu.Lock()
 	if s.late != nil {
 		s.late.Stop()
@@ -261,24 +263,12 @@ func (s *Session) sendAway(f *fault.Fault) {
 	s.end(CodeOf(f), reason(f), f)
 }
 
-// toldWithin is how long a client that is sent away has to take the reason.
-const toldWithin = 500 * time.Millisecond
-
 // tell sends the client an error; ends: without waiting for it for long.
 func (s *Session) tell(told []byte, ends bool) {
-	if !ends {
-		_ = s.Near.Write(false, told) // a client that has gone is seen by its reader
-		return
-	}
-	taken := make(chan struct{})
-	go func() { // ends when the client has taken it, or is gone
-		defer close(taken)
-		_ = s.Near.Write(false, told)
-	}()
-	late := time.NewTimer(toldWithin)
-	defer late.Stop()
-	select {
-	case <-taken:
-	case <-late.C:
+	write := func() { _ = s.Near.Write(false, told) } // a client that has gone is seen by its reader
+	if ends {
+		session.Briefly(write)
+	} else {
+		write()
 	}
 }

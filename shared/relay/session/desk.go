@@ -16,10 +16,7 @@ type Desk interface {
 	Heard(t *realtime.Transcript, model string, event []byte)
 	// Allows tells whether a model may be used beside the session's own.
 	Allows(model string) error
-	// Check tells whether the session may go on.
-	Check() error
-	// Fail is told of failures that the client does not see.
-	Fail(where string, err error)
+	Checker
 }
 
 // Guard judges what is said in a session.

@@ -2,12 +2,17 @@ package session
 
 import (
 	"errors"
-	"sync"
 	"time"
 
 	"gateway/shared/dialect/realtime"
 	"gateway/shared/fault"
 )
+
+func (s *Session) isOver() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.over
+}
 
 // end sends the client away. What is under way at the provider is ended, read to its
 // end and booked; then the provider is left.
@@ -61,10 +66,7 @@ func (s *Session) leave() {
 
 // cancelLeft ends what is under way and has nobody who waits for it.
 func (s *Session) cancelLeft() {
-	s.mu.Lock()
-	over := s.over
-	s.mu.Unlock()
-	if !over {
+	if !s.isOver() {
 		return
 	}
 	for _, id := range s.turns.toCancel() {
@@ -116,72 +118,4 @@ func (s *Session) Drain() {
 func (s *Session) Break() {
 	s.end(GoingAway, restarting, nil)
 	s.Far.Drop()
-}
-
-// ticker asks the desk and pings, again and again, in no goroutine of its own between
-// times.
-type ticker struct {
-	mu    sync.Mutex
-	timer *time.Timer
-	over  bool
-	busy  sync.WaitGroup
-}
-
-// watch begins to ask whether the session may go on.
-func (s *Session) watch() *ticker {
-	t := new(ticker)
-	s.pinged = time.Now()
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.timer = time.AfterFunc(s.Times.Check, func() { t.tick(s) })
-	return t
-}
-
-func (t *ticker) tick(s *Session) {
-	t.mu.Lock()
-	if t.over {
-		t.mu.Unlock()
-		return
-	}
-	t.busy.Add(1)
-	t.mu.Unlock()
-	defer t.busy.Done()
-	s.look()
-	t.mu.Lock()
-	if !t.over {
-		t.timer.Reset(s.Times.Check)
-	}
-	t.mu.Unlock()
-}
-
-// stop ends the watch and waits for what it does.
-func (t *ticker) stop() {
-	t.mu.Lock()
-	t.over = true
-	t.timer.Stop()
-	t.mu.Unlock()
-	t.busy.Wait()
-}
-
-// look asks the desk, and pings in time.
-func (s *Session) look() {
-	s.mu.Lock()
-	over := s.over
-	s.mu.Unlock()
-	if over {
-		return
-	}
-	if err := s.Desk.Check(); err != nil {
-		f := fault.From(err)
-		if !Refused(f) {
-			s.Desk.Fail("check of a session", err)
-			return
-		}
-		s.refuse(f, "")
-		return
-	}
-	if time.Since(s.pinged) >= s.Times.Ping {
-		s.pinged = time.Now()
-		_, _ = s.Near.Ping(), s.Far.Ping() // one that has gone is seen by its reader
-	}
 }

@@ -50,7 +50,6 @@ type Session struct {
 	draining bool // no response is begun any more
 	ended    *Ended
 	events   int
-	pinged   time.Time
 	late     *time.Timer // after which the provider is left whatever it does
 	in, out  int64       // bytes of messages from the client and to it
 }
@@ -71,7 +70,10 @@ func (s *Session) Run(ctx context.Context) Result {
 	s.context, s.stop = context.WithCancel(ctx)
 	defer s.stop()
 	s.turns.begin(s.Model)
-	timer := s.watch()
+	watch := Watch{
+		Times: s.Times, Desk: s.Desk, Over: s.isOver, Refuse: func(f *fault.Fault) { s.refuse(f, "") }, Ends: []Conn{s.Near, s.Far},
+	}
+	watch.Begin()
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
@@ -80,7 +82,7 @@ func (s *Session) Run(ctx context.Context) Result {
 	fromNear := s.fromNear()
 	s.clientLeft(fromNear)
 	<-done
-	timer.stop()
+	watch.End()
 	s.mu.Lock()
 	if s.late != nil {
 		s.late.Stop()
@@ -268,10 +270,19 @@ func (s *Session) refuse(f *fault.Fault, about string) {
 		s.tell(f, about)
 		return
 	}
+	Briefly(func() { s.tell(f, about) })
+	s.end(Policy, f.Message, f)
+}
+
+// toldWithin is how long a client that is sent away has to take the reason.
+const toldWithin = 500 * time.Millisecond
+
+// Briefly tells a client that is to be sent away why, without waiting for it for long.
+func Briefly(tell func()) {
 	told := make(chan struct{})
 	go func() { // ends when the client has taken it, or is gone
 		defer close(told)
-		s.tell(f, about)
+		tell()
 	}()
 	late := time.NewTimer(toldWithin)
 	defer late.Stop()
@@ -279,11 +290,7 @@ func (s *Session) refuse(f *fault.Fault, about string) {
 	case <-told:
 	case <-late.C:
 	}
-	s.end(Policy, f.Message, f)
 }
-
-// toldWithin is how long a client that is sent away has to take the reason.
-const toldWithin = 500 * time.Millisecond
 
 // tell sends the client an error event.
 func (s *Session) tell(f *fault.Fault, about string) {

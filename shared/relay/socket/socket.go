@@ -42,7 +42,7 @@ type Maker struct{}
 // Accept implements session.Maker.
 func (Maker) Accept(w http.ResponseWriter, req *http.Request, protocol string, h http.Header) (session.Conn, error) {
 	up := websocket.Upgrader{
-		ReadBufferSize: readBuffer, WriteBufferSize: writeBuffer, WriteBufferPool: &buffers,
+		WriteBufferSize: writeBuffer, WriteBufferPool: &buffers, // and the server's buffer to read by
 		CheckOrigin: func(*http.Request) bool { return true }, // the key admits, wherever the page is from
 		Error:       func(http.ResponseWriter, *http.Request, int, error) {},
 	}
