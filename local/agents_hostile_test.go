@@ -158,6 +158,41 @@ func TestHostileAgentsAndClients(t *testing.T) {
 	}
 }
 
+// TestStreamsThatAreNone: an agent that answers a plain request with a stream, or a stream
+// with nothing, has not answered.
+func TestStreamsThatAreNone(t *testing.T) {
+	t.Parallel()
+	r := start(t)
+	up := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		body, _ := io.ReadAll(req.Body)
+		if strings.Contains(req.URL.Path, "agent") {
+			http.NotFound(w, req)
+			return
+		}
+		w.Header().Set("Content-Type", "text/event-stream")
+		if strings.Contains(string(body), "something") {
+			_, _ = io.WriteString(w, "data: {\"jsonrpc\":\"2.0\",\"id\":\"r1\",\"result\":{\"kind\":\"task\",\"id\":\"t\",\"contextId\":\"c\",\"status\":{\"state\":\"completed\"}}}\n\n")
+		}
+	}))
+	t.Cleanup(up.Close)
+	r.registerAgent("odd", up.URL, "")
+	for _, old := range []bool{true, false} {
+		plain, streamed := "SendMessage", "SendStreamingMessage"
+		if old {
+			plain, streamed = "message/send", "message/stream"
+		}
+		for _, c := range []struct{ method, says string }{{plain, "something"}, {plain, "nothing"}, {streamed, "nothing"}} {
+			got := r.call("POST", "/agent/odd", rpcBody(c.method, tellAgent(old, c.says)), versionOf(old)...)
+			if got.status != 200 || !strings.Contains(got.body, `"code":-32006`) || !strings.Contains(got.body, `"id":"r1"`) || !strings.HasPrefix(got.header.Get("Content-Type"), "application/json") {
+				t.Errorf("%s, %s: %d %v %s", c.method, c.says, got.status, got.header.Get("Content-Type"), got.body)
+			}
+		}
+		if got := r.call("POST", "/agent/odd", rpcBody(streamed, tellAgent(old, "something")), versionOf(old)...); got.status != 200 || !strings.Contains(strings.ToLower(got.body), "completed") {
+			t.Errorf("%s: %d %s", streamed, got.status, got.body)
+		}
+	}
+}
+
 // TestPushAddressesAreGuarded: where pushing is allowed, addresses are public ones.
 func TestPushAddressesAreGuarded(t *testing.T) {
 	t.Parallel()

@@ -277,6 +277,9 @@ func (v *visit) exchange(o *outgoing) error {
 	}
 	media, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type")) // no type is none of ours
 	if media == "text/event-stream" && resp.StatusCode == http.StatusOK {
+		if !v.req.op.streams && !v.req.op.custom {
+			return v.garbage(resp.StatusCode, "is a stream, which was not asked for")
+		}
 		return v.stream(ctx, resp.Body, o)
 	}
 	raw, err := io.ReadAll(egress.CapBody(resp.Body, maxAnswer))

@@ -47,6 +47,8 @@ func (v *visit) stream(ctx *patience, body io.ReadCloser, o *outgoing) error {
 		return upstream.Fail(http.StatusOK, "the agent did not go on in time")
 	case broke != nil && !gone:
 		return v.garbage(http.StatusOK, "broke off")
+	case down == 0 && !gone:
+		return v.garbage(http.StatusOK, "is a stream of nothing")
 	}
 	v.Event(nil, true, nil)
 	return nil
