@@ -270,6 +270,45 @@ func TestFirstMessagesAreRefused(t *testing.T) {
 	}
 }
 
+// A client that says nothing is sent away, whoever would be asked.
+func TestFirstMessagesThatDoNotCome(t *testing.T) {
+	t.Parallel()
+	r := start(t)
+	r.g.relay.SessionTimes.Open = time.Millisecond
+	for _, path := range []string{liveSessions, bidiV1beta} {
+		if closed := r.lively(path).ended(); closed.Code != websocket.ClosePolicyViolation || !strings.Contains(closed.Text, "must come within 1ms") {
+			t.Errorf("%s: %v", path, closed)
+		}
+	}
+	for _, rec := range r.records(2) {
+		if rec.ErrorCode != "request_timeout" || rec.Cost != 0 || rec.FinishReason != "ended_by_policy" {
+			t.Errorf("%+v", rec)
+		}
+	}
+}
+
+// Second sockets of a session, and sessions that go on from a kept one, are refused, with
+// the reason.
+func TestOtherSocketsOfLiveSessions(t *testing.T) {
+	t.Parallel()
+	r := start(t)
+	before := len(r.mock.Requests(1000))
+	for path, says := range map[string]string{"/attach": "say it on that one", "/fork": "names its model", "/content": "open a WebSocket"} {
+		_, resp, err := r.dialSocket(liveSessions+"/live_1"+path, "X-Gateway-Provider", "@mock")
+		if err == nil || resp == nil || resp.StatusCode != 403 {
+			t.Errorf("%s: %v %v", path, resp, err)
+			continue
+		}
+		told := make([]byte, 1000)
+		if n, _ := resp.Body.Read(told); !strings.Contains(string(told[:n]), says) {
+			t.Errorf("%s: %s", path, told[:n])
+		}
+	}
+	if len(r.mock.Requests(1000)) != before {
+		t.Error("something was passed on")
+	}
+}
+
 // What is written is judged before it is sent, what is spoken once it is written down.
 func TestLiveSessionsAreJudged(t *testing.T) {
 	t.Parallel()

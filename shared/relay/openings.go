@@ -37,7 +37,7 @@ func (c *call) awaitOpening() error {
 		return nil
 	}
 	c.After(end) // and it is in the books
-	o, err := live.Open(c.Base, near, wire, c.Memory, c.Who.Scope.Org)
+	o, err := live.Open(c.Base, c.SessionTimes.Open, near, wire, c.Memory, c.Who.Scope.Org)
 	if err != nil {
 		c.unopened(near, o, err)
 		return nil

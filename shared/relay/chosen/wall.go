@@ -43,16 +43,15 @@ func (o *Wall) mayPass(p *provider.Provider, saved bool) error {
 	if o.Route.Shape != routes.Raw {
 		return nil
 	}
+	if saved {
+		if why := reserved.Withholds(o.RawPath(), p.ID); why != "" {
+			return fault.Newf(fault.NotAllowed, "path", "This path of %s is not passed on with a stored credential, as it %s", p.ID, why)
+		}
+	}
 	// Other upgrades, such as the h2c that some clients offer with each request, are not
 	// passed on and end here.
 	if slices.ContainsFunc(o.Req.Header["Upgrade"], func(v string) bool { return strings.Contains(strings.ToLower(v), "websocket") }) {
 		return fault.New(fault.NotAllowed, "upgrade", "The gateway carries WebSockets at "+routes.BasePath+"/realtime, "+routes.BasePath+"/responses, "+routes.BasePath+"/live/sessions and that of Gemini's Live API alone; what is said over others could not be told, limited or paid. Send requests and read streams of events")
-	}
-	if !saved {
-		return nil
-	}
-	if why := reserved.Withholds(o.RawPath(), p.ID); why != "" {
-		return fault.Newf(fault.NotAllowed, "path", "This path of %s is not passed on with a stored credential, as it %s", p.ID, why)
 	}
 	return nil
 }

@@ -2,6 +2,7 @@ package live
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -13,15 +14,14 @@ import (
 	"gateway/shared/relay/session"
 )
 
-// OpensWithin is how long a client may take for its first message.
-const OpensWithin = 10 * time.Second
-
 // MaxOpening bounds a first message, in bytes.
 const MaxOpening = 1 << 20
 
-// Open waits for a client's first message. The error is a fault of it, or a *session.Ended.
-func Open(ctx context.Context, near session.Conn, wire wires.Wire, memory *egress.Memory, tenant string) (*session.Opened, error) {
-	late := time.AfterFunc(OpensWithin, func() { near.Close(session.Policy, tooLate) })
+// Open waits for a client's first message, for so long. The error is a fault of it, or a
+// *session.Ended.
+func Open(ctx context.Context, within time.Duration, near session.Conn, wire wires.Wire, memory *egress.Memory, tenant string) (*session.Opened, error) {
+	tooLate := fmt.Sprintf("The first message of a session, which names its model, must come within %v", within)
+	late := time.AfterFunc(within, func() { near.Close(session.Policy, tooLate) })
 	defer late.Stop()
 	var lease egress.Lease
 	lease.Of(memory, tenant)
@@ -41,8 +41,6 @@ func Open(ctx context.Context, near session.Conn, wire wires.Wire, memory *egres
 	o.Opening, err = wire.Opens(buf.B)
 	return o, err
 }
-
-const tooLate = "The first message of a session, which names its model, must come within 10 seconds"
 
 // message reads the next message of a side whole. Its buffer is freed by the caller.
 func message(ctx context.Context, c session.Conn, lease *egress.Lease, most int64) (binary bool, buf *pooled.Buffer, err error) {

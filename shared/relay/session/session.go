@@ -19,10 +19,11 @@ type Times struct {
 	Check time.Duration // how often the desk is asked whether the session may go on
 	Ping  time.Duration // how often both sides are
 	Drain time.Duration // how long a response that nobody waits for is read on
+	Open  time.Duration // how long a client may take for a first message that names the model
 }
 
 // Standard are the times that hold outside of tests.
-var Standard = Times{Check: 450 * time.Millisecond, Ping: 20 * time.Second, Drain: 10 * time.Second}
+var Standard = Times{Check: 450 * time.Millisecond, Ping: 20 * time.Second, Drain: 10 * time.Second, Open: 10 * time.Second}
 
 // Bounds of one message, in bytes. OpenAI takes events of 15 MB.
 const (
