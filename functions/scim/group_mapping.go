@@ -27,7 +27,11 @@ func (f *groups) mapByName(tx *resource.Tx, c *admin.Call, rec resource.Record) 
 		return err
 	}
 	var ws *resource.Record
+	var one *onlyOne
 	if automatic {
+		if one, err = readOnlyOne(c, name); err != nil {
+			return err
+		}
 		if ws, err = f.workspaceNamed(tx, c, name); err != nil {
 			return err
 		}
@@ -53,6 +57,7 @@ func (f *groups) mapByName(tx *resource.Tx, c *admin.Call, rec resource.Record) 
 		if ws, err = f.makeWorkspace(tx, c, name); err != nil {
 			return err
 		}
+		one.stage(tx, ws.ID)
 	}
 	now, g, ok, err := people.AnyGroup(tx, c.Organisation(), rec.ID)
 	if err != nil || !ok {
@@ -130,26 +135,32 @@ func (f *groups) makeWorkspace(tx *resource.Tx, c *admin.Call, name string) (*re
 	if err := tx.Create(rec); err != nil {
 		return nil, err
 	}
-	if err := onlyOne(tx, c, name, rec.ID); err != nil {
-		return nil, err
-	}
 	return rec, provider.OpenDefaults(tx, c.Resources, rec, 0)
 }
 
-// onlyOne stages that no other group makes a workspace of this name at the same time: one
-// that was slower runs again, and finds this one.
-func onlyOne(tx *resource.Tx, c *admin.Call, name, id string) error {
-	key := c.Organisation().Partition().Key("GROUPWORKSPACE", identity.HashToken(strings.ToLower(name)))
-	it, there, err := c.Resources.Store().Table(store.Control).Get(c.Context, key, true)
+// onlyOne is which workspace groups have made last of a name. It is read before those that
+// are there are looked at: what another group makes between that and the end of the
+// transaction is seen in one of the two, and the transaction that was slower runs again.
+type onlyOne struct {
+	key       store.Key
+	unchanged store.Cond
+}
+
+func readOnlyOne(c *admin.Call, name string) (*onlyOne, error) {
+	o := &onlyOne{key: c.Organisation().Partition().Key("GROUPWORKSPACE", identity.HashToken(strings.ToLower(name))), unchanged: store.IfAbsent()}
+	it, there, err := c.Resources.Store().Table(store.Control).Get(c.Context, o.key, true)
 	if err != nil {
-		return fault.Unavailable(err)
+		return nil, fault.Unavailable(err)
 	}
-	unchanged := store.IfAbsent()
-	if there { // of one that is not found by this name any more
-		unchanged = store.IfEqual(store.At("id"), it.String("id"))
+	if there {
+		o.unchanged = store.IfEqual(store.At("id"), it.String("id"))
 	}
-	tx.Do(store.Action{Table: store.Control, Put: &store.Put{Row: store.Row{Key: key, Item: store.Item{"id": id}}, If: []store.Cond{unchanged}}}, nil)
-	return nil
+	return o, nil
+}
+
+// stage notes the workspace that is made, if none was meanwhile.
+func (o *onlyOne) stage(tx *resource.Tx, id string) {
+	tx.Do(store.Action{Table: store.Control, Put: &store.Put{Row: store.Row{Key: o.key, Item: store.Item{"id": id}}, If: []store.Cond{o.unchanged}}}, nil)
 }
 
 // rowsOfLeaving is how many rows a membership takes when it ends with a key.
