@@ -58,14 +58,11 @@ test('a response is of no use in another browser, nor twice', async () => {
   const value = (name) => new RegExp(`name="${name}"\\s+value="([^"]*)"`).exec(form)[1].replaceAll('&#34;', '"').replaceAll('&#43;', '+').replaceAll('&amp;', '&');
   const [answer] = await Promise.all([
     page.waitForResponse((r) => r.url() === config.sp_acs_url),
-    page.evaluate((to, fields) => {
-      const f = document.createElementNS('http://www.w3.org/1999/xhtml', 'form');
-      f.method = 'post'; f.action = to;
-      for (const [k, v] of Object.entries(fields)) { const i = document.createElementNS('http://www.w3.org/1999/xhtml', 'input'); i.name = k; i.value = v; f.append(i); }
-      document.documentElement.append(f); f.submit();
-    }, config.sp_acs_url, { SAMLResponse: value('SAMLResponse'), RelayState: value('RelayState') }),
+    // Without leaving the page, which this Chromium does not always survive on a busy machine.
+    page.evaluate(async (to, fields) => { await fetch(to, { method: 'POST', mode: 'no-cors', credentials: 'include', body: new URLSearchParams(fields) }); },
+      config.sp_acs_url, { SAMLResponse: value('SAMLResponse'), RelayState: value('RelayState') }),
   ]);
-  assert.equal(answer.status(), 401, await answer.text());
+  assert.equal(answer.status(), 401); // its text is nothing that another site may read
   assert.equal(await session(page), undefined);
 
   // Its twin: the browser that began it, once.
