@@ -56,9 +56,9 @@ func TestASignInIsRenewed(t *testing.T) {
 	if form != "client_id=the-client&client_secret=s&grant_type=refresh_token&refresh_token=r1" || basic != "" {
 		t.Errorf("sent %q %q", form, basic)
 	}
-	c.Method = Basic
-	if _, err := c.Renew(context.Background(), "r1", "ann-1"); err == nil || form != "grant_type=refresh_token&refresh_token=r1" || basic == "" {
-		t.Errorf("sent %q %q", form, basic)
+	c.Method, status, body = Basic, 200, `{"access_token":"a"}`
+	if next, err := c.Renew(context.Background(), "r1", "ann-1"); next != "r1" || err != nil || form != "grant_type=refresh_token&refresh_token=r1" || basic == "" {
+		t.Errorf("sent %q %q: %q %v", form, basic, next, err)
 	}
 	s.Close()
 	if _, err := c.Renew(context.Background(), "r1", "ann-1"); err == nil || errors.Is(err, ErrNotRenewed) {
