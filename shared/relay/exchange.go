@@ -59,6 +59,9 @@ func (x *exchanges) exchange(body []byte, at *usage.Attempt) answer {
 	if err != nil {
 		return refusal(err)
 	}
+	if x.bodySpent {
+		x.readsOn()
+	}
 	patience := &x.patience
 	if ctx := x.beginPatience(req.Context()); ctx != req.Context() {
 		req = req.WithContext(ctx)

@@ -16,6 +16,12 @@ func (r *reply) head(status int) {
 	r.w.WriteHeader(status)
 }
 
+// readsOn lets the client's body be read while the answer goes out: a provider may begin
+// to answer before all of the body went to it.
+func (r *reply) readsOn() {
+	_ = http.NewResponseController(r.w).EnableFullDuplex() // who cannot has read it before
+}
+
 // write sends bytes; when the client has gone it counts on without sending.
 func (r *reply) write(p []byte) {
 	if len(p) == 0 || r.gone {

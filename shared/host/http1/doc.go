@@ -11,7 +11,9 @@
 //
 // Handlers get what net/http gives them: an *http.Request of their own whose
 // context ends when the client goes away or the handler returns, and a
-// ResponseWriter that is an http.Flusher. The strings of a request are parts of
+// ResponseWriter that is an http.Flusher. A body that is left when the answer begins is
+// read to its end first, unless EnableFullDuplex of http.ResponseController says that
+// somebody goes on reading it. The strings of a request are parts of
 // one copy of its head, 16 KB at most, which lives as long as any of them. There
 // is no hijacking; upgrades are net/http's. That a client went away is seen by one
 // watcher a server, which looks at the connections whose requests take longer than

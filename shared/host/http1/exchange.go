@@ -87,6 +87,7 @@ type exchange struct {
 	chunked   bool
 	last      bool // the connection ends with this answer
 	slowly    bool // with bytes of the request on their way
+	duplex    bool // the body is read while the answer goes out
 	done      bool // the handler has returned
 	over      bool // nothing may be written any more
 	err       error
@@ -108,6 +109,9 @@ func (x *exchange) serve() bool {
 	}
 	x.life.End()
 	x.finish()
+	if x.duplex && x.body.x != nil && x.err == nil {
+		_, x.slowly = x.body.settle()
+	}
 	left, early := x.body.end()
 	c.state.Store(busy)
 	c.current.Store(nil)
@@ -254,6 +258,13 @@ func (x *exchange) Write(p []byte) (int, error) {
 
 // WriteString implements io.StringWriter.
 func (x *exchange) WriteString(s string) (int, error) { return x.Write([]byte(s)) }
+
+// EnableFullDuplex is for http.ResponseController: an answer that begins leaves the body
+// to who reads it.
+func (x *exchange) EnableFullDuplex() error {
+	x.duplex = true
+	return nil
+}
 
 // Flush implements http.Flusher.
 func (x *exchange) Flush() { _ = x.FlushError() }

@@ -131,7 +131,7 @@ func (x *exchange) commit(p []byte) {
 	keep := !x.c.s.closing.Load()
 	x.last = x.wantsClose || s.connection == "close" || !keep
 	large := false
-	if x.body.x != nil && !x.last {
+	if x.body.x != nil && !x.last && !x.duplex {
 		var clean bool
 		if clean, large = x.body.settle(); !clean {
 			x.last = true

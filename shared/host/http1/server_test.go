@@ -479,3 +479,55 @@ func TestHeadersOfAnswersDoNotReachTheNext(t *testing.T) {
 		}
 	}
 }
+
+// A handler that says so reads the body while its answer goes out, and the connection
+// serves on where all of it was read.
+func TestBodiesReadBesideTheirAnswers(t *testing.T) {
+	const size = 100_000
+	for _, standard := range []bool{false, true} {
+		o := testOptions
+		o.Standard = standard
+		addr, _ := ours(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if err := http.NewResponseController(w).EnableFullDuplex(); err != nil {
+				t.Error(err)
+			}
+			_, _ = io.WriteString(w, "begun;")
+			w.(http.Flusher).Flush()
+			if r.URL.Path == "/reads" {
+				n, err := io.Copy(io.Discard, r.Body)
+				fmt.Fprintf(w, "%d%v;", n, err)
+			}
+		}), o)
+		c := dial(t, addr)
+		in := bufio.NewReader(c)
+		said := func(want string, then func()) {
+			t.Helper()
+			res, err := http.ReadResponse(in, nil)
+			if err != nil {
+				t.Fatalf("standard: %t: %v", standard, err)
+			}
+			begun := make([]byte, len("begun;"))
+			if _, err := io.ReadFull(res.Body, begun); err != nil {
+				t.Fatal(err)
+			}
+			then()
+			if rest, err := io.ReadAll(res.Body); err != nil || string(begun)+string(rest) != want {
+				t.Fatalf("standard: %t: %s%s %v", standard, begun, rest, err)
+			}
+		}
+		write := func(s string) {
+			if _, err := io.WriteString(c, s); err != nil {
+				t.Error(err)
+			}
+		}
+		head := fmt.Sprintf(" HTTP/1.1\r\nHost: h\r\nContent-Length: %d\r\n\r\n", size)
+		body := strings.Repeat("x", size)
+		for range 3 {
+			write("POST /reads" + head)
+			said(fmt.Sprintf("begun;%d<nil>;", size), func() { write(body) })
+		}
+		write("POST /leaves" + head)
+		said("begun;", func() { write(body) })
+		_ = c.Close()
+	}
+}

@@ -68,10 +68,15 @@ func (s *Server) serveStandard(w http.ResponseWriter, r *http.Request) {
 	}
 	h.ServeHTTP(a, own)
 	a.begin()
-	if a.body != nil && !a.body.ended() {
-		// net/http reads on for a while before it closes.
-		_ = c.SetReadDeadline(time.Now().Add(settleTime))
+	if a.body == nil || a.body.ended() {
+		return
 	}
+	// net/http reads on for a while before it closes.
+	until := time.Now().Add(settleTime)
+	if a.duplex && a.FlushError() == nil && !a.body.settle() {
+		until = time.Unix(1, 0) // it must not come to the end of the body by itself now
+	}
+	_ = c.SetReadDeadline(until)
 }
 
 // originForm makes the target of a request that names the server as well one that
@@ -98,6 +103,14 @@ type answering struct {
 	body  *timed // nil: there is none
 	last  bool
 	begun bool
+	// duplex: who reads the body does so while the answer goes out.
+	duplex bool
+}
+
+// EnableFullDuplex is for http.ResponseController.
+func (a *answering) EnableFullDuplex() error {
+	a.duplex = true
+	return http.NewResponseController(a.ResponseWriter).EnableFullDuplex()
 }
 
 // begin gets the body out of the way before the answer goes out. net/http would wait
@@ -107,7 +120,7 @@ func (a *answering) begin() {
 		return
 	}
 	a.begun = true
-	if a.body != nil && !a.last && !a.body.settle() {
+	if a.body != nil && !a.last && !a.duplex && !a.body.settle() {
 		a.last = true
 	}
 	if a.last {
