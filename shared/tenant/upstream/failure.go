@@ -35,7 +35,7 @@ func Unreachable(what string, err error) *Failure {
 	switch {
 	case egress.Refused(err):
 		f.Why = what + "'s address is one that the gateway does not call"
-	case errors.Is(err, context.DeadlineExceeded):
+	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled): // by who waits, unless nobody does any more
 		f.Why = what + " did not answer in time"
 	}
 	f.Cause = err
