@@ -6,6 +6,8 @@
 package logs
 
 import (
+	"iter"
+	"slices"
 	"time"
 
 	"gateway/shared/admin"
@@ -118,14 +120,25 @@ func (f *family) list(c *admin.Call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	versions := configVersions{}
+	versions, spaces := configVersions{}, workspaceNames{}
+	if err := spaces.read(c, func(yield func(string) bool) {
+		for i := range page.Records {
+			if !yield(page.Records[i].Workspace) {
+				return
+			}
+		}
+	}); err != nil {
+		return nil, err
+	}
 	for i := range page.Records {
 		r := &page.Records[i]
 		version, err := versions.id(c, r)
 		if err != nil {
 			return nil, err
 		}
-		out.Data = append(out.Data, row{metricsOf(r, org, version), admin.Instant(r.Start), "log"})
+		m := metricsOf(r, org, version)
+		m.WorkspaceName = orNull(spaces[r.Workspace])
+		out.Data = append(out.Data, row{m, admin.Instant(r.Start), "log"})
 	}
 	out.Next = page.Next
 	return out, nil
@@ -173,6 +186,27 @@ func organisationName(c *admin.Call) (string, error) {
 		return "", err
 	}
 	return rec.Name, nil
+}
+
+// workspaceNames are the names of workspaces by their ids; "" for one that is not there.
+type workspaceNames map[string]string
+
+// read reads those of ids that were not read before, together.
+func (w workspaceNames) read(c *admin.Call, ids iter.Seq[string]) error {
+	var missing []string
+	for id := range ids {
+		if _, known := w[id]; !known && id != "" {
+			w[id], missing = "", append(missing, id)
+		}
+	}
+	if len(missing) == 0 {
+		return nil
+	}
+	recs, err := c.Resources.GetMany(c.Context, c.Organisation(), tenant.KindWorkspace, missing)
+	for i := range recs {
+		w[recs[i].ID] = recs[i].Name
+	}
+	return err
 }
 
 // record finds the log that the path names.
@@ -223,7 +257,12 @@ func (f *family) read(c *admin.Call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	spaces := workspaceNames{}
+	if err := spaces.read(c, slices.Values([]string{rec.Workspace})); err != nil {
+		return nil, err
+	}
 	out := whole(&rec, &content, org, version)
+	out.Metrics.WorkspaceName = orNull(spaces[rec.Workspace])
 	out.Hidden, out.Feedback = !bodies, append(ratings(rated), ofGuards(&rec)...)
 	return out, nil
 }

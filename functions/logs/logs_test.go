@@ -383,6 +383,11 @@ func TestOrganisationIsNamed(t *testing.T) {
 	if got := in.Do("GET", "/logs/"+r.ID, admintest.WorkspaceA, nil).OK().Text("metrics", "organisation_name"); got != "Acme" {
 		t.Errorf("organisation %q", got)
 	}
+	for _, path := range [][]string{{"/logs/" + r.ID, "metrics", "workspace_name"}, {"/logs", "data", "0", "workspace_name"}} {
+		if got := in.Do("GET", path[0], admintest.WorkspaceA, nil).OK().Text(path[1:]...); got != "One" {
+			t.Errorf("%v: workspace_name = %q", path, got)
+		}
+	}
 	if got := in.Do("GET", "/logs", admintest.WorkspaceA, nil).OK().Text("data", "0", "organisation_name"); got != "Acme" {
 		t.Errorf("organisation %q", got)
 	}

@@ -82,6 +82,8 @@ type metrics struct {
 	MCPDecision  *string `json:"mcp_decision" doc:"allowed, or what did not allow it."`
 	MCPRefreshed *bool   `json:"mcp_upstream_token_refreshed"`
 	MCPErrorCode *int64  `json:"mcp_error_code" doc:"Of the protocol, as the client was told."`
+	MCPVersion   *string `json:"mcp_protocol_version" doc:"Of the protocol, as the client speaks it."`
+	MCPFailed    *bool   `json:"mcp_tool_failed" doc:"The tool itself said that it failed."`
 
 	RequestURL    string `json:"request_url"`
 	RequestMethod string `json:"request_method"`
@@ -97,6 +99,7 @@ type metrics struct {
 	UpstreamResponseTime  float64  `json:"upstream_response_time"`
 
 	OrganisationName string  `json:"organisation_name"`
+	WorkspaceName    *string `json:"workspace_name" doc:"null: the workspace is not there any more."`
 	ConfigVersionID  *string `json:"config_version_id"`
 
 	// From the request's headers, where a log is read with them.
@@ -193,6 +196,7 @@ func metricsOf(r *usage.Record, organisation, configVersion string) metrics {
 		m.MCPServerID, m.MCPMethod, m.MCPName, m.MCPAuthType = orNull(c.Server), orNull(c.Method), orNull(c.Name), orNull(c.Auth)
 		m.MCPVirtual = orNull(c.Virtual)
 		m.MCPDecision, m.MCPRefreshed, m.MCPErrorCode = orNull(c.Decision), &c.Refreshed, orNull(c.Code)
+		m.MCPVersion, m.MCPFailed = orNull(c.Version), &c.Failed
 	}
 	return m
 }

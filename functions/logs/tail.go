@@ -72,7 +72,7 @@ func (f *family) tail(c *admin.Call) (any, error) {
 	now := time.Now()
 	t := &follower{
 		family: f, call: c, scope: sc, filter: filter, tail: f.Reader.Tail(sc, now, c.Request.Header.Get(lastEvent)),
-		pace: f.Tail.Pace, quiet: now, until: now.Add(maxTail), versions: configVersions{},
+		pace: f.Tail.Pace, quiet: now, until: now.Add(maxTail), versions: configVersions{}, spaces: workspaceNames{},
 	}
 	if t.pace == 0 {
 		t.pace = tailPace
@@ -106,6 +106,7 @@ type follower struct {
 	closed   bool
 	org      string // name of the organisation
 	versions configVersions
+	spaces   workspaceNames
 }
 
 // Close implements io.Closer.
@@ -185,6 +186,15 @@ func (t *follower) news(now time.Time) ([]report.Fresh, int, error) {
 	if err == nil && t.org == "" && len(fresh) > 0 {
 		t.org, err = organisationName(t.call)
 	}
+	if err == nil {
+		err = t.spaces.read(t.call, func(yield func(string) bool) {
+			for i := range fresh {
+				if !yield(fresh[i].Record.Workspace) {
+					return
+				}
+			}
+		})
+	}
 	return fresh, more, usagequery.Failed(err)
 }
 
@@ -192,7 +202,9 @@ func (t *follower) news(now time.Time) ([]report.Fresh, int, error) {
 // cannot be read.
 func (t *follower) row(f *report.Fresh) row {
 	version, _ := t.versions.id(t.call, &f.Record)
-	return row{metricsOf(&f.Record, t.org, version), admin.Instant(f.Record.Start), "log"}
+	m := metricsOf(&f.Record, t.org, version)
+	m.WorkspaceName = orNull(t.spaces[f.Record.Workspace])
+	return row{m, admin.Instant(f.Record.Start), "log"}
 }
 
 func (t *follower) event(name, id string, data any) {
