@@ -112,6 +112,73 @@ func TestMessagesOfEverySize(t *testing.T) {
 	}
 }
 
+// pour writes until nothing more is taken for a while, and tells how much was.
+func pour(ws *websocket.Conn) (n int) {
+	p := event(64 << 10)
+	for n < 1<<30 {
+		_ = ws.SetWriteDeadline(time.Now().Add(time.Second))
+		if ws.WriteMessage(websocket.TextMessage, p) != nil {
+			break
+		}
+		n += len(p)
+	}
+	return n
+}
+
+// drain reads to the end of a connection, and tells how much came.
+func drain(ws *websocket.Conn) (n int) {
+	for {
+		_, p, err := ws.ReadMessage()
+		if err != nil {
+			return n
+		}
+		n += len(p)
+	}
+}
+
+// A side that reads nothing holds the other one back; what it had taken comes whole, once
+// it reads.
+func TestASlowSideHoldsTheOtherBack(t *testing.T) {
+	t.Parallel()
+	const mostHeld = 64 << 20 // of which the system's own buffers are the most
+	for name, down := range map[string]bool{"the client reads nothing": true, "the provider reads nothing": false} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			poured, drained := make(chan int, 1), make(chan int, 1)
+			provider := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+				ws, err := (&websocket.Upgrader{}).Upgrade(w, req, nil)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				defer ws.Close()
+				if down {
+					poured <- pour(ws)
+				} else {
+					n := <-poured
+					drained <- drain(ws)
+					poured <- n
+				}
+			}))
+			t.Cleanup(provider.Close)
+			ws := dial(t, between(t, provider.URL).URL)
+			if down {
+				n := <-poured
+				if got := drain(ws); got < n || n >= mostHeld {
+					t.Errorf("%d bytes were taken, and %d came", n, got)
+				}
+				return
+			}
+			n := pour(ws)
+			_ = ws.Close()
+			poured <- n
+			if got := <-drained; got < n || n >= mostHeld {
+				t.Errorf("%d bytes were taken, and %d came", n, got)
+			}
+		})
+	}
+}
+
 // cpu is what this process has used.
 func cpu() time.Duration {
 	var u syscall.Rusage
