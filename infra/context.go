@@ -57,6 +57,7 @@ var contextValues = []contextValue{
 	{"mailFrom", "", "an e-mail address of an identity of SES", matching(`[^@\s]+@[^@\s]+\.[^@\s]+`, func(o *options) *string { return &o.mailFrom })},
 	{"mailIdentity", "", "the ARN of an identity of SES", matching(`arn:aws:ses:[a-z0-9-]+:\d{12}:identity/[^\s*]+`, func(o *options) *string { return &o.mailIdentity })},
 	{"publicUrl", "", "an address that begins with https:// and ends with /v1", matching(`https://[^\s?#]+/v1`, func(o *options) *string { return &o.publicURL })},
+	{"pricesUrl", "", "an address that begins with https://", matching(`https://[^\s#]+`, func(o *options) *string { return &o.pricesURL })},
 	{"formerKeyArns", "", "a comma list of ARNs of KMS keys (arn:aws:kms:us-east-1:123456789012:key/...), of 1,000 characters at most", setFormerKeys},
 	{"tablePrefix", "", "1 to 40 of a-z, 0-9, - and _, ending with -", matching(`[a-z0-9_-]{0,39}-`, func(o *options) *string { return &o.tablePrefix })},
 }

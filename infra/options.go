@@ -28,6 +28,7 @@ type options struct {
 	vectorDimensions     []int  // of vector indexes of a DynamoDB table of their own; none: no such table
 	// Sender of mails, its identity, and the base URL of links in mails; none: no mail.
 	mailFrom, mailIdentity, publicURL string
+	pricesURL                         string // where a sheet of prices is published
 	domain, certificate               string // host name of the edge and its certificate; empty: CloudFront's own
 	egressAllow                       string // what may be dialled besides public addresses
 	trustedHosts                      string // custom hosts that may be private

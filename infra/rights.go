@@ -198,6 +198,9 @@ func (r rights) environment(d *dataStack, o options) map[string]*string {
 	if r.retains && o.recordDays != "" {
 		env["GATEWAY_RECORD_RETENTION_DAYS"] = jsii.String(o.recordDays)
 	}
+	if o.pricesURL != "" {
+		env["GATEWAY_PRICES_URL"] = jsii.String(o.pricesURL)
+	}
 	if r.addressed && o.address() != "" {
 		env["GATEWAY_PUBLIC_URL"] = jsii.String(o.address())
 	}

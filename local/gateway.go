@@ -82,6 +82,10 @@ func open(ctx context.Context, o options) (_ *gateway, err error) {
 	if err != nil {
 		return nil, err
 	}
+	prices := os.Getenv("GATEWAY_PRICES_URL")
+	if err := app.CheckPricesURL(policy, prices); err != nil {
+		return nil, fmt.Errorf("GATEWAY_PRICES_URL: %w", err)
+	}
 	if err := signing.Check(os.Getenv(signing.Env)); err != nil {
 		return nil, err
 	}
@@ -90,7 +94,8 @@ func open(ctx context.Context, o options) (_ *gateway, err error) {
 	g.core = app.New(backends, app.Settings{
 		Stopping:  ctx.Done(),
 		Retention: retention,
-		Egress:    policy, BlockInline: os.Getenv("BLOCK_INLINE_CONFIG") == "true", StandardHTTP: o.serve.Standard,
+		PricesURL: prices, FetchPrices: true,
+		Egress: policy, BlockInline: os.Getenv("BLOCK_INLINE_CONFIG") == "true", StandardHTTP: o.serve.Standard,
 		PublicURL: os.Getenv("GATEWAY_PUBLIC_URL"), Mailer: mailer(o.data), SigningKey: os.Getenv(signing.Env),
 		Ledger: app.LedgerHooks(g.stores.Journal, func() app.Recorder { return g.sender }, g.stores.Store),
 	})

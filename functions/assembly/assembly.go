@@ -56,7 +56,6 @@ import (
 	"gateway/shared/app/console"
 	"gateway/shared/app/exporting"
 	"gateway/shared/audit"
-	"gateway/shared/pricing"
 	"gateway/shared/relay"
 	"gateway/shared/relay/told"
 	ratings "gateway/shared/usage/feedback"
@@ -72,7 +71,7 @@ func Administration(c *app.Core, archive *segment.Archive) []admin.Family {
 	families = append(families,
 		integrations.New(integrations.Deps{Ledger: c.Ledger, CheckURL: c.Egress.CheckURL}),
 		providers.New(providers.Deps{Ledger: c.Ledger, CheckURL: c.Egress.CheckURL}))
-	families = append(families, prompts.New(), partials.New(), collections.New(), guardrails.New(guardrails.Deps{CheckURL: c.Egress.CheckURL}), policies.New(c.Ledger), modelpricing.New(pricing.Default()))
+	families = append(families, prompts.New(), partials.New(), collections.New(), guardrails.New(guardrails.Deps{CheckURL: c.Egress.CheckURL}), policies.New(c.Ledger), modelpricing.New(c.Book()))
 	families = append(families, webhooks.New(webhooks.Deps{CheckURL: c.Egress.CheckURL, Store: c.Store, Now: c.Now}))
 	families = append(families, secretreferences.New(secretreferences.Deps{CheckURL: c.Egress.CheckURL, Transport: c.Transport, Now: c.Now}))
 	secrets := console.Secrets(c)
@@ -82,7 +81,7 @@ func Administration(c *app.Core, archive *segment.Archive) []admin.Family {
 		agentservers.New(agentservers.Deps{CheckURL: c.Egress.CheckURL, PublicURL: c.PublicURL, Opener: &a2a.Opener{Sealer: c.Sealer, Via: c.Transport, Secrets: secrets}}),
 		deployments.New(deployments.Deps{CheckURL: c.Egress.CheckURL, Via: c.Transport}), scim.New(scim.Of(c)), feedback.New(rated), auth.New(auth.Of(c)))
 	families = append(families, analytics.New(reader, rated), logs.New(logs.Deps{Reader: reader, Sealer: c.Sealer, Rated: rated, Exports: exporting.Runs(c), Bucket: c.Bucket,
-		Tail: logs.TailOptions{Ends: c.Stopping}, Told: &told.Maker{Sink: c.Events(), Sealer: c.Sealer, Now: c.Now}}), auditlogs.New(audit.NewReader(c.Store, c.Now)))
+		Tail: logs.TailOptions{Ends: c.Stopping}, Told: &told.Maker{Sink: c.Events(), Sealer: c.Sealer, Now: c.Now, Book: c.Book()}, Book: c.Book()}), auditlogs.New(audit.NewReader(c.Store, c.Now)))
 	return append(families, docs.New(toolbox.Inside{Handler: func() http.Handler { return c.Administration }}, DataPlane(), families...)) // the document tells about all before it
 }
 

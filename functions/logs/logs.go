@@ -14,6 +14,7 @@ import (
 	"gateway/shared/admin/usagequery"
 	"gateway/shared/blob"
 	"gateway/shared/fault"
+	"gateway/shared/pricing"
 	"gateway/shared/relay/told"
 	"gateway/shared/route"
 	"gateway/shared/seal"
@@ -44,7 +45,9 @@ type Deps struct {
 	Exports *export.Runs
 	Bucket  blob.Bucket // of the files of exports
 	Tail    TailOptions
-	Told    *told.Maker // takes what was asked elsewhere
+	// Book is what simulations price by; nil: the list that comes with the gateway.
+	Book *pricing.Book
+	Told *told.Maker // takes what was asked elsewhere
 }
 
 // family is the description with what answers it.

@@ -28,7 +28,11 @@ func (f *family) question(c *admin.Call, sc store.Scope, filter *report.Filter) 
 	if err != nil {
 		return q, nil, err
 	}
-	m = &means{view: view, org: sc.Org, now: c.Now, saved: map[[2]string]*saved.Provider{}, prices: map[string]*pricing.Overrides{}}
+	book := f.Book
+	if book == nil {
+		book = pricing.Default()
+	}
+	m = &means{book: book.Current(), view: view, org: sc.Org, now: c.Now, saved: map[[2]string]*saved.Provider{}, prices: map[string]*pricing.Overrides{}}
 	bad := unknown(c)
 	if raw := c.Body.Raw("prices"); given(raw) {
 		in, _ := c.Body.Object("prices")
@@ -190,6 +194,7 @@ type means struct {
 	org    string
 	now    time.Time
 	saved  map[[2]string]*saved.Provider // by workspace and name; nil: there is none
+	book   *pricing.Book                 // as it is now
 	prices map[string]*pricing.Overrides // of the organisation, by workspace
 }
 
@@ -229,7 +234,7 @@ func (m *means) Price(ctx context.Context, workspace string, of replay.Target, o
 		by = org.Prices()
 		m.prices[workspace] = by
 	}
-	at := saved.Prices{Book: pricing.Default(), By: by, Of: of.Provider}
+	at := saved.Prices{Book: m.book, By: by, Of: of.Provider}
 	if of.Slug != "" {
 		p, err := m.provider(ctx, workspace, of.Slug)
 		if err != nil {

@@ -30,9 +30,11 @@ func priceRoute(b *pricing.Book) admin.Route {
 		},
 		Answer: schemaOfPrice(map[string]any{
 			"tariff": map[string]any{"type": "string", "example": "openai/gpt-4o", "description": "What the price stands in, as logs name it."},
-			"book":   map[string]any{"type": "string", "description": "The version of the price list."},
+			"book":   map[string]any{"type": "string", "description": "The version of the price list, with that of the published sheet behind a +."},
+			"source": map[string]any{"type": "string", "enum": pricing.Origins(), "description": "Where the price stands: in the list that comes with the gateway, in the sheet that the installation reads, or with the organisation or the integration itself."},
 		}),
 		Do: func(c *admin.Call) (any, error) {
+			b := b.Current()
 			at, err := pricesOf(c, b)
 			if err != nil {
 				return nil, err

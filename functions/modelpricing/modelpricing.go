@@ -21,6 +21,7 @@ func New(b *pricing.Book) admin.Family {
 				Answer: admin.Schema{"type": "object", "additionalProperties": admin.Closed(map[string]admin.Schema{"pricing_config": priceSchema})},
 				Do: func(c *admin.Call) (any, error) {
 					provider, ok := strings.CutSuffix(c.Param("file"), ".json")
+					b := b.Current()
 					models := b.Models(provider)
 					if !ok || len(models) == 0 {
 						return nil, notFound()

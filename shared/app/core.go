@@ -12,6 +12,8 @@ import (
 	"gateway/shared/identity/signing"
 	"gateway/shared/ledger"
 	"gateway/shared/notice"
+	"gateway/shared/pricing"
+	"gateway/shared/pricing/published"
 	"gateway/shared/queue"
 	"gateway/shared/resource"
 	"gateway/shared/seal"
@@ -46,6 +48,8 @@ type Settings struct {
 	Retention    usage.Retention  // how long usage is kept; for ever when zero
 	Now          func() time.Time // nil: time.Now
 	Mailer       notice.Mailer    // nil: no mail is sent
+	PricesURL    string           // where a sheet of prices is published, see pricing.Sheet; "": nowhere
+	FetchPrices  bool             // whether this process fetches it beside its requests
 	PublicURL    string           // base URL that links in mails begin with; "": where the request went
 	SigningKey   string           // the value of signing.Env; "": the keys are those of the tables
 	Stopping     <-chan struct{}  // closed when answers that last have to end; nil: never
@@ -63,6 +67,8 @@ type Core struct {
 	Ledger    *ledger.Ledger
 	Transport http.RoundTripper // the guarded way out
 	Signing   *signing.Keys
+	// Prices keep the list up to date; nil: it is the one that comes with the gateway.
+	Prices *published.Prices
 	// Records takes audit records that have no change to go with; nil: nobody does.
 	Records Recorder
 	// Renewal asks identity providers about sessions, in the process of the family auth;
@@ -97,7 +103,29 @@ func New(b Backends, s Settings) *Core {
 		Signing:   signing.New(signing.Options{Table: b.Store.Table(store.Usage), Sealer: b.Sealer, Now: s.Now, Given: s.SigningKey}),
 	}
 	c.Auth.Tokens = c.tokens()
+	if s.PricesURL != "" {
+		c.Prices = published.Open(published.Options{URL: s.PricesURL, Via: c.Transport, Table: b.Store.Table(store.Control), Base: pricing.Default(), Now: s.Now, Fetch: s.FetchPrices})
+	}
 	return c
+}
+
+// CheckPricesURL tells what is wrong with the address of a sheet of prices; "" is none.
+func CheckPricesURL(p egress.Policy, address string) error {
+	if address == "" {
+		return nil
+	}
+	if _, err := p.WithoutTrusted().CheckURL(address, "the address of prices"); err != nil {
+		return err
+	}
+	return nil
+}
+
+// Book is the price list; what it is now is its Current.
+func (c *Core) Book() *pricing.Book {
+	if c.Prices == nil {
+		return pricing.Default()
+	}
+	return c.Prices.Book()
 }
 
 // Events is where usage events go of what no request made; nil: nowhere.

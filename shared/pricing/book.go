@@ -7,6 +7,7 @@ import (
 	"errors"
 	"hash/maphash"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -22,13 +23,17 @@ var packed []byte
 // Book is a price list that is looked up without locks. What a process does not ask
 // for costs it nothing: the lines of a provider are unpacked when its first price is
 // asked for, found by a hash index, and parsed one by one.
-type Book struct{ index func() *index }
+type Book struct {
+	index func() *index
+	now   func() *Book // see Following; nil: the book itself
+}
 
 // index has the lines of each provider.
 type index struct {
 	version   string
 	seed      maphash.Seed
 	providers map[string]*section
+	over      map[string]map[string]*entry // of a Sheet, before the lines
 }
 
 // section is what the book has of one provider.
@@ -120,6 +125,9 @@ func (s *section) hash(seed maphash.Seed, model string) int {
 }
 
 func (x *index) find(provider, model string) *entry {
+	if e := x.over[provider][model]; e != nil {
+		return e
+	}
 	s := x.of(provider)
 	if s == nil {
 		return nil
@@ -174,13 +182,24 @@ func (b *Book) Version() string { return b.index().version }
 
 // Models lists the models of a provider that the book has a line for, in order.
 func (b *Book) Models(provider string) []string {
-	s := b.index().of(provider)
-	if s == nil {
+	x := b.index()
+	s, over := x.of(provider), x.over[provider]
+	if s == nil && len(over) == 0 {
 		return nil
 	}
-	models := make([]string, len(s.lines))
-	for i := range s.lines {
-		models[i] = s.lines[i].model
+	models := make([]string, 0, len(over))
+	if s != nil {
+		models = slices.Grow(models, len(s.lines))
+		for i := range s.lines {
+			models = append(models, s.lines[i].model)
+		}
 	}
-	return models
+	if len(over) == 0 {
+		return models
+	}
+	for model := range over {
+		models = append(models, model)
+	}
+	slices.Sort(models)
+	return slices.Compact(models)
 }

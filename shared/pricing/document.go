@@ -35,12 +35,13 @@ type Document struct {
 	// stands in (see Price.Line) and the version of the list.
 	Tariff string `json:"tariff,omitempty"`
 	Book   string `json:"book,omitempty"`
+	Source string `json:"source,omitempty"` // one of Origins
 }
 
 // Document tells the price of a model; ok is false where it has none.
 func (b *Book) Document(provider, model string) (d Document, ok bool) {
 	d, ok = b.Tell(Options{}, func(o Options) (Price, bool) { return b.Price(provider, model, o) })
-	d.Tariff, d.Book = "", ""
+	d.Tariff, d.Book, d.Source = "", "", ""
 	return d, ok
 }
 
@@ -51,7 +52,7 @@ func (b *Book) Tell(o Options, find func(Options) (Price, bool)) (d Document, ok
 	if !ok {
 		return d, false
 	}
-	d = Document{PayAsYouGo: map[string]any{}, Currency: "USD", Tariff: p.line, Book: b.Version()}
+	d = Document{PayAsYouGo: map[string]any{}, Currency: "USD", Tariff: p.line, Book: b.Version(), Source: b.index().origin(p.line)}
 	units := map[string]Tagged{}
 	for set := p.has; set != 0; set &= set - 1 {
 		c := Class(bits.TrailingZeros64(set))

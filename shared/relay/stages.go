@@ -226,7 +226,7 @@ func (c *call) connect() {
 func (c *call) begin(r *Relay, w http.ResponseWriter, req *http.Request, rt *routes.Route) {
 	c.Arrive(r.doors, req, rt, &c.leased)
 	c.Relay, c.Means, c.w = r, r.means, w
-	c.Bill.Ledger, c.Bill.Book = r.Ledger, r.Book
+	c.Bill.Ledger, c.Bill.Book = r.Ledger, r.Book.Current()
 	c.reuse.Store, c.reuse.Times, c.reuse.Walk = r.Cache, r.CacheTimes, c
 	c.reuse.Fresh()
 }

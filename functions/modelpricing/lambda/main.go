@@ -6,9 +6,8 @@ import (
 	"gateway/shared/admin"
 	"gateway/shared/app"
 	"gateway/shared/host/administration"
-	"gateway/shared/pricing"
 )
 
 func main() {
-	administration.Main(func(*app.Core) []admin.Family { return []admin.Family{modelpricing.New(pricing.Default())} })
+	administration.Main(func(c *app.Core) []admin.Family { return []admin.Family{modelpricing.New(c.Book())} })
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 
 	"gateway/functions/expiry"
@@ -32,7 +33,12 @@ func tasks(core *onaws.Installation) map[string]host.Task {
 		},
 		"keys":    keys.Run,
 		"notices": notices.Worker(core.Core).Run,
-		"compact": archive.Compact,
+		"compact": func(ctx context.Context) error {
+			if core.Prices == nil {
+				return archive.Compact(ctx)
+			}
+			return errors.Join(archive.Compact(ctx), core.Prices.Refresh(ctx))
+		},
 		"retain":  archive.Retain,
 		"vectors": onaws.SweepVectors,
 		"origin":  rotation(core, (*originsecret.Rotation).Run),

@@ -26,6 +26,7 @@ const (
 	EnvMailFrom      = "GATEWAY_MAIL_FROM"             // sender of mails; none: no mail is sent
 	EnvMailIdentity  = "GATEWAY_MAIL_IDENTITY"         // ARN of the sender's identity in SES
 	EnvPublicURL     = "GATEWAY_PUBLIC_URL"            // base URL that links in mails begin with
+	EnvPricesURL     = "GATEWAY_PRICES_URL"            // where a sheet of prices is published; none
 	EnvBodyDays      = "GATEWAY_BODY_RETENTION_DAYS"   // days that bodies are kept; 90, 0 for ever
 	EnvRecordDays    = "GATEWAY_RECORD_RETENTION_DAYS" // days that records are kept; 365, 0 for ever
 )

@@ -59,6 +59,11 @@ func Open(ctx context.Context, parts ...Part) (*Installation, error) {
 	}
 	in := &Installation{}
 	s := app.Settings{SigningKey: os.Getenv(signing.Env), Egress: p, BlockInline: os.Getenv(EnvBlockInline) == "true"}
+	// A function stands still between its requests: the worker of scheduled tasks fetches.
+	s.PricesURL, s.FetchPrices = os.Getenv(EnvPricesURL), os.Getenv("AWS_LAMBDA_FUNCTION_NAME") == ""
+	if err := app.CheckPricesURL(p, s.PricesURL); err != nil {
+		return nil, fmt.Errorf("onaws: %s: %w", EnvPricesURL, err)
+	}
 	if s.StandardHTTP, err = app.StandardHTTP(); err != nil {
 		return nil, err
 	}

@@ -67,6 +67,7 @@ type Maker struct {
 	Sink   usage.Sink
 	Sealer seal.Sealer
 	Now    func() time.Time
+	Book   *pricing.Book // nil: the one that comes with the gateway
 }
 
 // Emit keeps what was told and gives the ids of its logs, in its order. Where a later one
@@ -148,7 +149,11 @@ func (m *Maker) price(r *usage.Record, x *Exchange, seen *Seen, got *chat.Meter)
 		return
 	}
 	o := pricing.Options{ContextTokens: r.Usage.InputTokens(), Region: got.Region, SearchContext: got.SearchContext, Mode: got.Mode}
-	book := pricing.Default()
+	book := m.Book
+	if book == nil {
+		book = pricing.Default()
+	}
+	book = book.Current()
 	for _, model := range []string{r.Model, r.RequestModel} {
 		if price, ok := book.Price(p.ID, model, o); ok && model != "" {
 			r.Cost, r.Priced = price.Cost(r.Usage), price.Covers(r.Usage)

@@ -2,6 +2,7 @@ package segment
 
 import (
 	"context"
+	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -188,11 +189,11 @@ func (a *Archive) note(ctx context.Context, p *progress, until time.Time) (mine 
 		cond = store.IfAbsent()
 	}
 	p.rev++
-	item := store.Item{"rules": p.rules, "done": p.done, "pass": p.pass, "at": p.at, "rev": p.rev, "until": until.UnixMilli()}
+	item := store.Item{"rules": p.rules, "done": p.done, "pass": p.pass, "at": p.at, "rev": p.rev, "until": until.UnixMilli(), "by": rand.Text()}
 	err = a.table.Put(ctx, store.Row{Key: p.key, Item: item}, cond)
 	if refused, lost := store.AsCondition(err); lost {
 		// A repeated write of this very row fails as well.
-		return refused.Current.Int("rev") == p.rev && refused.Current.Int("until") == until.UnixMilli(), nil
+		return refused.Current.String("by") == item.String("by"), nil
 	}
 	if err != nil {
 		return false, fmt.Errorf("segment: retention: %w", err)

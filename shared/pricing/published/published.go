@@ -1,0 +1,271 @@
+// Package published keeps the price list up to date with a sheet of prices at an address
+// (see pricing.Sheet), so that corrections need no deployment.
+//
+// The sheet is kept in the store for an hour, for all processes of an installation. When
+// the hour is over one of them fetches it anew, beside the requests; meanwhile, and as
+// long as the address does not answer or answers with what is no whole sheet, the old
+// one holds. A process looks at the store once a minute.
+//
+//	SYS#PRICES   BOOK   the sheet, when it was fetched, when it is due, and what was wrong last
+package published
+
+import (
+	"bytes"
+	"compress/flate"
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"gateway/shared/pricing"
+	"gateway/shared/store"
+)
+
+// How long things take.
+const (
+	lookEvery  = time.Minute      // at the store
+	keep       = time.Hour        // a sheet, until it is fetched anew
+	retryAfter = 5 * time.Minute  // of an address that failed
+	lease      = time.Minute      // of the process that fetches
+	fetchTime  = 30 * time.Second //
+	firstTime  = time.Second      // for the first look, which a request waits for
+)
+
+// maxRow is up to how many bytes a sheet may take packed.
+const maxRow = 300 << 10
+
+// Options say where the sheet is.
+type Options struct {
+	URL   string
+	Via   http.RoundTripper // the guarded way out
+	Table store.Table
+	Base  *pricing.Book // that the sheet lies on
+	Now   func() time.Time
+	// Fetch lets the process fetch beside its requests. One that stands still between
+	// them looks at the store only, and another one refreshes.
+	Fetch bool
+}
+
+// Prices are the list with the sheet that holds now. Safe for concurrent use.
+type Prices struct {
+	o      Options
+	first  sync.Once
+	looked atomic.Int64 // unix nanoseconds of the last look
+	book   atomic.Pointer[pricing.Book]
+	mu     sync.Mutex // of what follows, and of every look
+	sheet  *pricing.Sheet
+	failed string // what was told last
+}
+
+// Open makes them; nothing is read yet.
+func Open(o Options) *Prices {
+	p := &Prices{o: o}
+	p.book.Store(o.Base)
+	return p
+}
+
+// Book is the list to price by: its Current has the sheet.
+func (p *Prices) Book() *pricing.Book { return p.o.Base.Following(p.current) }
+
+// current gives what is there. The first call waits for the store, for a second at
+// most; later ones let somebody look when it is time, and do not wait.
+func (p *Prices) current() *pricing.Book {
+	p.first.Do(func() {
+		p.looked.Store(p.o.Now().UnixNano())
+		ctx, cancel := context.WithTimeout(context.Background(), firstTime)
+		defer cancel()
+		due, err := p.Look(ctx)
+		if p.told(err); due && p.o.Fetch {
+			go p.refresh()
+		}
+	})
+	now, last := p.o.Now().UnixNano(), p.looked.Load()
+	if now-last >= int64(lookEvery) && p.looked.CompareAndSwap(last, now) {
+		go p.refresh()
+	}
+	return p.book.Load()
+}
+
+func (p *Prices) refresh() {
+	ctx, cancel := context.WithTimeout(context.Background(), fetchTime+lease/4)
+	defer cancel()
+	if !p.o.Fetch {
+		_, err := p.Look(ctx)
+		p.told(err)
+		return
+	}
+	p.told(p.Refresh(ctx))
+}
+
+// told writes a fault into the log, once until it changes.
+func (p *Prices) told(err error) {
+	text := ""
+	if err != nil {
+		text = err.Error()
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if text != p.failed && text != "" {
+		slog.Error("the published prices could not be read; the ones before hold", "error", text)
+	}
+	p.failed = text
+}
+
+// row is what the store has.
+type row struct {
+	there bool
+	item  store.Item
+}
+
+func key() store.Key { return store.System("PRICES").Key("BOOK") }
+
+// due tells whether the sheet has to be fetched.
+func (r *row) due(url string, now time.Time) bool {
+	return !r.there || r.item.String("url") != url || now.UnixMilli() >= r.item.Int("due")
+}
+
+// Look takes over what is in the store; due tells that it is time to fetch it anew.
+func (p *Prices) Look(ctx context.Context) (due bool, err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	r, err := p.look(ctx)
+	return err == nil && r.due(p.o.URL, p.o.Now()), err
+}
+
+func (p *Prices) look(ctx context.Context) (r row, err error) {
+	if r.item, r.there, err = p.o.Table.Get(ctx, key(), true); err != nil {
+		return r, fmt.Errorf("published prices: %w", err)
+	}
+	packed := r.item.Bytes("sheet")
+	if len(packed) == 0 || p.sheet != nil && p.sheet.Version() == r.item.String("version") {
+		return r, nil
+	}
+	text, err := io.ReadAll(io.LimitReader(flate.NewReader(bytes.NewReader(packed)), pricing.MaxSheet+1))
+	if err != nil {
+		return r, errors.Join(errKept, err)
+	}
+	sheet, err := pricing.ParseSheet(text)
+	if err != nil {
+		return r, errors.Join(errKept, err)
+	}
+	p.take(sheet)
+	return r, nil
+}
+
+// errKept is returned where the store has a sheet that this version cannot read.
+var errKept = errors.New("published prices: what the store has is no sheet")
+
+// take lets a sheet hold.
+func (p *Prices) take(sheet *pricing.Sheet) {
+	p.sheet = sheet
+	p.book.Store(p.o.Base.With(sheet))
+}
+
+// Refresh looks at the store, and fetches the sheet if it is time and no other process
+// is at it. The error is what keeps the old one in force.
+func (p *Prices) Refresh(ctx context.Context) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	r, err := p.look(ctx)
+	if unread := errors.Is(err, errKept); !unread && (err != nil || !r.due(p.o.URL, p.o.Now())) {
+		return err
+	}
+	if mine, err := p.write(ctx, &r, store.Item{"due": p.o.Now().Add(lease).UnixMilli()}); err != nil || !mine {
+		return err
+	}
+	sheet, packed, wrong := p.fetch(ctx)
+	next := store.Item{"due": p.o.Now().Add(retryAfter).UnixMilli()}
+	if wrong != nil {
+		next["fault"] = wrong.Error()
+	} else {
+		next = store.Item{"due": p.o.Now().Add(keep).UnixMilli(), "sheet": packed, "version": sheet.Version(), "fetched": p.o.Now().UnixMilli(), "fault": ""}
+	}
+	mine, err := p.write(ctx, &r, next)
+	if err != nil || wrong != nil {
+		return errors.Join(wrong, err)
+	}
+	if mine {
+		p.take(sheet)
+	}
+	return nil
+}
+
+// write changes members of the row; mine is false when another process has changed it.
+func (p *Prices) write(ctx context.Context, r *row, change store.Item) (mine bool, err error) {
+	next := store.Item{"url": p.o.URL, "rev": r.item.Int("rev") + 1, "by": rand.Text()}
+	for _, name := range []string{"sheet", "version", "fetched", "due", "fault"} {
+		if v, ok := change[name]; ok {
+			next[name] = v
+		} else if v, ok := r.item[name]; ok {
+			next[name] = v
+		}
+	}
+	cond := store.IfAbsent()
+	if r.there {
+		cond = store.IfEqual(store.At("rev"), r.item.Int("rev"))
+	}
+	err = p.o.Table.Put(ctx, store.Row{Key: key(), Item: next}, cond)
+	if there, lost := store.AsCondition(err); lost {
+		// A repeated write of this very row fails as well.
+		same := there.Current.String("by") == next.String("by")
+		r.item, r.there = next, true
+		return same, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("published prices: %w", err)
+	}
+	r.item, r.there = next, true
+	return true, nil
+}
+
+// fetch reads the sheet at the address, whole. One by which a model loses its price
+// that does not say so is refused.
+func (p *Prices) fetch(ctx context.Context) (*pricing.Sheet, []byte, error) {
+	ctx, cancel := context.WithTimeout(ctx, fetchTime)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, p.o.URL, nil)
+	if err != nil {
+		return nil, nil, fmt.Errorf("published prices: %w", err)
+	}
+	req.Header.Set("Accept", "text/plain")
+	resp, err := p.o.Via.RoundTrip(req)
+	if err != nil {
+		return nil, nil, fmt.Errorf("published prices: %w", err)
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		return nil, nil, fmt.Errorf("published prices: the address answered with status %d", resp.StatusCode)
+	}
+	text, err := io.ReadAll(io.LimitReader(resp.Body, pricing.MaxSheet+1))
+	if err != nil {
+		return nil, nil, fmt.Errorf("published prices: %w", err)
+	}
+	sheet, err := pricing.ParseSheet(text)
+	if err != nil {
+		return nil, nil, fmt.Errorf("published prices: %w", err)
+	}
+	if model, loses := p.sheet.Loses(p.o.Base, sheet); loses {
+		return nil, nil, fmt.Errorf("published prices: %s would have no price any more; a sheet that means it says: unpriced", model)
+	}
+	var packed bytes.Buffer
+	w, err := flate.NewWriter(&packed, flate.BestCompression)
+	if err != nil {
+		return nil, nil, fmt.Errorf("published prices: %w", err)
+	}
+	if _, err := w.Write(text); err != nil {
+		return nil, nil, fmt.Errorf("published prices: %w", err)
+	}
+	if err := w.Close(); err != nil {
+		return nil, nil, fmt.Errorf("published prices: %w", err)
+	}
+	if packed.Len() > maxRow {
+		return nil, nil, fmt.Errorf("published prices: the sheet takes %d bytes packed, %d are allowed", packed.Len(), maxRow)
+	}
+	return sheet, packed.Bytes(), nil
+}
