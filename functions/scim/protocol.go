@@ -37,7 +37,7 @@ const provision = "scim.provision"
 
 // refusals are in the form of RFC 7644, 3.12.
 var refusals = admin.Refusals{
-	ContentType: mediaType,
+	ContentType: mediaType, Challenge: "Bearer",
 	Schema: admin.Closed(map[string]admin.Schema{
 		"schemas": {"type": "array", "items": admin.Schema{"type": "string"}}, "status": {"type": "string"}, "scimType": {"type": []string{"string", "null"}}, "detail": {"type": "string"},
 	}),

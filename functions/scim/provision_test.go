@@ -393,8 +393,9 @@ func TestProvidersReachTheirOwnOrganisationAlone(t *testing.T) {
 	other.call(403, "GET", "/Users?organisation_id="+admintest.Org, "")
 	p.call(200, "GET", "/Users/"+ann, "")
 	for name, token := range map[string]string{"none": "", "another": "scim-" + strings.Repeat("A", 43), "a key": admintest.WorkspaceA, "cut": p.token[:20]} {
-		if got := send(h, "GET", "/scim/Users", token, "", nil); got.Status != http.StatusUnauthorized || !strings.Contains(string(got.Body), "api:messages:2.0:Error") {
-			t.Errorf("%s: %d %s", name, got.Status, got.Body)
+		got := send(h, "GET", "/scim/Users", token, "", nil)
+		if got.Status != http.StatusUnauthorized || !strings.Contains(string(got.Body), "api:messages:2.0:Error") || got.Header.Get("WWW-Authenticate") != "Bearer" {
+			t.Errorf("%s: %d %v %s", name, got.Status, got.Header, got.Body)
 		}
 	}
 	for _, path := range []string{at, "/scim/groups", "/scim/tokens"} { // a token of a provider opens nothing else

@@ -33,6 +33,8 @@ func Redirect(status int, to string) Answer {
 type Refusals struct {
 	ContentType string
 	Schema      Schema
+	// Challenge is the WWW-Authenticate of a 401; "": it has none.
+	Challenge string
 	// Body is what is written as JSON, or an Answer that is written as it is, with the
 	// fault's status.
 	Body func(c *Call, f *fault.Fault) any
@@ -117,6 +119,9 @@ func refuse(c *Call, f *fault.Fault) Answer {
 	}
 	var err error
 	a.ContentType = c.Route.Refusals.ContentType
+	if c.Route.Refusals.Challenge != "" && a.Status == http.StatusUnauthorized {
+		a.Header = http.Header{"Www-Authenticate": {c.Route.Refusals.Challenge}}
+	}
 	if a.Body, err = json.Marshal(body); err != nil {
 		a.Body = f.AdminBody(c.RequestID)
 	}

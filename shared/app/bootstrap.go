@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"gateway/shared/fault"
 	"gateway/shared/identity"
 	"gateway/shared/provider"
 	"gateway/shared/resource"
@@ -55,7 +56,15 @@ func (c *Core) Bootstrap(ctx context.Context, f First) (made *Made, err error) {
 		return nil, err
 	}
 	if !exists {
-		if made, err = c.makeTenant(ctx, sc, f); err != nil {
+		made, err = c.makeTenant(ctx, sc, f)
+		if fault.Is(err, fault.Conflict) { // another process may have been faster
+			var there bool
+			if _, there, err = c.Resources.Get(ctx, sc, tenant.KindOrganisation, f.Organisation); err == nil && !there {
+				err = fault.New(fault.Conflict, "", "the first keys are those of another organisation")
+			}
+			made = nil
+		}
+		if err != nil {
 			return nil, err
 		}
 	}
@@ -124,7 +133,7 @@ func (c *Core) saveMock(ctx context.Context, sc store.Scope, slug, kind, url str
 			return tx.Update(&rec)
 		}
 		in := provider.Integration{AIProviderID: kind, AllowAllModels: true, Configurations: map[string]any{"custom_host": url}, Masked: map[string]string{provider.SecretKey: identity.Mask(mockKey)}}
-		rec = resource.Record{Scope: sc, Kind: provider.KindIntegration, ID: resource.NewID(), Slug: slug, Name: "Built-in " + slug, Status: provider.StatusActive}
+		rec = resource.Record{Scope: sc, Kind: provider.KindIntegration, ID: resource.NewID(), Slug: slug, Name: "Built-in " + slug, Status: provider.StatusActive, Looked: true}
 		if err := rec.SetSecret(ctx, c.Sealer, provider.SecretKey, []byte(mockKey)); err != nil {
 			return err
 		}
