@@ -56,7 +56,7 @@ func Text(raw json.RawMessage, s *string) (ok bool) {
 		*s = string(raw[1 : len(raw)-1])
 		return true
 	}
-	return json.Unmarshal(raw, s) == nil
+	return len(raw) > 0 && json.Unmarshal(raw, s) == nil
 }
 
 // plain tells whether what stands between quotes is what it says, letter by letter.

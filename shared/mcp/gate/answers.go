@@ -7,6 +7,8 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
+	"slices"
+	"sync"
 
 	"gateway/shared/fault"
 	"gateway/shared/mcp"
@@ -19,7 +21,30 @@ import (
 // result answers the request.
 func (v *answers) result(raw json.RawMessage) {
 	v.note.Failed = v.note.Method == "tools/call" && failed(raw)
-	v.answer(http.StatusOK, v.message("result", raw), nil)
+	room := newRoom(len(raw) + len(v.req.ID) + 64)
+	defer room.free()
+	room.b = append(append(appendOpened(room.b, v.req.ID, "result"), raw...), '}')
+	v.answer(http.StatusOK, room.b, nil)
+}
+
+// room is memory that an answer is written in. Who is given the answer keeps none of it.
+type room struct{ b []byte }
+
+var rooms = sync.Pool{New: func() any { return new(room) }}
+
+// maxRoom bounds the memory that the next answer gets, in bytes.
+const maxRoom = 64 << 10
+
+func newRoom(size int) *room {
+	r := rooms.Get().(*room)
+	r.b = slices.Grow(r.b[:0], size)
+	return r
+}
+
+func (r *room) free() {
+	if cap(r.b) <= maxRoom {
+		rooms.Put(r)
+	}
 }
 
 // failed tells whether the result of a tool says that it failed.
@@ -33,15 +58,16 @@ func failed(result []byte) bool {
 
 // message is an answer to the request with one member.
 func (v *answers) message(member string, raw []byte) []byte {
-	return append(append(v.opened(member, len(raw)), raw...), '}')
+	out := make([]byte, 0, len(raw)+len(v.req.ID)+48)
+	return append(append(appendOpened(out, v.req.ID, member), raw...), '}')
 }
 
-// opened is the beginning of such an answer, with room for a value of size bytes. Without
-// an id it has none: the protocol knows no null there.
-func (v *answers) opened(member string, size int) []byte {
-	out := append(make([]byte, 0, size+len(v.req.ID)+48), `{"jsonrpc":"2.0"`...)
-	if len(v.req.ID) > 0 {
-		out = append(append(out, `,"id":`...), v.req.ID...)
+// appendOpened appends the beginning of such an answer. Without an id it has none: the
+// protocol knows no null there.
+func appendOpened(out []byte, id json.RawMessage, member string) []byte {
+	out = append(out, `{"jsonrpc":"2.0"`...)
+	if len(id) > 0 {
+		out = append(append(out, `,"id":`...), id...)
 	}
 	out = append(append(out, `,"`...), member...)
 	return append(out, `":`...)

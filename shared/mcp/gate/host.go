@@ -80,7 +80,8 @@ type Call struct {
 	Walk
 }
 
-// Walk counts, guards and records; see relay/routes.
+// Walk counts, guards and records; see relay/routes. Nothing of the bodies and events that
+// it is given is kept when it returns.
 type Walk interface {
 	Still() (*identity.Principal, *resource.View, error)
 	Forwards() http.Header

@@ -56,7 +56,9 @@ func (v *visit) list(w *way) error {
 		return err
 	}
 	modern := v.req.Era == era.Stateless
-	out := append(v.opened("result", page.size+len(page.next)+256), `{"`...)
+	room := newRoom(page.size + len(page.next) + len(v.req.ID) + 256)
+	defer room.free()
+	out := append(appendOpened(room.b, v.req.ID, "result"), `{"`...)
 	out = append(append(out, of.member...), `":[`...)
 	first := true
 	for i := range page.entries {
@@ -77,7 +79,8 @@ func (v *visit) list(w *way) error {
 	if modern {
 		out = appendAge(append(out, `,"resultType":"complete"`...), page.age)
 	}
-	v.answer(http.StatusOK, append(out, '}', '}'), nil)
+	room.b = append(out, '}', '}')
+	v.answer(http.StatusOK, room.b, nil)
 	return nil
 }
 
