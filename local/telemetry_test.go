@@ -137,3 +137,83 @@ func TestCallsOfToolsStandInTheirTraces(t *testing.T) {
 		}
 	}
 }
+
+// A call of an agent stands in the trace that its client names: its span, in every version
+// and binding, answered at once or streamed, below the client's, and the agent is called
+// below the gateway's. What went wrong there is told too.
+func TestCallsOfAgentsStandInTheirTraces(t *testing.T) {
+	t.Parallel()
+	r := start(t)
+	told := newSpans(t)
+	r.admin("POST", "/telemetry-destinations", fmt.Sprintf(`{"name":"told","endpoint":%q}`, told.URL))
+	const trace, span = "2af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
+	from := []string{"traceparent", "00-" + trace + "-" + span + "-01"}
+	below := map[string]string{} // what each agent was told, by the name of the call's span
+	calls := 0
+	for _, old := range []bool{true, false} {
+		up, slug := newAgent(t, old, ""), fmt.Sprintf("traced-%t", old)
+		r.registerAgent(slug, up.URL, "")
+		send, stream := "SendMessage", "SendStreamingMessage"
+		if old {
+			send, stream = "message/send", "message/stream"
+		}
+		for _, method := range []string{send, stream} {
+			got := r.call("POST", "/agent/"+slug, rpcBody(method, tellAgent(old, "a word nobody says")), append(versionOf(old), from...)...)
+			if got.status != 200 || !strings.Contains(got.body, "heard a word") {
+				t.Fatalf("%s: %d %s", method, got.status, got.body)
+			}
+			calls++
+			below[up.last().header.Get("Traceparent")] = slug + " " + method
+		}
+	}
+	eventually(t, func() error {
+		if n := len(told.of(trace)); n != calls {
+			return fmt.Errorf("%d spans came of %d", n, calls)
+		}
+		return nil
+	})
+	told.mu.Lock()
+	defer told.mu.Unlock()
+	for _, sp := range told.kept {
+		if fmt.Sprintf("%x", sp.TraceId) != trace {
+			continue
+		}
+		sent := fmt.Sprintf("00-%s-%x-01", trace, sp.SpanId)
+		called, ok := below[sent]
+		delete(below, sent)
+		text := fmt.Sprint(sp.Attributes)
+		slug, method, _ := strings.Cut(called, " ")
+		if !ok || fmt.Sprintf("%x", sp.ParentSpanId) != span || sp.Name != method+" "+slug || !strings.Contains(text, "invoke_agent") || !strings.Contains(text, slug) || !strings.Contains(text, "a2a.method.name") || strings.Contains(text, "nobody says") {
+			t.Errorf("%s below %x: %s", sp.Name, sp.ParentSpanId, text)
+		}
+	}
+	if len(below) > 0 {
+		t.Errorf("agents were told of spans that never came: %v", below)
+	}
+}
+
+// A call of an agent that cannot be reached has a span as well, which says so.
+func TestCallsOfAgentsThatFailAreToldAsFailed(t *testing.T) {
+	t.Parallel()
+	r := start(t)
+	told := newSpans(t)
+	r.admin("POST", "/telemetry-destinations", fmt.Sprintf(`{"name":"told","endpoint":%q}`, told.URL))
+	up := newAgent(t, false, "")
+	r.registerAgent("lost", up.URL, "")
+	up.Close()
+	const trace = "3af7651916cd43dd8448eb211c80319c"
+	got := r.call("POST", "/agent/lost", rpcBody("SendMessage", tellAgent(false, "x")), append(versionOf(false), "traceparent", "00-"+trace+"-b7ad6b7169203331-01")...)
+	eventually(t, func() error {
+		if n := len(told.of(trace)); n != 1 {
+			return fmt.Errorf("%d spans came of a call that answered %d", n, got.status)
+		}
+		return nil
+	})
+	told.mu.Lock()
+	defer told.mu.Unlock()
+	for _, sp := range told.kept {
+		if fmt.Sprintf("%x", sp.TraceId) == trace && (sp.Status == nil || sp.Status.Code != tracepb.Status_STATUS_CODE_ERROR) {
+			t.Errorf("the span of a call that answered %d %s has the status %v", got.status, got.body, sp.Status)
+		}
+	}
+}
