@@ -36,7 +36,8 @@ func (e usageError) Error() string { return e.text }
 
 // garbage is how much the heap may grow before it is collected, in percent of what is in
 // use, unless GOGC says otherwise. What is in use is small beside what a busy gateway
-// makes: a third less than Go's own hundred saves 5 MiB and no time that can be measured.
+// makes: against Go's own hundred it saves 4 MiB at the peak of the benchmark, and costs
+// some 2 percent of the time of a chat call and 5 to 10 of that of an MCP call.
 const garbage = 70
 
 func main() {
