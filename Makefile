@@ -15,11 +15,12 @@ run: ## start the gateway on this machine
 
 deps: node_modules/.stamp ## install what the tests need from npm, pinned in lock files
 
-node_modules/.stamp: scripts/testdeps/package-lock.json scripts/clients/package-lock.json scripts/agents/package-lock.json scripts/mcp/package-lock.json
+node_modules/.stamp: scripts/testdeps/package-lock.json scripts/clients/package-lock.json scripts/agents/package-lock.json scripts/mcp/package-lock.json scripts/sql/package-lock.json
 	npm ci --silent --no-audit --no-fund --prefix scripts/testdeps
 	npm ci --silent --no-audit --no-fund --prefix scripts/clients
 	npm ci --silent --no-audit --no-fund --ignore-scripts --prefix scripts/agents
 	npm ci --silent --no-audit --no-fund --ignore-scripts --prefix scripts/mcp
+	npm ci --silent --no-audit --no-fund --ignore-scripts --prefix scripts/sql
 	@mkdir -p node_modules && touch $@
 
 test: deps lint contract cross unit standard infra-test fuzz ## everything that CI runs
