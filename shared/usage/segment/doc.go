@@ -24,4 +24,17 @@
 //	                B#<hour>#<org>         a day, whose bodies have to go one day
 //	                R#<hour>#<org>         a day, whose records have to go one day
 //	                G#<unix ms>#<id>       objects that a merge left behind
+//	SYS#USAGE-KEPT  O#<org>                an organisation that has days
+//	                P#<org>                how far its days are thinned, and who is at it
+//	                L#<org>#<day>          a day that got records when it was long over
+//
+// Workspaces may keep their logs for fewer days than the installation: readers leave
+// out what is older at once (see Cut), and Retain writes the segments of such days
+// without it (see thin). Packs of bodies are shared by segments and workspaces; what has
+// to go of them is blanked where it is.
+//
+// Other tools may read the files, under segments/data/<org>/<year>/<month>/<day> of the
+// bucket. They take each record once, by its id: batches come twice, and files that a
+// merge left behind stay for a while. Segments so small that they stand in the store are
+// not among the files until a merge makes them large.
 package segment
