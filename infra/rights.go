@@ -157,7 +157,7 @@ var exceptions = func() map[string]rights {
 			opens: []string{"control", "log"}, // headers and content of telemetry
 		},
 		"exports": {
-			tables: map[string][]string{"control": {"BatchGetItem", "PutItem"}, "usage": {"GetItem", "Query"}},
+			tables: map[string][]string{"control": append(slices.Clone(readAll), "PutItem"), "usage": {"GetItem", "Query"}}, // for how long workspaces keep logs
 			gets:   []string{segments, loggedBodies, exported}, absent: true, puts: []string{exported}, deletes: []string{exported}, aborts: []string{exported}, opens: []string{"log"}, sends: []string{"exports"},
 		},
 		"requeue": {sends: []string{"usage"}},
