@@ -33,7 +33,7 @@
 // without it (see thin). Packs of bodies are shared by segments and workspaces; what has
 // to go of them is blanked where it is.
 //
-// Other tools may read the files, under segments/data/<org>/<year>/<month>/<day> of the
+// Other tools can read the files, under segments/data/<org>/<year>/<month>/<day> of the
 // bucket. They take each record once, by its id: batches come twice, and files that a
 // merge left behind stay for a while. Segments so small that they stand in the store are
 // not among the files until a merge makes them large.
