@@ -149,7 +149,7 @@ func TestMCPCallsAreGoverned(t *testing.T) {
 	shown := 0
 	for _, l := range logs.Data {
 		if l["mcp_name"] == "tool3" && l["mcp_server_id"] == server && l["mcp_method"] == "tools/call" && l["mcp_auth_type"] == "api_key" && l["mcp_decision"] == usage.CallAllowed && l["mcp_upstream_token_refreshed"] == false &&
-			l["mcp_protocol_version"] == "2026-07-28" && l["mcp_tool_failed"] == false && l["workspace_name"] != nil {
+			l["mcp_protocol_version"] == "2026-07-28" && l["mcp_tool_failed"] == false && l["gateway_version"] != nil && l["workspace_name"] != nil {
 			shown++
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net/http"
 	"os"
@@ -28,6 +29,7 @@ import (
 	"gateway/shared/host/placement"
 	"gateway/shared/relay"
 	"gateway/shared/usage"
+	"gateway/shared/wire/release"
 )
 
 // Variables of the container, besides those of an installation.
@@ -132,7 +134,7 @@ func serveOptions(core *app.Core) (host.Options, error) {
 func healthy(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/healthz" {
-			w.WriteHeader(http.StatusOK)
+			_, _ = io.WriteString(w, release.Health) // who has gone needs no answer
 			return
 		}
 		h.ServeHTTP(w, r)

@@ -15,6 +15,7 @@ import (
 	"gateway/shared/admin"
 	"gateway/shared/fault"
 	"gateway/shared/relay"
+	"gateway/shared/wire/release"
 )
 
 // Name is the name of the family.
@@ -23,7 +24,7 @@ const Name = "docs"
 // Title and Version of the document.
 const (
 	Title   = "AI gateway"
-	Version = "1.0.0"
+	Version = release.Version
 )
 
 // New makes the family. The document tells about the routes, the families, and

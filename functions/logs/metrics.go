@@ -84,6 +84,7 @@ type metrics struct {
 	MCPErrorCode *int64  `json:"mcp_error_code" doc:"Of the protocol, as the client was told."`
 	MCPVersion   *string `json:"mcp_protocol_version" doc:"Of the protocol, as the client speaks it."`
 	MCPFailed    *bool   `json:"mcp_tool_failed" doc:"The tool itself said that it failed."`
+	Gateway      *string `json:"gateway_version" doc:"Of a request to an MCP server or an agent: the gateway that served it."`
 
 	RequestURL    string `json:"request_url"`
 	RequestMethod string `json:"request_method"`
@@ -197,6 +198,7 @@ func metricsOf(r *usage.Record, organisation, configVersion string) metrics {
 		m.MCPVirtual = orNull(c.Virtual)
 		m.MCPDecision, m.MCPRefreshed, m.MCPErrorCode = orNull(c.Decision), &c.Refreshed, orNull(c.Code)
 		m.MCPVersion, m.MCPFailed = orNull(c.Version), &c.Failed
+		m.Gateway = orNull(c.Gateway)
 	}
 	return m
 }

@@ -18,6 +18,7 @@ import (
 	"gateway/shared/observe/otlp"
 	"gateway/shared/store"
 	"gateway/shared/usage"
+	"gateway/shared/wire/release"
 )
 
 // Directory knows the destinations of a workspace: its own and the organisation's.
@@ -121,7 +122,7 @@ func (e *Exporter) pushes(ctx context.Context, t *Target, records []*usage.Recor
 
 // origin is who tells. What the destination says of the resource goes before.
 func (e *Exporter) origin(t *Target, latest bool) *otlp.Origin {
-	named := map[string]string{"service.name": "gateway"}
+	named := map[string]string{"service.name": "gateway", "service.version": release.Version}
 	if !latest {
 		named[attrConventionsOfNow] = conventionsOfToday
 	}

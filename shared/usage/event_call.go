@@ -9,8 +9,11 @@ func (c *Call) append(b []byte) []byte {
 	}
 	b = binary.AppendVarint(append(b, flags(c.Refreshed, false, false, false)), c.Code)
 	b = append(appendString(b, c.Version), flags(c.Failed, false, false, false))
-	if c.Virtual != "" {
+	if c.Virtual != "" || c.Gateway != "" {
 		b = appendString(b, c.Virtual)
+	}
+	if c.Gateway != "" {
+		b = appendString(b, c.Gateway)
 	}
 	return b
 }
@@ -30,5 +33,8 @@ func (c *cursor) call(r *Record) {
 	c.flags(&r.Call.Failed)
 	if c.rest != "" && !c.bad {
 		r.Call.Virtual = c.str()
+	}
+	if c.rest != "" && !c.bad {
+		r.Call.Gateway = c.str()
 	}
 }

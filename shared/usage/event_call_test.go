@@ -12,8 +12,11 @@ func TestEventsOfCallsStayReadable(t *testing.T) {
 		r := sample()
 		r.Metadata, r.Guards = nil, guards
 		r.Call = &Call{Protocol: "mcp", Server: "s", Method: "tools/call", Name: "n", Auth: "Bearer", Decision: CallAllowed, Refreshed: true, Code: -32602, Version: "2025-11-25", Failed: true}
-		if n > 0 {
+		if n == 1 {
 			r.Call.Virtual = "v"
+		}
+		if n > 0 {
+			r.Call.Gateway = "1.0.0"
 		}
 		b := r.AppendEvent(nil)
 		got, err := DecodeEvent(b)

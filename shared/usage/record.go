@@ -228,6 +228,7 @@ type Call struct {
 	Version   string // of the protocol, as the client speaks it
 	Failed    bool   // the tool said that it failed
 	Virtual   string // id of the virtual server that the client called, where Server is a member of it
+	Gateway   string // version of the gateway; "": of one that did not tell it
 }
 
 // Refusal is the limit that refused a request, and what the request had to find there.

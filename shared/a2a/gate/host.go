@@ -15,6 +15,7 @@ import (
 	"gateway/shared/resource"
 	"gateway/shared/seal"
 	"gateway/shared/usage"
+	"gateway/shared/wire/release"
 )
 
 // Options are what installations differ in.
@@ -102,7 +103,7 @@ type visit struct {
 // Serve answers a request.
 func (h *Host) Serve(c *Call) {
 	h.once.Do(func() { h.opener = &a2a.Opener{Sealer: c.Sealer, Via: c.Via, Secrets: c.Secrets} })
-	v := &visit{answers: answers{Call: c, host: h, note: usage.Call{Protocol: "a2a", Auth: "api_key", Method: c.Request.Method}}}
+	v := &visit{answers: answers{Call: c, host: h, note: usage.Call{Protocol: "a2a", Auth: "api_key", Method: c.Request.Method, Gateway: release.Version}}}
 	if c.Bearer {
 		v.note.Auth = "Bearer"
 	}

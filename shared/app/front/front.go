@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"gateway/shared/relay"
+	"gateway/shared/wire/release"
 )
 
 // Administration is the administration's handler and what it answers for.
@@ -50,7 +51,7 @@ func (f *Front) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	case f.Data.Owns(req.URL.EscapedPath()):
 	case path == "/healthz" || path == "/":
 		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-		_, _ = w.Write([]byte("gateway\n"))
+		_, _ = w.Write([]byte(release.Health))
 		return
 	case f.Admin != nil && f.Admin.Serves(req.URL.EscapedPath()):
 		f.Admin.ServeHTTP(w, req)

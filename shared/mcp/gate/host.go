@@ -24,6 +24,7 @@ import (
 	"gateway/shared/seal"
 	"gateway/shared/store"
 	"gateway/shared/usage"
+	"gateway/shared/wire/release"
 )
 
 // Options are what installations differ in.
@@ -135,7 +136,7 @@ func (h *Host) Serve(c *Call) {
 		h.minter = &signing.Minter{Keys: c.Signing, Now: c.Now}
 	})
 	v := new(visit)
-	v.Call, v.host, v.note = c, h, usage.Call{Protocol: "mcp", Auth: "api_key", Method: c.Request.Method}
+	v.Call, v.host, v.note = c, h, usage.Call{Protocol: "mcp", Auth: "api_key", Method: c.Request.Method, Gateway: release.Version}
 	if c.Bearer {
 		v.note.Auth = "Bearer"
 	}

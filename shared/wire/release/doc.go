@@ -1,0 +1,2 @@
+// Package release says which version of the gateway this is.
+package release

@@ -1,0 +1,8 @@
+package release
+
+// Version is that of the last release, in the document of the API, in answers to health
+// checks and in records of protocols.
+const Version = "1.0.0"
+
+// Health is the answer to a health check.
+const Health = "gateway " + Version + "\n"
