@@ -28,6 +28,7 @@ import (
 	"gateway/shared/host"
 	"gateway/shared/host/placement"
 	"gateway/shared/host/runtimeapi"
+	"gateway/shared/relay/outgoing"
 )
 
 // Timeouts of the functions, as they are deployed.
@@ -102,17 +103,17 @@ func (s *Shim) toContainer(ctx context.Context) (http.Handler, error) {
 			return nil, err
 		}
 		to := &url.URL{Scheme: "http", Host: addr}
-		proxy := &httputil.ReverseProxy{
-			Rewrite:       func(p *httputil.ProxyRequest) { p.SetURL(to); p.Out.Host = p.In.Host; s.forwarded(p.Out.Header, p.In) },
+		return &httputil.ReverseProxy{
+			Rewrite: func(p *httputil.ProxyRequest) {
+				p.SetURL(to)
+				p.Out.Host = p.In.Host
+				s.forwarded(p.Out.Header, p.In)
+				if p.Out.Body != nil {
+					p.Out.Body = outgoing.Exactly(p.Out.Body, p.Out.ContentLength)
+				}
+			},
 			FlushInterval: -1,
-		}
-		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			// An answer may begin before the proxy has read to the end of the body: that
-			// must not close it, as the connection to the container would be closed too.
-			// HTTP/2 is so by itself, and says that it cannot be told.
-			_ = http.NewResponseController(w).EnableFullDuplex()
-			proxy.ServeHTTP(w, r)
-		}), nil
+		}, nil
 	})
 }
 

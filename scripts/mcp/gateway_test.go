@@ -19,6 +19,8 @@ import (
 	"time"
 
 	official "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"gateway/shared/relay/outgoing"
 )
 
 const (
@@ -180,13 +182,11 @@ func (g *gateway) keyed(key string, old bool) (address string) {
 	proxy := &httputil.ReverseProxy{FlushInterval: -1, Transport: &speaking{key: key, old: old}, Rewrite: func(p *httputil.ProxyRequest) {
 		p.SetURL(to)
 		p.Out.Host, p.Out.URL.Path = p.In.Host, "/v1/mcp"+p.In.URL.Path
+		if p.Out.Body != nil {
+			p.Out.Body = outgoing.Exactly(p.Out.Body, p.Out.ContentLength)
+		}
 	}}
-	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		// An answer may begin before the proxy has read to the end of the body: that must
-		// not close it, as its connection to the gateway would be closed too.
-		_ = http.NewResponseController(w).EnableFullDuplex()
-		proxy.ServeHTTP(w, r)
-	}))
+	s := httptest.NewServer(proxy)
 	g.t.Cleanup(func() { s.CloseClientConnections(); s.Close() })
 	return s.URL
 }
