@@ -13,6 +13,7 @@ import (
 
 // TestAPublishedSheetPricesRequests: a model that the list does not have is refused under
 // a budget, gets its price with the sheet at the address, and its log names the sheet.
+// In a row: it sets the environment.
 func TestAPublishedSheetPricesRequests(t *testing.T) {
 	sheet := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		fmt.Fprint(w, "prices\tours-7\t1\nopenai\tbrand-new-model\tinput=10 output=100\n")
@@ -57,6 +58,7 @@ func TestAPublishedSheetPricesRequests(t *testing.T) {
 }
 
 // TestAnAddressOfPricesThatCannotBeIsSaidAtTheStart: before anything is served.
+// In a row: it sets the environment.
 func TestAnAddressOfPricesThatCannotBeIsSaidAtTheStart(t *testing.T) {
 	for _, address := range []string{"prices.txt", "http://prices.example.com/x", "https://169.254.169.254/x", "ftp://prices.example.com/x"} {
 		t.Setenv("GATEWAY_PRICES_URL", address)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"gateway/shared/identity"
+	"gateway/shared/pricing"
 	"gateway/shared/relay/asked"
 	"gateway/shared/relay/routes"
 	"gateway/shared/tenant"
@@ -16,7 +17,7 @@ import (
 // TestMetadataEndsWithItsCall takes one pooled call through requests whose
 // metadata stands in the same memory.
 func TestMetadataEndsWithItsCall(t *testing.T) {
-	r := &Relay{Options: Options{Now: time.Now}}
+	r := &Relay{Options: Options{Now: time.Now, Book: pricing.Default()}}
 	c := newCall()
 	for _, x := range []struct {
 		body, sent string
