@@ -225,7 +225,7 @@ func (s *sender) sendRaw(resp *http.Response) error {
 	meter.Memory(s.Ctx, s.Lease)
 	like := s.Like()
 	// A run is told with all its settings, an event may hold an image or a whole response.
-	meter.Wide = s.KeptPath().Collection == "threads" || like != nil && (like.Meter != nil || like.Operation == provider.ResponsesCreate)
+	meter.Wide = s.KeptPath().Collection == "threads" || s.KeptPath().Collection == "interactions" || like != nil && (like.Meter != nil || like.Operation == provider.ResponsesCreate)
 	s.flushWhenWaiting(resp.Body)
 	for {
 		t := s.Now()

@@ -2,6 +2,7 @@ package gemini
 
 import (
 	"strconv"
+	"strings"
 
 	"gateway/shared/dialect/upstream"
 	"gateway/shared/pricing"
@@ -51,7 +52,8 @@ func (c *counts) readFrom(d *wire.Decoder) {
 	}
 }
 
-// byModality reads [{modality,tokenCount}] for the kinds that are priced apart.
+// byModality reads [{modality,tokenCount}] for the kinds that are priced apart;
+// interactions call the count tokens, and write modalities small.
 func byModality(d *wire.Decoder, audio, image *upstream.Known) {
 	if d.Kind() != wire.KindArray {
 		d.Skip()
@@ -67,11 +69,11 @@ func byModality(d *wire.Decoder, audio, image *upstream.Known) {
 			switch string(key) {
 			case "modality":
 				modality = optString(d)
-			case "tokenCount":
+			case "tokenCount", "tokens":
 				n.Read(d)
 			}
 		}
-		switch modality {
+		switch strings.ToUpper(modality) {
 		case "AUDIO":
 			*audio = n
 		case "IMAGE":

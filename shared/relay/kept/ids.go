@@ -15,7 +15,7 @@ var idKeys = map[string]bool{
 	"input_file_id": true, "training_file": true, "validation_file": true, "file_id": true, "file_ids": true, "assistant_id": true,
 	"thread_id": true, "vector_store_id": true, "vector_store_ids": true, "previous_response_id": true, "response_id": true,
 	"conversation": true, "conversation_id": true, "container": true, "container_id": true, "batch_id": true,
-	"cachedContent": true, "cached_content": true,
+	"previous_interaction_id": true, "interaction_id": true, "cachedContent": true, "cached_content": true,
 }
 
 // foreignKeys hold what belongs to the caller: names in it mean nothing here.

@@ -76,7 +76,7 @@ const maxWatched = 256 << 10
 // Watch makes a watcher that has note keep what it finds.
 func Watch(note func(ids ...string) error) *Watcher { return &Watcher{note: note} }
 
-var madeKeys = wire.NewKeySet("response")
+var madeKeys = wire.NewKeySet("response", "interaction")
 
 // Feed takes the next bytes of the stream. A nil Watcher takes them too.
 func (w *Watcher) Feed(p []byte) error {
@@ -87,8 +87,12 @@ func (w *Watcher) Feed(p []byte) error {
 	return w.parser.Feed(p, func(_ string, data []byte) error {
 		ids := Made(data, true)
 		var inner wire.Walk
-		if madeKeys.Walk(data, &inner) == nil && inner.Spans[0].Present(data) && wire.KindOf(inner.Spans[0].Of(data)) == wire.KindObject {
-			ids = append(ids, Made(inner.Spans[0].Of(data), true)...)
+		if madeKeys.Walk(data, &inner) == nil {
+			for i := range madeKeys.Keys() {
+				if whole := inner.Spans[i]; whole.Present(data) && wire.KindOf(whole.Of(data)) == wire.KindObject {
+					ids = append(ids, Made(whole.Of(data), true)...)
+				}
+			}
 		}
 		if slices.Equal(ids, w.noted) {
 			return nil

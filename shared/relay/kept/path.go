@@ -19,6 +19,7 @@ type Path struct {
 var collections = map[string]bool{
 	"files": true, "batches": true, "assistants": true, "threads": true, "vector_stores": true, "responses": true, "uploads": true,
 	"conversations": true, "skills": true, "webhook_endpoints": true, "containers": true, "evals": true, "videos": true, "datasets": true, "cachedcontents": true, "tunedmodels": true,
+	"interactions": true,
 }
 
 // collectionAt tells whether a segment names a collection.
@@ -157,6 +158,8 @@ func (s *Path) Free(method, path string, responds bool) bool {
 		return !runs(path)
 	case "chat/completions":
 		return s.ID != "" && !s.Below
+	case "interactions":
+		return s.ID != ""
 	case "responses":
 		return s.ID != "" || strings.HasSuffix(path, "/input_tokens")
 	}
@@ -168,7 +171,7 @@ func (s *Path) Free(method, path string, responds bool) bool {
 // by, should another come to use it.
 func (s *Path) AlwaysNoted() bool {
 	switch s.Collection {
-	case "", "models", "responses", "conversations", "chat/completions":
+	case "", "models", "responses", "conversations", "interactions", "chat/completions":
 		return false
 	}
 	return true

@@ -45,6 +45,8 @@ func TestPathsTellWhatTheyStandFor(t *testing.T) {
 		"/jobs/j1":                       {},
 		"/threads/runs":                  {Collection: "threads"},
 		"/threads/t1/runs":               {Collection: "threads", ID: "t1", Below: true},
+		"/v1beta/interactions":           {Collection: "interactions"},
+		"/v1beta/interactions/i1/cancel": {Collection: "interactions", ID: "i1", Below: true},
 		"/responses/compact":             {Collection: "responses"},
 		"/responses/input_tokens":        {Collection: "responses"},
 		"/responses/r1/input_items":      {Collection: "responses", ID: "r1", Below: true},

@@ -109,6 +109,9 @@ func (me *Meters) usedRaw(m *tail.Meter, got chat.Meter) (u pricing.Usage, told 
 		}
 		return me.usedByResponse(m.Kept), true
 	}
+	if me.interacts() {
+		return me.usedByInteraction(m)
+	}
 	if me.makesLater() {
 		return me.laterOrAwaited(got), true
 	}

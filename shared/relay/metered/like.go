@@ -16,6 +16,10 @@ import (
 // of the path does, else in the dialect of the provider. What tells none is
 // estimated where its path tells its shape.
 func (me *Meters) meterRaw(m *tail.Meter) (got chat.Meter) {
+	if me.interacts() {
+		got, _ = interaction(m)
+		return got
+	}
 	like := me.Like()
 	switch {
 	case like == nil:
