@@ -105,16 +105,20 @@ func TestOlderNativeShapesThatPassThroughAreBooked(t *testing.T) {
 		header     map[string]string
 		want       string // classes and their counts, in the order of their names
 	}{
-		"/v1/embed":  {"application/json", `{"id":"e","texts":["a"],"embeddings":[[0.1,0.2]],"meta":{"api_version":{"version":"1"},"billed_units":{"input_tokens":7}},"response_type":"embeddings_floats"}`, nil, "input=7"},
-		"/v1/rerank": {"application/json", `{"id":"r","results":[{"index":0,"relevance_score":0.9}],"meta":{"api_version":{"version":"1"},"billed_units":{"search_units":2}}}`, nil, "pages=2"},
-		"/v2/embed":  {"application/json", `{"id":"e","embeddings":{"float":[[0.1]]},"images":[{"width":1,"height":1,"format":"png","bit_depth":8}],"meta":{"billed_units":{"images":1}}}`, nil, "input_images=1"},
-		"/v1/chat":   {"application/json", `{"response_id":"r","text":"Hi","generation_id":"g","chat_history":[],"finish_reason":"COMPLETE","meta":{"billed_units":{"input_tokens":5,"output_tokens":6}}}`, nil, "input=5 output=6"},
-		"/v1/lines":  {"application/stream+json", start1 + "\n" + end + "\n", nil, "input=3 output=4"},
-		"/v1/events": {"text/event-stream", "event: stream-start\ndata: " + start1 + "\n\nevent: stream-end\ndata: " + end + "\n\n", nil, "input=3 output=4"},
-		"/v1/cut":    {"application/json", `{"id":"e","meta":{"billed_units":{"input_tokens":7}}`, nil, ""},
-		"/v1/odd":    {"application/json", `{"meta":[{"billed_units":{"input_tokens":7}}],"response":{"response":{"meta":{"billed_units":{"input_tokens":7}}}}}`, nil, ""},
-		"/v1/none":   {"application/json", `{"message":"Hi"}`, nil, ""},
-		"/v1/header": {"application/json", `{"results":[]}`, map[string]string{"X-Amzn-Bedrock-Input-Token-Count": "8", "X-Amzn-Bedrock-Output-Token-Count": "-1"}, "input=8"},
+		"/v1/embed":                       {"application/json", `{"id":"e","texts":["a"],"embeddings":[[0.1,0.2]],"meta":{"api_version":{"version":"1"},"billed_units":{"input_tokens":7}},"response_type":"embeddings_floats"}`, nil, "input=7"},
+		"/v1/rerank":                      {"application/json", `{"id":"r","results":[{"index":0,"relevance_score":0.9}],"meta":{"api_version":{"version":"1"},"billed_units":{"search_units":2}}}`, nil, "pages=2"},
+		"/v2/embed":                       {"application/json", `{"id":"e","embeddings":{"float":[[0.1]]},"images":[{"width":1,"height":1,"format":"png","bit_depth":8}],"meta":{"billed_units":{"images":1}}}`, nil, "input_images=1"},
+		"/v1/chat":                        {"application/json", `{"response_id":"r","text":"Hi","generation_id":"g","chat_history":[],"finish_reason":"COMPLETE","meta":{"billed_units":{"input_tokens":5,"output_tokens":6}}}`, nil, "input=5 output=6"},
+		"/v1/lines":                       {"application/stream+json", start1 + "\n" + end + "\n", nil, "input=3 output=4"},
+		"/v1/events":                      {"text/event-stream", "event: stream-start\ndata: " + start1 + "\n\nevent: stream-end\ndata: " + end + "\n\n", nil, "input=3 output=4"},
+		"/openai/v1/chat/completions":     {"application/json", `{"id":"c","object":"chat.completion","model":"m","choices":[],"usage":{"prompt_tokens":9,"completion_tokens":2,"total_tokens":11}}`, nil, "input=9 output=2"},
+		"/v1beta/openai/chat/completions": {"application/json", `{"id":"c","object":"chat.completion","model":"m","choices":[],"usage":{"prompt_tokens":8,"completion_tokens":2,"total_tokens":10}}`, nil, "input=8 output=2"},
+		"/openai/v1/responses":            {"application/json", `{"id":"r","object":"response","status":"completed","model":"m","output":[],"usage":{"input_tokens":9,"input_tokens_details":{"cached_tokens":4},"output_tokens":2,"total_tokens":11}}`, nil, "cache_read=4 input=5 output=2"},
+		"/anthropic/v1/messages":          {"application/json", `{"id":"m","type":"message","role":"assistant","model":"m","content":[],"usage":{"input_tokens":9,"cache_read_input_tokens":4,"output_tokens":2}}`, nil, "cache_read=4 input=9 output=2"},
+		"/v1/cut":                         {"application/json", `{"id":"e","meta":{"billed_units":{"input_tokens":7}}`, nil, ""},
+		"/v1/odd":                         {"application/json", `{"meta":[{"billed_units":{"input_tokens":7}}],"response":{"response":{"meta":{"billed_units":{"input_tokens":7}}}}}`, nil, ""},
+		"/v1/none":                        {"application/json", `{"message":"Hi"}`, nil, ""},
+		"/v1/header":                      {"application/json", `{"results":[]}`, map[string]string{"X-Amzn-Bedrock-Input-Token-Count": "8", "X-Amzn-Bedrock-Output-Token-Count": "-1"}, "input=8"},
 	}
 	host := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		a := answers[req.URL.Path]

@@ -12,15 +12,27 @@ func (rt *Route) Like(path string) *Route {
 	if rt.shadowed == nil {
 		return nil
 	}
-	if version, below, ok := strings.Cut(strings.TrimPrefix(path, "/"), "/"); ok && isVersion(version) {
-		path = "/" + below
-	}
+	path = belowVersion(path)
 	for _, rt := range rt.shadowed.exact[path] {
 		if rt.Method == http.MethodPost && (rt.Client != nil || rt.Meter != nil || rt.Demand != nil) {
 			return rt
 		}
 	}
 	return nil
+}
+
+// belowVersion is a path without its version, and without the name of the maker below
+// which hosts of several shapes serve those of OpenAI and Anthropic.
+func belowVersion(path string) string {
+	first, rest, ok := strings.Cut(strings.TrimPrefix(path, "/"), "/")
+	switch second, below, more := strings.Cut(rest, "/"); {
+	case ok && more && (first == "openai" || first == "anthropic") && isVersion(second),
+		ok && more && second == "openai" && (isVersion(first) || first == "v1beta"):
+		return "/" + below
+	case ok && isVersion(first):
+		return "/" + rest
+	}
+	return path
 }
 
 // isVersion knows v1, v2 and so on.

@@ -59,7 +59,8 @@ func TestPathsThatOthersShadow(t *testing.T) {
 	table := NewTable(declared())
 	beyond, dry := table.Find("POST", "/v1/x"), table.Find("POST", "/v1/dry-run")
 	for path, like := range map[string]string{
-		"/embeddings": "embed", "/v1/embeddings": "embed", "/v9/embeddings": "embed", "/v10/embeddings": "", "/vx/embeddings": "", "/files/x": "", "/": "", "": "",
+		"/embeddings": "embed", "/v1/embeddings": "embed", "/v9/embeddings": "embed", "/v10/embeddings": "", "/vx/embeddings": "", "/v1beta/embeddings": "",
+		"/openai/v1/embeddings": "embed", "/v1/openai/embeddings": "embed", "/v1beta/openai/embeddings": "embed", "/openai/embeddings": "", "/other/v1/embeddings": "", "/files/x": "", "/": "", "": "",
 	} {
 		got := ""
 		if rt := beyond.Like(path); rt != nil {
