@@ -98,6 +98,9 @@ func (a *ask) fireworks(p *place) {
 // below the resource; api_version v1 is the style without either.
 func (t addressing) azureOpenAI(op Operation, a *ask, p *place) {
 	d := t.Deployment(a.model)
+	if op == Realtime && d.APIVersion == defaultAzureVersion {
+		d.APIVersion = "v1" // no dated version but previews has it
+	}
 	query := "?api-version=" + url.QueryEscape(d.APIVersion)
 	if d.APIVersion == "v1" {
 		p.prefix, query = "/v1", ""
