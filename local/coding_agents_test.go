@@ -202,7 +202,7 @@ func TestCodingAgentsAreToldWhatIsNotCarried(t *testing.T) {
 	t.Parallel()
 	r, host := startAgents(t)
 	host.says(200, `{"id":"c","object":"chat.completion","created":1,"model":"gpt-4o","choices":[{"index":0,"message":{"role":"assistant","content":"Hi"},"finish_reason":"stop"}],"usage":{"prompt_tokens":5,"completion_tokens":1,"total_tokens":6}}`)
-	headers := append(slices.Clone(agentHeaders), "X-Gateway-Provider", "@gpt", "X-Gateway-Strict-Open-Ai-Compliance", "false")
+	headers := append(slices.Clone(agentHeaders), "X-Gateway-Provider", "@gpt")
 	got := r.call("POST", "/messages?beta=true", `{"model":"opus-of-tomorrow","max_tokens":9,"context_management":{"edits":[]},"thinking":{"type":"adaptive"},"messages":[{"role":"user","content":"x"}]}`, headers...)
 	header, _, _ := host.got()
 	lost := got.header.Get("X-Gateway-Translation")

@@ -4,6 +4,7 @@ import (
 	"io"
 	"net/http"
 	"strconv"
+	"strings"
 
 	"gateway/shared/chat"
 	"gateway/shared/egress"
@@ -121,9 +122,15 @@ func (l *logbook) answerHeaders(from http.Header) {
 	}
 	came.PassHeaders(h, from)
 	l.stars.Head(h)
-	if !l.Loss.Empty() && !l.Strict() {
+	if !l.Loss.Empty() && (!l.Strict() || !l.asksAsOpenAI()) {
 		h.Set(asked.Translation, l.Loss.Header())
 	}
+}
+
+// asksAsOpenAI tells whether the client speaks a shape of OpenAI's, to which answers keep
+// unless they may have more. Those of other shapes have headers that say more anyway.
+func (l *logbook) asksAsOpenAI() bool {
+	return l.Route.Client == nil || strings.HasPrefix(l.Route.Client.Name(), "openai.")
 }
 
 func (l *logbook) ownHeaders(h http.Header) {
