@@ -54,7 +54,7 @@ func TestWhatAClientMissesOfAnAnswerIsTold(t *testing.T) {
 		{"/chat/completions", thinks(""), lenient, "", false},
 		{"/chat/completions", thinks(`,"stream":true`), lenient, "", false},
 		{"/responses", `{"model":"@mock-anthropic/claude-sonnet-4-5","input":"Hello","max_output_tokens":3000,"reasoning":{"effort":"low"}}`, nil, "", false},
-		{"/messages", messages(""), nil, "system_fingerprint", false},
+		{"/messages", messages(""), nil, "system_fingerprint", true},
 		{"/messages", messages(""), lenient, "system_fingerprint", true},
 		{"/chat/completions", chatBody("@mock/gpt-4o-mini", "Hello", ""), lenient, "", false},
 	}
