@@ -33,7 +33,10 @@ type Session struct {
 	history int64 // tokens that the last turn read and made
 	since   int64 // most tokens that the client has added
 	booked  pricing.Usage
-	read    int64 // prompt of what was booked last
+	read    int64  // prompt of what was booked last
+	last    string // id of what was booked last
+	growths int    // how often it was told to be more
+	asks    bool   // the open turn is asked for, and nothing of it came
 }
 
 // New reads a session.
@@ -187,7 +190,9 @@ func (s *Session) asked() []live.Step {
 	if s.open {
 		return nil
 	}
-	return []live.Step{s.begin()}
+	step := s.begin()
+	s.asks = true
+	return []live.Step{step}
 }
 
 func (s *Session) id() string { return "turn " + strconv.Itoa(s.turns) }
@@ -195,6 +200,7 @@ func (s *Session) id() string { return "turn " + strconv.Itoa(s.turns) }
 // begin begins a turn. The lock is held.
 func (s *Session) begin() live.Step {
 	s.turns++
+	s.asks = false
 	s.open, s.over, s.used, s.prompt, s.made, s.sound = true, false, pricing.Usage{}, 0, 0, false
 	return live.Step{Do: live.Begins, ID: s.id(), Input: s.history + s.since, Output: s.most}
 }

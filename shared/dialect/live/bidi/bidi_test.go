@@ -23,7 +23,13 @@ func opened(t *testing.T, setup string) *Session {
 func told(s *Session, messages ...string) string {
 	var out []string
 	for _, m := range messages {
-		for _, step := range s.Provider([]byte(m)).Steps {
+		h := live.Heard{}
+		if m == asks {
+			h, _ = s.Client([]byte(m))
+		} else {
+			h = s.Provider([]byte(m))
+		}
+		for _, step := range h.Steps {
 			if step.Do == live.Ends {
 				out = append(out, fmt.Sprintf("%s:%d+%d", step.ID, step.Usage.InputTokens(), step.Usage.OutputTokens()))
 			}
@@ -39,6 +45,7 @@ func usage(prompt, out int) string {
 const (
 	says = `{"serverContent":{"modelTurn":{"parts":[{"text":"words"}]}}}`
 	over = `{"serverContent":{"turnComplete":true}}`
+	asks = `{"clientContent":{"turnComplete":true}}` // of the client
 )
 
 // Usage is told beside content, alone, again, grown and in parts: each turn is charged once.
@@ -53,7 +60,12 @@ func TestTurnsAreChargedOnce(t *testing.T) {
 		"grown before":      {[]string{says, `{` + usage(10, 1) + `}`, says, `{` + usage(10, 3) + `}`, over}, "turn 1:10+3"},
 		"after the end":     {[]string{says, over, `{` + usage(10, 3) + `}`}, "turn 1:10+3"},
 		"again":             {[]string{says, `{"serverContent":{"turnComplete":true},` + usage(10, 3) + `}`, `{` + usage(10, 3) + `}`}, "turn 1:10+3"},
-		"grown after":       {[]string{says, `{"serverContent":{"turnComplete":true},` + usage(10, 3) + `}`, `{` + usage(10, 5) + `}`}, "turn 1:10+3 turn 1 grown:0+2"},
+		"grown after":       {[]string{says, `{"serverContent":{"turnComplete":true},` + usage(10, 3) + `}`, `{` + usage(10, 5) + `}`}, "turn 1:10+3 turn 1 grown 1:0+2"},
+		"grown twice":       {[]string{says, `{"serverContent":{"turnComplete":true},` + usage(10, 3) + `}`, `{` + usage(10, 5) + `}`, `{` + usage(10, 6) + `}`}, "turn 1:10+3 turn 1 grown 1:0+2 turn 1 grown 2:0+1"},
+		"again, asked on":   {[]string{says, `{"serverContent":{"turnComplete":true},` + usage(10, 3) + `}`, asks, `{` + usage(10, 3) + `}`, says, over, `{` + usage(15, 3) + `}`}, "turn 1:10+3 turn 2:15+3"},
+		"grown, asked on":   {[]string{says, `{"serverContent":{"turnComplete":true},` + usage(10, 3) + `}`, asks, `{` + usage(10, 5) + `}`, says, over, `{` + usage(15, 3) + `}`}, "turn 1:10+3 turn 1 grown 1:0+2 turn 2:15+3"},
+		"told first":        {[]string{says, `{"serverContent":{"turnComplete":true},` + usage(10, 3) + `}`, asks, `{` + usage(15, 1) + `}`, says, over}, "turn 1:10+3 turn 2:15+1"},
+		"late, asked on":    {[]string{says, over, asks, `{` + usage(10, 3) + `}`, says, `{"serverContent":{"turnComplete":true},` + usage(15, 3) + `}`}, "turn 1:10+3 turn 2:15+3"},
 		"two turns":         {[]string{says, `{"serverContent":{"turnComplete":true},` + usage(10, 3) + `}`, says, `{"serverContent":{"turnComplete":true},` + usage(15, 3) + `}`}, "turn 1:10+3 turn 2:15+3"},
 		"of nothing made":   {[]string{`{` + usage(10, 0) + `}`}, "turn 1:10+0"},
 		"a tool and after":  {[]string{`{"toolCall":{"functionCalls":[]},` + usage(10, 2) + `}`, says, `{"serverContent":{"turnComplete":true},` + usage(20, 3) + `}`}, "turn 1:10+2 turn 2:20+3"},

@@ -3,6 +3,7 @@ package bidi
 import (
 	"bytes"
 	"encoding/json"
+	"strconv"
 
 	"gateway/shared/dialect/gemini"
 	"gateway/shared/dialect/live"
@@ -96,12 +97,16 @@ func (s *Session) take(m *part) (steps []live.Step) {
 	if makes && !s.open {
 		steps = append(steps, s.begin())
 	}
+	if makes {
+		s.asks = false
+	}
 	if m.turn != nil {
 		s.made += int64(len(m.turn))
 		s.sound = s.sound || bytes.Contains(m.turn, []byte(`"inlineData"`))
 	}
 	if m.usage.Known() {
-		if !s.open {
+		// The client may ask on before the provider has told of the turn before once more.
+		if !s.open || s.asks && !m.complete && s.tellsAgain(m) {
 			return append(steps, s.late(m)...)
 		}
 		s.used, s.prompt = m.usage, m.prompt
@@ -126,18 +131,22 @@ func finish(m *part) string {
 // late is usage that is told while no turn is open: of the turn before once more, which
 // has read as much, or of one that made nothing.
 func (s *Session) late(m *part) []live.Step {
-	if m.prompt == s.read && s.booked.Known() {
+	if s.tellsAgain(m) {
 		more := grown(s.booked, m.usage)
 		if !more.Known() {
 			return nil
 		}
 		s.booked = m.usage
-		return []live.Step{{Do: live.Ends, ID: s.id() + " grown", Usage: more, Finish: "completed"}}
+		s.growths++
+		return []live.Step{{Do: live.Ends, ID: s.last + " grown " + strconv.Itoa(s.growths), Usage: more, Finish: "completed"}}
 	}
 	begins := s.begin()
 	s.used, s.prompt = m.usage, m.prompt
 	return []live.Step{begins, s.end(s.used, "completed")}
 }
+
+// tellsAgain tells whether usage is that of the turn that was booked last. The lock is held.
+func (s *Session) tellsAgain(m *part) bool { return m.prompt == s.read && s.booked.Known() }
 
 // grown is what b has more than a; nothing is known of what has no more.
 func grown(a, b pricing.Usage) (more pricing.Usage) {
@@ -152,7 +161,7 @@ func grown(a, b pricing.Usage) (more pricing.Usage) {
 // end ends the turn. The lock is held.
 func (s *Session) end(u pricing.Usage, finish string) live.Step {
 	s.open, s.over = false, false
-	s.booked, s.read = u, s.prompt
+	s.booked, s.read, s.last, s.growths = u, s.prompt, s.id(), 0
 	s.history, s.since = max(u.TotalTokens(), s.history), 0
 	return live.Step{Do: live.Ends, ID: s.id(), Usage: u, Finish: finish}
 }
