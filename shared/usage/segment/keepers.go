@@ -37,9 +37,12 @@ type progress struct {
 	rev   int64  // of the row
 }
 
+// thinning takes out of an archive what workspaces keep no longer.
+type thinning struct{ *Archive }
+
 // thinAll thins the days of all organisations. An error of one does not stop the
 // others.
-func (a *Archive) thinAll(ctx context.Context, now time.Time) error {
+func (a thinning) thinAll(ctx context.Context, now time.Time) error {
 	if a.o.Kept == nil {
 		return nil
 	}
@@ -67,7 +70,7 @@ func (a *Archive) thinAll(ctx context.Context, now time.Time) error {
 
 // thinOrg thins the days of an organisation that have become over for some workspace
 // since the last time, and those that got late records.
-func (a *Archive) thinOrg(ctx context.Context, org string, now time.Time) error {
+func (a thinning) thinOrg(ctx context.Context, org string, now time.Time) error {
 	kept, err := a.o.Kept(ctx, store.Scope{Org: org})
 	if err != nil || !kept.Any() {
 		return err
@@ -115,7 +118,7 @@ const secondsOfDay = 24 * hourSeconds
 
 // pass thins the days that were over when the pass began, and not when the last one did.
 // mine is false when another process has taken the organisation meanwhile.
-func (a *Archive) pass(ctx context.Context, org string, kept *usage.KeptDays, p *progress, now time.Time) (mine bool, err error) {
+func (a thinning) pass(ctx context.Context, org string, kept *usage.KeptDays, p *progress, now time.Time) (mine bool, err error) {
 	then, last := time.Unix(p.pass, 0), time.Unix(p.done, 0)
 	all := append(slices.Collect(maps.Values(kept.Of)), kept.Standard)
 	due := func(day int64) bool {
@@ -143,7 +146,7 @@ func (a *Archive) pass(ctx context.Context, org string, kept *usage.KeptDays, p 
 }
 
 // days lists the days of an organisation that have segments, by their first hours.
-func (a *Archive) days(ctx context.Context, org string, from, to int64) (days []int64, err error) {
+func (a thinning) days(ctx context.Context, org string, from, to int64) (days []int64, err error) {
 	_, err = a.list(ctx, org, hourKey(from), hourKey(to)+"#~", func(m *Manifest) bool {
 		if day := m.Hour - m.Hour%24; len(days) == 0 || days[len(days)-1] != day {
 			days = append(days, day)
@@ -153,7 +156,7 @@ func (a *Archive) days(ctx context.Context, org string, from, to int64) (days []
 	return days, err
 }
 
-func (a *Archive) lateDays(ctx context.Context, org string) (rows []store.Row, err error) {
+func (a thinning) lateDays(ctx context.Context, org string) (rows []store.Row, err error) {
 	q := store.Query{Partition: keepers(), Prefix: keepers().Key("L", org).SK() + "#"}
 	for {
 		page, err := a.table.Query(ctx, q)
@@ -169,7 +172,7 @@ func (a *Archive) lateDays(ctx context.Context, org string) (rows []store.Row, e
 
 // progressOf reads how far the organisation's days are thinned; free is false while
 // another process is at it.
-func (a *Archive) progressOf(ctx context.Context, org string, now time.Time) (p progress, free bool, err error) {
+func (a thinning) progressOf(ctx context.Context, org string, now time.Time) (p progress, free bool, err error) {
 	p.key = keepers().Key("P", org)
 	item, ok, err := a.table.Get(ctx, p.key, true)
 	if err != nil {
@@ -183,7 +186,7 @@ func (a *Archive) progressOf(ctx context.Context, org string, now time.Time) (p 
 
 // note writes the progress and takes the organisation until a time; mine is false when
 // another process has.
-func (a *Archive) note(ctx context.Context, p *progress, until time.Time) (mine bool, err error) {
+func (a thinning) note(ctx context.Context, p *progress, until time.Time) (mine bool, err error) {
 	cond := store.IfEqual(store.At("rev"), p.rev)
 	if p.rev == 0 {
 		cond = store.IfAbsent()

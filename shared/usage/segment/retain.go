@@ -49,7 +49,7 @@ func (a *Archive) Retain(ctx context.Context) error {
 		a.eachOver(ctx, "B", keep.Bodies, now, a.expireBodies),
 		a.eachOver(ctx, "R", keep.Records, now, a.expireRecords),
 		a.expireJournal(ctx, now),
-		a.thinAll(ctx, now),
+		thinning{a}.thinAll(ctx, now),
 	)
 }
 

@@ -74,7 +74,7 @@ var errChanged = errors.New("segment: the segment was merged meanwhile")
 // it in the place of the old one. Bodies go first: a process that dies behind them
 // leaves records that nobody is shown any more, for the next one to find; one that dies
 // before the swap leaves objects that nothing leads to.
-func (a *Archive) thin(ctx context.Context, m *Manifest, over func(workspace string) bool) error {
+func (a thinning) thin(ctx context.Context, m *Manifest, over func(workspace string) bool) error {
 	cube, err := a.Cube(ctx, m)
 	if err != nil {
 		return err
@@ -86,7 +86,7 @@ func (a *Archive) thin(ctx context.Context, m *Manifest, over func(workspace str
 	if !any {
 		return nil
 	}
-	w := &merger{a: a, cube: newCubeBuilder(), e: smallEncoders.Get().(*encoder), seen: make(map[string]struct{}), out: &leftOut{over: over, packs: make(map[string][]blob.Span)}}
+	w := &merger{a: a.Archive, cube: newCubeBuilder(), e: smallEncoders.Get().(*encoder), seen: make(map[string]struct{}), out: &leftOut{over: over, packs: make(map[string][]blob.Span)}}
 	defer smallEncoders.Put(w.e)
 	w.e.reset()
 	id, err := w.run(ctx, []Manifest{*m})
@@ -127,7 +127,7 @@ func (a *Archive) thin(ctx context.Context, m *Manifest, over func(workspace str
 
 // afterLoss finds out why a swap was refused: a repeated write of this very one was
 // done already, else somebody has merged the segment.
-func (a *Archive) afterLoss(ctx context.Context, m, next *Manifest, made bool) error {
+func (a thinning) afterLoss(ctx context.Context, m, next *Manifest, made bool) error {
 	if _, there, err := a.table.Get(ctx, m.key(), true); err != nil {
 		return fmt.Errorf("segment: retention: %w", err)
 	} else if !there && !made {
@@ -150,7 +150,7 @@ func (a *Archive) afterLoss(ctx context.Context, m, next *Manifest, made bool) e
 const maxThin = 3
 
 // thinDay thins the segments of an organisation's day.
-func (a *Archive) thinDay(ctx context.Context, org string, day int64, kept *usage.KeptDays, now time.Time) error {
+func (a thinning) thinDay(ctx context.Context, org string, day int64, kept *usage.KeptDays, now time.Time) error {
 	gone := func(workspace string) bool { return overIn(day, kept.Days(workspace), now) }
 	var err error
 	for range maxThin {

@@ -374,11 +374,12 @@ func TestOneProcessAtATimeThinsAnOrganisation(t *testing.T) {
 	day := time.Date(2026, 3, 1, 5, 0, 0, 0, time.UTC)
 	h.ingest(t, made(1, day))
 	h.compactAt(t, day.AddDate(0, 0, 5))
-	p, free, err := h.progressOf(context.Background(), "org-1", h.now)
+	alone := thinning{h.Archive}
+	p, free, err := alone.progressOf(context.Background(), "org-1", h.now)
 	if err != nil || !free {
 		t.Fatal(free, err)
 	}
-	if mine, err := h.note(context.Background(), &p, h.now.Add(thinLease)); err != nil || !mine {
+	if mine, err := alone.note(context.Background(), &p, h.now.Add(thinLease)); err != nil || !mine {
 		t.Fatal(mine, err)
 	}
 	if err := h.Retain(context.Background()); err != nil || len(h.contents(t)) != 1 {
