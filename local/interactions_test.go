@@ -6,20 +6,23 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"gateway/shared/pricing"
+	"gateway/shared/queue/local"
 )
 
 // Interactions of Gemini are booked by what their answers tell, once, and belong to the
 // workspace that made them.
 func TestInteractionsAreBookedAndOwned(t *testing.T) {
 	t.Parallel()
-	const usage = `"usage":{"total_input_tokens":1000,"total_cached_tokens":400,"total_output_tokens":200,"total_thought_tokens":50,"total_tool_use_tokens":30,"total_tokens":1280,
+	const counted = `"usage":{"total_input_tokens":1000,"total_cached_tokens":400,"total_output_tokens":200,"total_thought_tokens":50,"total_tool_use_tokens":30,"total_tokens":1280,
 		"input_tokens_by_modality":[{"modality":"audio","tokens":100}],"grounding_tool_count":[{"type":"google_search","count":2}]}`
 	done := func(id string) string {
-		return fmt.Sprintf(`{"id":%q,"model":"gemini-2.5-flash","status":"completed",%s}`, id, strings.ReplaceAll(usage, "\n\t\t", ""))
+		return fmt.Sprintf(`{"id":%q,"model":"gemini-2.5-flash","status":"completed",%s}`, id, strings.ReplaceAll(counted, "\n\t\t", ""))
 	}
 	var asked atomic.Int64
 	host := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
@@ -103,4 +106,166 @@ func TestInteractionsAreBookedAndOwned(t *testing.T) {
 	if n := asked.Load() - before; n != 0 {
 		t.Errorf("%d requests reached the provider", n)
 	}
+}
+
+// interactionCost is what an interaction of the provider working costs, in
+// nano-dollars of gemini-2.5-flash.
+const interactionCost = 100*300 + 50*2500
+
+// working is a provider that works on interactions in its own time: each has ended
+// once it was read twice.
+type working struct {
+	mu    sync.Mutex
+	made  int
+	reads map[string]int
+	paths map[string]bool // of the reads
+	end   string
+}
+
+// ServeHTTP implements http.Handler.
+func (p *working) ServeHTTP(w http.ResponseWriter, req *http.Request) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	body, _ := io.ReadAll(req.Body)
+	id, status := req.URL.Path[strings.LastIndexByte(req.URL.Path, '/')+1:], "in_progress"
+	if req.Method == http.MethodPost {
+		p.made++
+		id = fmt.Sprintf("v1_%d", p.made)
+	} else {
+		p.paths[req.URL.Path] = true
+		if p.reads[id]++; p.reads[id] > 2 {
+			status = p.end
+		}
+	}
+	usage := ""
+	if status == p.end && p.end != "failed" {
+		usage = `,"usage":{"total_input_tokens":100,"total_output_tokens":50,"total_tokens":150}`
+	}
+	w.Header().Set("Content-Type", "application/json")
+	if strings.Contains(string(body), `"stream":true`) { // it breaks off before the end
+		w.Header().Set("Content-Type", "text/event-stream")
+		fmt.Fprintf(w, `data: {"event_type":"interaction.created","interaction":{"id":%q,"status":"in_progress"}}`+"\n\n", id)
+		return
+	}
+	fmt.Fprintf(w, `{"id":%q,"model":"gemini-2.5-flash","status":%q%s}`, id, status, usage)
+}
+
+// Interactions in the background that nobody reads are booked, once, to the key that
+// made them, also where the process stopped between their making and their end, where
+// the stream that made one broke off, and where clients read at the same time.
+func TestInteractionsInTheBackgroundAreBookedThoughNobodyAsks(t *testing.T) {
+	t.Parallel()
+	p := &working{reads: map[string]int{}, paths: map[string]bool{}, end: "completed"}
+	host := httptest.NewServer(p)
+	t.Cleanup(host.Close)
+	dir := t.TempDir()
+	r := startIn(t, dir, soon)
+	r.save("later", `"ai_provider_id":"google","key":"k","configurations":{"custom_host":"`+host.URL+`"}`)
+	key := r.newKey(`"usage_limits":{"type":"cost","credit_limit":5}`)
+	own := []string{"X-Gateway-Api-Key", key, "X-Gateway-Provider", "@later"}
+	brought := []string{"X-Gateway-Api-Key", key, "X-Gateway-Provider", "google", "X-Gateway-Custom-Host", host.URL, "Authorization", "Bearer brought"}
+	begin := func(r *running, path, more string, h ...string) (id string) {
+		t.Helper()
+		got := r.call("POST", path, `{"model":"gemini-2.5-flash","input":"x","background":true`+more+`}`, append(h, "X-Gateway-Trace-Id", "trace-of-interactions")...)
+		_, id, _ = strings.Cut(got.body, `"id":"`)
+		if id, _, _ = strings.Cut(id, `"`); got.status != 200 || id == "" {
+			t.Fatalf("%d %s", got.status, got.body)
+		}
+		return id
+	}
+	begin(r, "/v1beta/interactions", "", own...)
+	begin(r, "/proxy/v1beta/interactions", "", own...)
+	begin(r, "/v1beta/interactions", "", brought...)
+	begin(r, "/v1beta/interactions", `,"stream":true`, own...)
+	all, paid := r.costing(4)
+	ids := map[string]string{}
+	for _, rec := range all {
+		ids[rec.ID] = rec.TraceID
+	}
+	for _, rec := range paid {
+		if int64(rec.Cost) != interactionCost || rec.Method != "GET" || rec.TraceID != "trace-of-interactions" || ids[rec.ParentSpanID] != rec.TraceID || rec.KeyID == "" {
+			t.Errorf("%+v", rec)
+		}
+	}
+	if len(all) != 8 {
+		t.Errorf("%d records: looks that book nothing leave none", len(all))
+	}
+	eventually(t, func() error { return usageIs(r, key, 4*interactionCost) })
+	r.stop()
+	r = startIn(t, dir, func(g *gateway) { g.relay.Batches().Look = time.Second })
+	begin(r, "/v1beta/interactions", "", own...)
+	r.stop()
+	r = startIn(t, dir, soon)
+	r.costing(5)
+	var wg sync.WaitGroup
+	for range 4 {
+		id := begin(r, "/v1beta/interactions", "", own...)
+		for range 3 {
+			wg.Go(func() {
+				if got := r.call("GET", "/v1beta/interactions/"+id, "", own...); got.status != 200 {
+					t.Errorf("%d %s", got.status, got.body)
+				}
+			})
+		}
+	}
+	wg.Wait()
+	r.costing(9)
+	r.idle()
+	if _, paid := r.costing(9); len(paid) != 9 {
+		t.Errorf("%d records cost something", len(paid))
+	}
+	eventually(t, func() error { return usageIs(r, key, 9*interactionCost) })
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for path := range p.paths {
+		if !strings.HasPrefix(path, "/v1beta/interactions/v1_") {
+			t.Errorf("asked at %s", path)
+		}
+	}
+}
+
+// An interaction that ended without usage, or was left over its budget, is asked for
+// no more.
+func TestHowAnInteractionInTheBackgroundMayEnd(t *testing.T) {
+	t.Parallel()
+	for end, wanted := range map[string]int{"failed": 0, "budget_exceeded": 1, "requires_action": 1, "cancelled": 1} {
+		t.Run(end, func(t *testing.T) {
+			t.Parallel()
+			p := &working{reads: map[string]int{}, paths: map[string]bool{}, end: end}
+			host := httptest.NewServer(p)
+			t.Cleanup(host.Close)
+			r := startIn(t, t.TempDir(), soon)
+			r.save("later", `"ai_provider_id":"google","key":"k","configurations":{"custom_host":"`+host.URL+`"}`)
+			if got := r.call("POST", "/v1beta/interactions", `{"model":"gemini-2.5-flash","input":"x","background":true}`, "X-Gateway-Api-Key", workspaceKey, "X-Gateway-Provider", "@later"); got.status != 200 {
+				t.Fatalf("%d %s", got.status, got.body)
+			}
+			eventually(t, func() error {
+				p.mu.Lock()
+				defer p.mu.Unlock()
+				if p.reads["v1_1"] < 3 {
+					return fmt.Errorf("%d reads", p.reads["v1_1"])
+				}
+				return nil
+			})
+			r.idle()
+			if _, paid := r.costing(wanted); len(paid) != wanted {
+				t.Errorf("%d records cost something", len(paid))
+			}
+			if p.reads["v1_1"] != 3 {
+				t.Errorf("%d reads", p.reads["v1_1"])
+			}
+		})
+	}
+}
+
+// idle waits until no response or interaction is waited for.
+func (r *running) idle() {
+	r.t.Helper()
+	eventually(r.t, func() error {
+		left, err := r.g.core.Runs.(*local.Queue).Depth(r.t.Context())
+		if err != nil || left != (local.Depth{}) {
+			return fmt.Errorf("%+v left, %v", left, err)
+		}
+		return nil
+	})
 }

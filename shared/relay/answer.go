@@ -211,7 +211,7 @@ func errorBody(s *sender, f *fault.Fault) []byte {
 
 // sendRaw passes an answer through byte for byte, as it comes.
 func (s *sender) sendRaw(resp *http.Response) error {
-	if s.Holds(resp) {
+	if s.Holds(resp) || s.Tickets(resp) {
 		return s.sendHeld(resp)
 	}
 	watch := s.Watch(resp)

@@ -16,6 +16,7 @@ import (
 	"gateway/functions/embeddings"
 	"gateway/functions/files"
 	"gateway/functions/messages"
+	"gateway/functions/passthrough"
 	"gateway/functions/responses"
 	"gateway/shared/app/onaws"
 	"gateway/shared/app/plane"
@@ -45,6 +46,11 @@ func open(ctx context.Context) (*batchrun.Runner, error) {
 		return nil, err
 	}
 	r := plane.New(in.Core, dataplane.LastResort(in.Sink), plane.Options{Jobs: plane.Jobs(), Translators: plane.RowTranslators(), Vectors: vectors})
-	mux := relay.NewMux(r, slices.Concat(chat.Routes(), messages.Routes(), responses.Routes(), embeddings.Routes(), files.Routes(), batches.Routes()))
-	return batchrun.New(plane.Runner(in.Core, r, mux, batchrun.Standard)), nil
+	return batchrun.New(plane.Runner(in.Core, r, relay.NewMux(r, routes()), batchrun.Standard)), nil
+}
+
+// routes are those that rows of batches call, and by which the end of what providers
+// make in the background is looked for.
+func routes() []relay.Route {
+	return slices.Concat(chat.Routes(), messages.Routes(), responses.Routes(), embeddings.Routes(), files.Routes(), batches.Routes(), passthrough.Routes())
 }

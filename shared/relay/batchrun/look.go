@@ -5,11 +5,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"net/url"
 	"time"
 
+	"gateway/shared/dialect/gemini"
 	"gateway/shared/relay/managed"
 	"gateway/shared/relay/recorder"
+	"gateway/shared/relay/routes"
 	"gateway/shared/store"
 	"gateway/shared/wire"
 )
@@ -42,7 +43,7 @@ func (r *Runner) look(ctx context.Context, step managed.Step) error {
 	}
 	limited, cancel := context.WithTimeout(ctx, r.Pace.Row)
 	defer cancel()
-	req, err := http.NewRequestWithContext(limited, http.MethodGet, "/v1/responses/"+url.PathEscape(a.ID), http.NoBody)
+	req, err := http.NewRequestWithContext(limited, http.MethodGet, routes.BasePath+a.ReadAt(), http.NoBody)
 	if err != nil {
 		return err
 	}
@@ -86,7 +87,9 @@ func (r *Runner) done(ctx context.Context, sc store.Scope, a *managed.Awaited, b
 	switch response.Status {
 	case "completed", "failed", "cancelled", "incomplete":
 	default:
-		return false, nil
+		if _, ended := gemini.MeterInteraction(body); a.Path == "" || !ended {
+			return false, nil
+		}
 	}
 	if len(response.Usage) == 0 || wire.IsNull(response.Usage) {
 		return true, nil

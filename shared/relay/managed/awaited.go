@@ -1,10 +1,12 @@
 package managed
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"net/url"
 	"time"
 
 	"gateway/shared/queue"
@@ -12,11 +14,12 @@ import (
 	"gateway/shared/store"
 )
 
-// Awaited is a response that a provider makes in the background, and that is to be
-// booked though its client may never ask for it. It stands in messages only, sealed,
+// Awaited is a response or an interaction that a provider makes in the background, and
+// that is to be booked though its client may never ask for it. It stands in messages only, sealed,
 // for its headers may hold a credential of the client.
 type Awaited struct {
-	ID      string      `json:"id"` // at the provider
+	ID      string      `json:"id"`             // at the provider
+	Path    string      `json:"path,omitempty"` // of the reads, below the base; none: that of a response
 	Place   string      `json:"place"`
 	Org     bool        `json:"org,omitempty"` // Place is below the organisation, not the workspace
 	Key     string      `json:"key"`           // hash of the API key that it was made with
@@ -26,6 +29,9 @@ type Awaited struct {
 	Looks   int         `json:"looks,omitempty"`
 	Unknown int         `json:"unknown,omitempty"` // how often the provider said that it has no such response
 }
+
+// ReadAt is the path of the reads, below the base.
+func (a *Awaited) ReadAt() string { return cmp.Or(a.Path, "/responses/"+url.PathEscape(a.ID)) }
 
 // Bounds of how a response is awaited.
 const (

@@ -16,6 +16,11 @@ func (me *Meters) interacts() bool {
 	return me.KeptPath().Collection == "interactions" && me.To.Target.Provider.Dialect == provider.Gemini
 }
 
+// startsInteraction tells whether the request makes or continues one.
+func (me *Meters) startsInteraction() bool {
+	return me.interacts() && me.Req.Method == http.MethodPost && me.KeptPath().ID == ""
+}
+
 // interaction reads the interaction that an answer tells of, of a stream the last that
 // tells its usage.
 func interaction(m *tail.Meter) (got chat.Meter, ended bool) {
@@ -26,8 +31,11 @@ func interaction(m *tail.Meter) (got chat.Meter, ended bool) {
 		return gemini.MeterInteraction(m.Kept)
 	}
 	tail.EachEvent(m.WholeEvents(), func(data []byte) {
-		if now, over := gemini.MeterInteraction(data); now.Usage.Known() {
+		switch now, over := gemini.MeterInteraction(data); {
+		case now.Usage.Known():
 			got, ended = now, over
+		case got.ID == "":
+			got.ID = now.ID // of the event that tells of its making
 		}
 	})
 	return got, ended
@@ -40,17 +48,20 @@ func interaction(m *tail.Meter) (got chat.Meter, ended bool) {
 func (me *Meters) usedByInteraction(m *tail.Meter) (u pricing.Usage, told bool) {
 	got, ended := interaction(m)
 	named := got.ID != "" && len(got.ID) <= kept.MaxID
-	if me.Req.Method != http.MethodPost || me.KeptPath().ID != "" {
+	if !me.startsInteraction() {
 		if ended && named && got.Usage.Known() && me.ClaimBooking(got.ID) {
-			u = got.Usage
+			if u = got.Usage; me.Behalf != nil {
+				me.Behalf.Booked = true
+			}
 		}
 		return u, true
 	}
-	if got.Usage.Known() && ended && named {
-		me.ClaimBooking(got.ID) // a read tells of it again
-	}
-	if !got.Usage.Known() && !m.Stream && !m.Cut && named && !ended {
+	if !got.Usage.Known() && named && !ended && (me.MakesLater() || !m.Stream && !m.Cut) {
+		me.Await(got.ID)
 		return u, true // a ticket: its end is charged
+	}
+	if named && (ended || !got.Usage.Known()) {
+		me.ClaimBooking(got.ID) // a read tells of it again, also of one whose stream broke off
 	}
 	return got.Usage, got.Usage.Known()
 }

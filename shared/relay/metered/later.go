@@ -2,8 +2,10 @@ package metered
 
 import (
 	"bytes"
-	"gateway/shared/chat"
+	"net/http"
+	"strings"
 
+	"gateway/shared/chat"
 	"gateway/shared/dialect/upstream"
 	"gateway/shared/pricing"
 	"gateway/shared/provider"
@@ -21,16 +23,24 @@ import (
 
 var backgroundName = []byte(`"background"`)
 
-// makesLater tells whether the request has the provider make a response in the
-// background.
-func (me *Meters) makesLater() bool {
-	rt := me.Route
-	if rt.Shape == routes.Raw {
-		rt = me.Like()
+// MakesLater tells whether the request has the provider make a response, or an
+// interaction, in the background.
+func (me *Meters) MakesLater() bool {
+	if rt := me.Route; rt.Shape != routes.Raw {
+		return rt.Operation == provider.ResponsesCreate && me.SameDialect() && me.asksBackground()
 	}
-	if rt == nil || rt.Operation != provider.ResponsesCreate || rt == me.Route && !me.SameDialect() {
-		return false
-	}
+	like := me.Like()
+	return (like != nil && like.Operation == provider.ResponsesCreate || me.startsInteraction()) && me.asksBackground()
+}
+
+// Tickets tells whether an answer that is passed through is the ticket of what is made
+// in the background. It is read whole before it is sent: who knows the id may count on
+// its being booked, whatever becomes of this process.
+func (me *Meters) Tickets(resp *http.Response) bool {
+	return resp.StatusCode >= 200 && resp.StatusCode <= 299 && strings.HasPrefix(resp.Header.Get("Content-Type"), "application/json") && me.MakesLater()
+}
+
+func (me *Meters) asksBackground() bool {
 	body := me.In
 	if me.To.Body != nil {
 		body = me.To.Body // what the config makes of it
@@ -112,7 +122,7 @@ func (me *Meters) usedRaw(m *tail.Meter, got chat.Meter) (u pricing.Usage, told 
 	if me.interacts() {
 		return me.usedByInteraction(m)
 	}
-	if me.makesLater() {
+	if me.MakesLater() {
 		return me.laterOrAwaited(got), true
 	}
 	if me.CostsNothing() {

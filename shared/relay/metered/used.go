@@ -10,7 +10,7 @@ import (
 // Used is the usage of an answer: as reported, with an estimate for what is
 // missing.
 func (me *Meters) Used(m chat.Meter) pricing.Usage {
-	if me.makesLater() {
+	if me.MakesLater() {
 		return me.laterOrAwaited(m)
 	}
 	u := m.Usage
