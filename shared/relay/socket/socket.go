@@ -49,25 +49,40 @@ func (Maker) Accept(w http.ResponseWriter, req *http.Request, protocol string, h
 	if protocol != "" {
 		up.Subprotocols = []string{protocol}
 	}
-	ws, err := up.Upgrade(hijacker{w}, req, h)
+	raw := &inspected{}
+	ws, err := up.Upgrade(hijacker{w, raw}, req, h)
 	if err != nil {
 		return nil, fault.Invalid("upgrade", "the connection cannot become a WebSocket: it is no HTTP/1.1, or the handshake is not that of RFC 6455").WithCause(err)
 	}
-	return wrap(ws), nil
+	return wrap(ws, raw, 0), nil
 }
 
 // hijacker finds the connection of an answer behind what wraps it.
-type hijacker struct{ http.ResponseWriter }
+type hijacker struct {
+	http.ResponseWriter
+	raw *inspected
+}
 
 // Hijack implements http.Hijacker.
 func (h hijacker) Hijack() (net.Conn, *bufio.ReadWriter, error) {
-	return http.NewResponseController(h.ResponseWriter).Hijack()
+	conn, b, err := http.NewResponseController(h.ResponseWriter).Hijack()
+	h.raw.Conn = conn
+	return h.raw, b, err
 }
 
 // Dial implements session.Maker.
 func (Maker) Dial(ctx context.Context, to *session.Address) (session.Conn, *http.Response, error) {
+	raw := &inspected{frames: frames{answer: true}}
+	inspect := func(dial func(context.Context, string, string) (net.Conn, error)) func(context.Context, string, string) (net.Conn, error) {
+		return func(ctx context.Context, network, addr string) (conn net.Conn, err error) {
+			if raw.Conn, err = dial(ctx, network, addr); err != nil {
+				return nil, err
+			}
+			return raw, nil
+		}
+	}
 	d := websocket.Dialer{
-		NetDialContext: to.Dialer.Dial, NetDialTLSContext: to.Dialer.DialTLS,
+		NetDialContext: inspect(to.Dialer.Dial), NetDialTLSContext: inspect(to.Dialer.DialTLS),
 		HandshakeTimeout: openTime, ReadBufferSize: readBuffer, WriteBufferSize: writeBuffer, WriteBufferPool: &buffers,
 		Subprotocols: to.Protocols,
 	}
@@ -82,19 +97,21 @@ func (Maker) Dial(ctx context.Context, to *session.Address) (session.Conn, *http
 		}
 		return nil, nil, err
 	}
-	return wrap(ws), resp, nil
+	return wrap(ws, raw, session.ServerError), resp, nil
 }
 
 // conn is one side.
 type conn struct {
 	ws    *websocket.Conn
+	fault int           // code of the session's end when this side breaks the rules; 0: the one that it is told
 	write chan struct{} // holds one while a message is written
 	ends  atomic.Bool   // a close was sent
 	once  sync.Once
 }
 
-func wrap(ws *websocket.Conn) *conn {
-	c := &conn{ws: ws, write: make(chan struct{}, 1)}
+func wrap(ws *websocket.Conn, raw *inspected, fault int) *conn {
+	c := &conn{ws: ws, fault: fault, write: make(chan struct{}, 1)}
+	raw.tell = func(why *session.Ended) { c.Close(why.Code, why.Reason) }
 	c.alive()
 	ws.SetPongHandler(func(string) error { c.alive(); return nil })
 	answer := ws.PingHandler()
@@ -113,14 +130,14 @@ func (c *conn) alive() {
 func (c *conn) Next() (binary bool, r io.Reader, err error) {
 	kind, r, err := c.ws.NextReader()
 	if err != nil {
-		return false, nil, ended(err)
+		return false, nil, c.ended(err)
 	}
 	c.alive()
 	return kind == websocket.BinaryMessage, r, nil
 }
 
 // ended is why nothing more is read.
-func ended(err error) error {
+func (c *conn) ended(err error) error {
 	var closed *websocket.CloseError
 	if errors.As(err, &closed) {
 		return &session.Ended{Code: closed.Code, Reason: closed.Text}
@@ -129,7 +146,13 @@ func ended(err error) error {
 	if errors.As(err, &net) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		return &session.Ended{Code: session.Lost}
 	}
-	return &session.Ended{Code: websocket.CloseProtocolError, Reason: "the rules of WebSockets were broken"} // told already
+	why := &session.Ended{Code: websocket.CloseProtocolError, Reason: "the rules of WebSockets were broken"}
+	errors.As(err, &why)
+	c.Close(why.Code, why.Reason) // the library has told the most of it
+	if c.fault != 0 {
+		return &session.Ended{Code: c.fault, Reason: "the provider broke the rules of WebSockets"}
+	}
+	return why
 }
 
 var errSlow = errors.New("socket: the other end takes nothing")

@@ -2,7 +2,10 @@ package socket
 
 import (
 	"context"
+	"crypto/sha1"
+	"encoding/base64"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
@@ -109,6 +112,75 @@ func TestMessagesOfEverySize(t *testing.T) {
 	ws := dial(t, between(t, echoing(t).URL).URL)
 	for _, n := range []int{64, 125 + 48, 1 << 10, 4 << 10, 64<<10 - 1, 64 << 10, 300 << 10, 15 << 20} {
 		roundTrip(t, ws, event(n))
+	}
+}
+
+// sending is a provider that sends bytes behind the handshake, with it or a byte at a
+// time, and tells with what code it was closed.
+func sending(tb testing.TB, sent string, together bool, code chan<- int) *httptest.Server {
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		conn, b, err := http.NewResponseController(w).Hijack()
+		if err != nil {
+			tb.Error(err)
+			return
+		}
+		defer conn.Close()
+		sum := sha1.Sum([]byte(req.Header.Get("Sec-Websocket-Key") + "258EAFA5-E914-47DA-95CA-C5AB0DC85B11"))
+		head := "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: " + base64.StdEncoding.EncodeToString(sum[:]) + "\r\n\r\n"
+		if together {
+			_, _ = conn.Write([]byte(head + sent)) // an error is seen by the reader
+		} else {
+			for _, c := range []byte(head + sent) {
+				_, _ = conn.Write([]byte{c})
+			}
+		}
+		got, told := make([]byte, 8), 0
+		if _, err := io.ReadFull(b, got); err == nil && got[0] == 0x88 {
+			told = int(got[6]^got[2])<<8 | int(got[7]^got[3])
+		}
+		code <- told
+	}))
+	tb.Cleanup(s.Close)
+	return s
+}
+
+// A provider that breaks the rules of WebSockets is told so; its client, that it was the
+// provider.
+func TestFramesOfProvidersThatAreNone(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		bytes string
+		code  int
+	}{
+		"a mask":                  {"\x81\x82\x00\x00\x00\x00{}", 1002},
+		"a reserved bit":          {"\xc1\x02{}", 1002},
+		"a ping in pieces":        {"\x09\x00", 1002},
+		"a long ping":             {"\x89\x7e\x00\x7e" + strings.Repeat("x", 126), 1002},
+		"a continuation of none":  {"\x80\x00", 1002},
+		"a length beyond all":     {"\x81\x7f\xff\xff\xff\xff\xff\xff\xff\xff", 1002},
+		"a long length":           {"\x81\x7e\x00\x02{}", 1002},
+		"a longer one":            {"\x81\x02{}\x81\x7f\x00\x00\x00\x00\x00\x00\x01\x00", 1002},
+		"a close of one byte":     {"\x88\x01x", 1002},
+		"a close with a bad code": {"\x88\x02\x03\xed", 1002},
+		"a close that is no text": {"\x88\x04\x03\xe8\xff\xff", 1007},
+	} {
+		for _, together := range []bool{true, false} {
+			t.Run(fmt.Sprintf("%s, at once %v", name, together), func(t *testing.T) {
+				t.Parallel()
+				code := make(chan int, 1)
+				ws := dial(t, between(t, sending(t, c.bytes, together, code).URL).URL)
+				var err error
+				for err == nil {
+					_, _, err = ws.ReadMessage()
+				}
+				if !websocket.IsCloseError(err, session.ServerError) {
+					t.Errorf("the client: %v", err)
+				}
+				if got := <-code; got != c.code {
+					t.Errorf("the provider was told %d, not %d", got, c.code)
+				}
+			})
+		}
 	}
 }
 
