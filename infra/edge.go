@@ -60,12 +60,12 @@ func newEdgeStack(scope constructs.Construct, props func(string) *awscdk.StackPr
 	more := map[string]*awscloudfront.BehaviorOptions{}
 	if f.container == nil {
 		// There is nothing to choose: the function, which costs by the request, only
-		// renames the paths of version 2, of descriptions at the root, and of clients
-		// that put the version twice or not at all.
+		// renames the paths of version 2, of descriptions at the root, of clients that put
+		// the version twice or not at all, and of Azure's.
 		whole = direct(api, toAPI)
 		more["/v2"], more["/v2/*"] = behaviour(api, toAPI), behaviour(api, toAPI)
 		more["/.well-known/*"] = behaviour(api, toAPI)
-		more["/v1/v1/*"] = behaviour(api, toAPI)
+		more["/v1/v1/*"], more["/v1/openai/*"] = behaviour(api, toAPI), behaviour(api, toAPI)
 		for _, first := range versionless {
 			more["/"+first+"*"] = behaviour(api, toAPI)
 		}

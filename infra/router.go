@@ -7,6 +7,7 @@ import (
 
 	"gateway/shared/host/alias"
 	"gateway/shared/host/placement"
+	"gateway/shared/wire/azure"
 )
 
 //go:embed edge/router.js
@@ -17,7 +18,7 @@ const maxRouter = 10 << 10
 
 // versionless begin paths that clients also call without the version in front, when
 // their base URL has none.
-var versionless = []string{"chat", "completions", "embeddings", "messages", "model", "models", "responses", "v1beta"}
+var versionless = []string{"chat", "completions", "embeddings", "messages", "model", "models", "openai", "responses", "upload", "v1alpha", "v1beta", "v1beta1"}
 
 // router is the edge's function with the table in it.
 func router(o options) string {
@@ -28,8 +29,9 @@ func router(o options) string {
 		Administration []string `json:"administration"`
 		Config         []string `json:"config"` // names of the header with a config
 		Versionless    []string `json:"versionless"`
+		Azure          []string `json:"azure"` // what is asked of Azure's deployments
 	}
-	routes.Versionless = versionless
+	routes.Versionless, routes.Azure = versionless, azure.Operations
 	routes.Container, routes.Chat, routes.Administration = o.hasContainer(), o.chat, administrationPrefixes()
 	routes.Config = []string{"x-gateway-config"}
 	aliases, err := alias.Parse(o.headerAliases)

@@ -14,6 +14,7 @@ type edgeRequest struct {
 	Name    string            `json:"name"`
 	Method  string            `json:"method"`
 	URI     string            `json:"uri"`
+	Query   map[string]string `json:"query"`
 	Headers map[string]string `json:"headers"`
 	Place   string            `json:"place"`
 	Sent    string            `json:"sent"` // URI at the origin; empty: the same
@@ -50,6 +51,18 @@ var edgeRequests = []edgeRequest{
 	{Name: "messages without it", Method: "POST", URI: "/messages", Headers: map[string]string{"content-length": "10"}, Place: "api", Sent: "/v1/messages"},
 	{Name: "models without it", Method: "GET", URI: "/models", Place: "api", Sent: "/v1/models"},
 	{Name: "a model of Bedrock's form without it", Method: "POST", URI: "/model/anthropic.claude-x%3A0/invoke", Headers: map[string]string{"content-length": "10"}, Place: "container", Sent: "/v1/model/anthropic.claude-x%3A0/invoke"},
+	{Name: "Gemini without it", Method: "POST", URI: "/v1beta/models/gemini-x:countTokens", Headers: map[string]string{"content-length": "10"}, Place: "container", Sent: "/v1/v1beta/models/gemini-x:countTokens"},
+	{Name: "interactions without it", Method: "DELETE", URI: "/v1beta/interactions/i1", Place: "container", Sent: "/v1/v1beta/interactions/i1"},
+	{Name: "Vertex without it", Method: "POST", URI: "/v1beta1/projects/p", Place: "container", Sent: "/v1/v1beta1/projects/p"},
+	{Name: "Gemini's uploads without it", Method: "POST", URI: "/upload/v1beta/files", Place: "container", Sent: "/v1/upload/v1beta/files"},
+	{Name: "what only begins alike", Method: "POST", URI: "/uploads", Place: "container"},
+	{Name: "Cohere's chat", Method: "POST", URI: "/v2/chat", Place: "container", Sent: "/v1/v2/chat"},
+	{Name: "version 2 itself", Method: "GET", URI: "/v2", Place: "container", Sent: "/v1"},
+	{Name: "an Azure deployment", Method: "POST", URI: "/openai/deployments/dep/chat/completions", Query: map[string]string{"api-version": "v"}, Headers: map[string]string{"content-length": "10"}, Place: "api", Sent: "/v1/chat/completions?deployment=dep"},
+	{Name: "one of completions", Method: "POST", URI: "/v1/openai/deployments/dep/completions", Headers: map[string]string{"content-length": "10"}, Place: "api", Sent: "/v1/completions?deployment=dep"},
+	{Name: "none", Method: "POST", URI: "/openai/deployments//completions", Place: "container", Sent: "/v1/openai/deployments//completions"},
+	{Name: "Azure's responses", Method: "POST", URI: "/openai/responses", Query: map[string]string{"api-version": "v", "x": "1"}, Headers: map[string]string{"content-length": "10"}, Place: "api", Sent: "/v1/responses?x=1"},
+	{Name: "another host's", Method: "POST", URI: "/v1/openai/responses", Place: "container"},
 	{Name: "a path that only begins alike", Method: "GET", URI: "/messages.txt", Place: "container"},
 	{Name: "another case is another path", Method: "POST", URI: "/v1/Chat/completions", Headers: map[string]string{"content-length": "10"}, Place: "container"},
 	{Name: "an escaped slash", Method: "POST", URI: "/v1/chat%2Fcompletions", Headers: map[string]string{"content-length": "10"}, Place: "container"},
@@ -77,8 +90,11 @@ const out = ` + string(in) + `.map(r => {
   origin = 'api';
   const headers = {};
   for (const k in r.headers || {}) headers[k] = {value: r.headers[k]};
-  const sent = handler({request: {method: r.method, uri: r.uri, headers: headers, querystring: {}}});
-  return {place: origin, uri: sent.uri};
+  const query = {};
+  for (const k in r.query || {}) query[k] = {value: r.query[k]};
+  const sent = handler({request: {method: r.method, uri: r.uri, headers: headers, querystring: query}});
+  const asked = Object.keys(query).map(k => k + '=' + query[k].value).join('&');
+  return {place: origin, uri: sent.uri + (asked ? '?' + asked : '')};
 });
 console.log(JSON.stringify(out));`
 	raw, err := exec.Command("node", "-e", harness).Output()

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -83,5 +84,68 @@ func TestAzureWithEntraAndDeployments(t *testing.T) {
 	wrong := r.call("POST", "/chat/completions", chatBody("@az-wrong/gpt-4o", "Hello", ""))
 	if wrong.status != 401 || strings.Contains(wrong.body, "another secret") {
 		t.Errorf("%d %s", wrong.status, wrong.body)
+	}
+}
+
+// Clients of Azure name the deployment in the address and no model, or an empty one, in
+// the body. It is the model, at any provider.
+func TestTheDeploymentOfAnAddressIsTheModel(t *testing.T) {
+	t.Parallel()
+	r := start(t)
+	root := &running{t: t, base: strings.TrimSuffix(r.base, "/v1"), g: r.g, mock: r.mock}
+	own := []string{"X-Gateway-Provider", "@mock", "Api-Key", workspaceKey}
+	sound := "in.mp3:" + strings.Repeat("x", 2000)
+	long := "in.mp3:" + strings.Repeat("x", 6<<20)
+	for _, c := range []struct{ path, model, body string }{
+		{"/chat/completions", "gpt-4o-mini", `{"messages":[{"role":"user","content":"Hello"}]}`},
+		{"/chat/completions", "gpt-4o-mini", `{"model":"","messages":[{"role":"user","content":"Hello"}],"stream":true}`},
+		{"/completions", "gpt-3.5-turbo-instruct", `{"prompt":"Hello"}`},
+		{"/embeddings", "text-embedding-3-small", `{"input":"Hello"}`},
+		{"/images/generations", "dall-e-3", `{"prompt":"a cat"}`},
+		{"/audio/speech", "tts-1", `{"input":"Hello","voice":"alloy"}`},
+		{"/responses", "gpt-4o-mini", `{"input":"Hello"}`},
+		{"/images/edits", "gpt-image-1", form("prompt", "a cat", "image", "a.png:x")},
+		{"/audio/transcriptions", "whisper-1", form("file", sound)},
+		{"/audio/translations", "whisper-1", form("model", "", "file", sound)},
+		{"/audio/transcriptions", "whisper-1", form("file", long)},
+	} {
+		h := own
+		if !strings.HasPrefix(c.body, "{") {
+			h = append(slices.Clone(own), formType...)
+		}
+		for _, at := range []struct {
+			*running
+			path string
+		}{
+			{root, "/openai/deployments/" + c.model + c.path + "?api-version=2024-10-21"},
+			{r, "/openai/deployments/" + c.model + c.path + "?api-version=2024-10-21"},
+			{r, c.path + "?deployment=" + c.model},
+			{r, "/openai/deployments/@mock%2F" + c.model + c.path + "?api-version=2024-10-21"},
+		} {
+			got := at.call("POST", at.path, c.body, h...)
+			last := r.mock.Requests(1)[0]
+			if got.status != 200 || last.Path != "/v1"+c.path || last.Query != "" || !strings.Contains(string(last.Body), c.model) {
+				t.Errorf("%s: %d %.300s\nsent to %s?%s: %.300s", at.path, got.status, got.body, last.Path, last.Query, last.Body)
+			}
+		}
+	}
+	if got := r.call("POST", "/openai/deployments/gpt-4o/chat/completions", chatBody("gpt-4o-mini", "Hello", ""), own...); got.status != 200 || !strings.Contains(string(r.mock.Requests(1)[0].Body), `"gpt-4o-mini"`) {
+		t.Errorf("the model of the body: %d %s", got.status, got.body)
+	}
+	if got := r.call("POST", "/chat/completions", `{"model":"","messages":[{"role":"user","content":"Hello"}]}`, own...); got.status != 400 || !strings.Contains(got.body, "model") {
+		t.Errorf("no model at all: %d %s", got.status, got.body)
+	}
+	for _, query := range []string{"deployment=gpt-realtime", "api-version=2025-04-01-preview&deployment=gpt-realtime"} {
+		ws, resp, err := r.dialRealtime(query, "X-Gateway-Provider", "@mock")
+		if err != nil {
+			t.Errorf("%s: %v %v", query, resp, err)
+			continue
+		}
+		_ = ws.Close()
+		if last := r.mock.Requests(64); !slices.ContainsFunc(last, func(req mockprovider.Received) bool {
+			return req.Path == "/v1/realtime" && strings.Contains(req.Query, "model=gpt-realtime") && !strings.Contains(req.Query, "deployment")
+		}) {
+			t.Errorf("%s: %+v", query, last)
+		}
 	}
 }

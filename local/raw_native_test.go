@@ -94,6 +94,40 @@ func TestNativeShapesThatPassThroughAreBooked(t *testing.T) {
 	}
 }
 
+// To count tokens is free, also where a budget would have what is not told estimated, and
+// by the path that Vertex has for Anthropic's models, which names none.
+func TestCountingTokensIsFreeUnderABudget(t *testing.T) {
+	t.Parallel()
+	r, _ := startGoogle(t)
+	r.bedrock("bedrock", bedrockKeys)
+	key := r.newKey(`"usage_limits":{"type":"cost","credit_limit":5}`)
+	const (
+		at       = "/v1/projects/proj/locations/us-central1/publishers/"
+		contents = `{"contents":[{"role":"user","parts":[{"text":"Hello"}]}]}`
+		messages = `"messages":[{"role":"user","content":"Hello"}]}`
+	)
+	calls := [][3]string{
+		{"google", "/v1beta/models/gemini-2.5-flash:countTokens", contents},
+		{"google", "/proxy/v1beta/models/gemini-2.5-flash:countTokens", contents},
+		{"vertex", "/proxy" + at + "google/models/gemini-2.5-flash:countTokens", contents},
+		{"vertex", "/proxy" + at + "anthropic/models/count-tokens:rawPredict", `{"anthropic_version":"vertex-2023-10-16","model":"claude-sonnet-4-5@20250929",` + messages},
+		{"bedrock", "/proxy/model/" + bedrockClaude + "/count-tokens", `{"input":{"converse":{"messages":[{"role":"user","content":[{"text":"Hello"}]}]}}}`},
+		{"mock-anthropic", "/proxy/v1/messages/count_tokens", `{"model":"claude-sonnet-4-5",` + messages},
+		{"mock-anthropic", "/messages/count_tokens", `{"model":"claude-sonnet-4-5",` + messages},
+	}
+	for _, c := range calls {
+		got := r.call("POST", c[1], c[2], "X-Gateway-Api-Key", key, "X-Gateway-Provider", "@"+c[0], "Anthropic-Version", "2023-06-01")
+		if got.status != 200 || !strings.Contains(strings.ToLower(got.body), "tokens") {
+			t.Errorf("%s: %d %s", c[1], got.status, got.body)
+		}
+	}
+	for i, rec := range r.byTime(len(calls)) {
+		if rec.Cost != 0 || rec.Usage.TotalTokens() != 0 || rec.Usage.Estimated {
+			t.Errorf("%s costs %v: %+v", calls[i][1], rec.Cost, rec.Usage)
+		}
+	}
+}
+
 // Answers of older and further APIs of a provider tell what is billed in places of
 // their own.
 func TestOlderNativeShapesThatPassThroughAreBooked(t *testing.T) {

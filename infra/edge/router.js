@@ -10,13 +10,19 @@ const MAX_HEADERS = 8192;
 
 function handler(event) {
   const request = event.request;
-  if (request.uri === '/v2' || request.uri.startsWith('/v2/')) {
-    request.uri = '/v1' + request.uri.slice(3);
+  const parts = request.uri.split('/');
+  if (parts[1] === 'v2') {
+    // What is not the administration's is Cohere's.
+    const own = parts.length < 3 || parts[2] === '' || ROUTES.administration.indexOf(parts[2]) >= 0;
+    request.uri = '/v1' + (own ? request.uri.slice(3) : request.uri);
   }
   if (request.uri.startsWith('/v1/v1/')) {
     request.uri = request.uri.slice(3);
   } else if (ROUTES.versionless.indexOf(request.uri.split('/')[1]) >= 0) {
     request.uri = '/v1' + request.uri;
+  }
+  if (request.uri.startsWith('/v1/openai/')) {
+    azure(request);
   }
   if (request.uri.startsWith('/.well-known/')) {
     request.uri = '/v1' + request.uri;
@@ -25,6 +31,28 @@ function handler(event) {
     cf.selectRequestOriginById('container');
   }
   return request;
+}
+
+// azure gives what Azure's clients ask for its own path, and names its deployment in the
+// query. Without one only those have a version there.
+function azure(request) {
+  const below = request.uri.slice('/v1/openai'.length);
+  const query = request.querystring;
+  if (!below.startsWith('/deployments/')) {
+    if (query['api-version'] && ROUTES.azure.indexOf(below) >= 0) {
+      delete query['api-version'];
+      request.uri = '/v1' + below;
+    }
+    return;
+  }
+  const rest = below.slice('/deployments/'.length);
+  const operation = ROUTES.azure.find(function (op) { return rest.endsWith(op); });
+  const deployment = operation ? rest.slice(0, -operation.length) : '';
+  if (deployment !== '' && deployment[0] !== '/') {
+    delete query['api-version'];
+    query.deployment = { value: deployment };
+    request.uri = '/v1' + operation;
+  }
 }
 
 // place gives 'api' or 'container'.

@@ -15,7 +15,11 @@ func (p *Provider) PathModel(escapedPath string) string {
 	case "bedrock":
 		return after(segments(escapedPath), 0, "model")
 	case "google", "palm", "vertex-ai":
-		return googleModel(plainSegments(escapedPath))
+		model := googleModel(plainSegments(escapedPath))
+		if strings.HasSuffix(model, countingModel) && p.CountsTokens(escapedPath) {
+			return "" // the body names the one that counts
+		}
+		return model
 	case "azure-openai", "azure-ai":
 		return afterAny(segments(escapedPath), "deployments")
 	case "predibase":
@@ -32,6 +36,34 @@ func (p *Provider) PathModel(escapedPath string) string {
 		}
 	}
 	return ""
+}
+
+// countingModel stands for the model where Vertex counts the tokens of Anthropic's.
+const countingModel = "anthropic.count-tokens"
+
+// CountsTokens tells whether a path of the provider, to be passed through, only counts
+// the tokens of what it is sent, which is free. A path that can be read in more ways than
+// one does not.
+func (p *Provider) CountsTokens(escapedPath string) bool {
+	if strings.ContainsAny(escapedPath, "%;\\") || strings.Contains(escapedPath, "/.") || strings.Contains(escapedPath, "//") {
+		// A model's name may be escaped.
+		plain, err := url.PathUnescape(escapedPath)
+		if err != nil || p.ID != "bedrock" || strings.ContainsAny(plain, "%;\\?#") || strings.Contains(plain, "/.") || strings.Contains(plain, "//") {
+			return false
+		}
+	}
+	s := strings.Split(escapedPath, "/")
+	last := s[len(s)-1]
+	switch p.ID {
+	case "google", "vertex-ai":
+		name, method, _ := strings.Cut(last, ":")
+		return len(s) > 2 && s[len(s)-2] == "models" && (method == "countTokens" || method == "computeTokens" || name == "count-tokens" && method == "rawPredict")
+	case "bedrock":
+		return len(s) == 4 && s[1] == "model" && last == "count-tokens"
+	case "anthropic":
+		return len(s) > 2 && s[len(s)-2] == "messages" && last == "count_tokens"
+	}
+	return false
 }
 
 // after is the segment behind name, which stands at index i; "" when it does not.

@@ -86,3 +86,37 @@ func FuzzPathModel(f *testing.F) {
 		}
 	})
 }
+
+func TestPathsThatOnlyCount(t *testing.T) {
+	for _, c := range []struct {
+		provider, path string
+		counts         bool
+		model          string
+	}{
+		{"google", "/v1beta/models/m:countTokens", true, "m"},
+		{"vertex-ai", "/v1/projects/p/locations/l/publishers/google/models/m:computeTokens", true, "m"},
+		{"vertex-ai", "/v1/projects/p/locations/l/publishers/anthropic/models/count-tokens:rawPredict", true, ""},
+		{"vertex-ai", "/v1/projects/p/locations/l/publishers/anthropic/models/count-tokens:streamRawPredict", false, "anthropic.count-tokens"},
+		{"bedrock", "/model/m:0/count-tokens", true, "m:0"},
+		{"bedrock", "/model/arn%3Aaws%2Fm/count-tokens", true, "arn:aws/m"},
+		{"anthropic", "/v1/messages/count_tokens", true, ""},
+		{"openai", "/v1/messages/count_tokens", false, ""},
+		{"google", "/v1beta/models/m:generateContent", false, "m"},
+		{"google", "/v1beta/models/m:generateContent:countTokens", false, "m"},
+		{"google", "/v1beta/models/m:generateContent;:countTokens", false, "m"},
+		{"google", "/v1beta/models/m:generateContent%3F:countTokens", false, "m"},
+		{"google", "/v1beta/models/x/../m:countTokens", false, "m"},
+		{"bedrock", "/model/m/converse%2F..%2Fcount-tokens", false, "m"},
+		{"bedrock", "/model/m/converse/count-tokens", false, "m"},
+		{"bedrock", "/model/m/converse%3F/count-tokens", false, "m"},
+		{"anthropic", "/v1/messages//count_tokens", false, ""},
+	} {
+		p, _ := ByID(c.provider)
+		if got := p.CountsTokens(c.path); got != c.counts {
+			t.Errorf("%s %s: %v", c.provider, c.path, got)
+		}
+		if got := p.PathModel(c.path); got != c.model {
+			t.Errorf("%s %s: model %q", c.provider, c.path, got)
+		}
+	}
+}

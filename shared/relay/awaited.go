@@ -5,13 +5,11 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
-	"net/url"
 	"strings"
 
 	"gateway/shared/relay/asked"
 	"gateway/shared/relay/chosen"
 	"gateway/shared/relay/managed"
-	"gateway/shared/relay/routes"
 	"gateway/shared/store"
 )
 
@@ -29,10 +27,7 @@ func (r *Relay) await(w *chosen.Wall, id string) {
 		Maker: managed.Maker{KeyID: w.Who.KeyID, Type: string(w.Who.Type), User: w.Who.UserID, Slug: w.Who.WorkspaceSlug},
 	}
 	a.Org, a.Place = w.BookedAt()
-	if w.Route.Shape == routes.Raw && w.KeptPath().Collection == "interactions" {
-		// Their maker's version and whatever stands before it lead to the reads too.
-		a.Path = "/proxy" + strings.TrimSuffix(w.RawPath(), "/") + "/" + url.PathEscape(id)
-	}
+	a.Path = w.PathOfLooks(id)
 	err := r.Auth.Entrust(ctx, w.Who, hash, w.Now().Add(managed.AwaitedFor))
 	if err == nil {
 		message, failed := r.batches.Await(ctx, w.Who.Scope, a)

@@ -51,8 +51,7 @@ func (o *outbound) socketURL() (*url.URL, error) {
 		}
 		return provider.ExactURL(raw)
 	}
-	q := o.Req.URL.Query()
-	q.Del("model")
+	q := o.SocketQuery()
 	var raw string
 	var err error
 	if o.Through() || o.To.Model == "" {

@@ -99,3 +99,17 @@ test('a Live session', async () => {
   assert.ok(messages.at(-1).usageMetadata.totalTokenCount > 0, JSON.stringify(messages.at(-1)));
   session.close();
 });
+
+test('a base URL without the version', async () => {
+  const client = new GoogleGenAI({ apiKey: 'nothing', httpOptions: { baseUrl: gatewayURL.replace(/\/v1$/, ''), headers: { 'x-gateway-api-key': gatewayKey, 'x-gateway-provider': await saved } } });
+  assert.ok((await client.models.generateContent({ model, contents: 'Hello' })).text);
+  assert.ok((await client.models.countTokens({ model, contents: 'Hello' })).totalTokens > 0);
+  const { embeddings } = await client.models.embedContent({ model: 'gemini-embedding-001', contents: 'Hello' });
+  assert.ok(embeddings[0].values.length);
+  for await (const listed of await client.models.list()) {
+    assert.ok(listed.name);
+    break;
+  }
+  // The mock knows nothing of interactions: what matters is that it was asked.
+  await assert.rejects(client.interactions.create({ model, input: 'Hello' }), (err) => !/ok":false/.test(String(err.message)));
+});

@@ -19,9 +19,10 @@ func (ch *Chooser) named(p *provider.Provider) {
 	}
 }
 
-// hidden tells whether a request may name a model that cannot be read.
+// hidden tells whether a request may name a model that cannot be read, also behind the
+// files of a form whose address names one.
 func (ch *Chooser) hidden() bool {
-	return ch.To.Model == "" && (ch.Unread || ch.Route.AnyModel || ch.prompted())
+	return (ch.To.Model == "" || ch.Form != nil && ch.Form.Nameless) && (ch.Unread || ch.Route.AnyModel || ch.prompted())
 }
 
 // mayCall checks the target's model against the models that the settings allow.

@@ -2,11 +2,13 @@ package chosen
 
 import (
 	"net/http"
+	"net/url"
 	"strings"
 
 	"gateway/shared/chat"
 	"gateway/shared/pricing"
 	"gateway/shared/relay/kept"
+	"gateway/shared/relay/routes"
 	"gateway/shared/store"
 )
 
@@ -28,6 +30,15 @@ func (o *Wall) ClaimBooking(id string) bool {
 
 // Await has a response that is made in the background asked for until it is booked.
 func (o *Wall) Await(id string) { o.Means.Await(o, id) }
+
+// PathOfLooks is the path by which an interaction is read: what led to its making leads to
+// it, too. "" for a response.
+func (o *Wall) PathOfLooks(id string) string {
+	if o.Route.Shape != routes.Raw || o.KeptPath().Collection != "interactions" {
+		return ""
+	}
+	return "/proxy" + strings.TrimSuffix(o.RawPath(), "/") + "/" + url.PathEscape(id)
+}
 
 // BookedAt is where a claim of the request's target stands: whether below the
 // organisation, and the place.

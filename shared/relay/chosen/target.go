@@ -182,6 +182,19 @@ func (tg *Target) Through() bool {
 	return own != ""
 }
 
+// SocketQuery is what of the query of a session goes on: the target names the model, and
+// Azure's versions itself.
+func (tg *Target) SocketQuery() url.Values {
+	q := tg.Req.URL.Query()
+	for _, name := range [...]string{"model", "deployment"} {
+		q.Del(name)
+	}
+	if tg.To.Target.Provider.ID == "azure-openai" && !tg.Through() {
+		q.Del("api-version")
+	}
+	return q
+}
+
 // OperationURL is the address of an operation that is not bound to a model.
 func (tg *Target) OperationURL(of Part) (*url.URL, error) {
 	op, id, query := of.Op, of.ID, ""
@@ -237,16 +250,18 @@ func (tg *Target) StreamBroke(err error) *fault.Fault {
 }
 
 // CostsNothing tells whether what is passed through to things that a provider
-// keeps cannot cost anything. Then no budget asks for its price.
+// keeps cannot cost anything, or only counts tokens. Then no budget asks for its price.
 func (tg *Target) CostsNothing() bool {
 	if tg.Route.Shape != routes.Raw {
 		return false
 	}
-	s := tg.KeptPath()
+	s, p := tg.KeptPath(), tg.To.Target.Provider
+	if p != nil && p.CountsTokens(tg.RawPath()) {
+		return true
+	}
 	if s.Collection == "" {
 		return false
 	}
-	p := tg.To.Target.Provider
 	return s.Free(tg.Req.Method, tg.RawPath(), p != nil && p.Serves(provider.ResponsesCreate))
 }
 

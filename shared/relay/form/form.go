@@ -31,6 +31,9 @@ type Form struct {
 	whole    bool
 	fields   []field
 	files    []string // names of the parts that are files
+
+	// Nameless says that no field names the model, but the address does.
+	Nameless bool
 }
 
 // field is one field and where its value stands.

@@ -39,7 +39,7 @@ func (f *Form) Is(name, value string) bool {
 // why it cannot be read.
 func (f *Form) Stream(src io.ReadCloser, model string, contentLength, limit int64, unreadable func(error) *fault.Fault) (u *Upload, length int64) {
 	head := f.head
-	if _, seen := f.Get("model"); seen && model != "" && !f.Is("model", model) {
+	if _, seen := f.Get("model"); (seen || f.Nameless) && model != "" && !f.Is("model", model) {
 		head = f.Set(nil, "model", model)
 	}
 	rest := int64(-1)

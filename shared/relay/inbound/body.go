@@ -212,6 +212,7 @@ func (b *Body) walkBody() error {
 	if err != nil {
 		return err
 	}
+	b.nameDeployment()
 	if b.Route.Client != nil {
 		// The dialect's check walks the body: what it found is found.
 		b.checked.ByTarget = true

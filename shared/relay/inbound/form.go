@@ -84,6 +84,11 @@ func (b *Body) takeForm() error {
 		return nil
 	}
 	name, ok := b.Form.Get("model")
+	if name == "" {
+		if taken, err := b.formDeployment(); taken {
+			return err
+		}
+	}
 	if !ok {
 		if b.Route.DefaultModel != "" {
 			name = b.Route.DefaultModel

@@ -61,6 +61,9 @@ func (b *Body) takeSocket() error {
 		return fault.Invalid("model", "must not be empty")
 	}
 	b.Transcribes = intent != ""
+	if model == "" && !b.Transcribes {
+		model = b.deployment()
+	}
 	return b.splitModel(model, true)
 }
 

@@ -3,41 +3,68 @@ package routes
 import (
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
+
+	"gateway/shared/wire/azure"
 )
 
 // Clients put the version in front of what they call, or count on the base URL to have
 // it: with the one base URL it stands twice, with the other it is left out. Both mean
-// the route that is named. Only routes of the table's own are found so, and the shapes
-// of native clients: of pass-through every byte of a path counts.
+// the route that is named. Only routes of the table's own are found so, the shapes
+// of native clients, what Azure's clients ask for, and at the root what Google's and
+// Cohere's clients call besides: of pass-through every byte of a path counts.
 
 // Spelled gives a request the path below BasePath that its route is known by; the
 // request itself where it has that already, or where no route is meant.
 func (t *Table) Spelled(req *http.Request) *http.Request {
 	path := req.URL.EscapedPath()
 	below, ok := strings.CutPrefix(path, BasePath)
-	if ok = ok && strings.HasPrefix(below, "/"); !ok {
+	atRoot := !ok || !strings.HasPrefix(below, "/")
+	if atRoot {
 		below = path
-	} else if below, ok = strings.CutPrefix(below, BasePath); !ok {
+	}
+	if op, deployment, ok := azure.Below(below, req.URL.RawQuery); ok && t.means(req.Method, op) {
+		return respelled(req, op, azure.Query(req.URL.RawQuery, deployment))
+	}
+	if !atRoot {
+		if below, ok = strings.CutPrefix(below, BasePath); !ok {
+			return req
+		}
+	}
+	if len(below) < 2 || below[0] != '/' || !(t.means(req.Method, below) || atRoot && t.passesAtRoot(req.Method, below)) {
 		return req
 	}
-	if len(below) < 2 || below[0] != '/' || !t.means(req.Method, below) {
-		return req
-	}
+	return respelled(req, below, req.URL.RawQuery)
+}
+
+// rooted begin paths that are passed through at the root: the versions of Google's APIs,
+// which no route of the table's begins with, and what Cohere's clients call besides chat.
+var rooted = []string{"/v1beta/", "/v1alpha/", "/v1beta1/", "/upload/v1beta/", "/upload/v1alpha/", "/v2/embed", "/v2/rerank", "/v2/embed-jobs", "/v2/datasets"}
+
+func (t *Table) passesAtRoot(method, path string) bool {
+	return t.any != nil && slices.Contains(t.any.Methods, method) && slices.ContainsFunc(rooted, func(begins string) bool {
+		return strings.HasPrefix(path, begins) && (begins[len(begins)-1] == '/' || len(path) == len(begins) || path[len(begins)] == '/')
+	})
+}
+
+// respelled is a request with another path below BasePath and another query.
+func respelled(req *http.Request, below, query string) *http.Request {
 	plain, err := url.PathUnescape(below)
 	if err != nil {
 		return req
 	}
 	other, u := *req, *req.URL
-	u.Path, u.RawPath = BasePath+plain, ""
+	u.Path, u.RawPath, u.RawQuery = BasePath+plain, "", query
 	if plain != below {
 		u.RawPath = BasePath + below
 	}
 	other.URL = &u
-	if _, query, has := strings.Cut(req.RequestURI, "?"); has {
-		other.RequestURI = BasePath + below + "?" + query
-	} else if req.RequestURI != "" {
+	if req.RequestURI != "" {
 		other.RequestURI = BasePath + below
+		if _, _, has := strings.Cut(req.RequestURI, "?"); query != "" || has && req.URL.RawQuery == "" {
+			other.RequestURI += "?" + query
+		}
 	}
 	return &other
 }

@@ -1,0 +1,42 @@
+package inbound
+
+import (
+	"gateway/shared/wire"
+	"gateway/shared/wire/azure"
+)
+
+// Clients of Azure name the deployment in the address, and no model or an empty one in
+// the body. The deployment is the model then, whoever is asked.
+
+// deployment is the one that the address names; "" for none.
+func (b *Body) deployment() string {
+	if b.Req == nil || b.Req.URL == nil || b.Req.URL.RawQuery == "" || b.Route.NoModel || b.Route.InPath {
+		return ""
+	}
+	return azure.Deployment(b.Req.URL.RawQuery)
+}
+
+// nameDeployment has a body that names no model name the deployment.
+func (b *Body) nameDeployment() {
+	name := b.deployment()
+	if name == "" {
+		return
+	}
+	var w wire.Walk
+	if bodyKeys.Walk(b.In, &w) != nil {
+		return // the check tells why
+	}
+	if v := w.Spans[keyModel]; !v.Present(b.In) || string(v.Of(b.In)) == `""` {
+		b.In = wire.Splice(nil, b.In, SetModel(&w, wire.AppendJSONString(nil, name)))
+	}
+}
+
+// formDeployment takes the deployment for the model of a form that names none.
+func (b *Body) formDeployment() (taken bool, err error) {
+	name := b.deployment()
+	if name == "" {
+		return false, nil
+	}
+	b.Form.Nameless, b.Unread = true, !b.Form.Whole()
+	return true, b.splitModel(name, true)
+}
