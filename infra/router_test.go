@@ -62,6 +62,8 @@ var edgeRequests = []edgeRequest{
 	{Name: "one of completions", Method: "POST", URI: "/v1/openai/deployments/dep/completions", Headers: map[string]string{"content-length": "10"}, Place: "api", Sent: "/v1/completions?deployment=dep"},
 	{Name: "none", Method: "POST", URI: "/openai/deployments//completions", Place: "container", Sent: "/v1/openai/deployments//completions"},
 	{Name: "Azure's responses", Method: "POST", URI: "/openai/responses", Query: map[string]string{"api-version": "v", "x": "1"}, Headers: map[string]string{"content-length": "10"}, Place: "api", Sent: "/v1/responses?x=1"},
+	{Name: "Azure's own version", Method: "POST", URI: "/openai/v1/chat/completions", Headers: map[string]string{"content-length": "10"}, Place: "api", Sent: "/v1/chat/completions"},
+	{Name: "Azure's sessions", Method: "GET", URI: "/v1/openai/v1/realtime", Query: map[string]string{"model": "m"}, Place: "container", Sent: "/v1/realtime?model=m"},
 	{Name: "another host's", Method: "POST", URI: "/v1/openai/responses", Place: "container"},
 	{Name: "a path that only begins alike", Method: "GET", URI: "/messages.txt", Place: "container"},
 	{Name: "another case is another path", Method: "POST", URI: "/v1/Chat/completions", Headers: map[string]string{"content-length": "10"}, Place: "container"},

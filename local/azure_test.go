@@ -135,8 +135,8 @@ func TestTheDeploymentOfAnAddressIsTheModel(t *testing.T) {
 	if got := r.call("POST", "/chat/completions", `{"model":"","messages":[{"role":"user","content":"Hello"}]}`, own...); got.status != 400 || !strings.Contains(got.body, "model") {
 		t.Errorf("no model at all: %d %s", got.status, got.body)
 	}
-	for _, query := range []string{"deployment=gpt-realtime", "api-version=2025-04-01-preview&deployment=gpt-realtime"} {
-		ws, resp, err := r.dialRealtime(query, "X-Gateway-Provider", "@mock")
+	for _, query := range []string{"/realtime?deployment=gpt-realtime", "/openai/realtime?api-version=2025-04-01-preview&deployment=gpt-realtime", "/openai/v1/realtime?model=gpt-realtime"} {
+		ws, resp, err := r.dialSocket(query, "X-Gateway-Provider", "@mock")
 		if err != nil {
 			t.Errorf("%s: %v %v", query, resp, err)
 			continue

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"net/http/httptest"
 	"regexp"
 	"strings"
 	"testing"
@@ -100,6 +101,7 @@ func othersAreMissing(t *testing.T, n neighbours) {
 		{"/responses", `{"model":"gpt-4o-mini","input":"x","previous_response_id":"{id}"}`, "/responses"},
 		{"/proxy/responses", `{"model":"gpt-4o-mini","input":"x","previous_response_id":"{id}"}`, "/responses"},
 		{"/responses", `{"model":"gpt-4o-mini","input":[{"role":"user","content":[{"type":"input_file","file_id":"{id}"}]}]}`, "/files"},
+		{"/responses", `{"model":"gpt-4o-mini","input":"x","prompt_cache_options":{"comparison_response_id":"{id}"}}`, "/responses"},
 		{"/threads/runs", `{"assistant_id":"{id}"}`, "/assistants"},
 		{"/chat/completions", `{"model":"gpt-4o-mini","messages":[{"role":"user","content":[{"type":"file","file":{"file_id":"{id}"}}]}]}`, "/files"},
 		{"/proxy/chat/completions", `{"model":"gpt-4o-mini","messages":[{"role":"user","content":[{"type":"file","file":{"file\u005fid":"{id}"}}]}]}`, "/files"},
@@ -251,5 +253,45 @@ func TestOutputFilesBelongToTheBatch(t *testing.T) {
 	}
 	if got := n.call("GET", "/models/gpt-4o-mini", "", as(n.mine)...); got.status != 200 {
 		t.Errorf("%d %s", got.status, got.body)
+	}
+}
+
+// What nobody made through the gateway is not named to a provider under a credential that
+// several workspaces use, however a body names it; what is everybody's is.
+func TestWhatBodiesNameUnderASharedCredential(t *testing.T) {
+	t.Parallel()
+	host := &everything{}
+	server := httptest.NewServer(host)
+	t.Cleanup(server.Close)
+	r := start(t)
+	for _, id := range []string{"openai", "anthropic", "google"} {
+		r.admin("POST", "/integrations", fmt.Sprintf(`{"name":%q,"slug":"shared-%s","ai_provider_id":%q,"key":"k","configurations":{"custom_host":%q}}`, id, id, id, server.URL))
+		r.admin("PUT", "/integrations/shared-"+id+"/workspaces", `{"workspaces":[],"global_workspace_access":{"enabled":true},"override_existing_workspace_access":true}`)
+	}
+	r.admin("POST", "/workspaces", `{"name":"Neighbour"}`)
+	const gemini = "/v1beta/models/gemini-2.5-flash:generateContent"
+	for _, c := range []struct {
+		provider, path, body string
+		passes               bool
+	}{
+		{"openai", "/audio/speech", `{"model":"gpt-4o-mini-tts","input":"x","voice":{"id":"voice_z"}}`, false},
+		{"openai", "/audio/speech", `{"model":"gpt-4o-mini-tts","input":"x","voice":"alloy"}`, true},
+		{"openai", "/chat/completions", `{"model":"gpt-4o-audio-preview","modalities":["text","audio"],"audio":{"voice":{"id":"voice_z"},"format":"mp3"},"messages":[{"role":"user","content":"x"}]}`, false},
+		{"openai", "/audio/voices", `{"name":"x","consent":"cons_z"}`, false},
+		{"openai", "/videos/edits", `{"video":{"id":"video_z"},"prompt":"x"}`, false},
+		{"openai", "/responses", `{"model":"gpt-5.4","input":"x","tools":[{"type":"shell","environment":{"type":"container_auto","skills":[{"type":"skill_reference","skill_id":"skill_z"}]}}]}`, false},
+		{"anthropic", "/messages", `{"model":"claude-sonnet-4-5","max_tokens":9,"container":{"skills":[{"type":"custom","skill_id":"skill_z"}]},"messages":[{"role":"user","content":"x"}]}`, false},
+		{"anthropic", "/messages", `{"model":"claude-sonnet-4-5","max_tokens":9,"container":{"skills":[{"type":"anthropic","skill_id":"pptx"}]},"messages":[{"role":"user","content":"x"}]}`, true},
+		{"google", gemini, `{"contents":[{"role":"user","parts":[{"fileData":{"fileUri":"https://generativelanguage.googleapis.com/v1beta/files/z","mimeType":"image/png"}}]}]}`, false},
+		{"google", gemini, `{"contents":[{"role":"user","parts":[{"file_data":{"file_uri":"https://youtu.be/z"}}]}]}`, true},
+		{"google", gemini, `{"cachedContent":"cachedContents/z","contents":[{"role":"user","parts":[{"text":"x"}]}]}`, false},
+		{"google", "/chat/completions", `{"model":"gemini-2.5-flash","messages":[{"role":"user","content":[{"type":"file","file":{"file_id":"files/z"}}]}]}`, false},
+		{"anthropic", "/chat/completions", `{"model":"claude-sonnet-4-5","messages":[{"role":"user","content":[{"type":"file","file":{"file_id":"file_z"}}]}]}`, false},
+	} {
+		before := host.asked.Load()
+		got := r.call("POST", c.path, c.body, "X-Gateway-Provider", "@shared-"+c.provider)
+		if asked := host.asked.Load() != before; asked != c.passes || !c.passes && got.status != 404 {
+			t.Errorf("%s %s: %d %s", c.path, c.body, got.status, got.body)
+		}
 	}
 }

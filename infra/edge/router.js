@@ -18,6 +18,8 @@ function handler(event) {
   }
   if (request.uri.startsWith('/v1/v1/')) {
     request.uri = request.uri.slice(3);
+  } else if (request.uri.startsWith('/openai/v1/')) {
+    request.uri = request.uri.slice('/openai'.length);
   } else if (ROUTES.versionless.indexOf(request.uri.split('/')[1]) >= 0) {
     request.uri = '/v1' + request.uri;
   }
@@ -38,6 +40,10 @@ function handler(event) {
 function azure(request) {
   const below = request.uri.slice('/v1/openai'.length);
   const query = request.querystring;
+  if (below === '/v1/realtime' || below.startsWith('/v1/realtime/')) {
+    request.uri = below;
+    return;
+  }
   if (!below.startsWith('/deployments/')) {
     if (query['api-version'] && ROUTES.azure.indexOf(below) >= 0) {
       delete query['api-version'];

@@ -1,7 +1,7 @@
 // The client for Azure, pointed at the gateway: it names deployments in addresses.
 import test from 'node:test';
 import assert from 'node:assert/strict';
-import { AzureOpenAI, toFile } from 'openai';
+import OpenAI, { AzureOpenAI, toFile } from 'openai';
 import { OpenAIRealtimeWS } from 'openai/realtime/ws';
 import { gatewayURL, gatewayKey } from '../support.mjs';
 
@@ -30,8 +30,13 @@ for (const [name, endpoint] of Object.entries(bases)) {
   });
 }
 
-test('a realtime session of a deployment', async () => {
-  const base = process.env.GATEWAY_TLS_URL;
+test("Azure's own version", async () => {
+  const client = new OpenAI({ baseURL: gatewayURL.replace(/\/v1$/, '/openai/v1'), apiKey: gatewayKey, maxRetries: 0, defaultHeaders: { 'x-gateway-provider': '@mock' } });
+  assert.ok((await client.chat.completions.create({ model: 'gpt-4o-mini', messages: [{ role: 'user', content: 'Hello' }] })).choices.length);
+  assert.ok((await client.responses.create({ model: 'gpt-4o-mini', input: 'Hello' })).output.length);
+});
+
+for (const [name, base] of Object.entries({ 'with the version': process.env.GATEWAY_TLS_URL, 'at the root': process.env.GATEWAY_TLS_URL.replace(/\/v1$/, '') })) test(`a realtime session of a deployment, ${name}`, async () => {
   const client = azure(base, undefined, { apiVersion: '2025-04-01-preview' });
   const ws = await OpenAIRealtimeWS.azure(client, { deploymentName: 'gpt-realtime', options: { headers: { 'x-gateway-api-key': gatewayKey, 'x-gateway-provider': '@mock' } } });
   const created = await new Promise((resolve, reject) => {

@@ -20,7 +20,7 @@ func (o *Wall) mayUse() error {
 		return nil // nobody else uses the credential
 	}
 	if o.Route.Client != nil {
-		return nil // see mayRefer: a translated conversation sends no ids
+		return nil // see mayRefer
 	}
 	if err := o.mayReach(); err != nil {
 		return err
@@ -93,13 +93,14 @@ func (o *Wall) idsAsked() ([]kept.Named, error) {
 	return append(ids, more...), err
 }
 
-// mayRefer checks the ids in the body of a conversation whose bytes go to the
-// provider as they came.
+// mayRefer checks the ids in the body of a conversation: all where its bytes go to the
+// provider as they came, those of files where it is translated.
 func (o *Wall) mayRefer() error {
-	if o.Route.Client == nil || o.To.Saved == nil || !o.To.Wall.On || !o.SameDialect() {
+	if o.Route.Client == nil || o.To.Saved == nil || !o.To.Wall.On {
 		return nil
 	}
-	if o.Route.Operation == provider.ResponsesCreate {
+	same := o.SameDialect()
+	if same && o.Route.Operation == provider.ResponsesCreate {
 		if err := o.mayReferToItems(); err != nil {
 			return err
 		}
@@ -110,6 +111,9 @@ func (o *Wall) mayRefer() error {
 	ids, err := kept.IDsIn(o.In)
 	if err != nil {
 		return err
+	}
+	if !same {
+		ids = kept.Files(ids)
 	}
 	return o.check(ids)
 }

@@ -2,6 +2,7 @@ package kept
 
 import (
 	"bytes"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -16,7 +17,11 @@ var idKeys = map[string]bool{
 	"thread_id": true, "vector_store_id": true, "vector_store_ids": true, "previous_response_id": true, "response_id": true,
 	"conversation": true, "conversation_id": true, "container": true, "container_id": true, "batch_id": true,
 	"previous_interaction_id": true, "interaction_id": true, "cachedContent": true, "cached_content": true,
+	"comparison_response_id": true, "skill_id": true, "consent": true, "voice": true, "video": true, "fileUri": true, "file_uri": true,
 }
+
+// objects are those of idKeys whose value may be an object with the id in it.
+var objects = map[string]bool{"conversation": true, "voice": true, "video": true}
 
 // foreignKeys hold what belongs to the caller: names in it mean nothing here.
 var foreignKeys = map[string]bool{"metadata": true, "parameters": true, "schema": true, "input_schema": true, "arguments": true}
@@ -56,7 +61,7 @@ func (w *idWalk) value(key string, wanted bool) {
 			w.d.Skip()
 			return
 		}
-		if id := w.d.Str(); plausibleID(key, id) && len(w.found) <= maxIDs {
+		if id := storedID(key, w.d.Str()); id != "" && len(w.found) <= maxIDs {
 			w.found = append(w.found, Named{key, id})
 		}
 	case wire.KindArray:
@@ -78,7 +83,7 @@ func (w *idWalk) value(key string, wanted bool) {
 				w.d.Skip()
 			case key == "source" && (name == "type" || name == "id") && w.d.Kind() == wire.KindString:
 				from.read(name, w.d.Str())
-			case key == "conversation" && name == "id":
+			case objects[key] && name == "id":
 				w.value(key, true)
 			default:
 				w.value(name, idKeys[name])
@@ -116,12 +121,42 @@ func (t *typedID) names() string {
 	return ""
 }
 
-// plausibleID leaves out words that stand where ids may.
-func plausibleID(key, s string) bool {
-	if key == "container" { // also the settings of one
-		return strings.HasPrefix(s, "cntr_") || strings.HasPrefix(s, "container_")
+// prefixes begin the ids of keys under which other words may stand: settings, and what
+// is everybody's, such as voices and skills of the provider itself.
+var prefixes = map[string][]string{
+	"container": {"cntr_", "container_"}, "skill_id": {"skill_"}, "consent": {"cons_"}, "voice": {"voice_"}, "video": {"video_"},
+}
+
+// storedID is the id that the value of a key names; "" for words that stand where ids may.
+func storedID(key, s string) string {
+	if begin, ok := prefixes[key]; ok && !slices.ContainsFunc(begin, func(p string) bool { return strings.HasPrefix(s, p) }) {
+		return ""
 	}
-	return s != ""
+	if key == "fileUri" || key == "file_uri" {
+		return fileOf(s)
+	}
+	return s
+}
+
+// fileOf is the file of Gemini that an address names: https://host/v1beta/files/abc, or
+// files/abc; "" for addresses of what is not kept there.
+func fileOf(uri string) string {
+	at, id, ok := strings.Cut(uri, "files/")
+	if ok && id != "" && (at == "" || strings.HasSuffix(at, "/") && isGoogleVersion(strings.TrimSuffix(at, "/"))) {
+		id, _, _ = strings.Cut(id, "?")
+		return "files/" + id
+	}
+	return ""
+}
+
+func isGoogleVersion(at string) bool {
+	last := at[strings.LastIndexByte(at, '/')+1:]
+	return len(last) > 1 && last[0] == 'v' && last[1] >= '0' && last[1] <= '9'
+}
+
+// Files are those of the ids that are of files: what a translated conversation still names.
+func Files(ids []Named) []Named {
+	return slices.DeleteFunc(ids, func(n Named) bool { return !strings.HasPrefix(n.Field, "file") })
 }
 
 // ReferredItem is the path of the first item of a response's input, or of a
@@ -198,12 +233,15 @@ func MayNameIDs(body []byte) bool {
 		}
 		rest = rest[min(i+2, len(rest)):]
 	}
-	return bytes.Contains(body, conversationKey) || bytes.Contains(body, containerKey)
+	return slices.ContainsFunc(bare, func(s []byte) bool { return bytes.Contains(body, s) })
+}
+
+// bare are the keys of idKeys without _id, or the beginnings of their values.
+var bare = [][]byte{
+	[]byte(`"conversation"`), []byte(`"container"`), []byte(`"voice_`), []byte(`"video_`), []byte(`"cons_`), []byte(`"fileUri"`), []byte(`"file_uri"`), []byte(`"cachedContent"`), []byte(`"cached_content"`),
 }
 
 var (
-	idSuffix        = []byte("id")
-	escapedLetter   = []byte("00")
-	conversationKey = []byte(`"conversation"`)
-	containerKey    = []byte(`"container"`)
+	idSuffix      = []byte("id")
+	escapedLetter = []byte("00")
 )

@@ -88,7 +88,14 @@ func TestIDsAreFoundAtAnyDepth(t *testing.T) {
 		`{"container":"cntr_1","x":{"container":"box"}}`:                               "cntr_1",
 		`{"metadata":{"file_id":"mine"},"tools":[{"function":{"parameters":{"properties":{"file_id":{"type":"string","default":"x"}}}}}]}`: "",
 		`{"content":[{"type":"tool_use","input":{"file_id":"mine"}}]}`:                                                                     "",
-		`{"file_id":null,"assistant_id":"","file_id2":"x"}`:                                                                                "",
+		`{"prompt_cache_options":{"comparison_response_id":"r1"}}`:                                                                         "r1",
+		`{"tools":[{"environment":{"skills":[{"skill_id":"skill_1"},{"skill_id":"pptx"}]}}]}`:                                              "skill_1",
+		`{"voice":{"id":"voice_1"},"x":{"voice":"voice_2"},"y":{"voice":"alloy"},"z":{"voice":{"id":"v3"}}}`:                               "voice_1 voice_2",
+		`{"voice":{"id":"voice_1"}}`: "voice_1", `{"voice":{"id":"v\u006fice_1"}}`: "voice_1", `{"video":{"id":"video_1"}}`: "video_1", `{"consent":"cons_1"}`: "cons_1", `{"consent":"yes","video":"a.mp4"}`: "",
+		`{"contents":[{"parts":[{"fileData":{"fileUri":"https://generativelanguage.googleapis.com/v1beta/files/a?x"}},{"file_data":{"file_uri":"files/b"}}]}]}`:       "files/a files/b",
+		`{"parts":[{"fileData":{"fileUri":"gs://bucket/files/a"}},{"fileData":{"fileUri":"https://x.test/files/a"}},{"fileData":{"fileUri":"https://youtu.be/v1"}}]}`: "",
+		`{"cachedContent":"cachedContents/a"}`:              "cachedContents/a",
+		`{"file_id":null,"assistant_id":"","file_id2":"x"}`: "",
 	} {
 		found, err := IDsIn([]byte(body))
 		var ids []string

@@ -23,6 +23,9 @@ func (t *Table) Spelled(req *http.Request) *http.Request {
 	atRoot := !ok || !strings.HasPrefix(below, "/")
 	if atRoot {
 		below = path
+		if own, ok := strings.CutPrefix(path, azure.Base+BasePath+"/"); ok { // as Azure has it
+			return respelled(req, "/"+own, req.URL.RawQuery)
+		}
 	}
 	if op, deployment, ok := azure.Below(below, req.URL.RawQuery); ok && t.means(req.Method, op) {
 		return respelled(req, op, azure.Query(req.URL.RawQuery, deployment))

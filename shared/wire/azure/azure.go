@@ -23,6 +23,9 @@ func Below(path, rawQuery string) (below, deployment string, ok bool) {
 	if !ok || len(below) < 2 || below[0] != '/' {
 		return "", "", false
 	}
+	if rest, ok := strings.CutPrefix(below, "/v1"); ok && (rest == "/realtime" || strings.HasPrefix(rest, "/realtime/")) {
+		return rest, "", true // sessions, whose clients write the version whatever their base
+	}
 	rest, ok := strings.CutPrefix(below, "/deployments/")
 	if !ok {
 		return below, "", names(rawQuery, "api-version")
