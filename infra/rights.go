@@ -167,7 +167,7 @@ var exceptions = func() map[string]rights {
 				"control": manage, "keys": {"GetItem", "PutItem", "DeleteItem"}, "spend": {"GetItem", "BatchGetItem", "Query", "PutItem", "UpdateItem"},
 				"usage": {"GetItem", "Query", "PutItem", "DeleteItem", "BatchWriteItem"},
 			},
-			gets: []string{segments}, absent: true, puts: []string{segments}, deletes: []string{segments, loggedBodies}, lists: []string{loggedBodies},
+			gets: []string{segments}, absent: true, puts: []string{segments}, deletes: []string{segments, loggedBodies, exported}, lists: []string{loggedBodies, exported},
 			vectors: true, sends: []string{"audit", "usage"}, seals: []string{"control"}, opens: []string{"control"}, // secrets of webhooks
 			mails: true,
 		},

@@ -36,6 +36,7 @@ import (
 	"gateway/shared/relay/batchrun"
 	"gateway/shared/usage"
 	"gateway/shared/usage/export"
+	"gateway/shared/usage/feedback"
 	"gateway/shared/usage/segment"
 )
 
@@ -198,6 +199,7 @@ func (g *gateway) assemble() error {
 		g.every(time.Minute, "compact", archive.Compact),
 		g.every(time.Hour, "cache sweep", plane.Answers(g.core, nil).Sweep),
 		g.every(time.Hour, "retention", archive.Retain),
+		g.every(time.Hour, "retention of feedback", feedback.New(g.core.Store, g.core.Now, g.core.Retention.Records, g.core.KeptDays).Retain),
 		g.every(time.Minute, "budget repair", func(ctx context.Context) error { _, err := g.core.Ledger.RepairAll(ctx); return err }),
 		g.every(noticePace, "notices", notices.Worker(g.core).Run),
 		g.every(10*time.Second, "key expiry and rotation", (&expiry.Worker{Resources: g.core.Resources, Sealer: g.core.Sealer}).Run),

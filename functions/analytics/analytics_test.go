@@ -37,7 +37,7 @@ func newHouse(t testing.TB) (*admintest.House, *segment.Archive) {
 			t.Fatal(err)
 		}
 		archive = segment.New(d.Resources.Store(), b, segment.Options{})
-		return []admin.Family{New(report.New(archive, b), feedback.New(d.Resources.Store(), func() time.Time { return noon }, 0))}
+		return []admin.Family{New(report.New(archive, b), feedback.New(d.Resources.Store(), func() time.Time { return noon }, 0, nil))}
 	})
 	return h, archive
 }

@@ -62,7 +62,7 @@ func TestVersionsOfAnExperimentAreCompared(t *testing.T) {
 	if err := archive.Ingest(context.Background(), all); err != nil {
 		t.Fatal(err)
 	}
-	rated := feedback.New(h.Resources.Store(), func() time.Time { return noon }, 0)
+	rated := feedback.New(h.Resources.Store(), func() time.Time { return noon }, 0, nil)
 	if err := rated.Add(context.Background(), store.Scope{Org: admintest.Org, Workspace: h.One}, []feedback.Feedback{
 		{ID: "a", Trace: "trace-0", Value: 4, Weight: 0.5}, {ID: "b", Trace: "trace-10", Value: 10, Weight: 1}, {ID: "c", Trace: "trace-10", Value: 6, Weight: 1}, {ID: "d", Trace: "elsewhere", Value: 1, Weight: 1},
 	}); err != nil {

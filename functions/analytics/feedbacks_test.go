@@ -27,7 +27,7 @@ func TestGraphsOfFeedbackEqualTheSumOverIt(t *testing.T) {
 	if err := a.Ingest(context.Background(), slices.Clone(append(all, newest))); err != nil {
 		t.Fatal(err)
 	}
-	rated := feedback.New(h.Resources.Store(), func() time.Time { return noon }, 0)
+	rated := feedback.New(h.Resources.Store(), func() time.Time { return noon }, 0, nil)
 	give := func(workspace string, list ...feedback.Feedback) {
 		t.Helper()
 		for i := range list {

@@ -75,7 +75,7 @@ func Administration(c *app.Core, archive *segment.Archive) []admin.Family {
 	families = append(families, webhooks.New(webhooks.Deps{CheckURL: c.Egress.CheckURL, Store: c.Store, Now: c.Now}))
 	families = append(families, secretreferences.New(secretreferences.Deps{CheckURL: c.Egress.CheckURL, Transport: c.Transport, Now: c.Now}))
 	secrets := console.Secrets(c)
-	rated := ratings.New(c.Store, c.Now, c.Retention.Records)
+	rated := ratings.New(c.Store, c.Now, c.Retention.Records, c.KeptDays)
 	families = append(families,
 		mcpservers.New(mcpservers.Of(c, secrets)),
 		agentservers.New(agentservers.Deps{CheckURL: c.Egress.CheckURL, PublicURL: c.PublicURL, Opener: &a2a.Opener{Sealer: c.Sealer, Via: c.Transport, Secrets: secrets}}),

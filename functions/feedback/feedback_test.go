@@ -21,7 +21,7 @@ func newHouse(t testing.TB) (*admintest.House, *feedback.Store) {
 	t.Helper()
 	var s *feedback.Store
 	h := admintest.Build(t, func(d admin.Deps) []admin.Family {
-		s = feedback.New(d.Resources.Store(), time.Now, 24*time.Hour)
+		s = feedback.New(d.Resources.Store(), time.Now, 24*time.Hour, nil)
 		return []admin.Family{New(s)}
 	})
 	return h, s
@@ -159,7 +159,7 @@ func TestFeedbackEnds(t *testing.T) {
 	t.Parallel()
 	h, _ := newHouse(t)
 	clock := time.Now().Add(-48 * time.Hour)
-	old := feedback.New(h.Store, func() time.Time { return clock }, 24*time.Hour)
+	old := feedback.New(h.Store, func() time.Time { return clock }, 24*time.Hour, nil)
 	sc := store.Scope{Org: admintest.Org, Workspace: h.One}
 	f := []feedback.Feedback{{ID: resource.NewID(), Trace: "t", Value: 1, Weight: 1, Metadata: json.RawMessage(`{}`)}}
 	if err := old.Add(context.Background(), sc, f); err != nil {

@@ -385,7 +385,7 @@ func (x *exports) download(c *admin.Call) (any, error) {
 	r := runs[it.ID]
 	if !r.Fetchable(c.Now) {
 		if r.Status == export.Success {
-			return nil, fault.New(fault.InvalidRequest, "exportId", "The file was kept for seven days; start the export again")
+			return nil, fault.New(fault.InvalidRequest, "exportId", "The file was kept for seven days, or as long as logs are where that is shorter; start the export again")
 		}
 		return nil, fault.Newf(fault.InvalidRequest, "exportId", "The status is %s: there is a file when it is success", r.Status)
 	}
@@ -398,10 +398,11 @@ func (x *exports) download(c *admin.Call) (any, error) {
 
 // link is the address of the file: the bucket's own where it makes such.
 func (x *exports) link(c *admin.Call, r *export.Run) (string, error) {
+	valid := min(linkValid, r.Expires().Sub(c.Now))
 	if links, ok := x.Bucket.(blob.Links); ok {
-		return links.Link(c.Context, r.Key, linkValid)
+		return links.Link(c.Context, r.Key, valid)
 	}
-	token, err := export.Token(c.Context, x.Sealer, c.Scope.Org, r.Key, c.Now.Add(linkValid))
+	token, err := export.Token(c.Context, x.Sealer, c.Scope.Org, r.Key, c.Now.Add(valid))
 	if err != nil {
 		return "", err
 	}

@@ -15,6 +15,6 @@ import (
 func main() {
 	administration.Main(func(c *app.Core) []admin.Family {
 		archive := segment.New(c.Store, c.Bucket, segment.Options{Retention: c.Retention, Kept: c.KeptDays})
-		return []admin.Family{analytics.New(report.New(archive, c.Bucket), feedback.New(c.Store, c.Now, c.Retention.Records))}
+		return []admin.Family{analytics.New(report.New(archive, c.Bucket), feedback.New(c.Store, c.Now, c.Retention.Records, c.KeptDays))}
 	}, onaws.Bucket)
 }

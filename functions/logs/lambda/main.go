@@ -23,7 +23,7 @@ func main() {
 	administration.Main(func(c *app.Core) []admin.Family {
 		archive := segment.New(c.Store, c.Bucket, segment.Options{Retention: c.Retention, Kept: c.KeptDays})
 		return []admin.Family{logs.New(logs.Deps{
-			Reader: report.New(archive, c.Bucket), Sealer: c.Sealer, Rated: feedback.New(c.Store, c.Now, c.Retention.Records),
+			Reader: report.New(archive, c.Bucket), Sealer: c.Sealer, Rated: feedback.New(c.Store, c.Now, c.Retention.Records, c.KeptDays),
 			Exports: exporting.Runs(c), Bucket: c.Bucket,
 			Tail: logs.TailOptions{Brief: tailTime}, Told: &told.Maker{Sink: c.Events(), Sealer: c.Sealer, Now: c.Now, Book: c.Book()}, Book: c.Book(),
 		})}

@@ -7,9 +7,12 @@ import (
 
 	"gateway/functions/expiry"
 	"gateway/functions/originsecret"
+	"gateway/shared/app/exporting"
 	"gateway/shared/app/notices"
 	"gateway/shared/app/onaws"
 	"gateway/shared/host"
+	"gateway/shared/usage/export"
+	"gateway/shared/usage/feedback"
 	"gateway/shared/usage/segment"
 )
 
@@ -39,7 +42,13 @@ func tasks(core *onaws.Installation) map[string]host.Task {
 			}
 			return errors.Join(archive.Compact(ctx), core.Prices.Refresh(ctx))
 		},
-		"retain":  archive.Retain,
+		"retain": func(ctx context.Context) error {
+			errs := []error{archive.Retain(ctx), feedback.New(core.Store, core.Now, core.Retention.Records, core.KeptDays).Retain(ctx)}
+			if w := exporting.Worker(core.Core, archive, export.Standard); w != nil {
+				errs = append(errs, w.Sweep(ctx))
+			}
+			return errors.Join(errs...)
+		},
 		"vectors": onaws.SweepVectors,
 		"origin":  rotation(core, (*originsecret.Rotation).Run),
 		// For a secret that somebody may have seen: aws lambda invoke --payload '{"task":"origin-now"}'

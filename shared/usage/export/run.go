@@ -10,6 +10,7 @@ import (
 	"gateway/shared/fault"
 	"gateway/shared/queue"
 	"gateway/shared/store"
+	"gateway/shared/usage"
 	"gateway/shared/usage/export/kept"
 	"gateway/shared/usage/report"
 )
@@ -56,17 +57,23 @@ type Run struct {
 	Anew   int       `json:"anew,omitempty"`   // how often it began anew: see maxAnew
 
 	version int64
+	gone    time.Time // when logs of the day of its start are kept no longer; zero: never
 }
 
 // Kept is how long the file of an export can be fetched.
 const Kept = 7 * 24 * time.Hour
 
-// Expires is when the file goes; zero: there is none.
+// Expires is when the file goes, which is no later than logs of the day on which it was
+// started do; zero: there is none.
 func (r *Run) Expires() time.Time {
 	if r.Status != Success {
 		return time.Time{}
 	}
-	return r.Ended.Add(Kept)
+	until := r.Ended.Add(Kept)
+	if !r.gone.IsZero() && r.gone.Before(until) {
+		return r.gone
+	}
+	return until
 }
 
 // Fetchable tells whether there is a file.
@@ -88,6 +95,10 @@ type Runs struct {
 	Store store.Store
 	Queue queue.Queue // of the steps
 	Now   func() time.Time
+	// KeptDays tells for how many days workspaces keep their logs, as it is set now; nil:
+	// for no time of their own.
+	KeptDays func(context.Context, store.Scope) (usage.KeptDays, error)
+	Longest  time.Duration // for how long the installation keeps what files may hold; 0: for ever
 }
 
 // Get reads runs by the ids of their exports. One that was never started is a Draft.
@@ -100,13 +111,19 @@ func (s *Runs) Get(ctx context.Context, sc store.Scope, ids ...string) (map[stri
 	if err != nil {
 		return nil, err
 	}
-	out := make(map[string]*Run, len(ids))
+	out, days := make(map[string]*Run, len(ids)), 0
+	if len(items) > 0 {
+		if days, err = s.days(ctx, sc); err != nil {
+			return nil, err
+		}
+	}
 	for i, id := range ids {
 		r := &Run{Status: Draft}
 		if it, ok := items[keys[i]]; ok {
 			if err := r.read(it); err != nil {
 				return nil, err
 			}
+			r.gone = goneAt(r.Started, days)
 		}
 		out[id] = r
 	}
@@ -191,12 +208,15 @@ func fileKey(sc store.Scope, id string, r *Run) string {
 	}
 	ws := sc.Workspace
 	if ws == "" {
-		ws = "organisation"
+		ws = noWorkspace
 	}
 	return fmt.Sprintf("%s%s/%s/%s/%s-%d/logs.%s", prefix, r.Started.UTC().Format(time.DateOnly), sc.Org, ws, id, r.Attempt, ext)
 }
 
 const prefix = "exports/"
+
+// noWorkspace stands for a workspace in the keys of an organisation's exports.
+const noWorkspace = "organisation"
 
 func conflict(message string) error { return fault.New(fault.Conflict, "exportId", message) }
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -146,28 +145,5 @@ func pause(ctx context.Context, d time.Duration) {
 	select {
 	case <-t.C:
 	case <-ctx.Done():
-	}
-}
-
-// Sweep removes files that have had their time, for buckets that do not do so by a
-// rule of their own.
-func (w *Worker) Sweep(ctx context.Context) error {
-	oldest := prefix + w.Runs.Now().Add(-Kept-48*time.Hour).UTC().Format(time.DateOnly)
-	for after := ""; ; {
-		keys, err := w.Bucket.List(ctx, prefix, after, 1000)
-		if err != nil {
-			return err
-		}
-		for _, key := range keys {
-			if after = key; strings.Compare(key, oldest) >= 0 {
-				return nil
-			}
-			if err := w.Bucket.Delete(ctx, key); err != nil {
-				return err
-			}
-		}
-		if len(keys) == 0 {
-			return nil
-		}
 	}
 }

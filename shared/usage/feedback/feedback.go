@@ -8,7 +8,9 @@
 //	AT#<milliseconds>#<id>  the feedback, for what is counted over a time
 //
 // The three are written together. A trace need not exist: its request may still be
-// under way.
+// under way. Feedback is kept as long as records of the day on which it was given: by
+// the installation's time, with which rows are written, and by that of its workspace,
+// where that is shorter; see Retain.
 package feedback
 
 import (
@@ -18,10 +20,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"gateway/shared/fault"
 	"gateway/shared/store"
+	"gateway/shared/usage"
 )
 
 // Feedback is one rating.
@@ -53,11 +57,17 @@ type Store struct {
 	table store.Table
 	now   func() time.Time
 	keep  time.Duration
+	kept  Kept
+	noted sync.Map // scopes whose note this process has written
 }
 
-// New makes a Store. keep is how long feedback is kept; 0: for ever.
-func New(s store.Store, now func() time.Time, keep time.Duration) *Store {
-	return &Store{store: s, table: s.Table(store.Usage), now: now, keep: keep}
+// Kept tells for how many days workspaces keep their logs, as it is set now.
+type Kept func(context.Context, store.Scope) (usage.KeptDays, error)
+
+// New makes a Store. keep is how long feedback is kept at most; 0: for ever. kept may
+// be nil: no workspace keeps it for a time of its own.
+func New(s store.Store, now func() time.Time, keep time.Duration, kept Kept) *Store {
+	return &Store{store: s, table: s.Table(store.Usage), now: now, keep: keep, kept: kept}
 }
 
 // partition is that of a workspace.
@@ -81,6 +91,9 @@ const perWrite = store.MaxTransactActions / 3
 // Add keeps feedbacks, which get their times. Of many the first are kept when a later
 // write fails; the error then says how many.
 func (s *Store) Add(ctx context.Context, sc store.Scope, all []Feedback) error {
+	if err := s.note(ctx, sc); err != nil {
+		return unavailable(err)
+	}
 	now := s.now().UTC().Truncate(time.Millisecond)
 	for done := 0; done < len(all); done += perWrite {
 		part := all[done:min(done+perWrite, len(all))]
@@ -144,6 +157,9 @@ func (s *Store) Update(ctx context.Context, sc store.Scope, id string, ch Change
 	if err != nil {
 		return false, err
 	}
+	if first, err := s.first(ctx, sc); err != nil || f.Created.Before(first) {
+		return false, err
+	}
 	f.Value, f.Updated = ch.Value, s.now().UTC().Truncate(time.Millisecond)
 	if ch.Weight != nil {
 		f.Weight = *ch.Weight
@@ -187,9 +203,13 @@ func (s *Store) OfTrace(ctx context.Context, sc store.Scope, trace string) ([]Fe
 	if trace == "" {
 		return nil, nil
 	}
+	first, err := s.first(ctx, sc)
+	if err != nil {
+		return nil, err
+	}
 	var out []Feedback
-	err := s.each(ctx, store.Query{Partition: partition(sc), Prefix: "TRACE#" + hash(trace) + "#", Limit: maxOfTrace}, func(f *Feedback) bool {
-		if f.Trace == trace {
+	err = s.each(ctx, store.Query{Partition: partition(sc), Prefix: "TRACE#" + hash(trace) + "#", Limit: maxOfTrace}, func(f *Feedback) bool {
+		if f.Trace == trace && !f.Created.Before(first) {
 			out = append(out, *f)
 		}
 		return len(out) < maxOfTrace
@@ -200,6 +220,16 @@ func (s *Store) OfTrace(ctx context.Context, sc store.Scope, trace string) ([]Fe
 // Between gives the feedbacks of a time, the oldest first, until yield says that it is
 // enough. to is not part of it.
 func (s *Store) Between(ctx context.Context, sc store.Scope, from, to time.Time, yield func(*Feedback) bool) error {
+	first, err := s.first(ctx, sc)
+	if err != nil {
+		return err
+	}
+	if from.Before(first) {
+		from = first
+	}
+	if !from.Before(to) {
+		return nil
+	}
 	return s.each(ctx, store.Query{Partition: partition(sc), From: "AT#" + timeKey(from), To: "AT#" + timeKey(to)}, yield)
 }
 
