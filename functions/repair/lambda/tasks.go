@@ -19,7 +19,7 @@ import (
 // tasks are the jobs by the names that schedules send. Each may run twice at a
 // time.
 func tasks(core *onaws.Installation) map[string]host.Task {
-	archive := segment.New(core.Store, core.Bucket, segment.Options{Inline: segment.Cheapest, MinMerge: segment.FewerMerges, Retention: core.Retention, Kept: core.KeptDays})
+	archive := segment.New(core.Store, core.Bucket, segment.Options{Inline: segment.Cheapest, Files: true, MinMerge: segment.FewerMerges, Retention: core.Retention, Kept: core.KeptDays})
 	keys := &expiry.Worker{Resources: core.Resources, Sealer: core.Sealer}
 	return map[string]host.Task{
 		"budgets": func(ctx context.Context) error {

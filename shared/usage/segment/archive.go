@@ -32,6 +32,7 @@ type Options struct {
 	MaxDayRecords int64                      // days with more stay in hours; 500,000 when 0
 	Clock         func() time.Time           // time.Now when nil
 	Inline        int                        // bytes up to which an object stands in the store; as much as a row holds when 0
+	Files         bool                       // records of hours that are over stand in files, however few: other tools see them all
 	MinMerge      int                        // batches of an hour that lasts are merged from this number on; 4 when 0
 	OnBad         func(id string, err error) // hears of records that cannot be kept; may be nil
 }

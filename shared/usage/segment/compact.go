@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -143,7 +144,7 @@ func (a *Archive) compactHour(ctx context.Context, org string, hour int64, now t
 			return false, nil // the rest at the next call, when the merged ones are listed
 		}
 	}
-	if over && len(list) > 1 || len(list) >= a.o.MinMerge {
+	if over && (len(list) > 1 || a.hidden(list)) || len(list) >= a.o.MinMerge {
 		if err := a.merge(ctx, list, tier, hour); err != nil {
 			return false, err
 		}
@@ -167,6 +168,11 @@ func inputs(list []Manifest, over bool) int {
 	return len(list)
 }
 
+// hidden tells whether records are to stand in files, and those of some segment do not.
+func (a *Archive) hidden(list []Manifest) bool {
+	return a.o.Files && slices.ContainsFunc(list, func(m Manifest) bool { return !m.InFile() })
+}
+
 // compactDay merges a day that is over into one segment, unless it is too large.
 func (a *Archive) compactDay(ctx context.Context, org string, day int64, now time.Time) (done bool, err error) {
 	if now.Before(time.Unix((day+24)*hourSeconds, 0).Add(dayGrace)) {
@@ -183,7 +189,7 @@ func (a *Archive) compactDay(ctx context.Context, org string, day int64, now tim
 	for i := range list {
 		total += list[i].Records
 	}
-	if total > a.o.MaxDayRecords || len(list) < 2 {
+	if total > a.o.MaxDayRecords || len(list) < 2 && !a.hidden(list) {
 		return true, nil
 	}
 	if len(list) > maxInputs {

@@ -36,5 +36,6 @@
 // Other tools can read the files, under segments/data/<org>/<year>/<month>/<day> of the
 // bucket. They take each record once, by its id: batches come twice, and files that a
 // merge left behind stay for a while. Segments so small that they stand in the store are
-// not among the files until a merge makes them large.
+// not among the files until a merge makes them large, or, with Options.Files, until the
+// hour is over; see shared/usage/athena/README.md.
 package segment

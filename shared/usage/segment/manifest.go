@@ -74,9 +74,12 @@ func manifestOf(org string, it store.Item) Manifest {
 		Max: it.Int("max"), Records: it.Int("records"), Size: it.Int("size"), cube: it.Int("cube"), Created: time.UnixMilli(it.Int("created")), blobs: it.String("blobs"), bodies: bodies}
 }
 
+// randomBytes are those of a name.
+const randomBytes = 6
+
 // rename gives the segment's objects a name that no other write has used.
 func (m *Manifest) rename() error {
-	var b [6]byte
+	var b [randomBytes]byte
 	if _, err := rand.Read(b[:]); err != nil {
 		return fmt.Errorf("segment: %w", err)
 	}
@@ -85,6 +88,21 @@ func (m *Manifest) rename() error {
 }
 
 func (m *Manifest) inBucket(k kind) bool { return strings.Contains(m.blobs, string(k[0])) }
+
+// InFile tells whether the segment's records are in a file that other tools see.
+func (m *Manifest) InFile() bool { return m.inBucket(dataObject) }
+
+// FileID is the part of the name of the segment's file that no other one has.
+func (m *Manifest) FileID() string { return m.Name[len(m.Name)-2*randomBytes:] }
+
+// FileIDEnd is how far before the end of a file's name its FileID begins.
+const FileIDEnd = 2*randomBytes + len(".parquet")
+
+// FilesPrefix is below what prefix of the bucket the files of an organisation stand, by
+// day.
+func FilesPrefix(org string) string {
+	return "segments/" + string(dataObject) + "/" + url.PathEscape(org) + "/"
+}
 
 func (m *Manifest) objectKey(k kind) store.Key {
 	return store.Scope{Org: m.Org}.Partition("SEG", m.Name).Key(string(k))
@@ -167,7 +185,7 @@ func (a *Archive) put(ctx context.Context, m *Manifest, objects map[kind][]byte)
 		b, ok := objects[k]
 		switch {
 		case !ok:
-		case len(b) <= a.o.Inline:
+		case len(b) <= a.o.Inline && !(k == dataObject && a.o.Files && m.Tier >= TierHour):
 			rows = append(rows, store.Row{Key: m.objectKey(k), Item: store.Item{"b": b}})
 		default:
 			if err := a.bucket.Put(ctx, m.blobKey(k), b); err != nil {
