@@ -15,8 +15,9 @@ import (
 // policy, an integration, a provider) divide its requests of a minute or an hour:
 // each has the limit divided by the callers of this window and of the one before.
 // Below its share a caller is let through while the limit has room. Above it, it takes
-// only what is not held for the others below theirs; what is held melts with the time
-// that is left of the window, so that nothing is lost where they do not come.
+// only what is not held for the others below theirs: for each the part of a share that
+// belongs to the time that is left of the window, so that who asks steadily gets its
+// share, and nothing is lost where they do not come.
 //
 // A row counts its callers in fairSlots slots, by a hash of who they are: two in one
 // slot share a share. The limit itself holds whatever the shares say, and a caller's
@@ -59,14 +60,17 @@ func divide(n *counter, by store.Map, was int64, slot string, left int64) divisi
 	active := was | mask(by) | 1<<mine
 	callers := int64(bits.OnesCount64(uint64(active)))
 	out := division{share: max(n.Value/callers, 1)}
+	// What one who asks steadily still wants, and no more than is left of its share. At
+	// the end of the window nothing is held.
+	steady := float64(out.share) * float64(max(left, 0)) / float64(n.unit.length)
+	held := 0.0
 	for i := range fairSlots {
 		if s := strconv.Itoa(i); active&(1<<i) != 0 && s != slot {
 			used, _ := by[s].(int64)
-			out.held += max(out.share-used, 0)
+			held += min(float64(max(out.share-used, 0)), steady)
 		}
 	}
-	// In parts of the window, rounded down: at its end nothing is held.
-	out.held = int64(float64(out.held) * float64(max(left, 0)) / float64(n.unit.length))
+	out.held = int64(held)
 	return out
 }
 

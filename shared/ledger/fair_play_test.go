@@ -1,0 +1,125 @@
+package ledger
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"gateway/shared/fault"
+)
+
+// player is a caller of a played window: how many requests it wants, and in which part of
+// the window it asks for them.
+type player struct {
+	name     string
+	wants    float64 // of the window
+	from, to float64 // of it, 0 to 1
+	asked    int
+	had      int
+}
+
+// poisson is how many events there are where mean are expected.
+func poisson(random *rand.Rand, mean float64) int {
+	n, left := 0, math.Exp(-mean)
+	for p := random.Float64(); p > left; p *= random.Float64() {
+		n++
+	}
+	return n
+}
+
+// draw makes callers of which the first ones want far more than there is, and the others
+// about as much as their share, or less.
+func draw(random *rand.Rand, limit int64) (players []*player) {
+	n := 2 + random.IntN(11)
+	greedy := 1 + random.IntN(max(n/3, 1))
+	share := float64(limit) / float64(n)
+	for i, name := range callersApart(n) {
+		p := &player{name: name, to: 1}
+		switch {
+		case i < greedy:
+			p.wants = float64(limit) * (1 + 2*random.Float64())
+		case i%3 == 0: // in a burst at the beginning
+			p.wants, p.to = share*(0.2+0.8*random.Float64()), 0.3
+		default:
+			p.wants = share * (0.1 + 0.9*random.Float64())
+		}
+		players = append(players, p)
+	}
+	return players
+}
+
+// Many windows of a scarce rate, played on a clock of their own with callers of all sorts
+// on 1 to 20 instances: the limit is never exceeded; at least 95 parts in a hundred of it
+// are used; whoever asks steadily, or early, gets what it asks for up to its share, but
+// for what chance brings together: the root of the share, and two.
+func TestPlayedWindowsAreDividedFairly(t *testing.T) {
+	t.Parallel()
+	for seed := range uint64(60) {
+		random := rand.New(rand.NewPCG(seed, 11))
+		limit := 60 + random.Int64N(900)
+		unit := []Unit{PerMinute, PerHour}[random.IntN(2)]
+		length := time.Duration(units[unit].length) * time.Second
+		h := clockAt("2026-11-20T14:00:00Z")
+		kind := []Kind{Workspace, Policy, Integration, Provider}[random.IntN(4)]
+		instances := 1 + random.IntN(20)
+		ask := instancesOn(t, newMemory(), h, instances, kind, RateLimit{Requests, unit, limit})
+		players := draw(random, limit)
+		for window := range 4 { // the first one tells who calls
+			total := playWindow(t, random, h, length, players, ask)
+			what := fmt.Sprintf("seed %d, window %d: %d of %d among %d callers on %d instances", seed, window, total, limit, len(players), instances)
+			if int64(total) > limit {
+				t.Fatalf("%s: more than the limit", what)
+			}
+			if window == 0 {
+				continue
+			}
+			if float64(total) < 0.95*float64(limit) {
+				t.Errorf("%s: less than 95 parts in a hundred", what)
+			}
+			share := float64(limit) / float64(len(players))
+			for _, p := range players {
+				due := math.Min(float64(p.asked), math.Floor(share))
+				if short := due - float64(p.had); short > math.Sqrt(share)+2 {
+					t.Errorf("%s: %s asked for %d, had %d, its share is %.0f", what, p.name, p.asked, p.had, share)
+				}
+			}
+		}
+	}
+}
+
+// playWindow plays a window from its beginning to its end, and gives how many requests
+// were let through.
+func playWindow(t *testing.T, random *rand.Rand, h *hands, length time.Duration, players []*player, ask func(string) error) (total int) {
+	t.Helper()
+	const ticks = 300
+	for _, p := range players {
+		p.asked, p.had = 0, 0
+	}
+	for tick := range ticks {
+		at := float64(tick) / ticks
+		var queue []*player
+		for _, p := range players {
+			if at < p.from || at >= p.to {
+				continue
+			}
+			for range poisson(random, p.wants/(p.to-p.from)/ticks) {
+				queue = append(queue, p)
+			}
+		}
+		random.Shuffle(len(queue), func(i, j int) { queue[i], queue[j] = queue[j], queue[i] })
+		for _, p := range queue {
+			p.asked++
+			switch err := ask(p.name); {
+			case err == nil:
+				p.had++
+				total++
+			case fault.From(err).RetryAfter <= 0:
+				t.Fatalf("%v does not say when to try again", err)
+			}
+		}
+		h.add(length / ticks)
+	}
+	return total
+}
