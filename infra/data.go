@@ -38,6 +38,7 @@ type dataStack struct {
 	queues       map[string]awssqs.Queue // audit, usage, batches and exports
 	dead         map[string]awssqs.Queue
 	originSecret awssecretsmanager.Secret
+	queries      *queries // nil: none
 }
 
 func newDataStack(scope constructs.Construct, props *awscdk.StackProps, o options) *dataStack {
@@ -60,6 +61,7 @@ func newDataStack(scope constructs.Construct, props *awscdk.StackProps, o option
 	d.vectors = d.newVectorTable(o)
 	d.keys(o)
 	d.buckets()
+	d.queries = d.newQueries(o)
 	for _, name := range queueNames {
 		d.queue(o, name)
 	}
@@ -108,6 +110,8 @@ func (d *dataStack) buckets() {
 			Prefix: jsii.String(heldFiles), Expiration: day(31), // files that the gateway keeps for providers without a store
 		}, {
 			Prefix: jsii.String(exported), Expiration: day(8), // files of exports can be fetched for seven days
+		}, {
+			Prefix: jsii.String(queried), Expiration: day(1), // what queries found is read at once
 		}},
 		RemovalPolicy: kept,
 	})

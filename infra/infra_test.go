@@ -18,6 +18,7 @@ func TestTemplates(t *testing.T) {
 	t.Run("tables", s.tables)
 	t.Run("queues", s.queues)
 	t.Run("bucket and keys", s.bucketAndKeys)
+	t.Run("queries", s.queriesAsDeployed)
 	t.Run("functions", s.functionsAsDeployed)
 	t.Run("rights", s.rights)
 	t.Run("conditions", s.conditions)

@@ -62,6 +62,9 @@ func (r rights) statements(d *dataStack, o options, add func(awsiam.PolicyStatem
 	if r.vectors {
 		d.onVectorTable(allow)
 	}
+	if r.asks {
+		d.onQueries(allow)
+	}
 	for _, q := range r.sends {
 		allow(nil, []string{"sqs:SendMessage"}, d.queues[q].QueueArn())
 	}

@@ -31,6 +31,7 @@ type rights struct {
 	seals, opens []string
 	mails        bool // sends mails, from the installation's identity
 	addressed    bool // tells people where the gateway is
+	asks         bool // asks Athena what outgrows it
 	retains      bool // keeps things as long as records
 }
 
@@ -112,9 +113,10 @@ func reader(of string, actions ...string) rights {
 var exceptions = func() map[string]rights {
 	analytics := reader("usage", "GetItem", "Query")
 	analytics.tables["control"] = readAll // of the organisation's workspaces, whose feedback is summed up
-	analytics.gets, analytics.absent = []string{segments}, true
+	analytics.gets, analytics.absent, analytics.asks = []string{segments}, true, true
 	logs := analytics // it also keeps what is to be exported, and links to the files
 	logs.tables = map[string][]string{"control": manage, "keys": lookUp, "usage": {"GetItem", "Query"}}
+	logs.asks = false
 	logs.gets, logs.opens, logs.sends, logs.names = []string{segments, loggedBodies, exported}, []string{"log"}, []string{"audit", "exports", "usage"}, nil
 	logs.puts, logs.seals = []string{loggedBodies}, []string{"log"} // it keeps what it is told of requests
 	apikeys := limited("GetItem", "PutItem", "DeleteItem")
@@ -209,6 +211,9 @@ func (r rights) environment(d *dataStack, o options) map[string]*string {
 	}
 	if r.vectors {
 		d.vectorEnvironment(o, env)
+	}
+	if r.asks {
+		d.queryEnvironment(env)
 	}
 	for _, q := range slices.Concat(r.sends, r.names) {
 		env["GATEWAY_"+map[string]string{"audit": "AUDIT", "usage": "USAGE", "batches": "BATCH", "exports": "EXPORT"}[q]+"_QUEUE_URL"] = d.queues[q].QueueUrl()

@@ -6,15 +6,15 @@ import (
 	"gateway/shared/admin"
 	"gateway/shared/app"
 	"gateway/shared/app/onaws"
+	"gateway/shared/app/onaws/asking"
 	"gateway/shared/host/administration"
 	"gateway/shared/usage/feedback"
-	"gateway/shared/usage/report"
 	"gateway/shared/usage/segment"
 )
 
 func main() {
 	administration.Main(func(c *app.Core) []admin.Family {
 		archive := segment.New(c.Store, c.Bucket, segment.Options{Retention: c.Retention, Kept: c.KeptDays})
-		return []admin.Family{analytics.New(report.New(archive, c.Bucket), feedback.New(c.Store, c.Now, c.Retention.Records, c.KeptDays))}
+		return []admin.Family{analytics.New(asking.Reader(c, archive), feedback.New(c.Store, c.Now, c.Retention.Records, c.KeptDays))}
 	}, onaws.Bucket)
 }

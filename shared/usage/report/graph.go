@@ -295,7 +295,7 @@ func stacks(ctx context.Context, r *Reader, sc store.Scope, f *Filter) (Sum, []S
 }
 
 func statusCodes(ctx context.Context, r *Reader, sc store.Scope, f *Filter) (summary StatusCodes, list []StatusCode, err error) {
-	groups, err := r.tally(ctx, sc, f, aspect{by: segment.Status}, 1, func(int64) int { return 0 })
+	groups, err := r.tally(ctx, sc, f, aspect{by: segment.Status}, whole)
 	if err != nil {
 		return summary, nil, err
 	}
@@ -349,7 +349,7 @@ type CacheSummary struct {
 
 // Cache gives the cache summary. f is valid.
 func (r *Reader) Cache(ctx context.Context, sc store.Scope, f *Filter) (CacheSummary, error) {
-	groups, err := r.tally(ctx, sc, f, plain, 1, func(int64) int { return 0 })
+	groups, err := r.tally(ctx, sc, f, plain, whole)
 	if err != nil {
 		return CacheSummary{}, err
 	}

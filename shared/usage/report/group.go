@@ -98,6 +98,11 @@ func (r *Reader) Groups(ctx context.Context, sc store.Scope, q *GroupQuery) (pag
 		if err != nil {
 			return nil, 0, err
 		}
+		if over && r.far != nil { // one query takes less than many readings
+			if page, n, ok, err := r.ranked(ctx, sc, q, a); ok || err != nil {
+				return page, n, err
+			}
+		}
 		if !over {
 			list = list[min(max(q.Offset, 0), len(list)):]
 			if q.Limit > 0 {
@@ -121,7 +126,7 @@ func (r *Reader) groups(ctx context.Context, sc store.Scope, q *GroupQuery, a as
 		return nil, 0, false, fault.Invalid("current_page", "reaches beyond group %d of too many to be put in order; narrow the time or the filter", a.maxGroups())
 	}
 	for a.share = 0; a.share < a.shares; a.share++ {
-		sum, err := r.sum(ctx, sc, &q.Filter, a, 1, func(int64) int { return 0 })
+		sum, err := r.sum(ctx, sc, &q.Filter, a, whole)
 		if err != nil || sum.over.Load() {
 			return nil, 0, true, err
 		}

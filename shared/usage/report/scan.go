@@ -20,10 +20,15 @@ type Reader struct {
 	archive *segment.Archive
 	bucket  blob.Bucket
 	room    *room
+
+	far        Far // none: all questions are answered here
+	farRecords int64
 }
 
 // New reads an archive, and from the bucket the bodies that records name.
-func New(a *segment.Archive, b blob.Bucket) *Reader { return &Reader{a, b, shared} }
+func New(a *segment.Archive, b blob.Bucket) *Reader {
+	return &Reader{archive: a, bucket: b, room: shared}
+}
 
 // question is what a scan gathers besides testing the filter.
 type question struct {

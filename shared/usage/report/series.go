@@ -2,12 +2,11 @@ package report
 
 import (
 	"context"
-	"sync"
+	"math"
 	"time"
 
 	"gateway/shared/fault"
 	"gateway/shared/store"
-	"gateway/shared/usage/segment"
 )
 
 // Step is the width of a bucket of time, by the length of the question: up to
@@ -57,6 +56,9 @@ func floor(n, width int64) int64 {
 	return n - rest
 }
 
+// whole is one bucket of all time.
+var whole = buckets{width: math.MaxInt64, n: 1, zone: time.UTC}
+
 func (b *buckets) of(start int64) int {
 	return min(max(int((start-b.from)/b.width), 0), b.n-1)
 }
@@ -70,18 +72,18 @@ func (b *buckets) at(i int) time.Time {
 // group, named "".
 func (r *Reader) series(ctx context.Context, sc store.Scope, f *Filter, a aspect) (buckets, map[string][]Stats, error) {
 	b := divide(f)
-	groups, err := r.tally(ctx, sc, f, a, b.n, b.of)
+	groups, err := r.tally(ctx, sc, f, a, b)
 	return b, groups, err
 }
 
-// tally gathers Stats by group, each with n buckets.
-func (r *Reader) tally(ctx context.Context, sc store.Scope, f *Filter, a aspect, n int, bucket func(int64) int) (map[string][]Stats, error) {
-	leave, err := r.room.enter(ctx, a.weight(n))
+// tally gathers Stats by group, each in the buckets.
+func (r *Reader) tally(ctx context.Context, sc store.Scope, f *Filter, a aspect, b buckets) (map[string][]Stats, error) {
+	leave, err := r.room.enter(ctx, a.weight(b.n))
 	if err != nil {
 		return nil, err
 	}
 	defer leave()
-	sum, err := r.sum(ctx, sc, f, a, n, bucket)
+	sum, err := r.sum(ctx, sc, f, a, b)
 	if err != nil {
 		return nil, err
 	}
@@ -92,34 +94,27 @@ func (r *Reader) tally(ctx context.Context, sc store.Scope, f *Filter, a aspect,
 }
 
 // sum is tally of a question that has entered the room.
-func (r *Reader) sum(ctx context.Context, sc store.Scope, f *Filter, a aspect, n int, bucket func(int64) int) (*tally, error) {
-	var sum *tally
-	err := again(func() error {
-		sum = newTally(a, n)
-		q := &question{
-			need:    a.need(),
-			cubes:   a.metadataKey == "" && (a.by < segment.NumCubeDims || a.by == segment.NumDims),
-			users:   a.users,
-			bucket:  bucket,
-			collect: func() collector { return newTally(a, n) },
-			merge:   sum.merge,
+func (r *Reader) sum(ctx context.Context, sc store.Scope, f *Filter, a aspect, b buckets) (sum *tally, err error) {
+	err = again(func() error {
+		sum = newTally(a, b.n)
+		q := sum.question(b)
+		p, err := r.plan(ctx, sc, f)
+		if err != nil {
+			return err
 		}
-		if a.large() {
-			q.alone, q.collect, q.merge = new(sync.Mutex), func() collector { return sum }, func(collector) {}
-			q.enough = sum.over.Load
+		reach, err := r.outgrown(ctx, p, q)
+		if err != nil {
+			return err
 		}
-		return r.ask(ctx, sc, f, q)
+		if reach != nil && a.shares <= 1 {
+			return r.sumFar(ctx, p, reach, q, b, sum)
+		}
+		return r.scan(ctx, p, q)
 	})
 	if err != nil {
 		return nil, err
 	}
-	for _, list := range sum.groups {
-		for i := range list {
-			if s := &list[i]; s.last != 0 {
-				s.First, s.Last = time.UnixMicro(s.first).In(f.From.Location()), time.UnixMicro(s.last).In(f.From.Location())
-			}
-		}
-	}
+	sum.finish(f)
 	return sum, nil
 }
 

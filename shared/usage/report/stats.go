@@ -2,6 +2,7 @@ package report
 
 import (
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -174,6 +175,7 @@ type tally struct {
 	aspect
 	buckets int
 	groups  map[string][]Stats
+	far     bool        // the files were asked by SQL
 	over    atomic.Bool // there are more groups than are gathered at once
 
 	t       *view
@@ -184,6 +186,35 @@ type tally struct {
 
 func newTally(a aspect, buckets int) *tally {
 	return &tally{aspect: a, buckets: buckets, groups: make(map[string][]Stats)}
+}
+
+// question asks for what is gathered, in buckets of time.
+func (c *tally) question(b buckets) *question {
+	a := c.aspect
+	q := &question{
+		need:    a.need(),
+		cubes:   a.metadataKey == "" && (a.by < segment.NumCubeDims || a.by == segment.NumDims),
+		users:   a.users,
+		bucket:  b.of,
+		collect: func() collector { return newTally(a, b.n) },
+		merge:   c.merge,
+	}
+	if a.large() {
+		q.alone, q.collect, q.merge = new(sync.Mutex), func() collector { return c }, func(collector) {}
+		q.enough = c.over.Load
+	}
+	return q
+}
+
+// finish spells the first and the last time of what was gathered.
+func (c *tally) finish(f *Filter) {
+	for _, list := range c.groups {
+		for i := range list {
+			if s := &list[i]; s.last != 0 {
+				s.First, s.Last = time.UnixMicro(s.first).In(f.From.Location()), time.UnixMicro(s.last).In(f.From.Location())
+			}
+		}
+	}
 }
 
 func (c *tally) begin(t *view) {

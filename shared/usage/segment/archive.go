@@ -95,6 +95,9 @@ func (c *Cut) First(workspace string) int64 {
 func (c *Cut) Least() int64 { return c.least }
 func (c *Cut) Most() int64  { return c.most }
 
+// Own gives these times of workspaces that have another one than the standard.
+func (c *Cut) Own() map[string]int64 { return c.of }
+
 // One tells that it is the same time for all workspaces.
 func (c *Cut) One() bool { return len(c.of) == 0 }
 

@@ -9,7 +9,11 @@ import (
 type Part struct {
 	Manifest
 	rivals []*Manifest // segments of which it leaves out what they have too
+	rival  bool        // is one of another part
 }
+
+// Overlapped tells whether another part leaves out records that this one has too.
+func (p *Part) Overlapped() bool { return p.rival }
 
 // Overlaps tells whether records of the part may stand in another part as well.
 func (p *Part) Overlaps() bool { return len(p.rivals) > 0 }
@@ -47,6 +51,7 @@ func Parts(list []Manifest) []Part {
 			kept = append(kept, j)
 			second := max(i, j)
 			parts[second].rivals = append(parts[second].rivals, &list[min(i, j)])
+			parts[min(i, j)].rival = true
 		}
 		open = append(kept, i)
 	}

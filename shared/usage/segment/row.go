@@ -86,6 +86,10 @@ var dimColumns = [NumDims]string{
 
 var intColumns = [NumInts]string{Start: "start", Cost: "cost", Saved: "cache_saved", TokensIn: "tokens_in", TokensOut: "tokens_out", Duration: "duration", WithUser: "with_user", Running: "gateway_cost"}
 
+// Column and NumberColumn name the columns that files have of a Dim and an Int.
+func Column(d Dim) string       { return dimColumns[d] }
+func NumberColumn(i Int) string { return intColumns[i] }
+
 // bodyRef says where a record's sealed bodies are.
 type bodyRef struct {
 	pack           string

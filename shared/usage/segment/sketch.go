@@ -11,16 +11,16 @@ import (
 // (a DDSketch), so a quantile is off by at most one per cent of its value.
 // Merging adds counts: the order and the grouping of merges do not matter.
 
-// gamma is the growth for a relative error of 1 per cent.
-const gamma = 1.01 / 0.99
+// Gamma is the growth for a relative error of 1 per cent.
+const Gamma = 1.01 / 0.99
 
 // maxBucket holds values up to about 10^9 seconds in microseconds.
 const maxBucket = 1750
 
-// upper is the largest value of each bucket: gamma to the power of its number.
+// upper is the largest value of each bucket: Gamma to the power of its number.
 var upper = func() (u [maxBucket + 1]int64) {
 	for i := range u {
-		u[i] = int64(math.Pow(gamma, float64(i)))
+		u[i] = int64(math.Pow(Gamma, float64(i)))
 	}
 	u[maxBucket] = math.MaxInt64
 	return u
@@ -68,7 +68,7 @@ func bucketValue(i int) float64 {
 	if i == 0 {
 		return 1
 	}
-	return math.Pow(gamma, float64(i)) * 2 / (gamma + 1)
+	return math.Pow(Gamma, float64(i)) * 2 / (Gamma + 1)
 }
 
 // Histogram counts values in microseconds. The zero value is empty.
@@ -77,6 +77,10 @@ type Histogram struct {
 	n     []int64
 	total int64
 }
+
+// AddBucket counts values of a bucket: the one of the least power of Gamma that is not
+// below them.
+func (h *Histogram) AddBucket(bucket int, count int64) { h.add(min(max(bucket, 0), maxBucket), count) }
 
 // Add counts one value.
 func (h *Histogram) Add(v int64) { h.add(bucketOf(v), 1) }

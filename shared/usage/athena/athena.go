@@ -1,0 +1,175 @@
+package athena
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
+	"github.com/aws/aws-sdk-go-v2/service/athena"
+	"github.com/aws/aws-sdk-go-v2/service/athena/types"
+
+	"gateway/shared/fault"
+	"gateway/shared/usage/report"
+)
+
+// Engine asks a table of a workgroup. Safe for concurrent use.
+type Engine struct {
+	client *athena.Client
+	o      Options
+}
+
+var _ report.Far = (*Engine)(nil)
+
+// Options say what is asked, and for how long.
+type Options struct {
+	Workgroup string
+	Database  string
+	Table     string
+	Patience  time.Duration    // after which a query is left to itself; 24 s when 0: API Gateway gives up at 29
+	Pause     time.Duration    // before the second look at a query; 250 ms when 0
+	Clock     func() time.Time // time.Now when nil
+}
+
+// New uses cfg's Region, credentials and HTTP client. It makes no call.
+func New(cfg aws.Config, o Options) *Engine {
+	if o.Patience <= 0 {
+		o.Patience = 24 * time.Second
+	}
+	if o.Pause <= 0 {
+		o.Pause = 250 * time.Millisecond
+	}
+	if o.Clock == nil {
+		o.Clock = time.Now
+	}
+	if cfg.HTTPClient == nil {
+		cfg.HTTPClient = awshttp.NewBuildableClient()
+	}
+	return &Engine{athena.NewFromConfig(cfg), o}
+}
+
+// Table implements report.Far.
+func (e *Engine) Table() string { return name(e.o.Database) + "." + name(e.o.Table) }
+
+func name(v string) string { return `"` + strings.ReplaceAll(v, `"`, `""`) + `"` }
+
+// mostText is what Athena takes of a query, in bytes.
+const mostText = 262_144
+
+// sameQuery is for how long the same question is given the query that was started for
+// it before: who asks again after a 503 finds it further on. It is shorter than files
+// that a merge left behind stay.
+const sameQuery = 8 * time.Minute
+
+// Query implements report.Far. A query that takes longer than the patience goes on: the
+// 503 says when to ask again, and the same question then finds its answer.
+func (e *Engine) Query(ctx context.Context, sql string) ([][]*string, error) {
+	if len(sql) > mostText {
+		return nil, fault.Invalid("time_of_generation_min", "with time_of_generation_max and the filter makes a question that is too long to be told; narrow them")
+	}
+	ctx, cancel := context.WithTimeout(ctx, e.o.Patience)
+	defer cancel()
+	id, err := e.start(ctx, sql)
+	if err == nil {
+		err = e.wait(ctx, id)
+	}
+	if err == nil {
+		var rows [][]*string
+		if rows, err = e.rows(ctx, id); err == nil {
+			return rows, nil
+		}
+	}
+	if f := (*fault.Fault)(nil); errors.As(err, &f) {
+		return nil, err
+	}
+	if errors.Is(err, context.DeadlineExceeded) {
+		return nil, later(10*time.Second, "This question is still being answered; ask the same again")
+	}
+	var busy *types.TooManyRequestsException
+	if errors.As(err, &busy) {
+		return nil, later(5*time.Second, "Too many questions about usage are being answered; try again")
+	}
+	return nil, fault.Unavailable(fmt.Errorf("athena: %w", err))
+}
+
+func later(wait time.Duration, message string) *fault.Fault {
+	f := fault.New(fault.ServiceUnavailable, "", message)
+	f.RetryAfter = wait
+	return f
+}
+
+// start begins a query, or finds the one that was begun for the same question.
+func (e *Engine) start(ctx context.Context, sql string) (id string, err error) {
+	turn := e.o.Clock().UnixNano() / int64(sameQuery)
+	sum := sha256.Sum256(fmt.Appendf(nil, "%d\n%s\n%s", turn, e.o.Workgroup, sql))
+	out, err := e.client.StartQueryExecution(ctx, &athena.StartQueryExecutionInput{
+		QueryString: &sql, ClientRequestToken: aws.String(hex.EncodeToString(sum[:])), WorkGroup: &e.o.Workgroup,
+		QueryExecutionContext: &types.QueryExecutionContext{Database: &e.o.Database},
+	})
+	if err != nil {
+		return "", err
+	}
+	return aws.ToString(out.QueryExecutionId), nil
+}
+
+// wait waits for the end of a query, looking less and less often.
+func (e *Engine) wait(ctx context.Context, id string) error {
+	for pause := e.o.Pause; ; pause = min(pause*3/2, 8*e.o.Pause) {
+		out, err := e.client.GetQueryExecution(ctx, &athena.GetQueryExecutionInput{QueryExecutionId: &id})
+		if err != nil {
+			return err
+		}
+		if out.QueryExecution == nil || out.QueryExecution.Status == nil {
+			return fmt.Errorf("the query %s has no status", id)
+		}
+		s := out.QueryExecution.Status
+		switch s.State {
+		case types.QueryExecutionStateSucceeded:
+			return nil
+		case types.QueryExecutionStateFailed, types.QueryExecutionStateCancelled:
+			reason := aws.ToString(s.StateChangeReason)
+			if strings.Contains(strings.ToLower(reason), "bytes scanned limit") {
+				return fault.Invalid("time_of_generation_min", "with time_of_generation_max holds more than one question may read in this installation; narrow them")
+			}
+			return fmt.Errorf("the query %s is %s: %s", id, s.State, reason)
+		}
+		t := time.NewTimer(pause)
+		select {
+		case <-t.C:
+		case <-ctx.Done():
+			t.Stop()
+			return ctx.Err()
+		}
+	}
+}
+
+// rows reads the rows of a query that has ended, up to a thousand at once. The first one
+// names the columns.
+func (e *Engine) rows(ctx context.Context, id string) (rows [][]*string, err error) {
+	pages := athena.NewGetQueryResultsPaginator(e.client, &athena.GetQueryResultsInput{QueryExecutionId: &id}, func(o *athena.GetQueryResultsPaginatorOptions) { o.Limit = 1000 })
+	for first := true; pages.HasMorePages(); first = false {
+		page, err := pages.NextPage(ctx)
+		if err != nil {
+			return nil, err
+		}
+		if page.ResultSet == nil {
+			return nil, fmt.Errorf("the query %s has no rows", id)
+		}
+		for i, r := range page.ResultSet.Rows {
+			if first && i == 0 {
+				continue
+			}
+			row := make([]*string, len(r.Data))
+			for k := range r.Data {
+				row[k] = r.Data[k].VarCharValue
+			}
+			rows = append(rows, row)
+		}
+	}
+	return rows, nil
+}

@@ -1,0 +1,330 @@
+package athena
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/oklog/ulid/v2"
+
+	"gateway/shared/blob/files"
+	"gateway/shared/fault"
+	"gateway/shared/pricing"
+	"gateway/shared/store"
+	"gateway/shared/store/sqlite"
+	"gateway/shared/usage"
+	"gateway/shared/usage/report"
+	"gateway/shared/usage/segment"
+)
+
+var noon = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
+
+// house is an archive as on AWS, its files as a table, and two readers of it.
+type house struct {
+	archive *segment.Archive
+	now     time.Time
+	kept    usage.KeptDays
+	service *service
+	engine  *Engine
+	near    *report.Reader // reads itself
+	far     *report.Reader // asks the engine for whatever it can
+}
+
+func newHouse(t testing.TB) *house {
+	t.Helper()
+	dir := t.TempDir()
+	s, err := sqlite.Open(filepath.Join(t.TempDir(), "store.db"), sqlite.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close() })
+	bucket, err := files.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := &house{now: noon}
+	h.archive = segment.New(s, bucket, segment.Options{Inline: 64 << 10, Files: true, MinMerge: 3, Clock: func() time.Time { return h.now },
+		Kept: func(context.Context, store.Scope) (usage.KeptDays, error) { return h.kept, nil }})
+	service, cfg := newService(t, startDuck(t, dir))
+	h.service = service
+	h.engine = New(cfg, Options{Workgroup: workgroup, Database: database, Table: table, Pause: time.Millisecond, Patience: time.Minute})
+	h.near = report.New(h.archive, bucket)
+	h.far = report.New(h.archive, bucket).WithFar(h.engine, 1)
+	return h
+}
+
+func (h *house) ingest(t testing.TB, records ...usage.Record) {
+	t.Helper()
+	if err := h.archive.Ingest(context.Background(), slices.Clone(records)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (h *house) compact(t testing.TB) {
+	t.Helper()
+	if err := h.archive.Compact(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// made is a request of a number at a time, which has milliseconds.
+func made(rnd *rand.Rand, n int, at time.Time) usage.Record {
+	at = at.Truncate(time.Millisecond)
+	r := usage.Record{
+		Start: at, Org: "org-1", Workspace: fmt.Sprint("ws-", rnd.IntN(3)), WorkspaceSlug: "default", KeyID: fmt.Sprint("key-", rnd.IntN(4)), Endpoint: "chatComplete",
+		RequestModel: "gpt-4o", Model: fmt.Sprint("m'", rnd.IntN(5)), Provider: []string{"openai", "anthropic"}[rnd.IntN(2)], ProviderSlug: "main",
+		ClientStatus: []int{200, 200, 200, 246, 429, 500}[rnd.IntN(6)], CacheStatus: []string{"HIT", "MISS", "SEMANTIC HIT"}[rnd.IntN(3)],
+		Cost: pricing.NanoDollars(rnd.Int64N(1e9)), CacheSaved: pricing.NanoDollars(rnd.Int64N(1e6)), Priced: true, Running: pricing.NanoDollars(rnd.Int64N(1e4)),
+		Duration: time.Duration(rnd.ExpFloat64() * float64(time.Second)).Truncate(time.Microsecond), EndUser: fmt.Sprint("u", rnd.IntN(40)),
+		Metadata: map[string]string{"team": fmt.Sprint("t", rnd.IntN(6)), "odd key's": "x"},
+	}
+	r.ID = ulid.MustNew(ulid.Timestamp(at), zeros(n)).String()
+	r.Agent.ID = fmt.Sprint("agent-", rnd.IntN(3))
+	if rnd.IntN(4) == 0 {
+		delete(r.Metadata, "team")
+	}
+	r.Usage.Set(pricing.Input, rnd.Int64N(4000))
+	r.Usage.Set(pricing.Output, rnd.Int64N(900))
+	return r
+}
+
+// zeros is a source of entropy that spells a number.
+type zeros int
+
+func (z zeros) Read(p []byte) (int, error) {
+	for i := range p {
+		p[i] = byte(int(z) >> (8 * min(7, len(p)-1-i)))
+	}
+	return len(p), nil
+}
+
+// fill keeps requests of four days up to now: batches that come twice, files of every
+// tier with those that merges left behind, and the last ones in the store alone.
+func (h *house) fill(t testing.TB, rnd *rand.Rand) {
+	t.Helper()
+	start := noon.AddDate(0, 0, -4)
+	var batch []usage.Record
+	for i := range 4000 {
+		at := start.Add(time.Duration(i) * 87 * time.Second)
+		batch = append(batch, made(rnd, i, at))
+		if len(batch) < 40 {
+			continue
+		}
+		h.now = at.Add(time.Minute)
+		h.ingest(t, batch...)
+		h.ingest(t, batch[10:25]...) // some come twice
+		if rnd.IntN(3) > 0 {
+			h.compact(t)
+		}
+		batch = batch[:0]
+	}
+	h.ingest(t, made(rnd, 9001, start.Add(7*time.Hour)), made(rnd, 9002, start.Add(31*time.Hour))) // late
+	h.now = h.now.Add(3 * time.Minute)
+	h.compact(t)
+	h.ingest(t, made(rnd, 9003, h.now.Add(-2*time.Minute)), made(rnd, 9004, h.now.Add(-time.Minute)))
+}
+
+func text(t testing.TB, v any) string {
+	t.Helper()
+	b, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+// filters are some that no cube answers, and some that cubes do.
+func filters(rnd *rand.Rand) (list []report.Filter) {
+	least, most := int64(1e8), int64(9e8)
+	zone := time.FixedZone("", 5*3600+30*60)
+	for _, f := range []report.Filter{
+		{},
+		{Metadata: map[string]string{"team": "t1"}},
+		{Metadata: map[string]string{"odd key's": "x"}, Models: []string{"m'1", "m'2"}},
+		{Cost: report.Range{Min: &least, Max: &most}},
+		{TotalTokens: report.Range{Min: &least}},
+		{Agents: []string{"agent-1"}, Statuses: []int{200, 500}},
+		{Agents: []string{"agent-0"}, ProviderModel: []report.ProviderModel{{Provider: "openai", Model: "m'0"}, {Provider: "anthropic", Model: "m'3"}}},
+	} {
+		f.From, f.To = noon.AddDate(0, 0, -5), noon.AddDate(0, 0, 1)
+		list = append(list, f)
+		f.From, f.To = noon.Add(-time.Duration(rnd.IntN(90*3600))*time.Second).In(zone), noon.Add(-time.Duration(rnd.IntN(7200))*time.Second).Add(123456*time.Microsecond)
+		list = append(list, f)
+	}
+	return list
+}
+
+// The engine and the process answer the same: every graph and every group, whatever the
+// filter, with records that came twice, files that merges left behind, records that stand
+// in the store alone, and workspaces that keep their logs for times of their own.
+func TestAthenaAnswersTheSame(t *testing.T) {
+	t.Parallel()
+	h, rnd, ctx := newHouse(t), rand.New(rand.NewPCG(3, 5)), context.Background()
+	h.fill(t, rnd)
+	h.service.page = 7
+	for round, kept := range []usage.KeptDays{{}, {Standard: 3, Of: map[string]int{"ws-1": 1, "ws-2": 0}}} {
+		h.kept = kept
+		for i, f := range filters(rnd) {
+			for _, sc := range [][]store.Scope{{{Org: "org-1"}}, {{Org: "org-1", Workspace: "ws-1"}}, {{Org: "org-1"}, {Org: "org-2"}}}[(i+round)%3] {
+				before := h.service.started()
+				for _, name := range report.GraphNames() {
+					near, _, err := h.near.Graph(ctx, sc, name, &f)
+					if err != nil {
+						t.Fatal(err)
+					}
+					far, _, err := h.far.Graph(ctx, sc, name, &f)
+					if err != nil {
+						t.Fatal(err)
+					}
+					if a, b := text(t, near), text(t, far); a != b {
+						t.Errorf("round %d, filter %d, %v, graph %s:\n%s\n%s", round, i, sc, name, a, b)
+					}
+				}
+				cubes := len(f.Metadata) == 0 && f.Cost.Open() && f.TotalTokens.Open() && len(f.Agents) == 0
+				if asked := h.service.started() - before; sc.Org == "org-1" && asked == 0 != cubes {
+					t.Errorf("filter %d, %v: %d queries", i, sc, asked)
+				}
+				h.compareGroups(t, sc, f, rnd)
+			}
+		}
+	}
+}
+
+func (h *house) compareGroups(t *testing.T, sc store.Scope, f report.Filter, rnd *rand.Rand) {
+	t.Helper()
+	orders := []string{"", "cost", "avg_latency", "p95_latency", "success_rate", "last_seen"}
+	for _, q := range []report.GroupQuery{{By: "model"}, {By: "status_code"}, {By: "users"}, {MetadataKey: "team"}, {MetadataKey: "odd key's"}, {MetadataKey: "absent"}} {
+		q.Filter, q.Columns, q.OrderBy, q.Limit, q.Ascending = f, report.Columns(), orders[rnd.IntN(len(orders))], 5, rnd.IntN(2) == 0
+		h.sameGroups(t, sc, &q)
+	}
+}
+
+// sameGroups asks both readers and compares every column.
+func (h *house) sameGroups(t *testing.T, sc store.Scope, q *report.GroupQuery) {
+	t.Helper()
+	ctx := context.Background()
+	near, n, err := h.near.Groups(ctx, sc, q)
+	if err != nil {
+		t.Fatal(err)
+	}
+	far, m, err := h.far.Groups(ctx, sc, q)
+	if err != nil {
+		t.Fatal(err)
+	}
+	show := func(groups []report.Group) (lines []string) {
+		for i := range groups {
+			line := []string{groups[i].Value}
+			for _, c := range report.Columns() {
+				v, _ := groups[i].Column(c)
+				line = append(line, text(t, v))
+			}
+			lines = append(lines, strings.Join(line, " "))
+		}
+		return lines
+	}
+	if a, b := show(near), show(far); n != m || !slices.Equal(a, b) {
+		t.Errorf("%v, by %s%s in order of %q: %d and %d\n%s\n%s", sc, q.By, q.MetadataKey, q.OrderBy, n, m, strings.Join(a, "\n"), strings.Join(b, "\n"))
+	}
+}
+
+// Groups that are too many to be gathered are put in order by the engine, those of the
+// last hour, which it does not know, among them.
+func TestAthenaPutsManyGroupsInOrder(t *testing.T) {
+	t.Parallel()
+	h, rnd := newHouse(t), rand.New(rand.NewPCG(9, 9))
+	const n = 30_000
+	var all []usage.Record
+	for i := range n {
+		r := made(rnd, i, noon.Add(-30*time.Hour).Add(time.Duration(i)*3*time.Second))
+		r.Metadata = map[string]string{"ticket": fmt.Sprint("ticket-", rnd.IntN(100_000))}
+		all = append(all, r)
+	}
+	h.ingest(t, all...)
+	h.now = noon.Add(-30 * time.Hour).Add(n * 3 * time.Second).Truncate(time.Hour).Add(6 * time.Minute)
+	h.compact(t)
+	h.compact(t)
+	for i := range 60 { // of the hour that lasts, in the store
+		r := made(rnd, n+i, h.now.Add(-time.Duration(i)*time.Second))
+		r.Metadata = map[string]string{"ticket": fmt.Sprint("ticket-", rnd.IntN(100_000+i*400))}
+		h.ingest(t, r)
+	}
+	for _, order := range []string{"", "cost", "avg_tokens", "error_count", "first_seen", "cache_hit_rate", "avg_latency"} {
+		for _, ascending := range []bool{len(order)%2 == 0} {
+			before := h.service.started()
+			q := &report.GroupQuery{Filter: report.Filter{From: noon.AddDate(0, 0, -3), To: noon.AddDate(0, 0, 3)}, MetadataKey: "ticket", OrderBy: order, Ascending: ascending, Limit: 40, Offset: 20}
+			if order == "cost" {
+				q.Columns = []string{"p95_latency", "p99_latency"}
+			}
+			h.sameGroups(t, store.Scope{Org: "org-1"}, q)
+			if h.service.started() == before {
+				t.Errorf("by %s: no query", order)
+			}
+		}
+	}
+}
+
+// What a query can come to, and what people are told of it.
+func TestWhatBecomesOfAQuery(t *testing.T) {
+	t.Parallel()
+	h, ctx := newHouse(t), context.Background()
+	h.ingest(t, made(rand.New(rand.NewPCG(1, 1)), 1, noon.Add(-3*time.Hour)))
+	h.compact(t)
+	s, sql := h.service, func(n int) string {
+		return fmt.Sprintf(`SELECT %d AS n, "model" FROM %s WHERE "org" = 'org-1'`, n, h.engine.Table())
+	}
+	h.engine.o.Clock = func() time.Time { return noon }
+	ask := func(n int) ([][]*string, error) { return h.engine.Query(ctx, sql(n)) }
+
+	s.looks = 5
+	rows, err := ask(1)
+	if err != nil || len(rows) != 1 || *rows[0][0] != "1" {
+		t.Fatalf("%v %v", rows, err)
+	}
+	if n := len(slices.DeleteFunc(slices.Clone(s.calls), func(c string) bool { return c != "GetQueryExecution" })); n != 6 {
+		t.Errorf("%d looks: %v", n, s.calls)
+	}
+	if _, err := ask(1); err != nil || s.started() != 1 {
+		t.Errorf("the same question started %d queries: %v", s.started(), err)
+	}
+	h.engine.o.Clock = func() time.Time { return noon.Add(time.Hour) }
+	if _, err := ask(1); err != nil || s.started() != 2 {
+		t.Errorf("an hour later the same question has started %d queries: %v", s.started(), err)
+	}
+	s.looks, h.engine.o.Patience = 1<<30, time.Second
+	if _, err := ask(2); fault.From(err).Status() != 503 || fault.From(err).RetryAfter <= 0 {
+		t.Errorf("a slow query: %v", err)
+	}
+	s.looks, h.engine.o.Patience = 0, time.Minute
+	for _, q := range s.queries {
+		q.looks = 0
+	}
+	if rows, err := ask(2); err != nil || len(rows) != 1 || s.started() != 3 {
+		t.Errorf("asked again it gives %v, %v", rows, err)
+	}
+	s.looks, s.fails = 0, "Query exhausted resources at this scale factor"
+	if _, err := ask(3); fault.From(err).Status() != 503 || strings.Contains(fault.From(err).Message, "exhausted") {
+		t.Errorf("a query that fails: %v", err)
+	}
+	s.fails = "Bytes scanned limit was exceeded"
+	if _, err := ask(4); fault.From(err).Status() != 400 || !strings.Contains(err.Error(), "time_of_generation_min") {
+		t.Errorf("a query that reads too much: %v", err)
+	}
+	s.fails, s.throttle = "", 1
+	if _, err := ask(5); err != nil {
+		t.Errorf("a call that is refused once: %v", err)
+	}
+	s.throttle = 1 << 20
+	if _, err := ask(6); fault.From(err).Status() != 503 || fault.From(err).RetryAfter <= 0 {
+		t.Errorf("too many calls: %v", err)
+	}
+	s.throttle = 0
+	if _, err := h.engine.Query(ctx, strings.Repeat("x", mostText+1)); fault.From(err).Status() != 400 {
+		t.Errorf("a question that is too long: %v", err)
+	}
+}

@@ -1,0 +1,315 @@
+package report
+
+import (
+	"context"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sync/errgroup"
+
+	"gateway/shared/fault"
+	"gateway/shared/store"
+	"gateway/shared/usage/segment"
+)
+
+// Far is an engine that reads the archive's files by SQL, for questions that outgrow one
+// process. Its dialect is that of Athena.
+type Far interface {
+	// Table is the table of the files, as it stands in queries.
+	Table() string
+	// Query gives the rows of a query; nil is a NULL. Errors are faults: what takes too
+	// long is a 503, what reads too much a 400.
+	Query(ctx context.Context, sql string) ([][]*string, error)
+}
+
+// FarRecords is from how many records on, that would have to be read one by one, a
+// question is handed on. One process reads about a million a second.
+const FarRecords = 15_000_000
+
+// WithFar hands questions on that outgrow this process: those that would read more than
+// so many records one by one, and groups that are too many to be put in order here. The
+// parts of hours at both ends, and the hours that are not whole in the files yet, are
+// still read here and added: answers are the same.
+func (r *Reader) WithFar(f Far, records int64) *Reader {
+	r.far, r.farRecords = f, records
+	return r
+}
+
+// reach is what the files answer of a question: whole hours.
+type reach struct {
+	from, to int64 // microseconds; to is not part of it
+	parts    []segment.Part
+}
+
+// records are those of the parts.
+func (f *reach) records() (sum int64) {
+	for i := range f.parts {
+		sum += f.parts[i].Records
+	}
+	return sum
+}
+
+// reach finds what the files answer of a plan; nil: nothing, or not in SQL.
+func (r *Reader) reach(ctx context.Context, p *plan) (*reach, error) {
+	if r.far == nil || !p.speakable() {
+		return nil, nil
+	}
+	list, err := r.archive.List(ctx, p.org, p.from, p.to)
+	if err != nil {
+		return nil, err
+	}
+	f := &reach{from: hourOf(p.from + segment.Hour - 1), to: hourOf(p.to + 1)}
+	for i := range list {
+		if !list[i].InFile() {
+			f.to = min(f.to, hourOf(list[i].Min))
+		}
+	}
+	list = slices.DeleteFunc(list, func(m segment.Manifest) bool { return m.Max < f.from || m.Min >= f.to })
+	if f.parts = segment.Parts(list); len(f.parts) == 0 || len(f.parts) > mostFiles {
+		return nil, nil
+	}
+	return f, nil
+}
+
+// outgrown is reach of a question that would read too many records one by one. Those
+// that cubes answer, that few files can have by their filters of ids, and that count
+// users are answered here: sketches of users come from no engine.
+func (r *Reader) outgrown(ctx context.Context, p *plan, q *question) (*reach, error) {
+	if p.cubes && q.cubes || q.users || p.sought() {
+		return nil, nil
+	}
+	f, err := r.reach(ctx, p)
+	if err != nil || f == nil || f.records() < r.farRecords {
+		return nil, err
+	}
+	return f, nil
+}
+
+// sought tells whether files are chosen by an id.
+func (p *plan) sought() bool {
+	return p.dims[segment.TraceID] != nil || p.dims[segment.SpanID] != nil || p.dims[segment.Session] != nil
+}
+
+// near asks r of the parts of a plan's time that the files do not answer.
+func (r *Reader) near(ctx context.Context, p *plan, f *reach, q *question) error {
+	for _, span := range [][2]int64{{p.from, f.from - 1}, {f.to, p.to}} {
+		if span[0] > span[1] {
+			continue
+		}
+		part := *p
+		part.from, part.to = span[0], span[1]
+		if err := r.scan(ctx, &part, q); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// sumFar gathers in sum what a question asks, of the files and of the rest.
+func (r *Reader) sumFar(ctx context.Context, p *plan, f *reach, q *question, b buckets, sum *tally) error {
+	sum.far = true
+	s := statement{far: r.far, plan: p, reach: f, aspect: sum.aspect, buckets: b}
+	var rows, bins [][]*string
+	g, asking := errgroup.WithContext(ctx)
+	g.Go(func() (err error) {
+		rows, err = r.far.Query(asking, s.stats(sum.maxGroups()+1))
+		return err
+	})
+	if sum.latencies {
+		g.Go(func() (err error) {
+			bins, err = r.far.Query(asking, s.bins(nil, sum.maxGroups()+1))
+			return err
+		})
+	}
+	if err := g.Wait(); err != nil {
+		return err
+	}
+	for _, row := range rows {
+		at, i, err := place(row, b)
+		if err != nil {
+			return err
+		}
+		list := sum.list(at)
+		if list == nil {
+			return nil // too many groups: see over
+		}
+		if err := list[i].addRow(row[2:]); err != nil {
+			return err
+		}
+	}
+	for _, row := range bins {
+		at, i, err := place(row, b)
+		if err != nil {
+			return err
+		}
+		if list := sum.list(at); list != nil {
+			if err := addBins(&list[i].latencies, row[2]); err != nil {
+				return err
+			}
+		}
+	}
+	return r.near(ctx, p, f, q)
+}
+
+// place is the group and the bucket of a row.
+func place(row []*string, b buckets) (group string, bucket int, err error) {
+	if len(row) < 3 || row[0] == nil || row[1] == nil {
+		return "", 0, errRow
+	}
+	n, err := strconv.Atoi(*row[1])
+	return *row[0], min(max(n, 0), b.n-1), err
+}
+
+// mostRanked is how many groups an engine puts in order for one page, and mostNear how
+// many there may be in the hours that it does not have.
+const (
+	mostRanked = 10_000
+	mostNear   = 4000
+)
+
+// ranked is Groups where there are too many to be gathered: the engine puts them in
+// order. Groups of the hours that the files do not have yet are told to it: it gives
+// their numbers whatever their place is, and of the others those that come first. ok is
+// false where that cannot be.
+func (r *Reader) ranked(ctx context.Context, sc store.Scope, q *GroupQuery, a aspect) (page []Group, n int, ok bool, err error) {
+	wanted := q.wanted()
+	if isQuantile(q.OrderBy) || wanted > mostRanked {
+		return nil, 0, false, nil
+	}
+	p, err := r.plan(ctx, sc, &q.Filter)
+	if err != nil {
+		return nil, 0, false, err
+	}
+	f, err := r.reach(ctx, p)
+	if err != nil || f == nil {
+		return nil, 0, false, err
+	}
+	a.share, a.shares = 0, 1
+	var sum *tally
+	err = again(func() error {
+		sum = newTally(a, 1)
+		return r.near(ctx, p, f, sum.question(whole))
+	})
+	if err != nil || sum.over.Load() || len(sum.groups) > mostNear {
+		return nil, 0, false, err
+	}
+	s := statement{far: r.far, plan: p, reach: f, aspect: a, buckets: whole}
+	names := slices.Sorted(maps.Keys(sum.groups))
+	if size := len(strings.Join(names, "', '")); size > mostValues {
+		return nil, 0, false, nil
+	}
+	nearby := len(names)
+	if q.MetadataKey == "" && sum.groups[""] != nil {
+		nearby--
+	}
+	rows, err := r.far.Query(ctx, s.ranked(q, names, wanted))
+	if err != nil {
+		return nil, 0, false, err
+	}
+	for _, row := range rows {
+		name, _, err := place(row, whole)
+		if err != nil || len(row) != 3+len(measures) {
+			return nil, 0, false, errRow
+		}
+		list := sum.groups[name]
+		if list == nil {
+			list = make([]Stats, 1)
+			sum.groups[name] = list
+			if n, err = strconv.Atoi(*row[1]); err != nil { // how many are in the files alone
+				return nil, 0, false, err
+			}
+		}
+		if err := list[0].addRow(row[3:]); err != nil {
+			return nil, 0, false, err
+		}
+	}
+	sum.finish(&q.Filter)
+	for value, list := range sum.groups {
+		if list[0].Requests > 0 && (value != "" || q.MetadataKey != "") {
+			page = append(page, Group{value, list[0]})
+		}
+	}
+	n += nearby
+	page = q.trim(page, wanted)
+	page = page[min(max(q.Offset, 0), len(page)):]
+	if a.latencies && len(page) > 0 {
+		err = r.pageBins(ctx, &s, page)
+	}
+	return page, n, true, err
+}
+
+// pageBins adds to the latencies of a page's groups what the files have of them.
+func (r *Reader) pageBins(ctx context.Context, s *statement, page []Group) error {
+	names, at := make([]string, len(page)), make(map[string]*Group, len(page))
+	for i := range page {
+		names[i], at[page[i].Value] = page[i].Value, &page[i]
+	}
+	rows, err := r.far.Query(ctx, s.bins(names, len(names)))
+	if err != nil {
+		return err
+	}
+	for _, row := range rows {
+		name, _, err := place(row, whole)
+		if err != nil {
+			return err
+		}
+		if g := at[name]; g != nil {
+			if err := addBins(&g.latencies, row[2]); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// errRow is given for rows that no query of ours has.
+var errRow = fault.Unavailable(errStrange{})
+
+type errStrange struct{}
+
+func (errStrange) Error() string {
+	return "report: the engine's rows are not those that were asked for"
+}
+
+// addRow adds the measures of a row.
+func (s *Stats) addRow(row []*string) error {
+	if len(row) != len(measures) {
+		return errRow
+	}
+	one := Stats{}
+	for i, m := range measures {
+		if row[i] == nil {
+			return errRow
+		}
+		n, err := strconv.ParseInt(*row[i], 10, 64)
+		if err != nil {
+			return errRow
+		}
+		m.set(&one, n)
+	}
+	s.merge(&one)
+	return nil
+}
+
+// addBins adds counts that stand in a text, such as "12:3 14:1".
+func addBins(h *segment.Histogram, text *string) error {
+	if text == nil {
+		return errRow
+	}
+	for part := range strings.FieldsSeq(*text) {
+		bin, count, _ := strings.Cut(part, ":")
+		b, err := strconv.Atoi(bin)
+		if err != nil {
+			return errRow
+		}
+		n, err := strconv.ParseInt(count, 10, 64)
+		if err != nil || n <= 0 || b < 0 || b > math.MaxInt16 {
+			return errRow
+		}
+		h.AddBucket(b, n)
+	}
+	return nil
+}

@@ -1,0 +1,39 @@
+package segment
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/parquet-go/parquet-go"
+
+	"gateway/shared/usage/segment/columns"
+)
+
+// What other tools are told of the files is what is in them.
+func TestColumnsThatOtherToolsAreTold(t *testing.T) {
+	t.Parallel()
+	told := map[string]string{}
+	for _, c := range columns.All {
+		told[c.Name] = c.Type
+	}
+	for _, f := range parquet.SchemaOf(row{}).Fields() {
+		if slices.Contains(columns.Own, f.Name()) {
+			if told[f.Name()] != "" {
+				t.Errorf("%s is offered and is not", f.Name())
+			}
+			continue
+		}
+		want := map[string]string{"INT(64,true)": "bigint", "STRING": "string", "BOOLEAN": "boolean", "TIMESTAMP(isAdjustedToUTC=true,unit=MICROS)": "timestamp", "MAP": "map<string,string>"}
+		kind := f.Type().String()
+		if told[f.Name()] == "" || told[f.Name()] != want[kind] && kind != "group" {
+			t.Errorf("%s is %s in files, told %q", f.Name(), kind, told[f.Name()])
+		}
+		delete(told, f.Name())
+	}
+	for name := range told {
+		t.Errorf("%s is in no file", name)
+	}
+	if FilesPrefix("org-1") != columns.Prefix+"org-1/" {
+		t.Errorf("files stand below %s", FilesPrefix("org-1"))
+	}
+}
