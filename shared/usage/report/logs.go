@@ -118,12 +118,18 @@ func (r *Reader) Logs(ctx context.Context, sc store.Scope, q *LogQuery) (page Lo
 
 // counter counts what passes, over all goroutines of a scan.
 type counter struct {
-	t *view
-	n *atomic.Int64
+	t      *view
+	n      *atomic.Int64
+	own    int64  // of the present part
+	filter string // see tokenOf
 }
 
-func (c *counter) begin(t *view)                          { c.t = t }
-func (c *counter) row(i, _ int)                           { c.n.Add(c.t.Records(i)) }
+func (c *counter) begin(t *view) { c.t = t }
+func (c *counter) row(i, _ int) {
+	n := c.t.Records(i)
+	c.own += n
+	c.n.Add(n)
+}
 func (c *counter) users(*hyperloglog.Sketch, string, int) {}
 
 // count counts the records that pass; above maxTotal it may stop early.
@@ -134,10 +140,11 @@ func (r *Reader) count(ctx context.Context, p *plan) (int, error) {
 	}
 	defer leave()
 	var n atomic.Int64
+	filter := p.tokenOf()
 	err = r.scan(ctx, p, &question{
 		cubes:   true,
 		bucket:  func(int64) int { return 0 },
-		collect: func() collector { return &counter{n: &n} },
+		collect: func() collector { return &counter{n: &n, filter: filter} },
 		merge:   func(collector) {},
 		enough:  func() bool { return n.Load() > maxTotal },
 	})

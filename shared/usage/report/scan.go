@@ -110,8 +110,15 @@ func (r *Reader) scan(ctx context.Context, p *plan, q *question) error {
 		g.Go(func() error {
 			c := q.collect()
 			for part := range work {
+				counts, remembers := c.(*counter)
+				if remembers && counts.known(r.archive, p, part) {
+					continue
+				}
 				if err := r.part(ctx, p, q, &need, part, c); err != nil {
 					return err
+				}
+				if remembers && !q.enough() {
+					counts.learn(r.archive, p, part)
 				}
 			}
 			mu.Lock()

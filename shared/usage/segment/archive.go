@@ -20,7 +20,7 @@ type Archive struct {
 	bucket blob.Bucket
 	o      Options
 	cache  *cache
-	twice  *cache // what pairs of segments have in common: small, and worth more than what else is kept
+	twice  *cache // what pairs of segments have in common, and counts: small, and worth more than what else is kept
 	noted  dueCache
 }
 

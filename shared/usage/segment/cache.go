@@ -60,3 +60,18 @@ func (c *cache) put(key string, value any, bytes int64) {
 		c.used -= old.bytes
 	}
 }
+
+// Counted gives how many records of a segment pass a filter, where Count was told.
+func (a *Archive) Counted(m *Manifest, filter string) (n int64, ok bool) {
+	v, ok := a.twice.get(m.Name + "/count/" + filter)
+	if !ok {
+		return 0, false
+	}
+	return v.(int64), true
+}
+
+// Count keeps how many records of a segment pass a filter. It stands where columns do
+// not push it out.
+func (a *Archive) Count(m *Manifest, filter string, n int64) {
+	a.twice.put(m.Name+"/count/"+filter, n, 8)
+}
