@@ -70,6 +70,7 @@
 //	reserved    paths of the administration, never passed on
 //	admitted, inbound, plan, chosen
 //	            the first stages of the walk
+//	betas       switches of a provider's interface that clients ask for
 //	form        multipart bodies
 //	saved       providers and configs that are saved, made ready
 //	breaker     targets that fail, told to other processes

@@ -11,6 +11,7 @@ import (
 	"gateway/shared/fault"
 	"gateway/shared/provider"
 	"gateway/shared/relay/asked"
+	"gateway/shared/relay/betas"
 	"gateway/shared/relay/chosen"
 	"gateway/shared/relay/inbound"
 	"gateway/shared/relay/outgoing"
@@ -245,7 +246,10 @@ func (rq *requests) upstreamRequest(body []byte) (*http.Request, error) {
 			h["Tracestate"] = state
 		}
 	}
-	rq.setBeta(h)
+	betas.Set(h, rq.Req.Header, rq.To.Target.Provider)
+	if rq.Route.Verbatim && rq.speaksAlike() {
+		betas.SetAnthropic(h, rq.Req.Header)
+	}
 	rq.setBody(req, body)
 	if rq.Rehearsing {
 		return req, nil // no token is asked for

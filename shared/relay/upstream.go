@@ -6,6 +6,7 @@ import (
 	"gateway/shared/chat"
 	"gateway/shared/dialect/claude"
 	"gateway/shared/provider"
+	"gateway/shared/relay/betas"
 	"gateway/shared/relay/inbound"
 	"gateway/shared/relay/pooled"
 	"gateway/shared/relay/routes"
@@ -173,7 +174,9 @@ func (rq *requests) translated(src []byte) ([]byte, error) {
 	if rq.Strict() {
 		r.Recall = rq.Recall
 	}
-	rq.carryBetas()
+	if rq.Route.Verbatim {
+		betas.Carry(rq.Req.Header, rq.To.DialectName(), &rq.To.Traits, &rq.Loss)
+	}
 	err = rq.withMediaBytes(r, func() (err error) {
 		rq.sendBuf.B, err = chat.Translate(rq.sendBuf.B[:0], rq.Route.Client, rq.To.Dialect, r, &rq.To.Traits, &rq.Loss)
 		return err

@@ -1,0 +1,98 @@
+// Package betas decides which switches of a provider's interface go on from a client:
+// beta features that are asked for in headers, and the version of Anthropic's API.
+package betas
+
+import (
+	"cmp"
+	"net/http"
+	"slices"
+	"strings"
+
+	"gateway/shared/chat"
+	"gateway/shared/egress"
+	"gateway/shared/provider"
+	"gateway/shared/relay/asked"
+)
+
+// Set passes on the beta features that a client asks for, and the version of
+// Anthropic's API that it names, to a provider that knows them. h is the header of the
+// request to the provider. The version that the saved provider has set there stands, and
+// to its betas those of the client are added.
+func Set(h, client http.Header, p *provider.Provider) {
+	for _, extra := range p.Headers {
+		var own, bare string
+		switch extra.Name {
+		case "anthropic-version":
+			own, bare = "X-Gateway-Anthropic-Version", "Anthropic-Version"
+		case "anthropic-beta":
+			own, bare = "X-Gateway-Anthropic-Beta", "Anthropic-Beta"
+		default:
+			continue
+		}
+		v := cmp.Or(asked.List(client, own), asked.List(client, bare))
+		switch set := asked.List(h, bare); {
+		case v == "":
+		case set == "":
+			h[bare] = []string{v}
+		case extra.Name == "anthropic-beta":
+			h[bare] = []string{joined(set, v)}
+		}
+	}
+	if _, known := p.Field("openai_beta"); !known {
+		return
+	}
+	for _, name := range [...]string{"X-Gateway-Openai-Beta", "Openai-Beta"} {
+		if v := asked.List(client, name); v != "" {
+			h["Openai-Beta"] = []string{v}
+			return
+		}
+	}
+}
+
+// SetAnthropic passes on what else a client says in headers of Anthropic's own, known
+// here or not, to a provider that speaks its shape: they belong to members of the body,
+// of which everything is passed on. What the saved provider has set in h stands.
+func SetAnthropic(h, client http.Header) {
+	for name, v := range client {
+		if !strings.HasPrefix(name, "Anthropic-") || name == "Anthropic-Beta" || name == "Anthropic-Version" || !egress.Forwardable(name) {
+			continue
+		}
+		if _, set := h[name]; !set && len(v) > 0 {
+			h[name] = v[:1:1]
+		}
+	}
+}
+
+// Carry takes the betas that a client of Anthropic's shape asks for over into t where the
+// translation to a dialect has a place for them, and reports them where it has none: what
+// they switch on cannot be had there. Clients send a list for Anthropic's own host with
+// every request, and other hosts refuse what they do not know of it: only those go on
+// there that the gateway's own header names.
+func Carry(client http.Header, dialect string, t *chat.Traits, loss *chat.Loss) {
+	if dialect == provider.AnthropicMessages {
+		return
+	}
+	if list := asked.List(client, "X-Gateway-Anthropic-Beta"); list != "" && dialect == provider.Converse && t.Family == "anthropic" {
+		t.Betas = strings.Split(joined(strings.Join(t.Betas, ","), list), ",")
+	}
+	for one := range strings.SplitSeq(asked.List(client, "Anthropic-Beta"), ",") {
+		if one = strings.TrimSpace(one); one != "" && !slices.Contains(t.Betas, one) {
+			loss.Add("anthropic-beta", "the provider has no such switches")
+			return
+		}
+	}
+}
+
+// joined is the list set, and behind it what stands in more alone.
+func joined(set, more string) string {
+	has := strings.FieldsFunc(set, func(r rune) bool { return r == ',' })
+	for i := range has {
+		has[i] = strings.TrimSpace(has[i])
+	}
+	for one := range strings.SplitSeq(more, ",") {
+		if one = strings.TrimSpace(one); one != "" && !slices.Contains(has, one) {
+			has = append(has, one)
+		}
+	}
+	return strings.Join(has, ",")
+}
