@@ -5,7 +5,7 @@ NICE  ?=
 # Packages of the main module; infra and scripts/goaws are modules of their own.
 PKG   ?= ./...
 
-.PHONY: help run test quick unit standard lint contract cross fuzz arm clients bench bench-admin bench-mcp bench-analytics matrix load localstack synth infra-test lambdas deps clean
+.PHONY: help run test raced plain quick unit calm tables race-packages race-local programs standard lint contract cross fuzz arm clients bench bench-admin bench-mcp bench-analytics matrix load localstack synth infra-test lambdas deps clean
 
 help: ## list the commands
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk 'BEGIN{FS=":.*## "}{printf "  make %-12s %s\n",$$1,$$2}'
@@ -23,45 +23,78 @@ node_modules/.stamp: scripts/testdeps/package-lock.json scripts/clients/package-
 	npm ci --silent --no-audit --no-fund --ignore-scripts --prefix scripts/sql
 	@mkdir -p node_modules && touch $@
 
-test: deps lint contract cross unit standard infra-test fuzz ## everything that CI runs
-
 # How long the tests of one package may take: no test waits on the clock, so this is
 # for slow machines alone.
 TIMEOUT ?= 60m
+
+# Two lanes side by side: what one compiles is of no use to the other, and in each
+# there are tests that wait for programs they have started.
+test: deps ## everything that CI runs
+	@$(MAKE) --no-print-directory raced & lane=$$!; $(MAKE) --no-print-directory plain; code=$$?; wait $$lane && exit $$code
+
+raced: race-packages race-local programs
+
+plain: lint contract calm tables standard cross fuzz infra-test
+
+unit: deps calm tables race-packages race-local programs ## all tests of the main module, with the race detector where there is concurrency
+
+# All that is built without the race detector is built alike, by tests too, so that each
+# package is compiled once: as for Lambda, without C and without paths of this machine.
+# Nobody debugs these binaries, and without tables for it they are linked in two thirds
+# of the time. What the environment says of flags stands, and goes before.
+TESTS = test raced plain unit calm tables race-packages race-local programs quick standard lint contract cross fuzz infra-test
+$(TESTS): export GOFLAGS := -trimpath -ldflags=-s $(shell $(GO) env GOFLAGS)
+$(TESTS): export CGO_ENABLED := 0
+
+# The detector needs C. What C was once (the machine of SQLite) is not watched: it runs
+# in one thread under a lock that is, and takes most of the time.
+RACE = CGO_ENABLED=1 $(NICE) $(GO) test -vet=off -race -gcflags=modernc.org/sqlite/lib=-race=false -gcflags=modernc.org/libc/...=-race=false -timeout $(TIMEOUT)
+# Vet has run in lint.
+PLAIN = $(NICE) $(GO) test -vet=off -timeout $(TIMEOUT)
+
+# Packages whose tests build programs of this project: go test does not know what those
+# are made of, and would tell of a run before they changed.
+PROGRAMS = ^gateway/(local|scripts)(/|$$)
+UNRACED = sed -n 's|^[a-z]|gateway/&|p' scripts/unraced.txt
+
+calm: deps ## tests of the packages in which nothing runs at once: scripts/unraced.txt
+	@all=$$($(GO) list $(PKG)) && p=$$(grep -xF "$$($(UNRACED))" <<<"$$all" || true) && { [ -z "$$p" ] || $(PLAIN) $$p; }
+
+race-packages: deps ## tests of all other packages of shared/ and functions/, with the race detector
+	@all=$$($(GO) list $(PKG)) && p=$$(grep -vxF "$$($(UNRACED))" <<<"$$all" | grep -vE '$(PROGRAMS)' || true) && { [ -z "$$p" ] || $(RACE) $$p; }
+
+programs: deps ## tests that build programs of this project and talk to them
+	@all=$$($(GO) list $(PKG)) && p=$$(grep -vxF "$$($(UNRACED))"$$'\n'gateway/local <<<"$$all" | grep -E '$(PROGRAMS)' || true) && { [ -z "$$p" ] || $(RACE) -count=1 $$p; }
 
 # Tables of ./local that ask every route, one question behind the other: the race
 # detector has seen what they run by the other tests, and makes them five times slower.
 TABLES = TestAdministrationIsNeverPassedThrough|TestCompressedAnswers|TestEveryRouteRefusesCallers|TestHostileBodiesAreRefused|TestMatrix$$|TestAnotherOrganisationsThings|TestAnotherWorkspacesThings|TestEveryRouteHasEveryCheck|TestEveryPathOfTheOpenAISDK|TestEveryDocumentedRoute|TestEveryShapeToEveryShape|TestBodiesAreBounded|TestPagesAreBounded|TestTheDocumentIs
 
-# Packages whose tests build programs of this project: go test does not know what those
-# are made of, and would tell of a run before they changed.
-BUILD = ^gateway/(local|scripts)/
+tables: deps ## tests of ./local that ask every route
+	$(PLAIN) -run '$(TABLES)' ./local
 
-# Vet has run in lint.
-unit: deps ## all tests of the main module, with the race detector where there is concurrency
-	@unraced=$$(grep -v '^#' scripts/unraced.txt | sed 's|^|gateway/|') && all=$$($(GO) list $(PKG)) && \
-	calm=$$(grep -xF "$$unraced" <<<"$$all" || true) && other=$$(grep -vxF "$$unraced"$$'\n'gateway/local <<<"$$all" || true) && \
-	build=$$(grep -E '$(BUILD)' <<<"$$other" || true) && other=$$(grep -vE '$(BUILD)' <<<"$$other" || true) && \
-	{ [ -z "$$calm" ] || $(NICE) $(GO) test -vet=off -timeout $(TIMEOUT) $$calm; } && \
-	{ [ -z "$$build" ] || $(NICE) $(GO) test -vet=off -race -count=1 -timeout $(TIMEOUT) $$build; } && \
-	{ [ -z "$$other" ] || $(NICE) $(GO) test -vet=off -race -timeout $(TIMEOUT) $$other; } && \
-	{ ! grep -qx gateway/local <<<"$$all" || { $(NICE) $(GO) test -vet=off -timeout $(TIMEOUT) -run '$(TABLES)' ./local && $(NICE) $(GO) test -vet=off -race -timeout $(TIMEOUT) -skip '$(TABLES)' ./local; }; }
+race-local: deps ## the other tests of ./local, with the race detector
+	$(RACE) -skip '$(TABLES)' ./local
 
 # What is left out here: the emulators of DynamoDB and SQS, the race detector, ./local.
 quick: ## while you work: vet what changed since main, test shared/ and its golden files in short mode
 	@changed=$$( (git diff --name-only --diff-filter=d $$(git merge-base HEAD $(BASE)); git ls-files -o --exclude-standard) | grep -E '\.go$$' | grep -vE '^(infra|scripts/(goaws|lint))/' | xargs -rn1 dirname | sort -u | sed 's|^|./|') && \
 	{ [ -z "$$changed" ] || { echo "vet $$changed" && $(GO) vet $$changed; }; }
-	$(NICE) $(GO) test -vet=off -short -timeout $(TIMEOUT) ./shared/...
+	$(PLAIN) -short ./shared/...
 BASE ?= main
 
 # What of the end-to-end tests shows that net/http serves and calls as the engines of
 # this project do: wire, streams, faults, kills and books.
 STANDARD = RefusalsDoNotWait|TargetsThat|Hostile|HeadersEndHere|ByteForByte|PassThroughBodies|WhatReachesAProvider|FilesComeBack|LongUpload|CutUpload|BrokenForms|BrokenStreams|ErrorsBeforeAStream|FallbackCovers|AClientThatLeaves|SilentStreams|DiesUnderManyStreams|LeaveAreBilled|KilledAtTwenty|StopLetsStreams|OurBooks|TwoHundredCallers|CompressedAnswers|LargeAnswers|TestTheDocumentIs
+# And of the real clients: a stream, an upload, a WebSocket, a signed request, an error.
+CLIENTS = TestClients/^(go|node|curl|a_stream.*)$$/^(openai_chat|openai_stored|anthropic|bedrock|realtime|errors)[.]
 
-standard: deps ## end-to-end tests with net/http as server and client, and without assembly
-	$(NICE) $(GO) test -tags purego ./shared/wire/...
-	GATEWAY_HTTP=standard GATEWAY_RING=off $(NICE) $(GO) test -tags purego -timeout $(TIMEOUT) -run '$(STANDARD)' ./local
-	GATEWAY_HTTP=standard GOFLAGS="$$GOFLAGS -tags=purego" $(NICE) $(GO) test -count=1 ./scripts/clients/...
+# Assembly is switched off where it is chosen when the program starts, so that nothing is
+# compiled anew; that the tag leaves it out shows where it stands.
+standard: deps ## end-to-end tests with net/http as server and client, without assembly and the mapped ring
+	$(PLAIN) -tags purego ./shared/wire/...
+	GATEWAY_HTTP=standard GATEWAY_RING=off GODEBUG=cpu.avx2=off $(PLAIN) -run '$(STANDARD)' ./local
+	GATEWAY_HTTP=standard GODEBUG=cpu.avx2=off $(PLAIN) -count=1 -run '$(CLIENTS)' ./scripts/clients
 
 lint: ## gofmt, vet and staticcheck
 	@out=$$(gofmt -l $$(git ls-files '*.go')); if [ -n "$$out" ]; then echo "gofmt wants to change:"; echo "$$out"; exit 1; fi
@@ -72,17 +105,20 @@ lint: ## gofmt, vet and staticcheck
 contract: ## the OpenAPI document breaks no client of the last release
 	scripts/contract.sh
 
-# Platforms that no test here runs on. Commands are vetted and not linked; of the
-# platform that has no files of its own only what has some for others is compiled.
+# The types of everything are checked, which finds a name that a platform lacks in a tenth
+# of the time of compiling. What is in assembly is compiled and linked.
 cross: ## compile for platforms that no test runs on
-	@for p in darwin/arm64 windows/amd64; do echo "build for $$p"; export GOOS=$${p%/*} GOARCH=$${p#*/} CGO_ENABLED=0; \
-	$(NICE) $(GO) build $$($(GO) list -f '{{if ne .Name "main"}}{{.ImportPath}}{{end}}' ./shared/... ./local/... ./functions/...) && $(NICE) $(GO) vet ./local ./functions/container $(PLATFORM) || exit 1; done
-	@echo "build for linux/riscv64"; GOOS=linux GOARCH=riscv64 CGO_ENABLED=0 $(NICE) $(GO) vet $(PLATFORM)
+	$(NICE) $(GO) build -o bin/platforms ./scripts/platforms
+	$(NICE) bin/platforms $(ELSEWHERE) ./shared/... ./local/... ./functions/...
+	$(NICE) bin/platforms -test $(ELSEWHERE) $(PLATFORM)
+	GOOS=darwin GOARCH=arm64 $(NICE) $(GO) vet ./shared/wire
+	GOOS=darwin GOARCH=arm64 $(NICE) $(GO) test -vet=off -c -o /dev/null ./shared/wire
+ELSEWHERE = darwin/arm64,windows/amd64,linux/riscv64
 # Packages with files for one platform.
-PLATFORM = ./shared/wire/... ./shared/egress ./shared/host/... ./shared/usage
+PLATFORM = ./shared/wire/... ./shared/egress ./shared/host/... ./shared/usage ./shared/store/sqlite
 
 # So few tries that a change is not stopped by what chance finds elsewhere: to look
-# for faults, give each target a minute by hand.
+# for faults, give each target a minute by hand. So few need no build of their own, either.
 fuzz: ## each fuzz target with 500 new inputs; longer with FUZZTIME=1m
 	scripts/fuzz.sh $${FUZZTIME:-500x}
 

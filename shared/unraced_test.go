@@ -1,7 +1,6 @@
 package shared_test
 
 import (
-	"bufio"
 	"go/ast"
 	"go/parser"
 	"go/token"
@@ -11,18 +10,16 @@ import (
 	"testing"
 )
 
-// TestWhatRunsWithoutTheRaceDetectorStartsNoGoroutine holds scripts/unraced.txt
-// against the source: a package that has come to start goroutines, by itself or in
-// its tests, goes back under the detector.
-func TestWhatRunsWithoutTheRaceDetectorStartsNoGoroutine(t *testing.T) {
+// TestWhatRunsWithoutTheRaceDetectorSharesNothing holds scripts/unraced.txt against the
+// source: a package that has come to start goroutines, by itself or in its tests, or to
+// share what can change, goes back under the detector.
+func TestWhatRunsWithoutTheRaceDetectorSharesNothing(t *testing.T) {
 	t.Parallel()
-	f, err := os.Open("../scripts/unraced.txt")
+	list, err := os.ReadFile("../scripts/unraced.txt")
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer f.Close()
-	for sc := bufio.NewScanner(f); sc.Scan(); {
-		dir := sc.Text()
+	for dir := range strings.SplitSeq(strings.TrimSpace(string(list)), "\n") {
 		if strings.HasPrefix(dir, "#") {
 			continue
 		}
@@ -30,20 +27,123 @@ func TestWhatRunsWithoutTheRaceDetectorStartsNoGoroutine(t *testing.T) {
 		if err != nil || len(files) == 0 {
 			t.Errorf("scripts/unraced.txt: %q is no package", dir)
 		}
+		p := unraced{set: token.NewFileSet(), names: map[string]bool{}, specs: map[any]bool{}}
 		for _, file := range files {
-			set := token.NewFileSet()
-			parsed, err := parser.ParseFile(set, file, nil, 0)
-			if err != nil {
+			if err := p.read(file); err != nil {
 				t.Fatal(err)
 			}
-			ast.Inspect(parsed, func(n ast.Node) bool {
+		}
+		for at, why := range p.shares() {
+			t.Errorf("%s %s: take %s off scripts/unraced.txt", p.set.Position(at), why, dir)
+		}
+	}
+}
+
+// TestSharingIsSeen shows what the rule finds, and what it lets pass.
+func TestSharingIsSeen(t *testing.T) {
+	t.Parallel()
+	for source, found := range map[string]int{
+		`import "net/http/httptest"; func f() { go f(); httptest.NewServer(nil) }`:                       2,
+		`import "gateway/shared/queue/queuetest"; var _ = queuetest.Run`:                                 1,
+		`import "gateway/shared/admin/admintest"; var _ = admintest.New`:                                 0,
+		`import "sync"; var mu sync.Mutex`:                                                               1,
+		`import "sync/atomic"; var n atomic.Int64`:                                                       1,
+		`import "sync"; var table = sync.OnceValue(func() int { return 1 })`:                             0,
+		`var held map[string]int; func f() { held["a"] = 1; held = nil; n++ }; var n int`:                3,
+		`var a, b struct{ c []int }; func init() { a.c = nil }; func f() { b.c[0], _ = 1, 2 }`:           1,
+		`var a int; func f() { a := 1; a++; { var b int; b = a; _ = b } }; func g(a []int) { a[0] = 1 }`: 0,
+	} {
+		p := unraced{set: token.NewFileSet(), names: map[string]bool{}, specs: map[any]bool{}}
+		name := filepath.Join(t.TempDir(), "p.go")
+		if err := os.WriteFile(name, []byte("package p; "+source), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := p.read(name); err != nil {
+			t.Fatal(err)
+		}
+		if got := p.shares(); len(got) != found {
+			t.Errorf("%s\n%d found, want %d: %v", source, len(got), found, got)
+		}
+	}
+}
+
+// unraced is a package that runs without the race detector.
+type unraced struct {
+	set   *token.FileSet
+	files []*ast.File
+	names map[string]bool // of its variables
+	specs map[any]bool    // where they are declared
+}
+
+// read reads a file and takes down the variables of the package.
+func (p *unraced) read(name string) error {
+	file, err := parser.ParseFile(p.set, name, nil, 0)
+	if err != nil {
+		return err
+	}
+	p.files = append(p.files, file)
+	for _, d := range file.Decls {
+		g, ok := d.(*ast.GenDecl)
+		if !ok || g.Tok != token.VAR {
+			continue
+		}
+		for _, s := range g.Specs {
+			p.specs[s] = true
+			for _, name := range s.(*ast.ValueSpec).Names {
+				p.names[name.Name] = name.Name != "_"
+			}
+		}
+	}
+	return nil
+}
+
+// shares tells where something is shared, and why.
+func (p *unraced) shares() map[token.Pos]string {
+	found := map[token.Pos]string{}
+	for _, file := range p.files {
+		test := strings.HasSuffix(p.set.Position(file.Pos()).Filename, "_test.go")
+		for _, i := range file.Imports {
+			if suite, ok := strings.CutPrefix(strings.Trim(i.Path.Value, `"`), "gateway/"); ok && strings.HasSuffix(suite, "test") && concurrent("../"+suite) {
+				found[i.Pos()] = "is tested by what starts goroutines"
+			}
+		}
+		for _, d := range file.Decls {
+			if f, ok := d.(*ast.FuncDecl); ok && f.Recv == nil && f.Name.Name == "init" {
+				continue // runs before everything else
+			}
+			ast.Inspect(d, func(n ast.Node) bool {
 				if starts(n) {
-					t.Errorf("%s starts a goroutine: take %s off scripts/unraced.txt", set.Position(n.Pos()), dir)
+					found[n.Pos()] = "starts a goroutine"
+				}
+				if !test && synchronises(n) {
+					found[n.Pos()] = "synchronises"
+				}
+				for _, to := range written(n) {
+					if p.own(to) {
+						found[to.Pos()] = "writes a variable of the package"
+					}
 				}
 				return true
 			})
 		}
 	}
+	return found
+}
+
+// concurrent tells whether a package of tests starts goroutines.
+func concurrent(dir string) (found bool) {
+	files, _ := filepath.Glob(dir + "/*.go")
+	for _, name := range files {
+		file, err := parser.ParseFile(token.NewFileSet(), name, nil, 0)
+		if err != nil {
+			return true // the compiler tells why
+		}
+		ast.Inspect(file, func(n ast.Node) bool {
+			found = found || starts(n)
+			return !found
+		})
+	}
+	return found
 }
 
 // starts tells whether a node starts a goroutine: by a statement, a group, a timer
@@ -59,4 +159,48 @@ func starts(n ast.Node) bool {
 		}
 	}
 	return false
+}
+
+// synchronises tells whether a node is of sync or sync/atomic. What is computed once
+// does not count: it never changes.
+func synchronises(n ast.Node) bool {
+	s, ok := n.(*ast.SelectorExpr)
+	if !ok {
+		return false
+	}
+	of, ok := s.X.(*ast.Ident)
+	return ok && of.Obj == nil && (of.Name == "atomic" || of.Name == "sync" && !strings.HasPrefix(s.Sel.Name, "Once"))
+}
+
+// written is what a statement assigns to.
+func written(n ast.Node) []ast.Expr {
+	switch n := n.(type) {
+	case *ast.AssignStmt:
+		if n.Tok != token.DEFINE {
+			return n.Lhs
+		}
+	case *ast.IncDecStmt:
+		return []ast.Expr{n.X}
+	}
+	return nil
+}
+
+// own tells whether an expression is a variable of the package, or lies in one.
+func (p *unraced) own(e ast.Expr) bool {
+	for {
+		switch x := e.(type) {
+		case *ast.IndexExpr:
+			e = x.X
+		case *ast.SelectorExpr:
+			e = x.X
+		case *ast.StarExpr:
+			e = x.X
+		case *ast.ParenExpr:
+			e = x.X
+		case *ast.Ident:
+			return p.names[x.Name] && (x.Obj == nil || p.specs[x.Obj.Decl])
+		default:
+			return false
+		}
+	}
 }

@@ -32,12 +32,20 @@ type process struct {
 	output *logBuffer
 }
 
+// goBuild builds a program as the other tests build theirs, without C: what is compiled
+// for them is not compiled anew.
+func goBuild(binary, pkg string) *exec.Cmd {
+	build := exec.Command("go", "build", "-o", binary, pkg)
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	return build
+}
+
 // startGateway builds ./local and starts it on a port and a folder of its own.
 func startGateway(t *testing.T) *process {
 	t.Helper()
 	dir := t.TempDir()
 	binary := filepath.Join(dir, "gateway")
-	build := exec.Command("go", "build", "-o", binary, "gateway/local")
+	build := goBuild(binary, "gateway/local")
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("building the gateway: %v\n%s", err, out)
 	}
@@ -129,7 +137,7 @@ func TestClients(t *testing.T) {
 // large client libraries.
 func goProgram(t *testing.T, p *process) {
 	binary := filepath.Join(t.TempDir(), "goclient")
-	if out, err := exec.Command("go", "build", "-o", binary, "gateway/scripts/clients/goclient").CombinedOutput(); err != nil {
+	if out, err := goBuild(binary, "gateway/scripts/clients/goclient").CombinedOutput(); err != nil {
 		t.Fatalf("building goclient: %v\n%s", err, out)
 	}
 	t.Logf("%s", bytes.TrimSpace(run(t, p, 2*time.Minute, binary)))

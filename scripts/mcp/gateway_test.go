@@ -62,7 +62,9 @@ func program(t testing.TB, pkg string) string {
 	defer builds.Unlock()
 	if built[pkg] == "" {
 		at := filepath.Join(shelf, filepath.Base(pkg))
-		if out, err := exec.Command("go", "build", "-o", at, pkg).CombinedOutput(); err != nil {
+		build := exec.Command("go", "build", "-o", at, pkg)
+		build.Env = append(os.Environ(), "CGO_ENABLED=0") // as the other tests build theirs
+		if out, err := build.CombinedOutput(); err != nil {
 			t.Fatalf("building %s: %v\n%s", pkg, err, out)
 		}
 		built[pkg] = at

@@ -3,6 +3,7 @@ package sqs
 import (
 	"bufio"
 	"fmt"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -28,7 +29,7 @@ func startGoaws(t *testing.T) string {
 		t.Fatal(err)
 	}
 	build := exec.Command("go", "build", "-o", binary, ".")
-	build.Dir = goawsDir
+	build.Dir, build.Env = goawsDir, append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Skipf("NOT PROVED against goaws: it does not build here (is the module proxy out of reach?): %v\n%s", err, out)
 	}
