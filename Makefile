@@ -2,7 +2,8 @@
 SHELL := /bin/bash
 GO    ?= go
 NICE  ?=
-# Packages of the main module; infra and scripts/goaws are modules of their own.
+# Packages of the main module; infra, scripts/goaws, scripts/lint and scripts/clients/goclient
+# are modules of their own.
 PKG   ?= ./...
 
 .PHONY: help run test raced plain quick unit calm tables race-packages race-local programs standard lint contract cross fuzz arm clients bench bench-admin bench-mcp bench-analytics matrix load localstack synth infra-test lambdas deps clean
@@ -56,15 +57,17 @@ PLAIN = $(NICE) $(GO) test -vet=off -timeout $(TIMEOUT)
 # are made of, and would tell of a run before they changed.
 PROGRAMS = ^gateway/(local|scripts)(/|$$)
 UNRACED = sed -n 's|^[a-z]|gateway/&|p' scripts/unraced.txt
+# What has no test was compiled in lint, and is not again for the race detector.
+TESTED = $(GO) list -f '{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}}{{end}}' $(PKG)
 
 calm: deps ## tests of the packages in which nothing runs at once: scripts/unraced.txt
-	@all=$$($(GO) list $(PKG)) && p=$$(grep -xF "$$($(UNRACED))" <<<"$$all" || true) && { [ -z "$$p" ] || $(PLAIN) $$p; }
+	@all=$$($(TESTED)) && p=$$(grep -xF "$$($(UNRACED))" <<<"$$all" || true) && { [ -z "$$p" ] || $(PLAIN) $$p; }
 
 race-packages: deps ## tests of all other packages of shared/ and functions/, with the race detector
-	@all=$$($(GO) list $(PKG)) && p=$$(grep -vxF "$$($(UNRACED))" <<<"$$all" | grep -vE '$(PROGRAMS)' || true) && { [ -z "$$p" ] || $(RACE) $$p; }
+	@all=$$($(TESTED)) && p=$$(grep -vxF "$$($(UNRACED))" <<<"$$all" | grep -vE '$(PROGRAMS)' || true) && { [ -z "$$p" ] || $(RACE) $$p; }
 
 programs: deps ## tests that build programs of this project and talk to them
-	@all=$$($(GO) list $(PKG)) && p=$$(grep -vxF "$$($(UNRACED))"$$'\n'gateway/local <<<"$$all" | grep -E '$(PROGRAMS)' || true) && { [ -z "$$p" ] || $(RACE) -count=1 $$p; }
+	@all=$$($(TESTED)) && p=$$(grep -vxF "$$($(UNRACED))"$$'\n'gateway/local <<<"$$all" | grep -E '$(PROGRAMS)' || true) && { [ -z "$$p" ] || $(RACE) -count=1 $$p; }
 
 # Tables of ./local that ask every route, one question behind the other: the race
 # detector has seen what they run by the other tests, and makes them five times slower.
@@ -78,7 +81,7 @@ race-local: deps ## the other tests of ./local, with the race detector
 
 # What is left out here: the emulators of DynamoDB and SQS, the race detector, ./local.
 quick: ## while you work: vet what changed since main, test shared/ and its golden files in short mode
-	@changed=$$( (git diff --name-only --diff-filter=d $$(git merge-base HEAD $(BASE)); git ls-files -o --exclude-standard) | grep -E '\.go$$' | grep -vE '^(infra|scripts/(goaws|lint))/' | xargs -rn1 dirname | sort -u | sed 's|^|./|') && \
+	@changed=$$( (git diff --name-only --diff-filter=d $$(git merge-base HEAD $(BASE)); git ls-files -o --exclude-standard) | grep -E '\.go$$' | grep -vE '^(infra|scripts/(goaws|lint|clients/goclient))/' | xargs -rn1 dirname | sort -u | sed 's|^|./|') && \
 	{ [ -z "$$changed" ] || { echo "vet $$changed" && $(GO) vet $$changed; }; }
 	$(PLAIN) -short ./shared/...
 BASE ?= main
@@ -99,6 +102,7 @@ standard: deps ## end-to-end tests with net/http as server and client, without a
 lint: ## gofmt, vet and staticcheck
 	@out=$$(gofmt -l $$(git ls-files '*.go')); if [ -n "$$out" ]; then echo "gofmt wants to change:"; echo "$$out"; exit 1; fi
 	$(GO) vet $(PKG)
+	cd scripts/clients/goclient && $(GO) vet .
 	cd scripts/lint && $(GO) build -o ../../bin/staticcheck honnef.co/go/tools/cmd/staticcheck
 	bin/staticcheck $(PKG)
 
