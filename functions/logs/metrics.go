@@ -79,6 +79,7 @@ type metrics struct {
 	MCPMethod    *string `json:"mcp_method"`
 	MCPName      *string `json:"mcp_name" doc:"The tool, prompt or resource."`
 	MCPAuthType  *string `json:"mcp_auth_type" doc:"api_key or Bearer."`
+	MCPScope     *string `json:"mcp_auth_scope" doc:"Of a request to an MCP server or an agent: what the caller was let in by, the scopes of an access token or that of the API key; null: it has none for it."`
 	MCPDecision  *string `json:"mcp_decision" doc:"allowed, or what did not allow it."`
 	MCPRefreshed *bool   `json:"mcp_upstream_token_refreshed"`
 	MCPErrorCode *int64  `json:"mcp_error_code" doc:"Of the protocol, as the client was told."`
@@ -198,7 +199,7 @@ func metricsOf(r *usage.Record, organisation, configVersion string) metrics {
 		m.MCPVirtual = orNull(c.Virtual)
 		m.MCPDecision, m.MCPRefreshed, m.MCPErrorCode = orNull(c.Decision), &c.Refreshed, orNull(c.Code)
 		m.MCPVersion, m.MCPFailed = orNull(c.Version), &c.Failed
-		m.Gateway = orNull(c.Gateway)
+		m.Gateway, m.MCPScope = orNull(c.Gateway), orNull(c.Scope)
 	}
 	return m
 }

@@ -83,6 +83,7 @@ func detailed(a attrs, r *usage.Record) attrs {
 	if c.Code != 0 {
 		a.add(attrStatusCode, strconv.FormatInt(c.Code, 10))
 	}
+	a.text(attrScope, c.Scope)
 	return append(a, otlp.Attr{Key: attrDecision, Value: cmp.Or(c.Decision, usage.CallAllowed)}, otlp.Attr{Key: attrAuth, Value: c.Auth},
 		otlp.Attr{Key: attrServer, Value: c.Server}, otlp.Attr{Key: attrServerSlug, Value: r.ProviderSlug})
 }

@@ -14,7 +14,7 @@ func TestCallsAreToldByTheirProtocol(t *testing.T) {
 	call := func(change func(r *usage.Record)) usage.Record {
 		r := record()
 		r.ID, r.Endpoint, r.Provider, r.ProviderSlug, r.RequestModel, r.Model, r.FinishReason = "01L", "mcp", "mcp", "files", "search", "search", ""
-		r.Call = &usage.Call{Protocol: "mcp", Server: "s1", Method: "tools/call", Name: "search", Auth: "api_key", Decision: usage.CallAllowed, Version: "2026-07-28"}
+		r.Call = &usage.Call{Protocol: "mcp", Server: "s1", Method: "tools/call", Name: "search", Auth: "api_key", Scope: "mcp.invoke", Decision: usage.CallAllowed, Version: "2026-07-28"}
 		r.Guards = nil
 		change(&r)
 		return r
@@ -26,7 +26,7 @@ func TestCallsAreToldByTheirProtocol(t *testing.T) {
 		none   []string
 	}{
 		"tools/call search": {func(*usage.Record) {}, "", map[string]any{"mcp.method.name": "tools/call", "gen_ai.tool.name": "search", "gen_ai.operation.name": "execute_tool",
-			"mcp.protocol.version": "2026-07-28", "gateway.server.slug": "files", "gateway.server.id": "s1", "gateway.decision": "allowed", "gateway.workspace.id": "w"},
+			"mcp.protocol.version": "2026-07-28", "gateway.server.slug": "files", "gateway.server.id": "s1", "gateway.decision": "allowed", "gateway.auth.scope": "mcp.invoke", "gateway.workspace.id": "w"},
 			[]string{"gen_ai.request.model", "gen_ai.provider.name", "gen_ai.usage.input_tokens", "gateway.cost", "mcp.session.id", "error.type"}},
 		"tools/call broken": {func(r *usage.Record) { r.Call.Name, r.Call.Failed = "broken", true }, "tool_error", map[string]any{"error.type": "tool_error"}, []string{"rpc.response.status_code"}},
 		"tools/call nowhere": {func(r *usage.Record) { r.Call.Name, r.Call.Code = "nowhere", -32602 }, "-32602",

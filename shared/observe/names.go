@@ -86,6 +86,7 @@ const (
 	attrServerSlug     = "gateway.server.slug"
 	attrDecision       = "gateway.decision"
 	attrAuth           = "gateway.auth.type"
+	attrScope          = "gateway.auth.scope"
 	attrWorkspace      = "gateway.workspace.id"
 	attrWorkspaceSlug  = "gateway.workspace.slug"
 	attrOrganisation   = "gateway.organisation.id"

@@ -9,11 +9,13 @@ func (c *Call) append(b []byte) []byte {
 	}
 	b = binary.AppendVarint(append(b, flags(c.Refreshed, false, false, false)), c.Code)
 	b = append(appendString(b, c.Version), flags(c.Failed, false, false, false))
-	if c.Virtual != "" || c.Gateway != "" {
-		b = appendString(b, c.Virtual)
+	later := [...]string{c.Virtual, c.Gateway, c.Scope}
+	told := len(later)
+	for told > 0 && later[told-1] == "" {
+		told--
 	}
-	if c.Gateway != "" {
-		b = appendString(b, c.Gateway)
+	for _, s := range later[:told] {
+		b = appendString(b, s)
 	}
 	return b
 }
@@ -31,10 +33,10 @@ func (c *cursor) call(r *Record) {
 	}
 	r.Call.Version = c.str()
 	c.flags(&r.Call.Failed)
-	if c.rest != "" && !c.bad {
-		r.Call.Virtual = c.str()
-	}
-	if c.rest != "" && !c.bad {
-		r.Call.Gateway = c.str()
+	for _, s := range [...]*string{&r.Call.Virtual, &r.Call.Gateway, &r.Call.Scope} {
+		if c.rest == "" || c.bad {
+			break
+		}
+		*s = c.str()
 	}
 }

@@ -18,6 +18,9 @@ func TestEventsOfCallsStayReadable(t *testing.T) {
 		if n > 0 {
 			r.Call.Gateway = "1.0.0"
 		}
+		if n == 2 {
+			r.Call.Scope = "mcp:read mcp:write"
+		}
 		b := r.AppendEvent(nil)
 		got, err := DecodeEvent(b)
 		if d := cmp.Diff(r, got, compareUsage); d != "" || err != nil || b[1] != 6 {

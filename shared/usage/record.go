@@ -229,6 +229,7 @@ type Call struct {
 	Failed    bool   // the tool said that it failed
 	Virtual   string // id of the virtual server that the client called, where Server is a member of it
 	Gateway   string // version of the gateway; "": of one that did not tell it
+	Scope     string // what the caller was let in by: scopes with spaces between them; "": none
 }
 
 // Refusal is the limit that refused a request, and what the request had to find there.

@@ -107,6 +107,9 @@ func (h *Host) Serve(c *Call) {
 	if c.Bearer {
 		v.note.Auth = "Bearer"
 	}
+	if c.Caller.Has(entitled.Invoke) {
+		v.note.Scope = entitled.Invoke
+	}
 	if err := v.serve(); err != nil {
 		v.fail(err)
 	}

@@ -101,7 +101,7 @@ func (b *bundle) to(m *entitled.Member, c *Call, req *era.Request) *visit {
 	sub := new(visit)
 	sub.Call, sub.host, sub.facts, sub.req, sub.opens = c, b.host, m.Facts, req, b.opens
 	sub.trace = b.trace
-	sub.note = usage.Call{Protocol: b.note.Protocol, Gateway: b.note.Gateway, Auth: b.note.Auth, Method: b.note.Method, Version: b.note.Version, Decision: b.note.Decision, Server: m.Facts.Server.Record.ID, Virtual: b.facts.Server.Record.ID}
+	sub.note = usage.Call{Protocol: b.note.Protocol, Gateway: b.note.Gateway, Auth: b.note.Auth, Scope: b.note.Scope, Method: b.note.Method, Version: b.note.Version, Decision: b.note.Decision, Server: m.Facts.Server.Record.ID, Virtual: b.facts.Server.Record.ID}
 	return sub
 }
 

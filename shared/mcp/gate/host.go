@@ -136,7 +136,7 @@ func (h *Host) Serve(c *Call) {
 		h.minter = &signing.Minter{Keys: c.Signing, Now: c.Now}
 	})
 	v := new(visit)
-	v.Call, v.host, v.note = c, h, usage.Call{Protocol: "mcp", Auth: "api_key", Method: c.Request.Method, Gateway: release.Version}
+	v.Call, v.host, v.note = c, h, usage.Call{Protocol: "mcp", Auth: "api_key", Method: c.Request.Method, Gateway: release.Version, Scope: granted.Under(c.Caller, entitled.Invoke)}
 	if c.Bearer {
 		v.note.Auth = "Bearer"
 	}
@@ -301,6 +301,7 @@ func (v *visit) granted() error {
 	if who.Audience == "" || who.Has(granted.All) || who.Has(identity.NormalScope(need)) || v.req.IsNotification() {
 		return nil
 	}
+	v.note.Decision = entitled.NoScope
 	return fault.Newf(fault.InsufficientScope, "authorization", "The access token lacks the scope %s", need)
 }
 

@@ -175,6 +175,24 @@ func decode(it store.Item) (*access, error) {
 	}}, nil
 }
 
+// Under tells what a caller comes in by: the scopes that an access token was given, with
+// spaces between them, or of others the one that is needed; "" for who does not hold it.
+func Under(who *identity.Principal, needed string) string {
+	if who.Audience == "" {
+		if who.Has(needed) {
+			return needed
+		}
+		return ""
+	}
+	var held []string
+	for _, s := range Scopes {
+		if who.Has(identity.NormalScope(s)) {
+			held = append(held, s)
+		}
+	}
+	return strings.Join(held, " ")
+}
+
 // IsOurs tells whether a credential has the form of a token that the gateway gave.
 func IsOurs(token string) bool {
 	return strings.HasPrefix(token, prefixAccess) || strings.HasPrefix(token, prefixRefresh)
