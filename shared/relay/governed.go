@@ -68,7 +68,7 @@ func (g *governor) Forwards() http.Header { return g.s.HeadersForProvider() }
 func (g *governor) Count(server, tool string) error { return g.s.CountTool(server, tool) }
 
 // CountRequest implements routes.Walk.
-func (g *governor) CountRequest() error { return g.s.CountRequest() }
+func (g *governor) CountRequest() error { return g.s.CountCall() }
 
 // Mine implements routes.Walk.
 func (g *governor) Mine(place string, ids ...string) ([]bool, error) {

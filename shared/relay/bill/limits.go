@@ -5,6 +5,7 @@ import (
 
 	"gateway/shared/ledger"
 	"gateway/shared/pricing"
+	"gateway/shared/relay/came"
 	"gateway/shared/relay/policed"
 	"gateway/shared/relay/purse"
 	"gateway/shared/relay/routes"
@@ -18,14 +19,22 @@ func (b *Bill) CountRequest() error {
 	return b.Purse.CountRequest(b.Ctx, b.Ledger, b.Who.KeyID, append([]*ledger.Subject{b.Who.Subject, b.WS.Subject}, b.early...)...)
 }
 
-// CountTool is CountRequest for a call of a tool of a protocol, which policies of tools
-// count, too.
+// CountCall is CountRequest for a request of a protocol that asks no model. Rates of
+// tokens are taken from for what it says; Settle adds what the answer says.
+func (b *Bill) CountCall() error {
+	if err := b.CountRequest(); err != nil {
+		return err
+	}
+	return b.Purse.ReserveTokens(b.Ctx, came.Tokens(len(b.In)))
+}
+
+// CountTool is CountCall for a call of a tool, which policies of tools count, too.
 func (b *Bill) CountTool(server, tool string) error {
 	set, err := policed.Load(b.Ctx, b.View, b.Who.Scope)
 	if err != nil {
 		return err
 	}
-	return b.Purse.CountRequest(b.Ctx, b.Ledger, b.Who.KeyID, append([]*ledger.Subject{b.Who.Subject, b.WS.Subject}, set.Tools(func(key string) []string {
+	if err := b.Purse.CountRequest(b.Ctx, b.Ledger, b.Who.KeyID, append([]*ledger.Subject{b.Who.Subject, b.WS.Subject}, set.Tools(func(key string) []string {
 		switch key {
 		case "mcp_server":
 			return []string{server}
@@ -33,7 +42,10 @@ func (b *Bill) CountTool(server, tool string) error {
 			return []string{tool}
 		}
 		return b.fact(key)
-	})...)...)
+	})...)...); err != nil {
+		return err
+	}
+	return b.Purse.ReserveTokens(b.Ctx, came.Tokens(len(b.In)))
 }
 
 // LimitTarget checks the limits of the target and reserves money once per

@@ -154,7 +154,7 @@ func (p *Purse) Asks(own, its []*ledger.Subject) bool {
 // for the request and more when this target is dearer; of the target's budgets, its,
 // once the target before is settled.
 func (p *Purse) Reserve(ctx, base context.Context, l *ledger.Ledger, id string, own, its []*ledger.Subject, bound ledger.Bound) error {
-	if err := p.reserveTokens(ctx, bound.Tokens); err != nil {
+	if err := p.ReserveTokens(ctx, bound.Tokens); err != nil {
 		return err
 	}
 	var err error
@@ -280,7 +280,8 @@ func (p *Purse) settle(r *ledger.Reservation, err error) {
 	p.Entries = append(p.Entries, r.Entries()...)
 }
 
-func (p *Purse) reserveTokens(ctx context.Context, bound int64) error {
+// ReserveTokens takes what a request may need from the rates that count tokens, once.
+func (p *Purse) ReserveTokens(ctx context.Context, bound int64) error {
 	if err := p.admitted.ReserveTokens(ctx, bound); err != nil {
 		return err
 	}
