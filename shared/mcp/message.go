@@ -46,6 +46,16 @@ func (m *Message) IsAnswer() bool {
 	return m.Method == "" && len(m.ID) > 0 && (len(m.Result) > 0) != (m.Error != nil)
 }
 
+// Declined is the answer to a request that a server makes though nothing was declared that
+// would allow it; a ping is answered as it wants.
+func Declined(m *Message) []byte {
+	begin := append(append([]byte(`{"jsonrpc":"2.0","id":`), m.ID...), ',')
+	if m.Method == "ping" {
+		return append(begin, `"result":{}}`...)
+	}
+	return append(begin, `"error":{"code":-32601,"message":"the client has not declared this"}}`...)
+}
+
 // ReadMessage reads one message. Its JSON has been checked by the caller.
 func ReadMessage(raw []byte) (*Message, *Error) {
 	m := new(Message)

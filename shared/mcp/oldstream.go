@@ -126,20 +126,41 @@ func (s *oldStream) close() {
 	<-s.done
 }
 
-// send posts a message; an answer to it comes on the stream.
-func (s *oldStream) send(ctx context.Context, of *Session, m *Message, body []byte) (*Message, error) {
+// beside takes what a server says that is no answer. What it asks for is refused, as
+// nothing was declared that would allow it; a ping is answered as it wants.
+func (s *oldStream) beside(ctx context.Context, of *Session, data []byte) {
+	m, bad := ReadMessage(data) // was read as one before
+	switch {
+	case bad != nil:
+	case m.IsRequest():
+		_ = s.deliver(ctx, of, Declined(m)) // the server waits for it, and nobody here
+	case m.IsNotification() && of.Heard != nil:
+		of.Heard(data)
+	}
+}
+
+// deliver posts a message.
+func (s *oldStream) deliver(ctx context.Context, of *Session, body []byte) error {
 	req, err := of.request(ctx, http.MethodPost, s.post, body)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	resp, err := of.up.Via.RoundTrip(req)
 	if err != nil {
-		return nil, upstream.Unreachable("the server", err)
+		return upstream.Unreachable("the server", err)
 	}
 	_, _ = io.Copy(io.Discard, egress.CapBody(resp.Body, 64<<10)) // nothing of the answer counts but its status
 	resp.Body.Close()
 	if resp.StatusCode/100 != 2 {
-		return nil, upstream.Fail(resp.StatusCode, "the server answers with status %d", resp.StatusCode)
+		return upstream.Fail(resp.StatusCode, "the server answers with status %d", resp.StatusCode)
+	}
+	return nil
+}
+
+// send posts a message; an answer to it comes on the stream.
+func (s *oldStream) send(ctx context.Context, of *Session, m *Message, body []byte) (*Message, error) {
+	if err := s.deliver(ctx, of, body); err != nil {
+		return nil, err
 	}
 	if m.IsNotification() {
 		return nil, nil
@@ -154,6 +175,7 @@ func (s *oldStream) send(ctx context.Context, of *Session, m *Message, body []by
 			if err != nil || answer != nil {
 				return answer, err
 			}
+			s.beside(ctx, of, data)
 		case <-ctx.Done():
 			return nil, upstream.Unreachable("the server", ctx.Err())
 		}

@@ -39,8 +39,10 @@ type Session struct {
 	ID      string // the upstream's; "": it keeps none
 	Version string
 	Hello   json.RawMessage // the result of initialize
-	stream  *oldStream      // of the transport sse
-	calls   int
+	// Heard is told of notifications that come on the stream of the transport sse; nil: nobody is.
+	Heard  func(message []byte)
+	stream *oldStream // of the transport sse
+	calls  int
 }
 
 // hello is what the gateway says of itself.
@@ -67,9 +69,32 @@ func (u *Upstream) Connect(ctx context.Context, capabilities json.RawMessage) (*
 	}
 	if err := s.begin(ctx, capabilities); err != nil {
 		s.Close()
+		if u.older(ctx, err) {
+			return nil, upstream.Fail(http.StatusOK, "the server speaks by the older transport, with a stream for its answers: the integration's transport must be sse")
+		}
 		return nil, err
 	}
 	return s, nil
+}
+
+// older tells whether a server that takes no initialize where it is posted to has a
+// stream of the transport before that.
+func (u *Upstream) older(ctx context.Context, err error) bool {
+	var refused *upstream.Failure
+	if u.Transport == TransportSSE || !errors.As(err, &refused) {
+		return false
+	}
+	switch refused.Status {
+	case http.StatusBadRequest, http.StatusNotFound, http.StatusMethodNotAllowed:
+	default:
+		return false
+	}
+	stream, err := u.openStream(ctx)
+	if err != nil {
+		return false
+	}
+	stream.close()
+	return true
 }
 
 func (s *Session) begin(ctx context.Context, capabilities json.RawMessage) error {

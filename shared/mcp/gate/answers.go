@@ -153,7 +153,11 @@ func (v *answers) broken(why string, err error) {
 	raw, _ := json.Marshal(&mcp.Error{Code: mcp.CodeInternal, Message: why, Data: data})
 	f := fault.New(fault.InvalidProviderResponse, "", why)
 	f.Source = fault.SourceProvider
-	v.answer(http.StatusOK, v.message("error", raw), f)
+	status := http.StatusOK
+	if v.Request.Method != http.MethodPost { // where no message waits for an answer the status says it
+		status = http.StatusBadGateway
+	}
+	v.answer(status, v.message("error", raw), f)
 }
 
 // fault answers with a failure of the gateway's own.

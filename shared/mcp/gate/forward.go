@@ -104,6 +104,14 @@ func (w *way) throughStream(ctx context.Context, o *outgoing) (*mcp.Exchange, er
 		return nil, err
 	}
 	defer s.Close()
+	s.Heard = func(raw []byte) {
+		if waits, ok := ctx.(*patience); ok {
+			waits.heard()
+		}
+		if m, err := readSaid(raw); err == nil {
+			w.beforehand(ctx, m, raw)
+		}
+	}
 	params, err := json.Marshal(o.params)
 	if err != nil {
 		return nil, err
@@ -333,21 +341,16 @@ func (w *way) beforehand(ctx context.Context, m *said, raw []byte) {
 	v.Event(wire.AppendSSE(nil, "message", raw), false, nil)
 }
 
-// decline answers a request that a server makes though nothing was declared that would
-// allow it; a ping is answered as it wants.
+// decline answers what a server asks for.
 func (w *way) decline(ctx context.Context, m *said) {
 	if w.kind != toPooled {
 		return
-	}
-	body := `{"jsonrpc":"2.0","id":` + string(m.ID) + `,"error":{"code":-32601,"message":"the client has not declared this"}}`
-	if m.Method == "ping" {
-		body = `{"jsonrpc":"2.0","id":` + string(m.ID) + `,"result":{}}`
 	}
 	s, err := w.v.pooled(ctx, w.peer, w.up)
 	if err != nil {
 		return
 	}
-	if x, err := w.up.Send(ctx, http.MethodPost, w.sessionHeaders(s.ID, s.Version), []byte(body)); err == nil {
+	if x, err := w.up.Send(ctx, http.MethodPost, w.sessionHeaders(s.ID, s.Version), mcp.Declined(&mcp.Message{ID: m.ID, Method: m.Method})); err == nil {
 		x.Close()
 	}
 }
