@@ -39,10 +39,12 @@ func TestCallsCountAgainstRatesOfTokens(t *testing.T) {
 			t.Errorf("call %d with the key: %d %s", i, got.status, got.body)
 		}
 	}
-	key = limited()
-	for i, want := range []int{200, 429} {
-		if got := r.call("POST", "/agent/agent", rpcBody("SendMessage", tellAgent(false, long)), "A2A-Version", "1.0", "X-Gateway-Api-Key", key); got.status != want {
-			t.Errorf("message %d to an agent: %d %s", i, got.status, got.body)
+	for _, method := range []string{"SendMessage", "SendStreamingMessage"} {
+		key = limited()
+		for i, want := range []int{200, 429} {
+			if got := r.call("POST", "/agent/agent", rpcBody(method, tellAgent(false, long)), "A2A-Version", "1.0", "X-Gateway-Api-Key", key); got.status != want {
+				t.Errorf("%s %d: %d %s", method, i, got.status, got.body)
+			}
 		}
 	}
 }

@@ -38,7 +38,9 @@ func (v *visit) stream(ctx *patience, body io.ReadCloser, o *outgoing) error {
 	body.Close()
 	for range events { // until the reader is gone
 	}
-	v.Used(len(v.req.raw), down)
+	if !done {
+		v.Used(len(v.req.raw), down)
+	}
 	gone := v.Request.Context().Err() != nil
 	switch {
 	case err != nil || done:
@@ -107,7 +109,9 @@ func (v *visit) relay(ctx *patience, events <-chan []byte, o *outgoing) (down in
 			if changed || !v.up.same {
 				shown = v.enveloped(out)
 			}
-			sent, v.began = time.Now(), true
+			if sent, v.began = time.Now(), true; last { // with the last event the record is made
+				v.Used(len(v.req.raw), down)
+			}
 			v.Event(wire.AppendSSE(nil, "", shown), last, nil)
 			if last {
 				return down, true, nil
