@@ -325,7 +325,7 @@ func TestAgentsAreGoverned(t *testing.T) {
 	eventually(t, func() error {
 		said, limits := 0, 0
 		for _, rec := range archived(t, r.g) {
-			if rec.Call == nil || rec.Call.Protocol != "a2a" {
+			if rec.Call == nil || rec.Call.Protocol != "a2a" || rec.Call.Decision == "server" {
 				continue
 			}
 			if rec.Provider != "a2a" || rec.ProviderSlug != "agent" || rec.IntegrationID != integration || rec.Cost != 0 || rec.Endpoint != "agent" || rec.Call.Server != server {

@@ -52,3 +52,45 @@ func TestLogsTellWhatCallersCameInBy(t *testing.T) {
 		return nil
 	})
 }
+
+// TestRefusedCallsAreTold: who is refused a server or an agent is told so for the request,
+// and the record says what was asked for.
+func TestRefusedCallsAreTold(t *testing.T) {
+	t.Parallel()
+	r := start(t)
+	up, _ := mcpServer(t, stateless)
+	server, _ := r.registerMCP("files", up.URL, "")
+	agent, _ := r.registerAgent("agent", newAgent(t, false, "").URL, "")
+	for _, path := range []string{"/mcp-servers/" + server, "/agent-servers/" + agent} {
+		r.admin("PUT", path+"/user-access?workspace_id="+r.workspace(), fmt.Sprintf(`{"default_user_access":"deny","workspace_id":%q}`, r.workspace()))
+	}
+	tell := func(slug string) reply {
+		return r.call("POST", "/agent/"+slug, anAgentCall, "A2A-Version", "1.0")
+	}
+	for name, c := range map[string]struct {
+		got    reply
+		status int
+	}{
+		"no access":           {r.callTool("files", "tool1", "x"), 403},
+		"no server":           {r.callTool("nowhere", "tool1", "x"), 404},
+		"a foreign page":      {r.callTool("files", "tool1", "x", "Origin", "https://elsewhere.example.com"), 403},
+		"no access to agents": {tell("agent"), 403},
+		"no agent":            {tell("nowhere"), 404},
+	} {
+		if c.got.status != c.status || c.got.json(t)["id"] != "r1" {
+			t.Errorf("%s: %d %s", name, c.got.status, c.got.body)
+		}
+	}
+	want := map[string]int{"tools/call tool1 user": 1, "tools/call tool1 server": 1, "tools/call tool1 origin": 1, "SendMessage <nil> user": 1, "SendMessage <nil> server": 1}
+	eventually(t, func() error {
+		seen := map[string]int{}
+		for _, row := range r.get("/logs?page_size=100&workspace_id="+r.workspace(), adminKey)["data"].([]any) {
+			m := row.(map[string]any)
+			seen[fmt.Sprint(m["mcp_method"], " ", m["mcp_name"], " ", m["mcp_decision"])]++
+		}
+		if fmt.Sprint(seen) != fmt.Sprint(want) {
+			return fmt.Errorf("the logs tell of %v", seen)
+		}
+		return nil
+	})
+}

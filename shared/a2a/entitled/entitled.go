@@ -45,7 +45,7 @@ type Integration struct {
 const (
 	Allowed  = "allowed"
 	NoScope  = "scope"       // the key does not hold agents.invoke
-	NoServer = "server"      // it is not active
+	NoServer = "server"      // it is not there or not active
 	NoAccess = "integration" // it is not active, or not open to the workspace
 	NoUser   = "user"        // the user has no access
 	NoSkill  = "skill"       // disabled at the integration or the server

@@ -122,17 +122,32 @@ func (v *visit) serve() error {
 		return entitled.Missing()
 	}
 	slug, below := parts[0], parts[1:]
+	var refused *refusal
+	if !isCard(below) { // read first: what was asked for stands in the record of a refusal too
+		refused = v.read(below)
+	}
 	var err error
 	if v.facts, err = entitled.Load(v.Context, v.View, v.Caller, slug); err != nil {
+		if fault.From(err).Status() < http.StatusInternalServerError {
+			v.note.Decision = entitled.NoServer
+		}
+		v.Note("", "", v.note.Method, &v.note)
 		return err
 	}
 	v.note.Server = v.facts.Server.Record.ID
-	if err := v.may(""); err != nil {
+	switch err := v.may(""); {
+	case err != nil:
 		return err
-	}
-	if isCard(below) {
+	case isCard(below):
 		return v.card()
+	case refused != nil:
+		return refused
 	}
+	return v.call()
+}
+
+// read reads the request.
+func (v *visit) read(below []string) *refusal {
 	req, refused := read(v.Request, below, v.Body)
 	v.req = req
 	if v.note.Version = a2a.Version; req.old {
@@ -141,11 +156,7 @@ func (v *visit) serve() error {
 	if req.op != nil {
 		v.note.Method = req.op.method(req.old)
 	}
-	v.noted()
-	if refused != nil {
-		return refused
-	}
-	return v.call()
+	return refused
 }
 
 // noted puts into the record what is known.

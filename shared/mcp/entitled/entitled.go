@@ -53,7 +53,7 @@ type Template struct {
 const (
 	Allowed      = "allowed"
 	NoScope      = "scope"       // the key does not hold mcp.invoke
-	NoServer     = "server"      // it is not active
+	NoServer     = "server"      // it is not there or not active
 	NoAccess     = "integration" // it is not active, or not open to the workspace
 	NoUser       = "user"        // the user has no access
 	NoCapability = "capability"  // disabled at the integration or the server

@@ -141,19 +141,39 @@ func (h *Host) Serve(c *Call) {
 		v.note.Auth = "Bearer"
 	}
 	if err := v.serve(); err != nil {
+		v.unread()
 		v.fail(err)
+	}
+}
+
+// unread reads a message that was refused before it was read: its answer has its id, and
+// its record what was asked for.
+func (v *answers) unread() {
+	if v.req != nil || v.Request.Method != http.MethodPost {
+		return
+	}
+	v.req, _ = era.Read(v.Request.Header, v.Body) // what is wrong with it is not what it is refused for
+	if v.note.Version = v.req.Version; v.req.Method != "" {
+		v.note.Method = v.req.Method
+	}
+	if v.noted(v.req.Name()); v.facts == nil {
+		v.Note("", "", v.note.Method, &v.note)
 	}
 }
 
 func (v *visit) serve() error {
 	if !v.host.welcomes(v.Request) {
+		v.note.Decision = "origin"
 		return fault.New(fault.NotAllowed, "origin", "Pages of this origin may not call MCP servers here")
 	}
 	slug, err := v.place()
-	if err != nil {
-		return err
+	if err == nil {
+		v.facts, err = entitled.Load(v.Context, v.View, v.Caller, slug)
 	}
-	if v.facts, err = entitled.Load(v.Context, v.View, v.Caller, slug); err != nil {
+	if err != nil {
+		if fault.From(err).Status() < http.StatusInternalServerError {
+			v.note.Decision = entitled.NoServer
+		}
 		return err
 	}
 	v.note.Server = v.facts.Server.Record.ID
@@ -186,7 +206,9 @@ func (v *visit) serve() error {
 
 // noted puts into the record what is known.
 func (v *answers) noted(name string) {
-	v.note.Name = name
+	if v.note.Name = name; v.facts == nil {
+		return
+	}
 	shown := name
 	if shown == "" {
 		shown = v.note.Method

@@ -134,7 +134,7 @@ func (v *answers) unproven(code fault.Code, j *mcp.JWTValidation, why string) (b
 		return false, err
 	}
 	v.Header().Set("WWW-Authenticate", `Bearer error=`+strconv.Quote(name))
-	if v.req == nil { // it is read when its token is good
+	if v.unread(); v.req == nil {
 		v.req = &era.Request{}
 	}
 	v.answer(f.Status(), v.message("error", raw), f)
