@@ -69,11 +69,11 @@ func mark(name string) string {
 
 // begin begins a session and gives its id.
 func (g *gateway) begin(slug string) string {
-	c := &conversation{g: g, client: http.DefaultClient, name: "of-" + slug, at: slug}
-	if err := c.begin(); err != nil {
+	c := g.client("of-"+slug, slug, http.DefaultClient)
+	if err := c.Begin(); err != nil {
 		g.t.Fatal(err)
 	}
-	return c.id
+	return c.ID
 }
 
 // TestServersThatMisbehave: whatever a server answers, the client gets the protocol's

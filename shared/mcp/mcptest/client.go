@@ -1,0 +1,85 @@
+package mcptest
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+)
+
+// Version is that which clients speak.
+const Version = "2025-11-25"
+
+// Client keeps a session with a server behind the gateway.
+type Client struct {
+	URL    string // of the server at the gateway
+	HTTP   *http.Client
+	Header http.Header // of each request: who calls
+	Name   string      // the trace of its nth call is Name-n
+	ID     string      // of the session, as the gateway gave it
+	behind string      // the server's own, as the tool tells it
+	calls  int
+}
+
+// send sends a message and gives the answer.
+func (c *Client) send(trace, body string) (header http.Header, status int, answer string, err error) {
+	req, err := http.NewRequest(http.MethodPost, c.URL, strings.NewReader(body))
+	if err != nil {
+		return nil, 0, "", err
+	}
+	for name, values := range c.Header {
+		req.Header[name] = values
+	}
+	for name, v := range map[string]string{
+		"Content-Type": "application/json", "Accept": "application/json, text/event-stream",
+		"X-Gateway-Trace-Id": trace, "Mcp-Session-Id": c.ID, "Mcp-Protocol-Version": Version,
+	} {
+		if v != "" {
+			req.Header.Set(name, v)
+		}
+	}
+	res, err := c.HTTP.Do(req)
+	if err != nil {
+		return nil, 0, "", err
+	}
+	defer res.Body.Close()
+	raw, err := io.ReadAll(res.Body)
+	return res.Header, res.StatusCode, string(raw), err
+}
+
+// Begin begins the session.
+func (c *Client) Begin() error {
+	h, status, answer, err := c.send(c.Name+"-begin", `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"`+Version+`","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}`)
+	if err != nil || status != http.StatusOK {
+		return fmt.Errorf("initialize: %d %s %w", status, answer, err)
+	}
+	if c.ID = h.Get("Mcp-Session-Id"); c.ID == "" {
+		return fmt.Errorf("no session: %s", answer)
+	}
+	if _, status, answer, err = c.send(c.Name+"-begun", `{"jsonrpc":"2.0","method":"notifications/initialized"}`); err != nil || status != http.StatusAccepted {
+		return fmt.Errorf("initialized: %d %s %w", status, answer, err)
+	}
+	return nil
+}
+
+// Say calls the tool of a Holder. An error says that no answer came, or a wrong one.
+func (c *Client) Say(text string) error {
+	c.calls++
+	trace := fmt.Sprintf("%s-%d", c.Name, c.calls)
+	_, status, answer, err := c.send(trace, fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"say","arguments":{"text":%q}}}`, c.calls, text))
+	if err != nil {
+		return err
+	}
+	behind, _, ok := strings.Cut(answer, said+text)
+	if status != http.StatusOK || !ok || !strings.Contains(answer, fmt.Sprintf(`"id":%d`, c.calls)) {
+		return fmt.Errorf("%s: %d %s", trace, status, answer)
+	}
+	behind = behind[strings.LastIndexByte(behind, '"')+1:]
+	if c.behind == "" {
+		c.behind = behind
+	}
+	if behind == "" || behind != c.behind {
+		return fmt.Errorf("%s: the server's session is %q, and was %q", trace, behind, c.behind)
+	}
+	return nil
+}
