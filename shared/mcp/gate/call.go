@@ -5,7 +5,9 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"net/http"
+	"strconv"
 
 	"gateway/shared/mcp"
 	"gateway/shared/mcp/entitled"
@@ -82,6 +84,9 @@ func (v *visit) call(w *way) error {
 		}
 	}
 	result, err := w.ask(o)
+	if refused := (*mcp.Error)(nil); errors.As(err, &refused) && refused.Code == era.CodeSignIn && v.req.Era == era.Stateless {
+		return v.sends(refused)
+	}
 	if err != nil {
 		return err
 	}
@@ -127,6 +132,7 @@ func (v *servers) params(w *way) map[string]json.RawMessage {
 				meta[name] = raw
 			}
 		}
+		delete(out, "inputResponses") // answers to what the gateway made of the server's word
 		delete(out, "_meta")
 		if len(meta) > 0 {
 			out["_meta"] = mcp.AppendMembers(nil, meta)
@@ -301,6 +307,41 @@ func (v *visit) wants(modern bool, members map[string]json.RawMessage) error {
 		members["requestState"], _ = json.Marshal(text) // a text
 	}
 	raw, err := json.Marshal(members)
+	if err != nil {
+		return err
+	}
+	v.result(raw)
+	return nil
+}
+
+// sends has a client without session send its user to the addresses that a server with
+// sessions names, which does not know whether the client can.
+func (v *visit) sends(refused *mcp.Error) error {
+	var said struct {
+		Elicitations []map[string]json.RawMessage `json:"elicitations"`
+	}
+	if json.Unmarshal(refused.Data, &said) != nil || len(said.Elicitations) == 0 || !asks[v.req.Method] {
+		return upstream.Fail(http.StatusOK, "the server wants an address to be opened, and names none")
+	}
+	if !v.opens {
+		v.refuse(&era.Refusal{Status: http.StatusBadRequest, Error: mcp.Error{
+			Code: era.CodeAbilities, Message: "the user has to open an address first, and the client does not declare that it can ask for that", Data: json.RawMessage(`{"requiredCapabilities":{"elicitation":{"url":{}}}}`),
+		}})
+		return nil
+	}
+	requests := map[string]any{}
+	for i, one := range said.Elicitations {
+		if one == nil || one["url"] == nil {
+			return upstream.Fail(http.StatusOK, "the server wants an address to be opened, and names none")
+		}
+		one["mode"] = json.RawMessage(`"url"`)
+		requests["open-"+strconv.Itoa(i+1)] = map[string]any{"method": "elicitation/create", "params": one}
+	}
+	sealed, err := v.seal(v.binding(sealState), &state{Digest: v.digest(), Expires: v.Now().Add(stateLife).Unix()})
+	if err != nil {
+		return err
+	}
+	raw, err := json.Marshal(map[string]any{"resultType": "input_required", "inputRequests": requests, "requestState": sealed})
 	if err != nil {
 		return err
 	}
