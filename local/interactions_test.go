@@ -40,6 +40,8 @@ func TestInteractionsAreBookedAndOwned(t *testing.T) {
 			_, _ = io.WriteString(w, `data: {"event_type":"interaction.created","interaction":{"id":"stream_1","status":"in_progress"}}`+"\n\n"+
 				`data: {"event_type":"step.delta","delta":{"type":"text","text":"Hi"}}`+"\n\n"+
 				`data: {"event_type":"interaction.completed","interaction":`+done("stream_1")+"}\n\n")
+		case strings.Contains(string(body), "previous_interaction_id"):
+			_, _ = io.WriteString(w, done("next_1"))
 		case strings.Contains(string(body), "neighbour"):
 			_, _ = io.WriteString(w, done("other_1"))
 		default:
@@ -268,4 +270,63 @@ func (r *running) idle() {
 		}
 		return nil
 	})
+}
+
+// An interaction that is read at its end, while its stream has not yet told it, is
+// charged with the read alone.
+func TestAnInteractionReadBeforeItsStreamEndsIsBookedOnce(t *testing.T) {
+	t.Parallel()
+	const done = `{"id":"race_1","model":"gemini-2.5-flash","status":"completed","usage":{"total_input_tokens":100,"total_output_tokens":20,"total_tokens":120}}`
+	read := make(chan struct{})
+	host := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		_, _ = io.Copy(io.Discard, req.Body)
+		if req.Method == "GET" {
+			w.Header().Set("Content-Type", "application/json")
+			_, _ = io.WriteString(w, done)
+			return
+		}
+		w.Header().Set("Content-Type", "text/event-stream")
+		_, _ = io.WriteString(w, `data: {"event_type":"interaction.created","interaction":{"id":"race_1","status":"in_progress"}}`+"\n\n"+
+			`data: {"event_type":"step.delta","delta":{"type":"text","text":"Hi"}}`+"\n\n")
+		w.(http.Flusher).Flush()
+		select {
+		case <-read:
+		case <-req.Context().Done():
+		}
+		_, _ = io.WriteString(w, `data: {"event_type":"interaction.completed","interaction":`+done+"}\n\n")
+	}))
+	t.Cleanup(host.Close)
+	r := start(t)
+	r.admin("POST", "/integrations", fmt.Sprintf(`{"name":"G","slug":"racing","ai_provider_id":"google","key":"k","configurations":{"custom_host":%q}}`, host.URL))
+	r.admin("PUT", "/integrations/racing/workspaces", `{"workspaces":[],"global_workspace_access":{"enabled":true},"override_existing_workspace_access":true}`)
+	req, err := http.NewRequestWithContext(t.Context(), "POST", r.base+"/v1beta/interactions", strings.NewReader(`{"model":"gemini-2.5-flash","input":"x","stream":true}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header = http.Header{"Content-Type": {"application/json"}, "X-Gateway-Api-Key": {workspaceKey}, "X-Gateway-Provider": {"@racing"}}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	if _, err := resp.Body.Read(make([]byte, 64)); err != nil {
+		t.Fatal(err)
+	}
+	if got := r.call("GET", "/v1beta/interactions/race_1", "", "x-gateway-provider", "@racing"); got.status != 200 {
+		t.Fatalf("%d %s", got.status, got.body)
+	}
+	close(read)
+	if _, err := io.Copy(io.Discard, resp.Body); err != nil {
+		t.Fatal(err)
+	}
+	tokens, priced := int64(0), 0
+	for _, rec := range r.byTime(2) {
+		tokens += rec.Usage.TotalTokens()
+		if rec.Cost > 0 {
+			priced++
+		}
+	}
+	if tokens != 120 || priced != 1 {
+		t.Errorf("%d tokens in %d records", tokens, priced)
+	}
 }

@@ -20,12 +20,23 @@ type Wall struct {
 // ClaimBooking tells whether this request is the first to see the end of what a
 // provider did in its own time.
 func (o *Wall) ClaimBooking(id string) bool {
+	first, _ := o.claim(id)
+	return first
+}
+
+// ClaimedByOther claims the booking as well, and tells whether another request surely
+// was the first.
+func (o *Wall) ClaimedByOther(id string) bool {
+	first, err := o.claim(id)
+	return !first && err == nil
+}
+
+func (o *Wall) claim(id string) (first bool, err error) {
 	sc, place := o.booked()
-	first, err := o.Means.Owners.Claim(o.Base, sc, place, id, o.ULID)
-	if err != nil {
+	if first, err = o.Means.Owners.Claim(o.Base, sc, place, id, o.ULID); err != nil {
 		o.Fail("claim booking", err)
 	}
-	return first
+	return first, err
 }
 
 // Await has a response that is made in the background asked for until it is booked.

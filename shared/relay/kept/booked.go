@@ -2,6 +2,7 @@ package kept
 
 import (
 	"context"
+	"crypto/rand"
 
 	"gateway/shared/pricing"
 	"gateway/shared/store"
@@ -89,10 +90,12 @@ func bookingKey(sc store.Scope, place, id string) store.Key {
 // in its own time: a batch, a run or a response in the background. Such a thing is
 // known below a scope and the provider or integration that made it.
 func (o *Owners) Claim(ctx context.Context, sc store.Scope, place, id, request string) (first bool, err error) {
-	row := store.Row{Key: bookingKey(sc, place, id), Item: store.Item{"request": request}, Expires: o.Now().Add(ownedFor)}
+	by := rand.Text()
+	row := store.Row{Key: bookingKey(sc, place, id), Item: store.Item{"request": request, "by": by}, Expires: o.Now().Add(ownedFor)}
 	err = o.Table.Put(ctx, row, store.IfAbsent())
-	if _, taken := store.AsCondition(err); taken {
-		return false, nil
+	if there, taken := store.AsCondition(err); taken {
+		// A repeated write of this very claim fails as well.
+		return there.Current.String("by") == by, nil
 	}
 	return err == nil, err
 }

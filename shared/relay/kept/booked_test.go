@@ -1,6 +1,7 @@
 package kept
 
 import (
+	"context"
 	"testing"
 	"time"
 
@@ -146,6 +147,29 @@ func TestResponsesThatAreStillBeingMade(t *testing.T) {
 	} {
 		if got := string(LastResponse([]byte(stream))); got != want {
 			t.Errorf("%q: %q", stream, got)
+		}
+	}
+}
+
+// twice is a table whose client repeats every write, as one does whose answer was lost.
+type twice struct{ store.Table }
+
+func (t twice) Put(ctx context.Context, row store.Row, cond ...store.Cond) error {
+	if err := t.Table.Put(ctx, row, cond...); err != nil {
+		return err
+	}
+	return t.Table.Put(ctx, row, cond...)
+}
+
+func TestAClaimThatIsWrittenTwiceIsOne(t *testing.T) {
+	t.Parallel()
+	now := time.Now()
+	o := newOwners(t, &now)
+	o.Table = twice{o.Table}
+	sc := store.Scope{Org: "o", Workspace: "a"}
+	for i, want := range []bool{true, false} {
+		if first, err := o.Claim(t.Context(), sc, "openai", "batch", "request"); err != nil || first != want {
+			t.Errorf("claim %d: %v %v", i, first, err)
 		}
 	}
 }

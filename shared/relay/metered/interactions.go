@@ -60,8 +60,8 @@ func (me *Meters) usedByInteraction(m *tail.Meter) (u pricing.Usage, told bool) 
 		me.Await(got.ID)
 		return u, true // a ticket: its end is charged
 	}
-	if named && (ended || !got.Usage.Known()) {
-		me.ClaimBooking(got.ID) // a read tells of it again, also of one whose stream broke off
+	if named && (ended || !got.Usage.Known()) && me.ClaimedByOther(got.ID) {
+		return u, true // a read told of it while its stream was under way, or had broken off
 	}
 	return got.Usage, got.Usage.Known()
 }
