@@ -28,6 +28,7 @@ var noon = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 // house is an archive as on AWS, its files as a table, and two readers of it.
 type house struct {
 	archive *segment.Archive
+	large   *segment.Archive // the same one, whose batches are all so large that they stand in files
 	now     time.Time
 	kept    usage.KeptDays
 	service *service
@@ -51,6 +52,7 @@ func newHouse(t testing.TB) *house {
 	h := &house{now: noon}
 	h.archive = segment.New(s, bucket, segment.Options{Inline: 64 << 10, Files: true, MinMerge: 3, Clock: func() time.Time { return h.now },
 		Kept: func(context.Context, store.Scope) (usage.KeptDays, error) { return h.kept, nil }})
+	h.large = segment.New(s, bucket, segment.Options{Inline: 1, Clock: func() time.Time { return h.now }})
 	service, cfg := newService(t, startDuck(t, dir))
 	h.service = service
 	h.engine = New(cfg, Options{Workgroup: workgroup, Database: database, Table: table, Pause: time.Millisecond, Patience: time.Minute})
@@ -266,6 +268,31 @@ func TestAthenaPutsManyGroupsInOrder(t *testing.T) {
 				t.Errorf("by %s: no query", order)
 			}
 		}
+	}
+}
+
+// Records that two files have count once.
+func TestAthenaTakesEachRecordOnce(t *testing.T) {
+	t.Parallel()
+	h, rnd := newHouse(t), rand.New(rand.NewPCG(2, 2))
+	var all []usage.Record
+	for i := range 200 {
+		all = append(all, made(rnd, i, noon.Add(-30*time.Hour).Add(time.Duration(i)*5*time.Minute)))
+	}
+	h.ingest(t, all...)
+	h.compact(t)
+	for _, again := range [][]usage.Record{all[20:60], all[40:90]} {
+		if err := h.large.Ingest(context.Background(), slices.Clone(again)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	least := int64(1)
+	f := report.Filter{From: noon.AddDate(0, 0, -2), To: noon, Cost: report.Range{Min: &least}}
+	for _, by := range []string{"model", "status_code"} {
+		h.sameGroups(t, store.Scope{Org: "org-1"}, &report.GroupQuery{Filter: f, By: by, Columns: report.Columns(), Limit: 9})
+	}
+	if h.service.started() == 0 {
+		t.Error("no query")
 	}
 }
 
