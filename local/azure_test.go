@@ -123,13 +123,15 @@ func TestTheDeploymentOfAnAddressIsTheModel(t *testing.T) {
 			{r, "/openai/deployments/@mock%2F" + c.model + c.path + "?api-version=2024-10-21"},
 		} {
 			got := at.call("POST", at.path, c.body, h...)
-			last := r.mock.Requests(1)[0]
+			var last mockprovider.Received
+			for _, last = range r.mock.Requests(1) {
+			}
 			if got.status != 200 || last.Path != "/v1"+c.path || last.Query != "" || !strings.Contains(string(last.Body), c.model) {
 				t.Errorf("%s: %d %.300s\nsent to %s?%s: %.300s", at.path, got.status, got.body, last.Path, last.Query, last.Body)
 			}
 		}
 	}
-	if got := r.call("POST", "/openai/deployments/gpt-4o/chat/completions", chatBody("gpt-4o-mini", "Hello", ""), own...); got.status != 200 || !strings.Contains(string(r.mock.Requests(1)[0].Body), `"gpt-4o-mini"`) {
+	if got := r.call("POST", "/openai/deployments/gpt-4o/chat/completions", chatBody("gpt-4o-mini", "Hello", ""), own...); got.status != 200 || !strings.Contains(got.body, `"gpt-4o-mini"`) {
 		t.Errorf("the model of the body: %d %s", got.status, got.body)
 	}
 	if got := r.call("POST", "/chat/completions", `{"model":"","messages":[{"role":"user","content":"Hello"}]}`, own...); got.status != 400 || !strings.Contains(got.body, "model") {

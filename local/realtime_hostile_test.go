@@ -149,6 +149,23 @@ func TestHandshakesThatCarryMore(t *testing.T) {
 	}
 }
 
+// What comes behind a handshake before its answer is neither taken for a request nor for
+// a frame.
+func TestNothingBehindAHandshake(t *testing.T) {
+	t.Parallel()
+	r := start(t)
+	_, in, resp := r.upgraded(goodUpgrade, "GET /v1/models HTTP/1.1\r\nHost: gateway\r\n\r\n")
+	if resp == nil || resp.StatusCode != 400 {
+		t.Fatalf("%v", resp)
+	}
+	if body, err := io.ReadAll(resp.Body); err != nil || !strings.Contains(string(body), "behind a handshake") {
+		t.Errorf("%s %v", body, err)
+	}
+	if rest, _ := io.ReadAll(in); len(rest) != 0 {
+		t.Errorf("%s", rest)
+	}
+}
+
 // An event that cannot be read one way only is told to be wrong, and does not go on.
 func TestEventsThatAreNoneDoNotGoOn(t *testing.T) {
 	t.Parallel()

@@ -67,8 +67,17 @@ type hijacker struct {
 func (h hijacker) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	conn, b, err := http.NewResponseController(h.ResponseWriter).Hijack()
 	h.raw.Conn = conn
+	if err == nil && b.Reader.Buffered() > 0 { // the library closes, and says nothing
+		_ = conn.SetWriteDeadline(time.Now().Add(closeTime))
+		_, _ = io.WriteString(conn, early) // who has gone needs no answer
+	}
 	return h.raw, b, err
 }
+
+// early is the answer to a client that sends something behind its handshake before that
+// is answered: a request that somebody else is to take for the session's bytes.
+const early = "HTTP/1.1 400 Bad Request\r\nContent-Type: application/json\r\nConnection: close\r\nContent-Length: 146\r\n\r\n" +
+	`{"error":{"message":"body: nothing may be sent behind a handshake before it is answered","type":"invalid_request_error","code":"invalid_request"}}`
 
 // Dial implements session.Maker.
 func (Maker) Dial(ctx context.Context, to *session.Address) (session.Conn, *http.Response, error) {
