@@ -248,7 +248,7 @@ type shape struct {
 }
 
 // shapes are asked in this order, before OpenAI's and Anthropic's routes.
-var shapes = []*shape{jobHostShape, signedShape, messageBatchShape, bedrockJobsShape, vertexJobsShape, bedrockShape, geminiShape, cohereShape, federationShape, wiresShape, imageShape, azureShape}
+var shapes = []*shape{jobHostShape, signedShape, messageBatchShape, bedrockJobsShape, vertexJobsShape, bedrockShape, nativeShape, geminiShape, cohereShape, federationShape, wiresShape, imageShape, azureShape}
 
 // exchange is one request and its answer.
 type exchange struct {

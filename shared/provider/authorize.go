@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 
 	"gateway/shared/fault"
@@ -41,9 +42,10 @@ func (t *Target) Authorize(ctx context.Context, req *http.Request, body []byte) 
 }
 
 // messagesVersion names the version of the Messages API where a host of several
-// dialects serves it.
+// dialects serves it, and there what the credential has it switch on.
 func (t headers) messagesVersion(req *http.Request) {
-	if t.Provider.DialectOf(Messages) != AnthropicMessages || req.Header["Anthropic-Version"] != nil || req.URL == nil {
+	native := t.Provider.Serves(NativeMessages)
+	if !native && t.Provider.DialectOf(Messages) != AnthropicMessages || req.URL == nil {
 		return
 	}
 	path := req.URL.Opaque
@@ -53,11 +55,31 @@ func (t headers) messagesVersion(req *http.Request) {
 	if !strings.HasSuffix(path, "/v1/messages") {
 		return
 	}
+	if native {
+		t.nativeBetas(req.Header)
+	}
+	if req.Header["Anthropic-Version"] != nil {
+		return
+	}
 	version := t.Field("anthropic_version")
-	if version == "" {
+	if version == "" || strings.HasPrefix(version, "bedrock-") { // that of bodies of InvokeModel
 		version = "2023-06-01"
 	}
 	req.Header["Anthropic-Version"] = []string{version}
+}
+
+// nativeBetas adds the betas that the credential asks for to those of the request.
+func (t headers) nativeBetas(h http.Header) {
+	asked := strings.Join(h["Anthropic-Beta"], ",")
+	all := strings.FieldsFunc(asked, func(r rune) bool { return r == ',' || r == ' ' })
+	for beta := range strings.SplitSeq(t.Field("anthropic_beta"), ",") {
+		if beta = strings.TrimSpace(beta); beta != "" && printable(beta) && !slices.Contains(all, beta) {
+			all, asked = append(all, beta), strings.TrimPrefix(asked+","+beta, ",")
+		}
+	}
+	if asked != "" {
+		h["Anthropic-Beta"] = []string{asked}
+	}
 }
 
 // ownHeaders sets the extra headers of the row and the custom headers. A

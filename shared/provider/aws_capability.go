@@ -32,6 +32,45 @@ var bedrocks = []bedrockRow{
 		schema: chat.SchemaNone, thinking: chat.ThinksNever},
 }
 
+// bedrockWire is what is known of the wires that a model of Bedrock has beside
+// Converse and InvokeModel, and of who may speak in Converse.
+type bedrockWire struct {
+	names []string
+	// native are the operations of the runtime's host that take a conversation in
+	// its client's own shape.
+	native []Operation
+	// systemTurns: Converse takes the role system between the turns of the
+	// conversation. Other models refuse it, as "role 'system' is not supported on
+	// this model".
+	systemTurns bool
+}
+
+// bedrockWires holds what is documented or was measured; a model that is not here has
+// its conversations by Converse, as ever, with its system prompts in front. The
+// runtime's host serves Messages for the newest models of Claude only, and nothing of
+// it but /v1/messages. Responses of gpt-oss, gpt-5.4 and gpt-5.5 are Mantle's alone;
+// chat completions of gpt-oss are not, but tell the model's reasoning within its
+// text, which Converse keeps apart. See inference-messages-api, inference-responses-api,
+// inference-chat-completions and claude-messages-mid-conversation-system in the user
+// guide of Bedrock. Rows are tried in their order and the first that fits counts.
+var bedrockWires = []bedrockWire{
+	{[]string{"anthropic.claude-opus-4-8", "anthropic.claude-opus-5", "anthropic.claude-sonnet-5", "anthropic.claude-haiku-5", "anthropic.claude-fable-5"},
+		[]Operation{NativeMessages}, true},
+	{[]string{"openai.gpt-5.6", "openai.gpt-6", "xai.grok-4.6"}, []Operation{NativeChat, NativeResponses}, false},
+}
+
+// wireOf is the row of a model by its id without its group of regions; nil: none.
+func wireOf(id string) *bedrockWire {
+	for i := range bedrockWires {
+		for _, name := range bedrockWires[i].names {
+			if strings.HasPrefix(id, name) && endsWord(name, id) {
+				return &bedrockWires[i]
+			}
+		}
+	}
+	return nil
+}
+
 // bedrockModel fills the traits of a model of Bedrock. What is not known about a
 // model, or about the model behind an ARN, is for Bedrock to refuse.
 func bedrockModel(t *chat.Traits, model string) {

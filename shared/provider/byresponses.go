@@ -46,8 +46,16 @@ func (t *Target) ToolsByResponses(model string) ByResponses {
 	default:
 		return NeverByResponses
 	}
+	if !t.Provider.Serves(ResponsesCreate) {
+		return NeverByResponses
+	}
+	return reasons(model)
+}
+
+// reasons is the row of a model in reasonsByResponses.
+func reasons(model string) ByResponses {
 	for _, m := range reasonsByResponses {
-		if version(model, m.name) && !strings.Contains(model, "-chat") && t.Provider.Serves(ResponsesCreate) {
+		if version(model, m.name) && !strings.Contains(model, "-chat") {
 			return m.when
 		}
 	}

@@ -122,6 +122,9 @@ var catalogue = []Provider{
 		Routes: append([]Route{
 			{Op: Chat, Path: "/model/{model!}/converse", Stream: "/model/{model!}/converse-stream"},
 			{Op: Messages, Path: "/model/{model!}/converse", Stream: "/model/{model!}/converse-stream", Dialect: Converse},
+			{Op: NativeChat, Path: "/openai/v1/chat/completions", Dialect: OpenAIChat},
+			{Op: NativeResponses, Path: "/openai/v1/responses", Dialect: OpenAIResponses},
+			{Op: NativeMessages, Path: "/anthropic/v1/messages", Dialect: AnthropicMessages},
 			{Op: MessagesCountTokens, Path: "/model/{model!}/count-tokens", Dialect: "bedrock.count_tokens"},
 			{Op: Embeddings, Path: "/model/{model!}/invoke", Dialect: "bedrock.embeddings"},
 			{Op: ImagesGenerate, Path: "/model/{model!}/invoke", Dialect: "bedrock.images"},

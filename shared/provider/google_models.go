@@ -92,6 +92,9 @@ func (t *Target) Adapt(op Operation, dialect, model string, body []byte) (adapte
 		if dialect == AnthropicMessages {
 			return body, nil
 		}
+		if op == NativeChat && strings.HasPrefix(bedrockID(model), "openai.") {
+			return completionTokens(body), nil
+		}
 		return t.Provider.Adapt(body)
 	}
 	if dialect == OpenAIChat {

@@ -50,6 +50,12 @@ const (
 	FinetuneGet         Operation = "finetune_get"
 	FinetuneCancel      Operation = "finetune_cancel"
 	ModelsList          Operation = "models"
+
+	// A conversation in its client's own shape, at a host that has it beside a dialect
+	// of its own; see Target.Native.
+	NativeChat      Operation = "native_chat"
+	NativeResponses Operation = "native_responses"
+	NativeMessages  Operation = "native_messages"
 )
 
 // Names of the dialects that rows refer to. A row may name one that the

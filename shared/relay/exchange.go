@@ -81,7 +81,7 @@ func (x *exchanges) exchange(body []byte, at *usage.Attempt) answer {
 		}
 		return refusal(x.Unreachable(err))
 	}
-	at.RequestID = requestID(resp.Header)
+	at.RequestID = requestID(x.Unrouted(resp).Header)
 	if x.Route.Shape != routes.Raw && (resp.StatusCode < 200 || resp.StatusCode > 299) {
 		// The time for the head counts for an error's whole body.
 		refused := x.providerRefused(resp)
@@ -246,7 +246,7 @@ func (rq *requests) upstreamRequest(body []byte) (*http.Request, error) {
 			h["Tracestate"] = state
 		}
 	}
-	betas.Set(h, rq.Req.Header, rq.To.Target.Provider)
+	betas.Set(h, rq.Req.Header, rq.To.Target.ToldAs(rq.To.Op))
 	if rq.Route.Verbatim && rq.speaksAlike() {
 		betas.SetAnthropic(h, rq.Req.Header)
 	}

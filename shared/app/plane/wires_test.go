@@ -90,7 +90,7 @@ func conversation(op provider.Operation) bool {
 	case provider.Chat, provider.Completions, provider.Messages, provider.ResponsesCreate:
 		return true
 	}
-	return false
+	return op.IsNative()
 }
 
 // listed reports whether an answer is turned into the shape of clients by its

@@ -14,7 +14,8 @@ import (
 // A request to a host of OpenAI's shape may hold members that its client did not
 // write: that usage be told in a stream, a key for the prompt cache, that a schema
 // be held to. A host that refuses one of them is asked once more without it, and is
-// remembered with the model, so that the next request has none.
+// remembered with the model, so that the next request has none. The same is done with
+// a path that a host is thought to have, see byNative.
 
 // added are members that the gateway adds to bodies.
 type added uint8
@@ -23,6 +24,7 @@ const (
 	addedStreamOptions added = 1 << iota
 	addedCacheKey
 	addedStrict
+	addedNative // the client's own shape, at a host with another
 )
 
 // addedWords are how a refusal names them.
@@ -63,6 +65,9 @@ func (a added) without(t *chat.Traits) {
 
 // RefusedAdded tells which added members a host's refusal names.
 func (tg *Target) RefusedAdded(f *fault.Fault) (refused added) {
+	if tg.refusedRoute(f) {
+		return addedNative
+	}
 	told := chat.ProviderErrorOf(f)
 	if tg.Route.Client == nil || told == nil || told.Status != http.StatusBadRequest && told.Status != http.StatusUnprocessableEntity {
 		return 0
@@ -77,7 +82,12 @@ func (tg *Target) RefusedAdded(f *fault.Fault) (refused added) {
 }
 
 // LeaveOut takes members out of what is added for the target.
-func (tg *Target) LeaveOut(refused added) { refused.without(&tg.To.Traits) }
+func (tg *Target) LeaveOut(refused added) {
+	if refused&addedNative != 0 {
+		tg.byOwn()
+	}
+	refused.without(&tg.To.Traits)
+}
 
 // LearnRefused remembers what the target's host has refused.
 func (tg *Target) LearnRefused(refused added) { tg.Means.plainer.learn(tg.hostModel(), refused) }
@@ -85,6 +95,9 @@ func (tg *Target) LearnRefused(refused added) { tg.Means.plainer.learn(tg.hostMo
 // hostModel names the target that may refuse what is added.
 func (tg *Target) hostModel() hostModel {
 	host, _ := tg.To.Target.OwnHost()
+	if host == "" {
+		host = tg.To.Region() // each has a host of its own, and models of its own
+	}
 	return hostModel{tg.To.Target.Provider.ID, host, tg.To.Model}
 }
 
@@ -131,6 +144,7 @@ func (p *plainer) apply(to *Target) {
 	}
 	of := to.hostModel()
 	if known := p.place(of).Load(); known != nil && known.of == of {
+		to.To.leaves = known.leaves
 		known.leaves.without(&to.To.Traits)
 	}
 }

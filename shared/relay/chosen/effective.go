@@ -15,7 +15,9 @@ func (ch *Chooser) effective() error {
 		body = ch.To.Prompt.Body
 	}
 	if len(body) == 0 || ch.To.Leaf.Plain() && !other {
-		ch.byResponses(body)
+		if err := ch.byWay(body); err != nil {
+			return err
+		}
 		return ch.withinBounds(ch.Excess())
 	}
 	var err error
@@ -34,7 +36,9 @@ func (ch *Chooser) Rewrite(body []byte) error {
 	if ch.Route.Shape != routes.Unified {
 		return nil
 	}
-	ch.byResponses(body)
+	if err := ch.byWay(body); err != nil {
+		return err
+	}
 	if ch.Route.Client != nil {
 		// What a config makes of a body keeps to the same bounds.
 		checked := chat.Checked{ByTarget: true}
@@ -48,4 +52,10 @@ func (ch *Chooser) Rewrite(body []byte) error {
 	var err error
 	ch.Demands, err = ch.DemandsOf(body, &ch.Edited)
 	return err
+}
+
+// byWay settles by which of the target's operations a body goes that may go by several.
+func (ch *Chooser) byWay(body []byte) error {
+	ch.byResponses(body)
+	return ch.byNative(body)
 }

@@ -95,6 +95,7 @@ type Choice struct {
 	// contentType is that of the body that carrier made; "" is JSON.
 	ContentType string
 	Op          provider.Operation
+	leaves      added // what its host is known to refuse
 	Names       names
 	lenient     bool
 	Timeout     time.Duration

@@ -1,0 +1,178 @@
+package chosen
+
+import (
+	"bytes"
+	"io"
+	"net/http"
+	"strings"
+
+	"gateway/shared/chat"
+	"gateway/shared/fault"
+	"gateway/shared/provider"
+	"gateway/shared/wire"
+)
+
+// Hosts that have a dialect of their own may take the conversations of some models in
+// their client's shape too: Bedrock's runtime. There the bytes go on as they came, with
+// all that a translation has no place for. This file holds when they do.
+
+// byNative sends a conversation in its client's own shape where the target's host is
+// known to take it so, unless the body has what only the host's own dialect carries.
+// body is what the target is asked.
+func (ch *Chooser) byNative(body []byte) error {
+	if ch.Route.Client == nil || ch.To.Dialect == nil || ch.To.Op != provider.Chat || ch.To.leaves&addedNative != 0 {
+		return nil
+	}
+	shape := ch.Route.Client.Name()
+	op := ch.To.Target.Native(shape, ch.To.Model)
+	d := ch.Means.Dialects[shape]
+	if op == "" || d == nil || staysWithOwn(body, shape, ch.To.Model) {
+		return nil
+	}
+	ch.To.Dialect, ch.To.Op = d, op
+	return ch.mayRefer()
+}
+
+// byOwn sends the conversation in the host's own dialect after all.
+func (tg *Target) byOwn() {
+	if d := tg.Means.Dialects[tg.To.Target.Provider.Dialect]; d != nil {
+		tg.To.Dialect, tg.To.Op = d, provider.Chat
+	}
+}
+
+// Members of a body with which a conversation stays with Converse: those that it alone
+// has a place for, those of the gateway's that a translation gives one, and those that
+// the native route of a shape is known to refuse and Converse to take.
+var (
+	ownMembers = []string{
+		"guardrailConfig", "guardrail_config", "performanceConfig", "performance_config", "requestMetadata",
+		"additionalModelRequestFields", "additional_model_request_fields",
+		"additionalModelResponseFieldPaths", "additional_model_response_field_paths",
+		"anthropic_version", "anthropic_beta", // Messages are told both in headers there
+	}
+	ownKeys = map[string]*wire.KeySet{
+		provider.OpenAIChat:        keysWith("metadata", "thinking", "top_k"), // metadata are the request's in the logs of AWS
+		provider.OpenAIResponses:   keysWith("metadata", "thinking", "top_k"),
+		provider.AnthropicMessages: keysWith("service_tier", "output_format"),
+	}
+	// ownWords stand in a body that names an object of S3, which the host of Converse
+	// reads, or has blocks of Converse.
+	ownWords = [][]byte{[]byte(`s3://`), []byte(`"s3Location"`), []byte(`"cachePoint"`), []byte(`"guardContent"`)}
+
+	markerWord = []byte(`"cache_control"`)
+	strictWord = []byte(`"strict"`)
+	formatKey  = wire.NewKeySet("output_config", "tools")
+	formatIn   = wire.NewKeySet("format")
+	strictIn   = wire.NewKeySet("strict")
+)
+
+func keysWith(more ...string) *wire.KeySet {
+	return wire.NewKeySet(append(more, ownMembers...)...)
+}
+
+// staysWithOwn tells whether a body in a client's shape is for Converse although the
+// native route of its shape is there.
+func staysWithOwn(body []byte, shape, model string) bool {
+	keys, known := ownKeys[shape]
+	var w wire.Walk
+	if !known || keys.Walk(body, &w) != nil {
+		return true
+	}
+	for i := range keys.Keys() {
+		if v := w.Spans[i]; v.Present(body) && !wire.IsNull(v.Of(body)) {
+			return true
+		}
+	}
+	for _, word := range ownWords {
+		if bytes.Contains(body, word) {
+			return true
+		}
+	}
+	switch shape {
+	case provider.AnthropicMessages:
+		return holdsToSchema(body)
+	case provider.OpenAIChat:
+		// "Function tools with reasoning_effort are not supported", as at OpenAI.
+		if when := provider.ReasonsByResponses(model); when != provider.NeverByResponses && reasonsWithTools(body, when) {
+			return true
+		}
+	}
+	return bytes.Contains(body, markerWord) // a cache point there
+}
+
+// holdsToSchema tells whether a Messages body wants an answer in a schema, or has a
+// tool that is to be held to its own: "Extra inputs are not permitted".
+func holdsToSchema(body []byte) bool {
+	var w, in wire.Walk
+	if formatKey.Walk(body, &w) != nil {
+		return false
+	}
+	if c := w.Spans[0]; c.Present(body) && wire.KindOf(c.Of(body)) == wire.KindObject && formatIn.Walk(c.Of(body), &in) == nil && !in.Spans[0].Absent() {
+		return true
+	}
+	tools := w.Spans[1]
+	if !tools.Present(body) || !bytes.Contains(tools.Of(body), strictWord) {
+		return false
+	}
+	d := wire.NewDecoder(tools.Of(body))
+	if d.Kind() != wire.KindArray {
+		return false
+	}
+	strict := false
+	for range d.Array {
+		raw := d.Raw()
+		strict = strict || wire.KindOf(raw) == wire.KindObject && strictIn.Walk(raw, &in) == nil && !in.Spans[0].Absent()
+	}
+	return strict
+}
+
+// unknownOperation is how AWS names a path that a host does not have, even in an answer
+// whose status is 200.
+var unknownOperation = []byte("UnknownOperationException")
+
+// maxUnknown bounds an answer that is looked at for it, in bytes.
+const maxUnknown = 1024
+
+// Unrouted gives an answer of a native route that says there is no such path the
+// status that it stands for.
+func (tg *Target) Unrouted(resp *http.Response) *http.Response {
+	if !tg.To.Op.IsNative() || resp.StatusCode != http.StatusOK || resp.ContentLength < 1 || resp.ContentLength > maxUnknown {
+		return resp
+	}
+	body, err := io.ReadAll(io.LimitReader(resp.Body, maxUnknown))
+	resp.Body = &reread{io.MultiReader(bytes.NewReader(body), resp.Body), resp.Body}
+	if err == nil && bytes.Contains(body, unknownOperation) {
+		resp.StatusCode = http.StatusNotFound
+	}
+	return resp
+}
+
+// reread is a body of which the beginning was read before.
+type reread struct {
+	io.Reader
+	io.Closer
+}
+
+// routeWords are how the host says that a model is not served on a native route.
+var routeWords = []string{"supported on this route", "does not support the '/", "doesn't support this api"}
+
+// refusedRoute tells whether a native route was refused, and not the request.
+func (tg *Target) refusedRoute(f *fault.Fault) bool {
+	if !tg.To.Op.IsNative() || f.Source != fault.SourceProvider {
+		return false
+	}
+	if f.Status() == http.StatusNotFound || f.Status() == http.StatusMethodNotAllowed {
+		return true
+	}
+	told := chat.ProviderErrorOf(f)
+	if told == nil || told.Status != http.StatusBadRequest && told.Status != http.StatusForbidden {
+		return false
+	}
+	words := strings.ToLower(told.Message)
+	for _, w := range routeWords {
+		if strings.Contains(words, w) {
+			return true
+		}
+	}
+	return false
+}
