@@ -266,3 +266,41 @@ func TestBedrockKeepsToConverse(t *testing.T) {
 		}
 	}
 }
+
+// TestBedrockTakesSystemPromptsWithinTheConversation: in place where the model takes
+// them, in front and told where it does not, or where the host refuses the role.
+func TestBedrockTakesSystemPromptsWithinTheConversation(t *testing.T) {
+	t.Parallel()
+	r := start(t)
+	r.bedrockItself()
+	r.mock.Reset()
+	const turn = `{"role":"system","content":[{"text":"Now briefly."}]}`
+	n := 0
+	for _, c := range []struct {
+		model string
+		asked int
+		place string
+		told  bool
+	}{
+		{"us.anthropic.claude-opus-4-8", 1, turn, false},
+		{bedrockClaude, 1, `"system":[{"text":"Lead."},{"text":"Now briefly."}]`, true},
+		{"anthropic.claude-opus-5-no-system", 2, `"system":[{"text":"Lead."},{"text":"Now briefly."}]`, true},
+		{"anthropic.claude-opus-5-no-system", 1, `"system":[{"text":"Lead."},{"text":"Now briefly."}]`, true},
+	} {
+		before := r.mock.Bill().Total.Requests
+		got := r.call("POST", "/chat/completions", `{"model":"@native/`+c.model+`","messages":[{"role":"system","content":"Lead."},{"role":"user","content":"Hello"},{"role":"system","content":"Now briefly."}]}`, "X-Gateway-Strict-Open-Ai-Compliance", "false")
+		n++
+		sent, asked := string(r.mock.Requests(1)[0].Body), int(r.mock.Bill().Total.Requests-before)
+		if got.status != 200 || !strings.Contains(sent, c.place) || asked != c.asked {
+			t.Errorf("%s: %d %s after %d requests: %s", c.model, got.status, got.body, asked, sent)
+		}
+		if told := strings.Contains(got.header.Get("X-Gateway-Translation"), "messages[2]"); told != c.told {
+			t.Errorf("%s: told %q", c.model, got.header.Get("X-Gateway-Translation"))
+		}
+	}
+	r.bookedAsBilled(n)
+	// One who wants no losses is told before anything is sent.
+	if got := r.call("POST", "/chat/completions", `{"model":"@native/`+bedrockClaude+`","messages":[{"role":"user","content":"Hello"},{"role":"system","content":"x"}]}`, "X-Gateway-Translation", "strict"); got.status != 400 || !strings.Contains(got.body, "messages[1]") {
+		t.Errorf("%d %s", got.status, got.body)
+	}
+}

@@ -220,11 +220,16 @@ func (q *converseRequest) messages(v value) *apiError {
 		}
 		t := turn{role: m.get("role").s, at: i}
 		switch {
+		case t.role == "system":
+			if e := q.systemTurn(list.arr, i); e != nil {
+				return e
+			}
+			continue
 		case t.role != "user" && t.role != "assistant":
-			return bedrockInvalid("Value at '" + at + ".role' failed to satisfy constraint: Member must satisfy enum value set: [user, assistant]")
-		case i == 0 && t.role != "user":
+			return bedrockInvalid("Value at '" + at + ".role' failed to satisfy constraint: Member must satisfy enum value set: [user, assistant, system]")
+		case len(q.turns) == 0 && t.role != "user":
 			return bedrockInvalid("A conversation must start with a user message. Try again with a conversation that starts with a user message.")
-		case i > 0 && q.turns[i-1].role == t.role:
+		case len(q.turns) > 0 && q.turns[len(q.turns)-1].role == t.role:
 			return bedrockInvalid("A conversation must alternate between user and assistant roles. Make sure the conversation alternates between user and assistant roles and try again.")
 		case len(m.get("content").arr) == 0:
 			return bedrockInvalid("The content field in the Message object at " + at + " is empty. Add a ContentBlock object to the content field and try again.")
@@ -243,6 +248,43 @@ func (q *converseRequest) messages(v value) *apiError {
 		q.turns = append(q.turns, t)
 	}
 	return q.order()
+}
+
+// systemTurn checks a message of the role system: the newest models of Claude take it,
+// behind a turn of the user, last or before one of the assistant.
+func (q *converseRequest) systemTurn(all []value, i int) *apiError {
+	id := q.model[strings.Index(q.model, "anthropic.")+1:]
+	taken := slices.ContainsFunc([]string{"claude-opus-4-8", "claude-opus-5", "claude-sonnet-5", "claude-haiku-5", "claude-fable-5"}, func(name string) bool {
+		return strings.Contains(id, name)
+	})
+	role := func(i int) string {
+		if i < 0 || i >= len(all) {
+			return ""
+		}
+		return all[i].get("role").s
+	}
+	content := all[i].get("content").arr
+	switch {
+	case !taken || strings.Contains(id, "-no-system"):
+		return bedrockInvalid("role 'system' is not supported on this model")
+	case role(i-1) != "user" || role(i+1) != "" && role(i+1) != "assistant":
+		return bedrockInvalid(fmt.Sprintf("messages.%d: a system message must follow a user message, and be the last or followed by an assistant message", i))
+	case len(content) == 0:
+		return bedrockInvalid(fmt.Sprintf("messages.%d: content is empty", i))
+	}
+	for k, b := range content {
+		at := fmt.Sprintf("messages.%d.content.%d", i, k)
+		name, inner, e := union(b, at, "text", "cachePoint")
+		if e == nil && name == "text" {
+			e = q.text(inner, at)
+		} else if e == nil {
+			e = q.point(inner, at)
+		}
+		if e != nil {
+			return e
+		}
+	}
+	return nil
 }
 
 // order: each call has its result in the next message.

@@ -67,6 +67,9 @@ type Traits struct {
 	// Family is the maker of a model that a host serves among others (Converse
 	// dialect): anthropic, amazon, cohere ... Empty: not known.
 	Family string
+	// SystemTurns: the role system is taken between the turns of a conversation
+	// (Converse dialect).
+	SystemTurns bool
 	// Betas are the beta features that the credential asks for, for hosts that
 	// take them in the body.
 	Betas []string

@@ -77,6 +77,9 @@ func bedrockModel(t *chat.Traits, model string) {
 	id := bedrockID(model)
 	t.Family = bedrockFamily(id)
 	t.MaxToolName = 64 // of Converse itself
+	if w := wireOf(id); w != nil {
+		t.SystemTurns = w.systemTurns
+	}
 	if t.Family == familyAnthropic {
 		t.Schema, t.Thinking = chat.SchemaNative, chat.ThinksEither
 		if i := strings.Index(id, "claude-"); i >= 0 {

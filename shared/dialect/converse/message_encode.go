@@ -17,42 +17,6 @@ func path(m *chat.Message, p *chat.Part) func() string {
 	return func() string { return upstream.Path(m, p) }
 }
 
-// system writes all system prompts, wherever they stood, in their order.
-func (e *requestEncoder) system() error {
-	start := len(e.B)
-	e.Key("system")
-	e.Open('[')
-	list := len(e.B)
-	for i := range e.r.Messages {
-		m := &e.r.Messages[i]
-		if m.Role != chat.System && m.Role != chat.Developer {
-			continue
-		}
-		for j := range m.Parts {
-			p := &m.Parts[j]
-			switch {
-			case p.Kind != chat.Text:
-				e.loss.Add(upstream.Path(m, p), "a system prompt is text here")
-			case blank(p.Text):
-				e.lostMarker(p.Cache, path(m, p))
-			default:
-				e.text(p.Text)
-				e.cachePoint(p.Cache, path(m, p))
-			}
-		}
-		e.dropName(m)
-	}
-	if e.format == claude.InWords {
-		e.text(chat.JSONInstruction)
-	}
-	if len(e.B) == list {
-		e.B = e.B[:start]
-		return nil
-	}
-	e.Close(']')
-	return nil
-}
-
 // dropName reports the name of a participant.
 func (e *base) dropName(m *chat.Message) {
 	if m.Name != "" && m.Role != chat.ToolRole {
@@ -75,18 +39,21 @@ func (e *requestEncoder) messages() error {
 	ms := e.r.Messages
 	last := claude.LastSpoken(ms)
 	users := 0
-	var role byte // of the message that is open: u, a, or 0 for none
+	var role byte            // of the message that is open: u, a, or 0 for none
+	var later []placedPrompt // that wait for the end of the user's turn
+	placed := e.placed
 	for i := 0; i < len(ms); {
 		side := sideOf(&ms[i])
 		if side == 0 {
 			i++
 			continue
 		}
-		end, start := run(ms, i), len(e.B)
+		end, start, skip := run(ms, i), len(e.B), e.skip
 		if side != role {
 			if role != 0 {
 				e.B = append(e.B, "]}"...)
 			}
+			e.systemTurn(later)
 			e.openMessage(side)
 		}
 		content := len(e.B)
@@ -95,15 +62,20 @@ func (e *requestEncoder) messages() error {
 		}
 		switch {
 		case len(e.B) == content: // nothing of it goes out
-			e.B = e.B[:start]
+			e.B, e.skip = e.B[:start], skip
 		case side == 'a' && users == 0:
 			return fault.Invalid("messages", "messages must begin with a message of the user for this provider")
 		default:
-			role = side
-			if side == 'u' {
+			if side != role {
+				later = nil
+			}
+			if role = side; side == 'u' {
 				users++
 			}
 		}
+		var here []placedPrompt
+		here, placed = behind(placed, end)
+		later = append(later, here...)
 		i = end
 	}
 	if users == 0 {
@@ -112,7 +84,9 @@ func (e *requestEncoder) messages() error {
 		}
 		return fault.Invalid("messages", "messages must hold a message of the user with content: this provider answers no conversation without one")
 	}
-	e.B = append(e.B, "]}]"...)
+	e.B = append(e.B, "]}"...)
+	e.systemTurn(later)
+	e.B = append(e.B, ']')
 	return nil
 }
 

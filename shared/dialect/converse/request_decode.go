@@ -198,8 +198,10 @@ func (q *requestDecoder) message(at int) {
 				m.Role = chat.User
 			case "assistant":
 				m.Role = chat.Assistant
+			case "system":
+				m.Role = chat.System
 			default:
-				d.Fail("must be user or assistant")
+				d.Fail("must be user, assistant or system")
 			}
 		case "content":
 			m.Parts = q.parts(at)

@@ -46,6 +46,7 @@ type settingsEncoder struct{ toolEncoder }
 type requestEncoder struct {
 	settingsEncoder
 	documents map[string]int // names that were given to documents
+	placed    []placedPrompt // system prompts within the conversation, in their order
 }
 
 func encodeRequest(dst []byte, r *chat.Request, t *chat.Traits, loss *chat.Loss) ([]byte, error) {
@@ -60,7 +61,7 @@ func encodeRequest(dst []byte, r *chat.Request, t *chat.Traits, loss *chat.Loss)
 	if err := upstream.Lose(r, loss, e.carried()...); err != nil {
 		return dst, err
 	}
-	for _, plan := range []func() error{e.planThinking, e.planFormat, e.planTools, e.planMarkers} {
+	for _, plan := range []func() error{e.planThinking, e.planFormat, e.planTools, e.planMarkers, e.planSystem} {
 		if err := plan(); err != nil {
 			return dst, err
 		}

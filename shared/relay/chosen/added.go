@@ -24,14 +24,16 @@ const (
 	addedStreamOptions added = 1 << iota
 	addedCacheKey
 	addedStrict
-	addedNative // the client's own shape, at a host with another
+	addedSystemTurns // system prompts between the turns
+	addedNative      // the client's own shape, at a host with another
 )
 
 // addedWords are how a refusal names them.
 var addedWords = [...]struct {
 	what added
 	word string
-}{{addedStreamOptions, "stream_options"}, {addedStreamOptions, "include_usage"}, {addedCacheKey, "prompt_cache_key"}, {addedStrict, "strict"}}
+}{{addedStreamOptions, "stream_options"}, {addedStreamOptions, "include_usage"}, {addedCacheKey, "prompt_cache_key"}, {addedStrict, "strict"},
+	{addedSystemTurns, "role 'system'"}, {addedSystemTurns, `role "system"`}}
 
 // adds tells what the body for the target holds besides what the client wrote.
 func (tg *Target) adds() (a added) {
@@ -45,6 +47,10 @@ func (tg *Target) adds() (a added) {
 		return a
 	}
 	switch tg.To.Dialect.Name() {
+	case provider.Converse:
+		if tg.To.Traits.SystemTurns {
+			a |= addedSystemTurns
+		}
 	case provider.OpenAIChat, provider.OpenAIResponses:
 		if tg.To.Traits.PromptCacheKey && chat.Fields(tg.Decoded.Extra).Find("prompt_cache_key") == nil {
 			a |= addedCacheKey
@@ -60,6 +66,7 @@ func (tg *Target) adds() (a added) {
 func (a added) without(t *chat.Traits) {
 	t.NoStreamUsage = t.NoStreamUsage || a&addedStreamOptions != 0
 	t.PromptCacheKey = t.PromptCacheKey && a&addedCacheKey == 0
+	t.SystemTurns = t.SystemTurns && a&addedSystemTurns == 0
 	t.NoAssumedStrict = t.NoAssumedStrict || a&addedStrict != 0
 }
 

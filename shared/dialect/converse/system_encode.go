@@ -1,0 +1,164 @@
+package converse
+
+import (
+	"gateway/shared/chat"
+	"gateway/shared/dialect/claude"
+	"gateway/shared/dialect/upstream"
+)
+
+// Why a system prompt does not stand where it stood.
+const (
+	inFront     = "moved in front of the conversation: this model takes no system prompt within it"
+	behindNone  = "moved in front of the conversation: it follows no turn of the user"
+	behindOther = "moved behind the turn of the user"
+)
+
+// placedPrompt is a system prompt that stands behind a turn of the user.
+type placedPrompt struct{ at, end int } // its index, and the end of the run of that turn
+
+// planSystem settles where the system prompts go that stand behind the first turn. A
+// model that takes them there takes them behind a turn of the user, in one message for
+// each, and nowhere else; other models have all in front. What moves is reported.
+func (e *requestEncoder) planSystem() error {
+	ms := e.r.Messages
+	for i := 0; i < len(ms); {
+		if sideOf(&ms[i]) == 0 { // before the first turn: it stands in front anyway
+			i++
+			continue
+		}
+		end := run(ms, i)
+		e.planRun(i, end)
+		i = end
+	}
+	return nil
+}
+
+// planRun settles the places of the system prompts within a run.
+func (e *requestEncoder) planRun(first, end int) {
+	ms := e.r.Messages
+	last, prompts := first, 0 // the last of the run that is none, and how many are
+	for k := first; k < end; k++ {
+		if sideOf(&ms[k]) != 0 {
+			last = k
+		} else {
+			prompts++
+		}
+	}
+	if prompts == 0 {
+		return
+	}
+	from, to := first, end // the turn of the user that they may stand behind
+	users := sideOf(&ms[first]) == 'u'
+	if !users { // it is the one that follows, if one does
+		if from = end; end < len(ms) {
+			to = run(ms, end)
+		}
+	}
+	taken := e.t.SystemTurns && from < len(ms) && says(ms[from:to])
+	for k := first; k < end; k++ {
+		if sideOf(&ms[k]) != 0 {
+			continue
+		}
+		at := upstream.Path(&ms[k], nil)
+		switch {
+		case !e.t.SystemTurns:
+			e.loss.Add(at, inFront)
+			continue
+		case !taken:
+			e.loss.Add(at, behindNone)
+			continue
+		case !users || k < last:
+			e.loss.Add(at, behindOther)
+		}
+		e.placed = append(e.placed, placedPrompt{k, to})
+	}
+}
+
+// says tells whether something of the user's messages among ms is sure to go out.
+func says(ms []chat.Message) bool {
+	for i := range ms {
+		if sideOf(&ms[i]) != 'u' {
+			continue
+		}
+		for j := range ms[i].Parts {
+			if p := &ms[i].Parts[j]; ms[i].Role == chat.ToolRole || p.Kind == chat.Text && !blank(p.Text) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// behind gives the system prompts among placed that stand behind the run that ends at
+// end: those at its beginning, as both go forward.
+func behind(placed []placedPrompt, end int) (those, rest []placedPrompt) {
+	n := 0
+	for n < len(placed) && placed[n].end == end {
+		n++
+	}
+	return placed[:n], placed[n:]
+}
+
+// system writes the system prompts that stand in front, in their order.
+func (e *requestEncoder) system() error {
+	start := len(e.B)
+	e.Key("system")
+	e.Open('[')
+	list := len(e.B)
+	placed := e.placed
+	for i := range e.r.Messages {
+		switch {
+		case len(placed) > 0 && placed[0].at == i:
+			placed = placed[1:]
+		case sideOf(&e.r.Messages[i]) == 0:
+			e.systemTexts(&e.r.Messages[i])
+		}
+	}
+	if e.format == claude.InWords {
+		e.text(chat.JSONInstruction)
+	}
+	if len(e.B) == list {
+		e.B = e.B[:start]
+		return nil
+	}
+	e.Close(']')
+	return nil
+}
+
+// systemTexts writes the texts of a system prompt.
+func (e *requestEncoder) systemTexts(m *chat.Message) {
+	for j := range m.Parts {
+		p := &m.Parts[j]
+		switch {
+		case p.Kind != chat.Text:
+			e.loss.Add(upstream.Path(m, p), "a system prompt is text here")
+		case blank(p.Text):
+			e.lostMarker(p.Cache, path(m, p))
+		default:
+			e.text(p.Text)
+			e.cachePoint(p.Cache, path(m, p))
+		}
+	}
+	e.dropName(m)
+}
+
+// systemTurn writes system prompts as one message of the conversation.
+func (e *requestEncoder) systemTurn(prompts []placedPrompt) {
+	if len(prompts) == 0 {
+		return
+	}
+	start := len(e.B)
+	e.Open('{')
+	e.Str("role", "system")
+	e.Key("content")
+	e.Open('[')
+	content := len(e.B)
+	for _, p := range prompts {
+		e.systemTexts(&e.r.Messages[p.at])
+	}
+	if len(e.B) == content {
+		e.B = e.B[:start]
+		return
+	}
+	e.B = append(e.B, "]}"...)
+}
