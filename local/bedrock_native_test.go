@@ -4,10 +4,13 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
 
+	"gateway/local/mockprovider"
 	"gateway/shared/pricing"
+	"gateway/shared/provider"
 	"gateway/shared/usage"
 )
 
@@ -71,6 +74,12 @@ const (
 	messagesPath  = "/anthropic/v1/messages"
 )
 
+// nativeShapes are the operations that the tests of this file prove.
+var nativeShapes = []struct {
+	op   provider.Operation
+	path string
+}{{provider.NativeChat, chatPath}, {provider.NativeResponses, responsesPath}, {provider.NativeMessages, messagesPath}}
+
 // TestBedrockTakesItsClientsShapes: plain and streamed, signed and with a key, the
 // bytes of the client but for the model, and all that the shape has.
 func TestBedrockTakesItsClientsShapes(t *testing.T) {
@@ -130,6 +139,11 @@ func TestBedrockTakesItsClientsShapes(t *testing.T) {
 					t.Errorf("%s: betas %q of version %q", c.path, b, v)
 				}
 			}
+		}
+	}
+	for _, c := range nativeShapes {
+		if !slices.ContainsFunc(r.mock.Requests(64), func(sent mockprovider.Received) bool { return sent.Path == c.path }) {
+			t.Errorf("nothing went to %s", c.path)
 		}
 	}
 	// The bound of a chat has another name there.

@@ -12,6 +12,9 @@ func chatCompletion(x *exchange) *apiError {
 		return e
 	}
 	q, e := checkChat(x, v)
+	if e == nil {
+		e = checkBreakpoints(x, q.model)
+	}
 	if e != nil {
 		return e
 	}

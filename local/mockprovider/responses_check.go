@@ -39,6 +39,7 @@ func checkResponse(x *exchange, v value) (*responseRequest, *apiError) {
 	}
 	q := &responseRequest{job: job{model: x.model, st: &x.st, parallel: true, prompt: 3}, custom: map[string]bool{}}
 	for _, check := range []func() *apiError{
+		func() *apiError { return checkBreakpoints(x, x.model) },
 		func() *apiError { return checkResponseFields(v) },
 		func() *apiError { return checkBounds(v, responseBounds) },
 		func() *apiError {

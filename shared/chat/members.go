@@ -51,6 +51,7 @@ var Members = []Member{
 	{"HiddenAnswer", "", nil},
 	{"UnboundJSON", "", nil},
 	{"Recall", "", nil},
+	{"Breakpoints", "", nil}, // how Messages are marked
 }
 
 // Lose reports, with reason, the members that the client gave and that are not

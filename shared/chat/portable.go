@@ -41,6 +41,9 @@ func Translate(dst []byte, client Dialect, provider RequestWriter, r *Request, t
 	}
 	r.HiddenAnswer, r.UnboundJSON = false, false // of another provider's body
 	out, err := provider.EncodeRequest(dst, r, t, loss)
+	if r.Breakpoints {
+		err = loss.renameMarkers(err)
+	}
 	n, ok := client.(Named)
 	if !ok {
 		return out, err
@@ -49,6 +52,19 @@ func Translate(dst []byte, client Dialect, provider RequestWriter, r *Request, t
 		loss.Entries[i].Path = n.ClientPath(loss.Entries[i].Path)
 	}
 	return out, renamed(err, n, loss)
+}
+
+// renameMarkers names cache markers as a client does who writes OpenAI's.
+func (l *Loss) renameMarkers(err error) error {
+	for i := range l.Entries {
+		if path, tail, found := strings.Cut(l.Entries[i].Path, "].cache_control"); found {
+			l.Entries[i].Path = path + "].prompt_cache_breakpoint" + tail
+		}
+	}
+	if err != nil && fault.From(err).Code == fault.TranslationLoss {
+		return l.Err()
+	}
+	return err
 }
 
 // thinksByHabit reports whether thinking was asked for in the Messages shape.

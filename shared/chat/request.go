@@ -31,6 +31,8 @@ type Request struct {
 	Dialect  string
 	Model    string
 	Messages []Message // in the client's order; system messages anywhere
+	// Breakpoints: cache markers of its parts are OpenAI's prompt_cache_breakpoint.
+	Breakpoints bool
 
 	Tools      []Tool
 	ToolChoice ToolChoice

@@ -172,7 +172,7 @@ func (t *Target) permit(traits *chat.Traits, model string) {
 	case OpenAIChat:
 		traits.Sampling, traits.Thinking, traits.NoEffort = chat.SamplingFree, chat.ThinksEither, false
 	}
-	traits.PromptCacheKey = false // not known to be taken
+	traits.PromptCacheKey, traits.Breakpoints = false, false // not known to be taken
 	traits.Limits = chat.Limits{NoLogprobs: t.Provider.Quirks.drops("logprobs")}
 	if traits.Schema == chat.SchemaNone {
 		traits.Schema = chat.SchemaNative

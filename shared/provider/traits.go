@@ -76,13 +76,20 @@ func (p *Provider) traits(model string) chat.Traits {
 		t.SystemRole = "system"
 	}
 	if p.ID == "openai" || p.ID == "azure-openai" {
-		t.PromptCacheKey = true
+		t.PromptCacheKey, t.Breakpoints = true, breaksPrompts(model)
 		openAIModel(&t, model)
 	}
 	if p.ID == "azure-openai" { // the name of a deployment is its owner's
 		t.NoEffort, t.Thinking = false, chat.ThinksEither
 	}
 	return t
+}
+
+// breaksPrompts reports whether a model of OpenAI is told where a prefix of its prompt
+// ends that is to be kept: those of 5.6 and the ones after them, to which writing into
+// the cache costs more than reading the prompt. Others refuse the member.
+func breaksPrompts(model string) bool {
+	return version(model, "gpt-5.6") || version(model, "gpt-6")
 }
 
 // openAIModel: the reasoning models take developer instead of system, another

@@ -326,6 +326,8 @@ func (q *requestDecoder) partMembers(p *chat.Part, media *chat.Media) (kind stri
 			q.file(media)
 		case "cache_control":
 			p.Cache = member.CacheMarker(d)
+		case "prompt_cache_breakpoint":
+			p.Cache = ReadBreakpoint(d, q.r)
 		case "citations":
 			if d.Kind() == wire.KindArray {
 				p.Citations = bytes.Clone(d.Raw())

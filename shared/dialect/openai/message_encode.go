@@ -101,7 +101,7 @@ func onlyText(m *chat.Message) bool {
 
 // parts writes the content of a message that is not an assistant's.
 func (e *requestEncoder) parts(m *chat.Message) error {
-	if len(m.Parts) == 1 && onlyText(m) && (m.Parts[0].Cache == chat.NoCache || e.t.NoCacheControl) {
+	if len(m.Parts) == 1 && onlyText(m) && (m.Parts[0].Cache == chat.NoCache || e.t.NoCacheControl && !e.t.Breakpoints) {
 		if c := m.Parts[0].Cache; c != chat.NoCache {
 			e.dropMarker(c, path(m, &m.Parts[0]))
 		}
@@ -126,7 +126,11 @@ func (e *requestEncoder) parts(m *chat.Message) error {
 		}
 		if p.Cache != chat.NoCache {
 			e.b = e.b[:len(e.b)-1] // the marker stands inside of the part
-			e.marker(p.Cache, func() string { return path(m, p) })
+			if e.t.Breakpoints && TakesBreakpoint(m, p) {
+				e.b = e.breakpoints.Append(e.b, p.Cache, e.loss, path(m, p))
+			} else {
+				e.marker(p.Cache, func() string { return path(m, p) })
+			}
 			e.b = append(e.b, '}')
 		}
 	}
@@ -298,6 +302,9 @@ func (e *requestEncoder) result(m *chat.Message, p *chat.Part, media []chat.Part
 		case chat.Text:
 		case chat.Image, chat.Document:
 			media = append(media, *q)
+			if e.t.Breakpoints { // it is reported, see chat.BelowResultMarkers
+				media[len(media)-1].Cache = chat.NoCache
+			}
 			moved++
 		default:
 			e.loss.Add(path(m, p)+".content["+strconv.Itoa(i)+"]", notTaken)

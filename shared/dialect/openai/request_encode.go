@@ -17,6 +17,8 @@ type requestEncoder struct {
 	t    *chat.Traits
 	loss *chat.Loss
 	max  int // longest tool name
+
+	breakpoints Breakpoints
 }
 
 // maxToolName is the longest name of a tool, in bytes.
@@ -34,6 +36,9 @@ func encodeChatRequest(dst []byte, r *chat.Request, t *chat.Traits, loss *chat.L
 	r.ReportUnread(loss)
 	r.ReportBelow(loss, chat.BelowCitations|chat.BelowDocuments|chat.BelowRemoteTitles|chat.BelowCallSignatures|chat.BelowResultMarkers)
 	e := requestEncoder{b: dst, r: r, t: t, loss: loss, max: longest}
+	if t.Breakpoints {
+		e.breakpoints = NewBreakpoints(r)
+	}
 	if r.Completion != nil && r.Completion.Prompts > 1 {
 		return dst, fault.Invalid("prompt", "prompt must be one text for this provider, not a list of %d", r.Completion.Prompts)
 	}
@@ -244,7 +249,7 @@ func (e *requestEncoder) schema(f *chat.Format) {
 func (e *requestEncoder) extra() {
 	cacheKey := false
 	for _, x := range e.r.Extra {
-		if e.t.NoUnknown || !known[x.Name] {
+		if e.t.NoUnknown || !known[x.Name] || x.Name == cacheOptions && !e.t.Breakpoints {
 			e.loss.Add(x.Name, notTaken)
 			continue
 		}
@@ -257,10 +262,13 @@ func (e *requestEncoder) extra() {
 	}
 }
 
+// cacheOptions say how the prefixes that are marked are kept.
+const cacheOptions = "prompt_cache_options"
+
 // known are the members of this dialect that are kept in Request.Extra.
 var known = map[string]bool{
 	"store": true, "metadata": true, "modalities": true, "audio": true, "prediction": true, "web_search_options": true,
-	"prompt_cache_key": true, "prompt_cache_retention": true, "safety_identifier": true, "verbosity": true,
+	"prompt_cache_key": true, "prompt_cache_retention": true, cacheOptions: true, "safety_identifier": true, "verbosity": true,
 }
 
 // conversation is a stable name for the conversation: it depends on its

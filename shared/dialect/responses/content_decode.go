@@ -128,6 +128,8 @@ func (it *item) part(at int) chat.Part {
 			audio(d, &media)
 		case "cache_control":
 			p.Cache = openai.ReadCacheMarker(d)
+		case "prompt_cache_breakpoint":
+			p.Cache = openai.ReadBreakpoint(d, it.q.r)
 		case "annotations", "logprobs":
 			// Our own answers and the provider's carry them; they are not read back.
 		default:

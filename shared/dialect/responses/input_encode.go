@@ -69,7 +69,7 @@ func (e *requestEncoder) message(m *chat.Message, list int) error {
 		e.loss.Add(indexed("messages", m.At)+".name", notTaken)
 	}
 	e.b = append(e.b, `{"role":"`+role+`","content":`...)
-	if len(m.Parts) == 1 && m.Parts[0].Kind == chat.Text {
+	if p := &m.Parts[0]; len(m.Parts) == 1 && p.Kind == chat.Text && (p.Cache == chat.NoCache || !e.t.Breakpoints) {
 		e.dropMarker(m, &m.Parts[0])
 		e.b = wire.AppendJSONString(e.b, m.Parts[0].Text)
 		e.b = append(e.b, '}')
@@ -93,6 +93,16 @@ func (e *requestEncoder) dropMarker(m *chat.Message, p *chat.Part) {
 	}
 }
 
+// marker writes a cache marker into the part that has just been written, or reports it.
+func (e *requestEncoder) marker(m *chat.Message, p *chat.Part) {
+	if p.Cache == chat.NoCache || !e.t.Breakpoints || !openai.TakesBreakpoint(m, p) {
+		e.dropMarker(m, p)
+		return
+	}
+	e.b = e.breakpoints.Append(e.b[:len(e.b)-1], p.Cache, e.loss, path(m, p))
+	e.b = append(e.b, '}')
+}
+
 // parts writes a list of content parts and gives their number.
 func (e *requestEncoder) parts(m *chat.Message, parts []chat.Part, at func(*chat.Part) string) (int, error) {
 	e.b = append(e.b, '[')
@@ -111,7 +121,7 @@ func (e *requestEncoder) parts(m *chat.Message, parts []chat.Part, at func(*chat
 			e.b = e.b[:before]
 			continue
 		}
-		e.dropMarker(m, p)
+		e.marker(m, p)
 		n++
 	}
 	e.b = append(e.b, ']')

@@ -17,6 +17,8 @@ type requestEncoder struct {
 	loss     *chat.Loss
 	max      int // longest tool name
 	recalled map[string][]chat.Part
+
+	breakpoints openai.Breakpoints
 }
 
 const (
@@ -28,6 +30,9 @@ func encodeRequest(dst []byte, r *chat.Request, t *chat.Traits, loss *chat.Loss)
 	e := requestEncoder{b: dst, r: r, t: t, loss: loss, max: t.MaxToolName}
 	if e.max == 0 {
 		e.max = maxToolName
+	}
+	if t.Breakpoints {
+		e.breakpoints = openai.NewBreakpoints(r)
 	}
 	if err := r.Rename(e.max); err != nil {
 		return dst, err
@@ -243,7 +248,7 @@ func (e *requestEncoder) extra() {
 	for _, x := range e.r.Extra {
 		switch {
 		case x.Name == "verbosity" && wire.KindOf(x.Raw) == wire.KindString:
-		case kept[x.Name] && !e.t.NoUnknown:
+		case kept[x.Name] && !e.t.NoUnknown, x.Name == "prompt_cache_options" && e.t.Breakpoints:
 			store, cacheKey = store || x.Name == "store", cacheKey || x.Name == "prompt_cache_key"
 			e.key(x.Name)
 			e.b = append(e.b, x.Raw...)

@@ -24,6 +24,7 @@ const (
 	addedStreamOptions added = 1 << iota
 	addedCacheKey
 	addedStrict
+	addedBreakpoints // ends of prefixes, where the client marked them in other words
 	addedSystemTurns // system prompts between the turns
 	addedNative      // the client's own shape, at a host with another
 )
@@ -33,7 +34,7 @@ var addedWords = [...]struct {
 	what added
 	word string
 }{{addedStreamOptions, "stream_options"}, {addedStreamOptions, "include_usage"}, {addedCacheKey, "prompt_cache_key"}, {addedStrict, "strict"},
-	{addedSystemTurns, "role 'system'"}, {addedSystemTurns, `role "system"`}}
+	{addedBreakpoints, "prompt_cache_breakpoint"}, {addedSystemTurns, "role 'system'"}, {addedSystemTurns, `role "system"`}}
 
 // adds tells what the body for the target holds besides what the client wrote.
 func (tg *Target) adds() (a added) {
@@ -55,6 +56,9 @@ func (tg *Target) adds() (a added) {
 		if tg.To.Traits.PromptCacheKey && chat.Fields(tg.Decoded.Extra).Find("prompt_cache_key") == nil {
 			a |= addedCacheKey
 		}
+		if tg.To.Traits.Breakpoints && !tg.Decoded.Breakpoints {
+			a |= addedBreakpoints
+		}
 		if tg.Decoded.Format.AssumedStrict && !tg.To.Traits.NoAssumedStrict {
 			a |= addedStrict
 		}
@@ -66,6 +70,7 @@ func (tg *Target) adds() (a added) {
 func (a added) without(t *chat.Traits) {
 	t.NoStreamUsage = t.NoStreamUsage || a&addedStreamOptions != 0
 	t.PromptCacheKey = t.PromptCacheKey && a&addedCacheKey == 0
+	t.Breakpoints = t.Breakpoints && a&addedBreakpoints == 0
 	t.SystemTurns = t.SystemTurns && a&addedSystemTurns == 0
 	t.NoAssumedStrict = t.NoAssumedStrict || a&addedStrict != 0
 }
