@@ -352,7 +352,10 @@ at the provider's own address is taken from the tables.
 
 An operation that is not listed for a provider is refused as unsupported_operation;
 the test proves that too. Hosts of OpenAI's shape are asked for rerank, moderations
-and OCR where they are known to have them, and at an address of one's own. Cohere
+and OCR where they are known to have them, and at an address of one's own. Bedrock's
+own host takes chat completions, Responses and Messages of some models as they come
+(local/bedrock_native_test.go); its rows here are those of a host of one's own, which
+is asked by Converse. Cohere
 bills less than the tokens it tells. Providers without any operation of their own are reached by
 pass-through.
 
