@@ -53,6 +53,9 @@ func (o *options) lend(stack awscdk.Stack, env map[string]*string, add func(awsi
 			return stack.FormatArn(&awscdk.ArnComponents{Service: jsii.String("bedrock"), Region: jsii.String("*"), Account: jsii.String(account), Resource: jsii.String(resource), ResourceName: jsii.String("*")})
 		}
 		own := *stack.Account()
+		// Two rights stand for every wire of the runtime's host: whole answers of
+		// InvokeModel, Converse, chat completions, Responses and Messages, and their
+		// streams.
 		add(awsiam.NewPolicyStatement(&awsiam.PolicyStatementProps{
 			Actions:   jsii.Strings("bedrock:InvokeModel", "bedrock:InvokeModelWithResponseStream", "bedrock:CountTokens"),
 			Resources: &[]*string{any("foundation-model", ""), any("inference-profile", own), any("application-inference-profile", own)},
