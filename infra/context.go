@@ -16,6 +16,7 @@ import (
 	"gateway/shared/egress"
 	"gateway/shared/host/alias"
 	"gateway/shared/host/placement"
+	"gateway/shared/mcp/webpage"
 )
 
 // contextValue is one value that `cdk -c name=value` or cdk.json sets.
@@ -49,6 +50,7 @@ var contextValues = []contextValue{
 	{"egressAllow", "", "a comma list of CIDRs, addresses and host:port pairs, of 1,000 characters at most", setEgress},
 	{"trustedCustomHosts", "", "a comma list of host names, *.domain, addresses and host:port pairs, of 1,000 characters at most", setTrusted},
 	{"headerAliases", "", "a comma list of prefixes of headers, such as x-acme, of 1,000 characters at most", setHeaderAliases},
+	{"mcpAllowedOrigins", "", "a comma list of origins of web pages, such as https://app.example.com, of 1,000 characters at most", setWebPages},
 	{"blockInlineConfig", "false", "true or false", oneOf(func(o *options) *string { return &o.blockInline }, "true", "false")},
 	{"awsServiceRole", "off", "off, or a comma list of bedrock and ARNs of roles (arn:aws:iam::123456789012:role/name)", setServiceRole},
 	{"logLevel", "info", "debug, info, warn or error", oneOf(func(o *options) *string { return &o.logLevel }, "debug", "info", "warn", "error")},
@@ -189,6 +191,12 @@ func setTrusted(o *options, v string) bool {
 func setHeaderAliases(o *options, v string) bool {
 	o.headerAliases = v
 	_, err := alias.Parse(v)
+	return err == nil && len(v) <= maxList
+}
+
+func setWebPages(o *options, v string) bool {
+	o.webPages = v
+	_, err := webpage.Parse(v)
 	return err == nil && len(v) <= maxList
 }
 

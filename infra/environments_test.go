@@ -69,7 +69,7 @@ func everything() map[string]any {
 	return map[string]any{
 		"container": "on", "bodyRetentionDays": "30", "recordRetentionDays": "400", "vectorBucket": "vectors-of-ours",
 		"egressAllow": "10.1.0.0/16,models.internal:8443", "trustedCustomHosts": "models.internal,*.lab.example.com", "blockInlineConfig": "true",
-		"awsServiceRole": "bedrock,arn:aws:iam::123456789012:role/models", "logLevel": "warn", "headerAliases": "x-acme", "tablePrefix": "gateway-", "formerKeyArns": formerKeys, "modelMetrics": "on",
+		"awsServiceRole": "bedrock,arn:aws:iam::123456789012:role/models", "logLevel": "warn", "headerAliases": "x-acme", "mcpAllowedOrigins": "https://app.example.com", "tablePrefix": "gateway-", "formerKeyArns": formerKeys, "modelMetrics": "on",
 	}
 }
 

@@ -35,6 +35,7 @@ type options struct {
 	egressAllow                       string // what may be dialled besides public addresses
 	trustedHosts                      string // custom hosts that may be private
 	headerAliases                     string // prefixes of headers that mean x-gateway
+	webPages                          string // origins of pages that may call MCP servers
 	blockInline                       string // true: requests may only name what is saved
 	bedrock                           bool   // saved providers may use the functions' own role for Bedrock
 	lentRoles                         []string

@@ -7,6 +7,7 @@ import (
 	"github.com/aws/jsii-runtime-go"
 
 	"gateway/shared/host/alias"
+	"gateway/shared/mcp/webpage"
 )
 
 // What context values say to the processes themselves.
@@ -35,6 +36,9 @@ func (o *options) inward(d *dataStack) map[string]*string {
 	}
 	if o.headerAliases != "" {
 		env[alias.Env] = jsii.String(o.headerAliases)
+	}
+	if o.webPages != "" {
+		env[webpage.Env] = jsii.String(o.webPages)
 	}
 	return env
 }

@@ -187,7 +187,7 @@ func (g *gateway) assemble() error {
 	if err != nil {
 		return err
 	}
-	if g.server, err = host.Listen(g.options.addr, g.options.serve.Aliases.Handler(&front.Front{Data: data, Admin: admin}), g.options.serve); err != nil {
+	if g.server, err = host.Listen(g.options.addr, g.options.serve.Pages.Handler(g.options.serve.Aliases.Handler(&front.Front{Data: data, Admin: admin})), g.options.serve); err != nil {
 		return err
 	}
 	told := observe.NewQueue(telemetry.Exporter(g.core))

@@ -89,7 +89,7 @@ func run(ctx context.Context) error {
 	if err != nil {
 		return errors.Join(err, journal.Close())
 	}
-	server, err := host.Listen(variable(envAddr, ":8080"), healthy(host.BehindEdge(door.Of(secrets, core.Store).OnRefused(m.Around), options.Aliases.Handler(mux))), options)
+	server, err := host.Listen(variable(envAddr, ":8080"), healthy(host.BehindEdge(door.Of(secrets, core.Store).OnRefused(m.Around), options.Pages.Handler(options.Aliases.Handler(mux)))), options)
 	if err != nil {
 		return errors.Join(err, journal.Close())
 	}

@@ -13,6 +13,8 @@ import (
 	"gateway/shared/fault"
 	"gateway/shared/host/alias"
 	"gateway/shared/host/http1"
+	"gateway/shared/mcp/granted"
+	"gateway/shared/mcp/webpage"
 )
 
 // DrainTime is how long running streams may go on after a stop was asked for.
@@ -31,8 +33,11 @@ type Options struct {
 	// them are taken for one request each, which is answered where it asks for
 	// /healthz.
 	MaxConns, MaxPerAddress int
-	IdleTime                time.Duration  // of connections between requests
-	Aliases                 alias.Prefixes // of the headers; the caller puts them around the handler
+	IdleTime                time.Duration // of connections between requests
+	// Aliases of the headers, and the web pages that may call MCP servers: the caller
+	// puts both around the handler.
+	Aliases alias.Prefixes
+	Pages   webpage.Pages
 }
 
 // DefaultOptions are those of a process that callers reach without a load balancer.
@@ -44,6 +49,9 @@ func DefaultOptions() Options {
 func (o Options) FromEnvironment() (Options, error) {
 	var err error
 	if o.Aliases, err = alias.FromEnvironment(); err != nil {
+		return o, err
+	}
+	if o.Pages, err = webpage.FromEnvironment(granted.Public(os.Getenv(granted.EnvPublic))); err != nil {
 		return o, err
 	}
 	for name, to := range map[string]*int{EnvMaxConns: &o.MaxConns, EnvMaxPerAddress: &o.MaxPerAddress} {

@@ -17,6 +17,8 @@ import (
 	"gateway/shared/host/alias"
 	"gateway/shared/host/door"
 	"gateway/shared/host/meter"
+	"gateway/shared/mcp/granted"
+	"gateway/shared/mcp/webpage"
 	"gateway/shared/seal"
 )
 
@@ -50,9 +52,13 @@ func open(ctx context.Context, families func(*app.Core) []admin.Family, parts []
 	if err != nil {
 		return nil, err
 	}
+	pages, err := webpage.FromEnvironment(granted.Public(os.Getenv(granted.EnvPublic)))
+	if err != nil {
+		return nil, err
+	}
 	h, err := console.New(in.Core, in.Sender, families(in.Core)...)
 	if err != nil {
 		return nil, err
 	}
-	return host.NewBuffered(m.Handler(aliases.Handler(h)), door.Of(secrets, in.Store).OnRefused(m.Around)), nil
+	return host.NewBuffered(m.Handler(pages.Handler(aliases.Handler(h))), door.Of(secrets, in.Store).OnRefused(m.Around)), nil
 }

@@ -18,6 +18,8 @@ import (
 	"gateway/shared/host/alias"
 	"gateway/shared/host/door"
 	"gateway/shared/host/meter"
+	"gateway/shared/mcp/granted"
+	"gateway/shared/mcp/webpage"
 	"gateway/shared/provider"
 	"gateway/shared/relay"
 	"gateway/shared/usage"
@@ -57,12 +59,16 @@ func open(ctx context.Context, routes []relay.Route, translators []chat.Translat
 	if err != nil {
 		return nil, err
 	}
+	pages, err := webpage.FromEnvironment(granted.Public(os.Getenv(granted.EnvPublic)))
+	if err != nil {
+		return nil, err
+	}
 	vectors, err := onaws.Vectors(ctx)
 	if err != nil {
 		return nil, err
 	}
 	r := plane.New(in.Core, m.Sink(newOwn(lastResort{in.Sink})), plane.Options{RecordAfterBody: true, Drain: drain, Jobs: jobs, Translators: translators, Vectors: vectors})
-	return &host.Stream{Handler: aliases.Handler(relay.NewMux(r, routes)), Door: door.Of(secrets, in.Store).OnRefused(m.Around), Thaw: in.CloseIdleConnections}, nil
+	return &host.Stream{Handler: pages.Handler(aliases.Handler(relay.NewMux(r, routes))), Door: door.Of(secrets, in.Store).OnRefused(m.Around), Thaw: in.CloseIdleConnections}, nil
 }
 
 // carried refuses routes of jobs where nothing carries them.

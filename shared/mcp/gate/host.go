@@ -3,9 +3,7 @@ package gate
 import (
 	"context"
 	"net/http"
-	"net/netip"
 	"net/url"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -19,6 +17,7 @@ import (
 	"gateway/shared/mcp/entitled"
 	"gateway/shared/mcp/era"
 	"gateway/shared/mcp/granted"
+	"gateway/shared/mcp/webpage"
 	"gateway/shared/provider"
 	"gateway/shared/resource"
 	"gateway/shared/seal"
@@ -31,8 +30,8 @@ import (
 type Options struct {
 	// Timeout is how long a server may be silent; 0: a minute.
 	Timeout time.Duration
-	// Origins are those of browsers that may call, besides the gateway's own.
-	Origins []string
+	// Pages are the web pages that may call.
+	Pages webpage.Pages
 	// Public is the address that clients reach the gateway at; "": where the request went.
 	Public string
 	// MaxResult bounds a result where answers are buffered (Lambda), in bytes.
@@ -162,7 +161,7 @@ func (v *answers) unread() {
 }
 
 func (v *visit) serve() error {
-	if !v.host.welcomes(v.Request) {
+	if !v.host.Pages.Welcomes(v.Request) {
 		v.note.Decision = "origin"
 		return fault.New(fault.NotAllowed, "origin", "Pages of this origin may not call MCP servers here")
 	}
@@ -242,45 +241,6 @@ func (v *visit) place() (slug string, err error) {
 		return parts[1], nil
 	}
 	return "", fault.New(fault.NotAllowed, "", "This API key is of another workspace than the address")
-}
-
-// welcomes tells whether a page may call, by its Origin; what is no browser has none.
-func (h *Host) welcomes(r *http.Request) bool {
-	origin := r.Header.Get("Origin")
-	if origin == "" || slices.Contains(h.Origins, origin) {
-		return true
-	}
-	u, err := url.Parse(origin)
-	if err != nil || u.Host == "" {
-		return false
-	}
-	if loopback(u.Hostname()) && loopback(hostname(r.Host)) {
-		return true
-	}
-	return u.Host == r.Host && !h.rebound(r)
-}
-
-// rebound tells whether a name that is none of the gateway's leads to this machine: a
-// page that has its own name point here is of the same origin to the browser.
-func (h *Host) rebound(r *http.Request) bool {
-	from, err := netip.ParseAddrPort(r.RemoteAddr)
-	if err != nil || !from.Addr().Unmap().IsLoopback() || r.TLS != nil {
-		return false
-	}
-	public, err := url.Parse(h.Public)
-	return err != nil || public.Host != r.Host
-}
-
-func hostname(host string) string {
-	u, err := url.Parse("//" + host)
-	if err != nil {
-		return ""
-	}
-	return u.Hostname()
-}
-
-func loopback(name string) bool {
-	return name == "localhost" || name == "127.0.0.1" || name == "::1"
 }
 
 // post answers a message.

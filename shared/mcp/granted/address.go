@@ -15,6 +15,9 @@ import (
 // than the gateway's own.
 const EnvBase = "MCP_GATEWAY_BASE_URL"
 
+// EnvPublic names the address of the gateway, where EnvBase names no other.
+const EnvPublic = "GATEWAY_PUBLIC_URL"
+
 // BasePath is that of the gateway's routes.
 const BasePath = "/v1"
 

@@ -14,15 +14,14 @@ import (
 	"gateway/shared/mcp/entitled"
 	"gateway/shared/mcp/gate"
 	"gateway/shared/mcp/granted"
+	"gateway/shared/mcp/webpage"
 	"gateway/shared/relay/routes"
 	"gateway/shared/resource"
 )
 
 // Variables of the gate.
 const (
-	envPublic  = "GATEWAY_PUBLIC_URL"     // address of the gateway, where granted.EnvBase names no other
 	envTimeout = "MCP_REQUEST_TIMEOUT_MS" // how long a server may be silent
-	envOrigins = "MCP_ALLOWED_ORIGINS"    // pages that may call, separated by commas
 )
 
 // Bounds, in bytes.
@@ -52,7 +51,9 @@ func Calls() *routes.Route {
 }
 
 func served() protocol {
-	return protocol{gate.New(gate.Options{Timeout: Timeout(os.Getenv(envTimeout)), Origins: origins(os.Getenv(envOrigins)), MaxResult: maxResult, Public: granted.Public(os.Getenv(envPublic))})}
+	public := granted.Public(os.Getenv(granted.EnvPublic))
+	pages, _ := webpage.FromEnvironment(public) // the host does not start where the list is wrong
+	return protocol{gate.New(gate.Options{Timeout: Timeout(os.Getenv(envTimeout)), Pages: pages, MaxResult: maxResult, Public: public})}
 }
 
 func (p protocol) route(method, path string) routes.Route {
@@ -69,15 +70,6 @@ func Timeout(ms string) time.Duration {
 		return 0
 	}
 	return time.Duration(n) * time.Millisecond
-}
-
-func origins(list string) (out []string) {
-	for o := range strings.SplitSeq(list, ",") {
-		if o = strings.TrimSpace(o); o != "" {
-			out = append(out, o)
-		}
-	}
-	return out
 }
 
 // protocol answers by the gate.

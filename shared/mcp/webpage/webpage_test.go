@@ -1,4 +1,4 @@
-package gate
+package webpage
 
 import (
 	"crypto/tls"
@@ -32,7 +32,7 @@ func TestPagesThatMayCall(t *testing.T) {
 		{"null", "gateway.example.com", elsewhere, "", false, false},
 		{"%zz", "gateway.example.com", elsewhere, "", false, false},
 	} {
-		h := New(Options{Origins: []string{"https://listed.example.com"}, Public: c.public})
+		p := Pages{Origins: []string{"https://listed.example.com"}, Public: c.public}
 		r := httptest.NewRequest("POST", "/", nil)
 		if r.Host, r.RemoteAddr = c.host, c.from; c.origin != "" {
 			r.Header.Set("Origin", c.origin)
@@ -40,7 +40,7 @@ func TestPagesThatMayCall(t *testing.T) {
 		if c.secure {
 			r.TLS = new(tls.ConnectionState)
 		}
-		if got := h.welcomes(r); got != c.welcome {
+		if got := p.Welcomes(r); got != c.welcome {
 			t.Errorf("%+v: %t", c, got)
 		}
 	}
