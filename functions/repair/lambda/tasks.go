@@ -43,11 +43,12 @@ func tasks(core *onaws.Installation) map[string]host.Task {
 			return errors.Join(archive.Compact(ctx), core.Prices.Refresh(ctx))
 		},
 		"retain": func(ctx context.Context) error {
-			errs := []error{archive.Retain(ctx), feedback.New(core.Store, core.Now, core.Retention.Records, core.KeptDays).Retain(ctx)}
+			// The archive comes last: it may take all the time that there is.
+			errs := []error{feedback.New(core.Store, core.Now, core.Retention.Records, core.KeptDays).Retain(ctx)}
 			if w := exporting.Worker(core.Core, archive, export.Standard); w != nil {
 				errs = append(errs, w.Sweep(ctx))
 			}
-			return errors.Join(errs...)
+			return errors.Join(append(errs, archive.Retain(ctx))...)
 		},
 		"vectors": onaws.SweepVectors,
 		"origin":  rotation(core, (*originsecret.Rotation).Run),
