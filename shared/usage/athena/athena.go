@@ -74,10 +74,7 @@ func (e *Engine) Query(ctx context.Context, sql string) ([][]*string, error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, e.o.Patience)
 	defer cancel()
-	id, err := e.start(ctx, sql)
-	if err == nil {
-		err = e.wait(ctx, id)
-	}
+	id, err := e.succeed(ctx, sql)
 	if err == nil {
 		var rows [][]*string
 		if rows, err = e.rows(ctx, id); err == nil {
@@ -103,10 +100,46 @@ func later(wait time.Duration, message string) *fault.Fault {
 	return f
 }
 
-// start begins a query, or finds the one that was begun for the same question.
-func (e *Engine) start(ctx context.Context, sql string) (id string, err error) {
+// How often a question is begun anew: within a turn of sameQuery, and by one call.
+const (
+	mostAttempts = 6
+	ownAttempts  = 2
+)
+
+// errFailed is the end of a query that another attempt may not meet.
+type errFailed struct {
+	id, reason string
+	state      types.QueryExecutionState
+	known      bool // it had ended when it was looked at first
+}
+
+func (e *errFailed) Error() string {
+	return fmt.Sprintf("the query %s is %s: %s", e.id, e.state, e.reason)
+}
+
+// succeed gives a query that has its rows. The token of a question gives its query again
+// also when that one has failed, so that the next attempt needs another token. Those that
+// had failed before this call are passed over.
+func (e *Engine) succeed(ctx context.Context, sql string) (id string, err error) {
 	turn := e.o.Clock().UnixNano() / int64(sameQuery)
-	sum := sha256.Sum256(fmt.Appendf(nil, "%d\n%s\n%s", turn, e.o.Workgroup, sql))
+	for attempt, own := 0, 0; attempt < mostAttempts && own < ownAttempts; attempt++ {
+		if id, err = e.start(ctx, sql, turn, attempt); err == nil {
+			err = e.wait(ctx, id)
+		}
+		var failed *errFailed
+		if !errors.As(err, &failed) {
+			return id, err
+		}
+		if !failed.known {
+			own++
+		}
+	}
+	return "", err
+}
+
+// start begins a query, or finds the one that was begun for the same attempt.
+func (e *Engine) start(ctx context.Context, sql string, turn int64, attempt int) (id string, err error) {
+	sum := sha256.Sum256(fmt.Appendf(nil, "%d.%d\n%s\n%s", turn, attempt, e.o.Workgroup, sql))
 	out, err := e.client.StartQueryExecution(ctx, &athena.StartQueryExecutionInput{
 		QueryString: &sql, ClientRequestToken: aws.String(hex.EncodeToString(sum[:])), WorkGroup: &e.o.Workgroup,
 		QueryExecutionContext: &types.QueryExecutionContext{Database: &e.o.Database},
@@ -119,7 +152,8 @@ func (e *Engine) start(ctx context.Context, sql string) (id string, err error) {
 
 // wait waits for the end of a query, looking less and less often.
 func (e *Engine) wait(ctx context.Context, id string) error {
-	for pause := e.o.Pause; ; pause = min(pause*3/2, 8*e.o.Pause) {
+	first := true
+	for pause := e.o.Pause; ; pause, first = min(pause*3/2, 8*e.o.Pause), false {
 		out, err := e.client.GetQueryExecution(ctx, &athena.GetQueryExecutionInput{QueryExecutionId: &id})
 		if err != nil {
 			return err
@@ -136,7 +170,7 @@ func (e *Engine) wait(ctx context.Context, id string) error {
 			if strings.Contains(strings.ToLower(reason), "bytes scanned limit") {
 				return fault.Invalid("time_of_generation_min", "with time_of_generation_max holds more than one question may read in this installation; narrow them")
 			}
-			return fmt.Errorf("the query %s is %s: %s", id, s.State, reason)
+			return &errFailed{id, reason, s.State, first}
 		}
 		t := time.NewTimer(pause)
 		select {

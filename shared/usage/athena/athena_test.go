@@ -334,13 +334,22 @@ func TestWhatBecomesOfAQuery(t *testing.T) {
 	if rows, err := ask(2); err != nil || len(rows) != 1 || s.started() != 3 {
 		t.Errorf("asked again it gives %v, %v", rows, err)
 	}
-	s.looks, s.fails = 0, "Query exhausted resources at this scale factor"
+	s.looks, s.fails, s.failures = 1, "Query exhausted resources at this scale factor", 1<<20
 	if _, err := ask(3); fault.From(err).Status() != 503 || strings.Contains(fault.From(err).Message, "exhausted") {
 		t.Errorf("a query that fails: %v", err)
+	}
+	before := s.started()
+	s.fails = ""
+	if rows, err := ask(3); err != nil || len(rows) != 1 || s.started() != before+1 {
+		t.Errorf("asked again after a failure it gives %v, %v", rows, err)
 	}
 	s.fails = "Bytes scanned limit was exceeded"
 	if _, err := ask(4); fault.From(err).Status() != 400 || !strings.Contains(err.Error(), "time_of_generation_min") {
 		t.Errorf("a query that reads too much: %v", err)
+	}
+	before = s.started()
+	if _, err := ask(4); fault.From(err).Status() != 400 || s.started() != before {
+		t.Errorf("a query that reads too much is started again: %v", err)
 	}
 	s.fails, s.throttle = "", 1
 	if _, err := ask(5); err != nil {
@@ -353,5 +362,38 @@ func TestWhatBecomesOfAQuery(t *testing.T) {
 	s.throttle = 0
 	if _, err := h.engine.Query(ctx, strings.Repeat("x", mostText+1)); fault.From(err).Status() != 400 {
 		t.Errorf("a question that is too long: %v", err)
+	}
+}
+
+// A query that fails while it is waited for is started once more, one that is cancelled
+// as well; a question that always fails is begun a bounded number of times.
+func TestAFailedQueryIsStartedAnew(t *testing.T) {
+	t.Parallel()
+	h, ctx := newHouse(t), context.Background()
+	h.ingest(t, made(rand.New(rand.NewPCG(1, 1)), 1, noon.Add(-3*time.Hour)))
+	h.compact(t)
+	h.engine.o.Clock = func() time.Time { return noon }
+	s := h.service
+	ask := func(n int) ([][]*string, error) {
+		return h.engine.Query(ctx, fmt.Sprintf(`SELECT %d AS n, "model" FROM %s WHERE "org" = 'org-1'`, n, h.engine.Table()))
+	}
+	for n, state := range []string{"FAILED", "CANCELLED"} {
+		before := s.started()
+		s.looks, s.fails, s.ends, s.failures = 2, "it was not to be", state, 1
+		if rows, err := ask(n); err != nil || len(rows) != 1 || s.started() != before+2 {
+			t.Errorf("%s: %v, %v after %d queries", state, rows, err, s.started()-before)
+		}
+	}
+	s.failures = 1 << 20
+	before := s.started()
+	for call, want := range []int{ownAttempts, 2 * ownAttempts, 3 * ownAttempts, mostAttempts, mostAttempts} {
+		if _, err := ask(7); fault.From(err).Status() != 503 || s.started()-before != want {
+			t.Errorf("call %d: %v after %d queries, want %d", call, err, s.started()-before, want)
+		}
+	}
+	h.engine.o.Clock = func() time.Time { return noon.Add(sameQuery) }
+	s.failures = 0
+	if rows, err := ask(7); err != nil || len(rows) != 1 {
+		t.Errorf("a turn later: %v, %v", rows, err)
 	}
 }

@@ -2,6 +2,7 @@ package athena
 
 import (
 	"bufio"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -165,6 +166,8 @@ type service struct {
 
 	looks    int    // at a query before it has ended
 	fails    string // reason for which queries fail; "": they do not
+	ends     string // what such a query ends as; FAILED when ""
+	failures int    // so many of them are left
 	throttle int    // so many calls are refused for their number
 	page     int    // rows of a page at most
 }
@@ -174,6 +177,7 @@ type query struct {
 	looks int
 	answer
 	reason string
+	ends   string // of one that has a reason
 }
 
 func newService(t testing.TB, on *duck) (*service, aws.Config) {
@@ -250,7 +254,11 @@ func (s *service) start(in map[string]any) (any, error) {
 		}
 		return map[string]string{"QueryExecutionId": id}, nil
 	}
-	q := &query{sql: sql, looks: s.looks, reason: s.fails}
+	q := &query{sql: sql, looks: s.looks, ends: cmp.Or(s.ends, "FAILED")}
+	if s.fails != "" && s.failures > 0 {
+		s.failures--
+		q.reason = s.fails
+	}
 	if err := dialect(sql); err != nil {
 		q.reason = err.Error()
 		s.t.Errorf("%v: %s", err, sql)
@@ -286,7 +294,7 @@ func (q *query) state() string {
 	case q.looks > 0:
 		return "RUNNING"
 	case q.reason != "":
-		return "FAILED"
+		return q.ends
 	}
 	return "SUCCEEDED"
 }
@@ -300,7 +308,7 @@ func (s *service) look(in map[string]any) (any, error) {
 	if q.looks--; q.looks < 0 {
 		q.looks = 0
 	}
-	if status["State"] == "FAILED" {
+	if q.reason != "" && status["State"] == q.ends {
 		status["StateChangeReason"] = q.reason
 	}
 	return map[string]any{"QueryExecution": map[string]any{"Status": status, "Statistics": map[string]any{"DataScannedInBytes": 1}}}, nil
