@@ -207,6 +207,42 @@ func TestBedrockFallsBackToConverse(t *testing.T) {
 	}
 }
 
+// TestWhatANativeRouteRefusesGoesByConverse: members that it does not know are left out
+// and told there, as before; the next request is asked natively again. Who wants nothing
+// left out reads the refusal.
+func TestWhatANativeRouteRefusesGoesByConverse(t *testing.T) {
+	t.Parallel()
+	r := start(t)
+	r.bedrockItself()
+	const plain, odd = `"messages":[{"role":"user","content":"x"}]`, `"messages":[{"role":"user","content":"x"}],"inference_geo":"us"`
+	for i, c := range []struct {
+		rest, strict string
+		status       int
+		paths        []string
+	}{
+		{odd, "", 200, []string{messagesPath, "/converse"}},
+		{plain, "", 200, []string{messagesPath}},
+		{odd, "strict", 400, []string{messagesPath}},
+	} {
+		before := r.mock.Bill().Total.Requests
+		headers := []string{}
+		if c.strict != "" {
+			headers = append(headers, "X-Gateway-Translation", c.strict)
+		}
+		got := r.call("POST", "/messages", `{"model":"@native/`+nativeClaude+`","max_tokens":9,`+c.rest+`}`, headers...)
+		asked := int(r.mock.Bill().Total.Requests - before)
+		if got.status != c.status || asked != len(c.paths) {
+			t.Errorf("%d: %d after %d requests: %s", i, got.status, asked, got.body)
+			continue
+		}
+		for j, sent := range r.mock.Requests(asked) {
+			if !strings.Contains(sent.Path, c.paths[j]) {
+				t.Errorf("%d: request %d to %s", i, j, sent.Path)
+			}
+		}
+	}
+}
+
 // TestBedrockRefusesInItsOwnWords: a refusal of the request itself is the client's to
 // read, byte for byte where it reads its provider's errors, and nobody else is asked.
 func TestBedrockRefusesInItsOwnWords(t *testing.T) {
@@ -214,7 +250,7 @@ func TestBedrockRefusesInItsOwnWords(t *testing.T) {
 	r := start(t)
 	r.bedrockItself()
 	for _, c := range []struct{ path, body, want string }{
-		{"/messages", `{"model":"@native/` + nativeClaude + `","max_tokens":9,"messages":[{"role":"user","content":"x"}],"inference_geo":"us"}`, "inference_geo: Extra inputs are not permitted"},
+		{"/messages", `{"model":"@native/` + nativeClaude + `","max_tokens":9,"messages":[{"role":"user","content":"mock: status=400 message=no-good\nHello"}]}`, "no-good"},
 		{"/responses", `{"model":"@native/` + nativeGPT + `","input":"x","background":true}`, "background is not supported for this request"},
 		{"/chat/completions", chatBody("@native/"+nativeGPT, "mock: status=400 message=no-good\nHello", ""), "no-good"},
 	} {
@@ -223,7 +259,7 @@ func TestBedrockRefusesInItsOwnWords(t *testing.T) {
 		if got.status != 400 || !strings.Contains(got.body, c.want) || r.mock.Bill().Total.Requests != before+1 {
 			t.Errorf("%s: %d %s", c.path, got.status, got.body)
 		}
-		if c.path == "/messages" && !strings.HasPrefix(got.body, `{"type":"error","error":{"type":"invalid_request_error","message":"inference_geo: Extra inputs are not permitted"},"request_id":"req_`) {
+		if c.path == "/messages" && !strings.HasPrefix(got.body, `{"type":"error","error":{"type":"invalid_request_error","message":"no-good"},"request_id":"req_`) {
 			t.Errorf("not the provider's words: %s", got.body)
 		}
 	}

@@ -61,7 +61,7 @@ func completionTokens(body []byte) []byte {
 		return body
 	}
 	edits := []wire.Edit{wire.DeleteKey(&w, 0)}
-	if w.Spans[1].Absent() {
+	if !w.Spans[1].Present(body) {
 		edits = append(edits, boundKeys.SetKey(&w, 1, w.Spans[0].Of(body)))
 	}
 	return wire.Splice(make([]byte, 0, len(body)+16), body, edits...)

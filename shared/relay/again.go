@@ -1,24 +1,34 @@
 package relay
 
-// askAgain asks a host that refused what was added once more, without it. ok is
-// false when there is nothing to leave out.
+// askAgain asks a host that refused what was added again without it, each of it once.
+// ok is false when there was nothing to leave out.
 func (x *exchanges) askAgain(a *answer) (again answer, body []byte, ok bool) {
-	if a.fault == nil || x.bodySpent || a.refused() {
+	if a.fault == nil {
 		return *a, nil, false
 	}
-	refused := x.RefusedAdded(a.fault)
-	if refused == 0 {
-		return *a, nil, false
+	again = *a
+	left := x.RefusedAdded(nil)
+	for again.fault != nil && !x.headSent && !x.bodySpent && !again.refused() {
+		refused := x.RefusedAdded(again.fault)
+		if refused == 0 {
+			break
+		}
+		before := x.To
+		x.LeaveOut(refused)
+		plain, err := x.upstreamBody()
+		if err != nil { // without it the target cannot be asked: its refusal stands
+			if x.To = before; !ok {
+				body, err = x.upstreamBody() // the attempt may have written over it
+				return again, body, err == nil
+			}
+			break
+		}
+		again.drop()
+		again, body, ok = x.attempt(plain), plain, true
+		left |= refused
 	}
-	x.LeaveOut(refused)
-	body, err := x.upstreamBody()
-	if err != nil {
-		return *a, nil, false
+	if ok && (again.fault == nil || x.headSent) {
+		x.LearnRefused(left)
 	}
-	a.drop()
-	again = x.attempt(body)
-	if again.fault == nil || x.headSent {
-		x.LearnRefused(refused)
-	}
-	return again, body, true
+	return again, body, ok
 }

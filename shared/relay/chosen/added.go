@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"strings"
 	"sync/atomic"
+	"time"
 
 	"gateway/shared/chat"
 	"gateway/shared/fault"
@@ -27,6 +28,7 @@ const (
 	addedBreakpoints // ends of prefixes, where the client marked them in other words
 	addedSystemTurns // system prompts between the turns
 	addedNative      // the client's own shape, at a host with another
+	ofThisRequest    // beside addedNative: the refusal is of the request, not of the host
 )
 
 // addedWords are how a refusal names them.
@@ -77,14 +79,17 @@ func (a added) without(t *chat.Traits) {
 
 // RefusedAdded tells which added members a host's refusal names.
 func (tg *Target) RefusedAdded(f *fault.Fault) (refused added) {
-	if tg.refusedRoute(f) {
-		return addedNative
+	if f == nil {
+		return 0
+	}
+	if route := tg.refusedRoute(f); route != 0 {
+		return route
 	}
 	told := chat.ProviderErrorOf(f)
 	if tg.Route.Client == nil || told == nil || told.Status != http.StatusBadRequest && told.Status != http.StatusUnprocessableEntity {
 		return 0
 	}
-	ours := tg.adds()
+	ours := tg.adds() &^ tg.To.leaves
 	for _, w := range addedWords {
 		if ours&w.what != 0 && (strings.Contains(told.Param, w.word) || strings.Contains(told.Message, w.word)) {
 			refused |= w.what
@@ -98,11 +103,28 @@ func (tg *Target) LeaveOut(refused added) {
 	if refused&addedNative != 0 {
 		tg.byOwn()
 	}
+	tg.To.leaves |= refused
 	refused.without(&tg.To.Traits)
 }
 
 // LearnRefused remembers what the target's host has refused.
-func (tg *Target) LearnRefused(refused added) { tg.Means.plainer.learn(tg.hostModel(), refused) }
+func (tg *Target) LearnRefused(refused added) {
+	if refused = refused.lasting(); refused != 0 {
+		tg.Means.plainer.learn(tg.hostModel(), refused, tg.Now())
+	}
+}
+
+// lasting is what of a refusal holds for other requests too.
+func (a added) lasting() added {
+	if a&ofThisRequest != 0 {
+		a &^= addedNative | ofThisRequest
+	}
+	return a
+}
+
+// learned is for how long a refusal is remembered: hosts learn to take things, and what
+// one account is refused another may have.
+const learned = 10 * time.Minute
 
 // hostModel names the target that may refuse what is added.
 func (tg *Target) hostModel() hostModel {
@@ -125,6 +147,7 @@ type plainer struct {
 type plainerHost struct {
 	of     hostModel
 	leaves added
+	until  time.Time
 }
 
 var plainerSeed = maphash.MakeSeed()
@@ -133,13 +156,13 @@ func (p *plainer) place(of hostModel) *atomic.Pointer[plainerHost] {
 	return &p.known[maphash.Comparable(plainerSeed, of)%uint64(len(p.known))]
 }
 
-func (p *plainer) learn(of hostModel, refused added) {
+func (p *plainer) learn(of hostModel, refused added, now time.Time) {
 	at := p.place(of)
 	of = hostModel{strings.Clone(of.provider), strings.Clone(of.host), strings.Clone(of.model)}
 	for {
 		before := at.Load()
-		next := &plainerHost{of, refused}
-		if before != nil && before.of == of {
+		next := &plainerHost{of, refused, now.Add(learned)}
+		if before != nil && before.of == of && now.Before(before.until) {
 			next.leaves |= before.leaves
 		}
 		if at.CompareAndSwap(before, next) {
@@ -150,12 +173,12 @@ func (p *plainer) learn(of hostModel, refused added) {
 }
 
 // apply leaves out what the host is known to refuse.
-func (p *plainer) apply(to *Target) {
+func (p *plainer) apply(to *Target, now func() time.Time) {
 	if !p.used.Load() {
 		return
 	}
 	of := to.hostModel()
-	if known := p.place(of).Load(); known != nil && known.of == of {
+	if known := p.place(of).Load(); known != nil && known.of == of && now().Before(known.until) {
 		to.To.leaves = known.leaves
 		known.leaves.without(&to.To.Traits)
 	}

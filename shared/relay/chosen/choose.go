@@ -210,7 +210,7 @@ func (ch *Chooser) speak() error {
 		return fault.Invalid("model", "is required: %s keeps no prompts that name one", p.ID)
 	}
 	ch.To.Op, ch.To.Traits = op, ch.To.Target.TraitsFor(ch.Ctx, ch.To.Model)
-	ch.Means.plainer.apply(ch.Target)
+	ch.Means.plainer.apply(ch.Target, ch.Now)
 	ch.To.Upstream = ch.To.Target.UpstreamModel(ch.To.Model)
 	ch.Loss.Strict, ch.Loss.StrictAnswer = ch.Ask.NoLoss, ch.Strict()
 	return ch.mayRefer()

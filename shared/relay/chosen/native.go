@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 
 	"gateway/shared/chat"
@@ -57,13 +58,17 @@ var (
 	}
 	// ownWords stand in a body that names an object of S3, which the host of Converse
 	// reads, or has blocks of Converse.
-	ownWords = [][]byte{[]byte(`s3://`), []byte(`"s3Location"`), []byte(`"cachePoint"`), []byte(`"guardContent"`)}
+	ownWords = [][]byte{[]byte(`s3://`), []byte(`s3:\/\/`), []byte(`"s3Location"`), []byte(`"cachePoint"`), []byte(`"guardContent"`)}
 
 	markerWord = []byte(`"cache_control"`)
 	strictWord = []byte(`"strict"`)
-	formatKey  = wire.NewKeySet("output_config", "tools")
+	formatKey  = wire.NewKeySet("output_config")
+	toolsKey   = wire.NewKeySet("tools")
+	typeIn     = wire.NewKeySet("type")
 	formatIn   = wire.NewKeySet("format")
 	strictIn   = wire.NewKeySet("strict")
+
+	functionType, customType = []byte(`"function"`), []byte(`"custom"`)
 )
 
 func keysWith(more ...string) *wire.KeySet {
@@ -91,6 +96,10 @@ func staysWithOwn(body []byte, shape, model string) bool {
 	switch shape {
 	case provider.AnthropicMessages:
 		return holdsToSchema(body)
+	case provider.OpenAIResponses:
+		if hosted(body) {
+			return true
+		}
 	case provider.OpenAIChat:
 		// "Function tools with reasoning_effort are not supported", as at OpenAI.
 		if when := provider.ReasonsByResponses(model); when != provider.NeverByResponses && reasonsWithTools(body, when) {
@@ -98,6 +107,34 @@ func staysWithOwn(body []byte, shape, model string) bool {
 		}
 	}
 	return bytes.Contains(body, markerWord) // a cache point there
+}
+
+// hosted tells whether a Responses body has a tool that the maker's own host runs, and
+// this one does not.
+func hosted(body []byte) bool {
+	any := false
+	eachTool(body, func(tool []byte) {
+		var in wire.Walk
+		any = any || typeIn.Walk(tool, &in) == nil && !in.Spans[0].Absent() && !bytes.Equal(in.Spans[0].Of(tool), functionType) && !bytes.Equal(in.Spans[0].Of(tool), customType)
+	})
+	return any
+}
+
+// eachTool gives f the objects among a body's tools.
+func eachTool(body []byte, f func(tool []byte)) {
+	var w wire.Walk
+	if toolsKey.Walk(body, &w) != nil || !w.Spans[0].Present(body) {
+		return
+	}
+	d := wire.NewDecoder(w.Spans[0].Of(body))
+	if d.Kind() != wire.KindArray {
+		return
+	}
+	for range d.Array {
+		if raw := d.Raw(); wire.KindOf(raw) == wire.KindObject {
+			f(raw)
+		}
+	}
 }
 
 // holdsToSchema tells whether a Messages body wants an answer in a schema, or has a
@@ -110,39 +147,40 @@ func holdsToSchema(body []byte) bool {
 	if c := w.Spans[0]; c.Present(body) && wire.KindOf(c.Of(body)) == wire.KindObject && formatIn.Walk(c.Of(body), &in) == nil && !in.Spans[0].Absent() {
 		return true
 	}
-	tools := w.Spans[1]
-	if !tools.Present(body) || !bytes.Contains(tools.Of(body), strictWord) {
-		return false
-	}
-	d := wire.NewDecoder(tools.Of(body))
-	if d.Kind() != wire.KindArray {
+	if !bytes.Contains(body, strictWord) {
 		return false
 	}
 	strict := false
-	for range d.Array {
-		raw := d.Raw()
-		strict = strict || wire.KindOf(raw) == wire.KindObject && strictIn.Walk(raw, &in) == nil && !in.Spans[0].Absent()
-	}
+	eachTool(body, func(tool []byte) {
+		strict = strict || strictIn.Walk(tool, &in) == nil && !in.Spans[0].Absent()
+	})
 	return strict
 }
 
 // unknownOperation is how AWS names a path that a host does not have, even in an answer
 // whose status is 200.
-var unknownOperation = []byte("UnknownOperationException")
+var (
+	unknownOperation = []byte("#UnknownOperationException\"")
+	typeWord         = []byte(`"__type"`)
+	usageWord        = []byte(`"usage"`)
+)
 
 // maxUnknown bounds an answer that is looked at for it, in bytes.
 const maxUnknown = 1024
 
+// unknownStatus is the status of such an answer, which no other has.
+const unknownStatus = http.StatusMethodNotAllowed
+
 // Unrouted gives an answer of a native route that says there is no such path the
 // status that it stands for.
 func (tg *Target) Unrouted(resp *http.Response) *http.Response {
-	if !tg.To.Op.IsNative() || resp.StatusCode != http.StatusOK || resp.ContentLength < 1 || resp.ContentLength > maxUnknown {
+	if !tg.To.Op.IsNative() || resp.StatusCode != http.StatusOK && resp.StatusCode != http.StatusNotFound || resp.ContentLength < 1 || resp.ContentLength > maxUnknown {
 		return resp
 	}
 	body, err := io.ReadAll(io.LimitReader(resp.Body, maxUnknown))
 	resp.Body = &reread{io.MultiReader(bytes.NewReader(body), resp.Body), resp.Body}
-	if err == nil && bytes.Contains(body, unknownOperation) {
-		resp.StatusCode = http.StatusNotFound
+	if err == nil && bytes.Contains(body, unknownOperation) && bytes.Contains(body, typeWord) && !bytes.Contains(body, usageWord) {
+		resp.StatusCode = unknownStatus
 	}
 	return resp
 }
@@ -153,26 +191,36 @@ type reread struct {
 	io.Closer
 }
 
-// routeWords are how the host says that a model is not served on a native route.
-var routeWords = []string{"supported on this route", "does not support the '/", "doesn't support this api"}
+var (
+	// routeWords are how the host says that a model is not served on a native route.
+	routeWords = []string{"supported on this route", "does not support the '/", "doesn't support this api"}
+	// foreignWords are how it refuses a member or a switch that it does not know, which
+	// Converse leaves out, and tells.
+	foreignWords = []string{"invalid beta flag", "extra inputs are not permitted", "unsupported parameter", "unknown parameter"}
+)
 
-// refusedRoute tells whether a native route was refused, and not the request.
-func (tg *Target) refusedRoute(f *fault.Fault) bool {
+// refusedRoute tells whether a native route was refused, for the host or for what this
+// request has.
+func (tg *Target) refusedRoute(f *fault.Fault) added {
 	if !tg.To.Op.IsNative() || f.Source != fault.SourceProvider {
-		return false
-	}
-	if f.Status() == http.StatusNotFound || f.Status() == http.StatusMethodNotAllowed {
-		return true
+		return 0
 	}
 	told := chat.ProviderErrorOf(f)
-	if told == nil || told.Status != http.StatusBadRequest && told.Status != http.StatusForbidden {
-		return false
+	if f.Status() == unknownStatus {
+		return addedNative
+	}
+	if told == nil || told.Status != http.StatusBadRequest && told.Status != http.StatusForbidden && told.Status != http.StatusNotFound {
+		return 0
 	}
 	words := strings.ToLower(told.Message)
-	for _, w := range routeWords {
-		if strings.Contains(words, w) {
-			return true
-		}
+	has := func(w string) bool { return strings.Contains(words, w) }
+	switch {
+	case slices.ContainsFunc(routeWords, has):
+		return addedNative
+	case told.Status == http.StatusNotFound && (words == "" || has("model") || told.Code == "model_not_found"):
+		return addedNative | ofThisRequest // of the account, perhaps
+	case told.Status == http.StatusBadRequest && slices.ContainsFunc(foreignWords, has):
+		return addedNative | ofThisRequest
 	}
-	return false
+	return 0
 }

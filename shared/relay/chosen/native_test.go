@@ -1,9 +1,17 @@
 package chosen
 
 import (
+	"io"
+	"net/http"
+	"strings"
 	"testing"
+	"time"
 
+	"gateway/shared/chat"
+	"gateway/shared/dialect/anthropic"
+	"gateway/shared/fault"
 	"gateway/shared/provider"
+	"gateway/shared/relay/routes"
 )
 
 // TestWhatOnlyConverseCarriesStaysThere holds the one rule of what keeps a conversation
@@ -48,10 +56,94 @@ func TestWhatOnlyConverseCarriesStaysThere(t *testing.T) {
 		{chat, "m", `{"messages":[{"content":[{"type":"image_url","image_url":{"url":"s3://b/k"}}]}]}`, true},
 		{messages, "m", `{"messages":[{"content":[{"type":"image","source":{"type":"url","url":"s3://b/k"}}]}]}`, true},
 		{messages, "m", `{"messages":[{"content":[{"cachePoint":{"type":"default"}}]}]}`, true},
+		{messages, "m", `{"messages":[{"content":[{"type":"image","source":{"type":"url","url":"s3:\/\/b/k"}}]}]}`, true},
+		{responses, "m", `{"tools":[{"type":"function","name":"f"},{"type":"custom","name":"g"}]}`, false},
+		{responses, "m", `{"tools":[{"type":"function","name":"f"},{"type":"web_search"}]}`, true},
 		{provider.OpenAICompletions, "m", `{}`, true},
 	} {
 		if got := staysWithOwn([]byte(c.body), c.shape, c.model); got != c.stays {
 			t.Errorf("%s of %s %s: stays %v", c.shape, c.model, c.body, got)
+		}
+	}
+}
+
+// atNative is a target that is asked in its client's shape.
+func atNative() *Chooser {
+	c := newChooser(&Means{})
+	c.To.Target.Provider, _ = provider.ByID("bedrock")
+	c.Route = &routes.Route{Shape: routes.Unified, Client: anthropic.Messages{}}
+	c.To.Dialect = anthropic.Messages{}
+	c.To.Op, c.To.Model = provider.NativeMessages, "anthropic.claude-opus-5"
+	return c
+}
+
+// TestAPathIsUnknownByAWSsOwnWords: an answer that only speaks of it is an answer.
+func TestAPathIsUnknownByAWSsOwnWords(t *testing.T) {
+	t.Parallel()
+	const none = `{"Output":{"__type":"com.amazon.coral.service#UnknownOperationException"},"Version":"1.0"}`
+	for _, c := range []struct {
+		status int
+		body   string
+		want   int
+	}{
+		{200, none, unknownStatus}, {404, none, unknownStatus}, {500, none, 500}, {400, none, 400},
+		{200, `{"type":"message","content":[{"type":"text","text":"UnknownOperationException"}],"usage":{}}`, 200},
+		{200, `{"content":[{"text":"\"__type\":\"a#UnknownOperationException\""}],"usage":{}}`, 200},
+		{404, `{"error":{"message":"no such item"}}`, 404},
+		{200, none + strings.Repeat(" ", maxUnknown), 200},
+	} {
+		resp := &http.Response{StatusCode: c.status, ContentLength: int64(len(c.body)), Body: io.NopCloser(strings.NewReader(c.body))}
+		got := atNative().Unrouted(resp)
+		rest, err := io.ReadAll(got.Body)
+		if got.StatusCode != c.want || string(rest) != c.body || err != nil {
+			t.Errorf("%d %.80s: %d %q %v", c.status, c.body, got.StatusCode, rest, err)
+		}
+	}
+}
+
+// TestWhyANativeRouteIsLeft: for good where the host does not have it, for this request
+// alone where Converse takes what the route does not, and not for errors of the client.
+func TestWhyANativeRouteIsLeft(t *testing.T) {
+	t.Parallel()
+	refusal := func(status int, message, code string) *fault.Fault {
+		f := fault.New(fault.ProviderError, "", "refused").WithCause(&chat.ProviderError{Status: status, Message: message, Code: code})
+		f.Source, f.StatusCode = fault.SourceProvider, status
+		return f
+	}
+	const once = addedNative | ofThisRequest
+	now := time.Now()
+	for _, c := range []struct {
+		f    *fault.Fault
+		want added
+	}{
+		{refusal(405, "", ""), addedNative},
+		{refusal(400, "model 'm' isn't supported on this route", ""), addedNative},
+		{refusal(404, "The model doesn't exist or doesn't support this API", ""), addedNative},
+		{refusal(404, "The model 'm' does not exist", "model_not_found"), once},
+		{refusal(404, "", ""), once},
+		{refusal(404, "Item with id 'rs_1' not found. Items are not persisted when store is set to false.", ""), 0},
+		{refusal(400, "invalid beta flag", ""), once},
+		{refusal(400, "tools.0.custom.defer_loading: Extra inputs are not permitted", ""), once},
+		{refusal(400, "Unsupported parameter: 'stop' is not supported with this model.", ""), once},
+		{refusal(400, "prompt is too long", ""), 0},
+		{refusal(429, "Extra inputs are not permitted", ""), 0},
+		{refusal(403, "not authorized", ""), 0},
+	} {
+		call := atNative()
+		if got := call.RefusedAdded(c.f); got != c.want {
+			t.Errorf("%d %q: %b, want %b", c.f.StatusCode, c.f.Message, got, c.want)
+			continue
+		}
+		if lasting := c.want.lasting(); lasting != 0 {
+			call.Means.plainer.learn(call.hostModel(), lasting, now)
+		}
+		for after, want := range map[time.Duration]bool{0: c.want == addedNative, learned - 1: c.want == addedNative, learned: false} {
+			later := atNative()
+			later.Means = call.Means
+			later.Means.plainer.apply(later.Target, func() time.Time { return now.Add(after) })
+			if got := later.To.leaves&addedNative != 0; got != want {
+				t.Errorf("%d %v: remembered %v after %v", c.f.StatusCode, chat.ProviderErrorOf(c.f).Message, got, after)
+			}
 		}
 	}
 }
