@@ -122,7 +122,7 @@ cross: ## compile for platforms that no test runs on
 	GOOS=darwin GOARCH=arm64 $(NICE) $(GO) test -vet=off -c -o /dev/null ./shared/wire
 ELSEWHERE = darwin/arm64,windows/amd64,linux/riscv64
 # Packages with files for one platform.
-PLATFORM = ./shared/wire/... ./shared/egress ./shared/host/... ./shared/usage ./shared/store/sqlite
+PLATFORM = ./shared/wire/... ./shared/egress ./shared/host/... ./shared/usage ./shared/store/sqlite ./local ./functions/container
 
 # So few tries that a change is not stopped by what chance finds elsewhere: to look
 # for faults, give each target a minute by hand. So few need no build of their own, either.

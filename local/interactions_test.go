@@ -272,6 +272,39 @@ func (r *running) idle() {
 	})
 }
 
+// Without a budget nothing is guessed for a stream that broke off: the read that tells
+// what the interaction used books it.
+func TestAnInteractionWhoseStreamBrokeOffIsBookedByItsRead(t *testing.T) {
+	t.Parallel()
+	host := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		_, _ = io.Copy(io.Discard, req.Body)
+		if req.Method == "GET" {
+			w.Header().Set("Content-Type", "application/json")
+			_, _ = io.WriteString(w, `{"id":"broken_1","model":"gemini-2.5-flash","status":"completed","usage":{"total_input_tokens":100,"total_output_tokens":20,"total_tokens":120}}`)
+			return
+		}
+		w.Header().Set("Content-Type", "text/event-stream")
+		_, _ = io.WriteString(w, `data: {"event_type":"interaction.created","interaction":{"id":"broken_1","status":"in_progress"}}`+"\n\n")
+	}))
+	t.Cleanup(host.Close)
+	r := start(t)
+	r.save("breaking", `"ai_provider_id":"google","key":"k","configurations":{"custom_host":"`+host.URL+`"}`)
+	r.call("POST", "/v1beta/interactions", `{"model":"gemini-2.5-flash","input":"x","stream":true}`, "X-Gateway-Provider", "@breaking")
+	if got := r.call("GET", "/v1beta/interactions/broken_1", "", "X-Gateway-Provider", "@breaking"); got.status != 200 {
+		t.Fatalf("%d %s", got.status, got.body)
+	}
+	tokens, priced := int64(0), 0
+	for _, rec := range r.byTime(2) {
+		tokens += rec.Usage.TotalTokens()
+		if rec.Cost > 0 {
+			priced++
+		}
+	}
+	if tokens != 120 || priced != 1 {
+		t.Errorf("%d tokens in %d records", tokens, priced)
+	}
+}
+
 // An interaction that is read at its end, while its stream has not yet told it, is
 // charged with the read alone.
 func TestAnInteractionReadBeforeItsStreamEndsIsBookedOnce(t *testing.T) {

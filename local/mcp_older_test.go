@@ -19,6 +19,7 @@ func olderServer(t *testing.T) *httptest.Server {
 		if err := r.Session.Ping(ctx, nil); err != nil {
 			return nil, nil, fmt.Errorf("the ping: %w", err)
 		}
+		//lint:ignore SA1019 servers of the older transport ask for roots
 		_, refused := r.Session.ListRoots(ctx, nil)
 		err := r.Session.NotifyProgress(ctx, &sdk.ProgressNotificationParams{ProgressToken: r.Params.GetProgressToken(), Progress: 1, Message: "half"})
 		return &sdk.CallToolResult{Content: []sdk.Content{&sdk.TextContent{Text: fmt.Sprintf("roots: %v", refused)}}}, nil, err

@@ -25,7 +25,7 @@ package() {
 	local dir=$1 work name
 	work=$(mktemp -d)
 	trap "rm -rf '$work'" EXIT
-	go test -c "${guide[@]}" -vet=off -o "$work/test" "./$dir"
+	go test -c ${guide[@]+"${guide[@]}"} -vet=off -o "$work/test" "./$dir"
 	for name in $(targets "$dir"); do
 		for try in 1 2 3; do
 			(cd "$dir" && "$work/test" -test.run '^$' -test.fuzz "^$name\$" -test.fuzztime "$bound" -test.fuzzminimizetime 100x -test.parallel 1 -test.fuzzcachedir "$cache/$dir") >"$work/out" 2>&1 && break

@@ -10,6 +10,7 @@ import (
 	"mime"
 	"net/http"
 	"strconv"
+	"time"
 
 	"gateway/shared/egress"
 	"gateway/shared/tenant/upstream"
@@ -77,6 +78,10 @@ func (u *Upstream) Connect(ctx context.Context, capabilities json.RawMessage) (*
 	return s, nil
 }
 
+// lookOlder is for how long a stream is waited for that may tell of the transport: newer
+// servers have one that is silent.
+const lookOlder = 3 * time.Second
+
 // older tells whether a server that takes no initialize where it is posted to has a
 // stream of the transport before that.
 func (u *Upstream) older(ctx context.Context, err error) bool {
@@ -89,7 +94,9 @@ func (u *Upstream) older(ctx context.Context, err error) bool {
 	default:
 		return false
 	}
-	stream, err := u.openStream(ctx)
+	within, cancel := context.WithTimeout(ctx, lookOlder)
+	defer cancel()
+	stream, err := u.openStream(within)
 	if err != nil {
 		return false
 	}

@@ -60,6 +60,10 @@ func (me *Meters) usedByInteraction(m *tail.Meter) (u pricing.Usage, told bool) 
 		me.Await(got.ID)
 		return u, true // a ticket: its end is charged
 	}
+	if named && !ended && !got.Usage.Known() && !me.estimates() {
+		me.Await(got.ID) // its stream broke off, and what it used is not guessed
+		return u, true
+	}
 	if named && (ended || !got.Usage.Known()) && me.ClaimedByOther(got.ID) {
 		return u, true // a read told of it while its stream was under way, or had broken off
 	}

@@ -8,6 +8,12 @@ import (
 	"gateway/shared/relay/tail"
 )
 
+// estimates tells whether what an answer does not tell is guessed: a budget is in force,
+// which is settled at an estimate, never at nothing.
+func (me *Meters) estimates() bool {
+	return me.Purse.Holds() && me.OutBound > 0 && me.Model != "" && me.Req.Method == http.MethodPost
+}
+
 // LearnRaw takes over what a passed-through answer reported. Elsewhere than on the
 // paths that meterRaw knows, usage that is not reported is not guessed: the paths
 // of pass-through have no common shape.
@@ -27,8 +33,7 @@ func (me *Meters) LearnRaw(m *tail.Meter, status int) {
 				u, told = came, true
 			}
 		}
-		if !told && me.Purse.Holds() && me.OutBound > 0 && me.Model != "" && me.Req.Method == http.MethodPost {
-			// A budget is in force: it is settled at an estimate, never at nothing.
+		if !told && me.estimates() {
 			made := came.Tokens(int(m.Total))
 			if unread {
 				made = min(10*made, me.OutBound) // text shrinks to a tenth at most
