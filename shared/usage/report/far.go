@@ -67,6 +67,9 @@ func (r *Reader) reach(ctx context.Context, p *plan) (*reach, error) {
 			f.to = min(f.to, hourOf(list[i].Min))
 		}
 	}
+	if f.to <= f.from {
+		return nil, nil
+	}
 	list = slices.DeleteFunc(list, func(m segment.Manifest) bool { return m.Max < f.from || m.Min >= f.to })
 	if f.parts = segment.Parts(list); len(f.parts) == 0 || len(f.parts) > mostFiles {
 		return nil, nil
@@ -108,19 +111,30 @@ func (r *Reader) near(ctx context.Context, p *plan, f *reach, q *question) error
 	return nil
 }
 
-// sumFar gathers in sum what a question asks, of the files and of the rest.
+// sumFar gathers in sum what a question asks, of the files and of the rest. A question
+// that takes more text than an engine reads is answered here.
 func (r *Reader) sumFar(ctx context.Context, p *plan, f *reach, q *question, b buckets, sum *tally) error {
-	sum.far = true
 	s := statement{far: r.far, plan: p, reach: f, aspect: sum.aspect, buckets: b}
+	// Groups have a row for each bucket, and the last one that is gathered may begin at
+	// the bound: with so many rows there is a group that is one too many.
+	most := sum.maxGroups() + b.n
+	stats, latencies := s.stats(most), ""
+	if sum.latencies {
+		latencies = s.bins(nil, most)
+	}
+	if max(len(stats), len(latencies)) > mostText {
+		return r.scan(ctx, p, q)
+	}
+	sum.far = true
 	var rows, bins [][]*string
 	g, asking := errgroup.WithContext(ctx)
 	g.Go(func() (err error) {
-		rows, err = r.far.Query(asking, s.stats(sum.maxGroups()+1))
+		rows, err = r.far.Query(asking, stats)
 		return err
 	})
 	if sum.latencies {
 		g.Go(func() (err error) {
-			bins, err = r.far.Query(asking, s.bins(nil, sum.maxGroups()+1))
+			bins, err = r.far.Query(asking, latencies)
 			return err
 		})
 	}
@@ -205,7 +219,11 @@ func (r *Reader) ranked(ctx context.Context, sc store.Scope, q *GroupQuery, a as
 	if q.MetadataKey == "" && sum.groups[""] != nil {
 		nearby--
 	}
-	rows, err := r.far.Query(ctx, s.ranked(q, names, wanted))
+	asked := s.ranked(q, names, wanted)
+	if len(asked) > mostText {
+		return nil, 0, false, nil
+	}
+	rows, err := r.far.Query(ctx, asked)
 	if err != nil {
 		return nil, 0, false, err
 	}
@@ -241,13 +259,21 @@ func (r *Reader) ranked(ctx context.Context, sc store.Scope, q *GroupQuery, a as
 	return page, n, true, err
 }
 
-// pageBins adds to the latencies of a page's groups what the files have of them.
+// pageBins adds to the latencies of a page's groups what the files have of them. Of
+// names that take more text than an engine reads it asks one half after the other.
 func (r *Reader) pageBins(ctx context.Context, s *statement, page []Group) error {
 	names, at := make([]string, len(page)), make(map[string]*Group, len(page))
 	for i := range page {
 		names[i], at[page[i].Value] = page[i].Value, &page[i]
 	}
-	rows, err := r.far.Query(ctx, s.bins(names, len(names)))
+	asked := s.bins(names, len(names))
+	if half := len(page) / 2; len(asked) > mostText && half > 0 {
+		if err := r.pageBins(ctx, s, page[:half]); err != nil {
+			return err
+		}
+		return r.pageBins(ctx, s, page[half:])
+	}
+	rows, err := r.far.Query(ctx, asked)
 	if err != nil {
 		return err
 	}

@@ -14,8 +14,9 @@ import (
 	"gateway/shared/usage/segment"
 )
 
-// Bounds of a query's text: Athena takes 262,144 bytes.
+// Bounds of a query's text, in bytes: Athena takes mostText of the whole.
 const (
+	mostText   = 262_144
 	mostFiles  = 6000 // 15 bytes each
 	mostValues = 80 << 10
 )
