@@ -72,7 +72,7 @@ func (a *Archive) noteDue(ctx context.Context, sort, org string, hour int64) err
 // harm. Answers stay the same throughout.
 func (a *Archive) Compact(ctx context.Context) error {
 	now := a.o.Clock()
-	errs := []error{a.sweep(ctx, now)}
+	errs := []error{a.sweep(ctx, now), looking{a, lookRows}.look(ctx, now)}
 	for _, sort := range [...]string{"H", "D"} {
 		err := a.eachDue(ctx, sort, func(row store.Row) error {
 			org, hour := row.Item.String("org"), row.Item.Int("hour")
@@ -189,13 +189,29 @@ func (a *Archive) compactDay(ctx context.Context, org string, day int64, now tim
 	for i := range list {
 		total += list[i].Records
 	}
-	if total > a.o.MaxDayRecords || len(list) < 2 && !a.hidden(list) {
+	if total > a.o.MaxDayRecords {
+		return true, a.rewrite(ctx, list)
+	}
+	if len(list) < 2 && !a.hidden(list) {
 		return true, nil
 	}
 	if len(list) > maxInputs {
 		return false, a.merge(ctx, list[:maxInputs], TierDay, day)
 	}
 	return true, a.merge(ctx, list, TierDay, day)
+}
+
+// rewrite puts segments of a day that stays in hours into files, each as it is.
+func (a *Archive) rewrite(ctx context.Context, list []Manifest) error {
+	for i := range list {
+		if !a.hides(&list[i]) {
+			continue // batches are of hours that are noted themselves
+		}
+		if err := a.merge(ctx, list[i:i+1], list[i].Tier, list[i].Hour); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // sweep deletes the objects of segments that were merged long enough ago.

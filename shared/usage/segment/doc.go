@@ -24,6 +24,7 @@
 //	                B#<hour>#<org>         a day, whose bodies have to go one day
 //	                R#<hour>#<org>         a day, whose records have to go one day
 //	                G#<unix ms>#<id>       objects that a merge left behind
+//	                F#look                 how far manifests were looked through for segments that no file has
 //	SYS#USAGE-KEPT  O#<org>                an organisation that has days
 //	                P#<org>                how far its days are thinned, and who is at it
 //	                L#<org>#<day>          a day that got records when it was long over

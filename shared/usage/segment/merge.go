@@ -29,10 +29,14 @@ func (a *Archive) merge(ctx context.Context, inputs []Manifest, tier Tier, hour 
 	actions := make([]store.Action, 0, len(inputs)+2)
 	left := make([]string, 0, len(inputs))
 	standing := false // an input is already what the merge would make
+	put := store.IfAbsent()
 	for i := range inputs {
 		in := &inputs[i]
 		if in.key() == m.key() {
-			standing = true
+			if standing = !a.hides(in); !standing { // its row gets the name of the file
+				put = store.IfEqual(store.At("name"), in.Name)
+				left = append(left, in.leftNote())
+			}
 			continue
 		}
 		actions = append(actions, store.Action{Table: store.Usage, Delete: &store.Delete{Key: in.key(), If: []store.Cond{store.IfEqual(store.At("name"), in.Name)}}})
@@ -42,7 +46,7 @@ func (a *Archive) merge(ctx context.Context, inputs []Manifest, tier Tier, hour 
 		if err := w.save(ctx, &m); err != nil {
 			return err
 		}
-		actions = append(actions, store.Action{Table: store.Usage, Put: &store.Put{Row: store.Row{Key: m.key(), Item: m.item()}, If: []store.Cond{store.IfAbsent()}}})
+		actions = append(actions, store.Action{Table: store.Usage, Put: &store.Put{Row: store.Row{Key: m.key(), Item: m.item()}, If: []store.Cond{put}}})
 	}
 	actions = append(actions, a.leave(m.Org, m.ID+strconv.Itoa(int(tier)), left))
 	err = a.store.Transact(ctx, actions...)
