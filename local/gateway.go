@@ -199,7 +199,10 @@ func (g *gateway) assemble() error {
 		g.every(time.Minute, "compact", archive.Compact),
 		g.every(time.Hour, "cache sweep", plane.Answers(g.core, nil).Sweep),
 		g.every(time.Hour, "retention", archive.Retain),
-		g.every(time.Hour, "retention of feedback", feedback.New(g.core.Store, g.core.Now, g.core.Retention.Records, g.core.KeptDays).Retain),
+		g.every(time.Hour, "retention of feedback", func(ctx context.Context) error {
+			rated := feedback.New(g.core.Store, g.core.Now, g.core.Retention.Records, g.core.KeptDays)
+			return rated.Retain(ctx, feedback.Places{Organisations: archive.Organisations, Workspaces: g.core.Workspaces})
+		}),
 		g.every(time.Minute, "budget repair", func(ctx context.Context) error { _, err := g.core.Ledger.RepairAll(ctx); return err }),
 		g.every(noticePace, "notices", notices.Worker(g.core).Run),
 		g.every(10*time.Second, "key expiry and rotation", (&expiry.Worker{Resources: g.core.Resources, Sealer: g.core.Sealer}).Run),

@@ -24,23 +24,36 @@ func (c *Core) KeptDays(ctx context.Context, sc store.Scope) (usage.KeptDays, er
 	if err != nil {
 		return kept, err
 	}
-	for _, list := range []func(context.Context, store.Scope, resource.Kind) ([]resource.Row, error){c.Resources.List, c.Resources.ListArchived} {
-		workspaces, err := list(ctx, sc.Organisation(), tenant.KindWorkspace)
+	workspaces, err := c.Workspaces(ctx, sc.Org)
+	if err != nil {
+		return kept, err
+	}
+	for _, ws := range workspaces {
+		own, err := tenant.LoadSettings(ctx, view, store.Scope{Org: sc.Org, Workspace: ws})
 		if err != nil {
 			return kept, err
 		}
-		for i := range workspaces {
-			own, err := tenant.LoadSettings(ctx, view, store.Scope{Org: sc.Org, Workspace: workspaces[i].ID})
-			if err != nil {
-				return kept, err
+		if days := int(own.Settings.LogDays); days != kept.Standard {
+			if kept.Of == nil {
+				kept.Of = make(map[string]int)
 			}
-			if days := int(own.Settings.LogDays); days != kept.Standard {
-				if kept.Of == nil {
-					kept.Of = make(map[string]int)
-				}
-				kept.Of[workspaces[i].ID] = days
-			}
+			kept.Of[ws] = days
 		}
 	}
 	return kept, nil
+}
+
+// Workspaces gives the ids of an organisation's workspaces, those that were archived
+// among them.
+func (c *Core) Workspaces(ctx context.Context, org string) (ids []string, err error) {
+	for _, list := range []func(context.Context, store.Scope, resource.Kind) ([]resource.Row, error){c.Resources.List, c.Resources.ListArchived} {
+		rows, err := list(ctx, store.Scope{Org: org}, tenant.KindWorkspace)
+		if err != nil {
+			return nil, err
+		}
+		for i := range rows {
+			ids = append(ids, rows[i].ID)
+		}
+	}
+	return ids, nil
 }

@@ -44,7 +44,8 @@ func tasks(core *onaws.Installation) map[string]host.Task {
 		},
 		"retain": func(ctx context.Context) error {
 			// The archive comes last: it may take all the time that there is.
-			errs := []error{feedback.New(core.Store, core.Now, core.Retention.Records, core.KeptDays).Retain(ctx)}
+			rated := feedback.New(core.Store, core.Now, core.Retention.Records, core.KeptDays)
+			errs := []error{rated.Retain(ctx, feedback.Places{Organisations: archive.Organisations, Workspaces: core.Workspaces})}
 			if w := exporting.Worker(core.Core, archive, export.Standard); w != nil {
 				errs = append(errs, w.Sweep(ctx))
 			}

@@ -13,13 +13,16 @@ import (
 // keepers has a note of each workspace that was ever given feedback.
 func keepers() store.Partition { return store.System("FEEDBACK-KEPT") }
 
+func noteOf(sc store.Scope) store.Row {
+	return store.Row{Key: keepers().Key(sc.Org, sc.Workspace), Item: store.Item{"org": sc.Org, "workspace": sc.Workspace}}
+}
+
 // note remembers that a workspace has feedback, once in a process.
 func (s *Store) note(ctx context.Context, sc store.Scope) error {
 	if _, done := s.noted.Load(sc); done {
 		return nil
 	}
-	row := store.Row{Key: keepers().Key(sc.Org, sc.Workspace), Item: store.Item{"org": sc.Org, "workspace": sc.Workspace}}
-	if err := s.table.Put(ctx, row); err != nil {
+	if err := s.table.Put(ctx, noteOf(sc)); err != nil {
 		return err
 	}
 	s.noted.Store(sc, nil)
@@ -43,16 +46,81 @@ func (s *Store) first(ctx context.Context, sc store.Scope) (time.Time, error) {
 	return time.UnixMicro(first), nil
 }
 
+// Places tells where feedback may be that was given when no notes were written.
+type Places struct {
+	// Organisations gives those behind one, in order, at most so many.
+	Organisations func(ctx context.Context, after string, most int) ([]string, error)
+	Workspaces    func(ctx context.Context, org string) ([]string, error)
+}
+
+// How many organisations are looked at by one call, and for how long a look over all of
+// them rests.
+const (
+	lookOrgs = 100
+	lookRest = 24 * time.Hour
+)
+
+// looked is where the row of a look's progress is.
+func looked() store.Key { return store.System("FEEDBACK-LOOK").Key("look") }
+
+// look notes the workspaces of organisations that keep logs for a time of their own. It
+// goes on where the last call ended.
+func (s *Store) look(ctx context.Context, at Places, most int) error {
+	item, _, err := s.table.Get(ctx, looked(), true)
+	if err != nil || s.kept == nil || s.now().UnixMilli() < item.Int("rest") {
+		return err
+	}
+	orgs, err := at.Organisations(ctx, item.String("org"), most)
+	if err != nil {
+		return err
+	}
+	var errs []error
+	next := store.Item{"rest": s.now().Add(lookRest).UnixMilli()}
+	for _, org := range orgs {
+		if err := s.noteAll(ctx, at, org); err != nil {
+			errs = append(errs, err) // at the next look, like all others
+		}
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if len(orgs) == most {
+			next = store.Item{"org": org}
+		}
+	}
+	return errors.Join(append(errs, s.table.Put(ctx, store.Row{Key: looked(), Item: next}))...)
+}
+
+// noteAll notes the workspaces of an organisation, where some keep logs for a time of
+// their own.
+func (s *Store) noteAll(ctx context.Context, at Places, org string) error {
+	kept, err := s.kept(ctx, store.Scope{Org: org})
+	if err != nil || !kept.Any() {
+		return err
+	}
+	list, err := at.Workspaces(ctx, org)
+	if err != nil {
+		return err
+	}
+	rows := make([]store.Row, len(list))
+	for i, ws := range list {
+		rows[i] = noteOf(store.Scope{Org: org, Workspace: ws})
+	}
+	return s.table.PutMany(ctx, rows)
+}
+
 // Retain deletes feedback of days that its workspace keeps no longer; call it every hour
 // or so. What it had no time for it finds again. An error of one workspace does not stop
 // the others.
-func (s *Store) Retain(ctx context.Context) error {
+func (s *Store) Retain(ctx context.Context, at Places) error {
 	var errs []error
+	if err := s.look(ctx, at, lookOrgs); err != nil {
+		errs = append(errs, fmt.Errorf("feedback: look: %w", err))
+	}
 	q := store.Query{Partition: keepers()}
 	for {
 		page, err := s.table.Query(ctx, q)
 		if err != nil {
-			return fmt.Errorf("feedback: retention: %w", err)
+			return errors.Join(append(errs, fmt.Errorf("feedback: retention: %w", err))...)
 		}
 		for _, row := range page.Rows {
 			errs = append(errs, s.retain(ctx, store.Scope{Org: row.Item.String("org"), Workspace: row.Item.String("workspace")}))

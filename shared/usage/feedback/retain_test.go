@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
@@ -16,6 +17,9 @@ import (
 )
 
 var noon = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
+
+// nowhere is where no organisation is.
+var nowhere = Places{Organisations: func(context.Context, string, int) ([]string, error) { return nil, nil }}
 
 // onEach runs a test on SQLite and on a DynamoDB.
 func onEach(t *testing.T, f func(t *testing.T, s store.Store)) {
@@ -109,7 +113,7 @@ func TestFeedbackGoesWithTheLogsOfItsDay(t *testing.T) {
 			t.Fatalf("%d, %d are shown before their time is over", ofTrace, between)
 		}
 		now = noon.Truncate(24*time.Hour).AddDate(0, 0, 1).Add(-time.Millisecond)
-		if err := open(s).Retain(ctx); err != nil {
+		if err := open(s).Retain(ctx, nowhere); err != nil {
 			t.Fatal(err)
 		}
 		if n := rows(t, s, short); n != 3*(old+4) {
@@ -126,7 +130,7 @@ func TestFeedbackGoesWithTheLogsOfItsDay(t *testing.T) {
 		}
 		deaths := 0
 		for err := errKilled; err != nil; {
-			if err = open(&killed{s, 1}).Retain(ctx); err != nil && !errors.Is(err, errKilled) {
+			if err = open(&killed{s, 1}).Retain(ctx, nowhere); err != nil && !errors.Is(err, errKilled) {
 				t.Fatal(err)
 			} else if err != nil {
 				deaths++
@@ -138,5 +142,82 @@ func TestFeedbackGoesWithTheLogsOfItsDay(t *testing.T) {
 		if n := rows(t, s, long); n != 3*2 {
 			t.Errorf("%d rows of the other workspace", n)
 		}
+	})
+}
+
+// Feedback that was given when no notes were written goes too: workspaces are looked for,
+// some organisations at each call, and again a day later. Where nothing is kept for a time
+// of its own, nothing is noted.
+func TestFeedbackWithoutNotesGoes(t *testing.T) {
+	t.Parallel()
+	onEach(t, func(t *testing.T, s store.Store) {
+		ctx, now := context.Background(), noon.AddDate(0, 0, -5)
+		days := map[string]int{"a": 2, "c": 2}
+		r := New(s, func() time.Time { return now }, 0, func(_ context.Context, sc store.Scope) (usage.KeptDays, error) {
+			return usage.KeptDays{Standard: days[sc.Org]}, nil
+		})
+		all := []string{"a", "b", "c"}
+		at := Places{
+			Organisations: func(_ context.Context, after string, most int) (list []string, err error) {
+				for _, org := range all {
+					if org > after && len(list) < most {
+						list = append(list, org)
+					}
+				}
+				return list, nil
+			},
+			Workspaces: func(context.Context, string) ([]string, error) { return []string{"w1", "w2"}, nil },
+		}
+		left := func() (list []int) {
+			for _, org := range all {
+				list = append(list, rows(t, s, store.Scope{Org: org, Workspace: "w1"})+rows(t, s, store.Scope{Org: org, Workspace: "w2"}))
+			}
+			return list
+		}
+		check := func(want ...int) {
+			t.Helper()
+			if got := left(); !slices.Equal(got, want) {
+				t.Errorf("rows %v, want %v", got, want)
+			}
+		}
+		for _, org := range all {
+			for _, ws := range []string{"w1", "w2"} {
+				sc := store.Scope{Org: org, Workspace: ws}
+				if err := r.Add(ctx, sc, []Feedback{{ID: "1", Trace: "t", Value: 1, Weight: 1}}); err != nil {
+					t.Fatal(err)
+				}
+				if err := s.Table(store.Usage).Delete(ctx, keepers().Key(org, ws)); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		now = noon
+		retain := func() {
+			t.Helper()
+			if err := r.Retain(ctx, at); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := r.look(ctx, at, 1); err != nil { // the first organisation
+			t.Fatal(err)
+		}
+		if err := r.Retain(ctx, nowhere); err != nil { // the end of this look
+			t.Fatal(err)
+		}
+		check(0, 6, 6)
+		retain()
+		check(0, 6, 6)
+		now = now.Add(lookRest)
+		for range 3 {
+			if err := r.look(ctx, at, 1); err != nil {
+				t.Fatal(err)
+			}
+		}
+		retain()
+		check(0, 6, 0)
+		days["b"] = 1
+		now = now.Add(lookRest)
+		retain()
+		check(0, 0, 0)
 	})
 }

@@ -19,6 +19,22 @@ import (
 // their own.
 func keepers() store.Partition { return store.System("USAGE-KEPT") }
 
+// Organisations gives those that have days, behind one in order, at most so many.
+func (a *Archive) Organisations(ctx context.Context, after string, most int) (list []string, err error) {
+	q := store.Query{Partition: keepers(), Prefix: "O#", Limit: most}
+	if after != "" {
+		q.After = keepers().Key("O", after).SK()
+	}
+	page, err := a.table.Query(ctx, q)
+	if err != nil {
+		return nil, fmt.Errorf("segment: organisations: %w", err)
+	}
+	for _, row := range page.Rows {
+		list = append(list, row.Item.String("org"))
+	}
+	return list, nil
+}
+
 // lateNote is the row of a day that got records when it was long over.
 func lateNote(org string, day int64) store.Key {
 	return keepers().Key("L", org, fmt.Sprintf("%08d", day))
