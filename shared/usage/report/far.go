@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"context"
 	"maps"
 	"math"
@@ -31,8 +32,8 @@ const FarRecords = 15_000_000
 
 // WithFar hands questions on that outgrow this process: those that would read more than
 // so many records one by one, and groups that are too many to be put in order here. The
-// parts of hours at both ends, and the hours that are not whole in the files yet, are
-// still read here and added: answers are the same.
+// parts of hours at both ends, the hours that are not whole in the files yet, and a few
+// segments that stand in the store are still read here and added: answers are the same.
 func (r *Reader) WithFar(f Far, records int64) *Reader {
 	r.far, r.farRecords = f, records
 	return r
@@ -42,6 +43,33 @@ func (r *Reader) WithFar(f Far, records int64) *Reader {
 type reach struct {
 	from, to int64 // microseconds; to is not part of it
 	parts    []segment.Part
+	holes    []segment.Part // of this time too, in no file: they are read here
+}
+
+// Holes are few, and of hours that are over: while segments come, the same question is to
+// have the same text.
+const (
+	mostHoles = 64
+	holesLast = 3 * segment.Hour // before the last record there are none
+)
+
+// until is up to where the files of a list answer, at most to: up to the first segment
+// that stands in none and is no hole.
+func until(list []segment.Manifest, to int64) int64 {
+	var hidden []*segment.Manifest
+	last := int64(math.MinInt64)
+	for i := range list {
+		if last = max(last, list[i].Max); !list[i].InFile() {
+			hidden = append(hidden, &list[i])
+		}
+	}
+	slices.SortFunc(hidden, func(x, y *segment.Manifest) int { return cmp.Compare(x.Min, y.Min) })
+	for i, m := range hidden {
+		if i == mostHoles || m.Max >= hourOf(last)-holesLast {
+			return min(to, hourOf(m.Min))
+		}
+	}
+	return to
 }
 
 // records are those of the parts.
@@ -61,16 +89,13 @@ func (r *Reader) reach(ctx context.Context, p *plan) (*reach, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := &reach{from: hourOf(p.from + segment.Hour - 1), to: hourOf(p.to + 1)}
-	for i := range list {
-		if !list[i].InFile() {
-			f.to = min(f.to, hourOf(list[i].Min))
-		}
-	}
+	f := &reach{from: hourOf(p.from + segment.Hour - 1), to: until(list, hourOf(p.to+1))}
 	if f.to <= f.from {
 		return nil, nil
 	}
 	list = slices.DeleteFunc(list, func(m segment.Manifest) bool { return m.Max < f.from || m.Min >= f.to })
+	f.holes = segment.Holes(list)
+	list = slices.DeleteFunc(list, func(m segment.Manifest) bool { return !m.InFile() })
 	if f.parts = segment.Parts(list); len(f.parts) == 0 || len(f.parts) > mostFiles {
 		return nil, nil
 	}
@@ -108,7 +133,9 @@ func (r *Reader) near(ctx context.Context, p *plan, f *reach, q *question) error
 			return err
 		}
 	}
-	return nil
+	within := *p
+	within.from, within.to = f.from, f.to-1
+	return r.scanParts(ctx, &within, q, f.holes)
 }
 
 // sumFar gathers in sum what a question asks, of the files and of the rest. A question

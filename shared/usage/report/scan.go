@@ -73,6 +73,15 @@ func (r *Reader) ask(ctx context.Context, sc store.Scope, f *Filter, q *question
 // scan puts every record that passes the plan before a collector, once. The question
 // has entered the room.
 func (r *Reader) scan(ctx context.Context, p *plan, q *question) error {
+	list, err := r.archive.List(ctx, p.org, p.from, p.to)
+	if err != nil {
+		return err
+	}
+	return r.scanParts(ctx, p, q, segment.Parts(list))
+}
+
+// scanParts is scan of parts that are known.
+func (r *Reader) scanParts(ctx context.Context, p *plan, q *question, parts []segment.Part) error {
 	need := q.need
 	for d, on := range p.need.dims {
 		need.dims[d] = need.dims[d] || on
@@ -83,11 +92,6 @@ func (r *Reader) scan(ctx context.Context, p *plan, q *question) error {
 	for key := range p.need.meta {
 		need.metadata(key)
 	}
-	list, err := r.archive.List(ctx, p.org, p.from, p.to)
-	if err != nil {
-		return err
-	}
-	parts := segment.Parts(list)
 	work := make(chan *segment.Part)
 	var mu sync.Mutex
 	g, ctx := errgroup.WithContext(ctx)

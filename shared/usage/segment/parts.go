@@ -23,17 +23,38 @@ func HashID(id string) uint64 { return hashID(id) }
 
 // Parts turns segments into parts in which every record stands once, less what
 // Twice says of each. The most merged segment keeps a record that several have.
-func Parts(list []Manifest) []Part {
-	list = slices.Clone(list)
-	slices.SortFunc(list, func(x, y Manifest) int {
-		if x.Tier != y.Tier {
-			return int(y.Tier - x.Tier)
+func Parts(list []Manifest) []Part { return parted(list, merged) }
+
+// Holes gives the parts of the segments that no file has, where other tools read the
+// files: they leave out all that a file has too, however little it is merged.
+func Holes(list []Manifest) []Part {
+	parts := parted(list, func(x, y *Manifest) int {
+		if x.InFile() != y.InFile() {
+			if x.InFile() {
+				return -1
+			}
+			return 1
 		}
-		if x.ID < y.ID {
-			return -1
-		}
-		return 1
+		return merged(x, y)
 	})
+	return slices.DeleteFunc(parts, func(p Part) bool { return p.InFile() })
+}
+
+// merged puts the most merged segment first.
+func merged(x, y *Manifest) int {
+	if x.Tier != y.Tier {
+		return int(y.Tier - x.Tier)
+	}
+	if x.ID < y.ID {
+		return -1
+	}
+	return 1
+}
+
+// parted is Parts where the first in an order keeps a record that several have.
+func parted(list []Manifest, order func(x, y *Manifest) int) []Part {
+	list = slices.Clone(list)
+	slices.SortFunc(list, func(x, y Manifest) int { return order(&x, &y) })
 	parts := make([]Part, len(list))
 	byMin := make([]int, len(list))
 	for i := range list {
