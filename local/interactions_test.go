@@ -293,16 +293,7 @@ func TestAnInteractionWhoseStreamBrokeOffIsBookedByItsRead(t *testing.T) {
 	if got := r.call("GET", "/v1beta/interactions/broken_1", "", "X-Gateway-Provider", "@breaking"); got.status != 200 {
 		t.Fatalf("%d %s", got.status, got.body)
 	}
-	tokens, priced := int64(0), 0
-	for _, rec := range r.byTime(2) {
-		tokens += rec.Usage.TotalTokens()
-		if rec.Cost > 0 {
-			priced++
-		}
-	}
-	if tokens != 120 || priced != 1 {
-		t.Errorf("%d tokens in %d records", tokens, priced)
-	}
+	r.paidOnce(2, 120)
 }
 
 // An interaction that is read at its end, while its stream has not yet told it, is
@@ -352,14 +343,20 @@ func TestAnInteractionReadBeforeItsStreamEndsIsBookedOnce(t *testing.T) {
 	if _, err := io.Copy(io.Discard, resp.Body); err != nil {
 		t.Fatal(err)
 	}
+	r.paidOnce(2, 120)
+}
+
+// paidOnce expects so many tokens in one of n records, which alone cost something.
+func (r *running) paidOnce(n int, want int64) {
+	r.t.Helper()
 	tokens, priced := int64(0), 0
-	for _, rec := range r.byTime(2) {
+	for _, rec := range r.byTime(n) {
 		tokens += rec.Usage.TotalTokens()
 		if rec.Cost > 0 {
 			priced++
 		}
 	}
-	if tokens != 120 || priced != 1 {
-		t.Errorf("%d tokens in %d records", tokens, priced)
+	if tokens != want || priced != 1 {
+		r.t.Errorf("%d tokens, %d records cost something", tokens, priced)
 	}
 }

@@ -17,9 +17,9 @@ func (x *exchanges) askAgain(a *answer) (again answer, body []byte, ok bool) {
 		x.LeaveOut(refused)
 		plain, err := x.upstreamBody()
 		if err != nil { // without it the target cannot be asked: its refusal stands
-			if x.To = before; !ok {
-				body, err = x.upstreamBody() // the attempt may have written over it
-				return again, body, err == nil
+			x.To = before
+			if restored, err := x.upstreamBody(); err == nil { // the attempt may have written over it
+				body, ok = restored, true
 			}
 			break
 		}

@@ -84,7 +84,7 @@ func staysWithOwn(body []byte, shape, model string) bool {
 		return true
 	}
 	for i := range keys.Keys() {
-		if v := w.Spans[i]; v.Present(body) && !wire.IsNull(v.Of(body)) {
+		if v := w.Spans[i]; v.Present(body) {
 			return true
 		}
 	}
