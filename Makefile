@@ -26,7 +26,7 @@ node_modules/.stamp: scripts/testdeps/package-lock.json scripts/clients/package-
 
 # How long the tests of one package may take: no test waits on the clock, so this is
 # for slow machines alone.
-TIMEOUT ?= 60m
+TIMEOUT ?= 30m
 
 # Two lanes side by side: what one compiles is of no use to the other, and in each
 # there are tests that wait for programs they have started.
