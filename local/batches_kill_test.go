@@ -30,7 +30,7 @@ func TestABatchGoesOnAfterItsProcessWasKilled(t *testing.T) {
 	r := p.at(t)
 	r.admin("POST", "/integrations", fmt.Sprintf(`{"name":"Outer","slug":"outer","ai_provider_id":"openai","key":"mock-outer","configurations":{"custom_host":%q}}`, "http://"+strings.TrimPrefix(addr, "http://")+"/v1"))
 	r.admin("PUT", "/integrations/outer/workspaces", `{"workspaces":[],"global_workspace_access":{"enabled":true},"override_existing_workspace_access":true}`)
-	file := r.keep(workspaceKey, chatRows(rows, "@outer/gpt-4o-mini", func(i int) string { return fmt.Sprintf("mock: delay=150ms say=Row %d", i) }))
+	file := r.keep(workspaceKey, chatRows(rows, "@outer/gpt-4o-mini", slowFrom(50)))
 	id := r.runBatch(workspaceKey, file, "")
 	done := func() int {
 		b := r.call("GET", "/batches/"+id, "", asGateway(workspaceKey)...).json(t)

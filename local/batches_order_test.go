@@ -56,7 +56,7 @@ func TestABatchExpires(t *testing.T) {
 	t.Parallel()
 	r := start(t)
 	const rows = 80
-	id := r.runBatch(workspaceKey, r.keep(workspaceKey, chatRows(rows, "@mock/gpt-4o-mini", func(i int) string { return "mock: delay=100ms" })), "")
+	id := r.runBatch(workspaceKey, r.keep(workspaceKey, chatRows(rows, "@mock/gpt-4o-mini", slowFrom(25))), "")
 	eventually(t, func() error {
 		_, err := r.g.relay.Batches().Change(context.Background(), r.here(), id, "", func(b *managed.Batch) error {
 			if b.Good < 25 {

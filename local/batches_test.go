@@ -28,6 +28,17 @@ func chatRows(n int, model string, say func(i int) string) string {
 	return b.String()
 }
 
+// slowFrom are rows of which the first take no time and those from one on a second each, so
+// that what is done to their batch comes before its end on a slow machine too.
+func slowFrom(first int) func(i int) string {
+	return func(i int) string {
+		if i < first {
+			return greeting(i)
+		}
+		return "mock: delay=1s say=" + fmt.Sprint("Row ", i)
+	}
+}
+
 func greeting(i int) string { return fmt.Sprintf("mock: say=Hello %d", i) }
 
 // keep uploads rows to the gateway and gives the file's id.
@@ -332,7 +343,7 @@ func TestNewBatchesAreCheckedByField(t *testing.T) {
 func TestBatchesOfTheGatewayAreListedAndCancelled(t *testing.T) {
 	t.Parallel()
 	r := start(t)
-	file := r.keep(workspaceKey, chatRows(120, "@mock/gpt-4o-mini", func(i int) string { return "mock: delay=150ms" }))
+	file := r.keep(workspaceKey, chatRows(120, "@mock/gpt-4o-mini", slowFrom(0)))
 	first, second := r.runBatch(workspaceKey, file, ""), r.runBatch(workspaceKey, file, "")
 	list := r.call("GET", "/batches?limit=1", "", asGateway(workspaceKey)...).json(t)
 	next := r.call("GET", "/batches?limit=1&after="+second, "", asGateway(workspaceKey)...).json(t)
@@ -387,7 +398,7 @@ func TestRowsStopWithTheirKey(t *testing.T) {
 	r := start(t)
 	made := r.admin("POST", "/api-keys/workspace/service", fmt.Sprintf(`{"name":"gone soon","workspace_id":%q,"scopes":["completions.write"]}`, r.workspace()))
 	key := made["key"].(string)
-	id := r.runBatch(key, r.keep(key, chatRows(100, "@mock/gpt-4o-mini", func(int) string { return "mock: delay=100ms" })), "")
+	id := r.runBatch(key, r.keep(key, chatRows(100, "@mock/gpt-4o-mini", slowFrom(25))), "")
 	eventually(t, func() error {
 		if n := r.mock.Bill().Total.Requests; n < 25 {
 			return fmt.Errorf("%d rows have run", n)

@@ -313,9 +313,9 @@ func TestSilentStreamsEnd(t *testing.T) {
 	t.Parallel()
 	r := start(t)
 	for _, c := range []struct{ path, model, directive, header, value string }{
-		{"/chat/completions", "@mock/gpt-4o-mini", "chunks=9 silence=after:4 for=60s", "X-Gateway-Stream-Idle-Timeout", "200"},
-		{"/messages", "@mock/gpt-4o-mini", "chunks=9 silence=after:4 for=60s", "X-Gateway-Stream-Idle-Timeout", "200"},
-		{"/chat/completions", "@mock-anthropic/claude-sonnet-4-5", "chunks=9 silence=after:5 for=60s", "X-Gateway-Stream-Idle-Timeout", "200"},
+		{"/chat/completions", "@mock/gpt-4o-mini", "chunks=9 silence=after:4 for=60s", "X-Gateway-Stream-Idle-Timeout", "1000"}, // a slow machine takes some of it for what comes before
+		{"/messages", "@mock/gpt-4o-mini", "chunks=9 silence=after:4 for=60s", "X-Gateway-Stream-Idle-Timeout", "1000"},
+		{"/chat/completions", "@mock-anthropic/claude-sonnet-4-5", "chunks=9 silence=after:5 for=60s", "X-Gateway-Stream-Idle-Timeout", "1000"},
 	} {
 		got := r.call("POST", c.path, chatBody(c.model, "mock: "+c.directive, `,"stream":true,"max_tokens":50`), c.header, c.value)
 		all := events(got.body)

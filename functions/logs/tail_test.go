@@ -184,7 +184,7 @@ func TestTailsAreBoundedAndEndWithTheProcess(t *testing.T) {
 			t.Errorf("%s", name)
 		}
 	}
-	for deadline := time.Now().Add(time.Minute); tails.Load() > 0; {
+	for deadline := time.Now().Add(time.Minute); tails.Load() > 0; time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("%d tails are left", tails.Load())
 		}

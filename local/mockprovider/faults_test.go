@@ -286,7 +286,7 @@ func leaveAfter(t *testing.T, url, path, body string, lines int) {
 // waitClosed waits until no row is open.
 func waitClosed(t *testing.T, s *Server) Bill {
 	t.Helper()
-	for end := time.Now().Add(5 * time.Second); ; {
+	for end := time.Now().Add(time.Minute); ; {
 		if b := s.Bill(); b.Open == 0 {
 			return b
 		}

@@ -95,7 +95,7 @@ func install(t *testing.T) *installation {
 	}
 	in.shim = onlambda.New(onlambda.Options{Dir: in.dir, Env: in.env, Log: testLog{t}, Secret: "of-the-edge", Max: 2})
 	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 		defer cancel()
 		if err := in.shim.Close(ctx); err != nil {
 			t.Error(err)
@@ -332,7 +332,7 @@ func (in *installation) lostEvent(t *testing.T) {
 	in.sqs.SetFaults(sqstest.Faults{})
 	before := len(in.sqs.Messages("gateway-usage"))
 	// What a process prints arrives some time after it was printed.
-	for deadline := time.Now().Add(10 * time.Second); !lostIsLogged(log.text()) && time.Now().Before(deadline); {
+	for deadline := time.Now().Add(time.Minute); !lostIsLogged(log.text()) && time.Now().Before(deadline); {
 		time.Sleep(time.Millisecond)
 	}
 	lines := strings.Split(log.text(), "\n")

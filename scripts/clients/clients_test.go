@@ -82,7 +82,7 @@ func startGateway(t *testing.T) *process {
 	case p.url = <-ready:
 	case <-p.exited:
 		t.Fatalf("the gateway ended before it was ready: %v", p.err)
-	case <-time.After(60 * time.Second):
+	case <-time.After(2 * time.Minute):
 		t.Fatal("the gateway was not ready in time")
 	}
 	p.waitHealthy(t)
@@ -92,7 +92,7 @@ func startGateway(t *testing.T) *process {
 
 func (p *process) waitHealthy(t *testing.T) {
 	t.Helper()
-	for end := time.Now().Add(10 * time.Second); ; {
+	for end := time.Now().Add(time.Minute); ; {
 		resp, err := http.Get(strings.TrimSuffix(p.url, "/v1") + "/healthz")
 		if err == nil {
 			resp.Body.Close()
@@ -222,7 +222,7 @@ func stop(t *testing.T, p *process) {
 	}
 	select {
 	case <-p.exited:
-	case <-time.After(40 * time.Second):
+	case <-time.After(time.Minute):
 		t.Fatal("the gateway did not end")
 	}
 	if p.err != nil {

@@ -21,7 +21,7 @@ func TestAWaitForTheHostIsTold(t *testing.T) {
 				select {
 				case <-goOn:
 					return true
-				case <-time.After(15 * time.Second):
+				case <-time.After(time.Minute):
 					return false // nobody was told: the reader waits for what never comes
 				}
 			}

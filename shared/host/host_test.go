@@ -74,7 +74,7 @@ func event(method, path string, change ...func(*events.APIGatewayProxyRequest)) 
 // invoke sends an event and wants an answer to begin.
 func invoke(t *testing.T, e *runtimeapi.Environment, ev []byte, timeout time.Duration) *runtimeapi.Answer {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	a, err := e.Invoke(ctx, ev, timeout)
 	if err != nil {
@@ -97,7 +97,7 @@ func settled(t *testing.T, a *runtimeapi.Answer) {
 	t.Helper()
 	select {
 	case <-a.Settled:
-	case <-time.After(20 * time.Second):
+	case <-time.After(time.Minute):
 		t.Fatal("the function does not ask for the next event")
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"gateway/shared/relay/routes"
@@ -86,7 +87,7 @@ func TestASignBeginsAStream(t *testing.T) {
 // nothing more.
 func TestTimeEndsARun(t *testing.T) {
 	t.Parallel()
-	short := Bounds{Time: time.Second} // enough for lists, which end with it too
+	short := Bounds{Time: time.Minute} // of a clock that goes on while everything waits
 	for name, c := range map[string]struct {
 		of                *routes.ToolRun
 		body, use, answer string
@@ -94,13 +95,15 @@ func TestTimeEndsARun(t *testing.T) {
 		"responses": {responsesWithin(short), requestOf, askAdd, sayThree},
 		"messages":  {messagesWithin(short), messagesOf, useAdd, thenThree},
 	} {
-		d := adder()
-		d.t, d.hangs, d.turns = t, true, append(d.turns, plain(200, c.use), plain(200, c.answer))
-		if err := d.run(c.of, fmt.Sprintf(c.body, mathTool, "")); err != nil {
-			t.Fatal(err)
-		}
-		if len(d.bodies) != 2 || !strings.Contains(fmt.Sprint(d.bodies[1]["tool_choice"]), "none") || !strings.Contains(d.body, "the run of tools has ended") || !strings.Contains(d.body, "three") {
-			t.Errorf("%s: %d turns, %s", name, len(d.bodies), d.body)
-		}
+		synctest.Test(t, func(t *testing.T) {
+			d, begun := adder(), time.Now()
+			d.t, d.hangs, d.turns = t, true, append(d.turns, plain(200, c.use), plain(200, c.answer))
+			if err := d.run(c.of, fmt.Sprintf(c.body, mathTool, "")); err != nil {
+				t.Fatal(err)
+			}
+			if took := time.Since(begun); took != short.Time || len(d.bodies) != 2 || !strings.Contains(fmt.Sprint(d.bodies[1]["tool_choice"]), "none") || !strings.Contains(d.body, "the run of tools has ended") || !strings.Contains(d.body, "three") {
+				t.Errorf("%s: %d turns in %s, %s", name, len(d.bodies), took, d.body)
+			}
+		})
 	}
 }

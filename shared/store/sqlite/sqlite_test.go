@@ -75,7 +75,7 @@ func hold(t *testing.T, s *Store) (release func()) {
 // waitQueued waits until n operations are in the writer's queue.
 func waitQueued(t *testing.T, s *Store, n int) {
 	t.Helper()
-	for end := time.Now().Add(10 * time.Second); len(s.queue) != n; time.Sleep(time.Millisecond) {
+	for end := time.Now().Add(time.Minute); len(s.queue) != n; time.Sleep(time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatalf("%d operations are queued, want %d", len(s.queue), n)
 		}
@@ -250,7 +250,7 @@ func TestTheJanitorSweepsOnItsOwn(t *testing.T) {
 	s := openTest(t, Options{SweepEvery: time.Millisecond})
 	key := testPartition.Key("k")
 	must(t, s.Table(store.Rate).Put(t.Context(), store.Row{Key: key, Expires: time.Now().Add(-time.Hour)}))
-	for end := time.Now().Add(10 * time.Second); ; time.Sleep(time.Millisecond) {
+	for end := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
 		err := s.Table(store.Rate).Put(t.Context(), store.Row{Key: key, Expires: time.Now().Add(time.Hour)}, store.IfAbsent())
 		if err == nil {
 			return

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"gateway/shared/fault"
@@ -13,47 +14,48 @@ import (
 
 func TestQuestionsWaitAndAreRefused(t *testing.T) {
 	t.Parallel()
-	r := newRoom(1, 2, 100, 100, time.Hour)
-	leave, err := r.enter(t.Context(), 100)
-	if err != nil {
-		t.Fatal(err)
-	}
-	let := make(chan error)
-	go func() {
-		next, err := r.enter(t.Context(), 100)
-		if err == nil {
-			next()
+	synctest.Test(t, func(t *testing.T) {
+		r := newRoom(1, 2, 100, 100, time.Hour)
+		leave, err := r.enter(t.Context(), 100)
+		if err != nil {
+			t.Fatal(err)
 		}
-		let <- err
-	}()
-	for r.queue.TryAcquire(1) { // until the second stands in the queue
-		r.queue.Release(1)
-		time.Sleep(time.Millisecond)
-	}
-	_, err = r.enter(t.Context(), 100)
-	if f := fault.From(err); f.Status() != 503 || f.RetryAfter <= 0 {
-		t.Errorf("a third: %v", err)
-	}
-	leave()
-	if err := <-let; err != nil {
-		t.Errorf("the second: %v", err)
-	}
+		let := make(chan error)
+		go func() {
+			next, err := r.enter(t.Context(), 100)
+			if err == nil {
+				next()
+			}
+			let <- err
+		}()
+		synctest.Wait() // the second stands in the queue
+		_, err = r.enter(t.Context(), 100)
+		if f := fault.From(err); f.Status() != 503 || f.RetryAfter <= 0 {
+			t.Errorf("a third: %v", err)
+		}
+		leave()
+		if err := <-let; err != nil {
+			t.Errorf("the second: %v", err)
+		}
 
-	r = newRoom(1, 2, 100, 100, time.Nanosecond)
-	if leave, err = r.enter(t.Context(), 100); err == nil {
+		r = newRoom(1, 2, 100, 100, time.Minute)
+		if leave, err = r.enter(t.Context(), 100); err != nil {
+			t.Fatal(err)
+		}
 		defer leave()
-		if _, err = r.enter(t.Context(), 100); !fault.Is(err, fault.ServiceUnavailable) {
-			t.Errorf("waited too long: %v", err)
+		begun := time.Now()
+		if _, err = r.enter(t.Context(), 100); !fault.Is(err, fault.ServiceUnavailable) || time.Since(begun) != time.Minute {
+			t.Errorf("waited too long, %s: %v", time.Since(begun), err)
 		}
 		gone, cancel := context.WithCancel(t.Context())
 		cancel()
 		if _, err = r.enter(gone, 0); !errors.Is(err, context.Canceled) {
 			t.Errorf("gone: %v", err)
 		}
-	}
-	if !r.queue.TryAcquire(1) {
-		t.Error("who was refused still stands in the queue")
-	}
+		if !r.queue.TryAcquire(1) {
+			t.Error("who was refused still stands in the queue")
+		}
+	})
 }
 
 // TestMemoryOfQuestionsIsBounded: whatever is asked at once, no more is taken than
