@@ -6,6 +6,7 @@ import (
 	"gateway/shared/chat"
 	"gateway/shared/dialect/cite"
 	"gateway/shared/dialect/claude"
+	"gateway/shared/dialect/upstream"
 	"gateway/shared/fault"
 	"gateway/shared/wire"
 )
@@ -22,6 +23,7 @@ func blank(s string) bool { return strings.TrimSpace(s) == "" }
 
 // system writes all system prompts, wherever they stood, in their order.
 func (e *requestEncoder) system() error {
+	upstream.MovedPrompts(e.r, e.loss)
 	start := len(e.b)
 	e.b = append(e.b, `,"system":[`...)
 	n := 0

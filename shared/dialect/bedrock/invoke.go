@@ -149,6 +149,7 @@ func promptOf(r *chat.Request, loss *chat.Loss) (string, error) {
 	if r.Completion != nil {
 		return upstream.Prompt(r), nil
 	}
+	upstream.MovedPrompts(r, loss)
 	turns, system, err := upstream.Turns(r, loss)
 	if err != nil {
 		return "", err

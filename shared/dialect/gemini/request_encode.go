@@ -4,6 +4,7 @@ import (
 	"strconv"
 
 	"gateway/shared/chat"
+	"gateway/shared/dialect/upstream"
 	"gateway/shared/fault"
 	"gateway/shared/wire"
 )
@@ -164,6 +165,7 @@ func (e *requestEncoder) write() error {
 
 // system writes all system prompts, wherever they stood, in their order.
 func (e *requestEncoder) system() {
+	upstream.MovedPrompts(e.r, e.loss)
 	start, n := len(e.b), 0
 	e.key("systemInstruction")
 	e.b = append(e.b, `{"parts":[`...)

@@ -138,6 +138,7 @@ func (e *cohereEncoder) parameters(schema []byte) {
 // conversation writes system prompts, history and the message or tool results
 // that are to be answered.
 func (e *cohereEncoder) conversation() error {
+	upstream.MovedPrompts(e.r, e.loss)
 	ms := e.r.Messages
 	var rules []string
 	var turns []*chat.Message

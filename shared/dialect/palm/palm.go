@@ -69,6 +69,7 @@ func (Chat) EncodeRequest(dst []byte, r *chat.Request, _ *chat.Traits, loss *cha
 	if r.MaxTokens.Set {
 		loss.Add(r.MaxTokensField, upstream.NotTaken)
 	}
+	upstream.MovedPrompts(r, loss)
 	turns, system, err := upstream.Turns(r, loss)
 	if err != nil {
 		return dst, err

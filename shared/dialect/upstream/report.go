@@ -195,3 +195,17 @@ func IsObject(raw []byte) bool {
 	d.Skip()
 	return d.End() == nil
 }
+
+// MovedPrompts reports the system prompts that stand behind the first turn of a
+// conversation, for providers that take them in front of it alone.
+func MovedPrompts(r *chat.Request, loss *chat.Loss) {
+	turns := false
+	for i := range r.Messages {
+		switch m := &r.Messages[i]; {
+		case m.Role != chat.System && m.Role != chat.Developer:
+			turns = true
+		case turns:
+			loss.Add(Path(m, nil), "moved in front of the conversation: this provider takes no system prompt within it")
+		}
+	}
+}
