@@ -1,8 +1,12 @@
 package main
 
 import (
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
+
+	"gateway/shared/host/placement"
 )
 
 func (s *synthesised) edgeAsDeployed(t *testing.T) {
@@ -55,9 +59,34 @@ func (s *synthesised) firewalls(t *testing.T) {
 			t.Errorf("%s does not only count", rule)
 		}
 	}
-	for _, prefix := range administrationPrefixes() {
-		if !strings.Contains(rules, `"SearchString":"/v1/`+prefix+`"`) {
-			t.Errorf("bodies to /%s are not looked at", prefix)
+	for _, rule := range []string{"SizeRestrictions_Body", "GenericRFI_Body"} {
+		if strings.Contains(rules, "core-rule-set:"+rule) {
+			t.Errorf("%s blocks bodies", rule)
 		}
+	}
+	var looked []*regexp.Regexp
+	for _, pattern := range settingPatterns() {
+		if !strings.Contains(rules, `"RegexString":`+text(pattern)) || len(pattern) > maxPattern {
+			t.Errorf("no rule has the pattern %s (%d characters)", pattern, len(pattern))
+		}
+		looked = append(looked, regexp.MustCompile(pattern))
+	}
+	settings := 0
+	for _, r := range placement.Table() {
+		for _, base := range []string{"/v1", "/v2", "/v1/v1", "/openai/v1"} {
+			path := base + r.Path
+			blocked := slices.ContainsFunc(looked, func(p *regexp.Regexp) bool { return p.MatchString(path) })
+			switch spoken := r.Place != placement.Buffered || slices.Contains(wordy, r.Family); {
+			case blocked && spoken:
+				t.Errorf("what people say to %s is blocked", path)
+			case blocked:
+				settings++
+			case !spoken && slices.Contains(settingPrefixes(), strings.Split(r.Path[1:], "/")[0]):
+				t.Errorf("bodies to %s are not looked at", path)
+			}
+		}
+	}
+	if settings < 4*100 {
+		t.Errorf("%d paths of settings are looked at", settings)
 	}
 }

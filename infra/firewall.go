@@ -1,6 +1,7 @@
 package main
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 
@@ -14,9 +15,18 @@ import (
 // requestsPerAddress is how many requests one address may send in five minutes.
 const requestsPerAddress = 20_000
 
-// bodyRules are the managed rules that look into bodies. Prompts look like
-// attacks, so they only count, and block on the administration's paths.
-var bodyRules = []string{"SizeRestrictions_BODY", "CrossSiteScripting_BODY", "GenericLFI_BODY", "GenericRFI_BODY", "EC2MetaDataSSRF_BODY"}
+// bodyRules are the managed rules that look into bodies. Prompts look like attacks, so
+// they only count.
+var bodyRules = append([]string{"SizeRestrictions_BODY", "GenericRFI_BODY"}, settingRules...)
+
+// settingRules also block, on paths whose bodies are settings alone. Lists of models and
+// members are longer than the size that is restricted, and hosts of one's own may be
+// named by their address.
+var settingRules = []string{"CrossSiteScripting_BODY", "GenericLFI_BODY", "EC2MetaDataSSRF_BODY"}
+
+// wordy families take what people and models say, files of theirs, and what describes
+// tools.
+var wordy = []string{"agentservers", "analytics", "dryrun", "feedback", "guardrails", "logs", "mcp", "mcpservers", "partials", "promptruns", "prompts"}
 
 // newFirewall makes the web ACL of the distribution. The API needs none: its
 // functions answer the edge alone.
@@ -62,20 +72,22 @@ func managed(priority float64, group string, counted ...string) *awswafv2.CfnWeb
 	}
 }
 
-// blockBodies blocks what a body rule has labelled on the administration's paths.
+// blockBodies blocks what a rule has labelled in bodies of settings.
 func blockBodies(priority float64) *awswafv2.CfnWebACL_RuleProperty {
 	var labels, paths []any
-	for _, rule := range bodyRules {
+	for _, rule := range settingRules {
 		labels = append(labels, &awswafv2.CfnWebACL_StatementProperty{LabelMatchStatement: &awswafv2.CfnWebACL_LabelMatchStatementProperty{
 			Scope: jsii.String("LABEL"), Key: jsii.String("awswaf:managed:aws:core-rule-set:" + labelOf(rule)),
 		}})
 	}
-	for _, prefix := range administrationPrefixes() {
-		paths = append(paths, &awswafv2.CfnWebACL_StatementProperty{ByteMatchStatement: &awswafv2.CfnWebACL_ByteMatchStatementProperty{
-			FieldToMatch:         &awswafv2.CfnWebACL_FieldToMatchProperty{UriPath: map[string]any{}},
-			PositionalConstraint: jsii.String("STARTS_WITH"), SearchString: jsii.String("/v1/" + prefix),
-			TextTransformations: []any{&awswafv2.CfnWebACL_TextTransformationProperty{Priority: jsii.Number(0), Type: jsii.String("NONE")}},
+	for _, pattern := range settingPatterns() {
+		paths = append(paths, &awswafv2.CfnWebACL_StatementProperty{RegexMatchStatement: &awswafv2.CfnWebACL_RegexMatchStatementProperty{
+			FieldToMatch: &awswafv2.CfnWebACL_FieldToMatchProperty{UriPath: map[string]any{}}, RegexString: jsii.String(pattern),
+			TextTransformations: []any{&awswafv2.CfnWebACL_TextTransformationProperty{Priority: jsii.Number(0), Type: jsii.String("URL_DECODE")}},
 		}})
+	}
+	if len(paths) == 1 { // an or needs two
+		paths = append(paths, paths[0])
 	}
 	or := func(of []any) *awswafv2.CfnWebACL_StatementProperty {
 		return &awswafv2.CfnWebACL_StatementProperty{OrStatement: &awswafv2.CfnWebACL_OrStatementProperty{Statements: of}}
@@ -91,6 +103,39 @@ func blockBodies(priority float64) *awswafv2.CfnWebACL_RuleProperty {
 
 // labelOf is the label of a rule: GenericLFI_BODY is labelled GenericLFI_Body.
 func labelOf(rule string) string { return strings.TrimSuffix(rule, "BODY") + "Body" }
+
+// maxPattern is how long a regular expression of a firewall may be.
+const maxPattern = 512
+
+// settingPatterns find the paths of settings as clients send them: below each base that
+// the edge leads to version 1.
+func settingPatterns() []string {
+	const start, end = `^(?:/openai)?(?:/v[12]){1,2}/(?:`, `)(?:/|$)`
+	var out []string
+	for _, prefix := range settingPrefixes() {
+		prefix = regexp.QuoteMeta(prefix)
+		if n := len(out) - 1; n >= 0 && len(out[n])+1+len(prefix)+len(end) <= maxPattern {
+			out[n] += "|" + prefix
+			continue
+		}
+		out = append(out, start+prefix)
+	}
+	for i := range out {
+		out[i] += end
+	}
+	return out
+}
+
+// settingPrefixes are the first segments of paths whose bodies are settings alone.
+func settingPrefixes() []string {
+	out := administrationPrefixes()
+	for _, r := range placement.Table() {
+		if r.Place != placement.Buffered || slices.Contains(wordy, r.Family) {
+			out = slices.DeleteFunc(out, func(first string) bool { return first == strings.Split(r.Path[1:], "/")[0] })
+		}
+	}
+	return out
+}
 
 // administrationPrefixes are the first segments of the administration's paths.
 func administrationPrefixes() []string {

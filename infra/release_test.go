@@ -168,12 +168,12 @@ func TestLentCredentials(t *testing.T) {
 				if got := strings.Contains(all, `"bedrock:InvokeModel"`); got != (calls && c.bedrock) {
 					t.Errorf("%s, %s: may use Bedrock: %v", value, name, got)
 				}
-				for _, right := range []string{`"bedrock:InvokeModelWithResponseStream"`, `"bedrock:CountTokens"`} {
+				for _, right := range []string{`"bedrock:InvokeModelWithResponseStream"`, `"bedrock:CountTokens"`, `"bedrock:GetInferenceProfile"`, `"bedrock:ApplyGuardrail"`} {
 					if got := strings.Contains(all, right); got != (calls && c.bedrock) {
 						t.Errorf("%s, %s: has %s: %v", value, name, right, got)
 					}
 				}
-				if rights := strings.Count(all, `"bedrock:`); rights != 3 && rights != 0 || strings.Contains(all, `"bedrock:*"`) {
+				if rights := strings.Count(all, `"bedrock:`); rights != 5 && rights != 0 || strings.Contains(all, `"bedrock:*"`) {
 					t.Errorf("%s, %s: %d rights to Bedrock", value, name, rights)
 				}
 				if got := strings.Contains(all, `"sts:AssumeRole"`); got != (asks && c.role) || got && !strings.Contains(all, `"arn:aws:iam::123456789012:role/models"`) {

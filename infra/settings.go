@@ -64,6 +64,17 @@ func (o *options) lend(stack awscdk.Stack, env map[string]*string, add func(awsi
 			Actions:   jsii.Strings("bedrock:InvokeModel", "bedrock:InvokeModelWithResponseStream", "bedrock:CountTokens"),
 			Resources: &[]*string{any("foundation-model", ""), any("inference-profile", own), any("application-inference-profile", own)},
 		}))
+		// A profile is asked which model stands behind it.
+		add(awsiam.NewPolicyStatement(&awsiam.PolicyStatementProps{
+			Actions:   jsii.Strings("bedrock:GetInferenceProfile"),
+			Resources: &[]*string{any("inference-profile", own), any("application-inference-profile", own)},
+		}))
+		// Guardrails of Bedrock are applied as checks, and within answers where a request
+		// names one.
+		add(awsiam.NewPolicyStatement(&awsiam.PolicyStatementProps{
+			Actions:   jsii.Strings("bedrock:ApplyGuardrail"),
+			Resources: &[]*string{any("guardrail", own), any("guardrail-profile", own)},
+		}))
 	}
 	o.lendRoles(env, add)
 }
