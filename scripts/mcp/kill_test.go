@@ -1,7 +1,6 @@
 package mcp
 
 import (
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"testing"
@@ -32,28 +31,15 @@ func TestSessionsOutliveTheGateway(t *testing.T) {
 		all[i] = g.client(fmt.Sprintf("session-%d", i), "holder", by)
 	}
 	mcptest.Outlive(t, up, all, func(holds func() error) { within(t, holds) }, g.kill, g.start)
-	within(t, func() error { return mcptest.Recorded(all, g.said) })
-}
-
-// said gives the traces of calls of the tool on a page of the log.
-func (g *gateway) said(page int) (traces []string, more bool, _ error) {
-	status, text, err := g.call("GET", fmt.Sprintf("/logs?workspace_id=default&page_size=100&current_page=%d", page), adminKey, "")
-	var logs struct {
-		Data []struct {
-			Trace  string `json:"trace_id"`
-			Method string `json:"mcp_method"`
-			Name   string `json:"mcp_name"`
-		} `json:"data"`
-	}
-	if err != nil || status != http.StatusOK || json.Unmarshal([]byte(text), &logs) != nil {
-		return nil, false, fmt.Errorf("%d %.300s %w", status, text, err)
-	}
-	for _, l := range logs.Data {
-		if l.Method == "tools/call" && l.Name == "say" {
-			traces = append(traces, l.Trace)
-		}
-	}
-	return traces, len(logs.Data) > 0, nil
+	within(t, func() error {
+		return mcptest.Recorded(all, func(path string) ([]byte, error) {
+			status, text, err := g.call("GET", path, adminKey, "")
+			if err == nil && status != http.StatusOK {
+				err = fmt.Errorf("%d %.300s", status, text)
+			}
+			return []byte(text), err
+		})
+	})
 }
 
 // within waits until something holds.

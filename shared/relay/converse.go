@@ -39,7 +39,7 @@ func (c *call) converse() error {
 	}
 	end, ok := c.sessions.Begin(d)
 	if !ok {
-		client.Close(session.GoingAway, "the gateway is restarting; open a new connection")
+		client.Close(session.GoingAway, dialogue.Restarting)
 		client.Linger()
 		return nil
 	}

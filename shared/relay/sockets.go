@@ -131,7 +131,7 @@ func openNear(s *sender, resp *http.Response) error {
 	end, ok := s.sessions.Begin(live)
 	if !ok {
 		desk.guard.Close()
-		near.Close(session.GoingAway, "the gateway is restarting; open a new session")
+		near.Close(session.GoingAway, session.Restarting)
 		near.Linger()
 		return nil
 	}

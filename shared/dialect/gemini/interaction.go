@@ -3,7 +3,6 @@ package gemini
 import (
 	"gateway/shared/chat"
 	"gateway/shared/dialect/upstream"
-	"gateway/shared/pricing"
 	"gateway/shared/wire"
 )
 
@@ -18,7 +17,7 @@ func MeterInteraction(answer []byte) (m chat.Meter, ended bool) {
 	}
 	m = chat.Meter{Model: r.model, ID: r.id, Finish: r.status, Started: true}
 	m.Mode = r.counts.mode
-	m.ReportedTotal = r.counts.classes(&m.Usage, r.searches)
+	m.ReportedTotal = r.counts.classes(&m.Usage, r.counts.searches)
 	m.Usage = m.Usage.Bounded()
 	ended = r.status != "in_progress" && r.status != "queued"
 	m.Complete = ended
@@ -28,7 +27,6 @@ func MeterInteraction(answer []byte) (m chat.Meter, ended bool) {
 type interaction struct {
 	id, model, status string
 	counts            counts
-	searches          int64
 }
 
 func (r *interaction) readFrom(d *wire.Decoder) {
@@ -47,53 +45,18 @@ func (r *interaction) readFrom(d *wire.Decoder) {
 		case "status":
 			r.status = optString(d)
 		case "service_tier":
-			if mode := pricing.ModeOf(optString(d)); mode != "" {
-				r.counts.mode = mode
-			}
+			r.counts.readMode(d)
 		case "usage":
-			r.usage(d)
+			r.counts.readFrom(d)
 		}
 	}
 }
 
-// usage reads the counts, which mean what those of usageMetadata do.
-func (r *interaction) usage(d *wire.Decoder) {
-	if d.Kind() != wire.KindObject {
-		d.Skip()
-		return
-	}
-	c := &r.counts
-	for key := range d.Object {
-		switch string(key) {
-		case "total_input_tokens":
-			c.prompt.Read(d)
-		case "total_cached_tokens":
-			c.cached.Read(d)
-		case "total_output_tokens":
-			c.candidates.Read(d)
-		case "total_thought_tokens":
-			c.thoughts.Read(d)
-		case "total_tool_use_tokens":
-			c.toolUse.Read(d)
-		case "total_tokens":
-			c.total.Read(d)
-		case "input_tokens_by_modality":
-			byModality(d, &c.audioIn, &c.imageIn)
-		case "cached_tokens_by_modality":
-			byModality(d, &c.audioCached, &c.imageCached)
-		case "output_tokens_by_modality":
-			byModality(d, &c.audioOut, &c.imageOut)
-		case "grounding_tool_count":
-			r.grounded(d)
-		}
-	}
-}
-
-// grounded reads [{type,count}] for the searches that are priced.
-func (r *interaction) grounded(d *wire.Decoder) {
+// searchesOf reads [{type,count}] for the searches that are priced.
+func searchesOf(d *wire.Decoder) (searches int64) {
 	if d.Kind() != wire.KindArray {
 		d.Skip()
-		return
+		return 0
 	}
 	for range d.Array {
 		if d.Kind() != wire.KindObject {
@@ -109,7 +72,8 @@ func (r *interaction) grounded(d *wire.Decoder) {
 			}
 		}
 		if kind == "google_search" {
-			r.searches += n.Get()
+			searches += n.Get()
 		}
 	}
+	return searches
 }

@@ -9,13 +9,15 @@ import (
 	"gateway/shared/wire"
 )
 
-// counts is a usageMetadata object as the provider wrote it. Each chunk of a
-// stream restates it whole; what a later one leaves out keeps its count.
+// counts is a usageMetadata object, or the usage of an interaction, as the provider
+// wrote it: the same counts under other names. Each chunk of a stream restates it
+// whole; what a later one leaves out keeps its count.
 type counts struct {
 	prompt, cached, candidates, thoughts, toolUse, total upstream.Known
 	audioIn, imageIn                                     upstream.Known
 	audioCached, imageCached                             upstream.Known
 	audioOut, imageOut                                   upstream.Known
+	searches                                             int64  // that an interaction tells
 	mode                                                 string // in which it was served
 }
 
@@ -26,29 +28,36 @@ func (c *counts) readFrom(d *wire.Decoder) {
 	}
 	for key := range d.Object {
 		switch string(key) {
-		case "promptTokenCount":
+		case "promptTokenCount", "total_input_tokens":
 			c.prompt.Read(d)
-		case "cachedContentTokenCount":
+		case "cachedContentTokenCount", "total_cached_tokens":
 			c.cached.Read(d)
-		case "candidatesTokenCount", "responseTokenCount": // the latter in Live sessions
+		case "candidatesTokenCount", "responseTokenCount", "total_output_tokens": // the second in Live sessions
 			c.candidates.Read(d)
-		case "thoughtsTokenCount":
+		case "thoughtsTokenCount", "total_thought_tokens":
 			c.thoughts.Read(d)
-		case "toolUsePromptTokenCount":
+		case "toolUsePromptTokenCount", "total_tool_use_tokens":
 			c.toolUse.Read(d)
-		case "totalTokenCount":
+		case "totalTokenCount", "total_tokens":
 			c.total.Read(d)
 		case "trafficType", "serviceTier":
-			if mode := pricing.ModeOf(optString(d)); mode != "" {
-				c.mode = mode
-			}
-		case "promptTokensDetails":
+			c.readMode(d)
+		case "promptTokensDetails", "input_tokens_by_modality":
 			byModality(d, &c.audioIn, &c.imageIn)
-		case "cacheTokensDetails":
+		case "cacheTokensDetails", "cached_tokens_by_modality":
 			byModality(d, &c.audioCached, &c.imageCached)
-		case "candidatesTokensDetails", "responseTokensDetails":
+		case "candidatesTokensDetails", "responseTokensDetails", "output_tokens_by_modality":
 			byModality(d, &c.audioOut, &c.imageOut)
+		case "grounding_tool_count":
+			c.searches += searchesOf(d)
 		}
+	}
+}
+
+// readMode reads in which mode a request was served; what is no mode changes nothing.
+func (c *counts) readMode(d *wire.Decoder) {
+	if mode := pricing.ModeOf(optString(d)); mode != "" {
+		c.mode = mode
 	}
 }
 

@@ -1,6 +1,7 @@
 package mcptest
 
 import (
+	"encoding/json"
 	"fmt"
 	"sync"
 	"testing"
@@ -63,19 +64,17 @@ func Outlive(t *testing.T, h *Holder, clients []*Client, wait func(func() error)
 }
 
 // Recorded tells whether each call of Outlive that was answered has one record, and each
-// that was cut off none or one. page gives the traces of calls on a page of the log, and
-// whether there are more pages.
-func Recorded(clients []*Client, page func(n int) (traces []string, more bool, err error)) error {
+// that was cut off none or one. get gives what the administration answers at a path.
+func Recorded(clients []*Client, get func(path string) ([]byte, error)) error {
 	seen := map[string]int{}
 	for n, more := 0, true; more; n++ {
-		traces, further, err := page(n)
+		page, err := get(fmt.Sprintf("/logs?workspace_id=default&page_size=100&current_page=%d", n))
 		if err != nil {
 			return err
 		}
-		for _, trace := range traces {
-			seen[trace]++
+		if more, err = countCalls(page, seen); err != nil {
+			return err
 		}
-		more = further
 	}
 	total := 0
 	for _, c := range clients {
@@ -90,4 +89,25 @@ func Recorded(clients []*Client, page func(n int) (traces []string, more bool, e
 		return fmt.Errorf("%d records of %d calls", total, len(seen))
 	}
 	return nil
+}
+
+// countCalls counts the calls of the tool on a page of the log, by trace, and tells whether
+// anything stands there.
+func countCalls(page []byte, seen map[string]int) (more bool, _ error) {
+	var logs struct {
+		Data []struct {
+			Trace  string `json:"trace_id"`
+			Method string `json:"mcp_method"`
+			Name   string `json:"mcp_name"`
+		} `json:"data"`
+	}
+	if err := json.Unmarshal(page, &logs); err != nil {
+		return false, fmt.Errorf("%.300s: %w", page, err)
+	}
+	for _, l := range logs.Data {
+		if l.Method == "tools/call" && l.Name == "say" {
+			seen[l.Trace]++
+		}
+	}
+	return len(logs.Data) > 0, nil
 }

@@ -99,7 +99,8 @@ func (d *Dialogue) end(code int, reason string, why *fault.Fault) {
 	d.Client.Close(code, reason)
 }
 
-const restarting = "the gateway is restarting; open a new connection"
+// Restarting is what clients are told of connections that a gateway which stops ends.
+const Restarting = "the gateway is restarting; open a new connection"
 
 // Drain ends the connection once no response is being made.
 func (d *Dialogue) Drain() {
@@ -108,12 +109,12 @@ func (d *Dialogue) Drain() {
 	idle := d.pending == 0
 	d.mu.Unlock()
 	if idle {
-		d.end(session.GoingAway, restarting, nil)
+		d.end(session.GoingAway, Restarting, nil)
 	}
 }
 
 // Break ends the connection now.
-func (d *Dialogue) Break() { d.end(session.GoingAway, restarting, nil) }
+func (d *Dialogue) Break() { d.end(session.GoingAway, Restarting, nil) }
 
 func (d *Dialogue) isOver() bool {
 	d.mu.Lock()
@@ -217,7 +218,7 @@ func (d *Dialogue) work(lane string) {
 		leave := d.draining && d.pending == 0
 		d.mu.Unlock()
 		if leave {
-			d.end(session.GoingAway, restarting, nil)
+			d.end(session.GoingAway, Restarting, nil)
 		}
 	}
 }

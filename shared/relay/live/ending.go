@@ -1,7 +1,6 @@
 package live
 
 import (
-	"errors"
 	"time"
 
 	"gateway/shared/fault"
@@ -37,13 +36,7 @@ func (s *Session) clientLeft(err error) {
 	}
 	s.over = true
 	s.mu.Unlock()
-	e := &session.Ended{Code: session.Lost}
-	errors.As(err, &e)
-	if e.Code == session.Lost {
-		s.Near.Drop()
-	} else {
-		s.Near.Close(e.Code, e.Reason) // nothing is sent where the client has closed it
-	}
+	session.CloseNear(s.Near, err)
 	s.part()
 }
 
@@ -80,26 +73,16 @@ func (s *Session) leave() {
 
 // providerLeft tells the client how the provider has ended the session.
 func (s *Session) providerLeft(err error) {
-	e := &session.Ended{}
-	switch {
-	case !errors.As(err, &e), e.Code == session.Lost:
-		s.end(session.ServerError, "the connection to the provider was lost", nil)
-	case e.Code == session.TooLarge, e.Code == session.NotUTF8:
-		s.Far.Close(e.Code, e.Reason)
-		s.end(session.ServerError, "the provider sent a message that cannot be passed on", nil)
-	default:
-		s.end(e.Code, e.Reason, nil)
-	}
+	code, reason := session.ToldOfFar(s.Far, err)
+	s.end(code, reason, nil)
 	s.Far.Drop()
 }
 
-const restarting = "the gateway is restarting; open a new session"
-
 // Drain implements session.Ender: the session ends, and what is under way is booked.
-func (s *Session) Drain() { s.end(session.GoingAway, restarting, nil) }
+func (s *Session) Drain() { s.end(session.GoingAway, session.Restarting, nil) }
 
 // Break implements session.Ender.
 func (s *Session) Break() {
-	s.end(session.GoingAway, restarting, nil)
+	s.end(session.GoingAway, session.Restarting, nil)
 	s.Far.Drop()
 }

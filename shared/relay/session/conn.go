@@ -2,6 +2,7 @@ package session
 
 import (
 	"context"
+	"errors"
 	"io"
 	"net/http"
 	"net/url"
@@ -78,3 +79,31 @@ type Ended struct {
 
 // Error implements error.
 func (e *Ended) Error() string { return "session: the connection was closed: " + e.Reason }
+
+// Restarting is what clients are told of sessions that a gateway which stops ends.
+const Restarting = "the gateway is restarting; open a new session"
+
+// CloseNear closes the client's side, whose reader has ended with err.
+func CloseNear(near Conn, err error) {
+	e := &Ended{Code: Lost}
+	errors.As(err, &e)
+	if e.Code == Lost {
+		near.Drop()
+	} else {
+		near.Close(e.Code, e.Reason) // nothing is sent where the client has closed it
+	}
+}
+
+// ToldOfFar is what the client is told when the reader of the provider's side has ended
+// with err.
+func ToldOfFar(far Conn, err error) (code int, reason string) {
+	e := &Ended{}
+	switch {
+	case !errors.As(err, &e), e.Code == Lost:
+		return ServerError, "the connection to the provider was lost"
+	case e.Code == TooLarge, e.Code == NotUTF8:
+		far.Close(e.Code, e.Reason)
+		return ServerError, "the provider sent a message that cannot be passed on"
+	}
+	return e.Code, e.Reason
+}

@@ -1,7 +1,6 @@
 package session
 
 import (
-	"errors"
 	"time"
 
 	"gateway/shared/dialect/realtime"
@@ -40,13 +39,7 @@ func (s *Session) clientLeft(err error) {
 	}
 	s.over, s.draining = true, true
 	s.mu.Unlock()
-	e := &Ended{Code: Lost}
-	errors.As(err, &e)
-	if e.Code == Lost {
-		s.Near.Drop()
-	} else {
-		s.Near.Close(e.Code, e.Reason) // nothing is sent where the client has closed it
-	}
+	CloseNear(s.Near, err)
 	s.leave()
 }
 
@@ -84,25 +77,15 @@ func (s *Session) leaveWhenDone() {
 	case over:
 		s.Far.Close(Normal, "")
 	default:
-		s.end(GoingAway, restarting, nil)
+		s.end(GoingAway, Restarting, nil)
 	}
 }
-
-const restarting = "the gateway is restarting; open a new session"
 
 // providerLeft tells the client how the provider has ended the session.
 func (s *Session) providerLeft(err error) {
 	s.turns.leave()
-	e := &Ended{}
-	switch {
-	case !errors.As(err, &e), e.Code == Lost:
-		s.end(ServerError, "the connection to the provider was lost", nil)
-	case e.Code == TooLarge, e.Code == NotUTF8:
-		s.Far.Close(e.Code, e.Reason)
-		s.end(ServerError, "the provider sent a message that cannot be passed on", nil)
-	default:
-		s.end(e.Code, e.Reason, nil)
-	}
+	code, reason := ToldOfFar(s.Far, err)
+	s.end(code, reason, nil)
 	s.Far.Drop()
 }
 
@@ -116,6 +99,6 @@ func (s *Session) Drain() {
 
 // Break ends the session now.
 func (s *Session) Break() {
-	s.end(GoingAway, restarting, nil)
+	s.end(GoingAway, Restarting, nil)
 	s.Far.Drop()
 }

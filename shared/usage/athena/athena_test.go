@@ -5,22 +5,18 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/oklog/ulid/v2"
-
 	"gateway/shared/blob"
-	"gateway/shared/blob/files"
 	"gateway/shared/pricing"
 	"gateway/shared/store"
-	"gateway/shared/store/sqlite"
 	"gateway/shared/usage"
 	"gateway/shared/usage/report"
 	"gateway/shared/usage/segment"
+	"gateway/shared/usage/usagetest"
 )
 
 var noon = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
@@ -42,15 +38,7 @@ type house struct {
 func newHouse(t testing.TB) *house {
 	t.Helper()
 	dir := t.TempDir()
-	s, err := sqlite.Open(filepath.Join(t.TempDir(), "store.db"), sqlite.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { s.Close() })
-	bucket, err := files.Open(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s, bucket := usagetest.Open(t, dir)
 	h := &house{store: s, bucket: bucket, now: noon}
 	h.archive = segment.New(s, bucket, segment.Options{Inline: 64 << 10, Files: true, MinMerge: 3, Clock: func() time.Time { return h.now },
 		Kept: func(context.Context, store.Scope) (usage.KeptDays, error) { return h.kept, nil }})
@@ -88,7 +76,7 @@ func made(rnd *rand.Rand, n int, at time.Time) usage.Record {
 		Duration: time.Duration(rnd.ExpFloat64() * float64(time.Second)).Truncate(time.Microsecond), EndUser: fmt.Sprint("u", rnd.IntN(40)),
 		Metadata: map[string]string{"team": fmt.Sprint("t", rnd.IntN(6)), "odd key's": "x"},
 	}
-	r.ID = ulid.MustNew(ulid.Timestamp(at), zeros(n)).String()
+	r.ID = usagetest.ID(n, at)
 	r.Agent.ID = fmt.Sprint("agent-", rnd.IntN(3))
 	if rnd.IntN(4) == 0 {
 		delete(r.Metadata, "team")
@@ -96,16 +84,6 @@ func made(rnd *rand.Rand, n int, at time.Time) usage.Record {
 	r.Usage.Set(pricing.Input, rnd.Int64N(4000))
 	r.Usage.Set(pricing.Output, rnd.Int64N(900))
 	return r
-}
-
-// zeros is a source of entropy that spells a number.
-type zeros int
-
-func (z zeros) Read(p []byte) (int, error) {
-	for i := range p {
-		p[i] = byte(int(z) >> (8 * min(7, len(p)-1-i)))
-	}
-	return len(p), nil
 }
 
 // fill keeps requests of four days up to now: batches that come twice, files of every

@@ -17,8 +17,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/oklog/ulid/v2"
-
 	"gateway/shared/blob"
 	"gateway/shared/blob/files"
 	"gateway/shared/fault"
@@ -27,10 +25,10 @@ import (
 	"gateway/shared/seal"
 	"gateway/shared/seal/local"
 	"gateway/shared/store"
-	"gateway/shared/store/sqlite"
 	"gateway/shared/usage"
 	"gateway/shared/usage/report"
 	"gateway/shared/usage/segment"
+	"gateway/shared/usage/usagetest"
 )
 
 var (
@@ -114,15 +112,7 @@ func (h *house) pass(d time.Duration) { h.mu.Lock(); h.now = h.now.Add(d); h.mu.
 
 func newHouse(t testing.TB) *house {
 	t.Helper()
-	s, err := sqlite.Open(filepath.Join(t.TempDir(), "store.db"), sqlite.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { s.Close() })
-	b, err := files.Open(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	s, b := usagetest.Open(t, t.TempDir())
 	master, err := local.Open(filepath.Join(t.TempDir(), "master.key"))
 	if err != nil {
 		t.Fatal(err)
@@ -138,28 +128,14 @@ func newHouse(t testing.TB) *house {
 	return h
 }
 
-// zeros is a source of entropy that spells a number.
-type zeros int
-
-func (z zeros) Read(p []byte) (int, error) {
-	for i := range p {
-		p[i] = byte(int(z) >> (8 * min(7, len(p)-1-i)))
-	}
-	return len(p), nil
-}
-
 func (h *house) fill(n int, change func(i int, r *usage.Record)) {
 	h.t.Helper()
 	for batch := range slices.Chunk(make([]usage.Record, n), 100) {
 		for i := range batch {
 			start := noon.Add(-time.Duration(n) * time.Second)
 			n--
-			id, err := ulid.New(ulid.Timestamp(start), zeros(n))
-			if err != nil {
-				h.t.Fatal(err)
-			}
 			r := &batch[i]
-			*r = usage.Record{ID: id.String(), Start: start, Org: "org-1", Workspace: "ws-1", Endpoint: "chatComplete", Method: "POST", Path: "/v1/chat/completions",
+			*r = usage.Record{ID: usagetest.ID(n, start), Start: start, Org: "org-1", Workspace: "ws-1", Endpoint: "chatComplete", Method: "POST", Path: "/v1/chat/completions",
 				Provider: "openai", Model: "gpt-4o", ClientStatus: 200, Cost: 12_345_678, Duration: 1500 * time.Microsecond, CacheStatus: "MISS"}
 			r.Usage.Set(pricing.Input, 10)
 			r.Usage.Set(pricing.Output, 5)

@@ -3,22 +3,19 @@ package report
 import (
 	"context"
 	"fmt"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/oklog/ulid/v2"
 	"pgregory.net/rapid"
 
 	"gateway/shared/blob"
-	"gateway/shared/blob/files"
 	"gateway/shared/pricing"
 	"gateway/shared/store"
-	"gateway/shared/store/sqlite"
 	"gateway/shared/usage"
 	"gateway/shared/usage/segment"
+	"gateway/shared/usage/usagetest"
 )
 
 // house is an archive on an embedded store with a clock that tests move.
@@ -33,19 +30,7 @@ type house struct {
 
 func newHouse(t testing.TB) *house {
 	t.Helper()
-	s, err := sqlite.Open(filepath.Join(t.TempDir(), "store.db"), sqlite.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := s.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	b, err := files.Open(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	s, b := usagetest.Open(t, t.TempDir())
 	h := &house{store: s, bucket: b, now: noon}
 	h.open()
 	return h
@@ -85,28 +70,14 @@ var sc = store.Scope{Org: "org-1", Workspace: "ws-1"}
 
 // made makes the i-th record, begun at start.
 func made(i int, start time.Time) usage.Record {
-	id, err := ulid.New(ulid.Timestamp(start), zeros(i))
-	if err != nil {
-		panic(err)
-	}
 	r := usage.Record{
-		ID: id.String(), Start: start.UTC().Truncate(time.Millisecond), Org: "org-1", Workspace: "ws-1", WorkspaceSlug: "one", KeyID: "key-1", KeyType: "workspace-service",
+		ID: usagetest.ID(i, start), Start: start.UTC().Truncate(time.Millisecond), Org: "org-1", Workspace: "ws-1", WorkspaceSlug: "one", KeyID: "key-1", KeyType: "workspace-service",
 		Endpoint: "chatComplete", Method: "POST", Path: "/v1/chat/completions", Provider: "openai", ProviderSlug: "main", Model: "gpt-4o", ClientStatus: 200,
 		Cost: 1_000_000, Priced: true, Duration: 100 * time.Millisecond, CacheStatus: "MISS", EndUser: "alice", Metadata: map[string]string{"_user": "alice"},
 	}
 	r.Usage.Set(pricing.Input, 10)
 	r.Usage.Set(pricing.Output, 5)
 	return r
-}
-
-// zeros is a source of entropy that spells a number.
-type zeros int
-
-func (z zeros) Read(p []byte) (int, error) {
-	for i := range p {
-		p[i] = byte(int(z) >> (8 * min(7, len(p)-1-i)))
-	}
-	return len(p), nil
 }
 
 // drawRecords makes records around noon, with few values so that they collide.

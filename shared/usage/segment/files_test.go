@@ -2,7 +2,6 @@ package segment
 
 import (
 	"context"
-	"errors"
 	"maps"
 	"slices"
 	"strings"
@@ -10,7 +9,6 @@ import (
 	"time"
 
 	"gateway/shared/store"
-	"gateway/shared/store/dynamo/dynamotest"
 	"gateway/shared/usage"
 )
 
@@ -51,10 +49,7 @@ func (h *shelf) visible(t *testing.T) map[string]int {
 // and at the end each stands in the files once.
 func TestEveryRecordOfAnHourThatIsOverIsInAFile(t *testing.T) {
 	t.Parallel()
-	for name, open := range map[string]func(*testing.T) store.Store{
-		"sqlite": nil,
-		"dynamo": func(t *testing.T) store.Store { return dynamotest.Open(t, dynamotest.Start(t)) },
-	} {
+	for name, open := range stores {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			for _, writes := range []int{0, 1, 2, 4, 7, 11} {
@@ -85,23 +80,7 @@ func TestEveryRecordOfAnHourThatIsOverIsInAFile(t *testing.T) {
 				if n := len(h.visible(t)); n != 0 {
 					t.Fatalf("%d records of small batches are in files already", n)
 				}
-				compact := func() {
-					for run := 0; ; run++ {
-						l := &life{left: writes + run}
-						h.Archive = New(mortalStore{h.store, l}, mortal(h.bucket, l), o)
-						err := h.Compact(context.Background())
-						h.Archive = New(h.store, h.bucket, o)
-						if have := h.contents(t); len(have) != len(want) {
-							t.Fatalf("%d writes, run %d: %d records, want %d", writes, run, len(have), len(want))
-						}
-						if err == nil {
-							return
-						}
-						if !errors.Is(err, errKilled) {
-							t.Fatal(err)
-						}
-					}
-				}
+				compact := func() { h.compactByLives(t, o, writes, len(want)) }
 				check := func(when string) {
 					t.Helper()
 					if got := h.visible(t); !maps.Equal(got, want) {

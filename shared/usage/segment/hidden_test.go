@@ -2,14 +2,12 @@ package segment
 
 import (
 	"context"
-	"errors"
 	"maps"
 	"slices"
 	"testing"
 	"time"
 
 	"gateway/shared/store"
-	"gateway/shared/store/dynamo/dynamotest"
 	"gateway/shared/usage"
 )
 
@@ -19,10 +17,7 @@ import (
 // is killed, and nothing of the old objects is left behind.
 func TestSegmentsMergedWithoutFilesGetThem(t *testing.T) {
 	t.Parallel()
-	for name, open := range map[string]func(*testing.T) store.Store{
-		"sqlite": nil,
-		"dynamo": func(t *testing.T) store.Store { return dynamotest.Open(t, dynamotest.Start(t)) },
-	} {
+	for name, open := range stores {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			for _, writes := range []int{1 << 20, 0, 1, 3, 5} {
@@ -43,21 +38,7 @@ func TestSegmentsMergedWithoutFilesGetThem(t *testing.T) {
 					t.Fatalf("%d of %d records are in files already", n, len(want))
 				}
 				o := Options{Files: true, MaxDayRecords: 1, Clock: func() time.Time { return h.now }}
-				for run := 0; run < 60; run++ {
-					l := &life{left: writes + run}
-					h.Archive = New(mortalStore{h.store, l}, mortal(h.bucket, l), o)
-					err := h.Compact(context.Background())
-					h.Archive = New(h.store, h.bucket, o)
-					if have := h.contents(t); len(have) != len(want) {
-						t.Fatalf("%d writes, run %d: %d records, want %d", writes, run, len(have), len(want))
-					}
-					if err == nil {
-						break
-					}
-					if !errors.Is(err, errKilled) {
-						t.Fatal(err)
-					}
-				}
+				h.compactByLives(t, o, writes, len(want))
 				h.compactAt(t, h.now.Add(time.Minute))
 				if got := h.visible(t); !maps.Equal(got, want) {
 					t.Fatalf("%d writes: files have %v, want %v", writes, got, slices.Sorted(maps.Keys(want)))

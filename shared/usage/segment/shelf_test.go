@@ -3,19 +3,16 @@ package segment
 import (
 	"context"
 	"math"
-	"path/filepath"
 	"slices"
 	"testing"
 	"time"
 
-	"github.com/oklog/ulid/v2"
-
 	"gateway/shared/blob"
-	"gateway/shared/blob/files"
 	"gateway/shared/pricing"
 	"gateway/shared/store"
-	"gateway/shared/store/sqlite"
+	"gateway/shared/store/dynamo/dynamotest"
 	"gateway/shared/usage"
+	"gateway/shared/usage/usagetest"
 )
 
 type shelf struct {
@@ -28,34 +25,23 @@ type shelf struct {
 
 func newShelf(t testing.TB) *shelf {
 	t.Helper()
-	s, err := sqlite.Open(filepath.Join(t.TempDir(), "store.db"), sqlite.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := s.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	b, err := files.Open(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	s, b := usagetest.Open(t, t.TempDir())
 	h := &shelf{store: s, bucket: b, now: noon}
 	h.Archive = New(s, b, Options{Clock: func() time.Time { return h.now }, OnBad: func(_ string, err error) { h.bad = append(h.bad, err) }})
 	return h
 }
 
+// stores are the stores that a shelf may stand on, by name; nil: the one that it has.
+var stores = map[string]func(*testing.T) store.Store{
+	"sqlite": nil,
+	"dynamo": func(t *testing.T) store.Store { return dynamotest.Open(t, dynamotest.Start(t)) },
+}
+
 var noon = time.Date(2026, 3, 10, 12, 0, 0, 0, time.UTC)
 
 func made(i int, start time.Time) usage.Record {
-	var id ulid.ULID
-	if err := id.SetTime(ulid.Timestamp(start)); err != nil {
-		panic(err)
-	}
-	copy(id[12:], []byte{byte(i >> 24), byte(i >> 16), byte(i >> 8), byte(i)})
 	r := usage.Record{
-		ID: id.String(), Start: start, Org: "org-1", Workspace: "ws-1", WorkspaceSlug: "default", KeyID: "6f1c1a52-7f0e-4f8f-9c39-3f4f0a9e2b11", KeyType: "workspace-service",
+		ID: usagetest.ID(i, start), Start: start, Org: "org-1", Workspace: "ws-1", WorkspaceSlug: "default", KeyID: "6f1c1a52-7f0e-4f8f-9c39-3f4f0a9e2b11", KeyType: "workspace-service",
 		EndUser: "alice", Metadata: map[string]string{"_user": "alice", "team": "search"}, Endpoint: "chatComplete", Method: "POST", Path: "/v1/chat/completions",
 		RequestModel: "gpt-4o", ClientStatus: 200, Provider: "openai", ProviderSlug: "main", Model: "gpt-4o-2024-08-06", OptionIndex: "config", CacheStatus: "MISS",
 		FinishReason: "stop", Cost: 1_000_000, Priced: true, Duration: 900 * time.Millisecond, TimeToFirstByte: 200 * time.Millisecond,

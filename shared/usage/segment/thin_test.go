@@ -37,6 +37,28 @@ func (l *life) spend() error {
 	return nil
 }
 
+// compactByLives compacts an archive with options, in processes of which each is killed
+// after one write more than the one before, the first one after so many, until one comes
+// through. All records are there behind each.
+func (h *shelf) compactByLives(t *testing.T, o Options, writes, records int) {
+	t.Helper()
+	for run := 0; ; run++ {
+		l := &life{left: writes + run}
+		h.Archive = New(mortalStore{h.store, l}, mortal(h.bucket, l), o)
+		err := h.Compact(context.Background())
+		h.Archive = New(h.store, h.bucket, o)
+		if have := h.contents(t); len(have) != records {
+			t.Fatalf("%d writes, run %d: %d records, want %d", writes, run, len(have), records)
+		}
+		if err == nil {
+			return
+		}
+		if !errors.Is(err, errKilled) {
+			t.Fatal(err)
+		}
+	}
+}
+
 type mortalStore struct {
 	store.Store
 	*life
