@@ -175,37 +175,54 @@ func (b *Batch) Append(dst []byte) []byte {
 	o.Str("input_file_id", b.Input)
 	o.Str("completion_window", b.Window)
 	o.Str("status", b.Status)
-	nullableStr(o, "output_file_id", b.Output)
-	nullableStr(o, "error_file_id", b.Errors)
-	o.Int("created_at", b.Created)
+	AppendStanding(o, &Standing{
+		Status: b.Status, Output: b.Output, Errors: b.Errors, Created: b.Created, Began: b.Began, Expires: b.Expires, Finalizing: b.Finalizing,
+		Cancelling: b.Cancelling, Ended: b.Ended, Total: b.Total, Completed: b.Completed, Failed: b.Failed, Metadata: b.Metadata,
+	})
+	o.Close('}')
+	return o.B
+}
+
+// Standing is how far a batch is and what came of it. Times are in seconds; 0: not yet.
+type Standing struct {
+	Status                                                 string
+	Output, Errors                                         string // ids of files
+	Created, Began, Expires, Finalizing, Cancelling, Ended int64
+	Total, Completed, Failed                               int64
+	Metadata                                               []byte
+}
+
+// AppendStanding writes that part of a batch object, its last members, in the shape of OpenAI.
+func AppendStanding(o *upstream.Object, s *Standing) {
+	nullableStr(o, "output_file_id", s.Output)
+	nullableStr(o, "error_file_id", s.Errors)
+	o.Int("created_at", s.Created)
 	at := func(name string, when bool, t int64) {
 		if !when {
 			t = 0
 		}
 		nullableInt(o, name, t)
 	}
-	at("in_progress_at", true, b.Began)
-	at("expires_at", true, b.Expires)
-	at("finalizing_at", true, b.Finalizing)
-	at("completed_at", b.Status == completed, b.Ended)
-	at("failed_at", b.Status == failed, b.Ended)
-	at("expired_at", b.Status == expired, b.Ended)
-	at("cancelling_at", true, b.Cancelling)
-	at("cancelled_at", b.Status == cancelled, b.Ended)
+	at("in_progress_at", true, s.Began)
+	at("expires_at", true, s.Expires)
+	at("finalizing_at", true, s.Finalizing)
+	at("completed_at", s.Status == completed, s.Ended)
+	at("failed_at", s.Status == failed, s.Ended)
+	at("expired_at", s.Status == expired, s.Ended)
+	at("cancelling_at", true, s.Cancelling)
+	at("cancelled_at", s.Status == cancelled, s.Ended)
 	o.Key("request_counts")
 	o.Open('{')
-	o.Int("total", b.Total)
-	o.Int("completed", b.Completed)
-	o.Int("failed", b.Failed)
+	o.Int("total", s.Total)
+	o.Int("completed", s.Completed)
+	o.Int("failed", s.Failed)
 	o.Close('}')
 	o.Key("metadata")
-	if len(b.Metadata) == 0 {
+	if len(s.Metadata) == 0 {
 		o.B = append(o.B, "null"...)
 	} else {
-		o.B = append(o.B, b.Metadata...)
+		o.B = append(o.B, s.Metadata...)
 	}
-	o.Close('}')
-	return o.B
 }
 
 // answerBatch is the answer with one batch.

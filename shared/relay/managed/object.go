@@ -3,6 +3,7 @@ package managed
 import (
 	"encoding/json"
 
+	"gateway/shared/dialect/job"
 	"gateway/shared/dialect/upstream"
 )
 
@@ -18,43 +19,10 @@ func (b *Batch) Append(dst []byte, details bool) []byte {
 	o.Str("input_file_id", b.Input)
 	o.Str("completion_window", b.Window)
 	o.Str("status", string(b.Status))
-	orNull := func(name, v string) {
-		if v == "" {
-			o.Raw(name, []byte("null"))
-			return
-		}
-		o.Str(name, v)
-	}
-	at := func(name string, when bool, t int64) {
-		if !when || t == 0 {
-			o.Raw(name, []byte("null"))
-			return
-		}
-		o.Int(name, t)
-	}
-	orNull("output_file_id", b.Output)
-	orNull("error_file_id", b.Progress.Errors)
-	o.Int("created_at", b.Created)
-	at("in_progress_at", true, b.Began)
-	at("expires_at", true, b.Expires)
-	at("finalizing_at", true, b.Finalizing)
-	at("completed_at", b.Status == Completed, b.Ended)
-	at("failed_at", b.Status == Failed, b.Ended)
-	at("expired_at", b.Status == Expired, b.Ended)
-	at("cancelling_at", true, b.Cancelling)
-	at("cancelled_at", b.Status == Cancelled, b.Ended)
-	o.Key("request_counts")
-	o.Open('{')
-	o.Int("total", b.Total)
-	o.Int("completed", b.Good)
-	o.Int("failed", b.Bad)
-	o.Close('}')
-	o.Key("metadata")
-	if len(b.Metadata) == 0 {
-		o.B = append(o.B, "null"...)
-	} else {
-		o.B = append(o.B, b.Metadata...)
-	}
+	job.AppendStanding(o, &job.Standing{
+		Status: string(b.Status), Output: b.Output, Errors: b.Progress.Errors, Created: b.Created, Began: b.Began, Expires: b.Expires, Finalizing: b.Finalizing,
+		Cancelling: b.Cancelling, Ended: b.Ended, Total: b.Total, Completed: b.Good, Failed: b.Bad, Metadata: b.Metadata,
+	})
 	if details {
 		b.appendDetails(o)
 	}
