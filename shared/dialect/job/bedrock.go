@@ -36,11 +36,11 @@ func (b Bedrock) Do(ctx context.Context, j *chat.Job) (*chat.JobAnswer, error) {
 		"batches_create":  b.create,
 		"batches_get":     b.one,
 		"batches_cancel":  b.stop,
-		"batches_list":    b.list,
+		"batches_list":    batchList(pages[invocationJob]{awsQuery, byToken[invocationJob]("invocationJobSummaries", "nextToken")}),
 		"finetune_create": b.tune,
 		"finetune_get":    b.tuning,
 		"finetune_cancel": b.stopTuning,
-		"finetune_list":   b.tunings,
+		"finetune_list":   tuningList(pages[customizationJob]{awsQuery, byToken[customizationJob]("modelCustomizationJobSummaries", "nextToken")}),
 	}.do(ctx, j, "batch fine-tune", b.open)
 }
 
@@ -278,23 +278,4 @@ func (b Bedrock) stop(ctx context.Context, j *chat.Job) (*chat.JobAnswer, error)
 	}
 	_ = resp.Body.Close()
 	return b.one(ctx, j)
-}
-
-func (b Bedrock) list(ctx context.Context, j *chat.Job) (*chat.JobAnswer, error) {
-	jobs, more, err := tokenPage(ctx, j, func(v *invocationJob) string { return Plain(v.ARN) }, awsQuery, func(resp *http.Response) ([]invocationJob, string, error) {
-		var page struct {
-			Jobs []invocationJob `json:"invocationJobSummaries"`
-			Next string          `json:"nextToken"`
-		}
-		err := readJSON(resp, &page)
-		return page.Jobs, page.Next, err
-	})
-	if err != nil {
-		return nil, err
-	}
-	batches := make([]*Batch, len(jobs))
-	for i := range jobs {
-		batches[i] = jobs[i].batch()
-	}
-	return answerBatches(ctx, j, batches, more)
 }

@@ -214,22 +214,3 @@ func (b Bedrock) stopTuning(ctx context.Context, j *chat.Job) (*chat.JobAnswer, 
 	}
 	return b.tuning(ctx, j)
 }
-
-func (b Bedrock) tunings(ctx context.Context, j *chat.Job) (*chat.JobAnswer, error) {
-	jobs, more, err := tokenPage(ctx, j, func(c *customizationJob) string { return Plain(c.ARN) }, awsQuery, func(resp *http.Response) ([]customizationJob, string, error) {
-		var page struct {
-			Jobs []customizationJob `json:"modelCustomizationJobSummaries"`
-			Next string             `json:"nextToken"`
-		}
-		err := readJSON(resp, &page)
-		return page.Jobs, page.Next, err
-	})
-	if err != nil {
-		return nil, err
-	}
-	page := make([]*Tuning, len(jobs))
-	for i := range jobs {
-		page[i] = jobs[i].tuning()
-	}
-	return answerTunings(ctx, j, page, more)
-}

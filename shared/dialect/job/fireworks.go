@@ -43,11 +43,11 @@ func (f Fireworks) Do(ctx context.Context, j *chat.Job) (*chat.JobAnswer, error)
 		"batches_create":  f.create,
 		"batches_get":     f.one,
 		"batches_cancel":  f.stop,
-		"batches_list":    f.list,
+		"batches_list":    batchList(pages[inferenceJob]{googleQuery, byToken[inferenceJob]("batchInferenceJobs", "nextPageToken")}),
 		"finetune_create": f.tune,
 		"finetune_get":    f.tuning,
 		"finetune_cancel": f.stopTuning,
-		"finetune_list":   f.tunings,
+		"finetune_list":   tuningList(pages[supervisedJob]{googleQuery, byToken[supervisedJob]("supervisedFineTuningJobs", "nextPageToken")}),
 	}.do(ctx, j, "batch fine-tune", f.open)
 }
 
@@ -287,25 +287,6 @@ func (f Fireworks) stop(ctx context.Context, j *chat.Job) (*chat.JobAnswer, erro
 	}
 	b.Status, b.Cancelling = cancelling, b.Stopped
 	return chat.JobJSON(b.Append(nil)), nil
-}
-
-func (Fireworks) list(ctx context.Context, j *chat.Job) (*chat.JobAnswer, error) {
-	jobs, more, err := tokenPage(ctx, j, func(v *inferenceJob) string { return lastSegment(v.Name) }, googleQuery, func(resp *http.Response) ([]inferenceJob, string, error) {
-		var page struct {
-			Jobs []inferenceJob `json:"batchInferenceJobs"`
-			Next string         `json:"nextPageToken"`
-		}
-		err := readJSON(resp, &page)
-		return page.Jobs, page.Next, err
-	})
-	if err != nil {
-		return nil, err
-	}
-	batches := make([]*Batch, len(jobs))
-	for i := range jobs {
-		batches[i] = jobs[i].batch()
-	}
-	return answerBatches(ctx, j, batches, more)
 }
 
 // open reads the dataset that a job wrote.

@@ -170,22 +170,3 @@ func (f Fireworks) stopTuning(ctx context.Context, j *chat.Job) (*chat.JobAnswer
 	t.Status, t.Ended = tuneCancelled, t.Stopped
 	return chat.JobJSON(t.Append(nil)), nil
 }
-
-func (Fireworks) tunings(ctx context.Context, j *chat.Job) (*chat.JobAnswer, error) {
-	jobs, more, err := tokenPage(ctx, j, func(s *supervisedJob) string { return lastSegment(s.Name) }, googleQuery, func(resp *http.Response) ([]supervisedJob, string, error) {
-		var page struct {
-			Jobs []supervisedJob `json:"supervisedFineTuningJobs"`
-			Next string          `json:"nextPageToken"`
-		}
-		err := readJSON(resp, &page)
-		return page.Jobs, page.Next, err
-	})
-	if err != nil {
-		return nil, err
-	}
-	page := make([]*Tuning, len(jobs))
-	for i := range jobs {
-		page[i] = jobs[i].tuning()
-	}
-	return answerTunings(ctx, j, page, more)
-}

@@ -47,11 +47,11 @@ var onMistral = uploads[*mistralJob, *mistralTuning]{
 	prepare:    func(r *rows) { r.one, r.shape = true, withoutModel },
 	body:       mistralBatch,
 	read:       readJob[mistralJob],
-	list:       pages[*mistralJob]{numbered, func() pageReader[*mistralJob] { return numberedPage[*mistralJob](new(int)) }},
+	list:       batchList(pages[mistralJob]{numbered, func() pageReader[mistralJob] { return numberedPage[mistralJob](new(int)) }}),
 	lost:       []string{"batch_size", "learning_rate_multiplier"},
 	readTuning: readJob[mistralTuning],
 	tuning:     mistralTune,
-	tunings:    pages[*mistralTuning]{numbered, func() pageReader[*mistralTuning] { return numberedPage[*mistralTuning](new(int)) }},
+	tunings:    tuningList(pages[mistralTuning]{numbered, func() pageReader[mistralTuning] { return numberedPage[mistralTuning](new(int)) }}),
 }
 
 // mistralBatch is the body of a new batch, whose rows have one model.

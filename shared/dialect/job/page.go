@@ -2,10 +2,12 @@ package job
 
 import (
 	"context"
+	"encoding/json"
 	"net/http"
 	"net/url"
 
 	"gateway/shared/chat"
+	"gateway/shared/dialect/upstream"
 	"gateway/shared/fault"
 )
 
@@ -28,7 +30,7 @@ func awsQuery(n int, token string) url.Values {
 // tokenPage gives one page of a list that goes on by tokens: query asks for a page
 // of so many entries, read takes one and gives its entries and its token.
 func tokenPage[T any](
-	ctx context.Context, j *chat.Job, id func(*T) string, query func(n int, token string) url.Values, read func(*http.Response) ([]T, string, error),
+	ctx context.Context, j *chat.Job, id func(*T) string, query func(n int, token string) url.Values, read pageReader[T],
 ) (page []T, more bool, err error) {
 	limit, err := limitOf(j, defaultPage, maxPage)
 	if err != nil {
@@ -67,4 +69,68 @@ func tokenPage[T any](
 		return nil, false, fault.Invalid("after", "after must be the id of an entry of the list")
 	}
 	return page, token != "", nil
+}
+
+// pageReader reads a page of a list: its entries, and the token of the next.
+type pageReader[T any] = func(*http.Response) ([]T, string, error)
+
+// pages are how a host gives a list.
+type pages[T any] struct {
+	query func(n int, token string) url.Values
+	read  func() pageReader[T] // of one walk through the list
+}
+
+// byToken reads pages whose entries stand in one member, and the token of the next page
+// in another.
+func byToken[T any](entries, next string) func() pageReader[T] {
+	return func() pageReader[T] {
+		return func(resp *http.Response) (list []T, token string, err error) {
+			var page map[string]json.RawMessage
+			if err := readJSON(resp, &page); err != nil {
+				return nil, "", err
+			}
+			for member, into := range map[string]any{entries: &list, next: &token} {
+				if raw := page[member]; raw != nil && json.Unmarshal(raw, into) != nil {
+					return nil, "", upstream.Invalid("The provider's list cannot be read", nil)
+				}
+			}
+			return list, token, nil
+		}
+	}
+}
+
+// batchList answers with a page of a host's list of batches.
+func batchList[S any, P interface {
+	*S
+	batch() *Batch
+}](of pages[S]) step {
+	return func(ctx context.Context, j *chat.Job) (*chat.JobAnswer, error) {
+		jobs, more, err := tokenPage(ctx, j, func(job *S) string { return P(job).batch().ID }, of.query, of.read())
+		if err != nil {
+			return nil, err
+		}
+		batches := make([]*Batch, len(jobs))
+		for i := range jobs {
+			batches[i] = P(&jobs[i]).batch()
+		}
+		return answerBatches(ctx, j, batches, more)
+	}
+}
+
+// tuningList answers with a page of a host's list of fine-tuning jobs.
+func tuningList[S any, P interface {
+	*S
+	tuning() *Tuning
+}](of pages[S]) step {
+	return func(ctx context.Context, j *chat.Job) (*chat.JobAnswer, error) {
+		jobs, more, err := tokenPage(ctx, j, func(job *S) string { return P(job).tuning().ID }, of.query, of.read())
+		if err != nil {
+			return nil, err
+		}
+		tunings := make([]*Tuning, len(jobs))
+		for i := range jobs {
+			tunings[i] = P(&jobs[i]).tuning()
+		}
+		return answerTunings(ctx, j, tunings, more)
+	}
 }

@@ -50,11 +50,11 @@ var onTogether = uploads[*togetherJob, *togetherTuning]{
 	body:       togetherBatch,
 	read:       readTogether,
 	fared:      countTogether,
-	list:       pages[*togetherJob]{none, func() pageReader[*togetherJob] { return listed[*togetherJob] }},
+	list:       batchList(pages[togetherJob]{none, func() pageReader[togetherJob] { return listed[togetherJob] }}),
 	lost:       []string{"learning_rate_multiplier"},
 	readTuning: readJob[togetherTuning],
 	tuning:     togetherTune,
-	tunings:    pages[*togetherTuning]{none, func() pageReader[*togetherTuning] { return listed[*togetherTuning] }},
+	tunings:    tuningList(pages[togetherTuning]{none, func() pageReader[togetherTuning] { return listed[togetherTuning] }}),
 }
 
 // togetherBatch is the body of a new batch. Rows of several models tell theirs.

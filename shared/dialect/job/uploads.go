@@ -4,7 +4,6 @@ import (
 	"context"
 	"io"
 	"net/http"
-	"net/url"
 
 	"gateway/shared/chat"
 	"gateway/shared/dialect/upstream"
@@ -20,15 +19,6 @@ type hostBatch interface {
 // hostTuning is a fine-tuning job as a host tells of it.
 type hostTuning interface{ tuning() *Tuning }
 
-// pageReader reads a page of a list: its entries, and the token of the next.
-type pageReader[T any] = func(*http.Response) ([]T, string, error)
-
-// pages are how a host gives a list.
-type pages[T any] struct {
-	query func(n int, token string) url.Values
-	read  func() pageReader[T] // of one walk through the list
-}
-
 // uploads are hosts that take rows and examples as uploaded files, and give what
 // came of rows as files too.
 type uploads[B hostBatch, T hostTuning] struct {
@@ -41,12 +31,12 @@ type uploads[B hostBatch, T hostTuning] struct {
 	body    func(want *asked, r *rows, file string) []byte
 	read    func(*http.Response) (B, error)
 	fared   func(ctx context.Context, j *chat.Job, b *Batch, job B) error // counts rows; may be nil
-	list    pages[B]
+	list    step
 
 	lost       []string // hyperparameters that are not taken
 	readTuning func(*http.Response) (T, error)
 	tuning     func(want *tuneAsked, training, validation string, hyper map[string]string) []byte
-	tunings    pages[T]
+	tunings    step
 }
 
 func (u *uploads[B, T]) do(ctx context.Context, j *chat.Job) (*chat.JobAnswer, error) {
@@ -54,11 +44,11 @@ func (u *uploads[B, T]) do(ctx context.Context, j *chat.Job) (*chat.JobAnswer, e
 		"batches_create":  u.create,
 		"batches_get":     by(u.one, http.MethodGet),
 		"batches_cancel":  by(u.one, http.MethodPost),
-		"batches_list":    u.all,
+		"batches_list":    u.list,
 		"finetune_create": u.tune,
 		"finetune_get":    by(u.tuned, http.MethodGet),
 		"finetune_cancel": by(u.tuned, http.MethodPost),
-		"finetune_list":   u.allTuned,
+		"finetune_list":   u.tunings,
 	}.do(ctx, j, "batch fine-tune", u.open)
 }
 
@@ -138,18 +128,6 @@ func (u *uploads[B, T]) one(ctx context.Context, j *chat.Job, method string) (*c
 	return answerBatch(ctx, j, b)
 }
 
-func (u *uploads[B, T]) all(ctx context.Context, j *chat.Job) (*chat.JobAnswer, error) {
-	jobs, more, err := tokenPage(ctx, j, func(job *B) string { return (*job).batch().ID }, u.list.query, u.list.read())
-	if err != nil {
-		return nil, err
-	}
-	batches := make([]*Batch, len(jobs))
-	for i := range jobs {
-		batches[i] = jobs[i].batch()
-	}
-	return answerBatches(ctx, j, batches, more)
-}
-
 // open reads the rows that a batch made.
 func (u *uploads[B, T]) open(ctx context.Context, j *chat.Job, batch string) (*results, error) {
 	job, err := u.job(ctx, j, "batches_get", http.MethodGet, batch)
@@ -209,18 +187,6 @@ func (u *uploads[B, T]) tuned(ctx context.Context, j *chat.Job, method string) (
 		return nil, err
 	}
 	return u.answer(ctx, j, resp, nil)
-}
-
-func (u *uploads[B, T]) allTuned(ctx context.Context, j *chat.Job) (*chat.JobAnswer, error) {
-	jobs, more, err := tokenPage(ctx, j, func(job *T) string { return (*job).tuning().ID }, u.tunings.query, u.tunings.read())
-	if err != nil {
-		return nil, err
-	}
-	page := make([]*Tuning, len(jobs))
-	for i := range jobs {
-		page[i] = jobs[i].tuning()
-	}
-	return answerTunings(ctx, j, page, more)
 }
 
 // loseOptions reports what only clouds know.

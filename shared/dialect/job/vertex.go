@@ -38,11 +38,11 @@ func (v Vertex) Do(ctx context.Context, j *chat.Job) (*chat.JobAnswer, error) {
 		"batches_create":  v.create,
 		"batches_get":     v.one,
 		"batches_cancel":  v.stop,
-		"batches_list":    v.list,
+		"batches_list":    batchList(pages[predictionJob]{googleQuery, byToken[predictionJob]("batchPredictionJobs", "nextPageToken")}),
 		"finetune_create": v.tune,
 		"finetune_get":    v.tuning,
 		"finetune_cancel": v.stopTuning,
-		"finetune_list":   v.tunings,
+		"finetune_list":   tuningList(pages[tuningJob]{googleQuery, byToken[tuningJob]("tuningJobs", "nextPageToken")}),
 	}.do(ctx, j, "batch fine-tune", v.open)
 }
 
@@ -247,23 +247,4 @@ func googleQuery(n int, token string) url.Values {
 		q.Set("pageToken", token)
 	}
 	return q
-}
-
-func (Vertex) list(ctx context.Context, j *chat.Job) (*chat.JobAnswer, error) {
-	jobs, more, err := tokenPage(ctx, j, func(p *predictionJob) string { return lastSegment(p.Name) }, googleQuery, func(resp *http.Response) ([]predictionJob, string, error) {
-		var page struct {
-			Jobs []predictionJob `json:"batchPredictionJobs"`
-			Next string          `json:"nextPageToken"`
-		}
-		err := readJSON(resp, &page)
-		return page.Jobs, page.Next, err
-	})
-	if err != nil {
-		return nil, err
-	}
-	batches := make([]*Batch, len(jobs))
-	for i := range jobs {
-		batches[i] = jobs[i].batch()
-	}
-	return answerBatches(ctx, j, batches, more)
 }

@@ -237,22 +237,3 @@ func (v Vertex) stopTuning(ctx context.Context, j *chat.Job) (*chat.JobAnswer, e
 	}
 	return v.tuning(ctx, j)
 }
-
-func (Vertex) tunings(ctx context.Context, j *chat.Job) (*chat.JobAnswer, error) {
-	jobs, more, err := tokenPage(ctx, j, func(t *tuningJob) string { return lastSegment(t.Name) }, googleQuery, func(resp *http.Response) ([]tuningJob, string, error) {
-		var page struct {
-			Jobs []tuningJob `json:"tuningJobs"`
-			Next string      `json:"nextPageToken"`
-		}
-		err := readJSON(resp, &page)
-		return page.Jobs, page.Next, err
-	})
-	if err != nil {
-		return nil, err
-	}
-	page := make([]*Tuning, len(jobs))
-	for i := range jobs {
-		page[i] = jobs[i].tuning()
-	}
-	return answerTunings(ctx, j, page, more)
-}
