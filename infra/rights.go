@@ -119,6 +119,7 @@ var exceptions = func() map[string]rights {
 	logs.asks = false
 	logs.gets, logs.opens, logs.sends, logs.names = []string{segments, loggedBodies, exported}, []string{"log"}, []string{"audit", "exports", "usage"}, nil
 	logs.puts, logs.seals = []string{loggedBodies}, []string{"log"} // it keeps what it is told of requests
+	logs.deletes = []string{exported}                               // files of exports that are deleted
 	apikeys := limited("GetItem", "PutItem", "DeleteItem")
 	apikeys.opens = []string{"control"} // secrets that automatic rotations have made
 	policies := administration          // it lists counters and sets them back

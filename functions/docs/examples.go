@@ -105,7 +105,7 @@ func (x exampler) array(s map[string]any, name string, whole bool, depth int) an
 
 // always are members of a request that its example shows, although it does without, or
 // needs one of several.
-var always = []string{"model", "messages", "input", "content", "name", "voice", "document", "scim_group_name"}
+var always = []string{"model", "messages", "input", "content", "name", "voice", "document", "scim_group_name", "group_by"}
 
 func (x exampler) object(s map[string]any, name string, whole bool, depth int) any {
 	out := map[string]any{}

@@ -98,8 +98,8 @@ func (x *exports) describe() *admin.Collection[export.Export] {
 			if ch.Rec != nil {
 				return
 			}
-			if err := x.Exports.Forget(c.Context, ch.Old.Scope, ch.Old.ID); err != nil {
-				slog.Warn("the run of a deleted export stays", "request_id", c.RequestID, "error", err.Error())
+			if err := x.Exports.Forget(c.Context, x.Bucket, ch.Old.Scope, ch.Old.ID); err != nil {
+				slog.Warn("the run or the file of a deleted export stays", "request_id", c.RequestID, "error", err.Error())
 			}
 		},
 		Adjust: func(action string, r *admin.Route) {

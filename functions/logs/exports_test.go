@@ -97,8 +97,13 @@ func TestExportsFromDraftToFile(t *testing.T) {
 	for _, token := range []string{"x", "b3Jn.AAAA", "b3Jn", ".", strings.Repeat("A", 3000)} {
 		in.Do("GET", "/logs/exports/files/"+token, "nobody", nil).Refused(404, "AB08", "token")
 	}
+	link, err := url.Parse(in.Do("GET", at+"/download", key, nil).OK().Text("signed_url"))
+	if err != nil {
+		t.Fatal(err)
+	}
 	in.Do("DELETE", at, key, nil).OK()
 	in.Do("GET", at, key, nil).Refused(403, "AB03", "")
+	in.Do("GET", strings.TrimPrefix(link.Path, "/v1"), "nobody", nil).Refused(404, "AB08", "token") // the file went with it
 }
 
 // A file of columns is one, by whatever codec.

@@ -34,7 +34,7 @@ var statusOfRead = admin.Field{Name: "status", Type: admin.String, Enum: []strin
 // base is what both kinds have in common. listed are texts that lists filter by.
 func base(object, path string, kind resource.Kind, listed ...admin.Field) *admin.Collection[ledger.PolicyForm] {
 	conditions := admin.Field{Name: "conditions", Type: admin.Any, Required: true, Form: ledger.ConditionsSchema, Doc: "Which requests are counted: those that meet all of them.", Check: ledger.CheckConditions}
-	groups := admin.Field{Name: "group_by", Type: admin.Any, Fixed: true, Form: ledger.GroupsSchema, Doc: "What has counters of its own: each value of each key.", Check: ledger.CheckGroups, Absent: []any{}}
+	groups := admin.Field{Name: "group_by", Type: admin.Any, Fixed: true, Form: ledger.GroupsSchema, Doc: "What has counters of its own: each value of each key. Policies of target mcp_tools may do without: one counter for all.", Check: ledger.CheckGroups, Absent: []any{}}
 	return &admin.Collection[ledger.PolicyForm]{
 		Kind: kind, Object: object, Path: path, Param: "policyId", UUIDOnly: true,
 		Scope: "policies", Where: admin.InWorkspace, WriteRole: admin.Manager, Missing: fault.NotFound,
@@ -120,6 +120,11 @@ func (f *family) ratePolicies() *admin.Collection[ledger.PolicyForm] {
 
 func (f *family) usagePolicies() *admin.Collection[ledger.PolicyForm] {
 	col := base("policy_usage_limits", "/policies/usage-limits", ledger.KindUsagePolicy, choice("type", "cost", "tokens", "requests"))
+	for i := range col.Fields {
+		if f := &col.Fields[i]; f.Name == "group_by" {
+			f.Required, f.Absent, f.Doc = true, nil, "What has counters of its own: each value of each key."
+		}
+	}
 	col.Fields = append(col.Fields, admin.Field{Name: resetValue, Type: admin.String, Min: 1, Max: 4096, Trigger: true, UpdateOnly: true, Doc: "Value key of a counter that is set back to nothing."})
 	col.ReadQuery = append(col.ReadQuery, admin.Field{Name: includeUsage, Type: admin.Boolean, Default: false, Doc: "true adds what the counters say."})
 	col.Shown = append(col.Shown, admin.Shown[ledger.PolicyForm]{Field: admin.Field{Name: usageMap, Type: admin.Object, Optional: true, Single: true, Doc: "With include_usage: the counters by their value keys.", Form: usageMapSchema}},

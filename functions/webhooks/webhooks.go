@@ -148,7 +148,7 @@ func (f *family) itemRoutes() []admin.Route {
 		admin.Route{Method: "GET", Path: of + "/deliveries/{deliveryId}", Name: "readWebhookDelivery", Answer: admin.Closed(deliverySchema(true)), Errors: []int{404},
 			Doc: "Read a delivery, with what was sent and each attempt.", Do: f.col.At("read", f.ofWebhook(f.read))},
 		admin.Route{Method: "POST", Path: of + "/deliveries/{deliveryId}/redeliver", Name: "redeliverWebhookDelivery", Action: audit.Resend, Errors: []int{404, 409}, Answer: admin.Closed(deliverySchema(true)),
-			Doc: "Send a delivery again, under the same webhook-id, as often as a new one.", Do: f.col.At("update", f.ofWebhook(f.redeliver))},
+			Doc: "Send a delivery again, under the same webhook-id, as often as a new one; one that waits for its next attempt is sent now.", Do: f.col.At("update", f.ofWebhook(f.redeliver))},
 	)
 	return routes
 }

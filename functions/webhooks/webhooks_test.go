@@ -225,14 +225,16 @@ func TestTheLogTellsOfDeliveriesAndSendsThemAgain(t *testing.T) {
 	if all := h.Do("GET", path+"/"+above+"/deliveries", chief, nil).OK(); strings.Count(string(all.Body), `"delivery"`) != 2 {
 		t.Errorf("the organisation's webhook got %s", all.Body)
 	}
-	is(t, 409, h.Do("POST", of+"/"+one+"/redeliver", key, nil))
+	h.later(time.Second)
+	h.Do("POST", of+"/"+one+"/redeliver", key, nil).OK()        // it waited
+	is(t, 409, h.Do("POST", of+"/"+one+"/redeliver", key, nil)) // it is due
 	is(t, 404, h.Do("GET", path+"/"+above+"/deliveries/"+one, chief, nil))
 	for range 12 {
 		h.later(24 * time.Hour)
 		h.run(t)
 	}
 	d := h.Do("GET", of+"/"+one, key, nil).OK()
-	if d.At("status") != "failed" || d.At("payload", "data", "limit") != "10" || d.At("payload", "type") != "budget.exhausted" || d.At("attempts_count") != 10.0 {
+	if d.At("status") != "failed" || d.At("payload", "data", "limit") != "10" || d.At("payload", "type") != "budget.exhausted" || d.At("attempts_count") != 11.0 {
 		t.Fatalf("%s", d.Body)
 	}
 	in.status = 204

@@ -29,29 +29,29 @@ func (l *Limits[T]) flatFields() []Field {
 
 // flatFields describes the members; what they must be is the place's to say.
 func flatFields(names []string, schema func() map[string]any) []Field {
+	needed, _ := limitSchema(schema())["required"].([]string)
 	var out []Field
 	for _, name := range names {
 		form := func() map[string]any {
-			form, _ := membersOfSchema(schema())[name].(map[string]any)
+			form, _ := limitSchema(schema())["properties"].(map[string]any)[name].(map[string]any)
 			return form
 		}
-		out = append(out, Field{Name: name, Type: Any, FormOf: form, Trigger: true, Fixed: name == "type"})
+		out = append(out, Field{Name: name, Type: Any, FormOf: form, Trigger: true, Fixed: name == "type", Required: slices.Contains(needed, name)})
 	}
 	return out
 }
 
-// membersOfSchema finds the members of the one object that a schema of limits
-// describes.
-func membersOfSchema(schema map[string]any) map[string]any {
-	if members, ok := schema["properties"].(map[string]any); ok {
-		return members
+// limitSchema finds the one object that a schema of limits describes.
+func limitSchema(schema map[string]any) map[string]any {
+	if _, ok := schema["properties"]; ok {
+		return schema
 	}
 	if items, ok := schema["items"].(map[string]any); ok {
-		return membersOfSchema(items)
+		return limitSchema(items)
 	}
 	for _, one := range slices.Backward(anyList(schema["anyOf"])) {
 		if m, ok := one.(map[string]any); ok {
-			return membersOfSchema(m)
+			return limitSchema(m)
 		}
 	}
 	return nil

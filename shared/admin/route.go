@@ -199,6 +199,14 @@ type described struct {
 	latest                    bool // reads show what was written only when they ask for the latest version
 }
 
+// article is a or an, by how the names of resources sound.
+func article(word string) string {
+	if strings.ContainsRune("aeioAEIO", rune(word[0])) { // a user
+		return "an"
+	}
+	return "a"
+}
+
 type actionRoute struct {
 	action string
 	Route
@@ -211,16 +219,17 @@ func (d *described) routes(listed, created, read, updated func() Schema) []actio
 		itemAliases = append(itemAliases, a+"/{"+d.param+"}")
 	}
 	word, id := title(d.object), operation(d.object)
+	one := article(word) + " " + word
 	routes := []actionRoute{
 		{"list", Route{Method: "GET", Path: d.path, Aliases: d.aliases, Name: "list" + id + "s", Doc: "List " + word + "s.", Role: d.reads,
 			Query: d.listQuery, AnswerOf: listed}},
-		{"create", Route{Method: "POST", Path: d.path, Aliases: d.aliases, Name: "create" + id, Doc: "Create a " + word + ".", Role: d.writes,
+		{"create", Route{Method: "POST", Path: d.path, Aliases: d.aliases, Name: "create" + id, Doc: "Create " + one + ".", Role: d.writes,
 			Body: d.fields, AnswerOf: created, Action: audit.Create, Errors: []int{409}, Makes: d.item}},
-		{"read", Route{Method: "GET", Path: d.item, Aliases: itemAliases, Name: "get" + id, Doc: "Read a " + word + ".", Role: d.reads,
+		{"read", Route{Method: "GET", Path: d.item, Aliases: itemAliases, Name: "get" + id, Doc: "Read " + one + ".", Role: d.reads,
 			Query: d.readQuery, AnswerOf: read}},
-		{"update", Route{Method: "PUT", Path: d.item, Aliases: itemAliases, Name: "update" + id, Doc: "Change a " + word + ": absent fields stay, null clears.", Role: d.writes,
+		{"update", Route{Method: "PUT", Path: d.item, Aliases: itemAliases, Name: "update" + id, Doc: "Change " + one + ": absent fields stay, null clears.", Role: d.writes,
 			Body: d.fields, BodyMode: PartialBody, AnswerOf: updated, Action: audit.Update, Errors: []int{409}}},
-		{"delete", Route{Method: "DELETE", Path: d.item, Aliases: itemAliases, Name: "delete" + id, Doc: "Delete a " + word + ".", Role: d.writes,
+		{"delete", Route{Method: "DELETE", Path: d.item, Aliases: itemAliases, Name: "delete" + id, Doc: "Delete " + one + ".", Role: d.writes,
 			Body: d.deleteBody, BodyMode: OptionalBody, Answer: emptySchema, Action: audit.Delete, Errors: []int{409}}},
 	}
 	if d.latest {

@@ -28,14 +28,14 @@ func (h *history[T]) routes(item string) []Route {
 	}
 	entry := h.entryShape()
 	out := []Route{h.col.finish("read", Route{
-		Method: "GET", Path: item + "/versions", Name: "list" + v.Name + "Versions", Doc: "List the versions of a " + word + ", newest first.", Role: h.col.ReadRole,
+		Method: "GET", Path: item + "/versions", Name: "list" + v.Name + "Versions", Doc: "List the versions of " + article(word) + " " + word + ", newest first.", Role: h.col.ReadRole,
 		Query: v.Paging.Fields(), AnswerOf: func() Schema { return ListSchema(entry.schema(false)) }, Do: func(c *Call) (any, error) { return h.list(c, entry) },
 	})}
 	if v.Publish == "" {
 		return out
 	}
 	out = append(out, h.col.finish("read", Route{
-		Method: "GET", Path: item + "/versions/{versionId}", Name: "get" + v.Name + "Version", Doc: "Read a version of a " + word + ".", Role: h.col.ReadRole,
+		Method: "GET", Path: item + "/versions/{versionId}", Name: "get" + v.Name + "Version", Doc: "Read a version of " + article(word) + " " + word + ".", Role: h.col.ReadRole,
 		AnswerOf: func() Schema { return wrappedSchema(h.col.Wrapped, h.m.shape.schema(false)) }, Do: h.readOne,
 	}))
 	publish := h.col.finish("update", Route{

@@ -161,27 +161,35 @@ func (l *Log) List(ctx context.Context, sc store.Scope, to, status, after string
 	}
 }
 
-// Redeliver has a delivery sent again from now on, as often as a new one. One that is
-// under way is a fault.Conflict.
+// Redeliver has a delivery sent again from now on, as often as a new one; of one that
+// waits for its next attempt that is now. One that is being attempted, or is due, is a
+// fault.Conflict.
 func (l *Log) Redeliver(ctx context.Context, sc store.Scope, to, id string) (*Delivery, error) {
 	d, ok, err := l.Get(ctx, sc, to, id)
-	switch {
-	case err != nil:
+	if err != nil {
 		return nil, err
-	case !ok:
+	}
+	if !ok {
 		return nil, fault.New(fault.NotFound, "deliveryId", "There is no such delivery")
-	case d.Status == Pending:
-		return nil, underWay()
 	}
 	now := l.now().UTC().Truncate(time.Millisecond)
+	var actions []store.Action
+	if d.Status == Pending {
+		if d.NextAt == nil || !d.NextAt.After(now) {
+			return nil, underWay()
+		}
+		// A worker that attempts it has taken this row.
+		waits := d.wait(*d.NextAt).Key
+		actions = append(actions, store.Action{Table: store.Control, Delete: &store.Delete{Key: waits, If: []store.Cond{store.IfPresent()}}})
+	}
 	d.Status, d.Tries, d.NextAt, d.expires = Pending, 0, &now, now.Add(KeepFor)
 	row, err := d.row()
 	if err != nil {
 		return nil, err
 	}
-	err = l.store.Transact(ctx,
+	err = l.store.Transact(ctx, append(actions,
 		store.Action{Table: store.Control, Put: &store.Put{Row: row, If: []store.Cond{store.IfEqual(store.At("turn"), d.turn)}}},
-		store.Action{Table: store.Control, Put: &store.Put{Row: d.wait(now)}})
+		store.Action{Table: store.Control, Put: &store.Put{Row: d.wait(now)}})...)
 	if _, lost := store.AsCondition(err); lost {
 		return nil, underWay()
 	}
@@ -189,7 +197,7 @@ func (l *Log) Redeliver(ctx context.Context, sc store.Scope, to, id string) (*De
 }
 
 func underWay() error {
-	return fault.New(fault.Conflict, "deliveryId", "the delivery is under way; it can be sent again once it was delivered or has failed")
+	return fault.New(fault.Conflict, "deliveryId", "the delivery is under way; it can be sent again after this attempt")
 }
 
 func unavailable(err error) error {

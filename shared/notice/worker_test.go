@@ -253,9 +253,6 @@ func TestADeliveryIsTriedForDaysAndCanBeSentAgain(t *testing.T) {
 		h.raise(t, Event{Type: KeyRotated})
 		h.run(t)
 		id := h.list(t, "w1")[0].ID
-		if _, err := h.log.Redeliver(ctx, org, "w1", id); !fault.Is(err, fault.Conflict) {
-			t.Errorf("sent again while it is under way: %v", err)
-		}
 		for n, pause := range backoff {
 			h.now = h.now.Add(pause - time.Second)
 			h.run(t)
@@ -290,6 +287,41 @@ func TestADeliveryIsTriedForDaysAndCanBeSentAgain(t *testing.T) {
 			t.Error(ok, err)
 		}
 	})
+}
+
+// Whoever has mended a receiver need not wait for the next attempt, which may be hours
+// away: whatever attempt it waits for, a delivery that is sent again is due at once, once.
+func TestADeliveryThatWaitsCanBeSentAtOnce(t *testing.T) {
+	t.Parallel()
+	for attempts := range backoff {
+		onEach(t, func(t *testing.T, s store.Store) {
+			h := newHouse(t, s)
+			ctx := context.Background()
+			h.in.answer(http.StatusInternalServerError)
+			h.raise(t, Event{Type: KeyRotated})
+			h.run(t)
+			for _, pause := range backoff[:attempts] {
+				h.now = h.now.Add(pause)
+				h.run(t)
+			}
+			h.in.answer(http.StatusOK)
+			h.now = h.now.Add(time.Second)
+			id := h.list(t, "w1")[0].ID
+			if d, err := h.log.Redeliver(ctx, org, "w1", id); err != nil || d.Status != Pending || !d.NextAt.Equal(h.now.Truncate(time.Millisecond)) {
+				t.Fatal(d, err)
+			}
+			if _, err := h.log.Redeliver(ctx, org, "w1", id); !fault.Is(err, fault.Conflict) {
+				t.Errorf("one that is due was sent again: %v", err)
+			}
+			h.run(t)
+			h.now = h.now.Add(100 * time.Hour)
+			h.run(t)
+			d := h.list(t, "w1")[0]
+			if d.Status != Delivered || d.Tries != 1 || d.Total != attempts+2 || len(h.in.sent()) != attempts+2 || h.waits(t) != 0 {
+				t.Fatalf("after %d attempts: %+v, %d sent", attempts+1, d, len(h.in.sent()))
+			}
+		})
+	}
 }
 
 func TestAReceiverThatIsGoneIsDisabled(t *testing.T) {
@@ -405,6 +437,9 @@ func TestAnAttemptThatDiedIsMadeAgain(t *testing.T) {
 		h.run(t)
 		if len(h.in.sent()) != 0 {
 			t.Fatal("a delivery that is being attempted was attempted by another")
+		}
+		if _, err := h.log.Redeliver(context.Background(), org, "w1", d.ID); !fault.Is(err, fault.Conflict) {
+			t.Errorf("sent again while it is attempted: %v", err)
 		}
 		h.now = h.now.Add(lease)
 		h.run(t)

@@ -183,9 +183,11 @@ func (c *course) decide(claims []claim) {
 	}
 }
 
-// counted tells whether the request came to a target, and with that past the limits of
-// its caller.
-func (c *course) counted() bool { return c.rec.OptionIndex != "" || len(c.calls) > 0 }
+// counted tells whether the request came to a target of the gateway's, and with that past
+// the limits of its caller. What clients told of never came here, and no limit counts it.
+func (c *course) counted() bool {
+	return c.rec.OptionIndex != "" || c.rec.Unconfirmed || slices.ContainsFunc(c.calls, func(k call) bool { return k.path != "" })
+}
 
 // claims are what the request wants of a limit: one counter, or where targets decide
 // it, one for each of them.

@@ -209,6 +209,37 @@ func TestOtherLimits(t *testing.T) {
 	}
 }
 
+// Requests that clients told of did not pass the gateway: whatever they cost, no limit
+// counts or refuses them, as none did. What was settled without an answer is counted.
+func TestWhatWasToldIsNotCounted(t *testing.T) {
+	t.Parallel()
+	const each = `"conditions":[{"key":"api_key","value":"*"}],"group_by":[{"key":"api_key"}]}`
+	for _, raw := range []string{`{"type":"cost","credit_limit":1,` + each, `{"type":"tokens","credit_limit":100,` + each, `{"type":"requests","credit_limit":2,` + each, `{"type":"requests","unit":"rpw","value":2,` + each, `{"type":"tokens","unit":"rpw","value":100,` + each} {
+		rate := strings.Contains(raw, "unit")
+		for name, c := range map[string]struct {
+			change  func(*usage.Record)
+			counted int64
+		}{
+			"of one call": {func(r *usage.Record) { r.OptionIndex, r.Attempts[0].OptionIndex = "", "" }, 0},
+			"of none":     {func(r *usage.Record) { r.OptionIndex, r.Attempts = "", nil }, 0},
+			"unconfirmed": {func(r *usage.Record) { r.OptionIndex, r.Attempts, r.Unconfirmed = "", nil, true }, 3},
+			"served":      {func(*usage.Record) {}, 3},
+		} {
+			records := many(3)
+			for _, r := range records {
+				r.Cost = 5e9 // dollars
+				r.Usage.Set(pricing.Output, 1000)
+				r.Attempts[0].Cost, r.Attempts[0].Usage = r.Cost, r.Usage
+				c.change(r)
+			}
+			got := take(t, Question{Limits: []*Limit{limitOf(t, raw, rate)}}, house{}, records...)
+			if l := got.Limits[0]; l.Counted != c.counted || (l.Refused > 0) != (c.counted > 0) {
+				t.Errorf("%s %s: %+v", name, raw, l)
+			}
+		}
+	}
+}
+
 func TestCountersAreBounded(t *testing.T) {
 	t.Parallel()
 	l := limitOf(t, `{"type":"requests","unit":"rpm","value":1,"conditions":[{"key":"api_key","value":"*"}],"group_by":[{"key":"api_key"}]}`, true)

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"time"
 
+	"gateway/shared/blob"
 	"gateway/shared/fault"
 	"gateway/shared/queue"
 	"gateway/shared/store"
@@ -240,9 +241,17 @@ func (s *Runs) Cancel(ctx context.Context, sc store.Scope, id string) error {
 	return conflict("This export changes too fast; try again")
 }
 
-// Forget drops what is noted of an export that is deleted.
-func (s *Runs) Forget(ctx context.Context, sc store.Scope, id string) error {
-	return s.Store.Table(store.Control).Delete(ctx, kept.Run(sc, id))
+// Forget drops what is noted of an export that is deleted, and its file: links to it end
+// with it.
+func (s *Runs) Forget(ctx context.Context, b blob.Bucket, sc store.Scope, id string) error {
+	runs, err := s.Get(ctx, sc, id)
+	if err != nil {
+		return err
+	}
+	if key := runs[id].Key; key != "" {
+		err = b.Delete(ctx, key)
+	}
+	return errors.Join(err, s.Store.Table(store.Control).Delete(ctx, kept.Run(sc, id)))
 }
 
 // step is what a message says.

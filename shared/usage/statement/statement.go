@@ -3,6 +3,7 @@ package statement
 import (
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"time"
 
@@ -123,9 +124,10 @@ func plus[N ~int64](to **N, v *N) {
 // maxCount bounds a number of an export, so that sums do not run over.
 const maxCount = 1e14
 
+// checked is a number that counts something: none of them come in parts.
 func checked(name string, n float64) (int64, error) {
-	if !(n >= 0 && n <= maxCount) {
-		return 0, fmt.Errorf("%s must be from 0 to 10^14", name)
+	if !(n >= 0 && n <= maxCount) || n != math.Trunc(n) {
+		return 0, fmt.Errorf("%s must be a whole number from 0 to 10^14", name)
 	}
 	return int64(n), nil
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/csv"
 	"errors"
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 	"time"
@@ -64,6 +65,15 @@ func (t *table) get(names ...string) string {
 }
 
 func (t *table) count(names ...string) (*int64, error) {
+	v, err := t.number(names...)
+	if err != nil || v == nil {
+		return nil, err
+	}
+	n, err := checked(names[0], *v)
+	return &n, err
+}
+
+func (t *table) number(names ...string) (*float64, error) {
 	text := t.get(names...)
 	if text == "" {
 		return nil, nil
@@ -72,8 +82,7 @@ func (t *table) count(names ...string) (*int64, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s must be a number", names[0])
 	}
-	n, err := checked(names[0], v)
-	return &n, err
+	return &v, nil
 }
 
 var layouts = []string{time.RFC3339Nano, "2006-01-02T15:04:05", "2006-01-02 15:04:05", time.DateOnly}
@@ -175,17 +184,23 @@ func (t *table) aws() (l Line, err error) {
 		return l, err
 	}
 	usage := strings.ToLower(t.get("lineitemusagetype"))
-	tokens, err := t.count("lineitemusageamount")
-	if err != nil || tokens == nil {
+	amount, err := t.number("lineitemusageamount")
+	if err != nil || amount == nil {
 		return l, err
 	}
-	if unit := strings.ToLower(t.get("pricingunit")); strings.HasPrefix(unit, "1k") || strings.HasPrefix(unit, "1,000 ") {
-		v, _ := strconv.ParseFloat(t.get("lineitemusageamount"), 64)
-		n := int64(v*1000 + 0.5)
-		tokens = &n
-	} else if !strings.Contains(unit, "token") {
+	unit, n := strings.ToLower(t.get("pricingunit")), *amount
+	thousands := strings.HasPrefix(unit, "1k") || strings.HasPrefix(unit, "1,000 ")
+	switch {
+	case thousands:
+		n = math.Round(n * 1000)
+	case !strings.Contains(unit, "token"):
 		return l, nil
 	}
+	count, err := checked("line_item_usage_amount", n)
+	if err != nil {
+		return l, err
+	}
+	tokens := &count
 	switch {
 	case strings.Contains(usage, "cache-read"):
 		l.Input, l.Cached = tokens, tokens
