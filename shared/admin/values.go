@@ -187,6 +187,8 @@ func checkQuery(query string, fields []Field, p *problems) Values {
 		switch {
 		case len(given) > 1:
 			p.add(f.Name, "was given %d times; give it once", len(given))
+		case len(given) > 0 && !utf8.ValidString(given[0]):
+			p.add(f.Name, "must be UTF-8")
 		case len(given) == 0 || (given[0] == "" && f.Type != String):
 			if f.Required {
 				p.add(f.Name, "is required")
@@ -263,9 +265,6 @@ func spelled(f *Field, entries []any, sent json.RawMessage) json.RawMessage {
 
 // queryJSON is a parameter's text as the JSON of its type.
 func queryJSON(f *Field, text string) (json.RawMessage, bool) {
-	if strings.ToValidUTF8(text, "") != text {
-		return nil, false
-	}
 	switch f.Type {
 	case Integer:
 		n, err := strconv.ParseInt(text, 10, 64)

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
@@ -71,6 +72,9 @@ const sameQuery = 8 * time.Minute
 func (e *Engine) Query(ctx context.Context, sql string) ([][]*string, error) {
 	if len(sql) > mostText {
 		return nil, fault.Invalid("time_of_generation_min", "with time_of_generation_max and the filter makes a question that is too long to be told; narrow them")
+	}
+	if !utf8.ValidString(sql) || strings.Contains(sql, "\x00") {
+		return nil, fault.Invalid("", "the filter has a text that is not UTF-8, or has a NUL")
 	}
 	ctx, cancel := context.WithTimeout(ctx, e.o.Patience)
 	defer cancel()

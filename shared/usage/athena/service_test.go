@@ -122,7 +122,7 @@ func startDuck(t testing.TB, dir string) *duck {
 // spoken are the functions and words that Athena has before a parenthesis. What another
 // engine would take besides is a mistake here.
 var spoken = []string{
-	"array_agg", "array_join", "array_position", "cast", "ceil", "coalesce", "count", "date_diff", "element_at", "floor", "length", "ln", "max", "min",
+	"array_agg", "array_join", "array_position", "cast", "ceil", "chr", "coalesce", "count", "date_diff", "element_at", "floor", "length", "ln", "max", "min",
 	"row_number", "substr", "sum", "to_unixtime",
 	"and", "as", "by", "from", "in", "not", "or", "over", "when", "where", "all",
 }

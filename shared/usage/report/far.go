@@ -139,7 +139,7 @@ func (r *Reader) near(ctx context.Context, p *plan, f *reach, q *question) error
 }
 
 // sumFar gathers in sum what a question asks, of the files and of the rest. A question
-// that takes more text than an engine reads is answered here.
+// that an engine cannot be asked, or that takes more text than it reads, is answered here.
 func (r *Reader) sumFar(ctx context.Context, p *plan, f *reach, q *question, b buckets, sum *tally) error {
 	s := statement{far: r.far, plan: p, reach: f, aspect: sum.aspect, buckets: b}
 	// Groups have a row for each bucket, and the last one that is gathered may begin at
@@ -149,7 +149,7 @@ func (r *Reader) sumFar(ctx context.Context, p *plan, f *reach, q *question, b b
 	if sum.latencies {
 		latencies = s.bins(nil, most)
 	}
-	if max(len(stats), len(latencies)) > mostText {
+	if !tellable(stats) || !tellable(latencies) {
 		return r.scan(ctx, p, q)
 	}
 	sum.far = true
@@ -247,7 +247,7 @@ func (r *Reader) ranked(ctx context.Context, sc store.Scope, q *GroupQuery, a as
 		nearby--
 	}
 	asked := s.ranked(q, names, wanted)
-	if len(asked) > mostText {
+	if !tellable(asked) {
 		return nil, 0, false, nil
 	}
 	rows, err := r.far.Query(ctx, asked)

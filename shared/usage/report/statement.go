@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"gateway/shared/pricing"
 	"gateway/shared/usage/segment"
@@ -80,8 +81,18 @@ type statement struct {
 	buckets buckets
 }
 
-// text is a literal.
-func text(v string) string { return "'" + strings.ReplaceAll(v, "'", "''") + "'" }
+// text is a literal. A NUL, which no query may have, is told by its number.
+func text(v string) string {
+	quoted := "'" + strings.ReplaceAll(v, "'", "''") + "'"
+	if !strings.Contains(quoted, "\x00") {
+		return quoted
+	}
+	return "(" + strings.ReplaceAll(quoted, "\x00", "' || chr(0) || '") + ")"
+}
+
+// tellable tells whether an engine can be asked a query: a text that is no UTF-8 would
+// come to it as another one.
+func tellable(query string) bool { return len(query) <= mostText && utf8.ValidString(query) }
 
 func texts(values []string) string {
 	quoted := make([]string, len(values))
@@ -101,11 +112,7 @@ func moment(micros int64) string {
 // speakable tells whether the plan can be told in a query.
 func (p *plan) speakable() bool {
 	size := 0
-	count := func(v string) {
-		if size += len(v) + 8; strings.ContainsRune(v, 0) {
-			size = math.MaxInt32
-		}
-	}
+	count := func(v string) { size += len(text(v)) + 6 }
 	for _, set := range p.dims {
 		for v := range set {
 			count(v)

@@ -82,3 +82,33 @@ func BenchmarkIngest(b *testing.B) {
 		})
 	}
 }
+
+// Texts that are no UTF-8, as a provider's name of its model can be, are kept as texts
+// that are, by which they are found; what they came in is left as it was.
+func TestTextsAreKeptAsUTF8(t *testing.T) {
+	t.Parallel()
+	h := newShelf(t)
+	r := made(1, noon)
+	own := map[string]string{"k\xff": "v\xfe", "nul": "\x00"}
+	r.Model, r.EndUser, r.TraceID, r.Metadata = "g\xffpt", "\xc3(", "t\xff", own
+	h.ingest(t, r)
+	for _, m := range h.all(t) {
+		f, err := h.File(context.Background(), &m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for d, want := range map[Dim]string{Model: "g\uFFFDpt", EndUser: "\uFFFD(", TraceID: "t\uFFFD"} {
+			if got, err := f.Strings(context.Background(), 0, d); err != nil || got.At(0) != want {
+				t.Errorf("%s: %q, %v", Column(d), got.At(0), err)
+			}
+		}
+		for key, want := range map[string]string{"k\uFFFD": "v\uFFFD", "nul": "\x00"} {
+			if got, err := f.Metadata(context.Background(), 0, key); err != nil || got.At(0) != want {
+				t.Errorf("%q: %v, %v", key, got, err)
+			}
+		}
+	}
+	if own["k\xff"] != "v\xfe" || len(own) != 2 {
+		t.Errorf("%q", own)
+	}
+}

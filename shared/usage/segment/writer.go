@@ -8,7 +8,9 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/oklog/ulid/v2"
 
@@ -73,7 +75,8 @@ func (a *Archive) ingestAll(ctx context.Context, groups map[groupKey][]*usage.Re
 	return errors.Join(errs...)
 }
 
-// repair refuses records that cannot be kept; a missing start is taken from the id.
+// repair refuses records that cannot be kept; a missing start is taken from the id, and
+// texts are made UTF-8, as the columns of files are: a provider's model may be anything.
 func (a *Archive) repair(r *usage.Record) error {
 	if r.Org == "" || r.ID == "" {
 		return ErrNoOwner
@@ -85,8 +88,27 @@ func (a *Archive) repair(r *usage.Record) error {
 		}
 		r.Start = id.Timestamp().UTC()
 	}
+	for _, text := range [...]*string{
+		&r.KeyID, &r.KeyType, &r.UserID, &r.EndUser, &r.TraceID, &r.SpanID, &r.ParentSpanID, &r.Endpoint, &r.RequestModel, &r.Model, &r.Provider, &r.ProviderSlug,
+		&r.IntegrationID, &r.ConfigSlug, &r.PromptSlug, &r.Mode, &r.OptionIndex, &r.CacheStatus, &r.FinishReason, &r.ErrorCode, &r.Agent.Session, &r.Agent.ID, &r.Agent.Parent,
+	} {
+		*text = mended(*text)
+	}
+	for key, value := range r.Metadata {
+		if utf8.ValidString(key) && utf8.ValidString(value) {
+			continue
+		}
+		whole := make(map[string]string, len(r.Metadata)) // the record's own map may be read elsewhere
+		for key, value := range r.Metadata {
+			whole[mended(key)] = mended(value)
+		}
+		r.Metadata = whole
+		break
+	}
 	return nil
 }
+
+func mended(text string) string { return strings.ToValidUTF8(text, "\uFFFD") }
 
 // byStart is the order of rows: Start to the microsecond, then id.
 func byStart(x, y *usage.Record) int {
