@@ -10,17 +10,17 @@ func (c *call) admit() error {
 		return err
 	}
 	if c.Route.Protocol != nil {
-		return nil // nothing is routed, and what counts the protocol says
+		return nil // nothing is routed, and the protocol itself says what is counted
 	}
 	if c.wantsTools() {
-		return nil // likewise, for its parts
+		return nil // each call of the model is a request of its own, which is routed and counted
 	}
 	if err := c.Resolve(c.sources); err != nil {
 		return err
 	}
 	c.Demands = c.Own
 	if c.Route.Turns != "" || c.Route.Opens() || c.Settles() {
-		return c.ReadPolicies() // its responses are counted; what is settled has been
+		return c.ReadPolicies() // a session's responses are counted instead; what was begun before is counted already
 	}
 	return c.CountRequest()
 }

@@ -127,8 +127,9 @@ func (l *logbook) answerHeaders(from http.Header) {
 	}
 }
 
-// asksAsOpenAI tells whether the client speaks a shape of OpenAI's, to which answers keep
-// unless they may have more. Those of other shapes have headers that say more anyway.
+// asksAsOpenAI tells whether the client speaks one of OpenAI's shapes. Answers to such
+// clients keep strictly to the shape unless the client allows more; other shapes have
+// headers for the rest anyway.
 func (l *logbook) asksAsOpenAI() bool {
 	return l.Route.Client == nil || strings.HasPrefix(l.Route.Client.Name(), "openai.")
 }
@@ -158,7 +159,8 @@ func (l *logbook) ownHeaders(h http.Header) {
 
 var promptUnread = []string{"unread"}
 
-// promptsOf is whose prompts this one counts among.
+// promptsOf tells together with which other requests this one's prompt is counted, see
+// unread.
 func (l *logbook) promptsOf() unread.Of {
 	return unread.Of{
 		Org: l.Who.Scope.Org, Workspace: l.Who.Scope.Workspace, Key: l.Who.KeyID,

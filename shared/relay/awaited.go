@@ -13,9 +13,9 @@ import (
 	"gateway/shared/store"
 )
 
-// await has a response that is made in the background asked for until it has ended,
-// so that it is booked though its client never reads it. The message is sent before
-// the answer tells the response's id.
+// await has a response that is made in the background looked at until it has ended, so that
+// it is booked even if its client never reads it. The message is queued before the client
+// learns the response's id.
 func (r *Relay) await(w *chosen.Wall, id string) {
 	if r.Runs == nil {
 		return
@@ -38,9 +38,9 @@ func (r *Relay) await(w *chosen.Wall, id string) {
 	w.Fail("await a response in the background", err)
 }
 
-// headersOfLooks lead a read to the provider that makes the response. A saved
-// provider is named, whatever config led there; with a credential of the client's
-// own, the client's headers are kept.
+// headersOfLooks are the headers that lead a later read to the provider that makes the
+// response: they name the saved provider, whatever config chose it; with a credential of
+// the client's own they are the client's headers.
 func headersOfLooks(w *chosen.Wall) http.Header {
 	out := make(http.Header)
 	from := w.HeadersForProvider()
@@ -91,8 +91,8 @@ func (m *Mux) Booked(ctx context.Context, sc store.Scope, a *managed.Awaited) (b
 	return m.relay.owners.Claimed(ctx, sc, a.Place, a.ID)
 }
 
-// Settler is who looks for the end of an awaited response: the key that made it, also
-// once it is no longer valid, for the money was spent.
+// Settler is for whom an awaited response is looked at: the key that made it, even when it
+// is no longer valid, because the money is spent.
 func (m *Mux) Settler(ctx context.Context, sc store.Scope, a *managed.Awaited) (*Behalf, error) {
 	closing, _, err := m.Admits(ctx, sc, a.Key, &a.Maker)
 	if err != nil {

@@ -15,9 +15,9 @@ import (
 	"gateway/shared/store"
 )
 
-// Admits tells why the holder of a key, which maker had, may no longer run batches: a fault of 401
-// or 403, nil while it may. Such a key gets closing, who it was of: requests on its
-// behalf may end what was begun with the key, and must begin nothing.
+// Admits tells whether the holder of a key may still run batches; maker is who the holder
+// was when the batch was made. The fault is a 401 or 403. With it comes closing, the former
+// holder: in its name what was begun may be ended, and nothing new may be begun.
 func (m *Mux) Admits(ctx context.Context, sc store.Scope, key string, maker *managed.Maker) (closing *identity.Principal, left *fault.Fault, err error) {
 	const scope = "completions.write"
 	auth := m.relay.Auth

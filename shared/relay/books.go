@@ -32,7 +32,7 @@ func (l *logbook) keepBooks() {
 func (c *call) finish() {
 	if c.RecordAfterBody {
 		c.flushTail()
-		// A cut answer must not end as if it were whole: the host breaks it off.
+		// A cut answer must not end like a whole one: the host breaks the connection off.
 		if e, ok := c.w.(interface{ EndBody() }); ok && !c.broken {
 			e.EndBody()
 		}
@@ -134,7 +134,7 @@ func (l *logbook) describeRequest() {
 	if who := l.Who; who != nil {
 		r.Org, r.Workspace, r.WorkspaceSlug = who.Scope.Org, who.Scope.Workspace, who.WorkspaceSlug
 		r.KeyID, r.KeyType = who.KeyID, string(who.Type)
-		if who.Type != identity.SignedToken { // whoever made the token says whose it is
+		if who.Type != identity.SignedToken { // in a signed token the user is whatever its maker wrote
 			r.UserID = who.UserID
 		}
 	}

@@ -9,8 +9,8 @@ import (
 	"gateway/shared/relay/pooled"
 )
 
-// unusable answers for a success that is none. What it tells of its usage was
-// billed, though, and what came of an answer was made.
+// unusable is the answer to a success that cannot be used. Its usage is booked, because the
+// provider bills it, and what it says was made is noted.
 func (me *meters) unusable(err error, body []byte) error {
 	f := fault.From(err)
 	if f.Code == fault.InternalError {

@@ -41,7 +41,7 @@ func (ca *answerCache) replayed(r *chat.Response) []byte {
 	return ca.streamTold(turn.Replay(r, ca.Route.Client.NewStreamEncoder(o)))
 }
 
-// gather begins to put a stream together where it is to be kept, or judged at its end.
+// gather begins to collect a stream that is to be kept, or judged at its end.
 func (ca *answerCache) gather(a *answer) {
 	judged := ca.guards.JudgesEnd()
 	if !ca.reuse.Keeps() && !judged {

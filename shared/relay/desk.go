@@ -24,19 +24,19 @@ import (
 	"gateway/shared/usage"
 )
 
-// desk admits and books what is made within a session. Each response is a walk of its
-// own, as the session's caller and at its target: admitted, counted, reserved for,
-// settled and recorded by the same stages as any request. What is read of the session's
-// call does not change while it runs.
+// desk admits and books the responses of a session. Each response takes a walk of its own,
+// as the session's caller and at its target: it is admitted, counted, reserved for, settled
+// and recorded by the same stages as any request. What it reads of the session's call does
+// not change meanwhile.
 type desk struct {
 	relay *Relay
 	of    *books // the session's
 	leaf  *route.Leaf
-	req   *http.Request // that the responses are taken to come with
-	route *routes.Route // likewise
+	req   *http.Request // the HTTP request that the walk of each response starts from
+	route *routes.Route // its route
 	key   string
 	guard *spoken.Guard
-	begun atomic.Bool // a response was; the session counts as its first
+	begun atomic.Bool // a response was begun; the first one was counted with the session
 }
 
 // newDesk makes the desk of the session that a call has opened.
@@ -110,7 +110,7 @@ func (d *desk) Begin(what *session.Wanted) (session.Turn, error) {
 	return &response{desk: d, call: c, began: c.Since()}, nil
 }
 
-// wants takes over what a response can cost.
+// wants notes how much a response can cost at most.
 func wants(c *call, what *session.Wanted) {
 	if what.Model != "" {
 		c.charged(what.Model)
@@ -123,7 +123,7 @@ func wants(c *call, what *session.Wanted) {
 	}
 }
 
-// charged has what is made charged as another model than the session's.
+// charged has a response charged as another model than the session's.
 func (c *call) charged(model string) {
 	c.Heard.Model, c.Heard.Priced = model, model
 	c.To.Names.Model = model

@@ -10,8 +10,8 @@ import (
 	"gateway/shared/relay/media"
 )
 
-// withMediaBytes puts bytes in the place of the web addresses of r for the time
-// of encode. r itself stays as it is, for targets that read addresses.
+// withMediaBytes calls encode while the web addresses of r are replaced by the fetched
+// bytes. Afterwards r is as before, for targets that read addresses.
 func (o *outbound) withMediaBytes(r *chat.Request, encode func() error) error {
 	wanted := media.In(r, &o.To.Traits)
 	if len(wanted) == 0 {

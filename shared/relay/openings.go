@@ -36,7 +36,7 @@ func (c *call) awaitOpening() error {
 		live.Refuse(near, wire, restarting(), c.ULID)
 		return nil
 	}
-	c.After(end) // and it is in the books
+	c.After(end) // once its record is written
 	o, err := live.Open(c.Base, c.SessionTimes.Open, near, wire, c.Memory, c.Who.Scope.Org)
 	if err != nil {
 		c.unopened(near, o, err)
@@ -71,7 +71,7 @@ func (c *call) unopened(near session.Conn, o *session.Opened, err error) {
 	c.LearnOperation(chat.Meter{Started: true, Complete: true})
 }
 
-// opened has the session that was asked for take its walk. What is recorded is that one.
+// opened takes the session that was asked for through the walk. That walk has the record.
 func (c *call) opened(o *session.Opened) {
 	req := c.Req.Clone(context.WithoutCancel(c.Req.Context()))
 	req.Header.Set(asked.TraceID, c.Ask.TraceID)

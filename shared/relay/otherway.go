@@ -9,9 +9,8 @@ import (
 	"gateway/shared/relay/turn"
 )
 
-// Some hosts answer the other way than they were asked: whole where a stream was
-// wanted, or the other way round. Their bodies tell, as their headers often do
-// not. The client gets what it asked for.
+// Some hosts send a whole answer where a stream was asked for, or the reverse. The body
+// shows it, often against its headers. The client gets what it asked for.
 
 // pass gives the next bytes of an answer to whatever handles the stream.
 func (st *streams) pass(a *answer, in []byte) ([]byte, error) {
@@ -25,7 +24,7 @@ func (st *streams) pass(a *answer, in []byte) ([]byte, error) {
 	return out, err
 }
 
-// takeWhole makes a an answer that comes whole and is replayed as a stream.
+// takeWhole makes a an answer that came whole and is replayed to the client as a stream.
 func (st *streams) takeWhole(a *answer) {
 	dec := upstream.NewWhole(st.To.Dialect, &st.To.Traits)
 	o := st.options()

@@ -2,16 +2,16 @@ package admitted
 
 import "gateway/shared/identity"
 
-// Behalf is who a request is made for that came from no client.
+// Behalf says for whom the gateway makes a request that no client sent.
 type Behalf struct {
 	Key     string              // hash of the API key
 	Closing *identity.Principal // in place of a key that is no longer valid: see Mux.Admits
 	Caller  *identity.Principal // of the request that this one is a part of, in place of a key
 	Request string              // set by Run: the id of the request's record
 
-	// Settling says that the request looks for the end of what was begun, so that it
-	// is booked: no limit refuses it, no default config leads it elsewhere, no
-	// guardrail reads it, and nothing is recorded of a look that booked nothing.
+	// Settling marks a request that only looks whether something has ended, so that it can
+	// be booked. No limit refuses it, no default config routes it elsewhere, no guardrail
+	// reads it, and a look that books nothing leaves no record.
 	Settling bool
 	Booked   bool // set by Run, of such a request: it has booked what was used
 }

@@ -33,7 +33,7 @@ type Doors struct {
 	BlockInline bool           // inline configuration is refused whatever the organisation says
 	DrainTime   time.Duration  // how long an answer is read on after the client went
 	Now         func() time.Time
-	Fault       func(where, request string, err error) // is told of failures that no caller sees
+	Fault       func(where, request string, err error) // told of failures that no caller sees
 }
 
 // Request is a client's request that is admitted: who asks, within which
@@ -47,16 +47,16 @@ type Request struct {
 	Base   context.Context // the request's values; never ends
 	Ctx    context.Context // lives on when the client goes
 	Stop   context.CancelFunc
-	alive  *lifetime // what ctx and stop are of
+	alive  *lifetime // the context that Ctx and Stop belong to
 	Start  time.Time
 	ULID   string // id of the record
 	PathID string // the variable of the route's path, escaped
 
 	Ask        asked.Headers
-	Behalf     *Behalf           // who a request is made for that came from no client
-	Bound      *ephemeral.Secret // that the request came with in place of a key
-	Rehearsing bool              // nothing is sent
-	Child      bool              // it is the gateway's own, for another request: without cache and guardrails
+	Behalf     *Behalf           // for requests that no client sent; nil: a client did
+	Bound      *ephemeral.Secret // the client secret that came in place of a key; nil: none
+	Rehearsing bool              // a dry run: nothing is sent
+	Child      bool              // the gateway sends it for another request: without cache and guardrails
 	Lease      *egress.Lease     // memory of what is held whole
 	Afterwards []func()          // to be done once the request is over
 }

@@ -120,7 +120,8 @@ func (a *Headers) Read(h http.Header) error {
 	return a.readTrace(h)
 }
 
-// readTrace merges W3C trace context and metadata: the gateway's own headers win.
+// readTrace merges W3C trace context and the gateway's metadata headers; the gateway's own
+// win.
 func (a *Headers) readTrace(h http.Header) error {
 	if v := One(h, Metadata); v != "" {
 		if len(v) > maxMetadata {
@@ -231,9 +232,9 @@ func forwardList(v string) ([]string, error) {
 	return names, nil
 }
 
-// Within puts the request below the traceparent that its message carries, which goes
-// before that of the connection. One that is malformed is ignored, and so are all where
-// the gateway's own headers name the trace.
+// Within makes the request a child of the traceparent in its message, which takes
+// precedence over that of the connection. A malformed one is ignored; so is any where the
+// gateway's own headers name the trace.
 func (a *Headers) Within(traceparent string) {
 	parent, ok := wire.ParseTraceparent(traceparent)
 	if !ok || a.named {

@@ -6,7 +6,8 @@ import (
 	"strings"
 )
 
-// Subprotocols that browsers send what they cannot send as headers by.
+// A browser cannot set headers on a WebSocket, so it sends their values as these
+// subprotocols.
 const (
 	protocolKey  = "openai-insecure-api-key."
 	protocolBeta = "openai-beta."
@@ -15,8 +16,8 @@ const (
 // protocols is the header that lists the subprotocols of a WebSocket.
 const protocols = "Sec-Websocket-Protocol"
 
-// Subprotocols gives a request with what its subprotocols say in headers, and without
-// what is said to the gateway alone. A header of the same name stands.
+// Subprotocols gives a request whose subprotocols have become headers, without those that
+// were meant for the gateway alone. A header that is already there is kept.
 func Subprotocols(req *http.Request) *http.Request {
 	if len(req.Header[protocols]) == 0 {
 		return req
@@ -53,9 +54,9 @@ func Subprotocols(req *http.Request) *http.Request {
 // Protocols are the subprotocols that a request offers.
 func Protocols(h http.Header) []string { return ListOf(h[protocols]) }
 
-// Agreed is the subprotocol that a connection is given: the first of preferred that the
-// request offers, else the first that it offers, as browsers take no answer without one
-// of theirs; "" where it offers none.
+// Agreed chooses the subprotocol of a connection: the first of preferred that the request
+// offers, else the first that it offers, since browsers refuse an answer that names none of
+// theirs; "" where it offers none.
 func Agreed(h http.Header, preferred ...string) string {
 	offered := Protocols(h)
 	for _, p := range preferred {

@@ -31,7 +31,7 @@ type request struct {
 	body   []byte
 }
 
-// flush runs the next rows. The step behind the last of them waits for nothing.
+// flush runs the next rows. After the last of them the next step is due at once.
 func (w rows) flush(ctx context.Context) (made func(*managed.Progress), delay time.Duration, err error) {
 	rows, offset, line, over, err := w.next(ctx)
 	if err != nil {
@@ -69,7 +69,7 @@ func (w rows) flush(ctx context.Context) (made func(*managed.Progress), delay ti
 	}, delay, nil
 }
 
-// next reads the rows of a step; over says that none come behind them.
+// next reads the rows of a step; over tells that they are the last.
 func (w rows) next(ctx context.Context) (rows []request, offset int64, line int, over bool, err error) {
 	room, f, err := w.input(ctx)
 	if err != nil {
@@ -136,7 +136,7 @@ func (w rows) runRows(ctx context.Context, rows []request, good map[int]bool) er
 	return errors.Join(errs...)
 }
 
-// units is the room that the answer of a row takes.
+// units is how much room the answer of a row takes.
 func (w rows) units(q *request) int {
 	if w.batch.Endpoint != "/v1/embeddings" {
 		return 1

@@ -18,7 +18,7 @@ const (
 // answerRoom lets rows begin as long as there is room for their answers.
 type answerRoom struct {
 	free chan struct{} // one for each unit
-	next sync.Mutex    // one row at a time gathers what it needs, so that no two wait for each other
+	next sync.Mutex    // only one row at a time collects units, so that no two wait for each other
 }
 
 func newAnswerRoom() *answerRoom {

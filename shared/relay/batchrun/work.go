@@ -22,7 +22,8 @@ type work struct {
 	id     string
 	holder string
 	batch  *managed.Batch
-	// closing is who the batch's key was of, once it is no longer valid.
+	// closing is the holder of the batch's key, once the key is no longer valid; nil
+	// before.
 	closing *identity.Principal
 }
 

@@ -63,11 +63,10 @@ func SetAnthropic(h, client http.Header) {
 	}
 }
 
-// Carry takes the betas that a client of Anthropic's shape asks for over into t where the
-// translation to a dialect has a place for them, and reports them where it has none: what
-// they switch on cannot be had there. Clients send a list for Anthropic's own host with
-// every request, and other hosts refuse what they do not know of it: only those go on
-// there that the gateway's own header names.
+// Carry adds to t the betas that a client of Anthropic's shape asks for, where the
+// translation to a dialect can express them, and reports the others as lost. Clients send a
+// list for Anthropic's own host with every request, and other hosts refuse what they do not
+// know of it; so only those of the gateway's own header go on there.
 func Carry(client http.Header, dialect string, t *chat.Traits, loss *chat.Loss) {
 	if dialect == provider.AnthropicMessages {
 		return
@@ -83,7 +82,7 @@ func Carry(client http.Header, dialect string, t *chat.Traits, loss *chat.Loss) 
 	}
 }
 
-// joined is the list set, and behind it what stands in more alone.
+// joined is the list set, followed by those of more that it does not have.
 func joined(set, more string) string {
 	has := strings.FieldsFunc(set, func(r rune) bool { return r == ',' })
 	for i := range has {

@@ -15,6 +15,6 @@ type Bill struct {
 	Book    *pricing.Book
 	Heard   Heard
 	Purse   purse.Purse
-	Fetched *media.Fetched // for the target, in place of addresses
+	Fetched *media.Fetched // media that were fetched for a target that takes no addresses
 	Ruled
 }

@@ -19,8 +19,8 @@ func (b *Bill) CountRequest() error {
 	return b.Purse.CountRequest(b.Ctx, b.Ledger, b.Who.KeyID, append([]*ledger.Subject{b.Who.Subject, b.WS.Subject}, b.early...)...)
 }
 
-// CountCall is CountRequest for a request of a protocol that asks no model. Rates of
-// tokens are taken from for what it says; Settle adds what the answer says.
+// CountCall is CountRequest for a protocol that asks no model. Rates of tokens take what
+// the call says now; Settle adds what the answer says.
 func (b *Bill) CountCall() error {
 	if err := b.CountRequest(); err != nil {
 		return err
@@ -54,10 +54,10 @@ func (b *Bill) LimitTarget() error {
 	before := b.Purse.Counted()
 	rates := b.LimitsOfTarget()
 	if b.Settles() {
-		return nil // it was counted when it was begun
+		return nil // it was counted when the work was begun
 	}
 	if b.Route.Shape == routes.Socket && b.Route.Free {
-		return b.hasMoney() // what is counted and reserved are its responses
+		return b.hasMoney() // its responses are counted and reserved for, one by one
 	}
 	err := b.Purse.CountTarget(b.Ctx, b.Ledger, b.Who.KeyID, rates)
 	if err == nil && !b.Route.Free && !b.CostsNothing() {
@@ -73,8 +73,8 @@ func (b *Bill) LimitTarget() error {
 	return err
 }
 
-// hasMoney refuses a session that no response could be made in: its budgets have nothing
-// left, or ask for a price that nobody knows.
+// hasMoney refuses a session in which no response could be made, because a budget is used
+// up or a budget is in force and the price is unknown.
 func (b *Bill) hasMoney() error {
 	own, its := b.Budgeted()
 	budgets := slices.Concat(own, its)
@@ -90,9 +90,9 @@ func (b *Bill) hasMoney() error {
 	return r.Release(b.Base)
 }
 
-// CoverAgain makes the reservations cover a further attempt at the target beside
-// what those before were charged; nothing is asked of the store while that is
-// nothing. An error: the budgets do not allow it.
+// CoverAgain raises the reservations so that they cover one more attempt at the target,
+// beside what earlier attempts were charged. While those were charged nothing, the store is
+// not asked. It fails when a budget has no room.
 func (b *Bill) CoverAgain() error {
 	if !b.Purse.Short() {
 		return nil
@@ -100,8 +100,8 @@ func (b *Bill) CoverAgain() error {
 	return b.Purse.CoverAgain(b.Ctx, b.BoundOf())
 }
 
-// Spend takes the cost of the request from the budgets though none was reserved:
-// the money is gone already.
+// Spend takes the cost from the budgets although nothing was reserved: the money is already
+// spent.
 func (b *Bill) Spend() {
 	own, its := b.Budgeted()
 	if err := b.Purse.Spend(b.Base, b.Ledger, b.ULID, b.Org.Settings.Unpriced == "allow", own, its); err != nil {

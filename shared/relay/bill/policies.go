@@ -85,8 +85,8 @@ func (b *Bill) namesOfModel() (names []string) {
 	return names
 }
 
-// LimitsOfTarget gives the target what policies say of it, and what of that the
-// request was not counted by yet.
+// LimitsOfTarget gives the target its policies, and returns those rates that the request
+// was not counted by yet.
 func (b *Bill) LimitsOfTarget() (rates []*ledger.Subject) {
 	rates = b.To.Subjects
 	if b.policies.Empty() {
@@ -106,8 +106,9 @@ func (b *Bill) LimitsOfTarget() (rates []*ledger.Subject) {
 	return rates
 }
 
-// Reroute is where a budget sends a request that it has not enough for, once; nil:
-// nowhere. What is passed through names its model where nobody writes another.
+// Reroute is the target to which a budget that has not enough sends the request; it does so
+// once. nil: there is none. A request that is passed through names its own model, so it is
+// not sent on.
 func (r *Ruled) Reroute(leaf *route.Leaf, raw bool, err error) *route.Leaf {
 	f := fault.From(err)
 	if r.sent || raw || f.Code != fault.BudgetExhausted || f.Limit == nil || f.Limit.Fallback == "" {
@@ -120,7 +121,8 @@ func (r *Ruled) Reroute(leaf *route.Leaf, raw bool, err error) *route.Leaf {
 	return &next
 }
 
-// Planned is told before a target of the plan is tried: it is paid for as such.
+// Planned is called before a target of the plan is tried, as opposed to one that a budget
+// chose.
 func (r *Ruled) Planned() { r.rerouted = "" }
 
 // CountHit counts an answer of the cache by the budgets that count requests: it costs

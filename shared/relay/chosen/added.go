@@ -38,7 +38,7 @@ var addedWords = [...]struct {
 }{{addedStreamOptions, "stream_options"}, {addedStreamOptions, "include_usage"}, {addedCacheKey, "prompt_cache_key"}, {addedStrict, "strict"},
 	{addedBreakpoints, "prompt_cache_breakpoint"}, {addedSystemTurns, "role 'system'"}, {addedSystemTurns, `role "system"`}}
 
-// adds tells what the body for the target holds besides what the client wrote.
+// adds tells which members the body for the target holds that the client did not write.
 func (tg *Target) adds() (a added) {
 	if tg.Route.Client == nil || tg.To.Dialect == nil {
 		return 0
@@ -114,7 +114,7 @@ func (tg *Target) LearnRefused(refused added) {
 	}
 }
 
-// lasting is what of a refusal holds for other requests too.
+// lasting tells which parts of a refusal hold for other requests too.
 func (a added) lasting() added {
 	if a&ofThisRequest != 0 {
 		a &^= addedNative | ofThisRequest
@@ -122,8 +122,8 @@ func (a added) lasting() added {
 	return a
 }
 
-// learned is for how long a refusal is remembered: hosts learn to take things, and what
-// one account is refused another may have.
+// learned is how long a refusal is remembered. It ends, because hosts learn to take more,
+// and one account may have what another is refused.
 const learned = 10 * time.Minute
 
 // hostModel names the target that may refuse what is added.

@@ -8,8 +8,7 @@ import (
 	"gateway/shared/relay/routes"
 )
 
-// named learns which model the path of a request names that is passed through,
-// whatever its body says.
+// named takes the model from the path of a passed-through request, whatever its body says.
 func (ch *Chooser) named(p *provider.Provider) {
 	if ch.Route.Shape != routes.Raw {
 		return
@@ -19,8 +18,8 @@ func (ch *Chooser) named(p *provider.Provider) {
 	}
 }
 
-// hidden tells whether a request may name a model that cannot be read, also behind the
-// files of a form whose address names one.
+// hidden tells whether the request may name a model that cannot be read here, for example
+// behind the files of a form.
 func (ch *Chooser) hidden() bool {
 	return (ch.To.Model == "" || ch.Form != nil && ch.Form.Nameless) && (ch.Unread || ch.Route.AnyModel || ch.prompted())
 }

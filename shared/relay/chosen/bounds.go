@@ -2,8 +2,8 @@ package chosen
 
 import "gateway/shared/chat"
 
-// withinBounds refuses what passes a bound of the specification, unless the target
-// is known to set it wider. Bounds that none widens were tested at admission.
+// withinBounds refuses a body that exceeds a bound of the specification, unless the target
+// is known to allow more. Bounds that no target widens were checked at admission.
 func (ch *Chooser) withinBounds(excess []chat.Excess) error {
 	if len(excess) == 0 {
 		return nil

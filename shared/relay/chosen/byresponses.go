@@ -32,8 +32,8 @@ func (ch *Chooser) byResponses(body []byte) {
 	}
 }
 
-// reasonsWithTools tells whether a body has tools, and asks for reasoning or leaves it
-// to a model that does so unasked.
+// reasonsWithTools tells whether a body has tools and will reason, because it asks for it
+// or because the model does so without being asked.
 func reasonsWithTools(body []byte, when provider.ByResponses) bool {
 	var w wire.Walk
 	if reasonKeys.Walk(body, &w) != nil {

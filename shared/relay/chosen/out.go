@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// AtOwnHost tells whether the target is at a custom host: those alone may be trusted
-// ones.
+// AtOwnHost tells whether the target is at a custom host. Only such a host may be a trusted
+// one.
 func (tg *Target) AtOwnHost() bool {
 	host, _ := tg.To.Target.OwnHost()
 	return host != ""

@@ -51,8 +51,8 @@ func (o *Wall) PathOfLooks(id string) string {
 	return "/proxy" + strings.TrimSuffix(o.RawPath(), "/") + "/" + url.PathEscape(id)
 }
 
-// BookedAt is where a claim of the request's target stands: whether below the
-// organisation, and the place.
+// BookedAt tells where a claim for the books is kept: at which place, and whether for the
+// organisation or for the workspace alone.
 func (o *Wall) BookedAt() (organisation bool, place string) {
 	_, place = o.booked()
 	return o.To.Saved != nil, place
@@ -64,8 +64,8 @@ func (o *Wall) BatchClaimed(id string) (bool, error) {
 	return o.Means.Owners.Claimed(o.Ctx, sc, place, id)
 }
 
-// booked is where such things are claimed for the books: what is made with a
-// credential of the caller's own in the caller's workspace.
+// booked is the scope and the place of such claims. What is made with a credential of the
+// caller's own is claimed in the caller's workspace.
 func (o *Wall) booked() (sc store.Scope, place string) {
 	if o.To.Saved == nil {
 		return o.Who.Scope, o.To.Target.Provider.ID
@@ -73,7 +73,8 @@ func (o *Wall) booked() (sc store.Scope, place string) {
 	return o.Who.Scope.Organisation(), o.To.Saved.IntegrationID
 }
 
-// UsedLater is what the answer to the creation of such a response is charged.
+// UsedLater is what the answer is charged that creates a response which ends later: what it
+// tells of its usage, if nobody has booked that yet.
 func (o *Wall) UsedLater(m chat.Meter) (u pricing.Usage) {
 	if !m.Usage.Known() || m.ID == "" || len(m.ID) > kept.MaxID || !o.ClaimBooking(m.ID) {
 		return u

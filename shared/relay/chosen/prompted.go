@@ -5,8 +5,8 @@ import (
 	"gateway/shared/provider"
 )
 
-// prompted tells whether a request names no model because the prompt that its
-// provider keeps does: a body of responses with a prompt.
+// prompted tells whether a Responses request names no model because it names a prompt that
+// its provider keeps, and that prompt has one.
 func (ch *Chooser) prompted() bool {
 	return ch.Route.Client != nil && ch.Route.Client.Name() == provider.OpenAIResponses && ch.To.Model == "" && ch.Has("prompt")
 }

@@ -41,9 +41,9 @@ func (ch *Chooser) staysPut(s *saved.Provider, cred *provider.Credential) error 
 	return nil
 }
 
-// staysWithConfig refuses what would move the credential of a target of a saved
-// config. inline: the target leaves its provider to the request, which would
-// decide who is given the key.
+// staysWithConfig refuses a request that would send the credential of a saved config's
+// target to another address. inline: the request chooses the provider, so it would choose
+// who is given the key.
 func (ch *Chooser) staysWithConfig(p *provider.Provider, cred *provider.Credential, inline bool) error {
 	if inline {
 		return storedWithAddress("x-gateway-provider")

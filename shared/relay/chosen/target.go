@@ -39,7 +39,7 @@ type Target struct {
 	native          *routes.Route // of a target that takes the request as it came; nil: others
 }
 
-// Means are what targets are made with beside the plan.
+// Means are what targets are made with, besides the plan.
 type Means struct {
 	Sealer   seal.Sealer
 	Secrets  *provider.Secrets // of external managers
@@ -51,8 +51,8 @@ type Means struct {
 	Carriers map[string]chat.Translator
 	Jobs     map[string]chat.Jobs
 	Memory   *reasoning.Memory
-	Await    func(w *Wall, id string) // has a response that is made in the background booked
-	plainer  plainer                  // hosts that refuse what is added
+	Await    func(w *Wall, id string) // looks at a response that is made in the background until it is booked
+	plainer  plainer                  // what hosts have refused of what the gateway adds
 }
 
 // targetMemory is what the targets of one request leave for those of another.
@@ -79,8 +79,8 @@ type names struct{ Option, Provider, Slug, Integration, Model string }
 // Choice is one target made ready: where, with which credential, in which shape.
 type Choice struct {
 	Leaf    *route.Leaf
-	Prompt  *prompt.Filled  // that made the body; nil: the client wrote it
-	Wall    kept.Wall       // around what saved keeps at its provider
+	Prompt  *prompt.Filled  // the saved prompt that made the body; nil: the client wrote it
+	Wall    kept.Wall       // keeps what workspaces made at the saved provider apart
 	Saved   *saved.Provider // nil with a credential of the request or of the config
 	Target  provider.Target
 	Traits  chat.Traits
@@ -89,17 +89,17 @@ type Choice struct {
 	// carrier translates an operation that is no conversation; nil when the
 	// provider takes the client's own shape.
 	Carrier  chat.Translator
-	Jobs     chat.Jobs // carries files, batches and fine-tuning jobs; likewise
+	Jobs     chat.Jobs // for files, batches and fine-tuning jobs; nil when the provider takes the client's shape
 	Local    bool      // the gateway answers itself, see Route.Local
 	Upstream string    // the model as the provider takes it
 	// contentType is that of the body that carrier made; "" is JSON.
 	ContentType string
 	Op          provider.Operation
-	leaves      added // what its host is known to refuse
+	leaves      added // what is added elsewhere and its host is known to refuse
 	Names       names
 	lenient     bool
 	Timeout     time.Duration
-	Body        []byte // what the leaf's config makes of the client's; nil: nothing
+	Body        []byte // what the config made of the client's body; nil: it is sent as it came
 	Forward     []string
 	Subjects    []*ledger.Subject // limits of the provider and of its integration
 }

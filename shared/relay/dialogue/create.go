@@ -23,9 +23,9 @@ type create struct {
 	stores    bool
 	model     string
 	members   map[string]json.RawMessage // of the request
-	from      string                     // the response that a provider keeps and it goes on from; see body
-	input     []byte                     // items since then, with commas between them; likewise
-	steer     []byte                     // the event that refuses to steer; nil: it is none
+	from      string                     // id of a kept response from which it goes on; see body
+	input     []byte                     // items said since then, separated by commas; see body
+	steer     []byte                     // the event that refuses to steer a response; nil: nothing was to be steered
 }
 
 func (c *create) free() {

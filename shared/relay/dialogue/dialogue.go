@@ -28,7 +28,7 @@ type Dialogue struct {
 	Desk   Desk
 	Times  session.Times
 	Memory *egress.Memory // of large messages, and of what is remembered
-	Tenant string         // whose they are
+	Tenant string         // the organisation whose memory it counts as
 	ID     string         // for ids of the gateway's own responses
 	Now    func() time.Time
 
@@ -38,9 +38,9 @@ type Dialogue struct {
 	wg      sync.WaitGroup
 
 	mu       sync.Mutex
-	lanes    map[string][]*create // what waits in each that is at work
-	pending  int                  // responses that wait or are made
-	prepared int                  // by generate false
+	lanes    map[string][]*create // what waits in each lane that is at work
+	pending  int                  // responses that wait or are being made
+	prepared int                  // responses with generate: false; their ids are numbered
 	draining bool
 	over     bool // the client gets nothing more
 	result   session.Result

@@ -32,7 +32,7 @@ type Form struct {
 	fields   []field
 	files    []string // names of the parts that are files
 
-	// Nameless says that no field names the model, but the address does.
+	// Nameless says that the address names the model and no field does.
 	Nameless bool
 }
 

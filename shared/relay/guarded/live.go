@@ -20,7 +20,7 @@ type Live struct {
 	means           *Means
 	leaf            *route.Leaf
 	kind            string
-	call            chain.Call // without what each is shown
+	call            chain.Call // what hooks are told, without the text itself
 	target, request string
 	now             atomic.Pointer[Talk]
 
@@ -36,14 +36,14 @@ type Talk struct {
 	live            *Live
 	secrets         judge.Secrets
 	in, hold, after chain.Hooks
-	beside, behind  chain.Hooks // whose outcome nobody waits for
+	beside, behind  chain.Hooks // hooks whose outcome nobody waits for
 }
 
 // Word is what guardrails say of what is said.
 type Word struct {
 	Results        chain.Results
 	Denied, Failed bool
-	Body           []byte // changed; nil: it stays
+	Body           []byte // what to put in its place; nil: it stays
 }
 
 // GoLive makes the guardrails of a session of a target ready. fetch gets images for them.

@@ -113,7 +113,7 @@ func (s *State) pieces(hooks chain.Hooks) window.Judge {
 	}
 }
 
-// untold leaves out what checks tell of a text: it must not reach the client that way.
+// untold removes what checks quote of a text: it must not reach the client in that way.
 func untold(o chain.Outcome) chain.Outcome {
 	for i := range o.Results {
 		for j := range o.Results[i].Checks {

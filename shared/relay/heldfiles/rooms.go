@@ -19,9 +19,9 @@ import (
 	"gateway/shared/store"
 )
 
-// Rooms keep for workspaces what their providers have no place for. A file
-// lies in the bucket in sealed chunks, its row in the table of usage; both go
-// after heldFor.
+// Rooms keep for workspaces what their providers have no place for. A file lies in the
+// bucket in sealed chunks and has a row in the table of usage; both are deleted after
+// heldFor.
 type Rooms struct {
 	Now    func() time.Time
 	Table  store.Table
@@ -69,7 +69,7 @@ func (r Room) folder() string {
 
 func dayOf(t time.Time) string { return t.UTC().Format("20060102") }
 
-// chunk is the place of one chunk of a file.
+// chunk is the key of one chunk of a file.
 func (r Room) chunk(f *chat.HeldFile, n int) string {
 	return r.folder() + dayOf(time.Unix(f.Created, 0)) + "/" + f.ID + "/" + strconv.Itoa(n)
 }
@@ -94,8 +94,8 @@ func (r Room) Save(ctx context.Context, name string, src io.Reader, purpose func
 	return f, nil
 }
 
-// SaveAs implements managed.Room. What a try that fails has written stays: under
-// the same id there may be a file by now, of who went on with the batch.
+// SaveAs implements managed.Room. What a failed try has written is left: another process
+// may have gone on with the batch and stored its file under the same id.
 func (r Room) SaveAs(ctx context.Context, id, name, purpose string, src io.Reader) (*chat.HeldFile, error) {
 	f, err := r.save(ctx, id, name, src, func() (string, error) { return purpose, nil })
 	if err != nil {
@@ -166,8 +166,8 @@ func (r Room) drop(ctx context.Context, f *chat.HeldFile) {
 	}
 }
 
-// sweep deletes some of the workspace's chunks whose time has run out; buckets
-// that expire by themselves leave nothing to do.
+// sweep deletes some of the workspace's expired chunks. Where the bucket expires objects by
+// itself there are none.
 func (r Room) sweep(ctx context.Context) {
 	keys, err := r.Bucket.List(ctx, r.folder(), "", sweepPage)
 	if err != nil {

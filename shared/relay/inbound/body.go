@@ -86,7 +86,7 @@ const (
 func (b *Body) Read() error {
 	err := b.take()
 	if err != nil {
-		b.walk.Spans = b.walk.Spans[:0] // half a body says nothing
+		b.walk.Spans = b.walk.Spans[:0] // the beginning of a body says nothing
 	}
 	b.mergeMetadata()
 	return err
@@ -269,9 +269,9 @@ func (b *held) takeWalk() {
 
 var noSpans [keySpeed + 1]wire.Span
 
-// walkRaw looks at a pass-through body only for routing and accounting: what is
-// not a well-formed object is the provider's to refuse. An object is read here,
-// and is refused where another reader could find other text in it.
+// walkRaw reads from a pass-through body only what routing and accounting need. What is no
+// well-formed object is left to the provider to refuse; an object in which another reader
+// could find other values is refused here.
 func (b *Body) walkRaw() error {
 	if wire.KindOf(bytes.TrimLeft(b.In, " \t\r\n")) == wire.KindObject {
 		if err := wire.CheckUTF8(b.In); err != nil {

@@ -11,15 +11,15 @@ import (
 // Demands are what a body asks for, as far as routing and money go by it. What a
 // target's config makes of a body may ask for other things than the client's own.
 type Demands struct {
-	Stream, WantUsage bool          // wantUsage: the stream shall tell its usage
+	Stream, WantUsage bool          // wantUsage: the stream is to tell its usage
 	InBound           int64         // most input tokens beside those of the body
 	OutBound          int64         // most output tokens, times n
 	OutAssumed        bool          // the request states no bound
 	Wanted            routes.Demand // what the price depends on besides tokens
 }
 
-// DemandsOf reads what a body asks for that a config made of the client's. w is its
-// walk.
+// DemandsOf reads what a body asks for that a config has changed. w is the walk of that
+// body.
 func (b *Body) DemandsOf(body []byte, w *wire.Walk) (Demands, error) {
 	if err := walkOf(body, w); err != nil {
 		return b.Own, err
@@ -141,7 +141,8 @@ func (b *held) WalkFor(src []byte, edited *wire.Walk) (*wire.Walk, error) {
 // of it.
 func (b *held) IsOwn(src []byte) bool { return &src[0] == &b.In[0] }
 
-// readInPath reads what shapes without members of these names ask for.
+// readInPath reads the demands of a shape whose body has no members for them, such as
+// Gemini's, where the path says whether the answer is a stream.
 func (b *Body) readInPath(src []byte, d *Demands) {
 	d.Stream = b.Route.Streams
 	if r, err := b.Route.Client.DecodeRequest(src); err == nil && r.MaxTokens.Set && r.MaxTokens.Value >= 0 {

@@ -5,8 +5,8 @@ import (
 	"gateway/shared/wire/azure"
 )
 
-// Clients of Azure name the deployment in the address, and no model or an empty one in
-// the body. The deployment is the model then, whoever is asked.
+// Clients of Azure name a deployment in the address and leave the model out of the body, or
+// empty. The deployment is then the model, at whatever provider.
 
 // deployment is the one that the address names; "" for none.
 func (b *Body) deployment() string {
@@ -16,7 +16,7 @@ func (b *Body) deployment() string {
 	return azure.Deployment(b.Req.URL.RawQuery)
 }
 
-// nameDeployment has a body that names no model name the deployment.
+// nameDeployment writes the deployment as the model into a body that names none.
 func (b *Body) nameDeployment() {
 	name := b.deployment()
 	if name == "" {

@@ -45,7 +45,7 @@ func (b *held) param(name string) (json.RawMessage, bool) { return member(b.In, 
 
 var backgroundKey = wire.NewKeySet("background")
 
-// Background tells whether the answer is but a ticket for one that comes later.
+// Background tells whether the answer only acknowledges a response that is made later.
 func (b *Body) Background() bool {
 	if b.Route.Endpoint != "createModelResponse" {
 		return false

@@ -16,8 +16,8 @@ type Memory struct {
 	afterwards []func()
 }
 
-// Leftover is the body's memory, emptied; the body is over. spare: nobody else reads
-// its bytes any more.
+// Leftover is the memory of a body that is over, emptied for the next one. spare: nobody
+// reads its bytes any more.
 func (b *Body) Leftover(spare bool) Memory {
 	afterwards := b.End()
 	if spare {

@@ -77,8 +77,8 @@ func (b *path) RawPath() string {
 	return path
 }
 
-// Like is the gateway's own route for what a passed-through request asks; nil: the
-// gateway has none.
+// Like is the gateway's own route for the operation that a passed-through request asks for;
+// nil: there is none.
 func (b *path) Like() *routes.Route {
 	if b.Req.Method != http.MethodPost {
 		return nil

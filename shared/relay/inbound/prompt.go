@@ -30,8 +30,9 @@ func (b *Body) FilledBy(name string) (*prompt.Filled, error) {
 	return prompt.Shelf{View: b.View, Scope: b.Who.Scope, User: b.userBy}.Fill(b.Ctx, name, b.prompts)
 }
 
-// userBy is who the request is for, to experiments: the value of a key of its metadata,
-// or for "" its user. A request that does not say is a user of its own.
+// userBy is the user by which experiments divide: the value of a key of the request's
+// metadata, or for "" the user of the request. A request that names none counts as a user
+// of its own.
 func (b *Body) userBy(key string) string {
 	if key == "" {
 		return cmp.Or(b.Metadata["_user"], b.prompts.Text("user"), b.ULID)

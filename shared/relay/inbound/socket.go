@@ -38,7 +38,7 @@ func (b *Body) takeSocket() error {
 	for name, values := range q {
 		switch {
 		case b.Route.Live != nil && placeholder(b.Req, name):
-			continue // of clients that cannot leave it out; it goes nowhere
+			continue // clients send it because they cannot leave it out; it is ignored
 		case len(values) > 1:
 			return fault.Invalid(fault.Clip(name, 100), "was sent %d times; send it once", len(values))
 		case strings.Contains(strings.ToLower(name), "key"):

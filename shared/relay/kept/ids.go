@@ -23,7 +23,8 @@ var idKeys = map[string]bool{
 // objects are those of idKeys whose value may be an object with the id in it.
 var objects = map[string]bool{"conversation": true, "voice": true, "video": true}
 
-// foreignKeys hold what belongs to the caller: names in it mean nothing here.
+// foreignKeys hold data of the caller's own, in which members named like those of idKeys
+// mean nothing.
 var foreignKeys = map[string]bool{"metadata": true, "parameters": true, "schema": true, "input_schema": true, "arguments": true}
 
 // maxIDs bounds the ids of things that one body may name.
@@ -109,8 +110,8 @@ func (t *typedID) read(name, s string) {
 	}
 }
 
-// names gives the id that the source names. What all workspaces have stored
-// together counts as a thing that nobody made.
+// names gives the id that the source names. For "all that the workspaces have stored
+// together" it gives an id that nobody made, so that it is refused.
 func (t *typedID) names() string {
 	switch t.kind {
 	case "file_id":
@@ -121,8 +122,8 @@ func (t *typedID) names() string {
 	return ""
 }
 
-// prefixes begin the ids of keys under which other words may stand: settings, and what
-// is everybody's, such as voices and skills of the provider itself.
+// prefixes begin the ids of those keys whose values may also be plain words: settings, or
+// things that everybody may use, such as the provider's own voices and skills.
 var prefixes = map[string][]string{
 	"container": {"cntr_", "container_"}, "skill_id": {"skill_"}, "consent": {"cons_"}, "voice": {"voice_"}, "video": {"video_"},
 }

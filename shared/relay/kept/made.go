@@ -12,8 +12,8 @@ import (
 // with the one that is asked for.
 var linked = wire.NewKeySet("id", "object", "output_file_id", "error_file_id", "result_files", "thread_id", "file", "name", "fine_tuned_model", "results_file_id")
 
-// Made gives the ids of what an answer says to exist. made: the answer is of
-// a request that made a thing.
+// Made gives the ids of the things that an answer says exist. made: the request was one
+// that makes a thing.
 func Made(answer []byte, made bool) (ids []string) {
 	var w wire.Walk
 	if linked.Walk(answer, &w) != nil {

@@ -137,9 +137,9 @@ func (s *Path) IDs(method string, u *url.URL) (ids []Named) {
 	return ids
 }
 
-// Free tells whether a request to the path of what a provider keeps cannot cost
-// anything: it was charged when it was made, or never is. responds: the provider
-// also has responses, so that a conversation only keeps what is said in them.
+// Free tells whether a request to the path of a kept thing can cost nothing: it was charged
+// when it was made, or never is. responds: the provider also has responses, so that a
+// conversation only stores what is said.
 func (s *Path) Free(method, path string, responds bool) bool {
 	if s.Collection == "" || s.Collection == "models" || s.Evasive {
 		return false
@@ -166,9 +166,9 @@ func (s *Path) Free(method, path string, responds bool) bool {
 	return false
 }
 
-// AlwaysNoted tells whether what is made there is noted as its workspace's even
-// while nobody else uses the credential: such things have no other owner to be told
-// by, should another come to use it.
+// AlwaysNoted tells whether things made there are noted as the workspace's even while
+// nobody else uses the credential. Nothing else would tell their owner once another
+// workspace comes to use it.
 func (s *Path) AlwaysNoted() bool {
 	switch s.Collection {
 	case "", "models", "responses", "conversations", "interactions", "chat/completions":

@@ -15,10 +15,10 @@ import (
 	"gateway/shared/store"
 )
 
-// One credential may be saved more than once, in several workspaces or
-// integrations: what it made at its provider is kept apart by the credential, not
-// by the record that holds it. Workspaces that use one are found by rows below its
-// fingerprint; who stands there alone has no wall to be kept behind.
+// A credential may be saved more than once, in several workspaces or integrations. What was
+// made with it at the provider is kept apart by credential, not by the record that holds
+// it. Rows below its fingerprint tell which workspaces use it; a workspace that uses it
+// alone needs no wall.
 
 const (
 	usesFor       = 90 * 24 * time.Hour // a workspace counts so long after its last use
@@ -104,8 +104,8 @@ func (o *Owners) uses(ctx context.Context, sc store.Scope, print string) (others
 type Wall struct {
 	On     bool // things are told apart by workspace
 	Shared bool // what nobody made through the gateway is nobody's
-	// Places are below what rows stand: the credential, then the integration, whose
-	// rows outlive a change of the credential and are all that there were once.
+	// Places are where rows stand: below the credential, then below the integration. Rows
+	// of the integration outlive a change of credential, and older rows stand only there.
 	Places []string
 }
 
@@ -120,9 +120,9 @@ type usesKnown struct {
 	asked  time.Time
 }
 
-// Around learns which wall stands around what an account keeps, from what users
-// remembers where that is no older than age at a time. With an error others are
-// taken to use it, and the next request asks again.
+// Around tells which wall stands around what an account keeps. What users remembers is used
+// as long as it is no older than age. On an error others are assumed to use the account,
+// and the next request asks again.
 func (o *Owners) Around(ctx context.Context, sc store.Scope, users *Users, a *Account, at time.Time, age time.Duration) (Wall, error) {
 	known := users.known.Load()
 	var err error

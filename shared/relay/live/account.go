@@ -8,7 +8,7 @@ import (
 	"gateway/shared/relay/session"
 )
 
-// account holds what has begun and has not ended, and books each thing once.
+// account holds what has begun and not ended, and books each thing once.
 type account struct {
 	desk session.Desk
 	mu   sync.Mutex

@@ -22,9 +22,9 @@ type Session struct {
 	Judges    func() Judges
 	Times     session.Times
 	Memory    *egress.Memory // of large messages
-	Tenant    string         // whose they are
+	Tenant    string         // the organisation whose memory it counts as
 	ID        string         // for ids of the gateway's own messages
-	Model     string         // that the provider is asked for
+	Model     string         // the model of the upstream session
 	Opening   wires.Opening
 	First     int64 // bytes of the first message
 
@@ -40,7 +40,7 @@ type Session struct {
 	ended   *session.Ended
 	why     *fault.Fault
 	events  int
-	late    *time.Timer // after which the provider is left whatever it does
+	late    *time.Timer // leaves the provider when it fires, whatever it does
 	in, out int64       // bytes of messages from the client and to it
 }
 
@@ -234,9 +234,9 @@ func (s *Session) give(binary bool, p []byte) {
 	}
 }
 
-// refuse tells the client of a fault. What was asked for cannot be taken out of such a
-// session where the provider has begun it: the session ends with faults of keys, money and
-// limits, and where the wire has no way to tell of others.
+// refuse tells the client of a fault. The provider may have begun already what was asked
+// for, and nothing can take that back; so the session ends with faults of keys, money and
+// limits, and where the wire cannot tell of others.
 func (s *Session) refuse(f *fault.Fault, about string) {
 	s.mu.Lock()
 	s.events++

@@ -8,7 +8,7 @@ import (
 	"gateway/shared/relay/session"
 )
 
-// Taken is a maker of connections whose client is there already.
+// Taken is a maker of connections that has the client's side already.
 type Taken struct {
 	session.Maker
 	Near  session.Conn

@@ -14,9 +14,9 @@ import (
 // Judges are the guardrails of a session as they were read last.
 type Judges = spoken.Judges
 
-// words are what is said in a session and is judged: what a client writes before it is
-// sent, what it speaks and what the model says once that is whole. What is held back comes
-// as a whole.
+// words judges what is said in a session: what a client writes before it is sent on, and
+// what the client speaks and the model says once it is whole. What is held back goes out as
+// a whole.
 type words struct {
 	said, voice bytes.Buffer // since the last judgement; of the provider's reader alone
 	held        []told
@@ -102,7 +102,7 @@ func (w *words) judge(s *Session, by Judges, texts []string) (now []string, err 
 
 func denied() *fault.Fault { return fault.New(fault.GuardrailDenied, "", guarded.Denied) }
 
-// written judges the texts of a message of the client's. The result is what is sent.
+// written judges the texts of a client's message, and returns what is sent on.
 func (w *words) written(s *Session, p []byte) ([]byte, error) {
 	by := s.Judges()
 	if !by.Hears() {
@@ -126,8 +126,8 @@ func (w *words) written(s *Session, p []byte) ([]byte, error) {
 	return p, nil
 }
 
-// spoken takes over what a message of the provider's says. The result is what the client
-// is told now, and why the session ends.
+// spoken takes in what a message of the provider says. It returns what the client is told
+// now, and why the session ends, if it does.
 func (w *words) spoken(s *Session, h *wires.Heard, binary bool, p []byte) (now []told, ends *fault.Fault) {
 	by := s.Judges()
 	if by.Hears() {
@@ -145,7 +145,7 @@ func (w *words) spoken(s *Session, h *wires.Heard, binary bool, p []byte) (now [
 			return nil, f
 		}
 	default:
-		now = append(w.held, told{binary, p}) // of guardrails that no longer hold
+		now = append(w.held, told{binary, p}) // of guardrails that hold no longer
 		w.held = nil
 	}
 	if !h.Whole && w.said.Len()+w.voice.Len() < maxWords && (!holds || s.Wire.Busy()) {

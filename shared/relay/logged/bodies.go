@@ -78,8 +78,8 @@ func (b *Bodies) Request(h http.Header, hidden []string, body []byte) {
 	b.of.Cut = b.of.Cut || len(body) > MaxBody
 }
 
-// Hide takes secrets out of what came of the provider. Answers that went well are
-// searched for them as they are, not for other spellings.
+// Hide removes secrets from what the provider sent. Answers that went well are searched for
+// them as they are, not for other spellings.
 func (b *Bodies) Hide(secrets []string) {
 	for _, s := range secrets {
 		mask.Plain(b.of.Response, s)
@@ -88,8 +88,8 @@ func (b *Bodies) Hide(secrets []string) {
 	}
 }
 
-// sealedRoom is by how much a sealed value may be longer than its plain one; a
-// wrong guess costs a copy.
+// sealedRoom is how much longer than its plain text a sealed value may be; a wrong guess
+// costs a copy.
 const sealedRoom = 512
 
 // writtenSealer is a Sealer that seals into memory that it is given, where the

@@ -20,8 +20,8 @@ func answerKey(sc store.Scope, batch string, line int, more ...string) store.Key
 	return answers(sc, batch).Key(append([]string{fmt.Sprintf("%09d", line)}, more...)...)
 }
 
-// Accept keeps the row of output of a line, if it has none yet. It tells whether
-// the line's accepted answer is a good one, which may be that of another worker.
+// Accept stores the row of output of a line, unless the line has one. It tells whether the
+// answer that is stored is a good one; another worker may have stored it.
 func (s *Batches) Accept(ctx context.Context, sc store.Scope, batch string, line int, good bool, row []byte) (isGood bool, err error) {
 	expires := s.Now().Add(answersFor)
 	var token string

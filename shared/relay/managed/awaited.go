@@ -14,17 +14,17 @@ import (
 	"gateway/shared/store"
 )
 
-// Awaited is a response or an interaction that a provider makes in the background, and
-// that is to be booked though its client may never ask for it. It stands in messages only, sealed,
-// for its headers may hold a credential of the client.
+// Awaited is a response or an interaction that a provider makes in the background and that
+// is to be booked even if its client never asks for it. It is kept only in messages,
+// sealed, because its headers may hold a credential of the client.
 type Awaited struct {
 	ID      string      `json:"id"`             // at the provider
-	Path    string      `json:"path,omitempty"` // of the reads, below the base; none: that of a response
+	Path    string      `json:"path,omitempty"` // path of the reads, below the base; empty: that of a response
 	Place   string      `json:"place"`
-	Org     bool        `json:"org,omitempty"` // Place is below the organisation, not the workspace
+	Org     bool        `json:"org,omitempty"` // Place belongs to the organisation, not to the workspace
 	Key     string      `json:"key"`           // hash of the API key that it was made with
 	Maker   Maker       `json:"maker"`
-	Headers http.Header `json:"headers"` // of the reads: the way to the provider
+	Headers http.Header `json:"headers"` // headers of the reads, which lead to the provider
 	Made    int64       `json:"made"`    // Unix seconds
 	Looks   int         `json:"looks,omitempty"`
 	Unknown int         `json:"unknown,omitempty"` // how often the provider said that it has no such response
@@ -37,8 +37,8 @@ func (a *Awaited) ReadAt() string { return cmp.Or(a.Path, "/responses/"+url.Path
 const (
 	// AwaitedFor is how long after its creation a response is asked for.
 	AwaitedFor = 24 * time.Hour
-	// MaxUnknown is how often a provider may say that it has no such response. It
-	// is more than once, for a provider with several places may be behind in one.
+	// MaxUnknown is how often a provider may say that it has no such response. It is more
+	// than once, because one of a provider's places may lag behind the others.
 	MaxUnknown = 3
 
 	firstLook = time.Minute
@@ -81,7 +81,7 @@ func (s *Batches) OpenAwaited(ctx context.Context, step Step) (*Awaited, error) 
 	return a, nil
 }
 
-// awaitedBinding keeps what one workspace awaits from being read as another's.
+// awaitedBinding binds the sealed message to its workspace, so that no other can read it.
 func awaitedBinding(sc store.Scope, id string) seal.Binding {
 	k := sc.Partition("AWAITED").Key(id)
 	return seal.Binding{Org: sc.Org, Table: string(store.Usage), PK: k.PK(), SK: k.SK()}

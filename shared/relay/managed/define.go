@@ -22,7 +22,7 @@ var members = wire.NewKeySet("input_file_id", "endpoint", "completion_window", "
 // optionsMember is the place of gateway_options among them.
 const optionsMember = 4
 
-// providerMembers are those that a provider's own batch is made with.
+// providerMembers are those that go on to the batch at a provider.
 var providerMembers = map[string]bool{"provider_options": true, "role_arn": true, "model": true, "job_name": true, "output_data_config": true}
 
 // ReadDefinition reads the body of a new batch. Who makes it is the caller's to add.
@@ -101,7 +101,7 @@ func readOptions(raw []byte) (map[string]string, error) {
 	return options, d.End()
 }
 
-// providersOwn gathers the members that only the provider's batch is made with.
+// providersOwn gathers those members.
 func providersOwn(body []byte, w *wire.Walk) (json.RawMessage, error) {
 	all := map[string]json.RawMessage{}
 	for i, name := range members.Keys() {
@@ -119,10 +119,9 @@ func providersOwn(body []byte, w *wire.Walk) (json.RawMessage, error) {
 	return b, nil
 }
 
-// HideConfig takes the config of the options out of the body of a new batch, as
-// the log is to show it: like the header, it may hold credentials. A body with
-// options that cannot be read in one way only is not shown at all (nil), for it may
-// be one that was refused.
+// HideConfig removes the config of the options from the body of a new batch before it is
+// logged: like the header, it may hold credentials. A body whose options can be read in
+// more than one way is not shown at all (nil); it may be one that was refused.
 func HideConfig(body []byte) []byte {
 	if lower := bytes.ToLower(body); !bytes.Contains(lower, []byte("gateway_options")) && !bytes.Contains(lower, []byte(`\u`)) {
 		return body

@@ -20,7 +20,7 @@ type Desk struct {
 	Wake    func(*Batch) // sends the message of the batch's next step
 }
 
-// Create makes a batch of what was asked, once try has found nothing wrong with the
+// Create makes the batch that was asked for, unless try finds something wrong with the
 // route of its rows.
 func (d *Desk) Create(ctx context.Context, def *Definition, try func(*Definition) error) (*chat.JobAnswer, error) {
 	f, err := d.Room.File(ctx, def.Input)

@@ -12,10 +12,9 @@ import (
 // It bounds what one key can leave the workers of everybody to do.
 const MaxOpen = 100
 
-// The batches of a workspace that have not ended are counted in one row. A batch
-// is in the count as long as its row in the due list is there with this mark: both
-// come and go in one transaction, so that a batch is neither missed nor counted
-// twice, wherever a process dies.
+// A workspace's batches that have not ended are counted in one row. A batch counts as long
+// as its row in the due list bears this mark. Row and count change in one transaction, so
+// no batch is missed or counted twice, wherever a process dies.
 const counted = "counted"
 
 func openKey(sc store.Scope) store.Key { return sc.Partition("RUNOPEN").Key("-") }

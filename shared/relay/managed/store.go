@@ -157,12 +157,12 @@ func (s *Batches) List(ctx context.Context, sc store.Scope, after string, limit 
 	}
 }
 
-// ErrTaken says that another worker has the batch, or has gone on with it.
+// ErrTaken says that another worker has the batch, or has already done the step.
 var ErrTaken = errors.New("managed: another worker has the batch")
 
-// Change reads a batch, lets f change its progress and writes it, again and again
-// until nobody else wrote in between. An error of f ends it. holder is who must
-// hold the lease; "" for changes that need none.
+// Change reads a batch, lets f change its progress and writes it; it does so again until
+// nobody else wrote in between. An error of f ends it. holder must hold the lease; "" for
+// changes that need none.
 func (s *Batches) Change(ctx context.Context, sc store.Scope, id, holder string, f func(b *Batch) error) (*Batch, error) {
 	for range maxChanges {
 		b, err := s.Get(ctx, sc, id)
@@ -200,9 +200,9 @@ func (s *Batches) Change(ctx context.Context, sc store.Scope, id, holder string,
 	return nil, fault.Unavailable(store.ErrContended)
 }
 
-// Take gives holder the lease for d, for the step of a message: ErrTaken when
-// another holds it or the step has been done. alone says that this process is the
-// store's only one: the lease of another is that of one that died.
+// Take gives holder the lease for d, for the step of a message. ErrTaken: another holds it,
+// or the step is done. alone: no other process uses the store, so that the lease of another
+// process belongs to one that died.
 func (s *Batches) Take(ctx context.Context, sc store.Scope, id, holder string, step int64, d time.Duration, alone bool) (*Batch, error) {
 	return s.Change(ctx, sc, id, "", func(b *Batch) error {
 		now := s.Now()

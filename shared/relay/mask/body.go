@@ -4,14 +4,14 @@ import (
 	"io"
 )
 
-// Body is one that is read without secrets. What may be the beginning of one is
-// held until it is known.
+// Body is a body that is read with its secrets masked. Bytes that may begin a secret are
+// held back until more has come.
 type Body struct {
 	io.ReadCloser
 	secrets []string
 	hold    int // bytes of the longest secret in its longest spelling
 	buf     []byte
-	ready   int // bytes of buf that may be given
+	ready   int // bytes of buf that can be given out
 	err     error
 }
 

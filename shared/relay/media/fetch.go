@@ -103,7 +103,7 @@ func (f *Fetcher) failed(ctx context.Context, m *medium, err error) {
 	}
 }
 
-// get follows redirects to a good answer. name is the path that it came from.
+// get follows redirects until an answer. name is the path that the answer came from.
 func (f *Fetcher) get(ctx context.Context, address string) (resp *http.Response, name string, err error) {
 	for hop := 0; ; hop++ {
 		u, err := f.address(address)
@@ -140,8 +140,8 @@ func (f *Fetcher) get(ctx context.Context, address string) (resp *http.Response,
 	}
 }
 
-// address checks one address of the chain: its host as any host that a caller
-// names; its path and query may be what they like.
+// address checks one address of the chain. Its host must be one that callers may name; its
+// path and query are free.
 func (f *Fetcher) address(raw string) (*url.URL, error) {
 	if len(raw) > maxURL {
 		return nil, reason("its address is longer than " + strconv.Itoa(maxURL) + " bytes")

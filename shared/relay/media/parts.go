@@ -34,7 +34,7 @@ type Fetched struct {
 	Documents int64 // bytes of documents, for the bound of what they may cost
 }
 
-// medium is what one address gave: its type and content, or why it gave none.
+// medium is what one address gave: type and content, or why there is none.
 type medium struct {
 	mime    string
 	data    string // base64, or text when plain
@@ -88,7 +88,7 @@ func partPath(m *chat.Message, p *chat.Part) string {
 	return at + "[" + strconv.Itoa(p.At) + "]"
 }
 
-// webAddress is the address of a part that has to be fetched; "" for others.
+// webAddress is the web address of a part that must be fetched; "": none must.
 func webAddress(p *chat.Part, t *chat.Traits) string {
 	if p.Media == nil || !isWeb(p.Media.URL) {
 		return ""
@@ -108,8 +108,8 @@ func isWeb(s string) bool {
 	return len(s) > 8 && (strings.EqualFold(s[:8], "https://") || strings.EqualFold(s[:7], "http://"))
 }
 
-// Want notes the addresses that are wanted, and gives those that are not there yet.
-// In a rehearsal, which sends nothing, every address is imagined.
+// Want notes the addresses that are wanted, and returns those that are not fetched yet. A
+// rehearsal sends nothing: there each address gets an imagined content.
 func (f *Fetched) Want(wanted []Wanted, rehearsing bool) (missing []string, err error) {
 	if f.got == nil {
 		f.got = make(map[string]*medium)

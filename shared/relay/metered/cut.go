@@ -10,9 +10,9 @@ import (
 	"gateway/shared/relay/tail"
 )
 
-// cutRaw is what a passed-through JSON answer used that broke off before it had told
-// so: what it tells, and an estimate of what came of it. ok is false where nothing of
-// an answer came, or its shape is not known.
+// cutRaw is what a passed-through JSON answer used that broke off before it told so: the
+// usage that it did tell, and an estimate from what came. ok is false where nothing came or
+// its shape is unknown.
 func (me *Meters) cutRaw(m *tail.Meter) (u pricing.Usage, ok bool) {
 	if !m.Cut || !m.JSON || m.Total > came.MaxRead || int64(len(m.Kept)) != m.Total || me.Req.Method != http.MethodPost {
 		return u, false
@@ -67,9 +67,8 @@ func (me *Meters) madeWhole(u pricing.Usage, m chat.Meter) pricing.Usage {
 	return u
 }
 
-// ChargeWhatCame books an answer that is not whole or that cannot be read: the
-// usage that it tells, else an estimate of what came of it. Where nothing of an
-// answer came, nothing is charged.
+// ChargeWhatCame books an answer that is not whole or cannot be read: by the usage that it
+// tells, or by an estimate from what came. Where nothing came, nothing is charged.
 func (me *Meters) ChargeWhatCame(body []byte) {
 	m, in, answered := me.whatCame(body)
 	u := m.Usage

@@ -41,10 +41,10 @@ func interaction(m *tail.Meter) (got chat.Meter, ended bool) {
 	return got, ended
 }
 
-// usedByInteraction is what an answer of Interactions is charged. Each request that
-// makes or continues one is charged what its answer tells. One that the provider works
-// on in its own time is charged with the answer that first tells its end, which may be
-// a read; reads of one that was charged cost nothing.
+// usedByInteraction is what an answer of Interactions is charged. Each request that makes
+// or continues an interaction is charged what its answer tells. An interaction in the
+// background is charged once, with the answer that first tells its end, which may be a
+// read; later reads cost nothing.
 func (me *Meters) usedByInteraction(m *tail.Meter) (u pricing.Usage, told bool) {
 	got, ended := interaction(m)
 	named := got.ID != "" && len(got.ID) <= kept.MaxID
@@ -58,10 +58,10 @@ func (me *Meters) usedByInteraction(m *tail.Meter) (u pricing.Usage, told bool) 
 	}
 	if !got.Usage.Known() && named && !ended && (me.MakesLater() || !m.Stream && !m.Cut) {
 		me.Await(got.ID)
-		return u, true // a ticket: its end is charged
+		return u, true // only a ticket: the interaction is charged at its end
 	}
 	if named && !ended && !got.Usage.Known() && !me.estimates() {
-		me.Await(got.ID) // its stream broke off, and what it used is not guessed
+		me.Await(got.ID) // its stream broke off; usage is not guessed
 		return u, true
 	}
 	if named && (ended || !got.Usage.Known()) && me.ClaimedByOther(got.ID) {

@@ -16,10 +16,9 @@ import (
 	"gateway/shared/wire"
 )
 
-// A response that is made in the background is made by the provider in its own
-// time: the answer to its creation is a ticket without usage. It is charged once,
-// with the answer that first tells what it used: a read of it, or the end of the
-// stream that it was created with.
+// A response in the background is made after the answer to its creation, which is a ticket
+// without usage. It is charged once, with the answer that first tells its usage: a read, or
+// the end of the stream that it was created with.
 
 var backgroundName = []byte(`"background"`)
 
@@ -33,9 +32,9 @@ func (me *Meters) MakesLater() bool {
 	return (like != nil && like.Operation == provider.ResponsesCreate || me.startsInteraction()) && me.asksBackground()
 }
 
-// Tickets tells whether an answer that is passed through is the ticket of what is made
-// in the background. It is read whole before it is sent: who knows the id may count on
-// its being booked, whatever becomes of this process.
+// Tickets tells whether a passed-through answer is such a ticket. It is read whole before
+// it is sent, so that whoever knows the id can rely on its being booked, whatever becomes
+// of this process.
 func (me *Meters) Tickets(resp *http.Response) bool {
 	return resp.StatusCode >= 200 && resp.StatusCode <= 299 && strings.HasPrefix(resp.Header.Get("Content-Type"), "application/json") && me.MakesLater()
 }
@@ -43,13 +42,13 @@ func (me *Meters) Tickets(resp *http.Response) bool {
 func (me *Meters) asksBackground() bool {
 	body := me.In
 	if me.To.Body != nil {
-		body = me.To.Body // what the config makes of it
+		body = me.To.Body // as the config changed it
 	}
 	return bytes.Contains(body, backgroundName) && inbound.AsksBackground(body)
 }
 
-// laterOrAwaited is what the answer to the creation of such a response is charged.
-// One that does not tell its usage is waited for.
+// laterOrAwaited is what the answer to such a creation is charged. If it tells no usage,
+// the response is awaited.
 func (me *Meters) laterOrAwaited(m chat.Meter) pricing.Usage {
 	if !m.Usage.Known() && m.ID != "" && len(m.ID) <= kept.MaxID {
 		me.Await(m.ID)

@@ -12,9 +12,9 @@ import (
 	"gateway/shared/relay/tail"
 )
 
-// meterRaw reads the usage of a passed-through answer: as the gateway's own route
-// of the path does, else in the dialect of the provider. What tells none is
-// estimated where its path tells its shape.
+// meterRaw reads the usage of a passed-through answer: as the gateway's own route of the
+// same path does, or else in the provider's dialect. Where the answer tells none, it is
+// estimated if the path tells its shape.
 func (me *Meters) meterRaw(m *tail.Meter) (got chat.Meter) {
 	if me.interacts() {
 		got, _ = interaction(m)
@@ -53,8 +53,7 @@ func (me *Meters) meterRaw(m *tail.Meter) (got chat.Meter) {
 	return native
 }
 
-// embedsUntold tells whether the answer has vectors of an API that says nothing of
-// the tokens that they took.
+// embedsUntold tells whether the answer has vectors from an API that tells no tokens.
 func (me *Meters) embedsUntold(m *tail.Meter) bool {
 	if !m.JSON || me.Req.Method != http.MethodPost || me.To.Target.Provider.Dialect != provider.Gemini {
 		return false

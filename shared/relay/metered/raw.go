@@ -8,8 +8,8 @@ import (
 	"gateway/shared/relay/tail"
 )
 
-// estimates tells whether what an answer does not tell is guessed: a budget is in force,
-// which is settled at an estimate, never at nothing.
+// estimates tells whether unreported usage is guessed: it is when a budget is in force,
+// which may be settled at an estimate but never at nothing.
 func (me *Meters) estimates() bool {
 	return me.Purse.Holds() && me.OutBound > 0 && me.Model != "" && me.Req.Method == http.MethodPost
 }

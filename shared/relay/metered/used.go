@@ -67,8 +67,8 @@ func (me *Meters) Learn(m chat.Meter) {
 	me.Charge(u)
 }
 
-// LearnOperation takes over what the answer of an operation reported. What is
-// not reported counts as was assumed before.
+// LearnOperation notes what the answer of an operation reported. What is not reported keeps
+// the value that was assumed.
 func (me *Meters) LearnOperation(m chat.Meter) {
 	me.Heard.Hear(m)
 	u := m.Usage
