@@ -91,7 +91,7 @@ func (s *sender) pour(body io.Reader, meter *tail.Meter, shown bool) (whole bool
 	}
 }
 
-// sendHeld answers with what the provider said as far as it is the workspace's.
+// sendHeld sends an answer that was read whole, as far as it is the workspace's.
 func (s *sender) sendHeld(resp *http.Response) error {
 	buf := pooled.For(int(min(resp.ContentLength, maxPlainAnswer)) + 1)
 	defer buf.Free()
@@ -111,7 +111,7 @@ func (s *sender) sendHeld(resp *http.Response) error {
 	if s.Route.Shape == routes.Raw {
 		egress.CopyResponseHeaders(h, resp.Header)
 		s.stars.Head(h)
-		h.Del("Content-Encoding") // it was read as what it says
+		h.Del("Content-Encoding") // it was read and unzipped
 		s.answerHeaders(nil)
 		meter := tail.New(&http.Response{Header: http.Header{"Content-Type": resp.Header["Content-Type"]}})
 		meter.Feed(out)
@@ -126,8 +126,8 @@ func (s *sender) sendHeld(resp *http.Response) error {
 	return nil
 }
 
-// maxEmptyPages bounds how many pages of other workspaces' things are passed
-// over in search of one that holds something of this workspace's.
+// maxEmptyPages bounds how many pages that hold nothing of this workspace are passed over
+// in search of one that does.
 const maxEmptyPages = 50
 
 // ownList leaves the workspace's own things in a page of a list. Pages that hold

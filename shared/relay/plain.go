@@ -14,11 +14,11 @@ import (
 	"gateway/shared/relay/routes"
 )
 
-// plain is the answer to a unified request that is not streamed, read whole and
-// found to be one. It is read while targets can still be tried, so that a success
-// that is no answer is retried like a bad gateway.
+// plain is the whole answer to a unified request that is not streamed. It is read while
+// other targets can still be tried, so that a success that is no answer is retried like a
+// bad gateway.
 type plain struct {
-	buf, made  *pooled.Buffer // what came; what a carrier made of it
+	buf, made  *pooled.Buffer // the body that came, or what a carrier made of it
 	media      string         // of what a carrier made; "": JSON
 	own        bool           // it is passed on as it came
 	retold     []byte         // it came as a stream: the answer that this ends with
@@ -33,8 +33,8 @@ func (p *plain) free() {
 	*p = plain{}
 }
 
-// takesWhole tells whether an answer is read before it is chosen. What another
-// part of the answer is read for is not: the one that is being sent stands there.
+// takesWhole tells whether an answer is read before it is chosen. A further part of an
+// answer that is being sent is not.
 func (o *outbound) takesWhole(resp *http.Response) bool {
 	return o.Route.Shape != routes.Raw && o.Route.Shape != routes.Listing && o.Route.Shape != routes.Socket && o.Route.Operation != provider.BatchesOutput && !o.part.Further && !o.Passes(resp) && !o.Filtered()
 }
@@ -121,8 +121,8 @@ var (
 	errNoAnswer = errors.New("relay: nothing of an answer is in it")
 )
 
-// answers tells whether an answer in the client's dialect has anything of one. Who
-// tells of usage, an id or a model has answered; the rest is looked at.
+// answers tells whether a body in the client's dialect is an answer at all. One that tells
+// usage, an id or a model is; others are looked at more closely.
 func (pl *plains) answers(m *chat.Meter, out []byte) bool {
 	if m.Usage.Known() || m.ID != "" || m.Model != "" || m.OutputBytes > 0 || pl.Req.Method != http.MethodPost {
 		return true

@@ -37,7 +37,7 @@ func (c *call) rehearse() error {
 	in.PathID, in.Rehearsing = id, true
 	in.Caller = c.Caller
 	in.KeyInAuth = false
-	// The config is tried out: also one that could not come with a request.
+	// A dry run may try a config that could not come with a request.
 	in.Trial = q.Brings()
 	out := &rehearsal.Answer{Object: "dry-run", Endpoint: rt.Endpoint, Targets: []rehearsal.Target{}, Decision: rehearsal.NoDecision()}
 	if err := in.enter(); err != nil {
@@ -59,7 +59,7 @@ func (c *call) rehearse() error {
 	return nil
 }
 
-// dryCall is a call that is walked through and sends nothing.
+// dryCall is a call that walks through the stages and sends nothing.
 type dryCall struct{ *call }
 
 // enter is admission for a caller who is known already, without counting.
@@ -182,9 +182,8 @@ func (re dryCall) imagineCall(leaf *route.Leaf, t *rehearsal.Target) error {
 	return nil
 }
 
-// imagineCredential gives the request its credential, so that one that is missing
-// is told. Where a token would have to be asked for, something stands in its
-// place.
+// imagineCredential authorizes the request, so that a missing credential is reported. Where
+// a token would have to be requested, a placeholder is used.
 func (re dryCall) imagineCredential(req *http.Request, body []byte) error {
 	t := &re.To.Target
 	switch scheme := t.Provider.Auth.Scheme; {

@@ -83,7 +83,7 @@ type Options struct {
 	// Sleep waits before a retry, and gives false when done is closed first; nil:
 	// by the machine's clock.
 	Sleep func(done <-chan struct{}, d time.Duration) bool
-	// Faults is told of failures that no caller sees; nil: they go to slog.
+	// Faults is told of failures that no caller sees; nil: they are logged by slog.
 	Faults func(where string, err error)
 }
 
@@ -163,8 +163,8 @@ func New(o Options) *Relay {
 	return r
 }
 
-// budgetAge is how long what one session was told of a budget holds for all. With the
-// time between two checks it leaves a part of the 2 s in which a session must end.
+// budgetAge is how long all sessions use what one of them was told of a budget. Together
+// with the time between two checks it stays below the 2 s within which a session must end.
 const budgetAge = time.Second
 
 func (r *Relay) newDoors() *admitted.Doors {

@@ -10,19 +10,19 @@ import (
 	"gateway/shared/relay/turn"
 )
 
-// An answer that was made in the background, or is kept, reaches the client with a
-// later request. Guardrails behind answers judge it there, each time that it is told:
-// those of the request that reads it, of the workspace and of the organisation. What is
-// told while it is still being made has nothing to judge.
+// An answer that was made in the background, or is kept, reaches the client with a later
+// request. Guardrails behind answers judge it there, each time that it is told. They are
+// those of the reading request, of its workspace and of the organisation. An answer that is
+// still being made has nothing to judge.
 
 // events tells whether an answer is a stream of events.
 func events(resp *http.Response) bool {
 	return strings.HasPrefix(resp.Header.Get("Content-Type"), "text/event-stream")
 }
 
-// holdsRetold tells whether a stream that tells an answer again is read whole before any
-// of it is sent: a guardrail may refuse or change it. It was made long ago, and nobody
-// waits for its words one by one.
+// holdsRetold tells whether a stream that tells an old answer again is read whole before it
+// is sent, because a guardrail may refuse or change it. Nobody waits for its words one by
+// one.
 func (pl *plains) holdsRetold(resp *http.Response) bool {
 	return pl.Route.Retold != nil && pl.guards.Outputs() && pl.guards.OnItsWay() && resp.StatusCode == http.StatusOK && events(resp)
 }
@@ -40,8 +40,8 @@ func (pl *plains) readRetold(stream []byte) error {
 	return nil
 }
 
-// sentRetold is what the client gets of a stream that tells an answer again: it, or
-// another one where guardrails have changed the answer, with what they said.
+// sentRetold is what the client gets of such a stream: the stream itself, or another one
+// where guardrails have changed the answer, with what they said.
 func sentRetold(s *sender, stream []byte) []byte {
 	out := s.guards.FirstEvent(s.Route.Endpoint, s.Strict())
 	if !s.guards.Changed {
@@ -52,8 +52,7 @@ func sentRetold(s *sender, stream []byte) []byte {
 	return append(out, s.guards.LastEvent(s.Route.Endpoint, s.Strict())...)
 }
 
-// judgeRetold has the guardrails that look at streams when they have ended look at one
-// that tells an answer again.
+// judgeRetold has those guardrails look at it that judge streams once they have ended.
 func judgeRetold(s *sender, stream []byte) {
 	if s.Route.Retold == nil || !s.guards.JudgesEnd() {
 		return

@@ -25,8 +25,8 @@ func (o *outbound) tellBreakers() {
 // outcome judges the answer of a target for the walk.
 func (x *exchanges) outcome(a *answer) route.Outcome {
 	o := route.Outcome{Status: a.status(), Exception: a.exception(), Refused: a.cached != nil || a.refused()}
-	// Once a head has gone out, or the client's body or the client itself has
-	// gone, there is nothing to be sent to another target.
+	// Once a head has gone out, or the client or its body is gone, no other target can be
+	// tried.
 	o.Final = x.headSent || x.bodySpent || x.Req.Context().Err() != nil
 	o.Coming = a.fault == nil && a.cached == nil && a.resp != nil && o.Status < 300
 	if a.fault != nil && o.Refused {
@@ -35,8 +35,8 @@ func (x *exchanges) outcome(a *answer) route.Outcome {
 	return o
 }
 
-// settleBreakers tells breakers how the answer ended that had begun well. One that
-// nobody wants any more says nothing against its provider.
+// settleBreakers tells breakers how an answer ended that had begun well. An answer that the
+// client no longer wants says nothing against its provider.
 func (l *logbook) settleBreakers() {
 	if l.Walker == nil {
 		return

@@ -16,13 +16,13 @@ func (r *reply) head(status int) {
 	r.w.WriteHeader(status)
 }
 
-// readsOn lets the client's body be read while the answer goes out: a provider may begin
-// to answer before all of the body went to it.
+// readsOn lets the client's body be read while the answer goes out, because a provider may
+// begin to answer before it has the whole body.
 func (r *reply) readsOn() {
 	_ = http.NewResponseController(r.w).EnableFullDuplex() // who cannot has read it before
 }
 
-// write sends bytes; when the client has gone it counts on without sending.
+// write sends bytes. When the client is gone it only counts them.
 func (r *reply) write(p []byte) {
 	if len(p) == 0 || r.gone {
 		return
@@ -44,9 +44,9 @@ func (r *reply) flush() {
 	}
 }
 
-// flushWhenWaiting gathers what is written from here on while the provider's bytes
-// are there, where that can be told, and flushes it before they are waited for: a
-// stream that comes fast goes out in few pieces, one that comes slowly event by event.
+// flushWhenWaiting gathers what is written while more bytes of the provider are there,
+// where that can be told, and flushes it before waiting for the next ones. So a fast stream
+// goes out in few pieces, and a slow one event by event.
 func (r *reply) flushWhenWaiting(body io.Reader) {
 	r.gathers = egress.BeforeWaiting(body, r.flushWritten)
 }

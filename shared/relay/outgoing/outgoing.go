@@ -19,8 +19,8 @@ import (
 type Bytes struct {
 	trace   *httptrace.ClientTrace // nil: the bodies tell
 	wrote   func()
-	handed  atomic.Int32 // readers given to the transport
-	written atomic.Int32 // of them, those that it is done with
+	handed  atomic.Int32 // readers that were given to the transport
+	written atomic.Int32 // those of them that it has finished with
 }
 
 func New(t http.RoundTripper) *Bytes {
@@ -57,10 +57,9 @@ func (o *Bytes) Attach(req *http.Request, body []byte) {
 	req.Body, _ = req.GetBody()
 }
 
-// Exactly ends a streamed body of a known length by itself. A transport looks
-// past the end of a body; when a fast provider has answered by then, the server
-// has closed the client's body, and the transport would take that for a failed
-// write and cut the answer off.
+// Exactly ends a streamed body of known length by itself. A transport looks beyond the end
+// of a body; if a fast provider has answered by then, the server has closed the client's
+// body, and the transport would take that for a failed write and cut the answer off.
 func Exactly(body io.ReadCloser, length int64) io.ReadCloser {
 	if length < 0 {
 		return body

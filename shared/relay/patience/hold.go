@@ -10,9 +10,9 @@ import (
 // its first content.
 const Again = 15 * time.Second
 
-// Hold bounds how long something is held back while its owner waits in reads. Its lock is
-// the right to touch what is held: the owner has it except while it reads, and then the
-// timer's goroutine may let go.
+// Hold bounds how long something is held back while its owner waits in reads. Whoever has
+// its lock may touch what is held. The owner has the lock except while it reads; only then
+// can the timer's goroutine release what is held.
 type Hold struct {
 	mu    sync.Mutex
 	over  bool
@@ -29,7 +29,7 @@ func NewHold(most time.Duration, let func()) *Hold {
 	return h
 }
 
-// Read reads with the lock given away.
+// Read reads while the lock is given away.
 func (h *Hold) Read(from io.Reader, p []byte) (int, error) {
 	h.mu.Unlock()
 	n, err := from.Read(p)
@@ -37,7 +37,7 @@ func (h *Hold) Read(from io.Reader, p []byte) (int, error) {
 	return n, err
 }
 
-// End gives what was held back to its owner: nothing is let go any more.
+// End gives what was held back to its owner; from then on the timer releases nothing.
 func (h *Hold) End() {
 	h.over = true
 	h.timer.Stop()

@@ -12,8 +12,8 @@ import (
 	"gateway/shared/route"
 )
 
-// Headers that bound the times of streams, in milliseconds. They beat every
-// level of a config; 0 switches a config's bound off.
+// Headers that bound the times of streams, in milliseconds. They override every level of a
+// config; 0 switches a config's bound off.
 const (
 	headerFirstToken = "X-Gateway-First-Token-Timeout"
 	headerStreamIdle = "X-Gateway-Stream-Idle-Timeout"
@@ -62,15 +62,15 @@ func milliseconds(h http.Header, name string) (time.Duration, bool, error) {
 	return time.Duration(n) * time.Millisecond, true, nil
 }
 
-// Which time of an attempt ran out.
+// The time of an attempt that ran out.
 const (
 	lateHead int32 = 1 + iota
 	lateFirstToken
 	lateIdle
 )
 
-// Patience ends an attempt whose time is over. It makes a timer only where a
-// time is bounded. The zero value has endless patience.
+// Patience ends an attempt whose time is over. It makes a timer only where a time is
+// bounded. The zero value bounds nothing.
 type Patience struct {
 	head, firstToken, idle time.Duration // 0: not bounded
 	started                time.Time
@@ -78,7 +78,7 @@ type Patience struct {
 	begun                  bool   // the first content came
 }
 
-// watch is the part of patience that its timer sees. It outlives the call.
+// watch is the part that the timer's goroutine sees. It outlives the call.
 type watch struct {
 	cancel context.CancelFunc
 	timer  *time.Timer
@@ -122,7 +122,7 @@ func (p *Patience) wait(phase int32, d time.Duration) {
 	p.watch.timer.Reset(max(d, 0))
 }
 
-// HeadCame: the head of the answer is there. False: too late.
+// HeadCame notes that the head of the answer came; false: too late.
 func (p *Patience) HeadCame() bool {
 	if p.watch == nil {
 		return true
@@ -138,8 +138,7 @@ func (p *Patience) HeadCame() bool {
 	return p.watch.late.Load() == 0
 }
 
-// Arrived: something of a stream came; content tells whether there has been
-// content.
+// Arrived notes that something of a stream came; content: there has been content.
 func (p *Patience) Arrived(content bool) {
 	if p.watch == nil || !content {
 		return

@@ -6,7 +6,7 @@ import (
 	"gateway/shared/route"
 )
 
-// onlyLooking takes care that a walk changes nothing.
+// onlyLooking makes a walk that changes nothing.
 func onlyLooking(ctx route.Context) route.Context {
 	if ctx.Breakers != nil {
 		ctx.Breakers = watching{ctx.Breakers}
@@ -17,7 +17,7 @@ func onlyLooking(ctx route.Context) route.Context {
 	return ctx
 }
 
-// watching are breakers that are looked at and not changed.
+// watching reads breakers and does not change them.
 type watching struct{ route.Breakers }
 
 func (watching) Claim(string, *route.Breaker) bool { return true }
@@ -26,7 +26,7 @@ func (watching) Release(string) {}
 
 func (watching) Record(string, *route.Breaker, int, bool) {}
 
-// looking are sticky picks that are looked at and not changed.
+// looking reads sticky picks and does not change them.
 type looking struct{ route.Sticky }
 
 func (looking) Keep(route.StickyKey, int, time.Duration) {}

@@ -12,16 +12,16 @@ import (
 	"gateway/shared/seal"
 )
 
-// Plan is the way of a read request: the compiled targets and where their walk
-// stands, or that the gateway does it itself.
+// Plan is the way of a request whose body was read: the compiled targets and where their
+// walk stands, or that the gateway answers itself.
 type Plan struct {
 	inbound.Body
-	Mine       bool            // the gateway does it itself: no provider is asked
+	Mine       bool            // the gateway answers itself: no provider is asked
 	Trial      bool            // the config is only tried out: nothing is sent
-	Config     UsedConfig      // that the targets are of; zero: none
+	Config     UsedConfig      // the config that the targets come from; zero: none
 	Asked      patience.Asked  // of the request's headers
 	Walker     *route.Walk     // nil: no route has been found
-	way        route.Walk      // its memory
+	way        route.Walk      // the memory of Walker
 	BreakersOf *breaker.Config // nil: the config has none
 }
 
@@ -33,7 +33,7 @@ type UsedConfig struct {
 	Mode     string
 }
 
-// Sources are what plans are made of beside the request.
+// Sources are what plans are made of, besides the request.
 type Sources struct {
 	Sealer   seal.Sealer
 	Breakers *breaker.Shared
@@ -62,8 +62,8 @@ func (p *Plan) SlugAskedOr(leaf *route.Leaf, slug string) string {
 	return ""
 }
 
-// Routed tells whether the request names a provider or a config, so that its
-// list is wanted and not the gateway's own.
+// Routed tells whether the request names a provider or a config: then it wants that one's
+// list of models, not the gateway's own.
 func (p *Plan) Routed() bool {
 	return p.Ask.Provider != "" || p.Ask.VirtualKey != "" || p.Config.ID != "" || p.Ask.Config != ""
 }
@@ -85,5 +85,5 @@ func (p *Plan) ResolveAs(from *Sources, ask asked.Headers, h http.Header) error 
 	return other.Resolve(from)
 }
 
-// OwnProvider is what x-gateway-provider names then.
+// OwnProvider is the value of x-gateway-provider that names the gateway itself.
 const OwnProvider = "gateway"

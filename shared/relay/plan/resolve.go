@@ -13,8 +13,8 @@ import (
 // maxInlineConfig bounds a config in a header, in bytes.
 const maxInlineConfig = 16 << 10
 
-// Resolve finds the tree of targets, and where a saved prompt makes the body, makes it:
-// the tree may name the prompts.
+// Resolve finds the tree of targets, and makes the body where a saved prompt does so. The
+// tree comes first, since its targets may name the prompts.
 func (p *Plan) Resolve(from *Sources) error {
 	if !p.AsksPrompt() {
 		return p.resolve(from)
@@ -59,7 +59,7 @@ func (p *Plan) resolve(from *Sources) error {
 	sent := strings.TrimSpace(p.Ask.Config)
 	switch {
 	case p.Settles() && strings.HasPrefix(p.Ask.Provider, "@"):
-		p.startWalk(headerTree, p.routeContext()) // who has what was begun is known
+		p.startWalk(headerTree, p.routeContext()) // the target of what was begun is known
 		return nil
 	case sent != "" && p.Who.Defaults.RefusesConfig():
 		return fault.New(fault.ConfigOverrideRefused, "x-gateway-config", "Requests with this API key may not bring a config of their own")

@@ -11,8 +11,8 @@ import (
 	"gateway/shared/store"
 )
 
-// Facts gives a request's values of a key of conditions and groups; none where it has
-// none. Several values are names of the same thing; the first names counters.
+// Facts gives a request's values of a key that conditions and groups use; none where it has
+// none. Several values are names of one thing; counters are named by the first.
 type Facts func(key string) []string
 
 // ofTarget are the keys that only a target decides.
@@ -21,7 +21,7 @@ var ofTarget = []string{"virtual_key", "provider", "model"}
 // rule is a policy with the counters that requests have asked for.
 type rule struct {
 	*ledger.SavedPolicy
-	late bool // it names something of the target
+	late bool // it has a condition or group that only a target decides
 
 	mu       sync.Mutex
 	counters map[string]*ledger.Subject

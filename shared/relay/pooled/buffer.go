@@ -75,12 +75,13 @@ func (b *Buffer) Reserve(n int) {
 
 var ErrTooLarge = errors.New("pooled: body larger than its bound")
 
-// trusted is how long a body may say that it is and have the memory before it came.
+// trusted is how large a body may claim to be and still get all the memory before its bytes
+// came.
 const trusted = 1 << 20
 
-// ReadAll reads src to its end behind what the buffer holds; more than max bytes
-// is ErrTooLarge. hint is the length announced, or -1. The memory of a large body is
-// l's, which has the error where there is none.
+// ReadAll reads src to its end, behind what the buffer holds; more than max bytes is
+// ErrTooLarge. hint is the announced length, or -1. The memory of a large body is taken
+// from l; where there is none, that is the error.
 func (b *Buffer) ReadAll(ctx context.Context, l *egress.Lease, src io.Reader, hint, max int64) error {
 	if hint > max {
 		return ErrTooLarge

@@ -21,20 +21,20 @@ type Purse struct {
 	Usage    pricing.Usage   // of all of them
 	Cost     pricing.NanoDollars
 	Priced   bool           // all of the last charge had a price
-	Tariff   string         // lines of the price list that were charged by
-	Entries  []usage.Settle // of the budgets that were settled
+	Tariff   string         // lines of the price list that were used
+	Entries  []usage.Settle // settlements of budgets
 
 	admitted        *ledger.Admission   // of the caller's rates
 	admittedTargets []*ledger.Admission // of those of targets
 	reserved        *ledger.Reservation // of key and workspace, for the whole request
 	held            targetHold          // of the target being tried
-	covered         ledger.Used         // what the reservations have room for beside the target's bound
+	covered         ledger.Used         // what the reservations cover beyond the target's bound
 	failed          []error             // of settlements
 	known           bool                // the last charge had some price
 }
 
-// targetHold is what the budgets of one target hold: its provider and its
-// integration pay for what this target used only.
+// targetHold is what the budgets of one target hold. Its provider and its integration pay
+// only for what this target used.
 type targetHold struct {
 	reserved *ledger.Reservation
 	attempts int         // of the request before this target
@@ -135,8 +135,8 @@ func (p *Purse) CountTarget(ctx context.Context, l *ledger.Ledger, caller string
 // Counted is how many targets were counted; see GiveBack.
 func (p *Purse) Counted() int { return len(p.admittedTargets) }
 
-// GiveBack takes back what targets were counted behind the first n: what one limit
-// refuses is not charged to the others.
+// GiveBack takes back the counts of targets behind the first n, so that what one limit
+// refuses is not charged to others.
 func (p *Purse) GiveBack(ctx context.Context, n int) {
 	for _, a := range p.admittedTargets[n:] {
 		a.GiveBack(ctx)
@@ -144,15 +144,15 @@ func (p *Purse) GiveBack(ctx context.Context, n int) {
 	p.admittedTargets = p.admittedTargets[:n]
 }
 
-// Asks tells whether anybody wants to know what a target may cost: budgets of the
-// caller or of the target, or rates that count tokens.
+// Asks tells whether anybody needs to know what a target may cost: budgets of the caller or
+// of the target, or rates that count tokens.
 func (p *Purse) Asks(own, its []*ledger.Subject) bool {
 	return len(own) > 0 || len(its) > 0 || p.admitted != nil || len(p.admittedTargets) > 0
 }
 
-// Reserve reserves what a target may cost at most: of the caller's budgets, own, once
-// for the request and more when this target is dearer; of the target's budgets, its,
-// once the target before is settled.
+// Reserve reserves the most that a target may cost. Of the caller's budgets (own) that is
+// done once for the request, and raised when this target is dearer; of the target's own
+// budgets (its), once those of the target before are settled.
 func (p *Purse) Reserve(ctx, base context.Context, l *ledger.Ledger, id string, own, its []*ledger.Subject, bound ledger.Bound) error {
 	if err := p.ReserveTokens(ctx, bound.Tokens); err != nil {
 		return err
@@ -184,14 +184,14 @@ func (p *Purse) Reserve(ctx, base context.Context, l *ledger.Ledger, id string, 
 // Holds tells whether a budget of the caller has something reserved.
 func (p *Purse) Holds() bool { return p.reserved != nil }
 
-// Short tells whether the reservations have to be raised for a further call of the
-// target: those before were charged. See CoverAgain.
+// Short tells whether a further call of the target needs larger reservations, because the
+// calls before it were charged. See CoverAgain.
 func (p *Purse) Short() bool {
 	return p.spent() != p.covered && (p.reserved != nil || p.held.reserved != nil)
 }
 
-// CoverAgain makes the reservations cover a further call of the target beside what
-// those before were charged. An error: the budgets do not allow it.
+// CoverAgain raises the reservations so that they cover one more call of the target,
+// besides what the calls before were charged. It fails when a budget has no room.
 func (p *Purse) CoverAgain(ctx context.Context, bound ledger.Bound) error {
 	spent := p.spent()
 	bound.Spent = spent
@@ -207,9 +207,9 @@ func (p *Purse) CoverAgain(ctx context.Context, bound ledger.Bound) error {
 	return nil
 }
 
-// Spend takes the cost of the request from budgets though none was reserved: the money
-// is gone already. What an exhausted budget refuses stands in the record alone; it is
-// the error. Budgets that are not priced take it where unpriced allows that.
+// Spend takes the cost of the request from budgets although nothing was reserved: the money
+// is already spent. What an exhausted budget refuses is only recorded; it is the error.
+// Budgets without a price take it where unpriced allows that.
 func (p *Purse) Spend(base context.Context, l *ledger.Ledger, id string, unpriced bool, of ...[]*ledger.Subject) (refused error) {
 	bound := ledger.Bound{Cost: p.Cost, Tokens: p.Usage.TotalTokens(), Priced: p.known || unpriced}
 	for _, subjects := range of {
@@ -226,10 +226,10 @@ func (p *Purse) Spend(base context.Context, l *ledger.Ledger, id string, unprice
 	return refused
 }
 
-// Settle ends what the request holds, once: budgets get what it did not use, rates
-// their tokens. failure is why the client got no good answer; where a limit refused it
-// before anything was sent, it counts against none. The errors are of budgets that
-// repair will settle.
+// Settle ends, once, what the request holds: budgets get back what was not used, rates
+// learn the tokens. failure is why the client got no good answer; where a limit refused the
+// request before anything was sent, it counts against no limit. The errors come from
+// budgets that the repair will settle.
 func (p *Purse) Settle(base context.Context, failure *fault.Fault) []error {
 	p.settleTarget(base)
 	if r := p.reserved; r != nil {

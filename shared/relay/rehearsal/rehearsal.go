@@ -14,8 +14,8 @@ import (
 	"gateway/shared/relay/routes"
 )
 
-// Request is a request that is to be walked through without sending anything:
-// the body of a dry run.
+// Request is the body of a dry run: a request that is walked through without sending
+// anything.
 type Request struct {
 	// Config is a config in JSON, or the id or slug of a saved one; absent: what
 	// the key and the workspace have as default.
@@ -73,8 +73,8 @@ func (q *Request) Brings() bool {
 	return len(config) > 0 && string(config) != "null"
 }
 
-// Imagined makes the request that is walked through: the caller's own, with the
-// headers of the dry run.
+// Imagined is the request that is walked through: the caller's own, with the headers of the
+// dry run.
 func (q *Request) Imagined(ctx context.Context) (*http.Request, error) {
 	req, err := http.NewRequestWithContext(ctx, q.Method, "http://gateway"+routes.BasePath+q.Path, bytes.NewReader(q.Body))
 	if err != nil {

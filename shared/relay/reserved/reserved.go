@@ -1,5 +1,5 @@
-// Package reserved knows the paths that are the administration's, served or not:
-// what they carry is never passed through to a provider.
+// Package reserved knows the paths of the administration, whether they are served or not.
+// They are never passed through to a provider.
 package reserved
 
 import (
@@ -60,8 +60,8 @@ var byFirst = sync.OnceValue(func() map[string][]Row {
 	return out
 })
 
-// Takes tells whether an escaped path, below the base URL and as it came, is
-// reserved in any spelling that somebody on the way might take for the path.
+// Takes tells whether an escaped path below the base URL is reserved, as it came or as a
+// party on the way might read it.
 func Takes(escapedPath string) bool {
 	var memory [16]string
 	segments := appendSegments(memory[:0], escapedPath)
@@ -100,8 +100,8 @@ func (r *Row) matches(segments []string) (rank int, ok bool) {
 	}
 }
 
-// appendSegments takes a path apart: unescaped as often as it was escaped, in lower
-// case, without parameters, dots and empty segments.
+// appendSegments splits a path into segments as the most lenient reader would: unescaped as
+// often as it was escaped, in lower case, without parameters, dots and empty segments.
 func appendSegments(dst []string, path string) []string {
 	if strings.IndexByte(path, '%') >= 0 {
 		path = unescape(path)

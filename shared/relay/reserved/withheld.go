@@ -57,8 +57,8 @@ var withheldByFirst = sync.OnceValue(func() map[string][]Held {
 	return out
 })
 
-// Withholds tells why an escaped path of a provider, in any spelling, is not passed on
-// with a stored credential; "" when it is.
+// Withholds tells why a path of a provider, however it is spelled, is not passed on with a
+// stored credential; "" when it is.
 func Withholds(escapedPath, provider string) (why string) {
 	var memory [16]string
 	segments := appendSegments(memory[:0], escapedPath)

@@ -71,15 +71,15 @@ func (ca *Cache) near(ctx context.Context) (e *cache.Entry, waited time.Duration
 	return e, waited
 }
 
-// learnMeaning makes a kept answer findable by its meaning. A refresh puts it in
-// place of all answers to the same.
+// learnMeaning lets a kept answer be found by its meaning. A refresh replaces all answers
+// of the same meaning.
 func (ca *Cache) learnMeaning(ctx context.Context, k *looking, e *cache.Entry) error {
 	vector, err := k.seeking.Vector(ca.Times.Embed)
 	if err != nil {
 		if k.refresh && !errors.Is(err, cache.ErrLate) {
 			return err
 		}
-		return nil // told already
+		return nil // the failure was reported before
 	}
 	if k.refresh {
 		if err := ca.Store.Replace(ctx, k.meaning.Bucket, vector, k.threshold(), e, k.age); err != nil {

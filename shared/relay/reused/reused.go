@@ -50,7 +50,7 @@ func (t Times) OrStandard() Times {
 	return Times{LookUp: cmp.Or(t.LookUp, time.Second), Keep: cmp.Or(t.Keep, 2*time.Second), Embed: cmp.Or(t.Embed, 150*time.Millisecond)}
 }
 
-// Cache is what the cache of answers does for one request, at the target under way.
+// Cache is the cache of answers for one request, at the target that is being tried.
 type Cache struct {
 	*chosen.Target
 	Bill   *bill.Bill
@@ -60,7 +60,7 @@ type Cache struct {
 	Store  *cache.Cache // nil: nothing is kept
 	Times  Times
 	Status string       // for the answer's header and the books
-	Hit    *cache.Entry // that answers
+	Hit    *cache.Entry // id of the answer that is used
 	at     *looking     // nil: the target's answers are not kept
 }
 
@@ -78,8 +78,8 @@ func (ca *Cache) Fresh() { ca.at, ca.Status = nil, Disabled }
 // Keeps tells whether the target's answers are kept.
 func (ca *Cache) Keeps() bool { return ca.at != nil }
 
-// cacheable are the request types whose answers may be used again: JSON both
-// ways, and nothing is made at the provider that has a life of its own.
+// cacheable are the request types whose answers may be used again: request and answer are
+// JSON, and nothing is made that the provider keeps.
 var cacheable = map[string]bool{
 	"chatComplete": true, "complete": true, "messages": true, "messagesCountTokens": true, "createModelResponse": true,
 	"embed": true, "rerank": true, "ocr": true, "moderate": true, "imageGenerate": true,
@@ -102,9 +102,9 @@ type Answer struct {
 	Whole *chat.Response // decoded, when it is sent as a stream
 }
 
-// LookUp looks for a kept answer of the target that the body is for; nil when
-// there is none. What goes wrong with the cache is a miss; an error is a refusal
-// of the request. waited is the time that went by for the vector of a text.
+// LookUp looks for a kept answer to the body at its target; nil: there is none. A failure
+// of the cache counts as a miss; an error is a refusal of the request. waited is the time
+// spent on the vector of a text.
 func (ca *Cache) LookUp(leaf *route.Leaf, body []byte) (a *Answer, waited time.Duration, err error) {
 	if leaf.Cache == nil || !ca.mayCache(body) {
 		return nil, 0, nil
@@ -182,8 +182,8 @@ func (ca *Cache) question(body []byte) (*cache.Question, error) {
 	return q, nil
 }
 
-// answerURL is the address that a plain answer comes from: a stream's may be
-// another one. What the gateway answers itself comes from nowhere.
+// answerURL is the address that a plain answer comes from, which may differ from a
+// stream's. An answer of the gateway's own has none.
 func (ca *Cache) answerURL() (string, error) {
 	switch {
 	case ca.To.Local:
@@ -198,8 +198,8 @@ func (ca *Cache) answerURL() (string, error) {
 	return ca.To.Target.URL(ca.To.Op, ca.To.Model, false)
 }
 
-// usable makes a kept answer ready to be sent; nil when there is none, or when it
-// cannot be told as the stream that the client wants.
+// usable prepares a kept answer for sending; nil: there is none, or it cannot be told as
+// the stream that the client wants.
 func (ca *Cache) usable(e *cache.Entry) *Answer {
 	if e == nil {
 		return nil
@@ -240,8 +240,7 @@ func (ca *Cache) Keep(out []byte) {
 	}
 }
 
-// complete tells whether an answer can be used again: what is passed on as it came
-// may be anything.
+// complete tells whether an answer is whole. What is passed on as it came may be anything.
 func (ca *Cache) complete(out []byte) bool {
 	if wire.KindOf(bytes.TrimSpace(out)) != wire.KindObject || !json.Valid(out) {
 		return false

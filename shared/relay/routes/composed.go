@@ -11,8 +11,8 @@ import (
 	"gateway/shared/store"
 )
 
-// Composed is a route whose answer is made of those of other requests, which its caller
-// is taken to have sent: each is admitted, limited, guarded, booked and logged by itself.
+// Composed is a route whose answer is made of the answers to other requests. They count as
+// sent by its caller: each is admitted, limited, guarded, booked and logged by itself.
 type Composed struct {
 	Of     *Route // of the other requests
 	Answer func(*Desk) ([]byte, error)
@@ -36,7 +36,7 @@ type Desk struct {
 	Guard func(ctx context.Context, name, endpoint string, request, response []byte) (passes bool, err error)
 }
 
-// At is the path of the route with a value for its variable.
+// At is the path of the route with the given value of its variable.
 func (rt *Route) At(id string) string {
 	before, rest, _ := strings.Cut(rt.Path, "{")
 	_, after, _ := strings.Cut(rest, "}")

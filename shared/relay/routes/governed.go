@@ -15,9 +15,9 @@ import (
 	"gateway/shared/usage"
 )
 
-// Protocol answers the requests of a route that asks no model. The walk has found who
-// asks and read the body; what the protocol calls is counted, guarded and recorded by
-// what it is given. An error is answered as those of the walk itself.
+// Protocol answers the requests of a route that asks no model. The walk has identified the
+// caller and read the body; through Walk, the calls of the protocol are counted, guarded
+// and recorded. An error is answered like those of the walk itself.
 type Protocol interface {
 	Answer(*Governed) error
 }
@@ -40,7 +40,7 @@ type Governed struct {
 // Own is what protocols of the process work with.
 type Own struct {
 	Via     http.RoundTripper // the guarded way out
-	Hosts   http.RoundTripper // likewise, also to trusted hosts: to what administrators have registered by its address
+	Hosts   http.RoundTripper // the same, also to hosts that administrators have registered by address
 	Sealer  seal.Sealer
 	Secrets *provider.Loaded
 	Loader  *resource.Loader
@@ -57,7 +57,7 @@ type Credentials interface {
 	Credentials(l *resource.Loader, now func() time.Time, next identity.TokenVerifier) identity.TokenVerifier
 }
 
-// Challenger is an error writer that also tells callers how they could get in.
+// Challenger is an error writer that also tells callers how to authenticate.
 type Challenger interface {
 	Challenge(h http.Header, r *http.Request, f *fault.Fault)
 }

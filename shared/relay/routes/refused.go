@@ -9,8 +9,8 @@ import (
 	"gateway/shared/relay/reserved"
 )
 
-// Refuse answers for what no route takes: 404, or 405 with the methods of a path
-// of the administration that is served here.
+// Refuse answers a request that no route takes: 404, or 405 with the allowed methods where
+// the path is one of the administration that is served here.
 func (t *Table) Refuse(w http.ResponseWriter, req *http.Request) {
 	below, ok := strings.CutPrefix(req.URL.EscapedPath(), BasePath)
 	if !ok || !strings.HasPrefix(below, "/") || !reserved.Takes(below) {

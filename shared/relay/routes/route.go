@@ -67,13 +67,14 @@ type Route struct {
 	// Demand says what of a request its price depends on besides tokens, on
 	// routes without a Client. With it nothing is estimated from the body's length.
 	Demand func(get Get, bytes int64) Demand
-	// DefaultModel is the model of a request that names none.
+	// DefaultModel is used for requests that name no model.
 	DefaultModel string
 	NoModel      bool // the request is about no model, or
 	AnyModel     bool // about models that the gateway cannot see: not for providers with a list of models
 	Free         bool // providers charge nothing for it: budgets are not asked
-	// Through: a provider of OpenAI's shape whose row does not have the operation
-	// is called at the route's own path where it has an address of its own.
+	// Through: where a provider of OpenAI's shape has an address of its own, it is called
+	// at the route's own path, even if its row of the catalogue does not list the
+	// operation.
 	Through bool
 	// Media: an answer that is not JSON is passed on as it comes. Binary: every
 	// answer is.
@@ -91,8 +92,8 @@ type Route struct {
 	// Retold: the answer is one that was made for an earlier request. Guardrails behind
 	// answers judge it as they judge those. Nil: nothing of it is judged.
 	Retold *Retold
-	// DryRun are the routes whose requests this route walks through without
-	// sending anything; its own requests are Rehearsals.
+	// DryRun are the routes that requests of this one walk through without sending
+	// anything; its own requests are Rehearsals.
 	DryRun    []Route
 	rehearsed *Table // of DryRun
 	shadowed  *Table // of the route of AnyPath: the routes that it reaches past
@@ -104,12 +105,12 @@ type Route struct {
 	ToolRun *ToolRun
 	// Sockets makes the connections of a Socket route; nil: this process holds none.
 	Sockets session.Maker
-	// Turns is, for a Socket route that no provider is asked for, the path of the route
-	// that each message which asks for a response is posted to.
+	// Turns is for a Socket route that asks no provider itself: the path of the route to
+	// which each message that asks for a response is posted.
 	Turns string
 	turn  *Route
-	// Live reads, for a Socket route on which the client's first message names the model,
-	// the messages of one session.
+	// Live is for a Socket route on which the client's first message names the model: it
+	// reads the messages of one session.
 	Live   func() live.Wire
 	opened *session.Opened
 	// Secrets: client secrets open the route too.
@@ -117,9 +118,10 @@ type Route struct {
 	// Mints: the answer is a client secret of the gateway's own, and no provider is asked;
 	// zero: it is not.
 	Mints ephemeral.Shape
-	// Native are, for the route of AnyPath, the conversations that clients of providers'
-	// own shapes have: a target that speaks the shape gets the request as it came, by the
-	// route of AnyPath, others get it translated. {model+} in a path holds slashes too.
+	// Native are, for the route of AnyPath, the conversations of clients that speak a
+	// provider's own shape. A target that speaks the shape gets the request as it came, by
+	// the route of AnyPath; other targets get it translated. {model+} in a path also
+	// matches slashes.
 	Native  []Route
 	native  []nativePath
 	passed  *Route // of a native route: that of AnyPath

@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// Like is the gateway's own route for what a request of the route of AnyPath posts
-// to a path of a provider: that of the path behind a version, such as
-// /v1/responses. Its answer is metered as it would be there. nil: there is none.
+// Like is the gateway's own route for what a passed-through request posts: that of the same
+// path without its version, such as /v1/responses. The answer is metered as it would be
+// there. nil: there is none.
 func (rt *Route) Like(path string) *Route {
 	if rt.shadowed == nil {
 		return nil

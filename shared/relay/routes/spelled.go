@@ -9,14 +9,14 @@ import (
 	"gateway/shared/wire/azure"
 )
 
-// Clients put the version in front of what they call, or count on the base URL to have
-// it: with the one base URL it stands twice, with the other it is left out. Both mean
-// the route that is named. Only routes of the table's own are found so, the shapes
-// of native clients, what Azure's clients ask for, and at the root what Google's and
-// Cohere's clients call besides: of pass-through every byte of a path counts.
+// Some clients put the version in front of each path, others expect it in the base URL. So
+// with one base URL it stands twice, with the other not at all; both mean the route that is
+// named. Only these are found so: routes of the table, shapes of native clients, what
+// Azure's clients ask for and, at the root, what Google's and Cohere's clients call
+// besides. In pass-through every byte of a path counts.
 
-// Spelled gives a request the path below BasePath that its route is known by; the
-// request itself where it has that already, or where no route is meant.
+// Spelled gives a request with the path below BasePath by which its route is known; it is
+// the request itself where it has that path, or where no route is meant.
 func (t *Table) Spelled(req *http.Request) *http.Request {
 	path := req.URL.EscapedPath()
 	below, ok := strings.CutPrefix(path, BasePath)
@@ -41,8 +41,9 @@ func (t *Table) Spelled(req *http.Request) *http.Request {
 	return respelled(req, below, req.URL.RawQuery)
 }
 
-// rooted begin paths that are passed through at the root: the versions of Google's APIs,
-// which no route of the table's begins with, and what Cohere's clients call besides chat.
+// rooted are the beginnings of paths that are passed through at the root: versions of
+// Google's APIs, with which no route of the table begins, and what Cohere's clients call
+// besides chat.
 var rooted = []string{"/v1beta/", "/v1alpha/", "/v1beta1/", "/upload/v1beta/", "/upload/v1alpha/", "/v2/embed", "/v2/rerank", "/v2/embed-jobs", "/v2/datasets"}
 
 func (t *Table) passesAtRoot(method, path string) bool {

@@ -33,7 +33,7 @@ type pattern struct {
 }
 
 // NewTable makes the table of routes. Two routes with the same method and path are
-// a mistake of the prograt.
+// a mistake of the program.
 func NewTable(routes []Route) *Table {
 	t := &Table{exact: make(map[string][]*Route), variable: make(map[int][]pattern)}
 	for i := range routes {

@@ -8,11 +8,11 @@ import (
 	"gateway/shared/fault"
 )
 
-// ToolRun is how a route of conversations answers where the gateway itself calls the
-// tools of MCP servers that the model asks for. The answer is made of those of other
-// requests, which the caller is taken to have sent: each turn of the model is one to the
-// route itself, each list and call of tools one to Calls. All are admitted, limited,
-// guarded, booked and logged by themselves.
+// ToolRun is how a route of conversations answers where the gateway itself calls the tools
+// of MCP servers that the model asks for. The answer is made of those to other requests,
+// which count as sent by the caller: each turn of the model is a request to the route
+// itself, each list and call of tools one to Calls. Each is admitted, limited, guarded,
+// booked and logged by itself.
 type ToolRun struct {
 	Calls *Route // by the slug of the server
 	// Wants tells whether a request is one of these.
@@ -37,7 +37,7 @@ type ToolDesk struct {
 	Send func(status int, media string, body []byte, failure *fault.Fault)
 	// Event sends one event of a stream, which it begins; the last one ends it.
 	Event func(event []byte, last bool, failure *fault.Fault)
-	// Sign is what clients of a stream pass over; nil: there is nothing of that kind.
+	// Sign is a sign of life that clients of a stream ignore; nil: there is none.
 	Sign []byte
 	// StreamError is the event that ends a stream, in the shape of the route.
 	StreamError func(*fault.Fault) []byte

@@ -2,9 +2,9 @@ package saved
 
 import "gateway/shared/pricing"
 
-// Prices are what models of a provider cost somebody: the integration's own price
-// before the organisation's before the list's, with the multipliers of the
-// integration, else of the organisation.
+// Prices are what models of a provider cost. The integration's own price comes before the
+// organisation's, and that before the list's. The multipliers are those of the integration,
+// or else of the organisation.
 type Prices struct {
 	Book  *pricing.Book
 	By    *pricing.Overrides // of the organisation; nil: none

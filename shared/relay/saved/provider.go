@@ -61,7 +61,7 @@ type Means struct {
 	View    *resource.View
 	Scope   store.Scope // of the request
 	Now     time.Time
-	// Rehearsing asks no secret manager: what it would give is made up.
+	// Rehearsing: no secret manager is asked; made-up values take the place of its secrets.
 	Rehearsing bool
 }
 
@@ -158,8 +158,7 @@ func (s *Provider) readPrices() error {
 	return nil
 }
 
-// Ready gives the credential that was opened before; nil where it has to be opened
-// now.
+// Ready gives a credential that was opened before; nil: it must be opened now.
 func (s *Provider) Ready(now time.Time) *Opened {
 	if o := s.opened.Load(); o != nil && (o.until.IsZero() || now.Before(o.until)) {
 		return o
@@ -167,8 +166,8 @@ func (s *Provider) Ready(now time.Time) *Opened {
 	return nil
 }
 
-// Open gives the provider's credential: unsealed the first time, and filled by
-// secret managers as often as their values have to be asked for.
+// Open gives the provider's credential. It is unsealed once, and filled by secret managers
+// again whenever their values are due.
 func (s *Provider) Open(ctx context.Context, m *Means) (*Opened, error) {
 	was := s.opened.Load()
 	if ready := s.Ready(m.Now); ready != nil {
@@ -219,8 +218,8 @@ func madeUp(mappings []provider.SecretMapping) map[string]string {
 	return values
 }
 
-// Refused says that the provider did not take the credential: where a secret
-// manager gave it, it may have another now.
+// Refused says that the provider did not take the credential. A secret manager may hold a
+// newer one, which is then asked for.
 func (s *Provider) Refused(ctx context.Context, m *Means) {
 	if len(s.Integration.SecretMappings) == 0 {
 		return

@@ -11,18 +11,19 @@ import (
 	"gateway/shared/egress"
 )
 
-// Conn is one side: a WebSocket. One goroutine may read; all else may be called by any.
+// Conn is one side: a WebSocket. One goroutine may read; the other methods may be called
+// from any goroutine.
 type Conn interface {
 	// Next waits for the next message. Its bytes are read to their end before the next
 	// is waited for. The error is an *Ended, or that of a broken connection.
 	Next() (binary bool, r io.Reader, err error)
-	// Write sends a message, in time, one behind the other.
+	// Write sends a message within a bounded time. Messages go out one behind the other.
 	Write(binary bool, p []byte) error
 	// Ping asks the other end whether it is there; one that answers nothing for long is
 	// gone, which Next tells.
 	Ping() error
-	// Close says why the connection ends, and gives the other end a moment to answer:
-	// Next ends by then. Codes that cannot be sent are left out.
+	// Close says why the connection ends, and gives the other end a moment to answer; Next
+	// ends by then. A code that cannot be sent is left out.
 	Close(code int, reason string)
 	// Linger ends the connection once nobody reads it any more, and lets the other end
 	// get what was sent last.

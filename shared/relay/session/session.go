@@ -18,7 +18,7 @@ import (
 type Times struct {
 	Check time.Duration // how often the desk is asked whether the session may go on
 	Ping  time.Duration // how often both sides are
-	Drain time.Duration // how long a response that nobody waits for is read on
+	Drain time.Duration // how long a response that nobody waits for is still read
 	Open  time.Duration // how long a client may take for a first message that names the model
 }
 
@@ -37,11 +37,11 @@ type Session struct {
 	Desk      Desk
 	Times     Times
 	Memory    *egress.Memory // of large messages
-	Tenant    string         // whose they are
+	Tenant    string         // the organisation whose memory it counts as
 	ID        string         // for ids of the gateway's own events
-	Model     string         // that the provider was asked for
+	Model     string         // the model that the provider was asked for
 	Guard     Guard          // nil: nothing is judged
-	Opening   []byte         // an event that the client is taken to have sent first; nil: none
+	Opening   []byte         // an event that counts as the client's first; nil: none
 
 	turns    turns
 	context  context.Context
@@ -51,7 +51,7 @@ type Session struct {
 	draining bool // no response is begun any more
 	ended    *Ended
 	events   int
-	late     *time.Timer // after which the provider is left whatever it does
+	late     *time.Timer // leaves the provider when it fires, whatever it does
 	in, out  int64       // bytes of messages from the client and to it
 }
 
@@ -125,7 +125,7 @@ func (s *Session) message(c Conn, lease *egress.Lease, most int64) (binary bool,
 	return false, nil, Unheld(err)
 }
 
-// Unheld is the end of a session for a message that cannot be held.
+// Unheld is why a session ends when there is no memory for a message.
 func Unheld(err error) error {
 	switch {
 	case errors.Is(err, pooled.ErrTooLarge):
@@ -311,8 +311,8 @@ func (s *Session) tell(f *fault.Fault, about string) {
 	_ = s.Near.Write(false, told) // a client that has gone is seen by its reader
 }
 
-// fromFar reads the provider until it leaves, or until what the client left behind is
-// done.
+// fromFar reads the provider until it leaves, or until the work that the client left behind
+// is done.
 func (s *Session) fromFar() {
 	var reader realtime.Reader
 	var lease egress.Lease
@@ -341,7 +341,7 @@ func (s *Session) providerSaid(reader *realtime.Reader, binary bool, p []byte) e
 		return &Ended{NotUTF8, "a text message must be UTF-8"}
 	}
 	judged := Judged{Stays: true}
-	if e, err := reader.Read(p); err == nil { // what is no event means nothing, and passes
+	if e, err := reader.Read(p); err == nil { // what is no event has no meaning here, and is sent on
 		if s.Guard != nil {
 			judged = s.Guard.Provider(&e)
 		}

@@ -20,11 +20,11 @@ type turns struct {
 	mu      sync.Mutex
 	awaited []awaited
 	running map[string]*running
-	seen    map[string]struct{} // of responses that are done, and of what was heard
+	seen    map[string]struct{} // ids of finished responses, and of what was heard
 	is      realtime.Session
 	history int64        // tokens that the last response read and made
 	since   int64        // most tokens that the client has added
-	why     *fault.Fault // that ended the session
+	why     *fault.Fault // the fault that ended the session
 }
 
 // awaited is a response that was asked for and has not begun.
@@ -159,7 +159,7 @@ func (t *turns) done(d *realtime.Done) (turn Turn, known bool) {
 	return r.turn, true
 }
 
-// estimate is what a response is taken to have used.
+// estimate is the usage that is assumed for a response.
 func (t *turns) estimate(d *realtime.Done, r *running) {
 	d.Usage.Set(pricing.Input, t.history+(t.since+bytesOfToken-1)/bytesOfToken)
 	d.Usage.Set(pricing.Output, r.made)
@@ -179,9 +179,9 @@ func (t *turns) made(id string, bytes int, sound bool) {
 	t.mu.Unlock()
 }
 
-// failed takes the turn that a provider's error is about; nil: of none that waits. An
-// error that does not say what it is about is taken to be about the first: a response
-// that begins all the same is admitted anew.
+// failed takes the turn that a provider's error is about; nil: none that waits. An error
+// that does not say so is assumed to be about the first; if that response begins all the
+// same, it is admitted anew.
 func (t *turns) failed(event string) Turn {
 	t.mu.Lock()
 	defer t.mu.Unlock()

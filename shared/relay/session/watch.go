@@ -7,14 +7,14 @@ import (
 	"gateway/shared/fault"
 )
 
-// Watch looks after a session while it lasts: whether it may go on, and whether its ends
-// are there. It has no goroutine of its own between times.
+// Watch looks after a session while it lasts: whether it may go on, and whether both ends
+// are there. Between two looks it has no goroutine.
 type Watch struct {
 	Times  Times
 	Desk   Checker
 	Over   func() bool          // nothing is to be looked after any more
 	Refuse func(f *fault.Fault) // is told why the session may not go on
-	Ends   []Conn               // that are pinged
+	Ends   []Conn               // the connections that are pinged
 
 	mu     sync.Mutex
 	timer  *time.Timer

@@ -10,17 +10,17 @@ import (
 	"gateway/shared/relay/session"
 )
 
-// inspected is a connection whose frames are looked at as they come, for what the
-// library lets pass or tells with another code: lengths that are not as short as they
-// could be, a close of one byte, a reason that is no text (RFC 6455, 5.2, 5.5.1 and 8.1).
+// inspected is a connection whose frames are checked as they come, for faults that the
+// library lets pass or reports with another code: lengths that are not in their shortest
+// form, a close of one byte, a reason that is no UTF-8 (RFC 6455, 5.2, 5.5.1 and 8.1).
 type inspected struct {
 	net.Conn
 	frames frames
-	broken *session.Ended           // what comes no more is for this
-	tell   func(why *session.Ended) // has the other end told, once
+	broken *session.Ended           // why nothing more is read
+	tell   func(why *session.Ended) // tells the other end why, once
 }
 
-// Read implements net.Conn. What came before a frame that is none is read.
+// Read implements net.Conn. Bytes before a faulty frame are still read.
 func (c *inspected) Read(p []byte) (n int, err error) {
 	if c.broken == nil {
 		n, err = c.Conn.Read(p)
@@ -67,7 +67,7 @@ type frames struct {
 	reason  []byte
 }
 
-// feed takes what came; good are the bytes before the frame that is none.
+// feed checks what came; good is the number of bytes before a faulty frame.
 func (f *frames) feed(p []byte) (good int, why *session.Ended) {
 	i := f.skipAnswer(p)
 	for begin := i; i < len(p); {
@@ -127,7 +127,7 @@ func (f *frames) skipAnswer(p []byte) (i int) {
 	return i
 }
 
-// headSize is how long the head is whose first two bytes have come.
+// headSize is the length of the frame head that begins with these two bytes.
 func (f *frames) headSize() int {
 	n := 2
 	switch f.head[1] & 0x7f {

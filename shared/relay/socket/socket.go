@@ -74,8 +74,9 @@ func (h hijacker) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	return h.raw, b, err
 }
 
-// early is the answer to a client that sends something behind its handshake before that
-// is answered: a request that somebody else is to take for the session's bytes.
+// early is the answer to a client that sends something before its handshake is answered. A
+// proxy on the way could take those bytes for another request while the gateway takes them
+// for the session's.
 const early = "HTTP/1.1 400 Bad Request\r\nContent-Type: application/json\r\nConnection: close\r\nContent-Length: 146\r\n\r\n" +
 	`{"error":{"message":"body: nothing may be sent behind a handshake before it is answered","type":"invalid_request_error","code":"invalid_request"}}`
 
