@@ -39,10 +39,10 @@ func (l *alarms) alerts(ctx context.Context, key store.Key, row store.Item, char
 	l.check(ctx, head, v.rows[0], v.spent(), v.asks())
 }
 
-// worthALook tells when a charge to one row of several is reason to add up all
-// of them: when the row has too little left for a request, and each time it has spent another
-// 1/512 of the threshold or the limit. With 8 shards an alert is late by at most
-// 1/64 of it, with 64 by 1/8.
+// worthALook tells when a charge to one of several rows is a reason to add up all of them:
+// when the row has too little left for a request, and whenever it has spent another 1/512
+// of the threshold or the limit. With 8 shards an alert is late by at most 1/64 of it, with
+// 64 shards by 1/8.
 func worthALook(row store.Item, charged amounts) bool {
 	p := rowPlan(row)
 	for i := range p.slots {

@@ -6,22 +6,21 @@ import (
 	"gateway/shared/store"
 )
 
-// ask is what requests wanted of a slot in this period. Calls are refused by
-// their bound before the limit is reached, so that what is spent may never come
-// to the limit; these tell when the budget is exhausted all the same.
+// ask is what requests asked of a slot in this period. A request is refused by its bound
+// before the limit is reached, so spending may never reach the limit; these numbers tell
+// that the budget is exhausted all the same.
 type ask struct {
-	asked   int64 // what the last request needed that was let through; 0: none was
-	refused int64 // what the first request needed that was refused; 0: none was
+	asked   int64 // need of the last request that was let through; 0: none was
+	refused int64 // need of the first request that was refused; 0: none was
 }
 
 type asks [numSlots]ask
 
-// exhausted tells that nothing is left that a usual request could use: a request
-// was refused, and less is left than the last one needed that was let through
-// (or, where none was, than the refused one). One request that is refused because
-// it is far larger than others does not exhaust a budget. left is the limit less
-// what is spent: what open requests hold may come back. A request with an assumed
-// bound, which passes while anything is left, needs 1.
+// exhausted tells that nothing is left which a usual request could use: a request was
+// refused, and less is left than the last admitted one needed (or, if none was admitted,
+// than the refused one). A single refused request that is far larger than others does not
+// exhaust a budget. left is the limit less what is spent, since what open requests hold may
+// come back. A request with an assumed bound passes while anything is left, so it needs 1.
 func (a ask) exhausted(left int64) bool {
 	usual := a.asked
 	if usual == 0 {

@@ -30,8 +30,9 @@ type entry struct {
 	repairing bool
 	due       int64 // Unix seconds
 	amounts   amounts
-	// beyond is what the request may use besides, and this subject has no budget
-	// for or another entry of the request holds: for the record, see Unconfirmed.
+	// beyond is what the request may use in addition, for which this subject has no budget
+	// or which another entry of the request holds. It is only for the record, see
+	// Unconfirmed.
 	beyond  amounts
 	turn    int // of the request's entries of this subject that may have been written: the first, the second...
 	request string

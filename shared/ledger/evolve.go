@@ -117,8 +117,8 @@ func (e *evolution) move(i int, from, to *slot, st slotState, head bool, now tim
 		e.update.If = append(e.update.If, store.IfEqual(a.resets, old.resets))
 	}
 	if st.spent < old.spent {
-		// What was read is taken off once: another who rolls or resets by another
-		// clock or plan may have done so since. More may have been spent.
+		// What was read is subtracted only once: another process, with another clock or
+		// plan, may have rolled or reset the row since. More may have been spent, too.
 		e.update.If = append(e.update.If, store.IfAtLeast(a.spent, old.spent))
 	}
 	if st.flags != old.flags && head {
@@ -168,8 +168,8 @@ func (e *evolution) add(p store.Path, by int64) {
 // errGone is a row that was deleted under the hands of its user.
 var errGone = errors.New("ledger: the row was deleted")
 
-// bring evolves the stored row until it follows the plan that counts, and
-// returns the row and that plan. it is the row as last read.
+// bring updates the stored row until it follows the plan in force, and returns the row and
+// that plan. it is the row as last read.
 func (l *rows) bring(ctx context.Context, key store.Key, it store.Item, want *plan) (store.Item, *plan, error) {
 	for range attempts {
 		now := l.clock()

@@ -11,18 +11,18 @@ import (
 	"gateway/shared/store"
 )
 
-// Fair share. Callers of a subject that several share (a workspace, a bucket of a
-// policy, an integration, a provider) divide its requests of a minute or an hour:
-// each has the limit divided by the callers of this window and of the one before.
-// Below its share a caller is let through while the limit has room. Above it, it takes
-// only what is not held for the others below theirs: for each the part of a share that
-// belongs to the time that is left of the window, so that who asks steadily gets its
-// share, and nothing is lost where they do not come.
+// Fair share. The callers of a shared subject (a workspace, a bucket of a policy, an
+// integration, a provider) divide its requests of a minute or an hour. The share of each is
+// the limit divided by the number of callers of this window and the one before. Below its
+// share a caller is let through while the limit has room. Above it, a caller takes only
+// what is not held for others below theirs. What is held for each of them shrinks with the
+// time left in the window, so that a steady caller gets its share and nothing is lost when
+// others stay away.
 //
-// A row counts its callers in fairSlots slots, by a hash of who they are: two in one
-// slot share a share. The limit itself holds whatever the shares say, and a caller's
-// own share is a condition of the same update; only what is held for others is judged
-// by what the process saw last of the row.
+// A row counts its callers in fairSlots slots, by a hash of their ids; two callers in one
+// slot share a share. The limit itself holds whatever the shares say, and a caller's own
+// share is a condition of the same update. Only what is held for others is judged by the
+// row as this process saw it last.
 const fairSlots = 63 // bits of an int64
 
 // fairLength is the length of the longest window that is divided, in seconds. Whoever
@@ -60,8 +60,8 @@ func divide(n *counter, by store.Map, was int64, slot string, left int64) divisi
 	active := was | mask(by) | 1<<mine
 	callers := int64(bits.OnesCount64(uint64(active)))
 	out := division{share: max(n.Value/callers, 1)}
-	// What one who asks steadily still wants, and no more than is left of its share. At
-	// the end of the window nothing is held.
+	// What a steady caller still wants, but no more than is left of its share. At the end
+	// of the window nothing is held.
 	steady := float64(out.share) * float64(max(left, 0)) / float64(n.unit.length)
 	held := 0.0
 	for i := range fairSlots {
@@ -94,8 +94,8 @@ func (n *hold) begin(u *store.Update, row store.Item, slot string) {
 	u.Set = append(u.Set, store.Assign{Path: n.by, Value: store.Map{slot: n.amount}}, store.Assign{Path: n.was, Value: was})
 }
 
-// room is the most that the window may have counted for the caller to be let through,
-// and counts it in its slot.
+// room is how many requests the window may have counted for the caller still to be let
+// through; it counts the caller in its slot.
 func (n *hold) room(u *store.Update, row store.Item, slot string, now int64) (most int64) {
 	most = n.Value - n.amount
 	by, divided := row[n.by.Attr].(store.Map)
@@ -120,8 +120,8 @@ func (n *hold) room(u *store.Update, row store.Item, slot string, now int64) (mo
 	return most
 }
 
-// scarce words the refusal of a caller whose limit has room, which is held for others.
-// Of what is held some is free again soon.
+// scarce words the refusal of a caller whose limit has room that is held for others. Some
+// of what is held is free again soon.
 func (l *rates) scarce(s *Subject, n *hold) *fault.Fault {
 	f := l.rateFault(s, n.counter, n.window)
 	f.RetryAfter = min(f.RetryAfter, max(time.Duration(n.unit.length/fairSteps)*time.Second, time.Second))

@@ -8,9 +8,9 @@ import (
 	"gateway/shared/store"
 )
 
-// Lately tells whether budgets are used up to many who ask again and again, such as
-// sessions that wait: what one was told holds for all for a while, and those who ask at
-// the same time ask once. It is for one process.
+// Lately tells many who ask again and again, such as waiting sessions, whether budgets are
+// used up. One answer serves all for a while, and those who ask at the same time share one
+// look. It holds for one process.
 type Lately struct {
 	ledger *Ledger
 	most   time.Duration
@@ -40,9 +40,9 @@ func (l *Ledger) Lately(most time.Duration) *Lately {
 // maxWatched is how many answers are kept before those that are too old are dropped.
 const maxWatched = 4096
 
-// Exhausted tells whether a budget of a subject is. Its age counts from when it was
-// asked for. An error is told to those who waited for it alone. ctx is that of the one
-// who asks first, and must not end with who asked.
+// Exhausted tells whether a budget of a subject is exhausted. An answer's age counts from
+// when it was asked for. An error goes only to those who waited for it. ctx belongs to
+// whoever asks first, and must not end with that request.
 func (w *Lately) Exhausted(ctx context.Context, s *Subject) (bool, error) {
 	key := watched{s.derive().head, s.Revision}
 	now := w.ledger.clock()

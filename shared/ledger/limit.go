@@ -51,9 +51,9 @@ type UsageLimit struct {
 	// Extra is what the limit is raised by until ExtraUntil; 0: nothing.
 	Extra      int64
 	ExtraUntil time.Time
-	// SetAt is when the limit was set: what was counted before (for a limit
-	// that was removed meanwhile) does not count. ResetAt is when its usage was
-	// last reset by hand. Both belong to the stored form only, see Prepare.
+	// SetAt is when the limit was set: what was counted earlier, for a limit that was
+	// removed meanwhile, does not count. ResetAt is when its usage was last reset by hand.
+	// Both are only in the stored form, see Prepare.
 	SetAt   time.Time
 	ResetAt time.Time
 }
@@ -61,8 +61,8 @@ type UsageLimit struct {
 // OnExceeded is what a budget does with requests that it has not enough for.
 type OnExceeded string
 
-// What budgets do: refuse; let through, charge and tell; or send to another model and
-// charge what that costs.
+// A budget refuses; lets the request through, charges it and says so; or sends it to
+// another model and charges what that costs.
 const (
 	Deny     OnExceeded = "deny"
 	Audit    OnExceeded = "audit"

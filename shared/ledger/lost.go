@@ -16,9 +16,9 @@ type doubtful struct {
 	entry entry
 }
 
-// undo gives an entry back that may have been written although the store
-// reported an error. What cannot be told now is kept with the part: as long as
-// the request goes on, it must not hold and be charged for the same twice.
+// undo gives back an entry that may have been written although the store reported an error.
+// If that cannot be found out now, the entry is kept with the part: the request must not
+// hold, or be charged for, the same amount twice.
 func (l *Ledger) undo(ctx context.Context, p *part, d doubtful, cause error) {
 	if errors.Is(cause, store.ErrThrottled) || errors.Is(cause, store.ErrContended) {
 		return

@@ -23,8 +23,8 @@ type Place struct {
 	minRate    int64
 }
 
-// The places. Integrations: per workspace, and the default for new workspaces. In
-// simulations a limit has the form of a policy, and stands for one of any other place.
+// The places. An integration has limits for each workspace, and a default for new ones. A
+// simulation writes limits like a policy's, and each stands for one of any other place.
 var (
 	OnKey         = Place{maxUsage: 1, maxRates: 16, perSecond: true}
 	OnProvider    = Place{maxUsage: 1, maxRates: 16, rateObject: true}

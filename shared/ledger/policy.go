@@ -23,7 +23,7 @@ const (
 	TargetMCPTools = "mcp_tools"
 )
 
-// Wildcard is the value that any value matches, and no absent one.
+// Wildcard matches every value, but not an absent one.
 const Wildcard = "*"
 
 // Bounds of policies.
@@ -44,7 +44,7 @@ var policyKeys = map[string]struct{ llm, mcp, ratesOnly bool }{
 	"mcp_server": {mcp: true}, "mcp_tool": {mcp: true},
 }
 
-// OneOrMany is a text, or a list of texts; it keeps the form that it came in.
+// OneOrMany is a text or a list of texts; it is written in the form in which it was read.
 type OneOrMany struct {
 	Values []string
 	List   bool
@@ -170,9 +170,9 @@ func saved(v string) bool {
 	return v[0] == '@' && ok && provider != "" && model != ""
 }
 
-// matches reports whether one of the request's values of the key is meant. A
-// request may have several names for the same, such as a provider's slug and the
-// name of its maker.
+// matches reports whether a condition's values have one of the request's values of the key.
+// A request may have several names of one thing, such as a provider's slug and the name of
+// its maker.
 func (o *OneOrMany) matches(key string, have []string) bool {
 	for _, v := range o.Values {
 		for _, h := range have {

@@ -94,9 +94,9 @@ func (l *Ledger) raise(ctx context.Context, p *part, request string, b Bound) er
 	return store.ErrContended
 }
 
-// repaired notes that repair has settled the part's entry, or is about to. stored
-// is the entry, where it still stands. Where it does not, and the answer of a
-// raise was lost, it counts as raised: a request is never charged twice.
+// repaired notes that repair has settled the part's entry, or is about to. stored is the
+// entry where it is still there. Where it is not, and the answer of a raise was lost, the
+// raise counts as done: a request is never charged twice.
 func (p *part) repaired(stored []byte) error {
 	e := p.entry
 	e.amounts = atLeast(e.amounts, p.unsure)
@@ -116,8 +116,8 @@ func (p *part) settledByRepair(e *entry) {
 	p.charged, p.reported = sum(p.charged, e.amounts), sum(p.reported, e.whole())
 }
 
-// beyond is what an entry with the amounts is to say besides, so that its record
-// and those of entries that repair has settled say the request's bound.
+// beyond is what an entry with these amounts must say in addition, so that its record,
+// together with those of entries that repair has settled, gives the request's bound.
 func (p *part) beyond(b Bound, have amounts) (more amounts) {
 	all := amounts{slotTokens: b.Tokens, slotRequests: 1}
 	if b.Priced {

@@ -14,12 +14,11 @@ import (
 	"gateway/shared/store"
 )
 
-// Unconfirmed is an entry that nobody settled in time, and that is settled at
-// its bound. Entries of one turn, one for each subject of the request, say the
-// same and are to be one record. That of turn 0 has the request's id, so that a
-// record of the request itself that comes late is seen as the same; those of
-// further turns, which a subject's budgets were charged for as well, have ids of
-// their own.
+// Unconfirmed is an entry that nobody settled in time, so it is settled at its bound. Each
+// subject of the request has one entry a turn; those of the same turn say the same and
+// become one record. In turn 0 the record has the request's id, so that a late record of
+// the request itself is recognised as the same. Further turns, which a subject's budgets
+// were also charged for, have ids of their own.
 type Unconfirmed struct {
 	RequestID        string
 	Entry            string // of this report, by which a repeated one is known
@@ -43,8 +42,9 @@ type overdue struct {
 	entry entry
 }
 
-// touched is what a request does for a row that it has just written: it repairs
-// entries past due, and splits a row that grew too large. Neither can fail it.
+// touched does what a request does for the row that it has just written: it repairs entries
+// past due, and splits a row that grew too large. A failure of either does not fail the
+// request.
 func (l *Ledger) touched(ctx context.Context, key store.Key, row store.Item) {
 	open := row.Map(attrOpen)
 	if isHead(key) {
@@ -58,9 +58,9 @@ func (l *Ledger) touched(ctx context.Context, key store.Key, row store.Item) {
 	}
 }
 
-// repair settles the row's entries past due at their bound. It marks them
-// first, from when on no other settle counts; then reports them; then moves
-// their money. Whatever fails between is done again by the next touch.
+// repair settles the row's entries past due at their bound. It first marks them, after
+// which no other settle counts; then reports them; then moves their money. Whatever fails
+// in between is done again at the next touch.
 func (l *Ledger) repair(ctx context.Context, key store.Key, row store.Item) (settled int, err error) {
 	now := l.clock().Unix()
 	var due []overdue
@@ -75,7 +75,8 @@ func (l *Ledger) repair(ctx context.Context, key store.Key, row store.Item) (set
 		}
 		due = append(due, overdue{id, value, e})
 	}
-	// The longest overdue first; which is which does not hang on the map's order.
+	// The longest overdue come first, so that the choice does not depend on the map's
+	// order.
 	slices.SortFunc(due, func(a, b overdue) int {
 		return cmp.Or(cmp.Compare(a.entry.due, b.entry.due), bytes.Compare(a.value, b.value))
 	})

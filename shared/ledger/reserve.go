@@ -22,14 +22,14 @@ type Bound struct {
 	// limit on its output. Such a request is let through while anything is
 	// available, and reserves what is left of its bound.
 	Assumed bool
-	// Rerouted is the model that the request goes to because a budget that it did not
-	// fit in has sent it there. Budgets that name this model let it through, no others.
+	// Rerouted is the model to which a budget without room has sent the request. Budgets
+	// that name this model let it through; no others do.
 	Rerouted string
-	// Spent is what the request has been charged already by these subjects' count:
-	// the reservation is to cover it beside what can come.
+	// Spent is what these subjects were charged for the request already. The reservation
+	// covers it in addition to what may still come.
 	Spent Used
-	// Before is what it was charged that these subjects do not pay for. Only the
-	// record of an entry that nobody settles tells of it.
+	// Before is what others than these subjects were charged for the request. It is used
+	// only in the record of an entry that nobody settles.
 	Before Used
 }
 
@@ -190,8 +190,8 @@ func (p *part) demand(b Bound) (want, need amounts) {
 	return want, need
 }
 
-// waive takes out what an audited budget has not enough for: it is charged once it is
-// known, as far beyond the limit as it goes.
+// waive leaves out what an audited budget has not enough for. That is charged once it is
+// known, however far it goes beyond the limit.
 func (p *part) waive(b *Bound, want, need *amounts) {
 	for i, waived := range p.waived {
 		if p.waived[i] = waived && p.subject.audits(i, b); p.waived[i] {
@@ -209,8 +209,8 @@ func (p *part) rest(final amounts) amounts {
 	return final
 }
 
-// open writes an entry with what the bound takes. A forced entry takes nothing
-// and needs nothing: it stands for a charge that was not foreseen, the bound.
+// open writes an entry with what the bound takes. A forced entry reserves nothing and needs
+// nothing available: it stands for a charge that was not foreseen, which is the bound.
 func (l *Ledger) open(ctx context.Context, p *part, request string, b Bound, force bool) error {
 	if err := l.giveBack(ctx, p); err != nil {
 		return err
@@ -290,8 +290,8 @@ func openUpdate(p *part, id string, value []byte, want, need amounts, assumed bo
 	return u
 }
 
-// resolve does what a failed condition asks for: makes the row, brings it to the
-// plan and the period, moves money to it. left is what is available to the part.
+// resolve does what a failed condition calls for: it makes the row, brings it to the plan
+// and the period, or moves money to it. left is what is available to the part.
 func (l *Ledger) resolve(ctx context.Context, p *part, row store.Item, need amounts) (left amounts, err error) {
 	head := p.subject.derive().head
 	if row == nil {

@@ -34,8 +34,8 @@ func (r *Reservation) settle(ctx context.Context, final amounts) error {
 				p.done = true
 				return nil
 			}
-			// Nothing was reserved, because the bound was nothing: an entry
-			// makes the charge one that can be repeated.
+			// The bound was nothing, so nothing was reserved. An entry is made all the
+			// same, because a charge with an entry can be repeated.
 			if err := r.l.open(ctx, p, r.request, chargeOf(final), true); err != nil {
 				return err
 			}

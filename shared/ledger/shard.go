@@ -25,8 +25,8 @@ const (
 	maxShards   = 64
 )
 
-// shardCount is the number of rows to spread entries over, as far as this
-// process knows; too small or too large a number only costs an operation.
+// shardCount is the number of rows over which this process spreads entries. A wrong number
+// only costs an operation.
 func (l *rows) shardCount(head store.Key) int {
 	if n, ok := l.shards.Load(head); ok {
 		return n.(int)
@@ -98,9 +98,9 @@ func (v *view) available() (all []amounts, total amounts) {
 	return all, total
 }
 
-// gather gets the needed amounts into the part's row, or the part to a row that
-// has them. left is less than needed only when all rows together had less, twice
-// the same: a single look could miss money on its way between two rows.
+// gather moves the needed amounts into the part's row, or the part to a row that has them.
+// left is less than needed only if all rows together had too little in two looks that
+// agree: a single look could miss money that is on its way between two rows.
 func (l *rows) gather(ctx context.Context, p *part, need amounts) (left amounts, err error) {
 	head := p.subject.derive().head
 	var before []amounts
@@ -146,8 +146,8 @@ func (l *rows) gather(ctx context.Context, p *part, need amounts) (left amounts,
 	return left, store.ErrContended
 }
 
-// collect moves what row at lacks from the others, the richest first, and half
-// of what that one has if it is more, so that few moves are needed.
+// collect moves what row at lacks from the others, the richest first. It takes half of what
+// a row has if that is more, so that few moves are needed.
 func (l *rows) collect(ctx context.Context, v *view, all []amounts, at int, need amounts) error {
 	give := make([]amounts, len(all))
 	for i := range need {
@@ -276,7 +276,7 @@ func (l *rows) split(ctx context.Context, head store.Key) error {
 	}
 	err = l.store.Transact(ctx, shares(head0, row, int(have), int(want))...)
 	if err != nil {
-		// A head this busy may refuse transactions; gather moves the money later.
+		// So busy a head may refuse transactions; gather then moves the money later.
 		head0.Add, head0.If = nil, head0.If[:2]
 		_, _, err = l.spend.Update(ctx, *head0)
 	}

@@ -28,8 +28,8 @@ type BudgetState struct {
 	ExhaustedAlert bool
 }
 
-// Available is what further requests may take: below nothing where charges that
-// nobody foresaw passed the limit.
+// Available is what further requests may take. It is negative where unforeseen charges went
+// beyond the limit.
 func (b *BudgetState) Available() int64 {
 	return b.Limit.CreditLimit + b.Raised - b.Usage - b.Reserved
 }
@@ -72,9 +72,9 @@ func optional(t time.Time) *apiTime {
 	return (*apiTime)(&t)
 }
 
-// State is the state of each of the subject's budgets, in their order. Entries
-// past due are settled on the way; nothing else is written: a period that has
-// ended or limits that were changed show as they will be at the next touch.
+// State is the state of each of the subject's budgets, in their order. It settles entries
+// past due and writes nothing else: an ended period or changed limits are shown as the next
+// touch will leave them.
 func (l *Ledger) State(ctx context.Context, s *Subject) ([]BudgetState, error) {
 	if len(s.Budgets) == 0 {
 		return nil, nil

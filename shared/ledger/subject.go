@@ -84,7 +84,7 @@ func (s *Subject) derive() *compiled {
 	return s.compiled.Load()
 }
 
-// at brings what is derived up to a time: a raise that has expired counts no more.
+// at gives what is derived for a time: an expired raise no longer counts.
 func (s *Subject) at(now time.Time) {
 	if c := s.derive(); !c.ends.IsZero() && !now.Before(c.ends) {
 		s.compiled.CompareAndSwap(c, s.compile(now))
@@ -115,8 +115,8 @@ func (s *Subject) compile(now time.Time) *compiled {
 	return c
 }
 
-// audits tells whether a budget lets requests through that it has not enough for.
-// Those that send requests elsewhere let through what goes where they send it.
+// audits tells whether a budget lets through requests that it has not enough for. A budget
+// that sends requests to another model lets through those that go there.
 func (s *Subject) audits(slot int, b *Bound) bool {
 	for i := range s.Budgets {
 		if u := &s.Budgets[i]; u.Type == slotMeasure[slot] {

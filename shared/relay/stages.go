@@ -26,7 +26,7 @@ import (
 	"gateway/shared/usage"
 )
 
-// call is one request on its walk. It is pooled: nothing of it may be kept once
+// call is one request on its walk. Calls are pooled: nothing may keep a part of one once
 // finish has returned.
 type call struct {
 	chosen.Target
@@ -62,9 +62,9 @@ type outbound struct {
 	bodySpent bool              // the client's body was streamed and cannot be sent again
 	upload    *form.Upload      // the body that is streamed
 	patience  patience.Patience // of the attempt under way
-	far       session.Conn      // to the provider, on Socket routes
-	part      chosen.Part       // that is asked for after the answer has begun
-	waited    time.Duration     // for the provider
+	far       session.Conn      // connection to the provider, on Socket routes
+	part      chosen.Part       // the part that is asked for after the answer has begun
+	waited    time.Duration     // time spent waiting for the provider
 }
 
 // reply is what the client was sent.
@@ -75,14 +75,14 @@ type reply struct {
 	status    int
 	firstByte time.Duration
 	gone      bool          // the client went
-	gathers   bool          // what is written is flushed before a wait for the provider
+	gathers   bool          // what is written is held until the next wait for the provider
 	written   bool          // something was written and not flushed
 	broken    bool          // the answer must be cut, not ended
-	told      http.Header   // of the answer that is sent, or became an error
-	words     []byte        // of the provider's error, where they are sent as they came
-	flushing  time.Duration // time that the gateway itself took while it was to wait for the provider
+	told      http.Header   // headers of the provider's answer that is sent, or that became an error
+	words     []byte        // body of the provider's error, where it is sent as it came
+	flushing  time.Duration // the gateway's own time within the time that it seemed to wait for the provider
 	tail      []byte        // last bytes, held until the books are written
-	failure   *fault.Fault  // why the answer is no good one; nil: it is
+	failure   *fault.Fault  // why the answer is not a good one; nil: it is
 	carry     carry         // the session that was opened
 }
 
@@ -100,7 +100,7 @@ type books struct {
 	bodies   logged.Bodies
 	guards   guarded.State
 	stars    stars.Mask   // over the target's credentials
-	endFault *fault.Fault // of the provider: why an answer that had begun did not end well
+	endFault *fault.Fault // the provider's fault for which a begun answer did not end well
 	inBooks  bool
 	calling  *calling // of a protocol that asks no model; nil: none
 	opts     chat.Options
@@ -122,7 +122,7 @@ type meters struct {
 	*logbook
 }
 
-// answerCache sends answers that were kept, and has answers put together to be kept.
+// answerCache sends answers that were kept, and collects answers that are to be kept.
 type answerCache struct {
 	*chosen.Target
 	*outbound
@@ -160,8 +160,8 @@ type plains struct {
 	plain plain
 }
 
-// jobCalls carry what a provider has in a shape of its own and does in its own time:
-// files, batches and fine-tuning jobs.
+// jobCalls carry files, batches and fine-tuning jobs that a provider has in a shape of its
+// own.
 type jobCalls struct {
 	*chosen.Target
 	*outbound
@@ -200,8 +200,8 @@ func newCall() *call {
 	return c
 }
 
-// connect lets each stage see those before it: what it reads most stands one step
-// away, the others behind it.
+// connect lets each stage see those before it. What a stage reads most is embedded in it;
+// the others are reached through that.
 func (c *call) connect() {
 	c.Wall.Target = &c.Target
 	c.outbound.Target, c.outbound.Wall = &c.Target, &c.Wall
@@ -242,8 +242,8 @@ func (c *call) reset() {
 	c.plain.free()
 	c.turnBuf.Free()
 	attempts := c.Purse.Leftover()
-	// What keeps its memory is taken out one by one: a literal of all would be
-	// built beside the call first.
+	// Parts that keep their memory are saved one by one, because a literal of the whole
+	// call would be built beside it first.
 	c.bodies.Free()
 	bodies := c.bodies
 	tail, modelJSON := c.tail[:0], c.modelJSON[:0]

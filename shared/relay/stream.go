@@ -16,13 +16,13 @@ const maxHeld = 256 << 10
 // streamChunk is how much of a stream is read at once.
 const streamChunk = 32 << 10
 
-// open reads a stream until its first content, its end or an error. An error
-// before any content becomes the answer, with its own status, unless the head
-// has gone out: see hold and passesEvents.
+// open reads a stream until its first content, its end or an error. An error before any
+// content becomes the answer, with its own status, unless the head has already gone out:
+// see hold and passesEvents.
 func (st *streams) open(a *answer) {
 	hold := st.To.Leaf.Hold
 	if hold <= 0 {
-		return // nothing is held: the head goes out as it comes
+		return // nothing is held back: the head goes out at once
 	}
 	if st.heldBuf == nil {
 		st.heldBuf = pooled.New()
@@ -77,9 +77,9 @@ func (st *streams) open(a *answer) {
 	a.held = held.B
 }
 
-// passesEvents tells that each event goes out before the next is in, as agents that
-// speak the Messages API with a provider of the same shape count on: nothing is
-// gained by holding the first one where nothing else would be tried.
+// passesEvents tells that each event goes out before the next is read. Agents that speak
+// the Messages API to a provider of that shape rely on it, and holding the first event
+// gains nothing where no other target would be tried.
 func (st *streams) passesEvents() bool {
 	leaf := st.To.Leaf
 	return st.SameDialect() && st.To.Dialect.Name() == provider.AnthropicMessages &&
@@ -234,7 +234,8 @@ func (s *sender) closeStream(a *answer, err error) error {
 	return nil
 }
 
-// cut says why a read of a stream failed: the gateway's own patience comes first.
+// cut tells why a read of a stream failed. If the gateway's own patience ran out, that is
+// the reason.
 func (st *streams) cut(err error) error {
 	if f := st.patience.Late(); f != nil {
 		return f

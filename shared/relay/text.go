@@ -24,9 +24,8 @@ func brokeOff() *fault.Fault {
 	return fault.New(fault.InvalidProviderResponse, "", "the answer broke off")
 }
 
-// recorded is what the books keep of a refusal. Providers repeat prompts in their
-// errors, so of theirs only status, type and code are kept; the words stand in
-// the sealed bodies.
+// recorded is what the books keep of a refusal. Providers repeat prompts in their errors,
+// so only status, type and code of those are kept; the words are in the sealed bodies.
 func recorded(f *fault.Fault) string {
 	if said := chat.ProviderErrorOf(f); said != nil {
 		return clipText(said.Error())

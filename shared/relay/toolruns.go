@@ -9,7 +9,7 @@ import (
 	"gateway/shared/relay/routes"
 )
 
-// headerBeta names what clients try that is not settled yet.
+// headerBeta is the header by which clients ask for features that are not settled yet.
 const headerBeta = "X-Gateway-Beta"
 
 // wantsTools tells whether the gateway is to call tools for the model.

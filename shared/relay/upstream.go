@@ -140,8 +140,8 @@ func (rq *requests) spliced(src []byte) ([]byte, error) {
 	return rq.marked(adapted), rq.Loss.Err()
 }
 
-// marked is a body with markers for the provider's cache of prompts, where the config
-// asks for them.
+// marked is a body with markers for the provider's prompt cache, where the config asks for
+// them.
 func (rq *requests) marked(body []byte) []byte {
 	leaf := rq.To.Leaf
 	if leaf == nil || leaf.PromptCache == nil || rq.To.DialectName() != provider.AnthropicMessages {
@@ -185,7 +185,7 @@ func (rq *requests) translated(src []byte) ([]byte, error) {
 		return nil, err
 	}
 	if rq.To.Dialect.Name() == provider.AnthropicMessages {
-		// Some hosts of these models take what the address says out of the body.
+		// Some hosts of these models want what the address says removed from the body.
 		rq.sendBuf.B, _ = adapt(&rq.To.Target, rq.To.Op, provider.AnthropicMessages, rq.To.Model, rq.sendBuf.B)
 	}
 	if err := rq.Loss.Err(); err != nil {

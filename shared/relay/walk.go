@@ -146,8 +146,8 @@ func (c *call) try(leaf *route.Leaf) answer {
 	return c.attempts(leaf, body)
 }
 
-// attempts calls the target, again as its config says. Guardrails judge the answer
-// that is left, and may have it made once more.
+// attempts calls the target, and calls it again as its config says. Guardrails judge the
+// last answer, and may have the target called once more.
 func (x *exchanges) attempts(leaf *route.Leaf, body []byte) answer {
 	schedule := leaf.Retry.Start()
 	var waited time.Duration
@@ -172,7 +172,7 @@ func (x *exchanges) attempts(leaf *route.Leaf, body []byte) answer {
 		}
 		if x.CoverAgain() != nil {
 			x.retries = tried
-			return x.guardOutput(leaf, a) // the answer that is there: what it was charged leaves no room for another
+			return x.guardOutput(leaf, a) // the answer that came is kept: after its charge the budget has no room for another
 		}
 		a.drop()
 		if err := x.sleep(wait); err != nil {

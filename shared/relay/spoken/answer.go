@@ -10,7 +10,7 @@ import (
 	"gateway/shared/relay/guarded"
 )
 
-// MaxHeld bounds what is held of one response, in bytes: a quarter of an hour of sound.
+// MaxHeld bounds the bytes held of one response: a quarter of an hour of sound.
 const MaxHeld = 64 << 20
 
 // response is one that is under way.
@@ -121,8 +121,8 @@ func (g *Guard) answer(e *realtime.Event) verdict {
 	return verdict{stays: true}
 }
 
-// Bounds of what is told apart: items of a session, and responses at once. Of more, none
-// is sent where answers are held.
+// Bounds of what is told apart: items of a session, and responses at once. Where answers
+// are held, responses beyond it are not sent.
 const (
 	maxItems = 10_000
 	maxOpen  = 64
@@ -162,9 +162,9 @@ func (g *Guard) keep(r *response, body []byte) verdict {
 	return verdict{}
 }
 
-// count takes memory for n bytes more of a response. Of one that becomes too large nothing
-// is held any more, and it is ended where nothing of it was sent; the session ends, as
-// with other large messages, when there is no memory.
+// count takes memory for n more bytes of a response. One that becomes too large is no
+// longer held, and is ended if nothing of it was sent. Where there is no memory the session
+// ends, as with other large messages.
 func (g *Guard) count(r *response, n int) verdict {
 	if r.over {
 		return verdict{stays: !r.by.Holds()}
@@ -223,7 +223,7 @@ func (r *response) part(item string, index int, kind string, sound bool) *part {
 	return made
 }
 
-// whole takes over what the end of a response says beside what came of it.
+// whole reads from a response's end what its earlier events did not tell.
 func (r *response) whole(p *piece) {
 	for _, item := range p.Response.Output {
 		if item.Type == "function_call" {
@@ -345,7 +345,7 @@ func (g *Guard) note(id string, o Outcome) {
 	g.mu.Unlock()
 }
 
-// forget keeps back what comes of an item from now on.
+// forget holds back what still comes of an item.
 func (g *Guard) forget(item string) {
 	if item != "" && len(item) <= maxID && len(g.gone) < maxItems {
 		g.gone[item] = true

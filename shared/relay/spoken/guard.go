@@ -62,8 +62,8 @@ type Session struct {
 	Tenant    string         // whose it is
 }
 
-// New makes the guard of a session, which asks now for what judges it: as each event of a
-// client's comes, and for a response as it begins. It must be closed.
+// New makes the guard of a session. now gives the guardrails that judge: it is called for
+// each event of the client, and for a response as it begins. The guard must be closed.
 func New(ctx context.Context, now func() Judges, of Session) *Guard {
 	g := &Guard{ctx: ctx, now: now, of: of, open: map[string]*response{}, items: map[string]string{}, gone: map[string]bool{}, heeds: map[[32]byte]struct{}{}, runs: map[string]bool{}, swaps: map[string]map[string]string{}, outcomes: map[string]Outcome{}}
 	g.lease.Of(of.Memory, of.Tenant)

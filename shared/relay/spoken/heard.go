@@ -66,16 +66,16 @@ func retold(event []byte, text string) []byte {
 	return change([]byte("{}"), out)
 }
 
-// Events that tell of what is written down of the client's voice begin so. Of them, the
-// whole transcript is judged; that there is none tells nothing.
+// Events about the transcript of the client's voice begin like this. Only the whole
+// transcript is judged. An event that says there is none tells nothing.
 const (
 	transcribing = "conversation.item.input_audio_transcription."
 	unwritten    = transcribing + "failed"
 )
 
-// unheard keeps back what a client has said by voice as long as it was not judged: pieces
-// of its transcript, which nobody can judge, and transcripts within items. A transcript
-// comes once, as a whole.
+// unheard holds back what a client has said by voice until it is judged: pieces of a
+// transcript, which nobody can judge, and transcripts inside items. A transcript comes once
+// as a whole.
 func (g *Guard) unheard(e *realtime.Event) verdict {
 	switch {
 	case strings.HasPrefix(e.Type, transcribing) && e.Type != unwritten:

@@ -4,8 +4,9 @@ import (
 	"encoding/json"
 )
 
-// changed reads what guardrails made of the texts of a response; nil where it cannot be
-// told: what a response speaks, and what it calls tools with, stays as it is.
+// changed reads the texts of a response as guardrails changed them; nil where the change
+// cannot be told, because what a response speaks and what it calls tools with stays as it
+// is.
 func (r *response) changed(body []byte) []string {
 	var in answered
 	var m said
@@ -39,8 +40,9 @@ func same(a, b []byte) bool {
 	return true
 }
 
-// rewritten are the events of a response with other texts: the first piece of a text is
-// all of it, and wherever the whole of it stood, the new one does.
+// rewritten are the events of a response with other texts. The first piece of a text
+// carries all of the new text, and wherever the old text stood as a whole, the new one
+// stands.
 func (r *response) rewritten(now []string, done []byte) (events [][]byte, end []byte) {
 	whole := map[string]string{}
 	for i, p := range r.parts {

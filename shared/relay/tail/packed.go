@@ -27,11 +27,11 @@ func (m *Meter) forget() {
 	m.Stream, m.JSON, m.lines, m.events, m.Kept = false, false, false, false, nil
 }
 
-// Unpack makes what came compressed readable, though nobody asked for it to be: it
-// comes before what the meter has kept is read, and does nothing for other answers.
-// What is compressed in a way that egress does not read, out of all proportion, or
-// too large to be kept, tells nothing. Of what broke off, what came is read. unread
-// tells that the usage is not known for that.
+// Unpack makes a compressed answer readable that nobody asked to be compressed. It is
+// called before the meter is read and does nothing for other answers. Nothing is read of an
+// answer that egress cannot inflate, that is inflated out of all proportion, or that is too
+// large to keep. Of one that broke off, the beginning is read. unread: the usage is unknown
+// for one of these reasons.
 func (m *Meter) Unpack() (unread bool) {
 	if !m.packed {
 		return false

@@ -92,8 +92,8 @@ func (m *Meter) Feed(p []byte) {
 	}
 }
 
-// WholeEvents is the tail of a stream of server-sent events without the event that
-// it may begin in the middle of, which nothing could read.
+// WholeEvents is the tail of a stream of server-sent events without the event in whose
+// middle it may begin.
 func (m *Meter) WholeEvents() []byte {
 	if m.Total > int64(len(m.Kept)) {
 		for _, end := range []string{"\n\n", "\r\n\r\n"} {

@@ -112,7 +112,8 @@ func (m *Maker) record(by *Teller, x *Exchange) *usage.Record {
 	return r
 }
 
-// count takes over what was used, as numbers told it or as the bodies do, and prices it.
+// count reads the usage, from the numbers that were told or else from the bodies, and
+// prices it.
 func (m *Maker) count(r *usage.Record, x *Exchange) {
 	seen := x.Seen
 	if seen == nil {

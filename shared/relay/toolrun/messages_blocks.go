@@ -7,9 +7,9 @@ import (
 	"gateway/shared/wire"
 )
 
-// readMessages puts calls of ours and their results, which the client sends back within a
-// message of the model's, in place as the model has made and read them: its message ends
-// where results stand, and they are the user's.
+// readMessages puts calls of ours and their results back where the model made and read
+// them. The client sends both inside one message of the model; that message ends before the
+// results, which belong to the user's next one.
 func (s *messages) readMessages() {
 	var out []json.RawMessage
 	var open []json.RawMessage // results that the next message of the user begins with
@@ -69,7 +69,8 @@ func holdsOurs(blocks []json.RawMessage) bool {
 	return false
 }
 
-// split takes a message of the model's apart. open are the results that it ends with.
+// split divides a message of the model. open are the results at its end, for the user's
+// next message.
 func (s *messages) split(out []json.RawMessage, message object, blocks []json.RawMessage) (messages, open []json.RawMessage) {
 	ours, made := map[string]bool{}, map[string]bool{}
 	for _, raw := range blocks {

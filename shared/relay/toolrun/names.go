@@ -31,8 +31,8 @@ type names struct {
 
 func newNames(own []string) *names { return &names{set(own), map[string]*tool{}} }
 
-// give names the tools of a server: as they are called there where that can be, else with
-// the server's slug before it, else with a number behind it.
+// give names the tools of a server for the model: by their own names where that is
+// possible, else with the server's slug in front, else with a number behind.
 func (n *names) give(s *server) {
 	for _, t := range s.tools {
 		t.as = n.free(spelled(t.name), spelled(s.slug+"_"+t.name))
@@ -79,7 +79,7 @@ func (n *names) of(label, name string) *tool {
 	return nil
 }
 
-// as is what the model knows a tool by, which may be offered no more.
+// as is the name by which the model knows a tool, which may no longer be offered.
 func (n *names) as(label, name string) string {
 	if t := n.of(label, name); t != nil {
 		return t.as

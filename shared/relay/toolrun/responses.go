@@ -158,7 +158,7 @@ func (s *responses) showList(id string, of *server) {
 	s.output = append(s.output, encoded(item))
 }
 
-// choose writes tool_choice for the model: tools by the names that it knows.
+// choose writes tool_choice for the model, with the names by which it knows the tools.
 func (s *responses) choose(servers []*server) error {
 	raw := s.members["tool_choice"]
 	if wire.KindOf(raw) != wire.KindObject {
@@ -239,8 +239,8 @@ func (s *responses) turn(last bool) ([]byte, error) {
 	return json.Marshal(out)
 }
 
-// later is a choice of tools for the turns behind the first: what had to be called has
-// been.
+// later is the tool_choice of all turns after the first: what had to be called was called
+// in the first.
 func later(choice json.RawMessage) json.RawMessage {
 	switch wire.KindOf(choice) {
 	case wire.KindString:
@@ -330,8 +330,8 @@ func isForClient(kind string) bool {
 	return kind == "mcp_approval_request" || strings.HasSuffix(kind, "_call") && !slices.Contains(hosted, kind)
 }
 
-// again is an item of an answer as it is sent back for the next turn; nil where it cannot
-// be.
+// again is an item of an answer in the form in which the next turn sends it back; nil where
+// it cannot be sent.
 func (s *responses) again(raw json.RawMessage, kind string) json.RawMessage {
 	var of object
 	if json.Unmarshal(raw, &of) != nil {
@@ -431,7 +431,8 @@ func (s *responses) final(cut bool) (body, events []byte, err error) {
 	return body, s.end(text(out["status"]), body), nil
 }
 
-// patched is an answer with what the client asked for in place of what was sent for it.
+// patched is an answer that shows what the client asked for, where the model was asked for
+// something else in its place.
 func (s *responses) patched(of object) object {
 	out := clone(of)
 	out["tools"] = list(s.tools)

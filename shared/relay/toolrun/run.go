@@ -82,7 +82,7 @@ type request struct {
 	calls     int // that it allows; 0: it does not say
 }
 
-// run is one request on its way.
+// run is one such request on its way.
 type run struct {
 	Bounds
 	desk   *routes.ToolDesk

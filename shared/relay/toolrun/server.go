@@ -49,7 +49,7 @@ func (r *run) ask(ctx context.Context, slug, method string, params map[string]an
 	return readAnswer(w)
 }
 
-// readAnswer reads the message that answers a request: the last one, of a stream.
+// readAnswer reads the message that answers a request; of a stream, the last one.
 func readAnswer(w *held) (object, *refusal) {
 	body := w.body.Bytes()
 	if strings.HasPrefix(w.header.Get("Content-Type"), "text/event-stream") {

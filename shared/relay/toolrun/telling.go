@@ -8,9 +8,9 @@ import (
 	"gateway/shared/relay/routes"
 )
 
-// telling is the stream to a client. Proxies end a stream that is silent for long, as it
-// is while a tool works or the model is waited for: where nothing else is told, a sign of
-// life is, which clients pass over.
+// telling is the stream to a client. Proxies end streams that are silent for long, as one
+// is while a tool works or the model thinks. So where nothing else is sent for a while, a
+// sign of life is, which clients ignore.
 type telling struct {
 	mu    sync.Mutex // the right to write to the client
 	began bool       // the answer has
@@ -19,7 +19,7 @@ type telling struct {
 	timer *time.Timer // nil: no signs are sent yet
 }
 
-// begun tells whether the answer has. Where it has not, nothing is told here any more:
+// begun tells whether the answer has begun. If not, telling sends nothing from now on:
 // another answer takes its place.
 func (t *telling) begun() bool {
 	t.mu.Lock()
@@ -36,7 +36,7 @@ func (t *telling) event(d *routes.ToolDesk, event []byte, last bool, f *fault.Fa
 	d.Event(event, last, f)
 }
 
-// keep has signs sent from now on, also as the first that the client hears.
+// keep has signs of life sent from now on, even as the first thing that the client hears.
 func (t *telling) keep(d *routes.ToolDesk, quiet time.Duration) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -59,7 +59,7 @@ func (t *telling) keep(d *routes.ToolDesk, quiet time.Duration) {
 	})
 }
 
-// end ends the signs: whoever answers from here on is alone.
+// end stops the signs of life: from here on only the caller writes.
 func (t *telling) end() {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -6,8 +6,8 @@ import (
 	"gateway/shared/wire"
 )
 
-// sum adds what two turns tell of their usage: whole numbers together, objects member by
-// member; of all else the latter stands.
+// sum adds the usage of two turns: whole numbers are added, objects member by member; of
+// everything else the second turn's stands.
 func sum(a, b json.RawMessage) json.RawMessage {
 	switch {
 	case len(b) == 0 || string(b) == "null":

@@ -38,9 +38,9 @@ func (s *Stream) Is() bool { return s.filter != nil || s.over != nil }
 // Translated tells whether the client reads another dialect than the provider speaks.
 func (s *Stream) Translated() bool { return s.over != nil }
 
-// ComesWhole tells whether an answer begins with in that is no stream of events, though
-// one was asked for: an object, as which no event can begin. It is asked of all that
-// comes, and answers for the beginning.
+// ComesWhole tells whether an answer is no stream of events although one was asked for: it
+// begins with an object, which no event does. It is asked for all bytes that come, and
+// decides by the first.
 func (s *Stream) ComesWhole(in []byte) bool {
 	if s.opened {
 		return false

@@ -59,9 +59,9 @@ type gathering struct {
 	judged bool // it is put together whatever it has: somebody looks at it
 }
 
-// Gather begins to put the stream together, up to a size of most bytes. dec reads
-// a stream that is passed on; hidden: of one that is translated only the text of the
-// hidden tool counts. judged: what cannot be kept is put together as well, see Judged.
+// Gather begins to put the stream together, up to most bytes. dec reads a stream that is
+// passed on. hidden: of a translated stream, only the text of the hidden tool counts.
+// judged: even an answer that cannot be kept is put together, see Judged.
 func (s *Stream) Gather(most int, hidden, judged bool, dec chat.StreamDecoder) {
 	g := &gathering{most: most, judged: judged}
 	if s.over != nil {
