@@ -6,7 +6,7 @@ NICE  ?=
 # are modules of their own.
 PKG   ?= ./...
 
-.PHONY: help run test raced plain quick unit calm tables race-packages race-local programs standard lint contract cross fuzz arm clients bench bench-admin bench-mcp bench-analytics matrix load localstack synth infra-test lambdas deps clean
+.PHONY: help run test raced plain quick unit calm plays tables race-packages race-local programs standard lint contract cross fuzz arm clients bench bench-admin bench-mcp bench-analytics matrix load localstack synth infra-test lambdas deps clean
 
 help: ## list the commands
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk 'BEGIN{FS=":.*## "}{printf "  make %-12s %s\n",$$1,$$2}'
@@ -25,8 +25,10 @@ node_modules/.stamp: scripts/testdeps/package-lock.json scripts/clients/package-
 	@mkdir -p node_modules && touch $@
 
 # How long the tests of one package may take: no test waits on the clock, so this is
-# for slow machines alone.
-TIMEOUT ?= 30m
+# for machines several times slower, and ends what hangs. Those of ./local, of programs and
+# of templates are the longest by far.
+TIMEOUT ?= 15m
+race-local programs infra-test: TIMEOUT = 25m
 
 # Two lanes side by side: what one compiles is of no use to the other, and in each
 # there are tests that wait for programs they have started.
@@ -35,16 +37,17 @@ test: deps ## everything that CI runs
 
 raced: race-packages race-local programs
 
-plain: lint contract calm tables standard cross fuzz infra-test
+plain: lint contract calm plays tables standard cross fuzz infra-test
 
-unit: deps calm tables race-packages race-local programs ## all tests of the main module, with the race detector where there is concurrency
+unit: deps calm plays tables race-packages race-local programs ## all tests of the main module, with the race detector where there is concurrency
 
 # All that is built without the race detector is built alike, by tests too, so that each
 # package is compiled once: as for Lambda, without C and without paths of this machine.
 # Nobody debugs these binaries, and without tables for it they are linked in two thirds
-# of the time. What the environment says of flags stands, and goes before.
-TESTS = test raced plain unit calm tables race-packages race-local programs quick standard lint contract cross fuzz infra-test
-$(TESTS): export GOFLAGS := -trimpath -ldflags=-s $(shell $(GO) env GOFLAGS)
+# of the time. Compilers may let more garbage stand, for a sixth less work. What the
+# environment says of flags stands, and goes before.
+TESTS = test raced plain unit calm plays tables race-packages race-local programs quick standard lint contract cross fuzz infra-test
+$(TESTS): export GOFLAGS := -trimpath -ldflags=-s '-toolexec=env GOGC=400' $(shell $(GO) env GOFLAGS)
 $(TESTS): export CGO_ENABLED := 0
 
 # The detector needs C. What C was once (the machine of SQLite) is not watched: it runs
@@ -57,14 +60,22 @@ PLAIN = $(NICE) $(GO) test -vet=off -timeout $(TIMEOUT)
 # are made of, and would tell of a run before they changed.
 PROGRAMS = ^gateway/(local|scripts)(/|$$)
 UNRACED = sed -n 's|^[a-z]|gateway/&|p' scripts/unraced.txt
+# Tests that do one thing behind the other, many hundred times: plays, deaths at each
+# write, the same question in two ways, measured memory. The race detector has seen what
+# they run by the other tests of their packages, and makes them five times slower.
+PLAYS = TestPlayedWindowsAreDividedFairly|TestExhaustedIsWhatNoUsualRequestFits|TestTheSameSeedIsTheSamePlay|TestThinningLosesNothingOfOthersWhereverItIsKilled|TestQuestionsAreAnsweredWithinTheirMemory|TestWeightsAreHonest|TestAthenaAnswersTheSame|TestAthenaPutsManyGroupsInOrder
+PLAYED = git grep -lE '^func ($(PLAYS))[(]' -- '*_test.go' | xargs -rn1 dirname | sed 's|^|gateway/|' | sort -u
 # What has no test was compiled in lint, and is not again for the race detector.
 TESTED = $(GO) list -f '{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}}{{end}}' $(PKG)
 
 calm: deps ## tests of the packages in which nothing runs at once: scripts/unraced.txt
 	@all=$$($(TESTED)) && p=$$(grep -xF "$$($(UNRACED))" <<<"$$all" || true) && { [ -z "$$p" ] || $(PLAIN) $$p; }
 
+plays: deps ## tests that do one thing many hundred times, without the race detector
+	@all=$$($(TESTED)) && p=$$(grep -xF "$$($(PLAYED))" <<<"$$all" || true) && { [ -z "$$p" ] || $(PLAIN) -run '^($(PLAYS))$$' $$p; }
+
 race-packages: deps ## tests of all other packages of shared/ and functions/, with the race detector
-	@all=$$($(TESTED)) && p=$$(grep -vxF "$$($(UNRACED))" <<<"$$all" | grep -vE '$(PROGRAMS)' || true) && { [ -z "$$p" ] || $(RACE) $$p; }
+	@all=$$($(TESTED)) && p=$$(grep -vxF "$$($(UNRACED))" <<<"$$all" | grep -vE '$(PROGRAMS)' || true) && { [ -z "$$p" ] || $(RACE) -skip '^($(PLAYS))$$' $$p; }
 
 programs: deps ## tests that build programs of this project and talk to them
 	@all=$$($(TESTED)) && p=$$(grep -vxF "$$($(UNRACED))"$$'\n'gateway/local <<<"$$all" | grep -E '$(PROGRAMS)' || true) && { [ -z "$$p" ] || $(RACE) -count=1 $$p; }
@@ -109,7 +120,7 @@ lint: ## gofmt, vet and staticcheck
 	$(GO) vet $(PKG)
 	cd scripts/clients/goclient && $(GO) vet .
 	cd scripts/lint && $(GO) build -o ../../bin/staticcheck honnef.co/go/tools/cmd/staticcheck
-	bin/staticcheck $(PKG)
+	GOGC=400 bin/staticcheck $(PKG)
 
 contract: ## the OpenAPI document breaks no client of the last release
 	scripts/contract.sh
@@ -168,7 +179,7 @@ synth: ## synthesise the CloudFormation templates into cdk.out
 	scripts/synth.sh
 
 infra-test: ## assertions on the templates, resource counts, cdk-nag
-	cd infra && $(GO) test ./...
+	cd infra && $(GO) test -timeout $(TIMEOUT) ./...
 
 clean: ## remove what was built
 	rm -rf bin dist cdk.out infra/cdk.out

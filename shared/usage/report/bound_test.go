@@ -108,16 +108,8 @@ func TestQuestionsAreAnsweredWithinTheirMemory(t *testing.T) { // alone: it coun
 			ask := asked(h, ids)[name]
 			runtime.GC()
 			before := heapBytes()
-			var all sync.WaitGroup
-			for range 8 {
-				all.Go(func() {
-					if err := ask(t); err != nil {
-						t.Error(err)
-					}
-				})
-			}
 			done := make(chan struct{})
-			go func() { all.Wait(); close(done) }()
+			go func() { defer close(done); eightTimes(t, ask) }()
 			most := before
 			for ended := false; !ended; most = max(most, heapBytes()) {
 				select {
@@ -131,6 +123,30 @@ func TestQuestionsAreAnsweredWithinTheirMemory(t *testing.T) { // alone: it coun
 				t.Errorf("%d MiB", (most-before)>>20)
 			}
 		})
+	}
+}
+
+// eightTimes asks a question eight times at once.
+func eightTimes(t *testing.T, ask func(testing.TB) error) {
+	var all sync.WaitGroup
+	for range 8 {
+		all.Go(func() {
+			if err := ask(t); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+}
+
+// TestQuestionsAtOnce asks over few records what the memory is measured with over many:
+// this one runs with the race detector.
+func TestQuestionsAtOnce(t *testing.T) {
+	t.Parallel()
+	h, ids := many(t, 4, 60)
+	for _, ask := range asked(h, ids) {
+		h.open() // nothing is in the cache
+		eightTimes(t, ask)
 	}
 }
 
