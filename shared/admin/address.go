@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// Address is where clients reach the API: public, an operator's setting, else the host
-// that the request named. Without a slash at its end.
+// Address is where clients reach the API: public, which an operator sets, or else the host
+// that the request named. It has no slash at its end.
 func Address(public string, r *http.Request) string {
 	if public != "" {
 		return strings.TrimRight(public, "/")

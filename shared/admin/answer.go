@@ -12,7 +12,7 @@ import (
 	"gateway/shared/fault"
 )
 
-// Answer is what a Do gives where the answer is not the JSON of a value with the
+// Answer is what a Do returns when the answer is not just the JSON of a value with the
 // route's status.
 type Answer struct {
 	Status      int         // 0: the route's
@@ -169,8 +169,8 @@ func (f flushed) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// complete gives the routes of a family what they do not say themselves. Done
-// once, it writes no more: the document is made while the routes serve.
+// complete fills in what the routes of a family do not say themselves. It runs once and
+// writes nothing afterwards, because the document is made while the routes serve.
 func (f *Family) complete() {
 	for i := range f.Routes {
 		r := &f.Routes[i]

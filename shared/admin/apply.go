@@ -12,8 +12,8 @@ import (
 	"gateway/shared/resource"
 )
 
-// apply puts in into record and form: absent stays, null clears, a value
-// replaces. The form becomes another one than Was.
+// apply puts in into record and form: absent members stay, null clears, a value replaces.
+// The form is a new one and shares nothing with Was.
 func (w writer[T]) apply(c *Call, in Values, ch *Change[T]) error {
 	var p problems
 	body, err := applyFields(c, w.m.fields, in, ch.Rec, ch.Form, &p)
@@ -188,9 +188,9 @@ func formOf[T any](body map[string]json.RawMessage) (*T, []fault.Detail) {
 	return form, nil
 }
 
-// decodeForm reads the members of a stored form into form and tells whether all of it
-// could be read. Members that its type refuses are named, all of them; another makes
-// one more of the type.
+// decodeForm reads the members of a stored form into form, and tells whether all of them
+// could be read. Each member that its type refuses is named. another makes one more value
+// of the type.
 func decodeForm(body map[string]json.RawMessage, form any, another func() any) (out []fault.Detail, whole bool) {
 	text, err := json.Marshal(body)
 	if err != nil {

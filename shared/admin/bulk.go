@@ -19,10 +19,10 @@ import (
 // is for counts, the generation and the audit record.
 const rowsPerChange = 90
 
-// Rounds runs f in one transaction after the other while it says that there is
-// more; the last carries the audit record of the call. For changes that have more
-// rows than one transaction takes: f stages a part, reading anew what is left,
-// and in the last round what makes the whole count.
+// Rounds is for changes that have more rows than one transaction takes. It runs f in one
+// transaction after another while f says that there is more; the last one carries the audit
+// record of the call. Each time f reads anew what is left and stages a part of it; the last
+// round stages what makes the whole count.
 func Rounds(c *Call, f func(tx *resource.Tx) (more bool, err error)) error {
 	first := !c.recorded
 	for range maxRounds {
@@ -82,7 +82,7 @@ func partly(err error, done, all int) error {
 	return &f
 }
 
-// maxRounds bounds how often something is emptied that fills meanwhile.
+// maxRounds bounds how often something is emptied that fills up meanwhile.
 const maxRounds = 10_000
 
 // Drain runs f over all live records of a kind, each of at most rows rows, in as

@@ -191,8 +191,8 @@ func (c *Call) placeIn(named string) error {
 	return c.settle(rec.ID)
 }
 
-// settle makes a workspace the place of the call. Somebody who has several is there
-// what its membership says.
+// settle makes a workspace the place of the call. A caller who is a member of several has
+// there the role and scopes of that membership.
 func (c *Call) settle(workspace string) error {
 	c.Scope.Workspace = workspace
 	if c.Caller.In == nil || c.Caller.OfOrganisation() {

@@ -21,9 +21,9 @@ type Caller struct {
 	Role   Role   // of the user, in the workspace or the organisation; empty for service keys
 	Scopes Scopes // what the credential was granted
 
-	// Of people who have signed in. Workspaces are those that they are members of,
-	// where Scope is the first or the one that the path names; In is the caller in
-	// another of them. Since is when they last showed who they are; zero for keys.
+	// For people who have signed in. Workspaces are those that they are members of; Scope
+	// is the first of them, or the one that the path names. In gives the caller as a member
+	// of another one. Since is when they last showed who they are; zero for keys.
 	Workspaces []string
 	In         func(ctx context.Context, workspace string) (Caller, error)
 	Since      time.Time
@@ -83,8 +83,8 @@ func (c *Caller) AtLeast(want Role) bool {
 	return rank[c.Role] >= rank[want]
 }
 
-// Denied is the one refusal of callers that are known: it does not tell which
-// check failed, nor whether what was named exists.
+// Denied is the one refusal for callers who are known. It does not tell which check failed,
+// nor whether the thing that was named exists.
 func Denied() *fault.Fault {
 	return fault.New(fault.NotAllowed, "", "You do not have enough permissions to execute this request")
 }

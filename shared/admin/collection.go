@@ -37,8 +37,8 @@ type Collection[T any] struct {
 	// Missing is the code for an id that does not exist in the caller's reach:
 	// fault.NotAllowed (403 AB03, the default) or fault.NotFound (404 AB08).
 	Missing fault.Code
-	// Adjust has the last word on a route: list, create, read, update, delete, and
-	// those of Versions and Many.
+	// Adjust changes a route last: list, create, read, update, delete, and those of
+	// Versions and Many.
 	Adjust func(action string, r *Route)
 
 	Fields []Field    // of bodies; what they leave open is read from T
@@ -147,9 +147,8 @@ type List struct {
 	Match func(c *Call, row *resource.Row) bool
 }
 
-// Generic code stands in a program once for each type that it is used with. What few
-// families have is therefore asked for through an interface: a family that sets none
-// links none of it.
+// Generic code is compiled into a program once for each type. What few families have is
+// therefore reached through an interface, so that a family without it links none of it.
 type (
 	limited[T any] interface {
 		fields() []Field

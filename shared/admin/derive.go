@@ -10,9 +10,9 @@ import (
 	"gateway/shared/fault/bound"
 )
 
-// A description names the members of a stored type by their JSON names; what it
-// leaves open (type, bounds, members below, their docs) is read from the type
-// when a process starts. What does not fit is a mistake that stops the start.
+// A description names the members of a stored type by their JSON names. What it leaves open
+// (type, bounds, members below, their docs) is read from the type when a process starts.
+// Where the two do not fit, that is a mistake of the program, and the start fails.
 
 var (
 	timeType      = reflect.TypeFor[time.Time]()
@@ -87,7 +87,7 @@ func fill(f *Field, t reflect.Type, b bound.Bound) error {
 	}
 	switch {
 	case f.Type != kind:
-		return nil // the description knows better: its Check or Convert brings the two together
+		return nil // the description differs on purpose: its Check or Convert brings the two together
 	case kind == Array || kind == Map:
 		if f.Of == nil {
 			f.Of = new(Field)
@@ -162,8 +162,8 @@ func (f *Field) member() string {
 	return f.Name
 }
 
-// stored is the JSON of a value as the type reads it: times in the one spelling
-// that it knows.
+// stored is the JSON of a value as the type reads it: times have the one spelling that it
+// knows.
 func (f *Field) stored(raw json.RawMessage) json.RawMessage {
 	switch {
 	case string(raw) == "null":
@@ -198,8 +198,8 @@ func (f *Field) mapMembers(raw json.RawMessage, change func(*Field, json.RawMess
 	return out
 }
 
-// FieldOf is a field that is not stored as it is sent but has the form of a type,
-// whose bounds it takes.
+// FieldOf is a field that is not stored as it is sent; its form and its bounds are those of
+// a type.
 func FieldOf[V any](name, doc string, most int64) Field {
 	f := Field{Name: name, Doc: doc, Max: most, Trigger: true}
 	if err := fill(&f, reflect.TypeFor[V](), bound.Bound{}); err != nil {

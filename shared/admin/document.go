@@ -11,8 +11,8 @@ import (
 	"strings"
 )
 
-// Document is an answer that is the same for everybody and may be large. It is made
-// ready once: who asks for it often costs little more than a look at a header.
+// Document is an answer that is the same for everybody and may be large. It is made ready
+// once, so that most requests cost little more than a look at a header.
 type Document struct {
 	plain, packed []byte // the text, and the same by gzip
 	tag           string

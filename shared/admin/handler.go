@@ -28,7 +28,7 @@ type Deps struct {
 	Sealer       seal.Sealer // seals the secrets of families that have some
 	Authenticate Authenticate
 	Audit        Recorder
-	// Rights is what the settings say about the roles of users; nil: nothing.
+	// Rights tells what the settings allow users by their role; nil: they say nothing.
 	Rights Rights
 }
 
@@ -98,9 +98,9 @@ const requestIDHeader = "X-Gateway-Request-Id"
 
 // ServeHTTP implements http.Handler.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	// net/http ends the context of a client that goes, and of one that only has
-	// closed its sending side and still waits. A call is done to its end: a change
-	// is not given up half-way, and who waits gets its answer.
+	// net/http ends the context both when a client leaves and when it only closes its
+	// sending side and still waits. So a call is always done to its end: no change is left
+	// half-way, and a client that waits gets its answer.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), maxCallTime)
 	defer cancel()
 	c := &Call{
@@ -265,8 +265,8 @@ func (c *Call) parseBody() (map[string]json.RawMessage, error) {
 	return parseObject(c.raw)
 }
 
-// locate finds the scope of the call and checks the caller's role there. What is
-// wrong with workspace_id goes to p, beside the errors of other fields; the call
+// locate finds the scope of the call and checks the caller's role there. Faults of
+// workspace_id are added to p, so that they are told with those of other fields; the call
 // then ends before it acts anywhere.
 func (c *Call) locate(raw map[string]json.RawMessage, p *problems) error {
 	q := c.Request.URL.Query()
@@ -287,8 +287,8 @@ func (c *Call) locate(raw map[string]json.RawMessage, p *problems) error {
 	return c.checkRecent()
 }
 
-// checkRole refuses a user whose role is less than the route asks for, unless the
-// settings say what the role may. They do not bind owners.
+// checkRole refuses a user whose role is lower than the route asks for, unless the settings
+// decide about the role. They do not bind owners.
 func (c *Call) checkRole() error {
 	if c.bound() {
 		for _, scope := range c.Route.Scopes {
@@ -309,7 +309,7 @@ func (c *Call) checkRole() error {
 	return nil
 }
 
-// RecentFor is how long ago somebody may have signed in for what is Recent.
+// RecentFor is how recently somebody must have signed in for a route that is Recent.
 const RecentFor = 15 * time.Minute
 
 // checkRecent refuses somebody who has to sign in again first.
@@ -327,8 +327,8 @@ func (c *Call) signedInLately() error {
 	return fault.New(fault.SignInAgain, "", "This needs a sign-in of the last 15 minutes: sign in again and repeat the call")
 }
 
-// Renew asks for the caller anew, in the call's context, for an answer that lasts: a
-// credential that was revoked, or reaches elsewhere now, is refused.
+// Renew finds the caller again, for an answer that lasts long. A credential that was
+// revoked meanwhile, or that reaches elsewhere now, is refused.
 func (c *Call) Renew() error {
 	caller, err := c.authenticate()
 	if err != nil {
@@ -354,7 +354,7 @@ func (c *Call) authenticate() (Caller, error) {
 	return c.handler.deps.Authenticate(c.Context, r, c.RequestID)
 }
 
-// welcome finds who calls a public route; a credential that is not taken is nobody's.
+// welcome finds who calls a public route. A credential that is not accepted counts as none.
 func (c *Call) welcome() error {
 	caller, err := c.authenticate()
 	if err != nil {
@@ -372,8 +372,8 @@ func (c *Call) bound() bool {
 	return c.Caller.UserID != "" && c.handler.deps.Rights != nil && rank[c.Caller.Role] < rank[Owner]
 }
 
-// Sees tells whether the settings let the caller see what goes beyond a route, such
-// as tenant.SeeOthers. Where they say nothing they do.
+// Sees tells whether the settings let the caller see more than a route shows to everybody,
+// such as tenant.SeeOthers. Where they do not say, the caller may.
 func (c *Call) Sees(what string) (bool, error) {
 	if !c.bound() {
 		return true, nil
@@ -449,8 +449,8 @@ func changeable(fields []Field) (out []string) {
 	return out
 }
 
-// ignoredHeader names members of the body that the route does not know or does
-// not take, so that a misspelt one is noticed, and one that cannot be changed.
+// ignoredHeader names members of the body that the route does not know, or that cannot be
+// changed, so that a misspelt one is noticed.
 const ignoredHeader = "X-Gateway-Ignored-Fields"
 
 func tellIgnored(w http.ResponseWriter, names []string) {

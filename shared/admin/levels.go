@@ -9,20 +9,19 @@ import (
 	"gateway/shared/tenant"
 )
 
-// Levels says that a resource belongs to the organisation or to one workspace,
-// which decides about the scope that it takes, who changes it, and who sees it.
+// Levels says that a resource belongs to the organisation or to one workspace. That decides
+// which scope a call needs, who may change the resource and who sees it.
 //
-// A call that names a workspace, or whose key is bound to one, acts there; with
-// a key of the organisation it also finds what is the organisation's. A call of
-// the organisation that names no workspace finds a resource in whichever place
-// it is, and lists all of them.
+// A call that names a workspace, or whose key is bound to one, acts there; with a key of
+// the organisation it also finds the organisation's resources. A call of the organisation
+// that names no workspace finds a resource wherever it is, and lists all of them.
 type Levels[T any] struct {
 	Organisation, Workspace string // families of scopes: <family>.<action>
 	// Role is the least role of a user that changes what is the organisation's;
 	// default Admin.
 	Role Role
-	// Shared lets keys of a workspace read what is the organisation's and open to
-	// the workspace; without it they only list it.
+	// Shared lets keys of a workspace read those resources of the organisation that are
+	// open to the workspace; without it they can only list them.
 	Shared bool
 	// Open tells whether a workspace sees a resource of the organisation; nil:
 	// every one.

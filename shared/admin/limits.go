@@ -10,9 +10,9 @@ import (
 	"gateway/shared/ledger"
 )
 
-// Limits are the budgets and rate limits of a resource: parsed as their place
-// has them, given their dates, reset, counted and shown. They bring the fields
-// usage_limits, rate_limits and reset_usage, and last_reset_at to answers.
+// Limits are the budgets and rate limits of a resource. They are parsed as their place
+// writes them, given their dates, reset, counted and shown. They bring the fields
+// usage_limits, rate_limits and reset_usage, and last_reset_at in answers.
 type Limits[T any] struct {
 	Ledger *ledger.Ledger
 	Place  ledger.Place
@@ -170,10 +170,10 @@ func (l *Limits[T]) reset(form *T, now time.Time) {
 	}
 }
 
-// Set puts what in says about limits into a form that is no resource of its own,
-// such as the access of one workspace. in was checked with LimitFields; form
-// shares no list of limits with what is stored. What the time makes wrong is told, by
-// fields below in.
+// Set puts what in says about limits into a form that is not a resource of its own, such as
+// the access of one workspace. in has been checked with LimitFields; form shares no list of
+// limits with what is stored. Dates that are wrong by now are told as faults of fields
+// below in.
 func (l *Limits[T]) Set(in Values, form *T, now time.Time) (bad []fault.Detail) {
 	if in.Has(usageField) {
 		was := l.budgets(form)
@@ -202,8 +202,8 @@ func PrepareBudgets(budgets, was []*ledger.UsageLimit, now time.Time) {
 	}
 }
 
-// committed brings the counters in line with what was changed. It is not needed
-// for what requests may do: the next one does the same.
+// committed brings the counters in line with the change. Limits hold without it, because
+// the next request does the same.
 func (l *Limits[T]) committed(c *Call, ch *Change[T]) {
 	if l.Ledger == nil || l.Flat {
 		return

@@ -94,7 +94,7 @@ func (l *Limits[T]) flatShow(form *T, o Members) {
 	}
 }
 
-// flatSet puts the members that in gives over those of the form.
+// flatSet replaces the members of the form that in has.
 func (l *Limits[T]) flatSet(in Values, ch *Change[T], now time.Time) []fault.Detail {
 	var was map[string]json.RawMessage
 	if ch.Old != nil {
@@ -133,7 +133,7 @@ func flatMembers(names []string, in Values, was map[string]json.RawMessage) (map
 		if kind, ok := was["type"]; ok && in.Has("type") && string(kind) != string(in.Raw("type")) {
 			return nil, []fault.Detail{{Field: "type", Message: "cannot be changed"}}
 		}
-		if in.Given("periodic_reset") || in.Given("periodic_reset_days") { // one way takes the place of the other
+		if in.Given("periodic_reset") || in.Given("periodic_reset_days") { // a new cadence replaces what was set before
 			for _, name := range []string{"periodic_reset", "periodic_reset_days", "next_usage_reset_at"} {
 				delete(members, name)
 			}

@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// A client that knows only the document manages resources by it: what a create
-// makes is linked to the operations on it, a member that names another resource
-// says which, and what is not read back, or never changes, is marked.
+// A client that knows only the document manages resources by it. So the answer of a create
+// links to the operations on what it made; a member that names another resource says of
+// which collection; and members that are never read back, or never change, are marked.
 
 // Extensions of the document.
 const (

@@ -38,8 +38,8 @@ func (r *run) row(i int) *resource.Row {
 	return &r.rows[i]
 }
 
-// merged is one list, newest first, that lies in several runs. A page of it is found
-// without putting the whole in order.
+// merged is one list, newest first, made of several runs. A page of it is found without
+// sorting the whole.
 type merged []*run
 
 func (m merged) total() (n int) {
@@ -66,9 +66,9 @@ func (m merged) page(start, size int64) []placed {
 	return out
 }
 
-// skip passes over the n newest rows. Of k runs whose next n/k rows are looked at, those
-// of the one whose last is the newest are among the n newest of all: before that last
-// one there are less than n/k of each other run.
+// skip passes over the n newest rows. Look at the next n/k rows of each of k runs: those of
+// the run whose last one is the newest are all among the n newest, because each other run
+// has fewer than n/k rows before that one.
 func (m merged) skip(n int) {
 	for n > 0 {
 		step := max(1, n/max(1, len(m)))

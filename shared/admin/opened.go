@@ -10,9 +10,9 @@ import (
 // maxOpened bounds the records of an openCache.
 const maxOpened = 20_000
 
-// openCache keeps what tells whether workspaces see a record of the organisation, so
-// that a list does not read every record to leave some out. A record that was written
-// since has another revision in its list row.
+// openCache remembers whether workspaces see a record of the organisation, so that a list
+// need not read every record to leave some out. A list row tells the revision of its
+// record; an entry of an older revision is not used.
 type openCache[T any] struct {
 	mu    sync.Mutex
 	items map[resource.Ref]Item[T]

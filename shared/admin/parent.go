@@ -5,13 +5,13 @@ import (
 	"gateway/shared/store"
 )
 
-// Parent is the resource that the resources of a collection belong to: members
-// of a workspace, capabilities of a server, entities of a policy. They are found
-// through it only, have ids, lists and counts of their own, and go with it.
+// Parent is the resource that the resources of a collection belong to: members of a
+// workspace, capabilities of a server, entities of a policy. These are found only through
+// their parent, have ids, lists and counts of their own, and are deleted with it.
 //
-// A collection below a parent that names no scopes of its own takes the parent's:
-// who may read the parent reads what is below it, who may update it changes it.
-// Its place is the parent's in any case.
+// A collection below a parent that names no scopes of its own takes the parent's: who may
+// read the parent reads what is below it, who may update the parent changes it. It is
+// always in the parent's scope.
 type Parent struct {
 	// ready compiles the parent; describe gives the child what it takes from it.
 	ready    func() error

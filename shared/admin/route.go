@@ -20,8 +20,8 @@ const (
 	// InEither: in the workspace that is named or the key's own, else in the
 	// organisation.
 	InEither
-	// Shared: in the organisation, also for workspace keys; the family sees to
-	// it that they reach only what is theirs.
+	// Shared: in the organisation, also for workspace keys; the family makes sure that they
+	// reach only what is theirs.
 	Shared
 )
 
@@ -38,12 +38,12 @@ type Route struct {
 	// Public is set.
 	Scopes []string
 	Public bool // no credential
-	// Welcomes tells a public route who calls where a valid credential is sent; with
-	// none, or one that is not taken, Caller is nobody.
+	// Welcomes has a public route find out who calls when a valid credential is sent. With
+	// no credential, or one that is not accepted, Caller is nobody.
 	Welcomes bool
 	Role     Role // least role of a user; empty: any
-	// Recent refuses people who signed in longer ago than RecentFor: they show who they
-	// are again first. Keys are not asked.
+	// Recent refuses people who signed in longer ago than RecentFor; they must sign in
+	// again first. Keys are not asked.
 	Recent bool
 	// KeyHeader takes the credential in x-gateway-api-key and in no other header.
 	KeyHeader bool
@@ -86,9 +86,9 @@ type Route struct {
 	Authenticate Authenticate
 	Refusals     *Refusals
 
-	// Action and Resource are what the audit log calls it; methods that change
-	// something must have both, unless what they write is no administration but the
-	// data of clients: Unrecorded. ByWorkspaces refuses keys of the organisation.
+	// Action and Resource are the names in the audit log. Methods that change something
+	// must have both, unless what they write is not administration but data of clients:
+	// Unrecorded. ByWorkspaces refuses keys of the organisation.
 	Action, Resource string
 	Unrecorded       bool
 	ByWorkspaces     bool

@@ -7,8 +7,7 @@ import (
 	"strings"
 )
 
-// versions are the prefixes that stand for the base URL; one of them may be
-// there.
+// versions are the prefixes that stand for the base URL; a path may begin with one of them.
 var versions = []string{"/v1/", "/v2/"}
 
 // router finds the route of a method and an escaped path. Segments are split

@@ -19,8 +19,8 @@ type Item[T any] struct {
 	Form *T
 }
 
-// Shown is a member of answers that is not stored as it is shown. In place of a
-// field of the same name it changes how that one reads.
+// Shown is a member of answers that is computed. Where a field has the same name, it
+// changes how that field is shown.
 type Shown[T any] struct {
 	Field
 	// Value gives what is shown; nil is null, and nothing where the field is
@@ -31,8 +31,8 @@ type Shown[T any] struct {
 // showing is what makes a member of a record's answer.
 type showing func(c *Call, it stored, body map[string]json.RawMessage) any
 
-// stored is an Item of whatever type: what need not know the type is compiled once,
-// and not again for each collection.
+// stored is an Item of any type: what does not depend on the type is compiled once, and not
+// again for each collection.
 type stored struct {
 	*resource.Record
 	form any // *T
@@ -49,8 +49,8 @@ func (sh Shown[T]) showing() showing {
 	}
 }
 
-// shape is how the records of a collection look in answers: their members and
-// the schema of both, made of one list.
+// shape is how the records of a collection look in answers. Their members and the schema of
+// both come from one list.
 type shape struct {
 	object  string
 	members []shownMember
@@ -280,8 +280,8 @@ func (f *Field) shownSchema() Schema {
 	return nullable(out)
 }
 
-// readSchema is the schema of a value that is there. Bounds are those of writes:
-// what was stored before a bound grew narrower is still shown.
+// readSchema is the schema of a value that is there. It has no bounds, since those are for
+// writes: what was stored before a bound became narrower is still shown.
 func (f *Field) readSchema() Schema {
 	s := Schema{}
 	if f.Doc != "" {

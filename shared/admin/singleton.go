@@ -14,12 +14,12 @@ import (
 	"gateway/shared/store"
 )
 
-// Singleton describes settings: one form T of the organisation, read and changed
-// in sections. What is not set, and what null sets back, is the Standard.
+// Singleton describes settings: one form T of the organisation, read and changed in
+// sections. A value that is not set, or is set back by null, is that of Standard.
 //
-// With Overrides a workspace has the same sections: what it sets wins, what it
-// does not set is the organisation's. Reads of a workspace tell the value that
-// holds and where it comes from.
+// With Overrides a workspace has the same sections. A value that it sets wins; what it does
+// not set is the organisation's. Reads of a workspace tell each value that holds and where
+// it comes from.
 type Singleton[T any] struct {
 	Object, Path string
 	Kind         resource.Kind // of the record, whose id is the organisation's
@@ -179,7 +179,7 @@ func (s *Singleton[T]) ofOrganisation(c *Call, get getter) (settings, error) {
 // getter reads a record.
 type getter func(store.Scope, resource.Kind, string) (resource.Record, bool, error)
 
-// reader reads outside of a change, as a Tx does within.
+// reader reads outside a change, and a Tx within one.
 func reader(c *Call) getter {
 	return func(sc store.Scope, k resource.Kind, id string) (resource.Record, bool, error) {
 		return c.Resources.Get(c.Context, sc, k, id)
@@ -238,8 +238,8 @@ func (s *Singleton[T]) update(c *Call) (any, error) {
 	})
 }
 
-// apply puts the sections of a body into set. The values of a section that is null,
-// and of null, are what initial has, else nothing.
+// apply puts the sections of a body into set. A section or a value that is null becomes
+// what initial has, or else is removed.
 func apply(sections []Field, body Values, set, initial map[string]json.RawMessage) {
 	for i := range sections {
 		section := sections[i].Name

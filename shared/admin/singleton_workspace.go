@@ -9,8 +9,8 @@ import (
 	"gateway/shared/tenant"
 )
 
-// Overrides are the settings of one workspace: those of the organisation that it may
-// have values of its own of. Members are named as they are stored.
+// Overrides are the settings of one workspace: those settings of the organisation for which
+// it may have values of its own. Members are named as they are stored.
 type Overrides[T any] struct {
 	Path    string // with the variable of Parent
 	Aliases []string
@@ -24,9 +24,9 @@ type Overrides[T any] struct {
 	// Allowed tells whether the organisation lets its workspaces set a member; nil:
 	// every one.
 	Allowed func(of *T, member string) bool
-	// Kept gives what counts of what a workspace has set; nil: what is Allowed.
+	// Kept gives what holds of what a workspace has set; nil: everything that is Allowed.
 	Kept func(of *T, own map[string]json.RawMessage) map[string]json.RawMessage
-	// Mark adds to what a workspace sets what Kept asks for; nil: nothing.
+	// Mark adds to what a workspace sets whatever Kept needs later; nil: nothing.
 	Mark func(of *T, own map[string]json.RawMessage) error
 }
 
@@ -87,8 +87,8 @@ func (s *Singleton[T]) inside(do func(*Call) (any, error)) func(*Call) (any, err
 	}
 }
 
-// ownSettings are those of the call's workspace, with what the organisation's are
-// read as.
+// ownSettings are those of the call's workspace, and those of the organisation that they
+// are read over.
 func (s *Singleton[T]) ownSettings(c *Call, get getter) (of, own settings, form *T, err error) {
 	if of, err = s.ofOrganisation(c, get); err != nil {
 		return of, own, nil, err
@@ -152,8 +152,8 @@ func (s *Singleton[T]) updateWorkspace(c *Call) (any, error) {
 	})
 }
 
-// allowed refuses members that the organisation keeps to itself. Giving up those of a
-// section at once needs one that it does not.
+// allowed refuses members that the organisation keeps to itself. To give up a whole
+// section, a workspace must be allowed at least one of its members.
 func (s *Singleton[T]) allowed(c *Call, of *T) error {
 	var bad []fault.Detail
 	refuse := func(field string) {

@@ -10,10 +10,9 @@ import (
 	"gateway/shared/wire"
 )
 
-// checkSurrogates refuses \u escapes that name half of a surrogate pair in a
-// checked JSON text: they stand for no character, readers put others in their
-// place or refuse the whole text, and so what was stored would not be what is
-// read. The fault names the path of the first one.
+// checkSurrogates refuses \u escapes of half a surrogate pair in a checked JSON text. They
+// stand for no character: some readers replace them, others refuse the whole text, so that
+// what is stored would not be what is read. The fault names the path of the first one.
 func checkSurrogates(body []byte) error {
 	for at := 0; ; {
 		next := bytes.IndexByte(body[at:], '\\')

@@ -206,9 +206,9 @@ func checkQuery(query string, fields []Field, p *problems) Values {
 	return v
 }
 
-// AsInQuery reads an object whose members may be written as in a query, such as a text
-// with commas for an array, or as the JSON of their fields. All that is not described
-// is refused; null is as absent. The paths of errors begin with the members.
+// AsInQuery reads an object whose members may be written as in a query (an array as a text
+// with commas, for example) or as the JSON of their fields. A member that is not described
+// is refused; null counts as absent. The paths of errors begin with the members.
 func AsInQuery(raw json.RawMessage, fields []Field) (Values, []fault.Detail) {
 	members, err := parseObject(raw)
 	if err != nil {

@@ -22,8 +22,8 @@ type Versions[T any] struct {
 	// form makes a version; When replaces that.
 	Of   []string
 	When func(in Values, ch *Change[T]) bool
-	// Beside are those of Of that make no version where they come alone: they change
-	// the content that is published, in its version too.
+	// Beside are those of Of that make no version when they come alone: they change the
+	// published content, and its version too.
 	Beside []string
 	// Shown are members of the entries of the list, beside or in place of those
 	// of the resource.
@@ -32,15 +32,15 @@ type Versions[T any] struct {
 	// Publish keeps versions from being the content until they are published, by
 	// PUT {item}/makeDefault, which takes the scope Publish names.
 	Publish string
-	// Patch adds the field patch to updates: true takes the fields of Of that are
-	// not named from the newest version; without it, Together must all come.
+	// Patch adds the field patch to updates. With true, the fields of Of that are not named
+	// keep the values of the newest version; without it, all of Together must be given.
 	Patch    bool
 	Together []string
 	// Drafted says what of the record an update answers that made a version which
 	// is not published yet; nil: what every update answers.
 	Drafted *Reply
-	// Ready refuses a version that may not be published yet, nor carry a label; nil:
-	// all may. It is asked before either.
+	// Ready refuses a version that may not be published or labelled yet; nil: all may be.
+	// It is called before either.
 	Ready func(c *Call, it Item[T], n int64) error
 	// Labels are the kind of the labels that versions carry; "": none.
 	Labels resource.Kind
@@ -124,8 +124,7 @@ func (h *history[T]) drafts(c *Call) bool {
 	return h.Publish != "" && h.content(c.Body)
 }
 
-// stageDraft stages a new version beside the content, and what the body changes
-// of the rest.
+// stageDraft stages a new version beside the content, and changes what else the body names.
 func (h *history[T]) stageDraft(c *Call, tx *resource.Tx, it Item[T]) (Change[T], error) {
 	if err := h.together(c); err != nil {
 		return Change[T]{}, err

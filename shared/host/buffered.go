@@ -14,8 +14,8 @@ import (
 	"gateway/shared/host/door"
 )
 
-// maxBuffered is what an answer may measure, in bytes: Lambda's 6 MB less room
-// for its own envelope and escapes of the text.
+// maxBuffered bounds an answer, in bytes: Lambda's 6 MB, less room for its envelope and for
+// escaping the text.
 const maxBuffered = 5 << 20
 
 // Buffered adapts a handler to API Gateway REST events answered at once; the
@@ -56,7 +56,8 @@ func (b *Buffered) Invoke(ctx context.Context, ev events.APIGatewayProxyRequest)
 	return out, err
 }
 
-// strip removes what only the adapter may set, and what is not for handlers.
+// strip removes headers that only the adapter may set, and those that are not meant for
+// handlers.
 func strip[V any](headers map[string]V) {
 	maps.DeleteFunc(headers, func(name string, _ V) bool { return reserved(name) || strings.EqualFold(name, door.Header) })
 }
@@ -79,7 +80,7 @@ func restoreCaller(h http.Handler) http.Handler {
 			r.RemoteAddr = remoteAddr(rc.Identity.SourceIP)
 		}
 		r.Header.Del("Host")
-		r.Header.Del("Accept-Encoding") // the API passes on text alone; the edge compresses
+		r.Header.Del("Accept-Encoding") // the API passes on text only; the edge compresses
 		tracked := &trackedWriter{ResponseWriter: w}
 		defer func() {
 			if p := recover(); p != nil {

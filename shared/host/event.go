@@ -57,8 +57,8 @@ func eventPath(ev *events.APIGatewayProxyRequest) string {
 	return path
 }
 
-// eventURL keeps the path's escapes where they are sound. A path that can be no
-// escaped one has been unescaped on its way.
+// eventURL keeps the path's escapes where they are valid. A path that is not validly
+// escaped was unescaped on its way.
 func eventURL(ev *events.APIGatewayProxyRequest) (*url.URL, error) {
 	path := eventPath(ev)
 	if strings.ContainsFunc(path, func(r rune) bool { return r < ' ' || r == 0x7f }) {

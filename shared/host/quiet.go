@@ -12,9 +12,9 @@ import (
 // what a host sends on an idle connection, by the log package and in full.
 func QuietLog() { log.SetOutput(withoutHostBytes{to: log.Writer(), said: new(atomic.Int64)}) }
 
-// withoutHostBytes cuts what such a line quotes. Of the lines that a host makes with
-// frames of HTTP/2 that are none of its business, one a second is enough: each frame
-// of ten bytes is one.
+// withoutHostBytes removes what such a line quotes. Lines that a host can cause with
+// unexpected HTTP/2 frames are limited to one a second, since ten bytes are enough for
+// each.
 type withoutHostBytes struct {
 	to   io.Writer
 	said *atomic.Int64 // Unix seconds of the last such line

@@ -29,9 +29,8 @@ const (
 // Options are what differs between long-running processes.
 type Options struct {
 	Standard bool // net/http serves, not the engine of this project
-	// MaxConns and MaxPerAddress bound the connections; 0: no bound. A few beyond
-	// them are taken for one request each, which is answered where it asks for
-	// /healthz.
+	// MaxConns and MaxPerAddress bound the connections; 0: no bound. A few more are taken
+	// for one request each, and answered only where it asks for /healthz.
 	MaxConns, MaxPerAddress int
 	IdleTime                time.Duration // of connections between requests
 	// Aliases of the headers, and the web pages that may call MCP servers: the caller

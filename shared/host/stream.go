@@ -24,8 +24,8 @@ import (
 const MaxLambdaBody = 3_500_000
 
 const (
-	// closeMargin is kept free before the invocation's deadline: what is not
-	// written by then is not written by this process.
+	// closeMargin is kept free before the invocation's deadline: what is not written by
+	// then, this process no longer writes.
 	closeMargin = 2 * time.Second
 	// bookMargin comes before it: the request's context ends, so that the handler
 	// stops waiting for the provider and writes its books.

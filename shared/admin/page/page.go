@@ -1,5 +1,5 @@
-// Package page makes the few pages that people see in a browser. They are whole: nothing
-// is loaded, no script runs, and no other page shows them in itself.
+// Package page makes the few pages that people see in a browser. A page is complete: it
+// loads nothing, runs no script, and cannot be shown inside another page.
 package page
 
 import (
@@ -12,7 +12,7 @@ import (
 // HTML is the media type of pages.
 const HTML = "text/html; charset=utf-8"
 
-// Escape writes a text so that it is a text in HTML, in attributes, too.
+// Escape writes a text so that it reads as text in HTML, also inside attributes.
 var Escape = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", `"`, "&#34;", "'", "&#39;").Replace
 
 const style = "body{font:16px/1.5 system-ui,sans-serif;max-width:32rem;margin:10vh auto;padding:0 1rem}button{font:inherit;padding:.4rem 1.2rem;margin-right:.5rem}input{font:inherit;width:100%;padding:.4rem;margin:.3rem 0 1rem;box-sizing:border-box}dt{color:#666}dd{margin:0 0 .6rem}@media(prefers-color-scheme:dark){body{background:#111;color:#eee}}"

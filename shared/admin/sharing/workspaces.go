@@ -1,6 +1,6 @@
-// Package sharing makes the routes by which a resource of the organisation is opened
-// to workspaces, and what stands in a workspace to users, for the families that have
-// such resources.
+// Package sharing makes the routes by which a resource of the organisation is opened to
+// workspaces, and a resource of a workspace to users, for the families that have such
+// resources.
 package sharing
 
 import (
@@ -119,7 +119,8 @@ func (w Workspaces[T]) list(c *admin.Call) (any, error) {
 	return out, nil
 }
 
-// shown is an entry: workspaces see themselves by their slug, the organisation by id.
+// shown is an entry of the answer. A workspace sees itself by its slug, the organisation
+// sees workspaces by id.
 func shown(c *admin.Call, ws *resource.Row, own access.Workspace) admin.Members {
 	id := ws.ID
 	if !c.Caller.OfOrganisation() {

@@ -17,8 +17,8 @@ const MaxFeedback = 50_000
 // MaxKeptTraces is how many traces a filter that is stored may name.
 const MaxKeptTraces = 5_000
 
-// early is how long before its request feedback may have been given, by clocks that
-// differ and clients that name traces beforehand.
+// early is how long before its request feedback may have been given, because clocks differ
+// and clients may name traces beforehand.
 const early = time.Hour
 
 // Workspaces are the scopes that feedback of a scope is kept in.

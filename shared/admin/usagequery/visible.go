@@ -9,9 +9,9 @@ import (
 	"gateway/shared/usage/report"
 )
 
-// Restrict keeps a filter to what the caller may see: users whose role is not shown
-// what others did see what their own keys left. Requests of services and of signed
-// tokens belong to no user.
+// Restrict limits a filter to what the caller may see. Users whose role may not see others'
+// requests see those of their own keys. Requests of service keys and of signed tokens
+// belong to no user.
 func Restrict(c *admin.Call, f *report.Filter) error {
 	all, err := c.Sees(tenant.SeeOthers)
 	if err == nil && !all {

@@ -18,10 +18,10 @@ const Env = "GATEWAY_HEADER_ALIASES"
 // gatewayPrefix is that of the gateway's own headers, in canonical form.
 const gatewayPrefix = "X-Gateway-"
 
-// Prefixes are prefixes of headers in canonical form with their last hyphen: a
-// request's <alias><rest> is read as X-Gateway-<rest>, and its answer's own headers
-// go out under the alias. So a client of a comparable product works by address and
-// key alone.
+// Prefixes are prefixes of headers in canonical form, with their last hyphen. A request's
+// <alias><rest> is read as X-Gateway-<rest>, and the gateway's own headers of the answer go
+// out under the alias. So a client of a comparable product needs only another address and
+// key.
 type Prefixes []string
 
 // aliasForm is what a prefix may be, with at most maxAlias bytes.
@@ -29,8 +29,8 @@ var aliasForm = regexp.MustCompile(`^[a-z][a-z0-9-]*$`)
 
 const maxAlias = 31
 
-// taken are beginnings of headers that mean something else: an alias of this name
-// would take them away from the provider or from the platform.
+// taken are beginnings of headers that have another meaning: an alias with such a name
+// would hide them from the provider or from the platform.
 var taken = []string{
 	"x", "x-gateway", "accept", "access", "access-control", "anthropic", "authorization", "cache", "cloudfront", "connection", "content", "cookie", "expect",
 	"host", "idempotency", "if", "keep", "openai", "proxy", "sec", "te", "trace", "traceparent", "tracestate", "transfer", "upgrade", "user", "x-amz",
@@ -65,9 +65,9 @@ func Parse(list string) (Prefixes, error) {
 // FromEnvironment reads Env.
 func FromEnvironment() (Prefixes, error) { return Parse(os.Getenv(Env)) }
 
-// Handler gives h requests and takes its answers under the gateway's own names.
-// Without aliases it is h itself. It stands behind OriginSecrets.Restore, so that no
-// alias reaches what the edge says.
+// Handler gives h requests, and takes its answers, under the gateway's own names. Without
+// aliases it is h itself. It runs behind OriginSecrets.Restore, so that no alias reaches
+// the headers of the edge.
 func (a Prefixes) Handler(h http.Handler) http.Handler {
 	if len(a) == 0 {
 		return h
@@ -85,9 +85,9 @@ func (a Prefixes) Handler(h http.Handler) http.Handler {
 	})
 }
 
-// rename gives h its own names. Nothing is left under an alias, so nothing of it
-// goes to a provider. It tells which alias was used, the first in the order of a
-// when there are several.
+// rename gives headers their names of the gateway. None is left under an alias, so none
+// goes to a provider. It returns the alias that was used: the first in the order of a if
+// there are several.
 func (a Prefixes) rename(h http.Header) (used string, refused *fault.Fault) {
 	for _, prefix := range a {
 		var sent []string

@@ -81,7 +81,7 @@ func carried(routes []relay.Route, jobs []chat.Jobs) error {
 	return nil
 }
 
-// LastResort gives a sink whose events go to the log when s does not take them.
+// LastResort gives a sink that writes an event to the log when s does not take it.
 func LastResort(s usage.Sink) usage.Sink { return lastResort{s} }
 
 // lastResort writes an event that cannot be queued to the log, from where it can

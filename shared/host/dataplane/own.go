@@ -10,8 +10,8 @@ import (
 	"gateway/shared/usage"
 )
 
-// own writes into records what their requests cost here: a function serves one at a
-// time, so that what it asks of AWS between two records is the second one's.
+// own writes into each record what its request cost here. A function serves one request at
+// a time, so what it asks of AWS between two records belongs to the second.
 type own struct {
 	usage.Sink
 	memory int64 // MB
@@ -29,8 +29,8 @@ func newOwn(to usage.Sink) usage.Sink {
 	return &own{Sink: to, memory: memory, last: running.Process.Now()}
 }
 
-// Emit implements usage.Sink. The message of the record itself is part of every
-// request's cost, and of no further one's.
+// Emit implements usage.Sink. The message that carries the record is counted in its own
+// request, and in no later one.
 func (s *own) Emit(ctx context.Context, r *usage.Record) error {
 	r.Running = running.Request(s.used(), s.memory, r.Duration)
 	defer s.used()

@@ -1,9 +1,8 @@
-// Package door lets in what came through the edge and nothing else. The edge adds
-// an origin secret to each request; a process that serves behind it knows digests
-// of those that are valid: of the values at its deployment, and of what rotations
-// have made of them since, which stand in a row of the tables. So no process but
-// the one that rotates may read a secret that was rotated in, and an installation
-// whose secret store does not answer serves on.
+// Package door lets in what came through the edge and nothing else. The edge adds an origin
+// secret to each request; a process behind it knows the digests of valid secrets: those of
+// its deployment, and those that rotations have added since, which are in a row of the
+// tables. So only the process that rotates needs to read a rotated secret, and an
+// installation goes on serving when its secret store does not answer.
 package door
 
 import (
@@ -35,8 +34,8 @@ const (
 	limit = 2 * time.Second  // of one reading
 )
 
-// Longest is how long a process may go by what it has read, as long as the tables
-// answer; what is waited for at least between two steps of a rotation.
+// Longest is how long a process may rely on what it has read, as long as the tables answer.
+// Between two steps of a rotation at least this long is waited.
 const Longest = fresh + pause + limit
 
 // Read gives what rotations have written; an empty ring when there was none.
@@ -59,7 +58,7 @@ type known struct {
 	tried    time.Time // the start of the last one
 }
 
-// certain tells whether who is not accepted is to be refused: the last reading
+// certain tells whether an unknown caller can be refused for certain: the last reading
 // succeeded.
 func (k *known) certain() bool { return k.asOf.Equal(k.tried) }
 
@@ -108,14 +107,15 @@ func (d *Door) enter(ctx context.Context, sent []string) error {
 	presented := DigestOf(sent[0])
 	k := d.known.Load()
 	if d.read != nil && d.now().Sub(k.asOf) >= fresh && d.now().Sub(k.tried) >= pause && d.reading.TryLock() {
-		k = d.renew(ctx) // who comes meanwhile goes by what is known
+		k = d.renew(ctx) // who comes meanwhile is judged by what is known
 		d.reading.Unlock()
 	}
 	if k.accepts(&presented) {
 		return nil
 	}
 	if d.read != nil {
-		// It may have been rotated in since; those who come with it wait for one reading.
+		// The secret may have been rotated in since; all who come with it wait for one
+		// reading.
 		d.reading.Lock()
 		if k = d.known.Load(); d.now().Sub(k.tried) >= pause {
 			k = d.renew(ctx)
@@ -139,7 +139,7 @@ func refused() *fault.Fault {
 func (d *Door) renew(ctx context.Context) *known {
 	k := *d.known.Load()
 	k.tried = d.now()
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit) // others go by it too
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit) // the others are judged by it too
 	defer cancel()
 	if ring, err := d.read(ctx); err == nil {
 		k.accepted, k.asOf = ring.accepted(d.deployed), k.tried

@@ -10,25 +10,25 @@ import (
 	"gateway/shared/store"
 )
 
-// Ring is what rotations have made of the secrets.
+// Ring is the state of the secrets after rotations.
 type Ring struct {
 	Live []Digest // at most two: one that comes or goes beside the one in use
-	// Retired are former ones, the newest last. A process that was deployed with
-	// one of them must not take it any more.
+	// Retired are former secrets, the newest last. A process that was deployed with one of
+	// them must no longer accept it.
 	Retired []Digest
 }
 
-// maxRetired bounds the row: with a rotation each quarter of a year it remembers
-// what a process was deployed with for more than ten years.
+// maxRetired bounds the row. With one rotation a quarter it covers what processes were
+// deployed with for more than ten years.
 const maxRetired = 50
 
 // row is where the ring stands: in the table that every process that serves may
 // read.
 var row = store.System("ORIGIN").Key("SECRETS")
 
-// accepted are the live digests, and those at deployment that no rotation has
-// retired: an installation that was made anew beside its old tables has a secret
-// of which the ring does not know.
+// accepted are the live digests, and those of the deployment that no rotation has retired:
+// an installation that was created anew beside its old tables has a secret that the ring
+// does not know.
 func (r Ring) accepted(deployed []Digest) []Digest {
 	out := slices.Clone(r.Live)
 	for _, d := range deployed {

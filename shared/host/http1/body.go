@@ -144,9 +144,9 @@ func (b *body) discard() (err error) {
 	}
 }
 
-// settle gets the body out of the way of an answer that begins: clients that send
-// all before they read would wait for ever. keep: the connection may serve another
-// request. large: so much is left, or it comes so slowly, that the connection is to
+// settle deals with the rest of a body before the answer begins; clients that send
+// everything before they read would otherwise wait for ever. keep: the connection may serve
+// another request. large: so much is left, or it comes so slowly, that the connection is to
 // be closed.
 func (b *body) settle() (keep, large bool) {
 	if !b.mu.TryLock() { // somebody else reads, but not for long
@@ -169,8 +169,8 @@ func (b *body) settle() (keep, large bool) {
 	return true, false
 }
 
-// end closes the body to whoever still holds it and tells whether bytes of it
-// stand between this request and the next.
+// end closes the body for whoever still holds it, and tells whether bytes of it are left
+// before the next request.
 func (b *body) end() (left, early bool) {
 	if b.x == nil {
 		return false, false

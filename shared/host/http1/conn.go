@@ -117,9 +117,9 @@ const (
 	handIt              // one for net/http
 )
 
-// receive takes what has come. It is called back by a read of the socket, which
-// waits as long as receive is false: so a connection that waits holds no frame.
-// There is no frame after the connection's end, for whatever reason.
+// receive takes what has come. A read of the socket calls it and waits as long as it
+// returns false; so a connection that waits holds no frame. Once the connection has ended,
+// for whatever reason, there is no frame.
 func (c *conn) receive(fd uintptr) bool {
 	in := frames.Get().(*frame)
 	n, again, _ := c.net.ReadNow(fd, in[:])
@@ -204,9 +204,9 @@ func (c *conn) look() (*exchange, next) {
 	return x, serveIt
 }
 
-// maxLineEnds is how many bytes of line ends may stand before a request: those that
-// some clients send behind a body, or behind a head. It is what net/http drops behind
-// the body of a POST (RFC 9112, 2.2).
+// maxLineEnds is how many bytes of line ends may come before a request. Some clients send
+// them behind a body or a head. It is as many as net/http drops behind the body of a POST
+// (RFC 9112, 2.2).
 const maxLineEnds = 4
 
 // skipLineEnds drops line ends before a head; false when nothing else is there yet.
@@ -218,8 +218,8 @@ func (c *conn) skipLineEnds() bool {
 	return c.r < c.w
 }
 
-// plausible tells whether the lines that have come whole may be of a request that
-// is taken here, so that net/http answers the others without waiting for more.
+// plausible tells whether the complete lines so far may belong to a request that is taken
+// here. If not, net/http can answer without waiting for more.
 func (c *conn) plausible() bool {
 	for {
 		b := c.in[c.r+c.line : c.w]
@@ -255,9 +255,8 @@ func (c *conn) fill(b *body) error {
 	return err
 }
 
-// rstPause is how long a closed connection may go on to be read by a client that
-// is still sending: the reset that its bytes cause would take the answer away. It
-// is what net/http waits.
+// rstPause is how long a client that is still sending may read from a closed connection,
+// because the reset that its bytes cause would destroy the answer. net/http waits as long.
 const rstPause = 500 * time.Millisecond
 
 // closeSlowly ends a connection whose client may still be sending.

@@ -154,7 +154,7 @@ func (x *exchange) handle() (ok bool) {
 	return true
 }
 
-// cut sends what the handler had sent as far as it knew and ends the rest.
+// cut sends what is pending, if the answer has begun, and closes the connection.
 func (x *exchange) cut() {
 	if x.a != nil && x.committed {
 		_ = x.push()

@@ -7,9 +7,9 @@ import (
 	"sync"
 )
 
-// gate counts the connections, in all and from each address. Those beyond a bound
-// are taken all the same, a few at a time and for one request each: so that the
-// server can say that it is crowded, and that it lives.
+// gate counts the connections, in all and by address. Beyond the bounds a few are still
+// taken at a time, for one request each, so that the server can say that it is crowded and
+// alive.
 type gate struct {
 	all, each, reserve int // 0: no bound
 
@@ -35,8 +35,8 @@ type ticket struct {
 	left  bool
 }
 
-// enter counts a connection. Where there is no room for one more beyond the bounds,
-// the oldest of those is closed: who asks at once has its answer by then.
+// enter counts a connection. When there is no room for one more beyond the bounds, the
+// oldest of those is closed; a client that asks at once has its answer by then.
 func (g *gate) enter(from net.Addr, c io.Closer) *ticket {
 	t := &ticket{gate: g, who: origin(from), conn: c}
 	var oldest *ticket

@@ -10,8 +10,8 @@ import (
 	"gateway/shared/wire/field"
 )
 
-// said is what the handler's header says of the fields that the server has a say
-// in. They are written when more of the answer is known; the others at once.
+// said is what the handler's header says about the fields that the server also decides on.
+// These are written when more of the answer is known, the others at once.
 type said struct {
 	hasLength, hasCoding, hasType, encoded, hasDate bool
 

@@ -11,8 +11,8 @@ const (
 	settleTime = 500 * time.Millisecond
 )
 
-// patience is how long a body is waited for. Only what is waited counts, not what
-// the handler takes between its reads.
+// patience is how long a body is waited for. Only the waiting counts, not the time that the
+// handler takes between its reads.
 type patience struct {
 	came   int64 // bytes
 	waited time.Duration

@@ -47,10 +47,10 @@ func (s *Server) serveStandard(w http.ResponseWriter, r *http.Request) {
 			}
 		}()
 	}
-	// What follows a message whose end two servers may see at different places is
-	// not believed (RFC 9112, 6.1). net/http does not tell whether there was a
-	// Content-Length beside a Transfer-Encoding, or a Transfer-Encoding under
-	// HTTP/1.0, so none of these gets a second request.
+	// After a message whose end two servers might see at different places, nothing more is
+	// accepted (RFC 9112, 6.1). net/http does not tell whether a Content-Length stood
+	// beside a Transfer-Encoding, or a Transfer-Encoding under HTTP/1.0, so no connection
+	// with one serves a second request.
 	last := c.ticket.spare || len(r.TransferEncoding) > 0 || !r.ProtoAtLeast(1, 1)
 	absolute := r.URL.Host != "" && r.Method != http.MethodConnect
 	if !last && !absolute && r.Body == http.NoBody {
@@ -113,8 +113,8 @@ func (a *answering) EnableFullDuplex() error {
 	return http.NewResponseController(a.ResponseWriter).EnableFullDuplex()
 }
 
-// begin gets the body out of the way before the answer goes out. net/http would wait
-// for it without an end.
+// begin deals with the body before the answer goes out; net/http would wait for it without
+// bound.
 func (a *answering) begin() {
 	if a.begun {
 		return

@@ -86,8 +86,8 @@ func (s *Server) watch() {
 // look does one round, working in the memory that it is given and gives back.
 // none: there are no connections.
 func (s *Server) look(due []*conn) (_ []*conn, none bool) {
-	// Set before the connections are looked at: who begins something after that
-	// rouses the watcher again.
+	// This is set before the connections are looked at, so that whoever begins something
+	// after that wakes the watcher again.
 	s.clock.drowsy.Store(true)
 	now := s.clock.now()
 	s.clock.seen.Store(now)
@@ -113,9 +113,9 @@ func (s *Server) look(due []*conn) (_ []*conn, none bool) {
 	return due, none
 }
 
-// enter begins a state and gives it. The state is set before the watcher is
-// roused, so that its next look finds it. That a handler runs is due for a look
-// soon in any case, so the time at which it began may be one of the past.
+// enter begins a state and returns it. The state is set before the watcher is woken, so
+// that its next look finds it. A running handler is looked at soon in any case, so the time
+// at which it began may lie in the past.
 func (c *conn) enter(what uint64) uint64 {
 	clock := &c.s.clock
 	state := stateAt(what, clock.seen.Load())

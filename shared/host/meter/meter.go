@@ -1,9 +1,9 @@
-// Package meter tells an operator how a process does: numbers as one line of
-// CloudWatch's embedded metric format, at most one a minute and at once when
-// something fails, and one line for each request that failed and for one in a
-// hundred of the others. Both are JSON. They hold ids, names of routes, statuses
-// and times, and nothing that callers or providers wrote but names of models that
-// have a price. A long-running process also shows its sums to Prometheus.
+// Package meter tells an operator how a process is doing. It writes numbers as a line of
+// CloudWatch's embedded metric format, at most one a minute and at once when something
+// fails, and a line for each failed request and for one in a hundred of the others. All
+// lines are JSON. They hold ids, names of routes, statuses and times, and nothing that
+// callers or providers wrote except names of models that have a price. A long-running
+// process also serves its sums to Prometheus.
 package meter
 
 import (
@@ -57,8 +57,8 @@ func New(out io.Writer, installation string, now func() time.Time) *Meter {
 	return &Meter{out: out, name: installation, now: now, counts: map[string]int64{}, times: map[float64]int64{}, models: series{most: maxInLine}}
 }
 
-// ByModel has what is told by provider and model be metrics of their own, which
-// CloudWatch takes money for by each pair; else it stands in the line alone.
+// ByModel also makes metrics for each provider and model, for each pair of which CloudWatch
+// charges; otherwise these numbers are only in the line.
 func (m *Meter) ByModel() { m.byModel = true }
 
 // Adding has everything counted in t, too.
@@ -243,8 +243,8 @@ func (m *Meter) write(line map[string]any, now time.Time, dimensions []string, n
 	}
 }
 
-// rounded is a time in milliseconds with two digits that count, so that many
-// requests are few values.
+// rounded is a time in milliseconds with two significant digits, so that many requests
+// share few values.
 func rounded(d time.Duration) float64 {
 	ms := milliseconds(d)
 	if ms <= 0.1 {

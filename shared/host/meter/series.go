@@ -11,8 +11,8 @@ import (
 	"gateway/shared/usage"
 )
 
-// How many pairs of provider and model are told apart: in a line, which is written
-// when it has so many, and in all, beyond which they are Other.
+// How many pairs of provider and model are kept apart: in one line, which is written when
+// it has so many, and in all; pairs beyond that count as Other.
 const (
 	maxInLine = 30
 	maxInAll  = 300
