@@ -18,7 +18,7 @@ type Configuration struct {
 	Identity           *IdentityForwarding `json:"user_identity_forwarding,omitempty" doc:"How the server learns who calls."`
 	JWT                *JWTValidation      `json:"jwt_validation,omitempty" doc:"Tokens that clients must bring besides their key, in each request."`
 	External           *ExternalAuth       `json:"external_auth_config,omitempty" doc:"Sign-in at an identity provider of the organisation."`
-	// Announced members are taken and mean nothing yet.
+	// Announced members are accepted but have no effect yet.
 	ToolAuthorization json.RawMessage `json:"tool_authorization,omitempty" doc:"Not used."`
 	Webhook           json.RawMessage `json:"authorization_webhook,omitempty" doc:"Not used."`
 }

@@ -46,7 +46,7 @@ type Keeper struct {
 	CheckURL provider.URLCheck
 }
 
-// check gives what the members do not say by their bounds. Fields begin with
+// check gives the faults that the members' own bounds do not find. Field names begin with
 // configurations.
 func (c *Configuration) check(k Keeper) (bad []fault.Detail) {
 	const at = "configurations."
@@ -83,7 +83,7 @@ func (c *Configuration) check(k Keeper) (bad []fault.Detail) {
 	return bad
 }
 
-// checkCredentials gives what the way to authenticate needs and does not have.
+// checkCredentials names what the chosen way to authenticate needs and lacks.
 func (i *Integration) checkCredentials() []fault.Detail {
 	mapped := slices.ContainsFunc(i.SecretMappings, func(m provider.SecretMapping) bool { return strings.HasPrefix(m.TargetField, configPrefix) })
 	c, err := i.Configuration(nil)

@@ -28,8 +28,8 @@ type Opener struct {
 	Hosts   http.RoundTripper // to the servers themselves, which may be trusted hosts; nil: Via
 	Secrets *provider.Loaded  // nil: integrations with secret mappings cannot be called
 	Now     func() time.Time
-	// Keeps says that records come as they are stored, so that what was read of one holds
-	// for its revision.
+	// Keeps says that records are unchanged copies of what is stored, so that what was read
+	// from one holds for its revision.
 	Keeps bool
 
 	tokens sync.Map // of client credentials: *grant by the integration and its revision

@@ -94,7 +94,7 @@ func (u *Upstream) Send(ctx context.Context, method string, h http.Header, body 
 	return x, nil
 }
 
-// maxRoom bounds the memory that an answer gets for the length that it tells.
+// maxRoom bounds the memory that is made ready because an answer announces its length.
 const maxRoom = 64 << 10
 
 // readWhole reads an answer whose length is told into memory of that size.

@@ -126,8 +126,8 @@ func (s *oldStream) close() {
 	<-s.done
 }
 
-// beside takes what a server says that is no answer. What it asks for is refused, as
-// nothing was declared that would allow it; a ping is answered as it wants.
+// beside takes a message of the server that is no answer. A request is refused, because
+// nothing was declared that allows it; a ping is answered.
 func (s *oldStream) beside(ctx context.Context, of *Session, data []byte) {
 	m, bad := ReadMessage(data) // was read as one before
 	switch {

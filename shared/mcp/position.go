@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// position is how far a stream has been read: what names its last whole event, and how
-// long its reader is to wait before it comes again.
+// position is how far a stream has been read: the name of its last whole event, and how
+// long to wait before reading on.
 type position struct {
 	id     string
 	wait   time.Duration
@@ -42,8 +42,8 @@ func (p *position) feed(in []byte) {
 	}
 }
 
-// take reads a line. A line end that was cut in two seems to be an empty line behind it,
-// which may end an event too early: its name was whole by then.
+// take reads a line. A line end that was cut in two looks like an additional empty line,
+// which may end an event too early; the event's name was complete by then.
 func (p *position) take() {
 	line := p.line
 	p.line = p.line[:0]

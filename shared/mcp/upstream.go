@@ -78,12 +78,12 @@ func (u *Upstream) Connect(ctx context.Context, capabilities json.RawMessage) (*
 	return s, nil
 }
 
-// lookOlder is for how long a stream is waited for that may tell of the transport: newer
-// servers have one that is silent.
+// lookOlder is how long a stream is waited for that would show the older transport; newer
+// servers have a stream that stays silent.
 const lookOlder = 3 * time.Second
 
-// older tells whether a server that takes no initialize where it is posted to has a
-// stream of the transport before that.
+// older tells whether a server that refuses a posted initialize has a stream of the older
+// transport.
 func (u *Upstream) older(ctx context.Context, err error) bool {
 	var refused *upstream.Failure
 	if u.Transport == TransportSSE || !errors.As(err, &refused) {

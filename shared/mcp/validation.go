@@ -35,7 +35,8 @@ func (i *Integration) Validates() bool {
 // Header is where the token is.
 func (j *JWTValidation) Header() string { return cmp.Or(j.HeaderKey, "Authorization") }
 
-// Rules are what tokens are held against. What cannot be read of them holds no token.
+// Rules are what tokens are checked against. If something of them cannot be read, no token
+// passes.
 func (j *JWTValidation) Rules() *bearer.Rules {
 	seconds := func(n int64) time.Duration { return time.Duration(n) * time.Second }
 	r := &bearer.Rules{
@@ -109,7 +110,8 @@ func (j *JWTValidation) check(at string) (bad []fault.Detail) {
 	return bad
 }
 
-// Print tells two validations apart, their secrets too; "" where it cannot be told.
+// Print differs for two validations that differ, also only in secrets; "" where it cannot
+// be made.
 func (j *JWTValidation) Print() string {
 	raw, err := json.Marshal(j)
 	if err != nil {

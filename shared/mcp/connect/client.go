@@ -22,7 +22,7 @@ const (
 	methodPost  = "client_secret_post"
 )
 
-// Client is who the gateway is at an authorization server.
+// Client is how an authorization server knows the gateway.
 type Client struct {
 	ID      string `json:"id"`
 	Secret  string `json:"secret,omitempty"`
@@ -30,7 +30,7 @@ type Client struct {
 	Expires int64  `json:"expires,omitempty"` // Unix seconds; 0: never
 }
 
-// Given is who the integration says that the gateway is; nil where it says nothing.
+// Given is the client that the integration names; nil: it names none.
 func Given(c *mcp.Configuration) *Client {
 	if e := c.External; e != nil {
 		return given(e.ClientID, e.ClientSecret, "")
@@ -57,8 +57,8 @@ type Ours struct {
 	Document string // about the gateway as a client
 }
 
-// ByDocument is the client whose id is the address of its document; nil where the
-// authorization server takes none, or could not read ours.
+// ByDocument is a client whose id is the address of the gateway's own document; nil where
+// the authorization server does not accept such ids, or could not read the document.
 func ByDocument(a *Authority, o Ours) *Client {
 	if !a.Documents || !strings.HasPrefix(o.Document, "https://") {
 		return nil
@@ -96,8 +96,8 @@ type registration struct {
 	SoftwareVersion string   `json:"software_version,omitempty"`
 }
 
-// Register makes the gateway a client of an authorization server. of and server tell it
-// apart from other workspaces'.
+// Register makes the gateway a client of an authorization server. of and server distinguish
+// it from the clients of other workspaces.
 func Register(ctx context.Context, via http.RoundTripper, a *Authority, c *mcp.Configuration, o Ours, of store.Scope, server string) (*Client, error) {
 	if a.Registration == "" {
 		return nil, upstream.Fail(0, "the authorization server registers no clients: set configurations.oauth_metadata.client_id to one that is known there")
@@ -153,5 +153,5 @@ func Register(ctx context.Context, via http.RoundTripper, a *Authority, c *mcp.C
 	return &Client{ID: got.ID, Secret: got.Secret, Method: method, Expires: got.Expires}, nil
 }
 
-// Ended tells whether the client's secret is good no more.
+// Ended tells whether the client's secret is no longer valid.
 func (c *Client) Ended(now time.Time) bool { return c.Expires != 0 && now.Unix() >= c.Expires-60 }

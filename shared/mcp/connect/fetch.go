@@ -54,7 +54,7 @@ type refusal struct {
 }
 
 // post sends a form, or JSON, and reads a JSON answer. code is the error that the
-// authorization server names in place of one; nothing else of a refusal is kept.
+// authorization server names when it refuses; nothing else of a refusal is kept.
 func post(ctx context.Context, via http.RoundTripper, address, media, body string, by func(*http.Request), into any) (code string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, askTime)
 	defer cancel()

@@ -51,8 +51,8 @@ type protected struct {
 	Scopes   []string `json:"scopes_supported"`
 }
 
-// Find gives where users of a server sign in: what its integration says, else what the
-// server says of itself.
+// Find gives where users of a server sign in: as its integration says, or else as the
+// server itself says.
 func (f *Finder) Find(ctx context.Context, server string, c *mcp.Configuration) (*Authority, error) {
 	if e := c.External; e != nil {
 		a := &Authority{Issuer: e.AuthorizationEndpoint, Authorization: e.AuthorizationEndpoint, Token: e.TokenEndpoint}
@@ -78,7 +78,8 @@ func (f *Finder) Find(ctx context.Context, server string, c *mcp.Configuration) 
 	return a, f.check(a)
 }
 
-// check refuses addresses that may not be called, and those that no browser is sent to.
+// check refuses addresses that may not be called, and addresses to which no browser may be
+// sent.
 func (f *Finder) check(a *Authority) error {
 	for _, address := range []string{a.Authorization, a.Token, a.Registration} {
 		if address == "" {
@@ -94,8 +95,8 @@ func (f *Finder) check(a *Authority) error {
 	return nil
 }
 
-// protected asks a server where its authorization server is. One that says nothing is
-// taken to be its own, as the first versions of the protocol had it.
+// protected asks a server where its authorization server is. A server that does not say
+// counts as its own, as in the first versions of the protocol.
 func (f *Finder) protected(ctx context.Context, server string) (*protected, error) {
 	at, err := url.Parse(server)
 	if err != nil || at.Host == "" {
@@ -134,7 +135,8 @@ func (f *Finder) protected(ctx context.Context, server string) (*protected, erro
 	return &protected{Resource: server, Servers: []string{root}, Scopes: scopes}, nil
 }
 
-// over is the way to an address: trusted hosts are those of the server itself.
+// over chooses the transport for an address. Trusted hosts are reached only where the
+// address is the server itself.
 func (f *Finder) over(address, root string) http.RoundTripper {
 	if f.Hosts != nil && strings.HasPrefix(address, root+"/") {
 		return f.Hosts
@@ -142,7 +144,8 @@ func (f *Finder) over(address, root string) http.RoundTripper {
 	return f.Via
 }
 
-// covers tells whether a resource is the server, or what it stands below at its host.
+// covers tells whether a resource is the server itself, or an address of its host that the
+// server is below.
 func covers(resource, server string) bool {
 	r, err := url.Parse(resource)
 	s, bad := url.Parse(server)
@@ -153,7 +156,7 @@ func covers(resource, server string) bool {
 	return of == at || strings.HasPrefix(at, of+"/")
 }
 
-// challenged is where the server itself says that its description is, and what scopes it
+// challenged gives where the server says that its description is, and which scopes it
 // wants; nothing where it does not say.
 func (f *Finder) challenged(ctx context.Context, server string) (at string, scopes []string) {
 	ctx, cancel := context.WithTimeout(ctx, askTime)

@@ -27,7 +27,8 @@ const PendingFor = 10 * time.Minute
 // kindPending are the rows of sign-ins that are under way, by the hash of their state.
 const kindPending = "MCP_CONNECT"
 
-// Flow is a sign-in that is under way: what its end is held against. It is taken once.
+// Flow is a sign-in that is under way: what its end is checked against. It can be taken
+// once.
 type Flow struct {
 	Link      Link      `json:"-"`
 	Workspace string    `json:"w"`
@@ -73,8 +74,8 @@ func (f *Flow) Begin(ctx context.Context, keys store.Table, s seal.Sealer, c *mc
 	return to, binding, err
 }
 
-// address is where the browser goes. What the integration adds cannot take the place of
-// what the gateway writes.
+// address is where the browser goes. Parameters of the integration cannot replace those
+// that the gateway writes.
 func (f *Flow) address(c *mcp.Configuration, state string) (string, error) {
 	u, err := url.Parse(f.Authority.Authorization)
 	if err != nil {
@@ -104,8 +105,8 @@ func (f *Flow) address(c *mcp.Configuration, state string) (string, error) {
 	return u.String(), nil
 }
 
-// scopes are what the user is asked for: what the integration says, else what the server
-// names, and what the server wanted besides when it refused a call.
+// scopes are what the user is asked for: those of the integration, or else of the server,
+// and in addition those that the server wanted when it refused a call.
 func (f *Flow) scopes(c *mcp.Configuration) []string {
 	of := f.Authority.Scopes
 	switch {
@@ -215,7 +216,7 @@ type granted struct {
 	Refresh string  `json:"refresh_token"`
 }
 
-// ask has the token endpoint give tokens, which take the place of those that are held.
+// ask gets tokens from the token endpoint. They replace those that are held.
 func (h *Held) ask(ctx context.Context, via http.RoundTripper, form url.Values, now time.Time) error {
 	if h.Resource != "" {
 		form.Set("resource", h.Resource)
@@ -242,8 +243,8 @@ func (h *Held) ask(ctx context.Context, via http.RoundTripper, form url.Values, 
 	return nil
 }
 
-// renew has the tokens take others' place. The refresh token is not good again where the
-// authorization server rotates it.
+// renew replaces the tokens by new ones. Where the authorization server rotates refresh
+// tokens, the old one is no longer valid.
 func (h *Held) renew(ctx context.Context, via http.RoundTripper, now time.Time) error {
 	return h.ask(ctx, via, url.Values{"grant_type": {"refresh_token"}, "refresh_token": {h.Refresh}}, now)
 }

@@ -37,7 +37,7 @@ type Link struct {
 // Scope is the server's.
 func (l *Link) Scope() store.Scope { return store.Scope{Org: l.Org, Workspace: l.Workspace} }
 
-// sealed are the values of this package: what one place has sealed no other opens.
+// sealed binds what this package seals to one purpose and place: it opens for no other.
 func sealed(org, place, what string) seal.Binding {
 	return seal.Binding{Org: org, Table: "mcp", PK: place, SK: what}
 }

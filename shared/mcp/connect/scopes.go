@@ -11,8 +11,8 @@ const (
 	maxScopeBytes = 1024 // of all together
 )
 
-// Insufficient are the scopes that a server wants of a user whose token lacks them (RFC
-// 6750, step-up); nil where its challenges name none.
+// Insufficient are the scopes that a server wants in addition of a user whose token lacks
+// them (RFC 6750, step-up); nil where its challenges name none.
 func Insufficient(challenges []string) []string {
 	for _, c := range challenges {
 		if param(c, "error") == "insufficient_scope" {

@@ -55,8 +55,8 @@ func (p Place) binding() seal.Binding {
 	return sealed(p.Scope.Org, k.PK(), k.SK())
 }
 
-// Stage stages the row of tokens that a user has just been given. serial is that of the
-// connection's record: the tokens of an earlier connection are good no more.
+// Stage stages the row of tokens that a user was just given. serial is that of the
+// connection's record, so that tokens of an earlier connection are no longer used.
 func (h *Held) Stage(ctx context.Context, tx *resource.Tx, s seal.Sealer, p Place, serial string) error {
 	it, err := h.item(ctx, s, p, serial, 1)
 	if err != nil {
@@ -107,7 +107,7 @@ func (t *Tokens) Access(ctx context.Context, v *resource.View, p Place, target s
 	return k.held.Access, nil
 }
 
-// Asked are the scopes that a user was asked for whose token Access gave.
+// Asked are the scopes that were asked for when the user signed in whose token Access gave.
 func (t *Tokens) Asked(p Place) []string {
 	k := t.place(p)
 	k.mu.Lock()
@@ -118,7 +118,7 @@ func (t *Tokens) Asked(p Place) []string {
 	return k.held.Asked
 }
 
-// Doubt has the next Access renew a token that the server refuses.
+// Doubt makes the next Access renew a token that the server has refused.
 func (t *Tokens) Doubt(p Place, access string) {
 	k := t.place(p)
 	k.mu.Lock()
@@ -144,8 +144,8 @@ func (t *Tokens) place(p Place) *known {
 	return k
 }
 
-// read reads the tokens, and renews them where that is due: by one process at a time,
-// for a refresh token is good once. The others wait for what it writes.
+// read reads the tokens and renews them when that is due. Only one process renews, because
+// a refresh token can be used once; the others wait for what it writes.
 func (t *Tokens) read(ctx context.Context, k *known, p Place, serial string) error {
 	deadline := time.Now().Add(leaseLife + askTime)
 	for {

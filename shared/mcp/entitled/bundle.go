@@ -8,15 +8,14 @@ import (
 	"gateway/shared/resource"
 )
 
-// Member is a server of a virtual one that is there, with what decisions at it are made
-// of.
+// Member is one server of a virtual server, with the facts that decide about it.
 type Member struct {
 	*mcp.Member
 	Facts *Facts
 }
 
-// Members are those of a virtual server that are there, in its order. What they allow is
-// asked of each: a virtual server adds no right.
+// Members are the members of a virtual server that exist, in its order. Each decides for
+// itself who may use it: a virtual server adds no right.
 func Members(ctx context.Context, v *resource.View, who *identity.Principal, f *Facts) ([]Member, error) {
 	out := make([]Member, 0, len(f.Server.Members))
 	for i := range f.Server.Members {
@@ -37,8 +36,8 @@ func Members(ctx context.Context, v *resource.View, who *identity.Principal, f *
 	return out, nil
 }
 
-// Route finds the tool that a virtual server has under a name, for lists and calls alike:
-// whose it is, what it is called there, and whether the caller may use it. m is nil where
+// Route finds the tool behind a name of a virtual server, for lists and calls alike: which
+// member has it, what it is called there, and whether the caller may use it. m is nil where
 // no member can have it.
 func (f *Facts) Route(members []Member, name string) (m *Member, tool, decision string) {
 	if decision = f.Decide(Capability{}); decision != Allowed {

@@ -16,8 +16,8 @@ import (
 // Invoke is the scope that callers of servers hold.
 const Invoke = "mcp.invoke"
 
-// Facts are what a decision is made of. They are as fresh as the View that they were
-// read by. What they point to is shared.
+// Facts are what a decision is based on. They are as fresh as the View from which they were
+// read. What they point to is shared.
 type Facts struct {
 	Server      *Server
 	Integration *Integration
@@ -82,7 +82,7 @@ func (f *Facts) Decide(c Capability) string {
 	return Allowed
 }
 
-// Print tells apart what the server is called by; a virtual one is not called.
+// Print changes when the way to call the server changes; a virtual server is not called.
 func (f *Facts) Print() string {
 	if f.Integration == nil {
 		return ""
@@ -108,7 +108,7 @@ func (f *Facts) enabled(c Capability) bool {
 	if c.Type != mcp.Resource || f.Known[id] {
 		return true
 	}
-	// An address that is not listed by itself is one of the templates that it fits.
+	// An address that is not listed by itself is judged by the templates that it fits.
 	fits := false
 	for i := range f.Templates {
 		if t := &f.Templates[i]; t.fits(c.Key) {

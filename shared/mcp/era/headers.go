@@ -12,7 +12,7 @@ import (
 	"gateway/shared/mcp"
 )
 
-// The mark of values that a header cannot hold as they are.
+// These mark header values that are encoded because a header cannot hold them as they are.
 const (
 	markBegin = "=?base64?"
 	markEnd   = "?="
@@ -67,8 +67,8 @@ type property struct {
 	Properties map[string]*property `json:"properties"`
 }
 
-// Marks are those of a tool's inputSchema; ok is false where one of them is not as the
-// protocol says: such a tool is not offered.
+// Marks are the marked arguments of a tool's inputSchema; ok is false where a mark breaks
+// the rules of the protocol: such a tool is not offered.
 func Marks(schema json.RawMessage) (marks []Mark, ok bool) {
 	if !bytes.Contains(schema, []byte(MarkedBy)) {
 		return nil, true
@@ -146,7 +146,8 @@ func (m *Mark) value(arguments json.RawMessage) (text string, ok bool) {
 	return whole(string(at))
 }
 
-// whole is a number in the one way to write it, if it is an integer that all can hold.
+// whole writes an integer in its one canonical way; false for numbers that are none, or
+// that some readers cannot hold.
 func whole(s string) (string, bool) {
 	const most = 1<<53 - 1
 	f, err := strconv.ParseFloat(s, 64)

@@ -19,7 +19,7 @@ const (
 	Stateless                // every request stands alone
 )
 
-// Version is that of the protocol without sessions; First is the one of clients that
+// Version is that of the protocol without sessions; First is the version of clients that
 // name none.
 const (
 	Version = mcp.Modern
@@ -136,19 +136,19 @@ func accepts(h http.Header) (plain, streams bool) {
 	return plain, streams
 }
 
-// decides are the members of params that something is decided by: another spelling of
-// one could mean it to a server behind.
+// decides are the members of params that decisions depend on. A server behind might also
+// read another spelling of one.
 var decides = []string{"name", "uri", "arguments", "cursor", "ref", "taskid", "_meta", "requeststate", "inputresponses"}
 
 // bounded are the members of params that name something: they are kept in records, and
 // repeated in headers.
 var bounded = []string{"name", "uri", "cursor", "ref", "taskId"}
 
-// spelling is how those with capitals are written.
+// spelling is how those of them with capitals are written.
 var spelling = map[string]string{"taskid": "taskId", "requeststate": "requestState", "inputresponses": "inputResponses"}
 
-// parse reads a message member by member: what has the name of one in another spelling
-// is none of them.
+// parse reads a message member by member, by exact names: a member whose name differs in
+// case is not taken for one of them.
 func (r *Request) parse(body []byte) *Refusal {
 	if wire.CheckStrict(body, maxDepth) != nil {
 		return refuse(http.StatusBadRequest, mcp.CodeParse, "the body is not JSON in UTF-8, has a member twice, or nests too deep")

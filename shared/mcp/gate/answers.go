@@ -27,7 +27,8 @@ func (v *answers) result(raw json.RawMessage) {
 	v.answer(http.StatusOK, room.b, nil)
 }
 
-// room is memory that an answer is written in. Who is given the answer keeps none of it.
+// room is memory in which an answer is written. Whoever is given the answer must not keep
+// it.
 type room struct{ b []byte }
 
 var rooms = sync.Pool{New: func() any { return new(room) }}
@@ -83,8 +84,8 @@ func (v *answers) answer(status int, body []byte, failure *fault.Fault) {
 	v.Send(status, "application/json", body, failure)
 }
 
-// statusOf is that of an error in the protocol without sessions. What is not known
-// there is told with 200: clients end at 400 what they could go on with.
+// statusOf is the status for an error in the protocol without sessions. Errors that are not
+// listed get 200, because clients give up at a 400 though they could go on.
 func statusOf(code int) int {
 	switch code {
 	case mcp.CodeMethodNotFound:

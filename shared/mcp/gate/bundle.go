@@ -10,8 +10,9 @@ import (
 	"gateway/shared/usage"
 )
 
-// bundle is a visit to a virtual server: a bundle of tools of other servers. It is a
-// server of either era by itself; its members are asked as for a client without session.
+// bundle is a visit to a virtual server, which is a bundle of tools of other servers. It
+// answers clients of both eras itself, and calls its members as for a client without a
+// session.
 type bundle struct {
 	*visit
 	members []entitled.Member
@@ -96,7 +97,7 @@ func (b *bundle) load() (err error) {
 	return err
 }
 
-// to is the visit to a member in the place of this one.
+// to is a visit to a member that takes the place of this one.
 func (b *bundle) to(m *entitled.Member, c *Call, req *era.Request) *visit {
 	sub := new(visit)
 	sub.Call, sub.host, sub.facts, sub.req, sub.opens = c, b.host, m.Facts, req, b.opens
@@ -105,8 +106,8 @@ func (b *bundle) to(m *entitled.Member, c *Call, req *era.Request) *visit {
 	return sub
 }
 
-// call calls a tool at the member that it is of, under the name that it has there. What
-// the caller may not use is not known to it, whatever the reason.
+// call calls a tool at the member that has it, by its name there. To a caller who may not
+// use it, the tool is unknown, whatever the reason.
 func (b *bundle) call() error {
 	name := b.req.Text("name")
 	if name == "" {

@@ -13,10 +13,10 @@ import (
 	"gateway/shared/wire"
 )
 
-// What a client with a session has found stands in tools/list from then on. It is kept
-// in a row of the session, which any process reads: the session's id is sealed and stays
-// as it is. Clients without session are listed the same whatever they have found, as the
-// protocol wants it; they call what the search answered.
+// What a client with a session has found is in tools/list from then on. It is kept in a row
+// of the session, which any process can read, because the session's id is sealed and does
+// not change. The list of clients without a session never changes by a search, as the
+// protocol demands; they call what the search answered.
 
 // maxKeptFound bounds the names that are kept of a session: the latest.
 const maxKeptFound = 100
@@ -44,8 +44,9 @@ func (b *bundle) found() (names []string) {
 	return names
 }
 
-// keep notes what the session has found, and tells the client that its list has changed.
-// Of two searches at the same time one may be forgotten: its result told all the same.
+// keep notes what the session has found, and tells the client that its list has changed. Of
+// two searches at the same time one may be lost from the list; its answer has the tools all
+// the same.
 func (b *bundle) keep(offers []offer) {
 	if b.session == nil || b.Kept == nil || len(offers) == 0 {
 		return
@@ -76,8 +77,8 @@ func (b *bundle) keep(offers []offer) {
 	}
 }
 
-// searchable is what is listed where the search takes the place of all: the tool itself
-// and what the session has found of those that the caller may use.
+// searchable is the list where a search replaces it: the search tool, and what the session
+// has found that the caller may use.
 func (b *bundle) searchable(all []offer) []offer {
 	out := []offer{{mcp.SearchTool, searchTool}}
 	if names := b.found(); len(names) > 0 {

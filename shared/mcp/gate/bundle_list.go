@@ -26,7 +26,8 @@ const (
 	maxListed   = 200 // pages of one server
 )
 
-// metaMissing names members in a list whose tools it should have and has not.
+// metaMissing is the member of a list that names the servers whose tools should be in it
+// and are not.
 const metaMissing = "ai.gateway/missing"
 
 // offer is a tool that the caller may use, as clients of a virtual server see it.
@@ -94,9 +95,9 @@ type heard struct {
 	err     error
 }
 
-// tools are those of all members that the caller may use, in the order of the members and
-// of their own lists, and the members that should have some and could not be asked. What
-// is listed is asked of the same function as what is called.
+// tools are the tools of all members that the caller may use, in the order of the members
+// and of their own lists, and the members that have some and could not be asked. Lists and
+// calls are decided by the same function.
 func (b *bundle) tools() (all []offer, gaps []gap) {
 	lists := b.ask()
 	taken := map[string]bool{}
@@ -244,8 +245,8 @@ func renamed(raw json.RawMessage, was, name string) (json.RawMessage, bool) {
 	return out, err == nil
 }
 
-// unheard is the walk of a question to a member: it is one of several, of which the
-// request's own walk hears together.
+// unheard stands in for the walk when a member is asked: it is one of several, and the
+// request's own walk hears of all of them together.
 type unheard struct {
 	Walk
 	forwards, header http.Header

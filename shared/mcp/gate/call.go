@@ -117,8 +117,8 @@ func (v *visit) unknown(c entitled.Capability) *mcp.Error {
 	return &mcp.Error{Code: mcp.CodeInvalidParams, Message: "unknown tool"}
 }
 
-// params are the request's own, without what its version alone has where the server
-// speaks another.
+// params are the request's own, without members of its version that the server's version
+// does not have.
 func (v *servers) params(w *way) map[string]json.RawMessage {
 	out := make(map[string]json.RawMessage, len(v.req.Members))
 	for name, raw := range v.req.Members {
@@ -185,8 +185,8 @@ func (v *answers) denied() {
 	v.result(json.RawMessage(text + "}"))
 }
 
-// digest tells requests apart that a state belongs to: the method and the params but
-// for what a client adds when it comes again.
+// digest tells apart the requests that a state may belong to: by the method and the params,
+// except for what a client adds when it comes again.
 func (v *tickets) digest() string {
 	h := sha256.New()
 	h.Write([]byte(v.req.Method))
@@ -262,8 +262,8 @@ func (v *visit) finish(w *way, result json.RawMessage) error {
 // ours are the members of results that servers with sessions do not have.
 var ours = [...]string{"resultType", "ttlMs", "cacheScope"}
 
-// dated is a result of a server with sessions for a client without. What it says there in
-// our place is nothing that the client may take for our word.
+// dated makes a result of a server with sessions into one for a client without. Members
+// that only the gateway may write there are removed first.
 func dated(result json.RawMessage, method string) json.RawMessage {
 	for _, name := range append(ours[:], `\u`) { // a name may be written so
 		if bytes.Contains(result, []byte(name)) {
@@ -288,8 +288,8 @@ func dated(result json.RawMessage, method string) json.RawMessage {
 // asks are the methods whose results may ask something of the client.
 var asks = map[string]bool{"tools/call": true, "prompts/get": true, "resources/read": true}
 
-// wants hands on that a server asks something of the client: with its state sealed, or
-// to a client with a session as far as that can be told there.
+// wants passes on that a server asks something of the client: with its state sealed, and to
+// a client with a session as far as that era can express it.
 func (v *visit) wants(modern bool, members map[string]json.RawMessage) error {
 	if !modern {
 		return v.wantsInSession(members)
@@ -314,8 +314,8 @@ func (v *visit) wants(modern bool, members map[string]json.RawMessage) error {
 	return nil
 }
 
-// sends has a client without session send its user to the addresses that a server with
-// sessions names, which does not know whether the client can.
+// sends has a client without a session send its user to the addresses that a server with
+// sessions names, since that server does not know whether the client can do so.
 func (v *visit) sends(refused *mcp.Error) error {
 	var said struct {
 		Elicitations []map[string]json.RawMessage `json:"elicitations"`

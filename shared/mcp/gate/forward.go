@@ -355,8 +355,8 @@ func (w *way) decline(ctx context.Context, m *said) {
 	}
 }
 
-// renew drops credentials that were fetched and that the server refuses; false where
-// there are none that could be others.
+// renew drops fetched credentials that the server refuses; false where fetching again could
+// give no others.
 func (v *servers) renew(up *mcp.Upstream) bool {
 	i := v.facts.Integration
 	if i.AuthType == mcp.AuthOAuth {

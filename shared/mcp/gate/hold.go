@@ -148,7 +148,7 @@ func (v *streams) relay(messages <-chan []byte, take func(*said, []byte) ([]byte
 	}
 }
 
-// still decides again whether the caller may use the server as it was opened.
+// still decides again, by what is known now, whether the caller may use the server.
 func (v *streams) still() error {
 	who, view, err := v.Still()
 	if err != nil {

@@ -145,13 +145,13 @@ func (h *Host) Serve(c *Call) {
 	}
 }
 
-// unread reads a message that was refused before it was read: its answer has its id, and
-// its record what was asked for.
+// unread reads the id and method of a message that is refused, so that the answer has its
+// id and the record says what was asked for.
 func (v *answers) unread() {
 	if v.req != nil || v.Request.Method != http.MethodPost {
 		return
 	}
-	v.req, _ = era.Read(v.Request.Header, v.Body) // what is wrong with it is not what it is refused for
+	v.req, _ = era.Read(v.Request.Header, v.Body) // its own faults are not why it is refused
 	if v.note.Version = v.req.Version; v.req.Method != "" {
 		v.note.Method = v.req.Method
 	}
@@ -178,8 +178,8 @@ func (v *visit) serve() error {
 	v.note.Server = v.facts.Server.Record.ID
 	v.note.Decision = v.facts.Decide(entitled.Capability{})
 	v.noted("")
-	// Who may not reach the server at all has no token checked; whether the user may is
-	// told to those alone whose token is good.
+	// A caller who may not reach the server at all has no token checked. Only a caller
+	// whose token is valid learns whether the user may use it.
 	if v.note.Decision != entitled.Allowed && v.note.Decision != entitled.NoUser {
 		return denied(v.note.Decision)
 	}

@@ -17,8 +17,8 @@ import (
 // maxIntroduction bounds what a server is told of a user, in bytes.
 const maxIntroduction = 8 << 10
 
-// introduceUser tells the server who calls, as its integration says. What a client sent
-// under the name of the header is gone, also where nothing is told.
+// introduceUser tells the server who calls, as its integration says. The client's own value
+// of that header is always removed.
 func (v *servers) introduceUser(up *mcp.Upstream, f *mcp.IdentityForwarding) error {
 	if f == nil {
 		return nil
@@ -54,8 +54,8 @@ func (v *servers) introduceUser(up *mcp.Upstream, f *mcp.IdentityForwarding) err
 	return fault.New(fault.NotAllowed, "", "The integration of this MCP server forwards identities in a way that this gateway does not have")
 }
 
-// ownClaims are those of a token that its signer alone decides on: what another token
-// says there is about that one.
+// ownClaims describe a token itself (issuer, times and the like). They are not copied from
+// another token, where they describe that one.
 var ownClaims = []string{"iss", "iat", "exp", "nbf", "jti"}
 
 // signed tells it by a token of the gateway's own.
@@ -101,9 +101,9 @@ func (v *answers) ofProvider() string {
 	return raw
 }
 
-// claims are what is known of the caller, of the names that are asked for. Where it
-// belongs is the gateway's word, the rest that of a token that was checked, if there is
-// one.
+// claims are what is known of the caller under the names that are asked for. Organisation
+// and workspace are the gateway's word; the rest comes from a token that was checked, if
+// there is one.
 func (v *answers) claims(names []string) (map[string]any, error) {
 	who := v.Caller
 	known := map[string]any{"sub": who.KeyID, "client_id": who.KeyID, "scope": strings.Join(who.Scopes.Sorted(), " ")}

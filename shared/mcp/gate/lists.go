@@ -12,8 +12,8 @@ import (
 	"gateway/shared/tenant/upstream"
 )
 
-// maxAge bounds how long a client may take an answer for what still holds: access is
-// taken back within that time.
+// maxAge bounds how long a client may rely on an answer, since access that is taken away
+// must end within that time.
 const maxAge = 2 * time.Second
 
 // maxLists bounds the pages of lists that are kept of one server.

@@ -21,7 +21,8 @@ const (
 	peerLife    = 10 * time.Minute
 )
 
-// peerKey names a server by what it is called by: a changed configuration is another.
+// peerKey names a server by the way it is called, so that a changed configuration counts as
+// another server.
 type peerKey struct{ org, workspace, id, print string }
 
 // peer is what is known of a server behind.
@@ -93,9 +94,9 @@ func (v *servers) openUpstream() (*mcp.Upstream, error) {
 	return up, v.introduceUser(up, conf.Identity)
 }
 
-// learn settles which eras a server speaks. One caller asks; those that come meanwhile
-// wait for it, and ask by themselves where it was told nothing: its credentials may be
-// others. Nobody waits longer than for a server that is asked at once.
+// learn finds out which eras a server speaks. One caller asks while those who come
+// meanwhile wait. If it learns nothing, they ask for themselves, because their credentials
+// may differ. Nobody waits longer than a server may take that is asked at once.
 func (v *servers) learn(p *peer, up *mcp.Upstream) error {
 	p.mu.Lock()
 	if up.Transport == mcp.TransportSSE {

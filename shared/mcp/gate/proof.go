@@ -28,8 +28,8 @@ type proof struct {
 	tolerance time.Duration
 }
 
-// over tells whether the token has ended by now. A service that is asked may give
-// tokens no end.
+// over tells whether the token has expired. A service that is asked about a token may name
+// no end.
 func (p *proof) over(now time.Time) bool {
 	end, ok := p.token.Claims["exp"].(float64)
 	return ok && !now.Before(time.Unix(int64(end), 0).Add(p.tolerance))
@@ -73,8 +73,8 @@ func (v *visit) proven() (ok bool, err error) {
 	return true, nil
 }
 
-// whoOf names whom a token is about, also when it is renewed; one that names nobody is
-// about itself.
+// whoOf names the person of a token, the same when it is renewed; a token that names nobody
+// stands for itself.
 func whoOf(t *bearer.Token, raw string) string {
 	issuer, _ := t.Claims["iss"].(string)
 	subject, _ := t.Claims["sub"].(string)

@@ -82,8 +82,8 @@ func (v *servers) take(w *way, s *session) {
 	}
 }
 
-// answerable are those of a client's abilities that a server without sessions may make
-// use of here: the user can be sent to an address, and nothing else comes back.
+// answerable are those abilities of a client that the gateway can use on behalf of a server
+// without sessions: it can send the user to an address, and needs nothing back.
 func answerable(abilities json.RawMessage) json.RawMessage {
 	if len(abilities) <= len("{}") {
 		return nil
@@ -164,8 +164,8 @@ func (v *visit) initialize() error {
 	return v.begin(w, s, hello)
 }
 
-// onlyStateless tells whether a server that does without sessions refused to begin one,
-// and notes it: some name versions that they do not serve at this address.
+// onlyStateless tells whether a server refused to begin a session because it speaks
+// without, and notes it. Some servers name versions that they do not serve at this address.
 func (p *peer) onlyStateless(err error) bool {
 	var failed *upstream.Failure
 	p.mu.Lock()

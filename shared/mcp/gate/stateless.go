@@ -152,9 +152,9 @@ func (p *peer) greeting() json.RawMessage {
 	return p.hello
 }
 
-// offered are what clients are told that the server can do: what it says, as far as it
-// is carried. held: streams for what it says by itself are; told: those of changed
-// lists alone.
+// offered are the abilities that clients are told the server has: those that it names, as
+// far as they are carried. held: streams for the server's own messages are held; told: only
+// streams about changed lists are.
 func offered(of map[string]json.RawMessage, held, told bool) map[string]json.RawMessage {
 	out := map[string]json.RawMessage{}
 	for _, name := range []string{"tools", "prompts", "resources", "completions"} {

@@ -29,8 +29,7 @@ type session struct {
 	Expires   int64           `json:"x"`            // Unix seconds
 }
 
-// binding is where a sealed value belongs: nobody else can open it, nor at another
-// server.
+// binding ties a sealed value to its caller and its server: it opens for no other.
 func (v *tickets) binding(kind string) seal.Binding {
 	return seal.Binding{Org: v.Caller.Scope.Org, Table: sealTable, PK: v.Caller.Scope.Workspace + "/" + v.facts.Server.Record.ID, SK: kind + "/" + v.principal()}
 }

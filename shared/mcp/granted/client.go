@@ -42,15 +42,15 @@ const (
 // registered begins the ids of registered clients: what follows is what they said.
 const registered = "mcp-client."
 
-// said is what the id of a registered client says.
+// said is what a registered client's id contains: what it told of itself.
 type said struct {
 	Name      string   `json:"n,omitempty"`
 	URI       string   `json:"u,omitempty"`
 	Redirects []string `json:"r"`
 }
 
-// Register gives a client the id that describes it. Nothing is stored: whoever could
-// make an id by itself could have registered it.
+// Register gives a client an id that describes it. Nothing is stored: anybody who could
+// forge an id could also have registered it.
 func Register(name, uri string, redirects []string) (*Client, error) {
 	c := &Client{Name: name, URI: uri, Redirects: redirects}
 	if bad := c.check("client_name", "client_uri", "redirect_uris"); bad != nil {

@@ -138,8 +138,8 @@ func (c *Code) Matches(verifier string) bool {
 	return subtle.ConstantTimeCompare([]byte(base64.RawURLEncoding.EncodeToString(sum[:])), []byte(c.Challenge)) == 1
 }
 
-// Exchange stages the end of a code and the first tokens of its grant. ErrReused is of one
-// that was exchanged meanwhile.
+// Exchange stages the end of a code and the first tokens of its grant. ErrReused: the code
+// was exchanged meanwhile.
 func (c *Code) Exchange(tx *resource.Tx, code string) (*Tokens, error) {
 	tx.Do(store.Action{Table: store.Keys, Update: &store.Update{
 		Key: key(kindCode, code), Set: []store.Assign{{Path: store.At("used"), Value: int64(1)}}, If: []store.Cond{store.IfPresent(), store.IfMissing(store.At("used"))},
@@ -166,9 +166,8 @@ type Held struct {
 	access, refresh string // hashes
 }
 
-// Renew stages other tokens in place of those of a grant; scopes are those of the access
-// token, and the grant keeps its own. ErrReused is of a refresh token
-// that was used meanwhile.
+// Renew stages new tokens in place of a grant's. scopes are those of the access token; the
+// grant keeps its own. ErrReused: the refresh token was used meanwhile.
 func (h *Held) Renew(tx *resource.Tx, scopes []string) (*Tokens, error) {
 	t, it := h.issue(tx, scopes)
 	tx.DeleteCredential(store.Credential(kindAccess, h.access))

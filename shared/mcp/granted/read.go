@@ -91,8 +91,9 @@ func FindAccess(ctx context.Context, s store.Store, token string, now time.Time)
 	return h, until, err
 }
 
-// Allowed tells whether the grant's user is still somebody in its workspace. An identity
-// provider that stopped it has ended the grant, also when it lets the user come back.
+// Allowed tells whether the grant's user is still a member of its workspace. When an
+// identity provider deactivates a user, that ends the grant for good, even if the user
+// comes back.
 func (g *Grant) Allowed(ctx context.Context, v *resource.View) (bool, error) {
 	_, ok, err := people.LoadRole(ctx, v, g.Scope, g.User)
 	if err != nil || !ok {
@@ -133,8 +134,8 @@ type access struct {
 	who   *identity.Principal
 }
 
-// Verify implements identity.TokenVerifier. A token opens servers and nothing else of the
-// gateway; that it is for the server that is called, entitled asks.
+// Verify implements identity.TokenVerifier. A token opens MCP servers and nothing else of
+// the gateway; whether it is for the server that is called is entitled's to decide.
 func (v *Verifier) Verify(ctx context.Context, token string, by identity.Asked) (*identity.Principal, error) {
 	if !IsAccess(token) {
 		return v.Next.Verify(ctx, token, by)
@@ -175,8 +176,8 @@ func decode(it store.Item) (*access, error) {
 	}}, nil
 }
 
-// Under tells what a caller comes in by: the scopes that an access token was given, with
-// spaces between them, or of others the one that is needed; "" for who does not hold it.
+// Under tells which scopes a caller has here: those of its access token, separated by
+// spaces; of another caller the needed one, or "" if it does not hold it.
 func Under(who *identity.Principal, needed string) string {
 	if who.Audience == "" {
 		if who.Has(needed) {
