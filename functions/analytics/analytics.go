@@ -14,7 +14,7 @@ import (
 	"gateway/shared/usage/report"
 )
 
-// scopes of which a caller needs one.
+// Scopes of which a caller needs one.
 var scopes = []string{"analytics.view"}
 
 // family is the description with what answers it.

@@ -32,8 +32,8 @@ func (f *family) feedbackGraphs(query []admin.Field) (routes []admin.Route) {
 }
 
 // marks is the feedback that was given in the time of the question. Where the question
-// says more than a time and a workspace, it counts when its trace has a request of that
-// time that passes; models are those of such requests.
+// filters by more than time and workspace, a feedback counts if its trace has a request of
+// that time which passes the filter; models are those of such requests.
 func (f *family) marks(c *admin.Call, sc store.Scope, filter *report.Filter, models bool) (marks []report.Mark, err error) {
 	scopes, err := usagequery.Workspaces(c, sc)
 	if err != nil {

@@ -37,8 +37,8 @@ func wilson(k, n int64) (low, high float64) {
 	return math.Max(0, middle-half), math.Min(1, middle+half)
 }
 
-// rateDifference is by how many per cent points k of n is above k0 of n0, by Newcombe's
-// method, which puts two intervals of Wilson together.
+// rateDifference is by how many percentage points k of n is above k0 of n0, with an
+// interval by Newcombe's method, which combines two intervals of Wilson.
 func rateDifference(k, n, k0, n0 int64) Estimate {
 	if n == 0 || n0 == 0 {
 		return Estimate{}

@@ -34,8 +34,8 @@ type previous struct {
 	To      admin.Instant `json:"time_of_generation_max"`
 }
 
-// draw answers with what of gives for the time of the question, and for the one before
-// where the question says so.
+// draw answers with what of gives for the time of the question and, where the question asks
+// for it, for the time before.
 func (f *family) draw(c *admin.Call, of func(store.Scope, *report.Filter) (report.Graph, error)) (any, error) {
 	sc, filter, err := ask(c)
 	if err != nil {

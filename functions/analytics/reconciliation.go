@@ -58,7 +58,7 @@ type entry struct {
 	Requests   []behind  `json:"requests" doc:"Of a line with a difference: up to 100 requests, the doubtful ones first."`
 }
 
-// side is what one of the two says; null is not told.
+// side is the sum on one of the two sides; null: it tells none.
 type side struct {
 	Requests *int64   `json:"requests"`
 	Input    *int64   `json:"input_tokens"`
@@ -258,7 +258,7 @@ func sideOf(c *statement.Counts) *side {
 	return s
 }
 
-// near is what two amounts may differ by and be the same: bills are rounded to a
+// near is the difference up to which two amounts count as the same: bills are rounded to a
 // hundredth of a cent.
 const near = 100_000
 

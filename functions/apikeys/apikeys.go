@@ -25,8 +25,8 @@ var families = map[identity.KeyType]string{
 	identity.WorkspaceUser:       identity.WorkspaceUser.ScopeFamily(),
 }
 
-// anyOf are the scopes of which an action needs one; which one depends on the
-// key, and is checked once that is known.
+// anyOf are the scopes of which an action needs one. Which one depends on the key, and is
+// checked once the key is known.
 func anyOf(action string) []string {
 	var out []string
 	for _, t := range []identity.KeyType{identity.OrganisationService, identity.WorkspaceService, identity.WorkspaceUser} {
@@ -102,9 +102,8 @@ func placeOf(c *admin.Call) admin.Where {
 	return admin.InWorkspace
 }
 
-// check gives what the key's own rules say. A date that was stored and has passed
-// since is no error of a change that does not name it: an expired key can be
-// renamed, and renewed.
+// check gives the faults by the key's own rules. A stored date that has passed since is no
+// fault of a change that does not name it, so an expired key can be renamed and renewed.
 func check(c *admin.Call, ch *change) []fault.Detail {
 	return slices.DeleteFunc(ch.Form.Validate(ch.Rec.Name, c.Now), func(d fault.Detail) bool {
 		field, _, _ := strings.Cut(d.Field, ".")
@@ -112,9 +111,8 @@ func check(c *admin.Call, ch *change) []fault.Detail {
 	})
 }
 
-// admit checks what a new key is to be, and moves other calls to the scope that
-// the key lives in: callers that reach the whole organisation name it by its id
-// alone.
+// admit checks a new key, and moves other calls to the scope in which the key lives:
+// callers that reach the whole organisation name a key by its id alone.
 func (f *family) admit(c *admin.Call, action string) error {
 	switch {
 	case action == "create":
@@ -140,7 +138,7 @@ func placeNew(c *admin.Call) error {
 		return admin.Denied() // members have keys of their own at most
 	}
 	if t == identity.OrganisationService && (c.Body.Text(workspaceID) != "" || c.Request.URL.Query().Get(workspaceID) != "") {
-		// Ignoring it would give a key that reaches more than was asked for.
+		// If it were ignored, the key would reach more than was asked for.
 		return fault.Invalid(workspaceID, "is for workspace keys: an organisation key reaches every workspace")
 	}
 	return nil
@@ -148,8 +146,8 @@ func placeNew(c *admin.Call) error {
 
 const workspaceID = "workspace_id"
 
-// may checks the scope that a key's own type needs. A user reaches its own keys
-// only, unless its role manages the workspace.
+// may checks the scope that a key's own type needs. A user reaches only its own keys,
+// unless its role manages the workspace.
 func may(c *admin.Call, action string, row *resource.Row) bool {
 	of := families[identity.KeyType(row.Fields["type"])]
 	if action != "list" {

@@ -44,7 +44,7 @@ func (f *family) limits() *admin.Limits[identity.Key] {
 	}
 }
 
-// hidden is how users see the keys of others.
+// hidden is how users see the secrets of other users' keys.
 const hidden = "*****"
 
 // rawKey is where a call keeps the raw key for its answer.

@@ -35,8 +35,8 @@ func (f *family) secretRoutes() []admin.Route {
 	return routes
 }
 
-// ownRights refuses to show a key that may more than the caller: its answer is a
-// key with these rights.
+// ownRights refuses to show a key that has more rights than the caller, who would gain them
+// by the answer.
 func ownRights(c *admin.Call, ch *change) error {
 	if c.Caller.KeyID == ch.Rec.ID {
 		return nil

@@ -12,8 +12,8 @@ import (
 	"gateway/shared/tenant"
 )
 
-// byTheRules holds a key against the settings of its workspace: metadata for all
-// keys, owner, number, expiry and rotation for those of users.
+// byTheRules checks a key against the settings of its workspace: metadata for all keys;
+// owner, number, expiry and rotation for those of users.
 func byTheRules(c *admin.Call, tx *resource.Tx, ch *change) error {
 	org, err := tenant.ReadSettings(tx, ch.Rec.Scope)
 	if err != nil {

@@ -77,8 +77,8 @@ type answer struct {
 	Next       string  `json:"next_cursor,omitempty" doc:"Absent on the last page."`
 }
 
-// entry is an audit record as answers show it: its time has milliseconds, also
-// where they are 0, so that times compare as texts.
+// entry is an audit record as answers show it. Its time always has milliseconds, even if
+// they are 0, so that times compare as texts.
 type entry struct {
 	audit.Entry
 	Timestamp admin.Instant `json:"timestamp"`

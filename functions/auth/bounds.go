@@ -8,8 +8,8 @@ import (
 	"gateway/shared/signin/attempts"
 )
 
-// How often the ways in may be tried. Tokens are asked for by applications that serve many
-// people from one address.
+// How often the ways in may be tried from one address. Tokens are requested by applications
+// that serve many people from one.
 var (
 	ofBrowsers     = attempts.Bound{Name: "pages of sign-in", Most: 120, Take: 5, Each: time.Minute}
 	ofClients      = attempts.Bound{Name: "calls of clients", Most: 1200, Take: 20, Each: time.Minute}
@@ -18,8 +18,8 @@ var (
 	ofStrays = attempts.Bound{Name: "answers that end no sign-in", Most: 60, Take: 1, Each: time.Minute}
 )
 
-// bound has a route that anybody may call refuse an address that calls it too often. What
-// only describes the gateway costs nothing, and is not bounded here.
+// bound makes a public route refuse an address that calls it too often. Routes that only
+// describe the gateway cost nothing and are not bounded.
 func (f *family) bound(r *admin.Route) {
 	by := ofBrowsers
 	if r.Refusals != nil && r.Produces != page.HTML {

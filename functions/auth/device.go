@@ -29,8 +29,9 @@ const (
 // grantDevice is the grant type of RFC 8628.
 const grantDevice = "urn:ietf:params:oauth:grant-type:device_code"
 
-// codesOfPerson bounds the codes that a person may try, good ones too, so that the count
-// does not tell which of many was good. 34 bits of chance outlast it.
+// codesOfPerson bounds how many codes a person may try. Valid ones count too, so that the
+// count does not tell which of many was valid. The 34 random bits of a code withstand so
+// many tries.
 var codesOfPerson = attempts.Bound{Name: "device codes", Most: 30, Take: 1, Each: 10 * time.Minute}
 
 // devices is the gateway's way in for devices without a browser.
@@ -117,7 +118,8 @@ func (f *devices) begin(c *admin.Call) (any, error) {
 	}, nil
 }
 
-// show leads a person to the decision: to this site, to the sign-in, to the code.
+// show leads a person to the decision, by up to three steps: to this site, to the sign-in,
+// to the code.
 func (f *devices) show(c *admin.Call) (any, error) {
 	at := f.issuer(c) + pathDevice
 	q := url.Values{"here": {"true"}}
@@ -156,8 +158,8 @@ func (f *devices) askCode(c *admin.Call, status int, why string) admin.Answer {
 	return page.New(status, "Let a device in", body)
 }
 
-// find gives the request of a code. stop is the page of a person who has typed one that
-// is none.
+// find gives the request of a code. stop is the page for a person whose code does not
+// exist.
 func (f *devices) find(c *admin.Call, p *deciding, typed string) (r *device.Request, stop *admin.Answer, err error) {
 	if err := f.attempts.Try(c.Context, codesOfPerson, p.of.Org+"\x00"+p.of.User, c.Now); err != nil {
 		f.failed(c, p, "too many codes")

@@ -73,8 +73,8 @@ func (f *devices) offered(c *admin.Call, p *deciding) (out []string, err error) 
 	return out, nil
 }
 
-// keyed is a workspace in which a person may have a key of its own: it could make one
-// there itself, or everybody who joins gets one. nil: there is none such.
+// keyed gives a workspace in which a person may have a key of its own, either because it
+// could make one there itself or because everybody who joins gets one. nil: there is none.
 func (f *devices) keyed(c *admin.Call, p *deciding, name string) (*resource.Record, error) {
 	if name == "" {
 		return nil, nil
@@ -140,7 +140,8 @@ func (f *devices) fetch(c *admin.Call) (any, error) {
 	return out, err
 }
 
-// errLeft is of people who have lost meanwhile what they had when they allowed it.
+// errLeft is for people who have meanwhile lost the rights that they had when they allowed
+// it.
 var errLeft = errors.New("the person may not have this any more")
 
 func (f *devices) handOut(c *admin.Call, r *device.Request) (any, error) {
@@ -160,7 +161,7 @@ func (f *devices) handOut(c *admin.Call, r *device.Request) (any, error) {
 		if err := tx.Same(&rec); err != nil {
 			return err
 		}
-		// Who has signed out since, or was, lets nobody in any more.
+		// A person who has signed out since, or was signed out, lets no device in.
 		signin.Lives(tx, r.By.Org, r.By.User, r.By.Session, errLeft)
 		r.Take(tx)
 		e := f.deviceEntry(c, r.By.User, http.StatusOK, r)

@@ -142,8 +142,8 @@ func redirect(to string, cookies ...*http.Cookie) admin.Answer {
 	return a
 }
 
-// told is what people hear of an identity provider that fails: never its own words
-// whole.
+// told is what people are told of an identity provider that fails; its own words are never
+// shown whole.
 func told(err error) string {
 	s := fault.From(err).Message
 	if f := (*fault.Fault)(nil); !errors.As(err, &f) {
@@ -193,8 +193,8 @@ func (f *family) callback(c *admin.Call) (any, error) {
 	return redirect(p.ReturnTo, browser.Set(token, s.Until), browser.Unbind()), nil
 }
 
-// admit makes a session for somebody whom an identity provider has vouched for. until
-// is when it ends at the latest; zero: as the settings say.
+// admit makes a session for a person for whom an identity provider has vouched. until is
+// when it ends at the latest; zero: as the settings say.
 func (f *family) admit(c *admin.Call, it connection, who *oidc.Person, until time.Time) (token string, s *signin.Session, err error) {
 	email, domain := sso.DomainOf(who.Email)
 	if email == "" {
@@ -217,7 +217,8 @@ func (f *family) admit(c *admin.Call, it connection, who *oidc.Person, until tim
 			if more, err = a.Step(tx); err != nil || more {
 				return err
 			}
-			// Who is stopped at the same time gets no session that outlives it.
+			// Somebody who is deactivated at the same moment gets no session that outlives
+			// it.
 			if err := tx.Same(a.User); err != nil {
 				return err
 			}
@@ -291,9 +292,9 @@ func (f *family) record(c *admin.Call, org store.Scope, e audit.Entry) {
 	}
 }
 
-// stray tells the audit log of an answer that ends no sign-in: nobody began it, or another
-// browser did, or it cannot be read. Anybody can send such answers, so the log has only
-// the first ones of each minute. id is the configuration; "": none is known.
+// stray tells the audit log of an answer that ends no sign-in: nobody began one, another
+// browser did, or it cannot be read. Anybody can send such answers, so only the first of
+// each minute are logged. id is the configuration; "": none is known.
 func (f *family) stray(c *admin.Call, org store.Scope, method, id string, why error) error {
 	if fault.From(why).Status() >= http.StatusInternalServerError || f.attempts.Try(c.Context, ofStrays, org.Org, c.Now) != nil {
 		return why

@@ -13,8 +13,8 @@ import (
 	"gateway/shared/signin"
 )
 
-// arrive finds who sits before a page, which is again with the query here; first is what
-// the browser gets before that.
+// arrive finds the person at the browser. again is the address of the page, with the query
+// parameter here; first is what the browser must get before the page.
 func (f *granting) arrive(c *admin.Call, again string) (p *deciding, first *admin.Answer, err error) {
 	if !c.Query.Bool("here") {
 		// The session's cookie comes with requests of this site's own pages only.
@@ -33,8 +33,8 @@ func (f *granting) arrive(c *admin.Call, again string) (p *deciding, first *admi
 func (f *granting) signInFirst(c *admin.Call, again string) admin.Answer {
 	back := again
 	if u, err := url.Parse(again); err == nil {
-		// A browser that comes from the identity provider's site brings no session's cookie
-		// yet: the page that it comes to is the one that leads to this one.
+		// A browser that comes from the identity provider's site sends no session cookie
+		// yet, so it first gets a page that leads here.
 		q := u.Query()
 		q.Del("here")
 		back = u.EscapedPath() + "?" + q.Encode()

@@ -131,8 +131,8 @@ func failed(err error) error {
 	return fault.New(fault.Unauthorized, "", "The sign-in failed: "+told(err))
 }
 
-// unsolicited takes a response that nobody here has asked for, where that is allowed.
-// Where it wants to lead is not looked at.
+// unsolicited accepts a response that nobody here asked for, where that is allowed. The
+// address to which it wants to lead is ignored.
 func (f bySAML) unsolicited(c *admin.Call, org store.Scope) (any, error) {
 	m, err := saml.Open(c.Body.Text("SAMLResponse"))
 	if err != nil {
@@ -188,7 +188,7 @@ func (f bySAML) issuedBy(c *admin.Call, org store.Scope, issuer string) (found c
 	return found, ok, nil
 }
 
-// enter believes a response, and lets in whom it names.
+// enter checks a response, and lets in the person whom it names.
 func (f bySAML) enter(c *admin.Call, it connection, m *saml.Message, w saml.Wanted, to string) (any, error) {
 	who, err := f.believe(c, it, m, w)
 	if err != nil {

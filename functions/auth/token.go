@@ -101,8 +101,8 @@ func (f *granting) renew(c *admin.Call) (any, error) {
 	return f.give(c, &held.Grant, scopes, audit.Rotate, func(tx *resource.Tx) (*granted.Tokens, error) { return held.Renew(tx, scopes) })
 }
 
-// give makes tokens for a grant whose user is still somebody. What was used meanwhile ends
-// the grant.
+// give makes tokens for a grant whose user still exists. If the code or token was used
+// meanwhile, the grant ends.
 func (f *granting) give(c *admin.Call, g *granted.Grant, scopes []string, action string, stage func(*resource.Tx) (*granted.Tokens, error)) (any, error) {
 	view, err := f.Loader.Fresh(c.Context, g.Scope.Org)
 	if err != nil {
@@ -130,7 +130,8 @@ func (f *granting) give(c *admin.Call, g *granted.Grant, scopes []string, action
 	return tokens{Access: t.Access, Type: "Bearer", Expires: int64(t.Expires.Seconds()), Refresh: t.Refresh, Scope: strings.Join(scopes, " ")}, nil
 }
 
-// reused ends a grant of which something was used twice: one of the two is a thief.
+// reused ends a grant of which something was used twice, since one of the two users is a
+// thief.
 func (f *granting) reused(c *admin.Call, g *granted.Grant) (any, error) {
 	if err := f.endGrant(c, g.ID); err != nil {
 		return nil, err
@@ -196,7 +197,8 @@ type inspected struct {
 	Organisation string `json:"organisation_id,omitempty"`
 }
 
-// introspect tells what a token is to who may see its workspace; to others it is none.
+// introspect tells callers who may see a token's workspace what the token is; to others it
+// does not exist.
 func (f *granting) introspect(c *admin.Call) (any, error) {
 	held, until, err := f.named(c)
 	if err == granted.ErrUnknown || used(err) {

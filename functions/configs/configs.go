@@ -106,8 +106,8 @@ func shown(name string, f admin.Field, value func(it item) any) admin.Shown[cont
 	return admin.Shown[content]{Field: f, Value: func(_ *admin.Call, it item) any { return value(it) }}
 }
 
-// check is the strict reading of a config that is saved, compiled to the tree
-// that requests walk.
+// check is the strict reading of a config that is to be saved, compiled to the tree that
+// requests walk.
 func check(raw json.RawMessage) []fault.Detail {
 	cfg, bad := route.Parse(raw, route.Strict)
 	if len(bad) == 0 {

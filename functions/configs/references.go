@@ -82,8 +82,8 @@ func (f *family) references(c *admin.Call, tx *resource.Tx, rec *resource.Record
 	return hold(tx, rec, refs, held)
 }
 
-// maxHeld bounds how many of the things that a config names are kept from being
-// deleted while it is saved; who deletes one looks for configs that name it.
+// maxHeld bounds how many of the things that a config names are protected from being
+// deleted while it is saved. Who deletes one looks for configs that name it anyway.
 const maxHeld = 40
 
 // hold notes what the config names.
@@ -158,8 +158,8 @@ func namesOf(c *admin.Call, kind resource.Kind, in []store.Scope) (map[string]re
 	return known, nil
 }
 
-// storedWithHosts are the targets that would send a stored credential to another
-// host than the one saved with it: no request would be served by them.
+// storedWithHosts are the targets that would send a stored credential to a host other than
+// the one that is saved with it; no request would be served by them.
 func storedWithHosts(c *admin.Call, cfg *route.Config) ([]fault.Detail, error) {
 	tree, bad := cfg.Compile()
 	if len(bad) > 0 {

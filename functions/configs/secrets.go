@@ -34,8 +34,8 @@ var secretFields = func() map[string]bool {
 	return names
 }()
 
-// hookFields are the members of a target whose checks may carry credentials of
-// their vendors, which only their names tell.
+// hookFields are the members of a target whose checks may hold credentials of vendors; only
+// the members' names tell them.
 var hookFields = map[string]bool{
 	"input_guardrails": true, "output_guardrails": true, "before_request_hooks": true, "after_request_hooks": true,
 	"inputGuardrails": true, "outputGuardrails": true, "beforeRequestHooks": true, "afterRequestHooks": true,

@@ -24,10 +24,10 @@ type Bodies struct {
 	Cut             bool   // a body was longer than the log keeps
 }
 
-// Versions of the encoding: a version, a flag byte, then the parts. In the plain
-// one a part is its length and its bytes. In the packed one the lowest bit of the
-// length, which is shifted, says that the part's bytes are an S2 block behind the
-// block's own length (4 bytes, little endian).
+// Versions of the encoding: a version, a flag byte, then the parts. In the plain version a
+// part is its length and its bytes. In the packed one the length is shifted left by a bit;
+// the lowest bit tells whether the part is an S2 block, which stands behind its own length
+// (4 bytes, little endian).
 const (
 	bodiesPlain  = 1
 	bodiesPacked = 2
@@ -37,11 +37,11 @@ const (
 	// packFrom is the size from which a part may be compressed: below it there is
 	// too little to save.
 	packFrom = 4 << 10
-	// trial is how much of a part is tried first, from its middle. A part is
-	// compressed when that shrinks to packBelow or less: the events of a stream,
-	// which repeat each other, are compressed in less time than it takes to seal
-	// and write them. Prose, which shrinks by a third, would take ten times as long
-	// as what that saves, and is kept as it is.
+	// trial is how much of a part is tried first, from its middle. A part is compressed
+	// when the trial shrinks to packBelow or less. Events of a stream repeat each other:
+	// compressing them takes less time than sealing and writing what is saved. Prose
+	// shrinks by a third only, and would take ten times the time that this saves; it is
+	// kept as it is.
 	trial     = 2 << 10
 	packBelow = trial * 3 / 8
 	// maxPart bounds what a packed part may say its length is.
@@ -54,7 +54,7 @@ func (b *Bodies) parts() [7]*[]byte {
 
 func packs(p []byte) bool { return len(p) >= packFrom && len(p) <= maxPart }
 
-// Size is about how many bytes Append may use, and never less.
+// Size is an estimate of the bytes that Append uses, and never too small.
 func (b *Bodies) Size() int {
 	n := 2
 	for _, p := range b.parts() {
@@ -90,8 +90,7 @@ func (b *Bodies) Append(dst []byte) []byte {
 	return dst
 }
 
-// repeats tells whether a part is worth being compressed. room is memory for the
-// try.
+// repeats tells whether compressing a part pays. room is memory for the trial.
 func repeats(room, p []byte) bool {
 	middle := len(p)/2 - trial/2
 	return len(s2.Encode(room, p[middle:middle+trial])) <= packBelow

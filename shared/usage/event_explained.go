@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// explained tells whether the record holds what only version 2 of the encoding
-// can carry: why targets were chosen, passed over or called again.
+// explained tells whether the record holds anything that needs version 2 of the encoding:
+// why targets were chosen, passed over or called again.
 func (r *Record) explained() bool {
 	if len(r.Matches)+len(r.Skips) > 0 {
 		return true

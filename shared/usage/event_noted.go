@@ -7,13 +7,13 @@ import (
 	"gateway/shared/pricing"
 )
 
-// Agent is where within the work of a coding agent a request belongs, as its client says.
+// Agent tells to which part of a coding agent's work a request belongs, as its client says.
 type Agent struct {
 	Session, ID, Parent string
 }
 
-// What version 6 can note. Numbers are never given anew; what a reader does not know it
-// leaves out, so that a further one needs no further version.
+// What version 6 can note. A number is never given a second meaning, and a reader leaves
+// out numbers that it does not know; so a further one needs no further version.
 const (
 	notedSession = iota + 1
 	notedAgent

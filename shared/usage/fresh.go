@@ -2,10 +2,10 @@ package usage
 
 import "sync"
 
-// fresh keeps, beside the file, what the reader wants of the events written
-// last: all but the bodies. So bodies, which are most of a file, are not read
-// again only to find the events between them. It is a help and no more: an event
-// that does not fit is read from the file.
+// fresh keeps in memory, besides the file, what the reader needs of the latest events:
+// everything but the bodies. So the bodies, which are most of a file, are not read again
+// only to find the events between them. It only saves work: an event that does not fit is
+// read from the file.
 type fresh struct {
 	mu     sync.Mutex
 	events []freshEvent // the oldest first

@@ -216,9 +216,9 @@ func unpack(seq uint64, live int64) (size int64, current bool) {
 // buffers are reused between events; one that grew beyond a body's size is not kept.
 var buffers = sync.Pool{New: func() any { b := make([]byte, 0, 8<<10); return &b }}
 
-// Emit writes the record; when it returns nil the event outlives the process.
-// Where its bodies find no room, as on a full disk, the record alone may: then
-// the error says so.
+// Emit writes the record; when it returns nil, the event survives the process. Where there
+// is no room for its bodies, as on a full disk, the record alone may be written; then the
+// error says so.
 func (j *Journal) Emit(ctx context.Context, r *Record) error {
 	err := j.emit(ctx, r)
 	if err == nil || len(r.Bodies) == 0 || errors.Is(err, ErrClosed) {

@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// KeptDays is for how many days the workspaces of an organisation keep their logs,
-// where that is shorter than the installation keeps records; 0: no shorter. As with
-// Retention, whole days of UTC go at once.
+// KeptDays is for how many days the workspaces of an organisation keep their logs, where
+// that is shorter than the installation keeps records; 0: not shorter. As with Retention,
+// whole days of UTC go at once.
 type KeptDays struct {
 	Standard int            // of every workspace that is not in Of
 	Of       map[string]int // of workspaces, by id

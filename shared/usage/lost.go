@@ -18,9 +18,9 @@ func (e *lostPage) Error() string {
 	return fmt.Sprintf("usage: the ring's file has lost what stood at %d", e.offset)
 }
 
-// spare keeps the process alive when a page of the ring is lost: what the
-// function did that deferred it ends there, with err where there is one, and the
-// ring takes no more. It is deferred with what debug.SetPanicOnFault(true) gave.
+// spare keeps the process alive when a page of the ring is lost. The function that deferred
+// it ends at that point, with err where there is one, and the ring takes no more events. It
+// is given what debug.SetPanicOnFault(true) returned.
 func (g *ring) spare(err *error, before bool) {
 	debug.SetPanicOnFault(before)
 	p := recover()
@@ -49,8 +49,8 @@ func (g *ring) giveUp(lost *lostPage) {
 	}
 }
 
-// keep stores into the head. Where the head is lost the process goes on without
-// it: nobody will read there.
+// keep stores into the head. Where the head is lost, the process goes on without it: nobody
+// will read there.
 func (g *ring) keep(store func(h *ringHead)) {
 	defer g.spare(nil, debug.SetPanicOnFault(true))
 	store(g.head)

@@ -34,7 +34,7 @@ func (j *Journal) Next(ctx context.Context, max int, wait time.Duration) (Batch,
 // where bodies are read into memory.
 const fullBatch = 512 << 10
 
-// lookAgain is how often a batch that is filling is looked at.
+// lookAgain is the pause between two looks at a batch that is filling.
 const lookAgain = 20 * time.Millisecond
 
 // await returns when there is something to read, and when it is little, once it
@@ -61,8 +61,8 @@ func (j *Journal) await(ctx context.Context, wait time.Duration, max int) error 
 	return nil
 }
 
-// worthABatch tells whether what waits fills a batch: so many events, or so many
-// bytes where those are what counts.
+// worthABatch tells whether the waiting events fill a batch: by their number, or by their
+// bytes where bytes count.
 func (j *Journal) worthABatch(max int) bool {
 	if j.ring != nil && j.reader.ringsFull(max) {
 		return true

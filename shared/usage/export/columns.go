@@ -48,9 +48,8 @@ const magic = "PAR1"
 // pageBytes is about the size of a page of a column. Every column buffers one.
 const pageBytes = 128 << 10
 
-// newColumns goes on with a file of which so many bytes are written. indexes gives what
-// its parts were noted with, in their order. most is about the size of a row group in
-// memory, in bytes.
+// newColumns continues a file of which so many bytes are written. indexes are those of its
+// parts, in their order. most is about the size of a row group in memory, in bytes.
 func newColumns(o *Order, written int64, most int, indexes func(context.Context) ([]format.RowGroup, error)) *columns {
 	w := &columns{fields: named(o.Fields), written: written, most: most, indexes: indexes}
 	options := []parquet.WriterOption{parquet.PageBufferSize(pageBytes), parquet.WriteBufferSize(0)}
@@ -178,8 +177,8 @@ func (w *columns) part(ctx context.Context, last bool) (body, index []byte, err 
 	return append(body, end...), nil, err
 }
 
-// moved are row groups as the footer tells of them: that far behind where they were
-// written, and without the indexes of their pages.
+// moved are row groups as the footer tells of them: shifted to where their part stands in
+// the file, and without the indexes of their pages.
 func moved(groups []format.RowGroup, by int64) []format.RowGroup {
 	out := slices.Clone(groups)
 	for i := range out {
@@ -220,8 +219,8 @@ func (w *columns) next() {
 	w.file.Reset(&w.buf)
 }
 
-// indexKey is where the index of a part stands. A part that another process puts in its
-// place has another tag, and its index another key.
+// indexKey is the key of a part's index. When another process replaces the part, that part
+// has another tag and so another index.
 func (r *Run) indexKey(part int) string {
 	sum := sha256.Sum256([]byte(r.Tags[part]))
 	return fmt.Sprintf("%s.parts/%05d-%x", r.Key, part, sum[:8])

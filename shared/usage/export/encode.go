@@ -154,8 +154,8 @@ func appendNumber(dst []byte, v float64) []byte {
 	return strconv.AppendFloat(dst, v, 'f', -1, 64)
 }
 
-// formulas are the first characters by which programs for tables take a text for a
-// formula. Such a text gets an apostrophe before it.
+// formulas are the first characters by which spreadsheets take a text for a formula. Such a
+// text gets an apostrophe in front.
 const formulas = "=+-@\t\r"
 
 func appendCell(dst []byte, v any) []byte {

@@ -80,11 +80,11 @@ func (r *Run) Expires() time.Time {
 // Fetchable tells whether there is a file.
 func (r *Run) Fetchable(now time.Time) bool { return r.Status == Success && now.Before(r.Expires()) }
 
-// lease is how long a step may take for one part.
+// lease is how long a step has for one part.
 const lease = 3 * time.Minute
 
-// lost tells that nobody goes on with a run: the process that started it was killed
-// before its message was sent, or the message became a dead letter.
+// lost tells that nobody continues a run: the process that started it was killed before it
+// sent the message, or the message became a dead letter.
 func (r *Run) lost(now time.Time) bool {
 	return r.Status == Running && now.After(r.Until.Add(lost)) && now.After(r.Started.Add(lost))
 }
@@ -139,7 +139,7 @@ func (r *Run) read(it store.Item) error {
 	return nil
 }
 
-// put notes the run if nobody did in between; ok is false when somebody did.
+// put stores the run unless somebody else did in between; then ok is false.
 func (s *Runs) put(ctx context.Context, sc store.Scope, id string, r *Run) (ok bool, err error) {
 	raw, err := json.Marshal(r)
 	if err != nil {

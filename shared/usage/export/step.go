@@ -26,8 +26,8 @@ type task struct {
 // errLost tells that the run was stopped, or that another process has it.
 var errLost = errors.New("export: the run is in other hands")
 
-// errHeld tells that another process has the lease. A message that comes again may be
-// that of a process that died with it, and is kept until the lease is over.
+// errHeld tells that another process has the lease. The same message may have been that
+// process's, and it may have died, so the message is kept until the lease has expired.
 var errHeld = errors.New("export: another step of the run is under way")
 
 // errTooLarge tells that the file would have too many parts.
@@ -231,8 +231,8 @@ func (t *task) end(ctx context.Context, status, why string) error {
 	return errors.Join(err, lostUnless(ok))
 }
 
-// again begins the run anew: its upload is gone, as when it waited for too long, or
-// was completed by a step that was killed before it could note so.
+// again begins the run anew because its upload is gone: it waited for too long, or a step
+// completed it and was killed before it noted so.
 func (t *task) again(ctx context.Context) error {
 	r := t.run
 	t.dropIndexes(ctx)

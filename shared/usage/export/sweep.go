@@ -42,10 +42,9 @@ func goneAt(t time.Time, days int) time.Time {
 	return t.UTC().Truncate(24*time.Hour).AddDate(0, 0, days+1)
 }
 
-// Sweep removes files that have had their time; call it every hour or so. Most buckets
-// remove those of a week by a rule of their own; workspaces that keep their logs for a
-// shorter time have theirs removed earlier. A file that it cannot judge does not keep it
-// from the others.
+// Sweep removes files whose time is over; call it every hour or so. Most buckets remove
+// files after a week by a rule of their own; files of workspaces with shorter times are
+// removed here. A file that cannot be judged does not hold up the others.
 func (w *Worker) Sweep(ctx context.Context) error {
 	days := make(map[store.Scope]int)
 	var errs []error

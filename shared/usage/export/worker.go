@@ -46,8 +46,7 @@ var Standard = Pace{Step: 5 * time.Minute, Part: 8 << 20, Rows: 1000}
 // 16 GiB.
 const maxParts = 2000
 
-// tries is how often a message may come before its run has failed. Queues give up
-// later than that.
+// tries is how often a message may come before its run has failed. Queues give up later.
 const tries = 4
 
 // maxAnew is how often a run begins anew before it has failed.

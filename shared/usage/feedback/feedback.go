@@ -88,8 +88,8 @@ func timeKey(t time.Time) string { return fmt.Sprintf("%013d", t.UnixMilli()) }
 // perWrite is how many feedbacks one transaction writes.
 const perWrite = store.MaxTransactActions / 3
 
-// Add keeps feedbacks, which get their times. Of many the first are kept when a later
-// write fails; the error then says how many.
+// Add stores feedbacks and sets their times. When a write fails, the feedbacks before it
+// stay stored; the error tells how many.
 func (s *Store) Add(ctx context.Context, sc store.Scope, all []Feedback) error {
 	if err := s.note(ctx, sc); err != nil {
 		return unavailable(err)

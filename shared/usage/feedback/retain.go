@@ -29,8 +29,8 @@ func (s *Store) note(ctx context.Context, sc store.Scope) error {
 	return nil
 }
 
-// first is the time from which on feedback of a workspace is shown: what is older is
-// shown no more, whether it has been deleted yet or not.
+// first is the time before which feedback of a workspace is no longer shown, whether it has
+// been deleted yet or not.
 func (s *Store) first(ctx context.Context, sc store.Scope) (time.Time, error) {
 	if s.kept == nil {
 		return time.Time{}, nil
@@ -46,7 +46,7 @@ func (s *Store) first(ctx context.Context, sc store.Scope) (time.Time, error) {
 	return time.UnixMicro(first), nil
 }
 
-// Places tells where feedback may be that was given when no notes were written.
+// Places tells where there may be feedback from before notes of it were written.
 type Places struct {
 	// Organisations gives those behind one, in order, at most so many.
 	Organisations func(ctx context.Context, after string, most int) ([]string, error)
@@ -108,9 +108,9 @@ func (s *Store) noteAll(ctx context.Context, at Places, org string) error {
 	return s.table.PutMany(ctx, rows)
 }
 
-// Retain deletes feedback of days that its workspace keeps no longer; call it every hour
-// or so. What it had no time for it finds again. An error of one workspace does not stop
-// the others.
+// Retain deletes feedback of days that its workspace no longer keeps; call it every hour or
+// so. What it had no time for is found by the next call. An error of one workspace does not
+// stop the others.
 func (s *Store) Retain(ctx context.Context, at Places) error {
 	var errs []error
 	if err := s.look(ctx, at, lookOrgs); err != nil {
@@ -135,8 +135,8 @@ func (s *Store) Retain(ctx context.Context, at Places) error {
 	}
 }
 
-// retain deletes what a workspace keeps no longer. All rows of a feedback go in one
-// transaction: one that is left has its row of the time, by which it is found.
+// retain deletes what a workspace no longer keeps. All rows of a feedback go in one
+// transaction, because it is found by its row of the time.
 func (s *Store) retain(ctx context.Context, sc store.Scope) error {
 	first, err := s.first(ctx, sc)
 	if err != nil || first.IsZero() {
