@@ -19,6 +19,11 @@ import (
 // their own.
 func keepers() store.Partition { return store.System("USAGE-KEPT") }
 
+// keeper is the row of one of them.
+func keeper(org string) store.Row {
+	return store.Row{Key: keepers().Key("O", org), Item: store.Item{"org": org}}
+}
+
 // Organisations gives those that have days, behind one in order, at most so many.
 func (a *Archive) Organisations(ctx context.Context, after string, most int) (list []string, err error) {
 	q := store.Query{Partition: keepers(), Prefix: "O#", Limit: most}
@@ -62,7 +67,7 @@ func (a thinning) thinAll(ctx context.Context, now time.Time) error {
 	if a.o.Kept == nil {
 		return nil
 	}
-	var errs []error
+	errs := []error{a.adopt(ctx, adoptRows)}
 	q := store.Query{Partition: keepers(), Prefix: "O#"}
 	for {
 		page, err := a.table.Query(ctx, q)

@@ -31,7 +31,7 @@ func (a *Archive) noteKept(ctx context.Context, org string, day int64) error {
 	for _, sort := range [...]string{"B", "R"} {
 		rows = append(rows, store.Row{Key: dues().Key(sort, fmt.Sprintf("%08d", day), org), Item: store.Item{"org": org, "hour": day}})
 	}
-	rows = append(rows, store.Row{Key: keepers().Key("O", org), Item: store.Item{"org": org}})
+	rows = append(rows, keeper(org))
 	if over(day, oneDay, a.o.Clock()) { // some workspace may have had this day thinned before
 		rows = append(rows, store.Row{Key: lateNote(org, day), Item: store.Item{"hour": day, "note": a.o.Clock().UnixNano()}})
 	}
