@@ -38,6 +38,7 @@ var contextValues = []contextValue{
 	{"modelMetrics", "off", "on or off", oneOf(func(o *options) *string { return &o.byModel }, "on", "off")},
 	{"monthlyBudget", "0", "a number of USD, 1 to 1000000000, or 0 for none", setBudget},
 	{"queryLimit", "100", "a whole number of GB, 1 to 100000, or off", setQueryLimit},
+	{"queryHourlyLimit", "1000", "a whole number of GB, 0 (no bound) to 1000000", setQueryHourly},
 	{"usageWindow", "60", "a whole number of seconds, 0 to 300", setWindow},
 	{"dist", "dist", "a folder", matching(`.+`, func(o *options) *string { return &o.dist })},
 	{"alarmTopicArn", "", "the ARN of an SNS topic in the region of the installation", matching(`arn:aws:sns:[a-z0-9-]+:\d{12}:[A-Za-z0-9_-]{1,256}`, func(o *options) *string { return &o.alarms })},

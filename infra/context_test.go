@@ -9,7 +9,7 @@ import (
 // fine are values that are allowed, and wrong ones that are not, by name.
 var fine = map[string][]any{
 	"name": {"ai", "gateway-2"}, "region": {"eu-west-1", "us-east-1", "ap-southeast-4"}, "chat": {"lambda"}, "container": {"on", "ha", "off"},
-	"firewall": {"on", "off"}, "dashboard": {"on", "off"}, "modelMetrics": {"on", "off"}, "monthlyBudget": {"0", "1", "2.5", 250.0}, "usageWindow": {"0", "300", 5.0}, "queryLimit": {"off", "1", 250.0}, "dist": {}, "alarmTopicArn": {"arn:aws:sns:us-east-1:123456789012:alarms"},
+	"firewall": {"on", "off"}, "dashboard": {"on", "off"}, "modelMetrics": {"on", "off"}, "monthlyBudget": {"0", "1", "2.5", 250.0}, "usageWindow": {"0", "300", 5.0}, "queryLimit": {"off", "1", 250.0}, "queryHourlyLimit": {"0", "1", "1000000", 250.0}, "dist": {}, "alarmTopicArn": {"arn:aws:sns:us-east-1:123456789012:alarms"},
 	"bodyRetentionDays": {"0", "90", 90.0}, "recordRetentionDays": {"0", "36500", 400.0}, "vectorBucket": {"vectors-1"}, "mailFrom": {}, "mailIdentity": {}, "publicUrl": {"https://gateway.example.com/v1"}, "pricesUrl": {"https://prices.example.com/sheet.txt"}, "vectorDimensions": {"1536", 1536.0, "1, 4096"},
 	"egressAllow": {"10.0.0.0/8", "10.1.2.3, models.internal:8443"}, "trustedCustomHosts": {"models.internal", "*.lab.example.com,10.0.0.1"},
 	"headerAliases": {"x-acme", "x-acme, x-other"}, "mcpAllowedOrigins": {"https://app.example.com", "https://a.example.com, http://localhost:6274"}, "blockInlineConfig": {"true", "false", true, false}, "logLevel": {"debug", "info", "warn", "error"},
@@ -26,7 +26,7 @@ const formerKeys = "arn:aws:kms:us-east-1:123456789012:key/0f1c1a52-7f0e-4f8f-9c
 var wrong = map[string][]any{
 	"name":   {"Gateway", "g", "1gateway", "gateway-", "a b", strings.Repeat("a", 31), "gate/way", []any{"gateway"}},
 	"region": {"eu-west-9", "europe", "us-east-1a", "cn-north-1", "us-gov-west-1", "US-EAST-1"}, "chat": {"both", true}, "container": {"maybe", "ON", true},
-	"firewall": {"yes"}, "dashboard": {"yes"}, "modelMetrics": {"true"}, "usageWindow": {"-1", "301", "soon", "1.5"}, "queryLimit": {"0", "100001", "on", "1.5"}, "monthlyBudget": {"-1", "a lot", "0.5", "NaN", "1e12", "inf"}, "dist": {}, "alarmTopicArn": {"alarms", "arn:aws:sns:us-east-1:1:alarms", "arn:aws:sqs:us-east-1:123456789012:alarms"},
+	"firewall": {"yes"}, "dashboard": {"yes"}, "modelMetrics": {"true"}, "usageWindow": {"-1", "301", "soon", "1.5"}, "queryLimit": {"0", "100001", "on", "1.5"}, "queryHourlyLimit": {"-1", "1000001", "off", "1.5"}, "monthlyBudget": {"-1", "a lot", "0.5", "NaN", "1e12", "inf"}, "dist": {}, "alarmTopicArn": {"alarms", "arn:aws:sns:us-east-1:1:alarms", "arn:aws:sqs:us-east-1:123456789012:alarms"},
 	"bodyRetentionDays": {"-1", "ninety", "1.5", 1.5, "36501"}, "recordRetentionDays": {"-1", "x", "36501"}, "vectorBucket": {"Vectors", "v", "a.b"}, "mailFrom": {"gateway", "a b@c.d"}, "mailIdentity": {"example.com", "arn:aws:ses:eu-west-1:123456789012:identity/*"}, "pricesUrl": {"http://prices.example.com/sheet.txt", "prices.txt"}, "publicUrl": {"http://gateway.example.com/v1", "https://gateway.example.com"}, "vectorDimensions": {"many", "0", "4097", "-1", "1.5", "1,,2", "1,1", "1,2,3,4,5,6"},
 	"egressAllow": {"10.0.0.0/40", "https://models.internal", strings.Repeat("10.0.0.0/8,", 100)}, "trustedCustomHosts": {"https://a", "*", strings.Repeat("a.internal,", 100)},
 	"mcpAllowedOrigins": {"app.example.com", "https://app.example.com/", "*", strings.Repeat("https://app.example.com,", 100)},

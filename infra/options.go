@@ -21,9 +21,11 @@ type options struct {
 	window    float64 // seconds that usage events are gathered for
 	// GB that one query of Athena may read; 0: there are none.
 	queryLimit float64
-	budget     float64 // USD a month that the installation is meant to cost at most; 0: not said
-	dist       string  // folder of what scripts/lambdas.sh built
-	alarms     string  // ARN of a topic that alarms are sent to; empty: none
+	// GB that what is asked for one organisation may read in an hour; 0: no bound.
+	queryHourly int
+	budget      float64 // USD a month that the installation is meant to cost at most; 0: not said
+	dist        string  // folder of what scripts/lambdas.sh built
+	alarms      string  // ARN of a topic that alarms are sent to; empty: none
 	// Days that logged bodies and usage records are kept; empty: the standard.
 	bodyDays, recordDays string
 	vectorBucket         string // S3 vector bucket of the semantic cache; empty: vectors stand in the tables

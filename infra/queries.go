@@ -28,9 +28,18 @@ func setQueryLimit(o *options, v string) bool {
 	return err == nil && n >= 1 && n <= 100_000
 }
 
+// setQueryHourly reads how much what the function analytics asks for an organisation may
+// read in an hour.
+func setQueryHourly(o *options, v string) bool {
+	n, err := strconv.Atoi(v)
+	o.queryHourly = n
+	return err == nil && n >= 0 && n <= 1_000_000
+}
+
 // queries tell where the files of usage are queried by SQL; nil: nowhere.
 type queries struct {
 	workgroup, database string
+	hourly              int // GB; 0: no bound
 }
 
 // newQueries defines the table of the files in the catalogue of Glue, and the workgroup in
@@ -40,7 +49,7 @@ func (d *dataStack) newQueries(o options) *queries {
 	if o.queryLimit == 0 {
 		return nil
 	}
-	q := &queries{workgroup: o.name, database: strings.ReplaceAll(o.name, "-", "_") + "_usage"}
+	q := &queries{workgroup: o.name, database: strings.ReplaceAll(o.name, "-", "_") + "_usage", hourly: o.queryHourly}
 	database := awsglue.NewCfnDatabase(d.stack, jsii.String("UsageDatabase"), &awsglue.CfnDatabaseProps{
 		CatalogId:     d.stack.Account(),
 		DatabaseInput: &awsglue.CfnDatabase_DatabaseInputProperty{Name: jsii.String(q.database), Description: jsii.String("Usage of the AI gateway " + o.name)},
@@ -117,4 +126,5 @@ func (d *dataStack) queryEnvironment(env map[string]*string) {
 		return
 	}
 	env["GATEWAY_ATHENA_WORKGROUP"], env["GATEWAY_ATHENA_DATABASE"], env["GATEWAY_ATHENA_TABLE"] = jsii.String(d.queries.workgroup), jsii.String(d.queries.database), jsii.String(usageTable)
+	env["GATEWAY_ATHENA_HOURLY_GB"] = jsii.String(strconv.Itoa(d.queries.hourly))
 }

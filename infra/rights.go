@@ -111,8 +111,8 @@ func reader(of string, actions ...string) rights {
 
 // exceptions are the functions whose rights are not those of their kind.
 var exceptions = func() map[string]rights {
-	analytics := reader("usage", "GetItem", "Query")
-	analytics.tables["control"] = readAll // of the organisation's workspaces, whose feedback is summed up
+	analytics := reader("usage", "GetItem", "Query", "PutItem") // what its questions to Athena have read
+	analytics.tables["control"] = readAll                       // of the organisation's workspaces, whose feedback is summed up
 	analytics.gets, analytics.absent, analytics.asks = []string{segments}, true, true
 	logs := analytics // it also keeps what is to be exported, and links to the files
 	logs.tables = map[string][]string{"control": manage, "keys": lookUp, "usage": {"GetItem", "Query"}}

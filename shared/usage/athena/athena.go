@@ -16,6 +16,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/athena/types"
 
 	"gateway/shared/fault"
+	"gateway/shared/store"
 	"gateway/shared/usage/report"
 )
 
@@ -23,6 +24,7 @@ import (
 type Engine struct {
 	client *athena.Client
 	o      Options
+	hourly hourly
 }
 
 var _ report.Far = (*Engine)(nil)
@@ -35,6 +37,11 @@ type Options struct {
 	Patience  time.Duration    // after which a query is left to itself; 24 s when 0: API Gateway gives up at 29
 	Pause     time.Duration    // before the second look at a query; 250 ms when 0
 	Clock     func() time.Time // time.Now when nil
+	// Spent keeps what the questions of organisations have read, and Hourly is how many
+	// bytes those of one may read in an hour, about; nil, 0: there is no bound but the
+	// workgroup's for each query.
+	Spent  store.Table
+	Hourly int64
 }
 
 // New uses cfg's Region, credentials and HTTP client. It makes no call.
@@ -51,7 +58,11 @@ func New(cfg aws.Config, o Options) *Engine {
 	if cfg.HTTPClient == nil {
 		cfg.HTTPClient = awshttp.NewBuildableClient()
 	}
-	return &Engine{athena.NewFromConfig(cfg), o}
+	e := &Engine{client: athena.NewFromConfig(cfg), o: o}
+	if o.Spent != nil && o.Hourly > 0 {
+		e.hourly = hourly{o.Spent, o.Hourly}
+	}
+	return e
 }
 
 // Table implements report.Far.
@@ -69,7 +80,7 @@ const sameQuery = 8 * time.Minute
 
 // Query implements report.Far. A query that takes longer than the patience goes on: the
 // 503 says when to ask again, and the same question then finds its answer.
-func (e *Engine) Query(ctx context.Context, sql string) ([][]*string, error) {
+func (e *Engine) Query(ctx context.Context, org, sql string) ([][]*string, error) {
 	if len(sql) > mostText {
 		return nil, fault.Invalid("time_of_generation_min", "with time_of_generation_max and the filter makes a question that is too long to be told; narrow them")
 	}
@@ -78,7 +89,7 @@ func (e *Engine) Query(ctx context.Context, sql string) ([][]*string, error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, e.o.Patience)
 	defer cancel()
-	id, err := e.succeed(ctx, sql)
+	id, err := e.succeed(ctx, org, sql)
 	if err == nil {
 		var rows [][]*string
 		if rows, err = e.rows(ctx, id); err == nil {
@@ -124,11 +135,18 @@ func (e *errFailed) Error() string {
 // succeed gives a query that has its rows. The token of a question gives its query again
 // also when that one has failed, so that the next attempt needs another token. Those that
 // had failed before this call are passed over.
-func (e *Engine) succeed(ctx context.Context, sql string) (id string, err error) {
+func (e *Engine) succeed(ctx context.Context, org, sql string) (id string, err error) {
 	turn := e.o.Clock().UnixNano() / int64(sameQuery)
-	for attempt, own := 0, 0; attempt < mostAttempts && own < ownAttempts; attempt++ {
-		if id, err = e.start(ctx, sql, turn, attempt); err == nil {
-			err = e.wait(ctx, id)
+	for n, own := 0, 0; n < mostAttempts && own < ownAttempts; n++ {
+		sum := sha256.Sum256(fmt.Appendf(nil, "%d.%d\n%s\n%s", turn, n, e.o.Workgroup, sql))
+		at := attempt{org, hex.EncodeToString(sum[:]), time.Unix(0, turn*int64(sameQuery))}
+		if err := e.hourly.admit(ctx, &at, e.o.Clock()); err != nil {
+			return "", err
+		}
+		if id, err = e.start(ctx, sql, at.token); err == nil {
+			var read int64
+			read, err = e.wait(ctx, id)
+			e.hourly.note(ctx, &at, read)
 		}
 		var failed *errFailed
 		if !errors.As(err, &failed) {
@@ -141,11 +159,10 @@ func (e *Engine) succeed(ctx context.Context, sql string) (id string, err error)
 	return "", err
 }
 
-// start begins a query, or finds the one that was begun for the same attempt.
-func (e *Engine) start(ctx context.Context, sql string, turn int64, attempt int) (id string, err error) {
-	sum := sha256.Sum256(fmt.Appendf(nil, "%d.%d\n%s\n%s", turn, attempt, e.o.Workgroup, sql))
+// start begins a query, or finds the one that was begun with the token.
+func (e *Engine) start(ctx context.Context, sql, token string) (id string, err error) {
 	out, err := e.client.StartQueryExecution(ctx, &athena.StartQueryExecutionInput{
-		QueryString: &sql, ClientRequestToken: aws.String(hex.EncodeToString(sum[:])), WorkGroup: &e.o.Workgroup,
+		QueryString: &sql, ClientRequestToken: &token, WorkGroup: &e.o.Workgroup,
 		QueryExecutionContext: &types.QueryExecutionContext{Database: &e.o.Database},
 	})
 	if err != nil {
@@ -154,34 +171,38 @@ func (e *Engine) start(ctx context.Context, sql string, turn int64, attempt int)
 	return aws.ToString(out.QueryExecutionId), nil
 }
 
-// wait waits for the end of a query, looking less and less often.
-func (e *Engine) wait(ctx context.Context, id string) error {
+// wait waits for the end of a query, looking less and less often; read is how many bytes
+// it is charged for, as far as it was seen.
+func (e *Engine) wait(ctx context.Context, id string) (read int64, err error) {
 	first := true
 	for pause := e.o.Pause; ; pause, first = min(pause*3/2, 8*e.o.Pause), false {
 		out, err := e.client.GetQueryExecution(ctx, &athena.GetQueryExecutionInput{QueryExecutionId: &id})
 		if err != nil {
-			return err
+			return read, err
 		}
 		if out.QueryExecution == nil || out.QueryExecution.Status == nil {
-			return fmt.Errorf("the query %s has no status", id)
+			return read, fmt.Errorf("the query %s has no status", id)
+		}
+		if counted := out.QueryExecution.Statistics; counted != nil {
+			read = aws.ToInt64(counted.DataScannedInBytes)
 		}
 		s := out.QueryExecution.Status
 		switch s.State {
 		case types.QueryExecutionStateSucceeded:
-			return nil
+			return max(read, leastRead), nil
 		case types.QueryExecutionStateFailed, types.QueryExecutionStateCancelled:
 			reason := aws.ToString(s.StateChangeReason)
 			if strings.Contains(strings.ToLower(reason), "bytes scanned limit") {
-				return fault.Invalid("time_of_generation_min", "with time_of_generation_max holds more than one question may read in this installation; narrow them")
+				return read, fault.Invalid("time_of_generation_min", "with time_of_generation_max holds more than one question may read in this installation; narrow them")
 			}
-			return &errFailed{id, reason, s.State, first}
+			return read, &errFailed{id, reason, s.State, first}
 		}
 		t := time.NewTimer(pause)
 		select {
 		case <-t.C:
 		case <-ctx.Done():
 			t.Stop()
-			return ctx.Err()
+			return read, ctx.Err()
 		}
 	}
 }

@@ -94,7 +94,7 @@ func TestTextsThatCannotBeToldAreRefused(t *testing.T) {
 	service, cfg := newService(t, nil)
 	e := New(cfg, Options{Workgroup: workgroup, Database: database, Table: table})
 	for _, sql := range []string{"SELECT '\xff'", "SELECT '\x00'"} {
-		if _, err := e.Query(context.Background(), sql); err == nil || fault.From(err).Status() != 400 {
+		if _, err := e.Query(context.Background(), "org-1", sql); err == nil || fault.From(err).Status() != 400 {
 			t.Errorf("%q: %v", sql, err)
 		}
 	}

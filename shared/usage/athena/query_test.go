@@ -22,7 +22,7 @@ func TestWhatBecomesOfAQuery(t *testing.T) {
 		return fmt.Sprintf(`SELECT %d AS n, "model" FROM %s WHERE "org" = 'org-1'`, n, h.engine.Table())
 	}
 	h.engine.o.Clock = func() time.Time { return noon }
-	ask := func(n int) ([][]*string, error) { return h.engine.Query(ctx, sql(n)) }
+	ask := func(n int) ([][]*string, error) { return h.engine.Query(ctx, "org-1", sql(n)) }
 
 	s.looks = 5
 	rows, err := ask(1)
@@ -76,7 +76,7 @@ func TestWhatBecomesOfAQuery(t *testing.T) {
 		t.Errorf("too many calls: %v", err)
 	}
 	s.throttle = 0
-	if _, err := h.engine.Query(ctx, strings.Repeat("x", mostText+1)); fault.From(err).Status() != 400 {
+	if _, err := h.engine.Query(ctx, "org-1", strings.Repeat("x", mostText+1)); fault.From(err).Status() != 400 {
 		t.Errorf("a question that is too long: %v", err)
 	}
 }
@@ -91,7 +91,7 @@ func TestAFailedQueryIsStartedAnew(t *testing.T) {
 	h.engine.o.Clock = func() time.Time { return noon }
 	s := h.service
 	ask := func(n int) ([][]*string, error) {
-		return h.engine.Query(ctx, fmt.Sprintf(`SELECT %d AS n, "model" FROM %s WHERE "org" = 'org-1'`, n, h.engine.Table()))
+		return h.engine.Query(ctx, "org-1", fmt.Sprintf(`SELECT %d AS n, "model" FROM %s WHERE "org" = 'org-1'`, n, h.engine.Table()))
 	}
 	for n, state := range []string{"FAILED", "CANCELLED"} {
 		before := s.started()

@@ -188,6 +188,7 @@ type service struct {
 	failures int    // so many of them are left
 	throttle int    // so many calls are refused for their number
 	page     int    // rows of a page at most
+	reads    int64  // bytes that a query tells to have read
 }
 
 type query struct {
@@ -326,7 +327,7 @@ func (s *service) look(in map[string]any) (any, error) {
 	if q.reason != "" && status["State"] == q.ends {
 		status["StateChangeReason"] = q.reason
 	}
-	return map[string]any{"QueryExecution": map[string]any{"Status": status, "Statistics": map[string]any{"DataScannedInBytes": 1}}}, nil
+	return map[string]any{"QueryExecution": map[string]any{"Status": status, "Statistics": map[string]any{"DataScannedInBytes": s.reads}}}, nil
 }
 
 func (s *service) results(in map[string]any) (any, error) {

@@ -21,9 +21,10 @@ import (
 type Far interface {
 	// Table is the table of the files, as it stands in queries.
 	Table() string
-	// Query gives the rows of a query; nil is a NULL. Errors are faults: what takes too
-	// long is a 503, what reads too much a 400.
-	Query(ctx context.Context, sql string) ([][]*string, error)
+	// Query gives the rows of a query about an organisation; nil is a NULL. Errors are
+	// faults: what takes too long is a 503, what reads too much a 400, or a 429 where it
+	// is too much for this hour.
+	Query(ctx context.Context, org, sql string) ([][]*string, error)
 }
 
 // FarRecords is from how many records on, that would have to be read one by one, a
@@ -156,12 +157,12 @@ func (r *Reader) sumFar(ctx context.Context, p *plan, f *reach, q *question, b b
 	var rows, bins [][]*string
 	g, asking := errgroup.WithContext(ctx)
 	g.Go(func() (err error) {
-		rows, err = r.far.Query(asking, stats)
+		rows, err = r.far.Query(asking, p.org, stats)
 		return err
 	})
 	if sum.latencies {
 		g.Go(func() (err error) {
-			bins, err = r.far.Query(asking, latencies)
+			bins, err = r.far.Query(asking, p.org, latencies)
 			return err
 		})
 	}
@@ -250,7 +251,7 @@ func (r *Reader) ranked(ctx context.Context, sc store.Scope, q *GroupQuery, a as
 	if !tellable(asked) {
 		return nil, 0, false, nil
 	}
-	rows, err := r.far.Query(ctx, asked)
+	rows, err := r.far.Query(ctx, p.org, asked)
 	if err != nil {
 		return nil, 0, false, err
 	}
@@ -300,7 +301,7 @@ func (r *Reader) pageBins(ctx context.Context, s *statement, page []Group) error
 		}
 		return r.pageBins(ctx, s, page[half:])
 	}
-	rows, err := r.far.Query(ctx, asked)
+	rows, err := r.far.Query(ctx, s.plan.org, asked)
 	if err != nil {
 		return err
 	}

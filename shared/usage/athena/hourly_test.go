@@ -1,0 +1,111 @@
+package athena
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+
+	"gateway/shared/fault"
+	"gateway/shared/store"
+)
+
+// What an organisation's questions have read in an hour bounds those that are begun in
+// it: not those that were begun before, whatever became of them, not those of others,
+// and not those of the next hour.
+func TestQuestionsOfAnHourAreBounded(t *testing.T) {
+	t.Parallel()
+	h, ctx := newHouse(t), context.Background()
+	h.ingest(t, made(rand.New(rand.NewPCG(1, 1)), 1, noon.Add(-3*time.Hour)))
+	h.compact(t)
+	s, now := h.service, time.Now().Truncate(time.Hour).Add(10*time.Minute) // rows expire by the real time
+	const bound = 100 << 20
+	h.engine.hourly = hourly{h.store.Table(store.Usage), bound}
+	h.engine.o.Clock = func() time.Time { return now }
+	ask := func(org string, n int) int {
+		_, err := h.engine.Query(ctx, org, fmt.Sprintf(`SELECT %d AS n FROM %s WHERE "org" = '%s'`, n, h.engine.Table(), org))
+		if err == nil {
+			return 200
+		}
+		f := fault.From(err)
+		if f.Status() == 429 && (f.RetryAfter != now.Truncate(time.Hour).Add(time.Hour).Sub(now) || !strings.Contains(f.Message, "time_of_generation_max") || f.Field != "time_of_generation_min") {
+			t.Errorf("%+v", f)
+		}
+		return f.Status()
+	}
+	// Each is charged for 10 MB at least; ten times the same one are one.
+	for range 10 {
+		if got := ask("org-1", 0); got != 200 {
+			t.Fatal(got)
+		}
+	}
+	for n := range 9 {
+		if got := ask("org-1", 1+n); got != 200 {
+			t.Fatalf("question %d: %d", n, got)
+		}
+	}
+	before := s.started()
+	if got := ask("org-1", 100); got != 429 || s.started() != before {
+		t.Errorf("a question beyond the bound: %d, %d queries", got, s.started()-before)
+	}
+	if got := ask("org-1", 3); got != 200 {
+		t.Errorf("one that was answered: %d", got)
+	}
+	if got := ask("org-2", 100); got != 200 {
+		t.Errorf("another organisation: %d", got)
+	}
+	now = now.Add(time.Hour)
+	if got := ask("org-1", 100); got != 200 {
+		t.Errorf("the next hour: %d", got)
+	}
+	// One that is left to itself counts by what it was seen to read, and by the whole
+	// when it has ended; it is asked for again whatever the sum is.
+	now = now.Add(time.Hour)
+	s.looks, s.reads, h.engine.o.Patience = 1<<30, bound/2, 100*time.Millisecond
+	if got := ask("org-1", 200); got != 503 {
+		t.Fatal(got)
+	}
+	s.looks, h.engine.o.Patience = 0, time.Minute
+	if got := ask("org-1", 201); got != 200 { // the other half
+		t.Fatal(got)
+	}
+	if got := ask("org-1", 202); got != 429 {
+		t.Errorf("beyond what was seen: %d", got)
+	}
+	for _, q := range s.queries {
+		q.looks = 0
+	}
+	if got := ask("org-1", 200); got != 200 {
+		t.Errorf("the slow one, asked again: %d", got)
+	}
+	// What a query reads that the workgroup cuts off is charged too.
+	now = now.Add(time.Hour)
+	s.fails, s.failures, s.ends, s.reads = "Bytes scanned limit was exceeded", 1, "CANCELLED", bound
+	if got := ask("org-1", 300); got != 400 {
+		t.Fatal(got)
+	}
+	if got := ask("org-1", 301); got != 429 {
+		t.Errorf("behind one that was cut off: %d", got)
+	}
+	if got := ask("org-1", 300); got != 400 {
+		t.Errorf("that one, asked again: %d", got)
+	}
+}
+
+// Where it is not known what was read, nothing more is begun.
+func TestWithoutItsStoreNothingIsAsked(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	h.engine.hourly = hourly{broken{h.store.Table(store.Usage)}, 1 << 40}
+	if _, err := h.engine.Query(context.Background(), "org-1", `SELECT 1 FROM x WHERE "org" = 'org-1'`); fault.From(err).Status() != 503 || h.service.started() != 0 {
+		t.Errorf("%v, %d queries", err, h.service.started())
+	}
+}
+
+type broken struct{ store.Table }
+
+func (broken) Get(context.Context, store.Key, bool) (store.Item, bool, error) {
+	return nil, false, store.ErrContended
+}
