@@ -36,8 +36,15 @@ const FarRecords = 15_000_000
 // parts of hours at both ends, the hours that are not whole in the files yet, and a few
 // segments that stand in the store are still read here and added: answers are the same.
 func (r *Reader) WithFar(f Far, records int64) *Reader {
-	r.far, r.farRecords = f, records
+	r.beyond = &beyond{here: r, far: f, records: records}
 	return r
+}
+
+// beyond are the questions that outgrow this process, and the engine that is asked them.
+type beyond struct {
+	here    *Reader // answers what the files do not
+	far     Far
+	records int64 // from which on a question outgrows this process
 }
 
 // reach is what the files answer of a question: whole hours.
@@ -82,11 +89,11 @@ func (f *reach) records() (sum int64) {
 }
 
 // reach finds what the files answer of a plan; nil: nothing, or not in SQL.
-func (r *Reader) reach(ctx context.Context, p *plan) (*reach, error) {
-	if r.far == nil || !p.speakable() {
+func (e *beyond) reach(ctx context.Context, p *plan) (*reach, error) {
+	if !p.speakable() {
 		return nil, nil
 	}
-	list, err := r.archive.List(ctx, p.org, p.from, p.to)
+	list, err := e.here.archive.List(ctx, p.org, p.from, p.to)
 	if err != nil {
 		return nil, err
 	}
@@ -106,12 +113,12 @@ func (r *Reader) reach(ctx context.Context, p *plan) (*reach, error) {
 // outgrown is reach of a question that would read too many records one by one. Those
 // that cubes answer, that few files can have by their filters of ids, and that count
 // users are answered here: sketches of users come from no engine.
-func (r *Reader) outgrown(ctx context.Context, p *plan, q *question) (*reach, error) {
-	if p.cubes && q.cubes || q.users || p.sought() {
+func (e *beyond) outgrown(ctx context.Context, p *plan, q *question) (*reach, error) {
+	if e == nil || p.cubes && q.cubes || q.users || p.sought() {
 		return nil, nil
 	}
-	f, err := r.reach(ctx, p)
-	if err != nil || f == nil || f.records() < r.farRecords {
+	f, err := e.reach(ctx, p)
+	if err != nil || f == nil || f.records() < e.records {
 		return nil, err
 	}
 	return f, nil
@@ -122,27 +129,27 @@ func (p *plan) sought() bool {
 	return p.dims[segment.TraceID] != nil || p.dims[segment.SpanID] != nil || p.dims[segment.Session] != nil
 }
 
-// near asks r of the parts of a plan's time that the files do not answer.
-func (r *Reader) near(ctx context.Context, p *plan, f *reach, q *question) error {
+// near asks the reader of the parts of a plan's time that the files do not answer.
+func (e *beyond) near(ctx context.Context, p *plan, f *reach, q *question) error {
 	for _, span := range [][2]int64{{p.from, f.from - 1}, {f.to, p.to}} {
 		if span[0] > span[1] {
 			continue
 		}
 		part := *p
 		part.from, part.to = span[0], span[1]
-		if err := r.scan(ctx, &part, q); err != nil {
+		if err := e.here.scan(ctx, &part, q); err != nil {
 			return err
 		}
 	}
 	within := *p
 	within.from, within.to = f.from, f.to-1
-	return r.scanParts(ctx, &within, q, f.holes)
+	return e.here.scanParts(ctx, &within, q, f.holes)
 }
 
-// sumFar gathers in sum what a question asks, of the files and of the rest. A question
+// sum gathers in sum what a question asks, of the files and of the rest. A question
 // that an engine cannot be asked, or that takes more text than it reads, is answered here.
-func (r *Reader) sumFar(ctx context.Context, p *plan, f *reach, q *question, b buckets, sum *tally) error {
-	s := statement{far: r.far, plan: p, reach: f, aspect: sum.aspect, buckets: b}
+func (e *beyond) sum(ctx context.Context, p *plan, f *reach, q *question, b buckets, sum *tally) error {
+	s := statement{far: e.far, plan: p, reach: f, aspect: sum.aspect, buckets: b}
 	// Groups have a row for each bucket, and the last one that is gathered may begin at
 	// the bound: with so many rows there is a group that is one too many.
 	most := sum.maxGroups() + b.n
@@ -151,18 +158,18 @@ func (r *Reader) sumFar(ctx context.Context, p *plan, f *reach, q *question, b b
 		latencies = s.bins(nil, most)
 	}
 	if !tellable(stats) || !tellable(latencies) {
-		return r.scan(ctx, p, q)
+		return e.here.scan(ctx, p, q)
 	}
 	sum.far = true
 	var rows, bins [][]*string
 	g, asking := errgroup.WithContext(ctx)
 	g.Go(func() (err error) {
-		rows, err = r.far.Query(asking, p.org, stats)
+		rows, err = e.far.Query(asking, p.org, stats)
 		return err
 	})
 	if sum.latencies {
 		g.Go(func() (err error) {
-			bins, err = r.far.Query(asking, p.org, latencies)
+			bins, err = e.far.Query(asking, p.org, latencies)
 			return err
 		})
 	}
@@ -193,7 +200,7 @@ func (r *Reader) sumFar(ctx context.Context, p *plan, f *reach, q *question, b b
 			}
 		}
 	}
-	return r.near(ctx, p, f, q)
+	return e.near(ctx, p, f, q)
 }
 
 // place is the group and the bucket of a row.
@@ -216,16 +223,16 @@ const (
 // order. Groups of the hours that the files do not have yet are told to it: it gives
 // their numbers whatever their place is, and of the others those that come first. ok is
 // false where that cannot be.
-func (r *Reader) ranked(ctx context.Context, sc store.Scope, q *GroupQuery, a aspect) (page []Group, n int, ok bool, err error) {
+func (e *beyond) ranked(ctx context.Context, sc store.Scope, q *GroupQuery, a aspect) (page []Group, n int, ok bool, err error) {
 	wanted := q.wanted()
 	if isQuantile(q.OrderBy) || wanted > mostRanked {
 		return nil, 0, false, nil
 	}
-	p, err := r.plan(ctx, sc, &q.Filter)
+	p, err := e.here.plan(ctx, sc, &q.Filter)
 	if err != nil {
 		return nil, 0, false, err
 	}
-	f, err := r.reach(ctx, p)
+	f, err := e.reach(ctx, p)
 	if err != nil || f == nil {
 		return nil, 0, false, err
 	}
@@ -233,12 +240,12 @@ func (r *Reader) ranked(ctx context.Context, sc store.Scope, q *GroupQuery, a as
 	var sum *tally
 	err = again(func() error {
 		sum = newTally(a, 1)
-		return r.near(ctx, p, f, sum.question(whole))
+		return e.near(ctx, p, f, sum.question(whole))
 	})
 	if err != nil || sum.over.Load() || len(sum.groups) > mostNear {
 		return nil, 0, false, err
 	}
-	s := statement{far: r.far, plan: p, reach: f, aspect: a, buckets: whole}
+	s := statement{far: e.far, plan: p, reach: f, aspect: a, buckets: whole}
 	names := slices.Sorted(maps.Keys(sum.groups))
 	if size := len(strings.Join(names, "', '")); size > mostValues {
 		return nil, 0, false, nil
@@ -251,7 +258,7 @@ func (r *Reader) ranked(ctx context.Context, sc store.Scope, q *GroupQuery, a as
 	if !tellable(asked) {
 		return nil, 0, false, nil
 	}
-	rows, err := r.far.Query(ctx, p.org, asked)
+	rows, err := e.far.Query(ctx, p.org, asked)
 	if err != nil {
 		return nil, 0, false, err
 	}
@@ -282,26 +289,26 @@ func (r *Reader) ranked(ctx context.Context, sc store.Scope, q *GroupQuery, a as
 	page = q.trim(page, wanted)
 	page = page[min(max(q.Offset, 0), len(page)):]
 	if a.latencies && len(page) > 0 {
-		err = r.pageBins(ctx, &s, page)
+		err = e.pageBins(ctx, &s, page)
 	}
 	return page, n, true, err
 }
 
 // pageBins adds to the latencies of a page's groups what the files have of them. Of
 // names that take more text than an engine reads it asks one half after the other.
-func (r *Reader) pageBins(ctx context.Context, s *statement, page []Group) error {
+func (e *beyond) pageBins(ctx context.Context, s *statement, page []Group) error {
 	names, at := make([]string, len(page)), make(map[string]*Group, len(page))
 	for i := range page {
 		names[i], at[page[i].Value] = page[i].Value, &page[i]
 	}
 	asked := s.bins(names, len(names))
 	if half := len(page) / 2; len(asked) > mostText && half > 0 {
-		if err := r.pageBins(ctx, s, page[:half]); err != nil {
+		if err := e.pageBins(ctx, s, page[:half]); err != nil {
 			return err
 		}
-		return r.pageBins(ctx, s, page[half:])
+		return e.pageBins(ctx, s, page[half:])
 	}
-	rows, err := r.far.Query(ctx, s.plan.org, asked)
+	rows, err := e.far.Query(ctx, s.plan.org, asked)
 	if err != nil {
 		return err
 	}

@@ -98,8 +98,8 @@ func (r *Reader) Groups(ctx context.Context, sc store.Scope, q *GroupQuery) (pag
 		if err != nil {
 			return nil, 0, err
 		}
-		if over && r.far != nil { // one query takes less than many readings
-			if page, n, ok, err := r.ranked(ctx, sc, q, a); ok || err != nil {
+		if over && r.beyond != nil { // one query takes less than many readings
+			if page, n, ok, err := r.beyond.ranked(ctx, sc, q, a); ok || err != nil {
 				return page, n, err
 			}
 		}

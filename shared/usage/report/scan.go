@@ -21,8 +21,7 @@ type Reader struct {
 	bucket  blob.Bucket
 	room    *room
 
-	far        Far // none: all questions are answered here
-	farRecords int64
+	beyond *beyond // nil: all questions are answered here
 }
 
 // New reads an archive, and from the bucket the bodies that records name.

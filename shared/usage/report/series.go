@@ -102,12 +102,12 @@ func (r *Reader) sum(ctx context.Context, sc store.Scope, f *Filter, a aspect, b
 		if err != nil {
 			return err
 		}
-		reach, err := r.outgrown(ctx, p, q)
+		reach, err := r.beyond.outgrown(ctx, p, q)
 		if err != nil {
 			return err
 		}
 		if reach != nil && a.shares <= 1 {
-			return r.sumFar(ctx, p, reach, q, b, sum)
+			return r.beyond.sum(ctx, p, reach, q, b, sum)
 		}
 		return r.scan(ctx, p, q)
 	})
