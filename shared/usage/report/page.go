@@ -137,39 +137,47 @@ func (q *LogQuery) weight() int64 { return int64(2*q.most()) * matchWeight }
 // most is how many matches are kept to find the page: one more than it has.
 func (q *LogQuery) most() int { return max(q.Offset, 0) + max(q.Limit, 1) + 1 }
 
+// search is the way to the rows of a page, through parts and their groups in order.
+type search struct {
+	here   *Reader
+	rest   plan // what can be on this page or later ones
+	before cursor
+	ahead  queue
+	top    firsts
+}
+
 // matches finds the rows of a page, in its order; more tells whether there are further
 // ones behind it.
 func (r *Reader) matches(ctx context.Context, p *plan, before cursor, q *LogQuery) (hits []match, more bool, err error) {
-	top := firsts{order: order{q.Oldest}, most: q.most()}
-	rest := *p // what can be on this page or later ones
+	s := search{here: r, rest: *p, before: before, top: firsts{order: order{q.Oldest}, most: q.most()}, ahead: queue{order: order{q.Oldest}}}
 	if q.Oldest {
-		rest.from = max(p.from, before.start)
+		s.rest.from = max(p.from, before.start)
 	} else {
-		rest.to = min(p.to, before.start)
+		s.rest.to = min(p.to, before.start)
 	}
-	list, err := r.archive.List(ctx, p.org, rest.from, rest.to)
+	list, err := r.archive.List(ctx, p.org, s.rest.from, s.rest.to)
 	if err != nil {
 		return nil, false, err
 	}
 	parts := segment.Parts(list)
-	ahead := queue{order: top.order, all: make([]*frontier, 0, len(parts))}
+	s.ahead.all = make([]*frontier, 0, len(parts))
 	for i := range parts {
-		ahead.all = append(ahead.all, &frontier{start: top.first(parts[i].Min, parts[i].Max), part: &parts[i], group: -1})
+		s.ahead.all = append(s.ahead.all, &frontier{start: s.top.first(parts[i].Min, parts[i].Max), part: &parts[i], group: -1})
 	}
-	heap.Init(&ahead)
-	for ahead.Len() > 0 && !top.full(ahead.all[0].start) {
-		next := heap.Pop(&ahead).(*frontier)
+	heap.Init(&s.ahead)
+	for s.ahead.Len() > 0 && !s.top.full(s.ahead.all[0].start) {
+		next := heap.Pop(&s.ahead).(*frontier)
 		if next.group < 0 {
-			err = r.openPart(ctx, &rest, before, next, &ahead, &top)
+			err = s.openPart(ctx, next)
 		} else {
-			err = r.openGroup(ctx, &rest, before, next, &top)
+			err = s.openGroup(ctx, next)
 		}
 		if err != nil {
 			return nil, false, err
 		}
 	}
-	top.trim()
-	hits = top.rows[min(max(q.Offset, 0), len(top.rows)):]
+	s.top.trim()
+	hits = s.top.rows[min(max(q.Offset, 0), len(s.top.rows)):]
 	more = len(hits) > max(q.Limit, 1)
 	return hits[:min(max(q.Limit, 1), len(hits))], more, nil
 }
@@ -182,40 +190,41 @@ func (o order) first(least, greatest int64) int64 {
 	return greatest
 }
 
-func (r *Reader) openPart(ctx context.Context, p *plan, before cursor, at *frontier, ahead *queue, top *firsts) error {
-	skip, err := r.twice(ctx, at.part)
+func (s *search) openPart(ctx context.Context, at *frontier) error {
+	skip, err := s.here.twice(ctx, at.part)
 	if err != nil {
 		return err
 	}
-	f, err := r.open(ctx, &at.part.Manifest)
+	f, err := s.here.open(ctx, &at.part.Manifest)
 	if err != nil {
 		return err
 	}
 	for g := range f.Groups {
-		if f.Groups[g].Last < p.from || f.Groups[g].First > p.to {
+		if f.Groups[g].Last < s.rest.from || f.Groups[g].First > s.rest.to {
 			continue
 		}
-		next := &frontier{start: top.first(f.Groups[g].First, f.Groups[g].Last), part: at.part, skip: skip, group: g}
+		next := &frontier{start: s.top.first(f.Groups[g].First, f.Groups[g].Last), part: at.part, skip: skip, group: g}
 		if len(f.Groups) == 1 { // its bytes are there now
-			return r.gather(ctx, p, before, f, next, top)
+			return s.gather(ctx, f, next)
 		}
-		heap.Push(ahead, next)
+		heap.Push(&s.ahead, next)
 	}
 	return nil
 }
 
-func (r *Reader) openGroup(ctx context.Context, p *plan, before cursor, at *frontier, top *firsts) error {
-	f, err := r.open(ctx, &at.part.Manifest)
+func (s *search) openGroup(ctx context.Context, at *frontier) error {
+	f, err := s.here.open(ctx, &at.part.Manifest)
 	if err != nil {
 		return err
 	}
-	return r.gather(ctx, p, before, f, at, top)
+	return s.gather(ctx, f, at)
 }
 
 // gather finds the rows of a group that are on this page or later ones: of
 // those the first, as many as the page can need. The columns are let go.
-func (r *Reader) gather(ctx context.Context, p *plan, before cursor, f *segment.File, at *frontier, top *firsts) error {
-	give, err := r.room.take(ctx, f.Weight()+p.need.weight(f, at.group, true)+p.filtersWeight(f, at.group)+f.RecordsWeight())
+func (s *search) gather(ctx context.Context, f *segment.File, at *frontier) error {
+	p, top := &s.rest, &s.top
+	give, err := s.here.room.take(ctx, f.Weight()+p.need.weight(f, at.group, true)+p.filtersWeight(f, at.group)+f.RecordsWeight())
 	if err != nil {
 		return err
 	}
@@ -241,7 +250,7 @@ func (r *Reader) gather(ctx context.Context, p *plan, before cursor, f *segment.
 		if !top.oldest {
 			i = len(starts) - 1 - n
 		}
-		if !passes(i) || starts[i] == before.start && top.passed(starts[i], id(i), before) {
+		if !passes(i) || starts[i] == s.before.start && top.passed(starts[i], id(i), s.before) {
 			continue
 		}
 		if _, twice := slices.BinarySearch(at.skip, segment.HashID(id(i))); !twice {
