@@ -58,7 +58,7 @@ type entry struct {
 	Requests   []behind  `json:"requests" doc:"Of a line with a difference: up to 100 requests, the doubtful ones first."`
 }
 
-// side is the sum on one of the two sides; null: it tells none.
+// side is what one of the two sides tells; null: it does not tell.
 type side struct {
 	Requests *int64   `json:"requests"`
 	Input    *int64   `json:"input_tokens"`

@@ -17,7 +17,7 @@ var agentDocs = map[string]string{
 	"deleteOfAgent": "Delete a push notification config of a task.",
 }
 
-// agentMessage is a body of HTTP+JSON: that of a message as 1.0 writes it, and of
+// agentMessage is a body of HTTP+JSON: a message in the form of version 1.0, open for
 // whatever else the protocol has.
 var agentMessage = admin.Schema{"type": "object", "properties": map[string]admin.Schema{
 	"message": object([]string{"messageId", "role", "parts"}, map[string]admin.Schema{

@@ -137,10 +137,11 @@ func (x exampler) object(s map[string]any, name string, whole bool, depth int) a
 	return out
 }
 
-// telling are the kinds of members of which an example says most, in that order.
+// telling are the kinds of members of which an example shows as much as it can, in that
+// order.
 var telling = []string{"array", "string", "integer", "number", "boolean", "object"}
 
-// one is the example of a request that does without each of its members: one of them.
+// one is an example for a request none of whose members is required: it shows one of them.
 func (x exampler) one(properties map[string]any, depth int) map[string]any {
 	names := slices.Sorted(maps.Keys(properties))
 	for _, name := range names {

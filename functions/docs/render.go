@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// Pages are written by hand and not by html/template, which would make the function
-// half as large again.
+// Pages are written by code of our own, because html/template would make the function half
+// as large again.
 
 //go:embed page.css
 var style string

@@ -25,8 +25,8 @@ import (
 	"gateway/shared/tenant"
 )
 
-// Bounds of how far back a run looks for what is due: as far as the last run that
-// was noted, but not for ever.
+// Bounds of how far back a run looks for what is due: to the last run that was noted, but
+// not further than this.
 const (
 	firstLookBack = 7 * 24 * time.Hour
 	lookBack      = 400 * 24 * time.Hour

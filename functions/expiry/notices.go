@@ -55,8 +55,8 @@ func (w *Worker) warn(ctx context.Context, now time.Time) error {
 	return w.warnOf(ctx, now, people.DueInvite, func(d resource.Due) (notice.Event, bool, error) { return w.inviteEnds(ctx, d) })
 }
 
-// toldBefore tells of a transition that is shorter than the warning: its end was told
-// with the rotation.
+// toldBefore tells that a transition is shorter than the warning ahead of it: its end was
+// told when the key was rotated.
 func toldBefore(k *identity.Key, d resource.Due) bool {
 	return k.RotatedAt == nil || d.At.Sub(*k.RotatedAt) <= ahead
 }

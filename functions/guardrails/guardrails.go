@@ -95,7 +95,8 @@ func (f *family) checked(raw json.RawMessage) []fault.Detail {
 	return bad
 }
 
-// actions stores them whole, with what was not said.
+// actions writes out the actions of the checks, with defaults for those that were not
+// given.
 func actions(raw json.RawMessage) (json.RawMessage, []fault.Detail) {
 	a, bad := guard.ParseActions(raw)
 	if len(bad) > 0 {
@@ -108,7 +109,7 @@ func actions(raw json.RawMessage) (json.RawMessage, []fault.Detail) {
 	return out, nil
 }
 
-// link keeps the secret references that checks use from going.
+// link keeps the secret references that checks use from being deleted.
 func link(tx *resource.Tx, by resource.Ref, was, now []guard.Applied) error {
 	return guard.LinkSecrets(func(was, now []provider.SecretMapping) error { return provider.LinkSecrets(tx, by, was, now) }, was, now)
 }

@@ -37,8 +37,8 @@ func retire(c *admin.Call, tx *resource.Tx, it item) error {
 	return link(tx, it.Ref(), it.Form.Checks, nil)
 }
 
-// standard are the workspaces, and the organisation, that check by the guardrail
-// whatever a request asks for.
+// standard are the workspaces, and perhaps the organisation, that apply the guardrail to
+// every request.
 func standard(c *admin.Call, scopes []store.Scope, of *resource.Record) ([]resource.Ref, error) {
 	ids := make([]string, len(scopes))
 	for i := range scopes {

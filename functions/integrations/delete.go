@@ -12,9 +12,9 @@ import (
 // integration, so that their rows fit into a transaction.
 const perChange = 14
 
-// delete archives the integration and the providers that call it. Of more than
-// fit into one change the first are archived before; when one fails, the
-// integration is still there and the call can be repeated.
+// delete archives the integration and the providers that call it. If there are more than
+// fit into one change, the first ones are archived before; when one fails, the integration
+// is still there, and the call can be repeated.
 func (f *family) delete(c *admin.Call) (any, error) {
 	return nil, admin.Rounds(c, func(tx *resource.Tx) (more bool, err error) {
 		it, err := f.col.FindIn(c, tx)

@@ -120,8 +120,8 @@ func (f *family) listWorkspaces(c *admin.Call) (any, error) {
 	return admin.Members{"total": len(all), "workspaces": entries, "global_workspace_access": showGlobal(it.Form.Global, c.Now)}, f.access.Decorate(c, items, entries)
 }
 
-// showGlobal shows what workspaces without settings of their own get; null where
-// nothing is limited, as in the settings of a workspace.
+// showGlobal shows what workspaces without settings of their own get. As in the settings of
+// a workspace, null means no limit.
 func showGlobal(g provider.GlobalAccess, now time.Time) admin.Members {
 	o := admin.Members{"enabled": g.Enabled, "usage_limits": nil, "rate_limits": g.RateLimits}
 	if len(g.UsageLimits) > 0 {
@@ -135,9 +135,9 @@ func showGlobal(g provider.GlobalAccess, now time.Time) admin.Members {
 	return o
 }
 
-// putWorkspaces changes who may use the integration. When more workspaces get a
-// default provider than fit into one change, providers are made before: access
-// opens with the last change, and closes with it.
+// putWorkspaces changes who may use the integration. If more workspaces get a default
+// provider than fit into one change, their providers are made first; access opens, or
+// closes, with the last change.
 func (f *family) putWorkspaces(c *admin.Call) (any, error) {
 	var it item
 	var p *plan
@@ -150,7 +150,7 @@ func (f *family) putWorkspaces(c *admin.Call) (any, error) {
 		}
 		next := it
 		if more = len(p.defaults) > perChange; !more {
-			next.Form = p.next // else as it is: of two calls at a time one plans again
+			next.Form = p.next // before that it stays as it is, and of two calls at a time one plans again
 		}
 		if err := f.col.Save(c, tx, next); err != nil {
 			return false, err
@@ -221,8 +221,8 @@ func within(path string, details []fault.Detail) []fault.Detail {
 	return details
 }
 
-// own sets the settings of the named workspaces. It gives what was asked by
-// workspace id. bad is what was wrong before.
+// own sets the settings of the named workspaces. It returns what was asked, by workspace
+// id; bad are faults found before.
 func (f *family) own(c *admin.Call, p *plan, sent []admin.Values, spaces []resource.Row, bad []fault.Detail) (map[string]wish, error) {
 	ids := make(map[string]string, 2*len(spaces))
 	for n := range spaces {

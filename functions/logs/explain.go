@@ -65,9 +65,8 @@ func timing(r *usage.Record) times {
 	return out
 }
 
-// steps are in the order of the walk: the config, what its strategies chose at
-// each place, the calls, the answer. Choices of one place stand before what
-// happened below it.
+// steps are in the order of the walk: the config, what its strategies chose at each place,
+// the calls, the answer. The choices of a place come before what happened below it.
 func steps(r *usage.Record) []step {
 	out := []step{chosenConfig(r)}
 	var within []step

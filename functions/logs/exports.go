@@ -184,7 +184,7 @@ func (x *exports) checkFilters(raw json.RawMessage) []fault.Detail {
 	return f.Validate(usagequery.From, usagequery.To)
 }
 
-// query reads what is stored as it is to be asked now.
+// query reads stored filters as they are asked at the time of a run.
 func (x *exports) query(c *admin.Call, form *export.Export) (q report.LogQuery, err error) {
 	v, wrong := admin.AsInQuery(form.Filters, x.filters)
 	if wrong != nil {
@@ -246,8 +246,8 @@ func (x *exports) before(c *admin.Call, tx *resource.Tx, ch *exportChange) error
 	return x.idle(c, ch.Rec, "changed")
 }
 
-// idle refuses what may not happen to an export with a file, or with one that is being
-// written.
+// idle refuses to delete an export that is being written, and to change one that is being
+// written or has a file.
 func (x *exports) idle(c *admin.Call, rec *resource.Record, what string) error {
 	runs, err := x.Exports.Get(c.Context, rec.Scope, rec.ID)
 	if err != nil {

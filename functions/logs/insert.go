@@ -30,7 +30,7 @@ var (
 	providerForm = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
 )
 
-// Both scopes are needed: who tells of requests must be one who may make them.
+// Both scopes are needed, because only a caller who may make requests may tell of them.
 const (
 	insertScope = "logs.write"
 	makeScope   = "completions.write"

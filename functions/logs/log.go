@@ -80,8 +80,8 @@ func ratings(all []feedback.Feedback) []rating {
 	return out
 }
 
-// ofGuards are the feedbacks that guardrails of the request gave. They are part of the
-// log, and not changed.
+// ofGuards are feedbacks that guardrails of the request gave. They belong to the log and
+// cannot be changed.
 func ofGuards(r *usage.Record) (out []rating) {
 	at := admin.Instant(r.Start.Add(r.Duration))
 	for i := range r.Guards {

@@ -12,11 +12,11 @@ import (
 	"gateway/shared/usage/report"
 )
 
-// metrics of a log, in the order of the groups of the documentation: identity,
-// prompt and config, outcome, model, cache, trace, request, metadata, timing.
-// Times are in milliseconds, cost is in US cents. pre_processing_time is from
-// arrival to the first call to a provider, gateway_processing_time all time but
-// that waited for providers.
+// metrics of a log, in the order of the groups of the documentation: identity, prompt and
+// config, outcome, model, cache, trace, request, metadata, timing. Times are in
+// milliseconds, cost is in US cents. pre_processing_time is the time from arrival to the
+// first call of a provider; gateway_processing_time is all time that was not spent waiting
+// for providers.
 type metrics struct {
 	ID             string  `json:"id"`
 	OrganisationID string  `json:"organisation_id"`

@@ -62,7 +62,7 @@ func (f *family) question(c *admin.Call, sc store.Scope, filter *report.Filter) 
 	return q, m, nil
 }
 
-// unknown are members of the body that nobody reads: a change that is misspelt would
+// unknown names members of the body that mean nothing. A misspelt change would otherwise
 // look like one that changes nothing.
 func unknown(c *admin.Call) (bad []fault.Detail) {
 	var sent map[string]json.RawMessage
@@ -78,7 +78,8 @@ func unknown(c *admin.Call) (bad []fault.Detail) {
 
 func given(raw json.RawMessage) bool { return len(raw) > 0 && string(raw) != "null" }
 
-// needsWorkspace is said where something saved is named, and nothing tells whose.
+// needsWorkspace is the fault for a saved thing that is named while nothing tells in which
+// workspace.
 func needsWorkspace(field string) *fault.Fault {
 	return fault.Invalid(field, "names something of a workspace: an organisation key says workspace_id, its id or slug")
 }
@@ -112,7 +113,7 @@ func (f *family) config(c *admin.Call, sc store.Scope, view *resource.View, q *r
 	if !ok || found.Record.Archived() {
 		return []fault.Detail{{Field: "config", Message: "is not the slug of a config of this workspace"}}, nil
 	}
-	// What is sealed of it, credentials, is of no matter: nothing is sent.
+	// Its sealed credentials do not matter: nothing is sent.
 	cfg, bad := route.ParseSaved(found.Record.Body)
 	if len(bad) > 0 {
 		return details(bad, "config"), nil
@@ -160,8 +161,9 @@ func (f *family) checks(c *admin.Call, sc store.Scope, view *resource.View, q *r
 	return bad, nil
 }
 
-// guardrail finds a saved guardrail; nil: there is none. Its checks stand sealed where one
-// of them holds a credential, and with it asks somebody else; those stay as they are shown.
+// guardrail finds a saved guardrail; nil: there is none. Its checks are sealed if one of
+// them holds a credential and so would ask an outside service; such checks are used in
+// their masked form.
 func (f *family) guardrail(c *admin.Call, sc store.Scope, view *resource.View, slug string) (*guard.Hook, error) {
 	for _, in := range [...]store.Scope{sc, sc.Organisation()} {
 		g, ok, err := resource.Load(c.Context, view, in, guard.KindGuardrail, strings.TrimPrefix(slug, "@"), func(rec resource.Record) (*guard.Saved, error) {

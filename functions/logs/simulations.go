@@ -141,8 +141,8 @@ func (f *family) simulate(c *admin.Call) (any, error) {
 	return out, nil
 }
 
-// replay feeds a run the records of a query, at most so many, and gives the cursor
-// behind the last; empty: that was all.
+// replay gives a run the records of a query, at most so many, and returns the cursor behind
+// the last one; empty: there are no more.
 func (f *family) replay(ctx context.Context, sc store.Scope, q *report.LogQuery, run *replay.Run, most int) (next string, err error) {
 	until := time.Now().Add(simulating)
 	for seen := 0; ; {

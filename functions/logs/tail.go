@@ -145,8 +145,8 @@ func (t *follower) wait() bool {
 	return false
 }
 
-// look sends what has come, and now and then that nothing has. The caller is asked for
-// anew each time: a key that is revoked ends the tail.
+// look sends what has come, and from time to time a sign that nothing has. Each time the
+// caller is checked anew, so that a revoked key ends the tail.
 func (t *follower) look() {
 	now := time.Now()
 	fresh, more, err := t.news(now)

@@ -14,9 +14,9 @@ import (
 
 // API is the administration that tools call. r has a path below the base URL.
 type API interface {
-	// Ask makes a call for who made another one: with its credential, and as far as it
-	// can with its address. No more than most bytes of the answer are kept; large says
-	// that there are more.
+	// Ask makes a call on behalf of somebody who made another one: with that caller's
+	// credential and, where possible, address. At most most bytes of the answer are kept;
+	// large tells that there were more.
 	Ask(by, r *http.Request, most int) (a Answer, err error)
 }
 
@@ -90,8 +90,8 @@ func (k *kept) answer() Answer {
 	return Answer{k.status, k.header.Get("Content-Type"), k.body.Bytes(), k.large}
 }
 
-// Outside asks the gateway at its own address: for processes that serve a part of it. A
-// record of the audit log then has the address of the process as the caller's.
+// Outside asks the gateway at its own address, for processes that serve only a part of it.
+// The audit log then shows the address of the process as the caller's.
 type Outside struct {
 	Base string // with /v1; "": there is none
 	Via  http.RoundTripper

@@ -90,8 +90,8 @@ func Catalogue(document json.RawMessage) ([]Tool, error) {
 
 const jsonType = "application/json"
 
-// serves tells whether an operation can be a tool. An operation at another of its paths
-// is there already.
+// serves tells whether an operation can be a tool. An operation that has several paths is a
+// tool once.
 func (o *operation) serves() bool {
 	if len(o.Tags) != 1 || o.Tags[0] == inference || len(o.Scopes) == 0 || strings.Contains(o.ID, "Alias") ||
 		!slices.ContainsFunc(o.Security, func(s map[string]any) bool { _, ok := s[ofKeys]; return ok }) {
@@ -169,7 +169,7 @@ func (t *Tool) describe() string {
 	return b.String()
 }
 
-// paging are the arguments by which less can be asked for; "" where there are none.
+// paging are the arguments that limit how much is answered; "": there are none.
 func (t *Tool) paging() string {
 	var pages, filters []string
 	for _, p := range t.params {
