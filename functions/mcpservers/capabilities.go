@@ -133,8 +133,8 @@ func (f *family) toggle(c *admin.Call, of *resource.Record, owner resource.Ref, 
 	return admin.Members{"success": true}, err
 }
 
-// wanted are the capabilities that an entry names: by name, resources and templates by
-// their address too. One that nobody knows yet is noted under its name.
+// wanted are the capabilities that an entry names: by name, and resources and templates
+// also by address. One that is not known yet is noted under its name.
 func wanted(rows []resource.Row, in admin.Values) (out []named) {
 	kind, name, on := in.Text("type"), in.Text("name"), in.Bool("enabled")
 	kinds := []string{kind}
@@ -283,8 +283,8 @@ func overridesOf(c *admin.Call, server *resource.Record) (map[string]bool, error
 	return out, nil
 }
 
-// asOfServer shows a capability as a server has it: keys of services are told apart
-// what the integration says.
+// asOfServer shows a capability as a server has it. Service keys are also told what the
+// integration says.
 func asOfServer(c *admin.Call, e admin.Members, rec *resource.Record, overrides map[string]bool) {
 	delete(e, "created_at")
 	delete(e, "last_updated_at")

@@ -83,8 +83,8 @@ func (f *family) listConnections(c *admin.Call) (any, error) {
 	return admin.MoreEnvelope.Wrap(entries, len(ids), page), nil
 }
 
-// deleteConnection drops the tokens of a user. Nobody's are dropped as well: the
-// answer does not tell who had signed in.
+// deleteConnection deletes the tokens of a user, also of one who has none: the answer does
+// not tell who had signed in.
 func (f *family) deleteConnection(c *admin.Call) (any, error) {
 	user, err := whose(c)
 	if err != nil {

@@ -50,8 +50,8 @@ func (f *family) probe(c *admin.Call, rec *resource.Record, in store.Scope) (any
 	return out, mcp.StoreFailure(c.Context, c.Resources, rec.Ref(), why)
 }
 
-// reason is why a server could not be asked, in words that hold nothing of it; known
-// is false where the failure is the gateway's own.
+// reason tells why a server could not be asked, without quoting it; known is false where
+// the failure is the gateway's own.
 func reason(err error) (why string, status int, known bool) {
 	var failed *upstream.Failure
 	var refused *mcp.Error

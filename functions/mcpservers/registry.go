@@ -91,7 +91,8 @@ type catalogued struct {
 	in *resource.Record
 }
 
-// after tells whether a row comes behind a place of the list, whose newest are first.
+// after tells whether a row comes later than a place of the list, whose newest rows come
+// first.
 func (e *catalogued) after(order, id string) int {
 	return cmp.Or(strings.Compare(order, e.Order), strings.Compare(id, e.ID))
 }
@@ -153,8 +154,8 @@ func (f directory) pageOf(c *admin.Call, rows []catalogued, limit int) (*listing
 	return out, nil
 }
 
-// placesOf are the workspaces whose servers the caller is shown: the one that it names,
-// else all that it reaches. One out of reach is as unknown as one that is not there.
+// placesOf are the workspaces whose servers the caller is shown: the one that it names, or
+// else all that it reaches. One out of reach is treated like one that does not exist.
 func (f directory) placesOf(c *admin.Call) ([]*resource.Record, error) {
 	if named := c.Query.Text("workspace_id"); named != "" {
 		rec, ok, err := c.Workspace(named)

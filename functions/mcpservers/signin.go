@@ -106,10 +106,9 @@ func (f signIn) joins(ctx context.Context, link *connect.Link) (*joining, error)
 	return &joining{link: *link, facts: facts, email: u.Email}, nil
 }
 
-// here tells whether the browser is that of the user: who is signed in to the gateway
-// there must be it. Where the organisation has no way to sign in, nobody is, and what
-// ties the browser to the user is the address alone. stop is the page that is shown
-// instead.
+// here tells whether the browser is the user's: whoever is signed in to the gateway there
+// must be that user. Where the organisation has no way to sign in, nobody is, and only the
+// address ties the browser to the user. stop is the page that is shown otherwise.
 func (f signIn) here(c *admin.Call, j *joining, again string) (stop *admin.Answer, err error) {
 	shown := func(a admin.Answer) (*admin.Answer, error) { return &a, nil }
 	if token, ok := browser.Token(c.Request); ok {
@@ -169,8 +168,8 @@ func (f signIn) connect(c *admin.Call) (any, error) {
 	return out, nil
 }
 
-// askFirst shows who would be connected with what: nothing happens before somebody has
-// read it.
+// askFirst shows who would be connected with what, because nothing may happen before a
+// person has read that.
 func (f signIn) askFirst(c *admin.Call, j *joining) admin.Answer {
 	host := ""
 	if u, err := url.Parse(j.facts.Integration.URL); err == nil {

@@ -10,7 +10,7 @@ import (
 	"gateway/shared/resource"
 )
 
-// bundle checks a virtual server and finds its members, which are told by their ids from
+// bundle checks a virtual server and finds its members, which are kept by their ids from
 // then on. virtual is false for the server of an integration.
 func (f *family) bundle(c *admin.Call, tx *resource.Tx, ch *serverChange) (virtual bool, err error) {
 	if !ch.Form.Virtual() && !ch.Was.Virtual() {

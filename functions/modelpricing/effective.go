@@ -14,8 +14,8 @@ import (
 // asks are the scopes of which a caller needs one to be told its own prices.
 var asks = []string{"completions.write", "models.list", "virtual_keys.read", "providers.read"}
 
-// priceRoute tells what a model costs who asks: with a key, the prices and multipliers
-// of its organisation count, and of an integration where the provider is a saved one.
+// priceRoute tells what a model costs the caller. With a key, prices and multipliers of its
+// organisation count, and for a saved provider also those of its integration.
 func priceRoute(b *pricing.Book) admin.Route {
 	return admin.Route{
 		Method: "GET", Path: "/model-configs/pricing/{provider}/{model}", Name: "getModelPrice", Public: true, Welcomes: true,

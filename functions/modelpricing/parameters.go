@@ -30,9 +30,9 @@ type listed struct {
 	Type      string      // chat, text, responses, embedding, image...
 	Supported []string    // tools, image, cache_control, json_mode...
 	Params    []parameter // of its own, before those of the provider
-	Without   []string    // keys of the provider's that it has not
+	Without   []string    // keys of the provider's parameters that it does not have
 	MaxOutput any         // the most tokens of an answer
-	Roles     []string    // of messages, where they are not the provider's
+	Roles     []string    // roles of messages, where they differ from the provider's
 	IsDefault bool
 }
 

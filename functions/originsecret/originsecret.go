@@ -86,8 +86,8 @@ func (r *Rotation) run(ctx context.Context, begin bool) error {
 	return nil
 }
 
-// step does one step. The tables are written before the secret store: what a
-// failure leaves is a secret that is let in and that nobody knows.
+// step does one step. The tables are written before the secret store, so that a failure in
+// between leaves only a secret that is accepted and that nobody knows.
 func (r *Rotation) step(ctx context.Context, s Secret, now time.Time, begin bool) error {
 	ring, err := door.Load(ctx, r.Store, true)
 	if err != nil {
@@ -157,8 +157,8 @@ func (r *Rotation) retire(ctx context.Context, s Secret, ring door.Ring, now tim
 	return r.Vault.Save(ctx, s)
 }
 
-// postpone lets the wait begin anew: requests that were sent with the previous
-// secret are under way.
+// postpone starts the wait again, because requests that were sent with the previous secret
+// are still under way.
 func (r *Rotation) postpone(ctx context.Context, s Secret, now time.Time) error {
 	s.Since = now
 	return r.Vault.Save(ctx, s)

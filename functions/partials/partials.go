@@ -86,8 +86,8 @@ func check(c *admin.Call, ch *change) []fault.Detail {
 // keptPartials is where a call keeps that some version takes in others.
 const keptPartials = "some version takes in partials"
 
-// before refuses a text that takes in what does not exist, or itself; it also runs
-// when a version is published.
+// before refuses a text that includes a partial which does not exist, or itself. It also
+// runs when a version is published.
 func before(c *admin.Call, tx *resource.Tx, ch *change) error {
 	if ch.Rec.Archived() && ch.Old != nil && !ch.Old.Archived() {
 		return unused(c, ch.Rec)

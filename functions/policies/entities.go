@@ -164,7 +164,7 @@ func placeOf(c *admin.Call) (string, error) {
 	return string(raw), nil
 }
 
-// findAny finds a live policy: the parameter status of this route is the counters'.
+// findAny finds a live policy; the parameter status of this route is about the counters.
 func findAny(c *admin.Call, col *admin.Collection[ledger.PolicyForm]) (item, error) {
 	query := c.Query
 	c.Query = admin.Values{}

@@ -94,7 +94,7 @@ type judged struct {
 	Reason string `json:"reason,omitempty"`
 }
 
-// exam is one run.
+// exam is one run of a table of tests.
 type exam struct {
 	*relay.Desk
 	found *prompt.Found

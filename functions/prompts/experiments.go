@@ -50,7 +50,8 @@ func (f *family) describeExperiments() *admin.Collection[prompt.Experiment] {
 	}
 }
 
-// beforeExperiment refuses what a running experiment cannot change: its results would be of other users, or of other versions.
+// beforeExperiment refuses changes of a running experiment after which its results would be
+// about other users or other versions.
 func beforeExperiment(_ *admin.Call, _ *resource.Tx, ch *trialChange) error {
 	if ch.Creates() {
 		ch.Rec.Status = prompt.Draft

@@ -36,8 +36,8 @@ type (
 	change = admin.Change[prompt.Prompt]
 )
 
-// content are the fields that versions have, details those of them that alone make
-// no version.
+// content are the fields that versions have; details are those of them that make no version
+// when they change alone.
 var (
 	content = []string{"string", "parameters", "model", "functions", "tools", "tool_choice", "template_metadata", "prompt_metadata", "is_raw_template", "virtual_key", "version_description"}
 	details = []string{"virtual_key", "version_description"}
@@ -178,8 +178,8 @@ func check(c *admin.Call, ch *change) []fault.Detail {
 	return bad
 }
 
-// retire keeps a prompt that other workspaces see, or that configs name: when it is
-// not shared, those of its own workspace.
+// retire keeps a prompt that other workspaces see or that configs name. If it is not
+// shared, only configs of its own workspace can name it.
 func (f *family) retire(c *admin.Call, tx *resource.Tx, it item) error {
 	_, shared, err := tx.Get(it.Scope.Organisation(), prompt.KindShare, it.ID)
 	if err != nil {

@@ -26,8 +26,8 @@ var shareSchema = admin.Schema{"type": []string{"object", "null"}, "properties":
 	"organisation": map[string]any{"type": "boolean"}, "workspaces": map[string]any{"type": "array", "items": map[string]any{"type": "string"}},
 }}
 
-// admit finds what a call of the workspace sees: also prompts of others that are
-// shared with it, to read.
+// admit finds what a call of the workspace may see, which includes reading prompts of
+// others that are shared with it.
 func (f *family) admit(c *admin.Call, action string) error {
 	if err := prompt.EnsureLabels(c.Context, c.Resources, c.Scope.Org); err != nil {
 		return err

@@ -114,9 +114,9 @@ func inFuture(c *admin.Call, ch *change) error {
 	return nil
 }
 
-// retire keeps a provider that configs or prompts name. It frees what another one
-// holds; the engine archives it. The integration of a virtual key goes with it, unless
-// another provider calls it too.
+// retire keeps a provider that configs or prompts name, and gives up what a provider holds;
+// the engine archives it. The integration of a virtual key goes with it, unless another
+// provider uses it too.
 func retire(c *admin.Call, tx *resource.Tx, it item) error {
 	rec, in := it.Record, it.Form
 	named, err := namedBy(c, rec)
