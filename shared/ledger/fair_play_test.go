@@ -56,7 +56,11 @@ func draw(random *rand.Rand, limit int64) (players []*player) {
 // for what chance brings together: the root of the share, and two.
 func TestPlayedWindowsAreDividedFairly(t *testing.T) {
 	t.Parallel()
-	for seed := range uint64(60) {
+	seeds := uint64(60)
+	if testing.Short() {
+		seeds = 10
+	}
+	for seed := range seeds {
 		random := rand.New(rand.NewPCG(seed, 11))
 		limit := 60 + random.Int64N(900)
 		unit := []Unit{PerMinute, PerHour}[random.IntN(2)]

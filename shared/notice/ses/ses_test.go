@@ -4,8 +4,10 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/aws/retry"
 	"github.com/aws/aws-sdk-go-v2/credentials"
 
 	"gateway/shared/fault"
@@ -20,7 +22,10 @@ func start(t *testing.T, identity string) (*ses.Mailer, *sestest.Server) {
 	t.Helper()
 	s := sestest.Start(sender)
 	t.Cleanup(s.Close)
-	cfg := aws.Config{Region: "us-east-1", Credentials: credentials.NewStaticCredentialsProvider("AKIDEXAMPLE", "secret", ""), RetryMaxAttempts: 3}
+	cfg := aws.Config{Region: "us-east-1", Credentials: credentials.NewStaticCredentialsProvider("AKIDEXAMPLE", "secret", "")}
+	cfg.Retryer = func() aws.Retryer { // as the SDK's own, without its waits
+		return retry.NewStandard(func(o *retry.StandardOptions) { o.MaxAttempts, o.MaxBackoff = 3, time.Millisecond })
+	}
 	return ses.New(cfg, ses.Options{From: sender, Identity: identity, Endpoint: s.URL()}), s
 }
 

@@ -272,6 +272,9 @@ func TestThinningLosesNothingOfOthersWhereverItIsKilled(t *testing.T) {
 			if c.store != nil {
 				step = 15 // each shelf costs a server
 			}
+			if testing.Short() {
+				step = 15
+			}
 			for writes := 0; ; writes += step {
 				if thinKilledAfter(t, c.inline, c.bucket, c.store, writes) {
 					if writes < 10 {
