@@ -187,6 +187,29 @@ func TestALiveSessionEndsWithItsKey(t *testing.T) {
 	}
 }
 
+// What a session has cost is taken from its provider's budget, too, when that ends it.
+func TestALiveSessionOutgrowsTheBudgetOfItsProvider(t *testing.T) {
+	t.Parallel()
+	r := start(t)
+	r.admin("POST", "/virtual-keys", fmt.Sprintf(`{"name":"poor","slug":"poor","provider":"openai","key":"mock-own","custom_host":%q,"workspace_id":%q,"usage_limits":{"type":"cost","credit_limit":1}}`,
+		r.mockBase(), r.workspace()))
+	s := r.live("@poor/gpt-live-1")
+	s.instructs("lasts=600") // 50 cents, and a minute more is reserved for
+	s.next("session.usage.updated")
+	s.instructs("lasts=600")
+	if closed := s.ended(); closed.Code != websocket.ClosePolicyViolation {
+		t.Errorf("%v", closed)
+	}
+	if turns, _ := r.turns(2); len(turns) != 1 || turns[0].Cost != 1_000_000_000 {
+		t.Errorf("%+v", turns)
+	}
+	again := r.lively(liveSessions)
+	again.send(`{"type":"session.start","session":{"model":"@poor/gpt-live-1"}}`)
+	if closed := again.ended(); closed.Code != websocket.ClosePolicyViolation {
+		t.Errorf("a session of a budget that is used up: %v", closed)
+	}
+}
+
 // Each session is a request of its key's rates.
 func TestRatesRefuseLiveSessions(t *testing.T) {
 	t.Parallel()

@@ -219,8 +219,11 @@ func (r *response) Cover(what *session.Wanted) error {
 	c := r.call
 	wants(c, what)
 	own, its := c.Budgeted()
-	if !c.Purse.Asks(own, its) {
+	switch {
+	case !c.Purse.Asks(own, its):
 		return nil
+	case c.Purse.Holds():
+		return c.Purse.Cover(c.Ctx, c.BoundOf())
 	}
 	return c.Purse.Reserve(c.Ctx, c.Base, c.Ledger, c.ULID, own, its, c.BoundOf())
 }

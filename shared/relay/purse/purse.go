@@ -181,13 +181,14 @@ func (p *Purse) Reserve(ctx, base context.Context, l *ledger.Ledger, id string, 
 	return err
 }
 
-// Holds tells whether a budget of the caller has something reserved.
-func (p *Purse) Holds() bool { return p.reserved != nil }
+// Holds tells whether a budget has something reserved: one of the caller's or of the
+// target being tried.
+func (p *Purse) Holds() bool { return p.reserved != nil || p.held.reserved != nil }
 
 // Short tells whether a further call of the target needs larger reservations, because the
 // calls before it were charged. See CoverAgain.
 func (p *Purse) Short() bool {
-	return p.spent() != p.covered && (p.reserved != nil || p.held.reserved != nil)
+	return p.spent() != p.covered && p.Holds()
 }
 
 // CoverAgain raises the reservations so that they cover one more call of the target,
@@ -205,6 +206,15 @@ func (p *Purse) CoverAgain(ctx context.Context, bound ledger.Bound) error {
 	}
 	p.covered = spent
 	return nil
+}
+
+// Cover makes what is reserved cover a larger bound of the call that is under way. What is
+// held stays held when a budget has no room, so that the call is charged at its end.
+func (p *Purse) Cover(ctx context.Context, bound ledger.Bound) error {
+	if err := p.ReserveTokens(ctx, bound.Tokens); err != nil {
+		return err
+	}
+	return p.CoverAgain(ctx, bound)
 }
 
 // Spend takes the cost of the request from budgets although nothing was reserved: the money

@@ -161,6 +161,39 @@ func TestAFurtherCallIsCovered(t *testing.T) {
 	}
 }
 
+// What a call under way has used is charged to its target, too, when the budget has no room
+// for more of it.
+func TestACallThatOutgrowsItsBudgetIsCharged(t *testing.T) {
+	t.Parallel()
+	l, p := book(t), new(Purse)
+	its := tokens(ledger.Provider, "a", 100)
+	if err := p.Reserve(ctx, ctx, l, "r", nil, Budgeted(its), bound(40)); err != nil {
+		t.Fatal(err)
+	}
+	if !p.Holds() {
+		t.Error("the budget of a target holds nothing")
+	}
+	if err := p.Cover(ctx, bound(80)); err != nil {
+		t.Fatal(err)
+	}
+	if _, held := standing(t, l, its); held != 80 {
+		t.Errorf("%d reserved, want 80", held)
+	}
+	if err := p.Cover(ctx, bound(120)); !fault.Is(err, fault.BudgetExhausted) {
+		t.Errorf("120 of 100: %v", err)
+	}
+	if _, held := standing(t, l, its); held < 80 || !p.Holds() {
+		t.Errorf("%d reserved once more was refused", held)
+	}
+	p.call(90)
+	if errs := p.Settle(ctx, nil); len(errs) > 0 || len(p.Entries) != 1 {
+		t.Errorf("%v, %d entries", errs, len(p.Entries))
+	}
+	if n, held := standing(t, l, its); n != 90 || held != 0 {
+		t.Errorf("%d used, %d reserved", n, held)
+	}
+}
+
 // What was used already is taken though nothing was reserved; what does not fit is
 // told.
 func TestMoneyThatIsGone(t *testing.T) {
