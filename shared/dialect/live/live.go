@@ -18,7 +18,7 @@ type Wire interface {
 	Client(message []byte) (Heard, error)
 	// Provider reads a message of the provider's.
 	Provider(message []byte) Heard
-	// Wordy are the members of a client's messages whose texts are judged.
+	// Wordy are the members of a client's messages whose texts are judged: see Texts.
 	Wordy() map[string]bool
 	// Left is how what is open has ended, now that nothing more is heard of it.
 	Left() []Step

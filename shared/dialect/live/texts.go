@@ -7,14 +7,18 @@ import (
 	"slices"
 )
 
-// Texts are the strings of a JSON message that stand below members of these names, in
-// their order; nil of what is no JSON.
+// Texts are the strings of a JSON message that stand in members of these names, or in lists
+// that are, in their order; nil of what is no JSON. Those of names that are true count at
+// any depth, such as the object that a tool has answered with.
 func Texts(message []byte, names map[string]bool) (out []string) {
+	if !mayHold(message, names) {
+		return nil
+	}
 	v, ok := decode(message)
 	if !ok {
 		return nil
 	}
-	collect(v, names, false, func(s string) string {
+	collect(v, names, outside, func(s string) string {
 		if s != "" {
 			out = append(out, s)
 		}
@@ -30,7 +34,7 @@ func Retold(message []byte, names map[string]bool, now map[string]string) []byte
 	if !ok {
 		return nil
 	}
-	v = collect(v, names, false, func(s string) string {
+	v = collect(v, names, outside, func(s string) string {
 		if other, changed := now[s]; changed {
 			return other
 		}
@@ -45,27 +49,61 @@ func Retold(message []byte, names map[string]bool, now map[string]string) []byte
 	return bytes.TrimSpace(out.Bytes())
 }
 
+// mayHold looks for the names without reading the message, which may be sound. An escape
+// may hide one.
+func mayHold(message []byte, names map[string]bool) bool {
+	if bytes.IndexByte(message, '\\') >= 0 {
+		return true
+	}
+	for name := range names {
+		if bytes.Contains(message, []byte(name)) {
+			return true
+		}
+	}
+	return false
+}
+
 func decode(message []byte) (v any, ok bool) {
 	d := json.NewDecoder(bytes.NewReader(message))
 	d.UseNumber()
 	return v, d.Decode(&v) == nil
 }
 
-// collect gives each text to f, and puts what f gives in its place. below: v stands below
-// a member of these names.
-func collect(v any, names map[string]bool, below bool, f func(string) string) any {
+// place is where a value stands.
+type place uint8
+
+const (
+	outside place = iota
+	within        // in a member of the names
+	below         // in one whose texts count at any depth, or anywhere below it
+)
+
+// in is the place of a member's value.
+func (p place) in(name string, names map[string]bool) place {
+	deep, named := names[name]
+	switch {
+	case p == below || deep:
+		return below
+	case named:
+		return within
+	}
+	return outside
+}
+
+// collect gives each text to f, and puts what f gives in its place.
+func collect(v any, names map[string]bool, at place, f func(string) string) any {
 	switch v := v.(type) {
 	case string:
-		if below {
+		if at != outside {
 			return f(v)
 		}
 	case []any:
 		for i := range v {
-			v[i] = collect(v[i], names, below, f)
+			v[i] = collect(v[i], names, at, f)
 		}
 	case map[string]any:
 		for _, name := range slices.Sorted(maps.Keys(v)) {
-			v[name] = collect(v[name], names, names[name], f)
+			v[name] = collect(v[name], names, at.in(name, names), f)
 		}
 	}
 	return v

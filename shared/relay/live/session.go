@@ -169,7 +169,8 @@ func (s *Session) clientSaid(binary bool, p []byte) error {
 	}
 	if err == nil && h.Sound {
 		err = s.words.sounds(s)
-	} else if err == nil {
+	}
+	if err == nil { // words may stand beside sound
 		p, err = s.words.written(s, p)
 	}
 	if err == nil {

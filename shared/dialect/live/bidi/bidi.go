@@ -1,7 +1,6 @@
 package bidi
 
 import (
-	"bytes"
 	"encoding/json"
 	"slices"
 	"strconv"
@@ -48,6 +47,7 @@ var (
 	clientKeys  = wire.NewKeySet("setup", "clientContent", "client_content", "realtimeInput", "realtime_input", "toolResponse", "tool_response")
 	setupKeys   = wire.NewKeySet("model", "generationConfig", "generation_config", "inputAudioTranscription", "input_audio_transcription", "outputAudioTranscription", "output_audio_transcription")
 	configKeys  = wire.NewKeySet("maxOutputTokens", "max_output_tokens", "responseModalities", "response_modalities")
+	inputKeys   = wire.NewKeySet("text", "audio", "video", "mediaChunks", "media_chunks")
 	contentKeys = wire.NewKeySet("turnComplete", "turn_complete")
 	serverKeys  = wire.NewKeySet("serverContent", "toolCall", "usageMetadata")
 	turnKeys    = wire.NewKeySet("modelTurn", "turnComplete", "interrupted", "inputTranscription", "outputTranscription")
@@ -155,9 +155,9 @@ func (s *Session) Client(message []byte) (h live.Heard, err error) {
 		return h, fault.Invalid("setup", "opens a session, and this one is open")
 	}
 	if input := either(message, w, clientKeys, "realtimeInput", "realtime_input"); input != nil {
-		h.Sound = !bytes.Contains(input[:min(len(input), 64)], []byte(`"text"`))
-		s.said(len(input), h.Sound)
-		return h, nil
+		if h.Sound, err = s.realtime(input); err != nil || alone(message, w) {
+			return h, err
+		}
 	}
 	s.said(len(message), false)
 	if raw := either(message, w, clientKeys, "clientContent", "client_content"); raw != nil {
@@ -170,6 +170,34 @@ func (s *Session) Client(message []byte) (h live.Heard, err error) {
 		}
 	}
 	return h, nil
+}
+
+// realtime counts what a client says as it goes, and tells whether it brings sound.
+func (s *Session) realtime(input []byte) (sound bool, err error) {
+	var in wire.Walk
+	if err := inputKeys.Walk(input, &in); err != nil {
+		return false, inside("realtimeInput", err)
+	}
+	words := either(input, &in, inputKeys, "text")
+	if words != nil {
+		s.said(len(words), false)
+		if either(input, &in, inputKeys, "audio", "video", "mediaChunks", "media_chunks") == nil {
+			return false, nil
+		}
+	}
+	s.said(len(input)-len(words), true)
+	return true, nil
+}
+
+// alone tells that a message says one thing.
+func alone(message []byte, w *wire.Walk) bool {
+	n := 0
+	for i := range w.Spans {
+		if w.Spans[i].Present(message) {
+			n++
+		}
+	}
+	return n == 1
 }
 
 // said counts what the client has added to the conversation.
@@ -208,7 +236,8 @@ func (s *Session) begin() live.Step {
 // Wordy implements live.Wire.
 func (s *Session) Wordy() map[string]bool { return wordy }
 
-var wordy = map[string]bool{"text": true, "output": true, "result": true, "error": true, "content": true}
+// A tool may answer with anything.
+var wordy = map[string]bool{"text": false, "output": true, "result": true, "error": true, "content": true, "response": true}
 
 // Busy implements live.Wire.
 func (s *Session) Busy() bool {

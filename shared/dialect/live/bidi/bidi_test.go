@@ -132,3 +132,37 @@ func FuzzMessages(f *testing.F) {
 		}
 	})
 }
+
+// Words that are written as the client goes are told from sound wherever they stand, and
+// count as words.
+func TestWordsBesideSound(t *testing.T) {
+	t.Parallel()
+	pad := strings.Repeat(" ", 100)
+	for message, c := range map[string]struct {
+		sound bool
+		least int64
+		texts int
+	}{
+		`{"realtimeInput":{"audio":{"data":"AAAA"}}}`:                                                    {true, 1, 0},
+		`{"realtimeInput":{"text":"0123456789"}}`:                                                        {false, 10, 1},
+		`{"realtimeInput":{` + pad + `"text":"0123456789"}}`:                                             {false, 10, 1},
+		`{"realtimeInput":{"audio":{"data":"` + strings.Repeat("A", 90) + `"},"text":"0123456789"}}`:     {true, 10, 1},
+		`{"realtimeInput":{"audio":{}},"realtime_input":{"text":"0123456789"}}`:                          {true, 10, 1},
+		`{"realtimeInput":{"audio":{}},"clientContent":{"turns":[{"parts":[{"text":"0123456789"}]}]}}`:   {true, 10, 1},
+		`{"toolResponse":{"functionResponses":[{"name":"f","response":{"rows":[{"x":"0123456789"}]}}]}}`: {false, 10, 1},
+	} {
+		s := opened(t, `{"setup":{"model":"m"}}`)
+		h, err := s.Client([]byte(message))
+		if err != nil || h.Sound != c.sound || s.since < c.least || c.texts == 0 && s.since > 5 {
+			t.Errorf("%s: %+v %v, %d tokens", message, h, err, s.since)
+		}
+		if got := live.Texts([]byte(message), s.Wordy()); len(got) != c.texts {
+			t.Errorf("%s: texts %q", message, got)
+		}
+	}
+	for _, hidden := range []string{`{"realtimeInput":{"text":"a","text":"b"}}`, `{"realtimeInput":{"te\u0078t":"a"}}`} {
+		if _, err := opened(t, `{"setup":{"model":"m"}}`).Client([]byte(hidden)); err == nil || fault.From(err).Field != "realtimeInput.text" {
+			t.Errorf("%s: %v", hidden, err)
+		}
+	}
+}

@@ -327,7 +327,7 @@ func (s *Session) ends(why string, estimated bool) live.Step {
 // Wordy implements live.Wire: all texts under the names that events give them.
 func (s *Session) Wordy() map[string]bool { return wordy }
 
-var wordy = map[string]bool{"instructions": true, "content": true, "text": true, "output": true, "arguments": true, "input": true, "json": true, "description": true}
+var wordy = map[string]bool{"instructions": false, "content": false, "text": false, "output": false, "arguments": true, "input": false, "json": true, "description": false}
 
 // Busy implements live.Wire. The provider closes what it is asked to, and tells how long it was.
 func (s *Session) Busy() bool {
