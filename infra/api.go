@@ -101,9 +101,11 @@ func integration(o options, without placement.Place, arn string, family placemen
 	return op
 }
 
+const needsContainer = "Files and audio need the container, which this installation does not have"
+
 // refusal answers for what needs a container in an installation without one.
 func refusal(status int) map[string]any {
-	message, code := "Files and audio need the container, which this installation does not have", "body_too_large"
+	message, code := needsContainer, "body_too_large"
 	if status == 501 {
 		message, code = "WebSockets need the container, which this installation does not have", "not_supported"
 	}
@@ -140,6 +142,10 @@ func gatewayResponses() map[string]any {
 			response["statusCode"] = r.status
 		}
 		out[kind] = response
+	}
+	// Only refusals of what needs the container take one type alone: these are forms.
+	out["UNSUPPORTED_MEDIA_TYPE"] = map[string]any{
+		"statusCode": 413, "responseTemplates": map[string]any{"application/json": errorBody(strconv.Quote(needsContainer), "body_too_large")},
 	}
 	return out
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/aws/aws-cdk-go/awscdk/v2"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awsapplicationautoscaling"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awsec2"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awsecrassets"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awsecs"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awselasticloadbalancingv2"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awsiam"
@@ -82,7 +83,7 @@ func (c *containerService) newTask(stack awscdk.Stack, d *dataStack, o options) 
 	env["GATEWAY_JOURNAL"] = jsii.String("/journal")
 	maps.Copy(env, o.inward(d))
 	container := c.task.AddContainer(jsii.String("gateway"), &awsecs.ContainerDefinitionOptions{
-		Image:       awsecs.ContainerImage_FromAsset(jsii.String(filepath.Join(o.dist, "container")), nil),
+		Image:       awsecs.ContainerImage_FromAsset(jsii.String(filepath.Join(o.dist, "container")), &awsecs.AssetImageProps{Platform: awsecrassets.Platform_LINUX_ARM64()}),
 		Environment: &env, StopTimeout: awscdk.Duration_Seconds(jsii.Number(stopSeconds)), ReadonlyRootFilesystem: jsii.Bool(true),
 		PortMappings: &[]*awsecs.PortMapping{{ContainerPort: jsii.Number(containerPort)}},
 		Logging:      awsecs.LogDrivers_AwsLogs(&awsecs.AwsLogDriverProps{LogGroup: newLogs(stack, d, o, "container"), StreamPrefix: jsii.String("gateway")}),
@@ -92,8 +93,10 @@ func (c *containerService) newTask(stack awscdk.Stack, d *dataStack, o options) 
 }
 
 func (c *containerService) newBalancer(stack awscdk.Stack, d *dataStack) {
+	// The edge's requests keep addresses of CloudFront, whose list has another id in each
+	// region. The balancer is private, and what lacks the edge's secret is refused.
 	front := awsec2.NewSecurityGroup(stack, jsii.String("BalancerGroup"), &awsec2.SecurityGroupProps{Vpc: c.vpc, Description: jsii.String("Load balancer; the edge reaches it from within the network")})
-	front.AddIngressRule(awsec2.Peer_Ipv4(c.vpc.VpcCidrBlock()), awsec2.Port_Tcp(jsii.Number(80)), jsii.String("From the edge's private origin"), nil)
+	front.AddIngressRule(awsec2.Peer_AnyIpv4(), awsec2.Port_Tcp(jsii.Number(80)), jsii.String("From the edge's private origin"), nil)
 	c.balancer = awselasticloadbalancingv2.NewApplicationLoadBalancer(stack, jsii.String("Balancer"), &awselasticloadbalancingv2.ApplicationLoadBalancerProps{
 		Vpc: c.vpc, InternetFacing: jsii.Bool(false), SecurityGroup: front, DropInvalidHeaderFields: jsii.Bool(true),
 		IdleTimeout: awscdk.Duration_Seconds(jsii.Number(placement.BalancerIdle.Seconds())), DeletionProtection: jsii.Bool(false),

@@ -34,6 +34,7 @@ var contextValues = []contextValue{
 	{"chat", "lambda", "lambda or container", oneOf(func(o *options) *string { return &o.chat }, "lambda", "container")},
 	{"container", "off", "on, ha or off", oneOf(func(o *options) *string { return &o.container }, "on", "ha", "off")},
 	{"firewall", "on", "on or off", oneOf(func(o *options) *string { return &o.firewall }, "on", "off")},
+	{"requestsPerAddress", "20000", "a whole number of requests in five minutes, 10 to 2000000000, or 0 for no bound", setPerAddress},
 	{"dashboard", "on", "on or off", oneOf(func(o *options) *string { return &o.dashboard }, "on", "off")},
 	{"modelMetrics", "off", "on or off", oneOf(func(o *options) *string { return &o.byModel }, "on", "off")},
 	{"monthlyBudget", "0", "a number of USD, 1 to 1000000000, or 0 for none", setBudget},
@@ -161,6 +162,12 @@ func setWindow(o *options, v string) bool {
 	n, err := strconv.ParseUint(v, 10, 16)
 	o.window = float64(n)
 	return err == nil && o.window <= mostWindow
+}
+
+func setPerAddress(o *options, v string) bool {
+	n, err := strconv.ParseUint(v, 10, 32)
+	o.perAddress = float64(n)
+	return err == nil && (n == 0 || n >= 10 && n <= 2_000_000_000)
 }
 
 func setRegion(o *options, v string) bool {

@@ -19,7 +19,7 @@ const firewallRegion = "us-east-1"
 func newFirewallStack(scope constructs.Construct, props *awscdk.StackProps, o options) (stack awscdk.Stack, acl *string) {
 	props.Env.Region, props.CrossRegionReferences = jsii.String(firewallRegion), jsii.Bool(true)
 	stack = awscdk.NewStack(scope, jsii.String("Firewall"), props)
-	return stack, newFirewall(stack, "Firewall", o.name+"-edge").AttrArn()
+	return stack, newFirewall(stack, "Firewall", o).AttrArn()
 }
 
 // withoutEdgeLogs are regions to whose buckets CloudFront writes no standard logs.
@@ -41,6 +41,10 @@ func (e *edgeStack) named(o options, d *dataStack, p *awscloudfront.Distribution
 
 // address tells where the gateway is.
 func (e *edgeStack) address(o options) {
+	named := ""
+	if o.address() == "" {
+		named = ". For sign-in, OAuth of MCP, SCIM and links in mails deploy again with it as publicUrl"
+	}
 	host := *e.distribution.DistributionDomainName()
 	if o.domain != "" {
 		awscdk.NewCfnOutput(e.stack, jsii.String("Target"), &awscdk.CfnOutputProps{
@@ -49,6 +53,6 @@ func (e *edgeStack) address(o options) {
 		host = o.domain
 	}
 	awscdk.NewCfnOutput(e.stack, jsii.String("Address"), &awscdk.CfnOutputProps{
-		Value: jsii.String("https://" + host + "/v1"), Description: jsii.String("Base URL of the gateway"),
+		Value: jsii.String("https://" + host + "/v1"), Description: jsii.String("Base URL of the gateway" + named),
 	})
 }

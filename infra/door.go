@@ -52,4 +52,16 @@ func (d *dataStack) grantRotation(o options, to awslambda.Function) {
 		Resources:  &[]*string{arn("cloudfront", "", "distribution", "*")},
 		Conditions: &map[string]any{"StringEquals": map[string]any{"aws:ResourceTag/" + installationTag: o.name}},
 	}))
+	// An update names the firewall and the bucket of logs again, and CloudFront asks
+	// whether its caller may use them.
+	if o.firewall == "on" {
+		to.AddToRolePolicy(awsiam.NewPolicyStatement(&awsiam.PolicyStatementProps{
+			Actions: jsii.Strings("wafv2:GetWebACL"), Resources: &[]*string{arn("wafv2", firewallRegion, "global/webacl", firewallName(o)+"/*")},
+		}))
+	}
+	if d.accessLogs != nil {
+		to.AddToRolePolicy(awsiam.NewPolicyStatement(&awsiam.PolicyStatementProps{
+			Actions: jsii.Strings("s3:GetBucketAcl", "s3:PutBucketAcl"), Resources: &[]*string{d.accessLogs.BucketArn()},
+		}))
+	}
 }

@@ -33,8 +33,9 @@ func (s *synthesised) doorAsDeployed(t *testing.T) {
 		for _, p := range policies {
 			doc := text(p.Properties["PolicyDocument"])
 			repair := strings.Contains(text(p.Properties["Roles"]), "Rolerepair")
-			for _, action := range []string{"secretsmanager:GetSecretValue", "cloudfront:UpdateDistribution"} {
-				if strings.Contains(doc, action) != repair {
+			for _, action := range []string{"secretsmanager:GetSecretValue", "cloudfront:UpdateDistribution", `"wafv2:GetWebACL"`, `"s3:PutBucketAcl"`} {
+				has := repair && (action != `"wafv2:GetWebACL"` || s.options.firewall == "on")
+				if strings.Contains(doc, action) != has {
 					t.Errorf("%s: %s", action, text(p.Properties["Roles"]))
 				}
 			}
@@ -46,6 +47,9 @@ func (s *synthesised) doorAsDeployed(t *testing.T) {
 	_, all := s.edge.of("AWS::CloudFront::Distribution")
 	if tags := text(all[0].Properties["Tags"]); !strings.Contains(tags, `{"Key":"gateway-installation","Value":"gateway"}`) {
 		t.Errorf("the worker may not change the distribution: %s", tags)
+	}
+	if kept := text(at(all[0].Properties, "DistributionConfig", "CustomErrorResponses")); strings.Count(kept, `{"ErrorCachingMinTTL":0,`) < 10 || !strings.Contains(kept, `"ErrorCode":404}`) {
+		t.Errorf("errors are kept for everybody: %s", kept)
 	}
 	_, parameters := s.edge.of("AWS::SSM::Parameter")
 	if len(parameters) != 1 || parameters[0].Properties["Name"] != "/gateway/distribution" || !strings.Contains(text(parameters[0].Properties["Value"]), "Distribution") {
@@ -60,7 +64,7 @@ func (s *synthesised) doorAsDeployed(t *testing.T) {
 }
 
 func TestWithoutAFirewall(t *testing.T) {
-	s := synth(t, map[string]any{"container": "off", "firewall": "off"})
+	s := synth(t, map[string]any{"container": "off", "firewall": "off", "usageWindow": "0"})
 	for _, tpl := range []template{s.data, s.functions, s.workers, s.edge} {
 		if ids, _ := tpl.of("AWS::WAFv2::WebACL"); len(ids) > 0 {
 			t.Errorf("%v", ids)
@@ -71,5 +75,16 @@ func TestWithoutAFirewall(t *testing.T) {
 		t.Errorf("%v", acl)
 	}
 	t.Run("door", s.doorAsDeployed)
+	t.Run("window", s.unwaitedUsage)
 	t.Run("nag", s.nag)
+}
+
+// unwaitedUsage: Lambda takes at most ten messages at once where it does not wait.
+func (s *synthesised) unwaitedUsage(t *testing.T) {
+	_, sources := s.workers.of("AWS::Lambda::EventSourceMapping")
+	for _, src := range sources {
+		if p := src.Properties; p["MaximumBatchingWindowInSeconds"] == 0.0 && p["BatchSize"].(float64) > 10 {
+			t.Errorf("%s", text(p))
+		}
+	}
 }

@@ -25,7 +25,7 @@ func newEdgeStack(scope constructs.Construct, props func(string) *awscdk.StackPr
 		e.stack = awscdk.NewStack(scope, jsii.String("Edge"), own)
 	case o.region == firewallRegion:
 		e.stack = awscdk.NewStack(scope, jsii.String("Edge"), own)
-		acl = newFirewall(e.stack, "Firewall", o.name+"-edge").AttrArn()
+		acl = newFirewall(e.stack, "Firewall", o).AttrArn()
 	default:
 		own.CrossRegionReferences = jsii.Bool(true)
 		e.stack = awscdk.NewStack(scope, jsii.String("Edge"), own)
@@ -66,6 +66,7 @@ func newEdgeStack(scope constructs.Construct, props func(string) *awscdk.StackPr
 		more["/v2"], more["/v2/*"] = behaviour(api, toAPI), behaviour(api, toAPI)
 		more["/.well-known/*"] = behaviour(api, toAPI)
 		more["/v1/v1/*"], more["/v1/openai/*"] = behaviour(api, toAPI), behaviour(api, toAPI)
+		more["/v1/mcp/*"] = behaviour(api, toAPI) // tells clients of MCP where to sign in
 		for _, first := range versionless {
 			more["/"+first+"*"] = behaviour(api, toAPI)
 		}
@@ -82,9 +83,19 @@ func newEdgeStack(scope constructs.Construct, props func(string) *awscdk.StackPr
 	e.distribution = awscloudfront.NewDistribution(e.stack, jsii.String("Distribution"), e.named(o, d, &awscloudfront.DistributionProps{
 		DefaultBehavior: whole, AdditionalBehaviors: &more, WebAclId: acl, HttpVersion: awscloudfront.HttpVersion_HTTP2_AND_3,
 		MinimumProtocolVersion: awscloudfront.SecurityPolicyProtocol_TLS_V1_2_2021,
-		Comment:                jsii.String(o.name),
+		Comment:                jsii.String(o.name), ErrorResponses: unkept(),
 	}))
 	e.known(o)
 	e.address(o)
 	return e, firewall
+}
+
+// unkept are the statuses of errors that CloudFront keeps for ten seconds unless it is
+// told not to, whatever the answer says, and gives to everybody who asks for the path.
+func unkept() *[]*awscloudfront.ErrorResponse {
+	var out []*awscloudfront.ErrorResponse
+	for _, status := range []float64{400, 403, 404, 405, 414, 416, 500, 501, 502, 503, 504} {
+		out = append(out, &awscloudfront.ErrorResponse{HttpStatus: jsii.Number(status), Ttl: awscdk.Duration_Seconds(jsii.Number(0))})
+	}
+	return &out
 }

@@ -64,6 +64,11 @@ func (s *synthesised) firewalls(t *testing.T) {
 			t.Errorf("%s blocks bodies", rule)
 		}
 	}
+	for _, rule := range queryRules {
+		if !strings.Contains(rules, `{"ActionToUse":{"Count":{}},"Name":"`+rule+`"}`) {
+			t.Errorf("%s blocks what clients come back with", rule)
+		}
+	}
 	var looked []*regexp.Regexp
 	for _, pattern := range settingPatterns() {
 		if !strings.Contains(rules, `"RegexString":`+text(pattern)) || len(pattern) > maxPattern {

@@ -12,8 +12,8 @@ import (
 	"gateway/shared/host/placement"
 )
 
-// requestsPerAddress is how many requests one address may send in five minutes.
-const requestsPerAddress = 20_000
+// firewallName is the name of the web ACL.
+func firewallName(o options) string { return o.name + "-edge" }
 
 // bodyRules are the managed rules that look into bodies. Prompts look like attacks, so
 // they only count.
@@ -24,29 +24,41 @@ var bodyRules = append([]string{"SizeRestrictions_BODY", "GenericRFI_BODY"}, set
 // named by their address.
 var settingRules = []string{"CrossSiteScripting_BODY", "GenericLFI_BODY", "EC2MetaDataSSRF_BODY"}
 
-// wordy families take what people and models say, files of theirs, and what describes
-// tools.
-var wordy = []string{"agentservers", "analytics", "dryrun", "feedback", "guardrails", "logs", "mcp", "mcpservers", "partials", "promptruns", "prompts"}
+// queryRules only count: clients of MCP and of sign-in name addresses of their own
+// machine to come back to, and bring codes and states longer than is restricted.
+var queryRules = []string{"SizeRestrictions_QUERYSTRING", "GenericRFI_QUERYARGUMENTS", "EC2MetaDataSSRF_QUERYARGUMENTS"}
+
+// wordy families take what people and models say, files of theirs, what describes tools,
+// and XML of identity providers.
+var wordy = []string{"agentservers", "analytics", "auth", "dryrun", "feedback", "guardrails", "logs", "mcp", "mcpservers", "partials", "promptruns", "prompts"}
 
 // newFirewall makes the web ACL of the distribution. The API needs none: its
 // functions answer the edge alone.
-func newFirewall(stack awscdk.Stack, id, name string) awswafv2.CfnWebACL {
+func newFirewall(stack awscdk.Stack, id string, o options) awswafv2.CfnWebACL {
+	name := firewallName(o)
 	rules := []any{
-		managed(0, "AWSManagedRulesCommonRuleSet", append(slices.Clone(bodyRules), "NoUserAgent_HEADER")...),
+		managed(0, "AWSManagedRulesCommonRuleSet", slices.Concat(bodyRules, queryRules, []string{"NoUserAgent_HEADER"})...),
 		blockBodies(1),
-		managed(2, "AWSManagedRulesKnownBadInputsRuleSet", "Log4JRCE_BODY", "JavaDeserializationRCE_BODY"),
+		managed(2, "AWSManagedRulesKnownBadInputsRuleSet", "Log4JRCE_BODY", "JavaDeserializationRCE_BODY", "ReactJSRCE_BODY"),
 	}
-	rules = append(rules, &awswafv2.CfnWebACL_RuleProperty{
-		Name: jsii.String("requests-per-address"), Priority: jsii.Number(3), VisibilityConfig: visible("requests-per-address"),
-		Action: &awswafv2.CfnWebACL_RuleActionProperty{Block: map[string]any{}},
-		Statement: &awswafv2.CfnWebACL_StatementProperty{RateBasedStatement: &awswafv2.CfnWebACL_RateBasedStatementProperty{
-			AggregateKeyType: jsii.String("IP"), Limit: jsii.Number(requestsPerAddress),
-		}},
-	})
+	if o.perAddress > 0 {
+		rules = append(rules, perAddress(3, o.perAddress))
+	}
 	return awswafv2.NewCfnWebACL(stack, jsii.String(id), &awswafv2.CfnWebACLProps{
 		Name: jsii.String(name), Scope: jsii.String("CLOUDFRONT"), VisibilityConfig: visible(name), Rules: rules,
 		DefaultAction: &awswafv2.CfnWebACL_DefaultActionProperty{Allow: map[string]any{}},
 	})
+}
+
+// perAddress blocks an address that sends more requests than most in five minutes.
+func perAddress(priority, most float64) *awswafv2.CfnWebACL_RuleProperty {
+	return &awswafv2.CfnWebACL_RuleProperty{
+		Name: jsii.String("requests-per-address"), Priority: jsii.Number(priority), VisibilityConfig: visible("requests-per-address"),
+		Action: &awswafv2.CfnWebACL_RuleActionProperty{Block: map[string]any{}},
+		Statement: &awswafv2.CfnWebACL_StatementProperty{RateBasedStatement: &awswafv2.CfnWebACL_RateBasedStatementProperty{
+			AggregateKeyType: jsii.String("IP"), Limit: jsii.Number(most),
+		}},
+	}
 }
 
 func visible(name string) *awswafv2.CfnWebACL_VisibilityConfigProperty {

@@ -195,7 +195,7 @@ func TestWithoutContainer(t *testing.T) {
 		}
 		renamed = append(renamed, at(b, "PathPattern").(string))
 	}
-	want := []string{"/.well-known/*", "/v1/openai/*", "/v1/v1/*", "/v2", "/v2/*"}
+	want := []string{"/.well-known/*", "/v1/mcp/*", "/v1/openai/*", "/v1/v1/*", "/v2", "/v2/*"}
 	for _, first := range versionless {
 		want = append(want, "/"+first+"*")
 	}

@@ -11,14 +11,16 @@ import (
 
 // options are the context values of the app; contextValues says what each may be.
 type options struct {
-	name      string  // of the installation; before the names of its resources
-	region    string  // of everything but the edge's firewall, which exists in us-east-1 only
-	chat      string  // where chat, messages, embeddings and models run: lambda or container
-	container string  // on: one task; ha: two in two zones with a NAT gateway each; off
-	firewall  string  // on or off
-	dashboard string  // on or off
-	byModel   string  // on: metrics of each provider and model
-	window    float64 // seconds that usage events are gathered for
+	name      string // of the installation; before the names of its resources
+	region    string // of everything but the edge's firewall, which exists in us-east-1 only
+	chat      string // where chat, messages, embeddings and models run: lambda or container
+	container string // on: one task; ha: two in two zones with a NAT gateway each; off
+	firewall  string // on or off
+	dashboard string // on or off
+	byModel   string // on: metrics of each provider and model
+	// perAddress is how many requests one address may send in five minutes; 0: no bound.
+	perAddress float64
+	window     float64 // seconds that usage events are gathered for
 	// GB that one query of Athena may read; 0: there are none.
 	queryLimit float64
 	// GB that what is asked for one organisation may read in an hour; 0: no bound.

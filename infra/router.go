@@ -3,6 +3,8 @@ package main
 import (
 	_ "embed"
 	"encoding/json"
+	"regexp"
+	"slices"
 	"strings"
 
 	"gateway/shared/host/alias"
@@ -20,6 +22,12 @@ const maxRouter = 10 << 10
 // their base URL has none.
 var versionless = []string{"chat", "completions", "embeddings", "messages", "model", "models", "openai", "responses", "upload", "v1alpha", "v1beta", "v1beta1"}
 
+// mcpScope is the scope that clients of MCP ask for: All of shared/mcp/granted.
+const mcpScope = "mcp"
+
+// variable is a segment of a path that has a name.
+var variable = regexp.MustCompile(`\{[A-Za-z]+\}`)
+
 // router is the edge's function with the table in it.
 func router(o options) string {
 	var routes struct {
@@ -30,7 +38,13 @@ func router(o options) string {
 		Config         []string `json:"config"` // names of the header with a config
 		Versionless    []string `json:"versionless"`
 		Azure          []string `json:"azure"` // what is asked of Azure's deployments
+		// Patterns are routes with names in them below paths of the administration that
+		// are not its own: a method, an expression of their path, and their place.
+		Patterns [][3]string `json:"patterns"`
+		Address  string      `json:"address"` // by which the gateway names itself; "": where the request went
+		Scope    string      `json:"scope"`   // that clients of MCP ask for
 	}
+	routes.Address, routes.Scope = o.address(), mcpScope
 	routes.Versionless, routes.Azure = versionless, azure.Operations
 	routes.Container, routes.Chat, routes.Administration = o.hasContainer(), o.chat, administrationPrefixes()
 	routes.Config = []string{"x-gateway-config"}
@@ -44,6 +58,9 @@ func router(o options) string {
 	for _, r := range placement.Table() {
 		if r.Place == placement.Stream {
 			routes.Stream = append(routes.Stream, r.Method+" "+r.Path)
+		}
+		if first, _, _ := strings.Cut(r.Path[1:], "/"); r.Place != placement.Buffered && strings.Contains(r.Path, "{") && slices.Contains(routes.Administration, first) {
+			routes.Patterns = append(routes.Patterns, [3]string{r.Method, variable.ReplaceAllString(r.Path, "[^/]+"), string(r.Place)})
 		}
 	}
 	table, err := json.Marshal(routes)

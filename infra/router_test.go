@@ -69,6 +69,13 @@ var edgeRequests = []edgeRequest{
 	{Name: "another case is another path", Method: "POST", URI: "/v1/Chat/completions", Headers: map[string]string{"content-length": "10"}, Place: "container"},
 	{Name: "an escaped slash", Method: "POST", URI: "/v1/chat%2Fcompletions", Headers: map[string]string{"content-length": "10"}, Place: "container"},
 	{Name: "two slashes", Method: "POST", URI: "/v1//chat/completions", Headers: map[string]string{"content-length": "10"}, Place: "container"},
+	{Name: "a run of a prompt", Method: "POST", URI: "/v1/prompts/p/completions", Headers: map[string]string{"content-length": "10"}, Place: "api"},
+	{Name: "a large one", Method: "POST", URI: "/v1/prompts/p/completions", Headers: map[string]string{"content-length": "3500001"}, Place: "container"},
+	{Name: "one with a large config", Method: "POST", URI: "/v1/prompts/p/render", Headers: map[string]string{"content-length": "10", "x-gateway-config": strings.Repeat("x", 4097)}, Place: "container"},
+	{Name: "a server of MCP", Method: "POST", URI: "/v1/mcp/s/mcp", Headers: map[string]string{"content-length": "10", "authorization": "Bearer k"}, Place: "container"},
+	{Name: "its stream", Method: "GET", URI: "/v1/mcp/w/s/mcp", Headers: map[string]string{"x-gateway-api-key": "k"}, Place: "container"},
+	{Name: "administration of a prompt", Method: "PUT", URI: "/v1/prompts/p", Place: "api"},
+	{Name: "administration of versions of a prompt", Method: "POST", URI: "/v1/prompts/p/versions/completions/x", Place: "api"},
 	{Name: "outside", Method: "GET", URI: "/favicon.ico", Place: "container"},
 }
 
@@ -96,6 +103,7 @@ const out = ` + string(in) + `.map(r => {
   for (const k in r.query || {}) query[k] = {value: r.query[k]};
   const sent = handler({request: {method: r.method, uri: r.uri, headers: headers, querystring: query}});
   const asked = Object.keys(query).map(k => k + '=' + query[k].value).join('&');
+  if (sent.statusCode) return {place: 'itself', uri: sent.statusCode + ' ' + sent.headers['www-authenticate'].value};
   return {place: origin, uri: sent.uri + (asked ? '?' + asked : '')};
 });
 console.log(JSON.stringify(out));`
@@ -161,6 +169,37 @@ func TestEdgeWithChatInTheContainer(t *testing.T) {
 		}
 		if places[i] != want {
 			t.Errorf("%s goes to %s, want %s", r.Name, places[i], want)
+		}
+	}
+}
+
+// TestEdgeTellsWhereToSignIn: without a container the edge answers clients of MCP that
+// have no credential, for the API renames the header which tells them where to get one.
+func TestEdgeTellsWhereToSignIn(t *testing.T) {
+	host := map[string]string{"host": "d1.cloudfront.net"}
+	with := func(name, v string) map[string]string { return map[string]string{"host": "d1.cloudfront.net", name: v} }
+	requests := []edgeRequest{
+		{Method: "POST", URI: "/v1/mcp/s/mcp", Headers: host},
+		{Method: "GET", URI: "/v1/mcp/w/s/mcp", Headers: host},
+		{Method: "POST", URI: "/v1/mcp/s/mcp", Headers: with("authorization", "Bearer k")},
+		{Method: "POST", URI: "/v1/mcp/s/mcp", Headers: with("x-acme-api-key", "k")},
+		{Method: "POST", URI: "/v1/mcp/s/mcp", Headers: with("origin", "https://app.example.com")},
+		{Method: "OPTIONS", URI: "/v1/mcp/s/mcp", Headers: host},
+		{Method: "GET", URI: "/v1/mcp/v0.1/servers", Headers: host},
+		{Method: "POST", URI: "/v1/mcp", Headers: host},
+	}
+	for address, base := range map[string]string{"": "https://d1.cloudfront.net/.well-known/oauth-protected-resource/v1", "https://ai.example.com/gw/v1": "https://ai.example.com/.well-known/oauth-protected-resource/gw/v1"} {
+		places, uris := route(t, options{chat: "lambda", container: "off", publicURL: address}, requests)
+		for i, r := range requests {
+			if i >= 2 {
+				if places[i] != "api" {
+					t.Errorf("%s %s %v goes to %s", r.Method, r.URI, r.Headers, places[i])
+				}
+				continue
+			}
+			if want := `401 Bearer resource_metadata="` + base + strings.TrimPrefix(r.URI, "/v1") + `", scope="mcp"`; uris[i] != want {
+				t.Errorf("%s, want %s", uris[i], want)
+			}
 		}
 	}
 }

@@ -41,6 +41,9 @@ var batches = map[string]struct {
 	"exports":   {"exports", 1, 0, 4},
 }
 
+// unwaited is how many messages Lambda takes at once where it does not wait for more.
+const unwaited = 10
+
 // schedules are the tasks of the repair worker and how often they run. What a commit
 // leaves in the outbox, and the steps of batches, travel by their queues at once: the
 // schedules are nets for what a process that died let fall.
@@ -87,6 +90,9 @@ func newWorkerStack(scope constructs.Construct, props *awscdk.StackProps, o opti
 		b := batches[name]
 		if name == "usage" {
 			b.window = o.window
+			if b.window == 0 {
+				b.size = unwaited
+			}
 		}
 		w.live[name].AddEventSource(awslambdaeventsources.NewSqsEventSource(d.queues[b.queue], &awslambdaeventsources.SqsEventSourceProps{
 			BatchSize: jsii.Number(b.size), MaxBatchingWindow: awscdk.Duration_Seconds(jsii.Number(b.window)),

@@ -24,6 +24,7 @@ for name in "${names[@]}"; do
   if [ "$name" = container ]; then
     "${build[@]}" -o "$out/container/gateway" ./functions/container
     cp functions/container/Dockerfile "$out/container/"
+    mkdir -p "$out/container/journal" && : >"$out/container/journal/.keep" # copies leave empty folders out
   else
     "${build[@]}" -o "$out/$name/bootstrap" "./functions/$name/lambda"
   fi

@@ -29,6 +29,8 @@ function handler(event) {
   if (request.uri.startsWith('/.well-known/')) {
     request.uri = '/v1' + request.uri;
   }
+  const refused = unsigned(request);
+  if (refused) return refused;
   if (ROUTES.container && place(request) === 'container') {
     cf.selectRequestOriginById('container');
   }
@@ -61,11 +63,36 @@ function azure(request) {
   }
 }
 
+// unsigned answers a client of MCP that has no credential: it is told where to sign in
+// by a header that the API would rename. Web pages need the headers of a function, and
+// the container answers for itself.
+function unsigned(request) {
+  const headers = request.headers;
+  if (ROUTES.container || !/^\/v1\/mcp\/[^\/]+(\/[^\/]+)?\/mcp$/.test(request.uri) || request.method === 'OPTIONS' || headers.origin) return null;
+  for (const name in headers) {
+    if (name === 'authorization' || name.endsWith('api-key')) return null;
+  }
+  const address = ROUTES.address || 'https://' + value(headers, 'host') + '/v1';
+  const root = address.split('/').slice(0, 3).join('/');
+  const described = root + '/.well-known/oauth-protected-resource' + address.slice(root.length) + request.uri.slice(3);
+  return {
+    statusCode: 401, statusDescription: 'Unauthorized',
+    headers: {
+      'www-authenticate': { value: 'Bearer resource_metadata="' + described + '", scope="' + ROUTES.scope + '"' },
+      'content-type': { value: 'application/json' },
+    },
+    body: '{"jsonrpc":"2.0","error":{"code":401,"data":{"error":"invalid_api_key","field":"x-gateway-api-key"},"message":"No API key was sent. Send one in x-gateway-api-key, or as Authorization: Bearer"}}',
+  };
+}
+
 // place gives 'api' or 'container'.
 function place(request) {
   const path = request.uri.startsWith('/v1/') ? request.uri.slice(3) : request.uri;
   const first = path.split('/')[1];
-  if (ROUTES.stream.indexOf(request.method + ' ' + path) >= 0) {
+  const pattern = ROUTES.patterns.find(function (p) { return p[0] === request.method && new RegExp('^' + p[1] + '$').test(path); });
+  // What a server of MCP says of signing in comes whole from the container.
+  if (pattern && (pattern[2] === 'container' || first === 'mcp')) return 'container';
+  if (pattern || ROUTES.stream.indexOf(request.method + ' ' + path) >= 0) {
     return ROUTES.chat === 'container' || large(request) ? 'container' : 'api';
   }
   return ROUTES.administration.indexOf(first) >= 0 ? 'api' : 'container';

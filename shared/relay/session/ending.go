@@ -68,12 +68,13 @@ func (s *Session) cancelLeft() {
 }
 
 // leaveWhenDone ends a session whose last response has ended, when that was waited for.
+// While the client is told of its end, who tells it does this afterwards.
 func (s *Session) leaveWhenDone() {
 	s.mu.Lock()
-	over, draining := s.over, s.draining
+	over, draining, telling := s.over, s.draining, s.telling
 	s.mu.Unlock()
 	switch {
-	case !draining || !s.turns.quiet():
+	case telling || !draining || !s.turns.quiet():
 	case over:
 		s.Far.Close(Normal, "")
 	default:

@@ -49,6 +49,7 @@ type Session struct {
 	mu       sync.Mutex
 	over     bool // the client gets nothing more
 	draining bool // no response is begun any more
+	telling  bool // an event is taken over that the client may not have yet
 	ended    *Ended
 	events   int
 	late     *time.Timer // leaves the provider when it fires, whatever it does
@@ -337,6 +338,22 @@ func (s *Session) fromFar() {
 // providerSaid takes over what an event says and sends it on. What it cost is booked
 // before the client has it.
 func (s *Session) providerSaid(reader *realtime.Reader, binary bool, p []byte) error {
+	s.tells(true)
+	err := s.takes(reader, binary, p)
+	s.tells(false)
+	if err == nil {
+		s.leaveWhenDone()
+	}
+	return err
+}
+
+func (s *Session) tells(on bool) {
+	s.mu.Lock()
+	s.telling = on
+	s.mu.Unlock()
+}
+
+func (s *Session) takes(reader *realtime.Reader, binary bool, p []byte) error {
 	if !binary && !utf8.Valid(p) {
 		return &Ended{NotUTF8, "a text message must be UTF-8"}
 	}
@@ -364,7 +381,6 @@ func (s *Session) providerSaid(reader *realtime.Reader, binary bool, p []byte) e
 	for _, told := range judged.Told {
 		s.give(false, told)
 	}
-	s.leaveWhenDone()
 	return nil
 }
 

@@ -1,0 +1,87 @@
+package session
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+
+	"gateway/shared/dialect/realtime"
+	"gateway/shared/egress"
+	"gateway/shared/fault"
+)
+
+// side is one end of a session in memory.
+type side struct {
+	messages chan string
+	closed   chan struct{}
+	once     sync.Once
+	write    func(p []byte)
+}
+
+func newSide(write func(p []byte)) *side {
+	return &side{messages: make(chan string), closed: make(chan struct{}), write: write}
+}
+
+func (s *side) Next() (bool, io.Reader, error) {
+	select {
+	case m := <-s.messages:
+		return false, strings.NewReader(m), nil
+	case <-s.closed:
+		return false, nil, &Ended{Normal, ""}
+	}
+}
+
+func (s *side) Write(_ bool, p []byte) error { s.write(p); return nil }
+func (s *side) Ping() error                  { return nil }
+func (s *side) Close(int, string)            { s.once.Do(func() { close(s.closed) }) }
+func (s *side) Linger()                      {}
+func (s *side) Drop()                        { s.Close(0, "") }
+
+// admitting is a desk that lets everything through.
+type admitting struct{}
+
+func (admitting) Begin(*Wanted) (Turn, error)                { return admitting{}, nil }
+func (admitting) Late(*realtime.Done, []byte)                {}
+func (admitting) Heard(*realtime.Transcript, string, []byte) {}
+func (admitting) Allows(string) error                        { return nil }
+func (admitting) Check() error                               { return nil }
+func (admitting) Fail(string, error)                         {}
+func (admitting) End(*realtime.Done, []byte)                 {}
+func (admitting) Drop(*fault.Fault)                          {}
+
+// TestTheEndOfAResponseIsToldBeforeASessionDrains: a session that is to end while its last
+// response does ends once the client has been told so.
+func TestTheEndOfAResponseIsToldBeforeASessionDrains(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		release := make(chan struct{})
+		told := false
+		near := newSide(func(p []byte) {
+			if bytes.Contains(p, []byte("response.done")) {
+				<-release
+				told = true
+			}
+		})
+		far := newSide(func([]byte) {})
+		s := &Session{Near: near, Far: far, Desk: admitting{}, Times: Standard, Memory: egress.NewMemory(0), Tenant: "o", ID: "s", Model: "gpt-realtime"}
+		ended := make(chan Result)
+		go func() { ended <- s.Run(context.Background()) }()
+		far.messages <- `{"type":"response.created","response":{"id":"r1","status":"in_progress"}}`
+		far.messages <- `{"type":"response.done","response":{"id":"r1","status":"completed"}}`
+		synctest.Wait() // the client is being told
+		s.Drain()
+		select {
+		case <-near.closed:
+			t.Error("the session ends before the client has been told of its response's end")
+		default:
+		}
+		close(release)
+		if r := <-ended; !told || r.Code != GoingAway || r.Reason != Restarting {
+			t.Errorf("told: %v, %+v", told, r)
+		}
+	})
+}
