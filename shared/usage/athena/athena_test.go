@@ -46,8 +46,8 @@ func newHouse(t testing.TB) *house {
 	service, cfg := newService(t, startDuck(t, dir))
 	h.service = service
 	h.engine = New(cfg, Options{Workgroup: workgroup, Database: database, Table: table, Pause: time.Millisecond, Patience: time.Minute})
-	h.near = report.New(h.archive, bucket)
-	h.far = report.New(h.archive, bucket).WithFar(h.engine, 1)
+	h.near = report.New(h.archive, bucket).Patient(time.Hour)
+	h.far = report.New(h.archive, bucket).Patient(time.Hour).WithFar(h.engine, 1)
 	return h
 }
 

@@ -47,6 +47,13 @@ func newRoom(questions, queue, gathered, bytes int64, patience time.Duration) *r
 	return &room{weighted(questions), weighted(queue), weighted(gathered), weighted(bytes), gathered, bytes, patience}
 }
 
+// Patient gives the reader a room of its own, in which questions wait for as long: for
+// what asks many and has the time.
+func (r *Reader) Patient(wait time.Duration) *Reader {
+	r.room = newRoom(atOnce, inQueue, gatheredBytes, roomBytes, wait)
+	return r
+}
+
 // enter waits until a question that gathers so many bytes may be answered; leave ends
 // it. Too many questions, or too long a wait, are a 503 that says when to try again.
 func (r *room) enter(ctx context.Context, gathers int64) (leave func(), err error) {
