@@ -27,8 +27,8 @@ node_modules/.stamp: scripts/testdeps/package-lock.json scripts/clients/package-
 # How long the tests of one package may take: no test waits on the clock, so this is
 # for machines several times slower, and ends what hangs. Those of ./local, of programs and
 # of templates are the longest by far.
-TIMEOUT ?= 15m
-race-local programs infra-test: TIMEOUT = 25m
+TIMEOUT ?= 20m
+race-local programs infra-test: TIMEOUT = 40m
 
 # Two lanes side by side: what one compiles is of no use to the other, and in each
 # there are tests that wait for programs they have started.
@@ -64,7 +64,7 @@ UNRACED = sed -n 's|^[a-z]|gateway/&|p' scripts/unraced.txt
 # write, the same question in two ways, measured memory. The race detector has seen what
 # they run by the other tests of their packages, and makes them five times slower.
 PLAYS = TestPlayedWindowsAreDividedFairly|TestExhaustedIsWhatNoUsualRequestFits|TestTheSameSeedIsTheSamePlay|TestThinningLosesNothingOfOthersWhereverItIsKilled|TestQuestionsAreAnsweredWithinTheirMemory|TestWeightsAreHonest|TestAthenaAnswersTheSame|TestAthenaPutsManyGroupsInOrder
-PLAYED = git grep -lE '^func ($(PLAYS))[(]' -- '*_test.go' | xargs -rn1 dirname | sed 's|^|gateway/|' | sort -u
+PLAYED = grep -rlE --include='*_test.go' '^func ($(PLAYS))[(]' shared functions | xargs -rn1 dirname | sed 's|^|gateway/|' | sort -u
 # What has no test was compiled in lint, and is not again for the race detector.
 TESTED = $(GO) list -f '{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}}{{end}}' $(PKG)
 
