@@ -2,6 +2,8 @@ package main
 
 import (
 	"fmt"
+	"io"
+	"net/http"
 	"net/http/httptest"
 	"regexp"
 	"strings"
@@ -292,6 +294,49 @@ func TestWhatBodiesNameUnderASharedCredential(t *testing.T) {
 		got := r.call("POST", c.path, c.body, "X-Gateway-Provider", "@shared-"+c.provider)
 		if asked := host.asked.Load() != before; asked != c.passes || !c.passes && got.status != 404 {
 			t.Errorf("%s %s: %d %s", c.path, c.body, got.status, got.body)
+		}
+	}
+}
+
+// A container that a conversation of Messages has made is its workspace's.
+func TestContainersOfMessagesAreTheWorkspacesOwn(t *testing.T) {
+	t.Parallel()
+	n := share(t)
+	host := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		const container = `"container":{"id":"container_%s","expires_at":"2026-12-01T00:00:00Z"}`
+		body, _ := io.ReadAll(r.Body)
+		if !strings.Contains(string(body), `"stream":true`) {
+			w.Header().Set("Content-Type", "application/json")
+			fmt.Fprintf(w, `{"id":"msg_1","type":"message","role":"assistant","model":"claude","content":[],"stop_reason":"end_turn","usage":{"input_tokens":1,"output_tokens":1},`+container+`}`, "plain")
+			return
+		}
+		w.Header().Set("Content-Type", "text/event-stream")
+		fmt.Fprint(w, "event: message_start\ndata: {\"type\":\"message_start\",\"message\":{\"id\":\"msg_1\",\"type\":\"message\",\"role\":\"assistant\",\"model\":\"claude\",\"content\":[],\"usage\":{\"input_tokens\":1,\"output_tokens\":1}}}\n\n")
+		fmt.Fprintf(w, "event: message_delta\ndata: {\"type\":\"message_delta\",\"delta\":{\"stop_reason\":\"end_turn\","+container+"},\"usage\":{\"output_tokens\":1}}\n\nevent: message_stop\ndata: {\"type\":\"message_stop\"}\n\n", "streamed")
+	}))
+	t.Cleanup(host.Close)
+	n.admin("POST", "/integrations", fmt.Sprintf(`{"name":"Claude","slug":"claude","ai_provider_id":"anthropic","key":"mock-claude","configurations":{"custom_host":%q}}`, host.URL+"/v1"))
+	n.admin("PUT", "/integrations/claude/workspaces", `{"workspaces":[],"global_workspace_access":{"enabled":true},"override_existing_workspace_access":true}`)
+	say := func(key, more string) int {
+		return n.call("POST", "/messages", `{"model":"claude","max_tokens":5,"messages":[{"role":"user","content":"Hello"}]`+more+`}`, "X-Gateway-Api-Key", key, "X-Gateway-Provider", "@claude").status
+	}
+	for _, key := range []string{n.theirs, n.mine} { // both use the credential
+		if status := say(key, ""); status != 200 {
+			t.Fatalf("status %d", status)
+		}
+	}
+	if status := say(n.theirs, `,"stream":true`); status != 200 {
+		t.Fatalf("status %d", status)
+	}
+	for _, c := range []struct {
+		key, container string
+		want           int
+	}{
+		{n.theirs, `"container_streamed"`, 200}, {n.theirs, `{"id":"container_streamed"}`, 200}, {n.theirs, `{"id":"container_plain"}`, 200},
+		{n.mine, `"container_streamed"`, 404}, {n.mine, `{"id":"container_streamed"}`, 404}, {n.mine, `{"id":"container_unknown"}`, 404}, {n.mine, `{"skills":[]}`, 200},
+	} {
+		if status := say(c.key, `,"container":`+c.container); status != c.want {
+			t.Errorf("%s: %d, want %d", c.container, status, c.want)
 		}
 	}
 }

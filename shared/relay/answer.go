@@ -14,6 +14,7 @@ import (
 	"gateway/shared/relay/asked"
 	"gateway/shared/relay/came"
 	"gateway/shared/relay/guarded"
+	"gateway/shared/relay/kept"
 	"gateway/shared/relay/mask"
 	"gateway/shared/relay/pooled"
 	"gateway/shared/relay/reused"
@@ -49,6 +50,7 @@ type answer struct {
 	failed http.Header // of the response that became a refusal
 	words  []byte      // its body, where the client reads the provider's errors as they are
 	stream turn.Stream
+	made   *kept.ContainerWatcher
 	cached *reused.Answer // instead of a response: an answer that was kept
 	soft   bool           // a guardrail that does not deny has failed
 }

@@ -113,7 +113,7 @@ func requestID(h http.Header) string {
 
 // startStream prepares what handles the stream and reads it to its first content.
 func (st *streams) startStream(resp *http.Response) answer {
-	a := &answer{resp: resp}
+	a := &answer{resp: resp, made: st.WatchMade()}
 	if err := egress.Inflate(resp, 0); err != nil {
 		return refusal(unreadableAnswer(err))
 	}

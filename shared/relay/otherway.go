@@ -17,6 +17,9 @@ func (st *streams) pass(a *answer, in []byte) ([]byte, error) {
 	if a.stream.ComesWhole(in) {
 		st.takeWhole(a)
 	}
+	if err := a.made.Feed(in); err != nil {
+		return nil, err
+	}
 	out, err := a.stream.Feed(in)
 	if err == nil {
 		err = st.backlog.Came(st.Ctx, st.Lease, len(in), len(out))

@@ -203,7 +203,7 @@ func (pl *plains) encodePlain(enc *pooled.Buffer) error {
 	o := pl.options()
 	if pl.SameDialect() {
 		o.Request = pl.LegacyOnly()
-		if err := pl.KeepMade(nil, p.meter.ID); err != nil {
+		if err := pl.KeepMade(p.buf.B, p.meter.ID); err != nil {
 			return err
 		}
 	} else {

@@ -132,10 +132,13 @@ func (o *Wall) Keep(answer []byte) error {
 }
 
 // KeepMade notes what a unified answer made: a response, and a chat that is to be
-// kept, by its id, other things by what the answer says.
+// kept, by its id, other things by what the answer says. Of a stream it is only the id.
 func (o *Wall) KeepMade(answer []byte, id string) error {
 	if o.Route.Client == nil {
 		return o.Keep(answer)
+	}
+	if o.talksMessages() && answer != nil {
+		return o.keepIDs(kept.Containers(answer)...)
 	}
 	if id == "" || !o.SameDialect() {
 		return nil
@@ -144,6 +147,20 @@ func (o *Wall) KeepMade(answer []byte, id string) error {
 		return o.keepIDs(id)
 	}
 	return nil
+}
+
+// talksMessages tells whether the answer is one of Messages as the provider gives it.
+func (o *Wall) talksMessages() bool {
+	return o.keeps() && o.Route.Operation == provider.Messages && o.SameDialect()
+}
+
+// WatchMade makes a watcher for the stream of a conversation; nil where it makes nothing
+// but what its id names.
+func (o *Wall) WatchMade() *kept.ContainerWatcher {
+	if o.Route.Client == nil || !o.talksMessages() {
+		return nil
+	}
+	return kept.WatchContainers(o.keepIDs)
 }
 
 // keepIDs notes that the workspace of the request made things.

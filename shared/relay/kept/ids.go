@@ -18,10 +18,11 @@ var idKeys = map[string]bool{
 	"conversation": true, "conversation_id": true, "container": true, "container_id": true, "batch_id": true,
 	"previous_interaction_id": true, "interaction_id": true, "cachedContent": true, "cached_content": true,
 	"comparison_response_id": true, "skill_id": true, "consent": true, "voice": true, "video": true, "fileUri": true, "file_uri": true,
+	"fileName": true, "file_name": true,
 }
 
 // objects are those of idKeys whose value may be an object with the id in it.
-var objects = map[string]bool{"conversation": true, "voice": true, "video": true}
+var objects = map[string]bool{"conversation": true, "container": true, "voice": true, "video": true}
 
 // foreignKeys hold data of the caller's own, in which members named like those of idKeys
 // mean nothing.
@@ -133,7 +134,8 @@ func storedID(key, s string) string {
 	if begin, ok := prefixes[key]; ok && !slices.ContainsFunc(begin, func(p string) bool { return strings.HasPrefix(s, p) }) {
 		return ""
 	}
-	if key == "fileUri" || key == "file_uri" {
+	switch key {
+	case "fileUri", "file_uri", "fileName", "file_name":
 		return fileOf(s)
 	}
 	return s
@@ -239,7 +241,7 @@ func MayNameIDs(body []byte) bool {
 
 // bare are the keys of idKeys without _id, or the beginnings of their values.
 var bare = [][]byte{
-	[]byte(`"conversation"`), []byte(`"container"`), []byte(`"voice_`), []byte(`"video_`), []byte(`"cons_`), []byte(`"fileUri"`), []byte(`"file_uri"`), []byte(`"cachedContent"`), []byte(`"cached_content"`),
+	[]byte(`"conversation"`), []byte(`"container"`), []byte(`"voice_`), []byte(`"video_`), []byte(`"cons_`), []byte(`"fileUri"`), []byte(`"file_uri"`), []byte(`"fileName"`), []byte(`"file_name"`), []byte(`"cachedContent"`), []byte(`"cached_content"`),
 }
 
 var (

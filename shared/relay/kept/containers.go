@@ -1,0 +1,72 @@
+package kept
+
+import (
+	"bytes"
+	"slices"
+
+	"gateway/shared/wire"
+)
+
+var (
+	containerWord = []byte(`"container"`)
+	containerKeys = wire.NewKeySet("container", "message", "delta")
+	containerID   = wire.NewKeySet("id")
+)
+
+// Containers gives the ids of the containers that an answer of Messages tells of, or one
+// event of it: the provider makes one for a conversation that runs code.
+func Containers(answer []byte) (ids []string) { return containers(answer, true) }
+
+// containers looks into the members of an event too, where it is outermost.
+func containers(answer []byte, outermost bool) (ids []string) {
+	var w, of wire.Walk
+	if !bytes.Contains(answer, containerWord) || containerKeys.Walk(answer, &w) != nil {
+		return nil
+	}
+	for i, span := range w.Spans {
+		if !span.Present(answer) || wire.KindOf(span.Of(answer)) != wire.KindObject {
+			continue
+		}
+		inner := span.Of(answer)
+		if i > 0 {
+			if outermost {
+				ids = append(ids, containers(inner, false)...)
+			}
+			continue
+		}
+		if containerID.Walk(inner, &of) != nil || !of.Spans[0].Present(inner) {
+			continue
+		}
+		if id, err := wire.ScanString(of.Spans[0].Of(inner), ""); err == nil && id != "" {
+			ids = append(ids, id)
+		}
+	}
+	return ids
+}
+
+// ContainerWatcher looks for containers that a stream of Messages tells of, at its end, too.
+type ContainerWatcher struct {
+	note   func(ids ...string) error
+	parser wire.SSEParser
+	noted  []string
+}
+
+// WatchContainers makes a watcher that has note keep what it finds.
+func WatchContainers(note func(ids ...string) error) *ContainerWatcher {
+	return &ContainerWatcher{note: note}
+}
+
+// Feed takes the next bytes of the stream. A nil watcher takes them too.
+func (w *ContainerWatcher) Feed(p []byte) error {
+	if w == nil {
+		return nil
+	}
+	return w.parser.Feed(p, func(_ string, data []byte) error {
+		ids := Containers(data)
+		if len(ids) == 0 || slices.Equal(ids, w.noted) {
+			return nil
+		}
+		w.noted = ids
+		return w.note(ids...)
+	})
+}
