@@ -29,6 +29,19 @@ type list struct {
 	shared  bool          // it is the same for all callers
 }
 
+// listKey names a page. What a client sends as a cursor stands apart from the user, so that
+// it names nobody else's page.
+type listKey struct {
+	method, cursor string
+	user           string // "" for a page that is the same for all
+	shared         bool
+}
+
+// listKeys name a page where it is the same for all, and where it is a user's own.
+func listKeys(method, cursor, user string) (common, own listKey) {
+	return listKey{method: method, cursor: cursor, shared: true}, listKey{method: method, cursor: cursor, user: user}
+}
+
 type entry struct {
 	key string
 	bad bool // of a form that the protocol without sessions does not allow
@@ -93,11 +106,10 @@ func appendAge(out []byte, age time.Duration) []byte {
 
 // page gives a page as the server lists it, which may be one that was kept.
 func (v *visit) page(w *way) (*list, error) {
-	common := v.req.Method + "\n" + v.req.Text("cursor")
-	own := common + "\n" + v.principal()
+	common, own := listKeys(v.req.Method, v.req.Text("cursor"), v.principal())
 	now := v.Now()
 	w.peer.mu.Lock()
-	for _, key := range [...]string{common, own} {
+	for _, key := range [...]listKey{common, own} {
 		if kept := w.peer.lists[key]; kept != nil && now.Before(kept.expires) {
 			w.peer.mu.Unlock()
 			return kept, nil

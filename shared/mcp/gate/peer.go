@@ -36,7 +36,7 @@ type peer struct {
 	alone    time.Time       // lists of several servers leave it out until then
 	asking   chan struct{}   // closed when it was asked which eras it speaks; nil: nobody asks
 	sessions map[string]*mcp.Session
-	lists    map[string]*list
+	lists    map[listKey]*list
 	marks    map[string][]era.Mark // of tools that were listed with some
 }
 
@@ -52,7 +52,7 @@ func (v *servers) peer() *peer {
 		if len(h.peers) >= maxPeers {
 			clear(h.peers)
 		}
-		p = &peer{expires: now.Add(peerLife), sessions: map[string]*mcp.Session{}, lists: map[string]*list{}, marks: map[string][]era.Mark{}}
+		p = &peer{expires: now.Add(peerLife), sessions: map[string]*mcp.Session{}, lists: map[listKey]*list{}, marks: map[string][]era.Mark{}}
 		h.peers[key] = p
 	}
 	return p
@@ -130,6 +130,13 @@ func (v *servers) learn(p *peer, up *mcp.Upstream) error {
 	return nil
 }
 
+// eras tells what is known of the eras that the server speaks.
+func (p *peer) eras() (modern, legacy bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.modern, p.legacy
+}
+
 // ask tells whether the caller is the first to ask a server, or what it says is known by
 // now.
 func (p *peer) ask(ctx context.Context) (first, known bool) {
@@ -157,7 +164,7 @@ func (p *peer) capabilities() map[string]json.RawMessage {
 	var said struct {
 		Capabilities map[string]json.RawMessage `json:"capabilities"`
 	}
-	_ = json.Unmarshal(p.hello, &said) // another form has none
+	_ = json.Unmarshal(p.greeting(), &said) // another form has none
 	return said.Capabilities
 }
 

@@ -70,10 +70,10 @@ func (v *answers) over() error {
 func (v *servers) take(w *way, s *session) {
 	w.session = s
 	w.client = s.Client
-	switch {
+	switch modern, _ := w.peer.eras(); {
 	case s.Speaks != "":
 		w.kind = toRelayed
-	case w.peer.modern:
+	case modern:
 		w.kind, w.abilities = toStateless, answerable(s.Abilities)
 	case w.up.Transport == mcp.TransportSSE:
 		w.kind = toOldStream
@@ -146,7 +146,7 @@ func (v *visit) initialize() error {
 		return v.begin(&way{kind: toPooled}, s, v.unmet())
 	}
 	var hello map[string]json.RawMessage
-	if w.peer.legacy && w.up.Transport != mcp.TransportSSE {
+	if _, legacy := w.peer.eras(); legacy && w.up.Transport != mcp.TransportSSE {
 		hello, err = v.introduce(w, s)
 		if w.peer.onlyStateless(err) {
 			err = nil

@@ -42,8 +42,8 @@ func (v *visit) stateless() error {
 
 // plain chooses the bridge for a client whose session, if it has one, is not the server's.
 func (w *way) plain() {
-	switch {
-	case w.peer.modern:
+	switch modern, _ := w.peer.eras(); {
+	case modern:
 		w.kind = toStateless
 	case w.up.Transport == mcp.TransportSSE:
 		w.kind = toOldStream
