@@ -1,10 +1,12 @@
 package main
 
 import (
+	"database/sql"
 	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -17,8 +19,9 @@ type neighbours struct {
 }
 
 // share makes an integration that both workspaces use, as @common.
-func share(t *testing.T) neighbours {
-	r := start(t)
+func share(t *testing.T) neighbours { return shareOn(start(t)) }
+
+func shareOn(r *running) neighbours {
 	r.admin("POST", "/integrations", fmt.Sprintf(`{"name":"Common","slug":"common","ai_provider_id":"openai","key":"mock-common","configurations":{"custom_host":%q}}`, r.mockBase()))
 	r.admin("PUT", "/integrations/common/workspaces", `{"workspaces":[],"global_workspace_access":{"enabled":true},"override_existing_workspace_access":true}`)
 	n := neighbours{running: r}
@@ -338,5 +341,40 @@ func TestContainersOfMessagesAreTheWorkspacesOwn(t *testing.T) {
 		if status := say(c.key, `,"container":`+c.container); status != c.want {
 			t.Errorf("%s: %d, want %d", c.container, status, c.want)
 		}
+	}
+}
+
+// What was used is booked although nobody could note whose the response is.
+func TestUsageOutlivesAFailureToNoteTheOwner(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	n := shareOn(startIn(t, dir))
+	n.own(n.theirs)
+	before := len(n.records(1))
+	db, err := sql.Open("sqlite", filepath.Join(dir, "tables.db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = db.Close() })
+	if _, err := db.Exec(`CREATE TRIGGER no_owners BEFORE INSERT ON usage WHEN instr(CAST(NEW.pk AS TEXT), 'OWNED') > 0 BEGIN SELECT RAISE(ABORT, 'no'); END`); err != nil {
+		t.Fatal(err)
+	}
+	asked := map[string]string{"/responses": `,"stream":true`, "/proxy/responses": ``}
+	for path, more := range asked {
+		if got := n.call("POST", path, `{"model":"gpt-4o-mini","input":"Hello"`+more+`}`, as(n.theirs)...); got.status != 503 {
+			t.Fatalf("%s: %d %s", path, got.status, got.body)
+		}
+	}
+	failed := 0
+	for _, rec := range n.records(before + len(asked)) {
+		if rec.ClientStatus != 503 {
+			continue
+		}
+		if failed++; rec.Usage.OutputTokens() == 0 || rec.Cost == 0 {
+			t.Errorf("%s: %+v for %d", rec.Endpoint, rec.Usage, rec.Cost)
+		}
+	}
+	if failed != len(asked) {
+		t.Errorf("%d records of failures", failed)
 	}
 }

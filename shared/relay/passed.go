@@ -99,6 +99,13 @@ func (s *sender) sendHeld(resp *http.Response) error {
 		return s.brokenAnswer(err, buf.B)
 	}
 	out := buf.B
+	if s.Route.Shape == routes.Raw { // before anything can fail: it is used
+		meter := tail.New(&http.Response{Header: http.Header{"Content-Type": resp.Header["Content-Type"]}})
+		meter.Feed(out)
+		s.LearnRaw(meter, resp.StatusCode)
+	} else {
+		s.LearnOperation(s.Meter(out))
+	}
 	if s.Filtered() {
 		var err error
 		if out, err = s.ownList(out); err != nil {
@@ -113,13 +120,9 @@ func (s *sender) sendHeld(resp *http.Response) error {
 		s.stars.Head(h)
 		h.Del("Content-Encoding") // it was read and unzipped
 		s.answerHeaders(nil)
-		meter := tail.New(&http.Response{Header: http.Header{"Content-Type": resp.Header["Content-Type"]}})
-		meter.Feed(out)
-		s.LearnRaw(meter, resp.StatusCode)
 	} else {
 		h["Content-Type"] = jsonType
 		s.answerHeaders(resp.Header)
-		s.LearnOperation(s.Meter(out))
 	}
 	h["Content-Length"] = []string{strconv.Itoa(len(out))}
 	s.sendWhole(resp.StatusCode, out)

@@ -121,7 +121,11 @@ func (st *streams) firstEventFailed(a *answer, m chat.Meter, err error) {
 // books are written.
 func (s *sender) sendStream(a *answer) error {
 	err := s.KeepMade(nil, a.stream.Meter().ID)
+	if err != nil { // the provider makes the rest all the same
+		s.drain(a)
+	}
 	if err != nil && !s.headSent {
+		s.Learn(a.stream.Meter())
 		return err
 	}
 	s.streamHead(a)
