@@ -27,8 +27,8 @@ node_modules/.stamp: scripts/testdeps/package-lock.json scripts/clients/package-
 # How long the tests of one package may take: no test waits on the clock, so this is
 # for machines several times slower, and ends what hangs. Those of ./local, of programs and
 # of templates are the longest by far.
+race-local programs infra-test: TIMEOUT := $(or $(TIMEOUT),40m)
 TIMEOUT ?= 20m
-race-local programs infra-test: TIMEOUT = 40m
 
 # Two lanes side by side: what one compiles is of no use to the other, and in each
 # there are tests that wait for programs they have started.

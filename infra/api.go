@@ -143,9 +143,9 @@ func gatewayResponses() map[string]any {
 		}
 		out[kind] = response
 	}
-	// Only refusals of what needs the container take one type alone: these are forms.
+	// Only refusals of what needs the container take one type alone: these are forms and offers of sessions.
 	out["UNSUPPORTED_MEDIA_TYPE"] = map[string]any{
-		"statusCode": 413, "responseTemplates": map[string]any{"application/json": errorBody(strconv.Quote(needsContainer), "body_too_large")},
+		"statusCode": 413, "responseTemplates": map[string]any{"application/json": errorBody(`"A body of this type needs the container, which this installation does not have"`, "body_too_large")},
 	}
 	return out
 }

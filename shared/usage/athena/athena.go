@@ -145,8 +145,9 @@ func (e *Engine) succeed(ctx context.Context, org, sql string) (id string, err e
 		}
 		if id, err = e.start(ctx, sql, at.token); err == nil {
 			var read int64
-			read, err = e.wait(ctx, id)
-			e.hourly.note(ctx, &at, read)
+			var ended bool
+			read, ended, err = e.wait(ctx, id)
+			e.hourly.note(ctx, &at, read, ended)
 		}
 		var failed *errFailed
 		if !errors.As(err, &failed) {
@@ -172,16 +173,16 @@ func (e *Engine) start(ctx context.Context, sql, token string) (id string, err e
 }
 
 // wait waits for the end of a query, looking less and less often; read is how many bytes
-// it is charged for, as far as it was seen.
-func (e *Engine) wait(ctx context.Context, id string) (read int64, err error) {
+// it is charged for, as far as it was seen, and ended whether its end was.
+func (e *Engine) wait(ctx context.Context, id string) (read int64, ended bool, err error) {
 	first := true
 	for pause := e.o.Pause; ; pause, first = min(pause*3/2, 8*e.o.Pause), false {
 		out, err := e.client.GetQueryExecution(ctx, &athena.GetQueryExecutionInput{QueryExecutionId: &id})
 		if err != nil {
-			return read, err
+			return read, false, err
 		}
 		if out.QueryExecution == nil || out.QueryExecution.Status == nil {
-			return read, fmt.Errorf("the query %s has no status", id)
+			return read, false, fmt.Errorf("the query %s has no status", id)
 		}
 		if counted := out.QueryExecution.Statistics; counted != nil {
 			read = aws.ToInt64(counted.DataScannedInBytes)
@@ -189,20 +190,20 @@ func (e *Engine) wait(ctx context.Context, id string) (read int64, err error) {
 		s := out.QueryExecution.Status
 		switch s.State {
 		case types.QueryExecutionStateSucceeded:
-			return max(read, leastRead), nil
+			return max(read, leastRead), true, nil
 		case types.QueryExecutionStateFailed, types.QueryExecutionStateCancelled:
 			reason := aws.ToString(s.StateChangeReason)
 			if strings.Contains(strings.ToLower(reason), "bytes scanned limit") {
-				return read, fault.Invalid("time_of_generation_min", "with time_of_generation_max holds more than one question may read in this installation; narrow them")
+				return read, true, fault.Invalid("time_of_generation_min", "with time_of_generation_max holds more than one question may read in this installation; narrow them")
 			}
-			return read, &errFailed{id, reason, s.State, first}
+			return read, true, &errFailed{id, reason, s.State, first}
 		}
 		t := time.NewTimer(pause)
 		select {
 		case <-t.C:
 		case <-ctx.Done():
 			t.Stop()
-			return read, ctx.Err()
+			return read, false, ctx.Err()
 		}
 	}
 }

@@ -189,6 +189,7 @@ type service struct {
 	throttle int    // so many calls are refused for their number
 	page     int    // rows of a page at most
 	reads    int64  // bytes that a query tells to have read
+	looked   func() // is called at each look, nil: nothing is
 }
 
 type query struct {
@@ -319,6 +320,9 @@ func (s *service) look(in map[string]any) (any, error) {
 	q, err := s.found(in)
 	if err != nil {
 		return nil, err
+	}
+	if s.looked != nil {
+		s.looked()
 	}
 	status := map[string]any{"State": q.state(), "SubmissionDateTime": 1.7e9}
 	if q.looks--; q.looks < 0 {

@@ -21,6 +21,9 @@ import (
 type Far interface {
 	// Table is the table of the files, as it stands in queries.
 	Table() string
+	// Question gives a context in which all queries are one question of a caller: bounds
+	// that hold for questions are asked for the first of them alone.
+	Question(ctx context.Context) context.Context
 	// Query gives the rows of a query about an organisation; nil is a NULL. Errors are
 	// faults: what takes too long is a 503, what reads too much a 400, or a 429 where it
 	// is too much for this hour.
@@ -162,7 +165,7 @@ func (e *beyond) sum(ctx context.Context, p *plan, f *reach, q *question, b buck
 	}
 	sum.far = true
 	var rows, bins [][]*string
-	g, asking := errgroup.WithContext(ctx)
+	g, asking := errgroup.WithContext(e.far.Question(ctx))
 	g.Go(func() (err error) {
 		rows, err = e.far.Query(asking, p.org, stats)
 		return err

@@ -93,6 +93,9 @@ func (r *Reader) Groups(ctx context.Context, sc store.Scope, q *GroupQuery) (pag
 		return nil, 0, err
 	}
 	defer leave()
+	if r.beyond != nil {
+		ctx = r.beyond.far.Question(ctx)
+	}
 	for a.shares = 1; a.shares <= maxShares; a.shares *= 4 {
 		list, n, over, err := r.groups(ctx, sc, q, a)
 		if err != nil {
