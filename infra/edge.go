@@ -78,7 +78,9 @@ func newEdgeStack(scope constructs.Construct, props func(string) *awscdk.StackPr
 		})
 		// WebSockets need a behaviour; it also makes the origin one that the
 		// function can choose.
-		more["/v1/realtime*"] = behaviour(origin, awscloudfront.OriginRequestPolicy_ALL_VIEWER())
+		for _, sessions := range []string{"/v1/realtime*", "/v1/live/*", "/v1/ws/*"} {
+			more[sessions] = behaviour(origin, awscloudfront.OriginRequestPolicy_ALL_VIEWER())
+		}
 	}
 	e.distribution = awscloudfront.NewDistribution(e.stack, jsii.String("Distribution"), e.named(o, d, &awscloudfront.DistributionProps{
 		DefaultBehavior: whole, AdditionalBehaviors: &more, WebAclId: acl, HttpVersion: awscloudfront.HttpVersion_HTTP2_AND_3,

@@ -20,6 +20,11 @@ func (s *synthesised) edgeAsDeployed(t *testing.T) {
 			t.Errorf("%s", text(b))
 		}
 	}
+	for _, sessions := range []string{"/v1/realtime*", "/v1/live/*", "/v1/ws/*"} {
+		if !slices.ContainsFunc(behaviours[1:], func(b any) bool { return at(b, "PathPattern") == sessions && at(b, "TargetOriginId") == "container" }) {
+			t.Errorf("sessions of %s have no behaviour", sessions)
+		}
+	}
 	origins := at(c, "Origins").([]any)
 	ids := map[any]any{}
 	for _, o := range origins {
