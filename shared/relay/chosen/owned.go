@@ -3,6 +3,7 @@ package chosen
 import (
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 
 	"gateway/shared/chat"
@@ -32,8 +33,8 @@ func (o *Wall) ClaimedByOther(id string) bool {
 }
 
 func (o *Wall) claim(id string) (first bool, err error) {
-	sc, place := o.booked()
-	if first, err = o.Means.Owners.Claim(o.Base, sc, place, id, o.ULID); err != nil {
+	sc, places := o.booked()
+	if first, err = o.Means.Owners.ClaimAt(o.Base, sc, places, id, o.ULID); err != nil {
 		o.Fail("claim booking", err)
 	}
 	return first, err
@@ -54,23 +55,34 @@ func (o *Wall) PathOfLooks(id string) string {
 // BookedAt tells where a claim for the books is kept: at which place, and whether for the
 // organisation or for the workspace alone.
 func (o *Wall) BookedAt() (organisation bool, place string) {
-	_, place = o.booked()
-	return o.To.Saved != nil, place
+	_, places := o.booked()
+	return o.To.Saved != nil, places[0]
 }
 
 // BatchClaimed tells whether the usage of a batch stands in the books.
 func (o *Wall) BatchClaimed(id string) (bool, error) {
-	sc, place := o.booked()
-	return o.Means.Owners.Claimed(o.Ctx, sc, place, id)
+	sc, places := o.booked()
+	for _, place := range places {
+		if claimed, err := o.Means.Owners.Claimed(o.Ctx, sc, place, id); claimed || err != nil {
+			return claimed, err
+		}
+	}
+	return false, nil
 }
 
-// booked is the scope and the place of such claims. What is made with a credential of the
-// caller's own is claimed in the caller's workspace.
-func (o *Wall) booked() (sc store.Scope, place string) {
+// booked is the scope and the places of such claims: below the credential, which several
+// integrations may hold, then below the integration, where older claims stand and which
+// outlives a change of the credential. What is made with a credential of the caller's own
+// is claimed in the caller's workspace.
+func (o *Wall) booked() (sc store.Scope, places []string) {
 	if o.To.Saved == nil {
-		return o.Who.Scope, o.To.Target.Provider.ID
+		return o.Who.Scope, []string{o.To.Target.Provider.ID}
 	}
-	return o.Who.Scope.Organisation(), o.To.Saved.IntegrationID
+	places = append(places, o.To.Wall.Places...)
+	if own := o.To.Saved.IntegrationID; !slices.Contains(places, own) {
+		places = append(places, own)
+	}
+	return o.Who.Scope.Organisation(), places
 }
 
 // UsedLater is what the answer is charged that creates a response which ends later: what it

@@ -100,6 +100,17 @@ func (o *Owners) Claim(ctx context.Context, sc store.Scope, place, id, request s
 	return err == nil, err
 }
 
+// ClaimAt is Claim for a thing that is known at several places: who is the first at all of
+// them is the first. An error at a later place leaves it to the first.
+func (o *Owners) ClaimAt(ctx context.Context, sc store.Scope, places []string, id, request string) (first bool, err error) {
+	for i, place := range places {
+		if first, err = o.Claim(ctx, sc, place, id, request); i == 0 && err != nil || err == nil && !first {
+			return false, err
+		}
+	}
+	return true, err
+}
+
 // Claimed tells whether the usage of such a thing stands in the books.
 func (o *Owners) Claimed(ctx context.Context, sc store.Scope, place, id string) (bool, error) {
 	_, there, err := o.Table.Get(ctx, bookingKey(sc, place, id), true)

@@ -61,6 +61,31 @@ func TestOneRequestClaimsAnEnd(t *testing.T) {
 	}
 }
 
+// What two integrations with one credential both see ends once, also where an older claim
+// stands below one of them.
+func TestOneCredentialClaimsAnEndOnce(t *testing.T) {
+	t.Parallel()
+	now := time.Now()
+	o := newOwners(t, &now)
+	sc := store.Scope{Org: "o"}
+	if first, err := o.Claim(t.Context(), sc, "one", "old", "r"); err != nil || !first {
+		t.Fatal(first, err)
+	}
+	for _, c := range []struct {
+		places []string
+		id     string
+		first  bool
+	}{
+		{[]string{"print", "one"}, "batch", true}, {[]string{"print", "other"}, "batch", false}, {[]string{"print", "one"}, "batch", false},
+		{[]string{"changed", "one"}, "batch", false}, {[]string{"print", "one"}, "old", false}, {[]string{"print", "other"}, "old", false},
+		{[]string{"third"}, "batch", true},
+	} {
+		if first, err := o.ClaimAt(t.Context(), sc, c.places, c.id, "request"); err != nil || first != c.first {
+			t.Errorf("%v %s: %v %v", c.places, c.id, first, err)
+		}
+	}
+}
+
 func TestAListIsDivided(t *testing.T) {
 	t.Parallel()
 	now := time.Now()
