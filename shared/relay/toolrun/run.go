@@ -93,6 +93,7 @@ type run struct {
 	status int // of the answer
 	calls  int // made
 	bytes  int // of their results
+	listed int // bytes of what the tools say of themselves
 }
 
 // of makes a route's ToolRun.

@@ -326,3 +326,26 @@ func TestWrongAnswersOfServers(t *testing.T) {
 		t.Error("an answer has no bound")
 	}
 }
+
+// What tools say of themselves is bounded for the whole run, and so is a message with a
+// result.
+func TestWhatServersSayIsBounded(t *testing.T) {
+	t.Parallel()
+	d := adder()
+	d.t, d.turns = t, append(d.turns, plain(200, thenThree))
+	d.tools = `[{"name":"add","description":"` + strings.Repeat("a", 3<<20) + `","inputSchema":{"type":"object"}}]`
+	if err := d.run(Messages(nil), fmt.Sprintf(messagesOf, mathTool, "")); err != nil {
+		t.Errorf("one server: %v", err)
+	}
+	other := strings.Replace(mathTool, "/math", "/other", 1)
+	f := fault.From(d.run(Messages(nil), fmt.Sprintf(messagesOf, mathTool+","+other, "")))
+	if f.Status() != 400 || f.Field != "tools[1].allowed_tools" || !strings.Contains(f.Message, "other") || len(d.bodies) != 1 {
+		t.Errorf("two servers: %v at %q, %d turns", f, f.Field, len(d.bodies))
+	}
+	d = adder()
+	d.t, d.turns = t, append(d.turns, plain(200, useAdd), plain(200, thenThree))
+	d.call = func(string, string) string { return result(strings.Repeat("a", timesResult*Standard.Result+8192)) }
+	if err := d.run(Messages(nil), fmt.Sprintf(messagesOf, mathTool, "")); err != nil || !strings.Contains(d.body, "cut off") {
+		t.Errorf("a long result: %v %.300s", err, d.body)
+	}
+}

@@ -18,6 +18,12 @@ import (
 const (
 	maxPages = 50
 	maxTools = 512 // of one server that are offered
+	// maxListed bounds the bytes of what all tools of a run say of themselves: each turn
+	// sends them again.
+	maxListed = 4 << 20
+	// timesResult is how many times as long as a result the message with it may be: texts
+	// are escaped there, and often stand in it twice.
+	timesResult = 4
 )
 
 // refusal is why a server gave no result.
@@ -38,7 +44,11 @@ func (r *run) ask(ctx context.Context, slug, method string, params map[string]an
 	}
 	h[mcp.HeaderVersion], h[mcp.HeaderMethod] = []string{era.Version}, []string{method}
 	h["Content-Type"], h["Accept"] = []string{"application/json"}, []string{"application/json, text/event-stream"}
-	w := &held{header: http.Header{}, limit: r.MaxAnswer}
+	limit := r.MaxAnswer
+	if method == "tools/call" {
+		limit = min(limit, timesResult*r.Result+4096)
+	}
+	w := &held{header: http.Header{}, limit: limit}
 	broken := r.desk.Call(ctx, w, slug, h, body)
 	switch {
 	case ctx.Err() != nil:
@@ -107,6 +117,10 @@ func (r *run) list(s *server) error {
 		for _, of := range page {
 			if t := readTool(s, of); t != nil {
 				s.tools = append(s.tools, t)
+				r.listed += len(t.name) + len(t.description) + len(t.schema) + len(t.annotations)
+			}
+			if r.listed > maxListed {
+				return fault.Invalid(s.field()+".allowed_tools", "must choose fewer tools of the MCP server %s: the names, descriptions and schemas of all tools of a request may have %d bytes together", s.slug, maxListed)
 			}
 		}
 		if len(s.tools) > maxTools {
