@@ -108,9 +108,12 @@ func (st *streams) firstEventFailed(a *answer, m chat.Meter, err error) {
 		f.Source = fault.SourceProvider
 	}
 	st.patience.Stop()
-	if m.Usage.Known() {
+	switch {
+	case m.Usage.Known():
 		st.Heard.Hear(m)
 		st.Charge(m.Usage)
+	case late != nil && m.Err == nil:
+		st.Learn(m) // the provider has read the request, and was not given time to say so
 	}
 	a.failed = a.resp.Header
 	a.drop()
