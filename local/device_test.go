@@ -269,7 +269,7 @@ func TestTheWaysInAreBounded(t *testing.T) {
 	for i := 0; ; i++ {
 		got := r.without("GET", "/auth/login?email=ann@nowhere.example", "")
 		if got.status == 429 {
-			if i != 120 || got.header.Get("Retry-After") == "" {
+			if i < 120 || i > 2*120 || got.header.Get("Retry-After") == "" { // a window may end meanwhile
 				t.Errorf("after %d: %v", i, got.header)
 			}
 			break
