@@ -2,6 +2,7 @@ package main
 
 import (
 	"database/sql"
+	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
@@ -377,4 +378,34 @@ func TestUsageOutlivesAFailureToNoteTheOwner(t *testing.T) {
 	if failed != len(asked) {
 		t.Errorf("%d records of failures", failed)
 	}
+}
+
+// What a message of a session names is the workspace's own or nobody's, under a credential
+// that several share; the session goes on.
+func TestMessagesOfSessionsNameNothingOfOthers(t *testing.T) {
+	t.Parallel()
+	n := share(t)
+	s := n.speak("model=@common/gpt-realtime", "X-Gateway-Api-Key", n.theirs)
+	for _, named := range []string{
+		`{"type":"session.update","session":{"type":"realtime","tools":[{"type":"file_search","vector_store_ids":["vs_z"]}]}}`,
+		`{"type":"session.update","session":{"type":"realtime","audio":{"output":{"voice":{"id":"voice_z"}}}}}`,
+		`{"type":"response.create","response":{"conversation":"none","input":[{"type":"message","role":"user","content":[{"type":"input_file","file_id":"file_z"}]}]}}`,
+	} {
+		s.send(named)
+		for {
+			e, err := s.read()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if e["type"] == "session.created" {
+				continue
+			}
+			if about, _ := json.Marshal(e); e["type"] != "error" || !strings.Contains(string(about), "_z") {
+				t.Errorf("%s: %s", named, about)
+			}
+			break
+		}
+	}
+	s.send(`{"type":"response.create","event_id":"e","response":{"conversation":"auto"}}`)
+	s.next("response.done")
 }

@@ -15,6 +15,7 @@ import (
 	"gateway/shared/relay/asked"
 	"gateway/shared/relay/guarded"
 	"gateway/shared/relay/inbound"
+	"gateway/shared/relay/kept"
 	"gateway/shared/relay/purse"
 	"gateway/shared/relay/recorder"
 	"gateway/shared/relay/routes"
@@ -173,6 +174,27 @@ func (d *desk) Allows(model string) error {
 		return s.Allows(model)
 	}
 	return nil
+}
+
+// ofSession are members of a session's messages that name what the session itself makes.
+var ofSession = []string{"response_id", "conversation", "conversation_id"}
+
+// Names implements session.Desk.
+func (d *desk) Names(message []byte) error {
+	to := d.of.To
+	if to.Saved == nil || !to.Wall.On || !kept.MayNameIDs(message) {
+		return nil
+	}
+	ids, err := kept.IDsIn(message)
+	if err != nil {
+		return err
+	}
+	ids = slices.DeleteFunc(ids, func(n kept.Named) bool { return slices.Contains(ofSession, n.Field) })
+	err = d.relay.owners.Check(d.of.Base, d.of.Who.Scope, &to.Wall, ids)
+	if f := fault.From(err); err != nil && f.Code == fault.NotFound {
+		return fault.New(fault.InvalidRequest, f.Field, f.Message) // the message is refused, and the session goes on
+	}
+	return err
 }
 
 // Check implements session.Desk.

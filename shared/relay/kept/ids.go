@@ -26,7 +26,10 @@ var objects = map[string]bool{"conversation": true, "container": true, "voice": 
 
 // foreignKeys hold data of the caller's own, in which members named like those of idKeys
 // mean nothing.
-var foreignKeys = map[string]bool{"metadata": true, "parameters": true, "schema": true, "input_schema": true, "arguments": true}
+var foreignKeys = map[string]bool{
+	"metadata": true, "parameters": true, "schema": true, "input_schema": true, "arguments": true,
+	"args": true, "functionResponse": true, "function_response": true, "functionResponses": true, "function_responses": true, // of Gemini's tools
+}
 
 // maxIDs bounds the ids of things that one body may name.
 const maxIDs = 1000

@@ -164,3 +164,16 @@ func FuzzStoredPath(f *testing.F) {
 		}
 	})
 }
+
+func TestWhatToolsAnswerNamesNothing(t *testing.T) {
+	t.Parallel()
+	for body, want := range map[string]int{
+		`{"contents":[{"parts":[{"functionResponse":{"name":"f","response":{"file_id":"x"}}},{"functionCall":{"args":{"thread_id":"y"}}}]}]}`: 0,
+		`{"toolResponse":{"functionResponses":[{"id":"1","response":{"conversation_id":"z"}}]}}`:                                              0,
+		`{"response":{"tools":[{"vector_store_ids":["vs_1","vs_2"]}]}}`:                                                                       2,
+	} {
+		if ids, err := IDsIn([]byte(body)); err != nil || len(ids) != want {
+			t.Errorf("%s: %v, %v", body, ids, err)
+		}
+	}
+}

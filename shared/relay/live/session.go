@@ -97,6 +97,9 @@ func (s *Session) begin() error {
 	if err != nil {
 		return err
 	}
+	if err := s.Desk.Names(first); err != nil {
+		return err
+	}
 	if err := s.account.take(s.Opening.Steps, nil); err != nil {
 		return err
 	}
@@ -166,6 +169,9 @@ func (s *Session) clientSaid(binary bool, p []byte) error {
 	h, err := s.Wire.Client(p)
 	if err == nil {
 		err = s.may(&h.Asks)
+	}
+	if err == nil {
+		err = s.Desk.Names(p)
 	}
 	if err == nil && h.Sound {
 		err = s.words.sounds(s)

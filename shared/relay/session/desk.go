@@ -16,6 +16,9 @@ type Desk interface {
 	Heard(t *realtime.Transcript, model string, event []byte)
 	// Allows tells whether a model may be used beside the session's own.
 	Allows(model string) error
+	// Names refuses a client's message that names what another workspace has stored at the
+	// provider.
+	Names(message []byte) error
 	Checker
 }
 

@@ -47,6 +47,7 @@ type admitting struct{}
 func (admitting) Begin(*Wanted) (Turn, error)                { return admitting{}, nil }
 func (admitting) Late(*realtime.Done, []byte)                {}
 func (admitting) Heard(*realtime.Transcript, string, []byte) {}
+func (admitting) Names([]byte) error                         { return nil }
 func (admitting) Allows(string) error                        { return nil }
 func (admitting) Check() error                               { return nil }
 func (admitting) Fail(string, error)                         {}

@@ -182,6 +182,9 @@ func (s *Session) clientSaid(reader *realtime.Reader, binary bool, p []byte) err
 		p, err = s.guarded(reader, &e)
 	}
 	if err == nil {
+		err = s.Desk.Names(p)
+	}
+	if err == nil {
 		asked, err = s.judge(&e)
 	}
 	if err != nil {
