@@ -16,8 +16,9 @@ const (
 	maxPattern = 10_000  // characters
 	maxSchema  = 100_000 // bytes
 	// MatchTime bounds one search of a pattern: the engine goes back and forth, so
-	// that a pattern may need longer than anybody waits.
-	MatchTime = 100 * time.Millisecond
+	// that a pattern may need longer than anybody waits. It is by the clock, so that it must
+	// be longer than a busy machine lets a search stand still: what ends is not judged.
+	MatchTime = 500 * time.Millisecond
 )
 
 // CompilePattern compiles a regular expression of JavaScript without flags. A search
