@@ -98,10 +98,10 @@ func blockBodies(priority float64) *awswafv2.CfnWebACL_RuleProperty {
 			TextTransformations: []any{&awswafv2.CfnWebACL_TextTransformationProperty{Priority: jsii.Number(0), Type: jsii.String("URL_DECODE")}},
 		}})
 	}
-	if len(paths) == 1 { // an or needs two
-		paths = append(paths, paths[0])
-	}
-	or := func(of []any) *awswafv2.CfnWebACL_StatementProperty {
+	or := func(of []any) any {
+		if len(of) == 1 { // an or takes two at least
+			return of[0]
+		}
 		return &awswafv2.CfnWebACL_StatementProperty{OrStatement: &awswafv2.CfnWebACL_OrStatementProperty{Statements: of}}
 	}
 	return &awswafv2.CfnWebACL_RuleProperty{
