@@ -66,7 +66,7 @@ func TestQuestionsOfAnHourAreBounded(t *testing.T) {
 		t.Errorf("the next hour: %d", got)
 	}
 	// The second query of a question goes on where the first has come to the bound.
-	s.reads = bound
+	s.set(func() { s.reads = bound })
 	whole := h.engine.Question(ctx)
 	if a, b, other := asked(whole, "org-1", 101), asked(h.engine.Question(whole), "org-1", 102), ask("org-1", 103); a != 200 || b != 200 || other != 429 {
 		t.Errorf("a question of two queries: %d, %d; another: %d", a, b, other)
@@ -74,23 +74,21 @@ func TestQuestionsOfAnHourAreBounded(t *testing.T) {
 	// One that is left to itself counts by what it was seen to read, and by the whole
 	// when it has ended; it is asked for again whatever the sum is.
 	now = now.Add(time.Hour)
-	s.reads = bound / 2
+	s.set(func() { s.reads = bound / 2 })
 	leaving := func(n, looks int) {
 		t.Helper()
 		left, leave := context.WithCancel(ctx)
-		s.mu.Lock()
-		s.looks, s.looked = 1<<30, func() {
-			if looks--; looks < 0 {
-				leave()
+		s.set(func() {
+			s.looks, s.looked = 1<<30, func() {
+				if looks--; looks < 0 {
+					leave()
+				}
 			}
-		}
-		s.mu.Unlock()
+		})
 		if got := asked(left, "org-1", n); got == 200 || got == 429 {
 			t.Fatal(got)
 		}
-		s.mu.Lock()
-		s.looks, s.looked = 0, nil
-		s.mu.Unlock()
+		s.set(func() { s.looks, s.looked = 0, nil })
 	}
 	leaving(200, 1)
 	if got := ask("org-1", 201); got != 200 { // the other half
@@ -99,15 +97,13 @@ func TestQuestionsOfAnHourAreBounded(t *testing.T) {
 	if got := ask("org-1", 202); got != 429 {
 		t.Errorf("beyond what was seen: %d", got)
 	}
-	for _, q := range s.queries {
-		q.looks = 0
-	}
+	s.set(s.end)
 	if got := ask("org-1", 200); got != 200 {
 		t.Errorf("the slow one, asked again: %d", got)
 	}
 	// One that is left before anything is seen counts for a fiftieth of the bound.
 	now = now.Add(time.Hour)
-	s.reads = 0
+	s.set(func() { s.reads = 0 })
 	for n := range 50 {
 		leaving(400+n, 0)
 	}
@@ -116,7 +112,9 @@ func TestQuestionsOfAnHourAreBounded(t *testing.T) {
 	}
 	// What a query reads that the workgroup cuts off is charged too.
 	now = now.Add(time.Hour)
-	s.fails, s.failures, s.ends, s.reads = "Bytes scanned limit was exceeded", 1, "CANCELLED", bound
+	s.set(func() {
+		s.fails, s.failures, s.ends, s.reads = "Bytes scanned limit was exceeded", 1, "CANCELLED", bound
+	})
 	if got := ask("org-1", 300); got != 400 {
 		t.Fatal(got)
 	}

@@ -24,14 +24,16 @@ func TestWhatBecomesOfAQuery(t *testing.T) {
 	h.engine.o.Clock = func() time.Time { return noon }
 	ask := func(n int) ([][]*string, error) { return h.engine.Query(ctx, "org-1", sql(n)) }
 
-	s.looks = 5
+	s.set(func() { s.looks = 5 })
 	rows, err := ask(1)
 	if err != nil || len(rows) != 1 || *rows[0][0] != "1" {
 		t.Fatalf("%v %v", rows, err)
 	}
-	if n := len(slices.DeleteFunc(slices.Clone(s.calls), func(c string) bool { return c != "GetQueryExecution" })); n != 6 {
-		t.Errorf("%d looks: %v", n, s.calls)
-	}
+	s.set(func() {
+		if n := len(slices.DeleteFunc(slices.Clone(s.calls), func(c string) bool { return c != "GetQueryExecution" })); n != 6 {
+			t.Errorf("%d looks: %v", n, s.calls)
+		}
+	})
 	if _, err := ask(1); err != nil || s.started() != 1 {
 		t.Errorf("the same question started %d queries: %v", s.started(), err)
 	}
@@ -39,27 +41,26 @@ func TestWhatBecomesOfAQuery(t *testing.T) {
 	if _, err := ask(1); err != nil || s.started() != 2 {
 		t.Errorf("an hour later the same question has started %d queries: %v", s.started(), err)
 	}
-	s.looks, h.engine.o.Patience = 1<<30, time.Second
+	s.set(func() { s.looks = 1 << 30 })
+	h.engine.o.Patience = time.Second
 	if _, err := ask(2); fault.From(err).Status() != 503 || fault.From(err).RetryAfter <= 0 {
 		t.Errorf("a slow query: %v", err)
 	}
-	s.looks, h.engine.o.Patience = 0, time.Minute
-	for _, q := range s.queries {
-		q.looks = 0
-	}
+	h.engine.o.Patience = time.Minute
+	s.set(func() { s.looks = 0; s.end() })
 	if rows, err := ask(2); err != nil || len(rows) != 1 || s.started() != 3 {
 		t.Errorf("asked again it gives %v, %v", rows, err)
 	}
-	s.looks, s.fails, s.failures = 1, "Query exhausted resources at this scale factor", 1<<20
+	s.set(func() { s.looks, s.fails, s.failures = 1, "Query exhausted resources at this scale factor", 1<<20 })
 	if _, err := ask(3); fault.From(err).Status() != 503 || strings.Contains(fault.From(err).Message, "exhausted") {
 		t.Errorf("a query that fails: %v", err)
 	}
 	before := s.started()
-	s.fails = ""
+	s.set(func() { s.fails = "" })
 	if rows, err := ask(3); err != nil || len(rows) != 1 || s.started() != before+1 {
 		t.Errorf("asked again after a failure it gives %v, %v", rows, err)
 	}
-	s.fails = "Bytes scanned limit was exceeded"
+	s.set(func() { s.fails = "Bytes scanned limit was exceeded" })
 	if _, err := ask(4); fault.From(err).Status() != 400 || !strings.Contains(err.Error(), "time_of_generation_min") {
 		t.Errorf("a query that reads too much: %v", err)
 	}
@@ -67,15 +68,15 @@ func TestWhatBecomesOfAQuery(t *testing.T) {
 	if _, err := ask(4); fault.From(err).Status() != 400 || s.started() != before {
 		t.Errorf("a query that reads too much is started again: %v", err)
 	}
-	s.fails, s.throttle = "", 1
+	s.set(func() { s.fails, s.throttle = "", 1 })
 	if _, err := ask(5); err != nil {
 		t.Errorf("a call that is refused once: %v", err)
 	}
-	s.throttle = 1 << 20
+	s.set(func() { s.throttle = 1 << 20 })
 	if _, err := ask(6); fault.From(err).Status() != 503 || fault.From(err).RetryAfter <= 0 {
 		t.Errorf("too many calls: %v", err)
 	}
-	s.throttle = 0
+	s.set(func() { s.throttle = 0 })
 	if _, err := h.engine.Query(ctx, "org-1", strings.Repeat("x", mostText+1)); fault.From(err).Status() != 400 {
 		t.Errorf("a question that is too long: %v", err)
 	}
@@ -95,12 +96,12 @@ func TestAFailedQueryIsStartedAnew(t *testing.T) {
 	}
 	for n, state := range []string{"FAILED", "CANCELLED"} {
 		before := s.started()
-		s.looks, s.fails, s.ends, s.failures = 2, "it was not to be", state, 1
+		s.set(func() { s.looks, s.fails, s.ends, s.failures = 2, "it was not to be", state, 1 })
 		if rows, err := ask(n); err != nil || len(rows) != 1 || s.started() != before+2 {
 			t.Errorf("%s: %v, %v after %d queries", state, rows, err, s.started()-before)
 		}
 	}
-	s.failures = 1 << 20
+	s.set(func() { s.failures = 1 << 20 })
 	before := s.started()
 	for call, want := range []int{ownAttempts, 2 * ownAttempts, 3 * ownAttempts, mostAttempts, mostAttempts} {
 		if _, err := ask(7); fault.From(err).Status() != 503 || s.started()-before != want {
@@ -108,7 +109,7 @@ func TestAFailedQueryIsStartedAnew(t *testing.T) {
 		}
 	}
 	h.engine.o.Clock = func() time.Time { return noon.Add(sameQuery) }
-	s.failures = 0
+	s.set(func() { s.failures = 0 })
 	if rows, err := ask(7); err != nil || len(rows) != 1 {
 		t.Errorf("a turn later: %v, %v", rows, err)
 	}

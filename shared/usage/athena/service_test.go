@@ -207,6 +207,16 @@ func newService(t testing.TB, on *duck) (*service, aws.Config) {
 	return s, aws.Config{Region: "eu-west-1", BaseEndpoint: aws.String(server.URL), Credentials: credentials.NewStaticCredentialsProvider("AKIDEXAMPLE", "secret", "")}
 }
 
+// set changes what the service does. A call whose caller has left may still be answered.
+func (s *service) set(change func()) { s.mu.Lock(); defer s.mu.Unlock(); change() }
+
+// end lets all queries end. s.mu is held.
+func (s *service) end() {
+	for _, q := range s.queries {
+		q.looks = 0
+	}
+}
+
 // started is how many queries there were.
 func (s *service) started() int { s.mu.Lock(); defer s.mu.Unlock(); return len(s.queries) }
 
