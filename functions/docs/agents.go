@@ -17,8 +17,8 @@ var agentDocs = map[string]string{
 	"deleteOfAgent": "Delete a push notification config of a task.",
 }
 
-// agentMessage is a body of HTTP+JSON: a message in the form of version 1.0, open for
-// whatever else the protocol has.
+// agentMessage is a body of HTTP+JSON: a message in the form of version 1.0. Other members
+// of the protocol are allowed too.
 var agentMessage = admin.Schema{"type": "object", "properties": map[string]admin.Schema{
 	"message": object([]string{"messageId", "role", "parts"}, map[string]admin.Schema{
 		"messageId": text, "role": {"type": "string", "enum": []any{"ROLE_USER", "ROLE_AGENT"}}, "taskId": text, "contextId": text,

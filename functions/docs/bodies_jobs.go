@@ -2,7 +2,8 @@ package docs
 
 import "gateway/shared/admin"
 
-// jobAnswer is an answer of a thing that a provider or the gateway works on or keeps.
+// jobAnswer is an answer that describes something that a provider or the gateway keeps or
+// works on.
 func jobAnswer(kind string, members map[string]admin.Schema) admin.Schema {
 	members["id"], members["object"] = text, constant(kind)
 	return object([]string{"id", "object"}, members)
@@ -35,8 +36,8 @@ var (
 	})
 )
 
-// jobBodies are bodies of files, jobs and operations that are no conversations, by
-// the endpoint of a route.
+// jobBodies are the bodies of files, jobs and operations that are not conversations, by the
+// endpoint of a route.
 var jobBodies = map[string]body{
 	"createSpeech": {
 		doc: "Speak a text, in the OpenAI shape; the answer is a file of sound.",

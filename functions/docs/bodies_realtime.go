@@ -2,7 +2,7 @@ package docs
 
 import "gateway/shared/admin"
 
-// sessionOfSecret are settings of a session; what they are is the provider's to say.
+// sessionOfSecret are settings of a session; the provider decides what they may be.
 func sessionOfSecret(more map[string]admin.Schema) map[string]admin.Schema {
 	all := map[string]admin.Schema{
 		"model":        {"type": "string", "description": "A model, or @slug/model to name the saved provider too; the config says it where it is left out.", "example": "gpt-realtime"},

@@ -2,8 +2,8 @@ package docs
 
 import "gateway/shared/admin"
 
-// besideResponses are the bodies of what is asked beside responses: by the names of
-// their routes, as they go to providers as they came.
+// besideResponses are the bodies of the other operations on responses, by the names of
+// their routes. These requests go to providers as they came.
 var besideResponses = map[string]body{
 	"compactModelResponse": {
 		doc:     "Compact what a conversation holds, for further responses.",
@@ -22,8 +22,7 @@ var besideResponses = map[string]body{
 	},
 }
 
-// ofResponses is a request with what responses take; others of its members are the
-// provider's to judge.
+// ofResponses is a request with members that responses take. The provider judges any others.
 func ofResponses(required ...string) admin.Schema {
 	return request(required, map[string]admin.Schema{
 		"model": model, "input": oneOf(text, admin.Schema{"type": "array", "items": open}, null), "instructions": text, "previous_response_id": text,

@@ -1,7 +1,6 @@
-// Package docs is the family of the OpenAPI document: the administration as its
-// families describe it, and the data plane as its routes declare it. What the
-// bodies of the data plane look like in short stands here; what is checked of
-// them stands in the dialects.
+// Package docs is the family of the OpenAPI document: the administration as its families
+// describe it, and the data plane as its routes declare it. This package describes the
+// bodies of the data plane only in short; the dialects check them.
 package docs
 
 import (
@@ -133,8 +132,7 @@ func withExamples(doc map[string]any) (json.RawMessage, error) {
 // tag of all data-plane operations.
 const tag = "inference"
 
-// anyPath is how the document writes relay.AnyPath: one variable that may hold
-// slashes.
+// anyPath is how the document writes relay.AnyPath: one variable that may hold slashes.
 const anyPath = "/{providerEndpoint}"
 
 // describe gives a route's path and its operations by method.

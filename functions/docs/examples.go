@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// Examples of bodies are made from their schemas, so that none can be out of date:
-// of a request the members that it needs, or one where it needs none; of an answer all
-// of them.
+// Examples of bodies are made from their schemas, so that none can be out of date. The
+// example of an answer has all its members. That of a request has the members that it
+// needs, or one member where it needs none.
 
 // addExamples puts an example beside each JSON schema of a body.
 func addExamples(doc map[string]any) {
@@ -103,8 +103,8 @@ func (x exampler) array(s map[string]any, name string, whole bool, depth int) an
 	return out
 }
 
-// always are members of a request that its example shows, although it does without, or
-// needs one of several.
+// always are members that the example of a request shows although they are optional, or
+// although one of several would do.
 var always = []string{"model", "messages", "input", "content", "name", "voice", "document", "scim_group_name", "group_by"}
 
 func (x exampler) object(s map[string]any, name string, whole bool, depth int) any {
@@ -137,11 +137,10 @@ func (x exampler) object(s map[string]any, name string, whole bool, depth int) a
 	return out
 }
 
-// telling are the kinds of members of which an example shows as much as it can, in that
-// order.
+// telling are the kinds of members that show most in an example, the best kind first.
 var telling = []string{"array", "string", "integer", "number", "boolean", "object"}
 
-// one is an example for a request none of whose members is required: it shows one of them.
+// one is an example for a request that requires no member: it shows one of them.
 func (x exampler) one(properties map[string]any, depth int) map[string]any {
 	names := slices.Sorted(maps.Keys(properties))
 	for _, name := range names {
@@ -257,8 +256,8 @@ func float(v any, otherwise float64) float64 {
 	return otherwise
 }
 
-// members and values read schemas that stand in the document as Go values of other
-// kinds, or as JSON has them.
+// members and values read schemas of the document, which are Go values of several kinds or
+// what JSON was decoded into.
 func members(v any) map[string]any {
 	m, _ := v.(map[string]any)
 	return m

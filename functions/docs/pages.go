@@ -19,7 +19,7 @@ type page struct {
 	Title, Version string
 	Families       []*familyPage
 	Family         *familyPage // nil: the overview
-	Root, Up       string      // what leads to the pages of families, and above them
+	Root, Up       string      // addresses of the pages of families, and of the page above them
 }
 
 type familyPage struct {
@@ -225,7 +225,7 @@ func sentence(doc, bounds string) string {
 	return strings.TrimSpace(doc + " " + bounds)
 }
 
-// plain writes a JSON value as people do: whole numbers without an exponent.
+// plain writes a JSON value the way people do: whole numbers without an exponent.
 func plain(v any) string {
 	if n, ok := v.(float64); ok {
 		return strconv.FormatFloat(n, 'f', -1, 64)

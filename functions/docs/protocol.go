@@ -9,13 +9,13 @@ import (
 	"gateway/shared/relay"
 )
 
-// message is one of JSON-RPC.
+// message is a message of JSON-RPC.
 var message = object([]string{"jsonrpc"}, map[string]admin.Schema{
 	"jsonrpc": {"type": "string", "enum": []any{"2.0"}}, "id": oneOf(text, admin.Schema{"type": "integer"}, admin.Schema{"type": "null"}), "method": text,
 	"params": open, "result": open, "error": object([]string{"code", "message"}, map[string]admin.Schema{"code": {"type": "integer"}, "message": text, "data": {}}),
 })
 
-// protocolHeaders are those of the Model Context Protocol.
+// protocolHeaders are the headers of the Model Context Protocol.
 var protocolHeaders = []struct{ name, doc string }{
 	{"mcp-protocol-version", "Version of the protocol: 2026-07-28 for requests that stand alone, an older one within a session."},
 	{"mcp-method", "The method of the body, in version 2026-07-28."},
@@ -23,7 +23,7 @@ var protocolHeaders = []struct{ name, doc string }{
 	{"mcp-session-id", "The session that initialize began, in older versions."},
 }
 
-// protocolAnswers are the statuses of answers that are no refusals, by method.
+// protocolAnswers are the statuses of answers that are not refusals, by method.
 var protocolAnswers = map[string]map[string]string{
 	http.MethodPost:   {"200": "The answer, or a stream that ends with it.", "202": "A notification or an answer was taken."},
 	http.MethodGet:    {"200": "What the server says by itself, as long as the stream is held."},

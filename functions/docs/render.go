@@ -14,7 +14,7 @@ import (
 //go:embed page.css
 var style string
 
-// hyper writes HTML: what is put in with text is escaped.
+// hyper writes HTML. Text that is put in with text is escaped.
 type hyper struct{ strings.Builder }
 
 // put writes a format whose arguments are texts: each is escaped.

@@ -1,5 +1,5 @@
-// Package requeue is the worker that puts usage events back into their queue
-// which a function could only write to its log. It reads a log subscription.
+// Package requeue is the worker that puts usage events back into their queue after a
+// function could only write them to its log. It reads a log subscription.
 package requeue
 
 import (
@@ -32,7 +32,7 @@ func (w *Worker) Handle(ctx context.Context, ev events.CloudwatchLogsEvent) erro
 	data, err := ev.AWSLogs.Parse()
 	if err != nil {
 		slog.Error("a delivery of log lines cannot be read", "error", err.Error())
-		return nil // it would not get better
+		return nil // trying again would not help
 	}
 	var out []queue.Outgoing
 	for _, e := range data.LogEvents {

@@ -1,6 +1,6 @@
-// Package rerank is the family that orders documents by a query and reads
-// documents (OCR). A provider whose own shape is translated is reached by its
-// translator; others of OpenAI's shape get the body as it is.
+// Package rerank is the family that orders documents by a query and reads documents (OCR).
+// Providers with a shape of their own are reached through a translator; providers of
+// OpenAI's shape get the body as it is.
 package rerank
 
 import (

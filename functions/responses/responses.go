@@ -24,8 +24,8 @@ func Routes() []relay.Route {
 	}, stored()...)
 }
 
-// of is a route to an operation that is no conversation and goes to providers that have
-// it as it came.
+// of is a route to an operation that is not a conversation. It goes, as it came, to
+// providers that have this operation.
 func of(path, name string, op provider.Operation, m func([]byte) chat.Meter) relay.Route {
 	return relay.Route{
 		Method: "POST", Path: path, Name: name, Endpoint: "proxy", Shape: relay.Unified, Scope: "completions.write",
@@ -33,8 +33,8 @@ func of(path, name string, op provider.Operation, m func([]byte) chat.Meter) rel
 	}
 }
 
-// count is the route that counts the tokens of a response to be. Nothing is charged for
-// it.
+// count is the route that counts the tokens that a response would take. Nothing is charged
+// for it.
 func count() relay.Route {
 	rt := of("/responses/input_tokens", "countResponseInputTokens", provider.ResponsesCount, nil)
 	rt.Free, rt.NoOutput = true, true
@@ -42,5 +42,5 @@ func count() relay.Route {
 	return rt
 }
 
-// meter reads the usage of an answer, which is told as that of a response.
+// meter reads the usage of an answer that tells its usage as a response does.
 func meter(answer []byte) chat.Meter { return responses.Responses{}.MeterResponse(answer) }

@@ -20,7 +20,7 @@ func stored() []relay.Route {
 }
 
 // cancel ends a response that is made in the background. What it has used by then is
-// booked as with a read.
+// booked, as when it is read.
 func cancel() relay.Route {
 	rt := one("POST", "/responses/{id}/cancel", "proxy", provider.ResponsesCancel)
 	rt.Name = "cancelModelResponse"

@@ -14,8 +14,8 @@ import (
 	"gateway/shared/tenant"
 )
 
-// mapByName gives a group the mapping that its name makes, and takes back the one that
-// another name made.
+// mapByName gives a group the mapping that its name stands for, and removes the one that an
+// earlier name stood for.
 func (f *groups) mapByName(tx *resource.Tx, c *admin.Call, rec resource.Record) error {
 	org, err := tenant.ReadSettings(tx, c.Organisation())
 	if err != nil {
@@ -39,7 +39,7 @@ func (f *groups) mapByName(tx *resource.Tx, c *admin.Call, rec resource.Record) 
 	var ended []string
 	for i, m := range forms {
 		if ws != nil && m.WorkspaceID == ws.ID && m.Role == role {
-			return nil // it is there already
+			return nil // the mapping exists already
 		}
 		if !m.Automatic {
 			continue
@@ -69,8 +69,8 @@ func (f *groups) mapByName(tx *resource.Tx, c *admin.Call, rec resource.Record) 
 	return people.MapByName(tx, now, g, ws.ID, role, made, c.Actor())
 }
 
-// workspaceNamed finds the workspace that the name of a group names: in the same
-// spelling, or else in another case.
+// workspaceNamed finds the workspace that the name of a group names: first in the same
+// spelling, then in any case.
 func (f *groups) workspaceNamed(tx *resource.Tx, c *admin.Call, name string) (*resource.Record, error) {
 	rows, err := tx.List(c.Organisation(), tenant.KindWorkspace)
 	if err != nil {
@@ -91,7 +91,7 @@ func (f *groups) workspaceNamed(tx *resource.Tx, c *admin.Call, name string) (*r
 }
 
 func (f *groups) unmapAll(c *admin.Call, group string) error {
-	alone := map[string]bool{} // workspaces that the group's name made, and nothing else maps to
+	alone := map[string]bool{} // workspaces that only exist because of the group's name and that nothing else maps to
 	err := f.rounds(c, func(tx *resource.Tx) (bool, error) {
 		recs, forms, err := people.MappingsOf(tx, c.Organisation(), group)
 		if err != nil {
@@ -138,9 +138,10 @@ func (f *groups) makeWorkspace(tx *resource.Tx, c *admin.Call, name string) (*re
 	return rec, provider.OpenDefaults(tx, c.Resources, rec, 0)
 }
 
-// onlyOne is which workspace groups have made last of a name. It is read before those that
-// are there are looked at: what another group makes between that and the end of the
-// transaction is seen in one of the two, and the transaction that was slower runs again.
+// onlyOne is the row that tells which workspace groups last made for a name. It is read
+// before the existing workspaces are: a workspace that another group makes between then and
+// the end of the transaction is seen in one of the two places, and the slower transaction
+// runs again.
 type onlyOne struct {
 	key       store.Key
 	unchanged store.Cond
@@ -158,7 +159,7 @@ func readOnlyOne(c *admin.Call, name string) (*onlyOne, error) {
 	return o, nil
 }
 
-// stage notes the workspace that is made, if none was meanwhile.
+// stage notes the workspace that is made, on condition that no other was made meanwhile.
 func (o *onlyOne) stage(tx *resource.Tx, id string) {
 	tx.Do(store.Action{Table: store.Control, Put: &store.Put{Row: store.Row{Key: o.key, Item: store.Item{"id": id}}, If: []store.Cond{o.unchanged}}}, nil)
 }

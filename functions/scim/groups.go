@@ -14,7 +14,7 @@ import (
 	"gateway/shared/signin/scim"
 )
 
-// groupDoc is a group as a resource; without members where they are not asked for.
+// groupDoc is a group as a resource. It has members only where they are asked for.
 func groupDoc(base string, rec *resource.Record, g *people.Group, members []string, with bool) map[string]any {
 	doc := map[string]any{
 		"schemas": []any{scim.GroupURN}, "id": rec.ID, "displayName": rec.Name, "meta": meta("Group", base+"/Groups/"+rec.ID, rec),
@@ -115,7 +115,7 @@ func (f *groups) groupDocs(c *admin.Call, rows []resource.Row, filter *scim.Filt
 			}
 			doc := groupDoc(base, &recs[i], g, nil, false)
 			if filter != nil && !filter.Names("members") && !filter.Matches(doc) {
-				continue // before who is in it is read
+				continue // before the members are read, which takes longer
 			}
 			if with {
 				members, err := people.InGroup(c.Context, c.Resources, c.Organisation(), recs[i].ID)
@@ -221,7 +221,7 @@ func (f *groups) patchGroup(c *admin.Call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	// Calls at the same time put others into the group, or take others out.
+	// Only the difference is applied: calls at the same time may change other members.
 	return f.changeGroup(c, func(now map[string]any) (map[string]any, error) { return now, scim.Groups.Patch(now, sent) }, func(before, after []string) fills {
 		return fills{all: after, into: lacking(after, before), out: lacking(before, after), partly: true}
 	})
@@ -273,8 +273,8 @@ func (f *groups) changeGroup(c *admin.Call, become func(now map[string]any) (map
 	return f.fill(c, id, with(before, w.members))
 }
 
-// claim stages that nobody else changes a group that a client wants as it has seen it: of
-// two calls that have seen the same one is refused.
+// claim makes sure, where the client sent If-Match, that nobody else changes the group
+// meanwhile: of two calls that have seen the same version, one is refused.
 func (f *groups) claim(tx *resource.Tx, c *admin.Call, rec *resource.Record, g *people.Group) error {
 	if len(c.Request.Header.Values("If-Match")) == 0 {
 		return nil
@@ -289,7 +289,7 @@ func orMissing(c *admin.Call, err error) error {
 	return err
 }
 
-// deleteGroup takes everybody out, then the mappings back, and last the group away.
+// deleteGroup first takes out all members, then removes the mappings, and last the group.
 func (f *groups) deleteGroup(c *admin.Call) (any, error) {
 	id := c.Param("scimId")
 	c.About(id)

@@ -11,15 +11,15 @@ import (
 	"gateway/shared/tenant"
 )
 
-// fills is who is to be in a group, sorted. Where only a part of it is said, into and out
-// are what changes, whoever else is in it meanwhile.
+// fills tells who is to be in a group, sorted. If partly is set, only into and out are
+// changed, and other members stay.
 type fills struct {
 	all       []string
 	partly    bool
 	into, out []string
 }
 
-// lacking are those of a sorted list that another has not.
+// lacking are the entries of a sorted list that another sorted list does not have.
 func lacking(of, in []string) (out []string) {
 	for _, id := range of {
 		if _, there := slices.BinarySearch(in, id); !there {
@@ -29,8 +29,8 @@ func lacking(of, in []string) (out []string) {
 	return out
 }
 
-// fill makes who is in a group those that are wanted, and gives them what the group
-// gives. Where groups are written with users, who is in it stays.
+// fill makes the members of a group those that are wanted, and gives them what the group
+// gives. Where groups are written with users, the members stay.
 func (f *groups) fill(c *admin.Call, id string, want fills) (any, error) {
 	org, err := tenant.FetchSettings(c.Context, c.Resources, c.Organisation())
 	if err != nil {
@@ -83,15 +83,15 @@ func (f *groups) fill(c *admin.Call, id string, want fills) (any, error) {
 	return f.shownGroup(c, rec, g)
 }
 
-// membersSettled notes that who is in a group has what its mappings give.
+// membersSettled notes that all members of a group have what its mappings give.
 func (f *family) membersSettled(c *admin.Call, id string) error {
 	return f.rounds(c, func(tx *resource.Tx) (bool, error) {
 		return false, people.MembersSettled(tx, c.Organisation(), id, c.Actor())
 	})
 }
 
-// settleOpen settles users, and who entered or left the group, also by a call before this
-// one that has ended early.
+// settleOpen settles the users that are given and everybody who entered or left the group,
+// including those of an earlier call that ended too soon.
 func (f *groups) settleOpen(c *admin.Call, group string, ended map[[2]string]bool, last bool, ids []string) error {
 	open, err := people.OpenIn(c.Context, c.Resources, c.Organisation(), group)
 	if err != nil {
@@ -145,7 +145,7 @@ func (f *groups) move(c *admin.Call, group string, ids []string, do func(tx *res
 	return nil
 }
 
-// bringBack has users come back who are stopped.
+// bringBack reactivates users who were stopped.
 func (f *groups) bringBack(c *admin.Call, ids []string) error {
 	for part := range slices.Chunk(ids, readAtOnce) {
 		recs, err := c.Resources.GetMany(c.Context, c.Organisation(), people.KindUser, part)

@@ -52,7 +52,7 @@ var refusals = admin.Refusals{
 	},
 }
 
-// detail has all that is wrong in one text.
+// detail puts all that is wrong into one text.
 func detail(f *fault.Fault) string {
 	if len(f.Details) < 2 {
 		if f.Field != "" && f.Status() < 500 {
@@ -130,7 +130,7 @@ func (f *groups) protocol() []admin.Route {
 			}
 		}
 		if r.Body != nil {
-			r.BodyMode = admin.OptionalBody // what it must have is told in the protocol's own way
+			r.BodyMode = admin.OptionalBody // the protocol reports a missing body in its own way
 		}
 	}
 	return routes
@@ -139,11 +139,11 @@ func (f *groups) protocol() []admin.Route {
 func refuseBulk(c *admin.Call) (any, error) {
 	out := fault.New(fault.UnsupportedOperation, "", "Bulk operations are not taken; send each as a request of its own")
 	out.StatusCode = http.StatusNotImplemented
-	return admin.Answer{Status: out.StatusCode, JSON: refusals.Body(c, out)}, nil // no failure of ours
+	return admin.Answer{Status: out.StatusCode, JSON: refusals.Body(c, out)}, nil // an answer all the same, not a failure
 }
 
-// Bodies as the document has them. What they must be is read by the protocol's rules,
-// which names in any case pass.
+// Bodies as the document shows them. The package scim reads and checks them, in which names
+// match in any case.
 var (
 	userExample = map[string]any{"schemas": []string{scim.PatchURN}, "Operations": []any{map[string]any{"op": "replace", "path": "active", "value": false}}}
 
@@ -196,7 +196,7 @@ func tagged(header string, rec *resource.Record) bool {
 	return false
 }
 
-// unchanged refuses a change of a resource that is another than the client has seen.
+// unchanged refuses to change a resource that is no longer as the client has seen it.
 func unchanged(c *admin.Call, rec *resource.Record) error {
 	if tags := c.Request.Header.Values("If-Match"); len(tags) > 0 && !tagged(strings.Join(tags, ","), rec) {
 		out := fault.New(fault.Conflict, "if-match", "the resource has changed since it was read")
@@ -223,7 +223,7 @@ func answer(c *admin.Call, rec *resource.Record, doc map[string]any) admin.Answe
 	return admin.Answer{JSON: doc, Header: h}
 }
 
-// chosen leaves the attributes that are asked for.
+// chosen keeps only the attributes that the client asks for.
 func chosen(c *admin.Call, docs ...map[string]any) {
 	only, without := names(c.Query.Text("attributes")), names(c.Query.Text("excludedAttributes"))
 	for _, doc := range docs {
@@ -268,7 +268,7 @@ const (
 	maxCount      = 200
 )
 
-// page is which resources of a list are asked for.
+// page tells which resources of a list are asked for.
 func page(c *admin.Call, total int) (from, until, start int) {
 	start, count := 1, standardCount
 	if c.Query.Given("startIndex") {
@@ -288,7 +288,7 @@ func listed(total, start int, docs []map[string]any) map[string]any {
 	return map[string]any{"schemas": []string{scim.ListURN}, "totalResults": total, "startIndex": start, "itemsPerPage": len(docs), "Resources": docs}
 }
 
-// rounds runs a change in parts, without the audit record of the call.
+// rounds makes a change in several parts, without the audit record of the call.
 func (f *family) rounds(c *admin.Call, step func(tx *resource.Tx) (more bool, err error)) error {
 	for {
 		var more bool
@@ -302,7 +302,7 @@ func (f *family) rounds(c *admin.Call, step func(tx *resource.Tx) (more bool, er
 	}
 }
 
-// missing is the refusal of ids that there are not, or not here.
+// missing is the refusal of an id that does not exist, or not in this organisation.
 func missing(c *admin.Call) error {
 	return fault.New(fault.NotFound, "id", "there is no resource "+fault.Clip(c.Param("scimId"), 64))
 }

@@ -24,17 +24,18 @@ func New(d Deps) admin.Family {
 	}
 }
 
-// family are the mappings and the tokens, and what all of the protocol needs.
+// family holds the mappings, the tokens, and what every part of the protocol needs.
 type family struct {
 	Deps
 	mappings *admin.Collection[people.Mapping]
 	tokens   *admin.Collection[token]
 }
 
-// users are those of the protocol, with what follows for keys and memberships.
+// users serves the users of the protocol, and changes their keys and memberships with them.
 type users struct{ *family }
 
-// groups are those of the protocol, with the workspaces that their members join.
+// groups serves the groups of the protocol, and changes the workspaces that their members
+// join.
 type groups struct{ *users }
 
 type change = admin.Change[people.Mapping]
@@ -92,7 +93,7 @@ func (f *family) describe() *admin.Collection[people.Mapping] {
 					made, err := create(c)
 					var taken *fault.Fault
 					if errors.As(err, &taken) && taken.Code == fault.Conflict && taken.Field == "slug" {
-						if err = f.joinAll(c); err == nil { // what a call before this one left
+						if err = f.joinAll(c); err == nil { // finishes what an earlier call left undone
 							err = fault.New(fault.Conflict, "workspace_id", "the group is mapped to this workspace already")
 						}
 					}
@@ -121,7 +122,7 @@ func spelled(raw json.RawMessage) (json.RawMessage, []fault.Detail) {
 	return out, nil
 }
 
-// asked is where a call keeps the workspace that it asks for.
+// asked is the name under which a call keeps the workspace that it asks for.
 const asked = "workspace"
 
 func matches(c *admin.Call, row *resource.Row) bool {
@@ -174,10 +175,10 @@ func (f *family) bind(c *admin.Call, tx *resource.Tx, ch *change) error {
 	return people.Map(tx, ch.Rec, ch.Form, of, g, c.Actor())
 }
 
-// mapped is where a call keeps the group that it maps.
+// mapped is the name under which a call keeps the group that it maps.
 const mapped = "group"
 
-// joinAll has everybody in a group that was mapped join the workspace.
+// joinAll makes all members of a group that was mapped join the workspace.
 func (f *family) joinAll(c *admin.Call) error {
 	group, _ := c.Kept(mapped).(string)
 	rec, ok, err := c.Resources.Get(c.Context, c.Organisation(), people.KindGroup, group)

@@ -14,7 +14,7 @@ import (
 // kindToken is the kind of the tokens of identity providers.
 const kindToken resource.Kind = "SCIM_TOKEN"
 
-// token is the stored form of one: nobody reads it back.
+// token is the stored form of a token, which nobody can read back.
 type token struct {
 	Hash   string `json:"hash"`
 	Masked string `json:"masked_token"`

@@ -32,7 +32,7 @@ func (f *users) patchUser(c *admin.Call) (any, error) {
 	})
 }
 
-// changeUser writes what a user becomes, and what follows from it.
+// changeUser writes the new state of a user, and makes the changes that follow from it.
 func (f *users) changeUser(c *admin.Call, become func(now map[string]any) (map[string]any, error)) (any, error) {
 	id := c.Param("scimId")
 	c.About(id)
@@ -88,7 +88,7 @@ func (f *users) write(tx *resource.Tx, c *admin.Call, rec *resource.Record, u *p
 	people.SetLogin(tx, rec, u, w.login)
 	u.FirstName, u.LastName = w.first, w.last
 	if w.role != "" && w.role != u.Role {
-		if u.Stopped { // counted when it is back
+		if u.Stopped { // the role is counted when the user comes back
 			u.Role = w.role
 			return people.Save(tx, rec, u, c.Actor())
 		}
@@ -123,7 +123,7 @@ func (f *users) finish(c *admin.Call, id string, w *wanted) (any, error) {
 			if err != nil {
 				return false, err
 			}
-			return more, people.Save(tx, rec, u, c.Actor()) // so that no key is made meanwhile unseen
+			return more, people.Save(tx, rec, u, c.Actor()) // saved, so that a key that is made meanwhile is noticed
 		})
 	}
 	if w.active {
@@ -157,7 +157,7 @@ func (f *users) finish(c *admin.Call, id string, w *wanted) (any, error) {
 	return f.shownUser(c, rec, u)
 }
 
-// putInto makes the groups of a user those that were written with it.
+// putInto puts a user into the groups that were written with it, and into no others.
 func (f *users) putInto(c *admin.Call, id string, groups []string) error {
 	return f.rounds(c, func(tx *resource.Tx) (bool, error) {
 		rec, u, ok, err := people.Known(tx, c.Organisation(), id)
@@ -190,9 +190,9 @@ func (f *users) putInto(c *admin.Call, id string, groups []string) error {
 }
 
 // settle gives users the workspaces of their groups. ended are mappings that the call
-// takes back. last puts the call into the audit log.
+// removes. last puts the call into the audit log.
 func (f *family) settle(c *admin.Call, ended map[[2]string]bool, last bool, ids ...string) error {
-	done := 0 // users that are settled, as it was committed
+	done := 0 // users that are settled by committed transactions
 	for {
 		next, more := done, false
 		change := func(tx *resource.Tx) (bool, error) {
@@ -248,7 +248,7 @@ func (f *users) deleteUser(c *admin.Call) (any, error) {
 		if err != nil {
 			return false, err
 		}
-		if rec.Rev != seen && !u.Leaving { // somebody was faster than the first round
+		if rec.Rev != seen && !u.Leaving { // another call was faster than the first round
 			if err := unchanged(c, &rec); err != nil {
 				return false, err
 			}

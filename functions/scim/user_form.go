@@ -33,7 +33,7 @@ const (
 	maxProfile = 16 << 10
 )
 
-// own are attributes that the user's record has, or that follow from it.
+// own are attributes that the gateway stores in the user's record or derives from it.
 var own = []string{"schemas", "id", "meta", "userName", "externalId", "active", "displayName", "roles", "groups"}
 
 // schema is that of users, by the organisation's settings.
@@ -115,7 +115,7 @@ func (w *wanted) address(doc map[string]any) []fault.Detail {
 	field, raw := "emails", scim.Primary(doc, "emails")
 	if raw == "" {
 		if field, raw = "userName", w.login.UserName; raw == "" {
-			return nil // told already
+			return nil // reported already
 		}
 	}
 	address, ok := notice.Address(raw)
@@ -130,7 +130,7 @@ func (w *wanted) address(doc map[string]any) []fault.Detail {
 func roleOf(doc map[string]any) (role string) {
 	for _, s := range scim.Values(doc, "roles") {
 		var whole struct{ Value string }
-		if strings.HasPrefix(s, "{") && json.Unmarshal([]byte(s), &whole) == nil { // as some providers write it
+		if strings.HasPrefix(s, "{") && json.Unmarshal([]byte(s), &whole) == nil { // some providers write it so
 			s = whole.Value
 		}
 		switch s = strings.ToLower(strings.TrimSpace(s)); s {
@@ -170,7 +170,7 @@ func (f *users) groupsOf(c *admin.Call, w *wanted, doc map[string]any) (bad []fa
 	return bad, nil
 }
 
-// profile keeps what nothing here works with.
+// profile keeps the attributes that the gateway does not use itself.
 func (w *wanted) profile(doc map[string]any) []fault.Detail {
 	rest, _ := scim.Copy(doc).(map[string]any)
 	for _, name := range own {

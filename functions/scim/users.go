@@ -101,7 +101,7 @@ func filterOf(c *admin.Call) (*scim.Filter, error) {
 	return nil, nil
 }
 
-// userRows are the users that a filter may be met by, oldest first.
+// userRows are the users that may match a filter, oldest first.
 func (f *users) userRows(c *admin.Call, filter *scim.Filter) ([]resource.Row, error) {
 	if filter != nil {
 		if name, ok := filter.Equals("userName"); ok {
@@ -126,8 +126,8 @@ func (f *users) userRows(c *admin.Call, filter *scim.Filter) ([]resource.Row, er
 	return ordered(filter, live, stopped), nil
 }
 
-// ordered puts lists together, oldest first, without what a filter by the provider's id
-// leaves out.
+// ordered joins lists, oldest first. Users that do not match a filter by externalId are
+// left out.
 func ordered(filter *scim.Filter, lists ...[]resource.Row) []resource.Row {
 	all := slices.Concat(lists...)
 	slices.SortFunc(all, func(a, b resource.Row) int { return strings.Compare(a.Order, b.Order) })
@@ -139,7 +139,7 @@ func ordered(filter *scim.Filter, lists ...[]resource.Row) []resource.Row {
 	return all
 }
 
-// userDocs reads users, of whom a filter may leave some out.
+// userDocs reads users, and leaves out those that do not match the filter.
 func (f *users) userDocs(c *admin.Call, rows []resource.Row, filter *scim.Filter) (out []map[string]any, err error) {
 	base := f.base(c)
 	var groups map[string]string
@@ -210,7 +210,7 @@ func (f *users) createUser(c *admin.Call) (any, error) {
 	return f.finish(c, id, w)
 }
 
-// make makes a user, or accepts the invitation that there is for it.
+// make makes a user, or accepts the open invitation of that user.
 func (f *users) make(c *admin.Call, w *wanted) (id string, err error) {
 	taken := fault.New(fault.Conflict, "userName", "another user of the organisation has this name or address already")
 	if _, there, err := people.ByLogin(c.Context, c.Resources, c.Organisation(), w.login.UserName); err != nil || there {
@@ -266,8 +266,8 @@ func (f *users) make(c *admin.Call, w *wanted) (id string, err error) {
 	})
 }
 
-// handed gives who joins a workspace by an invitation a key, where that was said. Its
-// user collects it.
+// handed gives a key to a user who joins a workspace by an invitation, if the invitation
+// says so. The user collects the key.
 func (f *users) handed(c *admin.Call) func(tx *resource.Tx, user *resource.Record, workspace string, i *people.Invite) error {
 	return func(tx *resource.Tx, user *resource.Record, workspace string, i *people.Invite) error {
 		_, _, err := people.HandIfAsked(tx, c.Resources, c.Sealer, workspace, user, i.KeyScopes())

@@ -208,8 +208,8 @@ func setAllowed(c *admin.Call, tx *resource.Tx, form *reference.Reference) (bad 
 	return bad, nil
 }
 
-// delete refuses while something that lives is mapped to the reference. What was
-// archived meanwhile does not count.
+// delete refuses while an active resource is mapped to the reference. Archived ones do not
+// count.
 func (f *family) delete(c *admin.Call) (any, error) {
 	return nil, c.Change(func(tx *resource.Tx) error {
 		it, err := f.col.FindIn(c, tx)
@@ -243,8 +243,8 @@ func (f *family) delete(c *admin.Call) (any, error) {
 	})
 }
 
-// mostGone is how many rows of archived users one change takes away. Those that are
-// left name a reference that is not there, which nothing reads.
+// mostGone is how many rows of archived users one change removes. Rows that are left name a
+// reference that no longer exists; nothing reads them.
 const mostGone = 80
 
 // verifyRoute asks the manager once, so that a mistake is known before a request
@@ -297,7 +297,7 @@ func (f *family) ask(ctx context.Context, source *reference.Source, key string) 
 	return told(value), nil
 }
 
-// told says what is there, by names alone.
+// told describes the value of a secret, by the names of its members alone.
 func told(v *reference.Value) string {
 	names := v.Members()
 	if len(names) == 0 {

@@ -17,9 +17,9 @@ type Worker struct {
 	Kept     func(ctx context.Context, records []usage.Record) // as usage.Worker's
 }
 
-// Handle keeps the events of all messages that can be read, and gives back those
-// that cannot. An error means that all must come again; events that came twice
-// are kept once.
+// Handle keeps the events of all messages that can be read, and gives back those that
+// cannot. An error means that all messages must come again; an event that comes twice is
+// kept once.
 func (w *Worker) Handle(ctx context.Context, messages []queue.Message) (unread []queue.Message, err error) {
 	var records []usage.Record
 	for _, m := range messages {

@@ -84,7 +84,7 @@ func matchesInvite(c *admin.Call, row *resource.Row) bool {
 	return matches(c, row) && (!c.Query.Given("status") || people.StateOf(row, c.Now) == c.Query.Text("status"))
 }
 
-// checkInvite gives what the workspaces and scopes of a body do not allow.
+// checkInvite tells what is wrong with the workspaces and scopes of a body.
 func checkInvite(_ *admin.Call, ch *inviteChange) (bad []fault.Detail) {
 	form := ch.Form
 	if len(form.Workspaces) == 0 && form.Role == people.Member {
@@ -104,7 +104,7 @@ func checkInvite(_ *admin.Call, ch *inviteChange) (bad []fault.Detail) {
 	return bad
 }
 
-// ask settles the workspaces of a new invitation and gives it its token.
+// ask checks the workspaces of a new invitation and gives it its token.
 func (f *family) ask(c *admin.Call, tx *resource.Tx, ch *inviteChange) error {
 	if err := byHand(c, tx); err != nil {
 		return err
@@ -245,7 +245,7 @@ func (f *family) resend(c *admin.Call) (any, error) {
 	return admin.Members{"inviteLink": f.deliver(c, &form, token)}, nil
 }
 
-// accept takes an invitation by its token. The user is who the audit log names.
+// accept accepts an invitation by its token. The audit log names the new user as the actor.
 func (f *family) accept(c *admin.Call) (any, error) {
 	token := c.Body.Text("token")
 	if token == "" {
@@ -292,5 +292,5 @@ func (f *family) accept(c *admin.Call) (any, error) {
 	}, nil
 }
 
-// until is a time in prose.
+// until writes a time for people.
 func until(t time.Time) string { return t.UTC().Format("2 January 2006, 15:04 UTC") }

@@ -20,8 +20,8 @@ import (
 // mailTime bounds how long a call waits for its mail to be taken.
 const mailTime = 10 * time.Second
 
-// deliver sends the mail of an invitation and gives its link. The invitation
-// stands without the mail too: whoever made it has the link, and can send again.
+// deliver sends the mail of an invitation and gives its link. A failed mail does not undo
+// the invitation: its maker has the link and can send it again.
 func (f *family) deliver(c *admin.Call, i *people.Invite, token string) string {
 	link := f.base(c.Request) + "/invites/accept?token=" + url.QueryEscape(token)
 	if f.Mailer == nil {
@@ -67,8 +67,8 @@ func invitation(organisation string, i *people.Invite, link string) notice.Mail 
 	}
 }
 
-// accepting is the page behind a link: mail programs that open links to look at
-// them accept nothing, a person does by the button.
+// accepting is the page behind a link. Only its button accepts the invitation, because some
+// mail programs open links to check them.
 const accepting = `<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>Invitation</title></head>
 <body style="font-family:sans-serif;max-width:32em;margin:3em auto;padding:0 1em">

@@ -8,8 +8,8 @@ import (
 	"gateway/shared/resource"
 )
 
-// ownershipRoutes make owners of users, and admins of owners. A transfer is the two
-// one after the other: between them there are two owners, and never none.
+// ownershipRoutes make owners of users, and admins of owners. A transfer takes both, one
+// after the other: between them there are two owners, and never none.
 func (f *family) ownershipRoutes() []admin.Route {
 	routes := f.users.Below(admin.Route{
 		Method: "PUT", Path: "/admin/users/{id}/ownership", Aliases: []string{"/users/{id}/ownership"}, Name: "setOwnership", Action: audit.Update, Errors: []int{409},

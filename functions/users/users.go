@@ -71,8 +71,7 @@ func (f *family) describeUsers() *admin.Collection[people.User] {
 	}
 }
 
-// byHand refuses changes of who the users are where the identity provider alone makes
-// them.
+// byHand refuses to change the list of users where only the identity provider may do that.
 func byHand(c *admin.Call, tx *resource.Tx) error {
 	org, err := tenant.ReadSettings(tx, c.Organisation())
 	if err == nil && org.Settings.ScimOnly {
@@ -98,7 +97,7 @@ func workspaces(c *admin.Call, it item) any {
 	}
 	rows, err := c.Resources.List(c.Context, c.Organisation(), tenant.KindWorkspace)
 	if err != nil {
-		return admin.OrEmpty(it.Form.Workspaces) // as much as is known
+		return admin.OrEmpty(it.Form.Workspaces) // the best answer that is known
 	}
 	ids := make([]string, len(rows))
 	for i := range rows {
@@ -108,8 +107,8 @@ func workspaces(c *admin.Call, it item) any {
 	return ids
 }
 
-// setRole makes a user an admin or a member of the organisation. Who is an admin
-// no more loses its keys in workspaces that it is no member of.
+// setRole makes a user an admin or a member of the organisation. A user who is no longer an
+// admin loses its keys in workspaces where it is not a member.
 func (f *family) setRole(c *admin.Call) (any, error) {
 	role := c.Body.Text("role")
 	changed := false
@@ -127,7 +126,7 @@ func (f *family) setRole(c *admin.Call) (any, error) {
 			return false, fault.New(fault.NotAllowed, "role", "The role of an owner cannot be changed here; PUT owner false to its ownership first")
 		case u.Role == role && !changed:
 			return false, fault.Invalid("role", "is what the user has already")
-		case u.Role == role: // the rest of a demotion
+		case u.Role == role: // finishes a demotion
 			return people.Sweep(tx, c.Resources, it.Record, u)
 		}
 		if err := people.SetRole(tx, it.Record, u, role, c.Actor()); err != nil {

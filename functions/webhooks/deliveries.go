@@ -71,7 +71,7 @@ func ofMails(do func(*admin.Call, place) (any, error)) func(*admin.Call) (any, e
 	return func(c *admin.Call) (any, error) { return do(c, place{c.Organisation(), notice.Mails}) }
 }
 
-// mailRoutes are the routes of what people were told by mail.
+// mailRoutes are the routes of the mails that people were sent.
 func (f *family) mailRoutes() []admin.Route {
 	const of = "/notices/mails"
 	routes := []admin.Route{

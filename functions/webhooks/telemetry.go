@@ -9,11 +9,11 @@ import (
 	"gateway/shared/resource"
 )
 
-// telemetryPath is of destinations that hear of each request by OTLP.
+// telemetryPath is the path of destinations that are told of each request by OTLP.
 const telemetryPath = "/telemetry-destinations"
 
-// maxDestinations bounds those of the organisation, and those of a workspace: each
-// request is told to all of them.
+// maxDestinations is how many destinations the organisation may have, and each workspace.
+// Every request is reported to all of them.
 const maxDestinations = 200
 
 type destination = admin.Change[observe.Destination]
@@ -43,7 +43,7 @@ func (f *family) telemetry() *admin.Collection[observe.Destination] {
 func checkHeaders(raw json.RawMessage) []fault.Detail {
 	var list string
 	if json.Unmarshal(raw, &list) != nil {
-		return nil // the type says so
+		return nil // the check of the type reports it
 	}
 	_, bad := observe.ParseHeaders(list)
 	for i := range bad {

@@ -1,6 +1,6 @@
-// Package webhooks is the family of who is told: webhooks, which hear what happened,
-// what became of each delivery, what was told by mail, and destinations of telemetry,
-// which hear of every request.
+// Package webhooks is the family of everything that tells others: webhooks and the log of
+// their deliveries, mails that were sent, and destinations of telemetry, which are told of
+// every request.
 package webhooks
 
 import (
@@ -26,8 +26,8 @@ type Deps struct {
 
 const path = "/webhooks"
 
-// maxWebhooks bounds those of the organisation, and those of a workspace: each event
-// looks at all of them.
+// maxWebhooks is how many webhooks the organisation may have, and each workspace. Every
+// event is compared with all of them.
 const maxWebhooks = 200
 
 // New makes the family.
@@ -96,7 +96,7 @@ func (f *family) describe() *admin.Collection[notice.Webhook] {
 
 var secretSchema = admin.Schema{"type": "string", "description": "whsec_ and base64."}
 
-// keptSecret is where a call keeps a secret for its answer.
+// keptSecret is the name under which a call keeps a secret for its answer.
 const keptSecret = "secret"
 
 func (f *family) before(c *admin.Call, tx *resource.Tx, ch *change) error {

@@ -26,8 +26,8 @@ import (
 	"gateway/shared/usage/export/kept"
 )
 
-// deleteRoute is DELETE /admin/workspaces/{id}: the workspace is archived, and
-// its keys with it. Other dependants refuse it, or go with it when it is forced.
+// deleteRoute is DELETE /admin/workspaces/{id}. It archives the workspace and its keys. If
+// there are other dependants, it refuses, or archives them too when it is forced.
 func (f *family) deleteRoute() admin.Route {
 	return admin.Route{
 		Method: "DELETE", Path: "/admin/workspaces/{id}", Aliases: []string{"/workspaces/{id}"},
@@ -131,7 +131,7 @@ func (f *family) empty(c *admin.Call, rec *resource.Record, force bool) error {
 	})
 }
 
-// unmap archives what has groups of an identity provider join the workspace.
+// unmap archives the mappings by which groups of an identity provider join the workspace.
 func unmap(c *admin.Call, workspace *resource.Record) error {
 	org := workspace.Scope.Organisation()
 	rows, err := c.Resources.List(c.Context, org, people.KindMapping)
@@ -160,17 +160,17 @@ func unmap(c *admin.Call, workspace *resource.Record) error {
 	return nil
 }
 
-// along are the kinds that go with a workspace without being asked about.
+// along are the kinds that are archived with a workspace even without force.
 var along = []resource.Kind{provider.KindIntegration, mcp.KindIntegration, a2a.KindIntegration, observe.KindDestination, prompt.KindCollection, prompt.KindLabel, ledger.KindUsagePolicy, ledger.KindRatePolicy, notices.KindWebhook, kept.Kind}
 
 // rowsOfMember is how many rows a membership takes when it ends.
 const rowsOfMember = 6
 
-// rowsOfRecord is how many rows a record takes when it is archived: a key up to
+// rowsOfRecord is how many rows a record may take when it is archived. A key takes up to
 // nine.
 const rowsOfRecord = 10
 
-// release takes back the rows by which others find or keep a record.
+// release removes the rows by which others find or keep a record.
 func release(tx *resource.Tx, rec *resource.Record) error {
 	switch rec.Kind {
 	case identity.KindKey:
@@ -191,13 +191,13 @@ func release(tx *resource.Tx, rec *resource.Record) error {
 		}
 		of := resource.Ref{Scope: in.IntegrationScope(rec.Scope), Kind: provider.KindIntegration, ID: in.IntegrationID}
 		return tx.Unuse(of, rec.Ref())
-	case kept.Kind: // what is being written ends with it
+	case kept.Kind: // ends the run that writes into it
 		tx.Do(store.Action{Table: store.Control, Delete: &store.Delete{Key: kept.Run(rec.Scope, rec.ID)}}, nil)
 	case mcp.KindServer:
 		return mcp.Release(tx, rec)
 	case a2a.KindServer:
 		return a2a.Release(tx, rec)
-	case prompt.KindPrompt: // nobody sees it any more
+	case prompt.KindPrompt: // nobody can see it any more
 		share, ok, err := tx.Get(rec.Scope.Organisation(), prompt.KindShare, rec.ID)
 		if err != nil || !ok {
 			return err

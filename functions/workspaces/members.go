@@ -20,8 +20,8 @@ const maxMembers = 1000
 
 var memberRoles = []string{people.Admin, people.Manager, people.Member}
 
-// describeMembers are the members of a workspace. Who runs the organisation is an
-// admin of it without being one.
+// describeMembers are the members of a workspace. Owners and admins of the organisation are
+// admins of it without being members.
 func (f *family) describeMembers() *admin.Collection[people.Membership] {
 	text := func(name, doc string) admin.Shown[people.Membership] {
 		return admin.Shown[people.Membership]{Field: admin.Field{Name: name, Type: admin.String, Doc: doc, Absent: ""}}
@@ -114,7 +114,7 @@ func names(c *admin.Call, items []member, objects []admin.Members) error {
 	return nil
 }
 
-// within refuses a role above the caller's own. Keys of services have none.
+// within refuses a role above the caller's own. Service keys have no role.
 func within(c *admin.Call, role string) error {
 	if c.Caller.UserID != "" && people.Above(role, string(c.Caller.Role)) {
 		return admin.Denied()
@@ -160,7 +160,7 @@ func (f *family) addMembers(c *admin.Call) (any, error) {
 	})
 }
 
-// allUsers refuses entries that name nobody before anything is written.
+// allUsers refuses entries that name no user, before anything is written.
 func (f *family) allUsers(c *admin.Call, sent []admin.Values, bad []fault.Detail) error {
 	rows, err := c.Resources.List(c.Context, c.Organisation(), people.KindUser)
 	if err != nil {

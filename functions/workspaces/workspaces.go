@@ -112,8 +112,8 @@ func (f *family) describe() *admin.Collection[tenant.Workspace] {
 	}
 }
 
-// describe holds the metadata of a workspace against the schema of the organisation,
-// when it is made and when its metadata is changed. A new one gets the defaults.
+// describe checks the metadata of a workspace against the organisation's schema, when the
+// workspace is made or its metadata changes. A new workspace gets the default values.
 func describe(c *admin.Call, tx *resource.Tx, ch *change) error {
 	defaults, _ := c.Body.Object("defaults")
 	if !ch.Creates() && !defaults.Has("metadata") && !c.Body.Null("defaults") {
@@ -161,7 +161,7 @@ func shownDefaults(_ *admin.Call, it item) any {
 	}
 }
 
-// checkGuardrails refuses new entries of the lists that name no guardrail of the
+// checkGuardrails refuses new entries of the lists unless they name a guardrail of the
 // workspace or the organisation.
 func checkGuardrails(tx *resource.Tx, ch *change) error {
 	var bad []fault.Detail
@@ -188,7 +188,7 @@ func checkGuardrails(tx *resource.Tx, ch *change) error {
 	return nil
 }
 
-// inside is the scope of what belongs to a workspace.
+// inside is the scope of the resources of a workspace.
 func inside(rec *resource.Record) store.Scope {
 	return store.Scope{Org: rec.Scope.Org, Workspace: rec.ID}
 }

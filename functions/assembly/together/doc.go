@@ -1,4 +1,4 @@
-// Package together holds tests of families with one another and with the data plane.
-// Servers and callers run side by side in them: they need the race detector, which
-// the large tables of package assembly do without.
+// Package together holds tests of families with one another and with the data plane. Their
+// servers and callers run side by side, so they need the race detector. The large tables of
+// package assembly do not.
 package together

@@ -14,9 +14,9 @@ import (
 
 // API is the administration that tools call. r has a path below the base URL.
 type API interface {
-	// Ask makes a call on behalf of somebody who made another one: with that caller's
-	// credential and, where possible, address. At most most bytes of the answer are kept;
-	// large tells that there were more.
+	// Ask makes a call on behalf of the caller of another one: with that caller's credential
+	// and, where possible, address. At most most bytes of the answer are kept; large tells
+	// that there were more.
 	Ask(by, r *http.Request, most int) (a Answer, err error)
 }
 
@@ -31,10 +31,10 @@ type Answer struct {
 // basePath is what the API's addresses begin with.
 const basePath = "/v1"
 
-// Inside asks a handler in this process.
+// Inside calls a handler in this process.
 type Inside struct{ Handler func() http.Handler }
 
-// dropped are headers of a call of MCP that are not about the call of a tool.
+// dropped are headers of an MCP call that do not concern the call that a tool makes.
 var dropped = []string{"Content-Length", "Content-Type", "Content-Encoding", "Accept", "Accept-Encoding", "Cookie", "Origin", "If-None-Match", "If-Match", "Transfer-Encoding", "Connection"}
 
 // Ask implements API.
@@ -55,7 +55,7 @@ func (i Inside) Ask(by, r *http.Request, most int) (Answer, error) {
 	return w.answer(), nil
 }
 
-// kept is an answer that is held as far as it is wanted.
+// kept is an answer of which no more is held than is wanted.
 type kept struct {
 	most   int
 	header http.Header

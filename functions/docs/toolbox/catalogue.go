@@ -40,7 +40,7 @@ const bodyName = "body"
 // Reads tells whether the tool changes nothing.
 func (t *Tool) Reads() bool { return t.Method == "GET" }
 
-// operation is one of the document, as far as it matters here.
+// operation is an operation of the document, with the members that matter here.
 type operation struct {
 	ID         string           `json:"operationId"`
 	Summary    string           `json:"summary"`

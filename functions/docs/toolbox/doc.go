@@ -3,10 +3,10 @@
 // the caller's own credential: its scopes and its role hold, and its record stands in the
 // audit log.
 //
-// Tools that only read are there always; those that change something where the address
-// asks for them (writes=true). A list has those that the scopes of the caller's
-// credential allow; what else holds, the API says at the call.
+// Tools that only read are always listed. Tools that change something are listed where the
+// address asks for them (writes=true). A list has the tools that the scopes of the caller's
+// credential allow; the API checks everything else when a tool is called.
 //
-// Not here: operations without a credential, of other protocols (SCIM), of sessions of
-// people, and requests to models.
+// Not here: operations without a credential, operations of other protocols (SCIM) or of
+// people's sessions, and requests to models.
 package toolbox

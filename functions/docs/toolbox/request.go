@@ -12,8 +12,8 @@ import (
 	"strings"
 )
 
-// request is the call of the API that the arguments stand for. why says what is wrong
-// with them. Values are checked by the API, as those of any caller.
+// request is the API call that the arguments stand for. why says what is wrong with the
+// arguments. The API checks values, as it does for any caller.
 func (t *Tool) request(ctx context.Context, arguments json.RawMessage) (req *http.Request, why string) {
 	args := map[string]json.RawMessage{}
 	if len(arguments) > 0 && (json.Unmarshal(arguments, &args) != nil || args == nil) {

@@ -17,7 +17,7 @@ import (
 	"gateway/shared/mcp/era"
 )
 
-// Path is where the server is: no slug of a server can be it.
+// Path is where the server is; no server of a workspace can have it as its slug.
 const Path = "/mcp"
 
 // Bounds.
@@ -32,7 +32,7 @@ type Server struct {
 	tools func() ([]Tool, error)
 }
 
-// New makes the server of a document, which is read when somebody comes.
+// New makes the server of a document, which is read when the first caller comes.
 func New(api API, document func() (json.RawMessage, error)) *Server {
 	return &Server{api, sync.OnceValues(func() ([]Tool, error) {
 		text, err := document()
@@ -71,7 +71,7 @@ type visit struct {
 	*Server
 	call  *admin.Call
 	req   *era.Request
-	tools []Tool // that the address asks for
+	tools []Tool // those that the address asks for
 }
 
 func (s *Server) serve(c *admin.Call) (any, error) {
@@ -98,7 +98,8 @@ func (s *Server) serve(c *admin.Call) (any, error) {
 	return v.answer()
 }
 
-// fromHere tells whether a page may call, by its Origin; what is no browser has none.
+// fromHere tells by the Origin header whether a page may call. Callers that are not
+// browsers send none.
 func fromHere(r *http.Request) bool {
 	origin := r.Header.Get("Origin")
 	u, err := url.Parse(origin)
@@ -157,7 +158,7 @@ func (v *visit) answer() (any, error) {
 	return v.wrong(http.StatusNotFound, mcp.CodeMethodNotFound, "this server has tools and nothing else"), nil
 }
 
-// about is what the server says of itself.
+// about is how the server introduces itself to clients.
 const about = "The administration of the AI gateway. Tools are its operations, named as in its OpenAPI document; parameters of the path and the query are arguments beside body, which is the JSON of the request. " +
 	"With a key of the organisation most tools need workspace_id. Tools that change something are there when the address of this server has ?writes=true."
 
@@ -176,7 +177,7 @@ func (v *visit) discovered() map[string]any {
 	})
 }
 
-// private marks what only this caller may keep, and not for long.
+// private marks a result that only this caller may keep, and not for long.
 func (v *visit) private(result map[string]any) map[string]any {
 	if v.req.Era == era.Stateless {
 		result["ttlMs"], result["cacheScope"] = 0, "private"
@@ -214,7 +215,7 @@ func (v *visit) list() (any, error) {
 	return v.result(out), nil
 }
 
-// use calls a tool. What the API refuses is its own answer.
+// use calls a tool. A refusal of the API is an answer of the tool.
 func (v *visit) use() (any, error) {
 	name := v.req.Text("name")
 	n := slices.IndexFunc(v.tools, func(t Tool) bool { return t.Name == name })
@@ -267,7 +268,7 @@ func (v *visit) result(members map[string]any) admin.Answer {
 	return admin.Answer{Status: http.StatusOK, JSON: map[string]any{"jsonrpc": "2.0", "id": v.req.ID, "result": members}}
 }
 
-// wrong is an error of the protocol. With sessions its status is that of an answer.
+// wrong is an error of the protocol. In eras with sessions its HTTP status is 200.
 func (v *visit) wrong(status, code int, message string) admin.Answer {
 	if v.req.Era != era.Stateless {
 		status = http.StatusOK
