@@ -14,7 +14,7 @@ import (
 	"gateway/shared/wire"
 )
 
-// Bounds of cards, in bytes: of one that is fetched, and of one that is kept with its
+// Bounds of cards, in bytes: of a card that is fetched, and of one that is kept with its
 // integration.
 const (
 	MaxCard     = 1 << 20
@@ -22,8 +22,8 @@ const (
 	maxDepth    = 64
 )
 
-// Paths of a card below an agent's address; the first is that of the protocol, the
-// other of its first versions.
+// Paths of a card below an agent's address. The first is the protocol's; the other was used
+// by its first versions.
 var cardPaths = []string{"/.well-known/agent-card.json", "/.well-known/agent.json"}
 
 // Fetch gets the card of the agent at an address, with the headers given.
@@ -47,7 +47,7 @@ func Fetch(ctx context.Context, via http.RoundTripper, address string, headers h
 			last = err
 		}
 		if !errors.As(err, &f) || f.Status == 0 {
-			break // the other path is at the same host
+			break // the other path is at the same host, which gave no answer
 		}
 	}
 	return nil, last

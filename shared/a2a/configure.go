@@ -31,8 +31,8 @@ const confHeaders = "headers"
 
 var secretsOf = upstream.Secrets{confHeaders: nil}
 
-// Configure checks what is changed, seals what is secret of it into rec and keeps the
-// rest.
+// Configure checks the members that are changed, seals the secret ones into rec and keeps
+// the rest.
 func (i *Integration) Configure(ctx context.Context, s seal.Sealer, rec *resource.Record, ch upstream.Change) error {
 	sent := new(Configuration)
 	if err := upstream.Open(ch.Members, nil, sent); err != nil {
@@ -47,14 +47,14 @@ func (i *Integration) Configure(ctx context.Context, s seal.Sealer, rec *resourc
 	return err
 }
 
-// Configuration reads the stored members, with what was sealed in its place. sealed
+// Configuration reads the stored members and puts the sealed ones in their places. sealed
 // is what Record.OpenSecrets gives; without it secrets are masked.
 func (i *Integration) Configuration(sealed map[string][]byte) (*Configuration, error) {
 	c := new(Configuration)
 	return c, upstream.Open(i.Configurations, sealed, c)
 }
 
-// Check gives what is out of bounds and what does not go together, once the
+// Check tells which members are out of bounds and which do not go together, once the
 // configurations are in place.
 func (i *Integration) Check() []fault.Detail {
 	bad := append(bound.Check(i), i.Access.Validate()...)
@@ -90,7 +90,7 @@ func CheckMappings(list []provider.SecretMapping) (bad []fault.Detail) {
 	return bad
 }
 
-// Opener gives what agents are called with.
+// Opener gives the headers that agents are called with.
 type Opener struct {
 	Sealer  seal.Sealer
 	Via     http.RoundTripper
@@ -148,8 +148,8 @@ func (o *Opener) fill(ctx context.Context, in store.Scope, i *Integration, h htt
 	return nil
 }
 
-// Card fetches the card of an integration's agent. When it refuses the credentials,
-// those of secret managers are asked for anew, once.
+// Card fetches the card of an integration's agent. When the agent refuses the credentials,
+// those of secret managers are read again, once.
 func (o *Opener) Card(ctx context.Context, rec *resource.Record, in store.Scope) (json.RawMessage, error) {
 	card, err := o.card(ctx, rec, in)
 	var failed *upstream.Failure

@@ -7,11 +7,12 @@ import (
 	"gateway/shared/wire"
 )
 
-// Cards are signed in the one form of their JSON (RFC 8785), without signatures. There
-// are two: of the card as it is sent, and of what the data model of 1.0 has of it
-// without values that are empty, which libraries of 1.0 make of any card that they read.
+// A signature is over the canonical JSON of a card (RFC 8785) without its signatures. There
+// are two such forms. One is of the card as it is sent. The other is of the members that
+// the data model of 1.0 knows, without empty values: libraries of 1.0 read every card into
+// that model.
 
-// forms are both.
+// forms gives both forms.
 func forms(card json.RawMessage) (sent, modelled []byte, err error) {
 	var c map[string]any
 	if err := json.Unmarshal(card, &c); err != nil {
@@ -26,8 +27,8 @@ func forms(card json.RawMessage) (sent, modelled []byte, err error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	// Numbers stand in no member of the model but in params of extensions, as ECMAScript
-	// has them.
+	// The model has no numbers except in params of extensions, where they are written as
+	// ECMAScript writes them.
 	kept, _ := filled(modelOfCard.of(c)).(map[string]any)
 	if kept == nil {
 		kept = map[string]any{}
@@ -39,12 +40,12 @@ func forms(card json.RawMessage) (sent, modelled []byte, err error) {
 	return sent, modelled, err
 }
 
-// model is what the data model of 1.0 knows of an object: its members, nil for one that
-// is taken as it is. each: it describes what is in a list, or in a map.
+// model is what the data model of 1.0 knows of an object. A member whose model is nil is
+// taken as it is. If each is set, the model describes the entries of a list or a map.
 type model struct {
 	members    map[string]*model
 	each       bool
-	unsetFalse []string // booleans whose false is the same as nothing
+	unsetFalse []string // booleans for which false means the same as absent
 }
 
 func plain(names ...string) map[string]*model {
@@ -72,7 +73,7 @@ var modelOfCard = func() *model {
 	})}
 }()
 
-// of is what the model has of a value.
+// of gives the part of a value that the model knows.
 func (m *model) of(v any) any {
 	if m == nil {
 		return v
@@ -113,7 +114,7 @@ func (m *model) one(v any) any {
 	return out
 }
 
-// filled leaves out what is empty, and what is empty without that; nil is nothing.
+// filled leaves out empty values, and values that become empty by that; nil is nothing.
 func filled(v any) any {
 	switch v := v.(type) {
 	case string:

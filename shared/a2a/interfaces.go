@@ -24,12 +24,12 @@ type Interface struct {
 	Binding string // JSONRPC or REST
 	Old     bool   // version 0.3
 	Tenant  string
-	Own     bool // at the host that the integration names
+	Own     bool // it is at the host of the integration's address
 }
 
-// Interfaces are those of an agent that the gateway can call, in the order of its
-// card: its own preference. An agent without a card is taken to speak 0.3 at its
-// address.
+// Interfaces are the interfaces of an agent that the gateway can call, in the order of the
+// agent's card, which is its own preference. An agent without a card is assumed to speak
+// 0.3 at its address.
 func Interfaces(card json.RawMessage, address string) (out []Interface) {
 	var c struct {
 		URL, PreferredTransport, ProtocolVersion string
@@ -60,7 +60,7 @@ func Interfaces(card json.RawMessage, address string) (out []Interface) {
 		add(address, JSONRPC, true, "")
 		return out
 	}
-	_ = json.Unmarshal(card, &c) // what has another form is no interface
+	_ = json.Unmarshal(card, &c) // anything of another type names no interface
 	for _, i := range c.SupportedInterfaces {
 		add(i.URL, i.ProtocolBinding, strings.HasPrefix(i.ProtocolVersion, "0."), i.Tenant)
 	}

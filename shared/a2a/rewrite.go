@@ -17,9 +17,9 @@ type Shown struct {
 // scheme is how clients sign in to the gateway, in both versions of the protocol.
 const scheme = `{"gateway":{"type":"apiKey","in":"header","name":"x-gateway-api-key","apiKeySecurityScheme":{"location":"header","name":"x-gateway-api-key"}}}`
 
-// Rewrite is a card as clients of the gateway get it, for readers of either version:
-// its addresses and the way to sign in are the gateway's, skills that are disabled are
-// left out, and what the agent signed is not any more; see Sign.
+// Rewrite is a card as clients of the gateway get it, readable for both versions. Its
+// addresses and the way to sign in are the gateway's. Disabled skills and the agent's
+// signatures, which no longer match, are left out; see Sign.
 func Rewrite(card json.RawMessage, as Shown) (json.RawMessage, error) {
 	var c map[string]json.RawMessage
 	if err := json.Unmarshal(card, &c); err != nil {
@@ -51,8 +51,8 @@ func Rewrite(card json.RawMessage, as Shown) (json.RawMessage, error) {
 	return json.Marshal(c)
 }
 
-// interfaces are those that the gateway serves: in both versions and bindings, that
-// which the agent speaks first, and for each of its tenants.
+// interfaces are those that the gateway serves: each version in both bindings, the agent's
+// preferred version first, and again for each of the agent's tenants.
 func interfaces(of []Interface, address string) (out []any) {
 	tenants := []string{""}
 	for _, i := range of {
@@ -84,7 +84,7 @@ func interfaces(of []Interface, address string) (out []any) {
 func members(raw json.RawMessage) map[string]json.RawMessage {
 	var o map[string]json.RawMessage
 	if json.Unmarshal(raw, &o) != nil || o == nil {
-		o = map[string]json.RawMessage{} // another form says nothing
+		o = map[string]json.RawMessage{} // anything but an object has no members
 	}
 	return o
 }
@@ -100,14 +100,14 @@ func capabilities(raw json.RawMessage, push bool) map[string]json.RawMessage {
 	return c
 }
 
-// extended tells whether there is a card for those who have signed in, which the
-// versions say at different places.
+// extended tells whether there is a card for signed-in clients. The two versions say so in
+// different places.
 func extended(c map[string]json.RawMessage) bool {
 	return string(c["supportsAuthenticatedExtendedCard"]) == "true" || string(members(c["capabilities"])["extendedAgentCard"]) == "true"
 }
 
-// without leaves out skills that are disabled, and what skills say of signing in to the
-// agent itself.
+// without leaves out disabled skills, and what skills say about signing in to the agent
+// itself.
 func without(raw json.RawMessage, disabled func(string) bool) (json.RawMessage, error) {
 	var all []json.RawMessage
 	if json.Unmarshal(raw, &all) != nil {

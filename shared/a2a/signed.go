@@ -22,9 +22,9 @@ type signature struct {
 	Signature string `json:"signature"`
 }
 
-// Sign puts the gateway's signatures into a card, in place of those that are there: one
-// for each form that libraries verify. keySet is the address of the public keys. The
-// same card and key give the same text.
+// Sign puts the gateway's signatures into a card, in place of existing ones: one for each
+// form that libraries verify. keySet is the address of the public keys. The same card and
+// key give the same text.
 func Sign(card json.RawMessage, key *signing.Key, keySet string) (json.RawMessage, error) {
 	sent, modelled, err := forms(card)
 	if err != nil {
@@ -52,19 +52,20 @@ func Sign(card json.RawMessage, key *signing.Key, keySet string) (json.RawMessag
 // Values of Verified.Status.
 const (
 	SignatureValid     = "valid"
-	SignatureInvalid   = "invalid"   // its key is known, and it signs something else
-	SignatureUnchecked = "unchecked" // its key is not to be had, or it is none that is known here
+	SignatureInvalid   = "invalid"   // its key is known, but does not match this card
+	SignatureUnchecked = "unchecked" // its key cannot be read, or is of a kind that is not known here
 )
 
-// Verified is what became of the signatures of an agent's card.
+// Verified is the result of checking the signatures of an agent's card.
 type Verified struct {
 	Status string `json:"status" enum:"valid,invalid,unchecked"`
 	KeyID  string `json:"key_id,omitempty"`
 	KeySet string `json:"key_set,omitempty"`
 }
 
-// Verify checks the signatures of a card that came from an address; nil: it has none.
-// One that is good is enough. Key sets are read by https, or at the agent's own host.
+// Verify checks the signatures of the card of the agent at an address; nil: the card has
+// none. One good signature is enough. Key sets are read by https, or at the agent's own
+// host.
 func Verify(ctx context.Context, via http.RoundTripper, card json.RawMessage, address string) *Verified {
 	var c struct {
 		Signatures []signature `json:"signatures"`
@@ -99,7 +100,7 @@ func Verify(ctx context.Context, via http.RoundTripper, card json.RawMessage, ad
 	return out
 }
 
-// readable tells whether a key set is at an address that keys may be taken from.
+// readable tells whether keys may be read from the address of a key set.
 func readable(jku, address string) bool {
 	of, err := url.Parse(jku)
 	if err != nil || of.Host == "" || of.User != nil || len(jku) > 2048 {

@@ -13,9 +13,9 @@ import (
 	"gateway/shared/tenant/upstream"
 )
 
-// Kinds of the stored resources. An integration belongs to the organisation or to
-// one workspace, a server always to a workspace. Switches stand below the one that
-// they hold for, users below their server.
+// Kinds of the stored resources. An integration belongs to the organisation or to one
+// workspace, a server always to a workspace. Switches are stored below the integration or
+// server that they apply to, users below their server.
 const (
 	KindIntegration       resource.Kind = "AGENT_INTEGRATION"
 	KindServer            resource.Kind = "AGENT_SERVER"
@@ -35,8 +35,8 @@ type Integration struct {
 	URL         string `json:"url" min:"1" max:"2048"`
 	AuthType    string `json:"auth_type" enum:"none,headers"`
 	Description string `json:"description,omitempty" max:"2048"`
-	// Configurations are those of Configuration by name, with secrets masked; a
-	// member that has some is sealed whole under its name.
+	// Configurations are the members of Configuration by name, with secrets masked. A member
+	// that holds secrets is also sealed as a whole, under its name.
 	Configurations map[string]json.RawMessage `json:"configurations,omitempty"`
 	SecretMappings []provider.SecretMapping   `json:"secret_mappings,omitempty"`
 	Access         access.Workspaces          `json:"access"`
@@ -65,7 +65,7 @@ type Server struct {
 	IntegrationID   string `json:"agent_integration_id"`
 	IntegrationOrg  bool   `json:"integration_org,omitempty"` // the integration is the organisation's
 	IntegrationSlug string `json:"agent_integration_slug"`
-	// UserAccess holds for users without an entry of their own.
+	// UserAccess applies to users without an entry of their own.
 	UserAccess string `json:"default_user_access,omitempty" enum:"allow,deny"`
 }
 
@@ -97,7 +97,7 @@ func (s *Server) Integration(sc store.Scope) resource.Ref {
 	return resource.Ref{Scope: s.IntegrationScope(sc), Kind: KindIntegration, ID: s.IntegrationID}
 }
 
-// SwitchID is the id of the switch of a skill, whose own id may have any characters.
+// SwitchID is the id of the switch of a skill. The skill's own id may have any characters.
 func SwitchID(skill string) string {
 	sum := sha256.Sum256([]byte(skill))
 	return "skill-" + hex.EncodeToString(sum[:16])
@@ -105,11 +105,11 @@ func SwitchID(skill string) string {
 
 var slugs = upstream.Slugs{Row: "AGENT_SLUG", What: "agent server"}
 
-// Claim stages that a new server takes its slug, which no other of the organisation
+// Claim stages that a new server takes its slug, which no other server of the organisation
 // may have.
 func Claim(tx *resource.Tx, rec *resource.Record) { slugs.Claim(tx, rec) }
 
-// Release stages that a server that goes gives back its slug and its integration.
+// Release stages that a server that is deleted gives back its slug and its integration.
 func Release(tx *resource.Tx, rec *resource.Record) error {
 	s, err := DecodeServer(*rec)
 	if err != nil {

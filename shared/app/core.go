@@ -31,7 +31,7 @@ type Backends struct {
 	Audit    queue.Queue // audit records on their way to the audit table
 	Usage    queue.Queue // usage events; nil where a journal takes them
 	Journal  usage.Sink  // the journal
-	// Runs takes the steps of batches that the gateway runs; nil: it runs none.
+	// Runs takes the steps of batches that the gateway runs itself; nil: it runs none.
 	Runs queue.Queue
 	// Exports takes the steps of exports of logs; nil: none can be started.
 	Exports queue.Queue
@@ -67,18 +67,19 @@ type Core struct {
 	Ledger    *ledger.Ledger
 	Transport http.RoundTripper // the guarded way out
 	Signing   *signing.Keys
-	// Prices keep the list up to date; nil: it is the one that comes with the gateway.
+	// Prices keeps the price list up to date; nil: the list that comes with the gateway is
+	// used.
 	Prices *published.Prices
-	// Records takes audit records that have no change to go with; nil: nobody does.
+	// Records takes audit records that belong to no change; nil: nobody takes them.
 	Records Recorder
 	// Renewal asks identity providers about sessions, in the process of the family auth;
 	// nil: another process does.
 	Renewal *signin.Renewal
-	// Administration is what serves the administration in this process; nil before it
-	// does, and where it does not.
+	// Administration serves the administration in this process; nil before it is made, and in
+	// processes without it.
 	Administration http.Handler
-	// Trusting also reaches the trusted hosts: for custom hosts alone. Its
-	// connections are its own.
+	// Trusting also reaches the trusted hosts. It is for custom hosts alone and has
+	// connections of its own.
 	Trusting http.RoundTripper
 }
 
@@ -120,7 +121,7 @@ func CheckPricesURL(p egress.Policy, address string) error {
 	return nil
 }
 
-// Book is the price list; what it is now is its Current.
+// Book is the price list. Its Current gives the newest one.
 func (c *Core) Book() *pricing.Book {
 	if c.Prices == nil {
 		return pricing.Default()
@@ -128,7 +129,7 @@ func (c *Core) Book() *pricing.Book {
 	return c.Prices.Book()
 }
 
-// Events is where usage events go of what no request made; nil: nowhere.
+// Events takes usage events that belong to no request; nil: nothing takes them.
 func (c *Core) Events() usage.Sink {
 	switch {
 	case c.Journal != nil:

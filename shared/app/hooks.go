@@ -18,14 +18,14 @@ import (
 	"gateway/shared/usage"
 )
 
-// Recorder takes audit records that have no change to go with.
+// Recorder takes audit records that belong to no change.
 type Recorder interface {
 	Record(ctx context.Context, org string, e audit.Entry) error
 }
 
-// LedgerHooks are what the ledger tells an installation: entries that nobody
-// settled become records, crossings of budgets audit records and notices in st,
-// failures log lines. recorder may be asked for later than this call.
+// LedgerHooks handle what the ledger reports. Entries that nobody settled become records;
+// budgets that cross a threshold become audit records and notices in st; failures become
+// log lines. recorder may be called later.
 func LedgerHooks(sink usage.Sink, recorder func() Recorder, st store.Store) ledger.Hooks {
 	return ledger.Hooks{
 		Unconfirmed: func(ctx context.Context, u ledger.Unconfirmed) error { return sink.Emit(ctx, unconfirmed(u)) },
@@ -35,7 +35,8 @@ func LedgerHooks(sink usage.Sink, recorder func() Recorder, st store.Store) ledg
 					return err
 				}
 			}
-			// Last: what fails is given again as a whole, and people get one notice.
+			// Last, because a failed alert is given again as a whole and people must get one
+			// notice.
 			return notice.Raise(ctx, st, warning(a), time.Now())
 		},
 		FailedOpen: func(_ context.Context, s *ledger.Subject, err error) {
@@ -47,11 +48,11 @@ func LedgerHooks(sink usage.Sink, recorder func() Recorder, st store.Store) ledg
 	}
 }
 
-// unconfirmed is the record of a request that died before it was settled: it has
-// the request's id and arrival, so that a record that comes late counts as the
-// same. A request that the budgets were charged for once more has a record for
-// each further charge, at the same time and with an id that hangs on nothing but
-// the request and the turn: a repeated report is the same record.
+// unconfirmed is the record of a request that died before it was settled. It has the
+// request's id and time of arrival, so that a late record counts as the same one. Where the
+// budgets were charged again for the same request, each further charge has a record of its
+// own, at the same time, with an id that depends on nothing but the request and the turn: a
+// repeated report gives the same record.
 func unconfirmed(u ledger.Unconfirmed) *usage.Record {
 	id, start := u.RequestID, u.Reserved
 	if arrived, err := ulid.ParseStrict(id); err == nil {

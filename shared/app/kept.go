@@ -9,8 +9,8 @@ import (
 	"gateway/shared/usage"
 )
 
-// KeptDays tells for how many days the workspaces of an organisation keep their logs,
-// as they are set now; of a scope with a workspace, for how many that one does.
+// KeptDays tells for how many days the workspaces of an organisation keep their logs by
+// their present settings. A scope with a workspace asks for that workspace only.
 func (c *Core) KeptDays(ctx context.Context, sc store.Scope) (usage.KeptDays, error) {
 	of, err := tenant.FetchSettings(ctx, c.Resources, sc)
 	if err != nil {
@@ -43,8 +43,7 @@ func (c *Core) KeptDays(ctx context.Context, sc store.Scope) (usage.KeptDays, er
 	return kept, nil
 }
 
-// Workspaces gives the ids of an organisation's workspaces, those that were archived
-// among them.
+// Workspaces gives the ids of an organisation's workspaces, archived ones too.
 func (c *Core) Workspaces(ctx context.Context, org string) (ids []string, err error) {
 	for _, list := range []func(context.Context, store.Scope, resource.Kind) ([]resource.Row, error){c.Resources.List, c.Resources.ListArchived} {
 		rows, err := list(ctx, store.Scope{Org: org}, tenant.KindWorkspace)

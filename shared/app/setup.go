@@ -20,10 +20,9 @@ type SetUp struct {
 	Note         string `json:"note"`
 }
 
-// Setup makes the first organisation, with inline configuration off, a workspace
-// and two keys, and tells the audit log. It works once: where the organisation
-// exists, also because another call has just made it, nothing changes and the
-// error says so.
+// Setup makes the first organisation, with inline configuration off, a workspace and two
+// keys, and notes them in the audit log. It works once: where the organisation exists, even
+// because another call has just made it, nothing changes and the error says so.
 func (c *Core) Setup(ctx context.Context) (*SetUp, error) {
 	out := &SetUp{Organisation: defaultTenant, Workspace: defaultTenant, Note: "Keep these keys: they are shown this once, only their hashes are stored."}
 	out.AdminKey, _ = identity.NewSecret()
@@ -32,7 +31,8 @@ func (c *Core) Setup(ctx context.Context) (*SetUp, error) {
 	if err == nil && made != nil {
 		return out, nil
 	}
-	// A change whose answer was lost may stand, and its keys are here alone.
+	// The change may have been made although its answer was lost, and only this call knows
+	// the keys.
 	ours, keyErr := c.has(ctx, out.AdminKey)
 	switch {
 	case keyErr == nil && ours:

@@ -5,12 +5,12 @@ import (
 	"os"
 )
 
-// EnvHTTP is "standard" where net/http shall serve and call, not the engines of this
-// project.
+// EnvHTTP is "standard" where net/http is to serve and to call, instead of this project's
+// own engines.
 const EnvHTTP = "GATEWAY_HTTP"
 
-// StandardHTTP reads EnvHTTP. It is the one place that does; what it says is passed
-// on in Settings and in the host's options.
+// StandardHTTP reads EnvHTTP. Nothing else does: its value is passed on in Settings and in
+// the host's options.
 func StandardHTTP() (bool, error) {
 	switch os.Getenv(EnvHTTP) {
 	case "":

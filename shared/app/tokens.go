@@ -11,7 +11,7 @@ import (
 	"gateway/shared/tenant"
 )
 
-// tokens accepts signed tokens by the keys that organisations have named.
+// tokens accepts signed tokens whose keys an organisation has named.
 func (c *Core) tokens() *jwt.Verifier {
 	return jwt.New(jwt.Options{
 		Loader: c.Loader, Client: c.Transport, Now: c.Now, ConfigKind: route.KindConfig, Users: people.Named{},
@@ -22,8 +22,8 @@ func (c *Core) tokens() *jwt.Verifier {
 	})
 }
 
-// refused tells the audit log of a token that was not accepted. It is not lost when
-// the queue fails: it waits in the outbox.
+// refused notes a token that was not accepted in the audit log. When the queue fails, the
+// record waits in the outbox.
 func (c *Core) refused(ctx context.Context, org string, r jwt.Refusal) {
 	if c.Records == nil {
 		return

@@ -1,10 +1,10 @@
-// Package audit keeps the audit log: who changed what, when, from where and
-// with which outcome. A record of a successful change is written to the outbox in
-// the transaction of the change, so neither exists without the other; a refused
-// call is put there alone. A Sender moves records from the outbox to a queue, a
-// Worker from the queue to the audit table, which is only ever appended to.
+// Package audit keeps the audit log: who changed what, when, from where and with which
+// outcome. The record of a successful change is written to the outbox in the transaction of
+// the change, so neither exists without the other; the record of a refused call is put
+// there alone. A Sender moves records from the outbox to a queue, a Worker from the queue
+// to the audit table, which is only ever appended to.
 //
-// A record may travel twice and out of order: its id makes it one row.
+// A record may be delivered twice and out of order: its id makes it one row.
 //
 // What must never come in: a secret. Bodies, queries and headers are masked
 // before a record is made.

@@ -69,8 +69,8 @@ type Entry struct {
 	Details map[string]string `json:"details,omitempty"`
 }
 
-// Describe notes the request that was made: its address, its headers and who sent
-// it, with what is secret masked. The body is left to who has read it.
+// Describe notes the address of the request, its headers and who sent it, with secrets
+// masked. The caller, who has read the body, adds it.
 func (e *Entry) Describe(r *http.Request) {
 	e.Method, e.URI = r.Method, r.URL.EscapedPath()
 	e.QueryParams, e.RequestHeaders = MaskQuery(r.URL.Query()), MaskHeaders(r.Header)
@@ -81,14 +81,14 @@ func (e *Entry) Describe(r *http.Request) {
 	e.ClientIP = host
 }
 
-// complete fills what the maker of an entry left open.
+// complete fills the fields that the maker of an entry left open.
 func (e *Entry) complete(now time.Time, org string) {
 	if e.Timestamp.IsZero() {
 		e.Timestamp = now
 	}
 	e.Timestamp = e.Timestamp.UTC().Truncate(time.Millisecond)
 	if e.ID == "" {
-		// The id carries the record's own time: it is the order of the log.
+		// The id carries the record's own time, which is the order of the log.
 		e.ID = ulid.MustNew(ulid.Timestamp(e.Timestamp), ulid.DefaultEntropy()).String()
 	}
 	e.OrganisationID = org

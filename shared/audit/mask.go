@@ -28,8 +28,8 @@ func Mask(s string) string {
 	return string(r[:2]) + "****" + string(r[len(r)-2:])
 }
 
-// secretWords mark a name as that of a secret when they occur in it, without
-// regard to case, '_' and '-'.
+// secretWords mark a name as that of a secret if it contains one of them, ignoring case,
+// '_' and '-'.
 var secretWords = []string{
 	"secret", "password", "passwd", "passphrase", "token", "authorization", "credential",
 	"apikey", "accesskey", "privatekey", "signingkey", "encryptionkey", "sharedkey", "cookie",
@@ -42,7 +42,7 @@ var secretTrees = map[string]bool{
 	"headers": true, "passthroughheaders": true, "passthroughheader": true,
 }
 
-// plainNames look like secrets and are not.
+// plainNames look like names of secrets and are not.
 var plainNames = map[string]bool{
 	"maxtokens": true, "maxcompletiontokens": true, "maxoutputtokens": true, "inputtokens": true, "outputtokens": true,
 	"totaltokens": true, "requesttoken": true, "responsetoken": true, "tokentype": true, "secretreferenceid": true,
@@ -76,8 +76,8 @@ func secretTree(name string) bool {
 	return secretTrees[plainLetters.Replace(strings.ToLower(name))]
 }
 
-// secretValue finds secrets that stand where no name tells: keys with a known
-// prefix, JWTs, and the user part of an address.
+// secretValue finds secrets in places where no name marks them: keys with a known prefix,
+// JWTs, and the user part of an address.
 var secretValue = regexp.MustCompile(`(?:\b(?:sk|pk|gw|rk|ghp|gho|xox[abp]|AIza|AKIA|ASIA|hf|gsk|r8)[-_]?[A-Za-z0-9_-]{16,})|(?:\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*)|(?:(?i:\b(?:bearer|basic)\s+)[A-Za-z0-9._~+/=-]{8,})|(?:://[^/\s@"]+:[^/\s@"]+@)|(?:-----BEGIN [A-Z ]*PRIVATE KEY-----[\s\S]*)`)
 
 func maskText(s string) string {
@@ -89,8 +89,8 @@ func maskText(s string) string {
 	})
 }
 
-// MaskBody is a request body as a record keeps it: JSON with its secrets masked
-// at every level. Of what is not JSON only the size is kept.
+// MaskBody is a request body as a record keeps it: JSON with its secrets masked at every
+// level. Of a body that is not JSON, only the size is kept.
 func MaskBody(body []byte) string {
 	if len(bytes.TrimSpace(body)) == 0 {
 		return "{}"
@@ -131,12 +131,12 @@ func maskValue(v any, hide bool, depth int) any {
 			return "****"
 		}
 	}
-	return v // true, false, null tell nothing
+	return v // true, false and null reveal nothing
 }
 
-// maskInner masks a string; one that holds a JSON object or list, such as a
-// config sent as text, is masked inside. Of what only begins like one nothing is
-// kept but its size.
+// maskInner masks a string. A string that holds a JSON object or list, such as a config
+// sent as text, is masked inside. Of a string that only begins like one, only the size is
+// kept.
 func maskInner(s string, depth int) any {
 	text := strings.TrimSpace(s)
 	if text == "" || text[0] != '{' && text[0] != '[' {

@@ -41,11 +41,11 @@ type Filter struct {
 // Result is one page of records, newest first.
 type Result struct {
 	Records []Entry
-	// Total counts all records of the filter, over all pages (with a Cursor:
-	// those behind it). When TotalIsLowerBound, there are at least as many.
+	// Total counts all records of the filter over all pages; with a Cursor, those after it.
+	// If TotalIsLowerBound is set, there may be more.
 	Total             int
 	TotalIsLowerBound bool
-	// Next continues behind the last record of this page; empty at the end.
+	// Next continues after the last record of this page; empty at the end.
 	Next string
 }
 
@@ -60,11 +60,11 @@ func NewReader(s store.Store, now func() time.Time) *Reader {
 	return &Reader{table: s.Table(store.Audit), now: now}
 }
 
-// oldest is before the first record of any installation: it bounds how many
-// months a reading visits.
+// oldest is earlier than the first record of any installation. It bounds how many months
+// are read.
 var oldest = time.Date(2025, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// span is the filter's time within what can hold records.
+// span is the part of the filter's time in which there can be records.
 func (r *Reader) span(f *Filter) (from, until time.Time) {
 	from, until = f.Start.UTC(), r.now().UTC().Add(24*time.Hour)
 	if from.Before(oldest) {
@@ -76,13 +76,13 @@ func (r *Reader) span(f *Filter) (from, until time.Time) {
 	return from, until
 }
 
-// List gives one page of an organisation's records. Records appear when the
-// worker has written them. Errors: fault.Invalid for a bad cursor.
+// List gives one page of an organisation's records. A record appears once the worker has
+// written it. Errors: fault.Invalid for a bad cursor.
 func (r *Reader) List(ctx context.Context, org string, f Filter) (Result, error) {
 	from, until := r.span(&f)
 	if f.Cursor != "" {
 		id, err := ulid.ParseStrict(f.Cursor)
-		if err != nil || id.String() != f.Cursor { // in lower case it would stand behind all records
+		if err != nil || id.String() != f.Cursor { // in lower case it would sort behind all records
 			return Result{}, fault.Invalid("cursor", "is not a cursor of this list")
 		}
 		if at := ulid.Time(id.Time()).UTC(); at.Before(until) {
@@ -136,7 +136,7 @@ type walk struct {
 	page  []Entry
 	total int
 	read  int
-	more  bool   // there are matches behind the page
+	more  bool   // there are matches after the page
 	last  string // id of the row read last
 }
 

@@ -23,19 +23,18 @@ const sweepAfter = 5 * time.Second
 // batch is how many messages are sent at a time.
 const batch = 10
 
-// Sender moves audit records from the outbox to the queue: right after their
-// commit, and later by Sweep what was left behind.
+// Sender moves audit records from the outbox to the queue: right after their commit, or
+// later by Sweep if they were left behind.
 type Sender struct {
 	resources *resource.Resources
 	control   store.Table
 	queue     queue.Queue
-	left      atomic.Int64            // when something last stayed in the outbox for want of the queue, in ms; 0: nothing
+	left      atomic.Int64            // when a message last stayed in the outbox because the queue failed, in ms; 0: none did
 	wake      chan []resource.Message // nil: sent before Change returns
 }
 
-// NewSender makes a Sender and has r hand it the messages of every commit, which
-// are sent before Change returns. For processes that stand still between
-// requests.
+// NewSender makes a Sender that r calls with the messages of every commit. They are sent
+// before Change returns. It is for processes that stand still between requests.
 func NewSender(r *resource.Resources, q queue.Queue) *Sender {
 	return newSender(r, q, nil)
 }
@@ -46,14 +45,13 @@ func newSender(r *resource.Resources, q queue.Queue, wake chan []resource.Messag
 	return s
 }
 
-// NewBackgroundSender makes a Sender whose Run sends, so that callers do not
-// wait for the queue. For processes that run all the time.
+// NewBackgroundSender makes a Sender whose Run sends, so that callers do not wait for the
+// queue. It is for processes that run all the time.
 func NewBackgroundSender(r *resource.Resources, q queue.Queue) *Sender {
 	return newSender(r, q, make(chan []resource.Message, 256))
 }
 
-// committed takes the messages of a commit. What it cannot take stays in the
-// outbox.
+// committed takes the messages of a commit. Those that it cannot take stay in the outbox.
 func (s *Sender) committed(ctx context.Context, ms []resource.Message) {
 	if s.wake == nil {
 		s.sendNow(ctx, ms)
@@ -65,9 +63,9 @@ func (s *Sender) committed(ctx context.Context, ms []resource.Message) {
 	}
 }
 
-// sendNow sends the messages of a commit, and when the queue takes them again what
-// was left behind while it did not. A process that ends before is seen to by the
-// sweep of the clock.
+// sendNow sends the messages of a commit. When the queue works again after a failure, it
+// also sends what was left behind. If the process ends before that, the scheduled sweep
+// does it.
 func (s *Sender) sendNow(ctx context.Context, ms []resource.Message) {
 	now := s.resources.Now()
 	if err := s.send(ctx, ms); err != nil {
@@ -81,7 +79,7 @@ func (s *Sender) sendNow(ctx context.Context, ms []resource.Message) {
 	}
 	_, err := s.Sweep(ctx)
 	s.logged(err)
-	if err == nil && now.Sub(time.UnixMilli(at)) > sweepAfter { // Sweep leaves what is younger
+	if err == nil && now.Sub(time.UnixMilli(at)) > sweepAfter { // Sweep leaves younger messages
 		s.left.CompareAndSwap(at, 0)
 	}
 }
@@ -109,7 +107,7 @@ func (s *Sender) Run(ctx context.Context, every time.Duration) {
 	}
 }
 
-// more adds what else waits, up to a batch.
+// more adds other waiting messages, up to a batch.
 func (s *Sender) more(ms []resource.Message) []resource.Message {
 	for len(ms) < batch {
 		select {
@@ -122,8 +120,8 @@ func (s *Sender) more(ms []resource.Message) []resource.Message {
 	return ms
 }
 
-// Record puts a record into the outbox that has no change to go with: a refused
-// call, or an event.
+// Record puts a record that belongs to no change into the outbox: of a refused call, or of
+// an event.
 func (s *Sender) Record(ctx context.Context, org string, e Entry) error {
 	e.complete(s.resources.Now(), org)
 	body, err := json.Marshal(&e)
@@ -138,8 +136,8 @@ func (s *Sender) Record(ctx context.Context, org string, e Entry) error {
 	return nil
 }
 
-// Sweep sends what has been in the outbox for a while and gives its number. It
-// may run in several processes at a time; records then travel twice.
+// Sweep sends what has been in the outbox for a while and returns how many messages it
+// sent. It may run in several processes at once; records are then sent twice.
 func (s *Sender) Sweep(ctx context.Context) (int, error) {
 	until := ulid.MustNew(ulid.Timestamp(s.resources.Now().Add(-sweepAfter)), lastEntropy{}).String()
 	sent := 0
@@ -187,8 +185,8 @@ func (s *Sender) sweepShard(ctx context.Context, shard int, until string) (int, 
 	}
 }
 
-// send hands messages to the queue and takes them out of the outbox. A failure
-// in between sends them again.
+// send hands messages to the queue and takes them out of the outbox. After a failure
+// between the two they are sent again.
 func (s *Sender) send(ctx context.Context, ms []resource.Message) error {
 	for len(ms) > 0 {
 		part := ms[:min(batch, len(ms))]

@@ -18,8 +18,8 @@ import (
 	"gateway/shared/store"
 )
 
-// State is a resource as a change left it, secrets masked. The trail has one of each
-// change, so that what was true at a time is read from the trail alone.
+// State is a resource as a change left it, with secrets masked. The trail has one for each
+// change, so that the trail alone tells how a resource was at any time.
 type State struct {
 	Workspace string            `json:"workspace,omitempty"`
 	Kind      resource.Kind     `json:"kind"`
@@ -43,7 +43,7 @@ type State struct {
 
 // Bounds of states on their way, in bytes: messages of a queue carry 256 KB.
 const (
-	maxMessage = 96 << 10 // states that go together
+	maxMessage = 96 << 10 // of states that go into one message
 	maxState   = 160 << 10
 	readStates = 50 // rows read at a time
 )
@@ -69,7 +69,7 @@ func maskWhole(body []byte) json.RawMessage {
 	d.UseNumber()
 	var v any
 	if d.Decode(&v) != nil {
-		return nil // no stored form is not JSON
+		return nil // cannot happen: stored forms are JSON
 	}
 	raw, err := json.Marshal(maskValue(v, false, 0))
 	if err != nil {
@@ -87,8 +87,8 @@ type message struct {
 // stateMark is the action of a message that carries states and no entry.
 const stateMark = "state"
 
-// Follow puts the states of all that a change leaves into the outbox, as part of the
-// change; see resource.Resources.BeforeCommit.
+// Follow puts the states of all resources that a change leaves into the outbox, as part of
+// the change; see resource.Resources.BeforeCommit.
 func Follow(tx *resource.Tx) error {
 	var part []State
 	size := 0
@@ -128,8 +128,8 @@ func Follow(tx *resource.Tx) error {
 	return send()
 }
 
-// pack gives states as gzip. The compressor keeps nothing and takes little memory: most
-// states are of 1 KB, and one with tables would take 0.8 MB for each.
+// pack compresses states with gzip. It uses a compressor that needs little memory: most
+// states have 1 KB, and the usual one would allocate 0.8 MB for each.
 func pack(states []State) ([]byte, error) {
 	raw, err := json.Marshal(states)
 	if err != nil {
@@ -146,7 +146,7 @@ func pack(states []State) ([]byte, error) {
 // gzipHead is the head of RFC 1952 without a name and a time.
 var gzipHead = []byte{0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 0xff}
 
-// unpack reads what pack wrote; most is what its JSON may take.
+// unpack reads what pack wrote; most bounds the size of its JSON.
 func unpack(packed []byte) (states []State, err error) {
 	const most = 64 << 20
 	z, err := gzip.NewReader(bytes.NewReader(packed))
@@ -163,14 +163,14 @@ func unpack(packed []byte) (states []State, err error) {
 	return states, nil
 }
 
-// statePartition holds the states of a resource in the order of their time. What has
-// the same id in several workspaces, or as several kinds, stands together: ids that
-// are no UUIDs, such as that of settings.
+// statePartition holds the states of a resource in the order of time. Ids that are not
+// UUIDs, such as the id of settings, occur in several workspaces and kinds; their states
+// share one partition.
 func statePartition(org, id string) store.Partition {
 	return store.Scope{Org: org}.Partition("STATE", id)
 }
 
-// stateRow is a state as stored. Delivered twice it is the same row.
+// stateRow is a state as stored. A state that is delivered twice gives the same row.
 func stateRow(org string, s *State) (store.Row, error) {
 	body, err := pack([]State{*s})
 	if err != nil {
@@ -185,11 +185,11 @@ const lastMilli = 9_223_372_036_853
 // maxStates bounds the rows that are looked at for one state.
 const maxStates = 10_000
 
-// At gives a resource as it was at a time: ok is false where the trail knows of none,
-// and the state is a deleted one where it was gone by then. is chooses among what has
-// the same id: kinds, and workspaces by their id.
+// At gives a resource as it was at a time. ok is false if the trail knows of none; a
+// resource that was deleted by then gives a state that says so. is chooses among resources
+// with the same id, by kind and id of the workspace.
 func (r *Reader) At(ctx context.Context, org, id string, at time.Time, is func(k resource.Kind, workspace string) bool) (State, bool, error) {
-	// Callers know times to the millisecond: all of it counts.
+	// Callers give times to the millisecond: the whole millisecond counts.
 	until := min(max(at.UnixMilli(), 0), lastMilli)*1e6 + 999_999
 	q := store.Query{
 		Partition: statePartition(org, id), To: fmt.Sprintf("%019d", until), Reverse: true, Limit: readStates,

@@ -6,14 +6,14 @@ import (
 	"gateway/shared/fault"
 )
 
-// Texts masks what is below a name that holds secrets, for families that keep the
-// whole value sealed beside what they show.
+// Texts masks all texts below a name that holds secrets, for families that keep the whole
+// value sealed and show the masked one.
 type Texts struct {
 	Found bool           // there was a text
-	Bad   []fault.Detail // texts that are masked already: a caller sent back what it has read
+	Bad   []fault.Detail // texts that are masked already: a caller sent back what it had read
 }
 
-// Hide masks every text below v, in place where it can; path is that of v.
+// Hide masks every text below v, in place where it can; path is where v is.
 func (t *Texts) Hide(v any, path string) any {
 	switch v := v.(type) {
 	case string:

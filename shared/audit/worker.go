@@ -17,8 +17,8 @@ type Worker struct{ table store.Table }
 // NewWorker makes a Worker over the audit table of s.
 func NewWorker(s store.Store) *Worker { return &Worker{table: s.Table(store.Audit)} }
 
-// Handle writes each message's record unless it is there already, and gives back
-// the messages that must be delivered again. It never changes a row.
+// Handle writes the record of each message unless it exists already, and gives back the
+// messages that must be delivered again. It never changes a row.
 func (w *Worker) Handle(ctx context.Context, messages []queue.Message) (failed []queue.Message, err error) {
 	for _, m := range messages {
 		if err := w.write(ctx, m); err != nil {
@@ -68,7 +68,7 @@ func (w *Worker) writeStates(ctx context.Context, msg *message) error {
 	return nil
 }
 
-// add writes a row unless it is there.
+// add writes a row unless it exists.
 func (w *Worker) add(ctx context.Context, row store.Row) error {
 	err := w.table.Put(ctx, row, store.IfAbsent())
 	if _, there := store.AsCondition(err); there {

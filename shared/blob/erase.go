@@ -9,15 +9,15 @@ import (
 // Span is a stretch of an object.
 type Span struct{ Offset, Length int64 }
 
-// Eraser is a Bucket that can blank stretches of an object where they are, whoever
-// else writes to it.
+// Eraser is a Bucket that can erase stretches of an object in place, even while others
+// write to it.
 type Eraser interface {
 	Erase(ctx context.Context, key string, spans []Span) error
 }
 
-// Erase puts zeros in the place of stretches of an object, which keeps its size. What
-// is outside of the object, and an object that is absent, needs no erasing. Where the
-// bucket is no Eraser the object is written anew: two at once must not erase of one.
+// Erase overwrites stretches of an object with zeros; the object keeps its size. Stretches
+// outside of the object and absent objects need no erasing. A bucket that is not an Eraser
+// writes the object anew; then no two calls may erase in the same object at once.
 func Erase(ctx context.Context, b Bucket, key string, spans []Span) error {
 	if e, ok := b.(Eraser); ok {
 		return e.Erase(ctx, key, spans)
@@ -40,8 +40,8 @@ func Erase(ctx context.Context, b Bucket, key string, spans []Span) error {
 	return nil
 }
 
-// Within is the part of the stretch that lies in an object of a size; ok is false
-// where none does.
+// Within is the part of the stretch that lies in an object of the given size; ok is false
+// if there is none.
 func (s Span) Within(size int64) (from, to int64, ok bool) {
 	if s.Offset < 0 || s.Length <= 0 || s.Offset >= size {
 		return 0, 0, false

@@ -21,11 +21,11 @@ const (
 	MaxSegment = 255
 )
 
-// CheckKey refuses keys that the two implementations would not treat alike:
-// absolute ones, empty segments, segments that begin with a dot (so also . and
-// ..), backslashes, control characters, and what is not UTF-8. Every method of a
-// Bucket that takes a key checks it; keys are made by the gateway, so a bad one
-// is an error of the program, not of a caller.
+// CheckKey refuses keys that the two implementations would not treat alike: absolute ones,
+// empty segments, segments that begin with a dot (so also . and ..), backslashes, control
+// characters, and anything that is not UTF-8. Every method of a Bucket that takes a key
+// checks it. The gateway makes the keys, so a bad one is an error of the program, not of a
+// caller.
 func CheckKey(key string) error {
 	switch {
 	case key == "":

@@ -9,9 +9,9 @@ import (
 // MinPart is the size that every part of an upload but its last must have (S3's).
 const MinPart = 5 << 20
 
-// ErrNoUpload is returned for an upload that does not exist: never begun, completed,
-// given up, or begun so long ago that it was swept away; and for parts that are not
-// those that were put.
+// ErrNoUpload is returned for an upload that does not exist: it was never begun, was
+// completed or given up, or is so old that it was swept away. It is also returned for parts
+// that differ from those that were put.
 var ErrNoUpload = errors.New("blob: no such upload")
 
 // Uploads writes large objects part by part, over several calls and processes. The
@@ -19,11 +19,11 @@ var ErrNoUpload = errors.New("blob: no such upload")
 type Uploads interface {
 	// Begin starts an upload of an object; name is what a browser saves it as.
 	Begin(ctx context.Context, key, name string) (id string, err error)
-	// Part puts part n, from 1 to 10,000; one that is put again replaces the first.
+	// Part puts part n, from 1 to 10,000. A part that is put again replaces the first.
 	Part(ctx context.Context, key, id string, n int, body []byte) (tag string, err error)
 	// Complete makes the object of the parts 1 to len(tags), in that order.
 	Complete(ctx context.Context, key, id string, tags []string) error
-	// Abandon gives an upload up; one that does not exist is no error.
+	// Abandon gives an upload up. It is no error if the upload does not exist.
 	Abandon(ctx context.Context, key, id string) error
 }
 

@@ -1,3 +1,3 @@
-// Package entitled decides who may use which agent and which of its skills: one
-// function, which cards and calls ask alike.
+// Package entitled decides who may use which agent and which of its skills. Cards and calls
+// ask the same function.
 package entitled

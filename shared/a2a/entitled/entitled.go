@@ -14,16 +14,16 @@ import (
 // Invoke is the scope that callers of agents hold.
 const Invoke = "agents.invoke"
 
-// Facts are what a decision is made of. They are as fresh as the View that they were
-// read by. What they point to is shared.
+// Facts are what a decision depends on. They are as fresh as the View that they were read
+// by. What they point to is shared.
 type Facts struct {
 	Server      *Server
 	Integration *Integration
 	Scopes      identity.ScopeSet
 	Workspace   string       // of the caller
 	User        *access.User // the caller's entry at the server; nil: none
-	// Of and At are what the integration and the server say of skills, by id of the
-	// switch.
+	// Of are the switches of skills at the integration and At those at the server, by the id
+	// of the switch.
 	Of, At map[string]bool
 }
 
@@ -33,8 +33,8 @@ type Server struct {
 	Record resource.Record
 }
 
-// Integration is likewise. Print tells apart what it is called by and the card that it
-// shows.
+// Integration is an integration with its record. Print changes with how the agent is called
+// and with the card that it shows.
 type Integration struct {
 	*a2a.Integration
 	Record *resource.Record
@@ -53,8 +53,8 @@ const (
 
 const active = "active"
 
-// Decide tells whether the caller may use the agent and, of it, a skill; "" is the
-// agent itself.
+// Decide tells whether the caller may use a skill of the agent; "" asks for the agent
+// itself.
 func (f *Facts) Decide(skill string) string {
 	switch {
 	case !f.Scopes.Has(Invoke):
@@ -71,8 +71,8 @@ func (f *Facts) Decide(skill string) string {
 	return Allowed
 }
 
-// off tells whether one of the two has disabled a skill. One that nobody has said
-// anything of is on.
+// off tells whether the integration or the server has disabled a skill. A skill without a
+// switch is on.
 func (f *Facts) off(id string) bool {
 	of, said := f.Of[id]
 	if said && !of {
@@ -88,7 +88,8 @@ func Missing() *fault.Fault {
 	return fault.New(fault.NotFound, "", "There is no such agent in the workspace of this key")
 }
 
-// Load reads what a caller's decisions at an agent are made of. slug names its server.
+// Load reads what the decisions about a caller at an agent depend on. slug names the
+// agent's server.
 func Load(ctx context.Context, v *resource.View, who *identity.Principal, slug string) (*Facts, error) {
 	server, ok, err := resource.Load(ctx, v, who.Scope, a2a.KindServer, slug, decodeServer)
 	if err != nil {

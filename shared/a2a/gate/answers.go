@@ -101,8 +101,8 @@ type badAgent struct{ *upstream.Failure }
 
 func (b *badAgent) Unwrap() error { return b.Failure }
 
-// result is what the client gets of an answer or an event. changed tells that it is not
-// what the agent said.
+// result is what the client gets for an answer or an event. changed tells that it differs
+// from what the agent said.
 func (v *visit) result(raw []byte) (out []byte, changed, last bool, err error) {
 	q := v.req
 	judged, denied := v.Judge(raw)
@@ -146,7 +146,7 @@ func (v *visit) result(raw []byte) (out []byte, changed, last bool, err error) {
 	return out, true, last, err
 }
 
-// ends tells whether a stream has nothing behind an event of 1.0.
+// ends tells whether an event of 1.0 is the last of its stream.
 func ends(v any) bool {
 	o, _ := v.(shape.Object)
 	if _, is := o["message"]; is {
@@ -187,7 +187,7 @@ func (v *visit) answer(status int, raw []byte, o *outgoing) error {
 	return nil
 }
 
-// enveloped is a value as the client's binding has it.
+// enveloped is a value in the form that the client's binding wants.
 func (v *answers) enveloped(value []byte) []byte {
 	if v.req.rest {
 		return value
@@ -206,8 +206,8 @@ func (v *answers) message(member string, raw []byte) []byte {
 	return append(append(append(out, `":`...), raw...), '}')
 }
 
-// fail answers with what went wrong: faults of the gateway keep their status, what the
-// agent did is an error of the protocol, which names the trace.
+// fail answers with what went wrong. Faults of the gateway keep their status; failures of
+// the agent become errors of the protocol, which name the trace.
 func (v *answers) fail(err error) {
 	var refused *refusal
 	var bad *badAgent
@@ -227,7 +227,7 @@ func (v *answers) fail(err error) {
 	}
 }
 
-// broken answers for an agent that did not answer as the protocol says.
+// broken answers for an agent whose answer breaks the protocol.
 func (v *answers) broken(code int, why string, err error) {
 	slog.Warn("an agent failed", "trace_id", v.TraceID, "server", v.note.Server, "error", err.Error())
 	f := fault.New(fault.InvalidProviderResponse, "", why)
@@ -235,7 +235,8 @@ func (v *answers) broken(code int, why string, err error) {
 	v.refuse(&refusal{code: code, message: why, info: map[string]string{"trace_id": v.TraceID}}, f)
 }
 
-// refuse answers with an error. f is that of the gateway; nil: the protocol's own.
+// refuse answers with an error. f is the gateway's own fault; nil for an error of the
+// protocol.
 func (v *answers) refuse(r *refusal, f *fault.Fault) {
 	v.note.Code = int64(r.code)
 	status := http.StatusOK

@@ -52,8 +52,8 @@ func (v *visit) card() error {
 	return nil
 }
 
-// rewrite is a card as the caller gets it, signed by the gateway: what it lists may be
-// called.
+// rewrite is a card as the caller gets it, signed by the gateway. It lists only skills that
+// the caller may use.
 func (v *visit) rewrite(card json.RawMessage) (json.RawMessage, error) {
 	if a2a.CheckCard(card) != nil {
 		return nil, v.garbage(http.StatusOK, "is no card")
@@ -72,14 +72,14 @@ func (v *visit) rewrite(card json.RawMessage) (json.RawMessage, error) {
 	return a2a.Sign(made, key, strings.TrimSuffix(v.Base, belowAll)+keySet)
 }
 
-// belowAll is what all agents stand below, and keySet where the public keys are.
+// belowAll is the path that all agents are below; keySet is the path of the public keys.
 const (
 	belowAll = "/agent"
 	keySet   = "/.well-known/jwks.json"
 )
 
-// cardOf is the agent's own card: the one that is kept with the integration, or, where
-// none is, the one that it shows now.
+// cardOf is the agent's own card: the one that is kept with the integration, or else the
+// one that the agent shows now.
 func (v *visit) cardOf() (json.RawMessage, error) {
 	i := v.facts.Integration
 	if len(i.Card) > 0 {
@@ -92,15 +92,15 @@ func (v *visit) cardOf() (json.RawMessage, error) {
 	})
 }
 
-// Cards that are not kept with their integration: those that are larger, and those of
-// agents that could not be reached when they were registered.
+// Bounds of the cards that are not kept with their integration, because they are larger, or
+// because the agent could not be reached when it was registered.
 const (
 	cardLife = time.Minute
 	cardWait = 10 * time.Second
 	maxCards = 64
 )
 
-// cards holds them for a while.
+// cards holds such cards for a while.
 type cards struct {
 	mu  sync.Mutex
 	all map[string]heldCard

@@ -1,16 +1,15 @@
-// Package gate serves registered agents to clients of the agent protocol. The version
-// and the binding of each side are settled apart: a client may speak 0.3 or 1.0, as
-// JSON-RPC or as HTTP+JSON, and so may the agent; where both do the same, what they say
-// is passed on as it came.
+// Package gate serves registered agents to clients of the agent protocol. A client may
+// speak 0.3 or 1.0, as JSON-RPC or as HTTP+JSON, and so may the agent, independently of the
+// client. Where both do the same, messages are passed on as they came.
 //
 //	/{slug}                                  JSON-RPC
 //	/{slug}/message:send, /tasks/{id}...     HTTP+JSON of 1.0, also behind a tenant
 //	/{slug}/v1/message:send...               HTTP+JSON of 0.3
 //	/{slug}/.well-known/agent-card.json      the card, with the gateway's addresses
 //
-// An agent of the organisation is used by several workspaces with the same credentials:
-// its tasks and contexts belong to the workspace that made them, what others made is
-// not there, and methods that the gateway does not know are not passed on.
+// Several workspaces use an agent of the organisation with the same credentials. Its tasks
+// and contexts belong to the workspace that made them; for other workspaces they do not
+// exist. Methods that the gateway does not know are not passed on to such an agent.
 //
 // What must not come in: limits, guardrails and records, which the walk brings.
 package gate

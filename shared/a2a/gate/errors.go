@@ -49,13 +49,13 @@ const (
 	errorInfo = "type.googleapis.com/google.rpc.ErrorInfo"
 )
 
-// refusal is an error of the protocol. data is the agent's own, in its version.
+// refusal is an error of the protocol. data comes from the agent, in the agent's version.
 type refusal struct {
 	code    int
 	message string
 	data    any
-	info    map[string]string // what an error of the gateway adds
-	status  int               // of HTTP, where the code does not say it
+	info    map[string]string // details that the gateway adds to its own errors
+	status  int               // of HTTP, where the code does not imply it
 }
 
 func (r *refusal) Error() string { return r.message }
@@ -124,8 +124,8 @@ func encode(v any, otherwise string) []byte {
 	return raw
 }
 
-// ofFault is a failure of the gateway's own. Its code is the status of HTTP: the
-// protocol's own lie elsewhere.
+// ofFault is the gateway's own failure as an error of the protocol. Its code is the HTTP
+// status, which no code of the protocol can equal.
 func ofFault(f *fault.Fault, trace string) *refusal {
 	info := map[string]string{"error": string(f.Code)}
 	if f.Field != "" {
@@ -137,8 +137,8 @@ func ofFault(f *fault.Fault, trace string) *refusal {
 	return &refusal{code: f.Status(), message: f.Message, info: info, status: f.Status()}
 }
 
-// AppendError writes what is refused before the request was read: rest in HTTP+JSON,
-// else in JSON-RPC.
+// AppendError writes the refusal of a request that was not read yet: as HTTP+JSON if rest
+// is set, otherwise as JSON-RPC.
 func AppendError(dst []byte, f *fault.Fault, rest bool) []byte {
 	r := ofFault(f, "")
 	if rest {

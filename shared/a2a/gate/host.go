@@ -18,7 +18,7 @@ import (
 	"gateway/shared/wire/release"
 )
 
-// Options are what installations differ in.
+// Options are what differs between installations.
 type Options struct {
 	// Timeout is how long an agent may be silent; 0: five minutes.
 	Timeout time.Duration
@@ -46,7 +46,7 @@ func New(o Options) *Host {
 type Call struct {
 	Context  context.Context
 	Request  *http.Request
-	Path     string // behind the address that all agents stand below, escaped
+	Path     string // below the address of all agents, escaped
 	Base     string // that address, as clients write it
 	Body     []byte
 	Caller   *identity.Principal
@@ -78,19 +78,21 @@ type Walk interface {
 	Event(event []byte, last bool, failure *fault.Fault)
 	Header() http.Header
 	Trace(within string) string
-	// Mine and Keep know whose the tasks are that an agent keeps for several workspaces.
+	// Mine and Keep record which workspace has made a task, for agents that several
+	// workspaces use.
 	Mine(place string, ids ...string) ([]bool, error)
 	Keep(place string, ids ...string) error
 }
 
-// answers are the request, what is known of it, and what the client is told.
+// answers holds the request and what is known about it, and writes the answers to the
+// client.
 type answers struct {
 	*Call
 	host  *Host
 	facts *entitled.Facts
 	note  usage.Call
 	req   *request
-	began bool // the stream has
+	began bool // the stream has begun
 }
 
 // visit is one request on its way.
@@ -123,7 +125,7 @@ func (v *visit) serve() error {
 	}
 	slug, below := parts[0], parts[1:]
 	var refused *refusal
-	if !isCard(below) { // read first: what was asked for stands in the record of a refusal too
+	if !isCard(below) { // read first, so that the record of a refusal also tells what was asked for
 		refused = v.read(below)
 	}
 	var err error
@@ -159,7 +161,7 @@ func (v *visit) read(below []string) *refusal {
 	return refused
 }
 
-// noted puts into the record what is known.
+// noted puts what is known so far into the record.
 func (v *answers) noted() {
 	shown := v.note.Name
 	if shown == "" {
@@ -168,7 +170,7 @@ func (v *answers) noted() {
 	v.Note(v.facts.Server.Record.Slug, v.facts.Server.IntegrationID, shown, &v.note)
 }
 
-// may tells whether the caller may use the agent and, of it, a skill.
+// may refuses unless the caller may use the agent and, if one is named, the skill.
 func (v *answers) may(skill string) error {
 	v.note.Name, v.note.Decision = skill, v.facts.Decide(skill)
 	v.noted()
@@ -215,8 +217,7 @@ func (v *visit) call() error {
 	return v.exchange(out)
 }
 
-// skillsOf are the skills that a request names, in what it says beside the message or
-// with it.
+// skillsOf are the skills that a request names, in the message or beside it.
 func skillsOf(params map[string]any) (skills []string) {
 	look := func(o any) {
 		m, _ := o.(map[string]any)
@@ -234,7 +235,7 @@ func skillsOf(params map[string]any) (skills []string) {
 	return skills
 }
 
-// guard has the guardrails judge what is said.
+// guard has the guardrails judge the message.
 func (v *visit) guard() error {
 	q := v.req
 	if len(q.raw) == 0 {

@@ -36,7 +36,7 @@ var (
 	opCard       = &operation{name: "GetExtendedAgentCard", old: "agent/getAuthenticatedExtendedCard"}
 )
 
-// method is the operation's in a version.
+// method is the operation's method in a version of the protocol.
 func (op *operation) method(old bool) string {
 	if old && !op.custom {
 		return op.old
@@ -44,7 +44,8 @@ func (op *operation) method(old bool) string {
 	return op.name
 }
 
-// ofMethod finds the operation of a method. other: it is one of the other version.
+// ofMethod finds the operation of a method. other tells that only the other version has
+// this method.
 func ofMethod(method string, old bool) (op *operation, other bool) {
 	for _, op := range operations {
 		switch {
@@ -57,8 +58,8 @@ func ofMethod(method string, old bool) (op *operation, other bool) {
 	return &operation{name: method, custom: true}, false
 }
 
-// ofPath finds the operation of a method and a path of HTTP+JSON, split at its slashes,
-// and what the path names.
+// ofPath finds the operation for an HTTP method and a path of HTTP+JSON, which is split at
+// its slashes. named are the values that the path gives.
 func ofPath(method string, path []string) (op *operation, named map[string]string) {
 	last := path[len(path)-1]
 	post, get := method == http.MethodPost, method == http.MethodGet

@@ -7,12 +7,12 @@ import (
 	"gateway/shared/a2a/shape"
 )
 
-// owned knows which tasks and contexts of an agent that several workspaces use are the
-// caller's.
+// owned knows which tasks and contexts belong to the caller's workspace, for an agent that
+// several workspaces use.
 type owned struct {
 	shared bool
 	place  string
-	kept   map[string]bool // that were noted in this request
+	kept   map[string]bool // ids that were noted in this request
 }
 
 const (
@@ -20,8 +20,8 @@ const (
 	aContext = "context/"
 )
 
-// owns refuses tasks and contexts that the caller's workspace did not make, as those
-// that are not there.
+// owns refuses tasks and contexts that the caller's workspace did not make, as if they did
+// not exist.
 func (v *visit) owns() error {
 	v.own = owned{shared: v.facts.Server.IntegrationOrg, place: "a2a/" + v.facts.Server.IntegrationID, kept: map[string]bool{}}
 	if !v.own.shared {
@@ -75,7 +75,7 @@ func (v *visit) owns() error {
 
 const maxReferred = 100
 
-// named are the task and the context that a message or an event is of.
+// named are the ids of the task and the context that a message or an event belongs to.
 func named(o shape.Object) (ids []string) {
 	if s, ok := o["taskId"].(string); ok && s != "" {
 		ids = append(ids, aTask+s)
@@ -86,7 +86,7 @@ func named(o shape.Object) (ids []string) {
 	return ids
 }
 
-// made are the tasks and contexts that an answer of 1.0 tells to be there.
+// made are the tasks and contexts that exist according to an answer of 1.0.
 func made(kind shape.Kind, v any) (ids []string) {
 	o, _ := v.(shape.Object)
 	ofTask := func(o shape.Object) {
@@ -111,8 +111,9 @@ func made(kind shape.Kind, v any) (ids []string) {
 	return ids
 }
 
-// keep notes what an answer tells to be there, before the client is told. Nothing of it
-// is the client's where an agent gives away what is another's.
+// keep notes the tasks and contexts of an answer as the workspace's, before the client
+// learns of them. If one of them belongs to another workspace, keep fails and the client
+// gets nothing of the answer.
 func (v *visit) keep(kind shape.Kind, value any) error {
 	if !v.own.shared {
 		return nil
@@ -130,8 +131,8 @@ func (v *visit) keep(kind shape.Kind, value any) error {
 	return v.Keep(v.own.place, fresh...)
 }
 
-// divide leaves in a page of tasks those of the caller's workspace. How many there are
-// in all is not told.
+// divide keeps only the tasks of the caller's workspace in a page. The total over all
+// workspaces is not told.
 func (v *visit) divide(value any) (any, error) {
 	o, ok := value.(shape.Object)
 	list, is := o["tasks"].([]any)
@@ -164,8 +165,8 @@ func (v *visit) divide(value any) (any, error) {
 	return out, nil
 }
 
-// pushes refuses addresses to push to, unless the integration allows them, and then
-// those that the gateway itself would not call.
+// pushes refuses addresses to push to unless the integration allows them. Even then it
+// refuses addresses that the gateway itself would not call.
 func (v *visit) pushes() error {
 	q := v.req
 	var found []string
@@ -217,6 +218,6 @@ func isPush(name string) bool {
 }
 
 func textOf(v any) string {
-	s, _ := v.(string) // another form is no address
+	s, _ := v.(string) // another type is no address
 	return s
 }

@@ -45,8 +45,9 @@ func shapeOf(old, rest bool) shape.Shape {
 	return shape.Old
 }
 
-// read reads a request. below is the path behind the agent's address, split, without
-// escapes; none is JSON-RPC. What is known of it is there also when it is refused.
+// read reads a request. below is the path behind the agent's address, split and without
+// escapes; an empty path means JSON-RPC. A request that is refused still tells what is
+// known of it.
 func read(r *http.Request, below []string, body []byte) (*request, *refusal) {
 	q := &request{rest: len(below) > 0}
 	said := r.Header.Get(headerVersion)
@@ -140,8 +141,8 @@ func (q *request) write(o shape.Object) *refusal {
 	return nil
 }
 
-// decisive are the members that decide what a request is about. Agents may know them by
-// other spellings too, and must not read what was not judged.
+// decisive are the members that decide what a request is about. An agent may accept other
+// spellings of them; it must not read a value that was not judged.
 var decisive = func() map[string]string {
 	out := map[string]string{}
 	for _, name := range []string{
@@ -153,8 +154,8 @@ var decisive = func() map[string]string {
 	return out
 }()
 
-// oddName finds such a member under another spelling, or a message that stands there
-// under both its names.
+// oddName finds such a member under another spelling, or a message that is given under both
+// of its names.
 func oddName(v any) string {
 	switch v := v.(type) {
 	case shape.Object:
@@ -182,7 +183,7 @@ func oddName(v any) string {
 	return ""
 }
 
-// check holds the params to what the gateway has to know.
+// check checks the params that the gateway needs to understand.
 func (q *request) check() *refusal {
 	if name := q.op.task; name != "" {
 		if id, ok := q.params[name].(string); !ok || id == "" || len(id) > maxID {
@@ -268,7 +269,7 @@ func (q *request) readPath(r *http.Request, below []string, body []byte) *refusa
 	return q.check()
 }
 
-// ofQuery is a value of the query as the params have it.
+// ofQuery is a value of the query in the type that the params have.
 func ofQuery(name, v string) any {
 	switch name {
 	case "historyLength", "pageSize":
@@ -298,8 +299,8 @@ func checkBody(r *http.Request, body []byte, types ...string) *refusal {
 	return nil
 }
 
-// split gives the parts of an escaped path, without escapes; false for one that cannot
-// be read, or that can in more ways than one.
+// split gives the parts of an escaped path, without escapes. It gives false for a path that
+// cannot be read or that can be read in several ways.
 func split(path string) ([]string, bool) {
 	if path = strings.Trim(path, "/"); path == "" {
 		return nil, true
@@ -334,7 +335,7 @@ func (q *request) again() *refusal {
 		return refused
 	}
 	if name := q.op.task; q.rest && name != "" {
-		q.params[name] = was[name] // of the path
+		q.params[name] = was[name] // it came from the path
 	}
 	return q.check()
 }

@@ -30,8 +30,8 @@ const (
 type upstreamOf struct {
 	at      a2a.Interface
 	headers http.Header
-	// same: the agent speaks the client's version and binding, and what the client sent
-	// goes out as it came.
+	// same tells that the agent speaks the client's version and binding, so that what the
+	// client sent goes out as it came.
 	same bool
 }
 
@@ -41,11 +41,11 @@ func (u *upstreamOf) shape() shape.Shape { return shapeOf(u.at.Old, u.rest()) }
 func decimal(n int) string { return strconv.Itoa(n) }
 
 // pick chooses the interface of the agent that is nearest to what the client speaks.
-// Those at the host that is registered come first: only they get the credentials.
+// Interfaces at the registered host are preferred, because only they get the credentials.
 func (v *visit) pick() error {
 	card, err := v.cardOf()
 	if err != nil {
-		card = nil // an agent that shows none is called all the same
+		card = nil // an agent without a card is called all the same
 	}
 	q, best, most := v.req, a2a.Interface{}, -1
 	for _, i := range a2a.Interfaces(card, v.facts.Integration.URL) {
@@ -62,7 +62,7 @@ func (v *visit) pick() error {
 			}
 		}
 		if q.op.custom && (i.Old != q.old || i.Binding != a2a.JSONRPC) {
-			continue // what is not known cannot be translated
+			continue // an unknown method cannot be translated
 		}
 		if points > most {
 			best, most = i, points
@@ -159,7 +159,7 @@ func (v *visit) outgoingRPC(params json.RawMessage) (*outgoing, error) {
 	return &outgoing{http.MethodPost, v.up.at.URL, body, id}, err
 }
 
-// outgoingREST puts what the path says of HTTP+JSON into the path.
+// outgoingREST moves the params that HTTP+JSON has in the path into the path.
 func (v *visit) outgoingREST(params shape.Object) (*outgoing, error) {
 	q, u := v.req, v.up
 	base := u.at.URL
@@ -255,7 +255,7 @@ func (p *patience) end() { p.timer.Stop(); p.cancel() }
 func (v *visit) exchange(o *outgoing) error {
 	base := v.Context
 	if v.req.op.streams {
-		base = v.Request.Context() // who closes the stream wants no more of it
+		base = v.Request.Context() // a client that closes the stream wants no more of it
 	}
 	ctx := patient(base, v.host.Timeout)
 	defer ctx.end()
@@ -275,7 +275,7 @@ func (v *visit) exchange(o *outgoing) error {
 			v.Header()[name] = said
 		}
 	}
-	media, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type")) // no type is none of ours
+	media, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type")) // without a type it is not a stream
 	if media == "text/event-stream" && resp.StatusCode == http.StatusOK {
 		if !v.req.op.streams && !v.req.op.custom {
 			return v.garbage(resp.StatusCode, "is a stream, which was not asked for")
@@ -295,8 +295,8 @@ func (v *visit) exchange(o *outgoing) error {
 	return v.answer(resp.StatusCode, raw, o)
 }
 
-// round makes the request, and once more with other credentials where those that a
-// secret manager gave are refused.
+// round makes the request. Where credentials of a secret manager are refused, they are read
+// again and the request is made once more.
 func (v *visit) round(ctx context.Context, o *outgoing) (*http.Response, error) {
 	resp, err := v.send(ctx, o)
 	if err != nil || resp.StatusCode != http.StatusUnauthorized {

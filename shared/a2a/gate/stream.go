@@ -12,17 +12,18 @@ import (
 	"gateway/shared/wire"
 )
 
-// Streams that stand for long.
+// Times of long streams.
 const (
-	quiet = 20 * time.Second // how long one may stand still before a comment says that it is there
-	look  = time.Second      // how often it is looked whether the caller may still listen
+	quiet = 20 * time.Second // after so long without an event, a comment tells the client that the stream is alive
+	look  = time.Second      // how often the caller's rights are checked again
 )
 
-// stream sends on what an agent says, event by event, until it or the client ends it.
+// stream sends on what an agent says, event by event, until the agent or the client ends
+// it.
 func (v *visit) stream(ctx *patience, body io.ReadCloser, o *outgoing) error {
 	events, left := make(chan []byte), make(chan struct{})
 	var broke error
-	go func() { // ends with the body, or when nobody takes its events
+	go func() { // ends with the body, or when nobody receives its events
 		defer close(events)
 		broke = eventsOf(body, func(data []byte) bool {
 			select {
@@ -56,7 +57,7 @@ func (v *visit) stream(ctx *patience, body io.ReadCloser, o *outgoing) error {
 	return nil
 }
 
-// eventsOf reads events until take wants no more.
+// eventsOf reads events until take returns false.
 func eventsOf(body io.Reader, take func([]byte) bool) error {
 	parser, buf := wire.SSEParser{MaxEvent: maxEvent}, make([]byte, 16<<10)
 	enough := errors.New("nobody listens")
@@ -80,8 +81,8 @@ func eventsOf(body io.Reader, take func([]byte) bool) error {
 	}
 }
 
-// relay sends events on as they come, and comments while none do. done: the last one
-// was sent.
+// relay sends events on as they come, and comments while there are none. done tells that
+// the last event was sent.
 func (v *visit) relay(ctx *patience, events <-chan []byte, o *outgoing) (down int, done bool, err error) {
 	tick := time.NewTicker(look)
 	defer tick.Stop()
@@ -109,7 +110,7 @@ func (v *visit) relay(ctx *patience, events <-chan []byte, o *outgoing) (down in
 			if changed || !v.up.same {
 				shown = v.enveloped(out)
 			}
-			if sent, v.began = time.Now(), true; last { // with the last event the record is made
+			if sent, v.began = time.Now(), true; last { // the last event makes the record, which needs the counts
 				v.Used(len(v.req.raw), down)
 			}
 			v.Event(wire.AppendSSE(nil, "", shown), last, nil)
@@ -130,7 +131,7 @@ func (v *visit) relay(ctx *patience, events <-chan []byte, o *outgoing) (down in
 	}
 }
 
-// still decides again whether the caller may use the agent as it was called.
+// still checks again that the caller may use the agent and the skill of this call.
 func (v *visit) still() error {
 	who, view, err := v.Still()
 	if err != nil {

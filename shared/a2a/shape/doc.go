@@ -1,10 +1,10 @@
-// Package shape turns what the versions of the agent protocol write into each other:
-// requests and answers of 1.0, of 0.3 as JSON-RPC has them, and of 0.3 as HTTP+JSON has
-// them, which is another form. That of 1.0 stands in the middle.
+// Package shape converts between the forms of the agent protocol: requests and answers of
+// 1.0, of 0.3 in JSON-RPC, and of 0.3 in HTTP+JSON, which differs from the former. Every
+// conversion goes through the form of 1.0.
 //
 //	0.3 JSON-RPC   {"kind":"message","role":"user","parts":[{"kind":"text","text":""}]}
 //	0.3 HTTP+JSON  {"role":"ROLE_USER","content":[{"text":""}]}
 //	1.0            {"role":"ROLE_USER","parts":[{"text":""}]}
 //
-// Members that are not known stay where they are.
+// Members that are not known are kept as they are.
 package shape

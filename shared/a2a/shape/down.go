@@ -1,6 +1,6 @@
 package shape
 
-// writer writes 0.3: true for the form of HTTP+JSON.
+// writer writes 0.3; it is true for the form of HTTP+JSON.
 type writer bool
 
 func (w writer) part(p Object) Object {
@@ -46,7 +46,7 @@ func (w writer) part(p Object) Object {
 	return out
 }
 
-// kinded adds what a value is, where that is written.
+// kinded adds the kind of a value, in the form that has such a member.
 func (w writer) kinded(o Object, kind string) Object {
 	if !w {
 		o["kind"] = kind
@@ -95,8 +95,8 @@ func (w writer) artifactEvent(e Object) Object {
 	return w.kinded(inside(without(e), "artifact", w.artifact), "artifact-update")
 }
 
-// event takes what an answer or an event is about out of the member that is named for
-// it.
+// event takes the content of an answer or an event out of the member that is named after
+// its kind.
 func (w writer) event(e Object) Object {
 	for _, m := range [...]struct {
 		name, to string

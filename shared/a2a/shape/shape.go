@@ -25,7 +25,7 @@ type Kind uint8
 
 // The kinds.
 const (
-	Nothing    Kind = iota // what is not changed
+	Nothing    Kind = iota // it is left as it is
 	Send                   // params of a message
 	PushSet                // params that make a push notification config
 	PushRef                // params that name one
@@ -60,7 +60,7 @@ func Between(from, to Shape, kind Kind, v any) any {
 	return v
 }
 
-// up turns what either form of 0.3 writes into 1.0.
+// up turns either form of 0.3 into 1.0.
 func up(kind Kind, v any) any {
 	if list, ok := v.([]any); ok && kind == Pushes {
 		return Object{"configs": each(list, pushUp)}
@@ -140,7 +140,8 @@ func rename(o Object, pairs ...string) Object {
 	return out
 }
 
-// inside gives a copy whose member was changed: an object, or each of a list.
+// inside gives a copy in which change was applied to a member: to an object, or to each
+// object of a list.
 func inside(o Object, name string, change func(Object) Object) Object {
 	v, has := o[name]
 	if !has {
@@ -169,7 +170,7 @@ func each(list []any, change func(Object) Object) []any {
 }
 
 func text(v any) string {
-	s, _ := v.(string) // another form is none
+	s, _ := v.(string) // another type is no text
 	return s
 }
 
@@ -216,8 +217,8 @@ func roleDown(v any) any {
 	return v
 }
 
-// Final tells whether a stream ends with a state of 1.0: nothing comes behind it, or
-// not before the client has said something.
+// Final tells whether a stream ends with a task state of 1.0: the task is over, or waits
+// for the client.
 func Final(state string) bool {
 	switch strings.TrimPrefix(text(stateUp(state)), statePrefix) {
 	case "COMPLETED", "FAILED", "CANCELED", "REJECTED", "INPUT_REQUIRED", "AUTH_REQUIRED":

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// either gives the first of the members that is there.
+// either gives the first of the members that is present.
 func either(o Object, names ...string) (any, bool) {
 	for _, n := range names {
 		if v, has := o[n]; has {
@@ -74,7 +74,7 @@ func statusEventUp(e Object) Object {
 
 func artifactEventUp(e Object) Object { return inside(without(e, "kind"), "artifact", artifactUp) }
 
-// eventUp puts what a kind tells into the member that is named for it.
+// eventUp puts an event into the member that is named after its kind.
 func eventUp(e Object) Object {
 	switch text(e["kind"]) {
 	case "task":
@@ -113,7 +113,7 @@ func configurationUp(c Object) Object {
 	return inside(out, "taskPushNotificationConfig", addressUp)
 }
 
-// addressUp is where to push to.
+// addressUp converts the address to push to.
 func addressUp(c Object) Object {
 	return inside(c, "authentication", func(a Object) Object {
 		out := without(a, "schemes")
@@ -124,8 +124,9 @@ func addressUp(c Object) Object {
 	})
 }
 
-// pushUp is the config of a task: beside its address in 1.0, and around it before. The
-// form of HTTP+JSON names both by a path.
+// pushUp converts a task's push config. In 1.0 the task stands beside the address; in 0.3
+// the address is inside a member of its own. The form of HTTP+JSON names task and config by
+// a path.
 func pushUp(p Object) Object {
 	if made, ok := p["config"].(Object); ok {
 		p = made

@@ -28,8 +28,7 @@ func New(c *app.Core, audit admin.Recorder, families ...admin.Family) (*admin.Ha
 	return h, nil
 }
 
-// Secrets gives the administration what secret mappings name, for calls that it makes
-// itself.
+// Secrets resolves secret mappings for calls that the administration makes itself.
 func Secrets(c *app.Core) *provider.Loaded {
 	return &provider.Loaded{Secrets: provider.NewSecrets(c.Sealer, provider.NewTokens(c.Transport, c.Now), c.Transport), Loader: c.Loader}
 }
@@ -78,7 +77,7 @@ func byKey(a *identity.Authenticator, l *resource.Loader) func(context.Context, 
 	}
 }
 
-// rights are what the settings that hold for a caller say about its role.
+// rights tells what an organisation's settings say about the role of a caller.
 func rights(l *resource.Loader) admin.Rights {
 	return func(ctx context.Context, c *admin.Caller, scope string) (allowed, decided bool, err error) {
 		v, err := l.Fresh(ctx, c.Scope.Org)
@@ -98,8 +97,8 @@ func rights(l *resource.Loader) admin.Rights {
 	}
 }
 
-// boundAs is the role that settings name the caller by: admins of the organisation
-// have one of their own.
+// boundAs is the role name by which settings refer to the caller. Admins of the
+// organisation have a name of their own.
 func boundAs(ctx context.Context, v *resource.View, c *admin.Caller) (string, error) {
 	if c.Role != admin.Admin {
 		return string(c.Role), nil

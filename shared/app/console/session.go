@@ -23,9 +23,9 @@ import (
 // SessionType is the type of callers that have signed in.
 const SessionType = "session"
 
-// credential reads what a request shows of its caller: a header, else the cookie of a
-// browser. Of the cookie alone a change is taken only with the write token beside it,
-// which no other site can know.
+// credential reads the caller's credential from a request: from a header, or else from a
+// browser's cookie. A change with the cookie alone is refused: it also needs the write
+// token, which no other site can know.
 func credential(r *http.Request) (string, error) {
 	token, _, err := identity.Token(r.Header)
 	if err == nil {
@@ -58,8 +58,8 @@ func Sessions(c *app.Core) *signin.Sessions {
 	return s
 }
 
-// caller is who has a session, where the request wants to act: what its user is there
-// now, no more and no less.
+// caller is the user of a session, in the place where the request acts, with the rights
+// that the user has there now.
 func (s signedIn) caller(ctx context.Context, r *http.Request, token string) (admin.Caller, error) {
 	of, u, v, err := s.find(ctx, token)
 	if err != nil {
@@ -68,7 +68,7 @@ func (s signedIn) caller(ctx context.Context, r *http.Request, token string) (ad
 	return s.in(ctx, v, of, u, namedByPath(ctx, v, of.Org, r))
 }
 
-// find gives a session and its user, who may have left.
+// find gives a session and its user. It fails if the user has left.
 func (s signedIn) find(ctx context.Context, token string) (*signin.Session, *people.User, *resource.View, error) {
 	of, v, err := s.sessions.Find(ctx, token)
 	if err != nil {
@@ -84,7 +84,7 @@ func (s signedIn) find(ctx context.Context, token string) (*signin.Session, *peo
 	return of, u, v, err
 }
 
-// in is the caller in a workspace; "": in none that was chosen.
+// in is the caller in a workspace; "": no workspace was chosen.
 func (s signedIn) in(ctx context.Context, v *resource.View, of *signin.Session, u *people.User, workspace string) (admin.Caller, error) {
 	c := admin.Caller{UserID: of.User, Type: SessionType, Scope: store.Scope{Org: of.Org}, Since: of.Authenticated}
 	if u.RunsOrganisation() {
@@ -101,7 +101,8 @@ func (s signedIn) in(ctx context.Context, v *resource.View, of *signin.Session, 
 	case workspace != "" && !u.MemberOf(workspace):
 		return admin.Caller{}, admin.Denied()
 	case workspace == "" && len(u.Workspaces) > 1:
-		// Until one is chosen: every scope is looked at again there, and the role is the least.
+		// No workspace is chosen yet: scopes are checked again when one is, and until then the
+		// role is the lowest.
 		c.Scope.Workspace, c.Workspaces = u.Workspaces[0], u.Workspaces
 		c.Role, c.Scopes = admin.Member, anywhere
 		return c, nil
@@ -120,14 +121,14 @@ func (s signedIn) in(ctx context.Context, v *resource.View, of *signin.Session, 
 	return c, nil
 }
 
-// Scopes of people: who runs the organisation has all that keys may hold.
+// Scopes of people. Who runs the organisation has every scope that a key may hold.
 var (
 	everything = identity.NewScopeSet(append(identity.ScopesFor(identity.OrganisationService), people.ScopesOf(people.Admin)...)...)
 	anywhere   = identity.NewScopeSet(people.ScopesOf(people.Admin)...)
 )
 
-// namedByPath is the workspace that a request is about by its path, in place of its
-// slug its id.
+// namedByPath is the id of the workspace that the path of a request names, by its slug or
+// its id.
 func namedByPath(ctx context.Context, v *resource.View, org string, r *http.Request) string {
 	segments := strings.Split(strings.Trim(r.URL.EscapedPath(), "/"), "/")
 	n := slices.Index(segments, "workspaces")
@@ -145,8 +146,8 @@ func namedByPath(ctx context.Context, v *resource.View, org string, r *http.Requ
 	return id
 }
 
-// Self finds the caller of a route that is about who calls: people with sessions, in
-// their organisation, and signed tokens. Keys are nobody.
+// Self finds the caller of a route about the caller itself: people with sessions, in their
+// organisation, and signed tokens. API keys are refused.
 func Self(core *app.Core) admin.Authenticate {
 	sessions := signedIn{Sessions(core)}
 	return func(ctx context.Context, r *http.Request, requestID string) (admin.Caller, error) {
@@ -175,8 +176,8 @@ func Self(core *app.Core) admin.Authenticate {
 // itself is the scope of routes about the caller, which nobody can grant.
 var itself = identity.NewScopeSet("auth.self")
 
-// SessionOf is the session of a request whose caller Self has found, with its token;
-// nil for signed tokens.
+// SessionOf gives the session, and its token, of a request whose caller Self has found; nil
+// for signed tokens.
 func SessionOf(sessions *signin.Sessions) func(ctx context.Context, r *http.Request) (*signin.Session, string, error) {
 	return func(ctx context.Context, r *http.Request) (*signin.Session, string, error) {
 		token, err := credential(r)

@@ -1,5 +1,5 @@
-// Package exporting makes exports of logs of the core of an installation. It is apart
-// from package app, which every function links: what reads segments weighs 4 MB.
+// Package exporting makes exports of the logs of an installation. It is not part of package
+// app, which every function links, because the code that reads segments weighs 4 MB.
 package exporting
 
 import (

@@ -24,8 +24,8 @@ type Front struct {
 	Admin Administration
 }
 
-// wellKnown begins addresses that clients make of the gateway's own by putting their
-// path behind it (RFC 8414, RFC 9728). They are served below the base path.
+// wellKnown is how addresses begin that clients build from the gateway's address by putting
+// its path behind this one (RFC 8414, RFC 9728). They are served below the base path.
 const wellKnown = "/.well-known/"
 
 func below(req *http.Request) *http.Request {
@@ -38,9 +38,8 @@ func below(req *http.Request) *http.Request {
 	return &own
 }
 
-// ServeHTTP switches on the path: the data plane's own routes, then the
-// administration's with any method, then pass-through for everything else that
-// is not reserved.
+// ServeHTTP switches on the path: first the data plane's own routes, then the
+// administration's with any method, then pass-through for everything that is not reserved.
 func (f *Front) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	path := req.URL.Path
 	if strings.HasPrefix(path, wellKnown) {

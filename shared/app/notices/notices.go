@@ -21,8 +21,8 @@ import (
 // scope or in that of a workspace.
 const KindWebhook resource.Kind = "WEBHOOK"
 
-// slots are the names under which the secrets of a webhook are sealed. They take
-// turns, so that who renews a secret need not open the one before it.
+// slots are the names under which the secrets of a webhook are sealed. They alternate, so
+// that a secret can be renewed without opening the one before it.
 var slots = [2]string{"secret_a", "secret_b"}
 
 // Directory implements notice.Directory on the stored resources.
@@ -164,7 +164,7 @@ func (d *Directory) Addresses(ctx context.Context, e *notice.Event) ([]string, e
 	return slices.Compact(spelled), nil
 }
 
-// ofKey is who owns a key, and who else is told about it.
+// ofKey tells who owns a key and who else is told about it.
 func (d *Directory) ofKey(ctx context.Context, org, id string) (owner string, others []string, err error) {
 	sc, ok, err := identity.ScopeOf(ctx, d.Resources.Store(), org, id)
 	if err != nil || !ok {
@@ -184,8 +184,8 @@ func (d *Directory) ofKey(ctx context.Context, org, id string) (owner string, ot
 // Overlap is how long a secret signs beside the one that replaces it.
 const Overlap = 24 * time.Hour
 
-// Renew gives a webhook a new secret, which is given back: the first, or one in
-// place of another, which goes on signing for a while.
+// Renew gives a webhook a new secret and returns it. A secret that it replaces goes on
+// signing for a while.
 func Renew(ctx context.Context, s seal.Sealer, rec *resource.Record, w *notice.Webhook, now time.Time) (string, error) {
 	if rec.HasSecret(slots[w.Slot&1]) {
 		until := now.Add(Overlap).UTC().Truncate(time.Millisecond)

@@ -10,8 +10,8 @@ import (
 	"github.com/aws/smithy-go"
 )
 
-// advice is what to do about errors of AWS, by their codes. %s is the call, such as
-// "DynamoDB GetItem".
+// advice tells what to do about errors of AWS, by their codes. %s stands for the call, such
+// as "DynamoDB GetItem".
 var advice = []struct {
 	codes []string
 	text  string
@@ -42,8 +42,8 @@ var advice = []struct {
 		"the account has as many as it may have for %s: delete what is not used, or ask for more in Service Quotas"},
 }
 
-// Advise puts what to do before an error of AWS, where its kind tells that; other
-// errors stay as they are.
+// Advise puts advice in front of an error of AWS that it knows; other errors stay as they
+// are.
 func Advise(err error) error {
 	if err == nil {
 		return nil

@@ -23,20 +23,21 @@ import (
 // Part is a backend besides the tables, which every process has.
 type Part uint8
 
-// The parts that a process may need. Those it does not name are absent in its
+// The parts that a process may need. Parts that a process does not name are absent in its
 // core.
 const (
 	Bucket Part = iota + 1
 	AuditQueue
 	UsageQueue
 	Keys
-	// RunQueue is opened by whoever finds its variable; naming it makes it needed.
+	// RunQueue is opened wherever its variable is set. A process that names it cannot start
+	// without.
 	RunQueue
-	// ExportQueue too.
+	// ExportQueue likewise.
 	ExportQueue
 )
 
-// Installation is a core on AWS, and what carries its records.
+// Installation is a core on AWS, with the parts that carry its records.
 type Installation struct {
 	*app.Core
 	// Sink takes usage events; nil without UsageQueue.
@@ -45,9 +46,9 @@ type Installation struct {
 	Sender *audit.Sender
 }
 
-// Open assembles the core with the parts that are named. Variables that are
-// missing or wrong are reported together. A process whose requests count against
-// budgets needs both queues, for what the ledger has to tell.
+// Open assembles the core with the parts that are named. It reports all missing and wrong
+// variables together. A process whose requests count against budgets needs both queues,
+// because the ledger reports through them.
 func Open(ctx context.Context, parts ...Part) (*Installation, error) {
 	b, err := Backends(ctx, parts...)
 	if err != nil {
@@ -59,7 +60,8 @@ func Open(ctx context.Context, parts ...Part) (*Installation, error) {
 	}
 	in := &Installation{}
 	s := app.Settings{SigningKey: os.Getenv(signing.Env), Egress: p, BlockInline: os.Getenv(EnvBlockInline) == "true"}
-	// A function stands still between its requests: the worker of scheduled tasks fetches.
+	// A function stands still between its requests, so it fetches no prices: the worker of
+	// scheduled tasks does.
 	s.PricesURL, s.FetchPrices = os.Getenv(EnvPricesURL), os.Getenv("AWS_LAMBDA_FUNCTION_NAME") == ""
 	if err := app.CheckPricesURL(p, s.PricesURL); err != nil {
 		return nil, fmt.Errorf("onaws: %s: %w", EnvPricesURL, err)

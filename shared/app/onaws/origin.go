@@ -5,16 +5,16 @@ import (
 	"slices"
 )
 
-// maxSecrets is how many origin secrets may live at a time.
+// maxSecrets is how many origin secrets may be valid at a time.
 const maxSecrets = 2
 
 // NoOriginSecrets is the value of EnvOriginSecrets for processes that callers reach
 // without the edge.
 const NoOriginSecrets = "off"
 
-// OriginSecrets are the values that the edge proved itself with at deployment; none
-// where the process stands without an edge. A process that does not know which of
-// the two holds does not start.
+// OriginSecrets are the values by which the edge proved itself at deployment; none in a
+// process that has no edge in front of it. A process that is not told which of the two is
+// the case does not start.
 func OriginSecrets() ([]string, error) {
 	secrets := list(EnvOriginSecrets)
 	switch {

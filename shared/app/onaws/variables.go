@@ -21,10 +21,10 @@ import (
 	"github.com/aws/aws-sdk-go-v2/credentials/endpointcreds"
 )
 
-// fromEnvironment is the Loader of functions: AWS gives them all in variables,
-// named and read as every SDK of AWS does. What only laptops and other machines
-// have (profiles, single sign-on, instance roles) is in package profiles: it
-// would be a twentieth of a function's binary.
+// fromEnvironment is the Loader of functions. AWS gives them all that they need in
+// variables, named and read as in every SDK of AWS. What only other machines need
+// (profiles, single sign-on, instance roles) is in package profiles: it would be a
+// twentieth of a function's binary.
 func fromEnvironment(_ context.Context, client *awshttp.BuildableClient) (cfg aws.Config, err error) {
 	var errs []error
 	note := func(err error) { errs = append(errs, err) }
@@ -34,7 +34,7 @@ func fromEnvironment(_ context.Context, client *awshttp.BuildableClient) (cfg aw
 	if url := os.Getenv("AWS_ENDPOINT_URL"); url != "" && !ignoresEndpoints() {
 		cfg.BaseEndpoint = &url
 	}
-	for _, name := range flags { // clients would take a wrong one for absent
+	for _, name := range flags { // clients would ignore a wrong value as if it were absent
 		_, _, err := flag(name)
 		note(err)
 	}
@@ -57,7 +57,7 @@ func fromEnvironment(_ context.Context, client *awshttp.BuildableClient) (cfg aw
 	return cfg, errors.Join(errs...)
 }
 
-// trusting gives the client the roots of a file, and those alone.
+// trusting makes the client trust the roots of a file, and no others.
 func trusting(client *awshttp.BuildableClient, file string) (*awshttp.BuildableClient, error) {
 	pem, err := os.ReadFile(file)
 	if err != nil {
@@ -78,9 +78,9 @@ func trusting(client *awshttp.BuildableClient, file string) (*awshttp.BuildableC
 // expiryWindow is how long before their end credentials are fetched anew.
 const expiryWindow = 5 * time.Minute
 
-// credentialsOfEnvironment are those in variables, or those of the endpoint that
-// variables name: a task of ECS has one, and a function that starts from a
-// snapshot. They are asked for with the first call.
+// credentialsOfEnvironment gives the credentials in variables, or asks the endpoint that
+// variables name: tasks of ECS have one, and functions that start from a snapshot. The
+// endpoint is asked when the first call is made.
 func credentialsOfEnvironment(client aws.HTTPClient) (aws.CredentialsProvider, error) {
 	id := cmp.Or(os.Getenv("AWS_ACCESS_KEY_ID"), os.Getenv("AWS_ACCESS_KEY"))
 	secret := cmp.Or(os.Getenv("AWS_SECRET_ACCESS_KEY"), os.Getenv("AWS_SECRET_KEY"))
@@ -114,8 +114,9 @@ func credentialsOfEnvironment(client aws.HTTPClient) (aws.CredentialsProvider, e
 // taskEndpoint is where ECS gives credentials to its tasks.
 const taskEndpoint = "http://169.254.170.2"
 
-// credentialsEndpoint is the endpoint of credentials that variables name. Over
-// plain HTTP it must be this machine's own, or a token would go to anybody.
+// credentialsEndpoint is the endpoint of credentials that variables name. Plain HTTP is
+// only allowed to this machine and to the addresses of ECS and EKS, or the token would go
+// to anybody.
 func credentialsEndpoint() (string, error) {
 	if path := os.Getenv("AWS_CONTAINER_CREDENTIALS_RELATIVE_URI"); path != "" {
 		return taskEndpoint + path, nil
@@ -165,7 +166,7 @@ const (
 
 var flags = [...]string{flagIgnore, flagFIPS, flagDual}
 
-// variables answers what the clients of services ask a configuration's sources.
+// variables answers when clients of services ask a configuration's sources.
 type variables struct{}
 
 // GetServiceBaseEndpoint is the endpoint of one service, such as that of

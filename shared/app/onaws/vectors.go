@@ -11,17 +11,16 @@ import (
 	"gateway/shared/cache/s3vectors"
 )
 
-// Where the vectors of the semantic cache stand: in an S3 vector bucket, or in a
-// DynamoDB table with vector indexes. Without either they stand in the other
-// tables, which suits thousands of questions a workspace, not millions.
+// Variables that say where the vectors of the semantic cache are: in an S3 vector bucket,
+// or in a DynamoDB table with vector indexes. Without either they are in the other tables,
+// which suits thousands of questions a workspace, not millions.
 const (
 	EnvVectorBucket     = "GATEWAY_VECTOR_BUCKET"
 	EnvVectorTable      = "GATEWAY_VECTOR_TABLE"      // the table's ARN
 	EnvVectorDimensions = "GATEWAY_VECTOR_DIMENSIONS" // of its indexes; comma list
 )
 
-// Vectors is the index of the semantic cache; nil without a variable that names
-// one.
+// Vectors is the index of the semantic cache; nil if no variable names one.
 func Vectors(ctx context.Context) (cache.Neighbours, error) {
 	bucket, table := os.Getenv(EnvVectorBucket), os.Getenv(EnvVectorTable)
 	if bucket == "" && table == "" {
@@ -58,8 +57,8 @@ func vectorDimensions() (out []int, err error) {
 	return out, nil
 }
 
-// SweepVectors deletes vectors of answers that are not kept any more from an S3
-// vector bucket. Rows of tables expire by themselves.
+// SweepVectors deletes the vectors of answers that are no longer kept from an S3 vector
+// bucket. Rows of tables expire by themselves.
 func SweepVectors(ctx context.Context) error {
 	v, err := Vectors(ctx)
 	if err != nil {

@@ -14,20 +14,19 @@ import (
 	"gateway/shared/usage"
 )
 
-// Options are what hosts differ in.
+// Options are what differs between hosts.
 type Options struct {
 	// RecordAfterBody writes the books after the answer has ended (Lambda).
 	RecordAfterBody bool
 	// Drain is how long an answer is read on after its client went; 0: 30 s.
 	Drain time.Duration
-	// Faults is told of failures that no caller sees; nil: the log.
+	// Faults is called with failures that no caller sees; nil: they are logged.
 	Faults func(where string, err error)
-	// Jobs carry files, batches and fine-tuning jobs: those of Jobs, in a process with
-	// routes of them; without any the linker leaves them out.
+	// Jobs carry files, batches and fine-tuning jobs. A process with such routes gives
+	// Jobs(); where none are given, the linker leaves them out.
 	Jobs []chat.Jobs
-	// Translators carry the operations that are no conversations: Translators, or
-	// RowTranslators in a process that serves rows alone; the linker leaves the others
-	// out.
+	// Translators carry the operations that are not conversations: Translators(), or
+	// RowTranslators() in a process that serves rows alone. The linker leaves the others out.
 	Translators []chat.Translator
 	// Vectors is the index of the semantic cache; nil: one in the tables.
 	Vectors cache.Neighbours
@@ -45,8 +44,7 @@ func New(c *app.Core, sink usage.Sink, o Options) *relay.Relay {
 	})
 }
 
-// reloadVectors is how long a vector that another process has added may go
-// unseen.
+// reloadVectors is how long a vector that another process has added may stay unseen.
 const reloadVectors = 30 * time.Second
 
 // Answers is the cache of answers; vectors is nil for an index in the tables.

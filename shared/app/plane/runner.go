@@ -6,8 +6,8 @@ import (
 	"gateway/shared/relay/batchrun"
 )
 
-// Runner is what batches run with: mux serves the routes that rows call, and
-// those of files and batches.
+// Runner gives what batches run with: mux serves the routes that rows call, and the routes
+// of files and batches.
 func Runner(c *app.Core, r *relay.Relay, mux *relay.Mux, pace batchrun.Pace) batchrun.Options {
 	return batchrun.Options{
 		Mux: mux, Batches: r.Batches(), Room: r.Room, Queue: c.Runs, Now: c.Now, Pace: pace, Alone: c.Embedded,

@@ -35,7 +35,7 @@ func Dialects() []chat.Provider {
 	}
 }
 
-// Translators carry the operations that are no conversations.
+// Translators carry the operations that are not conversations.
 func Translators() []chat.Translator {
 	return append(RowTranslators(),
 		bedrock.Images{}, bedrock.Rerank{}, cohere.Rerank{},
@@ -45,8 +45,8 @@ func Translators() []chat.Translator {
 	)
 }
 
-// RowTranslators are those of Translators that rows of batches may need: embeddings
-// and counted tokens.
+// RowTranslators are the Translators that rows of batches may need: embeddings and counting
+// of tokens.
 func RowTranslators() []chat.Translator {
 	return []chat.Translator{
 		anthropic.CountTokens{}, bedrock.CountTokens{},
@@ -56,8 +56,8 @@ func RowTranslators() []chat.Translator {
 	}
 }
 
-// Jobs carry files, batches and fine-tuning jobs of providers that have them in a
-// shape of their own.
+// Jobs carry files, batches and fine-tuning jobs of providers that have a shape of their
+// own for them.
 func Jobs() []chat.Jobs {
 	return []chat.Jobs{job.Anthropic{}, job.Bedrock{}, job.Vertex{}, job.Mistral{}, job.Together{}, job.Fireworks{}, job.Cohere{}}
 }

@@ -1,5 +1,5 @@
-// Package telemetry makes the exporter of telemetry of the core of an installation. It
-// is apart from package app, which every function links.
+// Package telemetry makes the exporter of telemetry of an installation. It is not part of
+// package app, which every function links.
 package telemetry
 
 import (
@@ -9,7 +9,7 @@ import (
 	"gateway/shared/observe"
 )
 
-// Exporter tells the destinations of an installation.
+// Exporter sends telemetry to the destinations of an installation.
 func Exporter(c *app.Core) *observe.Exporter {
 	kept := observe.Kept{Bucket: c.Bucket, Sealer: c.Sealer}
 	return &observe.Exporter{

@@ -27,7 +27,7 @@ func upload(t *testing.T, b blob.Bucket) {
 	whole := pattern(2*blob.MinPart + 1000)
 	var tags []string
 	for n, part := range [][]byte{whole[:blob.MinPart], whole[blob.MinPart : 2*blob.MinPart], whole[2*blob.MinPart:]} {
-		if n == 1 { // put again, it replaces the first
+		if n == 1 { // a part that is put again replaces the first
 			if _, err := u.Part(bg, key, id, n+1, pattern(blob.MinPart+1)); err != nil {
 				t.Fatal(err)
 			}

@@ -14,8 +14,8 @@ var _ blob.Eraser = (*Bucket)(nil)
 // blank is what is written over what is erased.
 var blank [64 << 10]byte
 
-// Erase writes zeros over stretches of an object in its file, which other names may
-// lead to and others may append to.
+// Erase writes zeros over stretches of an object in its file. The file may have other
+// names, and others may append to it.
 func (b *Bucket) Erase(ctx context.Context, key string, spans []blob.Span) error {
 	if err := errors.Join(blob.CheckKey(key), ctx.Err()); err != nil {
 		return err
@@ -48,5 +48,5 @@ func erase(f *os.File, spans []blob.Span) error {
 			from += int64(n)
 		}
 	}
-	return f.Sync() // what is erased does not come back
+	return f.Sync() // so that erased bytes do not come back after a crash
 }

@@ -37,8 +37,8 @@ type Option func(*Bucket)
 // Durable makes Put wait until the object and its name are on the disk.
 func Durable() Option { return func(b *Bucket) { b.durable = true } }
 
-// Open opens the bucket in dir, which is made when absent, and removes what
-// interrupted writes left behind more than an hour ago, and uploads two days ago.
+// Open opens the bucket in dir, which is made when absent. It removes what interrupted
+// writes left behind more than an hour ago, and uploads of more than two days ago.
 func Open(dir string, options ...Option) (*Bucket, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("blob/files: %w", err)
@@ -108,8 +108,8 @@ func (b *Bucket) write(name string, body []byte) error {
 	return errors.Join(err, f.Close())
 }
 
-// place renames temp to key, making its directories. Another goroutine's Delete
-// may remove an empty directory in between; then it is made again.
+// place renames temp to key and makes its directories. Another goroutine's Delete may
+// remove an empty directory in between; then it is made again.
 func (b *Bucket) place(temp, key string) error {
 	dir := path.Dir(key)
 	for try := 0; ; try++ {
@@ -225,14 +225,15 @@ func (b *Bucket) Delete(ctx context.Context, key string) error {
 		return fmt.Errorf("blob/files: delete %s: %w", key, err)
 	}
 	for dir := path.Dir(key); dir != "."; dir = path.Dir(dir) {
-		if b.root.Remove(dir) != nil { // not empty: someone else's objects
+		if b.root.Remove(dir) != nil { // not empty: it has other objects
 			break
 		}
 	}
 	return nil
 }
 
-// notThere reports an absent name, also one below a file.
+// notThere tells whether an error means that the name is absent, which includes names below
+// a file.
 func notThere(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)
 }
@@ -256,7 +257,7 @@ func (b *Bucket) List(ctx context.Context, prefix, after string, limit int) ([]s
 	return w.keys, nil
 }
 
-// errFull ends a walk that has its keys.
+// errFull ends a walk that has enough keys.
 var errFull = errors.New("full")
 
 type walk struct {

@@ -20,15 +20,13 @@ import (
 
 var _ blob.Uploads = (*Bucket)(nil)
 
-// uploads begins the names of the directories, below partial, that hold the parts of
-// uploads.
+// uploads is how the directories that hold the parts of uploads are named, below partial.
 const uploads = "upload-"
 
-// uploadKept is how long an upload to which nothing is added may wait to be gone on
-// with.
+// uploadKept is how long an upload is kept to which nothing is added.
 const uploadKept = 47 * time.Hour
 
-// Begin starts an upload. Parts lie in a directory of its own until it is complete.
+// Begin starts an upload. Its parts are in a directory of its own until it is complete.
 func (b *Bucket) Begin(ctx context.Context, key, _ string) (string, error) {
 	if err := errors.Join(blob.CheckKey(key), ctx.Err()); err != nil {
 		return "", err

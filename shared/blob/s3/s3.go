@@ -18,8 +18,8 @@ import (
 	"gateway/shared/fault"
 )
 
-// Bucket is a blob.Bucket in S3. A service that does not answer, or refuses, is
-// a 503 fault (service_unavailable) with the cause for the log.
+// Bucket is a blob.Bucket in S3. If the service does not answer or refuses, the error is a
+// 503 fault (service_unavailable) with the cause for the log.
 type Bucket struct {
 	client *s3.Client
 	name   string

@@ -21,8 +21,8 @@ var (
 	_ blob.Links   = (*Bucket)(nil)
 )
 
-// Begin starts a multipart upload. One that is neither completed nor given up is
-// removed by a rule of the bucket's life cycle.
+// Begin starts a multipart upload. An upload that is neither completed nor abandoned is
+// removed by the bucket's life cycle rule.
 func (b *Bucket) Begin(ctx context.Context, key, name string) (string, error) {
 	full, err := b.check(ctx, key)
 	if err != nil {
@@ -73,7 +73,7 @@ func (b *Bucket) Complete(ctx context.Context, key, id string, tags []string) er
 	return nil
 }
 
-// Abandon gives the upload up, and what it is charged.
+// Abandon gives the upload up, so that its parts cost nothing more.
 func (b *Bucket) Abandon(ctx context.Context, key, id string) error {
 	full, err := b.check(ctx, key)
 	if err != nil {
@@ -88,7 +88,8 @@ func (b *Bucket) Abandon(ctx context.Context, key, id string) error {
 	return err
 }
 
-// noUpload is failed, with the two refusals that name what was uploaded.
+// noUpload is failed, but knows the two refusals that mean that the upload or a part is
+// missing.
 func noUpload(ctx context.Context, what, key string, err error) error {
 	var coded interface{ ErrorCode() string }
 	if errors.As(err, &coded) && (coded.ErrorCode() == "NoSuchUpload" || coded.ErrorCode() == "InvalidPart") || status(err) == http.StatusNotFound && !noBucket(err) {
@@ -97,8 +98,8 @@ func noUpload(ctx context.Context, what, key string, err error) error {
 	return failed(ctx, what, key, err)
 }
 
-// Link is a presigned address. It ends with the credentials of the process, if these
-// end before.
+// Link is a presigned address. It stops working when the credentials of the process end, if
+// they end first.
 func (b *Bucket) Link(ctx context.Context, key string, valid time.Duration) (string, error) {
 	full, err := b.check(ctx, key)
 	if err != nil {

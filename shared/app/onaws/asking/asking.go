@@ -1,5 +1,5 @@
-// Package asking makes the reader of usage on AWS: what outgrows it is asked of Athena.
-// It is apart from package onaws, which every function links.
+// Package asking makes the reader of usage on AWS. Questions that are too large for it go
+// to Athena. It is not part of package onaws, which every function links.
 package asking
 
 import (
@@ -16,12 +16,13 @@ import (
 	"gateway/shared/usage/segment"
 )
 
-// Variables that name the table of the files; none: all is read here.
+// Variables that name Athena's table of the files. Without them everything is read by the
+// process itself.
 const (
 	EnvWorkgroup = "GATEWAY_ATHENA_WORKGROUP"
 	EnvDatabase  = "GATEWAY_ATHENA_DATABASE"
 	EnvTable     = "GATEWAY_ATHENA_TABLE"
-	EnvHourly    = "GATEWAY_ATHENA_HOURLY_GB" // that questions for one organisation may read in an hour; none, 0: no bound
+	EnvHourly    = "GATEWAY_ATHENA_HOURLY_GB" // gigabytes that the questions of one organisation may read in an hour; none, 0: no bound
 )
 
 // Reader reads the archive.
