@@ -22,8 +22,8 @@ const (
 	DefaultAge = 7 * 24 * time.Hour
 )
 
-// Age is how long an answer is kept: what is asked within the bounds; 0 asks for
-// the standard.
+// Age is how long an answer is kept: the time that is asked for, within the bounds; 0 asks
+// for the standard.
 func Age(asked time.Duration) time.Duration {
 	if asked <= 0 {
 		return DefaultAge
@@ -53,7 +53,7 @@ type Cache struct {
 
 type counters struct{ unreadable, embedFailed, embedLate atomic.Int64 }
 
-// Counts are how often what nobody sees went wrong since the process began.
+// Counts tell how often something went wrong that no caller sees, since the process began.
 type Counts struct {
 	Unreadable  int64 // kept answers that could not be read; the request was a miss
 	EmbedFailed int64 // texts that could not be made into vectors
@@ -79,9 +79,9 @@ const (
 	attrBlob   = "blob"   // true: the sealed entry stands in the bucket
 )
 
-// Get finds an answer that is younger than Age(age), however long it was to be
-// kept; nil when there is none. An answer that is there and cannot be read is an
-// error, and nobody's answer: the caller treats it as a miss.
+// Get finds an answer that is younger than Age(age), however long it was to be kept; nil
+// when there is none. An answer that cannot be read is an error; the caller treats it as a
+// miss.
 func (c *Cache) Get(ctx context.Context, k Key, age time.Duration) (*Entry, error) {
 	item, ok, err := c.table.Get(ctx, k.row(), false)
 	if err != nil || !ok {
@@ -116,9 +116,8 @@ func (c *Cache) open(ctx context.Context, k Key, item store.Item) (*Entry, error
 	return parseEntry(plain)
 }
 
-// Put keeps an answer for Age(age), in place of one that is there. It fills
-// Stored and Expires. Answers of no bytes or above MaxBody are not kept, and
-// that is no error.
+// Put keeps an answer for Age(age) and replaces an older one. It fills Stored and Expires.
+// Empty answers and answers above MaxBody are not kept; that is no error.
 func (c *Cache) Put(ctx context.Context, k Key, e *Entry, age time.Duration) error {
 	if len(e.Body) == 0 || len(e.Body) > MaxBody {
 		return nil
@@ -151,9 +150,9 @@ func (c *Cache) Put(ctx context.Context, k Key, e *Entry, age time.Duration) err
 // sweepPage is how many objects are looked at in one step of a sweep.
 const sweepPage = 500
 
-// Sweep removes the answers in the bucket that no row refers to. One that is
-// written at the same moment may be removed before its row is there; it is then
-// unreadable and the next request makes it anew.
+// Sweep removes the answers in the bucket that no row refers to. An answer that is written
+// at the same moment may be removed before its row exists; it is then unreadable and the
+// next request makes it anew.
 func (c *Cache) Sweep(ctx context.Context) error {
 	if c.bucket == nil {
 		return nil

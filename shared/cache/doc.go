@@ -8,13 +8,12 @@
 // cannot be named. Answers are customer content and are sealed with the data key
 // of their organisation wherever they are kept.
 //
-// The semantic cache comes behind it: the user's words are made into a vector by
-// an Embedder and compared with those of earlier requests that are equal in all
-// else. What it finds are keys of the exact cache.
+// The semantic cache is asked when the exact one has nothing: an Embedder makes the user's
+// words into a vector, which is compared with the vectors of earlier requests that are
+// equal in everything else. It finds keys of the exact cache.
 //
-// There is no copy in the process: an answer that another process has replaced is
-// seen by the next read of the store, which on DynamoDB may lag for about a
-// second. Rows expire by themselves; answers that are too large for a row stand
-// below "cache/" in the bucket, where Sweep, or a lifecycle rule of more than
-// MaxAge, removes what no row refers to.
+// There is no copy in the process. If another process replaces an answer, the next read of
+// the store sees it, which on DynamoDB may be about a second late. Rows expire by
+// themselves. Answers that are too large for a row are kept below "cache/" in the bucket;
+// Sweep, or a lifecycle rule of more than MaxAge, removes those that no row refers to.
 package cache

@@ -21,7 +21,7 @@ type Entry struct {
 	Expires  time.Time           // likewise
 }
 
-// head is what of an entry stands before its body.
+// head is the part of an entry that comes before its body.
 type head struct {
 	Provider  string           `json:"provider,omitempty"`
 	Model     string           `json:"model,omitempty"`
@@ -36,7 +36,7 @@ type head struct {
 // entryVersion is the first byte of an entry.
 const entryVersion = 1
 
-// errCorrupt is given for bytes that are no entry.
+// errCorrupt is given for bytes that are not an entry.
 var errCorrupt = errors.New("cache: a kept answer cannot be read")
 
 // append writes the entry: version, length of the head, head, body.

@@ -115,8 +115,8 @@ func (f *Flat) Nearest(ctx context.Context, b Bucket, vector []float32, least fl
 	return bucket.nearest(quantise(vector), least, k, f.o.Now().Unix()), nil
 }
 
-// load gives a bucket, reading it when it is not in memory. Whoever waits leaves
-// when its context ends; the reading goes on for those who come later.
+// load gives a bucket and reads it when it is not in memory. A waiting caller leaves when
+// its context ends; the reading goes on for others.
 func (f *Flat) load(ctx context.Context, b Bucket) (*flatBucket, error) {
 	f.mu.Lock()
 	now := f.o.Now()
@@ -136,9 +136,9 @@ func (f *Flat) load(ctx context.Context, b Bucket) (*flatBucket, error) {
 	}
 }
 
-// present is the bucket that requests find in memory: since had was loaded it may
-// have been forgotten and read again, perhaps before a row that is written now. A
-// bucket that comes later reads that row.
+// present is the bucket that requests now find in memory. Since had was loaded, it may have
+// been forgotten and read again, perhaps before the row that is being written. A bucket
+// that is read later finds that row.
 func (f *Flat) present(b Bucket, had *flatBucket) *flatBucket {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -206,7 +206,7 @@ func (f *Flat) grown(b Bucket, bucket *flatBucket) {
 			}
 		}
 		if found == nil {
-			return // one bucket may take what it needs: it is bounded itself
+			return // a single bucket may take what it needs: it is bounded itself
 		}
 		sum -= found.bytes
 		delete(f.buckets, oldest)
@@ -264,7 +264,7 @@ func (b *flatBucket) nearest(to quantised, least float64, k int, now int64) []Ma
 }
 
 func (b *flatBucket) size() int {
-	const frame = 160 // of a vector beside its bytes, with its place in the map
+	const frame = 160 // what a vector takes beside its bytes, with its place in the map
 	b.mu.RLock()
 	defer b.mu.RUnlock()
 	if len(b.all) == 0 {

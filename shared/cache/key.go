@@ -32,8 +32,8 @@ type Question struct {
 	// the metadata does not count.
 	Metadata  map[string]string
 	Namespace string
-	// Guards tells apart what judges answers and changes them: an answer that others
-	// have let through is none for these. Empty: nothing does.
+	// Guards names what judges and changes answers: an answer that other guardrails have let
+	// through does not count for these. Empty: there are none.
 	Guards string
 	Body   []byte // JSON object, as it is sent; its streaming members do not count
 }
@@ -86,8 +86,8 @@ func (q *Question) begin(purpose string) hash.Hash {
 	return h
 }
 
-// write puts a text with its length into a hash, so that two texts never read as
-// two others.
+// write puts a text with its length into a hash, so that no two texts can read like two
+// others.
 func write(h hash.Hash, p []byte) {
 	writeCount(h, len(p))
 	h.Write(p)
@@ -109,8 +109,8 @@ type member struct{ key, value []byte }
 
 type members []member
 
-// membersOf reads the members of a body but those named, in the order of their
-// names. Members of the same name keep their order.
+// membersOf reads the members of a body except those named, in the order of their names.
+// Members of the same name keep their order.
 func membersOf(body []byte, without ...string) (members, error) {
 	var packed bytes.Buffer
 	packed.Grow(len(body))

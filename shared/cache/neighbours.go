@@ -50,8 +50,8 @@ func CheckVector(v []float32) error {
 	return nil
 }
 
-// quantised is a vector in a byte a dimension. Its length does not count, only
-// where it points.
+// quantised is a vector with one byte for each dimension. Only its direction counts, not
+// its length.
 type quantised struct {
 	q    []int8
 	norm float64 // of q

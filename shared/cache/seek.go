@@ -8,9 +8,8 @@ import (
 	"time"
 )
 
-// Seeking is a text on its way to become a vector. The text is paid for once it
-// is sent, so what comes late is not given up: it still makes the answer of its
-// request findable.
+// Seeking is a text whose vector is being made. The text costs money once it is sent, so a
+// late vector is still used: later requests find this request's answer by it.
 type Seeking struct {
 	counts *counters
 	done   chan struct{}
@@ -19,10 +18,10 @@ type Seeking struct {
 	late   sync.Once
 }
 
-// ErrLate is given for a vector that has not come in time.
+// ErrLate is given for a vector that did not come in time.
 var ErrLate = errors.New("cache: the embedder did not answer in time")
 
-// Seek starts making a vector. The caller must Wait before what e refers to ends.
+// Seek starts making a vector. The caller must call Wait before what e refers to ends.
 func (c *Cache) Seek(ctx context.Context, e Embedder, text string) *Seeking {
 	s := &Seeking{counts: &c.counts, done: make(chan struct{})}
 	go func() {

@@ -42,11 +42,11 @@ type Meaning struct {
 // semantic are the operations whose questions have a meaning.
 var semantic = map[string]bool{"chatComplete": true, "complete": true, "messages": true}
 
-// MeaningOf reads the meaning of a question whose body is the client's own, as a
-// config has changed it; r is that body decoded. embedder names what makes the
-// vectors. ok is false for what is compared exactly only: other operations, more
-// than MaxMessages messages, none of the user, long texts, and messages of
-// anything but text.
+// MeaningOf reads the meaning of a question. Its body must be the client's own, as a config
+// has changed it; r is that body decoded. embedder names what makes the vectors. ok is
+// false for questions that are only compared exactly: other operations, more than
+// MaxMessages messages, none from the user, long texts, and messages with anything but
+// text.
 func MeaningOf(q *Question, r *chat.Request, embedder string) (m Meaning, ok bool) {
 	if !semantic[q.Operation] || r == nil {
 		return m, false
@@ -68,8 +68,8 @@ func MeaningOf(q *Question, r *chat.Request, embedder string) (m Meaning, ok boo
 	return m, true
 }
 
-// words splits a conversation: the user's texts, and what else was said and by
-// whom, without system messages.
+// words splits a conversation into the user's texts and everything else that was said, with
+// who said it, without system messages.
 func words(r *chat.Request) (said string, others []byte, ok bool) {
 	if len(r.Messages) == 0 || countMessages(r) > MaxMessages || r.Completion != nil && r.Completion.Prompts > 1 || len(r.Unread) > 0 {
 		return "", nil, false
@@ -109,7 +109,7 @@ func appendText(dst []byte, s string) []byte {
 	return append(binary.AppendUvarint(dst, uint64(len(s))), s...)
 }
 
-// countMessages counts what stood in the client's list of messages.
+// countMessages counts the entries of the client's list of messages.
 func countMessages(r *chat.Request) int {
 	n := 0
 	for i := range r.Messages {

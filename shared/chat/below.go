@@ -5,8 +5,8 @@ import (
 	"strconv"
 )
 
-// Below are members below those of a request that few wires have a place for, and
-// that no encoder looks for by itself.
+// Below are members within those of a request that few wires have a place for, and that no
+// encoder looks for by itself.
 type Below uint8
 
 // The members.
@@ -14,15 +14,15 @@ const (
 	BelowCitations      Below = 1 << iota // sources of earlier answers
 	BelowDocuments                        // what is said about documents: context, citations
 	BelowTitles                           // names of media
-	BelowRemoteTitles                     // of media that are text, or that the provider fetches or keeps
+	BelowRemoteTitles                     // names of media that are text, or that the provider fetches or keeps
 	BelowCallSignatures                   // signatures on tool calls
 	BelowResultMarkers                    // cache markers inside of the results of tools
 	BelowWay                              // Reasoning.Way, where it is taken for adaptive
 )
 
-// ReportBelow reports those of members that the request has, for an encoder that
-// carries none of them. All encoders call it: what is added here is reported by
-// those that do not carry it.
+// ReportBelow reports those of members that the request has, for an encoder that carries
+// none of them. All encoders call it, so a member that is added here is reported by every
+// encoder that does not carry it.
 func (r *Request) ReportBelow(loss *Loss, members Below) {
 	if members&BelowWay != 0 && r.Reasoning.Way != "" {
 		loss.Add("thinking.type", "not known; taken for adaptive")

@@ -2,8 +2,8 @@ package chat
 
 import "math"
 
-// Excess is a bound of the specification that a body passes and that some hosts
-// are known to set wider. The target decides, see Room.
+// Excess is a bound of the specification that a body exceeds and that some hosts are known
+// to set wider. The target decides, see Room.
 type Excess struct {
 	Kind   ExcessKind
 	Amount float64 // what the body has: how many, or the number itself
@@ -36,8 +36,8 @@ type Room struct {
 	NoEnd           bool    // takes -1 as the bound of tokens
 }
 
-// Unbounded is the room of a host of which nothing is known: it says itself what it
-// does not take.
+// Unbounded is the room of a host of which nothing is known: the host itself refuses what
+// it does not take.
 var Unbounded = Room{
 	Stops: math.MaxInt, Tools: math.MaxInt, Temperature: math.MaxFloat64, Logprobs: math.MaxInt, CountedLogprobs: math.MaxInt, AnyTool: true, NoEnd: true,
 }
@@ -72,8 +72,8 @@ func (r *Room) takes(e *Excess) bool {
 	return false
 }
 
-// Exceeds notes that a body passes a bound. It gives err back where nobody judges
-// by the target afterwards.
+// Exceeds notes that a body exceeds a bound. It returns err at once where nobody will ask
+// the target.
 func (c *Checked) Exceeds(kind ExcessKind, amount float64, err error) error {
 	if !c.ByTarget {
 		return err

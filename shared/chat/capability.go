@@ -8,9 +8,9 @@ import (
 	"gateway/shared/fault"
 )
 
-// Limits are what a host or model is known not to do. A request for it is
-// refused with 400 before anything is sent: an answer that ignores a part of the
-// request looks like a good one. The zero value knows of nothing.
+// Limits are what a host or model is known not to support. A request for it is refused with
+// 400 before anything is sent, because an answer that ignores a part of the request looks
+// like a good one. The zero value knows of no limits.
 type Limits struct {
 	NoTools     bool // the model takes no tools
 	NoImages    bool // the model takes no images
@@ -23,11 +23,11 @@ type Limits struct {
 	NoThinking  bool // the model does not think at all
 }
 
-// MayExceed reports whether body may ask for something that t refuses, without
-// reading it: it looks for the members, else for the words, that such a request
-// has in it. false is certain but for words that are written with escapes, which
-// the provider then sees itself. known is what the dialect's check found of this
-// body, which spares a search of the whole; nil: nothing.
+// MayExceed reports whether body may ask for something that t refuses, without reading it:
+// it looks for the members of such a request, or else for words that it must contain. false
+// is certain, except for words that are written with escapes, which the provider then sees
+// itself. known is what the dialect's check found in this body, which saves a search of the
+// whole; nil: nothing.
 func (t *Traits) MayExceed(body []byte, known *Checked) bool {
 	if t.Limits == (Limits{}) && t.Schema != SchemaNone {
 		return false
@@ -47,8 +47,8 @@ func (t *Traits) saysMedia(body []byte) bool {
 		t.NoAudio && says(body, `audio`)
 }
 
-// says tells whether a body has a member: at its top where the dialect knows it
-// there, else anywhere.
+// says tells whether a body has a member: at its top level if the dialect knows the member
+// there, or else anywhere.
 func (c *Checked) says(body []byte, member string) bool {
 	if c.knows(member) {
 		return c.Span(member).Present(body)
@@ -74,8 +74,8 @@ func (c *Checked) saysFormat(body []byte) bool {
 	return says(body, `json`)
 }
 
-// textOnly tells whether the conversation has no lists inside its list of
-// messages: then every content is a text, as media stand in lists of parts.
+// textOnly tells whether no message has a list: then every content is a text, because media
+// are in lists of parts.
 func (c *Checked) textOnly() bool {
 	if !c.knows("messages") || c.Walk.Arrays[c.Keys.Index("messages")] > 1 {
 		return false
@@ -85,12 +85,11 @@ func (c *Checked) textOnly() bool {
 
 func says(body []byte, word string) bool { return bytes.Contains(body, []byte(word)) }
 
-// Refuse gives the 400 for what r asks and t is known not to do, naming the
-// field as client wrote it: unsupported_operation, or
-// unsupported_response_format for a format. Log probabilities are refused to
-// clients that rely on the exact shape and are lost for others, see
-// Loss.StrictAnswer. Tools that are offered and may not be called are no request
-// for tools.
+// Refuse gives the 400 for what r asks and t is known not to support. It names the field as
+// client wrote it: unsupported_operation, or unsupported_response_format for a format. Log
+// probabilities are refused to clients that rely on the exact shape and are lost for
+// others, see Loss.StrictAnswer. Offering tools that may not be called does not count as
+// asking for tools.
 func Refuse(client Dialect, r *Request, t *Traits, loss *Loss) error {
 	err := r.exceeds(t, loss)
 	if n, ok := client.(Named); ok {
@@ -171,7 +170,7 @@ func (r *Request) exceedsPart(m *Message, p *Part, t *Traits) error {
 		q := &p.Result.Parts[i]
 		err := exceedsMedia(q, t, func() string {
 			at := "messages[" + strconv.Itoa(m.At) + "]"
-			if !strings.HasPrefix(r.Dialect, "openai.") { // there a result is a message of its own
+			if !strings.HasPrefix(r.Dialect, "openai.") { // in that shape a result is a message of its own
 				at = m.Path(p)
 			}
 			return at + ".content[" + strconv.Itoa(q.At) + "]"

@@ -70,8 +70,8 @@ func (d *Delta) Text() string {
 	return string(wire.AppendUnquoted(nil, d.JSON))
 }
 
-// HasContent reports whether the delta brings anything that a client shows or
-// runs: once one was sent, the request cannot be sent to another target.
+// HasContent reports whether the delta brings anything that a client shows or runs. Once
+// such a delta was sent, the request cannot be sent to another target.
 func (d *Delta) HasContent() bool {
 	switch d.Kind {
 	case DeltaText, DeltaRefusal, DeltaThinking:

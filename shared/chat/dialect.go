@@ -13,8 +13,8 @@ import (
 type Checked struct {
 	Walk wire.Walk
 	Keys *wire.KeySet // the members of Walk
-	// ByTarget: what passes a bound that some hosts set wider is no error of the
-	// check but noted in Excess, and whoever sends the body must ask the target.
+	// ByTarget: exceeding a bound that some hosts set wider is no error of the check. It is
+	// noted in Excess, and whoever sends the body must ask the target.
 	ByTarget bool
 	Excess   []Excess
 }
@@ -73,9 +73,9 @@ type FilterOptions struct {
 	Injected bool
 }
 
-// Dialect is one wire shape. What can be done with it is told by the roles that it
-// has; none has methods for a role that it has not. Implementations are stateless
-// and safe for concurrent use. All errors are *fault.Fault.
+// Dialect is one wire shape. The roles that it implements tell what can be done with it; it
+// has no methods for other roles. Implementations are stateless and safe for concurrent
+// use. All errors are *fault.Fault.
 type Dialect interface {
 	// Name is the dialect's name: openai.chat, openai.completions,
 	// anthropic.messages.
@@ -99,7 +99,7 @@ type AnswerWriter interface {
 	EncodeResponse(dst []byte, r *Response, o *Options) []byte
 	// NewStreamEncoder writes a streamed answer.
 	NewStreamEncoder(o *Options) StreamEncoder
-	// Held tells what both have a place for; the rest is reported, see Missed.
+	// Held tells what both have a place for; everything else is reported, see Missed.
 	Held(o *Options) Held
 }
 
@@ -167,8 +167,7 @@ type Spoken interface {
 	Passer
 }
 
-// Headed is a Provider that tells a part of a plain answer in its headers, usage
-// above all.
+// Headed is a Provider that tells a part of a plain answer in its headers, mostly usage.
 type Headed interface {
 	// ReadHeader adds what h tells to an answer that has been decoded.
 	ReadHeader(h http.Header, r *Response)
@@ -211,7 +210,7 @@ type StreamFilter interface {
 	Passed() bool
 }
 
-// Meter is what the books need of an answer.
+// Meter is what the books need to know of an answer.
 type Meter struct {
 	Model, ID string // as the provider named them
 	Finish    string // stop reason in the provider's own word
@@ -220,7 +219,7 @@ type Meter struct {
 	ReportedTotal int64
 	Complete      bool // the terminal event was seen
 	Started       bool // the first content was seen
-	Held          bool // content has come and is held back by guardrails: Started is then false
+	Held          bool // content has come but guardrails hold it back: Started is then false
 	Err           *fault.Fault
 	OutputBytes   int64 // text made, for an estimate where usage is missing
 	Pieces        int64 // pieces of text in a stream
@@ -229,8 +228,8 @@ type Meter struct {
 	Served
 }
 
-// Served is what the price of an answer depends on besides its usage, as the provider
-// tells it; what is empty it did not tell.
+// Served is what the price of an answer depends on besides its usage, as far as the
+// provider tells it.
 type Served struct {
 	Mode          string // see pricing.ModeOf
 	Region        string // where it was made: us
@@ -244,9 +243,8 @@ type Line struct {
 	Usage       pricing.Usage
 }
 
-// OutputEstimate is about how many tokens were made, for answers whose usage is
-// missing or stops short: one for each piece where that is a token, else one for
-// four bytes.
+// OutputEstimate is about how many tokens were made, for answers whose usage is missing or
+// incomplete: one for each piece where a piece is a token, or else one for four bytes.
 func (m *Meter) OutputEstimate() int64 {
 	if m.PieceIsToken && m.Pieces > 0 {
 		return m.Pieces

@@ -13,7 +13,7 @@
 //     turn and the provider's prompt cache stays warm.
 //   - Nothing vanishes silently: what an encoder cannot carry of a request is in
 //     the Loss, and so is what a client's shape cannot hold of an answer. Tests
-//     walk the members of both, so that a new one has to be carried or reported.
+//     walk the members of both, so that every new one must be carried or reported.
 //
 // What must never come in: the shape of any one wire (that is a dialect), HTTP,
 // credentials.

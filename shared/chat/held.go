@@ -6,8 +6,7 @@ import "strconv"
 // a place for.
 type Holds uint16
 
-// The things; what is not among them has a place in every shape, or is the
-// gateway's own affair.
+// The things. Everything else has a place in every shape, or concerns the gateway alone.
 const (
 	HoldsChoices     Holds = 1 << iota // more than the first
 	HoldsFingerprint                   // Response.SystemFingerprint
@@ -16,7 +15,7 @@ const (
 	HoldsLogprobs                      // Choice.Logprobs, Delta.Logprobs
 	HoldsExtra                         // Choice.Extra, Delta.Extra
 	HoldsRefusals                      // parts that are a Refusal
-	HoldsThinking                      // that are Reasoned
+	HoldsThinking                      // parts that are Reasoned
 	HoldsRedacted                      // that are RedactedReasoned
 	HoldsCitations                     // Part.Citations, as far as Held.Cites takes them
 	HoldsForeign                       // blocks of other dialects
@@ -26,20 +25,20 @@ const (
 	HoldsSignedCalls                   // ToolCall.Signature
 )
 
-// Held tells what of an answer the shape of a client has a place for.
+// Held tells which parts of an answer the client's shape has a place for.
 type Held struct {
 	Holds Holds
-	// Own is the dialect whose foreign blocks are written though those of others
+	// Own is the dialect whose foreign blocks are written, even if those of other dialects
 	// are not.
 	Own string
 	// Cites tells whether a source, one JSON object, is written; nil: all are.
 	Cites func(citation []byte) bool
-	// Content is where the parts of an answer stand in a choice, Choice where the
-	// choice stands, without its number; empty for a shape of one answer.
+	// Content is the path of an answer's parts within a choice; Choice is the path of the
+	// choice, without its number. Both are empty for a shape with one answer.
 	Content, Choice string
 }
 
-// Names of what is lost, below the choice or its content.
+// Names of what may be lost, below the choice or its content.
 const (
 	lostSequence  = "stop_sequence"
 	lostLogprobs  = "logprobs"
@@ -52,12 +51,11 @@ const (
 	lostCallSign  = "tool_calls.thought_signature"
 )
 
-// NoPlace is the reason of what is lost of an answer.
+// NoPlace is the reason for every loss of an answer.
 const NoPlace = "no place in the client's shape"
 
-// Missed reports what of an answer its client does not get. It looks at what the
-// client's encoder is given, whole or streamed: nothing is made while nothing is
-// lost.
+// Missed reports what the client does not get of an answer. It looks at everything that the
+// client's encoder is given, whole or streamed, and makes nothing while nothing is lost.
 type Missed struct {
 	held   Held
 	origin string // the provider's dialect
@@ -132,8 +130,8 @@ func (m *Missed) choice(c *Choice) {
 	}
 }
 
-// stop looks at how a choice ended. A stop string that only the provider knows is
-// told by a shape that has a place for it, or not at all.
+// stop looks at how a choice ended. Where only the provider knows the stop string, a shape
+// without a place for it loses it.
 func (m *Missed) stop(choice int, stop StopReason, sequence string, extra []Field) {
 	if stop == StopSequence && sequence != "" && m.no(HoldsSequence) {
 		m.add(choice, false, lostSequence)

@@ -1,7 +1,7 @@
 package chat
 
-// AnswerTool is the hidden tool by whose arguments a model gives an answer of a
-// schema, where its host cannot hold it to one. Clients never see it: answers and
+// AnswerTool is a hidden tool. Where a host cannot make a model answer by a schema, the
+// model gives its answer as this tool's arguments. Clients never see the tool: answers and
 // streams show the arguments as text.
 const AnswerTool = "gateway_json_answer"
 
@@ -11,8 +11,8 @@ const (
 	JSONInstruction       = "Answer with one JSON object and nothing else: no text around it, no code fence."
 )
 
-// Unhide gives the arguments of the hidden tool as the text of the answer. The
-// text around it was not part of what the client asked for.
+// Unhide makes the arguments of the hidden tool the text of the answer. Text around the
+// call was not asked for and is dropped.
 func (c *Choice) Unhide() {
 	hidden, others := -1, false
 	for i := range c.Parts {

@@ -20,7 +20,7 @@ type Jobs interface {
 	Name() string
 	// Do performs the operation; its answer has OpenAI's shape.
 	Do(ctx context.Context, j *Job) (*JobAnswer, error)
-	// Usage is what the rows of the ended batch j.ID used, one entry for each model.
+	// Usage is what the rows of the ended batch j.ID used, with one entry for each model.
 	Usage(ctx context.Context, j *Job) ([]Meter, error)
 	// DecodeError reads a provider's error answer, as ErrorReader does.
 	DecodeError(status int, h http.Header, body []byte) *fault.Fault
@@ -43,9 +43,8 @@ type Job struct {
 
 	Field  func(name string) string // of the target's credential; never a secret
 	Header func(name string) string // of the client's request
-	// Talk gives what rows of a batch need: the conversation between the dialect
-	// of the rows and a model of the target. It refuses models that the caller may
-	// not use.
+	// Talk gives what rows of a batch need: the conversation between the dialect of the rows
+	// and a model of the target. It refuses models that the caller may not use.
 	Talk func(client, model string) (*Talk, error)
 	Room JobRoom
 	// Call sends one request to the provider. Statuses other than 2xx are errors,
@@ -91,7 +90,7 @@ type JobCall struct {
 	Object    string // bucket/key of an object in the store of the provider's cloud
 	ID        string // in the address of the operation
 	Below     string // fixed text behind that address
-	URL       string // instead: an address that the provider gave; the credential does not go there
+	URL       string // instead: an address that the provider gave; the credential is not sent there
 	Query     string // escaped
 	Header    http.Header
 	Body      []byte                        // or
@@ -115,8 +114,8 @@ func JobJSON(b []byte) *JobAnswer {
 type Upload struct {
 	Name string
 	File io.Reader
-	// Fields gives the form's fields. Those behind the file are known only when it
-	// has been read; what is left of it is skipped.
+	// Fields gives the form's fields. Fields that follow the file are known only when the
+	// file has been read; the rest of it is skipped.
 	Fields func() (map[string]string, error)
 }
 
@@ -132,8 +131,8 @@ type JobRoom interface {
 	Remove(ctx context.Context, id string) (bool, error)
 	// Files lists files, the newest first, from behind the id after.
 	Files(ctx context.Context, purpose, after string, limit int) (page []HeldFile, more bool, err error)
-	// Note keeps what is to be known of a thing beyond what its provider tells;
-	// Noted gives it, by id.
+	// Note keeps what must be known about a thing beyond what its provider tells; Noted gives
+	// the notes by id.
 	Note(ctx context.Context, id string, note []byte) error
 	Noted(ctx context.Context, ids ...string) (map[string][]byte, error)
 }

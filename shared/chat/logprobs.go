@@ -2,7 +2,7 @@ package chat
 
 import "gateway/shared/wire"
 
-// logprobs are those of a choice in the making: elements of its two lists, with
+// logprobs collects the log probabilities of a choice: the elements of its two lists, with
 // commas.
 type logprobs struct {
 	choice           int
@@ -35,7 +35,7 @@ func (c *Collector) tokens(d *Delta) {
 	}
 }
 
-// appendElements appends the elements of the list that d stands at.
+// appendElements appends the elements of the list at d.
 func appendElements(dst []byte, d *wire.Decoder) []byte {
 	if d.Kind() != wire.KindArray {
 		return dst

@@ -7,7 +7,7 @@ import (
 	"gateway/shared/fault"
 )
 
-// Lost is one thing of the request that the provider was not told.
+// Lost is one thing of the request that did not reach the provider.
 type Lost struct {
 	Path   string // JSON path in the client's body, e.g. messages[2].content[1]
 	Reason string // short, without content of the request
@@ -27,8 +27,8 @@ type Loss struct {
 	More    int // losses beyond the first maxLost, which have no entry
 	refused bool
 
-	// Missed is what of the provider's answer the client does not get, by the names
-	// of the client's answer. It is paid for and refuses nothing.
+	// Missed is what the client does not get of the provider's answer, by the names of the
+	// client's shape. It is paid for and is no reason to refuse.
 	Missed     []Lost
 	MoreMissed int
 }
@@ -36,7 +36,8 @@ type Loss struct {
 // maxLost bounds the entries of a report.
 const maxLost = 100
 
-// Add and AddMissed are not inlined: most of their 300 places are seldom reached.
+// Add and AddMissed are not inlined: most of the 300 places that call them are seldom
+// reached.
 
 // Add reports that path was not carried.
 //
@@ -84,8 +85,8 @@ func (l *Loss) Reset() {
 // Empty reports whether everything was carried, both ways.
 func (l *Loss) Empty() bool { return len(l.Entries) == 0 && len(l.Missed) == 0 }
 
-// Err is a 400 that names what would be lost, when the report refuses; else nil.
-// What is lost without harm to the client is not among the reasons.
+// Err is a 400 that names what would be lost, if the report refuses the request; otherwise
+// nil. Losses that do not harm the client are not named.
 func (l *Loss) Err() error {
 	if len(l.Entries) == 0 || !l.Strict && !l.refused {
 		return nil
@@ -98,18 +99,18 @@ func (l *Loss) Err() error {
 				why.Entries = append(why.Entries, e)
 			}
 		}
-		if len(why.Entries) == 0 { // it came behind more than the report holds
+		if len(why.Entries) == 0 { // the reason is beyond the entries that the report holds
 			why = l
 		}
 	}
 	return fault.Newf(fault.TranslationLoss, why.Entries[0].Path, "The provider of this target cannot be told everything: %s", why.Header())
 }
 
-// ofAnswer begins the paths in a record of what of the answer was lost.
+// ofAnswer marks the paths of a record that tell what was lost of the answer.
 const ofAnswer = "answer: "
 
-// OfAnswer tells what of an answer was lost by an entry of Paths; ok is false when
-// it is of the request.
+// OfAnswer gives the path in the answer of an entry of Paths; ok is false when the entry is
+// about the request.
 func OfAnswer(lost string) (path string, ok bool) { return strings.CutPrefix(lost, ofAnswer) }
 
 // Paths lists what was lost, for the record: of the request, then of the answer,

@@ -8,13 +8,13 @@ type Member struct {
 	// Path is where it stands in the shape of chat completions, in which encoders
 	// report; Named gives the client's own. Empty where no client writes it.
 	Path string
-	// said tells whether the client gave it; nil for what has members of its own
-	// or a meaning for the whole request, which each encoder looks at.
+	// said tells whether the client gave it. nil for members that have members of their own,
+	// or that concern the whole request: each encoder looks at those.
 	said func(r *Request) bool
 }
 
-// Members are all members of Request: a test holds that none is missing, and that
-// no encoder drops one in silence.
+// Members are all members of Request. A test checks that none is missing, and that no
+// encoder drops one silently.
 var Members = []Member{
 	{"Temperature", "temperature", func(r *Request) bool { return r.Temperature.Set }},
 	{"TopP", "top_p", func(r *Request) bool { return r.TopP.Set }},
@@ -54,9 +54,9 @@ var Members = []Member{
 	{"Breakpoints", "", nil}, // how Messages are marked
 }
 
-// Lose reports, with reason, the members that the client gave and that are not
-// among carried, which are paths of Members. An encoder that calls it reports
-// members that are added later.
+// Lose reports, with reason, the members that the client gave and that are not in carried,
+// whose entries are paths of Members. An encoder that calls it also reports members that
+// are added later.
 func (r *Request) Lose(loss *Loss, reason string, carried ...string) {
 	for i := range Members {
 		m := &Members[i]

@@ -6,9 +6,9 @@ import (
 	"gateway/shared/fault"
 )
 
-// Named is a Dialect whose bodies name things otherwise than the paths that
-// encoders report, which are those of chat completions: messages[2].content[0],
-// reasoning_effort, response_format.
+// Named is a Dialect whose bodies have other names than the paths that encoders report,
+// which are those of chat completions: messages[2].content[0], reasoning_effort,
+// response_format.
 type Named interface {
 	// ClientPath is where the client wrote what an encoder calls path.
 	ClientPath(path string) string
@@ -22,8 +22,9 @@ type Portable interface {
 	Portable(r *Request) error
 }
 
-// Translate appends the body for provider of r, which client has decoded. It
-// refuses what t is known not to do, see Refuse. What is lost, and what is wrong, is named as in the client's own body.
+// Translate appends the provider's body for r, which client has decoded. It refuses what t
+// is known not to support, see Refuse. Losses and errors are named as in the client's own
+// body.
 func Translate(dst []byte, client Dialect, provider RequestWriter, r *Request, t *Traits, loss *Loss) ([]byte, error) {
 	if p, ok := client.(Portable); ok {
 		if err := p.Portable(r); err != nil {
@@ -33,13 +34,13 @@ func Translate(dst []byte, client Dialect, provider RequestWriter, r *Request, t
 	if t.NoThinking && r.thinksByHabit() && client.Name() != provider.Name() {
 		asked := r.Reasoning
 		r.Reasoning = Reasoning{Effort: asked.Effort}
-		defer func() { r.Reasoning = asked }() // another target may think
+		defer func() { r.Reasoning = asked }() // another target may be able to think
 		loss.Add("thinking", "this model does not think")
 	}
 	if err := Refuse(client, r, t, loss); err != nil {
 		return dst, err
 	}
-	r.HiddenAnswer, r.UnboundJSON = false, false // of another provider's body
+	r.HiddenAnswer, r.UnboundJSON = false, false // they may be set from another provider's body
 	out, err := provider.EncodeRequest(dst, r, t, loss)
 	if r.Breakpoints {
 		err = loss.renameMarkers(err)
@@ -54,7 +55,7 @@ func Translate(dst []byte, client Dialect, provider RequestWriter, r *Request, t
 	return out, renamed(err, n, loss)
 }
 
-// renameMarkers names cache markers as a client does who writes OpenAI's.
+// renameMarkers names cache markers as clients of OpenAI's shape do.
 func (l *Loss) renameMarkers(err error) error {
 	for i := range l.Entries {
 		if path, tail, found := strings.Cut(l.Entries[i].Path, "].cache_control"); found {
@@ -67,9 +68,9 @@ func (l *Loss) renameMarkers(err error) error {
 	return err
 }
 
-// thinksByHabit reports whether thinking was asked for in the Messages shape.
-// Clients of it ask for it of every model, and can do without; in the other shapes
-// who asks for a budget means it.
+// thinksByHabit reports whether thinking was asked for in the Messages shape. Its clients
+// ask every model for it, and can do without; in the other shapes a client that sets a
+// budget means it.
 func (r *Request) thinksByHabit() bool {
 	return r.Dialect == "anthropic.messages" && r.Reasoning.Thinking == ThinkingBudget
 }

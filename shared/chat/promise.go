@@ -9,12 +9,11 @@ import (
 	"gateway/shared/wire"
 )
 
-// A model that has no mode for JSON is told in words to answer with it, or may
-// call a hidden tool. Neither binds it, so its answer is read before a client
-// takes it for what was asked for: an answer that ended well and is no JSON is a
-// failure of the provider. What surrounds the JSON is left out when it is white
-// space or a code fence. Answers that were cut, refused, or call tools of the
-// client say so by their stop reason and stay as they are.
+// A model without a mode for JSON is asked for JSON in words, or may call a hidden tool.
+// Neither binds the model, so its answer is checked before the client gets it: an answer
+// that ended normally but is not JSON is a failure of the provider. White space and a code
+// fence around the JSON are removed. Answers that were cut or refused, or that call the
+// client's tools, say so by their stop reason and stay as they are.
 
 // errNoJSON is the fault for an answer that is not the JSON that was asked for.
 func errNoJSON(hidden bool) *fault.Fault {
@@ -27,12 +26,12 @@ func errNoJSON(hidden bool) *fault.Fault {
 	return f
 }
 
-// ended reports whether an answer with this stop claims to be all of it.
+// ended reports whether an answer with this stop claims to be complete.
 func (s StopReason) ended() bool {
 	return s == StopUnknown || s == StopEnd || s == StopSequence || s == StopPause
 }
 
-// Promised holds a whole answer against the JSON that r was told to be given, see
+// Promised checks a whole answer against the JSON that r asked for, see
 // Request.UnboundJSON.
 func (r *Request) Promised(answer *Response) error {
 	if r == nil || !r.UnboundJSON {
@@ -80,7 +79,7 @@ type jsonText struct {
 	finished bool // the object is closed
 }
 
-// maxFence is the longest that may stand before the object.
+// maxFence is the longest text that may come before the object.
 const maxFence = 64
 
 // add takes the next piece; false when the text cannot be one JSON object.
@@ -107,7 +106,7 @@ func (j *jsonText) add(piece []byte) bool {
 	return len(bytes.Trim(piece, "` \t\r\n")) == 0
 }
 
-// inside gives how much of piece belongs to the object.
+// inside gives the number of bytes of piece that belong to the object.
 func (j *jsonText) inside(piece []byte) int {
 	for i, c := range piece {
 		switch {
@@ -129,8 +128,8 @@ func (j *jsonText) inside(piece []byte) int {
 	return len(piece)
 }
 
-// beginsFence reports whether head is white space, or a code fence that may name
-// JSON; when the object follows it must be all of that.
+// beginsFence reports whether head is white space, or the beginning of a code fence that
+// may name JSON. If all is set, head must be a whole one, because the object follows.
 func beginsFence(head []byte, all bool) bool {
 	s := strings.ToLower(strings.TrimSpace(string(head)))
 	for _, fence := range []string{"", "```", "```json"} {
@@ -151,10 +150,10 @@ func (j *jsonText) whole() bool {
 	return d.End() == nil
 }
 
-// Promised gives a decoder whose answer is held against the JSON that r was told
-// to be given; dec itself where there is nothing to hold. Text goes on as it
-// comes, unless the client's own tools may be called: then it is kept until it is
-// known whether it is the answer.
+// Promised gives a decoder that checks its answer against the JSON that r asked for, or dec
+// itself where there is nothing to check. Text is passed on as it comes, unless the
+// client's own tools may be called: then it is kept until it is known whether it is the
+// answer.
 func Promised(r *Request, dec StreamDecoder) StreamDecoder {
 	if r == nil || !r.UnboundJSON {
 		return dec
@@ -248,7 +247,7 @@ func (p *promised) delta(d *Delta) error {
 	return p.emit(d)
 }
 
-// pass gives what was kept as it came, and then d.
+// pass gives on what was kept, as it came, and then d.
 func (p *promised) pass(d *Delta) error {
 	for i := range p.kept {
 		if err := p.emit(&p.kept[i]); err != nil {
@@ -259,7 +258,7 @@ func (p *promised) pass(d *Delta) error {
 	return p.emit(d)
 }
 
-// text gives what of a piece belongs to the object.
+// text gives on the part of a piece that belongs to the object.
 func (p *promised) text(d *Delta) error {
 	before := len(p.json.object)
 	if !p.json.add(wire.AppendUnquoted(nil, d.JSON)) {
@@ -274,7 +273,7 @@ func (p *promised) text(d *Delta) error {
 	return p.emit(&c)
 }
 
-// stop holds the whole answer against what was asked for.
+// stop checks the whole answer against what was asked for.
 func (p *promised) stop(d *Delta) error {
 	if p.excused || p.answered || !d.Stop.ended() {
 		return p.pass(d)

@@ -95,10 +95,10 @@ func bounded(seconds float64) time.Duration {
 	return time.Duration(min(seconds, 86400) * float64(time.Second))
 }
 
-// Told completes the fault for an error answer: its status is the provider's own,
-// whatever its words stand for elsewhere, since lists of statuses in configs and
-// breakers name what the provider sends. The wait that its headers ask for comes
-// before one in its words.
+// Told completes the fault for an error answer. Its status is the provider's own, whatever
+// the words of the error mean elsewhere, because configs and breakers list the statuses
+// that the provider sends. A wait that the headers ask for takes precedence over one in the
+// words.
 func Told(f *fault.Fault, status int, h http.Header) *fault.Fault {
 	f.Source, f.StatusCode = fault.SourceProvider, ErrorStatus(status)
 	if wait := RetryAfter(h); wait > 0 {
@@ -107,8 +107,8 @@ func Told(f *fault.Fault, status int, h http.Header) *fault.Fault {
 	return f
 }
 
-// ErrorStatus is the status of a refusal for the status of an answer that is not
-// a success: its own when it is one of an error, else a bad gateway.
+// ErrorStatus is the status of the refusal for an answer that is not a success: the
+// answer's own status if it is an error's, otherwise a bad gateway.
 func ErrorStatus(status int) int {
 	if status >= 400 && status <= 599 {
 		return status
@@ -116,8 +116,8 @@ func ErrorStatus(status int) int {
 	return http.StatusBadGateway
 }
 
-// NotJSON is the fault for an error answer that is no JSON: a proxy or the host's
-// own front door spoke.
+// NotJSON is the fault for an error answer that is not JSON: a proxy or the host's own
+// front door has answered.
 func NotJSON(status int, h http.Header) *fault.Fault {
 	f := fault.New(fault.InvalidProviderResponse, "", "The provider answered with an error that is not JSON (status "+strconv.Itoa(status)+")")
 	return Told(f, status, h)

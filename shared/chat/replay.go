@@ -44,7 +44,7 @@ func (p *replay) choice(c *Choice) {
 		switch part.Kind {
 		case Text:
 			if part.Text != "" {
-				d.Logprobs, logprobs = logprobs, nil // with the first text, for all of it
+				d.Logprobs, logprobs = logprobs, nil // all of them go with the first text
 			}
 			p.text(d, DeltaText, part.Text)
 			d.Logprobs = nil
@@ -114,9 +114,9 @@ func (p *replay) citations(d Delta, list []byte) {
 	}
 }
 
-// Collector puts the deltas of a stream together to a whole answer, for a client
-// that asked for one of a provider that only streams, and for what is kept of a
-// stream. The zero Collector is ready.
+// Collector puts the deltas of a stream together into a whole answer. It serves clients
+// that want a whole answer from a provider that only streams, and it makes the answers of
+// streams that are kept. The zero Collector is ready.
 type Collector struct {
 	r        Response
 	blocks   []collected

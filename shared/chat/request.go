@@ -42,7 +42,7 @@ type Request struct {
 	Reasoning Reasoning
 
 	MaxTokens Opt[int64] // most output tokens, reasoning included
-	// MaxTokensField is the member in which the client gave MaxTokens.
+	// MaxTokensField is the member by which the client gave MaxTokens.
 	MaxTokensField string
 
 	Temperature, TopP                 Opt[float64]
@@ -78,11 +78,11 @@ type Request struct {
 	// is set by EncodeRequest when the provider's dialect forbids a name, and read
 	// when the answer is encoded.
 	Renamed map[string]string
-	// HiddenAnswer is set by EncodeRequest when the text of the answer comes by a
-	// hidden tool: other text is then no part of it.
+	// HiddenAnswer is set by EncodeRequest when the text of the answer comes as arguments of
+	// the hidden tool: other text is then not part of it.
 	HiddenAnswer bool
-	// UnboundJSON is set by EncodeRequest when Format asks for JSON and nothing but
-	// words or the hidden tool makes the model give it: see Promised.
+	// UnboundJSON is set by EncodeRequest when Format asks for JSON and only words or the
+	// hidden tool make the model give it, see Promised.
 	UnboundJSON bool
 
 	// Recall finds the signed reasoning that came before the tool call with this
@@ -265,13 +265,13 @@ type Format struct {
 	Description string
 	Schema      json.RawMessage
 	Strict      Opt[bool]
-	// AssumedStrict: the client's dialect holds to every schema, so that Strict is
-	// true without a word of the client. Hosts that take some schemas only are told
-	// so where this one is among them, see HoldsStrict.
+	// AssumedStrict: the client's dialect enforces every schema, so Strict is true although
+	// the client did not say so. Hosts that take only some schemas are told so for a schema
+	// that they take, see HoldsStrict.
 	AssumedStrict bool
 }
 
-// WritesStrict tells whether strict is written, for a host that knows the word.
+// WritesStrict tells whether the member strict is written, for a host that knows it.
 func (f *Format) WritesStrict(t *Traits) bool {
 	return f.Strict.Set && !(f.AssumedStrict && (t.NoAssumedStrict || !HoldsStrict(f.Schema)))
 }
@@ -291,12 +291,12 @@ const (
 type Reasoning struct {
 	Effort   string // none, minimal, low, medium, high, xhigh, max; empty: not said
 	Thinking Thinking
-	Way      string     // a type of thinking that is not known here, which Thinking holds for adaptive
+	Way      string     // a type of thinking that is not known here; Thinking is then adaptive
 	Budget   Opt[int64] // tokens
 	Display  string     // how thinking is shown: summarized, omitted; empty: not said
 }
 
-// On reports whether the client asked for thinking by either way.
+// On reports whether the client asked for thinking, in either way.
 func (r Reasoning) On() bool {
 	return r.Thinking >= ThinkingBudget || r.Thinking == ThinkingUnsaid && r.Effort != "" && r.Effort != "none" && r.Effort != "minimal"
 }

@@ -14,8 +14,8 @@ type Response struct {
 	Usage     pricing.Usage
 	// ReportedTotal is the provider's own total when it is not the sum of Usage.
 	ReportedTotal int64
-	// Billed is what the provider charges for when it says so apart from Usage,
-	// which the client is told; nil or unknown: Usage.
+	// Billed is what the provider charges for, when it reports that separately from Usage,
+	// which the client gets; nil or unknown: Usage.
 	Billed *pricing.Usage
 
 	SystemFingerprint string
@@ -77,9 +77,9 @@ type Signed struct {
 	Parts      []Part
 }
 
-// Signed gives the signed reasoning of the answer by the tool calls that follow
-// it, so that it can be kept for clients that cannot return it. The first call
-// after the reasoning carries it.
+// Signed gives the signed reasoning of the answer, each with the tool calls that follow it,
+// so that it can be kept for clients that cannot return it. The first call after the
+// reasoning carries it.
 func (r *Response) Signed() []Signed {
 	var out []Signed
 	for i := range r.Choices {

@@ -2,8 +2,8 @@ package chat
 
 import "gateway/shared/wire"
 
-// HoldsStrict reports whether a JSON schema is of the kind that hosts take with
-// strict: each object in it requires all of its properties and allows no others.
+// HoldsStrict reports whether hosts that know strict take it for a JSON schema: each object
+// in it must require all of its properties and allow no others.
 func HoldsStrict(schema []byte) bool {
 	if wire.KindOf(schema) != wire.KindObject {
 		return false
@@ -12,7 +12,7 @@ func HoldsStrict(schema []byte) bool {
 	return holdsStrict(d) && d.Err() == nil
 }
 
-// holdsStrict reads the schema that d stands at.
+// holdsStrict reads the schema at d.
 func holdsStrict(d *wire.Decoder) bool {
 	ok := true
 	object, closed := false, false

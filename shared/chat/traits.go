@@ -1,8 +1,8 @@
 package chat
 
-// Traits are what a host and model need of a dialect. It is plain data that the
-// catalogue fills for a provider and the routed model; the zero value is the
-// dialect's own provider with a current model.
+// Traits are what a dialect has to know of a host and a model. It is plain data that the
+// catalogue fills for a provider and the routed model; the zero value is the dialect's own
+// provider with a current model.
 type Traits struct {
 	Provider string // id of the provider, for messages
 
@@ -34,14 +34,14 @@ type Traits struct {
 	// MinBudget and MaxBudget bound a budget of thinking, in tokens; 0: the
 	// dialect's own bound.
 	MinBudget, MaxBudget int64
-	// Efforts are the efforts that the model knows, from the least, with spaces
-	// between; another one becomes the next one up. Empty: the dialect's own.
+	// Efforts are the efforts that the model knows, from the lowest, separated by spaces. An
+	// unknown effort becomes the next higher one. Empty: the dialect's own.
 	Efforts string
 	// SignedCalls: the model refuses its own tool calls when they come back
 	// without their signature (Gemini dialect).
 	SignedCalls bool
 
-	// Schema is how an answer of a JSON schema is had from the model.
+	// Schema tells how the model can be made to answer by a JSON schema.
 	Schema SchemaSupport
 
 	// Limits are what the model is known not to do.
@@ -58,10 +58,9 @@ type Traits struct {
 	Breakpoints     bool // content parts take prompt_cache_breakpoint (OpenAI's dialects)
 	NoUnknown       bool // the host refuses members that are not in its own reference
 
-	// NeedsMediaBytes: the host fetches nothing from the web for the model, so that
-	// bytes are put in the place of http: and https: addresses before a request is
-	// encoded. MediaHosts are hosts, with those below them, whose addresses it
-	// reads nevertheless.
+	// NeedsMediaBytes: the host fetches nothing from the web for the model, so the bytes
+	// replace http: and https: addresses before a request is encoded. MediaHosts are hosts,
+	// with their subdomains, whose addresses it reads nevertheless.
 	NeedsMediaBytes bool
 	MediaHosts      []string
 

@@ -23,11 +23,11 @@ import (
 
 const (
 	maxTopK = 100
-	// spare is how many more results are asked for than are wanted: those that are
-	// over stand in the index until the table deletes them.
+	// spare is how many more results are asked for than are wanted, because expired ones stay
+	// in the index until the table deletes them.
 	spare = 32
-	// digits of a number that are kept. A cosine of numbers with four differs by
-	// less than a ten-thousandth, and a write costs half of that of eight.
+	// digits is how many digits of a number are kept. With four of them a cosine differs by
+	// less than a ten-thousandth, and a write costs half of what it costs with eight.
 	digits = 4
 )
 

@@ -55,8 +55,8 @@ func New(cfg aws.Config, bucket string, now func() time.Time) *Index {
 	return &Index{client: s3vectors.NewFromConfig(cfg), bucket: bucket, now: now}
 }
 
-// tenant names a bucket together with its tenant; it is of one length, so that
-// keys are told apart by their prefix.
+// tenant names a bucket together with its tenant. All names have one length, so that keys
+// can be told apart by their prefix.
 func tenant(b cache.Bucket) string {
 	sum := sha256.Sum256(fmt.Appendf(nil, "%d:%s%d:%s%s", len(b.Scope.Org), b.Scope.Org, len(b.Scope.Workspace), b.Scope.Workspace, b.ID))
 	return hex.EncodeToString(sum[:])
@@ -88,8 +88,8 @@ func (x *Index) Add(ctx context.Context, b cache.Bucket, v cache.Vector) error {
 	return wrap(err)
 }
 
-// makeIndex makes the index for vectors of so many dimensions; that another
-// process was faster is no error.
+// makeIndex makes the index for vectors of so many dimensions. It is no error if another
+// process was faster.
 func (x *Index) makeIndex(ctx context.Context, dimensions int) error {
 	_, err := x.client.CreateIndex(ctx, &s3vectors.CreateIndexInput{
 		VectorBucketName: &x.bucket, IndexName: indexOf(dimensions), DataType: types.DataTypeFloat32,
@@ -120,7 +120,7 @@ func (x *Index) Nearest(ctx context.Context, b cache.Bucket, vector []float32, l
 	for pages.HasMorePages() {
 		page, err := pages.NextPage(ctx)
 		if absent(err) {
-			return nil, nil // nothing of so many dimensions was ever kept
+			return nil, nil // no vector of so many dimensions was ever kept
 		}
 		if err != nil {
 			return nil, wrap(err)
@@ -139,7 +139,7 @@ func (x *Index) Nearest(ctx context.Context, b cache.Bucket, vector []float32, l
 	return found, nil
 }
 
-// Sweep deletes the vectors that are over.
+// Sweep deletes the vectors that have expired.
 func (x *Index) Sweep(ctx context.Context) error {
 	indexes := s3vectors.NewListIndexesPaginator(x.client, &s3vectors.ListIndexesInput{VectorBucketName: &x.bucket, Prefix: aws.String(indexPrefix)})
 	for indexes.HasMorePages() {

@@ -66,7 +66,7 @@ func (Complete) EncodeRequest(dst []byte, r *chat.Request, _ *chat.Traits, loss 
 	return o.B, loss.Err()
 }
 
-// Penalty writes a penalty that is there, as an object of its scale.
+// Penalty writes a penalty, if there is one, as an object with its scale.
 func Penalty(o *upstream.Object, name string, v chat.Opt[float64]) {
 	if v.Set {
 		o.Key(name)

@@ -12,9 +12,8 @@ import (
 // this and the OpenAI dialect are not changed.
 func legalID(id string) string { return chat.LegalName(id, len(id)) }
 
-// assistant writes a message of the assistant: reasoning, then the rest in
-// order. last says that it is the last of the conversation, which the model goes
-// on from.
+// assistant writes a message of the assistant: reasoning first, then the rest in order.
+// last says that it is the last of the conversation, which the model continues.
 func (e *requestEncoder) assistant(m *chat.Message, last bool) (int, error) {
 	e.dropName(m)
 	e.b = append(e.b, `{"role":"assistant","content":[`...)
@@ -77,8 +76,8 @@ func (e *requestEncoder) assistant(m *chat.Message, last bool) (int, error) {
 	return n, nil
 }
 
-// interleaved reports whether the client gave signed reasoning back in the order
-// of the answer, after other blocks: then that order is kept.
+// interleaved reports whether the client gave signed reasoning back after other blocks, in
+// the order of the answer. Then that order is kept.
 func interleaved(m *chat.Message) bool {
 	other := false
 	for i := range m.Parts {

@@ -13,8 +13,8 @@ type round struct {
 	counts
 }
 
-// maxRounds bounds the rounds of one turn that are read; what is behind them is not
-// charged apart.
+// maxRounds bounds the rounds of one turn that are read; later ones are not charged
+// separately.
 const maxRounds = 1024
 
 func (c *counts) readRounds(d *wire.Decoder) {
@@ -59,15 +59,15 @@ func (c *counts) readCredit(d *wire.Decoder) {
 	}
 }
 
-// creditShown says that the counts of an answer with a redeemed fallback credit name
-// what was warm as read already. Were it false, its writes would be charged as reads.
+// creditShown says that, with a redeemed fallback credit, the counts of an answer already
+// list what was warm as read. If it were false, cache writes would be charged as reads.
 const creditShown = true
 
-// ending is what the bill depends on besides usage: how an answer ended.
+// ending is how an answer ended, which the bill depends on besides usage.
 type ending struct{ stop, category string }
 
-// chargedRefusals are the categories of refusals that are charged though nothing was
-// put out; all others are free.
+// chargedRefusals are the categories of refusals that are charged although nothing was put
+// out. All others are free.
 var chargedRefusals = map[string]bool{"bio": true, "frontier_llm": true, "reasoning_extraction": true}
 
 // free tells whether an answer costs nothing: it was refused before any output.
@@ -75,8 +75,8 @@ func (e ending) free(u *pricing.Usage) bool {
 	return e.stop == "refusal" && u.OutputTokens() == 0 && !chargedRefusals[e.category]
 }
 
-// bill gives what is charged, which is not always what the top level tells: where the
-// rounds are told, each is charged at its own model, and they alone.
+// bill gives what is charged, which may differ from the top level of usage: where the
+// rounds are listed, only they are charged, each at its own model.
 func (c *counts) bill(model string, e ending, u *pricing.Usage, s *chat.Served) {
 	s.Mode, s.Region, s.Also = c.mode(), region(c.geo), nil
 	c.classes(u)
@@ -105,7 +105,7 @@ func (c *counts) billRounds(model string, u *pricing.Usage, s *chat.Served) {
 		var used pricing.Usage
 		r.classes(&used)
 		if r.attempt() && i < last && used.OutputTokens() == 0 {
-			continue // it declined before any output, and another took its place
+			continue // this model declined before any output, and another took its place
 		}
 		if r.model == "" || r.model == model {
 			*u = u.Plus(used)
@@ -119,7 +119,7 @@ func (c *counts) billRounds(model string, u *pricing.Usage, s *chat.Served) {
 	}
 }
 
-// attempt tells the rounds in which a model was to answer.
+// attempt tells whether a model was to answer in this round.
 func (r *round) attempt() bool { return r.kind == "message" || r.kind == "fallback_message" }
 
 // lastAttempt is the index of the last fallback; -1 when none was needed.
@@ -141,7 +141,7 @@ func (c *counts) mode() string {
 	return pricing.ModeOf(c.tier)
 }
 
-// region is where an answer was made, where that has a price.
+// region is where an answer was made, if that has a price of its own.
 func region(geo string) string {
 	if geo == "global" || geo == "not_available" {
 		return ""
@@ -159,7 +159,7 @@ func asRead(u *pricing.Usage) {
 	}
 }
 
-// nothing keeps the classes and none of their counts.
+// nothing sets the counts of all classes to zero; the classes stay known.
 func nothing(u *pricing.Usage) {
 	for c := range pricing.NumClasses {
 		if _, told := u.Get(c); told {

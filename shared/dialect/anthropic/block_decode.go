@@ -134,7 +134,7 @@ func (q *requestDecoder) source(media *chat.Media) {
 	if media.Plain = kind == "text"; media.Plain || media.Data == "" {
 		return
 	}
-	// Other shapes write it into an address, where nothing would be read from it.
+	// Other shapes put it into an address, where it would not be checked.
 	clean, ok := chat.CleanBase64(media.Data)
 	if !ok {
 		d.Fail("needs data in base64")

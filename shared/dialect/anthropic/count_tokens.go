@@ -30,7 +30,7 @@ func (CountTokens) EncodeRequest(dst, body []byte, a *chat.Asked) ([]byte, strin
 	return wire.Splice(dst, body, modelKey.SetKey(&w, 0, wire.AppendJSONString(nil, a.Model))), "", nil
 }
 
-// DecodeResponse implements chat.Translator. To count costs nothing.
+// DecodeResponse implements chat.Translator. Counting costs nothing.
 func (CountTokens) DecodeResponse(dst, answer []byte, _ http.Header, _ *chat.Asked) ([]byte, string, chat.Meter, error) {
 	m := chat.Meter{Complete: true, Started: true}
 	m.Usage.Set(pricing.Input, 0)
@@ -58,8 +58,8 @@ func (CountTokens) DecodeError(status int, h http.Header, body []byte) *fault.Fa
 	return decodeError(status, h, body)
 }
 
-// CheckCount tests the bounds of a body of /messages/count_tokens: that of a
-// message whose answer is not bounded.
+// CheckCount tests the bounds of a body of /messages/count_tokens: those of a message,
+// except that the answer needs no bound.
 func CheckCount(body []byte) error {
 	var c chat.Checked
 	return checkBody(body, &c, false)

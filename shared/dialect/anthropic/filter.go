@@ -9,10 +9,9 @@ import (
 	"gateway/shared/wire"
 )
 
-// filter passes a stream of this dialect on as it is and meters it. Pieces of
-// content are told by their first bytes and their last one and not read. An event
-// that cannot be read ends the stream: it is not given out, and what came before
-// it is no whole answer.
+// filter passes a stream of this dialect on as it is and meters it. It recognises pieces of
+// content by their first and last bytes, without reading them. An event that cannot be read
+// ends the stream: it is not given out, and what came before it is not a whole answer.
 type filter struct {
 	m      chat.Meter
 	u      counts
@@ -98,7 +97,7 @@ func (f *filter) look(e *events.Event) bool {
 		}
 	}
 	if err := d.End(); err != nil {
-		if !f.m.Complete { // what comes behind a whole answer is left out
+		if !f.m.Complete { // what follows a whole answer is left out
 			f.m.Err, f.failed = upstream.Unreadable(err), true
 		}
 		return false

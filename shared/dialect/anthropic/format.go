@@ -141,9 +141,9 @@ func (e *toolEncoder) schema(raw []byte) {
 	e.b = wire.Splice(e.b, raw, wire.InsertKey(&w, "type", []byte(`"object"`)))
 }
 
-// foreignTool writes a tool of the provider's own. The OpenAI dialect holds it
-// as {type:T, T:{name:V,...}}: V is the type here and T the name. A custom tool of
-// that dialect looks the same, but there V is its own name.
+// foreignTool writes a tool of the provider's own. The OpenAI dialect holds it as {type:T,
+// T:{name:V,...}}: here V is the type and T the name. A custom tool of that dialect looks
+// the same, but its V is its own name.
 func (e *toolEncoder) foreignTool(t *chat.Tool, at place) bool {
 	if e.r.Dialect == name {
 		e.b = append(e.b, t.Raw...)

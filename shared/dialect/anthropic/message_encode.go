@@ -64,7 +64,7 @@ func (e *requestEncoder) system() error {
 	return nil
 }
 
-// blankMarker reports the cache marker of a text that is left out as it is blank.
+// blankMarker reports the cache marker of a text that is left out because it is blank.
 func (e *base) blankMarker(p *chat.Part, at place) {
 	if p.Cache == chat.NoCache {
 		return
@@ -222,8 +222,8 @@ func asksCitations(document []byte) (asked bool) {
 	return asked
 }
 
-// foreignBlocks are blocks of this provider that clients of other dialects give
-// back in content_blocks as they got them.
+// foreignBlocks are blocks of this provider that clients of other dialects give back in
+// content_blocks, as they got them.
 var foreignBlocks = map[string]bool{
 	"server_tool_use": true, "web_search_tool_result": true, "web_fetch_tool_result": true, "code_execution_tool_result": true,
 	"bash_code_execution_tool_result": true, "text_editor_code_execution_tool_result": true, "tool_search_tool_result": true,

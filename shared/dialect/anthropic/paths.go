@@ -2,15 +2,15 @@ package anthropic
 
 import "strings"
 
-// clientNames are members that encoders call by other names.
+// clientNames are the client's names of members that encoders name otherwise.
 var clientNames = map[string]string{
 	"user": "metadata.user_id", "stop": "stop_sequences", "parallel_tool_calls": "tool_choice.disable_parallel_tool_use",
 	"reasoning_effort": "output_config.effort", "response_format": "output_config.format",
 	"response_format.json_schema.schema": "output_config.format.schema",
 }
 
-// ownOnly begins the names in Request.Extra of members that this dialect does not
-// know and encoders call something else by.
+// ownOnly marks, in Request.Extra, a member that this dialect does not know and whose name
+// encoders use for something else.
 const ownOnly = "messages."
 
 // extraName is the name in Request.Extra of the member key.

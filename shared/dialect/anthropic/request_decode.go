@@ -87,7 +87,7 @@ func (q *requestDecoder) member(key []byte) {
 	}
 }
 
-// nested reads the members of an object; those that take does not know are kept.
+// nested reads the members of an object. Members that take does not know are kept.
 func (q *requestDecoder) nested(outer string, take func(inner string) bool) {
 	for key := range q.d.Object {
 		if q.d.Null() {
@@ -121,7 +121,7 @@ func (q *requestDecoder) outputConfig(inner string) bool {
 		if d.Err() == nil && f.Schema == nil {
 			d.Fail("must have a schema")
 		}
-		// The schema is enforced here without being asked for.
+		// This provider always enforces the schema.
 		f.Strict, f.AssumedStrict = chat.Some(true), true
 		r.Format = f
 	default:

@@ -18,8 +18,8 @@ const (
 
 const notTaken = "not taken by this provider"
 
-// base is what all that writes a request has: the body, and which cache markers
-// it gets.
+// base is what every part of the encoder has: the body, and which cache markers are
+// written.
 type base struct {
 	b    []byte
 	r    *chat.Request
@@ -37,7 +37,7 @@ type thoughtEncoder struct {
 	recalled  map[*chat.Part][]chat.Part // signed reasoning in front of calls
 }
 
-// toolEncoder writes tools, and what makes the model answer in JSON.
+// toolEncoder writes tools, and whatever makes the model answer in JSON.
 type toolEncoder struct {
 	thoughtEncoder
 	format claude.JSON
@@ -74,7 +74,7 @@ func encodeRequest(dst []byte, r *chat.Request, t *chat.Traits, loss *chat.Loss)
 	return e.b, nil
 }
 
-// refuse tests what this provider's own bounds are narrower in.
+// refuse checks the bounds in which this provider is narrower than the specification.
 func (e *requestEncoder) refuse() error {
 	r := e.r
 	if r.N.Set && r.N.Value > 1 {
@@ -91,8 +91,8 @@ func (e *requestEncoder) refuse() error {
 	return claude.Refuse(r, e.t, 0) // a bound of 0 warms a cache
 }
 
-// plan decides on what several members depend on: thinking, the bound of
-// tokens, the way to a JSON answer, which cache markers stay.
+// plan decides what several members depend on: thinking, the bound of tokens, the way to a
+// JSON answer, and which cache markers are kept.
 func (e *requestEncoder) plan() error {
 	e.maxTokens = e.r.MaxTokens.Or(e.t.DefaultMaxTokens)
 	if e.maxTokens == 0 && !e.r.MaxTokens.Set {
@@ -254,7 +254,7 @@ func (e *requestEncoder) extra() {
 		outer, _, nested := strings.Cut(x.Name, ".")
 		switch {
 		case e.r.Dialect != name || nested:
-			// The part of a stream's usage that a client may ask for is given anyway.
+			// This provider always gives the usage that a client may ask for in a stream.
 			if outer == "modalities" && strings.Contains(string(x.Raw), `"audio"`) {
 				e.loss.AddAnswer(x.Name, notTaken)
 				continue
@@ -269,9 +269,8 @@ func (e *requestEncoder) extra() {
 	}
 }
 
-// marker writes a cache marker into the object that is being written. Markers
-// come in the order in which they are counted, but for system prompts
-// that stand between messages.
+// marker writes a cache marker into the object that is being written. Markers come in the
+// order in which they are counted, except those of system prompts between messages.
 func (e *base) marker(c chat.Cache, at place) {
 	if c == chat.NoCache {
 		return

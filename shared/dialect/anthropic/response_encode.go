@@ -52,9 +52,9 @@ func appendHead(dst []byte, id, model string, o *chat.Options) []byte {
 	return wire.AppendJSONString(dst, model)
 }
 
-// appendStop writes ,"stop_reason":...,"stop_sequence":... . A provider that
-// does not tell which stop string came leaves no doubt when the client gave one;
-// the string is null when it gave several.
+// appendStop writes ,"stop_reason":...,"stop_sequence":... . If the provider does not tell
+// which stop string came, it must be the client's only one; if the client gave several,
+// null is written.
 func appendStop(dst []byte, stop chat.StopReason, sequence string, calls bool, o *chat.Options) []byte {
 	switch {
 	case stop == chat.StopUnknown && calls:

@@ -16,7 +16,7 @@ type block struct {
 	sent    bool   // a piece of the arguments was given
 	input   []byte // arguments that came whole with the start
 	id      string
-	text    []byte // of thinking, kept to be signed for
+	text    []byte // text of thinking, kept until its signature comes
 	sign    []byte
 	foreign []byte // whole block
 	closed  bool
@@ -107,7 +107,7 @@ func (s *streamDecoder) blockStart(index int, raw []byte, emit func(*chat.Delta)
 	return s.first(&s.blocks[len(s.blocks)-1], &o, emit)
 }
 
-// first gives what a block starts with.
+// first gives the beginning of a block.
 func (s *streamDecoder) first(b *block, o *opening, emit func(*chat.Delta) error) error {
 	switch b.kind {
 	case blockText:

@@ -18,13 +18,13 @@ type streamDecoder struct {
 	d      wire.Decoder
 	out    chat.Delta
 	u      counts
-	told   pricing.Usage // what the client is told, which is not always what is charged
+	told   pricing.Usage // what the client is told, which may differ from what is charged
 	blocks []block       // by the provider's index, in order of their start
 	calls  int           // tool calls that the client sees
 	hidden bool          // the hidden tool was called
 
-	// How the answer ended. It is only given on when the stream is whole, so that
-	// a stream that breaks off does not look like a success.
+	// How the answer ended. This is only passed on when the stream is complete, so that a
+	// stream that breaks off does not look like a success.
 	native, sequence, explanation string
 	category                      string // of a refusal
 	scratch                       []byte
@@ -290,7 +290,7 @@ func (s *streamDecoder) messageDelta(raw, usage []byte, emit func(*chat.Delta) e
 	return emit(&s.out)
 }
 
-// count makes of the counts so far what the client is told, and the bill.
+// count turns the counts so far into the usage that the client is told and into the bill.
 func (s *streamDecoder) count() {
 	s.u.classes(&s.told)
 	s.u.bill(s.m.Model, ending{s.native, s.category}, &s.m.Usage, &s.m.Served)

@@ -139,10 +139,10 @@ func (s *streamEncoder) piece(dst []byte, id blockID, kind, member string, raw [
 	return append(dst, "}\n\n"...)
 }
 
-// cited writes a source of a text block that is open, waits or comes. One of a
-// block that has ended goes into a block of its own at the end of the answer, as
-// what was sent cannot be opened again. A source that this shape has no place for
-// is left out.
+// cited writes a source of a text block that is open, waits or is yet to come. A source of
+// a block that has ended goes into a block of its own at the end of the answer, because a
+// block that was sent cannot be opened again. Sources that this shape has no place for are
+// left out.
 func (s *streamEncoder) cited(dst []byte, d *chat.Delta) []byte {
 	c := cite.Read(d.JSON)
 	own := c.AppendMessages(nil)
@@ -215,8 +215,8 @@ func (s *streamEncoder) close(dst []byte) []byte {
 	return append(dst, "}\n\n"...)
 }
 
-// wait finds the waiting block that id belongs to; text and thinking that come
-// after something else wait as a block of their own.
+// wait finds the waiting block that id belongs to. Text and thinking that follow something
+// else become a waiting block of their own.
 func (s *streamEncoder) wait(id blockID) *waitingBlock {
 	for i := len(s.waiting) - 1; i >= 0; i-- {
 		w := s.waiting[i]
@@ -259,9 +259,9 @@ func (s *streamEncoder) whole(dst []byte, d *chat.Delta, block []byte) []byte {
 	return s.close(dst)
 }
 
-// blocked reports whether another block has to end before a new one may begin:
-// text and thinking end by themselves, a tool call only when it is said or the
-// stream ends.
+// blocked reports whether another block has to end before a new one may begin. Text and
+// thinking can be ended at any time; a tool call ends only when its end comes or the stream
+// ends.
 func (s *streamEncoder) blocked() bool { return s.open != nil && s.open.kind == blockTool }
 
 // is reports whether the block is the one that d ends.
@@ -272,7 +272,7 @@ func (id blockID) is(d *chat.Delta) bool {
 	return d.Call < 0 && id.n == d.Block
 }
 
-// blockStop ends the block that d names, and begins what has waited for it.
+// blockStop ends the block that d names, and begins the blocks that waited for it.
 func (s *streamEncoder) blockStop(dst []byte, d *chat.Delta) []byte {
 	if s.open != nil && s.open.is(d) {
 		dst = s.close(dst)
@@ -284,8 +284,8 @@ func (s *streamEncoder) blockStop(dst []byte, d *chat.Delta) []byte {
 	return dst
 }
 
-// flush writes what has waited: up to the first tool call that has not ended,
-// which stays open, or all of it.
+// flush writes the waiting blocks: up to the first tool call that has not ended, which
+// stays open, or all of them.
 func (s *streamEncoder) flush(dst []byte, all bool) []byte {
 	for len(s.waiting) > 0 {
 		w := s.waiting[0]

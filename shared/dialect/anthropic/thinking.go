@@ -51,7 +51,7 @@ func (e *thoughtEncoder) planThinking() error {
 	case r.Thinking == chat.ThinkingOff:
 		e.think.Mode = chat.ThinkingOff
 	case !r.On():
-	case r.Way != "": // of a later day: it goes on as it was said
+	case r.Way != "": // a type that is not known yet: it is passed on as it came
 		e.think.Mode = chat.ThinkingAdaptive
 	case e.t.Thinking == chat.ThinksAdaptively, e.t.Thinking == chat.ThinksEither && !(r.Thinking == chat.ThinkingBudget && r.Budget.Set):
 		e.think.Mode = chat.ThinkingAdaptive
@@ -135,8 +135,8 @@ func signed(p *chat.Part) bool {
 	return p.Kind == chat.RedactedReasoned && p.Data != "" || p.Kind == chat.Reasoned && p.Signature != ""
 }
 
-// reasoning gives the signed reasoning that stands first in an assistant's turn:
-// what the client returned, else what was kept for its first call.
+// reasoning gives the signed reasoning that must come first in an assistant's turn: what
+// the client returned, or else what was kept for the turn's first call.
 func (e *thoughtEncoder) reasoning(m *chat.Message) []chat.Part {
 	var own []chat.Part
 	for i := range m.Parts {

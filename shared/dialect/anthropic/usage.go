@@ -8,9 +8,9 @@ import (
 	"gateway/shared/wire"
 )
 
-// counts is a usage object as the provider wrote it, folded over the events of a
-// stream: a later event replaces what it restates and adds nothing up. The zero
-// counts know nothing.
+// counts is a usage object as the provider wrote it, combined over the events of a stream:
+// a count in a later event replaces the earlier one and is not added to it. The zero counts
+// know nothing.
 type counts struct {
 	input, output, read, write upstream.Known
 	write5m, write1h           upstream.Known
@@ -96,7 +96,7 @@ func (c *counts) classes(u *pricing.Usage) {
 	set(pricing.CacheWrite5m, c.write5m)
 	set(pricing.CacheWrite1h, c.write1h)
 	if c.write > 0 {
-		// What the split does not name counts as written for five minutes.
+		// Writes that the split does not name count as kept for five minutes.
 		if rest := c.write.Get() - c.write1h.Get(); rest >= 0 {
 			u.Set(pricing.CacheWrite5m, rest)
 		}

@@ -13,8 +13,8 @@ import (
 	"gateway/shared/wire"
 )
 
-// CountTokens carries POST /messages/count_tokens: Claude's models count their
-// own body, the others that of Converse.
+// CountTokens carries POST /messages/count_tokens. Models of Claude count a body of their
+// own shape, other models one of Converse.
 type CountTokens struct{ errors }
 
 var _ chat.Translator = CountTokens{}
@@ -25,7 +25,8 @@ func (CountTokens) Name() string { return "bedrock.count_tokens" }
 // ownVersion is the version of the Messages shape on Bedrock.
 const ownVersion = `"bedrock-2023-05-31"`
 
-// leastTokens is the bound that the shape wants where nothing is generated.
+// leastTokens is the bound of output that the shape requires even where nothing is
+// generated.
 const leastTokens = "10"
 
 var countKeys = wire.NewKeySet("model", "stream", "anthropic_version", "max_tokens")
@@ -73,7 +74,7 @@ func (CountTokens) EncodeRequest(dst, body []byte, a *chat.Asked) ([]byte, strin
 	return o.B, "", d.End()
 }
 
-// DecodeResponse implements chat.Translator. To count costs nothing.
+// DecodeResponse implements chat.Translator. Counting costs nothing.
 func (CountTokens) DecodeResponse(dst, answer []byte, _ http.Header, _ *chat.Asked) ([]byte, string, chat.Meter, error) {
 	m := chat.Meter{Complete: true, Started: true}
 	m.Usage.Set(pricing.Input, 0)

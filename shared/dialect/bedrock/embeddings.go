@@ -116,8 +116,7 @@ func titanImage(o *upstream.Object, r *embedding.Request, a *chat.Asked) error {
 	return nil
 }
 
-// nova writes a single embedding; the purpose is for an index unless the client
-// names another.
+// nova writes a single embedding. Its purpose is an index unless the client names another.
 func nova(o *upstream.Object, r *embedding.Request, a *chat.Asked) error {
 	in, err := one(r)
 	if err != nil {
@@ -169,8 +168,8 @@ func nova(o *upstream.Object, r *embedding.Request, a *chat.Asked) error {
 // maxCohere is the most inputs that Cohere's models take at once.
 const maxCohere = 96
 
-// cohereInputs writes texts or images. What an input is for must be said; a
-// document is meant where the client does not.
+// cohereInputs writes texts or images. The purpose of the input is required; if the client
+// does not name it, it is a document.
 func cohereInputs(o *upstream.Object, r *embedding.Request, a *chat.Asked) error {
 	if err := r.AtMost(maxCohere); err != nil {
 		return err
@@ -217,7 +216,7 @@ func cohereInputs(o *upstream.Object, r *embedding.Request, a *chat.Asked) error
 	return nil
 }
 
-// inputTokens is what the service counted, where it tells it in a header.
+// inputTokens is the service's own count, if a header tells it.
 func inputTokens(h http.Header) chat.Opt[int64] {
 	n, err := strconv.ParseInt(h.Get("X-Amzn-Bedrock-Input-Token-Count"), 10, 64)
 	if err != nil || n < 0 {

@@ -96,8 +96,8 @@ func (r *imageRequest) lose(loss *chat.Loss, carried ...string) {
 	}
 }
 
-// pass writes extra members by the provider's names: client's name, provider's
-// name, and so on.
+// pass writes extra members under the provider's names; the list alternates between the
+// client's name and the provider's name.
 func (r *imageRequest) pass(o *upstream.Object, pairs ...string) {
 	for _, x := range r.extra {
 		for i := 0; i < len(pairs); i += 2 {

@@ -14,9 +14,9 @@ import (
 	"gateway/shared/pricing"
 )
 
-// Invoke is InvokeModel of the text models that Converse holds no conversation
-// with: Cohere's first Command models and AI21's Jurassic-2. Their bodies are the
-// makers' own, with one prompt; a conversation is written as a text of its turns.
+// Invoke is InvokeModel of the text models that Converse does not support: Cohere's first
+// Command models and AI21's Jurassic-2. Their bodies are the makers' own, with one prompt;
+// a conversation becomes a text of its turns.
 type Invoke struct{}
 
 var (
@@ -27,7 +27,7 @@ var (
 // Name implements chat.Dialect.
 func (Invoke) Name() string { return "bedrock.invoke" }
 
-// Makers whose models are called so.
+// The makers of these models.
 const (
 	familyAI21   = "ai21"
 	familyCohere = "cohere"
@@ -128,7 +128,7 @@ func encodeJurassic(o *upstream.Object, r *chat.Request, loss *chat.Loss) error 
 	return nil
 }
 
-// atMost is the bound of output tokens, cut to what the model gives: it refuses
+// atMost is the bound of output tokens, lowered to what the model can give: it refuses
 // more, and no answer can be longer.
 func atMost(r *chat.Request, limit int64, loss *chat.Loss) chat.Opt[int64] {
 	n := r.MaxTokens
@@ -139,12 +139,12 @@ func atMost(r *chat.Request, limit int64, loss *chat.Loss) chat.Opt[int64] {
 	return n
 }
 
-// speakers are how turns are headed in a prompt.
+// speakers are the words that begin each turn in a prompt.
 var speakers = map[chat.Role]string{chat.Assistant: "Assistant"}
 
-// promptOf is the prompt of a completion as it is, or a conversation as a text: a
-// line for each system prompt and turn, and the head of the turn that is asked
-// for.
+// promptOf is the prompt of a completion as it is. A conversation becomes a text with a
+// line for each system prompt and turn, and at its end the beginning of the turn that is
+// asked for.
 func promptOf(r *chat.Request, loss *chat.Loss) (string, error) {
 	if r.Completion != nil {
 		return upstream.Prompt(r), nil
@@ -169,8 +169,8 @@ func promptOf(r *chat.Request, loss *chat.Loss) (string, error) {
 	return b.String(), nil
 }
 
-// DecodeResponse implements chat.AnswerReader. A Command model tells its usage in
-// headers only, see ReadHeader.
+// DecodeResponse implements chat.AnswerReader. A Command model tells its usage only in
+// headers, see ReadHeader.
 func (Invoke) DecodeResponse(body []byte, t *chat.Traits) (*chat.Response, error) {
 	if t.Family == familyAI21 {
 		return ai21.Complete{}.DecodeResponse(body, t)
@@ -178,8 +178,7 @@ func (Invoke) DecodeResponse(body []byte, t *chat.Traits) (*chat.Response, error
 	return cohere.Generate{}.DecodeResponse(body, t)
 }
 
-// ReadHeader implements chat.Headed: what the service counted, which is what it
-// bills.
+// ReadHeader implements chat.Headed. It reads the service's own counts, which are billed.
 func (Invoke) ReadHeader(h http.Header, r *chat.Response) {
 	for name, class := range map[string]pricing.Class{"X-Amzn-Bedrock-Input-Token-Count": pricing.Input, "X-Amzn-Bedrock-Output-Token-Count": pricing.Output} {
 		if n, err := strconv.ParseInt(h.Get(name), 10, 64); err == nil && n >= 0 {

@@ -25,12 +25,12 @@ type commandDecoder struct {
 
 var _ chat.Framed = (*commandDecoder)(nil)
 
-// Parser implements chat.Framed. The end of the stream is an event, as the counts
-// may come behind the end of the last answer.
+// Parser implements chat.Framed. The end of the stream is given as an event, because the
+// counts may come after the end of the last answer.
 func (*commandDecoder) Parser() chat.EventParser { return new(messages) }
 
-// messages is the parser of event-stream messages with an upstream.EndOfStream
-// behind them.
+// messages is the parser of event-stream messages. After them it gives an
+// upstream.EndOfStream.
 type messages struct{ wire.EventStreamParser }
 
 // End implements chat.EventParser.
@@ -163,7 +163,7 @@ func (s *commandDecoder) chunk(data []byte, emit func(*chat.Delta) error) error 
 	return nil
 }
 
-// answers gives an answer that came as a whole.
+// answers passes on the answers that came as a whole.
 func (s *commandDecoder) answers(data []byte, emit func(*chat.Delta) error) error {
 	r, err := cohere.Generate{}.DecodeResponse(data, &chat.Traits{})
 	if err != nil {
@@ -196,8 +196,8 @@ func (s *commandDecoder) ends(n int, native string, emit func(*chat.Delta) error
 	return s.Emit(chat.Delta{Kind: chat.DeltaStop, Choice: n, Stop: cohere.StopReason(native), Native: native}, emit)
 }
 
-// finish takes over what the service counted, and completes the stream when every
-// answer has ended; the end of the stream stands for counts that never came.
+// finish takes the service's counts, and marks the stream as complete if every answer has
+// ended. If the counts never come, the end of the stream calls it without them.
 func (s *commandDecoder) finish(u *pricing.Usage, emit func(*chat.Delta) error) error {
 	s.M.Complete = s.choices > 0
 	for i := range s.choices {

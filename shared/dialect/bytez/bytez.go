@@ -8,8 +8,8 @@ import (
 	"gateway/shared/wire"
 )
 
-// Chat is POST /models/v2/{model}. Its answers are asked for whole: what it
-// streams is bare text, which does not tell an end from a cut.
+// Chat is POST /models/v2/{model}. It always asks for a whole answer: the provider's
+// streams are bare text, which does not tell the end of an answer from a cut.
 type Chat struct{ upstream.Errors }
 
 var _ chat.Provider = Chat{}

@@ -16,14 +16,14 @@ import (
 type Citation struct {
 	URL, Title string
 	Quote      string // what the source says
-	// Placed says that Start and End are known: code points of the text that is
-	// cited for, from 0. Else the citation is for all of the text.
+	// Placed says that Start and End are known: a range of the text that has the citation, in
+	// code points from 0. Otherwise the citation is for the whole text.
 	Placed     bool
 	Start, End int
 
 	document place  // in a document of the request
 	own      []byte // as it came, when it is in the shape of Anthropic's messages
-	unsigned bool   // a search found it, but not Anthropic's
+	unsigned bool   // it comes from a search that was not Anthropic's
 }
 
 // searched is the type of a source that a search has found.
@@ -204,7 +204,7 @@ func Each(list []byte, give func(*Citation)) {
 	}
 }
 
-// within is the part of a text of length code points that is cited for.
+// within is the range that the citation is for, in a text of length code points.
 func (c *Citation) within(length int) (start, end int) {
 	if !c.Placed || c.Start >= length {
 		return 0, length
@@ -212,10 +212,9 @@ func (c *Citation) within(length int) (start, end int) {
 	return c.Start, min(c.End, length)
 }
 
-// AppendFlat appends the citation as Responses write it: {type: url_citation,
-// start_index, end_index, url, title}. length is that of the text that it is for,
-// in code points, and offset where this text begins. Nothing is appended for a
-// source without an address.
+// AppendFlat appends the citation as Responses write it: {type: url_citation, start_index,
+// end_index, url, title}. length is the length of its text in code points, and offset is
+// where this text begins. Nothing is appended for a source without an address.
 func (c *Citation) AppendFlat(dst []byte, offset, length int) []byte {
 	if c.URL == "" {
 		return dst
@@ -242,8 +241,8 @@ func (c *Citation) members(dst []byte, offset, length int) []byte {
 	return wire.AppendJSONString(append(dst, `,"title":`...), c.Title)
 }
 
-// AppendMessages appends the citation in the shape of Anthropic's messages; nothing
-// for a source that this shape has no place for.
+// AppendMessages appends the citation in the shape of Anthropic's messages, or nothing if
+// this shape has no place for the source.
 func (c *Citation) AppendMessages(dst []byte) []byte {
 	switch p := c.document; {
 	case c.own != nil:
@@ -281,7 +280,7 @@ func Join(dst, list []byte, appendOne func(dst []byte, c *Citation) []byte) []by
 	return dst
 }
 
-// Length is how many code points a JSON string has, given with or without its
+// Length is how many code points a JSON string has. It may be given with or without its
 // quotes, which do not count.
 func Length(json []byte) int {
 	if n := len(json); n > 1 && json[0] == '"' && json[n-1] == '"' {

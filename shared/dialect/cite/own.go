@@ -7,13 +7,12 @@ import (
 	"gateway/shared/wire"
 )
 
-// Anthropic reports whether Anthropic made the citation, and takes it back in a
-// later turn. One that another provider made has nothing in place of the index
-// that only Anthropic can write.
+// Anthropic reports whether Anthropic made the citation and takes it back in a later turn.
+// A citation by another provider lacks the encrypted index, which only Anthropic can write.
 func (c *Citation) Anthropic() bool { return c.own != nil && !c.unsigned }
 
-// Own is what Anthropic made of a list of citations: the list itself when that is
-// all of it, nil when that is nothing. left counts the others.
+// Own gives the citations of a list that Anthropic made: the list itself if these are all,
+// nil if there are none. left counts the others.
 func Own(list []byte) (own []byte, left int) {
 	if wire.KindOf(list) != wire.KindArray {
 		return list, 0
@@ -43,11 +42,10 @@ func Own(list []byte) (own []byte, left int) {
 	return own, left
 }
 
-// Unsigned leaves out of a body of Anthropic's messages the citations that
-// another provider made, which Anthropic refuses, and texts that are empty and
-// were there for such citations only. Every other byte stays; the result is body
-// itself when it holds none. left are the paths of what was left out. body is a
-// checked JSON object.
+// Unsigned removes from a body of Anthropic's messages the citations that another provider
+// made, because Anthropic refuses them. It also removes empty texts that were only there
+// for such citations. Every other byte stays; if nothing is removed, the result is body
+// itself. left are the paths of what was removed. body is a checked JSON object.
 func Unsigned(body []byte) (out []byte, left []string) {
 	if !mayCite(body) {
 		return body, nil
@@ -69,8 +67,9 @@ func Unsigned(body []byte) (out []byte, left []string) {
 	return wire.Splice(make([]byte, 0, len(body)), body, edits...), left
 }
 
-// mayCite looks for the member that only citations of a search have. Its rarest
-// letters come first, as a long body is searched on the way of every request.
+// mayCite looks for the member that only citations of a search have. It searches for the
+// end of the name first, because that is rare and long bodies are searched in every
+// request.
 func mayCite(body []byte) bool {
 	rare, front := []byte(`_index"`), []byte(`"encrypted`)
 	for from := 0; ; {

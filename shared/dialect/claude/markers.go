@@ -14,18 +14,19 @@ var (
 	topKeys     = wire.NewKeySet("system", "tools", "messages", "cache_control")
 )
 
-// Mark adds cache markers to a Messages body: one at the end of what stays the same over
-// a conversation, the system prompt or else the tools, and one at its last block. With
-// markers of the client's own only the last block gets one, as long as there are not more
-// than MaxMarkers in all: the client knows what stays the same. One that has the provider
-// place them is left alone. hour: they hold for an hour, not for five minutes. The
-// result is body itself when nothing was added. body is a checked JSON object.
+// Mark adds two cache markers to a Messages body: one at the end of what stays the same
+// over a conversation (the system prompt, or else the tools), and one at its last block. If
+// the client has markers of its own, it knows what stays the same: then only the last block
+// gets one, as long as there are at most MaxMarkers in all. A body that lets the provider
+// place the markers is left alone. If hour is set, the markers hold for an hour, otherwise
+// for five minutes. The result is body itself when nothing was added. body is a checked
+// JSON object.
 func Mark(body []byte, hour bool) []byte {
 	var w wire.Walk
 	if topKeys.Walk(body, &w) != nil || !w.Spans[3].Absent() {
 		return body
 	}
-	own := bytes.Count(body, markerKey) // as a key, or seldom as a word: then it is one too many
+	own := bytes.Count(body, markerKey) // counts keys; the word in a text, which is rare, counts as one too many
 	marker := shortMarker
 	if own == 0 && hour {
 		marker = hourMarker
@@ -54,7 +55,7 @@ func Mark(body []byte, hour bool) []byte {
 func last(body []byte, span wire.Span) (at wire.Span, ok bool) {
 	d := wire.NewDecoder(span.Of(body))
 	for range d.Array {
-		d.Kind() // behind the space before it
+		d.Kind() // skips the white space before the element
 		raw := d.Raw()
 		end := span.Start + d.Offset()
 		at, ok = wire.Span{Start: end - len(raw), End: end}, true
@@ -62,7 +63,7 @@ func last(body []byte, span wire.Span) (at wire.Span, ok bool) {
 	return at, ok && d.Err() == nil
 }
 
-// markLast marks the last block of a content, which may be a text alone.
+// markLast marks the last block of a content, which may also be a text.
 func markLast(body []byte, content wire.Span, marker []byte) (e wire.Edit, ok bool) {
 	if !content.Present(body) {
 		return e, false
@@ -87,7 +88,7 @@ func markLast(body []byte, content wire.Span, marker []byte) (e wire.Edit, ok bo
 
 var blockKeys = wire.NewKeySet("type", "text", "cache_control", "defer_loading")
 
-// takesMarker tells whether a block is one that may be marked, and is not.
+// takesMarker tells whether a block may get a marker and has none yet.
 func takesMarker(block []byte) bool {
 	var w wire.Walk
 	if wire.KindOf(block) != wire.KindObject || blockKeys.Walk(block, &w) != nil || !w.Spans[2].Absent() || !w.Spans[0].Present(block) {
@@ -100,7 +101,8 @@ func takesMarker(block []byte) bool {
 	return kind != "text" || len(w.Spans[1].Of(block)) > len(`""`)
 }
 
-// markTool marks the last tool; one that is loaded later stands in no prefix.
+// markTool marks the last tool, unless it is loaded later: such a tool is not part of the
+// prefix.
 func markTool(body []byte, tools wire.Span, marker []byte) (e wire.Edit, ok bool) {
 	if !tools.Present(body) || wire.KindOf(tools.Of(body)) != wire.KindArray {
 		return e, false

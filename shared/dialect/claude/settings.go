@@ -66,7 +66,7 @@ func Skipped(r *chat.Request, tools bool) int {
 	return max(0, n-MaxMarkers)
 }
 
-// JSON is how the answer is made JSON.
+// JSON is the way in which an answer is made JSON.
 type JSON uint8
 
 // The ways; the zero value is plain text.
@@ -77,9 +77,9 @@ const (
 	InWords      // by a sentence in the system prompt
 )
 
-// PlanJSON chooses the way to the format that r asks for. byTool tells whether the
-// hidden tool may stand in for a schema, thinks that the model reasons, beside which
-// it cannot be held to a tool.
+// PlanJSON chooses the way to the format that r asks for. byTool tells whether the hidden
+// tool may replace a schema. thinks tells that the model thinks, which excludes a forced
+// tool.
 func PlanJSON(r *chat.Request, t *chat.Traits, byTool, thinks bool, loss *chat.Loss) (JSON, error) {
 	for i := range r.Tools {
 		if r.Tools[i].Name == chat.AnswerTool {
@@ -105,9 +105,9 @@ func PlanJSON(r *chat.Request, t *chat.Traits, byTool, thinks bool, loss *chat.L
 	return ByTool, nil
 }
 
-// Choice is the tool choice that is asked for, given what else the request wants:
-// nothing is forced beside thinking, and the hidden tool may be the only one. own
-// counts the client's tools.
+// Choice is the tool choice to write, given what else the request wants: nothing is forced
+// while the model thinks, and the hidden tool may be the only one. own counts the client's
+// tools.
 func Choice(r *chat.Request, way JSON, thinks bool, own int) chat.ToolChoice {
 	c := r.ToolChoice
 	if thinks && c.Forced() {

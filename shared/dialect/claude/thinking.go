@@ -27,8 +27,8 @@ type Turns struct {
 // maxRecalls bounds the tool calls that are looked up for one request.
 const maxRecalls = 64
 
-// Recall looks up what was kept for calls in front of which the client gave no
-// signed reasoning, the newest first.
+// Recall looks up the reasoning that was kept for calls before which the client gave none,
+// the newest first.
 func (t *Turns) Recall() {
 	if t.Request.Recall == nil {
 		return
@@ -73,8 +73,8 @@ func (t *Turns) anySigned(m *chat.Message) bool {
 	return false
 }
 
-// Begun reports whether the turn that tool results answer begins with signed
-// reasoning, which the provider wants back once the model thinks.
+// Begun reports whether the turn that the tool results answer begins with signed reasoning.
+// The provider demands that when the model thinks.
 func (t *Turns) Begun() bool {
 	ms := t.Request.Messages
 	last := LastSpoken(ms)
@@ -105,8 +105,8 @@ func (t *Turns) begins(m *chat.Message) bool {
 	return true
 }
 
-// Check refuses or takes out what thinking cannot stand beside. field is how the
-// client asked for it.
+// Check refuses or removes what cannot go together with thinking. field is the member by
+// which the client asked for thinking.
 func (t *Turns) Check(think *Thinking, traits *chat.Traits, field string, loss *chat.Loss) error {
 	if !think.On() {
 		return nil

@@ -8,8 +8,8 @@ import (
 	"gateway/shared/wire"
 )
 
-// logprobs writes that log probabilities are wanted. The provider tells those of
-// the tokens that it chose and none of their alternatives.
+// logprobs asks for log probabilities. The provider gives those of the tokens that it
+// chose, and no alternatives.
 func (e *requestEncoder) logprobs() {
 	r := e.r
 	if r.Logprobs.Set {
@@ -23,9 +23,9 @@ func (e *requestEncoder) logprobs() {
 	}
 }
 
-// appendLogprobs writes items of {text, logprobs:[...]}, a list of them or one, as
-// the logprobs object of the OpenAI shape. An item that is more than one token has
-// one text, whose probability is the product of theirs. nil when there is none.
+// appendLogprobs writes items of {text, logprobs:[...]}, a list of them or one, as the
+// logprobs object of the OpenAI shape. An item of several tokens has one text, whose
+// probability is the product of theirs. nil when there is none.
 func appendLogprobs(dst, raw []byte) []byte {
 	d := wire.NewDecoder(raw)
 	start := len(dst)

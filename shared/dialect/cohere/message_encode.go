@@ -11,8 +11,8 @@ import (
 	"gateway/shared/wire"
 )
 
-// documents writes the documents that the model may cite: the member of the
-// request, and the texts that the user's messages hold as files.
+// documents writes the documents that the model may cite: the request's own member, and the
+// texts that the user's messages hold as files.
 func (e *requestEncoder) documents() error {
 	start := len(e.B)
 	e.Key("documents")
@@ -181,8 +181,7 @@ func (e *requestEncoder) image(p *chat.Part, at string) error {
 
 var imageTypes = map[string]bool{"image/jpeg": true, "image/png": true, "image/webp": true, "image/gif": true}
 
-// assistant writes an answer of the model: what it said in front of tool calls
-// is its plan.
+// assistant writes an answer of the model. What it said before tool calls is its plan.
 func (e *requestEncoder) assistant(m *chat.Message) error {
 	calls := 0
 	for i := range m.Parts {

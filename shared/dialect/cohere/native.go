@@ -7,10 +7,10 @@ import (
 	"gateway/shared/wire"
 )
 
-// MeterResponse implements chat.Passer. The answers of the provider's other
-// operations and of its first version, which are passed through too, tell what is
-// billed in meta: embeddings, rankings, texts; the last object of a stream of the
-// first version holds such an answer as response.
+// MeterResponse implements chat.Passer. Answers of the provider's other operations and of
+// its first version are passed through too. They tell in meta what is billed: embeddings,
+// rankings, texts. The last object of a stream of the first version holds such an answer as
+// response.
 func (c Chat) MeterResponse(body []byte) chat.Meter {
 	m := upstream.Meter(c, body)
 	if m.Usage.Known() {
@@ -41,7 +41,7 @@ func (c Chat) MeterResponse(body []byte) chat.Meter {
 	return chat.Meter{Usage: native, Started: true, Complete: true}
 }
 
-// ofAnswer reads the members of an answer that tell usage.
+// ofAnswer reads the members of an answer that concern usage.
 func (c *counts) ofAnswer(d *wire.Decoder, outermost bool) func(string) {
 	return func(key string) {
 		switch {

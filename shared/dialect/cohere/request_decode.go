@@ -244,7 +244,7 @@ func (q *requestDecoder) part(m *chat.Message, at int) {
 	m.Parts = append(m.Parts, p)
 }
 
-// address takes a data: URL apart.
+// address splits a data: URL into its parts.
 func address(media *chat.Media, url string) {
 	head, data, found := strings.Cut(url, ";base64,")
 	if mime, ok := strings.CutPrefix(head, "data:"); ok && found {

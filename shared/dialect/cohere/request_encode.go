@@ -26,7 +26,7 @@ type requestEncoder struct {
 	loss *chat.Loss
 }
 
-// passed are members that clients of other dialects may use as Cohere knows them.
+// passed are members that clients of other dialects may use in Cohere's form.
 var passed = []string{"documents", "citation_options", "safety_mode", "strict_tools", "priority", "k", "p"}
 
 func encodeRequest(dst []byte, r *chat.Request, t *chat.Traits, loss *chat.Loss) ([]byte, error) {
@@ -51,7 +51,7 @@ func encodeRequest(dst []byte, r *chat.Request, t *chat.Traits, loss *chat.Loss)
 	return e.B, nil
 }
 
-// refuse tests what this provider's own bounds are narrower in.
+// refuse checks the bounds in which this provider is narrower than the specification.
 func (e *requestEncoder) refuse() error {
 	r := e.r
 	switch {
@@ -118,7 +118,7 @@ func (e *requestEncoder) sampling() {
 	}
 	e.FloatIf("temperature", temperature)
 	if p.Set && (p.Value < minP || p.Value > maxP) {
-		// 1, which says "no cut" elsewhere, is not taken here.
+		// 1 means "no cut" elsewhere, but is not allowed here.
 		p.Value = min(max(p.Value, minP), maxP)
 		e.loss.Add("top_p", "cut to "+strconv.FormatFloat(p.Value, 'g', -1, 64))
 	}
@@ -184,8 +184,8 @@ func (e *requestEncoder) format() error {
 	return nil
 }
 
-// tools writes the functions. A choice of one function is made by giving only
-// that one, as the provider knows no names in tool_choice.
+// tools writes the functions. To choose one function, only that one is given, because the
+// provider takes no names in tool_choice.
 func (e *requestEncoder) tools() error {
 	r := e.r
 	choice := r.ToolChoice
@@ -274,7 +274,7 @@ func (e *requestEncoder) tool(t *chat.Tool, at string) {
 	}
 }
 
-// extra passes members on that only this provider knows.
+// extra passes on members that only this provider knows.
 func (e *requestEncoder) extra() {
 	for _, x := range e.r.Extra {
 		switch {

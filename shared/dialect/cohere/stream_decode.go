@@ -16,7 +16,7 @@ type streamDecoder struct {
 	blocks []block
 	calls  int
 	told   pricing.Usage // tokens, for the client
-	// chances are the log probabilities of the text that is given next.
+	// chances are the log probabilities of the next text.
 	chances []byte
 }
 

@@ -70,8 +70,8 @@ func each(d *wire.Decoder, member func(key string)) {
 	}
 }
 
-// tokens are the tokens that clients are told, in disjoint classes; the billed
-// ones where there are no others.
+// tokens are the tokens that clients are told, in disjoint classes; the billed ones if
+// there are no others.
 func (c *counts) tokens() pricing.Usage {
 	var u pricing.Usage
 	in, out := c.input, c.output
@@ -93,7 +93,7 @@ func (c *counts) tokens() pricing.Usage {
 	return u
 }
 
-// bill is what is paid; unknown when the provider says nothing apart.
+// bill is what is paid; unknown when the provider does not report it separately.
 func (c *counts) bill() pricing.Usage {
 	var u pricing.Usage
 	if c.billedIn.Set {
@@ -108,7 +108,7 @@ func (c *counts) bill() pricing.Usage {
 	return u
 }
 
-// total is the sum of the tokens when the bill has another; else 0.
+// total is the sum of the tokens where the bill has another sum; otherwise 0.
 func (c *counts) total() int64 {
 	told, bill := c.tokens(), c.bill()
 	if bill.Known() && told.TotalTokens() != bill.TotalTokens() {

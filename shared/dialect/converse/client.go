@@ -119,8 +119,8 @@ func (c Converse) AppendStreamError(dst []byte, f *fault.Fault, o *chat.Options)
 	return wire.AppendEventStream(dst, wire.EventStreamException+exception(f.Status()), c.AppendError(nil, f, o))
 }
 
-// MeterResponse implements chat.Passer. Answers of InvokeModel, which are passed
-// through too, have the shape of their model; Claude's is known.
+// MeterResponse implements chat.Passer. It also meters answers of InvokeModel, which have
+// the shape of their model; only Claude's shape is known.
 func (c Converse) MeterResponse(body []byte) chat.Meter {
 	r, f := decodeResponse(body, &chat.Traits{})
 	if f == nil {

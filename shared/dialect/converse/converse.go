@@ -18,8 +18,8 @@ var (
 // name is the dialect's name.
 const name = "converse"
 
-// messages is the origin of reasoning that Claude has signed: its signatures are
-// good on every host that serves it.
+// messages is the origin of reasoning that Claude has signed: its signatures are valid on
+// every host that serves Claude.
 const messages = "anthropic.messages"
 
 // Families that have ways of their own.

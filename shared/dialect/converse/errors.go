@@ -10,9 +10,9 @@ import (
 	"gateway/shared/wire"
 )
 
-// statuses are what the exceptions of the service stand for inside a stream, which
-// has none. On the wire some come with another, which stays: a model that is not
-// ready with 429, a model that took too long with 408.
+// statuses are the statuses of the service's exceptions inside a stream, which has none.
+// Outside of a stream some exceptions come with another status, which is kept: 429 for a
+// model that is not ready, 408 for one that took too long.
 var statuses = map[string]int{
 	"throttlingexception": 429, "toomanyrequestsexception": 429, "servicequotaexceededexception": 429, "limitexceededexception": 429,
 	"validationexception": 400, "serializationexception": 400,

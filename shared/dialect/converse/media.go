@@ -115,8 +115,8 @@ func (e *requestEncoder) blockOf(p *chat.Part, at string) (block, format string,
 	return f.block, f.format, nil
 }
 
-// source gives the source object: bytes, or a place in S3. Nothing else is
-// fetched for the client.
+// source gives the source object: bytes, or an address in S3. Nothing is fetched from
+// elsewhere for the client.
 func (e *requestEncoder) source(d *chat.Media, at string) ([]byte, error) {
 	o := upstream.Begin(nil)
 	switch {
@@ -138,9 +138,9 @@ func (e *requestEncoder) source(d *chat.Media, at string) ([]byte, error) {
 	return o.B, nil
 }
 
-// documentName makes the name of a document from its content, so that it is the
-// same on each turn and the prompt cache stays warm. The wire wants names unlike
-// in one request, of letters, digits, blanks, dashes and brackets.
+// documentName makes the name of a document from its content, so that it is the same on
+// each turn and the prompt cache stays warm. The wire wants the names in one request to
+// differ, and to have letters, digits, blanks, dashes and brackets only.
 func (e *requestEncoder) documentName(d *chat.Media) string {
 	h := sha256.New()
 	h.Write([]byte(d.Data))
@@ -157,7 +157,7 @@ func (e *requestEncoder) documentName(d *chat.Media) string {
 	return name
 }
 
-// documentTitle is what of a file's name the wire takes, with a blank behind it.
+// documentTitle is the part of a file's name that the wire allows, with a blank after it.
 func documentTitle(file string) string {
 	if i := strings.LastIndexByte(file, '.'); i > 0 {
 		file = file[:i]

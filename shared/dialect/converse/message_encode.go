@@ -39,8 +39,8 @@ func (e *requestEncoder) messages() error {
 	ms := e.r.Messages
 	last := claude.LastSpoken(ms)
 	users := 0
-	var role byte            // of the message that is open: u, a, or 0 for none
-	var later []placedPrompt // that wait for the end of the user's turn
+	var role byte            // role of the message that is open: u, a, or 0 for none
+	var later []placedPrompt // those that wait for the end of the user's turn
 	placed := e.placed
 	for i := 0; i < len(ms); {
 		side := sideOf(&ms[i])
@@ -61,7 +61,7 @@ func (e *requestEncoder) messages() error {
 			return err
 		}
 		switch {
-		case len(e.B) == content: // nothing of it goes out
+		case len(e.B) == content: // nothing of it is written
 			e.B, e.skip = e.B[:start], skip
 		case side == 'a' && users == 0:
 			return fault.Invalid("messages", "messages must begin with a message of the user for this provider")
@@ -205,9 +205,9 @@ func (e *requestEncoder) part(m *chat.Message, p *chat.Part) error {
 	return nil
 }
 
-// assistant writes a message of the assistant in its order. Reasoning that was
-// kept for a call stands in front of it, that of the first call in front of all.
-// last says that the model goes on from this message.
+// assistant writes a message of the assistant in its order. Reasoning that was kept for a
+// call is written before that call, that of the first call before everything. last says
+// that the model continues this message.
 func (e *requestEncoder) assistant(m *chat.Message, last bool) error {
 	e.dropName(m)
 	calls := 0
@@ -254,7 +254,7 @@ func (e *requestEncoder) thoughts(parts []chat.Part) {
 	}
 }
 
-// thought writes signed reasoning unchanged; a signature may stand without text.
+// thought writes signed reasoning unchanged. A signature without text is possible.
 func (e *requestEncoder) thought(p *chat.Part) {
 	e.Open('{')
 	e.Key("reasoningContent")
@@ -351,7 +351,7 @@ func (e *requestEncoder) result(m *chat.Message, p *chat.Part) error {
 	return nil
 }
 
-// lostMarkerOf reports a cache marker of which there is one too many in a result.
+// lostMarkerOf reports a cache marker in a result that has too many of them.
 func (e *base) lostMarkerOf(m *chat.Message, p *chat.Part) {
 	e.skip = max(0, e.skip-1)
 	e.loss.Add(upstream.Path(m, p)+".cache_control", "one cache point stands behind a whole result ("+strconv.Itoa(len(m.Parts))+" parts)")

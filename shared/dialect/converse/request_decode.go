@@ -87,7 +87,7 @@ func (q *requestDecoder) outputConfig() {
 	}
 }
 
-// path goes down into objects by their members and reads those of the last one.
+// path follows members down into objects and reads the members of the last one.
 func (q *requestDecoder) path(down []string, read func(key string)) {
 	for key := range q.d.Object {
 		switch {
@@ -185,8 +185,8 @@ func readCache(d *wire.Decoder) chat.Cache {
 	return c
 }
 
-// message reads one message. Tool results in a user's message become a message of
-// their own in front of it.
+// message reads one message. Tool results in a user's message become a message of their own
+// before it.
 func (q *requestDecoder) message(at int) {
 	d := q.d
 	m := chat.Message{At: at}

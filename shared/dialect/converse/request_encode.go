@@ -14,8 +14,7 @@ const (
 
 const notTaken = upstream.NotTaken
 
-// base is what all that writes a request has: the body, and which cache points
-// it gets.
+// base is what every part of the encoder has: the body, and which cache points are written.
 type base struct {
 	upstream.Object
 	r    *chat.Request
@@ -32,17 +31,17 @@ type thoughtEncoder struct {
 	recalled  map[*chat.Part][]chat.Part
 }
 
-// toolEncoder writes tools, and what makes the model answer in JSON.
+// toolEncoder writes tools, and whatever makes the model answer in JSON.
 type toolEncoder struct {
 	thoughtEncoder
 	format claude.JSON
 	flat   bool // tool calls and results of the history are given as text
 }
 
-// settingsEncoder writes what stands beside the messages.
+// settingsEncoder writes the members beside the messages.
 type settingsEncoder struct{ toolEncoder }
 
-// requestEncoder writes one request: the messages behind all the others.
+// requestEncoder writes one request, with the messages after all other members.
 type requestEncoder struct {
 	settingsEncoder
 	documents map[string]int // names that were given to documents
@@ -85,7 +84,7 @@ func encodeRequest(dst []byte, r *chat.Request, t *chat.Traits, loss *chat.Loss)
 	return e.B, nil
 }
 
-// refuse tests what this provider's own bounds are narrower in.
+// refuse checks the bounds in which this provider is narrower than the specification.
 func (e *settingsEncoder) refuse() error {
 	return claude.Refuse(e.r, e.t, 1)
 }
@@ -141,8 +140,8 @@ func (e *base) planMarkers() error {
 	return nil
 }
 
-// cachePoint writes a cache point behind the element that was marked; path names
-// what was marked.
+// cachePoint writes a cache point after the element that was marked; path names the
+// element.
 func (e *base) cachePoint(c chat.Cache, path func() string) {
 	if c == chat.NoCache {
 		return
@@ -165,7 +164,7 @@ func (e *base) cachePoint(c chat.Cache, path func() string) {
 		e.loss.Add(path()+".cache_control.ttl", "not taken by this model")
 	case c == chat.Cache1h:
 		e.Str("ttl", "1h")
-	case c == chat.Cache5m && !e.t.NoLongCache: // the only time of models without ttl
+	case c == chat.Cache5m && !e.t.NoLongCache: // models without ttl know no other time
 		e.Str("ttl", "5m")
 	}
 	e.B = append(e.B, "}}"...)

@@ -9,8 +9,8 @@ import (
 	"gateway/shared/wire"
 )
 
-// passed are members of a client's body that the wire has under the same or
-// another name, as they are.
+// passed are members of a client's body that go to the wire as they are, under the same or
+// another name.
 var passed = map[string]struct {
 	to   string
 	kind wire.Kind
@@ -28,7 +28,7 @@ var passed = map[string]struct {
 // additionalNames are the names of the object that goes to the model itself.
 var additionalNames = map[string]bool{"additionalModelRequestFields": true, "additional_model_request_fields": true}
 
-// claudeMembers are members that Claude alone is told.
+// claudeMembers are members that only Claude gets.
 var claudeMembers = map[string]bool{"anthropic_beta": true, "anthropic_version": true}
 
 // carried names what this wire has a place for; everything else is reported.
@@ -61,7 +61,8 @@ func (e *settingsEncoder) carried() []string {
 	return names
 }
 
-// claudes reports whether the model is Claude, or may be: that behind an ARN.
+// claudes reports whether the model is Claude, or may be Claude because it is behind an
+// ARN.
 func (e *base) claudes() bool { return e.t.Family == familyAnthropic || e.t.Family == "" }
 
 // tiers are the service tiers of this provider by the client's word.
@@ -128,8 +129,8 @@ func metadataText(s string) bool {
 	return true
 }
 
-// additional writes additionalModelRequestFields: what the client put there, and
-// what only this maker's models know. The client's own members win.
+// additional writes additionalModelRequestFields: what the client put there, and what only
+// this maker's models know. The client's own members win.
 func (e *settingsEncoder) additional() error {
 	start := len(e.B)
 	e.Key("additionalModelRequestFields")
@@ -223,7 +224,7 @@ func (e *settingsEncoder) ofFamily() {
 		e.IntIf("top_k", r.TopK)
 		e.ListIf("anthropic_beta", e.betas())
 		e.asSaid()
-	default: // of OpenAI, and of makers who took its names over
+	default: // of OpenAI, and of makers that use its names
 		e.StrIf("reasoning_effort", e.think.Effort)
 	}
 	e.foreignTools() // reported: Claude alone has such tools
@@ -232,7 +233,7 @@ func (e *settingsEncoder) ofFamily() {
 	}
 }
 
-// asSaid writes how the model is to think in the words of the client's dialect.
+// asSaid tells the model how to think in the words of the client's dialect.
 func (e *settingsEncoder) asSaid() {
 	if e.think.Mode >= chat.ThinkingBudget {
 		e.claudeThinking()
@@ -246,8 +247,8 @@ func (e *settingsEncoder) asSaid() {
 	}
 }
 
-// penalty writes a penalty as this maker's older models take it; its newer ones
-// take a number.
+// penalty writes a penalty in the form of this maker's older models. The newer ones take a
+// number.
 func (e *settingsEncoder) penalty(old, current string, v chat.Opt[float64]) {
 	if !v.Set {
 		return
@@ -262,7 +263,7 @@ func (e *settingsEncoder) penalty(old, current string, v chat.Opt[float64]) {
 	e.Close('}')
 }
 
-// ofClaude writes what Claude knows.
+// ofClaude writes the members that only Claude knows.
 func (e *settingsEncoder) ofClaude() {
 	r := e.r
 	if topK := r.TopK; topK.Set {

@@ -17,7 +17,7 @@ type block struct {
 	answer bool // the hidden tool
 	call   int
 	sent   bool   // a piece of the arguments was given
-	text   []byte // of reasoning, kept to be signed for
+	text   []byte // of reasoning, kept until its signature comes
 	sign   []byte
 	hidden []byte // redacted reasoning, decoded
 	closed bool

@@ -23,7 +23,7 @@ type streamDecoder struct {
 	hidden bool    // the hidden tool was called
 	text   bool    // some text was given
 	began  bool
-	failed *fault.Fault // of a stop reason that is a failure, until the usage behind it has come
+	failed *fault.Fault // from a stop reason that means failure; it waits for the usage that follows
 
 	scratch []byte
 	pending []chat.Part // signed reasoning since the last call
@@ -105,7 +105,7 @@ func (s *streamDecoder) begin(emit func(*chat.Delta) error) error {
 	return emit(&s.out)
 }
 
-// stop gives the end of the answer; the usage comes behind it.
+// stop gives the end of the answer; the usage comes after it.
 func (s *streamDecoder) stop(emit func(*chat.Delta) error) error {
 	d := &s.d
 	sequence := ""

@@ -54,8 +54,8 @@ func (p *pieces) read(d *wire.Decoder) {
 	}
 }
 
-// invoked meters a chunk of InvokeModelWithResponseStream, {"bytes": base64 of the
-// model's own event}: the last one holds what the service counted.
+// invoked meters a chunk of InvokeModelWithResponseStream, {"bytes": base64 of the model's
+// own event}. The last one holds the service's counts.
 func (s *streamDecoder) invoked() error {
 	d := &s.d
 	var data []byte

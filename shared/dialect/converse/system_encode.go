@@ -6,23 +6,23 @@ import (
 	"gateway/shared/dialect/upstream"
 )
 
-// Why a system prompt does not stand where it stood.
+// Reasons why a system prompt was moved.
 const (
 	inFront     = "moved in front of the conversation: this model takes no system prompt within it"
 	behindNone  = "moved in front of the conversation: it follows no turn of the user"
 	behindOther = "moved behind the turn of the user"
 )
 
-// placedPrompt is a system prompt that stands behind a turn of the user.
+// placedPrompt is a system prompt that is written after a turn of the user.
 type placedPrompt struct{ at, end int } // its index, and the end of the run of that turn
 
-// planSystem settles where the system prompts go that stand behind the first turn. A
-// model that takes them there takes them behind a turn of the user, in one message for
-// each, and nowhere else; other models have all in front. What moves is reported.
+// planSystem decides where system prompts go that come after the first turn. A model that
+// takes such prompts takes them only after a turn of the user, each as one message. For
+// other models all of them go in front. Moved prompts are reported.
 func (e *requestEncoder) planSystem() error {
 	ms := e.r.Messages
 	for i := 0; i < len(ms); {
-		if sideOf(&ms[i]) == 0 { // before the first turn: it stands in front anyway
+		if sideOf(&ms[i]) == 0 { // before the first turn: it goes in front anyway
 			i++
 			continue
 		}
@@ -33,10 +33,10 @@ func (e *requestEncoder) planSystem() error {
 	return nil
 }
 
-// planRun settles the places of the system prompts within a run.
+// planRun decides the places of the system prompts within a run.
 func (e *requestEncoder) planRun(first, end int) {
 	ms := e.r.Messages
-	last, prompts := first, 0 // the last of the run that is none, and how many are
+	last, prompts := first, 0 // the last message of the run that is not a system prompt, and how many prompts there are
 	for k := first; k < end; k++ {
 		if sideOf(&ms[k]) != 0 {
 			last = k
@@ -47,9 +47,9 @@ func (e *requestEncoder) planRun(first, end int) {
 	if prompts == 0 {
 		return
 	}
-	from, to := first, end // the turn of the user that they may stand behind
+	from, to := first, end // the turn of the user that the prompts may follow
 	users := sideOf(&ms[first]) == 'u'
-	if !users { // it is the one that follows, if one does
+	if !users { // it is the next turn, if there is one
 		if from = end; end < len(ms) {
 			to = run(ms, end)
 		}
@@ -74,7 +74,7 @@ func (e *requestEncoder) planRun(first, end int) {
 	}
 }
 
-// says tells whether something of the user's messages among ms is sure to go out.
+// says tells whether some of the user's messages among ms will certainly be written.
 func says(ms []chat.Message) bool {
 	for i := range ms {
 		if sideOf(&ms[i]) != 'u' {
@@ -89,8 +89,8 @@ func says(ms []chat.Message) bool {
 	return false
 }
 
-// behind gives the system prompts among placed that stand behind the run that ends at
-// end: those at its beginning, as both go forward.
+// behind gives the system prompts among placed that follow the run ending at end. They are
+// at its beginning, because both advance together.
 func behind(placed []placedPrompt, end int) (those, rest []placedPrompt) {
 	n := 0
 	for n < len(placed) && placed[n].end == end {
@@ -99,7 +99,7 @@ func behind(placed []placedPrompt, end int) (those, rest []placedPrompt) {
 	return placed[:n], placed[n:]
 }
 
-// system writes the system prompts that stand in front, in their order.
+// system writes the system prompts that go in front, in their order.
 func (e *requestEncoder) system() error {
 	start := len(e.B)
 	e.Key("system")

@@ -7,8 +7,7 @@ import (
 )
 
 const (
-	// usualMaxTokens is the bound that a budget is measured by where the client
-	// set none.
+	// usualMaxTokens is the bound from which a budget is computed where the client set none.
 	usualMaxTokens = 16384
 )
 
@@ -25,7 +24,7 @@ func share(effort string) int64 {
 	return 8
 }
 
-// asked reports whether the client asked for thinking. minimal is little, not none.
+// asked reports whether the client asked for thinking. minimal means little, not none.
 func asked(r chat.Reasoning) bool {
 	return r.On() || r.Thinking == chat.ThinkingUnsaid && r.Effort == "minimal"
 }
@@ -33,7 +32,7 @@ func asked(r chat.Reasoning) bool {
 func (e *thoughtEncoder) planThinking() error {
 	e.maxTokens = e.r.MaxTokens
 	r := e.r.Reasoning
-	if f := e.t.Family; e.t.Thinking == chat.ThinksNever || f == familyCohere || f == familyAI21 { // which have no word for it
+	if f := e.t.Family; e.t.Thinking == chat.ThinksNever || f == familyCohere || f == familyAI21 { // they cannot be told to think
 		if r.Thinking >= chat.ThinkingBudget {
 			e.loss.Add("thinking", "this model cannot be told to think")
 		}
@@ -67,8 +66,8 @@ func (e *thoughtEncoder) planThinking() error {
 	return e.checkThinking()
 }
 
-// planAsSaid: who made the model behind an ARN is not known, so that it is told
-// what the client wrote.
+// planAsSaid passes on what the client wrote, because the maker of a model behind an ARN is
+// not known.
 func (e *thoughtEncoder) planAsSaid(r chat.Reasoning) {
 	if r.Thinking >= chat.ThinkingBudget {
 		e.think.Mode, e.think.Budget = r.Thinking, r.Budget.Value
@@ -79,7 +78,7 @@ func (e *thoughtEncoder) planAsSaid(r chat.Reasoning) {
 	}
 }
 
-// planEffort: models of other makers take an effort only.
+// planEffort is for models of other makers, which take an effort only.
 func (e *thoughtEncoder) planEffort(r chat.Reasoning) {
 	if r.Budget.Set {
 		e.loss.Add("thinking.budget_tokens", "this model takes an effort only")
@@ -135,7 +134,7 @@ func (e *thoughtEncoder) planBudget(r chat.Reasoning) error {
 		}
 		return nil
 	}
-	// Only an effort was given: it is a part of the bound.
+	// Only an effort was given: the budget is a part of the bound.
 	if !e.maxTokens.Set {
 		e.maxTokens = chat.Some(e.bound(usualMaxTokens))
 	}
@@ -156,7 +155,7 @@ func (e *thoughtEncoder) bound(n int64) int64 {
 	return n
 }
 
-// checkThinking refuses or takes out what thinking cannot stand beside.
+// checkThinking refuses or removes what cannot go together with thinking.
 func (e *thoughtEncoder) checkThinking() error {
 	field := "thinking"
 	if e.r.Reasoning.Thinking == chat.ThinkingUnsaid {

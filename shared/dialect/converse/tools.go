@@ -38,8 +38,8 @@ func (e *toolEncoder) toolPath(i int) string {
 	return "tools[" + strconv.Itoa(i) + "]"
 }
 
-// planTools decides whether tools are offered at all. Without a tool the wire
-// refuses calls and results in the history, which are then given as text.
+// planTools decides whether tools are offered at all. Without tools the wire refuses calls
+// and results in the history, so these are then given as text.
 func (e *toolEncoder) planTools() error {
 	offered := e.format == claude.ByTool
 	if e.r.ToolChoice.Mode == chat.ToolsNone {
@@ -84,7 +84,7 @@ func (e *toolEncoder) tools() error {
 	for i := range e.r.Tools {
 		t := &e.r.Tools[i]
 		if e.r.ToolChoice.Mode == chat.ToolsNone || t.Foreign != "" {
-			continue // reported, or among the additional fields
+			continue // reported, or written among the additional fields
 		}
 		if e.t.NoTools {
 			e.loss.Add(e.toolPath(i), "not taken by this model")
@@ -149,17 +149,17 @@ func (e *toolEncoder) toolSpec(name, description string, schema []byte, strict b
 	e.B = append(e.B, "}}"...)
 }
 
-// choice is the tool choice that is asked for, given what else the request wants.
-// own counts the client's tools.
+// choice is the tool choice to write, given what else the request wants. own counts the
+// client's tools.
 func (e *toolEncoder) choice(own int) chat.ToolChoice {
 	return claude.Choice(e.r, e.format, e.think.On() && e.t.Family == familyAnthropic, own)
 }
 
-// toolChoice writes which tools may be called. What holds the model to one call
-// at a time is not known to the wire: see single.
+// toolChoice writes which tools may be called. The wire has no member that limits the model
+// to one call at a time: see single.
 func (e *toolEncoder) toolChoice(own int) {
 	if e.single() {
-		return // among the additional fields
+		return // it is among the additional fields
 	}
 	c := e.choice(own)
 	switch c.Mode {
@@ -175,14 +175,14 @@ func (e *toolEncoder) toolChoice(own int) {
 	}
 }
 
-// single reports whether the model must make one call at a time, which Claude is
-// told in its own tool choice.
+// single reports whether the model must make only one call at a time. Only Claude can be
+// told so, in its own tool choice.
 func (e *toolEncoder) single() bool {
 	return e.r.Parallel.Set && !e.r.Parallel.Value && !e.flat && e.t.Family == familyAnthropic
 }
 
-// claudeChoice writes the tool choice in Claude's own shape, with the one thing
-// that the wire has no word for.
+// claudeChoice writes the tool choice in Claude's own shape, with the one member that the
+// wire lacks.
 func (e *toolEncoder) claudeChoice() {
 	own := 0
 	for i := range e.r.Tools {
@@ -233,9 +233,8 @@ func (e *toolEncoder) foreignTools() {
 	}
 }
 
-// claudeTool is a tool of Claude's own in its own shape; nil when it is none. The
-// OpenAI dialect holds it as {type:T, T:{name:V,...}}: V is the type there and T
-// the name.
+// claudeTool is one of Claude's own tools in its own shape; nil for any other tool. The
+// OpenAI dialect holds it as {type:T, T:{name:V,...}}: there V is the type and T the name.
 func claudeTool(t *chat.Tool, client string) []byte {
 	if client == messages {
 		return t.Raw

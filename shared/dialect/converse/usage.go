@@ -76,7 +76,7 @@ func (c *counts) classes(u *pricing.Usage) (reported int64) {
 	set(pricing.CacheRead, c.read)
 	set(pricing.CacheWrite1h, c.write1h)
 	if c.write.Set {
-		// What the split does not name counts as written for five minutes.
+		// Writes that the split does not name count as kept for five minutes.
 		u.Set(pricing.CacheWrite5m, max(0, c.write.Value-c.write1h.Value))
 	}
 	set(pricing.Output, c.output)

@@ -18,8 +18,8 @@ type Answer struct {
 	Model   string
 	Vectors []Vector
 	Usage   pricing.Usage
-	// Told is the number of tokens that the client is told, where it is not the
-	// input of Usage.
+	// Told is the number of tokens that the client is told, if that is not the input of
+	// Usage.
 	Told chat.Opt[int64]
 }
 
@@ -125,8 +125,8 @@ func ReadList(d *wire.Decoder) []Vector {
 	return all
 }
 
-// readOpenAI reads an answer in the OpenAI shape, whose usage may name the total
-// only. An error in it is given as the provider's.
+// readOpenAI reads an answer in the OpenAI shape, whose usage may give the total only. An
+// error in it is returned as the provider's.
 func readOpenAI(body []byte) (*Answer, error) {
 	d := wire.NewDecoder(body)
 	a := &Answer{}

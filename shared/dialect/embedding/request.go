@@ -161,8 +161,8 @@ func mimeOf(data string) string {
 	return "image/png"
 }
 
-// Texts are the inputs of a provider that takes texts only, at most limit of
-// them; 0: any number.
+// Texts are the inputs for a provider that takes only texts, at most limit of them; 0: any
+// number.
 func (r *Request) Texts(limit int) ([]string, error) {
 	if err := r.AtMost(limit); err != nil {
 		return nil, err
@@ -197,8 +197,8 @@ func (r *Request) Word(name string) (string, error) {
 	return wire.ScanString(raw, name)
 }
 
-// Lose reports what is not among carried: dimensions, user and the extra members
-// by their names.
+// Lose reports members that are not in carried: dimensions, user and the extra members, by
+// their names.
 func (r *Request) Lose(loss *chat.Loss, carried ...string) {
 	if r.Dimensions.Set && !slices.Contains(carried, "dimensions") {
 		loss.Add("dimensions", upstream.NotTaken)

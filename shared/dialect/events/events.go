@@ -26,8 +26,8 @@ type Event struct {
 // Splitter cuts bytes into events. The zero Splitter is ready.
 type Splitter struct {
 	in     []byte  // what has not been read
-	own    []byte  // buffer that in lies in, when held
-	pooled *[]byte // own, when it is to be given back
+	own    []byte  // the splitter's own buffer, in which in lies if held is set
+	pooled *[]byte // own, when it comes from the pool
 	held   bool
 	line   int // of in: start of the line that has not ended
 	seen   int // of in: up to here no line end was found
@@ -36,7 +36,7 @@ type Splitter struct {
 	began  bool
 }
 
-// Feed gives the next bytes, which may be changed. Next must then be called
+// Feed gives the splitter the next bytes, which it may change. Then Next must be called
 // until it is false; after that the caller may use the bytes again.
 func (s *Splitter) Feed(in []byte) error {
 	if len(s.in) == 0 {
@@ -50,15 +50,15 @@ func (s *Splitter) Feed(in []byte) error {
 	if need := len(s.in) + len(in); need > cap(s.own) {
 		s.widen(need)
 	}
-	// in may be behind what was read: it moves to the front.
+	// in may follow bytes that were already read: it moves to the front.
 	n := copy(s.own[:cap(s.own)], s.in)
 	s.own = append(s.own[:n], in...)
 	s.in = s.own
 	return nil
 }
 
-// Larger buffers are used again by later streams: a stream that comes fast needs
-// one for the piece of an event between two reads.
+// Larger buffers are reused by later streams: a fast stream needs one for the piece of an
+// event between two reads.
 const (
 	smallOwn = 4 << 10
 	largeOwn = 64 << 10
@@ -66,7 +66,7 @@ const (
 
 var owned = sync.Pool{New: func() any { b := make([]byte, 0, largeOwn); return &b }}
 
-// widen gives own room for n bytes. What is in it counts no more: in does.
+// widen gives own room for n bytes. It copies in, and drops whatever else own held.
 func (s *Splitter) widen(n int) {
 	old := s.pooled
 	s.pooled = nil
@@ -86,7 +86,7 @@ func (s *Splitter) widen(n int) {
 	}
 }
 
-// keep takes what has not been read out of the caller's bytes.
+// keep copies the unread bytes, which belong to the caller.
 func (s *Splitter) keep() {
 	if s.held || len(s.in) == 0 {
 		return
@@ -114,7 +114,7 @@ func (s *Splitter) Next(e *Event) bool {
 // line; false when nothing is. Nothing may be fed after it.
 func (s *Splitter) Last(e *Event) bool {
 	if len(s.in) == 0 {
-		if s.pooled != nil { // nothing given out is valid any more
+		if s.pooled != nil { // nothing that was given out is valid any longer
 			owned.Put(s.pooled)
 			s.in, s.own, s.pooled = nil, nil, nil
 		}
@@ -159,8 +159,8 @@ func (s *Splitter) findEOL() bool {
 	return false
 }
 
-// eventEnd is the index behind the blank line that ends the first event of in;
-// 0 when it has not come. What was searched is not searched again.
+// eventEnd is the index after the blank line that ends the first event of in; 0 when it has
+// not come. Bytes are not searched twice.
 func (s *Splitter) eventEnd() int {
 	for {
 		n := bytes.IndexByte(s.in[s.seen:], s.eol)
@@ -221,8 +221,8 @@ func (s *Splitter) parse(e *Event, raw []byte) {
 	}
 }
 
-// Output gathers what of a stream is sent on, in place: it only ever grows over
-// bytes that have been read already.
+// Output gathers, in place, the part of a stream that is sent on: it only overwrites bytes
+// that have been read already.
 type Output struct {
 	buf []byte
 	n   int

@@ -74,7 +74,7 @@ func (c *candidate) keep(field string, raw []byte) {
 	}
 }
 
-// searches counts the searches that an answer was grounded in.
+// searches counts the searches that an answer is based on.
 func searches(grounding []byte) (n int64) {
 	d := wire.NewDecoder(grounding)
 	for key := range d.Object {
@@ -97,8 +97,8 @@ func billed(searches int64, t *chat.Traits) int64 {
 	return searches
 }
 
-// eachSearch tells the models that charge each search, where nothing but their name is
-// known: those from Gemini 3 on.
+// eachSearch tells whether a model charges each search, judged by its name alone: those
+// from Gemini 3 on do.
 func eachSearch(model string) bool {
 	version, ok := strings.CutPrefix(model, "gemini-")
 	return ok && version != "" && version[0] >= '3' && version[0] <= '9'

@@ -34,8 +34,8 @@ func path(m *chat.Message, p *chat.Part) string {
 	return at + "." + indexed("content", p.At)
 }
 
-// contents writes the turns. Neighbours of one role become one turn, but for
-// tool results, which stand alone and in the order of their calls.
+// contents writes the turns. Neighbours of one role become one turn, except tool results,
+// which have a turn of their own in the order of their calls.
 func (e *contentsEncoder) contents() error {
 	e.key("contents")
 	e.b = append(e.b, '[')
@@ -74,7 +74,7 @@ func (e *contentsEncoder) contents() error {
 			if err := e.parts(m); err != nil {
 				return err
 			}
-			if len(e.b) == first { // nothing was written: the turn is taken back
+			if len(e.b) == first { // nothing was written: the turn is removed again
 				e.b, turns, open = e.b[:before], turn, was
 				e.loss.Add(path(m, nil), "the message is blank")
 			}
@@ -99,7 +99,7 @@ func (e *contentsEncoder) contents() error {
 	return nil
 }
 
-// noteCalls remembers the names of the calls, which results are told by.
+// noteCalls remembers the names of the calls, by which results are identified.
 func (e *contentsEncoder) noteCalls(m *chat.Message) {
 	for i := range m.Parts {
 		if c := m.Parts[i].Call; c != nil && c.ID != "" {
@@ -295,7 +295,7 @@ func (e *contentsEncoder) results(i int) (last int, err error) {
 	sort.SliceStable(rs, func(a, b int) bool { return rs[a].at < rs[b].at })
 	e.item()
 	e.b = append(e.b, `{"role":"user","parts":[`...)
-	var media []result // for models that take none inside of a result
+	var media []result // for models that take no media inside of a result
 	for _, r := range rs {
 		if err := e.result(&r, &media); err != nil {
 			return last, err
@@ -329,8 +329,8 @@ func callOrder(ms []chat.Message) map[string]int {
 	return nil
 }
 
-// result writes one functionResponse. Its response must be an object: a success
-// stands under output, a failure under error.
+// result writes one functionResponse. Its response must be an object: a success is written
+// under output, a failure under error.
 func (e *contentsEncoder) result(r *result, media *[]result) error {
 	res := r.p.Result
 	e.marker(r.m, r.p)

@@ -12,8 +12,8 @@ import (
 	"gateway/shared/wire"
 )
 
-// VertexEmbedContent is :embedContent on Vertex AI, which the Gemini embedding
-// models after the first have in place of :predict: one content, one vector.
+// VertexEmbedContent is :embedContent on Vertex AI: one content, one vector. Gemini
+// embedding models after the first have it in place of :predict.
 type VertexEmbedContent struct{}
 
 var _ chat.Translator = VertexEmbedContent{}
@@ -42,8 +42,7 @@ func (VertexEmbedContent) EncodeRequest(dst, body []byte, a *chat.Asked) ([]byte
 	return o.B, "", nil
 }
 
-// appendEmbed writes what is asked for input i: the content, and what its vector is
-// for.
+// appendEmbed writes the request for input i: the content, and the purpose of its vector.
 func appendEmbed(o *upstream.Object, r *embedding.Request, i int) error {
 	task, title, err := purpose(r)
 	if err != nil {
@@ -117,8 +116,8 @@ func (VertexEmbedContent) DecodeResponse(dst, answer []byte, _ http.Header, a *c
 	return out, "", m, err
 }
 
-// embedded appends the client's answer of one whose vectors stand in a member, with
-// the tokens beside them.
+// embedded appends the client's answer where the vector is in a member, with the token
+// counts beside it.
 func embedded(dst, answer []byte, a *chat.Asked, member string, read func(*wire.Decoder) []embedding.Vector) ([]byte, chat.Meter, error) {
 	d := wire.NewDecoder(answer)
 	var got embedding.Answer
@@ -137,7 +136,7 @@ func embedded(dst, answer []byte, a *chat.Asked, member string, read func(*wire.
 	return finish(dst, answer, d, &got, a)
 }
 
-// finish appends the client's answer of vectors that d has read.
+// finish appends the client's answer with the vectors that d has read.
 func finish(dst, answer []byte, d *wire.Decoder, got *embedding.Answer, a *chat.Asked) ([]byte, chat.Meter, error) {
 	switch err := d.End(); {
 	case err != nil:

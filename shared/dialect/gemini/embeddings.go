@@ -179,8 +179,8 @@ func textInstances(o *upstream.Object, r *embedding.Request) error {
 	return nil
 }
 
-// bothInstances: a text and an image make two vectors, and an answer has place
-// for one.
+// bothInstances refuses a text with an image: they would make two vectors, and an answer
+// has room for one.
 func bothInstances(o *upstream.Object, r *embedding.Request) error {
 	o.Key("instances")
 	o.Open('[')

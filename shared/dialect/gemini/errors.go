@@ -54,7 +54,7 @@ func readError(body []byte) *said {
 		switch d.Kind() {
 		case wire.KindObject:
 			s.readObject(d)
-		case wire.KindString: // of the front door: {error, error_description}
+		case wire.KindString: // from the front door: {error, error_description}
 			s.p.Message = d.Str()
 		}
 	}
@@ -106,7 +106,7 @@ func (s *said) readDetail(d *wire.Decoder) {
 	}
 }
 
-// statuses are what the words of an error inside a success stand for.
+// statuses are the HTTP statuses for the status words of an error inside a success.
 var statuses = map[string]int{
 	"INVALID_ARGUMENT": 400, "FAILED_PRECONDITION": 400, "OUT_OF_RANGE": 400, "UNAUTHENTICATED": 401, "PERMISSION_DENIED": 403,
 	"NOT_FOUND": 404, "ALREADY_EXISTS": 409, "ABORTED": 409, "RESOURCE_EXHAUSTED": 429, "CANCELLED": 499, "INTERNAL": 500,
@@ -144,7 +144,7 @@ func (s *said) fault() *fault.Fault {
 	f := fault.New(fault.ProviderError, "", p.Message).WithCause(p)
 	f.Source, f.StatusCode, f.RetryAfter = fault.SourceProvider, p.Status, s.retry
 	switch {
-	case s.reason == "API_KEY_INVALID": // said as a bad request
+	case s.reason == "API_KEY_INVALID": // Google reports it as a bad request
 		f.StatusCode = http.StatusUnauthorized
 	case p.Status == 429 || p.Type == "RESOURCE_EXHAUSTED":
 		f.Code, f.StatusCode = fault.RateLimited, http.StatusTooManyRequests
@@ -168,8 +168,8 @@ func invalidAnswer(cause error) *fault.Fault {
 	return f
 }
 
-// failedAnswer is the fault for a finish reason that says that nothing of use
-// was made; worth a retry.
+// failedAnswer is the fault for a finish reason that says that nothing useful was made. It
+// is worth a retry.
 func failedAnswer(native, message string) *fault.Fault {
 	text := "The model did not finish: " + native
 	if message != "" {

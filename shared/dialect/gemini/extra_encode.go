@@ -6,7 +6,7 @@ import (
 	"gateway/shared/wire"
 )
 
-// extras are the client's members that have no canonical form but a place here.
+// extras are the client's members that have no canonical form but a place in this shape.
 type extras struct {
 	safety, cached, labels, modalities, image, speech, resolution, store []byte
 	retrieval                                                            []byte // of the Google Maps tool
@@ -41,7 +41,7 @@ func (x *extras) sort(e *requestEncoder) {
 	}
 }
 
-// writeExtra writes those that stand beside generationConfig.
+// writeExtra writes those that belong beside generationConfig.
 func (e *requestEncoder) writeExtra() {
 	x := &e.extra
 	for _, m := range [...]struct {
@@ -65,7 +65,7 @@ func (e *requestEncoder) writeExtra() {
 	}
 }
 
-// config writes those that stand in generationConfig.
+// config writes those that belong into generationConfig.
 func (x *extras) config(e *requestEncoder) {
 	if x.modalities != nil {
 		e.key("responseModalities")

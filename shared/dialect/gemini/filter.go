@@ -65,8 +65,8 @@ func (f *meter) candidates(raw []byte) {
 	}
 }
 
-// meterPlain reads a plain answer: one object, the list of all chunks that a
-// stream without alt=sse is, or the answer of an embedding or of :predict.
+// meterPlain reads a plain answer: one object, the list of chunks of a stream without
+// alt=sse, or the answer of an embedding or of :predict.
 func meterPlain(body []byte) chat.Meter {
 	var f meter
 	body = bytes.TrimSpace(body)
@@ -167,7 +167,7 @@ func (f *filter) look(e *events.Event) bool {
 		return true
 	}
 	if err := f.read(e.Data); err != nil {
-		if !f.m.Complete { // what comes behind a whole answer is left out
+		if !f.m.Complete { // what follows a whole answer is left out
 			f.m.Err, f.fail = upstream.Unreadable(err), true
 		}
 		return false

@@ -178,8 +178,7 @@ func (p *pictured) output(o *upstream.Object) error {
 }
 
 // DecodeResponse implements chat.Translator: {"created":s,"data":[{"b64_json":...}]}.
-// Images that the provider filtered are missing in it; when none is left, it is a
-// refusal.
+// Images that the provider filtered are missing in it; if none is left, it is a refusal.
 func (Imagen) DecodeResponse(dst, answer []byte, _ http.Header, a *chat.Asked) ([]byte, string, chat.Meter, error) {
 	d := wire.NewDecoder(answer)
 	o := upstream.Begin(dst)

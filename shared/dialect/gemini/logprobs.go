@@ -84,7 +84,7 @@ func readTop(d *wire.Decoder) (ts []token) {
 	return ts
 }
 
-// appendToken writes a token without the closing brace.
+// appendToken writes a token, but leaves its brace open.
 func appendToken(dst []byte, t token) []byte {
 	dst = append(dst, `{"token":`...)
 	dst = wire.AppendJSONString(dst, t.text)

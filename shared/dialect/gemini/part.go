@@ -95,8 +95,8 @@ func (p *part) empty() bool {
 	return !p.call && len(p.text) <= len(`""`) && p.foreign == "" && p.data == nil && p.uri == ""
 }
 
-// block is the part as a content block for lenient clients: what has no
-// canonical form. Nil when the part is none of these.
+// block gives what has no canonical form as a content block, for lenient clients; nil when
+// the part has no such thing.
 func (p *part) block() json.RawMessage {
 	switch {
 	case p.foreign != "":
@@ -120,8 +120,8 @@ func (p *part) arguments() []byte {
 	return compact(p.args)
 }
 
-// compact gives JSON on one line: the provider spreads plain answers over many,
-// and an event of a stream must not hold a line's end.
+// compact puts JSON on one line. The provider spreads plain answers over many lines, and an
+// event of a stream must not contain a line end.
 func compact(raw []byte) []byte {
 	if bytes.IndexByte(raw, '\n') < 0 && bytes.IndexByte(raw, '\r') < 0 {
 		return raw

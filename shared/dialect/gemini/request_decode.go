@@ -54,8 +54,8 @@ func decodeRequest(body []byte) (*chat.Request, error) {
 	return r, nil
 }
 
-// content reads one turn. Results of functions stand in turns of the user here
-// and in messages of their own in chat.
+// content reads one turn. Here results of functions are in turns of the user; in chat they
+// are messages of their own.
 func (q *requestDecoder) content(at int) {
 	d := q.d
 	role := ""
@@ -182,7 +182,8 @@ func (q *requestDecoder) result(d wire.Decoder) *chat.ToolResult {
 	return r
 }
 
-// responseText is the one text under output or error, else the whole object.
+// responseText is the text under output or error if that is all; otherwise the whole
+// object.
 func responseText(raw []byte, failed *bool) string {
 	d := wire.NewDecoder(raw)
 	members, text := 0, ""
@@ -312,7 +313,7 @@ func (q *requestDecoder) config() {
 			}
 		case "responseSchema", "responseJsonSchema":
 			if d.Kind() == wire.KindObject {
-				schema := string(key) == "responseSchema" // the key lasts until the value is read
+				schema := string(key) == "responseSchema" // the key is valid only until the value is read
 				r.Format = chat.Format{Kind: chat.FormatSchema, Set: true, Name: "answer", Schema: clone(d.Raw())}
 				if schema {
 					r.Format.Schema = standard(nil, r.Format.Schema)

@@ -18,8 +18,7 @@ const (
 
 const notTaken = "not taken by this provider"
 
-// base is what all that writes a request has: the body and its members, media and
-// schemas.
+// base is what every part of the encoder has: the body and its members, media and schemas.
 type base struct {
 	b    []byte
 	r    *chat.Request
@@ -27,11 +26,11 @@ type base struct {
 	loss *chat.Loss
 }
 
-// thoughtEncoder writes how much the model may think, and finds the signatures of
-// what it thought.
+// thoughtEncoder writes how much the model may think, and finds the signatures of earlier
+// thoughts.
 type thoughtEncoder struct {
 	base
-	unrecalled int // turns with calls that are not looked up
+	unrecalled int // turns with calls that will not be looked up
 }
 
 // toolEncoder writes tools.
@@ -78,7 +77,7 @@ func encodeRequest(dst []byte, r *chat.Request, t *chat.Traits, loss *chat.Loss)
 	return e.b, nil
 }
 
-// refuse tests what this provider's own bounds are narrower in.
+// refuse checks the bounds in which this provider is narrower than the specification.
 func (e *requestEncoder) refuse() error {
 	r := e.r
 	if r.N.Set && r.N.Value > maxCandidates {
@@ -196,7 +195,7 @@ func (e *requestEncoder) system() {
 	}
 }
 
-// marker reports a cache marker: this provider keeps prefixes by itself.
+// marker reports a cache marker: this provider caches prefixes by itself.
 func (e *base) marker(m *chat.Message, p *chat.Part) {
 	if p.Cache != chat.NoCache {
 		e.loss.Add(path(m, p)+".cache_control", "this provider caches by itself")

@@ -12,7 +12,7 @@ import (
 	"gateway/shared/wire"
 )
 
-// stopReason reads a finishReason. failed: nothing of use was made.
+// stopReason reads a finishReason. failed tells that nothing useful was made.
 func stopReason(native string) (stop chat.StopReason, failed bool) {
 	switch native {
 	case "STOP":
@@ -28,8 +28,8 @@ func stopReason(native string) (stop chat.StopReason, failed bool) {
 	return chat.StopUnknown, false
 }
 
-// callStop is the stop of a choice: a turn that holds calls waits for them.
-// Valid calls beside one that failed are kept.
+// callStop is the stop of a choice: a turn with calls waits for them. Valid calls are kept
+// even if another call beside them failed.
 func callStop(native string, calls int) (stop chat.StopReason, failed bool) {
 	stop, failed = stopReason(native)
 	switch {
@@ -39,7 +39,7 @@ func callStop(native string, calls int) (stop chat.StopReason, failed bool) {
 	return stop, failed
 }
 
-// head is what an answer, or a chunk of one, holds around its candidates.
+// head is what an answer, or a chunk of one, holds beside its candidates.
 type head struct {
 	id, model  string
 	blocked    string // why the prompt was not answered
@@ -83,8 +83,8 @@ func (h *head) read(d *wire.Decoder) {
 	}
 }
 
-// count reads the usageMetadata that read has found. What it leaves out keeps the
-// count that an earlier one told.
+// count reads the usageMetadata that read has found. Counts that are missing in it keep
+// their earlier value.
 func (h *head) count() {
 	if h.counted != nil {
 		h.usage.readFrom(wire.NewDecoder(h.counted))
@@ -92,7 +92,7 @@ func (h *head) count() {
 	}
 }
 
-// keepString reads a string that mostly is the one that s holds already.
+// keepString reads a string that is mostly the same as the one that s already holds.
 func keepString(d *wire.Decoder, s *string) {
 	if d.Kind() != wire.KindString {
 		return
@@ -102,8 +102,8 @@ func keepString(d *wire.Decoder, s *string) {
 	}
 }
 
-// callIDs gives ids to calls that the provider gave none, the same whenever the
-// same answer is read.
+// callIDs gives ids to calls that the provider gave none. Reading the same answer again
+// gives the same ids.
 type callIDs struct{ answer string }
 
 func (c *callIDs) id(own, answer string, choice, call int) string {
@@ -157,7 +157,7 @@ func decodeResponse(body []byte, t *chat.Traits) (*chat.Response, *fault.Fault) 
 		}
 	}
 	if len(r.Choices) == 0 {
-		// A blocked prompt, or an answer of nothing, still has one choice.
+		// An answer without candidates, for example to a blocked prompt, still gets one choice.
 		r.Choices = []chat.Choice{{Stop: chat.StopUnknown, Native: h.blocked}}
 		if h.blocked != "" {
 			r.Choices[0].Stop = chat.StopFilter

@@ -75,7 +75,7 @@ func encodeResponse(dst []byte, r *chat.Response, o *chat.Options) []byte {
 	return tail(dst, r.ID, r.Model, &r.Usage, o)
 }
 
-// appendPart writes one part; nothing for what has no place here.
+// appendPart writes one part, or nothing if this shape has no place for it.
 func appendPart(dst []byte, p *chat.Part, o *chat.Options) []byte {
 	switch p.Kind {
 	case chat.Text, chat.Refusal:
@@ -116,7 +116,7 @@ type streamEncoder struct {
 	id, model string
 	usage     pricing.Usage
 	calls     map[[2]int]*heldCall
-	ends      []ending // written last: what was used may be told behind them
+	ends      []ending // written last, because usage may come after them
 }
 
 // ending is how a choice has ended.
@@ -179,7 +179,7 @@ func (s *streamEncoder) Append(dst []byte, d *chat.Delta) []byte {
 	return dst
 }
 
-// give writes a call that is whole, once.
+// give writes a call once it is whole.
 func (s *streamEncoder) give(dst []byte, choice, call int) []byte {
 	c := s.calls[[2]int{choice, call}]
 	if c == nil {

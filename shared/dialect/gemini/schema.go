@@ -8,12 +8,12 @@ import (
 	"gateway/shared/wire"
 )
 
-// maxSchema bounds a schema whose references have been put in place, in bytes.
+// maxSchema bounds a schema whose references have been resolved, in bytes.
 const maxSchema = 256 << 10
 
-// subset appends a JSON schema in the subset that older models take: references
-// put in place, null as nullable, const as enum, and only known keywords. What
-// is narrowed or left out is reported below path. raw is not changed.
+// subset appends a JSON schema in the subset that older models take: references are
+// resolved, null becomes nullable, const becomes enum, and only known keywords are kept.
+// What is narrowed or left out is reported below path. raw is not changed.
 func (e *base) subset(raw []byte, path string) ([]byte, error) {
 	s := subsetter{e: e, root: raw, path: path, limit: len(e.b) + maxSchema}
 	s.node(s.members(raw), path, false)
@@ -30,7 +30,7 @@ type subsetter struct {
 	limit int
 	depth int
 	large bool
-	refs  []string // being put in place
+	refs  []string // those that are being resolved
 }
 
 // keyword is one member of a schema.
@@ -68,8 +68,8 @@ func (s *subsetter) members(raw []byte) []keyword {
 	return ks
 }
 
-// merged are the members of inner below those of outer, which win; the
-// properties and required names of both count.
+// merged are the members of inner below those of outer. outer wins, but properties and
+// required names of both count.
 func merged(outer, inner []keyword) []keyword {
 	out := slices.Clone(outer)
 	for _, k := range inner {
@@ -142,8 +142,8 @@ func (s *subsetter) node(ks []keyword, path string, nullable bool) {
 	e.b = append(e.b, '}')
 }
 
-// resolved puts references, allOf and single alternatives in place; false where
-// a schema holds itself.
+// resolved resolves references, allOf and single alternatives. It is false where a schema
+// contains itself.
 func (s *subsetter) resolved(ks []keyword, path string, nullable *bool) ([]keyword, bool) {
 	for range 64 {
 		if ref := find(ks, "$ref"); ref != nil {

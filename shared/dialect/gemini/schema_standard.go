@@ -6,8 +6,9 @@ import (
 	"gateway/shared/wire"
 )
 
-// standard appends a schema in Gemini's own words, whose types are in capitals and whose
-// bounds may be texts, as a JSON Schema. raw is good JSON. What is one already stays.
+// standard appends a schema in Gemini's own words as a JSON Schema. In Gemini's words types
+// are in capitals and bounds may be texts. raw is valid JSON. What is JSON Schema already
+// stays.
 func standard(dst, raw []byte) []byte {
 	if wire.KindOf(raw) != wire.KindObject {
 		return append(dst, raw...)

@@ -4,11 +4,11 @@ import (
 	"gateway/shared/chat"
 )
 
-// standIn is what the provider documents for calls whose signature is not known:
-// made by another model or by hand.
+// standIn is the documented value for calls whose signature is not known because another
+// model or a person wrote them.
 const standIn = "skip_thought_signature_validator"
 
-// maker is who signs: signatures of one host are refused by the other.
+// maker is the host that signs: no host takes another's signatures.
 func maker(t *chat.Traits) string {
 	if t.Provider == "" {
 		return name
@@ -27,7 +27,7 @@ func mark(t *chat.Traits, signature string) string {
 // own takes a signature back; "" when this host did not make it.
 func own(t *chat.Traits, marked string) string {
 	by, value, ok := chat.UnmarkSigned(marked)
-	if ok && by == name { // marked once more with the dialect
+	if ok && by == name { // it was marked a second time, with the dialect
 		if inner, v, again := chat.UnmarkSigned(value); again {
 			by, value = inner, v
 		}
@@ -42,18 +42,17 @@ func own(t *chat.Traits, marked string) string {
 // them.
 type signed struct {
 	of []string
-	// moved marks thinking parts whose signature went to the part behind.
+	// moved marks thinking parts whose signature went to the part after them.
 	moved []bool
 }
 
-// maxRecalls bounds the tool calls that are looked up for one request; the oldest
-// are left out, which no model insists on.
+// maxRecalls bounds the tool calls that are looked up for one request. The oldest are left
+// out; no model insists on their signatures.
 const maxRecalls = 64
 
-// signatures puts signatures back in place. An empty thinking part signs the part
-// behind it; what the client did not return is looked up by the call's id; the
-// first call of a turn that still has none gets the stand-in where the model
-// insists.
+// signatures puts signatures back in place. An empty thinking part signs the part after it.
+// What the client did not return is looked up by the call's id. If the first call of a turn
+// still has none, it gets the stand-in where the model insists.
 func (e *thoughtEncoder) signatures(m *chat.Message) signed {
 	s := signed{of: make([]string, len(m.Parts)), moved: make([]bool, len(m.Parts))}
 	if m.Role != chat.Assistant {
@@ -88,8 +87,8 @@ func (e *thoughtEncoder) signatures(m *chat.Message) signed {
 			}
 			firstCall = false
 		case p.Kind == chat.Text || p.Kind == chat.Image || p.Kind == chat.Foreign:
-			// Clients of the OpenAI shape give blocks and calls apart: only the
-			// part right behind counts, unless a call follows at the end.
+			// Clients of the OpenAI shape give blocks and calls separately: a signature belongs
+			// to the part directly after it, unless a call follows at the end.
 			if n := len(pending); n > 0 && pending[n-1] == i-1 {
 				s.of[i], s.moved[i-1] = s.of[i-1], true
 				pending = pending[:n-1]
@@ -105,12 +104,12 @@ func (e *thoughtEncoder) callSignature(c *chat.ToolCall) string {
 		return ""
 	}
 	if _, _, marked := chat.UnmarkSigned(c.Signature); !marked {
-		return c.Signature // the provider's own word, kept by the client
+		return c.Signature // the provider's own value, kept by the client
 	}
 	return own(e.t, c.Signature)
 }
 
-// planRecalls counts the turns with calls that are not looked up.
+// planRecalls counts the turns with calls that will not be looked up.
 func (e *thoughtEncoder) planRecalls() {
 	e.unrecalled = -maxRecalls
 	for i := range e.r.Messages {
@@ -123,8 +122,8 @@ func (e *thoughtEncoder) planRecalls() {
 	}
 }
 
-// recalled looks up what was kept for the first call of a turn of a client that
-// cannot return it.
+// recalled looks up what was kept for the first call of a turn, for a client that cannot
+// return it.
 func (e *thoughtEncoder) recalled(id string) string {
 	if e.unrecalled--; e.r.Recall == nil || id == "" || e.unrecalled >= 0 {
 		return ""

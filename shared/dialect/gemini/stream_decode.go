@@ -32,14 +32,14 @@ type streamDecoder struct {
 // streamChoice is what is known of one candidate.
 type streamChoice struct {
 	index    int
-	block    int       // that is open or comes next
+	block    int       // the open block, or the next one
 	open     blockKind // of the open block
 	calls    int
 	finished bool
 	pending  []chat.Part // signed reasoning since the last call
-	held     string      // signature behind the open text, which may get sources yet
+	held     string      // signature of the open text, which may still get sources
 
-	said      []byte // the first text, which its sources are places of
+	said      []byte // the first text; its sources refer to places in it
 	saidAt    int    // its block
 	grounding []byte // the last groundingMetadata
 }
@@ -64,7 +64,7 @@ func (s *streamDecoder) keep() {
 		return
 	}
 	if !bytes.Contains(s.h.counted, promptCount) {
-		s.count() // it tells less than the one before
+		s.count() // the new one leaves out the prompt, so the earlier one is counted first
 	}
 	s.last = append(s.last[:0], s.h.counted...)
 }
@@ -111,7 +111,7 @@ func (s *streamDecoder) Event(_ string, data []byte, emit func(*chat.Delta) erro
 	}
 	data = bytes.TrimSpace(data)
 	if len(data) == 0 || bytes.Equal(data, doneWord) {
-		return nil // of hosts in front of the provider
+		return nil // some hosts in front of the provider send it
 	}
 	if data[0] == '[' && readError(data) != nil {
 		return s.fail(inBandError(data))

@@ -7,7 +7,7 @@ import (
 	"gateway/shared/wire"
 )
 
-// cite gives the sources of the text, which are known with the end of the answer.
+// cite gives the sources of the text, which are known only at the end of the answer.
 func (s *streamDecoder) cite(ch *streamChoice, emit func(*chat.Delta) error) error {
 	if len(ch.grounding) == 0 || len(ch.said) == 0 {
 		return nil
@@ -103,7 +103,7 @@ func (s *streamDecoder) part(ch *streamChoice, p *part, logprobs []byte, emit fu
 	return s.whole(ch, emit)
 }
 
-// whole gives a delta that is all of its block, and the block's end.
+// whole gives a delta that is its entire block, and the block's end.
 func (s *streamDecoder) whole(ch *streamChoice, emit func(*chat.Delta) error) error {
 	if err := emit(&s.out); err != nil {
 		return err
@@ -113,8 +113,8 @@ func (s *streamDecoder) whole(ch *streamChoice, emit func(*chat.Delta) error) er
 	return emit(&s.out)
 }
 
-// sign gives a signature: of the thought that is open, or in a block of its own
-// in front of the part that it signs.
+// sign gives a signature: in the thought that is open, or in a block of its own before the
+// part that it signs.
 func (s *streamDecoder) sign(ch *streamChoice, thought, signature string, emit func(*chat.Delta) error) error {
 	ch.pending = append(ch.pending, chat.Part{Kind: chat.Reasoned, Origin: name, Text: thought, Signature: signature})
 	if thought == "" {

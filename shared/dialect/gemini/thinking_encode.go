@@ -33,8 +33,8 @@ func budgetEffort(budget int64) string {
 	return "high"
 }
 
-// allEfforts in their order; what a model does not know becomes the next one up,
-// or its highest.
+// allEfforts are the efforts in their order. One that a model does not know becomes the
+// next higher one, or the model's highest.
 var allEfforts = [...]string{"none", "minimal", "low", "medium", "high", "xhigh", "max"}
 
 // level is the model's own word for an effort.
@@ -93,7 +93,7 @@ func (e *thoughtEncoder) thinking() error {
 	return err
 }
 
-// thinkingLevel: models from Gemini 3 on take a level, and always think.
+// thinkingLevel is for models from Gemini 3 on: they take a level, and always think.
 func (e *thoughtEncoder) thinkingLevel(r chat.Reasoning, off bool) {
 	effort := r.Effort
 	switch {
@@ -103,7 +103,7 @@ func (e *thoughtEncoder) thinkingLevel(r chat.Reasoning, off bool) {
 		e.loss.Add("thinking.budget_tokens", "this model takes a level of thinking")
 		effort = budgetEffort(r.Budget.Value)
 	case effort == "":
-		return // the model's own
+		return // the model's own level
 	}
 	word := level(effort, e.t.Efforts)
 	if off && word != "minimal" {
@@ -112,7 +112,7 @@ func (e *thoughtEncoder) thinkingLevel(r chat.Reasoning, off bool) {
 	e.str("thinkingLevel", strings.ToUpper(word))
 }
 
-// reportOff tells that thinking goes on at its least.
+// reportOff reports that the model goes on thinking, as little as possible.
 func (e *thoughtEncoder) reportOff(r chat.Reasoning) {
 	at := "thinking.type"
 	if r.Thinking == chat.ThinkingUnsaid {
@@ -121,7 +121,7 @@ func (e *thoughtEncoder) reportOff(r chat.Reasoning) {
 	e.loss.Add(at, "this model always thinks")
 }
 
-// thinkingBudget: models of Gemini 2.5 take a number of tokens.
+// thinkingBudget is for models of Gemini 2.5, which take a number of tokens.
 func (e *thoughtEncoder) thinkingBudget(r chat.Reasoning, off bool) error {
 	limit := e.t.MaxBudget
 	if limit == 0 {

@@ -21,7 +21,7 @@ var builtins = map[string]string{
 	"fileSearch": "fileSearch", "file_search": "fileSearch",
 }
 
-// toolPlan is which of the client's tools are sent.
+// toolPlan tells which of the client's tools are sent.
 type toolPlan struct {
 	functions int
 	builtin   int
@@ -133,8 +133,8 @@ func (e *toolEncoder) function(t *chat.Tool, i int) error {
 
 var typeKey = wire.NewKeySet("type")
 
-// jsonSchema writes a schema of arguments as it came; only a type is wanted at
-// its root.
+// jsonSchema writes a schema of arguments as it came, but adds a type at its root if there
+// is none.
 func (e *toolEncoder) jsonSchema(raw []byte) {
 	var w wire.Walk
 	if typeKey.Walk(raw, &w) != nil || !w.Spans[0].Absent() {

@@ -9,9 +9,9 @@ import (
 	"gateway/shared/wire"
 )
 
-// counts is a usageMetadata object, or the usage of an interaction, as the provider
-// wrote it: the same counts under other names. Each chunk of a stream restates it
-// whole; what a later one leaves out keeps its count.
+// counts is a usageMetadata object, or the usage of an interaction, which has the same
+// counts under other names. Each chunk of a stream restates it whole; a count that a later
+// chunk leaves out is kept.
 type counts struct {
 	prompt, cached, candidates, thoughts, toolUse, total upstream.Known
 	audioIn, imageIn                                     upstream.Known
@@ -32,7 +32,7 @@ func (c *counts) readFrom(d *wire.Decoder) {
 			c.prompt.Read(d)
 		case "cachedContentTokenCount", "total_cached_tokens":
 			c.cached.Read(d)
-		case "candidatesTokenCount", "responseTokenCount", "total_output_tokens": // the second in Live sessions
+		case "candidatesTokenCount", "responseTokenCount", "total_output_tokens": // the second name is that of Live sessions
 			c.candidates.Read(d)
 		case "thoughtsTokenCount", "total_thought_tokens":
 			c.thoughts.Read(d)
@@ -54,15 +54,15 @@ func (c *counts) readFrom(d *wire.Decoder) {
 	}
 }
 
-// readMode reads in which mode a request was served; what is no mode changes nothing.
+// readMode reads in which mode a request was served; an unknown mode changes nothing.
 func (c *counts) readMode(d *wire.Decoder) {
 	if mode := pricing.ModeOf(optString(d)); mode != "" {
 		c.mode = mode
 	}
 }
 
-// byModality reads [{modality,tokenCount}] for the kinds that are priced apart;
-// interactions call the count tokens, and write modalities small.
+// byModality reads [{modality,tokenCount}] for the kinds that have prices of their own.
+// Interactions call the count tokens, and write modalities in small letters.
 func byModality(d *wire.Decoder, audio, image *upstream.Known) {
 	if d.Kind() != wire.KindArray {
 		d.Skip()
@@ -91,9 +91,9 @@ func byModality(d *wire.Decoder, audio, image *upstream.Known) {
 	}
 }
 
-// classes gives the counts as disjoint classes: the prompt includes what was
-// cached, the candidates exclude the thoughts, what tools read is told apart.
-// total is the provider's own where it is not the sum.
+// classes gives the counts as disjoint classes. The prompt includes what was cached; the
+// candidates exclude the thoughts; what tools read is counted separately. total is the
+// provider's own total where it is not the sum.
 func (c *counts) classes(u *pricing.Usage, searches int64) (total int64) {
 	*u = pricing.Usage{}
 	part := func(sum *int64, class pricing.Class, k upstream.Known) {
@@ -139,7 +139,7 @@ func (c *counts) classes(u *pricing.Usage, searches int64) (total int64) {
 }
 
 // ReadUsage reads a usageMetadata object by itself: what was used, and the tokens of the
-// prompt, those of the cache included. Nothing is known of what is none.
+// prompt, including cached ones. For anything else both are unknown.
 func ReadUsage(raw []byte) (u pricing.Usage, prompt int64) {
 	d := wire.NewDecoder(raw)
 	var c counts

@@ -24,11 +24,11 @@ var files = []string{
 	"upstream_response.sse", "upstream_response.txt", "response.json", "response.sse", "meter.txt",
 }
 
-// goldenFiles are those of them that a run writes.
+// goldenFiles are the files of a case that a run writes.
 var goldenFiles = []string{"upstream_request.json", "loss.txt", "refused.json", "response.json", "response.sse", "meter.txt"}
 
-// unended is added to the name of a file that does not end with a line feed,
-// which the format gives to each.
+// unended is added to the name of a file that does not end with a line feed, because the
+// format adds one to every file.
 const unended = " without last newline"
 
 // options are case.json: what a case needs beside its bodies.
@@ -73,7 +73,7 @@ func open(t *testing.T, path string) *run {
 	return g
 }
 
-// Read gives the files of an archive; one that is empty is not nil.
+// Read gives the files of an archive. An empty file is not nil.
 func Read(path string) map[string][]byte {
 	raw, err := os.ReadFile(path)
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"gateway/shared/wire"
 )
 
-// NotFault reports whether there is an error; it must be a refusal.
+// NotFault reports whether there is an error. An error must be a refusal.
 func NotFault(t *testing.T, err error) bool {
 	t.Helper()
 	if err == nil {
@@ -23,16 +23,16 @@ func NotFault(t *testing.T, err error) bool {
 	return true
 }
 
-// Admitted tells whether the relay would let a client's body through to its
-// translation: it checks the shape, and refuses bytes that are no UTF-8.
+// Admitted tells whether the relay would let a client's body through to its translation: it
+// checks the shape, and refuses bytes that are not UTF-8.
 func Admitted(t *testing.T, client chat.RequestReader, body []byte) bool {
 	t.Helper()
 	var found chat.Checked
 	return !NotFault(t, client.Check(body, &found)) && wire.CheckUTF8(body) == nil
 }
 
-// NothingVanishes wants every member of body that is not silent to be in up, at
-// one of its places, or in the report.
+// NothingVanishes requires that every member of body that is not silent is in up, at one of
+// its places, or in the report.
 func NothingVanishes(t *testing.T, body, up []byte, loss *chat.Loss, places map[string][]string, silent func(string) bool) {
 	t.Helper()
 	var in, out map[string]json.RawMessage
@@ -59,8 +59,8 @@ func NothingVanishes(t *testing.T, body, up []byte, loss *chat.Loss, places map[
 	}
 }
 
-// ReadAnswer reads body as an answer of d and as an error; nil when it is none.
-// What is wrong with it must be said to be the provider's fault.
+// ReadAnswer reads body as an answer of d and as an error; nil when it is not an answer.
+// Whatever is wrong with it must be reported as the provider's fault.
 func ReadAnswer(t *testing.T, d chat.Provider, body []byte, traits *chat.Traits) *chat.Response {
 	t.Helper()
 	upstream.Passer(d).MeterResponse(body)
@@ -100,8 +100,8 @@ func Through(dec chat.StreamDecoder, client chat.AnswerWriter, o *chat.Options, 
 	return enc.Finish(out), dec.Meter()
 }
 
-// WellFormed wants a stream that client can read: each event JSON, and the blocks
-// of messages one after the other.
+// WellFormed requires a stream that client can read: each event is JSON, and the blocks of
+// messages do not overlap.
 func WellFormed(t *testing.T, client chat.Dialect, stream []byte) {
 	t.Helper()
 	for _, e := range Events(t, stream) {

@@ -22,10 +22,10 @@ func Decoded(t *testing.T, client chat.RequestReader, body []byte) *chat.Request
 	return r
 }
 
-// Carried encodes the request that body is for a provider: nil when it is refused,
-// else JSON, in which nothing has vanished. places says where members of body are
-// in it, silent which may be left out without a word, flat what of the result is
-// looked through (nil: the result itself).
+// Carried encodes the request in body for a provider: nil when it is refused, otherwise
+// JSON in which nothing has vanished. places says where members of body are in it; silent
+// says which may be left out without a report; flat says which part of the result is
+// searched (nil: all of it).
 func Carried(
 	t *testing.T, body []byte, r *chat.Request, d chat.RequestWriter, traits *chat.Traits,
 	places map[string][]string, silent func(string, *chat.Request) bool, flat func(*testing.T, []byte) []byte,
@@ -47,8 +47,8 @@ func Carried(
 	return up
 }
 
-// SamePieces filters a stream whole and in pieces of size bytes, which must not
-// matter.
+// SamePieces filters a stream whole and in pieces of size bytes; the result must be the
+// same.
 func SamePieces(t *testing.T, d chat.Passer, o chat.FilterOptions, in []byte, size int) (whole []byte, m chat.Meter) {
 	t.Helper()
 	whole, m = Filtered(t, d, o, in, len(in))

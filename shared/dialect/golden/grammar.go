@@ -32,8 +32,8 @@ func Events(t *testing.T, stream []byte) []Event {
 	return out
 }
 
-// CheckStream holds a stream that a client gets against the grammar of its
-// dialect. lenient streams may have extension members.
+// CheckStream checks a stream that a client gets against the grammar of its dialect.
+// lenient streams may have extension members.
 func CheckStream(t *testing.T, dialect string, stream []byte, lenient bool) {
 	t.Helper()
 	switch dialect {

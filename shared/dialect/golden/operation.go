@@ -86,8 +86,8 @@ func carry(g *run, c chat.Translator) {
 	g.meter(m, nil)
 }
 
-// formOf writes a form as a list of its fields in JSON, as its boundary is never
-// the same.
+// formOf writes a form as a list of its fields in JSON, because its boundary is never the
+// same.
 func formOf(t *testing.T, body []byte, media string) []byte {
 	t.Helper()
 	kind, params, err := mime.ParseMediaType(media)

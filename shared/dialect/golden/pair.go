@@ -200,7 +200,7 @@ func (g *pair) failure(f *fault.Fault, o *chat.Options) {
 	g.json("response.json", fmt.Appendf(nil, `{"status":%d,"retry_after":%d,"body":%s}`, f.Status(), int(f.RetryAfter.Seconds()), g.client.AppendError(nil, f, o)))
 }
 
-// stream translates a stream in pieces of several sizes, which must not matter.
+// stream translates a stream in pieces of several sizes; the result must be the same.
 func (g *pair) stream(o *chat.Options, in []byte) {
 	var first []byte
 	for i, size := range []int{len(in), 1, 7, 100} {
@@ -257,9 +257,9 @@ func Stream(t *testing.T, client chat.AnswerWriter, provider chat.Provider, trai
 	return enc.Error(out, f), dec.Meter(), dec.Signed()
 }
 
-// framedEvents puts the events of a file into the binary framing that the provider
-// sends them in; files hold them as server-sent events, so that they can be read.
-// The event "cut" is a message that breaks off, and a "chunk" is packed in base64.
+// framedEvents puts the events of a file into the provider's binary framing; the files hold
+// them as server-sent events, so that people can read them. The event "cut" is a message
+// that breaks off, and a "chunk" is packed in base64.
 func framedEvents(t *testing.T, in []byte) (out []byte) {
 	for _, e := range Events(t, in) {
 		if e.Name == "cut" {

@@ -2,8 +2,8 @@ package golden
 
 import "gateway/shared/chat"
 
-// SilentInChat are members of a chat that may be left out without a word: what they ask for is
-// what the provider does anyway, or the gateway's own affair.
+// SilentInChat are members of a chat that may be left out without a report: the provider
+// does anyway what they ask for, or they concern the gateway alone.
 func SilentInChat(name string, r *chat.Request) bool {
 	switch name {
 	case "stream":

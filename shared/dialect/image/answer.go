@@ -68,8 +68,8 @@ func (m members) value(d *wire.Decoder, a *answer, name string) {
 	}
 }
 
-// object reads one object. The images of one that was filtered do not count: they
-// are blurred.
+// object reads one object. Images of an object that was filtered do not count: they are
+// blurred.
 func (m members) object(d *wire.Decoder, a *answer) {
 	var inner answer
 	for key := range d.Object {
@@ -109,8 +109,8 @@ func filtered(reason string) error {
 	return f
 }
 
-// bare reads an answer that is the image itself; ok is false when it is none, such
-// as JSON.
+// bare reads an answer that is the image itself; ok is false for anything else, such as
+// JSON.
 func bare(body []byte, h http.Header) (a *answer, ok bool, err error) {
 	kind := h.Get("Content-Type")
 	sniffed := strings.HasPrefix(http.DetectContentType(body), "image/")
@@ -189,8 +189,8 @@ func bareBase64(s string) string {
 // pngEnd is the last chunk of a PNG with its checksum.
 const pngEnd = "IEND\xaeB`\x82"
 
-// wholeBase64 tells whether s is base64 to its end. A PNG must come to its last
-// chunk, so that one cut at a good place is noticed too.
+// wholeBase64 tells whether s is base64 to its end. A PNG must have its last chunk, so that
+// a cut at an unlucky place is noticed too.
 func wholeBase64(s string) bool {
 	if len(s) == 0 || len(s)%4 != 0 {
 		return false

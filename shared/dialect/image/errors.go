@@ -28,7 +28,7 @@ func (errors) DecodeError(status int, h http.Header, body []byte) *fault.Fault {
 	return chat.Told(f, status, h)
 }
 
-// readError reads what upstream.ReadError does not; nil for the rest.
+// readError reads errors that upstream.ReadError does not know; nil for the rest.
 func readError(body []byte) *chat.ProviderError {
 	d := wire.NewDecoder(body)
 	if d.Kind() == wire.KindString {

@@ -32,7 +32,7 @@ func (f *form) text(name, value string) {
 	}
 }
 
-// put is what request.carry writes with: texts, numbers, true and false.
+// put is what request.carry writes with: it writes texts, numbers, true and false.
 func (f *form) put(client, host string, raw []byte) error {
 	switch wire.KindOf(raw) {
 	case wire.KindString:

@@ -17,7 +17,7 @@ type request struct {
 	prompt, format string
 	n              chat.Opt[int64]
 	width, height  int64        // pixels; 0: left to the model
-	sized          string       // the member that they come from: size or width
+	sized          string       // the member that gave them: size or width
 	ratio          string       // aspect_ratio
 	extra          []chat.Field // other members, in their order
 }
@@ -90,7 +90,7 @@ func (r *request) measure(size string, width, height chat.Opt[int64]) error {
 			}
 		}
 		if size != "" {
-			r.extra = append(r.extra, chat.Field{Name: "size"}) // reported: width and height stand beside it
+			r.extra = append(r.extra, chat.Field{Name: "size"}) // reported, because width and height are given as well
 		}
 		return nil
 	case size == "" || size == "auto":
@@ -125,9 +125,9 @@ func (r *request) bytesOnly(loss *chat.Loss) {
 	}
 }
 
-// names are the members that a host takes beside those of request: the client's
-// name, the host's name, and so on. The first that is given of those with one
-// host's name is sent.
+// names are the members that a host takes beside those of request; the list alternates
+// between the client's name and the host's name. If several of them have one host's name,
+// the first that is given is sent.
 type names []string
 
 func (n names) of(client string) string {
@@ -162,7 +162,7 @@ func (r *request) carry(taken names, loss *chat.Loss, put func(client, host stri
 	return nil
 }
 
-// into is put for a JSON body.
+// into is a put that writes to a JSON body.
 func into(o *upstream.Object) func(client, host string, raw []byte) error {
 	return func(_, host string, raw []byte) error {
 		o.Raw(host, raw)
@@ -170,7 +170,7 @@ func into(o *upstream.Object) func(client, host string, raw []byte) error {
 	}
 }
 
-// loseRatio reports an aspect ratio that the host cannot be told.
+// loseRatio reports an aspect ratio that the host does not take.
 func (r *request) loseRatio(loss *chat.Loss) {
 	if r.ratio != "" {
 		loss.Add("aspect_ratio", upstream.NotTaken)

@@ -55,7 +55,7 @@ func (Segmind) EncodeRequest(dst, body []byte, a *chat.Asked) ([]byte, string, e
 	if err := r.carry(segmindNames, a.Loss, into(o)); err != nil {
 		return dst, "", err
 	}
-	o.Bool("base64", true) // one image would come bare, and several not at all
+	o.Bool("base64", true) // otherwise one image would come bare, and several not at all
 	o.Close('}')
 	return o.B, "", nil
 }

@@ -12,7 +12,7 @@ type shape struct{ width, height int64 }
 
 func (s shape) ratio() string { return fmt.Sprintf("%d:%d", s.width, s.height) }
 
-// off is how far the shapes are apart: 0 for the same proportions.
+// off is how much two shapes differ: 0 for the same proportions.
 func (s shape) off(width, height int64) float64 {
 	return math.Abs(math.Log(float64(width) / float64(height) * float64(s.height) / float64(s.width)))
 }
@@ -28,8 +28,8 @@ func nearest(list []shape, width, height int64) shape {
 	return best
 }
 
-// within are the width and height that are nearest in proportions with sides
-// from low to high in steps of step.
+// within are the width and height with the nearest proportions whose sides are from low to
+// high in steps of step.
 func (r *request) within(low, high, step int64, loss *chat.Loss) (width, height int64) {
 	w, h := float64(r.width), float64(r.height)
 	if m := max(w, h); m > float64(high) {
@@ -53,9 +53,9 @@ func (r *request) made(width, height int64, loss *chat.Loss) {
 	}
 }
 
-// proportions is the aspect ratio to ask for: the client's own, or the nearest of
-// list to the size; "" leaves it to the model. Only 1024x1024, which is what the models make of
-// 1:1, needs no report.
+// proportions is the aspect ratio to ask for: the client's own, or the nearest of list to
+// the size; "" leaves it to the model. Only 1024x1024 needs no report, because it is what
+// the models make of 1:1.
 func (r *request) proportions(list []shape, loss *chat.Loss) string {
 	switch {
 	case r.ratio != "":

@@ -74,8 +74,8 @@ func (Stability) EncodeRequest(dst, body []byte, a *chat.Asked) ([]byte, string,
 	return out, media, nil
 }
 
-// diffusion is the request of the older models. What is not wanted is a prompt
-// with a negative weight.
+// diffusion is the request of the older models. What is not wanted is sent as a prompt with
+// a negative weight.
 func (r *request) diffusion(dst []byte, a *chat.Asked) ([]byte, string, error) {
 	if err := r.atMost(stabilityMost); err != nil {
 		return dst, "", err
@@ -119,7 +119,7 @@ func (r *request) diffused(a *chat.Asked) (width, height int64) {
 	return s.width, s.height
 }
 
-// dropStyle takes out the styles of OpenAI, which no other host knows.
+// dropStyle removes the styles of OpenAI, which no other host knows.
 func (r *request) dropStyle(loss *chat.Loss) {
 	r.extra = slices.DeleteFunc(r.extra, func(x chat.Field) bool {
 		known := x.Name == "style" && (string(x.Raw) == `"vivid"` || string(x.Raw) == `"natural"`)

@@ -30,8 +30,8 @@ const (
 	workersHigh = 2048
 )
 
-// EncodeRequest implements chat.Translator. The models call the number of steps
-// num_steps or steps and do not mind the other.
+// EncodeRequest implements chat.Translator. The models name the number of steps num_steps
+// or steps and ignore the other name.
 func (WorkersAI) EncodeRequest(dst, body []byte, a *chat.Asked) ([]byte, string, error) {
 	r, err := read(body)
 	if err == nil {

@@ -14,8 +14,8 @@ import (
 	"gateway/shared/wire"
 )
 
-// Anthropic carries Message Batches. Their rows stand in the request that makes
-// them, at most 100,000 of them and 256 MB, and come back as a stream of results.
+// Anthropic carries Message Batches. Their rows are part of the request that makes them, at
+// most 100,000 rows and 256 MB, and come back as a stream of results.
 type Anthropic struct{}
 
 var _ chat.Jobs = Anthropic{}
@@ -116,8 +116,8 @@ func (Anthropic) fill(ctx context.Context, call *chat.JobCall, r *rows, f *chat.
 	return nil
 }
 
-// Custom ids at Anthropic are 1 to 64 letters, digits, '-' and '_'. Others are
-// written with two digits behind '_' for what is not taken.
+// Custom ids at Anthropic are 1 to 64 letters, digits, '-' and '_'. Any other character of
+// an id is written as '_' and two digits.
 const (
 	maxRowName  = 64
 	escapedName = "gw_"
@@ -175,8 +175,8 @@ type messageBatch struct {
 	} `json:"request_counts"`
 }
 
-// batch is the batch in OpenAI's shape. Requests that were cancelled or ran out
-// of time count as failed.
+// batch is the batch in OpenAI's shape. Requests that were cancelled or expired count as
+// failed.
 func (m *messageBatch) batch() *Batch {
 	c := &m.Counts
 	unanswered := c.Errored + c.Canceled + c.Expired

@@ -25,11 +25,11 @@ var errAvro = errors.New("job: no Avro file that can be read")
 type avroType struct {
 	kind    string // record, array, union, string ...
 	names   []string
-	members []*avroType // of a record by names, of a union by index; the items of an array or map
+	members []*avroType // of a record by name, of a union by index; or of the items of an array or map
 	size    int64       // of fixed
 }
 
-// avroSchema reads schemas; named types may be referred to behind their definition.
+// avroSchema reads schemas. A named type may be referred to after its definition.
 type avroSchema struct{ named map[string]*avroType }
 
 func (s *avroSchema) read(raw []byte, depth int) (*avroType, error) {
@@ -139,8 +139,8 @@ type avroLines struct {
 	left   int64  // records in it
 	out    []byte
 	at     int
-	came   int64 // bytes of blocks
-	made   int64 // bytes of rows
+	came   int64 // bytes of blocks that were read
+	made   int64 // bytes of rows that were made
 	err    error
 }
 
@@ -186,7 +186,7 @@ func (a *avroLines) next() error {
 	}
 	a.block = r.b
 	a.out = append(a.out, '\n')
-	// An item of no bytes is a word in JSON.
+	// An item of no bytes becomes a word in JSON, so rows can outgrow the input.
 	if a.made += int64(len(a.out)); egress.Outgrown(a.came, a.made) {
 		return errAvro
 	}
@@ -252,7 +252,7 @@ func (a *avroLines) bytes(most int64) ([]byte, error) {
 	return b, nil
 }
 
-// packed reads a block as it comes, so that a length alone costs nothing.
+// packed reads a block as it comes, so that a false length alone costs nothing.
 func (a *avroLines) packed() ([]byte, error) {
 	n, err := binary.ReadVarint(a.src)
 	if err != nil || n < 0 || n > maxAvroBlock {
@@ -290,7 +290,7 @@ func (a *avroLines) nextBlock() error {
 	default:
 		return errAvro
 	}
-	// Rows of no bytes would come without an end.
+	// Rows of no bytes would never end.
 	if a.left = n; n > int64(len(a.block)) {
 		return errAvro
 	}

@@ -124,7 +124,7 @@ func (r *avroReader) list(dst []byte, t *avroType, depth int) []byte {
 	return append(dst, ends[1])
 }
 
-// appendNumber writes a number; what JSON has no word for is null.
+// appendNumber writes a number; a number that JSON cannot hold becomes null.
 func appendNumber(dst []byte, f float64, bits int) []byte {
 	if math.IsNaN(f) || math.IsInf(f, 0) {
 		return append(dst, "null"...)

@@ -31,7 +31,7 @@ type Batch struct {
 	note
 }
 
-// note is what the gateway keeps of a batch.
+// note is what the gateway stores about a batch.
 type note struct {
 	Endpoint string          `json:"endpoint"`
 	Input    string          `json:"input_file_id"`
@@ -39,8 +39,8 @@ type note struct {
 	Metadata json.RawMessage `json:"metadata,omitempty"`
 	Model    string          `json:"model,omitempty"`
 	Rows     int64           `json:"rows,omitempty"`
-	Object   string          `json:"object,omitempty"`  // where the rows lie at the provider
-	Stopped  int64           `json:"stopped,omitempty"` // when it ended, in Unix seconds, where the provider will not tell
+	Object   string          `json:"object,omitempty"`  // where the rows are at the provider
+	Stopped  int64           `json:"stopped,omitempty"` // when it ended, in Unix seconds, if the provider does not tell later
 }
 
 // asked is what a client asks of a batch. The route has checked its bounds.
@@ -59,7 +59,7 @@ type asked struct {
 	OutputData json.RawMessage `json:"output_data_config"`
 }
 
-// known are the members of asked; others are reported.
+// known are the members of asked; any others are reported.
 var known = map[string]bool{
 	"endpoint": true, "input_file_id": true, "completion_window": true, "metadata": true, "model": true, "provider_options": true,
 	"job_name": true, "role_arn": true, "output_data_config": true,
@@ -92,8 +92,7 @@ func readAsked(j *chat.Job) (*asked, error) {
 	return a, j.Loss.Err()
 }
 
-// reportOthers reports members of the body that no provider of this package is
-// told.
+// reportOthers reports members of the body that no provider of this package gets.
 func reportOthers(j *chat.Job, known map[string]bool) {
 	var all map[string]json.RawMessage
 	_ = json.Unmarshal(j.Body, &all)
@@ -114,7 +113,7 @@ func badMember(err error) error {
 	return fault.Invalid(field, "body must be a JSON object")
 }
 
-// remember keeps what the provider will not tell of a batch.
+// remember stores what the provider does not tell about a batch.
 func remember(ctx context.Context, j *chat.Job, id string, n *note) error {
 	b, err := json.Marshal(n)
 	if err != nil {
@@ -123,7 +122,7 @@ func remember(ctx context.Context, j *chat.Job, id string, n *note) error {
 	return j.Room.Note(ctx, id, b)
 }
 
-// recall adds to batches what was kept of them.
+// recall adds to batches what was stored about them.
 func recall(ctx context.Context, j *chat.Job, batches ...*Batch) error {
 	ids := make([]string, len(batches))
 	for i, b := range batches {
@@ -136,7 +135,7 @@ func recall(ctx context.Context, j *chat.Job, batches ...*Batch) error {
 	for _, b := range batches {
 		own := b.note
 		if raw := notes[b.ID]; raw == nil || json.Unmarshal(raw, &b.note) != nil {
-			b.note = note{Endpoint: "/v1/chat/completions", Window: "24h"} // made past the gateway
+			b.note = note{Endpoint: "/v1/chat/completions", Window: "24h"} // it was made without the gateway
 		}
 		if b.Model == "" {
 			b.Model = own.Model
@@ -183,7 +182,7 @@ func (b *Batch) Append(dst []byte) []byte {
 	return o.B
 }
 
-// Standing is how far a batch is and what came of it. Times are in seconds; 0: not yet.
+// Standing is the progress of a batch and its results. Times are in seconds; 0: not yet.
 type Standing struct {
 	Status                                                 string
 	Output, Errors                                         string // ids of files
@@ -192,7 +191,8 @@ type Standing struct {
 	Metadata                                               []byte
 }
 
-// AppendStanding writes that part of a batch object, its last members, in the shape of OpenAI.
+// AppendStanding writes this part of a batch object, its last members, in the shape of
+// OpenAI.
 func AppendStanding(o *upstream.Object, s *Standing) {
 	nullableStr(o, "output_file_id", s.Output)
 	nullableStr(o, "error_file_id", s.Errors)

@@ -49,7 +49,7 @@ func (b Bedrock) Usage(ctx context.Context, j *chat.Job) ([]chat.Meter, error) {
 	return usageOf(ctx, j, b.open)
 }
 
-// bucket is where the files of jobs lie.
+// bucket is where the files of jobs are.
 func (Bedrock) bucket(j *chat.Job) (string, error) {
 	bucket := j.Field("aws_s3_bucket")
 	if bucket == "" {
@@ -58,7 +58,7 @@ func (Bedrock) bucket(j *chat.Job) (string, error) {
 	return bucket, nil
 }
 
-// role is what Bedrock reads and writes them as.
+// role is the role by which Bedrock reads and writes the files.
 func role(arn string) error {
 	if !strings.HasPrefix(arn, "arn:") || !strings.Contains(arn, ":role/") {
 		return fault.Invalid("role_arn", "role_arn is required: the ARN of the role as which Bedrock reads and writes the bucket")
@@ -202,7 +202,7 @@ func (v *invocationJob) batch() *Batch {
 	b.Model = v.Model[strings.LastIndexByte(v.Model, '/')+1:]
 	switch b.Status {
 	case "":
-		b.Status = inProgress // a state that is not known here is on its way
+		b.Status = inProgress // an unknown state means that it is on its way
 	case failed:
 		b.Problem = orElse(v.Message, "The job failed.")
 	case inProgress, completed:
@@ -243,8 +243,8 @@ func (b Bedrock) one(ctx context.Context, j *chat.Job) (*chat.JobAnswer, error) 
 	return answerBatch(ctx, j, made)
 }
 
-// count adds what the manifest of an ended job tells of its rows. A job without
-// one has no results.
+// count adds what the manifest of an ended job tells about its rows. A job without a
+// manifest has no results.
 func (Bedrock) count(ctx context.Context, j *chat.Job, v *invocationJob, b *Batch) {
 	resp, err := j.Call(ctx, &chat.JobCall{Method: http.MethodGet, Object: v.folder() + "manifest.json.out"})
 	if err != nil {

@@ -34,8 +34,8 @@ func (aws Bedrock) open(ctx context.Context, j *chat.Job, batch string) (*result
 	return out, nil
 }
 
-// countTexts is how many texts or images a request for embeddings of a model that
-// takes lists has; 0 for other requests.
+// countTexts is how many texts or images a request for embeddings has, for models that take
+// lists; 0 for other requests.
 func countTexts(input []byte) (n int) {
 	var w wire.Walk
 	if wire.KindOf(input) != wire.KindObject || listKeys.Walk(input, &w) != nil {

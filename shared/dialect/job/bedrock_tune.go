@@ -95,8 +95,7 @@ func examples(ctx context.Context, j *chat.Job, field, id, object string, write 
 	return examplesFault(err, field, *count)
 }
 
-// examplesFault is what a client is told when examples could not be read to their
-// end.
+// examplesFault is the error for a client whose examples could not be read to their end.
 func examplesFault(err error, field string, count int) error {
 	switch {
 	case errors.Is(err, errRow):

@@ -16,9 +16,9 @@ import (
 	"gateway/shared/wire"
 )
 
-// Cohere carries embed jobs, which are batches of rows that ask for embeddings by
-// one model. Their rows are a dataset, and so is what they make: Avro files at
-// addresses that the provider gives.
+// Cohere carries embed jobs, which are batches of rows that ask for embeddings by one
+// model. Their rows are a dataset, and so are their results: Avro files at addresses that
+// the provider gives.
 type Cohere struct{}
 
 var _ chat.Jobs = Cohere{}
@@ -26,7 +26,7 @@ var _ chat.Jobs = Cohere{}
 // mostCohere bounds a dataset at Cohere, in bytes.
 const mostCohere = 1536 << 20
 
-// Waiting for the provider to check a dataset, without which no job takes it.
+// How long to wait for the provider to check a dataset. No job takes an unchecked one.
 const (
 	checkEvery = 500 * time.Millisecond
 	checkTimes = 100
@@ -35,8 +35,7 @@ const (
 // Name implements chat.Jobs.
 func (Cohere) Name() string { return "cohere.jobs" }
 
-// DecodeError implements chat.Jobs. Datasets lie in a store of objects, which
-// answers in XML.
+// DecodeError implements chat.Jobs. Datasets are in an object store, which answers in XML.
 func (Cohere) DecodeError(status int, h http.Header, body []byte) *fault.Fault {
 	if f := storeError(status, h, body); f != nil {
 		return f
@@ -54,7 +53,7 @@ func (c Cohere) Do(ctx context.Context, j *chat.Job) (*chat.JobAnswer, error) {
 	}.do(ctx, j, "batch", c.open)
 }
 
-// stop asks for the end of a job and tells how it stands.
+// stop asks for the end of a job and gives its state.
 func (c Cohere) stop(ctx context.Context, j *chat.Job) (*chat.JobAnswer, error) {
 	if err := discard(j.Call(ctx, &chat.JobCall{Method: http.MethodPost, Operation: j.Operation, ID: j.ID})); err != nil {
 		return nil, err
@@ -62,7 +61,7 @@ func (c Cohere) stop(ctx context.Context, j *chat.Job) (*chat.JobAnswer, error) 
 	return c.one(ctx, j)
 }
 
-// Usage implements chat.Jobs. The job tells it, not its rows.
+// Usage implements chat.Jobs. It comes from the job, not from its rows.
 func (c Cohere) Usage(ctx context.Context, j *chat.Job) ([]chat.Meter, error) {
 	job, err := c.job(ctx, j, j.ID)
 	if err != nil || job.Meta.Billed.Input <= 0 {
@@ -73,7 +72,7 @@ func (c Cohere) Usage(ctx context.Context, j *chat.Job) ([]chat.Meter, error) {
 	return []chat.Meter{m}, nil
 }
 
-// create makes a dataset of the rows and starts a job when it has been checked.
+// create makes a dataset of the rows and starts a job once it has been checked.
 func (c Cohere) create(ctx context.Context, j *chat.Job) (*chat.JobAnswer, error) {
 	want, err := readAsked(j)
 	if err != nil {
@@ -140,8 +139,8 @@ func (c Cohere) create(ctx context.Context, j *chat.Job) (*chat.JobAnswer, error
 	return answerBatch(ctx, j, b)
 }
 
-// embedShape takes the text out of a request of one; what stands beside it holds
-// for the whole job.
+// embedShape takes the text out of a request for one. The other members apply to the whole
+// job.
 type embedShape struct {
 	rest    string
 	members []embedMember
@@ -299,8 +298,8 @@ func (c Cohere) one(ctx context.Context, j *chat.Job) (*chat.JobAnswer, error) {
 	return chat.JobJSON(b.Append(nil)), nil
 }
 
-// noted adds what was kept. A job takes all of its rows or none, and does not tell
-// when it ended: that is when its end was first seen.
+// noted adds what was stored. A job takes all of its rows or none. It does not tell when it
+// ended, so that is the time when its end was first seen.
 func (Cohere) noted(ctx context.Context, j *chat.Job, batches ...*Batch) error {
 	if err := recall(ctx, j, batches...); err != nil {
 		return err

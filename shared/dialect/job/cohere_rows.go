@@ -35,8 +35,8 @@ func (c Cohere) open(ctx context.Context, j *chat.Job, batch string) (*results, 
 	return &results{src: p, read: readEmbedded, model: job.Model, meter: func(*result) chat.Meter { return chat.Meter{} }}, nil
 }
 
-// readEmbedded reads {custom_id, text, embeddings: {type: [...]} | [...]}, and
-// makes the answer of a request of it.
+// readEmbedded reads {custom_id, text, embeddings: {type: [...]} | [...]}, and makes it the
+// answer of a request.
 func readEmbedded(line []byte) (*result, error) {
 	r := &result{kind: "errored"}
 	d := wire.NewDecoder(line)
@@ -57,7 +57,7 @@ func readEmbedded(line []byte) (*result, error) {
 	return r, nil
 }
 
-// embedded reads the vector of one row; of several kinds the first that there is.
+// embedded reads the vector of one row; if there are several kinds, the first.
 func (r *result) embedded(d *wire.Decoder) {
 	take := func(kind string, vector []byte) {
 		if wire.KindOf(vector) != wire.KindArray || string(vector) == "[]" || r.good() {

@@ -14,10 +14,10 @@ import (
 	"gateway/shared/fault"
 )
 
-// Fireworks carries batch inference jobs of Fireworks AI, each of one model, and
-// supervised fine-tuning jobs. What they read and write are datasets, which are
-// uploaded and downloaded at addresses that the provider gives. A job is stopped by
-// deleting it; a note keeps that it was.
+// Fireworks carries batch inference jobs of Fireworks AI, each of one model, and supervised
+// fine-tuning jobs. They read and write datasets, which are uploaded and downloaded at
+// addresses that the provider gives. A job is stopped by deleting it; a note keeps that it
+// was stopped.
 type Fireworks struct{}
 
 var _ chat.Jobs = Fireworks{}
@@ -28,8 +28,7 @@ const mostFireworks = 500 << 20
 // Name implements chat.Jobs.
 func (Fireworks) Name() string { return "fireworks.jobs" }
 
-// DecodeError implements chat.Jobs. Datasets lie in a store of objects, which
-// answers in XML.
+// DecodeError implements chat.Jobs. Datasets are in an object store, which answers in XML.
 func (Fireworks) DecodeError(status int, h http.Header, body []byte) *fault.Fault {
 	if f := storeError(status, h, body); f != nil {
 		return f
@@ -56,7 +55,7 @@ func (f Fireworks) Usage(ctx context.Context, j *chat.Job) ([]chat.Meter, error)
 	return usageOf(ctx, j, f.open)
 }
 
-// account is the head of the names of what the account has.
+// account is the beginning of the names of everything in the account.
 func (Fireworks) account(j *chat.Job) (string, error) {
 	id := j.Field("fireworks_account_id")
 	if id == "" {
@@ -73,8 +72,8 @@ func fullModel(name string) string {
 	return "accounts/fireworks/models/" + name
 }
 
-// dataset makes a dataset of a file: what is to be sent is read before anything is
-// made.
+// dataset makes a dataset of a file. It first reads all that is to be sent, before anything
+// is made.
 func (f Fireworks) dataset(ctx context.Context, j *chat.Job, id string, file *hostFile) error {
 	p, err := newPayload(file.source, "", "", file.most, nil)
 	if err != nil {
@@ -177,7 +176,7 @@ func (f Fireworks) create(ctx context.Context, j *chat.Job) (*chat.JobAnswer, er
 	return answerBatch(ctx, j, made)
 }
 
-// someRows reads rows to their end before anything is made of them.
+// someRows reads all rows before anything is made from them.
 func someRows(file *hostFile) error {
 	src := file.source()
 	defer src.Close()

@@ -17,24 +17,23 @@ import (
 	"gateway/shared/wire"
 )
 
-// This file holds what providers share that run files of OpenAI's rows under
-// paths, shapes and states of their own. The file stays in the workspace's room;
-// its rows are checked, given the provider's names and uploaded when a batch or a
-// job is made of them.
+// This file holds what providers share that run files of OpenAI's rows but have paths,
+// shapes and states of their own. The file stays in the workspace's room. When a batch or a
+// job is made from it, its rows are checked, given the provider's names and uploaded.
 
-// keepRows is up to how many bytes translated rows are held in memory; more are
+// keepRows is how many bytes of translated rows are held in memory; longer ones are
 // translated twice.
 const keepRows = 8 << 20
 
-// payload is a body that may be too long to be held in memory: it is made twice.
+// payload is a body that may be too long for memory: such a body is made twice.
 type payload struct {
 	body   []byte
 	open   func() (io.ReadCloser, error)
 	length int64
 }
 
-// newPayload reads what source gives to its end, to know its length and that it is
-// whole, and encloses it. look is asked after each piece; nil: nothing.
+// newPayload reads source to its end, to know its length and that it is complete, and puts
+// head and tail around it. look is called after each piece; it may be nil.
 func newPayload(source func() io.ReadCloser, head, tail string, most int64, look func() error) (*payload, error) {
 	src := source()
 	defer src.Close()
@@ -81,8 +80,7 @@ func (p *payload) into(call *chat.JobCall) *chat.JobCall {
 	return call
 }
 
-// hostFile is a file that is sent to a provider: its name and what it is for
-// there.
+// hostFile is a file that is sent to a provider: its name and its purpose there.
 type hostFile struct {
 	name   string
 	fields [][2]string
@@ -128,7 +126,7 @@ func sendForm(ctx context.Context, j *chat.Job, f *hostFile, query string) (stri
 }
 
 // rowsFile is the file of a batch's rows: {custom_id, body}. It must be sent before
-// the rows are asked for anything.
+// anything else is asked of the rows.
 func (r *rows) rowsFile(ctx context.Context, f *chat.HeldFile, most int64) *hostFile {
 	return &hostFile{name: "rows.jsonl", most: most, source: func() io.ReadCloser {
 		return r.source(ctx, f, func(dst []byte, _ int64, id string, body []byte) []byte {
@@ -138,7 +136,7 @@ func (r *rows) rowsFile(ctx context.Context, f *chat.HeldFile, most int64) *host
 	}}
 }
 
-// examplesFile is a file of examples, whose lines write makes the provider's.
+// examplesFile is a file of examples; write turns its lines into the provider's form.
 func examplesFile(ctx context.Context, j *chat.Job, field, id string, most int64, write func(dst, line []byte) ([]byte, error)) (*hostFile, *int, error) {
 	f, err := inputFile(ctx, j, field, id, "fine-tune")
 	if err != nil {
@@ -179,7 +177,7 @@ func appendTalk(dst, line []byte) ([]byte, error) {
 	return append(o.B, "]}\n"...), nil
 }
 
-// tooLong says of a file that is longer than the provider takes what is allowed.
+// tooLong tells what is allowed when a file is longer than the provider takes.
 func tooLong(err error, j *chat.Job, field string, most int64) error {
 	if err == errLong {
 		return fault.Newf(fault.BodyTooLarge, field, "%s must have at most %d bytes for %s", field, most, j.ProviderName)
@@ -187,7 +185,7 @@ func tooLong(err error, j *chat.Job, field string, most int64) error {
 	return err
 }
 
-// withoutModel takes the model out of a row that runs with the model of its batch.
+// withoutModel removes the model from a row whose batch names the model.
 func withoutModel(body []byte) ([]byte, error) {
 	var w wire.Walk
 	if err := modelKey.Walk(body, &w); err != nil || w.Spans[0].Absent() {
@@ -228,7 +226,7 @@ func readHostRow(line []byte) (*result, error) {
 			body = w.Spans[1].Of(response)
 		}
 		if w.Spans[0].Present(response) {
-			_ = json.Unmarshal(w.Spans[0].Of(response), &status) // what is no number is taken for 200
+			_ = json.Unmarshal(w.Spans[0].Of(response), &status) // anything but a number counts as 200
 		}
 		if wire.KindOf(body) == wire.KindObject && status == http.StatusOK {
 			r.kind, r.message, r.model = "succeeded", body, modelOf(body)
@@ -259,8 +257,8 @@ func modelOf(body []byte) string {
 	return model
 }
 
-// hostResults reads files of rows, one behind the other, that the provider wrote.
-// Rows are of the batch's model, whatever they call it.
+// hostResults reads the files of rows that the provider wrote, one after the other. The
+// model of all rows is the batch's, whatever they name.
 func hostResults(ctx context.Context, j *chat.Job, b *Batch, calls []*chat.JobCall) (*results, error) {
 	if err := recall(ctx, j, b); err != nil {
 		return nil, err
@@ -288,7 +286,7 @@ func hostResults(ctx context.Context, j *chat.Job, b *Batch, calls []*chat.JobCa
 	return out, nil
 }
 
-// contents are the calls for files of the provider that there are.
+// contents are the calls for those of the provider's files that exist.
 func contents(ids ...string) []*chat.JobCall {
 	var calls []*chat.JobCall
 	for _, id := range ids {
@@ -299,8 +297,8 @@ func contents(ids ...string) []*chat.JobCall {
 	return calls
 }
 
-// readHosted reads the body of a new batch for a provider that knows nothing of
-// roles and of places for results.
+// readHosted reads the body of a new batch for a provider that takes no roles and no places
+// for results.
 func readHosted(j *chat.Job) (*asked, error) {
 	want, err := readAsked(j)
 	if err != nil {
@@ -312,8 +310,8 @@ func readHosted(j *chat.Job) (*asked, error) {
 	return want, j.Loss.Err()
 }
 
-// hostEndpoint is what rows are at a provider that speaks OpenAI's chat, whatever
-// conversation the client has written.
+// hostEndpoint is the endpoint of the rows at a provider that speaks OpenAI's chat,
+// whichever kind of conversation the client has written.
 func hostEndpoint(client string) string {
 	if client == embeddingsEndpoint {
 		return client

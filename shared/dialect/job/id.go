@@ -13,8 +13,8 @@ func plainByte(c byte) bool {
 	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '-' || c == '_' || c == '.'
 }
 
-// Plain writes a name as one segment of a path that no client escapes: bytes
-// besides letters, digits, '-', '_' and '.' become '~' and two digits.
+// Plain writes a name as one segment of a path that no client escapes: every byte except
+// letters, digits, '-', '_' and '.' becomes '~' and two digits.
 func Plain(name string) string {
 	var b strings.Builder
 	for i := range len(name) {
@@ -29,8 +29,8 @@ func Plain(name string) string {
 	return b.String()
 }
 
-// Named is the name that Plain wrote; an error for every other spelling, so that
-// a thing has one id only.
+// Named is the name that Plain wrote. Every other spelling is an error, so that each thing
+// has only one id.
 func Named(id string) (string, error) {
 	var b strings.Builder
 	for i := 0; i < len(id); i++ {
@@ -56,7 +56,7 @@ func Named(id string) (string, error) {
 
 func itoa(n int64) string { return strconv.FormatInt(n, 10) }
 
-// unknown is the answer for ids of nothing.
+// unknown is the answer for ids of things that do not exist.
 func unknown(id string) error {
 	if len(id) > 128 {
 		id = id[:128] + "..."

@@ -141,7 +141,7 @@ func (m *mistralJob) told() bool { return m.ID != "" && m.Status != "" }
 
 func (m *mistralJob) files() (string, string) { return m.Output, m.Failures }
 
-// numbered asks for a page of a list whose pages have numbers and one length.
+// numbered asks for a page of a list that has numbered pages of one length.
 func numbered(_ int, token string) url.Values {
 	return url.Values{"page": {orElse(token, "0")}, "page_size": {itoa(maxPage)}}
 }

@@ -13,12 +13,12 @@ import (
 	"gateway/shared/fault"
 )
 
-// partSize is the length of a part of a long object, in bytes. Amazon S3 takes
-// 10,000 parts of at least 5 MiB; Cloud Storage does as S3 does.
+// partSize is the length of a part of a long object, in bytes. Amazon S3 takes 10,000 parts
+// of at least 5 MiB; Cloud Storage does the same.
 const partSize = 8 << 20
 
-// putObject writes an object, as bucket/key: at once when it is short, else in
-// parts. An object whose source breaks off is not made.
+// putObject writes an object, named as bucket/key: in one call when it is short, otherwise
+// in parts. If the source breaks off, no object is made.
 func putObject(ctx context.Context, j *chat.Job, object string, src io.Reader) error {
 	head := http.Header{"Content-Type": {"application/x-ndjson"}}
 	for field, name := range map[string]string{
@@ -33,7 +33,7 @@ func putObject(ctx context.Context, j *chat.Job, object string, src io.Reader) e
 	n, err := io.ReadFull(src, part)
 	if err == io.EOF || errors.Is(err, io.ErrUnexpectedEOF) {
 		if n == 0 {
-			return nil // the caller says what is missing
+			return nil // the caller reports that it is missing
 		}
 		return discard(j.Call(ctx, &chat.JobCall{Method: http.MethodPut, Object: object, Header: head, Body: part[:n]}))
 	}
@@ -84,13 +84,13 @@ func putParts(ctx context.Context, j *chat.Job, object, upload string, part []by
 		return err
 	}
 	said, err := readText(resp)
-	if err == nil && xmlText(said, "Code") != "" { // an error may come after the head
+	if err == nil && xmlText(said, "Code") != "" { // an error may come after the head of the answer
 		err = upstream.Failed(http.StatusBadGateway, xmlText(said, "Code"), orElse(xmlText(said, "Message"), "The object was not written"))
 	}
 	return err
 }
 
-// escape escapes a value of a query as signatures want it.
+// escape escapes a value of a query in the way that signatures require.
 func escape(s string) string {
 	return strings.ReplaceAll(Plain(s), "~", "%")
 }
@@ -112,8 +112,7 @@ func readText(resp *http.Response) ([]byte, error) {
 	return b, nil
 }
 
-// storeError reads an error of a store of objects, which is XML; nil when it is
-// none.
+// storeError reads the error of an object store, which is XML; nil for anything else.
 func storeError(status int, h http.Header, body []byte) *fault.Fault {
 	code := xmlText(body, "Code")
 	if code == "" {

@@ -99,7 +99,7 @@ func orElse(s, other string) string {
 	return s
 }
 
-// transformed is a text whose lines are translated as they are read.
+// transformed is a text whose lines are translated while they are read.
 type transformed struct {
 	from io.Closer
 	src  *lines
@@ -109,8 +109,8 @@ type transformed struct {
 	err  error
 }
 
-// transform gives what each writes for the lines of src, which may be nothing.
-// Nothing is done but in Read.
+// transform gives what each writes for the lines of src; it may write nothing for a line.
+// All work is done in Read.
 func transform(src io.ReadCloser, each func(dst []byte, n int, line []byte) ([]byte, error)) io.ReadCloser {
 	return &transformed{from: src, src: newLines(src), each: each}
 }

@@ -11,11 +11,10 @@ import (
 	"gateway/shared/fault"
 )
 
-// maxListed bounds the pages that are passed over in search of where a list goes
-// on.
+// maxListed bounds the pages that are skipped to find where a list goes on.
 const maxListed = 20
 
-// awsQuery asks for a page of a list of AWS; 0 entries are as many as it gives.
+// awsQuery asks for a page of a list of AWS; n is 0 for as many entries as it gives.
 func awsQuery(n int, token string) url.Values {
 	if n == 0 {
 		n = 1000
@@ -27,8 +26,8 @@ func awsQuery(n int, token string) url.Values {
 	return q
 }
 
-// tokenPage gives one page of a list that goes on by tokens: query asks for a page
-// of so many entries, read takes one and gives its entries and its token.
+// tokenPage gives one page of a list that goes on by tokens. query asks for a page of so
+// many entries; read reads one and gives its entries and its token.
 func tokenPage[T any](
 	ctx context.Context, j *chat.Job, id func(*T) string, query func(n int, token string) url.Values, read pageReader[T],
 ) (page []T, more bool, err error) {
@@ -74,10 +73,10 @@ func tokenPage[T any](
 // pageReader reads a page of a list: its entries, and the token of the next.
 type pageReader[T any] = func(*http.Response) ([]T, string, error)
 
-// pages are how a host gives a list.
+// pages tell how a host gives a list.
 type pages[T any] struct {
 	query func(n int, token string) url.Values
-	read  func() pageReader[T] // of one walk through the list
+	read  func() pageReader[T] // for one walk through the list
 }
 
 // byToken reads pages whose entries stand in one member, and the token of the next page

@@ -17,13 +17,13 @@ import (
 	"gateway/shared/pricing"
 )
 
-// Ids of the files that a batch's results are.
+// Ids of the files that hold a batch's results.
 const (
 	answersSuffix = "_output"
 	errorsSuffix  = "_errors"
 )
 
-// maxAnswer bounds an answer that is read whole, in bytes.
+// maxAnswer bounds an answer that is read as a whole, in bytes.
 const maxAnswer = 16 << 20
 
 // readJSON reads an answer whole.
@@ -45,27 +45,27 @@ func readJSON(resp *http.Response, into any) error {
 // result is one row of results.
 type result struct {
 	id, kind   string
-	message    []byte // of a request that was answered
+	message    []byte // the answer to the request
 	model      string
-	inputs     int    // of a row for embeddings, when there are several
-	code, text string // why it was not
+	inputs     int    // of a row for embeddings, if there are several
+	code, text string // why there is no answer
 }
 
 func (r *result) good() bool { return r.kind == "succeeded" }
 
-// results are the rows that a provider gives of a batch, and how one is read.
+// results are the rows that a provider gives for a batch, and how one is read.
 type results struct {
 	src   io.ReadCloser
 	read  func(line []byte) (*result, error)
-	model string // of rows that do not tell theirs
+	model string // of rows that do not name theirs
 	meter func(*result) chat.Meter
 }
 
 // opener opens the results of a batch, by its id.
 type opener func(ctx context.Context, j *chat.Job, batch string) (*results, error)
 
-// resultsFile serves the operations on the files of a batch's results: one of the
-// rows that were answered, one of those that were not.
+// resultsFile serves the operations on the files of a batch's results: one file has the
+// rows that were answered, one has the others.
 func resultsFile(ctx context.Context, j *chat.Job, open opener) (*chat.JobAnswer, error) {
 	batch, good := strings.CutSuffix(j.ID, answersSuffix)
 	if !good {
@@ -116,7 +116,7 @@ func resultRows(ctx context.Context, j *chat.Job, open opener, batch string, goo
 	}), nil
 }
 
-// meteredBy reads what a row used as a dialect reports it.
+// meteredBy gives a function that reads what a row used, as a dialect reports it.
 func meteredBy(d interface{ MeterResponse([]byte) chat.Meter }) func(*result) chat.Meter {
 	return func(r *result) chat.Meter { return d.MeterResponse(r.message) }
 }

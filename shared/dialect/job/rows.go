@@ -79,7 +79,8 @@ type rows struct {
 	natives  []string // what the provider's batches take
 	model    string   // of rows that name none
 	one      bool     // all rows must be of one model
-	// shape makes of the body of a request what stands in a row; nil: nothing else.
+	// shape turns the body of a request into what a row holds; nil: the body is used as it
+	// is.
 	shape func(body []byte) ([]byte, error)
 	talks map[string]*chat.Talk
 	last  *chat.Talk
@@ -89,8 +90,8 @@ type rows struct {
 	body  []byte
 }
 
-// newRows is for a batch whose provider takes what the wires of natives are:
-// dialects of conversations, translators of embeddings.
+// newRows is for a batch whose provider takes the wires that natives name: dialects of
+// conversations, translators of embeddings.
 func newRows(j *chat.Job, a *asked, natives ...string) (*rows, error) {
 	var endpoints []string
 	for _, native := range natives {
@@ -117,10 +118,10 @@ func anyOf(words []string) string {
 	return strings.Join(words[:last], ", ") + " or " + words[last]
 }
 
-// source gives what write makes of every row, one row after the other: its custom
-// id and the provider's body, which is valid until the next row. Another source
-// of the same file can be made when one has been read to its end; it then asks
-// nothing of the request any more, so that it may be read after it.
+// source gives what write makes of every row, one after the other, from its custom id and
+// the provider's body, which is valid until the next row. When one source has been read to
+// its end, another of the same file can be made. The second one does not use the request,
+// so it may be read after the request has ended.
 func (r *rows) source(ctx context.Context, f *chat.HeldFile, write func(dst []byte, n int64, id string, body []byte) []byte) io.ReadCloser {
 	if r.n > 0 {
 		j := *r.j
@@ -137,7 +138,7 @@ func (r *rows) source(ctx context.Context, f *chat.HeldFile, write func(dst []by
 	})
 }
 
-// fault is what a client is told when the rows could not be read to their end.
+// fault is the error for a client whose rows could not be read to their end.
 func (r *rows) fault(err error) error {
 	switch {
 	case errors.Is(err, errRow):
@@ -249,14 +250,14 @@ func (r *rows) translate(body []byte) ([]byte, error) {
 		r.j.Loss.AddAnswer("functions", "the answer holds tool_calls")
 	}
 	for _, name := range q.Renamed {
-		// The answer comes when nobody knows the request any more.
+		// When the answer comes, the request that names could be mapped back with is gone.
 		return nil, fault.Invalid("tools", "tools: the name %q is not taken by %s", clip(name), r.j.ProviderName)
 	}
 	r.adapt(talk)
 	return r.body, r.j.Loss.Err()
 }
 
-// checkRow tests the bounds of a row, those that the target sets wider by its own.
+// checkRow tests the bounds of a row. The target decides about bounds that it sets wider.
 func checkRow(talk *chat.Talk, body []byte) error {
 	checked := chat.Checked{ByTarget: true}
 	if err := talk.Client.Check(body, &checked); err != nil {
@@ -265,7 +266,7 @@ func checkRow(talk *chat.Talk, body []byte) error {
 	return talk.Traits.Room.Within(checked.Excess)
 }
 
-// adapt changes the body where the host differs from others.
+// adapt changes the body where the host differs from other hosts.
 func (r *rows) adapt(talk *chat.Talk) {
 	adapted, dropped := talk.Adapt(r.body)
 	for _, name := range dropped {
@@ -276,8 +277,8 @@ func (r *rows) adapt(talk *chat.Talk) {
 
 var passedKeys = wire.NewKeySet("model", "stream", "stream_options", "input")
 
-// pass writes the body of a row that the provider takes as it is: with its own name
-// of the model, and nothing of streams.
+// pass writes the body of a row that the provider takes as it is, but with the provider's
+// name of the model and without stream members.
 func (r *rows) pass(talk *chat.Talk, body []byte) ([]byte, error) {
 	var w wire.Walk
 	if err := passedKeys.Walk(body, &w); err != nil {
@@ -301,7 +302,7 @@ func (r *rows) pass(talk *chat.Talk, body []byte) ([]byte, error) {
 	return r.body, r.j.Loss.Err()
 }
 
-// talk is how rows reach a model.
+// talk tells how rows reach a model.
 func (r *rows) talk(model string) (*chat.Talk, error) {
 	if model == "" {
 		return nil, fault.Invalid("model", "model is required")

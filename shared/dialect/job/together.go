@@ -57,7 +57,8 @@ var onTogether = uploads[*togetherJob, *togetherTuning]{
 	tunings:    tuningList(pages[togetherTuning]{none, func() pageReader[togetherTuning] { return listed[togetherTuning] }}),
 }
 
-// togetherBatch is the body of a new batch. Rows of several models tell theirs.
+// togetherBatch is the body of a new batch. If its rows have several models, the rows name
+// them.
 func togetherBatch(want *asked, r *rows, file string) []byte {
 	if want.Model = ""; len(r.talks) == 1 {
 		want.Model = r.last.Model
@@ -90,8 +91,7 @@ func togetherTune(want *tuneAsked, training, validation string, hyper map[string
 	return o.B
 }
 
-// togetherJob is a batch at Together AI. It tells its progress in percent and not
-// in rows.
+// togetherJob is a batch at Together AI. It gives its progress in percent, not in rows.
 type togetherJob struct {
 	ID       string `json:"id"`
 	Status   string `json:"status"`
@@ -129,7 +129,7 @@ func (t *togetherJob) batch() *Batch {
 
 func (t *togetherJob) files() (string, string) { return t.Output, t.Failures }
 
-// readTogether reads a batch, which stands in a member when it is new.
+// readTogether reads a batch. A new batch is inside a member.
 func readTogether(resp *http.Response) (*togetherJob, error) {
 	var answer struct {
 		togetherJob
@@ -148,8 +148,7 @@ func readTogether(resp *http.Response) (*togetherJob, error) {
 	return job, nil
 }
 
-// countTogether adds how the rows of an ended batch fared, which nothing but its
-// files tells.
+// countTogether counts how the rows of an ended batch fared, which only its files tell.
 func countTogether(ctx context.Context, j *chat.Job, b *Batch, job *togetherJob) error {
 	if b.Ended == 0 || job.Output+job.Failures == "" {
 		return nil
@@ -194,8 +193,8 @@ func listed[T any](resp *http.Response) ([]T, string, error) {
 	return entries, "", nil
 }
 
-// maxExamples bounds a file of examples, in bytes: what the room takes, and what
-// the provider's shape adds.
+// maxExamples bounds a file of examples, in bytes: what the room takes, plus what the
+// provider's shape adds.
 const maxExamples = 1 << 30
 
 // togetherTuning is a fine-tuning job at Together AI.

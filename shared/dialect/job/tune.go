@@ -29,7 +29,7 @@ type Tuning struct {
 	tuneNote
 }
 
-// tuneNote is what the gateway keeps of a job.
+// tuneNote is what the gateway stores about a job.
 type tuneNote struct {
 	Model      string          `json:"model"`
 	Training   string          `json:"training_file"`
@@ -40,7 +40,7 @@ type tuneNote struct {
 	Stopped    int64           `json:"stopped,omitempty"` // as of a batch
 }
 
-// tuneAsked is what a client asks of a job. The route has checked its bounds.
+// tuneAsked is what a client asks for a job. The route has checked its bounds.
 type tuneAsked struct {
 	tuneNote
 	Method *struct {
@@ -87,8 +87,8 @@ func readTune(j *chat.Job) (*tuneAsked, error) {
 	return a, j.Loss.Err()
 }
 
-// hyper gives the hyperparameters that are numbers, as text, by OpenAI's names.
-// What is "auto" is left to the provider.
+// hyper gives the hyperparameters that are numbers, as text, by OpenAI's names. "auto" is
+// left to the provider.
 func (a *tuneAsked) hyper() (map[string]string, error) {
 	all := map[string]json.RawMessage{}
 	if len(a.Hyper) > 0 && json.Unmarshal(a.Hyper, &all) != nil {
@@ -157,7 +157,7 @@ func rememberTuning(ctx context.Context, j *chat.Job, id string, n *tuneNote) er
 	return j.Room.Note(ctx, id, b)
 }
 
-// recallTunings adds to jobs what was kept of them.
+// recallTunings adds to jobs what was stored about them.
 func recallTunings(ctx context.Context, j *chat.Job, jobs ...*Tuning) error {
 	ids := make([]string, len(jobs))
 	for i, t := range jobs {

@@ -9,28 +9,28 @@ import (
 	"gateway/shared/dialect/upstream"
 )
 
-// hostBatch is a batch as a host tells of it.
+// hostBatch is a batch in a host's form.
 type hostBatch interface {
 	batch() *Batch
-	// files are the ids of what it made: answers and failures, empty for none.
+	// files are the ids of the files with its results: answers and failures, empty for none.
 	files() (answers, failures string)
 }
 
-// hostTuning is a fine-tuning job as a host tells of it.
+// hostTuning is a fine-tuning job in a host's form.
 type hostTuning interface{ tuning() *Tuning }
 
-// uploads are hosts that take rows and examples as uploaded files, and give what
-// came of rows as files too.
+// uploads serves hosts that take rows and examples as uploaded files, and that also give
+// the results of rows as files.
 type uploads[B hostBatch, T hostTuning] struct {
 	most, mostExamples int64                             // bytes of a file
 	wires              []string                          // of rows
-	along              func(f *hostFile, purpose string) // says what is sent along with a file
+	along              func(f *hostFile, purpose string) // adds what is sent along with a file
 	purposes           [2]string                         // of rows and of examples
 
 	prepare func(r *rows) // may be nil
 	body    func(want *asked, r *rows, file string) []byte
 	read    func(*http.Response) (B, error)
-	fared   func(ctx context.Context, j *chat.Job, b *Batch, job B) error // counts rows; may be nil
+	fared   func(ctx context.Context, j *chat.Job, b *Batch, job B) error // counts how the rows fared; may be nil
 	list    step
 
 	lost       []string // hyperparameters that are not taken
@@ -189,15 +189,15 @@ func (u *uploads[B, T]) tuned(ctx context.Context, j *chat.Job, method string) (
 	return u.answer(ctx, j, resp, nil)
 }
 
-// loseOptions reports what only clouds know.
+// loseOptions reports options that only clouds know.
 func (a *tuneAsked) loseOptions(j *chat.Job) {
 	if a.RoleARN != "" || a.JobName != "" {
 		j.Loss.Add("provider_options", upstream.NotTaken)
 	}
 }
 
-// send uploads the files of a job as conversations and gives their ids at the
-// provider; prepare says what is sent along.
+// send uploads the files of a job as conversations and gives their ids at the provider;
+// prepare adds what is sent along.
 func (a *tuneAsked) send(ctx context.Context, j *chat.Job, most int64, prepare func(*hostFile)) (training, validation string, err error) {
 	if training, err = sendExamples(ctx, j, "training_file", a.Training, most, prepare); err != nil || a.Validation == "" {
 		return training, "", err
@@ -219,7 +219,7 @@ func sendExamples(ctx context.Context, j *chat.Job, field, id string, most int64
 	return sent, tooLong(err, j, field, most)
 }
 
-// someExamples reads examples to their end before anything is sent.
+// someExamples reads all examples before anything is sent.
 func someExamples(f *hostFile, field string, count *int) error {
 	src := f.source()
 	defer src.Close()

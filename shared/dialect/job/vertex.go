@@ -51,7 +51,7 @@ func (v Vertex) Usage(ctx context.Context, j *chat.Job) ([]chat.Meter, error) {
 	return usageOf(ctx, j, v.open)
 }
 
-// bucket is where the files of jobs lie.
+// bucket is where the files of jobs are.
 func (Vertex) bucket(j *chat.Job) (string, error) {
 	bucket := j.Field("vertex_storage_bucket_name")
 	if bucket == "" {
@@ -133,7 +133,7 @@ const claudePrefix = "anthropic."
 
 func isClaude(t *chat.Talk) bool { return t.Provider != nil && t.Wire() == anthropic.Messages{}.Name() }
 
-// appendInstance writes one row. Cloud Storage gets back what stands beside the
+// appendInstance writes one row. The output in Cloud Storage repeats what is beside the
 // request; rows of Claude have a member for it.
 func appendInstance(dst []byte, t *chat.Talk, id string, body []byte) []byte {
 	switch {
@@ -148,8 +148,8 @@ func appendInstance(dst []byte, t *chat.Talk, id string, body []byte) []byte {
 	return append(append(append(dst, `,"request":`...), body...), "}\n"...)
 }
 
-// instanceShape takes the instance out of a body of :predict. What stands beside
-// it holds for the whole batch.
+// instanceShape takes the instance out of a body of :predict. The other members apply to
+// the whole batch.
 type instanceShape struct {
 	parameters []byte
 	seen       bool
@@ -236,8 +236,7 @@ func (v Vertex) stop(ctx context.Context, j *chat.Job) (*chat.JobAnswer, error) 
 	return v.one(ctx, j)
 }
 
-// googleQuery asks for a page of a list of Google; 0 entries are as many as it
-// gives.
+// googleQuery asks for a page of a list of Google; n is 0 for as many entries as it gives.
 func googleQuery(n int, token string) url.Values {
 	if n == 0 {
 		n = 100

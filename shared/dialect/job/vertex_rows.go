@@ -39,8 +39,8 @@ type predictionJob struct {
 	} `json:"completionStats"`
 }
 
-// count is a number that Google writes as text. What is none, or -1 for a count
-// that is not known, is 0.
+// count is a number that Google writes as text. It is 0 for anything else, and for -1,
+// which means that the count is not known.
 type count int64
 
 // UnmarshalJSON implements json.Unmarshaler.
@@ -71,8 +71,8 @@ func (p *predictionJob) model() string {
 	return lastSegment(p.Model)
 }
 
-// batch is the job in OpenAI's shape. A job whose rows are not counted may have
-// some of either kind.
+// batch is the job in OpenAI's shape. A job without counts may have both answers and
+// failures.
 func (p *predictionJob) batch() *Batch {
 	b := &Batch{
 		ID: lastSegment(p.Name), Created: seconds(p.Created), Began: seconds(p.Began), Ended: seconds(p.Ended),
@@ -121,8 +121,8 @@ func (v Vertex) job(ctx context.Context, j *chat.Job, id string) (*predictionJob
 	return v.read(resp)
 }
 
-// open reads the rows that a job made. Rows of conversations lie in one object,
-// those of embeddings in as many as there are.
+// open reads the rows that a job made. Rows of conversations are in one object, rows of
+// embeddings in several.
 func (v Vertex) open(ctx context.Context, j *chat.Job, batch string) (*results, error) {
 	job, err := v.job(ctx, j, batch)
 	if err != nil {
@@ -157,20 +157,20 @@ func (v Vertex) open(ctx context.Context, j *chat.Job, batch string) (*results, 
 	return out, nil
 }
 
-// maxParts bounds the objects that results lie in.
+// maxParts bounds the objects that hold results.
 const maxParts = 10_000
 
-// parts reads what several calls give, one behind the other, up to the first that
+// parts reads the answers of several calls, one after the other, up to the first call that
 // finds nothing.
 type parts struct {
 	ctx  context.Context
 	j    *chat.Job
 	call func(n int) *chat.JobCall
-	wrap func(io.ReadCloser) io.ReadCloser // makes lines of what is read; nil: it has lines
+	wrap func(io.ReadCloser) io.ReadCloser // splits what is read into lines; nil: it has lines
 	n    int
 	most int
 	from io.ReadCloser // what is being read
-	line bool          // it ended with a line
+	line bool          // it ended with a line end
 }
 
 func (p *parts) next() error {
@@ -203,7 +203,7 @@ func (p *parts) Read(b []byte) (int, error) {
 		if err != io.EOF {
 			return 0, err
 		}
-		if !p.line && len(b) > 0 { // lines of two objects must not become one
+		if !p.line && len(b) > 0 { // the last line of one object must not join the first of the next
 			p.line, b[0] = true, '\n'
 			return 1, nil
 		}

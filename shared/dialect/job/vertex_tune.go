@@ -77,8 +77,8 @@ func (v Vertex) tune(ctx context.Context, j *chat.Job) (*chat.JobAnswer, error) 
 	return answerTuning(ctx, j, made)
 }
 
-// adapterSize is what stands for the size of a batch, of which Vertex AI knows
-// nothing: the size of the adapter that is trained.
+// adapterSize takes the place of the size of a batch, which Vertex AI does not know: it is
+// the size of the adapter that is trained.
 func adapterSize(n string) (string, error) {
 	if n == "" {
 		return "", nil
@@ -123,7 +123,7 @@ func appendContents(dst, line []byte) ([]byte, error) {
 	return append(o.B, "]}\n"...), nil
 }
 
-// example is one of a file for training: a conversation, or a prompt and its
+// example is one example of a training file: a conversation, or a prompt and its
 // completion.
 type example struct {
 	system, messages   []string // role, text, role, text ...

@@ -1,9 +1,9 @@
-// Package layout names the attributes and indexes of the table of vectors, for who
-// makes it and who uses it.
+// Package layout names the attributes and indexes of the table of vectors, for the code
+// that makes the table and the code that uses it.
 package layout
 
-// Attributes of the table; of the vectors, what stands before their number of
-// dimensions, as in the names of the indexes.
+// Attributes of the table. The vector's attribute and its index are named by this prefix
+// and their number of dimensions.
 const (
 	PK      = "pk"
 	SK      = "sk"

@@ -23,19 +23,19 @@ type Session struct {
 	mu      sync.Mutex
 	most    int64 // tokens that a turn may make; 0: no bound is stated
 	turns   int
-	open    bool // a turn is
-	over    bool // it has ended, and its usage is waited for
+	open    bool // a turn is open
+	over    bool // the turn has ended, and its usage is still to come
 	used    pricing.Usage
-	prompt  int64 // tokens that it has read
-	made    int64 // bytes of what it says
-	sound   bool  // by voice
+	prompt  int64 // tokens that the turn has read
+	made    int64 // bytes of the model's answer
+	sound   bool  // the answer is spoken
 	history int64 // tokens that the last turn read and made
 	since   int64 // most tokens that the client has added
 	booked  pricing.Usage
-	read    int64  // prompt of what was booked last
-	last    string // id of what was booked last
-	growths int    // how often it was told to be more
-	asks    bool   // the open turn is asked for, and nothing of it came
+	read    int64  // prompt of the turn that was booked last
+	last    string // its id
+	growths int    // how often its usage has grown since
+	asks    bool   // the client asked for the open turn, and the model has sent nothing yet
 }
 
 // New reads a session.
@@ -103,12 +103,12 @@ func inside(field string, err error) error {
 	return f
 }
 
-// config reads what the setup says of answers.
+// config reads what the setup says about answers.
 func (s *Session) config(setup []byte, in *wire.Walk) (a live.Asks, err error) {
 	a.Unheard = either(setup, in, setupKeys, "inputAudioTranscription", "input_audio_transcription") == nil
 	written := either(setup, in, setupKeys, "outputAudioTranscription", "output_audio_transcription") != nil
 	raw := either(setup, in, setupKeys, "generationConfig", "generation_config")
-	voice := true // of models that speak, where nothing is said
+	voice := true // models that speak do so if the setup does not say otherwise
 	if raw != nil {
 		var w wire.Walk
 		if err := configKeys.Walk(raw, &w); err != nil {
@@ -139,7 +139,7 @@ func (s *Session) Opening(model string) []byte {
 	return slices.Concat(s.first[:s.model.Start], wire.AppendJSONString(nil, model), s.first[s.model.End:])
 }
 
-// Bytes of what is sent that a token stands for, at least.
+// At least how many bytes of input make a token.
 const (
 	bytesOfText  = 1
 	bytesOfSound = 256 // of sound and pictures, in Base64
@@ -172,7 +172,7 @@ func (s *Session) Client(message []byte) (h live.Heard, err error) {
 	return h, nil
 }
 
-// realtime counts what a client says as it goes, and tells whether it brings sound.
+// realtime counts what a client sends as it goes, and tells whether it includes sound.
 func (s *Session) realtime(input []byte) (sound bool, err error) {
 	var in wire.Walk
 	if err := inputKeys.Walk(input, &in); err != nil {
@@ -189,7 +189,7 @@ func (s *Session) realtime(input []byte) (sound bool, err error) {
 	return true, nil
 }
 
-// alone tells that a message says one thing.
+// alone tells whether a message has exactly one member.
 func alone(message []byte, w *wire.Walk) bool {
 	n := 0
 	for i := range w.Spans {
@@ -236,7 +236,7 @@ func (s *Session) begin() live.Step {
 // Wordy implements live.Wire.
 func (s *Session) Wordy() map[string]bool { return wordy }
 
-// A tool may answer with anything.
+// The answer of a tool may have any member.
 var wordy = map[string]bool{"text": false, "output": true, "result": true, "error": true, "content": true, "response": true}
 
 // Busy implements live.Wire.
@@ -246,8 +246,8 @@ func (s *Session) Busy() bool {
 	return s.open
 }
 
-// Bye implements live.Wire: to leave is enough.
+// Bye implements live.Wire. No message is needed to leave.
 func (s *Session) Bye() []byte { return nil }
 
-// Error implements live.Wire: the close alone tells of it.
+// Error implements live.Wire. Closing the socket is all that can be told.
 func (s *Session) Error(*fault.Fault, string, string) []byte { return nil }

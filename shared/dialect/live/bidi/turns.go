@@ -25,7 +25,7 @@ const (
 	keySpoken
 )
 
-// Provider implements live.Wire. What cannot be read is passed on and says nothing.
+// Provider implements live.Wire. A message that cannot be read is passed on and ignored.
 func (s *Session) Provider(message []byte) (h live.Heard) {
 	w := &s.provider
 	if serverKeys.Walk(message, w) != nil {
@@ -44,7 +44,7 @@ func (s *Session) Provider(message []byte) (h live.Heard) {
 	return h
 }
 
-// part is what a message says of a turn.
+// part is what a message tells about a turn.
 type part struct {
 	turn     []byte // what the model says
 	speaks   bool   // a transcript of it came
@@ -61,7 +61,7 @@ func (m *part) read(s *Session, content []byte, h *live.Heard) {
 	}
 	if at := w.Spans[keyTurn]; at.Present(content) {
 		m.turn = at.Of(content)
-		if bytes.Contains(m.turn, []byte(`"text"`)) { // not in what is but sound
+		if bytes.Contains(m.turn, []byte(`"text"`)) { // skips turns that are only sound
 			for _, text := range live.Texts(m.turn, textOnly) {
 				h.Said += text
 			}
@@ -74,7 +74,7 @@ func (m *part) read(s *Session, content []byte, h *live.Heard) {
 			Text string `json:"text"`
 		}
 		if at := w.Spans[key]; at.Present(content) {
-			_ = json.Unmarshal(at.Of(content), &t) // what is none says nothing
+			_ = json.Unmarshal(at.Of(content), &t) // anything but a transcript has no text
 		}
 		return t.Text
 	}
@@ -86,12 +86,12 @@ func (m *part) read(s *Session, content []byte, h *live.Heard) {
 
 var textOnly = map[string]bool{"text": true}
 
-// take takes over what a message says of turns.
+// take applies what a message tells about turns.
 func (s *Session) take(m *part) (steps []live.Step) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	makes := m.turn != nil || m.speaks || m.calls
-	if makes && s.open && s.over { // the turn before never told what it used
+	if makes && s.open && s.over { // the turn before never reported its usage
 		steps = append(steps, s.end(s.estimate(), "unknown"))
 	}
 	if makes && !s.open {
@@ -105,7 +105,8 @@ func (s *Session) take(m *part) (steps []live.Step) {
 		s.sound = s.sound || bytes.Contains(m.turn, []byte(`"inlineData"`))
 	}
 	if m.usage.Known() {
-		// The client may ask on before the provider has told of the turn before once more.
+		// The client may ask again before the provider has repeated the usage of the turn
+		// before.
 		if !s.open || s.asks && !m.complete && s.tellsAgain(m) {
 			return append(steps, s.late(m)...)
 		}
@@ -128,8 +129,8 @@ func finish(m *part) string {
 	return "completed"
 }
 
-// late is usage that is told while no turn is open: of the turn before once more, which
-// has read as much, or of one that made nothing.
+// late handles usage that comes while no turn is open. It restates the usage of the turn
+// before, if it has the same prompt, or belongs to a turn without content.
 func (s *Session) late(m *part) []live.Step {
 	if s.tellsAgain(m) {
 		more := grown(s.booked, m.usage)
@@ -145,10 +146,11 @@ func (s *Session) late(m *part) []live.Step {
 	return []live.Step{begins, s.end(s.used, "completed")}
 }
 
-// tellsAgain tells whether usage is that of the turn that was booked last. The lock is held.
+// tellsAgain tells whether usage restates that of the turn that was booked last. The lock
+// is held.
 func (s *Session) tellsAgain(m *part) bool { return m.prompt == s.read && s.booked.Known() }
 
-// grown is what b has more than a; nothing is known of what has no more.
+// grown is how much more b has than a; classes that have not grown are unknown.
 func grown(a, b pricing.Usage) (more pricing.Usage) {
 	for c := range pricing.NumClasses {
 		if n := b.N(c) - a.N(c); n > 0 {
@@ -166,7 +168,7 @@ func (s *Session) end(u pricing.Usage, finish string) live.Step {
 	return live.Step{Do: live.Ends, ID: s.id(), Usage: u, Finish: finish}
 }
 
-// Bytes of what is made that a token stands for.
+// How many bytes of output make a token.
 const (
 	madeText  = 4
 	madeSound = 2560 // of Base64 of 24,000 samples a second, at 25 tokens a second
