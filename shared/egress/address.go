@@ -38,10 +38,10 @@ var closedIPv4 = prefixes(
 	"203.0.113.0/24", "224.0.0.0/4", "240.0.0.0/4",
 )
 
-// globalIPv6 is the only part of IPv6 that is routed publicly; closedIPv6 is
-// what inside it is not: protocol assignments with Teredo and ORCHID, 6to4,
-// documentation. Loopback, mapped, compatible, NAT64, unique local, link and
-// site local, discard and multicast addresses all lie outside globalIPv6.
+// globalIPv6 is the only part of IPv6 that is routed publicly; closedIPv6 are the
+// exceptions inside it: protocol assignments with Teredo and ORCHID, 6to4, documentation.
+// Loopback, mapped, compatible, NAT64, unique local, link and site local, discard and
+// multicast addresses are all outside of globalIPv6.
 var (
 	globalIPv6 = netip.MustParsePrefix("2000::/3")
 	closedIPv6 = prefixes("2001::/23", "2001:db8::/32", "2002::/16", "3fff::/20")
@@ -56,8 +56,8 @@ func within(list []netip.Prefix, a netip.Addr) bool {
 	return false
 }
 
-// plainAddr drops the spellings that would make one address look like another:
-// IPv4 inside IPv6 and zones. (netip.Prefix contains no address with a zone.)
+// plainAddr removes what would make one address look like another: IPv4 inside of IPv6, and
+// zones. (netip.Prefix contains no address with a zone.)
 func plainAddr(a netip.Addr) netip.Addr { return a.Unmap().WithZone("") }
 
 // public reports whether a is an address of the public Internet that carries no
@@ -88,9 +88,9 @@ var (
 	unspecified = [2]netip.Addr{netip.IPv4Unspecified(), netip.IPv6Unspecified()}
 )
 
-// appendEmbedded appends the IPv4 addresses that an IPv6 address may lead to:
-// compatible, translated, NAT64, 6to4, Teredo and ISATAP forms. The mapped form
-// is gone already, a being plain.
+// appendEmbedded appends the IPv4 addresses that an IPv6 address may lead to: compatible,
+// translated, NAT64, 6to4, Teredo and ISATAP forms. The mapped form cannot occur, because a
+// is plain.
 func appendEmbedded(dst []netip.Addr, a netip.Addr) []netip.Addr {
 	if a.Is4() {
 		return dst
@@ -100,7 +100,7 @@ func appendEmbedded(dst []netip.Addr, a netip.Addr) []netip.Addr {
 	switch {
 	case compatible.Contains(a), translated.Contains(a), nat64.Contains(a):
 		dst = append(dst, at(12, 13, 14, 15))
-	case nat64Local.Contains(a): // RFC 6052: the address stands behind a /48, /56, /64 or /96
+	case nat64Local.Contains(a): // RFC 6052: the address comes after a /48, /56, /64 or /96
 		dst = append(dst, at(6, 7, 9, 10), at(7, 9, 10, 11), at(9, 10, 11, 12), at(12, 13, 14, 15))
 	case sixToFour.Contains(a):
 		dst = append(dst, at(2, 3, 4, 5))
@@ -129,9 +129,9 @@ func metadata(a netip.Addr) bool {
 	return false
 }
 
-// never reports whether ap may not be reached whatever the policy allows:
-// metadata, the Lambda Runtime API, the gateway itself, and the unspecified
-// address, which the kernel takes as loopback. ap is plain.
+// never reports whether ap must not be reached, whatever the policy allows: metadata, the
+// Lambda Runtime API, the gateway itself, and the unspecified address, which the kernel
+// takes for loopback. ap is plain.
 func (p *Policy) never(ap netip.AddrPort) bool {
 	a := ap.Addr()
 	if a == unspecified[0] || a == unspecified[1] || metadata(a) || runtimeAPI(ap) {
@@ -148,7 +148,7 @@ func (p *Policy) never(ap netip.AddrPort) bool {
 	}
 	var buf [5]netip.Addr
 	for _, in := range appendEmbedded(buf[:0], a) {
-		// Zeros are no address but what the other layouts of a form leave over.
+		// Zeros are no address: they only fill what another layout of the form would use.
 		if !in.IsUnspecified() && p.never(netip.AddrPortFrom(in, ap.Port())) {
 			return true
 		}
@@ -159,9 +159,9 @@ func (p *Policy) never(ap netip.AddrPort) bool {
 // runtimePort is where Lambda serves its Runtime API on loopback.
 const runtimePort = 9001
 
-// runtimeAPI reports whether ap is the Lambda Runtime API: the usual place, and
-// the one that AWS_LAMBDA_RUNTIME_API names. When that is a host name, its port
-// is closed on every address that is not public.
+// runtimeAPI reports whether ap is the Lambda Runtime API: its usual place, or the place
+// that AWS_LAMBDA_RUNTIME_API names. If that is a host name, its port is closed on every
+// address that is not public.
 func runtimeAPI(ap netip.AddrPort) bool {
 	if ap.Port() == runtimePort && ap.Addr().IsLoopback() {
 		return true
@@ -192,7 +192,7 @@ func ownAddress(a netip.Addr) bool {
 	}
 	list, err := net.InterfaceAddrs()
 	if err != nil {
-		return true // refusing is the safe side
+		return true // to refuse is safer
 	}
 	for _, one := range list {
 		if n, ok := one.(*net.IPNet); ok {

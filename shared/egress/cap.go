@@ -7,10 +7,10 @@ import (
 	"gateway/shared/fault"
 )
 
-// Cap bounds a response's body to p.MaxResponse bytes. A body that announces
-// more is closed and refused at once; one that turns out longer fails the read
-// that passes the bound. Both errors are a 502 fault, invalid_provider_response.
-// It does nothing when MaxResponse is 0.
+// Cap bounds a response's body to p.MaxResponse bytes. A body that announces more is closed
+// and refused at once. If a body turns out longer, the read that passes the bound fails.
+// Both errors are a 502 fault, invalid_provider_response. Cap does nothing when MaxResponse
+// is 0.
 func (p *Policy) Cap(resp *http.Response) error {
 	if p.MaxResponse <= 0 {
 		return nil

@@ -5,16 +5,16 @@ import (
 	"sync/atomic"
 )
 
-// Hosts checks addresses as CheckURL does and remembers those that passed. What
-// an address passes on does not change while a process runs; what its name leads
-// to does, and is checked by the dialer each time.
+// Hosts checks addresses as CheckURL does and remembers those that passed. Whether an
+// address passes does not change while a process runs. What its name resolves to may
+// change, and the dialer checks that each time.
 type Hosts struct {
 	policy Policy
 	known  sync.Map // raw address -> its one spelling
 	n      atomic.Int64
 }
 
-// maxHosts bounds the addresses remembered, since callers name them.
+// maxHosts bounds the addresses that are remembered, because callers choose them.
 const maxHosts = 1000
 
 // NewHosts makes an empty memory for a policy.

@@ -19,16 +19,16 @@ const (
 	tlsTimeout  = 10 * time.Second
 )
 
-// NewTransport returns the transport for every outbound call. Each new
-// connection is checked against the policy at the moment it connects; plain http
-// reaches only trusted hosts and what the policy allows. It ignores proxy
-// settings, follows nothing, forwards bytes as they come (no decompression) and
-// sets no time limit on an answer: the request's context does.
+// NewTransport returns the transport for every outbound call. Each new connection is
+// checked against the policy at the moment it connects. Plain http reaches only trusted
+// hosts and what the policy allows. The transport ignores proxy settings, follows no
+// redirects, forwards bytes as they come (no decompression) and sets no time limit on an
+// answer: the request's context does.
 //
-// A refused connection is an error for which Refused is true.
+// A refused connection gives an error for which Refused is true.
 func NewTransport(p Policy) *http.Transport { return newTransport(p, nil) }
 
-// newTransport takes the resolver that tests answer for; nil is the system's.
+// newTransport takes the resolver, which tests replace; nil is the system's.
 func newTransport(p Policy, resolver *net.Resolver) *http.Transport {
 	g := &guard{policy: p, resolver: resolver}
 	t := &http.Transport{
@@ -36,8 +36,8 @@ func newTransport(p Policy, resolver *net.Resolver) *http.Transport {
 		DisableCompression: true,
 		ForceAttemptHTTP2:  true,
 
-		// Streams hold a connection each over HTTP/1.1, so the pool is as wide as
-		// the concurrency that a process is expected to carry.
+		// Over HTTP/1.1 each stream holds a connection, so the pool is as wide as the
+		// concurrency that a process is expected to carry.
 		MaxIdleConns:        2048,
 		MaxIdleConnsPerHost: 512,
 		IdleConnTimeout:     90 * time.Second,
@@ -55,8 +55,8 @@ func newTransport(p Policy, resolver *net.Resolver) *http.Transport {
 		HTTP2: streamBounds(),
 	}
 	t.DialContext = g.dialPlain
-	// With a TLS dialer of its own the transport calls DialContext for http only;
-	// that is how plain connections are told apart.
+	// A transport with a TLS dialer of its own calls DialContext for http only; that is how
+	// plain connections are recognised.
 	t.DialTLSContext = func(ctx context.Context, network, addr string) (net.Conn, error) {
 		return g.dialTLS(ctx, network, addr, t.TLSClientConfig)
 	}
@@ -72,8 +72,8 @@ func NewClient(p Policy) *http.Client {
 	}
 }
 
-// Refused reports whether a call failed because the policy closes its address.
-// The error is a 400 fault, blocked_host, somewhere in the chain.
+// Refused reports whether a call failed because the policy closes its address. Such an
+// error has a 400 fault, blocked_host, somewhere in its chain.
 func Refused(err error) bool { return fault.Is(err, fault.BlockedHost) }
 
 type guard struct {
@@ -93,7 +93,7 @@ func (g *guard) dialTLS(ctx context.Context, network, addr string, cfg *tls.Conf
 	return handshake(ctx, socket.Wrap(raw), addr, cfg)
 }
 
-// handshake speaks TLS over a connection, which it closes when that fails.
+// handshake speaks TLS over a connection. It closes the connection when that fails.
 func handshake(ctx context.Context, raw net.Conn, addr string, cfg *tls.Config) (*tls.Conn, error) {
 	host, _, _ := net.SplitHostPort(addr)
 	if cfg.ServerName == "" {
@@ -137,10 +137,10 @@ func (g *guard) dial(ctx context.Context, network, addr string, plain bool) (net
 	return d.DialContext(ctx, network, addr)
 }
 
-// verdict is what is known of a connection from its name.
+// verdict is what the name of a host allows for its connections.
 type verdict struct {
 	named  bool // the policy names this host: its addresses may be private
-	listed bool // it names host and port: the port is not questioned either
+	listed bool // it names host and port: then the port is not checked either
 	plain  bool // no TLS
 }
 
@@ -172,7 +172,7 @@ func (g *guard) check(network, address string, v verdict) error {
 	return nil
 }
 
-// refusal never names the address: it would tell a caller what internal names
+// refusal never names the address: that would reveal to a caller what internal names
 // resolve to.
 func refusal(why string) error {
 	return fault.New(fault.BlockedHost, "", "Connection refused by the gateway: "+why)

@@ -13,8 +13,8 @@ import (
 	"gateway/shared/fault"
 )
 
-// told apart by type: errors of the network, of TLS, of the policy and of a
-// connection that ended. They quote nothing that a host sent.
+// networkError recognises errors of the network, of TLS, of the policy and of a connection
+// that ended, by their type. They quote nothing that a host sent.
 func networkError(err error) bool {
 	var (
 		op      *net.OpError
@@ -44,9 +44,9 @@ func networkError(err error) bool {
 	return false
 }
 
-// plainly is what net/http, or another engine, says of a call that failed: the
-// context's own error, one of the network, or that the answer was malformed,
-// without the host's bytes that the engine quotes.
+// plainly is the error for a call that failed in net/http or another engine: the context's
+// own error, one of the network, or that the answer was malformed. It leaves out the host's
+// bytes that the engine quotes.
 func plainly(ctx context.Context, err error) error {
 	switch {
 	case err == nil:
@@ -59,8 +59,7 @@ func plainly(ctx context.Context, err error) error {
 	return malformed("it is not HTTP as it should be")
 }
 
-// plainBody reads the body of another engine's answer with errors as plainly
-// gives them.
+// plainBody reads the body of another engine's answer; its errors are those of plainly.
 type plainBody struct {
 	io.ReadCloser
 	ctx  context.Context
@@ -85,11 +84,11 @@ func (b *plainBody) Read(p []byte) (int, error) {
 	return n, plainly(b.ctx, err)
 }
 
-// plainAnswer is the answer of another engine as this room gives its own.
+// plainAnswer makes the answer of another engine look like this package's own.
 //
-// A stream of HTTP/2 whose answer has begun before its request was sent does not
-// hear that its context is over while the host opens no window: such an answer is
-// closed then, which ends both.
+// If an HTTP/2 answer begins before its request was sent, the stream does not notice that
+// its context has ended while the host opens no window. Such an answer is then closed,
+// which ends both.
 func plainAnswer(req *http.Request, resp *http.Response, err error) (*http.Response, error) {
 	ctx := req.Context()
 	if err != nil {

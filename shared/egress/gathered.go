@@ -8,15 +8,15 @@ import (
 	"time"
 )
 
-// mostGathered bounds what waits to be written on a connection; who writes more waits
-// until some of it has gone.
+// mostGathered bounds what waits to be written on a connection. A writer that exceeds it
+// waits until some of it was written.
 const mostGathered = 128 << 10
 
-// closeTime is how long a connection may take to say that it ends.
+// closeTime is how long the closing message of a connection may take.
 const closeTime = 250 * time.Millisecond
 
-// gatherings is the memory in which writes are gathered: a connection has none while
-// nothing is written.
+// gatherings holds memory in which writes are gathered. A connection has none while nothing
+// is written.
 var gatherings = sync.Pool{New: func() any { b := make([]byte, 0, 16<<10); return &b }}
 
 func giveBack(b *[]byte) {
@@ -26,21 +26,21 @@ func giveBack(b *[]byte) {
 	}
 }
 
-// gathered is a connection of HTTP/2 over TLS whose writes go out together. The client
-// of HTTP/2 writes the head of a request, and its body in frames of 16 KB and 9 bytes,
-// each of which would be a record of TLS, or two, and a call to the system. Here what is
-// written while the one before goes out, or before the one who wrote waits for
-// anything, goes out by one call, whatever requests it belongs to.
+// gathered is a connection of HTTP/2 over TLS whose writes are sent together. The client of
+// HTTP/2 writes the head of a request, and its body in frames of 16 KB and 9 bytes; each
+// write would be one or two TLS records and a system call. Here everything that is written
+// during the previous system call, or before the writing goroutine waits for something, is
+// sent by one call, whichever requests it belongs to.
 //
-// An error shows in the next write, and ends what reads the connection.
+// An error appears in the next write, and ends the reading side of the connection.
 type gathered struct {
 	*tls.Conn
 	wire *corked // beneath TLS
 
 	mu      sync.Mutex
-	room    sync.Cond // of pending
-	pending *[]byte   // written, and not gone; nil: nothing
-	flushes bool      // somebody writes pending
+	room    sync.Cond // signals that pending has room
+	pending *[]byte   // written but not yet sent; nil: nothing
+	flushes bool      // a goroutine is sending pending
 	err     error
 }
 
@@ -73,7 +73,7 @@ func (g *gathered) Write(p []byte) (int, error) {
 
 // flush writes until nothing is pending.
 func (g *gathered) flush() {
-	runtime.Gosched() // a body follows its head
+	runtime.Gosched() // lets the body be written after its head
 	g.mu.Lock()
 	for g.err == nil && g.pending != nil {
 		out := g.pending
@@ -85,7 +85,7 @@ func (g *gathered) flush() {
 		g.mu.Lock()
 		if err != nil && g.err == nil {
 			g.err = err
-			_ = g.NetConn().Close() // what waits for answers must not wait for ever
+			_ = g.NetConn().Close() // so that readers do not wait for ever
 		}
 	}
 	g.flushes = false
@@ -93,7 +93,7 @@ func (g *gathered) flush() {
 	g.mu.Unlock()
 }
 
-// send writes as few records as TLS has it, by one call.
+// send makes as few TLS records as possible, and one call.
 func (g *gathered) send(out []byte) error {
 	g.wire.cork()
 	_, err := g.Conn.Write(out)
@@ -103,7 +103,7 @@ func (g *gathered) send(out []byte) error {
 	return err
 }
 
-// Close implements net.Conn. What is pending does not go out.
+// Close implements net.Conn. Pending writes are not sent.
 func (g *gathered) Close() error {
 	g.mu.Lock()
 	if g.err == nil {
@@ -112,7 +112,7 @@ func (g *gathered) Close() error {
 	g.pending = nil
 	g.room.Broadcast()
 	g.mu.Unlock()
-	// The last word of TLS may find no room on its way.
+	// The socket may have no room for the closing message of TLS.
 	t := time.AfterFunc(closeTime, func() { _ = g.NetConn().Close() })
 	defer t.Stop()
 	return g.Conn.Close()

@@ -6,11 +6,11 @@ import (
 	"strings"
 )
 
-// CopyRequestHeaders copies a client's headers for a provider. Left behind are
-// hop-by-hop headers and those that Connection names, x-gateway-*, cookies, what
-// proxies add about the client, AWS and CloudFront headers, metadata-service
-// headers, Host and Content-Length (the request carries them itself) and
-// Accept-Encoding (the gateway reads the answer; a caller that does not may set
+// CopyRequestHeaders copies a client's headers for a provider. It leaves out hop-by-hop
+// headers and those that Connection names, x-gateway-*, cookies, what proxies add about the
+// client, AWS and CloudFront headers, metadata-service headers, Host and Content-Length
+// (the request carries them itself) and Accept-Encoding (the gateway reads the answer; a
+// caller that does not may set it again).
 // it again).
 //
 // Authorization and x-api-key are copied: the caller replaces or deletes them
@@ -27,11 +27,11 @@ func CopyRequestHeaders(dst, src http.Header) {
 	}
 }
 
-// CopyResponseHeaders copies a provider's headers for the client. Left behind
-// are hop-by-hop headers and those that Connection names, x-gateway-*,
-// Content-Length (the body may change), and what would act on the gateway's own
-// host name: cookies, HSTS, alternative services. Content-Encoding is copied; a
-// caller that decodes the body deletes it.
+// CopyResponseHeaders copies a provider's headers for the client. It leaves out hop-by-hop
+// headers and those that Connection names, x-gateway-*, Content-Length (the body may
+// change), and headers that would affect the gateway's own host name: cookies, HSTS,
+// alternative services. Content-Encoding is copied; a caller that decodes the body deletes
+// it.
 func CopyResponseHeaders(dst, src http.Header) {
 	named := connectionNamed(src)
 	for k, v := range src {
@@ -43,15 +43,15 @@ func CopyResponseHeaders(dst, src http.Header) {
 	}
 }
 
-// Forwardable reports whether a request header of this name, in any case, may be
-// sent to a provider: what forward_headers and custom_headers may name.
+// Forwardable reports whether a request header of this name, in any case, may be sent to a
+// provider. forward_headers and custom_headers may name only such headers.
 func Forwardable(name string) bool {
 	k, ok := canonical(name)
 	return ok && requestHeader(k)
 }
 
-// ValidHeaderValue reports whether v may stand in a header: no control
-// characters (CR, LF, NUL...) but tab.
+// ValidHeaderValue reports whether v may be the value of a header: it must have no control
+// characters (CR, LF, NUL...) except tab.
 func ValidHeaderValue(v string) bool {
 	for i := 0; i < len(v); i++ {
 		if c := v[i]; c < 0x20 && c != '\t' || c == 0x7f {
@@ -109,8 +109,8 @@ func hopByHop(k string) bool {
 	return false
 }
 
-// requestHeader reports whether the canonical name k goes to a provider. The
-// first letter decides first: most headers pass one comparison.
+// requestHeader reports whether the canonical name k goes to a provider. It looks at the
+// first letter first, so that most headers need only one comparison.
 func requestHeader(k string) bool {
 	switch k[0] {
 	case 'X':
@@ -144,8 +144,8 @@ func requestHeader(k string) bool {
 	return true
 }
 
-// modelOption reports whether k is one of AWS's headers that say what a model
-// shall do, such as which guardrail holds for it; the rest is about the caller.
+// modelOption reports whether k is one of AWS's headers that tell a model what to do, such
+// as which guardrail applies; the others are about the caller.
 func modelOption(k string) bool {
 	return strings.HasPrefix(k, "X-Amzn-Bedrock-") || strings.HasPrefix(k, "X-Amzn-Sagemaker-")
 }
@@ -153,7 +153,7 @@ func modelOption(k string) bool {
 func otherX(k string) bool {
 	switch k {
 	case "X-Real-Ip", "X-Client-Ip", "X-Cluster-Client-Ip", "X-Original-Forwarded-For",
-		"X-Claude-Code-Session-Id", "X-Claude-Code-Agent-Id", "X-Claude-Code-Parent-Agent-Id", // notes for the log
+		"X-Claude-Code-Session-Id", "X-Claude-Code-Agent-Id", "X-Claude-Code-Parent-Agent-Id", // information for the log
 		"X-Forwarded", "X-Google-Metadata-Request", "X-Metadata-Token", "X-Original-Url", "X-Rewrite-Url":
 		return true
 	}
@@ -183,8 +183,8 @@ func responseHeader(k string) bool {
 	return true
 }
 
-// connectionNamed gives the values of Connection when they name other headers;
-// nil for the usual keep-alive and close.
+// connectionNamed gives the values of Connection if they name other headers; nil for the
+// usual keep-alive and close.
 func connectionNamed(h http.Header) []string {
 	v := h["Connection"]
 	for _, s := range v {

@@ -2,8 +2,8 @@ package egress
 
 import "strings"
 
-// metadataNames are names of credential services; like their addresses, no
-// policy opens them. A name stands for itself and everything below it.
+// metadataNames are names of credential services. As with their addresses, no policy opens
+// them. A name includes everything below it.
 var metadataNames = []string{
 	"metadata.google.internal", "metadata.gce.internal", "metadata.goog",
 	"metadata.azure.com", "metadata.azure.internal", "instance-data.ec2.internal",
@@ -22,7 +22,7 @@ var internalNames = []string{
 	"traefik.me", "localhost.run",
 }
 
-// internalExact are blocked as a whole name only.
+// internalExact are blocked only as a whole name.
 var internalExact = []string{"kubernetes"}
 
 // closedTLDs are top-level names without a public meaning; a trusted host may
@@ -75,7 +75,7 @@ func closedPort(port uint16) bool {
 		9042, 9092, 9093, 9160, 9200, 9300, // Cassandra, Kafka, Elasticsearch
 		10080, 10250, 10255, 10256, 10257, 10259, // kubelet and its neighbours
 		11211, 15672, 16379, 25672, 26257, 26379, // memcached, RabbitMQ, CockroachDB, Redis cluster and Sentinel
-		27017, 27018, 27019, 28017: // MongoDB; higher ports are handed out to clients
+		27017, 27018, 27019, 28017: // MongoDB; higher ports are given to clients
 		return true
 	}
 	return false

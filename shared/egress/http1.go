@@ -16,19 +16,20 @@ import (
 	"gateway/shared/wire/socket"
 )
 
-// HTTP1 is the guarded way out for calls whose cost counts: HTTP/1.1, plain or
-// over TLS, without a goroutine per connection. The caller's goroutine writes
-// the request and reads the answer. It is an http.RoundTripper with the promises
-// of NewTransport's: the same dialer and policy, nothing followed, nothing
-// decompressed, no time limit but the request's context.
+// HTTP1 is the guarded way out for calls whose cost matters: HTTP/1.1, plain or over TLS,
+// without a goroutine per connection. The caller's goroutine writes the request and reads
+// the answer. It is an http.RoundTripper that keeps the promises of NewTransport: the same
+// dialer and policy, no redirects followed, nothing decompressed, no time limit but the
+// request's context.
 //
 // It takes requests without a body and with a Body. Everything else goes to
 // net/http: bodies that are streamed, upgrades, trailers, and hosts that speak
 // HTTP/2 only.
 //
-// A request is sent a second time, on a fresh connection, only when the first
-// connection had been used before and either nothing of the request went out on
-// it, or the request is idempotent and nothing of an answer came. A POST that may
+// A request is sent a second time, on a fresh connection, only if the first connection had
+// been used before, and in addition either nothing of the request was sent on it, or the
+// request is idempotent and nothing of an answer came. A POST that the host may have read
+// is never repeated.
 // have been read is never repeated.
 type HTTP1 struct {
 	standard *Standard
@@ -42,7 +43,7 @@ type HTTP1 struct {
 // NewHTTP1 returns the transport for a policy.
 func NewHTTP1(p Policy) *HTTP1 { return newHTTP1(p, nil) }
 
-// newHTTP1 takes the resolver that tests answer for; nil is the system's.
+// newHTTP1 takes the resolver, which tests replace; nil is the system's.
 func newHTTP1(p Policy, resolver *net.Resolver) *HTTP1 {
 	t := &HTTP1{standard: newStandard(p, resolver), guard: &guard{policy: p, resolver: resolver}}
 	t.tls = t.standard.common.TLSClientConfig.Clone()
@@ -62,8 +63,8 @@ func (t *HTTP1) CloseIdleConnections() {
 	t.standard.CloseIdleConnections()
 }
 
-// RoundTrip implements http.RoundTripper. Its errors are those of NewTransport:
-// Refused tells a closed address, errors.Is finds the context's own error.
+// RoundTrip implements http.RoundTripper. Its errors are those of NewTransport: Refused
+// recognises a closed address, errors.Is finds the context's own error.
 func (t *HTTP1) RoundTrip(req *http.Request) (*http.Response, error) {
 	body, ok := t.takes(req)
 	if !ok {
@@ -85,10 +86,10 @@ func (t *HTTP1) RoundTrip(req *http.Request) (*http.Response, error) {
 	return nil, errUndecided
 }
 
-// errUndecided says that a host offers HTTP/2 and takes it back, again and again.
+// errUndecided says that a host offers HTTP/2 and then refuses it, again and again.
 var errUndecided = errors.New("egress: the host does not decide for a protocol")
 
-// takes tells whether the request is one for here, and gives its body.
+// takes tells whether this transport can send the request, and gives its body.
 func (t *HTTP1) takes(req *http.Request) (*Body, bool) {
 	if req.URL == nil || req.Close || len(req.TransferEncoding) > 0 || len(req.Trailer) > 0 || req.Method == http.MethodConnect {
 		return nil, false
@@ -108,8 +109,8 @@ func (t *HTTP1) takes(req *http.Request) (*Body, bool) {
 	return b, ok && int64(len(b.data)) == req.ContentLength
 }
 
-// plainHost tells whether a host is written in the characters of names and
-// addresses, so that it needs no encoding.
+// plainHost tells whether a host has only the characters of names and addresses, so that it
+// needs no encoding.
 func plainHost(h string) bool {
 	for i := range len(h) {
 		c := h[i]
@@ -120,7 +121,7 @@ func plainHost(h string) bool {
 	return h != ""
 }
 
-// errHTTP2 says that a request is to be sent as a stream.
+// errHTTP2 says that a request must be sent as a stream.
 var errHTTP2 = errors.New("egress: HTTP/2 is to be used")
 
 // keyOf is the key of a request's connections.
@@ -174,11 +175,11 @@ func (t *HTTP1) roundTrip(req *http.Request, body *Body, c *conn) (*http.Respons
 				return nil, errors.New("egress: GetBody gave another kind of body")
 			}
 		}
-		c = nil // the second try is on a fresh connection, and is the last
+		c = nil // the second try uses a fresh connection and is the last one
 	}
 }
 
-// connect makes a connection to the host of a request. errHTTP2: a stream is wanted.
+// connect makes a connection to the host of a request. errHTTP2: it must be a stream.
 func (t *HTTP1) connect(ctx context.Context, key hostKey, req *http.Request) (*conn, error) {
 	addr := address(req)
 	if !key.secure {
@@ -211,7 +212,7 @@ func (t *HTTP1) connect(ctx context.Context, key hostKey, req *http.Request) (*c
 	c := newConn(&t.idle, key, raw, secure)
 	if both {
 		c.release = sync.OnceFunc(func() { t.streams.givePlain(key) })
-		if secure.ConnectionState().NegotiatedProtocol == "" { // it knows ALPN, and agreed on nothing
+		if secure.ConnectionState().NegotiatedProtocol == "" { // it knows ALPN, but agreed on no protocol
 			c.close()
 			t.offers.set(key.host, onlyHTTP2)
 			return nil, errHTTP2
@@ -220,14 +221,14 @@ func (t *HTTP1) connect(ctx context.Context, key hostKey, req *http.Request) (*c
 	return c, nil
 }
 
-// refusedProtocol tells whether a host ended a handshake by an alert, a host with
-// which others have succeeded: what was offered is not what it takes.
+// refusedProtocol tells whether a host ended a handshake by an alert although other
+// handshakes with it have succeeded: then it does not take the protocols that were offered.
 func refusedProtocol(err error) bool {
 	var op *net.OpError
 	return errors.As(err, &op) && op.Op == "remote error"
 }
 
-// wrote says that the transport is done with a request's body.
+// wrote notes that the transport no longer needs a request's body.
 func wrote(req *http.Request, body *Body, err error) {
 	if trace := httptrace.ContextClientTrace(req.Context()); trace != nil && trace.WroteRequest != nil {
 		trace.WroteRequest(httptrace.WroteRequestInfo{Err: err})
@@ -240,8 +241,8 @@ func wrote(req *http.Request, body *Body, err error) {
 	}
 }
 
-// idempotent tells whether a request may be sent again though it may have been
-// read (RFC 9110, 9.2.2).
+// idempotent tells whether a request may be sent again although the host may have read it
+// (RFC 9110, 9.2.2).
 func idempotent(req *http.Request) bool {
 	switch req.Method {
 	case "", http.MethodGet, http.MethodHead, http.MethodOptions, http.MethodTrace:
@@ -251,9 +252,9 @@ func idempotent(req *http.Request) bool {
 	return keyed
 }
 
-// Body is a request body of bytes in memory. HTTP1 sends it with the head in one
-// write. The bytes must not change until Close was called, or, with other
-// transports, until httptrace's WroteRequest.
+// Body is a request body of bytes in memory. HTTP1 sends it with the head in one write. The
+// bytes must not change until Close was called or, with other transports, until httptrace's
+// WroteRequest.
 type Body struct {
 	data []byte
 	read int
@@ -264,9 +265,8 @@ type Body struct {
 // NewBody gives a body of b, which is not copied.
 func NewBody(b []byte) *Body { return &Body{data: b} }
 
-// NewToldBody gives a body of b for a request to HTTP1, which calls done when it
-// reads the bytes no more: once for this body, and once more for each that GetBody
-// gave.
+// NewToldBody gives a body of b for a request to HTTP1, which calls done when it no longer
+// reads the bytes: once for this body, and once more for each body that GetBody gave.
 func NewToldBody(b []byte, done func()) *Body { return &Body{data: b, done: done} }
 
 // Read implements io.Reader.
@@ -289,13 +289,13 @@ func (b *Body) WriteTo(w io.Writer) (int64, error) {
 // Close implements io.Closer.
 func (b *Body) Close() error { return nil }
 
-// malformed is the error for an answer that is no sound HTTP/1.1. It quotes
-// nothing of the answer.
+// malformed is the error for an answer that is not correct HTTP/1.1. It quotes nothing of
+// the answer.
 type malformed string
 
 func (m malformed) Error() string { return "egress: malformed answer: " + string(m) }
 
-// broken wraps the error of a connection that failed in mid-answer.
+// broken wraps the error of a connection that failed during an answer.
 func broken(what string, err error) error {
 	if err == io.EOF {
 		err = io.ErrUnexpectedEOF

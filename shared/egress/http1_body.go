@@ -10,29 +10,29 @@ import (
 	"gateway/shared/wire/life"
 )
 
-// exchange is one request and its answer on a connection. It is the answer's
-// body: the connection goes back to the pool when the body was read to its end,
-// and is closed when it is given up before.
+// exchange is one request and its answer on a connection. It is also the answer's body:
+// when it was read to its end, the connection goes back to the pool; when it is given up
+// earlier, the connection is closed.
 type exchange struct {
 	resp  http.Response
 	c     *conn
 	ctx   context.Context
-	watch life.Watch // over ctx
+	watch life.Watch // watches ctx
 	f     *frame
 
 	writing chan error // of a request that is still being sent; nil when it was sent whole
-	cut     bool       // the request did not go out whole
-	heard   bool       // something of an answer came
-	told    bool       // somebody is told before a wait
-	lost    error      // what came instead of an answer while one was waited for by turn
+	cut     bool       // part of the request was not sent
+	heard   bool       // some of an answer came
+	told    bool       // BeforeWaiting has set a function
+	lost    error      // the error that came instead of an answer while turn waited for one
 
 	mu         sync.Mutex // guards what follows and f once the answer is given out
 	framing    framing
 	persistent bool
 	left       int64 // of the body, or of the chunk
 	begun      bool  // a chunk was read
-	excess     int64 // bytes of chunk heads beyond what such small chunks may cost
-	err        error // sticks
+	excess     int64 // bytes of chunk heads beyond what such small chunks may have
+	err        error // the first error, which stays
 	ended      bool  // the connection was given away
 }
 
@@ -92,8 +92,8 @@ func (x *exchange) finish() {
 	x.end(x.persistent && x.f.r == x.f.w && x.sentWhole())
 }
 
-// writeGrace is how long the end of a request is waited for when its answer is
-// over: the host has read it, only the goroutine that wrote it has not said so.
+// writeGrace is how long to wait for the end of a request whose answer is over: the host
+// has read it, only the goroutine that wrote it has not reported that yet.
 const writeGrace = 50 * time.Millisecond
 
 func (x *exchange) sentWhole() bool {
@@ -121,7 +121,7 @@ func (x *exchange) end(reuse bool) {
 		return
 	}
 	x.ended = true
-	// When the watch has begun to work, the connection's deadline is in the past.
+	// If the watch has already acted, the connection's deadline is in the past.
 	reuse = x.watch.Stop() && reuse
 	if x.f != nil {
 		frames.Put(x.f)
@@ -137,9 +137,9 @@ func (x *exchange) end(reuse bool) {
 	}
 }
 
-// BeforeWaiting makes Reads of an answer's body call f each time that they are
-// about to wait for the host: what was read until then may be sent on in one piece.
-// It is false for bodies that do not tell.
+// BeforeWaiting makes Reads of an answer's body call f each time that they are about to
+// wait for the host, so that what was read until then can be sent on in one piece. It
+// returns false for bodies that cannot do this.
 func BeforeWaiting(body io.Reader, f func()) bool {
 	x, ok := body.(*exchange)
 	if !ok || x.c.sock == nil {
@@ -154,7 +154,7 @@ func BeforeWaiting(body io.Reader, f func()) bool {
 	return true
 }
 
-// Read implements io.Reader. The end comes with the last bytes when it is known.
+// Read implements io.Reader. If the end is known, it comes with the last bytes.
 func (x *exchange) Read(p []byte) (n int, err error) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -199,7 +199,7 @@ func (x *exchange) readPlain(p []byte) (int, error) {
 	return n, err
 }
 
-// take gives what was received, or reads on.
+// take gives what was received, or reads more.
 func (x *exchange) take(p []byte) (int, error) {
 	f := x.f
 	if f.r < f.w {
@@ -230,7 +230,7 @@ func (x *exchange) readChunks(p []byte) (n int, err error) {
 			continue
 		}
 		if n > 0 {
-			break // what has come is given before more is waited for
+			break // what has come is given before waiting for more
 		}
 		if x.left >= int64(len(f.b)) { // f is empty: no need to go through it
 			n, err = x.c.net.Read(p[:min(int64(len(p)), x.left)])
@@ -247,7 +247,7 @@ func (x *exchange) readChunks(p []byte) (n int, err error) {
 	return n, nil
 }
 
-// fill reads more into the frame. There is room: lines are shorter than it.
+// fill reads more into the frame. There is room: lines are shorter than the frame.
 func (x *exchange) fill() error {
 	f := x.f
 	if f.r > 0 {
@@ -262,8 +262,8 @@ func (x *exchange) fill() error {
 	return nil
 }
 
-// nextChunk consumes what stands between two chunks, or behind the last one. It
-// takes all of it or, when it has not come whole, nothing.
+// nextChunk consumes what is between two chunks, or after the last one. It takes all of it
+// or, if it has not fully come, nothing.
 func (x *exchange) nextChunk() (last, ok bool, err error) {
 	b := x.f.b[x.f.r:x.f.w]
 	at := 0
@@ -280,7 +280,7 @@ func (x *exchange) nextChunk() (last, ok bool, err error) {
 	if n == 0 || err != nil {
 		return false, false, err
 	}
-	// Many tiny chunks with long heads cost more than they bring.
+	// Many tiny chunks with long heads are not worth their cost.
 	x.excess = max(0, x.excess+int64(n)-16-2*size)
 	if x.excess > maxExcess {
 		return false, false, malformed("chunks with too much around them")
@@ -304,9 +304,8 @@ func (x *exchange) nextChunk() (last, ok bool, err error) {
 	return true, true, nil
 }
 
-// chunkSize reads the line at the head of a chunk: hexadecimal digits, padding or
-// extensions that nobody reads, CRLF. n is the length of the line, 0 when it has
-// not come whole.
+// chunkSize reads the line before a chunk: hexadecimal digits, then padding or extensions
+// that nobody reads, CRLF. n is the length of the line, 0 when it has not fully come.
 func chunkSize(b []byte) (size int64, n int, err error) {
 	digits := 0
 	for digits < len(b) {
@@ -353,8 +352,8 @@ func chunkSize(b []byte) (size int64, n int, err error) {
 	return 0, 0, nil
 }
 
-// Close gives the body up. What has been received already is used to find its
-// end; beyond that the connection is closed. A Read of another goroutine ends.
+// Close gives the body up. If its end has already been received, the connection is kept;
+// otherwise it is closed. A Read of another goroutine ends.
 func (x *exchange) Close() error {
 	if !x.mu.TryLock() {
 		x.c.close()
@@ -374,7 +373,7 @@ func (x *exchange) Close() error {
 	return nil
 }
 
-// received skips what lies in the frame and tells whether the body ends there.
+// received skips what is in the frame and tells whether the body ends there.
 func (x *exchange) received() bool {
 	f := x.f
 	for {

@@ -15,8 +15,8 @@ import (
 	"gateway/shared/wire/socket"
 )
 
-// frame is the memory that a connection works with while it serves a request. An
-// idle connection has none.
+// frame is the memory that a connection uses while it serves a request. An idle connection
+// has none.
 type frame struct {
 	b    [32 << 10]byte // one read takes many events of a stream
 	r, w int            // what was received and not consumed is b[r:w]
@@ -30,13 +30,12 @@ func newFrame() *frame {
 	return f
 }
 
-// conn is one connection. It serves one request at a time, in the goroutines of
-// the caller.
+// conn is one connection. It serves one request at a time, in the caller's goroutines.
 type conn struct {
 	pool      *idlePool
 	key       hostKey
 	net       net.Conn     // what is read and written
-	sock      *socket.Conn // what is beneath, or the same; nil where sockets cannot be looked at
+	sock      *socket.Conn // the socket below net, or net itself; nil where sockets cannot be inspected
 	tls       *tls.ConnectionState
 	reused    bool
 	release   func() // called when it is closed; nil: nobody counts it
@@ -45,11 +44,11 @@ type conn struct {
 
 	asking asking
 
-	// The methods as values, made once.
+	// The methods as values, so that they are allocated once.
 	abort  func()
 	turned func(fd uintptr) bool
 	peek   func(fd uintptr) bool
-	gone   bool // what peek found
+	gone   bool // the result of peek
 }
 
 func newConn(p *idlePool, key hostKey, c net.Conn, secure *tls.Conn) *conn {
@@ -77,12 +76,12 @@ func (c *conn) close() {
 	}
 }
 
-// plain tells whether requests are sent by turn.
+// plain tells whether turn sends the requests.
 func (c *conn) plain() bool { return c.sock != nil && c.tls == nil }
 
-// alive tells whether an idle connection is still open and silent. Bytes that
-// nobody asked for make it unusable: they would be taken for the next answer. A
-// plain connection is asked when a request is sent.
+// alive tells whether an idle connection is still open and silent. Unrequested bytes make
+// it unusable, because they would be taken for the next answer. A plain connection is
+// checked when a request is sent.
 func (c *conn) alive() bool {
 	if c.plain() {
 		return true
@@ -99,9 +98,9 @@ func (c *conn) silent() bool {
 	return c.sock.Sys().Read(c.peek) == nil && !c.gone
 }
 
-// drained tells whether TLS holds nothing that it has received already: records
-// that came together with the answer are no longer in the socket. With its time
-// over, a read gives those and asks for no more.
+// drained tells whether TLS holds no received data: records that came together with the
+// answer are no longer in the socket. With its deadline in the past, a read gives those and
+// does not wait for more.
 func (c *conn) drained() bool {
 	var one [1]byte
 	if c.net.SetReadDeadline(past) != nil {
@@ -111,24 +110,24 @@ func (c *conn) drained() bool {
 	return n == 0 && errors.Is(err, os.ErrDeadlineExceeded) && c.net.SetReadDeadline(time.Time{}) == nil
 }
 
-// maxInline is the largest body that is written by a blocking write before the
-// answer is read. The receive buffer of a host takes as much, whether the host
-// reads or not, so that neither side can wait for the other.
+// maxInline is the largest body that is written by a blocking write before the answer is
+// read. A host's receive buffer takes that much even if the host is not reading, so neither
+// side can wait for the other.
 const maxInline = 64 << 10
 
-// earlyTime is how long an answer is waited for after a write has failed: a host
-// may refuse a request and close before it has read all of it.
+// earlyTime is how long to wait for an answer after a write has failed: a host may refuse a
+// request and close before it has read all of it.
 const earlyTime = 200 * time.Millisecond
 
-// roundTrip sends a request and reads the head of its answer. again: nothing
-// happened that forbids to send it on another connection.
+// roundTrip sends a request and reads the head of its answer. again tells that the request
+// may still be sent on another connection.
 func (c *conn) roundTrip(req *http.Request, body *Body) (resp *http.Response, err error, again bool) {
 	ctx := req.Context()
 	x := &exchange{c: c, ctx: ctx, f: newFrame()}
 	x.watch.Begin(ctx, c.abort)
 	sent, err := x.send(req, body)
 	if err != nil {
-		if x.ended { // nothing was tried
+		if x.ended { // nothing was sent yet
 			return nil, err, false
 		}
 		if err == errStale {
@@ -139,7 +138,7 @@ func (c *conn) roundTrip(req *http.Request, body *Body) (resp *http.Response, er
 			x.end(false)
 			return nil, err, c.reused
 		}
-		// An answer may have come before the host closed.
+		// An answer may have come before the host closed the connection.
 		_ = c.net.SetReadDeadline(time.Now().Add(earlyTime))
 		x.cut = true
 	}
@@ -165,9 +164,9 @@ func closed(err error) bool {
 	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
 }
 
-// send writes the request and gives how much of it went out. A large body goes
-// on in a goroutine of its own when the socket does not take all of it, so that a
-// host that answers before it has read the body is heard.
+// send writes the request and tells how much of it was sent. If the socket does not take a
+// large body at once, a goroutine goes on writing it, so that an answer is noticed that
+// comes before the host has read the body.
 func (x *exchange) send(req *http.Request, body *Body) (sent int, err error) {
 	c := x.c
 	var data []byte
@@ -198,12 +197,12 @@ func (x *exchange) send(req *http.Request, body *Body) (sent int, err error) {
 	return max(sent, 1), nil
 }
 
-// gather writes two parts in as few writes as may be.
+// gather writes two parts in as few writes as possible.
 func (c *conn) gather(a, b []byte) (int, error) {
 	if c.plain() {
 		return c.sock.WriteParts(a, b)
 	}
-	n, err := c.net.Write(a) // a record of TLS takes what fits
+	n, err := c.net.Write(a) // a TLS record takes as much as fits
 	if err == nil && len(b) > 0 {
 		var m int
 		m, err = c.net.Write(b)
@@ -212,9 +211,9 @@ func (c *conn) gather(a, b []byte) (int, error) {
 	return n, err
 }
 
-// sendOn writes the rest of a request while its answer may come already.
+// sendOn writes the rest of a request while its answer may already come.
 func (x *exchange) sendOn(req *http.Request, body *Body, head, data []byte) {
-	sending := x.f // head lies in it
+	sending := x.f // head is in it
 	x.f = newFrame()
 	x.writing = make(chan error, 1)
 	c, done := x.c, x.writing
@@ -226,7 +225,7 @@ func (x *exchange) sendOn(req *http.Request, body *Body, head, data []byte) {
 	}()
 }
 
-// head reads heads until one is no informational one.
+// head reads heads until one is not informational.
 func (x *exchange) head() (answerHead, error) {
 	for total := 0; ; {
 		text, err := x.headText(maxHead - total)
@@ -254,7 +253,7 @@ func (x *exchange) headText(limit int) (string, error) {
 	}
 	f := x.f
 	b := f.b[f.r:f.w]
-	grown := []byte(nil) // a head that is larger than the frame
+	grown := []byte(nil) // for a head that is larger than the frame
 	line := 0
 	for {
 		end, next := headEnd(b, line)
@@ -285,7 +284,7 @@ func (x *exchange) headText(limit int) (string, error) {
 			f.w += n
 			b = f.b[f.r:f.w]
 		} else {
-			// No more than the frame takes over again what lies behind the head.
+			// At most as much as the frame can take back of what follows the head.
 			n, err = x.c.net.Read(grown[len(grown):min(cap(grown), len(grown)+len(f.b))])
 			grown = grown[:len(grown)+n]
 			b = grown
@@ -299,7 +298,7 @@ func (x *exchange) headText(limit int) (string, error) {
 
 const noAnswer = "the host closed the connection before its answer"
 
-// failure names what went wrong with a connection.
+// failure tells what went wrong with a connection.
 func (x *exchange) failure(what string, err error) error {
 	if x.ctx.Err() != nil {
 		return context.Cause(x.ctx)

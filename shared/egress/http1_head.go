@@ -14,9 +14,9 @@ import (
 // together, in bytes.
 const maxHead = 64 << 10
 
-// appendHead appends the head of a request with a body of length bytes. What
-// could end a line or a name early is an error: no header of a caller becomes
-// two.
+// appendHead appends the head of a request with a body of length bytes. A character that
+// could end a line or a name early is an error, so that one header of a caller never
+// becomes two.
 func appendHead(dst []byte, req *http.Request, length int) ([]byte, error) {
 	method := req.Method
 	if method == "" {
@@ -62,7 +62,7 @@ func appendHead(dst []byte, req *http.Request, length int) ([]byte, error) {
 	return append(dst, "\r\n"...), nil
 }
 
-// answerHead is what the head of an answer says.
+// answerHead is the content of an answer's head.
 type answerHead struct {
 	status     int
 	reason     string // with its number
@@ -73,8 +73,8 @@ type answerHead struct {
 	persistent bool // the connection may carry another request
 }
 
-// headEnd is the length of the head at the front of b with its blank line; 0
-// when it has not come whole. from is where a line begins that was not searched.
+// headEnd is the length of the head at the front of b, with its blank line; 0 when it has
+// not fully come. from is the beginning of the first line that was not searched yet.
 func headEnd(b []byte, from int) (end, next int) {
 	for {
 		n := bytes.IndexByte(b[from:], '\n')
@@ -111,7 +111,7 @@ func parseHead(text string) (h answerHead, err error) {
 			return h, malformed("a header without a name")
 		}
 		name, ok := field.Name(line[:colon])
-		if !ok { // also a line that begins with a space, which would continue the one before
+		if !ok { // also a line that begins with a space, which would continue the line before
 			return h, malformed("the name of a header is not a token")
 		}
 		value := field.Trim(line[colon+1:])
@@ -131,7 +131,7 @@ func parseHead(text string) (h answerHead, err error) {
 				return h, malformed("a transfer coding other than chunked")
 			}
 			h.chunked = true
-			continue // what follows is not the client's business
+			continue // what follows does not concern the client
 		case "Connection":
 			closing = closing || field.Lists(value, "close")
 			staying = staying || field.Lists(value, "keep-alive")
@@ -149,8 +149,8 @@ func parseHead(text string) (h answerHead, err error) {
 			return h, malformed("a transfer coding in HTTP/1.0")
 		}
 		if lengths > 0 {
-			// The coding counts (RFC 9112, 6.3). Someone on the way may have thought
-			// otherwise: what follows on this connection is not trusted.
+			// The coding counts (RFC 9112, 6.3). A proxy on the way may have decided otherwise,
+			// so what follows on this connection is not trusted.
 			h.length, h.persistent = -1, false
 			delete(h.header, "Content-Length")
 		}

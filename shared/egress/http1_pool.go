@@ -5,9 +5,8 @@ import (
 	"time"
 )
 
-// Bounds of idle connections. Streams hold a connection each, so the pool is as
-// wide as the concurrency that a process is expected to carry. A tenant has half of
-// it at most.
+// Bounds of idle connections. Each stream holds a connection, so the pool is as wide as the
+// concurrency that a process is expected to carry. A tenant may have at most half of it.
 const (
 	maxIdle          = 2048
 	maxIdlePerHost   = 512
@@ -16,15 +15,15 @@ const (
 	purgeEvery       = time.Second
 )
 
-// hostKey names the connections that one request can use for another's: scheme,
-// host and port as they are written, and whose they are.
+// hostKey identifies connections that different requests may share: scheme, host and port
+// as they are written, and the lane.
 type hostKey struct {
 	secure bool
 	host   string
 	lane   lane
 }
 
-// The lists that an idle connection stands in, each by time of return, the oldest
+// The lists that an idle connection is in. Each is ordered by time of return, the oldest
 // first.
 const (
 	ofAll = iota
@@ -33,7 +32,7 @@ const (
 	lists
 )
 
-// idleList is one of them. It is linked through the connections.
+// idleList is one of these lists. It is linked through the connections.
 type idleList struct {
 	first, last *conn
 	n           int
@@ -68,9 +67,9 @@ func (l *idleList) remove(kind int, c *conn) {
 	l.n--
 }
 
-// idlePool keeps connections between requests. The one used last is used first, so
-// that those beyond the need grow old; where there are too many, the one that was
-// used least recently goes.
+// idlePool keeps connections between requests. The connection used last is taken first, so
+// that superfluous ones grow old. If there are too many, the one that was used least
+// recently is closed.
 type idlePool struct {
 	keep time.Duration // how long a connection stays idle
 
@@ -117,8 +116,8 @@ func (p *idlePool) take(c *conn) {
 	host.remove(ofHost, c)
 }
 
-// put takes a connection back. Where that makes too many, those that their hosts
-// have closed go, which count for nothing, and then the one used least recently.
+// put returns a connection to the pool. If there are then too many, those that their hosts
+// have closed are removed first, and then the one used least recently.
 func (p *idlePool) put(c *conn) {
 	c.idleSince = time.Now()
 	p.mu.Lock()
@@ -162,8 +161,8 @@ func listOf[K comparable](m map[K]*idleList, key K) *idleList {
 	return l
 }
 
-// purge closes what hosts have closed, or spoken on. It looks at every connection,
-// so it is done once in a while.
+// purge closes connections that hosts have closed or sent something on. It looks at every
+// connection, so it is done only once in a while.
 func (p *idlePool) purge(now time.Time) {
 	if now.Sub(p.purged) < purgeEvery {
 		return
@@ -179,7 +178,7 @@ func (p *idlePool) purge(now time.Time) {
 	}
 }
 
-// expire closes what has been idle for too long and forgets hosts and tenants
+// expire closes connections that have been idle for too long and forgets hosts and tenants
 // without connections.
 func (p *idlePool) expire() {
 	var old []*conn

@@ -7,7 +7,7 @@ import (
 	"gateway/shared/wire/socket"
 )
 
-// asking is what turn works on.
+// asking holds what turn needs and its results.
 type asking struct {
 	x          *exchange
 	req        *http.Request
@@ -16,14 +16,15 @@ type asking struct {
 	begun      bool
 	stale      bool
 	sent       int
-	err        error // of the write
+	err        error // the write's error
 }
 
-// errStale says that a connection was closed, or spoke unasked, while it was idle.
+// errStale says that a connection was closed, or received unrequested bytes, while it was
+// idle.
 var errStale = errors.New("egress: the connection is stale")
 
-// ask sends a request as far as the socket takes it at once, and waits for the
-// first bytes of the answer when it took all. An error is one of sending.
+// ask sends as much of a request as the socket takes at once. If it took all, it also waits
+// for the first bytes of the answer. An error means that sending failed.
 func (x *exchange) ask(req *http.Request, body *Body, head, data []byte) (sent int, err error) {
 	c := x.c
 	a := &c.asking
@@ -40,7 +41,7 @@ func (x *exchange) ask(req *http.Request, body *Body, head, data []byte) (sent i
 			x.lost = err
 		}
 		return sent, nil
-	case begun && werr == nil: // the rest is sent by others
+	case begun && werr == nil: // others send the rest
 		return sent, nil
 	case werr != nil:
 		err = werr
@@ -49,10 +50,10 @@ func (x *exchange) ask(req *http.Request, body *Body, head, data []byte) (sent i
 	return sent, err
 }
 
-// turn sends a request and takes the first bytes of its answer, called back by one
-// read of the socket. That an idle connection is silent is seen by a read that finds
-// nothing; from there on nothing that comes is missed by the wait for the answer,
-// which needs no such read of its own.
+// turn sends a request and takes the first bytes of its answer. One read of the socket
+// calls it. It first reads without waiting, to check that an idle connection is silent.
+// After that the wait for the answer misses nothing that comes, so it needs no further read
+// of its own before it begins.
 func (c *conn) turn(fd uintptr) bool {
 	a := &c.asking
 	if !a.begun {
@@ -69,7 +70,7 @@ func (c *conn) turn(fd uintptr) bool {
 		if c.reused {
 			return false
 		}
-		// Nobody has looked whether the host spoke, or closed, before it was asked.
+		// It was not checked whether the host sent something, or closed, before the request.
 	}
 	x := a.x
 	n, again, err := c.sock.ReadNow(fd, x.f.b[:])

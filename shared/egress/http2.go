@@ -19,34 +19,34 @@ import (
 	"gateway/shared/wire/socket"
 )
 
-// Hosts that offer HTTP/2 are called by both protocols: by HTTP/1.1, which costs
-// less for each request, while few are under way, and by streams of one connection
-// beyond that, where each connection more would cost a handshake. What a host offers
-// is learned from the first handshake with it, by ALPN.
+// Hosts that offer HTTP/2 are called by both protocols. While few requests are under way,
+// HTTP/1.1 is used, because it costs less for each request. Further requests become streams
+// of one connection, because every further connection would cost a handshake. The first
+// handshake with a host tells by ALPN what it offers.
 
 const (
 	// fewConns is how many connections of HTTP/1.1 a lane has to a host that offers
 	// HTTP/2, busy and idle ones together.
 	fewConns = 8
-	// maxStreamConns bounds the connections of HTTP/2 of a lane to a host. A host says
-	// itself how many streams one takes, which may be none.
+	// maxStreamConns bounds the HTTP/2 connections of a lane to a host. The host itself says
+	// how many streams each takes, which may be none.
 	maxStreamConns = 64
-	// maxOffers bounds the hosts remembered, since callers name them. Those beyond it
-	// take the place of others, which are asked again.
+	// maxOffers bounds the hosts that are remembered, because callers choose them. A further
+	// host replaces another one, which is asked again.
 	maxOffers = 4096
 )
 
-// offer is what a host has said of HTTP/2.
+// offer is what a host has said about HTTP/2.
 type offer uint8
 
 const (
 	unasked   offer = iota
-	onlyHTTP1       // not offered
-	bothHTTPs       // offered
-	onlyHTTP2       // offered, and HTTP/1.1 is not spoken
+	onlyHTTP1       // HTTP/2 is not offered
+	bothHTTPs       // HTTP/2 is offered
+	onlyHTTP2       // HTTP/2 is offered, and HTTP/1.1 is not spoken
 )
 
-// offers is what hosts said, by host and port as they are written.
+// offers are the hosts' offers, by host and port as they are written.
 type offers struct {
 	sync.RWMutex
 	known map[string]offer
@@ -76,15 +76,15 @@ func (o *offers) set(host string, what offer) {
 // errHTTP1 says that the host did not choose HTTP/2.
 var errHTTP1 = errors.New("egress: the host does not take HTTP/2")
 
-// errBusy says that a host takes no more streams.
+// errBusy says that a host takes no further streams.
 var errBusy = errors.New("egress: the host takes no more streams at once")
 
-// noConn is an error of what came before a request could be sent.
+// noConn is an error that happened before a request could be sent.
 type noConn struct{ error }
 
 func (e noConn) Unwrap() error { return e.error }
 
-// streams are the connections of HTTP/2, the pool of an http2.Transport.
+// streams are the HTTP/2 connections, the pool of an http2.Transport.
 type streams struct {
 	owner     *HTTP1
 	transport *http2.Transport
@@ -102,14 +102,14 @@ type streamHost struct {
 	plain   int      // connections of HTTP/1.1, busy and idle
 }
 
-// dialing is a handshake that all who need its connection wait for.
+// dialing is a handshake whose connection several requests wait for.
 type dialing struct {
 	done  chan struct{}
 	err   error
-	fresh atomic.Pointer[conn] // what came of it where the host chose HTTP/1.1: the first who waits takes it
+	fresh atomic.Pointer[conn] // the new connection if the host chose HTTP/1.1: the first waiting request takes it
 }
 
-// freshTime is how long nobody may take such a connection.
+// freshTime is how long such a connection may wait to be taken.
 const freshTime = 5 * time.Second
 
 // fresh is errHTTP1 with a new connection.
@@ -124,7 +124,7 @@ func newStreams(t *HTTP1) *streams {
 	like := &http.Transport{DisableCompression: true, MaxResponseHeaderBytes: maxHead, IdleConnTimeout: idleTime, HTTP2: streamBounds()}
 	var err error
 	if s.transport, err = http2.ConfigureTransports(like); err != nil {
-		panic(err) // of a transport that was configured before
+		panic(err) // cannot happen: this transport was not configured before
 	}
 	s.transport.DisableCompression = true
 	s.transport.IdleConnTimeout = idleTime
@@ -134,7 +134,7 @@ func newStreams(t *HTTP1) *streams {
 }
 
 // streamBounds bounds what a host may send before its client has taken it, and finds
-// connections that went silent.
+// connections that have gone silent.
 func streamBounds() *http.HTTP2Config {
 	return &http.HTTP2Config{
 		MaxReceiveBufferPerStream: 256 << 10, MaxReceiveBufferPerConnection: 64 << 20,
@@ -142,13 +142,13 @@ func streamBounds() *http.HTTP2Config {
 	}
 }
 
-// roundTrip sends a request as a stream. errHTTP1: the host wants none.
+// roundTrip sends a request as a stream. errHTTP1: the host does not want one.
 func (s *streams) roundTrip(req *http.Request, body *Body) (*http.Response, error) {
 	resp, err := s.transport.RoundTrip(told(req))
 	var none noConn
 	if errors.As(err, &none) {
 		if err = none.error; errors.Is(err, errHTTP1) {
-			return nil, err // and the body was not touched
+			return nil, err // the body was not touched
 		}
 		wrote(req, body, err)
 	}
@@ -164,7 +164,7 @@ func (s *streams) of(key hostKey) *streamHost {
 	return h
 }
 
-// forget drops a host that has nothing. The caller holds the lock.
+// forget drops a host without connections. The caller holds the lock.
 func (s *streams) forget(key hostKey) {
 	if h := s.hosts[key]; h != nil && len(h.conns) == 0 && h.dialing == nil && h.plain == 0 {
 		delete(s.hosts, key)
@@ -172,7 +172,7 @@ func (s *streams) forget(key hostKey) {
 }
 
 // GetClientConn implements http2.ClientConnPool: a connection with room for one more
-// stream. One handshake at a time is made for a host, whoever waits for it.
+// stream. Only one handshake at a time is made with a host; all requests wait for it.
 func (s *streams) GetClientConn(req *http.Request, _ string) (*http2.ClientConn, error) {
 	key := keyOf(req)
 	for {
@@ -226,7 +226,7 @@ func (s *streams) dial(key hostKey, addr string, d *dialing) {
 			s.owner.offers.set(key.host, onlyHTTP1)
 			c := newConn(&s.owner.idle, key, secure, secure)
 			d.fresh.Store(c)
-			time.AfterFunc(freshTime, func() { // should all who waited have gone
+			time.AfterFunc(freshTime, func() { // in case all waiting requests have gone
 				if d.fresh.CompareAndSwap(c, nil) {
 					c.close()
 				}
@@ -246,7 +246,7 @@ func (s *streams) dial(key hostKey, addr string, d *dialing) {
 	close(d.done)
 }
 
-// secured makes a connection over TLS, and gives what is beneath it, too.
+// secured makes a connection over TLS, and also returns what is below it.
 func (s *streams) secured(ctx context.Context, addr string) (*tls.Conn, *corked, error) {
 	raw, err := s.owner.guard.dial(ctx, "tcp", addr, false)
 	if err != nil {
@@ -257,13 +257,14 @@ func (s *streams) secured(ctx context.Context, addr string) (*tls.Conn, *corked,
 	return secure, wire, err
 }
 
-// settingsTime is how long a new connection waits for what its host says of itself.
+// settingsTime is how long a new connection waits for the host's settings.
 const settingsTime = 500 * time.Millisecond
 
-// awaitSettings waits until the host has said how many streams it takes: its first
-// frame, which comes with the handshake. Before it a client takes 100 for granted, and
-// a stream too many that is on its way while the host's word comes in is an error of
-// the protocol, which cannot be sent again. A host that says nothing is taken as it is.
+// awaitSettings waits until the host has said how many streams it takes. That is in its
+// first frame, which comes with the handshake. Before that frame a client assumes 100
+// streams. A stream too many that is sent before the frame comes in is a protocol error,
+// and such a request cannot be sent again. A host that says nothing in time is taken as it
+// is.
 func awaitSettings(c *http2.ClientConn) {
 	for waited := time.Duration(0); waited < settingsTime; waited += time.Millisecond {
 		if state := c.State(); state.MaxConcurrentStreams > 0 || state.Closed || state.Closing {
@@ -273,8 +274,8 @@ func awaitSettings(c *http2.ClientConn) {
 	}
 }
 
-// usable waits for the host's word and gives the connection, or closes it where the
-// host takes no streams at all: another one would not be told anything else.
+// usable waits for the host's settings and gives the connection. If the host takes no
+// streams at all, it closes the connection: another one would get the same settings.
 func usable(c *http2.ClientConn) (*http2.ClientConn, error) {
 	awaitSettings(c)
 	if c.CanTakeNewRequest() {
@@ -303,8 +304,8 @@ func (s *streams) drop(c *http2.ClientConn) {
 	s.forget(key)
 }
 
-// takePlain tells whether one more connection of HTTP/1.1 may be made, which
-// givePlain gives back.
+// takePlain tells whether one more HTTP/1.1 connection may be made, and counts it;
+// givePlain takes it off the count.
 func (s *streams) takePlain(key hostKey) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -332,13 +333,13 @@ func (s *streams) closeIdle() {
 	for c := range s.keys {
 		c.SetDoNotReuse()
 		if state := c.State(); state.StreamsActive+state.StreamsReserved+state.StreamsPending == 0 {
-			go c.Close() // which may wait for its reader
+			go c.Close() // it may wait for its reader
 		}
 		s.drop(c)
 	}
 }
 
-// address is where the host of a request is dialled.
+// address is the address at which the host of a request is dialled.
 func address(req *http.Request) string {
 	port := req.URL.Port()
 	if port == "" {

@@ -13,19 +13,18 @@ import (
 	"gateway/shared/fault"
 )
 
-// Bounds of what was compressed. JSON and events shrink to a tenth, rarely to a
-// fiftieth; what grows further is made to.
+// Bounds of what was compressed. JSON and events shrink to a tenth, rarely to a fiftieth;
+// whatever grows further was made to grow.
 const (
 	freeInflation = 4 << 20 // bytes that anything may grow to
 	maxInflation  = 100     // bytes for each byte that came, beyond that
 )
 
-// Inflate lets a body that came compressed, though nobody asked for it, be read as
-// what it is: gzip and deflate. It is inflated as it is read, and nothing is read
-// before. The body may have most bytes (0: no bound), and not grow out of
-// proportion; Reads that pass a bound fail with a 502 fault,
-// invalid_provider_response, as Inflate does for every other coding, whose body it
-// closes.
+// Inflate makes readable a body that came compressed although nobody asked for that, as
+// gzip or deflate. It is inflated while it is read, and nothing is read before. The body
+// may have most bytes (0: no bound), and must not grow out of proportion: Reads that pass a
+// bound fail with a 502 fault, invalid_provider_response. For any other coding Inflate
+// closes the body and fails in the same way.
 func Inflate(resp *http.Response, most int64) error {
 	coding := codings(resp.Header["Content-Encoding"])
 	if coding == "" {
@@ -49,9 +48,8 @@ func Inflate(resp *http.Response, most int64) error {
 	return nil
 }
 
-// codings are what a body was put through, in lower case, without the ones that
-// mean nothing. Two or more are a list, which nothing here takes: what was
-// compressed twice grows twice as fast.
+// codings are the codings of a body, in lower case, without those that mean nothing. Two or
+// more give a list, which is never accepted: what was compressed twice grows twice as fast.
 func codings(values []string) string {
 	if len(values) == 0 {
 		return ""
@@ -65,8 +63,8 @@ func codings(values []string) string {
 	return strings.Join(names, ",")
 }
 
-// openDeflate opens what is called deflate: zlib's format, or the bare one that
-// some send under its name.
+// openDeflate opens a body that is called deflate: zlib's format, or the bare deflate that
+// some hosts send under this name.
 func openDeflate(r io.Reader) (io.Reader, error) {
 	b := bufio.NewReader(r)
 	head, err := b.Peek(2)
@@ -79,7 +77,7 @@ func openDeflate(r io.Reader) (io.Reader, error) {
 	return flate.NewReader(b), nil
 }
 
-// inflated is a body that is inflated as it is read.
+// inflated is a body that is inflated while it is read.
 type inflated struct {
 	body io.ReadCloser
 	src  tallied
@@ -87,7 +85,7 @@ type inflated struct {
 	z    io.Reader // nil until the first Read
 	n    int64     // bytes given
 	most int64
-	err  error // sticks
+	err  error // the first error, which stays
 }
 
 func (b *inflated) Read(p []byte) (n int, err error) {
@@ -97,7 +95,7 @@ func (b *inflated) Read(p []byte) (n int, err error) {
 	if b.z == nil {
 		if b.z, b.err = b.open(&b.src); b.err != nil {
 			if b.err == io.EOF {
-				b.err = io.ErrUnexpectedEOF // the coding has a head
+				b.err = io.ErrUnexpectedEOF // an empty body is an error, because every coding has a head
 			}
 			return 0, b.err
 		}
@@ -119,7 +117,7 @@ func (b *inflated) Close() error {
 	return b.body.Close()
 }
 
-// Outgrown tells whether more was made of in bytes than anything sound grows to.
+// Outgrown tells whether made bytes are more than in bytes ever grow to in good faith.
 func Outgrown(in, out int64) bool { return out > freeInflation && out/maxInflation > in }
 
 func errOutgrown() error {

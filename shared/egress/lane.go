@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// Lane is a context that tells for whom calls are made. Connections are used again
-// within a lane only: a provider that loses count of its answers on one gives
-// somebody's answer to nobody else. The zero tenant is one too.
+// Lane is a context that tells for whom calls are made. Connections are only reused within
+// a lane: if a provider mixes up the answers on a connection, nobody else gets somebody's
+// answer. The zero tenant is a lane too.
 type Lane struct {
 	context.Context
 	Tenant, Workspace string
@@ -38,7 +38,7 @@ func WithLaneOf(ctx, of context.Context) context.Context {
 	return &Lane{Context: ctx, Tenant: l.Tenant, Workspace: l.Workspace}
 }
 
-// lane is what a Lane and a request's credential come to.
+// lane identifies the tenant, the workspace and the credential of a request.
 type lane struct {
 	tenant, workspace string
 	credential        uint64
@@ -46,7 +46,7 @@ type lane struct {
 
 var laneSeed = maphash.MakeSeed()
 
-// credentialHeaders are where providers are told who calls.
+// credentialHeaders are the headers in which providers expect the credential.
 var credentialHeaders = [...]string{"Authorization", "X-Api-Key", "Api-Key", "X-Goog-Api-Key", "Ocp-Apim-Subscription-Key"}
 
 // laneOf is the lane of a request.
@@ -65,8 +65,8 @@ func laneOf(req *http.Request) (l lane) {
 	return l
 }
 
-// lasting is the part of a credential that is the same in each request: a signature
-// of AWS changes with what it signs, who signs does not.
+// lasting is the part of a credential that is the same in each request: AWS signatures
+// change with what they sign, but the signer stays the same.
 func lasting(v string) string {
 	if !strings.HasPrefix(v, "AWS4-") {
 		return v
@@ -76,7 +76,7 @@ func lasting(v string) string {
 	return who
 }
 
-// queryKey is the key that a query carries, as Google's does.
+// queryKey is the API key in a query, as Google has it.
 func queryKey(query string) string {
 	for query != "" {
 		var pair string

@@ -8,11 +8,10 @@ import (
 	"gateway/shared/fault"
 )
 
-// Memory is one budget for the bodies that a process holds whole: large requests,
-// answers, inflated ones, fetched media. What is small is not counted, see
-// Uncounted. One tenant has at most three quarters of it, so that whoever fills it
-// does not stop the others. Who finds it full waits a little for what others give
-// back.
+// Memory is one budget for the bodies that a process holds whole: large requests, answers,
+// inflated ones, fetched media. Small ones are not counted, see Uncounted. One tenant may
+// have at most three quarters of it, so that it cannot stop the others. Who finds the
+// budget full waits a little for others to give something back.
 type Memory struct {
 	total, share int64
 	wait         time.Duration
@@ -24,12 +23,12 @@ type Memory struct {
 }
 
 const (
-	// DefaultMemory is the budget when nobody names one, in bytes.
+	// DefaultMemory is the budget if none is given, in bytes.
 	DefaultMemory = 128 << 20
-	// Uncounted is what a body may take without a budget, in bytes.
+	// Uncounted is how much a body may take without being counted, in bytes.
 	Uncounted = 64 << 10
-	// memoryWait is how long a full budget is waited for. Those who wait with a part
-	// of it could wait for each other; this ends it.
+	// memoryWait is how long to wait for a full budget. Waiting requests that already hold a
+	// part of it could wait for each other; this ends that.
 	memoryWait = 5 * time.Second
 )
 
@@ -48,7 +47,7 @@ func (m *Memory) Used() int64 {
 	return m.used
 }
 
-// try takes n bytes for a tenant, or gives what to wait for.
+// try takes n bytes for a tenant, or returns what to wait for.
 func (m *Memory) try(tenant string, n int64) (freed <-chan struct{}, ok bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -76,8 +75,8 @@ func (m *Memory) give(tenant string, n int64) {
 	}
 }
 
-// Lease is what one request has of a Memory. The zero value has no budget and
-// counts nothing. It is safe for concurrent use and must be given back by Free.
+// Lease is what one request holds of a Memory. The zero value has no budget and counts
+// nothing. It is safe for concurrent use. Free must give it back.
 type Lease struct {
 	memory *Memory
 	tenant string
@@ -89,7 +88,7 @@ type Lease struct {
 // Of makes the lease one of m for a tenant. m may be nil: nothing is counted.
 func (l *Lease) Of(m *Memory, tenant string) { l.memory, l.tenant = m, tenant }
 
-// Take takes n bytes more. When they are not to be had the error is a 503 fault,
+// Take takes n more bytes. If they are not available in time, the error is a 503 fault,
 // service_unavailable, or the context's own.
 func (l *Lease) Take(ctx context.Context, n int64) error {
 	m := l.memory
@@ -123,7 +122,7 @@ func (l *Lease) Take(ctx context.Context, n int64) error {
 	return nil
 }
 
-// Give gives n bytes back, or what there is.
+// Give gives n bytes back, or as many as are held.
 func (l *Lease) Give(n int64) {
 	l.mu.Lock()
 	n = min(n, l.held)
@@ -141,7 +140,7 @@ func (l *Lease) Free() {
 	}
 }
 
-// Held is what was taken, in bytes.
+// Held is how much is held, in bytes.
 func (l *Lease) Held() int64 {
 	l.mu.Lock()
 	defer l.mu.Unlock()

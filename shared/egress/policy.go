@@ -21,10 +21,10 @@ type Policy struct {
 	// Refuse holds the gateway's own listen addresses; an unspecified one stands
 	// for every address of this machine. They are refused even when allowed.
 	Refuse []netip.AddrPort
-	// TrustedHosts are custom hosts that may be reached although they are not
-	// public: exact names, "*.domain" (apex and below), exact IP literals, and
-	// host:port for one port alone; "localhost" covers *.localhost. Lower case. See
-	// ParseTrusted. What is no custom host is dialled by WithoutTrusted.
+	// TrustedHosts are custom hosts that may be reached although they are not public: exact
+	// names, "*.domain" (the domain and all below it), exact IP literals, and host:port for
+	// one port alone; "localhost" includes *.localhost. Lower case. See ParseTrusted.
+	// Everything but custom hosts is dialled by WithoutTrusted.
 	TrustedHosts []string
 	// MaxResponse bounds the response body of a custom host, in bytes; see Cap.
 	// 0: no bound.
@@ -33,8 +33,8 @@ type Policy struct {
 	RootCAs *x509.CertPool
 }
 
-// WithoutTrusted is the policy for everything but custom hosts: media, token
-// services, addresses that a provider gives, and providers' own hosts.
+// WithoutTrusted is the policy for everything except custom hosts: media, token services,
+// addresses that a provider gives, and providers' own hosts.
 func (p Policy) WithoutTrusted() Policy {
 	p.TrustedHosts = nil
 	return p
@@ -159,8 +159,8 @@ func ParseTrusted(s string) ([]string, error) {
 	return out, nil
 }
 
-// trusted reports whether host, lower case and an address in its plain spelling,
-// is on the trusted list, by itself or with the port.
+// trusted reports whether host is on the trusted list, by itself or with the port. It must
+// be in lower case, and an address in its plain form.
 func (p *Policy) trusted(host string, port uint16) bool {
 	if len(p.TrustedHosts) == 0 {
 		return false
@@ -195,13 +195,13 @@ func (p *Policy) listed(host string, port uint16) bool {
 	return ok
 }
 
-// allowed reports whether a lies in an allowed network. An address with an IPv4
-// address inside needs that one to be public or allowed too. a is plain.
+// allowed reports whether a is in an allowed network. If a contains an IPv4 address, that
+// must be public or allowed too. a is plain.
 func (p *Policy) allowed(a netip.Addr) bool {
 	if !within(p.Allow, a) {
 		return false
 	}
-	if a.IsLoopback() { // ::1 has the shape of a compatible address
+	if a.IsLoopback() { // ::1 looks like a compatible address
 		return true
 	}
 	var buf [5]netip.Addr

@@ -7,12 +7,12 @@ import (
 	"gateway/shared/fault"
 )
 
-// EnvRoots names a file of certificates, as PEM, that servers may be verified by
-// besides those of the system.
+// EnvRoots names a file of PEM certificates by which servers may be verified, in addition
+// to those of the system.
 const EnvRoots = "GATEWAY_CA_BUNDLE"
 
-// Roots reads that file. Without one it gives nil: the system's roots alone. The
-// errors name the variable and quote nothing of the file.
+// Roots reads that file. Without one it returns nil: the system's roots alone. Errors name
+// the variable and quote nothing of the file.
 func Roots(file string) (*x509.CertPool, error) {
 	if file == "" {
 		return nil, nil
@@ -23,7 +23,7 @@ func Roots(file string) (*x509.CertPool, error) {
 	}
 	roots, err := x509.SystemCertPool()
 	if err != nil {
-		roots = x509.NewCertPool() // a machine without roots of its own
+		roots = x509.NewCertPool() // this machine has no roots of its own
 	}
 	if !roots.AppendCertsFromPEM(pem) {
 		return nil, fault.Invalid(EnvRoots, "names a file without a PEM certificate")

@@ -7,14 +7,14 @@ import (
 	"sync"
 )
 
-// Dialer opens connections that go on to speak something else than HTTP, through the
-// same guard as every other: those of WebSockets.
+// Dialer opens connections that will speak something other than HTTP, such as WebSockets,
+// through the same guard as all others.
 type Dialer struct {
 	guard guard
 	tls   *tls.Config
 }
 
-// sessions are resumed by all dialers: a hello of TLS is the dearest part of one.
+// sessions are shared by all dialers, because the first handshake of TLS costs the most.
 var sessions = sync.OnceValue(func() tls.ClientSessionCache { return tls.NewLRUClientSessionCache(1024) })
 
 // NewDialer makes a dialer for a policy.
@@ -22,12 +22,12 @@ func NewDialer(p Policy) *Dialer {
 	return &Dialer{guard: guard{policy: p}, tls: &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: p.RootCAs, ClientSessionCache: sessions()}}
 }
 
-// Dial connects without TLS, where the policy allows that.
+// Dial connects without TLS, if the policy allows it.
 func (d *Dialer) Dial(ctx context.Context, network, addr string) (net.Conn, error) {
 	return d.guard.dial(ctx, network, addr, true)
 }
 
-// DialTLS connects by TLS and offers HTTP/1.1 alone, as upgrades are of that.
+// DialTLS connects by TLS and offers only HTTP/1.1, because upgrades belong to it.
 func (d *Dialer) DialTLS(ctx context.Context, network, addr string) (net.Conn, error) {
 	raw, err := d.guard.dial(ctx, network, addr, false)
 	if err != nil {

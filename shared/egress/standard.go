@@ -7,9 +7,9 @@ import (
 	"sync"
 )
 
-// Options are how the way out is made.
+// Options tell how the way out is made.
 type Options struct {
-	// Standard calls by net/http alone, should the transport of this project fail.
+	// Standard makes all calls by net/http, in case this project's own transport fails.
 	Standard bool
 }
 
@@ -19,9 +19,9 @@ type Transport interface {
 	CloseIdleConnections() // those that no request uses
 }
 
-// New returns the guarded way out for a policy: the one place where it is decided
-// which transport that is. It follows nothing, decompresses nothing, and has no time
-// limit but the request's context.
+// New returns the guarded way out for a policy. It is the one place that decides which
+// transport that is. The transport follows no redirects, decompresses nothing, and has no
+// time limit but the request's context.
 func New(p Policy, o Options) Transport {
 	if o.Standard {
 		return NewStandard(p)
@@ -49,7 +49,7 @@ func CloseIdle(t http.RoundTripper) {
 type Standard struct {
 	policy   Policy
 	resolver *net.Resolver
-	common   *http.Transport // what those of the lanes are made like
+	common   *http.Transport // the model for the transports of the lanes
 
 	mu    sync.Mutex
 	lanes map[lane]*lanePool
@@ -59,11 +59,11 @@ type Standard struct {
 // lanePool is net/http's transport of one lane.
 type lanePool struct {
 	*http.Transport
-	used uint64 // when it was asked for last
+	used uint64 // when it was last asked for
 }
 
-// Bounds of net/http's idle connections. The lane that was used least recently goes
-// first, with the connections that are idle.
+// Bounds of net/http's idle connections. The lane that was used least recently is dropped
+// first, with its idle connections.
 const (
 	maxLanes       = 64
 	maxIdleOfALane = 256
@@ -72,7 +72,7 @@ const (
 // NewStandard returns net/http's transport for a policy.
 func NewStandard(p Policy) *Standard { return newStandard(p, nil) }
 
-// newStandard takes the resolver that tests answer for; nil is the system's.
+// newStandard takes the resolver, which tests replace; nil is the system's.
 func newStandard(p Policy, resolver *net.Resolver) *Standard {
 	return &Standard{policy: p, resolver: resolver, common: newTransport(p, resolver), lanes: make(map[lane]*lanePool)}
 }
@@ -136,14 +136,14 @@ func (s *Standard) CloseIdleConnections() {
 	}
 }
 
-// told makes net/http tell that it is done with a body, where it is to be told.
+// told makes net/http report when it is done with a body, if somebody wants to know.
 func told(req *http.Request) *http.Request {
 	b, ok := req.Body.(*Body)
 	if !ok || b.done == nil {
 		return req
 	}
 	trace := &httptrace.ClientTrace{
-		WroteHeaders: func() { b.sent.Store(false) }, // it may be sent once more
+		WroteHeaders: func() { b.sent.Store(false) }, // the body may be sent once more
 		WroteRequest: func(httptrace.WroteRequestInfo) { b.sent.Store(true); b.done() },
 	}
 	return req.WithContext(httptrace.WithClientTrace(req.Context(), trace))

@@ -42,8 +42,8 @@ func invalidHost(code fault.Code, field, why string) *fault.Fault {
 	return fault.New(code, field, what+why)
 }
 
-// splitURL checks the syntax and gives the URL, its host in lower case (an
-// address unbracketed, in its one spelling) and its port.
+// splitURL checks the syntax and returns the URL, its host in lower case (an address
+// without brackets, in its one spelling) and its port.
 func splitURL(raw string) (u *url.URL, host string, port uint16, why string) {
 	if raw == "" {
 		return nil, "", 0, "it is empty"
@@ -87,7 +87,7 @@ func splitURL(raw string) (u *url.URL, host string, port uint16, why string) {
 	return u, host, port, ""
 }
 
-// rawAuthority is the host part as it was written: url.Parse has already decoded
+// rawAuthority is the host part as it was written, because url.Parse has already decoded
 // its percent signs.
 func rawAuthority(raw string) string {
 	_, rest, _ := strings.Cut(raw, "://")
@@ -141,8 +141,8 @@ func joinAuthority(host string, port uint16, scheme string) string {
 	return host + ":" + strconv.Itoa(int(port))
 }
 
-// checkName says what is wrong with a host name or dotted IPv4 address in lower
-// case; "" when nothing is.
+// checkName tells what is wrong with a host name or dotted IPv4 address in lower case; ""
+// when nothing is.
 func checkName(host string) string {
 	switch {
 	case host == "":
@@ -192,7 +192,7 @@ func numeric(label string) bool {
 	return strings.Trim(label, "0123456789") == ""
 }
 
-// checkHost says why host:port must not be reached; "" when it may.
+// checkHost tells why host:port must not be reached; "" when it may.
 func (p *Policy) checkHost(host string, port uint16, plain bool) string {
 	a, err := netip.ParseAddr(host)
 	literal := err == nil

@@ -33,12 +33,12 @@ type Fault struct {
 	RetryAfter time.Duration // > 0: sent as Retry-After, rounded up to seconds
 	Source     Source        // empty means SourceGateway
 	StatusCode int           // overrides the catalogue's status when not 0 (provider errors)
-	Limit      *Limit        // that refused; nil: none did
+	Limit      *Limit        // the limit that refused; nil: none did
 	cause      error
 }
 
-// The makers of faults are not inlined: they are called in two thousand places that
-// are seldom reached, and their bodies there would add 0.1 MB to every binary.
+// The makers of faults are not inlined: they are called in two thousand places that are
+// seldom reached, where their bodies would add 0.1 MB to every binary.
 
 // New returns a fault of code. field may be empty.
 //

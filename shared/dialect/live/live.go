@@ -12,23 +12,25 @@ type Wire interface {
 	// Opens reads the first message of a client. The error is a 400 that says why no
 	// session begins with it.
 	Opens(first []byte) (Opening, error)
-	// Opening is that message for the provider, which knows the model by this name.
+	// Opening is the client's first message as it goes to the provider, which knows the model
+	// by this name.
 	Opening(model string) []byte
-	// Client reads a later message of the client's. The error refuses it.
+	// Client reads a later message of the client. An error refuses the message.
 	Client(message []byte) (Heard, error)
-	// Provider reads a message of the provider's.
+	// Provider reads a message of the provider.
 	Provider(message []byte) Heard
 	// Wordy are the members of a client's messages whose texts are judged: see Texts.
 	Wordy() map[string]bool
-	// Left is how what is open has ended, now that nothing more is heard of it.
+	// Left tells how everything that is still open has ended, when no more messages will
+	// come.
 	Left() []Step
-	// Busy tells whether something is under way at the provider that costs money and
-	// whose end it would tell.
+	// Busy tells whether something is under way at the provider that costs money and whose
+	// end the provider would report.
 	Busy() bool
-	// Bye asks the provider to end the session; nil: to leave it is enough.
+	// Bye asks the provider to end the session; nil: closing it is enough.
 	Bye() []byte
-	// Error tells the client of a fault. id is that of the message, about that of the
-	// client's own which it is about. nil: the wire has no such message.
+	// Error tells the client of a fault. id is the id of this message, about the id of the
+	// client's message that caused it. nil: the wire has no such message.
 	Error(f *fault.Fault, id, about string) []byte
 }
 
@@ -36,46 +38,46 @@ type Wire interface {
 type Opening struct {
 	Model string // @slug/model names the saved provider, too
 	Asks  Asks
-	Steps []Step // that are taken before anything is sent to the provider
+	Steps []Step // steps that are taken before anything is sent to the provider
 }
 
 // Asks is what a client asks for beside the session itself.
 type Asks struct {
-	Models []string // that work for it
-	// Unheard: what the client says by voice is not written down. Unsaid: neither is what
-	// the model says.
+	Models []string // models that work for the session
+	// Unheard: the client's speech is not transcribed. Unsaid: the model's speech is not
+	// transcribed either.
 	Unheard, Unsaid bool
-	// Unheld: what the model says cannot be held back till it is whole.
+	// Unheld: the model's words cannot be held back until they are complete.
 	Unheld bool
 }
 
-// Heard is what one message says.
+// Heard is what one message tells.
 type Heard struct {
 	ID    string // of the client's message; "" when it has none
 	Steps []Step
 	Asks  Asks
-	Sound bool   // of the client's: it brings sound
-	Said  string // of the provider's: a piece of what the model says
-	Voice string // of the provider's: a piece of what the client has said by voice
-	Whole bool   // what was said up to here is whole
+	Sound bool   // of the client: the message brings sound
+	Said  string // of the provider: a piece of the model's words
+	Voice string // of the provider: a piece of the transcript of the client's speech
+	Whole bool   // all that was said so far is complete
 	Last  bool   // the provider says nothing more
 }
 
 // Do is what a step does.
 type Do uint8
 
-// What steps do.
+// Steps.
 const (
-	Begins Do = iota + 1 // something that costs money
-	Grows                // it has used more, or may
-	Ends                 // it has used what it has used
+	Begins Do = iota + 1 // something that costs money has begun
+	Grows                // it has used more, or may use more
+	Ends                 // it has ended; Usage is final
 )
 
 // Step is one step of something that costs money: a response, or the time of a session.
 type Step struct {
 	Do      Do
 	ID      string
-	Model   string // that it is charged as; "": the session's
+	Model   string // the model that is charged; "": the session's
 	Input   int64  // tokens, the most that it may read
 	Output  int64  // tokens, the most that it may make; 0: no bound is known
 	Seconds int64  // the most that it may last

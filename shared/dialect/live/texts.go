@@ -7,9 +7,9 @@ import (
 	"slices"
 )
 
-// Texts are the strings of a JSON message that stand in members of these names, or in lists
-// that are, in their order; nil of what is no JSON. Those of names that are true count at
-// any depth, such as the object that a tool has answered with.
+// Texts are the strings of a JSON message that are in members with these names, or in lists
+// within such members, in order; nil if the message is not JSON. Below names that are true,
+// strings count at any depth: for example in the object that a tool has answered with.
 func Texts(message []byte, names map[string]bool) (out []string) {
 	if !mayHold(message, names) {
 		return nil
@@ -27,8 +27,8 @@ func Texts(message []byte, names map[string]bool) (out []string) {
 	return out
 }
 
-// Retold is a message in which texts that Texts has found stand changed; nil where it
-// cannot be told.
+// Retold is the message with changed texts in place of those that Texts has found; nil
+// where it cannot be written.
 func Retold(message []byte, names map[string]bool, now map[string]string) []byte {
 	v, ok := decode(message)
 	if !ok {
@@ -49,8 +49,8 @@ func Retold(message []byte, names map[string]bool, now map[string]string) []byte
 	return bytes.TrimSpace(out.Bytes())
 }
 
-// mayHold looks for the names without reading the message, which may be sound. An escape
-// may hide one.
+// mayHold looks for the names without reading the message, which may be sound. A name may
+// be hidden by an escape, so a message with one may hold it.
 func mayHold(message []byte, names map[string]bool) bool {
 	if bytes.IndexByte(message, '\\') >= 0 {
 		return true
@@ -74,8 +74,8 @@ type place uint8
 
 const (
 	outside place = iota
-	within        // in a member of the names
-	below         // in one whose texts count at any depth, or anywhere below it
+	within        // in a member with one of the names
+	below         // in or below a member whose texts count at any depth
 )
 
 // in is the place of a member's value.
@@ -90,7 +90,7 @@ func (p place) in(name string, names map[string]bool) place {
 	return outside
 }
 
-// collect gives each text to f, and puts what f gives in its place.
+// collect gives each text to f, and replaces it with what f returns.
 func collect(v any, names map[string]bool, at place, f func(string) string) any {
 	switch v := v.(type) {
 	case string:

@@ -12,9 +12,9 @@ import (
 	"gateway/shared/wire"
 )
 
-// Missing makes the fault for an object without the member name; whole stands in
-// front of the object. Of several names ("id and name") the fault is at the
-// object. A mistake found before is kept.
+// Missing makes the fault for an object without the member name; whole is at the object. If
+// several names are missing ("id and name"), the fault is about the object. An earlier
+// mistake is kept.
 func Missing(d, whole *wire.Decoder, name string) {
 	whole.Kind() // moves to the object
 	if at := whole.Path(); d.Err() == nil {
@@ -26,8 +26,7 @@ func Missing(d, whole *wire.Decoder, name string) {
 	}
 }
 
-// CacheMarker reads {type:"ephemeral",ttl:"5m"|"1h"}. What is no object marks
-// nothing.
+// CacheMarker reads {type:"ephemeral",ttl:"5m"|"1h"}. Anything but an object is no marker.
 func CacheMarker(d *wire.Decoder) chat.Cache {
 	if d.Kind() != wire.KindObject {
 		d.Skip()
@@ -49,9 +48,9 @@ func CacheMarker(d *wire.Decoder) chat.Cache {
 	return c
 }
 
-// Thinking reads {type:"enabled"|"adaptive"|"disabled",budget_tokens,display}
-// into t. Without a type, t.Thinking stays as it was; one that is not known is some
-// way of thinking.
+// Thinking reads {type:"enabled"|"adaptive"|"disabled",budget_tokens,display} into t.
+// Without a type, t.Thinking stays as it was; an unknown type counts as some way of
+// thinking.
 func Thinking(d *wire.Decoder, t *chat.Reasoning) {
 	for key := range d.Object {
 		if d.Null() {
@@ -77,9 +76,9 @@ func Thinking(d *wire.Decoder, t *chat.Reasoning) {
 	}
 }
 
-// OfFunction reads the member key of the description of a function into t: name,
-// description, strict, cache_control, and the schema of the arguments, which is
-// the member called schema. Others are kept in t.Extra.
+// OfFunction reads the member key of a function's description into t: name, description,
+// strict, cache_control, and the schema of the arguments, which is the member named schema.
+// Other members are kept in t.Extra.
 func OfFunction(d *wire.Decoder, key []byte, schema string, t *chat.Tool) {
 	switch string(key) {
 	case "name":

@@ -18,7 +18,7 @@ var _ chat.Provider = Chat{}
 // Name implements chat.Dialect.
 func (Chat) Name() string { return "oci" }
 
-// Fields of the credential that stand in the body.
+// Fields of the credential that go into the body.
 const (
 	fieldCompartment = "oracle_compartment_id"
 	fieldServing     = "oracle_serving_mode"
@@ -62,8 +62,8 @@ func (Chat) EncodeRequest(dst []byte, r *chat.Request, t *chat.Traits, loss *cha
 	return o.B, loss.Err()
 }
 
-// cohereModel reports whether a model takes the format COHERE. Endpoints of
-// dedicated clusters do not tell; they take GENERIC.
+// cohereModel reports whether a model takes the format COHERE. Endpoints of dedicated
+// clusters do not show their model; they take GENERIC.
 func cohereModel(model string) bool { return strings.HasPrefix(model, "cohere.") }
 
 // stopReason reads a finishReason of both formats.
@@ -85,8 +85,8 @@ func stopReason(native string) chat.StopReason {
 	return chat.StopUnknown
 }
 
-// stopAfter reads the finishReason of an answer with calls: the format COHERE has
-// no word for one that ends in calls.
+// stopAfter reads the finishReason of an answer with calls. The format COHERE has no reason
+// of its own for an answer that ends in calls.
 func stopAfter(native string, calls int) chat.StopReason {
 	stop := stopReason(native)
 	if stop == chat.StopEnd && calls > 0 {
@@ -129,8 +129,7 @@ func list(d *wire.Decoder, element func(i int)) {
 	}
 }
 
-// reportTool reports what neither format has a place for in a tool, which stands
-// at a path.
+// reportTool reports the members of the tool at a path that neither format has a place for.
 func reportTool(t *chat.Tool, at string, loss *chat.Loss) {
 	if t.Strict.Value {
 		loss.Add(at+".strict", upstream.NotTaken)

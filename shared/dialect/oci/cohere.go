@@ -135,8 +135,8 @@ func (e *cohereEncoder) parameters(schema []byte) {
 	e.Close('}')
 }
 
-// conversation writes system prompts, history and the message or tool results
-// that are to be answered.
+// conversation writes the system prompts, the history, and the message or tool results to
+// be answered.
 func (e *cohereEncoder) conversation() error {
 	upstream.MovedPrompts(e.r, e.loss)
 	ms := e.r.Messages
@@ -155,7 +155,7 @@ func (e *cohereEncoder) conversation() error {
 		rules = append(rules, text)
 	}
 	e.StrIf("preambleOverride", strings.Join(rules, "\n\n"))
-	n := len(turns) // of the history
+	n := len(turns) // number of turns in the history
 	for n > 0 && turns[n-1].Role == chat.ToolRole {
 		n--
 	}

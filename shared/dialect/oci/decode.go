@@ -57,7 +57,7 @@ func (c *counts) classes() (u pricing.Usage) {
 	return u
 }
 
-// message is what an answer or a piece of one says.
+// message is the content of an answer or of a piece of one.
 type message struct {
 	text, reasoning, refusal []byte // JSON strings
 	calls                    []chat.ToolCall
@@ -116,7 +116,7 @@ func (m *message) readCalls(d *wire.Decoder) {
 	})
 }
 
-// parts are what the message says, as canonical parts.
+// parts are the content of the message as canonical parts.
 func (m *message) parts() (parts []chat.Part) {
 	text := func(kind chat.PartKind, raw []byte) {
 		if len(raw) > 2 {
@@ -207,8 +207,8 @@ func choice(d *wire.Decoder, i int, u *counts) chat.Choice {
 // NewStreamDecoder implements chat.AnswerReader.
 func (Chat) NewStreamDecoder(*chat.Traits) chat.StreamDecoder { return new(decoder) }
 
-// decoder reads the events of both formats. Usage may come behind the finish
-// reason, so the answer ends with the stream.
+// decoder reads the events of both formats. Usage may come after the finish reason, so the
+// answer ends with the stream.
 type decoder struct {
 	upstream.Stream
 	u       counts
@@ -293,12 +293,12 @@ func (s *decoder) Event(name string, data []byte, emit func(*chat.Delta) error) 
 		return s.Unreadable(nil)
 	}
 	if cohere && native != "" {
-		m.text = nil // the last event says all of it again
+		m.text = nil // the last event repeats the whole text
 	}
 	return s.say(int(index.Value), &m, native, emit)
 }
 
-// say gives what an event says of one answer.
+// say passes on what an event brings for one answer.
 func (s *decoder) say(n int, m *message, native string, emit func(*chat.Delta) error) error {
 	for len(s.choices) <= n {
 		s.choices = append(s.choices, streamed{})
@@ -324,7 +324,7 @@ func (s *decoder) say(n int, m *message, native string, emit func(*chat.Delta) e
 	return nil
 }
 
-// call gives a piece of a call: one with a new id or a name begins.
+// call passes on a piece of a call: a new id or a name begins a call.
 func (s *decoder) call(n int, c *streamed, t *chat.ToolCall, emit func(*chat.Delta) error) error {
 	last := len(c.calls) - 1
 	if begins := last < 0 || t.ID != "" && t.ID != c.calls[last].id || t.ID == "" && t.Name != ""; begins {
@@ -353,14 +353,14 @@ func (s *decoder) arguments(n, call int, args string, emit func(*chat.Delta) err
 	return s.Piece(chat.Delta{Kind: chat.DeltaToolArgs, Choice: n, Block: blockCalls + call, Call: call, JSON: wire.AppendJSONString(nil, args)}, emit)
 }
 
-// end ends the answers, when each has told why it ended.
+// end ends the answers if each has given its finish reason.
 func (s *decoder) end(emit func(*chat.Delta) error) error {
 	if len(s.choices) == 0 {
 		return nil
 	}
 	for i := range s.choices {
 		if s.choices[i].native == "" {
-			return nil // cut
+			return nil // the stream was cut
 		}
 	}
 	for n := range s.choices {

@@ -1,6 +1,6 @@
-// Package ocr carries requests to read documents. Clients ask in the shape of
-// Mistral's POST /ocr, which the hosts of its models take as it is: what
-// translators do here is to test the document, which hosts differ in.
+// Package ocr carries requests to read documents. Clients ask in the shape of Mistral's
+// POST /ocr, which the hosts of its models take as it is. Hosts differ only in the
+// documents that they take, so the translators here check the document.
 package ocr
 
 import (
@@ -35,8 +35,7 @@ func (Azure) Name() string { return "azure.ocr" }
 
 var keys = wire.NewKeySet("model", "document")
 
-// EncodeRequest implements chat.Translator: the client's own bytes with the
-// model that was decided on.
+// EncodeRequest implements chat.Translator: the client's own bytes with the chosen model.
 func (Mistral) EncodeRequest(dst, body []byte, a *chat.Asked) ([]byte, string, error) {
 	return encode(dst, body, a, true)
 }

@@ -8,9 +8,8 @@ import (
 	"gateway/shared/dialect/cite"
 )
 
-// appendAnnotations writes the sources of an answer's texts that have an address;
-// nothing when there is none. Their places count from the beginning of the whole
-// content.
+// appendAnnotations writes those sources of an answer's texts that have an address, or
+// nothing if there are none. Their places count from the beginning of the whole content.
 func appendAnnotations(dst []byte, parts []chat.Part) []byte {
 	cited := false
 	for i := range parts {
@@ -46,8 +45,8 @@ func appendAnnotations(dst []byte, parts []chat.Part) []byte {
 	return append(dst, ']')
 }
 
-// noted is what annotations of a streamed choice need to know of its text: lengths
-// are in code points.
+// noted is what annotations of a streamed choice need to know about its text. Lengths are
+// in code points.
 type noted struct {
 	said    int // text so far
 	block   int // block of the last text
@@ -55,7 +54,7 @@ type noted struct {
 	waiting []cite.Citation
 }
 
-// notes finds what is noted of a choice.
+// notes finds the notes of a choice.
 func (s *streamEncoder) notes(choice int) *noted {
 	if s.noted == nil {
 		s.noted = s.first[:0] // most answers have one choice
@@ -84,8 +83,8 @@ func (s *streamEncoder) enter(dst []byte, d *chat.Delta) []byte {
 	return dst
 }
 
-// cited gives a source of the text: at once when its place is known, else when its
-// block has ended.
+// cited gives a source of the text: at once if its place is known, otherwise when its block
+// has ended.
 func (s *streamEncoder) cited(dst []byte, d *chat.Delta) []byte {
 	dst = s.block(dst, d, "citation")
 	c := cite.Read(d.JSON)
@@ -123,7 +122,7 @@ func (s *streamEncoder) annotation(dst []byte, choice int, c *cite.Citation) []b
 	return s.close(dst)
 }
 
-// annotations puts the sources that stand beside a content on its text.
+// annotations puts the sources that are beside a content on its text.
 func annotations(raw []byte, text []chat.Part) {
 	if raw == nil || len(text) != 1 || len(bytes.TrimSpace(raw)) <= 2 {
 		return

@@ -6,16 +6,16 @@ import (
 	"gateway/shared/wire"
 )
 
-// maxBreakpoints is how many prefixes a request may have the provider keep, the last
-// ones; with the one that it sets itself it writes one less.
+// maxBreakpoints is how many prefixes the provider keeps for a request, the last ones. If
+// it also sets a marker itself, it keeps one less of these.
 const maxBreakpoints = 4
 
-// Breakpoints writes the cache markers of a request as the models of OpenAI take them
-// that are told where a prefix ends: on texts, images and files of what is said to the
-// model. Both dialects of OpenAI have them.
-type Breakpoints struct{ left int } // out, from the front
+// Breakpoints writes the cache markers of a request for those models of OpenAI that must be
+// told where a prefix ends: on texts, images and files of messages to the model. Both
+// dialects of OpenAI have such markers.
+type Breakpoints struct{ left int } // how many are left out, from the front
 
-// NewBreakpoints counts the markers of r that have a place.
+// NewBreakpoints counts the markers of r in places where they are allowed.
 func NewBreakpoints(r *chat.Request) Breakpoints {
 	n := 0
 	for i := range r.Messages {
@@ -52,8 +52,8 @@ func (b *Breakpoints) Append(dst []byte, c chat.Cache, loss *chat.Loss, path str
 	return append(dst, `,"prompt_cache_breakpoint":{"mode":"explicit"}`...)
 }
 
-// ReadBreakpoint reads {mode:"explicit",ttl:"30m"|"12h"} of a content part of r. What
-// is no object marks nothing.
+// ReadBreakpoint reads {mode:"explicit",ttl:"30m"|"12h"} of a content part of r. Anything
+// but an object is no marker.
 func ReadBreakpoint(d *wire.Decoder, r *chat.Request) chat.Cache {
 	if d.Kind() != wire.KindObject {
 		d.Skip()
@@ -63,7 +63,7 @@ func ReadBreakpoint(d *wire.Decoder, r *chat.Request) chat.Cache {
 	c := chat.CacheShort
 	for key := range d.Object {
 		if string(key) == "ttl" && upstream.OptString(d) == "12h" {
-			c = chat.Cache1h // the longest that others have
+			c = chat.Cache1h // the longest time that other providers have
 		}
 	}
 	return c

@@ -8,24 +8,24 @@ import (
 	"gateway/shared/wire"
 )
 
-// bound is the rule for one member of a body: what it must be and between which
-// values. null counts as absent.
+// bound is the rule for one member of a body: its type, and the values it must be between.
+// null counts as absent.
 type bound struct {
 	key      string
 	test     func(key string, raw []byte, b *bound) error
 	min, max float64
-	// wider says by which bound, and how far, raw is more than test takes where
-	// some host takes more; 0: none does.
+	// wider tells which bound a value exceeds, and by how much it counts, if some host takes
+	// more than test does; 0: no host does.
 	wider func(raw []byte) (chat.ExcessKind, float64)
 }
 
-// defaultWord as a value stands for "use the provider's default".
+// defaultWord as a value means "use the provider's default".
 const defaultWord = `"gateway-default"`
 
 var unbounded = math.Inf(1)
 
-// checker holds the rules of one operation. The walk finds all members in one
-// pass; only those that are there are looked at again.
+// checker holds the rules of one operation. The walk finds all members in one pass; only
+// those that are present are looked at again.
 type checker struct {
 	keys   *wire.KeySet
 	bounds []bound
@@ -76,7 +76,7 @@ type members struct {
 	body  []byte
 }
 
-// get is the value of a member; nil when it is absent or the default's word.
+// get is the value of a member; nil when it is absent or defaultWord.
 func (m members) get(key string) []byte {
 	if s := m.found.Span(key); s.Present(m.body) && string(s.Of(m.body)) != defaultWord {
 		return s.Of(m.body)
@@ -160,7 +160,7 @@ func acrossCompletion(m members) error {
 		if raw := m.get("n"); raw != nil {
 			n, _ = wire.ScanInt(raw, "n")
 		}
-		// The defaults, one of each, may be written out.
+		// The defaults (one each) may be given explicitly.
 		if best > 0 && best <= n && n > 1 {
 			return fault.Invalid("best_of", "best_of must exceed n, which is %d", n)
 		}

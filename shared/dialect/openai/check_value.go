@@ -60,8 +60,8 @@ func testObject(key string, raw []byte, _ *bound) error {
 	return nil
 }
 
-// testMessages looks at the beginning only: a list that is not empty. What is in
-// it is read when it is translated, else by the provider.
+// testMessages only checks for a list that is not empty. The content of the list is read
+// when it is translated, or else by the provider.
 func testMessages(key string, raw []byte, _ *bound) error {
 	if wire.KindOf(raw) != wire.KindArray {
 		return fault.Invalid(key, "%s must be a list of messages, not %s", key, wire.KindOf(raw))
@@ -249,7 +249,7 @@ func testInput(key string, raw []byte) error {
 	default:
 		return fault.Invalid(key, "%s %s, not %s", key, want, wire.KindOf(raw))
 	}
-	// Most lists hold one long text: only short elements can be many.
+	// Most lists hold one long text; a list with many elements has short ones.
 	d := wire.NewDecoderAt(raw, key)
 	var kind wire.Kind
 	for i := range d.Array {

@@ -5,10 +5,10 @@ import (
 	"gateway/shared/wire"
 )
 
-// What some hosts take beyond the specification, see chat.Room. Values that none
+// Values that some hosts take beyond the specification, see chat.Room. Values that no host
 // takes, such as a negative temperature, give 0.
 
-// numberOver is for a number that is more than most.
+// numberOver is for a number above the bound.
 func numberOver(kind chat.ExcessKind, most float64) func([]byte) (chat.ExcessKind, float64) {
 	return func(raw []byte) (chat.ExcessKind, float64) {
 		if v, err := wire.ScanFloat(raw, ""); err == nil && v > most {
@@ -18,7 +18,7 @@ func numberOver(kind chat.ExcessKind, most float64) func([]byte) (chat.ExcessKin
 	}
 }
 
-// elementsOver is for a list of more elements of one kind.
+// elementsOver is for a list with more elements, all of one kind.
 func elementsOver(kind chat.ExcessKind, of wire.Kind) func([]byte) (chat.ExcessKind, float64) {
 	return func(raw []byte) (chat.ExcessKind, float64) {
 		if wire.KindOf(raw) != wire.KindArray {
@@ -40,7 +40,7 @@ func elementsOver(kind chat.ExcessKind, of wire.Kind) func([]byte) (chat.ExcessK
 	}
 }
 
-// countedLogprobs is for a number in the place of true.
+// countedLogprobs is for a number in place of true.
 func countedLogprobs(raw []byte) (chat.ExcessKind, float64) {
 	if n, err := wire.ScanInt(raw, ""); err == nil && n >= 0 {
 		return chat.CountedLogprobs, float64(n)
@@ -55,7 +55,7 @@ func anyTool(raw []byte) (chat.ExcessKind, float64) {
 	return 0, 0
 }
 
-// noEnd is for -1, which stands for no bound.
+// noEnd is for -1, which means no bound.
 func noEnd(raw []byte) (chat.ExcessKind, float64) {
 	if string(raw) == "-1" {
 		return chat.NoEnd, 1

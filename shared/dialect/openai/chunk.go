@@ -7,12 +7,12 @@ import (
 	"gateway/shared/wire"
 )
 
-// chunk is one event of a stream, read without copies: all bytes alias the
-// event. It is used again for the next event.
+// chunk is one event of a stream, read without copies: all bytes alias the event. The
+// struct is reused for the next event.
 type chunk struct {
 	id, model []byte // unquoted; escapes do not occur in them
 	tier      []byte // likewise
-	context   string // how much of the web was read
+	context   string // how much of the web was searched
 	created   int64
 	choices   []choiceDelta
 	err       []byte // error object or string; nil if none
@@ -21,12 +21,12 @@ type chunk struct {
 
 	// usageAt is where the usage value stands, usageCut the member with one comma.
 	usageAt, usageCut wire.Span
-	// early says that usage or an error stood in front of the choices, so that a
-	// chunk cannot be told by its end.
+	// early says that usage or an error came before the choices, so that a chunk cannot be
+	// recognised by its end.
 	early bool
 
 	room   [1]choiceDelta // most chunks have one choice
-	prefix []byte         // of a chunk before, up to its choices; empty if unknown
+	prefix []byte         // of an earlier chunk, up to its choices; empty if unknown
 }
 
 // choiceDelta is one choice of a chunk.
@@ -42,7 +42,7 @@ type choiceDelta struct {
 	function *callDelta // legacy function_call
 	logprobs []byte     // object; nil when null
 	finish   []byte     // unquoted; nil when null
-	stopped  []byte     // the stop string that came, unquoted; few hosts say it
+	stopped  []byte     // the stop string that came, unquoted; few hosts give it
 
 	room [1]callDelta
 }
@@ -85,9 +85,8 @@ func (c *chunk) read(d *wire.Decoder, data []byte) error {
 	return c.readWhole(d, data)
 }
 
-// readTail reads a chunk that begins like the one before it: only its choices
-// and what follows them. It reports false when the rest is not one of the usual
-// two forms.
+// readTail reads a chunk that begins like the one before it: only its choices and what
+// follows them. It reports false when the rest does not have one of the two usual forms.
 func (c *chunk) readTail(d *wire.Decoder, data []byte) bool {
 	from := len(c.prefix)
 	d.Reset(data[from:])
@@ -149,7 +148,7 @@ func (c *chunk) readWhole(d *wire.Decoder, data []byte) error {
 			}
 			c.usageAt.End = d.Offset()
 			c.usageCut = wire.Span{Start: before, End: d.Offset()}
-			if first { // the comma behind goes with it
+			if first { // the comma after it is removed with it
 				c.usageCut.Start = skipSpace(data, bytes.IndexByte(data, '{')+1)
 				if next := skipSpace(data, d.Offset()); next < len(data) && data[next] == ',' {
 					c.usageCut.End = next + 1

@@ -10,9 +10,8 @@ import (
 	"gateway/shared/wire"
 )
 
-// Completions is the dialect of POST /completions. Its requests can be sent to
-// providers of chats; a chat cannot be sent to a provider that only completes
-// texts.
+// Completions is the dialect of POST /completions. Its requests can be sent to providers of
+// chats. A chat cannot be sent to a provider that only completes texts.
 type Completions struct{}
 
 var _ chat.Spoken = Completions{}
@@ -114,7 +113,7 @@ func (Completions) EncodeResponse(dst []byte, r *chat.Response, o *chat.Options)
 	return appendTrailer(dst, r, o)
 }
 
-// echo is the prompt, when the client wants it in front of the answer.
+// echo is the prompt, if the client wants it before the answer.
 func echo(o *chat.Options) string {
 	r := o.Request
 	if r == nil || r.Completion == nil || !r.Completion.Echo || len(r.Messages) == 0 {
@@ -140,7 +139,7 @@ func (Completions) NewStreamEncoder(o *chat.Options) chat.StreamEncoder {
 // completionEncoder writes the chunks of a text completion.
 type completionEncoder struct {
 	o    chat.Options
-	chat streamEncoder // keeps head, tail and usage
+	chat streamEncoder // gives head, tail and usage
 	echo bool
 }
 
@@ -225,8 +224,8 @@ func (Completions) AppendStreamError(dst []byte, f *fault.Fault, o *chat.Options
 	return appendStreamError(dst, f, o)
 }
 
-// EncodeRequest implements chat.RequestWriter. Text completions are only sent to
-// providers as the client wrote them.
+// EncodeRequest implements chat.RequestWriter. Text completions go to providers only as the
+// client wrote them.
 func (Completions) EncodeRequest(dst []byte, _ *chat.Request, t *chat.Traits, _ *chat.Loss) ([]byte, error) {
 	return dst, fault.Newf(fault.UnsupportedOperation, "", "chat is not supported by %s for this model, which only completes texts", t.Provider)
 }

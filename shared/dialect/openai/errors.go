@@ -22,8 +22,7 @@ func decodeError(status int, h http.Header, body []byte) *fault.Fault {
 	return chat.Told(providerFault(p), status, h)
 }
 
-// readError finds the provider's words; nil when body is no JSON object that
-// holds an error.
+// readError finds the provider's error; nil when body is not a JSON object with one.
 func readError(body []byte) *chat.ProviderError {
 	var d wire.Decoder
 	d.Reset(body)
@@ -219,8 +218,8 @@ func appendError(dst []byte, f *fault.Fault, o *chat.Options) []byte {
 	return appendProviderError(dst, f, p, o)
 }
 
-// appendProviderError writes {"error":{message,type,param,code,source},
-// "provider"}. p may be nil: then the gateway speaks about the provider.
+// appendProviderError writes {"error":{message,type,param,code,source}, "provider"}.
+// Without p, the gateway itself describes the provider's failure.
 func appendProviderError(dst []byte, f *fault.Fault, p *chat.ProviderError, o *chat.Options) []byte {
 	message, typ, param, code := f.Message, errorType(f.Status()), f.Field, string(f.Code)
 	if p != nil {

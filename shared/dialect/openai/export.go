@@ -8,10 +8,10 @@ import (
 	"gateway/shared/wire"
 )
 
-// What the other shapes of the OpenAI family share with this one.
+// Parts of this shape that the other shapes of the OpenAI family use too.
 
-// ReadUsage reads the usage object that d stands at into disjoint classes. total
-// is the provider's own total when it is not their sum, else 0.
+// ReadUsage reads the usage object at d into disjoint classes. total is the provider's own
+// total if it is not their sum, otherwise 0.
 func ReadUsage(d *wire.Decoder, u *pricing.Usage) (total int64) {
 	return readUsage(d, u, nil)
 }
@@ -20,15 +20,15 @@ func ReadUsage(d *wire.Decoder, u *pricing.Usage) (total int64) {
 // value of its error member.
 func InBandError(raw []byte) *fault.Fault { return inBandError(raw) }
 
-// ReadURL reads a data: or web address into media; the type of data is told by
-// its first bytes.
+// ReadURL reads a data: or web address into media. The type of data is recognised by its
+// first bytes.
 func ReadURL(d *wire.Decoder, media *chat.Media) {
 	q := requestDecoder{d: d}
 	q.url(media)
 }
 
-// SetFileData puts the data of a file, base64 or a data: URL, into media. A
-// mistake in it is about the value that d has read last.
+// SetFileData puts the data of a file, base64 or a data: URL, into media. A mistake in it
+// is reported for the value that d has just read.
 func SetFileData(d *wire.Decoder, data string, media *chat.Media) {
 	q := requestDecoder{d: d}
 	if mime, content, plain, ok := dataURL(data); ok {
@@ -47,8 +47,7 @@ func ReadThinking(d *wire.Decoder, r *chat.Request) {
 // ReadCacheMarker reads {type:"ephemeral",ttl:"5m"|"1h"}.
 func ReadCacheMarker(d *wire.Decoder) chat.Cache { return member.CacheMarker(d) }
 
-// Missing makes the fault for an object without the member name; whole stands in
-// front of the object.
+// Missing makes the fault for an object without the member name; whole is at the object.
 func Missing(d, whole *wire.Decoder, name string) { member.Missing(d, whole, name) }
 
 // AppendURL writes the address of media as a JSON string: as it is, or as a

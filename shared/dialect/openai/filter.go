@@ -10,11 +10,11 @@ import (
 	"gateway/shared/wire"
 )
 
-// filter passes a stream of this dialect on. It takes out what the gateway's own
-// include_usage added (the last chunk, and "usage":null of the others) and
-// meters what goes by. An ordinary chunk is recognised by its first byte and its
-// last ones and not read any further. An event that cannot be read ends the
-// stream: it is not given out, and what came before it is no whole answer.
+// filter passes a stream of this dialect on and meters it. It removes what the gateway's
+// own include_usage added: the last chunk, and "usage":null in the others. An ordinary
+// chunk is recognised by its first and last bytes and not read any further. An event that
+// cannot be read ends the stream: it is not given out, and what came before it is not a
+// whole answer.
 type filter struct {
 	o     chat.FilterOptions
 	m     chat.Meter
@@ -26,7 +26,7 @@ type filter struct {
 	head     int  // bytes of a chunk around its text, learned from the first
 	finished bool // a finish reason was seen
 	failed   bool // an error event was seen
-	passed   bool // and given out
+	passed   bool // the error event was given out
 }
 
 func newFilter(o *chat.FilterOptions) *filter {
@@ -70,7 +70,7 @@ func (f *filter) End() []byte {
 		}
 	}
 	if !f.m.Complete && !f.failed && f.finished {
-		// The host does not write [DONE]; clients wait for it.
+		// The host writes no [DONE], but clients wait for it.
 		f.m.Complete = true
 		out = append(out, "data: [DONE]\n\n"...)
 	}
@@ -128,12 +128,12 @@ func (f *filter) event(e *events.Event) {
 	f.chunk(e)
 }
 
-// hides reports whether usage in the stream is the gateway's affair only.
+// hides reports whether usage in the stream concerns only the gateway.
 func (f *filter) hides() bool { return f.o.Injected && !f.o.IncludeUsage }
 
-// drop passes e on without the bytes of its data at cut.
+// drop passes e on without the part of its data at cut.
 func (f *filter) drop(e *events.Event, cut wire.Span) {
-	if e.At < 0 { // the data came in several lines: they are written anew
+	if e.At < 0 { // the data came in several lines: the event is written anew
 		data := append(append([]byte(nil), e.Data[:cut.Start]...), e.Data[cut.End:]...)
 		f.out.Add(wire.AppendSSE(nil, string(e.Name), data))
 		return
@@ -142,8 +142,8 @@ func (f *filter) drop(e *events.Event, cut wire.Span) {
 	f.out.Add(e.Raw[e.At+cut.End:])
 }
 
-// chunk reads an event that is not an ordinary piece of text: the first ones,
-// those with tool calls, finish reasons, usage or errors, [DONE].
+// chunk reads an event that is not an ordinary piece of text: the first ones, those with
+// tool calls, finish reasons, usage or errors, and [DONE].
 func (f *filter) chunk(e *events.Event) {
 	if bytes.Equal(bytes.TrimSpace(e.Data), done) {
 		f.m.Complete = true
@@ -168,8 +168,8 @@ func (f *filter) chunk(e *events.Event) {
 	}
 }
 
-// unreadable ends the stream at an event that is no chunk. One without anything in
-// it is a keep-alive, and what comes behind a whole answer is left out.
+// unreadable ends the stream at an event that is not a chunk. An empty event is a
+// keep-alive, and what follows a whole answer is left out.
 func (f *filter) unreadable(e *events.Event, cause error) {
 	switch {
 	case len(bytes.TrimSpace(e.Data)) == 0:
@@ -179,9 +179,9 @@ func (f *filter) unreadable(e *events.Event, cause error) {
 	}
 }
 
-// swallows reports whether a chunk is not for the client: the one that only
-// brings usage, and, when strict, those without any delta that content filters
-// send and clients trip over.
+// swallows reports whether a chunk is not for the client. That is the chunk that only
+// brings usage and, if strict, chunks without any delta: content filters send those, and
+// clients stumble over them.
 func (f *filter) swallows(c *chunk) bool {
 	if len(c.choices) == 0 {
 		return f.hides() && c.usage.Known() || f.o.Strict && !c.usage.Known() && c.err == nil
@@ -197,7 +197,7 @@ func (f *filter) swallows(c *chunk) bool {
 	return true
 }
 
-// meter takes what a chunk reports over. size is the chunk's length.
+// meter records what a chunk reports. size is the chunk's length.
 func (f *filter) meter(c *chunk, size int) {
 	if c.err != nil {
 		f.m.Err = inBandError(c.err)
@@ -232,7 +232,7 @@ func (f *filter) meter(c *chunk, size int) {
 	if text > 0 {
 		f.m.Pieces++
 	}
-	if text > 0 { // the first one of these, at the latest, is an ordinary chunk
+	if text > 0 { // at the latest the first such chunk is an ordinary one
 		f.head = size - text
 	}
 }

@@ -5,8 +5,9 @@ import (
 	"gateway/shared/dialect/cite"
 )
 
-// Held implements chat.AnswerWriter. What the shape itself has no place for goes
-// into members of the gateway's own, which only clients see that do not keep to it.
+// Held implements chat.AnswerWriter. What has no place in the shape itself goes into
+// members of the gateway's own, which only clients see that did not ask for the strict
+// shape.
 func (Chat) Held(o *chat.Options) chat.Held {
 	h := chat.Held{
 		Holds: chat.HoldsChoices | chat.HoldsFingerprint | chat.HoldsTier | chat.HoldsLogprobs | chat.HoldsRefusals |
@@ -24,8 +25,7 @@ func (Chat) Held(o *chat.Options) chat.Held {
 	return h
 }
 
-// addressed tells whether a source has an address, without which it is no
-// annotation.
+// addressed tells whether a source has an address. Without one it cannot be an annotation.
 func addressed(citation []byte) bool {
 	c := cite.Read(citation)
 	return c.URL != ""

@@ -55,8 +55,8 @@ func (q *requestDecoder) url(media *chat.Media) {
 	q.setData(media, mime, data, plain)
 }
 
-// setData takes over the content of a data: URL. Its type is read from its first
-// bytes, as clients often name a wrong one.
+// setData takes the content of a data: URL. Its type is recognised by its first bytes,
+// because clients often name a wrong one.
 func (q *requestDecoder) setData(media *chat.Media, mime, data string, plain bool) {
 	d := q.d
 	if plain {
@@ -131,8 +131,8 @@ func (q *requestDecoder) file(media *chat.Media) {
 	}
 }
 
-// sniff tells the type of base64 data by its first bytes; "" if it is none that
-// models take.
+// sniff recognises the type of base64 data by its first bytes; "" if models do not take the
+// type.
 func sniff(data string) string {
 	var head [12]byte
 	n, _ := base64.StdEncoding.Decode(head[:], []byte(data[:min(len(data), 16)]))

@@ -23,7 +23,7 @@ func (q *requestDecoder) messages() {
 	}
 }
 
-// message is one message while it is read: the members may come in any order.
+// message is a message that is being read: the members may come in any order.
 type message struct {
 	q  *requestDecoder
 	at int
@@ -73,7 +73,7 @@ func (m *message) read() {
 		case "cache_control":
 			m.cache = member.CacheMarker(d)
 		case "annotations", "audio_transcript":
-			// Our own answers and the provider's carry them; they are not read back.
+			// Answers of the gateway and the provider carry them; they are not read back.
 		default:
 			m.q.r.Unknown(m.at, -1, key)
 		}
@@ -214,7 +214,7 @@ func (m *message) assistant(out *chat.Message) {
 		if slices.ContainsFunc(m.blocks, func(p chat.Part) bool { return p.Kind == chat.Text }) {
 			out.Parts = m.blocks
 		} else {
-			// Some clients give back the thinking alone, with their text beside it.
+			// Some clients give back only the thinking as blocks, and the text beside it.
 			out.Parts = append(m.blocks, out.Parts...)
 		}
 		out.Plain = false
@@ -282,7 +282,7 @@ func (q *requestDecoder) part(message, at int) chat.Part {
 		}
 		p.Media = media
 	case "tool_use":
-		return chat.Part{} // stands in tool_calls as well
+		return chat.Part{} // it is in tool_calls as well
 	case "":
 		member.Missing(d, &whole, "type")
 	default:
@@ -294,8 +294,8 @@ func (q *requestDecoder) part(message, at int) chat.Part {
 	return p
 }
 
-// partMembers reads the members of a content part into p and media. It gives the
-// part's type and the names of members that are not known.
+// partMembers reads the members of a content part into p and media. It returns the part's
+// type and the names of unknown members.
 func (q *requestDecoder) partMembers(p *chat.Part, media *chat.Media) (kind string, unknown []string) {
 	d := q.d
 	for key := range d.Object {

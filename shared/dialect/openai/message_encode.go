@@ -8,8 +8,8 @@ import (
 	"gateway/shared/wire"
 )
 
-// messages writes the conversation. Images that tools gave back cannot stand in
-// a tool message; they follow in one message of the user.
+// messages writes the conversation. A tool message cannot hold images, so images from tools
+// follow in one message of the user.
 func (e *requestEncoder) messages() error {
 	first := true
 	next := func() {
@@ -80,7 +80,7 @@ func (e *requestEncoder) message(m *chat.Message) error {
 	return nil
 }
 
-// path is where part j of m stands in the client's body.
+// path is where part j of m is in the client's body.
 func path(m *chat.Message, p *chat.Part) string {
 	if m.At < 0 {
 		return "system[" + strconv.Itoa(p.At) + "]"
@@ -88,8 +88,8 @@ func path(m *chat.Message, p *chat.Part) string {
 	return "messages[" + strconv.Itoa(m.At) + "].content[" + strconv.Itoa(p.At) + "]"
 }
 
-// onlyText reports whether parts are text without cache markers, so that they
-// can be written as one string when there is one of them.
+// onlyText reports whether parts are text without cache markers, so that a single one can
+// be written as a string.
 func onlyText(m *chat.Message) bool {
 	for i := range m.Parts {
 		if m.Parts[i].Kind != chat.Text {
@@ -125,7 +125,7 @@ func (e *requestEncoder) parts(m *chat.Message) error {
 			continue
 		}
 		if p.Cache != chat.NoCache {
-			e.b = e.b[:len(e.b)-1] // the marker stands inside of the part
+			e.b = e.b[:len(e.b)-1] // the marker belongs inside of the part
 			if e.t.Breakpoints && TakesBreakpoint(m, p) {
 				e.b = e.breakpoints.Append(e.b, p.Cache, e.loss, path(m, p))
 			} else {
@@ -213,7 +213,7 @@ func appendURL(dst []byte, m *chat.Media) []byte {
 		mime = "application/octet-stream"
 	}
 	dst = append(dst, `"data:`...)
-	dst = append(dst, mime...) // one of the types that were sniffed or named plainly
+	dst = append(dst, mime...) // the type was recognised or given, so it needs no escapes
 	dst = append(dst, `;base64,`...)
 	dst = append(dst, m.Data...)
 	return append(dst, '"')
@@ -267,7 +267,7 @@ func (e *requestEncoder) assistant(m *chat.Message) {
 	if n > 0 {
 		e.b = append(e.b, ']')
 	} else if texts == 0 && refusal == "" {
-		// A message without anything is refused: only lost parts were in it.
+		// An empty message is refused: all of its parts were lost.
 		e.b = append(e.b[:len(e.b)-len("null")], `""`...)
 	}
 }
@@ -286,7 +286,7 @@ func (e *requestEncoder) call(c *chat.ToolCall) {
 	e.b = append(e.b, `}}`...)
 }
 
-// result writes a tool message. What is not text is added to media.
+// result writes a tool message. Parts that are not text are added to media.
 func (e *requestEncoder) result(m *chat.Message, p *chat.Part, media []chat.Part) []chat.Part {
 	r := p.Result
 	if p.Cache != chat.NoCache {

@@ -9,16 +9,16 @@ import (
 	"gateway/shared/wire"
 )
 
-// tailWindow is how far from its end an answer is searched for usage before it
-// is walked whole, in bytes.
+// tailWindow is how many bytes at the end of an answer are searched for usage, before the
+// whole answer is walked.
 const tailWindow = 2048
 
-// nearWindow is how far from its end usage mostly stands.
+// nearWindow is how many bytes from the end usage mostly is.
 const nearWindow = 512
 
-// meterPlain reads what the books need of a plain answer: id and model from its
-// head, usage and finish reason from its tail. outputs is the member that holds
-// what was made; everything in front of it is the head.
+// meterPlain reads what the books need of a plain answer: id and model from its head, usage
+// and finish reason from its tail. outputs is the member that holds the output; everything
+// before it is the head.
 func meterPlain(body []byte, outputs string) chat.Meter {
 	m := chat.Meter{Complete: true, Started: true}
 	var d wire.Decoder
@@ -47,7 +47,7 @@ func meterPlain(body []byte, outputs string) chat.Meter {
 	return m
 }
 
-// tailUsage reads the usage of the whole body, when that stands at or after from.
+// tailUsage reads the usage of the whole body, if it is at or after from.
 func tailUsage(d *wire.Decoder, body []byte, from int, m *chat.Meter) bool {
 	const key = `"usage"`
 	n := bytes.Index(body[from:], []byte(key))
@@ -85,26 +85,26 @@ func finishName(raw []byte) string {
 	return string(raw)
 }
 
-// tailMember puts d before the value of a member of the whole body that stands at or
-// after from; false when there is none. key has its quotes.
+// tailMember puts d before the value of a top-level member of the body that is at or after
+// from; false when there is none. key has its quotes.
 func tailMember(d *wire.Decoder, body []byte, from int, key string) bool {
 	at := topLevel(body, from, key)
 	if at < 0 {
 		return false
 	}
-	d.Reset(body[skipSpace(body, at+len(key))+1:]) // behind the colon
+	d.Reset(body[skipSpace(body, at+len(key))+1:]) // after the colon
 	return true
 }
 
-// errFound ends a decode that has what it wants.
+// errFound ends a decode that has found what it looks for.
 var errFound = &foundError{}
 
 type foundError struct{}
 
 func (*foundError) Error() string { return "openai: found" }
 
-// meterHead reads members up to outputs. An error object in front of it, in an
-// answer that has no outputs, becomes m.Err.
+// meterHead reads members up to outputs. An error object before it, in an answer without
+// outputs, becomes m.Err.
 func meterHead(d *wire.Decoder, m *chat.Meter, outputs string) {
 	for key := range d.Object {
 		switch string(key) {
@@ -145,8 +145,8 @@ func meterMembers(d *wire.Decoder, raw []byte, m *chat.Meter) {
 	}
 }
 
-// meterWalk is meterPlain for an answer whose usage is not near its end, or that
-// has none: then the text is measured.
+// meterWalk is meterPlain for an answer whose usage is not near its end, or that has none:
+// then the length of the text is measured.
 func meterWalk(body []byte, m chat.Meter) chat.Meter {
 	var d wire.Decoder
 	meterMembers(&d, body, &m)
@@ -158,10 +158,10 @@ func meterWalk(body []byte, m chat.Meter) chat.Meter {
 	return m
 }
 
-// topLevel is where key, given with its quotes, stands as a member of the whole
-// body at or after from; -1 if it does not. Inside a JSON string a quote is
-// written with a backslash, so the bytes of a quoted key followed by a colon can
-// only be a key; what is left to test is its depth.
+// topLevel is where key, given with its quotes, is a member of the whole body at or after
+// from; -1 if there is none. Inside a JSON string a quote has a backslash before it, so the
+// bytes of a quoted key with a colon after it can only be a key. Only its depth remains to
+// be checked.
 func topLevel(body []byte, from int, key string) int {
 	for i := from; ; {
 		n := bytes.Index(body[i:], []byte(key))
@@ -179,8 +179,8 @@ func topLevel(body []byte, from int, key string) int {
 	}
 }
 
-// closesOne reports whether rest, which starts outside of a string, closes one
-// bracket more than it opens: what stands in front of it is at the top level.
+// closesOne reports whether rest, which starts outside of a string, closes one bracket more
+// than it opens. Then what comes before it is at the top level.
 func closesOne(rest []byte) bool {
 	depth := 0
 	for i := 0; i < len(rest); i++ {
@@ -200,8 +200,8 @@ func closesOne(rest []byte) bool {
 	return depth == -1
 }
 
-// lastString is the inside of the string that follows the last key in body at or
-// after from; nil if there is none.
+// lastString is the inside of the string after the last key in body at or after from; nil
+// if there is none.
 func lastString(body []byte, from int, key string) []byte {
 	var last []byte
 	for b := body[from:]; ; {

@@ -11,8 +11,8 @@ import (
 	"gateway/shared/wire"
 )
 
-// Bounds of the metadata of batches. What the specification does not bound is the
-// provider's to refuse.
+// Bounds of the metadata of batches. The provider refuses whatever the specification does
+// not bound.
 const (
 	maxMetadata    = 16 // pairs
 	maxMetadataKey = 64 // characters
@@ -104,14 +104,14 @@ var ocrChecker = newChecker(require("document", "an object with its type"),
 // CheckOCR tests the bounds of a body of /ocr.
 func CheckOCR(body []byte) error { return ocrChecker.only(body) }
 
-// only checks a body whose walk nobody needs.
+// only checks a body whose walk is not needed afterwards.
 func (c *checker) only(body []byte) error {
 	var checked chat.Checked
 	return c.check(body, &checked)
 }
 
-// require makes the rule that members stand in the body; they come with what
-// they must be.
+// require makes the rule that members must be present; each name comes with what the member
+// must be.
 func require(keys ...string) func(members) error {
 	return func(m members) error {
 		for i := 0; i < len(keys); i += 2 {
@@ -142,7 +142,7 @@ func testTexts(key string, raw []byte, _ *bound) error {
 	return fault.Invalid(key, "%s must be a string or a list of strings, not %s", key, wire.KindOf(raw))
 }
 
-// testVoice takes a name, or the id of a voice of one's own.
+// testVoice takes a name, or the id of the client's own voice.
 func testVoice(key string, raw []byte, b *bound) error {
 	if wire.KindOf(raw) == wire.KindObject {
 		return nil
@@ -250,8 +250,8 @@ func testDocument(key string, raw []byte, b *bound) error {
 	return nil
 }
 
-// Fields gives the fields of a multipart form that are known so far. When it is
-// not Whole, further ones may come.
+// Fields gives the fields of a multipart form that are known so far. If it is not Whole,
+// more may come.
 type Fields interface {
 	Get(name string) (string, bool)
 	HasFile(name string) bool

@@ -37,7 +37,7 @@ type operationUsage struct {
 // number is a number, or one that is written as text.
 type number float64
 
-// UnmarshalJSON implements json.Unmarshaler. What is no number counts as none.
+// UnmarshalJSON implements json.Unmarshaler. Anything but a number counts as absent.
 func (n *number) UnmarshalJSON(raw []byte) error {
 	v, err := strconv.ParseFloat(strings.Trim(string(raw), `"`), 64)
 	if err != nil {
@@ -47,7 +47,7 @@ func (n *number) UnmarshalJSON(raw []byte) error {
 	return nil
 }
 
-// ceil is the number of whole units that are begun.
+// ceil is the number of units, with a begun unit counting as a whole one.
 func (n *number) ceil() (int64, bool) {
 	if n == nil || !(*n >= 0 && *n < 1e12) {
 		return 0, false
@@ -76,14 +76,14 @@ type operationAnswer struct {
 	} `json:"meta"`
 }
 
-// readOperation reads an answer; one that is no JSON object is an error of the
-// provider. No answer at all is no error: it was passed on unread.
+// readOperation reads an answer. An answer that is not a JSON object is an error of the
+// provider. An empty answer is no error: it was passed on unread.
 func readOperation(body []byte) (a operationAnswer, m chat.Meter) {
 	m.Complete, m.Started = true, true
 	if len(body) == 0 {
 		return a, m
 	}
-	var mistyped *json.UnmarshalTypeError // a member in another form reports nothing
+	var mistyped *json.UnmarshalTypeError // a member of another type reports nothing
 	if err := json.Unmarshal(body, &a); err != nil && !errors.As(err, &mistyped) || wire.KindOf(body[min(skipSpace(body, 0), len(body)-1):]) != wire.KindObject {
 		m.Err = fault.New(fault.InvalidProviderResponse, "", "The answer is not a JSON object")
 	}
@@ -97,8 +97,8 @@ func MeterModeration(body []byte) chat.Meter {
 	return m
 }
 
-// MeterImages reads an answer of the image operations, or an event of their
-// stream: images are counted, tokens where they are told.
+// MeterImages reads an answer of the image operations, or an event of their stream. It
+// counts images, and tokens where they are reported.
 func MeterImages(body []byte) chat.Meter {
 	a, m := readOperation(body)
 	if n := len(a.Data); n > 0 {

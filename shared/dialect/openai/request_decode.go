@@ -14,21 +14,21 @@ import (
 type requestDecoder struct {
 	d *wire.Decoder
 	r *chat.Request
-	// lastFunction is the id made for the last legacy function call, so that the
-	// function message that answers it can be tied to it.
+	// lastFunction is the id that was made for the last legacy function call, so that the
+	// function message that answers it can refer to it.
 	lastFunction string
-	// allowed are the tools that tool_choice names of those on offer, by type and
-	// name; nil: all of them.
+	// allowed are the offered tools that tool_choice names, by type and name; nil: all of
+	// them.
 	allowed map[string]bool
 }
 
-// absent reads over null and over the word for "the provider's default".
+// absent skips null and the word for "the provider's default".
 func (q *requestDecoder) absent() bool {
 	if q.d.Null() {
 		return true
 	}
 	if q.d.Kind() == wire.KindString {
-		// The word is looked at without reading the value.
+		// Looks for the word without reading the value.
 		probe := *q.d
 		if raw := probe.RawStr(); string(raw) == defaultWord {
 			q.d.Skip()
@@ -163,8 +163,8 @@ func (q *requestDecoder) streamOptions() {
 	}
 }
 
-// logprobs reads whether log probabilities are wanted, or, as some hosts take it,
-// how many for each token.
+// logprobs reads whether log probabilities are wanted, or how many for each token, as some
+// hosts take it.
 func (q *requestDecoder) logprobs() {
 	d, r := q.d, q.r
 	if d.Kind() != wire.KindNumber {

@@ -91,7 +91,7 @@ func (e *requestEncoder) bool(name string, v bool) {
 	e.b = strconv.AppendBool(e.b, v)
 }
 
-// appendFloat writes a number the shortest way that reads back the same.
+// appendFloat writes a number in the shortest form that reads back as the same number.
 func appendFloat(dst []byte, v float64) []byte { return strconv.AppendFloat(dst, v, 'g', -1, 64) }
 
 func (e *requestEncoder) bounds() {
@@ -181,7 +181,7 @@ func (e *requestEncoder) dropIf(set bool, path string) {
 	}
 }
 
-// shape writes what the answer must look like and how much is thought before.
+// shape writes the format of the answer and how much the model thinks before it.
 func (e *requestEncoder) shape() error {
 	r := e.r
 	switch f := &r.Format; f.Kind {
@@ -271,8 +271,8 @@ var known = map[string]bool{
 	"prompt_cache_key": true, "prompt_cache_retention": true, cacheOptions: true, "safety_identifier": true, "verbosity": true,
 }
 
-// conversation is a stable name for the conversation: it depends on its
-// beginning only, up to the first message of the user.
+// conversation is a stable name for the conversation. It depends only on its beginning, up
+// to the first message of the user.
 func (e *requestEncoder) conversation() string {
 	h := sha256.New()
 	for i := range e.r.Messages {
@@ -359,8 +359,8 @@ func (e *requestEncoder) tool(t *chat.Tool, path string) {
 	}
 }
 
-// marker writes a cache marker into the object that is being written, or reports
-// it for hosts that cache on their own.
+// marker writes a cache marker into the object that is being written. For hosts that cache
+// by themselves it reports the marker.
 func (e *requestEncoder) marker(c chat.Cache, path func() string) {
 	switch {
 	case c == chat.NoCache:

@@ -88,7 +88,7 @@ func decodeChoice(d *wire.Decoder, i int) chat.Choice {
 			}
 		case "finish_reason":
 			c.Native = upstream.OptString(d)
-		case "stop_reason": // some hosts name the stop string that came
+		case "stop_reason": // some hosts give the stop string that came
 			c.StopSequence = upstream.OptString(d)
 		}
 	}
@@ -170,7 +170,7 @@ func decodeAnswer(d *wire.Decoder, c *chat.Choice) (refused bool) {
 	}
 	annotations(notes, text)
 	switch {
-	case len(blocks) > 0: // they say the same as content, and more
+	case len(blocks) > 0: // they have the content and more
 		c.Parts = append(c.Parts, blocks...)
 	case thinking != "":
 		c.Parts = append(c.Parts, chat.Part{Kind: chat.Reasoned, Text: thinking})
@@ -185,8 +185,8 @@ func decodeAnswer(d *wire.Decoder, c *chat.Choice) (refused bool) {
 	return refusal != ""
 }
 
-// decodeBlocks reads content_blocks as they stand in an answer to a lenient
-// client; nil when they are of another form.
+// decodeBlocks reads content_blocks as they are in an answer to a lenient client; nil when
+// they have another form.
 func decodeBlocks(raw []byte) []chat.Part {
 	d := wire.NewDecoder(raw)
 	m := message{q: &requestDecoder{d: d, r: new(chat.Request)}}

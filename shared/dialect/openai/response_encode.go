@@ -98,7 +98,7 @@ func finish(stop chat.StopReason, calls bool, o *chat.Options) string {
 	return stop.OpenAI()
 }
 
-// appendNative exposes the provider's own word for the stop, when it says more.
+// appendNative shows the provider's own word for the stop if it says more.
 func appendNative(dst []byte, native, finish string, o *chat.Options) []byte {
 	if o.Strict || native == "" || native == finish {
 		return dst
@@ -154,8 +154,7 @@ func appendChoice(dst []byte, c *chat.Choice, o *chat.Options) []byte {
 	return append(dst, '}')
 }
 
-// appendCalls writes tool_calls, or the one function_call that a legacy client
-// reads.
+// appendCalls writes tool_calls, or for legacy clients the one function_call.
 func appendCalls(dst []byte, parts []chat.Part, o *chat.Options) []byte {
 	if o.Legacy() {
 		for i := range parts {
@@ -221,8 +220,8 @@ func appendExtra(dst []byte, extra []chat.Field, o *chat.Options) []byte {
 	return dst
 }
 
-// appendBlocks writes content_blocks: all parts but calls, in order, in the form
-// in which the client gives them back.
+// appendBlocks writes content_blocks: all parts except calls, in order, in the form in
+// which the client gives them back.
 func appendBlocks(dst []byte, parts []chat.Part) []byte {
 	dst = append(dst, `,"content_blocks":[`...)
 	n := 0

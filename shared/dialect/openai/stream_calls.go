@@ -26,7 +26,7 @@ func (s *streamDecoder) call(st *choiceState, c *callDelta, emit func(*chat.Delt
 		call.name = unquote(c.name)
 	}
 	if !call.began {
-		if call.name == "" { // nothing can be said before the name
+		if call.name == "" { // nothing can be passed on before the name
 			call.waiting = append(call.waiting, unquote(c.args)...)
 			return nil
 		}
@@ -59,8 +59,8 @@ func (s *streamDecoder) args(st *choiceState, n int, raw []byte, emit func(*chat
 	return emit(&s.out)
 }
 
-// find gives the call that a piece belongs to; -1 for a new one. Some hosts give
-// all calls the index 0, or none: then a new id begins a new call.
+// find gives the call that a piece belongs to; -1 for a new one. Some hosts give every call
+// the index 0, or none: then a new id begins a new call.
 func (st *choiceState) find(c *callDelta) int {
 	for n := len(st.calls) - 1; n >= 0; n-- {
 		call := &st.calls[n]

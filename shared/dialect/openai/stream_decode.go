@@ -21,8 +21,8 @@ type streamDecoder struct {
 	started bool
 	scratch []byte
 
-	// head and tail are the bytes around the text of an ordinary chunk, learned
-	// from the first: a chunk with the same ones is read no further.
+	// head and tail are the bytes around the text of an ordinary chunk, learned from the
+	// first. A chunk that has the same ones is not read any further.
 	head, tail []byte
 }
 
@@ -108,7 +108,7 @@ func (s *streamDecoder) Event(_ string, data []byte, emit func(*chat.Delta) erro
 	return nil
 }
 
-// learn keeps what stands around the text of data, when it brings nothing else.
+// learn keeps the bytes around the text of data, if it brings nothing else.
 func (s *streamDecoder) learn(data []byte) {
 	s.tail = s.tail[:0]
 	c := &s.c
@@ -285,7 +285,7 @@ func (s *streamDecoder) contentList(c *choiceDelta, emit func(*chat.Delta) error
 	return nil
 }
 
-// done ends the stream: calls whose arguments never came take none.
+// done ends the stream. Calls whose arguments never came have empty ones.
 func (s *streamDecoder) done(emit func(*chat.Delta) error) error {
 	if s.m.Complete {
 		return nil
@@ -311,8 +311,8 @@ func (s *streamDecoder) done(emit func(*chat.Delta) error) error {
 	return nil
 }
 
-// End implements chat.StreamDecoder. Hosts that write no [DONE] are whole when
-// every choice has stopped.
+// End implements chat.StreamDecoder. The stream of a host that writes no [DONE] is whole
+// when every choice has stopped.
 func (s *streamDecoder) End() error {
 	if s.m.Err != nil {
 		return s.m.Err

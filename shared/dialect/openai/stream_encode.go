@@ -17,12 +17,12 @@ type streamEncoder struct {
 	head  []byte // data: {...,"choices":[{"index":
 	tail  []byte // end of a chunk with a choice
 	usage pricing.Usage
-	roles uint64 // choices that were told the role, by bit; above 63 not tracked
+	roles uint64 // choices that have given their role, by bit; above 63 not tracked
 	calls uint64 // choices that had a call
 
 	hidden   bool         // the answer comes by a hidden tool
 	answered bool         // and has come
-	held     []chat.Delta // text beside it, given only when no answer comes
+	held     []chat.Delta // text beside it, given only if that answer does not come
 
 	noted []noted // by choice
 	first [1]noted
@@ -48,8 +48,8 @@ func (s *streamEncoder) start(id, model string, created int64) {
 	s.tail = append(s.tail, "}\n\n"...)
 }
 
-// open begins a chunk for a choice up to inside its delta; the first of a choice
-// has the role.
+// open begins a chunk for a choice, up to the inside of its delta. The first chunk of a
+// choice has the role.
 func (s *streamEncoder) open(dst []byte, choice int) []byte {
 	s.start("", "", 0)
 	bit := uint64(1) << min(choice, 63)
@@ -157,7 +157,7 @@ func appendBlockDelta(dst []byte, d *chat.Delta, member string) []byte {
 	return append(dst, `}}]`...)
 }
 
-// release gives the text that was held, as no hidden answer will come.
+// release gives the text that was held, because no hidden answer will come.
 func (s *streamEncoder) release(dst []byte) []byte {
 	for i := range s.held {
 		dst = s.text(dst, &s.held[i])

@@ -58,14 +58,14 @@ func (q *requestDecoder) function(t *chat.Tool) {
 	}
 }
 
-// toolChoice reads tool_choice and function_call, whose name stands at place.
+// toolChoice reads tool_choice and function_call, whose name is at place.
 func (q *requestDecoder) toolChoice(place string) chat.ToolChoice {
 	d := q.d
 	if d.Kind() == wire.KindString {
 		switch d.Str() {
 		case "none":
 			return chat.ToolChoice{Mode: chat.ToolsNone}
-		case "required", "any": // as some hosts call it
+		case "required", "any": // some hosts call it so
 			return chat.ToolChoice{Mode: chat.ToolsRequired}
 		case "auto":
 			return chat.ToolChoice{Mode: chat.ToolsAuto}
@@ -99,8 +99,8 @@ func (q *requestDecoder) toolChoice(place string) chat.ToolChoice {
 	return chat.ToolChoice{Mode: chat.ToolsNamed, Name: name}
 }
 
-// allowedTools reads {mode, tools}: the tools that may be called, of those that are
-// offered. No other provider knows of that, so the rest is not offered.
+// allowedTools reads {mode, tools}: the offered tools that may be called. No other provider
+// knows such a list, so the other tools are not offered.
 func (q *requestDecoder) allowedTools() chat.ToolChoiceMode {
 	d := q.d
 	mode := chat.ToolsAuto

@@ -19,9 +19,9 @@ type reported struct {
 	context                                 string
 }
 
-// readUsage reads the usage object that d stands at into disjoint classes.
-// total is the provider's own total when it is not their sum, else 0. context gets how
-// much of the web was read, where that is told; it may be nil.
+// readUsage reads the usage object at d into disjoint classes. total is the provider's own
+// total if it is not their sum, otherwise 0. context is set to how much of the web was
+// searched, if that is reported; it may be nil.
 func readUsage(d *wire.Decoder, u *pricing.Usage, context *string) (total int64) {
 	if d.Null() {
 		return 0
@@ -44,7 +44,7 @@ func readUsage(d *wire.Decoder, u *pricing.Usage, context *string) (total int64)
 
 var unreported = reported{-1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, ""}
 
-// count reads a number of tokens; null and what is no number counts as not given.
+// count reads a number of tokens. null and anything but a number count as not given.
 func count(d *wire.Decoder, n *int64) {
 	if d.Kind() != wire.KindNumber {
 		d.Skip()
@@ -66,7 +66,7 @@ func (r *reported) readDetails(d *wire.Decoder, part usagePart) {
 	}
 }
 
-// count is where the number of a member goes; nil: nowhere.
+// count is where the number of a member is stored; nil: nowhere.
 func (r *reported) count(key []byte) *int64 {
 	switch string(key) {
 	case "prompt_tokens", "input_tokens":
@@ -113,7 +113,7 @@ func (r *reported) completionDetail(key []byte) *int64 {
 	return nil
 }
 
-// classes takes the parts out of the two sums.
+// classes subtracts the parts from the two sums.
 func (r *reported) classes(u *pricing.Usage) (total int64) {
 	*u = pricing.Usage{}
 	part := func(sum *int64, c pricing.Class, n int64) {
@@ -135,7 +135,7 @@ func (r *reported) classes(u *pricing.Usage) (total int64) {
 		u.Set(pricing.Input, in)
 	}
 	if r.completion >= 0 {
-		// Some hosts leave reasoning out of completion_tokens; their total tells.
+		// Some hosts leave reasoning out of completion_tokens; their total shows it.
 		if r.reasoning > 0 && (r.total == r.prompt+r.completion+r.reasoning || r.reasoning > r.completion) {
 			out += r.reasoning
 		}
@@ -158,15 +158,15 @@ func (r *reported) classes(u *pricing.Usage) (total int64) {
 	return 0
 }
 
-// cachedParts takes what was read from the cache out of the prompt, by its kinds
-// where they are told.
+// cachedParts subtracts what was read from the cache from the prompt, by kind where the
+// kinds are reported.
 func (r *reported) cachedParts(in *int64, part func(*int64, pricing.Class, int64)) {
 	part(in, pricing.AudioCacheRead, min(r.audioCached, r.cached))
 	part(in, pricing.ImageCacheRead, min(r.imageCached, without(r.cached, r.audioCached)))
 	part(in, pricing.CacheRead, without(r.cached, r.audioCached, r.imageCached))
 }
 
-// without is a count less its parts; what was not given stays so.
+// without is a count minus its parts; a count that was not given stays so.
 func without(n int64, parts ...int64) int64 {
 	for _, p := range parts {
 		if n > 0 && p > 0 {

@@ -2,9 +2,9 @@ package openai
 
 import "bytes"
 
-// readPlain reads a usage object of whole numbers, nulls and objects of these,
-// which nearly all are, and gives the index behind it. It finds what readUsage
-// finds; ok is false for an object of any other form.
+// readPlain reads a usage object of whole numbers, nulls and objects of these, which is the
+// form of nearly all, and returns the index after it. It finds the same as readUsage; ok is
+// false for an object of any other form.
 func (r *reported) readPlain(b []byte) (end int, ok bool) {
 	*r = unreported
 	if at(b, 0) != '{' {
@@ -75,7 +75,7 @@ func partOf(within usagePart, key []byte) usagePart {
 	return ofNothing
 }
 
-// place is where the number of a member goes; nil: nowhere.
+// place is where the number of a member is stored; nil: nowhere.
 func (r *reported) place(within usagePart, key []byte) *int64 {
 	switch within {
 	case wholeUsage:
@@ -102,7 +102,7 @@ func (r *reported) place(within usagePart, key []byte) *int64 {
 	return nil
 }
 
-// at is the byte at i; 0 behind the end.
+// at is the byte at i; 0 after the end.
 func at(b []byte, i int) byte {
 	if i < len(b) {
 		return b[i]
@@ -131,10 +131,10 @@ func plainKey(b []byte, i int) (key []byte, next int) {
 	return key, skipSpace(b, i+1)
 }
 
-// plainCount reads null or a whole number into n, which may be nil, and gives the
-// index behind it; 0 for any other value.
+// plainCount reads null or a whole number into n, which may be nil, and returns the index
+// after it; 0 for any other value.
 func plainCount(b []byte, i int, n *int64) int {
-	const most = 12 // digits that are never more than is charged
+	const most = 12 // a number of so many digits never exceeds what is charged
 	start, sum := i, int64(0)
 	for ; i < len(b) && b[i]-'0' <= 9; i++ {
 		if i-start >= most {

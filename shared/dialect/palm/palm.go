@@ -1,6 +1,6 @@
-// Package palm is the wire of Google's PaLM: chats of generateMessage, text
-// completions of generateText and embeddings of embedText. The service reports
-// neither usage nor, as a rule, why an answer ended, and does not stream.
+// Package palm is the wire of Google's PaLM: chats of generateMessage, text completions of
+// generateText and embeddings of embedText. The service reports no usage, seldom why an
+// answer ended, and does not stream.
 package palm
 
 import (
@@ -130,8 +130,8 @@ func (Text) DecodeResponse(body []byte, _ *chat.Traits) (*chat.Response, error) 
 	return decode(body, "output")
 }
 
-// decode reads candidates, whose text is the given member. Filters without any
-// candidate are one answer that was filtered.
+// decode reads candidates, whose text is the given member. An answer with filters but no
+// candidate counts as one filtered answer.
 func decode(body []byte, member string) (*chat.Response, error) {
 	d := wire.NewDecoder(body)
 	r := &chat.Response{}

@@ -11,7 +11,7 @@ import (
 	"gateway/shared/wire"
 )
 
-// The types of events that are more than passed on.
+// The types of events that are not merely passed on.
 const (
 	SessionUpdate    = "session.update" // of the client
 	SessionOld       = "transcription_session.update"
@@ -39,12 +39,12 @@ const (
 	keyItem
 )
 
-// Reader reads events, one behind the other, in memory of its own.
+// Reader reads events one after the other, in memory that it reuses.
 type Reader struct{ walk wire.Walk }
 
-// Event is one event. Its texts are of the event's bytes.
+// Event is one event. Its texts refer to the event's bytes.
 type Event struct {
-	Type     string // "" of what has none
+	Type     string // "" if it has none
 	ID       string // event_id
 	Response string // response_id
 	Delta    int    // bytes of the value of delta
@@ -53,11 +53,11 @@ type Event struct {
 	session, response, item []byte // members, nil when they are absent
 }
 
-// maxName bounds what is read of types and ids, in bytes.
+// maxName bounds the types and ids that are read, in bytes.
 const maxName = 512
 
-// Read reads an event. The error is a 400 that says why the bytes are none: they are
-// no JSON object, or another reader could find other members in them.
+// Read reads an event. The error is a 400 that says what is wrong: the bytes are not a JSON
+// object, or another reader might find other members in them.
 func (r *Reader) Read(body []byte) (Event, error) {
 	e := Event{Body: body}
 	if !utf8.Valid(body) {
@@ -105,7 +105,7 @@ func (r *Reader) text(body []byte, key int, name string) (string, error) {
 	return wire.ScanString(s.Of(body), name)
 }
 
-// common are types that come often, so that no memory is made for them.
+// common are frequent types, which are shared so that no memory is allocated for them.
 var common = func() map[string]string {
 	m := map[string]string{}
 	for _, t := range [...]string{
@@ -121,10 +121,10 @@ var common = func() map[string]string {
 // Item is the item of an event, Answer its response; nil where it has none.
 func (e *Event) Item() []byte { return e.item }
 
-// Answer is the response that an event tells of, or asks for; nil where it has none.
+// Answer is the response that an event is about, or asks for; nil if there is none.
 func (e *Event) Answer() []byte { return e.response }
 
-// About is the session that an event tells of, or asks for; nil where it has none.
+// About is the session that an event is about, or asks for; nil if there is none.
 func (e *Event) About() []byte { return e.session }
 
 // Audio tells whether an event brings sound.
@@ -132,16 +132,17 @@ func (e *Event) Audio() bool {
 	return e.Type == "response.output_audio.delta" || e.Type == "response.audio.delta" || e.Type == "input_audio_buffer.append"
 }
 
-// Session is what an event says of the session: of the client's, what it asks for.
+// Session is what an event tells about the session; if the client sent it, what it asks
+// for.
 type Session struct {
 	Model         string
-	Transcription string // the model that transcribes what is heard
-	MaxOutput     int64  // tokens of a response; 0: not said, or without a bound
+	Transcription string // the model that transcribes the input
+	MaxOutput     int64  // tokens of a response; 0: not given, or without a bound
 	Instructions  string
 }
 
-// Members of what a client sends inside an event. What decides anything is refused when
-// it comes twice or in another spelling.
+// Members inside of a client's event. A member that decides anything is refused when it
+// comes twice or in another spelling.
 var (
 	sessionKeys       = wire.NewKeySet("model", "instructions", "max_output_tokens", "max_response_output_tokens", "input_audio_transcription", "audio")
 	audioKeys         = wire.NewKeySet("input")
@@ -150,8 +151,8 @@ var (
 	responseKeys      = wire.NewKeySet("instructions", "max_output_tokens", "max_response_output_tokens", "input")
 )
 
-// members walks a member that is an object, and gives those of its own that are looked
-// for; nil for one that is absent.
+// members walks a member that is an object, and returns those of its members that are
+// looked for; nil for an absent one.
 func members(set *wire.KeySet, raw []byte, field string) (map[string][]byte, error) {
 	if raw == nil || wire.IsNull(raw) {
 		return nil, nil
@@ -216,7 +217,7 @@ func (e *Event) Session() (s Session, err error) {
 	return s, err
 }
 
-// bound is the most output tokens that a member asks for, in the general or the beta
+// bound is the most output tokens that a member asks for, in the general or in the beta
 // spelling.
 func bound(in map[string][]byte, field string) (int64, error) {
 	for _, key := range [...]string{"max_output_tokens", "max_response_output_tokens"} {
@@ -227,7 +228,7 @@ func bound(in map[string][]byte, field string) (int64, error) {
 	return 0, nil
 }
 
-// unreadable says that a member is not of the shape that it must have.
+// unreadable says that a member does not have the required shape.
 func unreadable(field string, err error) *fault.Fault {
 	if wrong := (*json.UnmarshalTypeError)(nil); errors.As(err, &wrong) && wrong.Field != "" {
 		field = wrong.Field
@@ -269,8 +270,8 @@ func (e *Event) Asked() (a Asked, err error) {
 	return a, err
 }
 
-// ErrorOf is what a provider's error says, and the id of the client's event that it is
-// about. The fault is nil when it cannot be read.
+// ErrorOf is the message of a provider's error, and the id of the client's event that
+// caused it. The fault is nil when it cannot be read.
 func ErrorOf(body []byte) (event string, f *fault.Fault) {
 	var e struct {
 		Error struct {
@@ -288,8 +289,8 @@ func ErrorOf(body []byte) (event string, f *fault.Fault) {
 	return e.Error.EventID, f
 }
 
-// AppendError writes an event that tells the client of a fault; about is the id of
-// its own event that the fault is about, "" for none.
+// AppendError writes an event that tells the client of a fault; about is the id of the
+// client's event that caused it, "" for none.
 func AppendError(dst []byte, f *fault.Fault, id, about string) []byte {
 	member := func(name, value string) {
 		dst = append(append(append(dst, ',', '"'), name...), `":`...)
@@ -310,12 +311,12 @@ func AppendError(dst []byte, f *fault.Fault, id, about string) []byte {
 	return append(dst, "}}"...)
 }
 
-// Delete is the event that takes an item out of the conversation.
+// Delete is the event that removes an item from the conversation.
 func Delete(item string) []byte {
 	return append(wire.AppendJSONString([]byte(`{"type":"conversation.item.delete","item_id":`), item), '}')
 }
 
-// Cancel is the event that ends a response; an empty id is the one under way.
+// Cancel is the event that ends a response; an empty id means the one under way.
 func Cancel(response string) []byte {
 	if response == "" {
 		return []byte(`{"type":"response.cancel"}`)

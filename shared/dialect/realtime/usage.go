@@ -15,7 +15,7 @@ type Done struct {
 	Reason string // why it is not complete
 	Usage  pricing.Usage
 
-	Model  string // that made it; "": the session's
+	Model  string // the model that made it; "": the session's
 	Served chat.Served
 }
 
@@ -25,8 +25,8 @@ type byKind struct {
 	Image int64  `json:"image_tokens"`
 }
 
-// ReadResponse reads the response of an event: of response.created its id, of
-// response.done how it ended.
+// ReadResponse reads the response of an event: its id from response.created, its end from
+// response.done.
 func ReadResponse(body []byte) (d Done, err error) {
 	var e struct {
 		Response struct {
@@ -48,8 +48,7 @@ func ReadResponse(body []byte) (d Done, err error) {
 	return Done{ID: r.ID, Status: r.Status, Reason: r.Details.Reason, Usage: usageOf(r.Usage)}, nil
 }
 
-// usageOf reads the usage of a response; nothing is known of one that is told in
-// another shape.
+// usageOf reads the usage of a response. In any other shape it is unknown.
 func usageOf(raw json.RawMessage) (u pricing.Usage) {
 	var in struct {
 		Input   *int64 `json:"input_tokens"`
@@ -81,7 +80,7 @@ func usageOf(raw json.RawMessage) (u pricing.Usage) {
 	return u.Bounded()
 }
 
-// text is the number of text tokens among so many; what is not told is the rest.
+// text is the number of text tokens among so many: the rest, if it is not given.
 func (k *byKind) text(total int64) int64 {
 	if k.Text != nil {
 		return *k.Text
@@ -102,7 +101,7 @@ func value(n *int64) int64 {
 	return *n
 }
 
-// Transcript is what was heard, and what hearing it used.
+// Transcript is the transcribed input, and what transcribing it used.
 type Transcript struct {
 	Item  string
 	Text  string

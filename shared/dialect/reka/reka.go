@@ -12,7 +12,7 @@ import (
 	"gateway/shared/wire"
 )
 
-// Chat is POST /chat. Its answers are asked for whole.
+// Chat is POST /chat. It always asks for a whole answer.
 type Chat struct{ upstream.Errors }
 
 var _ chat.Provider = Chat{}
@@ -23,8 +23,8 @@ func (Chat) Name() string { return "reka" }
 // passed are members that only this provider knows.
 var passed = []string{"length_penalty", "retrieval_dataset", "use_search_engine"}
 
-// EncodeRequest implements chat.RequestWriter. System prompts stand in front of the
-// first words of the human, as the history knows no other place for them.
+// EncodeRequest implements chat.RequestWriter. System prompts go before the first words of
+// the human, because the history has no other place for them.
 func (Chat) EncodeRequest(dst []byte, r *chat.Request, _ *chat.Traits, loss *chat.Loss) ([]byte, error) {
 	if r.Temperature.Set && r.Temperature.Value > 1 {
 		return dst, fault.Invalid("temperature", "temperature must be between 0 and 1 for this provider")

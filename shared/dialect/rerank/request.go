@@ -96,9 +96,9 @@ func (r *Request) Text() (string, error) {
 	return r.Query, nil
 }
 
-// Texts are the documents as texts, at most limit (0: any number). Of an object
-// it is the members that rank_fields names, each as a line "name: value", else
-// its text; other members are reported.
+// Texts are the documents as texts, at most limit (0: any number). From an object it takes
+// the members that rank_fields names, each as a line "name: value", or else its text; other
+// members are reported.
 func (r *Request) Texts(limit int, loss *chat.Loss) ([]string, error) {
 	if limit > 0 && len(r.Documents) > limit {
 		return nil, fault.Invalid("documents", "documents must hold at most %d documents for this provider", limit)
@@ -161,7 +161,7 @@ func (r *Request) ranked(doc *Document, at string) (string, error) {
 	return string(b), nil
 }
 
-// Lose reports the members that are not among carried.
+// Lose reports the members that are not in carried.
 func (r *Request) Lose(loss *chat.Loss, carried ...string) {
 	if r.PerDoc.Set && !slices.Contains(carried, "max_tokens_per_doc") {
 		loss.Add("max_tokens_per_doc", upstream.NotTaken)

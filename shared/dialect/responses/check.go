@@ -57,7 +57,7 @@ var keys, ruleAt = func() (*wire.KeySet, map[string]int) {
 	return wire.NewKeySet(names...), at
 }()
 
-// defaultWord as a value stands for "use the provider's default".
+// defaultWord as a value means "use the provider's default".
 const defaultWord = `"gateway-default"`
 
 // check tests the bounds of a body of /responses.
@@ -147,8 +147,8 @@ func emptyList(raw []byte) bool {
 	return false
 }
 
-// testInput: what is in the items is read when they are translated, else by the
-// provider.
+// testInput only checks the type. The items are read when they are translated, or else by
+// the provider.
 func testInput(key string, raw []byte) error {
 	switch k := wire.KindOf(raw); k {
 	case wire.KindString:

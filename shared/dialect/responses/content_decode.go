@@ -8,7 +8,7 @@ import (
 	"gateway/shared/wire"
 )
 
-// text reads a string; anything else as it is written.
+// text reads a string; anything else is taken as it is written.
 func text(d *wire.Decoder) string {
 	if d.Kind() == wire.KindString {
 		return d.Str()
@@ -131,7 +131,7 @@ func (it *item) part(at int) chat.Part {
 		case "prompt_cache_breakpoint":
 			p.Cache = openai.ReadBreakpoint(d, it.q.r)
 		case "annotations", "logprobs":
-			// Our own answers and the provider's carry them; they are not read back.
+			// Answers of the gateway and the provider carry them; they are not read back.
 		default:
 			unknown = append(unknown, string(key))
 		}

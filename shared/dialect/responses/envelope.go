@@ -17,7 +17,7 @@ type envelope struct {
 	core    string // the id without its prefix; ids of items are made of it
 	model   string
 	created int64
-	echo    []byte // the settings of the request, as members behind a comma
+	echo    []byte // the settings of the request, as members, each after a comma
 }
 
 func newEnvelope(id, model string, created int64, o *chat.Options) *envelope {
@@ -43,8 +43,8 @@ func newEnvelope(id, model string, created int64, o *chat.Options) *envelope {
 	return e
 }
 
-// oneLine makes line ends in JSON, which can only stand between its values, into
-// spaces: an event is one line.
+// oneLine replaces line ends in JSON, which can only be between its values, by spaces: an
+// event is one line.
 func oneLine(raw []byte) []byte {
 	for i, c := range raw {
 		if c == '\n' || c == '\r' {
@@ -59,7 +59,7 @@ func (e *envelope) itemID(prefix string, index int) string {
 	return prefix + "_" + e.core + "_" + strconv.Itoa(index)
 }
 
-// outcome is how an answer stands.
+// outcome is the state of an answer.
 type outcome struct {
 	status string // in_progress, completed, incomplete, failed
 	reason string // of incomplete
@@ -68,8 +68,8 @@ type outcome struct {
 	tier   string
 }
 
-// outcomeOf is the outcome of an answer that has stopped. An answer that was cut
-// or withheld is never complete.
+// outcomeOf is the outcome of an answer that has stopped. An answer that was cut or
+// withheld is never complete.
 func outcomeOf(stop chat.StopReason, native string) outcome {
 	switch stop {
 	case chat.StopLength, chat.StopContext:
@@ -85,7 +85,7 @@ func outcomeOf(stop chat.StopReason, native string) outcome {
 	return outcome{status: "completed"}
 }
 
-// append writes the response object; output is what stands inside of its list.
+// append writes the response object; output is the content of its list.
 func (e *envelope) append(dst, output []byte, s *outcome) []byte {
 	dst = append(dst, `{"id":`...)
 	dst = wire.AppendJSONString(dst, e.id)
@@ -132,7 +132,7 @@ func appendFailure(dst []byte, f *fault.Fault, o *chat.Options) []byte {
 	return append(dst, '}')
 }
 
-// failure is a fault in the words of this dialect.
+// failure is a fault in the terms of this dialect.
 func failure(f *fault.Fault, o *chat.Options) (code, message string) {
 	message = f.Message
 	p := chat.ProviderErrorOf(f)
@@ -202,7 +202,7 @@ func appendUsage(dst []byte, u *pricing.Usage) []byte {
 	return append(dst, '}')
 }
 
-// appendEcho writes the settings that a response repeats, each behind a comma.
+// appendEcho writes the settings that a response repeats, each after a comma.
 func appendEcho(dst []byte, r *chat.Request) []byte {
 	if r == nil {
 		r = new(chat.Request)
@@ -327,8 +327,8 @@ func appendToolEcho(dst []byte, t *chat.Tool) []byte {
 	return append(dst, '}')
 }
 
-// appendTool writes a function. A host's default for strict is true, so it is
-// always written where the host takes it.
+// appendTool writes a function. strict is always written where the host takes it, because a
+// host's default for it is true.
 func appendTool(dst []byte, t *chat.Tool, name string, strict, writeStrict bool) []byte {
 	dst = append(dst, `{"type":"function","name":`...)
 	dst = wire.AppendJSONString(dst, name)

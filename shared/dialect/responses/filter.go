@@ -10,10 +10,10 @@ import (
 	"gateway/shared/wire"
 )
 
-// filter passes a stream of this dialect on as it is and meters it. Pieces of
-// content are told by the name of their event, or by their first bytes, and by
-// their last byte, and not read. An event that cannot be read ends the stream: it
-// is not given out, and what came before it is no whole answer.
+// filter passes a stream of this dialect on as it is and meters it. It recognises pieces of
+// content by the name of their event, or by their first bytes, and by their last byte,
+// without reading them. An event that cannot be read ends the stream: it is not given out,
+// and what came before it is not a whole answer.
 type filter struct {
 	m      chat.Meter
 	split  events.Splitter
@@ -77,7 +77,7 @@ func (f *filter) look(e *events.Event) bool {
 	switch {
 	case len(e.Data) == 0:
 		return true
-	case f.m.Complete: // what comes behind a whole answer and is no event is left out
+	case f.m.Complete: // what follows a whole answer and is not an event is left out
 		return e.Data[0] == '{'
 	}
 	f.m.NextEvent = max(f.m.NextEvent, sequence(e.Data)) + 1
@@ -120,8 +120,8 @@ func (f *filter) look(e *events.Event) bool {
 
 var sequenceMember = []byte(`"sequence_number":`)
 
-// sequence is the number that an event has in its stream; -1 when it has none.
-// Inside of a string the member's name would be escaped.
+// sequence is the number of an event in its stream; -1 when it has none. A string cannot
+// contain the member's name in this form, because its quotes would be escaped.
 func sequence(event []byte) int64 {
 	at := bytes.Index(event, sequenceMember)
 	if at < 0 {

@@ -9,19 +9,19 @@ import (
 	"gateway/shared/wire"
 )
 
-// hosted is what a response object tells of the bill beside its usage: the tier that
+// hosted is what a response object tells about the bill beside its usage: the tier that
 // served it and the tools that the provider ran.
 type hosted struct {
 	tier            string
-	context         string // how much of the web was read: low, medium, high
+	context         string // how much of the web was searched: low, medium, high
 	searches, files int64  // calls in the output
 	images          int64
-	toldSearches    int64 // of tool_usage, which stands before what was counted; -1: not told
+	toldSearches    int64 // of tool_usage, which takes precedence over counted calls; -1: not given
 	imageModel      string
 	image           pricing.Usage // tokens of image_gen
 }
 
-// defaultImageModel draws where a tool does not name its model.
+// defaultImageModel is the model that draws if a tool does not name one.
 const defaultImageModel = "gpt-image-1"
 
 func newHosted() hosted { return hosted{toldSearches: -1} }
@@ -146,7 +146,7 @@ func (h *hosted) item(kind, action string) {
 	}
 }
 
-// bill puts what was read into the usage and beside it.
+// bill adds what was read to the usage and to what is billed beside it.
 func (h *hosted) bill(u *pricing.Usage, s *chat.Served) {
 	s.Mode, s.SearchContext, s.Also = pricing.ModeOf(h.tier), h.context, nil
 	if !u.Known() {
@@ -166,7 +166,7 @@ func (h *hosted) bill(u *pricing.Usage, s *chat.Served) {
 		return
 	}
 	drawn := h.image
-	if out, told := drawn.Get(pricing.Output); told { // what such a model puts out is images
+	if out, told := drawn.Get(pricing.Output); told { // the output of such a model is images
 		drawn.Set(pricing.Output, 0)
 		drawn.Add(pricing.ImageOut, out)
 	}

@@ -30,8 +30,8 @@ func (q *requestDecoder) input() {
 type itemList struct {
 	q    *requestDecoder
 	turn int // index of the assistant's message that items are added to; -1: none
-	// spoke says that the item before was a message of the assistant: another one
-	// begins a new turn.
+	// spoke says that the item before was a message of the assistant: then another one begins
+	// a new turn.
 	spoke bool
 }
 
@@ -124,7 +124,7 @@ func (it *item) member(key []byte) {
 		it.encrypted = optString(d)
 	case "cache_control":
 		it.cache = openai.ReadCacheMarker(d)
-	case "status": // our own answers and the provider's carry it
+	case "status": // answers of the gateway and the provider carry it
 	default:
 		it.unknown = append(it.unknown, string(key))
 	}
@@ -190,7 +190,7 @@ func calls(m *chat.Message) bool {
 	return false
 }
 
-// next adds a message that is not the assistant's.
+// next adds a message of anyone but the assistant.
 func (l *itemList) next(m chat.Message) {
 	l.turn, l.spoke = -1, false
 	l.q.r.Messages = append(l.q.r.Messages, m)
@@ -209,8 +209,8 @@ func (l *itemList) assistant(it *item, plain bool, parts ...chat.Part) {
 	m.Parts = append(m.Parts, parts...)
 }
 
-// reasoned makes the part of a reasoning item: signed when its encrypted content
-// says who signed it, else only that of a provider that keeps responses.
+// reasoned makes the part of a reasoning item. It is signed if its encrypted content says
+// who signed it; otherwise only a provider that keeps responses can use it.
 func (it *item) reasoned() chat.Part {
 	for i := range it.parts {
 		it.thoughts = append(it.thoughts, it.parts[i].Text)
@@ -225,5 +225,5 @@ func (it *item) reasoned() chat.Part {
 	return openSigned(p, it.encrypted)
 }
 
-// summaryBreak stands between the parts of a summary in one text.
+// summaryBreak separates the parts of a summary in one text.
 const summaryBreak = "\n\n"

@@ -43,7 +43,7 @@ func (e *requestEncoder) next(list int) {
 	}
 }
 
-// path is where part p of m stands in the client's body.
+// path is where part p of m is in the client's body.
 func path(m *chat.Message, p *chat.Part) string {
 	switch {
 	case m.At < 0:
@@ -54,7 +54,7 @@ func path(m *chat.Message, p *chat.Part) string {
 	return indexed("messages", m.At) + "." + indexed("content", p.At)
 }
 
-// message writes a message that is not the assistant's.
+// message writes a message of anyone but the assistant.
 func (e *requestEncoder) message(m *chat.Message, list int) error {
 	if len(m.Parts) == 0 {
 		return nil
@@ -201,8 +201,8 @@ func (e *requestEncoder) document(p *chat.Part, at string) error {
 // maxRecalls bounds the tool calls that are looked up for one request.
 const maxRecalls = 64
 
-// recall looks up the reasoning that was kept for calls in front of which the
-// client gave none, the newest first.
+// recall looks up the reasoning that was kept for calls before which the client gave none,
+// the newest first.
 func (e *requestEncoder) recall() {
 	if e.r.Recall == nil {
 		return
@@ -305,8 +305,7 @@ func (e *requestEncoder) spoken(m *chat.Message, parts []chat.Part, list int) {
 	}
 }
 
-// reasoned writes reasoning that a provider of this dialect has made; false for
-// any other.
+// reasoned writes reasoning that a provider of this dialect has made; false for any other.
 func (e *requestEncoder) reasoned(p *chat.Part, list int) bool {
 	id, encrypted, ok := ownItem(p)
 	if !ok {

@@ -5,15 +5,15 @@ import (
 	"strings"
 )
 
-// A canonical message may be made of several items. The place of a part is then
-// packed into Part.At: item and part of its content, each with one added, so
-// that 0 says "the item itself".
+// A canonical message may be made of several items. Part.At then holds both numbers, that
+// of the item and that of the part in its content. Each is one higher, so that 0 means "the
+// item itself".
 const itemShift = 24
 
 // place is the Part.At of part (-1: the item itself) of an item.
 func place(item, part int) int { return (item+1)<<itemShift | min(part+1, 1<<itemShift-1) }
 
-// itemPath is the client's path of a packed place.
+// itemPath is the client's path for such a place.
 func itemPath(at int) string {
 	path := "input[" + strconv.Itoa(at>>itemShift-1) + "]"
 	if part := at & (1<<itemShift - 1); part > 0 {
@@ -22,14 +22,14 @@ func itemPath(at int) string {
 	return path
 }
 
-// clientNames are members that encoders call by other names.
+// clientNames are the client's names of members that encoders name otherwise.
 var clientNames = map[string]string{
 	"messages": "input", "reasoning_effort": "reasoning.effort", "thinking.display": "reasoning.summary",
 	"response_format": "text.format", "verbosity": "text.verbosity", "logprobs": "include", "system": "instructions",
 	"max_tokens": "max_output_tokens", "max_completion_tokens": "max_output_tokens",
 }
 
-// ownTail is the end of a path in a part, as clients write it.
+// ownTail turns the end of a path within a part into the client's form.
 var ownTail = strings.NewReplacer(".image_url.detail", ".detail", ".file.filename", ".filename")
 
 func clientName(name string) string {
@@ -40,8 +40,8 @@ func clientName(name string) string {
 	return name
 }
 
-// ClientPath implements chat.Named: messages[3].tool_calls[p].function.arguments
-// is input[i].arguments, where p packs the item i.
+// ClientPath implements chat.Named: messages[3].tool_calls[p].function.arguments becomes
+// input[i].arguments, where p holds the number i of the item.
 func (Responses) ClientPath(path string) string {
 	head, rest := path, ""
 	if i := strings.IndexByte(path, '['); i > 0 {

@@ -34,7 +34,7 @@ func decodeRequest(body []byte) (*chat.Request, error) {
 	return q.r, nil
 }
 
-// absent reads over null and over the word for "the provider's default".
+// absent skips null and the word for "the provider's default".
 func (q *requestDecoder) absent() bool {
 	if q.d.Null() {
 		return true
@@ -60,8 +60,8 @@ func (q *requestDecoder) lose(path string) {
 	q.r.Extra = append(q.r.Extra, chat.Field{Name: path, Raw: clone(q.d.Raw())})
 }
 
-// ownOnly begins the names in Request.Extra of members that chat completions
-// have too, but that mean nothing to a provider that keeps no responses.
+// ownOnly marks, in Request.Extra, members that chat completions have too, but that mean
+// nothing to a provider that keeps no responses.
 const ownOnly = "responses."
 
 func (q *requestDecoder) member(key []byte) {
@@ -108,8 +108,8 @@ func (q *requestDecoder) member(key []byte) {
 	}
 }
 
-// setting reads a member that a provider of another dialect is not told. Values
-// that ask for what happens anyway are no loss.
+// setting reads a member that providers of other dialects do not get. A value that asks for
+// what happens anyway is no loss.
 func (q *requestDecoder) setting(key string) {
 	d := q.d
 	switch key {
@@ -144,7 +144,7 @@ func (q *requestDecoder) setting(key string) {
 	}
 }
 
-// finish settles what depends on several members.
+// finish decides what depends on several members.
 func (q *requestDecoder) finish() {
 	r := q.r
 	if q.instructions.Set {
@@ -188,7 +188,7 @@ func (q *requestDecoder) include() {
 	d := q.d
 	for i := range d.Array {
 		switch probe := *d; string(probe.Bytes()) {
-		case "reasoning.encrypted_content": // always given
+		case "reasoning.encrypted_content": // it is always given
 		case "message.output_text.logprobs":
 			q.r.Logprobs = chat.Some(true)
 		default:

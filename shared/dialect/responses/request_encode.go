@@ -63,7 +63,7 @@ func encodeRequest(dst []byte, r *chat.Request, t *chat.Traits, loss *chat.Loss)
 	return e.b, nil
 }
 
-// refuse tests what is narrower here than in other dialects.
+// refuse checks the bounds in which this dialect is narrower than others.
 func (e *requestEncoder) refuse() error {
 	r := e.r
 	if r.N.Set && r.N.Value > 1 {
@@ -95,7 +95,7 @@ func (e *requestEncoder) dropIf(set bool, path string) {
 	}
 }
 
-// settings writes bounds and sampling, and reports what has no place here.
+// settings writes bounds and sampling, and reports what has no place in this shape.
 func (e *requestEncoder) settings() {
 	r := e.r
 	if r.MaxTokens.Set {
@@ -147,8 +147,8 @@ func budgetEffort(budget int64) string {
 	return "high"
 }
 
-// answer writes what the answer must look like, how much is thought before it
-// and what is told beside it.
+// answer writes the format of the answer, how much the model thinks before it, and what is
+// reported beside it.
 func (e *requestEncoder) answer() error {
 	r := e.r
 	if r.Format.Kind == chat.FormatSchema && e.t.Schema == chat.SchemaNone {
@@ -198,8 +198,8 @@ func (e *requestEncoder) answer() error {
 	return nil
 }
 
-// reasoning writes the effort and reports whether the model thinks: then its
-// reasoning is wanted back on the next turn, which nobody keeps for us.
+// reasoning writes the effort and reports whether the model thinks. If it does, its
+// reasoning is asked for, because the next turn needs it and no provider keeps it for us.
 func (e *requestEncoder) reasoning() bool {
 	r := e.r.Reasoning
 	effort := r.Effort
@@ -236,13 +236,13 @@ func (e *requestEncoder) reasoning() bool {
 	return r.On() || e.t.Sampling == chat.SamplingNone
 }
 
-// kept are the members of chat completions that stand here under the same name.
+// kept are the members of chat completions that this shape has under the same name.
 var kept = map[string]bool{
 	"store": true, "metadata": true, "prompt_cache_key": true, "prompt_cache_retention": true, "safety_identifier": true,
 }
 
-// extra passes on members that both OpenAI shapes have. Nothing is stored unless
-// the client asks for it.
+// extra passes on members that both OpenAI shapes have. Unless the client asks for it,
+// nothing is stored.
 func (e *requestEncoder) extra() {
 	store, cacheKey := false, false
 	for _, x := range e.r.Extra {

@@ -16,7 +16,7 @@ func invalidAnswer(cause error) *fault.Fault {
 	return f
 }
 
-// ending is how a response object says that it stands.
+// ending holds the members of a response object that tell its state.
 type ending struct {
 	status, reason string
 	failure        []byte // error object; nil if none
@@ -48,7 +48,7 @@ func (e *ending) stop(calls, refused bool) (stop chat.StopReason, native string)
 	return chat.StopUnknown, e.status
 }
 
-// fault is the failure that a response object tells of; nil when it is an answer.
+// fault is the failure that a response object reports; nil when it is an answer.
 func (e *ending) fault() *fault.Fault {
 	switch {
 	case e.failure != nil:
@@ -68,7 +68,7 @@ func failed(raw []byte) *fault.Fault {
 	return f
 }
 
-// requestFault reports whether a code of a failed response is about the request.
+// requestFault reports whether the code of a failed response blames the request.
 func requestFault(code string) bool {
 	switch code {
 	case "invalid_prompt", "empty_image_file", "failed_to_download_image", "unsupported_image_media_type":
@@ -77,7 +77,7 @@ func requestFault(code string) bool {
 	return strings.HasPrefix(code, "image_") || strings.HasPrefix(code, "invalid_image") || strings.HasPrefix(code, "invalid_base64")
 }
 
-// member reads a member of a response object that says how it stands.
+// member reads a member of a response object that tells its state.
 func (e *ending) member(key []byte, d *wire.Decoder) bool {
 	switch string(key) {
 	case "status":

@@ -49,11 +49,11 @@ type itemWriter struct {
 	logprobs []byte
 
 	message bool // a message item is open
-	parts   int  // of it
-	status  int  // where the status of the last item stands, -1: it has none
+	parts   int  // of the open message
+	status  int  // where the status of the last item is written, -1: it has none
 }
 
-// begin begins an item up to behind its id.
+// begin begins an item, up to its id.
 func (w *itemWriter) begin(prefix, kind string) {
 	if w.n > 0 {
 		w.b = append(w.b, ',')
@@ -65,7 +65,7 @@ func (w *itemWriter) begin(prefix, kind string) {
 	w.status = -1
 }
 
-// writeStatus writes a status that may still be changed by close.
+// writeStatus writes a status that close may still change.
 func (w *itemWriter) writeStatus() {
 	w.b = append(w.b, `,"status":`...)
 	w.status = len(w.b)
@@ -111,7 +111,7 @@ func (w *itemWriter) text(p *chat.Part) {
 	w.b = appendContent(w.b, p.Kind == chat.Refusal, raw, logprobs, annotations(p))
 }
 
-// annotations are the sources of a text that have an address, with commas between.
+// annotations are those sources of a text that have an address, with commas between.
 func annotations(p *chat.Part) []byte {
 	if len(p.Citations) == 0 {
 		return nil
@@ -158,8 +158,8 @@ func (w *itemWriter) reasoned(p *chat.Part) {
 	w.b = append(appendReasoning(w.b, raw, encrypted), '}')
 }
 
-// appendReasoning writes the members of a reasoning item behind its id and type.
-// raw is the summary as a JSON string, nil if there is none.
+// appendReasoning writes the members of a reasoning item that follow its id and type. raw
+// is the summary as a JSON string, nil if there is none.
 func appendReasoning(dst, raw []byte, encrypted string) []byte {
 	dst = append(dst, `,"summary":[`...)
 	if raw != nil {
@@ -199,8 +199,7 @@ func (w *itemWriter) call(c *chat.ToolCall) {
 	w.b = append(wire.AppendJSONString(w.b, tool), '}')
 }
 
-// close ends the list. The last item of an answer that is not complete is not
-// either.
+// close ends the list. If the answer is not complete, neither is its last item.
 func (w *itemWriter) close(status string) {
 	w.endMessage()
 	if status == "completed" || w.n == 0 || w.status < 0 {

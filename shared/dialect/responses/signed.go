@@ -6,14 +6,14 @@ import (
 	"gateway/shared/chat"
 )
 
-// What the encrypted content of a reasoning item holds, in front of the value.
+// What precedes the value in the encrypted content of a reasoning item.
 const (
 	signatureOf = "s." // signature of the summary
 	hiddenData  = "d." // reasoning that only its provider can read
 )
 
-// sealSigned is the encrypted content for a part of reasoning; "" when it is not
-// signed. origin is the provider's dialect, used where the part names none.
+// sealSigned is the encrypted content for a part of reasoning; "" when it is not signed.
+// origin is the provider's dialect, which is used when the part names none.
 func sealSigned(p *chat.Part, origin string) string {
 	if p.Origin != "" {
 		origin = p.Origin
@@ -32,8 +32,8 @@ func sealSigned(p *chat.Part, origin string) string {
 	return chat.MarkSigned(origin, kind+value)
 }
 
-// openSigned takes the encrypted content of an item apart. What bears no mark
-// was made by a provider of this dialect.
+// openSigned takes the encrypted content of an item apart. Content without a mark was made
+// by a provider of this dialect.
 func openSigned(p chat.Part, encrypted string) chat.Part {
 	origin, value, ok := chat.UnmarkSigned(encrypted)
 	if !ok {

@@ -33,12 +33,12 @@ type streamDecoder struct {
 type streamItem struct {
 	index   int
 	kind    string
-	part    int // content part that block stands for
+	part    int // the content part that block represents
 	block   int // canonical block; -1: none yet
 	call    int // canonical call, -1 for other items
 	pieces  bool
 	summary int    // part of the summary
-	member  string // delta event that its thoughts come by
+	member  string // the delta event that brings its thoughts
 	done    bool
 }
 
@@ -174,14 +174,14 @@ func (s *streamDecoder) Event(_ string, data []byte, emit func(*chat.Delta) erro
 	return nil
 }
 
-// failed takes an error event or a response that failed. An error event has its
-// details in itself or in its error member.
+// failed handles an error event or a response that failed. An error event has its details
+// either at its top level or in its error member.
 func (s *streamDecoder) failed(e *streamEvent) error {
 	s.m.Err = failureOf(e, &s.d, &s.m.Usage)
 	return s.m.Err
 }
 
-// failureOf is the fault of an event that ends a stream badly.
+// failureOf is the fault of an event that ends a stream in failure.
 func failureOf(e *streamEvent, d *wire.Decoder, usage *pricing.Usage) *fault.Fault {
 	if e.failure != nil {
 		return failed(e.failure)
@@ -284,7 +284,7 @@ func (s *streamDecoder) begin(it *streamItem, o *outputItem, emit func(*chat.Del
 	return emit(&s.out)
 }
 
-// end takes the last event of a whole answer.
+// end handles the last event of a whole answer.
 func (s *streamDecoder) end(e *streamEvent, emit func(*chat.Delta) error) error {
 	if err := s.start(e, emit); err != nil {
 		return err

@@ -11,8 +11,8 @@ import (
 	"gateway/shared/wire"
 )
 
-// streamEncoder writes the events of one stream. Items begin in the order of
-// their first piece; those of tool calls may overlap, as their pieces do.
+// streamEncoder writes the events of one stream. Items begin in the order of their first
+// piece. Items of tool calls may overlap, because their pieces do.
 type streamEncoder struct {
 	o    chat.Options
 	e    *envelope
@@ -22,7 +22,7 @@ type streamEncoder struct {
 		created   int64
 	}
 	items []*openItem // all items, by output_index
-	shown int         // items whose end was written are these and some later ones
+	shown int         // at least the first so many items have had their end written
 	usage pricing.Usage
 
 	stop   chat.StopReason
@@ -30,7 +30,7 @@ type streamEncoder struct {
 
 	hidden   bool         // the answer comes by a hidden tool
 	answered bool         // and has come
-	held     []chat.Delta // text beside it, given only when no answer comes
+	held     []chat.Delta // text beside it, given only if that answer does not come
 
 	early map[int][]cite.Citation // sources of a block whose text is not open
 }
@@ -73,7 +73,7 @@ func newStreamEncoder(o *chat.Options) *streamEncoder {
 	return &streamEncoder{o: *o, hidden: o.Request != nil && o.Request.HiddenAnswer}
 }
 
-// event begins an event up to behind its sequence number.
+// event begins an event, up to its sequence number.
 func (s *streamEncoder) event(dst []byte, kind string) []byte {
 	dst = append(append(dst, "event: "...), kind...)
 	dst = append(append(dst, "\ndata: {\"type\":\""...), kind...)
@@ -151,7 +151,7 @@ func (s *streamEncoder) Append(dst []byte, d *chat.Delta) []byte {
 	return dst
 }
 
-// release gives the text that was held, as no hidden answer will come.
+// release gives the text that was held, because no hidden answer will come.
 func (s *streamEncoder) release(dst []byte) []byte {
 	held := s.held
 	s.held = nil
@@ -161,9 +161,9 @@ func (s *streamEncoder) release(dst []byte) []byte {
 	return dst
 }
 
-// blockStop notes that no more pieces of a call or of reasoning will come. The
-// end is written when the next item begins, or with the end of the answer, as
-// only then it is known whether the item is whole.
+// blockStop notes that no more pieces of a call or of reasoning will come. The end is
+// written when the next item begins or the answer ends, because only then it is known
+// whether the item is whole.
 func (s *streamEncoder) blockStop(d *chat.Delta) {
 	for _, it := range s.items {
 		switch it.kind {
@@ -183,7 +183,7 @@ func (s *streamEncoder) last() *openItem {
 	return s.items[len(s.items)-1]
 }
 
-// open begins an item: what has ended before it is written whole.
+// open begins an item, after writing the ends of finished ones.
 func (s *streamEncoder) open(dst []byte, it *openItem, prefix string) []byte {
 	dst = s.begin(dst)
 	for _, other := range s.items[s.shown:] {
@@ -205,7 +205,7 @@ func (s *streamEncoder) open(dst []byte, it *openItem, prefix string) []byte {
 	return append(dst, "}\n\n"...)
 }
 
-// item writes an item as it stands. The text of what is in progress is empty.
+// item writes an item in its present state. An item in progress has no text.
 func (s *streamEncoder) item(dst []byte, it *openItem, status string) []byte {
 	running := status == "in_progress"
 	dst = append(dst, `{"id":`...)
@@ -294,8 +294,8 @@ func (s *streamEncoder) Finish(dst []byte) []byte {
 	return append(dst, "}\n\n"...)
 }
 
-// endAll ends what is open. The last item of an answer that is not complete is
-// not either.
+// endAll ends everything that is open. If the answer is not complete, neither is its last
+// item.
 func (s *streamEncoder) endAll(dst []byte, status string) []byte {
 	for i, it := range s.items {
 		if it.whole != nil {
@@ -325,8 +325,8 @@ func (s *streamEncoder) output() []byte {
 	return out
 }
 
-// Error implements chat.StreamEncoder: an error event, and the response as it
-// failed, for clients that wait for its last event.
+// Error implements chat.StreamEncoder. It writes an error event, and the failed response
+// for clients that wait for that as the last event.
 func (s *streamEncoder) Error(dst []byte, f *fault.Fault) []byte {
 	dst = appendErrorEvent(dst, f, &s.o, s.seq)
 	s.seq++

@@ -11,8 +11,8 @@ import (
 	"gateway/shared/wire"
 )
 
-// text writes a piece of a message. Another block, or a refusal beside a text,
-// is another part of the message.
+// text writes a piece of a message. Another block, or a refusal beside a text, begins
+// another part of the message.
 func (s *streamEncoder) text(dst []byte, d *chat.Delta, refusal bool) []byte {
 	if len(d.JSON) <= 2 && d.Logprobs == nil {
 		return dst
@@ -56,19 +56,19 @@ func (s *streamEncoder) text(dst []byte, d *chat.Delta, refusal bool) []byte {
 	return append(dst, "}\n\n"...)
 }
 
-// part writes which part of a message an event is about.
+// part writes the index of the message part that an event is about.
 func (it *openItem) part(dst []byte) []byte {
 	dst = append(dst, `,"content_index":`...)
 	return strconv.AppendInt(dst, int64(it.count), 10)
 }
 
-// cite gives a source of the open text: at once when its place is known, else with
-// the end of the part.
+// cite gives a source of the open text: at once if its place is known, otherwise at the end
+// of the part.
 func (s *streamEncoder) cite(dst []byte, d *chat.Delta) []byte {
 	c := cite.Read(d.JSON)
 	it := s.last()
 	if it == nil || it.kind != messageItem || it.whole != nil || !it.begun || it.refusal || it.block != d.Block {
-		if c.URL != "" { // its text may yet come
+		if c.URL != "" { // its text may still come
 			if s.early == nil {
 				s.early = map[int][]cite.Citation{}
 			}
@@ -83,9 +83,9 @@ func (s *streamEncoder) cite(dst []byte, d *chat.Delta) []byte {
 	return s.annotation(dst, it, &c)
 }
 
-// lateSources writes a message without text for the sources of texts that had
-// ended before: what was sent cannot be opened again. Where texts are JSON there
-// can be none without text.
+// lateSources writes a message without text for sources of texts that had already ended,
+// because a message that was sent cannot be opened again. It writes none if the texts must
+// be JSON, because an empty text is not JSON.
 func (s *streamEncoder) lateSources(dst []byte) []byte {
 	if len(s.early) == 0 || s.o.Request != nil && s.o.Request.Format.Kind != chat.FormatText {
 		return dst
@@ -232,7 +232,7 @@ func (s *streamEncoder) toolArgs(dst []byte, d *chat.Delta) []byte {
 		piece := d.JSON[1 : len(d.JSON)-1]
 		it.text = append(it.text, piece...)
 		if it.kind == customItem || len(piece) == 0 {
-			return dst // the text is inside of what comes: it is given at its end
+			return dst // it is given at the end, because the text is inside of the arguments
 		}
 		return s.callDelta(dst, it, piece)
 	}

@@ -63,8 +63,8 @@ func (s *streamDecoder) piece(raw []byte, emit func(*chat.Delta) error) error {
 	return emit(&s.out)
 }
 
-// thinking gives a piece of reasoning. Hosts that stream both the thoughts and
-// their summary are read by what comes first.
+// thinking gives a piece of reasoning. If a host streams both the thoughts and their
+// summary, the kind that comes first is read.
 func (s *streamDecoder) thinking(e *streamEvent, emit func(*chat.Delta) error) error {
 	if err := s.start(nil, emit); err != nil {
 		return err
@@ -91,7 +91,7 @@ func (s *streamDecoder) thinking(e *streamEvent, emit func(*chat.Delta) error) e
 	return s.piece(e.delta, emit)
 }
 
-// itemDone gives what the end of an item tells beyond its pieces.
+// itemDone gives what the end of an item brings beyond its pieces.
 func (s *streamDecoder) itemDone(e *streamEvent, emit func(*chat.Delta) error) error {
 	var o outputItem
 	s.d.Reset(e.item)

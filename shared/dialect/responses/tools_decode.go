@@ -8,8 +8,8 @@ import (
 	"gateway/shared/wire"
 )
 
-// textTool is the schema by which a tool of free text is offered to providers
-// whose tools take JSON.
+// textTool is the schema under which a tool of free text is offered to providers whose
+// tools take JSON.
 const textTool = `{"type":"object","properties":{"input":{"type":"string"}},"required":["input"],"additionalProperties":false}`
 
 // tool reads one element of tools.
@@ -64,8 +64,7 @@ func (q *requestDecoder) tool() {
 	q.r.Tools = append(q.r.Tools, t)
 }
 
-// dropPlainFormat takes out a format that asks for any text: nothing is lost
-// without it.
+// dropPlainFormat removes a format that asks for any text, which makes no difference.
 func dropPlainFormat(extra []chat.Field) []chat.Field {
 	kept := extra[:0]
 	for _, x := range extra {
@@ -163,8 +162,8 @@ func wrapText(text string) string {
 	return string(append(wire.AppendJSONString([]byte(`{"input":`), text), '}'))
 }
 
-// unwrapText is the free text in arguments made by wrapText or by a model; other
-// arguments are given as they are.
+// unwrapText is the free text in arguments made by wrapText or by a model. Other arguments
+// are returned unchanged.
 func unwrapText(args string) string {
 	d := wire.NewDecoder([]byte(args))
 	text, ok := "", false

@@ -54,7 +54,7 @@ func (Generate) EncodeRequest(dst []byte, r *chat.Request, _ *chat.Traits, loss 
 	return o.B, loss.Err()
 }
 
-// answer is an answer or a piece of one; an error stands alone.
+// answer is an answer or a piece of one; an error comes alone.
 type answer struct {
 	model string
 	text  []byte // JSON string
@@ -92,7 +92,7 @@ func (Generate) DecodeResponse(body []byte, _ *chat.Traits) (*chat.Response, err
 // NewStreamDecoder implements chat.AnswerReader.
 func (Generate) NewStreamDecoder(*chat.Traits) chat.StreamDecoder { return new(decoder) }
 
-// decoder reads pieces of text until the stream ends, which nothing announces.
+// decoder reads pieces of text until the stream ends, which is not announced.
 type decoder struct{ upstream.Stream }
 
 // Parser implements chat.Framed.

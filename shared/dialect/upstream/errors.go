@@ -43,19 +43,19 @@ func Invalid(message string, cause error) *fault.Fault {
 	return f
 }
 
-// Unreadable is the fault for an event of a stream that cannot be read: what came
-// before it is no whole answer.
+// Unreadable is the fault for an event of a stream that cannot be read: what came before it
+// is not a whole answer.
 func Unreadable(cause error) *fault.Fault {
 	return Invalid("The provider sent a stream event that cannot be read", cause)
 }
 
-// Failed is the fault for an error that the provider told inside a success.
+// Failed is the fault for an error that the provider reports inside a success.
 func Failed(status int, typ, message string) *fault.Fault {
 	return Fault(&chat.ProviderError{Status: status, Type: typ, Message: message})
 }
 
-// InBand reads an error body inside a success; its own code is the status when it
-// is one.
+// InBand reads an error body inside a success. If its own code is a status, that is the
+// fault's status.
 func InBand(body []byte) *fault.Fault {
 	p := ReadError(body)
 	if p == nil {
@@ -85,7 +85,7 @@ func Fault(p *chat.ProviderError) *fault.Fault {
 	return f
 }
 
-// ReadError finds the provider's words; nil when body holds no error.
+// ReadError finds the provider's error; nil when body holds none.
 func ReadError(body []byte) *chat.ProviderError {
 	d := wire.NewDecoder(body)
 	if d.Kind() == wire.KindArray {

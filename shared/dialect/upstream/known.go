@@ -8,8 +8,8 @@ import (
 	"gateway/shared/wire"
 )
 
-// Known is a count with one added, so that 0 is "not given". It takes half the
-// room of an optional count where many are kept through a stream.
+// Known is a count plus one, so that 0 means "not given". It takes half the memory of an
+// optional count, which matters where many are kept during a stream.
 type Known int64
 
 // Get is the count; 0 when it was not given.
@@ -26,9 +26,9 @@ func (k *Known) Read(d *wire.Decoder) {
 	}
 }
 
-// Number reads a count, however a host writes it: a part of a unit is a whole one, and
-// what nothing can count is the most that is charged. -1: it is below nothing, which
-// some hosts mean as "not known".
+// Number reads a count in any form that hosts write. A part of a unit counts as a whole
+// one, and a number too large to count becomes the most that is charged. -1 is given for
+// numbers below nothing, by which some hosts mean "not known".
 func Number(d *wire.Decoder) int64 {
 	v, err := strconv.ParseFloat(string(d.Num()), 64)
 	switch {

@@ -11,7 +11,7 @@ import (
 // Object writes JSON into B. A member or element gets its comma by itself.
 type Object struct{ B []byte }
 
-// Begin opens an object behind what dst holds.
+// Begin opens an object after what dst holds.
 func Begin(dst []byte) *Object { return &Object{B: append(dst, '{')} }
 
 // comma writes a comma unless an object or a list has just been opened.
@@ -21,7 +21,7 @@ func (o *Object) comma() {
 	}
 }
 
-// Key and Open are not inlined: with the growth of B they would stand in a thousand
+// Key and Open are not inlined: because B grows in them, they would be in a thousand
 // places, 0.4 MB of every binary, and no translation is measurably faster.
 
 // Key begins a member. name needs no escapes.
@@ -74,14 +74,14 @@ func (o *Object) Int(name string, n int64) {
 	o.B = strconv.AppendInt(o.B, n, 10)
 }
 
-// IntIf writes a whole number that is there.
+// IntIf writes a whole number if it is set.
 func (o *Object) IntIf(name string, n chat.Opt[int64]) {
 	if n.Set {
 		o.Int(name, n.Value)
 	}
 }
 
-// FloatIf writes a number that is there.
+// FloatIf writes a number if it is set.
 func (o *Object) FloatIf(name string, n chat.Opt[float64]) {
 	if n.Set {
 		o.Key(name)
@@ -140,8 +140,7 @@ func Count(d *wire.Decoder, n *chat.Opt[int64]) {
 	}
 }
 
-// TotalTokens reads {total_tokens} of an operation whose tokens are all of the
-// prompt.
+// TotalTokens reads {total_tokens} of an operation whose tokens all belong to the prompt.
 func TotalTokens(d *wire.Decoder, u *pricing.Usage) {
 	if d.Kind() != wire.KindObject {
 		d.Skip()
@@ -157,7 +156,7 @@ func TotalTokens(d *wire.Decoder, u *pricing.Usage) {
 	}
 }
 
-// Clone copies raw, which aliases a body that will not stay.
+// Clone copies raw, which aliases a body that will be reused.
 func Clone(raw []byte) []byte {
 	if raw == nil {
 		return nil

@@ -7,8 +7,8 @@ import (
 	"gateway/shared/wire"
 )
 
-// Passer meters what is passed on in d: as d does itself, else by decoding it. It
-// is nil for nil.
+// Passer meters answers of d that are passed on: by d itself if it can, otherwise by
+// decoding. It is nil for nil.
 func Passer(d chat.Provider) chat.Passer {
 	if d == nil {
 		return nil
@@ -38,9 +38,9 @@ func Meter(d chat.AnswerReader, body []byte) chat.Meter {
 	return r.Meter()
 }
 
-// Filter passes a stream on and meters it by the decoder of its dialect. An event
-// that the decoder cannot read ends the stream: it is not given out, unless the
-// stream has a framing of its own.
+// Filter passes a stream on and meters it with the decoder of its dialect. An event that
+// the decoder cannot read ends the stream. It is not given out, unless the stream has a
+// framing of its own.
 type Filter struct {
 	dec    chat.StreamDecoder
 	parser chat.EventParser // of streams that are not server-sent events
@@ -84,7 +84,7 @@ func (f *Filter) Feed(in []byte) ([]byte, error) {
 	}
 	if f.parser != nil {
 		from := 0
-		if !f.began { // it may be the end of a binary stream, cut out anywhere
+		if !f.began { // it may be the end of a binary stream that was cut at any place
 			from = max(0, wire.EventStreamStart(in))
 			f.began = len(in) > 0
 		}

@@ -13,20 +13,18 @@ import (
 // NotTaken is the usual reason of a loss.
 const NotTaken = "not taken by this provider"
 
-// InWords is the reason of a loss where a model is told to answer in JSON by its
-// system prompt only.
+// InWords is the reason of a loss where only the system prompt tells a model to answer in
+// JSON.
 const InWords = "asked for in words, and the answer is checked"
 
-// Path is where a message (part nil) or one of its parts stands in the client's
-// body.
+// Path is where a message (part nil) or one of its parts is in the client's body.
 func Path(m *chat.Message, p *chat.Part) string { return m.Path(p) }
 
-// Lose reports every member of r that is set and not among carried, by the names
-// of the OpenAI shape: temperature, top_p, top_k, frequency_penalty,
-// presence_penalty, seed, logit_bias, logprobs, stop, n, user, service_tier,
-// tools, response_format, reasoning, and those of r.Extra. It refuses what an
-// answer would be wrong without: several answers, a forced tool, a format.
-// Model, messages, max_tokens and stream are always carried.
+// Lose reports every member of r that is set and not in carried, by the names of the OpenAI
+// shape: temperature, top_p, top_k, frequency_penalty, presence_penalty, seed, logit_bias,
+// logprobs, stop, n, user, service_tier, tools, response_format, reasoning, and those of
+// r.Extra. It refuses what would make an answer wrong if it were ignored: several answers,
+// a forced tool, a format. Model, messages, max_tokens and stream are always carried.
 func Lose(r *chat.Request, loss *chat.Loss, carried ...string) error {
 	r.ReportUnread(loss)
 	r.ReportBelow(loss, chat.BelowCitations|chat.BelowCallSignatures)
@@ -62,8 +60,8 @@ func Lose(r *chat.Request, loss *chat.Loss, carried ...string) error {
 	return nil
 }
 
-// reasoning stands for how much the model may think, however the client said it;
-// a member of that name, which some clients send, is none that was read.
+// reasoning stands for how much the model may think, however the client asked for it. A
+// member of that name in the body, which some clients send, is not meant.
 const reasoning = "reasoning"
 
 func loseLogprobs(r *chat.Request, loss *chat.Loss) {
@@ -91,7 +89,7 @@ func loseReasoning(r *chat.Request, loss *chat.Loss) {
 	}
 }
 
-// oneAnswer refuses what asks for several answers of a provider that gives one.
+// oneAnswer refuses requests for several answers, for a provider that gives one.
 func oneAnswer(r *chat.Request, several bool) error {
 	if r.N.Set && r.N.Value > 1 && !several {
 		return fault.Invalid("n", "n must be 1 for this provider, which gives one answer")
@@ -127,9 +125,9 @@ func loseTools(r *chat.Request, loss *chat.Loss) error {
 	return nil
 }
 
-// Flat is a message as one text, for wires that know nothing else. Tool calls and
-// results are written out and reported; media is refused; reasoning and blocks of
-// other providers are reported and left out.
+// Flat is a message as one text, for wires that have nothing else. Tool calls and results
+// are written out and reported; media is refused; reasoning and blocks of other providers
+// are reported and left out.
 func Flat(m *chat.Message, loss *chat.Loss) (string, error) {
 	if m.Name != "" && m.Role != chat.ToolRole {
 		loss.Add(Path(m, nil)+".name", NotTaken)
@@ -171,7 +169,7 @@ func Prompt(r *chat.Request) string {
 	return r.Messages[0].Text()
 }
 
-// Arguments are those of a tool call as one JSON object; field names them in a
+// Arguments are the arguments of a tool call as one JSON object; field names them in a
 // refusal. Free text becomes {"input": text}.
 func Arguments(c *chat.ToolCall, field string) (string, error) {
 	args := strings.TrimSpace(c.Arguments)
@@ -196,8 +194,8 @@ func IsObject(raw []byte) bool {
 	return d.End() == nil
 }
 
-// MovedPrompts reports the system prompts that stand behind the first turn of a
-// conversation, for providers that take them in front of it alone.
+// MovedPrompts reports the system prompts that come after the first turn, for providers
+// that take them only before the conversation.
 func MovedPrompts(r *chat.Request, loss *chat.Loss) {
 	turns := false
 	for i := range r.Messages {

@@ -9,8 +9,8 @@ import (
 	"gateway/shared/wire"
 )
 
-// Stream is what decoders of streams have in common: the meter, the first delta
-// and the last, pieces in valid UTF-8. A decoder embeds it and adds Event.
+// Stream is what decoders of streams have in common: the meter, the first and the last
+// delta, and pieces in valid UTF-8. A decoder embeds it and adds Event.
 type Stream struct {
 	M       chat.Meter
 	D       wire.Decoder
@@ -37,7 +37,7 @@ func (s *Stream) End() error {
 	return nil
 }
 
-// Fail keeps the provider's error and gives it.
+// Fail keeps the provider's error and returns it.
 func (s *Stream) Fail(f *fault.Fault) error {
 	s.M.Err = f
 	return f
@@ -48,7 +48,7 @@ func (s *Stream) Unreadable(cause error) error {
 	return s.Fail(Unreadable(cause))
 }
 
-// Emit gives a delta on, with a DeltaStart in front of the first one.
+// Emit passes a delta on, with a DeltaStart before the first one.
 func (s *Stream) Emit(d chat.Delta, emit func(*chat.Delta) error) error {
 	if !s.began {
 		s.began = true
@@ -94,7 +94,7 @@ func (s *Stream) Stop(stop chat.StopReason, native string, emit func(*chat.Delta
 	return s.Emit(chat.Delta{Kind: chat.DeltaStop, Stop: stop, Native: native}, emit)
 }
 
-// RawString reads a string as it stands; anything else counts as absent.
+// RawString reads a string without decoding it; anything else counts as absent.
 func RawString(d *wire.Decoder) []byte {
 	if d.Kind() != wire.KindString {
 		d.Skip()

@@ -13,10 +13,9 @@ type Turn struct {
 	Text string
 }
 
-// Turns are the turns of a conversation for wires that know text of two speakers
-// that take turns: neighbours of one speaker are joined, tool results are the
-// user's words, system prompts are gathered apart. A conversation without a word
-// of the user is refused.
+// Turns are the turns of a conversation, for wires that only know texts of two speakers in
+// turn. Neighbours of one speaker are joined, tool results are the user's words, and system
+// prompts are collected separately. A conversation without any word of the user is refused.
 func Turns(r *chat.Request, loss *chat.Loss) (turns []Turn, system string, err error) {
 	var rules, words []string // words of the last turn
 	users := false

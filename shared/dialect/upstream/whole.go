@@ -11,8 +11,8 @@ import (
 // maxWhole bounds an answer that is gathered, in bytes.
 const maxWhole = 64 << 20
 
-// NewWhole reads the plain answer of a provider that does not stream, for a
-// client that wants a stream: the answer is replayed when it is there.
+// NewWhole reads the plain answer of a provider that does not stream, for a client that
+// wants a stream: the answer is replayed once it has come.
 func NewWhole(w chat.AnswerReader, t *chat.Traits) chat.StreamDecoder { return &whole{w: w, t: t} }
 
 type whole struct {
@@ -38,7 +38,7 @@ func (s *whole) Event(_ string, data []byte, emit func(*chat.Delta) error) error
 	return r.Replay(emit)
 }
 
-// gather makes one event of a whole JSON object, as soon as it is there.
+// gather makes one event of a whole JSON object, as soon as it has come.
 type gather struct {
 	b       []byte
 	depth   int
@@ -78,8 +78,7 @@ func (g *gather) Feed(in []byte, emit func(string, []byte) error) error {
 	return emit("", g.b)
 }
 
-// End implements chat.EventParser: what is not a whole object is for the decoder
-// to refuse.
+// End implements chat.EventParser. The decoder refuses anything that is not a whole object.
 func (g *gather) End(emit func(string, []byte) error) error {
 	if g.done || len(g.b) == 0 {
 		return nil
@@ -137,7 +136,7 @@ func (l *Lines) End(emit func(string, []byte) error) error {
 	return emit(EndOfStream, nil)
 }
 
-// Events is the parser of server-sent events with an EndOfStream behind them.
+// Events is the parser of server-sent events. It gives an EndOfStream after them.
 type Events struct{ wire.SSEParser }
 
 // End implements chat.EventParser.

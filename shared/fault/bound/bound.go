@@ -1,15 +1,14 @@
-// Package bound reads the bounds that stand beside the members of a stored type,
-// so that they stand once: the type's Validate checks by them, and so does the
+// Package bound reads the bounds that are written beside the members of a stored type. So
+// they are written only once: the type's Validate checks by them, and so does the
 // description of its administration.
 //
 //	Description string            `json:"description,omitempty" max:"1024"`
 //	Mode        string            `json:"mode,omitempty" enum:"full,metrics"`
 //	Metadata    map[string]string `json:"metadata,omitempty" max:"64" each:"max=128"`
 //
-// min and max bound the characters of a text, the entries of a list or a map and
-// the value of a number; enum lists the texts that are allowed; each bounds the
-// entries of a list or a map. The zero value of a member that may be left out is
-// within every bound.
+// min and max bound the characters of a text, the entries of a list or a map, and the value
+// of a number. enum lists the allowed texts. each bounds the entries of a list or a map. If
+// a member may be left out, its zero value is within every bound.
 package bound
 
 import (
@@ -24,14 +23,14 @@ import (
 	"gateway/shared/fault"
 )
 
-// Bound is what the tags of a member say. 0 is no bound.
+// Bound is the content of a member's tags. 0 is no bound.
 type Bound struct {
 	Min, Max int64
 	Enum     []string
 	Each     *Bound // of the entries; nil: none
 }
 
-// Member is a member of a struct that JSON has.
+// Member is a member of a struct that appears in JSON.
 type Member struct {
 	Name  string // in JSON
 	Doc   string // the tag doc
@@ -44,8 +43,8 @@ type Member struct {
 // Optional reports whether JSON leaves the member out where it has no value.
 func (m *Member) Optional() bool { return m.omits }
 
-// Members are the members of a struct type, embedded ones too, in their order. A
-// tag that cannot be read is an error: a mistake of the type.
+// Members are the members of a struct type, in their order, with those of embedded types. A
+// tag that cannot be read is an error, because the type is wrong.
 func Members(t reflect.Type) ([]Member, error) {
 	var out []Member
 	for _, f := range reflect.VisibleFields(t) {
@@ -113,21 +112,21 @@ func membersOf(t reflect.Type) []Member {
 	}
 	members, err := Members(t)
 	if err != nil {
-		panic(err) // a mistake of a type, which its first test meets
+		panic(err) // a mistake in a type, which its first test finds
 	}
 	known.Store(t, members)
 	return members
 }
 
-// Check gives what is out of bounds in a struct, or what v points to, and in the
-// structs below. Fields are named as JSON has them.
+// Check tells what is out of bounds in v, a struct or a pointer to one, and in the structs
+// below it. Fields have their JSON names.
 func Check(v any) []fault.Detail {
 	c := checker{}
 	c.value(reflect.ValueOf(v), "", Bound{})
 	return c.bad
 }
 
-// Text gives what is wrong with a text that no type holds.
+// Text tells what is wrong with a text that is not a member of a type.
 func Text(field, s string, least, most int64) []fault.Detail {
 	if n := int64(utf8.RuneCountInString(s)); n < least || n > most {
 		return []fault.Detail{{Field: field, Message: fmt.Sprintf("must have %d to %d characters", least, most)}}
@@ -135,8 +134,8 @@ func Text(field, s string, least, most int64) []fault.Detail {
 	return nil
 }
 
-// Sorted puts errors into the order of the members of the struct that v points
-// to; those of other fields come first.
+// Sorted puts errors into the order of the members of the struct that v points to. Errors
+// of other fields come first.
 func Sorted(v any, bad []fault.Detail) []fault.Detail {
 	members := membersOf(reflect.TypeOf(v).Elem())
 	place := func(d fault.Detail) int {

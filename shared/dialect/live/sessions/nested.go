@@ -36,7 +36,7 @@ func (s *Session) nested(event []byte) []live.Step {
 	return nil
 }
 
-// named is what is read of a response and of a decision.
+// named are the members of a response or a decision that are read.
 type named struct {
 	ID    string `json:"id"`
 	Model string `json:"model"`
@@ -63,8 +63,8 @@ func (s *Session) created(response []byte) []live.Step {
 	return []live.Step{{Do: live.Begins, ID: n.ID, Model: n.Model}}
 }
 
-// made counts a piece. Which response it is of is told by few events: those that are
-// under way are estimated alike.
+// made counts a piece. Few events tell which response they belong to, so the estimate of
+// every response under way grows by it.
 func (s *Session) made(bytes int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -90,7 +90,7 @@ func (s *Session) done(response []byte, finish string) []live.Step {
 		step = d.lost(n.ID)
 		step.Finish = finish
 	case finish == "failed":
-		return nil // nothing is known of it, and nothing was made
+		return nil // its usage is not known, and nothing was made
 	}
 	if step.Model == "" && d != nil {
 		step.Model = d.model
@@ -98,10 +98,10 @@ func (s *Session) done(response []byte, finish string) []live.Step {
 	return []live.Step{step}
 }
 
-// bytesOfToken is how many bytes a token of text has, as a rule.
+// bytesOfToken is the usual number of bytes of a token of text.
 const bytesOfToken = 4
 
-// lost is how a response ended of which nothing more was heard.
+// lost is the end of a response of which nothing more was heard.
 func (d *delegated) lost(id string) live.Step {
 	step := live.Step{Do: live.Ends, ID: id, Model: d.model, Finish: "connection_lost"}
 	step.Usage.Set(pricing.Input, 0)

@@ -16,7 +16,7 @@ import (
 )
 
 // Ahead is how much time of a session, in seconds, is reserved before it is used. The
-// provider tells of it every quarter of a minute or so.
+// provider reports the time about every fifteen seconds.
 const Ahead = 60
 
 // Time is the id of the session's own time.
@@ -34,8 +34,8 @@ type Session struct {
 	client, provider wire.Walk
 	mu               sync.Mutex
 	began            time.Time
-	seconds          int64 // as the provider told last; below 0: it did not
-	timed            bool  // the time is open
+	seconds          int64 // the provider's last report; below 0: there was none
+	timed            bool  // the session's time is running
 	open             map[string]*delegated
 }
 
@@ -45,7 +45,8 @@ type delegated struct {
 	made  int64 // bytes of its pieces
 }
 
-// maxOpen bounds what is open at once, and maxName what is read of names, in bytes.
+// maxOpen bounds the responses that are open at once, and maxName the names that are read,
+// in bytes.
 const (
 	maxOpen = 256
 	maxName = 512
@@ -97,7 +98,7 @@ func said(raw []byte) string {
 	if len(raw) == 0 {
 		return ""
 	}
-	s, _ := wire.ScanString(raw, "") // what is none says nothing
+	s, _ := wire.ScanString(raw, "") // anything but a string counts as absent
 	return s
 }
 
@@ -133,11 +134,11 @@ func (s *Session) Opens(first []byte) (o live.Opening, err error) {
 		return o, fault.Invalid("session.model", "is required: the model of the session")
 	}
 	o.Asks, err = asks(session, &in)
-	o.Asks.Unheld = true // it goes on without pauses
+	o.Asks.Unheld = true // the session goes on without pauses
 	return o, err
 }
 
-// within names the member that a fault's field stands in.
+// within puts the member field in front of a fault's own field.
 func within(field string, err error) error {
 	f := fault.From(err)
 	if f.Field == "" || f.Field == "body" {
@@ -148,8 +149,8 @@ func within(field string, err error) error {
 	return f
 }
 
-// asks reads which models are to work for a session: those of its delegation, and of what
-// its transcripts trigger.
+// asks reads which models are to work for a session: the models of its delegation, and
+// those that its transcripts trigger.
 func asks(session []byte, in *wire.Walk) (a live.Asks, err error) {
 	add := func(owner []byte, field string) error {
 		var w wire.Walk
@@ -243,13 +244,13 @@ func (s *Session) Client(message []byte) (h live.Heard, err error) {
 	return h, err
 }
 
-// Provider implements live.Wire. What cannot be read is passed on and says nothing.
+// Provider implements live.Wire. A message that cannot be read is passed on and ignored.
 func (s *Session) Provider(message []byte) (h live.Heard) {
 	w := &s.provider
 	if eventKeys.Walk(message, w) != nil {
 		return h
 	}
-	kind, _ := text(message, w, keyType, "type") // "" says nothing
+	kind, _ := text(message, w, keyType, "type") // "" is no known type
 	switch kind {
 	case "session.input_transcript.delta":
 		h.Voice = said(member(message, w, keyDelta))
@@ -286,7 +287,7 @@ func secondsOf(usage []byte) (n int64, ok bool) {
 	return 0, false
 }
 
-// lasted takes over the time so far.
+// lasted stores the time so far.
 func (s *Session) lasted(n int64) []live.Step {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -316,7 +317,7 @@ func (s *Session) closed(usage, reason []byte) []live.Step {
 func (s *Session) ends(why string, estimated bool) live.Step {
 	s.timed = false
 	step := live.Step{Do: live.Ends, ID: Time, Finish: why}
-	if s.seconds < 0 { // the provider never told
+	if s.seconds < 0 { // the provider never reported the time
 		s.seconds, estimated = int64(math.Ceil(time.Since(s.began).Seconds())), true
 	}
 	step.Usage.Set(pricing.Seconds, s.seconds)
@@ -324,12 +325,13 @@ func (s *Session) ends(why string, estimated bool) live.Step {
 	return step
 }
 
-// Wordy implements live.Wire: all texts under the names that events give them.
+// Wordy implements live.Wire: all texts in members that events have for them.
 func (s *Session) Wordy() map[string]bool { return wordy }
 
 var wordy = map[string]bool{"instructions": false, "content": false, "text": false, "output": false, "arguments": true, "input": false, "json": true, "description": false}
 
-// Busy implements live.Wire. The provider closes what it is asked to, and tells how long it was.
+// Busy implements live.Wire. When it is asked to close, the provider closes and reports the
+// session's length.
 func (s *Session) Busy() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -351,7 +353,7 @@ func (s *Session) Error(f *fault.Fault, id, about string) []byte {
 		Error json.RawMessage `json:"error"`
 	}
 	if json.Unmarshal(one, &in) != nil {
-		return nil // it is the program's own
+		return nil // it is made here, so it can always be read
 	}
 	return append(append(append(out, `,"error":`...), in.Error...), '}')
 }
