@@ -228,7 +228,7 @@ func (s *sender) sendRaw(resp *http.Response) error {
 	egress.CopyResponseHeaders(h, resp.Header)
 	s.stars.Head(h)
 	s.answerHeaders(nil)
-	s.head(s.guards.Status(resp.StatusCode))
+	s.head(s.guards.Verdict.Status(resp.StatusCode))
 	chunk := pooled.New()
 	defer chunk.Free()
 	p := chunk.B[:cap(chunk.B)]

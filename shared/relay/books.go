@@ -89,7 +89,7 @@ func (l *logbook) describe() {
 // describeWalk tells what the walk was decided on, before it is settled.
 func (l *logbook) describeWalk() {
 	r := &l.rec
-	r.Guards = l.guards.Notes(l.RecordAfterBody)
+	r.Guards = l.guards.Notes.All(l.RecordAfterBody)
 	if l.Walker == nil {
 		return
 	}

@@ -26,11 +26,11 @@ func (s *sender) sendCached(a *reused.Answer) error {
 		h["Content-Type"], h["Cache-Control"] = eventStream, noCache
 	} else {
 		h["Content-Type"] = jsonType
-		out = s.guards.Told(s.guards.Restored(out), false)
+		out = s.guards.Told(s.guards.Taken.Restored(out), false)
 		h["Content-Length"] = []string{strconv.Itoa(len(out))}
 	}
 	s.answerHeaders(nil)
-	s.sendWhole(s.guards.Status(http.StatusOK), out)
+	s.sendWhole(s.guards.Verdict.Status(http.StatusOK), out)
 	return nil
 }
 

@@ -269,7 +269,7 @@ func (r *response) End(d *realtime.Done, event []byte) {
 // said before it.
 func (r *response) judged(id string) {
 	g, c := r.desk.guard, r.call
-	c.guards.Heard(r.desk.of.guards.Live())
+	c.guards.Notes.Heard(r.desk.of.guards.Live())
 	if g == nil {
 		return
 	}

@@ -133,7 +133,7 @@ func (st *streams) translate(dec chat.StreamDecoder, o *chat.Options) turn.Strea
 	if st.turnBuf == nil {
 		st.turnBuf = pooled.For(2 * streamChunk)
 	}
-	return turn.Translate(dec, st.guards.Writer(st.Route.Client), o, &st.Loss, st.turnBuf.B)
+	return turn.Translate(dec, st.guards.Taken.Writer(st.Route.Client), o, &st.Loss, st.turnBuf.B)
 }
 
 // providerRefused reads a provider's error answer.

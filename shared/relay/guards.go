@@ -66,7 +66,7 @@ func (x *exchanges) guardOutput(_ *route.Leaf, a answer) answer {
 			x.keepReceived(nil) // what was taken out of it is in no log
 		}
 	}
-	a.soft = a.status() == http.StatusOK && x.guards.Failed()
+	a.soft = a.status() == http.StatusOK && x.guards.Verdict.Failed()
 	return a
 }
 
@@ -97,7 +97,7 @@ func (pl *plains) inClientShape() ([]byte, error) {
 // repeats tells whether the target is called once more because of what guardrails said
 // of its answer: its config lists their status.
 func (x *exchanges) repeats(s *route.Schedule, a *answer) bool {
-	refused, _ := x.guards.Refused()
+	refused, _ := x.guards.Verdict.Refused()
 	if !a.soft && !refused || x.headSent || x.bodySpent || !s.Repeat(a.status()) {
 		return false
 	}
@@ -117,7 +117,7 @@ func (s *streams) deniedBody(h http.Header) []byte {
 	if made := s.Route.Retold; made != nil {
 		client = made.Client
 	}
-	if _, soft := s.guards.Refused(); !soft || client == nil || s.Route.Shape != routes.Unified && s.Route.Retold == nil {
+	if _, soft := s.guards.Verdict.Refused(); !soft || client == nil || s.Route.Shape != routes.Unified && s.Route.Retold == nil {
 		body := append(wire.AppendJSONString([]byte(`{"error":{"message":`), guarded.Denied), `,"type":"hooks_failed","param":null,"code":null},"hook_results":`...)
 		return append(s.guards.Results.Append(body, true), '}')
 	}

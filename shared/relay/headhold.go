@@ -58,7 +58,7 @@ func (st *streams) streamHead(a *answer) {
 	}
 	h["Cache-Control"] = noCache
 	st.answerHeaders(a.resp.Header)
-	st.head(st.guards.Status(http.StatusOK))
+	st.head(st.guards.Verdict.Status(http.StatusOK))
 	if told := st.guards.FirstEvent(st.Route.Endpoint, st.Strict()); len(told) > 0 {
 		st.captureAnswer(told)
 		st.write(told)

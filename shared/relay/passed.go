@@ -31,7 +31,7 @@ func (s *sender) sendPassed(resp *http.Response) error {
 		h["Content-Length"] = []string{strconv.FormatInt(resp.ContentLength, 10)}
 	}
 	s.answerHeaders(resp.Header)
-	s.head(s.guards.Status(http.StatusOK))
+	s.head(s.guards.Verdict.Status(http.StatusOK))
 	if s.Route.Retold != nil && events(resp) {
 		s.write(s.guards.FirstEvent(s.Route.Endpoint, s.Strict()))
 	}

@@ -187,13 +187,13 @@ func (s *sender) sendPlain(a *answer) error {
 		s.reuse.Keep(out)
 	}
 	if s.guards.On && kind[0] == jsonType[0] {
-		out = s.guards.Told(s.guards.Restored(out), true)
+		out = s.guards.Told(s.guards.Taken.Restored(out), true)
 	}
 	h := s.w.Header()
 	h["Content-Type"] = kind
 	h["Content-Length"] = []string{strconv.Itoa(len(out))}
 	s.answerHeaders(resp.Header)
-	s.sendWhole(s.guards.Status(http.StatusOK), out)
+	s.sendWhole(s.guards.Verdict.Status(http.StatusOK), out)
 	return nil
 }
 

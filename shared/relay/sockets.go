@@ -145,7 +145,7 @@ func openNear(s *sender, resp *http.Response) error {
 
 // ended notes how a session has ended.
 func (s *sender) ended(r *session.Result) {
-	s.guards.Ended()
+	s.guards.Notes.Ended(s.guards.Live())
 	s.Size, s.answered = r.FromClient, r.ToClient
 	s.Heard.Finish = r.Told()
 	if r.Fault != nil {

@@ -4,6 +4,7 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"io/fs"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -93,24 +94,129 @@ func TestTheRecordIsFilledInOnePlace(t *testing.T) {
 // A type with more methods than these has become a room of its own.
 const maxMethods = 25
 
+// outgrown are types that have more, and how many: they get no more of them, and are to be
+// taken apart.
+var outgrown = map[string]int{
+	"chosen.Target": 29, "chosen.Wall": 28, "inbound.Body": 49, "metered.Meters": 30,
+	"session.Session": 27, "spoken.Guard": 26, "toolrun.responses": 27,
+}
+
+// TestNoTypeHasDozensOfMethods looks at every package of the walk. A part of a type that is
+// embedded in it counts as its own, where both are of one package; what it sees of a stage
+// before it, by a pointer, does not. The call is all stages of the walk.
 func TestNoTypeHasDozensOfMethods(t *testing.T) {
 	t.Parallel()
-	methods := map[string]int{}
-	each(t, func(_ string, d *ast.FuncDecl) {
-		if d.Recv == nil {
-			return
+	types := map[string]map[string]*declared{} // by folder and name
+	err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
+			return err
 		}
-		of := d.Recv.List[0].Type
-		if star, ok := of.(*ast.StarExpr); ok {
-			of = star.X
+		parsed, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.SkipObjectResolution)
+		if err != nil {
+			return err
 		}
-		if id, ok := of.(*ast.Ident); ok {
-			methods[id.Name]++
+		in := types[filepath.Dir(path)]
+		if in == nil {
+			in = map[string]*declared{}
+			types[filepath.Dir(path)] = in
 		}
+		declare(in, parsed)
+		return nil
 	})
-	for name, n := range methods {
-		if n > maxMethods {
-			t.Errorf("%s has %d methods", name, n)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(types) < 2 || types["."]["call"] == nil || types["inbound"]["Body"] == nil {
+		t.Fatalf("%d packages were read", len(types))
+	}
+	types["."]["call"].embeds = nil
+	for folder, in := range types {
+		for name := range in {
+			n, most := methodsOf(in, name, map[string]bool{}), maxMethods
+			if known, ok := outgrown[folder+"."+name]; ok {
+				if most = known; n < known {
+					t.Errorf("%s.%s has %d methods: tell so in the list of those that have outgrown", folder, name, n)
+				}
+			}
+			if n > most {
+				t.Errorf("%s.%s has %d methods", folder, name, n)
+			}
 		}
 	}
+}
+
+// declared is what a package declares of a type of its own.
+type declared struct {
+	methods int
+	embeds  []string // types of the same package
+}
+
+// declare adds what a file declares.
+func declare(in map[string]*declared, file *ast.File) {
+	of := func(name string) *declared {
+		if in[name] == nil {
+			in[name] = new(declared)
+		}
+		return in[name]
+	}
+	for _, d := range file.Decls {
+		switch d := d.(type) {
+		case *ast.FuncDecl:
+			if d.Recv != nil {
+				of(named(d.Recv.List[0].Type)).methods++
+			}
+		case *ast.GenDecl:
+			for _, s := range d.Specs {
+				s, ok := s.(*ast.TypeSpec)
+				if !ok {
+					continue
+				}
+				switch made := s.Type.(type) {
+				case *ast.StructType:
+					for _, f := range made.Fields.List {
+						if part, ok := f.Type.(*ast.Ident); ok && len(f.Names) == 0 {
+							of(s.Name.Name).embeds = append(of(s.Name.Name).embeds, part.Name)
+						}
+					}
+				case *ast.InterfaceType:
+					for _, f := range made.Methods.List {
+						if len(f.Names) > 0 {
+							of(s.Name.Name).methods += len(f.Names)
+						} else if part, ok := f.Type.(*ast.Ident); ok {
+							of(s.Name.Name).embeds = append(of(s.Name.Name).embeds, part.Name)
+						}
+					}
+				}
+			}
+		}
+	}
+}
+
+// named is the name of a type of the same package; "" for others.
+func named(e ast.Expr) string {
+	switch e := e.(type) {
+	case *ast.StarExpr:
+		return named(e.X)
+	case *ast.IndexExpr:
+		return named(e.X)
+	case *ast.IndexListExpr:
+		return named(e.X)
+	case *ast.Ident:
+		return e.Name
+	}
+	return ""
+}
+
+// methodsOf counts a type's methods and those of what it embeds, each once.
+func methodsOf(in map[string]*declared, name string, seen map[string]bool) int {
+	d := in[name]
+	if d == nil || seen[name] {
+		return 0
+	}
+	seen[name] = true
+	n := d.methods
+	for _, of := range d.embeds {
+		n += methodsOf(in, of, seen)
+	}
+	return n
 }

@@ -1,7 +1,6 @@
 package guarded
 
 import (
-	"gateway/shared/chat"
 	"gateway/shared/guard/chain"
 	"gateway/shared/wire"
 )
@@ -32,24 +31,4 @@ func event(endpoint string, results []byte) []byte {
 		return wire.AppendSSE(nil, "hook_results", append(append([]byte(`{"type":"hook_results","hook_results":`), results...), '}'))
 	}
 	return wire.AppendSSE(nil, "", append(append([]byte(`{"hook_results":`), results...), '}'))
-}
-
-// Restore puts values of the request back into a whole answer that is told as a
-// stream.
-func (s *State) Restore(r *chat.Response) {
-	if !s.Restores() {
-		return
-	}
-	for i := range r.Choices {
-		parts := r.Choices[i].Parts
-		for j := range parts {
-			p := &parts[j]
-			p.Text = s.restore.Text(p.Text)
-			if p.Call != nil {
-				call := *p.Call
-				call.Arguments = string(s.restore.JSON([]byte(call.Arguments)))
-				p.Call = &call
-			}
-		}
-	}
 }

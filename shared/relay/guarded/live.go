@@ -72,13 +72,13 @@ func (m *Means) callOf(t *chosen.Target) chain.Call {
 // Renew reads the guardrails that hold for the session's caller, as that is known now.
 // Where they cannot be read, those that were go on to hold, and the error says why.
 func (l *Live) Renew(ctx context.Context, who *admitted.Caller) error {
-	s := State{}
-	if err := s.gather(ctx, l.means, who, l.leaf, l.kind); err != nil {
+	of, err := l.means.gather(ctx, who, l.leaf, l.kind)
+	if err != nil {
 		return err
 	}
-	k := &Talk{live: l, secrets: l.means.secrets(who), behind: s.outBeside}
-	k.beside, k.in = s.in.Apart(l.kind)
-	for _, h := range s.out {
+	k := &Talk{live: l, secrets: l.means.secrets(who), behind: of.outBeside}
+	k.beside, k.in = of.in.Apart(l.kind)
+	for _, h := range of.out {
 		if h.Streams() == guard.StreamAfter {
 			k.after = append(k.after, h)
 		} else {
@@ -171,15 +171,4 @@ func (l *Live) take() (notes []Noted) {
 	defer l.mu.Unlock()
 	notes, l.notes = l.notes, nil
 	return notes
-}
-
-// Heard has the record of a request tell what a session's guardrails have said since the
-// last one.
-func (s *State) Heard(l *Live) { s.notes = append(s.notes, l.take()...) }
-
-// Ended has the record of the session tell what is left, also of those that ran beside.
-func (s *State) Ended() {
-	if s.live != nil {
-		s.notes = append(append(s.notes, s.live.take()...), s.live.aside.end(true)...)
-	}
 }

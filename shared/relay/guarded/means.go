@@ -2,7 +2,6 @@ package guarded
 
 import (
 	"context"
-	"log/slog"
 	"net/http"
 	"sync"
 	"time"
@@ -134,52 +133,4 @@ func (m *Means) secrets(q *admitted.Caller) judge.Secrets {
 		values, _, err := m.secret.Values(ctx, view, scope, of)
 		return values, err
 	}
-}
-
-// besideTime bounds hooks whose outcome nobody waits for.
-const besideTime = 70 * time.Second
-
-// aside are the hooks that run beside one request. Nothing of the request is touched
-// by them once it is over.
-type aside struct {
-	wait sync.WaitGroup
-	mu   sync.Mutex
-	done []Noted
-	over bool // the record is written: what comes now is told to the log
-}
-
-// run starts hooks beside the request. What they are shown is their own.
-func (a *aside) run(m *Means, ctx context.Context, hooks chain.Hooks, phase guard.Phase, c chain.Call, target, request string) {
-	c.Headers = c.Headers.Clone()
-	c.Request, c.Response = append([]byte(nil), c.Request...), append([]byte(nil), c.Response...)
-	a.wait.Add(1)
-	m.beside.Add(1)
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), besideTime)
-	go func() {
-		defer m.beside.Done()
-		defer a.wait.Done()
-		defer cancel()
-		results := hooks.Beside(ctx, phase, &c)
-		a.mu.Lock()
-		defer a.mu.Unlock()
-		for i := range results {
-			n := note(&results[i], phase, target)
-			if !a.over && len(a.done) < maxNotes {
-				a.done = append(a.done, n)
-				continue
-			}
-			slog.Info("guardrail beside a request", "request_id", request, "guardrail", n.Hook, "phase", n.Phase, "verdict", n.Verdict, "failed", n.Failed)
-		}
-	}()
-}
-
-// end gives what has come; all of it when wait is true.
-func (a *aside) end(wait bool) []Noted {
-	if wait {
-		a.wait.Wait()
-	}
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.over = true
-	return a.done
 }

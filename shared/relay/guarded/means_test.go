@@ -14,7 +14,7 @@ func TestNoGuardrailsCostNothing(t *testing.T) {
 	leaf, s := &route.Leaf{}, State{}
 	if n := testing.AllocsPerRun(100, func() {
 		s.Fresh()
-		if Wants(leaf, q) || s.Outputs() || s.JudgesEnd() || s.Status(200) != 200 {
+		if Wants(leaf, q) || s.Outputs() || s.JudgesEnd() || s.Verdict.Status(200) != 200 {
 			t.Fatal("it has guardrails")
 		}
 	}); n != 0 {

@@ -19,47 +19,17 @@ type Shape struct {
 }
 
 // OnItsWay tells whether a stream is judged or changed on its way.
-func (s *State) OnItsWay() bool {
-	if s.Restores() {
-		return true
-	}
-	for _, h := range s.out {
-		if h.Streams() != guard.StreamAfter {
-			return true
-		}
-	}
-	return false
-}
+func (s *State) OnItsWay() bool { return s.Taken.Any() || s.hooks.onTheWay() }
 
 // JudgesEnd tells whether hooks judge a stream once it has ended.
-func (s *State) JudgesEnd() bool {
-	return s.On && (len(s.by(guard.StreamAfter)) > 0 || len(s.outBeside) > 0)
-}
-
-// by gives the hooks that judge streams in a way.
-func (s *State) by(when guard.When) (out chain.Hooks) {
-	for _, h := range s.out {
-		if h.Streams() == when {
-			out = append(out, h)
-		}
-	}
-	return out
-}
-
-// Writer is a writer of answers that puts values of the request back.
-func (s *State) Writer(to chat.AnswerWriter) chat.AnswerWriter {
-	if !s.Restores() {
-		return to
-	}
-	return window.Restoring(to, &s.restore)
-}
+func (s *State) JudgesEnd() bool { return s.On && s.hooks.atTheEnd() }
 
 // Decoder gives a decoder whose stream is judged on its way.
 func (s *State) Decoder(dec chat.StreamDecoder, shape Shape) chat.StreamDecoder {
-	if hooks := s.by(guard.StreamWindow); len(hooks) > 0 {
-		dec = window.Texts(dec, reach(hooks), s.pieces(hooks), func() *fault.Fault { return s.denial(false) })
+	if hooks := s.hooks.by(guard.StreamWindow); len(hooks) > 0 {
+		dec = window.Texts(dec, reach(hooks), s.pieces(hooks), func() *fault.Fault { return s.Verdict.deny(false) })
 	}
-	if hooks := s.by(guard.StreamHold); len(hooks) > 0 {
+	if hooks := s.hooks.by(guard.StreamHold); len(hooks) > 0 {
 		dec = window.Whole(dec, func(whole *chat.Response) (*chat.Response, *fault.Fault) { return s.hold(hooks, whole, shape) })
 	}
 	return dec
@@ -76,7 +46,7 @@ func reach(hooks chain.Hooks) (r guard.Reach) {
 // pieces judges pieces of a stream. What a hook says of all of them is one result: that
 // of the first piece that fails, else that of the last.
 func (s *State) pieces(hooks chain.Hooks) window.Judge {
-	first, noted := len(s.Results.After), len(s.notes)
+	first, noted := len(s.Results.After), len(s.Notes.list)
 	return func(text string) (string, *fault.Fault) {
 		c := s.call
 		c.Shape, c.Status = "complete", 200
@@ -84,7 +54,7 @@ func (s *State) pieces(hooks chain.Hooks) window.Judge {
 		o := untold(hooks.Run(s.ctx, guard.After, &c))
 		if len(s.Results.After) == first {
 			s.Results.After = append(s.Results.After, o.Results...)
-			s.note(o.Results, guard.After)
+			s.Notes.add(o.Results, guard.After, s.target)
 		} else {
 			for i := range o.Results {
 				have := &s.Results.After[first+i]
@@ -93,13 +63,13 @@ func (s *State) pieces(hooks chain.Hooks) window.Judge {
 					*have = o.Results[i]
 				}
 				have.Transformed = changed
-				s.notes[noted+i] = note(have, guard.After, s.target)
+				s.Notes.list[noted+i] = note(have, guard.After, s.target)
 			}
 		}
-		s.failed = s.failed || o.Failed
+		s.Verdict.failed = s.Verdict.failed || o.Failed
 		switch {
 		case o.Denied:
-			return "", s.denial(false)
+			return "", s.Verdict.deny(false)
 		case o.Body == nil:
 			return text, nil
 		}
@@ -107,7 +77,7 @@ func (s *State) pieces(hooks chain.Hooks) window.Judge {
 			Choices []struct{ Text string }
 		}
 		if json.Unmarshal(o.Body, &now) != nil || len(now.Choices) != 1 {
-			return "", s.denial(false) // what was changed cannot be told
+			return "", s.Verdict.deny(false) // what was changed cannot be told
 		}
 		return now.Choices[0].Text, nil
 	}
@@ -129,17 +99,17 @@ func (s *State) hold(hooks chain.Hooks, whole *chat.Response, shape Shape) (*cha
 	s.call.Response, s.call.Status = shape.Client.EncodeResponse(nil, whole, &o), 200
 	out := untold(hooks.Run(s.ctx, guard.After, &s.call))
 	s.Results.After = append(s.Results.After, out.Results...)
-	s.note(out.Results, guard.After)
-	s.failed = s.failed || out.Failed
+	s.Notes.add(out.Results, guard.After, s.target)
+	s.Verdict.failed = s.Verdict.failed || out.Failed
 	switch {
 	case out.Denied:
-		return nil, s.denial(out.Soft)
+		return nil, s.Verdict.deny(out.Soft)
 	case out.Body == nil:
 		return nil, nil
 	}
 	now, err := shape.Client.DecodeResponse(out.Body, shape.Traits)
 	if err != nil {
-		return nil, s.denial(false) // what was changed cannot be told
+		return nil, s.Verdict.deny(false) // what was changed cannot be told
 	}
 	now.Usage, now.Billed, now.Served = whole.Usage, whole.Billed, whole.Served
 	return now, nil
@@ -149,11 +119,11 @@ func (s *State) hold(hooks chain.Hooks, whole *chat.Response, shape Shape) (*cha
 // of it; all of it has been sent.
 func (s *State) End(answer []byte) {
 	s.call.Response, s.call.Status = answer, 200
-	if len(s.outBeside) > 0 {
-		s.runAside(s.outBeside, guard.After)
+	if len(s.hooks.outBeside) > 0 {
+		s.runAside(s.hooks.outBeside, guard.After)
 	}
-	o := s.by(guard.StreamAfter).Run(s.ctx, guard.After, &s.call)
-	s.spoiled = s.spoiled || o.Failed || o.Denied || o.Body != nil
+	o := s.hooks.by(guard.StreamAfter).Run(s.ctx, guard.After, &s.call)
+	s.Verdict.spoiled = s.Verdict.spoiled || o.Failed || o.Denied || o.Body != nil
 	s.Results.After = append(s.Results.After, o.Results...)
-	s.note(o.Results, guard.After)
+	s.Notes.add(o.Results, guard.After, s.target)
 }

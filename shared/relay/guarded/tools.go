@@ -26,7 +26,7 @@ func (s *State) Around(m *Means, q *admitted.Request, kind, name string, metadat
 	if err != nil {
 		return nil, false, err
 	}
-	s.outBeside, s.out = out.Apart(kind)
+	s.hooks.outBeside, s.hooks.out = out.Apart(kind)
 	s.call = chain.Call{
 		Kind: kind, TraceID: q.Ask.TraceID, Model: name, Metadata: maps.Clone(metadata),
 		Headers: q.HeadersForProvider(), Request: args, Client: m.client, Public: m.public, Secrets: m.secrets(&q.Caller), Now: m.now,
@@ -37,12 +37,10 @@ func (s *State) Around(m *Means, q *admitted.Request, kind, name string, metadat
 	}
 	o := in.Run(q.Ctx, guard.Before, &s.call)
 	s.Results.Before = o.Results
-	s.note(o.Results, guard.Before)
-	if len(o.Restore) > 0 {
-		s.restore.Add(o.Restore)
-	}
+	s.Notes.add(o.Results, guard.Before, s.target)
+	s.Taken.add(o.Restore)
 	if o.Denied {
-		s.denied = true
+		s.Verdict.denied = true
 		return nil, true, nil
 	}
 	if o.Body != nil {
@@ -62,5 +60,5 @@ func (s *State) Behind(result []byte) (out []byte, denied bool) {
 		}
 		result = s.Answer
 	}
-	return s.Restored(result), false
+	return s.Taken.Restored(result), false
 }

@@ -70,7 +70,7 @@ var fragments = []string{
 
 // stream sends a text in pieces through what the hooks of a stream make of it.
 func stream(hooks chain.Hooks, pieces []string) (sent string, denied bool, err error) {
-	s := &State{On: true, out: hooks, ctx: context.Background()}
+	s := &State{On: true, hooks: found{out: hooks}, ctx: context.Background()}
 	s.call = chain.Call{Kind: "chatComplete", Model: "m", Request: json.RawMessage(prompt), Now: time.Now, Stream: true}
 	traits := &chat.Traits{}
 	client := openai.Chat{}
@@ -106,7 +106,7 @@ func stream(hooks chain.Hooks, pieces []string) (sent string, denied bool, err e
 
 // whole is what hooks say of a whole text.
 func whole(hooks chain.Hooks, text string) (now string, denied bool) {
-	s := &State{On: true, out: hooks, ctx: context.Background()}
+	s := &State{On: true, hooks: found{out: hooks}, ctx: context.Background()}
 	s.call = chain.Call{Kind: "chatComplete", Model: "m", Request: json.RawMessage(prompt), Now: time.Now}
 	now, f := s.pieces(hooks)(text)
 	return now, f != nil

@@ -212,7 +212,7 @@ func (ca *Cache) usable(e *cache.Entry) *Answer {
 			return nil
 		}
 		a.Whole.Created = ca.Start.Unix()
-		ca.Guards.Restore(a.Whole)
+		ca.Guards.Taken.Restore(a.Whole)
 	}
 	return a
 }
@@ -222,7 +222,7 @@ func (ca *Cache) usable(e *cache.Entry) *Answer {
 // is before anything of the gateway's own is added to it.
 func (ca *Cache) Keep(out []byte) {
 	k := ca.at
-	if k == nil || !ca.Guards.Passed() || !ca.complete(out) || ca.Stars.Tells(out) {
+	if k == nil || !ca.Guards.Verdict.Passed() || !ca.complete(out) || ca.Stars.Tells(out) {
 		return
 	}
 	e := &cache.Entry{Body: out, Provider: ca.To.Names.Provider, Model: ca.Bill.HeardModel(), Finish: ca.Bill.Heard.Finish}
