@@ -209,6 +209,6 @@ func (o *outbound) formBody() []byte {
 
 // formStream is the body of a long form; length is -1 when it is not known.
 func (o *outbound) formStream() (body io.ReadCloser, length int64) {
-	o.upload, length = o.Form.Stream(o.Req.Body, o.To.Upstream, o.Req.ContentLength, o.BodyLimit(), inbound.Unreadable)
+	o.upload, length = o.Form.Stream(o.Req.Body, o.To.Upstream, o.Req.ContentLength, o.Route.BodyLimit(), inbound.Unreadable)
 	return o.upload, length
 }

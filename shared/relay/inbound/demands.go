@@ -24,18 +24,20 @@ func (b *Body) DemandsOf(body []byte, w *wire.Walk) (Demands, error) {
 	if err := walkOf(body, w); err != nil {
 		return b.Own, err
 	}
-	return b.readDemands(body, w, b.Route.Demand), nil
+	return demandsIn(b.Route, body, w, b.Route.Demand), nil
 }
 
-// readDemands reads what a JSON body asks for.
-func (b *Body) readDemands(src []byte, w *wire.Walk, demand func(routes.Get, int64) routes.Demand) (d Demands) {
+// demandsIn reads what a JSON body of a route asks for.
+func demandsIn(rt *routes.Route, src []byte, w *wire.Walk, demand func(routes.Get, int64) routes.Demand) (d Demands) {
 	if v := w.Spans[keyStream]; v.Present(src) {
 		d.Stream, _ = wire.ScanBool(v.Of(src), "stream")
 	}
 	d.WantUsage = usageAsked(src, w)
-	d.OutBound, d.OutAssumed = b.outputBound(src, w)
-	if b.Route.InPath {
-		b.readInPath(src, &d)
+	if !rt.NoOutput {
+		d.OutBound, d.OutAssumed = outputBound(src, w)
+	}
+	if rt.InPath {
+		d.readInPath(rt, src)
 	}
 	if demand != nil {
 		d.Wanted = demand(func(name string) string { return TextIn(src, name) }, int64(len(src)))
@@ -81,10 +83,7 @@ var includeUsage = wire.NewKeySet("include_usage")
 
 // outputBound is the most output tokens that a body may cost: what it says, else
 // the reserve, times n.
-func (b *Body) outputBound(src []byte, w *wire.Walk) (bound int64, assumed bool) {
-	if b.Route.NoOutput {
-		return 0, false
-	}
+func outputBound(src []byte, w *wire.Walk) (bound int64, assumed bool) {
 	bound, assumed = routes.DefaultReserveOutput, true
 	for _, k := range [...]int{keyMaxCompletionTokens, keyMaxTokens, keyMaxOutputTokens} {
 		if v := w.Spans[k]; v.Present(src) {
@@ -143,9 +142,9 @@ func (b *held) IsOwn(src []byte) bool { return &src[0] == &b.In[0] }
 
 // readInPath reads the demands of a shape whose body has no members for them, such as
 // Gemini's, where the path says whether the answer is a stream.
-func (b *Body) readInPath(src []byte, d *Demands) {
-	d.Stream = b.Route.Streams
-	if r, err := b.Route.Client.DecodeRequest(src); err == nil && r.MaxTokens.Set && r.MaxTokens.Value >= 0 {
+func (d *Demands) readInPath(rt *routes.Route, src []byte) {
+	d.Stream = rt.Streams
+	if r, err := rt.Client.DecodeRequest(src); err == nil && r.MaxTokens.Set && r.MaxTokens.Value >= 0 {
 		d.OutBound, d.OutAssumed = r.MaxTokens.Value*max(r.N.Or(1), 1), false
 	}
 }

@@ -9,7 +9,7 @@ import (
 // empty. The deployment is then the model, at whatever provider.
 
 // deployment is the one that the address names; "" for none.
-func (b *Body) deployment() string {
+func (b reader) deployment() string {
 	if b.Req == nil || b.Req.URL == nil || b.Req.URL.RawQuery == "" || b.Route.NoModel || b.Route.InPath {
 		return ""
 	}
@@ -17,7 +17,7 @@ func (b *Body) deployment() string {
 }
 
 // nameDeployment writes the deployment as the model into a body that names none.
-func (b *Body) nameDeployment() {
+func (b reader) nameDeployment() {
 	name := b.deployment()
 	if name == "" {
 		return
@@ -32,7 +32,7 @@ func (b *Body) nameDeployment() {
 }
 
 // formDeployment takes the deployment for the model of a form that names none.
-func (b *Body) formDeployment() (taken bool, err error) {
+func (b reader) formDeployment() (taken bool, err error) {
 	name := b.deployment()
 	if name == "" {
 		return false, nil

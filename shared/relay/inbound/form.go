@@ -13,12 +13,12 @@ import (
 
 // readForm takes a multipart body: whole into memory when it is small, else its
 // fields up to the first file, the rest left in the request.
-func (b *Body) readForm() error {
+func (b reader) readForm() error {
 	boundary, err := form.BoundaryOf(asked.One(b.Req.Header, "Content-Type"))
 	if err != nil {
 		return err
 	}
-	limit, length := b.BodyLimit(), b.Req.ContentLength
+	limit, length := b.Route.BodyLimit(), b.Req.ContentLength
 	if length > limit {
 		return fault.Newf(fault.BodyTooLarge, "body", "must have at most %d bytes", limit)
 	}
@@ -65,7 +65,7 @@ func unreadForm(err error) error {
 
 // takeForm takes over from the fields what routing and accounting need, and
 // checks their bounds.
-func (b *Body) takeForm() error {
+func (b reader) takeForm() error {
 	if v, ok := b.Form.Get("stream"); ok {
 		if v != "true" && v != "false" {
 			return fault.Invalid("stream", `stream must be "true" or "false"`)
@@ -78,7 +78,11 @@ func (b *Body) takeForm() error {
 		}
 	}
 	if b.Route.Demand != nil {
-		b.Own.Wanted = b.Route.Demand(b.field, max(b.Req.ContentLength, int64(len(b.Form.Head()))))
+		field := func(name string) string {
+			v, _ := b.Form.Get(name)
+			return v
+		}
+		b.Own.Wanted = b.Route.Demand(field, max(b.Req.ContentLength, int64(len(b.Form.Head()))))
 	}
 	if b.Route.NoModel {
 		return nil
@@ -103,10 +107,4 @@ func (b *Body) takeForm() error {
 		return fault.Invalid("model", "must not be empty")
 	}
 	return b.splitModel(name, true)
-}
-
-// field gives a field of the form, "" when it is not there.
-func (b *Body) field(name string) string {
-	v, _ := b.Form.Get(name)
-	return v
 }

@@ -5,40 +5,10 @@ import (
 	"net/url"
 	"strings"
 
-	"gateway/shared/fault"
 	"gateway/shared/relay/asked"
 	"gateway/shared/relay/kept"
 	"gateway/shared/relay/routes"
 )
-
-// readID reads the variable of the route's path. A saved provider may be named
-// in it as in a model: @slug/id.
-func (b *path) readID() error {
-	if b.PathID == "" {
-		return nil
-	}
-	id, err := url.PathUnescape(b.PathID)
-	if err != nil {
-		return fault.Invalid("id", "id is not well escaped")
-	}
-	for i := range len(id) {
-		if id[i] < 0x20 || id[i] == 0x7f {
-			return fault.Invalid("id", "id must not contain control characters")
-		}
-	}
-	if len(id) > 2048 {
-		return fault.Invalid("id", "id must have at most 2048 bytes")
-	}
-	if rest, ok := strings.CutPrefix(id, "@"); ok && b.Route.Prompt == nil {
-		slug, name, ok := strings.Cut(rest, "/")
-		if !ok || slug == "" || name == "" {
-			return fault.Invalid("id", "a saved provider is named as @slug/id")
-		}
-		b.Slug, id = slug, name
-	}
-	b.ID = id
-	return nil
-}
 
 // KeptPath is what the path says of stored things.
 func (b *path) KeptPath() *kept.Path {

@@ -10,7 +10,7 @@ import (
 
 // readPrompt reads what a route of saved prompts is asked. The body for the provider
 // is made later, by Fill: the plan may name another prompt than the path.
-func (b *Body) readPrompt() (err error) {
+func (b reader) readPrompt() (err error) {
 	if len(b.In) == 0 {
 		b.In = []byte("{}")
 	}

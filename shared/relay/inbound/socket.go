@@ -14,13 +14,13 @@ import (
 
 // takeSocket reads what a request asks for that becomes a WebSocket: its query names the
 // model, or that nothing is to be done but to transcribe.
-func (b *Body) takeSocket() error {
+func (b reader) takeSocket() error {
 	if b.Route.Sockets == nil {
 		f := fault.New(fault.UnsupportedOperation, "", "WebSockets need the container, which this installation runs without")
 		f.StatusCode = http.StatusNotImplemented
 		return f
 	}
-	if err := b.upgrades(); err != nil {
+	if err := upgrades(b.Req); err != nil {
 		return err
 	}
 	q, err := url.ParseQuery(b.Req.URL.RawQuery)
@@ -77,21 +77,21 @@ func placeholder(req *http.Request, name string) bool {
 func onlyKey(q url.Values) bool { return len(q) == 1 && q.Has("key") }
 
 // upgrades refuses a handshake that is none (RFC 6455, 4.1).
-func (b *Body) upgrades() error {
-	h := b.Req.Header
+func upgrades(req *http.Request) error {
+	h := req.Header
 	has := func(name, token string) bool {
 		return slices.ContainsFunc(asked.ListOf(h[name]), func(v string) bool { return strings.EqualFold(v, token) })
 	}
 	switch key, err := base64.StdEncoding.DecodeString(asked.One(h, "Sec-Websocket-Key")); {
 	case !has("Upgrade", "websocket") || !has("Connection", "upgrade"):
 		return fault.Invalid("upgrade", "this route takes WebSockets only: send Connection: Upgrade and Upgrade: websocket, over HTTP/1.1")
-	case !b.Req.ProtoAtLeast(1, 1) || b.Req.ProtoMajor != 1:
+	case !req.ProtoAtLeast(1, 1) || req.ProtoMajor != 1:
 		return fault.Invalid("upgrade", "a WebSocket begins over HTTP/1.1")
 	case asked.One(h, "Sec-Websocket-Version") != "13" || len(h["Sec-Websocket-Version"]) != 1:
 		return fault.Invalid("sec-websocket-version", "must be 13")
 	case err != nil || len(key) != 16 || len(h["Sec-Websocket-Key"]) != 1:
 		return fault.Invalid("sec-websocket-key", "must be 16 bytes in Base64, sent once")
-	case b.Req.ContentLength != 0 || len(b.Req.TransferEncoding) > 0:
+	case req.ContentLength != 0 || len(req.TransferEncoding) > 0:
 		return fault.Invalid("body", "a handshake has no body")
 	}
 	return nil

@@ -185,3 +185,11 @@ type Caller struct {
 
 // Form is what a route's check may look at: the fields that were read.
 type Form = *form.Form
+
+// BodyLimit is the most bytes that a body may have.
+func (rt *Route) BodyLimit() int64 {
+	if rt.MaxBody > 0 {
+		return rt.MaxBody
+	}
+	return DefaultMaxBody
+}

@@ -1,0 +1,170 @@
+package inbound
+
+import (
+	"errors"
+	"io"
+	"mime"
+	"net/http"
+	"net/url"
+	"os"
+	"strings"
+
+	"gateway/shared/fault"
+	"gateway/shared/relay/asked"
+	"gateway/shared/relay/ephemeral"
+	"gateway/shared/relay/pooled"
+	"gateway/shared/relay/routes"
+)
+
+// reader reads the body of a request, in the way of its route, and fills in what is found.
+// The stages behind it see only what was read.
+type reader struct{ *Body }
+
+func (b reader) take() error {
+	if err := b.readID(); err != nil {
+		return err
+	}
+	switch {
+	case b.Route.Protocol != nil:
+		if b.bodiless() {
+			return nil
+		}
+		return b.readAll()
+	case b.Route.Shape == routes.Resource:
+		return nil
+	case b.Route.Shape == routes.Socket:
+		return b.takeSocket()
+	case b.Route.Shape == routes.Multipart:
+		b.Size = max(b.Req.ContentLength, 0)
+		return b.readForm()
+	}
+	kind, err := b.contentType()
+	if err != nil {
+		return err
+	}
+	if enc := asked.One(b.Req.Header, "Content-Encoding"); enc != "" && enc != "identity" && b.Route.Shape == routes.Unified {
+		return fault.Invalid("content-encoding", "must be identity or left out: this route takes bodies as they are")
+	}
+	b.Size = max(b.Req.ContentLength, 0)
+	if b.bodiless() {
+		return nil
+	}
+	if b.Route.Shape == routes.Raw && kind != "application/json" {
+		b.Unread = b.Req.ContentLength != 0
+		return nil // streamed through
+	}
+	if err := b.readAll(); err != nil {
+		return err
+	}
+	switch {
+	case b.Route.Shape == routes.Raw:
+		return b.walkRaw()
+	case b.Route.Prompt != nil:
+		return b.readPrompt()
+	case b.Route.Mints != 0:
+		return b.readWanted()
+	}
+	return b.walkBody()
+}
+
+// readID reads the variable of the route's path. A saved provider may be named
+// in it as in a model: @slug/id.
+func (b reader) readID() error {
+	if b.PathID == "" {
+		return nil
+	}
+	id, err := url.PathUnescape(b.PathID)
+	if err != nil {
+		return fault.Invalid("id", "id is not well escaped")
+	}
+	for i := range len(id) {
+		if id[i] < 0x20 || id[i] == 0x7f {
+			return fault.Invalid("id", "id must not contain control characters")
+		}
+	}
+	if len(id) > 2048 {
+		return fault.Invalid("id", "id must have at most 2048 bytes")
+	}
+	if rest, ok := strings.CutPrefix(id, "@"); ok && b.Route.Prompt == nil {
+		slug, name, ok := strings.Cut(rest, "/")
+		if !ok || slug == "" || name == "" {
+			return fault.Invalid("id", "a saved provider is named as @slug/id")
+		}
+		b.Slug, id = slug, name
+	}
+	b.ID = id
+	return nil
+}
+
+// readWanted reads which client secret is asked for.
+func (b reader) readWanted() (err error) {
+	if b.Minting, err = ephemeral.Read(b.Route.Mints, b.In); err != nil {
+		return err
+	}
+	b.Transcribes = b.Minting.Transcribes
+	return b.splitModel(b.Minting.Model, true)
+}
+
+// readAll takes the whole body into memory.
+func (b reader) readAll() error {
+	limit := b.Route.BodyLimit()
+	b.inBuf = pooled.For(int(min(b.Req.ContentLength, limit)) + 1)
+	err := b.inBuf.ReadAll(b.Ctx, b.Lease, b.Req.Body, b.Req.ContentLength, limit)
+	switch {
+	case err == nil:
+	case errors.Is(err, pooled.ErrTooLarge):
+		return fault.Newf(fault.BodyTooLarge, "body", "must have at most %d bytes", limit)
+	case fault.Is(err, fault.ServiceUnavailable):
+		return err
+	default:
+		return Unreadable(err)
+	}
+	b.In = b.inBuf.B
+	b.Size = int64(len(b.In))
+	return nil
+}
+
+// bodiless tells whether there is no body to read: operations that read or delete
+// have none, but a provider's own path may.
+func (b reader) bodiless() bool {
+	switch b.Req.Method {
+	case http.MethodGet, http.MethodDelete, http.MethodHead:
+		return b.Route.Shape != routes.Raw || b.Req.ContentLength == 0
+	}
+	return false
+}
+
+// contentType gives the media type of the body. Unified routes take JSON; an
+// absent type counts as JSON. Pass-through takes any.
+func (b reader) contentType() (string, error) {
+	v := asked.One(b.Req.Header, "Content-Type")
+	if v == "" || v == "application/json" {
+		return "application/json", nil
+	}
+	kind, _, err := mime.ParseMediaType(v)
+	if err != nil {
+		if b.Route.Shape == routes.Raw {
+			return "", nil
+		}
+		return "", fault.New(fault.InvalidContentType, "content-type", "Invalid content type passed: it cannot be parsed; send application/json")
+	}
+	if kind != "application/json" && b.Route.Shape == routes.Unified && b.Req.Method == http.MethodPost {
+		return "", fault.New(fault.InvalidContentType, "content-type", "Invalid content type passed: this route takes application/json")
+	}
+	return kind, nil
+}
+
+// Unreadable says why a client's body did not arrive whole.
+func Unreadable(err error) *fault.Fault {
+	var tooBig *http.MaxBytesError
+	if errors.As(err, &tooBig) {
+		return fault.Newf(fault.BodyTooLarge, "body", "must have at most %d bytes", tooBig.Limit)
+	}
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		return fault.New(fault.RequestTimeout, "body", "The body stopped coming before its end")
+	}
+	if errors.Is(err, io.ErrUnexpectedEOF) {
+		return fault.Invalid("body", "ended before the announced content-length")
+	}
+	return fault.Invalid("body", "could not be read to its end").WithCause(err)
+}
