@@ -1,59 +1,10 @@
 package metered
 
 import (
-	"net/http"
-
 	"gateway/shared/chat"
 	"gateway/shared/pricing"
-	"gateway/shared/provider"
 	"gateway/shared/relay/came"
-	"gateway/shared/relay/tail"
 )
-
-// cutRaw is what a passed-through JSON answer used that broke off before it told so: the
-// usage that it did tell, and an estimate from what came. ok is false where nothing came or
-// its shape is unknown.
-func (me *Meters) cutRaw(m *tail.Meter) (u pricing.Usage, ok bool) {
-	if !m.Cut || !m.JSON || m.Total > came.MaxRead || int64(len(m.Kept)) != m.Total || me.Req.Method != http.MethodPost {
-		return u, false
-	}
-	d := me.rawConversation()
-	if d == nil {
-		return u, false
-	}
-	b, ok := came.Conversation(d, &me.To.Traits, m.Kept)
-	if !ok || b.Refused {
-		return u, false
-	}
-	got := b.Meter
-	me.Heard.Hear(got)
-	if got.Model != "" && me.To.Model == "" {
-		me.Heard.Priced = got.Model
-	}
-	switch {
-	case got.Usage.Known() && b.Within:
-		return me.madeWhole(got.Usage, got), true
-	case got.Usage.Known():
-		return got.Usage, true
-	case !b.Made:
-		return u, false
-	}
-	return me.Estimate(got.OutputEstimate()), true
-}
-
-// rawConversation reads the conversations of what is passed through; nil: none does.
-func (me *Meters) rawConversation() chat.Provider {
-	if like := me.Like(); like != nil {
-		if like.Client == nil {
-			return nil
-		}
-		return like.Client
-	}
-	if d := me.Means.Dialects[me.To.Target.DialectOf(provider.Chat, me.ModelOf())]; d != nil {
-		return d
-	}
-	return me.Means.Dialects[me.To.Target.Provider.Dialect]
-}
 
 // madeWhole adds an estimate to usage within which an answer broke off.
 func (me *Meters) madeWhole(u pricing.Usage, m chat.Meter) pricing.Usage {

@@ -41,30 +41,30 @@ func interaction(m *tail.Meter) (got chat.Meter, ended bool) {
 	return got, ended
 }
 
-// usedByInteraction is what an answer of Interactions is charged. Each request that makes
+// ofInteraction is what an answer of Interactions is charged. Each request that makes
 // or continues an interaction is charged what its answer tells. An interaction in the
 // background is charged once, with the answer that first tells its end, which may be a
 // read; later reads cost nothing.
-func (me *Meters) usedByInteraction(m *tail.Meter) (u pricing.Usage, told bool) {
-	got, ended := interaction(m)
+func (a *passed) ofInteraction() (u pricing.Usage, told bool) {
+	got, ended := interaction(a.answer)
 	named := got.ID != "" && len(got.ID) <= kept.MaxID
-	if !me.startsInteraction() {
-		if ended && named && got.Usage.Known() && me.ClaimBooking(got.ID) {
-			if u = got.Usage; me.Behalf != nil {
-				me.Behalf.Booked = true
+	if !a.startsInteraction() {
+		if ended && named && got.Usage.Known() && a.ClaimBooking(got.ID) {
+			if u = got.Usage; a.Behalf != nil {
+				a.Behalf.Booked = true
 			}
 		}
 		return u, true
 	}
-	if !got.Usage.Known() && named && !ended && (me.MakesLater() || !m.Stream && !m.Cut) {
-		me.Await(got.ID)
+	if !got.Usage.Known() && named && !ended && (a.MakesLater() || !a.answer.Stream && !a.answer.Cut) {
+		a.Await(got.ID)
 		return u, true // only a ticket: the interaction is charged at its end
 	}
-	if named && !ended && !got.Usage.Known() && !me.estimates() {
-		me.Await(got.ID) // its stream broke off; usage is not guessed
+	if named && !ended && !got.Usage.Known() && !a.estimates() {
+		a.Await(got.ID) // its stream broke off; usage is not guessed
 		return u, true
 	}
-	if named && (ended || !got.Usage.Known()) && me.ClaimedByOther(got.ID) {
+	if named && (ended || !got.Usage.Known()) && a.ClaimedByOther(got.ID) {
 		return u, true // a read told of it while its stream was under way, or had broken off
 	}
 	return got.Usage, got.Usage.Known()

@@ -105,45 +105,6 @@ func (me *Meters) SettleResponse(answer []byte, stream bool) {
 	}
 }
 
-// usedRaw is what a passed-through answer is charged. told: nothing is to be
-// estimated. A run of a thread is made by the provider in its own time; it is
-// charged with the answer that first tells of its usage, which may be a read.
-func (me *Meters) usedRaw(m *tail.Meter, got chat.Meter) (u pricing.Usage, told bool) {
-	if me.KeptPath().Collection == "threads" {
-		return me.usedByRun(lastRun(m)), true
-	}
-	if at := me.KeptPath(); at.Collection == "responses" && at.ID != "" {
-		if m.Stream {
-			return me.usedByStream(m.WholeEvents()), true
-		}
-		return me.usedByResponse(m.Kept), true
-	}
-	if me.interacts() {
-		return me.usedByInteraction(m)
-	}
-	if me.MakesLater() {
-		return me.laterOrAwaited(got), true
-	}
-	if me.CostsNothing() {
-		return u, true
-	}
-	return got.Usage, got.Usage.Known()
-}
-
-// usedByRun is the usage of a run that no answer has told before.
-func (me *Meters) usedByRun(run []byte) (u pricing.Usage) {
-	id := kept.RunID(run)
-	if id == "" || me.rawDialect() == nil {
-		return u
-	}
-	got := me.rawDialect().MeterResponse(run)
-	if !got.Usage.Known() || !me.ClaimBooking(id) {
-		return u
-	}
-	me.Heard.AsPriced(got)
-	return got.Usage
-}
-
 // lastRun is the last run object that the answer tells of; nil when there is none.
 func lastRun(m *tail.Meter) []byte {
 	if !m.Stream {

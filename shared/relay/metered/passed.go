@@ -1,0 +1,203 @@
+package metered
+
+import (
+	"net/http"
+	"strings"
+
+	"gateway/shared/chat"
+	"gateway/shared/dialect/upstream"
+	"gateway/shared/pricing"
+	"gateway/shared/provider"
+	"gateway/shared/relay/came"
+	"gateway/shared/relay/kept"
+	"gateway/shared/relay/tail"
+)
+
+// passed reads the usage of one answer that is passed through.
+type passed struct {
+	*Meters
+	answer *tail.Meter
+}
+
+// LearnRaw takes over what a passed-through answer reported. Elsewhere than on the
+// paths that read knows, usage that is not reported is not guessed: the paths
+// of pass-through have no common shape.
+func (me *Meters) LearnRaw(m *tail.Meter, status int) {
+	var u pricing.Usage
+	unread, a := m.Unpack(), passed{me, m}
+	if status >= 200 && status < 300 {
+		got := a.read()
+		me.Heard.Hear(got)
+		if got.Model != "" && me.To.Model == "" {
+			me.Heard.Priced = got.Model
+		}
+		me.Heard.Finish = got.Finish
+		var told bool
+		if u, told = a.charged(got); !told || u.Known() && u == got.Usage {
+			if came, ok := a.cut(); ok {
+				u, told = came, true
+			}
+		}
+		if !told && a.estimates() {
+			made := came.Tokens(int(m.Total))
+			if unread {
+				made = min(10*made, me.OutBound) // text shrinks to a tenth at most
+			}
+			u = me.Estimate(made)
+		}
+	}
+	u.Add(pricing.Requests, 1)
+	me.Charge(u)
+	if me.Purse.Cost > 0 && me.CostsNothing() {
+		me.Spend() // of a run that has ended
+	}
+}
+
+// read gives the usage of a passed-through answer: as the gateway's own route of the
+// same path does, or else in the provider's dialect. Where the answer tells none, it is
+// estimated if the path tells its shape.
+func (a *passed) read() (got chat.Meter) {
+	if a.interacts() {
+		got, _ = interaction(a.answer)
+		return got
+	}
+	like := a.Like()
+	switch {
+	case like == nil:
+	case like.Client != nil:
+		got = a.answer.Read(like.Client)
+		if !got.Usage.Known() && a.answer.Stream && len(a.answer.Kept) > 0 && got.Err == nil {
+			// The tail holds the last of its pieces only.
+			got.Usage = a.Estimate(got.OutputEstimate() * max(a.answer.Total/int64(len(a.answer.Kept)), 1))
+			if r, err := like.Client.DecodeRequest(a.In); err == nil {
+				got.Usage.Set(pricing.Input, came.TokensOf(r))
+			}
+		}
+	case a.answer.JSON && like.Meter != nil && len(a.answer.Kept) > 0:
+		got = like.Meter(a.answer.Kept)
+	case a.answer.Stream && like.Meter != nil:
+		got = tail.MeterEvents(like.Meter, a.answer.WholeEvents())
+	}
+	if got.Usage.Known() {
+		return got
+	}
+	native := a.answer.Read(a.dialect())
+	switch {
+	case native.Usage.Known():
+	case like != nil && like.Client == nil && a.Wanted.Assumed.Known():
+		got.Usage = a.Wanted.Assumed
+		return got
+	case a.embedsUntold():
+		native.Usage.Set(pricing.Input, came.Tokens(max(len(a.In), int(a.Req.ContentLength))))
+		native.Usage.Estimated = true
+	}
+	return native
+}
+
+// embedsUntold tells whether the answer has vectors from an API that tells no tokens.
+func (a *passed) embedsUntold() bool {
+	if !a.answer.JSON || a.Req.Method != http.MethodPost || a.To.Target.Provider.Dialect != provider.Gemini {
+		return false
+	}
+	path := a.RawPath()
+	return strings.HasSuffix(path, ":embedContent") || strings.HasSuffix(path, ":batchEmbedContents")
+}
+
+// dialect reads what is passed through: that in which the provider serves the
+// model, or its usual one.
+func (a *passed) dialect() chat.Passer {
+	if d := a.Means.Dialects[a.To.Target.DialectOf(provider.Chat, a.ModelOf())]; d != nil {
+		return upstream.Passer(d)
+	}
+	return upstream.Passer(a.Means.Dialects[a.To.Target.Provider.Dialect])
+}
+
+// charged is what a passed-through answer is charged. told: nothing is to be
+// estimated. A run of a thread is made by the provider in its own time; it is
+// charged with the answer that first tells of its usage, which may be a read.
+func (a *passed) charged(got chat.Meter) (u pricing.Usage, told bool) {
+	if a.KeptPath().Collection == "threads" {
+		return a.ofRun(lastRun(a.answer)), true
+	}
+	if at := a.KeptPath(); at.Collection == "responses" && at.ID != "" {
+		if a.answer.Stream {
+			return a.usedByStream(a.answer.WholeEvents()), true
+		}
+		return a.usedByResponse(a.answer.Kept), true
+	}
+	if a.interacts() {
+		return a.ofInteraction()
+	}
+	if a.MakesLater() {
+		return a.laterOrAwaited(got), true
+	}
+	if a.CostsNothing() {
+		return u, true
+	}
+	return got.Usage, got.Usage.Known()
+}
+
+// ofRun is the usage of a run that no answer has told before.
+func (a *passed) ofRun(run []byte) (u pricing.Usage) {
+	id := kept.RunID(run)
+	if id == "" || a.dialect() == nil {
+		return u
+	}
+	got := a.dialect().MeterResponse(run)
+	if !got.Usage.Known() || !a.ClaimBooking(id) {
+		return u
+	}
+	a.Heard.AsPriced(got)
+	return got.Usage
+}
+
+// cut is what a passed-through JSON answer used that broke off before it told so: the
+// usage that it did tell, and an estimate from what came. ok is false where nothing came or
+// its shape is unknown.
+func (a *passed) cut() (u pricing.Usage, ok bool) {
+	if !a.answer.Cut || !a.answer.JSON || a.answer.Total > came.MaxRead || int64(len(a.answer.Kept)) != a.answer.Total || a.Req.Method != http.MethodPost {
+		return u, false
+	}
+	d := a.conversation()
+	if d == nil {
+		return u, false
+	}
+	b, ok := came.Conversation(d, &a.To.Traits, a.answer.Kept)
+	if !ok || b.Refused {
+		return u, false
+	}
+	got := b.Meter
+	a.Heard.Hear(got)
+	if got.Model != "" && a.To.Model == "" {
+		a.Heard.Priced = got.Model
+	}
+	switch {
+	case got.Usage.Known() && b.Within:
+		return a.madeWhole(got.Usage, got), true
+	case got.Usage.Known():
+		return got.Usage, true
+	case !b.Made:
+		return u, false
+	}
+	return a.Estimate(got.OutputEstimate()), true
+}
+
+// conversation reads the conversations of what is passed through; nil: none does.
+func (a *passed) conversation() chat.Provider {
+	if like := a.Like(); like != nil {
+		if like.Client == nil {
+			return nil
+		}
+		return like.Client
+	}
+	if d := a.Means.Dialects[a.To.Target.DialectOf(provider.Chat, a.ModelOf())]; d != nil {
+		return d
+	}
+	return a.Means.Dialects[a.To.Target.Provider.Dialect]
+}
+
+// estimates tells whether unreported usage is guessed: it is when a budget is in force,
+// which may be settled at an estimate but never at nothing.
+func (a *passed) estimates() bool {
+	return a.Purse.Holds() && a.OutBound > 0 && a.Model != "" && a.Req.Method == http.MethodPost
+}
