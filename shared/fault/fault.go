@@ -80,14 +80,14 @@ func Unavailable(cause error) *Fault {
 	return &Fault{Code: ServiceUnavailable, Message: "A service that the gateway depends on did not answer; try again", RetryAfter: time.Second, cause: cause}
 }
 
-// unavailable is told of each failure of something the gateway depends on.
+// unavailable is called for each failure of something the gateway depends on.
 var unavailable atomic.Pointer[func()]
 
-// OnUnavailable has f called for each fault that Unavailable makes. One per process,
-// set by its main function.
+// OnUnavailable makes Unavailable call f for each fault that it makes. There is one such
+// function per process, set by its main function.
 func OnUnavailable(f func()) { unavailable.Store(&f) }
 
-// Invalids gathers field errors into one 400; nil when there are none.
+// Invalids joins field errors into one 400; nil when there are none.
 func Invalids(details []Detail) *Fault {
 	switch len(details) {
 	case 0:

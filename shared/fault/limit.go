@@ -8,33 +8,33 @@ import (
 	"time"
 )
 
-// Limit tells the caller which limit refused, and how it stands: the numbers that a
-// read of that limit shows.
+// Limit tells the caller which limit refused, and its state: the numbers that a read of
+// that limit shows.
 type Limit struct {
 	Subject string `json:"subject"` // key, token, workspace, policy, integration, provider
 	ID      string `json:"id"`
 	Name    string `json:"name"`
-	Entity  string `json:"value_key,omitempty"` // of a policy: its counter
+	Entity  string `json:"value_key,omitempty"` // of a policy: which of its counters
 	Type    string `json:"type"`                // cost, tokens or requests
 
-	// Of a budget: dollars, tokens or requests.
+	// For a budget: dollars, tokens or requests.
 	CreditLimit json.Number `json:"credit_limit,omitempty"`
-	Raised      json.Number `json:"temporary_raise,omitempty"` // that holds now
+	Raised      json.Number `json:"temporary_raise,omitempty"` // one that applies now
 	Usage       json.Number `json:"current_usage,omitempty"`
 	Reserved    json.Number `json:"reserved_usage,omitempty"`
 	Available   json.Number `json:"available,omitempty"`
 
-	// Of a rate.
+	// For a rate.
 	Unit  string `json:"unit,omitempty"`
 	Value *int64 `json:"value,omitempty"`
 
-	Fallback string `json:"-"` // where the request may go instead: @provider/model
-	Needed   int64  `json:"-"` // least that the request had to find there: nano-dollars, tokens or requests
+	Fallback string `json:"-"` // the place where the request may go instead: @provider/model
+	Needed   int64  `json:"-"` // the least that the request needed there: nano-dollars, tokens or requests
 
 	ResetsAt *time.Time `json:"resets_at"` // nil: never
 }
 
-// setHeaders writes how a rate stands, in the headers that clients of OpenAI read.
+// setHeaders writes the state of a rate in the headers that clients of OpenAI read.
 func (l *Limit) setHeaders(h http.Header, wait time.Duration) {
 	if l.Value == nil {
 		return

@@ -14,7 +14,7 @@ type openAI struct {
 	Type    string  `json:"type"`
 	Param   *string `json:"param"`
 	Code    *string `json:"code"`
-	Field   string  `json:"field,omitempty"` // repeats param for the saved-only family
+	Field   string  `json:"field,omitempty"` // same as param, for the saved-only family
 	Source  Source  `json:"source,omitempty"`
 	Limit   *Limit  `json:"limit,omitempty"`
 }
@@ -59,8 +59,7 @@ func (f *Fault) DataBody(anthropic bool) []byte {
 	return must(json.Marshal(body))
 }
 
-// commas writes a JSON path as its segments: targets[0].weight as
-// targets,0,weight.
+// commas writes a JSON path as its segments: targets[0].weight becomes targets,0,weight.
 var commas = strings.NewReplacer("].", ",", "][", ",", ".", ",", "[", ",", "]", "")
 
 // AdminBody is the administration API's body: {"success":false,
@@ -89,8 +88,8 @@ func (f *Fault) AdminBody(requestID string) []byte {
 	return must(json.Marshal(body))
 }
 
-// sentence is the message with the field before it, where it only says
-// something about one ("is required"): many clients show nothing but the message.
+// sentence is the message. If the message only makes sense with its field ("is required"),
+// the field comes first, because many clients show only the message.
 func (f *Fault) sentence() string {
 	verb, _, _ := strings.Cut(f.Message, " ")
 	switch verb {
@@ -112,7 +111,7 @@ func (f *Fault) SetHeaders(h http.Header) {
 	}
 }
 
-// must is for values that cannot fail to encode (strings and string slices).
+// must encodes values for which that cannot fail (strings and string slices).
 func must(b []byte, err error) []byte {
 	if err != nil {
 		panic("fault: " + err.Error())

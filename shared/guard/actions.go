@@ -7,8 +7,8 @@ import (
 	"gateway/shared/fault"
 )
 
-// ParseActions reads what becomes of the outcome. Members that are not known are
-// ignored; onFail and onSuccess may be a word: block denies, log and warn do not.
+// ParseActions reads what is done for each outcome. Unknown members are ignored. onFail and
+// onSuccess may also be a word: block denies; log and warn do not.
 func ParseActions(raw json.RawMessage) (Actions, []fault.Detail) {
 	a, r := StandardActions(), &reader{}
 	in := objectOf(raw)
@@ -32,7 +32,7 @@ func ParseActions(raw json.RawMessage) (Actions, []fault.Detail) {
 		}
 		return isWord(word)
 	})
-	for i := range r.bad { // members of the whole have no name before them
+	for i := range r.bad { // errors about the whole have no name in front
 		if r.bad[i].Field != "" && r.bad[i].Field[0] == '.' {
 			r.bad[i].Field = r.bad[i].Field[1:]
 		}

@@ -21,10 +21,10 @@ const (
 	Listed          // a list of texts, or one text with commas
 	Object          // an object, or JSON text of one
 	Pattern         // a regular expression of JavaScript, without flags
-	Replaced        // the same, or /pattern/flags
+	Replaced        // a pattern, or /pattern/flags
 	Schema          // a JSON Schema, draft 2020-12
-	URL             // of a host that the gateway may call
-	Headers         // names of headers of the client that go along
+	URL             // address of a host that the gateway may call
+	Headers         // names of client headers that are passed along
 	TextOrList      // a text, or a list of texts
 	Mapped          // secret mappings of credentials
 	Anything
@@ -37,9 +37,9 @@ type Param struct {
 	Required bool
 	// Min and Max bound characters, entries and values. Max 0: the bound of the type.
 	Min, Max int64
-	Enum     []string // of a text, or of the entries of a list
+	Enum     []string // allowed values of a text, or of the entries of a list
 	Default  any
-	Members  []Param // of an Object; others are allowed
+	Members  []Param // of an Object; further members are allowed
 }
 
 // Phase is when a check runs.
@@ -57,25 +57,24 @@ type Category string
 
 // The categories.
 const (
-	Basic  Category = "basic"  // decided here, from the request or the answer alone
+	Basic  Category = "basic"  // decided in this process, from the request or the answer alone
 	Remote Category = "remote" // calls a host that the customer names
 	Model  Category = "model"  // asks the gateway's own judges of texts
 	Vendor Category = "vendor" // asks a vendor, with the customer's credentials
 )
 
-// Check is a row of the table: what a check is called, when it runs, and what it
-// takes.
+// Check is a row of the table: the names of a check, when it runs, and its parameters.
 type Check struct {
 	ID       string
 	Aliases  []string
 	Phase    Phase
 	Category Category
-	// Mutates says that the check changes texts, and does not only judge them.
+	// Mutates says that the check changes texts, and not only judges them.
 	Mutates bool
 	Params  []Param
 	Doc     string
-	// also gives errors of parameters that do not go together; each has passed by
-	// itself. Fields are below the parameters.
+	// also reports parameters that do not go together. Each of them is valid by itself.
+	// Fields are below the parameters.
 	also func(params map[string]json.RawMessage) []fault.Detail
 }
 
@@ -91,7 +90,7 @@ var (
 	forward = Param{Name: "forwardHeaders", Type: Headers}
 )
 
-// maxTimeout bounds how long a check may be waited for, in milliseconds.
+// maxTimeout bounds how long to wait for a check, in milliseconds.
 const maxTimeout = 60_000
 
 // timeout is the parameter of that name.
@@ -99,11 +98,11 @@ func timeout(standard int64) Param {
 	return Param{Name: "timeout", Type: Integer, Min: 1, Max: maxTimeout, Default: standard}
 }
 
-// needed is a parameter that a check does not do without.
+// needed is a required parameter.
 func needed(p Param) Param { p.Required = true; return p }
 
-// Parameters are all that the check takes, those included that every check of its
-// category takes.
+// Parameters are all parameters of the check, including those that every check of its
+// category has.
 func (c *Check) Parameters() []Param {
 	out := slices.Clone(c.Params)
 	for _, p := range c.shared() {
@@ -126,7 +125,7 @@ func (c *Check) shared() []Param {
 	return []Param{failing, scope, soft}
 }
 
-// Find gives the check of an id, or of one of its other names.
+// Find gives the check with an id, or with another of its names.
 func Find(id string) (*Check, bool) {
 	c, ok := byID[id]
 	return c, ok

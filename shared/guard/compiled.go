@@ -7,11 +7,11 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// maxCompiled bounds the patterns and the schemas that are kept compiled: configs that
-// come with requests bring new ones without end.
+// maxCompiled bounds the patterns and the schemas that are kept compiled, because configs
+// that come with requests can bring any number of new ones.
 const maxCompiled = 512
 
-// compiled keeps what texts were compiled to. When it is full it forgets all.
+// compiled keeps texts with what they were compiled to. When it is full it forgets all.
 type compiled[T any] struct {
 	mu    sync.Mutex
 	known map[string]T
@@ -48,12 +48,12 @@ var (
 	compiling compiled[*jsonschema.Schema]
 )
 
-// PatternOf is CompilePattern, which is done once for a text.
+// PatternOf is CompilePattern, but compiles each text only once.
 func PatternOf(text string) (*regexp2.Regexp, error) {
 	return patterns.get(text, func() (*regexp2.Regexp, error) { return CompilePattern(text) })
 }
 
-// ReplacedOf is CompileReplaced, which is done once for a text.
+// ReplacedOf is CompileReplaced, but compiles each text only once.
 func ReplacedOf(text string) (re *regexp2.Regexp, global bool, err error) {
 	r, err := replaced.get(text, func() (replacing, error) {
 		re, global, err := CompileReplaced(text)
@@ -62,7 +62,7 @@ func ReplacedOf(text string) (re *regexp2.Regexp, global bool, err error) {
 	return r.re, r.global, err
 }
 
-// SchemaOf is CompileSchema, which is done once for a text.
+// SchemaOf is CompileSchema, but compiles each text only once.
 func SchemaOf(raw []byte) (*jsonschema.Schema, error) {
 	return compiling.get(string(raw), func() (*jsonschema.Schema, error) { return CompileSchema(raw) })
 }

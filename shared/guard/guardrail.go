@@ -12,8 +12,8 @@ import (
 // workspace.
 const KindGuardrail resource.Kind = "GUARDRAIL"
 
-// SealedChecks is the name under which the checks of a guardrail are sealed as a
-// whole when they hold secrets; the record's body then shows them masked.
+// SealedChecks is the name under which all checks of a guardrail are sealed together if
+// they hold secrets. The record's body then shows them masked.
 const SealedChecks = "checks"
 
 // MaxChecks bounds the checks of one guardrail.
@@ -35,7 +35,7 @@ type Applied struct {
 	Forward    []string                   `json:"forward_headers,omitempty"`
 }
 
-// Actions say what becomes of the outcome.
+// Actions tell what is done for each outcome.
 type Actions struct {
 	Deny       bool   `json:"deny"`
 	Async      bool   `json:"async"`
@@ -43,8 +43,8 @@ type Actions struct {
 	Soft       bool   `json:"soft_deny_200"` // a refusal is answered with status 200
 	OnSuccess  Branch `json:"on_success"`
 	OnFail     Branch `json:"on_fail"`
-	// Stream says when an output guardrail judges a stream: after, hold or window;
-	// Window is of how many characters.
+	// Stream says when an output guardrail judges a stream: after, hold or window. Window is
+	// its width in characters.
 	Stream When `json:"stream,omitempty"`
 	Window int  `json:"stream_window,omitempty"`
 }
@@ -61,16 +61,16 @@ type Feedback struct {
 	Metadata json.RawMessage `json:"metadata"`
 }
 
-// StandardActions are those of a guardrail that says nothing.
+// StandardActions are the actions of a guardrail that names none.
 func StandardActions() Actions {
 	none := json.RawMessage(`""`)
 	return Actions{OnSuccess: Branch{Feedback{5, 1, none}}, OnFail: Branch{Feedback{-5, 1, none}}}
 }
 
-// ErrSealed says that checks have secrets that were not opened.
+// ErrSealed says that checks have secrets that have not been opened.
 var ErrSealed = errors.New("guard: the checks are sealed")
 
-// Saved is a version of a guardrail as requests use it. It is shared and never
+// Saved is a version of a guardrail in the form that requests use. It is shared and never
 // changed.
 type Saved struct {
 	ID, Slug, Name, Status, VersionID string
@@ -78,7 +78,7 @@ type Saved struct {
 }
 
 // Decode reads a record, or one of its versions. opened are its secrets, see
-// resource.Record.OpenSecrets; a guardrail whose checks are sealed needs them.
+// resource.Record.OpenSecrets; they are required for a guardrail whose checks are sealed.
 func Decode(rec resource.Record, opened map[string][]byte) (*Saved, error) {
 	s := &Saved{ID: rec.ID, Slug: rec.Slug, Name: rec.Name, Status: rec.Status, VersionID: rec.VersionID}
 	if err := json.Unmarshal(rec.Body, &s.Guardrail); err != nil {

@@ -12,20 +12,20 @@ import (
 	"gateway/shared/fault"
 )
 
-// Hook is a guardrail as a request runs it: one that is saved, or one that a config
-// writes out.
+// Hook is a guardrail as a request runs it: a saved one, or one that is written in a
+// config.
 type Hook struct {
 	ID      string
-	Mutator bool // it changes texts and judges nothing
+	Mutator bool // it changes texts and does not judge
 	Checks  []Applied
 	Actions Actions
-	// Feedback that was not asked for is not given.
+	// Feedback is only given if it was asked for.
 	OnSuccess, OnFail bool
 	Credentials       json.RawMessage
-	Stored            bool // it is a saved one
+	Stored            bool // it is a saved guardrail
 }
 
-// When says when the output hooks of a stream judge it.
+// When says when the output hooks judge a stream.
 type When string
 
 // The ways. The zero When is StreamAfter.
@@ -47,19 +47,19 @@ func (s *Saved) HookOf() *Hook {
 	return &Hook{ID: s.Slug, Checks: s.Checks, Actions: s.Actions, OnSuccess: true, OnFail: true, Stored: true}
 }
 
-// reservedMembers of a guardrail that a config writes out are no checks.
+// reservedMembers of a guardrail in a config are not checks.
 var reservedMembers = words("deny async sequential on_fail on_success onFail onSuccess id type guardrail_version_id checks soft_deny_200 stream stream_window credentials name is_enabled")
 
-// ReadHook reads a guardrail that a config writes out: one with a list of checks, or in
-// short with a member for each. before says for which side, which its own id tells when
-// it has none. What is wrong with a check shows where it runs.
+// ReadHook reads a guardrail that is written in a config: with a list of checks, or in
+// short with a member for each check. before tells the side, and so the id of a guardrail
+// that has none of its own. Mistakes in a check show only when it runs.
 func ReadHook(raw json.RawMessage, before, mutator bool) *Hook {
 	h, _ := parseHook(raw, before, mutator, nil)
 	return h
 }
 
-// CheckHook gives what is wrong with a guardrail that a config writes out, for one that
-// is saved; all of it, with paths below the guardrail.
+// CheckHook tells everything that is wrong with a guardrail in a config that is to be
+// saved, with paths below the guardrail.
 func CheckHook(raw json.RawMessage, check URLCheck) []fault.Detail {
 	_, bad := parseHook(raw, true, false, &reader{url: check, inline: true})
 	return bad
@@ -116,7 +116,7 @@ func feeds(in map[string]json.RawMessage, names ...string) bool {
 	return false
 }
 
-// mark is a short name for a text, the same each time.
+// mark is a short name for a text, always the same one.
 func mark(raw []byte) string {
 	const letters = "abcdefghijklmnopqrstuvwxyz0123456789"
 	f := fnv.New32a()
@@ -148,7 +148,7 @@ func (h *Hook) listed(raw json.RawMessage, r *reader, strict bool) {
 	}
 }
 
-// lenient reads a check as it is.
+// lenient reads a check without validating it.
 func lenient(raw json.RawMessage) Applied {
 	in := objectOf(raw)
 	a := Applied{Enabled: true, Parameters: objectOf(in["parameters"])}
@@ -161,7 +161,7 @@ func lenient(raw json.RawMessage) Applied {
 	return a.named()
 }
 
-// named takes another name of a check for its id.
+// named replaces another name of a check by its id.
 func (a Applied) named() Applied {
 	if row, ok := Find(a.ID); ok {
 		a.ID = row.ID
@@ -172,7 +172,7 @@ func (a Applied) named() Applied {
 	return a
 }
 
-// short reads a check that is a member: its name is the id, its value the parameters.
+// short reads a check that is a member: the name is its id, the value its parameters.
 func (h *Hook) short(name string, raw json.RawMessage, r *reader, strict bool) {
 	a := Applied{ID: name, Enabled: true, Parameters: objectOf(raw)}
 	if !strings.Contains(name, ".") {
@@ -209,13 +209,13 @@ func (h *Hook) short(name string, raw json.RawMessage, r *reader, strict bool) {
 
 var foreignID = regexp.MustCompile(`^[a-z0-9][a-z0-9_-]*\.[A-Za-z0-9][A-Za-z0-9_-]*$`)
 
-// maxIDPart bounds each side of a check's id: a count within the pattern would make it
-// large, and every process compiles it when it starts.
+// maxIDPart bounds each side of a check's id. A count within the pattern would make the
+// pattern large, and every process compiles it when it starts.
 const maxIDPart = 64
 
-// Foreign tells whether an id may be a check of a vendor that is not known here. Such
-// a check can be saved; where it runs it has no verdict, and the hook is refused when it
-// denies.
+// Foreign tells whether an id may be that of a vendor's check that is not known here. Such
+// a check can be saved. When it should run it has no verdict, and a hook that denies then
+// refuses the request.
 func Foreign(id string) bool {
 	plugin, check, _ := strings.Cut(id, ".")
 	return plugin != "default" && plugin != "gateway" && max(len(plugin), len(check)) <= maxIDPart && foreignID.MatchString(id)

@@ -11,10 +11,10 @@ import (
 	"gateway/shared/provider"
 )
 
-// mappings are credentials that an external secret manager fills.
+// mappings are credentials that are filled from an external secret manager.
 var mappings = Param{Name: "secret_mappings", Type: Mapped}
 
-// Mappings are those of a check's parameters; nil where there are none.
+// Mappings are the secret mappings in a check's parameters; nil if there are none.
 func Mappings(params map[string]json.RawMessage) (list []provider.SecretMapping) {
 	if json.Unmarshal(params[mappings.Name], &list) != nil {
 		return nil
@@ -23,8 +23,8 @@ func Mappings(params map[string]json.RawMessage) (list []provider.SecretMapping)
 }
 
 // LinkSecrets stages that a guardrail uses the secret references of its checks, and no
-// longer those of what it had before. The error names mappings whose reference cannot
-// be used, with their paths below the record.
+// longer those of its earlier checks. The error names mappings whose reference cannot be
+// used, with their paths below the record.
 func LinkSecrets(link func(was, now []provider.SecretMapping) error, was, now []Applied) error {
 	all := func(checks []Applied) (list []provider.SecretMapping, paths []string) {
 		for i := range checks {
@@ -58,11 +58,11 @@ func LinkSecrets(link func(was, now []provider.SecretMapping) error, was, now []
 	return err
 }
 
-// places are credentials that say where a vendor is, and not who asks: a secret is sent
-// to no address that another secret names.
+// places are credentials that tell where a vendor is, not who is calling. They cannot be
+// secrets: no secret may be sent to an address that another secret names.
 var places = words("domain apiDomain resourceName awsRegion regionId azureAuthMode awsAuthType")
 
-// mapped are the fields of credentials that a secret may fill, credentials.apiKey.
+// mapped are the fields of credentials that a secret may fill, such as credentials.apiKey.
 func mapped(p *Param, path string) (out []string) {
 	for i := range p.Members {
 		switch m := &p.Members[i]; {

@@ -17,8 +17,8 @@ type URLCheck func(raw, field string) (*url.URL, error)
 // maxBad bounds the errors of one reading.
 const maxBad = 50
 
-// ParseChecks reads the checks of a guardrail that is saved. All errors are given
-// at once, with their paths below the list: [0].parameters.rule.
+// ParseChecks reads the checks of a guardrail that is saved. It reports all errors at once,
+// with their paths below the list: [0].parameters.rule.
 func ParseChecks(raw json.RawMessage, check URLCheck) ([]Applied, []fault.Detail) {
 	r := &reader{url: check}
 	var list []json.RawMessage
@@ -41,8 +41,8 @@ func ParseChecks(raw json.RawMessage, check URLCheck) ([]Applied, []fault.Detail
 type reader struct {
 	url    URLCheck
 	bad    []fault.Detail
-	inline bool            // the guardrail stands in a config
-	filled map[string]bool // members that secrets fill, by their paths
+	inline bool            // the guardrail is in a config
+	filled map[string]bool // members that secrets fill, by path
 }
 
 //go:noinline
@@ -87,13 +87,13 @@ func (r *reader) applied(a *Applied, raw json.RawMessage, path string) {
 	if a.Parameters == nil {
 		a.Parameters = map[string]json.RawMessage{}
 	}
-	if ok { // the parameters of others are their maker's
+	if ok { // the maker of an unknown check knows its parameters
 		a.ID = row.ID
 		r.parameters(row, a.Parameters, at)
 	}
 }
 
-// into reads a member; it reports whether it has a value of the form.
+// into reads a member; it reports whether the member has a value of the right type.
 func (r *reader) into(in map[string]json.RawMessage, name, path string, to any, form string) bool {
 	raw, ok := in[name]
 	if !ok || string(raw) == "null" {
@@ -106,7 +106,7 @@ func (r *reader) into(in map[string]json.RawMessage, name, path string, to any, 
 	return true
 }
 
-// parameters checks those that the table knows; others belong to the check's maker.
+// parameters checks the parameters that the table knows; others concern the check's maker.
 func (r *reader) parameters(row *Check, in map[string]json.RawMessage, path string) {
 	before := len(r.bad)
 	for _, m := range Mappings(in) {
@@ -141,7 +141,7 @@ func (r *reader) parameters(row *Check, in map[string]json.RawMessage, path stri
 	}
 }
 
-// form is what a parameter must be, in words.
+// form describes in words what a parameter must be.
 func (p *Param) form() string {
 	switch p.Type {
 	case Text:
@@ -278,7 +278,7 @@ func (r *reader) texts(p *Param, raw json.RawMessage, path string) {
 	}
 }
 
-// object takes JSON text of an object too.
+// object also takes the JSON text of an object.
 func (r *reader) object(p *Param, raw json.RawMessage, path string) {
 	in := objectOf(raw)
 	if in == nil {
@@ -302,15 +302,15 @@ func (r *reader) object(p *Param, raw json.RawMessage, path string) {
 	}
 }
 
-// neverForwarded are headers of clients that no check gets to see.
+// neverForwarded are client headers that no check may see.
 var neverForwarded = words(`authorization x-api-key ocp-apim-subscription-key proxy-authorization cookie set-cookie host content-length connection keep-alive
 	proxy-authenticate proxy-connection te trailer transfer-encoding upgrade metadata metadata-flavor x-aws-ec2-metadata-token x-aws-ec2-metadata-token-ttl-seconds x-google-metadata-request`)
 
-// gatewayHeaders are those of the gateway that may go along.
+// gatewayHeaders are the gateway's headers that may be passed along.
 var gatewayHeaders = words("x-gateway-trace-id x-gateway-span-id")
 
-// NeverForwarded tells whether a header, in small letters, is one that no check gets to
-// see and none may set: those of credentials, of connections and of the gateway.
+// NeverForwarded tells whether a header, in small letters, is one that no check may see or
+// set: headers of credentials, of connections and of the gateway.
 func NeverForwarded(name string) bool {
 	return slices.Contains(neverForwarded, name) || strings.HasPrefix(name, "x-gateway-") && !slices.Contains(gatewayHeaders, name)
 }
@@ -331,7 +331,7 @@ func (r *reader) headers(names []string, path string) {
 	}
 }
 
-// objectOf are the members of an object; nil of anything else.
+// objectOf are the members of an object; nil for anything else.
 func objectOf(raw json.RawMessage) map[string]json.RawMessage {
 	var m map[string]json.RawMessage
 	if len(raw) == 0 || json.Unmarshal(raw, &m) != nil {

@@ -15,26 +15,26 @@ import (
 const (
 	maxPattern = 10_000  // characters
 	maxSchema  = 100_000 // bytes
-	// MatchTime bounds one search of a pattern: the engine goes back and forth, so
-	// that a pattern may need longer than anybody waits. It is by the clock, so that it must
-	// be longer than a busy machine lets a search stand still: what ends is not judged.
+	// MatchTime bounds one search of a pattern, because the engine goes back and forth and
+	// may need very long. The clock measures it, so it must be longer than a busy machine
+	// delays a search: a text whose search is ended is not judged.
 	MatchTime = 500 * time.Millisecond
 )
 
-// CompilePattern compiles a regular expression of JavaScript without flags. A search
-// that takes longer than MatchTime is an error of the search. The error of a pattern
-// holds no part of it.
+// CompilePattern compiles a regular expression of JavaScript without flags. If a search
+// takes longer than MatchTime, it ends with an error. The error for a pattern contains no
+// part of it.
 func CompilePattern(pattern string) (*regexp2.Regexp, error) { return compile(pattern, "") }
 
-// CompileReplaced compiles a pattern, or /pattern/flags; global says that all matches
-// are replaced, not the first one alone.
+// CompileReplaced compiles a pattern, or /pattern/flags. global says that all matches are
+// replaced, not only the first.
 func CompileReplaced(text string) (re *regexp2.Regexp, global bool, err error) {
 	pattern, flags := flagged(text)
 	re, err = compile(pattern, flags)
 	return re, strings.Contains(flags, "g"), err
 }
 
-// flagged takes /pattern/flags apart; any other text is a pattern without flags.
+// flagged splits /pattern/flags; any other text is a pattern without flags.
 func flagged(text string) (pattern, flags string) {
 	if end := strings.LastIndexByte(text, '/'); end > 0 && text[0] == '/' && strings.Trim(text[end+1:], "gimsuyd") == "" {
 		return text[1:end], text[end+1:]
@@ -63,7 +63,7 @@ func compile(pattern, flags string) (*regexp2.Regexp, error) {
 	return re, nil
 }
 
-// reason is what the engine says, without the pattern, which it repeats at the end.
+// reason is the engine's message without the pattern, which it repeats at the end.
 func reason(err error) string {
 	text := strings.TrimPrefix(err.Error(), "error parsing regexp: ")
 	if cut := strings.Index(text, " in `"); cut > 0 {
@@ -72,8 +72,8 @@ func reason(err error) string {
 	return text
 }
 
-// CompileSchema compiles a JSON Schema, draft 2020-12 where it does not say. What
-// stands elsewhere cannot be referred to; patterns are those of JavaScript.
+// CompileSchema compiles a JSON Schema; if it names no version, draft 2020-12. It cannot
+// refer to other documents. Its patterns are those of JavaScript.
 func CompileSchema(raw []byte) (*jsonschema.Schema, error) {
 	if len(raw) > maxSchema {
 		return nil, fmt.Errorf("must have at most %d bytes", maxSchema)
@@ -103,7 +103,7 @@ func CompileSchema(raw []byte) (*jsonschema.Schema, error) {
 	return s, nil
 }
 
-// lastLine is where in the schema the mistake is.
+// lastLine is the place of the mistake in the schema.
 func lastLine(err error) string {
 	var wrong *jsonschema.SchemaValidationError
 	if !errors.As(err, &wrong) {

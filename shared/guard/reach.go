@@ -5,30 +5,30 @@ import (
 	"unicode/utf8"
 )
 
-// Reach says how much of a text must be seen at once so that nothing that a pattern
-// looks for is missed when the text comes in pieces.
+// Reach says how much of a text must be seen at once so that no match is missed when the
+// text comes in pieces.
 type Reach struct {
 	Whole bool // all of it: no bound is known
-	Most  int  // so many characters, unless Words
-	Words bool // and pieces must end with words: what is looked for is within one, or ends with one
-	Grown bool // and a piece must be judged with all that came before it
+	Most  int  // this many characters, unless Words
+	Words bool // pieces must also end with words: a match is within a word, or ends with one
+	Grown bool // a piece must also be judged with all that came before it
 }
 
-// And is what both need.
+// And is the reach that satisfies both.
 func (r Reach) And(o Reach) Reach {
 	return Reach{r.Whole || o.Whole, max(r.Most, o.Most), r.Words || o.Words, r.Grown || o.Grown}
 }
 
-// MaxReach is the most characters for which pieces are looked at one by one.
+// MaxReach is the largest number of characters for which pieces are judged one by one.
 const MaxReach = 4000
 
-// ReachOf is that of a pattern, or of /pattern/flags where replaced is true.
+// ReachOf is the reach of a pattern, or of /pattern/flags if replaced is true.
 //
-// Every match has one that is the shortest around the same place: repetitions at its
-// ends count with the fewest that they need. Whoever sees that one need not see more.
-// Repetitions between other parts can be of any length: where what is repeated has no
-// white space, and nothing else of the pattern has, the match is within one word.
-// Patterns that look around themselves, back, or for the ends of the text know no bound.
+// Every match contains a shortest one at the same place, in which the repetitions at its
+// ends have their least counts. It is enough to see that one. Repetitions between other
+// parts can have any length. If neither the repeated part nor anything else in the pattern
+// can match white space, the match is within one word. Patterns that look around, look
+// back, or look for the ends of the text have no known bound.
 func ReachOf(text string, replaced bool) Reach {
 	if replaced {
 		text, _ = flagged(text)
@@ -47,14 +47,14 @@ func ReachOf(text string, replaced bool) Reach {
 	return Reach{Most: max(m.most, 1), Words: m.words}
 }
 
-// shortest is a pattern with the repetitions at its ends cut to what they need.
+// shortest is a pattern whose repetitions at its ends are cut to their least counts.
 func shortest(re *syntax.Regexp) *syntax.Regexp {
 	re = edge(re, false)
 	return edge(re, true)
 }
 
-// edge cuts the repetition that a pattern begins or ends with. Anything that may be
-// empty may be followed by another one, which then stands at the end; that is left.
+// edge cuts the repetition at the beginning or the end of a pattern. If a part may be
+// empty, the part next to it may be at the end instead; such repetitions are not cut.
 func edge(re *syntax.Regexp, last bool) *syntax.Regexp {
 	now := *re
 	switch re.Op {
@@ -89,13 +89,13 @@ func edge(re *syntax.Regexp, last bool) *syntax.Regexp {
 	return &now
 }
 
-// measure is what is known of the texts that a pattern matches.
+// measure is what is known about the texts that a pattern matches.
 type measure struct {
-	most     int  // characters, where it is not endless
-	endless  bool // it has a repetition without a bound
-	blank    bool // white space may be in it
-	words    bool // it looks at ends of words
-	anchored bool // it looks at ends of the text or of lines
+	most     int  // characters, if the length is bounded
+	endless  bool // a repetition has no bound
+	blank    bool // a match may contain white space
+	words    bool // the pattern looks at ends of words
+	anchored bool // the pattern looks at ends of the text or of lines
 }
 
 func measureOf(re *syntax.Regexp) (m measure) {
@@ -139,8 +139,8 @@ func measureOf(re *syntax.Regexp) (m measure) {
 	return m
 }
 
-// Ends tells whether a character ends a word. Others that look like white space may be
-// what a pattern takes for a part of one.
+// Ends tells whether a character ends a word. Other characters that look like white space
+// may count as part of a word for a pattern.
 func Ends(r rune) bool { return r == ' ' || r == '\n' || r == '\t' || r == '\r' || r == '\f' }
 
 func hasSpace(from, to rune) bool {
@@ -152,7 +152,7 @@ func hasSpace(from, to rune) bool {
 	return false
 }
 
-// ReachOfWords is that of words that are looked for as they stand.
+// ReachOfWords is the reach of words that are searched for literally.
 func ReachOfWords(words []string) (r Reach) {
 	r.Most = 1
 	for _, w := range words {

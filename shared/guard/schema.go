@@ -76,7 +76,7 @@ func (p *Param) schema() map[string]any {
 	return s
 }
 
-// members describes those of an object that are known.
+// members describes the known members of an object.
 func (p *Param) members(s map[string]any) {
 	if len(p.Members) == 0 {
 		return

@@ -11,7 +11,7 @@ import (
 	"gateway/shared/fault"
 )
 
-// languages are the formats of code that are told apart.
+// languages are the formats of code that can be recognised.
 var languages = []string{"SQL", "Python", "TypeScript", "JavaScript", "Java", "C#", "C++", "C", "Ruby", "PHP", "Swift", "Kotlin", "Go", "Rust", "Scala", "R", "Perl", "Shell", "HTML", "CSS", "XML", "JSON", "YAML", "Markdown", "Dockerfile"}
 
 // RequestTypes are the kinds of requests that checks and policies name.
@@ -21,15 +21,15 @@ var RequestTypes = []string{
 	"listFinetunes", "createFinetune", "retrieveFinetune", "cancelFinetune", "createModelResponse", "getModelResponse", "deleteModelResponse", "listResponseInputItems", "messages", "otel",
 }
 
-// matchTypes are how values are compared.
+// matchTypes are the ways of comparing values.
 var matchTypes = []string{"exact", "contains", "containsAll", "regex"}
 
-// counted are the bounds of a check that counts.
+// counted are the bounds of a check that counts something.
 func counted(least, most string, limit int64) []Param {
 	return []Param{{Name: least, Type: Integer, Max: 1_000_000_000, Default: 0}, {Name: most, Type: Integer, Max: 1_000_000_000, Default: limit}, not}
 }
 
-// ordered refuses a least that is above the most.
+// ordered refuses a lower bound above the upper one.
 func ordered(least, most string) func(map[string]json.RawMessage) []fault.Detail {
 	return func(params map[string]json.RawMessage) []fault.Detail {
 		var a, b int64
@@ -61,7 +61,7 @@ var basicChecks = []*Check{
 		{Name: "applyToRole", Type: Text, Enum: []string{"user", "system", "assistant"}, Default: "user"}, {Name: "addToExisting", Type: Flag, Default: true}, {Name: "onlyIfEmpty", Type: Flag, Default: false}}},
 }
 
-// requestChecks judge what a request is, beside its text.
+// requestChecks judge properties of a request other than its text.
 var requestChecks = []*Check{
 	{ID: "default.modelwhitelist", Aliases: []string{"default.modelWhitelist"}, Phase: Before, Category: Basic, Params: []Param{{Name: "models", Type: Texts, Required: true, Min: 1}, not}, Doc: "The model is one of a list."},
 	{ID: "default.modelRules", Phase: Before, Category: Basic, Params: []Param{{Name: "rules", Type: Object, Required: true, Members: []Param{{Name: "defaults", Type: Texts}, {Name: "metadata", Type: Object}}}, not}, also: modelRules, Doc: "The model is one that the metadata of the request allows."},
@@ -76,13 +76,13 @@ var requestChecks = []*Check{
 	{ID: "default.blockedTools", Phase: Both, Category: Basic, Doc: "Tools of the request are allowed. default.requestParametersCheck does the same, and more.", also: blockedTools, Params: toolRules},
 }
 
-// secret is what a host of the customer knows signatures by.
+// secret is the key by which a customer's host verifies signatures.
 var secret = Param{Name: "secret", Type: Text, Min: 16, Max: 1024}
 
-// toolRules are lists of what tools may be, and may not.
+// toolRules are lists of what tools may or may not be.
 var toolRules = []Param{{Name: "blockedTypes", Type: Texts}, {Name: "allowedTypes", Type: Texts}, {Name: "blockedFunctionNames", Type: Texts}, {Name: "allowedFunctionNames", Type: Texts}}
 
-// blockedTools holds the lists of tools against each other.
+// blockedTools refuses lists of tools that contradict each other.
 func blockedTools(params map[string]json.RawMessage) []fault.Detail {
 	return append(notBoth("allowedTypes", "blockedTypes")(params), notBoth("allowedFunctionNames", "blockedFunctionNames")(params)...)
 }
@@ -102,7 +102,7 @@ var remoteChecks = []*Check{
 		{Name: "providers", Type: Texts}, {Name: "maxSizeBytes", Type: Integer, Min: 1, Max: 20 << 20, Default: 20 << 20}, {Name: "timeoutMs", Type: Integer, Min: 1, Max: maxTimeout, Default: 30_000}}},
 }
 
-// notBoth refuses an entry that two lists have.
+// notBoth refuses an entry that is in two lists.
 func notBoth(allowed, blocked string) func(map[string]json.RawMessage) []fault.Detail {
 	return func(params map[string]json.RawMessage) []fault.Detail {
 		other := listOf(params[allowed])
@@ -139,7 +139,7 @@ func requestParameters(params map[string]json.RawMessage) []fault.Detail {
 	return bad
 }
 
-// modelRules wants {"metadata":{key:{value:[models]}}}.
+// modelRules checks {"metadata":{key:{value:[models]}}}.
 func modelRules(params map[string]json.RawMessage) []fault.Detail {
 	var bad []fault.Detail
 	for key, raw := range objectOf(objectOf(params["rules"])["metadata"]) {
@@ -157,7 +157,7 @@ func modelRules(params map[string]json.RawMessage) []fault.Detail {
 	return bad
 }
 
-// metadataPairs wants patterns that compile where pairs are matched by pattern.
+// metadataPairs requires that patterns compile where pairs are matched by pattern.
 func metadataPairs(params map[string]json.RawMessage) []fault.Detail {
 	var bad []fault.Detail
 	if string(params["matchType"]) != `"regex"` {
@@ -173,7 +173,7 @@ func metadataPairs(params map[string]json.RawMessage) []fault.Detail {
 	return bad
 }
 
-// jwt wants one source of keys, an age that can be read, and values that can be
+// jwt requires one source of keys, an age that can be read, and values that can be
 // compared.
 func jwt(params map[string]json.RawMessage) []fault.Detail {
 	var bad []fault.Detail

@@ -27,7 +27,7 @@ func count(name string, standard int64) Param {
 	return Param{Name: name, Type: Integer, Min: 1, Max: 1000, Default: standard}
 }
 
-// tongues are the languages that the gateway's own judge tells apart.
+// tongues are the languages that the gateway's own judge recognises.
 var tongues = words(`eng_Latn zho_Hans spa_Latn ara_Arab por_Latn ind_Latn fra_Latn jpn_Jpan rus_Cyrl deu_Latn kor_Hang tur_Latn ita_Latn pes_Arab pol_Latn vie_Latn nld_Latn
 	hin_Deva tha_Thai heb_Hebr ben_Beng swe_Latn ces_Latn ron_Latn ell_Grek ukr_Cyrl dan_Latn fin_Latn nor_Latn hun_Latn cat_Latn bul_Cyrl msa_Latn hrv_Latn arb_Latn slk_Latn
 	lit_Latn lav_Latn srp_Cyrl slv_Latn est_Latn urd_Arab fil_Latn aze_Latn tam_Taml tel_Telu mar_Deva kan_Knda fas_Arab`)
@@ -59,8 +59,8 @@ var (
 	slow         = timeout(15_000)
 )
 
-// vendorChecks ask vendors. What a vendor adds to its own parameters passes: only
-// what is known here is looked at.
+// vendorChecks ask vendors. Parameters that a vendor adds are accepted: only those that are
+// known here are checked.
 var vendorChecks = []*Check{
 	{ID: "acuvity.scan", Phase: Both, Category: Vendor, Mutates: true, Doc: "Acuvity scans the text.", Params: []Param{
 		flag("prompt_injection", true), flag("toxic", true), flag("jail_break", true), flag("malicious_url", true), flag("biased", true), flag("harmful", true),

@@ -55,14 +55,14 @@ type Key struct {
 	RotatedAt    *time.Time         `json:"last_rotated_at,omitempty"`
 }
 
-// Defaults apply to requests made with the key.
+// Defaults apply to requests that use the key.
 type Defaults struct {
 	ConfigID      string            `json:"config_id,omitempty" max:"255" doc:"Id or slug of the config that routes requests; null unbinds."`
 	Metadata      map[string]string `json:"metadata,omitempty" max:"64" each:"max=128" doc:"Pairs added to the metadata of every request."`
 	AllowOverride *bool             `json:"allow_config_override,omitempty" doc:"Whether a request may bring another config."` // nil: yes
 }
 
-// RefusesConfig tells that requests with the key may not bring a config.
+// RefusesConfig tells that requests with the key must not bring a config.
 func (d *Defaults) RefusesConfig() bool { return d.AllowOverride != nil && !*d.AllowOverride }
 
 // Secret is one raw key, kept as its hash and a masked form.
@@ -99,8 +99,8 @@ func Mask(raw string) string {
 	return raw[:2] + "*******" + raw[len(raw)-2:]
 }
 
-// Validate checks the key's own rules; limits and rotation included. now decides
-// whether dates lie in the future.
+// Validate checks the key's own rules, including limits and rotation. now decides whether
+// dates are in the future.
 func (k *Key) Validate(name string, now time.Time) []fault.Detail {
 	d := append(bound.Text("name", name, 1, MaxName), bound.Check(k)...)
 	bad := func(field, format string, args ...any) {
@@ -125,7 +125,7 @@ func (k *Key) Validate(name string, now time.Time) []fault.Detail {
 	return bound.Sorted(k, d)
 }
 
-// Live reports the key's state at now, its budget aside.
+// Live reports the key's state at now, apart from its budget.
 func Live(status string, k *Key, now time.Time) string {
 	if status == StatusActive && k.ExpiresAt != nil && !now.Before(*k.ExpiresAt) {
 		return StatusExpired
@@ -133,8 +133,8 @@ func Live(status string, k *Key, now time.Time) string {
 	return status
 }
 
-// CredentialRows gives the keys-table rows of a key: one per live secret. They
-// carry all that admission needs, so that a request costs one read.
+// CredentialRows gives the keys-table rows of a key: one per live secret. They hold all
+// that admission needs, so that a request costs one read.
 func CredentialRows(rec *resource.Record, k *Key, workspaceSlug string) ([]store.Row, error) {
 	body, err := json.Marshal(principalBody{
 		ID: rec.ID, Revision: rec.Rev, Name: rec.Name, Type: k.Type, UserID: k.UserID, WorkspaceSlug: workspaceSlug,
@@ -161,8 +161,8 @@ func CredentialRows(rec *resource.Record, k *Key, workspaceSlug string) ([]store
 	return rows, nil
 }
 
-// Stage puts the rows that go with a key into the change: one per live secret,
-// and where the key lives. gone are secrets that open nothing any more.
+// Stage puts the rows that belong to a key into the change: one per live secret, and one
+// that tells where the key lives. gone are secrets that are no longer valid.
 func Stage(tx *resource.Tx, rec *resource.Record, k *Key, workspaceSlug string, gone ...Secret) error {
 	rows, err := CredentialRows(rec, k, workspaceSlug)
 	if err != nil {
@@ -181,7 +181,7 @@ func Stage(tx *resource.Tx, rec *resource.Record, k *Key, workspaceSlug string, 
 	return nil
 }
 
-// Unstage takes back what Stage put.
+// Unstage removes what Stage put.
 func Unstage(tx *resource.Tx, rec *resource.Record, k *Key) {
 	tx.DeleteCredential(CredentialKey(k.Secret))
 	if k.Previous != nil {
@@ -190,8 +190,8 @@ func Unstage(tx *resource.Tx, rec *resource.Record, k *Key) {
 	tx.Do(store.Action{Table: store.Control, Delete: &store.Delete{Key: placeKey(rec.Scope.Org, rec.ID)}}, nil)
 }
 
-// ScopeOf finds the scope that a key lives in by its id, for callers that reach
-// the whole organisation.
+// ScopeOf finds the scope in which a key lives by its id, for callers that may reach the
+// whole organisation.
 func ScopeOf(ctx context.Context, s store.Store, org, id string) (store.Scope, bool, error) {
 	it, ok, err := s.Table(store.Control).Get(ctx, placeKey(org, id), true)
 	if err != nil {

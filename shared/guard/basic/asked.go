@@ -48,9 +48,9 @@ type blockedParam struct {
 	Reasons []string        `json:"reasons"`
 }
 
-// requestParameters passes a request whose tools, top-level members and their values
-// are allowed. A list of what is allowed that is empty allows all; a rule about the
-// value of a member that is not there holds.
+// requestParameters passes a request whose tools, top-level members and their values are
+// allowed. An empty list of allowed entries allows all. A rule about the value of an absent
+// member is satisfied.
 func requestParameters(raw map[string]json.RawMessage) judge.Func {
 	tools, _ := judge.Object[toolRules](raw, "tools")
 	params, _ := judge.Object[paramRules](raw, "params")
@@ -71,8 +71,8 @@ func requestParameters(raw map[string]json.RawMessage) judge.Func {
 	}
 }
 
-// blockedTools is requestParameters with the rules of tools alone, which stand at the
-// top.
+// blockedTools is requestParameters with the rules for tools alone, which are at the top
+// level.
 func blockedTools(raw map[string]json.RawMessage) judge.Func {
 	tools, err := json.Marshal(raw)
 	if err != nil {
@@ -129,7 +129,7 @@ func (r *toolRules) found(raw json.RawMessage) []blockedTool {
 	for _, t := range tools {
 		kind, name := t.Type, t.Function.Name
 		if kind == "" {
-			kind = "function" // tools of messages need not say so
+			kind = "function" // in messages the type may be left out
 		}
 		if name == "" {
 			name = t.Name

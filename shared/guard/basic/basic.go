@@ -47,15 +47,15 @@ func excerpt(text string) string {
 	return text
 }
 
-// failed is the verdict of a check that could not judge.
+// failed is the verdict of a check that could not decide.
 func failed(message string) judge.Verdict { return judge.Failed("Error", message) }
 
-// always gives the same verdict: that of parameters that cannot be used.
+// always gives the same verdict, for parameters that cannot be used.
 func always(v judge.Verdict) judge.Func {
 	return func(context.Context, *judge.Subject) judge.Verdict { return v }
 }
 
-// utf16 counts the units that JavaScript counts.
+// utf16 counts the units in which JavaScript counts.
 func utf16(text string) int {
 	n := 0
 	for i := 0; i < len(text); i++ {

@@ -9,7 +9,7 @@ import (
 	"gateway/shared/guard/judge"
 )
 
-// tagged are the languages by what fences call them.
+// tagged are the languages, by the names that fences use for them.
 var tagged = map[string]string{
 	"sql": "SQL", "python": "Python", "py": "Python", "gyp": "Python", "typescript": "TypeScript", "ts": "TypeScript", "tsx": "TypeScript",
 	"javascript": "JavaScript", "js": "JavaScript", "jsx": "JavaScript", "java": "Java", "csharp": "C#", "cs": "C#", "c#": "C#",
@@ -66,8 +66,8 @@ func containsCode(raw map[string]json.RawMessage) judge.Func {
 // fence is a block between ``` and ```.
 type fence struct{ tag, body string }
 
-// fences gives the blocks of a text. A tag is what stands behind the opening up to
-// the end of its line, where it is one word.
+// fences gives the blocks of a text. The tag is the rest of the opening line, if that is
+// one word.
 func fences(text string) func(func(fence) bool) {
 	return func(yield func(fence) bool) {
 		for {

@@ -11,12 +11,12 @@ import (
 	"gateway/shared/guard/judge"
 )
 
-// between makes a check that counts something and holds it between two bounds.
+// between makes a check that counts something and compares the count with two bounds.
 type between struct {
 	least, most string // parameters
 	standard    float64
-	name, many  string // of the count in the data, and in prose
-	empty       bool   // an empty text has a count, 0
+	name, many  string // names of the count, in the data and in prose
+	empty       bool   // an empty text can be counted: 0
 	whole       bool   // the bounds are whole numbers
 	count       func(text string) int
 }
@@ -67,7 +67,7 @@ func (b between) bound(p map[string]json.RawMessage, name string, standard float
 	return f, ok && (!b.whole || f == math.Trunc(f))
 }
 
-// sentences counts the marks that end one.
+// sentences counts the marks that end a sentence.
 func sentences(text string) int {
 	n := 0
 	for i := 0; i < len(text); i++ {
@@ -79,7 +79,7 @@ func sentences(text string) int {
 	return n
 }
 
-// words counts what white space parts.
+// words counts the parts between white space.
 func words(text string) int {
 	n, in := 0, false
 	for _, r := range text {
@@ -89,7 +89,7 @@ func words(text string) int {
 			}
 			continue
 		}
-		// JavaScript takes the mark of byte order for white space, too.
+		// JavaScript also counts the byte order mark as white space.
 		space := r == ' ' || r != 0x85 && (unicode.IsSpace(r) || r == 0xfeff)
 		if !space && !in {
 			n++

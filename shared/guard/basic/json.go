@@ -17,7 +17,7 @@ import (
 // Bounds of what is looked for in an answer.
 const (
 	maxCandidates = 100 // pieces of JSON that are tried
-	maxInvalid    = 20  // mistakes that are told
+	maxInvalid    = 20  // mistakes that are reported
 )
 
 type schemaData struct {
@@ -32,8 +32,8 @@ type invalid struct {
 	Message string `json:"message"`
 }
 
-// jsonSchema passes an answer with JSON that fits a schema. Without any JSON it fails,
-// also with not: nothing has been said that does not fit.
+// jsonSchema passes an answer with JSON that fits a schema. An answer without any JSON
+// fails, even with not: there is nothing that could fail to fit.
 func jsonSchema(raw map[string]json.RawMessage) judge.Func {
 	not := judge.Get(raw, "not", false)
 	text := raw["schema"]
@@ -70,7 +70,7 @@ func jsonSchema(raw map[string]json.RawMessage) judge.Func {
 	}
 }
 
-// mistakes are where a value does not fit.
+// mistakes are the places where a value does not fit.
 func mistakes(err error) []invalid {
 	var wrong *jsonschema.ValidationError
 	if !errors.As(err, &wrong) {
@@ -90,7 +90,7 @@ func mistakes(err error) []invalid {
 	return out
 }
 
-// said is what one mistake is, without the place that the library puts before it.
+// said is the text of one mistake, without the place that the library puts before it.
 func said(e *jsonschema.ValidationError) string {
 	text := e.Error()
 	if at := strings.LastIndex(text, "- at '"); at >= 0 {
@@ -111,8 +111,7 @@ type keysData struct {
 	Operator    string   `json:"operator"`
 }
 
-// jsonKeys passes an answer with JSON that has any, all or none of its keys at the
-// top.
+// jsonKeys passes an answer with JSON whose top level has any, all or none of the keys.
 func jsonKeys(raw map[string]json.RawMessage) judge.Func {
 	keys, ok := judge.Read[[]string](raw, "keys")
 	operator := judge.Get(raw, "operator", "any")
@@ -152,8 +151,8 @@ func jsonKeys(raw map[string]json.RawMessage) judge.Func {
 	}
 }
 
-// candidates gives the JSON of an answer: its fenced blocks, and where none is JSON
-// the objects that stand in it.
+// candidates gives the JSON of an answer: its fenced blocks, or the objects in its text if
+// no block is JSON.
 func candidates(text string) func(func(any) bool) {
 	return func(yield func(any) bool) {
 		n, found := 0, false
@@ -193,7 +192,7 @@ func candidates(text string) func(func(any) bool) {
 	}
 }
 
-// closing is where the object that opens at a place ends; -1 where it does not.
+// closing is the end of the object that opens at a place; -1 if it does not end.
 func closing(text string, at int) int {
 	depth, in := 0, false
 	for i := at; i < len(text); i++ {

@@ -20,8 +20,8 @@ type metadataData struct {
 	Explanation string   `json:"explanation"`
 }
 
-// passing is an error of a check that is asked for something that it cannot do: it
-// holds nothing against the request.
+// passing is the error of a check that is asked for something that it cannot do. The check
+// then passes.
 func passing(message string) judge.Verdict {
 	v := failed(message)
 	v.Pass = true
@@ -61,8 +61,8 @@ type pairsData struct {
 	Explanation string   `json:"explanation"`
 }
 
-// metadataPairs passes a request whose metadata have all, any or none of the pairs,
-// by equality, by a part, by all of several parts, or by a pattern.
+// metadataPairs passes a request whose metadata have all, any or none of the pairs. A value
+// is compared by equality, by a part, by all of several parts, or by a pattern.
 func metadataPairs(raw map[string]json.RawMessage) judge.Func {
 	pairs, ok := judge.Object[map[string]json.RawMessage](raw, "metadataPairs")
 	operator, how := judge.Get(raw, "operator", "all"), judge.Get(raw, "matchType", "exact")
@@ -110,7 +110,7 @@ func Primitives(raw json.RawMessage) []string {
 	return out
 }
 
-// FitsPattern tells whether a text has the form of a pattern of the guardrails.
+// FitsPattern tells whether a text fits a pattern of the guardrails.
 func FitsPattern(pattern, text string) (bool, error) {
 	re, err := guard.PatternOf(pattern)
 	if err != nil {

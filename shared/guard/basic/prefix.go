@@ -25,7 +25,7 @@ type prefixer struct {
 	add, ifEmpty bool
 }
 
-// addPrefix puts a text before a message, or a message of its own in front.
+// addPrefix puts a text before a message, or adds it as a message of its own at the front.
 func addPrefix(raw map[string]json.RawMessage) judge.Func {
 	a := prefixer{
 		prefix: judge.Get(raw, "prefix", "Please respond helpfully and accurately to the following: "), role: judge.Get(raw, "applyToRole", "user"),
@@ -46,7 +46,7 @@ func addPrefix(raw map[string]json.RawMessage) judge.Func {
 	}
 }
 
-// apply gives the changed body; nil where it stays as it is.
+// apply gives the changed body; nil if it does not change.
 func (a *prefixer) apply(kind string, body []byte) ([]byte, error) {
 	switch kind {
 	case "complete":
@@ -102,7 +102,7 @@ func (a *prefixer) prompt(body []byte) ([]byte, error) {
 	return nil, errNoText
 }
 
-// system changes the system prompt that stands beside the messages.
+// system changes the system prompt that is beside the messages.
 func (a *prefixer) system(body []byte) ([]byte, error) {
 	w, keys, raw, err := member(body, "system")
 	if err != nil {
@@ -128,7 +128,7 @@ func (a *prefixer) messages(body []byte, name string) ([]byte, error) {
 	if name == "input" {
 		kind = "input_text"
 		var one string
-		if json.Unmarshal(raw, &one) == nil { // the whole input is what the user says
+		if json.Unmarshal(raw, &one) == nil { // the whole input is one message of the user
 			raw = array([]json.RawMessage{message("user", text(one))})
 		}
 	}
@@ -169,8 +169,8 @@ func (a *prefixer) speaks(m json.RawMessage) bool {
 	return json.Unmarshal(m, &who) == nil && who.Role == a.role
 }
 
-// contentOf puts the prefix before a content: a text, or a list of parts of which the
-// first text is changed.
+// contentOf puts the prefix before a content, which is a text or a list of parts. In a list
+// it changes the first text.
 func (a *prefixer) contentOf(raw []byte, kind string) ([]byte, error) {
 	var one string
 	if raw == nil || wire.IsNull(raw) || json.Unmarshal(raw, &one) == nil {
@@ -202,7 +202,7 @@ func (a *prefixer) contentOf(raw []byte, kind string) ([]byte, error) {
 	return array(slices.Insert(parts, 0, json.RawMessage(append(own, '}')))), nil
 }
 
-// empty tells whether a content says nothing.
+// empty tells whether a content has no text.
 func empty(raw []byte) bool {
 	trimmed := bytes.TrimSpace(raw)
 	return len(trimmed) == 0 || wire.IsNull(trimmed) || string(trimmed) == `""` || string(trimmed) == "[]"

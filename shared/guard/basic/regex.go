@@ -12,7 +12,7 @@ import (
 	"gateway/shared/guard/judge"
 )
 
-// matchData is what regexMatch tells.
+// matchData is what regexMatch reports.
 type matchData struct {
 	Pattern     string        `json:"regexPattern"`
 	Not         bool          `json:"not"`
@@ -29,12 +29,13 @@ type matchDetails struct {
 	Captures []string          `json:"captures"`
 }
 
-// tooSlow is told of a pattern that goes back and forth for longer than anybody waits.
+// tooSlow is the error for a pattern whose search takes too long.
 const tooSlow = "The pattern took too long on this text"
 
 var errTooSlow = errors.New("the pattern took too long on this text")
 
-// regexMatch passes a text in which a pattern is found, or with not one without.
+// regexMatch passes a text in which a pattern is found; with not, one in which it is not
+// found.
 func regexMatch(raw map[string]json.RawMessage) judge.Func {
 	rule, not := judge.Get(raw, "rule", ""), judge.Get(raw, "not", false)
 	if rule == "" {
@@ -102,8 +103,8 @@ type replaceData struct {
 	Explanation string `json:"explanation"`
 }
 
-// regexReplace puts a text in the place of what a pattern finds, part by part: of its
-// first match, or of all where the pattern has the flag g.
+// regexReplace replaces what a pattern finds, part by part: its first match, or all matches
+// if the pattern has the flag g.
 func regexReplace(raw map[string]json.RawMessage) judge.Func {
 	rule, by, fails := judge.Get(raw, "rule", ""), judge.Get(raw, "redactText", "[REDACTED]"), judge.Get(raw, "failOnDetection", false)
 	if rule == "" {
@@ -127,7 +128,7 @@ func regexReplace(raw map[string]json.RawMessage) judge.Func {
 				continue
 			}
 			found := false
-			// What is put in is the text itself: no $1 of it is a group.
+			// The replacement is taken literally: $1 in it is not a group.
 			now, err := re.ReplaceFunc(text, func(regexp2.Match) string { found = true; return by }, -1, count)
 			if err != nil {
 				return failed(tooSlow)

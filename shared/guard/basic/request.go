@@ -25,7 +25,7 @@ func (d *modelData) judged(in bool) judge.Verdict {
 	return judge.Verdict{Pass: d.Verdict, Data: d}
 }
 
-// modelList passes the models of a list, or with not all others.
+// modelList passes the models of a list; with not, all other models.
 func modelList(raw map[string]json.RawMessage) judge.Func {
 	models, ok := judge.Read[[]string](raw, "models")
 	not := judge.Get(raw, "not", false)
@@ -47,8 +47,8 @@ type rules struct {
 	Metadata map[string]map[string][]string `json:"metadata"`
 }
 
-// modelRules passes the models that the metadata of the request allows, or where none
-// of it has a rule those of the defaults. * stands for every model.
+// modelRules passes the models that the metadata of the request allow. If no rule matches
+// the metadata, it passes the default models. * means every model.
 func modelRules(raw map[string]json.RawMessage) judge.Func {
 	r, ok := judge.Object[rules](raw, "rules")
 	not := judge.Get(raw, "not", false)
@@ -99,8 +99,8 @@ type typesData struct {
 	Explanation string   `json:"explanation"`
 }
 
-// requestTypes passes kinds of requests that are allowed and not blocked. A list that
-// is empty is looked for in the metadata: supported_endpoints, blocked_endpoints.
+// requestTypes passes kinds of requests that are allowed and not blocked. If a list is
+// empty, the list in the metadata is used: supported_endpoints, blocked_endpoints.
 func requestTypes(raw map[string]json.RawMessage) judge.Func {
 	allowed, blocked := listed(raw["allowedTypes"]), listed(raw["blockedTypes"])
 	return func(_ context.Context, s *judge.Subject) judge.Verdict {

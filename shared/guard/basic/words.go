@@ -16,8 +16,8 @@ type containsData struct {
 	Verdict     bool     `json:"verdict"`
 }
 
-// contains passes a text with any, all or none of its words, which are told apart by
-// case and need not stand alone.
+// contains passes a text with any, all or none of its words. Case matters, and a word may
+// be part of a longer one.
 func contains(raw map[string]json.RawMessage) judge.Func {
 	list, ok := judge.Read[[]string](raw, "words")
 	operator := judge.Get(raw, "operator", "any")
@@ -94,8 +94,8 @@ type caseData struct {
 	Excerpt     string `json:"textExcerpt"`
 }
 
-// letterCase passes a text whose letters A to Z are all of one case; those of other
-// alphabets do not count.
+// letterCase passes a text whose letters A to Z are all of one case; other alphabets do not
+// count.
 func letterCase(upper bool) judge.Maker {
 	first, last, name := byte('a'), byte('z'), "upper"
 	if !upper {
@@ -127,8 +127,8 @@ type nullData struct {
 	Explanation string `json:"explanation"`
 }
 
-// notNull passes an answer that says something, or calls tools: there is then nothing
-// that could be missing.
+// notNull passes an answer that has a text, or that calls tools: such an answer needs no
+// text.
 func notNull(raw map[string]json.RawMessage) judge.Func {
 	not := judge.Get(raw, "not", false)
 	return func(_ context.Context, s *judge.Subject) judge.Verdict {

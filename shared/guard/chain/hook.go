@@ -11,7 +11,7 @@ import (
 	"gateway/shared/guard/said"
 )
 
-// Kit makes hooks ready. It is shared and never changed.
+// Kit prepares hooks. It is shared and never changed.
 type Kit struct {
 	makers map[string]judge.Maker
 }
@@ -19,7 +19,8 @@ type Kit struct {
 // NewKit makes a kit of the register of checks.
 func NewKit(makers map[string]judge.Maker) *Kit { return &Kit{makers} }
 
-// Hook is a guardrail made ready. It is shared between requests and never changed.
+// Hook is a guardrail that is ready to run. It is shared between requests and never
+// changed.
 type Hook struct {
 	ID      string
 	Mutator bool
@@ -28,7 +29,7 @@ type Hook struct {
 	checks   []check
 	print    [sha256.Size]byte
 	local    bool // no check leaves this process
-	typesOf  bool // a check looks at types of requests: pass-through is shown to it
+	typesOf  bool // a check looks at types of requests, so the hook also runs for pass-through
 }
 
 // check is one check of a hook, with the function that was made for it.
@@ -46,7 +47,7 @@ type check struct {
 	saved       bool
 }
 
-// Ready makes a hook ready.
+// Ready prepares a hook.
 func (k *Kit) Ready(h *guard.Hook) *Hook {
 	out := &Hook{ID: h.ID, Mutator: h.Mutator, Actions: h.Actions, local: true}
 	if raw, err := json.Marshal(h); err == nil {
@@ -96,7 +97,8 @@ func (k *Kit) check(a *guard.Applied, h *guard.Hook) check {
 		c.run = make(params)
 		return c
 	}
-	// Nobody here runs it: the hook passes or, where it denies, is refused.
+	// This installation cannot run the check: the hook passes or, if it denies, the request
+	// is refused.
 	missing := judge.Failed("NotAvailable", "This installation does not run the check "+a.ID)
 	c.run, c.failOnError = func(context.Context, *judge.Subject) judge.Verdict { return missing }, c.failOnError || h.Actions.Deny
 	return c
@@ -107,12 +109,12 @@ func member[T any](params map[string]json.RawMessage, name string) (v T) {
 	return v
 }
 
-// reachOf is how much of a stream a check must see at once. A check of which nothing is
-// known, as all that ask somebody else, judges a text as a whole; so does one that asks
-// for something, which may stand anywhere, or weighs all of a text.
+// reachOf is how much of a stream a check must see at once. An unknown check judges a text
+// as a whole, and so do checks that ask another service. So does a check that requires
+// something, because that may be anywhere, and a check that weighs the whole text.
 //
-// What local scanners look for has no bound that is known, but it stays found however
-// the text goes on: they judge each piece with all that came before it.
+// What local scanners look for has no known bound. But whatever they found stays found
+// however the text goes on, so they judge each piece with all that came before it.
 func reachOf(id string, params map[string]json.RawMessage) guard.Reach {
 	whole, not := guard.Reach{Whole: true}, member[bool](params, "not")
 	switch id {
@@ -138,13 +140,14 @@ func reachOf(id string, params map[string]json.RawMessage) guard.Reach {
 	return whole
 }
 
-// runs tells whether the check runs in a phase: some ask for what only a request has.
+// runs tells whether the check runs in a phase: some checks need what only a request has.
 func (c *check) runs(phase guard.Phase) bool {
 	return phase == guard.Before || c.phase&guard.After != 0
 }
 
-// Streams says when the hook judges a stream. One that was to judge it piece by piece,
-// and has a check that needs the whole answer or looks at more than its text, holds it.
+// Streams says when the hook judges a stream. A hook that is set to judge it piece by piece
+// holds it instead if one of its checks needs the whole answer or looks at more than its
+// text.
 func (h *Hook) Streams() guard.When {
 	switch h.Actions.Stream {
 	case guard.StreamHold:
@@ -160,9 +163,9 @@ func (h *Hook) Streams() guard.When {
 	return guard.StreamAfter
 }
 
-// Sees is how its window sees a stream: characters at once, as set or more where one
-// of its checks needs more, and whether pieces end with words and are judged with all
-// before them.
+// Sees is how the hook's window sees a stream: how many characters at once (as set, or more
+// if one of its checks needs more), whether pieces end with words, and whether they are
+// judged with everything before them.
 func (h *Hook) Sees() guard.Reach {
 	w := guard.Reach{Most: h.Actions.Window}
 	if w.Most == 0 {

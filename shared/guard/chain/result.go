@@ -9,7 +9,7 @@ import (
 	"gateway/shared/wire"
 )
 
-// Result is what a hook said, as answers and logs tell it.
+// Result is what a hook found, as answers and logs show it.
 type Result struct {
 	Verdict     bool          `json:"verdict"`
 	ID          string        `json:"id"`
@@ -23,7 +23,7 @@ type Result struct {
 	Deny        bool          `json:"deny"` // it has failed, and denies
 }
 
-// CheckResult is what a check of it said.
+// CheckResult is what one of the hook's checks found.
 type CheckResult struct {
 	ID          string         `json:"id"`
 	Verdict     bool           `json:"verdict"`
@@ -36,7 +36,7 @@ type CheckResult struct {
 	FailOnError bool           `json:"fail_on_error"`
 }
 
-// passes tells whether the check holds nothing against the hook.
+// passes tells whether the check gives the hook no reason to fail.
 func (c *CheckResult) passes() bool { return c.Verdict || c.Error != nil && !c.FailOnError }
 
 // Feedback is what is recorded on the request's trace.
@@ -46,7 +46,7 @@ type Feedback struct {
 	Metadata map[string]any `json:"metadata"`
 }
 
-// feedback is that of the branch which the checks lead to.
+// feedback is the feedback of the branch that the checks lead to.
 func (h *Hook) feedbackOf(checks []CheckResult) *Feedback {
 	var passed, failed, errored []string
 	for i := range checks {
@@ -80,17 +80,16 @@ func (h *Hook) feedbackOf(checks []CheckResult) *Feedback {
 	return out
 }
 
-// Results are what the hooks of a request said; those that ran beside it are not among
-// them.
+// Results are what the hooks of a request found, except hooks that ran beside the request.
 type Results struct {
 	Before, After []Result
 }
 
-// Empty tells whether no hook said anything.
+// Empty tells whether there are no results.
 func (r *Results) Empty() bool { return len(r.Before)+len(r.After) == 0 }
 
-// Append writes the member's value of an answer: {"before_request_hooks":[],...}.
-// An answer that comes from a cache has no hooks behind it.
+// Append writes the value of the answer's member: {"before_request_hooks":[],...}. For an
+// answer from a cache, no hooks have run after the answer.
 func (r *Results) Append(dst []byte, after bool) []byte {
 	dst = append(dst, `{"before_request_hooks":`...)
 	dst = appendResults(dst, r.Before)
@@ -100,7 +99,7 @@ func (r *Results) Append(dst []byte, after bool) []byte {
 	return append(dst, '}')
 }
 
-// AppendAfter writes the member of the hooks behind the answer.
+// AppendAfter writes the member of the hooks after the answer.
 func (r *Results) AppendAfter(dst []byte) []byte {
 	return appendResults(append(dst, `"after_request_hooks":`...), r.After)
 }
@@ -111,12 +110,12 @@ func appendResults(dst []byte, list []Result) []byte {
 	}
 	raw, err := json.Marshal(list)
 	if err != nil {
-		return append(dst, '[', ']') // what a check told of itself is no JSON
+		return append(dst, '[', ']') // a check reported something that is not JSON
 	}
 	return append(dst, raw...)
 }
 
-// Into puts the results into an answer that is an object, behind its other members.
+// Into puts the results after the other members of an answer that is an object.
 func (r *Results) Into(dst, body []byte, after bool) []byte {
 	end := len(body)
 	for end > 0 && (body[end-1] == ' ' || body[end-1] == '\n' || body[end-1] == '\r' || body[end-1] == '\t') {

@@ -16,10 +16,10 @@ import (
 	"gateway/shared/wire"
 )
 
-// Call is what the hooks of a target are shown.
+// Call is what the hooks of a target are given.
 type Call struct {
 	Kind, Provider, Model, TraceID string
-	Shape                          string // that the bodies have where it is not that of Kind
+	Shape                          string // shape of the bodies, if it is not that of Kind
 	Stream                         bool
 	Passed                         bool // the body is passed through unread: only types of requests are judged
 	Metadata                       map[string]string
@@ -33,22 +33,22 @@ type Call struct {
 	Now                            func() time.Time
 }
 
-// Outcome is what hooks lead to.
+// Outcome is the joint result of hooks.
 type Outcome struct {
 	Results []Result
 	Failed  bool   // a hook that does not deny has failed
-	Denied  bool   // one that denies has
-	Soft    bool   // the denial is told as an answer
-	Body    []byte // changed; nil: it stays
+	Denied  bool   // a hook that denies has failed
+	Soft    bool   // the denial is sent as an answer
+	Body    []byte // the changed body; nil: unchanged
 	Headers http.Header
 	Restore map[string]string
 }
 
-// Hooks are those of one phase of a target, in the order of their results.
+// Hooks are the hooks of one phase of a target, in the order of their results.
 type Hooks []*Hook
 
-// Apart gives the hooks that run beside the request, and the others. A mutator beside
-// the request has nothing to change, and does not run; nor do mutators of embeddings.
+// Apart separates the hooks that run beside the request from the others. A mutator beside
+// the request has nothing to change, so it does not run; nor do mutators of embeddings.
 func (hs Hooks) Apart(kind string) (beside, in Hooks) {
 	for _, h := range hs {
 		switch {
@@ -72,8 +72,8 @@ func (hs Hooks) Local() bool {
 	return true
 }
 
-// Here gives the hooks with the checks alone that ask nobody outside of this process;
-// hooks without such checks say nothing.
+// Here gives the hooks with only those checks that ask nobody outside of this process.
+// Hooks without such checks are left out.
 func (hs Hooks) Here() Hooks {
 	out := make(Hooks, 0, len(hs))
 	for _, h := range hs {
@@ -91,7 +91,7 @@ func (hs Hooks) Here() Hooks {
 	return out
 }
 
-// Print tells apart hooks that judge or change differently; empty where there are none.
+// Print is different for hooks that judge or change differently; empty if there are none.
 func (hs Hooks) Print() string {
 	if len(hs) == 0 {
 		return ""
@@ -112,9 +112,9 @@ func (hs Hooks) Names() []string {
 	return out
 }
 
-// Run runs the hooks side by side on the same body. Where several change it, each of
-// the later ones is run once more on what those before it have left: nothing that one
-// took out comes back by another.
+// Run runs the hooks side by side on the same body. If several change it, each later one is
+// run once more on what the earlier ones have left, so that no hook brings back what
+// another has removed.
 func (hs Hooks) Run(ctx context.Context, phase guard.Phase, c *Call) Outcome {
 	done := make([]ran, len(hs))
 	var wait sync.WaitGroup
@@ -172,7 +172,7 @@ func (o *Outcome) take(h *Hook, r *ran) {
 	}
 }
 
-// with puts a body in the place of that of the phase.
+// with replaces the body of the phase.
 func (c *Call) with(phase guard.Phase, body []byte) {
 	if phase == guard.Before {
 		c.Request = body
@@ -181,7 +181,7 @@ func (c *Call) with(phase guard.Phase, body []byte) {
 	}
 }
 
-// shape is that of the answer.
+// shape is the shape of the answer.
 func (c *Call) shape() string { return cmp.Or(c.Shape, c.Kind) }
 
 func (c *Call) of(phase guard.Phase) []byte {
@@ -201,7 +201,7 @@ type ran struct {
 	restore map[string]string
 }
 
-// Beside runs the hooks whose outcome nobody waits for.
+// Beside runs hooks for whose outcome nobody waits.
 func (hs Hooks) Beside(ctx context.Context, phase guard.Phase, c *Call) []Result {
 	return hs.Run(ctx, phase, c).Results
 }
@@ -215,7 +215,7 @@ func (h *Hook) run(ctx context.Context, phase guard.Phase, c *Call) ran {
 	}
 	var which []*check
 	for i := range h.checks {
-		// What is passed through unread is judged by its type alone.
+		// In a body that is passed through unread, only the type is judged.
 		if !c.Passed || h.checks[i].id == "default.allowedRequestTypes" {
 			which = append(which, &h.checks[i])
 		}
@@ -243,7 +243,7 @@ func (h *Hook) run(ctx context.Context, phase guard.Phase, c *Call) ran {
 	return r
 }
 
-// group is what the checks of one hook are shown.
+// group is what the checks of one hook are given.
 type group struct {
 	call  Call
 	phase guard.Phase
@@ -266,7 +266,7 @@ func (g *group) find(s said.Scope) *said.Found {
 	return f
 }
 
-// subject is what one check is shown.
+// subject is what one check is given.
 func (g *group) subject(k *check, changed bool) *judge.Subject {
 	c, f := &g.call, g.find(k.scope)
 	s := &judge.Subject{
@@ -283,7 +283,7 @@ func (g *group) subject(k *check, changed bool) *judge.Subject {
 	return s
 }
 
-// sequential runs the checks one by one; each sees what those before it changed.
+// sequential runs the checks one by one. Each sees the changes of those before it.
 func (r *ran) sequential(ctx context.Context, g *group, which []*check) {
 	for _, k := range which {
 		v, res := g.judge(ctx, k, g.subject(k, r.body != nil))
@@ -296,8 +296,8 @@ func (r *ran) sequential(ctx context.Context, g *group, which []*check) {
 	}
 }
 
-// parallel runs the checks side by side on the same body; of two that change the same
-// text the later one counts.
+// parallel runs the checks side by side on the same body. If two change the same text, the
+// later one wins.
 func (r *ran) parallel(ctx context.Context, g *group, which []*check) {
 	verdicts, results := make([]judge.Verdict, len(which)), make([]CheckResult, len(which))
 	var wait sync.WaitGroup
@@ -341,7 +341,7 @@ func (r *ran) keep(v *judge.Verdict, res CheckResult) {
 	}
 }
 
-// changed gives the body that a verdict makes of another; nil where it changes none.
+// changed gives the body that a verdict makes of another; nil if it changes nothing.
 func (g *group) changed(v *judge.Verdict, k *check, from []byte) []byte {
 	if v.Body != nil {
 		if wire.KindOf(v.Body) != wire.KindObject || wire.CheckStrict(v.Body, wire.MaxDepth) != nil {
@@ -365,7 +365,7 @@ func (g *group) changed(v *judge.Verdict, k *check, from []byte) []byte {
 	return body
 }
 
-// judge runs one check. One that breaks is an error of the check.
+// judge runs one check. A panic becomes an error of the check.
 func (g *group) judge(ctx context.Context, k *check, s *judge.Subject) (v judge.Verdict, res CheckResult) {
 	start := g.call.Now()
 	defer func() {

@@ -13,7 +13,7 @@ import (
 	"gateway/shared/store"
 )
 
-// saved is a saved guardrail; it is made ready when it is needed first.
+// saved is a saved guardrail. It is prepared when it is first needed.
 type saved struct {
 	record resource.Record
 	ready  atomic.Pointer[Hook]
@@ -22,8 +22,8 @@ type saved struct {
 func decode(rec resource.Record) (*saved, error) { return &saved{record: rec}, nil }
 
 // Load gives a saved guardrail of a workspace, or else of its organisation, by its id or
-// slug. One that is gone is an error: nobody is served without the checks that were
-// asked for. What fails to open its secrets is not remembered.
+// slug. If it no longer exists, that is an error: no request is served without the checks
+// that were asked for. A failure to open its secrets is not remembered.
 func (k *Kit) Load(ctx context.Context, v *resource.View, sc store.Scope, ref string, sealer seal.Sealer) (*Hook, error) {
 	ref = strings.TrimPrefix(ref, "@")
 	for _, in := range [...]store.Scope{sc, sc.Organisation()} {

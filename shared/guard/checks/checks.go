@@ -13,14 +13,14 @@ import (
 	"gateway/shared/provider"
 )
 
-// Deps are what checks need beside what they are shown.
+// Deps are what checks need beside their subject.
 type Deps struct {
 	Now    func() time.Time
 	Signer provider.Signer // trades credentials of vendors for short-lived ones
-	LookUp remote.LookUp   // of names that answers hold
+	LookUp remote.LookUp   // looks up names that answers contain
 }
 
-// Makers gives what makes the function of each check, by the id of the table.
+// Makers gives, by the id of the table, what makes the function of each check.
 func Makers(d Deps) map[string]judge.Maker {
 	all := map[string]judge.Maker{}
 	for _, part := range parts(d) {
@@ -29,7 +29,7 @@ func Makers(d Deps) map[string]judge.Maker {
 	return all
 }
 
-// parts are the packages that know checks, each with its own table.
+// parts are the packages with checks, each with a table of its own.
 func parts(d Deps) []map[string]judge.Maker {
 	return []map[string]judge.Maker{
 		basic.Makers(),

@@ -1,3 +1,3 @@
-// Package checks is the register: which function runs each check of the table. It is
-// the one place where the parts that know checks are put together.
+// Package checks is the register: it tells which function runs each check of the table. It
+// is the one place that joins the packages with checks.
 package checks

@@ -18,8 +18,8 @@ import (
 // maxText bounds a text to compare with, in bytes.
 const maxText = 10_000
 
-// Validate gives what is wrong with a table beside the bounds of its members, below the
-// field that it stands in.
+// Validate tells what is wrong with a table beyond the bounds of its members. Fields are
+// below the field that holds the table.
 func Validate(field string, table []prompt.Case) (bad []fault.Detail) {
 	if raw, err := json.Marshal(table); err != nil || len(raw) > prompt.MaxTable {
 		return []fault.Detail{{Field: field, Message: fmt.Sprintf("may have %d bytes of JSON", prompt.MaxTable)}}
@@ -42,7 +42,7 @@ func Validate(field string, table []prompt.Case) (bad []fault.Detail) {
 	return bad
 }
 
-// check gives the mistake of an assertion; no message: none.
+// check gives the mistake of an assertion; no message if there is none.
 func check(a *prompt.Assertion, renderOnly bool) fault.Detail {
 	switch {
 	case !slices.Contains(prompt.Assertions, a.Type):
@@ -95,15 +95,15 @@ func value(a *prompt.Assertion) string {
 	return ""
 }
 
-// Outcome is what an assertion is about.
+// Outcome is what an assertion is checked against.
 type Outcome struct {
 	Text  string        // the answer's, or the rendered prompt
 	Took  time.Duration // of the answer
 	Guard func(name string) (passes bool, err error)
 }
 
-// Judge tells whether a valid assertion is true, and if not, why; nothing of the text is
-// told.
+// Judge tells whether a valid assertion holds, and if not, why. It reveals nothing of the
+// text.
 func Judge(a *prompt.Assertion, o *Outcome) (holds bool, why string) {
 	text := func() (s string) { _ = json.Unmarshal(a.Value, &s); return s } // Validate has read it
 	switch a.Type {
@@ -148,7 +148,7 @@ func matches(pattern, text string) (bool, string) {
 	return say(found, "nothing matches the pattern")
 }
 
-// fits tells whether a text is JSON that a schema takes.
+// fits tells whether a text is JSON that fits a schema.
 func fits(schema []byte, text string) (bool, string) {
 	s, err := guard.SchemaOf(schema)
 	if err != nil {

@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// Forward puts headers of the client into a request to a host of a check, those that h
-// has already excepted. A traceparent that is asked for, and that the client did not
-// send, is made of the trace's id.
+// Forward copies headers of the client into a check's request to a host, except those that
+// h has already. If a traceparent is wanted and the client sent none, it is made from the
+// trace's id.
 func (s *Subject) Forward(h http.Header, names []string) {
 	for _, name := range names {
 		v := s.Headers.Get(name)
@@ -22,7 +22,8 @@ func (s *Subject) Forward(h http.Header, names []string) {
 	}
 }
 
-// traceparent is that of a trace: its id, if it has the form, else a hash of it.
+// traceparent is the header for a trace: its id if that has the right form, otherwise a
+// hash of it.
 func traceparent(trace string) string {
 	sum := sha256.Sum256([]byte(trace))
 	id := hex.EncodeToString(sum[:16])

@@ -9,8 +9,8 @@ import (
 	"gateway/shared/provider"
 )
 
-// Subject is what one check is shown. It is read only: a check that changes texts
-// says so in its Verdict.
+// Subject is what one check is given. A check only reads it; if it changes texts, it says
+// so in its Verdict.
 type Subject struct {
 	Phase guard.Phase // guard.Before or guard.After, one of them
 	// Kind is the type of the request: chatComplete, complete, embed, messages,
@@ -21,11 +21,11 @@ type Subject struct {
 	Stream   bool
 	Status   int // of the provider's answer; 0 before it
 	TraceID  string
-	// Texts are those to be judged, one for each part of the message, and "" for a
-	// part that is no text, so that a Verdict can change part by part.
+	// Texts are the texts to be judged, one for each part of the message. A part that is not
+	// text has "", so that a Verdict can change part by part.
 	Texts []string
-	// Asked are, behind the answer, the texts of the request that the same check
-	// would be shown before it; nil before the answer.
+	// Asked are, after the answer, the texts of the request that the same check would have
+	// been given before it; nil before the answer.
 	Asked []string
 	// Changed says that an earlier check has changed the body of its phase.
 	Changed bool
@@ -36,18 +36,18 @@ type Subject struct {
 	Metadata          map[string]string
 	// Headers are those of the client, for checks that read or forward them.
 	Headers http.Header
-	// Parameters are those of the check, validated when they were saved; credentials
-	// of the hook stand under "credentials".
+	// Parameters are the check's parameters, validated when they were saved. Credentials of
+	// the hook are in "credentials".
 	Parameters map[string]json.RawMessage
-	// Client calls hosts that the customer names in its checks, through the guarded
-	// dialer; Public those that texts name, which are never trusted.
+	// Client calls hosts that the customer names in its checks, through the guarded dialer.
+	// Public calls hosts that texts name, which are never trusted.
 	Client, Public *http.Client
 	Fetch          Fetch
-	// Saved says that the check is of a saved guardrail, and not of a config that may
+	// Saved says that the check belongs to a saved guardrail, and not to a config that may
 	// have come with the request.
 	Saved bool
-	// Secrets fetches the values of secret mappings, by their target fields; nil where
-	// no secret manager is asked.
+	// Secrets fetches the values of secret mappings, by their target fields; nil if there is
+	// no secret manager.
 	Secrets Secrets
 }
 
@@ -55,23 +55,23 @@ type Subject struct {
 // no address.
 type Fetch func(ctx context.Context, address string, most int64) (mime, data string, err error)
 
-// Secrets fetches the values of secret mappings. Its error is a fault that tells nothing
+// Secrets fetches the values of secret mappings. Its error is a fault that reveals nothing
 // of a secret.
 type Secrets func(ctx context.Context, of []provider.SecretMapping) (map[string]string, error)
 
-// Verdict is what a check says. An error stands beside the verdict: the check then
-// passes unless its parameter failOnError is true, which is the chain's to decide.
+// Verdict is the result of a check. If there is also an error, the check passes unless its
+// parameter failOnError is true; the chain decides that.
 type Verdict struct {
 	Pass bool
-	Data any // what the answer tells of the check under "data"; marshalled as JSON
+	Data any // what the answer shows of the check under "data"; marshalled as JSON
 	Err  *Failure
-	// Texts replace those of the subject part by part; nil keeps one. A nil slice
-	// changes nothing.
+	// Texts replace the subject's texts part by part; a nil entry keeps the part, a nil slice
+	// all of them.
 	Texts []*string
-	// Body replaces the whole request before it, or the whole answer behind it.
+	// Body replaces the whole request, or after the answer the whole answer.
 	Body json.RawMessage
-	// Restore are the values that tokens in Texts stand for, to be put back into the
-	// answer: see mask.Restorer. Nil where nothing is put back.
+	// Restore are the values behind the tokens in Texts, to be put back into the answer: see
+	// mask.Restorer. Nil if nothing is put back.
 	Restore map[string]string
 	// Headers are added to what is sent to the provider.
 	Headers http.Header
@@ -84,17 +84,17 @@ type Failure struct {
 	Message string `json:"message"`
 }
 
-// Func runs one check. It ends with ctx, never panics for what a subject holds, and
+// Func runs one check. It ends with ctx, does not panic whatever the subject holds, and
 // keeps no part of the subject.
 type Func func(ctx context.Context, s *Subject) Verdict
 
-// Maker makes the function of one check of a guardrail, once: what its parameters
-// are compiled to is kept by the function, which many requests then call at the
-// same time. The parameters are those that each Subject holds, too. A parameter that
-// cannot be used is an error of every verdict, not of the making.
+// Maker makes the function of one check of a guardrail, once. The function keeps its
+// compiled parameters, and many requests call it at the same time. The parameters are also
+// those in each Subject. If a parameter cannot be used, every verdict is an error; making
+// the function is not.
 type Maker func(parameters map[string]json.RawMessage) Func
 
-// Failed is a verdict that is an error.
+// Failed is a verdict with an error.
 func Failed(name, message string) Verdict {
 	return Verdict{Err: &Failure{Name: name, Message: message}}
 }

@@ -39,10 +39,10 @@ func List(p map[string]json.RawMessage, name string) []string {
 	return Get(p, name, []string(nil))
 }
 
-// Text is what a check is about: the parts, one under the other.
+// Text is all that a check is about: the parts, each on a new line.
 func (s *Subject) Text() string { return Joined(s.Texts) }
 
-// Joined are texts, one under the other, without those that are empty.
+// Joined are the texts that are not empty, each on a new line.
 func Joined(texts []string) string {
 	switch len(texts) {
 	case 0:

@@ -21,15 +21,15 @@ type imagesData struct {
 	Explanation string        `json:"explanation"`
 }
 
-// imageFailed tells of an image that stays an address, without the address: it may hold
-// a signature.
+// imageFailed reports an image whose address stays, but not the address itself, which may
+// contain a signature.
 type imageFailed struct {
 	Image  int    `json:"image"` // from 1, in the order of the request
 	Reason string `json:"reason"`
 }
 
-// inlineImages puts images in the place of their addresses, for providers that do not
-// fetch them. What cannot be fetched stays as it is, and is an error of the check.
+// inlineImages replaces the addresses of images by the images, for providers that do not
+// fetch them. An address that cannot be fetched stays, and is an error of the check.
 func inlineImages(p map[string]json.RawMessage) judge.Func {
 	providers := judge.Get(p, "providers", []string(nil))
 	most := judge.Get(p, "maxSizeBytes", int64(20<<20))
@@ -101,15 +101,15 @@ func fetchAll(ctx context.Context, fetch judge.Fetch, found []imageAt, most int6
 	return got
 }
 
-// imageAt is a place of a body that names an image by its address: a string, or a
-// source of messages, which is an object.
+// imageAt is a place in a body that names an image by its address: a string or, in
+// messages, a source object.
 type imageAt struct {
 	address string
 	span    wire.Span
 	source  bool
 }
 
-// with is what stands in its place with the image.
+// with is the image in the form that this place needs.
 func (at *imageAt) with(g *fetched) []byte {
 	if at.source {
 		return append(wire.AppendJSONString(append(wire.AppendJSONString([]byte(`{"type":"base64","media_type":`), g.mime), `,"data":`...), g.data), '}')
@@ -117,7 +117,7 @@ func (at *imageAt) with(g *fetched) []byte {
 	return wire.AppendJSONString(nil, "data:"+g.mime+";base64,"+g.data)
 }
 
-// imagesIn finds the images of a conversation that are named by their addresses.
+// imagesIn finds the images of a conversation that are given by address.
 func imagesIn(body []byte) []imageAt {
 	w := imageWalk{d: wire.NewDecoder(body), body: body}
 	for key := range w.d.Object {
@@ -137,7 +137,8 @@ type imageWalk struct {
 	found []imageAt
 }
 
-// value walks what may hold parts. Arguments of tools are no parts, whatever they hold.
+// value walks everything that may contain parts. Arguments of tools are not parts, whatever
+// they contain.
 func (w *imageWalk) value() {
 	switch w.d.Kind() {
 	case wire.KindArray:

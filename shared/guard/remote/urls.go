@@ -19,7 +19,7 @@ const (
 	maxURLs   = 50
 	atOnce    = 8
 	maxHops   = 5
-	linkTime  = 3 * time.Second // for one of them
+	linkTime  = 3 * time.Second // for each of them
 	linkTotal = 15 * time.Second
 )
 
@@ -33,7 +33,7 @@ func links(text string) []string {
 			before := u
 			u = strings.TrimRight(u, ".;:!?<>`*")
 			if strings.HasSuffix(u, ")") && strings.Count(u, ")") > strings.Count(u, "(") {
-				u = u[:len(u)-1] // it closes what stands before the address
+				u = u[:len(u)-1] // it closes a bracket before the address
 			}
 			if u == before {
 				break
@@ -54,11 +54,11 @@ type urlsData struct {
 	Invalid     []string `json:"invalidUrls"`
 }
 
-// LookUp gives the addresses of a name.
+// LookUp gives the addresses of a host name.
 type LookUp func(ctx context.Context, host string) ([]string, error)
 
-// validURLs makes the check of addresses: each that an answer names must answer a HEAD
-// with 2xx, or its name must be known. An answer without any fails, also with not.
+// validURLs makes the check of addresses: each address in an answer must answer a HEAD with
+// 2xx, or its host name must exist. An answer without addresses fails, even with not.
 func validURLs(lookUp LookUp) judge.Maker {
 	return func(p map[string]json.RawMessage) judge.Func {
 		not, onlyDNS := judge.Get(p, "not", false), judge.Get(p, "onlyDNS", false)
@@ -120,8 +120,8 @@ func tryAll(ctx context.Context, all []string, try func(context.Context, *url.UR
 	return out
 }
 
-// answers tells whether an address answers with 2xx. What is written as http is asked
-// over TLS where plain connections are not allowed.
+// answers tells whether an address answers with 2xx. An http address is called over TLS if
+// plain connections are not allowed.
 func answers(ctx context.Context, public *http.Client, u *url.URL) bool {
 	c := *public
 	c.CheckRedirect = func(_ *http.Request, via []*http.Request) error {

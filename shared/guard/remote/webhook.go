@@ -31,13 +31,13 @@ func Makers(now func() time.Time, lookUp LookUp) map[string]judge.Maker {
 // maxAnswer bounds what is read of a host's answer, in bytes.
 const maxAnswer = 20 << 20
 
-// host is a service of the customer that is told of a request or an answer.
+// host is a customer's service that gets a request or an answer.
 type host struct {
 	url     string
 	headers map[string]string
 	forward []string
 	timeout time.Duration
-	secret  []byte // what is sent is signed with it; empty: it is not
+	secret  []byte // signs what is sent; empty: there is no signature
 	now     func() time.Time
 }
 
@@ -45,7 +45,7 @@ func hostOf(p map[string]json.RawMessage, name string, now func() time.Time) hos
 	h := host{url: judge.Get(p, name, ""), secret: []byte(judge.Get(p, "secret", "")), timeout: 3 * time.Second, now: now}
 	h.headers, _ = judge.Object[map[string]string](p, "headers")
 	for _, name := range judge.Get(p, "forwardHeaders", []string(nil)) {
-		if !guard.NeverForwarded(strings.ToLower(name)) { // a config that came with the request was not held against the rules
+		if !guard.NeverForwarded(strings.ToLower(name)) { // a config that came with the request was not validated
 			h.forward = append(h.forward, name)
 		}
 	}
@@ -55,7 +55,7 @@ func hostOf(p map[string]json.RawMessage, name string, now func() time.Time) hos
 	return h
 }
 
-// Signature is the header of the signature: t=<seconds since 1970>,v1=<hex>, where hex is
+// Signature is the header with the signature: t=<seconds since 1970>,v1=<hex>, where hex is
 // the HMAC-SHA256 of the seconds, a dot and the body.
 const Signature = "X-Gateway-Signature"
 
@@ -67,7 +67,7 @@ func (h *host) sign(body []byte) string {
 	return "t=" + at + ",v1=" + hex.EncodeToString(m.Sum(nil))
 }
 
-// told is what the service is sent.
+// told is what is sent to the service.
 type told struct {
 	Request struct {
 		JSON        json.RawMessage `json:"json"`
@@ -104,7 +104,7 @@ func contextOf(s *judge.Subject) *told {
 	return t
 }
 
-// ask sends what a check was shown, and gives the status and the answer.
+// ask sends what a check was given, and returns the status and the answer.
 func (h *host) ask(ctx context.Context, s *judge.Subject) (int, []byte, error) {
 	body, err := json.Marshal(contextOf(s))
 	if err != nil {
@@ -149,7 +149,7 @@ type webhookData struct {
 	} `json:"requestContext"`
 }
 
-// webhook asks a service of the customer for the verdict; it may also change the body.
+// webhook asks a customer's service for the verdict; the service may also change the body.
 func webhook(params map[string]json.RawMessage, now func() time.Time) judge.Func {
 	h := hostOf(params, "webhookURL", now)
 	return func(ctx context.Context, s *judge.Subject) judge.Verdict {
@@ -182,7 +182,7 @@ func webhook(params map[string]json.RawMessage, now func() time.Time) judge.Func
 	}
 }
 
-// logTo sends the request and the answer to a service of the customer.
+// logTo sends the request and the answer to a customer's service.
 func logTo(params map[string]json.RawMessage, now func() time.Time) judge.Func {
 	h := hostOf(params, "logURL", now)
 	return func(ctx context.Context, s *judge.Subject) judge.Verdict {

@@ -9,11 +9,11 @@ type reading struct {
 	body   []byte
 	d      *wire.Decoder
 	answer bool
-	flat   bool // an answer of one choice whose items are its parts
-	tools  bool // a call of a tool by itself: its arguments and result are all that is said
+	flat   bool // an answer with one choice, whose parts are the items
+	tools  bool // a tool call by itself: only its arguments and result count
 	pieces []piece
 	last   int
-	twice  []wire.Span // members that say again what stands in others
+	twice  []wire.Span // members that repeat the texts of others
 }
 
 // add notes the next value as a piece.
@@ -30,7 +30,7 @@ func (r *reading) add(message int, system bool, c class) {
 	r.pieces = append(r.pieces, piece{message, system, c, wire.Span{Start: end - len(raw), End: end}})
 }
 
-// none notes a part that is no text.
+// none notes a part that is not text.
 func (r *reading) none(message int) {
 	r.pieces = append(r.pieces, piece{message: message, class: other})
 }
@@ -118,7 +118,7 @@ func (r *reading) choices() {
 }
 
 // message reads one message: of a conversation, of a choice, or one item of a list of
-// items. Its role may stand behind what it says.
+// items. Its role may come after its content.
 func (r *reading) message(at int, system bool) {
 	if r.d.Kind() != wire.KindObject {
 		return
@@ -140,7 +140,7 @@ func (r *reading) message(at int, system bool) {
 		case "function_call":
 			r.call(at)
 		case "arguments", "input":
-			if kind != "" || r.d.Kind() == wire.KindString { // of an item that is a call
+			if kind != "" || r.d.Kind() == wire.KindString { // the item is a call
 				r.add(at, false, arguments)
 			}
 		case "reasoning", "reasoning_content":
@@ -196,7 +196,7 @@ func (r *reading) content(at int, system bool, c class) {
 	}
 }
 
-// part reads one part of a content. What its type says may stand behind its text.
+// part reads one part of a content. Its type may come after its text.
 func (r *reading) part(at int, system bool, c class) {
 	from, kind := len(r.pieces), ""
 	for key := range r.d.Object {
@@ -218,7 +218,7 @@ func (r *reading) part(at int, system bool, c class) {
 	}
 }
 
-// calls reads a list of calls of tools.
+// calls reads a list of tool calls.
 func (r *reading) calls(at int) {
 	if r.d.Kind() != wire.KindArray {
 		return
@@ -236,7 +236,7 @@ func (r *reading) calls(at int) {
 	}
 }
 
-// call reads what is called, and with what.
+// call reads the name and the arguments of a call.
 func (r *reading) call(at int) {
 	if r.d.Kind() != wire.KindObject {
 		return
@@ -249,7 +249,7 @@ func (r *reading) call(at int) {
 	}
 }
 
-// toolCall reads the params of a call of a tool.
+// toolCall reads the params of a tool call.
 func (r *reading) toolCall() {
 	for key := range r.d.Object {
 		if string(key) == "arguments" {
@@ -258,8 +258,8 @@ func (r *reading) toolCall() {
 	}
 }
 
-// toolResult reads what a tool gave back: its parts, embedded resources among them, and
-// what it says in a structure.
+// toolResult reads what a tool returned: its parts, including embedded resources, and its
+// structured content.
 func (r *reading) toolResult() {
 	for key := range r.d.Object {
 		switch {
@@ -286,13 +286,13 @@ func (r *reading) toolPart() {
 	}
 }
 
-// agent reads what is said to an agent or by one.
+// agent reads what is said to or by an agent.
 func (r *reading) agent() {
 	r.tools = true
 	r.parts(false)
 }
 
-// parts looks for lists of parts at any depth; what metadata holds is nobody's text.
+// parts looks for lists of parts at any depth, except in metadata, which nobody says.
 func (r *reading) parts(inList bool) {
 	switch r.d.Kind() {
 	case wire.KindArray:
@@ -317,7 +317,8 @@ func (r *reading) parts(inList bool) {
 	}
 }
 
-// data reads a structure that stands for a text: whole, or of a list its entries.
+// data reads a structure that takes the place of a text: as a whole, or a list entry by
+// entry.
 func (r *reading) data() {
 	if r.d.Kind() != wire.KindArray {
 		r.add(0, false, result)

@@ -9,55 +9,55 @@ type Scope string
 
 // The scopes. The zero Scope is LastMessage.
 const (
-	LastMessage   Scope = "last_message"   // of a request its last message, of an answer its first choice
-	AllMessages   Scope = "all_messages"   // all of a request, all choices of an answer
-	System        Scope = "system"         // what system and developer say
-	ToolArguments Scope = "tool_arguments" // of calls of tools
-	ToolResults   Scope = "tool_results"   // what tools gave back
+	LastMessage   Scope = "last_message"   // the last message of a request, the first choice of an answer
+	AllMessages   Scope = "all_messages"   // all messages of a request, all choices of an answer
+	System        Scope = "system"         // messages of the system and the developer
+	ToolArguments Scope = "tool_arguments" // arguments of tool calls
+	ToolResults   Scope = "tool_results"   // what tools returned
 	Reasoning     Scope = "reasoning"      // what a model thought
 )
 
 // Scopes are all, in the order of the documentation.
 var Scopes = []string{string(LastMessage), string(AllMessages), string(System), string(ToolArguments), string(ToolResults), string(Reasoning)}
 
-// ToolCall is the kind of a call of a tool that comes by itself, and not in a
-// conversation: the request has the tool's name and arguments, the answer is its result.
+// ToolCall is the kind of a tool call that comes by itself, and not in a conversation: the
+// request has the tool's name and arguments, the answer is its result.
 const ToolCall = "mcp"
 
-// AgentCall is the kind of a call of an agent: what is said stands in parts, wherever
-// messages, tasks and events have them.
+// AgentCall is the kind of a call to an agent: its texts are in parts, wherever messages,
+// tasks and events have them.
 const AgentCall = "agent"
 
-// class is what a piece of a body is.
+// class tells what a piece of a body is.
 type class uint8
 
 const (
-	other     class = iota // a part that is no text: an image, a sound
+	other     class = iota // a part that is not text: an image, a sound
 	text                   // what somebody says
-	arguments              // of a call of a tool
+	arguments              // of a tool call
 	result                 // of a tool
 	thought
 )
 
-// piece is one text, and where it stands.
+// piece is one text, and its place.
 type piece struct {
-	message int // in the list of messages, or of choices; -1: beside them
+	message int // index in the list of messages or choices; -1: beside them
 	system  bool
 	class   class
-	at      wire.Span // of the JSON value: a string, or of arguments an object; absent: no text
+	at      wire.Span // of the JSON value: a string, or an object for arguments; absent: no text
 }
 
 // Found are the texts of a body.
 type Found struct {
 	Texts []string // "" for a part that is no text
-	// ToolCalls says that the whole body, and of an answer its first choice, calls tools.
+	// ToolCalls says that the body, or of an answer the first choice, calls tools.
 	ToolCalls bool
 	places    []wire.Span
-	twice     []wire.Span // members that say the same again
+	twice     []wire.Span // members that repeat the texts
 }
 
-// InRequest finds the texts of a client's body. kind is the type of the request. A
-// body that cannot be read has none.
+// InRequest finds the texts of a client's body. kind is the type of the request. A body
+// that cannot be read has no texts.
 func InRequest(kind string, body []byte, scope Scope) Found {
 	r := reading{body: body, d: wire.NewDecoder(body)}
 	switch kind {
@@ -105,7 +105,7 @@ func InAnswer(kind string, body []byte, scope Scope) Found {
 	return r.choose(scope, 0)
 }
 
-// choose takes the pieces of a scope. last is the message that counts as the last.
+// choose picks the pieces of a scope. last is the message that counts as the last.
 func (r *reading) choose(scope Scope, last int) Found {
 	if r.d.Err() != nil {
 		return Found{}
@@ -130,7 +130,7 @@ func (r *reading) choose(scope Scope, last int) Found {
 	return f
 }
 
-// in tells whether a scope has the piece. flat: the messages are the items of one
+// in tells whether a scope includes the piece. flat: the messages are the items of one
 // answer, which belong together.
 func (p *piece) in(scope Scope, last int, flat bool) bool {
 	switch scope {
@@ -148,8 +148,8 @@ func (p *piece) in(scope Scope, last int, flat bool) bool {
 	return (p.message == last || flat) && (p.class == text || p.class == other || p.class == result)
 }
 
-// With gives the body with texts in the places of those that were found; a nil text
-// keeps what is there.
+// With gives the body with new texts in place of those that were found; a nil text leaves
+// the place unchanged.
 func (f *Found) With(body []byte, texts []*string) []byte {
 	edits := make([]wire.Edit, 0, len(texts))
 	for i, t := range texts {
@@ -167,8 +167,8 @@ func (f *Found) With(body []byte, texts []*string) []byte {
 	return wire.Splice(nil, body, edits...)
 }
 
-// written is a text as the value that it stands for: arguments that were an object
-// stay one.
+// written is a text as the JSON value that it replaces: arguments that were an object stay
+// an object.
 func (f *Found) written(body []byte, i int, t string) []byte {
 	if wire.KindOf(f.places[i].Of(body)) == wire.KindString {
 		return wire.AppendJSONString(nil, t)

@@ -9,7 +9,7 @@ import (
 	"gateway/shared/guard/scan/leak"
 )
 
-// leaks judges how much of the system's part of the request the answer tells.
+// leaks judges how much of the request's system prompt the answer reveals.
 func leaks(p map[string]json.RawMessage) judge.Func {
 	o, least, row := optionsOf(p), judge.Get(p, "threshold", 0.3), judge.Get(p, "minWords", leak.Least)
 	return func(_ context.Context, s *judge.Subject) judge.Verdict {
@@ -18,7 +18,7 @@ func leaks(p map[string]json.RawMessage) judge.Func {
 	}
 }
 
-// system is what a request says before its users: in messages, beside them, or as
+// system is what a request says before its users do: in messages, beside them, or as
 // instructions.
 func system(request json.RawMessage) string {
 	var in struct {
@@ -32,7 +32,7 @@ func system(request json.RawMessage) string {
 	}
 	parts := []string{content(in.System), content(in.Instructions)}
 	var items []turn
-	_ = json.Unmarshal(in.Input, &items) // a text has none
+	_ = json.Unmarshal(in.Input, &items) // if it is a text, there are no items
 	for _, m := range append(in.Messages, items...) {
 		if m.Role == "system" || m.Role == "developer" {
 			parts = append(parts, content(m.Content))
@@ -46,7 +46,7 @@ type turn struct {
 	Content json.RawMessage `json:"content"`
 }
 
-// content is a text, or those of parts.
+// content is a text, or the texts of its parts.
 func content(raw json.RawMessage) string {
 	var text string
 	if len(raw) == 0 || json.Unmarshal(raw, &text) == nil {

@@ -15,7 +15,7 @@ import (
 	"gateway/shared/guard/scan/unseen"
 )
 
-// Makers gives what makes the function of each check that needs no vendor, by its id.
+// Makers gives, by id, what makes the function of each check that needs no vendor.
 func Makers() map[string]judge.Maker {
 	return map[string]judge.Maker{
 		"gateway.pii":              people,
@@ -37,20 +37,20 @@ func optionsOf(p map[string]json.RawMessage) options {
 	return options{judge.Get(p, "not", false), judge.Get(p, "redact", false), judge.Get(p, "restore", false)}
 }
 
-// verdict is one of a check that fails on finding, and the other way round with not.
+// verdict is the verdict of a check that fails on a find or, with not, fails without one.
 func (o options) verdict(found bool, data map[string]any) judge.Verdict {
 	pass := found == o.not
 	data["not"], data["verdict"] = o.not, pass
 	return judge.Verdict{Pass: pass, Data: data}
 }
 
-// changed is the verdict of a check that has taken out what it found.
+// changed is the verdict of a check that has removed what it found.
 func (o options) changed(texts []*string, data map[string]any) judge.Verdict {
 	data["redacted"], data["verdict"], data["not"] = true, true, o.not
 	return judge.Verdict{Pass: true, Texts: texts, Data: data}
 }
 
-// counts are the finds of all parts by label, without what was found.
+// counts are the number of finds in all parts, by label, without the texts.
 func counts(spans [][]mask.Span) map[string]int {
 	out := map[string]int{}
 	for _, part := range spans {
@@ -61,8 +61,8 @@ func counts(spans [][]mask.Span) map[string]int {
 	return out
 }
 
-// masking makes a check that judges by what find finds in each part, and takes it out
-// where it is to redact: then it passes.
+// masking makes a check that judges by what find finds in each part. If it is to redact, it
+// removes the finds and passes.
 func masking(p map[string]json.RawMessage, find func(string) []mask.Span) judge.Func {
 	o := optionsOf(p)
 	return func(_ context.Context, s *judge.Subject) judge.Verdict {
@@ -106,12 +106,12 @@ func attacks(p map[string]json.RawMessage) judge.Func {
 	}
 }
 
-// language passes a text in one of the languages, and one that has none to tell.
+// language passes a text in one of the languages, and a text whose language cannot be told.
 func language(p map[string]json.RawMessage) judge.Func {
 	o, want := optionsOf(p), judge.List(p, "language")
 	return func(_ context.Context, s *judge.Subject) judge.Verdict {
 		code, sure := tongue.Detect(s.Text())
-		if code == "" { // with not too
+		if code == "" { // even with not
 			return judge.Verdict{Pass: true, Data: map[string]any{"language": nil, "score": 0, "verdict": true, "not": o.not}}
 		}
 		other := len(want) > 0 && !slices.ContainsFunc(want, func(w string) bool { return tongue.Same(w, code) })
@@ -119,7 +119,7 @@ func language(p map[string]json.RawMessage) judge.Func {
 	}
 }
 
-// noisy is the part of a text from which on it is gibberish.
+// noisy is the least part of a text that counts as gibberish.
 const noisy = 0.4
 
 func gibberish(p map[string]json.RawMessage) judge.Func {

@@ -34,13 +34,13 @@ func claimRulesOf(p map[string]json.RawMessage) (r bearer.ClaimRules, err error)
 	return r, nil
 }
 
-// extraction is what of a token the provider is told.
+// extraction tells which claims of a token the provider gets.
 type extraction struct {
 	claims []string
 	prefix string
 }
 
-// verdict holds a token whose signature is good against the rules.
+// verdict compares a token whose signature is valid with the rules.
 func verdict(r *bearer.ClaimRules, e *extraction, t *bearer.Token) judge.Verdict {
 	f, err := r.Judge(t)
 	if err != nil {
@@ -66,11 +66,11 @@ func verdict(r *bearer.ClaimRules, e *extraction, t *bearer.Token) judge.Verdict
 	return v
 }
 
-// maxHeader bounds a claim that goes along as a header, in bytes.
+// maxHeader bounds a claim that is passed on as a header, in bytes.
 const maxHeader = 4096
 
-// headers are claims for the provider. A claim that the token does not have takes a
-// header of the client by that name away: nobody claims it but the token.
+// headers are claims for the provider. If the token lacks a claim, a client header of the
+// same name is removed, because only the token may make the claim.
 func (e *extraction) headers(t *bearer.Token) http.Header {
 	if len(e.claims) == 0 {
 		return nil

@@ -1,3 +1,3 @@
-// Package token is the check of signed tokens that clients send along: signature, times
-// and claims, by keys of the customer or by asking its service of tokens.
+// Package token is the check of signed tokens that clients send along: signature, times and
+// claims. It uses keys of the customer, or asks the customer's token service.
 package token

@@ -6,15 +6,15 @@ import (
 	"strings"
 )
 
-// answer is a part of what a vendor said. A value of another form than is asked for
-// makes the whole answer a wrong one: bad is shared by all parts.
+// answer is a part of a vendor's answer. If a value has another type than is asked for, the
+// whole answer counts as wrong: all parts share bad.
 type answer struct {
 	v   any
 	bad *bool
 }
 
-// get gives the member at a path, a.b.c, or all for ""; one without a value where there
-// is none.
+// get gives the member at a path such as a.b.c, or everything for "". If it does not exist,
+// the result has no value.
 func (a answer) get(path string) answer {
 	if path == "" {
 		return a
@@ -52,7 +52,7 @@ func (a answer) number(path string) float64 { return value[float64](a, path) }
 // list gives the entries of a list.
 func (a answer) list(path string) []answer { return a.entries(value[[]any](a, path)) }
 
-// listIf gives those of a list that may be absent.
+// listIf gives the entries of a list that may be absent.
 func (a answer) listIf(path string) []answer { return a.entries(optional[[]any](a, path)) }
 
 func (a answer) entries(list []any) []answer {
@@ -63,8 +63,8 @@ func (a answer) entries(list []any) []answer {
 	return out
 }
 
-// members gives those of an object, in the order of their names; if it may be absent,
-// it has none.
+// members gives the members of an object, in the order of their names. If the object may be
+// absent, an absent one has none.
 func (a answer) members(path string, needed bool) (names []string, values []answer) {
 	var object map[string]any
 	if needed {
@@ -88,7 +88,7 @@ func (a answer) word(path string, allowed ...string) string {
 	return s
 }
 
-// label is a text that a vendor gave, short enough to be told.
+// label is a text of the vendor that is short enough to be shown.
 func label(s string) string {
 	if len(s) > 100 {
 		s = strings.ToValidUTF8(s[:100], "")

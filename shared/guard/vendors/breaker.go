@@ -12,20 +12,20 @@ const (
 	maxCircuits = 4096
 )
 
-// breakers keep vendors that do not answer from costing their time on every request:
-// one for each address, credential and time that is waited, so that nobody's settings
-// close a vendor to others. When there are too many, all are forgotten.
+// breakers keep vendors that do not answer from delaying every request. There is one for
+// each address, credential and waiting time, so that one customer's settings cannot cut off
+// a vendor for others. When there are too many, all are forgotten.
 type breakers struct {
 	now   func() time.Time
 	mu    sync.Mutex
 	known map[[32]byte]*circuit
 }
 
-// circuit counts outages in a row. While it is open nobody calls; then one does, and
-// the others wait for what becomes of it.
+// circuit counts outages in a row. After too many it is open for a while and nobody calls.
+// Then one request calls, and the others wait for its result.
 type circuit struct {
 	outages int
-	until   time.Time // nobody calls before it
+	until   time.Time // until then nobody calls
 }
 
 // may tells whether the vendor may be called.
@@ -40,11 +40,11 @@ func (b *breakers) may(key [32]byte) bool {
 	if now.Before(c.until) {
 		return false
 	}
-	c.until = now.Add(restsFor) // the others, while this one tries
+	c.until = now.Add(restsFor) // stops the others while this one tries
 	return true
 }
 
-// told keeps what became of a call.
+// told records the result of a call.
 func (b *breakers) told(key [32]byte, outage bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -36,7 +36,7 @@ func (r *run) ask(ctx context.Context, part int, text string) {
 	}
 }
 
-// read gives an answer to the wire's function.
+// read passes an answer to the wire's function.
 func (r *run) read(a *ask, raw []byte) *judge.Failure {
 	bad := false
 	said := answer{bad: &bad}
@@ -56,7 +56,7 @@ func (c *check) fails(name, format string, args ...any) *judge.Failure {
 	return &judge.Failure{Name: name, Message: c.name + " " + fmt.Sprintf(format, args...)}
 }
 
-// call sends what the wire says, and gives the answer of a status of success.
+// call sends the wire's request, and returns the answer if its status is a success.
 func (a *ask) call(ctx context.Context) ([]byte, *judge.Failure) {
 	req, body, err := a.request(ctx)
 	if err != nil {
@@ -91,10 +91,10 @@ func (a *ask) call(ctx context.Context) ([]byte, *judge.Failure) {
 	return raw, nil
 }
 
-// unanswered is the error of a call without an answer. One that its request has ended
-// says nothing of the vendor.
+// unanswered is the error of a call without an answer. If the request itself was ended,
+// that does not count against the vendor.
 func (a *ask) unanswered(ctx context.Context, key [32]byte, err error, why string) *judge.Failure {
-	var slow net.Error // a dialer may see the time end before the context does
+	var slow net.Error // a dialer may time out before the context does
 	late := context.Cause(ctx) == context.DeadlineExceeded || ctx.Err() == nil && errors.As(err, &slow) && slow.Timeout()
 	if late || ctx.Err() == nil {
 		a.breakers.told(key, true)
@@ -108,8 +108,8 @@ func (a *ask) unanswered(ctx context.Context, key [32]byte, err error, why strin
 	return a.fails("VendorError", "%s", why)
 }
 
-// circuit names the breaker of a request: its address, what it is asked with, and how
-// long is waited.
+// circuit identifies the breaker of a request: its address, its credential, and how long it
+// waits.
 func (a *ask) circuit(req *http.Request) [32]byte {
 	creds, _ := json.Marshal(a.creds)
 	return sha256.Sum256(fmt.Appendf(nil, "%d\n%s\n%s\n%s", a.timeout, a.vendor(), req.URL.Host, creds))

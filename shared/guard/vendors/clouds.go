@@ -15,9 +15,9 @@ import (
 	"gateway/shared/provider"
 )
 
-// target is a provider whose way to sign requests a check uses. What the check is
-// given in a request is the caller's: the gateway's own identity is lent to checks of
-// saved guardrails alone.
+// target is a provider whose way of signing requests a check uses. Credentials of a check
+// in a request are the caller's; only checks of saved guardrails may use the gateway's own
+// identity.
 func (a *ask) target(id string, fields map[string]string) *provider.Target {
 	row, _ := provider.ByID(id)
 	t := &provider.Target{Provider: row, Credential: provider.Credential{Fields: map[string]string{}}, Signer: a.Signer, CallerKey: !a.s.Saved, Saved: a.s.Saved}
@@ -29,7 +29,7 @@ func (a *ask) target(id string, fields map[string]string) *provider.Target {
 	return t
 }
 
-// awsFields are the credentials of a check by the names of the catalogue.
+// awsFields are the credentials of a check, by the names of the catalogue.
 var awsFields = map[string]string{
 	"aws_access_key_id": "awsAccessKeyId", "aws_secret_access_key": "awsSecretAccessKey", "aws_session_token": "awsSessionToken", "aws_region": "awsRegion",
 	"aws_auth_type": "awsAuthType", "aws_role_arn": "awsRoleArn", "aws_external_id": "awsExternalId",
@@ -44,10 +44,10 @@ var azureFields = map[string]string{
 	"azure_entra_tenant_id": "tenantId", "azure_entra_client_id": "clientId", "azure_entra_client_secret": "clientSecret", "azure_managed_client_id": "clientId", "azure_auth_mode": "azureAuthMode",
 }
 
-// signAzure sends the key of the resource, or a token of Entra for it.
+// signAzure sends the resource's key, or an Entra token for it.
 func signAzure(ctx context.Context, a *ask, req *http.Request, body []byte) error {
 	if mode, _ := a.creds["azureAuthMode"].(string); mode == "" || mode == "apiKey" {
-		return nil // it is among the headers of the row
+		return nil // the row's headers have it
 	}
 	req.Header.Del("Ocp-Apim-Subscription-Key")
 	return a.target("azure-openai", azureFields).Authorize(ctx, req, body)
@@ -91,15 +91,15 @@ func awsReady(c *check) *judge.Failure {
 	return nil
 }
 
-// policies are the parts of an assessment of Bedrock, and the lists of each.
+// policies are the parts of a Bedrock assessment, and the lists of each.
 var policies = map[string][]string{
 	"topicPolicy": {"topics"}, "contentPolicy": {"filters"}, "wordPolicy": {"customWords", "managedWordLists"},
 	"sensitiveInformationPolicy": {"piiEntities", "regexes"}, "contextualGroundingPolicy": {"filters"}, "automatedReasoningPolicy": {"findings"},
 }
 
-// bedrock reads the assessments of a guardrail. What it blocks fails. What it masks
-// fails too, unless the check redacts and nothing was blocked; what it only detects
-// (action NONE) is told, and passes.
+// bedrock reads the assessments of a guardrail. Whatever is blocked fails. Whatever is
+// masked fails too, unless the check redacts and nothing was blocked. Whatever is only
+// detected (action NONE) is reported, and passes.
 func bedrock(a *ask, said answer) {
 	intervened := said.word("action", "NONE", "GUARDRAIL_INTERVENED") == "GUARDRAIL_INTERVENED"
 	blocked, masked, assessed := []string{}, []string{}, false
@@ -146,7 +146,7 @@ func bedrock(a *ask, said answer) {
 	}
 }
 
-// first is the first of some texts that an answer has.
+// first is the first of several texts that an answer has.
 func first(a answer, names ...string) string {
 	for _, name := range names {
 		if s, ok := a.get(name).v.(string); ok && s != "" {
@@ -156,8 +156,9 @@ func first(a answer, names ...string) string {
 	return "finding"
 }
 
-// alibabaForm is a call of MultiModalGuard, signed with HMAC-SHA1 in the way of Alibaba
-// Cloud's interfaces of calls: all parameters but the signature, in order, twice escaped.
+// alibabaForm is a call of MultiModalGuard. It is signed with HMAC-SHA1 in the way of
+// Alibaba Cloud's RPC interfaces: over all parameters but the signature, in order, escaped
+// twice.
 func alibabaForm(a *ask) []byte {
 	id, _ := a.creds["accessKeyId"].(string)
 	secret, _ := a.creds["accessKeySecret"].(string)
@@ -181,7 +182,7 @@ func alibabaForm(a *ask) []byte {
 	return []byte(form.Encode())
 }
 
-// alibaba fails what it would block or mask; what it watches is told.
+// alibaba fails what it would block or mask; what it only watches is reported.
 func alibaba(a *ask, said answer) {
 	if said.number("Code") != 200 {
 		*said.bad = true

@@ -5,7 +5,7 @@ import (
 	"strconv"
 )
 
-// flags fails where a member is true.
+// flags fails if a member is true.
 func flags(path, name string) func(*ask, answer) {
 	return func(a *ask, said answer) {
 		if said.flag(path) {
@@ -14,7 +14,7 @@ func flags(path, name string) func(*ask, answer) {
 	}
 }
 
-// acts fails where an action is not the one that passes.
+// acts fails if the action is not the one that passes.
 func acts(path, passes string, fails ...string) func(*ask, answer) {
 	return func(a *ask, said answer) {
 		if word := said.word(path, append(fails, passes)...); word != passes {
@@ -36,7 +36,7 @@ func contentSafety(a *ask, said answer) {
 	}
 }
 
-// documents are the parts of the text, named by their places.
+// documents are the parts of the text, named by their numbers.
 func documents(a *ask) any {
 	language, _ := a.params["language"].(string)
 	if language == "" {
@@ -70,7 +70,7 @@ func azurePII(a *ask, said answer) {
 	*said.bad = *said.bad || left > 0
 }
 
-// systemOrText is what the system says where it says something, else the text.
+// systemOrText is the system prompt if there is one, otherwise the text.
 func systemOrText(a *ask) any {
 	system := ""
 	for _, m := range a.conversation() {
@@ -98,7 +98,7 @@ func shieldPrompt(a *ask, said answer) {
 	}
 }
 
-// f5 reads the outcome of one part. What is blocked is not mended by masking it.
+// f5 reads the outcome for one part. Masking does not help against a block.
 func f5(a *ask, said answer) {
 	outcome := said.word("result.outcome", "cleared", "flagged", "redacted", "blocked")
 	redacted := optional[string](said, "redactedInput")
@@ -111,7 +111,7 @@ func f5(a *ask, said answer) {
 	}
 }
 
-// mistralPath: conversations have an address of their own.
+// mistralPath gives conversations an address of their own.
 func mistralPath(a *ask) any {
 	if a.talks() {
 		return "chat/moderations"

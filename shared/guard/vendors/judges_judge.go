@@ -21,8 +21,8 @@ func evaluators(a *ask) any {
 	return []any{one}
 }
 
-// patronus passes what its evaluator passes. What tells about people is masked but for
-// its first and last character.
+// patronus passes what its evaluator passes. Personal data is masked except for its first
+// and last character.
 func patronus(a *ask, said answer) {
 	list := said.list("results")
 	if len(list) == 0 || list[0].has("error_message") {
@@ -62,7 +62,7 @@ func patronus(a *ask, said answer) {
 	a.redact(a.part, masked(a.text, longest(spans)), name)
 }
 
-// longest are the spans without those that lie within others.
+// longest are the spans that are not within others.
 func longest(spans []span) (out []span) {
 	for i, s := range spans {
 		inside := false
@@ -100,7 +100,7 @@ func policyOutput(a *ask) any {
 	return a.value("answered")
 }
 
-// toolTurn is a message as the judge of tools reads it.
+// toolTurn is a message in the form that the judge of tools reads.
 type toolTurn struct {
 	Role    string     `json:"role"`
 	Content string     `json:"content,omitempty"`

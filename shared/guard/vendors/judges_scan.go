@@ -33,7 +33,7 @@ func acuvityReady(c *check) *judge.Failure {
 	return nil
 }
 
-// acuvityGuards are the guards of Acuvity with a threshold: where their score stands.
+// acuvityGuards are Acuvity's guards that have a threshold, with the place of their score.
 var acuvityGuards = [][3]string{
 	{"prompt_injection", "exploits", "prompt_injection"}, {"jail_break", "exploits", "jail_break"}, {"malicious_url", "exploits", "malicious_url"},
 	{"toxic", "malcontents", "toxic"}, {"biased", "malcontents", "biased"}, {"harmful", "malcontents", "harmful"},
@@ -49,9 +49,8 @@ func acuvityRedactions(a *ask) any {
 	return out
 }
 
-// acuvity reads an extraction for each part. The language is held against the text
-// where it is another than those that are allowed; what is found of people and secrets
-// is no finding where it was redacted.
+// acuvity reads an extraction for each part. A text in another than the allowed languages
+// fails. Personal data and secrets do not count as findings where they were redacted.
 func acuvity(a *ask, said answer) {
 	list := said.list("extractions")
 	*said.bad = *said.bad || len(list) != len(a.s.Texts)
@@ -106,7 +105,7 @@ func aktoPayload(a *ask) any {
 	return string(raw)
 }
 
-// akto tells of what is not allowed; deny false holds nothing against it.
+// akto reports what is not allowed; it does not fail if deny is false.
 func akto(a *ask, said answer) {
 	switch {
 	case said.flag("Allowed"):
@@ -126,8 +125,8 @@ func catoMessages(a *ask) any {
 	return out
 }
 
-// cato blocks, puts names in the place of others, or looks on. What it makes of the
-// message goes into the first part that is text, and the others are emptied.
+// cato blocks, replaces names, or only watches. Its new message goes into the first text
+// part, and the other text parts are emptied.
 func cato(a *ask, said answer) {
 	action := said.get("required_action")
 	if action.v == nil && said.has("analysis_result") {
@@ -152,7 +151,7 @@ func cato(a *ask, said answer) {
 	}
 }
 
-// crowdstrike gives the whole body back where it changed it.
+// crowdstrike returns the whole body where it changed it.
 func crowdstrike(a *ask, said answer) {
 	said.word("status", "Success")
 	result := said.get("result")
@@ -188,8 +187,8 @@ func javelin(a *ask, said answer) {
 	}
 }
 
-// lakera masks what it found where all of it tells about people, and else fails. It
-// tells places by characters.
+// lakera masks what it found if all of it is personal data, and otherwise fails. Its places
+// are counted in characters.
 func lakera(a *ask, said answer) {
 	if !said.flag("flagged") {
 		return
@@ -247,7 +246,7 @@ func token(name string) string {
 	return name
 }
 
-// lasso blocks by the actions of its findings; without any, by its verdict.
+// lasso blocks by the actions of its findings, or by its verdict if there are none.
 func lasso(a *ask, said answer) {
 	violated := said.flag("violations_detected")
 	names, values := said.members("findings", false)
@@ -321,7 +320,7 @@ func airsApp(a *ask) any {
 	return "gateway"
 }
 
-// airsContents are what scan_scope chooses of a request, or the answer.
+// airsContents are the parts of a request that scan_scope chooses, or the answer.
 func airsContents(a *ask) any {
 	if a.behind() {
 		return []any{map[string]any{"response": a.text}}
@@ -349,7 +348,7 @@ func airsContents(a *ask) any {
 // scaffolds are what agents put around the words of their users.
 var scaffolds = []string{"system-reminder", "environment_details", "environment_context", "command-message", "ide_opened_file", "user_info"}
 
-// unwrapped takes what agents add out of a text. A text of nothing else stays.
+// unwrapped removes from a text what agents add. If nothing else is left, the text stays.
 func unwrapped(text string) string {
 	out := text
 	for _, name := range scaffolds {
@@ -389,7 +388,7 @@ func pillarScanners(a *ask) any {
 	return out
 }
 
-// pillar fails for each scanner that was asked for and has something to say.
+// pillar fails for each scanner that was asked for and that found something.
 func pillar(a *ask, said answer) {
 	names, values := said.members("", true)
 	seen := 0
@@ -432,7 +431,7 @@ func promptfooHarm(a *ask, said answer) {
 	}
 }
 
-// promptfooPII masks by places, told by characters.
+// promptfooPII masks places that are counted in characters.
 func promptfooPII(a *ask, said answer) {
 	r := a.promptfoo(said)
 	if !r.flag("flagged") {
@@ -447,8 +446,8 @@ func promptfooPII(a *ask, said answer) {
 	a.redact(a.part, masked(a.text, spans), "pii")
 }
 
-// promptSecurity reads what it says of the prompt or the answer. monitorOnly holds
-// nothing against it.
+// promptSecurity reads what is reported about the prompt or the answer. With monitorOnly it
+// never fails.
 func promptSecurity(a *ask, said answer) {
 	one := said.get("result").get(a.arg)
 	if one.v == nil {
@@ -472,7 +471,7 @@ func promptSecurity(a *ask, said answer) {
 	}
 }
 
-// zscalerPolicy is the number of a policy, which may come as a text.
+// zscalerPolicy is the number of a policy, which may come as text.
 func zscalerPolicy(a *ask) any {
 	id := strings.Join(a.listed("policyId"), "")
 	if n, err := strconv.ParseInt(id, 10, 64); err == nil {

@@ -7,13 +7,14 @@ import (
 	"gateway/shared/guard/said"
 )
 
-// message is what vendors are told of one message.
+// message is one message in the form that vendors get.
 type message struct {
 	Role    string `json:"role"`
 	Content string `json:"content"`
 }
 
-// conversation are the messages of the request; one of the user where it is none.
+// conversation are the messages of the request; if it is not a conversation, one message of
+// the user.
 func (a *ask) conversation() []message {
 	var body struct {
 		System       json.RawMessage `json:"system"`
@@ -60,7 +61,7 @@ type turn struct {
 	Content json.RawMessage `json:"content"`
 }
 
-// textOf is the text of a content: one text, or those of its parts.
+// textOf is the text of a content: a text, or the texts of its parts.
 func textOf(content json.RawMessage) string {
 	if len(content) == 0 {
 		return ""
@@ -70,7 +71,7 @@ func textOf(content json.RawMessage) string {
 	return judge.Joined(f.Texts)
 }
 
-// withAnswer is the conversation, with the answer behind it.
+// withAnswer is the conversation, followed by the answer.
 func (a *ask) withAnswer() any {
 	list := a.conversation()
 	if a.behind() {
@@ -79,8 +80,8 @@ func (a *ask) withAnswer() any {
 	return list
 }
 
-// parted is the text that is judged, each of its parts as a message; places are the
-// parts that they are of.
+// parted is the judged text with each of its parts as a message; places are the numbers of
+// these parts.
 func (a *ask) parted() (list []message, places []int) {
 	role := "user"
 	if a.behind() {

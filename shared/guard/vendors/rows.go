@@ -4,8 +4,9 @@ import "slices"
 
 const bearer = "Authorization: Bearer {apiKey}"
 
-// wires are the checks. Their shapes are those of the vendors' documentation, of their
-// own clients and of public plugins of gateways; where they say nothing, the row does.
+// wires are the checks. Their shapes come from the vendors' documentation, from their own
+// clients and from public plugins of gateways. If these leave something open, the row says
+// so.
 var wires = slices.Concat(firstWires, scanWires, judgeWires, searchWires)
 
 var firstWires = []row{

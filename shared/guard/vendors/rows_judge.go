@@ -8,7 +8,7 @@ const (
 	qualifireKey = "X-Qualifire-API-Key: {apiKey}"
 )
 
-// judgeWires are vendors that judge what a text is like.
+// judgeWires are vendors that judge properties of a text.
 var judgeWires = append(append(
 	asPatronus("judge:patronus:is-concise", "isConcise", "judge:patronus:is-helpful", "isHelpful", "judge:patronus:is-polite", "isPolite", "judge:patronus:no-apologies", "noApologies",
 		"judge:patronus:no-gender-bias", "noGenderBias", "judge:patronus:no-racial-bias", "noRacialBias", "answer-relevance", "retrievalAnswerRelevance", "hallucination", "retrievalHallucination",

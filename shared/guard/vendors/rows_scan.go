@@ -3,7 +3,7 @@ package vendors
 // values of rows, by name.
 type values = map[string]func(*ask) any
 
-// scanWires are vendors that scan for attacks and for what must not be told.
+// scanWires are vendors that scan for attacks and for what must not be revealed.
 var scanWires = []row{
 	{id: "acuvity.scan", name: "Acuvity", ready: acuvityReady, url: "{base}/_acuvity/scan", header: bearer,
 		body:   `{"anonymization":"FixedSize","messages":"$parts","redactions":"$redactions","type":"$?Input|Output"}`,

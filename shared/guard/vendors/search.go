@@ -9,8 +9,8 @@ import (
 	"gateway/shared/wire"
 )
 
-// searchWires put what a search finds into the request: behind what its system says,
-// or before its prompt. They always pass.
+// searchWires put search results into the request: after its system prompt, or before its
+// prompt. They always pass.
 var searchWires = []row{
 	{id: "exa.online", name: "Exa", url: "https://api.exa.ai/search", header: apiKeyHeader, only: searched,
 		body:   `{"query":"$query","numResults":"$.numResults","useAutoprompt":true,"contents":{"text":true},"includeDomains":"$.includeDomains","excludeDomains":"$.excludeDomains"}`,
@@ -33,7 +33,7 @@ type source struct {
 	URL   string `json:"url"`
 }
 
-// found writes what was found into the request.
+// found writes the results into the request.
 func found(a *ask, answered answer) {
 	list := answered.list("results")
 	var b strings.Builder
@@ -64,7 +64,7 @@ func found(a *ask, answered answer) {
 	a.body = a.with(prefix + "\n" + b.String() + suffix)
 }
 
-// with is the request with a text in it.
+// with is the request with a text added.
 func (a *ask) with(text string) json.RawMessage {
 	body := a.s.Request
 	if a.s.Kind == "complete" {
@@ -90,7 +90,7 @@ func (a *ask) with(text string) json.RawMessage {
 	return wire.Splice(nil, body, keys.SetKey(&w, 0, append(raw, list[1:]...)))
 }
 
-// changed is a body with its first text changed.
+// changed is a body whose first text has changed.
 func changed(f *said.Found, body []byte, change func(string) string) json.RawMessage {
 	for i, t := range f.Texts {
 		if t != "" {

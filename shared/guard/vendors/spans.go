@@ -6,14 +6,14 @@ import (
 	"strings"
 )
 
-// span is a part of a text in characters, and what comes into its place.
+// span is a part of a text in characters, and its replacement.
 type span struct {
 	start, end int
 	by         string
 }
 
-// masked is a text with spans replaced. Those that overlap become one; what lies
-// outside of the text is left out.
+// masked is a text with its spans replaced. Overlapping spans become one; parts outside of
+// the text are left out.
 func masked(text string, spans []span) string {
 	letters := []rune(text)
 	spans = slices.DeleteFunc(slices.Clone(spans), func(s span) bool { return s.start < 0 || s.end <= s.start || s.end > len(letters) })
@@ -21,7 +21,7 @@ func masked(text string, spans []span) string {
 	var b strings.Builder
 	from := 0
 	for _, s := range spans {
-		if s.start < from { // it begins within the one before
+		if s.start < from { // it begins within the span before
 			from = max(from, s.end)
 			continue
 		}

@@ -15,7 +15,7 @@ import (
 	"gateway/shared/provider"
 )
 
-// Deps are what the checks of vendors need beside what they are shown.
+// Deps are what the checks of vendors need beside their subject.
 type Deps struct {
 	Now    func() time.Time
 	Signer provider.Signer // trades credentials for short-lived ones
@@ -38,9 +38,9 @@ type check struct {
 	*row
 	Deps
 	breakers *breakers
-	params   map[string]any // with what the table says of those that are absent
+	params   map[string]any // with the table's defaults for those that are absent
 	creds    map[string]any
-	bodies   [2]any // templates: before the request, behind the answer
+	bodies   [2]any // templates: before the request, after the answer
 	timeout  time.Duration
 	forward  []string
 	mapped   []provider.SecretMapping // credentials that a secret manager fills
@@ -88,8 +88,8 @@ func (w *row) check(d Deps, b *breakers, raw map[string]json.RawMessage) *check 
 	return c
 }
 
-// filled is the check with the credentials that a secret manager has. They are for
-// saved guardrails: who writes a config would else choose where a secret goes.
+// filled is the check with the credentials from a secret manager. They are only for saved
+// guardrails: otherwise the author of a config could choose where a secret is sent.
 func (c *check) filled(ctx context.Context, s *judge.Subject) (*check, *judge.Failure) {
 	if len(c.mapped) == 0 || c.broken != nil {
 		return c, c.broken
@@ -112,7 +112,7 @@ func (c *check) filled(ctx context.Context, s *judge.Subject) (*check, *judge.Fa
 	return &own, nil
 }
 
-// number reads a parameter; standard where it is none.
+// number reads a parameter; standard if it is not a number.
 func (c *check) number(name string, standard float64) float64 {
 	switch v := c.params[name].(type) {
 	case float64:
@@ -146,8 +146,8 @@ func (c *check) listed(name string) []string {
 	return nil
 }
 
-// run is one run of a check: what it is shown, and what comes of it. Its calls run
-// side by side and write under mu.
+// run is one run of a check: its subject and its results. Its calls run side by side and
+// write under mu.
 type run struct {
 	*check
 	s *judge.Subject
@@ -165,8 +165,8 @@ type run struct {
 // ask is one call of a run.
 type ask struct {
 	*run
-	part int    // of the subject's texts; -1: all of them
-	text string // of the part, or of all
+	part int    // index of the subject's text; -1: all of them
+	text string // of this part, or of all
 }
 
 // run runs the check.
@@ -215,19 +215,19 @@ func (c *check) run(ctx context.Context, s *judge.Subject) judge.Verdict {
 	return r.verdict()
 }
 
-// maxSideBySide bounds the calls of one check at a time.
+// maxSideBySide bounds how many calls of one check run at a time.
 const maxSideBySide = 8
 
-// rewrites tells whether the check was asked to change what it finds.
+// rewrites tells whether the check is set to change what it finds.
 func (c *check) rewrites(*judge.Subject) bool { return c.is("redact") }
 
-// data is what a check tells.
+// data is what a check reports.
 type data struct {
 	Verdict  bool               `json:"verdict"`
-	Findings []string           `json:"findings"` // labels of the vendor
+	Findings []string           `json:"findings"` // labels from the vendor
 	Scores   map[string]float64 `json:"scores,omitempty"`
 	Redacted bool               `json:"redacted"`
-	Sources  []source           `json:"sources,omitempty"` // of a search
+	Sources  []source           `json:"sources,omitempty"` // results of a search
 }
 
 func (r *run) verdict() judge.Verdict {
@@ -244,10 +244,10 @@ func (r *run) verdict() judge.Verdict {
 	return v
 }
 
-// found tells of what the vendor holds against the text.
+// found reports something for which the vendor faults the text.
 func (r *run) found(label string) { r.note(label); r.failed = true }
 
-// note tells of what does not fail the check.
+// note reports something that does not make the check fail.
 func (r *run) note(label string) {
 	if label != "" {
 		r.findings = append(r.findings, label)
@@ -262,7 +262,7 @@ func (r *run) score(name string, x float64) {
 	r.scores[name] = max(r.scores[name], x)
 }
 
-// replace puts a text into the place of a part.
+// replace replaces the text of a part.
 func (r *run) replace(part int, text string) {
 	if part < 0 || part >= len(r.s.Texts) || r.s.Texts[part] == text {
 		return
@@ -273,8 +273,8 @@ func (r *run) replace(part int, text string) {
 	r.texts[part] = &text
 }
 
-// redact puts a text into the place of a part where the check is to redact, and else
-// fails it.
+// redact replaces the text of a part if the check is set to redact; otherwise it makes the
+// check fail.
 func (r *run) redact(part int, text, label string) {
 	if !r.is("redact") || part < 0 || part >= len(r.s.Texts) || r.s.Texts[part] == text {
 		r.found(label)

@@ -12,39 +12,39 @@ import (
 	"gateway/shared/guard/judge"
 )
 
-// row is one of the table: how a vendor is asked, and how its answer is read.
+// row is a row of the table: how a vendor is asked, and how its answer is read.
 //
-// url and the values of header have placeholders of credentials and parameters:
-// {name}, {name|standard}, {a/b} for the first that is there, {name?} for a header
-// that is left out without it, {%name} for one of values as it is. body is JSON in which a text that begins with $ stands
-// for a value, see ask.value; a member without a value is left out.
+// url and the values of header have placeholders for credentials and parameters: {name},
+// {name|standard}, {a/b} for the first that exists, {name?} for a header that is left out
+// without it, {%name} for a value that is not escaped. body is JSON in which a text that
+// begins with $ stands for a value, see ask.value; a member without a value is left out.
 type row struct {
 	id     string
 	name   string // of the vendor, for messages
 	url    string
 	header string // lines
 	body   string
-	after  string   // behind the answer; "": like body
+	after  string   // body after the answer; "": the same as body
 	each   bool     // one call for each part of the text
-	most   int      // characters that the vendor takes in one call; a longer text is asked about piece by piece
-	empty  bool     // there need be no text
-	only   []string // types of requests that it is for; nil: all
-	nest   string   // the member of the credentials that has those of the check
-	arg    string   // what differs between rows of one vendor
-	// ready makes further credentials of those that were given.
+	most   int      // characters that the vendor takes in one call; longer texts are sent piece by piece
+	empty  bool     // an empty text may be sent
+	only   []string // types of requests that it supports; nil: all
+	nest   string   // the member of the credentials that holds those of the check
+	arg    string   // the difference between rows of one vendor
+	// ready derives further credentials from the given ones.
 	ready func(c *check) *judge.Failure
-	// form makes the body where it is no JSON but a form.
+	// form makes the body if it is a form and not JSON.
 	form  func(a *ask) []byte
 	sign  func(ctx context.Context, a *ask, req *http.Request, body []byte) error
 	judge func(a *ask, said answer)
-	// values are further ones of its body and its address, by name.
+	// values are further values for its body and its address, by name.
 	values map[string]func(a *ask) any
 }
 
-// behind tells whether the check runs behind the answer.
+// behind tells whether the check runs after the answer.
 func (r *run) behind() bool { return r.s.Phase == guard.After }
 
-// lookup gives a credential or parameter as a text; "" where there is none.
+// lookup gives a credential or parameter as text; "" if there is none.
 func (a *ask) lookup(name string) string {
 	for one := range strings.SplitSeq(name, "/") {
 		v := a.creds[one]
@@ -66,13 +66,13 @@ func (a *ask) lookup(name string) string {
 	return ""
 }
 
-// escape writes a value into a template, of which before is what stands before it.
+// escape writes a value into a template; before is the text before it.
 type escape func(before, value string) (string, bool)
 
 func plain(_, value string) (string, bool) { return value, true }
 
-// inURL writes a value into an address: a whole address where it begins with the
-// value, a name of a host, a segment of the path, or a value of the query.
+// inURL writes a value into an address. It may be the whole address (if the address begins
+// with it), a host name, a segment of the path, or a value of the query.
 func inURL(before, value string) (string, bool) {
 	if before == "" {
 		u, err := url.Parse(value)
@@ -120,7 +120,7 @@ func (a *ask) expand(template string, write escape) (string, *judge.Failure) {
 	}
 }
 
-// fill gives a template with values in the places of its variables.
+// fill gives a template in which values replace the variables.
 func (a *ask) fill(template any) any {
 	switch t := template.(type) {
 	case string:

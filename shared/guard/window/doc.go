@@ -1,4 +1,5 @@
-// Package window judges a stream while it is on its way. It stands between what reads
-// the provider's events and what writes the client's: a window gives a text on once what
-// follows it has been judged with it, a hold nothing before the whole has been.
+// Package window judges a stream while it is on its way, between the reader of the
+// provider's events and the writer of the client's. A window passes a text on once it has
+// been judged together with what follows it. A hold passes nothing on before the whole
+// answer has been judged.
 package window

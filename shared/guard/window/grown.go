@@ -5,14 +5,14 @@ import (
 	"unicode/utf8"
 )
 
-// part is the part of a text that comes before it is judged again, beside the window:
-// the more has come, the more each judgement costs.
+// part is the fraction of a text's length that must come, beside the window, before the
+// text is judged again: each judgement costs more as the text grows.
 const part = 16
 
-// grow judges what has come of a text, all of it, and gives on what has passed: as much
-// as reads the same when it is judged by itself. So all that has been sent, at any time,
-// is a text that the judge has seen alone and let pass, or as he left it; whatever he
-// forbids is not in it, of whatever length.
+// grow judges all of a text that has come, and passes on the part that has passed: as much
+// as stays the same when it is judged by itself. So at any time everything that was sent is
+// a text that the judge has seen by itself and has passed or changed. Whatever the judge
+// forbids is not in it, whatever its length.
 func (g *texts) grow(l *line, come []byte) error {
 	all := append(l.seen[:len(l.seen):len(l.seen)], come...)
 	now, denied := g.judge(string(all))
@@ -32,7 +32,7 @@ func (g *texts) grow(l *line, come []byte) error {
 // step is how many characters must come before a text is judged again.
 func (g *texts) step(l *line) int { return max(g.size, (len(l.seen)+len(l.text))/part) }
 
-// releaseGrown gives on a text up to a place; head is all of it up to there as it is to
+// releaseGrown passes a text on up to a place; head is all of it up to there, as it is to
 // be sent.
 func (g *texts) releaseGrown(l *line, cut int, head string) error {
 	more, source := head[len(l.sent):], string(l.text[:cut])
@@ -46,9 +46,9 @@ func (g *texts) releaseGrown(l *line, cut int, head string) error {
 	return err
 }
 
-// grownUp judges a text that has ended, and gives the rest of it on. Where the end
-// changes how the beginning should have been sent, the rest is judged by itself, and must
-// go with what was sent; else it is not sent.
+// grownUp judges a text that has ended, and passes on the rest of it. If the end changes
+// how the beginning should have been sent, the rest is judged by itself, and must be
+// consistent with what was sent; otherwise it is not sent.
 func (g *texts) grownUp(l *line) error {
 	now, denied := g.judge(string(l.seen) + string(l.text))
 	if g.denied = denied; denied != nil {

@@ -5,11 +5,11 @@ import (
 	"gateway/shared/fault"
 )
 
-// Verdict says what becomes of a whole answer: another one in its place, which is nil
-// where it stays, or that it is denied.
+// Verdict says what to do with a whole answer: send another one instead (nil: none), or
+// deny it.
 type Verdict func(whole *chat.Response) (now *chat.Response, denied *fault.Fault)
 
-// Whole gives a decoder that gives nothing on before the whole answer is there and has
+// Whole gives a decoder that passes nothing on before the whole answer has come and has
 // been judged.
 func Whole(dec chat.StreamDecoder, judge Verdict) chat.StreamDecoder {
 	h := &whole{front: front{dec: dec}, judge: judge}
@@ -72,7 +72,7 @@ func (h *whole) delta(d *chat.Delta) error {
 	return nil
 }
 
-// release judges the answer and gives it on.
+// release judges the answer and passes it on.
 func (h *whole) release() error {
 	h.released = true
 	now, denied := h.judge(h.into.Response())

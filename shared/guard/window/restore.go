@@ -7,8 +7,8 @@ import (
 	"gateway/shared/wire"
 )
 
-// Restoring is a writer of answers that puts values in the place of their tokens, also
-// where a token comes in several pieces.
+// Restoring is a writer of answers that replaces tokens by their values, even if a token
+// comes in several pieces.
 func Restoring(to chat.AnswerWriter, r *mask.Restorer) chat.AnswerWriter {
 	return restoring{to, r}
 }
@@ -69,10 +69,10 @@ func (e *encoder) piece(dst []byte, d *chat.Delta) []byte {
 	return e.write(dst, d, o.text.Push(d.Text()))
 }
 
-// write writes a piece with another text.
+// write writes a piece with its text replaced.
 func (e *encoder) write(dst []byte, d *chat.Delta, text string) []byte {
 	if text == "" && len(d.JSON) > 2 {
-		return dst // the beginning of a token: more must be seen
+		return dst // it may be the beginning of a token: more must be seen
 	}
 	c := *d
 	e.json = wire.AppendJSONString(e.json[:0], text)
@@ -80,7 +80,7 @@ func (e *encoder) write(dst []byte, d *chat.Delta, text string) []byte {
 	return e.to.Append(dst, &c)
 }
 
-// close writes what was held back of texts that have ended.
+// close writes what was held back for texts that have ended.
 func (e *encoder) close(dst []byte, ended func(place) bool) []byte {
 	for at, o := range e.open {
 		if !ended(at) {

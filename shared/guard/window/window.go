@@ -12,22 +12,22 @@ import (
 	"gateway/shared/wire"
 )
 
-// Judge says what becomes of a text: what is sent in its place, or that it is denied.
+// Judge decides about a text: what is sent in its place, or that it is denied.
 type Judge func(text string) (now string, denied *fault.Fault)
 
-// Texts gives a decoder whose texts pass through a window, which is as wide as a reach.
+// Texts gives a decoder whose texts pass through a window, whose width is a reach.
 //
-// A text is given on as far as at least so many characters behind it have come and have
-// been judged together with it. So whatever a check forbids that is no longer than the
-// window is seen whole before any of it is sent, however the stream is cut into pieces.
-// What a check puts in the place of something is given on where the rest of the text,
-// judged by itself, reads the same: then nothing that was changed reaches across. Until
-// then more text is waited for, at most the whole answer.
+// A text is passed on up to a point after which at least so many characters have come and
+// have been judged together with it. So anything forbidden that is not longer than the
+// window is seen whole before any of it is sent, however the stream is cut into pieces. A
+// replacement is passed on once the rest of the text reads the same when it is judged by
+// itself: then no change reaches across. Until then more text is awaited, at most the whole
+// answer.
 //
-// By words, a text is judged and given on up to the end of a word alone, however long
-// that is. So what is forbidden within a word is seen whole, and so are its ends. Grown,
-// it is judged with all that came before: see grow. deny is asked for the denial of a
-// text of which too much has been sent to change it.
+// With words, a text is only judged and passed on up to the end of a word, however long the
+// word is. So anything forbidden within a word is seen whole, with its ends. With grown, a
+// text is judged with everything before it: see grow. If too much of a text has been sent
+// to change it, deny gives the denial.
 func Texts(dec chat.StreamDecoder, reach guard.Reach, judge Judge, deny func() *fault.Fault) chat.StreamDecoder {
 	g := &texts{front: front{dec: dec}, size: reach.Most, words: reach.Words, grown: reach.Grown, deny: deny, lines: map[int]*line{}}
 	g.judge = func(text string) (string, *fault.Fault) {
@@ -44,7 +44,7 @@ type front struct {
 	emit   func(*chat.Delta) error
 	give   func(*chat.Delta) error
 	denied *fault.Fault
-	told   bool // the denial
+	told   bool // the denial was sent
 }
 
 // Parser implements chat.Framed.
@@ -60,8 +60,8 @@ func (f *front) Signed() []chat.Signed { return f.dec.Signed() }
 
 func nothing(*chat.Delta) error { return nil }
 
-// event reads an event. After a denial it is read for its usage alone: what is denied
-// was made, and is paid for.
+// event reads an event. After a denial it is only read for its usage: a denied answer was
+// made, and must be paid.
 func (f *front) event(event string, data []byte, emit func(*chat.Delta) error) error {
 	if f.told {
 		return f.dec.Event(event, data, nothing)
@@ -70,7 +70,7 @@ func (f *front) event(event string, data []byte, emit func(*chat.Delta) error) e
 	return f.dec.Event(event, data, f.give)
 }
 
-// tell gives the denial once.
+// tell sends the denial once.
 func (f *front) tell() error {
 	if f.denied == nil || f.told {
 		return nil
@@ -88,18 +88,18 @@ type texts struct {
 	judge  Judge
 	deny   func() *fault.Fault
 	lines  map[int]*line // by choice
-	sent   bool          // something has been given on
+	sent   bool          // something has been passed on
 	judged bool          // the judge was asked
 	json   []byte
 }
 
-// line is what of one choice has come and was not given on.
+// line is what has come of one choice and was not yet passed on.
 type line struct {
 	kept []chat.Delta
 	text []byte // of the texts among them
-	next int    // characters at which it is judged again
-	seen []byte // what was given on, as it came; kept where texts are judged grown
-	sent string // and as it was sent
+	next int    // length in characters at which it is judged again
+	seen []byte // what was passed on, as it came; kept if texts are judged grown
+	sent string // the same as it was sent
 }
 
 // Event implements chat.StreamDecoder.
@@ -127,7 +127,7 @@ func (g *texts) End() error {
 	return g.tell()
 }
 
-// Meter implements chat.StreamDecoder. Nothing has begun before something was sent.
+// Meter implements chat.StreamDecoder. The answer has not begun before something was sent.
 func (g *texts) Meter() chat.Meter {
 	m := g.dec.Meter()
 	if m.Held = m.Started && !g.sent; m.Held {
@@ -152,7 +152,7 @@ func (g *texts) delta(d *chat.Delta) error {
 		return g.text(d)
 	}
 	if l := g.lines[d.Choice]; l != nil && len(l.kept) > 0 {
-		l.kept = append(l.kept, clone(d)) // the order of what comes stays
+		l.kept = append(l.kept, clone(d)) // keeps the order of what comes
 		return nil
 	}
 	return g.pass(d)
@@ -189,7 +189,7 @@ func (g *texts) text(d *chat.Delta) error {
 	return g.advance(l)
 }
 
-// advance judges what has come and gives on what has passed.
+// advance judges what has come and passes on what has passed.
 func (g *texts) advance(l *line) error {
 	come := l.text
 	if g.words {
@@ -223,8 +223,8 @@ func (g *texts) advance(l *line) error {
 	return nil
 }
 
-// cut is where a text may end that is given on: size characters before its end, behind
-// a word.
+// cut is where a text that is passed on may end: size characters before its end, after a
+// word.
 func (g *texts) cut(text []byte) int {
 	at := len(text)
 	for range g.size {
@@ -237,8 +237,8 @@ func (g *texts) cut(text []byte) int {
 	return g.end(text, at)
 }
 
-// end is the end of the last word at or before a place. A text without white space is
-// cut between characters, unless words are whole.
+// end is the end of the last word at or before a place. A text without white space is cut
+// between characters, unless words must stay whole.
 func (g *texts) end(text []byte, at int) int {
 	for at > 0 && at < len(text) && !utf8.RuneStart(text[at]) {
 		at--
@@ -257,8 +257,8 @@ func (g *texts) end(text []byte, at int) int {
 	return at
 }
 
-// finish judges the rest of a choice and gives it on. Also an answer without any text is
-// judged.
+// finish judges the rest of a choice and passes it on. An answer without any text is judged
+// too.
 func (g *texts) finish(choice int) error {
 	l := g.lines[choice]
 	if l == nil || len(l.kept) == 0 {
@@ -280,8 +280,8 @@ func (g *texts) finish(choice int) error {
 	return g.release(l, len(l.text), &now)
 }
 
-// release gives on what stands before a place of the text; in its place now, where that
-// is not nil.
+// release passes on what comes before a place in the text, replaced by now if that is not
+// nil.
 func (g *texts) release(l *line, cut int, now *string) error {
 	whole := cut == len(l.text)
 	at, i := 0, 0
@@ -330,8 +330,8 @@ func empty(now *string) *string {
 	return &none
 }
 
-// piece gives on a text in the place of a delta's; without its logprobs, which hold
-// the text too.
+// piece passes on a text in place of a delta's, without its logprobs, which contain the
+// text too.
 func (g *texts) piece(d *chat.Delta, text []byte, now *string) error {
 	if now != nil {
 		text = []byte(*now)

@@ -10,28 +10,28 @@ import (
 type ClaimRules struct {
 	Required []string
 	Values   []ValueRule
-	Match    []string // members that header and claims must have alike
-	Pattern  Pattern  // nil where no value is a pattern
+	Match    []string // members that header and claims must both have with the same value
+	Pattern  Pattern  // nil if no value is a pattern
 }
 
-// ValueRule is what a claim must be: one of what is wanted (exact), with one of it
-// (contains) or all of it (containsAll), or of its form (regex).
+// ValueRule is what a claim must be: equal to one of the wanted values (exact), contain one
+// (contains) or all of them (containsAll), or fit a pattern (regex).
 type ValueRule struct {
 	Claim  string
 	Wanted []string
 	How    string
 }
 
-// Pattern tells whether a text has the form of a pattern.
+// Pattern tells whether a text fits a pattern.
 type Pattern func(pattern, text string) (bool, error)
 
-// Failings are the names of claims that do not hold, by what is wrong with them.
+// Failings are the names of claims that fail, by what is wrong with them.
 type Failings struct{ Missing, Wrong, Mismatched []string }
 
-// None tells whether all claims hold.
+// None tells whether no claim fails.
 func (f *Failings) None() bool { return len(f.Missing)+len(f.Wrong)+len(f.Mismatched) == 0 }
 
-// Judge holds a token that was found good against the rules. An error is a pattern's.
+// Judge checks a valid token against the rules. An error comes from a pattern.
 func (r *ClaimRules) Judge(t *Token) (f Failings, err error) {
 	for _, name := range r.Required {
 		if v, ok := t.Claims[name]; !ok || v == nil {
@@ -80,8 +80,8 @@ func Matches(how, said string, wanted []string, pattern Pattern) (bool, error) {
 	return slices.Contains(wanted, said), nil
 }
 
-// fits tells whether a claim has what is wanted. A claim that is a list has what one of
-// its entries is, and all where it must contain all.
+// fits tells whether a claim satisfies the rule. If the claim is a list, one of its entries
+// must satisfy it; for containsAll every wanted value must be an entry.
 func (v ValueRule) fits(claim any, pattern Pattern) (bool, error) {
 	_, many := claim.([]any)
 	have := Texts(claim)

@@ -13,7 +13,8 @@ import (
 	"gateway/shared/wire"
 )
 
-// Detached is a signature of JWS beside what it signs, both parts in base64url.
+// Detached is a JWS signature without the content that it signs; both parts are in
+// base64url.
 type Detached struct{ Protected, Signature string }
 
 // Algorithms of signatures with public keys.
@@ -22,8 +23,8 @@ var asymmetric = []string{"RS256", "RS384", "RS512", "PS256", "PS384", "PS512", 
 // maxProtected bounds a protected header, in bytes.
 const maxProtected = 8 << 10
 
-// Head is what a signature says of itself; ok is false for one that cannot be checked
-// here: it does not name its key, is made in another way, or asks for what is not known.
+// Head is what a signature says about itself. ok is false for one that cannot be checked
+// here: it does not name its key, uses another algorithm, or asks for something unknown.
 func (d *Detached) Head() (alg, kid, jku string, ok bool) {
 	text, err := base64.RawURLEncoding.DecodeString(d.Protected)
 	var h map[string]json.RawMessage
@@ -31,14 +32,14 @@ func (d *Detached) Head() (alg, kid, jku string, ok bool) {
 		return "", "", "", false
 	}
 	for name, to := range map[string]*string{"alg": &alg, "kid": &kid, "jku": &jku} {
-		_ = json.Unmarshal(h[name], to) // another form is none
+		_ = json.Unmarshal(h[name], to) // another type counts as absent
 	}
 	return alg, kid, jku, h["crit"] == nil && kid != "" && slices.Contains(asymmetric, alg)
 }
 
-// Detached tells whether one of several forms of a thing is what a signature signs, by
-// the key set at an address. known is false where the set has no such key; an error says
-// that the set could not be read.
+// Detached tells whether a signature signs one of several forms of a thing, by the key set
+// at an address. known is false if the set has no such key; an error says that the set
+// could not be read.
 func (c *Checker) Detached(ctx context.Context, client *http.Client, uri string, d *Detached, forms ...[]byte) (good, known bool, err error) {
 	alg, kid, _, ok := d.Head()
 	sig, wrong := base64.RawURLEncoding.DecodeString(strings.TrimRight(d.Signature, "="))

@@ -1,4 +1,5 @@
 // Package bearer checks tokens of customers' own identity providers, which clients send
-// along besides their key: signature, times and claims, by keys of the customer or by
-// asking its service of tokens (RFC 7662). What a refused token means is the caller's.
+// along besides their key: signature, times and claims. It uses keys of the customer, or
+// asks the customer's token service (RFC 7662). The caller decides what a refused token
+// means.
 package bearer

@@ -15,18 +15,19 @@ import (
 )
 
 const (
-	FormType   = "application/x-www-form-urlencoded" // of what a service is sent
+	FormType   = "application/x-www-form-urlencoded" // of the request to a service
 	maxAnswers = 10_000                              // that a process remembers
 )
 
-// answers are what services said of tokens (RFC 7662).
+// answers are what services answered about tokens (RFC 7662).
 type answers struct {
 	now   func() time.Time
 	mu    sync.Mutex
 	known map[answerKey]answer
 }
 
-// answerKey is of a service, of who asks it and of a token, so that no other answer counts.
+// answerKey identifies a service, the client that asks it, and a token, so that no other
+// answer is used.
 type answerKey [sha256.Size]byte
 
 type answer struct {
@@ -34,7 +35,7 @@ type answer struct {
 	until time.Time
 }
 
-// ask has a service of the customer say whether a token is good.
+// ask lets the customer's service say whether a token is valid.
 func (a *answers) ask(ctx context.Context, client *http.Client, r *Rules, raw string) (*Token, string, error) {
 	key := answerKey(sha256.Sum256([]byte(r.Introspect + "\x00" + r.Kind + "\x00" + r.ClientID + "\x00" + r.ClientSecret + "\x00" + raw)))
 	now := a.now()
@@ -47,7 +48,7 @@ func (a *answers) ask(ctx context.Context, client *http.Client, r *Rules, raw st
 		if active, _ := claims["active"].(bool); !active {
 			return nil, "The token is not active", nil
 		}
-		h, _ := headOf(raw) // one that is opaque has none
+		h, _ := headOf(raw) // an opaque token has none
 		t = &Token{h, claims}
 		a.keep(key, t, now, r.Remember)
 	}

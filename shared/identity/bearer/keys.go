@@ -35,9 +35,9 @@ type keys struct {
 	sets map[string]*KeySet
 }
 
-// KeySet is what is known of one address, or what stands in the rules themselves.
+// KeySet is the key set of one address, or the one in the rules themselves.
 type KeySet struct {
-	mu    sync.Mutex // held while the address is asked: others wait for the same answer
+	mu    sync.Mutex // held while the address is asked; others wait for the same answer
 	fixed bool
 	keys  []jwk.Key
 	read  time.Time
@@ -67,8 +67,8 @@ func readSet(raw []byte) ([]jwk.Key, error) {
 	return whole.Keys, nil
 }
 
-// verify checks the signature and the times of a token. why is what is wrong with it;
-// an error says that it could not be checked.
+// verify checks the signature and the times of a token. why tells what is wrong with it; an
+// error says that it could not be checked.
 func (k *keys) verify(ctx context.Context, client *http.Client, r *Rules, raw string, now time.Time) (t *Token, why string, err error) {
 	h, ok := headOf(raw)
 	if !ok {
@@ -97,7 +97,7 @@ func (k *keys) verify(ctx context.Context, client *http.Client, r *Rules, raw st
 	parser := golangjwt.NewParser(options...)
 	claims := golangjwt.MapClaims{}
 	var used keyOnTrial
-	for range 2 { // once more where the address gives another key by the name of one that does not fit
+	for range 2 { // a second time if the address now has another key under the name of one that failed
 		var public crypto.PublicKey
 		if public, err = k.find(ctx, client, r, set, kid, alg, used); err != nil {
 			return nil, "", err
@@ -131,11 +131,11 @@ func (k *keys) verify(ctx context.Context, client *http.Client, r *Rules, raw st
 	return &Token{h, claims}, "", nil
 }
 
-// keyOnTrial is a public key, all of which can be compared.
+// keyOnTrial is a public key that can be compared; every kind of public key can.
 type keyOnTrial interface{ Equal(x crypto.PublicKey) bool }
 
-// over tells whether a token says that it has ended: that costs no question and no
-// arithmetic. It is believed only in that.
+// over tells whether a token says that it has expired. That needs no request and no
+// cryptography, and nothing else in the token is believed yet.
 func over(raw string, now time.Time, tolerance time.Duration) bool {
 	_, rest, _ := strings.Cut(raw, ".")
 	payload, _, _ := strings.Cut(rest, ".")
@@ -146,8 +146,8 @@ func over(raw string, now time.Time, tolerance time.Duration) bool {
 	return err == nil && json.Unmarshal(text, &said) == nil && said.Exp > 0 && said.Exp < 1<<40 && !now.Before(time.Unix(int64(said.Exp), 0).Add(tolerance))
 }
 
-// headOf is what a token says of itself. One that brings a key, or asks for what is not
-// known here, cannot be read.
+// headOf is the token's header. A header that brings a key, or asks for something unknown,
+// cannot be read.
 func headOf(raw string) (map[string]any, bool) {
 	first, _, _ := strings.Cut(raw, ".")
 	text, err := base64.RawURLEncoding.DecodeString(first)
@@ -188,9 +188,9 @@ func (k *keys) set(uri string) *KeySet {
 	return s
 }
 
-// find gives the key of a token; nil where the set has none. The address is asked when
-// the set is old, and once more for a key that is not in it or that was used and does not
-// fit, but not more than every ten seconds. A set that was read is used on while its address fails.
+// find gives the key of a token; nil if the set has none. It asks the address when the set
+// is old, and also for a key that is not in the set or that failed, but not more than every
+// ten seconds. While the address fails, the last set is used on.
 func (k *keys) find(ctx context.Context, client *http.Client, r *Rules, s *KeySet, kid, alg string, used keyOnTrial) (crypto.PublicKey, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -210,7 +210,7 @@ func (k *keys) find(ctx context.Context, client *http.Client, r *Rules, s *KeySe
 		if got, s.err = fetch(ctx, client, r.JWKSURI); s.err == nil {
 			s.keys, s.read = got, now
 		} else if ctx.Err() != nil {
-			s.tried = time.Time{} // the next one may ask
+			s.tried = time.Time{} // the next caller may ask
 		}
 	}
 	if s.keys == nil {
@@ -219,7 +219,7 @@ func (k *keys) find(ctx context.Context, client *http.Client, r *Rules, s *KeySe
 	return pick(s.keys, kid, alg), nil
 }
 
-// pick is the key of a set for signatures in a way.
+// pick is the key of a set that fits an algorithm.
 func pick(set []jwk.Key, kid, alg string) crypto.PublicKey {
 	for i := range set {
 		k := &set[i]
@@ -255,7 +255,7 @@ func fetch(ctx context.Context, client *http.Client, uri string) ([]jwk.Key, err
 	return readSet(raw)
 }
 
-// answerOf is a good answer of a host; what says in words who was asked.
+// answerOf is a good answer of a host; what names the host's role in errors.
 func answerOf(client *http.Client, req *http.Request, what string) ([]byte, error) {
 	resp, err := client.Do(req)
 	if err != nil {

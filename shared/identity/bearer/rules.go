@@ -12,25 +12,25 @@ import (
 // MaxToken bounds a token, in bytes.
 const MaxToken = 16 << 10
 
-// Rules say how tokens are checked: by a key set at an address or in place, or by a
-// service that is asked. A Rules is safe for concurrent use once it was made.
+// Rules say how tokens are checked: by a key set at an address or in the rules, or by
+// asking a service. Rules are safe for concurrent use once they are made.
 type Rules struct {
 	JWKSURI      string
 	Inline       *KeySet // nil: the set is at an address
 	Introspect   string
-	Kind         string        // of what the service is sent
-	ClientID     string        // the gateway's at the service; "": it asks for none
+	Kind         string        // content type of the request to the service
+	ClientID     string        // the gateway's id at the service; "": it needs none
 	ClientSecret string        // likewise
-	Remember     time.Duration // the service's answers; 0: not at all
+	Remember     time.Duration // how long the service's answers are kept; 0: not at all
 	KeepSet      time.Duration
 	Tolerance    time.Duration // of clocks
-	MaxAge       time.Duration // since iat; 0: any
-	NeedExpiry   bool          // a token must say when it ends
+	MaxAge       time.Duration // from iat on; 0: any
+	NeedExpiry   bool          // a token must have an expiry
 	Algorithms   []string
 	Claims       ClaimRules
 }
 
-// Checker remembers key sets, and what services said, for all Rules. It is safe for
+// Checker remembers key sets and the services' answers, for all Rules. It is safe for
 // concurrent use.
 type Checker struct {
 	now     func() time.Time
@@ -43,15 +43,15 @@ func NewChecker(now func() time.Time) *Checker {
 	return &Checker{now, &keys{now: now, sets: map[string]*KeySet{}}, &answers{now: now, known: map[answerKey]answer{}}}
 }
 
-// Token is one that was found good, or what a service told of one.
+// Token is a token that was found valid, or what a service told about one.
 type Token struct {
 	Header, Claims map[string]any
 }
 
 var errNoClient = errors.New("no host can be called")
 
-// Check tells whether a token is good, its claims aside. why says what is wrong with it
-// and quotes nothing of it; an error says that it could not be checked. A client is
+// Check tells whether a token is valid, apart from its claims. why tells what is wrong with
+// it and quotes nothing of it; an error says that it could not be checked. A client is
 // needed where hosts are asked.
 func (c *Checker) Check(ctx context.Context, client *http.Client, r *Rules, raw string) (t *Token, why string, err error) {
 	switch {
@@ -67,14 +67,14 @@ func (c *Checker) Check(ctx context.Context, client *http.Client, r *Rules, raw 
 	return c.keys.verify(ctx, client, r, raw, c.now())
 }
 
-// InPlace is a key set that stands in the rules themselves.
+// InPlace is a key set that is part of the rules themselves.
 func InPlace(raw json.RawMessage) *KeySet {
 	s := &KeySet{fixed: true}
 	s.keys, s.err = readSet(raw)
 	return s
 }
 
-// Of is the token of a header, whatever case its name has, without the scheme.
+// Of is the token in a header, whose name may be in any case, without the scheme.
 func Of(h http.Header, name string) string {
 	v := strings.TrimSpace(h.Get(name))
 	if len(v) > 7 && strings.EqualFold(v[:7], "Bearer ") {

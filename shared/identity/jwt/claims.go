@@ -40,13 +40,13 @@ func Is(credential string) bool {
 	return n > 0 && first[0] == '{'
 }
 
-// header is what a token says of its signature.
+// header is the token's own description of its signature.
 type header struct {
 	Alg, Typ, Kid string
 }
 
-// keyBearers are members of a header that bring a key, or an address of one, or
-// rules of their own: whoever made the token would choose what it is checked with.
+// keyBearers are members of a header that bring a key, the address of one, or rules of
+// their own. With them the maker of a token could choose what it is checked with.
 var keyBearers = []string{"jku", "jwk", "x5u", "x5c", "crit", "b64", "zip", "enc"}
 
 // readHeader reads the first part of a token, strictly.
@@ -77,7 +77,7 @@ func readHeader(part string) (header, error) {
 	return h, nil
 }
 
-// object decodes a part of a token: a JSON object without a key that comes twice.
+// object decodes a part of a token: a JSON object in which no key comes twice.
 func object(part, what string) (map[string]json.RawMessage, error) {
 	raw, err := base64.RawURLEncoding.Strict().DecodeString(part)
 	if err != nil {
@@ -90,7 +90,7 @@ func object(part, what string) (map[string]json.RawMessage, error) {
 	return out, nil
 }
 
-// claims are what the gateway reads of a token.
+// claims are the parts of a token that the gateway reads.
 type claims struct {
 	golangjwt.RegisteredClaims
 	Organisation, Workspace string
@@ -102,8 +102,7 @@ type claims struct {
 	Budgets                 []ledger.UsageLimit
 }
 
-// either gives the first of two claims that is there; both may stand only when they
-// say the same.
+// either gives the first of two claims that exists; if both exist, they must be equal.
 func either(raw map[string]json.RawMessage, names ...string) (string, error) {
 	var found string
 	for _, name := range names {
@@ -135,8 +134,8 @@ func organisationOf(part string) (string, error) {
 	return id, err
 }
 
-// readClaims reads the second part of a token. Nothing in it is to be believed
-// before the signature was checked, but where the keys are.
+// readClaims reads the second part of a token. Before the signature was checked, nothing in
+// it may be believed, except where the keys are.
 func readClaims(part string) (*claims, error) {
 	raw, err := object(part, "payload")
 	if err != nil {
@@ -176,8 +175,8 @@ func readClaims(part string) (*claims, error) {
 	return c, c.readLimits(raw)
 }
 
-// readScopes takes scopes as one string, with spaces or commas between them, or as
-// an array. Those that a token cannot hold are ignored.
+// readScopes takes scopes as one string, separated by spaces or commas, or as an array.
+// Scopes that a token cannot hold are ignored.
 func (c *claims) readScopes(raw map[string]json.RawMessage) error {
 	var named []string
 	for _, name := range []string{"scope", "scopes"} {
@@ -228,7 +227,7 @@ func (c *claims) readDefaults(raw json.RawMessage) error {
 	return nil
 }
 
-// readLimits reads the limits of this token alone, as keys have them.
+// readLimits reads the limits of this token alone, in the form that keys have.
 func (c *claims) readLimits(raw map[string]json.RawMessage) error {
 	var details []fault.Detail
 	if v := raw["usage_limits"]; v != nil {
@@ -243,8 +242,8 @@ func (c *claims) readLimits(raw map[string]json.RawMessage) error {
 	return nil
 }
 
-// withoutState leaves out what an issuer may say of a limit besides the limit: an
-// id and a status.
+// withoutState removes what an issuer may say about a limit besides the limit itself: an id
+// and a status.
 func withoutState(raw json.RawMessage) json.RawMessage {
 	var limits []map[string]json.RawMessage
 	if json.Unmarshal(raw, &limits) != nil {
@@ -258,7 +257,7 @@ func withoutState(raw json.RawMessage) json.RawMessage {
 	return out
 }
 
-// invalid is a token that cannot be accepted.
+// invalid is the fault for a token that cannot be accepted.
 func invalid(format string, args ...any) *fault.Fault {
 	return fault.Newf(fault.Unauthorized, "x-gateway-api-key", "The token is not valid: "+format, args...)
 }

@@ -26,23 +26,23 @@ const (
 	maxSets    = 10_000          // organisations whose sets a process keeps
 )
 
-// Settings tell where an organisation's keys are: at an address, or in place.
+// Settings tell where an organisation's keys are: at an address, or in the settings.
 type Settings struct {
 	URL string
 	Set json.RawMessage // {"keys":[...]}
-	// MaxAge is how long after its claim iat a token is good; 0: as long as it says.
+	// MaxAge is how long after its claim iat a token is valid; 0: as long as the token says.
 	MaxAge time.Duration
 }
 
 // On tells whether tokens are accepted at all.
 func (s Settings) On() bool { return s.URL != "" || len(s.Set) > 0 }
 
-// print tells two settings apart.
+// print is different for different settings.
 func (s Settings) print() [sha256.Size]byte {
 	return sha256.Sum256(append([]byte(s.URL+"\x00"), s.Set...))
 }
 
-// CheckSet tells what is wrong with a key set that an organisation gives in place.
+// CheckSet tells what is wrong with a key set in an organisation's settings.
 func CheckSet(raw json.RawMessage) error {
 	if len(raw) > maxSet {
 		return fmt.Errorf("must have at most %d bytes", maxSet)
@@ -73,9 +73,9 @@ type keySet struct {
 	keys map[string]*rsa.PublicKey
 	read time.Time // when the address last answered
 
-	asking sync.Mutex // held while the address is asked: others wait for the same answer
+	asking sync.Mutex // held while the address is asked; others wait for the same answer
 	tried  time.Time  // when it was last asked
-	failed error      // what became of that
+	failed error      // the result of that
 }
 
 func (s *keySet) now() (map[string]*rsa.PublicKey, time.Time) {
@@ -90,8 +90,8 @@ func (s *keySet) put(k map[string]*rsa.PublicKey, at time.Time) {
 	s.keys, s.read = k, at
 }
 
-// parseSet reads a key set: the keys for RS256 signatures by their kid, at least one.
-// Keys for other things are left out: an issuer's set may have some.
+// parseSet reads a key set: the keys for RS256 signatures by their kid, at least one. Keys
+// for other purposes, which an issuer's set may have, are left out.
 func parseSet(raw []byte) (map[string]*rsa.PublicKey, error) {
 	var whole struct {
 		Keys []json.RawMessage `json:"keys"`
@@ -125,9 +125,9 @@ func parseSet(raw []byte) (map[string]*rsa.PublicKey, error) {
 	return out, nil
 }
 
-// key gives the key that a token was signed with. An address is asked when its set
-// is old, and once a minute for a key that is not in it; a set that was read before
-// is used on while the address fails.
+// key gives the key that a token was signed with. It asks the address when the set is old,
+// and once a minute for a key that is not in the set. While the address fails, the last set
+// is used on.
 func (v *Verifier) key(ctx context.Context, s *keySet, at Settings, h header) (*rsa.PublicKey, error) {
 	keys, read := s.now()
 	if at.URL == "" {
@@ -152,8 +152,8 @@ func (v *Verifier) key(ctx context.Context, s *keySet, at Settings, h header) (*
 	return find(keys, h)
 }
 
-// ask reads the set from its address, unless that was done within the last minute or
-// while the caller waited: read is the set that it has seen. The error is that of the
+// ask reads the set from its address, unless that was done within the last minute or while
+// the caller waited; read is the set that the caller has seen. The error is that of the
 // last try.
 func (v *Verifier) ask(ctx context.Context, s *keySet, address string, read time.Time) error {
 	s.asking.Lock()

@@ -28,16 +28,16 @@ const maxKnown = 50_000
 // Options are what a Verifier works with.
 type Options struct {
 	Loader *resource.Loader
-	Client http.RoundTripper // guarded: addresses of key sets are given by customers
+	Client http.RoundTripper // guarded, because customers give the addresses of key sets
 	Now    func() time.Time
-	// Settings gives where the keys of an organisation are.
+	// Settings tells where the keys of an organisation are.
 	Settings func(id string, o *tenant.Organisation) Settings
-	// ConfigKind is the kind of configs; a default that is none is left out.
+	// ConfigKind is the kind of configs. A default config that does not exist is left out.
 	ConfigKind resource.Kind
 	// Users finds the platform user of an e-mail address; nil: there are none.
 	Users Users
-	// Refused is told of each refusal whose organisation is known, at most once a
-	// minute for a token; nil: nobody is.
+	// Refused is called for each refusal whose organisation is known, at most once a minute
+	// for a token; nil: nobody is told.
 	Refused func(ctx context.Context, org string, r Refusal)
 }
 
@@ -48,7 +48,7 @@ type Users interface {
 	Member(ctx context.Context, v *resource.View, workspace store.Scope, email string) (id string, member bool, err error)
 }
 
-// Refusal is what the audit log is told of a token that was not accepted.
+// Refusal is what the audit log gets about a token that was not accepted.
 type Refusal struct {
 	Masked string // the token: its first and last two characters
 	Reason string
@@ -65,15 +65,15 @@ type Verifier struct {
 	mu      sync.Mutex
 	sets    map[string]*keySet // by organisation
 	known   map[[sha256.Size]byte]*known
-	refused map[[sha256.Size]byte]time.Time // tokens that were told of lately
+	refused map[[sha256.Size]byte]time.Time // tokens that were reported lately
 }
 
-// known is a token that was found good.
+// known is a token that was found valid.
 type known struct {
 	principal *identity.Principal
 	email     string
-	issued    time.Time         // zero where the token does not say
-	of        [sha256.Size]byte // the settings then
+	issued    time.Time         // zero if the token does not say
+	of        [sha256.Size]byte // the settings at that time
 }
 
 // New makes a Verifier.
@@ -84,12 +84,12 @@ func New(o Options) *Verifier {
 	}
 }
 
-// Is tells whether a credential is a token and no key.
+// Is tells whether a credential is a token and not a key.
 func (v *Verifier) Is(credential string) bool { return Is(credential) }
 
-// Verify gives who a token stands for: 401 when it is not valid or its organisation
-// is unknown, 403 when what it names may not be reached, 503 when keys or stores
-// cannot be read.
+// Verify gives the principal of a token: 401 when the token is not valid or its
+// organisation is unknown, 403 when what it names may not be reached, 503 when keys or
+// stores cannot be read.
 func (v *Verifier) Verify(ctx context.Context, token string, by identity.Asked) (*identity.Principal, error) {
 	org, p, err := v.verify(ctx, token)
 	if err != nil && org != "" {
@@ -135,8 +135,8 @@ func (v *Verifier) verify(ctx context.Context, token string) (string, *identity.
 	return organisation, p, err
 }
 
-// organisation finds the organisation and where its keys are. The view is nil where
-// there is no such organisation.
+// organisation finds the organisation and where its keys are. The view is nil if there is
+// no such organisation.
 func (v *Verifier) organisation(ctx context.Context, id string) (*resource.View, Settings, error) {
 	there, err := v.Loader.Exists(ctx, id)
 	if err != nil {
@@ -163,7 +163,7 @@ func (v *Verifier) organisation(ctx context.Context, id string) (*resource.View,
 	return view, at, nil
 }
 
-// admit checks the signature and the times of a token, and reads what it stands for.
+// admit checks the signature and the times of a token, and reads its claims.
 func (v *Verifier) admit(ctx context.Context, view *resource.View, at Settings, token string, parts []string) (*known, error) {
 	h, err := readHeader(parts[0])
 	if err != nil {
@@ -219,7 +219,7 @@ func (v *Verifier) admit(ctx context.Context, view *resource.View, at Settings, 
 	return k, nil
 }
 
-// fresh refuses a token that is older than sessions of its organisation may be.
+// fresh refuses a token that is older than the organisation's sessions may be.
 func (v *Verifier) fresh(at Settings, k *known) error {
 	switch {
 	case at.MaxAge == 0:
@@ -286,7 +286,7 @@ func said(err error) error {
 	return invalid("it cannot be read: exp, nbf and iat must be numbers, and the signature base64url without padding")
 }
 
-// set gives the place of an organisation's keys under its settings of now.
+// set gives the key set of an organisation under its present settings.
 func (v *Verifier) set(org string, at Settings) *keySet {
 	of := at.print()
 	v.mu.Lock()
@@ -342,7 +342,7 @@ func (v *Verifier) tell(ctx context.Context, org, token string, by identity.Aske
 				}
 			}
 		}
-		// Who sends thousands of tokens a minute fills the log no further.
+		// So thousands of tokens a minute from one sender do not fill the log.
 		if told = len(v.refused) >= most; !told {
 			v.refused[sum] = now
 		}

@@ -11,29 +11,29 @@ import (
 	"gateway/shared/tenant"
 )
 
-// Kinds of what an identity provider brings: groups, and the workspaces that their
-// members join. Both are the organisation's.
+// Kinds of what an identity provider brings: groups, and the workspaces that their members
+// join. Both belong to the organisation.
 const (
 	KindGroup   resource.Kind = "SCIM_GROUP"
 	KindMapping resource.Kind = "SCIM_MAPPING"
 )
 
-// Group is the stored form of a group; its record has the name.
+// Group is the stored form of a group. Its name is in the record.
 type Group struct {
-	// Role is what all of its mappings give; "" while it has none.
+	// Role is the role that all of its mappings give; "" while it has none.
 	Role     string `json:"role,omitempty"`
 	Mappings int    `json:"mappings,omitempty"`
-	// Provisioned tells that the identity provider knows the group; ExternalID is what it
-	// calls it.
+	// Provisioned tells that the identity provider knows the group; ExternalID is the group's
+	// id there.
 	Provisioned bool   `json:"provisioned,omitempty"`
 	ExternalID  string `json:"external_id,omitempty"`
-	// Remapped tells that mappings of the group have changed, and Ended names the workspaces
-	// of those that its name made before, until who is in it was settled.
+	// Remapped tells that mappings of the group have changed. Ended names the workspaces of
+	// mappings that its former name made. Both stay until the members were settled.
 	Remapped bool     `json:"remapped,omitempty"`
 	Ended    []string `json:"ended,omitempty"`
 }
 
-// EndedOf is what Settling has to know of mappings that the name of a group made before.
+// EndedOf tells Settling about mappings that a former name of the group made.
 func (g *Group) EndedOf(id string) map[[2]string]bool {
 	out := map[[2]string]bool{}
 	for _, ws := range g.Ended {
@@ -52,7 +52,7 @@ func (g *Group) Remap(ended ...string) {
 	}
 }
 
-// SaveGroup stages what Remap has changed.
+// SaveGroup stages the changes of Remap.
 func SaveGroup(tx *resource.Tx, rec *resource.Record, g *Group, actor string) error {
 	if err := setGroup(rec, g, actor); err != nil {
 		return err
@@ -60,7 +60,7 @@ func SaveGroup(tx *resource.Tx, rec *resource.Record, g *Group, actor string) er
 	return tx.Update(rec)
 }
 
-// MembersSettled stages that who is in a group was settled.
+// MembersSettled stages that the members of a group were settled.
 func MembersSettled(tx *resource.Tx, org store.Scope, id, actor string) error {
 	rec, g, ok, err := AnyGroup(tx, org, id)
 	if err != nil || !ok || !g.Remapped {
@@ -70,14 +70,14 @@ func MembersSettled(tx *resource.Tx, org store.Scope, id, actor string) error {
 	return SaveGroup(tx, &rec, g, actor)
 }
 
-// Mapping is the stored form of a group's way into a workspace.
+// Mapping is the stored form of the link from a group to a workspace.
 type Mapping struct {
 	WorkspaceID string `json:"workspace_id"`
 	GroupID     string `json:"scim_group_id"`
 	Group       string `json:"scim_group"` // name, for lists
 	Role        string `json:"role"`       // admin, manager or member
-	// Automatic tells that the name of the group made the mapping, Made that it made the
-	// workspace too.
+	// Automatic tells that the group's name made the mapping, Made that it also made the
+	// workspace.
 	Automatic bool `json:"automatic,omitempty"`
 	Made      bool `json:"made,omitempty"`
 }
@@ -89,7 +89,7 @@ const (
 	FieldRole      = "role"
 )
 
-// groupSlug is how a group is found by its name, which may have any characters.
+// groupSlug is the slug of a group, by its name, which may have any characters.
 func groupSlug(name string) string {
 	sum := sha256.Sum256([]byte(name))
 	return "group-" + hex.EncodeToString(sum[:])
@@ -134,9 +134,8 @@ func group(tx *resource.Tx, org store.Scope, name string) (resource.Record, *Gro
 	return rec, g, err == nil, err
 }
 
-// Map puts a group and a workspace into a new mapping. All mappings of a group give
-// one role; that is counted with the group, so that it holds for calls at the same
-// time too.
+// Map puts a group and a workspace into a new mapping. All mappings of a group give the
+// same role; they are counted in the group, so that this also holds for concurrent calls.
 func Map(tx *resource.Tx, rec *resource.Record, m *Mapping, of resource.Record, g *Group, actor string) error {
 	if g.Role != "" && g.Role != m.Role {
 		return fault.Newf(fault.Conflict, "role", "the group gives the role %s in other workspaces, and gives one role only", g.Role)
@@ -154,7 +153,7 @@ func Map(tx *resource.Tx, rec *resource.Record, m *Mapping, of resource.Record, 
 	return tx.Use(workspaceRef(rec.Scope, m), rec.Ref())
 }
 
-// Unmap archives a mapping. Who came by it stays, and so does the workspace.
+// Unmap archives a mapping. People who joined by it stay, and so does the workspace.
 func Unmap(tx *resource.Tx, rec *resource.Record, m *Mapping, actor string) error {
 	of, g, ok, err := group(tx, rec.Scope, m.GroupID)
 	if err != nil {
@@ -184,8 +183,8 @@ func Unmap(tx *resource.Tx, rec *resource.Record, m *Mapping, actor string) erro
 	return tx.ArchiveAndFreeSlug(rec)
 }
 
-// inherit has another mapping of a workspace know that a group's name made it, so that it
-// goes with the last of them, whichever that is.
+// inherit notes in another mapping of a workspace that a group's name made the workspace,
+// so that the workspace ends with its last mapping, whichever that is.
 func inherit(tx *resource.Tx, of *resource.Record, gone *Mapping, actor string) error {
 	rows, err := tx.List(of.Scope, KindMapping)
 	if err != nil {
@@ -230,7 +229,7 @@ func AnyGroup(tx *resource.Tx, org store.Scope, id string) (resource.Record, *Gr
 	return rec, g, ok && rec.ID == id, err
 }
 
-// NewGroup stages a group that an identity provider brings, or one that a mapping has
+// NewGroup stages a group that an identity provider brings, also one that a mapping has
 // named before.
 func NewGroup(tx *resource.Tx, org store.Scope, name, external, actor string) (resource.Record, *Group, error) {
 	rec, g, ok, err := group(tx, org, groupSlug(name))
@@ -260,7 +259,7 @@ func setGroup(rec *resource.Record, g *Group, actor string) error {
 	return encode(rec, g)
 }
 
-// ChangeGroup stages another name of a group, and what the identity provider calls it.
+// ChangeGroup stages another name and another id at the identity provider for a group.
 func ChangeGroup(tx *resource.Tx, rec *resource.Record, g *Group, name, external, actor string) error {
 	if other, _, ok, err := group(tx, rec.Scope, groupSlug(name)); err != nil || ok && other.ID != rec.ID {
 		if err == nil {
@@ -275,7 +274,7 @@ func ChangeGroup(tx *resource.Tx, rec *resource.Record, g *Group, name, external
 	return tx.Update(rec)
 }
 
-// DeleteGroup stages the end of a group that has no mappings and nobody in it any more.
+// DeleteGroup stages the end of a group that no longer has mappings or members.
 func DeleteGroup(tx *resource.Tx, rec *resource.Record) error { return tx.Delete(rec) }
 
 // MappingsOf lists the mappings of a group.
@@ -304,7 +303,7 @@ func MappingsOf(tx *resource.Tx, org store.Scope, group string) (recs []resource
 	return recs, forms, nil
 }
 
-// MapByName stages the mapping that the name of a group makes.
+// MapByName stages the mapping that the name of a group stands for.
 func MapByName(tx *resource.Tx, of resource.Record, g *Group, workspace, role string, made bool, actor string) error {
 	m := &Mapping{WorkspaceID: workspace, Role: role, Automatic: true, Made: made}
 	rec := resource.Record{Scope: of.Scope, Kind: KindMapping, ID: resource.NewID(), Status: "active", CreatedBy: actor, UpdatedBy: actor, Looked: true}

@@ -21,8 +21,7 @@ const InviteTTL = 7 * 24 * time.Hour
 // DueInvite is the kind of the due list of invites that expire.
 const DueInvite = "INVITEEXPIRY"
 
-// States of an invite. Expired is derived from the time; a worker writes it down
-// later.
+// States of an invite. Expired is derived from the time; a worker stores it later.
 const (
 	Pending   = "pending"
 	Cancelled = "cancelled"
@@ -30,8 +29,8 @@ const (
 	Expired   = "expired"
 )
 
-// Invite is the stored form of an invitation. Its token is known to nobody but
-// the one who was invited: what is stored is a hash.
+// Invite is the stored form of an invitation. Only the invited person knows its token; the
+// store has a hash.
 type Invite struct {
 	Email      string          `json:"email" min:"3" max:"254"`
 	Role       string          `json:"role" enum:"admin,member"`
@@ -43,19 +42,18 @@ type Invite struct {
 	AcceptedAt *time.Time      `json:"accepted_at,omitempty"`
 	InvitedBy  string          `json:"invited_by,omitempty"`
 	UserID     string          `json:"user_id,omitempty"` // of who accepted
-	// Claim is who is accepting it, for acceptances of several changes.
+	// Claim tells which call is accepting it, if that takes several changes.
 	Claim   string    `json:"claim,omitempty"`
 	ClaimAt time.Time `json:"claim_at,omitzero"`
 }
 
-// InvitedTo is a workspace that comes with an invitation. It is named by id in
-// the stored form.
+// InvitedTo is a workspace that an invitation includes. The stored form names it by id.
 type InvitedTo struct {
 	ID   string `json:"id" min:"1" max:"255" doc:"Id or slug of the workspace."`
 	Role string `json:"role" enum:"admin,manager,member"`
 }
 
-// InvitedWithKey says that who accepts gets a key in each workspace.
+// InvitedWithKey says that the accepting user gets a key in each workspace.
 type InvitedWithKey struct {
 	Scopes []string `json:"scopes" min:"1" max:"500" each:"max=255"`
 }
@@ -71,15 +69,15 @@ func (i *Invite) StateAt(now time.Time) string {
 // DecodeInvite reads the stored form.
 func DecodeInvite(rec resource.Record) (*Invite, error) { return resource.Decode[Invite](rec) }
 
-// credentialKind is the partition kind of the rows that tokens are found by.
+// credentialKind is the partition kind of the rows by which tokens are found.
 const credentialKind = "INVITE"
 
 // maxToken bounds what is hashed.
 const maxToken = 256
 
-// Ask makes a new invite ready to be stored: its address, its place among those
-// that are pending, its token, which is given back. A user or a pending invite of
-// the same address is a fault.Conflict at email.
+// Ask makes a new invite ready to be stored: its address, its place among the pending ones,
+// and its token, which it returns. If the address belongs to a user or a pending invite,
+// that is a fault.Conflict at email.
 func Ask(tx *resource.Tx, rec *resource.Record, form *Invite) (token string, err error) {
 	address, ok := notice.Address(form.Email)
 	if !ok {
@@ -116,8 +114,8 @@ func Ask(tx *resource.Tx, rec *resource.Record, form *Invite) (token string, err
 	return Renew(tx, rec, form)
 }
 
-// Renew gives an invite a new token and its whole time again. What it was found
-// by before opens nothing any more. The caller stores rec and form.
+// Renew gives an invite a new token and its full time again. The old token is no longer
+// valid. The caller stores rec and form.
 func Renew(tx *resource.Tx, rec *resource.Record, form *Invite) (token string, err error) {
 	if form.TokenHash != "" {
 		tx.DeleteCredential(store.Credential(credentialKind, form.TokenHash))
@@ -146,15 +144,15 @@ func (i *Invite) fields() map[string]string {
 	return map[string]string{"email": i.Email, "role": i.Role, "state": i.State, "until": i.ExpiresAt.UTC().Format(time.RFC3339Nano)}
 }
 
-// StateOf is the state of an invite at a time, by its row in a list.
+// StateOf is the state of an invite at a time, from its row in a list.
 func StateOf(row *resource.Row, now time.Time) string {
 	until, _ := time.Parse(time.RFC3339Nano, row.Fields["until"])
 	i := Invite{State: row.Fields["state"], ExpiresAt: until}
 	return i.StateAt(now)
 }
 
-// Close stages the end of an invite that was read: nothing opens it any more, and
-// its address may be invited again.
+// Close stages the end of an invite that was read: its token is no longer valid, and its
+// address may be invited again.
 func Close(tx *resource.Tx, rec *resource.Record, form *Invite, state, actor string) error {
 	tx.DeleteCredential(store.Credential(credentialKind, form.TokenHash))
 	if err := tx.Undue(DueInvite, form.ExpiresAt, rec.Ref()); err != nil {
@@ -168,8 +166,8 @@ func Close(tx *resource.Tx, rec *resource.Record, form *Invite, state, actor str
 	return tx.ArchiveAndFreeSlug(rec)
 }
 
-// Expire stages the end of the time of an invite that was read: nothing opens it any
-// more until it is renewed. due is false when it is not pending or has time left.
+// Expire stages the expiry of an invite that was read: its token is not valid until the
+// invite is renewed. due is false when it is not pending or has time left.
 func Expire(tx *resource.Tx, rec *resource.Record, form *Invite) (due bool, err error) {
 	if form.State != Pending || form.StateAt(tx.Now()) != Expired {
 		return false, nil
@@ -183,7 +181,7 @@ func Expire(tx *resource.Tx, rec *resource.Record, form *Invite) (due bool, err 
 	return true, tx.Update(rec)
 }
 
-// Notice is an event about an invite that was stored under a record.
+// Notice is an event about an invite that is stored in a record.
 func (i *Invite) Notice(rec *resource.Record, kind, summary string) notice.Event {
 	return notice.Event{
 		Type: kind, Org: rec.Scope.Org, Summary: summary,
@@ -191,12 +189,12 @@ func (i *Invite) Notice(rec *resource.Record, kind, summary string) notice.Event
 	}
 }
 
-// errGone is one answer for tokens that are unknown, used, replaced or too old.
+// errGone is the one answer for tokens that are unknown, used, replaced or too old.
 func errGone() error {
 	return fault.New(fault.NotFound, "token", "This invitation is not valid any more; ask for another")
 }
 
-// OfToken finds the invite that a token opens: its organisation and its id.
+// OfToken finds the invite of a token: its organisation and its id.
 func OfToken(ctx context.Context, s store.Store, token string) (org store.Scope, id string, err error) {
 	if token == "" || len(token) > maxToken {
 		return org, "", errGone()
@@ -224,30 +222,30 @@ func PendingFor(tx *resource.Tx, org store.Scope, email string) (id string, ok b
 	return rec.ID, form.StateAt(tx.Now()) == Pending, nil
 }
 
-// claimTTL is how long one call may take to accept an invite before another may
-// go on with it.
+// claimTTL is how long one call may take to accept an invite before another may continue
+// it.
 const claimTTL = time.Minute
 
-// Acceptance is an invite being accepted, in as many changes as it takes: Step
+// Acceptance is an invite that is being accepted, in as many changes as that takes. Step
 // runs in each.
 type Acceptance struct {
 	Org       store.Scope
 	ID, Token string
-	// Shown takes the place of Token: the person has shown that the address is its own.
+	// Shown replaces Token: the person has proved that the address is its own.
 	Shown     bool
-	FirstName string // of a user that is new
+	FirstName string // of a new user
 	LastName  string
-	Claim     string // of this call
+	Claim     string // identifies this call
 	// Joined is called for each workspace that the user joins, in the change.
 	Joined func(tx *resource.Tx, user *resource.Record, workspace string, i *Invite) error
-	// Rows is how many rows joining a workspace takes at most.
+	// Rows is the most rows that joining a workspace takes.
 	Rows int
 
 	User   *resource.Record // who it is
 	Invite *Invite
 }
 
-// Step does a part. When it fails, what was done stays, and the invite can be
+// Step does a part. If it fails, the parts that were done stay, and the invite can be
 // accepted again.
 func (a *Acceptance) Step(tx *resource.Tx) (more bool, err error) {
 	rec, ok, err := tx.Get(a.Org, KindInvite, a.ID)
@@ -288,7 +286,7 @@ func (a *Acceptance) Step(tx *resource.Tx) (more bool, err error) {
 	return false, Close(tx, &rec, form, Accepted, user.ID)
 }
 
-// user finds or makes who was invited.
+// user finds or makes the invited user.
 func (a *Acceptance) user(tx *resource.Tx, form *Invite) (*resource.Record, *User, error) {
 	user, u, ok, err := find(tx, a.Org, slugOf(form.Email))
 	if err != nil {
@@ -320,7 +318,7 @@ func (a *Acceptance) join(tx *resource.Tx, user *resource.Record, u *User, form 
 			return false, err
 		}
 		if !ok || ws.Archived() {
-			continue // it went after the invitation was sent
+			continue // it was deleted after the invitation was sent
 		}
 		if most == 0 {
 			return true, nil
@@ -336,7 +334,7 @@ func (a *Acceptance) join(tx *resource.Tx, user *resource.Record, u *User, form 
 	return false, nil
 }
 
-// Names tells whether the invite is for a workspace.
+// Names tells whether the invite includes a workspace.
 func (i *Invite) Names(workspace string) bool {
 	return slices.ContainsFunc(i.Workspaces, func(to InvitedTo) bool { return to.ID == workspace })
 }

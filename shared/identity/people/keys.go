@@ -13,9 +13,9 @@ import (
 	"gateway/shared/tenant"
 )
 
-// Holds makes sure that a user may have a key in a workspace, as a member or as
-// one who runs the organisation, and that the change fails if that ends meanwhile.
-// field names the user in the refusal, which does not tell who exists elsewhere.
+// Holds makes sure that a user may have a key in a workspace, as a member or as one who
+// runs the organisation, and that the change fails if that ends meanwhile. field names the
+// user in the refusal, which does not reveal who exists elsewhere.
 func Holds(tx *resource.Tx, sc store.Scope, user, field string) (*User, error) {
 	refused := fault.Invalid(field, "is no member of the workspace")
 	rec, u, ok, err := ByID(tx, sc, user)
@@ -40,12 +40,12 @@ func Holds(tx *resource.Tx, sc store.Scope, user, field string) (*User, error) {
 	return u, tx.HoldAs(rec.Ref(), rec.Status)
 }
 
-// standardScopes are those of a key that is made for a user without more words.
+// standardScopes are the scopes of a key for a user, if none are named.
 var standardScopes = []string{"completions.write", "prompts.list", "prompts.read", "prompts.render"}
 
-// Hand makes the key that a user gets on joining a workspace. The raw key is
-// given back, and sealed with the key until somebody collects it, where sealer is
-// not nil. Where the workspace has as many keys as it may, none is made: nil.
+// Hand makes the key that a user gets on joining a workspace. It returns the raw key. If
+// sealer is not nil, the raw key is also sealed with the key until somebody collects it. If
+// the workspace has as many keys as it may have, none is made: nil.
 func Hand(tx *resource.Tx, r *resource.Resources, sealer seal.Sealer, sc store.Scope, user *resource.Record, scopes []string, actor string) (*resource.Record, string, error) {
 	org, err := tenant.ReadSettings(tx, sc)
 	if err != nil {
@@ -96,7 +96,7 @@ func Hand(tx *resource.Tx, r *resource.Resources, sealer seal.Sealer, sc store.S
 	return rec, raw, identity.Stage(tx, rec, &k, ws.Slug)
 }
 
-// KeyScopes are those of the key that an invitation promises; nil: it promises none.
+// KeyScopes are the scopes of the key that an invitation promises; nil: it promises none.
 func (i *Invite) KeyScopes() []string {
 	if i.Keys == nil {
 		return nil
@@ -104,9 +104,9 @@ func (i *Invite) KeyScopes() []string {
 	return i.Keys.Scopes
 }
 
-// HandIfAsked is Hand for somebody who joins a workspace: scopes were named, or
-// the settings say that users get a key. Without a sealer the raw key is the caller's
-// to show; with one nobody sees it here, and its user collects it.
+// HandIfAsked is Hand for somebody who joins a workspace, if scopes were named or the
+// settings say that users get a key. Without a sealer the caller shows the raw key. With
+// one nobody sees it now, and its user collects it.
 func HandIfAsked(tx *resource.Tx, r *resource.Resources, sealer seal.Sealer, workspace string, user *resource.Record, scopes []string) (*resource.Record, string, error) {
 	sc := store.Scope{Org: user.Scope.Org, Workspace: workspace}
 	asked, err := Creates(tx, sc)
@@ -136,7 +136,7 @@ func Creates(tx *resource.Tx, sc store.Scope) (bool, error) {
 // kindConfig is the kind of configs.
 const kindConfig resource.Kind = "CONFIG"
 
-// useConfig binds the workspace's config for keys, if it is still there.
+// useConfig binds the workspace's config for keys, if that still exists.
 func useConfig(tx *resource.Tx, rec *resource.Record, k *identity.Key, name string) error {
 	if name == "" {
 		return nil
@@ -149,8 +149,7 @@ func useConfig(tx *resource.Tx, rec *resource.Record, k *identity.Key, name stri
 	return tx.Use(cfg.Ref(), rec.Ref())
 }
 
-// Rotating gives a key the rotation that its organisation asks for, unless it has
-// one.
+// Rotating gives a key the rotation that its organisation demands, unless it has one.
 func Rotating(k *identity.Key, s *tenant.Settings, at time.Time) {
 	if s.RotationPeriod == 0 || k.Rotation != nil {
 		return
@@ -159,8 +158,8 @@ func Rotating(k *identity.Key, s *tenant.Settings, at time.Time) {
 	k.Rotation.NextAt = k.Rotation.Next(at)
 }
 
-// Full tells whether a workspace has as many keys of users as it may. Where there
-// is a bound, new keys of one workspace are made one after the other.
+// Full tells whether a workspace has as many user keys as it may have. If there is a bound,
+// new keys of one workspace are made one after the other.
 func Full(tx *resource.Tx, r *resource.Resources, sc store.Scope, s *tenant.Settings) (bool, error) {
 	if s.MaxKeys == 0 {
 		return false, nil
@@ -170,7 +169,7 @@ func Full(tx *resource.Tx, r *resource.Resources, sc store.Scope, s *tenant.Sett
 	if err != nil {
 		return false, fault.Unavailable(err)
 	}
-	rows, err := tx.List(sc, identity.KindKey) // not as it is cached: another may have been made just now
+	rows, err := tx.List(sc, identity.KindKey) // not the cached list: another key may have been made just now
 	if err != nil {
 		return false, err
 	}

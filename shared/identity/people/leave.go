@@ -13,15 +13,14 @@ import (
 // keysPerRound is how many keys one change retires beside the membership.
 const keysPerRound = 80 / identity.RowsOfKey
 
-// retireKeys retires the keys that a user has in a workspace, as many as fit into
-// a change; left tells whether there are more. The caller writes a record that
-// new keys of the user touch (the member's or the user's), so that none is made
-// meanwhile unseen.
+// retireKeys retires as many keys of a user in a workspace as fit into a change; left tells
+// whether there are more. The caller must write a record that every new key of the user
+// touches (the member's or the user's), so that a key that is made meanwhile is noticed.
 func retireKeys(tx *resource.Tx, r *resource.Resources, sc store.Scope, user string, most int) (done int, left bool, err error) {
 	return endKeys(tx, r, sc, user, most, identity.Retire)
 }
 
-// endKeys ends them in a way.
+// endKeys ends the keys by the function end.
 func endKeys(tx *resource.Tx, r *resource.Resources, sc store.Scope, user string, most int, end func(*resource.Tx, *resource.Record) error) (done int, left bool, err error) {
 	rows, err := r.List(tx.Context(), sc, identity.KindKey)
 	if err != nil {
@@ -49,9 +48,8 @@ func endKeys(tx *resource.Tx, r *resource.Resources, sc store.Scope, user string
 	return done, false, nil
 }
 
-// Leave ends a membership and retires the user's keys in the workspace: a part of
-// it in each change, until more is false. member is the record of the membership,
-// read in this change.
+// Leave ends a membership and retires the user's keys in the workspace. Each change does a
+// part, until more is false. member is the record of the membership, read in this change.
 func Leave(tx *resource.Tx, r *resource.Resources, member *resource.Record, actor string) (more bool, err error) {
 	if _, more, err = retireKeys(tx, r, member.Scope, member.ID, keysPerRound); err != nil || more {
 		return more, err
@@ -70,9 +68,9 @@ func Leave(tx *resource.Tx, r *resource.Resources, member *resource.Record, acto
 	return false, tx.Delete(member)
 }
 
-// Remove ends a user with its memberships and keys, a part in each change until
-// more is false. The first change decides whether the user may go. user was read
-// in this change.
+// Remove ends a user with its memberships and keys. Each change does a part, until more is
+// false. The first change decides whether the user may be removed. user was read in this
+// change.
 func Remove(tx *resource.Tx, r *resource.Resources, user *resource.Record, u *User, actor string) (more bool, err error) {
 	switch {
 	case !u.Leaving:
@@ -116,9 +114,9 @@ func leaveFirst(tx *resource.Tx, r *resource.Resources, user *resource.Record, u
 	return true, Save(tx, user, u, actor)
 }
 
-// Sweep retires the keys that a user has in workspaces that it is no member of:
-// owners and admins may have some, and lose them with the role. A part in each
-// change, until more is false. The caller writes the user's record.
+// Sweep retires the keys that a user has in workspaces where it is not a member: owners and
+// admins may have such keys, and lose them with the role. Each change does a part, until
+// more is false. The caller writes the user's record.
 func Sweep(tx *resource.Tx, r *resource.Resources, user *resource.Record, u *User) (more bool, err error) {
 	return sweep(tx, r, user, u, identity.Retire)
 }

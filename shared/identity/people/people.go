@@ -1,9 +1,9 @@
-// Package people knows the users of an organisation, what they are in it and in
-// its workspaces, and who is invited. A user belongs to the organisation; its
-// memberships stand in the workspaces and, as a list, with the user.
+// Package people knows the users of an organisation, their roles in it and in its
+// workspaces, and who is invited. A user belongs to the organisation. Its memberships are
+// stored in the workspaces and, as a list, with the user.
 //
-// Whatever makes or ends a membership goes through here, so that a user's keys
-// die with it.
+// Everything that makes or ends a membership goes through this package, so that a user's
+// keys end with it.
 package people
 
 import (
@@ -28,7 +28,7 @@ const (
 	KindInvite resource.Kind = "INVITE"
 )
 
-// Roles. Owner is one of the organisation only, Manager one of a workspace only.
+// Roles. Owner is only a role of the organisation, Manager only of a workspace.
 const (
 	Owner   = "owner"
 	Admin   = "admin"
@@ -38,7 +38,7 @@ const (
 
 var rank = map[string]int{Member: 1, Manager: 2, Admin: 3, Owner: 4}
 
-// Above reports whether a role is more than another.
+// Above reports whether a role is higher than another.
 func Above(role, other string) bool { return rank[role] > rank[other] }
 
 // User is the stored form of a user.
@@ -47,22 +47,22 @@ type User struct {
 	FirstName  string   `json:"first_name,omitempty" max:"255"`
 	LastName   string   `json:"last_name,omitempty" max:"255"`
 	Role       string   `json:"role" enum:"owner,admin,member"`
-	Workspaces []string `json:"workspaces,omitempty"` // ids of those that it is a member of, sorted
-	// Leaving marks a user who may nothing any more: its removal has begun, or an identity
-	// provider has stopped it.
+	Workspaces []string `json:"workspaces,omitempty"` // ids of the workspaces where it is a member, sorted
+	// Leaving marks a user who no longer has any rights: its removal has begun, or an
+	// identity provider has stopped it.
 	Leaving bool `json:"leaving,omitempty"`
-	// Provisioned is what an identity provider says of the user; nil: none has.
+	// Provisioned is what an identity provider says about the user; nil: nothing.
 	Provisioned *Provisioned `json:"provisioned,omitempty"`
-	// Groups are the ids of the groups that the user is in, Given the workspaces that they
-	// give it; both sorted.
+	// Groups are the ids of the user's groups; Given are the workspaces that the groups give
+	// it. Both are sorted.
 	Groups []string `json:"groups,omitempty"`
 	Given  []string `json:"given,omitempty"`
 	// Stopped marks a user whom an identity provider has stopped, Returning one whose
 	// return has begun. The record of a stopped user is archived.
 	Stopped   bool `json:"stopped,omitempty"`
 	Returning bool `json:"returning,omitempty"`
-	// StoppedAt is when, in milliseconds, the user was stopped last: what it has allowed
-	// others before that is over for good.
+	// StoppedAt is when, in milliseconds, the user was last stopped. Whatever it allowed
+	// others before that stays invalid.
 	StoppedAt int64 `json:"stopped_at,omitempty"`
 }
 
@@ -79,8 +79,8 @@ func (u *User) MemberOf(workspace string) bool {
 	return in
 }
 
-// RoleIn is what the user is in a workspace; "": nothing. member is the role of
-// its membership there, "" for none.
+// RoleIn is the user's role in a workspace; "": none. member is the role of its membership
+// there, "" for none.
 func (u *User) RoleIn(member string) string {
 	switch {
 	case u.Leaving:
@@ -95,14 +95,14 @@ func (u *User) RoleIn(member string) string {
 type Membership struct {
 	Email string `json:"email"` // of the user, for lists
 	Role  string `json:"role" enum:"admin,manager,member"`
-	// Groups are those that give the membership; Own is the role that the user has there
-	// without them, "" for none.
+	// Groups are the groups that give the membership; Own is the role that the user would
+	// have there without them, "" for none.
 	Groups []string `json:"groups,omitempty"`
 	Own    string   `json:"own_role,omitempty"`
 }
 
-// slugOf is how a person is found by its address: addresses have characters that
-// slugs have not.
+// slugOf is the slug of a person's address, because addresses have characters that slugs
+// cannot have.
 func slugOf(email string) string {
 	sum := sha256.Sum256([]byte(email))
 	return "mail-" + hex.EncodeToString(sum[:])
@@ -122,8 +122,7 @@ func ByEmail(tx *resource.Tx, org store.Scope, email string) (rec resource.Recor
 	return find(tx, org.Organisation(), slugOf(address))
 }
 
-// StoppedByEmail tells whether the user of an address is one whom an identity provider has
-// stopped.
+// StoppedByEmail tells whether the user of an address was stopped by an identity provider.
 func StoppedByEmail(tx *resource.Tx, org store.Scope, email string) (bool, error) {
 	address, ok := notice.Address(email)
 	if !ok {
@@ -157,7 +156,7 @@ func encode(rec *resource.Record, form any) error {
 	return nil
 }
 
-// Create stages a new user. Email is put into its one spelling; one that is taken
+// Create stages a new user. It puts Email into its one spelling; an address that is taken
 // is a fault.Conflict at email.
 func Create(tx *resource.Tx, org store.Scope, u *User, actor string) (*resource.Record, error) {
 	address, ok := notice.Address(u.Email)
@@ -165,7 +164,7 @@ func Create(tx *resource.Tx, org store.Scope, u *User, actor string) (*resource.
 		return nil, fault.Invalid("email", "is not an e-mail address")
 	}
 	u.Email = address
-	// One whom an identity provider has stopped has its address still.
+	// A stopped user keeps its address.
 	if _, taken, err := tx.Get(org.Organisation(), KindUser, slugOf(address)); err != nil || taken {
 		if err == nil {
 			err = fault.New(fault.Conflict, "email", "a user of the organisation has this address already")
@@ -204,8 +203,8 @@ func (u *User) fields() map[string]string {
 	return out
 }
 
-// countOwners keeps how many owners an organisation has. The count never falls to
-// nothing, also when two owners go at the same time.
+// countOwners counts an organisation's owners. The count never falls to zero, even if two
+// owners leave at the same time.
 func countOwners(tx *resource.Tx, org store.Scope, delta int64) {
 	u := &store.Update{Key: org.Organisation().Partition().Key("OWNERS"), Add: []store.Increment{{Path: store.At("n"), By: delta}}}
 	var last error
@@ -216,13 +215,13 @@ func countOwners(tx *resource.Tx, org store.Scope, delta int64) {
 	tx.Do(store.Action{Table: store.Control, Update: u}, last)
 }
 
-// ErrLastOwner is the refusal of what would leave an organisation without owners.
+// ErrLastOwner is the refusal of a change that would leave an organisation without owners.
 func ErrLastOwner() error {
 	return fault.New(fault.NotAllowed, "", "The last owner of the organisation can neither leave nor lose the role")
 }
 
-// SetRole stages another role of a user in the organisation. What it loses with
-// the role goes by Sweep.
+// SetRole stages another role of a user in the organisation. Sweep removes what the user
+// loses with its old role.
 func SetRole(tx *resource.Tx, rec *resource.Record, u *User, role, actor string) error {
 	switch {
 	case u.Role == Owner && role != Owner:
@@ -234,8 +233,8 @@ func SetRole(tx *resource.Tx, rec *resource.Record, u *User, role, actor string)
 	return Save(tx, rec, u, actor)
 }
 
-// Join stages the membership of a user in a workspace; one that is there already
-// gets the role. joined tells whether it is new.
+// Join stages the membership of a user in a workspace. If there is one already, it gets the
+// role. joined tells whether it is new.
 func Join(tx *resource.Tx, user *resource.Record, u *User, workspace, role, actor string) (joined bool, err error) {
 	sc := store.Scope{Org: user.Scope.Org, Workspace: workspace}
 	rec, ok, err := tx.Get(sc, KindMember, user.ID)
@@ -249,7 +248,7 @@ func Join(tx *resource.Tx, user *resource.Record, u *User, workspace, role, acto
 			return false, err
 		}
 		if form.Groups = was.Groups; len(form.Groups) > 0 {
-			form.Own = role // it stays when the groups give nothing any more
+			form.Own = role // it stays when no group gives the membership any longer
 		}
 		return false, saveMember(tx, &rec, &form, actor)
 	}
@@ -292,5 +291,5 @@ func SetMemberRole(tx *resource.Tx, rec *resource.Record, role, actor string) er
 	return saveMember(tx, rec, form, actor)
 }
 
-// now is the time in the one precision that is stored.
+// now is the time in the precision that is stored.
 func now(tx *resource.Tx) time.Time { return tx.Now().UTC().Truncate(time.Millisecond) }

@@ -13,11 +13,11 @@ import (
 	"gateway/shared/tenant"
 )
 
-// Provisioned is what an identity provider says of a user beside what every user has.
+// Provisioned is what an identity provider says about a user beside what every user has.
 type Provisioned struct {
 	UserName   string          `json:"user_name"`
 	ExternalID string          `json:"external_id,omitempty"`
-	Profile    json.RawMessage `json:"profile,omitempty"` // attributes that nothing here works with
+	Profile    json.RawMessage `json:"profile,omitempty"` // attributes that the gateway does not use
 }
 
 // FieldExternal is the field of list rows that has the provider's id of a user or group.
@@ -26,13 +26,13 @@ const FieldExternal = "external_id"
 // rowsPerRound is how many plain rows one change takes.
 const rowsPerRound = 40
 
-// Known finds a user by its id, also one who is stopped.
+// Known finds a user by its id, including stopped ones.
 func Known(tx *resource.Tx, org store.Scope, id string) (rec resource.Record, u *User, ok bool, err error) {
 	rec, u, ok, err = stored(tx, org, id)
 	return rec, u, ok && (!u.Leaving || u.Stopped), err
 }
 
-// stored is Known, also of one whose removal has begun.
+// stored is like Known, but also finds a user whose removal has begun.
 func stored(tx *resource.Tx, org store.Scope, id string) (rec resource.Record, u *User, ok bool, err error) {
 	rec, ok, err = tx.Get(org.Organisation(), KindUser, id)
 	if err != nil || !ok || rec.ID != id {
@@ -42,8 +42,8 @@ func stored(tx *resource.Tx, org store.Scope, id string) (rec resource.Record, u
 	return rec, u, err == nil, err
 }
 
-// loginKey is where the name stands that an identity provider has for a user, which is
-// one user's.
+// loginKey is the row of the identity provider's name for a user. Only one user can have
+// the name.
 func loginKey(org store.Scope, name string) store.Key {
 	return org.Organisation().Partition().Key("SCIMLOGIN", identity.HashToken(Spelled(name)))
 }
@@ -57,8 +57,8 @@ func errTaken() error {
 	return fault.New(fault.Conflict, "userName", "another user of the organisation has this name or address already")
 }
 
-// ByLogin finds the id of the user of a name: what an identity provider calls it, or the
-// address of one that none knows yet.
+// ByLogin finds the id of the user with a name: its name at the identity provider, or the
+// address of a user that no identity provider knows yet.
 func ByLogin(ctx context.Context, r *resource.Resources, org store.Scope, name string) (id string, ok bool, err error) {
 	it, ok, err := r.Store().Table(store.Control).Get(ctx, loginKey(org, name), true)
 	if err != nil {
@@ -79,8 +79,7 @@ func ByLogin(ctx context.Context, r *resource.Resources, org store.Scope, name s
 	return rec.ID, err == nil && u.Provisioned == nil && !u.Leaving, err
 }
 
-// SetLogin stages the name that an identity provider has for a user. The caller saves
-// the user.
+// SetLogin stages the identity provider's name for a user. The caller saves the user.
 func SetLogin(tx *resource.Tx, rec *resource.Record, u *User, p *Provisioned) {
 	if old := u.Provisioned; old == nil || Spelled(old.UserName) != Spelled(p.UserName) {
 		if old != nil {
@@ -92,8 +91,8 @@ func SetLogin(tx *resource.Tx, rec *resource.Record, u *User, p *Provisioned) {
 	u.Provisioned = p
 }
 
-// SetAddress stages another address of a user, which nobody else may have. The caller
-// saves the user; Readdress tells its memberships.
+// SetAddress stages another address of a user, which must not be another user's. The caller
+// saves the user; Readdress updates its memberships.
 func SetAddress(tx *resource.Tx, rec *resource.Record, u *User, address string) error {
 	if address == u.Email {
 		return nil
@@ -109,7 +108,7 @@ func SetAddress(tx *resource.Tx, rec *resource.Record, u *User, address string) 
 	return nil
 }
 
-// Readdress writes the address of a user into its memberships, a part in each change
+// Readdress writes the address of a user into its memberships. Each change does a part,
 // until more is false.
 func Readdress(tx *resource.Tx, rec *resource.Record, u *User, actor string) (more bool, err error) {
 	n := 0
@@ -136,9 +135,9 @@ func Readdress(tx *resource.Tx, rec *resource.Record, u *User, actor string) (mo
 	return false, nil
 }
 
-// Stop takes everything from a user that Revive can give back: what it may, its
-// memberships and keys. The first change stops it; the rest follows a part in each,
-// until more is false. rec is as Known gives it.
+// Stop takes from a user everything that Revive can give back: its rights, memberships and
+// keys. The first change stops it. Each further change does a part of the rest, until more
+// is false. rec is as Known gives it.
 func Stop(tx *resource.Tx, r *resource.Resources, rec *resource.Record, u *User, actor string) (more bool, err error) {
 	if !u.Stopped {
 		if u.Role == Owner {
@@ -171,13 +170,13 @@ func Stop(tx *resource.Tx, r *resource.Resources, rec *resource.Record, u *User,
 		}
 	}
 	if most < keysPerRound {
-		return true, nil // the rest in a change of its own
+		return true, nil // the rest goes into a change of its own
 	}
 	return sweep(tx, r, rec, u, identity.Suspend)
 }
 
-// Revive gives a user back what Stop took, and nothing else. The first change lets it in
-// again; the rest follows a part in each, until more is false.
+// Revive gives a user back what Stop took, and nothing else. The first change gives it
+// access again. Each further change does a part of the rest, until more is false.
 func Revive(tx *resource.Tx, r *resource.Resources, rec *resource.Record, u *User, actor string) (more bool, err error) {
 	switch {
 	case u.Stopped:
@@ -224,8 +223,8 @@ func Revive(tx *resource.Tx, r *resource.Resources, rec *resource.Record, u *Use
 	return false, Save(tx, rec, u, actor)
 }
 
-// reviveIn brings a membership and its keys back, and tells how much of a round it took.
-// What has gone with its workspace stays gone.
+// reviveIn brings a membership and its keys back, and tells how much of a round that took.
+// What ended with its workspace stays ended.
 func reviveIn(tx *resource.Tx, r *resource.Resources, sc store.Scope, user *resource.Record, most int, actor string) (n int, err error) {
 	member, ok, err := tx.Get(sc, KindMember, user.ID)
 	if err != nil || !ok {

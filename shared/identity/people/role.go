@@ -10,8 +10,8 @@ import (
 	"gateway/shared/store"
 )
 
-// LoadRole gives what a user is in a workspace, for requests; ok is false for
-// somebody who is nothing there, or not a user any more.
+// LoadRole gives a user's role in a workspace, for requests; ok is false if it has none
+// there, or is no longer a user.
 func LoadRole(ctx context.Context, v *resource.View, sc store.Scope, user string) (role string, ok bool, err error) {
 	u, ok, err := resource.Load(ctx, v, sc.Organisation(), KindUser, user, DecodeUser)
 	if err != nil || !ok {
@@ -29,9 +29,9 @@ func LoadRole(ctx context.Context, v *resource.View, sc store.Scope, user string
 	return role, role != "", nil
 }
 
-// ScopesOf are the scopes that a role of a workspace allows, sorted. Admins have
-// all that keys of a workspace may hold, managers all but what changes the
-// workspace itself, members what reads, and what calls models.
+// ScopesOf are the scopes that a role of a workspace allows, sorted. Admins have all that
+// workspace keys may hold, managers all but those that change the workspace itself, and
+// members those that read or call models.
 func ScopesOf(role string) []string {
 	all := identity.NewScopeSet(append(identity.ScopesFor(identity.WorkspaceService), identity.ScopesFor(identity.WorkspaceUser)...)...).Sorted()
 	switch role {
@@ -47,5 +47,5 @@ func ScopesOf(role string) []string {
 	})
 }
 
-// Spelled is an address in the one spelling that is stored, for what compares it.
+// Spelled is an address in the one spelling that is stored, for comparing it.
 func Spelled(email string) string { return strings.ToLower(strings.TrimSpace(email)) }

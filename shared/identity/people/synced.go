@@ -13,7 +13,7 @@ import (
 	"gateway/shared/tenant"
 )
 
-// memberRows is the kind of the rows that say who is in a group.
+// memberRows is the kind of the rows that list the members of a group.
 const memberRows = "GROUPMEMBER"
 
 // maxGroups is how many groups a user may be in.
@@ -23,24 +23,25 @@ func groupMemberKey(org store.Scope, group, user string) store.Key {
 	return org.Organisation().Partition().Key(memberRows, group, user)
 }
 
-// Enter stages that a user is in a group; the caller saves the user, and settles it.
+// Enter stages that a user is in a group. The caller saves the user, and settles it.
 func Enter(tx *resource.Tx, user *resource.Record, u *User, group string) error {
 	return enter(tx, user, u, group, store.Item{"id": user.ID})
 }
 
-// Members of the rows that say who is in a group: who left it, or entered it, and was not
-// settled yet. A call that ends early leaves them to the next one about the group.
+// Members of the rows that list a group's members. They mark users who left or entered and
+// have not been settled yet. A call that ends early leaves the marks for the next call
+// about the group.
 const (
 	openMark = "open"
 	leftMark = "left"
 )
 
-// EnterOpen is Enter with a note that the user is to be settled.
+// EnterOpen is Enter with a mark that the user must still be settled.
 func EnterOpen(tx *resource.Tx, user *resource.Record, u *User, group string) error {
 	return enter(tx, user, u, group, store.Item{"id": user.ID, openMark: resource.NewID()})
 }
 
-// ExitOpen is Exit with such a note.
+// ExitOpen is Exit with such a mark.
 func ExitOpen(tx *resource.Tx, user *resource.Record, u *User, group string) error {
 	leave(u, group)
 	row := store.Row{Key: groupMemberKey(user.Scope, group, user.ID), Item: store.Item{"id": user.ID, openMark: resource.NewID(), leftMark: true}}
@@ -70,10 +71,10 @@ func enter(tx *resource.Tx, user *resource.Record, u *User, group string, it sto
 	if err := tx.Touch(groupRef(user.Scope, group)); err != nil {
 		return err
 	}
-	return tx.Require(groupRef(user.Scope, group)) // also where there was none to touch
+	return tx.Require(groupRef(user.Scope, group)) // also if there was none to touch
 }
 
-// Exit stages that a user is not in a group any more; the caller saves the user.
+// Exit stages that a user is no longer in a group. The caller saves the user.
 func Exit(tx *resource.Tx, user *resource.Record, u *User, group string) error {
 	leave(u, group)
 	tx.Do(store.Action{Table: store.Control, Delete: &store.Delete{Key: groupMemberKey(user.Scope, group, user.ID)}}, nil)
@@ -90,11 +91,11 @@ func InGroup(ctx context.Context, r *resource.Resources, org store.Scope, group 
 	return out, err
 }
 
-// Open are the users who entered or left a group and are to be settled, with what Settled
-// has to know of each.
+// Open are the users who entered or left a group and must be settled, each with what
+// Settled needs to know.
 type Open map[string]store.Item
 
-// OpenIn lists those of a group.
+// OpenIn lists these users of a group.
 func OpenIn(ctx context.Context, r *resource.Resources, org store.Scope, group string) (Open, error) {
 	out := Open{}
 	err := eachMember(ctx, r, org, group, func(it store.Item) {
@@ -122,7 +123,7 @@ func eachMember(ctx context.Context, r *resource.Resources, org store.Scope, gro
 	}
 }
 
-// Settled takes the notes back of users who were settled. One that was made anew meanwhile
+// Settled removes the marks of users who were settled. A mark that was renewed meanwhile
 // stays.
 func (o Open) Settled(ctx context.Context, r *resource.Resources, org store.Scope, group string) error {
 	table := r.Store().Table(store.Control)
@@ -141,34 +142,34 @@ func (o Open) Settled(ctx context.Context, r *resource.Resources, org store.Scop
 	return nil
 }
 
-// given is what groups give in a workspace.
+// given is what groups give a user in a workspace.
 type given struct {
 	role   string
 	groups []string
 }
 
-// Settling puts users into the workspaces that their groups give them, and takes them
-// out of those that their groups gave and give no more. What somebody has by hand stays.
+// Settling puts users into the workspaces that their groups give them, and takes them out
+// of those that their groups no longer give. Memberships that were given by hand stay.
 type Settling struct {
 	Resources *resource.Resources
-	Sealer    seal.Sealer // of keys that are made, until their users collect them
+	Sealer    seal.Sealer // seals keys that are made, until their users collect them
 	Actor     string
-	// Ended are mappings, as group and workspace, that the call at hand takes back with
+	// Ended are the mappings, as group and workspace, that this call removes together with
 	// what they gave.
 	Ended map[[2]string]bool
-	// Room is how many rows the change has left for it; Settle takes from it.
+	// Room is how many more rows the change may have; Settle reduces it.
 	Room int
 }
 
-// Rows that a change takes: the room of a change that does nothing else, and what
-// joining and leaving a workspace take.
+// Numbers of rows: those that a change has for settling if it does nothing else, and those
+// that joining a workspace takes.
 const (
 	RoomToSettle = 84
 	rowsOfJoin   = 7
 )
 
-// Settle does a part for a user in each change, until more is false. user is as Known
-// gives it. Stopped users are settled when they are back.
+// Settle does a part for a user in each change, until more is false. user is as Known gives
+// it. Stopped users are settled when they come back.
 func (s *Settling) Settle(tx *resource.Tx, user *resource.Record, u *User) (more bool, err error) {
 	if u.Stopped || u.Leaving {
 		return false, nil
@@ -190,7 +191,7 @@ func (s *Settling) Settle(tx *resource.Tx, user *resource.Record, u *User) (more
 			continue
 		}
 		if s.Room < RoomToSettle {
-			return true, nil // what goes, goes in changes of its own
+			return true, nil // each removal has a change of its own
 		}
 		s.Room = 0
 		return true, s.take(tx, user, u, ws, mapped)
@@ -198,8 +199,8 @@ func (s *Settling) Settle(tx *resource.Tx, user *resource.Record, u *User) (more
 	return false, nil
 }
 
-// wanted is what the groups of a user give by workspace; mapped has all mappings, as
-// group and workspace.
+// wanted is what the groups of a user give, by workspace; mapped has all mappings, as group
+// and workspace.
 func (s *Settling) wanted(tx *resource.Tx, org store.Scope, u *User) (want map[string]given, mapped map[[2]string]bool, err error) {
 	rows, err := s.Resources.List(tx.Context(), org, KindMapping)
 	if err != nil {
@@ -235,7 +236,7 @@ func (s *Settling) wanted(tx *resource.Tx, org store.Scope, u *User) (want map[s
 	return want, mapped, nil
 }
 
-// give makes a membership what the groups say, beside what the user has by hand.
+// give makes a membership what the groups demand, beside what the user has by hand.
 func (s *Settling) give(tx *resource.Tx, user *resource.Record, u *User, ws string, g given) error {
 	sc := store.Scope{Org: user.Scope.Org, Workspace: ws}
 	rec, there, err := tx.Get(sc, KindMember, user.ID)
@@ -296,8 +297,9 @@ func (s *Settling) mark(tx *resource.Tx, user *resource.Record, u *User, ws stri
 	return Save(tx, user, u, s.Actor)
 }
 
-// take ends a membership that only groups gave which the user is not in any more. One
-// whose mapping was taken back while the user was in the group becomes its own.
+// take ends a membership that came only from groups which the user has left. If instead the
+// mapping was removed while the user was in the group, the user keeps the membership as its
+// own.
 func (s *Settling) take(tx *resource.Tx, user *resource.Record, u *User, ws string, mapped map[[2]string]bool) error {
 	sc := store.Scope{Org: user.Scope.Org, Workspace: ws}
 	rec, there, err := tx.Get(sc, KindMember, user.ID)

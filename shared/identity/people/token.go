@@ -17,8 +17,8 @@ type named struct {
 	live, stopped bool
 }
 
-// Member finds a user by its e-mail address; the id is empty where there is none.
-// member tells whether it is somebody in the workspace.
+// Member finds a user by its e-mail address; the id is empty if there is none. member tells
+// whether the user has a role in the workspace.
 func (Named) Member(ctx context.Context, v *resource.View, workspace store.Scope, email string) (id string, member bool, err error) {
 	address, ok := notice.Address(email)
 	if !ok {
@@ -32,7 +32,7 @@ func (Named) Member(ctx context.Context, v *resource.View, workspace store.Scope
 		return named{rec.ID, !rec.Archived(), form.Stopped}, nil
 	})
 	if err == nil && ok && u.stopped {
-		return u.id, false, nil // nobody whom tokens speak for
+		return u.id, false, nil // tokens cannot speak for a stopped user
 	}
 	if err != nil || !ok || !u.live {
 		return "", false, err

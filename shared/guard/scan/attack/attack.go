@@ -1,5 +1,5 @@
-// Package attack scores how much a text looks like an attack on the model that reads
-// it: orders to drop its orders, to tell them, to play somebody without limits, and
+// Package attack scores how much a text looks like an attack on the model that reads it:
+// orders to ignore its orders, to reveal them, or to play somebody without limits, and
 // orders hidden in data.
 package attack
 
@@ -17,7 +17,7 @@ var rules string
 
 var phrases = sync.OnceValue(func() *lexicon.Phrases { return lexicon.Compile(rules) })
 
-// Standard is the score from which on a text counts as an attack.
+// Standard is the least score that counts as an attack.
 const Standard = 0.5
 
 // Result is how a text looks.
@@ -26,14 +26,14 @@ type Result struct {
 	Kinds []string // override, leak, role, coax, inject, hidden
 }
 
-// Score tells how much a text looks like an attack. Each phrase that it has counts
-// once: one is a sign, several of them make sure.
+// Score tells how much a text looks like an attack. Each phrase in it counts once: one is a
+// sign, several make sure.
 //
-// On the cases of the test at Standard (64 attacks in 10 languages, 64 twins that use
-// the same words): precision 0.98, recall 0.95. The cases were known when the phrases
-// were written, so that on other texts both are lower; an attack that is told as a
-// story, or in words of its own, is not found. What this finds cheaply is the bulk
-// that is copied from one place to another.
+// On the cases of the test at Standard (64 attacks in 10 languages, 64 twins that use the
+// same words): precision 0.98, recall 0.95. The cases were known when the phrases were
+// written, so both are lower on other texts. An attack that is told as a story, or in words
+// of its own, is not found. What this finds cheaply is the bulk of attacks, which are
+// copied from one place to another.
 func Score(text string) Result {
 	p := phrases()
 	var buf [16]lexicon.Hit

@@ -1,6 +1,6 @@
 // Package harm finds harmful words in texts: profanity by lists, and by phrases the
-// categories that moderation has, hate, harassment, harm to oneself, sex, violence. It
-// knows words, and no meaning.
+// categories of moderation: hate, harassment, harm to oneself, sex, violence. It knows
+// words, but not their meaning.
 package harm
 
 import (
@@ -24,17 +24,17 @@ var (
 	moderation = sync.OnceValue(func() *lexicon.Phrases { return lexicon.Compile(moderated) })
 )
 
-// Label is that of tokens in the place of profanity.
+// Label is the label of tokens that replace profanity.
 const Label = "PROFANITY"
 
-// Profanity gives the profane words of a text, in order: about 450 in English,
+// Profanity gives the profane words of a text, in order: about 450 words in English,
 // German, French, Spanish, Italian, Portuguese, Dutch, Polish, Russian, Turkish, the
-// languages of Scandinavia, and some of others. Words that are harmless in another of
-// these languages are not in the list.
+// languages of Scandinavia, and some of others. A word that is harmless in another of these
+// languages is not in the list.
 //
 // On the cases of the test (30 texts, 40 twins), which were known when the lists were
-// written: precision 1.00, recall 1.00. A word that is harmless most of the time is
-// found with its neighbours only.
+// written: precision 1.00, recall 1.00. A word that is mostly harmless is only found
+// together with its neighbours.
 func Profanity(text string) []mask.Span {
 	hits := profanity().Find(nil, text)
 	slices.SortFunc(hits, func(a, b lexicon.Hit) int { return a.Start - b.Start })
@@ -49,13 +49,13 @@ func Profanity(text string) []mask.Span {
 	return out
 }
 
-// Categories gives those of moderation that a text falls under, in the order in which
+// Categories gives the categories of moderation that apply to a text, in the order in which
 // they are found.
 //
-// On the cases of the test (40 texts, 40 twins that use the same words; a text counts
-// as right when its category is among those given): precision 1.00, recall 1.00. The
-// cases were known when the phrases were written. Other texts fare worse: what is told
-// without the words of the lists is not found, and news or help that use them are.
+// On the cases of the test (40 texts, 40 twins that use the same words; a text counts as
+// right when its category is among those given): precision 1.00, recall 1.00. The cases
+// were known when the phrases were written. Other texts fare worse: harm that is told
+// without the words of the lists is not found, and news or help that use them is.
 func Categories(text string) []string {
 	p := moderation()
 	var out []string

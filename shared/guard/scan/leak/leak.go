@@ -1,26 +1,24 @@
-// Package leak tells how much of a secret text, such as the system prompt, an answer
-// gives away: words in a row, as they stand or with small changes.
+// Package leak tells how much of a secret text, such as the system prompt, an answer gives
+// away: sequences of words, unchanged or with small changes.
 package leak
 
 import "gateway/shared/guard/scan/lexicon"
 
-// row is how many words in a row are compared.
+// row is how many consecutive words are compared.
 const row = 4
 
-// Least is how many words a text must have to be worth keeping secret: shorter ones,
-// You are a helpful assistant, anybody says.
+// Least is how many words a text must have to be worth keeping secret. Shorter ones, such
+// as "You are a helpful assistant", are common.
 const Least = 12
 
 // most bounds the words of the secret that are compared.
 const most = 20_000
 
-// Share is the part, from 0 to 1, of the rows of words of the secret that the answer
-// has too, and the most words that it has in a row. 0 where the secret is shorter than
-// Least.
+// Share is the part, from 0 to 1, of the secret's word sequences that the answer also has,
+// and the length in words of the longest one. It is 0 if the secret is shorter than Least.
 //
-// On the cases of the test (14 leaks, 14 twins), at a share of 0.3 or 12 words in a
-// row: precision 1.00, recall 0.86. A leak in other words or another language is not
-// found.
+// On the cases of the test (14 leaks, 14 twins), at a share of 0.3 or 12 words in a row:
+// precision 1.00, recall 0.86. A leak in other words or another language is not found.
 func Share(secret, answer string) (share float64, longest int) {
 	words := hashes(secret, most)
 	if len(words) < Least {

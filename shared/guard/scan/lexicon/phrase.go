@@ -7,8 +7,8 @@ import (
 	"sync"
 )
 
-// Phrases finds phrases in a text: each is a row of steps, a step is one of some
-// words, and up to so many other words may stand before it.
+// Phrases finds phrases in a text. Each phrase is a row of steps, a step is one of some
+// words, and up to a given number of other words may come before it.
 type Phrases struct {
 	rules   []Rule
 	words   *Set
@@ -33,7 +33,7 @@ type entry struct {
 }
 
 type state struct {
-	at    []int32 // the place of the word that each step was last seen at, from 1
+	at    []int32 // for each step, the place where its word was last seen, from 1
 	start []int32 // where the phrase that led to it begins
 }
 
@@ -42,9 +42,10 @@ type state struct {
 //	$what = rules|instructions
 //	label 0.6: ignore|forget ~3 previous|prior ~2 $what
 //
-// A line is a name for words, or a label, a weight and steps. ~3 lets up to three
-// words stand before the step. Words are written as a Reader folds them; each
-// character of a script without spaces is a word, and two of them may be one. What is wrong is a panic: phrases are part of the program.
+// A line is a name for words, or a label, a weight and steps. ~3 allows up to three words
+// before the step. Words are written as a Reader folds them. Each character of a script
+// without spaces is a word, and two of them may be written as one. A mistake is a panic,
+// because phrases are part of the program.
 func Compile(text string) *Phrases {
 	c := &compiler{names: map[string]string{}, words: map[uint64]uint16{}, p: &Phrases{}}
 	for _, line := range strings.Split(text, "\n") {
@@ -53,7 +54,7 @@ func Compile(text string) *Phrases {
 		}
 	}
 	for _, list := range c.p.entries {
-		// The later steps first, so that a word is one step of a phrase alone.
+		// Later steps come first, so that one word does not count as two steps of a phrase.
 		slices.SortFunc(list, func(a, b entry) int { return int(b.step - a.step) })
 	}
 	c.p.words = NewSet(c.words)
@@ -102,7 +103,7 @@ func (c *compiler) line(line string) {
 	}
 }
 
-// expand puts the words of a name in its place.
+// expand replaces a name by its words.
 func (c *compiler) expand(list string) string {
 	words := strings.Split(list, "|")
 	for i, w := range words {
@@ -148,7 +149,7 @@ func (p *Phrases) Find(hits []Hit, text string) []Hit {
 		if h, ok := letters.add(&w, text); ok {
 			m.word(h, letters.start, before.End, 1)
 		}
-		if letters.count <= 1 { // letters that spell a word are one
+		if letters.count <= 1 { // letters that spell a word are one word
 			m.place++
 		}
 		if !m.word(w.Hash, w.Start, w.End, 1) && w.Loose != 0 {
@@ -173,7 +174,7 @@ type match struct {
 	hits  []Hit
 }
 
-// word goes on with each phrase that has the word, of so many places, as its next
+// word advances each phrase for which the word, which takes so many places, is the next
 // step.
 func (m *match) word(h uint64, start, end int, places int32) bool {
 	n, ok := m.p.words.Find(h)
@@ -199,15 +200,15 @@ func (m *match) word(h uint64, start, end int, places int32) bool {
 	return true
 }
 
-// spelled joins letters that stand one by one: i g n o r e.
+// spelled joins letters that are written one by one: i g n o r e.
 type spelled struct {
 	hash         uint64
 	count, start int
 	last         int // the end of the last letter
 }
 
-// add takes the next word; it gives the word that the letters before it spelled, if
-// they end here.
+// add takes the next word; it gives the word that the letters before it spelled, if they
+// end here.
 func (s *spelled) add(w *Word, text string) (uint64, bool) {
 	if w.One != 0 && s.count > 0 && w.Start == s.last+1 {
 		s.hash, s.last = mix(s.hash, uint64(w.One)), w.End

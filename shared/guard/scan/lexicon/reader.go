@@ -7,13 +7,13 @@ import (
 
 // Word is a word of a text.
 type Word struct {
-	// Hash is that of the folded letters, see Hash.
+	// Hash is the hash of the folded letters, see Hash.
 	Hash uint64
-	// Loose is the hash with digits read as letters and letters that stand three
-	// times or more read once; 0 where it is the same.
+	// Loose is the hash after reading digits as letters and letters that are repeated three
+	// or more times only once; 0 if it is the same.
 	Loose      uint64
 	Start, End int
-	// One is the folded letter of a word of one letter, else 0.
+	// One is the folded letter of a word of one letter, otherwise 0.
 	One byte
 	// Alone says that the word is one character of a script without spaces.
 	Alone  bool
@@ -25,13 +25,13 @@ type Word struct {
 // Reader reads the words of a text.
 type Reader struct {
 	Text string
-	// Accents keeps accents and foreign letters as they are, in small letters.
+	// Accents keeps accents and foreign letters, in small letters.
 	Accents bool
 	at      int
 }
 
-// Hash gives the hash under which a reader without Accents finds a word of small
-// letters without accents.
+// Hash gives the hash under which a reader without Accents finds a word, which is given in
+// small letters without accents.
 func Hash(word string) uint64 {
 	h := uint64(seed)
 	for _, c := range word {
@@ -47,8 +47,8 @@ const (
 
 func mix(h, c uint64) uint64 { return (h ^ c) * prime }
 
-// class says of a byte what it is to a word: its folded form in the low bits of a
-// letter or digit.
+// class tells what a byte is within a word. For a letter or digit its low bits are the
+// folded form.
 var class = func() (t [256]byte) {
 	for c := 'a'; c <= 'z'; c++ {
 		t[c], t[c-32] = byte(c), byte(c)
@@ -93,7 +93,7 @@ func (r *Reader) Next(w *Word) bool {
 	}
 }
 
-// word reads the word at i; false when there is none, and then r is behind i.
+// word reads the word at i; false when there is none, and then r is after i.
 func (r *Reader) word(w *Word, i int) bool {
 	text := r.Text
 	w.Start, w.Loose, w.One, w.Alone = i, 0, 0, false
@@ -120,7 +120,7 @@ func (r *Reader) word(w *Word, i int) bool {
 		}
 		slow = slow || c <= '9'
 	}
-	if i == w.Start { // a lone sign
+	if i == w.Start { // a single sign
 		r.at = i + 1
 		return false
 	}
@@ -138,11 +138,10 @@ func (r *Reader) word(w *Word, i int) bool {
 // within reports whether a sign before c is part of the word.
 func within(c byte) bool { return class[c] >= 'a' || class[c] == beyond || c == '$' || c == '@' }
 
-// maxWord bounds the letters of a word that are looked at: what is longer is not in
-// any list.
+// maxWord bounds the letters of a word that are read: longer words are not in any list.
 const maxWord = 64
 
-// slow reads a word that has more than letters and digits of ASCII.
+// slow reads a word that has more than ASCII letters and digits.
 func (r *Reader) slow(w *Word) bool {
 	var buf [maxWord]rune
 	n, i := 0, w.Start
@@ -205,8 +204,8 @@ loop:
 	return true
 }
 
-// finish hashes the letters of a word. mixed: letters of several scripts are read as
-// those of Latin that they look like.
+// finish hashes the letters of a word. mixed: if letters are of several scripts, they are
+// read as the Latin letters that they look like.
 func (r *Reader) finish(w *Word, letters []rune, mixed bool) {
 	h, l := uint64(seed), uint64(seed)
 	run := 0
@@ -234,8 +233,8 @@ func (r *Reader) finish(w *Word, letters []rune, mixed bool) {
 	}
 }
 
-// loose is the hash of a word of ASCII with digits read as letters, and letters that
-// stand three times or more read once.
+// loose is the hash of an ASCII word, with digits read as letters, and letters that are
+// repeated three or more times read once.
 func loose(word string) uint64 {
 	h := uint64(seed)
 	for i := 0; i < len(word); {
@@ -256,7 +255,7 @@ func loose(word string) uint64 {
 	return h
 }
 
-// leet reads digits and signs as the letters that they stand for.
+// leet reads digits and signs as the letters that they represent.
 func leet(c rune) rune {
 	switch c {
 	case '0':
@@ -275,19 +274,19 @@ func leet(c rune) rune {
 	return c
 }
 
-// skipped are characters within words that nobody sees.
+// skipped are invisible characters within words.
 func skipped(c rune) bool {
 	return c == 0xAD || c >= 0x300 && c <= 0x36F || c >= 0x200B && c <= 0x200F || c >= 0x202A && c <= 0x202E ||
 		c >= 0x2060 && c <= 0x206F || c == 0xFEFF || c >= 0xFE00 && c <= 0xFE0F || c >= 0xE0000 && c <= 0xE01EF || c == 0x2019 || c == 0x34F || c == 0x61C
 }
 
-// alone are letters that are words by themselves: scripts that put no spaces.
+// alone are characters that are words by themselves, in scripts without spaces.
 func alone(c rune) bool {
 	return c >= 0x2E80 && c <= 0x9FFF && c != 0x3164 || c >= 0xE00 && c <= 0xE7F || c >= 0xF900 && c <= 0xFAFF || c >= 0x20000 && c <= 0x3FFFF
 }
 
-// fold gives a letter in its small form, without accents unless they are kept; 0 for
-// what is no letter or digit.
+// fold gives the small form of a letter, without accents unless they are kept; 0 for
+// anything but a letter or digit.
 func fold(c rune, accents bool) rune {
 	switch {
 	case c >= 0xFF01 && c <= 0xFF5E: // full width
@@ -319,7 +318,7 @@ const plain = "aaaaaaaceeeeiiiidnooooo ouuuuy saaaaaaaceeeeiiiidnooooo ouuuuy y"
 	"aaaaaaccccccccddddeeeeeeeeeegggggggghhhhiiiiiiiiiiiijjkkklllllll" +
 	"lllnnnnnnnnnoooooooorrrrrrssssssssttttttuuuuuuuuuuuuwwyyyzzzzzzs"
 
-// alike is the letter of Latin that a letter of another script looks like.
+// alike is the Latin letter that a letter of another script looks like.
 func alike(c rune) rune {
 	for i, o := range lookalikes {
 		if o == c {
@@ -334,6 +333,6 @@ const (
 	looks      = "aeopcyxijsdhlkmtbhrabeikvoptuxwag"
 )
 
-// runeIndex turns an index of bytes in lookalikes, of two bytes each, into one of
-// runes.
+// runeIndex turns a byte index in lookalikes, whose characters have two bytes each, into a
+// rune index.
 func runeIndex(i int) int { return i / 2 }

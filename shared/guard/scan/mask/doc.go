@@ -1,5 +1,5 @@
-// Package mask puts tokens in the place of parts of texts, {{EMAIL_ADDRESS_1}}, and
-// puts those parts back where a model used the tokens in its answer, across a stream
-// too. One value has one token in all texts of a message, so that a model can tell
-// who is who without knowing who it is.
+// Package mask replaces parts of texts by tokens such as {{EMAIL_ADDRESS_1}}. Where a model
+// used the tokens in its answer, it puts the parts back, even across the pieces of a
+// stream. A value has the same token in all texts of a message, so that a model can tell
+// people apart without knowing who they are.
 package mask

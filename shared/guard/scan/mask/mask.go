@@ -12,16 +12,16 @@ type Span struct {
 	Label      string
 }
 
-// maxLabel and maxDigits bound what is read as a token.
+// maxLabel and maxDigits bound what is recognised as a token.
 const (
 	maxLabel  = 40
 	maxDigits = 9
 )
 
-// Texts replaces the spans of each text, which are in order and do not overlap, by
-// tokens numbered for each label and value. Numbers begin behind those of tokens that
-// the texts already hold, so that no two values share one. A text without spans
-// stays, as nil. values are the parts by token.
+// Texts replaces the spans of each text, which are in order and do not overlap, by tokens
+// that are numbered for each label and value. Numbers continue after those of tokens that
+// the texts already contain, so that no two values share one. A text without spans gives
+// nil. values are the parts by token.
 func Texts(texts []string, spans [][]Span) (out []*string, values map[string]string) {
 	used := map[string]int{}
 	for _, t := range texts {
@@ -75,7 +75,7 @@ func highest(text string, used map[string]int) {
 	}
 }
 
-// cutLast cuts at the last underscore.
+// cutLast splits at the last underscore.
 func cutLast(s string) (label, number string, ok bool) {
 	i := strings.LastIndexByte(s, '_')
 	if i < 0 {
@@ -84,8 +84,8 @@ func cutLast(s string) (label, number string, ok bool) {
 	return s[:i], s[i+1:], true
 }
 
-// token reads a token at the start of s. whole: s begins with one of n bytes. Else n
-// is 0, or len(s) when s is the beginning of one and more must be seen.
+// token reads a token at the start of s. whole: s begins with one, of n bytes. If not, n is
+// 0, or len(s) when s may be the beginning of a token and more must be seen.
 func token(s string) (n int, whole bool) {
 	i := 0
 	more := func() (int, bool) { return len(s), false }

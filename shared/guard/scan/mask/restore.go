@@ -6,14 +6,13 @@ import (
 	"strings"
 )
 
-// Restorer puts values back in the place of their tokens. What it puts back is not
-// looked at again: a value that looks like a token stays. Tokens that it does not
-// know stay too. The zero value knows none.
+// Restorer replaces tokens by their values. It does not look at a value again: one that
+// looks like a token stays. Unknown tokens stay too. The zero value knows none.
 type Restorer struct {
 	values map[string]string
 }
 
-// Add makes more values known, as Texts gives them.
+// Add makes further values known, as Texts gives them.
 func (r *Restorer) Add(values map[string]string) {
 	if r.values == nil {
 		r.values = make(map[string]string, len(values))
@@ -31,26 +30,26 @@ func (r *Restorer) Text(s string) string {
 	return out + st.End()
 }
 
-// JSON puts values back into JSON, where tokens stand within strings.
+// JSON puts values back into JSON, inside of strings.
 func (r *Restorer) JSON(raw []byte) []byte {
 	st := r.Stream(true)
 	out := st.Push(string(raw))
 	return []byte(out + st.End())
 }
 
-// Stream puts values back into a text that comes in pieces. inJSON: the text is JSON,
-// such as the arguments of a tool, and values are escaped.
+// Stream puts values back into a text that comes in pieces. inJSON: the text is JSON, such
+// as the arguments of a tool, so values are escaped.
 func (r *Restorer) Stream(inJSON bool) *Stream { return &Stream{values: r.values, inJSON: inJSON} }
 
-// Stream is one text that comes in pieces. It holds back no more than the beginning
-// of a token, which is at most some 60 bytes.
+// Stream is one text that comes in pieces. It holds back only what may be the beginning of
+// a token, at most some 60 bytes.
 type Stream struct {
 	values map[string]string
 	inJSON bool
 	held   string
 }
 
-// Push takes the next piece and gives what can be sent of what came so far.
+// Push takes the next piece and returns what can be sent now.
 func (s *Stream) Push(piece string) string {
 	if len(s.values) == 0 || s.held == "" && strings.IndexByte(piece, '{') < 0 {
 		return piece

@@ -53,9 +53,9 @@ type found struct {
 type finder struct {
 	text string
 	out  []found
-	done int // no find of the bytes begins before it
-	six  int // addresses of the network were looked for up to there
-	// The number that is looked at, kept here so that a new one costs nothing.
+	done int // no further find of the bytes begins before this
+	six  int // the text up to here was searched for IPv6 addresses
+	// The number that is being read, kept here so that a new one needs no memory.
 	spare [maxGroups]group
 	place [maxDigits + 16]byte
 	one   numeral
@@ -65,11 +65,10 @@ type finder struct {
 // Find gives the finds of the kinds in a text, in order; none overlaps another.
 //
 // On the cases of the tests, 115 with something to find and as many twins without:
-// precision 1.00 and recall 1.00 of numbers with a check digit, mail and network
-// addresses; of names and of addresses of houses see TestFigures, whose bounds are
-// lower. Names are found by a list of first names, a title or an introduction, in
-// Latin script only; numbers that could be anything need a word before them that says
-// what they are.
+// precision 1.00 and recall 1.00 for numbers with a check digit, mail and network
+// addresses. For names and postal addresses see TestFigures, whose bounds are lower. Names
+// are found by a list of first names, a title or an introduction, in Latin script only.
+// Numbers that could be anything need a word before them that says what they are.
 func Find(text string, set Set) []mask.Span {
 	f := &finder{text: text}
 	f.bytes()
@@ -79,8 +78,8 @@ func Find(text string, set Set) []mask.Span {
 	return f.spans(set)
 }
 
-// spans are the finds of the set. Where two overlap the one of the bytes stands, and
-// of two of a sort the longer.
+// spans are the finds of the set. If two overlap, a name or phone number gives way to any
+// other kind, and the shorter of two such to the longer. Otherwise the first one stays.
 func (f *finder) spans(set Set) []mask.Span {
 	if len(f.out) == 0 {
 		return nil
@@ -112,14 +111,14 @@ func (f *finder) add(start, end int, k Kind) {
 	f.done = max(f.done, end)
 }
 
-// What a byte may be the sign of.
+// What a byte may be part of.
 const (
 	alpha = 1 << iota
 	digit
 	atSign
 	colon
-	local  // of the name before an @
-	domain // of the name behind it
+	local  // the name before an @
+	domain // the domain after it
 	hex
 )
 
@@ -171,7 +170,7 @@ func (f *finder) bytes() {
 	}
 }
 
-// mail finds an address around the @ at i.
+// mail finds a mail address around the @ at i.
 func (f *finder) mail(i int) {
 	text := f.text
 	start := i
@@ -227,5 +226,5 @@ func digits(s string) bool {
 	return true
 }
 
-// files are endings of names of files, which have an @ for their size.
+// files are endings of file names; such names may have an @ before a size.
 var files = map[string]bool{"png": true, "jpg": true, "jpeg": true, "gif": true, "svg": true, "webp": true, "js": true, "css": true, "json": true, "ts": true}

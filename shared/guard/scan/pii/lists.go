@@ -7,25 +7,25 @@ import (
 	"gateway/shared/guard/scan/lexicon"
 )
 
-// What a word is to names and addresses.
+// What a word can be in names and addresses.
 const (
 	first     uint16 = 1 << iota // a first name
-	doubtful                     // a first name that is a word or a place too
-	title                        // what stands before a name
-	introduce                    // is: the end of an introduction, behind what is introduced
-	subject                      // name: what is introduced
-	alone                        // introduces by itself
-	never                        // no part of a name, though written with a capital letter
+	doubtful                     // a first name that is also a word or a place
+	title                        // a title before a name
+	introduce                    // "is": the end of an introduction, after what is introduced
+	subject                      // "name": what is introduced
+	alone                        // it introduces a name by itself
+	never                        // never part of a name, although written with a capital letter
 	particle                     // a small word within names
 	street                       // the last word of a street
-	road                         // the same, and also without a capital letter
+	road                         // the same, and also in small letters
 	rue                          // the first word of a street
-	state                        // of the United States, in two letters
-	box                          // of mail
-	unit                         // of a house
+	state                        // of the United States, by its two letters
+	box                          // for mail
+	unit                         // in a house
 )
 
-// What words are; those of a line are folded as a Reader folds them.
+// What the words are. The words of a line are folded as a Reader folds them.
 var wordsOf = map[uint16]string{
 	first: `aaron abdul abigail adam adrian adriana agnes ahmad ahmed aisha alan albert alberto alejandra alejandro alessandra alessandro alexander alexandra alexei alfonso alfred alfredo ali alice alicia
 		alina alison allison amanda amelia amir amy ana anastasia anders andrea andreas andrei andres andrew andrzej angela angelika anita anja ann anna anne annette annika anthony antoine anton antonia antonio
@@ -78,7 +78,7 @@ var wordsOf = map[uint16]string{
 	unit:  "apt apartment suite ste unit flat floor fl room",
 }
 
-// lists are the words, each with what it is.
+// lists are the words, each with what it can be.
 var lists = sync.OnceValue(func() *lexicon.Set {
 	m := map[uint64]uint16{}
 	for what, list := range wordsOf {
@@ -89,5 +89,5 @@ var lists = sync.OnceValue(func() *lexicon.Set {
 	return lexicon.NewSet(m)
 })
 
-// compounds are ends of words that are streets.
+// compounds are endings of words that name streets.
 var compounds = []string{"straße", "strasse", "str.", "str", "weg", "platz", "allee", "gasse", "straat", "gracht", "laan", "gatan", "gata", "vägen", "gade", "vej", "ufer", "damm"}

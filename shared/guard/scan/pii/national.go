@@ -2,15 +2,15 @@ package pii
 
 import "strings"
 
-// national is a number of people of a country.
+// national is a number of a country's people.
 type national struct {
 	country string
 	digits  int
-	// shapes are ways to write it in groups, with spaces between the shapes and _ for
-	// a space within one.
+	// shapes are ways to write it in groups, separated by spaces; _ is a space within a
+	// shape.
 	shapes string
-	// strong numbers are found in one group too; others need a word that says what
-	// they are. firm: in groups too.
+	// strong numbers are also found as one group; others need a word that says what they are.
+	// firm: that applies to numbers in groups too.
 	strong, firm bool
 	check        func(d []byte) bool
 }
@@ -108,12 +108,12 @@ var nationals = []national{
 	}},
 }
 
-// nationalDigits tells which counts of digits some number has.
+// nationalDigits tells which lengths in digits occur.
 var nationalDigits = func() (t [maxDigits + 1]bool) {
 	for _, n := range nationals {
 		t[n.digits] = true
 	}
-	t[17] = true // with an X behind
+	t[17] = true // with an X after them
 	return t
 }()
 
@@ -148,7 +148,7 @@ func (c *candidate) national() bool {
 	return false
 }
 
-// has reports whether a word stands in a list with spaces.
+// has reports whether a word is in a list with spaces.
 func has(list, word string) bool {
 	for list != "" {
 		var one string
@@ -174,7 +174,7 @@ func pair(d []byte, i int) int   { return num(d[i])*10 + num(d[i+1]) }
 func month(d []byte, i int) bool { return pair(d, i) >= 1 && pair(d, i) <= 12 }
 func day(d []byte, i int) bool   { return pair(d, i) >= 1 && pair(d, i) <= 31 }
 
-// differ reports whether the digits are not all one.
+// differ reports whether the digits are not all the same.
 func differ(d []byte) bool {
 	for _, b := range d {
 		if b != d[0] {
@@ -193,7 +193,7 @@ func weigh(d []byte, weights string) int {
 	return sum
 }
 
-// weighDown sums the digits by weights that fall by one.
+// weighDown sums the digits with weights that fall by one.
 func weighDown(d []byte, first int) int {
 	sum := 0
 	for i, b := range d {
@@ -202,7 +202,7 @@ func weighDown(d []byte, first int) int {
 	return sum
 }
 
-// modDown is the check digit of such a sum, 0 for ten and eleven.
+// modDown is the check digit of such a sum; 0 for ten and eleven.
 func modDown(d []byte, first int) byte {
 	r := 11 - weighDown(d, first)%11
 	if r >= 10 {

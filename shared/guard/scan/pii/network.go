@@ -2,7 +2,7 @@ package pii
 
 import "net/netip"
 
-// network6 finds an address of IP version 6 around the colon at i.
+// network6 finds an IPv6 address around the colon at i.
 func (f *finder) network6(i int) {
 	text := f.text
 	if i < f.six {
@@ -30,8 +30,8 @@ func (f *finder) network6(i int) {
 	}
 }
 
-// network4 reports whether four groups of digits are an address of IP version 4 that
-// is somebody's.
+// network4 reports whether four groups of digits are an IPv4 address that may belong to
+// somebody.
 func (n *numeral) network4(from int) bool {
 	if len(n.groups)-from < 4 || n.sep(from, 3) != '.' {
 		return false
@@ -54,7 +54,7 @@ func (n *numeral) network4(from int) bool {
 	start, end := n.groups[from].start, n.groups[from+3].end
 	switch {
 	case start > 0 && (n.text[start-1] == '.' || n.text[start-1] == '-' || class[n.text[start-1]]&alpha != 0):
-		return false // of a version or a name
+		return false // part of a version or a name
 	case end+1 < len(n.text) && (n.text[end] == '.' || n.text[end] == '-') && class[n.text[end+1]]&(digit|alpha) != 0 && n.text[end] == '.':
 		return false
 	case end < len(n.text) && class[n.text[end]]&alpha != 0:

@@ -1,6 +1,6 @@
 package pii
 
-// A number may be written in groups.
+// Bounds of a number that is written in groups.
 const (
 	maxGroups = 10
 	maxDigits = 24
@@ -13,12 +13,12 @@ type numeral struct {
 	text   string
 	groups []group
 	before int    // where the words before it may begin
-	said   uint16 // what they say
+	said   uint16 // what those words say
 	read   bool
 }
 
-// number reads the groups of digits at i and finds what they are. It gives where to
-// go on.
+// number reads the groups of digits at i and finds what they are. It returns where to go
+// on.
 func (f *finder) number(i int) int {
 	text := f.text
 	if i > 0 && class[text[i-1]]&alpha != 0 {
@@ -36,7 +36,7 @@ func (f *finder) number(i int) int {
 			at++
 		}
 		if at < len(text) && class[text[at]]&alpha != 0 && !(text[at]|32 == 'x') {
-			// A group with letters is no group of a number.
+			// A group with letters does not belong to a number.
 			if len(n.groups) == 0 {
 				return f.mixed(i)
 			}
@@ -62,7 +62,7 @@ func (f *finder) number(i int) int {
 			s++
 			continue
 		}
-		if f.done < n.groups[e].end { // not added with its letters
+		if f.done < n.groups[e].end { // it was not found together with its letters
 			f.add(f.sign(n.groups[s].start), n.groups[e].end+f.tail(n.groups[e].end, kind), kind)
 		}
 		s = e + 1
@@ -70,8 +70,8 @@ func (f *finder) number(i int) int {
 	return end
 }
 
-// between is the length of what may stand between groups of digits, if another group
-// follows; else 0.
+// between is the length of the signs between groups of digits, if another group follows;
+// otherwise 0.
 func between(s string) int {
 	k := 0
 	for k < len(s) && k < 3 {
@@ -92,7 +92,7 @@ func between(s string) int {
 	return 0
 }
 
-// sign is where a number really begins: with its plus or its bracket.
+// sign is where a number really begins: at its plus or its bracket.
 func (f *finder) sign(start int) int {
 	if start > f.done && f.text[start-1] == '(' {
 		start--
@@ -111,7 +111,7 @@ func (f *finder) tail(end int, k Kind) int {
 	return 0
 }
 
-// sep is the one sign between the groups from..from+n, or 0 when they differ.
+// sep is the sign between all groups from..from+n, or 0 if they differ.
 func (n *numeral) sep(from, count int) byte {
 	var c byte
 	for k := from; k < from+count; k++ {
@@ -124,7 +124,8 @@ func (n *numeral) sep(from, count int) byte {
 	return c
 }
 
-// which finds the longest row of groups from s that is something; e < 0 for none.
+// which finds the longest row of groups from s that is a known number; e < 0 if there is
+// none.
 func (f *finder) which(n *numeral, s int) (e int, k Kind) {
 	if n.network4(s) {
 		return s + 3, IP
@@ -159,14 +160,14 @@ func (f *finder) which(n *numeral, s int) (e int, k Kind) {
 	return -1, 0
 }
 
-// candidate is a row of groups that may be something.
+// candidate is a row of groups that may be a known number.
 type candidate struct {
 	*finder
 	*numeral
 	from, to int
-	d        []byte // the digits, without what stands between
+	d        []byte // the digits, without the signs between them
 	form     [2 * maxGroups]byte
-	size     int // of form; 0 when it is not known yet
+	size     int // of form; 0 before it is computed
 }
 
 func (c *candidate) kind() (Kind, bool) {
@@ -183,7 +184,8 @@ func (c *candidate) kind() (Kind, bool) {
 	return 0, false
 }
 
-// shape are the sizes of the groups, and the signs between them: 3-2-4. A space is _.
+// shape are the sizes of the groups and the signs between them: 3-2-4. A space is written
+// _.
 func (c *candidate) shape() []byte {
 	if c.size > 0 {
 		return c.form[:c.size]
@@ -213,11 +215,11 @@ func (c *candidate) shape() []byte {
 	return out
 }
 
-// whole reports whether the digits stand in one group.
+// whole reports whether the digits are one group.
 func (c *candidate) whole() bool { return c.from == c.to }
 
-// closed reports whether digits or dashes go on around the candidate: then it is part
-// of something longer.
+// closed reports whether digits or dashes continue before or after the candidate: then it
+// is part of something longer.
 func (c *candidate) closed() bool {
 	text, start, end := c.numeral.text, c.groups[c.from].start, c.groups[c.to].end
 	if c.from == 0 && start > 0 && (text[start-1] == '-' || text[start-1] == '.' || text[start-1] == '/' || text[start-1] == '_' || text[start-1] == '=' && start > 1 && class[text[start-2]]&alpha == 0) {
@@ -226,8 +228,8 @@ func (c *candidate) closed() bool {
 	return end == len(text) || text[end] != '_' && (text[end] != '-' || end+1 == len(text) || class[text[end+1]]&(digit|alpha) == 0)
 }
 
-// card reports whether the digits are the number of a card: of a brand, of its length,
-// with the check digit of Luhn.
+// card reports whether the digits are the number of a card: the digits of a brand, its
+// length, and the check digit of Luhn.
 func (c *candidate) card() bool {
 	n := len(c.d)
 	if n < 14 || n > 19 || !c.closed() || !luhn(c.d) {
@@ -278,7 +280,7 @@ func luhn(d []byte) bool {
 	return sum%10 == 0 && !same
 }
 
-// ssn reports whether the digits are a number of the United States' social security.
+// ssn reports whether the digits are a social security number of the United States.
 func (c *candidate) ssn() bool {
 	if len(c.d) != 9 || c.d[0] == '9' || !c.closed() {
 		return false
@@ -296,7 +298,7 @@ func (c *candidate) ssn() bool {
 	return d[:3] != "000" && d[:3] != "666" && d[3:5] != "00" && d[5:] != "0000" && d != "123456789" && d != "078051120" && d != "219099999"
 }
 
-// phone reports whether the digits are a number of a phone.
+// phone reports whether the digits are a phone number.
 func (c *candidate) phone() bool {
 	n := len(c.d)
 	text, start := c.numeral.text, c.groups[c.from].start
@@ -328,7 +330,7 @@ func (c *candidate) phone() bool {
 	return c.says(sayPhone) && !c.date(shape)
 }
 
-// date reports whether the groups are those of a date.
+// date reports whether the groups are a date.
 func (c *candidate) date(shape []byte) bool {
 	switch string(shape) {
 	case "4-2-2", "2-2-4", "4.2.2", "2.2.4", "4/2/2", "2/2/4", "1/2/4", "2/1/4":

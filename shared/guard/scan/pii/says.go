@@ -7,7 +7,7 @@ import (
 	"gateway/shared/guard/scan/lexicon"
 )
 
-// What words before a number say of it.
+// What words before a number tell about it.
 const (
 	sayPhone uint16 = 1 << iota
 	sayAmerican
@@ -41,7 +41,7 @@ func (n *numeral) says(what uint16) bool {
 	return n.said&what != 0
 }
 
-// saysBefore is what the words before a place say, as far back as to the last find.
+// saysBefore is what the words before a place tell, back to the last find.
 func saysBefore(text string, at, from int) uint16 {
 	from = max(from, at-reach)
 	for from < at && text[from] >= 0x80 && text[from] < 0xC0 {

@@ -6,13 +6,13 @@ import (
 	"gateway/shared/guard/scan/lexicon"
 )
 
-// word is a word with what it is.
+// word is a word with what it can be.
 type word struct {
 	lexicon.Word
 	what uint16
 }
 
-// before is how many words back an address may begin.
+// before is how many words before the hint an address may begin.
 const before = 6
 
 type walker struct {
@@ -21,11 +21,11 @@ type walker struct {
 	reader lexicon.Reader
 	last   [8]word // the words seen last, the newest at n-1 modulo 8
 	n      int
-	end    int // of the last find of words
+	end    int // end of the last find among words
 }
 
-// words goes over the words once. What stands behind a sign is looked at through a
-// copy of the reader, and bounded.
+// words goes over the words once. A copy of the reader looks at what follows a sign, up to
+// a bound.
 func (f *finder) words(set Set) {
 	w := walker{finder: f, set: set, reader: lexicon.Reader{Text: f.text}}
 	for {
@@ -55,7 +55,7 @@ func (w *walker) put(start, end int, k Kind) {
 	w.end = end
 }
 
-// back is the word k before the one that is looked at, from 1.
+// back is the k-th word before the present one, from 1.
 func (w *walker) back(k int) *word {
 	if k > w.n || k > len(w.last) {
 		return nil
@@ -63,8 +63,7 @@ func (w *walker) back(k int) *word {
 	return &w.last[(w.n-k)%len(w.last)]
 }
 
-// joined reports whether nothing but a space, or one of signs and a space, stands
-// between two words.
+// joined reports whether only a space, or one of signs and a space, is between two words.
 func (w *walker) joined(a, b int, signs string) bool {
 	gap := w.text[a:b]
 	if gap == " " {
@@ -93,7 +92,7 @@ func (w *walker) look(one *word) {
 	}
 }
 
-// named reports whether a word is the end of something that is no person: University
+// named reports whether a word ends the name of something that is not a person: University
 // of Michael, Saint Martin Island.
 func (w *walker) named(one *word) bool {
 	p := w.back(1)
@@ -102,7 +101,7 @@ func (w *walker) named(one *word) bool {
 
 var saint, san = lexicon.Hash("saint"), lexicon.Hash("san")
 
-// introduced reports whether the word before is what is introduced: my name is.
+// introduced reports whether the word before says what is introduced: my name is.
 func (w *walker) introduced() bool {
 	p := w.back(1)
 	return p != nil && p.what&subject != 0
@@ -127,15 +126,15 @@ func (w *walker) byFirst(one *word) {
 	w.put(one.Start, end, Name)
 }
 
-// common reports whether the word behind has its capital letter for nothing that is
-// known of it; a doubtful first name then needs one more.
+// common reports whether nothing is known that explains the capital letter of the word that
+// follows. A doubtful first name needs more than such a word.
 func (w *walker) common(at int) bool {
 	r := lexicon.Reader{Text: w.text[at:min(len(w.text), at+64)]}
 	two, ok := next(&r)
 	return ok && two.what&(street|road|rue|state|unit) != 0
 }
 
-// behind finds a name that begins right behind a word.
+// behind finds a name that begins directly after a word.
 func (w *walker) behind(one *word, signs string, most int, titled bool) {
 	r := w.reader
 	two, ok := next(&r)
@@ -152,8 +151,8 @@ func (w *walker) behind(one *word, signs string, most int, titled bool) {
 	w.put(two.Start, end, Name)
 }
 
-// rest takes up to so many further parts of a name from at on: where it ends, and how
-// many there are.
+// rest takes up to so many further parts of a name, from at on. It returns where the name
+// ends, and how many parts it took.
 func (w *walker) rest(at, most int) (end, more int) {
 	r := lexicon.Reader{Text: w.text[at:min(len(w.text), at+80)]}
 	end = at
@@ -177,7 +176,7 @@ func (w *walker) rest(at, most int) (end, more int) {
 			break
 		}
 		seen, end = one.End, one.End
-		if one.End-one.Start == 1 { // an initial counts with the name behind it
+		if one.End-one.Start == 1 { // an initial counts only with the name that follows
 			continue
 		}
 		more++

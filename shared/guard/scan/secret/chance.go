@@ -6,16 +6,16 @@ import (
 	"gateway/shared/guard/scan/mask"
 )
 
-// Bounds of texts of chance, in characters and in sixteenths of bits a character.
+// Bounds for random texts, in characters and in sixteenths of bits a character.
 const (
-	shortest  = 10       // behind a name
-	longest   = 36       // from here on by itself
-	hexBits   = 3 * 16   // of hexadecimal digits behind a name
-	wordBits  = 3*16 + 4 // of others behind a name
-	aloneBits = 4*16 + 6 // by itself
+	shortest  = 10       // after a name
+	longest   = 36       // from this length on also without a name
+	hexBits   = 3 * 16   // of hexadecimal digits after a name
+	wordBits  = 3*16 + 4 // of other characters after a name
+	aloneBits = 4*16 + 6 // without a name
 )
 
-// chance finds a text that is as good as chance.
+// chance finds a text that looks random.
 func chance(text string, from, end int, kinds uint8) (mask.Span, bool) {
 	word := text[from:end]
 	if kinds&figure == 0 || kinds&(small|large) == 0 || len(word) > 512 {
@@ -44,7 +44,7 @@ func chance(text string, from, end int, kinds uint8) (mask.Span, bool) {
 	return mask.Span{Start: from, End: from + len(word), Label: Token}, spread(word) >= aloneBits
 }
 
-// pair takes the signs of equality that end base64.
+// pair takes the equals signs that end base64.
 func pair(text string, end int) int {
 	for k := 0; k < 2 && end < len(text) && text[end] == '='; k++ {
 		end++
@@ -61,8 +61,8 @@ func hexadecimal(s string) bool {
 	return true
 }
 
-// worded reports whether a text is made of words: long rows of small letters between
-// few other signs, as in names of files.
+// worded reports whether a text is made of words: long runs of small letters with few other
+// signs between them, as in file names.
 func worded(s string) bool {
 	letters, rows, row := 0, 0, 0
 	for i := 0; i <= len(s); i++ {
@@ -79,10 +79,10 @@ func worded(s string) bool {
 	return letters*2 > len(s)
 }
 
-// names end what is called a secret.
+// names are endings of names for secrets.
 var names = []string{"password", "passwd", "pwd", "secret", "token", "apikey", "api_key", "api-key", "accesskey", "access_key", "secret_key", "secretkey", "accountkey", "client_secret", "auth", "credential", "credentials", "passphrase", "private_key", "bearer", "signing_key", "api key", "encryption_key", "auth_key", "key"}
 
-// named reports whether the name of a secret stands before a place: password = "...
+// named reports whether the name of a secret comes before a place: password = "...
 func named(text string, at int) bool {
 	i := at
 	sign := false

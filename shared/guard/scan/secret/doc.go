@@ -1,3 +1,3 @@
-// Package secret finds what opens something: keys of known services by their form,
-// private keys, passwords in addresses, and texts that look like chance.
+// Package secret finds credentials: keys of known services by their form, private keys,
+// passwords in addresses, and texts that look random.
 package secret

@@ -7,10 +7,10 @@ import (
 	"gateway/shared/guard/scan/mask"
 )
 
-// Options say what is looked for besides keys of known forms.
+// Options tell what is looked for besides keys of known forms.
 type Options struct {
-	// Chance finds texts that are as good as chance: long ones by themselves, shorter
-	// ones where a name such as password stands before them.
+	// Chance finds texts that look random: long ones anywhere, shorter ones after a name such
+	// as password.
 	Chance bool
 }
 
@@ -23,11 +23,11 @@ const (
 
 // Find gives the secrets of a text, in order. It takes one pass.
 //
-// On the cases of the test: each known form in six places is found and one that is a
-// character short is not; of 54 texts, 18 of them with a key block, a password or a
-// text of chance and 36 twins, precision 1.00 and recall 1.00. Keys that a service
-// documents as examples are none. A password that is a word is not found, and chance
-// needs 36 characters by itself.
+// On the cases of the test, each known form is found in six places, and one that is a
+// character short is not. Of 54 texts, 18 have a key block, a password or a random text,
+// and 36 are twins: precision 1.00 and recall 1.00. Example keys in a service's
+// documentation do not count as secrets. A password that is a word is not found, and a
+// random text without a name needs 36 characters.
 func Find(text string, o Options) []mask.Span {
 	var out []mask.Span
 	done := 0
@@ -92,7 +92,7 @@ var class = func() (t [256]uint8) {
 	return t
 }()
 
-// run looks at a row of letters, digits and marks.
+// run looks at a run of letters, digits and marks.
 func run(text string, from, end int, kinds uint8, o Options) (mask.Span, bool) {
 	for from < end && strings.IndexByte("/.!~+", text[from]) >= 0 {
 		from++
@@ -125,8 +125,8 @@ func run(text string, from, end int, kinds uint8, o Options) (mask.Span, bool) {
 	return chance(text, from, end, kinds)
 }
 
-// block is the length of a private key in text form at the start of s; one that is
-// cut off goes to the end of what looks like it. 0 for something else.
+// block is the length of a private key in text form at the start of s. If the key is cut
+// off, it ends where the text no longer looks like one. 0 for anything else.
 func block(s string) int {
 	line := s[:min(len(s), 64)]
 	i := strings.Index(line, "PRIVATE KEY")
@@ -175,13 +175,13 @@ func address(text string, i int) (mask.Span, bool) {
 	return mask.Span{}, false
 }
 
-// Texts that hold the place of a secret only: whole, and as a part.
+// Placeholders for a secret: whole texts, and parts.
 var (
 	holders = []string{"pass", "test", "token", "secret", "password"}
 	parts   = []string{"password", "passwd", "example", "your", "xxx", "changeme", "***", "...", "placeholder", "redacted", "${", "{{", "<", "dummy", "1234", "abcd"}
 )
 
-// holder reports whether a text holds the place of a secret only.
+// holder reports whether a text is only a placeholder for a secret.
 func holder(s string) bool {
 	lower := strings.ToLower(s)
 	for _, h := range holders {
@@ -197,7 +197,7 @@ func holder(s string) bool {
 	return false
 }
 
-// spread estimates the bits of chance of each character, in sixteenths.
+// spread estimates the bits of randomness of each character, in sixteenths.
 func spread(s string) int {
 	var seen [256]uint16
 	for i := range len(s) {

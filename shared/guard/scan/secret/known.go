@@ -2,8 +2,8 @@ package secret
 
 import "strings"
 
-// key is the form of a service's keys: a prefix, and how many characters of which
-// kind follow it.
+// key is the form of a service's keys: a prefix, and how many characters of which kind
+// follow it.
 type key struct {
 	prefix, label string
 	least, most   int
@@ -17,7 +17,7 @@ const (
 	dots  = "dots" // and dots
 )
 
-// keys are the forms, by their two first bytes in byStart.
+// keys are the forms, grouped by their first two bytes.
 var keys = []key{
 	{"AKIA", "AWS_ACCESS_KEY", 16, 16, caps}, {"ASIA", "AWS_ACCESS_KEY", 16, 16, caps}, {"ABIA", "AWS_ACCESS_KEY", 16, 16, caps},
 	{"ABSK", "AWS_BEDROCK_KEY", 60, 200, "base64"}, {"bedrock-api-key-", "AWS_BEDROCK_KEY", 60, 2000, "base64"},
@@ -39,7 +39,7 @@ var keys = []key{
 	{"ATATT3", "ATLASSIAN_TOKEN", 100, 220, ""}, {"1//0", "GOOGLE_TOKEN", 60, 120, ""},
 }
 
-// byStart are the keys by their two first bytes: groups[byStart[...]].
+// byStart finds the keys by their first two bytes: groups[byStart[...]].
 var byStart, groups = func() (by [1 << 14]uint8, groups [][]uint8) {
 	groups = append(groups, nil)
 	for i, k := range keys {
@@ -55,8 +55,8 @@ var byStart, groups = func() (by [1 << 14]uint8, groups [][]uint8) {
 
 func start(s string) int { return int(s[0]&0x7f)<<7 | int(s[1]&0x7f) }
 
-// known is the label and the length of the key at the start of a row of letters,
-// digits and marks; 0 without one.
+// known is the label and the length of the key at the start of a run of letters, digits and
+// marks; 0 if there is none.
 func known(word string) (label string, size int) {
 	for _, i := range groups[byStart[start(word)]] {
 		k := &keys[i]
@@ -98,7 +98,7 @@ func fits(c byte, chars string) bool {
 	return k&(small|large|figure) != 0 || c == '_' || c == '-'
 }
 
-// example reports whether a key is one of a documentation.
+// example reports whether a key is an example from documentation.
 func example(s string) bool {
 	if strings.Contains(s, "EXAMPLE") || strings.Contains(s, "example") || strings.Contains(strings.ToLower(s), "xxxx") {
 		return true
