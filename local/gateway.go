@@ -227,9 +227,10 @@ const noticePace = 2 * time.Second
 // batchPace is how fast batches run; tests hurry.
 var batchPace = batchrun.Standard
 
-// maxBatch is how many usage records are worked on at once: a quarter of the
-// usual batch takes a quarter of its memory, for a fifth more time a record.
-const maxBatch = 250
+// maxBatch is how many usage records are worked on at once: half of the usual batch
+// saves some 3 MiB, for a hundredth more time a request. A quarter saves two more, and
+// costs five hundredths.
+const maxBatch = 500
 
 func (g *gateway) usageWorker(archive *segment.Archive, told *observe.Queue) worker {
 	w := usage.Worker{Source: g.stores.Journal, Ingester: archive, Settler: g.core.Ledger, Kept: told.Offer, MaxRecords: maxBatch, OnError: logged("usage worker")}
