@@ -18,8 +18,9 @@ func (r *Record) SetPrompt(id string, version int64, experiment string) {
 // PromptVersion is the prompt's id and the version that was used; 0: not known.
 func (r *Record) PromptVersion() (id string, version int64) {
 	id, rest, _ := strings.Cut(r.PromptID, "@")
-	n, _, _ := strings.Cut(rest, "@")
-	version, _ = strconv.ParseInt(n, 10, 64)
+	if n, _, _ := strings.Cut(rest, "@"); n != "" { // most requests have no prompt
+		version, _ = strconv.ParseInt(n, 10, 64)
+	}
 	return id, version
 }
 

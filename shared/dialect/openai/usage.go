@@ -116,33 +116,28 @@ func (r *reported) completionDetail(key []byte) *int64 {
 // classes subtracts the parts from the two sums.
 func (r *reported) classes(u *pricing.Usage) (total int64) {
 	*u = pricing.Usage{}
-	part := func(sum *int64, c pricing.Class, n int64) {
-		if n < 0 {
-			return
-		}
-		n = min(n, max(*sum, 0)) // a part is never more than the whole
-		*sum -= n
-		u.Set(c, n)
-	}
-	in, out := r.prompt, r.completion
 	if r.prompt >= 0 {
-		r.cachedParts(&in, part)
-		part(&in, pricing.CacheWrite30m, r.written30m)
-		part(&in, pricing.CacheWrite12h, r.written12h)
-		part(&in, pricing.CacheWrite5m, without(r.cacheWrite, r.written30m, r.written12h))
-		part(&in, pricing.AudioIn, without(r.audioIn, r.audioCached))
-		part(&in, pricing.ImageIn, without(r.imageIn, r.imageCached))
-		u.Set(pricing.Input, in)
+		in := parted{u, r.prompt}
+		in.take(pricing.AudioCacheRead, min(r.audioCached, r.cached))
+		in.take(pricing.ImageCacheRead, min(r.imageCached, without(r.cached, r.audioCached)))
+		in.take(pricing.CacheRead, without(r.cached, r.audioCached, r.imageCached))
+		in.take(pricing.CacheWrite30m, r.written30m)
+		in.take(pricing.CacheWrite12h, r.written12h)
+		in.take(pricing.CacheWrite5m, without(r.cacheWrite, r.written30m, r.written12h))
+		in.take(pricing.AudioIn, without(r.audioIn, r.audioCached))
+		in.take(pricing.ImageIn, without(r.imageIn, r.imageCached))
+		u.Set(pricing.Input, in.left)
 	}
 	if r.completion >= 0 {
+		out := parted{u, r.completion}
 		// Some hosts leave reasoning out of completion_tokens; their total shows it.
 		if r.reasoning > 0 && (r.total == r.prompt+r.completion+r.reasoning || r.reasoning > r.completion) {
-			out += r.reasoning
+			out.left += r.reasoning
 		}
-		part(&out, pricing.Reasoning, r.reasoning)
-		part(&out, pricing.AudioOut, r.audioOut)
-		part(&out, pricing.ImageOut, r.imageOut)
-		u.Set(pricing.Output, out)
+		out.take(pricing.Reasoning, r.reasoning)
+		out.take(pricing.AudioOut, r.audioOut)
+		out.take(pricing.ImageOut, r.imageOut)
+		u.Set(pricing.Output, out.left)
 	}
 	if r.searches >= 0 {
 		u.Set(pricing.WebSearches, r.searches)
@@ -158,12 +153,21 @@ func (r *reported) classes(u *pricing.Usage) (total int64) {
 	return 0
 }
 
-// cachedParts subtracts what was read from the cache from the prompt, by kind where the
-// kinds are reported.
-func (r *reported) cachedParts(in *int64, part func(*int64, pricing.Class, int64)) {
-	part(in, pricing.AudioCacheRead, min(r.audioCached, r.cached))
-	part(in, pricing.ImageCacheRead, min(r.imageCached, without(r.cached, r.audioCached)))
-	part(in, pricing.CacheRead, without(r.cached, r.audioCached, r.imageCached))
+// parted is a sum of tokens whose parts are taken out of it, class by class.
+type parted struct {
+	of   *pricing.Usage
+	left int64
+}
+
+// take takes n tokens of a class, but never more than the sum has left; with n below
+// zero the provider did not tell of the class.
+func (p *parted) take(c pricing.Class, n int64) {
+	if n < 0 {
+		return
+	}
+	n = min(n, max(p.left, 0))
+	p.left -= n
+	p.of.Set(c, n)
 }
 
 // without is a count minus its parts; a count that was not given stays so.
