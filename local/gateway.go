@@ -181,7 +181,7 @@ func (g *gateway) assemble() error {
 	if totals != nil {
 		sink = totals.Sink(sink)
 	}
-	g.relay = plane.New(g.core, sink, plane.Options{Jobs: plane.Jobs(), Translators: plane.Translators()})
+	g.relay = plane.New(g.core, sink, plane.Options{Jobs: plane.Jobs(), Translators: plane.Translators(), Drain: g.options.drain})
 	data := relay.NewMux(g.relay, assembly.DataPlane())
 	admin, err := console.New(g.core, sender, assembly.Administration(g.core, archive)...)
 	if err != nil {

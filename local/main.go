@@ -12,6 +12,7 @@ import (
 	"os/signal"
 	"runtime/debug"
 	"syscall"
+	"time"
 
 	"gateway/shared/app"
 	"gateway/shared/host"
@@ -21,8 +22,9 @@ import (
 type options struct {
 	addr, data, store     string
 	mock, durable, lambda bool
-	noRing                bool   // the journal is files alone
-	functions             string // folder of the functions' binaries; "": one in data
+	noRing                bool          // the journal is files alone
+	functions             string        // folder of the functions' binaries; "": one in data
+	drain                 time.Duration // how long an answer is read on after its client went; 0: the usual time
 	serve                 host.Options
 }
 

@@ -144,7 +144,11 @@ func told(req *http.Request) *http.Request {
 	}
 	trace := &httptrace.ClientTrace{
 		WroteHeaders: func() { b.sent.Store(false) }, // the body may be sent once more
-		WroteRequest: func(httptrace.WroteRequestInfo) { b.sent.Store(true); b.done() },
+		WroteRequest: func(how httptrace.WroteRequestInfo) {
+			b.sent.Store(true)
+			b.whole.Store(how.Err == nil)
+			b.done()
+		},
 	}
 	return req.WithContext(httptrace.WithClientTrace(req.Context(), trace))
 }

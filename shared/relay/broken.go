@@ -34,7 +34,7 @@ func (me *meters) brokenAnswer(err error, body []byte) error {
 		f.Source = fault.SourceProvider
 		return f
 	}
-	me.ChargeWhatCame(body)
+	me.GivenUp(!me.ChargeWhatCame(body) && me.gaveUp())
 	if f := unreadableAnswer(err); f != nil {
 		return f
 	}

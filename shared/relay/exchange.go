@@ -76,10 +76,8 @@ func (x *exchanges) exchange(body []byte, at *usage.Attempt) answer {
 				return refusal(f) // it is the client's body that broke
 			}
 		}
-		if f := patience.Late(); f != nil {
-			return refusal(f)
-		}
-		return refusal(x.Unreachable(err))
+		x.GivenUp(x.gaveUp() && x.sending.Whole())
+		return refusal(x.cut(x.Unreachable(err)))
 	}
 	at.RequestID = requestID(x.Unrouted(resp).Header)
 	if x.Route.Shape != routes.Raw && (resp.StatusCode < 200 || resp.StatusCode > 299) {
@@ -93,6 +91,7 @@ func (x *exchanges) exchange(body []byte, at *usage.Attempt) answer {
 	}
 	if !patience.HeadCame() {
 		_ = resp.Body.Close()
+		x.GivenUp(resp.StatusCode < 300)
 		return refusal(patience.Late())
 	}
 	if x.Route.Shape != routes.Raw && x.Stream && x.Route.Client != nil {
@@ -278,10 +277,11 @@ func (o *outbound) setBody(req *http.Request, body []byte) {
 	case len(body) > 0:
 		o.sending.Attach(req, body)
 	case o.Form != nil:
-		req.Body, req.ContentLength = o.formStream()
+		form, length := o.formStream()
+		o.sending = o.sending.Stream(req, form, length)
 		o.bodySpent = true
 	case o.Route.Shape == routes.Raw && o.In == nil && o.Req.Body != nil && o.Req.ContentLength != 0:
-		req.Body, req.ContentLength = outgoing.Exactly(o.Req.Body, o.Req.ContentLength), o.Req.ContentLength
+		o.sending = o.sending.Stream(req, outgoing.Exactly(o.Req.Body, o.Req.ContentLength), o.Req.ContentLength)
 		o.bodySpent = true
 	default:
 		req.Body = http.NoBody

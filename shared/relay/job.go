@@ -41,10 +41,7 @@ func (jc *jobCalls) exchangeJob(body []byte, at *usage.Attempt) answer {
 		if jc.upload != nil && jc.upload.Fault() != nil {
 			return refusal(jc.upload.Fault()) // it is the client's body that broke
 		}
-		if f := patience.Late(); f != nil {
-			return refusal(f)
-		}
-		return refusal(err)
+		return refusal(jc.cut(err))
 	}
 	return answer{resp: &http.Response{
 		StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {got.Type}}, Body: got.Body, ContentLength: got.Length,

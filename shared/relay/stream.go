@@ -112,7 +112,7 @@ func (st *streams) firstEventFailed(a *answer, m chat.Meter, err error) {
 	case m.Usage.Known():
 		st.Heard.Hear(m)
 		st.Charge(m.Usage)
-	case late != nil && m.Err == nil:
+	case m.Err == nil && st.gaveUp():
 		st.Learn(m) // the provider has read the request, and was not given time to say so
 	}
 	a.failed = a.resp.Header
@@ -249,6 +249,9 @@ func (st *streams) cut(err error) error {
 	}
 	return err
 }
+
+// gaveUp: the gateway itself has ended the attempt, as its client is gone or a time ran out.
+func (o *outbound) gaveUp() bool { return o.Ctx.Err() != nil || o.patience.Late() != nil }
 
 // Values of headers are shared between requests; nobody changes them in place.
 var (

@@ -19,18 +19,19 @@ func (me *Meters) madeWhole(u pricing.Usage, m chat.Meter) pricing.Usage {
 }
 
 // ChargeWhatCame books an answer that is not whole or cannot be read: by the usage that it
-// tells, or by an estimate from what came. Where nothing came, nothing is charged.
-func (me *Meters) ChargeWhatCame(body []byte) {
+// tells, or by an estimate from what came. Where nothing came, nothing is charged, and charged
+// is false.
+func (me *Meters) ChargeWhatCame(body []byte) (charged bool) {
 	m, in, answered := me.whatCame(body)
 	u := m.Usage
 	switch {
 	case u.Known() && !in:
 		me.Learn(m)
-		return
+		return true
 	case u.Known():
 		u = me.madeWhole(u, m) // it broke off within the usage: what is missing is estimated
 	case !answered:
-		return
+		return false
 	case me.Route.Client == nil && me.Wanted.Assumed.Known():
 		u = me.Wanted.Assumed
 		u.Estimated = true
@@ -40,6 +41,7 @@ func (me *Meters) ChargeWhatCame(body []byte) {
 	me.Heard.Hear(m)
 	u.Add(pricing.Requests, 1)
 	me.Charge(u)
+	return true
 }
 
 // whatCame reads the beginning of an answer. within tells that it broke off within

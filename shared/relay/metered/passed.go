@@ -44,6 +44,8 @@ func (me *Meters) LearnRaw(m *tail.Meter, status int) {
 				made = min(10*made, me.OutBound) // text shrinks to a tenth at most
 			}
 			u = me.Estimate(made)
+		} else if !told && m.Cut && m.Total == 0 && me.Ctx.Err() != nil {
+			u = me.sent()
 		}
 	}
 	u.Add(pricing.Requests, 1)

@@ -21,15 +21,30 @@ type Bytes struct {
 	wrote   func()
 	handed  atomic.Int32 // readers that were given to the transport
 	written atomic.Int32 // those of them that it has finished with
+
+	last  atomic.Pointer[egress.Body] // the reader that was handed out last
+	whole atomic.Bool                 // its request went out whole, by a transport that tells only that
 }
 
 func New(t http.RoundTripper) *Bytes {
 	o := new(Bytes)
 	o.wrote = func() { o.written.Add(1) }
 	if !egress.Tells(t) {
-		o.trace = &httptrace.ClientTrace{WroteRequest: func(httptrace.WroteRequestInfo) { o.wrote() }}
+		o.trace = &httptrace.ClientTrace{WroteRequest: func(how httptrace.WroteRequestInfo) {
+			o.whole.Store(how.Err == nil)
+			o.wrote()
+		}}
 	}
 	return o
+}
+
+// Whole tells whether the provider was sent all of the last request.
+func (o *Bytes) Whole() bool {
+	if o == nil {
+		return false
+	}
+	b := o.last.Load()
+	return o.whole.Load() || b != nil && b.Whole()
 }
 
 // Busy tells whether the bytes may still be read. A transport that does not
@@ -49,12 +64,40 @@ func (o *Bytes) Attach(req *http.Request, body []byte) {
 	req.ContentLength = int64(len(body))
 	req.GetBody = func() (io.ReadCloser, error) {
 		o.handed.Add(1)
-		if o.trace == nil {
-			return egress.NewToldBody(body, o.wrote), nil
+		o.whole.Store(false)
+		if o.trace != nil {
+			return egress.NewBody(body), nil
 		}
-		return egress.NewBody(body), nil
+		b := egress.NewToldBody(body, o.wrote)
+		o.last.Store(b)
+		return b, nil
 	}
 	req.Body, _ = req.GetBody()
+}
+
+// Stream gives a request a body that is read once and cannot be sent again. It counts as
+// sent when the transport has read it to its end. Where o is nil it makes one.
+func (o *Bytes) Stream(req *http.Request, body io.ReadCloser, length int64) *Bytes {
+	if o == nil {
+		o = New(nil)
+	}
+	o.last.Store(nil)
+	o.whole.Store(false)
+	req.Body, req.ContentLength = &streamed{body, &o.whole}, length
+	return o
+}
+
+type streamed struct {
+	io.ReadCloser
+	whole *atomic.Bool
+}
+
+func (s *streamed) Read(p []byte) (int, error) {
+	n, err := s.ReadCloser.Read(p)
+	if err == io.EOF {
+		s.whole.Store(true)
+	}
+	return n, err
 }
 
 // Exactly ends a streamed body of known length by itself. A transport looks beyond the end

@@ -82,3 +82,61 @@ func TestStreamedBodyEndsWhereItsLengthSays(t *testing.T) {
 		t.Error("a body of unknown length was wrapped")
 	}
 }
+
+func TestWhetherARequestWentOutWhole(t *testing.T) {
+	t.Parallel()
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) { _, _ = io.Copy(w, req.Body) }))
+	defer srv.Close()
+	policy, err := egress.ParseAllow("127.0.0.0/8")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if (*Bytes)(nil).Whole() {
+		t.Error("of nothing")
+	}
+	own, standard := egress.NewHTTP1(policy), egress.NewStandard(policy)
+	defer own.CloseIdleConnections()
+	defer standard.CloseIdleConnections()
+	ask := func(tr http.RoundTripper, o *Bytes, url string, set func(*http.Request)) {
+		t.Helper()
+		req, err := http.NewRequestWithContext(o.Watch(t.Context()), "POST", url, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		set(req)
+		if resp, err := tr.RoundTrip(req); err == nil {
+			_, _ = io.Copy(io.Discard, resp.Body)
+			_ = resp.Body.Close()
+		}
+	}
+	for _, tr := range []http.RoundTripper{http.DefaultTransport, own, standard} {
+		o := New(tr)
+		bytes := func(req *http.Request) { o.Attach(req, []byte("the body")) }
+		if ask(tr, o, srv.URL, bytes); !o.Whole() {
+			t.Errorf("%T: it was answered", tr)
+		}
+		if ask(tr, o, "http://127.0.0.1:1/", bytes); o.Whole() {
+			t.Errorf("%T: nobody listens there", tr)
+		}
+		for _, n := range []int64{4, -1, 9} { // 9: more than there is
+			var s *Bytes
+			stream := io.NopCloser(strings.NewReader("abcd"))
+			req, err := http.NewRequestWithContext(t.Context(), "POST", srv.URL, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			s = s.Stream(req, Exactly(stream, n), n)
+			if s.Whole() || s.Busy() {
+				t.Errorf("%T: nothing was sent", tr)
+			}
+			resp, err := tr.RoundTrip(req)
+			if err != nil {
+				continue
+			}
+			if _, err = io.Copy(io.Discard, resp.Body); err == nil && !s.Whole() {
+				t.Errorf("%T: a stream of %d was answered", tr, n)
+			}
+			_ = resp.Body.Close()
+		}
+	}
+}

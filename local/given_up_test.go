@@ -1,0 +1,162 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"gateway/shared/pricing"
+	"gateway/shared/usage"
+)
+
+// A request that the gateway ends before anything of its answer came was read by the
+// provider all the same, which charges for it: each call is booked by an estimate of what it
+// was sent, and the budget has spent exactly that.
+func TestWhatIsGivenUpBeforeItsAnswerIsBookedByItsInput(t *testing.T) {
+	t.Parallel()
+	r := startDraining(t)
+	const late, silent = "mock: delay=1m stop-on-cancel", "mock: silence=after:0 for=1m"
+	words := strings.Repeat("many words to pay for ", 200)
+	twice := `{"provider":"@mock","request_timeout":300,"retry":{"attempts":1,"on_status_codes":[408]}}`
+	kinds := []struct {
+		name, path, model, directives, more, config string
+		leaves                                      bool
+		calls                                       int
+		code                                        string
+	}{
+		{"plain, its time ran out", "/chat/completions", "@mock/gpt-4o-mini", late, "", `{"request_timeout":300}`, false, 1, "request_timeout"},
+		{"plain, translated", "/chat/completions", "@mock-anthropic/claude-sonnet-4-5", late, "", `{"request_timeout":300}`, false, 1, "request_timeout"},
+		{"a stream, its time ran out", "/messages", "@mock-anthropic/claude-sonnet-4-5", late, `,"stream":true,"max_tokens":50`, `{"request_timeout":300}`, false, 1, "request_timeout"},
+		{"a stream without a head", "/chat/completions", "@mock/gpt-4o-mini", late, `,"stream":true`, `{"first_token_timeout":300}`, false, 1, "request_timeout"},
+		{"a stream with a head", "/chat/completions", "@mock/gpt-4o-mini", silent, `,"stream":true`, `{"first_token_timeout":300}`, false, 1, "request_timeout"},
+		{"retried", "/chat/completions", "@mock/gpt-4o-mini", late, "", twice, false, 2, "request_timeout"},
+		{"a fallback", "/chat/completions", "gpt-4o-mini", late, "", `{"strategy":{"mode":"fallback"},"request_timeout":300,"targets":[{"provider":"@mock"},{"provider":"@mock-anthropic","override_params":{"model":"claude-sonnet-4-5"}}]}`, false, 2, "request_timeout"},
+		{"a client that leaves", "/chat/completions", "@mock/gpt-4o-mini", late, "", "", true, 1, ""},
+		{"one that leaves a translation", "/messages", "@mock/gpt-4o-mini", late, `,"max_tokens":50`, "", true, 1, ""},
+		{"one that leaves a stream", "/chat/completions", "@mock/gpt-4o-mini", late, `,"stream":true`, "", true, 1, ""},
+		{"one that leaves a stream with a head", "/messages", "@mock-anthropic/claude-sonnet-4-5", silent, `,"stream":true,"max_tokens":50`, "", true, 1, ""},
+		{"one that leaves a held body", "/chat/completions", "@mock/gpt-4o-mini", silent, "", "", true, 1, ""},
+		{"one that leaves what is passed through", "/proxy/chat/completions", "gpt-4o-mini", late, "", "", true, 1, ""},
+	}
+	keys := make([]string, len(kinds))
+	for i, c := range kinds {
+		keys[i] = r.newKey(`"usage_limits":{"type":"cost","credit_limit":50}`)
+		headers := []string{"X-Gateway-Api-Key", keys[i], "X-Gateway-Trace-Id", fmt.Sprint("given-up-", i)}
+		if c.config != "" {
+			headers = append(headers, "X-Gateway-Config", c.config)
+		}
+		if strings.HasPrefix(c.path, "/proxy") {
+			headers = append(headers, "X-Gateway-Provider", "@mock")
+		}
+		body := chatBody(c.model, words+"\n"+c.directives, c.more)
+		if c.leaves {
+			r.leaveUnanswered(c.path, body, headers...)
+		} else if got := r.call("POST", c.path, body, headers...); got.status != http.StatusRequestTimeout {
+			t.Errorf("%s: %d %s", c.name, got.status, got.body)
+		}
+	}
+	for i, c := range kinds {
+		rec := r.recordOf(fmt.Sprint("given-up-", i))
+		if len(rec.Attempts) != c.calls || c.code != "" && rec.ErrorCode != c.code {
+			t.Errorf("%s: %q %+v", c.name, rec.ErrorCode, rec.Attempts)
+		}
+		var sum pricing.NanoDollars
+		for n, a := range rec.Attempts {
+			if in := a.Usage.N(pricing.Input); in < int64(len(words))/6 || in > int64(len(words)) || a.Usage.OutputTokens() != 0 || !a.Usage.Estimated || a.Cost == 0 {
+				t.Errorf("%s: call %d is booked as %+v for %d", c.name, n, a.Usage, a.Cost)
+			}
+			sum += a.Cost
+		}
+		if rec.Cost != sum {
+			t.Errorf("%s: %d of %d", c.name, rec.Cost, sum)
+		}
+		eventually(t, func() error { return usageIs(r, keys[i], int64(rec.Cost)) })
+	}
+}
+
+// What never reached a provider whole, or was refused by it, costs nothing.
+func TestWhatNoProviderHadCostsNothing(t *testing.T) {
+	t.Parallel()
+	r := startDraining(t)
+	shut, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	closed := shut.Addr().String()
+	_ = shut.Close()
+	for i, c := range []struct{ name, directives, config string }{
+		{"no connection", "", `{"provider":"@mock","custom_host":"http://` + closed + `/v1","request_timeout":300}`},
+		{"a refusal", "mock: status=500", `{"provider":"@mock","request_timeout":60000}`},
+		{"a refusal that is slow", "mock: delay=50ms status=429", `{"provider":"@mock","request_timeout":60000}`},
+		{"a connection that is closed", "mock: drop", `{"provider":"@mock","request_timeout":60000}`},
+	} {
+		key := r.newKey(`"usage_limits":{"type":"cost","credit_limit":50}`)
+		trace := fmt.Sprint("unpaid-", i)
+		got := r.call("POST", "/chat/completions", chatBody("gpt-4o-mini", "Hello\n"+c.directives, ""), "X-Gateway-Api-Key", key, "X-Gateway-Config", c.config, "X-Gateway-Trace-Id", trace)
+		if rec := r.recordOf(trace); got.status < 400 || rec.Cost != 0 || rec.Usage.Known() {
+			t.Errorf("%s: %d %s %+v", c.name, got.status, got.body, rec.Usage)
+		}
+		eventually(t, func() error { return usageIs(r, key, 0) })
+	}
+}
+
+// startDraining runs a gateway that reads an answer on for a moment only once its client
+// has gone.
+func startDraining(t *testing.T) *running {
+	t.Helper()
+	o, err := parse([]string{"-addr", "127.0.0.1:0", "-data", t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.drain = 50 * time.Millisecond
+	return startWith(t, o)
+}
+
+// leaveUnanswered asks and goes once the provider has the request.
+func (r *running) leaveUnanswered(path, body string, headers ...string) {
+	r.t.Helper()
+	before := len(r.mock.Bill().Rows)
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, "POST", r.base+path, strings.NewReader(body))
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	req.Header.Set("Content-Type", "application/json")
+	for i := 0; i+1 < len(headers); i += 2 {
+		req.Header.Set(headers[i], headers[i+1])
+	}
+	over := make(chan struct{})
+	go func() {
+		defer close(over)
+		if resp, err := http.DefaultClient.Do(req); err == nil {
+			_ = resp.Body.Close()
+		}
+	}()
+	eventually(r.t, func() error {
+		if len(r.mock.Bill().Rows) == before {
+			return fmt.Errorf("the provider was not asked")
+		}
+		return nil
+	})
+	cancel()
+	<-over
+}
+
+// recordOf is the record of the request with a trace id.
+func (r *running) recordOf(trace string) (rec usage.Record) {
+	r.t.Helper()
+	eventually(r.t, func() error {
+		for _, rec = range archived(r.t, r.g) {
+			if rec.TraceID == trace {
+				return nil
+			}
+		}
+		return fmt.Errorf("no record of %s", trace)
+	})
+	return rec
+}

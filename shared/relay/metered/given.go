@@ -1,0 +1,52 @@
+package metered
+
+import (
+	"net/http"
+
+	"gateway/shared/pricing"
+	"gateway/shared/relay/routes"
+)
+
+// inward are the classes that count what a provider is sent, which it charges whatever
+// becomes of its answer.
+var inward = [...]pricing.Class{pricing.Input, pricing.AudioIn, pricing.ImageIn, pricing.Characters, pricing.Seconds, pricing.Pages}
+
+// GivenUp books a call of which nothing is known but that the gateway itself has ended it,
+// because its client had gone or a time had run out. If the provider had the whole request
+// by then, it charges for what it was sent.
+func (me *Meters) GivenUp(whole bool) {
+	if u := me.sent(); whole && u.Known() {
+		u.Add(pricing.Requests, 1)
+		me.Charge(u)
+	}
+}
+
+// sent estimates what the request alone costs; nothing where it costs nothing.
+func (me *Meters) sent() (u pricing.Usage) {
+	if me.Req.Method != http.MethodPost || me.CostsNothing() {
+		return u
+	}
+	like := me.Route
+	if like.Shape == routes.Raw {
+		like = me.Like()
+	}
+	switch {
+	case like == nil: // no shape that is known: see LearnRaw
+		if a := (passed{Meters: me}); a.estimates() {
+			u = me.Estimate(0)
+		}
+		return u
+	case like.Free || like.NoModel: // what it starts is charged when it has been done
+		return u
+	}
+	if like.Client != nil || like.Demand == nil {
+		return me.Estimate(0)
+	}
+	for _, c := range inward {
+		if n, ok := me.Wanted.Assumed.Get(c); ok {
+			u.Set(c, n)
+			u.Estimated = true
+		}
+	}
+	return u
+}
