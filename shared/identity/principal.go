@@ -25,11 +25,11 @@ type Principal struct {
 	Scope         store.Scope // Workspace is empty for organisation keys
 	WorkspaceSlug string
 	UserID        string
-	EndUser       string // whom a signed token names, for logs; it may be no user of the gateway
+	EndUser       string // the user whom a signed token names, for logs; it may be no user of the gateway
 	Scopes        ScopeSet
 	Defaults      Defaults
 	Subject       *ledger.Subject // nil without limits
-	Audience      string          // id of the one MCP server that it opens; "": all
+	Audience      string          // id of the only MCP server that it may use; "": all
 	Until         time.Time       // zero: does not expire
 	rotated       bool            // Until is the end of a rotation's transition
 	Status        string
@@ -51,7 +51,7 @@ type principalBody struct {
 	UsageLimits   *ledger.UsageLimit `json:"usage_limits,omitempty"`
 	Defaults      Defaults           `json:"defaults"`
 
-	// Of signed tokens that were entrusted with work.
+	// For signed tokens whose work goes on; see Entrust.
 	EndUser string              `json:"end_user,omitempty"`
 	Budgets []ledger.UsageLimit `json:"budgets,omitempty"`
 }
@@ -109,17 +109,17 @@ type Authenticator struct {
 
 // TokenVerifier turns signed tokens into principals.
 type TokenVerifier interface {
-	// Is tells whether a credential is such a token and no key.
+	// Is tells whether a credential is a signed token and not a key.
 	Is(credential string) bool
-	// Verify gives who it stands for, with the errors of Authenticate and 403 for a
-	// token whose workspace or scopes cannot be had.
+	// Verify gives the principal of a token. Its errors are those of Authenticate, and 403
+	// for a token whose workspace or scopes are not available.
 	Verify(ctx context.Context, token string, by Asked) (*Principal, error)
 }
 
-// Asked is the request that a credential came with, for the record of a refusal.
+// Asked is the request that a credential came with, so that a refusal can be recorded.
 type Asked struct {
-	Request *http.Request // nil: work without one
-	ID      string        // of the request, as its answer names it; empty where it names none
+	Request *http.Request // nil: the work has no request
+	ID      string        // the request's id, as its answer shows it; empty if it shows none
 }
 
 // NewAuthenticator reads keys through the loader.
@@ -127,13 +127,13 @@ func NewAuthenticator(l *resource.Loader, now func() time.Time) *Authenticator {
 	return &Authenticator{loader: l, now: now}
 }
 
-// ErrInvalidKey is the one answer for unknown, wrong and archived keys, so that the
-// answer does not tell them apart.
+// ErrInvalidKey is the one answer for unknown, wrong and archived keys: it must not tell
+// them apart.
 func ErrInvalidKey() *fault.Fault {
 	return fault.New(fault.Unauthorized, "x-gateway-api-key", "Invalid API key. Send a valid key in x-gateway-api-key, or as Authorization: Bearer")
 }
 
-// maxToken bounds what is hashed; longer tokens cannot be ours.
+// maxToken bounds what is hashed; longer tokens cannot be the gateway's.
 const maxToken = 8 << 10
 
 // Authenticate finds the principal of a raw token: 401 when it is unknown,
@@ -145,16 +145,16 @@ func (a *Authenticator) Authenticate(ctx context.Context, token string, by Asked
 	if token == "" || len(token) > maxToken {
 		return nil, ErrInvalidKey()
 	}
-	var room [256]byte // most tokens fit, and need no memory of their own
+	var room [256]byte // most tokens fit, and need no memory allocation
 	sum := sha256.Sum256(append(room[:0], token...))
 	var hash [2 * sha256.Size]byte
 	hex.Encode(hash[:], sum[:])
 	return a.ByHash(ctx, string(hash[:]))
 }
 
-// ByHash finds the principal of a token by its hash, as HashToken makes it, for
-// work that a request has left behind: the token itself is not kept. Errors are
-// those of Authenticate.
+// ByHash finds the principal of a token by its hash, which HashToken makes. It is for work
+// that outlives its request, because the token itself is not kept. Errors are those of
+// Authenticate.
 func (a *Authenticator) ByHash(ctx context.Context, hash string) (*Principal, error) {
 	p, ok, err := resource.LoadCredential(ctx, a.loader, credentialKind, hash, decodePrincipal)
 	if err != nil {
@@ -172,15 +172,14 @@ func (a *Authenticator) ByHash(ctx context.Context, hash string) (*Principal, er
 	return p, nil
 }
 
-// Entrust lets ByHash find a signed token until a time that may lie beyond its own
-// end: for work that was begun with it and takes longer. The token itself opens
-// nothing by that, as it is never looked up by its hash. Keys need nothing of it.
+// Entrust lets ByHash find a signed token until a time that may be after its own expiry:
+// for work that was begun with the token and takes longer. The token itself does not become
+// valid longer, because it is never looked up by its hash. Keys do not need this.
 func (a *Authenticator) Entrust(ctx context.Context, p *Principal, hash string, until time.Time) error {
 	if p.Type != SignedToken {
 		return nil
 	}
-	// What is there already is not written again: each write empties the caches of the
-	// organisation.
+	// An existing row is not written again: each write empties the organisation's caches.
 	if known, err := a.ByHash(ctx, hash); err == nil && !known.Until.Before(until.Truncate(time.Millisecond)) {
 		return nil
 	}
@@ -199,10 +198,10 @@ func (a *Authenticator) Entrust(ctx context.Context, p *Principal, hash string, 
 	return a.loader.Keep(ctx, p.Scope, store.Row{Key: store.Credential(credentialKind, hash), Item: it, Expires: until})
 }
 
-// Former gives who a key was that is no longer valid, so that work which was begun
-// with it can be brought to an end: with the scopes given and no others. What that
-// still costs comes to the key's budget, where there is one yet: a key that has
-// expired, or whose secret was rotated, may be used again.
+// Former gives the principal of a key that is no longer valid, so that work that was begun
+// with it can be finished: it has the given scopes and no others. If the key still has a
+// budget, further costs are charged to it, because a key that has expired, or whose secret
+// was rotated, may be used again.
 func (a *Authenticator) Former(ctx context.Context, sc store.Scope, keyID string, scopes ...string) (*Principal, error) {
 	p := &Principal{KeyID: keyID, Scope: sc, Scopes: NewScopeSet(scopes...)}
 	v, err := a.loader.Fresh(ctx, sc.Org)
@@ -225,15 +224,15 @@ func (a *Authenticator) Former(ctx context.Context, sc store.Scope, keyID string
 	return p, nil
 }
 
-// keyHeaders are where clients of single providers put their key, in the order in
-// which they are tried.
+// keyHeaders are the headers in which clients of single providers send their key, in the
+// order in which they are tried.
 var keyHeaders = [...]string{"X-Api-Key", "Api-Key", "X-Goog-Api-Key"}
 
-// Token reads the gateway credential of a request: x-gateway-api-key, else
-// Authorization: Bearer, else a header in which clients of one provider send their
-// only key. inAuthorization tells that Authorization holds the
-// gateway's key, alone or as well, and must not go to a provider: clients send
-// one key in both. A header that comes twice is refused.
+// Token reads the gateway credential of a request: x-gateway-api-key, or else
+// Authorization: Bearer, or else a header in which clients of one provider send their only
+// key. inAuthorization tells that Authorization also, or only, has the gateway's key and
+// must not go to a provider: some clients send one key in both headers. A header that comes
+// twice is refused.
 func Token(h http.Header) (token string, inAuthorization bool, err error) {
 	if v := h["X-Gateway-Api-Key"]; len(v) > 0 {
 		if len(v) > 1 {

@@ -8,11 +8,11 @@ import (
 	"gateway/shared/resource"
 )
 
-// kindConfig is the kind of configs, which a key may name as its default.
+// kindConfig is the kind of configs. A key may name one as its default.
 const kindConfig resource.Kind = "CONFIG"
 
-// Retire archives a key within a change: nothing opens with it any more, and
-// nothing is kept for it. It takes at most RowsOfKey rows.
+// Retire archives a key within a change: it is no longer valid, and nothing is stored for
+// it. It takes at most RowsOfKey rows.
 func Retire(tx *resource.Tx, rec *resource.Record) error {
 	var k Key
 	if err := json.Unmarshal(rec.Body, &k); err != nil {
@@ -36,13 +36,13 @@ func Retire(tx *resource.Tx, rec *resource.Record) error {
 	return tx.Archive(rec)
 }
 
-// Fields of keys that are suspended: for whom, and what they were.
+// Fields of suspended keys: the user, and the former status.
 const (
 	suspendedFor = "suspended"
 	suspendedAs  = "suspended_as"
 )
 
-// Suspend is Retire of a key that Restore may bring back.
+// Suspend retires a key so that Restore can bring it back.
 func Suspend(tx *resource.Tx, rec *resource.Record) error {
 	fields := map[string]string{suspendedFor: rec.Fields["user"], suspendedAs: rec.Status}
 	maps.Copy(fields, rec.Fields)
@@ -50,7 +50,7 @@ func Suspend(tx *resource.Tx, rec *resource.Record) error {
 	return Retire(tx, rec)
 }
 
-// Suspended tells for which user a key is suspended, by its row in a list; "": none.
+// Suspended tells for which user a key is suspended, from its row in a list; "": none.
 func Suspended(row *resource.Row) string { return row.Fields[suspendedFor] }
 
 // Restore brings a suspended key back. It takes at most RowsOfKey rows.

@@ -122,14 +122,14 @@ func Rotate(k *Key, now time.Time, transition time.Duration) (raw string, err er
 	return raw, nil
 }
 
-// UncollectedSecret is the name under which the raw secret of an automatic
-// rotation is sealed in the key's record, until somebody collects it.
+// UncollectedSecret is the name under which the raw secret from an automatic rotation is
+// sealed in the key's record, until somebody collects it.
 const UncollectedSecret = "rotated"
 
-// RotateDue rotates a key whose policy says that it is time, and plans the next
-// rotation. raw is empty when the key was not rotated: its policy has changed,
-// it has ended, or a manual rotation's transition is not over, so that this time
-// is left out.
+// RotateDue rotates a key whose policy says that it is time, and plans the next rotation.
+// raw is empty if the key was not rotated: because its policy has changed, because the key
+// has ended, or because the transition of a manual rotation is not over, so that this
+// rotation is skipped.
 func RotateDue(k *Key, status string, now time.Time) (raw string) {
 	p := k.Rotation
 	if p == nil || p.NextAt == nil || p.NextAt.After(now) || Live(status, k, now) != StatusActive {
@@ -143,8 +143,8 @@ func RotateDue(k *Key, status string, now time.Time) (raw string) {
 	return raw
 }
 
-// Reschedule keeps the due lists up to date with what a key was and is; nil for
-// a key that is not there.
+// Reschedule updates the due lists from what a key was and is; nil for a key that does not
+// exist.
 func Reschedule(tx *resource.Tx, ref resource.Ref, was, is *Key) error {
 	before, after := DueTimes(was), DueTimes(is)
 	for kind, at := range before {
@@ -170,8 +170,7 @@ const (
 	DueOldSecret = "KEYOLDSECRET" // the end of a transition
 )
 
-// DueTimes are the times at which something is to be done for a key; none for
-// nil.
+// DueTimes are the times at which something must be done for a key; none for nil.
 func DueTimes(k *Key) map[string]time.Time {
 	due := make(map[string]time.Time)
 	if k == nil {

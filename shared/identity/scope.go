@@ -13,7 +13,7 @@ const (
 	OrganisationService KeyType = "organisation-service" // admin key: every workspace, no data plane
 	WorkspaceService    KeyType = "workspace-service"
 	WorkspaceUser       KeyType = "workspace-user"
-	// SignedToken is no key of ours: a JSON Web Token of an issuer that the
+	// SignedToken is not a key of the gateway: it is a JSON Web Token of an issuer that the
 	// organisation trusts. It reaches one workspace.
 	SignedToken KeyType = "jwt"
 )
@@ -37,8 +37,8 @@ type scopeFamily struct {
 	who      holders
 }
 
-// scopeTable lists every grantable scope. A resource may stand in several rows
-// when its actions differ in who may hold them.
+// scopeTable lists every grantable scope. A resource may be in several rows if different
+// key types may hold its actions.
 var scopeTable = []scopeFamily{
 	{"organisation_users", "create read update delete list", org},
 	{"organisation_service_api_keys", "create read update delete list rotate", org},
@@ -131,8 +131,8 @@ func ScopesFor(t KeyType) []string {
 	return out
 }
 
-// ScopeFamily is the family of the scopes that manage keys of type t, which is
-// also what the audit log calls such a key: workspace_service_api_keys.
+// ScopeFamily is the family of the scopes that manage keys of type t. The audit log uses
+// the same name for such keys: workspace_service_api_keys.
 func (t KeyType) ScopeFamily() string {
 	return strings.ReplaceAll(string(t), "-", "_") + "_api_keys"
 }

@@ -20,14 +20,14 @@ const (
 	Failed    = "failed" // given up
 )
 
-// Mails is what takes the place of a webhook's id for deliveries by mail, which
-// belong to the organisation.
+// Mails takes the place of a webhook's id in deliveries by mail, which belong to the
+// organisation.
 const Mails = "mail"
 
 // KeepFor is how long deliveries can be read.
 const KeepFor = 30 * 24 * time.Hour
 
-// maxAttempts is how many attempts a delivery remembers; the newest stay.
+// maxAttempts is how many attempts a delivery remembers: the newest ones.
 const maxAttempts = 30
 
 // Delivery is an event on its way to one receiver.
@@ -39,11 +39,11 @@ type Delivery struct {
 	Workspace string          `json:"workspace_id,omitempty"` // of the event
 	Created   time.Time       `json:"created_at"`
 	Status    string          `json:"status"`
-	Payload   json.RawMessage `json:"payload,omitempty"` // what a webhook gets
-	Address   string          `json:"address,omitempty"` // of a mail
+	Payload   json.RawMessage `json:"payload,omitempty"` // the body for a webhook
+	Address   string          `json:"address,omitempty"` // the address for a mail
 	Subject   string          `json:"subject,omitempty"`
 	Text      string          `json:"text,omitempty"`
-	Tries     int             `json:"tries"` // since it was made, or sent again
+	Tries     int             `json:"tries"` // since it was made, or since it was sent again
 	Total     int             `json:"total"` // of all attempts
 	Attempts  []Attempt       `json:"attempts,omitempty"`
 	NextAt    *time.Time      `json:"next_attempt_at,omitempty"`
@@ -52,7 +52,7 @@ type Delivery struct {
 	expires   time.Time
 }
 
-// Attempt is one try. It holds nothing that the receiver said but its status.
+// Attempt is one attempt. Of the receiver's answer it has only the status.
 type Attempt struct {
 	At     time.Time `json:"at"`
 	Status int       `json:"status,omitempty"` // of HTTP; 0: no answer
@@ -72,11 +72,12 @@ func payload(e *Event) (json.RawMessage, error) {
 	return json.Marshal(map[string]any{"id": e.ID, "type": e.Type, "timestamp": e.At.UTC().Format(time.RFC3339Nano), "data": data})
 }
 
-// deliveryID is that of an event to a receiver: the same for every worker.
+// deliveryID is the id of an event's delivery to a receiver. It is the same for every
+// worker.
 func deliveryID(e *Event, to string) string {
 	sum := sha256.Sum256([]byte(e.ID + "\x00" + to))
 	var id ulid.ULID
-	_ = id.SetTime(ulid.Timestamp(e.At)) // a time of this age
+	_ = id.SetTime(ulid.Timestamp(e.At)) // never fails for a time of this age
 	_ = id.SetEntropy(sum[:10])
 	return id.String()
 }
@@ -85,7 +86,7 @@ func deliveryKey(sc store.Scope, to, id string) store.Key {
 	return sc.Partition("NOTICE", to).Key(id)
 }
 
-// row is the delivery as stored after its next write.
+// row is the delivery as stored by its next write.
 func (d *Delivery) row() (store.Row, error) {
 	body, err := json.Marshal(d)
 	if err != nil {
@@ -132,8 +133,9 @@ func (l *Log) Get(ctx context.Context, sc store.Scope, to, id string) (*Delivery
 	return d, err == nil, err
 }
 
-// List gives up to limit deliveries, newest first, behind the id after; those of a
-// status, or all with "". next is the after of the page that follows; "" at the end.
+// List gives up to limit deliveries, newest first, after the delivery whose id is after:
+// those with a status, or all for "". next is the value of after for the next page; "" at
+// the end.
 func (l *Log) List(ctx context.Context, sc store.Scope, to, status, after string, limit int) (page []*Delivery, next string, err error) {
 	q := store.Query{Partition: sc.Partition("NOTICE", to), Reverse: true, After: after, Limit: limit + 1}
 	for {
@@ -161,9 +163,9 @@ func (l *Log) List(ctx context.Context, sc store.Scope, to, status, after string
 	}
 }
 
-// Redeliver has a delivery sent again from now on, as often as a new one; of one that
-// waits for its next attempt that is now. One that is being attempted, or is due, is a
-// fault.Conflict.
+// Redeliver sends a delivery again from now on, with as many attempts as a new one. A
+// delivery that waits for its next attempt is attempted now. If it is being attempted, or
+// is due, that is a fault.Conflict.
 func (l *Log) Redeliver(ctx context.Context, sc store.Scope, to, id string) (*Delivery, error) {
 	d, ok, err := l.Get(ctx, sc, to, id)
 	if err != nil {
@@ -178,7 +180,7 @@ func (l *Log) Redeliver(ctx context.Context, sc store.Scope, to, id string) (*De
 		if d.NextAt == nil || !d.NextAt.After(now) {
 			return nil, underWay()
 		}
-		// A worker that attempts it has taken this row.
+		// A worker that is attempting it has taken this row.
 		waits := d.wait(*d.NextAt).Key
 		actions = append(actions, store.Action{Table: store.Control, Delete: &store.Delete{Key: waits, If: []store.Cond{store.IfPresent()}}})
 	}

@@ -31,8 +31,8 @@ const (
 	Ping              = "webhook.ping"
 )
 
-// Types are the events that a webhook may ask for. A ping goes to the webhook that
-// is tried, whatever it asks for.
+// Types are the events that a webhook may ask for. A ping goes to the webhook that is being
+// tested, whatever it asks for.
 func Types() []string {
 	return []string{
 		BudgetThreshold, BudgetExhausted, KeyExpiring, KeyExpired, KeyRotationDue, KeyRotated, OldSecretExpiring,
@@ -53,12 +53,12 @@ type Event struct {
 	Webhook   string            `json:"webhook,omitempty"` // the only one that gets it
 }
 
-// Audience are the people whom an event concerns, who get a mail; nobody in the
-// zero value.
+// Audience are the people whom an event concerns and who get a mail; the zero value means
+// nobody.
 type Audience struct {
 	Admins   bool     `json:"admins,omitempty"`   // of the organisation, owners included
-	Managers bool     `json:"managers,omitempty"` // and admins of the workspace
-	Key      string   `json:"key,omitempty"`      // whose owner and alert_emails it concerns
+	Managers bool     `json:"managers,omitempty"` // and admins, of the workspace
+	Key      string   `json:"key,omitempty"`      // the key whose owner and alert_emails it concerns
 	Users    []string `json:"users,omitempty"`    // by id
 }
 
@@ -69,7 +69,7 @@ func (a *Audience) empty() bool {
 // Scope is where the event happened.
 func (e *Event) Scope() store.Scope { return store.Scope{Org: e.Org, Workspace: e.Workspace} }
 
-// Text is the text of the event as a mail.
+// Text is the text of the event in a mail.
 func (e *Event) Text() string {
 	var b strings.Builder
 	b.WriteString(e.Summary + "\n\n")
@@ -95,14 +95,14 @@ func oneLine(s string) string {
 	}, s)
 }
 
-// queues is how many partitions share what is to be done.
+// queues is how many partitions share the work.
 const queues = 4
 
-// queueOf is the partition of what waits; its rows sort by when it is due, so that
+// queueOf is the partition of waiting work. Its rows sort by when they are due, so that
 // nothing is forgotten however long no worker ran.
 func queueOf(n int) store.Partition { return store.System("NOTICES#" + strconv.Itoa(n)) }
 
-// waiting is the row of something to be done at a time.
+// waiting is the row of work that is due at a time.
 func waiting(at time.Time, id string) store.Key {
 	sum := sha256.Sum256([]byte(id))
 	return queueOf(int(sum[0])%queues).Key(fmt.Sprintf("%013d", max(at.UnixMilli(), 0)), id)
@@ -113,8 +113,8 @@ func NewID(now time.Time) string {
 	return ulid.MustNew(ulid.Timestamp(now), ulid.DefaultEntropy()).String()
 }
 
-// Stage is the write that raises an event, for a change to take along. The event
-// gets its id and time.
+// Stage is the write that raises an event as part of a change. The event gets its id and
+// time.
 func Stage(e Event, now time.Time) (store.Action, error) {
 	if e.At = now.UTC().Truncate(time.Millisecond); e.ID == "" {
 		e.ID = NewID(now)
@@ -127,7 +127,7 @@ func Stage(e Event, now time.Time) (store.Action, error) {
 	return store.Action{Table: store.Control, Put: &store.Put{Row: store.Row{Key: waiting(e.At, e.ID), Item: store.Item{"event": body}}}}, nil
 }
 
-// Raise raises an event that has no change to go with.
+// Raise raises an event that belongs to no change.
 func Raise(ctx context.Context, s store.Store, e Event, now time.Time) error {
 	a, err := Stage(e, now)
 	if err != nil {

@@ -25,17 +25,17 @@ type Mail struct {
 	HTML    string // "": none
 }
 
-// Mailer sends mails. An error says that the mail did not go, and why, without
-// naming who it was for: a fault.ServiceUnavailable may pass.
+// Mailer sends mails. An error says that the mail was not sent, and why, without naming the
+// receiver. A fault.ServiceUnavailable may pass.
 type Mailer interface {
 	Send(ctx context.Context, m Mail) error
 }
 
-// maxRecipients is what SES takes in one message.
+// maxRecipients is how many SES takes in one message.
 const maxRecipients = 50
 
-// Address checks a bare address, such as ann@example.com, and gives the form that
-// tells whether two are the same person's: lower case, no spaces around.
+// Address checks a bare address, such as ann@example.com, and gives it in the form by which
+// addresses are compared: lower case, no spaces around.
 func Address(s string) (string, bool) {
 	if strings.ContainsFunc(s, turnsASCII) {
 		return "", false
@@ -50,13 +50,13 @@ func Address(s string) (string, bool) {
 	return s, plain && len(local) <= 64 && strings.Contains(strings.Trim(domain, "."), ".") || plain && domain == "localhost"
 }
 
-// turnsASCII tells of letters that become others' when they are written small: the sign of
-// Kelvin would make an address that of somebody else.
+// turnsASCII tells whether a text has letters that become ASCII letters in lower case: the
+// Kelvin sign would turn an address into somebody else's.
 func turnsASCII(r rune) bool {
 	return r > unicode.MaxASCII && unicode.ToLower(r) <= unicode.MaxASCII
 }
 
-// Check refuses a mail that nobody should carry.
+// Check refuses a mail that must not be sent.
 func (m *Mail) Check() error {
 	switch {
 	case len(m.To) == 0 || len(m.To) > maxRecipients:

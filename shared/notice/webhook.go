@@ -51,7 +51,7 @@ func (w *Webhook) Validate() []fault.Detail {
 	return bad
 }
 
-// Target is a webhook as a delivery needs it.
+// Target is a webhook in the form that a delivery needs.
 type Target struct {
 	Scope   store.Scope // the organisation's, or of one workspace
 	ID      string
@@ -61,7 +61,7 @@ type Target struct {
 	Secrets []string // as NewSecret gives them, newest first; opened for a delivery only
 }
 
-// takes tells whether a webhook gets an event.
+// takes tells whether a webhook wants an event.
 func (t *Target) takes(e *Event) bool {
 	switch {
 	case e.Webhook != "":
@@ -72,7 +72,7 @@ func (t *Target) takes(e *Event) bool {
 	return len(t.Events) == 0 || slices.Contains(t.Events, e.Type)
 }
 
-// secretPrefix begins the secrets of webhooks, as receivers' libraries know it.
+// secretPrefix begins the secrets of webhooks; receivers' libraries expect it.
 const secretPrefix = "whsec_"
 
 // NewSecret makes a secret of 32 bytes that signs deliveries.
@@ -89,15 +89,15 @@ const (
 	headerSignature = "Webhook-Signature"
 )
 
-// sign puts the headers of a delivery into h: its id, the time of the attempt, and a
-// signature with each secret that is valid. HMAC-SHA256 is over id.timestamp.body.
+// sign puts the headers of a delivery into h: its id, the time of the attempt, and one
+// signature by each valid secret. The HMAC-SHA256 is over id.timestamp.body.
 func sign(h http.Header, id string, at time.Time, body []byte, secrets []string) {
 	stamp := strconv.FormatInt(at.Unix(), 10)
 	var signatures []string
 	for _, s := range secrets {
 		key, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(s, secretPrefix))
 		if err != nil {
-			continue // none of ours
+			continue // it is not a secret of the gateway's form
 		}
 		mac := hmac.New(sha256.New, key)
 		mac.Write([]byte(id + "." + stamp + "."))

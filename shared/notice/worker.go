@@ -17,21 +17,21 @@ import (
 	"gateway/shared/store"
 )
 
-// Directory knows who is to be told.
+// Directory knows who must be told.
 type Directory interface {
-	// Targets are the webhooks that an event in a scope may concern: those of the
-	// organisation, and of the workspace.
+	// Targets are the webhooks that an event in a scope may concern: the organisation's and
+	// the workspace's.
 	Targets(ctx context.Context, sc store.Scope) ([]Target, error)
-	// Target is one webhook with its secrets; ok is false when it is gone.
+	// Target is one webhook with its secrets; ok is false when it no longer exists.
 	Target(ctx context.Context, sc store.Scope, id string) (t *Target, ok bool, err error)
-	// Addresses are those of the people whom an event concerns.
+	// Addresses are the addresses of the people whom an event concerns.
 	Addresses(ctx context.Context, e *Event) ([]string, error)
-	// Gone disables a webhook whose receiver said that it is no more.
+	// Gone disables a webhook whose receiver said that it no longer exists.
 	Gone(ctx context.Context, sc store.Scope, id, why string) error
 }
 
-// Worker turns events into deliveries and attempts them. Several may run at a time,
-// with clocks that differ.
+// Worker turns events into deliveries and attempts them. Several may run at once, even with
+// different clocks.
 type Worker struct {
 	Store     store.Store
 	Directory Directory
@@ -45,7 +45,7 @@ const (
 	// lease is how long an attempt may take before another worker makes the next.
 	lease       = 2 * time.Minute
 	attemptTime = 15 * time.Second
-	// atOnce is how many receivers are called at a time.
+	// atOnce is how many receivers are called at once.
 	atOnce      = 8
 	maxAnswer   = 64 << 10
 	mostMails   = 200 // of one event
@@ -57,7 +57,7 @@ var backoff = []time.Duration{
 	time.Minute, 5 * time.Minute, 30 * time.Minute, 2 * time.Hour, 5 * time.Hour, 10 * time.Hour, 14 * time.Hour, 20 * time.Hour, 24 * time.Hour,
 }
 
-// Run does all that is due now. What could not be done stays for the next run.
+// Run does all that is due now. What it could not do stays for the next run.
 func (w *Worker) Run(ctx context.Context) error {
 	r := &run{Worker: w, down: map[string]bool{}}
 	var failed error
@@ -77,7 +77,7 @@ type run struct {
 	down map[string]bool // receivers that did not answer: their other deliveries wait for the next run
 }
 
-// each gives what is due of a queue, a page at a time.
+// each gives what is due in a queue, a page at a time.
 func (w *Worker) each(ctx context.Context, n int, f func([]store.Row) error) error {
 	q := store.Query{Partition: queueOf(n), From: "0", To: fmt.Sprintf("%013d~", w.Now().UnixMilli()), Limit: mostWaiting}
 	for {
@@ -115,12 +115,12 @@ func (r *run) events(ctx context.Context, n int) error {
 	return errors.Join(failed, err)
 }
 
-// fanOut makes the deliveries of an event that are not there yet.
+// fanOut makes those deliveries of an event that do not exist yet.
 func (r *run) fanOut(ctx context.Context, raw []byte) error {
 	e := new(Event)
 	if err := json.Unmarshal(raw, e); err != nil {
 		slog.Error("an event cannot be read", "error", err.Error())
-		return nil // it would not get better
+		return nil // trying again would not help
 	}
 	targets, err := r.Directory.Targets(ctx, e.Scope())
 	if err != nil {
@@ -173,7 +173,7 @@ func (r *run) begin(ctx context.Context, e *Event, d *Delivery) error {
 	return nil
 }
 
-// deliveries attempts what is due of a queue.
+// deliveries attempts what is due in a queue.
 func (r *run) deliveries(ctx context.Context, n int) error {
 	var failed error
 	err := r.each(ctx, n, func(rows []store.Row) error {
@@ -197,8 +197,8 @@ func (r *run) deliveries(ctx context.Context, n int) error {
 	return errors.Join(failed, err)
 }
 
-// attempt makes one attempt of a delivery that waits by a row, unless another worker
-// has taken it.
+// attempt makes one attempt of a delivery, which waits by a row, unless another worker has
+// taken it.
 func (r *run) attempt(ctx context.Context, row store.Row) error {
 	sc := store.Scope{Org: row.Item.String("org"), Workspace: row.Item.String("ws")}
 	to, id := row.Item.String("to"), row.Item.String("id")
@@ -247,11 +247,11 @@ func (r *run) setDown(receiver string) {
 	r.down[receiver] = true
 }
 
-// claim takes a delivery for one attempt: of all workers that try, one wins. Should
-// it die, the delivery is due again after the lease.
+// claim takes a delivery for one attempt: of all workers that try, one wins. If that worker
+// dies, the delivery is due again after the lease.
 func (r *run) claim(ctx context.Context, d *Delivery, waits store.Key) (held store.Key, won bool, err error) {
 	until := d.wait(r.Now().Add(lease))
-	d.Tries++ // an attempt whose worker dies counts too
+	d.Tries++ // an attempt counts even if its worker dies
 	d.Total++
 	row, err := d.row()
 	if err != nil {
@@ -271,11 +271,11 @@ func (r *run) claim(ctx context.Context, d *Delivery, waits store.Key) (held sto
 	return until.Key, true, nil
 }
 
-// outcome is what an attempt led to.
+// outcome is the result of an attempt.
 type outcome struct {
 	Attempt
-	again bool          // another attempt may do better
-	after time.Duration // at least, when the receiver says so
+	again bool          // another attempt may succeed
+	after time.Duration // the least wait, if the receiver named one
 }
 
 // send makes the attempt.
@@ -336,7 +336,7 @@ func (r *run) post(ctx context.Context, d *Delivery, t *Target, at time.Time) ou
 		return outcome{Attempt: Attempt{Error: why}, again: true}
 	}
 	defer resp.Body.Close()
-	_, _ = io.Copy(io.Discard, io.LimitReader(resp.Body, maxAnswer)) // for the connection's sake
+	_, _ = io.Copy(io.Discard, io.LimitReader(resp.Body, maxAnswer)) // so that the connection can be used again
 	out := outcome{Attempt: Attempt{Status: resp.StatusCode}}
 	if resp.StatusCode/100 != 2 {
 		out.again, out.Error = true, "the receiver answered with status "+strconv.Itoa(resp.StatusCode)
@@ -347,8 +347,8 @@ func (r *run) post(ctx context.Context, d *Delivery, t *Target, at time.Time) ou
 	return out
 }
 
-// settle stores what an attempt led to. A worker that was slower than its lease finds
-// that another goes on, and leaves it to that one.
+// settle stores the result of an attempt. A worker that took longer than its lease finds
+// that another one has taken over, and stores nothing.
 func (r *run) settle(ctx context.Context, d *Delivery, held store.Key, out outcome) error {
 	ctx, cancel := context.WithTimeout(ctx, attemptTime)
 	defer cancel()
@@ -356,7 +356,7 @@ func (r *run) settle(ctx context.Context, d *Delivery, held store.Key, out outco
 		d.Attempts = d.Attempts[len(d.Attempts)-maxAttempts:]
 	}
 	d.NextAt = nil
-	var kept store.Key // the row by which it waits on
+	var kept store.Key // the row by which it waits for the next attempt
 	var actions []store.Action
 	switch {
 	case out.Error == "":

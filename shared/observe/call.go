@@ -9,24 +9,24 @@ import (
 	"gateway/shared/usage"
 )
 
-// agents is the protocol of calls of agents; the other one is that of tools.
+// agents is the protocol of calls to agents; all other calls are to tools.
 const agents = "a2a"
 
-// named is the name of the span of a call: the method, and what it was for where names
-// are few.
+// named is the name of a call's span: the method, and its object where there are few
+// different ones.
 func named(r *usage.Record) string {
 	of := r.Call.Name
 	switch {
 	case r.Call.Protocol == agents:
 		of = r.ProviderSlug
 	case strings.HasPrefix(r.Call.Method, "resources/"):
-		of = "" // addresses are many
+		of = "" // there are many addresses
 	}
 	return strings.TrimSpace(r.Call.Method + " " + of)
 }
 
-// failure is what error.type says of a record; "" of one that did not fail. A tool that
-// says that it failed has answered, and so has a server that tells an error.
+// failure is the value of error.type for a record; "" if it did not fail. A tool that
+// reports a failure has answered, and so has a server that returns an error.
 func failure(r *usage.Record) string {
 	switch {
 	case !r.Success():
@@ -41,7 +41,7 @@ func failure(r *usage.Record) string {
 	return ""
 }
 
-// durationOf is the histogram of the time of a call. The conventions have none for
+// durationOf is the histogram of the duration of a call. The conventions have none for
 // agents.
 func durationOf(r *usage.Record) string {
 	if r.Call.Protocol == agents {
@@ -50,7 +50,7 @@ func durationOf(r *usage.Record) string {
 	return metricServer
 }
 
-// ofCall are the attributes by which calls are told apart.
+// ofCall are the attributes that distinguish calls.
 func ofCall(r *usage.Record) (a attrs) {
 	c := r.Call
 	if c.Protocol == agents {
@@ -74,7 +74,7 @@ func ofCall(r *usage.Record) (a attrs) {
 	return a
 }
 
-// detailed adds what is told of one call alone.
+// detailed adds the attributes of this one call.
 func detailed(a attrs, r *usage.Record) attrs {
 	c := r.Call
 	if strings.HasPrefix(c.Method, "resources/") {

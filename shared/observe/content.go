@@ -9,13 +9,13 @@ import (
 	"gateway/shared/usage"
 )
 
-// Content is what a request and its answer said, as the conventions spell it.
+// Content is the content of a request and its answer, in the form of the conventions.
 type Content struct {
 	attrs attrs // of the request's parameters
 	texts attrs // messages, instructions, tools
 }
 
-// describe adds the content to a span; nothing of nil.
+// describe adds the content to a span; it may be nil.
 func (c *Content) describe(a *attrs) {
 	if c != nil {
 		*a = append(append(*a, c.attrs...), c.texts...)
@@ -34,7 +34,7 @@ type Part struct {
 	URI       string `json:"uri,omitempty"`
 }
 
-// Message is one message. A Finish is of answers.
+// Message is one message. Only answers have a Finish.
 type Message struct {
 	Role   string `json:"role"`
 	Parts  []Part `json:"parts"`
@@ -43,8 +43,8 @@ type Message struct {
 
 type object = map[string]any
 
-// ReadContent reads requests and answers of the dialects that clients speak. What is
-// not understood is left out.
+// ReadContent reads requests and answers in the dialects of clients. What it does not
+// understand is left out.
 func ReadContent(b *usage.Bodies) *Content {
 	c := &Content{}
 	if asked, ok := parse(b.Request); ok {
@@ -75,7 +75,7 @@ func parse(raw []byte) (object, bool) {
 	return o, d.Decode(&o) == nil && !d.More()
 }
 
-// json adds an attribute that is JSON; nothing of an empty list.
+// json adds an attribute that is JSON, unless the list is empty.
 func (c *Content) json(key string, v any) {
 	if list, ok := v.([]Message); ok && len(list) == 0 {
 		return
@@ -85,7 +85,7 @@ func (c *Content) json(key string, v any) {
 	}
 }
 
-// parameters adds what the request asked for beside its messages.
+// parameters adds the request's parameters beside its messages.
 func (c *Content) parameters(o object) {
 	whole := func(key string, v any) {
 		if n, ok := v.(json.Number); ok {
@@ -138,7 +138,7 @@ func first(values ...any) any {
 
 func str(v any) string { s, _ := v.(string); return s }
 
-// inputOf is what was asked.
+// inputOf is the content of a request.
 func inputOf(o object) []Message {
 	if p := str(o["prompt"]); p != "" {
 		return []Message{{Role: "user", Parts: []Part{{Type: "text", Content: p}}}}
@@ -152,13 +152,13 @@ func inputOf(o object) []Message {
 	return nil
 }
 
-// outputOf is what was answered.
+// outputOf is the content of an answer.
 func outputOf(o object) (out []Message) {
 	choices, _ := o["choices"].([]any)
 	for _, it := range choices {
 		choice, _ := it.(object)
 		m, _ := choice["message"].(object)
-		if m == nil && choice["text"] != nil { // of the older completions
+		if m == nil && choice["text"] != nil { // from the older completions
 			m = object{"content": choice["text"]}
 		}
 		if m == nil {
@@ -183,7 +183,7 @@ func outputOf(o object) (out []Message) {
 	return out
 }
 
-// finish is a reason in the words of the conventions.
+// finish is a finish reason by its name in the conventions.
 func finish(reason string) string {
 	switch reason {
 	case "end_turn", "stop_sequence", "completed", "":
@@ -209,7 +209,7 @@ func messagesOf(list []any) (out []Message) {
 	return out
 }
 
-// messageOf reads a message, or an item of responses, which is one of its own.
+// messageOf reads a message, or an item of responses, which counts as a message.
 func messageOf(m object) Message {
 	out := Message{Role: str(m["role"])}
 	switch str(m["type"]) {
@@ -244,7 +244,7 @@ func reasoned(parts []Part) []Part {
 	return parts
 }
 
-// call is a call of a tool; arguments that are JSON in a string are shown as JSON.
+// call is a tool call; arguments that are JSON in a string are shown as JSON.
 func call(id, name string, arguments any) Part {
 	if s, ok := arguments.(string); ok {
 		if o, ok := parse([]byte(s)); ok {
@@ -273,7 +273,7 @@ func partsOf(v any) (out []Part) {
 	return out
 }
 
-// texts are the blocks that say something.
+// texts are the blocks that have a text.
 var texts = []string{"text", "input_text", "output_text", "summary_text", "reasoning_text", "refusal"}
 
 func partOf(o object) Part {
@@ -297,7 +297,7 @@ func partOf(o object) Part {
 		if strings.HasPrefix(at, "http") {
 			return Part{Type: "uri", Modality: "image", URI: at}
 		}
-		return Part{Type: "image"} // its bytes are not told
+		return Part{Type: "image"} // its bytes are not sent
 	}
 	return Part{Type: kind}
 }

@@ -12,11 +12,11 @@ import (
 	"gateway/shared/store"
 )
 
-// KindDestination is the resource kind of destinations, which live in the
-// organisation's scope or in that of a workspace.
+// KindDestination is the resource kind of destinations, which are in the scope of the
+// organisation or of a workspace.
 const KindDestination resource.Kind = "TELEMETRY"
 
-// SecretHeaders is the name of the sealed headers of a destination, in the form of
+// SecretHeaders is the name under which a destination's headers are sealed, in the form of
 // ParseHeaders.
 const SecretHeaders = "headers"
 
@@ -32,16 +32,16 @@ const (
 	Metrics = "metrics"
 )
 
-// Destination is the stored form of where telemetry goes.
+// Destination is the stored form of a place where telemetry is sent.
 type Destination struct {
-	// Endpoint is the base of the collector's addresses: /v1/traces and /v1/metrics are
+	// Endpoint is the base of the collector's addresses, which are /v1/traces and /v1/metrics
 	// below it.
 	Endpoint   string            `json:"endpoint" min:"1" max:"2048"`
 	Signals    []string          `json:"signals,omitempty" max:"2" each:"max=16"` // none: all
 	Content    bool              `json:"include_content,omitempty"`
 	OptIn      string            `json:"semconv_stability_opt_in,omitempty" max:"255"`
 	Attributes map[string]string `json:"resource_attributes,omitempty" max:"64" each:"max=255"`
-	// Masked is how reads show the sealed headers.
+	// Masked is shown by reads in place of the sealed headers.
 	Masked map[string]string `json:"masked,omitempty"`
 }
 
@@ -74,7 +74,7 @@ const maxHeaders = 32
 var owned = []string{"content-type", "content-length", "content-encoding", "host", "connection", "transfer-encoding", "te", "upgrade", "trailer", "user-agent"}
 
 // ParseHeaders reads headers in the form of OTEL_EXPORTER_OTLP_HEADERS: name=value,
-// with commas between them, values percent-encoded where they need to be.
+// separated by commas, with values percent-encoded where necessary.
 func ParseHeaders(list string) (headers [][2]string, bad []fault.Detail) {
 	wrong := func(message string) ([][2]string, []fault.Detail) {
 		return nil, []fault.Detail{{Field: SecretHeaders, Message: message}}
@@ -103,12 +103,12 @@ func ParseHeaders(list string) (headers [][2]string, bad []fault.Detail) {
 	return headers, nil
 }
 
-// isToken tells whether a character may stand in a header's name, lower case.
+// isToken tells whether a character may be in a header's name, in lower case.
 func isToken(r rune) bool {
 	return r >= 'a' && r <= 'z' || r >= '0' && r <= '9' || r < 0x80 && strings.ContainsRune("!#$%&'*+-.^_`|~", r)
 }
 
-// Target is a destination as it is sent to.
+// Target is a destination in the form that sending needs.
 type Target struct {
 	Scope   store.Scope // the organisation's, or of one workspace
 	ID      string
@@ -117,7 +117,7 @@ type Target struct {
 	Destination
 }
 
-// address is where requests of a signal go.
+// address is where requests with a signal are sent.
 func (t *Target) address(signal string) string {
 	return strings.TrimRight(t.Endpoint, "/") + "/v1/" + signal
 }

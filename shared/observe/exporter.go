@@ -26,26 +26,26 @@ type Directory interface {
 	Targets(ctx context.Context, sc store.Scope) ([]Target, error)
 }
 
-// Exporter tells destinations of records.
+// Exporter reports records to destinations.
 type Exporter struct {
 	Directory Directory
-	// Bodies gives what was kept of a record's content, for destinations that ask for
-	// it; nil, or false: nothing.
+	// Bodies gives the kept content of a record, for destinations that ask for it; nil, or
+	// false: there is none.
 	Bodies func(ctx context.Context, r *usage.Record) (usage.Bodies, bool)
-	Via    http.RoundTripper // guarded: people name the addresses
+	Via    http.RoundTripper // guarded, because people choose the addresses
 	Now    func() time.Time
-	OptIn  string // as the variable of that name: for destinations that do not say
+	OptIn  string // same as the environment variable of that name: for destinations that do not choose
 
-	dropped atomic.Int64 // records that a destination was not told of
+	dropped atomic.Int64 // records that were not reported to a destination
 	mu      sync.Mutex
-	down    map[string]time.Time // destinations that failed, until when they are left alone
+	down    map[string]time.Time // destinations that failed, with the time until which they get nothing
 }
 
 // Bounds of sending.
 const (
 	maxSpans = 500              // of one request
-	rest     = 30 * time.Second // that a destination is left alone for after it failed
-	patience = 5 * time.Second  // with one request
+	rest     = 30 * time.Second // how long a destination gets nothing after it failed
+	patience = 5 * time.Second  // for one request
 	maxBack  = 64 << 10         // of an answer that is read
 	atOnce   = 8                // requests under way
 )
@@ -58,17 +58,17 @@ type Push struct {
 	records int
 }
 
-// Dropped is how many records destinations were not told of, each counted once for
-// each destination and signal.
+// Dropped is how many records were not reported to destinations, counted once for each
+// destination and signal.
 func (e *Exporter) Dropped() int64 { return e.dropped.Load() }
 
-// drop counts what is not sent, and says why.
+// drop counts what is not sent, and logs why.
 func (e *Exporter) drop(p *Push, why string) {
 	total := e.dropped.Add(int64(p.records))
 	slog.Warn("telemetry is dropped", "destination", p.target.ID, "signal", p.signal, "records", p.records, "dropped", total, "error", why)
 }
 
-// Prepare makes the requests that tell of records. It keeps nothing of them.
+// Prepare makes the requests that report records. They keep no reference to the records.
 func (e *Exporter) Prepare(ctx context.Context, records []usage.Record) (out []Push) {
 	of := make(map[store.Scope][]*usage.Record)
 	for i := range records {
@@ -93,7 +93,7 @@ func (e *Exporter) Prepare(ctx context.Context, records []usage.Record) (out []P
 	return out
 }
 
-// pushes are the requests that tell one destination of some records.
+// pushes are the requests that report some records to one destination.
 func (e *Exporter) pushes(ctx context.Context, t *Target, records []*usage.Record) (out []Push) {
 	latest := newest(t.OptIn) || t.OptIn == "" && newest(e.OptIn)
 	origin := e.origin(t, latest)
@@ -120,7 +120,7 @@ func (e *Exporter) pushes(ctx context.Context, t *Target, records []*usage.Recor
 	return out
 }
 
-// origin is who tells. What the destination says of the resource goes before.
+// origin is the sender. The destination's own resource attributes take precedence.
 func (e *Exporter) origin(t *Target, latest bool) *otlp.Origin {
 	named := map[string]string{"service.name": "gateway", "service.version": release.Version}
 	if !latest {
@@ -134,7 +134,7 @@ func (e *Exporter) origin(t *Target, latest bool) *otlp.Origin {
 	return o
 }
 
-// Send sends requests, several at once, each one time. It waits for all.
+// Send sends requests, several at once, each only once. It waits for all.
 func (e *Exporter) Send(ctx context.Context, pushes []Push) {
 	var wg sync.WaitGroup
 	free := make(chan struct{}, atOnce)
@@ -161,7 +161,7 @@ func (e *Exporter) send(ctx context.Context, p *Push) {
 	}
 }
 
-// post sends one request; "" when it was taken.
+// post sends one request; "" when it was accepted.
 func (e *Exporter) post(ctx context.Context, p *Push) (why string) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, p.target.address(p.signal), bytes.NewReader(p.body))
 	if err != nil {
@@ -183,14 +183,15 @@ func (e *Exporter) post(ctx context.Context, p *Push) (why string) {
 		return "the destination cannot be reached"
 	}
 	defer resp.Body.Close()
-	_, _ = io.Copy(io.Discard, io.LimitReader(resp.Body, maxBack)) // for the connection's sake
+	_, _ = io.Copy(io.Discard, io.LimitReader(resp.Body, maxBack)) // so that the connection can be used again
 	if resp.StatusCode/100 != 2 {
 		return "the destination answered with status " + strconv.Itoa(resp.StatusCode)
 	}
 	return ""
 }
 
-// state names a destination as it is set now: one that was changed is tried at once.
+// state names a destination in its present settings: after a change of them it is tried at
+// once.
 func state(t *Target) string { return t.Scope.Org + "/" + t.ID + "/" + strconv.FormatInt(t.Rev, 10) }
 
 func (e *Exporter) rests(t *Target) bool {
@@ -210,8 +211,8 @@ func (e *Exporter) leave(t *Target) {
 	e.down[state(t)] = now.Add(rest)
 }
 
-// Export tells of records and waits until it is done, or until the time it has is
-// over: for workers that stop between batches.
+// Export reports records and waits until that is done, or until its time is over. It is for
+// workers that stop between batches.
 func (e *Exporter) Export(ctx context.Context, records []usage.Record) {
 	ctx, cancel := context.WithTimeout(ctx, 2*patience)
 	defer cancel()

@@ -9,7 +9,7 @@ import (
 	"gateway/shared/usage"
 )
 
-// sums gathers metrics of many records. Start and End of a point are the arrival of
+// sums collects the metrics of many records. Start and End of a point are the arrival of
 // the first and the end of the last request in it.
 type sums struct {
 	latest  bool
@@ -57,7 +57,7 @@ func (a attrs) with(key, value string) attrs {
 	return append(a[:len(a):len(a)], otlp.Attr{Key: key, Value: value})
 }
 
-// add takes a record in.
+// add adds a record.
 func (s *sums) add(r *usage.Record) {
 	a := common(r, s.latest)
 	timed := a
@@ -87,8 +87,8 @@ type split struct {
 	of       []pricing.Class
 }
 
-// splits are the counters of the newer names. What was cached and what was reasoned
-// are parts of input and output there, and no classes of their own.
+// splits are the counters of the newer names. In those names cached and reasoning tokens
+// are part of input and output, and not classes of their own.
 var splits = []split{
 	{"input", "text", []pricing.Class{pricing.Input, pricing.CacheRead, pricing.CacheWrite5m, pricing.CacheWrite30m, pricing.CacheWrite1h, pricing.CacheWrite12h}},
 	{"input", "audio", []pricing.Class{pricing.AudioIn, pricing.AudioCacheRead}},
@@ -104,8 +104,8 @@ var splits = []split{
 	{"reasoning.output", "text", []pricing.Class{pricing.Reasoning}},
 }
 
-// addLatest takes in what a record used, by the newer names. What nothing is known
-// of counts 0 tokens of an unknown modality.
+// addLatest adds a record's usage under the newer names. If nothing is known about it, it
+// counts 0 tokens of an unknown modality.
 func (s *sums) addLatest(r *usage.Record, a attrs) {
 	count := func(name, modality string, n int64) {
 		p := s.point(metricSpentBefore+name+"_tokens", "{token}", "Tokens of requests that are paid for.", nil, r, a.with(attrModality, modality))

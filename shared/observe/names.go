@@ -2,8 +2,8 @@ package observe
 
 import "strings"
 
-// Names of attributes and metrics. They are still being worked on where they come
-// from, so that they stand here alone.
+// Names of attributes and metrics. The conventions still change, so the names are only in
+// this file.
 const (
 	attrOperation       = "gen_ai.operation.name"
 	attrProvider        = "gen_ai.provider.name"
@@ -31,7 +31,7 @@ const (
 	attrCacheReadTokens = "gen_ai.usage.cache_read.input_tokens"
 	attrErrorType       = "error.type"
 
-	// Of the names in use today.
+	// Names that are in use today.
 	attrSystem           = "gen_ai.system"
 	attrCacheMadeTokens  = "gen_ai.usage.cache_creation.input_tokens"
 	attrTokenType        = "gen_ai.token.type"
@@ -40,7 +40,7 @@ const (
 	conventionsOfToday   = "1.40.0"
 	attrConventionsOfNow = "otel.semconv.version"
 
-	// Of the newer names.
+	// The newer names.
 	attrCacheWriteTokens = "gen_ai.usage.cache_write.input_tokens"
 	attrReasoningTokens  = "gen_ai.usage.reasoning.output_tokens"
 	attrStream           = "gen_ai.request.stream"
@@ -49,7 +49,7 @@ const (
 	metricSpentBefore    = "gen_ai.client.inference.usage."
 	metricSpreadBefore   = "gen_ai.client.inference.operation."
 
-	// That senders use beside those of the conventions.
+	// Names that senders use beside the conventions.
 	attrInputBefore     = "gen_ai.usage.prompt_tokens"
 	attrOutputBefore    = "gen_ai.usage.completion_tokens"
 	attrReasoningBefore = "gen_ai.usage.reasoning_tokens"
@@ -65,7 +65,7 @@ const (
 	attrURL             = "url.full"
 	attrSession         = "session.id"
 
-	// Of protocols that ask no model.
+	// Names for protocols that call no model.
 	attrMethod       = "mcp.method.name"
 	attrVersion      = "mcp.protocol.version"
 	attrResource     = "mcp.resource.uri"
@@ -81,7 +81,7 @@ const (
 	executeTool      = "execute_tool"
 	invokeAgent      = "invoke_agent"
 
-	// Our own.
+	// The gateway's own names.
 	attrServer         = "gateway.server.id"
 	attrServerSlug     = "gateway.server.slug"
 	attrDecision       = "gateway.decision"
@@ -115,8 +115,8 @@ const (
 	eventCheckErrored  = "gateway.guardrail.check.errored"
 )
 
-// OptIn is the environment variable, and Newest the word in it, by which the newer
-// names are asked for.
+// OptIn is the environment variable by which the newer names are asked for, and Newest is
+// the word in it.
 const (
 	OptIn  = "OTEL_SEMCONV_STABILITY_OPT_IN"
 	Newest = "gen_ai_latest_experimental"
@@ -129,7 +129,7 @@ var (
 	callBounds     = []float64{0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60, 120, 300}
 )
 
-// operations are the names of what an endpoint does; the others go by their own.
+// operations are the names for the actions of endpoints; others keep their own name.
 var operations = map[string]string{
 	"chatComplete": "chat", "messages": "chat", "createModelResponse": "chat", "promptCompletions": "chat",
 	"complete": "text_completion", "embed": "embeddings", "imageGenerate": "generate_content",
@@ -142,8 +142,8 @@ func operation(endpoint string) string {
 	return endpoint
 }
 
-// providers are the names that the conventions have for providers, where they are not
-// the gateway's.
+// providers are the names of providers in the conventions, where they differ from the
+// gateway's.
 var providers = map[string]string{
 	"bedrock": "aws.bedrock", "azure-openai": "azure.ai.openai", "azure-ai": "azure.ai.inference", "google": "gcp.gemini", "vertex-ai": "gcp.vertex_ai",
 	"mistral-ai": "mistral_ai", "x-ai": "x_ai", "perplexity-ai": "perplexity",
@@ -156,23 +156,23 @@ func providerName(name string) string {
 	return name
 }
 
-// users are attributes that name the user that a span is for.
+// users are attributes that name the user of a span.
 var users = []string{"user.id", "enduser.id", "gen_ai.user"}
 
-// inferring are the operations that ask a model, with the types of requests that they
-// are. What others tell of usage, such as an agent's run, is the sum of those below them.
+// inferring are the operations that call a model, with their types of requests. The usage
+// of other operations, such as an agent's run, is the sum of those below them.
 var inferring = map[string]string{
 	"chat": "chatComplete", "generate_content": "chatComplete", "text_completion": "complete", "embeddings": "embed",
 }
 
-// called are other names of providers that senders use.
+// called are other names for providers that senders use.
 var called = map[string]string{
 	"az.ai.openai": "azure-openai", "azure": "azure-openai", "azure_openai": "azure-openai", "az.ai.inference": "azure-ai", "aws_bedrock": "bedrock", "aws": "bedrock",
 	"gcp.gen_ai": "google", "gemini": "google", "google_genai": "google", "google_generativeai": "google", "vertex_ai": "vertex-ai", "vertexai": "vertex-ai", "xai": "x-ai",
 	"mistral": "mistral-ai", "mistralai": "mistral-ai", "perplexity": "perplexity-ai", "together": "together-ai", "fireworks": "fireworks-ai",
 }
 
-// providerCalled is the provider that the conventions, or a sender, call so.
+// providerCalled is the provider that the conventions, or a sender, call by this name.
 func providerCalled(name string) string {
 	name = strings.ToLower(name)
 	if known, ok := called[name]; ok {

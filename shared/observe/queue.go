@@ -6,20 +6,20 @@ import (
 	"gateway/shared/usage"
 )
 
-// Queue sends behind the back of the worker that keeps records. It holds so much and
-// no more; what finds no room is dropped and counted.
+// Queue sends in the background, so that the worker that keeps records does not wait. It
+// holds a bounded amount; what finds no room is dropped and counted.
 type Queue struct {
 	exporter *Exporter
 	waiting  chan []Push
 }
 
-// maxWaiting is how many batches wait.
+// maxWaiting is how many batches may wait.
 const maxWaiting = 64
 
 // NewQueue makes the queue of an exporter; Run empties it.
 func NewQueue(e *Exporter) *Queue { return &Queue{e, make(chan []Push, maxWaiting)} }
 
-// Offer queues what there is to tell of records, and keeps nothing of them.
+// Offer queues the reports of records. They keep no reference to the records.
 func (q *Queue) Offer(ctx context.Context, records []usage.Record) {
 	pushes := q.exporter.Prepare(ctx, records)
 	if len(pushes) == 0 {
@@ -34,7 +34,7 @@ func (q *Queue) Offer(ctx context.Context, records []usage.Record) {
 	}
 }
 
-// Run sends until ctx ends. What waits then is dropped.
+// Run sends until ctx ends. Reports that still wait then are dropped.
 func (q *Queue) Run(ctx context.Context) error {
 	for {
 		select {

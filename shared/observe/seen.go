@@ -14,28 +14,28 @@ import (
 	"gateway/shared/pricing"
 )
 
-// Seen is what a span or a log record of somebody else says of a request, by the older
-// or the newer names; where both are there the newer ones count.
+// Seen is what another sender's span or log record tells about a request, by the older or
+// the newer names; if it has both, the newer ones count.
 type Seen struct {
-	Endpoint            string // type of request; "": it asks no model
-	Provider            string // of the gateway's names where it has one
-	Asked, Model        string // the model that was asked for, and that which answered
+	Endpoint            string // type of request; "": it calls no model
+	Provider            string // the gateway's name for it, if there is one
+	Asked, Model        string // the model that was asked for, and the model that answered
 	Finish              string
-	Usage               pricing.Usage // of requests that ask a model alone
+	Usage               pricing.Usage // only for requests that call a model
 	Session, Agent      string
 	User                string
 	URL                 string
 	Status              int
 	Stream              bool
-	FirstByte           time.Duration // 0: not told
+	FirstByte           time.Duration // 0: not given
 	Request, Answer     []byte        // JSON
 	Metadata            map[string]string
-	LoggedHere          bool // the gateway itself has made it, of a log
+	LoggedHere          bool // a log that the gateway itself has made
 	operation, response string
 }
 
-// See reads it. What has no place of its own stands in the request's attributes, so
-// that nothing is lost.
+// See reads it. Attributes without a field of their own become attributes of the request,
+// so that nothing is lost.
 func See(t *otlp.Told) *Seen {
 	a := sight{of: maps.Clone(t.Attrs)}
 	if a.of == nil {
@@ -60,8 +60,8 @@ func See(t *otlp.Told) *Seen {
 	return s
 }
 
-// kind tells what the operation is in the gateway's words. A span without one that names
-// a model asks it.
+// kind gives the gateway's name for the operation. A span without an operation that names a
+// model calls that model.
 func (s *Seen) kind() {
 	s.Endpoint = inferring[s.operation]
 	if s.operation == "" && (s.Asked != "" || s.Model != "") {
@@ -69,8 +69,8 @@ func (s *Seen) kind() {
 	}
 }
 
-// usage takes the counts apart: those of the conventions include what was cached and
-// thought, the gateway's classes do not.
+// usage splits the counts: those of the conventions include cached and reasoning tokens,
+// the gateway's classes do not.
 func (s *Seen) usage(a *sight) {
 	in, knowsIn := a.either(attrInputTokens, attrInputBefore)
 	out, knowsOut := a.either(attrOutputTokens, attrOutputBefore)
@@ -81,7 +81,7 @@ func (s *Seen) usage(a *sight) {
 	imageIn, _ := a.either(attrImageInput, "")
 	audioOut, _ := a.either(attrAudioOutput, "")
 	imageOut, _ := a.either(attrImageOutput, "")
-	a.either(attrTextInput, "") // what is left is text
+	a.either(attrTextInput, "") // the rest is text
 	if s.Endpoint == "" || !knowsIn && !knowsOut {
 		return
 	}
@@ -102,7 +102,8 @@ func (s *Seen) usage(a *sight) {
 	s.Usage = s.Usage.Bounded()
 }
 
-// status is that of HTTP, which spans tell as such, as the type of the error, or not.
+// status is the HTTP status. Spans have it as such, as the type of the error, or not at
+// all.
 func (s *Seen) status(a *sight, t *otlp.Told) {
 	code, _ := a.either(attrHTTPStatus, "")
 	kind := a.text(attrErrorType)
@@ -128,8 +129,8 @@ const (
 	maxMetadataValue = 255
 )
 
-// metadata is what the sender told of the request under the gateway's own prefix, who it
-// was for, and which service sent it.
+// metadata is what the sender gave under the gateway's own prefix, the user of the request,
+// and the service that sent it.
 func (s *Seen) metadata(a *sight, origin map[string]any) {
 	s.Metadata = map[string]string{}
 	set := func(name, value string) {
@@ -153,7 +154,7 @@ func (s *Seen) metadata(a *sight, origin map[string]any) {
 	}
 }
 
-// bodies are the content as far as it was told, and what else was.
+// bodies are the content, as far as it was given, and everything else that was given.
 func (s *Seen) bodies(a *sight, t *otlp.Told) {
 	asked := map[string]any{}
 	put := func(in map[string]any, name string, v any) {
@@ -186,15 +187,16 @@ func (s *Seen) bodies(a *sight, t *otlp.Told) {
 func marshal(v any) []byte {
 	b, err := json.Marshal(v)
 	if err != nil {
-		return []byte(fmt.Sprintf("%q", err.Error())) // numbers that JSON has not
+		return []byte(fmt.Sprintf("%q", err.Error())) // JSON has no such numbers
 	}
 	return b
 }
 
-// sight takes attributes out of those that are left.
+// sight takes attributes out of those that are not read yet.
 type sight struct{ of map[string]any }
 
-// events takes over what events tell of content: the conventions put it there, too.
+// events adds the attributes of events about content: the conventions put content there,
+// too.
 func (a *sight) events(all []otlp.ToldEvent) {
 	for _, e := range all {
 		for _, name := range []string{attrInputMessages, attrOutputMessages, attrInstructions, attrTools} {
@@ -237,10 +239,10 @@ func (a *sight) real(name string) float64 {
 	return 0
 }
 
-// maxCount is the most that a count may be: more is no count.
+// maxCount is the largest valid count; a larger one is ignored.
 const maxCount = 1 << 40
 
-// either is a count by its name, else by its other one.
+// either is a count by its name, or else by another name.
 func (a *sight) either(name, other string) (n int64, known bool) {
 	for _, name := range []string{other, name} {
 		var v int64
@@ -264,7 +266,7 @@ func (a *sight) either(name, other string) (n int64, known bool) {
 	return n, known
 }
 
-// first is a text, or the first of a list.
+// first is a text, or the first text of a list.
 func (a *sight) first(name string) string {
 	switch v := a.take(name).(type) {
 	case string:
@@ -281,7 +283,7 @@ func (a *sight) first(name string) string {
 	return ""
 }
 
-// json is a value that senders write as JSON in a text, or as what it is.
+// json is a value that senders write either as JSON in a text, or directly.
 func (a *sight) json(name string) any {
 	v := a.take(name)
 	if s, ok := v.(string); ok {
@@ -293,7 +295,7 @@ func (a *sight) json(name string) any {
 	return v
 }
 
-// flat gathers what stands under PREFIX.0.role, PREFIX.0.content and so on.
+// flat collects the attributes PREFIX.0.role, PREFIX.0.content and so on.
 func (a *sight) flat(prefix string) any {
 	byIndex := map[int]map[string]any{}
 	for _, key := range slices.Sorted(maps.Keys(a.of)) {

@@ -13,8 +13,7 @@ import (
 	"gateway/shared/usage"
 )
 
-// attrs gathers attributes; what is empty or zero is left out by the methods but not
-// by Add.
+// attrs collects attributes. Its methods leave out empty and zero values, except Add.
 type attrs []otlp.Attr
 
 func (a *attrs) add(key string, value any) { *a = append(*a, otlp.Attr{Key: key, Value: value}) }
@@ -31,8 +30,7 @@ func (a *attrs) count(key string, n int64) {
 	}
 }
 
-// spans are a record as a span, and its guardrails as spans below it. content may be
-// nil.
+// spans are a record as a span, with its guardrails as spans below it. content may be nil.
 func spans(r *usage.Record, latest bool, content *Content) []otlp.Span {
 	end := r.Start.Add(r.Duration)
 	s := otlp.Span{Trace: traceOf(r), ID: spanOf(r), Kind: otlp.KindClient, Start: r.Start, End: end, Status: otlp.StatusOK}
@@ -59,7 +57,7 @@ func spans(r *usage.Record, latest bool, content *Content) []otlp.Span {
 	return out
 }
 
-// common are the attributes by which also metrics tell requests apart.
+// common are the attributes that distinguish requests in metrics as well.
 func common(r *usage.Record, latest bool) (a attrs) {
 	if r.Call != nil {
 		return ofCall(r)
@@ -90,7 +88,7 @@ func described(r *usage.Record, latest bool) attrs {
 		a.add(attrStream, true)
 		a.add(attrFirstChunk, r.TimeToFirstByte.Seconds())
 	}
-	if u := r.Usage; u.TotalTokens() > 0 && r.Call == nil { // those of calls are a guess, and nobody's bill
+	if u := r.Usage; u.TotalTokens() > 0 && r.Call == nil { // the tokens of calls are a guess that nobody pays for
 		a.add(attrInputTokens, u.InputTokens())
 		a.add(attrOutputTokens, u.OutputTokens())
 		a.count(attrCacheReadTokens, u.Cached())
@@ -121,8 +119,8 @@ func described(r *usage.Record, latest bool) attrs {
 	return a
 }
 
-// guardSpan is what a guardrail did. When it began is not recorded: what ran before
-// is put at the start of the request, what ran after at its end.
+// guardSpan is the span of a guardrail. When it began is not recorded, so a guardrail
+// before the answer is put at the start of the request, and one after it at its end.
 func guardSpan(of *otlp.Span, r *usage.Record, n int) otlp.Span {
 	g := &r.Guards[n]
 	took := min(time.Duration(g.TookMS)*time.Millisecond, of.End.Sub(of.Start))
@@ -154,8 +152,8 @@ func guardSpan(of *otlp.Span, r *usage.Record, n int) otlp.Span {
 	return s
 }
 
-// traceOf is the trace of a record: the id it was given where that is one of W3C's
-// form, else one made of it, so that the requests of a trace stay together.
+// traceOf is the trace of a record: its trace id if that has the W3C form, otherwise an id
+// made from it, so that the requests of a trace stay together.
 func traceOf(r *usage.Record) (id [16]byte) {
 	if raw, err := hex.DecodeString(r.TraceID); err == nil && len(raw) == len(id) && [16]byte(raw) != id {
 		return [16]byte(raw)
@@ -164,7 +162,7 @@ func traceOf(r *usage.Record) (id [16]byte) {
 	return [16]byte(sum[:])
 }
 
-// spanOf is the id of a record's span; as traceOf.
+// spanOf is the id of a record's span, found in the same way.
 func spanOf(r *usage.Record) [8]byte {
 	if id, ok := parse8(r.SpanID); ok {
 		return id

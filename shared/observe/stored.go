@@ -15,8 +15,8 @@ import (
 	"gateway/shared/usage"
 )
 
-// Stored implements Directory on the stored resources. It asks for destinations again
-// after two seconds.
+// Stored implements Directory with the stored resources. It reads destinations again after
+// two seconds.
 type Stored struct {
 	Resources *resource.Resources
 	Sealer    seal.Sealer
@@ -36,7 +36,7 @@ const (
 	maxKnown   = 10_000
 )
 
-// Targets implements Directory: those that are active.
+// Targets implements Directory. It gives the active destinations.
 func (s *Stored) Targets(ctx context.Context, sc store.Scope) ([]Target, error) {
 	now := s.Resources.Now()
 	s.mu.Lock()
@@ -112,13 +112,13 @@ func (s *Stored) target(ctx context.Context, rec *resource.Record) (Target, erro
 	return t, nil
 }
 
-// Kept reads what was kept of the content of records that have just been made.
+// Kept reads the kept content of records that have just been made.
 type Kept struct {
 	Bucket blob.Bucket
 	Sealer seal.Sealer
 }
 
-// Bodies is Exporter.Bodies. Content that cannot be read is content that is not told.
+// Bodies is Exporter.Bodies. Content that cannot be read is not reported.
 func (k *Kept) Bodies(ctx context.Context, r *usage.Record) (usage.Bodies, bool) {
 	sealed, err := k.sealed(ctx, r)
 	if err != nil || len(sealed) == 0 {

@@ -5,8 +5,8 @@ import (
 	"encoding/json"
 )
 
-// gather puts together what a stream of events answered, as the answer would have
-// been without one; nil where nothing is understood.
+// gather puts the events of a stream together into the answer that would have come without
+// a stream; nil if it understands nothing.
 func gather(stream []byte) object {
 	g := gathered{}
 	for line := range bytes.Lines(stream) {
@@ -19,7 +19,7 @@ func gather(stream []byte) object {
 			continue
 		}
 		if whole, ok := e["response"].(object); ok && whole["output"] != nil {
-			g.whole = whole // each such event has all that there was until then
+			g.whole = whole // each such event has everything that came before
 			continue
 		}
 		g.chunk(e)
@@ -40,7 +40,7 @@ type gathered struct {
 // most bounds the choices, calls and blocks of a stream.
 const most = 256
 
-// nth gives the n-th of a list, which grows to have it; nil beyond the bound.
+// nth gives the n-th entry of a list, which grows if necessary; nil beyond the bound.
 func nth(list *[]object, v any) object {
 	number, _ := v.(json.Number)
 	n, err := number.Int64()
@@ -60,7 +60,7 @@ func join(o object, name string, more any) {
 	}
 }
 
-// chunk takes in an event of a chat.
+// chunk adds an event of a chat.
 func (g *gathered) chunk(e object) {
 	choices, ok := e["choices"].([]any)
 	if !ok {
@@ -101,7 +101,7 @@ func (g *gathered) chunk(e object) {
 	}
 }
 
-// event takes in an event of a message.
+// event adds an event of a message.
 func (g *gathered) event(e object) {
 	switch str(e["type"]) {
 	case "message_start":

@@ -17,10 +17,10 @@ type Adjustments struct {
 // one is a multiplier of 1.
 const one = 1_000_000
 
-// ParseAdjustments reads {"multiplier": {default, request_token, ...,
-// image: {default}, additional_units: {unit}}}. Every multiplier is a number of
-// at least 0, kept to six digits behind the point; absent or null inherits
-// default, which is 1 when absent. field names the value in the errors.
+// ParseAdjustments reads {"multiplier": {default, request_token, ..., image: {default},
+// additional_units: {unit}}}. Every multiplier is a number of at least 0, kept to six
+// digits after the point. If it is absent or null, default applies, which is 1 when absent.
+// field names the value in the errors.
 func ParseAdjustments(raw []byte, field string) (*Adjustments, []fault.Detail) {
 	var errs []fault.Detail
 	top := readObject(raw, field, &errs)
@@ -57,8 +57,8 @@ func ParseAdjustments(raw []byte, field string) (*Adjustments, []fault.Detail) {
 		}
 	}
 	a.min = a.by[AudioIn]
-	// Predicted tokens are billed as output and image cache writes as input by
-	// every provider in the book: the keys are checked, no class stands behind them.
+	// Every provider in the book bills predicted tokens as output and image cache writes as
+	// input. So these keys are checked, but no class belongs to them.
 	for _, key := range [...]string{"prediction_accepted_token", "prediction_rejected_token", "cache_write_image_input_token"} {
 		o.multiplier(key)
 	}
@@ -118,7 +118,7 @@ func (a *Adjustments) Apply(p Price) Price {
 	for c := range p.rate {
 		p.rate[c] = scale(p.rate[c], a.by[c])
 	}
-	fill(&p.rate, p.has) // what has no price of its own follows the class that stands in for it
+	fill(&p.rate, p.has) // classes without a price of their own follow the class that stands in for them
 	p.minute = scale(p.minute, a.min)
 	p.line += " (adjusted)"
 	return p

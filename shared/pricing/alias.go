@@ -2,10 +2,10 @@ package pricing
 
 import "strings"
 
-// findAlias looks a model up under the names that mean the same price: without
-// its resource path (ARN, publishers/..., models/...), without Bedrock's region
-// prefix, without version suffixes, and a fine-tuned model under its base. The
-// first name that the book has wins, the least shortened one first.
+// findAlias looks a model up under other names with the same price: without its resource
+// path (ARN, publishers/..., models/...), without Bedrock's region prefix, without version
+// suffixes, and a fine-tuned model under its base. The names are tried from the least
+// shortened one on; the first that the book has wins.
 func (x *index) findAlias(provider, model string, o *Options) *entry {
 	if short, ok := cutPath(model); ok {
 		model = short
@@ -33,8 +33,8 @@ func (x *index) findAlias(provider, model string, o *Options) *entry {
 	return x.findVersion(provider, model)
 }
 
-// findTuned resolves ft:base:organisation:name:id, first among the prices of
-// fine-tuned models.
+// findTuned resolves ft:base:organisation:name:id. It looks among the prices of fine-tuned
+// models first.
 func (x *index) findTuned(provider, tuned string, o *Options) *entry {
 	base, _, _ := strings.Cut(tuned, ":")
 	for _, name := range [...]string{"ft:" + base, base + ".ft"} {
@@ -51,7 +51,7 @@ func (x *index) findTuned(provider, tuned string, o *Options) *entry {
 	return x.findVersion(provider, base)
 }
 
-// findVersion strips one version suffix after the other.
+// findVersion removes one version suffix after the other.
 func (x *index) findVersion(provider, model string) *entry {
 	for range 4 {
 		short, ok := cutVersion(provider, model)
@@ -66,8 +66,8 @@ func (x *index) findVersion(provider, model string) *entry {
 	return nil
 }
 
-// cutPath drops the resource path of an id. Slashes are part of the id at many
-// hosts, so only known paths are dropped.
+// cutPath removes the resource path of an id. At many hosts slashes are part of the id, so
+// only known paths are removed.
 func cutPath(model string) (string, bool) {
 	for _, prefix := range [...]string{"arn:", "models/", "publishers/", "projects/", "foundation-model/", "inference-profile/"} {
 		if strings.HasPrefix(model, prefix) {
@@ -95,8 +95,8 @@ func cutRegion(model string) (region, bare string, ok bool) {
 	return "", model, false
 }
 
-// cutVersion drops the last version suffix: @20250929 or @latest, -latest,
-// -2025-08-07, -20250807, and at Bedrock :0, :200k and -v1.
+// cutVersion removes the last version suffix: @20250929 or @latest, -latest, -2025-08-07,
+// -20250807, and at Bedrock :0, :200k and -v1.
 func cutVersion(provider, model string) (string, bool) {
 	if i := strings.LastIndexByte(model, '@'); i > 0 {
 		return model[:i], true

@@ -20,9 +20,9 @@ import (
 //go:embed data/prices.packed
 var packed []byte
 
-// Book is a price list that is looked up without locks. What a process does not ask
-// for costs it nothing: the lines of a provider are unpacked when its first price is
-// asked for, found by a hash index, and parsed one by one.
+// Book is a price list that is looked up without locks. Parts that a process does not use
+// cost it nothing: a provider's lines are unpacked when its first price is asked for, found
+// by a hash index, and parsed one by one.
 type Book struct {
 	index func() *index
 	now   func() *Book // see Following; nil: the book itself
@@ -33,13 +33,13 @@ type index struct {
 	version   string
 	seed      maphash.Seed
 	providers map[string]*section
-	over      map[string]map[string]*entry // of a Sheet, before the lines
+	over      map[string]map[string]*entry // of a Sheet; they take precedence over the lines
 }
 
-// section is what the book has of one provider.
+// section is the part of the book for one provider.
 type section struct {
 	packed []byte // rows without the provider, deflated
-	size   int    // of them, unpacked
+	size   int    // their size unpacked
 	open   sync.Once
 	table  []uint16 // open addressing; 0: empty, else line+1
 	lines  []line
@@ -60,9 +60,9 @@ func newBook(packed []byte) *Book {
 	return &Book{index: sync.OnceValue(func() *index { return readIndex(packed) })}
 }
 
-// readIndex reads the head of a packed list: a line with the sum over all of the list,
-// one line for each provider with its name, the bytes that its rows take packed and
-// unpacked, and an empty line. The packed rows follow in the same order.
+// readIndex reads the beginning of a packed list: a line with a checksum of the whole list,
+// one line for each provider with its name and the size of its rows, packed and unpacked,
+// and an empty line. The packed rows follow in the same order.
 func readIndex(packed []byte) *index {
 	head, rest, _ := bytes.Cut(packed, []byte("\n\n"))
 	sum, providers, _ := strings.Cut(string(head), "\n")
@@ -72,7 +72,7 @@ func readIndex(packed []byte) *index {
 		n, err := strconv.Atoi(part[1])
 		size, err2 := strconv.Atoi(part[2])
 		if err = errors.Join(err, err2); err != nil {
-			panic(err) // it is part of the program
+			panic(err) // cannot happen: it is part of the program
 		}
 		x.providers[part[0]] = &section{packed: rest[:n], size: size}
 		rest = rest[n:]
@@ -80,7 +80,7 @@ func readIndex(packed []byte) *index {
 	return x
 }
 
-// of gives the section of a provider, unpacked; nil: the list has none.
+// of gives the section of a provider, unpacked; nil: the list does not have the provider.
 func (x *index) of(provider string) *section {
 	s := x.providers[provider]
 	if s != nil {
@@ -94,7 +94,7 @@ func (s *section) rows() string {
 	var text strings.Builder
 	text.Grow(s.size)
 	if _, err := io.Copy(&text, flate.NewReader(bytes.NewReader(s.packed))); err != nil {
-		panic(err) // it is part of the program
+		panic(err) // cannot happen: it is part of the program
 	}
 	return text.String()
 }
@@ -153,9 +153,9 @@ func (x *index) find(provider, model string) *entry {
 	}
 }
 
-// Price finds a model's price. The id is looked up as it is, then without what
-// does not change the price (see aliases); ok is false for a model without a
-// price: that is not a price of zero.
+// Price finds a model's price. The id is looked up as it is, then without the parts that do
+// not change the price (see aliases). ok is false for a model without a price, which is not
+// the same as a price of zero.
 func (b *Book) Price(provider, model string, o Options) (p Price, ok bool) {
 	x := b.index()
 	e := x.find(provider, model)
@@ -174,10 +174,10 @@ func (b *Book) Price(provider, model string, o Options) (p Price, ok bool) {
 	return p, true
 }
 
-// listDate is the day of the list that data/prices.txt was made of.
+// listDate is the date of the data in data/prices.txt.
 const listDate = "2026-08-21"
 
-// Version names the list: its day, and a sum over all of it.
+// Version names the list: its date, and a checksum of all of it.
 func (b *Book) Version() string { return b.index().version }
 
 // Models lists the models of a provider that the book has a line for, in order.

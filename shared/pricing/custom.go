@@ -8,16 +8,16 @@ import (
 	"gateway/shared/fault"
 )
 
-// Custom is the price that an integration sets for one of its models
-// (pricing_config). It replaces the book's price whole: a class that it does
-// not name is charged as its nearest relative, not at the book's rate.
+// Custom is the price that an integration sets for one of its models (pricing_config). It
+// replaces the whole price of the book: a class that it does not name is charged as its
+// nearest relative, not at the book's rate.
 type Custom struct{ rates rates }
 
 // centsScale turns cents into femto-dollars: 1 cent is 10^13 of them.
 const centsScale = 13
 
-// wireClass maps the price keys of the wire form to classes, the general key
-// before the special one that overrides it.
+// wireClass maps the price keys of the wire form to classes. A general key comes before a
+// special one that overrides it.
 var wireClass = []struct {
 	key   string
 	class Class
@@ -42,7 +42,7 @@ var wireUnit = map[string]Class{
 	"request_audio_token": AudioIn, "response_audio_token": AudioOut,
 }
 
-// object is one level of a wire form being read; it gathers what is wrong.
+// object is one level of a wire form that is being read; it collects what is wrong.
 type object struct {
 	field   string
 	members map[string]json.RawMessage
@@ -68,7 +68,7 @@ func (o *object) take(key string) (json.RawMessage, bool) {
 	return raw, ok && string(raw) != "null"
 }
 
-// done refuses the members that nobody took.
+// done refuses the members that were not taken.
 func (o *object) done() {
 	keys := make([]string, 0, len(o.members))
 	for key := range o.members {
@@ -103,11 +103,11 @@ func (o *object) price(key string) (int64, bool) {
 	return femtos, true
 }
 
-// ParseCustom reads a pricing_config: {type: "static", currency: "USD",
-// pay_as_you_go: {request_token: {price}, ..., image: {quality: {size: {price}}},
-// additional_units: {unit: {price}}}, fixed_cost: {request: {price}, response:
-// {price}}}. Prices are US cents per unit; what lies below a femto-dollar is
-// rounded half up. field names the value in the errors.
+// ParseCustom reads a pricing_config: {type: "static", currency: "USD", pay_as_you_go:
+// {request_token: {price}, ..., image: {quality: {size: {price}}}, additional_units: {unit:
+// {price}}}, fixed_cost: {request: {price}, response: {price}}}. Prices are US cents per
+// unit; fractions of a femto-dollar are rounded half up. field names the value in the
+// errors.
 func ParseCustom(raw []byte, field string) (*Custom, []fault.Detail) {
 	var errs []fault.Detail
 	c := new(Custom)
@@ -188,7 +188,7 @@ func keysOf(m map[string]json.RawMessage) []string {
 	return keys
 }
 
-// Depends tells whether what a usage costs depends on more than the usage, such as the
+// Depends tells whether the cost of a usage depends on more than the usage, such as the
 // size of images.
 func (c *Custom) Depends(u Usage) bool {
 	for i := range c.rates.tables {
@@ -199,11 +199,11 @@ func (c *Custom) Depends(u Usage) bool {
 	return false
 }
 
-// ownLine stands for a line of the list where an integration has prices of its own.
+// ownLine replaces the name of a line of the list where an integration has prices of its
+// own.
 const ownLine = "integration"
 
-// Price is the custom price under the options. Mode and region make no
-// difference to a custom price.
+// Price is the custom price under the options. Mode and region do not change it.
 func (c *Custom) Price(o Options) (p Price) {
 	c.rates.resolve(&p, &o)
 	p.line = ownLine

@@ -8,9 +8,9 @@ import (
 
 var errDecimal = errors.New("pricing: not a decimal number in range")
 
-// parseDecimal reads digits[.digits][e[+-]digits] as a whole number of 10^-scale,
-// rounding half up what lies below. exact is false when something was rounded
-// off. Negative numbers and what exceeds an int64 are refused.
+// parseDecimal reads digits[.digits][e[+-]digits] as a whole number of 10^-scale, and
+// rounds the rest half up. exact is false when something was rounded off. Negative numbers,
+// and numbers that exceed an int64, are refused.
 func parseDecimal(s string, scale int) (n int64, exact bool, err error) {
 	mantissa, exp, digits := uint64(0), 0, 0
 	i, point, full, dropped, roundUp := 0, false, false, false, false
@@ -24,7 +24,7 @@ func parseDecimal(s string, scale int) (n int64, exact bool, err error) {
 			break
 		}
 		digits++
-		if mantissa > (math.MaxUint64-9)/10 { // more digits than matter: the first may round, of the others only the size counts
+		if mantissa > (math.MaxUint64-9)/10 { // more digits than matter: the first may change the rounding, of the others only the number counts
 			roundUp = roundUp || !full && c >= '5'
 			full, dropped = true, dropped || c != '0'
 			if !point {

@@ -12,19 +12,18 @@
 //	                                those regions, above so many input tokens
 //	+batch                          rates that differ from the base in batches
 //
-// Prices there are US dollars per million units, with up to nine digits behind
-// the point: every such price is a whole number of femto-dollars per unit. List
-// prices with more digits (per-token thirds of a cent) stand rounded half up to
-// that, which is off by at most half a dollar per 10^15 units.
+// Prices in that file are US dollars per million units, with up to nine digits after the
+// point: every such price is a whole number of femto-dollars per unit. List prices with
+// more digits (thirds of a cent per token) are rounded half up to that, which is off by at
+// most half a dollar per 10^15 units.
 //
-// Names are usage classes, or: minute (per 60 seconds of audio), images@q:s
-// (an image of quality q and size s), seconds@WxH (a second of video of that
-// size), web_searches@low|medium|high (by search context), video_in@tier,
-// per_image (the tokens of the request are not charged), unpriced, and the
-// counts assumed when a request does not say (default_seconds,
-// default_samples, default_steps). Absent is not zero: a class without a price
-// is charged as its nearest dearer relative (see fallback), a declared zero is
-// free.
+// Names are usage classes, or: minute (per 60 seconds of audio), images@q:s (an image of
+// quality q and size s), seconds@WxH (a second of video of that size),
+// web_searches@low|medium|high (by search context), video_in@tier, per_image (the tokens of
+// the request are not charged), unpriced, and the counts that are assumed when a request
+// does not give them (default_seconds, default_samples, default_steps). Absent is not zero:
+// a class without a price is charged as its nearest dearer relative (see fallback), a
+// declared zero is free.
 package pricing
 
 // NanoDollars is an amount of money: 1e-9 US dollars. Ledger and budgets use it.

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// wireNames are the names of classes in documents of prices. The others stand
-// below additional_units under their own names.
+// wireNames are the names of classes in documents of prices. Other classes are below
+// additional_units under their own names.
 var wireNames = map[Class]string{
 	Input: "request_token", Output: "response_token", CacheRead: "cache_read_input_token", CacheWrite5m: "cache_write_input_token", AudioIn: "request_audio_token",
 	AudioOut: "response_audio_token", AudioCacheRead: "cache_read_audio_input_token", Reasoning: "reasoning_token", ImageIn: "request_image_token", ImageOut: "response_image_token",
@@ -26,27 +26,27 @@ type Tagged struct {
 	Price json.Number `json:"price"`
 }
 
-// Document is a model's price as it is told to others.
+// Document is a model's price in the form that is shown to others.
 type Document struct {
 	PayAsYouGo map[string]any    `json:"pay_as_you_go"`
 	Batch      map[string]Tagged `json:"batch_config,omitempty"`
 	Currency   string            `json:"currency"`
-	// Of a price that holds for somebody, as records of requests name them: what it
-	// stands in (see Price.Line) and the version of the list.
+	// For a price that applies to a caller: the line that it comes from (see Price.Line) and
+	// the version of the list, as records of requests name them.
 	Tariff string `json:"tariff,omitempty"`
 	Book   string `json:"book,omitempty"`
 	Source string `json:"source,omitempty"` // one of Origins
 }
 
-// Document tells the price of a model; ok is false where it has none.
+// Document shows the price of a model; ok is false if it has none.
 func (b *Book) Document(provider, model string) (d Document, ok bool) {
 	d, ok = b.Tell(Options{}, func(o Options) (Price, bool) { return b.Price(provider, model, o) })
 	d.Tariff, d.Book, d.Source = "", "", ""
 	return d, ok
 }
 
-// Tell is the document of a price that is found under the options and, where they name
-// no mode, in batches.
+// Tell is the document of a price under the options and, if they name no mode, also in
+// batches.
 func (b *Book) Tell(o Options, find func(Options) (Price, bool)) (d Document, ok bool) {
 	p, ok := find(o)
 	if !ok {

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Modes in which providers serve; each may have prices of its own.
+// Modes in which providers serve; each may have its own prices.
 const (
 	Standard = "standard"
 	Batch    = "batch"
@@ -17,8 +17,8 @@ const (
 	scaled    = "scale"
 )
 
-// ModeOf is the mode that a provider means by a service tier or a kind of traffic;
-// "" where it says nothing or a word that names no price.
+// ModeOf is the mode that a provider means by a service tier or a kind of traffic; "" if it
+// gives none, or a word that has no price of its own.
 func ModeOf(tier string) string {
 	switch word, _ := strings.CutPrefix(strings.ToLower(tier), "on_demand_"); word {
 	case "default", "standard", "standard_only", "on_demand", "reserved":
@@ -31,8 +31,8 @@ func ModeOf(tier string) string {
 	return ""
 }
 
-// ModeOfLine is the mode of a line of the price list, as Price.Line names it; "" for
-// base rates, and for prices that are no line of the list.
+// ModeOfLine is the mode of a line of the price list, whose name is in Price.Line; "" for
+// base rates, and for prices that come from no line of the list.
 func ModeOfLine(line string) string {
 	words := strings.Fields(line)
 	if len(words) < 2 || words[0] == ownLine || words[0] == organisationLine || strings.HasPrefix(words[1], "(") {
@@ -45,8 +45,8 @@ func ModeOfLine(line string) string {
 	return mode
 }
 
-// regionUS is where Anthropic serves at a share above its list, which names no
-// regions: a tenth more of every token.
+// regionUS is where Anthropic charges more than its list, which names no regions: a tenth
+// more for every token.
 const (
 	regionUS  = "us"
 	usPercent = 110

@@ -8,11 +8,11 @@ import (
 	"gateway/shared/fault"
 )
 
-// MaxOverrides bounds the models that an organisation prices itself.
+// MaxOverrides bounds the models for which an organisation sets prices.
 const MaxOverrides = 500
 
-// Overrides are an organisation's own prices, which take the place of the list's, and
-// its multipliers, which hold where an integration has none. Nil changes nothing.
+// Overrides are an organisation's own prices, which replace those of the list, and its
+// multipliers, which apply where an integration has none. Nil changes nothing.
 type Overrides struct {
 	prices map[string]*Custom // by provider/model
 	adjust *Adjustments
@@ -62,23 +62,23 @@ func ParseModelPrices(raw json.RawMessage) (map[string]*Custom, []fault.Detail) 
 	return out, bad
 }
 
-// ParseMultiplier reads the object of multipliers of Adjustments by itself.
+// ParseMultiplier reads the multipliers of Adjustments as an object of its own.
 func ParseMultiplier(raw json.RawMessage) (*Adjustments, []fault.Detail) {
 	const at = "multiplier"
 	whole := slices.Concat([]byte(`{"`+at+`":`), raw, []byte("}"))
 	a, bad := ParseAdjustments(whole, "")
-	for i := range bad { // ".multiplier.default" is "default" to who gave it
+	for i := range bad { // the caller knows ".multiplier.default" as "default"
 		bad[i].Field = strings.TrimPrefix(strings.TrimPrefix(bad[i].Field, "."+at), ".")
 	}
 	return a, bad
 }
 
-// organisationLine stands for a line of the list where an organisation has prices of
-// its own.
+// organisationLine replaces the name of a line of the list where an organisation has prices
+// of its own.
 const organisationLine = "organisation"
 
-// Price is what a model costs before multipliers: the organisation's own price before
-// that of the book.
+// Price is the price of a model before multipliers: the organisation's own, or else the
+// book's.
 func (v *Overrides) Price(b *Book, provider, model string, o Options) (p Price, ok bool) {
 	if v != nil {
 		if own, has := v.prices[provider+"/"+model]; has {
@@ -90,7 +90,7 @@ func (v *Overrides) Price(b *Book, provider, model string, o Options) (p Price, 
 	return b.Price(provider, model, o)
 }
 
-// Adjust applies an integration's multipliers, else the organisation's.
+// Adjust applies an integration's multipliers, or else the organisation's.
 func (v *Overrides) Adjust(p Price, of *Adjustments) Price {
 	if of == nil && v != nil {
 		of = v.adjust

@@ -17,25 +17,25 @@ type Options struct {
 	SearchContext string // low, medium, high
 }
 
-// Price is what one model costs under given options. It is a value: adjusting
-// one leaves the book as it is. The zero Price charges nothing.
+// Price is the price of one model under given options. It is a value: adjusting one does
+// not change the book. The zero Price charges nothing.
 type Price struct {
 	rate     [NumClasses]int64 // femto-dollars per unit, fallbacks filled in
 	has      uint64            // declared classes
 	minute   int64             // femto-dollars per 60 seconds
 	byMinute bool
 	perImage bool
-	unsure   bool // the list has no price of this mode, and no rule gives one
+	unsure   bool // the list has no price for this mode, and no rule gives one
 	line     string
 	defaults Defaults
 }
 
-// Line is the line of the price list that the rates stand in, with what changed them:
+// Line names the line of the price list with these rates, and what changed them:
 // "openai/gpt-5.6 priority", "openai/gpt-5.6 standard>272000 (adjusted)".
 func (p Price) Line() string { return p.line }
 
-// Rate gives the price of a class in femto-dollars per unit; declared is false
-// when the rate is a fallback's or absent (then 0).
+// Rate gives the price of a class in femto-dollars per unit. declared is false when the
+// rate comes from a fallback, or when there is none (then it is 0).
 func (p Price) Rate(c Class) (femtoDollars int64, declared bool) {
 	return p.rate[c], p.has&(1<<c) != 0
 }
@@ -43,10 +43,10 @@ func (p Price) Rate(c Class) (femtoDollars int64, declared bool) {
 // PerMinute gives the price of 60 seconds of audio in femto-dollars.
 func (p Price) PerMinute() (femtoDollars int64, ok bool) { return p.minute, p.byMinute }
 
-// PerImage says that the request is charged by images alone, its tokens not.
+// PerImage says that the request is charged only by its images, not by its tokens.
 func (p Price) PerImage() bool { return p.perImage }
 
-// Defaults are the counts to assume when the request does not say.
+// Defaults are the counts to assume when the request gives none.
 func (p Price) Defaults() Defaults { return p.defaults }
 
 // priced says whether a class has a price, its own or a relative's.
@@ -65,8 +65,8 @@ func (p *Price) priced(c Class) bool {
 	return false
 }
 
-// Covers reports whether every class that u counts has a price. A request with
-// a class that nobody priced costs more than Cost says.
+// Covers reports whether every class that u counts has a price. If one has none, the
+// request costs more than Cost says.
 func (p Price) Covers(u Usage) bool {
 	if p.unsure {
 		return false
@@ -78,7 +78,7 @@ func (p Price) Covers(u Usage) bool {
 		}
 	}
 	if p.byMinute && u.N(Seconds) == 0 && p.has&audioTokens == 0 {
-		// Nothing but minutes is priced and nobody counted them.
+		// Only minutes have a price, and they were not counted.
 		return u.has&audioTokens == 0
 	}
 	return true
@@ -123,7 +123,7 @@ func (p Price) Cost(u Usage) NanoDollars {
 	if minutes == 0 {
 		return round(hi, lo, femto)
 	}
-	// In sixtieths of a femto-dollar, so that a second of a minute's price is exact.
+	// In sixtieths of a femto-dollar, so that the price of a second is exact.
 	h, l := bits.Mul64(uint64(minutes), uint64(p.minute))
 	if h >= 60*tooMuch {
 		return math.MaxInt64
@@ -152,10 +152,9 @@ func round(hi, lo, unit uint64) NanoDollars {
 	return NanoDollars(q)
 }
 
-// Bound is the most that a request of so many tokens in and out can cost: each
-// side at its dearest declared class (cache writes, audio and images included)
-// plus the fee of one call. It does not bound what is counted otherwise
-// (images, seconds, searches): price those with Cost.
+// Bound is the most that a request of so many tokens in and out can cost: each side at its
+// dearest declared class (including cache writes, audio and images), plus the fee of one
+// call. It does not bound other units (images, seconds, searches): price those with Cost.
 func (p Price) Bound(inputTokens, outputTokens int64) NanoDollars {
 	var u Usage
 	u.Set(Input, inputTokens)
@@ -176,10 +175,11 @@ func (p *Price) dearest(classes uint64) int64 {
 	return most
 }
 
-// pick chooses the rates for the options: among the variants of the mode those
-// for the region (or for any) and for a prompt of this size, a region match
-// first, then the highest context tier; else the batch or base rates. sure is false
-// where those stand in for a mode whose price is not a standard one.
+// pick chooses the rates for the options. Among the variants of the mode it takes one for
+// the region (or for any region) and for a prompt of this size: first one that names the
+// region, then the one with the highest context tier. Without a variant it takes the batch
+// or base rates. sure is false if those replace a mode that is not priced like the standard
+// one.
 func (e *entry) pick(o *Options) (r *rates, sure bool) {
 	mode := cmp.Or(o.Mode, Standard)
 	var best *variant
@@ -218,7 +218,7 @@ func listed(list, item string) bool {
 	return false
 }
 
-// resolve makes the Price of the rates under the options.
+// resolve makes the Price from the rates under the options.
 func (r *rates) resolve(p *Price, o *Options) {
 	p.rate, p.has, p.defaults = r.rate, r.has, r.defaults
 	p.minute, p.byMinute, p.perImage, p.line = r.minute, r.byMinute, r.perImage, r.line
@@ -232,8 +232,8 @@ func (r *rates) resolve(p *Price, o *Options) {
 	}
 }
 
-// choose sets the price of a class whose price depends on what was asked for.
-// Where a request does not say, the declared default counts, else the dearest.
+// choose sets the price of a class that depends on what was asked for. If the request does
+// not say, the declared default counts, or else the dearest price.
 func (p *Price) choose(table []choice, o *Options) {
 	c := table[0].class
 	price, rank := int64(0), 0
@@ -244,13 +244,13 @@ func (p *Price) choose(table []choice, o *Options) {
 		}
 	}
 	if rank == 0 && p.has&(1<<c) != 0 {
-		return // the plain price of the class stands for what the table does not list
+		return // the plain price of the class applies to what the table does not list
 	}
 	p.rate[c] = price
 	p.has |= 1 << c
 }
 
-// rank says how well a table's row fits the options; 0: it does not.
+// rank tells how well a table's row fits the options; 0: it does not fit.
 func (t *choice) rank(o *Options) int {
 	switch t.class {
 	case Images:

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// rates is one set of prices, as declared. Femto-dollars per unit.
+// rates is one set of prices, as declared, in femto-dollars per unit.
 type rates struct {
 	rate     [NumClasses]int64
 	has      uint64 // declared classes
@@ -13,7 +13,7 @@ type rates struct {
 	byMinute bool
 	perImage bool
 	tables   []choice // prices that depend on what was asked for
-	line     string   // what they are called in records: provider/model and the section
+	line     string   // its name in records: provider/model and the section
 	defaults Defaults
 }
 
@@ -24,29 +24,29 @@ type choice struct {
 	price int64
 }
 
-// Defaults are the counts to assume when a request does not say: seconds of a
-// video, samples, diffusion steps. 0: none stated.
+// Defaults are the counts to assume when a request gives none: seconds of a video, samples,
+// diffusion steps. 0: there is no default.
 type Defaults struct{ Seconds, Samples, Steps int64 }
 
 // variant is a set of rates for a mode, regions and a prompt size.
 type variant struct {
 	mode    string
 	regions string // comma list; empty: any
-	over    int64  // applies when the prompt has more tokens; 0: always
+	over    int64  // applies when the prompt has more tokens than this; 0: always
 	rates   rates
 }
 
 // entry is one model's prices.
 type entry struct {
 	base     rates
-	batch    *rates // over the base
+	batch    *rates // the base, with its rates for batches
 	variants []variant
 	unpriced bool
 }
 
 func (r *rates) set(c Class, femtos int64) { r.rate[c] = femtos; r.has |= 1 << c }
 
-// parseEntry reads a line's sections behind provider and model.
+// parseEntry reads the sections of a line after provider and model.
 func parseEntry(name, sections string) (*entry, error) {
 	e := new(entry)
 	e.base.line = name
@@ -158,13 +158,13 @@ func (d *Defaults) set(name string, n int64) bool {
 	return true
 }
 
-// fallback names, for a class without a price of its own, the classes whose
-// price stands in, nearest first. A discount or a premium that nobody declared
-// is not assumed: cached tokens cost what plain ones do.
+// fallback names, for a class without a price of its own, the classes whose price is used
+// instead, nearest first. An undeclared discount or premium is not assumed: cached tokens
+// cost as much as plain ones.
 var fallback = [NumClasses][]Class{
 	CacheRead:      {Input},
 	CacheWrite5m:   {Input},
-	CacheWrite30m:  {CacheWrite5m, Input}, // a list with one price of writing means its default
+	CacheWrite30m:  {CacheWrite5m, Input}, // a list with one price for writes means the default time
 	CacheWrite1h:   {CacheWrite5m, Input},
 	AudioIn:        {Input},
 	AudioCacheRead: {AudioIn, Input},
@@ -176,7 +176,7 @@ var fallback = [NumClasses][]Class{
 	VideoOut:       {Output},
 }
 
-// include takes over what the base declares free: it stays free in every mode.
+// include adopts what the base declares free: that is free in every mode.
 func (r *rates) include(base *rates) {
 	for c := range NumClasses {
 		if bit := uint64(1) << c; base.has&bit != 0 && base.rate[c] == 0 {
@@ -185,7 +185,7 @@ func (r *rates) include(base *rates) {
 	}
 }
 
-// complete fills the rates of undeclared classes, leaving has as declared.
+// complete fills in the rates of undeclared classes; has still tells which are declared.
 func (r *rates) complete() { fill(&r.rate, r.has) }
 
 func fill(rate *[NumClasses]int64, has uint64) {

@@ -19,15 +19,15 @@ const (
 	maxSheetLine  = 16 << 10 // bytes
 )
 
-// Sheet is lines of prices that take the place of the list's for the same models, or are
-// added to it. Its text is a head, then lines of the format of data/prices.txt (see the
-// package):
+// Sheet is a list of prices that replace those of the list for the same models, or are
+// added to it. Its text is a first line, then lines in the format of data/prices.txt (see
+// the package):
 //
 //	prices	<name>	<number of lines>
 //	openai	gpt-4o	input=2.5 output=10
 //
-// The name is of the sheet's authors, such as a date. The number tells a sheet that was
-// cut short. Empty lines, and those that begin with #, are no lines.
+// The sheet's authors choose the name, such as a date. The number shows whether a sheet was
+// cut short. Empty lines, and lines that begin with #, do not count.
 type Sheet struct {
 	version string
 	entries map[string]map[string]*entry // by provider, then model
@@ -117,11 +117,11 @@ func (s *Sheet) read(line string) error {
 	return nil
 }
 
-// Version names the sheet: its name, and a sum over all of it.
+// Version names the sheet: its name, and a checksum of all of it.
 func (s *Sheet) Version() string { return s.version }
 
-// Loses names a model that would have no price any more if next took the place of the
-// sheet on top of a book, and does not say so: a sheet that forgets lines.
+// Loses names a model that would lose its price if next replaced the sheet on top of a
+// book, without saying so. Such a sheet has forgotten lines.
 func (s *Sheet) Loses(b *Book, next *Sheet) (model string, loses bool) {
 	if s == nil {
 		return "", false
@@ -140,7 +140,7 @@ func (s *Sheet) Loses(b *Book, next *Sheet) (model string, loses bool) {
 	return model, loses
 }
 
-// With is the book with a sheet on top; nil: with none.
+// With is the book with a sheet on top; nil: without one.
 func (b *Book) With(s *Sheet) *Book {
 	if s == nil {
 		return b
@@ -151,12 +151,12 @@ func (b *Book) With(s *Sheet) *Book {
 	})}
 }
 
-// Following is a book whose Current is what now gives; what is asked of it itself is
+// Following is a book whose Current is what now gives. Questions to the book itself are
 // answered by b.
 func (b *Book) Following(now func() *Book) *Book { return &Book{index: b.index, now: now} }
 
-// Current is the book to go by for one question or one request: prices of several
-// moments do not mix in it.
+// Current is the book to use for one question or one request, so that prices of different
+// times do not mix in it.
 func (b *Book) Current() *Book {
 	if b.now == nil {
 		return b
@@ -166,8 +166,8 @@ func (b *Book) Current() *Book {
 
 // Origins of prices.
 const (
-	FromList         = "list"         // that comes with the gateway
-	FromSheet        = "published"    // at the address that the installation reads
+	FromList         = "list"         // comes with the gateway
+	FromSheet        = "published"    // comes from the address that the installation reads
 	FromOrganisation = "organisation" // its own
 	FromIntegration  = "integration"  // its own
 )
@@ -178,7 +178,7 @@ var origins = []string{FromList, FromSheet, FromOrganisation, FromIntegration}
 // Origins lists the origins that prices can have.
 func Origins() []string { return slices.Clone(origins) }
 
-// origin tells where a price stands, by its line.
+// origin tells where a price comes from, by its line.
 func (x *index) origin(line string) string {
 	switch at, _, _ := strings.Cut(line, " "); at {
 	case ownLine:

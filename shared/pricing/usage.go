@@ -34,7 +34,7 @@ const (
 	XSearches          // searches of X
 	CodeExecutions     // runs of a code tool
 	AttachmentSearches // attachment searches
-	RoutingUnits       // prompt tokens that a model router looked at
+	RoutingUnits       // prompt tokens that a model router read
 	InputImages        // images given, where priced by the image
 	Megapixels         // megapixels made
 	VideoIn            // seconds of video given to an embedding
@@ -104,11 +104,11 @@ func (u Usage) Plus(v Usage) Usage {
 	return u
 }
 
-// MaxUnits bounds what one request, or one batch, can be charged of a class.
+// MaxUnits bounds how many units of a class one request, or one batch, can be charged.
 const MaxUnits = 1e12
 
-// Bounded is u without counts that nothing can have used. What a host claims
-// beyond them would make sums run over, and come out as money that is given back.
+// Bounded is u without counts that are impossibly large. Such claims of a host would make
+// sums overflow and turn into money that is given back.
 func (u Usage) Bounded() Usage {
 	for set := u.has; set != 0; set &= set - 1 {
 		c := bits.TrailingZeros64(set)

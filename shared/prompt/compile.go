@@ -11,8 +11,8 @@ import (
 	"gateway/shared/wire"
 )
 
-// Compiled is a prompt's template, ready to be filled in: pieces of JSON that
-// stand as they are, and templates between them. Requests share it.
+// Compiled is a prompt's template, ready to be filled in: pieces of JSON that do not
+// change, and templates between them. Requests share it.
 type Compiled struct {
 	Type   string // Chat or Completion
 	raw    bool
@@ -20,14 +20,14 @@ type Compiled struct {
 	size   int // of the template, in bytes
 }
 
-// piece is JSON text, or the template of a text in it.
+// piece is JSON text, or the template of a text inside of JSON.
 type piece struct {
 	text string
 	fill *Template
 }
 
-// Compile reads the template. What is wrong with it is told with the path of the
-// text in the messages, below the field string, and the tag's line and column.
+// Compile reads the template. An error names the path of the text in the messages, below
+// the field string, and the tag's line and column.
 func (p *Prompt) Compile() (*Compiled, []fault.Detail) {
 	c := &Compiled{Type: p.Type(), raw: p.Raw == 1, size: len(p.String)}
 	if c.raw || c.Type == Completion {
@@ -63,7 +63,7 @@ type splitter struct {
 	c    *Compiled
 	body []byte
 	d    *wire.Decoder
-	from int // of what is not in a piece yet
+	from int // start of what is not in a piece yet
 	bad  []fault.Detail
 }
 
@@ -147,7 +147,7 @@ func (c *Compiled) Render(variables map[string]any, partials Partials) (string, 
 	r := newRenderer(variables, partials)
 	r.json = c.raw && c.Type == Chat
 	r.out = make([]byte, 0, c.size+c.size/2)
-	whole := []byte(nil) // of JSON whose texts are filled in one by one
+	whole := []byte(nil) // JSON whose texts are filled in one by one
 	if c.Type == Chat && !c.raw {
 		whole = make([]byte, 0, c.size+c.size/2)
 	}
@@ -180,7 +180,7 @@ func (c *Compiled) Render(variables map[string]any, partials Partials) (string, 
 	return out, nil
 }
 
-// where tells the place of a mistake, and nothing of the text.
+// where tells the place of a mistake, but nothing of the text.
 func where(err error) string {
 	var syntax *json.SyntaxError
 	if errors.As(err, &syntax) {

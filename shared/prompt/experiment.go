@@ -13,16 +13,16 @@ import (
 	"gateway/shared/resource"
 )
 
-// KindExperiment are experiments: records below their prompt.
+// KindExperiment is the kind of experiments: records below their prompt.
 const KindExperiment resource.Kind = "EXPERIMENT"
 
-// FieldExperiment is of a prompt: the id of the experiment that runs, of which there is
-// one at most. Requests read it with the prompt, so that a prompt without an experiment
-// costs them nothing.
+// FieldExperiment is a field of a prompt: the id of the experiment that is running. There
+// is at most one. Requests read it with the prompt, so that prompts without an experiment
+// cost nothing more.
 const FieldExperiment = "experiment"
 
-// States of an experiment: the status of its record. It is started once and stopped once, so that what it found
-// is of one set of users.
+// States of an experiment: the status of its record. It is started once and stopped once,
+// so that its results are about one set of users.
 const (
 	Draft   = "draft"
 	Running = "running"
@@ -38,24 +38,23 @@ const (
 // Variant is a version that takes part in an experiment.
 type Variant struct {
 	Version int64 `json:"version"`
-	Weight  int64 `json:"weight"` // its share is this of the sum; 0: none
+	Weight  int64 `json:"weight"` // its share is this divided by the sum; 0: none
 }
 
 // Experiment is the stored form: versions of a prompt that share its requests by weight.
-// Requests that name no version of the prompt take part.
+// Requests that do not name a version of the prompt take part.
 type Experiment struct {
 	Description string    `json:"description,omitempty" max:"1024"`
 	Variants    []Variant `json:"variants,omitempty" min:"2" max:"10"`
-	// StickyBy is the key of the metadata by whose value a user always gets the same
-	// version; empty: _user, or the member user of the body.
+	// StickyBy is the key of the metadata whose value identifies a user, who always gets the
+	// same version; empty: _user, or the member user of the body.
 	StickyBy string     `json:"sticky_by,omitempty" max:"128"`
 	Started  *time.Time `json:"started_at,omitempty"`
 	Ended    *time.Time `json:"stopped_at,omitempty"`
 	Promoted int64      `json:"promoted_version,omitempty"`
 }
 
-// Validate gives all errors of its own fields; which versions there are is the caller's
-// to look up.
+// Validate gives all errors of its own fields; the caller must check which versions exist.
 func (e *Experiment) Validate() []fault.Detail {
 	bad := bound.Check(e)
 	seen, sum := map[int64]bool{}, int64(0)
@@ -78,10 +77,10 @@ func (e *Experiment) Validate() []fault.Detail {
 	return bad
 }
 
-// Pick is the version of a user, by the id of the experiment. It is weighted rendezvous
-// hashing: each version draws a number of the user's own, and the largest wins. So a user
-// keeps the version while the weights stand, and where one of them grows only users go
-// to that version, and none between the others.
+// Pick is the version of a user, by the id of the experiment. It uses weighted rendezvous
+// hashing: each version draws a number for the user, and the largest wins. So a user keeps
+// the version as long as the weights stay. If one weight grows, users only move to that
+// version, and none between the others.
 func (e *Experiment) Pick(id, user string) (version int64) {
 	best := math.Inf(-1)
 	for _, v := range e.Variants {
@@ -95,7 +94,8 @@ func (e *Experiment) Pick(id, user string) (version int64) {
 	return version
 }
 
-// drawn is a number between 0 and 1, both excluded, that is always the same.
+// drawn is a number between 0 and 1, both excluded. It is always the same for the same
+// input.
 func drawn(id, user string, version int64) float64 {
 	h := fnv.New64a()
 	var n [8]byte
@@ -106,8 +106,8 @@ func drawn(id, user string, version int64) float64 {
 	return (float64(mixed(h.Sum64())>>11) + 0.5) / (1 << 53)
 }
 
-// mixed spreads the bits of a hash, whose high ones say little of a short text: the last
-// steps of MurmurHash3.
+// mixed spreads the bits of a hash, whose high bits hardly depend on a short text. These
+// are the last steps of MurmurHash3.
 func mixed(n uint64) uint64 {
 	n ^= n >> 33
 	n *= 0xff51afd7ed558ccd
@@ -116,7 +116,7 @@ func mixed(n uint64) uint64 {
 	return n ^ n>>33
 }
 
-// trial is a stored experiment as requests use it.
+// trial is a stored experiment in the form that requests use.
 type trial struct {
 	id, status string
 	*Experiment

@@ -12,25 +12,25 @@ import (
 	"gateway/shared/store"
 )
 
-// Shelf is what a request sees of prompts and partials: what is known of its
-// organisation, which is at most resource.MaxStale behind the store, from the
-// workspace of its caller.
+// Shelf is a request's view of prompts and partials: that of its organisation, which is at
+// most resource.MaxStale behind the store, from the workspace of its caller.
 type Shelf struct {
 	View  *resource.View
 	Scope store.Scope // of the caller
-	// User is who asks, for experiments: the value of a key of the metadata, or for ""
-	// the user that the request is for. The answer is never empty.
+	// User identifies the user, for experiments: the value of a key of the metadata, or for
+	// "" the user of the request. The answer is never empty.
 	User func(key string) string
 }
 
 // Found is a version of a prompt that a request uses.
 type Found struct {
 	*Saved
-	Scope      store.Scope // of the prompt: another workspace's where it is shared
-	Experiment string      // id of the one that chose the version; "": none did
+	Scope      store.Scope // scope of the prompt: another workspace's if it is shared
+	Experiment string      // id of the experiment that chose the version; "": none did
 }
 
-// head is a record as it is named: its published content, and which versions there are.
+// head is what is needed to find a version of a record: its published content, and which
+// versions exist.
 type head[T any] struct {
 	id        string
 	archived  bool
@@ -52,20 +52,21 @@ func versioned[T any](decode func(resource.Record) (T, error)) func(resource.Rec
 	}
 }
 
-// missing is the one answer for prompts that do not exist, are archived, or are others'.
+// missing is the one answer for prompts that do not exist, are archived, or belong to
+// others.
 func missing(ref string) error {
 	return fault.Newf(fault.NotFound, "prompt", "There is no prompt %q in this workspace, or no such version of it", fault.Clip(ref, 300))
 }
 
-// Find gives the version that name@version means: the published one without a version,
-// or that of the experiment that runs, else @latest, a number, or a label, of the
-// caller's workspace or shared with it.
+// Find gives the version that name@version means. Without a version that is the published
+// one, or the one that the running experiment chooses. Otherwise it is @latest, a number,
+// or a label of the caller's workspace or of one shared with it.
 func (s Shelf) Find(ctx context.Context, name string) (*Found, error) {
 	found, _, err := s.find(ctx, name, true)
 	return found, err
 }
 
-// Examined finds the version that name@version means, whatever experiment runs, with the
+// Examined finds the version that name@version means, regardless of experiments, with the
 // saved table of tests of its prompt.
 func (s Shelf) Examined(ctx context.Context, name string) (*Found, []Case, error) {
 	found, h, err := s.find(ctx, name, false)
@@ -103,8 +104,8 @@ func (s Shelf) find(ctx context.Context, name string, trying bool) (*Found, *hea
 	return &Found{saved, sc, tried}, h, err
 }
 
-// tried is the version that the running experiment has for the caller's user, with the
-// id of the experiment; the published one where that has none that can be used.
+// tried is the version that the running experiment chooses for the caller's user, with the
+// id of the experiment. If that version cannot be used, it is the published one.
 func (s Shelf) tried(ctx context.Context, sc store.Scope, h *head[*Saved]) (n int64, id string, err error) {
 	t, ok, err := resource.Load(ctx, s.View, sc, KindExperiment.Of(h.id), h.running, decodeTrial)
 	if err != nil || !ok || t.status != Running {
@@ -112,12 +113,12 @@ func (s Shelf) tried(ctx context.Context, sc store.Scope, h *head[*Saved]) (n in
 	}
 	n = t.Pick(t.id, s.User(t.StickyBy))
 	if v, err := s.version(ctx, sc, h, n); err != nil || v == nil {
-		return h.published, "", err // archived meanwhile
+		return h.published, "", err // it was archived meanwhile
 	}
 	return n, t.id, nil
 }
 
-// version gives version n of a prompt; nil: there is none to be used.
+// version gives version n of a prompt; nil: there is none that can be used.
 func (s Shelf) version(ctx context.Context, sc store.Scope, h *head[*Saved], n int64) (*Saved, error) {
 	if n == h.published {
 		return h.content, nil
@@ -129,7 +130,7 @@ func (s Shelf) version(ctx context.Context, sc store.Scope, h *head[*Saved], n i
 	return saved, nil
 }
 
-// head finds a prompt by id or slug, and where it is; nil: there is none.
+// head finds a prompt by id or slug, and its scope; nil: there is none.
 func (s Shelf) head(ctx context.Context, name string) (store.Scope, *head[*Saved], error) {
 	h, ok, err := resource.Load(ctx, s.View, s.Scope, KindPrompt, name, versioned(DecodePrompt))
 	if err != nil {
@@ -166,7 +167,7 @@ func decodeShare(rec resource.Record) (*sharedAs, error) {
 	return &sharedAs{rec.ID, s}, nil
 }
 
-// labelled is the version that carries a label, by its name or id; 0: none does.
+// labelled is the version that carries a label, by the label's name or id; 0: none does.
 func (s Shelf) labelled(ctx context.Context, sc store.Scope, h *head[*Saved], label string) (int64, error) {
 	if len(h.labels) == 0 {
 		return 0, nil
@@ -215,7 +216,8 @@ func noPartial(ref Reference) error {
 	return fault.Newf(fault.InvalidRequest, "prompt", "The template takes in the partial %q, which does not exist in the workspace, or not in that version", fault.Clip(ref.String(), 300))
 }
 
-// unavailable keeps a failure of the store from being told as the caller's.
+// unavailable makes sure that a failure of the store is not reported as the caller's
+// mistake.
 func unavailable(err error) error {
 	var f *fault.Fault
 	if errors.As(err, &f) {
@@ -224,7 +226,7 @@ func unavailable(err error) error {
 	return fault.Unavailable(err)
 }
 
-// Filled is a prompt with a request's variables in its places.
+// Filled is a prompt filled with a request's variables.
 type Filled struct {
 	*Found
 	Asked string // the name by which it was asked for

@@ -18,7 +18,7 @@ const (
 	FieldCollection = "collection_id" // of a prompt: the id of its collection
 	FieldParent     = "parent_id"     // of a collection
 	FieldDefault    = "is_default"    // "1": the default collection of its workspace
-	FieldPartials   = "partials"      // "1": some version takes in partials
+	FieldPartials   = "partials"      // "1": some version includes partials
 	FieldProvider   = "provider"      // of a prompt: the slug of its saved provider
 	FieldUpdated    = "updated"       // Unix milliseconds of the last change
 )
@@ -26,14 +26,14 @@ const (
 // UniversalLabels are the labels that every organisation has.
 var UniversalLabels = []string{"production", "staging", "development"}
 
-// firstID is an id that every process makes alike, so that what is made at its
-// first use is made once.
+// firstID is an id that is the same in every process, so that what is made at its first use
+// is made only once.
 func firstID(sc store.Scope, k resource.Kind, name string) string {
 	return uuid.NewSHA1(uuid.NameSpaceURL, []byte("gateway:"+sc.Org+"#"+sc.Workspace+"#"+string(k)+"#"+name)).String()
 }
 
-// DefaultCollection gives the id of a workspace's default collection, which it
-// makes where there is none.
+// DefaultCollection gives the id of a workspace's default collection, and makes the
+// collection if there is none.
 func DefaultCollection(ctx context.Context, r *resource.Resources, sc store.Scope) (string, error) {
 	id := firstID(sc, KindCollection, "default")
 	rows, err := r.List(ctx, sc, KindCollection)
@@ -47,7 +47,7 @@ func DefaultCollection(ctx context.Context, r *resource.Resources, sc store.Scop
 	return id, makeFirst(ctx, r, rec, Collection{IsDefault: true})
 }
 
-// EnsureLabels makes the universal labels of an organisation that are not there.
+// EnsureLabels makes those universal labels of an organisation that do not exist yet.
 func EnsureLabels(ctx context.Context, r *resource.Resources, org string) error {
 	sc := store.Scope{Org: org}
 	rows, err := r.List(ctx, sc, KindLabel)

@@ -12,20 +12,20 @@ import (
 	"gateway/shared/store"
 )
 
-// Graph answers who takes in which partials in a workspace.
+// Graph tells which texts include which partials in a workspace.
 type Graph struct {
 	Resources *resource.Resources
 	Scope     store.Scope
-	// Get reads a record as the change leaves it that asks; nil: as it is stored.
+	// Get reads a record as the present change leaves it; nil: as it is stored.
 	Get func(sc store.Scope, k resource.Kind, idOrSlug string) (resource.Record, bool, error)
 }
 
-// maxHeld bounds how many partials a save keeps from being deleted meanwhile.
+// maxHeld bounds how many partials a save protects from deletion meanwhile.
 const maxHeld = 40
 
-// Check refuses a text that takes in what does not exist, or itself. start is the
-// text with the id that it has (none for a prompt) and the number that it will have.
-// The records that it names itself are given, at most maxHeld of them.
+// Check refuses a text that includes something that does not exist, or itself. start is the
+// text with its id (none for a prompt) and the number that it will have. It returns the
+// records that the text itself names, at most maxHeld of them.
 func (g Graph) Check(ctx context.Context, start Node) ([]resource.Record, []fault.Detail, error) {
 	var named []resource.Record
 	var failed error
@@ -57,8 +57,8 @@ func (g Graph) Check(ctx context.Context, start Node) ([]resource.Record, []faul
 	return named, nil, nil
 }
 
-// find gives the version that a reference names. The text that is about to be saved
-// stands for the version that its own name means.
+// find gives the version that a reference names. If it names the text that is about to be
+// saved, that text is used.
 func (g Graph) find(ctx context.Context, ref Reference, start Node) (*resource.Record, Node, error) {
 	get := g.Get
 	if get == nil {
@@ -95,8 +95,8 @@ func (g Graph) find(ctx context.Context, ref Reference, start Node) (*resource.R
 	return &rec, Node{rec.ID, n, p.Partials()}, nil
 }
 
-// Users are the prompts and partials that take in a partial with a version that can
-// be named without its number: the published one, the newest, one with a label.
+// Users are the prompts and partials that include a partial by a version that can be named
+// without its number: the published one, the newest, one with a label.
 func (g Graph) Users(ctx context.Context, of *resource.Record) ([]resource.Ref, error) {
 	var out []resource.Ref
 	for _, k := range []resource.Kind{KindPrompt, KindPartial} {

@@ -10,8 +10,8 @@ import (
 	"gateway/shared/resource"
 )
 
-// Partial is the stored form of a partial: text that templates of prompts and
-// other partials take in.
+// Partial is the stored form of a partial: a text that templates of prompts and other
+// partials include.
 type Partial struct {
 	String      string `json:"string,omitempty" min:"1" max:"300000" doc:"The template."`
 	Description string `json:"version_description,omitempty" max:"1024"`
@@ -58,24 +58,24 @@ type Collection struct {
 type Label struct {
 	Description string `json:"description,omitempty" max:"1024"`
 	Color       string `json:"color_code,omitempty" max:"64"`
-	// Universal labels are everywhere; they cannot be changed.
+	// Universal labels exist in every organisation; they cannot be changed.
 	Universal bool `json:"is_universal,omitempty"`
 }
 
-// ErrCycle says that a partial would take itself in.
+// ErrCycle says that a partial would include itself.
 var ErrCycle = errors.New("would take itself in")
 
-// Node is a version of a partial in the graph of who takes in whom.
+// Node is a version of a partial in the graph of texts that include each other.
 type Node struct {
 	ID       string
 	Version  int64
 	Partials []Reference
 }
 
-// Closure walks over what a text takes in, directly or not, and gives the error of
-// the first reference that has one: ErrNoPartial, ErrCycle, ErrTooDeep, or that of
-// find. start is the text itself; its ID is empty for a prompt. The reference is
-// the one of the text by which the error is reached.
+// Closure walks over everything that a text includes, directly or not, and gives the first
+// error that it meets: ErrNoPartial, ErrCycle, ErrTooDeep, or that of find. start is the
+// text itself; its ID is empty for a prompt. The returned reference is the one in the text
+// itself that leads to the error.
 func Closure(start Node, find func(Reference) (Node, error)) (Reference, error) {
 	done := map[place]bool{}
 	var walk func(n Node, path []place) error
@@ -115,7 +115,7 @@ func Closure(start Node, find func(Reference) (Node, error)) (Reference, error) 
 	return Reference{}, nil
 }
 
-// place names a version in the graph.
+// place identifies a version in the graph.
 type place struct {
 	id      string
 	version int64

@@ -16,8 +16,8 @@ const (
 	KindPartial    resource.Kind = "PARTIAL"
 	KindCollection resource.Kind = "COLLECTION"
 	KindLabel      resource.Kind = "LABEL"
-	// KindShare are prompts that other workspaces see: records of the organisation
-	// with the id and the slug of the prompt.
+	// KindShare is the kind of shares with other workspaces: records of the organisation with
+	// the id and the slug of the prompt.
 	KindShare resource.Kind = "PROMPTSHARE"
 )
 
@@ -50,8 +50,8 @@ type Prompt struct {
 	// Description is what the version is about.
 	Description string `json:"version_description,omitempty" max:"1024"`
 
-	// Tests are the prompt's saved table, RequireTests that a version must have passed it
-	// before it is published; of the record, not of its versions.
+	// Tests are the prompt's saved table. RequireTests says that a version must have passed
+	// it before it is published. Both belong to the record, not to its versions.
 	Tests        []Case `json:"tests,omitempty" max:"50"`
 	RequireTests bool   `json:"require_tests,omitempty" doc:"A version is published, labelled or tried in an experiment only after it has passed the saved tests."`
 }
@@ -69,8 +69,8 @@ func (p *Prompt) Type() string {
 	return Completion
 }
 
-// Validate gives all errors of the prompt's own fields; what it names (partials,
-// collection, provider) is the caller's to look up.
+// Validate gives all errors of the prompt's own fields. The caller must look up what the
+// prompt names (partials, collection, provider).
 func (p *Prompt) Validate() []fault.Detail {
 	bad := bound.Check(p)
 	bad = append(bad, objects("functions", p.Functions)...)
@@ -107,15 +107,15 @@ func (p *Prompt) Partials() []Reference {
 	return c.Partials()
 }
 
-// Saved is a version of a prompt as requests use it. It is shared and never
+// Saved is a version of a prompt in the form that requests use. It is shared and never
 // changed.
 type Saved struct {
 	ID, Slug, Name, Status string
 	Version                int64
 	Prompt                 *Prompt
 	Compiled               *Compiled
-	base                   []member // of its bodies
-	size                   int      // of base, in bytes, about
+	base                   []member // base of its bodies
+	size                   int      // size of base in bytes, roughly
 }
 
 // DecodePrompt reads a record, or one of its versions, for requests.
@@ -133,15 +133,15 @@ func DecodePrompt(rec resource.Record) (*Saved, error) {
 	return s, nil
 }
 
-// Share says which workspaces see a prompt beside its own: the body of a record
-// of KindShare.
+// Share tells which workspaces see a prompt beside its own: the body of a record of
+// KindShare.
 type Share struct {
-	Owner        string   `json:"owner"` // workspace of the prompt
+	Owner        string   `json:"owner"` // the prompt's workspace
 	Organisation bool     `json:"organisation,omitempty" doc:"All workspaces of the organisation see it."`
 	Workspaces   []string `json:"workspaces,omitempty" max:"1000" each:"min=1 max=255" doc:"Workspaces that see it, by id or slug."` // kept as ids
 }
 
-// OpenTo reports whether a workspace sees the prompt by the share.
+// OpenTo reports whether the share lets a workspace see the prompt.
 func (s *Share) OpenTo(workspace string) bool {
 	return workspace != s.Owner && (s.Organisation || slices.Contains(s.Workspaces, workspace))
 }

@@ -9,16 +9,16 @@ import (
 // Latest names the newest version, published or not.
 const Latest = "latest"
 
-// Reference is a prompt or partial as a path or a template names it: its id or
-// slug, and a version.
+// Reference is a prompt or partial as a path or a template names it: by its id or slug, and
+// a version.
 type Reference struct {
 	Name string
-	// Version is empty for the published one, else Latest, a number, or for prompts
+	// Version is empty for the published one, otherwise Latest, a number, or (for prompts)
 	// the name or id of a label.
 	Version string
 }
 
-// ParseReference cuts name@version.
+// ParseReference splits name@version.
 func ParseReference(text string) Reference {
 	name, version, _ := strings.Cut(text, "@")
 	return Reference{strings.TrimSpace(name), strings.TrimSpace(version)}
@@ -31,8 +31,8 @@ func (r Reference) String() string {
 	return r.Name + "@" + r.Version
 }
 
-// Number is the version that the reference names, of a record whose published and
-// newest versions are given; ok is false for a label.
+// Number is the version that the reference names; the record's published and newest
+// versions are given. ok is false for a label.
 func (r Reference) Number(published, newest int64) (n int64, ok bool) {
 	switch r.Version {
 	case "":
@@ -44,7 +44,7 @@ func (r Reference) Number(published, newest int64) (n int64, ok bool) {
 	return n, err == nil && n > 0
 }
 
-// CheckReference refuses what cannot name a partial in a template.
+// CheckReference refuses a reference that cannot name a partial in a template.
 func CheckReference(text string) error {
 	ref := ParseReference(text)
 	if ref.Name == "" {

@@ -17,7 +17,7 @@ const (
 	maxSteps    = 1_000_000
 )
 
-// Errors of rendering; all are the caller's.
+// Errors of rendering; all are mistakes of the caller.
 var (
 	ErrTooLong    = fmt.Errorf("the rendered text has more than %d bytes", MaxRendered)
 	ErrTooDeep    = fmt.Errorf("partials stand more than %d deep in each other", maxDepth)
@@ -29,9 +29,9 @@ var (
 // Partials gives a saved partial.
 type Partials func(Reference) (*Template, error)
 
-// Render fills the template. Variables are as encoding/json decodes them, with
-// numbers as json.Number. jsonText writes values as they stand inside of JSON: texts
-// of {{name}} are escaped, all else is JSON.
+// Render fills in the template. Variables are as encoding/json decodes them, with numbers
+// as json.Number. jsonText writes values for a place inside of JSON: the texts of {{name}}
+// are escaped, everything else is written as JSON.
 func (t *Template) Render(variables any, partials Partials, jsonText bool) (string, error) {
 	r := newRenderer(variables, partials)
 	r.json = jsonText
@@ -105,7 +105,7 @@ func (r *renderer) section(n *node) error {
 	list, many := v.([]any)
 	if !many {
 		if _, yes := v.(bool); yes {
-			return r.nodes(n.inner) // as mustache.js: true is a choice, no context
+			return r.nodes(n.inner) // as in mustache.js: true selects the section but is no context
 		}
 		list = []any{v}
 	}
@@ -148,8 +148,8 @@ func (r *renderer) partial(n *node) error {
 	return err
 }
 
-// behind is the template with an indent before each line. The last one is kept, as a
-// partial mostly stands in one place.
+// behind is the template with an indent before each line. The last result is kept, because
+// a partial is mostly used in one place.
 func (t *Template) behind(indent string) (*Template, error) {
 	if last := t.last.Load(); last != nil && last.indent == indent {
 		return last.template, nil
@@ -171,8 +171,8 @@ func indented(text, indent string) string {
 	return out
 }
 
-// look finds a name: its first part in the innermost object that has it, the
-// others below that.
+// look finds a name: its first part in the innermost object that has it, the other parts
+// below that.
 func (r *renderer) look(path []string) any {
 	if len(path) == 0 {
 		return r.context[len(r.context)-1]
@@ -198,7 +198,7 @@ func (r *renderer) look(path []string) any {
 	return nil
 }
 
-// falsy is what leaves a section out.
+// falsy tells whether a value leaves a section out.
 func falsy(v any) bool {
 	switch x := v.(type) {
 	case nil:

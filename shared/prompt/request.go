@@ -10,25 +10,25 @@ import (
 	"gateway/shared/wire"
 )
 
-// Request is what a caller asks of a prompt: its variables, and members of the body
-// that take the place of the prompt's own.
+// Request is what a caller sends for a prompt: its variables, and members of the body that
+// replace the prompt's own.
 type Request struct {
 	Variables map[string]any
 	root      []member
 }
 
-// member is one of a body; value is its JSON.
+// member is a member of a body; value is its JSON.
 type member struct {
 	name  string
 	value []byte
 }
 
-// notSent are members of a caller's body that are about the prompt, or only shown in
-// its description, and never go to a provider.
+// notSent are members of a caller's body that never go to a provider: they concern the
+// prompt, or are only shown in its description.
 var notSent = []string{"variables", "hyperparameters", "prompt_id", "promptId"}
 
-// ParseRequest reads a caller's body, which must outlive the result. An empty one asks
-// for nothing. The error is a *fault.Fault (400).
+// ParseRequest reads a caller's body, which must outlive the result. An empty body asks for
+// nothing. The error is a *fault.Fault (400).
 func ParseRequest(body []byte) (*Request, error) {
 	q := &Request{Variables: map[string]any{}}
 	if len(bytes.TrimSpace(body)) == 0 {
@@ -79,7 +79,7 @@ func (q *Request) has(name string) bool {
 	return slices.ContainsFunc(q.root, func(m member) bool { return m.name == name && !wire.IsNull(m.value) })
 }
 
-// Text is a member of the caller's body that is a text; "" for others.
+// Text is a member of the caller's body that is a text; "" for anything else.
 func (q *Request) Text(name string) (text string) {
 	for _, m := range q.root {
 		if m.name == name && json.Unmarshal(m.value, &text) != nil {
@@ -89,14 +89,14 @@ func (q *Request) Text(name string) (text string) {
 	return text
 }
 
-// instead are pairs of members of which a body has one: the caller's takes the place
-// of the saved one by the other name.
+// instead are pairs of members that exclude each other: the caller's member replaces the
+// saved member of the other name.
 var instead = map[string]string{"max_tokens": "max_completion_tokens", "max_completion_tokens": "max_tokens"}
 
-// Body is the body for the provider: saved parameters, model, tools and the template
-// filled in, under the caller's own members. Saved null parameters are left out, and
-// what the caller sets to null; whether the answer is a stream is the caller's alone to
-// say. The error is a *fault.Fault about the template or the variables.
+// Body is the body for the provider: saved parameters, model, tools and the filled-in
+// template, overridden by the caller's own members. Saved parameters that are null are left
+// out, and so is whatever the caller sets to null. Only the caller decides whether the
+// answer is a stream. The error is a *fault.Fault about the template or the variables.
 func (s *Saved) Body(q *Request, partials Partials) ([]byte, error) {
 	text := "messages"
 	if s.Compiled.Type == Completion {
@@ -115,7 +115,7 @@ func (s *Saved) Body(q *Request, partials Partials) ([]byte, error) {
 		if !q.replaces(m.name) {
 			w.member(m.name, m.value)
 		}
-		if i == 0 && !q.has(text) { // behind the model
+		if i == 0 && !q.has(text) { // after the model
 			w.name(text)
 			if s.Compiled.Type == Completion {
 				w.out = wire.AppendJSONString(w.out, filled)
@@ -132,7 +132,7 @@ func (s *Saved) Body(q *Request, partials Partials) ([]byte, error) {
 	return append(w.out, '}'), nil
 }
 
-// replaces tells whether the caller sets a saved member, also to null, or has another
+// replaces tells whether the caller sets a saved member (null included), or has another one
 // in its place.
 func (q *Request) replaces(saved string) bool {
 	for i := range q.root {
@@ -141,7 +141,7 @@ func (q *Request) replaces(saved string) bool {
 			return true
 		}
 	}
-	// Options of a stream are for streams.
+	// Options of a stream only belong to streams.
 	return saved == "stream_options" && !q.streams()
 }
 
@@ -167,8 +167,8 @@ func (w *writer) member(name string, value []byte) {
 	w.out = append(w.out, value...)
 }
 
-// members are what the prompt itself says of a body, besides its template: the model
-// first, which may be empty.
+// members are the members of a body that come from the prompt itself, except its template:
+// the model first, which may be empty.
 func (p *Prompt) members() (all []member, size int) {
 	var model []byte
 	if p.Model != "" {
@@ -191,7 +191,7 @@ func (p *Prompt) members() (all []member, size int) {
 		items []json.RawMessage
 	}{{"tools", p.Tools}, {"functions", p.Functions}} {
 		if len(list.items) > 0 {
-			raw, _ := json.Marshal(list.items) // they are JSON
+			raw, _ := json.Marshal(list.items) // never fails: they are JSON
 			all = append(all, member{list.name, raw})
 		}
 	}

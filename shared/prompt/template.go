@@ -13,13 +13,13 @@ type Template struct {
 	last   atomic.Pointer[deeperTemplate] // see behind
 }
 
-// deeperTemplate is a template as it stands where it is taken in behind an indent.
+// deeperTemplate is a template as it is included after an indent.
 type deeperTemplate struct {
 	indent   string
 	template *Template
 }
 
-// kind is what a node of a template does.
+// kind is the kind of a node of a template.
 type kind uint8
 
 const (
@@ -38,18 +38,18 @@ type node struct {
 	ref    Reference // of a saved partial
 	path   []string  // of a name a.b; empty: the current item
 	inner  []node    // of a section
-	indent string    // before a partial that stands alone on its line
+	indent string    // before a partial that is alone on its line
 }
 
 // Bounds of templates.
 const (
-	maxSections = 32     // that stand in each other
+	maxSections = 32     // nesting of sections
 	maxNodes    = 20_000 // of one template
 	maxNameText = 255
 )
 
-// SyntaxError is what is wrong with a template, and where. It holds no part of
-// the text but the name of a tag.
+// SyntaxError is a mistake in a template, and its place. Of the text it contains only the
+// name of a tag.
 type SyntaxError struct {
 	Line, Column int // from 1; the column counts bytes
 	Problem      string
@@ -116,7 +116,7 @@ type tag struct {
 	start, end int
 }
 
-// next finds the next tag; ok is false where there is none.
+// next finds the next tag; ok is false if there is none.
 func (p *parser) next() (t tag, ok bool, err error) {
 	open := strings.Index(p.text[p.at:], "{{")
 	if open < 0 {
@@ -205,7 +205,7 @@ func (p *parser) addText(out []node, text string) []node {
 	return append(out, node{kind: literal, text: text})
 }
 
-// add reads what a tag begins.
+// add reads the node that a tag begins.
 func (p *parser) add(out []node, t tag, indent string, depth int) ([]node, error) {
 	switch t.sigil {
 	case '!':
@@ -237,7 +237,7 @@ func (p *parser) add(out []node, t tag, indent string, depth int) ([]node, error
 	return append(out, node{kind: variable, path: names(t.name)}), nil
 }
 
-// names are the parts of a.b; none of the current item.
+// names are the parts of a.b; none for the current item.
 func names(name string) []string {
 	if name == "." {
 		return nil
@@ -249,11 +249,12 @@ func names(name string) []string {
 	return parts
 }
 
-// standing reports whether a tag of this kind takes its line along where it
-// stands there alone.
+// standing reports whether a tag of this kind removes its whole line if nothing else is on
+// it.
 func (t *tag) standing() bool { return strings.IndexByte("#^/!>", t.sigil) >= 0 && t.sigil != 0 }
 
-// line is what a tag takes away that stands alone on its line; else the tag.
+// line is the part of the text that a tag removes: its whole line if the tag is alone on
+// it, otherwise the tag.
 func (p *parser) line(t tag) (from, to int, indent string) {
 	from = strings.LastIndexByte(p.text[:t.start], '\n') + 1
 	rest := p.text[t.end:]

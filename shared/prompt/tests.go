@@ -13,12 +13,12 @@ import (
 	"gateway/shared/store"
 )
 
-// Case is a row of a prompt's table of tests: variables, and what must be true of what a
-// model says to them.
+// Case is a row of a prompt's table of tests: variables, and what must hold for a model's
+// answer to them.
 type Case struct {
 	Name      string                     `json:"name" min:"1" max:"128"`
 	Variables map[string]json.RawMessage `json:"variables,omitempty" max:"200"`
-	// RenderOnly asks no model: every assertion is about the rendered prompt.
+	// RenderOnly calls no model: every assertion is about the rendered prompt.
 	RenderOnly bool        `json:"render_only,omitempty"`
 	Assertions []Assertion `json:"assertions" min:"1" max:"20"`
 }
@@ -43,26 +43,26 @@ const (
 	OnRendered = "rendered"
 )
 
-// Assertion is one thing that must be true.
+// Assertion is one thing that must hold.
 type Assertion struct {
 	Type  string          `json:"type"`
 	Value json.RawMessage `json:"value"`
-	On    string          `json:"on,omitempty"` // OnAnswer or OnRendered; empty: the answer, where there is one
+	On    string          `json:"on,omitempty"` // OnAnswer or OnRendered; empty: the answer, if there is one
 }
 
 // MaxTable bounds the JSON of a table, in bytes.
 const MaxTable = 64 << 10
 
-// Tested is what the last run of a prompt's saved table found of one version.
+// Tested is the result of the last run of a prompt's saved table for one version.
 type Tested struct {
-	Digest string    `json:"digest"` // of what was run: see Digest
+	Digest string    `json:"digest"` // identifies what was run: see Digest
 	At     time.Time `json:"at"`
 	Cases  int       `json:"cases"`
 	Failed []string  `json:"failed,omitempty"` // names of cases
 }
 
-// Digest names a version's content together with a table: a run is of no use once one of
-// them is another.
+// Digest identifies a version's content together with a table. If one of them changes, the
+// result of a run no longer applies.
 func Digest(version *Prompt, table []Case) (string, error) {
 	p := *version
 	p.CollectionID, p.Description, p.Tests, p.RequireTests = "", "", table, false
@@ -74,18 +74,18 @@ func Digest(version *Prompt, table []Case) (string, error) {
 	return hex.EncodeToString(sum[:]), nil
 }
 
-// Tests keeps what runs found: a row of the usage table for each version, in the
+// Tests keeps the results of runs: a row of the usage table for each version, in the
 // partition PROMPTTEST of the workspace.
 type Tests struct{ Store store.Store }
 
-// keepTested is how long a run counts.
+// keepTested is how long a result is valid.
 const keepTested = 90 * 24 * time.Hour
 
 func testedKey(sc store.Scope, id string, version int64) store.Key {
 	return sc.Partition("PROMPTTEST").Key("RUN", id, strconv.FormatInt(version, 10))
 }
 
-// Keep stores what a run found, in place of the run before.
+// Keep stores the result of a run, in place of the one before.
 func (t Tests) Keep(ctx context.Context, sc store.Scope, id string, version int64, r *Tested) error {
 	body, err := json.Marshal(r)
 	if err != nil {
@@ -98,7 +98,7 @@ func (t Tests) Keep(ctx context.Context, sc store.Scope, id string, version int6
 	return nil
 }
 
-// Last is what the last run of a version found; nil: there was none.
+// Last is the result of the last run of a version; nil: there was none.
 func (t Tests) Last(ctx context.Context, sc store.Scope, id string, version int64) (*Tested, error) {
 	item, ok, err := t.Store.Table(store.Usage).Get(ctx, testedKey(sc, id, version), true)
 	if err != nil {

@@ -6,10 +6,10 @@ import (
 	"gateway/shared/wire"
 )
 
-// Adapt changes a body of the OpenAI chat dialect where the host differs from
-// OpenAI, and leaves every other byte. The result is body itself when nothing
-// had to change. dropped names the members that were left out, for the report
-// to the caller. body is a checked JSON object.
+// Adapt changes a body of the OpenAI chat dialect where the host differs from OpenAI, and
+// leaves every other byte. The result is body itself when nothing had to change. dropped
+// names the members that were left out, for the report to the caller. body is a checked
+// JSON object.
 func (p *Provider) Adapt(body []byte) (adapted []byte, dropped []string) {
 	q := &p.Quirks
 	if p.Dialect != OpenAIChat {
@@ -36,8 +36,8 @@ func (q *Quirks) renames() []Rename {
 	return append(q.Rename[:len(q.Rename):len(q.Rename)], Rename{"max_completion_tokens", "max_tokens"})
 }
 
-// members makes the edits of top-level members. Of max_tokens and
-// max_completion_tokens in one body the latter wins.
+// members makes the edits of top-level members. If a body has both max_tokens and
+// max_completion_tokens, the latter wins.
 func (q *Quirks) members(body []byte, renames []Rename) (edits []wire.Edit, dropped []string) {
 	var keys []string
 	for _, r := range renames {
@@ -47,7 +47,7 @@ func (q *Quirks) members(body []byte, renames []Rename) (edits []wire.Edit, drop
 	set := wire.NewKeySet(keys...)
 	var w wire.Walk
 	if set.Walk(body, &w) != nil {
-		return nil, nil // the provider says what is wrong with it
+		return nil, nil // the provider reports what is wrong with it
 	}
 	for i := range renames {
 		from, to := 2*i, 2*i+1

@@ -26,9 +26,8 @@ const (
 // maxSignedBody bounds a body that is read to be signed, in bytes.
 const maxSignedBody = 20 << 20
 
-// authorizeAWS sends a bearer key, or signs the request with AWS Signature
-// Version 4. A signature that came with the caller's request is for another host
-// and is taken out.
+// authorizeAWS sends a bearer key, or signs the request with AWS Signature Version 4. A
+// signature in the caller's request is for another host and is removed.
 func (t awsAccess) authorizeAWS(ctx context.Context, req *http.Request, body []byte) error {
 	for _, name := range []string{"X-Amz-Date", "X-Amz-Security-Token", "X-Amz-Content-Sha256", "X-Amz-Signature"} {
 		req.Header.Del(name)
@@ -56,7 +55,7 @@ func (t awsAccess) authorizeAWS(ctx context.Context, req *http.Request, body []b
 	return signAWS(ctx, req, body, cred, t.awsService(), region, now)
 }
 
-// awsMode is the target's aws_auth_type; a key alone is sent as it is.
+// awsMode is the target's aws_auth_type. If there is only a key, it is sent as it is.
 func (t awsAccess) awsMode() string {
 	mode := t.Field("aws_auth_type")
 	switch {
@@ -68,7 +67,7 @@ func (t awsAccess) awsMode() string {
 	return awsAccessKey
 }
 
-// awsService is the name that requests are signed for.
+// awsService is the service name in signatures.
 func (t awsAccess) awsService() string {
 	if own := t.Field("aws_service"); own != "" && hostLabel(own, false) {
 		return own
@@ -88,8 +87,8 @@ func (t awsAccess) awsRegion() (string, error) {
 	return region, nil
 }
 
-// signedBody gives the bytes that the request sends. A body that the caller
-// streams is read whole, as its hash is part of the signature.
+// signedBody gives the bytes that the request sends. A streamed body is read whole, because
+// its hash is part of the signature.
 func signedBody(req *http.Request, body []byte) ([]byte, error) {
 	if len(body) > 0 || req.Body == nil || req.Body == http.NoBody || req.ContentLength == 0 {
 		return body, nil
@@ -111,9 +110,9 @@ func signedBody(req *http.Request, body []byte) ([]byte, error) {
 	return body, nil
 }
 
-// signAWS signs req as it is sent: its exact path, query and body. Of its
-// headers those are signed that AWS asks for (host, content-type and x-amz...),
-// so that what happens to others on the way does not break the signature.
+// signAWS signs req as it is sent: its exact path, query and body. It signs only those
+// headers that AWS demands (host, content-type and x-amz...), so that changes of other
+// headers on the way do not break the signature.
 func signAWS(ctx context.Context, req *http.Request, body []byte, cred awsKeys, service, region string, now time.Time) error {
 	sum := sha256.Sum256(body)
 	hash := hex.EncodeToString(sum[:])
@@ -128,8 +127,8 @@ func signAWS(ctx context.Context, req *http.Request, body []byte, cred awsKeys, 
 		}
 	}
 	keys := aws.Credentials{AccessKeyID: cred.ID, SecretAccessKey: cred.Secret, SessionToken: cred.Session}
-	// A signer remembers the keys that it derives by access key id alone: one that
-	// is shared would sign for whoever names another's id, whatever his secret.
+	// A signer remembers the keys that it derives by access key id alone. A shared signer
+	// would therefore sign for anybody who names another's id, whatever secret he gives.
 	err := v4.NewSigner().SignHTTP(ctx, keys, probe, hash, service, region, now, func(o *v4.SignerOptions) {
 		o.DisableURIPathEscaping = service == "s3" // elsewhere the escaped path is escaped once more
 	})

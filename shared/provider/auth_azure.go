@@ -16,9 +16,8 @@ const (
 	azureEntraFederated = "entraFederated" // the gateway's own AWS identity, federated
 )
 
-// authorizeAzure sends, in this order of preference, a ready-made Entra token,
-// the token of the target's azure_auth_mode, or the key in the way of the
-// service.
+// authorizeAzure sends, in this order of preference, a ready-made Entra token, the token of
+// the target's azure_auth_mode, or the key in the form that the service wants.
 func (t azureAccess) authorizeAzure(ctx context.Context, req *http.Request) error {
 	token := t.Field("azure_ad_token")
 	if token != "" && !printable(token) {

@@ -28,16 +28,16 @@ const (
 const (
 	googleTokenURL = "https://oauth2.googleapis.com/token"
 	googleScope    = "https://www.googleapis.com/auth/cloud-platform"
-	// assertionLife is how long a signed request for a token is good; Google takes
-	// an hour at most.
+	// assertionLife is how long a signed request for a token is valid; Google allows an hour
+	// at most.
 	assertionLife = time.Hour
 	accountField  = "vertex_service_account_json"
 )
 
-// authorizeGoogle sends an access token: the key, which is one, or the token that
-// Google gives for a service account.
+// authorizeGoogle sends an access token: the key, if it is one, or the token that Google
+// gives for a service account.
 func (t googleAccess) authorizeGoogle(ctx context.Context, req *http.Request) error {
-	req.Header.Del("X-Goog-Api-Key") // of a caller: it would count beside the token
+	req.Header.Del("X-Goog-Api-Key") // if the caller sent one, it would count beside the token
 	switch mode := t.googleMode(); mode {
 	case googleBasic:
 		if t.Credential.Key == "" {
@@ -63,8 +63,7 @@ func (t googleAccess) authorizeGoogle(ctx context.Context, req *http.Request) er
 	}
 }
 
-// googleMode is the target's vertex_auth_type; a service account is used where
-// it is given.
+// googleMode is the target's vertex_auth_type. If a service account is given, it is used.
 func (t googleAccess) googleMode() string {
 	if mode := t.Field("vertex_auth_type"); mode != "" {
 		return mode
@@ -85,7 +84,7 @@ type serviceAccount struct {
 	TokenURI    string `json:"token_uri"`
 }
 
-// parseServiceAccount reads a key file. Its errors tell nothing of the key.
+// parseServiceAccount reads a key file. Its errors reveal nothing of the key.
 func parseServiceAccount(text string) (*serviceAccount, *rsa.PrivateKey, error) {
 	var a serviceAccount
 	if json.Unmarshal([]byte(text), &a) != nil {
@@ -126,9 +125,9 @@ func rsaKey(text string) (*rsa.PrivateKey, bool) {
 	return key, key != nil && key.N.BitLen() >= 2048
 }
 
-// serviceAccountToken trades a signed assertion for an access token (RFC 7523),
-// which is kept until shortly before it expires. The token endpoint is that of
-// the key file; what it may be is the egress policy's to say.
+// serviceAccountToken exchanges a signed assertion for an access token (RFC 7523), which is
+// kept until shortly before it expires. The token endpoint is the one in the key file; the
+// egress policy decides which endpoints are allowed.
 func (t googleAccess) serviceAccountToken(ctx context.Context) (string, error) {
 	signer, err := t.signer()
 	if err != nil {

@@ -17,8 +17,8 @@ import (
 	"gateway/shared/fault"
 )
 
-// authorizeOCI signs the request as Oracle Cloud wants it: RSA-SHA256 over the
-// request line, date, host and, with a body, its hash, type and length.
+// authorizeOCI signs the request in the way of Oracle Cloud: RSA-SHA256 over the request
+// line, date, host and, with a body, its hash, type and length.
 func (t ociAccess) authorizeOCI(_ context.Context, req *http.Request, body []byte) error {
 	keyID, err := t.ociKeyID()
 	if err != nil {
@@ -73,8 +73,8 @@ func (t ociAccess) ociKeyID() (string, error) {
 	return strings.Join(parts[:], "/"), nil
 }
 
-// ociKey reads the private key: PEM, also on one line with \n for its breaks, in
-// PKCS #1 or PKCS #8, the former also encrypted with oracle_key_passphrase.
+// ociKey reads the private key: PEM, also on one line with \n for its line ends, in PKCS #1
+// or PKCS #8. A PKCS #1 key may be encrypted with oracle_key_passphrase.
 func (t ociAccess) ociKey() (*rsa.PrivateKey, error) {
 	const field = "oracle_private_key"
 	text := strings.ReplaceAll(t.Field(field), `\n`, "\n")

@@ -10,9 +10,9 @@ import (
 	"gateway/shared/fault"
 )
 
-// Authorize sets the credential and the provider's own headers on req, over
-// whatever the caller sent under the same names. body is what will be sent;
-// schemes that sign a request read it.
+// Authorize sets the credential and the provider's own headers on req, and replaces what
+// the caller sent under the same names. body is what will be sent; schemes that sign a
+// request read it.
 func (t *Target) Authorize(ctx context.Context, req *http.Request, body []byte) error {
 	if err := (headers{t}).ownHeaders(req.Header); err != nil {
 		return err
@@ -41,8 +41,8 @@ func (t *Target) Authorize(ctx context.Context, req *http.Request, body []byte) 
 	return nil
 }
 
-// messagesVersion names the version of the Messages API where a host of several
-// dialects serves it, and there what the credential has it switch on.
+// messagesVersion names the version of the Messages API where a host of several dialects
+// serves it, and the features that the credential switches on there.
 func (t headers) messagesVersion(req *http.Request) {
 	native := t.Provider.Serves(NativeMessages)
 	if !native && t.Provider.DialectOf(Messages) != AnthropicMessages || req.URL == nil {
@@ -62,7 +62,7 @@ func (t headers) messagesVersion(req *http.Request) {
 		return
 	}
 	version := t.Field("anthropic_version")
-	if version == "" || strings.HasPrefix(version, "bedrock-") { // that of bodies of InvokeModel
+	if version == "" || strings.HasPrefix(version, "bedrock-") { // that version belongs to bodies of InvokeModel
 		version = "2023-06-01"
 	}
 	req.Header["Anthropic-Version"] = []string{version}
@@ -110,8 +110,8 @@ func sent(h http.Header, name string) bool {
 	return len(v) > 0 && v[0] != ""
 }
 
-// headerValue fills a header's template of at most one field. standard: the
-// value is the row's, not the credential's.
+// headerValue fills in a header's template, which has at most one field. standard: the
+// value comes from the row, not from the credential.
 func (t headers) headerValue(template string) (value string, standard bool) {
 	inner, ok := strings.CutPrefix(template, "{")
 	if !ok {
@@ -124,8 +124,7 @@ func (t headers) headerValue(template string) (value string, standard bool) {
 	return fallback, true
 }
 
-// keyHeader sends the key in a header. A provider that can do without a key
-// gets none.
+// keyHeader sends the key in a header. A provider that needs no key may get none.
 func (t headers) keyHeader(h http.Header, name, prefix string) error {
 	key := t.Credential.Key
 	if key == "" {
@@ -145,7 +144,7 @@ func (t headers) missingKey() *fault.Fault {
 	return fault.Newf(fault.InvalidRequest, "api_key", "%s needs an API key: use a saved provider, or send Authorization: Bearer <key> with the provider's name", t.Provider.ID)
 }
 
-// setHeader refuses what could end the header or begin another.
+// setHeader refuses values that could end the header or begin another.
 func setHeader(h http.Header, name, value string) error {
 	for i := range len(value) {
 		if c := value[i]; c < ' ' && c != '\t' || c == 0x7f {
@@ -178,8 +177,8 @@ func printable(s string) bool {
 	return true
 }
 
-// keyless tells whether configurations name a host of the caller's own in OpenAI's
-// shape: many engines there have no key.
+// keyless tells whether configurations name the caller's own host in OpenAI's shape: many
+// engines there have no key.
 func (p *Provider) keyless(cfg map[string]any) bool {
 	host, _ := cfg["custom_host"].(string)
 	t := Target{Provider: p, CustomHost: host}

@@ -6,18 +6,18 @@ import (
 	"gateway/shared/chat"
 )
 
-// bedrockRow is what models of Bedrock that are known by the beginning of their
-// ids take, besides Claude's.
+// bedrockRow is what models of Bedrock support, found by the beginning of their ids;
+// Claude's models are elsewhere.
 type bedrockRow struct {
 	names    []string
 	schema   chat.SchemaSupport
 	thinking chat.ThinkingStyle
 	cache    bool // takes cache points, of five minutes
-	strict   bool // holds to a tool's schema
+	strict   bool // enforces a tool's schema
 }
 
-// bedrocks holds known models only: a new one of the same maker may take more.
-// Rows are tried in their order and the first that fits counts.
+// bedrocks has known models only: a new one of the same maker may support more. Rows are
+// tried in order and the first that fits counts.
 var bedrocks = []bedrockRow{
 	{names: []string{"amazon.nova-2"}, schema: chat.SchemaByTool, thinking: chat.ThinksAdaptively, cache: true},
 	{names: []string{"amazon.nova-micro", "amazon.nova-lite", "amazon.nova-pro", "amazon.nova-premier"}, schema: chat.SchemaByTool, thinking: chat.ThinksNever, cache: true},
@@ -32,34 +32,33 @@ var bedrocks = []bedrockRow{
 		schema: chat.SchemaNone, thinking: chat.ThinksNever},
 }
 
-// bedrockWire is what is known of the wires that a model of Bedrock has beside
-// Converse and InvokeModel, and of who may speak in Converse.
+// bedrockWire tells which wires a model of Bedrock has beside Converse and InvokeModel, and
+// which roles Converse takes for it.
 type bedrockWire struct {
 	names []string
-	// native are the operations of the runtime's host that take a conversation in
-	// its client's own shape.
+	// native are the operations at the runtime's host that take a conversation in its
+	// client's own shape.
 	native []Operation
-	// systemTurns: Converse takes the role system between the turns of the
-	// conversation. Other models refuse it, as "role 'system' is not supported on
-	// this model".
+	// systemTurns: Converse takes the role system between the turns of the conversation.
+	// Other models refuse it with "role 'system' is not supported on this model".
 	systemTurns bool
 }
 
-// bedrockWires holds what is documented or was measured; a model that is not here has
-// its conversations by Converse, as ever, with its system prompts in front. The
-// runtime's host serves Messages for the newest models of Claude only, and nothing of
-// it but /v1/messages. Responses of gpt-oss, gpt-5.4 and gpt-5.5 are Mantle's alone;
-// chat completions of gpt-oss are not, but tell the model's reasoning within its
-// text, which Converse keeps apart. See inference-messages-api, inference-responses-api,
-// inference-chat-completions and claude-messages-mid-conversation-system in the user
-// guide of Bedrock. Rows are tried in their order and the first that fits counts.
+// bedrockWires has what is documented or was measured. A model that is not here gets its
+// conversations by Converse, with its system prompts in front. The runtime's host serves
+// Messages for the newest models of Claude only, and of that API only /v1/messages.
+// Responses of gpt-oss, gpt-5.4 and gpt-5.5 are only at Mantle. Chat completions of gpt-oss
+// are at the runtime's host too, but give the model's reasoning within its text, while
+// Converse keeps them apart. See inference-messages-api, inference-responses-api,
+// inference-chat-completions and claude-messages-mid-conversation-system in the user guide
+// of Bedrock. Rows are tried in order and the first that fits counts.
 var bedrockWires = []bedrockWire{
 	{[]string{"anthropic.claude-opus-4-8", "anthropic.claude-opus-5", "anthropic.claude-sonnet-5", "anthropic.claude-haiku-5", "anthropic.claude-fable-5"},
 		[]Operation{NativeMessages}, true},
 	{[]string{"openai.gpt-5.6", "openai.gpt-6", "xai.grok-4.6"}, []Operation{NativeChat, NativeResponses}, false},
 }
 
-// wireOf is the row of a model by its id without its group of regions; nil: none.
+// wireOf is the row of a model, by its id without the region group; nil: none.
 func wireOf(id string) *bedrockWire {
 	for i := range bedrockWires {
 		for _, name := range bedrockWires[i].names {
@@ -71,12 +70,12 @@ func wireOf(id string) *bedrockWire {
 	return nil
 }
 
-// bedrockModel fills the traits of a model of Bedrock. What is not known about a
-// model, or about the model behind an ARN, is for Bedrock to refuse.
+// bedrockModel fills in the traits of a model of Bedrock. Bedrock itself refuses what is
+// not known about a model, or about the model behind an ARN.
 func bedrockModel(t *chat.Traits, model string) {
 	id := bedrockID(model)
 	t.Family = bedrockFamily(id)
-	t.MaxToolName = 64 // of Converse itself
+	t.MaxToolName = 64 // the bound of Converse itself
 	if w := wireOf(id); w != nil {
 		t.SystemTurns = w.systemTurns
 	}
@@ -85,8 +84,8 @@ func bedrockModel(t *chat.Traits, model string) {
 		if i := strings.Index(id, "claude-"); i >= 0 {
 			claude(t, id[i:])
 		}
-		// Which models keep a cache for an hour and hold to a tool's schema came
-		// with the same generation as answers in a schema.
+		// One generation of models brought answers by a schema, caches for an hour and enforced
+		// tool schemas.
 		t.NoLongCache, t.NoStrictTools = t.Schema != chat.SchemaNative, t.Schema != chat.SchemaNative
 		return
 	}
@@ -98,8 +97,8 @@ func bedrockModel(t *chat.Traits, model string) {
 			return
 		}
 	}
-	// Makers besides those of Claude and Nova take an effort by one name; who is
-	// behind an ARN is not known, so that the caller's own words go on.
+	// Makers other than those of Claude and Nova take an effort under one name. The maker of
+	// a model behind an ARN is not known, so the caller's own words are passed on.
 	t.Schema, t.Thinking = chat.SchemaNative, chat.ThinksAdaptively
 	if t.Family == "" {
 		t.Thinking = chat.ThinksEither

@@ -13,27 +13,26 @@ import (
 	"gateway/shared/fault"
 )
 
-// awsKeys are what a request is signed with.
+// awsKeys are the keys that sign a request.
 type awsKeys struct{ ID, Secret, Session string }
 
 // Variables of the process's environment that an operator sets.
 const (
-	// awsLendVariable set to "true" lets saved providers use the credentials of
-	// the gateway's own process: aws_auth_type serviceRole, and as the one who
-	// assumes their role. They reach whatever the gateway may, so it is off unless
-	// it is set.
+	// awsLendVariable set to "true" lets saved providers use the credentials of the gateway's
+	// own process: directly with aws_auth_type serviceRole, and to assume their role. These
+	// credentials reach whatever the gateway may reach, so it is off unless it is set.
 	awsLendVariable = "GATEWAY_AWS_SERVICE_ROLE"
-	// The credentials that roles of customers are assumed with, and a role that
-	// is assumed first.
+	// The credentials by which customers' roles are assumed, and a role that is assumed
+	// first.
 	awsSourceID       = "AWS_ASSUME_ROLE_ACCESS_KEY_ID"
 	awsSourceSecret   = "AWS_ASSUME_ROLE_SECRET_ACCESS_KEY"
 	awsSourceRole     = "AWS_ASSUME_ROLE_SOURCE_ARN"
 	awsSourceExternal = "AWS_ASSUME_ROLE_SOURCE_EXTERNAL_ID"
-	// awsSTSVariable is another address of the token service.
+	// awsSTSVariable is another address for the token service.
 	awsSTSVariable = "AWS_ENDPOINT_URL_STS"
 )
 
-// awsCredentials gives what the target's requests are signed with.
+// awsCredentials gives the keys that sign the target's requests.
 func (t awsAccess) awsCredentials(ctx context.Context, mode, region string) (awsKeys, error) {
 	switch mode {
 	case awsAccessKey:
@@ -65,8 +64,8 @@ func (t awsAccess) ownAWSKeys() (awsKeys, error) {
 	return k, nil
 }
 
-// mayBorrow refuses the gateway's own credentials: to callers always, and to
-// saved providers unless the operator lends them.
+// mayBorrow refuses the gateway's own credentials: always to callers, and to saved
+// providers unless the operator lends them.
 func (t awsAccess) mayBorrow() error {
 	switch {
 	case t.CallerKey:
@@ -77,7 +76,7 @@ func (t awsAccess) mayBorrow() error {
 	return nil
 }
 
-// processKeys are the credentials in the environment, such as Lambda's.
+// processKeys are the credentials in the environment, such as those of Lambda.
 func processKeys() (awsKeys, error) {
 	k := awsKeys{os.Getenv("AWS_ACCESS_KEY_ID"), os.Getenv("AWS_SECRET_ACCESS_KEY"), os.Getenv("AWS_SESSION_TOKEN")}
 	if k.ID == "" || k.Secret == "" {
@@ -87,7 +86,7 @@ func processKeys() (awsKeys, error) {
 }
 
 // assumedRole gives the session of the role aws_role_arn. It is assumed with the
-// credential's own access keys when it has some, else by the gateway.
+// credential's own access keys if it has some, otherwise by the gateway.
 func (t awsAccess) assumedRole(ctx context.Context, region string) (awsKeys, error) {
 	arn := t.Field("aws_role_arn")
 	if !roleARN(arn) {
@@ -106,14 +105,14 @@ func roleARN(s string) bool {
 	return ok && len(s) <= 2048 && strings.Contains(rest, ":iam::") && strings.Contains(rest, ":role/") && printable(s)
 }
 
-// roleSource is who assumes the role.
+// roleSource gives the keys that assume the role.
 func (t awsAccess) roleSource(ctx context.Context, region string) (awsKeys, error) {
 	if t.Field("aws_access_key_id") != "" {
 		return t.ownAWSKeys()
 	}
 	if t.CallerKey {
-		// A caller who names a role must be able to assume it himself: the gateway
-		// would else open to every caller each role that trusts it.
+		// A caller who names a role must be able to assume it himself. Otherwise every caller
+		// could use each role that trusts the gateway.
 		return awsKeys{}, t.mayBorrow()
 	}
 	source := awsKeys{ID: os.Getenv(awsSourceID), Secret: os.Getenv(awsSourceSecret)}
@@ -132,8 +131,8 @@ func (t awsAccess) roleSource(ctx context.Context, region string) (awsKeys, erro
 	return source, nil
 }
 
-// assume gives the session of a role, from the cache or from the token service.
-// field is what an error names.
+// assume gives the session of a role, from the cache or from the token service. field is
+// the field that errors name.
 func (t awsAccess) assume(ctx context.Context, source awsKeys, region, arn, externalID, field string) (awsKeys, error) {
 	s, err := t.signer()
 	if err != nil {
@@ -153,7 +152,7 @@ func (t awsAccess) assume(ctx context.Context, source awsKeys, region, arn, exte
 	return k, nil
 }
 
-// stsAnswer is what AssumeRole gives, or the reason why not.
+// stsAnswer is the answer of AssumeRole: a session, or the reason for a refusal.
 type stsAnswer struct {
 	Result struct {
 		Credentials struct {

@@ -13,9 +13,9 @@ import (
 	"gateway/shared/fault"
 )
 
-// TraitsFor is Provider.Traits for what depends on the target's credential, the
-// model behind a Bedrock inference profile and the beta features asked for, and
-// with what the gateway does for the target before a body is encoded.
+// TraitsFor is Provider.Traits, with what depends on the target's credential: the model
+// behind a Bedrock inference profile and the betas that are asked for. It also has what the
+// gateway does for the target before a body is encoded.
 func (t *Target) TraitsFor(ctx context.Context, model string) chat.Traits {
 	traits := awsAccess{t}.credentialTraits(ctx, model)
 	if t.ownHost() {
@@ -33,7 +33,7 @@ func (t awsAccess) credentialTraits(ctx context.Context, model string) chat.Trai
 		return traits
 	}
 	if t.anthropicDeployment() {
-		// The Messages of Anthropic, under the owner's names.
+		// Anthropic's Messages, under the names of the host's owner.
 		traits := chat.Traits{Provider: t.Provider.ID, Schema: chat.SchemaNative, Thinking: chat.ThinksEither}
 		if i := strings.Index(model, "claude-"); i >= 0 {
 			claude(&traits, model[i:])
@@ -65,24 +65,23 @@ func (t awsAccess) credentialTraits(ctx context.Context, model string) chat.Trai
 	return traits
 }
 
-// Makers of models whose ways differ.
+// Makers whose models differ.
 const (
 	familyAnthropic = "anthropic"
 	familyAmazon    = "amazon"
 	familyMistral   = "mistral"
 )
 
-// regionGroups stand in front of the ids of models that are served by several
-// regions.
+// regionGroups come before the ids of models that several regions serve.
 var regionGroups = []string{"us.", "eu.", "apac.", "au.", "ca.", "jp.", "global.", "us-gov."}
 
-// bedrockID is a model id of Bedrock without what says where it runs. An ARN of
-// a foundation model is its id; another ARN does not tell, and gives "".
+// bedrockID is a model id of Bedrock without the part that tells where it runs. The ARN of
+// a foundation model gives its id; other ARNs do not tell the model, and give "".
 func bedrockID(model string) string {
 	if strings.HasPrefix(model, "arn:") {
 		_, id, found := strings.Cut(model, ":foundation-model/")
 		if !found {
-			// A profile of Bedrock's own is named like the model; an application's is not.
+			// Bedrock's own profiles are named like the model; an application's profiles are not.
 			if _, id, found = strings.Cut(model, ":inference-profile/"); !found {
 				return ""
 			}
@@ -97,7 +96,7 @@ func bedrockID(model string) string {
 	return model
 }
 
-// bedrockFamily is the maker of a model, "" when its id does not tell.
+// bedrockFamily is the maker of a model, "" if its id does not tell.
 func bedrockFamily(id string) string {
 	family, _, found := strings.Cut(id, ".")
 	if !found {
@@ -106,21 +105,21 @@ func bedrockFamily(id string) string {
 	return family
 }
 
-// BedrockInvoke is the dialect of InvokeModel, for models that Converse holds no
-// conversation with.
+// BedrockInvoke is the dialect of InvokeModel, for models with which Converse cannot hold a
+// conversation.
 const BedrockInvoke = "bedrock.invoke"
 
-// invoked tells whether a model is called by InvokeModel: Converse takes those of
-// the first generation for single texts only, or not at all.
+// invoked tells whether a model is called by InvokeModel: Converse takes models of the
+// first generation for single texts only, or not at all.
 func invoked(id string) bool {
 	return strings.HasPrefix(id, "cohere.command-text-") || strings.HasPrefix(id, "cohere.command-light-text-") || strings.HasPrefix(id, "ai21.j2-")
 }
 
-// bedrock changes the place of operations of which a model decides.
+// bedrock changes the address of operations that depends on the model.
 func (t addressing) bedrock(op Operation, a *ask, p *place) {
 	switch {
 	case op == MessagesCountTokens && !strings.HasPrefix(a.model, "arn:"):
-		a.model = bedrockID(a.model) // inference profiles count nothing
+		a.model = bedrockID(a.model) // inference profiles cannot count tokens
 	case op == Chat && invoked(bedrockID(a.model)):
 		p.path = "/model/{model!}/invoke"
 		if a.stream && !strings.HasPrefix(bedrockID(a.model), "ai21.") { // Jurassic models do not stream
@@ -129,16 +128,15 @@ func (t addressing) bedrock(op Operation, a *ask, p *place) {
 	}
 }
 
-// How long the model behind an inference profile is remembered, and that it
-// could not be learned.
+// How long the model behind an inference profile is remembered, and how long a failure to
+// learn it.
 const (
 	profileLife  = 24 * time.Hour
 	profileRetry = 5 * time.Minute
 )
 
-// foundationModel is the model that model stands for. The model of an
-// application's inference profile has to be asked for; where that fails the
-// profile is taken for a model of an unknown maker.
+// foundationModel is the model behind model. For an application's inference profile Bedrock
+// has to be asked. If that fails, the profile counts as a model of an unknown maker.
 func (t awsAccess) foundationModel(ctx context.Context, model string) string {
 	if !strings.HasPrefix(model, "arn:") || bedrockID(model) != "" || t.Signer == nil {
 		return model
@@ -161,9 +159,9 @@ func (t awsAccess) foundationModel(ctx context.Context, model string) string {
 	return found
 }
 
-// PricedAs is the name under which a model that has no price of its own may have
-// one: that of the model behind an inference profile, and that of a Vertex model
-// without its publisher. Other models are given back as they are.
+// PricedAs is another name under which a model without a price may have one: that of the
+// model behind an inference profile, or that of a Vertex model without its publisher. Other
+// models are returned unchanged.
 func (t *Target) PricedAs(ctx context.Context, model string) string {
 	switch t.Provider.ID {
 	case "bedrock":

@@ -7,12 +7,11 @@ import (
 	"gateway/shared/wire"
 )
 
-// Native is the operation in which the target has a conversation of a caller who
-// speaks client in the caller's own shape, where its host has that beside the dialect
-// of the provider: chat completions, Responses and Messages at the host of Bedrock's
-// runtime. "" where it is not known to. A host of the caller's own may not have these
-// paths and is asked as it always is; so is Bedrock for the model behind an ARN, which
-// they are not known to take.
+// Native is the operation by which the target takes a conversation in the caller's own
+// shape, whose dialect is client. The host of Bedrock's runtime has chat completions,
+// Responses and Messages beside the provider's dialect. "" if the target is not known to
+// have one. A caller's own host may not have these paths, so it is called as usual. So is
+// Bedrock for the model behind an ARN, because these paths are not known to take ARNs.
 func (t *Target) Native(client, model string) Operation {
 	if t.Provider.ID != "bedrock" || t.ownHost() || strings.HasPrefix(model, "arn:") {
 		return ""
@@ -24,13 +23,13 @@ func (t *Target) Native(client, model string) Operation {
 	return op
 }
 
-// IsNative tells whether op is one that Native gives.
+// IsNative tells whether op may be a result of Native.
 func (op Operation) IsNative() bool {
 	return op == NativeChat || op == NativeResponses || op == NativeMessages
 }
 
-// ReasonsByResponses tells when a model has function tools by Responses alone,
-// whichever host serves it; see ToolsByResponses.
+// ReasonsByResponses tells when a model has function tools only by Responses, whichever
+// host serves it; see ToolsByResponses.
 func ReasonsByResponses(model string) ByResponses {
 	name, ours := strings.CutPrefix(bedrockID(model), "openai.")
 	if !ours {
@@ -39,8 +38,8 @@ func ReasonsByResponses(model string) ByResponses {
 	return reasons(name)
 }
 
-// ToldAs is the row by whose headers op is told what of its API is switched on: that of
-// the provider, or the one of Anthropic's API where the host has that beside.
+// ToldAs is the row whose headers switch on features of op's API: the provider's row, or
+// that of Anthropic's API where the host has it beside its own.
 func (t *Target) ToldAs(op Operation) *Provider {
 	if op == NativeMessages {
 		return nativeMessages
@@ -52,9 +51,9 @@ var nativeMessages = &Provider{Headers: []Header{{"anthropic-version", "{anthrop
 
 var boundKeys = wire.NewKeySet("max_tokens", "max_completion_tokens")
 
-// completionTokens gives the bound of a chat the name that the models of OpenAI know
-// at Bedrock: "Unsupported parameter: 'max_tokens'". Of two bounds that of the newer
-// name stays.
+// completionTokens renames the bound of a chat to the name that OpenAI's models accept at
+// Bedrock, which answers "Unsupported parameter: 'max_tokens'". If there are two bounds,
+// the one with the newer name stays.
 func completionTokens(body []byte) []byte {
 	var w wire.Walk
 	if boundKeys.Walk(body, &w) != nil || w.Spans[0].Absent() {

@@ -15,9 +15,9 @@ import (
 
 // Variables of the process's environment that an operator sets.
 const (
-	// azureLendVariable set to "true" lets saved providers use the identity of the
-	// gateway's own process: azure_auth_mode managed and workload. It reaches
-	// whatever the gateway may, so it is off unless it is set.
+	// azureLendVariable set to "true" lets saved providers use the identity of the gateway's
+	// own process: azure_auth_mode managed and workload. It reaches whatever the gateway may
+	// reach, so it is off unless it is set.
 	azureLendVariable = "GATEWAY_AZURE_IDENTITY"
 
 	azureAuthority     = "AZURE_AUTHORITY_HOST"
@@ -71,8 +71,8 @@ func (t azureAccess) entraToken(ctx context.Context) (string, error) {
 		})
 }
 
-// workloadToken trades the token in the file that the gateway's own platform
-// keeps fresh.
+// workloadToken exchanges the token in the file that the gateway's own platform keeps
+// fresh.
 func (t azureAccess) workloadToken(ctx context.Context) (string, error) {
 	if err := t.mayBorrowAzure(azureWorkload); err != nil {
 		return "", err
@@ -102,7 +102,7 @@ func assertion(token string) url.Values {
 	return url.Values{"client_assertion": {token}, "client_assertion_type": {entraAssertion}}
 }
 
-// federatedToken trades a token that AWS gives for the gateway's own identity.
+// federatedToken exchanges a token that AWS gives for the gateway's own identity.
 func (t azureAccess) federatedToken(ctx context.Context) (string, error) {
 	if err := t.mayBorrowFor(azureEntraFederated); err != nil {
 		return "", err
@@ -133,7 +133,7 @@ func (t azureAccess) federatedToken(ctx context.Context) (string, error) {
 		})
 }
 
-// mayBorrowFor refuses the gateway's own AWS identity to whom it is not lent.
+// mayBorrowFor refuses the gateway's own AWS identity unless it is lent.
 func (t azureAccess) mayBorrowFor(mode string) error {
 	if t.CallerKey || os.Getenv(awsLendVariable) != "true" {
 		return fault.Newf(fault.InvalidRequest, "azure_auth_mode", "azure_auth_mode %s works with the gateway's own AWS identity, which saved providers may use when the operator sets %s=true", mode, awsLendVariable)
@@ -141,8 +141,8 @@ func (t azureAccess) mayBorrowFor(mode string) error {
 	return nil
 }
 
-// mayBorrowAzure refuses the gateway's own identity: to callers always, and to
-// saved providers unless the operator lends it.
+// mayBorrowAzure refuses the gateway's own identity: always to callers, and to saved
+// providers unless the operator lends it.
 func (t azureAccess) mayBorrowAzure(mode string) error {
 	if t.CallerKey || os.Getenv(azureLendVariable) != "true" {
 		return fault.Newf(fault.InvalidRequest, "azure_auth_mode", "azure_auth_mode %s works with the gateway's own identity, which saved providers may use when the operator sets %s=true; use entra, or an api_key", mode, azureLendVariable)
@@ -150,8 +150,8 @@ func (t azureAccess) mayBorrowAzure(mode string) error {
 	return nil
 }
 
-// fromEntra gets a token by the client credentials flow. proof makes what proves
-// the client; source is what the proof depends on.
+// fromEntra gets a token by the client credentials flow. proof makes the client's proof;
+// source is what the proof depends on.
 func (t azureAccess) fromEntra(ctx context.Context, tenant, tenantField, client, clientField, source string, proof func(context.Context, http.RoundTripper) (url.Values, error)) (string, error) {
 	switch {
 	case !pathSegment(tenant):
@@ -233,7 +233,7 @@ func identityAnswer(status int, body []byte) (string, time.Time, error) {
 	return answer.AccessToken, time.Unix(until, 0), nil
 }
 
-// webIdentity asks AWS for a token that Entra takes for the process's identity.
+// webIdentity asks AWS for a token by which Entra recognises the process's identity.
 func webIdentity(ctx context.Context, rt http.RoundTripper, keys awsKeys, region string, now time.Time) (string, error) {
 	form := url.Values{"Action": {"GetWebIdentityToken"}, "Version": {stsVersion}, "Audience.member.1": {entraAudience}, "SigningAlgorithm": {"RS256"}}
 	body := []byte(form.Encode())

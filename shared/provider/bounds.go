@@ -6,8 +6,8 @@ import (
 	"gateway/shared/chat"
 )
 
-// rooms are the hosts whose bounds are wider than the specification's. A row says
-// where that stands; what is in no row has the specification's bounds.
+// rooms are the hosts whose bounds are wider than the specification's. Each row names its
+// source. Hosts without a row have the specification's bounds.
 var rooms = map[string]chat.Room{
 	// "Up to 16 sequences": api-docs.deepseek.com, Create Chat Completion, stop.
 	"deepseek": {Stops: 16},
@@ -20,8 +20,7 @@ var rooms = map[string]chat.Room{
 	// and 128).
 	"google":    {Stops: 5, Tools: 512},
 	"vertex-ai": {Stops: 5, Tools: 512},
-	// The Messages API bounds neither list of its own: docs.anthropic.com, Create a
-	// Message.
+	// The Messages API does not bound its lists: docs.anthropic.com, Create a Message.
 	"anthropic":           {Tools: math.MaxInt},
 	"claude-platform-aws": {Tools: math.MaxInt},
 	// "Integer that controls the number of top logprobs, 0 to 20": docs.together.ai,
@@ -31,19 +30,19 @@ var rooms = map[string]chat.Room{
 	"mistral-ai": {AnyTool: true},
 }
 
-// room is how much wider than the specification the bounds of the target are.
+// room tells how much wider than the specification the target's bounds are.
 func (t *Target) room(model string) chat.Room {
 	switch {
 	case t.ownHost():
 		return chat.Unbounded
 	case t.DialectOf(Chat, model) == AnthropicMessages:
-		return rooms["anthropic"] // of any host of Claude
+		return rooms["anthropic"] // for any host of Claude
 	case t.Provider.ID == "vertex-ai":
 		switch publisher, _ := vertexModel(model); publisher {
 		case "mistralai":
 			return rooms["mistral-ai"]
 		case "endpoints":
-			return chat.Unbounded // a machine of the caller's own
+			return chat.Unbounded // a caller's own machine
 		case "meta":
 			return chat.Room{}
 		}

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// ByResponses tells which conversations a model has by responses alone although its
-// host has chat completions too.
+// ByResponses tells which conversations a model takes only by Responses, although its host
+// has chat completions too.
 type ByResponses uint8
 
 const (
@@ -16,20 +16,21 @@ const (
 )
 
 // reasonsByResponses are the models that refuse function tools with reasoning at
-// /chat/completions, by the beginning of their names. The first reasons only where it
-// is asked to, the others where nothing is said: "Function tools with reasoning_effort
-// are not supported for gpt-5.4 in /v1/chat/completions. Please use /v1/responses
-// instead", as in github.com/openai/openai-openapi/issues/541 (gpt-5.4),
-// github.com/charmbracelet/crush/issues/2913 and github.com/jeffdafoe/llm-memory-api/pull/178
-// (gpt-5.5, also without reasoning_effort), github.com/BerriAI/litellm/pull/34569
-// (gpt-5.6, which takes tools with the effort none alone).
+// /chat/completions, by the beginning of their names. The first one reasons only if asked
+// to; the others also reason if nothing is said: "Function tools with reasoning_effort are
+// not supported for gpt-5.4 in /v1/chat/completions. Please use /v1/responses instead", as
+// in github.com/openai/openai-openapi/issues/541 (gpt-5.4),
+// github.com/charmbracelet/crush/issues/2913 and
+// github.com/jeffdafoe/llm-memory-api/pull/178 (gpt-5.5, also without reasoning_effort),
+// github.com/BerriAI/litellm/pull/34569 (gpt-5.6, which takes tools only with the effort
+// none).
 var reasonsByResponses = []struct {
 	name string
 	when ByResponses
 }{{"gpt-5.4", ByResponsesWhenEffort}, {"gpt-5.5", ByResponsesUnlessNoEffort}, {"gpt-5.6", ByResponsesUnlessNoEffort}}
 
-// ToolsByResponses tells when a conversation with function tools has to go to
-// /responses. A host of the caller's own may not have it, and is asked as it always is.
+// ToolsByResponses tells when a conversation with function tools must go to /responses. A
+// caller's own host may not have that path, and is called as usual.
 func (t *Target) ToolsByResponses(model string) ByResponses {
 	switch t.Provider.ID {
 	case "openai":
@@ -40,7 +41,7 @@ func (t *Target) ToolsByResponses(model string) ByResponses {
 		if t.customHost() != "" || t.Provider.ID == "azure-ai" && !azureHost(t.Field("azure_foundry_url")) {
 			return NeverByResponses
 		}
-		if name := t.Field("azure_model_name"); name != "" { // that of the deployment is its owner's
+		if name := t.Field("azure_model_name"); name != "" { // the owner chooses the name of a deployment
 			model = name
 		}
 	default:
@@ -62,7 +63,7 @@ func reasons(model string) ByResponses {
 	return NeverByResponses
 }
 
-// azureHost tells whether an address is one of Azure's own that have /responses.
+// azureHost tells whether an address is one of Azure's own hosts, which have /responses.
 func azureHost(address string) bool {
 	u, err := url.Parse(address)
 	return err == nil && (strings.HasSuffix(u.Hostname(), ".services.ai.azure.com") || strings.HasSuffix(u.Hostname(), ".openai.azure.com"))

@@ -7,11 +7,11 @@ import (
 	"gateway/shared/chat"
 )
 
-// limit fills what model is known not to do from the table of its provider. The
-// table holds only what the makers and hosts say in public: a model that is in
-// no row is never refused, and neither is what a row does not speak of. Rows are
-// tried in their order and the first that fits counts. Azure has none, as its
-// deployments are named by their owners.
+// limit fills in what model is known not to support, from the table of its provider. The
+// table has only what makers and hosts say in public. A model without a row is never
+// refused anything, and neither is anything that a row does not mention. Rows are tried in
+// order and the first that fits counts. Azure has none, because owners name their
+// deployments.
 func (p *Provider) limit(t *chat.Traits, model string) {
 	rules := capabilities[p.ID]
 	switch p.ID {
@@ -47,9 +47,8 @@ func (p *Provider) limit(t *chat.Traits, model string) {
 	t.NoLogprobs = t.NoLogprobs || p.Quirks.drops("logprobs")
 }
 
-// rule is what the models that its names fit cannot do. A name is a beginning of
-// whole words; one that ends in $ is the whole of it. Letters count alike in
-// either case.
+// rule tells what the models whose names fit cannot do. A name matches a beginning of whole
+// words; one that ends in $ matches the whole name. Case does not matter.
 type rule struct {
 	names []string
 	lacks lack
@@ -85,8 +84,8 @@ func (r *rule) fits(model string) bool {
 	return false
 }
 
-// endsWord reports whether the end of name is one of a word in model, which begins
-// with it: o3 is not the beginning of o365.
+// endsWord reports whether name, with which model begins, ends at the end of a word there:
+// o3 is not a beginning of o365.
 func endsWord(name, model string) bool {
 	if len(name) == len(model) || name == "" || !alphanumeric(name[len(name)-1]) {
 		return true
@@ -94,7 +93,7 @@ func endsWord(name, model string) bool {
 	return !alphanumeric(model[len(name)])
 }
 
-// apply takes away what the rule lacks, but for what the name says that it has.
+// apply removes what the rule lacks, except what the model's name says that it has.
 func (r *rule) apply(t *chat.Traits, has lack) {
 	l := r.lacks &^ has
 	t.NoTools = t.NoTools || l&tools != 0
@@ -111,8 +110,8 @@ func (r *rule) apply(t *chat.Traits, has lack) {
 	}
 }
 
-// senses are words of names that say what a model takes: a variant that sees or
-// hears is no longer what the beginning of its name stands for.
+// senses are words in names that say what a model takes: a variant that sees or hears
+// differs from other models whose names begin the same.
 var senses = []struct {
 	word string
 	has  lack
@@ -121,7 +120,7 @@ var senses = []struct {
 	{"multimodal", media}, {"voice", audio}, {"audio", audio}, {"speech", audio},
 }
 
-// saysItself is what the words of a model's name say that it takes.
+// saysItself is what a model's name itself says that it takes.
 func saysItself(model string) (has lack) {
 	for len(model) > 0 {
 		word, rest := model, ""
@@ -138,9 +137,9 @@ func saysItself(model string) (has lack) {
 	return has
 }
 
-// ownHost tells whether the target is a host of the caller's own, whose models may
-// have any name and take anything. One below the provider's own domain is none, as
-// that of a private endpoint, and neither is an Azure resource.
+// ownHost tells whether the target is a caller's own host, whose models may have any name
+// and take anything. A host below the provider's own domain, such as a private endpoint,
+// does not count, and neither does an Azure resource.
 func (t *Target) ownHost() bool {
 	host := t.customHost()
 	if host == "" {
@@ -149,7 +148,7 @@ func (t *Target) ownHost() bool {
 	return host != "" && (t.Provider.Base == "" || domain(host) != domain(t.Provider.Base))
 }
 
-// domain is the last two names of the host of a URL.
+// domain is the last two labels of the host name of a URL.
 func domain(rawURL string) string {
 	_, rest, _ := strings.Cut(rawURL, "://")
 	if i := strings.IndexAny(rest, "/:"); i >= 0 {
@@ -163,8 +162,8 @@ func domain(rawURL string) string {
 	return rest
 }
 
-// permit takes back what the tables say that a model refuses, for a host of the
-// caller's own. What the wire itself has no place for stays.
+// permit allows again what the tables forbid for a model, for a caller's own host. What the
+// wire has no place for stays forbidden.
 func (t *Target) permit(traits *chat.Traits, model string) {
 	switch t.DialectOf(Chat, model) {
 	case "reka", "palm", "bytez", BedrockInvoke:
@@ -172,7 +171,7 @@ func (t *Target) permit(traits *chat.Traits, model string) {
 	case OpenAIChat:
 		traits.Sampling, traits.Thinking, traits.NoEffort = chat.SamplingFree, chat.ThinksEither, false
 	}
-	traits.PromptCacheKey, traits.Breakpoints = false, false // not known to be taken
+	traits.PromptCacheKey, traits.Breakpoints = false, false // not known to be accepted
 	traits.Limits = chat.Limits{NoLogprobs: t.Provider.Quirks.drops("logprobs")}
 	if traits.Schema == chat.SchemaNone {
 		traits.Schema = chat.SchemaNative
@@ -279,7 +278,7 @@ var openHosts = map[string]bool{
 	"sambanova": true, "inference-net": true, "nscale": true, "ovhcloud": true, "siliconflow": true,
 }
 
-// openModels are open models whose weights read text only, wherever they run.
+// openModels are open models whose weights read only text, wherever they run.
 var openModels = []rule{
 	{[]string{"llama-3.1-", "llama-3.3-", "llama3.1", "llama3.3", "meta-llama-3-", "meta-llama-3.1-", "llama-3.2-1b", "llama-3.2-3b",
 		"gpt-oss", "mixtral-8x7b", "mixtral-8x22b", "mistral-7b-", "deepseek-r1", "deepseek-v3", "qwen3-0.6b", "qwen3-1.7b", "qwen3-4b", "qwen3-8b", "qwen3-14b",

@@ -1,6 +1,6 @@
 package provider
 
-// Extra routes of single rows.
+// Routes that only single rows have.
 var (
 	groqRoutes = append([]Route{
 		{Op: Chat, Path: "/chat/completions"},
@@ -72,11 +72,11 @@ var (
 var (
 	plain     = Quirks{StreamUsage: true}
 	maxTokens = Quirks{StreamUsage: true, OnlyMaxTokens: true}
-	reserved  = Quirks{OnlyMaxTokens: true} // not known to take stream_options
+	reserved  = Quirks{OnlyMaxTokens: true} // not known to accept stream_options
 )
 
-// catalogue is the table: the makers of models first, then the hosts of open
-// models, then what is reached by pass-through only.
+// catalogue is the table: first the makers of models, then the hosts of open models, then
+// providers that are only reached by pass-through.
 var catalogue = []Provider{
 	{ID: "openai", Aliases: []string{"open-ai"}, Name: "OpenAI", Dialect: OpenAIChat, Base: "https://api.openai.com/v1", Auth: bearer, Key: always, Routes: beside(everyOpenAI, Route{Op: Live, Path: "/live/sessions"}),
 		Headers: []Header{{"OpenAI-Organization", "{openai_organization}"}, {"OpenAI-Project", "{openai_project}"}, {"OpenAI-Beta", "{openai_beta}"}},

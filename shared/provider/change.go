@@ -15,14 +15,14 @@ import (
 	"gateway/shared/seal"
 )
 
-// Change is what a person changes of an integration's credentials.
+// Change is a person's change of an integration's credentials.
 type Change struct {
-	Key *string // nil: as it is; "": none
-	// Configurations has the fields to change, by name or alias; nil removes
-	// one. Members that start with masked_ are what reads show, and ignored.
+	Key *string // nil: unchanged; "": none
+	// Configurations has the fields to change, by name or alias; nil removes one. Members
+	// that start with masked_ come from reads, and are ignored.
 	Configurations map[string]any
 	ClearAll       bool             // remove the configurations that are not named
-	Mappings       *[]SecretMapping // nil: as they are
+	Mappings       *[]SecretMapping // nil: unchanged
 }
 
 // Empty tells whether nothing is changed.
@@ -30,7 +30,7 @@ func (ch *Change) Empty() bool {
 	return ch.Key == nil && len(ch.Configurations) == 0 && !ch.ClearAll && ch.Mappings == nil
 }
 
-// Keeper is what a change is stored with.
+// Keeper is what is needed to store a change.
 type Keeper struct {
 	Sealer seal.Sealer
 	// CheckURL is the egress rule for hosts that people name.
@@ -41,7 +41,7 @@ type Keeper struct {
 // egress.Policy.CheckURL, and gives the others in their one spelling.
 type URLCheck func(raw, field string) (*url.URL, error)
 
-// Names of what every provider takes besides its own fields.
+// Names of fields that every provider has besides its own.
 const (
 	customHost    = "custom_host"
 	customHeaders = "custom_headers"
@@ -55,13 +55,13 @@ const (
 	MaxSlug = 255
 )
 
-// alreadySealed stands for a secret that is stored and cannot be read back.
+// alreadySealed represents a secret that is stored and cannot be read back.
 const alreadySealed = "sealed"
 
-// Apply checks the integration as it is after the change, seals the secrets into
-// rec and keeps the rest in i. The error is a 400 with all wrong fields (key,
-// configurations.<field>, secret_mappings[n]...), or 503 when nothing can be
-// sealed; then i and rec are not to be stored.
+// Apply checks the integration as it would be after the change, seals the secrets into rec
+// and keeps the rest in i. The error is a 400 with all wrong fields (key,
+// configurations.<field>, secret_mappings[n]...), or 503 if nothing can be sealed. After an
+// error i and rec must not be stored.
 func (ch *Change) Apply(ctx context.Context, k Keeper, rec *resource.Record, i *Integration) error {
 	p, ok := ByID(i.AIProviderID)
 	if !ok {
@@ -94,13 +94,13 @@ func (ch *Change) Apply(ctx context.Context, k Keeper, rec *resource.Record, i *
 	return e.seal(ctx, k.Sealer, i)
 }
 
-// edit is a change under way.
+// edit is a change in progress.
 type edit struct {
 	p      *Provider
 	rec    *resource.Record
 	plain  map[string]any // configurations as they will be, without secrets
 	secret map[string]any // secrets to set, or nil to remove
-	filled []string       // what secret mappings fill
+	filled []string       // fields that secret mappings fill
 	bad    []fault.Detail
 }
 
@@ -117,7 +117,7 @@ func (e *edit) clear(i *Integration) {
 	}
 }
 
-// sort tells secrets from the rest.
+// sort separates secrets from the rest.
 func (e *edit) sort(fields map[string]any) {
 	seen := make(map[string]string, len(fields))
 	for _, sent := range slices.Sorted(maps.Keys(fields)) {
@@ -148,8 +148,8 @@ func (e *edit) sort(fields map[string]any) {
 	}
 }
 
-// mappings checks targets and gives the mappings with the names that fields
-// have in the catalogue.
+// mappings checks the targets and gives the mappings with the catalogue's names of the
+// fields.
 func (e *edit) mappings(list []SecretMapping) []SecretMapping {
 	out := make([]SecretMapping, 0, len(list))
 	for n, m := range list {
@@ -171,8 +171,9 @@ func (e *edit) mappings(list []SecretMapping) []SecretMapping {
 	return out
 }
 
-// mapped notes what mappings fill. A stored value of the same field gives way;
-// one that comes with the change leaves it unclear which counts.
+// mapped notes which fields the mappings fill. A stored value of such a field is removed. A
+// value that comes with the change is an error, because it would be unclear which of the
+// two counts.
 func (e *edit) mapped(list []SecretMapping) {
 	for _, m := range list {
 		e.filled = append(e.filled, m.TargetField)
@@ -186,7 +187,7 @@ func (e *edit) mapped(list []SecretMapping) {
 	}
 }
 
-// validate checks what the integration becomes.
+// validate checks the integration as it will be.
 func (e *edit) validate(k Keeper) {
 	whole := maps.Clone(e.plain)
 	for _, name := range append(e.p.SecretFields(), customHeaders) {
@@ -231,7 +232,7 @@ func (e *edit) host(k Keeper, raw, field string) string {
 	return u.String()
 }
 
-// placeholder stands for a stored secret in a validation.
+// placeholder represents a stored secret in a validation.
 func (e *edit) placeholder(name string) any {
 	if f, ok := e.p.Field(name); name == customHeaders || ok && f.Form == JSONObject {
 		return map[string]any{}
@@ -239,7 +240,7 @@ func (e *edit) placeholder(name string) any {
 	return alreadySealed
 }
 
-// refuseMasked refuses what a read has shown: it would be stored as the secret.
+// refuseMasked refuses a value that a read has shown: it would be stored as the secret.
 func (e *edit) refuseMasked(field string, v any) {
 	switch v := v.(type) {
 	case string:
@@ -253,8 +254,8 @@ func (e *edit) refuseMasked(field string, v any) {
 	}
 }
 
-// Masked reports whether a text is what reads show in place of a secret: stars,
-// between two characters on each side or alone.
+// Masked reports whether a text is what reads show in place of a secret: stars, alone or
+// with two characters on each side.
 func Masked(s string) bool {
 	r := []rune(s)
 	if len(r) >= 8 {
@@ -294,8 +295,8 @@ func (e *edit) seal(ctx context.Context, s seal.Sealer, i *Integration) error {
 	return nil
 }
 
-// maskMembers notes the masked form of each custom header; of any other object
-// nothing is shown.
+// maskMembers notes the masked form of each custom header; of other objects nothing is
+// shown.
 func maskMembers(masked map[string]string, name string, v any) {
 	headers, _ := v.(map[string]any)
 	if name != customHeaders || len(headers) == 0 {
@@ -308,7 +309,7 @@ func maskMembers(masked map[string]string, name string, v any) {
 	}
 }
 
-// Shown is the configurations as reads show them: secrets as masked_<field>.
+// Shown is the configurations as reads show them, with secrets as masked_<field>.
 func (i *Integration) Shown() map[string]any {
 	out := make(map[string]any, len(i.Configurations)+len(i.Masked))
 	maps.Copy(out, i.Configurations)
@@ -326,8 +327,8 @@ func (i *Integration) Shown() map[string]any {
 	return out
 }
 
-// Check gives the errors of a model's own host, below path, and brings the host
-// into its one spelling.
+// Check gives the errors of a model's own host, below path, and puts the host into its one
+// spelling.
 func (h *ModelHost) Check(k Keeper, path string) []fault.Detail {
 	v := validation{}
 	if !baseURL(h.CustomHost) {

@@ -11,10 +11,10 @@ import (
 	"gateway/shared/fault"
 )
 
-// CredentialFromHeaders reads a credential that the caller sends with the
-// request: the key from Authorization, the fields from x-gateway-<field>
-// headers. h must not carry the gateway's own key in Authorization. A header
-// that comes twice is a fault, as it is unclear which one counts.
+// CredentialFromHeaders reads a credential that the caller sends with the request: the key
+// from Authorization, the fields from x-gateway-<field> headers. h must not have the
+// gateway's own key in Authorization. A header that comes twice is a fault, because it is
+// unclear which one counts.
 func CredentialFromHeaders(p *Provider, h http.Header) (Credential, error) {
 	var c Credential
 	authorization, err := single(h, "Authorization")
@@ -38,7 +38,7 @@ func CredentialFromHeaders(p *Provider, h http.Header) (Credential, error) {
 		case len(values) > 1 && f.list():
 			v = strings.Join(values, ",")
 		case len(values) > 1:
-			_, err = single(h, f.HeaderName()) // names it as it is documented
+			_, err = single(h, f.HeaderName()) // the error names the header as it is documented
 		}
 		if v == "" && err == nil && f.Bare != "" {
 			if v, err = single(h, f.Bare); f.list() {
@@ -58,11 +58,11 @@ func CredentialFromHeaders(p *Provider, h http.Header) (Credential, error) {
 	return c, nil
 }
 
-// list tells whether the field is a list with commas, so that its header may come
-// on several lines (RFC 9110 §5.3).
+// list tells whether the field is a comma list, so that its header may come on several
+// lines (RFC 9110 §5.3).
 func (f *Field) list() bool { return f.Name == "anthropic_beta" || f.Name == "openai_beta" }
 
-// single is the value of a header; "" without one.
+// single is the value of a header; "" if it is absent.
 func single(h http.Header, name string) (string, error) {
 	values := h[canonical(name)]
 	switch {
@@ -85,7 +85,7 @@ func URLHeader(h http.Header) string {
 	return ""
 }
 
-// Or gives c with what it lacks filled from other.
+// Or gives c, with missing parts taken from other.
 func (c Credential) Or(other Credential) Credential {
 	if c.Key == "" {
 		c.Key = other.Key
@@ -111,7 +111,7 @@ func (c Credential) Or(other Credential) Credential {
 	return c
 }
 
-// bearerToken takes the Bearer prefix off, in any case, and no other.
+// bearerToken removes the Bearer prefix, in any case, and no other.
 func bearerToken(v string) string {
 	if len(v) > 7 && strings.EqualFold(v[:7], "bearer ") {
 		return strings.TrimSpace(v[7:])
@@ -119,10 +119,10 @@ func bearerToken(v string) string {
 	return v
 }
 
-// CredentialFromConfig makes a credential of a key and of fields as they stand
-// in an integration's configurations or in a config target. Names that the
-// provider does not have and values of a wrong type are left out: Validate
-// reports them when they are saved, and URL when one is missing.
+// CredentialFromConfig makes a credential from a key and from fields as they are in an
+// integration's configurations or in a config target. Names that the provider does not have
+// and values of a wrong type are left out: Validate reports them when they are saved, and
+// URL reports missing ones.
 func CredentialFromConfig(p *Provider, key string, cfg map[string]any) Credential {
 	c := Credential{Key: key, Fields: map[string]string{}}
 	for name, value := range cfg {
@@ -150,7 +150,7 @@ func CredentialFromConfig(p *Provider, key string, cfg map[string]any) Credentia
 	return c
 }
 
-// asText reads a value as the text that a template or a header needs.
+// asText turns a value into the text that a template or a header needs.
 func asText(field string, value any) (string, error) {
 	switch v := value.(type) {
 	case string:
@@ -173,7 +173,7 @@ func asTextMap(field string, value any) (map[string]string, error) {
 		return texts, nil
 	}
 	object, ok := value.(map[string]any)
-	if text, sealed := value.(string); sealed { // as it was sealed
+	if text, sealed := value.(string); sealed { // it is the text that was sealed
 		ok = json.Unmarshal([]byte(text), &object) == nil && object != nil
 	}
 	if !ok {
@@ -190,8 +190,8 @@ func asTextMap(field string, value any) (map[string]string, error) {
 	return texts, nil
 }
 
-// asDeployments reads Azure deployments in the names of an integration and of
-// a config target.
+// asDeployments reads Azure deployments, with the member names of an integration or of a
+// config target.
 func asDeployments(field string, value any) ([]Deployment, error) {
 	list, ok := value.([]any)
 	if !ok {

@@ -5,12 +5,12 @@ import (
 	"strings"
 )
 
-// Field is one field of a provider's credential. On a request it travels in
-// the header x-gateway-<name with dashes>, in a config target and in an
-// integration's configurations under Name or an alias.
+// Field is one field of a provider's credential. In a request it is the header
+// x-gateway-<name with dashes>; in a config target and in an integration's configurations
+// it has the name Name or an alias.
 type Field struct {
 	Name    string
-	Header  string   // suffix of the x-gateway- header when it is not Name with dashes; "-": none
+	Header  string   // end of the x-gateway- header if it is not Name with dashes; "-": none
 	Bare    string   // header that is accepted without the prefix too
 	Aliases []string // other names in configs and configurations
 	Form    Form
@@ -23,8 +23,8 @@ type Field struct {
 	header string // HeaderName in canonical form
 }
 
-// Form is what a value may look like. Everything that lands in a URL has a
-// strict form, so that no value can change the host or leave its segment.
+// Form is what a value may look like. Everything that becomes part of a URL has a strict
+// form, so that no value can change the host or leave its segment.
 type Form uint8
 
 const (
@@ -77,7 +77,7 @@ func (form Form) fits(value string) bool {
 	return true
 }
 
-// rule says in words what the form asks for.
+// rule describes in words what the form demands.
 func (form Form) rule() string {
 	return [...]string{
 		Text:        "must be a text without control characters",
@@ -142,7 +142,7 @@ func (p *Provider) Field(name string) (*Field, bool) {
 	return nil, false
 }
 
-// SecretFields names the fields that must be sealed; api_key always is.
+// SecretFields names the fields that must be sealed, which always include api_key.
 func (p *Provider) SecretFields() []string {
 	var names []string
 	for _, f := range p.Fields {

@@ -13,15 +13,15 @@ import (
 // Variables of the process's environment that an operator sets for identities of
 // other clouds that Google trusts.
 const (
-	// googleLendVariable set to "true" lets saved providers use the identity in the
-	// file that googleFileVariable names, so it is off unless it is set.
+	// googleLendVariable set to "true" lets saved providers use the identity in the file that
+	// googleFileVariable names. It is off unless it is set.
 	googleLendVariable = "GATEWAY_GOOGLE_IDENTITY"
 	googleFileVariable = "GOOGLE_APPLICATION_CREDENTIALS"
-	// The pool that trusts the process's AWS identity, and the service account that
-	// is impersonated with it.
+	// The pool that trusts the process's AWS identity, and the service account that this
+	// identity impersonates.
 	googleAudienceVariable = "GCP_WIF_AUDIENCE"
 	googleAccountVariable  = "GCP_WIF_SERVICE_ACCOUNT_EMAIL"
-	// Other addresses of Google's token service and of its service for credentials of
+	// Other addresses for Google's token service and for its service for credentials of
 	// service accounts, such as private ones.
 	googleSTSVariable = "GATEWAY_GOOGLE_STS_URL"
 	googleIAMVariable = "GATEWAY_GOOGLE_IAM_URL"
@@ -37,13 +37,13 @@ const (
 	emailField      = "vertex_workload_service_account"
 )
 
-// subjectTypes are the kinds of tokens besides AWS's that Google trades.
+// subjectTypes are the kinds of tokens besides AWS's that Google exchanges.
 var subjectTypes = map[string]bool{
 	"urn:ietf:params:oauth:token-type:jwt": true, "urn:ietf:params:oauth:token-type:id_token": true, "urn:ietf:params:oauth:token-type:saml2": true,
 }
 
-// externalAccount is an identity of another cloud or identity provider that Google
-// trusts: a configuration file of workload identity federation, or what makes one.
+// externalAccount is an identity of another cloud or identity provider that Google trusts:
+// a configuration file of workload identity federation, or the same from single fields.
 type externalAccount struct {
 	Type             string `json:"type"`
 	Audience         string `json:"audience"`
@@ -57,12 +57,12 @@ type externalAccount struct {
 	ClientSecret string         `json:"client_secret"`
 	Source       externalSource `json:"credential_source"`
 
-	field    string // of the credential or the environment, for errors
-	operator bool   // the file is the operator's own
+	field    string // field of the credential or the environment, for errors
+	operator bool   // the file belongs to the operator
 }
 
-// externalSource says where the token of the other side comes from: AWS, when the
-// environment is aws1, an address, or a file.
+// externalSource tells where the other side's token comes from: AWS if the environment is
+// aws1, otherwise an address or a file.
 type externalSource struct {
 	Environment string            `json:"environment_id"`
 	Verify      string            `json:"regional_cred_verification_url"`
@@ -79,8 +79,8 @@ type externalSource struct {
 
 func (s *externalSource) aws() bool { return s.Environment != "" }
 
-// external gives the identity of a target whose vertex_auth_type is workload: that
-// of its credential, else the operator's.
+// external gives the identity of a target whose vertex_auth_type is workload: the
+// credential's own, or else the operator's.
 func (t googleAccess) external() (*externalAccount, error) {
 	if text := t.Field(accountField); text != "" {
 		return parseExternal(text, accountField, false)
@@ -117,8 +117,8 @@ func awsExternal(audience, email, audienceAt, emailAt string) (*externalAccount,
 	return a, a.check(audienceAt)
 }
 
-// parseExternal reads a configuration file. Files and programs of the machine are
-// not for credentials of tenants.
+// parseExternal reads a configuration file. Credentials of tenants must not use files and
+// programs of the machine.
 func parseExternal(text, field string, operator bool) (*externalAccount, error) {
 	a := &externalAccount{field: field, operator: operator}
 	if json.Unmarshal([]byte(text), a) != nil {
@@ -130,7 +130,7 @@ func parseExternal(text, field string, operator bool) (*externalAccount, error) 
 	return a, a.check(field + ".audience")
 }
 
-// check refuses what is not an identity that can be traded here.
+// check refuses identities that cannot be exchanged here.
 func (a *externalAccount) check(audienceAt string) error {
 	s := &a.Source
 	switch {
@@ -186,8 +186,8 @@ func (a *externalAccount) checkURL() error {
 	return nil
 }
 
-// googleAddress tells whether raw is an address of one of Google's services whose
-// path has this end. A token of another identity must not go anywhere else.
+// googleAddress tells whether raw is an address of one of Google's services whose path ends
+// like this. A token of another identity must not be sent anywhere else.
 func googleAddress(raw, service, end string) bool {
 	u, err := url.Parse(raw)
 	if err != nil || u.Scheme != "https" || u.User != nil || u.RawQuery != "" || u.Fragment != "" || !strings.HasSuffix(u.Path, end) || len(raw) > 1024 {
@@ -198,7 +198,7 @@ func googleAddress(raw, service, end string) bool {
 		strings.HasPrefix(u.Host, service+"-") && strings.HasSuffix(u.Host, ".p.googleapis.com")
 }
 
-// googleAt is the address of a service: the operator's, if he set one, else raw, else
+// googleAt is the address of a service: the operator's if he set one, or else raw, or else
 // standard.
 func googleAt(variable, raw, standard, path string) string {
 	if raw == "" {

@@ -7,8 +7,8 @@ import (
 	"gateway/shared/wire"
 )
 
-// geminis are the Gemini models by the beginning of their names, the longer name
-// first. A model that is not here counts as a current one.
+// geminis are the Gemini models by the beginning of their names, longer names first. A
+// model that is not here counts as a current one.
 var geminis = []struct {
 	prefix               string
 	thinking             chat.ThinkingStyle
@@ -34,11 +34,11 @@ var geminis = []struct {
 	{prefix: "gemini-", thinking: chat.ThinksAdaptively, signed: true, schema: chat.SchemaNative},
 }
 
-// oldGemmas take neither tools nor a format of the answer; from the fourth
-// generation on they take both (Gemma's function calling guide).
+// oldGemmas support neither tools nor a format of the answer. From the fourth generation on
+// they support both (Gemma's function calling guide).
 var oldGemmas = []string{"gemma-2", "gemma-3", "gemma2", "gemma3"}
 
-// geminiModel: what a generation of Gemini or Gemma takes. Other models of the
+// geminiModel fills in what a generation of Gemini or Gemma supports. Other models of the
 // host have no limits.
 func geminiModel(t *chat.Traits, model string) {
 	i := strings.Index(model, "gemini-")
@@ -68,7 +68,7 @@ var vertexPublishers = map[string]*Provider{
 		Rename: []Rename{{"seed", "random_seed"}, {"safe_mode", "safe_prompt"}}, Drop: []string{"user", "logit_bias", "logprobs", "top_logprobs", "service_tier", "store", "stream_options"}}},
 }
 
-// vertexModelTraits are the traits of a model on Vertex AI by its publisher.
+// vertexModelTraits are the traits of a model on Vertex AI, by its publisher.
 func vertexModelTraits(t *chat.Traits, model string) {
 	publisher, name := vertexModel(model)
 	if p := vertexPublishers[publisher]; p != nil {
@@ -84,9 +84,9 @@ const vertexVersion = "vertex-2023-10-16"
 
 var messagesKeys = wire.NewKeySet("model", "anthropic_version")
 
-// Adapt is Provider.Adapt for what depends on the target: a Messages body for
-// Vertex AI names its version and not its model, which is in the address. A body
-// of count_tokens keeps the model. body is a checked JSON object in dialect.
+// Adapt is Provider.Adapt with what depends on the target. A Messages body for Vertex AI
+// names its version, but not its model, which is in the address. A body of count_tokens
+// keeps the model. body is a checked JSON object in dialect.
 func (t *Target) Adapt(op Operation, dialect, model string, body []byte) (adapted []byte, dropped []string) {
 	if t.Provider.ID != "vertex-ai" {
 		if dialect == AnthropicMessages {
@@ -111,7 +111,7 @@ func (t *Target) Adapt(op Operation, dialect, model string, body []byte) (adapte
 		edits = append(edits, wire.DeleteKey(&w, 0))
 	}
 	version := t.Field("anthropic_version")
-	if !hasVertexVersion(version) { // a header of the SDK names Anthropic's own
+	if !hasVertexVersion(version) { // the SDK's header names Anthropic's own version
 		version = vertexVersion
 		if own := w.Spans[1]; own.Present(body) {
 			if s, err := wire.ScanString(own.Of(body), "anthropic_version"); err == nil && hasVertexVersion(s) {

@@ -19,9 +19,9 @@ import (
 	"gateway/shared/fault"
 )
 
-// googleWorkloadToken trades an identity of another cloud for an access token of
-// Google: a token of the other side for a federated one at Google's token service,
-// and that one, where a service account is named, for a token of the account.
+// googleWorkloadToken exchanges an identity of another cloud for an access token of Google.
+// Google's token service exchanges the other side's token for a federated one. If a service
+// account is named, that token is exchanged for one of the account.
 func (t googleAccess) googleWorkloadToken(ctx context.Context) (string, error) {
 	signer, err := t.signer()
 	if err != nil {
@@ -51,15 +51,15 @@ func (t googleAccess) googleWorkloadToken(ctx context.Context) (string, error) {
 	})
 }
 
-// awsIdentity is who the target is at AWS, for a pool that trusts AWS.
+// awsIdentity is the target's identity at AWS, for a pool that trusts AWS.
 type awsIdentity struct {
 	region string
-	role   bool    // aws_role_arn is assumed
+	role   bool    // the role aws_role_arn is assumed
 	keys   awsKeys // without a role
 }
 
-// awsIdentity settles by whom the target signs: the credential's own keys, the
-// role that it names, or the gateway, where it is lent.
+// awsIdentity decides which keys sign for the target: the credential's own keys, those of
+// the role that it names, or the gateway's if they are lent.
 func (t googleAccess) awsIdentity() (*awsIdentity, error) {
 	who := &awsIdentity{region: os.Getenv("AWS_REGION"), role: t.Field("aws_role_arn") != ""}
 	if !hostLabel(who.region, false) {
@@ -82,7 +82,7 @@ func (t googleAccess) awsIdentity() (*awsIdentity, error) {
 	return who, nil
 }
 
-// key is what a kept token depends on.
+// key identifies a kept token by everything that it depends on.
 func (who *awsIdentity) key(t *Target) string {
 	if who == nil {
 		return ""
@@ -90,7 +90,7 @@ func (who *awsIdentity) key(t *Target) string {
 	return TokenKey("aws", who.region, who.keys.ID, who.keys.Secret, who.keys.Session, t.Field("aws_role_arn"), t.Field("aws_external_id"))
 }
 
-// subject gets the token of the other side.
+// subject gets the other side's token.
 func (a *externalAccount) subject(ctx context.Context, rt http.RoundTripper, t *Target, who *awsIdentity, now time.Time) (string, error) {
 	if who != nil {
 		keys := who.keys
@@ -130,7 +130,7 @@ func (a *externalAccount) subject(ctx context.Context, rt http.RoundTripper, t *
 	return a.Source.token(raw, at)
 }
 
-// token reads the token from what a source gave.
+// token reads the token from the answer of a source.
 func (s *externalSource) token(raw []byte, at string) (string, error) {
 	token := strings.TrimSpace(string(raw))
 	if s.Format.Type == "json" {
@@ -148,11 +148,11 @@ func (s *externalSource) token(raw []byte, at string) (string, error) {
 	return token, nil
 }
 
-// callerHeader binds a signed request to the pool that it is meant for.
+// callerHeader binds a signed request to the pool for which it is meant.
 const callerHeader = "x-goog-cloud-target-resource"
 
-// awsSubject is a signed request of GetCallerIdentity, which Google sends to AWS to
-// learn who signed it. It is never sent from here.
+// awsSubject is a signed request of GetCallerIdentity. Google sends it to AWS to learn who
+// signed it. The gateway never sends it.
 func awsSubject(ctx context.Context, keys awsKeys, region, audience string, now time.Time) (string, error) {
 	address := "https://sts." + region + ".amazonaws.com?Action=GetCallerIdentity&Version=" + stsVersion
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, address, nil)
@@ -182,7 +182,7 @@ func awsSubject(ctx context.Context, keys awsKeys, region, audience string, now 
 	return strings.ReplaceAll(url.QueryEscape(string(text)), "+", "%20"), err
 }
 
-// exchange trades the token of the other side for a federated access token.
+// exchange exchanges the other side's token for a federated access token.
 func (a *externalAccount) exchange(ctx context.Context, rt http.RoundTripper, subject string, now time.Time) (string, time.Time, error) {
 	form := url.Values{
 		"grant_type": {"urn:ietf:params:oauth:grant-type:token-exchange"}, "requested_token_type": {tokenTypeAccess}, "audience": {a.Audience},
@@ -195,7 +195,7 @@ func (a *externalAccount) exchange(ctx context.Context, rt http.RoundTripper, su
 	return token, now.Add(life), err
 }
 
-// impersonate trades a federated token for one of a service account.
+// impersonate exchanges a federated token for one of a service account.
 func (a *externalAccount) impersonate(ctx context.Context, rt http.RoundTripper, token string, now time.Time) (string, time.Time, error) {
 	at := a.field
 	if at == accountField {

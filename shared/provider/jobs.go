@@ -13,14 +13,14 @@ const (
 	CohereJobs    = "cohere.jobs"
 )
 
-// OfJobs reports whether op is of files, batches or fine-tuning jobs, which providers
-// have in shapes of their own.
+// OfJobs reports whether op concerns files, batches or fine-tuning jobs, for which
+// providers have shapes of their own.
 func OfJobs(op Operation) bool {
 	return strings.HasPrefix(string(op), "files_") || strings.HasPrefix(string(op), "batches_") || strings.HasPrefix(string(op), "finetune_")
 }
 
-// jobRoutes gives routes the dialect and the base of a provider's jobs; base is
-// empty for the provider's own.
+// jobRoutes gives routes the dialect and the base of a provider's jobs; base is empty for
+// the provider's own base.
 func jobRoutes(dialect, base string, routes []Route) []Route {
 	for i := range routes {
 		routes[i].Dialect, routes[i].Base = dialect, base
@@ -28,8 +28,8 @@ func jobRoutes(dialect, base string, routes []Route) []Route {
 	return routes
 }
 
-// messageBatches are Anthropic's batches. The files that they are made of stay at
-// the gateway; the paths are those of the provider's own files.
+// messageBatches are Anthropic's batches. The files from which they are made stay at the
+// gateway; the paths are those of the provider's own files.
 var messageBatches = jobRoutes(AnthropicJobs, "", []Route{
 	{Op: FilesUpload, Path: "/files"},
 	{Op: FilesList, Path: "/files"},
@@ -43,9 +43,9 @@ var messageBatches = jobRoutes(AnthropicJobs, "", []Route{
 	{Op: BatchesOutput, Path: "/messages/batches/{id}/results"},
 })
 
-// bedrockJobs are Bedrock's batches and customizations. Their files stay at the
-// gateway until a job is made; then they are written to the bucket of the
-// credential, from which the results are read: files have no address here.
+// bedrockJobs are Bedrock's batches and customizations. Their files stay at the gateway
+// until a job is made. Then they are written to the bucket of the credential, from which
+// the results are also read; such files have no paths here.
 var bedrockJobs = jobRoutes(BedrockJobs, bedrockControl, []Route{
 	{Op: FilesUpload, Path: "/"},
 	{Op: FilesList, Path: "/"},
@@ -62,8 +62,8 @@ var bedrockJobs = jobRoutes(BedrockJobs, bedrockControl, []Route{
 	{Op: FinetuneCancel, Path: "/model-customization-jobs/{id!}/stop"},
 })
 
-// vertexJobs are the batches and tunings of Vertex AI, whose files go the way of
-// Bedrock's, to a bucket of Cloud Storage.
+// vertexJobs are the batches and tunings of Vertex AI. Their files are handled as for
+// Bedrock, with a bucket of Cloud Storage.
 var vertexJobs = jobRoutes(VertexJobs, "", []Route{
 	{Op: FilesUpload, Path: "/"},
 	{Op: FilesList, Path: "/"},
@@ -93,8 +93,8 @@ var openAIJobs = []Route{
 	{Op: BatchesList, Path: "/batches"},
 }
 
-// mistralJobs are the batches and fine-tuning jobs of Mistral AI. The files that
-// they are made of stay at the gateway; the paths are those of the provider's own.
+// mistralJobs are the batches and fine-tuning jobs of Mistral AI. The files from which they
+// are made stay at the gateway; the paths are those of the provider's own files.
 var mistralJobs = jobRoutes(MistralJobs, "", []Route{
 	{Op: FilesUpload, Path: "/files"},
 	{Op: FilesList, Path: "/files"},
@@ -111,7 +111,7 @@ var mistralJobs = jobRoutes(MistralJobs, "", []Route{
 	{Op: FinetuneCancel, Path: "/fine_tuning/jobs/{id}/cancel"},
 })
 
-// togetherJobs are those of Together AI, likewise.
+// togetherJobs are the same for Together AI.
 var togetherJobs = jobRoutes(TogetherJobs, "", []Route{
 	{Op: FilesUpload, Path: "/files/upload"},
 	{Op: FilesList, Path: "/files"},

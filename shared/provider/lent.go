@@ -10,13 +10,13 @@ import (
 	"gateway/shared/seal/reference"
 )
 
-// Proofs gives the managers of external secrets the proofs that providers of the
-// same clouds get, by the same rules of what the gateway lends.
+// Proofs gives external secret managers the same proofs that providers of the same clouds
+// get, by the same rules about what the gateway lends.
 type Proofs struct{ Tokens *Tokens }
 
 var _ reference.Identities = Proofs{}
 
-// target is a target that stands for a manager in this room's schemes.
+// target is a target that represents a secret manager in this package's schemes.
 func (p Proofs) target(manager string, fields map[string]string) *Target {
 	return &Target{Provider: &Provider{ID: manager}, Credential: Credential{Fields: fields}, Saved: true, Signer: p.Tokens}
 }
@@ -30,9 +30,8 @@ func (p Proofs) SignAWS(ctx context.Context, auth map[string]string, req *http.R
 	return signAWS(ctx, req, body, keys, service, region, p.Tokens.Now())
 }
 
-// AzureToken implements reference.Identities. The mode default is the identity
-// that the gateway's host gives: a federated token where there is one, else the
-// managed identity.
+// AzureToken implements reference.Identities. The mode default is the identity that the
+// gateway's host gives: a federated token if there is one, otherwise the managed identity.
 func (p Proofs) AzureToken(ctx context.Context, auth map[string]string, resource string) (string, error) {
 	fields := map[string]string{"azure_entra_scope": resource + "/.default"}
 	for _, name := range []string{"azure_entra_tenant_id", "azure_entra_client_id", "azure_entra_client_secret", "azure_managed_client_id"} {

@@ -14,7 +14,7 @@ import (
 	"gateway/shared/store"
 )
 
-// Secrets gives the values that secret mappings name, whatever they are mapped to.
+// Secrets gives the values that secret mappings name, whichever fields they fill.
 type Secrets struct {
 	resolver *reference.Resolver
 	sealer   seal.Sealer
@@ -25,9 +25,9 @@ func NewSecrets(sealer seal.Sealer, tokens *Tokens, transport http.RoundTripper)
 	return &Secrets{reference.New(transport, Proofs{tokens}, tokens.Now), sealer}
 }
 
-// Values gives the value of each mapping by its target field, and until when they
-// may be used without asking here again. sc is the workspace that they are used in.
-// The error is a fault that names the reference and tells nothing of a secret.
+// Values gives the value of each mapping by its target field, and until when the values may
+// be used without asking again. sc is the workspace in which they are used. The error is a
+// fault that names the reference and reveals nothing of a secret.
 func (s *Secrets) Values(ctx context.Context, v *resource.View, sc store.Scope, mappings []SecretMapping) (map[string]string, time.Time, error) {
 	out := make(map[string]string, len(mappings))
 	var until time.Time
@@ -56,8 +56,7 @@ func (s *Secrets) Values(ctx context.Context, v *resource.View, sc store.Scope, 
 	return out, until, nil
 }
 
-// Doubt has the managers be asked again, since who was given the values refused
-// them.
+// Doubt makes the managers be asked again, because the receiver of the values refused them.
 func (s *Secrets) Doubt(ctx context.Context, v *resource.View, sc store.Scope, mappings []SecretMapping) {
 	for i := range mappings {
 		if source, err := s.source(ctx, v, sc, mappings[i].SecretReferenceID); err == nil {
@@ -66,8 +65,8 @@ func (s *Secrets) Doubt(ctx context.Context, v *resource.View, sc store.Scope, m
 	}
 }
 
-// Loaded are Secrets for callers that have no view of their own: what they read is as
-// fresh as a request reads it.
+// Loaded is Secrets for callers without a view of their own: what they read is as fresh as
+// in a request.
 type Loaded struct {
 	Secrets *Secrets
 	Loader  *resource.Loader
@@ -120,9 +119,10 @@ func SourceOf(rec resource.Record, sealer seal.Sealer) (*reference.Source, error
 	})
 }
 
-// LinkSecrets stages that by, which was mapped to secret references, is now mapped
-// to others: none of them can be deleted while it is. The error is a 400 that names
-// mappings whose reference does not exist, or is not open to by's workspace.
+// LinkSecrets stages that by now uses the secret references of its new mappings, and no
+// longer those of its old ones. A reference cannot be deleted while it is used. The error
+// is a 400 that names mappings whose reference does not exist, or is not open to by's
+// workspace.
 func LinkSecrets(tx *resource.Tx, by resource.Ref, was, now []SecretMapping) error {
 	org := by.Scope.Organisation()
 	before, after := map[string]resource.Ref{}, map[string]resource.Ref{}
@@ -177,8 +177,8 @@ func LinkSecrets(tx *resource.Tx, by resource.Ref, was, now []SecretMapping) err
 	return nil
 }
 
-// Fill puts the values of mappings into a key and configurations, in place of what
-// stood there.
+// Fill puts the values of mappings into a key and configurations, in place of what was
+// there.
 func Fill(values map[string]string, key *string, fields map[string]any) {
 	for target, v := range values {
 		if target == SecretKey {
@@ -189,7 +189,7 @@ func Fill(values map[string]string, key *string, fields map[string]any) {
 	}
 }
 
-// MapsAddress tells whether mappings fill what moves the host that is called.
+// MapsAddress tells whether mappings fill a field that changes the host that is called.
 func (i *Integration) MapsAddress() bool {
 	p, ok := ByID(i.AIProviderID)
 	if !ok {

@@ -6,12 +6,12 @@ import (
 	"gateway/shared/chat"
 )
 
-// mediaHosts are what Gemini reads by itself: files that were uploaded to it, and
-// videos.
+// mediaHosts are hosts from which Gemini reads by itself: files that were uploaded to it,
+// and videos.
 var mediaHosts = []string{"generativelanguage.googleapis.com", "youtube.com", "youtu.be"}
 
-// mediaBytes says whether the host reads images and documents from the web. Where
-// it does not, or only for some of its models, bytes serve all of them.
+// mediaBytes tells whether the gateway must send images and documents as bytes. That is so
+// if the host does not read them from the web, or does so only for some of its models.
 func (p *Provider) mediaBytes(t *chat.Traits, model string) {
 	switch p.ID {
 	case "bedrock", "cohere", "oracle", "ollama":

@@ -8,11 +8,11 @@ import (
 	"gateway/shared/fault"
 )
 
-// Stores of objects: providers that run in a cloud read and write the files of
-// their jobs in its own store of objects.
+// Object stores: providers that run in a cloud read and write the files of their jobs in
+// the object store of that cloud.
 
-// Objects is the target as the store of its cloud takes it: the same credential,
-// signed for the store.
+// Objects is the target for the object store of its cloud: the same credential, signed for
+// the store.
 func (t Target) Objects() Target {
 	if t.Provider.Auth.Scheme == SigV4Auth {
 		t.Credential.Fields = maps.Clone(t.Credential.Fields)
@@ -24,9 +24,8 @@ func (t Target) Objects() Target {
 	return t
 }
 
-// ObjectURL is the address of an object, which is named as bucket/key, in the
-// store of the target's cloud. Where the target has a host of its own, the
-// buckets stand below that.
+// ObjectURL is the address of an object, which is named as bucket/key, in the object store
+// of the target's cloud. If the target has a host of its own, the buckets are below that.
 func (t *Target) ObjectURL(object string) (string, error) {
 	bucket, key, _ := strings.Cut(object, "/")
 	if !HostLabels.fits(bucket) || key == "" {
@@ -56,14 +55,14 @@ func (t *Target) ObjectURL(object string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if strings.Contains(bucket, ".") { // a certificate of S3 names one label
+	if strings.Contains(bucket, ".") { // the certificate of S3 is for one label only
 		return "https://s3." + region + ".amazonaws.com/" + bucket + "/" + path, nil
 	}
 	return "https://" + bucket + ".s3." + region + ".amazonaws.com/" + path, nil
 }
 
-// objectEscape escapes a segment of a key as signatures of S3 want it: all but
-// unreserved characters.
+// objectEscape escapes a segment of a key in the way that S3 signatures demand: every
+// character except unreserved ones.
 func objectEscape(s string) string {
 	return strings.ReplaceAll(url.QueryEscape(s), "+", "%20")
 }

@@ -44,23 +44,22 @@ const (
 	BatchesGet          Operation = "batches_get"
 	BatchesCancel       Operation = "batches_cancel"
 	BatchesList         Operation = "batches_list"
-	BatchesOutput       Operation = "batches_output" // of the gateway: BatchesGet, then FilesContent
+	BatchesOutput       Operation = "batches_output" // the gateway's own: BatchesGet, then FilesContent
 	FinetuneCreate      Operation = "finetune_create"
 	FinetuneList        Operation = "finetune_list"
 	FinetuneGet         Operation = "finetune_get"
 	FinetuneCancel      Operation = "finetune_cancel"
 	ModelsList          Operation = "models"
 
-	// A conversation in its client's own shape, at a host that has it beside a dialect
-	// of its own; see Target.Native.
+	// A conversation in its client's own shape, at a host that takes it beside its own
+	// dialect; see Target.Native.
 	NativeChat      Operation = "native_chat"
 	NativeResponses Operation = "native_responses"
 	NativeMessages  Operation = "native_messages"
 )
 
-// Names of the dialects that rows refer to. A row may name one that the
-// gateway does not translate; it is then reached by its own dialect or by
-// pass-through only.
+// Names of the dialects that rows refer to. A row may name a dialect that the gateway does
+// not translate; such a provider is reached only in its own dialect or by pass-through.
 const (
 	OpenAIChat        = "openai.chat"
 	OpenAICompletions = "openai.completions"
@@ -75,7 +74,7 @@ const (
 // Route is one operation of a provider.
 type Route struct {
 	Op      Operation
-	Path    string // template behind the base URL
+	Path    string // template after the base URL
 	Stream  string // template when the answer is streamed; "" means Path
 	Base    string // template of another base URL; a custom host still wins
 	Dialect string // "" means the provider's; see Provider.DialectOf
@@ -97,8 +96,8 @@ func (p *Provider) Serves(op Operation) bool {
 	return ok
 }
 
-// DialectOf is the dialect that the provider speaks for op; "" when it has no
-// such operation. Target.DialectOf also knows what depends on the model.
+// DialectOf is the dialect that the provider speaks for op; "" if it does not have the
+// operation. Target.DialectOf also knows what depends on the model.
 func (p *Provider) DialectOf(op Operation) string {
 	r, ok := p.Route(op)
 	switch {
@@ -118,15 +117,15 @@ func (p *Provider) DialectOf(op Operation) string {
 	return OpenAI
 }
 
-// without gives the routes of other operations than ops.
+// without gives the routes of all operations except ops.
 func without(routes []Route, ops ...Operation) []Route {
 	return slices.DeleteFunc(slices.Clone(routes), func(r Route) bool { return slices.Contains(ops, r.Op) })
 }
 
-// beside gives routes and more.
+// beside gives routes and further ones.
 func beside(routes []Route, more ...Route) []Route { return append(slices.Clone(routes), more...) }
 
-// Sets of routes that many rows share.
+// Sets of routes that many rows have.
 var (
 	chatOnly = []Route{
 		{Op: Chat, Path: "/chat/completions"},

@@ -6,10 +6,9 @@ import (
 	"gateway/shared/fault"
 )
 
-// PassthroughURL is the address of a request that is forwarded as it is:
-// escapedPath (behind the gateway's own base, as it came on the wire) behind
-// the provider's base URL. Nothing is cleaned or escaped again. Parse the
-// result with ExactURL.
+// PassthroughURL is the address of a request that is forwarded as it is: the provider's
+// base URL, then escapedPath, which is the path after the gateway's own base, as it came on
+// the wire. Nothing is cleaned or escaped again. Parse the result with ExactURL.
 func (t *Target) PassthroughURL(escapedPath, rawQuery string) (string, error) {
 	if !strings.HasPrefix(escapedPath, "/") {
 		escapedPath = "/" + escapedPath
@@ -34,7 +33,7 @@ func (t *Target) PassthroughURL(escapedPath, rawQuery string) (string, error) {
 		return "", err
 	}
 	if t.Provider.ID == "anthropic" && strings.HasSuffix(base, "/v1") && strings.HasPrefix(escapedPath, "/v1/") {
-		escapedPath = escapedPath[len("/v1"):] // clients add the version that the base has
+		escapedPath = escapedPath[len("/v1"):] // clients add the version, which the base has already
 	}
 	return exactQuery(base+escapedPath, rawQuery), nil
 }
@@ -47,8 +46,8 @@ func exactQuery(rawURL, rawQuery string) string {
 }
 
 // azureFullHost reads a path that names a whole Azure host, such as
-// /my-resource.openai.azure.com/openai/deployments. A stored credential goes
-// only to its own resource.
+// /my-resource.openai.azure.com/openai/deployments. A stored credential only goes to its
+// own resource.
 func (t addressing) azureFullHost(path string) (string, bool, error) {
 	const domain = ".openai.azure.com"
 	if !strings.Contains(path, domain) {
@@ -61,7 +60,7 @@ func (t addressing) azureFullHost(path string) (string, bool, error) {
 	host, tail, _ := strings.Cut(rest, "/")
 	label, ok := strings.CutSuffix(strings.ToLower(host), domain)
 	if !ok {
-		return "", false, nil // it is named further behind: an ordinary path
+		return "", false, nil // the host is named further on: an ordinary path
 	}
 	if !hostLabel(label, false) {
 		return "", true, fault.Invalid("azure_resource_name", "The host in the path must be <resource>%s", domain)

@@ -5,11 +5,10 @@ import (
 	"strings"
 )
 
-// PathModel is the model that the path of a request to be passed through names,
-// for providers that take it there and not in the body; "" when it names none.
-// escapedPath is as PassthroughURL takes it. Where a path can be read in more
-// ways than one, it is read as the provider could at most read it, so that no
-// spelling hides a model.
+// PathModel is the model that the path of a pass-through request names, for providers that
+// take it there and not in the body; "" if it names none. escapedPath is as PassthroughURL
+// takes it. If a path can be read in several ways, every reading that the provider might
+// use is considered, so that no spelling hides a model.
 func (p *Provider) PathModel(escapedPath string) string {
 	switch p.ID {
 	case "bedrock":
@@ -17,7 +16,7 @@ func (p *Provider) PathModel(escapedPath string) string {
 	case "google", "palm", "vertex-ai":
 		model := googleModel(plainSegments(escapedPath))
 		if strings.HasSuffix(model, countingModel) && p.CountsTokens(escapedPath) {
-			return "" // the body names the one that counts
+			return "" // the model in the body counts
 		}
 		return model
 	case "azure-openai", "azure-ai":
@@ -38,12 +37,12 @@ func (p *Provider) PathModel(escapedPath string) string {
 	return ""
 }
 
-// countingModel stands for the model where Vertex counts the tokens of Anthropic's.
+// countingModel takes the place of the model where Vertex counts tokens of Anthropic's
+// models.
 const countingModel = "anthropic.count-tokens"
 
-// CountsTokens tells whether a path of the provider, to be passed through, only counts
-// the tokens of what it is sent, which is free. A path that can be read in more ways than
-// one does not.
+// CountsTokens tells whether a pass-through path of the provider only counts the tokens of
+// its input, which is free. A path that can be read in several ways does not.
 func (p *Provider) CountsTokens(escapedPath string) bool {
 	if strings.ContainsAny(escapedPath, "%;\\") || strings.Contains(escapedPath, "/.") || strings.Contains(escapedPath, "//") {
 		// A model's name may be escaped.
@@ -66,7 +65,7 @@ func (p *Provider) CountsTokens(escapedPath string) bool {
 	return false
 }
 
-// after is the segment behind name, which stands at index i; "" when it does not.
+// after is the segment after name, which is at index i; "" when it does not match.
 func after(s []string, i int, name string) string {
 	if len(s) < i+2 || s[i] != name {
 		return ""
@@ -74,8 +73,8 @@ func after(s []string, i int, name string) string {
 	return s[i+1]
 }
 
-// afterAny is the segment behind the last name that has a segment with more
-// behind it.
+// afterAny is the segment after the last occurrence of name whose segment has further
+// segments after it.
 func afterAny(s []string, name string) string {
 	for i := len(s) - 3; i >= 0; i-- {
 		if s[i] == name {
@@ -85,9 +84,9 @@ func afterAny(s []string, name string) string {
 	return ""
 }
 
-// googleModel reads .../models/{model}:{method}, of a publisher or not, and
-// .../endpoints/{id}:{method}. A model of another publisher than Google has its
-// name in front, as models are named to the gateway.
+// googleModel reads .../models/{model}:{method}, with or without a publisher, and
+// .../endpoints/{id}:{method}. A model of a publisher other than Google has the publisher's
+// name in front, as the gateway names such models.
 func googleModel(s []string) string {
 	for i := len(s) - 2; i >= 0; i-- {
 		name, method, called := strings.Cut(s[i+1], ":")
@@ -122,8 +121,8 @@ func workersModel(s []string) string {
 	return ""
 }
 
-// segments are the pieces of a path, decoded, without empty and dot segments. One
-// that is badly escaped stays as it is: no model has such a name.
+// segments are the segments of a path, decoded, without empty and dot segments. A segment
+// with bad escapes stays as it is: no model has such a name.
 func segments(escapedPath string) []string {
 	out := make([]string, 0, 8)
 	for piece := range strings.SplitSeq(escapedPath, "/") {
@@ -135,7 +134,7 @@ func segments(escapedPath string) []string {
 	return out
 }
 
-// plainSegments are those of a path whose escaped slashes count as slashes.
+// plainSegments are those of a path in which escaped slashes count as slashes.
 func plainSegments(escapedPath string) []string {
 	out := make([]string, 0, 8)
 	for _, name := range segments(escapedPath) {

@@ -8,14 +8,14 @@ type Provider struct {
 	Aliases []string // other ids that mean the same row
 	Name    string
 	Dialect string // of its conversations; "" when it has none
-	Base    string // base URL template; "" when only a custom host reaches it
+	Base    string // base URL template; "" if only a custom host reaches it
 	Prefix  string // between base (or custom host) and the paths of Routes
 	Auth    Auth
 	Key     string   // when api_key is needed: see Field.Need
 	Headers []Header // sent with each request
 	Fields  []Field  // of the credential, besides api_key
 	Routes  []Route
-	Model   string // model that the provider takes when the caller names none
+	Model   string // the model that the provider uses when the caller names none
 	Quirks  Quirks
 
 	placing []*Field // that are Places

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// Env is the variable of a key that the installation is given.
+// Env is the variable with a key that an operator gives to the installation.
 const Env = "JWT_PRIVATE_KEY"
 
 var errGiven = errors.New(Env + " must be private keys of RSA in PEM (PKCS #8 or #1), of 2048 bits or more, without a password")
@@ -20,8 +20,8 @@ func Check(value string) error {
 	return err
 }
 
-// readGiven reads the keys of Env: the first signs, all are published. Variables often
-// cannot have lines: a backslash and an n end one too.
+// readGiven reads the keys of Env: the first one signs, all are published. A backslash and
+// an n count as a line end, because many environments do not allow line ends in variables.
 func readGiven(value string) (out []*Key, err error) {
 	rest := []byte(strings.ReplaceAll(strings.TrimSpace(value), `\n`, "\n"))
 	for len(rest) > 0 {

@@ -68,9 +68,9 @@ func newKey(alg string, private crypto.Signer) (*Key, error) {
 	return k, nil
 }
 
-// Sign signs as JWS does (RFC 7515): header gets alg and kid, and what is signed is the
-// protected header and the payload. Both are given in base64url. The same input gives
-// the same signature, also of ES256 (RFC 6979).
+// Sign signs as JWS does (RFC 7515): alg and kid are added to header, and the protected
+// header and the payload are signed. It returns the header and the signature in base64url.
+// The same input gives the same signature, also for ES256 (RFC 6979).
 func (k *Key) Sign(header map[string]any, payload []byte) (protected, signature string, err error) {
 	whole := map[string]any{"alg": k.Alg, "kid": k.ID}
 	for name, v := range header {
@@ -92,7 +92,7 @@ func (k *Key) Sign(header map[string]any, payload []byte) (protected, signature 
 	return protected, b64(sig), nil
 }
 
-// halves writes a signature of ECDSA as JWS does.
+// halves writes an ECDSA signature in the form of JWS.
 func halves(der []byte) ([]byte, error) {
 	var s struct{ R, S *big.Int }
 	if _, err := asn1.Unmarshal(der, &s); err != nil {

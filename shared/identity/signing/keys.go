@@ -13,20 +13,21 @@ import (
 	"gateway/shared/store"
 )
 
-// Where the keys of an installation stand.
+// The row with the keys of an installation.
 var row = store.System("SIGNING").Key("KEYS")
 
-// sealed is what they are sealed for: no organisation's data key opens them.
+// sealed is the purpose for which the keys are sealed: no organisation's data key opens
+// them.
 var sealed = seal.Binding{Org: "#installation", Table: "mcp", PK: row.PK(), SK: row.SK()}
 
-// Times of reading them.
+// Times for reading the keys.
 const (
-	fresh   = 5 * time.Minute  // how old what was read may be
-	pause   = 10 * time.Second // between a reading that failed and the next
-	timeout = 10 * time.Second // of reading, and of writing
+	fresh   = 5 * time.Minute  // how old the keys that were read may be
+	pause   = 10 * time.Second // between a failed reading and the next
+	timeout = 10 * time.Second // for reading, and for writing
 )
 
-// maxRounds bounds how often a change is tried that others make too.
+// maxRounds bounds how often a change is tried while others change the row too.
 const maxRounds = 5
 
 var errNone = errors.New("signing: there is no key")
@@ -42,16 +43,16 @@ type Keys struct {
 	known ring
 	asOf  time.Time // of the last reading that succeeded
 	tried time.Time
-	of    map[string]*Key // of known, by algorithm; emptied when they are read
+	of    map[string]*Key // the keys of known that are in use, by algorithm; emptied when the keys are read
 }
 
-// Options are what installations differ in.
+// Options are what differs between installations.
 type Options struct {
 	Table  store.Table // of rows that change with use
 	Sealer seal.Sealer // nil: there are no keys but Given
 	Now    func() time.Time
-	// Given is a private key of RSA in PEM, which signs tokens in place of one of the
-	// tables. Behind it there may be others that are only published.
+	// Given is an RSA private key in PEM, which signs tokens instead of a key from the
+	// tables. Further keys may follow it; those are only published.
 	Given string
 }
 
@@ -60,12 +61,12 @@ func New(o Options) *Keys {
 	return &Keys{table: o.Table, sealer: o.Sealer, now: o.Now, given: sync.OnceValues(func() ([]*Key, error) { return readGiven(o.Given) })}
 }
 
-// unavailable is the refusal of what needed a key.
+// unavailable is the refusal of a request that needs a key.
 func unavailable(err error) *fault.Fault {
 	return fault.New(fault.ServiceUnavailable, "", "The gateway has no key to sign with now").WithCause(err)
 }
 
-// For gives the key of an algorithm that signs now. There being none is a 503 fault.
+// For gives the key that signs now by an algorithm. If there is none, that is a 503 fault.
 func (k *Keys) For(ctx context.Context, alg string) (*Key, error) {
 	given, err := k.given()
 	if err != nil {
@@ -90,8 +91,9 @@ func (k *Keys) For(ctx context.Context, alg string) (*Key, error) {
 	return key, nil
 }
 
-// Set is the key set that others verify by, of all keys that sign, will sign, or signed
-// what may still be around. An installation without any is a 503 fault.
+// Set is the key set by which others verify. It has all keys that sign now, will sign
+// later, or signed something that may still be in use. An installation without keys gives a
+// 503 fault.
 func (k *Keys) Set(ctx context.Context) (json.RawMessage, error) {
 	all, err := k.given()
 	if err != nil {
@@ -118,8 +120,8 @@ func (k *Keys) Set(ctx context.Context) (json.RawMessage, error) {
 	return json.Marshal(out)
 }
 
-// read makes sure that the keys are known and as they have to be. What is known stays
-// good while the tables do not answer. The lock is held.
+// read makes sure that the keys are known and up to date. While the tables do not answer,
+// the known keys are used on. The lock is held.
 func (k *Keys) read(ctx context.Context) error {
 	now := k.now()
 	if k.known != nil && (now.Sub(k.asOf) < fresh || now.Sub(k.tried) < pause) {
@@ -129,7 +131,7 @@ func (k *Keys) read(ctx context.Context) error {
 		return errNone
 	}
 	k.tried = now
-	found, err := k.load(context.WithoutCancel(ctx), now) // others go by it too
+	found, err := k.load(context.WithoutCancel(ctx), now) // other calls need the result too
 	switch {
 	case err == nil:
 		k.known, k.asOf, k.of = found, now, map[string]*Key{}
@@ -139,14 +141,14 @@ func (k *Keys) read(ctx context.Context) error {
 	return nil
 }
 
-// load reads the keys, and writes them where they have to be others.
+// load reads the keys, and writes them if they have to be renewed.
 func (k *Keys) load(ctx context.Context, now time.Time) (ring, error) {
 	for range maxRounds {
 		held, rev, err := k.held(ctx)
 		if err != nil {
 			return nil, err
 		}
-		next, changed, err := held.next(now) // which takes as long as it takes: no call waits for it
+		next, changed, err := held.next(now) // making a key takes time, but no call waits for it
 		if err != nil || !changed {
 			return held, err
 		}
@@ -162,7 +164,7 @@ func (k *Keys) load(ctx context.Context, now time.Time) (ring, error) {
 	return nil, store.ErrContended
 }
 
-// held are the keys of the tables, and the number of their writing; 0: there are none.
+// held are the keys in the tables, and the revision of their row; 0: there is none.
 func (k *Keys) held(ctx context.Context) (r ring, rev int64, err error) {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
@@ -178,7 +180,7 @@ func (k *Keys) held(ctx context.Context) (r ring, rev int64, err error) {
 	return r, it.Int("rev"), err
 }
 
-// write keeps the keys, unless somebody has written since they were read.
+// write stores the keys, unless the row was written since they were read.
 func (k *Keys) write(ctx context.Context, next ring, rev int64) error {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()

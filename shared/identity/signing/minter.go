@@ -10,10 +10,10 @@ import (
 	"time"
 )
 
-// Issuer is who signs tokens towards servers.
+// Issuer is the issuer of tokens for servers.
 const Issuer = "gateway-mcp-gateway"
 
-// maxTokens is how many tokens are kept at a time.
+// maxTokens is how many tokens are kept.
 const maxTokens = 10_000
 
 // Minter makes tokens that tell servers who calls, and keeps them. It is safe for
@@ -23,7 +23,7 @@ type Minter struct {
 	Now  func() time.Time
 
 	mu    sync.Mutex
-	order *list.List // of *minted, the one used last in front
+	order *list.List // of *minted, the last used one in front
 	known map[[sha256.Size]byte]*list.Element
 }
 
@@ -34,15 +34,15 @@ type minted struct {
 	until time.Time
 }
 
-// Token gives a token that says the claims of a user, for so long. iss, iat and exp are
-// the gateway's own word. It is good for most of its time: none is given out that is
-// about to end.
+// Token gives a token with the claims of a user, for so long. The gateway sets iss, iat and
+// exp itself. A token that is given out is valid for most of its time: none is about to
+// end.
 func (m *Minter) Token(ctx context.Context, user string, claims map[string]any, lasts time.Duration) (string, error) {
 	key, err := m.Keys.For(ctx, RS256)
 	if err != nil {
 		return "", err
 	}
-	said, err := json.Marshal([]any{user, claims, lasts, key.ID}) // members of maps are in order
+	said, err := json.Marshal([]any{user, claims, lasts, key.ID}) // members of maps are written in order
 	if err != nil {
 		return "", err
 	}
@@ -92,7 +92,7 @@ func (m *Minter) keep(t *minted) {
 		m.order, m.known = list.New(), map[[sha256.Size]byte]*list.Element{}
 	}
 	if e := m.known[t.of]; e != nil {
-		e.Value = t // another call was as fast
+		e.Value = t // another call made the same token
 		return
 	}
 	m.known[t.of] = m.order.PushFront(t)

@@ -18,9 +18,9 @@ const (
 	ES256 = "ES256"
 )
 
-// Times of keys. A new key is published for lead before it signs, so that who keeps the
-// key set knows it by then; a former one stays published for behind, which is longer
-// than anything lasts that it signed.
+// Times of keys. A new key is published for lead before it signs, so that everybody who
+// caches the key set knows it by then. A former key stays published for behind, which is
+// longer than the life of anything that it signed.
 const (
 	life   = 90 * 24 * time.Hour
 	lead   = 7 * 24 * time.Hour
@@ -33,11 +33,11 @@ const bitsRSA = 2048
 // stored is a key as it is sealed.
 type stored struct {
 	Alg     string `json:"alg"`
-	From    int64  `json:"from"` // when it begins to sign, in seconds of Unix
+	From    int64  `json:"from"` // when it begins to sign, in Unix seconds
 	Private []byte `json:"private"`
 }
 
-// ring is all keys of an installation, of each algorithm in the order of From.
+// ring is all keys of an installation; those of one algorithm are in the order of From.
 type ring []stored
 
 // made makes a key.
@@ -56,7 +56,7 @@ func made(alg string, from time.Time) (stored, error) {
 	return stored{alg, from.Unix(), der}, err
 }
 
-// next is the ring as it has to be now; changed is false where it is so already.
+// next is the ring as it must be now; changed is false if it already is.
 func (r ring) next(now time.Time) (out ring, changed bool, err error) {
 	for _, alg := range []string{RS256, ES256} {
 		keys, ahead := r.of(alg), false
@@ -85,7 +85,7 @@ func (r ring) next(now time.Time) (out ring, changed bool, err error) {
 				from = now.Add(lead)
 			}
 		} else if ahead {
-			continue // a clock that goes behind those of others
+			continue // a clock that is behind those of others
 		}
 		k, err := made(alg, from)
 		if err != nil {
@@ -105,8 +105,8 @@ func (r ring) of(alg string) (out ring) {
 	return out
 }
 
-// active is the key of an algorithm that signs now; where the clock is behind, the
-// first.
+// active is the key that signs now by an algorithm. If the clock is behind, it is the first
+// one.
 func (r ring) active(alg string, now time.Time) (*Key, error) {
 	var found *stored
 	for i := range r {

@@ -1,5 +1,5 @@
-// Package folder puts mails into a folder, one .eml file each, for people who run
-// the gateway on their own machine: any mail program opens them.
+// Package folder writes mails into a folder, one .eml file each, for people who run the
+// gateway on their own machine: any mail program opens them.
 package folder
 
 import (
@@ -24,7 +24,7 @@ type Folder struct {
 // Open uses a folder, which is made with the first mail. from is the sender.
 func Open(dir, from string) *Folder { return &Folder{dir, from, time.Now} }
 
-// Send implements notice.Mailer. A file is whole when it has its name.
+// Send implements notice.Mailer. A file gets its name only when it is complete.
 func (f *Folder) Send(_ context.Context, m notice.Mail) error {
 	at, id := f.now().UTC(), uuid.NewString()
 	raw, err := notice.Encode(&m, f.from, id, at)

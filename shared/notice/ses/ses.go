@@ -1,4 +1,4 @@
-// Package ses sends mails through Amazon SES, by its API of version 2.
+// Package ses sends mails through Amazon SES, by version 2 of its API.
 package ses
 
 import (
@@ -27,8 +27,8 @@ type Mailer struct {
 // Options says who sends.
 type Options struct {
 	From string // an address of a verified identity
-	// Identity is the ARN of that identity, which rights may be bound to; "": the
-	// one of From in the account.
+	// Identity is the ARN of that identity, which permissions may be bound to; "": the
+	// identity of From in the account.
 	Identity string
 	Endpoint string // in place of the Region's; for tests
 }
@@ -47,8 +47,8 @@ func New(cfg aws.Config, o Options) *Mailer {
 	return &Mailer{client, o.From, o.Identity}
 }
 
-// Send implements notice.Mailer. What SES refuses for good is an error with its
-// code; throttles and outages are a 503 fault after the SDK's retries.
+// Send implements notice.Mailer. A final refusal by SES is an error with its code;
+// throttles and outages are a 503 fault after the SDK's retries.
 func (s *Mailer) Send(ctx context.Context, m notice.Mail) error {
 	if err := m.Check(); err != nil {
 		return err
@@ -76,7 +76,7 @@ func content(s string) *types.Content {
 	return &types.Content{Data: aws.String(s), Charset: aws.String("UTF-8")}
 }
 
-// failed keeps the code of a refusal; its text names addresses.
+// failed keeps the code of a refusal, but not its text, which names addresses.
 func failed(err error) error {
 	var api smithy.APIError
 	var answer *awshttp.ResponseError

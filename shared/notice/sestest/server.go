@@ -1,7 +1,6 @@
-// Package sestest is a strict stand-in for SES's SendEmail (API version 2) over a
-// real connection: it takes the documented members only, refuses what SES
-// refuses, checks that requests are signed for the service, and keeps what it
-// took.
+// Package sestest is a strict stand-in for SES's SendEmail (API version 2) over a real
+// connection. It accepts only the documented members, refuses what SES refuses, checks that
+// requests are signed for the service, and keeps the mails that it accepted.
 package sestest
 
 import (
@@ -16,7 +15,7 @@ import (
 	"sync"
 )
 
-// Sent is a mail that was taken.
+// Sent is a mail that was accepted.
 type Sent struct {
 	From, Identity      string
 	To                  []string
@@ -60,7 +59,7 @@ func (s *Server) Fail(status int, code string) {
 	s.failures = append(s.failures, failure{status, code})
 }
 
-// Sent are the mails that were taken, and Calls how often the server was called.
+// Sent are the mails that were accepted.
 func (s *Server) Sent() []Sent {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -47,7 +47,7 @@ func fields(b []byte, f func(field) error) error {
 			}
 			at.n = uint64(binary.LittleEndian.Uint32(b))
 		default:
-			return errCut // groups are in none of these messages
+			return errCut // none of these messages has groups
 		}
 		if err := f(at); err != nil {
 			return err
@@ -75,7 +75,7 @@ func ReadTraces(b []byte) ([]Told, error) { return readAll(b, readSpan) }
 // ReadLogs reads an ExportLogsServiceRequest in protobuf.
 func ReadLogs(b []byte) ([]Told, error) { return readAll(b, readRecord) }
 
-// readAll goes through resources and scopes, which have the same numbers in both
+// readAll goes through resources and scopes, whose field numbers are the same in both
 // requests.
 func readAll(b []byte, read func([]byte, *Told) error) (out []Told, err error) {
 	err = within(b, 1, func(of []byte) error {
@@ -176,7 +176,7 @@ func readRecord(b []byte, t *Told) (err error) {
 	return err
 }
 
-// readAttrs reads the attributes of a message, which stand in the field num.
+// readAttrs reads the attributes of a message, which are in the field num.
 func readAttrs(b []byte, num int) (map[string]any, error) {
 	return readPairs(b, num, 0)
 }
@@ -220,7 +220,7 @@ func readValue(b []byte, depth int) (v any, err error) {
 		case 4:
 			f := math.Float64frombits(x.n)
 			if v = f; math.IsNaN(f) || math.IsInf(f, 0) {
-				v = strconv.FormatFloat(f, 'g', -1, 64) // JSON has none
+				v = strconv.FormatFloat(f, 'g', -1, 64) // JSON has no such number
 			}
 		case 5:
 			list := []any{}
@@ -240,7 +240,7 @@ func readValue(b []byte, depth int) (v any, err error) {
 	return v, err
 }
 
-// plain is a text; what is no UTF-8 in it is replaced.
+// plain is a text in which invalid UTF-8 is replaced.
 func plain(b []byte) string {
 	if utf8.Valid(b) {
 		return string(b)

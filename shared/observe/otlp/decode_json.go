@@ -14,10 +14,10 @@ import (
 	"gateway/shared/wire"
 )
 
-// maxDepth is how deep JSON may be: each nested value takes three levels of it.
+// maxDepth is how deep JSON may be: each nested value takes three levels.
 const maxDepth = 12 + 3*maxNested
 
-// Of the JSON form of OTLP: names in camel case, 64-bit numbers as strings or numbers.
+// The JSON form of OTLP: names in camel case, 64-bit numbers as strings or numbers.
 type (
 	jsonRequest struct {
 		Spans []jsonResource `json:"resourceSpans"`
@@ -103,7 +103,7 @@ func (c *jsonCode) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// UnmarshalJSON implements json.Unmarshaler: what is no number stands in quotes.
+// UnmarshalJSON implements json.Unmarshaler: the value is a number or a string.
 func (x *real64) UnmarshalJSON(b []byte) error {
 	v, err := strconv.ParseFloat(strings.Trim(string(b), `"`), 64)
 	if err != nil || math.IsInf(v, 0) || math.IsNaN(v) {
@@ -214,7 +214,7 @@ func (r *jsonRecord) read(t *Told) (err error) {
 
 func instantOf(n jsonInt) time.Time { return at(uint64(n)) }
 
-// id is an id as it was written: senders differ in how.
+// id is an id as it was written: senders use different forms.
 func id(s string) string {
 	if strings.Trim(s, "0") == "" {
 		return ""

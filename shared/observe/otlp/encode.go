@@ -26,7 +26,7 @@ func raw(b []byte, field int, v []byte) []byte {
 	return append(binary.AppendUvarint(tag(b, field, bytes), uint64(len(v))), v...)
 }
 
-// text appends a string; nothing for an empty one, which is the default.
+// text appends a string, unless it is empty, which is the default.
 func text(b []byte, field int, s string) []byte {
 	if s == "" {
 		return b
@@ -92,14 +92,14 @@ func attributes(b []byte, field int, attrs []Attr) []byte {
 	return b
 }
 
-// Origin is who tells: the resource's attributes, and the name and version of the
+// Origin is the sender: the resource's attributes, and the name and version of the
 // instrumentation.
 type Origin struct {
 	Resource      []Attr
 	Name, Version string
 }
 
-// request appends what both requests have around their spans or metrics.
+// request appends the parts that both requests have around their spans or metrics.
 func (o *Origin) request(fill func([]byte) []byte) []byte {
 	return message(nil, 1, func(b []byte) []byte {
 		b = message(b, 1, func(b []byte) []byte { return attributes(b, 1, o.Resource) })

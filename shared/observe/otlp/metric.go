@@ -7,11 +7,11 @@ import (
 	"time"
 )
 
-// Metric is a counter, or with Bounds a histogram, of what happened from Start to End:
-// each request tells what is new, so that nobody has to keep sums.
+// Metric is a counter or, with Bounds, a histogram of what happened from Start to End. Each
+// request reports only what is new, so that nobody has to keep sums.
 type Metric struct {
 	Name, Unit, Doc string
-	Bounds          []float64 // of a histogram's buckets, rising; nil: a counter
+	Bounds          []float64 // of a histogram's buckets, ascending; nil: a counter
 	Points          []Point
 }
 
@@ -19,7 +19,7 @@ type Metric struct {
 type Point struct {
 	Attrs      []Attr
 	Start, End time.Time
-	Sum        float64 // of a counter a whole number
+	Sum        float64 // a whole number for a counter
 	Count      uint64
 	Min, Max   float64
 	Buckets    []uint64 // one more than Bounds
@@ -36,7 +36,7 @@ func (p *Point) Observe(x float64, bounds []float64) {
 	p.Buckets[at]++
 }
 
-// delta is the temporality of what is new since the point before.
+// delta is the temporality of values that count from the point before.
 const delta = 1
 
 // Metrics is an ExportMetricsServiceRequest.
@@ -56,7 +56,7 @@ func (m *Metric) append(b []byte) []byte {
 			for i := range m.Points {
 				b = message(b, 1, m.Points[i].count)
 			}
-			return number(number(b, 2, delta), 3, 1) // it only rises
+			return number(number(b, 2, delta), 3, 1) // it only increases
 		})
 	}
 	return message(b, 9, func(b []byte) []byte {

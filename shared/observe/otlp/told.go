@@ -7,13 +7,13 @@ import (
 	"time"
 )
 
-// Told is a span or a log record that somebody else tells. Values of attributes are
-// strings, bools, int64, float64, []any and map[string]any; bytes are their base64.
+// Told is a span or a log record that another sender reports. Values of attributes are
+// strings, bools, int64, float64, []any and map[string]any; bytes are given as base64.
 type Told struct {
 	Origin            map[string]any // attributes of the resource
-	Trace, ID, Parent string         // as they came, hexadecimal where they were bytes
+	Trace, ID, Parent string         // as they came; in hexadecimal if they were bytes
 	Name              string         // of the span, or of the log's event
-	Start, End        time.Time      // of a log record the same; zero: not told
+	Start, End        time.Time      // the same for a log record; zero: not given
 	Attrs             map[string]any
 	Events            []ToldEvent
 	Status            int // StatusOK, StatusError, or 0
@@ -27,12 +27,12 @@ type ToldEvent struct {
 	Attrs map[string]any
 }
 
-// Bounds of what is read. A request beyond one of them is refused whole.
+// Bounds of what is read. A request that exceeds one of them is refused as a whole.
 const (
 	MaxTold   = 1000 // spans or log records of a request
 	maxAttrs  = 512  // of one thing
 	maxEvents = 256  // of a span
-	maxNested = 16   // lists and maps in one another
+	maxNested = 16   // nesting of lists and maps
 )
 
 var (
@@ -50,7 +50,7 @@ func at(nanoseconds uint64) time.Time {
 	return time.Unix(0, int64(nanoseconds)).UTC()
 }
 
-// idOf is an id of bytes; "" for an empty one, and for one of zeros.
+// idOf is an id given as bytes; "" for an empty one, and for one of zeros only.
 func idOf(b []byte) string {
 	for _, c := range b {
 		if c != 0 {
@@ -60,8 +60,8 @@ func idOf(b []byte) string {
 	return ""
 }
 
-// Rejected is the answer to a request of which n entries were not taken, in protobuf;
-// nothing where all were. Both answers have the same shape.
+// Rejected is the answer, in protobuf, to a request of which n entries were not accepted;
+// it is empty if all were. The answers to both requests have the same shape.
 func Rejected(n int, why string) []byte {
 	if n == 0 {
 		return []byte{}
@@ -69,5 +69,5 @@ func Rejected(n int, why string) []byte {
 	return message(nil, 1, func(b []byte) []byte { return text(number(b, 1, uint64(n)), 2, why) })
 }
 
-// Refused is a google.rpc.Status, which a refused request is answered with in protobuf.
+// Refused is a google.rpc.Status in protobuf, the answer to a refused request.
 func Refused(code int, why string) []byte { return text(number(nil, 1, uint64(code)), 2, why) }

@@ -1,10 +1,10 @@
 // Package published keeps the price list up to date with a sheet of prices at an address
 // (see pricing.Sheet), so that corrections need no deployment.
 //
-// The sheet is kept in the store for an hour, for all processes of an installation. When
-// the hour is over one of them fetches it anew, beside the requests; meanwhile, and as
-// long as the address does not answer or answers with what is no whole sheet, the old
-// one holds. A process looks at the store once a minute.
+// The sheet is kept in the store for an hour, for all processes of an installation. After
+// that one of them fetches it again, beside the requests. Meanwhile, and as long as the
+// address does not answer or gives no complete sheet, the old one applies. A process looks
+// into the store once a minute.
 //
 //	SYS#PRICES   BOOK   the sheet, when it was fetched, when it is due, and what was wrong last
 package published
@@ -27,17 +27,17 @@ import (
 	"gateway/shared/store"
 )
 
-// How long things take.
+// Times.
 const (
-	lookEvery  = time.Minute      // at the store
-	keep       = time.Hour        // a sheet, until it is fetched anew
-	retryAfter = 5 * time.Minute  // of an address that failed
-	lease      = time.Minute      // of the process that fetches
-	fetchTime  = 30 * time.Second //
+	lookEvery  = time.Minute      // between looks into the store
+	keep       = time.Hour        // how long a sheet is kept before it is fetched again
+	retryAfter = 5 * time.Minute  // after the address failed
+	lease      = time.Minute      // for the process that fetches
+	fetchTime  = 30 * time.Second // for one fetch
 	firstTime  = time.Second      // for the first look, which a request waits for
 )
 
-// maxRow is up to how many bytes a sheet may take packed.
+// maxRow bounds a packed sheet, in bytes.
 const maxRow = 300 << 10
 
 // Options say where the sheet is.
@@ -45,36 +45,36 @@ type Options struct {
 	URL   string
 	Via   http.RoundTripper // the guarded way out
 	Table store.Table
-	Base  *pricing.Book // that the sheet lies on
+	Base  *pricing.Book // the book below the sheet
 	Now   func() time.Time
-	// Fetch lets the process fetch beside its requests. One that stands still between
-	// them looks at the store only, and another one refreshes.
+	// Fetch lets the process fetch beside its requests. A process that stands still between
+	// requests only looks into the store, and another one fetches.
 	Fetch bool
 }
 
-// Prices are the list with the sheet that holds now. Safe for concurrent use.
+// Prices are the list with the present sheet. They are safe for concurrent use.
 type Prices struct {
 	o      Options
 	first  sync.Once
 	looked atomic.Int64 // unix nanoseconds of the last look
 	book   atomic.Pointer[pricing.Book]
-	mu     sync.Mutex // of what follows, and of every look
+	mu     sync.Mutex // guards what follows, and every look
 	sheet  *pricing.Sheet
-	failed string // what was told last
+	failed string // the last fault that was logged
 }
 
-// Open makes them; nothing is read yet.
+// Open makes Prices; nothing is read yet.
 func Open(o Options) *Prices {
 	p := &Prices{o: o}
 	p.book.Store(o.Base)
 	return p
 }
 
-// Book is the list to price by: its Current has the sheet.
+// Book is the list to price by: its Current includes the sheet.
 func (p *Prices) Book() *pricing.Book { return p.o.Base.Following(p.current) }
 
-// current gives what is there. The first call waits for the store, for a second at
-// most; later ones let somebody look when it is time, and do not wait.
+// current gives the present book. The first call waits for the store, a second at most.
+// Later calls start a look when it is time, and do not wait.
 func (p *Prices) current() *pricing.Book {
 	p.first.Do(func() {
 		p.looked.Store(p.o.Now().UnixNano())
@@ -103,7 +103,7 @@ func (p *Prices) refresh() {
 	p.told(p.Refresh(ctx))
 }
 
-// told writes a fault into the log, once until it changes.
+// told logs a fault, once until it changes.
 func (p *Prices) told(err error) {
 	text := ""
 	if err != nil {
@@ -117,7 +117,7 @@ func (p *Prices) told(err error) {
 	p.failed = text
 }
 
-// row is what the store has.
+// row is the content of the store.
 type row struct {
 	there bool
 	item  store.Item
@@ -125,12 +125,12 @@ type row struct {
 
 func key() store.Key { return store.System("PRICES").Key("BOOK") }
 
-// due tells whether the sheet has to be fetched.
+// due tells whether the sheet must be fetched.
 func (r *row) due(url string, now time.Time) bool {
 	return !r.there || r.item.String("url") != url || now.UnixMilli() >= r.item.Int("due")
 }
 
-// Look takes over what is in the store; due tells that it is time to fetch it anew.
+// Look takes the sheet from the store; due tells that it is time to fetch it again.
 func (p *Prices) Look(ctx context.Context) (due bool, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -158,17 +158,17 @@ func (p *Prices) look(ctx context.Context) (r row, err error) {
 	return r, nil
 }
 
-// errKept is returned where the store has a sheet that this version cannot read.
+// errKept is returned if the store has a sheet that this version cannot read.
 var errKept = errors.New("published prices: what the store has is no sheet")
 
-// take lets a sheet hold.
+// take puts a sheet into force.
 func (p *Prices) take(sheet *pricing.Sheet) {
 	p.sheet = sheet
 	p.book.Store(p.o.Base.With(sheet))
 }
 
-// Refresh looks at the store, and fetches the sheet if it is time and no other process
-// is at it. The error is what keeps the old one in force.
+// Refresh looks into the store, and fetches the sheet if it is time and no other process is
+// doing so. After an error the old sheet stays in force.
 func (p *Prices) Refresh(ctx context.Context) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -212,7 +212,7 @@ func (p *Prices) write(ctx context.Context, r *row, change store.Item) (mine boo
 	}
 	err = p.o.Table.Put(ctx, store.Row{Key: key(), Item: next}, cond)
 	if there, lost := store.AsCondition(err); lost {
-		// A repeated write of this very row fails as well.
+		// The condition also fails when this very write is repeated.
 		same := there.Current.String("by") == next.String("by")
 		r.item, r.there = next, true
 		return same, nil
@@ -224,8 +224,8 @@ func (p *Prices) write(ctx context.Context, r *row, change store.Item) (mine boo
 	return true, nil
 }
 
-// fetch reads the sheet at the address, whole. One by which a model loses its price
-// that does not say so is refused.
+// fetch reads the whole sheet at the address. It refuses a sheet that drops a model's price
+// without saying so.
 func (p *Prices) fetch(ctx context.Context) (*pricing.Sheet, []byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, fetchTime)
 	defer cancel()

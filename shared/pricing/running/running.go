@@ -1,8 +1,8 @@
-// Package running is what it costs to run the gateway on AWS: the one table of list
-// prices, from which the prices in the README are made, and the sum of what a request
-// used. What is not told by a call is counted by rules: a read of the tables is a unit
-// for each 4 KB of its answer, a write one for each KB that was sent, a transaction
-// twice as much.
+// Package running is the cost of running the gateway on AWS: the one table of list prices,
+// from which the prices in the README are made, and the sum of what a request used. Units
+// that a call does not report are counted by rules: a read of the tables is one unit for
+// each 4 KB of its answer, a write one for each KB that was sent, a transaction twice as
+// much.
 package running
 
 import (
@@ -21,16 +21,16 @@ import (
 //go:embed prices.json
 var list []byte
 
-// picoDollars is an amount of money: 1e-12 US dollars, of which all prices of the table
-// for one unit are whole numbers.
+// picoDollars is an amount of money: 1e-12 US dollars. The price of one unit is always a
+// whole number of them.
 type picoDollars int64
 
 var (
 	read   sync.Once
-	prices map[string]picoDollars // of one unit, by their names in the list
+	prices map[string]picoDollars // price of one unit, by its name in the list
 )
 
-// table are the prices. Programs that never ask do not link what reads them.
+// table are the prices. Programs that do not use them do not link the code that reads them.
 func table() map[string]picoDollars {
 	read.Do(func() {
 		var all struct {
@@ -40,7 +40,7 @@ func table() map[string]picoDollars {
 			}
 		}
 		if err := json.Unmarshal(list, &all); err != nil {
-			panic(fmt.Errorf("running: prices: %w", err)) // it is part of the program
+			panic(fmt.Errorf("running: prices: %w", err)) // cannot happen: it is part of the program
 		}
 		prices = make(map[string]picoDollars, len(all.Prices))
 		for name, p := range all.Prices {
@@ -52,14 +52,14 @@ func table() map[string]picoDollars {
 	return prices
 }
 
-// Calls counts what a process asks of AWS. It is safe for concurrent use.
+// Calls counts the calls of AWS by a process. It is safe for concurrent use.
 type Calls struct{ reads, writes, queue, puts, gets, keys atomic.Int64 }
 
 // Process counts the calls of this process.
 var Process Calls
 
-// Count adds one call: of a service and its action (S3: the HTTP method), with the bytes
-// that were sent and came.
+// Count adds one call: its service and action (for S3 the HTTP method), with the bytes that
+// were sent and received.
 func (c *Calls) Count(service, action string, sent, came int64) {
 	switch service {
 	case "DynamoDB":
@@ -70,7 +70,7 @@ func (c *Calls) Count(service, action string, sent, came int64) {
 		c.keys.Add(1)
 	case "S3":
 		switch action {
-		case "DELETE": // is free
+		case "DELETE": // free of charge
 		case "GET", "HEAD":
 			c.gets.Add(1)
 		default:
@@ -92,7 +92,7 @@ func (c *Calls) table(action string, sent, came int64) {
 
 func ceil(n, unit int64) int64 { return (n + unit - 1) / unit }
 
-// Used are numbers of Calls at one time.
+// Used are the numbers of Calls at one time.
 type Used struct{ Reads, Writes, Queue, Puts, Gets, Keys int64 }
 
 // Now gives what was counted so far.
@@ -105,12 +105,12 @@ func (u Used) Since(o Used) Used {
 	return Used{u.Reads - o.Reads, u.Writes - o.Writes, u.Queue - o.Queue, u.Puts - o.Puts, u.Gets - o.Gets, u.Keys - o.Keys}
 }
 
-// Event is what it takes to carry a record on: a message that goes alone and comes with
+// Event is the cost of passing on a record: a message that is sent alone and received with
 // nine others.
 var Event = Used{Queue: 1}
 
-// Request is the cost of a request that a function of so many MB served in a time: the
-// way in, its calls, its record's message, and its time, whose milliseconds count whole.
+// Request is the cost of a request that a function with so many MB served in a time: the
+// way in, its calls, its record's message, and its time in whole milliseconds.
 func Request(u Used, memory int64, took time.Duration) pricing.NanoDollars {
 	p := table()
 	sum := p["edge.request"] + p["api.request"] + p["lambda.request"]

@@ -1,5 +1,6 @@
-// Package known holds what is told of models beside their prices: their window, what
-// they read, and when their provider ends them. It only tells: nothing is refused by it.
+// Package known has what is known about models beside their prices: their window, what they
+// read, and when their provider ends them. It only informs: nothing is refused because of
+// it.
 package known
 
 import (
@@ -15,14 +16,14 @@ import (
 //go:embed known.txt
 var text string
 
-// Model is what is known of one model; zero values are unknown.
+// Model is what is known about one model; zero values are unknown.
 type Model struct {
 	Window, Output int64    // tokens
 	Inputs         []string // besides text: image, audio, video, document
 	Deprecated     time.Time
 	Shutdown       time.Time
 
-	headers []header // of answers that it made
+	headers []header // headers for the answers that it made
 }
 
 type header struct {
@@ -35,16 +36,16 @@ type key struct{ provider, model string }
 var table = sync.OnceValue(func() map[key]*Model {
 	all, err := parse(text)
 	if err != nil {
-		panic("known: " + err.Error()) // a test reads the same file
+		panic("known: " + err.Error()) // cannot happen: a test reads the same file
 	}
 	return all
 })
 
-// Of is what is known of a provider's model; nil where nothing is.
+// Of is what is known about a provider's model; nil if nothing is.
 func Of(provider, model string) *Model { return table()[key{provider, model}] }
 
-// SetHeaders tells of the model's end, if one is known: Deprecation (RFC 9745) and Sunset
-// (RFC 8594). What the provider itself says stands. A nil Model sets nothing.
+// SetHeaders announces the model's end, if one is known: Deprecation (RFC 9745) and Sunset
+// (RFC 8594). Headers of the provider itself are kept. A nil Model sets nothing.
 func (m *Model) SetHeaders(h http.Header) {
 	if m == nil {
 		return
