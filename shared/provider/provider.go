@@ -47,8 +47,8 @@ var bearer = Auth{HeaderAuth, "Authorization", "Bearer "}
 // empty is not sent.
 type Header struct{ Name, Value string }
 
-// Quirks are how a host of the OpenAI dialect differs from OpenAI. Traits
-// carries them to the dialects, Adapt applies them to a body that is forwarded.
+// Quirks tell how a host of the OpenAI dialect differs from OpenAI. Traits carries them to
+// the dialects; Adapt applies them to a body that is forwarded.
 type Quirks struct {
 	Developer     bool     // knows the role developer; elsewhere it becomes system
 	StreamUsage   bool     // takes stream_options.include_usage
@@ -76,8 +76,8 @@ var byID = func() map[string]*Provider {
 	return m
 }()
 
-// canonicalNames are the header names of the catalogue in canonical form, which
-// net/http makes anew for each of its own methods.
+// canonicalNames are the header names of the catalogue in canonical form, which net/http
+// otherwise makes again each time.
 var canonicalNames = map[string]string{}
 
 func (p *Provider) readHeaderNames() {

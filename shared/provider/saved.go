@@ -42,16 +42,16 @@ type Integration struct {
 	LastResetAt        *time.Time         `json:"last_reset_at,omitempty"`
 }
 
-// SecretMapping says that a field of the credential is a secret of an external
-// secret manager, which is fetched when a request needs it.
+// SecretMapping says that a field of the credential is a secret in an external secret
+// manager, which is fetched when a request needs it.
 type SecretMapping struct {
 	TargetField       string `json:"target_field" min:"1" max:"255"`            // key, or configurations.<field>
 	SecretReferenceID string `json:"secret_reference_id" min:"1" max:"255"`     // id or slug of the reference
-	SecretKey         string `json:"secret_key,omitempty" max:"255"`            // key of a secret of several values; "": the reference's
+	SecretKey         string `json:"secret_key,omitempty" max:"255"`            // key in a secret of several values; "": the reference's own
 	ValueFormat       string `json:"value_format,omitempty" enum:"string,json"` // "": string
 }
 
-// IntegrationModel is one model of an integration: enabled or not, or an own one.
+// IntegrationModel is one model of an integration: an enabled or disabled one, or its own.
 type IntegrationModel struct {
 	Slug           string          `json:"slug" min:"1" max:"255"`
 	Enabled        bool            `json:"enabled"`
@@ -78,14 +78,14 @@ type WorkspaceAccess struct {
 	LastResetAt *time.Time          `json:"last_reset_at,omitempty"`
 }
 
-// GlobalAccess is what workspaces without an own entry get.
+// GlobalAccess is what workspaces get that have no entry of their own.
 type GlobalAccess struct {
 	Enabled     bool                `json:"enabled"`
 	UsageLimits []ledger.UsageLimit `json:"usage_limits,omitempty"`
 	RateLimits  []ledger.RateLimit  `json:"rate_limits,omitempty"`
 }
 
-// Access is the entry that holds for a workspace.
+// Access is the entry that applies to a workspace.
 func (i *Integration) Access(workspace string) WorkspaceAccess {
 	for _, a := range i.Workspaces {
 		if a.Workspace == workspace {
@@ -95,7 +95,7 @@ func (i *Integration) Access(workspace string) WorkspaceAccess {
 	return WorkspaceAccess{Workspace: workspace, Enabled: i.Global.Enabled, UsageLimits: i.Global.UsageLimits, RateLimits: i.Global.RateLimits}
 }
 
-// SharedBeyond tells whether workspaces besides this one may use the integration.
+// SharedBeyond tells whether other workspaces than this one may use the integration.
 func (i *Integration) SharedBeyond(workspace string) bool {
 	if i.Global.Enabled {
 		return true
@@ -103,8 +103,8 @@ func (i *Integration) SharedBeyond(workspace string) bool {
 	return slices.ContainsFunc(i.Workspaces, func(a WorkspaceAccess) bool { return a.Enabled && a.Workspace != workspace })
 }
 
-// Allows tells whether a model may be called: every one that is not disabled, or
-// only enabled ones where AllowAllModels is off.
+// Allows tells whether a model may be called: every model that is not disabled or, if
+// AllowAllModels is off, only enabled ones.
 func (i *Integration) Allows(model string) bool {
 	for _, m := range i.Models {
 		if m.Slug == model {
@@ -114,9 +114,8 @@ func (i *Integration) Allows(model string) bool {
 	return i.AllowAllModels
 }
 
-// Callable gives the names of the models that may be called: those of the
-// catalogue unless only enabled ones are allowed, without disabled ones, and the
-// integration's own.
+// Callable gives the names of the models that may be called: the catalogue's (unless only
+// enabled ones are allowed) without disabled ones, and the integration's own.
 func (i *Integration) Callable(catalogue []string) []string {
 	state := make(map[string]bool, len(i.Models))
 	for _, m := range i.Models {
@@ -140,8 +139,7 @@ func (i *Integration) Callable(catalogue []string) []string {
 	return slices.Compact(names)
 }
 
-// Restricts reports whether there are models of the provider that may not be
-// called.
+// Restricts reports whether some models of the provider may not be called.
 func (i *Integration) Restricts() bool {
 	if !i.AllowAllModels {
 		return true
@@ -158,8 +156,8 @@ func (i *Integration) Restricts() bool {
 // configuration fields are sealed under their own names.
 const SecretKey = "key"
 
-// Instance is the stored form of a provider: an integration made callable in one
-// workspace under a slug.
+// Instance is the stored form of a provider: an integration that can be called in one
+// workspace, under a slug.
 type Instance struct {
 	IntegrationID   string             `json:"integration_id"`   // resource id
 	IntegrationSlug string             `json:"integration_slug"` // as shown
@@ -170,7 +168,7 @@ type Instance struct {
 	RateLimits      []ledger.RateLimit `json:"rate_limits,omitempty"`
 	ExpiresAt       *time.Time         `json:"expires_at,omitempty"`
 	LastResetAt     *time.Time         `json:"last_reset_at,omitempty"`
-	VirtualKey      bool               `json:"virtual_key,omitempty"` // made through /virtual-keys, with an integration of its own
+	VirtualKey      bool               `json:"virtual_key,omitempty"` // made by /virtual-keys, with an integration of its own
 }
 
 // IntegrationScope is where the provider's integration lives.

@@ -5,15 +5,15 @@ import (
 	"strings"
 )
 
-// Shorter values are no secrets, and hiding them would tear texts apart.
+// Shorter values do not count as secrets: hiding them would damage other texts.
 const (
 	leastSecret = 6 // bytes of a key or of a secret field
 	leastHeader = 8 // of the value of a custom header, which may be a label
 )
 
-// Secrets appends what of the target's credential nobody may read: the key, the
-// secret fields and the values of custom headers. With parts, also what a secret is
-// made of: the members of a key file, a token behind its scheme.
+// Secrets appends the parts of the target's credential that nobody may read: the key, the
+// secret fields and the values of custom headers. If parts is set, it also appends parts of
+// secrets: the secret members of a key file, and a token without its scheme.
 func (t *Target) Secrets(dst []string, parts bool) []string {
 	if len(t.Credential.Key) >= leastSecret {
 		dst = append(dst, t.Credential.Key)
@@ -41,8 +41,8 @@ func (t *Target) Secrets(dst []string, parts bool) []string {
 	return dst
 }
 
-// TokenOf appends the secret part of the value of a header: what stands behind the
-// scheme, and a signature at the end of one.
+// TokenOf appends the secret part of a header's value: the text after the scheme, and a
+// signature at its end.
 func TokenOf(dst []string, header string) []string {
 	_, token, _ := strings.Cut(header, " ")
 	if token = strings.TrimSpace(token); len(token) >= leastHeader && !strings.Contains(token, " ") {

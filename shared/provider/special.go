@@ -8,11 +8,11 @@ import (
 	"gateway/shared/fault"
 )
 
-// place is where an operation is found, as templates.
+// place is the address of an operation, as templates.
 type place struct{ base, prefix, path string }
 
-// regionalBase is the base URL template of a provider whose host depends on
-// its region in a way of its own.
+// regionalBase is the base URL template of a provider whose host depends on its region in a
+// special way.
 func (t addressing) regionalBase(template string) string {
 	switch t.Provider.ID {
 	case "vertex-ai":
@@ -31,8 +31,8 @@ func (t addressing) regionalBase(template string) string {
 	return template
 }
 
-// special changes the place of the few providers whose addresses depend on
-// more than a template can say.
+// special changes the address for the few providers whose addresses depend on more than a
+// template can express.
 func (t addressing) special(op Operation, a *ask, p *place) error {
 	switch t.Provider.ID {
 	case "azure-openai":
@@ -70,8 +70,8 @@ func (t addressing) special(op Operation, a *ask, p *place) error {
 	return nil
 }
 
-// stability: the older models have a path of their own; those of Stable
-// Diffusion 3 share one, and the body names the model.
+// stability: the older models have paths of their own. Those of Stable Diffusion 3 share
+// one, and the body names the model.
 func (a *ask) stability(p *place) {
 	switch {
 	case strings.HasPrefix(a.model, "stable-diffusion-"):
@@ -83,8 +83,7 @@ func (a *ask) stability(p *place) {
 	}
 }
 
-// fireworks: a model of images is in the path by its full name; FLUX is a
-// workflow.
+// fireworks: the path has an image model's full name; FLUX is a workflow.
 func (a *ask) fireworks(p *place) {
 	if !strings.HasPrefix(a.model, "accounts/") && a.model != "" {
 		a.model = "accounts/fireworks/models/" + a.model
@@ -94,12 +93,12 @@ func (a *ask) fireworks(p *place) {
 	}
 }
 
-// azureOpenAI: the operations on a model hang below its deployment, the others
-// below the resource; api_version v1 is the style without either.
+// azureOpenAI: the operations on a model are below its deployment, the others below the
+// resource. api_version v1 is the style without either.
 func (t addressing) azureOpenAI(op Operation, a *ask, p *place) {
 	d := t.Deployment(a.model)
 	if op == Realtime && d.APIVersion == defaultAzureVersion {
-		d.APIVersion = "v1" // no dated version but previews has it
+		d.APIVersion = "v1" // only preview versions have it, but no dated one
 	}
 	query := "?api-version=" + url.QueryEscape(d.APIVersion)
 	if d.APIVersion == "v1" {
@@ -125,8 +124,8 @@ func (t addressing) azureOpenAI(op Operation, a *ask, p *place) {
 	}
 }
 
-// Deployment is the Azure deployment that serves model: by alias, then by its
-// name, then the default one, then the field azure_deployment_id, then model.
+// Deployment is the Azure deployment that serves model: found by alias, then by its name,
+// then the default one, then the field azure_deployment_id, then model itself.
 func (t *Target) Deployment(model string) Deployment {
 	version := t.Field("azure_api_version")
 	if version == "" {
@@ -154,13 +153,12 @@ func (t *Target) Deployment(model string) Deployment {
 	return pick
 }
 
-// defaultAzureVersion is the last dated version of the data plane that is not
-// a preview; it holds when a target names none.
+// defaultAzureVersion is the last dated version of the data plane that is not a preview. It
+// is used when a target names none.
 const defaultAzureVersion = "2024-10-21"
 
-// UpstreamModel is the model name that belongs in the body for t, such as the
-// deployment of Azure's v1 style, a Vertex name without its publisher or a
-// Predibase adapter.
+// UpstreamModel is the model name that t expects in the body, such as the deployment in
+// Azure's v1 style, a Vertex name without its publisher or a Predibase adapter.
 func (t *Target) UpstreamModel(model string) string {
 	switch t.Provider.ID {
 	case "azure-openai":
@@ -183,7 +181,7 @@ func (t *Target) UpstreamModel(model string) string {
 	return model
 }
 
-// mantleClaude tells the models that Mantle serves in the Anthropic dialect.
+// mantleClaude recognises the models that Mantle serves in the Anthropic dialect.
 func mantleClaude(model string) bool { return strings.HasPrefix(model, "anthropic.") }
 
 // anthropicDeployment: a Foundry URL that names Anthropic serves its Messages.
@@ -199,7 +197,7 @@ func (t addressing) azureAI(op Operation, p *place) {
 		return
 	}
 	if op == OCR {
-		// The host serves the models of other makers below their names.
+		// The host serves other makers' models below their names.
 		if u, err := url.Parse(t.Field("azure_foundry_url")); err == nil && u.Host != "" {
 			p.base = u.Scheme + "://" + u.Host + "/providers/mistral/azure"
 		}
@@ -235,12 +233,12 @@ func vertexModel(model string) (publisher, name string) {
 	return "google", model
 }
 
-// VertexEmbedContent is the dialect of the Gemini embedding models that have no
-// :predict on Vertex AI.
+// VertexEmbedContent is the dialect of the Gemini embedding models that have no :predict on
+// Vertex AI.
 const VertexEmbedContent = "vertex.embed_content"
 
-// embedsContent reports whether a model of Vertex AI makes vectors by
-// :embedContent: those of Gemini but the first.
+// embedsContent reports whether a model of Vertex AI makes vectors by :embedContent: those
+// of Gemini except the first.
 func embedsContent(publisher, name string) bool {
 	return publisher == "google" && strings.HasPrefix(name, "gemini-embedding-") &&
 		!strings.HasPrefix(name, "gemini-embedding-001") && !strings.HasPrefix(name, "gemini-embedding-exp")
@@ -284,8 +282,7 @@ func (t addressing) vertex(op Operation, a *ask, p *place) error {
 	return nil
 }
 
-// vertexProject is the project of the service account, which wins, or the
-// field vertex_project_id.
+// vertexProject is the project of the service account or else the field vertex_project_id.
 func (t googleAccess) vertexProject() (string, error) {
 	project := t.Field("vertex_project_id")
 	if account := t.Field("vertex_service_account_json"); account != "" {
@@ -332,7 +329,7 @@ func (t *Target) DialectOf(op Operation, model string) string {
 			}
 		case Messages, MessagesCountTokens:
 			if publisher != "anthropic" {
-				return "" // by a conversation in the publisher's own dialect
+				return "" // it is a conversation in the publisher's own dialect
 			}
 		}
 	}

@@ -13,8 +13,7 @@ import (
 // maxBase leaves room for the random end of a slug.
 const maxBase = 240
 
-// Bind makes the instance one of the integration, which the workspace of sc
-// calls.
+// Bind makes the instance one of the integration, for calls by the workspace of sc.
 func (in *Instance) Bind(of *resource.Record, i *Integration) {
 	in.IntegrationID, in.IntegrationSlug = of.ID, of.Slug
 	in.IntegrationOrg = of.Scope.Workspace == ""
@@ -24,13 +23,13 @@ func (in *Instance) Bind(of *resource.Record, i *Integration) {
 // Default is a provider that a workspace gets with its access to an integration.
 type Default struct {
 	Workspace string // id
-	Slug      string // "": that of the integration, with a random end if it is taken
-	Field     string // that names the slug in an error
+	Slug      string // "": the integration's slug, with a random end if it is taken
+	Field     string // the field that errors about the slug name
 	Actor     string
 }
 
-// Stage makes the provider. of must be written in the same change or exist. A
-// taken Slug is a 400 at Field.
+// Stage makes the provider. The integration of must exist, or be written in the same
+// change. A taken Slug is a 400 at Field.
 func (d *Default) Stage(tx *resource.Tx, of *resource.Record, i *Integration) error {
 	sc := store.Scope{Org: of.Scope.Org, Workspace: d.Workspace}
 	slug := d.Slug
@@ -74,7 +73,8 @@ func FreshSlug(base string) string {
 	return base + "-" + resource.NewID()[:6]
 }
 
-// Retire archives a provider and frees its slug. What uses it refuses that.
+// Retire archives a provider and frees its slug. It is refused while something uses the
+// provider.
 func Retire(tx *resource.Tx, rec *resource.Record) error {
 	if err := tx.RefuseIfUsed(rec.Ref()); err != nil {
 		return err
@@ -94,7 +94,7 @@ func (in *Instance) integration(sc store.Scope) resource.Ref {
 	return resource.Ref{Scope: in.IntegrationScope(sc), Kind: KindIntegration, ID: in.IntegrationID}
 }
 
-// Of reads the integration of an instance in sc; ok is false when it is gone or
+// Of reads the integration of an instance in sc; ok is false when it no longer exists or is
 // not open to the workspace.
 func (in *Instance) Of(ctx context.Context, r *resource.Resources, sc store.Scope) (rec resource.Record, i *Integration, ok bool, err error) {
 	ref := in.integration(sc)
@@ -120,13 +120,14 @@ func (i *Integration) OpenTo(rec *resource.Record, workspace string) bool {
 	return i.Access(workspace).Enabled
 }
 
-// maxDefaults bounds the default providers of a new workspace: each takes a few rows of
-// the one transaction.
+// maxDefaults bounds the default providers of a new workspace, because each takes a few
+// rows of the one transaction.
 const maxDefaults = 14
 
-// OpenDefaults gives a new workspace a provider for each of the organisation's
-// integrations that is open to every workspace, and no more than fit beside taken other
-// things. Beyond that the access is there all the same; providers are then made by hand.
+// OpenDefaults gives a new workspace a provider for each of the organisation's integrations
+// that is open to every workspace, but only as many as fit into the change beside taken
+// rows. The workspace has access to the others as well, but their providers must be made by
+// hand.
 func OpenDefaults(tx *resource.Tx, r *resource.Resources, workspace *resource.Record, taken int) error {
 	org := workspace.Scope.Organisation()
 	rows, err := r.List(tx.Context(), org, KindIntegration)

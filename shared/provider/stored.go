@@ -5,22 +5,22 @@ import (
 	"strings"
 )
 
-// Part says what a field of a credential does, for the rule that nothing that is
-// saved ever goes to an address that a caller names.
+// Part tells what a field of a credential does. It serves the rule that nothing saved is
+// ever sent to an address that a caller names.
 type Part uint8
 
 const (
 	// Opens: the field is a secret, or names whose account is used.
 	Opens Part = 1 << iota
-	// Places: the field moves the host that is called, or the one where a token is
-	// asked for.
+	// Places: the field changes the host that is called, or the host that is asked for a
+	// token.
 	Places
 	// Plain: a version, a flag, a name within the account.
 	Plain
 )
 
-// parts sorts the fields of all providers. A field that is missing here counts as
-// both a credential and an address.
+// parts sorts the fields of all providers. A field that is missing here counts both as a
+// credential and as an address.
 var parts = map[string]Part{
 	"aws_access_key_id": Opens, "aws_secret_access_key": Opens, "aws_session_token": Opens, "aws_external_id": Opens,
 	"azure_ad_token": Opens, "azure_entra_client_id": Opens, "azure_entra_client_secret": Opens, "azure_managed_client_id": Opens, "azure_workload_client_id": Opens,
@@ -39,8 +39,8 @@ var parts = map[string]Part{
 	"azure_auth_mode": Plain, "is_key_required": Plain, "azure_deployment_config": Plain, "azure_deployment_id": Plain, "azure_api_version": Plain,
 	"azure_model_name": Plain, "azure_deployment_name": Plain, "azure_endpoint_name": Plain, "azure_extra_parameters": Plain,
 	"aws_auth_type": Plain, "aws_bedrock_model": Plain, "amz_server_side_encryption": Plain, "amz_server_side_encryption_aws_kms_key_id": Plain,
-	// Buckets are named with each file; their store only ever sees signatures, or
-	// has one host for all of them.
+	// Buckets are named with each file; their store only gets signatures, or has one host for
+	// all of them.
 	"aws_s3_bucket": Plain, "aws_s3_object_key": Plain, "vertex_storage_bucket_name": Plain,
 	"amzn_sagemaker_target_model": Plain, "amzn_sagemaker_target_variant": Plain, "amzn_sagemaker_target_container_hostname": Plain,
 	"amzn_sagemaker_inference_id": Plain, "amzn_sagemaker_enable_explanations": Plain, "amzn_sagemaker_inference_component": Plain, "amzn_sagemaker_model_name": Plain,
@@ -58,8 +58,8 @@ func (f *Field) Part() Part {
 	return Opens | Places
 }
 
-// Holds tells whether the key and the fields of a config target hold anything of
-// a credential: then the target is called at its own address only.
+// Holds tells whether the key and the fields of a config target hold any part of a
+// credential. If so, the target is only called at its own address.
 func (p *Provider) Holds(key string, fields map[string]any) bool {
 	if key != "" {
 		return true
@@ -75,9 +75,9 @@ func (p *Provider) Holds(key string, fields map[string]any) bool {
 	return false
 }
 
-// MovedBy names the header of a caller by which a request with the saved
-// credential would go to another address than its own; "" when there is none. A
-// header that says what is saved moves nothing.
+// MovedBy names the caller's header that would send a request with the saved credential to
+// another address than its own; "" when there is none. A header that repeats what is saved
+// is harmless.
 func (c *Credential) MovedBy(p *Provider, h http.Header) string {
 	for _, f := range p.placing {
 		if f.header != "" {
@@ -98,7 +98,7 @@ func (c *Credential) MovedBy(p *Provider, h http.Header) string {
 	return ""
 }
 
-// MovedByFields is MovedBy for the fields of a config that came with a request.
+// MovedByFields is like MovedBy, for the fields of a config that came with a request.
 func (c *Credential) MovedByFields(p *Provider, fields map[string]any) string {
 	for name, value := range fields {
 		f, ok := p.Field(name)
@@ -112,7 +112,7 @@ func (c *Credential) MovedByFields(p *Provider, fields map[string]any) string {
 	return ""
 }
 
-// moved tells whether a value of a field is another address than the saved one.
+// moved tells whether a field's value is another address than the saved one.
 func (c *Credential) moved(f *Field, value string) bool {
 	if f.Form == BaseURL {
 		return value != "" && strings.TrimRight(value, "/") != strings.TrimRight(c.Fields[f.Name], "/")

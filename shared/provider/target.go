@@ -8,14 +8,14 @@ import (
 	"gateway/shared/fault"
 )
 
-// Credential is what opens a provider: the key and the values of the row's
-// fields by their names.
+// Credential is what gives access to a provider: the key and the values of the row's fields
+// by their names.
 type Credential struct {
 	Key         string
 	Fields      map[string]string
 	Deployments []Deployment // azure-openai
-	// CustomHost and CustomHeaders are those of an integration's
-	// configurations; a Target may have its own.
+	// CustomHost and CustomHeaders are those of an integration's configurations; a Target may
+	// have its own.
 	CustomHost    string
 	CustomHeaders map[string]string
 }
@@ -25,35 +25,34 @@ type Deployment struct {
 	Name       string
 	Alias      string
 	APIVersion string
-	Model      string // model of the catalogue, for prices
+	Model      string // a model of the catalogue, for prices
 	Default    bool
 }
 
-// Target is a provider with what is needed to call it.
+// Target is a provider together with everything that is needed to call it.
 type Target struct {
 	Provider      *Provider
 	Credential    Credential
 	CustomHost    string // replaces the base URL when set
 	CustomHeaders map[string]string
-	// CallerKey: the credential is the caller's own, not a stored one, so the
-	// caller may name the host that it goes to.
+	// CallerKey: the credential is the caller's own, not a stored one, so the caller may
+	// choose the host that it is sent to.
 	CallerKey bool
-	// Saved: something of the credential is saved, be it in an integration or in a
-	// config, so that it goes to the target's own address only.
+	// Saved: a part of the credential is saved, in an integration or in a config, so it is
+	// only sent to the target's own address.
 	Saved bool
-	// Signer trades stored credentials for short-lived ones; nil where no request
-	// is served, and then schemes that need it refuse.
+	// Signer exchanges stored credentials for short-lived ones. It is nil where no request is
+	// served; schemes that need it then refuse.
 	Signer Signer
-	// Trusting calls the custom host where a Signer's own way out may not; nil: it
-	// may.
+	// Trusting calls the custom host if the Signer's own transport may not; nil: it may.
 	Trusting http.RoundTripper
 }
 
-// What a target does is told by what it is about: each of these is a target, and
-// sees nothing but it.
+// The methods of a target are grouped by their subject: each of these types is a target,
+// and has only the methods for its subject.
 type (
-	addressing   struct{ *Target } // where an operation is
-	headers      struct{ *Target } // keys, and headers of the target's own
+	addressing   struct{ *Target } // addresses of operations
+	headers      struct{ *Target } // keys, and the target's own headers
 	awsAccess    struct{ *Target } // signatures of AWS, and the credentials for them
 	azureAccess  struct{ *Target } // tokens of Entra
 	googleAccess struct{ *Target } // tokens of Google Cloud
@@ -63,9 +62,9 @@ type (
 // Field gives the value of a credential field; "" when it is not set.
 func (t *Target) Field(name string) string { return t.Credential.Fields[name] }
 
-// OwnHost gives the URL that a person has set as the target's address and the
-// field that holds it; "" when the catalogue's address is used. The caller
-// must check it against the egress rules.
+// OwnHost gives the URL that a person has set as the target's address, and the field that
+// holds it; "" when the catalogue's address is used. The caller must check the URL against
+// the egress rules.
 func (t *Target) OwnHost() (rawURL, field string) {
 	switch {
 	case t.CustomHost != "":
@@ -148,8 +147,8 @@ func (t addressing) base(template string) (string, error) {
 	return strings.TrimRight(base, "/"), err
 }
 
-// expand fills a template: {field}, {field|default}, {model} with its slashes
-// kept, {model!} and {id!} escaped as one segment.
+// expand fills in a template: {field}, {field|default}, {model} with its slashes kept,
+// {model!} and {id!} escaped as one segment.
 func (t addressing) expand(template string, a ask) (string, error) {
 	if strings.IndexByte(template, '{') < 0 {
 		return template, nil
@@ -194,8 +193,8 @@ func (t addressing) placeholder(name string, a ask, inQuery bool) (string, error
 	return value, nil
 }
 
-// escapeName writes a model or a resource id into a path. Slashes stay unless
-// whole; a segment that a server could resolve away is refused.
+// escapeName writes a model or a resource id into a path. Slashes stay unless whole is set.
+// A segment that a server might resolve away is refused.
 func escapeName(field, name string, whole, inQuery bool) (string, error) {
 	if name == "" {
 		return "", fault.Invalid(field, "%s is required: it is part of the provider's URL", field)
@@ -235,8 +234,8 @@ func AddQuery(rawURL, rawQuery string) string {
 	return rawURL + "?" + rawQuery
 }
 
-// ExactURL parses rawURL so that its path and query are sent byte for byte as
-// they are, without cleaning or another escaping.
+// ExactURL parses rawURL so that its path and query are sent byte for byte, without
+// cleaning or different escaping.
 func ExactURL(rawURL string) (*url.URL, error) {
 	scheme, rest, ok := strings.Cut(rawURL, "://")
 	if !ok {
@@ -260,7 +259,7 @@ func ExactURL(rawURL string) (*url.URL, error) {
 		path = "/"
 	}
 	if strings.HasPrefix(path, "//") {
-		path = "//" + u.Host + path // the absolute form: Opaque may not start with //
+		path = "//" + u.Host + path // in the absolute form, because Opaque may not start with //
 	}
 	u.Opaque, u.RawQuery = path, query
 	u.ForceQuery = strings.HasSuffix(target, "?")

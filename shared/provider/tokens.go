@@ -18,19 +18,18 @@ import (
 	"gateway/shared/fault"
 )
 
-// Signer is what Target.Authorize needs beside the credential for schemes that
-// trade the credential for a short-lived one or that sign with the time.
-// *Tokens is the one implementation.
+// Signer is what Target.Authorize needs for schemes that exchange the credential for a
+// short-lived one or that sign with the time. *Tokens is the only implementation.
 type Signer interface {
 	// Get gives the short-lived credential kept under cacheKey, or what fetch
 	// gives. cacheKey must come from TokenKey.
 	Get(ctx context.Context, cacheKey string, fetch Fetch) (string, error)
-	// Now is the clock that expiry times and signatures are reckoned by.
+	// Now is the clock for expiry times and signatures.
 	Now() time.Time
 }
 
-// Fetch asks for a short-lived credential by rt, the guarded way out. Its error
-// must be a *fault.Fault that tells nothing of the credential.
+// Fetch asks for a short-lived credential by rt, the guarded way out. Its error must be a
+// *fault.Fault that reveals nothing of the credential.
 type Fetch func(ctx context.Context, rt http.RoundTripper) (token string, expires time.Time, err error)
 
 const (
@@ -54,7 +53,7 @@ type Tokens struct {
 
 type token struct {
 	value string
-	until time.Time // not used from then on
+	until time.Time // it is not used after this time
 }
 
 type tokenFetch struct {
@@ -68,8 +67,8 @@ func NewTokens(transport http.RoundTripper, now func() time.Time) *Tokens {
 	return &Tokens{transport: transport, now: now, kept: map[string]token{}, flight: map[string]*tokenFetch{}}
 }
 
-// TokenKey makes a cache key of all that a token depends on, secrets included:
-// a hash, so that no secret is kept or logged with it.
+// TokenKey makes a cache key from everything that a token depends on, including secrets. It
+// is a hash, so that no secret is kept or logged with it.
 func TokenKey(scheme string, parts ...string) string {
 	h := sha256.New()
 	for _, p := range parts {
@@ -83,9 +82,8 @@ func TokenKey(scheme string, parts ...string) string {
 // Now is the time by the cache's clock.
 func (k *Tokens) Now() time.Time { return k.now() }
 
-// Get gives the token kept under cacheKey, or what fetch gives. A fetch goes on
-// when the caller that began it leaves, as others may wait for it. Failures are
-// not kept.
+// Get gives the token kept under cacheKey, or what fetch gives. A fetch goes on when the
+// caller that began it leaves, because others may wait for it. Failures are not kept.
 func (k *Tokens) Get(ctx context.Context, cacheKey string, fetch Fetch) (string, error) {
 	k.mu.Lock()
 	if t, ok := k.kept[cacheKey]; ok && k.now().Before(t.until) {

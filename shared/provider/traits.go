@@ -22,15 +22,15 @@ func (p *Provider) Traits(model string) chat.Traits {
 	return t
 }
 
-// knownTraits are those of a model that was asked for before. They depend on the
-// tables of this package only, and nobody changes what they refer to.
+// knownTraits are the traits of models that were asked for before. They depend only on this
+// package's tables, and nobody changes what they refer to.
 type knownTraits struct {
 	of     *Provider
 	model  string
 	traits chat.Traits
 }
 
-// Callers name models: only so many are kept, and none with a long name.
+// Callers choose model names: so only a bounded number is kept, and none with a long name.
 var (
 	traitsKnown [256]atomic.Pointer[knownTraits]
 	traitsSeed  = maphash.MakeSeed()
@@ -79,27 +79,27 @@ func (p *Provider) traits(model string) chat.Traits {
 		t.PromptCacheKey, t.Breakpoints = true, breaksPrompts(model)
 		openAIModel(&t, model)
 	}
-	if p.ID == "azure-openai" { // the name of a deployment is its owner's
+	if p.ID == "azure-openai" { // the owner chooses the name of a deployment
 		t.NoEffort, t.Thinking = false, chat.ThinksEither
 	}
 	return t
 }
 
-// breaksPrompts reports whether a model of OpenAI is told where a prefix of its prompt
-// ends that is to be kept: those of 5.6 and the ones after them, to which writing into
+// breaksPrompts reports whether a model of OpenAI must be told where the prefix of its
+// prompt ends that is to be cached. These are the models from 5.6 on, for which a write to
 // the cache costs more than reading the prompt. Others refuse the member.
 func breaksPrompts(model string) bool {
 	return version(model, "gpt-5.6") || version(model, "gpt-6")
 }
 
-// openAIModel: the reasoning models take developer instead of system, another
-// name of the bound and no sampling; the others take no effort. A model of a later
-// generation than is known here is given what the caller asks for.
+// openAIModel: the reasoning models take developer instead of system, another name for the
+// bound and no sampling; the others take no effort. A model of a later generation than
+// those known here gets what the caller asks for.
 func openAIModel(t *chat.Traits, model string) {
 	switch {
 	case version(model, "o1"), version(model, "o3"), version(model, "o4"), version(model, "gpt-5") && !strings.Contains(model, "-chat"):
 		t.MaxTokensField, t.SystemRole, t.Sampling = "max_completion_tokens", "developer", chat.SamplingNone
-	case strings.HasPrefix(model, "gpt-5."): // takes sampling while it does not reason
+	case strings.HasPrefix(model, "gpt-5."): // it takes sampling while it does not reason
 		t.MaxTokensField, t.SystemRole = "max_completion_tokens", "developer"
 	case version(model, "gpt-3.5"), version(model, "gpt-4"), version(model, "gpt-4o"), version(model, "gpt-4.1"), version(model, "gpt-4.5"), version(model, "chatgpt-4o"):
 		t.NoEffort, t.Thinking = true, chat.ThinksNever
@@ -122,9 +122,8 @@ func cohereModel(t *chat.Traits, model string) {
 	t.NoImages = t.Thinking == chat.ThinksNever && !strings.Contains(model, "vision")
 }
 
-// claudes are the Claude models by the beginning of their names, the longer
-// name first. A model that is not here is given what the caller asks for, in the
-// way of the current ones.
+// claudes are the Claude models by the beginning of their names, longer names first. A
+// model that is not here gets what the caller asks for, in the form of the current ones.
 var claudes = []struct {
 	prefix    string
 	maxTokens int64
@@ -163,8 +162,8 @@ func claude(t *chat.Traits, model string) {
 	}
 }
 
-// completes tells whether model completes texts on a wire of its own, and not by
-// a conversation.
+// completes tells whether model completes texts on a wire of its own, and not in a
+// conversation.
 func (t *Target) completes(model string) bool {
 	switch t.Provider.ID {
 	case "triton", "workers-ai":
@@ -182,15 +181,15 @@ func (t *Target) completes(model string) bool {
 	return false
 }
 
-// Speaks tells how the provider serves op of a caller who speaks the dialect
-// client: natively when it has the operation in that dialect, else as a
-// conversation of its own dialect. ok is false when it has neither.
+// Speaks tells how the provider serves op for a caller who speaks the dialect client:
+// natively if it has the operation in that dialect, otherwise as a conversation in its own
+// dialect. ok is false when it has neither.
 func (p *Provider) Speaks(op Operation, client string) (dialect string, upstream Operation, ok bool) {
 	t := Target{Provider: p}
 	return t.Speaks(op, client, "")
 }
 
-// Speaks is Provider.Speaks for what depends on the target's fields and model.
+// Speaks is Provider.Speaks with what depends on the target's fields and model.
 func (t *Target) Speaks(op Operation, client, model string) (dialect string, upstream Operation, ok bool) {
 	if native := t.DialectOf(op, model); native != "" && native == client {
 		return native, op, true
@@ -201,7 +200,7 @@ func (t *Target) Speaks(op Operation, client, model string) (dialect string, ups
 	switch op {
 	case Chat, Completions, Messages, ResponsesCreate:
 		if !t.Provider.Serves(Chat) {
-			// A conversation is had by responses where there is nothing else.
+			// Without another operation, a conversation is held by responses.
 			if t.DialectOf(ResponsesCreate, model) != OpenAIResponses {
 				return "", "", false
 			}

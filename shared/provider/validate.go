@@ -9,11 +9,11 @@ import (
 	"gateway/shared/fault"
 )
 
-// ValidateConfigurations checks the key and the configurations of an
-// integration: every field that p needs is there, has its form and no other
-// name is used. mapped names what secret mappings fill at request time: "key"
-// and "configurations.<field>". The caller checks hosts against the egress
-// rules. All errors are given at once, sorted by field.
+// ValidateConfigurations checks the key and the configurations of an integration: every
+// field that p needs is present and has its form, and no other name is used. mapped names
+// the fields that secret mappings fill at request time: "key" and "configurations.<field>".
+// The caller checks hosts against the egress rules. All errors are returned at once, sorted
+// by field.
 func (p *Provider) ValidateConfigurations(key string, cfg map[string]any, mapped ...string) []fault.Detail {
 	v := validation{p: p, cfg: cfg, mapped: mapped}
 	if key == "" && !slices.Contains(mapped, "key") && v.needed(p.Key) && cfg["is_key_required"] != false && !p.keyless(cfg) {
@@ -66,8 +66,8 @@ func (v *validation) get(f *Field) string {
 	return ""
 }
 
-// needed reads a Need rule: "", "always", "field=a|b". A mode that is not
-// given is the first of its values.
+// needed reads a Need rule: "", "always", "field=a|b". A mode that is not given counts as
+// the first of its values.
 func (v *validation) needed(need string) bool {
 	if need == "" || need == always {
 		return need == always

@@ -17,15 +17,14 @@ const (
 	MaxWait       = 20 * time.Second
 )
 
-// ErrNotInFlight is returned by Extend for a delivery that is over: deleted,
-// received again, or visible again.
+// ErrNotInFlight is returned by Extend for a delivery that is over: it was deleted,
+// received again, or is visible again.
 var ErrNotInFlight = errors.New("queue: the delivery is no longer in flight")
 
 // ErrClosed is returned by a queue after its Close.
 var ErrClosed = errors.New("queue: closed")
 
-// SendError says what became of a Send that failed in part. The rejected
-// messages may be sent again.
+// SendError describes a Send that failed in part. The rejected messages may be sent again.
 type SendError struct {
 	Accepted int
 	Rejected []int // indexes into the messages given to Send
@@ -38,9 +37,9 @@ func (e *SendError) Error() string {
 
 func (e *SendError) Unwrap() error { return e.Cause }
 
-// Check refuses what SQS would refuse: a body above MaxBody once it is text (a
-// binary body grows by a third, so at most 786,429 bytes of it), a group that is
-// too long or not printable ASCII, a delay out of range.
+// Check refuses what SQS would refuse: a body above MaxBody as text (a binary body grows by
+// a third, so it may have at most 786,429 bytes), a group that is too long or not printable
+// ASCII, a delay out of range.
 func (o *Outgoing) Check() error {
 	if n := EncodedLen(o.Body); n > MaxBody {
 		return fmt.Errorf("queue: body of %d bytes as text, at most %d are allowed", n, MaxBody)
@@ -69,13 +68,13 @@ func CheckAll(messages []Outgoing) error {
 	return nil
 }
 
-// SQS carries text only. A body that is text goes as it is, so that JSON stays
-// readable in the console and messages of other senders are understood; every
-// other body goes as binaryMark and base64. A text that begins with the mark is
-// sent as base64 too, so that decoding has one answer.
+// SQS carries only text. A body that is text is sent as it is, so that JSON stays readable
+// in the console and messages of other senders are understood. Every other body is sent as
+// binaryMark and base64. A text that begins with the mark is sent as base64 too, so that
+// decoding is unambiguous.
 const binaryMark = '='
 
-// EncodeBody gives the text that stands for body in SQS.
+// EncodeBody gives the text that represents body in SQS.
 func EncodeBody(body []byte) string {
 	if isText(body) {
 		return string(body)
@@ -94,7 +93,7 @@ func EncodedLen(body []byte) int {
 	return 1 + base64.StdEncoding.EncodedLen(len(body))
 }
 
-// DecodeBody is the inverse of EncodeBody. A text that no EncodeBody made is
+// DecodeBody is the inverse of EncodeBody. A text that EncodeBody cannot have made is
 // returned as it is.
 func DecodeBody(text string) []byte {
 	if text == "" || text[0] != binaryMark {

@@ -1,6 +1,6 @@
-// Package queue is the gateway's one way to hand work to a later process:
-// messages delivered at least once, in no order, hidden while someone works on
-// them and parked in a dead-letter queue after too many tries.
+// Package queue is the gateway's one way to hand work to a later process: messages are
+// delivered at least once, in no order, hidden while someone works on them, and moved to a
+// dead-letter queue after too many tries.
 //
 // queue/sqs speaks to SQS standard queues, queue/local keeps messages in a
 // SQLite file; both pass queue/queuetest.
@@ -33,8 +33,8 @@ type Message struct {
 
 // Queue is one queue. All methods are safe for concurrent use.
 type Queue interface {
-	// Send enqueues all messages or returns an error naming how many were
-	// accepted; a message may then be delivered twice when sent again.
+	// Send enqueues all messages, or returns an error with the number of accepted ones. When
+	// messages are sent again, one may be delivered twice.
 	Send(ctx context.Context, messages ...Outgoing) error
 	// Receive waits up to wait (at most 20 s) for up to max (at most 10)
 	// messages and hides them for visibility.

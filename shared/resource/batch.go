@@ -13,8 +13,8 @@ type place struct {
 	key   store.Key
 }
 
-// staged is one action and what a failed condition means: a fault, or nil for
-// "read again and retry".
+// staged is one action and the meaning of its failed condition: a fault, or nil for "read
+// again and retry".
 type staged struct {
 	action store.Action
 	onFail error
@@ -28,9 +28,9 @@ func (b *batch) delete(table store.TableName, key store.Key, onFail error, conds
 	b.stage(place{table, key}, staged{store.Action{Table: table, Delete: &store.Delete{Key: key, If: conds}}, onFail})
 }
 
-// stage adds an action. A second one on the same row replaces the first but
-// keeps its conditions: they are about the row as stored. Only an update gives
-// way with its conditions, to a write of the whole row that has stricter ones.
+// stage adds an action. A second action on the same row replaces the first but keeps its
+// conditions, which are about the stored row. Only if a write of the whole row replaces an
+// update, the conditions of the update are dropped, because the write has stricter ones.
 func (b *batch) stage(p place, s staged) {
 	i, ok := b.index[p]
 	if !ok {

@@ -14,16 +14,16 @@ import (
 // maxAttempts is how often a change is tried when others change the same rows.
 const maxAttempts = 12
 
-// errRetry says that the closure has to read again.
+// errRetry says that the closure must read again.
 var errRetry = errors.New("resource: another change was faster")
 
 // Change runs f and commits what it staged in one transaction, together with the
-// organisation's next generation. When another change was faster, f runs again
-// on what that one left.
+// organisation's next generation. If another change was faster, f runs again on the result
+// of that one.
 //
 // Errors: whatever f returns; fault.Conflict (slug or id taken), QuotaReached;
-// fault.Invalid for more than 100 rows or 400 KB in one; ServiceUnavailable when
-// the store does not answer or others are faster all the time.
+// fault.Invalid for more than 100 rows or 400 KB in one; ServiceUnavailable if the store
+// does not answer or others are faster all the time.
 func (r *Resources) Change(ctx context.Context, sc store.Scope, f func(*Tx) error) error {
 	var err error
 	for attempt := range maxAttempts {
@@ -81,15 +81,15 @@ func (r *Resources) try(ctx context.Context, sc store.Scope, f func(*Tx) error) 
 	lists.end(outcomeOf(err))
 	if err != nil {
 		if errors.Is(err, store.ErrUncertain) {
-			r.announce(sc.Org) // it may stand
+			r.announce(sc.Org) // the change may have been made
 		}
 		return nil, refusal(t, err)
 	}
 	return t, nil
 }
 
-// outcomeOf tells what a commit left. A condition that did not hold and a conflict
-// have left nothing; of other failures that is not sure.
+// outcomeOf tells what a commit has changed. A failed condition and a conflict have changed
+// nothing; after other failures that is not certain.
 func outcomeOf(err error) outcome {
 	_, refused := store.AsCondition(err)
 	switch {
@@ -131,7 +131,7 @@ func stageCounts(t *Tx) error {
 	return nil
 }
 
-// refusal says what a failed commit means.
+// refusal tells the meaning of a failed commit.
 func refusal(t *Tx, err error) error {
 	if c, ok := store.AsCondition(err); ok {
 		if c.Action < len(t.staged) && t.staged[c.Action].onFail != nil {
@@ -148,7 +148,7 @@ func refusal(t *Tx, err error) error {
 	return readError(err)
 }
 
-// committed tells this process about a commit and cleans up behind it.
+// committed tells this process about a commit and cleans up after it.
 func (r *Resources) committed(ctx context.Context, t *Tx) {
 	if len(t.staged) == 0 {
 		return
@@ -157,24 +157,24 @@ func (r *Resources) committed(ctx context.Context, t *Tx) {
 	r.mu.Lock()
 	afterOut := r.afterOut
 	r.mu.Unlock()
-	ctx = context.WithoutCancel(ctx) // the change stands, whether or not the caller waits
+	ctx = context.WithoutCancel(ctx) // the change is made, whether or not the caller waits
 	if afterOut != nil && len(t.outbox) > 0 {
 		afterOut(ctx, t.outbox)
 	}
 	for _, ref := range t.deleted {
-		// Versions without their record cannot be reached, and ids are not used
-		// again: what a failure leaves behind is only space.
+		// Versions without their record cannot be reached, and ids are not used again. So a
+		// failure here only wastes space.
 		_ = dropVersions(ctx, r, ref)
 	}
 }
 
-// announce makes this process forget what it has cached of an organisation.
+// announce makes this process forget what it has cached about an organisation.
 func (r *Resources) announce(org string) {
 	r.lists.forgetOf(org)
 	r.tell(org)
 }
 
-// tell has all that follow changes know of one.
+// tell informs everything in this process that follows changes.
 func (r *Resources) tell(org string) {
 	r.mu.Lock()
 	changed := r.changed
@@ -191,7 +191,7 @@ func dropVersions(ctx context.Context, r *Resources, of Ref) error {
 	})
 }
 
-// pause waits before the next attempt, longer each time and never in step.
+// pause waits before the next attempt, longer each time, and for a random time.
 func pause(ctx context.Context, attempt int) error {
 	d := time.Duration(1+rand.IntN(4<<min(attempt, 5))) * time.Millisecond
 	select {
@@ -208,12 +208,12 @@ type Due struct {
 	At   time.Time
 	Of   Ref
 	Key  store.Key
-	// Noted tells that Note was called for it.
+	// Noted tells that Note was called for this row.
 	Noted bool
 }
 
-// EachDue calls f for what is due of a kind in [from, until], oldest hour first.
-// f removes a row with Done when it is dealt with; rows left are seen again.
+// EachDue calls f for rows of a kind that are due in [from, until], oldest hour first. f
+// removes a row with Done when it is dealt with; other rows are seen again.
 func (r *Resources) EachDue(ctx context.Context, kind string, from, until time.Time, f func(Due) error) error {
 	for hour := from.UTC().Truncate(time.Hour); !hour.After(until); hour = hour.Add(time.Hour) {
 		err := each(ctx, r.control, store.Query{Partition: duePartition(kind, hour)}, func(row store.Row) error {
@@ -237,8 +237,8 @@ func (r *Resources) Done(ctx context.Context, d Due) error {
 	return readError(r.control.Delete(ctx, d.Key))
 }
 
-// Note marks something due, once, and does an action along with it, such as a notice
-// of what is to come. first is false when it was marked before, or is due no more.
+// Note marks a due row, once, and does an action with it, such as a notice of what is to
+// come. first is false when the row was marked before, or is no longer due.
 func (r *Resources) Note(ctx context.Context, d Due, along store.Action) (first bool, err error) {
 	err = r.store.Transact(ctx, store.Action{Table: store.Control, Update: &store.Update{
 		Key: d.Key, Set: []store.Assign{{Path: store.At("noted"), Value: true}},

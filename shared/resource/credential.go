@@ -32,12 +32,12 @@ func (p *credentialPlace) get() *credential {
 	return p.Load()
 }
 
-// LoadCredential gives the decoded row of a credential (store.Credential), found
-// by the hash of a secret. ok is false when there is none. A known one is good
-// as long as its organisation's View is, so a revoked or changed one is noticed
-// within MaxStale; an unknown one is remembered as such for 1.5 s.
+// LoadCredential gives the decoded row of a credential (store.Credential), found by the
+// hash of a secret. ok is false when there is none. A known credential is valid as long as
+// its organisation's View is, so a revoked or changed one is noticed within MaxStale. An
+// unknown one is remembered as unknown for 1.5 s.
 //
-// The row must carry "org". Expiry is the caller's: it needs no read.
+// The row must have "org". The caller checks the expiry, which needs no read.
 func LoadCredential[T any](ctx context.Context, l *Loader, kind, hash string, decode func(store.Item) (T, error)) (T, bool, error) {
 	var none T
 	id := credentialID{kind, hash, reflect.TypeFor[T]()}
@@ -57,8 +57,8 @@ func LoadCredential[T any](ctx context.Context, l *Loader, kind, hash string, de
 		if unknown && place.get() == nil {
 			return none, false, nil
 		}
-		// A View that is older than the read cannot be newer than what was
-		// read; with a younger one the row has to be read again.
+		// A View that is older than the read cannot be newer than what was read. If the View is
+		// younger, the row must be read again.
 		newest := l.views.Load()
 		it, found, err := l.keys.Get(ctx, store.Credential(kind, hash), true)
 		if err != nil {
@@ -93,16 +93,16 @@ func (l *Loader) remember(id credentialID, c *credential) {
 	place.Store(c)
 }
 
-// moment is when the store is asked for a credential: the time, and how often
-// changes of this process had cleared what is unknown.
+// moment is the time at which the store is asked for a credential, and how often changes of
+// this process had cleared the unknown credentials by then.
 type moment struct {
 	at      time.Time
 	cleared uint64
 }
 
-// forget keeps an absent credential away from the store for a moment, counted
-// from before the read that did not find it. A change since then may have been
-// the credential's, and the read may not have seen it: then nothing is kept.
+// forget remembers that a credential is absent, for a moment, counted from before the read
+// that did not find it. If this process has made a change since then, nothing is
+// remembered: the change may have made the credential, and the read may not have seen it.
 func (l *Loader) forget(id credentialID, place *credentialPlace, asked moment) {
 	if place != nil {
 		place.Store(nil)
@@ -118,8 +118,8 @@ func (l *Loader) forget(id credentialID, place *credentialPlace, asked moment) {
 	l.unknown[id] = asked.at.Add(unknownFor)
 }
 
-// isUnknown tells whether the credential is remembered as absent. asked is for
-// forget, if it is not and the store is read now.
+// isUnknown tells whether the credential is remembered as absent. If it is not, the store
+// is read now, and asked is for a later forget.
 func (l *Loader) isUnknown(id credentialID) (unknown bool, asked moment) {
 	l.unknownMu.Lock()
 	defer l.unknownMu.Unlock()

@@ -16,8 +16,8 @@
 // and across scopes ORG#o#GEN (the generation), SYS#OUTBOX#0-15 (messages sent
 // after the commit) and SYS#DUE#<kind>#<hour> (work for a later hour).
 //
-// A change is one transaction over all of these; the generation grows with it,
-// and what a process has cached under another generation is dropped.
+// A change is one transaction over all of these. The generation grows with it, and a
+// process drops what it has cached under another generation.
 //
 // What must never come in: the meaning of a body, HTTP, or an unsealed secret.
 package resource

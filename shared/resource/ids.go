@@ -12,7 +12,7 @@ import (
 // NewID is a random UUID.
 func NewID() string { return uuid.NewString() }
 
-// idSource makes ULIDs that grow, also within one millisecond.
+// idSource makes ULIDs that increase, also within one millisecond.
 type idSource struct {
 	mu      sync.Mutex
 	entropy *ulid.MonotonicEntropy
@@ -30,7 +30,7 @@ func (s *idSource) next(at time.Time) string {
 	return id.String()
 }
 
-// timeOf is the time in a ULID; zero when s is none.
+// timeOf is the time in a ULID; zero when s is not a ULID.
 func timeOf(s string) time.Time {
 	id, err := ulid.ParseStrict(s)
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"gateway/shared/store"
 )
 
-// Prefixes of sort keys that are not a record's.
+// Prefixes of sort keys, except those of records.
 const (
 	slugPrefix     = "SLUG"
 	usePrefix      = "USE"
@@ -22,11 +22,11 @@ const (
 // OutboxPartitions is how many partitions share the outbox.
 const OutboxPartitions = 16
 
-// maxID bounds ids and slugs; longer ones cannot be ours.
+// maxID bounds ids and slugs; the gateway makes no longer ones.
 const maxID = 255
 
-// validID reports whether s can be an id or a slug. Everything else names
-// nothing; '#' would reach into another row.
+// validID reports whether s can be an id or a slug. Anything else names nothing; '#' could
+// reach into another row.
 func validID(s string) bool {
 	if s == "" || len(s) > maxID || !utf8.ValidString(s) {
 		return false
@@ -71,8 +71,8 @@ func countKey(sc store.Scope, k Kind) store.Key {
 	return sc.Partition().Key(countPrefix, string(k))
 }
 
-// generationKey has a partition of its own: it is read far more often than the
-// organisation's rows.
+// generationKey has a partition of its own, because it is read far more often than the
+// organisation's other rows.
 func generationKey(org string) store.Key {
 	return store.Scope{Org: org}.Partition("GEN").Key("-")
 }

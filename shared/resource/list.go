@@ -16,7 +16,7 @@ type Row struct {
 	Created                time.Time
 	Order                  string // of creation: later ones are greater
 	Tags, Fields           map[string]string
-	Rev                    int64 // of the record when it was last written; 0 in rows of older versions
+	Rev                    int64 // the record's Rev when it was last written; 0 in rows of older versions
 }
 
 // Row is what the list knows about the record.
@@ -24,8 +24,8 @@ func (r *Record) Row() Row {
 	return Row{ID: r.ID, Slug: r.Slug, Name: r.Name, Status: r.Status, Created: r.Created, Order: r.row, Tags: r.Tags, Fields: r.Fields, Rev: r.Rev}
 }
 
-// listItem is the list row of a record. Its attribute names are short because a
-// list of 10,000 reads them all.
+// listItem is the list row of a record. Its attribute names are short because a list of
+// 10,000 records reads them all.
 func (r *Record) listItem() store.Item {
 	it := store.Item{"i": r.ID, "r": r.Rev}
 	setString(it, "s", r.Slug)
@@ -94,7 +94,7 @@ func (r *Resources) list(ctx context.Context, sc store.Scope, k Kind, archived b
 	return r.listUnder(ctx, now, sc, k, archived)
 }
 
-// listUnder reads a list, or takes the one that is cached and still holds.
+// listUnder reads a list, or takes the cached one if it is still valid.
 func (r *Resources) listUnder(ctx context.Context, now stamp, sc store.Scope, k Kind, archived bool) ([]Row, error) {
 	key := listID{sc, k, archived}
 	if rows, ok := r.lists.get(key, now); ok {
@@ -123,8 +123,8 @@ func (r *Resources) listNow(ctx context.Context, sc store.Scope, k Kind, archive
 }
 
 // List gives the rows of all live records as the store has them at this moment: with
-// all that was committed, and nothing that this change stages. It is for changes that
-// lean on how many there are, and costs a read of them all.
+// everything that was committed, but without what this change stages. It is for changes
+// that depend on the number of records, and it reads them all.
 func (t *Tx) List(sc store.Scope, k Kind) ([]Row, error) {
 	if err := own(t, sc); err != nil {
 		return nil, err
@@ -132,8 +132,8 @@ func (t *Tx) List(sc store.Scope, k Kind) ([]Row, error) {
 	return t.r.listNow(t.ctx, sc, k, false)
 }
 
-// listStamp is what cached lists of the organisation are held against. With an
-// embedded store this process is the only writer, and its own changes are known.
+// listStamp is the stamp that cached lists of the organisation are compared with. With an
+// embedded store this process is the only writer, and it knows its own changes.
 func (r *Resources) listStamp(ctx context.Context, org string) (stamp, error) {
 	if r.embedded {
 		return stamp{}, nil

@@ -8,8 +8,8 @@ import (
 	"gateway/shared/store"
 )
 
-// maxCachedRows bounds the memory of cached lists, about 300 bytes a row;
-// maxCachedLists how many are known.
+// maxCachedRows bounds the memory of cached lists, about 300 bytes a row. maxCachedLists
+// bounds the lists that are known.
 const (
 	maxCachedRows  = 200_000
 	maxCachedLists = 50_000
@@ -21,18 +21,19 @@ type listID struct {
 	archived bool
 }
 
-// listPatch is what a change does to a list: the row at an order is replaced, made,
-// or with gone taken out.
+// listPatch is what a change does to a list: the row with an order is replaced or made or,
+// if gone is set, removed.
 type listPatch struct {
 	list listID
 	row  Row
 	gone bool
 }
 
-// listCache keeps lists as they are stored. A change of this process brings those that
-// it touches up to date when it is committed and nothing else wrote to them at the
-// same time, and otherwise has them forgotten. What other processes change is seen by
-// the stored generation: between two reads of it every change of this process has
+// listCache keeps lists as they are stored. When a change of this process is committed, the
+// lists that it touches are updated if nothing else wrote to them at the same time;
+// otherwise they are forgotten. Changes of other processes show in the stored generation.
+// Every change of this process adds one to it, so any further growth between two reads
+// comes from somebody else.
 // added one, so whatever it grew beyond those was somebody else's.
 type listCache struct {
 	mu    sync.Mutex
@@ -40,36 +41,36 @@ type listCache struct {
 	orgs  map[string]*ownChanges
 	rows  int
 	clock int64 // counts beginnings and ends of changes
-	floor int64 // reads that began before it are not kept
+	floor int64 // reads that began before this are not kept
 }
 
 type cachedList struct {
 	rows    []Row
 	have    bool
-	under   stamp // that was read before the rows
+	under   stamp // stamp that was read before the rows
 	touched int64 // clock of the last change that began or ended here
-	writers int   // that have begun and not ended
+	writers int   // writers that have begun and not ended
 }
 
-// ownChanges are those of this process to an organisation.
+// ownChanges are the changes of this process to an organisation.
 type ownChanges struct {
 	done, moves int64 // commits; beginnings and ends
 	writers     int
 }
 
-// stamp is a stored generation with the own commits that had been done when it was
-// read. steady: none began or ended meanwhile, so that the two belong together.
+// stamp is a stored generation, with the number of this process's own commits when it was
+// read. steady: no own change began or ended meanwhile, so the two numbers belong together.
 type stamp struct {
 	gen, own int64
 	steady   bool
 }
 
-// holds tells whether what was read under s is still all that is stored now.
+// holds tells whether rows that were read under s are still all that is stored.
 func (s stamp) holds(now stamp) bool {
 	return s.gen == now.gen || s.steady && now.steady && now.gen-s.gen == now.own-s.own
 }
 
-// own is what to compare after the generation was read.
+// own is the number of own commits to compare with, after the generation was read.
 func (c *listCache) own(org string) ownChanges {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -89,8 +90,8 @@ func (c *listCache) get(key listID, now stamp) ([]Row, bool) {
 	return l.rows, true
 }
 
-// reading notes that a list is read from the store; the rows may be kept by put unless
-// a change was under way or has come since.
+// reading notes that a list is being read from the store. put may keep the rows unless a
+// change was under way or has come since.
 func (c *listCache) reading(key listID) (began int64, keep bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -112,7 +113,7 @@ func (c *listCache) put(key listID, began int64, under stamp, rows []Row) {
 	l.rows, l.have, l.under = rows, true, under
 }
 
-// forgetAll forgets all rows, and all lists that nobody writes to.
+// forgetAll forgets all rows, and all lists to which nobody is writing.
 func (c *listCache) forgetAll() {
 	c.rows, c.floor = 0, c.clock
 	for key, l := range c.lists {
@@ -178,7 +179,7 @@ func (c *listCache) begin(org string, patches []listPatch) *listChange {
 	return ch
 }
 
-// outcome of a change.
+// outcome is the result of a change.
 type outcome uint8
 
 const (
@@ -187,8 +188,8 @@ const (
 	mayBeDone
 )
 
-// end brings the lists up to date. Where it is not known whether the change stands,
-// all of the organisation are forgotten.
+// end brings the lists up to date. If it is not known whether the change was made, all
+// lists of the organisation are forgotten.
 func (ch *listChange) end(how outcome) {
 	c := ch.cache
 	c.mu.Lock()
@@ -217,7 +218,7 @@ func (ch *listChange) end(how outcome) {
 	}
 }
 
-// forgetOf forgets all lists of an organisation, and those that are being read.
+// forgetOf forgets all lists of an organisation, including those that are being read.
 func (c *listCache) forgetOf(org string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -234,8 +235,8 @@ func (c *listCache) forgetEach(org string) {
 	c.floor = c.clock
 }
 
-// patch puts changes into a list that others may be reading; false where they do not
-// fit what is there.
+// patch applies changes to a list that others may be reading; false if they do not fit its
+// contents.
 func (c *listCache) patch(key listID, l *cachedList, patches []listPatch) bool {
 	rows := make([]Row, len(l.rows), len(l.rows)+len(patches))
 	copy(rows, l.rows)
@@ -249,7 +250,7 @@ func (c *listCache) patch(key listID, l *cachedList, patches []listPatch) bool {
 		case p.gone && found:
 			rows = slices.Delete(rows, at, at+1)
 		case p.gone:
-			// made and removed, or not live before
+			// made and removed in one change, or not live before
 		case found && rows[at].ID == p.row.ID:
 			rows[at] = p.row
 		case found:

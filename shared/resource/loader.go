@@ -13,19 +13,19 @@ import (
 
 // Freshness of loaded resources.
 const (
-	// CheckAfter is the age at which what is known of an organisation is
-	// checked again, by one consistent read of its generation.
+	// CheckAfter is the age at which the knowledge about an organisation is checked again, by
+	// one consistent read of its generation.
 	CheckAfter = 1500 * time.Millisecond
-	// MaxStale is the age that no request is served with.
+	// MaxStale is the age at which nothing is used for a request any more.
 	MaxStale = 2 * time.Second
 	// checkTimeout bounds one try of a check, so that a check that succeeds is
 	// younger than MaxStale.
 	checkTimeout = time.Second
-	// unknownFor is how long an unknown credential stays unknown unread.
+	// unknownFor is how long an unknown credential is believed to be unknown without a read.
 	unknownFor = 1500 * time.Millisecond
 )
 
-// Bounds of what a Loader remembers; passing one forgets that part.
+// Bounds of what a Loader remembers. When one is exceeded, that part is forgotten.
 const (
 	maxOrganisations = 10_000
 	maxCredentials   = 200_000
@@ -33,20 +33,20 @@ const (
 	maxAbsent        = 10_000 // absent ids per View
 )
 
-// Loader is a process's cache of what requests need. Warm reads take no lock and
-// no store read but the check of the generation, once per organisation and
-// CheckAfter; with an embedded store not even that.
+// Loader is a process's cache of what requests need. Warm reads take no lock and do no
+// store read except the check of the generation, once per organisation and CheckAfter; with
+// an embedded store they do not even need that.
 type Loader struct {
 	r     *Resources
 	keys  store.Table
 	now   func() time.Time
 	orgs  readMap[string, *organisation]
-	views atomic.Uint64 // ids of views, growing
+	views atomic.Uint64 // ids of views, increasing
 
 	credentials readMap[credentialID, *credentialPlace]
 	unknownMu   sync.Mutex
 	unknown     map[credentialID]time.Time
-	cleared     uint64 // times that unknown was cleared by a change
+	cleared     uint64 // how often a change cleared unknown
 }
 
 // organisation is the current View of one organisation and its running check.
@@ -60,8 +60,8 @@ type organisation struct {
 	flight *flight
 }
 
-// flight is a running check. One that began before an Invalidate says nothing
-// about what came after.
+// flight is a running check. A check that began before an Invalidate tells nothing about
+// later changes.
 type flight struct {
 	done    chan struct{}
 	changes uint64
@@ -69,8 +69,8 @@ type flight struct {
 	err     error
 }
 
-// View is what a request sees of an organisation: consistent with one
-// generation, or newer. Use one View per request.
+// View is a request's view of an organisation: consistent with one generation, or newer.
+// Use one View per request.
 type View struct {
 	r          *Resources
 	org        string
@@ -81,16 +81,16 @@ type View struct {
 	absent     atomic.Int64
 }
 
-// NewLoader makes a Loader that reads through r. With Embedded resources the
-// writer drops what it changes, and nothing is checked.
+// NewLoader makes a Loader that reads through r. With Embedded resources the writer drops
+// what it changes, and nothing has to be checked.
 func NewLoader(r *Resources) *Loader {
 	l := &Loader{r: r, keys: r.store.Table(store.Keys), now: r.now, unknown: make(map[credentialID]time.Time)}
 	r.OnChange(l.Invalidate)
 	return l
 }
 
-// Invalidate makes the next Fresh of the organisation see all changes that are
-// committed now. Writers of this process call it through OnChange.
+// Invalidate makes the next Fresh of the organisation see everything that is committed now.
+// Writers in this process call it through OnChange.
 func (l *Loader) Invalidate(org string) {
 	l.unknownMu.Lock()
 	clear(l.unknown)
@@ -122,9 +122,9 @@ func (l *Loader) Fresh(ctx context.Context, org string) (*View, error) {
 	return l.check(ctx, o)
 }
 
-// Exists tells whether anything was ever stored for the organisation: for names that
-// come from outside, so that none is remembered that is not real. It costs a read
-// where the organisation is not known to this process.
+// Exists tells whether anything was ever stored for the organisation. It is for names that
+// come from outside, so that only real ones are remembered. It costs a read if this process
+// does not know the organisation.
 func (l *Loader) Exists(ctx context.Context, org string) (bool, error) {
 	if o, ok := l.orgs.get(org); ok && o.view.Load() != nil {
 		return true, nil
@@ -150,9 +150,9 @@ func (l *Loader) organisation(org string) *organisation {
 	return o
 }
 
-// age is the time since the last check began. Wall time, because a frozen Lambda
-// environment's monotonic clock may have stood still; a clock that was set back
-// counts as old.
+// age is the time since the last check began. It uses wall time, because the monotonic
+// clock of a frozen Lambda environment may have stood still. If the clock was set back, the
+// check counts as old.
 func (v *View) age(now time.Time) time.Duration {
 	d := time.Duration(now.UnixNano() - v.checked.Load())
 	if d < 0 {
@@ -204,7 +204,7 @@ func (l *Loader) check(ctx context.Context, o *organisation) (*View, error) {
 	o.flight = f
 	o.mu.Unlock()
 
-	// The caller that leads may go away; those who wait for it may not.
+	// The request that does the check may be cancelled; those that wait for it must not be.
 	f.view, f.err = l.readGeneration(context.WithoutCancel(ctx), o)
 
 	o.mu.Lock()
@@ -214,8 +214,8 @@ func (l *Loader) check(ctx context.Context, o *organisation) (*View, error) {
 	return f.view, f.err
 }
 
-// readGeneration checks the View against the store, with one retry, and puts a
-// new one in its place when the generation is another.
+// readGeneration checks the View against the store, with one retry, and replaces it by a
+// new one if the generation has changed.
 func (l *Loader) readGeneration(ctx context.Context, o *organisation) (*View, error) {
 	var err error
 	for range 2 {

@@ -5,9 +5,9 @@ import (
 	"sync/atomic"
 )
 
-// readMap is a map for many readers: what it holds is read from an atomically
-// swapped map without a lock. Additions gather in a second map under a lock and
-// are merged when reads have looked there often enough to pay for the copy.
+// readMap is a map for many readers: entries are read from an atomically swapped map
+// without a lock. Additions are collected in a second map under a lock. They are merged
+// when so many reads had to look there that the copy is worth its cost.
 type readMap[K comparable, V any] struct {
 	clean   atomic.Pointer[map[K]V]
 	pending atomic.Int64 // entries in dirty
@@ -80,8 +80,8 @@ func (m *readMap[K, V]) size() int {
 	return n
 }
 
-// missed counts a read that needed the lock, and merges when such reads have
-// cost about as much as the copy will.
+// missed counts a read that needed the lock, and merges when such reads have cost about as
+// much as the copy will.
 func (m *readMap[K, V]) missed() {
 	m.misses++
 	clean := m.clean.Load()

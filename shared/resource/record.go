@@ -12,12 +12,12 @@ import (
 // Kind names a kind of resource in keys: upper case letters, such as CONFIG.
 type Kind string
 
-// Of is the kind of the resources below one parent: they have their own ids, list
-// and count. id is the parent's; it has no '#'.
+// Of is the kind of the resources below one parent, which have their own ids, list and
+// count. id is the parent's id; it has no '#'.
 func (k Kind) Of(id string) Kind { return k + Kind("@"+id) }
 
-// StatusArchived is the one status that this package knows: an archived record
-// keeps its row and versions but leaves the list and the count of live ones.
+// StatusArchived is the only status that this package knows. An archived record keeps its
+// row and versions but leaves the list and the count of live records.
 const StatusArchived = "archived"
 
 // Record is a stored resource. A Record that was read carries what Update and
@@ -36,10 +36,10 @@ type Record struct {
 
 	Version   int64  // of the content, from 1; grows with NewVersion
 	VersionID string // UUID of that version
-	Latest    int64  // number of the newest version; more than Version where that one is not published yet
+	Latest    int64  // number of the newest version; higher than Version if that one is not published yet
 	// Labels are versions by the id of a label; each names one.
 	Labels map[string]int64
-	Rev    int64 // counts all writes; the ground of optimistic concurrency
+	Rev    int64 // counts all writes; the basis of optimistic concurrency
 
 	Tags   map[string]string
 	Fields map[string]string // small values that lists filter by; copied to the list row
@@ -47,15 +47,15 @@ type Record struct {
 	Body   []byte // JSON of the room's stored form, without secrets
 	Sealed []byte // secrets, see SetSecret; opaque here
 
-	// Looked tells that the change has looked for the record's id and slug and has found
-	// none: where another change has made it first, it runs again and sees it. Otherwise it
-	// is refused. It is not stored.
+	// Looked tells that the change has looked for the record's id and slug and found none. If
+	// another change has made the record first, this one then runs again and sees it;
+	// otherwise it is refused. Looked is not stored.
 	Looked bool
 
 	touched  time.Time
 	row      string // ULID of the list row
-	held     string // slug whose row the stored record owns
-	archived bool   // where the stored list row is
+	held     string // slug whose row belongs to the stored record
+	archived bool   // the stored list row is in the list of archived records
 }
 
 // Ref names a record.
@@ -72,7 +72,8 @@ func (r *Record) Ref() Ref { return Ref{Scope: r.Scope, Kind: r.Kind, ID: r.ID, 
 // Archived reports whether the record's status is StatusArchived.
 func (r *Record) Archived() bool { return r.Status == StatusArchived }
 
-// Changed is when the record was written last, or something of it that other rows hold.
+// Changed is when the record was last written, or something that belongs to it but is
+// stored in other rows.
 func (r *Record) Changed() time.Time {
 	if r.touched.After(r.Updated) {
 		return r.touched
@@ -80,14 +81,14 @@ func (r *Record) Changed() time.Time {
 	return r.Updated
 }
 
-// Binding is the place that the record's sealed bytes belong to. version is the
-// caller's: it must be stored with what was sealed.
+// Binding is the place to which the record's sealed bytes belong. The caller chooses
+// version, which must be stored with the sealed bytes.
 func (r *Record) Binding(version int64) seal.Binding {
 	k := recordKey(r.Scope, r.Kind, r.ID)
 	return seal.Binding{Org: r.Scope.Org, Table: string(store.Control), PK: k.PK(), SK: k.SK(), Version: version}
 }
 
-// item is the record's row. The caller sets Rev before.
+// item is the record's row. The caller must set Rev first.
 func (r *Record) item() store.Item {
 	it := store.Item{
 		"rev":     r.Rev,
@@ -146,7 +147,7 @@ func decodeRecord(sc store.Scope, k Kind, id string, it store.Item) Record {
 	return r
 }
 
-// check refuses what cannot be stored.
+// check refuses records that cannot be stored.
 func (r *Record) check() error {
 	if !validID(r.ID) {
 		return fault.Invalid("id", "must have 1 to %d bytes, without '#' and control characters", maxID)
@@ -160,7 +161,7 @@ func (r *Record) check() error {
 	return nil
 }
 
-// clone copies a record so that the copy's maps can be changed.
+// clone copies a record with its maps, so that these can be changed.
 func (r *Record) clone() Record {
 	c := *r
 	c.Tags, c.Fields, c.Labels = maps.Clone(r.Tags), maps.Clone(r.Fields), maps.Clone(r.Labels)

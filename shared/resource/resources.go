@@ -30,15 +30,14 @@ type Resources struct {
 	afterOut func(ctx context.Context, messages []Message)
 	before   func(*Tx) error
 
-	sequence atomic.Int64 // the last of Tx.Sequence
+	sequence atomic.Int64 // the last value of Tx.Sequence
 }
 
 // Option sets up Resources.
 type Option func(*Resources)
 
-// Embedded says that this process is the only writer of the store: cached
-// lists and loaded records are then dropped by the writer, and no generation
-// is read.
+// Embedded says that this process is the only writer of the store. The writer then drops
+// cached lists and loaded records itself, and no generation is read.
 func Embedded() Option { return func(r *Resources) { r.embedded = true } }
 
 // Clock replaces time.Now.
@@ -62,7 +61,7 @@ func New(s store.Store, opts ...Option) *Resources {
 // Store is the store below.
 func (r *Resources) Store() store.Store { return r.store }
 
-// Now is the time that records are stamped with.
+// Now is the time that is written into records.
 func (r *Resources) Now() time.Time { return r.now() }
 
 // OnChange calls f with the organisation after each commit of this process and
@@ -73,16 +72,16 @@ func (r *Resources) OnChange(f func(org string)) {
 	r.changed = append(r.changed, f)
 }
 
-// OnOutbox calls f with the messages of each commit, before Change returns. What
-// f does not send stays in the outbox for the sweeper.
+// OnOutbox calls f with the messages of each commit, before Change returns. Messages that f
+// does not send stay in the outbox for the sweeper.
 func (r *Resources) OnOutbox(f func(ctx context.Context, messages []Message)) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.afterOut = f
 }
 
-// BeforeCommit has f see every change before it is committed; what f stages belongs
-// to it. There is one f.
+// BeforeCommit calls f for every change before it is committed. What f stages becomes part
+// of the change. There is only one f.
 func (r *Resources) BeforeCommit(f func(*Tx) error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -170,7 +169,7 @@ func (r *Resources) Versions(ctx context.Context, sc store.Scope, k Kind, id str
 	return out, err
 }
 
-// Generation is the organisation's count of changes; 0 before the first.
+// Generation counts the organisation's changes; 0 before the first.
 func (r *Resources) Generation(ctx context.Context, org string) (int64, error) {
 	it, _, err := r.control.Get(ctx, generationKey(org), true)
 	if err != nil {
@@ -198,7 +197,7 @@ func each(ctx context.Context, table store.Table, q store.Query, f func(store.Ro
 	}
 }
 
-// readError turns a failure of the store into what the caller may see.
+// readError turns a failure of the store into an error that the caller may see.
 func readError(err error) error {
 	var f *fault.Fault
 	switch {

@@ -8,9 +8,9 @@ import (
 	"gateway/shared/seal"
 )
 
-// sealedSecret is one secret of a record. Each is sealed alone, so that writing
-// one never needs the others opened: a process that only writes needs no right
-// to decrypt.
+// sealedSecret is one secret of a record. Each is sealed separately, so that writing one
+// does not require opening the others: a process that only writes needs no permission to
+// decrypt.
 type sealedSecret struct {
 	Version int64  `json:"v"`
 	Data    []byte `json:"d"`
@@ -47,8 +47,8 @@ func (r *Record) setSecrets(m map[string]sealedSecret) error {
 	return nil
 }
 
-// SetSecret seals plain under name into the record, in place of an earlier one.
-// The record must have its ID. A nil plain removes the secret.
+// SetSecret seals plain under name into the record, and replaces an earlier value. The
+// record must have its ID. A nil plain removes the secret.
 func (r *Record) SetSecret(ctx context.Context, s seal.Sealer, name string, plain []byte) error {
 	m, err := r.secrets()
 	if err != nil {

@@ -14,9 +14,9 @@ import (
 	"gateway/shared/store"
 )
 
-// Tx gathers one change of an organisation: reads go to the store at once, writes
-// are staged and become one transaction when the closure returns. A closure may
-// run several times; it must have no effect but on its Tx.
+// Tx collects one change of an organisation. Reads go to the store at once; writes are
+// staged and become one transaction when the closure returns. A closure may run several
+// times, so it must not have any effect except on its Tx.
 type Tx struct {
 	ctx   context.Context
 	r     *Resources
@@ -26,7 +26,7 @@ type Tx struct {
 	records map[store.Key]Record
 	counts  map[countID]int64
 	outbox  []Message
-	deleted []Ref // whose versions are removed after the commit
+	deleted []Ref // their versions are removed after the commit
 	lists   []listPatch
 }
 
@@ -39,7 +39,7 @@ type countID struct {
 type Message struct {
 	ID    string // ULID; sort key of the row
 	Shard int    // 0 to OutboxPartitions-1
-	Topic string // who sends it, such as "audit"
+	Topic string // names the sender, such as "audit"
 	Org   string
 	Body  []byte
 }
@@ -57,15 +57,15 @@ func DecodeMessage(shard int, row store.Row) Message {
 	return Message{ID: row.Key.SK(), Shard: shard, Topic: row.Item.String("topic"), Org: row.Item.String("org"), Body: row.Item.Bytes("body")}
 }
 
-// NewMessage makes a message outside of a Tx, for what has no change to go with.
+// NewMessage makes a message outside of a Tx, if it belongs to no change.
 func (r *Resources) NewMessage(topic, org string, body []byte) Message {
 	return Message{ID: r.ids.next(r.now()), Shard: rand.IntN(OutboxPartitions), Topic: topic, Org: org, Body: body}
 }
 
-// Changed is a record as a change leaves it.
+// Changed is a record in the state in which a change leaves it.
 type Changed struct {
 	Record
-	Deleted bool // only Scope, Kind, ID and Rev are given
+	Deleted bool // only Scope, Kind, ID and Rev are set
 }
 
 // Changed gives the records that were created, updated and deleted so far, in the
@@ -86,9 +86,9 @@ func (t *Tx) Changed() []Changed {
 	return out
 }
 
-// Sequence is the time at which it is asked for, in Unix nanoseconds, and greater than
-// all that this process gave before: asked for when everything is read, it puts the
-// changes of a record in the order of their commits.
+// Sequence is the present time in Unix nanoseconds, but greater than every value that this
+// process gave before. A change that asks for it after all its reads gets values that order
+// the changes of a record by their commits.
 func (t *Tx) Sequence() int64 {
 	for now := t.r.now().UnixNano(); ; {
 		last := t.r.sequence.Load()
@@ -104,8 +104,8 @@ func (t *Tx) Context() context.Context { return t.ctx }
 func (t *Tx) Now() time.Time           { return t.now }
 func (t *Tx) Scope() store.Scope       { return t.scope }
 
-// Get reads a record by id or slug, as this change leaves it. Slugs that this
-// change gives or takes are not seen.
+// Get reads a record by id or slug, in the state in which this change leaves it. It does
+// not see slugs that this change gives or takes.
 func (t *Tx) Get(sc store.Scope, k Kind, idOrSlug string) (Record, bool, error) {
 	if err := own(t, sc); err != nil {
 		return Record{}, false, err
@@ -126,9 +126,9 @@ func (t *Tx) Get(sc store.Scope, k Kind, idOrSlug string) (Record, bool, error) 
 	return rec, true, nil
 }
 
-// Create stages a new record. It fills ID (when empty), Created, Updated,
-// Version, VersionID and Rev. When the change runs: a taken slug is a
-// fault.Conflict at "slug", a full scope is a fault.QuotaReached.
+// Create stages a new record. It fills in ID (when empty), Created, Updated, Version,
+// VersionID and Rev. When the change runs, a taken slug is a fault.Conflict at "slug", and
+// a full scope is a fault.QuotaReached.
 func (t *Tx) Create(rec *Record) error {
 	if err := own(t, rec.Scope); err != nil {
 		return err
@@ -158,10 +158,10 @@ func (t *Tx) Create(rec *Record) error {
 	return nil
 }
 
-// Update stages the record as it now is; it must have been read from this store.
-// Updated and Rev move on. A changed Slug moves the slug's row, a change from or
-// to StatusArchived moves the list row and the count. An archived record keeps
-// its slug unless FreeSlug was called.
+// Update stages the record in its present state; it must have been read from this store.
+// Updated and Rev are set. A changed Slug moves the slug's row. A change from or to
+// StatusArchived moves the list row and the count. An archived record keeps its slug unless
+// FreeSlug was called.
 func (t *Tx) Update(rec *Record) error {
 	if err := own(t, rec.Scope); err != nil {
 		return err
@@ -199,7 +199,7 @@ func (t *Tx) Update(rec *Record) error {
 	return nil
 }
 
-// list stages the record's row of the list that it stands in; unlist takes it out.
+// list stages the record's row in its list; unlist removes it.
 func (t *Tx) list(rec *Record) {
 	it := rec.listItem()
 	key := listKey(rec.Scope, rec.Kind, rec.row, rec.archived)
@@ -212,8 +212,8 @@ func (t *Tx) unlist(rec *Record) {
 	t.lists = append(t.lists, listPatch{list: listID{rec.Scope, rec.Kind, rec.archived}, row: Row{Order: rec.row}, gone: true})
 }
 
-// wantedSlug is the slug that the record should own: an archived record whose
-// slug was given up does not ask for it back.
+// wantedSlug is the slug that the record should own. An archived record that has given up
+// its slug does not want it back.
 func wantedSlug(t *Tx, rec *Record) string {
 	if rec.Archived() && rec.held == "" {
 		return ""
@@ -221,15 +221,15 @@ func wantedSlug(t *Tx, rec *Record) string {
 	return rec.Slug
 }
 
-// Archive is Update with StatusArchived: the record, its versions and its slug
-// stay, and it leaves the list and the count of live records.
+// Archive is Update with StatusArchived: the record, its versions and its slug stay, but it
+// leaves the list and the count of live records.
 func (t *Tx) Archive(rec *Record) error {
 	rec.Status = StatusArchived
 	return t.Update(rec)
 }
 
-// ArchiveAndFreeSlug is Archive that lets another record take the slug. Back to
-// another status, the record takes its slug again, or is refused.
+// ArchiveAndFreeSlug is Archive, but another record may take the slug. When the record gets
+// another status again, it takes its slug back, or is refused.
 func (t *Tx) ArchiveAndFreeSlug(rec *Record) error {
 	rec.Status = StatusArchived
 	dropSlug(t, rec)
@@ -269,17 +269,16 @@ func (t *Tx) NewVersion(rec *Record) {
 	stageVersion(t, rec.clone())
 }
 
-// Draft gives the record a next version that is not its content yet, and stages
-// content under it: a copy of the record with another Body. It fills number and
-// id. Call it before Update.
+// Draft makes a next version of the record that does not become its content yet, and stages
+// content for it: a copy of the record with another Body. It fills in number and id. Call
+// it before Update.
 func (t *Tx) Draft(rec, content *Record) {
 	rec.Latest = max(rec.Latest, rec.Version) + 1
 	content.Version, content.VersionID, content.Latest = rec.Latest, NewID(), rec.Latest
 	stageVersion(t, content.clone())
 }
 
-// Publish makes a version that was read the record's content. Call it before
-// Update.
+// Publish makes a version that was read the record's content. Call it before Update.
 func (t *Tx) Publish(rec, version *Record) {
 	rec.Version, rec.VersionID, rec.Body, rec.Sealed = version.Version, version.VersionID, version.Body, version.Sealed
 }
@@ -289,8 +288,8 @@ func stageVersion(t *Tx, v Record) {
 	putVersion(t, &v, store.IfAbsent())
 }
 
-// UpdateVersion stages a version row that was read with Version or Versions.
-// Only Fields, Tags and Status are meant to change; content is history.
+// UpdateVersion stages a version row that was read with Version or Versions. Only Fields,
+// Tags and Status may change; content is history.
 func (t *Tx) UpdateVersion(v *Record) error {
 	if err := own(t, v.Scope); err != nil {
 		return err
@@ -324,9 +323,8 @@ func dropSlug(t *Tx, rec *Record) {
 	}
 }
 
-// Use stages that by uses of, so that RefuseIfUsed finds it. The used record
-// must exist when the change runs; its Rev moves on, so that a deletion that
-// runs at the same time sees the user.
+// Use stages that by uses of, so that RefuseIfUsed finds it. The used record must exist
+// when the change runs. Its Rev is raised, so that a concurrent deletion sees the user.
 func (t *Tx) Use(of, by Ref) error {
 	if err := own(t, of.Scope); err != nil {
 		return err
@@ -338,12 +336,12 @@ func (t *Tx) Use(of, by Ref) error {
 	return t.Hold(of)
 }
 
-// Hold stages that a record must exist when the change runs, and moves its Rev on,
-// so that a deletion of it that runs at the same time looks again at who uses it.
+// Hold stages that a record must exist when the change runs, and raises its Rev, so that a
+// concurrent deletion of it looks again for users.
 func (t *Tx) Hold(of Ref) error { return hold(t, of) }
 
-// HoldAs is Hold of a record that must have the status still, such as one that is not
-// archived.
+// HoldAs is Hold of a record that must still have the status, for example one that must not
+// be archived.
 func (t *Tx) HoldAs(of Ref, status string) error {
 	return hold(t, of, store.IfEqual(store.At("status"), status))
 }
@@ -354,7 +352,7 @@ func hold(t *Tx, of Ref, more ...store.Cond) error {
 	}
 	key := recordKey(of.Scope, of.Kind, of.ID)
 	if t.has(store.Control, key) {
-		return nil // written by this change already
+		return nil // this change writes it already
 	}
 	gone := fault.Newf(fault.ReferenceNotFound, "", "the %s that is referred to does not exist any more", word(of.Kind))
 	t.stage(place{store.Control, key}, staged{store.Action{Table: store.Control, Update: &store.Update{
@@ -363,15 +361,15 @@ func hold(t *Tx, of Ref, more ...store.Cond) error {
 	return nil
 }
 
-// Require stages that a record must exist when the change runs, such as the
-// parent of one that is made.
+// Require stages that a record must exist when the change runs, such as the parent of a
+// record that is made.
 func (t *Tx) Require(of Ref) error {
 	if err := own(t, of.Scope); err != nil {
 		return err
 	}
 	key := recordKey(of.Scope, of.Kind, of.ID)
 	if t.has(store.Control, key) {
-		return nil // written by this change already
+		return nil // this change writes it already
 	}
 	gone := fault.Newf(fault.ReferenceNotFound, "", "the %s that is referred to does not exist any more", word(of.Kind))
 	t.stage(place{store.Control, key}, staged{store.Action{Table: store.Control, Check: &store.Check{
@@ -380,15 +378,15 @@ func (t *Tx) Require(of Ref) error {
 	return nil
 }
 
-// Same stages that a record is still as this change has read it; otherwise the change
-// runs again.
+// Same stages that a record must be unchanged since this change has read it; otherwise the
+// change runs again.
 func (t *Tx) Same(rec *Record) error {
 	if err := own(t, rec.Scope); err != nil {
 		return err
 	}
 	key := recordKey(rec.Scope, rec.Kind, rec.ID)
 	if t.has(store.Control, key) {
-		return nil // its write says so
+		return nil // the condition of its write says so
 	}
 	t.stage(place{store.Control, key}, staged{action: store.Action{Table: store.Control, Check: &store.Check{
 		Key: key, If: []store.Cond{store.IfEqual(store.At("rev"), rec.Rev)},
@@ -396,20 +394,21 @@ func (t *Tx) Same(rec *Record) error {
 	return nil
 }
 
-// touched is when something of a record changed that other rows hold, since the record
-// itself did: its next write drops it.
+// touched is the time of the last change in other rows that belong to a record, since the
+// record itself was written: the record's next write removes it.
 const touched = "touched"
 
-// Touch stages that something of a record has changed that other rows hold: its Rev moves
-// on, and Changed. Whoever changes the record itself meanwhile is asked to look again,
-// others who touch it are not. One that is not there is left alone.
+// Touch stages that something has changed that belongs to a record but is stored in other
+// rows: the record's Rev and its Changed time are raised. A concurrent change of the record
+// itself must look again; concurrent touches need not. A record that does not exist is left
+// alone.
 func (t *Tx) Touch(of Ref) error {
 	if err := own(t, of.Scope); err != nil {
 		return err
 	}
 	key := recordKey(of.Scope, of.Kind, of.ID)
 	if t.has(store.Control, key) {
-		return nil // written by this change already
+		return nil // this change writes it already
 	}
 	if _, there, err := t.Get(of.Scope, of.Kind, of.ID); err != nil || !there {
 		return err
@@ -421,7 +420,7 @@ func (t *Tx) Touch(of Ref) error {
 	return nil
 }
 
-// Unuse stages that by does not use of any more.
+// Unuse stages that by no longer uses of.
 func (t *Tx) Unuse(of, by Ref) error {
 	if err := own(t, of.Scope); err != nil {
 		return err
@@ -486,8 +485,8 @@ func (t *Tx) CreateCredential(row store.Row) error {
 	return nil
 }
 
-// PutCredential stages a keys-table row in place of what this organisation
-// stored there. A row of another organisation is never overwritten.
+// PutCredential stages a keys-table row that replaces what this organisation stored there.
+// A row of another organisation is never overwritten.
 func (t *Tx) PutCredential(row store.Row) error {
 	org := row.Item.String("org")
 	if err := own(t, store.Scope{Org: org}); err != nil {
@@ -520,7 +519,7 @@ func (t *Tx) Due(kind string, at time.Time, of Ref) error {
 	return nil
 }
 
-// Undue takes back a Due with the same arguments.
+// Undue removes a Due with the same arguments.
 func (t *Tx) Undue(kind string, at time.Time, of Ref) error {
 	if err := own(t, of.Scope); err != nil {
 		return err
@@ -536,13 +535,13 @@ func (t *Tx) Outbox(topic string, body []byte) {
 	t.put(store.Control, m.Row(), nil, store.IfAbsent())
 }
 
-// Do stages any other action; when its condition fails the change returns
-// onFail, or runs again when onFail is nil. For rows that a room lays out itself.
+// Do stages any other action. If its condition fails, the change returns onFail, or runs
+// again when onFail is nil. It is for rows whose layout another package defines.
 func (t *Tx) Do(a store.Action, onFail error) {
 	t.stage(place{a.Table, a.Target()}, staged{action: a, onFail: onFail})
 }
 
-// own refuses what reaches into another organisation: a bug, not input.
+// own refuses a scope of another organisation: that is a bug, not an input.
 func own(t *Tx, sc store.Scope) error {
 	if sc.Org != t.scope.Org {
 		return fmt.Errorf("resource: a change of organisation %q touches %q", t.scope.Org, sc.Org)
@@ -550,7 +549,7 @@ func own(t *Tx, sc store.Scope) error {
 	return nil
 }
 
-// word is a kind in prose.
+// word is a kind as a word for people.
 func word(k Kind) string {
 	top, _, _ := strings.Cut(string(k), "@")
 	return strings.ReplaceAll(strings.ToLower(top), "_", " ")

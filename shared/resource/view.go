@@ -15,8 +15,8 @@ import (
 // loadTimeout bounds a read that several requests may wait for.
 const loadTimeout = 3 * time.Second
 
-// viewKey names a decoded value: version is 0 for the record as it is, -1 for
-// all records of the kind, -2 for what is made of them.
+// viewKey names a decoded value: version is 0 for the record as it is, -1 for all records
+// of the kind, -2 for what is made from them.
 type viewKey struct {
 	workspace string
 	kind      Kind
@@ -33,15 +33,15 @@ type slot struct {
 	flight *loading
 }
 
-// result is what may be remembered of a read.
+// result is the part of a read's outcome that may be remembered.
 type result struct {
 	value any
 	ok    bool
-	err   error // of decode
+	err   error // error of decode
 }
 
-// loading is a running read; failed is an error of the store, which is told to
-// those who wait and then forgotten.
+// loading is a running read. failed is an error of the store, which is returned to those
+// who wait and then forgotten.
 type loading struct {
 	done   chan struct{}
 	result *result
@@ -51,10 +51,10 @@ type loading struct {
 // Org is the organisation of the view.
 func (v *View) Org() string { return v.org }
 
-// Load gives the decoded form of a record, by id or slug. It is read and decoded
-// once per View and type; absent records and errors of decode are remembered
-// too. The value is shared between requests: decode must return something that
-// is never changed. Archived records are given as well; decode looks at Status.
+// Load gives the decoded form of a record, by id or slug. It is read and decoded once per
+// View and type; absent records and errors of decode are remembered too. The value is
+// shared between requests: decode must return something that is never changed. Archived
+// records are returned as well; decode must look at Status.
 func Load[T any](ctx context.Context, v *View, sc store.Scope, k Kind, idOrSlug string, decode func(Record) (T, error)) (T, bool, error) {
 	if !validID(idOrSlug) {
 		var none T
@@ -109,8 +109,8 @@ func LoadAll[T any](ctx context.Context, v *View, sc store.Scope, k Kind, decode
 	return all, err
 }
 
-// LoadFolded gives what fold makes of all live records of a kind, newest first: once
-// per View and type, for all who ask. What it makes is shared and must not be changed.
+// LoadFolded gives what fold makes from all live records of a kind, newest first: once per
+// View and type, for all callers. The result is shared and must not be changed.
 func LoadFolded[F any](ctx context.Context, v *View, sc store.Scope, k Kind, fold func([]Record) (F, error)) (F, error) {
 	key := viewKey{workspace: sc.Workspace, kind: k, version: -2, typ: reflect.TypeFor[F]()}
 	made, _, err := load(ctx, v, sc, key, func(ctx context.Context) (F, bool, error, error) {
@@ -133,8 +133,8 @@ func LoadFolded[F any](ctx context.Context, v *View, sc store.Scope, k Kind, fol
 	return made, err
 }
 
-// decoded splits the outcome of a read: what may be remembered (value, absence,
-// error of decode) and what may not (error of the store).
+// decoded separates the outcome of a read: what may be remembered (value, absence, error of
+// decode) and what may not (error of the store).
 func decoded[T any](rec Record, ok bool, err error, decode func(Record) (T, error)) (T, bool, error, error) {
 	var none T
 	if err != nil || !ok {
@@ -144,7 +144,7 @@ func decoded[T any](rec Record, ok bool, err error, decode func(Record) (T, erro
 	return val, err == nil, err, nil
 }
 
-// load gives the value under key, reading it once for all who ask.
+// load gives the value under key, reading it once for all callers.
 func load[T any](ctx context.Context, v *View, sc store.Scope, key viewKey, read func(context.Context) (T, bool, error, error)) (T, bool, error) {
 	var none T
 	if sc.Org != v.org {
@@ -165,7 +165,7 @@ func load[T any](ctx context.Context, v *View, sc store.Scope, key viewKey, read
 	return val, res.ok, res.err
 }
 
-// fill reads the value of a slot, or waits for who does.
+// fill reads the value of a slot, or waits for the caller who does.
 func fill[T any](ctx context.Context, v *View, s *slot, read func(context.Context) (T, bool, error, error)) (*result, error) {
 	s.mu.Lock()
 	if res := s.result.Load(); res != nil {
@@ -184,7 +184,7 @@ func fill[T any](ctx context.Context, v *View, s *slot, read func(context.Contex
 	f := &loading{done: make(chan struct{}), failed: errInterrupted}
 	s.flight = f
 	s.mu.Unlock()
-	defer func() { // also when decode panics
+	defer func() { // also if decode panics
 		s.mu.Lock()
 		s.flight = nil
 		s.mu.Unlock()
@@ -205,8 +205,8 @@ func fill[T any](ctx context.Context, v *View, s *slot, read func(context.Contex
 
 var errInterrupted = errors.New("resource: the read was interrupted")
 
-// countAbsent bounds what a caller can make us remember by asking for ids that
-// do not exist: past the bound the view forgets all it has loaded.
+// countAbsent bounds what a caller can make the view remember by asking for ids that do not
+// exist: beyond the bound the view forgets all that it has loaded.
 func (v *View) countAbsent() {
 	if v.absent.Add(1) > maxAbsent {
 		v.absent.Store(0)

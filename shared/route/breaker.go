@@ -5,13 +5,13 @@ import (
 	"time"
 )
 
-// Breaker is the setting of a circuit breaker: after too many failures a
-// target is left out until the cooldown has passed.
+// Breaker is the setting of a circuit breaker: after too many failures a target is skipped
+// until the cooldown has passed.
 type Breaker struct {
 	Threshold  int     // failures that open it; 0: only the rate counts
 	ByRate     bool    // Percentage is set
-	Percentage float64 // failures of all answers that open it
-	Minimum    int     // answers before the rate is looked at
+	Percentage float64 // percentage of failures among all answers that opens it
+	Minimum    int     // answers that are needed before the rate counts
 	Cooldown   time.Duration
 	Codes      []int // statuses that are failures; nil: 500 and above
 }
@@ -24,41 +24,41 @@ func (b *Breaker) Failure(status int) bool {
 	return slices.Contains(b.Codes, status)
 }
 
-// State is how the breaker of one target stands.
+// State is the state of one target's breaker.
 type State uint8
 
 const (
 	Closed   State = iota // the target is used
-	Open                  // it is left out
+	Open                  // the target is skipped
 	HalfOpen              // the cooldown is over: one request may claim the probe
-	Probing               // the probe is under way; others leave the target out
+	Probing               // the probe is under way; other requests skip the target
 )
 
-// Breakers are the breakers of one config as a Walk sees them.
+// Breakers are the breakers of one config, as a Walk uses them.
 type Breakers interface {
-	// Quiet reports that all of them are closed, so that none need be looked at.
+	// Quiet reports that all of them are closed, so that none needs to be checked.
 	Quiet() bool
 	State(path string) State
-	// Claim takes the one probe of a half-open target. False: another request
-	// has it. Who claims must Record or Release.
+	// Claim takes the one probe of a half-open target. False: another request has it. A
+	// caller that claims a probe must Record or Release it.
 	Claim(path string, b *Breaker) bool
-	// Release gives a probe back that was not made.
+	// Release gives back a probe that was not made.
 	Release(path string)
-	// Record counts the answer of a target. probe: the caller has claimed it.
+	// Record counts the answer of a target. probe: the caller had claimed the probe.
 	Record(path string, b *Breaker, status int, probe bool)
 }
 
-// circuit is what is known of one target that has failed. Counts begin with
-// the first failure.
+// circuit is what is known about one target that has failed. Counts begin with the first
+// failure.
 type circuit struct {
-	setting             *Breaker // the latest that was recorded under
+	setting             *Breaker // the latest setting that was recorded
 	failures, successes int
-	first, last         time.Time // failures of the count
+	first, last         time.Time // times of the counted failures
 	openUntil           time.Time // zero: closed
 	probeUntil          time.Time // a probe is under way, at most until then
-	mine                bool      // by this process
+	mine                bool      // this process makes the probe
 
-	// What other processes have not been told.
+	// What was not yet reported to other processes.
 	newFailures, newSuccesses int
 	newOpen, newClosed        bool
 }
@@ -75,9 +75,9 @@ func (s *circuit) state(now time.Time) State {
 	return HalfOpen
 }
 
-// stale tells that the count is over: no failure for a cooldown; where only the
-// rate counts, a cooldown since the first one, so that old successes do not
-// hide new failures.
+// stale tells that the count is over. That is so if there was no failure for a cooldown. If
+// only the rate counts, it is so a cooldown after the first failure, so that old successes
+// do not hide new failures.
 func (s *circuit) stale(b *Breaker, now time.Time) bool {
 	if now.Sub(s.last) > b.Cooldown {
 		return true
@@ -103,7 +103,7 @@ func (s *circuit) trip(b *Breaker, now time.Time) {
 // worthTelling tells that there is a reason for a write: successes alone wait.
 func (s *circuit) worthTelling() bool { return s.newFailures > 0 || s.newOpen || s.newClosed }
 
-// silent tells that nothing is waiting to be told to other processes.
+// silent tells that nothing waits to be reported to other processes.
 func (s *circuit) silent() bool {
 	return s.newFailures == 0 && s.newSuccesses == 0 && !s.newOpen && !s.newClosed
 }

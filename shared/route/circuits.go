@@ -14,24 +14,24 @@ type Circuits struct {
 	configs map[ConfigKey]*ConfigCircuits
 }
 
-// ConfigKey names one version of a saved config: a change of a config may put
-// other targets at the same paths, so counts begin again.
+// ConfigKey names one version of a saved config. A new version may have other targets at
+// the same paths, so its counts begin again.
 type ConfigKey struct {
 	Org, Workspace, Config string
 	Version                int64
 }
 
-// maxCircuitConfigs bounds the configs with states; beyond it those that have
-// nothing to say are forgotten, and then any.
+// maxCircuitConfigs bounds the configs with states. Beyond it, configs with nothing to
+// report are forgotten first, and then any.
 const maxCircuitConfigs = 4096
 
-// NewCircuits keeps states by the clock now.
+// NewCircuits keeps states; now is its clock.
 func NewCircuits(now func() time.Time) *Circuits {
 	return &Circuits{now: now, configs: make(map[ConfigKey]*ConfigCircuits)}
 }
 
-// Of gives the breakers of one config. The same key gives the same value until
-// the bound makes it forgotten.
+// Of gives the breakers of one config. The same key gives the same value until it is
+// forgotten because of the bound.
 func (c *Circuits) Of(key ConfigKey) *ConfigCircuits {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -56,13 +56,13 @@ func (c *Circuits) Of(key ConfigKey) *ConfigCircuits {
 	return set
 }
 
-// ConfigCircuits are the breakers of one config. Safe for concurrent use. It is
-// a Breakers for one process; Pending, Settle and Merge let several processes
-// share it.
+// ConfigCircuits are the breakers of one config. They are safe for concurrent use. They
+// implement Breakers for one process; Pending, Settle and Merge let several processes share
+// them.
 type ConfigCircuits struct {
 	now     func() time.Time
 	trouble atomic.Int32 // circuits that are not closed
-	untold  atomic.Bool  // Pending has something to give
+	untold  atomic.Bool  // Pending has something to report
 
 	mu     sync.Mutex
 	states map[string]*circuit // by path; absent: closed, nothing counted
@@ -81,8 +81,8 @@ func (c *ConfigCircuits) State(path string) State {
 	return c.states[path].state(c.now())
 }
 
-// Claim implements Breakers. A probe whose answer takes longer than the
-// cooldown does not keep others from probing.
+// Claim implements Breakers. A probe whose answer takes longer than the cooldown does not
+// stop others from probing.
 func (c *ConfigCircuits) Claim(path string, b *Breaker) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -122,8 +122,8 @@ func (c *ConfigCircuits) Record(path string, b *Breaker, status int, probe bool)
 	now := c.now()
 	s := c.states[path]
 	if s.state(now) != Closed {
-		// Only the probe decides; what was under way when the circuit opened
-		// says nothing new.
+		// Only the probe decides: requests that were under way when the circuit opened tell
+		// nothing new.
 		switch {
 		case !probe:
 		case failure:
@@ -156,14 +156,14 @@ func (c *ConfigCircuits) Record(path string, b *Breaker, status int, probe bool)
 	}
 }
 
-// healthy tells that a success at path changes nothing.
+// healthy tells that a success at path would change nothing.
 func (c *ConfigCircuits) healthy(path string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.states[path] == nil
 }
 
-// recount brings trouble and untold up to date. The lock is held.
+// recount updates trouble and untold. The lock is held.
 func (c *ConfigCircuits) recount() {
 	var n int32
 	untold := false

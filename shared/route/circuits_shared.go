@@ -2,7 +2,7 @@ package route
 
 import "time"
 
-// Shared is what all processes know of one circuit.
+// Shared is what all processes know about one circuit.
 type Shared struct {
 	Failures, Successes int
 	First, Last         time.Time // failures of the count
@@ -10,7 +10,7 @@ type Shared struct {
 	ProbeUntil          time.Time // a probe is under way somewhere
 }
 
-// Pending is what other processes have not been told of one circuit.
+// Pending is what must be reported to other processes about one circuit.
 type Pending struct {
 	Path                string
 	Breaker             *Breaker
@@ -19,11 +19,11 @@ type Pending struct {
 	Closed              bool      // a probe closed it
 }
 
-// Untold reports that Pending has something to give.
+// Untold reports that Pending has something to report.
 func (c *ConfigCircuits) Untold() bool { return c.untold.Load() }
 
-// Pending takes what is to be told. Successes alone are not worth a write: they
-// wait for the next failure.
+// Pending takes what must be reported. Successes alone are not worth a write: they wait for
+// the next failure.
 func (c *ConfigCircuits) Pending() []Pending {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -46,7 +46,7 @@ func (c *ConfigCircuits) Pending() []Pending {
 	return list
 }
 
-// Return takes p back, because the others could not be told.
+// Return takes p back, because it could not be reported.
 func (c *ConfigCircuits) Return(p Pending) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -69,8 +69,8 @@ func (c *ConfigCircuits) Return(p Pending) {
 	s.newClosed = s.newClosed || p.Closed && s.openUntil.IsZero()
 }
 
-// Settle takes over what became of p after it was told: counted is what the
-// processes have counted together, which may open the circuit here.
+// Settle takes the result after p was reported: counted is what all processes have counted
+// together, which may open the circuit here.
 func (c *ConfigCircuits) Settle(p Pending, counted Shared) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -86,8 +86,8 @@ func (c *ConfigCircuits) Settle(p Pending, counted Shared) {
 	}
 }
 
-// Merge takes over what the other processes say of all circuits of the config.
-// What this process has not told yet stands.
+// Merge takes over what the other processes report about all circuits of the config. What
+// this process has not reported yet is kept.
 func (c *ConfigCircuits) Merge(all map[string]Shared) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -116,7 +116,7 @@ func (c *ConfigCircuits) Merge(all map[string]Shared) {
 	}
 }
 
-// Held marks the probe of a half-open circuit as another process's.
+// Held notes that another process has the probe of a half-open circuit.
 func (c *ConfigCircuits) Held(path string, until time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -34,7 +34,7 @@ const (
 	MinCacheThreshold     = 0.5
 	DefaultStickyTTL      = time.Hour
 	MaxStickyTTL          = 365 * 24 * time.Hour
-	MaxHold               = 20 * time.Second // and the standard
+	MaxHold               = 20 * time.Second // also the standard
 	MaxStreamTimeout      = 10 * time.Minute // of first_token_timeout and stream_idle_timeout
 	MaxConditions         = 1000             // of one strategy, where configs are saved
 	MaxListed             = 1000             // entries of any other list, likewise
@@ -65,10 +65,10 @@ type Config struct {
 	Cache          *Cache
 	Breaker        *Breaker
 	PromptCache    *PromptCache
-	RequestTimeout *int64 // milliseconds; 0 switches an inherited one off
+	RequestTimeout *int64 // milliseconds; 0 switches an inherited timeout off
 	FirstToken     *int64 // first_token_timeout, likewise
 	StreamIdle     *int64 // stream_idle_timeout, likewise
-	Hold           *int64 // first_event_hold_ms; 0: a stream's head is not held
+	Hold           *int64 // first_event_hold_ms; 0: the beginning of a stream is not held
 	CustomHost     *string
 	ForwardHeaders []string // nil: absent
 	StrictOpenAI   *bool
@@ -84,10 +84,10 @@ type Param struct {
 	Value json.RawMessage
 }
 
-// Strategy is how a node chooses among its targets.
+// Strategy tells how a node chooses among its targets.
 type Strategy struct {
 	Mode          string
-	OnStatusCodes []int // fallback; nil: absent, empty: nothing falls back
+	OnStatusCodes []int // fallback; nil: absent; empty: no status falls back
 	Conditions    []Condition
 	Default       string // name of a target
 	Sticky        *StickyRule
@@ -105,22 +105,22 @@ type StickyRule struct {
 	TTL    time.Duration
 }
 
-// Cache says how answers may be reused. Its bounds are applied: Parse cuts
-// MaxAge to them.
+// Cache tells how answers may be reused. Parse has applied its bounds, so MaxAge is within
+// them.
 type Cache struct {
 	Mode   string        // simple or semantic
 	MaxAge time.Duration // 0: the standard, or the organisation's
-	// Embedder makes vectors of what users say; nil: a semantic cache finds equal
-	// requests only.
+	// Embedder makes vectors of the users' words; nil: a semantic cache finds only equal
+	// requests.
 	Embedder  *CacheEmbedder
-	Threshold float64 // least cosine of what means the same; 0: the standard
+	Threshold float64 // least cosine of texts that mean the same; 0: the standard
 }
 
-// PromptCache has markers added for the provider's own cache of prompts, where it has
-// such and the client's are few.
+// PromptCache adds markers for the provider's own prompt cache, if the provider has one and
+// the client has set few markers.
 type PromptCache struct {
 	Hour bool // they hold for an hour, not for five minutes
-	Off  bool // an inherited one does not count
+	Off  bool // switches an inherited one off
 }
 
 // CacheEmbedder is the model that a semantic cache compares texts by.

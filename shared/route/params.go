@@ -8,8 +8,8 @@ import (
 	"gateway/shared/wire"
 )
 
-// edits are what a leaf does to a body: default_params, then override_params,
-// then drop_params, prepared so that a body is walked once for the top level.
+// edits are a leaf's changes of a body: default_params, then override_params, then
+// drop_params. They are prepared so that the top level of a body is walked once.
 type edits struct {
 	set   *wire.KeySet
 	ops   []op       // by key index of set
@@ -19,7 +19,7 @@ type edits struct {
 type op struct {
 	raw      []byte
 	drop     bool
-	ifAbsent bool // a default: null counts as absent
+	ifAbsent bool // a default, for which null counts as absent
 }
 
 // newEdits prepares the edits. model and byDefault are the models of
@@ -62,8 +62,8 @@ func newEdits(h inherited, model, byDefault string) edits {
 	return e
 }
 
-// Streams tells whether the body that the leaf makes asks for a stream; asked is
-// what the client's body says, nil for nothing.
+// Streams tells whether the body that the leaf makes asks for a stream; asked is what the
+// client's body says, nil if it says nothing.
 func (l *Leaf) Streams(asked *bool) bool {
 	says := func(raw []byte) bool { return len(raw) > 0 && raw[0] == 't' }
 	if set := l.edits.set; set != nil {
@@ -82,8 +82,8 @@ func (l *Leaf) Streams(asked *bool) bool {
 // Plain reports that the leaf changes nothing in a body.
 func (l *Leaf) Plain() bool { return l.edits.set == nil && len(l.edits.paths) == 0 }
 
-// Apply appends body with the leaf's parameters applied to dst. The error is a
-// 400 on a field of body that is there twice or in a misleading spelling.
+// Apply appends body to dst, with the leaf's parameters applied. The error is a 400 on a
+// field of body that comes twice or in a misleading spelling.
 func (l *Leaf) Apply(dst, body []byte) ([]byte, error) {
 	e := &l.edits
 	if e.set != nil {

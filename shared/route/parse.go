@@ -21,13 +21,13 @@ const (
 	// Strict is for configs that are saved: unknown properties, bad references
 	// between targets and values out of bounds are refused.
 	Strict Mode = iota
-	// Lenient is for configs that come with a request: unknown properties are
-	// ignored and bounds that have a nearest value are applied.
+	// Lenient is for configs that come with a request: unknown properties are ignored, and a
+	// value out of bounds is replaced by the nearest allowed one if there is one.
 	Lenient
 )
 
-// Parse reads a config object. It gives all field errors at once, each with its
-// JSON path; the config is nil when there are any.
+// Parse reads a config object. It gives all field errors at once, each with its JSON path;
+// the config is nil if there are any.
 func Parse(raw []byte, mode Mode) (*Config, []fault.Detail) {
 	if err := wire.CheckStrict(raw, wire.MaxDepth); err != nil {
 		f := fault.From(err)
@@ -48,11 +48,11 @@ func Parse(raw []byte, mode Mode) (*Config, []fault.Detail) {
 	return c, nil
 }
 
-// ParseSaved reads the body of a saved config. It was strict when it was saved,
-// so that what later versions refuse still works.
+// ParseSaved reads the body of a saved config. It was checked strictly when it was saved,
+// so it still works if later versions would refuse it.
 func ParseSaved(raw []byte) (*Config, []fault.Detail) { return Parse(raw, Lenient) }
 
-// meaningful reports whether the root says anything.
+// meaningful reports whether the root has any content.
 func (c *Config) meaningful() bool {
 	return c.Provider != "" || c.VirtualKey != "" || c.Strategy != nil || len(c.Targets) > 0 || c.Cache != nil || c.PromptCache != nil ||
 		c.Retry != nil || c.PromptID != "" || c.ForwardHeaders != nil || c.RequestTimeout != nil || c.FirstToken != nil || c.StreamIdle != nil || c.Hold != nil || c.CustomHost != nil ||
@@ -147,7 +147,7 @@ func parseProperty(r *reader, c *Config, key string, v value) {
 		b := r.flag(v)
 		c.StrictOpenAI = &b
 	case "on_status_codes":
-		r.statuses(v) // checked, but only the strategy's list has a meaning
+		r.statuses(v) // it is checked, but only the strategy's list has an effect
 	case "fetch_integrated_models":
 		c.FetchIntegratedModels = r.flag(v)
 	default:
@@ -162,7 +162,7 @@ func parseProperty(r *reader, c *Config, key string, v value) {
 	}
 }
 
-// parseWait reads a time in milliseconds, which is at most most.
+// parseWait reads a time in milliseconds, of at most most.
 func parseWait(r *reader, v value, most time.Duration) *int64 {
 	n := r.whole(v, 0)
 	if limit := most.Milliseconds(); n > limit {
@@ -204,8 +204,8 @@ func snake(key string) string {
 	return b.String()
 }
 
-// parseStreamParam: the answer follows override_params.stream and
-// default_params.stream, so they must say yes or no.
+// parseStreamParam requires true or false, because the answer follows
+// override_params.stream and default_params.stream.
 func parseStreamParam(r *reader, v value, params []Param) {
 	for _, p := range params {
 		if p.Key == "stream" && !wire.IsNull(p.Value) {

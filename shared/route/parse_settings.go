@@ -69,8 +69,8 @@ func parsePromptCache(r *reader, v value) *PromptCache {
 	return out
 }
 
-// parseAttempts are at most MaxRetryAttempts: more is refused when saved and cut
-// otherwise.
+// parseAttempts reads a number of at most MaxRetryAttempts. A higher one is refused in a
+// saved config and lowered otherwise.
 func parseAttempts(r *reader, v value) int {
 	if r.strict {
 		n := r.whole(v, 0)
@@ -121,7 +121,7 @@ func parseCache(r *reader, v value) *Cache {
 	if mode.kind() == wire.KindString && out.Mode != "simple" && out.Mode != "semantic" {
 		r.add(mode.path, "must be simple or semantic")
 	}
-	// What was saved before an embedder was asked for still compares exactly.
+	// Configs that were saved before an embedder was required still compare exactly.
 	if r.strict && out.Mode == "semantic" && out.Embedder == nil {
 		r.add(v.path+".embedder", `is required with the mode semantic: {"provider":"@slug","model":"..."}, what texts are compared by`)
 	}
@@ -191,8 +191,8 @@ func parseBreaker(r *reader, v value) *Breaker {
 	return out
 }
 
-// parseHooks joins the entries of one side. The result is nil when no field is
-// there, and empty when the config has empty lists.
+// parseHooks joins the entries of one side. The result is nil if none of the fields is
+// present, and empty if the config has empty lists.
 func parseHooks(r *reader, hooks, guardrails, mutators value) []Guardrail {
 	var all []Guardrail
 	for _, list := range []struct {
@@ -221,8 +221,8 @@ func parseHooks(r *reader, hooks, guardrails, mutators value) []Guardrail {
 	return all
 }
 
-// parseGuardrail reads an entry that is an object. One that has only an id is a
-// reference to a saved guardrail.
+// parseGuardrail reads an entry that is an object. If it only has an id, it is a reference
+// to a saved guardrail.
 func parseGuardrail(r *reader, v value, form GuardrailForm) Guardrail {
 	id, fields := "", 0
 	r.members(v, func(key string, v value) {

@@ -8,8 +8,8 @@ import (
 	"gateway/shared/wire"
 )
 
-// parseStrategy reads a strategy. breaker takes a cb_config written inside it, when
-// the node has none of its own.
+// parseStrategy reads a strategy. breaker takes a cb_config that is written inside of it,
+// if the node has none of its own.
 func parseStrategy(r *reader, v value, breaker *value) *Strategy {
 	s := &Strategy{}
 	var mode value
@@ -95,7 +95,7 @@ func parseSticky(r *reader, v value) *StickyRule {
 			out.Fields = r.texts(v)
 			for i, f := range out.Fields {
 				of, key, _ := strings.Cut(f, ".")
-				never := key == "" || of == "params" && strings.Contains(key, ".") // no request has it
+				never := key == "" || of == "params" && strings.Contains(key, ".") // no request has such a field
 				if of != "metadata" && of != "params" || never && r.strict {
 					r.add(v.path+"["+strconv.Itoa(i)+"]", "must be metadata.<key> or params.<field>")
 				}
@@ -157,7 +157,7 @@ func parseTargets(r *reader, c *Config, v value, level int) {
 	}
 }
 
-// check holds the fields of a node against each other.
+// check checks that the fields of a node go together.
 func check(r *reader, c *Config, v value, level int) {
 	if v.kind() != wire.KindObject {
 		return
@@ -184,7 +184,8 @@ func check(r *reader, c *Config, v value, level int) {
 	}
 }
 
-// checkNames: names are unique among siblings, and conditions name targets.
+// checkNames requires that names are unique among siblings, and that conditions name
+// targets.
 func checkNames(r *reader, c *Config, v value) {
 	names := map[string]int{}
 	for i, t := range c.Targets {

@@ -11,15 +11,14 @@ import (
 	"gateway/shared/wire"
 )
 
-// Query is a compiled condition: all of its terms must hold. A query that was
-// malformed holds never.
+// Query is a compiled condition: all of its terms must hold. A malformed query never holds.
 type Query struct{ terms []term }
 
 // term is one field with its operators, or a $and or $or of queries.
 type term struct {
 	field   string // metadata.x, params.x, url.pathname
 	tests   []test
-	all     bool // $and; else $or
+	all     bool // $and; otherwise $or
 	queries []Query
 }
 
@@ -33,8 +32,8 @@ type test struct {
 
 // literal is a primitive JSON value.
 type literal struct {
-	kind wire.Kind // none for what is missing or no primitive
-	text string    // of a string
+	kind wire.Kind // none if it is missing or not a primitive
+	text string    // the text of a string
 	num  float64
 	on   bool
 }
@@ -72,7 +71,7 @@ func parseQuery(r *reader, v value) Query {
 	return q
 }
 
-// fieldKnown: exactly two segments, the first of which is known.
+// fieldKnown requires exactly two segments, the first of which is known.
 func fieldKnown(key string) bool {
 	first, second, ok := strings.Cut(key, ".")
 	if !ok || second == "" || strings.Contains(second, ".") {
@@ -99,8 +98,7 @@ func parseTests(r *reader, v value) []test {
 	return tests
 }
 
-// malformed complains where configs are saved; otherwise the condition is only
-// false.
+// malformed reports an error in saved configs; otherwise the condition is merely false.
 func malformed(r *reader, v value, format string, args ...any) {
 	if r.strict {
 		r.add(v.path, format, args...)
@@ -168,8 +166,8 @@ func literalOf(raw []byte) literal {
 	return l
 }
 
-// matches evaluates the query. A field that is missing, or is not a
-// primitive, makes its condition false whatever the operator is.
+// matches evaluates the query. If a field is missing or not a primitive, its condition is
+// false for every operator.
 func (q *Query) matches(lookup func(field string) literal) bool {
 	for i := range q.terms {
 		if !q.terms[i].matches(lookup) {
@@ -227,8 +225,7 @@ func (t *test) holds(v literal) bool {
 	return false
 }
 
-// float is the number at the beginning of a text, or NaN, which no comparison
-// holds for.
+// float is the number at the beginning of a text, or NaN, for which no comparison holds.
 func (l literal) float() float64 {
 	switch l.kind {
 	case wire.KindNumber:

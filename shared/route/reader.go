@@ -10,7 +10,7 @@ import (
 	"gateway/shared/wire"
 )
 
-// reader reads checked JSON and gathers the errors of all fields.
+// reader reads checked JSON and collects the errors of all fields.
 type reader struct {
 	strict  bool
 	details []fault.Detail
@@ -25,7 +25,7 @@ type value struct {
 
 //go:noinline
 func (r *reader) add(path, format string, args ...any) {
-	const most = 100 // a hostile config must not make a giant answer
+	const most = 100 // a hostile config must not cause a huge answer
 	if len(r.details) < most {
 		r.details = append(r.details, fault.Detail{Field: path, Message: fmt.Sprintf(format, args...)})
 	}
@@ -34,7 +34,7 @@ func (r *reader) add(path, format string, args ...any) {
 func (v value) kind() wire.Kind { return wire.KindOf(v.raw) }
 func (v value) null() bool      { return v.kind() == wire.KindNull }
 
-// is reports whether v is of kind and complains if not.
+// is reports whether v is of kind, and notes an error if not.
 func (r *reader) is(v value, kind wire.Kind) bool {
 	if v.kind() == kind {
 		return true
@@ -64,13 +64,13 @@ func join(path, key string) string {
 	return path + "." + key
 }
 
-// elements visits the elements of an array; false when v is none. Where configs
-// are saved, it has at most MaxListed.
+// elements visits the elements of an array; false when v is not an array. In saved configs
+// the array may have at most MaxListed elements.
 func (r *reader) elements(v value, visit func(i int, v value)) bool {
 	return r.atMost(v, MaxListed, visit)
 }
 
-// atMost is elements with a bound of its own; 0 is none.
+// atMost is elements with another bound; 0 means none.
 func (r *reader) atMost(v value, most int, visit func(i int, v value)) bool {
 	if !r.is(v, wire.KindArray) {
 		return false
@@ -89,7 +89,7 @@ func (r *reader) atMost(v value, most int, visit func(i int, v value)) bool {
 	return true
 }
 
-// unknown refuses a property of another name where configs are saved.
+// unknown refuses an unknown property in saved configs.
 func (r *reader) unknown(v value, what string) {
 	if r.strict {
 		r.add(v.path, "is not a property of %s", what)
@@ -158,8 +158,8 @@ func (r *reader) number(v value, least, most float64) float64 {
 // decimal writes a number without an exponent.
 func decimal(f float64) string { return strconv.FormatFloat(f, 'f', -1, 64) }
 
-// statuses reads an array of HTTP statuses. The result is not nil, so that an
-// empty list differs from none.
+// statuses reads an array of HTTP statuses. The result is never nil, so that an empty list
+// differs from an absent one.
 func (r *reader) statuses(v value) []int {
 	codes := []int{}
 	r.elements(v, func(_ int, v value) {
@@ -206,6 +206,6 @@ func (r *reader) params(v value) []Param {
 // anything decodes a credential field.
 func (r *reader) anything(v value) any {
 	var out any
-	_ = json.Unmarshal(v.raw, &out) // the JSON was checked before
+	_ = json.Unmarshal(v.raw, &out) // it was checked to be JSON before
 	return out
 }

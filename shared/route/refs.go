@@ -15,7 +15,7 @@ type Refs struct {
 	Prompts    []Ref
 }
 
-// Ref is one place of a config that names a saved resource.
+// Ref is a place in a config that names a saved resource.
 type Ref struct {
 	Field string // path of the place, as Parse reports it
 	Name  string // slug or id
@@ -50,13 +50,13 @@ func (c *Config) Refs() Refs {
 				refs.Guardrails = append(refs.Guardrails, Ref{g.Field, g.Slug})
 			}
 		}
-		id, _, _ := strings.Cut(n.PromptID, "@") // behind it the version
+		id, _, _ := strings.Cut(n.PromptID, "@") // the version comes after it
 		add(&refs.Prompts, "prompt_id", id)
 	})
 	return refs
 }
 
-// Guardrails are those that the config writes out.
+// Guardrails are the guardrails that are written in the config.
 func (c *Config) Guardrails() []Guardrail {
 	var out []Guardrail
 	c.each(func(n *Config) {
@@ -72,8 +72,8 @@ func (c *Config) Guardrails() []Guardrail {
 // Host is an address in a config that must pass the egress rules.
 type Host struct{ Field, URL string }
 
-// Hosts gives the addresses that people wrote into the config, for the check
-// against the egress rules when it is saved.
+// Hosts gives the addresses that people wrote into the config, to check them against the
+// egress rules when it is saved.
 func (c *Config) Hosts() []Host {
 	var hosts []Host
 	c.each(func(n *Config) {

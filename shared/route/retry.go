@@ -9,17 +9,16 @@ import (
 	"time"
 )
 
-// Retry says which answers of a target are asked for again.
+// Retry tells for which answers a target is called again.
 type Retry struct {
 	Attempts      int   // calls beyond the first, 0 to MaxRetryAttempts
 	Codes         []int // statuses that are retried; empty: none
-	UseRetryAfter bool  // wait as a 429 says
+	UseRetryAfter bool  // wait as long as a 429 says
 }
 
 var defaultRetryCodes = []int{429, 500, 502, 503, 504, 529}
 
-// maxRetryWait bounds the waits of one target, alone and in sum, where the
-// provider names them.
+// maxRetryWait bounds the waits that a provider asks for, each and in sum, for one target.
 const maxRetryWait = time.Minute
 
 // Schedule is the state of the retries of one target.
@@ -27,17 +26,16 @@ type Schedule struct {
 	retry  *Retry
 	used   int
 	waited time.Duration
-	told   bool // the provider named a wait: no backoff any more
+	told   bool // the provider named a wait: then there is no backoff any more
 	failed bool // retries were configured and did not help
 }
 
 // Start begins with the first call. A nil Retry never retries.
 func (r *Retry) Start() Schedule { return Schedule{retry: r} }
 
-// Next judges an answer and tells whether the call is to be repeated, and after
-// which wait. unreachable: no answer came; it is always retried. h are the
-// headers of the answer, which came at now. Before retry k the wait is 2^(k-1)
-// seconds.
+// Next judges an answer and tells whether to call again, and after which wait. unreachable:
+// no answer came; that is always retried. h are the headers of the answer, which came at
+// now. Before retry k the wait is 2^(k-1) seconds.
 func (s *Schedule) Next(status int, h http.Header, unreachable bool, now time.Time) (wait time.Duration, again bool) {
 	r := s.retry
 	if r == nil || r.Attempts == 0 {
@@ -67,15 +65,15 @@ func (s *Schedule) Next(status int, h http.Header, unreachable bool, now time.Ti
 	return wait, true
 }
 
-// Used is how many retries have been taken.
+// Used is how many retries have been made.
 func (s *Schedule) Used() int { return s.used }
 
-// Named tells whether the waits are those that the provider asked for.
+// Named tells whether the provider asked for the waits.
 func (s *Schedule) Named() bool { return s.told }
 
-// Repeat takes one retry without a wait, for an answer whose status only the
-// output guardrails made (246 or 446). It reports false when the status is not
-// listed or nothing is left.
+// Repeat makes one retry without a wait, for an answer whose status comes only from output
+// guardrails (246 or 446). It reports false when the status is not listed or no retry is
+// left.
 func (s *Schedule) Repeat(status int) bool {
 	r := s.retry
 	if r == nil || !slices.Contains(r.Codes, status) || s.used >= r.Attempts {
@@ -85,8 +83,8 @@ func (s *Schedule) Repeat(status int) bool {
 	return true
 }
 
-// Count is the value of the retry count header: 0 when the first call served,
-// n when retry n did, -1 when the retries did not help.
+// Count is the value of the retry count header: 0 if the first call succeeded, n if retry n
+// did, -1 if the retries did not help.
 func (s *Schedule) Count() int {
 	if s.failed {
 		return -1
@@ -94,8 +92,8 @@ func (s *Schedule) Count() int {
 	return s.used
 }
 
-// retryAfter reads how long the provider asks to wait: milliseconds before
-// seconds before a date, which counts from now. A date in the past is no wait.
+// retryAfter reads how long the provider asks to wait: first as milliseconds, then as
+// seconds, then as a date, which is compared with now. A date in the past means no wait.
 func retryAfter(h http.Header, now time.Time) (time.Duration, bool) {
 	for _, source := range []struct {
 		name string

@@ -1,7 +1,6 @@
 package route
 
-// SealedConfig is the name under which a saved config that holds secrets is
-// sealed as a whole; the record's body then shows them masked. Who compiles a
-// config reads resource.Record.OpenSecrets(...)[SealedConfig] when HasSecret
-// says that there is one.
+// SealedConfig is the name under which a saved config with secrets is sealed as a whole;
+// the record's body then shows them masked. When HasSecret reports it, code that compiles a
+// config must read resource.Record.OpenSecrets(...)[SealedConfig].
 const SealedConfig = "config"

@@ -12,22 +12,22 @@ import (
 	"gateway/shared/wire"
 )
 
-// StickyKey is the hash of the values that keep requests together, and of the
-// place of the rule.
+// StickyKey is the hash of the values that keep requests together, and of the place of the
+// rule.
 type StickyKey [sha256.Size]byte
 
-// Sticky remembers which target the requests with one key went to. The scope of
-// a key is one config; the implementation adds whose config it is.
+// Sticky remembers to which target the requests with one key went. A key is unique within
+// one config; the implementation adds the config.
 type Sticky interface {
 	// Kept gives the remembered index; false: none, or its time is over.
 	Kept(key StickyKey) (index int, ok bool)
-	// Keep remembers an index for ttl from now. One that is remembered already
-	// keeps its time.
+	// Keep remembers an index for ttl from now. If one is remembered already, its time is not
+	// extended.
 	Keep(key StickyKey, index int, ttl time.Duration)
 }
 
-// stick chooses among the candidates by the sticky rule of n: the remembered
-// target while it may be used, else the one that the key's hash gives.
+// stick chooses among the candidates by the sticky rule of n: the remembered target while
+// it may be used, or else the one that the key's hash gives.
 func (w *Walk) stick(n *node, key StickyKey, candidates []*node) *node {
 	if index, ok := w.kept(n, key); ok {
 		if c := usable(candidates, index); c != nil {
@@ -38,8 +38,8 @@ func (w *Walk) stick(n *node, key StickyKey, candidates []*node) *node {
 	c, number := rendezvous(candidates, key)
 	w.draws = append(w.draws, usage.Draw{Path: n.path, Number: number, Chosen: c.index, Sticky: usage.StickyHash})
 	if w.ctx.Sticky != nil {
-		// What stands in for a target that is left out is not remembered, so that
-		// every process goes back to the same one.
+		// The stand-in for a skipped target is not remembered, so that every process goes back
+		// to the same target.
 		if first, _ := rendezvous(n.children, key); first == c {
 			w.ctx.Sticky.Keep(key, c.index, n.sticky.TTL)
 		}
@@ -58,7 +58,7 @@ func (w *Walk) kept(n *node, key StickyKey) (index int, ok bool) {
 	return 0, false
 }
 
-// usable gives the candidate of an index, if it may be chosen.
+// usable gives the candidate with an index, if it may be chosen.
 func usable(candidates []*node, index int) *node {
 	for _, c := range candidates {
 		if c.index == index && c.weight > 0 {
@@ -68,10 +68,10 @@ func usable(candidates []*node, index int) *node {
 	return nil
 }
 
-// rendezvous is weighted highest-random-weight hashing: every candidate draws a
-// number of its own from the key, and the smallest -ln(u)/weight wins. Over many
-// keys each gets its share of the weights; when a candidate goes, only its keys
-// move. One candidate at least has a weight.
+// rendezvous is weighted highest-random-weight hashing: every candidate draws a number from
+// the key, and the smallest -ln(u)/weight wins. Over many keys each candidate gets its
+// share of the weights. When a candidate is removed, only its keys move. At least one
+// candidate has a weight.
 func rendezvous(candidates []*node, key StickyKey) (chosen *node, number uint32) {
 	seed := binary.LittleEndian.Uint64(key[:])
 	best := math.Inf(1)
@@ -96,8 +96,8 @@ func mix(x uint64) uint64 {
 	return x ^ x>>31
 }
 
-// identity is the number by which a target draws: of its name where it has one,
-// so that it may move among its siblings, else of its path.
+// identity is the number with which a target draws. It comes from the target's name if it
+// has one, so that it may move among its siblings, otherwise from its path.
 func identity(name, path string) uint64 {
 	text := "path\x00" + path
 	if name != "" {
@@ -107,8 +107,7 @@ func identity(name, path string) uint64 {
 	return binary.LittleEndian.Uint64(sum[:])
 }
 
-// stickyKey is the key of the request; false when no rule applies or all values
-// are missing.
+// stickyKey is the key of the request; false if no rule applies or all values are missing.
 func (w *Walk) stickyKey(n *node) (key StickyKey, ok bool) {
 	if n.sticky == nil {
 		return key, false
@@ -134,7 +133,7 @@ func (w *Walk) stickyKey(n *node) (key StickyKey, ok bool) {
 	return key, ok
 }
 
-// Picks are the sticky picks that a process remembers, bounded. Safe for
+// Picks are the sticky picks that a process remembers, up to a bound. They are safe for
 // concurrent use.
 type Picks struct {
 	now func() time.Time
@@ -153,17 +152,17 @@ type kept struct {
 	until time.Time
 }
 
-// maxPicks bounds the picks remembered; beyond it those whose time is over are
-// forgotten, and then any: the hash gives the same target again.
+// maxPicks bounds the picks that are remembered. Beyond it, expired ones are forgotten
+// first, and then any: the hash gives the same target again.
 const maxPicks = 50_000
 
-// NewPicks keeps picks by the clock now.
+// NewPicks keeps picks; now is its clock.
 func NewPicks(now func() time.Time) *Picks {
 	return &Picks{now: now, picks: make(map[pickKey]kept)}
 }
 
-// Of gives the picks of one config, whatever its version: a pick outlives a
-// change of weights while its target may be used.
+// Of gives the picks of one config, for all its versions: a pick outlives a change of
+// weights while its target may be used.
 func (p *Picks) Of(org, workspace, config string) Sticky {
 	return configPicks{p, pickKey{org: org, workspace: workspace, config: config}}
 }

@@ -14,7 +14,7 @@ type Tree struct {
 	root    *node
 	mode    string
 	leaves  []*Leaf
-	guarded bool // some target has a breaker that decisions look at
+	guarded bool // some target has a breaker that decisions depend on
 	sticky  bool // some strategy has a sticky rule
 }
 
@@ -25,7 +25,7 @@ type node struct {
 	index    int // among its siblings, as written
 	weight   float64
 	breaker  *Breaker
-	guarded  bool   // the parent's strategy looks at breaker
+	guarded  bool   // the parent's strategy checks breaker
 	guards   bool   // a child is guarded
 	id       uint64 // for sticky rules
 	leaf     *Leaf
@@ -33,7 +33,7 @@ type node struct {
 	children []*node
 	onStatus []int
 	conds    []compiledCondition
-	def      *node // conditional's default; nil: none or unknown
+	def      *node // the default of a conditional strategy; nil: none or unknown
 	defName  string
 	sticky   *StickyRule
 }
@@ -51,7 +51,7 @@ type Leaf struct {
 	Weight float64
 
 	Slug        string         // saved provider, without @
-	Provider    string         // provider type; with Slug empty too: the request names it
+	Provider    string         // provider type; if Slug is empty too, the request names it
 	APIKey      string         // for Provider
 	Fields      map[string]any // credential fields for Provider
 	Passthrough bool           // the request names the provider
@@ -63,26 +63,26 @@ type Leaf struct {
 	Retry   *Retry   // nil: no retries
 	Cache   *Cache   // nil: off
 	Breaker *Breaker // nil: none
-	// PromptCache has markers added for the provider's cache of prompts; nil: off.
+	// PromptCache adds markers for the provider's prompt cache; nil: off.
 	PromptCache *PromptCache
-	Timeout     time.Duration // from sending to the answer's head; 0: none
+	Timeout     time.Duration // from sending to the beginning of the answer; 0: none
 	FirstToken  time.Duration // from sending to the first content of a stream; 0: none
 	Idle        time.Duration // between two reads of a stream after that; 0: none
-	Hold        time.Duration // a stream's head is held so long for its first content
+	Hold        time.Duration // how long the beginning of a stream is held for its first content
 	CustomHost  string
 	Forward     []string // canonical names of client headers to send on
 	Lenient     bool     // strict_open_ai_compliance is false
 	Input       []Guardrail
 	Output      []Guardrail
 
-	// Made is what Input and Output were made into, once, by whoever runs them.
+	// Made is what Input and Output were compiled to, once, by the code that runs them.
 	Made atomic.Value
 
 	FetchIntegrated bool
 	edits           edits
 }
 
-// inherited is what a node hands down.
+// inherited are the settings that a node passes down.
 type inherited struct {
 	override, defaults []Param
 	drop               []string
@@ -100,8 +100,8 @@ type inherited struct {
 	fetch              bool
 }
 
-// Single is the tree of a request without a config: one leaf that takes
-// everything from the request.
+// Single is the tree for a request without a config: one leaf that takes everything from
+// the request.
 func Single() *Tree {
 	c := Config{Path: "config", Weight: 1}
 	t, _ := c.Compile()
@@ -267,7 +267,7 @@ func milliseconds(n int64) time.Duration { return time.Duration(n) * time.Millis
 // conditional.
 func (t *Tree) Mode() string { return t.mode }
 
-// Guarded reports whether decisions look at breakers.
+// Guarded reports whether decisions depend on breakers.
 func (t *Tree) Guarded() bool { return t.guarded }
 
 // Sticky reports whether a strategy has a sticky rule.
@@ -277,8 +277,8 @@ func (t *Tree) Sticky() bool { return t.sticky }
 // change them.
 func (t *Tree) Leaves() []*Leaf { return t.leaves }
 
-// Slugs are the saved providers that the leaves name; nil when one of them
-// takes its provider from the request, so that there is no limit.
+// Slugs are the saved providers that the leaves name; nil if one of them takes its provider
+// from the request, so that any may be used.
 func (t *Tree) Slugs() []string {
 	var slugs []string
 	for _, l := range t.leaves {
@@ -292,7 +292,7 @@ func (t *Tree) Slugs() []string {
 	return slugs
 }
 
-// Prompts are the prompts that the leaves name; nil unless each of them names one.
+// Prompts are the prompts that the leaves name; nil unless every leaf names one.
 func (t *Tree) Prompts() []string {
 	var names []string
 	for _, l := range t.leaves {

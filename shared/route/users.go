@@ -11,14 +11,15 @@ import (
 	"gateway/shared/store"
 )
 
-// RefersField is the list field of saved configs that name saved things: their Marks.
-// Who looks for the users of one reads no config that cannot name it.
+// RefersField is the list field of saved configs that name saved resources: it has their
+// Marks. When the users of a resource are looked for, configs that cannot name it are not
+// read.
 const RefersField = "refers"
 
 const (
-	// mostMarks bounds the field, as lists carry it with each row.
+	// mostMarks bounds the field, because every list row has it.
 	mostMarks = 32
-	// manyMarks stands for more names than that: such a config is always read.
+	// manyMarks replaces more marks than that: such a config is always read.
 	manyMarks = "*"
 )
 
@@ -47,8 +48,8 @@ func marked(marks string, of *resource.Record) bool {
 	return marks == manyMarks || strings.Contains(marks, mark(of.ID)) || of.Slug != "" && strings.Contains(marks, mark(of.Slug))
 }
 
-// Users are the saved configs of the scopes that name a record, archived ones too.
-// pick says which references count.
+// Users are the saved configs of the scopes that name a record, archived ones too. pick
+// chooses the references that count.
 func Users(ctx context.Context, r *resource.Resources, in []store.Scope, of *resource.Record, pick func(Refs) []Ref) ([]resource.Ref, error) {
 	var out []resource.Ref
 	for _, archived := range []bool{false, true} {

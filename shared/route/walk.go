@@ -8,50 +8,51 @@ import (
 	"gateway/shared/usage"
 )
 
-// Context is what decisions look at. Every field may be empty.
+// Context is what decisions depend on. Every field may be empty.
 type Context struct {
 	Metadata map[string]string
 	Params   func(name string) (json.RawMessage, bool) // top-level field of the client's body
 	Path     string                                    // of the URL, with /v1
 	Random   func() uint32                             // uniform; nil draws 0
 	Breakers Breakers                                  // nil: no breakers
-	Sticky   Sticky                                    // nil: sticky rules go by their hash alone
-	Past     Past                                      // nil: decisions by weight are made anew
+	Sticky   Sticky                                    // nil: sticky rules use only their hash
+	Past     Past                                      // nil: decisions by weight are made again
 }
 
-// Past is what a request decided by weight before, by the paths of strategies, for a
+// Past are the decisions by weight of an earlier request, by the paths of strategies, for a
 // walk that repeats it.
 type Past interface {
-	// Number is what was drawn at a path, or stands in for it, in place of Random.
+	// Number is the number that was drawn at a path, or a substitute, in place of Random.
 	Number(path string) uint32
-	// Kept is the target that a sticky rule was remembered by.
+	// Kept is the target that a sticky rule remembered.
 	Kept(path string) (index int, ok bool)
 }
 
-// Outcome is the answer of the target tried last.
+// Outcome is the answer of the target that was tried last.
 type Outcome struct {
 	Status    int
 	Exception bool // made inside the gateway: no other target is tried
-	// Refused: the gateway refused the target before anything was sent. It is
-	// judged like an answer, but says nothing about the target's health.
+	// Refused: the gateway refused the target before anything was sent. That is judged like
+	// an answer, but tells nothing about the target's health.
 	Refused bool
-	Final   bool // the answer has begun to go out: no other target can be tried
-	// Coming: the answer has begun well and is still to be read. Breakers are told
-	// of it by Walk.Settle, when it is known how it ended.
+	Final   bool // the answer has begun to be sent: no other target can be tried
+	// Coming: the answer has begun well and is still being read. Walk.Settle reports it to
+	// the breakers when its end is known.
 	Coming bool
 }
 
-// Walk is one request's way through a tree. It is not for several goroutines.
+// Walk is one request's way through a tree. It must not be used by several goroutines at
+// once.
 type Walk struct {
 	tree    *Tree
 	ctx     Context
 	stack   []frame // the strategies that the walk is inside of
 	frames  [4]frame
 	at      *node // the leaf that was given last
-	probe   bool  // its probe was claimed
+	probe   bool  // the walk has claimed its probe
 	started bool
 	done    bool
-	coming  []claim // whose answer is still coming
+	coming  []claim // claims whose answers are still coming
 	claims  [4]claim
 
 	draws    []usage.Draw
@@ -60,7 +61,7 @@ type Walk struct {
 	skips    []usage.Skip
 }
 
-// claim is a node of the tree, with the probe of it that the walk has claimed.
+// claim is a node of the tree, and whether the walk has claimed its probe.
 type claim struct {
 	n     *node
 	probe bool
@@ -69,10 +70,10 @@ type claim struct {
 // frame is a strategy that the walk is inside of.
 type frame struct {
 	n          *node
-	probe      bool    // the probe of n itself was claimed
+	probe      bool    // the walk has claimed the probe of n itself
 	candidates []*node // of a fallback, in order
 	at         int
-	bypass     bool // no candidate is healthy: breakers do not count
+	bypass     bool // no candidate is healthy: breakers are ignored
 }
 
 // maxStates bounds the breaker states and skips that one walk records.
@@ -85,7 +86,7 @@ func (t *Tree) Start(ctx Context) *Walk {
 	return w
 }
 
-// StartIn is Start in memory that is given; no other walk may use it any more.
+// StartIn is Start in memory of the caller, which no other walk may use any more.
 func (t *Tree) StartIn(w *Walk, ctx Context) {
 	*w = Walk{tree: t, ctx: ctx}
 	w.stack = w.frames[:0]
@@ -105,25 +106,25 @@ func (w *Walk) Alone() bool { return len(w.tree.leaves) == 1 }
 // Draws appends the decisions by weight so far to dst.
 func (w *Walk) Draws(dst []usage.Draw) []usage.Draw { return append(dst, w.draws...) }
 
-// Breakers appends the breaker states that decisions rested on to dst: those of
-// the targets that were chosen, and of all that were not closed.
+// Breakers appends the breaker states on which decisions were based to dst: those of the
+// targets that were chosen, and of all that were not closed.
 func (w *Walk) Breakers(dst []usage.Breaker) []usage.Breaker { return append(dst, w.breakers...) }
 
 // Matches appends the choices of conditional strategies to dst.
 func (w *Walk) Matches(dst []usage.Match) []usage.Match { return append(dst, w.matches...) }
 
-// Skips appends the targets that were passed over to dst.
+// Skips appends the targets that were skipped to dst.
 func (w *Walk) Skips(dst []usage.Skip) []usage.Skip { return append(dst, w.skips...) }
 
-// Refused notes that the gateway refused the target that Next gave last.
+// Refused notes that the gateway refused the target that Next has just given.
 func (w *Walk) Refused(code fault.Code, status int) {
 	if w.at != nil {
 		w.skip(usage.Skip{Path: w.at.path, Reason: usage.SkipRefused, Code: string(code), Status: status})
 	}
 }
 
-// Next gives the target to try: first with any Outcome, then with the outcome
-// of the one before. nil: the last answer is final. A fault ends the request.
+// Next gives the target to try: first with any Outcome, then with the outcome of the one
+// before. nil: the last answer is final. A fault ends the request.
 func (w *Walk) Next(prev Outcome) (*Leaf, *fault.Fault) {
 	switch {
 	case w.done:
@@ -137,7 +138,7 @@ func (w *Walk) Next(prev Outcome) (*Leaf, *fault.Fault) {
 		top := &w.stack[len(w.stack)-1]
 		if top.n.mode == ModeFallback && !prev.Final && !top.n.stops(prev) {
 			if child, probe := w.following(top); child != nil {
-				w.Settle(prev.Status) // nobody reads on what was coming
+				w.Settle(prev.Status) // nobody reads the coming answer on
 				return w.descend(child, probe)
 			}
 		}
@@ -149,9 +150,8 @@ func (w *Walk) Next(prev Outcome) (*Leaf, *fault.Fault) {
 	return nil, nil
 }
 
-// Settle tells the breakers how the answer ended that was still coming: with the
-// status that it began with, or with that of what broke it. It does nothing when
-// no answer was coming.
+// Settle tells the breakers how the answer ended that was still coming: with its first
+// status, or with the status of what broke it. It does nothing when no answer was coming.
 func (w *Walk) Settle(status int) {
 	for _, c := range w.coming {
 		w.ctx.Breakers.Record(c.n.path, c.n.breaker, status, c.probe)
@@ -159,7 +159,7 @@ func (w *Walk) Settle(status int) {
 	w.coming = w.coming[:0]
 }
 
-// Abandon ends a walk whose last target has no answer, so that no probe stays
+// Abandon ends a walk whose last target has given no answer, so that no probe stays
 // claimed. It does nothing after the end.
 func (w *Walk) Abandon() {
 	if w.started && !w.done {
@@ -168,7 +168,7 @@ func (w *Walk) Abandon() {
 	}
 }
 
-// unwind gives the probes of all strategies back and ends the walk.
+// unwind releases the probes of all strategies and ends the walk.
 func (w *Walk) unwind() {
 	for i := range w.stack {
 		w.giveBack(w.stack[i].n, w.stack[i].probe)
@@ -220,7 +220,7 @@ func (w *Walk) following(f *frame) (*node, bool) {
 	return nil, false
 }
 
-// descend goes down from n to a leaf. probe: that of n was claimed.
+// descend goes down from n to a leaf. probe: the probe of n was claimed.
 func (w *Walk) descend(n *node, probe bool) (*Leaf, *fault.Fault) {
 	for n.leaf == nil {
 		next, nextProbe, f := w.choose(n, probe)
@@ -245,7 +245,7 @@ func (w *Walk) choose(n *node, probe bool) (child *node, claimed bool, f *fault.
 	top.candidates, top.bypass = w.healthy(n)
 	for {
 		if n.mode == ModeLoadbalance && !top.bypass && weights(top.candidates) <= 0 {
-			top.candidates, top.bypass = n.children, true // better an open breaker than no target
+			top.candidates, top.bypass = n.children, true // an open breaker is better than no target
 		}
 		if child, f = w.pick(n, top.candidates); f != nil {
 			return nil, false, f
@@ -276,8 +276,8 @@ func (w *Walk) pick(n *node, candidates []*node) (*node, *fault.Fault) {
 	return candidates[0], nil
 }
 
-// healthy leaves out the children with an open breaker, unless all are open:
-// then breakers are bypassed.
+// healthy leaves out the children with an open breaker. If all are open, the breakers are
+// ignored.
 func (w *Walk) healthy(n *node) (candidates []*node, bypass bool) {
 	if w.ctx.Breakers == nil || !n.guards || w.ctx.Breakers.Quiet() {
 		return n.children, false
@@ -308,8 +308,8 @@ func (w *Walk) healthy(n *node) (candidates []*node, bypass bool) {
 	return candidates, false
 }
 
-// admit claims the probe of a child that is half-open, and notes its state.
-// ok false: another request is probing it.
+// admit claims the probe of a child that is half-open, and notes its state. ok false:
+// another request is probing it.
 func (w *Walk) admit(child *node, bypass bool) (claimed, ok bool) {
 	if w.ctx.Breakers == nil || !child.guarded || bypass {
 		return false, true
@@ -320,7 +320,7 @@ func (w *Walk) admit(child *node, bypass bool) (claimed, ok bool) {
 		w.saw(usage.Breaker{Path: child.path})
 		return false, true
 	case Open:
-		reason = usage.SkipOpen // since the candidates were found
+		reason = usage.SkipOpen // it opened since the candidates were found
 	case HalfOpen:
 		if w.ctx.Breakers.Claim(child.path, child.breaker) {
 			w.saw(usage.Breaker{Path: child.path, Probe: true})
@@ -344,8 +344,7 @@ func (w *Walk) skip(s usage.Skip) {
 	}
 }
 
-// balance draws a child by weight, or keeps to the one that the sticky rule
-// gives.
+// balance draws a child by weight, or keeps to the one that the sticky rule gives.
 func (w *Walk) balance(n *node, candidates []*node) (*node, *fault.Fault) {
 	total := weights(candidates)
 	if total <= 0 {
@@ -373,8 +372,8 @@ func weights(nodes []*node) (total float64) {
 	return total
 }
 
-// pick gives the index of the child in whose share of total the number falls,
-// which is uniform over 32 bits. A weight of 0 has no share.
+// pick gives the index of the child in whose share of total the number falls. The number is
+// uniform over 32 bits. A weight of 0 has no share.
 func pick(candidates []*node, total float64, number uint32) int {
 	r := float64(number) / (1 << 32) * total
 	last := -1
@@ -387,7 +386,7 @@ func pick(candidates []*node, total float64, number uint32) int {
 		}
 		r -= c.weight
 	}
-	return last // rounding left a little over
+	return last // rounding left a small rest
 }
 
 // match gives the target of the first condition that holds, or the default.

@@ -5,7 +5,7 @@ import (
 	"errors"
 )
 
-// Absent is the Sealer of a process that has no key: it seals and opens nothing.
+// Absent is the Sealer of a process without a key: it cannot seal or open anything.
 type Absent struct{}
 
 var errAbsent = errors.New("seal: this process has no key")

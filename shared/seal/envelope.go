@@ -23,9 +23,9 @@ const (
 	keyBytes   = 32
 )
 
-// ErrRefused is returned by Open for a value that was altered or cut off, that
-// belongs to another place, or whose master key is not known here. It is final:
-// another try gives the same.
+// ErrRefused is returned by Open for a value that was altered or cut off, that belongs to
+// another place, or whose master key is not known here. It is final: another try gives the
+// same result.
 var ErrRefused = errors.New("seal: the value was altered, or belongs to another place or master key")
 
 // envelope is a sealed value taken apart; its fields alias the value.
@@ -59,8 +59,8 @@ func appendHead(dst []byte, master KeyID, wrapped []byte) []byte {
 	return append(dst, wrapped...)
 }
 
-// appendBinding appends the one encoding of a binding: the format's version,
-// each text behind its length, the version number. No two bindings share one.
+// appendBinding appends the only encoding of a binding: the format's version, each text
+// after its length, the version number. No two bindings have the same encoding.
 func appendBinding(dst []byte, b *Binding) []byte {
 	dst = append(dst, version)
 	for _, s := range [...]string{b.Org, b.Table, b.PK, b.SK} {

@@ -16,12 +16,12 @@ import (
 )
 
 const (
-	// callTimeout bounds one call of the key service. The call runs on when the
-	// request that started it is gone: others may be waiting for it.
+	// callTimeout bounds one call of the key service. The call goes on when the request that
+	// started it is gone, because others may be waiting for it.
 	callTimeout = 10 * time.Second
 	// maxKeys bounds the cached data keys for opening, and those for sealing.
 	maxKeys = 4096
-	// maxSeals ends a data key early: far below where GCM's counter could wrap.
+	// maxSeals ends a data key early, long before GCM's counter could wrap.
 	maxSeals = 1 << 32
 )
 
@@ -33,8 +33,8 @@ type dataKey struct {
 	aead    cipher.AEAD
 	expires time.Time
 
-	// Nonces for sealing are four random bytes and a counter. The key is this
-	// process's own, so they never repeat under it.
+	// Nonces for sealing are four random bytes and a counter. Only this process seals with
+	// the key, so they never repeat under it.
 	prefix [4]byte
 	count  atomic.Uint64
 }
@@ -56,8 +56,8 @@ func newDataKey(c Context, master KeyID, wrapped, plain []byte, expires time.Tim
 	return k, nil
 }
 
-// appendNonce appends a nonce that was not used before; false when the key has
-// sealed enough.
+// appendNonce appends a nonce that was not used before; false when the key has sealed
+// enough values.
 func (k *dataKey) appendNonce(dst []byte) ([]byte, bool) {
 	n := k.count.Add(1)
 	if n > maxSeals {
@@ -67,8 +67,8 @@ func (k *dataKey) appendNonce(dst []byte) ([]byte, bool) {
 	return binary.BigEndian.AppendUint64(dst, n), true
 }
 
-// keyring caches data keys. A key is looked up by what it is for when sealing,
-// by its wrapped form when opening.
+// keyring caches data keys. For sealing, a key is looked up by its purpose, for opening by
+// its wrapped form.
 type keyring struct {
 	wrapper Wrapper
 	clock   func() time.Time
@@ -103,8 +103,8 @@ func (r *keyring) current(ctx context.Context, c Context) (*dataKey, error) {
 	if k != nil {
 		return k, nil
 	}
-	// A key for sealing has no wrapped form yet, so its flight is named by the
-	// context; the leading byte keeps the two kinds apart.
+	// A key for sealing has no wrapped form yet, so its flight is named by the context. The
+	// first byte distinguishes the two kinds.
 	return r.fly(ctx, string(c.Append([]byte{'s'})), cached, func(ctx context.Context) (*dataKey, error) {
 		expires := r.clock().Add(r.ttl) // counted from before the call
 		d, err := r.wrapper.Generate(ctx, c)
@@ -119,11 +119,11 @@ func (r *keyring) current(ctx context.Context, c Context) (*dataKey, error) {
 		return k, err
 	}, func(k *dataKey) {
 		r.sealing[c] = k
-		r.opening[string(k.wrapped)] = k // what was sealed here is often read here
+		r.opening[string(k.wrapped)] = k // sealed values are often opened in the same process
 	})
 }
 
-// unwrapped gives the key to open an envelope with.
+// unwrapped gives the key to open an envelope.
 func (r *keyring) unwrapped(ctx context.Context, c Context, e *envelope) (*dataKey, error) {
 	now := r.clock()
 	r.mu.RLock()
@@ -156,9 +156,8 @@ func (r *keyring) unwrapped(ctx context.Context, c Context, e *envelope) (*dataK
 	}, func(k *dataKey) { r.opening[string(wrapped)] = k })
 }
 
-// fly makes one call for all who ask for the same key at the same time. cached
-// looks once more, under the lock: another call may have ended since the caller
-// looked.
+// fly makes one call for all who want the same key at the same time. cached looks again,
+// under the lock, because another call may have ended since the caller looked.
 func (r *keyring) fly(ctx context.Context, name string, cached func() *dataKey, call func(context.Context) (*dataKey, error), keep func(*dataKey)) (*dataKey, error) {
 	r.mu.Lock()
 	f := r.flights[name]
@@ -196,8 +195,8 @@ func (r *keyring) fly(ctx context.Context, name string, cached func() *dataKey, 
 	return nil, fault.Unavailable(fmt.Errorf("seal: %w", f.err))
 }
 
-// sweep drops expired keys, and some others when there are too many. It is called
-// with the lock held, before a key is added.
+// sweep removes expired keys, and some others when there are too many. It is called with
+// the lock held, before a key is added.
 func (r *keyring) sweep() {
 	now := r.clock()
 	full := len(r.sealing) >= maxKeys || len(r.opening) >= maxKeys
@@ -218,7 +217,7 @@ func trim[K comparable](keys map[K]*dataKey, now time.Time) {
 	if len(keys) < maxKeys {
 		return
 	}
-	for name := range keys { // a quarter at once, so that the next ones cost nothing
+	for name := range keys { // a quarter at once, so that it is seldom done
 		if len(keys) <= maxKeys*3/4 {
 			return
 		}

@@ -1,8 +1,7 @@
-// Package seal encrypts what must not be readable at rest: provider
-// credentials and logged bodies. Each organisation has data keys, wrapped by a
-// master key (KMS, or a key file on a laptop); the data is AES-256-GCM with the
-// place it belongs to as additional data, so that a sealed value cannot be
-// moved to another row or tenant.
+// Package seal encrypts what must not be readable where it is stored: provider credentials
+// and logged bodies. Each organisation has data keys, wrapped by a master key (KMS, or a
+// key file on a laptop). The data is encrypted by AES-256-GCM with its place as additional
+// data, so that a sealed value cannot be moved to another row or tenant.
 package seal
 
 import "context"
@@ -16,8 +15,8 @@ type Binding struct {
 	Version int64
 }
 
-// Sealer seals and opens. Both are safe for concurrent use; data keys are
-// cached five minutes, so neither costs a call to the key service per request.
+// Sealer seals and opens. Both are safe for concurrent use. Data keys are cached for five
+// minutes, so that requests seldom call the key service.
 type Sealer interface {
 	Seal(ctx context.Context, b Binding, plain []byte) ([]byte, error)
 	Open(ctx context.Context, b Binding, sealed []byte) ([]byte, error)

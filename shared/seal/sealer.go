@@ -8,11 +8,11 @@ import (
 	"time"
 )
 
-// cacheTime is how long a data key stays in memory, and is sealed with.
+// cacheTime is how long a data key stays in memory, and is used for sealing.
 const cacheTime = 5 * time.Minute
 
-// Envelope is the Sealer over a key service. A service that does not answer is a
-// 503 fault (service_unavailable); a value that cannot be opened is ErrRefused.
+// Envelope is the Sealer over a key service. If the service does not answer, that is a 503
+// fault (service_unavailable); a value that cannot be opened gives ErrRefused.
 type Envelope struct {
 	ring keyring
 }
@@ -33,7 +33,7 @@ func New(w Wrapper, clock func() time.Time) *Envelope {
 // errUnbound is a mistake of the program.
 var errUnbound = errors.New("seal: a binding needs an organisation and a table")
 
-// scratch is room for the additional data of one call.
+// scratch holds the additional data of one call.
 type scratch struct{ aad []byte }
 
 var scratches = sync.Pool{New: func() any { return &scratch{aad: make([]byte, 0, 512)} }}
@@ -49,20 +49,19 @@ type Writer interface {
 	Append(dst []byte) []byte
 }
 
-// SealWritten is AppendSeal of what plain writes, which is written to where it is
-// sealed: it stands in memory once.
+// SealWritten is AppendSeal of what plain writes. plain writes directly into the place
+// where it is sealed, so that it is in memory only once.
 func (s *Envelope) SealWritten(ctx context.Context, dst []byte, b Binding, plain Writer) ([]byte, error) {
 	return s.seal(ctx, dst, &b, nil, plain)
 }
 
-// AppendSeal is Seal into dst, which grows at most once; plain and dst must not
-// overlap. With room in dst and the organisation's key in the cache
-// nothing is allocated.
+// AppendSeal is Seal into dst, which grows at most once. plain and dst must not overlap. If
+// dst has room and the organisation's key is cached, nothing is allocated.
 func (s *Envelope) AppendSeal(ctx context.Context, dst []byte, b Binding, plain []byte) ([]byte, error) {
 	return s.seal(ctx, dst, &b, plain, nil)
 }
 
-// seal seals plain, or what written writes when that is not nil.
+// seal seals plain, or what written writes if written is not nil.
 func (s *Envelope) seal(ctx context.Context, dst []byte, b *Binding, plain []byte, written Writer) ([]byte, error) {
 	if b.Org == "" || b.Table == "" {
 		return dst, errUnbound
@@ -122,7 +121,7 @@ func (s *Envelope) AppendOpen(ctx context.Context, dst []byte, b Binding, sealed
 		return dst, ErrRefused
 	}
 	if out == nil {
-		out = []byte{} // an empty value is not an absent one
+		out = []byte{} // an empty value differs from an absent one
 	}
 	return out, nil
 }

@@ -8,16 +8,15 @@ import (
 // KeyID names a master key within an installation: the first bytes of a hash.
 type KeyID [8]byte
 
-// Context is what a data key is for. The key service authenticates it: a wrapped
-// key opens under the same context only, and access to the service can be
-// limited by it (credentials are in another table than logged bodies).
+// Context is the purpose of a data key. The key service authenticates it: a wrapped key
+// opens only under the same context, and permissions for the service can depend on it
+// (credentials are in another table than logged bodies).
 type Context struct {
 	Org     string
 	Purpose string // the table of the binding
 }
 
-// Append appends the one encoding of c, for wrappers that authenticate it
-// themselves.
+// Append appends the only encoding of c, for wrappers that authenticate it themselves.
 func (c Context) Append(dst []byte) []byte {
 	dst = binary.AppendUvarint(dst, uint64(len(c.Org)))
 	dst = append(dst, c.Org...)

@@ -11,7 +11,7 @@ import (
 
 // Depth is how many messages a queue holds.
 type Depth struct {
-	Ready  int64 // would be received now
+	Ready  int64 // could be received now
 	Hidden int64 // in flight or delayed
 	Dead   int64
 }
@@ -40,8 +40,8 @@ func (q *Queue) Depth(ctx context.Context) (Depth, error) {
 	return d, err
 }
 
-// DeadLetters gives up to limit dead letters behind the one with the id after
-// ("" for the first), oldest first. They have no receipt.
+// DeadLetters gives up to limit dead letters after the one with the id after ("" for the
+// first), oldest first. They have no receipt.
 func (q *Queue) DeadLetters(ctx context.Context, after string, limit int) ([]queue.Message, error) {
 	behind, err := parseID(after)
 	if err != nil {
@@ -65,8 +65,8 @@ func (q *Queue) DeadLetters(ctx context.Context, after string, limit int) ([]que
 	return out, err
 }
 
-// Redrive makes dead letters ready again, with all their attempts before them.
-// Ids that are not dead letters are passed by; it gives how many were.
+// Redrive makes dead letters ready again, with all their attempts available. Ids that are
+// not dead letters are ignored; it returns how many were.
 func (q *Queue) Redrive(ctx context.Context, ids ...string) (int, error) {
 	n := 0
 	err := q.eachDead(ctx, ids, func(id int64) error {
@@ -86,8 +86,8 @@ func (q *Queue) Redrive(ctx context.Context, ids ...string) (int, error) {
 	return n, nil
 }
 
-// Discard deletes dead letters. Ids that are not dead letters are passed by; it
-// gives how many were.
+// Discard deletes dead letters. Ids that are not dead letters are ignored; it returns how
+// many were.
 func (q *Queue) Discard(ctx context.Context, ids ...string) (int, error) {
 	n := 0
 	err := q.eachDead(ctx, ids, func(id int64) error {

@@ -19,8 +19,8 @@ import (
 
 // Options of a File. The zero value is usable.
 type Options struct {
-	// Durable waits for the disk on every commit. Without it what was
-	// acknowledged survives a kill of the process, but not a loss of power.
+	// Durable waits for the disk on every commit. Without it, acknowledged messages survive a
+	// kill of the process, but not a loss of power.
 	Durable bool
 	// Clock is time.Now when nil.
 	Clock func() time.Time
@@ -44,8 +44,8 @@ type File struct {
 	queues   map[string]*Queue
 }
 
-// op is one operation for the writer. run is called within a transaction; an
-// error takes the whole transaction back.
+// op is one operation for the writer. run is called within a transaction; an error rolls
+// the whole transaction back.
 type op struct {
 	ctx  context.Context
 	run  func() error
@@ -93,8 +93,7 @@ const (
 
 var statements = [stmtCount]string{
 	stmtInsert: `INSERT INTO message (queue, grp, state, turn, visible, attempts, deliveries, sent) VALUES (?, ?, ?, ?, ?, 0, 0, ?)`,
-	// The body stands in a table of its own, so that hiding a message does not
-	// write it again.
+	// The body is in a table of its own, so that hiding a message does not write it again.
 	stmtInsertBody: `INSERT INTO body (id, body) VALUES (?, ?)`,
 	stmtReveal: `UPDATE message SET state = CASE WHEN ?2 > 0 AND attempts >= ?2 THEN 2 ELSE 0 END
 		WHERE queue = ?1 AND state = 1 AND visible <= ?3`,
@@ -114,8 +113,8 @@ var statements = [stmtCount]string{
 	stmtDepth:     `SELECT state, count(*) FROM message WHERE queue = ? GROUP BY state`,
 }
 
-// Open opens the file at path, which is made when absent. A file that another
-// process has open is refused.
+// Open opens the file at path, which is made when absent. If another process has the file
+// open, it is refused.
 func Open(path string, o Options) (*File, error) {
 	f := &File{
 		clock:   o.Clock,
@@ -144,9 +143,9 @@ func Open(path string, o Options) (*File, error) {
 	return f, nil
 }
 
-// makeFile makes the file when it is absent: the driver would do so with the
-// process's umask, and every user of the machine might read what is under way. One
-// that is there is not touched, as closing it would end the locks on it.
+// makeFile makes the file when it is absent. The driver would make it with the process's
+// umask, so that every user of the machine might read the messages. An existing file is not
+// touched, because closing it would end the locks on it.
 func makeFile(path string) error {
 	made, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
 	switch {
@@ -219,9 +218,9 @@ func (f *File) Close() error {
 	return f.release()
 }
 
-// do hands run to the writer and waits for its transaction. A context that ends
-// before that keeps run from starting; afterwards the answer is a matter of
-// milliseconds and is waited for, so that nothing is received and then lost.
+// do hands run to the writer and waits for its transaction. If the context ends before the
+// transaction, run does not start. After that the answer comes within milliseconds and is
+// waited for, so that nothing is received and then lost.
 func (f *File) do(ctx context.Context, run func() error) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -260,8 +259,8 @@ func (f *File) write() {
 	}
 }
 
-// commit does all operations in one transaction and answers them. When one
-// fails nothing was done, and all of them hear it.
+// commit does all operations in one transaction and answers them. If one fails, none is
+// done, and all get the error.
 func (f *File) commit(batch []*op) {
 	ctx := context.Background()
 	live := batch[:0:len(batch)]
@@ -285,7 +284,7 @@ func (f *File) commit(batch []*op) {
 		_, err = f.conn.ExecContext(ctx, "COMMIT")
 	}
 	if err != nil {
-		_, _ = f.conn.ExecContext(ctx, "ROLLBACK") // fails when SQLite did it already
+		_, _ = f.conn.ExecContext(ctx, "ROLLBACK") // it fails if SQLite has rolled back already
 		err = fault.Unavailable(fmt.Errorf("queue/local: %w", err))
 	}
 	for _, o := range live {
@@ -297,7 +296,7 @@ func (f *File) exec(stmt int, args ...any) (sql.Result, error) {
 	return f.stmts[stmt].ExecContext(context.Background(), args...)
 }
 
-// affected runs a statement and gives the number of rows that it changed.
+// affected runs a statement and returns the number of rows that it changed.
 func (f *File) affected(stmt int, args ...any) (int64, error) {
 	res, err := f.exec(stmt, args...)
 	if err != nil {

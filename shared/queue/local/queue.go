@@ -26,9 +26,9 @@ type Queue struct {
 
 var _ queue.Queue = (*Queue)(nil)
 
-// Queue gives the queue of a name. A message that was delivered maxAttempts
-// times without being deleted becomes a dead letter; 0: never. The same name
-// gives the same queue, as it was first asked for.
+// Queue gives the queue with a name. A message that was delivered maxAttempts times without
+// being deleted becomes a dead letter; 0: never. The same name gives the same queue, with
+// the settings of the first call.
 func (f *File) Queue(name string, maxAttempts int) *Queue {
 	f.queuesMu.Lock()
 	defer f.queuesMu.Unlock()
@@ -119,9 +119,9 @@ func (q *Queue) loadTurns() error {
 	return nil
 }
 
-// Receive waits up to wait for up to n messages. It wakes at once when a
-// message is sent, redriven or becomes visible. n is brought into 1 to 10, wait
-// into 0 to 20 s, visibility into 1 s to 12 h.
+// Receive waits up to wait for up to n messages. It wakes at once when a message is sent,
+// redriven or becomes visible. n is limited to 1 to 10, wait to 0 to 20 s, visibility to 1
+// s to 12 h.
 func (q *Queue) Receive(ctx context.Context, n int, wait, visibility time.Duration) ([]queue.Message, error) {
 	n = min(max(n, 1), queue.MaxReceive)
 	wait = min(wait, queue.MaxWait)
@@ -146,8 +146,8 @@ func (q *Queue) Receive(ctx context.Context, n int, wait, visibility time.Durati
 	}
 }
 
-// take hides up to n messages and gives them; without any it gives the time (unix
-// milliseconds, 0: none) when the next one becomes visible. The writer calls it.
+// take hides up to n messages and returns them. If there are none, it returns the time
+// (Unix milliseconds, 0: none) when the next one becomes visible. The writer calls it.
 func (q *Queue) take(n int, visibility time.Duration) (got []queue.Message, next int64, err error) {
 	f := q.file
 	now := f.now()
@@ -198,7 +198,7 @@ func (q *Queue) wait(ctx context.Context, changed chan struct{}, deadline time.T
 	if left <= 0 {
 		return false, nil
 	}
-	again := false // whether the timer ends in a visible message
+	again := false // the timer ends when a message becomes visible
 	if next > 0 {
 		if d := time.UnixMilli(next).Sub(q.file.clock()); d < left {
 			left, again = max(d, time.Millisecond), true
@@ -225,8 +225,8 @@ func (q *Queue) wake() {
 	q.mu.Unlock()
 }
 
-// Delete acknowledges deliveries. A delivery that is over is passed by: the
-// message belongs to whoever has it now.
+// Delete acknowledges deliveries. A delivery that is over is ignored: the message belongs
+// to whoever has it now.
 func (q *Queue) Delete(ctx context.Context, messages ...queue.Message) error {
 	type row struct{ id, delivery int64 }
 	rows := make([]row, len(messages))
@@ -273,7 +273,7 @@ func (q *Queue) Extend(ctx context.Context, m queue.Message, d time.Duration) er
 	if n == 0 {
 		return queue.ErrNotInFlight
 	}
-	q.wake() // it may be visible sooner than a waiting receive believes
+	q.wake() // it may become visible earlier than a waiting receive expects
 	return nil
 }
 

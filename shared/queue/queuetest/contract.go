@@ -25,8 +25,8 @@ type Harness struct {
 	// Open gives an empty queue whose messages die after maxAttempts deliveries
 	// (0: never).
 	Open func(t *testing.T, maxAttempts int) Opened
-	// Lacks names cases and features that an emulator behind the queue does not
-	// have, and why. A case is left out, a feature is not looked at; both loudly.
+	// Lacks names cases and features that an emulator behind the queue does not have, and
+	// why. Such a case is left out and such a feature is not tested; both are reported.
 	Lacks map[string]string
 }
 
@@ -37,7 +37,7 @@ const (
 	Twice    = "deleting twice succeeds"
 )
 
-// has reports whether a feature is there, and says so when it is not.
+// has reports whether a feature exists, and logs when it does not.
 func (h Harness) has(t *testing.T, feature string) bool {
 	t.Helper()
 	why := h.Lacks[feature]
@@ -124,9 +124,9 @@ func remove(t *testing.T, q queue.Queue, messages ...queue.Message) {
 	}
 }
 
-// drain receives and deletes until want distinct bodies have arrived, and
-// returns how often each one did. A receive whose answer was lost, as a busy machine
-// may lose it, hides its messages until their visibility ends: they come again then.
+// drain receives and deletes until want distinct bodies have arrived, and returns how often
+// each one did. If the answer of a receive is lost, as may happen on a busy machine, its
+// messages are hidden until their visibility ends; then they come again.
 func drain(t *testing.T, q queue.Queue, want int) map[string]int {
 	t.Helper()
 	seen := map[string]int{}
@@ -249,7 +249,7 @@ func extending(t *testing.T, h Harness) {
 		if visibility *= 2; !errors.Is(err, queue.ErrNotInFlight) || visibility >= queue.MaxWait {
 			t.Fatal(err)
 		}
-		m = next(t, q, visibility) // it was over before it was extended: this machine is slow
+		m = next(t, q, visibility) // it was over before it was extended, because this machine is slow
 	}
 	none(t, q, visibility+tick)
 	if err := q.Extend(bg, m, 0); err != nil {
@@ -299,7 +299,7 @@ func deleting(t *testing.T, h Harness) {
 	if h.has(t, Twice) {
 		remove(t, q, got[3])
 	}
-	none(t, q, 3*tick) // beyond the visibility
+	none(t, q, 3*tick) // longer than the visibility
 }
 
 func delays(t *testing.T, h Harness) {

@@ -12,9 +12,9 @@ import (
 	"gateway/shared/queue"
 )
 
-// Send sends messages in batches of up to ten and 1 MiB. Entries that SQS failed
-// by its own fault are sent again; what still failed is named by a
-// *queue.SendError. All batches are tried.
+// Send sends messages in batches of up to ten and 1 MiB. Entries that failed by SQS's fault
+// are sent again; those that still failed are named by a *queue.SendError. All batches are
+// tried.
 func (q *Queue) Send(ctx context.Context, messages ...queue.Outgoing) error {
 	if err := queue.CheckAll(messages); err != nil {
 		return err
@@ -60,7 +60,7 @@ func fill(messages []queue.Outgoing, start int) (end int, entries []types.SendMe
 	return end, entries
 }
 
-// sendBatch gives the positions of the entries that were not accepted.
+// sendBatch returns the positions of the entries that were not accepted.
 func (q *Queue) sendBatch(ctx context.Context, entries []types.SendMessageBatchRequestEntry) (rejected []int, cause error) {
 	positions := make([]int, len(entries))
 	for i := range positions {
@@ -105,9 +105,8 @@ func keep(entries []types.SendMessageBatchRequestEntry, positions, at []int) ([]
 	return e, p
 }
 
-// Delete acknowledges deliveries in batches of ten. Entries that SQS failed by
-// its own fault are sent again. All batches are tried; the error counts what is
-// left.
+// Delete acknowledges deliveries in batches of ten. Entries that failed by SQS's fault are
+// sent again. All batches are tried; the error tells how many are left.
 func (q *Queue) Delete(ctx context.Context, messages ...queue.Message) error {
 	left := 0
 	var cause error
@@ -124,7 +123,7 @@ func (q *Queue) Delete(ctx context.Context, messages ...queue.Message) error {
 	return fmt.Errorf("queue/sqs: %d of %d deliveries not deleted: %w", left, len(messages), cause)
 }
 
-// deleteBatch gives the number of entries that were not deleted.
+// deleteBatch returns the number of entries that were not deleted.
 func (q *Queue) deleteBatch(ctx context.Context, messages []queue.Message) (left int, cause error) {
 	receipts := make([]string, len(messages))
 	for i := range messages {

@@ -18,7 +18,7 @@ import (
 	"gateway/shared/queue"
 )
 
-// Queue is one SQS queue. A service that does not answer, or refuses, is a 503
+// Queue is one SQS queue. If the service does not answer or refuses, the error is a 503
 // fault (service_unavailable) with the cause for the log.
 type Queue struct {
 	client *sqs.Client
@@ -52,8 +52,8 @@ func New(cfg aws.Config, url string, options ...Option) *Queue {
 const (
 	batchEntries = 10
 	batchBytes   = 1 << 20
-	// entryTries is how often an entry is sent that SQS failed by its own fault;
-	// whole requests are retried by the SDK.
+	// entryTries is how often an entry is sent that failed by SQS's fault; the SDK retries
+	// whole requests.
 	entryTries = 4
 )
 
@@ -65,8 +65,8 @@ func failed(ctx context.Context, what string, err error) error {
 	return fault.Unavailable(fmt.Errorf("queue/sqs: %s: %w", what, err))
 }
 
-// outcome is what is left of a batch: entries worth another try and entries that
-// will never pass, by their position in the batch.
+// outcome is the rest of a batch: entries worth another try and entries that will never be
+// accepted, by their position in the batch.
 type outcome struct {
 	retry   []int
 	refused []int
@@ -87,7 +87,7 @@ func settle(n int, accepted []*string, bad []types.BatchResultErrorEntry) outcom
 		if !ok {
 			continue
 		}
-		if o.cause == nil { // the code only: messages may quote a body
+		if o.cause == nil { // only the code, because messages may quote a body
 			o.cause = fmt.Errorf("entry failed with %s", aws.ToString(e.Code))
 		}
 		if e.SenderFault {
@@ -130,8 +130,8 @@ func seconds(d, low, high time.Duration) int32 {
 	return int32((d + time.Second - 1) / time.Second)
 }
 
-// Receive waits up to wait (rounded up to seconds) for up to n messages. n is
-// brought into 1 to 10, wait into 0 to 20 s, visibility into 1 s to 12 h.
+// Receive waits up to wait (rounded up to seconds) for up to n messages. n is limited to 1
+// to 10, wait to 0 to 20 s, visibility to 1 s to 12 h.
 func (q *Queue) Receive(ctx context.Context, n int, wait, visibility time.Duration) ([]queue.Message, error) {
 	out, err := q.client.ReceiveMessage(ctx, &sqs.ReceiveMessageInput{
 		QueueUrl:            &q.url,
@@ -180,7 +180,8 @@ func (q *Queue) Extend(ctx context.Context, m queue.Message, d time.Duration) er
 	}
 	var coded interface{ ErrorCode() string }
 	if ctx.Err() == nil && errors.As(err, &coded) {
-		// An expired receipt is InvalidParameterValue; the other parameters are ours.
+		// InvalidParameterValue means an expired receipt, because the gateway makes the other
+		// parameters.
 		switch strings.TrimPrefix(coded.ErrorCode(), "AWS.SimpleQueueService.") {
 		case "MessageNotInflight", "MessageNotInFlight", "ReceiptHandleIsInvalid", "InvalidParameterValue":
 			return queue.ErrNotInFlight

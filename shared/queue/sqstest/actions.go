@@ -126,7 +126,7 @@ func checkBatch(ids []string) *failure {
 	return nil
 }
 
-// spared runs the injected fault of an entry.
+// spared applies the injected fault of an entry.
 func (s *Server) spared(action, id, body string) *batchError {
 	if s.faults.Entry == nil {
 		return nil
@@ -231,7 +231,7 @@ func (s *Server) receive(ctx context.Context, in *receiveRequest) (any, *failure
 				Messages []received `json:",omitempty"`
 			}{got}, f
 		}
-		// Polling finds what becomes visible by the passing of time.
+		// Polling finds messages that become visible as time passes.
 		timer := time.NewTimer(min(20*time.Millisecond, time.Until(deadline)))
 		select {
 		case <-changed:
@@ -303,8 +303,8 @@ type deleteEntry struct {
 	ReceiptHandle string
 }
 
-// drop deletes the delivery that a receipt names. An older receipt succeeds
-// without deleting, as for standard queues.
+// drop deletes the delivery that a receipt names. An older receipt succeeds without
+// deleting, as in standard queues.
 func (s *Server) drop(q *store, receipt string) *failure {
 	if !strings.HasPrefix(receipt, "AQEB") {
 		return fail("ReceiptHandleIsInvalid", "The input receipt handle %q is not a valid receipt handle.", receipt)

@@ -22,8 +22,8 @@ func fail(code, format string, args ...any) *failure {
 	return &failure{status: http.StatusBadRequest, code: code, message: fmt.Sprintf(format, args...)}
 }
 
-// signature is what a SigV4 header for this service looks like; the signature
-// itself is not verified.
+// signature is the form of a SigV4 header for this service; the signature itself is not
+// verified.
 var signature = regexp.MustCompile(`^AWS4-HMAC-SHA256 Credential=[^/]+/\d{8}/[a-z0-9-]+/sqs/aws4_request, SignedHeaders=[a-z0-9;-]*host[a-z0-9;-]*, Signature=[0-9a-f]{64}$`)
 
 func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
@@ -55,7 +55,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	if answer == nil {
 		return // actions without a result have an empty body
 	}
-	_ = json.NewEncoder(w).Encode(answer) // the client is gone, or reads it
+	_ = json.NewEncoder(w).Encode(answer) // an error means that the client is gone
 }
 
 // queryCode is the code of the older query protocol, which the SDK reads too.
@@ -70,7 +70,7 @@ func queryCode(code string) string {
 	return "AWS.SimpleQueueService." + code
 }
 
-// accept checks everything about a request but its fields.
+// accept checks everything about a request except its fields.
 func (s *Server) accept(r *http.Request) (action string, body []byte, f *failure) {
 	target := r.Header.Get("X-Amz-Target")
 	action, ok := strings.CutPrefix(target, "AmazonSQS.")

@@ -10,8 +10,8 @@ import (
 
 var queueName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,80}$`)
 
-// createQueue makes a queue, as SQS does: one that is there already is no error when
-// it has the attributes that are given.
+// createQueue makes a queue, as SQS does: it is no error if the queue exists and has the
+// given attributes.
 func (s *Server) createQueue(in *struct {
 	QueueName  string
 	Attributes map[string]string

@@ -21,7 +21,7 @@ type Faults struct {
 	Request func(action string) int
 	// Entry may fail one entry of a batch; nil lets it pass.
 	Entry func(action, id, body string) *EntryFault
-	// LoseAnswer reports whether a call is done but its answer cut off.
+	// LoseAnswer reports whether a call is done but its answer is cut off.
 	LoseAnswer func(action string) bool
 }
 
@@ -151,7 +151,7 @@ func (s *Server) find(url string) (*store, *failure) {
 	return q, nil
 }
 
-// bury moves what has been received too often to the dead-letter queue.
+// bury moves messages that were received too often to the dead-letter queue.
 func (s *Server) bury(q *store) {
 	if q.opt.MaxReceives == 0 {
 		return

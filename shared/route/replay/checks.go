@@ -12,13 +12,13 @@ import (
 	"gateway/shared/guard/scan"
 )
 
-// Bodies are those of a request as its client saw them; nil where they are not kept.
+// Bodies are a request's bodies as its client saw them; nil if they are not kept.
 type Bodies struct {
 	Request, Response []byte
 }
 
-// Checks are guardrails that all requests are judged by. Only checks that ask nobody
-// else are run.
+// Checks are guardrails by which all requests are judged. Only checks that ask nobody else
+// are run.
 type Checks struct {
 	kit *chain.Kit
 	all []*checked
@@ -26,12 +26,12 @@ type Checks struct {
 }
 
 type checked struct {
-	hooks chain.Hooks // one, with what of it is run; empty: nothing
+	hooks chain.Hooks // one hook with the checks that are run; empty: none
 	phase guard.Phase
 	sum   CheckSum
 }
 
-// NewChecks gives checks that judge nothing yet.
+// NewChecks gives Checks without any guardrail yet.
 func NewChecks(now func() time.Time) *Checks {
 	makers := map[string]judge.Maker{}
 	maps.Copy(makers, basic.Makers())
@@ -39,10 +39,10 @@ func NewChecks(now func() time.Time) *Checks {
 	return &Checks{kit: chain.NewKit(makers), now: now}
 }
 
-// Kit makes guardrails ready.
+// Kit prepares guardrails.
 func (k *Checks) Kit() *chain.Kit { return k.kit }
 
-// Add has requests (guard.Before) or answers (guard.After) judged by a guardrail.
+// Add adds a guardrail that judges requests (guard.Before) or answers (guard.After).
 func (k *Checks) Add(name string, h *chain.Hook, phase guard.Phase) {
 	one := &checked{hooks: chain.Hooks{h}, phase: phase, sum: CheckSum{Name: name}}
 	if !one.hooks.Local() {

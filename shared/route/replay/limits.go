@@ -11,13 +11,13 @@ import (
 	"gateway/shared/usage"
 )
 
-// Limit is a limit that counts requests by conditions and groups as policies do. It
-// begins with nothing counted.
+// Limit is a limit that counts requests by conditions and groups, as policies do. All its
+// counters begin at zero.
 type Limit struct {
 	Name string
-	// Replaces is the id of what had another limit of the same measure (and unit) when
-	// requests were recorded: a key, a workspace, a provider, a policy. What that limit
-	// refused is judged anew.
+	// Replaces is the id of the key, workspace, provider or policy that had another limit of
+	// the same measure (and unit) when requests were recorded. Refusals by that limit are
+	// judged again.
 	Replaces string
 	ledger.PolicyForm
 
@@ -26,7 +26,7 @@ type Limit struct {
 	sum      LimitSum
 }
 
-// counter is what a limit has counted of one of its buckets in the present window.
+// counter is the count of a limit for one of its buckets in the present window.
 type counter struct {
 	window int64 // Unix seconds
 	used   int64
@@ -36,7 +36,7 @@ type counter struct {
 // maxBuckets bounds the counters of one simulation.
 const maxBuckets = 100_000
 
-// ofTarget are the keys that only a target decides.
+// ofTarget are the keys whose values only a target decides.
 var ofTarget = []string{"virtual_key", "provider", "model"}
 
 // Begin makes the limit ready; from is when the simulation begins.
@@ -49,7 +49,7 @@ func (l *Limit) Begin(from time.Time) {
 		l.late = l.late || slices.Contains(ofTarget, g.Key)
 	}
 	if l.Limit != nil && l.Limit.SetAt.IsZero() {
-		l.Limit.SetAt = from // from which a number of days is counted
+		l.Limit.SetAt = from // the start of periods that are counted in days
 	}
 }
 
@@ -60,7 +60,7 @@ func (l *Limit) measure() ledger.Measure {
 	return l.Limit.Type
 }
 
-// refused tells whether a refusal was by the limit that this one replaces.
+// refused tells whether a refusal came from the limit that this one replaces.
 func (l *Limit) refused(f *usage.Refusal) bool {
 	unit := ""
 	if l.Rate != nil {
@@ -81,7 +81,7 @@ func (l *Limit) window(t time.Time) int64 {
 	return 0
 }
 
-// most is what a window takes at a time.
+// most is what a window allows at a time.
 func (l *Limit) most(t time.Time) int64 {
 	if l.Rate != nil {
 		return l.Rate.Value
@@ -89,36 +89,37 @@ func (l *Limit) most(t time.Time) int64 {
 	return l.Limit.CreditLimit + l.Limit.Raised(t)
 }
 
-// claim is what a request wants of one counter.
+// claim is what a request needs from one counter.
 type claim struct {
 	l    *Limit
 	at   *counter
-	need int64 // that has to be there
-	add  int64 // that is counted
-	last bool  // of the target that was tried last, or of all
+	need int64 // must be left
+	add  int64 // is counted
+	last bool  // belongs to the target that was tried last, or to all targets
 }
 
 // fits tells whether the counter has room.
 func (k *claim) fits(t time.Time) bool {
 	left := k.l.most(t) - k.at.used
-	if k.l.Rate != nil && k.need > k.l.Rate.Value { // such a one takes what is left
+	if k.l.Rate != nil && k.need > k.l.Rate.Value { // such a request takes what is left
 		return left > 0
 	}
 	return left >= k.need
 }
 
-// limit judges the request by the limits. One that a limit refuses is charged to none.
+// limit judges the request by the limits. A request that is refused is charged to none of
+// them.
 func (r *Run) limit(c *course) error {
 	if len(r.q.Limits) == 0 {
 		return nil
 	}
-	var again *Limit // that judges a refusal anew
+	var again *Limit // the limit that judges a refusal again
 	if c.refused {
 		if again = r.again(c); again == nil {
 			return nil
 		}
 	} else if !c.counted() {
-		return nil // it came to no limit
+		return nil // it never reached a limit
 	}
 	var claims []claim
 	for _, rates := range [...]bool{true, false} {
@@ -143,7 +144,7 @@ func (r *Run) limit(c *course) error {
 	return nil
 }
 
-// again finds the limit that judges the request's refusal anew; nil: it stands.
+// again finds the limit that judges the request's refusal again; nil: the refusal stays.
 func (r *Run) again(c *course) *Limit {
 	replaced := false
 	for _, l := range r.q.Limits {
@@ -158,7 +159,7 @@ func (r *Run) again(c *course) *Limit {
 	return nil
 }
 
-// decide finds what refuses the request, and what it goes past.
+// decide finds what refuses the request, and which limits it exceeds.
 func (c *course) decide(claims []claim) {
 	for i := range claims {
 		k := &claims[i]
@@ -183,14 +184,15 @@ func (c *course) decide(claims []claim) {
 	}
 }
 
-// counted tells whether the request came to a target of the gateway's, and with that past
-// the limits of its caller. What clients told of never came here, and no limit counts it.
+// counted tells whether the request reached a target of the gateway, and so passed the
+// limits of its caller. Requests that clients only reported never came here, and no limit
+// counts them.
 func (c *course) counted() bool {
 	return c.rec.OptionIndex != "" || c.rec.Unconfirmed || slices.ContainsFunc(c.calls, func(k call) bool { return k.path != "" })
 }
 
-// claims are what the request wants of a limit: one counter, or where targets decide
-// it, one for each of them.
+// claims are what the request needs from a limit: one counter, or one for each target if
+// targets decide the bucket.
 func (r *Run) claims(c *course, l *Limit, again bool) (out []claim, err error) {
 	targets := []Target{c.is}
 	if l.late {
@@ -219,7 +221,7 @@ func (r *Run) claims(c *course, l *Limit, again bool) (out []claim, err error) {
 	return out, nil
 }
 
-// targets are those that are asked, each once, the last one last.
+// targets are the targets that are called, each once, the last one last.
 func (c *course) targets() (out []Target) {
 	for i := range c.calls {
 		if t := c.calls[i].Target; t != c.is && !slices.Contains(out, t) {
@@ -229,9 +231,9 @@ func (c *course) targets() (out []Target) {
 	return append(out, c.is)
 }
 
-// wants is what a limit has to have for the request, and what it counts. What was
-// reserved is not recorded: a request that was let through needs that something is
-// left, of what it uses.
+// wants is how much must be left in a limit for the request, and how much is counted. The
+// reserved amount is not recorded, so a request that was let through only needs that
+// something is left.
 func (c *course) wants(l *Limit, t Target) (need, add int64) {
 	if c.barred && l.Rate == nil || c.barred && l.measure() == ledger.Tokens {
 		return 0, 0 // nothing is sent
@@ -283,7 +285,7 @@ func (r *Run) counter(l *Limit, key string, t time.Time) (*counter, error) {
 	return at, nil
 }
 
-// facts gives a request's values of a key of conditions and groups.
+// facts gives a request's values for a key of conditions and groups.
 func (c *course) facts(t Target, by *Config) func(key string) []string {
 	rec := c.rec
 	one := func(v string) []string {

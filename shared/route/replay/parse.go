@@ -13,9 +13,8 @@ import (
 // maxName bounds the names of limits.
 const maxName = 255
 
-// ParseLimit reads a limit: the body of a usage policy, or with rate that of a rate
-// policy, with name (by default what is given) and replaces. Errors name members below
-// the limit.
+// ParseLimit reads a limit: the body of a usage policy, or of a rate policy if rate is set,
+// plus name (by default the given one) and replaces. Errors name members below the limit.
 func ParseLimit(raw json.RawMessage, name string, rate bool) (*Limit, []fault.Detail) {
 	var fields map[string]json.RawMessage
 	if json.Unmarshal(raw, &fields) != nil || fields == nil {
@@ -53,7 +52,7 @@ func ParseLimit(raw json.RawMessage, name string, rate bool) (*Limit, []fault.De
 		l.Limit, bad = &u, append(bad, d...)
 	}
 	if len(wrong) == 0 && len(more) == 0 {
-		_ = json.Unmarshal(orNone(fields["conditions"]), &l.Conditions) // they have the form
+		_ = json.Unmarshal(orNone(fields["conditions"]), &l.Conditions) // cannot fail: they have been checked
 		_ = json.Unmarshal(orNone(fields["group_by"]), &l.GroupBy)
 		bad = append(bad, l.Validate()...)
 	}
@@ -70,7 +69,7 @@ func orNone(raw json.RawMessage) json.RawMessage {
 	return raw
 }
 
-// below puts a detail of a list in its place.
+// below puts the name of a list in front of an error's field.
 func below(list string, d fault.Detail) fault.Detail {
 	switch {
 	case d.Field == "":

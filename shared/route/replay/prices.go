@@ -10,8 +10,8 @@ import (
 	"gateway/shared/pricing"
 )
 
-// Prices are what calls are charged by. A multiplier applies to what a call costs by
-// Prices, else to what it was charged.
+// Prices are the prices of calls. A multiplier applies to a call's cost by these prices, or
+// else to what was charged.
 type Prices struct {
 	models map[string]*pricing.Custom // by provider/model
 	by     map[string]int64           // millionths, by provider/model, provider/* or *
@@ -21,12 +21,12 @@ type Prices struct {
 const (
 	million        = 1_000_000
 	maxMultipliers = 500
-	// maxCharge bounds one call as the gateway bounds what it charges.
+	// maxCharge bounds one call in the same way as real charges.
 	maxCharge = 10_000_000 * pricing.Dollar
 )
 
-// ParsePrices reads {"provider/model": pricing_config} and {"provider/model",
-// "provider/*" or "*": number}; either may be absent. Errors name members below those.
+// ParsePrices reads {"provider/model": pricing_config} and {"provider/model", "provider/*"
+// or "*": number}; either may be absent. Errors name members below them.
 func ParsePrices(models, multipliers json.RawMessage) (*Prices, []fault.Detail) {
 	p := &Prices{by: map[string]int64{}}
 	var bad []fault.Detail
@@ -73,9 +73,9 @@ func (r *Run) charge(c *course) {
 	}
 }
 
-// cost is what a call costs; known is false where the record does not hold what the
-// price depends on, and the cost is what was charged. several: one call was charged as
-// several models.
+// cost is the cost of a call. known is false if the record does not have what the price
+// depends on; the cost is then what was charged. several: one call was charged as several
+// models.
 func (p *Prices) cost(c *call, several bool) (cost pricing.NanoDollars, known bool) {
 	cost, known = c.cost, true
 	if own := p.models[c.Provider+"/"+c.Model]; own != nil {

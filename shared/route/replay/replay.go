@@ -12,7 +12,7 @@ import (
 	"gateway/shared/usage"
 )
 
-// Question is what is different. The zero value changes nothing.
+// Question tells what is different. The zero value changes nothing.
 type Question struct {
 	Prices *Prices  // nil: as charged
 	Config *Config  // nil: as routed
@@ -20,45 +20,45 @@ type Question struct {
 	Checks *Checks  // nil: no guardrails
 }
 
-// Config is the config that all requests are routed by.
+// Config is the config by which all requests are routed.
 type Config struct {
 	Tree    *route.Tree
-	Slug    string // of a saved one; empty: it came with the question
+	Slug    string // of a saved config; empty: it came with the question
 	ID      string // likewise
 	Version int64  // likewise
 }
 
-// Target is who is asked for what.
+// Target is a provider and a model that are called.
 type Target struct {
 	Slug     string // of the saved provider; empty: the credential came with the request
 	Provider string // such as openai
 	Model    string
 }
 
-// Means find what saved providers are, and what they cost now.
+// Means look up saved providers and present prices.
 type Means interface {
 	// Saved finds a saved provider of a workspace by its slug or id.
 	Saved(ctx context.Context, workspace, name string) (slug, provider string, ok bool, err error)
-	// Price is what a target of a workspace charges; false: it has no price.
+	// Price is the price of a target in a workspace; false: it has no price.
 	Price(ctx context.Context, workspace string, of Target, o pricing.Options) (pricing.Price, bool, error)
 }
 
-// Why a request, or a part of it, could not be judged.
+// Reasons why a request, or a part of it, could not be judged.
 const (
 	NotRouted     = "not_routed"         // it never came to a target
 	Cached        = "cached"             // the cache answered
-	Parameters    = "parameters"         // a condition reads a member of the body that no record has
-	NoTarget      = "no_target"          // the config gives it none
-	NotHere       = "unknown_provider"   // the config names a saved provider that is not there
-	NotReproduced = "not_reproduced"     // routed by this very config, and the record does not tell enough to find the same target
-	UsageUnknown  = "usage_unknown"      // nobody tells what it would have used
-	PriceUnknown  = "unknown_price"      // the model has no price, or not for all that was used
-	PriceFacts    = "price_facts"        // the price depends on what the record does not hold, or on several models
-	LimitUnknown  = "limit_not_recorded" // the record does not tell which limit refused it, or what it needed
-	BodyUnknown   = "no_body"            // guardrails read a body that was not kept, or cannot be read
+	Parameters    = "parameters"         // a condition reads a member of the body that records do not have
+	NoTarget      = "no_target"          // the config gives it no target
+	NotHere       = "unknown_provider"   // the config names a saved provider that does not exist
+	NotReproduced = "not_reproduced"     // it was routed by this very config, but the record does not tell enough to find the same target
+	UsageUnknown  = "usage_unknown"      // it is not known what it would have used
+	PriceUnknown  = "unknown_price"      // the model has no price, or not for everything that was used
+	PriceFacts    = "price_facts"        // the price depends on something that the record does not have, or on several models
+	LimitUnknown  = "limit_not_recorded" // the record does not tell which limit refused it, or how much it needed
+	BodyUnknown   = "no_body"            // guardrails need a body that was not kept, or cannot be read
 )
 
-// Run is one simulation. It is not for several goroutines.
+// Run is one simulation. It must not be used by several goroutines at once.
 type Run struct {
 	q       Question
 	means   Means
@@ -73,7 +73,7 @@ func New(q Question, m Means) *Run {
 	return r
 }
 
-// call is what one target was asked, and what that cost.
+// call is one call of a target, and its cost.
 type call struct {
 	Target
 	path  string
@@ -81,25 +81,25 @@ type call struct {
 	cost  pricing.NanoDollars
 }
 
-// course is what became of a request, and what would have.
+// course is what happened to a request, and what would have happened.
 type course struct {
 	rec    *usage.Record
 	bodies Bodies
 
 	was, is  Target
-	calls    []call              // that would have been made
-	rest     pricing.NanoDollars // of the cost, which no call tells of
-	restIn   int64               // of the tokens, likewise
+	calls    []call              // calls that would have been made
+	rest     pricing.NanoDollars // part of the cost that belongs to no call
+	restIn   int64               // part of the tokens that belongs to no call
 	restOut  int64
 	cost     pricing.NanoDollars
 	refused  bool     // a limit refused it when it was recorded
-	by       *Limit   // that refuses it now
-	released bool     // refused then, not now
-	exceeded []*Limit // limits that it goes past, and that let it
-	denied   bool     // by guardrails
-	barred   bool     // by those before the call
+	by       *Limit   // the limit that refuses it now
+	released bool     // it was refused then, but not now
+	exceeded []*Limit // limits that it exceeds, and that let it pass
+	denied   bool     // guardrails denied it
+	barred   bool     // guardrails before the call denied it
 	tripped  []string // guardrails that fail
-	open     []string // what could not be judged
+	open     []string // reasons why parts could not be judged
 }
 
 func (c *course) unjudged(why string) {
@@ -111,8 +111,8 @@ func (c *course) unjudged(why string) {
 	c.open = append(c.open, why)
 }
 
-// Take simulates one request, with its bodies where they are read. Errors
-// are of means, or a 400 where limits have too many counters.
+// Take simulates one request, with its bodies if they are needed. Errors come from means,
+// or are a 400 if limits have too many counters.
 func (r *Run) Take(ctx context.Context, rec *usage.Record, bodies Bodies) error {
 	c := &course{rec: rec, bodies: bodies}
 	c.recorded()
@@ -132,7 +132,7 @@ func (r *Run) Take(ctx context.Context, rec *usage.Record, bodies Bodies) error 
 	return nil
 }
 
-// recorded fills in what the record says.
+// recorded fills in what the record tells.
 func (c *course) recorded() {
 	rec := c.rec
 	c.was = Target{rec.ProviderSlug, rec.Provider, cmp.Or(rec.Model, rec.RequestModel)}
@@ -147,7 +147,7 @@ func (c *course) recorded() {
 		if last := &c.calls[n-1]; last.path == rec.OptionIndex {
 			c.was = last.Target
 		}
-	case rec.Usage.Known() && !hit(rec): // told of by a client
+	case rec.Usage.Known() && !hit(rec): // a client reported it
 		c.was.Model = rec.AnsweringModel()
 		c.calls, c.rest = []call{{c.was, rec.OptionIndex, rec.Usage, rec.Cost}}, 0
 	}
@@ -168,7 +168,7 @@ func ofLimit(code string) bool {
 	return false
 }
 
-// tokens are those of all calls, and what no call tells of.
+// tokens are the tokens of all calls, and those that belong to no call.
 func (c *course) tokens() (in, out int64) {
 	in, out = c.restIn, c.restOut
 	for i := range c.calls {
@@ -178,7 +178,7 @@ func (c *course) tokens() (in, out int64) {
 	return in, out
 }
 
-// plus adds amounts, and stays at the largest.
+// plus adds amounts; the result does not exceed the largest amount.
 func plus(a, b pricing.NanoDollars) pricing.NanoDollars {
 	if b > 0 && a > math.MaxInt64-b {
 		return math.MaxInt64

@@ -46,13 +46,13 @@ func (r *Run) reroute(ctx context.Context, c *course) error {
 	return r.follow(ctx, c, tried)
 }
 
-// try is a target that the config gives.
+// try is a target that the config chooses.
 type try struct {
 	Target
 	path string
 }
 
-// walk gives the targets in their order, or why there are none.
+// walk gives the targets in their order, or the reason why there are none.
 func (r *Run) walk(ctx context.Context, c *course, p *past) (tried []try, open string, err error) {
 	rec := c.rec
 	w := r.q.Config.Tree.Start(route.Context{Metadata: rec.Metadata, Params: p.param, Path: rec.Path, Breakers: p, Past: p})
@@ -83,7 +83,8 @@ func (r *Run) walk(ctx context.Context, c *course, p *past) (tried []try, open s
 	return tried, open, nil
 }
 
-// target is whom a leaf asks; ok is false for a saved provider that is not there.
+// target is the target that a leaf calls; ok is false for a saved provider that does not
+// exist.
 func (r *Run) target(ctx context.Context, c *course, leaf *route.Leaf) (t Target, ok bool, err error) {
 	rec := c.rec
 	switch {
@@ -96,14 +97,14 @@ func (r *Run) target(ctx context.Context, c *course, leaf *route.Leaf) (t Target
 		}
 	case leaf.Provider != "" && !leaf.Passthrough:
 		t.Provider, ok = leaf.Provider, true
-	default: // the request named it
+	default: // the request names it
 		t, ok = Target{Slug: c.was.Slug, Provider: c.was.Provider}, true
 	}
 	for i := range rec.Attempts {
 		a := &rec.Attempts[i]
 		if at := (Target{a.ProviderSlug, a.Provider, a.Model}); a.OptionIndex == leaf.Path && at.Slug == t.Slug && (ok && at.Provider == t.Provider || !ok) {
 			if !ok {
-				t.Provider, ok = at.Provider, true // it was there then
+				t.Provider, ok = at.Provider, true // it existed then
 			}
 			if leaf.Model == "" {
 				t.Model = a.Model
@@ -122,8 +123,8 @@ func (r *Run) target(ctx context.Context, c *course, leaf *route.Leaf) (t Target
 	return t, ok, nil
 }
 
-// follow has the request go to the targets: what they were asked when it was recorded
-// costs what it did then, and what another one is asked, what it charges.
+// follow sends the request to the targets. Calls that were recorded cost what they cost
+// then; a call to another target costs that target's price.
 func (r *Run) follow(ctx context.Context, c *course, tried []try) error {
 	recorded := c.calls
 	used := c.answer()
@@ -146,7 +147,7 @@ func (r *Run) follow(ctx context.Context, c *course, tried []try) error {
 		if take(t) || !last {
 			continue
 		}
-		if c.is = t.Target; c.is == c.was { // the same by another path
+		if c.is = t.Target; c.is == c.was { // it is the same target by another path
 			for _, a := range recorded {
 				if a.Target == t.Target {
 					c.calls = append(c.calls, a)
@@ -170,7 +171,7 @@ func (c *course) answer() pricing.Usage {
 	return c.rec.Usage
 }
 
-// ask has a target make what another made.
+// ask makes a target give the answer that another one gave.
 func (r *Run) ask(ctx context.Context, c *course, t try, used pricing.Usage) error {
 	made := call{t.Target, t.path, used, 0}
 	if !used.Known() {
@@ -196,9 +197,9 @@ func (r *Run) ask(ctx context.Context, c *course, t try, used pricing.Usage) err
 // past answers the questions of a walk from a record.
 type past struct {
 	rec     *usage.Record
-	body    []byte // of the client; empty: not read, or not kept
+	body    []byte // the client's body; empty: not read, or not kept
 	members map[string]json.RawMessage
-	unknown bool // a member of the body was asked for that no record has
+	unknown bool // a member of the body was needed that records do not have
 }
 
 // param gives a member of the client's body.
@@ -223,8 +224,8 @@ func (p *past) param(name string) (json.RawMessage, bool) {
 	return raw, ok
 }
 
-// Number is the number that was drawn at a path, else one that the request's id and
-// the path give: over many requests, each target gets its share.
+// Number is the number that was drawn at a path, or one derived from the request's id and
+// the path. Over many requests each target gets its share.
 func (p *past) Number(path string) uint32 {
 	for i := len(p.rec.Draws) - 1; i >= 0; i-- {
 		if d := &p.rec.Draws[i]; d.Path == path && d.Sticky == "" {
@@ -239,7 +240,7 @@ func (p *past) Number(path string) uint32 {
 	return uint32((n ^ n>>33) >> 32)
 }
 
-// Kept is the target that an earlier request with the same values went to.
+// Kept is the target to which an earlier request with the same values was sent.
 func (p *past) Kept(path string) (int, bool) {
 	for i := len(p.rec.Draws) - 1; i >= 0; i-- {
 		if d := &p.rec.Draws[i]; d.Path == path && d.Sticky == usage.StickyKept {
@@ -249,7 +250,8 @@ func (p *past) Kept(path string) (int, bool) {
 	return 0, false
 }
 
-// outcome is what a target answered. One that was not asked answers well.
+// outcome is the answer of a target. A target that was not called is assumed to have
+// answered well.
 func (p *past) outcome(path string, t Target) route.Outcome {
 	rec := p.rec
 	o := route.Outcome{Status: http.StatusOK}
@@ -269,14 +271,14 @@ func (p *past) outcome(path string, t Target) route.Outcome {
 		}
 	}
 	if asked && path == rec.OptionIndex {
-		// Nobody could be asked behind it once the answer, or the client, had gone.
+		// No further target could be called once the answer had begun, or the client had gone.
 		o.Final = rec.ClientGone || rec.Stream && rec.Success()
 		o.Exception = fault.Code(rec.ErrorCode) == fault.InternalError
 	}
 	return o
 }
 
-// statusOf is the status that a call was judged by.
+// statusOf is the status by which a call was judged.
 func statusOf(a *usage.Attempt) int {
 	switch {
 	case a.Status != 0:
@@ -287,8 +289,7 @@ func statusOf(a *usage.Attempt) int {
 	return http.StatusBadGateway
 }
 
-// Quiet, State, Claim, Release and Record are those of breakers, as the record saw
-// them.
+// Quiet, State, Claim, Release and Record implement Breakers with the states in the record.
 func (p *past) Quiet() bool { return len(p.rec.Breakers) == 0 }
 
 func (p *past) State(path string) route.State {
@@ -309,7 +310,7 @@ func (p *past) Claim(string, *route.Breaker) bool        { return true }
 func (p *past) Release(string)                           {}
 func (p *past) Record(string, *route.Breaker, int, bool) {}
 
-// names are what a policy calls the model of a target.
+// names are the names that a policy may use for the model of a target.
 func names(t Target, model string) (out []string) {
 	if model == "" {
 		return nil

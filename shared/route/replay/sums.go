@@ -17,7 +17,7 @@ const (
 	maxModels   = 200 // each; further ones are summed up
 )
 
-// Result is what a simulation found. Money is in US cents.
+// Result is the result of a simulation. Money is in US cents.
 type Result struct {
 	From        *time.Time   `json:"from" doc:"Of the first request that was read; null: there was none."`
 	To          *time.Time   `json:"to" doc:"Of the last one."`
@@ -42,7 +42,7 @@ type Total struct {
 	cost pricing.NanoDollars
 }
 
-// ModelSum is what a model of a provider was asked, and would have been.
+// ModelSum is the sum of the calls to a provider's model, before and after.
 type ModelSum struct {
 	Provider *string `json:"provider"`
 	Model    *string `json:"model"`
@@ -81,7 +81,7 @@ type Side struct {
 	Stopped  *string `json:"stopped_by" doc:"The limit or guardrail that lets it come no further."`
 }
 
-// LimitSum is what a limit did.
+// LimitSum is the effect of a limit.
 type LimitSum struct {
 	Name     string     `json:"name"`
 	Counted  int64      `json:"counted" doc:"How often it was asked."`
@@ -99,7 +99,7 @@ func (s *LimitSum) refuse(rec *usage.Record) {
 	}
 }
 
-// CheckSum is what a guardrail did.
+// CheckSum is the effect of a guardrail.
 type CheckSum struct {
 	Name   string `json:"name"`
 	Run    int64  `json:"run" doc:"Requests that it was run on."`
@@ -114,7 +114,7 @@ type Open struct {
 	Logs     []string `json:"log_ids" doc:"The first of them, up to 10."`
 }
 
-// sums gathers a result.
+// sums collects a result.
 type sums struct {
 	from, to      time.Time
 	before, after Total
@@ -129,7 +129,7 @@ func (s *sums) begin(q *Question) {
 	*s = sums{models: map[[2]string]*ModelSum{}, differences: map[string]*Difference{}, open: map[string]*Open{}, limits: q.Limits, checks: q.Checks}
 }
 
-// kinds are the differences, in the order in which they are told.
+// kinds are the differences, in the order of the result.
 var kinds = [...]string{"moved", "repriced", "refused", "released", "exceeded", "tripped", "denied"}
 
 func (s *sums) add(c *course) {
@@ -167,7 +167,7 @@ func (s *sums) add(c *course) {
 // denied tells whether guardrails refused the request.
 func denied(rec *usage.Record) bool { return rec.ClientStatus == statusDenied }
 
-// statusDenied is the status of what guardrails refuse.
+// statusDenied is the status of answers that guardrails refuse.
 const statusDenied = 446
 
 func (t *Total) add(refused, denied bool, in, out int64, cost pricing.NanoDollars) {
@@ -181,7 +181,7 @@ func (t *Total) add(refused, denied bool, in, out int64, cost pricing.NanoDollar
 	t.Input, t.Output, t.cost = t.Input+in, t.Output+out, plus(t.cost, cost)
 }
 
-// calls counts by whom was asked.
+// calls counts by the target that was called.
 func (s *sums) calls(c *course) {
 	before := course{rec: c.rec}
 	before.recorded()
@@ -200,7 +200,7 @@ func (s *sums) calls(c *course) {
 
 func (p *Part) add(cost pricing.NanoDollars) { p.Calls, p.cost = p.Calls+1, plus(p.cost, cost) }
 
-// mostModels bounds the models that are told apart while records are read.
+// mostModels bounds the models that are counted separately while records are read.
 const mostModels = 10_000
 
 func (s *sums) model(t Target) *ModelSum {
@@ -257,7 +257,7 @@ func side(t Target, cost pricing.NanoDollars) Side {
 
 func cents(n pricing.NanoDollars) float64 { return float64(n) / float64(pricing.Dollar/100) }
 
-// Result is what was found so far.
+// Result is the result so far.
 func (r *Run) Result() *Result {
 	s := &r.sums
 	out := &Result{Before: s.before, After: s.after, Models: s.byModel(), Differences: []Difference{}, Limits: []LimitSum{}, Guardrails: []CheckSum{}, Unjudged: []Open{}}

@@ -25,10 +25,10 @@ var _ seal.Wrapper = (*Wrapper)(nil)
 
 // Options of a Wrapper.
 type Options struct {
-	// Key is the ARN (or the id) of the key that wraps. KMS's own yearly rotation
-	// does not change it.
+	// Key is the ARN (or the id) of the key that wraps. KMS's own yearly rotation does not
+	// change it.
 	Key string
-	// Former are keys that wrapped in the past; they unwrap only.
+	// Former are keys that wrapped in the past; they are only used to unwrap.
 	Former []string
 	// Endpoint is a URL to call instead of the Region's KMS.
 	Endpoint string
@@ -74,8 +74,8 @@ func (w *Wrapper) Generate(ctx context.Context, c seal.Context) (seal.DataKey, e
 	return seal.DataKey{Plain: out.Plaintext, Wrapped: out.CiphertextBlob, Master: w.first}, nil
 }
 
-// Unwrap gives a plain data key. The master key is named in the call, so that a
-// key wrapped by any other one is refused.
+// Unwrap gives a plain data key. The call names the master key, so that a key wrapped by
+// any other one is refused.
 func (w *Wrapper) Unwrap(ctx context.Context, c seal.Context, master seal.KeyID, wrapped []byte) ([]byte, error) {
 	arn, ok := w.arns[master]
 	if !ok {

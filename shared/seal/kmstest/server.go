@@ -54,7 +54,7 @@ func (s *Server) newKey() string {
 	_, _ = rand.Read(master) // never fails
 	block, err := aes.NewCipher(master)
 	if err != nil {
-		panic(err) // 32 bytes are a key
+		panic(err) // cannot happen: 32 bytes are a key
 	}
 	aead, err := cipher.NewGCMWithRandomNonce(block)
 	if err != nil {
@@ -65,7 +65,7 @@ func (s *Server) newKey() string {
 	return arn
 }
 
-// Fail makes every call answer with status; 0 ends it.
+// Fail makes every call answer with status; 0 stops that.
 func (s *Server) Fail(status int) {
 	s.mu.Lock()
 	s.status = status
@@ -97,7 +97,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(f.status)
 		answer = map[string]string{"__type": f.code, "message": f.message}
 	}
-	_ = json.NewEncoder(w).Encode(answer) // the client is gone, or reads it
+	_ = json.NewEncoder(w).Encode(answer) // an error means that the client is gone
 }
 
 func (s *Server) answer(r *http.Request) (any, *failure) {
@@ -160,7 +160,7 @@ func (s *Server) find(id string) (string, cipher.AEAD, *failure) {
 	return "", nil, fail("NotFoundException", "Key '%s' does not exist", id)
 }
 
-// authenticated is the encryption context as additional data, order-free.
+// authenticated is the encryption context as additional data, independent of its order.
 func authenticated(c map[string]string) ([]byte, *failure) {
 	total := 0
 	var pairs []string

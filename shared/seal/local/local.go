@@ -32,9 +32,9 @@ type Wrapper struct {
 
 var _ seal.Wrapper = (*Wrapper)(nil)
 
-// Open reads the key file at path. When there is none it is made with a new key,
-// readable by its owner only; of several processes that make it at once one
-// wins and all read its key. A file that others may read is refused.
+// Open reads the key file at path. If there is none, it is made with a new key, readable by
+// its owner only. If several processes make it at once, one wins and all read its key. A
+// file that others may read is refused.
 func Open(path string) (*Wrapper, error) {
 	text, err := read(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -59,7 +59,7 @@ func read(path string) ([]byte, error) {
 	return os.ReadFile(path)
 }
 
-// create makes the file whole or not at all, and never replaces one.
+// create makes the complete file or none, and never replaces one.
 func create(path string) error {
 	dir := filepath.Dir(path)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -76,7 +76,7 @@ func create(path string) error {
 	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
 		return err
 	}
-	// A link fails where the file exists by now; a rename would replace it.
+	// A link fails if the file exists by now; a rename would replace it.
 	if err := os.Link(f.Name(), path); err != nil && !errors.Is(err, fs.ErrExist) {
 		return err
 	}
@@ -84,7 +84,7 @@ func create(path string) error {
 	if err != nil {
 		return err
 	}
-	_ = d.Sync() // not every file system can; the key is in the page cache anyway
+	_ = d.Sync() // not every file system supports it; the key is in the page cache anyway
 	return d.Close()
 }
 

@@ -14,14 +14,14 @@ import (
 	"time"
 )
 
-// AWS is Secrets Manager and the token service. Each request must be signed, by
-// the rules of Signature Version 4 as they are documented.
+// AWS is Secrets Manager and the token service. Each request must be signed by the
+// documented rules of Signature Version 4.
 type AWS struct {
 	Server
 	Region  string
 	Keys    map[string]string // access key id -> secret
 	Session map[string]string // access key id -> session token
-	Role    string            // that may be assumed
+	Role    string            // role that may be assumed
 	Ext     string            // its external id
 	Secrets map[string]string // SecretString by name; with the prefix "binary:" base64 of SecretBinary
 	Fault   string            // __type of every answer, with status 400
@@ -96,7 +96,7 @@ func (a *AWS) assume(w http.ResponseWriter, r *http.Request, body string) {
 		a.now().Add(time.Hour).UTC().Format(time.RFC3339)+"</Expiration></Credentials></AssumeRoleResult></AssumeRoleResponse>")
 }
 
-// signed checks the signature anew; "" when it is right.
+// signed computes the signature and compares it; "" when it is right.
 func (a *AWS) signed(r *http.Request, body []byte, service string) string {
 	auth, ok := strings.CutPrefix(r.Header.Get("Authorization"), "AWS4-HMAC-SHA256 ")
 	parts := map[string]string{}

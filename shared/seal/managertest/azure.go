@@ -8,14 +8,14 @@ import (
 	"time"
 )
 
-// Azure is a key vault, the Entra that gives tokens for it, and the identity
-// service of a host.
+// Azure is a key vault, the Entra that gives tokens for it, and the identity service of a
+// host.
 type Azure struct {
 	Server
 	Tenant, Client, Secret string            // of an application
 	IdentityKey            string            // of the host's identity service
 	Secrets                map[string]string // by name, or name/version
-	Resource               string            // that tokens are for
+	Resource               string            // resource of the tokens
 	tokens                 map[string]time.Time
 	made                   int
 }

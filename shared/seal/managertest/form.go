@@ -2,7 +2,7 @@ package managertest
 
 import "net/url"
 
-// parse reads a form whose members come once.
+// parse reads a form in which no member may come twice.
 func parse(body string) (map[string]string, error) {
 	v, err := url.ParseQuery(body)
 	if err != nil {

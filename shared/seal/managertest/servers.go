@@ -1,6 +1,6 @@
-// Package managertest has servers of the wire shape of secret managers, for tests:
-// AWS Secrets Manager (with its token service), Azure Key Vault (with Entra) and
-// HashiCorp Vault. They refuse what those refuse, and count what is asked.
+// Package managertest has stand-ins for secret managers, for tests: AWS Secrets Manager
+// (with its token service), Azure Key Vault (with Entra) and HashiCorp Vault. They refuse
+// what the real ones refuse, and count calls.
 package managertest
 
 import (
@@ -20,8 +20,8 @@ type Server struct {
 
 	mu    sync.Mutex
 	calls map[string]int
-	down  int    // > 0: every call is answered with it
-	raw   string // what is answered in place of a secret
+	down  int    // > 0: every call is answered with this status
+	raw   string // answered in place of a secret
 	now   func() time.Time
 	t     testing.TB
 }
@@ -42,16 +42,16 @@ func (s *Server) start(t testing.TB, now func() time.Time, handler http.HandlerF
 	s.URL = srv.URL
 }
 
-// Down answers every call with a status from now on; 0: as usual.
+// Down answers every call with a status from now on; 0: normally again.
 func (s *Server) Down(status int) { s.mu.Lock(); s.down = status; s.mu.Unlock() }
 
-// Answer gives a body in place of a secret; "": as usual.
+// Answer gives a body in place of a secret; "": normally again.
 func (s *Server) Answer(body string) { s.mu.Lock(); s.raw = body; s.mu.Unlock() }
 
-// Calls is how often something was asked: read, login, renew, token, role, down.
+// Calls is how often each of these was called: read, login, renew, token, role, down.
 func (s *Server) Calls(what string) int { s.mu.Lock(); defer s.mu.Unlock(); return s.calls[what] }
 
-// Do runs f while no call is answered, for changes of the server's fields.
+// Do runs f while no call is answered, to change the server's fields.
 func (s *Server) Do(f func()) { s.mu.Lock(); defer s.mu.Unlock(); f() }
 
 func reply(w http.ResponseWriter, status int, v any) {
@@ -68,14 +68,14 @@ func reply(w http.ResponseWriter, status int, v any) {
 type Vault struct {
 	Server
 	Namespace string
-	// Secrets by their path: of version 2 under <mount>/data/<path>, of version 1
-	// under others.
+	// Secrets by their path: those of version 2 under <mount>/data/<path>, those of version 1
+	// under other paths.
 	Secrets map[string]string // JSON objects
 	Tokens  map[string]time.Time
-	// Of logins.
+	// For logins.
 	RoleID, SecretID string
 	JWT, Role        string
-	Lease            time.Duration // of the tokens that logins give
+	Lease            time.Duration // lifetime of the tokens that logins give
 	made             int
 }
 

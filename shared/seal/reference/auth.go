@@ -26,7 +26,7 @@ const (
 	vaultRole      = "vault_role"
 )
 
-// The ways to prove who asks.
+// The ways to prove the caller's identity.
 const (
 	accessKey, assumedRole, serviceRole = "accessKey", "assumedRole", "serviceRole"
 	entra, managed, standard            = "entra", "managed", "default"
@@ -38,16 +38,16 @@ type Field struct {
 	Name     string
 	Secret   bool
 	Optional bool
-	rule     func(e *edit, v string) string // "" or what is wrong
+	rule     func(e *edit, v string) string // "" or an error text
 }
 
-// mode is a way of a manager to be asked.
+// mode is a way of calling a manager.
 type mode struct {
 	name   string
 	fields []Field
 }
 
-// managers are the ways of each manager, by the field that names them.
+// managers are the ways of calling each manager, by the field that names them.
 var managers = map[string]struct {
 	choice string
 	modes  []mode
@@ -95,7 +95,7 @@ func Secrets() []string {
 // egress.Policy.CheckURL, and gives the others in their one spelling.
 type URLCheck func(raw, field string) (*url.URL, error)
 
-// edit is a change of auth_config under way.
+// edit is a change of auth_config in progress.
 type edit struct {
 	r     *Reference
 	given map[string]any
@@ -104,11 +104,11 @@ type edit struct {
 	bad   []fault.Detail
 }
 
-// SetAuth merges given into the reference's auth_config, member by member: null
-// or "" removes one. secrets are those to be sealed, nil for one to be removed; has
-// tells which are sealed already. What the way of asking does not know is dropped
-// where it was stored and refused where it was given. Members that start with
-// masked_ are what reads show, and ignored.
+// SetAuth merges given into the reference's auth_config, member by member: null or ""
+// removes one. secrets are those to be sealed, nil for one to be removed; has tells which
+// are sealed already. Members that the chosen way does not know are dropped if they were
+// stored, and refused if they were given. Members that start with masked_ come from reads,
+// and are ignored.
 func (r *Reference) SetAuth(given map[string]any, has func(secret string) bool, check URLCheck) (secrets map[string]*string, bad []fault.Detail) {
 	m, ok := managers[r.ManagerType]
 	if !ok {
@@ -160,7 +160,7 @@ func (e *edit) fail(name, format string, args ...any) {
 	e.bad = append(e.bad, fault.Detail{Field: "auth_config." + name, Message: fmt.Sprintf(format, args...)})
 }
 
-// refuseOthers refuses what the way of asking does not know.
+// refuseOthers refuses members that the chosen way does not know.
 func (e *edit) refuseOthers(choice string, m *mode) {
 	for _, name := range slices.Sorted(maps.Keys(e.given)) {
 		if name != choice && !m.knows(name) && !strings.HasPrefix(name, maskedPrefix) && e.given[name] != nil {
@@ -169,7 +169,7 @@ func (e *edit) refuseOthers(choice string, m *mode) {
 	}
 }
 
-// field settles one member.
+// field decides the new value of one member.
 func (e *edit) field(f *Field, plain, next map[string]string, secrets map[string]*string) {
 	v, given := e.given[f.Name]
 	text, isText := v.(string)
@@ -206,7 +206,7 @@ func (e *edit) field(f *Field, plain, next map[string]string, secrets map[string
 	next[f.Name] = text
 }
 
-// Rules of fields.
+// Rules for fields.
 
 func visible(_ *edit, v string) string {
 	for i := range len(v) {
@@ -268,7 +268,7 @@ func anyVault(e *edit, v string) string {
 	return ""
 }
 
-// azureVault is a vault of Azure's own: what the gateway's identity proves goes to
+// azureVault is a vault at Azure's own hosts: proofs of the gateway's identity are sent to
 // no other host.
 func azureVault(e *edit, v string) string {
 	if why := anyVault(e, v); why != "" {
@@ -284,7 +284,7 @@ func azureVault(e *edit, v string) string {
 // clouds are the hosts of key vaults.
 var clouds = []string{"vault.azure.net", "vault.azure.cn", "vault.usgovcloudapi.net"}
 
-// cloudOf is the cloud that a vault's host is of; "" for another host.
+// cloudOf is the cloud to which a vault's host belongs; "" for other hosts.
 func cloudOf(host string) string {
 	for _, c := range clouds {
 		if name, ok := strings.CutSuffix(strings.ToLower(host), "."+c); ok && name != "" && !strings.Contains(name, ".") {
@@ -294,7 +294,7 @@ func cloudOf(host string) string {
 	return ""
 }
 
-// CheckPath gives what is wrong with where the secret is; "" when nothing is.
+// CheckPath tells what is wrong with the place of the secret; "" when nothing is.
 func (r *Reference) CheckPath() string {
 	const letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
 	p := r.SecretPath
@@ -323,8 +323,8 @@ func (r *Reference) CheckPath() string {
 	return ""
 }
 
-// FieldNames are the names of all members that auth_config may have, besides those
-// of Choices.
+// FieldNames are the names of all members that auth_config may have, except those of
+// Choices.
 func FieldNames() []string {
 	var out []string
 	for _, m := range managers {
@@ -338,7 +338,7 @@ func FieldNames() []string {
 	return slices.Compact(out)
 }
 
-// Choices are the members that name a way to be asked, with their values.
+// Choices are the members that choose a way of calling, with their values.
 func Choices() map[string][]string {
 	out := map[string][]string{}
 	for _, m := range managers {

@@ -9,22 +9,22 @@ import (
 	"strings"
 )
 
-// host is what the process's own environment says.
+// host is what comes from the process's own environment.
 type host struct {
-	awsEndpoint string // in place of AWS's own
+	awsEndpoint string // used in place of AWS's own
 	awsRegion   string
-	// vaults are the addresses that the service account's token may go to.
+	// vaults are the addresses to which the service account's token may be sent.
 	vaults    []string
 	tokenFile string
 }
 
 // Variables of the process's environment that an operator sets.
 const (
-	// EnvKubernetesVaults is a comma list of the vault_addr that may be given the
-	// token of the gateway's own service account (vault_auth_type kubernetes). Any
-	// other could use the token elsewhere, so that without it there is none.
+	// EnvKubernetesVaults is a comma list of the vault_addr values that may get the token of
+	// the gateway's own service account (vault_auth_type kubernetes). Any other server could
+	// use the token elsewhere, so without this list no token is sent.
 	EnvKubernetesVaults = "GATEWAY_VAULT_KUBERNETES"
-	// EnvServiceAccount is the file of that token.
+	// EnvServiceAccount is the file with that token.
 	EnvServiceAccount = "GATEWAY_SERVICE_ACCOUNT_TOKEN"
 )
 
@@ -46,8 +46,8 @@ func environment() host {
 	return h
 }
 
-// region is where a secret of AWS is: as the reference says, as its ARN says, or
-// where the gateway runs.
+// region is the Region of a secret of AWS: the reference's, or that in its ARN, or the one
+// in which the gateway runs.
 func (h *host) region(auth map[string]string, path string) string {
 	if v := auth[awsRegion]; v != "" {
 		return v
@@ -61,7 +61,7 @@ func (h *host) region(auth map[string]string, path string) string {
 	return "us-east-1"
 }
 
-// fromAWS asks Secrets Manager: one call, signed as every other of AWS.
+// fromAWS asks Secrets Manager: one call, signed like every other call of AWS.
 func (r *Resolver) fromAWS(ctx context.Context, auth map[string]string, path string) (*Value, error) {
 	const who = "AWS Secrets Manager"
 	region := r.host.region(auth, path)
@@ -107,8 +107,8 @@ func (r *Resolver) fromAWS(ctx context.Context, auth map[string]string, path str
 	return newValue(string(a.SecretBinary))
 }
 
-// awsRefusal tells refusals from what passes: throttled calls have the status of
-// the first.
+// awsRefusal recognises final refusals. Throttled calls, which may pass, have the same
+// status.
 func awsRefusal(status int, kind string) error {
 	if _, name, ok := strings.Cut(kind, "#"); ok {
 		kind = name

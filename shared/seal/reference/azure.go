@@ -7,7 +7,7 @@ import (
 	"net/url"
 )
 
-// azureVersion is that of Key Vault's interface.
+// azureVersion is the version of Key Vault's interface.
 const azureVersion = "7.4"
 
 // fromAzure asks a key vault.

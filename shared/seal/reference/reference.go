@@ -16,8 +16,8 @@ const (
 	Vault = "hashicorp_vault"
 )
 
-// Reference is the stored form of a secret reference: the body of its record.
-// What is secret of Auth is sealed beside it, each under its own name.
+// Reference is the stored form of a secret reference: the body of its record. The secret
+// parts of Auth are sealed beside it, each under its own name.
 type Reference struct {
 	Description string            `json:"description,omitempty" max:"1024"`
 	ManagerType string            `json:"manager_type" enum:"aws_sm,azure_kv,hashicorp_vault"`
@@ -26,7 +26,7 @@ type Reference struct {
 	SecretPath  string            `json:"secret_path" min:"1" max:"1024"`
 	SecretKey   string            `json:"secret_key,omitempty" max:"255"` // "": the whole secret
 	AllowAll    bool              `json:"allow_all_workspaces"`
-	Allowed     []string          `json:"allowed_workspaces,omitempty"` // ids, when not all are allowed
+	Allowed     []string          `json:"allowed_workspaces,omitempty"` // ids, if not all workspaces are allowed
 }
 
 // Decode reads the stored form.

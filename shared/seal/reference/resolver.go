@@ -16,21 +16,21 @@ import (
 
 // How long values are used.
 const (
-	Fresh    = 5 * time.Minute // without asking again
-	MaxStale = 24 * time.Hour  // while the manager cannot be reached
+	Fresh    = 5 * time.Minute // used without asking again
+	MaxStale = 24 * time.Hour  // used while the manager cannot be reached
 
-	again       = 15 * time.Second // between tries for a value that is stale
-	notAgain    = time.Second      // after a failure without one
-	timeout     = 10 * time.Second // of one resolution
-	patience    = time.Second      // of a request that could have a stale value
-	maxKept     = 4096             // values at a time
+	again       = 15 * time.Second // between tries while a value is stale
+	notAgain    = time.Second      // after a failure when there is no value
+	timeout     = 10 * time.Second // for one resolution
+	patience    = time.Second      // for a request that could use a stale value
+	maxKept     = 4096             // values that are kept
 	maxAnswer   = 512 << 10        // bytes of a manager's answer
 	doubtsApart = 30 * time.Second
 )
 
-// Identities gives the proofs that managers of clouds ask for, by the fields of
-// an auth_config. Their errors are faults that tell nothing of the credential; those
-// with a status of 500 and more may pass.
+// Identities gives the proofs that the managers of clouds demand, by the fields of an
+// auth_config. Their errors are faults that reveal nothing of the credential; those with a
+// status of 500 and more may pass.
 type Identities interface {
 	// SignAWS signs a request for a service of AWS.
 	SignAWS(ctx context.Context, auth map[string]string, req *http.Request, body []byte, service, region string) error
@@ -39,16 +39,16 @@ type Identities interface {
 	AzureToken(ctx context.Context, auth map[string]string, resource string) (string, error)
 }
 
-// Source is a stored reference and what opens its sealed part.
+// Source is a stored reference, with its opened sealed part.
 type Source struct {
 	Org, ID string
-	Name    string // for people
+	Name    string // the name for people
 	Print   [sha256.Size]byte
 	*Reference
 	Open func(ctx context.Context) (map[string][]byte, error)
 }
 
-// NewSource makes a Source; body and sealed are what is stored.
+// NewSource makes a Source from the stored body and sealed part.
 func NewSource(org, id, name string, body, sealed []byte, open func(ctx context.Context) (map[string][]byte, error)) (*Source, error) {
 	r, err := Decode(body)
 	if err != nil {
@@ -63,8 +63,8 @@ func NewSource(org, id, name string, body, sealed []byte, open func(ctx context.
 	return s, nil
 }
 
-// Resolver gives the values of references. It is safe for concurrent use; those
-// who need the same value at the same time share one call.
+// Resolver gives the values of references. It is safe for concurrent use. Callers who need
+// the same value at the same time share one call.
 type Resolver struct {
 	transport  http.RoundTripper // the guarded way out
 	identities Identities
@@ -79,17 +79,17 @@ type Resolver struct {
 
 type place struct{ org, id string }
 
-// entry is what is known of a reference.
+// entry is what is known about a reference.
 type entry struct {
 	print   [sha256.Size]byte
-	value   *Value // nil: failed is all that is known
+	value   *Value // nil: there is only failed
 	failed  error
 	fetched time.Time
 	next    time.Time // when the manager is asked again
-	until   time.Time // how long the value may stand
+	until   time.Time // how long the value may be used
 }
 
-// call is a resolution under way.
+// call is a resolution in progress.
 type call struct {
 	print [sha256.Size]byte
 	done  chan struct{}
@@ -106,9 +106,9 @@ func New(transport http.RoundTripper, identities Identities, now func() time.Tim
 	}
 }
 
-// Value gives the secret of a reference, and until when it may be used without
-// asking here again. The error is a fault with a status of 500 and more that names
-// the reference and tells nothing of the secret.
+// Value gives the secret of a reference, and until when it may be used without asking
+// again. The error is a fault with a status of 500 and more that names the reference and
+// reveals nothing of the secret.
 func (r *Resolver) Value(ctx context.Context, s *Source) (*Value, time.Time, error) {
 	at, now := place{s.Org, s.ID}, r.now()
 	r.mu.Lock()
@@ -143,8 +143,8 @@ func (r *Resolver) Value(ctx context.Context, s *Source) (*Value, time.Time, err
 	}
 }
 
-// Doubt has the manager be asked again before its time, because who was given the
-// secret refuses it: it may have been replaced.
+// Doubt makes the manager be asked again early, because the receiver of the secret refuses
+// it: it may have been replaced.
 func (r *Resolver) Doubt(s *Source) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -156,7 +156,7 @@ func (r *Resolver) Doubt(s *Source) {
 	}
 }
 
-// run asks the manager and keeps what it says.
+// run asks the manager and keeps its answer.
 func (r *Resolver) run(ctx context.Context, at place, s *Source, c *call) {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
@@ -178,7 +178,7 @@ func (r *Resolver) run(ctx context.Context, at place, s *Source, c *call) {
 	c.value, c.until, c.err = e.value, e.next, e.failed
 }
 
-// failed is what is known after a failure: a value that stands, or the failure.
+// failed is what is known after a failure: a value that may still be used, or the failure.
 func (r *Resolver) failed(at place, s *Source, err error, now time.Time) *entry {
 	if old := r.kept[at]; old != nil && old.print == s.Print && old.value != nil && now.Before(old.until) && passes(err) {
 		stale := *old
@@ -188,7 +188,7 @@ func (r *Resolver) failed(at place, s *Source, err error, now time.Time) *entry 
 	return &entry{print: s.Print, failed: named(s, err), fetched: now, next: now.Add(notAgain)}
 }
 
-// keep remembers; of too many, whichever comes first goes.
+// keep remembers an entry; if there are too many, any one is removed.
 func (r *Resolver) keep(at place, e *entry) {
 	if _, known := r.kept[at]; !known && len(r.kept) >= maxKept {
 		for other := range r.kept {
@@ -222,10 +222,10 @@ func (r *Resolver) fetch(ctx context.Context, s *Source) (*Value, error) {
 	return nil, refused("names no manager that is known")
 }
 
-// failure is why there is no value. final: the manager, or what is stored, says
-// so; else it may pass.
+// failure is the reason why there is no value. final: the manager, or the stored reference,
+// causes it; otherwise it may pass.
 type failure struct {
-	why   string // goes on after the reference's name
+	why   string // continues the sentence after the reference's name
 	final bool
 	cause error
 }
@@ -246,7 +246,7 @@ func passes(err error) bool {
 	return errors.As(err, &f) && !f.final
 }
 
-// Named is the fault for a failure to read a value of the source.
+// Named is the fault for a failed reading of the source's value.
 func (s *Source) Named(err error) error { return named(s, err) }
 
 func named(s *Source, err error) error {
@@ -292,7 +292,7 @@ func (r *Resolver) ask(req *http.Request, who string) (int, []byte, error) {
 	return resp.StatusCode, body, nil
 }
 
-// proofFailed is the failure to get what proves who asks.
+// proofFailed is the failure to get the proof of the caller's identity.
 func proofFailed(err error) error {
 	f := fault.From(err)
 	if f.Status() >= 500 || f.Status() == http.StatusTooManyRequests {
@@ -301,7 +301,7 @@ func proofFailed(err error) error {
 	return refused("cannot be asked for: %s", f.Message)
 }
 
-// word keeps of a manager's own code what is one: a short word.
+// word keeps a manager's own code if it is a short word.
 func word(code string) string {
 	for i := range len(code) {
 		c := code[i]

@@ -14,18 +14,18 @@ import (
 // Value is a secret as its manager gave it. It is shared and never changed.
 type Value struct {
 	text string
-	// object says that the manager keeps members, not a text.
+	// object says that the manager stores members, not a text.
 	object  bool
-	members map[string]json.RawMessage // of the text, if it is a JSON object
+	members map[string]json.RawMessage // members of the text, if it is a JSON object
 }
 
-// Formats of what is read of a secret.
+// Formats in which a secret is read.
 const (
 	FormatString = "string"
 	FormatJSON   = "json"
 )
 
-// newValue keeps a text.
+// newValue makes a Value from a text.
 func newValue(text string) (*Value, error) {
 	if !utf8.ValidString(text) {
 		return nil, refused("is not a text in UTF-8")
@@ -37,7 +37,7 @@ func newValue(text string) (*Value, error) {
 	return v, nil
 }
 
-// newObject keeps the members of a secret.
+// newObject makes a Value from members.
 func newObject(members map[string]json.RawMessage) (*Value, error) {
 	text, err := json.Marshal(members)
 	if err != nil {
@@ -46,8 +46,8 @@ func newObject(members map[string]json.RawMessage) (*Value, error) {
 	return &Value{text: string(text), object: true, members: members}, nil
 }
 
-// Read gives a member of the secret, or with key "" all of it. Of a secret of
-// one member that is this member. format json gives JSON, anything else a text.
+// Read gives a member of the secret, or with key "" all of it. If the secret has only one
+// member, "" gives that member. format json gives JSON, anything else a text.
 func (v *Value) Read(key, format string) (string, error) {
 	raw := json.RawMessage(nil)
 	switch {
@@ -87,8 +87,8 @@ func (v *Value) Read(key, format string) (string, error) {
 	return text, nil
 }
 
-// asText is a member as a text: what a string holds, numbers and truth values as
-// they are written.
+// asText is a member as a text: the content of a string; numbers and truth values as they
+// are written.
 func asText(raw json.RawMessage, format string) (string, error) {
 	switch raw[0] {
 	case '"':
@@ -105,5 +105,5 @@ func asText(raw json.RawMessage, format string) (string, error) {
 	return string(raw), nil
 }
 
-// Members are the names of a secret's members, in order; none of a text.
+// Members are the names of a secret's members, in order; a text has none.
 func (v *Value) Members() []string { return slices.Sorted(maps.Keys(v.members)) }

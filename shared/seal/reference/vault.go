@@ -19,8 +19,8 @@ import (
 type vaultToken struct {
 	token     string
 	renewable bool
-	renew     time.Time // from when on its life is prolonged
-	ends      time.Time // from when on it is not used; zero: it does not end
+	renew     time.Time // when its life is prolonged
+	ends      time.Time // after this it is not used; zero: it does not end
 }
 
 const (
@@ -28,8 +28,8 @@ const (
 	maxTokens = 1024
 )
 
-// fromVault reads a secret of a key-value engine, of either version. A token of a
-// login that Vault does not take any more is replaced once.
+// fromVault reads a secret of a key-value engine, of either version. If Vault no longer
+// accepts a login's token, the token is replaced, once.
 func (r *Resolver) fromVault(ctx context.Context, auth map[string]string, path string) (*Value, error) {
 	v := vault{r: r, auth: auth, address: strings.TrimRight(auth[vaultAddr], "/")}
 	if auth[vaultAuthType] == token {
@@ -53,14 +53,14 @@ func (r *Resolver) fromVault(ctx context.Context, auth map[string]string, path s
 	return v.read(ctx, t, path)
 }
 
-// vault is one server of Vault, asked as one reference says.
+// vault is one Vault server, called in the way of one reference.
 type vault struct {
 	r       *Resolver
 	auth    map[string]string
 	address string
 }
 
-// errForbidden says that Vault does not take the token, or not for this.
+// errForbidden says that Vault does not accept the token, or not for this secret.
 var errForbidden = errors.New("reference: forbidden by Vault")
 
 // vaultAnswer is what Vault answers.
@@ -111,15 +111,15 @@ func (v *vault) call(ctx context.Context, token, path string, body any) (int, *v
 	if json.Unmarshal(answer, &a) != nil && status < 300 {
 		return 0, nil, passing(nil, "has an answer of Vault that cannot be read")
 	}
-	// 412 and 472 to 474 are nodes that do not serve just now.
+	// 412 and 472 to 474 come from nodes that do not serve at the moment.
 	if status >= 500 || status == http.StatusTooManyRequests || status == http.StatusPreconditionFailed || status >= 300 && status < 400 || status >= 472 && status <= 474 {
 		return 0, nil, passing(nil, "has no answer: Vault answered %d", status)
 	}
 	return status, &a, nil
 }
 
-// read gives the secret at a path. A path as the command line of Vault names it
-// lacks the part that version 2 puts behind the mount; Vault says so.
+// read gives the secret at a path. A path as in Vault's command line lacks the part that
+// version 2 puts after the mount; Vault's answer says so.
 func (v *vault) read(ctx context.Context, token, path string) (*Value, error) {
 	status, a, err := v.call(ctx, token, path, nil)
 	if err != nil {
@@ -142,7 +142,7 @@ func (v *vault) read(ctx context.Context, token, path string) (*Value, error) {
 	if json.Unmarshal(a.Data, &members) != nil || members == nil {
 		return nil, passing(nil, "has an answer of Vault that cannot be read")
 	}
-	// Version 2 wraps the members and tells of their version.
+	// Version 2 wraps the members and adds metadata about the version.
 	if inner, ok := members["data"]; ok && len(members) == 2 && members["metadata"] != nil {
 		var data map[string]json.RawMessage
 		if json.Unmarshal(inner, &data) != nil {
@@ -156,7 +156,7 @@ func (v *vault) read(ctx context.Context, token, path string) (*Value, error) {
 	return newObject(members)
 }
 
-// key names the token of a login.
+// key identifies the token of a login.
 func (v *vault) key() [sha256.Size]byte {
 	var text []byte
 	for _, s := range []string{v.address, v.auth[vaultNamespace], v.auth[vaultAuthType], v.auth[vaultRoleID], v.auth[vaultSecretID], v.auth[vaultRole]} {
@@ -165,8 +165,8 @@ func (v *vault) key() [sha256.Size]byte {
 	return sha256.Sum256(text)
 }
 
-// login gives a token: the kept one, prolonged in the last third of its life, or
-// that of a new login.
+// login gives a token: the kept one, which is prolonged in the last third of its life, or
+// one from a new login.
 func (v *vault) login(ctx context.Context, key [sha256.Size]byte) (string, error) {
 	now := v.r.now()
 	v.r.mu.Lock()
@@ -216,7 +216,7 @@ func (v *vault) keep(key [sha256.Size]byte, a *vaultAnswer, was string) (string,
 	return t.token, nil
 }
 
-// proof is the path and the body of a login.
+// proof is the path and the body of a login request.
 func (v *vault) proof() (path string, body any, err error) {
 	if v.auth[vaultAuthType] == appRole {
 		return "auth/approle/login", map[string]string{"role_id": v.auth[vaultRoleID], "secret_id": v.auth[vaultSecretID]}, nil

@@ -15,8 +15,8 @@ import (
 
 // Harness gives wrappers of one kind.
 type Harness struct {
-	// Open gives a wrapper over the installation's master key; twice, as two
-	// processes have it.
+	// Open gives a wrapper over the installation's master key. It is called twice, like by
+	// two processes.
 	Open func(t *testing.T) seal.Wrapper
 	// Foreign gives a wrapper over another installation's master key.
 	Foreign func(t *testing.T) seal.Wrapper
@@ -47,7 +47,7 @@ var (
 	place = seal.Binding{Org: "org-1", Table: "control", PK: "ORG#org-1", SK: "PROVIDER#p", Version: 3}
 )
 
-// Counted counts and breaks the calls of a wrapper.
+// Counted counts calls of a wrapper and can make them fail.
 type Counted struct {
 	seal.Wrapper
 	mu        sync.Mutex
