@@ -126,6 +126,27 @@ func TestALiveSessionThatBreaksIsEstimated(t *testing.T) {
 	}
 }
 
+// So is a response within it whose end is not told: by what it read and what it made.
+func TestAResponseOfALiveSessionThatBreaksIsEstimated(t *testing.T) {
+	t.Parallel()
+	r := start(t)
+	s := r.live("@mock/gpt-live-1")
+	s.instructs(strings.Repeat("many words to read ", 100))
+	s.instructs("begin drop")
+	s.ended()
+	turns, _ := r.turns(3)
+	for _, rec := range turns {
+		if rec.Model != "gpt-4o-mini" {
+			continue
+		}
+		if u := rec.Usage; !u.Estimated || u.N(pricing.Input) < 400 || u.N(pricing.Input) > 1000 || u.OutputTokens() == 0 || rec.Cost == 0 {
+			t.Errorf("%+v for %d", u, rec.Cost)
+		}
+		return
+	}
+	t.Errorf("no record of it: %+v", turns)
+}
+
 // A client that is gone has its session closed at the provider, which then tells how long
 // it was.
 func TestAClientLeavesALiveSession(t *testing.T) {

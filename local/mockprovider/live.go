@@ -20,10 +20,10 @@ const liveMinute = 50_000_000
 const liveRate = 48_000
 
 // liveSession serves GET /live/sessions: sessions of which each second costs. Words of
-// session.instructions.append steer it: "delegate" (a response is made within), "decide" (a
-// decision), "twice" (each is told twice), "say=my_words" (it says them), "heard=my_words" (the
-// client has spoken them), "lasts=60" (so many seconds more), "silent" (no more usage is told
-// until the end), "drop" (the connection breaks).
+// session.instructions.append steer it: "delegate" (a response is made within), "begin" (one
+// whose end is not told), "decide" (a decision), "twice" (each is told twice), "say=my_words"
+// (it says them), "heard=my_words" (the client has spoken them), "lasts=60" (so many seconds
+// more), "silent" (no more usage is told until the end), "drop" (the connection breaks).
 func liveSession(x *exchange, _, _ string) *apiError {
 	switch {
 	case x.query != "":
@@ -195,6 +195,8 @@ func (s *liveTalk) steer(words string) bool {
 			times = 2
 		case "delegate":
 			s.delegate(times)
+		case "begin":
+			s.delegate(0)
 		case "decide":
 			s.decide(times)
 		case "say":

@@ -59,8 +59,16 @@ func (s *Session) created(response []byte) []live.Step {
 	if s.open[n.ID] != nil || len(s.open) >= maxOpen {
 		return nil
 	}
-	s.open[n.ID] = &delegated{model: n.Model}
-	return []live.Step{{Do: live.Begins, ID: n.ID, Model: n.Model}}
+	s.open[n.ID] = &delegated{model: n.Model, reads: s.history + tokens(s.since)}
+	return []live.Step{{Do: live.Begins, ID: n.ID, Model: n.Model, Input: s.history + s.since}}
+}
+
+// reads counts bytes that responses read from now on: what they are told to do, what was
+// written and said in the session, and what others have made.
+func (s *Session) reads(bytes int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.since += bytes
 }
 
 // made counts a piece. Few events tell which response they belong to, so the estimate of
@@ -86,9 +94,11 @@ func (s *Session) done(response []byte, finish string) []live.Step {
 	step := live.Step{Do: live.Ends, ID: n.ID, Model: n.Model, Usage: m.Usage, Served: m.Served, Finish: finish}
 	switch {
 	case m.Usage.Known():
+		s.history, s.since = m.Usage.TotalTokens(), 0
 	case d != nil:
 		step = d.lost(n.ID)
 		step.Finish = finish
+		s.since += d.made
 	case finish == "failed":
 		return nil // its usage is not known, and nothing was made
 	}
@@ -101,11 +111,13 @@ func (s *Session) done(response []byte, finish string) []live.Step {
 // bytesOfToken is the usual number of bytes of a token of text.
 const bytesOfToken = 4
 
+func tokens(bytes int64) int64 { return (bytes + bytesOfToken - 1) / bytesOfToken }
+
 // lost is the end of a response of which nothing more was heard.
 func (d *delegated) lost(id string) live.Step {
 	step := live.Step{Do: live.Ends, ID: id, Model: d.model, Finish: "connection_lost"}
-	step.Usage.Set(pricing.Input, 0)
-	step.Usage.Set(pricing.Output, (d.made+bytesOfToken-1)/bytesOfToken)
+	step.Usage.Set(pricing.Input, d.reads)
+	step.Usage.Set(pricing.Output, tokens(d.made))
 	step.Usage.Estimated = true
 	return step
 }

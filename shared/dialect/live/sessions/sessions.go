@@ -37,11 +37,14 @@ type Session struct {
 	seconds          int64 // the provider's last report; below 0: there was none
 	timed            bool  // the session's time is running
 	open             map[string]*delegated
+	history          int64 // tokens that the last response of known usage read and made
+	since            int64 // bytes that later ones read besides
 }
 
 // delegated is a response that is made within a session.
 type delegated struct {
 	model string
+	reads int64 // tokens, by an estimate
 	made  int64 // bytes of its pieces
 }
 
@@ -133,7 +136,7 @@ func (s *Session) Opens(first []byte) (o live.Opening, err error) {
 	if o.Model == "" {
 		return o, fault.Invalid("session.model", "is required: the model of the session")
 	}
-	o.Asks, err = asks(session, &in)
+	o.Asks, s.since, err = asks(session, &in)
 	o.Asks.Unheld = true // the session goes on without pauses
 	return o, err
 }
@@ -150,8 +153,9 @@ func within(field string, err error) error {
 }
 
 // asks reads which models are to work for a session: the models of its delegation, and
-// those that its transcripts trigger.
-func asks(session []byte, in *wire.Walk) (a live.Asks, err error) {
+// those that its transcripts trigger. told is how many
+// bytes say what those that make responses are to do: prompts and tools.
+func asks(session []byte, in *wire.Walk) (a live.Asks, told int64, err error) {
 	add := func(owner []byte, field string) error {
 		var w wire.Walk
 		if err := ownerKeys.Walk(owner, &w); err != nil {
@@ -166,6 +170,9 @@ func asks(session []byte, in *wire.Walk) (a live.Asks, err error) {
 				continue
 			}
 			var b wire.Walk
+			if name == "responses" {
+				told += int64(len(backend))
+			}
 			if err := backendKeys.Walk(backend, &b); err != nil {
 				return within(field+"."+name, err)
 			}
@@ -181,21 +188,21 @@ func asks(session []byte, in *wire.Walk) (a live.Asks, err error) {
 	}
 	if owner := member(session, in, 1); owner != nil {
 		if err := add(owner, "session.delegation"); err != nil {
-			return a, err
+			return a, told, err
 		}
 	}
 	if list := member(session, in, 2); list != nil {
 		var triggers []json.RawMessage
 		if json.Unmarshal(list, &triggers) != nil {
-			return a, fault.Invalid("session.triggers", "must be a list of objects")
+			return a, told, fault.Invalid("session.triggers", "must be a list of objects")
 		}
 		for _, t := range triggers {
 			if err := add(t, "session.triggers"); err != nil {
-				return a, err
+				return a, told, err
 			}
 		}
 	}
-	return a, nil
+	return a, told, nil
 }
 
 // Opening implements live.Wire. The time of the session begins.
@@ -239,7 +246,11 @@ func (s *Session) Client(message []byte) (h live.Heard, err error) {
 		if member(session, &in, 0) != nil {
 			return h, fault.Invalid("session.model", "cannot be changed")
 		}
-		h.Asks, err = asks(session, &in)
+		var told int64
+		h.Asks, told, err = asks(session, &in)
+		s.reads(told)
+	default:
+		s.reads(int64(len(message)))
 	}
 	return h, err
 }
@@ -254,8 +265,10 @@ func (s *Session) Provider(message []byte) (h live.Heard) {
 	switch kind {
 	case "session.input_transcript.delta":
 		h.Voice = said(member(message, w, keyDelta))
+		s.reads(int64(len(h.Voice)))
 	case "session.output_transcript.delta":
 		h.Said = said(member(message, w, keyDelta))
+		s.reads(int64(len(h.Said)))
 	case "session.usage.updated":
 		h.Whole = true
 		if n, ok := secondsOf(member(message, w, keyUsage)); ok {

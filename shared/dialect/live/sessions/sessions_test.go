@@ -108,6 +108,64 @@ func TestWhatIsMadeWithinASession(t *testing.T) {
 	}
 }
 
+// A response reads what it is told to do and what was said before it: that much is reserved
+// for it, a token for each byte, and an estimate of it is booked where its end is not told.
+func TestWhatAResponseWithinASessionReads(t *testing.T) {
+	t.Parallel()
+	begin := func(s live.Wire, id string) int64 {
+		t.Helper()
+		steps := s.Provider([]byte(`{"type":"response.event","event":{"type":"response.created","response":{"id":"` + id + `","model":"d"}}}`)).Steps
+		if len(steps) != 1 || steps[0].Do != live.Begins {
+			t.Fatalf("%+v", steps)
+		}
+		return steps[0].Input
+	}
+	client := func(message string) func(live.Wire) {
+		return func(s live.Wire) {
+			if _, err := s.Client([]byte(message)); err != nil {
+				t.Errorf("%s: %v", message, err)
+			}
+		}
+	}
+	provider := func(message string) func(live.Wire) {
+		return func(s live.Wire) { s.Provider([]byte(message)) }
+	}
+	nested := func(event string) func(live.Wire) {
+		return provider(`{"type":"response.event","event":` + event + `}`)
+	}
+	const backend, appended = `{"model":"d"}`, `{"type":"session.instructions.append","content":"be brief"}`
+	const other = `{"instructions":"long ones","tools":[]}`
+	told := []func(live.Wire){
+		nested(`{"type":"response.created","response":{"id":"a","model":"d"}}`),
+		nested(`{"type":"response.completed","response":{"id":"a","usage":{"input_tokens":700,"output_tokens":20}}}`),
+	}
+	for name, c := range map[string]struct {
+		before  []func(live.Wire)
+		history int64 // tokens
+		since   int   // bytes
+	}{
+		"its prompt":          {nil, 0, len(backend)},
+		"what is written":     {[]func(live.Wire){client(appended)}, 0, len(backend + appended)},
+		"no sound":            {[]func(live.Wire){client(`{"type":"session.input_audio.append","audio":"AAAAAAAA"}`)}, 0, len(backend)},
+		"another prompt":      {[]func(live.Wire){client(`{"type":"session.update","session":{"delegation":{"type":"responses","responses":` + other + `}}}`)}, 0, len(backend + other)},
+		"what was heard":      {[]func(live.Wire){provider(`{"type":"session.input_transcript.delta","delta":"eight by"}`)}, 0, len(backend) + 8},
+		"what was said":       {[]func(live.Wire){provider(`{"type":"session.output_transcript.delta","delta":"eight by"}`)}, 0, len(backend) + 8},
+		"as much as the last": {append(told, provider(`{"type":"session.output_transcript.delta","delta":"four"}`)), 720, 4},
+	} {
+		s := opened(t)
+		for _, f := range c.before {
+			f(s)
+		}
+		if got, want := begin(s, "r"), c.history+int64(c.since); got != want {
+			t.Errorf("%s: %d is reserved, want %d", name, got, want)
+		}
+		want := c.history + int64(c.since+3)/4
+		if left := ends(s.Left()); len(left) != 2 || left[0].Usage.N(pricing.Input) != want || !left[0].Usage.Estimated {
+			t.Errorf("%s: lost as %+v, want %d", name, left, want)
+		}
+	}
+}
+
 // No bytes make a reader fail.
 func FuzzEvents(f *testing.F) {
 	f.Add([]byte(`{"type":"session.start","session":{"model":"m","triggers":[{}]}}`), []byte(`{"type":"session.closed","usage":{"seconds":1}}`))
