@@ -35,8 +35,8 @@ type DataKey struct {
 type Wrapper interface {
 	// Generate makes a data key for c.
 	Generate(ctx context.Context, c Context) (DataKey, error)
-	// Unwrap gives the plain data key. An error that is ErrRefused is final (wrong
-	// context, altered, unknown master key); any other one means that the service
-	// could not answer.
+	// Unwrap gives the plain data key. The error ErrRefused is final (wrong context,
+	// altered, unknown master key); any other error means that the service could not
+	// answer.
 	Unwrap(ctx context.Context, c Context, master KeyID, wrapped []byte) ([]byte, error)
 }

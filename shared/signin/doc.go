@@ -1,7 +1,7 @@
-// Package signin knows the people who have signed in: their sessions. A session is an
-// opaque token of which the hash is stored; what it opens is what its user may do at
-// the moment of a call. It ends by itself, by its user, with its user, or by the
-// settings of the organisation, and then within two seconds in every process.
+// Package signin has the sessions of people who have signed in. A session is an opaque
+// token whose hash is stored. It allows what its user may do at the moment of a call. It
+// ends by itself, is ended by its user or with its user, or ends by the settings of the
+// organisation; then no process accepts it after two seconds.
 //
-// The ways in are packages of their own below it.
+// The ways to sign in are packages below this one.
 package signin

@@ -12,30 +12,30 @@ import (
 	"gateway/shared/store"
 )
 
-// Times of sessions that live on only while their identity provider renews them.
+// Times of sessions that only live while their identity provider renews them.
 const (
 	RenewEvery = time.Hour       // of use
-	renewAgain = 5 * time.Minute // after a provider could not be asked
-	renewLate  = time.Hour       // how much later a session is refused where nobody has asked
-	renewLease = time.Minute     // asking takes no longer
+	renewAgain = 5 * time.Minute // after the provider could not be reached
+	renewLate  = time.Hour       // how long after the due time a session is refused if nobody has asked
+	renewLease = time.Minute     // one question takes no longer
 	waitEach   = 100 * time.Millisecond
 )
 
-// ErrNotRenewed is what a provider says of somebody who is not to be signed in any more.
+// ErrNotRenewed says that a provider no longer lets a person be signed in.
 var ErrNotRenewed = errors.New("the identity provider does not renew the sign-in")
 
-// Renewable is what a provider renews a sign-in with. It is stored sealed, beside the
-// session, and goes with it.
+// Renewable is what is needed to renew a sign-in at a provider. It is stored sealed, beside
+// the session, and deleted with it.
 type Renewable struct {
 	Token  string
 	Sealer seal.Sealer
 }
 
-// Renewal asks identity providers, in a process that may.
+// Renewal asks identity providers, in a process that may do so.
 type Renewal struct {
 	Sealer seal.Sealer
-	// Ask gives the token of the next time, which may be the same; ErrNotRenewed where
-	// the provider has ended it. Any other error tells nothing about the person.
+	// Ask gives the token for the next time, which may be the same; ErrNotRenewed if the
+	// provider has ended the sign-in. Other errors tell nothing about the person.
 	Ask func(ctx context.Context, of *Session, token string) (next string, err error)
 	// Ended stages the record of a session that the provider has ended.
 	Ended func(tx *resource.Tx, of *Session) error
@@ -47,7 +47,7 @@ func (s *Session) binding() seal.Binding {
 	return seal.Binding{Org: s.Org, Table: string(store.Control), PK: k.PK(), SK: k.SK() + "#renewal"}
 }
 
-// renewable adds to the row of a session what renews it.
+// renewable adds what renews a session to its row.
 func (s *Session) renewable(ctx context.Context, it store.Item) error {
 	sealed, err := s.Renewable.Sealer.Seal(ctx, s.binding(), []byte(s.Renewable.Token))
 	if err != nil {
@@ -57,14 +57,14 @@ func (s *Session) renewable(ctx context.Context, it store.Item) error {
 	return nil
 }
 
-// errLate refuses a session of which nobody has asked for too long, in a process that
-// cannot.
+// errLate refuses a session whose provider was not asked for too long, in a process that
+// cannot ask.
 func errLate() error {
 	return fault.New(fault.Unauthorized, "", "The identity provider has to confirm the session: call GET /auth/self, then this again")
 }
 
-// vouched has the identity provider of a session confirm it, once in RenewEvery of use and
-// by one process at a time. The others go on meanwhile, unless it is late.
+// vouched makes the identity provider of a session confirm it, once in RenewEvery of use
+// and by one process at a time. Other calls go on meanwhile, unless the renewal is late.
 func (s *Sessions) vouched(ctx context.Context, of *Session) error {
 	if of.Due.IsZero() || s.resources.Now().Before(s.dueOf(of)) {
 		return nil
@@ -93,7 +93,7 @@ func (s *Sessions) vouched(ctx context.Context, of *Session) error {
 		switch {
 		case err != nil:
 			return err
-		case mine: // what was rotated must not be lost with who calls
+		case mine: // a rotated token must not be lost if the caller leaves
 			return s.renew(context.WithoutCancel(ctx), of, it)
 		case !late:
 			return nil
@@ -108,7 +108,7 @@ func (s *Sessions) vouched(ctx context.Context, of *Session) error {
 	}
 }
 
-// change writes the row of a session, if nobody has renewed it since rev.
+// change writes the row of a session, unless somebody has renewed it since rev.
 func (s *Sessions) change(ctx context.Context, of *Session, rev int64, u store.Update) (done bool, err error) {
 	u.Key, u.If = of.place(), append(u.If, store.IfEqual(store.At("rev"), rev))
 	_, _, err = s.resources.Store().Table(store.Control).Update(ctx, u)
@@ -121,7 +121,7 @@ func (s *Sessions) change(ctx context.Context, of *Session, rev int64, u store.U
 	return true, nil
 }
 
-// lease takes the right to ask; false where another process has it, or has asked.
+// lease takes the right to ask; false if another process has it, or has asked.
 func (s *Sessions) lease(ctx context.Context, of *Session, rev int64, now time.Time) (bool, error) {
 	return s.change(ctx, of, rev, store.Update{
 		Set: []store.Assign{{Path: store.At("lease"), Value: now.Add(renewLease).UnixMilli()}},
@@ -129,7 +129,7 @@ func (s *Sessions) lease(ctx context.Context, of *Session, rev int64, now time.T
 	})
 }
 
-// renew asks the provider, and writes what it says.
+// renew asks the provider, and stores the answer.
 func (s *Sessions) renew(ctx context.Context, of *Session, it store.Item) error {
 	rev, next := it.Int("rev"), ""
 	token, err := s.Renewal.Sealer.Open(ctx, of.binding(), it.Bytes("renewal"))
@@ -150,7 +150,7 @@ func (s *Sessions) renew(ctx context.Context, of *Session, it store.Item) error 
 	return s.ask(ctx, of, rev, RenewEvery, store.Assign{Path: store.At("renewal"), Value: sealed})
 }
 
-// ask says when the provider is asked next, with what is set beside it.
+// ask sets when the provider is asked next, together with set.
 func (s *Sessions) ask(ctx context.Context, of *Session, rev int64, after time.Duration, set ...store.Assign) error {
 	due := s.resources.Now().Add(after)
 	set = append(set, store.Assign{Path: store.At("due"), Value: due.UnixMilli()}, store.Assign{Path: store.At("lease"), Value: int64(0)})
@@ -176,7 +176,7 @@ func (s *Sessions) refused(ctx context.Context, of *Session) error {
 	return Ended()
 }
 
-// dueOf is when the provider is to be asked, as far as this process knows.
+// dueOf is when the provider must be asked, as far as this process knows.
 func (s *Sessions) dueOf(of *Session) time.Time {
 	s.mu.Lock()
 	defer s.mu.Unlock()

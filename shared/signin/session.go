@@ -19,66 +19,66 @@ import (
 	"gateway/shared/tenant"
 )
 
-// Times of sessions where the organisation's settings say nothing.
+// Times of sessions if the organisation's settings do not set them.
 const (
 	TTL  = 12 * time.Hour // from the sign-in
-	Idle = 2 * time.Hour  // without a sign of life
+	Idle = 2 * time.Hour  // without activity
 )
 
-// touchEvery is how old a sign of life is before another one is written.
+// touchEvery is how old the last stored activity may be before new activity is stored.
 const touchEvery = time.Minute
 
-// Ways in.
+// Ways to sign in.
 const (
 	ByOIDC = "oidc"
 	BySAML = "saml"
-	// ByDevice is that of a device without a browser, let in from a session of another way.
+	// ByDevice is a device without a browser, allowed from a session of another way.
 	ByDevice = "device"
 )
 
-// prefix begins the tokens of sessions, tokenLength is how long they are.
+// prefix begins the tokens of sessions; tokenLength is their length.
 const (
 	prefix      = "gs-"
 	tokenLength = len(prefix) + 43
 )
 
-// credentialKind is the partition kind of rows found by a session's token.
+// credentialKind is the partition kind of rows that are found by a session's token.
 const credentialKind = "SESSION"
 
 // Session is one sign-in of one user.
 type Session struct {
 	ID, Org, User string
 	Method        string // ByOIDC, BySAML, ByDevice
-	Via           string // id of the configuration that it came by
-	Subject       string // what the identity provider calls the user, and its session
+	Via           string // id of the configuration that was used
+	Subject       string // the identity provider's id of the user, and of its session
 	ProviderSID   string
 	LogoutURL     string // where a browser ends the session at the identity provider; "": nowhere
 	ClientIP      string
 	Agent         string
 	Created       time.Time
-	Authenticated time.Time // when the person last showed who it is
+	Authenticated time.Time // when the person last authenticated
 	Until         time.Time // its end, whatever the settings say
-	Seen          time.Time // the last sign of life that was written
-	// Renewable, where it begins, has the session end when its provider does not renew
-	// it; Due is when the provider is asked first, zero: never.
+	Seen          time.Time // the last stored activity
+	// Renewable says, when the session begins, that the session ends if its provider does not
+	// renew it. Due is when the provider is first asked; zero: never.
 	Renewable *Renewable
 	Due       time.Time
 
 	hash string
 }
 
-// IsToken tells whether a credential is a session's and no key.
+// IsToken tells whether a credential is a session's token and not a key.
 func IsToken(credential string) bool {
 	return len(credential) == tokenLength && strings.HasPrefix(credential, prefix)
 }
 
-// Ended is the one refusal of sessions that are unknown, too old or ended.
+// Ended is the one refusal of sessions that are unknown, expired or ended.
 func Ended() error {
 	return fault.New(fault.Unauthorized, "", "The session has ended. Sign in again")
 }
 
-// WriteToken is what a browser sends along with its cookie where it changes
-// something: nobody who cannot read answers of the gateway knows it.
+// WriteToken is what a browser must send besides its cookie when it changes something. Only
+// somebody who can read answers of the gateway knows it.
 func WriteToken(token string) string {
 	m := hmac.New(sha256.New, []byte(token))
 	m.Write([]byte("write token of a session"))
@@ -87,16 +87,16 @@ func WriteToken(token string) string {
 
 // Sessions begins, finds and ends them. It is safe for concurrent use.
 type Sessions struct {
-	// Renewal asks identity providers; nil: the process leaves that to others.
+	// Renewal asks identity providers; nil: this process leaves that to others.
 	Renewal *Renewal
 
 	loader    *resource.Loader
 	resources *resource.Resources
 
 	mu       sync.Mutex
-	seen     map[string]time.Time // signs of life that were written, by the hash of the session
-	due      map[string]time.Time // when providers are asked next, likewise
-	readOnly bool                 // the process may not write signs of life
+	seen     map[string]time.Time // activity that was stored, by the hash of the session
+	due      map[string]time.Time // when providers are asked next, by the same hash
+	readOnly bool                 // the process may not store activity
 }
 
 // New makes Sessions.
@@ -104,9 +104,9 @@ func New(l *resource.Loader, r *resource.Resources) *Sessions {
 	return &Sessions{loader: l, resources: r, seen: map[string]time.Time{}, due: map[string]time.Time{}}
 }
 
-// Begin stages a new session of a user and gives its token, which is stored nowhere.
-// It fills ID, Created and Seen; Authenticated where it is zero, and Until where it is
-// zero or later than the settings have it.
+// Begin stages a new session of a user and returns its token, which is stored nowhere. It
+// sets ID, Created and Seen. It sets Authenticated if that is zero, and Until if that is
+// zero or later than the settings allow.
 func Begin(tx *resource.Tx, s *Session) (token string, err error) {
 	var b [32]byte
 	_, _ = rand.Read(b[:]) // never fails (crypto/rand)
@@ -150,13 +150,14 @@ func End(tx *resource.Tx, s *Session) {
 	tx.Do(store.Action{Table: store.Control, Delete: &store.Delete{Key: s.place()}}, nil)
 }
 
-// Lives stages that a session is still there; otherwise the change is gone's.
+// Lives makes a change depend on a session: if the session has ended, the change fails with
+// gone.
 func Lives(tx *resource.Tx, org, user, id string, gone error) {
 	of := Session{Org: org, User: user, ID: id}
 	tx.Do(store.Action{Table: store.Control, Check: &store.Check{Key: of.place(), If: []store.Cond{store.IfPresent()}}}, gone)
 }
 
-// place is where a session stands among those of its user.
+// place is the session's row among those of its user.
 func (s *Session) place() store.Key {
 	return store.Scope{Org: s.Org}.Partition().Key(credentialKind, s.User, s.ID)
 }
@@ -190,8 +191,8 @@ func decode(it store.Item) (*Session, error) {
 	return s, nil
 }
 
-// Find gives the session of a token, with the organisation as it is now; Ended where
-// there is none any more.
+// Find gives the session of a token, with the present state of its organisation; Ended if
+// the session no longer exists.
 func (s *Sessions) Find(ctx context.Context, token string) (*Session, *resource.View, error) {
 	if !IsToken(token) {
 		return nil, nil, Ended()
@@ -222,7 +223,7 @@ func (s *Sessions) Find(ctx context.Context, token string) (*Session, *resource.
 	if now.Sub(s.lastSeen(found)) < idle {
 		return found, v, s.vouched(ctx, found)
 	}
-	// What another process has seen of it since is only in the store.
+	// Only the store knows the activity that other processes have seen.
 	it, ok, err := s.resources.Store().Table(store.Control).Get(ctx, found.place(), true)
 	if err != nil {
 		return nil, nil, fault.Unavailable(err)
@@ -236,7 +237,7 @@ func (s *Sessions) Find(ctx context.Context, token string) (*Session, *resource.
 	return found, v, s.vouched(ctx, found)
 }
 
-// lastSeen is the last sign of life of a session that this process knows of.
+// lastSeen is the last activity of a session that this process knows.
 func (s *Sessions) lastSeen(of *Session) time.Time {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -246,10 +247,10 @@ func (s *Sessions) lastSeen(of *Session) time.Time {
 	return of.Seen
 }
 
-// maxSeen bounds what is remembered of signs of life.
+// maxSeen bounds how many sessions' activity is remembered.
 const maxSeen = 10_000
 
-// silent tells whether a sign of life is to be written, and takes it as written.
+// silent tells whether activity must be stored, and notes it as stored.
 func (s *Sessions) silent(of *Session, now time.Time) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -264,10 +265,10 @@ func (s *Sessions) silent(of *Session, now time.Time) bool {
 	return true
 }
 
-// Touch notes a sign of life: once a minute however often it is called, since what is
-// known of a session does not change with it. It changes nothing that other processes
-// must know at once: they look again before they call a session idle. The row is the one
-// among those of the user, which every process that changes resources may write.
+// Touch stores activity, once a minute however often it is called. It changes nothing that
+// other processes must know at once, because they read the store again before they treat a
+// session as idle. It writes the row among those of the user, which every process that
+// changes resources may write.
 func (s *Sessions) Touch(ctx context.Context, of *Session) error {
 	now := s.resources.Now()
 	if !s.silent(of, now) {
@@ -285,8 +286,8 @@ func (s *Sessions) Touch(ctx context.Context, of *Session) error {
 	return nil
 }
 
-// Use is Touch for any call. A process that only reads, as some functions on AWS do, may
-// not write it: it says so once, and leaves it to the others.
+// Use is Touch for any call. Some processes only read, such as some functions on AWS, and
+// may not write activity: such a process logs that once, and leaves it to the others.
 func (s *Sessions) Use(ctx context.Context, of *Session) error {
 	s.mu.Lock()
 	readOnly := s.readOnly
@@ -305,11 +306,11 @@ func (s *Sessions) Use(ctx context.Context, of *Session) error {
 	return nil
 }
 
-// maxListed bounds the sessions of a user that are looked at together.
+// maxListed bounds how many sessions of a user are read together.
 const maxListed = 1000
 
-// Of lists the sessions that a user has, oldest id first. Those that the settings have
-// ended meanwhile are left out.
+// Of lists the sessions of a user, oldest id first. Sessions that the settings have ended
+// meanwhile are left out.
 func (s *Sessions) Of(ctx context.Context, org, user string) ([]*Session, error) {
 	settings, err := tenant.FetchSettings(ctx, s.resources, store.Scope{Org: org})
 	if err != nil {
@@ -352,11 +353,11 @@ func (s *Sessions) all(ctx context.Context, org, user string) (out []*Session, e
 	return out, nil
 }
 
-// perChange is how many sessions one change ends.
+// perChange is how many sessions one change can end.
 const perChange = 40
 
-// EndAll stages the end of sessions of a user, as many as fit into a change; more
-// tells that there are others. keep is left.
+// EndAll stages the end of a user's sessions, as many as fit into a change; more tells that
+// there are others. The session keep is not ended.
 func (s *Sessions) EndAll(tx *resource.Tx, org, user, keep string) (more bool, err error) {
 	all, err := s.all(tx.Context(), org, user)
 	if err != nil {

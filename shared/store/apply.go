@@ -95,12 +95,11 @@ func compare(a, b Value) (int, bool) {
 	return 0, false
 }
 
-// Apply is the row after the update; before is nil when the row did not exist.
-// Conditions are not looked at. The answer is a new item, which shares the
-// values that did not change with before, or nil when the row stays absent
-// because there is nothing but attributes to remove. It fails with ErrNoMap,
-// ErrInvalid (adding to what is not a number, a sum outside int64) or
-// ErrTooLarge, and the row is then to stay as it was.
+// Apply is the row after the update; before is nil when the row did not exist. It does not
+// check conditions. The result is a new item, which shares unchanged values with before. It
+// is nil if the row stays absent because attributes are only removed. It fails with
+// ErrNoMap, ErrInvalid (adding to something that is not a number, a sum outside int64) or
+// ErrTooLarge; the row must then stay as it was.
 func (u *Update) Apply(before Item) (Item, error) {
 	after := make(Item, len(before)+len(u.Set)+len(u.Add))
 	for k, v := range before {
@@ -180,8 +179,8 @@ func (a Increment) sum(before Item) (int64, error) {
 	return n + a.By, nil
 }
 
-// normal is the value as it reads back: nil bytes are empty bytes, and a map is
-// a copy, so that the caller's may change.
+// normal is the value as it is read back: nil bytes become empty bytes, and a map is
+// copied, because the caller may change his.
 func normal(v Value) Value {
 	switch v := v.(type) {
 	case []byte:

@@ -34,15 +34,15 @@ func (s Scope) Partition(parts ...string) Partition {
 	return Partition{b.String()}
 }
 
-// Credential is the partition of a row found by the hash of a secret (API key,
-// session, invite, download token) before its tenant is known. kind is upper
-// case, hash is hex; reading the row yields the Scope. Rows have the sort key "-".
+// Credential is the partition of a row that is found by the hash of a secret (API key,
+// session, invite, download token) before its tenant is known. kind is upper case, hash is
+// hex; the row tells the Scope. Such rows have the sort key "-".
 func Credential(kind, hash string) Key {
 	return Partition{kind + "#" + clean(hash)}.Key("-")
 }
 
-// System is a partition of the gateway's own book-keeping that spans tenants:
-// outboxes and due lists. The tenant stands in the row. Never for a resource.
+// System is a partition of the gateway's own records that span tenants: outboxes and due
+// lists. The row tells the tenant. It must never be used for a resource.
 func System(name string) Partition { return Partition{"SYS#" + name} }
 
 // Partition is all rows with one partition key.
@@ -56,7 +56,7 @@ func (p Partition) Key(parts ...string) Key {
 // String is the raw partition key, for the implementations and for logs.
 func (p Partition) String() string { return p.pk }
 
-// Key names one row. It is comparable and can be built only by this package.
+// Key names one row. It is comparable, and only this package can build it.
 type Key struct{ pk, sk string }
 
 // PK and SK are the raw keys, for the implementations.
@@ -69,8 +69,8 @@ func (k Key) Partition() Partition { return Partition{k.pk} }
 // RawKey is for implementations that read keys back from their medium.
 func RawKey(pk, sk string) Key { return Key{pk, sk} }
 
-// clean keeps an identifier from breaking out of its key segment. Two
-// identifiers never become one, so '%' is escaped too.
+// clean keeps an identifier from breaking out of its key segment. Different identifiers
+// stay different, so '%' is escaped too.
 func clean(id string) string {
 	if strings.ContainsAny(id, "#%\x00") {
 		return strings.NewReplacer("#", "%23", "%", "%25", "\x00", "%00").Replace(id)

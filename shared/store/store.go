@@ -40,7 +40,7 @@ type Map map[string]Value
 // expires are reserved.
 type Item map[string]Value
 
-// String, Int, Bytes, Bool and Map read one attribute; the zero value when it is
+// String, Int, Bytes, Bool and Map read one attribute; they give the zero value if it is
 // absent or of another type.
 func (it Item) String(attr string) string { v, _ := it[attr].(string); return v }
 func (it Item) Int(attr string) int64     { v, _ := it[attr].(int64); return v }
@@ -59,9 +59,9 @@ type Row struct {
 // concurrent use and honour the context.
 type Store interface {
 	Table(TableName) Table
-	// Transact does all actions or none. A failed condition is a
-	// *ConditionError naming the action; a clash with another transaction that
-	// outlived the retries is ErrContended. The same item twice is refused.
+	// Transact does all actions or none. A failed condition is a *ConditionError that names
+	// the action. ErrContended is a conflict with another transaction that lasted longer than
+	// the retries. The same item twice is refused.
 	Transact(ctx context.Context, actions ...Action) error
 	Close() error
 }
@@ -77,9 +77,9 @@ type Table interface {
 	Put(ctx context.Context, row Row, conds ...Cond) error
 	// PutMany writes rows unconditionally; not atomic, retried until all are written.
 	PutMany(ctx context.Context, rows []Row) error
-	// Update changes attributes of a row, making it when absent (unless a
-	// condition forbids that, or it only removes), and returns it before and
-	// after; nil stands for an absent row.
+	// Update changes attributes of a row, and makes it when absent (unless a condition
+	// forbids that, or attributes are only removed). It returns the row before and after; nil
+	// means an absent row.
 	Update(ctx context.Context, u Update) (before, after Item, err error)
 	// Delete removes a row if all conditions hold; removing an absent row
 	// without conditions succeeds.
@@ -166,7 +166,7 @@ type Query struct {
 	Partition Partition
 	Prefix    string
 	From, To  string
-	After     string // continue behind this sort key (exclusive), in the query's direction
+	After     string // continue after this sort key (exclusive), in the query's direction
 	Limit     int    // 0: as many as fit in a page of MaxPageBytes
 	Reverse   bool
 	CountOnly bool // Page.Count is set, Rows is empty
@@ -174,9 +174,8 @@ type Query struct {
 	Eventual bool
 }
 
-// Page is one answer of a query. Next is empty at the end, else the After of
-// the following page, which may turn out to be empty: a page that is full does
-// not know whether it is the last.
+// Page is one answer of a query. Next is empty at the end, otherwise the After of the next
+// page. That page may be empty: a full page does not know whether it is the last.
 type Page struct {
 	Rows  []Row
 	Count int
@@ -214,14 +213,14 @@ type Check struct {
 type ConditionError struct {
 	Action  int  // index in the transaction; 0 for single writes
 	Key     Key  // of the row
-	Current Item // the row as it is; nil when it does not exist
+	Current Item // the present row; nil when it does not exist
 }
 
 func (e *ConditionError) Error() string {
 	return fmt.Sprintf("store: condition of action %d failed", e.Action)
 }
 
-// Errors that callers tell apart.
+// Errors that callers distinguish.
 var (
 	ErrThrottled = errors.New("store: throttled")                        // after the retries
 	ErrContended = errors.New("store: another transaction was faster")   // after the retries

@@ -7,10 +7,10 @@ import (
 	"unicode/utf8"
 )
 
-// Errors of requests that no store takes, and of answers that did not come.
+// Errors of requests that no store accepts, and of answers that did not come.
 var (
-	// ErrInvalid is a request that breaks a rule of this package: an empty key,
-	// a value of another type, two changes of one path, adding to a text.
+	// ErrInvalid is a request that breaks a rule of this package: an empty key, a value of an
+	// unsupported type, two changes of one path, adding to a text.
 	ErrInvalid = errors.New("store: not a valid request")
 	// ErrUncertain is a write that was sent but whose answer was lost: it may or
 	// may not have happened. Read before repeating it.
@@ -30,7 +30,7 @@ const (
 	MaxConds = 32
 )
 
-// invalid says what is wrong with a request, never what it holds.
+// invalid tells what is wrong with a request, never its contents.
 func invalid(format string, args ...any) error {
 	return fmt.Errorf("%w: %s", ErrInvalid, fmt.Sprintf(format, args...))
 }
@@ -126,8 +126,8 @@ func validateScalar(name string, v Value) error {
 	return nil
 }
 
-// Validate refuses updates that no store takes: none or overlapping paths,
-// values that cannot be stored, malformed conditions.
+// Validate refuses updates that no store accepts: no paths or overlapping ones, values that
+// cannot be stored, malformed conditions.
 func (u *Update) Validate() error {
 	if err := u.Key.Validate(); err != nil {
 		return err
@@ -152,7 +152,7 @@ func (u *Update) Validate() error {
 	return ValidateConds(u.If)
 }
 
-// validatePaths walks the few paths pairwise: two changes must not meet.
+// validatePaths compares the few paths pairwise: two changes must not overlap.
 func (u *Update) validatePaths() error {
 	n := len(u.Set) + len(u.Add) + len(u.Remove)
 	at := func(i int) Path {
@@ -192,7 +192,7 @@ func validateManyPaths(n int, at func(int) Path) error {
 		if err := p.validate(); err != nil {
 			return err
 		}
-		inside := Path{Attr: p.Attr, Key: "\x00"} // some key of the attribute is changed
+		inside := Path{Attr: p.Attr, Key: "\x00"} // represents a change of any key of the attribute
 		whole := At(p.Attr)
 		if seen[p] || seen[whole] || p.Key == "" && seen[inside] {
 			return invalid("two changes of %q in one update", p.Attr)
@@ -267,7 +267,7 @@ func (q *Query) Validate() error {
 	return nil
 }
 
-// Target is the row that an action is about.
+// Target is the row of an action.
 func (a *Action) Target() Key {
 	switch {
 	case a.Put != nil:
@@ -323,9 +323,8 @@ func (a *Action) validate() error {
 	return ValidateConds(a.Conds())
 }
 
-// ValidateActions refuses transactions that no store takes: more than
-// MaxTransactActions, puts over MaxTransactBytes in all, an unknown table, one
-// row twice (ErrDuplicate).
+// ValidateActions refuses transactions that no store accepts: more than MaxTransactActions,
+// puts over MaxTransactBytes in all, an unknown table, one row twice (ErrDuplicate).
 func ValidateActions(actions []Action) error {
 	if len(actions) > MaxTransactActions {
 		return invalid("%d actions in one transaction; at most %d are allowed", len(actions), MaxTransactActions)

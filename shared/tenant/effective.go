@@ -10,28 +10,28 @@ import (
 	"gateway/shared/store"
 )
 
-// KindOverrides is the resource kind of what a workspace sets for itself: one
-// record in its scope, whose id is OverridesID.
+// KindOverrides is the resource kind of a workspace's own settings: one record in its
+// scope, whose id is OverridesID.
 const KindOverrides resource.Kind = "WORKSPACE_SETTINGS"
 
 // OverridesID is the id of that record.
 const OverridesID = "settings"
 
-// Origins of a value that holds.
+// Origins of an effective value.
 const (
 	FromWorkspace    = "workspace"
 	FromOrganisation = "organisation"
 	FromStandard     = "standard"
 )
 
-// Value is a setting that holds in a workspace, and where it comes from.
+// Value is a setting that applies in a workspace, and where it comes from.
 type Value struct {
 	Raw    json.RawMessage // nil: nobody has set it, and there is no standard
 	Origin string
 }
 
-// Hold is the one place that says which value of a setting holds in a workspace:
-// its own, of what is Kept, else the organisation's, else the standard. The maps are
+// Hold is the one place that decides which value of a setting applies in a workspace: its
+// own one if it is in Kept, or else the organisation's, or else the standard. The maps are
 // members of stored settings.
 func Hold(member string, kept, of, standard map[string]json.RawMessage) Value {
 	if raw, ok := kept[member]; ok {
@@ -44,12 +44,12 @@ func Hold(member string, kept, of, standard map[string]json.RawMessage) Value {
 	return Value{raw, FromOrganisation}
 }
 
-// openings is the member of a workspace's settings that has the Openings of the
-// organisation which they were set under.
+// openings is the member of a workspace's settings that has the organisation's Openings at
+// the time when they were set.
 const openings = "openings"
 
-// Kept gives what still counts of what a workspace has set for itself: nothing of a
-// category that is closed, or was closed since.
+// Kept gives the part of a workspace's own settings that still counts: nothing of a
+// category that is closed, or that was closed since.
 func (s *Settings) Kept(own map[string]json.RawMessage) map[string]json.RawMessage {
 	var then map[string]int64
 	if raw, ok := own[openings]; ok && json.Unmarshal(raw, &then) != nil {
@@ -64,7 +64,7 @@ func (s *Settings) Kept(own map[string]json.RawMessage) map[string]json.RawMessa
 	return out
 }
 
-// Mark notes with what a workspace sets for itself when it was set.
+// Mark adds to a workspace's own settings when they were set.
 func (s *Settings) Mark(own map[string]json.RawMessage) error {
 	delete(own, openings)
 	if len(s.Openings) == 0 {
@@ -75,8 +75,8 @@ func (s *Settings) Mark(own map[string]json.RawMessage) error {
 	return err
 }
 
-// CountOpenings counts in the members of settings which categories a change opens:
-// what workspaces had set before does not count again.
+// CountOpenings counts, in the members of settings, which categories a change opens, so
+// that what workspaces had set before does not count again.
 func CountOpenings(was, now map[string]json.RawMessage) error {
 	var n map[string]int64
 	if raw, ok := now[openings]; ok {
@@ -100,11 +100,11 @@ func CountOpenings(was, now map[string]json.RawMessage) error {
 	return err
 }
 
-// Overrides is what a workspace sets for itself, as stored.
+// Overrides are a workspace's own settings, as stored.
 type Overrides struct {
 	own map[string]json.RawMessage
-	// held keeps what holds beside the settings that it was made of, which are
-	// shared and never change.
+	// held keeps the effective settings beside the settings from which they were made, which
+	// are shared and never change.
 	held atomic.Pointer[held]
 }
 
@@ -121,8 +121,8 @@ func DecodeOverrides(rec resource.Record) (*Overrides, error) {
 	return o, nil
 }
 
-// Over gives what holds in the workspace of an organisation. The value is shared:
-// it is never changed.
+// Over gives the effective settings in a workspace of an organisation. The value is shared
+// and must not be changed.
 func (o *Overrides) Over(of *Organisation) (*Organisation, error) {
 	if h := o.held.Load(); h != nil && h.of == of {
 		return h.settings, nil
@@ -158,11 +158,11 @@ func (o *Overrides) over(of *Organisation) (*Organisation, error) {
 	return &out, nil
 }
 
-// standard is an organisation that nothing is stored of.
+// standard is an organisation of which nothing is stored.
 var standard = &Organisation{Settings: Settings{BlockInlineConfig: true}}
 
-// LoadSettings gives the organisation with the settings that hold in a scope of
-// it. The value is shared: it is never changed.
+// LoadSettings gives the organisation with the settings that apply in one of its scopes.
+// The value is shared and must not be changed.
 func LoadSettings(ctx context.Context, v *resource.View, sc store.Scope) (*Organisation, error) {
 	org, ok, err := resource.Load(ctx, v, sc.Organisation(), KindOrganisation, sc.Org, DecodeOrganisation)
 	if err != nil {
@@ -181,7 +181,7 @@ func LoadSettings(ctx context.Context, v *resource.View, sc store.Scope) (*Organ
 	return own.Over(org)
 }
 
-// FetchSettings is LoadSettings for who needs them as they are now: it reads the
+// FetchSettings is LoadSettings for callers that need the present settings: it reads the
 // store.
 func FetchSettings(ctx context.Context, r *resource.Resources, sc store.Scope) (of *Organisation, err error) {
 	rec, ok, err := r.Get(ctx, sc.Organisation(), KindOrganisation, sc.Org)

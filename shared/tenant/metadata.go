@@ -11,8 +11,8 @@ import (
 	"gateway/shared/fault"
 )
 
-// MetadataSchema says which metadata new keys or workspaces must have: the part
-// of JSON Schema (draft 07) that describes an object of texts.
+// MetadataSchema tells which metadata new keys or workspaces must have: the part of JSON
+// Schema (draft 07) that describes an object of texts.
 type MetadataSchema struct {
 	Schema     string                    `json:"$schema,omitempty"`
 	Type       string                    `json:"type"`
@@ -33,10 +33,10 @@ type MetadataMember struct {
 	MaxLength   int      `json:"maxLength,omitempty"`
 }
 
-// maxMetadata is how many members a schema describes.
+// maxMetadata is how many members a schema may describe.
 const maxMetadata = 64
 
-// CheckMetadataSchema gives what is wrong with a schema that is to be stored.
+// CheckMetadataSchema tells what is wrong with a schema before it is stored.
 func CheckMetadataSchema(raw json.RawMessage) []fault.Detail {
 	var s MetadataSchema
 	d := json.NewDecoder(strings.NewReader(string(raw)))
@@ -92,7 +92,7 @@ func (m *MetadataMember) check(v string) (bad []string) {
 	return bad
 }
 
-// Complete gives metadata with the defaults of the schema; nil has none.
+// Complete gives metadata with the schema's defaults added; a nil schema has none.
 func (s *MetadataSchema) Complete(metadata map[string]string) map[string]string {
 	if s == nil {
 		return metadata
@@ -109,7 +109,7 @@ func (s *MetadataSchema) Complete(metadata map[string]string) map[string]string 
 	return out
 }
 
-// Check gives what metadata lacks; field is its name in errors. nil asks for
+// Check tells what metadata lacks; field is its name in errors. A nil schema demands
 // nothing.
 func (s *MetadataSchema) Check(field string, metadata map[string]string) (bad []fault.Detail) {
 	if s == nil {

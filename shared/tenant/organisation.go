@@ -21,7 +21,7 @@ const (
 	LogMetrics = "metrics" // metrics only
 )
 
-// What happens to models without a price.
+// What is done about models without a price.
 const (
 	UnpricedRefuse = "refuse"
 	UnpricedAllow  = "allow"
@@ -30,21 +30,20 @@ const (
 // Organisation is the stored form of an organisation: the body of its resource.
 type Organisation struct {
 	Settings Settings `json:"settings"`
-	// Guardrails, by id, of the requests of every workspace that is not excluded; see
+	// Guardrails, by id, for the requests of every workspace that is not excluded; see
 	// Effective.Guardrails.
 	InputGuardrails  []string `json:"input_guardrails,omitempty" max:"100"`
 	OutputGuardrails []string `json:"output_guardrails,omitempty" max:"100"`
 
-	prices *pricing.Overrides // of the settings
+	prices *pricing.Overrides // from the settings
 }
 
 // Prices are the organisation's own prices and multipliers; nil: none. They are
 // shared and never changed.
 func (o *Organisation) Prices() *pricing.Overrides { return o.prices }
 
-// CacheAge is how long an answer of the cache may be used for a config that asks
-// for asked; 0 asks for the organisation's own. The answer 0 is the standard of
-// the cache.
+// CacheAge is how long an answer of the cache may be used for a config that asks for asked;
+// 0 asks for the organisation's own time. A result of 0 means the standard of the cache.
 func (s *Settings) CacheAge(asked time.Duration) time.Duration {
 	own := time.Duration(s.CacheMaxAge) * time.Second
 	if own == 0 || asked > 0 && asked < own {
@@ -66,8 +65,8 @@ func DecodeOrganisation(rec resource.Record) (*Organisation, error) {
 	return &o, nil
 }
 
-// AmendOrganisation changes the record of an organisation within a change. One that
-// nothing is stored of yet begins with the standard.
+// AmendOrganisation changes the record of an organisation within a change. If nothing is
+// stored yet, it begins with the standard.
 func AmendOrganisation(tx *resource.Tx, sc store.Scope, actor string, f func(o *Organisation) error) error {
 	rec, ok, err := tx.Get(sc.Organisation(), KindOrganisation, sc.Org)
 	if err != nil {

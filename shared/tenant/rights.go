@@ -6,9 +6,9 @@ import (
 	"sync"
 )
 
-// Rights are what the roles of a workspace may do; nil is the standard. Owners
-// and admins of the organisation are bound by the last two only, admins of a
-// workspace by none.
+// Rights tell what the roles of a workspace may do; nil is the standard. Only the last two
+// apply to owners and admins of the organisation, and none applies to admins of a
+// workspace.
 type Rights struct {
 	MembersViewAllData  *bool `json:"membersViewAllData,omitempty" category:"data_visibility" standard:"true" doc:"false: logs and analytics of own keys only."`
 	ManagersViewAllData *bool `json:"managersViewAllData,omitempty" category:"data_visibility" standard:"true" doc:"false: logs and analytics of own keys only."`
@@ -54,10 +54,10 @@ type Rights struct {
 	AdminsViewLogMetadata *bool `json:"organisationAdminsViewLogMetadata,omitempty" standard:"true" doc:"Logs without bodies."`
 }
 
-// Right is a member of Rights as others see it.
+// Right is a member of Rights in the form that others use.
 type Right struct {
 	Name     string // in JSON
-	Category string // that workspaces may be given; "": never
+	Category string // the category that lets workspaces set it; "": they never may
 	Standard bool
 	index    int
 }
@@ -74,7 +74,7 @@ var AllRights = sync.OnceValue(func() []Right {
 	return out
 })
 
-// Has tells whether a right holds; known is false for a name that is none.
+// Has tells whether a right is given; known is false for an unknown name.
 func (r *Rights) Has(name string) (holds, known bool) {
 	for _, right := range AllRights() {
 		if right.Name != name {
@@ -88,34 +88,34 @@ func (r *Rights) Has(name string) (holds, known bool) {
 	return false, false
 }
 
-// OrganisationAdmin is the role of an admin of the organisation, where it is another
-// than that of an admin of a workspace.
+// OrganisationAdmin is the role of an admin of the organisation, where it must differ from
+// an admin of a workspace.
 const OrganisationAdmin = "organisation-admin"
 
-// prefixes are how rights name the roles that they bind.
+// prefixes begin the names of rights and name the roles that they bind.
 var prefixes = map[string]string{"member": "members", "manager": "managers", OrganisationAdmin: "organisationAdmins"}
 
-// What a role may see of logs and analytics, in the place of scopes.
+// Parts of logs and analytics that a role may see; they are used like scopes.
 const (
-	SeeBodies = "see.bodies" // of logs
-	SeeOthers = "see.others" // what other keys than its own left
+	SeeBodies = "see.bodies" // bodies of logs
+	SeeOthers = "see.others" // what keys of others left
 )
 
-// subjects are how rights name the families of scopes.
+// subjects are the parts of rights' names for families of scopes.
 var subjects = map[string]string{
 	"prompts": "Prompts", "configs": "Configs", "guardrails": "Guardrails", "analytics": "Analytics",
 	"providers": "Providers", "virtual_keys": "Providers", "workspace_service_api_keys": "ApiKeys", "workspace_user_api_keys": "ApiKeys",
 	"workspace_integrations": "WsIntegrations", "workspace_mcp_integrations": "WsMcpIntegrations", "mcp_servers": "McpServers",
 }
 
-// verbs are how rights name actions.
+// verbs are the parts of rights' names for actions.
 var verbs = map[string][]string{
 	"list": {"View"}, "read": {"View"}, "view": {"View"},
 	"create": {"Write", "Manage"}, "update": {"Write", "Manage"}, "delete": {"Write", "Manage"}, "publish": {"Write", "Manage"}, "duplicate": {"Write", "Manage"}, "copy": {"Write", "Manage"},
 }
 
-// Rule tells what the settings say about a role that uses a scope, such as
-// configs.update; decided is false where they leave it to the role.
+// Rule tells what the settings decide about a role that uses a scope, such as
+// configs.update; decided is false if they leave it to the role.
 func (r *Rights) Rule(role, scope string) (allowed, decided bool) {
 	who := prefixes[role]
 	if who == "" {
@@ -135,7 +135,7 @@ func (r *Rights) Rule(role, scope string) (allowed, decided bool) {
 		return all || some, true
 	case subjects[family] == "ApiKeys" && action == "rotate":
 		if role == "member" {
-			return true, true // their own
+			return true, true // members only rotate their own keys
 		}
 		return r.Has(who + "ManageApiKeys")
 	case family == "logs" && action == "export":
@@ -179,7 +179,7 @@ var Categories = sync.OnceValue(func() []string {
 	return out
 })
 
-// OpenPrefix stands before the categories in the stored form.
+// OpenPrefix comes before the categories in the stored form.
 const OpenPrefix = "open_"
 
 // To tells whether workspaces may set a category for themselves.
@@ -192,8 +192,8 @@ func (o *Open) To(category string) bool {
 	return false
 }
 
-// categories are those of the settings that are no rights. What has none is the
-// organisation's alone.
+// categories are the categories of settings that are not rights. Settings without one
+// belong to the organisation alone.
 var categories = map[string]string{
 	"block_inline_config": "data_plane_security_settings",
 	"request_logging":     "request_logging", "enforce_debug": "request_logging", "log_retention_days": "request_logging",
@@ -215,8 +215,8 @@ var categoryOf = sync.OnceValue(func() map[string]string {
 	return out
 })
 
-// CategoryOf is the category of a setting by its stored name; "": workspaces
-// never set it.
+// CategoryOf is the category of a setting by its stored name; "": workspaces may never set
+// it.
 func CategoryOf(member string) string { return categoryOf()[member] }
 
 // Overridable tells whether workspaces may set a member for themselves.

@@ -2,26 +2,26 @@ package tenant
 
 import "strings"
 
-// Scim is how an identity provider's users and groups are taken.
+// Scim tells how users and groups from an identity provider are treated.
 type Scim struct {
 	GroupPrefix   string `json:"scim_group_prefix,omitempty" max:"64"`
 	RoleSeparator string `json:"scim_role_separator,omitempty" max:"64"`
-	// GroupProvisions has stopped users come back who are put into a group.
+	// GroupProvisions reactivates stopped users who are put into a group.
 	GroupProvisions bool `json:"group_based_user_provisioning,omitempty"`
-	// UserGroups has groups of users written with the users, and not with the groups.
+	// UserGroups makes the groups of a user part of the user, not of the groups.
 	UserGroups bool `json:"scim_user_groups,omitempty"`
-	// ScimOnly has users come and go, and get their roles, by the identity provider alone.
+	// ScimOnly lets only the identity provider add and remove users and give them roles.
 	ScimOnly bool `json:"scim_only_users,omitempty"`
 }
 
-// Standards of names of groups that map themselves.
+// Standards for names of groups that map themselves.
 const (
 	GroupPrefix   = "ws-"
 	RoleSeparator = "-role-"
 )
 
-// AutomaticGroup takes the name of a group apart that says by itself which workspace and
-// which role its members get; ok is false for other names.
+// AutomaticGroup reads the name of a group that itself tells which workspace and which role
+// its members get; ok is false for other names.
 func (s *Scim) AutomaticGroup(name string) (workspace, role string, ok bool) {
 	prefix, separator := s.GroupPrefix, s.RoleSeparator
 	if prefix == "" {

@@ -12,40 +12,38 @@ import (
 	"gateway/shared/fault/bound"
 )
 
-// Settings of an organisation. A workspace may have values of its own for those
-// whose category the organisation has opened; see LoadSettings.
+// Settings of an organisation. If the organisation has opened a setting's category, a
+// workspace may have its own value; see LoadSettings.
 type Settings struct {
-	// BlockInlineConfig refuses whatever a request brings instead of naming
-	// something saved. On for organisations made by the API.
+	// BlockInlineConfig refuses everything that a request brings instead of naming something
+	// saved. It is on for organisations that are made by the API.
 	BlockInlineConfig bool `json:"block_inline_config"`
 	// RequestLogging is LogFull (also when empty) or LogMetrics.
 	RequestLogging string `json:"request_logging,omitempty" enum:"full,metrics"`
 	// EnforceDebug, when not nil, overrides the x-gateway-debug header.
 	EnforceDebug *bool `json:"enforce_debug,omitempty"`
-	// LogDays is for how many days logs, and what is counted from them, are kept; 0: as
-	// long as the installation keeps them.
+	// LogDays is for how many days logs, and the counts made from them, are kept; 0: as long
+	// as the installation keeps them.
 	LogDays int64 `json:"log_retention_days,omitempty" min:"1" max:"36500"`
-	// Unpriced is UnpricedRefuse (also when empty) or UnpricedAllow: what happens
-	// to a model without a price while a cost budget is in force.
+	// Unpriced is UnpricedRefuse (also when empty) or UnpricedAllow: what is done about a
+	// model without a price while a cost budget is in force.
 	Unpriced string `json:"unpriced,omitempty" enum:"refuse,allow"`
 	// ModelPrices are the organisation's own prices, {"provider/model":
 	// pricing_config}, and PriceMultiplier its multipliers; see pricing.Overrides.
 	ModelPrices     json.RawMessage `json:"model_prices,omitempty"`
 	PriceMultiplier json.RawMessage `json:"price_multiplier,omitempty"`
-	// CacheMaxAge is how many seconds answers of the cache are used where a config
-	// does not say, and the most where it does; 0: the standard, and no bound but
-	// that of configs.
+	// CacheMaxAge is how many seconds answers of the cache are used if a config does not say,
+	// and the most if it does; 0: the standard, and only the bound of configs.
 	CacheMaxAge int64 `json:"cache_max_age,omitempty" min:"60" max:"25923000"`
-	// AllowedModels are the models that requests may call; empty: every one. See
-	// AllowsModel.
+	// AllowedModels are the models that requests may call; empty: all. See AllowsModel.
 	AllowedModels []string `json:"allowed_models,omitempty" max:"1000" each:"min=1 max=255"`
 
-	// MaxSessionTTL is how old a session may be, in seconds; 0: as old as it is.
+	// MaxSessionTTL is how old a session may become, in seconds; 0: no bound of its own.
 	MaxSessionTTL int64 `json:"max_session_ttl,omitempty" min:"900" max:"31536000"`
-	// MaxIdleTime is how long a session lasts without a sign of life, in seconds; 0: the
-	// standard.
+	// MaxIdleTime is how long a session lasts without activity, in seconds; 0: the standard.
 	MaxIdleTime int64 `json:"max_idle_time,omitempty" min:"300" max:"31536000"`
-	// JWKSURL and JWKS are the keys that signed tokens are checked with; one of them.
+	// JWKSURL and JWKS are the keys by which signed tokens are checked; only one of them may
+	// be set.
 	JWKSURL string          `json:"jwks_url,omitempty" min:"1" max:"2048"`
 	JWKS    json.RawMessage `json:"jwks,omitempty"`
 	// DeniedExportFields are never exported.
@@ -73,7 +71,7 @@ type UserKeys struct {
 	RotationPeriod    RotationPeriod `json:"user_api_key_rotation_period,omitempty" doc:"Days after which keys are rotated: 1 to 365, weekly or monthly."`
 }
 
-// Validate gives what does not go together.
+// Validate tells what does not go together.
 func (s *Settings) Validate() []fault.Detail {
 	d := bound.Check(s)
 	if k := s.UserKeys; k.MaxTTL > 0 && k.TTL > k.MaxTTL {
@@ -85,10 +83,10 @@ func (s *Settings) Validate() []fault.Detail {
 	return d
 }
 
-// MaxSession is how old a session may be; 0: as old as it is.
+// MaxSession is how old a session may become; 0: no bound of its own.
 func (s *Settings) MaxSession() time.Duration { return time.Duration(s.MaxSessionTTL) * time.Second }
 
-// MaxIdle is how long a session lasts without a sign of life.
+// MaxIdle is how long a session lasts without activity.
 func (s *Settings) MaxIdle(standard time.Duration) time.Duration {
 	if s.MaxIdleTime == 0 {
 		return standard
@@ -96,9 +94,9 @@ func (s *Settings) MaxIdle(standard time.Duration) time.Duration {
 	return time.Duration(s.MaxIdleTime) * time.Second
 }
 
-// AllowsModel tells whether requests may call a model of a provider. An entry of the
-// list is a model, or provider/model, and may end in *; what has a slash names its
-// provider, so that no other one's model of such a name is meant.
+// AllowsModel tells whether requests may call a model of a provider. An entry of the list
+// is model, or provider/model, and may end in *. An entry with a slash names its provider,
+// so that another provider's model of that name is not meant.
 func (s *Settings) AllowsModel(provider, model string) bool {
 	if len(s.AllowedModels) == 0 {
 		return true
@@ -126,8 +124,8 @@ func (k *UserKeys) CreatesKeys(defaultWorkspace bool) bool {
 	return on != nil && *on
 }
 
-// Expiry gives when a key expires for which asked was said, which may be nil; said
-// tells whether something was, be it null. ok is false when that is later than
+// Expiry gives when a key expires. asked is the time that was asked for, which may be nil;
+// said tells whether anything was given, even null. ok is false if the time is later than
 // the maximum.
 func (k *UserKeys) Expiry(asked *time.Time, said bool, now time.Time) (at *time.Time, ok bool) {
 	if asked == nil && !said {
@@ -170,7 +168,7 @@ func (p *RotationPeriod) UnmarshalJSON(raw []byte) error {
 	return nil
 }
 
-// String is the period in prose.
+// String is the period in words.
 func (p RotationPeriod) String() string { return fmt.Sprintf("%d days", int(p)) }
 
 // ExportFields are the fields that exports of logs can have, and can be denied.

@@ -12,8 +12,8 @@ import (
 	"gateway/shared/store"
 )
 
-// KindWorkspace is the resource kind of workspaces. They are rows of the
-// organisation; what belongs to a workspace is in the scope {Org, Workspace id}.
+// KindWorkspace is the resource kind of workspaces. Their rows belong to the organisation;
+// what belongs to a workspace is in the scope {Org, Workspace id}.
 const KindWorkspace resource.Kind = "WORKSPACE"
 
 // States of a workspace.
@@ -22,8 +22,8 @@ const (
 	StatusArchived = "archived"
 )
 
-// Fields of a workspace's list row: not empty where the organisation's guardrails
-// leave the workspace out.
+// Fields of a workspace's list row. They are not empty if the workspace is excluded from
+// the organisation's guardrails.
 const (
 	InputExcluded  = "no_input"
 	OutputExcluded = "no_output"
@@ -40,10 +40,10 @@ type Workspace struct {
 	UsageLimits []ledger.UsageLimit `json:"usage_limits,omitempty" max:"10"`
 	RateLimits  []ledger.RateLimit  `json:"rate_limits,omitempty" max:"10"`
 	IsDefault   bool                `json:"is_default,omitempty"` // the shared workspace, cannot be deleted
-	// DefaultConfig is the id of the config of requests that name none and whose
-	// key has none. It is set where configs are.
+	// DefaultConfig is the id of the config for requests that name none and whose key has
+	// none. The family of configs sets it.
 	DefaultConfig string `json:"default_config,omitempty"`
-	// Without the guardrails that the organisation gives to its workspaces.
+	// Excludes the workspace from the organisation's guardrails.
 	InputExcluded  bool `json:"input_guardrails_excluded,omitempty"`
 	OutputExcluded bool `json:"output_guardrails_excluded,omitempty"`
 }
@@ -56,30 +56,30 @@ type WorkspaceDefaults struct {
 	UserAPIKeyConfig string            `json:"user_api_key_config,omitempty" max:"255" doc:"Config, by id or slug, of keys that have none."` // kept as the slug
 }
 
-// Validate gives all errors of the workspace's own fields; the limits check
-// themselves when they are decoded.
+// Validate gives all errors of the workspace's own fields; limits check themselves when
+// they are decoded.
 func (w *Workspace) Validate(name string) []fault.Detail {
 	return append(bound.Text("name", name, 1, MaxName), bound.Check(w)...)
 }
 
-// Effective is a workspace as requests see it. It is shared and never changed.
+// Effective is a workspace in the form that requests use. It is shared and never changed.
 type Effective struct {
 	Scope    store.Scope
 	Slug     string
 	Name     string
 	Status   string
 	Defaults WorkspaceDefaults
-	// DefaultConfig is the id of the config of requests that no other one is for.
+	// DefaultConfig is the id of the config for requests that have no other one.
 	DefaultConfig string
 	Subject       *ledger.Subject // nil without limits
 
 	inputExcluded, outputExcluded bool
 }
 
-// Guardrails are those of every request of the workspace: the organisation's,
-// unless the workspace is excluded from them, and then its own. Each is an id or a
-// slug, of the workspace or else of the organisation. The lists are shared: they
-// are never changed.
+// Guardrails are the guardrails for every request of the workspace: first the
+// organisation's, unless the workspace is excluded from them, then its own. Each is an id
+// or a slug, of the workspace or else of the organisation. The lists are shared and must
+// not be changed.
 func (e *Effective) Guardrails(of *Organisation) (input, output []string) {
 	return merged(of.InputGuardrails, e.Defaults.InputGuardrails, e.inputExcluded), merged(of.OutputGuardrails, e.Defaults.OutputGuardrails, e.outputExcluded)
 }
@@ -129,7 +129,7 @@ func WorkspaceSubject(sc store.Scope, name string, revision int64, w *Workspace)
 	return &ledger.Subject{Scope: sc, Kind: ledger.Workspace, ID: sc.Workspace, Label: name, Rates: w.RateLimits, Budgets: w.UsageLimits, Revision: revision}
 }
 
-// NewWorkspace is the record of a workspace that has nothing but a name.
+// NewWorkspace is the record of a workspace that has only a name.
 func NewWorkspace(org store.Scope, name, slug string, schema *MetadataSchema, actor string) (*resource.Record, error) {
 	body, err := json.Marshal(&Workspace{Defaults: WorkspaceDefaults{Metadata: schema.Complete(nil)}})
 	if err != nil {

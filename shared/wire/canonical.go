@@ -10,9 +10,9 @@ import (
 	"unicode/utf16"
 )
 
-// AppendCanonical appends the one form of a JSON value that is signed: RFC 8785.
-// Numbers are what ECMAScript makes of them, so that a whole number beyond 2^53 loses
-// digits. The text has been checked to be JSON without a member that is there twice.
+// AppendCanonical appends the canonical form of a JSON value, which is signed: RFC 8785.
+// Numbers are written as ECMAScript writes them, so a whole number beyond 2^53 loses
+// digits. The text must have been checked to be JSON in which no member comes twice.
 func AppendCanonical(dst []byte, raw []byte) ([]byte, error) {
 	d := json.NewDecoder(bytes.NewReader(raw))
 	d.UseNumber()

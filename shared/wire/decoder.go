@@ -62,8 +62,8 @@ func (d *Decoder) End() error {
 	return d.err
 }
 
-// Fail makes a fault about the value read last the decoder's error, unless it
-// has one. format follows the path of the value: Fail("must be positive") gives
+// Fail makes a fault about the value that was read last the decoder's error, unless it has
+// one. format is put after the path of the value: Fail("must be positive") gives
 // "messages[3].n must be positive".
 func (d *Decoder) Fail(format string, args ...any) {
 	d.failAt(d.last, format, args...)
@@ -76,14 +76,13 @@ func (d *Decoder) FailWith(err error) {
 	}
 }
 
-// Path is the path of the value read last. It reads the body again.
+// Path is the path of the value that was read last. It reads the body again.
 func (d *Decoder) Path() string { return d.pathAt(d.last) }
 
 // Offset is where the next read starts.
 func (d *Decoder) Offset() int { return d.i }
 
-// KeySpan is where the key that an Object loop gave last stands, with its
-// quotes.
+// KeySpan is the place of the key that an Object loop gave last, with its quotes.
 func (d *Decoder) KeySpan() Span { return d.key }
 
 func (d *Decoder) pathAt(offset int) string {
@@ -129,8 +128,8 @@ func (d *Decoder) at() bool {
 	return true
 }
 
-// Kind tells what the next value is, without reading it. It is not inlined: at 400
-// places it would weigh more than the call costs.
+// Kind tells what the next value is, without reading it. It is not inlined: at 400 places
+// its code would weigh more than the calls cost.
 //
 //go:noinline
 func (d *Decoder) Kind() Kind {
@@ -148,7 +147,7 @@ func (d *Decoder) Null() bool {
 	return d.Skip()
 }
 
-// Skip reads over the next value; false when there is an error.
+// Skip skips the next value; false when there is an error.
 func (d *Decoder) Skip() bool { return d.Raw() != nil }
 
 // Raw gives the bytes of the next value, which alias the body; nil when there
@@ -184,7 +183,7 @@ func (d *Decoder) expect(kind Kind) bool {
 	return false
 }
 
-// inside reads the next value, a string, and gives what is between its quotes.
+// inside reads the next value, a string, and returns the text between its quotes.
 func (d *Decoder) inside() ([]byte, bool) {
 	if !d.expect(KindString) {
 		return nil, false
@@ -199,8 +198,8 @@ func (d *Decoder) inside() ([]byte, bool) {
 	return in, true
 }
 
-// RawStr gives the next value, a string, with its quotes and escapes. It
-// aliases the body. Copying it on is the cheapest way to carry a text.
+// RawStr gives the next value, a string, with its quotes and escapes. It aliases the body.
+// To copy it is the cheapest way to pass a text on.
 func (d *Decoder) RawStr() []byte {
 	if !d.expect(KindString) {
 		return nil
@@ -354,8 +353,8 @@ func (d *Decoder) enter(kind Kind) bool {
 	return true
 }
 
-// more moves to the next member and reports whether there is one; at the
-// closing bracket it leaves the container.
+// more moves to the next member and reports whether there is one. At the closing bracket it
+// leaves the container.
 func (d *Decoder) more(closing byte, first bool) bool {
 	if d.err != nil {
 		return false

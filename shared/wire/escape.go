@@ -7,8 +7,8 @@ import (
 	"unsafe"
 )
 
-// Eight bytes are looked at together: lows and highs are the lowest and the
-// highest bit of each byte of a word.
+// Eight bytes are processed at once: lows and highs are the lowest and the highest bit of
+// each byte of a word.
 const (
 	lows  = 0x0101010101010101
 	highs = 0x8080808080808080
@@ -22,11 +22,10 @@ func load(b []byte, i int) uint64 { return binary.LittleEndian.Uint64(b[i:]) }
 // firstByte is the index of the first byte that mask (highest bits) marks.
 func firstByte(mask uint64) int { return bits.TrailingZeros64(mask) >> 3 }
 
-// stringStops marks the bytes of x at which a JSON string may not simply
-// continue: a quote, a backslash or a control character. Only the first mark
-// is exact, as a borrow may mark bytes above it. With its second bit turned, a
-// quote follows right behind the control characters, so that one comparison
-// finds both.
+// stringStops marks the bytes of x at which a JSON string may not simply continue: a quote,
+// a backslash or a control character. Only the first mark is exact, because a borrow may
+// mark bytes above it. If its second bit is flipped, a quote comes directly after the
+// control characters, so one comparison finds both.
 func stringStops(x uint64) uint64 {
 	return (((x ^ lows*0x02) - lows*0x21) | ((x ^ lows*'\\') - lows)) &^ x & highs
 }

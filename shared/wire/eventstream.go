@@ -8,8 +8,8 @@ import (
 	"gateway/shared/fault"
 )
 
-// EventStreamException stands in front of the name of an event that reports a
-// failure, see EventStreamParser.
+// EventStreamException comes before the name of an event that reports a failure, see
+// EventStreamParser.
 const EventStreamException = "exception:"
 
 // Sizes of an event-stream message in bytes: the prelude (total length, length
@@ -19,13 +19,12 @@ const (
 	esTrailer = 4
 )
 
-// EventStreamParser reads the binary framing application/vnd.amazon.eventstream
-// in push form: bytes go in as they arrive, split anywhere, and whole messages
-// come out. The name of an event is its :event-type; an exception or an error
-// has EventStreamException and its type or code instead, and the data of an
-// error is {"message":...}. Both checksums of each message are tested before
-// anything of it is given. The zero value is ready to use. It does not allocate
-// once its buffer has grown.
+// EventStreamParser reads the binary framing application/vnd.amazon.eventstream in push
+// form: bytes go in as they arrive, split anywhere, and whole messages come out. The name
+// of an event is its :event-type. An exception or an error has EventStreamException and its
+// type or code instead, and the data of an error is {"message":...}. Both checksums of each
+// message are tested before any of it is given. The zero value is ready to use. It does not
+// allocate once its buffer has grown.
 type EventStreamParser struct {
 	MaxMessage int // bytes of one message; 0 means DefaultMaxEvent
 
@@ -67,8 +66,7 @@ func (p *EventStreamParser) Feed(in []byte, emit func(event string, data []byte)
 	return nil
 }
 
-// complete adds to the message that is held what belongs to it, and gives the
-// rest of in.
+// complete adds to the held message what belongs to it, and returns the rest of in.
 func (p *EventStreamParser) complete(in []byte, emit func(string, []byte) error) ([]byte, error) {
 	if missing := esPrelude - len(p.held); missing > 0 {
 		n := min(missing, len(in))
@@ -88,8 +86,8 @@ func (p *EventStreamParser) complete(in []byte, emit func(string, []byte) error)
 	return in, err
 }
 
-// EventStreamStart is where the first message of in begins whose prelude is whole:
-// for a part of a stream that was cut out anywhere. -1: there is none.
+// EventStreamStart is where the first message of in begins that has a whole prelude, for a
+// part that was cut out of a stream at any place. -1: there is none.
 func EventStreamStart(in []byte) int {
 	for i := 0; i+esPrelude <= len(in); i++ {
 		if crc32.ChecksumIEEE(in[i:i+8]) == binary.BigEndian.Uint32(in[i+8:]) {
@@ -99,7 +97,7 @@ func EventStreamStart(in []byte) int {
 	return -1
 }
 
-// End reports a stream that stopped inside of a message as io.ErrUnexpectedEOF.
+// End reports a stream that stopped within a message as io.ErrUnexpectedEOF.
 func (p *EventStreamParser) End(func(event string, data []byte) error) error {
 	if p.err == nil && len(p.held) > 0 {
 		p.err = io.ErrUnexpectedEOF
@@ -118,8 +116,8 @@ func brokenMessage(why string) error {
 	return f
 }
 
-// size is the length of the message that b begins with, whose prelude is
-// checked; 0 when the prelude has not come whole.
+// size is the length of the message at the beginning of b, whose prelude is checked; 0 if
+// the prelude is not whole yet.
 func (p *EventStreamParser) size(b []byte) (int, error) {
 	if len(b) < esPrelude {
 		return 0, nil
@@ -163,7 +161,7 @@ func (p *EventStreamParser) message(b []byte, emit func(string, []byte) error) e
 	return emit(p.intern(false, h.event), data)
 }
 
-// messageHeaders are the headers that say what a message is.
+// messageHeaders are the headers that tell the kind of a message.
 type messageHeaders struct {
 	kind, event, exception, errorCode, errorText []byte
 }
@@ -205,8 +203,8 @@ func (h *messageHeaders) read(b []byte) bool {
 
 const esString = 7
 
-// esValueSize is the length of a header's value of a type, its own length
-// prefix included.
+// esValueSize is the length of a header's value with this type, including its length
+// prefix.
 func esValueSize(kind byte, b []byte) (int, bool) {
 	switch kind {
 	case 0, 1: // true, false

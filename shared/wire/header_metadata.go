@@ -10,11 +10,11 @@ const (
 	MaxMetadataValue = 128
 )
 
-// ParseMetadata reads a metadata header, a JSON object. Strings are cut to
-// MaxMetadataValue characters, numbers and booleans become their text, and
-// null, arrays and objects are left out. ok is false, and the map nil, when
-// the header is not a JSON object or longer than MaxMetadataHeader: it then
-// counts as empty. The caller has checked that it is UTF-8.
+// ParseMetadata reads a metadata header, a JSON object. Strings are cut to MaxMetadataValue
+// characters, numbers and booleans become their text, and null, arrays and objects are left
+// out. If the header is not a JSON object or is longer than MaxMetadataHeader, ok is false
+// and the map nil: the header then counts as empty. The caller has checked that it is
+// UTF-8.
 func ParseMetadata(header string) (metadata map[string]string, ok bool) {
 	if len(header) > MaxMetadataHeader {
 		return nil, false

@@ -13,8 +13,8 @@ type Traceparent struct {
 	Flags    byte
 }
 
-// ParseTraceparent reads a traceparent header of version 00, and the fields
-// that later versions keep in place. false: the header must be ignored.
+// ParseTraceparent reads a traceparent header of version 00, and of later versions the same
+// fields. false: the header must be ignored.
 func ParseTraceparent(header string) (Traceparent, bool) {
 	const length = 55 // 00-<32>-<16>-<2>
 	s := strings.TrimSpace(header)
@@ -43,16 +43,16 @@ func lowerHex(s string) bool {
 	return true
 }
 
-// Bounds of a baggage header; what is beyond them is left out.
+// Bounds of a baggage header; the rest is left out.
 const (
 	maxBaggageBytes = 8192
 	maxBaggagePairs = 64
 )
 
-// ParseBaggage reads the pairs of a W3C baggage header into metadata: names as
-// they are, values percent-decoded and cut to MaxMetadataValue characters.
-// Properties behind ';' and malformed members are left out. The last of two
-// members with one name wins. nil when there is no pair.
+// ParseBaggage reads the pairs of a W3C baggage header into metadata: names as they are,
+// values percent-decoded and cut to MaxMetadataValue characters. Properties after ';' and
+// malformed members are left out. If two members have the same name, the last one wins. nil
+// when there is no pair.
 func ParseBaggage(header string) map[string]string {
 	if len(header) > maxBaggageBytes {
 		header = header[:maxBaggageBytes]

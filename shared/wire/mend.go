@@ -5,13 +5,13 @@ import (
 	"unicode/utf8"
 )
 
-// Mend gives the part of a JSON object or list that came before it broke off or
-// turned into something else, closed so that it can be read: a string that is a
-// value keeps what came of it; a name, number or word that may go on is left out.
-// A value that is whole is given as it is, without what stands behind it. open are
-// the names of the members that were being written, outermost first, nil for a
-// whole value. mended is nil when body does not begin with an object or a list.
-// Between the tokens nothing is checked: mended may be no JSON.
+// Mend gives the part of a JSON object or list that came before it broke off or turned into
+// something else. The part is closed so that it can be read: a string value keeps what came
+// of it; a name, number or word that might continue is left out. A complete value is
+// returned as it is, without what follows it. open are the names of the members that were
+// being written, outermost first, nil for a complete value. mended is nil when body does
+// not begin with an object or a list. Nothing is checked between the tokens: mended may not
+// be JSON.
 func Mend(body []byte) (mended []byte, open []string) {
 	type level struct {
 		closer byte
@@ -22,7 +22,7 @@ func Mend(body []byte) (mended []byte, open []string) {
 	if start == len(body) || body[start] != '{' && body[start] != '[' {
 		return nil, nil
 	}
-	safe := start // everything before it is whole
+	safe := start // everything before it is complete
 	name := false // the next string names a member
 	end := []byte(nil)
 scan:
@@ -96,10 +96,10 @@ func isWord(b byte) bool {
 	return b >= '0' && b <= '9' || b >= 'a' && b <= 'z' || b == '-' || b == '+' || b == '.' || b == 'E'
 }
 
-// stringEnd finds the quote that ends the string whose inside begins at i. Where
-// there is none, to is the end of the characters that came whole.
+// stringEnd finds the quote that ends the string whose inside begins at i. If there is
+// none, to is the end of the last complete character.
 func stringEnd(b []byte, i int) (to int, whole bool) {
-	from, pair := i, -1 // pair: where a character begins whose second half is to come
+	from, pair := i, -1 // pair: beginning of a character whose second half has not come
 	for i < len(b) {
 		switch c := b[i]; {
 		case c == '"':

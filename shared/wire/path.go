@@ -41,7 +41,7 @@ func members(b []byte, i int) iter.Seq[member] {
 			m.value.Start = at
 			at, why = skipValue(b, at, MaxDepth)
 			if m.value.End = at; why != fine {
-				m.value.End = len(b) // a broken value still has a path
+				m.value.End = len(b) // even a broken value has a path
 			}
 			if !yield(m) || why != fine {
 				return
@@ -53,9 +53,9 @@ func members(b []byte, i int) iter.Seq[member] {
 	}
 }
 
-// PathAt gives the path of the innermost value that holds the byte at offset,
-// such as messages[3].content[1].type; "" for the body itself. It reads the
-// body again and is meant for messages of faults. Long keys are cut.
+// PathAt gives the path of the innermost value that contains the byte at offset, such as
+// messages[3].content[1].type; "" for the body itself. It reads the body again and is meant
+// for the messages of faults. Long keys are cut.
 func PathAt(body []byte, offset int) string {
 	path := ""
 	i := skipSpace(body, 0)

@@ -10,8 +10,8 @@ import (
 // body itself.
 const MaxDepth = 64
 
-// problem says why bytes are not JSON. The scanning functions return it beside
-// the offset, so that a message is only built when there is a problem.
+// problem tells why bytes are not JSON. The scanning functions return it with the offset,
+// so that a message is only built when there is a problem.
 type problem uint8
 
 const (
@@ -53,8 +53,8 @@ func skipSpace(b []byte, i int) int {
 	return i
 }
 
-// skipString reads a string whose opening quote is just before i. It gives the
-// index after the closing quote, or the offset of the problem.
+// skipString reads a string whose opening quote is just before i. It returns the index
+// after the closing quote, or the offset of the problem.
 func skipString(b []byte, i int) (int, problem) {
 	for {
 		i = skipPlain(b, i)
@@ -78,15 +78,15 @@ func skipString(b []byte, i int) (int, problem) {
 	}
 }
 
-// leastText is from how many bytes on skipText is worth a call. It looks at no
+// leastText is the least number of bytes for which skipText is worth a call. It never reads
 // fewer.
 const leastText = 64
 
-// skipPlain is an index at or after i up to which b has text that a string may
-// hold, with or without escapes. Of the last bytes of b, which are fewer than a
-// word, it may give any; else it is where stringStops marks a byte.
+// skipPlain is an index at or after i; up to it, b has text that may be in a string, with
+// or without escapes. If fewer than a word of b's bytes are left, the index may be any of
+// them; otherwise stringStops marks the byte there.
 func skipPlain(b []byte, i int) int {
-	// Keys and short texts end in the first words.
+	// Keys and short texts end within the first words.
 	for range 2 {
 		if i+8 > len(b) {
 			return i
@@ -138,7 +138,7 @@ func escapeLength(b []byte, i int) int {
 	return 0
 }
 
-// shortEscape marks what makes an escape of two bytes with a backslash in front.
+// shortEscape marks bytes that form an escape of two bytes with a backslash before them.
 var shortEscape = [256]byte{'n': 1, '"': 1, '\\': 1, '/': 1, 't': 1, 'r': 1, 'b': 1, 'f': 1}
 
 // skipNumber reads a number that starts at i with a digit or a minus.
@@ -210,15 +210,15 @@ func skipScalar(b []byte, i int) (int, problem) {
 	return i + len(word), fine
 }
 
-// skipValue reads the value at i, which must be inside b and not white space.
-// room is how many levels of arrays and objects it may have.
+// skipValue reads the value at i, which must be inside of b and not white space. room is
+// how many levels of arrays and objects it may have.
 func skipValue(b []byte, i, room int) (int, problem) {
 	end, _, why := skipCounting(b, i, room)
 	return end, why
 }
 
-// skipCounting is skipValue. It also gives how many arrays the value has, itself
-// counted.
+// skipCounting is skipValue. It also returns how many arrays the value contains, counting
+// itself.
 func skipCounting(b []byte, i, room int) (end, arrays int, why problem) {
 	if c := b[i]; c != '{' && c != '[' {
 		end, why = skipScalar(b, i)
@@ -227,8 +227,8 @@ func skipCounting(b []byte, i, room int) (end, arrays int, why problem) {
 	return skipContainer(b, i, room)
 }
 
-// skipContainer reads the array or object at i without recursion: one bit of
-// objects says for each open level whether it is an object.
+// skipContainer reads the array or object at i without recursion: for each open level, one
+// bit of objects tells whether it is an object.
 func skipContainer(b []byte, i, room int) (end, arrays int, why problem) {
 	var objects uint64
 	depth := 0
@@ -286,7 +286,7 @@ value: // at the first byte of a value
 	if why != fine {
 		return i, arrays, why
 	}
-after: // behind a value inside an array or object
+after: // after a value inside of an array or object
 	if i = skipSpace(b, i); i >= len(b) {
 		return len(b), arrays, cutShort
 	}

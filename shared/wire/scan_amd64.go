@@ -11,9 +11,9 @@ import (
 // hasSkipText tells whether skipText may be called.
 var hasSkipText = cpu.X86.HasAVX2
 
-// skipText is an index of b up to which there is nothing but text and escapes of
-// two bytes. Either fewer than leastText bytes are left there, or what stands
-// there is neither.
+// skipText is an index of b up to which there is only text and escapes of two bytes. There
+// either fewer than leastText bytes are left, or the byte is neither text nor such an
+// escape.
 func skipText(b []byte) int { return skipTextAVX2(unsafe.SliceData(b), len(b)) }
 
 //go:noescape

@@ -4,12 +4,12 @@ package wire
 
 import "unsafe"
 
-// Every arm64 processor has what skipText uses.
+// Every arm64 processor has the instructions that skipText uses.
 const hasSkipText = true
 
-// skipText is an index of b up to which there is nothing but text and escapes of
-// two bytes. Either fewer than leastText bytes are left there, or what stands
-// there is neither.
+// skipText is an index of b up to which there is only text and escapes of two bytes. There
+// either fewer than leastText bytes are left, or the byte is neither text nor such an
+// escape.
 func skipText(b []byte) int { return skipTextNEON(unsafe.SliceData(b), len(b)) }
 
 //go:noescape

@@ -2,7 +2,7 @@
 
 package wire
 
-// What amd64 and arm64 have in assembly; everywhere else words are looked at.
+// amd64 and arm64 have this in assembly; other processors compare words.
 const hasSkipText = false
 
 func skipText([]byte) int { return 0 }

@@ -9,7 +9,7 @@ import (
 	"gateway/shared/fault"
 )
 
-// Span is where a value stands in a body. The zero Span is an absent value.
+// Span is the place of a value in a body. The zero Span is an absent value.
 type Span struct{ Start, End int }
 
 // Of gives the bytes of the span in body; nil when it is absent.
@@ -20,16 +20,16 @@ func (s Span) Of(body []byte) []byte {
 	return body[s.Start:s.End]
 }
 
-// Absent reports that the key was not in the object.
+// Absent reports that the object does not have the key.
 func (s Span) Absent() bool { return s.End == 0 }
 
-// Present reports that the key was there with a value other than null.
+// Present reports that the key exists, with a value other than null.
 func (s Span) Present(body []byte) bool { return !s.Absent() && !IsNull(body[s.Start:s.End]) }
 
 // IsNull reports whether raw is the literal null.
 func IsNull(raw []byte) bool { return string(raw) == "null" }
 
-// KindOf tells what the JSON value raw is by its first byte.
+// KindOf tells the kind of the JSON value raw by its first byte.
 func KindOf(raw []byte) Kind {
 	if len(raw) == 0 {
 		return KindNone

@@ -14,7 +14,7 @@ type Edit struct {
 
 type editKind uint8
 
-// In the order in which edits that start together apply: an insert has no
+// The order in which edits that start at the same place are applied: an insert has no
 // width, a deletion is wider than a replacement.
 const (
 	editInsert editKind = iota
@@ -22,14 +22,13 @@ const (
 	editReplace
 )
 
-// Replace puts raw in the place of the value at span. It changes nothing when
-// the span is absent.
+// Replace replaces the value at span by raw. It changes nothing when the span is absent.
 func Replace(span Span, raw []byte) Edit {
 	return Edit{Span: span, New: raw, kind: editReplace}
 }
 
-// InsertKey adds "key":raw in front of the keys of the object that w walked.
-// The key must not be in the object.
+// InsertKey adds "key":raw before the keys of the object that w walked. The object must not
+// have the key.
 func InsertKey(w *Walk, key string, raw []byte) Edit {
 	return InsertAt(w.ObjectStart, key, raw)
 }
@@ -61,10 +60,9 @@ func DeleteKey(w *Walk, index int) Edit {
 // element of an array, with the comma that it leaves over.
 func Delete(member Span) Edit { return Edit{Span: member, kind: editDelete} }
 
-// Splice appends body with edits applied to dst. Bytes outside the edits are
-// copied as they are. The edits are sorted in place and must not overlap: of
-// two that do, the one that starts first (the wider, when they start together)
-// is applied.
+// Splice appends body, with edits applied, to dst. Bytes outside of the edits are copied as
+// they are. The edits are sorted in place and must not overlap. If two do, the one that
+// starts first is applied (the wider one, if they start together).
 func Splice(dst, body []byte, edits ...Edit) []byte {
 	slices.SortStableFunc(edits, func(a, b Edit) int {
 		if a.Span.Start != b.Span.Start {

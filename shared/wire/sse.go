@@ -6,8 +6,8 @@ import (
 	"gateway/shared/fault"
 )
 
-// DefaultMaxEvent bounds one server-sent event in bytes when the reader names
-// no other bound. Image answers arrive as one event of several megabytes.
+// DefaultMaxEvent bounds one server-sent event in bytes if the reader sets no other bound.
+// Image answers come as one event of several megabytes.
 const DefaultMaxEvent = 16 << 20
 
 // SSEParser is the push form of a server-sent event reader: bytes go in as
@@ -21,7 +21,7 @@ type SSEParser struct {
 
 	line    []byte // beginning of a line whose end has not come yet
 	data    []byte // data of the event so far; aliases the input while inInput
-	held    []byte // own buffer behind data
+	held    []byte // own buffer for data
 	name    string
 	hasData bool
 	inInput bool // data aliases the input or line, not held
@@ -82,7 +82,7 @@ func (p *SSEParser) reset() {
 	p.name, p.data, p.hasData, p.inInput = "", nil, false, false
 }
 
-// finish takes the last line without its end and reports whether an event is
+// finish handles the last line, which has no line end, and reports whether an event is
 // ready.
 func (p *SSEParser) finish() bool {
 	if p.bom > 0 && p.bom < bomDone {
@@ -98,8 +98,8 @@ func (p *SSEParser) finish() bool {
 	return p.hasData
 }
 
-// step reads in up to the end of the next event. ready: p.name and p.data hold
-// it, and n bytes were read. Otherwise all of in was taken.
+// step reads in up to the end of the next event. ready: the event is in p.name and p.data,
+// and n bytes were read. Otherwise all of in was read.
 func (p *SSEParser) step(in []byte) (n int, ready bool, err error) {
 	if p.err != nil {
 		return 0, false, p.err
@@ -129,8 +129,8 @@ func (p *SSEParser) step(in []byte) (n int, ready bool, err error) {
 		p.skipLF = in[end] == '\r'
 		i = end + 1
 		if len(p.line) > 0 {
-			// The line buffer is read below and must not be overwritten while
-			// data still aliases it; keep() at the next partial line sees to it.
+			// The line buffer is read below and must not be overwritten while data still aliases
+			// it; keep() takes care of that at the next partial line.
 			p.line = append(p.line, line...)
 			line = p.line
 			p.line = p.line[:0]
@@ -160,7 +160,7 @@ func (p *SSEParser) bound(more int) error {
 	return p.err
 }
 
-// keep copies data out of the input before the caller takes the input back.
+// keep copies data out of the input, before the caller uses the input again.
 func (p *SSEParser) keep() {
 	if p.inInput {
 		p.held = append(p.held[:0], p.data...)
@@ -168,15 +168,15 @@ func (p *SSEParser) keep() {
 	}
 }
 
-// skipBOM steps over a byte order mark at the start of the stream, which may
-// itself be split, and gives the index of the first byte after it.
+// skipBOM skips a byte order mark at the start of the stream, which may itself be split,
+// and returns the index of the first byte after it.
 func (p *SSEParser) skipBOM(in []byte) int {
 	for i, c := range in {
 		if p.bom < len(byteOrderMark) && c == byteOrderMark[p.bom] {
 			p.bom++
 			continue
 		}
-		if p.bom < len(byteOrderMark) { // only a part: it was text
+		if p.bom < len(byteOrderMark) { // it was only a part of a mark, so it was text
 			p.line = append(p.line, byteOrderMark[:p.bom]...)
 		}
 		p.bom = bomDone
@@ -185,7 +185,7 @@ func (p *SSEParser) skipBOM(in []byte) int {
 	return len(in)
 }
 
-// field takes one line that is not empty.
+// field handles one line that is not empty.
 func (p *SSEParser) field(line []byte) {
 	name, value := line, []byte(nil)
 	if colon := bytes.IndexByte(line, ':'); colon >= 0 {

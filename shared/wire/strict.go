@@ -22,7 +22,7 @@ func CheckStrict(body []byte, maxDepth int) error {
 	return d.End()
 }
 
-// checkKeys reads the next value of d, which stands inside depth levels.
+// checkKeys reads the next value of d, which is inside of depth levels.
 func checkKeys(d *Decoder, maxDepth, depth int) {
 	kind := d.Kind()
 	if kind != KindObject && kind != KindArray {
@@ -48,15 +48,15 @@ func checkKeys(d *Decoder, maxDepth, depth int) {
 	}
 }
 
-// keys are those of an object so far. A few are compared one by one, without memory of
-// their own: a key is a part of the body, or was made for its escapes.
+// keys are the keys of an object so far. A few are compared one by one, without an
+// allocation: a key is a part of the body, or was made because of its escapes.
 type keys struct {
 	few  [12][]byte
 	n    int
-	many map[string]struct{} // once there are more
+	many map[string]struct{} // used when there are more
 }
 
-// twice tells whether a key was there before, and keeps it.
+// twice tells whether a key has come before, and remembers it.
 func (k *keys) twice(key []byte) bool {
 	if k.many == nil {
 		for _, other := range k.few[:k.n] {

@@ -6,9 +6,9 @@ import (
 	"unicode/utf8"
 )
 
-// AppendUnquoted appends the text of raw, a checked JSON string with its
-// quotes, to dst. A lone surrogate and bytes that are not UTF-8 become U+FFFD.
-// Nothing, for a member that is not there, has no text.
+// AppendUnquoted appends the text of raw, a checked JSON string with its quotes, to dst. A
+// lone surrogate and bytes that are not UTF-8 become U+FFFD. An absent member (nil) has no
+// text.
 func AppendUnquoted(dst, raw []byte) []byte {
 	if len(raw) < 2 {
 		return dst

@@ -7,10 +7,9 @@ import (
 	"gateway/shared/fault"
 )
 
-// CheckUTF8 refuses bytes that are no UTF-8: JSON has no other encoding, and what
-// decodes them would put U+FFFD in their place. The fault names the path where
-// the first one stands. Of text that is mostly ASCII it costs a small part of a
-// walk.
+// CheckUTF8 refuses bytes that are not UTF-8: JSON has no other encoding, and decoders
+// would replace them by U+FFFD. The fault names the path of the first such byte. For text
+// that is mostly ASCII it costs a small part of a walk.
 func CheckUTF8(body []byte) error {
 	if validUTF8(body) {
 		return nil
@@ -26,8 +25,8 @@ func CheckUTF8(body []byte) error {
 	return fault.Invalid(PathAt(body, at), "The body is not valid UTF-8 at byte %d", at)
 }
 
-// asciiBlock is how many bytes are looked at together, and textPiece how many are
-// read character by character before that is tried again.
+// asciiBlock is how many bytes are checked at once. textPiece is how many are then read
+// character by character before blocks are tried again.
 const (
 	asciiBlock = 64
 	textPiece  = 512
@@ -51,7 +50,7 @@ func validUTF8(b []byte) bool {
 	}
 }
 
-// skipASCII is how many bytes, in whole blocks, b begins with that are ASCII.
+// skipASCII is how many bytes at the beginning of b, in whole blocks, are ASCII.
 func skipASCII(b []byte) int {
 	const high = 0x8080808080808080
 	i := 0

@@ -9,15 +9,15 @@ import (
 	"gateway/shared/fault"
 )
 
-// KeySet is the top-level keys that a walk looks for. It is built once and
-// then read by any number of goroutines.
+// KeySet is the top-level keys that a walk looks for. It is built once and then used by any
+// number of goroutines.
 type KeySet struct {
 	keys  []string
 	byLen [][]int // indexes of the keys of each length
 	asked atomic.Pointer[placesOf]
 }
 
-// placesOf are the indexes that the keys of one set have in another.
+// placesOf are the indexes that one set has for the keys of another.
 type placesOf struct {
 	of *KeySet
 	at []int
@@ -51,9 +51,8 @@ func (k *KeySet) Index(key string) int {
 	return -1
 }
 
-// Places gives the index in k of each key of another set; -1 for those that k
-// does not have. The answer for the set that asked last is kept. The caller must
-// not change the slice.
+// Places gives the index in k of each key of another set; -1 for those that k does not
+// have. The result for the last set is kept. The caller must not change the slice.
 func (k *KeySet) Places(of *KeySet) []int {
 	if known := k.asked.Load(); known != nil && known.of == of {
 		return known.at
@@ -66,17 +65,17 @@ func (k *KeySet) Places(of *KeySet) []int {
 	return p.at
 }
 
-// Walk is what one structural walk of an object found. It may be used again;
-// its slices then keep their memory.
+// Walk is the result of one structural walk of an object. It may be used again; its slices
+// then keep their memory.
 type Walk struct {
 	Spans []Span // value of each wanted key, by key index
 	Keys  []Span // each wanted key with its quotes, by key index
-	// Arrays is how many arrays the value of each wanted key has, itself counted,
-	// by key index.
+	// Arrays is how many arrays the value of each wanted key contains, counting itself, by
+	// key index.
 	Arrays []int
 
 	ObjectStart int  // offset of '{'
-	ObjectEnd   int  // offset behind '}'
+	ObjectEnd   int  // offset after '}'
 	Empty       bool // the object has no key
 }
 
@@ -92,14 +91,13 @@ func (w *Walk) reset(n int) {
 	w.ObjectStart, w.ObjectEnd, w.Empty = 0, 0, false
 }
 
-// Walk checks that body is one well-formed JSON object of at most MaxDepth
-// levels and fills w with where the wanted keys are. It does not allocate.
+// Walk checks that body is one well-formed JSON object of at most MaxDepth levels and fills
+// w with the places of the wanted keys. It does not allocate.
 //
-// The error is a *fault.Fault (400) that names the key and the byte offset. A
-// wanted key that comes twice, is written with escapes or in another case is
-// refused as well: parsers differ on these, and the gateway must decide on
-// what the provider reads. Bytes inside other values are not checked to be
-// UTF-8; they are forwarded as they came.
+// The error is a *fault.Fault (400) that names the key and the byte offset. A wanted key
+// that comes twice, has escapes or is in another case is refused as well: parsers differ in
+// these, and the gateway must decide by what the provider reads. Bytes inside of other
+// values are not checked to be UTF-8; they are forwarded as they came.
 func (k *KeySet) Walk(body []byte, w *Walk) error {
 	w.reset(len(k.keys))
 	if f := k.walk(body, w); f != nil {
@@ -173,7 +171,7 @@ func orCut(b []byte, i int) problem {
 	return unexpected
 }
 
-// close takes the '}' at i and checks that nothing follows it.
+// close handles the '}' at i and checks that nothing follows it.
 func (w *Walk) close(b []byte, i int) *fault.Fault {
 	w.ObjectEnd = i + 1
 	if end := skipSpace(b, i+1); end < len(b) {
@@ -208,8 +206,8 @@ func (k *KeySet) match(b []byte, span Span, w *Walk) (int, *fault.Fault) {
 	return -1, nil
 }
 
-// misleading refuses a key with escapes or letters outside ASCII when some
-// parser could take it for a wanted one, and a key that is not UTF-8.
+// misleading refuses a key with escapes or letters outside of ASCII if some parser could
+// take it for a wanted one, and a key that is not UTF-8.
 func (k *KeySet) misleading(b []byte, span Span, key []byte) *fault.Fault {
 	if !utf8.Valid(key) {
 		return fault.Invalid("", "The key at byte %d is not valid UTF-8", span.Start)
@@ -236,7 +234,7 @@ func equalFoldASCII(a []byte, b string) bool {
 	return true
 }
 
-// keyName is the key at span for a fault, cut when it is long.
+// keyName is the key at span in a form for faults; a long one is cut.
 func keyName(b []byte, span Span) string {
 	key := b[span.Start+1 : span.End-1]
 	if bytes.IndexByte(key, '\\') >= 0 {

@@ -1,6 +1,6 @@
-// Package attempts bounds how often somebody may try something on the way in: a count in
-// the store for each minute, of which every process takes a few at a time, so that most
-// attempts write nothing and all processes together let no more through.
+// Package attempts bounds how often somebody may try something during a sign-in. The store
+// has a count for each minute. Every process takes several attempts from it at a time, so
+// that most attempts write nothing, but all processes together allow no more.
 package attempts
 
 import (
@@ -16,11 +16,11 @@ import (
 	"gateway/shared/store"
 )
 
-// Bound is how many attempts a subject has in each window.
+// Bound is how many attempts a subject may make in each window.
 type Bound struct {
-	Name string // of what is tried
+	Name string // name of what is tried
 	Most int64
-	Take int64 // at a time, by each process
+	Take int64 // how many each process takes at a time
 	Each time.Duration
 }
 
@@ -30,8 +30,8 @@ const kind = "ATTEMPTS"
 // maxHeld bounds the subjects that a process knows about.
 const maxHeld = 20_000
 
-// held is what a process has taken of a count. Attempts of one subject wait for each other,
-// so that what was taken is used before more is.
+// held is what a process has taken from a count. Attempts of one subject wait for each
+// other, so that everything that was taken is used before more is taken.
 type held struct {
 	until time.Time
 
@@ -48,7 +48,7 @@ type Counter struct {
 	held map[string]*held
 }
 
-// Try counts one attempt, and refuses it where there were too many.
+// Try counts one attempt, and refuses it if there were too many.
 func (c *Counter) Try(ctx context.Context, b Bound, subject string, now time.Time) error {
 	window := now.UnixNano() / int64(b.Each)
 	until := time.Unix(0, (window+1)*int64(b.Each))
@@ -74,7 +74,7 @@ func (c *Counter) Try(ctx context.Context, b Bound, subject string, now time.Tim
 	return nil
 }
 
-// of is what the process has of a count.
+// of gives what the process holds of a count.
 func (c *Counter) of(name string, until, now time.Time) *held {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -87,7 +87,7 @@ func (c *Counter) of(name string, until, now time.Time) *held {
 				delete(c.held, other)
 			}
 		}
-		if len(c.held) >= maxHeld { // what was taken is lost, and none is let through that was not counted
+		if len(c.held) >= maxHeld { // what was taken is lost, but no uncounted attempt is allowed
 			clear(c.held)
 		}
 	}
@@ -105,8 +105,8 @@ func refused(after time.Duration) error {
 	return f
 }
 
-// From is whom an address stands for: of the newer addresses a whole network, which is
-// what one machine has.
+// From is the subject for an IP address. For IPv6 it is a whole network, because one
+// machine has that many addresses.
 func From(address string) string {
 	ip, err := netip.ParseAddr(address)
 	if err != nil {

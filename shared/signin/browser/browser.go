@@ -1,4 +1,4 @@
-// Package browser is how browsers keep a session: in a cookie that no script reads, no
+// Package browser keeps a session in a browser: in a cookie that no script can read, no
 // other site sends and no other host sets.
 package browser
 
@@ -9,15 +9,15 @@ import (
 	"gateway/shared/signin"
 )
 
-// Cookie is the name of the cookie. Its prefix has browsers refuse it without Secure,
-// with a Domain, or for a part of the paths.
+// Cookie is the name of the cookie. Its prefix makes browsers refuse it without Secure,
+// with a Domain, or for only a part of the paths.
 const Cookie = "__Host-gateway-session"
 
 // WriteHeader carries the write token of a session.
 const WriteHeader = "X-Gateway-Csrf"
 
-// Token is the session's token in the cookie of a request. Two cookies of the name are
-// none: one of them is not ours.
+// Token is the session's token in the cookie of a request. If there are two cookies of this
+// name, none counts: one of them is not the gateway's.
 func Token(r *http.Request) (string, bool) {
 	found := ""
 	for _, c := range r.Cookies() {
@@ -37,31 +37,31 @@ func Set(token string, until time.Time) *http.Cookie {
 	return &http.Cookie{Name: Cookie, Value: token, Path: "/", Expires: until, Secure: true, HttpOnly: true, SameSite: http.SameSiteStrictMode}
 }
 
-// Clear takes the cookie away.
+// Clear removes the cookie.
 func Clear() *http.Cookie {
 	c := Set("", time.Time{})
 	c.MaxAge = -1
 	return c
 }
 
-// bindingCookie ties a sign-in to the browser that began it. It comes back with a
-// browser that an identity provider sends here, which the session's does not.
+// bindingCookie ties a sign-in to the browser that began it. It is also sent when an
+// identity provider sends the browser back, unlike the session's cookie.
 const bindingCookie = "__Host-gateway-signin"
 
-// Bind is the cookie of a sign-in that is under way.
+// Bind is the cookie of a sign-in that is in progress.
 func Bind(secret string, until time.Time) *http.Cookie {
 	return &http.Cookie{Name: bindingCookie, Value: secret, Path: "/", Expires: until, Secure: true, HttpOnly: true, SameSite: http.SameSiteLaxMode}
 }
 
-// BindAcross is Bind where the browser comes back with a form that another site's page
-// sends, as with SAML: cookies that are less open stay behind then.
+// BindAcross is Bind for a browser that comes back with a form from another site's page, as
+// with SAML: stricter cookies are not sent then.
 func BindAcross(secret string, until time.Time) *http.Cookie {
 	c := Bind(secret, until)
 	c.SameSite = http.SameSiteNoneMode
 	return c
 }
 
-// Unbind takes it away.
+// Unbind removes this cookie.
 func Unbind() *http.Cookie {
 	c := Bind("", time.Time{})
 	c.MaxAge = -1

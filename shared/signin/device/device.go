@@ -14,7 +14,7 @@ import (
 	"gateway/shared/store"
 )
 
-// What devices ask for.
+// What a device may ask for.
 const (
 	Session = "session" // of the person
 	APIKey  = "api_key" // of the person, in one workspace
@@ -23,36 +23,36 @@ const (
 // Times of a request.
 const (
 	Life     = 10 * time.Minute
-	Interval = 5 * time.Second // between two questions of a device; more with each that comes too early
-	// remembered is how long a code that has ended is known as one.
+	Interval = 5 * time.Second // between two questions of a device; longer after each question that comes too early
+	// remembered is how long an ended code is still recognised.
 	remembered = time.Hour
 )
 
-// ClientGateway is the id of the gateway's own programs, which nobody registers.
+// ClientGateway is the id of the gateway's own programs, which need no registration.
 const ClientGateway = "gateway-cli"
 
 // Request is what a device asks a person for.
 type Request struct {
 	Client, ClientName string
 	Wants              string // Session or APIKey
-	Workspace          string // of APIKey: asked for by the device, then chosen by the person; "": not yet
+	Workspace          string // for APIKey: asked for by the device, then chosen by the person; "": not chosen yet
 	ClientIP, Agent    string // of the device
 	UserCode           string // as it is stored, without the hyphen
 	Since, Until       time.Time
-	// Of the person who allowed it, and the session that it did so with.
+	// The person who allowed it, with the session that was used.
 	By By
 
 	hash string
 }
 
-// By is a person who decides.
+// By is the person who decides.
 type By struct {
 	Org, User, Session        string
 	Method, Via, Subject, SID string
 	LogoutURL                 string
 	Authenticated             time.Time
-	Ends                      time.Time // of the session: one that is made of it ends no later
-	At                        time.Time // when it allowed it; given by Allow
+	Ends                      time.Time // end of the session: a session that is made from it ends no later
+	At                        time.Time // when it was allowed; set by Allow
 }
 
 // States of a request.
@@ -63,14 +63,14 @@ const (
 	stateTaken   = "taken"
 )
 
-// Kinds of rows, by the hash of what finds them.
+// Kinds of rows, which are found by the hash of a code.
 const (
 	kindDevice = "DEVICE"
 	kindUser   = "DEVICE_USER"
 )
 
-// Refusals, as RFC 8628 calls them. ErrUnknown is also of codes of other clients and of
-// those that were used.
+// Refusals, with their names in RFC 8628. ErrUnknown is also for codes of other clients and
+// for codes that were used.
 var (
 	ErrUnknown  = errors.New("device: no such code")
 	ErrPending  = errors.New("device: nobody has decided yet")
@@ -80,15 +80,15 @@ var (
 )
 
 const (
-	// letters of codes for people: none is a vowel, so that no words come about, and
-	// none is easily taken for another.
+	// letters are the letters of codes for people. There are no vowels, so that codes do not
+	// form words, and no letters that are easily confused.
 	letters    = "BCDFGHJKLMNPQRSTVWXZ"
 	userLength = 8
 	codeLength = 43
 )
 
-// userCode is 34 bits of chance, which lives for ten minutes and is tried a few times by
-// each person at most.
+// userCode has 34 random bits. A code lives for ten minutes, and each person can try only a
+// few.
 func userCode() string {
 	out := make([]byte, 0, userLength)
 	var b [1]byte
@@ -101,7 +101,8 @@ func userCode() string {
 	return string(out)
 }
 
-// Spelled is a code as people type it, in its one spelling; ok is false for what is none.
+// Spelled puts a code as people type it into its one spelling; ok is false if it is not a
+// code.
 func Spelled(typed string) (code string, ok bool) {
 	if len(typed) > 64 {
 		return "", false
@@ -117,12 +118,12 @@ func Spelled(typed string) (code string, ok bool) {
 	return code, len(code) == userLength
 }
 
-// Shown is a code as people are shown it.
+// Shown is a code in the form that people are shown.
 func Shown(code string) string { return code[:userLength/2] + "-" + code[userLength/2:] }
 
 func key(kind, hash string) store.Key { return store.Credential(kind, hash) }
 
-// Begin stores a request and gives the code that the device asks with. It fills UserCode,
+// Begin stores a request and returns the code with which the device asks. It sets UserCode,
 // Since and Until.
 func Begin(ctx context.Context, s store.Store, r *Request, now time.Time) (code string, err error) {
 	var b [32]byte
@@ -169,7 +170,7 @@ func decode(it store.Item) *Request {
 	return r
 }
 
-// Find gives the request of a code that a person types, while nobody has decided.
+// Find gives the request for a code that a person types, as long as nobody has decided.
 func Find(ctx context.Context, s store.Store, typed string, now time.Time) (*Request, error) {
 	code, ok := Spelled(typed)
 	if !ok {
@@ -199,8 +200,8 @@ func get(ctx context.Context, s store.Store, k store.Key) (store.Item, error) {
 	return it, nil
 }
 
-// moves stages the change of a request from one state to the next; ErrUnknown where it
-// was faster in another.
+// moves stages the change of a request from one state to the next; ErrUnknown if another
+// call was faster.
 func (r *Request) moves(tx *resource.Tx, from, to string, set ...store.Assign) {
 	tx.Do(store.Action{Table: store.Keys, Update: &store.Update{
 		Key: key(kindDevice, r.hash), Set: append(set, store.Assign{Path: store.At("state"), Value: to}),
@@ -208,8 +209,8 @@ func (r *Request) moves(tx *resource.Tx, from, to string, set ...store.Assign) {
 	}}, ErrUnknown)
 }
 
-// Allow stages that a person lets the device in, with a key in a workspace where it asks
-// for one.
+// Allow stages that a person allows the device, and gives it a key in a workspace if it
+// asks for one.
 func (r *Request) Allow(tx *resource.Tx, by By, workspace string) {
 	var set []store.Assign
 	for name, v := range map[string]string{
@@ -226,11 +227,11 @@ func (r *Request) Allow(tx *resource.Tx, by By, workspace string) {
 // Deny stages that a person refuses.
 func (r *Request) Deny(tx *resource.Tx) { r.moves(tx, stateAsked, stateDenied) }
 
-// Take stages that the device gets what it was allowed, which happens once.
+// Take stages that the device gets what it was allowed. That can happen only once.
 func (r *Request) Take(tx *resource.Tx) { r.moves(tx, stateAllowed, stateTaken) }
 
-// Ask is a question of a device. The request is one that was allowed, and not taken yet;
-// every refusal is one of this package's.
+// Ask is a question of a device. It gives a request that was allowed but not taken yet.
+// Every refusal is one of this package's errors.
 func Ask(ctx context.Context, s store.Store, code, client string, now time.Time) (*Request, error) {
 	if len(code) != codeLength {
 		return nil, ErrUnknown
@@ -253,11 +254,11 @@ func Ask(ctx context.Context, s store.Store, code, client string, now time.Time)
 	return nil, wait(ctx, s, k, it, now)
 }
 
-// wait notes when a device has asked. One that comes too early is to wait longer from
+// wait notes when a device has asked. A device that asks too early must wait longer from
 // then on.
 func wait(ctx context.Context, s store.Store, k store.Key, it store.Item, now time.Time) error {
 	interval, out := it.Int("interval"), ErrPending
-	// A clock and a network are a little early now and then.
+	// The clock and the network may make a question a little early.
 	if last := it.Int("asked"); last > 0 && now.UnixMilli()-last < interval*1000-500 {
 		interval, out = interval+int64(Interval/time.Second), ErrSlowDown
 	}

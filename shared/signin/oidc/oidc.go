@@ -1,7 +1,7 @@
-// Package oidc signs people in by OpenID Connect: discovery, the authorization code
-// with PKCE, state and nonce, and an ID token that is believed only when everything
-// about it is right. It keeps nothing: what has to be known until the browser is back
-// is the caller's to store.
+// Package oidc signs people in by OpenID Connect: discovery, the authorization code with
+// PKCE, state and nonce, and an ID token, which is believed only if everything about it is
+// right. It stores nothing: the caller must store what is needed when the browser comes
+// back.
 package oidc
 
 import (
@@ -23,7 +23,7 @@ import (
 	"golang.org/x/oauth2"
 )
 
-// Ways in which a client shows the token endpoint who it is.
+// Ways in which a client proves itself at the token endpoint.
 const (
 	Basic      = "client_secret_basic"
 	Post       = "client_secret_post"
@@ -41,22 +41,22 @@ type Client struct {
 	Now                func() time.Time
 }
 
-// Pending is what the callback is held against.
+// Pending is what the callback is compared with.
 type Pending struct {
 	State, Nonce, Verifier string
-	// Fresh asks the person to show again who it is; Since is when that was asked.
+	// Fresh asks the person to authenticate again; Since is when that was asked.
 	Fresh bool
 	Since time.Time
 }
 
-// Person is who an identity provider says has signed in.
+// Person is the person who has signed in, according to the identity provider.
 type Person struct {
 	Subject, Email      string
 	FirstName, LastName string
 	SessionID           string
-	AuthenticatedAt     time.Time // zero: it does not say
-	Refresh             string    // what the sign-in is renewed with; "": it is not
-	EndSession          string    // where a browser ends the session there; "": nowhere
+	AuthenticatedAt     time.Time // zero: the provider does not say
+	Refresh             string    // renews the sign-in; "": it cannot be renewed
+	EndSession          string    // where a browser ends the session at the provider; "": nowhere
 }
 
 // Bounds of calls to an identity provider.
@@ -66,10 +66,10 @@ const (
 	skew      = time.Minute
 )
 
-// algorithms are those of signatures that only the provider can make.
+// algorithms are signature algorithms for which only the provider has the key.
 var algorithms = []string{coreos.RS256, coreos.RS384, coreos.RS512, coreos.PS256, coreos.PS384, coreos.PS512, coreos.ES256, coreos.ES384, coreos.ES512, coreos.EdDSA}
 
-// described is what discovery says beside what the library reads.
+// described are members of discovery that the library does not read.
 type described struct {
 	EndSession  string   `json:"end_session_endpoint"`
 	NamesItself bool     `json:"authorization_response_iss_parameter_supported"`
@@ -79,7 +79,7 @@ type described struct {
 	Keys        string   `json:"jwks_uri"`
 }
 
-// bounded cuts answers that are too long, and follows nothing.
+// bounded cuts off answers that are too long, and follows no redirects.
 type bounded struct{ via http.RoundTripper }
 
 func (b bounded) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -125,8 +125,8 @@ func (c *Client) discover(ctx context.Context) (*coreos.Provider, *described, er
 	return p, &d, nil
 }
 
-// Check reads the provider's description, so that a mistake is known before somebody
-// signs in.
+// Check reads the provider's description, so that a mistake is found before somebody signs
+// in.
 func (c *Client) Check(ctx context.Context) error {
 	ctx, cancel := c.context(ctx)
 	defer cancel()
@@ -153,7 +153,7 @@ func (c *Client) config(p *coreos.Provider) *oauth2.Config {
 	return &oauth2.Config{ClientID: c.ID, ClientSecret: secret, Endpoint: end, RedirectURL: c.Redirect, Scopes: scopes}
 }
 
-// Begin is where a browser goes to sign in.
+// Begin gives the address where a browser goes to sign in.
 func (c *Client) Begin(ctx context.Context, w *Pending, hint string) (string, error) {
 	ctx, cancel := c.context(ctx)
 	defer cancel()
@@ -167,7 +167,7 @@ func (c *Client) Begin(ctx context.Context, w *Pending, hint string) (string, er
 	}
 	prompt := ""
 	if c.Renews() {
-		prompt = "consent" // without it a provider does not look at the scope
+		prompt = "consent" // otherwise some providers ignore the scope
 	}
 	if w.Fresh {
 		prompt = strings.TrimSpace("login " + prompt)
@@ -179,8 +179,8 @@ func (c *Client) Begin(ctx context.Context, w *Pending, hint string) (string, er
 	return c.config(p).AuthCodeURL(w.State, more...), nil
 }
 
-// Finish believes what came back to the callback, or tells why not. The error is for
-// people: it has nothing secret.
+// Finish checks what came back to the callback, and believes it or tells why not. The error
+// is for people: it contains nothing secret.
 func (c *Client) Finish(ctx context.Context, w *Pending, q url.Values) (*Person, error) {
 	ctx, cancel := c.context(ctx)
 	defer cancel()
@@ -188,7 +188,7 @@ func (c *Client) Finish(ctx context.Context, w *Pending, q url.Values) (*Person,
 	if err != nil {
 		return nil, err
 	}
-	// RFC 9207: who answers is who was asked.
+	// RFC 9207: the provider that answers must be the one that was asked.
 	if iss := q.Get("iss"); iss != "" && iss != c.Issuer || iss == "" && d.NamesItself {
 		return nil, errors.New("the answer is not from the provider that was asked")
 	}
@@ -230,7 +230,7 @@ type claims struct {
 	SessionID  string `json:"sid"`
 }
 
-// flag is true or false, also as a text, as some providers write it.
+// flag is true or false; some providers write it as text.
 type flag bool
 
 // UnmarshalJSON implements json.Unmarshaler.
@@ -297,7 +297,7 @@ func (c *Client) person(ctx context.Context, p *coreos.Provider, d *described, w
 	return out, nil
 }
 
-// ask asks the provider about a person of whom the ID token says too little.
+// ask asks the provider about a person if the ID token does not tell enough.
 func (c *Client) ask(ctx context.Context, p *coreos.Provider, token *oauth2.Token, cl *claims) error {
 	info, err := p.UserInfo(ctx, oauth2.StaticTokenSource(token))
 	if err != nil {
@@ -314,7 +314,7 @@ func (c *Client) ask(ctx context.Context, p *coreos.Provider, token *oauth2.Toke
 	return nil
 }
 
-// CheckKeys refuses what is no set of private keys that can sign.
+// CheckKeys refuses anything but a set of private keys that can sign.
 func CheckKeys(raw []byte) error {
 	_, err := signingKey(raw)
 	return err
@@ -334,8 +334,8 @@ func signingKey(raw []byte) (*jose.JSONWebKey, error) {
 	return nil, errors.New("must have a private RSA, EC or Ed25519 key to sign with")
 }
 
-// algorithmOf is what a key signs with; "" for one that only others could check with
-// the same key.
+// algorithmOf is the algorithm by which a key signs; "" for symmetric keys, with which
+// others could also sign.
 func algorithmOf(k *jose.JSONWebKey) jose.SignatureAlgorithm {
 	if k.Algorithm != "" {
 		if slices.Contains(algorithms, k.Algorithm) {
@@ -353,7 +353,7 @@ func algorithmOf(k *jose.JSONWebKey) jose.SignatureAlgorithm {
 	return ""
 }
 
-// assertion shows the token endpoint who the client is: RFC 7523.
+// assertion proves the client at the token endpoint: RFC 7523.
 func (c *Client) assertion(endpoint string) (string, error) {
 	k, err := signingKey(c.Keys)
 	if err != nil {
@@ -370,7 +370,7 @@ func (c *Client) assertion(endpoint string) (string, error) {
 	}).Serialize()
 }
 
-// plain keeps what a provider says within one short line of plain characters.
+// plain turns a provider's text into one short line of plain characters.
 func plain(s string) string {
 	s = strings.Map(func(r rune) rune {
 		if r < ' ' || r > '~' {
@@ -381,7 +381,7 @@ func plain(s string) string {
 	return s[:min(len(s), 200)]
 }
 
-// cut keeps a name within what is stored, on one line.
+// cut shortens a name to what is stored, on one line.
 func cut(s string) string {
 	r := []rune(strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) {
@@ -392,8 +392,8 @@ func cut(s string) string {
 	return string(r[:min(len(r), 255)])
 }
 
-// LogoutURL is where a browser ends its session at the provider; "": nowhere. back is
-// where the provider may send it afterwards.
+// LogoutURL is where a browser ends its session at the provider; "": nowhere. The provider
+// may send the browser to back afterwards.
 func LogoutURL(end, client, back string) string {
 	u, err := url.Parse(end)
 	if err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" {

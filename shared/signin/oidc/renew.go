@@ -13,22 +13,22 @@ import (
 	coreos "github.com/coreos/go-oidc/v3/oidc"
 )
 
-// offline is the scope that asks for what a sign-in is renewed with.
+// offline is the scope that asks for a refresh token.
 const offline = coreos.ScopeOfflineAccess
 
 const assertionType = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"
 
-// maxRefresh bounds what is kept of a provider.
+// maxRefresh bounds a refresh token.
 const maxRefresh = 16 << 10
 
-// ErrNotRenewed is what the provider says of a sign-in that is over.
+// ErrNotRenewed says that the provider has ended a sign-in.
 var ErrNotRenewed = errors.New("the provider does not renew the sign-in")
 
-// Renews tells whether sign-ins are to be renewed.
+// Renews tells whether sign-ins must be renewed.
 func (c *Client) Renews() bool { return slices.Contains(c.Scopes, offline) }
 
-// Renew has the provider renew the sign-in of a subject, and gives what renews it the
-// next time. Only ErrNotRenewed says that the sign-in is over.
+// Renew makes the provider renew the sign-in of a subject, and returns the refresh token
+// for the next time. Only ErrNotRenewed says that the sign-in has ended.
 func (c *Client) Renew(ctx context.Context, refresh, subject string) (next string, err error) {
 	ctx, cancel := c.context(ctx)
 	defer cancel()
@@ -46,7 +46,7 @@ func (c *Client) Renew(ctx context.Context, refresh, subject string) (next strin
 			return "", fmt.Errorf("the ID token is not good: %s", plain(err.Error()))
 		}
 		if id.Subject != subject {
-			return "", ErrNotRenewed // it is somebody else
+			return "", ErrNotRenewed // it is another person
 		}
 	}
 	switch {
@@ -60,7 +60,7 @@ func (c *Client) Renew(ctx context.Context, refresh, subject string) (next strin
 	return refresh, nil
 }
 
-// renewed is what a token endpoint says to a refresh token.
+// renewed is the answer of a token endpoint to a refresh token.
 type renewed struct {
 	Access  string `json:"access_token"`
 	Refresh string `json:"refresh_token"`

@@ -13,7 +13,7 @@ const (
 	formatNone  = "urn:oasis:names:tc:SAML:1.1:nameid-format:unspecified"
 )
 
-// Names that identity providers usually have for what is needed.
+// Usual names of the attributes that are needed.
 var (
 	usualEmail = []string{"email", "mail", "emailAddress", "http://schemas.xmlsoap.org/ws/2005/05/identity/claims/emailaddress", "urn:oid:0.9.2342.19200300.100.1.3", "urn:oid:1.2.840.113549.1.9.1"}
 	usualFirst = []string{"firstName", "first_name", "givenName", "given_name", "http://schemas.xmlsoap.org/ws/2005/05/identity/claims/givenname", "urn:oid:2.5.4.42"}
@@ -72,7 +72,7 @@ func (s *Service) describe(a, name *etree.Element, p *Person) error {
 	return nil
 }
 
-// cut keeps a name within what is stored.
+// cut shortens a name to what is stored.
 func cut(s string) string {
 	r := []rune(s)
 	return string(r[:min(len(r), 255)])

@@ -6,7 +6,7 @@ import (
 	"crypto/cipher"
 	"crypto/rand"
 	"crypto/rsa"
-	_ "crypto/sha1" // the mask of RSA-OAEP may be made with it, which weakens nothing
+	_ "crypto/sha1" // RSA-OAEP may use it for its mask, which weakens nothing
 	_ "crypto/sha256"
 	_ "crypto/sha512"
 	"encoding/base64"
@@ -32,7 +32,7 @@ var masks = map[string]crypto.Hash{
 	"": crypto.SHA1, nsCipher11 + "mgf1sha1": crypto.SHA1, nsCipher11 + "mgf1sha256": crypto.SHA256, nsCipher11 + "mgf1sha384": crypto.SHA384, nsCipher11 + "mgf1sha512": crypto.SHA512,
 }
 
-// ciphers are those of content and the bytes of their keys.
+// ciphers are the ciphers for content, with the lengths of their keys in bytes.
 var ciphers = map[string]struct {
 	key int
 	gcm bool
@@ -41,8 +41,8 @@ var ciphers = map[string]struct {
 	nsCipher + "aes128-cbc": {16, false}, nsCipher + "aes192-cbc": {24, false}, nsCipher + "aes256-cbc": {32, false},
 }
 
-// errSealed is the one refusal of encrypted assertions: which step failed would tell
-// somebody who tries again and again what is in one.
+// errSealed is the one refusal of encrypted assertions. If it told which step failed, an
+// attacker could find out an assertion's content by many tries.
 var errSealed = errors.New("the encrypted assertion cannot be opened, or is not one that the identity provider has signed")
 
 // decrypt opens an EncryptedAssertion.
@@ -117,7 +117,7 @@ func unwrap(e *etree.Element, key *rsa.PrivateKey) ([]byte, error) {
 	return key.Decrypt(rand.Reader, content, opts)
 }
 
-// cipherValue is the content that stands there; what stands elsewhere is not fetched.
+// cipherValue is the content inside the element; content elsewhere is not fetched.
 func cipherValue(e *etree.Element) ([]byte, error) {
 	data := only(e, nsCipher, "CipherData")
 	value, ok := text(only(data, nsCipher, "CipherValue"))

@@ -16,7 +16,7 @@ import (
 type Provider struct {
 	EntityID     string    `json:"entity_id"`
 	SignOn       string    `json:"sign_on"`      // where requests go, by redirect
-	Certificates [][]byte  `json:"certificates"` // DER, of the keys that it signs with
+	Certificates [][]byte  `json:"certificates"` // DER, of the keys with which it signs
 	WantsSigned  bool      `json:"wants_signed,omitempty"`
 	Until        time.Time `json:"until,omitzero"` // zero: the metadata does not say
 }
@@ -33,8 +33,8 @@ const (
 
 const redirectBinding = "urn:oasis:names:tc:SAML:2.0:bindings:HTTP-Redirect"
 
-// ParseMetadata reads the metadata of an identity provider. entity chooses one of
-// several; "": the only one. The error is for people.
+// ParseMetadata reads the metadata of an identity provider. entity chooses one of several;
+// "": the only one. The error is for people.
 func ParseMetadata(raw []byte, entity string, now time.Time) (*Provider, error) {
 	root, err := parse(raw, ofMetadata)
 	if err != nil {
@@ -73,7 +73,7 @@ func ParseMetadata(raw []byte, entity string, now time.Time) (*Provider, error) 
 	return p, p.keys(role)
 }
 
-// choose finds the entity, and until when what holds it is valid.
+// choose finds the entity, and until when the metadata is valid.
 func choose(root *etree.Element, entity string) (*etree.Element, time.Time, error) {
 	all := []*etree.Element{root}
 	var until time.Time
@@ -99,7 +99,7 @@ func choose(root *etree.Element, entity string) (*etree.Element, time.Time, erro
 	return found[0], until, nil
 }
 
-// keys takes the certificates that the provider may sign with.
+// keys takes the certificates whose keys the provider may sign with.
 func (p *Provider) keys(role *etree.Element) error {
 	for _, k := range children(role, nsMetadata, "KeyDescriptor") {
 		if use := attribute(k, "use"); use != "" && use != "signing" {
@@ -136,7 +136,7 @@ func usable(der []byte) (*x509.Certificate, error) {
 	return c, nil
 }
 
-// certificates are the parsed ones that have begun and not expired.
+// certificates are those certificates that are valid at this time, parsed.
 func (p *Provider) certificates(now time.Time) (out []*x509.Certificate, err error) {
 	for _, der := range p.Certificates {
 		if c, err := usable(der); err == nil && !now.Before(c.NotBefore) && !now.After(c.NotAfter) {
@@ -151,7 +151,7 @@ func (p *Provider) certificates(now time.Time) (out []*x509.Certificate, err err
 
 var errExpired = errors.New("the identity provider's certificates have expired: it has to publish new ones")
 
-// instant reads a time of XML; "" is the zero time.
+// instant reads an XML time; "" is the zero time.
 func instant(s string) (time.Time, error) {
 	if s == "" {
 		return time.Time{}, nil
@@ -159,7 +159,7 @@ func instant(s string) (time.Time, error) {
 	return time.Parse(time.RFC3339, s)
 }
 
-// earlier is the earlier of two times, of which the zero time is none.
+// earlier is the earlier of two times; the zero time means none.
 func earlier(a, b time.Time) time.Time {
 	if a.IsZero() || !b.IsZero() && b.Before(a) {
 		return b

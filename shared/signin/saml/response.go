@@ -10,11 +10,11 @@ import (
 	"github.com/beevik/etree"
 )
 
-// Message is a response that has come, of which nothing is believed yet.
+// Message is a response that has come, and of which nothing is believed yet.
 type Message struct{ root *etree.Element }
 
-// Open reads what a browser has posted: base64 of a response within its limits, of
-// the one arrangement that is taken. The error is for people.
+// Open reads what a browser has posted: base64 of a response within its limits, in the only
+// arrangement that is accepted. The error is for people.
 func Open(posted string) (*Message, error) {
 	if base64.StdEncoding.DecodedLen(len(posted)) > MaxResponse+4 {
 		return nil, errors.New("the response is too large")
@@ -49,7 +49,7 @@ func Open(posted string) (*Message, error) {
 	return &Message{root}, nil
 }
 
-// Claimed is who a response says that it is from; nobody has shown it yet.
+// Claimed is the sender named in a response; nothing has proved it yet.
 func (m *Message) Claimed() string {
 	if i := said(only(m.root, nsAssertion, "Issuer")); i != "" {
 		return i
@@ -57,12 +57,12 @@ func (m *Message) Claimed() string {
 	return said(only(only(m.root, nsAssertion, "Assertion"), nsAssertion, "Issuer"))
 }
 
-// Asked tells what a response says to be the answer to; "": it came by itself.
+// Asked tells which request a response claims to answer; "": none.
 func (m *Message) Asked() string { return attribute(m.root, "InResponseTo") }
 
 const success = "urn:oasis:names:tc:SAML:2.0:status:Success"
 
-// status refuses what is no success.
+// status refuses a response that is not a success.
 func status(root *etree.Element) error {
 	code := only(only(root, nsProtocol, "Status"), nsProtocol, "StatusCode")
 	if code == nil {
@@ -78,7 +78,7 @@ func status(root *etree.Element) error {
 	return errors.New("the identity provider refused: " + plain(value[strings.LastIndexByte(value, ':')+1:]))
 }
 
-// plain keeps what a provider says within one short line of plain characters.
+// plain turns a provider's text into one short line of plain characters.
 func plain(s string) string {
 	s = strings.Map(func(r rune) rune {
 		if r < ' ' || r > '~' {
@@ -89,29 +89,29 @@ func plain(s string) string {
 	return s[:min(len(s), 100)]
 }
 
-// Wanted is what a response is held against.
+// Wanted is what a response is compared with.
 type Wanted struct {
-	Request string // id of the request that it answers; "": it came by itself
-	// Fresh asks that the person has shown who it is since then.
+	Request string // id of the request that it must answer; "": it came by itself
+	// Fresh demands that the person has authenticated since this time.
 	Fresh bool
 	Since time.Time
 	Now   time.Time
 }
 
-// Person is who an identity provider says has signed in.
+// Person is the person who has signed in, according to the identity provider.
 type Person struct {
 	Subject, Email      string
 	FirstName, LastName string
 	SessionIndex        string
 	Authenticated       time.Time
-	Until               time.Time // of its session there; zero: it does not say
+	Until               time.Time // end of the session there; zero: the provider does not say
 
-	Issuer    string    // who said so
-	Assertion string    // id, which is good once
-	NotAfter  time.Time // nothing takes the assertion after it
+	Issuer    string    // the identity provider
+	Assertion string    // the assertion's id, which can be used once
+	NotAfter  time.Time // after this the assertion is no longer accepted
 }
 
-// IsUnknownKey tells whether a response was refused since no known key has made its
+// IsUnknownKey tells whether a response was refused because no known key has made its
 // signature: the identity provider may have changed its keys.
 func IsUnknownKey(err error) bool {
 	return errors.Is(err, errSignature) || errors.Is(err, errSealed) || errors.Is(err, errExpired)
@@ -163,8 +163,8 @@ func (s *Service) Check(m *Message, w Wanted) (*Person, error) {
 	return s.person(assertion, w)
 }
 
-// addressed holds the response itself against what was asked. Where it is not signed,
-// the assertion has to say the same.
+// addressed compares the response itself with what was asked. If it is not signed, the
+// assertion must say the same.
 func (s *Service) addressed(root *etree.Element, w Wanted, signed bool) error {
 	issuers := children(root, nsAssertion, "Issuer")
 	to := attribute(root, "Destination")
@@ -181,7 +181,7 @@ func (s *Service) addressed(root *etree.Element, w Wanted, signed bool) error {
 	return issuedBefore(root, w.Now)
 }
 
-// Times that are looked at with a tolerance, and how long an assertion may be good.
+// Tolerance of times, and the longest validity of an assertion.
 const (
 	skew        = time.Minute
 	maxLifetime = 24 * time.Hour
@@ -195,8 +195,8 @@ func issuedBefore(e *etree.Element, now time.Time) error {
 	return nil
 }
 
-// unseal puts the assertion in the place of the encrypted one, so that prefixes that
-// are declared around it are known.
+// unseal puts the assertion in place of the encrypted one, so that prefixes that are
+// declared around it are known.
 func (s *Service) unseal(root, sealed *etree.Element) (*etree.Element, error) {
 	raw, err := decrypt(sealed, s.Key)
 	if err != nil {
@@ -217,7 +217,7 @@ func (s *Service) unseal(root, sealed *etree.Element) (*etree.Element, error) {
 	return inner, nil
 }
 
-// person reads an assertion that is the identity provider's.
+// person reads an assertion that certainly comes from the identity provider.
 func (s *Service) person(a *etree.Element, w Wanted) (*Person, error) {
 	if attribute(a, "Version") != "2.0" || attribute(a, "ID") == "" || len(attribute(a, "ID")) > maxName {
 		return nil, errors.New("the assertion must be of SAML 2.0 and have an id")
@@ -247,7 +247,7 @@ func (s *Service) person(a *etree.Element, w Wanted) (*Person, error) {
 	return p, s.describe(a, only(subject, nsAssertion, "NameID"), p)
 }
 
-// conditions are those under which the assertion is good at all.
+// conditions checks the conditions under which the assertion is valid.
 func (s *Service) conditions(a *etree.Element, w Wanted) error {
 	c := only(a, nsAssertion, "Conditions")
 	if c == nil {
@@ -275,7 +275,7 @@ func (s *Service) conditions(a *etree.Element, w Wanted) error {
 	return nil
 }
 
-// within holds NotBefore and NotOnOrAfter against the clock.
+// within compares NotBefore and NotOnOrAfter with the clock.
 func within(e *etree.Element, now time.Time) error {
 	from, err := instant(attribute(e, "NotBefore"))
 	until, bad := instant(attribute(e, "NotOnOrAfter"))
@@ -290,8 +290,9 @@ func within(e *etree.Element, now time.Time) error {
 	return nil
 }
 
-// confirmed finds the confirmation by which who brings the assertion is its subject. The
-// others may be good when that one is not any more: the assertion is remembered as long.
+// confirmed finds a confirmation by which whoever brings the assertion counts as its
+// subject. Other confirmations may be valid for longer, so the assertion is remembered as
+// long as any of them.
 func (s *Service) confirmed(subject *etree.Element, w Wanted, p *Person) error {
 	why := errors.New("the assertion must have a bearer's confirmation")
 	good := false
@@ -320,7 +321,7 @@ func (s *Service) confirmed(subject *etree.Element, w Wanted, p *Person) error {
 	return why
 }
 
-// authenticated reads how and when the person has shown who it is.
+// authenticated reads how and when the person has authenticated.
 func authenticated(a *etree.Element, w Wanted, p *Person) error {
 	all := children(a, nsAssertion, "AuthnStatement")
 	if len(all) == 0 {

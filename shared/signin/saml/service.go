@@ -19,9 +19,9 @@ import (
 	"time"
 )
 
-// Service is the gateway at one identity provider.
+// Service is the gateway as one identity provider knows it.
 type Service struct {
-	EntityID, Consumer string // what it is called there, and where responses go
+	EntityID, Consumer string // the gateway's name there, and where responses are sent
 	Provider           *Provider
 	Key                *rsa.PrivateKey
 	Certificate        []byte // DER, of Key
@@ -29,10 +29,10 @@ type Service struct {
 	Mapping            Mapping
 }
 
-// Mapping names the attributes that say who somebody is; "": those that are usual.
+// Mapping names the attributes that identify a person; "": the usual ones.
 type Mapping struct{ Email, FirstName, LastName string }
 
-// Validity of the gateway's own certificate, which says nothing but its key.
+// Validity of the gateway's own certificate, which only carries its key.
 const certificateYears = 20
 
 // NewKey makes the key of a service and its certificate, signed by itself.
@@ -67,17 +67,17 @@ func ReadKey(raw []byte) (*rsa.PrivateKey, error) {
 	return nil, errors.New("saml: the stored key cannot be read")
 }
 
-// instantForm is how times are written, in UTC.
+// instantForm is the form of times, in UTC.
 const instantForm = "2006-01-02T15:04:05Z"
 
 func escaped(s string) string {
 	var b strings.Builder
-	_ = xml.EscapeText(&b, []byte(s)) // a Builder takes everything
+	_ = xml.EscapeText(&b, []byte(s)) // a Builder never fails
 	return b.String()
 }
 
-// RequestURL is where a browser goes to sign in: a request of the id by redirect.
-// state comes back unchanged; fresh has the person asked again.
+// RequestURL is where a browser goes to sign in: a request with the id, by redirect. state
+// comes back unchanged; fresh makes the provider ask the person again.
 func (s *Service) RequestURL(id, state string, fresh bool, now time.Time) (string, error) {
 	force := ""
 	if fresh {
@@ -118,7 +118,7 @@ func (s *Service) RequestURL(id, state string, fresh bool, now time.Time) (strin
 	return u.String(), nil
 }
 
-// Metadata is the gateway's own description, which its identity provider is given.
+// Metadata is the gateway's own description, for its identity provider.
 func (s *Service) Metadata() []byte {
 	key := ""
 	for _, use := range []string{"signing", "encryption"} {

@@ -19,10 +19,10 @@ const (
 	metadataKind = "SAMLMETA"
 )
 
-// ErrUsed refuses an assertion that was here before.
+// ErrUsed refuses an assertion that was used before.
 var ErrUsed = errors.New("the assertion was used before")
 
-// Use takes an assertion, which nothing takes a second time.
+// Use marks an assertion as used: a second use is refused.
 func Use(ctx context.Context, s store.Store, org string, p *Person) error {
 	key := store.Credential(usedKind, identity.HashToken(org+"\x00"+p.Issuer+"\x00"+p.Assertion))
 	err := s.Table(store.Keys).Put(ctx, store.Row{Key: key, Expires: p.NotAfter, Item: store.Item{"org": org}}, store.IfAbsent())
@@ -35,8 +35,8 @@ func Use(ctx context.Context, s store.Store, org string, p *Person) error {
 	return nil
 }
 
-// Times of metadata that were fetched: when they are fetched again, how long they do
-// where that fails, and how soon an unknown key has them fetched again.
+// Times for fetched metadata: when they are fetched again, how long they are used if that
+// fails, and how soon an unknown key causes another fetch.
 const (
 	freshFor  = time.Hour
 	keptFor   = 24 * time.Hour
@@ -44,22 +44,23 @@ const (
 	fetchTime = 10 * time.Second
 )
 
-// Source has the metadata of an identity provider that publishes them. What was
-// fetched stands in the store, so that every process has it.
+// Source has the metadata of an identity provider that publishes them. Fetched metadata is
+// in the store, so that every process has it.
 type Source struct {
 	Store   store.Store
 	Via     http.RoundTripper // guarded
 	Org, ID string            // of the configuration
 	URL     string
-	Entity  string // which one is meant; "": the only one
+	Entity  string // the entity that is meant; "": the only one
 }
 
 func (s *Source) key() store.Key {
 	return store.Credential(metadataKind, identity.HashToken(s.Org+"\x00"+s.ID+"\x00"+s.URL+"\x00"+s.Entity))
 }
 
-// Get gives what the provider has published. renew asks for what is newer than a copy
-// that has not the right key; it is still the copy where that is too young to ask again.
+// Get gives the metadata that the provider has published. renew asks for newer metadata
+// because a copy lacks the right key; if the copy is too young to ask again, it is still
+// the copy.
 func (s *Source) Get(ctx context.Context, now time.Time, renew bool) (*Provider, error) {
 	copied, at, err := s.stored(ctx, now)
 	if err != nil {
@@ -71,7 +72,7 @@ func (s *Source) Get(ctx context.Context, now time.Time, renew bool) (*Provider,
 	}
 	got, err := s.fetch(ctx, now)
 	if err != nil && copied != nil {
-		return copied, nil // it is good for a day
+		return copied, nil // it is valid for a day
 	}
 	if err != nil {
 		return nil, err
@@ -100,7 +101,7 @@ func (s *Source) stored(ctx context.Context, now time.Time) (*Provider, time.Tim
 	return p, at, nil
 }
 
-// fetch asks the provider, and follows nothing.
+// fetch asks the provider, and follows no redirects.
 func (s *Source) fetch(ctx context.Context, now time.Time) (*Provider, error) {
 	ctx, cancel := context.WithTimeout(ctx, fetchTime)
 	defer cancel()

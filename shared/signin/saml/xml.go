@@ -23,7 +23,7 @@ const (
 // limits bound a document.
 type limits struct {
 	bytes, depth, elements, attributes int
-	comments                           bool // of people, in metadata
+	comments                           bool // bounds on comments of people, in metadata
 }
 
 // MaxResponse bounds the bytes of a response.
@@ -37,8 +37,8 @@ var (
 	ofMetadata = limits{bytes: MaxMetadata, depth: 32, elements: 20_000, attributes: 64, comments: true}
 )
 
-// parse reads a document within its limits. The error is for people, and says
-// nothing of what the document has.
+// parse reads a document within its limits. The error is for people, and reveals nothing of
+// the document's content.
 func parse(raw []byte, l limits) (*etree.Element, error) {
 	if err := scan(raw, l); err != nil {
 		return nil, err
@@ -51,7 +51,7 @@ func parse(raw []byte, l limits) (*etree.Element, error) {
 	return doc.Root(), nil
 }
 
-// scan refuses what no parser has to see, and what is more than the limits.
+// scan refuses what no parser should see, and what exceeds the limits.
 func scan(raw []byte, l limits) error {
 	switch {
 	case len(raw) > l.bytes:
@@ -138,7 +138,7 @@ func is(e *etree.Element, space, tag string) bool {
 	return e != nil && e.Tag == tag && e.NamespaceURI() == space
 }
 
-// children are the elements of a name right below e.
+// children are the elements with a name directly below e.
 func children(e *etree.Element, space, tag string) (out []*etree.Element) {
 	if e == nil {
 		return nil
@@ -151,7 +151,8 @@ func children(e *etree.Element, space, tag string) (out []*etree.Element) {
 	return out
 }
 
-// only is the one element of a name right below e; nil where there is none, or more.
+// only is the one element with a name directly below e; nil if there is none, or more than
+// one.
 func only(e *etree.Element, space, tag string) *etree.Element {
 	if all := children(e, space, tag); len(all) == 1 {
 		return all[0]
@@ -159,8 +160,7 @@ func only(e *etree.Element, space, tag string) *etree.Element {
 	return nil
 }
 
-// text is what an element says, without spaces at its ends; ok is false where it has
-// elements.
+// text is an element's text, without spaces at its ends; ok is false if it has elements.
 func text(e *etree.Element) (s string, ok bool) {
 	if e == nil {
 		return "", false
@@ -183,7 +183,7 @@ func said(e *etree.Element) string {
 	return s
 }
 
-// attribute is the value of an attribute without a prefix; "" without one.
+// attribute is the value of an attribute without a prefix; "" if it is absent.
 func attribute(e *etree.Element, name string) string {
 	for _, a := range e.Attr {
 		if a.Space == "" && a.Key == name {
@@ -193,7 +193,7 @@ func attribute(e *etree.Element, name string) string {
 	return ""
 }
 
-// walk visits an element and all below it until visit says no.
+// walk visits an element and everything below it until visit returns false.
 func walk(e *etree.Element, visit func(*etree.Element) bool) bool {
 	if !visit(e) {
 		return false

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// change is one attribute being changed.
+// change is the change of one attribute.
 type change struct {
 	a  *attribute
 	in map[string]any
@@ -15,7 +15,7 @@ type change struct {
 	t  target
 }
 
-// clean is the value as the schema has it.
+// clean is the value in the form of the schema.
 func (c *change) clean(a *attribute, v any) (any, error) {
 	var cl cleaner
 	out := cl.value(a, v, "value")
@@ -40,7 +40,7 @@ func (c *change) do() error {
 	case v == nil:
 	case c.a.multi && c.o.op == "add":
 		c.add(each(v))
-	case c.a.kind == "complex" && !c.a.multi: // what is not named stays
+	case c.a.kind == "complex" && !c.a.multi: // parts that are not named stay
 		old, _ := c.in[c.a.name].(map[string]any)
 		merged, _ := Copy(old).(map[string]any)
 		if merged == nil {
@@ -56,8 +56,8 @@ func (c *change) do() error {
 	return nil
 }
 
-// add puts values beside those that there are. A new one that comes first is the only
-// one that does.
+// add adds values to the existing ones. If a new value is primary, no other value stays
+// primary.
 func (c *change) add(values []any) {
 	have := each(c.in[c.a.name])
 	known := make(map[string]int, len(have))
@@ -82,7 +82,7 @@ func (c *change) add(values []any) {
 	c.in[c.a.name] = have
 }
 
-// keyOf is what makes two values the same one: value and type.
+// keyOf identifies a value: two values with the same value and type are the same.
 func keyOf(v any) string {
 	m, ok := v.(map[string]any)
 	if !ok {
@@ -91,7 +91,7 @@ func keyOf(v any) string {
 	if value, ok := m["value"].(string); ok {
 		kind, _ := m["type"].(string)
 		if kind == "User" {
-			kind = "" // of members, where it says nothing
+			kind = "" // it has no meaning for members
 		}
 		return strings.ToLower(kind) + "\x00" + value
 	}
@@ -114,8 +114,8 @@ func isPrimary(v any) bool {
 	return yes
 }
 
-// remove takes an attribute away, or those of its values that the operation names, as
-// some providers do.
+// remove removes an attribute, or those of its values that the operation names, as some
+// providers do.
 func (c *change) remove() error {
 	if !c.o.given || c.o.value == nil || !c.a.multi {
 		delete(c.in, c.a.name)
@@ -150,7 +150,7 @@ func (c *change) put(values []any) {
 	c.in[c.a.name] = values
 }
 
-// part changes one part of an attribute, of several values in each.
+// part changes one part of an attribute; if it has several values, in each of them.
 func (c *change) part() error {
 	sub := find(c.a.sub, c.t.path.sub)
 	objects := each(c.in[c.a.name])
@@ -169,7 +169,7 @@ func (c *change) part() error {
 	return nil
 }
 
-// set gives a part of values another value, or takes it away.
+// set sets or removes a part of values.
 func (c *change) set(sub *attribute, objects []any) error {
 	if sub.readOnly() {
 		return refuse(Mutability, "path", "%s.%s can only be read", c.a.name, sub.name)
@@ -195,7 +195,7 @@ func (c *change) set(sub *attribute, objects []any) error {
 	return nil
 }
 
-// tidy drops values that have nothing left.
+// tidy drops values that have no parts left.
 func (c *change) tidy() {
 	if !c.a.multi {
 		if m, ok := c.in[c.a.name].(map[string]any); ok && len(m) == 0 {
@@ -229,7 +229,7 @@ func (c *change) chosen() error {
 	}
 	switch {
 	case c.o.op == "remove" && c.t.sub == "":
-		c.put(rest) // what is not there need not go
+		c.put(rest) // values that do not exist need no removal
 		return nil
 	case len(found) == 0 && c.o.op == "remove":
 		return nil
@@ -267,7 +267,7 @@ func (c *change) chosen() error {
 	return nil
 }
 
-// made is a value that the filter would find: of comparisons with eq alone.
+// made is a value that the filter would find; it supports only comparisons with eq.
 func (c *change) made() (map[string]any, bool) {
 	out := map[string]any{}
 	ok := c.t.filter.fill(out)
@@ -300,9 +300,9 @@ func (f *Filter) fill(out map[string]any) bool {
 	return false
 }
 
-// fresh tells whether a replace makes the value that its filter does not find: one of a
-// type that the schema knows, or the primary one. Providers ask for it that know no
-// other way to set the first one.
+// fresh tells whether a replace makes the value that its filter does not find: one with a
+// type that the schema knows, or the primary one. Some providers know no other way to set
+// the first value.
 func (f *Filter) fresh(a *attribute) bool {
 	if f.op == "and" {
 		return f.left.fresh(a) && f.right.fresh(a)

@@ -6,7 +6,7 @@ import (
 	"gateway/shared/fault"
 )
 
-// Type is what RFC 7644 (3.12) calls the kind of a refusal.
+// Type is the kind of a refusal in RFC 7644 (3.12).
 type Type string
 
 // The kinds.
@@ -29,7 +29,7 @@ func refuse(t Type, field, format string, args ...any) *fault.Fault {
 	return fault.Invalid(field, format, args...).WithCause(t)
 }
 
-// TypeOf is the kind of a refusal; "" where RFC 7644 has none.
+// TypeOf is the kind of a refusal; "" if RFC 7644 has none for it.
 func TypeOf(f *fault.Fault) Type {
 	var t Type
 	switch {

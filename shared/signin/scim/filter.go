@@ -53,7 +53,7 @@ func ParseFilter(s string) (*Filter, error) {
 	return f, nil
 }
 
-// reader takes filters and paths apart.
+// reader reads filters and paths.
 type reader struct {
 	text  string
 	at    int
@@ -72,7 +72,7 @@ func (p *reader) skip() {
 	}
 }
 
-// word takes a word in any case, if it is the next.
+// word takes the next word if it is this one, in any case.
 func (p *reader) word(w string) bool {
 	p.skip()
 	end := p.at + len(w)
@@ -100,7 +100,7 @@ func (p *reader) and(depth int) (*Filter, error) {
 	return p.chain("and", depth, p.term)
 }
 
-// chain reads what a word joins.
+// chain reads terms that are joined by a word.
 func (p *reader) chain(word string, depth int, one func(int) (*Filter, error)) (*Filter, error) {
 	left, err := one(depth)
 	for err == nil && p.word(word) {
@@ -119,7 +119,7 @@ func (p *reader) term(depth int) (*Filter, error) {
 	start := p.at
 	if p.word("not") {
 		if !p.next('(') {
-			p.at = start // an attribute of this name
+			p.at = start // it is an attribute of this name
 		} else {
 			inner, err := p.or(depth + 1)
 			if err == nil && !p.next(')') {
@@ -182,7 +182,7 @@ func (p *reader) comparison(path attrPath) (*Filter, error) {
 	return f, nil
 }
 
-// spelledBool reads True and False, as some providers write them.
+// spelledBool also reads True and False, which some providers write.
 func spelledBool(s string) any {
 	switch strings.ToLower(s) {
 	case "true":
@@ -193,7 +193,7 @@ func spelledBool(s string) any {
 	return nil
 }
 
-// valueEnd is where a value of a comparison ends.
+// valueEnd is the end of a comparison's value.
 func valueEnd(s string) int {
 	if s[0] != '"' {
 		if n := strings.IndexAny(s, " )]"); n >= 0 {
@@ -216,7 +216,8 @@ func nameByte(c byte) bool {
 	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '-' || c == '_' || c == '$'
 }
 
-// path reads the name of an attribute. A colon ends the name of a schema, which has dots.
+// path reads the name of an attribute. A colon ends the name of a schema, which may have
+// dots.
 func (p *reader) path() (attrPath, error) {
 	p.skip()
 	start := p.at

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Equals gives the value that an attribute has to have for the filter to hold, where the
-// whole filter says no more than that, such as userName eq "ann".
+// Equals gives the value that an attribute must have if the filter demands nothing but
+// that, such as userName eq "ann".
 func (f *Filter) Equals(attribute string) (string, bool) {
 	s, text := f.value.(string)
 	return s, text && f.op == "eq" && strings.EqualFold(f.path.name, attribute) && f.path.sub == ""
@@ -20,11 +20,11 @@ func (f *Filter) Names(attribute string) bool {
 	return strings.EqualFold(f.path.name, attribute) || f.left.Names(attribute) || f.right.Names(attribute)
 }
 
-// Matches tells whether a resource meets the filter.
+// Matches tells whether a resource matches the filter.
 func (f *Filter) Matches(resource map[string]any) bool { return f.matches(resource, false) }
 
-// matches has inside for the values of an attribute, which may be plain: their name is
-// value.
+// matches is also used inside of an attribute's values. A value that is not an object
+// counts as an object with the member value.
 func (f *Filter) matches(in map[string]any, inside bool) bool {
 	switch f.op {
 	case "and":
@@ -54,7 +54,7 @@ func (f *Filter) matches(in map[string]any, inside bool) bool {
 	if len(found) == 0 {
 		return compare(f.op, nil, f.value, exact)
 	}
-	if f.op == "ne" { // none of several is the value
+	if f.op == "ne" { // none of several values may be the value
 		for _, v := range found {
 			if !compare("ne", scalar(v), f.value, exact) {
 				return false
@@ -70,7 +70,7 @@ func (f *Filter) matches(in map[string]any, inside bool) bool {
 	return false
 }
 
-// scalar is what a value is compared by.
+// scalar is the part of a value that is compared.
 func scalar(v any) any {
 	if of, ok := v.(map[string]any); ok {
 		return member(of, "value")
@@ -92,7 +92,7 @@ func empty(v any) bool {
 	return false
 }
 
-// valuesAt are the values of an attribute, of several each.
+// valuesAt are the values of an attribute; if there are several, each of them.
 func valuesAt(in map[string]any, p attrPath) []any {
 	of := in
 	if p.urn != "" && !coreURN(p.urn) {
@@ -125,7 +125,7 @@ func each(v any) []any {
 	return []any{v}
 }
 
-// member is a member of an object in any case.
+// member is a member of an object, whose name may be in any case.
 func member(in map[string]any, name string) any {
 	if v, ok := in[name]; ok {
 		return v

@@ -13,24 +13,24 @@ const maxOperations = 1000
 // maxPath bounds a path, in bytes.
 const maxPath = 1024
 
-// operation is one of a PATCH: RFC 7644, 3.5.2.
+// operation is an operation of a PATCH: RFC 7644, 3.5.2.
 type operation struct {
 	op    string // add, replace, remove
-	at    string // of the body, for refusals
+	at    string // path in the body, for refusals
 	path  string
-	given bool // a value
+	given bool // there is a value
 	value any
 }
 
 // target is where an operation acts.
 type target struct {
-	path   attrPath // of an attribute, or of a part of it where there is no filter
+	path   attrPath // path of an attribute or, without a filter, of a part of it
 	filter *Filter  // of its values
 	sub    string   // part of the values that the filter finds
 }
 
-// Patch changes a resource as the body of a PATCH says. The resource is changed in
-// place: on a refusal it is of no use.
+// Patch changes a resource as the body of a PATCH demands. The resource is changed in
+// place; after a refusal it must not be used.
 func (s *Schema) Patch(resource, body map[string]any) error {
 	ops, err := operations(body)
 	if err != nil {
@@ -171,7 +171,7 @@ func isUnkept(name string) bool {
 	return false
 }
 
-// holder is the object that an attribute stands in.
+// holder is the object that has an attribute.
 func (s *Schema) holder(resource map[string]any, urn string) (map[string]any, error) {
 	if urn == "" || strings.EqualFold(urn, s.URN) {
 		return resource, nil
@@ -184,8 +184,8 @@ func (s *Schema) holder(resource map[string]any, urn string) (map[string]any, er
 	return ext, nil
 }
 
-// members applies an operation without a path: each member of its value is one with
-// the member's name as its path, which providers write as a path too.
+// members applies an operation without a path: each member of its value is an operation
+// whose path is the member's name, which some providers write like a path.
 func (s *Schema) members(resource map[string]any, o *operation) error {
 	values, ok := o.value.(map[string]any)
 	if !ok {
@@ -194,7 +194,7 @@ func (s *Schema) members(resource map[string]any, o *operation) error {
 	for _, k := range sortedKeys(values) {
 		if p, ok := parseName(k); ok && p.sub == "" && p.urn == "" {
 			if a := s.attribute(p); a == nil || a.readOnly() || a.name == "schemas" {
-				continue // as in a PUT: what is only read, or unknown, is left out
+				continue // as in a PUT, attributes that are read-only or unknown are ignored
 			}
 		}
 		if err := s.apply(resource, &operation{op: o.op, at: o.at, path: k, given: true, value: values[k]}); err != nil {

@@ -17,9 +17,10 @@ const (
 	maxValues = 10_000 // of an attribute
 )
 
-// Read takes a resource as a client sends it: names in the schema's spelling, texts for
-// truth values made such, one value of several put into a list. Read-only attributes and
-// those that nobody knows are left out. All that is wrong is told at once.
+// Read reads a resource that a client sends. It puts names into the schema's spelling,
+// turns texts into truth values where those are needed, and puts a single value into a list
+// where an attribute has several. Read-only and unknown attributes are left out. All
+// mistakes are reported at once.
 func (s *Schema) Read(body map[string]any) (map[string]any, error) {
 	c := &cleaner{}
 	out := c.object(s.attributes, common, body, "")
@@ -40,7 +41,7 @@ func (s *Schema) Read(body map[string]any) (map[string]any, error) {
 
 type cleaner struct{ bad []fault.Detail }
 
-// maxBad is how many mistakes are told.
+// maxBad is how many mistakes are reported.
 const maxBad = 50
 
 func (c *cleaner) add(field, format string, args ...any) {
@@ -56,7 +57,7 @@ func (c *cleaner) refusal() error {
 	return nil
 }
 
-// schemas checks that a resource says that it is of its schema, where it says something.
+// schemas checks that a resource names its schema, if it names any.
 func (c *cleaner) schemas(s *Schema, body map[string]any) {
 	v := member(body, "schemas")
 	if v == nil {
@@ -110,7 +111,7 @@ func (c *cleaner) value(a *attribute, v any, at string) any {
 		return nil
 	}
 	if !a.multi {
-		if list, ok := v.([]any); ok && len(list) == 1 { // of some providers
+		if list, ok := v.([]any); ok && len(list) == 1 { // some providers send it so
 			v = list[0]
 		}
 		return c.one(a, v, at)
@@ -148,7 +149,7 @@ func (c *cleaner) one(a *attribute, v any, at string) any {
 		return nil
 	case "complex":
 		m, ok := v.(map[string]any)
-		if s, text := v.(string); text && (a.multi || find(a.sub, "value") != nil) { // its value alone, as some providers write it
+		if s, text := v.(string); text && (a.multi || find(a.sub, "value") != nil) { // some providers write only its value
 			m, ok = map[string]any{"value": s}, true
 		}
 		if !ok {
@@ -220,7 +221,7 @@ func Bool(resource map[string]any, name string) (yes, given bool) {
 	return yes, given
 }
 
-// Primary is the value of several that is said to come first, or else the first.
+// Primary is the value that is marked as primary, or else the first.
 func Primary(resource map[string]any, name string) string {
 	first := ""
 	for _, v := range each(member(resource, name)) {
@@ -251,7 +252,7 @@ func Values(resource map[string]any, name string) (out []string) {
 	return out
 }
 
-// Parse reads a JSON object. Bodies have been checked for depth and names given twice.
+// Parse reads a JSON object. Depth and repeated names of bodies have been checked.
 func Parse(raw []byte) (map[string]any, error) {
 	var out map[string]any
 	if err := json.Unmarshal(raw, &out); err != nil || out == nil {

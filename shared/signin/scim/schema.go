@@ -16,13 +16,13 @@ const (
 	ErrorURN      = "urn:ietf:params:scim:api:messages:2.0:Error"
 )
 
-// attribute is one of a schema: RFC 7643, 7.
+// attribute is an attribute of a schema: RFC 7643, 7.
 type attribute struct {
 	name, doc  string
 	kind       string // string, boolean, complex, reference; "": string
 	multi      bool
 	required   bool
-	exact      bool   // case counts
+	exact      bool   // case matters
 	mutability string // "": readWrite
 	returned   string // "": default
 	unique     string // "": none
@@ -33,15 +33,15 @@ type attribute struct {
 
 func (a *attribute) readOnly() bool { return a.mutability == "readOnly" }
 
-// Schema is what a kind of resource has.
+// Schema describes a kind of resource.
 type Schema struct {
 	URN, Name, Doc string
 	attributes     []attribute
-	// Extension is the one that resources may have beside it; nil: none.
+	// Extension is the schema's extension; nil: none.
 	Extension *Schema
 }
 
-// plural is an attribute of several values with a type and one that comes first.
+// plural is an attribute of several values that have a type and of which one is primary.
 func plural(name, doc string, types ...string) attribute {
 	return attribute{name: name, doc: doc, kind: "complex", multi: true, sub: []attribute{
 		{name: "value", doc: "The value."}, {name: "display", doc: "The value for people."}, {name: "type", doc: "What it is for.", values: types},
@@ -86,7 +86,7 @@ var Users = Schema{URN: UserURN, Name: "User", Doc: "Users of the organisation",
 	plural("roles", "owner, admin or member of the organisation, in any case; of several the highest, of others member."),
 }}
 
-// WithGroups is the schema of users where their groups are written with them.
+// WithGroups is the schema of users, if their groups are written with them.
 var WithGroups = withGroups()
 
 func withGroups() *Schema {
@@ -117,7 +117,7 @@ var common = []attribute{
 	}},
 }
 
-// unkept are attributes of RFC 7643 that are taken and not kept.
+// unkept are attributes of RFC 7643 that are accepted but not stored.
 var unkept = []string{"password", "ims", "photos", "x509Certificates"}
 
 func find(list []attribute, name string) *attribute {
@@ -129,7 +129,7 @@ func find(list []attribute, name string) *attribute {
 	return nil
 }
 
-// attribute finds one by its path; nil: there is none.
+// attribute finds an attribute by its path; nil: there is none.
 func (s *Schema) attribute(p attrPath) *attribute {
 	list := s.attributes
 	if p.urn != "" && !strings.EqualFold(p.urn, s.URN) {
@@ -148,12 +148,12 @@ func (s *Schema) attribute(p attrPath) *attribute {
 	return find(a.sub, p.sub)
 }
 
-// coreURN tells whether a schema is one whose attributes stand at the top.
+// coreURN tells whether the attributes of a schema are at the top level.
 func coreURN(urn string) bool {
 	return strings.EqualFold(urn, UserURN) || strings.EqualFold(urn, GroupURN)
 }
 
-// caseExact tells whether case counts in comparisons of an attribute.
+// caseExact tells whether case matters in comparisons of an attribute.
 func caseExact(p attrPath, inside bool) bool {
 	if inside {
 		return p.name == "$ref"
@@ -166,7 +166,7 @@ func caseExact(p attrPath, inside bool) bool {
 	return false
 }
 
-// Document is the schema as clients read it: RFC 7643, 8.7.
+// Document is the schema in the form that clients read: RFC 7643, 8.7.
 func (s *Schema) Document(location string) map[string]any {
 	return map[string]any{
 		"schemas": []string{schemaURN}, "id": s.URN, "name": s.Name, "description": s.Doc, "attributes": described(s.attributes),
@@ -205,11 +205,11 @@ func described(list []attribute) []any {
 	return out
 }
 
-// All are the schemas that there are.
+// All are all schemas.
 func All() []*Schema { return []*Schema{&Users, &enterprise, &Groups} }
 
-// Select leaves the attributes of a resource that a client asks for, by their names or
-// without some (RFC 7644, 3.9). id, schemas and meta stay.
+// Select keeps those attributes of a resource that a client asks for, or removes those that
+// it does not want (RFC 7644, 3.9). id, schemas and meta stay.
 func Select(resource map[string]any, only, without []string) {
 	always := []string{"id", "schemas"}
 	if len(only) > 0 {

@@ -14,18 +14,18 @@ import (
 	"gateway/shared/tenant"
 )
 
-// Admission is somebody whom an identity provider has vouched for, on the way to being
-// a user: the one that there is, who was invited, or a new member.
+// Admission is a person whom an identity provider has vouched for, on the way to being a
+// user: an existing one, an invited one, or a new member.
 type Admission struct {
 	Org         store.Scope
 	Email       string
 	FirstName   string
 	LastName    string
 	InvitedOnly bool
-	Claim       string // of this call
+	Claim       string // identifies this call
 
 	Resources *resource.Resources
-	Sealer    seal.Sealer // of keys that are made, until somebody collects them
+	Sealer    seal.Sealer // seals keys that are made, until somebody collects them
 
 	User *resource.Record
 	New  bool // the user was made, or accepted an invitation
@@ -42,15 +42,15 @@ func DomainOf(email string) (address, domain string) {
 	return address, address[strings.LastIndexByte(address, '@')+1:]
 }
 
-// ErrStopped refuses somebody whom an identity provider has stopped, or who is removed just
-// now.
+// ErrStopped refuses a person whom an identity provider has stopped, or who is just being
+// removed.
 var ErrStopped = errors.New("the user was stopped")
 
-// ErrUninvited refuses somebody who is no user and was not asked to become one.
+// ErrUninvited refuses a person who is not a user and was not invited.
 var ErrUninvited = errors.New("the person is no user of the organisation and has no invitation")
 
-// Step does a part in a change, until more is false; what was done stays. A fault.Conflict
-// is of another sign-in of the same person: Step may be asked again.
+// Step does a part in a change, until more is false. Parts that were done stay. A
+// fault.Conflict comes from another sign-in of the same person: Step may be called again.
 func (a *Admission) Step(tx *resource.Tx) (more bool, err error) {
 	if a.acceptance == nil {
 		rec, u, ok, err := people.ByEmail(tx, a.Org, a.Email)
@@ -86,7 +86,7 @@ func (a *Admission) Step(tx *resource.Tx) (more bool, err error) {
 	if a.acceptance != nil {
 		more, err := a.acceptance.Step(tx)
 		if err != nil {
-			// Another sign-in may have accepted it since it was found: begin again.
+			// Another sign-in may have accepted the invitation since it was found: begin again.
 			a.acceptance = nil
 			if f := fault.From(err); f.Status() < 500 {
 				err = fault.New(fault.Conflict, f.Field, f.Message)
@@ -107,13 +107,13 @@ func (a *Admission) Step(tx *resource.Tx) (more bool, err error) {
 	a.User, err = people.Create(tx, a.Org, u, "")
 	a.New = true
 	if fault.Is(err, fault.Conflict) {
-		return true, nil // somebody has made it just now
+		return true, nil // another sign-in has just made it
 	}
 	return false, err
 }
 
-// joined gives a key to who joins a workspace, where the invitation or the settings say
-// so. Nobody sees it here: its user collects it.
+// joined gives a key to a person who joins a workspace, if the invitation or the settings
+// say so. Nobody sees it here: its user collects it.
 func (a *Admission) joined(tx *resource.Tx, user *resource.Record, workspace string, i *people.Invite) error {
 	_, _, err := people.HandIfAsked(tx, a.Resources, a.Sealer, workspace, user, i.KeyScopes())
 	return err

@@ -12,13 +12,13 @@ import (
 	"gateway/shared/signin/oidc"
 )
 
-// Kinds of the stored resources. Both are the organisation's.
+// Kinds of the stored resources. Both belong to the organisation.
 const (
 	KindConnection resource.Kind = "SSO"
 	KindDomain     resource.Kind = "SSODOMAIN"
 )
 
-// Secrets of a connection. The last one is the gateway's own, which nobody gives.
+// Secrets of a connection. The last one is made by the gateway itself.
 const (
 	SecretClient  = "client_secret"
 	SecretKeys    = "jwks"
@@ -40,7 +40,7 @@ type Connection struct {
 	Scopes      []string `json:"scopes,omitempty" max:"20" each:"min=1 max=100"`
 	InvitedOnly bool     `json:"disable_auto_provision_user,omitempty"`
 
-	// Of SAML. One of the two says who the identity provider is.
+	// For SAML. One of the two describes the identity provider.
 	MetadataURL        string `json:"metadata_url,omitempty" max:"2048"`
 	MetadataXML        string `json:"metadata_xml,omitempty" max:"100000"`
 	EmailAttribute     string `json:"email_attribute,omitempty" max:"255"`
@@ -48,8 +48,9 @@ type Connection struct {
 	LastNameAttribute  string `json:"last_name_attribute,omitempty" max:"255"`
 	SignRequests       bool   `json:"sign_requests,omitempty"`
 	Unsolicited        bool   `json:"allow_idp_initiated,omitempty"`
-	// Base is where the gateway was reached when the connection was made: its names at
-	// the identity provider are below it, whatever host a later request names.
+	// Base is the address at which the gateway was reached when the connection was made. The
+	// gateway's names at the identity provider are below it, whichever host a later request
+	// names.
 	Base        string `json:"base,omitempty"`
 	Certificate []byte `json:"certificate,omitempty"` // DER, of the gateway's own key
 
@@ -60,7 +61,7 @@ type Connection struct {
 // IsSAML tells whether the identity provider speaks SAML.
 func (c *Connection) IsSAML() bool { return c.Protocol == SAML }
 
-// Validate gives what is wrong by itself.
+// Validate tells what is wrong with the fields by themselves.
 func (c *Connection) Validate() []fault.Detail {
 	d := bound.Check(c)
 	for i, s := range c.Scopes {
@@ -71,7 +72,7 @@ func (c *Connection) Validate() []fault.Detail {
 	return bound.Sorted(c, d)
 }
 
-// Way is how the client shows who it is; has tells which secrets it has.
+// Way is how the client proves itself; has tells which secrets it has.
 func (c *Connection) Way(has func(secret string) bool) string {
 	switch {
 	case c.Method != "":
@@ -87,27 +88,28 @@ func DecodeConnection(rec resource.Record) (*Connection, error) {
 	return resource.Decode[Connection](rec)
 }
 
-// Domain is the stored form of a domain; its record has the name.
+// Domain is the stored form of a domain; its name is in the record.
 type Domain struct {
 	Domain     string `json:"domain" min:"3" max:"253"`
 	Subdomains bool   `json:"allow_subdomains,omitempty"`
-	Challenge  string `json:"challenge"` // what the TXT record has to say
+	Challenge  string `json:"challenge"` // required content of the TXT record
 	VerifiedAt string `json:"verified_at,omitempty"`
 }
 
-// challengePrefix begins what a TXT record says; challengeLabel is where it stands.
+// challengePrefix begins the content of a TXT record; challengeLabel is the name of its
+// place.
 const (
 	challengePrefix = "gateway-domain-verification="
 	challengeLabel  = "_gateway-challenge."
 )
 
-// Record is the TXT record that shows whose the domain is.
+// Record is the TXT record that proves the ownership of the domain.
 func (d *Domain) Record() (name, value string) {
 	return challengeLabel + d.Domain, challengePrefix + d.Challenge
 }
 
-// Spelled is a domain in its one spelling; ok is false for what is none, and for one
-// that belongs to everybody, such as com or github.io.
+// Spelled is a domain in its one spelling; ok is false for anything else, and for domains
+// that belong to everybody, such as com or github.io.
 func Spelled(s string) (domain string, ok bool) {
 	s = strings.TrimSuffix(strings.ToLower(strings.TrimSpace(s)), ".")
 	labels := strings.Split(s, ".")
@@ -120,19 +122,19 @@ func Spelled(s string) (domain string, ok bool) {
 		}
 	}
 	if strings.Trim(labels[len(labels)-1], "0123456789") == "" {
-		return s, false // an address
+		return s, false // it is an IP address
 	}
 	suffix, _ := publicsuffix.PublicSuffix(s)
 	return s, suffix != s
 }
 
-// Root tells whether a domain is one that is registered by itself.
+// Root tells whether a domain was registered by itself.
 func Root(domain string) bool {
 	root, err := publicsuffix.EffectiveTLDPlusOne(domain)
 	return err == nil && root == domain
 }
 
-// Above are a domain and those that it is below of, the nearest first.
+// Above are a domain and the domains above it, the nearest first.
 func Above(domain string) (out []string) {
 	for {
 		out = append(out, domain)

@@ -1,4 +1,4 @@
-// Package sso is how an organisation lets its people in: its identity providers, the
-// domains of addresses that it has shown to be its own, sign-ins that are under way,
-// and what becomes of somebody who comes for the first time.
+// Package sso is how an organisation lets its people sign in: its identity providers, the
+// mail domains that it has proved to own, sign-ins that are in progress, and what happens
+// when a person comes for the first time.
 package sso

@@ -12,8 +12,8 @@ import (
 	"gateway/shared/store"
 )
 
-// ownerKind is the partition kind of the rows that say whose a verified domain is. A
-// domain is one organisation's.
+// ownerKind is the partition kind of the rows that tell who owns a verified domain. A
+// domain belongs to one organisation only.
 const ownerKind = "DOMAIN"
 
 func ownerKey(domain string) store.Key {
@@ -29,10 +29,10 @@ const (
 	maxRecords = 100
 )
 
-// NewChallenge is what a domain's TXT record has to say.
+// NewChallenge makes the required content of a domain's TXT record.
 func NewChallenge() string { return secret() }
 
-// Shown asks whether the TXT record is there. The error is for people.
+// Shown checks whether the TXT record exists. The error is for people.
 func (d *Domain) Shown(ctx context.Context, ask LookUp) error {
 	ctx, cancel := context.WithTimeout(ctx, lookUpTime)
 	defer cancel()
@@ -47,20 +47,20 @@ func (d *Domain) Shown(ctx context.Context, ask LookUp) error {
 	return nil
 }
 
-// Claim stages that a verified domain is an organisation's; Unclaim that it is nobody's.
+// Claim stages that a verified domain belongs to an organisation.
 func Claim(tx *resource.Tx, d *Domain) error {
 	key := ownerKey(d.Domain)
 	return tx.PutCredential(store.Row{Key: key, Item: store.Item{"org": tx.Scope().Org}})
 }
 
-// Unclaim takes back what Claim did.
+// Unclaim stages that it no longer does.
 func Unclaim(tx *resource.Tx, d *Domain) {
 	if d.VerifiedAt != "" {
 		tx.DeleteCredential(ownerKey(d.Domain))
 	}
 }
 
-// OwnerOf finds the organisation that a domain, or one above it, is of.
+// OwnerOf finds the organisation to which a domain, or one above it, belongs.
 func OwnerOf(ctx context.Context, s store.Store, domain string) (org string, ok bool, err error) {
 	for _, name := range Above(domain) {
 		it, ok, err := s.Table(store.Keys).Get(ctx, ownerKey(name), true)
@@ -74,11 +74,11 @@ func OwnerOf(ctx context.Context, s store.Store, domain string) (org string, ok 
 	return "", false, nil
 }
 
-// Slug is how a domain is found among those of an organisation.
+// Slug is the slug of a domain among those of an organisation.
 func Slug(domain string) string { return "domain-" + identity.HashToken(domain) }
 
-// Allows tells whether the addresses of a domain may sign in to an organisation: it is
-// verified, or below one that is and says so.
+// Allows tells whether addresses of a domain may sign in to an organisation: the domain is
+// verified, or a domain above it is and says so.
 func Allows(ctx context.Context, r *resource.Resources, org store.Scope, domain string) (bool, error) {
 	for _, name := range Above(domain) {
 		rec, ok, err := r.Get(ctx, org, KindDomain, Slug(name))

@@ -16,14 +16,15 @@ import (
 	"gateway/shared/store"
 )
 
-// pendingKind is the partition kind of sign-ins that are under way.
+// pendingKind is the partition kind of sign-ins that are in progress.
 const pendingKind = "SIGNIN"
 
 // PendingFor is how long a sign-in may take.
 const PendingFor = 10 * time.Minute
 
-// Pending is a sign-in that is under way: what its end is held against. It is stored
-// under the hash of its state and taken once; Binding is in the browser that began it.
+// Pending is a sign-in that is in progress, with what its end is compared with. It is
+// stored under the hash of its state and can be taken once. The browser that began it has
+// Binding.
 type Pending struct {
 	oidc.Pending
 	Org, Connection string
@@ -47,7 +48,7 @@ func Start(ctx context.Context, s store.Store, p *Pending, now time.Time) error 
 	return nil
 }
 
-// NoPending refuses what ends no sign-in that was begun.
+// NoPending refuses an answer that belongs to no sign-in in progress.
 func NoPending() error {
 	return fault.New(fault.Unauthorized, "state", "This sign-in was not begun in this browser, is too old, or was finished before; begin again")
 }
@@ -55,9 +56,9 @@ func NoPending() error {
 // maxState bounds what is hashed.
 const maxState = 256
 
-// Take gives the sign-in of a state and ends it: a second answer finds none. binding is
-// what the browser has; of one that another browser has begun it gives, beside the
-// refusal, whose it is.
+// Take gives the sign-in of a state and ends it, so that a second answer finds none.
+// binding is the value that the browser has. If another browser has begun the sign-in, it
+// returns its organisation and connection with the refusal.
 func Take(ctx context.Context, s store.Store, state, binding string, now time.Time) (*Pending, error) {
 	if state == "" || len(state) > maxState {
 		return nil, NoPending()
@@ -71,7 +72,7 @@ func Take(ctx context.Context, s store.Store, state, binding string, now time.Ti
 		return nil, NoPending()
 	}
 	if subtle.ConstantTimeCompare([]byte(identity.HashToken(binding)), []byte(it.String("binding"))) != 1 {
-		return &Pending{Org: it.String("org"), Connection: it.String("connection")}, NoPending() // the browser that began it may go on
+		return &Pending{Org: it.String("org"), Connection: it.String("connection")}, NoPending() // the browser that began it may continue
 	}
 	if err := s.Table(store.Keys).Delete(ctx, key, store.IfPresent()); err != nil {
 		if _, taken := store.AsCondition(err); taken {
@@ -94,8 +95,8 @@ func secret() string {
 // maxReturn bounds a path to return to.
 const maxReturn = 8192
 
-// ReturnTo is a path of this host that a browser may be sent to; ok is false for what
-// could lead elsewhere.
+// ReturnTo is a path of this host to which a browser may be sent; ok is false for anything
+// that could lead elsewhere.
 func ReturnTo(s string) (path string, ok bool) {
 	if s == "" {
 		return "/", true

@@ -17,13 +17,12 @@ const (
 	batchWrite = 25
 )
 
-// errUnprocessed is a batch of which DynamoDB left some for later, which is how
-// it throttles batches.
+// errUnprocessed is a batch of which DynamoDB left some items undone, which is how it
+// throttles batches.
 var errUnprocessed = fmt.Errorf("%w: part of a batch was left over", store.ErrThrottled)
 
-// GetMany reads rows in batches. A batch is answered in part when it is large
-// or the table is busy; what was left is asked for again, without a wait as
-// long as there is progress.
+// GetMany reads rows in batches. A batch is answered in part when it is large or the table
+// is busy. The rest is asked for again, without a wait as long as there is progress.
 func (t *table) GetMany(ctx context.Context, keys []store.Key) (map[store.Key]store.Item, error) {
 	if err := t.known(); err != nil {
 		return nil, err
@@ -90,7 +89,7 @@ func (t *table) getBatch(ctx context.Context, keys []attributes, found map[store
 	return out.UnprocessedKeys[*t.dynamo].Keys, len(rows), nil
 }
 
-// PutMany writes rows in batches; of a key that is there twice, the last row.
+// PutMany writes rows in batches. If a key comes twice, the last row is written.
 func (t *table) PutMany(ctx context.Context, rows []store.Row) error {
 	if err := t.known(); err != nil {
 		return err

@@ -71,7 +71,7 @@ func (s *Store) finishTable(ctx context.Context, t *table) error {
 	return err
 }
 
-// ours is an error when a table that was there before has another key.
+// ours is an error when a table that existed before has another key.
 func (s *Store) ours(ctx context.Context, t *table) error {
 	var key []string
 	err := s.do(ctx, read, func(ctx context.Context) error {

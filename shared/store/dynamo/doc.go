@@ -3,12 +3,11 @@
 // table's TTL) and no index.
 //
 // Every write that can be refused asks for the row as it was
-// (ReturnValuesOnConditionCheckFailure and ReturnValues ALL_OLD). DynamoDB
-// returns a row before or after an update, not both; the row after is computed
-// here from the row before by store.Update.Apply, whose rules are DynamoDB's own
-// (storetest compares them).
+// (ReturnValuesOnConditionCheckFailure and ReturnValues ALL_OLD). DynamoDB returns a row
+// either before or after an update. So store.Update.Apply computes the row after the update
+// from the row before, by the rules of DynamoDB (storetest compares them).
 //
-// Refusals that are certain not to have happened are repeated: throttling and
-// conflicts with a transaction. A lost answer is repeated only where doing the
-// same again changes nothing; elsewhere it is store.ErrUncertain.
+// Refused operations that were certainly not done are repeated: after throttling and after
+// conflicts with a transaction. After a lost answer, an operation is only repeated if doing
+// it twice changes nothing; otherwise the error is store.ErrUncertain.
 package dynamo

@@ -12,14 +12,13 @@ import (
 
 // Options of New. The zero value of each is its default.
 type Options struct {
-	// Prefix stands before the table's name: "gateway-" makes gateway-control.
+	// Prefix comes before the table's name: "gateway-" makes gateway-control.
 	Prefix string
-	// Config holds the credentials, the Region and the HTTP client. A plain
-	// *http.Client fails where AWS_CA_BUNDLE is set: make it with
-	// awshttp.NewBuildableClient.
+	// Config has the credentials, the Region and the HTTP client. A plain *http.Client fails
+	// where AWS_CA_BUNDLE is set: make it with awshttp.NewBuildableClient.
 	Config *aws.Config
-	// Attempts is the most calls made for one operation that is throttled or
-	// meets a conflict; five.
+	// Attempts is the most calls for one operation that is throttled or meets a conflict;
+	// five.
 	Attempts int
 	// Backoff is the first wait before a repetition; the waits double, up to
 	// twenty times the first, each shortened at random. 25 ms.

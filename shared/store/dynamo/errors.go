@@ -16,15 +16,15 @@ import (
 	"gateway/shared/store"
 )
 
-// verdict is what an error of a call says about the operation.
+// verdict is what an error of a call tells about the operation.
 type verdict uint8
 
 const (
-	definite  verdict = iota // refused for a reason that will be there again
+	definite  verdict = iota // refused for a reason that will not pass
 	throttled                // not done; too many calls
-	contended                // not done; a transaction was at the row
+	contended                // not done; a transaction was using the row
 	unsent                   // not done; the call or its refusal did not get through
-	lost                     // perhaps done
+	lost                     // it may have been done
 )
 
 // kind is what is known about repeating a call.
@@ -33,18 +33,18 @@ type kind uint8
 const (
 	read   kind = iota
 	repeat      // a write that may be done twice
-	once        // a write that must not be
+	once        // a write that must not be done twice
 )
 
-// do makes one call, repeats it as its kind allows, and gives the error in the
-// terms of package store. What was refused for good comes as *refused.
+// do makes one call, repeats it as its kind allows, and returns the errors of package
+// store. A final refusal comes as *refused.
 func (s *Store) do(ctx context.Context, k kind, call func(context.Context) error) error {
 	perhaps := false
 	return s.doAgain(ctx, k, &perhaps, call)
 }
 
-// doAgain is do for a call that may have been made before: perhaps says, and is
-// told, that an attempt may have been done.
+// doAgain is do for a call that may have been made before. perhaps says that an attempt may
+// have been done, and is set accordingly.
 func (s *Store) doAgain(ctx context.Context, k kind, perhaps *bool, call func(context.Context) error) error {
 	for attempt := 1; ; attempt++ {
 		if err := ctx.Err(); err != nil {
@@ -111,9 +111,9 @@ func classify(err error) verdict {
 		}
 		var res *smithyhttp.ResponseError
 		if errors.As(err, &res) && res.HTTPStatusCode() >= 400 && res.HTTPStatusCode() < 500 {
-			return unsent // refused, for a reason that got lost on the way
+			return unsent // refused, for a reason that was lost on the way
 		}
-		return lost // sent, or so it must be taken
+		return lost // sent, or it must be assumed to be
 	}
 	switch api.ErrorCode() {
 	case "ProvisionedThroughputExceededException", "ThrottlingException", "Throttling", "ThrottlingError",
@@ -122,7 +122,7 @@ func classify(err error) verdict {
 	case "TransactionConflictException", "TransactionInProgressException":
 		return contended
 	case "RequestTimeTooSkewed", "RequestExpired", "RequestInTheFuture":
-		return unsent // the SDK has learnt the difference of the clocks by now
+		return unsent // by now the SDK knows the difference of the clocks
 	case "InternalServerError", "InternalFailure", "ServiceUnavailable", "RequestTimeout", "RequestTimeoutException":
 		return lost
 	}
@@ -138,7 +138,7 @@ type refused struct{ err error }
 func (r *refused) Error() string { return "store: dynamodb: " + r.err.Error() }
 func (r *refused) Unwrap() error { return r.err }
 
-// refusal turns what DynamoDB refused for good into an error of package store.
+// refusal turns a final refusal of DynamoDB into an error of package store.
 func refusal(err error) error {
 	var r *refused
 	var api smithy.APIError
@@ -148,8 +148,8 @@ func refusal(err error) error {
 	return err
 }
 
-// validation reads the message of a ValidationException, of a call or of one
-// action of a transaction: DynamoDB has no codes for these.
+// validation reads the message of a ValidationException, from a call or from one action of
+// a transaction, because DynamoDB has no codes for these.
 func validation(message string) error {
 	switch {
 	case strings.Contains(message, "document path"):
@@ -171,8 +171,8 @@ func conditionFailed(err error) (attributes, bool) {
 	return failed.Item, true
 }
 
-// conditionError is the error for an action whose condition did not hold on the
-// row. When the caller's conditions do hold, it was the guard of a sum.
+// conditionError is the error for an action whose condition did not hold for the row. If
+// the caller's conditions do hold, the guard of a sum failed.
 func conditionError(action int, key store.Key, conds []store.Cond, u *store.Update, row attributes) error {
 	current, err := decodeItem(row)
 	if err != nil {

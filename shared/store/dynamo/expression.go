@@ -11,8 +11,8 @@ import (
 	"gateway/shared/store"
 )
 
-// expression collects the placeholders of the expressions of one request. Every
-// attribute name is one, as many are reserved words.
+// expression collects the placeholders of the expressions of one request. Every attribute
+// name gets one, because many are reserved words.
 type expression struct {
 	names  map[string]string // "#0" -> name
 	short  map[string]string // name -> "#0"
@@ -81,10 +81,9 @@ func (e *expression) condition(c store.Cond) string {
 	return p + " <= " + e.value(encode(c.Value))
 }
 
-// update is the update expression and its condition expression. DynamoDB's
-// numbers are wider than int64, so each sum is guarded by a condition: the
-// number that is there must not be too far from zero. A number that is not
-// there passes, since comparing it is false.
+// update is the update expression and its condition expression. DynamoDB's numbers are
+// wider than int64, so a condition guards each sum: the present number must not be too far
+// from zero. An absent number passes, because its comparison is false.
 func (e *expression) update(u *store.Update) (change, condition *string) {
 	var set, add, remove, guards []string
 	for _, a := range u.Set {
@@ -98,7 +97,7 @@ func (e *expression) update(u *store.Update) (change, condition *string) {
 		p, by := e.path(a.Path), e.value(number(a.By))
 		if a.Path.Key == "" {
 			add = append(add, p+" "+by)
-		} else { // ADD is documented for whole attributes only
+		} else { // ADD is only documented for whole attributes
 			if zero == "" {
 				zero = e.value(number(0))
 			}

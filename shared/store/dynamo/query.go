@@ -10,8 +10,8 @@ import (
 	"gateway/shared/store"
 )
 
-// Query reads one page. Rows past their expiry do not leave DynamoDB; as its
-// limit counts them all the same, a page is filled by more calls if need be.
+// Query reads one page. Rows past their expiry are filtered out by DynamoDB, but count for
+// its limit, so a page may need several calls.
 func (t *table) Query(ctx context.Context, q store.Query) (store.Page, error) {
 	if err := t.known(); err != nil {
 		return store.Page{}, err
@@ -66,8 +66,8 @@ func next(last attributes) (string, error) {
 	return sk.Value, nil
 }
 
-// queryInput is the request without its limit; any is false when no key can lie
-// in the bounds, which DynamoDB would refuse.
+// queryInput is the request without its limit; any is false when no key can be within the
+// bounds, which DynamoDB would refuse.
 func (t *table) queryInput(q *store.Query) (in *dynamodb.QueryInput, any bool) {
 	var e expression
 	str := func(s string) string { return e.value(&types.AttributeValueMemberS{Value: s}) }
@@ -105,8 +105,8 @@ func (t *table) queryInput(q *store.Query) (in *dynamodb.QueryInput, any bool) {
 	return in, any
 }
 
-// startAfter is After where it lies within the bounds; DynamoDB refuses others.
-// Before the bounds it is nothing, behind them there is no row.
+// startAfter is After if it is within the bounds; DynamoDB refuses others. Before the
+// bounds it is not needed; after them there are no rows.
 func startAfter(q *store.Query) (start string, any bool) {
 	if q.After == "" {
 		return "", true

@@ -81,7 +81,8 @@ func (t *table) Put(ctx context.Context, row store.Row, conds ...store.Cond) err
 	return t.refusal(err, row.Key, conds, nil)
 }
 
-// repeatUnless: after a write with conditions happened, they mostly fail.
+// repeatUnless is for repeated writes: if the first one was done, the conditions mostly
+// fail.
 func repeatUnless(conds []store.Cond) kind {
 	if len(conds) > 0 {
 		return once

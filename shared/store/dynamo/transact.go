@@ -13,10 +13,9 @@ import (
 	"gateway/shared/store"
 )
 
-// Transact does all actions or none. A call whose answer was lost is repeated
-// under the same token, so it is done once; one that was cancelled by a conflict
-// or by throttling is tried anew, under the same token if an earlier answer was
-// lost.
+// Transact does all actions or none. If the answer of a call was lost, it is repeated under
+// the same token, so it is done only once. If a call was cancelled by a conflict or by
+// throttling, it is tried again, under the same token if an earlier answer was lost.
 func (s *Store) Transact(ctx context.Context, actions ...store.Action) error {
 	if err := store.ValidateActions(actions); err != nil {
 		return err
@@ -85,8 +84,8 @@ func (s *Store) transactItem(a *store.Action) types.TransactWriteItem {
 	return types.TransactWriteItem{ConditionCheck: c}
 }
 
-// reasonFor reads the reasons of a cancelled transaction, one for each action.
-// What will be there again goes before what may pass.
+// reasonFor reads the reasons of a cancelled transaction, one for each action. Final
+// reasons take precedence over reasons that may pass.
 func reasonFor(cancelled *types.TransactionCanceledException, actions []store.Action) error {
 	var passing error
 	for i, r := range cancelled.CancellationReasons {
@@ -115,7 +114,7 @@ func reasonFor(cancelled *types.TransactionCanceledException, actions []store.Ac
 		}
 	}
 	if passing == nil {
-		passing = store.ErrContended // cancelled for no action's sake
+		passing = store.ErrContended // no action caused the cancellation
 	}
 	return passing
 }

@@ -24,16 +24,16 @@ const (
 	changeDelete
 )
 
-// writeError is a failure of the database while writing. Its transaction is not
-// to go on: SQLite may have taken it back already.
+// writeError is a failure of the database while writing. Its transaction must not go on,
+// because SQLite may have rolled it back already.
 type writeError struct{ cause error }
 
 func (e *writeError) Error() string { return e.cause.Error() }
 func (e *writeError) Unwrap() error { return e.cause }
 
-// apply does one operation. All of its conditions are tested and all of its rows
-// are made before its first write, so that a refusal leaves nothing behind and
-// only a *writeError can leave it half done.
+// apply does one operation. It tests all conditions and makes all rows before the first
+// write, so that a refusal leaves nothing behind, and only a *writeError can leave the
+// operation half done.
 func (w *writer) apply(o *op) error {
 	if sw := o.sweep; sw != nil {
 		var err error
@@ -64,7 +64,7 @@ func (w *writer) apply(o *op) error {
 	return w.write()
 }
 
-// decide tests the conditions of one action and says what is to be written.
+// decide tests the conditions of one action and decides what to write.
 func (w *writer) decide(o *op, i int) (change, error) {
 	a := &o.actions[i]
 	ch := change{table: tableIndex(a.Table), key: a.Target()}

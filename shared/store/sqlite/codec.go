@@ -12,9 +12,9 @@ import (
 //
 //	version (1 byte) | count (uvarint) | count times: name, type (1 byte), payload
 //
-// A name, a string and bytes are a uvarint length and the bytes themselves, a
-// number is a zigzag varint, a boolean is its type alone, and a map is a count
-// followed by its entries, none of which is a map.
+// A name, a string and bytes are a uvarint length and the bytes themselves, a number is a
+// zigzag varint, a boolean is only its type, and a map is a count followed by its entries,
+// none of which is a map.
 const codecVersion = 1
 
 const (
@@ -72,12 +72,12 @@ func appendScalar(dst []byte, v store.Value) []byte {
 	panic(fmt.Sprintf("store: a %T passed validation", v))
 }
 
-// smallItem is the encoded size up to which all strings of an item share one
-// allocation. In larger ones a kept string would hold too much memory.
+// smallItem is the largest encoded size for which all strings of an item share one
+// allocation. In larger items, a string that is kept would hold too much memory.
 const smallItem = 4 << 10
 
-// decoder reads an encoded item. Bytes in the result alias the input, which the
-// caller gives away.
+// decoder reads an encoded item. Bytes in the result alias the input, which the caller must
+// not use any more.
 type decoder struct {
 	b   []byte
 	all string // b as a string, when small
@@ -85,8 +85,7 @@ type decoder struct {
 	err error
 }
 
-// decodeItem reads what appendItem wrote and refuses anything else. The item
-// keeps b.
+// decodeItem reads what appendItem wrote and refuses anything else. The item refers to b.
 func decodeItem(b []byte) (store.Item, error) {
 	if len(b) == 0 || b[0] != codecVersion {
 		return nil, errCorrupt
@@ -165,8 +164,8 @@ func (d *decoder) byte() byte {
 	return d.b[d.off-1]
 }
 
-// count reads a number of entries; each takes at least two bytes, which bounds
-// what a damaged item makes us allocate.
+// count reads a number of entries. Each takes at least two bytes, which bounds the memory
+// that a damaged item can cause to be allocated.
 func (d *decoder) count() int {
 	v, n := binary.Uvarint(d.b[d.off:])
 	if n <= 0 || v > uint64(len(d.b)-d.off-n)/2 {

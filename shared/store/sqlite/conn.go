@@ -21,7 +21,7 @@ type statement uint8
 const (
 	stmtGet statement = iota
 	stmtUpsert
-	stmtReplaceItem // of a row that is there and keeps its expiry
+	stmtReplaceItem // for an existing row that keeps its expiry
 	stmtDelete
 	stmtAscending
 	stmtDescending
@@ -31,7 +31,7 @@ const (
 	numStatements
 )
 
-// %s is the table. Keys are blobs: compared byte by byte, as DynamoDB compares
+// %s is the table. Keys are blobs: they are compared byte by byte, as DynamoDB compares
 // UTF-8 strings. expires is 0 for never.
 var statementSQL = [numStatements]string{
 	stmtGet: `SELECT item, expires FROM %s WHERE pk = ? AND sk = ?`,
@@ -51,7 +51,7 @@ var statementSQL = [numStatements]string{
 		(SELECT pk, sk FROM %[1]s WHERE expires > 0 AND expires <= ? LIMIT ?)`,
 }
 
-// tableIndex is the place of a table in store.TableNames, -1 for an unknown one.
+// tableIndex is the index of a table in store.TableNames, -1 for an unknown one.
 func tableIndex(name store.TableName) int {
 	for i, n := range store.TableNames {
 		if n == name {
@@ -61,9 +61,9 @@ func tableIndex(name store.TableName) int {
 	return -1
 }
 
-// conn is one connection with its prepared statements. It is used by one
-// goroutine at a time, at the level of database/sql/driver: the pool of
-// database/sql would cost more than most of the statements.
+// conn is one connection with its prepared statements. One goroutine at a time uses it,
+// directly through database/sql/driver, because the pool of database/sql would cost more
+// than most of the statements.
 type conn struct {
 	c     driver.Conn
 	stmts [][numStatements]driver.Stmt
@@ -122,7 +122,7 @@ func wrap(err error) error {
 	return fmt.Errorf("store: sqlite: %w", err)
 }
 
-// run executes a statement that has no parameters and no rows to look at.
+// run executes a statement without parameters and result rows.
 func (c *conn) run(sql string) error {
 	s := c.plain[sql]
 	if s == nil {
@@ -136,7 +136,7 @@ func (c *conn) run(sql string) error {
 	return wrap(err)
 }
 
-// once is run for a statement that is not worth keeping.
+// once is run for a statement that is not worth preparing for later.
 func (c *conn) once(sql string) error {
 	s, err := c.c.Prepare(sql)
 	if err != nil {
@@ -147,7 +147,7 @@ func (c *conn) once(sql string) error {
 	return wrap(err)
 }
 
-// numbers executes a statement and gives the integers in its one row.
+// numbers executes a statement and returns the integers in its one row.
 func (c *conn) numbers(sql string) ([]int64, error) {
 	s, err := c.c.Prepare(sql)
 	if err != nil {
@@ -182,7 +182,7 @@ func (c *conn) prepared(table int, k statement) (driver.Stmt, error) {
 	return s, nil
 }
 
-// exec runs a prepared statement and says how many rows it changed.
+// exec runs a prepared statement and returns how many rows it changed.
 func (c *conn) exec(table int, k statement, args ...driver.Value) (int64, error) {
 	s, err := c.prepared(table, k)
 	if err != nil {
@@ -196,8 +196,8 @@ func (c *conn) exec(table int, k statement, args ...driver.Value) (int64, error)
 	return n, wrap(err)
 }
 
-// query runs a prepared statement; the rows are to be closed before the next
-// use of the connection.
+// query runs a prepared statement. The rows must be closed before the next use of the
+// connection.
 func (c *conn) query(table int, k statement, args ...driver.Value) (driver.Rows, error) {
 	s, err := c.prepared(table, k)
 	if err != nil {
@@ -214,7 +214,7 @@ func (c *conn) bind(args []driver.Value) []driver.NamedValue {
 	return c.args[:len(args)]
 }
 
-// get reads one row as it is, expired or not; ok is false when it is absent.
+// get reads one row whether expired or not; ok is false when it is absent.
 func (c *conn) get(table int, key store.Key) (item store.Item, expires int64, ok bool, err error) {
 	rows, err := c.query(table, stmtGet, []byte(key.PK()), []byte(key.SK()))
 	if err != nil {
@@ -238,7 +238,7 @@ func (c *conn) get(table int, key store.Key) (item store.Item, expires int64, ok
 	return item, expires, err == nil, err
 }
 
-// together makes reads under one transaction, which locks the file once instead of
+// together makes several reads in one transaction, which locks the file once instead of
 // once for each of them.
 func (c *conn) together(reads int, read func() error) error {
 	if reads < 2 {

@@ -9,10 +9,10 @@ import (
 
 const (
 	pageBytes = 4096
-	// The janitor moves the write-ahead log into the file each time it has
-	// grown by checkpointPages (4 MB). The log begins anew only when all of it
-	// has moved, which under steady load only the writer can see to: it does
-	// the rest itself at restartPages (32 MB).
+	// The janitor moves the write-ahead log into the file each time the log has grown by
+	// checkpointPages (4 MB). The log only begins again from its start when all of it has
+	// moved. Under steady load only the writer can achieve that: it moves the rest itself at
+	// restartPages (32 MB).
 	checkpointPages = 1024
 	restartPages    = 8 * checkpointPages
 
@@ -43,7 +43,7 @@ func (s *Store) janitor(every time.Duration) {
 		case <-s.quit:
 			return
 		case <-tick.C:
-			// What is left over, also after an error, is found the next time.
+			// Whatever is left, even after an error, is found the next time.
 			_ = s.sweep(context.Background())
 		case <-s.checkpoint:
 			if c == nil {
@@ -60,7 +60,7 @@ func (s *Store) janitor(every time.Duration) {
 	}
 }
 
-// sweep deletes all rows that are past their expiry, some at a time.
+// sweep deletes all rows past their expiry, some at a time.
 func (s *Store) sweep(ctx context.Context) error {
 	now := s.clock().Unix()
 	for i := range store.TableNames {
@@ -90,12 +90,12 @@ func (w *writer) askCheckpoint() {
 		}
 		return
 	}
-	// Where the janitor keeps up, most of the log has been moved and this is
-	// short; where it does not, the writers wait for it here. A reader in the
-	// middle of the log can keep it from ending; then it is tried again later.
+	// If the janitor keeps up, most of the log has moved already and this is short. If not,
+	// the writers wait here. A reader in the middle of the log can keep the move from
+	// finishing; then it is tried again later.
 	w.s.moving.Lock()
 	defer w.s.moving.Unlock()
-	// The row is: blocked, pages in the log, pages of it that have moved.
+	// The row has three numbers: blocked, pages in the log, pages that have moved.
 	if n, err := w.c.numbers("PRAGMA wal_checkpoint(PASSIVE)"); err == nil && n[1] == n[2] {
 		w.pages, w.asked = 0, 0
 	}

@@ -8,11 +8,11 @@ import (
 	"strings"
 )
 
-// ErrInUse is an Open of a file that another process, or this one, has open.
+// ErrInUse is returned by Open for a file that another process, or this one, has open.
 var ErrInUse = errors.New("store: the data file is in use")
 
-// lockFile takes the lock that stands beside the data file and writes the
-// process id into it, for the message of who comes second.
+// lockFile takes the lock beside the data file and writes the process id into it, for the
+// error message of the next process.
 func lockFile(path string) (*os.File, error) {
 	name := path + ".lock"
 	f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o600)
@@ -28,7 +28,7 @@ func lockFile(path string) (*os.File, error) {
 		return nil, fmt.Errorf("%w: %s is open in %s; stop it or choose another data directory", ErrInUse, path, holder(f))
 	}
 	if err := f.Truncate(0); err == nil {
-		// The id is for people; the lock holds without it.
+		// The id is only for people; the lock works without it.
 		_, _ = f.WriteAt([]byte(strconv.Itoa(os.Getpid())+"\n"), 0)
 	}
 	return f, nil

@@ -7,8 +7,8 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// lockOffset lies behind the content: on Windows locked bytes cannot be read,
-// and the content names the holder.
+// lockOffset is after the content: on Windows locked bytes cannot be read, and the content
+// names the holder.
 const lockOffset = 1 << 20
 
 // tryLock takes the file's lock, which ends with the process or with the file.

@@ -57,8 +57,8 @@ func pageStatement(q *store.Query) statement {
 	return stmtAscending
 }
 
-// bounds are the sort keys of the query: from (inclusive) and to (exclusive, nil
-// for none). After narrows them in the query's direction.
+// bounds are the sort keys of the query: from (inclusive) and to (exclusive, nil for none).
+// After narrows them, in the query's direction.
 func bounds(q *store.Query) (from, to []byte) {
 	switch {
 	case q.Prefix != "":
@@ -88,7 +88,7 @@ func bounds(q *store.Query) (from, to []byte) {
 // behind is the first key after sk.
 func behind(sk string) []byte { return append([]byte(sk), 0) }
 
-// readPage takes rows until the limit or until they fill a page.
+// readPage takes rows until the limit is reached or the page is full.
 func readPage(ctx context.Context, q *store.Query, rows driver.Rows, dest []driver.Value) (store.Page, error) {
 	var page store.Page
 	dest = dest[:len(rows.Columns())]

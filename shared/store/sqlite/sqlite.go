@@ -15,9 +15,8 @@ import (
 
 // Options of Open. The zero value of each is its default.
 type Options struct {
-	// Durable makes each commit wait for the disk. Without it a crash of the
-	// process loses nothing, and a crash of the machine may lose the last
-	// commits, never the file.
+	// Durable makes each commit wait for the disk. Without it a crash of the process loses
+	// nothing. A crash of the machine may lose the last commits, but never the file.
 	Durable bool
 	// SweepEvery is the time between two deletions of expired rows; one minute.
 	SweepEvery time.Duration
@@ -27,10 +26,11 @@ type Options struct {
 	Readers int
 }
 
-// Watcher is told of a row that was written.
+// Watcher is called for each row that was written.
 type Watcher func(table store.TableName, key store.Key)
 
-// schemaVersion is in the file's user_version; a file of a newer one is refused.
+// schemaVersion is stored in the file's user_version; a file with a newer version is
+// refused.
 const schemaVersion = 1
 
 const (
@@ -51,11 +51,11 @@ type Store struct {
 	closing sync.Once
 	closed  error
 
-	readers    chan *conn // a nil stands for a connection not yet made
+	readers    chan *conn // a nil is a connection that was not made yet
 	watchers   atomic.Pointer[[]Watcher]
 	watch      sync.Mutex
-	checkpoint chan struct{} // the writer asks the janitor for one
-	moving     sync.Mutex    // one moves the log at a time; SQLite refuses the other
+	checkpoint chan struct{} // requests of the writer to the janitor
+	moving     sync.Mutex    // only one may move the log at a time; SQLite refuses a second
 	writer     writer
 	tables     map[store.TableName]*table
 }
@@ -137,7 +137,7 @@ func prepareFile(c *conn, durable bool) error {
 		"PRAGMA busy_timeout = 5000",
 		"PRAGMA journal_mode = WAL",
 		"PRAGMA synchronous = NORMAL",
-		"PRAGMA wal_autocheckpoint = 0", // the janitor's work
+		"PRAGMA wal_autocheckpoint = 0", // the janitor does that
 		"PRAGMA cache_size = -256",      // KiB
 	}
 	if durable {
@@ -155,7 +155,7 @@ func prepareFile(c *conn, durable bool) error {
 	case version[0] > schemaVersion:
 		return fmt.Errorf("store: the data file has version %d, this program knows up to %d", version[0], schemaVersion)
 	case version[0] == schemaVersion:
-		// What a killed process left in the write-ahead log moves to the file.
+		// Moves what a killed process left in the write-ahead log into the file.
 		return c.once("PRAGMA wal_checkpoint(TRUNCATE)")
 	}
 	return createTables(c)
@@ -182,10 +182,10 @@ func createTables(c *conn) error {
 	return c.once("COMMIT")
 }
 
-// layout is how the rows of a table lie in the file. Small rows are in the tree of
-// their keys. In that tree SQLite reads the whole of a row larger than a page to
-// compare its key, so the segments of the usage table lie beside a tree that
-// holds keys only. Either layout answers to the same statements.
+// layout is how the rows of a table are stored in the file. Small rows are in the tree of
+// their keys. In that tree SQLite must read all of a row larger than a page to compare its
+// key, so the segments of the usage table are beside a tree that has only keys. The same
+// statements work for both layouts.
 func layout(name store.TableName) string {
 	if name == store.Usage {
 		return ""
@@ -202,10 +202,10 @@ func (s *Store) Table(name store.TableName) store.Table {
 	return &table{s: s, name: name, index: -1}
 }
 
-// Watch has fn called for each row written by Put, PutMany, Update, Delete and
-// Transact: after the commit and before the writer is answered, on the writing
-// goroutine, so fn must be quick and must not use the store. Rows deleted
-// because they expired are not told: their readers check the expiry.
+// Watch calls fn for each row written by Put, PutMany, Update, Delete and Transact: after
+// the commit and before the writer is answered, on the writing goroutine. So fn must be
+// quick and must not use the store. fn is not called for rows that are deleted because they
+// expired: their readers check the expiry.
 func (s *Store) Watch(fn func(table store.TableName, key store.Key)) {
 	s.watch.Lock()
 	defer s.watch.Unlock()
@@ -217,7 +217,7 @@ func (s *Store) Watch(fn func(table store.TableName, key store.Key)) {
 	s.watchers.Store(&all)
 }
 
-// Close does what is queued, waits for the reads under way and closes the file.
+// Close finishes the queued operations, waits for running reads and closes the file.
 func (s *Store) Close() error {
 	s.closing.Do(func() {
 		close(s.quit)
@@ -236,7 +236,7 @@ func (s *Store) Close() error {
 	return s.closed
 }
 
-// reader takes a read-only connection; give it back with release.
+// reader takes a read-only connection; release gives it back.
 func (s *Store) reader(ctx context.Context) (*conn, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err

@@ -9,14 +9,14 @@ import (
 	"gateway/shared/store"
 )
 
-// The states of an operation: it can be given up until the writer takes it.
+// The states of an operation: it can be cancelled until the writer takes it.
 const (
 	opQueued uint32 = iota
 	opTaken
 	opAbandoned
 )
 
-// op is one operation in the writer's queue. The writer owns it from when it
+// op is one operation in the writer's queue. The writer owns it from the moment when it
 // takes it until done is closed.
 type op struct {
 	state   atomic.Uint32
@@ -28,8 +28,8 @@ type op struct {
 	err           error
 }
 
-// do queues an operation and waits for its answer. When the context ends before
-// the writer takes the operation, it is not done.
+// do queues an operation and waits for its answer. If the context ends before the writer
+// takes the operation, it is not done.
 func (s *Store) do(ctx context.Context, o *op) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -56,8 +56,8 @@ func (s *Store) do(ctx context.Context, o *op) error {
 		}
 	case <-s.written:
 	}
-	// Taken, so the answer is near; or queued behind the back of a writer that
-	// has ended.
+	// The operation was taken, so the answer comes soon. Or it was queued after the writer
+	// had ended.
 	select {
 	case <-o.done:
 		return o.err
@@ -79,7 +79,7 @@ type writer struct {
 	changes []change
 	buf     []byte
 	touched []touched
-	pages   int // written since the write-ahead log last began anew, about
+	pages   int // pages written since the write-ahead log last began again, roughly
 	asked   int // pages at the last request for a checkpoint
 }
 
@@ -107,13 +107,13 @@ func (w *writer) loop() {
 	}
 }
 
-// commit does first and what else is queued in one transaction and answers.
+// commit does first and everything else that is queued in one transaction, and answers.
 func (w *writer) commit(first *op) {
 	w.group = w.group[:0]
 	w.take(first)
 	if len(w.s.queue) == 0 {
-		// Whoever is ready to queue comes along: the limits of one request are
-		// asked side by side, and a transaction costs more than what it holds.
+		// Lets goroutines that are ready queue their operations too: the limits of one request
+		// are checked side by side, and a transaction costs more than its operations.
 		runtime.Gosched()
 	}
 	for len(w.group) < maxGroup {
@@ -130,7 +130,7 @@ func (w *writer) commit(first *op) {
 	}
 	w.touched = w.touched[:0]
 	if err := w.transaction(w.group); err != nil {
-		// One by one, so that what failed concerns nobody else.
+		// Each by itself, so that one failure does not affect the others.
 		w.touched = w.touched[:0]
 		for i, o := range w.group {
 			mark := len(w.touched)
@@ -153,8 +153,8 @@ func (w *writer) take(o *op) {
 	}
 }
 
-// transaction does operations in one transaction of the database. An error is
-// the database's, and nothing was done; an operation's own refusal is in op.err.
+// transaction does operations in one database transaction. An error comes from the
+// database, and then nothing was done; an operation's own refusal is in op.err.
 func (w *writer) transaction(group []*op) error {
 	if err := w.c.run("BEGIN IMMEDIATE"); err != nil {
 		return err
@@ -174,8 +174,8 @@ func (w *writer) transaction(group []*op) error {
 	return nil
 }
 
-// rollback ends the transaction; SQLite may have done so itself, then this fails
-// and nothing is left to do.
+// rollback ends the transaction. If SQLite has done so itself, this fails and nothing is
+// left to do.
 func (w *writer) rollback() { _ = w.c.run("ROLLBACK") }
 
 // tell calls the watchers for each row of the group.

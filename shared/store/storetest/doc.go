@@ -1,4 +1,4 @@
-// Package storetest says what a store.Store does, as tests that every
-// implementation passes: Run. It also holds Faulty, a store that fails as a
-// loaded one does, for the tests of those who use a store.
+// Package storetest defines what a store.Store must do, as tests that every implementation
+// passes: Run. It also has Faulty, a store that fails as a busy one does, for tests of code
+// that uses a store.
 package storetest

@@ -8,20 +8,20 @@ import (
 	"gateway/shared/store"
 )
 
-// Faults are the chances, from 0 to 1, that a call to a Faulty store fails.
+// Faults are the probabilities, from 0 to 1, that a call to a Faulty store fails.
 type Faults struct {
-	Seed uint64 // the same calls in the same order fail alike
-	// Throttled reads and writes are store.ErrThrottled and not done.
+	Seed uint64 // the same calls in the same order fail in the same way
+	// Throttled reads and writes return store.ErrThrottled and are not done.
 	Throttled float64
-	// Contended writes are store.ErrContended and not done.
+	// Contended writes return store.ErrContended and are not done.
 	Contended float64
-	// Dropped writes are store.ErrUncertain and not done.
+	// Dropped writes return store.ErrUncertain and are not done.
 	Dropped float64
-	// LostAck writes are store.ErrUncertain although they are done. One that the
-	// store refuses answers with the refusal.
+	// LostAck writes return store.ErrUncertain although they are done. If the store refuses
+	// one, it returns the refusal.
 	LostAck float64
-	// Only limits the faults to calls it says true to; nil: all. table is empty
-	// for Transact.
+	// Only limits the faults to calls for which it returns true; nil: all. table is empty for
+	// Transact.
 	Only func(table store.TableName, call Call) bool
 }
 
@@ -62,14 +62,14 @@ func (f *FaultyStore) Set(faults Faults) {
 	f.faults, f.rng = faults, rand.New(rand.NewPCG(faults.Seed, 1))
 }
 
-// Injected is the number of calls that were made to fail.
+// Injected is how many calls were made to fail.
 func (f *FaultyStore) Injected() int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.count
 }
 
-// draw decides one call: err is what it fails with (nil: nothing), done whether
+// draw decides one call: err is the error that it returns (nil: none), done tells whether
 // it is done all the same.
 func (f *FaultyStore) draw(table store.TableName, call Call) (done bool, err error) {
 	f.mu.Lock()
@@ -101,7 +101,7 @@ func (f *FaultyStore) draw(table store.TableName, call Call) (done bool, err err
 	return true, nil
 }
 
-// call does f as drawn.
+// call calls f as draw decides.
 func (f *FaultyStore) call(table store.TableName, call Call, do func() error) error {
 	done, fault := f.draw(table, call)
 	if done {

@@ -11,8 +11,8 @@ import (
 	"gateway/shared/store"
 )
 
-// model is a store in a map, written as plainly as can be and on purpose
-// without the rules of package store, which it is compared with.
+// model is a store in a map, written as simply as possible and deliberately without the
+// rules of package store, with which it is compared.
 type model map[place]entry
 
 type place struct {
@@ -27,7 +27,7 @@ type entry struct {
 
 func (e entry) dead() bool { return !e.expires.IsZero() && e.expires.Before(time.Now()) }
 
-// outcome is what a write answers, in a form that can be compared.
+// outcome is the result of a write, in a form that can be compared.
 type outcome struct {
 	Refused       bool // ErrNoMap, ErrInvalid
 	Failed        bool // a condition
@@ -181,7 +181,7 @@ func modelUpdate(u *store.Update, current store.Item) (store.Item, bool) {
 	return item, ok
 }
 
-// query is all rows that a query finds, were there no pages.
+// query is all rows that a query finds, as if there were no pages.
 func (m model) query(table store.TableName, q store.Query) []store.Row {
 	var rows []store.Row
 	for at, e := range m {

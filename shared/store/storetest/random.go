@@ -12,8 +12,8 @@ import (
 	"gateway/shared/store"
 )
 
-// testRandom does random operations on a few rows, in the store and in the
-// model, and compares every answer.
+// testRandom does random operations on a few rows, in the store and in the model, and
+// compares every result.
 func testRandom(t *testing.T, s *suite) {
 	rapid.Check(t, func(rt *rapid.T) {
 		w := &walk{T: rt, s: s, model: model{}, partitions: []store.Partition{partition(), partition()}}
@@ -99,7 +99,7 @@ var (
 		}
 		return c
 	})
-	// Mostly no condition: a chain of random ones rarely holds.
+	// Mostly no condition: several random ones rarely hold together.
 	drawConds = rapid.OneOf(rapid.Just[[]store.Cond](nil), rapid.SliceOfN(drawCond, 1, 1), rapid.SliceOfN(drawCond, 0, 3))
 	drawTime  = rapid.Map(rapid.IntRange(0, 9), func(n int) time.Time {
 		switch n {
@@ -120,7 +120,7 @@ func (w *walk) row(t *rapid.T) store.Row {
 	return store.Row{Key: w.key(t), Item: drawItem.Draw(t, "item"), Expires: drawTime.Draw(t, "expires")}
 }
 
-// change is an update whose paths do not meet.
+// change is an update whose paths do not overlap.
 func (w *walk) change(t *rapid.T) store.Update {
 	u := store.Update{Key: w.key(t), If: drawConds.Draw(t, "conditions"), Expires: drawTime.Draw(t, "expires")}
 	used := map[string]bool{}
@@ -161,7 +161,7 @@ func classify(t *rapid.T, err error) outcome {
 	if c, ok := store.AsCondition(err); ok {
 		return outcome{Failed: true, Action: c.Action, Key: c.Key, Current: c.Current}
 	}
-	// Which of two refusals comes first is not part of the contract.
+	// The contract does not say which of two refusals comes first.
 	if !errors.Is(err, store.ErrNoMap) && !errors.Is(err, store.ErrInvalid) {
 		t.Fatal(err)
 	}

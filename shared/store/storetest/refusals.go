@@ -52,7 +52,7 @@ func testLimits(t *testing.T, s *suite) {
 	})
 }
 
-// testRefusals holds what is refused before anything is sent or written.
+// testRefusals has requests that are refused before anything is sent or written.
 func testRefusals(t *testing.T, s *suite) {
 	key := newKey()
 	rows := map[string]store.Row{
@@ -194,7 +194,7 @@ func testContexts(t *testing.T, s *suite) {
 			}()
 		}
 		wg.Wait()
-		// An update that was given up may have been done; none may be lost.
+		// A cancelled update may have been done, but no successful one may be lost.
 		if n := s.get(key).Int("n"); n < done || n > done+8 {
 			s.Errorf("%d updates were answered and %d done", done, n)
 		}

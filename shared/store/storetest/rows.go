@@ -167,7 +167,7 @@ func testPuts(t *testing.T, s *suite) {
 		rows = append(rows, store.Row{Key: rows[3].Key, Item: store.Item{"n": int64(-3)}, Expires: later()})
 		s.ok(s.table().PutMany(s.ctx, rows))
 		want := rows[:260]
-		want[3] = rows[260] // the last of two stays
+		want[3] = rows[260] // of two rows with one key the last one stays
 		got, _ := s.all(store.Query{Partition: p})
 		s.equal("rows", want, got)
 		s.ok(s.table().PutMany(s.ctx, nil))
@@ -186,7 +186,7 @@ func testDeletes(t *testing.T, s *suite) {
 	s.equal("item", store.Item(nil), s.get(key))
 }
 
-// testExpiry only knows what holds before a background deletion and after.
+// testExpiry only tests what holds both before and after a background deletion.
 func testExpiry(t *testing.T, s *suite) {
 	s.run("a row past its expiry is not read", func(s *suite) {
 		p := partition()

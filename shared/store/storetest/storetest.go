@@ -14,19 +14,19 @@ import (
 	"gateway/shared/store"
 )
 
-// Deviation is a known difference between an emulator and what it stands for.
-// The tests that meet it are left out and say so.
+// Deviation is a known difference between an emulator and the real service. Tests that
+// depend on it are skipped and say so.
 type Deviation string
 
 const (
 	// PrefixIgnoresCase: a query by prefix finds "a" for "A".
 	PrefixIgnoresCase Deviation = "a prefix is compared without regard to case"
-	// RemoveNeedsNoMap: removing a key of a map that is not there succeeds.
+	// RemoveNeedsNoMap: removing a key of an absent map succeeds.
 	RemoveNeedsNoMap Deviation = "removing from a map that is not there is accepted"
 	// RemoveMakesRow: an update that only removes makes an absent row.
 	RemoveMakesRow Deviation = "an update that only removes makes the row"
-	// EmptyIsAbsent: an update says of a row without attributes that it was not
-	// there before.
+	// EmptyIsAbsent: an update reports a row without attributes as one that did not exist
+	// before.
 	EmptyIsAbsent Deviation = "a row without attributes counts as absent before an update"
 )
 
@@ -58,7 +58,7 @@ func Run(t *testing.T, open func(t *testing.T) store.Store, known ...Deviation) 
 	}
 }
 
-// suite is a test with the store and short forms for what most tests do.
+// suite is a test with the store and short names for frequent steps.
 type suite struct {
 	*testing.T
 	s     store.Store
@@ -68,7 +68,7 @@ type suite struct {
 
 func (s *suite) deviates(d Deviation) bool { return slices.Contains(s.known, d) }
 
-// unless runs a test that the emulator is known to fail where there is none.
+// unless runs a test, except on an emulator that is known to fail it.
 func (s *suite) unless(d Deviation, name string, f func(*suite)) {
 	s.Helper()
 	if s.deviates(d) {
@@ -129,7 +129,7 @@ func (s *suite) is(err, want error) {
 	}
 }
 
-// condition checks that err names the action, the key and the row as it is.
+// condition checks that err names the action, the key and the present row.
 func (s *suite) condition(err error, action int, key store.Key, current store.Item) {
 	s.Helper()
 	c, ok := store.AsCondition(err)
@@ -139,7 +139,7 @@ func (s *suite) condition(err error, action int, key store.Key, current store.It
 	s.equal("failed condition", &store.ConditionError{Action: action, Key: key, Current: current}, c)
 }
 
-// compareKeys lets cmp look into keys.
+// compareKeys lets cmp look inside of keys.
 var compareKeys = cmp.Comparer(func(a, b store.Key) bool { return a == b })
 
 func sortKeys(p store.Page) []string {
@@ -150,8 +150,8 @@ func sortKeys(p store.Page) []string {
 	return keys
 }
 
-// all reads a query to its end and bounds the pages, so that a Next that never
-// ends is an error and not a hang.
+// all reads a query to its end and bounds the pages, so that an endless sequence of pages
+// is an error and not a hang.
 func (s *suite) all(q store.Query) (rows []store.Row, count int) {
 	s.Helper()
 	for range 1000 {
@@ -167,7 +167,7 @@ func (s *suite) all(q store.Query) (rows []store.Row, count int) {
 	return nil, 0
 }
 
-// The same moments throughout a run.
+// The same times throughout a run.
 var started = time.Now().Truncate(time.Second).UTC()
 
 func later() time.Time   { return started.Add(time.Hour) }

@@ -128,8 +128,8 @@ func testTransactions(t *testing.T, s *suite) {
 	})
 }
 
-// testContention has many goroutines at the same rows: nothing is lost, nothing
-// is done twice, and nobody sees half a transaction.
+// testContention has many goroutines change the same rows: nothing is lost, nothing is done
+// twice, and nobody sees half a transaction.
 func testContention(t *testing.T, s *suite) {
 	const workers, each = 16, 12
 	parallel := func(s *suite, f func(worker, turn int) error) {
@@ -204,7 +204,7 @@ func testContention(t *testing.T, s *suite) {
 		done := make(chan struct{})
 		var reader sync.WaitGroup
 		reader.Add(1)
-		go func() { // one query is one snapshot in SQLite only, so this only exercises reads beside writes
+		go func() { // a query is one snapshot only in SQLite, so this only runs reads beside writes
 			defer reader.Done()
 			for {
 				select {
@@ -239,8 +239,8 @@ func add(key store.Key, by int64) store.Action {
 	return store.Action{Table: store.Control, Update: &store.Update{Key: key, Add: []store.Increment{{Path: store.At("n"), By: by}}}}
 }
 
-// retryContended repeats what another transaction was faster than. The store
-// has its own retries; this many rivals may outlast them.
+// retryContended repeats a transaction when another one was faster. The store has its own
+// retries, but so many rivals may outlast them.
 func retryContended(ctx context.Context, f func() error) error {
 	for {
 		err := f()

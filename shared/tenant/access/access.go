@@ -1,5 +1,5 @@
-// Package access says which workspaces, and which users of them, something that is
-// shared is open to.
+// Package access tells which workspaces, and which of their users, may use something that
+// is shared.
 package access
 
 import (
@@ -12,16 +12,16 @@ import (
 	"gateway/shared/resource"
 )
 
-// Workspaces are those that a resource of the organisation is open to. One that
-// belongs to a workspace is open to that one.
+// Workspaces are the workspaces that may use a resource of the organisation. A resource
+// that belongs to a workspace is open to that workspace.
 type Workspaces struct {
-	// Global opens it to all workspaces, later ones too, that have no entry.
+	// Global opens it to all workspaces without an entry, including later ones.
 	Global bool        `json:"global,omitempty"`
 	Own    []Workspace `json:"own,omitempty"`
 }
 
-// Workspace is the entry of one workspace. Times are Unix milliseconds: there may
-// be thousands of entries in a record.
+// Workspace is the entry of one workspace. Times are Unix milliseconds, because a record
+// may have thousands of entries.
 type Workspace struct {
 	ID      string `json:"id"`
 	Enabled bool   `json:"on,omitempty"`
@@ -29,7 +29,7 @@ type Workspace struct {
 	Updated int64  `json:"u"`
 }
 
-// MaxWorkspaces is how many entries a record may have: they stand in it.
+// MaxWorkspaces is how many entries a record may have; they are stored in it.
 const MaxWorkspaces = 3000
 
 // Enabled tells whether a workspace has access.
@@ -48,7 +48,7 @@ func (w *Workspaces) OpenTo(rec *resource.Record, workspace string) bool {
 	return w.Enabled(workspace)
 }
 
-// Own entry of a workspace, if it has one.
+// A workspace's own entry, if it has one.
 func (w *Workspaces) Entry(workspace string) (Workspace, bool) {
 	if n := w.find(workspace); n >= 0 {
 		return w.Own[n], true
@@ -84,14 +84,14 @@ const (
 	Deny  = "deny"
 )
 
-// User is what holds for one user of a server, in place of the server's default.
-// Its id is the user's.
+// User is what applies to one user of a server, in place of the server's default. Its id is
+// the user's.
 type User struct {
 	Enabled bool `json:"enabled"`
 }
 
-// Permits tells whether a user may use what has the default. own is its entry; nil
-// for none. Whoever acts for no user is bound by the default alone.
+// Permits tells whether a user may use something with this default. own is the user's
+// entry; nil for none. For callers that act for no user only the default counts.
 func Permits(byDefault string, own *User) bool {
 	if own != nil {
 		return own.Enabled

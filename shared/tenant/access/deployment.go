@@ -10,7 +10,7 @@ import (
 // KindDeployment is the kind of registered gateways of an organisation.
 const KindDeployment resource.Kind = "DEPLOYMENT"
 
-// Types of deployments, and what they are found to be.
+// Types of deployments, and their possible states.
 const (
 	Production    = "production"
 	NonProduction = "non-production"
@@ -25,7 +25,7 @@ type Deployment struct {
 	Config json.RawMessage `json:"config,omitempty"`
 	Users  []string        `json:"user_allowlist,omitempty" max:"1000" each:"min=1 max=255"`
 	Access Workspaces      `json:"access"`
-	// Token is the SHA-256 of what the deployment identifies itself by.
+	// Token is the SHA-256 of the token by which the deployment identifies itself.
 	Token    string     `json:"token"`
 	SyncedAt *time.Time `json:"last_synced_at,omitempty"`
 }

@@ -13,23 +13,23 @@ import (
 	"gateway/shared/seal"
 )
 
-// Prefix begins the names of configurations in refusals and in secret mappings.
+// Prefix begins the names of configurations in errors and in secret mappings.
 const Prefix = "configurations."
 
-// Change is what a person changes of the configurations: members by name, null
-// removes one. Clear removes those that are not named.
+// Change is a person's change of the configurations: members by name; null removes one.
+// Clear removes those that are not named.
 type Change struct {
 	Members map[string]json.RawMessage
 	Clear   bool
 }
 
-// Secrets names the secrets of members; a member that stands there with nil has
-// nothing but secrets. Members that are not there have none.
+// Secrets names the secrets of members. A member with nil is secret as a whole. Members
+// that are not listed have no secrets.
 type Secrets map[string][]string
 
-// Apply gives the members as they will be stored, with secrets masked, and seals into
-// rec those that have some. check gives what else is wrong with what was sent; nothing
-// is sealed then.
+// Apply gives the members as they will be stored, with secrets masked, and seals those that
+// have secrets into rec. check gives further errors in what was sent; after any error
+// nothing is sealed.
 func (ch *Change) Apply(ctx context.Context, s seal.Sealer, rec *resource.Record, stored map[string]json.RawMessage, secrets Secrets, check func() []fault.Detail) (map[string]json.RawMessage, error) {
 	next := maps.Clone(stored)
 	if next == nil {
@@ -71,7 +71,7 @@ func (ch *Change) Apply(ctx context.Context, s seal.Sealer, rec *resource.Record
 	return next, nil
 }
 
-// mask is a member as it is shown, and whether it has secrets.
+// mask is a member as it is shown, and tells whether it has secrets.
 func (s Secrets) mask(name string, raw json.RawMessage) (shown json.RawMessage, secret bool, bad []fault.Detail) {
 	names, known := s[name]
 	if !known {
@@ -99,7 +99,7 @@ func (s Secrets) mask(name string, raw json.RawMessage) (shown json.RawMessage, 
 	return shown, texts.Found, texts.Bad
 }
 
-// Open gives the members with what was sealed in its place. opened is what
+// Open gives the members with the sealed values in their places. opened is what
 // Record.OpenSecrets gives; without it secrets are masked.
 func Open(stored map[string]json.RawMessage, opened map[string][]byte, into any) error {
 	whole := make(map[string]json.RawMessage, len(stored))

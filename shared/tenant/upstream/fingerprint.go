@@ -6,8 +6,8 @@ import (
 	"encoding/json"
 )
 
-// Fingerprint tells apart how a server is called: its configuration and its sealed
-// secrets. What else the record has is left out of configuration.
+// Fingerprint changes with how a server is called: with its configuration and its sealed
+// secrets. The rest of the record is not in configuration.
 func Fingerprint(configuration any, sealed []byte) (string, error) {
 	raw, err := json.Marshal([]any{configuration, sealed})
 	sum := sha256.Sum256(raw)

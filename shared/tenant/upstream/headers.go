@@ -1,5 +1,5 @@
-// Package upstream holds what registered servers and agents have in common: which
-// headers go to them, and configurations whose secrets are sealed member by member.
+// Package upstream has what registered servers and agents have in common: which headers are
+// sent to them, and configurations whose secrets are sealed member by member.
 package upstream
 
 import (
@@ -14,7 +14,7 @@ import (
 	"gateway/shared/fault"
 )
 
-// Forward names headers of clients that go to the upstream.
+// Forward names client headers that are passed on to the upstream.
 type Forward struct {
 	Mode    string    `json:"mode"` // allowlist or all-except
 	Headers []Renamed `json:"headers"`
@@ -26,13 +26,13 @@ const (
 	AllExcept = "all-except"
 )
 
-// Renamed is a header, and what the upstream gets it as.
+// Renamed is a header, and the name under which the upstream gets it.
 type Renamed struct {
 	From string `json:"from"`
 	To   string `json:"to"`
 }
 
-// UnmarshalJSON takes a list of names, or a mode with names.
+// UnmarshalJSON reads a list of names, or a mode with names.
 func (f *Forward) UnmarshalJSON(raw []byte) error {
 	var names []Renamed
 	if json.Unmarshal(raw, &names) == nil {
@@ -43,7 +43,7 @@ func (f *Forward) UnmarshalJSON(raw []byte) error {
 	return json.Unmarshal(raw, (*plain)(f))
 }
 
-// UnmarshalJSON takes a name, or a name and another.
+// UnmarshalJSON reads a name, or a name and its new name.
 func (r *Renamed) UnmarshalJSON(raw []byte) error {
 	var name string
 	if json.Unmarshal(raw, &name) == nil {
@@ -67,11 +67,11 @@ func HeaderName(name string) bool {
 	return name != "" && len(name) <= maxHeaderName && strings.IndexFunc(name, odd) < 0
 }
 
-// neverForwarded are headers of clients that no upstream gets.
+// neverForwarded are client headers that no upstream gets.
 var neverForwarded = []string{"cookie", "set-cookie", "x-api-key", "x-gateway-api-key", "api-key", "apikey", "x-auth-token", "x-access-token", "x-user-claims", "x-user-jwt"}
 
-// Forwardable reports whether a header of a client may go to an upstream. Those of
-// the protocol are the gateway's own.
+// Forwardable reports whether a client header may be passed on to an upstream. The gateway
+// sets the headers of the protocol itself.
 func Forwardable(name string) bool {
 	lower := strings.ToLower(name)
 	return HeaderName(name) && egress.Forwardable(name) && !slices.Contains(neverForwarded, lower) && !Ours(lower)
@@ -86,7 +86,7 @@ func Ours(lower string) bool {
 	return strings.HasPrefix(lower, "mcp-")
 }
 
-// CheckForward gives what is wrong with forward_headers.
+// CheckForward tells what is wrong with forward_headers.
 func CheckForward(raw json.RawMessage) (bad []fault.Detail) {
 	var f Forward
 	if json.Unmarshal(raw, &f) != nil {
@@ -113,7 +113,7 @@ func CheckForward(raw json.RawMessage) (bad []fault.Detail) {
 	return bad
 }
 
-// CheckHeaders gives what is wrong with headers that are sent with each call.
+// CheckHeaders tells what is wrong with headers that are sent with each call.
 func CheckHeaders(field string, headers map[string]string) (bad []fault.Detail) {
 	for _, name := range slices.Sorted(maps.Keys(headers)) {
 		switch v := headers[name]; {
@@ -141,7 +141,7 @@ var renamedSchema = map[string]any{"oneOf": []any{
 	map[string]any{"type": "object", "required": []string{"from", "to"}, "properties": map[string]any{"from": map[string]any{"type": "string"}, "to": map[string]any{"type": "string"}}},
 }}
 
-// Copy puts into dst those of a client's headers that go to the upstream.
+// Copy puts those of a client's headers into dst that are passed on to the upstream.
 func (f *Forward) Copy(dst, client http.Header) {
 	hop := ofConnection(client)
 	if f.Mode == AllExcept {
@@ -159,8 +159,8 @@ func (f *Forward) Copy(dst, client http.Header) {
 	}
 }
 
-// ofConnection are the headers that a client says are about its connection alone (RFC
-// 9110, 7.6.1), in lower case.
+// ofConnection are the headers that concern only the client's connection, according to its
+// Connection header (RFC 9110, 7.6.1), in lower case.
 func ofConnection(client http.Header) (names []string) {
 	for _, v := range client["Connection"] {
 		for name := range strings.SplitSeq(v, ",") {

@@ -6,14 +6,14 @@ import (
 	"gateway/shared/store"
 )
 
-// Slugs are those of a kind of servers, of which none is there twice in an
-// organisation: clients call servers by them.
+// Slugs are the slugs of one kind of servers. Each is unique in an organisation, because
+// clients call servers by them.
 type Slugs struct {
-	Row  string // kind of the rows that hold them
-	What string // they are of, in prose
+	Row  string // kind of the rows that hold the slugs
+	What string // what has these slugs, as a word for people
 }
 
-// Key is the row of a slug: the server's id and its workspace, as id and ws.
+// Key is the row of a slug. It has the server's id and its workspace, as id and ws.
 func (s Slugs) Key(org store.Scope, slug string) store.Key {
 	return org.Organisation().Partition().Key(s.Row, slug)
 }
@@ -25,7 +25,7 @@ func (s Slugs) Claim(tx *resource.Tx, rec *resource.Record) {
 	tx.Do(store.Action{Table: store.Control, Put: &store.Put{Row: row, If: []store.Cond{store.IfAbsent()}}}, taken)
 }
 
-// Release stages that a server that goes gives its slug back, and what it uses.
+// Release stages that a deleted server gives back its slug, and what it uses.
 func (s Slugs) Release(tx *resource.Tx, rec *resource.Record, uses resource.Ref) error {
 	tx.Do(store.Action{Table: store.Control, Delete: &store.Delete{Key: s.Key(rec.Scope, rec.Slug)}}, nil)
 	return tx.Unuse(uses, rec.Ref())

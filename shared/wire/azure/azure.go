@@ -1,5 +1,5 @@
-// Package azure reads the paths that clients of Azure OpenAI call: below /openai, and
-// what is asked of a model below its deployment.
+// Package azure reads the paths that clients of Azure OpenAI call: those below /openai.
+// Requests to a model are below its deployment.
 package azure
 
 import (
@@ -7,31 +7,32 @@ import (
 	"strings"
 )
 
-// Base is what all paths of Azure's clients stand below.
+// Base is the path that all paths of Azure's clients are below.
 const Base = "/openai"
 
-// Operations are what clients ask of a deployment.
+// Operations are what clients may ask a deployment for.
 var Operations = []string{
 	"/chat/completions", "/completions", "/embeddings", "/images/generations", "/images/edits", "/audio/speech", "/audio/transcriptions", "/audio/translations", "/responses", "/realtime", "/batches",
 }
 
-// Below gives what a path, escaped and without a version before it, asks for, and the
-// deployment that it names, escaped, if it does. Without one the query must have the
-// version that Azure asks for: other hosts have paths that begin so, too.
+// Below splits a path, which is escaped and has no version in front, into the operation
+// that it asks for and the deployment that it names (escaped), if any. Without a
+// deployment, the query must have Azure's version, because other hosts have paths that
+// begin in the same way.
 func Below(path, rawQuery string) (below, deployment string, ok bool) {
 	below, ok = strings.CutPrefix(path, Base)
 	if !ok || len(below) < 2 || below[0] != '/' {
 		return "", "", false
 	}
 	if rest, ok := strings.CutPrefix(below, "/v1"); ok && (rest == "/realtime" || strings.HasPrefix(rest, "/realtime/")) {
-		return rest, "", true // sessions, whose clients write the version whatever their base
+		return rest, "", true // sessions, whose clients always write the version
 	}
 	rest, ok := strings.CutPrefix(below, "/deployments/")
 	if !ok {
 		return below, "", names(rawQuery, "api-version")
 	}
 	for _, op := range Operations {
-		// "/chat/completions" comes first, for it ends as another does.
+		// "/chat/completions" comes first, because it ends like another operation.
 		if deployment, ok = strings.CutSuffix(rest, op); ok && deployment != "" && deployment[0] != '/' {
 			return op, deployment, true
 		}
@@ -39,8 +40,8 @@ func Below(path, rawQuery string) (below, deployment string, ok bool) {
 	return "", "", false
 }
 
-// Query is that of the request without what only Azure asks for, and with the deployment
-// of its path.
+// Query is the query of the request without the parameters that only Azure has, and with
+// the deployment of its path.
 func Query(rawQuery, deployment string) string {
 	var out []string
 	for pair := range strings.SplitSeq(rawQuery, "&") {
@@ -57,12 +58,12 @@ func Query(rawQuery, deployment string) string {
 	return strings.Join(out, "&")
 }
 
-// Deployment is the one that a query names; "" for none.
+// Deployment is the deployment that a query names; "" for none.
 func Deployment(rawQuery string) string {
 	if !names(rawQuery, "deployment") {
 		return ""
 	}
-	q, _ := url.ParseQuery(rawQuery) // what is badly escaped names none
+	q, _ := url.ParseQuery(rawQuery) // a query with bad escapes names none
 	return q.Get("deployment")
 }
 

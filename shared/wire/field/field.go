@@ -1,7 +1,6 @@
-// Package field holds the grammar of HTTP/1.1 heads that the gateway's own client
-// and server read and write: lines, names, values, lists and lengths (RFC 9110,
-// RFC 9112). It is strict: what it does not take, its users refuse or leave to
-// net/http.
+// Package field has the grammar of HTTP/1.1 heads that the gateway's own client and server
+// read and write: lines, names, values, lists and lengths (RFC 9110, RFC 9112). It is
+// strict: its users refuse what it does not accept, or leave it to net/http.
 package field
 
 import (
@@ -59,15 +58,15 @@ func Trim(s string) string {
 	return s
 }
 
-// Value tells whether a value holds no control characters but tabs. Eight bytes are
-// looked at at once: a subtraction sets the top bit of one that is too small.
+// Value tells whether a value has no control characters but tabs. It checks eight bytes at
+// once: a subtraction sets the top bit of a byte that is too small.
 func Value(v string) bool {
 	const ones, tops = 0x0101010101010101, 0x8080808080808080
 	for len(v) >= 8 {
 		w := uint64(v[0]) | uint64(v[1])<<8 | uint64(v[2])<<16 | uint64(v[3])<<24 | uint64(v[4])<<32 | uint64(v[5])<<40 | uint64(v[6])<<48 | uint64(v[7])<<56
 		del := w ^ 0x7f*ones
 		if ((w-' '*ones)&^w|(del-ones)&^del)&tops != 0 {
-			break // perhaps a tab
+			break // it may be a tab
 		}
 		v = v[8:]
 	}
@@ -120,8 +119,8 @@ func Name(s string) (string, bool) {
 	return http.CanonicalHeaderKey(s), true
 }
 
-// commonNames are fields that clients and hosts write in another case: in lower
-// case, or as their own documentation spells them.
+// commonNames are fields that clients and hosts write in another case: in lower case, or as
+// in their own documentation.
 var commonNames = func() map[string]string {
 	names := make(map[string]string)
 	for _, n := range []string{

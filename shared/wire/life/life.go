@@ -1,6 +1,5 @@
-// Package life has the context of one request, which every request on the hot
-// path needs and almost none sees the end of: it makes no channel and no list
-// until somebody waits for its end.
+// Package life has the context of one request. Every request on the hot path needs it, but
+// almost none waits for its end, so it makes no channel and no list until somebody does.
 package life
 
 import (
@@ -10,22 +9,21 @@ import (
 	"time"
 )
 
-// Life is a context that ends when End is called. The zero value lives and has no
-// values. It must not be copied, and its memory not be used again: whoever was
-// given the context may keep it.
+// Life is a context that ends when End is called. The zero value has not ended and has no
+// values. It must not be copied, and its memory must not be used again, because receivers
+// of the context may keep it.
 type Life struct {
 	values context.Context // nil: none
 	ended  atomic.Bool
 
 	mu    sync.Mutex
 	done  chan struct{} // nil until somebody asks for it
-	first *Watch        // who is to hear of the end
+	first *Watch        // the first of those that wait for the end
 }
 
 var _ context.Context = (*Life)(nil)
 
-// Begin gives a new life the values of another context, which must be one that
-// never ends.
+// Begin gives a new life the values of another context, which must never end.
 func (l *Life) Begin(values context.Context) { l.values = values }
 
 // Endless gives the values of a context without its end.
@@ -36,7 +34,7 @@ func Endless(ctx context.Context) context.Context {
 	return context.WithoutCancel(ctx)
 }
 
-// End ends the life. Ending it again does nothing.
+// End ends the life. A second call does nothing.
 func (l *Life) End() {
 	if l.ended.Load() {
 		return
@@ -90,26 +88,24 @@ func (l *Life) Done() <-chan struct{} {
 	return l.done
 }
 
-// AfterFunc is what package context asks a context of another kind for.
+// AfterFunc is called by package context for contexts of another kind.
 func (l *Life) AfterFunc(f func()) (stop func() bool) {
 	w := new(Watch)
 	w.begin(l, f)
 	return w.Stop
 }
 
-// Watch waits for the end of a context and then calls a function in a goroutine
-// of its own. It stands in the memory of its owner and is used once. The zero
-// value waits for nothing.
+// Watch waits for the end of a context and then calls a function in a goroutine of its own.
+// It is part of its owner's memory and is used once. The zero value waits for nothing.
 type Watch struct {
 	f          func()
 	life       *Life
 	of         *Life // while it waits; guarded by the life's lock, like the links
 	prev, next *Watch
-	stop       func() bool // for a context that is no Life
+	stop       func() bool // for a context that is not a Life
 }
 
-// Begin calls f when ctx ends, or at once when it has ended, as
-// context.AfterFunc does.
+// Begin calls f when ctx ends, or at once if it has ended, as context.AfterFunc does.
 func (w *Watch) Begin(ctx context.Context, f func()) {
 	if l, ok := ctx.(*Life); ok {
 		w.begin(l, f)
@@ -132,8 +128,8 @@ func (w *Watch) begin(l *Life, f func()) {
 	l.first = w
 }
 
-// Stop ends the waiting. It is true when the function will not be called because
-// of this, false when it was called, or the watch was stopped or not begun.
+// Stop ends the waiting. It is true if this call keeps the function from being called. It
+// is false if the function was called, or if the watch was stopped before or never begun.
 func (w *Watch) Stop() bool {
 	if w.stop != nil {
 		return w.stop()

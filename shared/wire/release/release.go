@@ -1,7 +1,7 @@
 package release
 
-// Version is that of the last release, in the document of the API, in answers to health
-// checks and in records of protocols.
+// Version is the version of the last release. It is in the document of the API, in answers
+// to health checks and in records of protocols.
 const Version = "1.0.0"
 
 // Health is the answer to a health check.

@@ -7,8 +7,8 @@ import (
 	"syscall"
 )
 
-// Conn is a TCP connection. Unlike other connections it must not be read by two
-// goroutines at once, nor written by two.
+// Conn is a TCP connection. Unlike with other connections, two goroutines must not read it
+// at once, nor write to it at once.
 type Conn struct {
 	*net.TCPConn
 	sys syscall.RawConn
@@ -16,7 +16,7 @@ type Conn struct {
 	out outlet
 }
 
-// New gives a connection its cheaper reads and writes, where they are Supported.
+// New gives a connection cheaper reads and writes, if they are Supported.
 func New(tcp *net.TCPConn) (*Conn, error) {
 	sys, err := tcp.SyscallConn()
 	if err != nil {
@@ -27,8 +27,8 @@ func New(tcp *net.TCPConn) (*Conn, error) {
 	return c, nil
 }
 
-// Wrap is New for what a dialer gave. Other kinds of connections, and all where
-// nothing is cheaper, are given back as they are.
+// Wrap is New for a dialer's connection. Other kinds of connections, and all connections
+// where nothing is cheaper, are returned as they are.
 func Wrap(c net.Conn) net.Conn {
 	if tcp, ok := c.(*net.TCPConn); ok && Supported {
 		if s, err := New(tcp); err == nil {
@@ -46,7 +46,7 @@ type inlet struct {
 	p   []byte
 	n   int
 	no  syscall.Errno
-	try func(fd uintptr) bool // read as a value, made once
+	try func(fd uintptr) bool // the method read as a value, made once
 
 	waits func() // called before a wait; nil: nothing
 }
@@ -60,10 +60,9 @@ func (r *inlet) read(fd uintptr) bool {
 	return !again
 }
 
-// BeforeWaiting makes each Read call f when it finds nothing and is about to wait,
-// so that what is gathered while much comes goes on as soon as no more does. What
-// comes while f runs ends the wait at once. A Close from elsewhere waits for f. nil
-// ends that.
+// BeforeWaiting makes each Read call f when it finds nothing and is about to wait, so that
+// what was collected can be sent on as soon as nothing more comes. Data that comes while f
+// runs ends the wait at once. A Close by another goroutine waits for f. nil ends that.
 func (c *Conn) BeforeWaiting(f func()) { c.in.waits = f }
 
 // Read implements net.Conn.
@@ -80,8 +79,8 @@ func (c *Conn) Read(p []byte) (int, error) {
 	return c.in.n, c.told(c.in.n, c.in.no)
 }
 
-// ReadNow is Read, from within a callback of Sys().Read, without waiting; again:
-// nothing has come.
+// ReadNow is Read without waiting, from within a callback of Sys().Read; again: nothing has
+// come.
 func (c *Conn) ReadNow(fd uintptr, p []byte) (n int, again bool, err error) {
 	n, again, no := receive(fd, p)
 	if again {
@@ -90,7 +89,7 @@ func (c *Conn) ReadNow(fd uintptr, p []byte) (n int, again bool, err error) {
 	return n, false, c.told(n, no)
 }
 
-// told is the error of a read.
+// told makes the error of a read.
 func (c *Conn) told(n int, no syscall.Errno) error {
 	switch {
 	case no != 0:
@@ -101,18 +100,18 @@ func (c *Conn) told(n int, no syscall.Errno) error {
 	return nil
 }
 
-// MaxParts is how many parts one write takes.
+// MaxParts is how many parts one write may have.
 const MaxParts = 3
 
 // outlet is one write.
 type outlet struct {
 	parts [MaxParts][]byte
-	from  int // the first part that is not written
-	to    int // behind the last part
+	from  int // the first part that was not written
+	to    int // after the last part
 	sent  int
-	once  bool // as far as the socket takes it without waiting
+	once  bool // write only what the socket takes without waiting
 	no    syscall.Errno
-	try   func(fd uintptr) bool // write as a value, made once
+	try   func(fd uintptr) bool // the method write as a value, made once
 	full  func()                // called before a wait; nil: nothing
 }
 
@@ -141,7 +140,7 @@ func (w *outlet) write(fd uintptr) bool {
 	}
 }
 
-// skip takes away what was written.
+// skip removes what was written.
 func (w *outlet) skip(n int) {
 	w.sent += n
 	for i := w.from; n > 0; i++ {
@@ -157,14 +156,14 @@ func (c *Conn) Write(p []byte) (int, error) {
 	return c.write(false)
 }
 
-// WriteParts writes up to MaxParts parts with as few calls as may be.
+// WriteParts writes up to MaxParts parts with as few calls as possible.
 func (c *Conn) WriteParts(parts ...[]byte) (int, error) {
 	c.out.to = copy(c.out.parts[:], parts)
 	return c.write(false)
 }
 
-// TryParts is WriteParts that ends when it would have to wait. It gives how much
-// went out.
+// TryParts is WriteParts that ends when it would have to wait. It returns how much was
+// written.
 func (c *Conn) TryParts(parts ...[]byte) (int, error) {
 	c.out.to = copy(c.out.parts[:], parts)
 	return c.write(true)
@@ -184,13 +183,13 @@ func (c *Conn) write(once bool) (int, error) {
 	return w.sent, nil
 }
 
-// failed is the error that package net gives for one of the system's.
+// failed turns an error of the system into the error that package net would give.
 func (c *Conn) failed(op string, no syscall.Errno) error {
 	return &net.OpError{Op: op, Net: "tcp", Source: c.LocalAddr(), Addr: c.RemoteAddr(), Err: os.NewSyscallError(op, no)}
 }
 
-// WhenFull makes each write call f when the socket takes no more and it is about to
-// wait. nil ends that.
+// WhenFull makes each write call f when the socket is full and the write is about to wait.
+// nil ends that.
 func (c *Conn) WhenFull(f func()) { c.out.full = f }
 
 // waited names the operation whose wait ended with an error.

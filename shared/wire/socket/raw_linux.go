@@ -16,7 +16,7 @@ func read(fd uintptr, p []byte) (int, syscall.Errno) {
 	return int(n), no
 }
 
-// write writes as much as the socket takes of parts, which are MaxParts at most.
+// write writes as much of parts as the socket takes. There are at most MaxParts.
 func write(fd uintptr, parts [][]byte) (int, syscall.Errno) {
 	sending(parts)
 	if len(parts) == 1 {

@@ -9,7 +9,7 @@ func read(fd uintptr, p []byte) (int, syscall.Errno) {
 	return n, number(err)
 }
 
-// write writes as much as the socket takes of the first part.
+// write writes as much of the first part as the socket takes.
 func write(fd uintptr, parts [][]byte) (int, syscall.Errno) {
 	n, err := syscall.Write(int(fd), parts[0])
 	return n, number(err)

@@ -4,14 +4,14 @@ package socket
 
 import "syscall"
 
-// Supported tells whether sockets can be read and looked at without waiting.
-// Where they cannot, there must be no Conn.
+// Supported tells whether sockets can be read and inspected without waiting. If not, there
+// must be no Conn.
 const Supported = false
 
-// Quiet cannot be told here.
+// Quiet cannot be known on this system.
 func Quiet(uintptr) bool { return false }
 
-// Ended cannot be told here.
+// Ended cannot be known on this system.
 func Ended(uintptr) bool { return true }
 
 func receive(uintptr, []byte) (n int, again bool, no syscall.Errno) {

@@ -26,13 +26,13 @@ import (
 //     corrects this one, at the price that an item of nothing but its keys
 //     counts as absent.
 //
-// Deviations is empty when AWS_ENDPOINT_URL names something else than a stand-in
-// before the emulator, which says so in a header.
+// Deviations is empty when AWS_ENDPOINT_URL names another service. A stand-in in front of
+// the emulator counts as the emulator and says so in a header.
 func Deviations() []storetest.Deviation {
 	if !Emulated() {
 		res, err := http.Get(os.Getenv("AWS_ENDPOINT_URL"))
 		if err != nil {
-			return nil // the tests will tell
+			return nil // the tests will show it
 		}
 		res.Body.Close()
 		if res.Header.Get("X-Stand-In") != "dynoxide" {
@@ -44,8 +44,7 @@ func Deviations() []storetest.Deviation {
 	}
 }
 
-// corrected takes the attributes out of an answer to UpdateItem that has no
-// others than the keys.
+// corrected removes the attributes from an answer to UpdateItem if they are only the keys.
 type corrected struct{ aws.HTTPClient }
 
 func (c corrected) Do(req *http.Request) (*http.Response, error) {

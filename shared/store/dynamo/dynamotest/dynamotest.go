@@ -20,10 +20,9 @@ import (
 	"gateway/shared/store/dynamo/emulator"
 )
 
-// Start gives the address of a DynamoDB for one test: AWS_ENDPOINT_URL when that
-// is set, else an emulator of its own that ends with the test. Where the
-// emulator is not installed the test is skipped, or fails when CI is set; -short
-// skips it too.
+// Start gives the address of a DynamoDB for one test: AWS_ENDPOINT_URL if that is set,
+// otherwise an emulator of its own that ends with the test. If the emulator is not
+// installed, the test is skipped, or fails when CI is set. With -short it is skipped too.
 func Start(t testing.TB) (endpoint string) {
 	t.Helper()
 	if testing.Short() {
@@ -47,7 +46,7 @@ func Start(t testing.TB) (endpoint string) {
 	return e.URL()
 }
 
-// Emulated says that Start runs the emulator, not what AWS_ENDPOINT_URL names.
+// Emulated says that Start runs the emulator, instead of using AWS_ENDPOINT_URL.
 func Emulated() bool { return os.Getenv("AWS_ENDPOINT_URL") == "" }
 
 func moduleRoot() (string, error) {
@@ -90,8 +89,8 @@ func Config(endpoint string) *aws.Config {
 	return cfg
 }
 
-// Open gives a store on tables of its own, which are deleted with the test. The
-// options change what it is opened with.
+// Open gives a store on tables of its own, which are deleted after the test. The options
+// change how it is opened.
 func Open(t testing.TB, endpoint string, options ...func(*dynamo.Options)) *dynamo.Store {
 	t.Helper()
 	o := dynamo.Options{Prefix: "test-" + strings.ToLower(rand.Text()[:12]) + "-", Config: Config(endpoint)}

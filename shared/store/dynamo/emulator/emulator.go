@@ -12,16 +12,16 @@ import (
 	"time"
 )
 
-// Binary is where npm puts the emulator, seen from the module's root.
+// Binary is where npm installs the emulator, relative to the module's root.
 const Binary = "scripts/testdeps/node_modules/@dynoxide/linux-x64/dynoxide"
 
-// Install is the command that puts it there.
+// Install is the command that installs it.
 const Install = "npm ci --prefix scripts/testdeps"
 
 // ErrMissing is given where the emulator is not installed.
 var ErrMissing = errors.New(Binary + " is missing (it runs on Linux with an x64 processor); run: " + Install)
 
-// Server is one emulator. What it holds is in memory and ends with it.
+// Server is one emulator. Its data is in memory and ends with it.
 type Server struct {
 	addr  string
 	cmd   *exec.Cmd
@@ -54,8 +54,8 @@ func (s *Server) Close() {
 	<-s.ended
 }
 
-// startTime is how long it may take until the emulator answers: far more than it
-// needs, for busy machines.
+// startTime is how long the emulator may take to answer: far more than it needs, for busy
+// machines.
 const startTime = time.Minute
 
 func launch(path string) (*Server, error) {

@@ -5,8 +5,8 @@ import (
 	"syscall"
 )
 
-// apart has the emulator killed when this process dies without cleaning up, and
-// keeps a terminal's interrupt from it: who started it ends it, last.
+// apart makes the system kill the emulator when this process dies without cleaning up. It
+// also keeps a terminal's interrupt from the emulator, because its starter ends it, last.
 func apart(cmd *exec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Setpgid: true}
 }
