@@ -345,6 +345,65 @@ func TestContainersOfMessagesAreTheWorkspacesOwn(t *testing.T) {
 	}
 }
 
+// The sound of an answer, which a later message may name instead of its words, is its
+// workspace's: of what is answered whole and streamed, on the gateway's own route and passed
+// through.
+func TestSoundsOfChatsAreTheWorkspacesOwn(t *testing.T) {
+	t.Parallel()
+	n := share(t)
+	host := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var asked struct {
+			Stream   bool   `json:"stream"`
+			User     string `json:"user"`
+			Messages []any  `json:"messages"`
+		}
+		if json.NewDecoder(r.Body).Decode(&asked) != nil {
+			t.Error("a body that is no JSON")
+		}
+		audio := fmt.Sprintf(`"audio":{"id":"sound-%s","data":"AAAA","transcript":"Hi","expires_at":1}`, asked.User)
+		if !asked.Stream {
+			w.Header().Set("Content-Type", "application/json")
+			fmt.Fprintf(w, `{"id":"chatcmpl-1","object":"chat.completion","created":1,"model":"gpt-audio","choices":[{"index":0,"message":{"role":"assistant","content":null,%s},"finish_reason":"stop"}],"usage":{"prompt_tokens":1,"completion_tokens":1,"total_tokens":2}}`, audio)
+			return
+		}
+		w.Header().Set("Content-Type", "text/event-stream")
+		const chunk = "data: {\"id\":\"chatcmpl-1\",\"object\":\"chat.completion.chunk\",\"created\":1,\"model\":\"gpt-audio\",\"choices\":[{\"index\":0,\"delta\":{%s},\"finish_reason\":%s}]}\n\n"
+		fmt.Fprintf(w, chunk+chunk+chunk+"data: [DONE]\n\n", `"role":"assistant","content":"Hi"`, "null", audio, "null", "", `"stop"`)
+	}))
+	t.Cleanup(host.Close)
+	n.admin("POST", "/integrations", fmt.Sprintf(`{"name":"Voices","slug":"voices","ai_provider_id":"openai","key":"mock-voices","configurations":{"custom_host":%q}}`, host.URL+"/v1"))
+	n.admin("PUT", "/integrations/voices/workspaces", `{"workspaces":[],"global_workspace_access":{"enabled":true},"override_existing_workspace_access":true}`)
+	say := func(path, key, user, more, before string) reply {
+		body := fmt.Sprintf(`{"model":"gpt-audio","user":%q,"modalities":["text","audio"],"audio":{"voice":"alloy","format":"wav"},"messages":[{"role":"user","content":"Hello"}%s,{"role":"user","content":"And now?"}]%s}`, user, before, more)
+		return n.call("POST", path, body, "X-Gateway-Api-Key", key, "X-Gateway-Provider", "@voices")
+	}
+	const own, raw = "/chat/completions", "/proxy/chat/completions"
+	for _, key := range []string{n.theirs, n.mine} { // both use the credential
+		if got := say(own, key, "other", "", ""); got.status != 200 {
+			t.Fatalf("%d %s", got.status, got.body)
+		}
+	}
+	for user, c := range map[string]struct{ path, more string }{
+		"plain": {own, ""}, "streamed": {own, `,"stream":true`}, "passed": {raw, ""}, "passed-streamed": {raw, `,"stream":true`},
+	} {
+		if got := say(c.path, n.theirs, user, c.more, ""); got.status != 200 || !strings.Contains(got.body, "sound-"+user) {
+			t.Fatalf("%s: %d %s", user, got.status, got.body)
+		}
+		for _, path := range []string{own, raw} {
+			earlier := `,{"role":"assistant","audio":{"id":"sound-` + user + `"}}`
+			if got := say(path, n.theirs, "x", "", earlier); got.status != 200 {
+				t.Errorf("%s at %s, its own: %d %s", user, path, got.status, got.body)
+			}
+			if got := say(path, n.mine, "x", "", earlier); got.status != 404 || strings.Contains(got.body, "AAAA") {
+				t.Errorf("%s at %s, another's: %d %s", user, path, got.status, got.body)
+			}
+		}
+	}
+	if got := say(own, n.mine, "x", "", `,{"role":"assistant","audio":{"id":"sound-of-nobody"}}`); got.status != 404 {
+		t.Errorf("nobody's: %d %s", got.status, got.body)
+	}
+}
+
 // What was used is booked although nobody could note whose the response is.
 func TestUsageOutlivesAFailureToNoteTheOwner(t *testing.T) {
 	t.Parallel()

@@ -50,7 +50,7 @@ type answer struct {
 	failed http.Header // of the response that became a refusal
 	words  []byte      // its body, where the client reads the provider's errors as they are
 	stream turn.Stream
-	made   *kept.ContainerWatcher
+	made   *kept.IDWatcher
 	cached *reused.Answer // instead of a response: an answer that was kept
 	soft   bool           // a guardrail that does not deny has failed
 }

@@ -112,9 +112,12 @@ func (o *Wall) Holds(resp *http.Response) bool {
 
 // Watch makes a watcher for answers that need one.
 func (o *Wall) Watch(resp *http.Response) *kept.Watcher {
-	if !o.keeps() || !o.makes() ||
-		!strings.HasPrefix(resp.Header.Get("Content-Type"), "text/event-stream") {
+	if !o.keeps() || !strings.HasPrefix(resp.Header.Get("Content-Type"), "text/event-stream") {
 		return nil
 	}
-	return kept.Watch(o.keepIDs)
+	sound := o.Req.Method == http.MethodPost && o.KeptPath().Collection == "chat/completions" && kept.AsksSound(o.In)
+	if !o.makes() && !sound {
+		return nil
+	}
+	return kept.Watch(o.makes(), sound, o.keepIDs)
 }

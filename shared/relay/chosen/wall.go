@@ -128,7 +128,11 @@ func (o *Wall) Keep(answer []byte) error {
 	if !o.keeps() || o.KeptPath().Collection == "" {
 		return nil
 	}
-	return o.keepIDs(kept.Made(answer, o.makes())...)
+	ids := kept.Made(answer, o.makes())
+	if o.KeptPath().Collection == "chat/completions" {
+		ids = append(ids, kept.Sounds(answer)...)
+	}
+	return o.keepIDs(ids...)
 }
 
 // KeepMade notes what a unified answer made: a response, and a chat that is to be
@@ -139,6 +143,11 @@ func (o *Wall) KeepMade(answer []byte, id string) error {
 	}
 	if o.talksMessages() && answer != nil {
 		return o.keepIDs(kept.Containers(answer)...)
+	}
+	if o.talksChat() && answer != nil {
+		if err := o.keepIDs(kept.Sounds(answer)...); err != nil {
+			return err
+		}
 	}
 	if id == "" || !o.SameDialect() {
 		return nil
@@ -156,11 +165,24 @@ func (o *Wall) talksMessages() bool {
 
 // WatchMade makes a watcher for the stream of a conversation; nil where it makes nothing
 // but what its id names.
-func (o *Wall) WatchMade() *kept.ContainerWatcher {
-	if o.Route.Client == nil || !o.talksMessages() {
-		return nil
+func (o *Wall) WatchMade() *kept.IDWatcher {
+	switch {
+	case o.Route.Client == nil:
+	case o.talksMessages():
+		return kept.WatchContainers(o.keepIDs)
+	case o.talksChat():
+		return kept.WatchSounds(o.keepIDs)
 	}
-	return kept.WatchContainers(o.keepIDs)
+	return nil
+}
+
+// talksChat tells whether the answer is a chat as the provider gives it, which may be sound.
+func (o *Wall) talksChat() bool {
+	body := o.In
+	if o.To.Body != nil {
+		body = o.To.Body
+	}
+	return o.keeps() && o.Route.Operation == provider.Chat && o.SameDialect() && kept.AsksSound(body)
 }
 
 // keepIDs notes that the workspace of the request made things.

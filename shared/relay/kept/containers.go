@@ -44,25 +44,32 @@ func containers(answer []byte, outermost bool) (ids []string) {
 	return ids
 }
 
-// ContainerWatcher looks for containers that a stream of Messages tells of, at its end, too.
-type ContainerWatcher struct {
+// IDWatcher looks for things that the events of a conversation's stream tell of, up to its
+// end.
+type IDWatcher struct {
+	find   func(event []byte) []string
 	note   func(ids ...string) error
 	parser wire.SSEParser
 	noted  []string
 }
 
-// WatchContainers makes a watcher that has note keep what it finds.
-func WatchContainers(note func(ids ...string) error) *ContainerWatcher {
-	return &ContainerWatcher{note: note}
+// WatchContainers makes a watcher that has note keep the containers of a stream of Messages.
+func WatchContainers(note func(ids ...string) error) *IDWatcher {
+	return &IDWatcher{find: Containers, note: note}
+}
+
+// WatchSounds makes a watcher that has note keep the sounds of a chat's stream.
+func WatchSounds(note func(ids ...string) error) *IDWatcher {
+	return &IDWatcher{find: Sounds, note: note}
 }
 
 // Feed takes the next bytes of the stream. A nil watcher takes them too.
-func (w *ContainerWatcher) Feed(p []byte) error {
+func (w *IDWatcher) Feed(p []byte) error {
 	if w == nil {
 		return nil
 	}
 	return w.parser.Feed(p, func(_ string, data []byte) error {
-		ids := Containers(data)
+		ids := w.find(data)
 		if len(ids) == 0 || slices.Equal(ids, w.noted) {
 			return nil
 		}

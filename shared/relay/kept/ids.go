@@ -21,8 +21,9 @@ var idKeys = map[string]bool{
 	"fileName": true, "file_name": true,
 }
 
-// objects are those of idKeys whose value may be an object with the id in it.
-var objects = map[string]bool{"conversation": true, "container": true, "voice": true, "video": true}
+// objects are members whose value may be an object with the id in it. That of a sound always
+// is one; elsewhere in bodies audio is the sound itself.
+var objects = map[string]bool{"conversation": true, "container": true, "voice": true, "video": true, "audio": true}
 
 // foreignKeys hold data of the caller's own, in which members named like those of idKeys
 // mean nothing.
@@ -244,7 +245,7 @@ func MayNameIDs(body []byte) bool {
 
 // bare are the keys of idKeys without _id, or the beginnings of their values.
 var bare = [][]byte{
-	[]byte(`"conversation"`), []byte(`"container"`), []byte(`"voice_`), []byte(`"video_`), []byte(`"cons_`), []byte(`"fileUri"`), []byte(`"file_uri"`), []byte(`"fileName"`), []byte(`"file_name"`), []byte(`"cachedContent"`), []byte(`"cached_content"`),
+	[]byte(`"conversation"`), []byte(`"container"`), []byte(`"audio"`), []byte(`"voice_`), []byte(`"video_`), []byte(`"cons_`), []byte(`"fileUri"`), []byte(`"file_uri"`), []byte(`"fileName"`), []byte(`"file_name"`), []byte(`"cachedContent"`), []byte(`"cached_content"`),
 }
 
 var (

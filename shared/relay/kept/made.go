@@ -64,6 +64,8 @@ func Made(answer []byte, made bool) (ids []string) {
 // Watcher looks for things that a stream of events tells to be made.
 type Watcher struct {
 	note   func(ids ...string) error
+	made   bool // what answers name is looked for
+	sound  bool // the sounds of chats are, up to the end
 	parser wire.SSEParser
 	seen   int
 	noted  []string // that were noted last; the events of a chat all tell its id
@@ -73,26 +75,31 @@ type Watcher struct {
 // told at its beginning.
 const maxWatched = 256 << 10
 
-// Watch makes a watcher that has note keep what it finds.
-func Watch(note func(ids ...string) error) *Watcher { return &Watcher{note: note} }
+// Watch makes a watcher that has note keep what it finds: what the answer says is made, and
+// the sounds of a chat.
+func Watch(made, sound bool, note func(ids ...string) error) *Watcher {
+	return &Watcher{note: note, made: made, sound: sound}
+}
 
 var madeKeys = wire.NewKeySet("response", "interaction")
 
 // Feed takes the next bytes of the stream. A nil Watcher takes them too.
 func (w *Watcher) Feed(p []byte) error {
-	if w == nil || w.seen > maxWatched {
+	if w == nil || w.seen > maxWatched && !w.sound {
 		return nil
 	}
+	early := w.seen <= maxWatched
 	w.seen += len(p)
 	return w.parser.Feed(p, func(_ string, data []byte) error {
-		ids := Made(data, true)
-		var inner wire.Walk
-		if madeKeys.Walk(data, &inner) == nil {
-			for i := range madeKeys.Keys() {
-				if whole := inner.Spans[i]; whole.Present(data) && wire.KindOf(whole.Of(data)) == wire.KindObject {
-					ids = append(ids, Made(whole.Of(data), true)...)
-				}
-			}
+		var ids []string
+		if w.made && early {
+			ids = madeIn(data)
+		}
+		if w.sound {
+			ids = append(ids, Sounds(data)...)
+		}
+		if len(ids) == 0 {
+			return nil
 		}
 		if slices.Equal(ids, w.noted) {
 			return nil
@@ -100,6 +107,20 @@ func (w *Watcher) Feed(p []byte) error {
 		w.noted = ids
 		return w.note(ids...)
 	})
+}
+
+// madeIn gives the ids of what an event says is made.
+func madeIn(data []byte) []string {
+	ids := Made(data, true)
+	var inner wire.Walk
+	if madeKeys.Walk(data, &inner) == nil {
+		for i := range madeKeys.Keys() {
+			if whole := inner.Spans[i]; whole.Present(data) && wire.KindOf(whole.Of(data)) == wire.KindObject {
+				ids = append(ids, Made(whole.Of(data), true)...)
+			}
+		}
+	}
+	return ids
 }
 
 var (
