@@ -16,43 +16,43 @@ import (
 // await has a response that is made in the background looked at until it has ended, so that
 // it is booked even if its client never reads it. The message is queued before the client
 // learns the response's id.
-func (r *Relay) await(w *chosen.Wall, id string) {
+func (r *Relay) await(b chosen.Bookings, id string) {
 	if r.Runs == nil {
 		return
 	}
-	ctx := w.Base // the response is made, whether or not the client is there
-	hash := w.KeyHash()
+	ctx := b.Base // the response is made, whether or not the client is there
+	hash := b.KeyHash()
 	a := &managed.Awaited{
-		ID: id, Key: hash, Headers: headersOfLooks(w), Made: w.Now().Unix(),
-		Maker: managed.Maker{KeyID: w.Who.KeyID, Type: string(w.Who.Type), User: w.Who.UserID, Slug: w.Who.WorkspaceSlug},
+		ID: id, Key: hash, Headers: headersOfLooks(b.Target), Made: b.Now().Unix(),
+		Maker: managed.Maker{KeyID: b.Who.KeyID, Type: string(b.Who.Type), User: b.Who.UserID, Slug: b.Who.WorkspaceSlug},
 	}
-	a.Org, a.Place = w.BookedAt()
-	a.Path = w.PathOfLooks(id)
-	err := r.Auth.Entrust(ctx, w.Who, hash, w.Now().Add(managed.AwaitedFor))
+	a.Org, a.Place = b.At()
+	a.Path = b.PathOfLooks(id)
+	err := r.Auth.Entrust(ctx, b.Who, hash, b.Now().Add(managed.AwaitedFor))
 	if err == nil {
-		message, failed := r.batches.Await(ctx, w.Who.Scope, a)
+		message, failed := r.batches.Await(ctx, b.Who.Scope, a)
 		if err = failed; err == nil {
 			err = r.Runs.Send(ctx, message)
 		}
 	}
-	w.Fail("await a response in the background", err)
+	b.Fail("await a response in the background", err)
 }
 
 // headersOfLooks are the headers that lead a later read to the provider that makes the
 // response: they name the saved provider, whatever config chose it; with a credential of
 // the client's own they are the client's headers.
-func headersOfLooks(w *chosen.Wall) http.Header {
+func headersOfLooks(tg *chosen.Target) http.Header {
 	out := make(http.Header)
-	from := w.HeadersForProvider()
-	if w.To.Saved != nil {
-		out[asked.Provider] = []string{"@" + w.To.Saved.Slug}
+	from := tg.HeadersForProvider()
+	if tg.To.Saved != nil {
+		out[asked.Provider] = []string{"@" + tg.To.Saved.Slug}
 	} else {
 		for name, v := range from {
 			if leadsOn(name) {
 				out[name] = v
 			}
 		}
-		for _, name := range w.Ask.Forward {
+		for _, name := range tg.Ask.Forward {
 			if v := from[name]; len(v) > 0 {
 				out[name] = v
 			}
@@ -63,10 +63,10 @@ func headersOfLooks(w *chosen.Wall) http.Header {
 			out[name] = v
 		}
 	}
-	out.Set(asked.TraceID, w.Ask.TraceID)
-	out.Set(asked.ParentSpanID, cmp.Or(w.Ask.SpanID, w.ULID))
-	if len(w.Metadata) > 0 {
-		b, _ := json.Marshal(w.Metadata) // texts
+	out.Set(asked.TraceID, tg.Ask.TraceID)
+	out.Set(asked.ParentSpanID, cmp.Or(tg.Ask.SpanID, tg.ULID))
+	if len(tg.Metadata) > 0 {
+		b, _ := json.Marshal(tg.Metadata) // texts
 		out.Set(asked.Metadata, string(b))
 	}
 	return out

@@ -77,9 +77,9 @@ func (x *exchanges) exchange(body []byte, at *usage.Attempt) answer {
 			}
 		}
 		x.GivenUp(x.gaveUp() && x.sending.Whole())
-		return refusal(x.cut(x.Unreachable(err)))
+		return refusal(x.cut(x.To.Unreachable(err)))
 	}
-	at.RequestID = requestID(x.Unrouted(resp).Header)
+	at.RequestID = requestID(x.To.Unrouted(resp).Header)
 	if x.Route.Shape != routes.Raw && (resp.StatusCode < 200 || resp.StatusCode > 299) {
 		// The time for the head counts for an error's whole body.
 		refused := x.providerRefused(resp)
@@ -290,7 +290,7 @@ func (o *outbound) setBody(req *http.Request, body []byte) {
 
 // out is the way to the target.
 func (o *outbound) out() http.RoundTripper {
-	if o.AtOwnHost() {
+	if o.To.AtOwnHost() {
 		return o.Trusting
 	}
 	return o.Transport

@@ -202,13 +202,13 @@ func (jc *jobCalls) callJob(ctx context.Context, call *chat.JobCall, at *usage.A
 	jc.stars.Sent = req.Header
 	t := jc.Now()
 	out := jc.out()
-	if call.URL != "" && !jc.OwnHost(call.URL) {
+	if call.URL != "" && !jc.To.OwnHost(call.URL) {
 		out = jc.Transport
 	}
 	resp, err := out.RoundTrip(req)
 	jc.waited += jc.Now().Sub(t)
 	if err != nil {
-		return nil, jc.Unreachable(err)
+		return nil, jc.To.Unreachable(err)
 	}
 	at.RequestID = requestID(resp.Header)
 	if resp.StatusCode < 200 || resp.StatusCode > 299 {
@@ -226,7 +226,7 @@ func (jc *jobCalls) checkGiven(raw string) error {
 	u, err := url.Parse(raw)
 	if err == nil {
 		policy := jc.Egress
-		if !jc.OwnHost(raw) {
+		if !jc.To.OwnHost(raw) {
 			policy = policy.WithoutTrusted()
 		}
 		_, err = policy.CheckURL(strings.ToLower(u.Scheme)+"://"+u.Host+"/", "")

@@ -27,7 +27,7 @@ func (s *sender) settleBatch(answer []byte) {
 		s.rowsUsage(b.ID, answer)
 		return
 	}
-	if !b.Known || !s.ClaimBooking(b.ID) {
+	if !b.Known || !s.Bookings().Claim(b.ID) {
 		return
 	}
 	if b.Model != "" {
@@ -47,7 +47,7 @@ func (s *sender) rowsUsage(id string, batch []byte) {
 	if json.Unmarshal(batch, &b) != nil || b.Output == "" {
 		return
 	}
-	if claimed, err := s.BatchClaimed(id); claimed || err != nil {
+	if claimed, err := s.Bookings().Claimed(id); claimed || err != nil {
 		s.Fail("look for a batch's claim", err)
 		return
 	}
@@ -61,7 +61,7 @@ func (s *sender) rowsUsage(id string, batch []byte) {
 		s.Fail("usage of a batch", err)
 		return
 	}
-	if s.ClaimBooking(id) {
+	if s.Bookings().Claim(id) {
 		s.BookRows(used)
 	}
 }
@@ -70,7 +70,7 @@ func (s *sender) rowsUsage(id string, batch []byte) {
 // with the rows only. It is read before it is claimed, so that a reading that
 // fails is done again by the next request.
 func (jc *jobCalls) jobUsage(id string) {
-	if claimed, err := jc.BatchClaimed(id); claimed || err != nil {
+	if claimed, err := jc.Bookings().Claimed(id); claimed || err != nil {
 		jc.Fail("look for a batch's claim", err)
 		return
 	}
@@ -85,7 +85,7 @@ func (jc *jobCalls) jobUsage(id string) {
 		jc.Fail("usage of a batch", err)
 		return
 	}
-	if len(used) > 0 && jc.ClaimBooking(id) {
+	if len(used) > 0 && jc.Bookings().Claim(id) {
 		jc.BookRows(used)
 	}
 }

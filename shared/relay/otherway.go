@@ -65,7 +65,7 @@ func (pl *plains) decodeWhole(body []byte) (*chat.Response, chat.Meter, []chat.S
 // eventsBroke answers for a stream that nobody asked for and that cannot be put
 // together. What came of it was made, and is paid for.
 func (me *meters) eventsBroke(err error, m chat.Meter, body []byte) error {
-	f := me.StreamBroke(err)
+	f := me.To.StreamBroke(err)
 	f.Source = fault.SourceProvider
 	mask.Bytes(body, me.stars.Secrets())
 	me.keepReceived(body)

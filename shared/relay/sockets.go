@@ -27,7 +27,7 @@ func (o *outbound) roundTrip(req *http.Request) (*http.Response, error) {
 		return o.out().RoundTrip(req)
 	}
 	far, resp, err := o.Route.Sockets.Dial(req.Context(), &session.Address{
-		URL: req.URL, Header: req.Header, Protocols: asked.Protocols(o.Req.Header), Dialer: o.dialers.Of(o.Egress, o.AtOwnHost()),
+		URL: req.URL, Header: req.Header, Protocols: asked.Protocols(o.Req.Header), Dialer: o.dialers.Of(o.Egress, o.To.AtOwnHost()),
 	})
 	switch {
 	case err != nil:

@@ -209,7 +209,7 @@ func (c *call) connect() {
 	c.logbook.Target, c.logbook.outbound, c.logbook.books, c.logbook.reply = &c.Target, &c.outbound, &c.books, &c.reply
 	c.reuse.Target, c.reuse.Bill, c.reuse.Guards, c.reuse.Stars = &c.Target, &c.Bill, &c.guards, &c.stars
 	c.Bill.Target, c.Fetched = &c.Target, &c.media
-	c.Meters.Target, c.Meters.Wall, c.Meters.Bill = &c.Target, &c.Wall, &c.Bill
+	c.Meters.Target, c.Meters.Bill = &c.Target, &c.Bill
 	c.meters.Target, c.meters.outbound, c.meters.logbook = &c.Target, &c.outbound, &c.logbook
 	c.answerCache.Target, c.answerCache.outbound, c.answerCache.books, c.answerCache.meters = &c.Target, &c.outbound, &c.books, &c.meters
 	c.Chooser.Target, c.Chooser.Wall = &c.Target, &c.Wall

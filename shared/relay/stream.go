@@ -220,7 +220,7 @@ func (s *sender) closeStream(a *answer, err error) error {
 	}
 	f := m.Err
 	if f == nil {
-		f = s.StreamBroke(err)
+		f = s.To.StreamBroke(err)
 	}
 	f.Source = fault.SourceProvider
 	s.stars.Fault(f)

@@ -82,7 +82,7 @@ func (tg *Target) RefusedAdded(f *fault.Fault) (refused added) {
 	if f == nil {
 		return 0
 	}
-	if route := tg.refusedRoute(f); route != 0 {
+	if route := tg.To.refusedRoute(f); route != 0 {
 		return route
 	}
 	told := chat.ProviderErrorOf(f)
@@ -110,7 +110,7 @@ func (tg *Target) LeaveOut(refused added) {
 // LearnRefused remembers what the target's host has refused.
 func (tg *Target) LearnRefused(refused added) {
 	if refused = refused.lasting(); refused != 0 {
-		tg.Means.plainer.learn(tg.hostModel(), refused, tg.Now())
+		tg.Means.plainer.learn(tg.To.hostModel(), refused, tg.Now())
 	}
 }
 
@@ -127,12 +127,12 @@ func (a added) lasting() added {
 const learned = 10 * time.Minute
 
 // hostModel names the target that may refuse what is added.
-func (tg *Target) hostModel() hostModel {
-	host, _ := tg.To.Target.OwnHost()
+func (t *Choice) hostModel() hostModel {
+	host, _ := t.Target.OwnHost()
 	if host == "" {
-		host = tg.To.Region() // each has a host of its own, and models of its own
+		host = t.Region() // each has a host of its own, and models of its own
 	}
-	return hostModel{tg.To.Target.Provider.ID, host, tg.To.Model}
+	return hostModel{t.Target.Provider.ID, host, t.Model}
 }
 
 type hostModel struct{ provider, host, model string }
@@ -177,7 +177,7 @@ func (p *plainer) apply(to *Target, now func() time.Time) {
 	if !p.used.Load() {
 		return
 	}
-	of := to.hostModel()
+	of := to.To.hostModel()
 	if known := p.place(of).Load(); known != nil && known.of == of && now().Before(known.until) {
 		to.To.leaves = known.leaves
 		known.leaves.without(&to.To.Traits)

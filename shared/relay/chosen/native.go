@@ -173,8 +173,8 @@ const unknownStatus = http.StatusMethodNotAllowed
 
 // Unrouted gives an answer of a native route that says there is no such path the
 // status that it stands for.
-func (tg *Target) Unrouted(resp *http.Response) *http.Response {
-	if !tg.To.Op.IsNative() || resp.StatusCode != http.StatusOK && resp.StatusCode != http.StatusNotFound || resp.ContentLength < 1 || resp.ContentLength > maxUnknown {
+func (t *Choice) Unrouted(resp *http.Response) *http.Response {
+	if !t.Op.IsNative() || resp.StatusCode != http.StatusOK && resp.StatusCode != http.StatusNotFound || resp.ContentLength < 1 || resp.ContentLength > maxUnknown {
 		return resp
 	}
 	body, err := io.ReadAll(io.LimitReader(resp.Body, maxUnknown))
@@ -201,8 +201,8 @@ var (
 
 // refusedRoute tells whether a native route was refused, for the host or for what this
 // request has.
-func (tg *Target) refusedRoute(f *fault.Fault) added {
-	if !tg.To.Op.IsNative() || f.Source != fault.SourceProvider {
+func (t *Choice) refusedRoute(f *fault.Fault) added {
+	if !t.Op.IsNative() || f.Source != fault.SourceProvider {
 		return 0
 	}
 	told := chat.ProviderErrorOf(f)

@@ -93,7 +93,7 @@ func TestAPathIsUnknownByAWSsOwnWords(t *testing.T) {
 		{200, none + strings.Repeat(" ", maxUnknown), 200},
 	} {
 		resp := &http.Response{StatusCode: c.status, ContentLength: int64(len(c.body)), Body: io.NopCloser(strings.NewReader(c.body))}
-		got := atNative().Unrouted(resp)
+		got := atNative().To.Unrouted(resp)
 		rest, err := io.ReadAll(got.Body)
 		if got.StatusCode != c.want || string(rest) != c.body || err != nil {
 			t.Errorf("%d %.80s: %d %q %v", c.status, c.body, got.StatusCode, rest, err)
@@ -135,7 +135,7 @@ func TestWhyANativeRouteIsLeft(t *testing.T) {
 			continue
 		}
 		if lasting := c.want.lasting(); lasting != 0 {
-			call.Means.plainer.learn(call.hostModel(), lasting, now)
+			call.Means.plainer.learn(call.To.hostModel(), lasting, now)
 		}
 		for after, want := range map[time.Duration]bool{0: c.want == addedNative, learned - 1: c.want == addedNative, learned: false} {
 			later := atNative()

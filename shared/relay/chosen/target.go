@@ -1,8 +1,6 @@
 package chosen
 
 import (
-	"errors"
-	"net"
 	"net/http"
 	"net/url"
 	"strings"
@@ -51,8 +49,8 @@ type Means struct {
 	Carriers map[string]chat.Translator
 	Jobs     map[string]chat.Jobs
 	Memory   *reasoning.Memory
-	Await    func(w *Wall, id string) // looks at a response that is made in the background until it is booked
-	plainer  plainer                  // what hosts have refused of what the gateway adds
+	Await    func(b Bookings, id string) // looks at a response that is made in the background until it is booked
+	plainer  plainer                     // what hosts have refused of what the gateway adds
 }
 
 // targetMemory is what the targets of one request leave for those of another.
@@ -225,29 +223,6 @@ type Part struct {
 	Op        provider.Operation
 	ID, Query string
 	Further   bool // there has been another
-}
-
-// Unreachable says that no answer came.
-func (tg *Target) Unreachable(err error) *fault.Fault {
-	if egress.Refused(err) {
-		return fault.From(err)
-	}
-	why := "did not answer"
-	var dns *net.DNSError
-	if errors.As(err, &dns) {
-		why = "has an address that cannot be resolved"
-	}
-	f := fault.Newf(fault.ProviderUnreachable, "", "The provider %s %s", tg.To.Target.Provider.ID, why).WithCause(err)
-	f.Source = fault.SourceProvider
-	return f
-}
-
-func (tg *Target) StreamBroke(err error) *fault.Fault {
-	var f *fault.Fault
-	if errors.As(err, &f) {
-		return f
-	}
-	return fault.Newf(fault.InvalidProviderResponse, "", "The stream of %s broke off", tg.To.Target.Provider.ID).WithCause(err)
 }
 
 // CostsNothing tells whether what is passed through to things that a provider

@@ -13,6 +13,11 @@ import (
 	"gateway/shared/relay/saved"
 )
 
+// Wall keeps what workspaces made at a provider apart: see kept.Owners.
+type Wall struct {
+	*Target
+}
+
 // mayUse checks the ids that the request names against a saved provider, before
 // its credential is opened.
 func (o *Wall) mayUse() error {
@@ -241,4 +246,32 @@ func (o *Wall) makes() bool {
 	}
 	s := o.KeptPath()
 	return s.Creates() || s.Collection == "chat/completions" && s.ID == "" && o.storesChat()
+}
+
+// Holds tells whether a raw answer is read whole before it is sent, because it
+// makes things known or is a list that must be divided.
+func (o *Wall) Holds(resp *http.Response) bool {
+	if resp.StatusCode < 200 || resp.StatusCode > 299 || !o.keeps() {
+		return false
+	}
+	s := o.KeptPath()
+	if s.Collection == "" {
+		return false
+	}
+	if o.Filtered() {
+		return true
+	}
+	return strings.HasPrefix(resp.Header.Get("Content-Type"), "application/json") && (o.Req.Method == http.MethodPost || !s.Below)
+}
+
+// Watch makes a watcher for answers that need one.
+func (o *Wall) Watch(resp *http.Response) *kept.Watcher {
+	if !o.keeps() || !strings.HasPrefix(resp.Header.Get("Content-Type"), "text/event-stream") {
+		return nil
+	}
+	sound := o.Req.Method == http.MethodPost && o.KeptPath().Collection == "chat/completions" && kept.AsksSound(o.In)
+	if !o.makes() && !sound {
+		return nil
+	}
+	return kept.Watch(o.makes(), sound, o.keepIDs)
 }

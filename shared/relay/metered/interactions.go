@@ -49,7 +49,7 @@ func (a *passed) ofInteraction() (u pricing.Usage, told bool) {
 	got, ended := interaction(a.answer)
 	named := got.ID != "" && len(got.ID) <= kept.MaxID
 	if !a.startsInteraction() {
-		if ended && named && got.Usage.Known() && a.ClaimBooking(got.ID) {
+		if ended && named && got.Usage.Known() && a.Bookings().Claim(got.ID) {
 			if u = got.Usage; a.Behalf != nil {
 				a.Behalf.Booked = true
 			}
@@ -57,14 +57,14 @@ func (a *passed) ofInteraction() (u pricing.Usage, told bool) {
 		return u, true
 	}
 	if !got.Usage.Known() && named && !ended && (a.MakesLater() || !a.answer.Stream && !a.answer.Cut) {
-		a.Await(got.ID)
+		a.Bookings().Await(got.ID)
 		return u, true // only a ticket: the interaction is charged at its end
 	}
 	if named && !ended && !got.Usage.Known() && !a.estimates() {
-		a.Await(got.ID) // its stream broke off; usage is not guessed
+		a.Bookings().Await(got.ID) // its stream broke off; usage is not guessed
 		return u, true
 	}
-	if named && (ended || !got.Usage.Known()) && a.ClaimedByOther(got.ID) {
+	if named && (ended || !got.Usage.Known()) && a.Bookings().ClaimedByOther(got.ID) {
 		return u, true // a read told of it while its stream was under way, or had broken off
 	}
 	return got.Usage, got.Usage.Known()

@@ -51,9 +51,9 @@ func (me *Meters) asksBackground() bool {
 // the response is awaited.
 func (me *Meters) laterOrAwaited(m chat.Meter) pricing.Usage {
 	if !m.Usage.Known() && m.ID != "" && len(m.ID) <= kept.MaxID {
-		me.Await(m.ID)
+		me.Bookings().Await(m.ID)
 	}
-	return me.UsedLater(m)
+	return me.Bookings().UsedLater(m)
 }
 
 // usedByResponse is the usage of a response made in the background, read from the
@@ -64,7 +64,7 @@ func (me *Meters) usedByResponse(answer []byte) (u pricing.Usage) {
 		return u
 	}
 	m := upstream.Passer(d).MeterResponse(answer)
-	if u = me.UsedLater(m); u.Known() {
+	if u = me.Bookings().UsedLater(m); u.Known() {
 		me.Heard.AsPriced(m)
 	}
 	return u

@@ -8,6 +8,5 @@ import (
 // Meters read what an answer of a target used and charge it.
 type Meters struct {
 	*chosen.Target
-	*chosen.Wall
 	*bill.Bill
 }

@@ -146,7 +146,7 @@ func (a *passed) ofRun(run []byte) (u pricing.Usage) {
 		return u
 	}
 	got := a.dialect().MeterResponse(run)
-	if !got.Usage.Known() || !a.ClaimBooking(id) {
+	if !got.Usage.Known() || !a.Bookings().Claim(id) {
 		return u
 	}
 	a.Heard.AsPriced(got)

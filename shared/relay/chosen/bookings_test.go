@@ -16,13 +16,13 @@ func TestClaimsStandBelowTheCredential(t *testing.T) {
 		{[]string{"print", "integration"}, []string{"print", "integration"}},
 		{nil, []string{"integration"}},
 	} {
-		o := &Wall{new(Target)}
+		o := Bookings{new(Target)}
 		o.Who = new(identity.Principal)
 		o.To.Saved, o.To.Wall = &saved.Provider{IntegrationID: "integration"}, kept.Wall{Places: c.known}
-		if _, places := o.booked(); !slices.Equal(places, c.want) {
+		if _, places := o.places(); !slices.Equal(places, c.want) {
 			t.Errorf("%v, want %v", places, c.want)
 		}
-		if organisation, place := o.BookedAt(); !organisation || place != c.want[0] {
+		if organisation, place := o.At(); !organisation || place != c.want[0] {
 			t.Errorf("%v %s", organisation, place)
 		}
 	}

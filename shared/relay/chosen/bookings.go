@@ -1,0 +1,96 @@
+package chosen
+
+import (
+	"net/url"
+	"slices"
+	"strings"
+
+	"gateway/shared/chat"
+	"gateway/shared/pricing"
+	"gateway/shared/relay/kept"
+	"gateway/shared/relay/routes"
+	"gateway/shared/store"
+)
+
+// Bookings are the claims, at a target, for the books of what a provider does in its own
+// time: each is booked by one request alone.
+type Bookings struct{ *Target }
+
+// Bookings are those at the target.
+func (tg *Target) Bookings() Bookings { return Bookings{tg} }
+
+// Claim tells whether this request is the first to see the end of what a
+// provider did in its own time.
+func (b Bookings) Claim(id string) bool {
+	first, _ := b.claim(id)
+	return first
+}
+
+// ClaimedByOther claims the booking as well, and tells whether another request surely
+// was the first.
+func (b Bookings) ClaimedByOther(id string) bool {
+	first, err := b.claim(id)
+	return !first && err == nil
+}
+
+func (b Bookings) claim(id string) (first bool, err error) {
+	sc, places := b.places()
+	if first, err = b.Means.Owners.ClaimAt(b.Base, sc, places, id, b.ULID); err != nil {
+		b.Fail("claim booking", err)
+	}
+	return first, err
+}
+
+// Await has a response that is made in the background asked for until it is booked.
+func (b Bookings) Await(id string) { b.Means.Await(b, id) }
+
+// PathOfLooks is the path by which an interaction is read: what led to its making leads to
+// it, too. "" for a response.
+func (b Bookings) PathOfLooks(id string) string {
+	if b.Route.Shape != routes.Raw || b.KeptPath().Collection != "interactions" {
+		return ""
+	}
+	return "/proxy" + strings.TrimSuffix(b.RawPath(), "/") + "/" + url.PathEscape(id)
+}
+
+// At tells where a claim for the books is kept: at which place, and whether for the
+// organisation or for the workspace alone.
+func (b Bookings) At() (organisation bool, place string) {
+	_, places := b.places()
+	return b.To.Saved != nil, places[0]
+}
+
+// Claimed tells whether what was done under an id stands in the books.
+func (b Bookings) Claimed(id string) (bool, error) {
+	sc, places := b.places()
+	for _, place := range places {
+		if claimed, err := b.Means.Owners.Claimed(b.Ctx, sc, place, id); claimed || err != nil {
+			return claimed, err
+		}
+	}
+	return false, nil
+}
+
+// places are the scope and the places of such claims: below the credential, which several
+// integrations may hold, then below the integration, where older claims stand and which
+// outlives a change of the credential. What is made with a credential of the caller's own
+// is claimed in the caller's workspace.
+func (b Bookings) places() (sc store.Scope, places []string) {
+	if b.To.Saved == nil {
+		return b.Who.Scope, []string{b.To.Target.Provider.ID}
+	}
+	places = append(places, b.To.Wall.Places...)
+	if own := b.To.Saved.IntegrationID; !slices.Contains(places, own) {
+		places = append(places, own)
+	}
+	return b.Who.Scope.Organisation(), places
+}
+
+// UsedLater is what the answer is charged that creates a response which ends later: what it
+// tells of its usage, if nobody has booked that yet.
+func (b Bookings) UsedLater(m chat.Meter) (u pricing.Usage) {
+	if !m.Usage.Known() || m.ID == "" || len(m.ID) > kept.MaxID || !b.Claim(m.ID) {
+		return u
+	}
+	return m.Usage
+}
