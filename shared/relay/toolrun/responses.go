@@ -34,12 +34,10 @@ type responses struct {
 	sent    int               // of it in a conversation that the provider keeps
 	names   *names
 	output  []json.RawMessage // for the client
-	before  []byte            // events for the client once the answer has begun
 	turns   int
 	usage   json.RawMessage // of all turns
 	last    object          // the last turn's answer
-
-	responsesStream
+	stream  responsesStream
 }
 
 // read implements shape.
@@ -122,9 +120,9 @@ func (s *responses) begin(servers []*server, n *names) ([]*call, error) {
 	}
 	for _, c := range first {
 		c.index = len(s.output)
-		id, item := callPrefix+c.id, s.shown(c, "in_progress")
-		s.before = s.about(s.added(s.before, c.index, item), "response.mcp_call.in_progress", c.index, id, nil)
-		s.before = s.about(s.before, "response.mcp_call_arguments.done", c.index, id, object{"arguments": quoted(c.args)})
+		id, item := callPrefix+c.id, itemOf(c, "in_progress")
+		s.stream.before = s.stream.about(s.stream.added(s.stream.before, c.index, item), "response.mcp_call.in_progress", c.index, id, nil)
+		s.stream.before = s.stream.about(s.stream.before, "response.mcp_call_arguments.done", c.index, id, object{"arguments": quoted(c.args)})
 		s.output = append(s.output, nil) // once it is made
 	}
 	s.members = clone(s.asked)
@@ -151,10 +149,10 @@ func (s *responses) showList(id string, of *server) {
 	begun := clone(item)
 	begun["tools"] = json.RawMessage("[]")
 	at := len(s.output)
-	s.before = s.added(s.before, at, encoded(begun))
-	s.before = s.about(s.before, "response.mcp_list_tools.in_progress", at, id, nil)
-	s.before = s.about(s.before, "response.mcp_list_tools.completed", at, id, nil)
-	s.before = s.done(s.before, at, encoded(item))
+	s.stream.before = s.stream.added(s.stream.before, at, encoded(begun))
+	s.stream.before = s.stream.about(s.stream.before, "response.mcp_list_tools.in_progress", at, id, nil)
+	s.stream.before = s.stream.about(s.stream.before, "response.mcp_list_tools.completed", at, id, nil)
+	s.stream.before = s.stream.done(s.stream.before, at, encoded(item))
 	s.output = append(s.output, encoded(item))
 }
 
@@ -168,7 +166,7 @@ func (s *responses) choose(servers []*server) error {
 	_ = json.Unmarshal(raw, &of) // an object
 	switch {
 	case text(of["type"]) == "mcp" && strings.HasPrefix(text(of["server_label"]), labelPrefix):
-		chosen, err := s.chosen("tool_choice", of, servers)
+		chosen, err := functionsOf("tool_choice", of, servers)
 		if err != nil {
 			return err
 		}
@@ -187,7 +185,7 @@ func (s *responses) choose(servers []*server) error {
 				out = append(out, raw)
 				continue
 			}
-			chosen, err := s.chosen("tool_choice.tools["+strconv.Itoa(i)+"]", one, servers)
+			chosen, err := functionsOf("tool_choice.tools["+strconv.Itoa(i)+"]", one, servers)
 			if err != nil {
 				return err
 			}
@@ -199,8 +197,8 @@ func (s *responses) choose(servers []*server) error {
 	return nil
 }
 
-// chosen are the functions that a choice of a server's tools means.
-func (s *responses) chosen(field string, of object, servers []*server) (out []json.RawMessage, err error) {
+// functionsOf are the functions that a choice of a server's tools means.
+func functionsOf(field string, of object, servers []*server) (out []json.RawMessage, err error) {
 	label, name := text(of["server_label"]), text(of["name"])
 	for _, sv := range servers {
 		for _, t := range sv.tools {
@@ -218,10 +216,10 @@ func (s *responses) chosen(field string, of object, servers []*server) (out []js
 // turn implements shape.
 func (s *responses) turn(last bool) ([]byte, error) {
 	if s.turns++; s.turns == 1 {
-		s.sequence = 0 // the stream begins with this turn
+		s.stream.sequence = 0 // the stream begins with this turn
 	}
-	s.last, s.failed = nil, nil
-	s.next(len(s.output))
+	s.last, s.stream.failed = nil, nil
+	s.stream.next(len(s.output))
 	out, input := clone(s.members), s.input
 	if s.conversation() {
 		input = s.input[s.sent:] // what was said before is kept there
@@ -276,8 +274,8 @@ func (s *responses) took(body []byte) (*said, error) {
 		}
 	}
 	switch {
-	case s.failed != nil:
-		return nil, s.failed
+	case s.stream.failed != nil:
+		return nil, s.stream.failed
 	case s.last == nil:
 		return nil, cutOff()
 	}
@@ -289,7 +287,7 @@ func (s *responses) took(body []byte) (*said, error) {
 	for _, raw := range items {
 		var it item
 		_ = json.Unmarshal(raw, &it) // what is no object is handed on
-		if kept := s.again(raw, text(it.Type)); kept != nil {
+		if kept := sentBack(raw, text(it.Type)); kept != nil {
 			s.input = append(s.input, kept)
 		}
 		t := s.names.tools[text(it.Name)]
@@ -298,7 +296,7 @@ func (s *responses) took(body []byte) (*said, error) {
 			c := &call{id: text(it.CallID), tool: t, args: text(it.Arguments), index: len(s.output)}
 			switch {
 			case !whole:
-				s.output = append(s.output, s.shown(c, "incomplete"))
+				s.output = append(s.output, itemOf(c, "incomplete"))
 			case t.of.wantsApproval(t):
 				out.ends = true
 				s.output = append(s.output, approvalOf(c))
@@ -330,9 +328,9 @@ func isForClient(kind string) bool {
 	return kind == "mcp_approval_request" || strings.HasSuffix(kind, "_call") && !slices.Contains(hosted, kind)
 }
 
-// again is an item of an answer in the form in which the next turn sends it back; nil where
+// sentBack is an item of an answer in the form in which the next turn sends it back; nil where
 // it cannot be sent.
-func (s *responses) again(raw json.RawMessage, kind string) json.RawMessage {
+func sentBack(raw json.RawMessage, kind string) json.RawMessage {
 	var of object
 	if json.Unmarshal(raw, &of) != nil {
 		return nil
@@ -353,22 +351,22 @@ func (s *responses) made(calls []*call) (events []byte) {
 		} else {
 			s.input = append(s.input, result)
 		}
-		item := s.shown(c, "completed")
+		item := itemOf(c, "completed")
 		kind := "response.mcp_call.completed"
 		if c.out.failed {
-			kind, item = "response.mcp_call.failed", s.shown(c, "failed")
+			kind, item = "response.mcp_call.failed", itemOf(c, "failed")
 		}
 		s.output[c.index] = item
-		events = s.done(s.about(events, kind, c.index, callPrefix+c.id, nil), c.index, item)
+		events = s.stream.done(s.stream.about(events, kind, c.index, callPrefix+c.id, nil), c.index, item)
 	}
 	if s.turns == 0 {
-		s.before, events = append(s.before, events...), nil
+		s.stream.before, events = append(s.stream.before, events...), nil
 	}
 	return events
 }
 
-// shown is a call as the client sees it.
-func (s *responses) shown(c *call, status string) json.RawMessage {
+// itemOf is a call as the client sees it.
+func itemOf(c *call, status string) json.RawMessage {
 	null := json.RawMessage("null")
 	of := object{
 		"id": quoted(callPrefix + c.id), "type": quoted("mcp_call"), "status": quoted(status), "server_label": quoted(c.tool.of.label), "name": quoted(c.tool.name),
@@ -415,8 +413,8 @@ func (o *outcome) forResponses() json.RawMessage {
 func (s *responses) final(cut bool) (body, events []byte, err error) {
 	out := s.patched(s.last)
 	out["output"] = list(s.output)
-	if s.begun != nil {
-		out["id"] = s.begun
+	if s.stream.begun != nil {
+		out["id"] = s.stream.begun
 	}
 	if s.usage != nil {
 		out["usage"] = s.usage
@@ -428,7 +426,7 @@ func (s *responses) final(cut bool) (body, events []byte, err error) {
 	if body, err = json.Marshal(out); err != nil {
 		return nil, nil, err
 	}
-	return body, s.end(text(out["status"]), body), nil
+	return body, s.stream.end(text(out["status"]), body), nil
 }
 
 // patched is an answer that shows what the client asked for, where the model was asked for

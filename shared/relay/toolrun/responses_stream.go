@@ -10,6 +10,7 @@ import (
 
 // responsesStream shows the turns as one stream of events.
 type responsesStream struct {
+	before   []byte // events for the client once the answer has begun
 	sequence int
 	offset   int             // of the turn's items among all
 	ours     map[int]*call   // of the turn, by their index in it
@@ -36,76 +37,76 @@ func (s *responses) event(data []byte) ([]byte, error) {
 	var out []byte
 	switch {
 	case heads[kind]:
-		if s.headed {
+		if s.stream.headed {
 			return nil, nil
 		}
 		var r object
 		if json.Unmarshal(of["response"], &r) == nil && r != nil {
-			s.begun = r["id"]
+			s.stream.begun = r["id"]
 			of["response"] = encoded(s.patched(r))
 		}
-		return s.emit(nil, of), nil
+		return s.stream.emit(nil, of), nil
 	case kind == "response.completed" || kind == "response.incomplete" || kind == "response.failed":
 		s.last = nil
 		_ = json.Unmarshal(of["response"], &s.last) // without one it was cut off
-		return s.head(), nil
+		return s.stream.head(), nil
 	case kind == "error":
-		s.failed = toldBy(of)
+		s.stream.failed = toldBy(of)
 		return nil, nil
 	}
-	out = s.head()
+	out = s.stream.head()
 	var at int
 	if raw := of["output_index"]; raw == nil || json.Unmarshal(raw, &at) != nil {
-		return s.emit(out, of), nil
+		return s.stream.emit(out, of), nil
 	}
 	var it item
 	_ = json.Unmarshal(of["item"], &it) // most events have none
 	if t := s.names.tools[text(it.Name)]; kind == "response.output_item.added" && t != nil && text(it.Type) == "function_call" {
-		c := &call{id: text(it.CallID), tool: t, index: at + s.offset}
-		if s.ours[at] = c; t.of.wantsApproval(t) {
+		c := &call{id: text(it.CallID), tool: t, index: at + s.stream.offset}
+		if s.stream.ours[at] = c; t.of.wantsApproval(t) {
 			return out, nil // it is shown once it is whole
 		}
-		return s.about(s.added(out, c.index, s.shown(c, "in_progress")), "response.mcp_call.in_progress", c.index, callPrefix+c.id, nil), nil
+		return s.stream.about(s.stream.added(out, c.index, itemOf(c, "in_progress")), "response.mcp_call.in_progress", c.index, callPrefix+c.id, nil), nil
 	}
-	if c := s.ours[at]; c != nil {
-		return s.ofCall(out, c, kind, of, &it), nil
+	if c := s.stream.ours[at]; c != nil {
+		return s.stream.ofCall(out, c, kind, of, &it), nil
 	}
-	of["output_index"] = json.RawMessage(strconv.Itoa(at + s.offset))
-	return s.emit(out, of), nil
+	of["output_index"] = json.RawMessage(strconv.Itoa(at + s.stream.offset))
+	return s.stream.emit(out, of), nil
 }
 
 // ofCall shows an event of a call of ours.
-func (s *responses) ofCall(out []byte, c *call, kind string, of object, it *item) []byte {
+func (st *responsesStream) ofCall(out []byte, c *call, kind string, of object, it *item) []byte {
 	asks := c.tool.of.wantsApproval(c.tool)
 	switch kind {
 	case "response.function_call_arguments.delta":
 		if !asks {
-			out = s.about(out, "response.mcp_call_arguments.delta", c.index, callPrefix+c.id, object{"delta": of["delta"]})
+			out = st.about(out, "response.mcp_call_arguments.delta", c.index, callPrefix+c.id, object{"delta": of["delta"]})
 		}
 	case "response.function_call_arguments.done":
 		if !asks {
-			out = s.about(out, "response.mcp_call_arguments.done", c.index, callPrefix+c.id, object{"arguments": of["arguments"]})
+			out = st.about(out, "response.mcp_call_arguments.done", c.index, callPrefix+c.id, object{"arguments": of["arguments"]})
 		}
 	case "response.output_item.done":
 		if c.args = text(it.Arguments); asks {
 			asking := approvalOf(c)
-			out = s.done(s.added(out, c.index, asking), c.index, asking)
+			out = st.done(st.added(out, c.index, asking), c.index, asking)
 		}
 	}
 	return out // it ends once it is made
 }
 
 // head is what the client gets once its stream has begun, before anything else.
-func (s *responses) head() []byte {
-	if s.headed {
+func (st *responsesStream) head() []byte {
+	if st.headed {
 		return nil
 	}
-	s.headed = true
-	return s.numbered(s.before)
+	st.headed = true
+	return st.numbered(st.before)
 }
 
 // end is the event that ends the stream.
-func (s *responses) end(status string, response []byte) []byte {
+func (st *responsesStream) end(status string, response []byte) []byte {
 	kind := "response.completed"
 	switch status {
 	case "incomplete":
@@ -113,7 +114,7 @@ func (s *responses) end(status string, response []byte) []byte {
 	case "failed":
 		kind = "response.failed"
 	}
-	return s.emit(s.head(), object{"type": quoted(kind), "response": response})
+	return st.emit(st.head(), object{"type": quoted(kind), "response": response})
 }
 
 // emit appends an event, and numbers it where the stream has begun.
