@@ -105,12 +105,8 @@ func (g *Guard) answer(e *realtime.Event) verdict {
 			return v
 		}
 		r.learn(e.Type, &p)
-		for _, item := range []string{p.ItemID, p.Item.ID} {
-			switch {
-			case item == "" || g.items[item] == r.id:
-			case len(g.items) < maxItems && len(item) <= maxID:
-				g.items[item] = r.id
-			default:
+		for _, item := range [...]string{p.ItemID, p.Item.ID} {
+			if !g.items.belongs(item, r.id) {
 				r.over = true
 			}
 		}
@@ -121,30 +117,21 @@ func (g *Guard) answer(e *realtime.Event) verdict {
 	return verdict{stays: true}
 }
 
-// Bounds of what is told apart: items of a session, and responses at once. Where answers
-// are held, responses beyond it are not sent.
-const (
-	maxItems = 10_000
-	maxOpen  = 64
-	maxID    = 512     // bytes of an id that is known
-	maxSwaps = 1 << 20 // bytes of texts that were changed
-)
-
 // item judges an event of an item of the conversation: one of a response is a part of it.
 func (g *Guard) item(e *realtime.Event, p *piece) verdict {
 	id := p.Item.ID
-	if g.gone[id] {
+	if g.items.gone[id] {
 		return verdict{}
 	}
 	own := p.Item.Role == "assistant" || p.Item.Type == "function_call"
-	at := g.items[id]
+	at := g.items.of[id]
 	if at == "" && own {
 		at = g.last
 	}
-	if swaps := g.swaps[id]; swaps != nil {
+	if swaps := g.items.swaps[id]; swaps != nil {
 		return verdict{told: [][]byte{replaced(e.Body, swaps)}}
 	}
-	if r := g.open[at]; r != nil && (own || g.items[id] != "") {
+	if r := g.open[at]; r != nil && (own || g.items.of[id] != "") {
 		return g.keep(r, e.Body)
 	}
 	return verdict{stays: true}
@@ -308,24 +295,15 @@ func (g *Guard) done(r *response, e *realtime.Event, p *piece) verdict {
 	}
 	after := r.by.Over(g.ctx, about, body)
 	w.Results.After = append(w.Results.After, after.Results.After...)
-	g.note(r.id, Outcome{Failed: w.Failed || after.Failed})
+	g.outcomes.note(r.id, Outcome{Failed: w.Failed || after.Failed})
 	told := r.held
 	end := e.Body
 	if now != nil {
 		told, end = r.rewritten(now, e.Body)
 		for i, p := range r.parts {
-			old := p.text.String()
-			if old == now[i] {
-				continue
+			if old := p.text.String(); old != now[i] {
+				g.items.swap(p.item, old, now[i])
 			}
-			if g.swapt += len(old) + len(now[i]); g.swapt > maxSwaps {
-				g.forget(p.item) // it cannot be told again
-				continue
-			}
-			if g.swaps[p.item] == nil {
-				g.swaps[p.item] = map[string]string{}
-			}
-			g.swaps[p.item][old] = now[i]
 		}
 	}
 	v := verdict{told: append(told, end), body: end}
@@ -333,35 +311,16 @@ func (g *Guard) done(r *response, e *realtime.Event, p *piece) verdict {
 	return v
 }
 
-func (g *Guard) note(id string, o Outcome) {
-	g.mu.Lock()
-	for first := range g.outcomes {
-		if len(g.outcomes) < maxOpen {
-			break
-		}
-		delete(g.outcomes, first) // nobody asks for it
-	}
-	g.outcomes[id] = o
-	g.mu.Unlock()
-}
-
-// forget holds back what still comes of an item.
-func (g *Guard) forget(item string) {
-	if item != "" && len(item) <= maxID && len(g.gone) < maxItems {
-		g.gone[item] = true
-	}
-}
-
 // denied ends a response of which nothing was sent.
 func (g *Guard) denied(r *response, e *realtime.Event, w *guarded.Word) verdict {
-	g.note(r.id, Outcome{Denied: true})
+	g.outcomes.note(r.id, Outcome{Denied: true})
 	end := change(e.Body, map[string]any{"response": json.RawMessage(change(e.Answer(), map[string]any{
 		"output": []any{}, "status": "failed", "status_details": map[string]any{"type": "failed", "reason": "hooks_failed", "error": map[string]string{"type": "hooks_failed", "code": "guardrail_denied"}},
 	}))})
 	v := verdict{told: [][]byte{g.refuse(w), end}, body: end}
-	for item, of := range g.items {
+	for item, of := range g.items.of {
 		if of == r.id {
-			g.forget(item)
+			g.items.forget(item)
 			v.back = append(v.back, realtime.Delete(item))
 		}
 	}

@@ -36,23 +36,17 @@ type Guard struct {
 
 	promised atomic.Bool            // the client has asked that its voice is written down
 	about    atomic.Pointer[[]byte] // what the session was told to do
+	outcomes outcomes
 	mu       sync.Mutex
 	refused  *chain.Results // of the client's event that was refused last
-	outcomes map[string]Outcome
 	n        int
 
-	open  map[string]*response         // of the provider's reader alone
-	items map[string]string            // to their response
-	gone  map[string]bool              // items that were denied
-	heeds map[[32]byte]struct{}        // transcripts that were judged and stayed, by approval
-	runs  map[string]bool              // responses under way
-	swaps map[string]map[string]string // texts of items that were changed, and what stands in their place
-	swapt int                          // bytes of them
-	last  string                       // response that was begun last
+	// Of the provider's reader alone.
+	open  map[string]*response
+	runs  map[string]bool // responses under way
+	last  string          // response that was begun last
+	items items
 }
-
-// Outcome is what guardrails said of a response, for its record.
-type Outcome struct{ Denied, Failed bool }
 
 // Session is what a guard knows of its session.
 type Session struct {
@@ -65,7 +59,7 @@ type Session struct {
 // New makes the guard of a session. now gives the guardrails that judge: it is called for
 // each event of the client, and for a response as it begins. The guard must be closed.
 func New(ctx context.Context, now func() Judges, of Session) *Guard {
-	g := &Guard{ctx: ctx, now: now, of: of, open: map[string]*response{}, items: map[string]string{}, gone: map[string]bool{}, heeds: map[[32]byte]struct{}{}, runs: map[string]bool{}, swaps: map[string]map[string]string{}, outcomes: map[string]Outcome{}}
+	g := &Guard{ctx: ctx, now: now, of: of, open: map[string]*response{}, runs: map[string]bool{}, items: newItems()}
 	g.lease.Of(of.Memory, of.Tenant)
 	g.told("")
 	return g
@@ -120,13 +114,7 @@ func (g *Guard) Judges() bool {
 }
 
 // Of gives what was said of a response, once.
-func (g *Guard) Of(response string) Outcome {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	o := g.outcomes[response]
-	delete(g.outcomes, response)
-	return o
-}
+func (g *Guard) Of(response string) Outcome { return g.outcomes.take(response) }
 
 // denial is the fault of what a client has said.
 func (g *Guard) denial(w *guarded.Word) *fault.Fault {

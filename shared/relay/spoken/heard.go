@@ -1,7 +1,6 @@
 package spoken
 
 import (
-	"crypto/sha256"
 	"encoding/json"
 	"strings"
 
@@ -28,7 +27,7 @@ func (g *Guard) heard(e *realtime.Event, by Judges) verdict {
 	switch {
 	case w.Denied, w.Body != nil && now == nil:
 		gone := retold(e.Body, "")
-		g.forget(t.Item)
+		g.items.forget(t.Item)
 		v := verdict{told: [][]byte{g.refuse(&w)}, body: gone}
 		for id := range g.runs {
 			v.back = append(v.back, realtime.Cancel(id))
@@ -41,14 +40,9 @@ func (g *Guard) heard(e *realtime.Event, by Judges) verdict {
 		changed := retold(e.Body, *now)
 		return verdict{told: [][]byte{changed}, body: changed}
 	}
-	if len(g.heeds) < maxItems {
-		g.heeds[approval(t.Item, t.Text)] = struct{}{}
-	}
+	g.items.approve(t.Item, t.Text)
 	return verdict{stays: true}
 }
-
-// approval names a transcript of an item.
-func approval(item, text string) [32]byte { return sha256.Sum256([]byte(item + "\x00" + text)) }
 
 // retold is a transcript's event with another text, and without members that could tell
 // the old one, as the probabilities of its tokens do.
@@ -83,7 +77,7 @@ func (g *Guard) unheard(e *realtime.Event) verdict {
 	case !strings.HasPrefix(e.Type, "conversation.item.") || e.Item() == nil:
 		return g.answer(e)
 	}
-	now, ok := g.unwritten(e)
+	now, ok := g.items.unwritten(e)
 	switch {
 	case !ok:
 		return verdict{}
@@ -97,40 +91,6 @@ func (g *Guard) unheard(e *realtime.Event) verdict {
 		v = verdict{told: [][]byte{now}, body: now}
 	}
 	return v
-}
-
-// unwritten is an event without the transcripts that were not judged; nil where it has
-// none. ok is false of one that cannot be sent.
-func (g *Guard) unwritten(e *realtime.Event) (now []byte, ok bool) {
-	var is struct{ ID, Role, Type string }
-	var item map[string]json.RawMessage
-	if json.Unmarshal(e.Item(), &is) != nil || json.Unmarshal(e.Item(), &item) != nil || g.gone[is.ID] {
-		return nil, false
-	}
-	if is.Role == "assistant" || item["content"] == nil {
-		return nil, true
-	}
-	var content []map[string]json.RawMessage
-	if json.Unmarshal(item["content"], &content) != nil {
-		return nil, false
-	}
-	held := false
-	for _, part := range content {
-		for name, raw := range part {
-			if !strings.EqualFold(name, "transcript") {
-				continue
-			}
-			var text string
-			err := json.Unmarshal(raw, &text)
-			if _, approved := g.heeds[approval(is.ID, text)]; err != nil || text != "" && !approved {
-				part[name], held = json.RawMessage("null"), true
-			}
-		}
-	}
-	if !held {
-		return nil, true
-	}
-	return change(e.Body, map[string]any{"item": json.RawMessage(change(e.Item(), map[string]any{"content": content}))}), true
 }
 
 // transcriptOf reads what guardrails made of a transcript.
