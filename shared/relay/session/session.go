@@ -2,16 +2,12 @@ package session
 
 import (
 	"context"
-	"errors"
-	"io"
-	"sync"
 	"time"
 	"unicode/utf8"
 
 	"gateway/shared/dialect/realtime"
 	"gateway/shared/egress"
 	"gateway/shared/fault"
-	"gateway/shared/relay/pooled"
 )
 
 // Times of sessions.
@@ -43,17 +39,9 @@ type Session struct {
 	Guard     Guard          // nil: nothing is judged
 	Opening   []byte         // an event that counts as the client's first; nil: none
 
-	turns    turns
-	context  context.Context
-	stop     context.CancelFunc
-	mu       sync.Mutex
-	over     bool // the client gets nothing more
-	draining bool // no response is begun any more
-	telling  bool // an event is taken over that the client may not have yet
-	ended    *Ended
-	events   int
-	late     *time.Timer // leaves the provider when it fires, whatever it does
-	in, out  int64       // bytes of messages from the client and to it
+	turns   turns
+	stands  standing
+	context context.Context
 }
 
 // Result is how a session ended.
@@ -69,11 +57,12 @@ type Result struct {
 // Run carries messages until a side leaves, the desk ends it, or Drain has. What was
 // begun is booked when it returns.
 func (s *Session) Run(ctx context.Context) Result {
-	s.context, s.stop = context.WithCancel(ctx)
-	defer s.stop()
+	var stop context.CancelFunc
+	s.context, stop = context.WithCancel(ctx)
+	defer stop()
 	s.turns.begin(s.Model)
 	watch := Watch{
-		Times: s.Times, Desk: s.Desk, Over: s.isOver, Refuse: func(f *fault.Fault) { s.refuse(f, "") }, Ends: []Conn{s.Near, s.Far},
+		Times: s.Times, Desk: s.Desk, Over: s.stands.isOver, Refuse: func(f *fault.Fault) { s.refuse(f, "") }, Ends: []Conn{s.Near, s.Far},
 	}
 	watch.Begin()
 	done := make(chan struct{})
@@ -85,92 +74,30 @@ func (s *Session) Run(ctx context.Context) Result {
 	s.clientLeft(fromNear)
 	<-done
 	watch.End()
-	s.mu.Lock()
-	if s.late != nil {
-		s.late.Stop()
-	}
-	s.mu.Unlock()
+	s.stands.forget()
 	s.turns.leave()
 	s.Far.Drop()
 	s.Near.Linger()
-	return s.result(fromNear)
-}
-
-func (s *Session) result(fromNear error) Result {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	r := Result{Code: Lost, FromClient: s.in, ToClient: s.out}
-	if s.ended != nil {
-		r.Code, r.Reason = s.ended.Code, s.ended.Reason
-		r.Fault = s.turns.why
-		return r
-	}
-	r.ByClient = true
-	if e := (*Ended)(nil); errors.As(fromNear, &e) {
-		r.Code, r.Reason = e.Code, e.Reason
-	}
-	return r
-}
-
-// message reads the next message of a side whole. Its buffer is freed by the caller.
-func (s *Session) message(c Conn, lease *egress.Lease, most int64) (binary bool, buf *pooled.Buffer, err error) {
-	binary, r, err := c.Next()
-	if err != nil {
-		return false, nil, err
-	}
-	buf = pooled.New()
-	if err = buf.ReadAll(s.context, lease, r, -1, most); err == nil {
-		return binary, buf, nil
-	}
-	buf.Free()
-	return false, nil, Unheld(err)
-}
-
-// Unheld is why a session ends when there is no memory for a message.
-func Unheld(err error) error {
-	switch {
-	case errors.Is(err, pooled.ErrTooLarge):
-		err = &Ended{TooLarge, "a message has more bytes than the gateway takes"}
-	case fault.Is(err, fault.ServiceUnavailable):
-		err = &Ended{ServerError, "the gateway holds as many large messages as its memory allows"}
-	case errors.Is(err, io.ErrUnexpectedEOF):
-		err = &Ended{Lost, ""}
-	}
-	return err
+	return s.stands.result(fromNear)
 }
 
 // fromNear reads the client until it leaves or is sent away.
 func (s *Session) fromNear() error {
 	var reader realtime.Reader
-	var lease egress.Lease
-	lease.Of(s.Memory, s.Tenant)
-	defer lease.Free()
+	said := func(binary bool, p []byte) error { return s.clientSaid(&reader, binary, p) }
 	if s.Opening != nil {
-		if err := s.clientSaid(&reader, false, s.Opening); err != nil {
+		if err := said(false, s.Opening); err != nil {
 			return err
 		}
 	}
-	for {
-		binary, buf, err := s.message(s.Near, &lease, MaxFromClient)
-		if err != nil {
-			return err
-		}
-		err = s.clientSaid(&reader, binary, buf.B)
-		buf.Free()
-		lease.Free()
-		if err != nil {
-			return err
-		}
-	}
+	in := inlet{conn: s.Near, most: MaxFromClient}
+	in.lease.Of(s.Memory, s.Tenant)
+	return in.each(s.context, said)
 }
 
 // clientSaid judges a message of the client and sends it on.
 func (s *Session) clientSaid(reader *realtime.Reader, binary bool, p []byte) error {
-	s.mu.Lock()
-	s.in += int64(len(p))
-	over := s.over
-	s.mu.Unlock()
-	if over {
+	if s.stands.took(len(p)) {
 		return nil // it has been told that it is over
 	}
 	if !binary && !utf8.Valid(p) {
@@ -251,10 +178,7 @@ func (s *Session) mayUse(asks *realtime.Session) error {
 
 // begin has a response admitted.
 func (s *Session) begin(w *Wanted) (Turn, error) {
-	s.mu.Lock()
-	draining := s.draining
-	s.mu.Unlock()
-	if draining {
+	if s.stands.isDraining() {
 		f := fault.New(fault.ServiceUnavailable, "", "The gateway is restarting; open a new session")
 		f.RetryAfter = time.Second
 		return nil, f
@@ -299,10 +223,7 @@ func Briefly(tell func()) {
 
 // tell sends the client an error event.
 func (s *Session) tell(f *fault.Fault, about string) {
-	s.mu.Lock()
-	s.events++
-	n, over := s.events, s.over
-	s.mu.Unlock()
+	n, over := s.stands.event()
 	if over {
 		return
 	}
@@ -319,41 +240,21 @@ func (s *Session) tell(f *fault.Fault, about string) {
 // is done.
 func (s *Session) fromFar() {
 	var reader realtime.Reader
-	var lease egress.Lease
-	lease.Of(s.Memory, s.Tenant)
-	defer lease.Free()
-	for {
-		binary, buf, err := s.message(s.Far, &lease, MaxFromProvider)
-		if err != nil {
-			s.providerLeft(err)
-			return
-		}
-		err = s.providerSaid(&reader, binary, buf.B)
-		buf.Free()
-		lease.Free()
-		if err != nil {
-			s.providerLeft(err)
-			return
-		}
-	}
+	in := inlet{conn: s.Far, most: MaxFromProvider}
+	in.lease.Of(s.Memory, s.Tenant)
+	s.providerLeft(in.each(s.context, func(binary bool, p []byte) error { return s.providerSaid(&reader, binary, p) }))
 }
 
 // providerSaid takes over what an event says and sends it on. What it cost is booked
 // before the client has it.
 func (s *Session) providerSaid(reader *realtime.Reader, binary bool, p []byte) error {
-	s.tells(true)
+	s.stands.tells(true)
 	err := s.takes(reader, binary, p)
-	s.tells(false)
+	s.stands.tells(false)
 	if err == nil {
 		s.leaveWhenDone()
 	}
 	return err
-}
-
-func (s *Session) tells(on bool) {
-	s.mu.Lock()
-	s.telling = on
-	s.mu.Unlock()
 }
 
 func (s *Session) takes(reader *realtime.Reader, binary bool, p []byte) error {
@@ -389,13 +290,7 @@ func (s *Session) takes(reader *realtime.Reader, binary bool, p []byte) error {
 
 // give sends the client a message, unless it is over.
 func (s *Session) give(binary bool, p []byte) {
-	s.mu.Lock()
-	over := s.over
-	if !over {
-		s.out += int64(len(p))
-	}
-	s.mu.Unlock()
-	if !over {
+	if s.stands.gives(len(p)) {
 		if err := s.Near.Write(binary, p); err != nil {
 			s.clientLeft(&Ended{Lost, ""})
 		}

@@ -22,9 +22,8 @@ type turns struct {
 	running map[string]*running
 	seen    map[string]struct{} // ids of finished responses, and of what was heard
 	is      realtime.Session
-	history int64        // tokens that the last response read and made
-	since   int64        // most tokens that the client has added
-	why     *fault.Fault // the fault that ended the session
+	history int64 // tokens that the last response read and made
+	since   int64 // most tokens that the client has added
 }
 
 // awaited is a response that was asked for and has not begun.
