@@ -15,13 +15,14 @@ import (
 // Archive is where segments are: it ingests, compacts and reads them. Safe for
 // concurrent use, by many processes on one store.
 type Archive struct {
-	store  store.Store
-	table  store.Table
-	bucket blob.Bucket
-	o      Options
-	cache  *cache
-	twice  *cache // what pairs of segments have in common, and counts: small, and worth more than what else is kept
-	noted  dueCache
+	store   store.Store
+	table   store.Table
+	bucket  blob.Bucket
+	objects objects
+	o       Options
+	cache   *cache
+	twice   *cache // what pairs of segments have in common, and counts: small, and worth more than what else is kept
+	noted   dueCache
 }
 
 // Options are the choices of an archive.
@@ -72,7 +73,11 @@ func New(s store.Store, b blob.Bucket, o Options) *Archive {
 	if o.OnBad == nil {
 		o.OnBad = func(string, error) {}
 	}
-	return &Archive{store: s, table: s.Table(store.Usage), bucket: b, o: o, cache: newCache(o.CacheBytes - o.CacheBytes/8), twice: newCache(o.CacheBytes / 8)}
+	table := s.Table(store.Usage)
+	return &Archive{
+		store: s, table: table, bucket: b, objects: objects{table, b, o.Inline, o.Files}, o: o,
+		cache: newCache(o.CacheBytes - o.CacheBytes/8), twice: newCache(o.CacheBytes / 8),
+	}
 }
 
 // Cut tells from which times on records are shown.
@@ -135,7 +140,7 @@ func (a *Archive) Cube(ctx context.Context, m *Manifest) (*Cube, error) {
 	if v, ok := a.cache.get(key); ok {
 		return v.(*Cube), nil
 	}
-	b, err := a.object(ctx, m, cubeObject)
+	b, err := a.objects.get(ctx, m, cubeObject)
 	if err != nil {
 		return nil, err
 	}

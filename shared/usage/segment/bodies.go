@@ -1,9 +1,7 @@
 package segment
 
 import (
-	"bytes"
 	"context"
-	"errors"
 	"fmt"
 )
 
@@ -35,11 +33,11 @@ func (b *Bodies) Row(ctx context.Context, row int) ([]byte, error) {
 	case ref.length == 0:
 		return nil, nil
 	case ref.pack != "":
-		return f.a.fromPack(ctx, ref)
+		return f.a.objects.bodies(ctx, ref)
 	case f.m.inBucket(bodiesObject):
-		return f.a.fromPack(ctx, bodyRef{f.m.blobKey(bodiesObject), ref.offset, ref.length})
+		return f.a.objects.bodies(ctx, bodyRef{f.m.blobKey(bodiesObject), ref.offset, ref.length})
 	}
-	pack, err := f.a.object(ctx, &f.m, bodiesObject)
+	pack, err := f.a.objects.get(ctx, &f.m, bodiesObject)
 	if err != nil {
 		return nil, err
 	}
@@ -47,19 +45,4 @@ func (b *Bodies) Row(ctx context.Context, row int) ([]byte, error) {
 		return nil, fmt.Errorf("segment: bodies of %s are cut short", f.m.Name)
 	}
 	return pack[ref.offset : ref.offset+ref.length], nil
-}
-
-// fromPack reads bodies of a pack in the bucket: nil when they are blank, or the pack is
-// gone. Both come of retention only, see thin; a merge leaves packs where they are.
-func (a *Archive) fromPack(ctx context.Context, ref bodyRef) ([]byte, error) {
-	b, err := a.readRange(ctx, ref.pack, ref.offset, ref.length)
-	switch {
-	case errors.Is(err, ErrGone):
-		return nil, nil
-	case err != nil:
-		return nil, err
-	case len(bytes.TrimLeft(b, "\x00")) == 0:
-		return nil, nil
-	}
-	return b, nil
 }

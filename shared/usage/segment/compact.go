@@ -68,20 +68,26 @@ func (a *Archive) noteDue(ctx context.Context, sort, org string, hour int64) err
 	return nil
 }
 
+// compacting merges what of an archive is due at a time.
+type compacting struct {
+	*Archive
+	now time.Time
+}
+
 // Compact merges what is due; call it every minute or so. Several at once do no
 // harm. Answers stay the same throughout.
 func (a *Archive) Compact(ctx context.Context) error {
-	now := a.o.Clock()
-	errs := []error{a.sweep(ctx, now), looking{a, lookRows}.look(ctx, now)}
+	c := compacting{a, a.o.Clock()}
+	errs := []error{c.sweep(ctx), looking{a, lookRows}.look(ctx, c.now)}
 	for _, sort := range [...]string{"H", "D"} {
-		err := a.eachDue(ctx, sort, func(row store.Row) error {
+		err := c.eachDue(ctx, sort, func(row store.Row) error {
 			org, hour := row.Item.String("org"), row.Item.Int("hour")
 			var done bool
 			var err error
 			if sort == "H" {
-				done, err = a.compactHour(ctx, org, hour, now)
+				done, err = c.hour(ctx, org, hour)
 			} else {
-				done, err = a.compactDay(ctx, org, hour, now)
+				done, err = c.day(ctx, org, hour)
 			}
 			if err != nil || !done {
 				return err
@@ -98,7 +104,7 @@ func (a *Archive) Compact(ctx context.Context) error {
 }
 
 // eachDue walks the notes of one sort; an error of one does not stop the others.
-func (a *Archive) eachDue(ctx context.Context, sort string, do func(store.Row) error) error {
+func (a compacting) eachDue(ctx context.Context, sort string, do func(store.Row) error) error {
 	var errs []error
 	q := store.Query{Partition: dues(), Prefix: sort + "#"}
 	for {
@@ -121,12 +127,12 @@ func (a *Archive) eachDue(ctx context.Context, sort string, do func(store.Row) e
 	}
 }
 
-// compactHour merges within an hour; done when the hour is over and whole.
-func (a *Archive) compactHour(ctx context.Context, org string, hour int64, now time.Time) (done bool, err error) {
+// hour merges within an hour; done when the hour is over and whole.
+func (a compacting) hour(ctx context.Context, org string, hour int64) (done bool, err error) {
 	key := hourKey(hour)
-	over := !now.Before(time.Unix((hour+1)*hourSeconds, 0).Add(hourGrace))
+	over := !a.now.Before(time.Unix((hour+1)*hourSeconds, 0).Add(hourGrace))
 	list, err := a.list(ctx, org, key, key+"#~", func(m *Manifest) bool {
-		return m.Tier < TierDay && (over || m.Tier == TierBatch && now.Sub(m.Created) >= settleTime)
+		return m.Tier < TierDay && (over || m.Tier == TierBatch && a.now.Sub(m.Created) >= settleTime)
 	})
 	if err != nil {
 		return false, err
@@ -169,13 +175,13 @@ func inputs(list []Manifest, over bool) int {
 }
 
 // hidden tells whether records are to stand in files, and those of some segment do not.
-func (a *Archive) hidden(list []Manifest) bool {
+func (a compacting) hidden(list []Manifest) bool {
 	return a.o.Files && slices.ContainsFunc(list, func(m Manifest) bool { return !m.InFile() })
 }
 
-// compactDay merges a day that is over into one segment, unless it is too large.
-func (a *Archive) compactDay(ctx context.Context, org string, day int64, now time.Time) (done bool, err error) {
-	if now.Before(time.Unix((day+24)*hourSeconds, 0).Add(dayGrace)) {
+// day merges a day that is over into one segment, unless it is too large.
+func (a compacting) day(ctx context.Context, org string, day int64) (done bool, err error) {
+	if a.now.Before(time.Unix((day+24)*hourSeconds, 0).Add(dayGrace)) {
 		return false, nil
 	}
 	list, err := a.ofDay(ctx, org, day)
@@ -202,7 +208,7 @@ func (a *Archive) compactDay(ctx context.Context, org string, day int64, now tim
 }
 
 // rewrite puts segments of a day that stays in hours into files, each as it is.
-func (a *Archive) rewrite(ctx context.Context, list []Manifest) error {
+func (a compacting) rewrite(ctx context.Context, list []Manifest) error {
 	for i := range list {
 		if !a.hides(&list[i]) {
 			continue // batches are of hours that are noted themselves
@@ -215,8 +221,8 @@ func (a *Archive) rewrite(ctx context.Context, list []Manifest) error {
 }
 
 // sweep deletes the objects of segments that were merged long enough ago.
-func (a *Archive) sweep(ctx context.Context, now time.Time) error {
-	q := store.Query{Partition: dues(), From: "G#", To: fmt.Sprintf("G#%014d", now.Add(-gonePeriod).UnixMilli())}
+func (a compacting) sweep(ctx context.Context) error {
+	q := store.Query{Partition: dues(), From: "G#", To: fmt.Sprintf("G#%014d", a.now.Add(-gonePeriod).UnixMilli())}
 	for {
 		page, err := a.table.Query(ctx, q)
 		if err != nil {
@@ -236,7 +242,7 @@ func (a *Archive) sweep(ctx context.Context, now time.Time) error {
 					return fmt.Errorf("segment: sweep: %w", err)
 				}
 				m := Manifest{Org: row.Item.String("org"), Name: part[0], blobs: part[1], Hour: hour, bodies: part[3] == "true"}
-				if err := a.drop(ctx, &m, true); err != nil {
+				if err := a.objects.drop(ctx, &m, true); err != nil {
 					return err
 				}
 			}

@@ -83,7 +83,7 @@ func (a *Archive) open(ctx context.Context, m *Manifest, c *cache) (*File, error
 		}
 		r.ReaderAt = &extent{b: b}
 	} else {
-		b, err := a.readRange(ctx, m.blobKey(dataObject), m.Size-tail, tail)
+		b, err := a.objects.part(ctx, m.blobKey(dataObject), m.Size-tail, tail)
 		if err != nil {
 			return nil, err
 		}
@@ -118,7 +118,7 @@ func (f *File) bytes(ctx context.Context) ([]byte, error) {
 	if f.whole != nil {
 		return f.whole, nil
 	}
-	b, err := f.a.object(ctx, &f.m, dataObject)
+	b, err := f.a.objects.get(ctx, &f.m, dataObject)
 	f.whole = b
 	return b, err
 }
@@ -186,7 +186,7 @@ func (r *remote) ReadAt(p []byte, off int64) (int, error) {
 		if length <= 0 {
 			return 0, io.EOF
 		}
-		b, err := r.f.a.readRange(r.ctx, r.f.m.blobKey(dataObject), off, length)
+		b, err := r.f.a.objects.part(r.ctx, r.f.m.blobKey(dataObject), off, length)
 		if err != nil {
 			return 0, err
 		}
@@ -206,7 +206,7 @@ func (f *File) reader(ctx context.Context, group int, column string) (io.ReaderA
 	if meta.DictionaryPageOffset > 0 {
 		from = min(from, meta.DictionaryPageOffset)
 	}
-	b, err := f.a.readRange(ctx, f.m.blobKey(dataObject), from, meta.TotalCompressedSize)
+	b, err := f.a.objects.part(ctx, f.m.blobKey(dataObject), from, meta.TotalCompressedSize)
 	if err != nil {
 		return nil, err
 	}

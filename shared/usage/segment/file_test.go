@@ -68,7 +68,7 @@ func TestFilesAreOrdinaryParquet(t *testing.T) {
 	h := newShelf(t)
 	r := made(1, noon)
 	h.ingest(t, r)
-	b, err := h.object(context.Background(), &h.all(t)[0], dataObject)
+	b, err := h.objects.get(context.Background(), &h.all(t)[0], dataObject)
 	if err != nil {
 		t.Fatal(err)
 	}

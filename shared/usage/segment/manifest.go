@@ -4,14 +4,11 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/hex"
-	"errors"
 	"fmt"
-	"io"
 	"net/url"
 	"strings"
 	"time"
 
-	"gateway/shared/blob"
 	"gateway/shared/store"
 )
 
@@ -149,94 +146,4 @@ func (a *Archive) list(ctx context.Context, org, fromKey, toKey string, want fun
 		}
 		q.After = page.Next
 	}
-}
-
-// ErrGone is returned for an object that is not there: its segment was merged
-// while a reader held its manifest. List again.
-var ErrGone = errors.New("segment: the object is gone")
-
-// object reads one object of a segment whole.
-func (a *Archive) object(ctx context.Context, m *Manifest, k kind) ([]byte, error) {
-	if m.inBucket(k) {
-		b, err := a.bucket.Get(ctx, m.blobKey(k), 0)
-		if errors.Is(err, blob.ErrNotFound) {
-			err = ErrGone
-		}
-		if err != nil {
-			return nil, fmt.Errorf("segment: %s of %s: %w", k, m.Name, err)
-		}
-		return b, nil
-	}
-	item, ok, err := a.table.Get(ctx, m.objectKey(k), true)
-	if err == nil && !ok {
-		err = ErrGone
-	}
-	if err != nil {
-		return nil, fmt.Errorf("segment: %s of %s: %w", k, m.Name, err)
-	}
-	return item.Bytes("b"), nil
-}
-
-// put writes the objects, then the manifest's fields about them.
-func (a *Archive) put(ctx context.Context, m *Manifest, objects map[kind][]byte) error {
-	var rows []store.Row
-	m.blobs = ""
-	for _, k := range [...]kind{dataObject, cubeObject, bodiesObject} {
-		b, ok := objects[k]
-		switch {
-		case !ok:
-		case len(b) <= a.o.Inline && !(k == dataObject && a.o.Files && m.Tier >= TierHour):
-			rows = append(rows, store.Row{Key: m.objectKey(k), Item: store.Item{"b": b}})
-		default:
-			if err := a.bucket.Put(ctx, m.blobKey(k), b); err != nil {
-				return fmt.Errorf("segment: %s of %s: %w", k, m.Name, err)
-			}
-			m.blobs += string(k[0])
-		}
-	}
-	_, m.bodies = objects[bodiesObject]
-	m.Size, m.cube = int64(len(objects[dataObject])), int64(len(objects[cubeObject]))
-	if len(rows) == 0 {
-		return nil
-	}
-	if err := a.table.PutMany(ctx, rows); err != nil {
-		return fmt.Errorf("segment: objects of %s: %w", m.Name, err)
-	}
-	return nil
-}
-
-// drop deletes a segment's objects. A pack of bodies in the bucket stays when
-// keepPack is set: later segments refer to it.
-func (a *Archive) drop(ctx context.Context, m *Manifest, keepPack bool) error {
-	for _, k := range [...]kind{dataObject, cubeObject, bodiesObject} {
-		var err error
-		switch {
-		case k == bodiesObject && (!m.bodies || keepPack && m.inBucket(k)):
-		case m.inBucket(k):
-			err = a.bucket.Delete(ctx, m.blobKey(k))
-		default:
-			err = a.table.Delete(ctx, m.objectKey(k))
-		}
-		if err != nil {
-			return fmt.Errorf("segment: delete %s of %s: %w", k, m.Name, err)
-		}
-	}
-	return nil
-}
-
-// readRange reads a part of an object in the bucket.
-func (a *Archive) readRange(ctx context.Context, key string, offset, length int64) ([]byte, error) {
-	r, _, err := a.bucket.Open(ctx, key, offset, length)
-	if errors.Is(err, blob.ErrNotFound) {
-		err = ErrGone
-	}
-	if err != nil {
-		return nil, fmt.Errorf("segment: %w", err)
-	}
-	defer r.Close()
-	b := make([]byte, length)
-	if _, err := io.ReadFull(r, b); err != nil {
-		return nil, fmt.Errorf("segment: %w", err)
-	}
-	return b, nil
 }

@@ -14,8 +14,8 @@ import (
 
 // merge writes one segment of all records of the inputs and swaps the manifests.
 // When another compactor was faster, nothing changes.
-func (a *Archive) merge(ctx context.Context, inputs []Manifest, tier Tier, hour int64) error {
-	w := &merger{a: a, cube: newCubeBuilder(), e: smallEncoders.Get().(*encoder), seen: make(map[string]struct{})}
+func (a compacting) merge(ctx context.Context, inputs []Manifest, tier Tier, hour int64) error {
+	w := &merger{a: a.Archive, cube: newCubeBuilder(), e: smallEncoders.Get().(*encoder), seen: make(map[string]struct{})}
 	defer smallEncoders.Put(w.e)
 	w.e.reset()
 	id, err := w.run(ctx, inputs)
@@ -59,7 +59,7 @@ func (a *Archive) merge(ctx context.Context, inputs []Manifest, tier Tier, hour 
 		if err != nil || item.String("name") == m.Name {
 			return err
 		}
-		return a.drop(ctx, &m, false)
+		return a.objects.drop(ctx, &m, false)
 	}
 	if err != nil {
 		return fmt.Errorf("segment: swap: %w", err)
@@ -182,5 +182,5 @@ func (w *merger) save(ctx context.Context, m *Manifest) error {
 	if len(w.pack) > 0 {
 		objects[bodiesObject] = w.pack
 	}
-	return w.a.put(ctx, m, objects)
+	return w.a.objects.put(ctx, m, objects)
 }

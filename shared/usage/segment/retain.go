@@ -41,24 +41,30 @@ func (a *Archive) noteKept(ctx context.Context, org string, day int64) error {
 	return nil
 }
 
+// expiring deletes what of an archive is over at a time.
+type expiring struct {
+	*Archive
+	now time.Time
+}
+
 // Retain deletes what has been kept long enough; call it every hour or so. What
 // it had no time for it finds again.
 func (a *Archive) Retain(ctx context.Context) error {
-	now, keep := a.o.Clock(), a.o.Retention
+	e, keep := expiring{a, a.o.Clock()}, a.o.Retention
 	return errors.Join(
-		a.eachOver(ctx, "B", keep.Bodies, now, a.expireBodies),
-		a.eachOver(ctx, "R", keep.Records, now, a.expireRecords),
-		a.expireJournal(ctx, now),
-		thinning{a}.thinAll(ctx, now),
+		e.eachOver(ctx, "B", keep.Bodies, e.bodies),
+		e.eachOver(ctx, "R", keep.Records, e.records),
+		e.journal(ctx),
+		thinning{a}.thinAll(ctx, e.now),
 	)
 }
 
 // eachOver walks the notes of days whose time is over.
-func (a *Archive) eachOver(ctx context.Context, sort string, keep time.Duration, now time.Time, expire func(context.Context, string, int64) error) error {
+func (a expiring) eachOver(ctx context.Context, sort string, keep time.Duration, expire func(context.Context, string, int64) error) error {
 	if keep == 0 {
 		return nil
 	}
-	last := now.Add(-keep-oneDay).Unix() / hourSeconds
+	last := a.now.Add(-keep-oneDay).Unix() / hourSeconds
 	q := store.Query{Partition: dues(), From: sort + "#", To: fmt.Sprintf("%s#%08d#~", sort, last)}
 	for {
 		page, err := a.table.Query(ctx, q)
@@ -67,7 +73,7 @@ func (a *Archive) eachOver(ctx context.Context, sort string, keep time.Duration,
 		}
 		for _, row := range page.Rows {
 			org, day := row.Item.String("org"), row.Item.Int("hour")
-			if !over(day, keep, now) {
+			if !over(day, keep, a.now) {
 				continue
 			}
 			if err := expire(ctx, org, day); err != nil {
@@ -88,9 +94,9 @@ func (a *Archive) ofDay(ctx context.Context, org string, day int64) ([]Manifest,
 	return a.list(ctx, org, hourKey(day), hourKey(day+23)+"#~", func(*Manifest) bool { return true })
 }
 
-// expireBodies deletes all bodies of an organisation's day. Segments of a day
+// bodies deletes all bodies of an organisation's day. Segments of a day
 // refer to packs of the same day only.
-func (a *Archive) expireBodies(ctx context.Context, org string, day int64) error {
+func (a expiring) bodies(ctx context.Context, org string, day int64) error {
 	list, err := a.ofDay(ctx, org, day)
 	if err != nil {
 		return err
@@ -103,13 +109,13 @@ func (a *Archive) expireBodies(ctx context.Context, org string, day int64) error
 		}
 	}
 	place := url.PathEscape(org) + time.Unix(day*hourSeconds, 0).UTC().Format("/2006/01/02/")
-	return errors.Join(a.deleteAll(ctx, "segments/"+string(bodiesObject)+"/"+place), a.deleteAll(ctx, "bodies/"+place))
+	return errors.Join(a.objects.clear(ctx, "segments/"+string(bodiesObject)+"/"+place), a.objects.clear(ctx, "bodies/"+place))
 }
 
-// expireRecords takes the manifests of a day away; the sweep deletes their
+// records takes the manifests of a day away; the sweep deletes their
 // objects when nobody reads them any more.
-func (a *Archive) expireRecords(ctx context.Context, org string, day int64) error {
-	if err := a.expireBodies(ctx, org, day); err != nil {
+func (a expiring) records(ctx context.Context, org string, day int64) error {
+	if err := a.bodies(ctx, org, day); err != nil {
 		return err
 	}
 	list, err := a.ofDay(ctx, org, day)
@@ -150,11 +156,11 @@ func (a *Archive) leave(org, id string, left []string) store.Action {
 // by the day on which a file was linked, which is none before its events'.
 const journalPacks = "bodies/journal/"
 
-func (a *Archive) expireJournal(ctx context.Context, now time.Time) error {
+func (a expiring) journal(ctx context.Context) error {
 	if a.o.Retention.Bodies == 0 {
 		return nil
 	}
-	first := journalPacks + now.Add(-a.o.Retention.Bodies-oneDay).UTC().Format("2006/01/02/")
+	first := journalPacks + a.now.Add(-a.o.Retention.Bodies-oneDay).UTC().Format("2006/01/02/")
 	for {
 		keys, err := a.bucket.List(ctx, journalPacks, "", listPart)
 		if err != nil {
@@ -164,27 +170,6 @@ func (a *Archive) expireJournal(ctx context.Context, now time.Time) error {
 			if key >= first {
 				return nil
 			}
-			if err := a.bucket.Delete(ctx, key); err != nil {
-				return fmt.Errorf("segment: retention: %w", err)
-			}
-		}
-		if len(keys) < listPart {
-			return nil
-		}
-	}
-}
-
-// listPart is how many keys are listed at once.
-const listPart = 500
-
-// deleteAll deletes what stands under a prefix of the bucket.
-func (a *Archive) deleteAll(ctx context.Context, prefix string) error {
-	for {
-		keys, err := a.bucket.List(ctx, prefix, "", listPart)
-		if err != nil {
-			return fmt.Errorf("segment: retention: %w", err)
-		}
-		for _, key := range keys {
 			if err := a.bucket.Delete(ctx, key); err != nil {
 				return fmt.Errorf("segment: retention: %w", err)
 			}

@@ -93,7 +93,7 @@ func (f *File) filter(ctx context.Context, group int, column string) (bloom.Spli
 // stretchOf reads a piece of the file.
 func (f *File) stretchOf(ctx context.Context, at, length int64) ([]byte, error) {
 	if !f.m.small() {
-		return f.a.readRange(ctx, f.m.blobKey(dataObject), at, length)
+		return f.a.objects.part(ctx, f.m.blobKey(dataObject), at, length)
 	}
 	whole, err := f.bytes(ctx)
 	if err != nil {

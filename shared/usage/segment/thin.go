@@ -143,7 +143,7 @@ func (a thinning) afterLoss(ctx context.Context, m, next *Manifest, made bool) e
 	if item.String("name") == next.Name {
 		return nil
 	}
-	return errors.Join(errChanged, a.drop(ctx, next, false))
+	return errors.Join(errChanged, a.objects.drop(ctx, next, false))
 }
 
 // maxThin is how often a day is listed again that is merged at the same time.

@@ -35,7 +35,7 @@ func (k *walk) open(ctx context.Context) error {
 	}
 	k.file, k.opened = f, true
 	if k.m.bodies && !k.m.inBucket(bodiesObject) {
-		if k.own, err = k.a.object(ctx, k.m, bodiesObject); err != nil {
+		if k.own, err = k.a.objects.get(ctx, k.m, bodiesObject); err != nil {
 			return err
 		}
 	}

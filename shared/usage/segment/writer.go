@@ -45,7 +45,7 @@ func (a *Archive) Ingest(ctx context.Context, records []usage.Record) error {
 	held := 0
 	for i := range records {
 		r := &records[i]
-		if err := a.repair(r); err != nil {
+		if err := repair(r); err != nil {
 			a.o.OnBad(r.ID, err)
 			continue
 		}
@@ -77,7 +77,7 @@ func (a *Archive) ingestAll(ctx context.Context, groups map[groupKey][]*usage.Re
 
 // repair refuses records that cannot be kept; a missing start is taken from the id, and
 // texts are made UTF-8, as the columns of files are: a provider's model may be anything.
-func (a *Archive) repair(r *usage.Record) error {
+func repair(r *usage.Record) error {
 	if r.Org == "" || r.ID == "" {
 		return ErrNoOwner
 	}
@@ -200,7 +200,7 @@ func (a *Archive) ingest(ctx context.Context, k groupKey, records []*usage.Recor
 	}
 	err = encodeBatch(b.rows, len(b.arena), a.o.Inline, func(file []byte) error {
 		objects[dataObject] = file
-		return a.put(ctx, &m, objects)
+		return a.objects.put(ctx, &m, objects)
 	})
 	if err != nil {
 		return err
@@ -209,7 +209,7 @@ func (a *Archive) ingest(ctx context.Context, k groupKey, records []*usage.Recor
 	if there, known := store.AsCondition(err); known {
 		err = nil
 		if there.Current.String("name") != m.Name { // the same batch came before; else a repeated write of this one
-			err = a.drop(ctx, &m, false)
+			err = a.objects.drop(ctx, &m, false)
 		}
 	}
 	if err != nil {
