@@ -37,7 +37,7 @@ func openAPI(o options, title string, arn func(family string) string) map[string
 	var nowhere []placement.Route
 	for _, r := range placement.Table() {
 		if _, runs := places[r.Family]; !runs {
-			nowhere = append(nowhere, r) // the path is the pass-through's, which the container serves or nobody
+			nowhere = append(nowhere, r) // the pass-through's path: the container serves it, or nobody does
 			continue
 		}
 		if r.Place == placement.Buffered {
@@ -50,16 +50,16 @@ func openAPI(o options, title string, arn func(family string) string) map[string
 			add(r.Path, strings.ToLower(r.Method), op)
 		}
 	}
-	// On a path that has other methods what only the container serves is refused by
-	// itself without one.
+	// Some routes only the container serves, on paths that have other methods too. Without a
+	// container such a route gets its own operation, which refuses.
 	for _, r := range nowhere {
 		if path := paths[unifyVariables(r.Path)]; path != nil && path["x-amazon-apigateway-any-method"] == nil && r.Without == placement.Refused && !o.hasContainer() {
 			add(r.Path, strings.ToLower(r.Method), integration(o, r.Without, "", placement.Container, r.Status))
 		}
 	}
-	// A path that a data-plane family knows takes what it does not serve like any
-	// other path. One of the administration is never passed through: its own family
-	// says which methods there are.
+	// What a path does not serve: a path of a data-plane family takes it as any other path
+	// does. A path of the administration is never passed through: its own family says which
+	// methods there are.
 	for path, methods := range paths {
 		if methods["x-amazon-apigateway-any-method"] != nil {
 			continue
@@ -103,7 +103,7 @@ func integration(o options, without placement.Place, arn string, family placemen
 
 const needsContainer = "Files and audio need the container, which this installation does not have"
 
-// refusal answers for what needs a container in an installation without one.
+// refusal is the answer to what needs a container, in an installation that has none.
 func refusal(status int) map[string]any {
 	message, code := needsContainer, "body_too_large"
 	if status == 501 {
@@ -143,18 +143,20 @@ func gatewayResponses() map[string]any {
 		}
 		out[kind] = response
 	}
-	// Only refusals of what needs the container take one type alone: these are forms and offers of sessions.
+	// Of the refusals only those of what needs the container accept a single type: these
+	// routes take forms and offers of sessions.
 	out["UNSUPPORTED_MEDIA_TYPE"] = map[string]any{
 		"statusCode": 413, "responseTemplates": map[string]any{"application/json": errorBody(`"A body of this type needs the container, which this installation does not have"`, "body_too_large")},
 	}
 	return out
 }
 
-// gathered are paths below which all is one family's: the API, which has a bound of
-// resources, knows them as one, and the family which ones there are.
+// gathered are path prefixes below which one family serves everything. The API, whose
+// number of resources is limited, has one resource for each; the family knows which paths
+// there are.
 var gathered = []string{"/analytics/", "/agent/", "/.well-known/", "/oauth/", "/auth/", "/otel/", "/policies/", "/webhooks/", "/model-configs/"}
 
-// apart begin paths that stand among gathered ones and are another family's.
+// apart are the beginnings of paths below gathered ones that belong to another family.
 var apart = []string{"/oauth/upstream-", "/.well-known/jwks.json"}
 
 // unifyVariables names variables by their place, because the API wants siblings

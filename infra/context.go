@@ -22,12 +22,12 @@ import (
 // contextValue is one value that `cdk -c name=value` or cdk.json sets.
 type contextValue struct {
 	name, otherwise string
-	allowed         string // in words, for the refusal of another value
-	// set takes a value over; false: it is not allowed.
+	allowed         string // in words, for the message that refuses another value
+	// set takes the value over; false: the value is not allowed.
 	set func(o *options, v string) bool
 }
 
-// contextValues are all of them; the README's table has a row for each.
+// contextValues are all context values; the README's table has a row for each.
 var contextValues = []contextValue{
 	{"name", "gateway", "2 to 30 of a-z, 0-9 and -, beginning with a letter and not ending with -", matching(`[a-z][a-z0-9-]{0,28}[a-z0-9]`, func(o *options) *string { return &o.name })},
 	{"region", "us-east-1", "a region of AWS, such as eu-west-1 (those of China, GovCloud and isolated partitions are not supported)", setRegion},
@@ -67,7 +67,7 @@ var contextValues = []contextValue{
 	{"tablePrefix", "", "1 to 40 of a-z, 0-9, - and _, ending with -", matching(`[a-z0-9_-]{0,39}-`, func(o *options) *string { return &o.tablePrefix })},
 }
 
-// optionsOf reads the context. All that is wrong with it is said together.
+// optionsOf reads the context. One error names everything that is wrong with it.
 func optionsOf(app awscdk.App) (options, error) {
 	given, _ := app.Node().GetAllContext(nil).(map[string]any)
 	return parseContext(given)
@@ -98,8 +98,8 @@ func parseContext(given map[string]any) (options, error) {
 	return o, errors.Join(errs...)
 }
 
-// ownContext matches names that can only be meant for this app: those of the CDK
-// have other characters in them.
+// ownContext matches names that can only be meant for this app: the names that the CDK uses
+// contain other characters.
 var ownContext = regexp.MustCompile(`^[A-Za-z]+$`)
 
 // contextText is a value as the command line would give it: cdk.json may hold
@@ -116,7 +116,7 @@ func contextText(v any) (string, error) {
 	return "", errors.New("no text")
 }
 
-// shownContext is a value as a refusal repeats it: shortened.
+// shownContext is a value as the error message repeats it: shortened.
 func shownContext(v any) string {
 	text, err := contextText(v)
 	if err != nil {
@@ -181,7 +181,7 @@ func setRegion(o *options, v string) bool {
 	return false
 }
 
-// maxList is the most characters of a list: a function's variables have 4 KB.
+// maxList is the most characters of a list: the variables of a function may have 4 KB.
 const maxList = 1000
 
 func setEgress(o *options, v string) bool {
@@ -239,7 +239,7 @@ func setFormerKeys(o *options, v string) bool {
 	return len(v) <= maxList
 }
 
-// workerNames are the functions that no caller waits for.
+// workerNames are the functions whose result no caller waits for.
 var workerNames = []string{"usage", "audit", "repair", "requeue", "batchruns", "exports"}
 
 func setReserved(o *options, v string) bool {

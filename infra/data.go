@@ -14,15 +14,15 @@ import (
 // tableNames are the tables of shared/store.
 var tableNames = []string{"control", "keys", "rate", "spend", "usage", "audit"}
 
-// workerTimeout is how long a batch of messages may take; a message stays hidden
-// for six times as long and the batching window.
+// workerTimeout is how long a worker may take for a batch of messages. A message stays
+// hidden for six times as long, plus the batching window.
 var (
 	workerTimeout    = 120.0
 	auditWindow      = 5.0
 	queueVisibility  = map[string]float64{"audit": 6*workerTimeout + auditWindow, "usage": 6*workerTimeout + mostWindow, "batches": 6 * runTimeout, "exports": 6 * exportTimeout}
-	runTimeout       = 900.0 // of one step of a batch
-	exportTimeout    = 600.0 // of one step of an export
-	mostWindow       = 300.0 // that messages may be gathered for
+	runTimeout       = 900.0 // for one step of a batch
+	exportTimeout    = 600.0 // for one step of an export
+	mostWindow       = 300.0 // how long messages may be collected at most
 	maxReceives      = 5.0
 	retentionSeconds = 14.0 * 24 * 3600
 )
@@ -82,8 +82,8 @@ func (d *dataStack) keys(o options) {
 	})
 }
 
-// Where large answers of the cache, files for batches, and those of exports stand in
-// the bucket.
+// Prefixes in the bucket of large answers of the cache, files for batches, files of
+// exports, and results of queries.
 const (
 	cachedAnswers = "cache/"
 	heldFiles     = "held/"
@@ -105,13 +105,13 @@ func (d *dataStack) buckets() {
 			AbortIncompleteMultipartUploadAfter: day(1),
 			Transitions:                         &[]*awss3.Transition{{StorageClass: awss3.StorageClass_INTELLIGENT_TIERING(), TransitionAfter: day(30)}},
 		}, {
-			Prefix: jsii.String(cachedAnswers), Expiration: day(302), // no answer is kept in the cache for longer
+			Prefix: jsii.String(cachedAnswers), Expiration: day(302), // the cache keeps no answer for longer
 		}, {
 			Prefix: jsii.String(heldFiles), Expiration: day(31), // files that the gateway keeps for providers without a store
 		}, {
 			Prefix: jsii.String(exported), Expiration: day(8), // files of exports can be fetched for seven days
 		}, {
-			Prefix: jsii.String(queried), Expiration: day(1), // what queries found is read at once
+			Prefix: jsii.String(queried), Expiration: day(1), // the result of a query is read at once
 		}},
 		RemovalPolicy: kept,
 	})
@@ -124,8 +124,8 @@ func (d *dataStack) queue(o options, name string) {
 		QueueName: jsii.String(full + "-dead"), Encryption: awssqs.QueueEncryption_SQS_MANAGED, EnforceSSL: jsii.Bool(true),
 		RetentionPeriod: awscdk.Duration_Seconds(jsii.Number(retentionSeconds)), RemovalPolicy: kept,
 	})
-	// By its name: a reference would close a circle with the queue's own redrive
-	// policy.
+	// By its name: a reference would be circular, because the queue's own redrive policy
+	// refers to the dead letters.
 	dead.Node().DefaultChild().(awssqs.CfnQueue).SetRedriveAllowPolicy(map[string]any{
 		"redrivePermission": "byQueue",
 		"sourceQueueArns":   []any{d.stack.FormatArn(&awscdk.ArnComponents{Service: jsii.String("sqs"), Resource: jsii.String(full)})},

@@ -10,24 +10,24 @@ import (
 	"github.com/aws/jsii-runtime-go"
 )
 
-// firewallRegion is the one region where firewalls of CloudFront exist.
+// firewallRegion is the only region where firewalls for CloudFront exist.
 const firewallRegion = "us-east-1"
 
-// newFirewallStack makes the edge's firewall in a stack of its own, for
-// installations in other regions. The edge's stack stands with the rest, because
-// the origin secret can be looked up in its own region only.
+// newFirewallStack makes the edge's firewall in its own stack, for installations in other
+// regions. The edge's stack stays in the installation's region, because the origin secret
+// can only be looked up there.
 func newFirewallStack(scope constructs.Construct, props *awscdk.StackProps, o options) (stack awscdk.Stack, acl *string) {
 	props.Env.Region, props.CrossRegionReferences = jsii.String(firewallRegion), jsii.Bool(true)
 	stack = awscdk.NewStack(scope, jsii.String("Firewall"), props)
 	return stack, newFirewall(stack, "Firewall", o).AttrArn()
 }
 
-// withoutEdgeLogs are regions to whose buckets CloudFront writes no standard logs.
+// withoutEdgeLogs are regions where CloudFront cannot write standard logs to a bucket.
 var withoutEdgeLogs = []string{
 	"af-south-1", "ap-east-1", "ap-south-2", "ap-southeast-3", "ap-southeast-4", "ca-west-1", "eu-south-1", "eu-south-2", "eu-central-2", "il-central-1", "me-south-1", "me-central-1",
 }
 
-// named gives a distribution its own name and its log, as far as there are such.
+// named gives a distribution its host name and its log, where there are such.
 func (e *edgeStack) named(o options, d *dataStack, p *awscloudfront.DistributionProps) *awscloudfront.DistributionProps {
 	if o.domain != "" {
 		p.DomainNames = jsii.Strings(o.domain)
@@ -39,7 +39,7 @@ func (e *edgeStack) named(o options, d *dataStack, p *awscloudfront.Distribution
 	return p
 }
 
-// address tells where the gateway is.
+// address puts out where the gateway is.
 func (e *edgeStack) address(o options) {
 	named := ""
 	if o.address() == "" {

@@ -8,19 +8,19 @@ import (
 	"github.com/aws/jsii-runtime-go"
 )
 
-// The edge adds the origin secret to what it sends, and functions and the container
-// let in nothing else. The worker that replaces the secret finds the distribution by
-// a parameter, since the edge's stack is made after all others, and may change one
-// that carries the installation's tag.
+// The edge adds the origin secret to the requests it sends; functions and the container
+// refuse every request without it. The worker that replaces the secret finds the
+// distribution by a parameter, since the edge's stack is made after all others. It may
+// change only a distribution that carries the installation's tag.
 
-// installationTag marks what belongs to an installation, for its budget and for the
-// worker that may change its distribution.
+// installationTag marks what belongs to an installation: for its budget, and for the worker
+// that may change its distribution.
 const installationTag = "gateway-installation"
 
 // distributionParameter names the parameter with the id of the distribution.
 func distributionParameter(o options) string { return "/" + o.name + "/distribution" }
 
-// known lets the worker find the distribution.
+// known writes the parameter by which the worker finds the distribution.
 func (e *edgeStack) known(o options) {
 	awsssm.NewStringParameter(e.stack, jsii.String("DistributionId"), &awsssm.StringParameterProps{
 		ParameterName: jsii.String(distributionParameter(o)), StringValue: e.distribution.DistributionId(),
@@ -52,8 +52,8 @@ func (d *dataStack) grantRotation(o options, to awslambda.Function) {
 		Resources:  &[]*string{arn("cloudfront", "", "distribution", "*")},
 		Conditions: &map[string]any{"StringEquals": map[string]any{"aws:ResourceTag/" + installationTag: o.name}},
 	}))
-	// An update names the firewall and the bucket of logs again, and CloudFront asks
-	// whether its caller may use them.
+	// An update also names the firewall and the bucket of the logs, and CloudFront checks
+	// that its caller may use them.
 	if o.firewall == "on" {
 		to.AddToRolePolicy(awsiam.NewPolicyStatement(&awsiam.PolicyStatementProps{
 			Actions: jsii.Strings("wafv2:GetWebACL"), Resources: &[]*string{arn("wafv2", firewallRegion, "global/webacl", firewallName(o)+"/*")},

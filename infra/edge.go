@@ -14,12 +14,12 @@ type edgeStack struct {
 	distribution awscloudfront.Distribution
 }
 
-// newEdgeStack makes the edge, and the stack of its firewall where that is one of
-// its own; props gives the properties of a stack by its name.
+// newEdgeStack makes the edge and, where the firewall needs its own stack, that stack too.
+// props gives the properties of a stack by its name.
 func newEdgeStack(scope constructs.Construct, props func(string) *awscdk.StackProps, o options, d *dataStack, f *functionStack) (e *edgeStack, firewall awscdk.Stack) {
 	own := props("edge")
 	e = &edgeStack{}
-	var acl *string // none
+	var acl *string // nil: no firewall
 	switch {
 	case o.firewall != "on":
 		e.stack = awscdk.NewStack(scope, jsii.String("Edge"), own)
@@ -35,7 +35,7 @@ func newEdgeStack(scope constructs.Construct, props func(string) *awscdk.StackPr
 		Code: awscloudfront.FunctionCode_FromInline(jsii.String(router(o))), Runtime: awscloudfront.FunctionRuntime_JS_2_0(),
 		Comment: jsii.String("Chooses between the API and the container"),
 	})
-	// A header of the same name that a client sends is replaced.
+	// It replaces a header of the same name that a client sends.
 	secret := &map[string]*string{
 		"X-Gateway-Origin-Secret": d.originSecret.SecretValueFromJson(jsii.String("current")).UnsafeUnwrap(),
 	}
@@ -46,7 +46,7 @@ func newEdgeStack(scope constructs.Construct, props func(string) *awscdk.StackPr
 	direct := func(origin awscloudfront.IOrigin, policy awscloudfront.IOriginRequestPolicy) *awscloudfront.BehaviorOptions {
 		return &awscloudfront.BehaviorOptions{
 			Origin: origin, OriginRequestPolicy: policy, CachePolicy: awscloudfront.CachePolicy_CACHING_DISABLED(),
-			AllowedMethods: awscloudfront.AllowedMethods_ALLOW_ALL(), Compress: jsii.Bool(false), // compressing would hold streams back
+			AllowedMethods: awscloudfront.AllowedMethods_ALLOW_ALL(), Compress: jsii.Bool(false), // compressing would delay streams
 			ViewerProtocolPolicy: awscloudfront.ViewerProtocolPolicy_HTTPS_ONLY,
 		}
 	}
@@ -59,9 +59,9 @@ func newEdgeStack(scope constructs.Construct, props func(string) *awscdk.StackPr
 	whole := behaviour(api, toAPI)
 	more := map[string]*awscloudfront.BehaviorOptions{}
 	if f.container == nil {
-		// There is nothing to choose: the function, which costs by the request, only
-		// renames the paths of version 2, of descriptions at the root, of clients that put
-		// the version twice or not at all, and of Azure's.
+		// The function need not choose here, and it costs money for each request, so it runs
+		// only for paths that it renames: those of version 2, of descriptions at the root, of
+		// clients that send the version twice or not at all, and of Azure's.
 		whole = direct(api, toAPI)
 		more["/v2"], more["/v2/*"] = behaviour(api, toAPI), behaviour(api, toAPI)
 		more["/.well-known/*"] = behaviour(api, toAPI)
@@ -76,8 +76,8 @@ func newEdgeStack(scope constructs.Construct, props func(string) *awscdk.StackPr
 			OriginId: jsii.String("container"), ProtocolPolicy: awscloudfront.OriginProtocolPolicy_HTTP_ONLY, CustomHeaders: secret,
 			ReadTimeout: awscdk.Duration_Seconds(jsii.Number(120)),
 		})
-		// WebSockets need a behaviour; it also makes the origin one that the
-		// function can choose.
+		// WebSockets need their own behaviour; a behaviour also makes the origin known, so that
+		// the function can choose it.
 		for _, sessions := range []string{"/v1/realtime*", "/v1/live/*", "/v1/ws/*"} {
 			more[sessions] = behaviour(origin, awscloudfront.OriginRequestPolicy_ALL_VIEWER())
 		}
@@ -92,8 +92,8 @@ func newEdgeStack(scope constructs.Construct, props func(string) *awscdk.StackPr
 	return e, firewall
 }
 
-// unkept are the statuses of errors that CloudFront keeps for ten seconds unless it is
-// told not to, whatever the answer says, and gives to everybody who asks for the path.
+// unkept are the statuses of errors that CloudFront would keep for ten seconds and give to
+// everybody who asks for the path, whatever the answer says, unless it is told not to.
 func unkept() *[]*awscloudfront.ErrorResponse {
 	var out []*awscloudfront.ErrorResponse
 	for _, status := range []float64{400, 403, 404, 405, 414, 416, 500, 501, 502, 503, 504} {

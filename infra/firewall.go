@@ -15,25 +15,25 @@ import (
 // firewallName is the name of the web ACL.
 func firewallName(o options) string { return o.name + "-edge" }
 
-// bodyRules are the managed rules that look into bodies. Prompts look like attacks, so
-// they only count.
+// bodyRules are the managed rules that look at bodies. Prompts look like attacks, so these
+// rules only count.
 var bodyRules = append([]string{"SizeRestrictions_BODY", "GenericRFI_BODY"}, settingRules...)
 
-// settingRules also block, on paths whose bodies are settings alone. Lists of models and
-// members are longer than the size that is restricted, and hosts of one's own may be
-// named by their address.
+// settingRules also block, but only on paths whose bodies are nothing but settings. The
+// other two rules of bodyRules do not: lists of models and members are longer than the size
+// limit of one, and people name their own hosts by address, which the other blocks.
 var settingRules = []string{"CrossSiteScripting_BODY", "GenericLFI_BODY", "EC2MetaDataSSRF_BODY"}
 
-// queryRules only count: clients of MCP and of sign-in name addresses of their own
-// machine to come back to, and bring codes and states longer than is restricted.
+// queryRules only count: clients of MCP and of sign-in give addresses of their own machine
+// to return to, and send codes and states that are longer than the size limit.
 var queryRules = []string{"SizeRestrictions_QUERYSTRING", "GenericRFI_QUERYARGUMENTS", "EC2MetaDataSSRF_QUERYARGUMENTS"}
 
-// wordy families take what people and models say, files of theirs, what describes tools,
-// and XML of identity providers.
+// wordy are the families whose bodies are not only settings: words of people and models,
+// files, descriptions of tools, and XML of identity providers.
 var wordy = []string{"agentservers", "analytics", "auth", "dryrun", "feedback", "guardrails", "logs", "mcp", "mcpservers", "partials", "promptruns", "prompts"}
 
-// newFirewall makes the web ACL of the distribution. The API needs none: its
-// functions answer the edge alone.
+// newFirewall makes the web ACL of the distribution. The API needs none: its functions
+// answer only requests that come from the edge.
 func newFirewall(stack awscdk.Stack, id string, o options) awswafv2.CfnWebACL {
 	name := firewallName(o)
 	rules := []any{
@@ -63,7 +63,7 @@ func perAddress(priority, most float64) *awswafv2.CfnWebACL_RuleProperty {
 
 func visible(name string) *awswafv2.CfnWebACL_VisibilityConfigProperty {
 	return &awswafv2.CfnWebACL_VisibilityConfigProperty{
-		CloudWatchMetricsEnabled: jsii.Bool(true), MetricName: jsii.String(name), SampledRequestsEnabled: jsii.Bool(false), // samples hold keys
+		CloudWatchMetricsEnabled: jsii.Bool(true), MetricName: jsii.String(name), SampledRequestsEnabled: jsii.Bool(false), // samples would contain keys
 	}
 }
 
@@ -84,7 +84,7 @@ func managed(priority float64, group string, counted ...string) *awswafv2.CfnWeb
 	}
 }
 
-// blockBodies blocks what a rule has labelled in bodies of settings.
+// blockBodies blocks bodies of settings that one of settingRules has labelled.
 func blockBodies(priority float64) *awswafv2.CfnWebACL_RuleProperty {
 	var labels, paths []any
 	for _, rule := range settingRules {
@@ -99,7 +99,7 @@ func blockBodies(priority float64) *awswafv2.CfnWebACL_RuleProperty {
 		}})
 	}
 	or := func(of []any) any {
-		if len(of) == 1 { // an or takes two at least
+		if len(of) == 1 { // an "or" needs at least two
 			return of[0]
 		}
 		return &awswafv2.CfnWebACL_StatementProperty{OrStatement: &awswafv2.CfnWebACL_OrStatementProperty{Statements: of}}
@@ -119,7 +119,7 @@ func labelOf(rule string) string { return strings.TrimSuffix(rule, "BODY") + "Bo
 // maxPattern is how long a regular expression of a firewall may be.
 const maxPattern = 512
 
-// settingPatterns find the paths of settings as clients send them: below each base that
+// settingPatterns match the paths of settings as clients send them: below each base that
 // the edge leads to version 1.
 func settingPatterns() []string {
 	const start, end = `^(?:/openai)?(?:/v[12]){1,2}/(?:`, `)(?:/|$)`
@@ -138,7 +138,7 @@ func settingPatterns() []string {
 	return out
 }
 
-// settingPrefixes are the first segments of paths whose bodies are settings alone.
+// settingPrefixes are the first segments of paths whose bodies are nothing but settings.
 func settingPrefixes() []string {
 	out := administrationPrefixes()
 	for _, r := range placement.Table() {

@@ -15,10 +15,10 @@ import (
 type shape struct {
 	memory  float64 // MB
 	timeout float64 // seconds
-	loops   bool    // it sends to the queue that it is fed from, for as long as there is work
+	loops   bool    // it sends to the queue that calls it, as long as there is work
 }
 
-// newFunction makes a function with a role, a log group and rights of its own.
+// newFunction makes a function with its own role, log group and rights.
 func newFunction(stack awscdk.Stack, d *dataStack, o options, name string, s shape, r rights, extra map[string]*string, more ...awsiam.PolicyStatement) awslambda.Function {
 	logs := newLogs(stack, d, o, name)
 	role := awsiam.NewRole(stack, jsii.String("Role-"+name), &awsiam.RoleProps{
@@ -33,7 +33,7 @@ func newFunction(stack awscdk.Stack, d *dataStack, o options, name string, s sha
 		role.AddToPolicy(s)
 	}
 	env := r.environment(d, o)
-	// Go's own memory stays below the function's, so that it collects in time.
+	// The limit of Go's memory is below the function's, so that Go collects garbage in time.
 	env["GOMEMLIMIT"] = jsii.String(strconv.Itoa(int(s.memory*9/10)) + "MiB")
 	for k, v := range extra {
 		env[k] = v
@@ -49,7 +49,7 @@ func newFunction(stack awscdk.Stack, d *dataStack, o options, name string, s sha
 		SystemLogLevelV2: awslambda.SystemLogLevel_WARN, ApplicationLogLevelV2: o.applicationLogLevel(),
 		MemorySize: jsii.Number(s.memory), Timeout: awscdk.Duration_Seconds(jsii.Number(s.timeout)),
 		Environment: &env, RecursiveLoop: loop,
-		CurrentVersionOptions: &awslambda.VersionOptions{RemovalPolicy: kept}, // what an alias can be led back to
+		CurrentVersionOptions: &awslambda.VersionOptions{RemovalPolicy: kept}, // so that an alias can go back to an earlier version
 	}
 	if n, ok := o.reserved[name]; ok {
 		props.ReservedConcurrentExecutions = jsii.Number(n)
@@ -57,9 +57,9 @@ func newFunction(stack awscdk.Stack, d *dataStack, o options, name string, s sha
 	return awslambda.NewFunction(stack, jsii.String("Function-"+name), props)
 }
 
-// newLogs makes a log group below /<installation>/. CloudWatch encrypts it with a
-// key of its own: no prompt, answer or credential is logged, and a key of ours costs
-// a dollar a month.
+// newLogs makes a log group below /<installation>/. CloudWatch encrypts it with its own
+// key: no prompt, answer or credential is logged, and a key of ours would cost a dollar a
+// month.
 func newLogs(stack awscdk.Stack, d *dataStack, o options, name string) awslogs.LogGroup {
 	return awslogs.NewLogGroup(stack, jsii.String("Logs-"+name), &awslogs.LogGroupProps{
 		LogGroupName: jsii.String("/" + o.name + "/" + name), Retention: awslogs.RetentionDays_ONE_MONTH,

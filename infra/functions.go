@@ -13,17 +13,17 @@ import (
 	"gateway/shared/host/placement"
 )
 
-// Shapes of the functions that serve requests. The data plane waits for models
-// most of its time: the smallest memory that keeps p99. The administration is
-// bounded by reservedConcurrency where it must not take the data plane's concurrency.
+// Shapes of the functions that serve requests. The data plane spends most of its time
+// waiting for models: it has the smallest memory that keeps the p99. reservedConcurrency
+// limits the administration where it must not take concurrency from the data plane.
 var (
 	dataPlaneShape      = shape{memory: 192, timeout: 900}
 	administrationShape = shape{memory: 256, timeout: 29}
 	analyticsShape      = shape{memory: 1024, timeout: 29}
 )
 
-// accessLine is the API's line of a request: a quarter of what the standard one
-// costs, and no address or user agent, which the edge logs.
+// accessLine is what the API logs of a request. It costs a quarter of the standard line and
+// leaves out the address and the user agent, which the edge logs.
 const accessLine = `{"request_id":"$context.requestId","method":"$context.httpMethod","route":"$context.resourcePath","status":"$context.status",` +
 	`"ms":"$context.responseLatency","bytes":"$context.responseLength","error":"$context.error.responseType"}`
 
@@ -32,7 +32,7 @@ type functionStack struct {
 	stack     awscdk.Stack
 	api       awsapigateway.SpecRestApi
 	functions map[string]awslambda.Function
-	live      map[string]awslambda.Alias // what is called
+	live      map[string]awslambda.Alias // the aliases that callers use
 	container *containerService          // nil: none
 }
 
@@ -55,7 +55,7 @@ func newFunctionStack(scope constructs.Construct, props *awscdk.StackProps, o op
 		switch {
 		case places[name] == placement.Stream:
 			o.lend(f.stack, extra, take)
-		case name == "secretreferences", name == "mcpservers", name == "agentservers": // secrets are asked for with the roles of requests
+		case name == "secretreferences", name == "mcpservers", name == "agentservers": // these fetch secrets with the roles that requests use
 			o.lendRoles(extra, take)
 		}
 		f.functions[name] = newFunction(f.stack, d, o, name, s, rightsOf(name, places[name]), extra, lent...)
@@ -84,7 +84,7 @@ func (f *functionStack) newAPI(o options, d *dataStack) {
 			AccessLogFormat:      awsapigateway.AccessLogFormat_Custom(jsii.String(accessLine)),
 			LoggingLevel:         awsapigateway.MethodLoggingLevel_ERROR,
 			DataTraceEnabled:     jsii.Bool(false), // it would log keys and prompts
-			MetricsEnabled:       jsii.Bool(false), // five metrics a method, at 0.30 USD each
+			MetricsEnabled:       jsii.Bool(false), // five metrics for each method, at 0.30 USD each
 		},
 	})
 	f.api.LatestDeployment().AddToLogicalId(map[string]any{"placement": placement.Hash(), "container": o.container, "called": liveAlias})

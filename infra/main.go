@@ -23,8 +23,8 @@ func main() {
 	app.Synth(nil)
 }
 
-// outdir is the folder for the templates. The CDK's command line names it as seen
-// from its own, which is the one above: cdk.json has the app started in infra.
+// outdir is the folder for the templates. The CDK's command line names it as seen from the
+// folder above: cdk.json starts the app in infra.
 func outdir(named string) *string {
 	switch {
 	case named == "":
@@ -38,15 +38,15 @@ func outdir(named string) *string {
 
 // installation are the stacks of one gateway.
 type installation struct {
-	exempt    []int // of each exemption, at how many resources it is noted
+	exempt    []int // for each exemption, the number of resources that it is noted at
 	data      *dataStack
 	functions *functionStack
 	workers   *workerStack
 	edge      *edgeStack
-	firewall  awscdk.Stack // nil where the edge's stack has it, or there is none
+	firewall  awscdk.Stack // nil: the firewall is in the edge's stack, or there is none
 }
 
-// build makes the stacks. Each refers only to those before it.
+// build makes the stacks. Each stack refers only to earlier ones.
 func build(app awscdk.App, o options) *installation {
 	props := func(what string) *awscdk.StackProps {
 		return &awscdk.StackProps{

@@ -13,8 +13,8 @@ import (
 type exemption struct {
 	at   string // the paths of the resources, as a regular expression
 	rule string // without AwsSolutions-
-	// of are the findings of the rule that are meant, as regular expressions of
-	// ECMAScript; none: all.
+	// of are the findings of the rule that the exemption covers, as regular expressions of
+	// ECMAScript; none: all findings.
 	of     []string
 	reason string
 }
@@ -22,7 +22,7 @@ type exemption struct {
 // Roles of functions and the container.
 const roles = `Functions/Role-[a-z]+|Workers/Role-[a-z]+|Functions/Task/TaskRole`
 
-// exemptions are all of them. A finding that none is for fails the tests.
+// exemptions are all of them. A finding that no exemption covers fails the tests.
 var exemptions = []exemption{
 	{"Data/OriginSecret", "SMG4", nil, "A task of the repair worker replaces the origin secret: it waits for the edge, of which the service's own rotation knows nothing"},
 	{roles, "IAM5", []string{`/^Resource::.*\/(bodies|cache|exports|held|queries|segments)\/\*$/`}, "Objects below a prefix are named by organisation and time"},
@@ -45,8 +45,8 @@ var exemptions = []exemption{
 	{"Edge/Distribution", "CFR3", nil, "CloudFront writes no logs to buckets of some regions"},
 }
 
-// suppress notes at the resources why they do not follow rules of the pack, and
-// gives how many each exemption was noted at.
+// suppress notes at the resources why they do not follow rules of the pack, and returns for
+// each exemption at how many resources it was noted.
 func suppress(in *installation) (noted []int) {
 	noted = make([]int, len(exemptions))
 	paths := make([]*regexp.Regexp, len(exemptions))

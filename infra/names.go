@@ -5,21 +5,21 @@ import (
 	"github.com/aws/jsii-runtime-go"
 )
 
-// What a destroyed stack leaves behind keeps its name, so no name of a table or a
-// queue may come back: each is of the stack that makes it, whose id is new each
-// time it is made.
+// Resources that remain when a stack is destroyed keep their names, so a new stack must not
+// use the name of a table or a queue again. The names contain the id of the stack, which is
+// new each time a stack is made.
 
-// kept is the fate of what holds data: a first deploy that fails takes it along,
-// nothing else deletes it.
+// kept is what happens to resources that hold data: a first deploy that fails removes them
+// again, nothing else deletes them.
 const kept = awscdk.RemovalPolicy_RETAIN_ON_UPDATE_OR_DELETE
 
-// unique is the beginning of names of this stack: gateway-1a2b3c4d-.
+// unique is the prefix of names of this stack: gateway-1a2b3c4d-.
 func unique(stack awscdk.Stack, o options) string {
 	id := awscdk.Fn_Select(jsii.Number(2), awscdk.Fn_Split(jsii.String("/"), stack.StackId(), nil))
 	return o.name + "-" + *awscdk.Fn_Select(jsii.Number(0), awscdk.Fn_Split(jsii.String("-"), id, nil)) + "-"
 }
 
-// tablesBegin is the beginning of the names of tables.
+// tablesBegin is the prefix of the names of tables.
 func (d *dataStack) tablesBegin(o options) string {
 	if o.tablePrefix != "" {
 		return o.tablePrefix

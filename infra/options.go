@@ -11,7 +11,7 @@ import (
 
 // options are the context values of the app; contextValues says what each may be.
 type options struct {
-	name      string // of the installation; before the names of its resources
+	name      string // name of the installation, at the front of the names of its resources
 	region    string // of everything but the edge's firewall, which exists in us-east-1 only
 	chat      string // where chat, messages, embeddings and models run: lambda or container
 	container string // on: one task; ha: two in two zones with a NAT gateway each; off
@@ -20,38 +20,38 @@ type options struct {
 	byModel   string // on: metrics of each provider and model
 	// perAddress is how many requests one address may send in five minutes; 0: no bound.
 	perAddress float64
-	window     float64 // seconds that usage events are gathered for
-	// GB that one query of Athena may read; 0: there are none.
+	window     float64 // seconds for which usage events are collected
+	// GB that one query of Athena may read; 0: there are no queries.
 	queryLimit float64
-	// GB that what is asked for one organisation may read in an hour; 0: no bound.
+	// GB that Athena may read in an hour for one organisation; 0: no limit.
 	queryHourly int
-	budget      float64 // USD a month that the installation is meant to cost at most; 0: not said
-	dist        string  // folder of what scripts/lambdas.sh built
+	budget      float64 // USD a month that the installation should cost at most; 0: not set
+	dist        string  // folder with the output of scripts/lambdas.sh
 	alarms      string  // ARN of a topic that alarms are sent to; empty: none
-	// Days that logged bodies and usage records are kept; empty: the standard.
+	// Days for which logged bodies and usage records are kept; empty: the default.
 	bodyDays, recordDays string
-	vectorBucket         string // S3 vector bucket of the semantic cache; empty: vectors stand in the tables
-	vectorDimensions     []int  // of vector indexes of a DynamoDB table of their own; none: no such table
+	vectorBucket         string // S3 vector bucket of the semantic cache; empty: the vectors are in the tables
+	vectorDimensions     []int  // numbers of dimensions of the vector indexes of a separate DynamoDB table; none: no such table
 	// Sender of mails, its identity, and the base URL of links in mails; none: no mail.
 	mailFrom, mailIdentity, publicURL string
-	pricesURL                         string // where a sheet of prices is published
+	pricesURL                         string // address of a published sheet of prices
 	domain, certificate               string // host name of the edge and its certificate; empty: CloudFront's own
-	egressAllow                       string // what may be dialled besides public addresses
-	trustedHosts                      string // custom hosts that may be private
-	headerAliases                     string // prefixes of headers that mean x-gateway
-	webPages                          string // origins of pages that may call MCP servers
-	blockInline                       string // true: requests may only name what is saved
+	egressAllow                       string // addresses besides the public ones that may be dialled
+	trustedHosts                      string // custom hosts that may have private addresses
+	headerAliases                     string // prefixes of headers that count as x-gateway
+	webPages                          string // origins of web pages that may call MCP servers
+	blockInline                       string // true: requests may only name saved things
 	bedrock                           bool   // saved providers may use the functions' own role for Bedrock
 	lentRoles                         []string
 	logLevel                          string
 	reserved                          map[string]float64 // concurrent executions by function; absent: not reserved
-	shift                             string             // how the data plane goes over to a new version
+	shift                             string             // how the data plane changes to a new version
 	protect                           string             // on: tables cannot be deleted
 	tablePrefix                       string             // before the names of tables; empty: one that is new with each installation
-	formerKeys                        []string           // ARNs of KMS keys that wrapped data keys before
+	formerKeys                        []string           // ARNs of KMS keys that wrapped data keys earlier
 }
 
-// check is about what several values, or the disk, must agree on.
+// check checks what several values, or a value and the disk, must agree on.
 func (o *options) check() error {
 	var errs []error
 	wrong := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
@@ -88,7 +88,7 @@ func (o *options) check() error {
 
 func (o *options) hasContainer() bool { return o.container != "off" }
 
-// address is the base URL that people know; "" where it is CloudFront's own.
+// address is the base URL that people know; "": it is CloudFront's own.
 func (o *options) address() string {
 	if o.publicURL == "" && o.domain != "" {
 		return "https://" + o.domain + "/v1"

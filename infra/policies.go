@@ -10,12 +10,12 @@ import (
 	"github.com/aws/jsii-runtime-go"
 )
 
-// grant gives the rights to a function's role.
+// grant gives a function's role the rights.
 func (r rights) grant(d *dataStack, o options, to awsiam.Role) {
 	r.statements(d, o, func(s awsiam.PolicyStatement) { to.AddToPolicy(s) })
 }
 
-// grantTask gives the rights to a task.
+// grantTask gives a task the rights.
 func (r rights) grantTask(d *dataStack, o options, to awsecs.TaskDefinition) {
 	r.statements(d, o, func(s awsiam.PolicyStatement) { to.AddToTaskRolePolicy(s) })
 }
@@ -23,10 +23,10 @@ func (r rights) grantTask(d *dataStack, o options, to awsecs.TaskDefinition) {
 // condition is one of IAM's: values by key, by operator.
 type condition map[string]map[string]any
 
-// allower adds a statement, unless it names no resource.
+// allower adds a statement; it adds none where there are no resources.
 type allower func(when condition, actions []string, resources ...*string)
 
-// statements writes the rights down.
+// statements turns the rights into statements.
 func (r rights) statements(d *dataStack, o options, add func(awsiam.PolicyStatement)) {
 	allow := func(when condition, actions []string, resources ...*string) {
 		p := &awsiam.PolicyStatementProps{Actions: jsii.Strings(actions...), Resources: &resources}
@@ -104,7 +104,7 @@ func (r rights) onBucket(d *dataStack, allow allower) {
 	if len(r.lists) > 0 {
 		allow(condition{"StringLike": {"s3:prefix": patterns(r.lists)}}, []string{"s3:ListBucket"}, d.bucket.BucketArn())
 	}
-	if r.absent { // who asks for an object names no prefix
+	if r.absent { // a request for an object names no prefix
 		allow(condition{"StringLikeIfExists": {"s3:prefix": patterns(r.gets)}}, []string{"s3:ListBucket"}, d.bucket.BucketArn())
 	}
 }

@@ -12,7 +12,7 @@ import (
 	"gateway/shared/usage/segment/columns"
 )
 
-// queried is below which prefix of the bucket Athena writes what queries found.
+// queried is the prefix of the bucket below which Athena writes the results of queries.
 const queried = "queries/"
 
 // usageTable is the table of the files of usage in the installation's database.
@@ -28,23 +28,24 @@ func setQueryLimit(o *options, v string) bool {
 	return err == nil && n >= 1 && n <= 100_000
 }
 
-// setQueryHourly reads how much what the function analytics asks for an organisation may
-// read in an hour.
+// setQueryHourly reads how much the queries of the function analytics may read in an hour
+// for one organisation.
 func setQueryHourly(o *options, v string) bool {
 	n, err := strconv.Atoi(v)
 	o.queryHourly = n
 	return err == nil && n >= 0 && n <= 1_000_000
 }
 
-// queries tell where the files of usage are queried by SQL; nil: nowhere.
+// queries tells where the files of usage can be queried by SQL; nil: nowhere.
 type queries struct {
 	workgroup, database string
 	hourly              int // GB; 0: no bound
 }
 
-// newQueries defines the table of the files in the catalogue of Glue, and the workgroup in
-// which people and the function analytics ask Athena. Partitions are computed from the
-// query, so that nothing has to note new ones; whoever asks names the organisation.
+// newQueries defines the table of the files in Glue's catalogue, and the workgroup in which
+// people and the function analytics ask Athena. Athena computes the partitions from the
+// query, so that nobody has to register new ones; for this a query must name the
+// organisation.
 func (d *dataStack) newQueries(o options) *queries {
 	if o.queryLimit == 0 {
 		return nil
@@ -102,8 +103,8 @@ func (d *dataStack) newQueries(o options) *queries {
 	return q
 }
 
-// onQueries are the rights to ask Athena, and what it does in the name of who asks: it
-// reads the files, and writes and reads what it found.
+// onQueries are the rights to ask Athena, and the rights that Athena uses in the caller's
+// name: it reads the files, and writes and reads the results.
 func (d *dataStack) onQueries(allow allower) {
 	if d.queries == nil {
 		return
@@ -120,7 +121,7 @@ func (d *dataStack) onQueries(allow allower) {
 	allow(nil, []string{"s3:GetBucketLocation"}, d.bucket.BucketArn())
 }
 
-// queryEnvironment leads a process to the table.
+// queryEnvironment tells a process where the table is.
 func (d *dataStack) queryEnvironment(env map[string]*string) {
 	if d.queries == nil {
 		return

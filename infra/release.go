@@ -12,8 +12,8 @@ import (
 	"github.com/aws/jsii-runtime-go"
 )
 
-// liveAlias is the name of the alias that is called; it leads to the version of the
-// last deploy, and can be led back to one before.
+// liveAlias is the name of the alias that callers use. It points to the version of the last
+// deploy, and can be pointed back to an earlier one.
 const liveAlias = "live"
 
 // live makes the alias of a function and publishes its version.
@@ -23,12 +23,12 @@ func live(stack awscdk.Stack, name string, fn awslambda.Function) awslambda.Alia
 	})
 }
 
-// maxErrorRate is the part of answers with 5xx above which a new version is given
-// up again. Providers' own failures are passed on as such and count too.
+// maxErrorRate is the share of answers with 5xx above which a new version is withdrawn.
+// Failures of providers, which are passed on, count too.
 const maxErrorRate = 0.05
 
-// shifter moves aliases to new versions little by little and back when the alarm
-// goes off. CodeDeploy, which costs nothing here, is what CloudFormation waits for.
+// shifter moves aliases to new versions step by step, and back when the alarm goes off.
+// CodeDeploy does it, which costs nothing here; CloudFormation waits for it.
 type shifter struct {
 	stack       awscdk.Stack
 	alarm       awscloudwatch.Alarm
@@ -37,7 +37,7 @@ type shifter struct {
 	config      awscodedeploy.ILambdaDeploymentConfig
 }
 
-// newShifter is nil where versions are exchanged at once.
+// newShifter is nil where a new version takes over at once.
 func newShifter(stack awscdk.Stack, o options) *shifter {
 	if o.shift == "off" {
 		return nil
@@ -70,7 +70,7 @@ func newShifter(stack awscdk.Stack, o options) *shifter {
 	return s
 }
 
-// shift has an alias moved gradually.
+// shift makes an alias move step by step.
 func (s *shifter) shift(name string, alias awslambda.Alias) {
 	if s == nil {
 		return

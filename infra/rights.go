@@ -9,30 +9,30 @@ import (
 	"gateway/shared/host/placement"
 )
 
-// rights are what a function may do, and no more. The tests of local/onlambda drive
-// every function with its role and tell what is missing and what nothing uses.
+// rights are all that a function may do. The tests of local/onlambda drive every function
+// with its role; they report rights that are missing and rights that nothing uses.
 type rights struct {
 	tables  map[string][]string // actions on a table, without their service
-	outbox  bool                // the rows of the control table that records leave by
-	gets    []string            // prefixes of the bucket: objects that are read,
+	outbox  bool                // adds and deletes rows of the outbox, in the control table
+	gets    []string            // prefixes of the bucket whose objects are read,
 	puts    []string            // written,
 	deletes []string            // deleted
 	lists   []string            // and listed
-	aborts  []string            // uploads in parts that are given up
-	// absent has S3 tell which objects below gets are not there; without it that is
-	// a refusal like any other.
+	aborts  []string            // prefixes whose uploads in parts may be given up
+	// absent: S3 tells when an object below gets does not exist; without this right it
+	// answers with a refusal like any other.
 	absent  bool
 	vectors bool     // the index of the semantic cache
 	sends   []string // queues
-	names   []string // queues whose address a process must have to start
-	// Purposes of KMS's encryption context whose data keys are made and opened: the
-	// tables of sealed values, "log" for bodies, "held" for files, "mcp" for sessions and
+	names   []string // queues whose address a process needs to start
+	// Purposes in KMS's encryption context for which data keys may be made and opened: the
+	// tables of sealed values, "log" for bodies, "held" for files, "mcp" for sessions and for
 	// states that clients of MCP bring back.
 	seals, opens []string
 	mails        bool // sends mails, from the installation's identity
 	addressed    bool // tells people where the gateway is
-	asks         bool // asks Athena what outgrows it
-	retains      bool // keeps things as long as records
+	asks         bool // asks Athena where there is too much for itself to read
+	retains      bool // keeps things for as long as usage records are kept
 }
 
 // outboxKeys are the partitions of the outbox, and of notices.
@@ -52,9 +52,9 @@ var (
 	manage   = []string{"GetItem", "BatchGetItem", "Query", "PutItem", "UpdateItem", "DeleteItem", "ConditionCheckItem"}
 )
 
-// dataPlane reads what the administration wrote, counts and settles, and sends
-// its events. Rates stand with the state of breakers, which is read; usage holds
-// answers of the cache and what is known of things that providers keep.
+// dataPlane reads what the administration wrote, counts and settles, and sends its events.
+// The table rate also holds the state of circuit breakers, which is read. The table usage
+// also holds answers of the cache and what is known of things that providers keep.
 var dataPlane = rights{
 	tables: map[string][]string{
 		"control": readAll, "keys": lookUp, "rate": {"GetItem", "UpdateItem"},
@@ -65,24 +65,24 @@ var dataPlane = rights{
 	vectors: true, sends: []string{"usage", "audit"}, outbox: true, seals: []string{"log", "usage", "held"}, opens: []string{"control", "usage", "held"},
 }
 
-// withBatches may also ask for steps of batches, and for looks at responses that are
-// made in the background.
+// withBatches may also send to the queue of batches: to have a step of a batch done, or to
+// have a look at a response that is made in the background.
 var withBatches = func() rights {
 	r := dataPlane
 	r.sends = append(slices.Clone(r.sends), "batches")
 	return r
 }()
 
-// sessions calls MCP servers: it seals what clients bring back, and where their users sign
-// in, and opens it.
+// sessions calls MCP servers: it seals and opens what clients bring back, and where their
+// users sign in.
 func (r rights) sessions() rights {
 	r.seals, r.opens = append(slices.Clone(r.seals), "mcp"), append(slices.Clone(r.opens), "mcp")
 	r.addressed = true // clients are told where to sign in
 	return r
 }
 
-// rehearsal walks through requests and sends none: it counts and logs itself, and
-// changes nothing else.
+// rehearsal walks through requests without sending them to a provider: it counts and logs
+// its own calls, and changes nothing else.
 var rehearsal = rights{
 	tables: map[string][]string{"control": readAll, "keys": lookUp, "rate": {"GetItem", "UpdateItem"}, "spend": readMany, "usage": readAll},
 	gets:   []string{cachedAnswers}, puts: []string{loggedBodies}, sends: []string{"usage"}, names: []string{"audit"},
@@ -95,8 +95,9 @@ var administration = rights{
 	sends:  []string{"audit"}, names: []string{"usage"}, seals: []string{"control"},
 }
 
-// limited administers what has limits: it reads and corrects their counters, which
-// may end requests that were under way.
+// limited administers things that have limits: it reads and corrects their counters. In
+// doing so it may settle requests that began and were never settled, which sends usage
+// events.
 func limited(keys ...string) rights {
 	r := administration
 	r.tables = map[string][]string{"control": manage, "keys": keys, "rate": {"DeleteItem"}, "spend": {"GetItem", "BatchGetItem", "UpdateItem", "DeleteItem"}}
@@ -109,39 +110,39 @@ func reader(of string, actions ...string) rights {
 	return rights{tables: map[string][]string{"control": readMany, "keys": lookUp, of: actions}, names: []string{"audit", "usage"}}
 }
 
-// exceptions are the functions whose rights are not those of their kind.
+// exceptions are the functions whose rights differ from those of their kind.
 var exceptions = func() map[string]rights {
-	analytics := reader("usage", "GetItem", "Query", "PutItem") // what its questions to Athena have read
-	analytics.tables["control"] = readAll                       // of the organisation's workspaces, whose feedback is summed up
+	analytics := reader("usage", "GetItem", "Query", "PutItem") // it notes how much its queries of Athena have read
+	analytics.tables["control"] = readAll                       // for the organisation's workspaces, whose feedback is summed up
 	analytics.gets, analytics.absent, analytics.asks = []string{segments}, true, true
-	logs := analytics // it also keeps what is to be exported, and links to the files
+	logs := analytics // it also keeps exports, and makes links to their files
 	logs.tables = map[string][]string{"control": manage, "keys": lookUp, "usage": {"GetItem", "Query"}}
 	logs.asks = false
 	logs.gets, logs.opens, logs.sends, logs.names = []string{segments, loggedBodies, exported}, []string{"log"}, []string{"audit", "exports", "usage"}, nil
-	logs.puts, logs.seals = []string{loggedBodies}, []string{"log"} // it keeps what it is told of requests
-	logs.deletes = []string{exported}                               // files of exports that are deleted
+	logs.puts, logs.seals = []string{loggedBodies}, []string{"log"} // it keeps logs of requests that it is sent
+	logs.deletes = []string{exported}                               // files of deleted exports
 	apikeys := limited("GetItem", "PutItem", "DeleteItem")
-	apikeys.opens = []string{"control"} // secrets that automatic rotations have made
-	policies := administration          // it lists counters and sets them back
+	apikeys.opens = []string{"control"} // secrets that automatic rotations made
+	policies := administration          // it lists counters and resets them
 	policies.tables = map[string][]string{"control": manage, "keys": lookUp, "rate": {"Query"}, "spend": {"GetItem", "BatchGetItem", "Query", "UpdateItem"}}
 	policies.sends, policies.names, policies.seals = []string{"audit", "usage"}, nil, nil
 	users := administration
 	users.tables, users.mails = map[string][]string{"control": manage, "keys": {"GetItem", "PutItem", "DeleteItem"}}, true
 	references := administration
-	references.opens = []string{"control"} // the credential of a reference that is verified
-	registries := administration           // they call what they register, to test it
+	references.opens = []string{"control"} // the credential of a reference that is checked
+	registries := administration           // they call what is registered, to test it
 	registries.opens, registries.addressed = []string{"control"}, true
-	mcpservers := registries                                                                                                                                // users sign in at servers: it keeps their tokens
+	mcpservers := registries                                                                                                                                // users sign in at servers: it keeps the tokens
 	mcpservers.tables = map[string][]string{"control": manage, "keys": {"GetItem", "PutItem", "DeleteItem"}, "usage": {"GetItem", "PutItem", "DeleteItem"}} // and it publishes the gateway's keys
 	mcpservers.seals, mcpservers.opens = []string{"control", "mcp"}, []string{"control", "mcp"}
 	plain := administration
 	plain.seals = nil
-	auth := administration // it calls identity providers, begins, notes and ends sessions, and gives people keys
+	auth := administration // it calls identity providers; it begins, notes and ends sessions, and gives people keys
 	auth.tables = map[string][]string{"control": manage, "keys": {"GetItem", "PutItem", "UpdateItem", "DeleteItem"}}
 	auth.opens, auth.addressed = []string{"control"}, true
-	scim := administration // it hands out tokens, ends keys and sessions of people who are stopped, and brings keys back
+	scim := administration // it hands out tokens, ends keys and sessions of people who are deactivated, and restores keys
 	scim.tables, scim.addressed = map[string][]string{"control": manage, "keys": {"GetItem", "PutItem", "DeleteItem"}}, true
-	prompts := administration // they ask what tests of a version found
+	prompts := administration // they look up the results of tests of a version
 	prompts.tables = map[string][]string{"control": manage, "keys": lookUp, "usage": lookUp}
 	feedback := reader("usage", "GetItem", "PutItem")
 	feedback.retains = true
@@ -149,8 +150,8 @@ var exceptions = func() map[string]rights {
 		"mcpservers": mcpservers, "agentservers": registries, "deployments": plain, "scim": scim, "feedback": feedback, "auth": auth,
 		"users": users, "prompts": prompts, "secretreferences": references,
 		"analytics": analytics, "logs": logs, "auditlogs": reader("audit", "Query"),
-		"docs":         {tables: map[string][]string{"control": readMany, "keys": lookUp}, names: []string{"audit", "usage"}, addressed: true}, // the document is in the binary; tools are called at the gateway's own address
-		"modelpricing": {tables: map[string][]string{"control": readMany, "keys": lookUp}, names: []string{"audit", "usage"}},                  // anybody reads the prices in the binary, who has some of its own reads those too
+		"docs":         {tables: map[string][]string{"control": readMany, "keys": lookUp}, names: []string{"audit", "usage"}, addressed: true}, // the document is in the binary; it names the gateway's own address, where tools are called
+		"modelpricing": {tables: map[string][]string{"control": readMany, "keys": lookUp}, names: []string{"audit", "usage"}},                  // the prices are in the binary; organisations that have their own prices read those too
 		"apikeys":      apikeys, "workspaces": limited("GetItem", "PutItem", "DeleteItem"), "integrations": limited(lookUp...), "providers": limited(lookUp...),
 		"policies": policies, "dryrun": rehearsal, "batches": withBatches, "batchruns": withBatches, "passthrough": withBatches,
 		"mcp": dataPlane.sessions(), "messages": dataPlane.sessions(), "responses": withBatches.sessions(), // these call servers
@@ -160,7 +161,7 @@ var exceptions = func() map[string]rights {
 			opens: []string{"control", "log"}, // headers and content of telemetry
 		},
 		"exports": {
-			tables: map[string][]string{"control": append(slices.Clone(readAll), "PutItem"), "usage": {"GetItem", "Query"}}, // for how long workspaces keep logs
+			tables: map[string][]string{"control": append(slices.Clone(readAll), "PutItem"), "usage": {"GetItem", "Query"}}, // how long workspaces keep logs
 			gets:   []string{segments, loggedBodies, exported}, absent: true, puts: []string{exported}, deletes: []string{exported}, aborts: []string{exported}, opens: []string{"log"}, sends: []string{"exports"},
 		},
 		"requeue": {sends: []string{"usage"}},
@@ -187,7 +188,7 @@ func rightsOf(name string, place placement.Place) rights {
 	return administration
 }
 
-// environment is what a process must know to use its rights.
+// environment are the variables that a process needs to use its rights.
 func (r rights) environment(d *dataStack, o options) map[string]*string {
 	env := map[string]*string{"GATEWAY_NAME": jsii.String(o.name), "GATEWAY_TABLE_PREFIX": jsii.String(d.tablesBegin(o))}
 	if len(r.gets)+len(r.puts) > 0 {
@@ -238,7 +239,7 @@ func (r rights) environment(d *dataStack, o options) map[string]*string {
 // originSecrets is the variable of the two live values.
 func (d *dataStack) originSecrets() *string {
 	part := func(key string) string {
-		return *d.originSecret.SecretValueFromJson(jsii.String(key)).UnsafeUnwrap() // a dynamic reference, no value
+		return *d.originSecret.SecretValueFromJson(jsii.String(key)).UnsafeUnwrap() // a dynamic reference, not the value
 	}
 	return jsii.String(part("current") + "," + part("previous"))
 }

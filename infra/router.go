@@ -15,34 +15,34 @@ import (
 //go:embed edge/router.js
 var routerSource string
 
-// maxRouter is what a CloudFront function may measure, in bytes.
+// maxRouter is how large a CloudFront function may be, in bytes.
 const maxRouter = 10 << 10
 
-// versionless begin paths that clients also call without the version in front, when
-// their base URL has none.
+// versionless are the beginnings of paths that clients also call without a version in
+// front, when their base URL has none.
 var versionless = []string{"chat", "completions", "embeddings", "messages", "model", "models", "openai", "responses", "upload", "v1alpha", "v1beta", "v1beta1"}
 
 // mcpScope is the scope that clients of MCP ask for: All of shared/mcp/granted.
 const mcpScope = "mcp"
 
-// variable is a segment of a path that has a name.
+// variable is a segment of a path that stands for a value.
 var variable = regexp.MustCompile(`\{[A-Za-z]+\}`)
 
-// router is the edge's function with the table in it.
+// router is the code of the edge's function with the table filled in.
 func router(o options) string {
 	var routes struct {
 		Container      bool     `json:"container"`
 		Chat           string   `json:"chat"`
 		Stream         []string `json:"stream"`
 		Administration []string `json:"administration"`
-		Config         []string `json:"config"` // names of the header with a config
+		Config         []string `json:"config"` // names of the header that carries a config
 		Versionless    []string `json:"versionless"`
-		Azure          []string `json:"azure"` // what is asked of Azure's deployments
-		// Patterns are routes with names in them below paths of the administration that
-		// are not its own: a method, an expression of their path, and their place.
+		Azure          []string `json:"azure"` // operations that are called on Azure's deployments
+		// Patterns are routes with variables that lie below paths of the administration but do
+		// not belong to it: a method, an expression for their path, and their place.
 		Patterns [][3]string `json:"patterns"`
-		Address  string      `json:"address"` // by which the gateway names itself; "": where the request went
-		Scope    string      `json:"scope"`   // that clients of MCP ask for
+		Address  string      `json:"address"` // the gateway's own address; "": the address that the request went to
+		Scope    string      `json:"scope"`   // scope that clients of MCP ask for
 	}
 	routes.Address, routes.Scope = o.address(), mcpScope
 	routes.Versionless, routes.Azure = versionless, azure.Operations

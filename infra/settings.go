@@ -43,10 +43,11 @@ func (o *options) inward(d *dataStack) map[string]*string {
 	return env
 }
 
-// lends tells whether saved providers may use the process's own credentials.
+// lends tells whether saved providers may use the process's own credentials for Bedrock.
 func (o *options) lends() bool { return o.bedrock || len(o.lentRoles) > 0 }
 
-// lend gives a process that calls providers what its own credentials are lent for.
+// lend gives a process that calls providers the rights for which its own credentials are
+// lent.
 func (o *options) lend(stack awscdk.Stack, env map[string]*string, add func(awsiam.PolicyStatement)) {
 	if !o.lends() {
 		return
@@ -57,19 +58,18 @@ func (o *options) lend(stack awscdk.Stack, env map[string]*string, add func(awsi
 			return stack.FormatArn(&awscdk.ArnComponents{Service: jsii.String("bedrock"), Region: jsii.String("*"), Account: jsii.String(account), Resource: jsii.String(resource), ResourceName: jsii.String("*")})
 		}
 		own := *stack.Account()
-		// Two rights stand for every wire of the runtime's host: whole answers of
-		// InvokeModel, Converse, chat completions, Responses and Messages, and their
-		// streams.
+		// Two rights cover every wire format of the host of Bedrock's runtime: whole answers of
+		// InvokeModel, Converse, chat completions, Responses and Messages, and their streams.
 		add(awsiam.NewPolicyStatement(&awsiam.PolicyStatementProps{
 			Actions:   jsii.Strings("bedrock:InvokeModel", "bedrock:InvokeModelWithResponseStream", "bedrock:CountTokens"),
 			Resources: &[]*string{any("foundation-model", ""), any("inference-profile", own), any("application-inference-profile", own)},
 		}))
-		// A profile is asked which model stands behind it.
+		// To find out which model an inference profile stands for.
 		add(awsiam.NewPolicyStatement(&awsiam.PolicyStatementProps{
 			Actions:   jsii.Strings("bedrock:GetInferenceProfile"),
 			Resources: &[]*string{any("inference-profile", own), any("application-inference-profile", own)},
 		}))
-		// Guardrails of Bedrock are applied as checks, and within answers where a request
+		// Guardrails of Bedrock are applied as checks, and also within answers when a request
 		// names one.
 		add(awsiam.NewPolicyStatement(&awsiam.PolicyStatementProps{
 			Actions:   jsii.Strings("bedrock:ApplyGuardrail"),
@@ -79,7 +79,7 @@ func (o *options) lend(stack awscdk.Stack, env map[string]*string, add func(awsi
 	o.lendRoles(env, add)
 }
 
-// lendRoles gives a process the roles that it may assume for customers.
+// lendRoles lets a process assume the roles of customers.
 func (o *options) lendRoles(env map[string]*string, add func(awsiam.PolicyStatement)) {
 	if len(o.lentRoles) == 0 {
 		return

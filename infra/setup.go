@@ -6,7 +6,7 @@ import (
 	"github.com/aws/jsii-runtime-go"
 )
 
-// newSetupOutputs tells how the first keys are made, at the end of a deploy.
+// newSetupOutputs puts out, at the end of a deploy, how to make the first keys.
 func newSetupOutputs(stack awscdk.Stack, worker awslambda.Function) {
 	awscdk.NewCfnOutput(stack, jsii.String("SetupFunction"), &awscdk.CfnOutputProps{
 		Value: worker.FunctionName(), Description: jsii.String("The worker whose task setup makes the first keys"),

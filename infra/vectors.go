@@ -14,10 +14,10 @@ import (
 	"gateway/shared/cache/dynamovectors/layout"
 )
 
-// maxVectorIndexes is how many numbers of dimensions a table has an index for.
+// maxVectorIndexes is how many numbers of dimensions, with an index each, a table may have.
 const maxVectorIndexes = 5
 
-// setVectorDimensions reads numbers of dimensions with commas between them.
+// setVectorDimensions reads numbers of dimensions, separated by commas.
 func setVectorDimensions(o *options, v string) bool {
 	for _, part := range strings.Split(v, ",") {
 		n, err := strconv.Atoi(strings.TrimSpace(part))
@@ -29,10 +29,10 @@ func setVectorDimensions(o *options, v string) bool {
 	return len(o.vectorDimensions) <= maxVectorIndexes
 }
 
-// newVectorTable makes the table of the semantic cache's vectors, with one vector
-// index for each number of dimensions; nil when there is none. The CDK's classes do
-// not know such indexes yet, CloudFormation does. What it holds is a cache: it goes
-// with the stack.
+// newVectorTable makes the table of the semantic cache's vectors, with one vector index for
+// each number of dimensions; nil when there is none. The CDK's classes do not know such
+// indexes yet, but CloudFormation does. The table holds only a cache, so it is deleted with
+// the stack.
 func (d *dataStack) newVectorTable(o options) awsdynamodb.TableV2 {
 	if len(o.vectorDimensions) == 0 {
 		return nil
@@ -75,7 +75,7 @@ func (d *dataStack) onVectorTable(allow allower) {
 	allow(nil, []string{"dynamodb:SearchVectors"}, jsii.String(*d.vectors.TableArn()+"/index/"+layout.Index+"*"))
 }
 
-// vectorEnvironment leads a process to the table.
+// vectorEnvironment tells a process where the table is.
 func (d *dataStack) vectorEnvironment(o options, env map[string]*string) {
 	if d.vectors == nil {
 		return

@@ -14,21 +14,21 @@ import (
 	"gateway/shared/host/metric"
 )
 
-// watched is a condition that somebody is to hear of. RUNBOOK.md tells for each by
-// its name what it means and what to do.
+// watched is a condition that somebody must be told of. RUNBOOK.md explains for each name
+// what it means and what to do.
 type watched struct {
 	name    string
 	says    string
 	of      awscloudwatch.IMetric
 	above   float64
-	periods float64 // that it must hold for
+	periods float64 // periods in a row for which it must hold
 }
 
 // queueNames are the queues of the data stack.
 var queueNames = []string{"audit", "usage", "batches", "exports"}
 
-// watch makes the alarms, the dashboard and the budget of an installation. An alarm
-// costs by the metrics it looks at, and ten of an account are free.
+// watch makes the alarms, the dashboard and the budget of an installation. An alarm's price
+// depends on the metrics it looks at; ten are free for each account.
 func (w *workerStack) watch(o options, d *dataStack, f *functionStack) {
 	five := awscdk.Duration_Minutes(jsii.Number(5))
 	own := func(name, statistic string) awscloudwatch.Metric {
@@ -117,8 +117,8 @@ func (w *workerStack) alarm(o options, c watched) {
 	}
 }
 
-// dashboard shows on one page what the alarms look at and how much there is to do.
-// Three of an account are free, with fifty metrics each.
+// dashboard shows on one page the metrics of the alarms, and how much work there is. Three
+// dashboards are free for each account, with fifty metrics each.
 func (w *workerStack) dashboard(o options, all []watched, rows ...[]awscloudwatch.IMetric) {
 	if o.dashboard == "off" {
 		return
@@ -141,9 +141,9 @@ func (w *workerStack) dashboard(o options, all []watched, rows ...[]awscloudwatc
 	}
 }
 
-// budget tells when what the installation costs in a month passes what is meant,
-// and when it is going to. It counts what carries the installation's tag, which has
-// to be made a tag of cost allocation once.
+// budget warns when the month's costs of the installation exceed the planned amount, and
+// when they are forecast to. It counts resources with the installation's tag, which has to
+// be activated once as a cost allocation tag.
 func budget(stack awscdk.Stack, o options) {
 	if o.budget == 0 {
 		return

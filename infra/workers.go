@@ -18,14 +18,14 @@ import (
 	"gateway/shared/host/placement"
 )
 
-// workerShapes are those of the workers. Few at a time make larger segments: each is
-// paid for by itself, whatever it holds.
+// workerShapes are the shapes of the workers. Few run at a time, because that makes larger
+// segments, and each segment has its own cost, whatever it holds.
 var workerShapes = map[string]shape{
 	"usage":   {memory: 512, timeout: workerTimeout},
 	"audit":   {memory: 256, timeout: workerTimeout},
 	"repair":  {memory: 1024, timeout: 900},
 	"requeue": {memory: 128, timeout: 60},
-	// A step waits for 25 answers most of its time.
+	// A step spends most of its time waiting for 25 answers.
 	"batchruns": {memory: 512, timeout: runTimeout, loops: true},
 	"exports":   {memory: 1024, timeout: exportTimeout, loops: true},
 }
@@ -35,18 +35,18 @@ var batches = map[string]struct {
 	queue                     string
 	size, window, concurrency float64
 }{
-	"usage":     {"usage", 2000, 0, 2}, // its window is a context value
+	"usage":     {"usage", 2000, 0, 2}, // the window is a context value
 	"audit":     {"audit", 100, auditWindow, 2},
 	"batchruns": {"batches", 1, 0, 18},
 	"exports":   {"exports", 1, 0, 4},
 }
 
-// unwaited is how many messages Lambda takes at once where it does not wait for more.
+// unwaited is how many messages Lambda takes at once where it waits for no more.
 const unwaited = 10
 
-// schedules are the tasks of the repair worker and how often they run. What a commit
-// leaves in the outbox, and the steps of batches, travel by their queues at once: the
-// schedules are nets for what a process that died let fall.
+// schedules are the tasks of the repair worker and how often they run. Records in the
+// outbox and steps of batches normally go to their queues at once; the schedules are a
+// safety net for what a process left behind when it died.
 var schedules = map[string]awsscheduler.ScheduleExpression{
 	"outbox":  awsscheduler.ScheduleExpression_Rate(awscdk.Duration_Minutes(jsii.Number(15))),
 	"keys":    awsscheduler.ScheduleExpression_Rate(awscdk.Duration_Minutes(jsii.Number(5))),
@@ -55,15 +55,15 @@ var schedules = map[string]awsscheduler.ScheduleExpression{
 	"retain":  awsscheduler.ScheduleExpression_Rate(awscdk.Duration_Hours(jsii.Number(6))),
 	"vectors": awsscheduler.ScheduleExpression_Rate(awscdk.Duration_Days(jsii.Number(1))),
 	"budgets": awsscheduler.ScheduleExpression_Rate(awscdk.Duration_Days(jsii.Number(1))),
-	"origin":  awsscheduler.ScheduleExpression_Rate(awscdk.Duration_Hours(jsii.Number(1))), // a step of a rotation
+	"origin":  awsscheduler.ScheduleExpression_Rate(awscdk.Duration_Hours(jsii.Number(1))), // one step of a rotation
 }
 
-// workerStack does what no caller waits for.
+// workerStack does the work that no caller waits for.
 type workerStack struct {
 	stack     awscdk.Stack
 	functions map[string]awslambda.Function
 	live      map[string]awslambda.Alias // what is called
-	dead      awssqs.Queue               // starts of tasks that failed
+	dead      awssqs.Queue               // events of scheduled tasks that failed
 }
 
 func newWorkerStack(scope constructs.Construct, props *awscdk.StackProps, o options, d *dataStack, f *functionStack) *workerStack {
@@ -126,8 +126,8 @@ func newWorkerStack(scope constructs.Construct, props *awscdk.StackProps, o opti
 	return w
 }
 
-// requeueLostEvents has the log lines that carry a usage event read back. The
-// pattern is the message that the data plane writes.
+// requeueLostEvents has the log lines that carry a usage event read again. The pattern is
+// the message that the data plane writes.
 func (w *workerStack) requeueLostEvents(o options) {
 	names, places := placement.Families()
 	for _, name := range append(names, "batchruns") {

@@ -29,10 +29,10 @@ type awsSide interface {
 	Functions(ctx context.Context, core *app.Core, dir, data, allow, trusted string) (http.Handler, []func(context.Context) error, func() error, error)
 }
 
-// aws is linked by the build tag aws, and in tests; else nil.
+// aws is set with the build tag aws, and in tests; otherwise it is nil.
 var aws awsSide
 
-// becomeLinked builds this program with AWS linked and runs that in its place.
+// becomeLinked builds this program with AWS linked and runs the result in its place.
 func becomeLinked(ctx context.Context, o options, args []string) error {
 	root, err := source.Root()
 	if err != nil {
@@ -53,9 +53,9 @@ func becomeLinked(ctx context.Context, o options, args []string) error {
 	return become(ctx, program, args)
 }
 
-// standIn starts stand-ins of AWS where the command line asks for AWS and nothing
-// says which. The folder of this run's journals goes with them; only the
-// functions' binaries stay. end stops the stand-ins.
+// standIn starts stand-ins of AWS when the command line asks for AWS and nothing says where
+// it is. The folder for this run's journals is deleted with them; only the binaries of the
+// functions stay. end stops the stand-ins.
 func standIn(ctx context.Context, o *options, log io.Writer) (end func() error, err error) {
 	if o.store != "aws" {
 		return func() error { return nil }, nil
@@ -106,8 +106,8 @@ func openLambda(ctx context.Context, o options) (_ *gateway, err error) {
 	return g, err
 }
 
-// functionEgress is what functions may call besides public addresses, and by plain
-// HTTP, as egressPolicy has it.
+// functionEgress is what functions may call besides public addresses, and which hosts they
+// may call by plain HTTP, in the same way as egressPolicy.
 func functionEgress(mock string) (allow, trusted string) {
 	allow, set := os.LookupEnv("GATEWAY_EGRESS_ALLOW")
 	if !set {

@@ -48,8 +48,8 @@ type gateway struct {
 	mock    *mockprovider.Server
 	server  *host.Server
 	sender  *audit.Sender
-	made    *app.Made    // the keys of an empty store, which it was filled with
-	given   app.First    // what the environment gave of them
+	made    *app.Made    // the keys that were made for an empty store
+	given   app.First    // keys that the environment sets for an empty store
 	relay   *relay.Relay // nil where the container's own main serves
 	metrics *host.Server // nil: nobody asked for them
 	workers []worker
@@ -58,7 +58,7 @@ type gateway struct {
 // worker is a part of the process that works until it is told to stop.
 type worker func(ctx context.Context) error
 
-// sweepEvery is how often records that a dead process left behind are looked for.
+// sweepEvery is how often to look for records that a dead process left behind.
 const sweepEvery = 10 * time.Second
 
 // open makes the gateway from its folder.
@@ -102,7 +102,7 @@ func open(ctx context.Context, o options) (_ *gateway, err error) {
 	})
 	g.sender = audit.NewBackgroundSender(g.core.Resources, g.core.Audit)
 	g.core.Records = g.sender
-	// An empty store is filled while the routes are made: neither needs the other.
+	// An empty store is filled while the routes are made: neither waits for the other.
 	begun := make(chan error, 1)
 	go func() { begun <- g.begin(ctx) }()
 	err = g.assemble()
@@ -112,7 +112,7 @@ func open(ctx context.Context, o options) (_ *gateway, err error) {
 	return g, err
 }
 
-// mailer puts mails into a folder beside the stores.
+// mailer writes mails into a folder beside the stores.
 func mailer(data string) notice.Mailer {
 	from := os.Getenv("GATEWAY_MAIL_FROM")
 	if from == "" {
@@ -121,7 +121,7 @@ func mailer(data string) notice.Mailer {
 	return folder.Open(filepath.Join(data, "mail"), from)
 }
 
-// startMock starts the mock provider, if there is to be one.
+// startMock starts the mock provider, if it is wanted.
 func (g *gateway) startMock() error {
 	if !g.options.mock {
 		return nil
@@ -153,8 +153,8 @@ func (g *gateway) begin(ctx context.Context) (err error) {
 	return err
 }
 
-// firstKeys are the keys that the environment gives to an empty store. Both must
-// fit into a header and a line of a shell, and each must be a key of its own.
+// firstKeys are the keys that the environment sets for an empty store. Each must fit into a
+// header and a shell command, and the two must differ.
 func firstKeys() (app.First, error) {
 	f := app.First{AdminKey: os.Getenv("GATEWAY_ADMIN_KEY"), WorkspaceKey: os.Getenv("GATEWAY_WORKSPACE_KEY"), AllowInline: true}
 	for name, key := range map[string]string{"GATEWAY_ADMIN_KEY": f.AdminKey, "GATEWAY_WORKSPACE_KEY": f.WorkspaceKey} {
@@ -221,15 +221,15 @@ func (g *gateway) assemble() error {
 	return nil
 }
 
-// noticePace is how often notices and deliveries that are due are looked for.
+// noticePace is how often to look for notices and deliveries that are due.
 const noticePace = 2 * time.Second
 
 // batchPace is how fast batches run; tests hurry.
 var batchPace = batchrun.Standard
 
-// maxBatch is how many usage records are worked on at once: half of the usual batch
-// saves some 3 MiB, for a hundredth more time a request. A quarter saves two more, and
-// costs five hundredths.
+// maxBatch is how many usage records are worked on at once. Half of the usual batch saves
+// about 3 MiB and makes a request take 1 percent longer; a quarter would save 2 MiB more
+// and make it 5 percent.
 const maxBatch = 500
 
 func (g *gateway) usageWorker(archive *segment.Archive, told *observe.Queue) worker {
@@ -279,8 +279,8 @@ func (g *gateway) every(d time.Duration, name string, job func(context.Context) 
 	}
 }
 
-// serve says that the gateway is ready and serves until ctx ends; then running
-// requests finish and the books are brought up to date.
+// serve reports that the gateway is ready and serves until ctx ends. Then it finishes
+// running requests and brings the books up to date.
 func (g *gateway) serve(ctx context.Context, out io.Writer) error {
 	working, stop := context.WithCancel(context.WithoutCancel(ctx))
 	var wg sync.WaitGroup
@@ -341,8 +341,8 @@ func (g *gateway) announce(out io.Writer) {
 	fmt.Fprintf(out, "gateway ready on %s\n", base)
 }
 
-// shown is a key as it may be printed: only one that was made here. Who gave one
-// knows it, and what is printed often ends in a log.
+// shown is how a key is printed: only a key that was made here is shown. A key that
+// somebody set is known to them, and printed text often ends up in a log.
 func shown(key, given, variable string) string {
 	if given != "" {
 		return "(as in " + variable + ")"
@@ -353,10 +353,10 @@ func shown(key, given, variable string) string {
 // defaultEgress is what a laptop may reach besides public addresses.
 const defaultEgress = "127.0.0.0/8,::1"
 
-// egressPolicy is what may be dialled: public addresses and what
-// GATEWAY_EGRESS_ALLOW names, never the gateway itself; by custom hosts also what
-// TRUSTED_CUSTOM_HOSTS names, or this machine when neither says anything. Where a
-// list is given, only the built-in mock provider is added, as a custom host.
+// egressPolicy says what may be dialled: public addresses and what GATEWAY_EGRESS_ALLOW
+// names, but never the gateway itself. Custom hosts may also be what TRUSTED_CUSTOM_HOSTS
+// names, or this machine when neither variable is set. When one is set, only the built-in
+// mock provider is added, as a custom host.
 func egressPolicy(addr, mock string) (egress.Policy, error) {
 	allow, set := os.LookupEnv("GATEWAY_EGRESS_ALLOW")
 	if !set {

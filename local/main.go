@@ -23,12 +23,12 @@ type options struct {
 	addr, data, store     string
 	mock, durable, lambda bool
 	noRing                bool          // the journal is files alone
-	functions             string        // folder of the functions' binaries; "": one in data
-	drain                 time.Duration // how long an answer is read on after its client went; 0: the usual time
+	functions             string        // folder of the functions' binaries; "": a folder in data
+	drain                 time.Duration // for how long an answer is still read when its client has gone; 0: the usual time
 	serve                 host.Options
 }
 
-// envRing switches the ring of the journal off that is mapped into memory.
+// envRing turns off the part of the journal that is a ring mapped into memory.
 const envRing = "GATEWAY_RING"
 
 // usageError is a mistake in the command line: exit status 2.
@@ -36,10 +36,10 @@ type usageError struct{ text string }
 
 func (e usageError) Error() string { return e.text }
 
-// garbage is how much the heap may grow before it is collected, in percent of what is in
-// use, unless GOGC says otherwise. What is in use is small beside what a busy gateway
-// makes: against Go's own hundred it saves 4 MiB at the peak of the benchmark, and costs
-// some 2 percent of the time of a chat call and 5 to 10 of that of an MCP call.
+// garbage is how much the heap may grow before a collection, in percent of what is in use,
+// unless GOGC is set. The memory in use is small beside what a busy gateway allocates.
+// Compared with Go's default of 100 it saves 4 MiB at the peak of the benchmark; it costs
+// about 2 percent of the time of a chat call and 5 to 10 percent of an MCP call.
 const garbage = 70
 
 func main() {

@@ -2,7 +2,7 @@ package main
 
 import "gateway/shared/queue"
 
-// without are the messages that are not among failed.
+// without returns the messages that are not among failed.
 func without(messages, failed []queue.Message) []queue.Message {
 	bad := make(map[string]bool, len(failed))
 	for _, m := range failed {

@@ -36,8 +36,8 @@ func openStores(ctx context.Context, o options) (*stores, error) {
 	return &stores{Backends: s.Backends, Journal: s.Journal, close: s.Close}, nil
 }
 
-// openAWS opens the stores on AWS, or on what AWS_ENDPOINT_URL names. Usage
-// events wait in a journal in the folder, as in the container.
+// openAWS opens the stores on AWS, or on what AWS_ENDPOINT_URL names. Usage events wait in
+// a journal in the folder, as they do in the container.
 func openAWS(ctx context.Context, o options) (*stores, error) {
 	b, err := aws.Backends(ctx)
 	if err != nil {

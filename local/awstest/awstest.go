@@ -1,5 +1,5 @@
-// Package awstest runs the stand-ins of AWS for one test, as one installation finds
-// them by its environment.
+// Package awstest runs the stand-ins of AWS for one test. The gateway finds them by its
+// environment, like an installation.
 package awstest
 
 import (
@@ -15,12 +15,12 @@ import (
 // Services are the services of one test.
 type Services struct {
 	*standin.Services
-	Env []string // what leads to them, as name=value; set for this process too
+	Env []string // variables that tell where the services are, as name=value; they are set for this process too
 }
 
-// Start starts the services and sets the variables that lead to them until the
-// test ends. Where the emulator is not installed the test is skipped, or fails
-// when CI is set.
+// Start starts the services and, until the test ends, sets the variables that tell where
+// they are. If the emulator is not installed, the test is skipped; when CI is set, it
+// fails.
 func Start(t *testing.T) *Services {
 	t.Helper()
 	if testing.Short() {

@@ -9,9 +9,8 @@ import (
 	"testing"
 )
 
-// Functions is the folder where tests build the functions' binaries: one for all
-// tests of a source tree, below bin, so that what did not change is not linked
-// again.
+// Functions is the folder where tests build the functions' binaries. It is below bin and
+// the same for all tests of a source tree, so that unchanged binaries are not linked again.
 func Functions(t *testing.T) string {
 	t.Helper()
 	mod, err := exec.Command("go", "env", "GOMOD").Output()

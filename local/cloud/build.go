@@ -17,9 +17,9 @@ import (
 	"gateway/local/onlambda"
 )
 
-// builder makes the functions' binaries, one at a time, and says so.
+// builder makes the functions' binaries, one at a time, and reports that.
 type builder struct {
-	root, dir string // of the source; of the binaries
+	root, dir string // folders of the source and of the binaries
 	log       io.Writer
 	mu        sync.Mutex
 }
@@ -48,8 +48,8 @@ type container struct {
 	done chan error
 }
 
-// start builds and starts the container, and gives where it listens once it is
-// ready.
+// start builds and starts the container. When the container is ready, start returns its
+// address.
 func (c *container) start(ctx context.Context) (addr string, err error) {
 	if err := c.builder.build(ctx, "container"); err != nil {
 		return "", err

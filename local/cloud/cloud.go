@@ -11,13 +11,13 @@ import (
 // Side does what the local gateway asks of AWS.
 type Side struct{}
 
-// Configure lets the process find its credentials as AWS's command line does.
+// Configure makes the process find its credentials as AWS's command line does.
 func (Side) Configure() { onaws.Use(profiles.Load) }
 
-// Advise puts what to do before an error of AWS.
+// Advise puts advice in front of an error of AWS.
 func (Side) Advise(err error) error { return onaws.Advise(err) }
 
-// Backends are those of a gateway whose usage events wait in a journal, as in the
+// Backends are the backends of a gateway whose usage events wait in a journal, as in the
 // container.
 func (Side) Backends(ctx context.Context) (app.Backends, error) {
 	if err := prepareEndpoint(ctx); err != nil {
@@ -26,7 +26,7 @@ func (Side) Backends(ctx context.Context) (app.Backends, error) {
 	return onaws.Backends(ctx, onaws.Bucket, onaws.AuditQueue, onaws.Keys)
 }
 
-// Core is that of a gateway whose requests are served by functions.
+// Core is the core of a gateway whose requests are served by functions.
 func (Side) Core(ctx context.Context) (*app.Core, error) {
 	if err := prepareEndpoint(ctx); err != nil {
 		return nil, err

@@ -16,7 +16,7 @@ import (
 	"gateway/shared/app/onaws"
 )
 
-// What is made on an endpoint that has none of it.
+// Names of what is made on an endpoint that does not have it yet.
 const (
 	localBucket = "gateway"
 	localKey    = "alias/gateway-local"
@@ -25,9 +25,10 @@ const (
 // localQueues are the queues by the variables that name them.
 var localQueues = map[string]string{onaws.EnvAuditQueue: "gateway-audit", onaws.EnvUsageQueue: "gateway-usage", onaws.EnvRunQueue: "gateway-batches", onaws.EnvExportQueue: "gateway-exports"}
 
-// prepareEndpoint makes what an installation needs where AWS_ENDPOINT_URL leads,
-// and sets the variables that name it. Resources that variables name already are
-// left alone, as is AWS itself: there they belong to the stacks.
+// prepareEndpoint makes the resources of an installation on the endpoint that
+// AWS_ENDPOINT_URL names, and sets the variables that name them. It leaves alone resources
+// that variables name already. On AWS itself it makes nothing: there the resources belong
+// to the stacks.
 func prepareEndpoint(ctx context.Context) error {
 	if !elsewhere() {
 		return nil
@@ -54,12 +55,12 @@ func prepareEndpoint(ctx context.Context) error {
 	return nil
 }
 
-// elsewhere tells whether the tables are not AWS's own.
+// elsewhere tells whether the tables are on an endpoint that is not AWS itself.
 func elsewhere() bool {
 	return os.Getenv("AWS_ENDPOINT_URL") != "" || os.Getenv("AWS_ENDPOINT_URL_DYNAMODB") != ""
 }
 
-// setDefault sets a variable that is not set; it says whether it did.
+// setDefault sets a variable unless it is set, and tells whether it did.
 func setDefault(name, value string) bool {
 	if os.Getenv(name) != "" {
 		return false

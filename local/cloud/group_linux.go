@@ -5,8 +5,9 @@ import (
 	"syscall"
 )
 
-// ownGroup keeps a terminal's interrupt from a process: who started it ends it,
-// when what is under way has been finished. It ends when this process dies.
+// ownGroup protects a process from the interrupt that a terminal sends: the gateway ends
+// the process itself, once the work under way is finished. The process also ends when the
+// gateway dies.
 func ownGroup(cmd *exec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Setpgid: true}
 }

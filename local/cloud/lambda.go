@@ -19,12 +19,12 @@ import (
 	"gateway/shared/queue/sqs"
 )
 
-// Functions are the real function binaries: what uses them is only the edge, the
-// API and the platform around them. The function that the printed example calls is
-// built first, the others when they are first needed. dir is the folder of the
-// binaries, data that of the container's journal; allow and trusted are what may be
-// called besides public addresses, and by plain HTTP. Close stops them, also where
-// there is an error.
+// Functions serves with the real function binaries; only the edge, the API and the platform
+// around them are replaced. The function that the printed example calls is built first,
+// each other function when it is first needed. dir is the folder of the binaries, data the
+// folder of the container's journal. allow and trusted are what may be called besides
+// public addresses, and by plain HTTP. Close stops the functions; call it after an error
+// too.
 func (Side) Functions(ctx context.Context, core *app.Core, dir, data, allow, trusted string) (serve http.Handler, workers []func(context.Context) error, close func() error, err error) {
 	close = func() error { return nil }
 	root, err := source.Root()
@@ -47,7 +47,7 @@ func (Side) Functions(ctx context.Context, core *app.Core, dir, data, allow, tru
 	return shim, workers, close, err
 }
 
-// workersOf feed the workers' functions as event sources and schedules do.
+// workersOf give events to the functions of the workers, as event sources and schedules do.
 func workersOf(ctx context.Context, shim *onlambda.Shim, core *app.Core) ([]func(context.Context) error, error) {
 	cfg, err := onaws.Config(ctx)
 	if err != nil {
@@ -75,8 +75,8 @@ func closeShim(s *onlambda.Shim) error {
 	return s.Close(ctx)
 }
 
-// functionEnv is what the functions see: where AWS is, the installation, and
-// what may be called.
+// functionEnv are the functions' variables: where AWS is, the names of the installation,
+// and what may be called.
 func functionEnv(secret, allow, trusted string) []string {
 	env := append(runtimeapi.HostEnv(), onaws.EnvOriginSecrets+"="+secret)
 	for _, name := range []string{

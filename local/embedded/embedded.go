@@ -1,5 +1,5 @@
-// Package embedded builds the stores of one process in one folder: a SQLite file
-// of tables, one of queues, files for blobs and the usage journal, and a key
+// Package embedded builds the stores of one process in one folder. It holds a SQLite file
+// of tables, a SQLite file of queues, files for blobs and for the usage journal, and a key
 // file.
 package embedded
 
@@ -20,7 +20,7 @@ import (
 	"gateway/shared/usage"
 )
 
-// maxAttempts is how often an audit record is tried before it is parked.
+// maxAttempts is how often the worker tries an audit record before it is set aside.
 const maxAttempts = 10
 
 // Stores are the open stores of a folder.
@@ -38,8 +38,8 @@ type Options struct {
 	NoRing  bool // see usage.JournalOptions
 }
 
-// Open opens the stores of a folder, making them when they are missing. A folder
-// that another process uses is refused.
+// Open opens the stores of a folder and makes those that are missing. It refuses a folder
+// that another process uses.
 func Open(ctx context.Context, dir string, o Options) (*Stores, error) {
 	s := &Stores{}
 	if err := s.openTables(dir, o); err != nil {
@@ -65,8 +65,8 @@ func Open(ctx context.Context, dir string, o Options) (*Stores, error) {
 	return s, nil
 }
 
-// openTables opens the two files of tables and of queues, both at once: a new one
-// waits for the disk several times.
+// openTables opens the files of tables and of queues at the same time: a new one waits for
+// the disk several times.
 func (s *Stores) openTables(dir string, o Options) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
@@ -80,7 +80,7 @@ func (s *Stores) openTables(dir string, o Options) error {
 	s.tables, err = sqlite.Open(filepath.Join(dir, "tables.db"), sqlite.Options{Durable: o.Durable})
 	wg.Wait()
 	if err != nil {
-		return err // that another process has the folder is said once
+		return err // both say that another process has the folder; once is enough
 	}
 	return late
 }

@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// Peers runs a program of the folder signin of clients against a gateway, whose address
-// and key it finds in GATEWAY_URL and GATEWAY_ADMIN_KEY.
+// Peers runs a program from the folder signin of clients against a gateway. The program
+// finds the address and the key in GATEWAY_URL and GATEWAY_ADMIN_KEY.
 func Peers(t *testing.T, clients, file string, env ...string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
@@ -26,8 +26,8 @@ func Peers(t *testing.T, clients, file string, env ...string) {
 	}
 }
 
-// With skips a test where npm packages of clients are missing; where CI is set they must
-// be there.
+// With skips a test when npm packages of clients are missing; when CI is set, the test
+// fails instead.
 func With(t *testing.T, clients string, names ...string) {
 	t.Helper()
 	lacking := ""

@@ -15,15 +15,16 @@ import (
 	"gateway/shared/signin/saml"
 )
 
-// SAML is an identity provider of SAML 2.0: the npm package samlp. Its address serves
-// /metadata and /sso; POST /next says who signs in next.
+// SAML is an identity provider of SAML 2.0: the npm package samlp. It serves /metadata and
+// /sso; POST /next sets who signs in next.
 type SAML struct {
 	URL       string
 	Key, Cert []byte // PKCS#8 and DER
 }
 
-// StartSAML starts one until the test ends. testdeps is the folder of the package. Where
-// it is not installed the test is skipped, or fails when CI is set.
+// StartSAML starts an identity provider that runs until the test ends. testdeps is the
+// folder of the package. If it is not installed, the test is skipped; when CI is set, it
+// fails.
 func StartSAML(t *testing.T, testdeps, issuer string) *SAML {
 	t.Helper()
 	dir, err := filepath.Abs(testdeps)
@@ -73,7 +74,7 @@ func StartSAML(t *testing.T, testdeps, issuer string) *SAML {
 	return i
 }
 
-// PEM writes a block of a kind.
+// PEM encodes a block of the given kind.
 func PEM(kind string, der []byte) string {
 	return string(pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der}))
 }

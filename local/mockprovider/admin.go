@@ -51,7 +51,7 @@ func (s *Server) administer(w http.ResponseWriter, r *http.Request, path string)
 	}
 }
 
-// order queues a fault after reading its directives.
+// order queues a fault, after it has checked the directives.
 func (s *Server) order(f queuedFault) error {
 	if f.Next < 1 {
 		return errors.New("next must be the number of requests to steer, 1 or more")

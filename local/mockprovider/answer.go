@@ -30,7 +30,7 @@ type tool struct {
 	schema value
 }
 
-// job is a request that has been found good, whatever its dialect.
+// job is a valid request, whatever its dialect.
 type job struct {
 	model     string
 	seed      uint32
@@ -42,7 +42,7 @@ type job struct {
 	choice    choiceMode
 	named     string
 	parallel  bool
-	schema    value // of a structured answer
+	schema    value // of an answer that must match a schema
 	anyJSON   bool
 	maxTokens int64 // 0: no bound
 	stops     []string
@@ -68,7 +68,7 @@ type answer struct {
 	hidden   int64  // reasoning that is not shown
 }
 
-// generated gives the tokens of an answer by class.
+// generated counts the tokens of an answer by class.
 func (a *answer) generated() (output, reasoning int64) {
 	output = int64(len(a.text))
 	for i := range a.calls {
@@ -77,10 +77,10 @@ func (a *answer) generated() (output, reasoning int64) {
 	return output, int64(len(a.thinking)) + a.hidden
 }
 
-// callTokens: a call costs a token for its name and one for each piece.
+// callTokens counts a call: one token for its name and one for each piece.
 func callTokens(c *call) int64 { return 1 + int64(len(c.pieces)) }
 
-// answer makes the answer; choice tells apart the answers of one request.
+// answer makes the answer; choice distinguishes the answers of one request.
 func (j *job) answer(choice int) answer {
 	seed := j.seed + uint32(choice)*0x9E3779B9
 	var a answer
@@ -105,8 +105,8 @@ func (j *job) answer(choice int) answer {
 	return a
 }
 
-// bound ends an answer at max_tokens: thinking counts first, then text, then
-// calls, of which the last may be cut within its arguments.
+// bound cuts an answer off at max_tokens: thinking counts first, then text, then calls. The
+// last call may be cut within its arguments.
 func (j *job) bound(a *answer) {
 	if j.maxTokens == 0 {
 		return
@@ -133,7 +133,7 @@ func (j *job) bound(a *answer) {
 	}
 }
 
-// chooseCalls gives the tool calls of an answer, nil for an answer in words.
+// chooseCalls returns the tool calls of an answer; nil: the answer is text.
 func (j *job) chooseCalls(seed uint32) []call {
 	if len(j.tools) == 0 || j.choice == chooseNone || j.st.noTools || j.afterTool && j.choice == chooseAuto && j.st.tools == 0 {
 		return nil
@@ -176,8 +176,8 @@ func (j *job) chooseCalls(seed uint32) []call {
 	return calls
 }
 
-// scripted is the call that the conversation asks for by name and arguments; nil for
-// none, or for a tool that it does not have.
+// scripted is the call whose name and arguments the conversation gives; nil when it gives
+// none, or names a tool that the request does not have.
 func (j *job) scripted() []call {
 	if j.st.call == "" {
 		return nil
@@ -190,8 +190,8 @@ func (j *job) scripted() []call {
 	return nil
 }
 
-// mentions tells whether a message names a tool: by its name, or by a word of
-// the name that has five letters or more ("weather" for get_weather).
+// mentions tells whether a message names a tool: by its name, or by a word of the name that
+// has at least five letters ("weather" for get_weather).
 func mentions(message, name string) bool {
 	if message == "" {
 		return false
@@ -209,7 +209,7 @@ func mentions(message, name string) bool {
 	return false
 }
 
-// say gives the words of an answer.
+// say returns the words of an answer.
 func (j *job) say(seed uint32) []string {
 	st := j.st
 	switch {
@@ -248,7 +248,7 @@ var vocabulary = [32]string{
 	" seven", " ships", " sail", " home", " under", " bright", " stars", " with", " salt", " in", " their", " old", " ropes", " as", " bells", " ring",
 }
 
-// words gives n pieces that depend on the seed alone.
+// words returns n pieces that depend only on the seed.
 func words(seed uint32, n int) []string {
 	out := make([]string, n)
 	x := seed | 1
@@ -283,7 +283,7 @@ func split(s string) []string {
 	return out
 }
 
-// chop cuts a text into pieces of about n bytes, never inside a character.
+// chop cuts a text into pieces of about n bytes, but never within a character.
 func chop(s string, n int) []string {
 	out := make([]string, 0, len(s)/n+1)
 	for len(s) > n {
@@ -327,5 +327,5 @@ func stopAt(pieces, stops []string) ([]string, string) {
 	return pieces, matched
 }
 
-// tokensOf is the price of a text in tokens: one for four bytes, rounded up.
+// tokensOf is how many tokens a text costs: one for four bytes, rounded up.
 func tokensOf(s string) int64 { return int64(len(s)+3) / 4 }

@@ -37,8 +37,7 @@ func message(x *exchange) *apiError {
 	return nil
 }
 
-// countTokens serves POST /messages/count_tokens: what message would charge for
-// the prompt.
+// countTokens serves POST /messages/count_tokens: what message would charge for the prompt.
 func countTokens(x *exchange) *apiError {
 	v, e := parseBody(x)
 	if e != nil {
@@ -85,7 +84,7 @@ func (m *messageAnswer) head(b []byte) []byte {
 	return append(b, `,"content":[`...)
 }
 
-// inputUsage writes the classes of the prompt without the closing bracket.
+// inputUsage writes the token classes of the prompt, without the closing bracket.
 func (m *messageAnswer) inputUsage(b []byte, whole bool) []byte {
 	u := m.usage
 	b = strconv.AppendInt(append(b, `{"input_tokens":`...), u.Input, 10)
@@ -142,8 +141,8 @@ func (m *messageAnswer) callID(i int) string {
 	return "toolu_" + strings.TrimPrefix(m.id, "msg_") + "t" + strconv.Itoa(i)
 }
 
-// thinkingBlock writes thinking as it is shown: its text and signature, the
-// signature alone, or as redacted data.
+// thinkingBlock writes thinking in the form that is shown: text and signature, the
+// signature only, or redacted data.
 func (m *messageAnswer) thinkingBlock(b []byte) []byte {
 	thinking := strings.Join(m.answer.thinking, "")
 	switch {
@@ -189,7 +188,7 @@ func (m *messageAnswer) stream() {
 	}
 }
 
-// blocks sends all content blocks and tells whether to go on.
+// blocks sends all content blocks and tells whether the stream goes on.
 func (m *messageAnswer) blocks(s *stream) bool {
 	a := &m.answer
 	if n := int64(len(a.thinking)); n > 0 && !m.thoughts(s) {
@@ -217,7 +216,7 @@ func (m *messageAnswer) blocks(s *stream) bool {
 		}
 		pieces := c.pieces
 		if c.args == "{}" || len(pieces) == 0 {
-			// A call without arguments has one delta without text.
+			// A call without arguments gets one delta without text.
 			s.spend(int64(len(pieces)), 0)
 			pieces = []string{""}
 		}

@@ -7,14 +7,14 @@ import (
 	"strings"
 )
 
-// turn is what the rules about the order of messages need to know of one.
+// turn is what the rules about the order of messages need to know of a message.
 type turn struct {
 	role      string
-	at        int      // place in messages
+	at        int      // position in messages
 	first     string   // type of its first block
 	calls     []string // ids of tool_use blocks
 	results   []string // ids of tool_result blocks
-	unordered bool     // a tool_result stands after another block
+	unordered bool     // a tool_result comes after another block
 	text      string
 }
 
@@ -61,7 +61,7 @@ func (q *messageRequest) textBlock(b value, at, where string) *apiError {
 	return q.mark(b, at)
 }
 
-// messages reads all turns, then the rules between them.
+// messages reads all turns, then checks the rules between them.
 func (q *messageRequest) messages(all []value) *apiError {
 	if len(all) == 0 {
 		return invalid("messages: at least one message is required")
@@ -104,8 +104,8 @@ func (t *turn) join(u turn) {
 	t.text += u.text
 }
 
-// order checks what holds between turns: roles take turns, and each tool_use has
-// its tool_result at the start of the next message.
+// order checks the rules between turns: roles alternate, and each tool_use has its
+// tool_result at the start of the next message.
 func (q *messageRequest) order() *apiError {
 	if q.turns[0].role != "user" {
 		return invalid("messages: first message must use the \"user\" role")

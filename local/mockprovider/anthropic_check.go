@@ -6,14 +6,14 @@ import (
 	"strings"
 )
 
-// messageRequest is an Anthropic request that has been found good.
+// messageRequest is a valid Anthropic request.
 type messageRequest struct {
 	job
 	stream     bool
 	counting   bool // count_tokens: no max_tokens
 	since2026  bool // API version 2026-10-21
 	omitted    bool // thinking is not displayed
-	thinkingOn bool // by the request, not by the model's name
+	thinkingOn bool // the request turns it on, not the model's name
 	turns      []turn
 	cache      cacheWalk
 }
@@ -25,19 +25,19 @@ func invalid(format string, args ...any) *apiError {
 var messageFields = strings.Fields(`model max_tokens messages cache_control container diagnostics inference_geo metadata output_config
 	service_tier speed stop_sequences stream system temperature thinking tool_choice tools top_k top_p user_profile_id workspace_id`)
 
-// version2026 is the API version that took the sampling fields away. It also
-// refuses documents in assistant messages and citations in user messages.
+// version2026 is the API version that removed the sampling fields. It also refuses
+// documents in assistant messages and citations in user messages.
 const version2026 = "2026-10-21"
 
 var samplingFields = []string{"temperature", "top_p", "top_k"}
 
-// answerFields have no meaning where tokens are only counted.
+// answerFields have no meaning when tokens are only counted.
 var answerFields = append([]string{"max_tokens", "stream", "stop_sequences", "metadata", "service_tier"}, samplingFields...)
 
-// betaFields are good only with an anthropic-beta header.
+// betaFields are only valid with an anthropic-beta header.
 var betaFields = []string{"mcp_servers", "context_management", "output_format"}
 
-// only refuses members that do not belong to an object.
+// only refuses members that an object does not have.
 func only(v value, at string, names ...string) *apiError {
 	for _, m := range v.obj {
 		if !slices.Contains(names, m.name) {
@@ -57,7 +57,7 @@ func need(v value, at string, k kind) *apiError {
 	return nil
 }
 
-// may is need for a field that may be left out.
+// may is like need, for a field that may be missing.
 func may(v value, at string, k kind) *apiError {
 	if !v.given() {
 		return nil
@@ -112,8 +112,8 @@ func checkMessage(x *exchange, v value, counting bool) (*messageRequest, *apiErr
 	return q, nil
 }
 
-// findSteering reads the directives of the last user message that has text, so
-// that they hold while the messages are checked.
+// findSteering reads the directives of the last user message with text before the messages
+// are checked, so that they apply to the checks.
 func (q *messageRequest) findSteering(all []value) *apiError {
 	for i := len(all) - 1; i >= 0; i-- {
 		if all[i].get("role").s != "user" {
@@ -141,7 +141,7 @@ func plainText(c value) string {
 	return b.String()
 }
 
-// maxOutput is the most that a model may be asked for.
+// maxOutput is the highest max_tokens that a model accepts.
 func maxOutput(model string) int64 {
 	switch {
 	case strings.HasPrefix(model, "claude-3-5-"):
@@ -278,7 +278,7 @@ func (q *messageRequest) toolList(v value) *apiError {
 			return invalid("tools: Tool names must be unique.")
 		}
 		if typ := t.get("type"); typ.given() && typ.s != "custom" {
-			q.cache.add(&q.job, t.s) // a tool that the provider runs itself
+			q.cache.add(&q.job, t.s) // a tool that the provider runs itself: count it
 			continue
 		}
 		at += ".custom"

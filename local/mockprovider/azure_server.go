@@ -14,8 +14,8 @@ var azureShape = &shape{name: "azure-openai", match: azureMatch, authenticate: a
 
 const azureHead = "/azure-openai"
 
-// AzureSecret is the client secret that the token endpoint knows; the tokens that
-// it gives begin with azureTokenHead.
+// AzureSecret is the client secret that the token endpoint knows. The tokens that it issues
+// begin with azureTokenHead.
 const (
 	AzureSecret    = "mock-secret"
 	azureTokenHead = "entra-mock-"
@@ -87,7 +87,7 @@ func azureOperation(x *exchange, path string) *apiError {
 	return handle(x)
 }
 
-// annotated puts what Azure says of the prompt before the first event of a stream.
+// annotated sends Azure's verdict on the prompt before the first event of a stream.
 type annotated struct {
 	http.ResponseWriter
 	begun bool
@@ -140,8 +140,8 @@ func entraToken(x *exchange, tenant string) *apiError {
 	return nil
 }
 
-// azureRefuse answers with {error: {code, message}}, and with an innererror where
-// the content filter refused.
+// azureRefuse answers with {error: {code, message}}; when the content filter refused, an
+// innererror is added.
 func azureRefuse(x *exchange, e *apiError) {
 	if !x.hasRow {
 		x.row = x.s.bill.begin(x.path, x.model, "", false)

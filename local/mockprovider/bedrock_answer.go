@@ -39,7 +39,7 @@ func converse(x *exchange, stream bool) *apiError {
 	return nil
 }
 
-// bedrockCount serves CountTokens for both of its inputs.
+// bedrockCount serves CountTokens, which has two kinds of input.
 func bedrockCount(x *exchange) *apiError {
 	v, err := parseJSON(string(x.body))
 	if err != nil {
@@ -203,8 +203,8 @@ func (m *converseAnswer) stop(s *binaryStream) bool {
 	return s.event("contentBlockStop", b)
 }
 
-// blocks sends all content blocks and tells whether to go on. Only tool calls
-// have a start of their own.
+// blocks sends all content blocks and tells whether the stream goes on. Only tool calls
+// have an event for their start.
 func (m *converseAnswer) blocks(s *binaryStream) bool {
 	a := &m.answer
 	if len(a.thinking) > 0 && !m.thoughts(s) {

@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// named is the form of a name and the most bytes that it may have. A count within the
-// pattern would make it large, and it is compiled whenever the process starts.
+// named is a pattern for names and the most bytes that a name may have. A length within the
+// pattern would make it large, and every start of the process compiles it.
 type named struct {
 	most int
 	form *regexp.Regexp
@@ -131,7 +131,7 @@ func (q *converseRequest) medium(kind string, v value, at string) *apiError {
 	return nil
 }
 
-// reasoning wants what this server has signed, unchanged.
+// reasoning accepts only reasoning that this server has signed, unchanged.
 func (q *converseRequest) reasoning(v value, at string) *apiError {
 	name, inner, e := union(v, at+".reasoningContent", "reasoningText", "redactedContent")
 	if e != nil {

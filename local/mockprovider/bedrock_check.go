@@ -14,7 +14,7 @@ type converseRequest struct {
 	x         *exchange
 	cache     cacheWalk
 	turns     []turn
-	tooling   bool // a tool call or result is in the history
+	tooling   bool // there is a tool call or result in the history
 	documents []string
 	omitted   bool
 	thinks    bool
@@ -23,7 +23,7 @@ type converseRequest struct {
 var converseFields = strings.Fields(`messages system inferenceConfig toolConfig guardrailConfig additionalModelRequestFields promptVariables
 	additionalModelResponseFieldPaths requestMetadata performanceConfig serviceTier outputConfig`)
 
-// members refuses what the service's model of a structure does not have.
+// members refuses members that the service's structure does not have.
 func members(v value, at string, names ...string) *apiError {
 	if v.kind != object {
 		return bedrockInvalid("Unexpected field type at " + at + ", expected an object")
@@ -36,7 +36,7 @@ func members(v value, at string, names ...string) *apiError {
 	return nil
 }
 
-// union wants exactly one of the members.
+// union checks that exactly one of the members is there.
 func union(v value, at string, names ...string) (string, value, *apiError) {
 	if e := members(v, at, names...); e != nil {
 		return "", value{}, e
@@ -136,7 +136,7 @@ func (q *converseRequest) tools(v value) *apiError {
 	return nil
 }
 
-// point reads a cache point behind what has been added.
+// point reads a cache point that stands behind what was added last.
 func (q *converseRequest) point(c value, at string) *apiError {
 	if e := members(c, at+".cachePoint", "type", "ttl"); e != nil {
 		return e
@@ -250,8 +250,8 @@ func (q *converseRequest) messages(v value) *apiError {
 	return q.order()
 }
 
-// systemTurn checks a message of the role system: the newest models of Claude take it,
-// behind a turn of the user, last or before one of the assistant.
+// systemTurn checks a message of the role system. Only the newest models of Claude accept
+// it: after a turn of the user, and as the last message or before one of the assistant.
 func (q *converseRequest) systemTurn(all []value, i int) *apiError {
 	id := q.model[strings.Index(q.model, "anthropic.")+1:]
 	taken := slices.ContainsFunc([]string{"claude-opus-4-8", "claude-opus-5", "claude-sonnet-5", "claude-haiku-5", "claude-fable-5"}, func(name string) bool {
@@ -287,7 +287,7 @@ func (q *converseRequest) systemTurn(all []value, i int) *apiError {
 	return nil
 }
 
-// order: each call has its result in the next message.
+// order checks that each call has its result in the next message.
 func (q *converseRequest) order() *apiError {
 	for i, t := range q.turns {
 		var asked []string
@@ -340,8 +340,8 @@ func (q *converseRequest) inference(v value) *apiError {
 	return nil
 }
 
-// additional reads what goes to the model itself: Claude's own fields are held to
-// what Claude knows.
+// additional reads the fields that go to the model itself: for Claude they must be fields
+// that Claude knows.
 func (q *converseRequest) additional(v value) *apiError {
 	a := v.get("additionalModelRequestFields")
 	if a.kind == absent {

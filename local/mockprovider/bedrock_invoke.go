@@ -9,8 +9,8 @@ import (
 // picture is the smallest PNG.
 const picture = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 
-// invoke serves InvokeModel of models that embed, make images or complete texts,
-// and Claude's own Messages shape.
+// invoke serves InvokeModel: for models that embed, make images or complete texts, and for
+// Claude's own Messages format.
 func invoke(x *exchange) *apiError {
 	v, err := parseJSON(string(x.body))
 	if err != nil || v.kind != object {
@@ -46,7 +46,7 @@ func invokeStream(x *exchange) *apiError {
 	return claudeInvoked(x, v, true)
 }
 
-// extraneous refuses members that a model does not know, in the service's words.
+// extraneous refuses members that a model does not know, with the service's message.
 func extraneous(v value, names ...string) *apiError {
 	for _, m := range v.obj {
 		known := false
@@ -172,7 +172,7 @@ func bedrockImages(x *exchange, v value) *apiError {
 	return bedrockPlain(x, []byte(`{"images":[`+strings.TrimSuffix(strings.Repeat(`"`+picture+`",`, int(n)), ",")+`]}`), Usage{})
 }
 
-// bedrockRerank ranks by how many words a document shares with the query.
+// bedrockRerank ranks documents by how many words they share with the query.
 func bedrockRerank(x *exchange) *apiError {
 	v, err := parseJSON(string(x.body))
 	if err != nil {
@@ -209,7 +209,7 @@ func bedrockRerank(x *exchange) *apiError {
 	return bedrockPlain(x, append(b, `]}`...), Usage{})
 }
 
-// claudeInvoked answers Claude's own shape, whole or as chunks of a stream.
+// claudeInvoked answers in Claude's own format, whole or as chunks of a stream.
 func claudeInvoked(x *exchange, v value, stream bool) *apiError {
 	if v.get("anthropic_version").s != "bedrock-2023-05-31" {
 		return bedrockInvalid("anthropic_version: Field required")

@@ -6,10 +6,10 @@ import (
 	"strings"
 )
 
-// nativeShape serves what Bedrock's runtime has beside Converse: chat completions and
-// Responses below /openai/v1, Messages at /anthropic/v1/messages. Requests are signed
-// as others to the host are; the body names the model. Errors of the models have the
-// shape of the path, those of the front door that of AWS.
+// nativeShape serves what Bedrock's runtime offers besides Converse: chat completions and
+// Responses below /openai/v1, and Messages at /anthropic/v1/messages. Requests are signed
+// like others to the host; the body names the model. Errors of the models have the format
+// of the path, errors of the front door have AWS's format.
 var nativeShape = &shape{name: "bedrock-native", match: nativeMatch, authenticate: nativeAuthenticate, refuse: nativeRefuse}
 
 const (
@@ -17,8 +17,8 @@ const (
 	nativeAnthropic = "/anthropic/v1/"
 )
 
-// nativeRoute is a path of the host, and the models that it serves by the beginning of
-// their ids, without their group of regions.
+// nativeRoute is a path of the host with the models that it serves, by the beginning of
+// their ids without the group of regions.
 type nativeRoute struct {
 	handle func(*exchange) *apiError
 	models []string
@@ -46,7 +46,7 @@ func nativeMatch(x *exchange) func(*exchange) *apiError {
 		}
 		id := v.get("model").s
 		switch {
-		case strings.Contains(id, "-no-path"): // as it is where the host is older
+		case strings.Contains(id, "-no-path"): // as on a host that is older
 			return unknownOperation(x)
 		case strings.Contains(id, "-no-route"):
 			return badRequest("", "", "model '"+id+"' isn't supported on this route")
@@ -66,7 +66,7 @@ func nativeMatch(x *exchange) func(*exchange) *apiError {
 	}
 }
 
-// nativeBody refuses what the makers' own hosts take and this one does not.
+// nativeBody refuses fields that the makers' own hosts accept and this host does not.
 func nativeBody(v value, anthropic bool, model string) *apiError {
 	if !anthropic {
 		if strings.HasPrefix(model, "openai.") && v.get("max_tokens").given() {
@@ -93,7 +93,7 @@ func nativeBody(v value, anthropic bool, model string) *apiError {
 	return nil
 }
 
-// unknownOperation is how the host tells of a path that it does not have.
+// unknownOperation is the host's answer for a path that it does not have.
 func unknownOperation(x *exchange) *apiError {
 	x.row, x.hasRow = x.s.bill.begin(x.path, "", x.newID("aws-", 0), false), true
 	body := []byte(`{"Output":{"__type":"com.amazon.coral.service#UnknownOperationException"},"Version":"1.0"}`)
@@ -103,8 +103,8 @@ func unknownOperation(x *exchange) *apiError {
 	return nil
 }
 
-// nativeAuthenticate is awsAuthenticate; the key of Anthropic's own header excludes
-// the other.
+// nativeAuthenticate does what awsAuthenticate does. A request may have Anthropic's own key
+// header instead, but not both.
 func nativeAuthenticate(x *exchange) *apiError {
 	if x.r.Header.Get("X-Api-Key") == "" {
 		return door(awsAuthenticate(x))
@@ -115,7 +115,7 @@ func nativeAuthenticate(x *exchange) *apiError {
 	return x.authenticate()
 }
 
-// door marks an error of the front door, which has the shape of AWS.
+// door marks an error of the front door, which has AWS's format.
 func door(e *apiError) *apiError {
 	if e != nil && e.typ == "" {
 		e.typ = "AccessDeniedException"

@@ -11,8 +11,7 @@ import (
 )
 
 // bedrockShape serves Amazon Bedrock's runtime, the look-up of inference profiles,
-// invocations of SageMaker endpoints and AssumeRole of the token service, which
-// stands at /sts/.
+// invocations of SageMaker endpoints and, below /sts/, AssumeRole of the token service.
 var bedrockShape = &shape{name: "bedrock", match: bedrockMatch, authenticate: awsAuthenticate, refuse: bedrockRefuse}
 
 func itoa(n int64) string { return strconv.FormatInt(n, 10) }
@@ -42,7 +41,7 @@ func bedrockMatch(x *exchange) func(*exchange) *apiError {
 	}
 	id, op, _ := strings.Cut(rest, "/")
 	if strings.Contains(op, "/") {
-		return nil // slashes of a model id must be escaped
+		return nil // the slashes of a model id must be escaped
 	}
 	handle := map[string]func(*exchange) *apiError{
 		"converse":                    func(x *exchange) *apiError { return converse(x, false) },
@@ -76,7 +75,7 @@ func bedrockInvalid(message string) *apiError {
 	return &apiError{status: http.StatusBadRequest, typ: "ValidationException", message: message}
 }
 
-// bedrockErrors are the exceptions that belong to statuses.
+// bedrockErrors are the exceptions for statuses.
 var bedrockErrors = map[int]string{
 	400: "ValidationException", 403: "AccessDeniedException", 404: "ResourceNotFoundException", 408: "ModelTimeoutException",
 	424: "ModelErrorException", 429: "ThrottlingException", 503: "ServiceUnavailableException",
@@ -112,8 +111,8 @@ func bedrockRefuse(x *exchange, e *apiError) {
 	_, _ = x.w.Write(append(appendString([]byte(`{"message":`), e.message), '}'))
 }
 
-// assumeRole gives the session that is known here. A role whose name has "denied"
-// is refused, and one whose name has "external" wants the external id "mock".
+// assumeRole returns the one session that the mock knows. A role whose name contains
+// "denied" is refused; one whose name contains "external" needs the external id "mock".
 func assumeRole(x *exchange) *apiError {
 	form, err := url.ParseQuery(string(x.body))
 	role := form.Get("RoleArn")
@@ -131,7 +130,7 @@ func assumeRole(x *exchange) *apiError {
 	return nil
 }
 
-// inferenceProfile tells that every profile serves one Claude.
+// inferenceProfile says of every profile that it serves one Claude model.
 func inferenceProfile(x *exchange) *apiError {
 	id, err := url.PathUnescape(strings.TrimPrefix(bedrockPath(x.path), "/inference-profiles/"))
 	if err != nil || strings.Contains(id, "missing") {
@@ -141,7 +140,7 @@ func inferenceProfile(x *exchange) *apiError {
 	return bedrockPlain(x, append(b, `,"inferenceProfileName":"mock","status":"ACTIVE","type":"APPLICATION","models":[{"modelArn":"arn:aws:bedrock:us-east-1::foundation-model/anthropic.claude-sonnet-4-5-20250929-v1:0"}]}`...), Usage{})
 }
 
-// bedrockPlain opens a row and answers with a whole body.
+// bedrockPlain opens a row of the bill and answers with a whole body.
 func bedrockPlain(x *exchange, body []byte, u Usage) *apiError {
 	id := x.newID("aws-", seedOf(string(x.body)))
 	if e := x.settle(seedOf(string(x.body))); e != nil {
@@ -156,8 +155,8 @@ func bedrockPlain(x *exchange, body []byte, u Usage) *apiError {
 	return nil
 }
 
-// sagemaker serves an endpoint whose container speaks OpenAI's chat, whatever the
-// content type says.
+// sagemaker serves an endpoint whose container speaks OpenAI's chat, whatever its content
+// type is.
 func sagemaker(x *exchange) *apiError {
 	x.r.Header.Set("Content-Type", "application/json")
 	return chatCompletion(x)
@@ -213,10 +212,10 @@ func (s *binaryStream) fail(fault string) {
 	panic(http.ErrAbortHandler)
 }
 
-// padding is what the service adds to events so that their length tells nothing.
+// padding is what the service adds to events, so that their length reveals nothing.
 const padding = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
-// event sends one event; payload is an object. It tells whether to go on.
+// event sends one event; payload is an object. It tells whether the stream goes on.
 func (s *binaryStream) event(name string, payload []byte) bool {
 	st := &s.x.st
 	switch {
@@ -246,7 +245,7 @@ func (s *binaryStream) event(name string, payload []byte) bool {
 	frame := messageFrame("event", name, payload)
 	switch {
 	case st.garbage == s.events:
-		frame[len(frame)-1] ^= 0xff // the checksum is wrong
+		frame[len(frame)-1] ^= 0xff // makes the checksum wrong
 	case st.cutMid == s.events:
 		s.x.write(frame[:len(frame)/2])
 		s.fail("cut")

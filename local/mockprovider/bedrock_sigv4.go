@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// Credentials that are known here. The session is what AssumeRole gives.
+// Credentials that are valid here. The session is the one that AssumeRole returns.
 const (
 	bedrockKey           = "AKIDMOCK"
 	bedrockSecret        = "mock-secret"
@@ -23,8 +23,8 @@ func awsRefusal(kind, message string) *apiError {
 	return &apiError{status: http.StatusForbidden, typ: kind, message: message}
 }
 
-// awsAuthenticate checks a signature of version 4 against the request as it came,
-// or a bearer key.
+// awsAuthenticate checks a version 4 signature against the request as it arrived, or a
+// bearer key.
 func awsAuthenticate(x *exchange) *apiError {
 	auth := x.r.Header.Get("Authorization")
 	if strings.HasPrefix(auth, "Bearer ") {
@@ -74,10 +74,10 @@ func awsAuthenticate(x *exchange) *apiError {
 	return nil
 }
 
-// awsService is the name that a request must be signed for.
+// awsService is the service name for which a request must be signed.
 func awsService(x *exchange) string {
 	switch path := bedrockPath(x.path); {
-	case path == "/sts/" || path == "/": // the latter as it is at AWS
+	case path == "/sts/" || path == "/": // AWS itself uses the path "/"
 		return "sts"
 	case strings.HasPrefix(path, mockBucket):
 		return "s3"
@@ -87,8 +87,8 @@ func awsService(x *exchange) string {
 	return "bedrock"
 }
 
-// awsSignature computes what the signature must be. The path is escaped once more
-// than it came, but for S3.
+// awsSignature computes the expected signature. Except for S3, the path is escaped once
+// more than it arrived.
 func awsSignature(x *exchange, secret, signed, date string, scope []string) string {
 	var path strings.Builder
 	for i := range len(x.path) {

@@ -6,12 +6,12 @@ import (
 	"strings"
 )
 
-// firstText tells whether a model of Bedrock writes texts by InvokeModel only.
+// firstText tells whether a model of Bedrock writes texts only by InvokeModel.
 func firstText(model string) bool {
 	return strings.Contains(model, "cohere.command-text") || strings.Contains(model, "cohere.command-light-text") || strings.Contains(model, "ai21.j2-")
 }
 
-// bedrockWithin refuses a number that is out of bounds, in the service's words.
+// bedrockWithin refuses a number out of bounds, with the service's message.
 func bedrockWithin(v value, name string, low, high float64) *apiError {
 	n := v.get(name)
 	if !n.given() {
@@ -49,7 +49,7 @@ func commandInvoked(x *exchange, v value, stream bool) *apiError {
 	}
 	s := startBinary(x, id, u)
 	s.invoke = true
-	if !v.get("stream").yes { // the whole answer is one piece then
+	if !v.get("stream").yes { // then the whole answer is one piece
 		x.row.close(http.StatusOK, u, x.gone(), "")
 		whole := commandWhole(x, id, list)
 		s.event("chunk", append(whole[:len(whole)-1], ","+metrics(x, u)+"}"...))
@@ -118,8 +118,8 @@ func jurassicInvoked(x *exchange, v value) *apiError {
 	return nil
 }
 
-// invokedAnswers makes the answers to a prompt; none when the request has been
-// answered already.
+// invokedAnswers makes the answers to a prompt; it returns none when the request has
+// already been answered.
 func invokedAnswers(x *exchange, prompt, maxTokens value, n int, stream bool) ([]answer, Usage, *apiError) {
 	if prompt.kind != text || prompt.s == "" {
 		return nil, Usage{}, bedrockInvalid("Malformed input request: #/prompt: expected minLength: 1, actual: 0, please reformat your input and try again.")
@@ -150,7 +150,7 @@ func invokedAnswers(x *exchange, prompt, maxTokens value, n int, stream bool) ([
 	return list, u, nil
 }
 
-// counted sets the headers in which the service tells its counts.
+// counted sets the headers in which the service reports its counts.
 func counted(x *exchange, u Usage) {
 	if x.st.noUsage {
 		return

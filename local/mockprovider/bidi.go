@@ -14,11 +14,12 @@ import (
 // bidiPath is where Live sessions of Gemini begin; a version follows.
 const bidiPath = "/ws/google.ai.generativelanguage."
 
-// bidiSession serves Live sessions of Gemini. Words of the client's texts steer a turn: the
-// last "chunks=3", "tool" (it calls one, and goes on with the result), "grows" (its usage is
-// told twice, grown), "again" (once more when it is over), "late" (alone, when it is over),
-// "no-usage", "say=my_words", "heard=my_words" (the client has spoken them), "hang" (it never
-// ends), "drop".
+// bidiSession serves Live sessions of Gemini. Words in the client's text steer a turn:
+// "chunks=3" (the last one counts); "tool" (the turn calls a tool, and continues with the
+// result); "grows" (usage is reported twice and grows); "again" (usage is reported once more
+// after the turn); "late" (usage is reported only after the turn); "no-usage";
+// "say=my_words"; "heard=my_words" (what the client is said to have spoken); "hang" (the turn
+// never ends); "drop".
 func bidiSession(x *exchange) *apiError {
 	version, method, _ := strings.Cut(strings.TrimPrefix(strings.TrimPrefix(x.path, "/v1"), bidiPath), ".")
 	switch {
@@ -44,8 +45,8 @@ type bidiTalk struct {
 	texts  bool
 	prompt int64 // tokens of the conversation
 	turns  int
-	words  string // of the turn that waits for the result of a tool
-	row    *entry // of a turn that never ends
+	words  string // words of the turn that waits for the result of a tool
+	row    *entry // row of a turn that never ends
 	made   int64
 }
 
@@ -82,7 +83,7 @@ type bidiMessage struct {
 	} `json:"toolResponse"`
 }
 
-// refuse closes as the provider does with what it cannot take.
+// refuse closes the session as the provider does after a message that it does not accept.
 func (s *bidiTalk) refuse(reason string) bool {
 	s.end(websocket.CloseInvalidFramePayloadData, reason)
 	return false
@@ -230,7 +231,7 @@ func (s *bidiTalk) content(c, usage told) {
 	s.write(m)
 }
 
-// lost: a turn that never ended is charged as far as it came.
+// lost charges a turn that never ended for what it has made.
 func (s *bidiTalk) lost() {
 	if s.row != nil {
 		s.row.close(http.StatusOK, Usage{Input: s.prompt, Output: s.made}, false, "")

@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// Usage holds what one request was charged for, in tokens. The classes do not
-// overlap: Input is what was neither read from nor written to a prompt cache,
-// Output is without Reasoning.
+// Usage holds what one request was charged for, in tokens. The classes do not overlap:
+// Input was neither read from nor written to a prompt cache, and Output does not contain
+// Reasoning.
 type Usage struct {
 	Input        int64 `json:"input"`
 	CacheRead    int64 `json:"cache_read"`
@@ -17,7 +17,7 @@ type Usage struct {
 	Reasoning    int64 `json:"reasoning"`
 }
 
-// prompt gives all that was read.
+// prompt is the number of all tokens that were read.
 func (u Usage) prompt() int64 { return u.Input + u.CacheRead + u.CacheWrite5m + u.CacheWrite1h }
 
 func (u *Usage) add(v Usage) {
@@ -29,8 +29,8 @@ func (u *Usage) add(v Usage) {
 	u.Reasoning += v.Reasoning
 }
 
-// price holds nano-dollars for one token of each class; list prices of the
-// providers. Reasoning costs what output costs.
+// price holds nano-dollars for a token of each class, as in the providers' price lists.
+// Reasoning costs as much as output.
 type price struct{ input, output, cacheRead, cacheWrite5m, cacheWrite1h int64 }
 
 var prices = map[string]price{
@@ -63,7 +63,7 @@ func (p price) cost(u Usage) int64 {
 // Row is one request on the bill.
 type Row struct {
 	Seq    int64  `json:"seq"`
-	ID     string `json:"id"` // the id that the answer carried
+	ID     string `json:"id"` // the id that the answer had
 	Time   int64  `json:"time_unix_ms"`
 	Path   string `json:"path"`
 	Model  string `json:"model"`
@@ -73,7 +73,7 @@ type Row struct {
 	// NanoDollars is the price of Usage; Priced is false for a model without one.
 	NanoDollars int64 `json:"nano_dollars"`
 	Priced      bool  `json:"priced"`
-	// Open: the answer is not at its end yet, nothing is charged so far.
+	// Open: the answer has not ended; nothing is charged yet.
 	Open bool `json:"open"`
 	// ClientGone: the client left before the end.
 	ClientGone bool `json:"client_gone"`
@@ -102,8 +102,9 @@ func (s *Sum) add(r *Row) {
 	}
 }
 
-// Bill is what GET /__mock/bill answers. Rows are in the order of arrival;
-// Dropped older ones are in the sums only. Open requests are not in the sums.
+// Bill is the answer to GET /__mock/bill. Rows are in the order in which requests arrived.
+// Old rows that were dropped count only in the sums; requests that are still open do not
+// count in the sums.
 type Bill struct {
 	Total   Sum            `json:"total"`
 	Models  map[string]Sum `json:"models"`
@@ -112,7 +113,7 @@ type Bill struct {
 	Rows    []Row          `json:"rows"`
 }
 
-// ledger keeps the bill. Its rows are a ring of at most keep.
+// ledger keeps the bill. It keeps at most keep rows, the newest ones.
 type ledger struct {
 	mu      sync.Mutex
 	keep    int
@@ -122,10 +123,10 @@ type ledger struct {
 	total   Sum
 	models  map[string]*Sum
 	open    int
-	epoch   int // counts resets, so that an old request does not close into a new bill
+	epoch   int // counts resets, so that an old request does not close its row in a new bill
 }
 
-// entry is a row that is being written.
+// entry is a row that may still change.
 type entry struct {
 	l     *ledger
 	row   *Row
@@ -147,12 +148,12 @@ func (l *ledger) begin(path, model, id string, stream bool) entry {
 	return entry{l, r, l.epoch}
 }
 
-// close books what was charged. Closing twice books once.
+// close books what was charged. A second call does nothing.
 func (e entry) close(status int, u Usage, clientGone bool, fault string) {
 	e.settle(status, u, clientGone, fault, 0)
 }
 
-// closeAt books a price that is not one of tokens.
+// closeAt books a price that is not a price of tokens.
 func (e entry) closeAt(status int, nanoDollars int64) {
 	e.settle(status, Usage{}, false, "", nanoDollars)
 }

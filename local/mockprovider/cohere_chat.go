@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// cohereRequest is a chat request that has been found good.
+// cohereRequest is a valid chat request.
 type cohereRequest struct {
 	job
 	stream bool
@@ -34,7 +34,7 @@ func cohereChat(x *exchange) *apiError {
 	}
 	c := &cohereAnswer{q: q, x: x, id: id, answer: q.answer(0)}
 	out, think := c.answer.generated()
-	// What is billed leaves the tokens of the tools' description out.
+	// The billed tokens do not contain those of the tools' description.
 	c.tokens = Usage{Input: q.prompt + 20, Output: out + think}
 	c.billed = Usage{Input: q.prompt, Output: out + think}
 	if q.stream {
@@ -158,7 +158,7 @@ func (q *cohereRequest) content(v value, i int, role string) *apiError {
 	return nil
 }
 
-// flatCohere joins the texts of a content.
+// flatCohere joins the texts of a message's content.
 func flatCohere(v value) string {
 	if v.kind == text {
 		return v.s

@@ -70,12 +70,12 @@ func cohereEmbed(x *exchange) *apiError {
 	return embedded(x, append(b, `}}}`...), tokens)
 }
 
-// unitPrice is what one search unit costs, in nano-dollars; a unit is a query
-// with up to 100 documents.
+// unitPrice is the price of a search unit, in nano-dollars. A unit is a query with up to
+// 100 documents.
 const unitPrice, unitDocuments = 2_000_000, 100
 
-// cohereRerank serves POST /v2/rerank: documents with more words of the query
-// come first.
+// cohereRerank serves POST /v2/rerank: documents that contain more words of the query come
+// first.
 func cohereRerank(x *exchange) *apiError {
 	v, e := cohereBody(x, "model", "query", "documents", "top_n", "max_tokens_per_doc", "priority")
 	if e != nil {
@@ -98,7 +98,7 @@ func cohereRerank(x *exchange) *apiError {
 	return nil
 }
 
-// opened opens the row of a plain answer and does what goes wrong before it.
+// opened opens the row of a plain answer and applies the faults that come before it.
 func opened(x *exchange, seed uint32) (done bool, e *apiError) {
 	if e := x.settle(seed); e != nil {
 		return true, e
@@ -107,7 +107,7 @@ func opened(x *exchange, seed uint32) (done bool, e *apiError) {
 	return x.misbehave()
 }
 
-// rankable reads query and documents.
+// rankable reads the query and the documents.
 func rankable(v value) ([]string, *apiError) {
 	if q := v.get("query"); q.kind != text || q.s == "" {
 		return nil, badRequest("query", "", "query must be a non-empty string")
@@ -126,7 +126,7 @@ func rankable(v value) ([]string, *apiError) {
 	return out, nil
 }
 
-// ranked gives the results, the best first, top of them.
+// ranked returns the first top results, best first.
 func ranked(x *exchange, v value, top string, documents []string) ([]string, *apiError) {
 	if e := steerBy(&x.st, v.get("query").s); e != nil {
 		return nil, e

@@ -65,7 +65,7 @@ func cohereBad(format string, args ...any) *apiError {
 	return &apiError{status: http.StatusBadRequest, message: "invalid request: " + fmt.Sprintf(format, args...)}
 }
 
-// cohereBody reads a body whose members are among names, and its model.
+// cohereBody reads a body that has only the named members, and its model.
 func cohereBody(x *exchange, names ...string) (value, *apiError) {
 	v, e := parseBody(x)
 	if e != nil {
@@ -90,7 +90,7 @@ func cohereBody(x *exchange, names ...string) (value, *apiError) {
 	return v, nil
 }
 
-// within refuses a number outside of its bounds.
+// within refuses a number out of bounds.
 func within(v value, name string, low, high float64) *apiError {
 	n := v.get(name)
 	if n.given() && (n.kind != number || n.float() < low || n.float() > high) {

@@ -1,8 +1,8 @@
-// Package mockprovider is a model provider that runs on the local machine and
-// costs nothing. It speaks the OpenAI and the Anthropic wire shapes strictly:
-// it refuses what the providers refuse, with their error bodies, and it keeps a
-// bill of what it would have charged. It imports nothing of the gateway, so
-// that a mistake in a translator cannot be repeated here.
+// Package mockprovider is a model provider that runs on the local machine and costs
+// nothing. It speaks the OpenAI and the Anthropic formats strictly: it refuses what the
+// providers refuse, with their error bodies, and it keeps a bill of what it would have
+// charged. It imports nothing from the gateway, so that a mistake in a translator cannot be
+// repeated here.
 //
 // # Routes
 //
@@ -34,33 +34,32 @@
 //	     .../publishers/mistralai/models/{model}:rawPredict, .../endpoints/{id}/chat/completions   OpenAI's shape
 //	POST /token        the token endpoint: takes a JWT of Options.ServiceAccount
 //
-// Identities of other clouds: the token service at /google-sts/v1/token takes signed
-// AWS requests for FederatedPool and the token of the identity provider at
-// /google-idp/token; /google-iam/v1/projects/-/serviceAccounts/{name}:generateAccessToken
-// gives tokens of service accounts, but not of those that begin with denied.
+// Identities of other clouds: the token service at /google-sts/v1/token accepts signed AWS
+// requests for FederatedPool and the token of the identity provider at /google-idp/token.
+// /google-iam/v1/projects/-/serviceAccounts/{name}:generateAccessToken issues tokens of
+// service accounts, except those whose name begins with denied.
 //
-// A stream without alt=sse is one list. Calls of models from gemini-3 on are
-// signed for the host and the tool, and must come back so.
+// A stream without alt=sse is one list. Models from gemini-3 on sign their calls for the
+// host and the tool, and the calls must come back with the signature.
 //
-// Anthropic's API versions 2023-06-01 and 2026-10-21 are known; the later one
-// refuses temperature, top_p and top_k.
+// Anthropic's API versions 2023-06-01 and 2026-10-21 are known; the later one refuses
+// temperature, top_p and top_k.
 //
-// Keys that begin with mock- or sk- are good, except that mock-limited gets
-// 429, mock-broken 500 and mock-denied 403. Every other key gets 401, so that a
-// key of the gateway that leaks upstream is noticed.
+// Keys that begin with mock- or sk- are valid, except that mock-limited gets 429,
+// mock-broken 500 and mock-denied 403. Every other key gets 401, so that a test notices
+// when a key of the gateway leaks to a provider.
 //
-// Batches, jobs and runs go on by being read: a batch is finished by its second
-// read, which bills its rows at half the price, a run by its second and a job by
-// its third. A run whose tools are functions waits for their outputs first; it is
-// billed when it ends. A file of a vector store fails when its name ends in .bin.
-// A row of a batch without a custom_id or a body fails. A second of sound has
-// 16,000 bytes; speech has four bytes for a character. Images, sound
-// and characters are billed in nano-dollars alone, not in tokens.
+// Batches, jobs and runs make progress when they are read. A batch is finished at its
+// second read, which bills its rows at half the price; a run is finished at its second
+// read, a job at its third. A run whose tools are functions waits for their outputs first;
+// it is billed when it ends. A file of a vector store fails when its name ends in .bin. A
+// row of a batch without a custom_id or a body fails. A second of sound is 16,000 bytes;
+// speech is four bytes for each character. Images, sound and characters are billed in
+// nano-dollars only, not in tokens.
 //
-// Answers depend on the conversation alone: the same messages give the same
-// words, calls and token counts. Ids differ for each request, they name a row of
-// the bill. One piece of text is one token; a prompt costs a token for four
-// bytes and four for each message.
+// Answers depend only on the conversation: the same messages give the same words, calls and
+// token counts. Ids differ for each request and name a row of the bill. One piece of text
+// is one token; a prompt costs one token for four bytes, and four for each message.
 //
 // Cohere, key in Authorization: Bearer mock-...; unknown members get 422, and
 // error-event ends a stream with finish_reason ERROR:
@@ -69,16 +68,16 @@
 //	POST /v2/embed     float vectors; POST /v2/rerank, billed by search units
 //	POST /v1/generate  plain and as one JSON object a line
 //
-// Providers with wires of their own, each below its name and strict about its
-// members and about where its key is: /jina, /voyage (embeddings, rerank),
-// /nomic (embedding/text), /mistral and /azure (ocr, two pages), /ai21
-// (complete, embed), /reka (chat), /palm (:generateMessage, :generateText,
-// :embedText), /triton (generate, generate_stream), /workers, /bytez, and
-// /oci/20231130/actions/chat, which has tools and schemas in both formats.
+// Providers with their own wire formats, each below its name, and strict about its members
+// and about where its key is: /jina, /voyage (embeddings, rerank), /nomic (embedding/text),
+// /mistral and /azure (ocr, two pages), /ai21 (complete, embed), /reka (chat), /palm
+// (:generateMessage, :generateText, :embedText), /triton (generate, generate_stream),
+// /workers, /bytez, and /oci/20231130/actions/chat, which has tools and schemas in both
+// formats.
 //
-// Amazon Bedrock, requests signed with AWS Signature Version 4 by the key AKIDMOCK
-// and the secret mock-secret, or a Bearer key; the session that AssumeRole gives
-// is good too:
+// Amazon Bedrock. Requests are signed with AWS Signature Version 4 by the key AKIDMOCK and
+// the secret mock-secret, or have a Bearer key; the session that AssumeRole returns is
+// valid too:
 //
 //	POST /model/{id}/converse, converse-stream         strict Converse, binary frames with checksums
 //	POST /model/{id}/invoke, invoke-with-response-stream  Titan, Nova and Cohere embeddings, images, Claude's own shape,
@@ -88,10 +87,10 @@
 //	POST /sts/                                         AssumeRole; roles named denied are refused, roles
 //	                                                   named external want the external id "mock"
 //
-// Images, below /images-of/ and the host's name (workers, siliconflow, hyperbolic,
-// segmind, fireworks, stability, fal), behind the paths of the host: pictures of one
-// pixel, as JSON or bare by the Accept header where the host does so; refuse
-// filters them.
+// Images, below /images-of/ and the host's name (workers, siliconflow, hyperbolic, segmind,
+// fireworks, stability, fal), followed by the host's own paths. Pictures are one pixel;
+// they come as JSON, or as bare bytes if the host does that for the Accept header. The
+// directive refuse has the filter block them.
 //
 // Azure OpenAI, below /azure-openai, a key in api-key or a token of the token
 // endpoint in Authorization: Bearer:
@@ -106,16 +105,16 @@
 //	POST /model-invocation-job, /model-customization-jobs; GET one or all; POST {id}/stop
 //	PUT GET POST DELETE /mock-bucket/{key}             Amazon S3, signed for s3, parts of long objects too
 //
-// Anthropic's Message Batches are below /messages/batches. Batches and jobs go on by
-// being read; rows are answered, and billed, when the second read finds them run.
+// Anthropic's Message Batches are below /messages/batches. Batches and jobs make progress
+// when they are read; their rows are answered and billed at the second read.
 //
 // In its streams garbage=after:N damages a checksum, and error-event=T is the
 // exception T.
 //
 // # Models
 //
-// Any model name is good, but mock-missing and names with does-not-exist (404).
-// Names that are steered by:
+// Any model name is valid, except mock-missing and names with does-not-exist (404). These
+// names change the answers:
 //
 //	mock-echo        answers with the last user message
 //	mock-tools       calls every tool that is offered, in parallel if it may
@@ -124,8 +123,8 @@
 //	                 refused, reasoning tokens are counted
 //	NAME?k=v&k=v     NAME with the directives k=v, for example gpt-4o?status=500
 //
-// With tools on offer and a user's message last, one tool is called: the one that
-// the message names, else the first. A tool result gets words as an answer.
+// When tools are offered and the last message is the user's, one tool is called: the one
+// that the message names, otherwise the first. The answer to a tool result is text.
 //
 // # Directives
 //
@@ -174,8 +173,9 @@
 //	strict-fields        OpenAI routes refuse fields that they do not know
 //	combine-turns        Anthropic: two turns of one role are taken as one
 //
-// POST /__mock/faults with {"next":2,"directives":"status=503","path":"/v1/messages","model":"x"}
-// steers the next requests, whatever they say; path and model are optional.
+// POST /__mock/faults with
+// {"next":2,"directives":"status=503","path":"/v1/messages","model":"x"} steers the next
+// requests, whatever they contain; path and model are optional.
 //
 // # Administration
 //
@@ -188,10 +188,10 @@
 //
 // # Billing
 //
-// A row is opened when a request has been found good and closed before its last
-// byte is written. Classes are disjoint: input is without cache reads and
-// writes, output without reasoning. All that was generated is charged, read or
-// not. When a client leaves, generation goes on to the end unless the request
-// says stop-on-cancel; a fault of our own (cut, silence, error event) charges
-// what was generated before it. An error answer charges nothing.
+// A row is opened when a request has been checked, and closed before its last byte is
+// written. Classes do not overlap: input is without cache reads and writes, output without
+// reasoning. Everything that was generated is charged, whether it is read or not. When a
+// client leaves, generation goes on to the end unless the request says stop-on-cancel; a
+// fault of our own (cut, silence, error event) charges what was generated before it. An
+// error answer charges nothing.
 package mockprovider

@@ -5,7 +5,7 @@ import "net/http"
 // apiError is an answer that is not 2xx; the dialect gives it its shape.
 type apiError struct {
 	status     int
-	typ        string // "" is the status's own
+	typ        string // "": the type of the status
 	code       string // OpenAI only
 	param      string // OpenAI only
 	message    string
@@ -95,7 +95,7 @@ func appendNullable(b []byte, s string) []byte {
 	return appendString(b, s)
 }
 
-// refuse answers with an error and closes the bill's row, if there is one.
+// refuse answers with an error and closes the row of the bill, if there is one.
 func (x *exchange) refuse(e *apiError) {
 	if x.shape != nil && x.shape.refuse != nil {
 		x.shape.refuse(x, e)

@@ -41,7 +41,7 @@ func generateContent(x *exchange, vertex, stream bool) *apiError {
 	if !strings.HasPrefix(q.st.finish, "prompt-") {
 		for i := range q.n {
 			a := q.answer(i)
-			for k := range a.calls { // a call that was cut is not given
+			for k := range a.calls { // a call that was cut off is left out
 				if _, err := parseJSON(a.calls[k].args); err != nil && a.calls[k].args != "" {
 					a.calls, a.stop = a.calls[:k], stopLength
 					break
@@ -92,7 +92,7 @@ func (g *geminiAnswer) finish(a *answer) string {
 	return "STOP"
 }
 
-// sign gives the signature of a part, as a member.
+// sign returns the signature of a part, as a member.
 func (g *geminiAnswer) sign(part string) string {
 	v, _ := parseJSON(part)
 	return part[:len(part)-1] + `,"thoughtSignature":` + quoted(seal(g.q.signing(v), "x")) + `}`
@@ -101,8 +101,7 @@ func (g *geminiAnswer) sign(part string) string {
 func thoughtPart(s string) string { return `{"text":` + quoted(s) + `,"thought":true}` }
 func textPart(s string) string    { return `{"text":` + quoted(s) + `}` }
 
-// callParts are the calls; the first is signed where the model thinks. Newer
-// models give ids.
+// callParts are the calls. The first is signed if the model thinks; newer models add ids.
 func (g *geminiAnswer) callParts(a *answer, choice int) []string {
 	var out []string
 	for i := range a.calls {
@@ -123,7 +122,7 @@ func (g *geminiAnswer) callParts(a *answer, choice int) []string {
 	return out
 }
 
-// candidate writes one candidate with parts; finish "" is not told yet.
+// candidate writes one candidate with its parts; finish "" means that it has not ended.
 func (g *geminiAnswer) candidate(b []byte, choice int, parts []string, finish string, tokens []string) []byte {
 	b = append(b, `{"content":{"parts":[`...)
 	b = append(b, strings.Join(parts, ",")...)
@@ -167,7 +166,7 @@ func (g *geminiAnswer) logprobs(b []byte, tokens []string) []byte {
 	return append(b, `]}`...)
 }
 
-// tail writes usage and names, and closes. whole: the counts are final.
+// tail writes usage and names, and closes the object. whole: the counts are final.
 func (g *geminiAnswer) tail(b []byte, u Usage, whole bool) []byte {
 	if !g.q.st.noUsage {
 		b = strconv.AppendInt(append(b, `,"usageMetadata":{"promptTokenCount":`...), u.prompt(), 10)
@@ -193,7 +192,7 @@ func (g *geminiAnswer) tail(b []byte, u Usage, whole bool) []byte {
 	return append(appendString(append(b, `,"responseId":`...), g.id), '}')
 }
 
-// blocked is the answer to a prompt that is not answered.
+// blocked is the answer to a prompt that was blocked.
 func (g *geminiAnswer) blocked() []byte {
 	b := appendString([]byte(`{"promptFeedback":{"blockReason":`), strings.TrimPrefix(g.q.st.finish, "prompt-"))
 	return g.tail(append(b, '}'), g.usage, false)
@@ -226,7 +225,7 @@ func (g *geminiAnswer) body() []byte {
 	return g.tail(append(b, ']'), g.usage, true)
 }
 
-// piece is one chunk to come.
+// geminiPiece is a chunk that is still to be sent.
 type geminiPiece struct {
 	choice            int
 	parts             []string
@@ -267,7 +266,7 @@ func (g *geminiAnswer) chunk(p geminiPiece, u Usage, last bool) []byte {
 	return g.tail(append(b, ']'), u, last)
 }
 
-// chunks are the events of the stream as they stand in a list.
+// chunks writes the events of the stream as one list.
 func (g *geminiAnswer) chunks() []string {
 	if len(g.answers) == 0 {
 		return []string{string(g.blocked())}
@@ -283,8 +282,8 @@ func (g *geminiAnswer) chunks() []string {
 	return out
 }
 
-// stream sends server-sent events with the line ends that the provider uses.
-// There is no event after the one that tells the finish reason.
+// stream sends server-sent events with the provider's line ends. The event with the finish
+// reason is the last.
 func (g *geminiAnswer) stream() {
 	g.x.st.crlf = true
 	s := g.x.startStream(g.id, g.usage)

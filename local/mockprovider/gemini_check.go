@@ -5,17 +5,17 @@ import (
 	"strings"
 )
 
-// geminiRequest is a generateContent request that has been found good.
+// geminiRequest is a valid generateContent request.
 type geminiRequest struct {
 	job
 	vertex   bool
-	thoughts bool // are shown
+	thoughts bool // thoughts are shown
 	n        int
 	logprobs bool
 	top      int
 }
 
-// generation is what a model of Gemini takes.
+// generation are the fields that a model of Gemini accepts.
 func generation(model string) int {
 	switch {
 	case strings.HasPrefix(model, "gemini-1."):
@@ -28,7 +28,7 @@ func generation(model string) int {
 	return 30
 }
 
-// known refuses members that an object of the API does not have.
+// known refuses members that the API's object does not have.
 func known(v value, at string, names ...string) *apiError {
 	for _, m := range v.obj {
 		if !slices.Contains(names, m.name) {
@@ -81,7 +81,7 @@ func checkGemini(x *exchange, v value, vertex bool) (*geminiRequest, *apiError) 
 	return q, nil
 }
 
-// steer reads the directives of the last text of the user.
+// steer reads the directives in the last text of the user.
 func (q *geminiRequest) steer(all []value) *apiError {
 	for i := len(all) - 1; i >= 0; i-- {
 		if all[i].get("role").s == "model" {

@@ -7,14 +7,14 @@ import (
 
 var partData = []string{"text", "inlineData", "fileData", "functionCall", "functionResponse", "executableCode", "codeExecutionResult"}
 
-// contents checks the turns: results of functions follow their calls at once, as
-// many as there were, and calls of this turn carry their signature.
+// contents checks the turns: results of functions follow their calls directly and are as
+// many, and calls of the current turn have their signature.
 func (q *geminiRequest) contents(list value) *apiError {
 	if list.kind != array || len(list.arr) == 0 {
 		return invalid("* GenerateContentRequest.contents: contents is not specified")
 	}
-	var open []string // names of the calls that wait for results
-	turn := 0         // where the current turn begins
+	var open []string // names of the calls without a result so far
+	turn := 0         // index where the current turn begins
 	for i, c := range list.arr {
 		for _, p := range c.get("parts").arr {
 			if c.get("role").s != "model" && p.get("functionResponse").kind == absent {
@@ -65,7 +65,7 @@ func (q *geminiRequest) contents(list value) *apiError {
 	return nil
 }
 
-// part checks one part: one kind of data, and a signature that was made for it.
+// part checks one part: it has one kind of data, and a signature that was made for it.
 func (q *geminiRequest) part(p value, at string, turn int) *apiError {
 	if e := known(p, at, append([]string{"thought", "thoughtSignature", "videoMetadata", "mediaResolution"}, partData...)...); e != nil {
 		return e
@@ -118,7 +118,7 @@ func (q *geminiRequest) part(p value, at string, turn int) *apiError {
 	return nil
 }
 
-// signing is what a signature of a part vouches for: the host and the part.
+// signing is what the signature of a part covers: the host and the part.
 func (q *geminiRequest) signing(p value) string {
 	host := "aistudio"
 	if q.vertex {

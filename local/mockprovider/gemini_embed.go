@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// geminiEmbed serves :embedContent and :batchEmbedContents. Usage is not told, as
-// by the provider; it is billed.
+// geminiEmbed serves :embedContent and :batchEmbedContents. Like the provider it does not
+// report usage; it is billed.
 func geminiEmbed(x *exchange, batch bool) *apiError {
 	v, e := parseBody(x)
 	if e != nil {
@@ -62,12 +62,12 @@ func geminiEmbed(x *exchange, batch bool) *apiError {
 	return embedded(x, append(append([]byte(head), b...), tail...), tokens)
 }
 
-// laterEmbedding tells the models that Vertex AI serves by :embedContent alone.
+// laterEmbedding tells whether Vertex AI serves a model by :embedContent only.
 func laterEmbedding(model string) bool {
 	return strings.HasPrefix(model, "gemini-embedding-") && model != "gemini-embedding-001"
 }
 
-// embedded answers with vectors, with the faults that were asked for.
+// embedded answers with vectors, and with the faults that were ordered.
 func embedded(x *exchange, body []byte, tokens int64) *apiError {
 	seed := seedOf(string(x.body))
 	if e := x.settle(seed); e != nil {

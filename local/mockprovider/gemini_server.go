@@ -11,18 +11,18 @@ import (
 	"strings"
 )
 
-// geminiShape serves Gemini on AI Studio (/v1beta/...) and on Vertex AI
-// (/v1/projects/...), whose other publishers speak Anthropic's and OpenAI's
-// shapes, and the token endpoint of Google (/token).
+// geminiShape serves Gemini on AI Studio (/v1beta/...) and on Vertex AI (/v1/projects/...),
+// whose other publishers use Anthropic's and OpenAI's formats, and Google's token endpoint
+// (/token).
 var geminiShape = &shape{name: "gemini", match: geminiMatch, authenticate: geminiAuthenticate, refuse: geminiRefuse}
 
-// VertexToken is the access token that the token endpoint gives; Vertex paths
-// take it and keys that begin with mock-.
+// VertexToken is the access token that the token endpoint issues. Vertex paths accept it,
+// and keys that begin with mock-.
 const VertexToken = "ya29.mock-access-token"
 
 var geminiModels = []string{"gemini-2.0-flash", "gemini-2.5-flash", "gemini-2.5-pro", "gemini-3-pro-preview", "gemini-embedding-001", "imagen-4.0-generate-001"}
 
-// geminiPath is a path of AI Studio or Vertex AI taken apart.
+// geminiPath is a path of AI Studio or Vertex AI, split into its parts.
 type geminiPath struct {
 	vertex                   bool
 	publisher, model, method string
@@ -31,7 +31,7 @@ type geminiPath struct {
 func geminiParse(path string) (p geminiPath, ok bool) {
 	rest := strings.TrimPrefix(path, "/v1")
 	if strings.HasPrefix(path, "/v1/v1") {
-		rest = strings.TrimPrefix(path, "/v1/v1") // behind a base that ends in /v1
+		rest = strings.TrimPrefix(path, "/v1/v1") // after a base URL that ends in /v1
 	}
 	for _, v := range []string{"beta1", "beta", "alpha"} {
 		if after, found := strings.CutPrefix(rest, v); found {
@@ -104,7 +104,7 @@ func geminiAuthenticate(x *exchange) *apiError {
 	return nil
 }
 
-// geminiStatus is the word for a status.
+// geminiStatus is Google's word for a status.
 func geminiStatus(status int) string {
 	switch status {
 	case 400:
@@ -138,8 +138,8 @@ func appendGeminiError(b []byte, status int, word, message, details string) []by
 	return append(b, `}}`...)
 }
 
-// geminiRefuse answers with an error in Google's shape; a wait is told in a
-// detail and not in a header. Other publishers of Vertex AI have their own shape.
+// geminiRefuse answers with an error in Google's format; the time to wait is in a detail,
+// not in a header. Other publishers of Vertex AI have their own format.
 func geminiRefuse(x *exchange, e *apiError) {
 	h := x.w.Header()
 	h["Content-Type"] = []string{"application/json; charset=UTF-8"}
@@ -230,8 +230,8 @@ func geminiModelList(x *exchange) *apiError {
 	return listed(x, append(b, `]}`...))
 }
 
-// vertexAnthropic serves a publisher's model: the body names its version and not
-// its model, but to count tokens.
+// vertexAnthropic serves a publisher's model. The body names the API version; it names the
+// model only for counting tokens.
 func vertexAnthropic(x *exchange, p geminiPath) *apiError {
 	x.anthropic = true
 	v, e := parseBody(x)
@@ -267,8 +267,8 @@ func vertexAnthropic(x *exchange, p geminiPath) *apiError {
 	return message(x)
 }
 
-// googleToken is the OAuth 2.0 token endpoint: it takes a JWT that is signed with
-// the key of Options.ServiceAccount.
+// googleToken is the OAuth 2.0 token endpoint: it accepts a JWT signed with the key of
+// Options.ServiceAccount.
 func googleToken(x *exchange) *apiError {
 	form, err := url.ParseQuery(string(x.body))
 	refuse := func(code, description string) *apiError {
@@ -288,7 +288,7 @@ func googleToken(x *exchange) *apiError {
 	return listed(x, []byte(`{"access_token":"`+VertexToken+`","expires_in":3599,"token_type":"Bearer"}`))
 }
 
-// checkAssertion says what is wrong with a JWT; "" when nothing is.
+// checkAssertion says what is wrong with a JWT; "": nothing.
 func checkAssertion(x *exchange, assertion string) string {
 	parts := strings.Split(assertion, ".")
 	if len(parts) != 3 {
@@ -326,7 +326,7 @@ func checkAssertion(x *exchange, assertion string) string {
 	return ""
 }
 
-// geminiErrorStatus is the status of a word.
+// geminiErrorStatus is the status for a word of Google's.
 func geminiErrorStatus(word string) int {
 	for _, status := range []int{400, 401, 403, 404, 429, 500, 503, 504} {
 		if geminiStatus(status) == word {

@@ -9,7 +9,7 @@ import (
 
 var subsetKeys = strings.Fields("type format title description nullable enum items minItems maxItems properties required minProperties maxProperties minLength maxLength pattern example anyOf propertyOrdering default minimum maximum")
 
-// lowered is a schema with its types in lower case: the API takes both.
+// lowered is a schema with its types in lower case: the API accepts both cases.
 func lowered(v value) value {
 	out := v
 	out.obj = nil
@@ -28,7 +28,7 @@ func lowered(v value) value {
 	return out
 }
 
-// checkSubset refuses what the subset of JSON schema does not have.
+// checkSubset refuses what the API's subset of JSON schema does not have.
 func checkSubset(v value, at string) *apiError {
 	if e := known(v, at, subsetKeys...); e != nil {
 		return e

@@ -13,8 +13,8 @@ import (
 // /google-iam, and an identity provider at /google-idp/token.
 var federationShape = &shape{name: "federation", match: federationMatch, refuse: federationRefuse}
 
-// FederatedPool is the provider of a pool that trusts AWS; one that ends in /oidc
-// trusts the identity provider.
+// FederatedPool is a provider of a pool that trusts AWS; a provider whose name ends in
+// /oidc trusts the identity provider.
 const FederatedPool = "//iam.googleapis.com/projects/1/locations/global/workloadIdentityPools/mock/providers/aws"
 
 const (
@@ -48,7 +48,7 @@ func noGrant(message string) *apiError {
 	return &apiError{status: http.StatusBadRequest, typ: "invalid_grant", message: message}
 }
 
-// exchangeToken trades a token of a trusted identity for an access token.
+// exchangeToken exchanges a token of a trusted identity for an access token.
 func exchangeToken(x *exchange) *apiError {
 	form, err := url.ParseQuery(string(x.body))
 	if err != nil || x.r.Method != http.MethodPost || form.Get("grant_type") != "urn:ietf:params:oauth:grant-type:token-exchange" ||
@@ -92,7 +92,7 @@ func callerIdentity(x *exchange, token, pool string) *apiError {
 	if signed := r.Header.Get("Authorization"); r.Header.Get("X-Goog-Cloud-Target-Resource") != pool || !strings.Contains(signed, "x-goog-cloud-target-resource") {
 		return noGrant("The AWS request is not for this pool.")
 	}
-	// The signature is checked as of a request that came here.
+	// The signature is checked as if the request had come here.
 	signed := &exchange{s: x.s, r: r, path: "/", query: u.RawQuery}
 	if e := awsAuthenticate(signed); e != nil {
 		return noGrant("AWS: " + e.message)
@@ -100,8 +100,8 @@ func callerIdentity(x *exchange, token, pool string) *apiError {
 	return nil
 }
 
-// impersonateAccount gives a token of a service account; those whose name begins
-// with denied trust nobody.
+// impersonateAccount issues a token of a service account; an account whose name begins with
+// denied trusts nobody.
 func impersonateAccount(x *exchange) *apiError {
 	v, e := parseBody(x)
 	if e != nil {

@@ -6,29 +6,29 @@ import (
 	"strings"
 )
 
-// StreamCall is a tool call that a stream brought.
+// StreamCall is a tool call in a stream.
 type StreamCall struct {
 	ID, Name, Arguments string
 }
 
-// StreamResult is what a stream adds up to.
+// StreamResult is what the events of a stream add up to.
 type StreamResult struct {
 	ID, Model string
-	Text      string // of the first choice
+	Text      string // text of the first choice
 	Thinking  string
 	Signature string
-	Calls     []StreamCall // of the first choice
-	Finish    string       // of the first choice
+	Calls     []StreamCall // calls of the first choice
+	Finish    string       // finish reason of the first choice
 	Choices   int
-	// Prompt and Completion are the usage, -1 where none was told.
+	// Prompt and Completion are the usage; -1 when the stream reported none.
 	Prompt, Completion int64
 	Events             int
 }
 
 type sseEvent struct{ name, data string }
 
-// readEvents splits a stream into events: any line ending, comments left out,
-// data lines joined, the last event with or without a blank line after it.
+// readEvents splits a stream into events: it accepts any line ending, leaves out comments
+// and joins data lines; the last event may lack the blank line after it.
 func readEvents(body string) []sseEvent {
 	body = strings.TrimPrefix(body, "\ufeff")
 	body = strings.ReplaceAll(strings.ReplaceAll(body, "\r\n", "\n"), "\r", "\n")
@@ -58,12 +58,12 @@ func readEvents(body string) []sseEvent {
 	return out
 }
 
-// ReadOpenAIStream adds up a stream of chat completion or text completion
-// chunks and checks its grammar: one id, created, model and object throughout;
-// each chat choice opens with its role and closes with one finish reason; calls
-// count up from 0, each with one id and one name, and whole calls have
-// arguments that are JSON; at most one usage chunk, after all choices; [DONE] at
-// the end. An error event ends the stream with an error that holds its message.
+// ReadOpenAIStream adds up a stream of chat completion or text completion chunks and checks
+// its grammar: id, created, model and object are the same throughout; each chat choice
+// begins with its role and ends with one finish reason; calls count up from 0, each has one
+// id and one name, and the arguments of whole calls are JSON; there is at most one usage
+// chunk, after all choices; [DONE] is at the end. An error event ends the stream with an
+// error that holds its message.
 func ReadOpenAIStream(body []byte) (*StreamResult, error) {
 	r := openAIReader{StreamResult: StreamResult{Prompt: -1, Completion: -1}, choices: map[int64]*choiceState{}}
 	events := readEvents(string(body))
@@ -217,12 +217,11 @@ func (r *openAIReader) end() error {
 	return nil
 }
 
-// ReadAnthropicStream adds up a stream of message events and checks its
-// grammar: message_start first; blocks that do not overlap, counted from 0;
-// deltas of their block's kind; thinking signed; inputs that are JSON objects;
-// one message_delta with a stop reason and usage; message_stop at the end; the
-// event name equal to the type. An error event ends the stream with an error
-// that holds its message.
+// ReadAnthropicStream adds up a stream of message events and checks its grammar:
+// message_start comes first; blocks do not overlap and count from 0; deltas have the kind
+// of their block; thinking is signed; inputs are JSON objects; there is one message_delta
+// with a stop reason and usage; message_stop comes last; the event name equals the type. An
+// error event ends the stream with an error that holds its message.
 func ReadAnthropicStream(body []byte) (*StreamResult, error) {
 	r := anthropicReader{StreamResult: StreamResult{Prompt: -1, Completion: -1}}
 	for i, e := range readEvents(string(body)) {

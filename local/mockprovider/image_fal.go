@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// falImage serves /{model}, asked to answer at once; with sync_mode the image is in
-// the answer.
+// falImage serves /{model}, called so that it answers at once; with sync_mode the answer
+// contains the image.
 func falImage(x *exchange, path string) *apiError {
 	x.model = strings.TrimPrefix(path, "/")
 	v, e := strictBody(x, "prompt! negative_prompt image_size aspect_ratio num_images seed guidance_scale num_inference_steps sync_mode enable_safety_checker output_format acceleration strength image_url safety_tolerance loras style")

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// workersImage serves /{model}: FLUX.2 takes forms; Stable Diffusion answers with
-// the image, the others with base64.
+// workersImage serves /{model}. FLUX.2 accepts forms; Stable Diffusion answers with the
+// bytes of the image, the others with base64.
 func workersImage(x *exchange, path string) *apiError {
 	x.model = strings.TrimPrefix(path, "/")
 	prompt := ""
@@ -113,8 +113,8 @@ func segmindImage(x *exchange, path string) *apiError {
 	return paint(x, n, `{"image":`+repeated(`"`+picture+`"`, n)+`}`)
 }
 
-// fireworksImage serves /image_generation/{model} and the workflows of FLUX. One
-// image comes as it is unless JSON is asked for.
+// fireworksImage serves /image_generation/{model} and the workflows of FLUX. A single image
+// is sent as its bytes unless the request asks for JSON.
 func fireworksImage(x *exchange, path string) *apiError {
 	if flux, ok := strings.CutPrefix(path, "/workflows/"); ok {
 		return fluxImage(x, flux)
@@ -210,7 +210,7 @@ func stabilityImage(x *exchange, path string) *apiError {
 	return paint(x, n, `{"artifacts":`+repeated(`{"base64":"`+picture+`","seed":4,"finishReason":"`+finish(x)+`"}`, n)+`}`)
 }
 
-// onlyFields refuses fields of a form that are not among names.
+// onlyFields refuses fields of a form other than names.
 func onlyFields(u *uploaded, names ...string) *apiError {
 	for name := range u.fields {
 		if !slices.Contains(names, name) {

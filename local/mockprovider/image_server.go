@@ -8,9 +8,9 @@ import (
 	"strings"
 )
 
-// imageShape serves hosts that make images in a shape of their own, below
-// /images-of/ and their name: /images-of/workers, siliconflow, hyperbolic,
-// segmind, fireworks, stability and fal, each behind the paths of the host itself.
+// imageShape serves hosts that make images in their own format, below /images-of/ and their
+// name: /images-of/workers, siliconflow, hyperbolic, segmind, fireworks, stability and fal,
+// each followed by the host's own paths.
 var imageShape = &shape{name: "images", match: imageMatch, authenticate: imageKey, refuse: imageRefuse}
 
 const imageHead = "/images-of/"
@@ -21,7 +21,7 @@ var imageHosts = map[string]func(x *exchange, path string) *apiError{
 	"fal": falImage,
 }
 
-// imageHost is the host's name and the path behind it.
+// imageHost is the host's name and the rest of the path.
 func imageHost(x *exchange) (host, path string) {
 	rest, _ := strings.CutPrefix(x.path, imageHead)
 	host, path, _ = strings.Cut(rest, "/")
@@ -110,12 +110,12 @@ func stabilityName(status int) string {
 	return "bad_request"
 }
 
-// imagePrices hold nano-dollars for one image; list prices of the hosts.
+// imagePrices hold nano-dollars for an image, as in the hosts' price lists.
 var imagePrices = map[string]int64{
 	"core": 30_000_000, "ultra": 80_000_000, "sd3.5-large": 65_000_000, "stable-diffusion-xl-1024-v1-0": 40_000_000,
 }
 
-// drawn opens the row of a request for images and takes the faults of its prompt.
+// drawn opens the row of a request for images and applies the faults in its prompt.
 func drawn(x *exchange, prompt string) (done bool, e *apiError) {
 	if strings.Contains(x.model, "does-not-exist") {
 		return true, &apiError{status: http.StatusNotFound, message: "model not found"}
@@ -166,7 +166,7 @@ func finish(x *exchange) string {
 	return "SUCCESS"
 }
 
-// side refuses a number of pixels outside of bounds.
+// side refuses a number of pixels out of bounds.
 func side(v value, names string, low, high, step int64) *apiError {
 	for _, name := range strings.Fields(names) {
 		if n, ok := v.get(name).integer(); v.get(name).given() && (!ok || n < low || n > high || n%step != 0) {
@@ -176,7 +176,7 @@ func side(v value, names string, low, high, step int64) *apiError {
 	return nil
 }
 
-// count is a number of images; 1 where there is none.
+// count is a number of images; 1 where the request has none.
 func count(v value, name string, most int64) (int64, *apiError) {
 	n, ok := v.get(name).integer()
 	switch {
@@ -188,7 +188,7 @@ func count(v value, name string, most int64) (int64, *apiError) {
 	return n, nil
 }
 
-// repeated repeats an element of a JSON list.
+// repeated repeats an element in a JSON list.
 func repeated(element string, n int64) string {
 	return "[" + strings.TrimSuffix(strings.Repeat(element+",", int(n)), ",") + "]"
 }

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// messageBatchShape serves Anthropic's Message Batches. A batch goes on by being
-// read: the second read finds it ended.
+// messageBatchShape serves Anthropic's Message Batches. A batch makes progress when it is
+// read: at its second read it has ended.
 var messageBatchShape = &shape{name: "message-batches", match: messageBatchMatch, authenticate: (*exchange).authenticate}
 
 var batchRowName = named{64, regexp.MustCompile(`^[a-zA-Z0-9_-]+$`)}
@@ -112,7 +112,7 @@ func messageBatchStopped(x *exchange, id string) *apiError {
 	return listed(x, b)
 }
 
-// runMessageBatch answers the requests at half the price, or none of a batch that
+// runMessageBatch answers the requests at half the price; it answers none of a batch that
 // was cancelled.
 func runMessageBatch(x *exchange, n *thing) {
 	var b []byte

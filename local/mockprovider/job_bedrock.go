@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// bedrockJobsShape serves Bedrock's control plane, and the bucket mock-bucket of
-// Amazon S3, whose requests are signed for that service. Jobs go on by being read.
+// bedrockJobsShape serves Bedrock's control plane, and the bucket mock-bucket of Amazon S3,
+// whose requests are signed for that service. Jobs make progress when they are read.
 var bedrockJobsShape = &shape{name: "bedrock-jobs", match: bedrockJobsMatch, authenticate: awsAuthenticate, refuse: bedrockRefuse}
 
 const mockBucket = "/mock-bucket/"
@@ -99,8 +99,7 @@ func bucketObject(x *exchange, key string) *apiError {
 	return s3Refused(x, 405, "MethodNotAllowed", "The specified method is not allowed against this resource.")
 }
 
-// objectParts joins the parts of an upload, all of which but the last must have
-// 5 MiB.
+// objectParts joins the parts of an upload. Each part except the last must have 5 MiB.
 func objectParts(x *exchange, name, upload string) *apiError {
 	var whole []byte
 	count := strings.Count(string(x.body), "<Part>")
@@ -135,7 +134,7 @@ func s3Refused(x *exchange, status int, code, message string) *apiError {
 	return nil
 }
 
-// objectAt finds the object of an s3:// address.
+// objectAt finds the object at an s3:// address.
 func objectAt(x *exchange, uri string) *thing {
 	key, ok := strings.CutPrefix(uri, "s3:/"+mockBucket)
 	if !ok {
@@ -191,7 +190,8 @@ func awsJobMade(x *exchange, kind string) *apiError {
 	return bedrockPlain(x, append(appendString([]byte(`{"jobArn":`), n.id), '}'), Usage{})
 }
 
-// invocationType: rows of models that embed are no conversations.
+// invocationType checks that modelInvocationType fits the model: the rows of models that embed
+// are not conversations.
 func invocationType(kind string, v value) *apiError {
 	embeds := strings.Contains(v.get("modelId").s, "embed")
 	if kind == "invocation" && (v.get("modelInvocationType").s == "Converse") == embeds {
@@ -275,7 +275,7 @@ func awsJobList(x *exchange, kind string) *apiError {
 	return bedrockPlain(x, append(b, '}'), Usage{})
 }
 
-// runInvocations answers the rows of a job into the bucket.
+// runInvocations writes the answers to a job's rows into the bucket.
 func runInvocations(x *exchange, n *thing) {
 	in := objectAt(x, n.name)
 	if in == nil {

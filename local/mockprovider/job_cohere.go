@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// Cohere's datasets and embed jobs. A dataset is checked when it is read twice; the
-// output of a job is two Avro files at signed addresses.
+// Cohere's datasets and embed jobs. A dataset is validated at its second read; the output
+// of a job is two Avro files at signed addresses.
 func cohereJobRoutes() []operation {
 	return []operation{
 		{"POST", "/datasets", cohereDataset}, {"GET", "/datasets/{id}", cohereDatasetOne},
@@ -133,7 +133,7 @@ func appendEmbedJob(b []byte, n *thing) []byte {
 	return append(b, '}')
 }
 
-// runEmbedJob writes the vectors of a dataset's rows into another.
+// runEmbedJob writes the vectors for the rows of a dataset into another dataset.
 func runEmbedJob(x *exchange, n *thing) {
 	in := x.s.things.get("cohere-dataset", n.name)
 	if in == nil {
@@ -147,7 +147,7 @@ func runEmbedJob(x *exchange, n *thing) {
 		n.rows++
 		n.usage.Input += tokensOf(v.get("text").s)
 		parts[i] = avroText(parts[i], v.get("text").s)
-		parts[i] = avroText(append(parts[i], 2), v.get("custom_id").s) // the second of a union
+		parts[i] = avroText(append(parts[i], 2), v.get("custom_id").s) // the second type of a union
 		vector := embed(v.get("text").s, 1536)
 		parts[i] = binary.AppendVarint(parts[i], int64(len(vector)))
 		for _, f := range vector {
@@ -173,10 +173,10 @@ const embedSchema = `{"type":"record","name":"row","fields":[{"name":"text","typ
 
 func avroText(b []byte, s string) []byte { return append(binary.AppendVarint(b, int64(len(s))), s...) }
 
-// avroFile is an Avro object container with one block.
+// avroFile is an Avro object container file with one block.
 func avroFile(codec string, block []byte, records int64) []byte {
 	const sync = "0123456789abcdef"
-	b := append([]byte("Obj\x01"), 4) // a map of two
+	b := append([]byte("Obj\x01"), 4) // a map with two entries
 	b = avroText(avroText(b, "avro.schema"), embedSchema)
 	b = append(avroText(avroText(b, "avro.codec"), codec), 0)
 	b = append(b, sync...)

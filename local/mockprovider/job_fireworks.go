@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// The account mock-account of Fireworks: datasets, which are uploaded and
-// downloaded at addresses of their own without a key, and jobs that are deleted to
-// be stopped. Jobs go on by being read.
+// The account mock-account of Fireworks: datasets, which are uploaded and downloaded
+// without a key at separate addresses, and jobs, which are stopped by deleting them. Jobs
+// make progress when they are read.
 const fireworksAccount = "accounts/mock-account/"
 
 func fireworksRoutes() []operation {
@@ -74,7 +74,7 @@ func datasetMade(x *exchange, _, _ string) *apiError {
 	return listed(x, []byte(`{"name":"`+fireworksAccount+`datasets/`+id+`","state":"UPLOADING"}`))
 }
 
-// datasetDone serves the methods of a dataset.
+// datasetDone serves the methods of datasets.
 func datasetDone(x *exchange, name, _ string) *apiError {
 	id, method, _ := strings.Cut(name, ":")
 	n := x.s.things.get("dataset", id)
@@ -214,7 +214,7 @@ func appendFireworks(b []byte, n *thing) []byte {
 	return append(b, `,"jobProgress":{"totalInputRequests":`+itoa(n.rows)+`,"successfullyProcessedRequests":`+itoa(n.good)+`,"failedRequests":`+itoa(n.rows-n.good)+`}}`...)
 }
 
-// runFireworks answers the rows of a job into its output dataset.
+// runFireworks writes the answers to a job's rows into its output dataset.
 func runFireworks(x *exchange, n *thing) {
 	in := x.s.things.get("dataset", n.name)
 	if in == nil {

@@ -10,14 +10,14 @@ import (
 	"time"
 )
 
-// jobHostShape serves the files, batches and fine-tuning jobs of hosts that speak
-// OpenAI's chat, each below /hosts/{name}. Jobs go on by being read.
+// jobHostShape serves the files, batches and fine-tuning jobs of hosts that speak OpenAI's
+// chat, each below /hosts/{name}. Jobs make progress when they are read.
 var jobHostShape = &shape{name: "job-hosts", match: jobHostMatch, authenticate: jobHostKey}
 
 const jobHosts = "/hosts/"
 
-// jobHostRoutes are what hosts serve in a way of their own; other paths are
-// OpenAI's. {id} is one segment.
+// jobHostRoutes are what hosts serve in their own way; other paths are as at OpenAI. {id}
+// stands for one segment.
 var jobHostRoutes map[string][]operation
 
 func init() { // the handlers refer to the table for their links
@@ -78,7 +78,7 @@ func jobHostMatch(x *exchange) func(*exchange) *apiError {
 	}
 }
 
-// segmentOf matches a path with one variable at most.
+// segmentOf matches a path that has at most one variable.
 func segmentOf(pattern, path string) (id string, ok bool) {
 	want, got := strings.Split(pattern, "/"), strings.Split(path, "/")
 	if len(want) != len(got) {
@@ -94,7 +94,7 @@ func segmentOf(pattern, path string) (id string, ok bool) {
 	return id, true
 }
 
-// plainBatch is a batch of a host that tells nothing of usage.
+// plainBatch is a batch of a host that does not report usage.
 func plainBatch(x *exchange, id, sub string) *apiError {
 	w := httptest.NewRecorder()
 	y := *x
@@ -109,7 +109,7 @@ func plainBatch(x *exchange, id, sub string) *apiError {
 	return listed(x, []byte(body))
 }
 
-// togetherUpload takes a file with its name and type.
+// togetherUpload accepts a file with its name and type.
 func togetherUpload(x *exchange, _, _ string) *apiError {
 	u, e := parseForm(x, "file")
 	if e != nil {
@@ -236,7 +236,7 @@ func hostList(host, kind string) func(*exchange, string, string) *apiError {
 	}
 }
 
-// hostState is the word of a host for where a batch stands.
+// hostState is the host's word for the state of a batch.
 func (n *thing) hostState() string {
 	words := map[string][5]string{
 		"mistral-batch":  {"QUEUED", "RUNNING", "SUCCESS", "CANCELLATION_REQUESTED", "CANCELLED"},
@@ -316,7 +316,7 @@ func runHostBatch(x *exchange, n *thing) {
 	}
 }
 
-// runRow answers one request of OpenAI's.
+// runRow answers one request in OpenAI's format.
 func runRow(x *exchange, endpoint, body string) ([]byte, *apiError) {
 	w, r := httptest.NewRecorder(), x.r.Clone(x.r.Context())
 	r.Header.Set("Content-Type", "application/json")

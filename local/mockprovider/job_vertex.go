@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// vertexJobsShape serves batch prediction and tuning jobs of Vertex AI, and the
-// bucket mock-gcs of Cloud Storage. Jobs go on by being read.
+// vertexJobsShape serves batch prediction and tuning jobs of Vertex AI, and the bucket
+// mock-gcs of Cloud Storage. Jobs make progress when they are read.
 var vertexJobsShape = &shape{name: "vertex-jobs", match: vertexJobsMatch, authenticate: vertexAuthenticate, refuse: geminiRefuse}
 
 const gcsBucket = "/mock-gcs/"
@@ -21,7 +21,7 @@ var vertexJobPath = regexp.MustCompile(`^/v1/projects/([^/]+)/locations/([^/]+)/
 func vertexJobsMatch(x *exchange) func(*exchange) *apiError {
 	path := x.path
 	if strings.HasPrefix(path, "/v1/v1/") {
-		path = strings.TrimPrefix(path, "/v1") // behind a base that ends in /v1
+		path = strings.TrimPrefix(path, "/v1") // after a base URL that ends in /v1
 	}
 	if key, ok := strings.CutPrefix(strings.TrimPrefix(path, "/v1"), gcsBucket); ok {
 		return func(x *exchange) *apiError { return bucketObject(x, "gcs/"+key) }
@@ -67,7 +67,7 @@ func vertexAuthenticate(x *exchange) *apiError {
 	return &apiError{status: http.StatusUnauthorized, typ: "UNAUTHENTICATED", message: "Request had invalid authentication credentials."}
 }
 
-// gcsObject finds the object of a gs:// address.
+// gcsObject finds the object at a gs:// address.
 func gcsObject(x *exchange, uri string) *thing {
 	key, ok := strings.CutPrefix(uri, "gs:/"+gcsBucket)
 	if !ok {
@@ -76,7 +76,7 @@ func gcsObject(x *exchange, uri string) *thing {
 	return x.s.things.get("object", "gcs/"+key)
 }
 
-// vertexModelOf is the publisher and the model of a path of a publisher's model.
+// vertexModelOf returns the publisher and the model of the path of a publisher's model.
 func vertexModelOf(path string) (publisher, model string) {
 	parts := strings.Split(path, "/")
 	if len(parts) != 4 || parts[0] != "publishers" || parts[2] != "models" {
@@ -250,8 +250,8 @@ func vertexJobList(x *exchange, kind string) *apiError {
 	return listed(x, append(b, '}'))
 }
 
-// runPredictions answers the rows of a job into the bucket; vectors into two
-// objects.
+// runPredictions writes the answers to a job's rows into the bucket; it splits vectors into
+// two objects.
 func runPredictions(x *exchange, n *thing) {
 	in := gcsObject(x, n.name)
 	if in == nil {

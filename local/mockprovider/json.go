@@ -39,7 +39,7 @@ type member struct {
 	v    value
 }
 
-// get gives a member of an object; the zero value if there is none.
+// get returns a member of an object; the zero value if there is none.
 func (v value) get(name string) value {
 	for i := range v.obj {
 		if v.obj[i].name == name {
@@ -49,7 +49,7 @@ func (v value) get(name string) value {
 	return value{}
 }
 
-// given tells whether a value is there and not null.
+// given tells whether a value is present and not null.
 func (v value) given() bool { return v.kind > null }
 
 func (v value) float() float64 {
@@ -65,7 +65,7 @@ func (v value) integer() (int64, bool) {
 	return n, err == nil
 }
 
-// badJSON tells where a body is not JSON, or which key it holds twice.
+// badJSON says where a body is not JSON, or which key it has twice.
 type badJSON struct {
 	at        int
 	what      string
@@ -81,8 +81,8 @@ func (e *badJSON) Error() string {
 
 const maxDepth = 128
 
-// parseJSON reads one JSON value and nothing after it. A key that stands twice
-// in one object is an error.
+// parseJSON reads one JSON value with nothing after it. A key that occurs twice in an
+// object is an error.
 func parseJSON(src string) (value, error) {
 	if !utf8.ValidString(src) {
 		return value{}, &badJSON{what: "invalid UTF-8"}
@@ -219,7 +219,7 @@ func (p *parser) arrayValue(depth int) (value, error) {
 	}
 }
 
-// next passes a comma, or the closing bracket.
+// next reads a comma, or the closing bracket.
 func (p *parser) next(closing byte) (done bool, err error) {
 	p.space()
 	if p.at >= len(p.src) {

@@ -16,14 +16,15 @@ import (
 // liveMinute is the price of a minute of a Live session, in nano-dollars.
 const liveMinute = 50_000_000
 
-// liveRate is the sound of a second of a Live session, in bytes.
+// liveRate is how many bytes a second of sound has in a Live session.
 const liveRate = 48_000
 
-// liveSession serves GET /live/sessions: sessions of which each second costs. Words of
-// session.instructions.append steer it: "delegate" (a response is made within), "begin" (one
-// whose end is not told), "decide" (a decision), "twice" (each is told twice), "say=my_words"
-// (it says them), "heard=my_words" (the client has spoken them), "lasts=60" (so many seconds
-// more), "silent" (no more usage is told until the end), "drop" (the connection breaks).
+// liveSession serves GET /live/sessions: sessions that are charged by the second. Words in
+// session.instructions.append steer it: "delegate" (the session makes a response); "begin"
+// (a response whose end is not reported); "decide" (a decision); "twice" (each is reported
+// twice); "say=my_words" (the session says them); "heard=my_words" (what the client is said
+// to have spoken); "lasts=60" (the session counts as so many seconds longer); "silent"
+// (usage is not reported again until the end); "drop" (the connection breaks).
 func liveSession(x *exchange, _, _ string) *apiError {
 	switch {
 	case x.query != "":
@@ -34,7 +35,7 @@ func liveSession(x *exchange, _, _ string) *apiError {
 	up := websocket.Upgrader{CheckOrigin: func(*http.Request) bool { return true }}
 	ws, err := up.Upgrade(x.w, x.r, nil)
 	if err != nil {
-		return nil // it has answered
+		return nil // Upgrade has answered
 	}
 	s := &liveTalk{talk: talk{x: x, ws: ws}}
 	s.serve(s.take, s.lost)
@@ -49,7 +50,7 @@ type talk struct {
 	n       int
 }
 
-// serve takes messages until one side leaves, or take says so.
+// serve handles messages until one side leaves, or take says to stop.
 func (t *talk) serve(take func([]byte) bool, lost func()) {
 	defer t.ws.Close()
 	stop := make(chan struct{})
@@ -79,7 +80,7 @@ func (t *talk) write(m told) {
 	t.sending.Lock()
 	defer t.sending.Unlock()
 	body, _ := json.Marshal(m)
-	_ = t.ws.WriteMessage(websocket.TextMessage, body) // a client that has gone is seen by the reader
+	_ = t.ws.WriteMessage(websocket.TextMessage, body) // when the client has gone, the reader notices it
 }
 
 func (t *talk) end(code int, reason string) {
@@ -111,21 +112,21 @@ func (s *liveTalk) session() told {
 
 func (s *liveTalk) seconds() float64 { return float64(s.bytes) / liveRate }
 
-// billed books the time, in whole seconds begun.
+// billed books the time; a second that has begun counts whole.
 func (s *liveTalk) billed() {
 	n := (s.bytes + liveRate - 1) / liveRate
 	s.row.closeAt(http.StatusOK, (n*liveMinute+30)/60)
 	s.over = true
 }
 
-// lost: the connection ended without a close.
+// lost handles a connection that ended without a close.
 func (s *liveTalk) lost() {
 	if s.id != "" && !s.over {
 		s.billed()
 	}
 }
 
-// fail tells of an error; some end the session.
+// fail reports an error; some errors end the session.
 func (s *liveTalk) fail(code, message string) bool {
 	s.send("error", told{"error": told{"type": "invalid_request_error", "code": code, "message": message}})
 	return s.id != ""
@@ -180,7 +181,7 @@ func (s *liveTalk) take(body []byte) bool {
 	return true
 }
 
-// steer does what words ask for.
+// steer does what the words say.
 func (s *liveTalk) steer(words string) bool {
 	s.send("session.instructions.appended", told{"content": words, "delegation_id": nil})
 	times := 1
@@ -206,7 +207,7 @@ func (s *liveTalk) steer(words string) bool {
 		case "silent":
 			s.quiet = true
 		case "lasts": // so many seconds more
-			n, _ := strconv.Atoi(value) // what is no number lasts no longer
+			n, _ := strconv.Atoi(value) // if it is not a number, the time does not grow
 			s.bytes += int64(n) * liveRate
 			s.send("session.usage.updated", told{"usage": told{"seconds": s.seconds()}})
 		case "drop":
@@ -237,7 +238,8 @@ func (s *liveTalk) delegate(times int) {
 	}
 }
 
-// decide makes a decision within the session. Told again, it has the same id.
+// decide makes a decision within the session. When it is reported again, it has the same
+// id.
 func (s *liveTalk) decide(times int) {
 	const model, in = "gpt-4o-mini", 500
 	row := s.x.s.bill.begin("/v1/live/sessions", model, "", true)

@@ -70,7 +70,7 @@ func modelList(x *exchange, known []string) *apiError {
 	return listed(x, append(b, '}'))
 }
 
-// listed answers a read that costs nothing, with the ordered faults.
+// listed answers a read that costs nothing, with the faults that were ordered.
 func listed(x *exchange, body []byte) *apiError {
 	id := x.newID("", 0)
 	if e := x.settle(0); e != nil {
@@ -84,7 +84,7 @@ func listed(x *exchange, body []byte) *apiError {
 	return nil
 }
 
-// echo tells what arrived, so that pass-through can be checked to the byte.
+// echo answers with what arrived, so that pass-through can be checked byte by byte.
 func echo(x *exchange) *apiError {
 	sum := sha256.Sum256(x.body)
 	rec := Received{Method: x.r.Method, Path: x.path, Query: x.query, Host: x.r.Host, Headers: x.r.Header, Body: x.body, Length: x.r.ContentLength}
@@ -96,7 +96,7 @@ func echo(x *exchange) *apiError {
 	return listed(x, b)
 }
 
-// maxBinary bounds a download.
+// maxBinary limits a download.
 const maxBinary = 256 << 20
 
 // sendBinary sends size bytes; byte i is i modulo 251.

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// ociJob is a request for a chat of Oracle's service that has been found good.
+// ociJob is a valid request for a chat of Oracle's service.
 type ociJob struct {
 	job
 	x      *exchange
@@ -68,8 +68,8 @@ func (q *ociJob) generic(r value) *apiError {
 	return q.format(r.get("responseFormat"))
 }
 
-// messages checks the turns: roles in capitals, contents as lists, each result of
-// a tool with the id of a call.
+// messages checks the turns: roles are in capitals, contents are lists, and each result of
+// a tool has the id of a call.
 func (q *ociJob) messages(list value) *apiError {
 	if len(list.arr) == 0 {
 		return wireBad("messages must not be empty")
@@ -162,8 +162,8 @@ func (q *ociJob) format(f value) *apiError {
 	return nil
 }
 
-// command checks a request of the format COHERE, whose tools have names and types
-// in place of a schema.
+// command checks a request of the format COHERE, whose tools have names and types instead
+// of a schema.
 func (q *ociJob) command(r value) *apiError {
 	if e := onlyMembers(r, ociCohereFields); e != nil {
 		return e
@@ -207,8 +207,8 @@ func (q *ociJob) command(r value) *apiError {
 	return nil
 }
 
-// onlyMembers refuses members of an object that are not among names; required
-// ones end in "!".
+// onlyMembers refuses members of an object other than names; a name that ends in "!" is
+// required.
 func onlyMembers(v value, names string) *apiError {
 	known := " " + strings.ReplaceAll(names, "!", "") + " "
 	for _, m := range v.obj {
@@ -285,8 +285,8 @@ func (q *ociJob) cohereCalls(a *answer) string {
 	return `,"toolCalls":[` + strings.Join(calls, ",") + `]`
 }
 
-// streamed sends events without names. In GENERIC a call begins with its name and
-// goes on with pieces of its arguments; COHERE says all of it again at the end.
+// streamed sends events without names. In GENERIC the first event of a call has its name,
+// and the next ones have pieces of its arguments; COHERE repeats everything at the end.
 func (q *ociJob) streamed(a *answer, u Usage, usage string) {
 	s := q.x.startStream("mock", u)
 	for _, p := range a.text {

@@ -6,35 +6,32 @@ import (
 	"strings"
 )
 
-// Odd is an answer whose usage is told in an unusual way, and what the provider
-// charges for it.
+// Odd is an answer that reports usage in an unusual way, and what the provider charges for
+// it.
 type Odd struct {
 	Name string
-	// Wire is the shape: chat, messages, responses, generate, converse, images,
+	// Wire is the format: chat, messages, responses, generate, converse, images,
 	// transcription, speech, rerank or embeddings.
 	Wire  string
 	Model string
-	// Usage are members of the answer, as they stand beside its text: mostly one
-	// "usage" and a tier.
+	// Usage are members that stand beside the answer's text: mostly one "usage" and a tier.
 	Usage string
-	// Output are items of a response before its text.
+	// Output are items of a response that come before its text.
 	Output string
-	// Stop is the reason for the end, where it is not the usual one, with what stands
-	// beside it.
+	// Stop is the reason for the end, where it is unusual, with the members beside it.
 	Stop string
-	// Events is a stream in place of the answer, as data of events; the text is the
-	// caller's affair.
+	// Events is a stream instead of the answer, as data of events; it must contain the text.
 	Events []string
-	// Asked are members of the request that bring such an answer about.
+	// Asked are members of a request that makes a provider answer like this.
 	Asked string
-	// NanoDollars is the bill.
+	// NanoDollars is what the request costs.
 	NanoDollars int64
 }
 
-// AnswerOdd makes the next request be answered with o, and billed as it says.
+// AnswerOdd makes the next request be answered and billed as o says.
 func (s *Server) AnswerOdd(o *Odd) { s.odd.Store(o) }
 
-// oddly answers with the odd answer that was ordered; false when there is none.
+// oddly answers with the odd answer that was ordered; false when none was.
 func (x *exchange) oddly() bool {
 	o := x.s.odd.Swap(nil)
 	if o == nil {
@@ -60,7 +57,7 @@ func (x *exchange) oddly() bool {
 	return true
 }
 
-// oddEvent is one event with the name that its wire gives it.
+// oddEvent is one event, with the name that the wire format gives it.
 func oddEvent(wire, data string) []byte {
 	if wire == "messages" || wire == "responses" {
 		var e struct{ Type string }

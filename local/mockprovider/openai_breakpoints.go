@@ -4,8 +4,8 @@ import "strings"
 
 const breakpoint = `"prompt_cache_breakpoint":{"mode":"explicit"}`
 
-// checkBreakpoints reads the ends of prefixes that a body of OpenAI's shapes marks on
-// its parts: the models from 5.6 on take them, four in a request.
+// checkBreakpoints reads the ends of prefixes that the parts of a body in OpenAI's formats
+// mark: the models from 5.6 on accept them, four in a request.
 func checkBreakpoints(x *exchange, model string) *apiError {
 	body := string(x.body)
 	n := strings.Count(body, `"prompt_cache_breakpoint"`)

@@ -132,7 +132,8 @@ func btoi(yes bool) int {
 	return 0
 }
 
-// shown gives the reasoning that is told: real thinking, or words for the hidden one.
+// shown returns the reasoning that is reported: real thinking, or words that stand for the
+// hidden one.
 func (c *chatAnswer) shown(a *answer) string {
 	if len(a.thinking) > 0 {
 		return strings.Join(a.thinking, "")
@@ -160,7 +161,7 @@ func (c *chatAnswer) finish(a *answer) string {
 	return "stop"
 }
 
-// logprobs writes one object for each piece; the numbers depend on the piece.
+// logprobs writes one object for each piece; the numbers depend only on the piece.
 func (c *chatAnswer) logprobs(b []byte, pieces []string) []byte {
 	for i, p := range pieces {
 		if i > 0 {
@@ -182,7 +183,7 @@ func (c *chatAnswer) logprobs(b []byte, pieces []string) []byte {
 	return b
 }
 
-// appendLogprob writes an object without its closing bracket.
+// appendLogprob writes an object, without its closing bracket.
 func appendLogprob(b []byte, token string, rank int) []byte {
 	b = appendString(append(b, `{"token":`...), token)
 	b = append(strconv.AppendInt(append(b, `,"logprob":-`...), int64(rank-1), 10), '.')
@@ -197,8 +198,8 @@ func appendLogprob(b []byte, token string, rank int) []byte {
 	return append(b, ']')
 }
 
-// appendOpenAIUsage writes usage as OpenAI counts: cached is within prompt,
-// reasoning within completion.
+// appendOpenAIUsage writes usage as OpenAI counts it: prompt contains cached, completion
+// contains reasoning.
 func appendOpenAIUsage(b []byte, u Usage, details bool) []byte {
 	out := u.Output + u.Reasoning
 	b = strconv.AppendInt(append(b, `{"prompt_tokens":`...), u.prompt(), 10)
@@ -228,8 +229,8 @@ func (c *chatAnswer) chunk(s *stream, choice int, delta, logprobs, finish string
 	return s.event("", c.buf)
 }
 
-// stream sends the chunks: choices take turns, each with its role, its pieces
-// and its finish reason; then usage, then [DONE].
+// stream sends the chunks: the choices alternate, each with its role, its pieces and its
+// finish reason; then usage, then [DONE].
 func (c *chatAnswer) stream() {
 	s := c.x.startStream(c.id, c.usage)
 	todo := make([][]delta, len(c.answers))
@@ -263,13 +264,13 @@ func (c *chatAnswer) stream() {
 	s.last("", []byte("[DONE]"))
 }
 
-// delta is one chunk to come.
+// delta is a chunk that is still to be sent.
 type delta struct {
 	json, logprobs, finish string
 	output, reasoning      int64
 }
 
-// deltas gives the chunks of one choice.
+// deltas returns the chunks of one choice.
 func (c *chatAnswer) deltas(choice int) []delta {
 	a := &c.answers[choice]
 	opening := `{"role":"assistant","content":"","refusal":null}`
@@ -303,8 +304,8 @@ func (c *chatAnswer) deltas(choice int) []delta {
 
 func quoted(s string) string { return string(appendString(nil, s)) }
 
-// callDeltas gives the chunks of the tool calls: one after the other, or with
-// their arguments interleaved.
+// callDeltas returns the chunks of the tool calls: one call after the other, or with their
+// arguments interleaved.
 func (c *chatAnswer) callDeltas(choice int) []delta {
 	a := &c.answers[choice]
 	each := make([][]delta, len(a.calls))

@@ -69,7 +69,7 @@ func article(word string) string {
 	return "a " + word
 }
 
-// checkKinds refuses a field of another JSON kind; null stands for absent.
+// checkKinds refuses a field of another JSON kind; null counts as missing.
 func checkKinds(v value, want kind, names ...string) *apiError {
 	for _, name := range names {
 		if f := v.get(name); f.given() && f.kind != want {
@@ -91,7 +91,7 @@ var chatFields = strings.Fields(`model messages audio frequency_penalty function
 	prompt_cache_key prompt_cache_options prompt_cache_retention reasoning_effort response_format safety_identifier seed
 	service_tier stop store stream stream_options temperature tool_choice tools top_logprobs top_p user verbosity web_search_options`)
 
-// isReasoning tells models that think before they answer.
+// isReasoning tells whether a model thinks before it answers.
 func isReasoning(model string) bool {
 	if model == "mock-reasoning" {
 		return true
@@ -104,7 +104,7 @@ func isReasoning(model string) bool {
 	return false
 }
 
-// takeModel reads the model and what its name steers.
+// takeModel reads the model, and the directives in its name.
 func takeModel(x *exchange, v value) *apiError {
 	m := v.get("model")
 	if m.kind != text || m.s == "" {
@@ -172,7 +172,7 @@ func checkChat(x *exchange, v value) (*chatRequest, *apiError) {
 	return q, nil
 }
 
-// steerBy reads a message's directives; a mistake in one is refused.
+// steerBy reads the directives in a message; a mistake in one is refused.
 func steerBy(st *steering, s string) *apiError {
 	if err := st.readText(s); err != nil {
 		return badRequest("", "", err.Error())
@@ -180,8 +180,8 @@ func steerBy(st *steering, s string) *apiError {
 	return nil
 }
 
-// checkFields refuses unknown fields where that is asked for. Hosts that are
-// compatible to OpenAI take any field, OpenAI itself does not.
+// checkFields refuses unknown fields where that is wanted. Hosts that are compatible with
+// OpenAI accept any field, OpenAI itself does not.
 func checkFields(x *exchange, v value) *apiError {
 	if !x.st.strictFields {
 		return nil
@@ -194,8 +194,8 @@ func checkFields(x *exchange, v value) *apiError {
 	return nil
 }
 
-// limits reads n, the token bounds and log probabilities, and what reasoning
-// models refuse.
+// limits reads n, the limits of tokens and the log probabilities, and refuses what
+// reasoning models refuse.
 func (q *chatRequest) limits(v value) *apiError {
 	if n, ok := v.get("n").integer(); ok {
 		q.n = int(n)
@@ -265,7 +265,8 @@ func (q *chatRequest) format(v value, messages string) *apiError {
 	return nil
 }
 
-// checkStrictSchema holds the root of a strict schema to the documented subset.
+// checkStrictSchema checks that the root of a strict schema stays within the documented
+// subset.
 func checkStrictSchema(s value, name string) *apiError {
 	fail := func(what string) *apiError {
 		return badRequest("response_format", "", "Invalid schema for response_format '"+name+"': In context=(), "+what)
@@ -321,7 +322,8 @@ func (q *chatRequest) streaming(v value) *apiError {
 	return nil
 }
 
-// checkImageURL takes what a model can look at: http, https or a base64 data URI.
+// checkImageURL accepts addresses that a model can look at: http, https or a base64 data
+// URI.
 func checkImageURL(url, param string) *apiError {
 	if strings.HasPrefix(url, "https://") || strings.HasPrefix(url, "http://") {
 		return nil

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// prompts reads one text, several texts, one list of tokens or several: what
-// completions take as prompt and embeddings as input.
+// prompts reads what completions accept as prompt and embeddings as input: one text,
+// several texts, one list of tokens or several.
 func prompts(v value, name string, most int) (texts []string, tokens int64, e *apiError) {
 	wrong := badRequest(name, "invalid_type", "Invalid type for '"+name+"': expected a string, an array of strings, an array of integers or an array of arrays of integers.")
 	if v.kind == text {
@@ -53,13 +53,13 @@ func prompts(v value, name string, most int) (texts []string, tokens int64, e *a
 	return texts, tokens, nil
 }
 
-// completionRequest is a text completion that has been found good.
+// completionRequest is a valid request for a text completion.
 type completionRequest struct {
 	chatRequest
 	prompts []string
 	echo    bool
 	suffix  string
-	top     int64 // log probabilities wanted; never without
+	top     int64 // how many log probabilities are wanted; never: none
 }
 
 func checkCompletion(x *exchange, v value) (*completionRequest, *apiError) {

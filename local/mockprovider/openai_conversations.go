@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// keptOperations are stored chats, conversations and what can be done with a
-// response besides reading it.
+// keptOperations are stored chats, conversations, and operations on a response besides
+// reading it.
 func keptOperations() []operation {
 	return []operation{
 		{"GET", "/chat/completions", storedChats},
@@ -32,7 +32,7 @@ func keptOperations() []operation {
 	}
 }
 
-// store keeps a chat that says so.
+// store keeps a chat whose request asks for that.
 func (c *chatAnswer) store(v value) {
 	if v.get("store").yes {
 		keep(c.x, &thing{id: c.id, kind: "chat", model: c.x.model, body: v, content: c.body()})
@@ -104,7 +104,7 @@ func inputTokens(x *exchange, _, _ string) *apiError {
 	return listed(x, doc("object", "response.input_tokens", "input_tokens", q.prompt))
 }
 
-// compacted serves POST /responses/compact: what was said becomes one item.
+// compacted serves POST /responses/compact: the conversation becomes one item.
 func compacted(x *exchange, _, _ string) *apiError {
 	return usedByRequest(x, "resp_", func(id, usage json.RawMessage) json.RawMessage {
 		return doc("id", id, "object", "response.compaction", "created_at", x.s.opts.Now().Unix(), "output", json.RawMessage(`[{"id":"cmp_1","type":"compaction","encrypted_content":"c2hvcnQ="}]`), "usage", usage)
@@ -118,8 +118,8 @@ func decided(x *exchange, _, _ string) *apiError {
 	})
 }
 
-// usedByRequest answers a request in the shape of one of POST /responses by an object
-// with its usage.
+// usedByRequest answers a request in the format of POST /responses with an object that
+// contains its usage.
 func usedByRequest(x *exchange, prefix string, object func(id, usage json.RawMessage) json.RawMessage) *apiError {
 	v, e := parseBody(x)
 	if e != nil {
@@ -158,7 +158,7 @@ func responseStopped(x *exchange, id, _ string) *apiError {
 	return listed(x, n.content)
 }
 
-// remembered checks the earlier response and the conversation of a request.
+// remembered checks the earlier response and the conversation that a request names.
 func remembered(x *exchange, v value) *apiError {
 	if id := v.get("previous_response_id"); id.given() && x.s.things.get("response", id.s) == nil {
 		return badRequest("previous_response_id", "previous_response_not_found", "Previous response with id '"+id.s+"' not found.")
@@ -176,7 +176,7 @@ func remembered(x *exchange, v value) *apiError {
 	return nil
 }
 
-// continued puts what was said into the conversation of the request.
+// continued adds what was said to the conversation of the request.
 func (r *responseAnswer) continued() {
 	c := r.v.get("conversation")
 	if !c.given() {
@@ -198,7 +198,7 @@ func (r *responseAnswer) continued() {
 	}
 }
 
-// keepItem keeps an item of a conversation under an id of its own.
+// keepItem keeps an item of a conversation under a new id.
 func keepItem(x *exchange, conversation string, raw json.RawMessage) *thing {
 	v, err := parseJSON(string(raw))
 	if err != nil {

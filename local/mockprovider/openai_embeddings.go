@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// dimensionsOf gives a model's dimensions, and whether fewer may be asked for.
+// dimensionsOf returns a model's dimensions, and whether a request may ask for fewer.
 func dimensionsOf(model string) (n int, mayChoose bool) {
 	switch {
 	case strings.Contains(model, "3-large"):
@@ -19,8 +19,8 @@ func dimensionsOf(model string) (n int, mayChoose bool) {
 	return 1536, true
 }
 
-// embeddings serves POST /embeddings. Texts that share words have vectors that
-// are near to each other.
+// embeddings serves POST /embeddings. Texts that share words have vectors that are close to
+// each other.
 func embeddings(x *exchange) *apiError {
 	v, e := parseBody(x)
 	if e != nil {
@@ -90,8 +90,8 @@ func embeddings(x *exchange) *apiError {
 	return nil
 }
 
-// embed gives a vector of length 1: each word turns eight dimensions, whatever
-// its case, directives left out.
+// embed returns a vector of length 1. Each word changes eight dimensions, in whatever case
+// it is written; directives do not count.
 func embed(s string, size int) []float32 {
 	v := make([]float32, size)
 	fields := strings.FieldsFunc(strings.ToLower(withoutDirectives(s)), func(r rune) bool {

@@ -8,29 +8,29 @@ import (
 	"sync"
 )
 
-// thing is what the mock keeps under an id.
+// thing is something that the mock keeps under an id.
 type thing struct {
 	id, kind, parent string
 	created          int64
-	reads            int // a job goes on by being read
+	reads            int // a job makes progress when it is read
 	stopped          bool
 	name, purpose    string
 	content          []byte
-	body             value // as it was made with
+	body             value // body of the request that made it
 	output, failed   string
 	rows, good       int64
 	usage            Usage
 	model            string
-	run              *assistantRun // of a run
+	run              *assistantRun // only for a run
 }
 
-// Bounds of what is kept: things, and bytes of files. The oldest go first.
+// Limits of what is kept: things, and bytes of files. The oldest are dropped first.
 const (
 	maxThings     = 2000
 	maxThingBytes = 64 << 20
 )
 
-// things are what was made, oldest first.
+// things holds what was made, oldest first.
 type things struct {
 	mu    sync.Mutex
 	jobs  sync.Mutex // held while a thing changes or is written; taken before mu
@@ -68,7 +68,7 @@ func (t *things) remove(kind, id string) bool {
 	return len(t.all) < before
 }
 
-// page gives the newest things of a kind behind one, and whether more follow.
+// page returns the newest things of a kind after a given one, and whether more follow.
 func (t *things) page(kind, parent, after string, limit int, keep func(*thing) bool) (page []*thing, more, known bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -99,7 +99,7 @@ func (t *things) reset() {
 	t.all, t.bytes = nil, 0
 }
 
-// paged answers with a page of things in OpenAI's form of lists.
+// paged answers with a page of things as a list in OpenAI's format.
 func paged(x *exchange, kind, parent string, keep func(*thing) bool, write func([]byte, *thing) []byte) *apiError {
 	q, err := url.ParseQuery(x.query)
 	if err != nil {
@@ -157,7 +157,7 @@ func upload(x *exchange, _, _ string) *apiError {
 	return nil
 }
 
-// changed changes a thing and gives what is written of it.
+// changed changes a thing and returns its JSON.
 func changed(x *exchange, n *thing, do func(*thing), write func([]byte, *thing) []byte) []byte {
 	x.s.things.jobs.Lock()
 	defer x.s.things.jobs.Unlock()

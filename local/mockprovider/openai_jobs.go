@@ -9,8 +9,8 @@ import (
 
 var batchEndpoints = []string{"/v1/chat/completions", "/v1/completions", "/v1/embeddings", "/v1/responses", "/v1/moderations"}
 
-// batchMade serves POST /batches. A batch runs by being read: the second read
-// finds it finished.
+// batchMade serves POST /batches. A batch makes progress when it is read: at its second
+// read it is finished.
 func batchMade(x *exchange, _, _ string) *apiError {
 	v, e := parseBody(x)
 	if e != nil {
@@ -90,8 +90,8 @@ func (n *thing) state() string {
 	return [...]string{"validating", "in_progress", "completed"}[min(n.reads, 2)]
 }
 
-// runBatch answers the rows of the input file into an output file and bills them
-// at half the price. Rows without a custom_id or a body fail.
+// runBatch writes the answers to the rows of the input file into an output file, and bills
+// them at half the price. Rows without a custom_id or a body fail.
 func runBatch(x *exchange, n *thing) {
 	in := x.s.things.get("file", n.name)
 	if in == nil {
@@ -168,8 +168,8 @@ func appendBatch(b []byte, n *thing) []byte {
 	return append(b, '}')
 }
 
-// jobMade serves POST /fine_tuning/jobs. A job runs by being read: the third
-// read finds it done.
+// jobMade serves POST /fine_tuning/jobs. A job makes progress when it is read: at its third
+// read it is done.
 func jobMade(x *exchange, _, _ string) *apiError {
 	v, e := parseBody(x)
 	if e != nil {
@@ -260,7 +260,7 @@ func withJob(x *exchange, id string, do func(*thing)) *apiError {
 	return listed(x, changed(x, n, do, appendJob))
 }
 
-// jobEvents lists what has come of a job, newest first.
+// jobEvents lists the events of a job, newest first.
 func jobEvents(x *exchange, id, _ string) *apiError {
 	n := x.s.things.get("job", id)
 	if n == nil {
@@ -272,7 +272,7 @@ func jobEvents(x *exchange, id, _ string) *apiError {
 	})
 }
 
-// jobCheckpoints lists the two checkpoints of a job that has ended well.
+// jobCheckpoints lists the two checkpoints of a job that succeeded.
 func jobCheckpoints(x *exchange, id, _ string) *apiError {
 	n := x.s.things.get("job", id)
 	if n == nil {
@@ -292,7 +292,8 @@ func partID(x *exchange, prefix, job string, i int) string {
 	return prefix + strings.TrimPrefix(job, "ftjob-") + "n" + strconv.Itoa(i)
 }
 
-// parts makes what a job has come to, and answers with a page of it.
+// parts makes those parts of a job (such as events) that are still missing, until there are
+// made of them, and answers with a page of them.
 func parts(x *exchange, job, kind string, made int, write func(int) json.RawMessage) *apiError {
 	x.s.things.jobs.Lock()
 	for i := len(x.s.things.children(kind, job)); i < made; i++ {

@@ -11,11 +11,11 @@ import (
 	"strings"
 )
 
-// What the handlers of kept things share: how they are written, changed, checked
+// What the handlers of kept things have in common: how things are written, changed, checked
 // and listed.
 
-// doc writes an object of names and values, in this order. An empty value of a
-// request is null.
+// doc writes an object of names and values, in this order. A value that is missing in the
+// request is written as null.
 func doc(pairs ...any) json.RawMessage {
 	b := []byte{'{'}
 	for i := 0; i+1 < len(pairs); i += 2 {
@@ -41,7 +41,7 @@ func doc(pairs ...any) json.RawMessage {
 	return append(b, '}')
 }
 
-// source is the value as JSON in one line; none stands for an absent one.
+// source returns the value as JSON in one line; none replaces an absent value.
 func (v value) source(none string) json.RawMessage {
 	switch v.kind {
 	case absent, null:
@@ -81,7 +81,7 @@ func orNull(s string) any {
 	return s
 }
 
-// with gives the object with its members replaced by those that are given.
+// with returns the object with its members replaced by the given ones.
 func (v value) with(changes value) value {
 	out := value{kind: object, obj: slices.Clone(v.obj)}
 	for _, m := range changes.obj {
@@ -94,7 +94,7 @@ func (v value) with(changes value) value {
 	return out
 }
 
-// child finds a thing below another.
+// child finds a thing that belongs to another.
 func (t *things) child(kind, parent, id string) *thing {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -106,7 +106,7 @@ func (t *things) child(kind, parent, id string) *thing {
 	return nil
 }
 
-// children are the things below another, oldest first.
+// children are the things that belong to another, oldest first.
 func (t *things) children(kind, parent string) (out []*thing) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -118,14 +118,14 @@ func (t *things) children(kind, parent string) (out []*thing) {
 	return out
 }
 
-// drop forgets one thing.
+// drop deletes one thing.
 func (t *things) drop(gone *thing) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.all = slices.DeleteFunc(t.all, func(n *thing) bool { return n == gone })
 }
 
-// listing answers with a page of things below another: limit 1 to 100, order,
+// listing answers with a page of things that belong to another: limit 1 to 100, order,
 // after, before. keep may be nil.
 func listing(x *exchange, kind, parent, order string, keep func(*thing) bool, write func(*thing) json.RawMessage) *apiError {
 	q, err := url.ParseQuery(x.query)
@@ -184,7 +184,8 @@ func listing(x *exchange, kind, parent, order string, keep func(*thing) bool, wr
 	return listed(x, doc("object", "list", "data", list(rows), "first_id", first, "last_id", last, "has_more", more))
 }
 
-// read answers with what do says while nothing else changes; it may change things.
+// read answers with what do returns. Nothing else changes things meanwhile; do may change
+// them.
 func read(x *exchange, do func() (json.RawMessage, *apiError)) *apiError {
 	x.s.things.jobs.Lock()
 	b, e := do()
@@ -195,7 +196,7 @@ func read(x *exchange, do func() (json.RawMessage, *apiError)) *apiError {
 	return listed(x, b)
 }
 
-// locked writes what others may be changing.
+// locked writes things that another request may be changing.
 func locked(x *exchange, write func() json.RawMessage) json.RawMessage {
 	x.s.things.jobs.Lock()
 	defer x.s.things.jobs.Unlock()
@@ -210,7 +211,7 @@ func optionalBody(x *exchange) (value, *apiError) {
 	return parseBody(x)
 }
 
-// checked reads a body with the members that are named, separated by spaces.
+// checked reads a body that may have the named members, separated by spaces.
 func checked(x *exchange, fields string) (value, *apiError) {
 	v, e := optionalBody(x)
 	if e != nil {
@@ -229,7 +230,7 @@ func checkMembers(v value, at, fields string) *apiError {
 	return checkMetadata(v)
 }
 
-// checkMetadata holds metadata to sixteen pairs of short texts.
+// checkMetadata limits metadata to sixteen pairs of short texts.
 func checkMetadata(v value) *apiError {
 	meta := v.get("metadata")
 	if !meta.given() {
@@ -252,7 +253,7 @@ func checkMetadata(v value) *apiError {
 	return nil
 }
 
-// atMost bounds the characters of texts and the entries of lists.
+// atMost limits the characters of texts and the entries of lists.
 func atMost(v value, bounds map[string]int) *apiError {
 	for name, most := range bounds {
 		f := v.get(name)
@@ -266,7 +267,7 @@ func atMost(v value, bounds map[string]int) *apiError {
 	return nil
 }
 
-// filesExist checks that files which a request names are there.
+// filesExist checks that the files that a request names exist.
 func filesExist(x *exchange, ids value) *apiError {
 	for _, f := range ids.arr {
 		if x.s.things.get("file", f.s) == nil {

@@ -8,13 +8,13 @@ import (
 	"unicode/utf8"
 )
 
-// unitPrices hold nano-dollars for one image, one minute of sound, one character
-// spoken or one page, whatever the model counts; list prices of the providers.
+// unitPrices hold nano-dollars for one image, one minute of sound, one spoken character or
+// one page, for every model; they are list prices of the providers.
 var unitPrices = map[string]int64{
 	"dall-e-2": 20_000_000, "dall-e-3": 40_000_000, "whisper-1": 6_000_000, "tts-1": 15_000, "tts-1-hd": 30_000,
 }
 
-// chargeUnits closes the row at a price that is no token's.
+// chargeUnits closes the row at a price that does not come from tokens.
 func chargeUnits(x *exchange, status int, nanoDollars int64) {
 	x.row.closeAt(status, nanoDollars)
 }
@@ -217,7 +217,7 @@ func speech(x *exchange, _, _ string) *apiError {
 	x.setHeaders("audio/mpeg", id)
 	x.w.WriteHeader(http.StatusOK)
 	all := sound(4 * n)
-	for len(all) > 0 && !x.gone() { // in pieces, as it is spoken
+	for len(all) > 0 && !x.gone() { // in pieces, as the speech is made
 		k := min(len(all), 4096)
 		x.write(all[:k])
 		x.flush()
@@ -284,8 +284,8 @@ func transcription(x *exchange, _, _ string) *apiError {
 	return nil
 }
 
-// rerank serves POST /rerank of compatible hosts: documents that share words
-// with the query come first.
+// rerank serves POST /rerank of compatible hosts: documents that share words with the query
+// come first.
 func rerank(x *exchange, _, _ string) *apiError {
 	v, e := parseBody(x)
 	if e != nil {

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// chatRequest is a chat completion request that has been found good.
+// chatRequest is a valid chat completion request.
 type chatRequest struct {
 	job
 	stream, includeUsage bool
@@ -17,8 +17,8 @@ type chatRequest struct {
 
 const imageTokens = 85
 
-// messages reads the conversation: roles, contents, and that each tool call
-// has its answer and each answer its call.
+// messages reads the conversation: roles, contents, and that each tool call has its answer
+// and each answer its call.
 func (q *chatRequest) messages(all []value) *apiError {
 	var open []string // calls that wait for an answer
 	q.prompt = 3
@@ -83,7 +83,7 @@ func unanswered(ids []string) *apiError {
 	return badRequest("messages", "", "An assistant message with 'tool_calls' must be followed by tool messages responding to each 'tool_call_id'. The following tool_call_ids did not have response messages: "+strings.Join(ids, ", "))
 }
 
-// message checks one message's content and gives its text.
+// message checks the content of one message and returns its text.
 func (q *chatRequest) message(m value, role, at string) (string, *apiError) {
 	parts := ""
 	mayBeNull := false
@@ -164,7 +164,7 @@ func (q *chatRequest) parts(parts []value, allowed, at string) (string, *apiErro
 	return b.String(), nil
 }
 
-// calls reads an assistant message's tool calls and gives their ids.
+// calls reads the tool calls of an assistant message and returns their ids.
 func (q *chatRequest) calls(m value, at string) ([]string, *apiError) {
 	list := m.get("tool_calls")
 	if !list.given() {
@@ -284,7 +284,7 @@ func (q *chatRequest) toolChoice(choice value, param string, named value) *apiEr
 	return nil
 }
 
-// functionFields reads the old form of tools.
+// functionFields reads the old format of tools.
 func (q *chatRequest) functionFields(v value) *apiError {
 	list, choice := v.get("functions"), v.get("function_call")
 	if !list.given() {

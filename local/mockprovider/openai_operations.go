@@ -11,14 +11,14 @@ import (
 	"strings"
 )
 
-// operation is a route of OpenAI's besides conversations. {id}, {sub} and {leaf}
-// are one segment each.
+// operation is a route of OpenAI that is not a conversation. {id}, {sub} and {leaf} stand
+// for one segment each.
 type operation struct {
 	method, path string
 	handle       func(x *exchange, id, sub string) *apiError
 }
 
-// operations are looked at when no other route takes the path.
+// operations are tried when no other route matches the path.
 var operations []operation
 
 func init() { // the handlers refer to the table for their links
@@ -57,8 +57,8 @@ func init() { // the handlers refer to the table for their links
 	})
 }
 
-// operationAt finds what serves the request; known tells whether the path is one,
-// with whatever method.
+// operationAt finds the handler of the request; known tells whether the path exists, with
+// whatever method.
 func operationAt(x *exchange, path string) (handle func(*exchange) *apiError, known bool) {
 	for _, o := range operations {
 		id, sub, leaf, ok := matchPath(o.path, path)
@@ -96,7 +96,7 @@ func matchPath(pattern, path string) (id, sub, leaf string, ok bool) {
 	return id, sub, leaf, true
 }
 
-// begin opens the row of an operation and does what is to go wrong with it.
+// begin opens the row of an operation and applies the faults that were ordered for it.
 func begin(x *exchange, prefix, seed string) (id string, done bool, e *apiError) {
 	if e := x.settle(seedOf(seed)); e != nil {
 		return "", true, e
@@ -107,7 +107,7 @@ func begin(x *exchange, prefix, seed string) (id string, done bool, e *apiError)
 	return id, done, e
 }
 
-// uploaded is a multipart body: its fields, its files by name and their names.
+// uploaded is a multipart body: its fields, its files by name, and the names of the files.
 type uploaded struct {
 	fields map[string]string
 	files  map[string][]byte
@@ -115,7 +115,7 @@ type uploaded struct {
 	parts  int
 }
 
-// parseForm reads a multipart body. A field that stands twice is refused.
+// parseForm reads a multipart body. A field that occurs twice is refused.
 func parseForm(x *exchange, files ...string) (*uploaded, *apiError) {
 	kind, params, err := mime.ParseMediaType(x.r.Header.Get("Content-Type"))
 	if err != nil || kind != "multipart/form-data" || params["boundary"] == "" {

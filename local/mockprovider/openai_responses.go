@@ -2,7 +2,7 @@ package mockprovider
 
 import "net/http"
 
-// What is kept of responses that were not made with store false.
+// Handlers of kept responses: those that were not made with store false.
 
 func noResponse(id string) *apiError {
 	return &apiError{status: http.StatusNotFound, message: "Response with id '" + id + "' not found."}

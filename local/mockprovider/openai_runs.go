@@ -7,22 +7,22 @@ import (
 	"strings"
 )
 
-// assistantRun is how far a run is. It goes on by being read: queued, in
-// progress, then done or in want of the outputs of its tools.
+// assistantRun is the state of a run. It makes progress when it is read: queued, in
+// progress, then done or waiting for the outputs of its tools.
 type assistantRun struct {
 	assistant    string
 	instructions string
 	tools        value
 	state        string
 	wants        []string // ids of the calls that it waits for
-	called       string   // the function
-	outputs      []string // what the client gave
+	called       string   // name of the function that was called
+	outputs      []string // outputs that the client sent
 	ended        int64
 }
 
 var activeStates = []string{"queued", "in_progress", "requires_action", "cancelling"}
 
-// activeRun is the run that holds a thread; nil when there is none.
+// activeRun is the run that is active in a thread; nil when there is none.
 func activeRun(x *exchange, thread string) *thing {
 	x.s.things.jobs.Lock()
 	defer x.s.things.jobs.Unlock()
@@ -39,7 +39,7 @@ const runFields = `assistant_id model instructions additional_instructions addit
 
 var runBounds = []bound{{"temperature", 0, 2, false}, {"top_p", 0, 1, false}, {"max_prompt_tokens", 256, 1 << 31, true}, {"max_completion_tokens", 256, 1 << 31, true}}
 
-// checkRun reads what a run is made with.
+// checkRun reads the request that makes a run.
 func checkRun(x *exchange, v value, fields string) (*thing, *apiError) {
 	if e := checkMembers(v, "", fields); e != nil {
 		return nil, e
@@ -104,7 +104,7 @@ func runMade(x *exchange, thread, _ string) *apiError {
 	return nil
 }
 
-// threadRun serves POST /threads/runs, which makes the thread too.
+// threadRun serves POST /threads/runs, which also makes the thread.
 func threadRun(x *exchange, _, _ string) *apiError {
 	if e := beta(x); e != nil {
 		return e
@@ -129,8 +129,8 @@ func threadRun(x *exchange, _, _ string) *apiError {
 	return nil
 }
 
-// beginRun answers with a new run, or with all its events. made is the thread
-// that came to be with it.
+// beginRun answers with a new run, or with all its events. made is the thread that was made
+// in the same request.
 func beginRun(x *exchange, id, thread string, v value, a, made *thing) {
 	r := &assistantRun{assistant: a.id, state: "queued", tools: v.get("tools"), instructions: v.get("instructions").s}
 	if !r.tools.given() {
@@ -174,7 +174,7 @@ func writeUsage(u Usage) json.RawMessage {
 	return doc("prompt_tokens", u.Input, "completion_tokens", u.Output, "total_tokens", u.Input+u.Output)
 }
 
-// wantsTool gives the function that a run calls, once.
+// wantsTool returns the function that a run calls; a run calls one once.
 func (n *thing) wantsTool() string {
 	if len(n.run.outputs) > 0 || n.body.get("tool_choice").s == "none" {
 		return ""
@@ -187,7 +187,7 @@ func (n *thing) wantsTool() string {
 	return ""
 }
 
-// goOn takes a run one step further; it is held by the lock of the things.
+// goOn takes a run one step further. The caller holds the lock of the things.
 func goOn(x *exchange, n *thing) {
 	switch n.run.state {
 	case "queued":
@@ -205,7 +205,7 @@ func goOn(x *exchange, n *thing) {
 	}
 }
 
-// askTools stops a run until the outputs of its call come.
+// askTools stops a run until the outputs of its call arrive.
 func askTools(x *exchange, n *thing) *thing {
 	n.run.called = n.wantsTool()
 	n.run.wants = []string{x.newID("call_", seedOf(n.id))}
@@ -213,8 +213,8 @@ func askTools(x *exchange, n *thing) *thing {
 	return keep(x, &thing{id: x.newID("step_", seedOf(n.id)), kind: "step", parent: n.id, name: n.parent, purpose: "tool_calls", output: n.run.wants[0]})
 }
 
-// endRun puts the answer of a run into its thread. A prompt costs six tokens,
-// four for each message and one for four bytes; a word costs one.
+// endRun writes the answer of a run into its thread. A prompt costs six tokens, plus four
+// for each message and one for four bytes; a word of the answer costs one.
 func endRun(x *exchange, n *thing) (message, step *thing) {
 	last, prompt := "", int64(6)
 	for _, m := range x.s.things.children("message", n.parent) {
@@ -326,7 +326,7 @@ func runAnswered(x *exchange, thread, id string) *apiError {
 	return nil
 }
 
-// streamRun sends the events of a run to its end, or until it wants tools.
+// streamRun sends the events of a run until it ends, or until it needs outputs of tools.
 func streamRun(x *exchange, n, made *thing) {
 	x.s.things.jobs.Lock()
 	var frames [][2]string
@@ -399,7 +399,7 @@ func writeStep(n *thing, state string, run *thing) json.RawMessage {
 		"completed_at", ended, "metadata", doc(), "usage", usage)
 }
 
-// stepState is completed but for the calls that a run still waits for.
+// stepState is completed, unless the run still waits for outputs of calls.
 func stepState(n, run *thing) string {
 	if n.purpose == "tool_calls" && len(run.run.outputs) == 0 {
 		return "in_progress"

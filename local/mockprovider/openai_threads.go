@@ -38,7 +38,7 @@ func threadOperations() []operation {
 	}
 }
 
-// beta refuses requests to assistants without the header that they need.
+// beta refuses requests for assistants without the header that they need.
 func beta(x *exchange) *apiError {
 	if !slices.Contains(strings.Split(x.r.Header.Get("Openai-Beta"), ","), "assistants=v2") {
 		return badRequest("", "invalid_beta", "You must provide the 'OpenAI-Beta' header to access the Assistants API. Please try again by setting the header 'OpenAI-Beta: assistants=v2'.")
@@ -85,7 +85,7 @@ func checkAssistantTools(tools value) *apiError {
 	return nil
 }
 
-// resourcesExist checks the files and vector stores that tools are to use.
+// resourcesExist checks that the files and vector stores for the tools exist.
 func resourcesExist(x *exchange, r value) *apiError {
 	if e := filesExist(x, r.get("code_interpreter").get("file_ids")); e != nil {
 		return e
@@ -155,7 +155,7 @@ func assistantGone(x *exchange, id, _ string) *apiError {
 	return gonePart(x, "assistant", "", id, "assistant.deleted")
 }
 
-// one reads a thing of the assistants' API, or changes it.
+// one reads or changes a thing of the assistants' API.
 func one(x *exchange, kind, parent, id string, do func(*thing) (json.RawMessage, *apiError)) *apiError {
 	if e := beta(x); e != nil {
 		return e
@@ -169,7 +169,7 @@ func one(x *exchange, kind, parent, id string, do func(*thing) (json.RawMessage,
 	})
 }
 
-// gonePart forgets a thing of the assistants' API.
+// gonePart deletes a thing of the assistants' API.
 func gonePart(x *exchange, kind, parent, id, object string) *apiError {
 	return one(x, kind, parent, id, func(n *thing) (json.RawMessage, *apiError) {
 		x.s.things.drop(n)
@@ -196,7 +196,7 @@ func threadMade(x *exchange, _, _ string) *apiError {
 	return nil
 }
 
-// threadParts checks what a thread is made of.
+// threadParts checks the parts of a new thread.
 func threadParts(x *exchange, v value) *apiError {
 	for i, m := range v.get("messages").arr {
 		if e := checkThreadMessage(x, m, fmt.Sprintf("messages[%d].", i)); e != nil {
@@ -295,7 +295,7 @@ func messageMade(x *exchange, thread, _ string) *apiError {
 	return nil
 }
 
-// writeMessage writes a message of a thread; what a run made names it.
+// writeMessage writes a message of a thread; a message that a run made names the run.
 func writeMessage(n *thing) json.RawMessage {
 	v := n.body
 	parts := []json.RawMessage{}

@@ -79,7 +79,7 @@ func writeUpload(n, file *thing) json.RawMessage {
 		"purpose", n.body.get("purpose"), "status", n.purpose, "file", made)
 }
 
-// pending gives an upload that still takes parts.
+// pending returns an upload that still accepts parts.
 func pending(x *exchange, id string) (*thing, *apiError) {
 	n := x.s.things.get("upload", id)
 	if n == nil {

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// vectorOperations are vector stores, their files, batches of these, and search.
+// vectorOperations are vector stores, their files, batches of files, and search.
 func vectorOperations() []operation {
 	return []operation{
 		{"POST", "/vector_stores", vectorsMade},
@@ -92,8 +92,8 @@ func vectorsMade(x *exchange, _, _ string) *apiError {
 	return nil
 }
 
-// attach puts a file into a store. It is in progress until something of the
-// store is read; files that are no text fail.
+// attach puts a file into a store. The file is in progress until something of the store is
+// read; a file that is not text fails.
 func attach(x *exchange, store, file, batch string, settings value) *thing {
 	of := x.s.things.get("file", file)
 	n := &thing{id: file, kind: "vector_file", parent: store, purpose: "in_progress", name: of.name, content: of.content, output: batch, body: settings}
@@ -103,7 +103,7 @@ func attach(x *exchange, store, file, batch string, settings value) *thing {
 	return keep(x, n)
 }
 
-// indexed ends the work on the files of a store.
+// indexed finishes the files of a store that are in progress.
 func indexed(x *exchange, store string) {
 	for _, n := range x.s.things.children("vector_file", store) {
 		if n.purpose == "in_progress" {
@@ -115,7 +115,7 @@ func indexed(x *exchange, store string) {
 	}
 }
 
-// counts are the files of a store, or of a batch of it, by their states.
+// counts are the numbers of files by state, in a store or in one batch of it.
 func counts(x *exchange, store, batch string) (json.RawMessage, int) {
 	by, bytes, total := map[string]int{}, 0, 0
 	for _, n := range x.s.things.children("vector_file", store) {
@@ -218,7 +218,7 @@ func writeVectorFile(n *thing) json.RawMessage {
 		"chunking_strategy", n.body.get("chunking_strategy").source(`{"type":"static","static":{"max_chunk_size_tokens":800,"chunk_overlap_tokens":400}}`))
 }
 
-// vectorFiles lists the files of a store that keep wants.
+// vectorFiles lists the files of a store for which keep is true.
 func vectorFiles(x *exchange, store string, keep func(*thing) bool) *apiError {
 	if e := beta(x); e != nil {
 		return e
@@ -343,8 +343,8 @@ func vectorBatchFiles(x *exchange, store, id string) *apiError {
 	return vectorFiles(x, store, func(n *thing) bool { return n.output == id })
 }
 
-// vectorsSearched serves POST /vector_stores/{id}/search: files are found by the
-// words of the query that they hold.
+// vectorsSearched serves POST /vector_stores/{id}/search: it finds files by the words of
+// the query that they contain.
 func vectorsSearched(x *exchange, store, _ string) *apiError {
 	if e := beta(x); e != nil {
 		return e
@@ -388,7 +388,7 @@ func vectorsSearched(x *exchange, store, _ string) *apiError {
 	})
 }
 
-// scoreOf is the part of the words of the queries that a text holds.
+// scoreOf is the share of the queries' words that a text contains.
 func scoreOf(content string, queries []string) float64 {
 	found, all := 0, 0
 	for _, word := range strings.Fields(strings.ToLower(strings.Join(queries, " "))) {
@@ -399,7 +399,7 @@ func scoreOf(content string, queries []string) float64 {
 	return float64(found) / float64(max(all, 1))
 }
 
-// matches applies a filter eq, ne, and, or.
+// matches applies a filter with eq, ne, and, or.
 func matches(attributes, f value) bool {
 	if !f.given() {
 		return true

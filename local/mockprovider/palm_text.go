@@ -8,7 +8,7 @@ func palmModel(x *exchange) {
 	x.model, _, _ = strings.Cut(name, ":")
 }
 
-// palmText serves :generateText. It tells no usage.
+// palmText serves :generateText. It does not report usage.
 func palmText(x *exchange) *apiError {
 	v, e := strictBody(x, "prompt! safetySettings stopSequences temperature candidateCount maxOutputTokens topP topK")
 	if e != nil {

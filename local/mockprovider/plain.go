@@ -10,8 +10,8 @@ import (
 
 const page = "<!DOCTYPE html><html><head><title>502 Bad Gateway</title></head><body><h1>Bad Gateway</h1></body></html>"
 
-// settle takes the faults that are ordered for this request, after its own
-// directives. conversation counts requests for "times".
+// settle adds the faults that were ordered for this request to those of its own directives.
+// conversation counts requests for "times".
 func (x *exchange) settle(conversation uint32) *apiError {
 	path := x.path
 	if directives := x.s.faults.take(path, x.model); directives != "" {
@@ -25,7 +25,7 @@ func (x *exchange) settle(conversation uint32) *apiError {
 	return nil
 }
 
-// misbehave does what goes wrong before the first byte of an answer. It tells
+// misbehave applies the faults that come before the first byte of an answer. It tells
 // whether it has answered.
 func (x *exchange) misbehave() (done bool, e *apiError) {
 	st := &x.st
@@ -81,7 +81,7 @@ func faultMessage(status int) string {
 	return "The request was refused."
 }
 
-// sleep waits, but not longer than the client or the server stay.
+// sleep waits, but it stops when the client or the server leaves.
 func (x *exchange) sleep(d time.Duration) {
 	if d <= 0 {
 		return
@@ -95,7 +95,7 @@ func (x *exchange) sleep(d time.Duration) {
 	}
 }
 
-// setHeaders writes the headers that every good answer has.
+// setHeaders writes the headers of every successful answer.
 func (x *exchange) setHeaders(contentType, requestID string) http.Header {
 	h := x.w.Header()
 	h["Content-Type"] = []string{contentType}
@@ -111,8 +111,8 @@ func (x *exchange) setHeaders(contentType, requestID string) http.Header {
 	return h
 }
 
-// plain closes the row and answers 200 with a whole body, with the faults that
-// a plain body can have.
+// plain closes the row and answers 200 with a whole body, with the faults that apply to a
+// whole body.
 func (x *exchange) plain(id string, body []byte, u Usage) {
 	st := &x.st
 	h := x.setHeaders("application/json", id)
@@ -161,7 +161,7 @@ func (x *exchange) plain(id string, body []byte, u Usage) {
 	}
 }
 
-// write sends bytes, a few at a time where that is wanted.
+// write sends bytes, a few at a time where that was ordered.
 func (x *exchange) write(b []byte) {
 	n := x.st.dribble
 	if n <= 0 {

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// cacheWalk follows the prompt in the order in which it is cached (tools,
-// system, messages) and keeps the places that are marked with cache_control.
+// cacheWalk follows the prompt in the order in which it is cached (tools, system, messages)
+// and keeps the positions that are marked with cache_control.
 type cacheWalk struct {
 	on    bool // something is marked
 	hash  uint64
@@ -20,7 +20,7 @@ type cacheMark struct {
 	ttl    time.Duration
 }
 
-// add counts a text of the prompt.
+// add counts a text as part of the prompt.
 func (c *cacheWalk) add(j *job, s string) { c.addTokens(j, s, tokensOf(s)) }
 
 func (c *cacheWalk) addTokens(j *job, s string, tokens int64) {
@@ -42,7 +42,7 @@ func (c *cacheWalk) addTokens(j *job, s string, tokens int64) {
 	c.hash = h.Sum64()
 }
 
-// mark notes a block's cache_control after the block has been added.
+// mark notes the cache_control of a block that has just been added.
 func (q *messageRequest) mark(b value, at string) *apiError {
 	if !q.cache.on {
 		return nil
@@ -77,7 +77,7 @@ func (q *messageRequest) mark(b value, at string) *apiError {
 	return nil
 }
 
-// promptCaches remembers which prefixes were written, and until when.
+// promptCaches remembers which prefixes were written, and how long they are kept.
 type promptCaches struct {
 	mu   sync.Mutex
 	warm map[uint64]time.Time
@@ -91,8 +91,9 @@ func (p *promptCaches) reset() {
 	p.warm = nil
 }
 
-// charge splits a prompt into what is read from the cache, written to it and
-// neither, and writes it. A prefix shorter than least is not cached.
+// charge splits a prompt into the tokens that are read from the cache, those that are
+// written to it, and the rest; it also writes the prefixes. A prefix shorter than least is
+// not cached.
 func (p *promptCaches) charge(model string, prompt int64, marks []cacheMark, least int64, now time.Time) Usage {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -12,8 +12,8 @@ import (
 	"github.com/gorilla/websocket"
 )
 
-// realtimePrices hold nano-dollars for a token of text and of sound, in and out, and of
-// text from the cache.
+// realtimePrices hold nano-dollars for a token of text and of sound, each in and out, and
+// for a token of text from the cache.
 var realtimePrices = map[string]struct{ in, out, audioIn, audioOut, cached int64 }{
 	"gpt-realtime":      {4000, 16000, 32000, 64000, 400},
 	"gpt-realtime-mini": {600, 2400, 10000, 20000, 60},
@@ -22,11 +22,12 @@ var realtimePrices = map[string]struct{ in, out, audioIn, audioOut, cached int64
 // whisperSecond is the price of a second of transcription by whisper-1, in nano-dollars.
 const whisperSecond = 100_000
 
-// realtime serves GET /realtime: sessions over WebSockets. Words of the client's texts
-// steer it: "mock: chunks=20", "pause" (until cancelled), "twice" (told twice that it is
-// done), "no-usage", "close=4001", "drop", "automatic" (of the instructions: a response to
-// each committed buffer), "big=1000" (bytes of each piece), "say=my_words" (what it says, in
-// pieces, with all events of an item; spoken where it answers by sound).
+// realtime serves GET /realtime: sessions over WebSockets. Words in the client's texts
+// steer it: "mock: chunks=20"; "pause" (until cancelled); "twice" (the end is reported
+// twice); "no-usage"; "close=4001"; "drop"; "automatic" (in the instructions: each
+// committed buffer gets a response); "big=1000" (bytes of each piece); "say=my_words" (what
+// the response says, in pieces, with all events of an item; spoken when the session answers
+// by sound).
 func realtime(x *exchange, _, _ string) *apiError {
 	q := x.r.URL.Query()
 	model, intent := q.Get("model"), q.Get("intent")
@@ -43,7 +44,7 @@ func realtime(x *exchange, _, _ string) *apiError {
 	up := websocket.Upgrader{Subprotocols: []string{"realtime"}, CheckOrigin: func(*http.Request) bool { return true }}
 	ws, err := up.Upgrade(x.w, x.r, nil)
 	if err != nil {
-		return nil // it has answered
+		return nil // Upgrade has answered
 	}
 	s := &voice{x: x, ws: ws, model: model, beta: x.r.Header.Get("OpenAI-Beta") == "realtime=v1"}
 	s.run()
@@ -61,7 +62,7 @@ type voice struct {
 	mu            sync.Mutex
 	said          []string // texts of the conversation
 	sound         int64    // bytes of sound in the buffer
-	heard         int64    // and in the conversation
+	heard         int64    // bytes of sound in the conversation
 	instructions  string
 	transcription string
 	modalities    string
@@ -83,7 +84,7 @@ func (v *voice) send(kind string, more told) {
 		e[k] = m
 	}
 	body, _ := json.Marshal(e)
-	_ = v.ws.WriteMessage(websocket.TextMessage, body) // a client that has gone is seen by the reader
+	_ = v.ws.WriteMessage(websocket.TextMessage, body) // when the client has gone, the reader notices it
 }
 
 func (v *voice) session() told {
@@ -126,7 +127,7 @@ func (v *voice) run() {
 			var id struct {
 				EventID string `json:"event_id"`
 			}
-			_ = json.Unmarshal(body, &id) // no id is told of what is no JSON
+			_ = json.Unmarshal(body, &id) // if it is not JSON, the error has no id
 			v.send("error", told{"error": told{"type": "invalid_request_error", "code": "invalid_value", "message": message, "param": nil, "event_id": id.EventID}})
 		}
 	}
@@ -147,7 +148,7 @@ func (v *voice) stop(id string) bool {
 	return true
 }
 
-// take acts on an event; the result is what is wrong with it.
+// take handles an event; it returns what is wrong with the event.
 func (v *voice) take(body []byte) string {
 	var e struct {
 		Type       string `json:"type"`
@@ -229,7 +230,7 @@ func (v *voice) take(body []byte) string {
 	return ""
 }
 
-// commit makes what was heard an item, and writes it down.
+// commit makes the sound in the buffer an item, and transcribes it.
 func (v *voice) commit() string {
 	v.mu.Lock()
 	if v.sound == 0 {
@@ -375,7 +376,7 @@ func (v *voice) make(id, text string, words, heard int64, row entry) {
 	}
 }
 
-// monologue is what a response says, in words.
+// monologue is the text that a response says.
 type monologue struct {
 	v     *voice
 	id    string
@@ -385,7 +386,7 @@ type monologue struct {
 	sound bool
 }
 
-// saying begins the item of a response that says something; nil: it says nothing.
+// saying begins the item of a response that says something; nil: the response says nothing.
 func (v *voice) saying(id, text string, n int, sound bool) *monologue {
 	if text == "" {
 		return nil
@@ -415,14 +416,14 @@ func (s *monologue) at(more told) told {
 	return e
 }
 
-// piece says one of its pieces.
+// piece sends one piece.
 func (s *monologue) piece(i int) {
 	if s != nil {
 		s.v.send(s.name("delta"), s.at(told{"delta": s.text[len(s.text)*i/s.n : len(s.text)*(i+1)/s.n]}))
 	}
 }
 
-// end tells all that was said, in each event that does.
+// end repeats everything that was said, in each event that does so.
 func (s *monologue) end() told {
 	if s == nil {
 		return nil

@@ -8,8 +8,8 @@ import (
 	"unicode/utf8"
 )
 
-// Received is one request as it came in. Path and Query are what stood on the
-// request line, neither cleaned nor decoded.
+// Received is a request as it arrived. Path and Query are exactly what the request line
+// had, neither cleaned nor decoded.
 type Received struct {
 	Seq     int64
 	Method  string
@@ -18,10 +18,10 @@ type Received struct {
 	Host    string
 	Headers http.Header
 	Body    []byte
-	Length  int64 // Content-Length, -1 if there was none
+	Length  int64 // Content-Length; -1 if there was none
 }
 
-// MarshalJSON writes the body as text, or as base64 where it is not UTF-8.
+// MarshalJSON writes the body as text, or as base64 if it is not UTF-8.
 func (r Received) MarshalJSON() ([]byte, error) {
 	out := struct {
 		Seq     int64       `json:"seq"`
@@ -43,7 +43,7 @@ func (r Received) MarshalJSON() ([]byte, error) {
 	return json.Marshal(out)
 }
 
-// history keeps the last requests, bounded in number and in bytes.
+// history keeps the last requests, up to a number and a total of bytes.
 type history struct {
 	mu       sync.Mutex
 	keep     int
@@ -69,7 +69,7 @@ func (h *history) add(r Received) {
 	h.all = h.all[drop:]
 }
 
-// last gives at most n requests, oldest first.
+// last returns at most n requests, oldest first.
 func (h *history) last(n int) []Received {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -48,7 +48,7 @@ func response(x *exchange) *apiError {
 type responseAnswer struct {
 	q        *responseRequest
 	x        *exchange
-	v        value // the request, whose settings are repeated
+	v        value // the request; its settings are repeated
 	id, core string
 	created  int64
 	answer   answer
@@ -58,7 +58,7 @@ type responseAnswer struct {
 	buf      []byte
 }
 
-// responseItem is one output item: head and tail stand around what is streamed.
+// responseItem is one output item: head and tail come before and after what is streamed.
 type responseItem struct {
 	typ, id      string
 	callID, name string
@@ -69,7 +69,7 @@ type responseItem struct {
 	incomplete   bool
 }
 
-// makeItems puts the answer into output items: reasoning, message, calls.
+// makeItems turns the answer into output items: reasoning, message, calls.
 func (r *responseAnswer) makeItems() {
 	a := &r.answer
 	if n := int64(len(a.thinking)) + a.hidden; n > 0 {
@@ -188,7 +188,7 @@ func appendResponseUsage(b []byte, u Usage) []byte {
 	return append(b, '}')
 }
 
-// list is what stands inside of output.
+// list writes what the output contains.
 func (r *responseAnswer) list() []byte {
 	var b []byte
 	for i := range r.items {
@@ -200,7 +200,7 @@ func (r *responseAnswer) list() []byte {
 	return b
 }
 
-// item writes an item, whole or as it begins.
+// item writes an item, whole or in the form that it has at its start.
 func (r *responseAnswer) item(b []byte, it *responseItem, whole bool) []byte {
 	said, status := "", "in_progress"
 	if whole {
@@ -264,8 +264,8 @@ func (r *responseAnswer) logprobs(b []byte, pieces []string) []byte {
 	return b
 }
 
-// emit sends one event; members is the rest of its object. It tells whether to
-// go on.
+// emit sends one event; members is the rest of its object. It tells whether the stream goes
+// on.
 func (r *responseAnswer) emit(s *stream, typ, members string) bool {
 	if s.stopped {
 		return false
@@ -285,8 +285,8 @@ func (r *responseAnswer) frame(typ, members string) []byte {
 	return r.buf
 }
 
-// fail ends a stream with an error event, and for error-event=failed with a
-// response that has failed.
+// fail ends a stream with an error event; for error-event=failed it ends it with a response
+// that has failed.
 func (r *responseAnswer) fail(s *stream) {
 	st := r.q.st
 	s.x.row.close(200, s.sofar(), s.x.gone(), "error-event")
@@ -368,7 +368,7 @@ func (r *responseAnswer) streamItem(s *stream, index int) bool {
 	return ok && r.emit(s, "response.output_item.done", item(true))
 }
 
-// pieces sends the deltas of an item. paid pieces are output tokens.
+// pieces sends the deltas of an item. paid tells whether the pieces are output tokens.
 func (r *responseAnswer) pieces(s *stream, it *responseItem, typ, of string, paid bool, more string) bool {
 	for _, p := range it.pieces {
 		if paid {

@@ -7,14 +7,14 @@ import (
 	"strings"
 )
 
-// responseRequest is a request of POST /responses that has been found good.
+// responseRequest is a valid request of POST /responses.
 type responseRequest struct {
 	job
 	stream    bool
-	encrypted bool // include names reasoning.encrypted_content
+	encrypted bool // include contains reasoning.encrypted_content
 	logprobs  bool
 	summary   bool
-	custom    map[string]bool // tools of free text
+	custom    map[string]bool // tools that take free text
 	tier      string
 }
 
@@ -22,7 +22,7 @@ var responseFields = strings.Fields(`background conversation context_management 
 	metadata model parallel_tool_calls previous_response_id prompt prompt_cache_key prompt_cache_retention reasoning safety_identifier
 	service_tier store stream stream_options temperature text tool_choice tools top_logprobs top_p truncation user`)
 
-// movedFields are members of chat completions that go by another name here.
+// movedFields are members of chat completions that have another name here.
 var movedFields = map[string]string{"messages": "input", "max_tokens": "max_output_tokens", "max_completion_tokens": "max_output_tokens", "response_format": "text.format", "reasoning_effort": "reasoning.effort"}
 
 var responseBounds = []bound{
@@ -81,7 +81,7 @@ func checkResponseFields(v value) *apiError {
 	return nil
 }
 
-// state refuses prompts, none of which are kept, and background without store.
+// state refuses saved prompts, of which there are none here, and background without store.
 func (q *responseRequest) state(v value) *apiError {
 	if p := v.get("prompt"); p.given() {
 		return &apiError{status: http.StatusNotFound, param: "prompt", code: "prompt_not_found", message: "Prompt with id '" + p.get("id").s + "' not found."}

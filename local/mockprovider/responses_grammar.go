@@ -6,12 +6,11 @@ import (
 	"strings"
 )
 
-// ReadResponsesStream adds up a stream of a response and checks its grammar:
-// sequence numbers count from 0; created and in_progress come first; each item
-// is added with the next index and done once, and between the two its pieces add
-// up to what its events say at their end; the last event holds all items. An
-// error event or a failed response ends the stream with an error that holds its
-// message.
+// ReadResponsesStream adds up a stream of a response and checks its grammar: sequence
+// numbers count from 0; created and in_progress come first; each item is added with the
+// next index and done once; its pieces in between add up to what the events at its end say;
+// the last event contains all items. An error event or a failed response ends the stream
+// with an error that holds its message.
 func ReadResponsesStream(body []byte) (*StreamResult, error) {
 	r := responsesReader{StreamResult: StreamResult{Prompt: -1, Completion: -1}}
 	events := readEvents(string(body))
@@ -41,10 +40,10 @@ type responsesReader struct {
 	items []*readItem
 }
 
-// readItem is an item of the stream that is read.
+// readItem is an item of the stream.
 type readItem struct {
 	typ, id, said string
-	part          string // of the open part
+	part          string // type of the open part
 	open, done    bool
 }
 
@@ -95,7 +94,8 @@ func (r *responsesReader) event(v value, at int) error {
 	return r.item(r.items[index], v, strings.TrimPrefix(typ, "response."))
 }
 
-// itemEvents are what items of a type may have between their two ends.
+// itemEvents are the events that items of a type may have between their start and their
+// end.
 var itemEvents = map[string][]string{
 	"message": {"content_part", "output_text", "refusal"}, "reasoning": {"reasoning_summary_part", "reasoning_summary_text"},
 	"function_call": {"function_call_arguments"}, "custom_tool_call": {"custom_tool_call_input"},

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// input reads the conversation: that each call has its output and each output
+// input reads the conversation, and checks that each call has its output and each output
 // its call.
 func (q *responseRequest) input(v value) *apiError {
 	q.prompt += tokensOf(v.get("instructions").s)
@@ -74,7 +74,7 @@ func (q *responseRequest) input(v value) *apiError {
 	return nil
 }
 
-// only what an item of a type may hold.
+// checkItem refuses members that an item of its type may not have.
 func checkItem(item value, at, prefix string, allowed ...string) *apiError {
 	for _, m := range item.obj {
 		if m.name != "type" && m.name != "id" && m.name != "status" && !slices.Contains(allowed, m.name) {
@@ -215,7 +215,7 @@ func (q *responseRequest) output(item value, at string) (string, *apiError) {
 	return id.s, nil
 }
 
-// signReasoning is what an encrypted content vouches for.
+// signReasoning is what the signature of encrypted reasoning covers.
 const signReasoning = "reasoning:"
 
 // checkReasoningItem refuses reasoning that this provider did not make.

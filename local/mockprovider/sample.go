@@ -5,17 +5,17 @@ import (
 	"strings"
 )
 
-// A schema may refer to itself. Deeper than optionalDepth only what is required
-// is written; a schema that then still does not end is cut off with null.
+// A schema may refer to itself. Below optionalDepth only required members are written; if
+// the schema does not end even then, it is cut off with null.
 const (
 	optionalDepth  = 4
 	maxSampleDepth = 24
 	maxSampleBytes = 64 << 10
 )
 
-// appendSample writes a JSON value that a schema accepts, as far as type, enum,
-// const, properties, required, items, bounds, anyOf, oneOf, allOf and local
-// references go. root resolves references.
+// appendSample writes a JSON value that a schema accepts. It respects type, enum, const,
+// properties, required, items, bounds, anyOf, oneOf, allOf and local references; root is
+// where references are looked up.
 func appendSample(b []byte, schema, root value, seed uint32, depth int) []byte {
 	if depth > maxSampleDepth || len(b) > maxSampleBytes {
 		return append(b, `null`...)
@@ -123,7 +123,7 @@ func requires(schema value, name string) bool {
 	return false
 }
 
-// resolve follows "#/a/b"; anything else gives the empty schema.
+// resolve follows "#/a/b"; any other reference gives the empty schema.
 func resolve(root value, ref string) value {
 	path, ok := strings.CutPrefix(ref, "#")
 	if !ok {

@@ -15,28 +15,28 @@ import (
 	"time"
 )
 
-// Options sets bounds; the zero value is good.
+// Options sets limits; the zero value works.
 type Options struct {
-	// KeepRequests bounds the requests that /__mock/requests can show (64).
+	// KeepRequests limits the number of requests that /__mock/requests shows (64).
 	KeepRequests int
-	// KeepBytes bounds their bodies together, in bytes (4 MiB).
+	// KeepBytes limits the total of their bodies, in bytes (4 MiB).
 	KeepBytes int
-	// KeepRows bounds the rows of the bill; sums go on for ever (10,000).
+	// KeepRows limits the rows of the bill (10,000); the sums have no limit.
 	KeepRows int
-	// MaxBody bounds a request body in bytes (64 MiB); longer ones get 413.
+	// MaxBody limits a request body in bytes (64 MiB); longer ones get 413.
 	MaxBody int64
-	// CacheMinTokens is the shortest prefix that an Anthropic prompt cache
-	// takes (1,024, as for most models).
+	// CacheMinTokens is the shortest prefix that an Anthropic prompt cache stores (1,024, as
+	// for most models).
 	CacheMinTokens int64
-	// ServiceAccount is the key that Google's token endpoint knows; nil: it
-	// refuses every assertion.
+	// ServiceAccount is the key that Google's token endpoint knows; nil: it refuses every
+	// assertion.
 	ServiceAccount *rsa.PublicKey
-	// Now gives the time; nil is time.Now.
+	// Now returns the time; nil: time.Now.
 	Now func() time.Time
 }
 
-// Server is the mock provider. It serves as an http.Handler, or on an address
-// of its own after Listen. Safe for concurrent use.
+// Server is the mock provider. It is an http.Handler; Listen makes it serve on its own
+// address. It is safe for concurrent use.
 type Server struct {
 	opts    Options
 	bill    ledger
@@ -53,7 +53,7 @@ type Server struct {
 	closing atomic.Bool
 }
 
-// New gives a server that does not listen yet.
+// New makes a server that does not listen yet.
 func New(o Options) *Server {
 	if o.KeepRequests <= 0 {
 		o.KeepRequests = 64
@@ -79,8 +79,8 @@ func New(o Options) *Server {
 	return s
 }
 
-// Listen serves on addr ("127.0.0.1:0" takes a free port) until Close and gives
-// the address as a URL without a path. A provider's base URL is that plus /v1.
+// Listen serves on addr ("127.0.0.1:0" takes a free port) until Close. It returns the
+// address as a URL without a path; a provider's base URL is that plus /v1.
 func (s *Server) Listen(addr string) (string, error) {
 	ln, err := net.Listen("tcp", addr)
 	if err != nil {
@@ -92,10 +92,10 @@ func (s *Server) Listen(addr string) (string, error) {
 	return s.url, nil
 }
 
-// URL is the address that Listen gave; empty before.
+// URL is the address that Listen returned; empty before that.
 func (s *Server) URL() string { return s.url }
 
-// Close stops listening and ends what is running. Closing twice is harmless.
+// Close stops listening and ends running requests. Closing twice is harmless.
 func (s *Server) Close() error {
 	if s.closing.Swap(true) {
 		return nil
@@ -112,10 +112,10 @@ func (s *Server) Close() error {
 	return nil
 }
 
-// Bill gives the bill so far, as GET /__mock/bill does.
+// Bill returns the bill so far, as GET /__mock/bill does.
 func (s *Server) Bill() Bill { return s.bill.bill() }
 
-// Requests gives the last n requests, oldest first, as GET /__mock/requests does.
+// Requests returns the last n requests, oldest first, as GET /__mock/requests does.
 func (s *Server) Requests(n int) []Received { return s.history.last(n) }
 
 // Fault steers the next requests, as POST /__mock/faults does.
@@ -123,7 +123,7 @@ func (s *Server) Fault(next int, directives string) error {
 	return s.order(queuedFault{Next: next, Directives: directives})
 }
 
-// Reset forgets the bill, the requests, the faults and the prompt caches.
+// Reset clears the bill, the requests, the faults and the prompt caches.
 func (s *Server) Reset() {
 	s.bill.reset()
 	s.history.reset()
@@ -150,8 +150,8 @@ func (s *Server) readBody(r *http.Request) ([]byte, error) {
 	return b, err
 }
 
-// ServeHTTP answers as the provider does. It looks at the request line as it
-// came: no path is cleaned, no redirect is sent.
+// ServeHTTP answers as the provider does. It uses the request line as it arrived: it cleans
+// no path and sends no redirect.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	path, query, _ := strings.Cut(r.RequestURI, "?")
 	if path == "" || path[0] != '/' { // httptest requests and absolute-form targets
@@ -169,7 +169,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if err != nil {
-		panic(http.ErrAbortHandler) // the client broke off: nobody waits for an answer
+		panic(http.ErrAbortHandler) // the client has gone: nobody waits for an answer
 	}
 	s.history.add(Received{Method: r.Method, Path: path, Query: query, Host: r.Host, Headers: r.Header.Clone(), Body: body, Length: r.ContentLength})
 	if x.oddly() {
@@ -189,7 +189,7 @@ var handlers = map[string]func(*exchange) *apiError{
 	"/messages/count_tokens": countTokens,
 }
 
-// route answers the request or gives the error to answer with.
+// route answers the request or returns the error to answer with.
 func (x *exchange) route() *apiError {
 	path := x.path
 	if rest, ok := strings.CutPrefix(path, "/v1/"); ok {
@@ -236,18 +236,18 @@ func (x *exchange) route() *apiError {
 	return handle(x)
 }
 
-// shape is a provider's wire besides OpenAI's and Anthropic's, which is told by
-// its paths.
+// shape is a provider's wire format other than OpenAI's and Anthropic's. The path tells
+// which one a request uses.
 type shape struct {
 	name string
-	// match gives what serves the request; nil when it is not of this shape.
+	// match returns the handler of the request; nil when the request is not of this shape.
 	match        func(*exchange) func(*exchange) *apiError
 	authenticate func(*exchange) *apiError // nil: the handler does
 	// refuse answers with an error as the provider does.
 	refuse func(*exchange, *apiError)
 }
 
-// shapes are asked in this order, before OpenAI's and Anthropic's routes.
+// shapes are tried in this order, before OpenAI's and Anthropic's routes.
 var shapes = []*shape{jobHostShape, signedShape, messageBatchShape, bedrockJobsShape, vertexJobsShape, bedrockShape, nativeShape, geminiShape, cohereShape, federationShape, wiresShape, imageShape, azureShape}
 
 // exchange is one request and its answer.
@@ -271,7 +271,7 @@ type exchange struct {
 func (x *exchange) authenticate() *apiError {
 	key, missing, wrong := "", "", ""
 	if x.anthropic {
-		// The libraries send the key as a bearer token; x-api-key wins over it.
+		// The libraries send the key as a bearer token; x-api-key takes precedence.
 		if key = x.r.Header.Get("X-Api-Key"); key == "" {
 			key, _ = strings.CutPrefix(x.r.Header.Get("Authorization"), "Bearer ")
 		}
@@ -303,7 +303,7 @@ func masked(key string) string {
 	return key[:3] + "***" + key[len(key)-4:]
 }
 
-// newID gives an id that is not given again, for this conversation.
+// newID makes an id that is not used again, for this conversation.
 func (x *exchange) newID(prefix string, seed uint32) string {
 	return prefix + "mock" + strconv.FormatUint(uint64(seed), 36) + "x" + strconv.FormatInt(x.s.serial.Add(1), 10)
 }

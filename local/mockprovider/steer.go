@@ -8,10 +8,10 @@ import (
 	"time"
 )
 
-// never stands for a fault that is not wanted, where 0 means "at once".
+// never means that a fault is not wanted; 0 would mean "at once".
 const never = -1
 
-// steering says how one answer is to be made and what is to go wrong with it.
+// steering says how to make one answer and which faults it has.
 type steering struct {
 	status                               int
 	retryAfter, errType, code, message   string
@@ -42,7 +42,7 @@ func unsteered() steering {
 	}
 }
 
-// switches are the directives without a value.
+// switches are the directives that have no value.
 func (st *steering) switches(name string) *bool {
 	switch name {
 	case "drop":
@@ -99,7 +99,7 @@ func (st *steering) switches(name string) *bool {
 	return nil
 }
 
-// number and duration give the field of a directive whose value is one.
+// number and duration return the field of a directive whose value is one.
 func (st *steering) number(name string) *int {
 	switch name {
 	case "status":
@@ -154,7 +154,7 @@ func (st *steering) word(name string) *string {
 	return nil
 }
 
-// read takes the directives of one line, without its "mock:".
+// read reads the directives of one line, without its "mock:".
 func (st *steering) read(line string) error {
 	for line = strings.TrimSpace(line); line != ""; line = strings.TrimSpace(line) {
 		var token string
@@ -233,7 +233,7 @@ func (st *steering) set(name, val string, hasValue bool) error {
 	return nil
 }
 
-// readText takes the directives from a message: its lines that begin with "mock:".
+// readText reads the directives of a message: the lines that begin with "mock:".
 func (st *steering) readText(s string) error {
 	for {
 		i := strings.Index(s, "mock:")
@@ -251,7 +251,7 @@ func (st *steering) readText(s string) error {
 	}
 }
 
-// withoutDirectives drops the steering lines from a text.
+// withoutDirectives removes the steering lines from a text.
 func withoutDirectives(s string) string {
 	if !strings.Contains(s, "mock:") {
 		return s
@@ -265,7 +265,7 @@ func withoutDirectives(s string) string {
 	return strings.Join(keep, "\n")
 }
 
-// splitModel separates a model's name from directives after a question mark.
+// splitModel separates a model's name from the directives after a question mark.
 func splitModel(model string, st *steering) (string, error) {
 	name, query, ok := strings.Cut(model, "?")
 	if !ok {
@@ -274,7 +274,7 @@ func splitModel(model string, st *steering) (string, error) {
 	return name, st.read(strings.ReplaceAll(query, "&", " "))
 }
 
-// faultFree takes back what goes wrong, and leaves how the answer is made.
+// faultFree removes the faults, and leaves how the answer is made.
 func (st *steering) faultFree() {
 	clean := unsteered()
 	st.status, st.delay, st.drop, st.html, st.empty = 0, 0, false, false, false
@@ -284,7 +284,7 @@ func (st *steering) faultFree() {
 	st.silenceFor = clean.silenceFor
 }
 
-// queuedFault waits for requests that it fits.
+// queuedFault waits for matching requests.
 type queuedFault struct {
 	Next       int    `json:"next"`
 	Directives string `json:"directives"`
@@ -292,8 +292,8 @@ type queuedFault struct {
 	Model      string `json:"model,omitempty"`
 }
 
-// faultQueue holds the faults that were ordered by the administration, and how
-// often a conversation with "times" was seen.
+// faultQueue holds the faults that were ordered at /__mock/faults. It also counts how often
+// a conversation with "times" has come.
 type faultQueue struct {
 	mu     sync.Mutex
 	queued []queuedFault
@@ -318,7 +318,7 @@ func (q *faultQueue) reset() {
 	q.queued, q.seen = nil, nil
 }
 
-// take gives the directives for a request and counts it off.
+// take returns the directives for a request and counts them as used.
 func (q *faultQueue) take(path, model string) string {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -336,10 +336,10 @@ func (q *faultQueue) take(path, model string) string {
 	return ""
 }
 
-// maxSeen bounds the conversations whose requests are counted for "times".
+// maxSeen limits the conversations whose requests are counted for "times".
 const maxSeen = 10_000
 
-// spent tells whether a conversation's faults have hit often enough.
+// spent tells whether a conversation's faults have come often enough.
 func (q *faultQueue) spent(conversation uint64, times int) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -8,15 +8,15 @@ import (
 	"unicode/utf8"
 )
 
-// stream writes server-sent events, with the faults that a stream can have. The
-// caller tells with spend what each event is the result of, and calls finish
-// before the event that tells the client that all is over.
+// stream writes server-sent events, with the faults that a stream can have. With spend the
+// caller says what has been generated for the next event; it calls finish before the event
+// that tells the client that the answer is complete.
 type stream struct {
 	x       *exchange
 	out     io.Writer
 	gz      *gzip.Writer
 	buf     []byte
-	events  int // written
+	events  int // number of events written
 	full    Usage
 	output  int64 // generated so far
 	hidden  int64
@@ -24,7 +24,7 @@ type stream struct {
 	stopped bool // generation has ended
 }
 
-// startStream sends the head of a stream. full is what the whole answer costs.
+// startStream sends the head of a stream. full is what the complete answer costs.
 func (x *exchange) startStream(id string, full Usage) *stream {
 	h := x.setHeaders("text/event-stream; charset=utf-8", id)
 	h["Cache-Control"] = []string{"no-cache"}
@@ -47,19 +47,19 @@ func (s *stream) spend(output, reasoning int64) {
 	s.hidden += reasoning
 }
 
-// sofar is what the answer has cost up to now.
+// sofar is what the answer has cost so far.
 func (s *stream) sofar() Usage {
 	u := s.full
 	u.Output, u.Reasoning = s.output, s.hidden
 	return u
 }
 
-// finish closes the row: the whole answer has been generated.
+// finish closes the row: the complete answer has been generated.
 func (s *stream) finish() {
 	s.x.row.close(http.StatusOK, s.full, s.gone || s.x.gone(), "")
 }
 
-// fail closes the row with what was generated and breaks the connection.
+// fail closes the row with what was generated, and breaks the connection.
 func (s *stream) fail(fault string) {
 	s.x.row.close(http.StatusOK, s.sofar(), s.x.gone(), fault)
 	if s.gz != nil {
@@ -69,7 +69,7 @@ func (s *stream) fail(fault string) {
 	panic(http.ErrAbortHandler)
 }
 
-// event sends one event; name may be "". It tells whether to go on generating.
+// event sends one event; name may be "". It tells whether to generate more.
 func (s *stream) event(name string, data []byte) bool {
 	if s.stopped {
 		return false
@@ -111,7 +111,7 @@ func (s *stream) event(name string, data []byte) bool {
 	return true
 }
 
-// frame writes one event in the framing that is wanted.
+// frame writes one event in the framing that was ordered.
 func (s *stream) frame(b []byte, name string, data []byte) []byte {
 	st := &s.x.st
 	eol := "\n"
@@ -132,7 +132,7 @@ func (s *stream) frame(b []byte, name string, data []byte) []byte {
 		data = []byte(`{"choices":[{"delta" : not json`)
 	}
 	if st.hugeLine > len(data) && s.events == 1 {
-		// JSON may hold any white space between two values.
+		// JSON may have white space between two values.
 		data = append(append(append([]byte{}, data[:len(data)-1]...), bytes.Repeat([]byte{' '}, st.hugeLine-len(data))...), '}')
 	}
 	if st.multiData {
@@ -142,7 +142,7 @@ func (s *stream) frame(b []byte, name string, data []byte) []byte {
 	return append(b, eol...)
 }
 
-// send writes what is buffered, in the pieces that are wanted.
+// send writes what is buffered, in pieces of the ordered size.
 func (s *stream) send() {
 	b := s.buf
 	if s.x.st.splitUTF8 {
@@ -171,7 +171,7 @@ func (s *stream) flush() {
 	s.x.flush()
 }
 
-// errorEvent sends an error in the provider's shape and ends the stream.
+// errorEvent sends an error in the provider's format and ends the stream.
 func (s *stream) errorEvent() {
 	st := &s.x.st
 	message := st.message
@@ -198,7 +198,7 @@ func (s *stream) errorEvent() {
 	s.stopped = true
 }
 
-// last sends the event that ends a stream. finish has been called before.
+// last sends the event that ends a stream. finish must have been called before.
 func (s *stream) last(name string, data []byte) {
 	st := &s.x.st
 	if st.noDone || s.stopped {

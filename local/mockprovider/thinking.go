@@ -7,11 +7,11 @@ import (
 	"strings"
 )
 
-// Signatures of thinking are the same in every process, as the provider's are
-// good on every host: a conversation may go on after a restart.
+// Signatures of thinking are the same in every process, just as the provider's are valid on
+// every host: a conversation can continue after a restart.
 var signingKey = []byte("mock provider thinking")
 
-// What a signature vouches for.
+// What a signature covers.
 const (
 	signShown    = "shown:"    // the text of a thinking block
 	signOmitted  = "omitted:"  // a thinking block whose text is not displayed
@@ -25,12 +25,12 @@ func mac(what, content string) string {
 	return string(h.Sum(nil))
 }
 
-// sign gives the signature of a thinking block that shows its text.
+// sign makes the signature of a thinking block that shows its text.
 func sign(thinking string) string {
 	return base64.StdEncoding.EncodeToString([]byte(mac(signShown, thinking)))
 }
 
-// seal gives an opaque value that carries its own content.
+// seal makes an opaque value that carries its own content.
 func seal(what, content string) string {
 	return base64.StdEncoding.EncodeToString([]byte(mac(what, content) + content))
 }
@@ -40,7 +40,7 @@ func unsealed(what, sealed string) bool {
 	return err == nil && len(raw) > sha256.Size && hmac.Equal(raw[:sha256.Size], []byte(mac(what, string(raw[sha256.Size:]))))
 }
 
-// checkThinking refuses a thinking block that is not exactly what was sent.
+// checkThinking refuses a thinking block that differs from what was sent.
 func checkThinking(b value, typ, at string) *apiError {
 	in := at + "." + typ
 	if typ == "redacted_thinking" {
@@ -71,7 +71,7 @@ func checkThinking(b value, typ, at string) *apiError {
 	return invalid("%s: Invalid `signature` in `thinking` block", at)
 }
 
-// thinkingField reads the thinking setting and holds the conversation to it.
+// thinkingField reads the thinking setting and checks the conversation against it.
 func (q *messageRequest) thinkingField(v value) *apiError {
 	t := v.get("thinking")
 	if e := may(t, "thinking", object); e != nil {
@@ -124,14 +124,14 @@ func (q *messageRequest) thinkingField(v value) *apiError {
 	return q.thinkingFirst(typ)
 }
 
-// thinkingFirst: with thinking on, the assistant turn that a tool result
-// answers must begin with the thinking that led to the call. Adaptive thinking
-// may have led to none.
+// thinkingFirst checks the assistant turn that a tool result answers: with thinking on, it
+// must begin with the thinking that led to the call. With adaptive thinking there may have
+// been none.
 func (q *messageRequest) thinkingFirst(typ string) *apiError {
 	for i := len(q.turns) - 1; i >= 0; i-- {
 		t := q.turns[i]
 		if t.role == "user" && len(t.results) == 0 {
-			return nil // what stands before belongs to an earlier turn
+			return nil // earlier messages belong to an earlier turn
 		}
 		if t.role != "assistant" || strings.HasSuffix(t.first, "thinking") || typ == "adaptive" {
 			continue

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// vectors writes embeddings of texts by one format for each.
+// vectors writes the embeddings of texts, each with the given format.
 func vectors(texts []string, format string, encoded bool) (string, int64) {
 	var all []string
 	tokens := int64(0)
@@ -17,7 +17,7 @@ func vectors(texts []string, format string, encoded bool) (string, int64) {
 	return strings.Join(all, ","), tokens
 }
 
-// steered takes the directives of the last text.
+// steered reads the directives of the last text.
 func steered(x *exchange, texts []string) *apiError { return steerBy(&x.st, texts[len(texts)-1]) }
 
 const vectorItem = `{"object":"embedding","index":$i,"embedding":$v}`
@@ -56,7 +56,7 @@ func voyageEmbed(x *exchange) *apiError {
 	return listOf(x, texts, v.get("encoding_format").s == "base64", `,"usage":{"total_tokens":%d}`)
 }
 
-// listOf answers in the OpenAI shape.
+// listOf answers with a list in OpenAI's format.
 func listOf(x *exchange, texts []string, encoded bool, usage string) *apiError {
 	if len(texts) == 0 {
 		return wireBad("input must not be empty")
@@ -116,7 +116,7 @@ func voyageRerank(x *exchange) *apiError {
 	return rerankTokens(x, v, "top_k", `{"object":"list","model":%s,"usage":{"total_tokens":%d},"data":[%s]}`)
 }
 
-// rerankTokens ranks for a provider that is paid by tokens.
+// rerankTokens ranks for a provider that charges by tokens.
 func rerankTokens(x *exchange, v value, top, format string) *apiError {
 	documents, e := rankable(v)
 	if e != nil {
@@ -140,7 +140,7 @@ func azureOCR(x *exchange) *apiError   { return ocrOf(x, false) }
 // pagePrice is what a page costs, in nano-dollars.
 const pagePrice = 4_000_000
 
-// ocrOf reads a document of two pages. addresses: documents may be named by address.
+// ocrOf reads a document of two pages. addresses: a document may be given by its address.
 func ocrOf(x *exchange, addresses bool) *apiError {
 	v, e := strictBody(x, "model! document! id pages include_image_base64 image_limit image_min_size bbox_annotation_format document_annotation_format table_format")
 	if e != nil {

@@ -8,12 +8,12 @@ import (
 	"strings"
 )
 
-// wiresShape serves providers with wires of their own below a path with their
-// name: /jina, /voyage, /nomic, /mistral, /azure, /ai21, /reka, /palm, /triton,
-// /workers, /bytez and /oci, each behind the paths of the provider itself.
+// wiresShape serves providers with their own wire formats, each below a path with its name:
+// /jina, /voyage, /nomic, /mistral, /azure, /ai21, /reka, /palm, /triton, /workers, /bytez
+// and /oci, followed by the provider's own paths.
 var wiresShape = &shape{name: "wires", match: wiresMatch, refuse: wiresRefuse}
 
-// wires are the handlers by the beginning and the end of their paths.
+// wires are the handlers, by the beginning and the end of their paths.
 var wires = []struct {
 	head, tail string
 	handle     func(*exchange) *apiError
@@ -102,8 +102,8 @@ func wireBad(format string, args ...any) *apiError {
 	return &apiError{status: http.StatusBadRequest, message: fmt.Sprintf(format, args...)}
 }
 
-// strictBody reads a body that has no other members than names; required ones
-// end in "!".
+// strictBody reads a body that has no members other than names; a name that ends in "!" is
+// required.
 func strictBody(x *exchange, names string) (value, *apiError) {
 	v, err := parseJSON(string(x.body))
 	if err != nil || v.kind != object {
@@ -127,7 +127,7 @@ func strictBody(x *exchange, names string) (value, *apiError) {
 	return v, nil
 }
 
-// says answers one conversation turn whose last words are last.
+// says answers a conversation whose last words are last.
 func says(x *exchange, last, all string, maxTokens value) (answer, Usage, bool, *apiError) {
 	if e := steerBy(&x.st, last); e != nil {
 		return answer{}, Usage{}, true, e
@@ -142,7 +142,7 @@ func says(x *exchange, last, all string, maxTokens value) (answer, Usage, bool, 
 	return a, Usage{Input: j.prompt, Output: out}, false, nil
 }
 
-// strings gives a list of strings.
+// strings returns a list of strings.
 func (v value) strings(name string) ([]string, *apiError) {
 	list := v.get(name)
 	if list.kind != array || len(list.arr) == 0 {

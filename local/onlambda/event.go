@@ -51,7 +51,7 @@ func (s *Shim) Event(r *http.Request, route placement.Route) ([]byte, error) {
 	return json.Marshal(ev)
 }
 
-// first takes the last value of each name, as API Gateway does.
+// first keeps the last value of each name, as API Gateway does.
 func first(values map[string][]string) map[string]string {
 	out := make(map[string]string, len(values))
 	for k, v := range values {
@@ -62,7 +62,8 @@ func first(values map[string][]string) map[string]string {
 	return out
 }
 
-// decoded gives the bytes of a base64 answer; what is none is given as it is.
+// decoded returns the bytes of a base64 answer; an answer that is not base64 is left as it
+// is.
 func decoded(text string) []byte {
 	b, err := base64.StdEncoding.DecodeString(text)
 	if err != nil {

@@ -1,7 +1,7 @@
-// Package onlambda puts the real function binaries behind one HTTP address: it
-// makes REST API events of requests as API Gateway does, hands them to the
-// functions through a Runtime API on loopback and answers with what they stream
-// back. Queues and schedules reach their workers the same way.
+// Package onlambda puts the real function binaries behind one HTTP address. It turns
+// requests into REST API events as API Gateway does, gives them to the functions through a
+// Runtime API on loopback, and answers with what the functions stream back. Queues and
+// schedules reach their workers in the same way.
 package onlambda
 
 import (
@@ -31,7 +31,7 @@ import (
 	"gateway/shared/relay/outgoing"
 )
 
-// Timeouts of the functions, as they are deployed.
+// Timeouts of the functions, as in a deployed installation.
 const (
 	streamTimeout   = 15 * time.Minute
 	bufferedTimeout = 29 * time.Second
@@ -43,20 +43,20 @@ type Options struct {
 	// Dir holds <function>/bootstrap, as scripts/lambdas.sh builds them for this
 	// machine.
 	Dir string
-	// Env is what the functions see.
+	// Env are the variables of the functions.
 	Env []string
 	// Log takes what the functions print.
 	Log io.Writer
 	// Secret proves to the functions that a request came through this edge.
 	Secret string
-	// Container starts the container when the first request needs it, and gives
-	// where it listens; nil: there is none, and its routes do what the placement
-	// table says then. It is called again until it succeeds.
+	// Container starts the container when the first request needs it, and returns where it
+	// listens; nil: there is none, and its routes do what the placement table says for that
+	// case. It is called again until it succeeds.
 	Container func(context.Context) (string, error)
-	// Build makes a function's binary before its first event; nil: all are there.
-	// It is called again until it succeeds.
+	// Build makes a function's binary before its first event; nil: all binaries are there. It
+	// is called again until it succeeds.
 	Build func(ctx context.Context, function string) error
-	// EnvOf gives what one function sees besides Env; nil: nothing.
+	// EnvOf returns variables that one function has besides Env; nil: none.
 	EnvOf func(function string) []string
 	// Max is how many environments a function may have; 0: 10.
 	Max int
@@ -72,7 +72,7 @@ type Shim struct {
 	pools map[string]*once[*runtimeapi.Pool]
 }
 
-// once makes a value when it is first needed, and tries again after a failure.
+// once makes a value when it is first needed; after a failure it tries again.
 type once[T any] struct {
 	mu    sync.Mutex
 	made  bool
@@ -92,10 +92,10 @@ func (o *once[T]) get(make func() (T, error)) (T, error) {
 	return v, err
 }
 
-// New makes a shim. Functions start with their first event.
+// New makes a shim. A function starts with its first event.
 func New(o Options) *Shim { return &Shim{o: o, pools: map[string]*once[*runtimeapi.Pool]{}} }
 
-// toContainer gives what hands requests to the container.
+// toContainer returns the handler that passes requests to the container.
 func (s *Shim) toContainer(ctx context.Context) (http.Handler, error) {
 	return s.container.get(func() (http.Handler, error) {
 		addr, err := s.o.Container(context.WithoutCancel(ctx))
@@ -117,9 +117,9 @@ func (s *Shim) toContainer(ctx context.Context) (http.Handler, error) {
 	})
 }
 
-// Build makes the binaries of all functions for this machine in dir, where those
-// that are up to date stay; they are when the source is, so the commit is not
-// stamped into them. It needs the source tree and the go command.
+// Build makes the binaries of all functions for this machine in dir, and leaves those that
+// are up to date. They stay up to date as long as the source does, so the commit is not
+// stamped into them. Build needs the source tree and the go command.
 func Build(ctx context.Context, root, dir string, names ...string) error {
 	dir, err := filepath.Abs(dir) // the script works in the source tree
 	if err != nil {
@@ -133,7 +133,7 @@ func Build(ctx context.Context, root, dir string, names ...string) error {
 	return nil
 }
 
-// pool gives the environments of a function.
+// pool returns the environments of a function.
 func (s *Shim) pool(ctx context.Context, name string) (*runtimeapi.Pool, error) {
 	s.mu.Lock()
 	p := s.pools[name]
@@ -162,7 +162,7 @@ func (s *Shim) Prepare(ctx context.Context, name string) error {
 	return err
 }
 
-// Started counts the environments that a function has had: its cold starts.
+// Started is how many environments a function has had, that is, its cold starts.
 func (s *Shim) Started(ctx context.Context, name string) int {
 	p, err := s.pool(ctx, name)
 	if err != nil {
@@ -171,7 +171,7 @@ func (s *Shim) Started(ctx context.Context, name string) int {
 	return p.Started()
 }
 
-// Close ends the functions once they have nothing under way, or when ctx ends.
+// Close ends each function once its events are done, or when ctx ends.
 func (s *Shim) Close(ctx context.Context) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -186,10 +186,10 @@ func (s *Shim) Close(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// Edge bounds: larger requests go to the container.
+// Limits of the edge: larger requests go to the container.
 const (
 	maxConfigHeader = 4 << 10
-	maxBody         = 10 << 20 // of a request to the API
+	maxBody         = 10 << 20 // for a request to the API
 )
 
 // ServeHTTP routes a request as the edge does.
@@ -244,7 +244,7 @@ func refuse(w http.ResponseWriter, f *fault.Fault) {
 	_, _ = w.Write(f.DataBody(false)) // the client may be gone
 }
 
-// invoke answers with what the family's function says to the request's event.
+// invoke answers with what the family's function answers to the request's event.
 func (s *Shim) invoke(w http.ResponseWriter, r *http.Request, route placement.Route) {
 	ev, err := s.Event(r, route)
 	if err != nil {
@@ -271,11 +271,11 @@ func (s *Shim) invoke(w http.ResponseWriter, r *http.Request, route placement.Ro
 	}
 	w.WriteHeader(a.Status)
 	if err := copyFlushing(w, a.Body); err != nil {
-		panic(http.ErrAbortHandler) // the client must see that it is not whole
+		panic(http.ErrAbortHandler) // the client must see that the answer is incomplete
 	}
 }
 
-// start gives an event to a function.
+// start gives a function an event.
 func (s *Shim) start(ctx context.Context, function string, event []byte, timeout time.Duration) (*runtimeapi.Answer, error) {
 	p, err := s.pool(ctx, function)
 	if err != nil {
@@ -284,7 +284,7 @@ func (s *Shim) start(ctx context.Context, function string, event []byte, timeout
 	return p.Invoke(ctx, event, timeout)
 }
 
-// broken answers as API Gateway does where a function fails.
+// broken answers as API Gateway does when a function fails.
 func (s *Shim) broken(w http.ResponseWriter, what string, err error) {
 	f := fault.Internal(err)
 	f.StatusCode = http.StatusBadGateway
@@ -292,8 +292,8 @@ func (s *Shim) broken(w http.ResponseWriter, what string, err error) {
 	refuse(w, f)
 }
 
-// copyFlushing sends each chunk as it comes. A client that has gone does not end
-// the function: the rest is read and dropped.
+// copyFlushing sends each chunk when it arrives. If the client has gone, the function goes
+// on: the rest is read and dropped.
 func copyFlushing(w http.ResponseWriter, body io.Reader) error {
 	flush := http.NewResponseController(w)
 	buf := make([]byte, 64<<10)

@@ -15,12 +15,12 @@ import (
 	"gateway/shared/queue"
 )
 
-// visibility is six times the worker's timeout at most, as deployed; shorter
-// here, so that what a stopped laptop left comes back soon.
+// visibility is at most six times the worker's timeout, which is the value in a deployed
+// installation. Here it is shorter, so that messages of a stopped laptop come back soon.
 const visibility = time.Minute
 
-// Poll hands the messages of a queue to a worker until ctx ends, as an event
-// source mapping does: those that the worker does not name as failed are deleted.
+// Poll gives the messages of a queue to a worker until ctx ends, as an event source mapping
+// does: messages that the worker does not report as failed are deleted.
 func (s *Shim) Poll(ctx context.Context, q queue.Queue, function string) error {
 	for ctx.Err() == nil {
 		messages, err := q.Receive(ctx, 10, 5*time.Second, visibility)
@@ -71,7 +71,7 @@ func (s *Shim) batch(ctx context.Context, function string, messages []queue.Mess
 	return failed, nil
 }
 
-// Call gives a worker an event and reads its answer into out.
+// Call gives a worker an event and decodes its answer into out.
 func (s *Shim) Call(ctx context.Context, function string, event, out any) error {
 	raw, err := json.Marshal(event)
 	if err != nil {

@@ -1,2 +1,2 @@
-// Package source finds the tree that programs are built from on demand.
+// Package source finds the source tree from which programs are built when they are needed.
 package source

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// Root is the folder of the module that this process was started in.
+// Root is the folder of the module in which this process was started.
 func Root() (string, error) {
 	out, err := exec.Command("go", "env", "GOMOD").Output()
 	mod := strings.TrimSpace(string(out))

@@ -46,8 +46,8 @@ func (s *Services) makeTables(ctx context.Context) error {
 	return nil
 }
 
-// likeDynamoDB stands before the emulator and takes out of UpdateItem's answers
-// what DynamoDB would not say: the keys of an item that was not there.
+// likeDynamoDB stands in front of the emulator. It removes from UpdateItem's answers what
+// DynamoDB would not return: the keys of an item that did not exist.
 func likeDynamoDB(emulator string) (*httptest.Server, error) {
 	to, err := url.Parse(emulator)
 	if err != nil {
@@ -55,7 +55,7 @@ func likeDynamoDB(emulator string) (*httptest.Server, error) {
 	}
 	proxy := httputil.NewSingleHostReverseProxy(to)
 	proxy.ModifyResponse = withoutKeys
-	// Many functions call at a time, and each has connections of its own.
+	// Many functions call at the same time, and each has its own connections.
 	proxy.Transport = &http.Transport{MaxIdleConnsPerHost: 256}
 	return httptest.NewServer(proxy), nil
 }

@@ -8,14 +8,14 @@ import (
 	"regexp"
 )
 
-// StandInHeader is in the answers of One, for tests that must know what is behind an
-// endpoint.
+// StandInHeader is a header in the answers of One. Tests use it when they must know what is
+// behind an endpoint.
 const StandInHeader = "X-Stand-In"
 
 var scope = regexp.MustCompile(`Credential=[^/]+/\d{8}/[a-z0-9-]+/([a-z0-9]+)/aws4_request`)
 
-// One is a single endpoint for all services, as AWS_ENDPOINT_URL leads to: it tells
-// them apart by what a request is signed for.
+// One is a single endpoint for all services, for AWS_ENDPOINT_URL. It finds the service by
+// the name for which a request is signed.
 func (s *Services) One() (http.Handler, error) {
 	services := map[string]http.Handler{}
 	e := s.Endpoints()

@@ -13,8 +13,8 @@ import (
 //go:embed installation.json
 var installation []byte
 
-// Installation is what the stacks make, as far as functions can see it. Names and
-// ARNs are those of an installation "gateway" in one account.
+// Installation is what the stacks make, as far as functions can see it. Names and ARNs are
+// those of an installation "gateway" in one account.
 type Installation struct {
 	Tables    map[string]Table
 	Queues    map[string]Queue
@@ -26,23 +26,23 @@ type Table struct {
 	KeySchema            []struct{ AttributeName, KeyType string }
 	AttributeDefinitions []struct{ AttributeName, AttributeType string }
 	BillingMode          string
-	TimeToLive           string // the attribute
+	TimeToLive           string // name of the attribute
 }
 
-// Queue is a queue of the template; visibility in seconds.
+// Queue is a queue of the template; visibility is in seconds.
 type Queue struct {
 	VisibilityTimeout int
 	DeadLetter        string // name of the queue; none: ""
 	MaxReceives       int
 }
 
-// Function is a function of the template: memory in MB, timeout in seconds.
+// Function is a function of the template: memory is in MB, timeout in seconds.
 type Function struct {
 	Memory, Timeout int
 	Policy          []Statement
 }
 
-// Statement is a statement of a role's policy. All of them allow.
+// Statement is a statement of a role's policy. All statements allow.
 type Statement struct {
 	Action, Resource List
 	Condition        map[string]map[string]List `json:",omitempty"`
@@ -68,7 +68,7 @@ func (l *List) UnmarshalJSON(raw []byte) error {
 var Described = sync.OnceValue(func() *Installation {
 	var in Installation
 	if err := json.Unmarshal(installation, &in); err != nil {
-		panic(fmt.Sprintf("standin: installation.json: %v", err)) // a test reads it
+		panic(fmt.Sprintf("standin: installation.json: %v", err)) // a test checks that it can be read
 	}
 	return &in
 })
@@ -76,7 +76,7 @@ var Described = sync.OnceValue(func() *Installation {
 // bucketName is the bucket's name in the policies of the installation.
 const bucketName = "gateway-bucket"
 
-// order gives the names of queues so that each stands behind its dead letters'.
+// order lists the names of queues so that each comes after its dead-letter queue.
 func (in *Installation) order() []string {
 	names := slices.Sorted(maps.Keys(in.Queues))
 	slices.SortStableFunc(names, func(a, b string) int {

@@ -25,18 +25,18 @@ type Services struct {
 	KMS *kmstest.Server
 
 	dynamo *emulator.Server
-	front  *httptest.Server // before the emulator
+	front  *httptest.Server // in front of the emulator
 	s3     *httptest.Server
 	key    string
 	queues map[string]string // addresses by name
 }
 
-// Region is where the stand-ins say that they are.
+// Region is the region that the stand-ins claim to be in.
 const Region = "eu-west-1"
 
-// Start starts the services with the queues and the tables of the installation,
-// its bucket and its key. root is the source tree, where npm has put the emulator;
-// emulator.ErrMissing is given where it has not.
+// Start starts the services with the queues and tables of the installation, its bucket and
+// its key. root is the source tree, where npm installs the emulator; if it is not
+// installed, the error is emulator.ErrMissing.
 func Start(ctx context.Context, root string) (_ *Services, err error) {
 	s := &Services{queues: map[string]string{}}
 	defer func() {
@@ -71,7 +71,7 @@ func Start(ctx context.Context, root string) (_ *Services, err error) {
 	return s, nil
 }
 
-// likeS3 keeps the fake from giving the checksum of a whole object with a part of it.
+// likeS3 keeps the fake from sending the checksum of a whole object with a part of it.
 func likeS3(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("Range") != "" {
@@ -112,7 +112,7 @@ func (s *Services) Close() {
 	}
 }
 
-// Endpoints are the variables that lead to the services, with their values.
+// Endpoints are the variables that hold the addresses of the services, with their values.
 func (s *Services) Endpoints() map[string]string {
 	return map[string]string{
 		"AWS_ENDPOINT_URL_DYNAMODB": s.front.URL, "AWS_ENDPOINT_URL_SQS": s.SQS.URL(),
@@ -120,8 +120,8 @@ func (s *Services) Endpoints() map[string]string {
 	}
 }
 
-// Identity are the variables of who calls, with an access key of that id. The
-// services take any.
+// Identity are the variables with a caller's credentials; accessKey is the id of the access
+// key. The services accept any.
 func Identity(accessKey string) map[string]string {
 	return map[string]string{"AWS_REGION": Region, "AWS_ACCESS_KEY_ID": accessKey, "AWS_SECRET_ACCESS_KEY": "secret"}
 }
@@ -134,7 +134,7 @@ func (s *Services) Named() map[string]string {
 	}
 }
 
-// tablePrefix is before the names of the tables.
+// tablePrefix is the prefix of the tables' names.
 const tablePrefix = "gateway-"
 
 // Set sets variables for this process.

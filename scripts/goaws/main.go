@@ -1,10 +1,10 @@
 // Command goaws serves the goaws SQS emulator on loopback, for the test of
-// shared/queue/sqs. It stands in a module of its own so that the gateway's
-// module does not carry the emulator's dependencies.
+// shared/queue/sqs. It is in its own module, so that the gateway's module does not have the
+// emulator's dependencies.
 //
-// goaws's own command listens on every interface; this one binds an address,
-// which it prints ("listening on 127.0.0.1:41234"). It ends when its standard
-// input is closed, so that it does not outlive the test that started it.
+// goaws's own command listens on every interface; this one listens on a single address,
+// which it prints ("listening on 127.0.0.1:41234"). It ends when its standard input is
+// closed, so that it does not outlive the test that started it.
 package main
 
 import (
@@ -49,9 +49,9 @@ func main() {
 	log.Fatal(http.Serve(l, documented(router.New())))
 }
 
-// documented gives the answer of SendMessageBatch the documented shape: goaws
-// 0.5.4 names its list in JSON after the element of the XML answer
-// (SendMessageBatchResultEntry), where AWS and its SDKs have Successful.
+// documented gives the answer of SendMessageBatch the documented format: goaws 0.5.4 uses
+// the name of the XML element (SendMessageBatchResultEntry) for the list in JSON, where AWS
+// and its SDKs have Successful.
 func documented(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("X-Amz-Target") != "AmazonSQS.SendMessageBatch" {

@@ -1,7 +1,8 @@
-// Command platforms checks that the project compiles for platforms that no test runs
-// on: each package and all that it imports are parsed and their types checked, as the
-// compiler does before it writes code. That finds what differs between platforms (files
-// that are left out, names that one system lacks) in a tenth of the time of compiling.
+// Command platforms checks that the project compiles for platforms on which no test runs.
+// It parses and type-checks each package and everything that the package imports, as the
+// compiler does before it generates code. That finds what differs between platforms (files
+// that are left out, names that one system lacks) in a tenth of the time that compiling
+// takes.
 //
 //	go run ./scripts/platforms [-test] darwin/arm64,windows/amd64 ./shared/... ./local
 package main
@@ -39,18 +40,18 @@ func main() {
 	}
 }
 
-// source is what go list tells of a package.
+// source is what go list says of a package.
 type source struct {
 	Dir, ImportPath string
 	GoFiles, SFiles []string
-	ImportMap       map[string]string // where an import is another package than it says
+	ImportMap       map[string]string // imports whose package has another path than the import says
 	Standard        bool
 	Module          *struct{ Main bool }
 	Error           *struct{ Err string }
 }
 
-// check checks packages of the module in a folder for a platform, and tells how many of
-// that module it has seen.
+// check checks the packages of the module in a folder for a platform. It returns how many
+// packages of that module it has seen.
 func check(dir, platform string, tests bool, packages []string) (n int, err error) {
 	system, arch, _ := strings.Cut(platform, "/")
 	sizes := types.SizesFor("gc", arch)
@@ -72,7 +73,7 @@ func check(dir, platform string, tests bool, packages []string) (n int, err erro
 		return 0, err
 	}
 	c := checker{sizes: sizes, done: map[string]*types.Package{"unsafe": types.Unsafe}}
-	// What a package imports is listed before it.
+	// go list prints the imports of a package before the package itself.
 	for list := json.NewDecoder(out); ; {
 		var s source
 		if err := list.Decode(&s); err == io.EOF {
@@ -102,8 +103,8 @@ type checker struct {
 	done  map[string]*types.Package
 }
 
-// check checks one package. Own is true for one of this project; of others, which
-// compile, no more is read than what they declare.
+// check checks one package. Own is true for a package of this project. Other packages do
+// compile, so only their declarations are read.
 func (c *checker) check(s *source) (own bool, err error) {
 	own = !s.Standard && s.Module != nil && s.Module.Main
 	switch {
@@ -133,7 +134,7 @@ func (c *checker) check(s *source) (own bool, err error) {
 		Importer: importer{c, s.ImportMap}, Sizes: c.sizes, IgnoreFuncBodies: !own, FakeImportC: true,
 		Error: func(err error) { found = append(found, err) },
 	}
-	path, _, _ := strings.Cut(s.ImportPath, " ") // "p [p.test]" is p with its tests
+	path, _, _ := strings.Cut(s.ImportPath, " ") // "p [p.test]" is p together with its tests
 	p, _ := config.Check(path, set, files, nil)
 	c.done[s.ImportPath] = p
 	if own {
@@ -142,7 +143,7 @@ func (c *checker) check(s *source) (own bool, err error) {
 	return own, nil
 }
 
-// bodies complains about functions without a body in a package without assembly.
+// bodies reports functions without a body in a package without assembly.
 func bodies(set *token.FileSet, f *ast.File) error {
 	for _, d := range f.Decls {
 		if fn, ok := d.(*ast.FuncDecl); ok && fn.Body == nil {

@@ -13,14 +13,14 @@ import (
 	"gateway/shared/usage/segment"
 )
 
-// question is something that is asked, and what it may take warm.
+// question is something to ask, with the time that it may take warm.
 type question struct {
 	name string
 	ask  func(*report.Reader) error
 	most time.Duration
 }
 
-// What answers may take; lookUp is of what finds a few logs among all.
+// How long answers may take; lookUp is for questions that find a few logs among all.
 const (
 	graph  = 300 * time.Millisecond
 	lookUp = 100 * time.Millisecond
@@ -30,12 +30,12 @@ const (
 // rounds is how often a question is asked warm; the median counts.
 const rounds = 5
 
-// ask asks every question, each of a reader that knows nothing yet, then again.
+// ask asks every question with a new reader, which knows nothing yet, and then again.
 func ask(ctx context.Context, s *embedded.Stores, in store.Scope) error {
 	to := time.Now().UTC()
 	all := report.Filter{From: to.Add(-(days + 2) * 24 * time.Hour), To: to}
 	open := func() *report.Reader { return report.New(segment.New(s.Store, s.Bucket, segment.Options{}), s.Bucket) }
-	// What a worker that starts on the folder would do first.
+	// A worker that starts on the folder would do this first.
 	compactor := segment.New(s.Store, s.Bucket, segment.Options{})
 	for range 5 {
 		if err := compactor.Compact(ctx); err != nil {

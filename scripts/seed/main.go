@@ -1,7 +1,7 @@
-// Command seed fills the store of a laptop's gateway with usage: so many requests over
-// the last 30 days, as the worker would have kept them, merged as the compactor does.
-// With -measure it asks what analytics and logs are asked, and tells how long the
-// answers took, cold (a process that has just begun) and warm.
+// Command seed fills the store of a laptop's gateway with usage: a number of requests over
+// the last 30 days, as the worker would have kept them, and merged as the compactor merges.
+// With -measure it asks the questions of analytics and logs, and tells how long the answers
+// took, cold (in a process that has just begun) and warm.
 //
 //	go run ./scripts/seed -data .gateway -requests 1000000
 //	go run ./scripts/seed -data .gateway -measure
@@ -67,8 +67,8 @@ func run(data string, requests int, measure bool) (err error) {
 // first is the organisation that a first start makes.
 const first = "default"
 
-// place is the default workspace, where a gateway has been started on the folder; else
-// one that only this program knows.
+// place is the default workspace if a gateway has been started on the folder; otherwise it
+// is one that only this program knows.
 func place(ctx context.Context, s *embedded.Stores) (store.Scope, error) {
 	rec, ok, err := resource.New(s.Store, resource.Embedded()).Get(ctx, store.Scope{Org: first}, tenant.KindWorkspace, first)
 	if err != nil {
@@ -80,10 +80,10 @@ func place(ctx context.Context, s *embedded.Stores) (store.Scope, error) {
 	return store.Scope{Org: first, Workspace: rec.ID}, nil
 }
 
-// batch is how many records the worker keeps at once.
+// batch is how many records the worker stores at once.
 const batch = 1000
 
-// fill writes records hour by hour and merges each day when it is over.
+// fill writes records hour by hour, and merges each day when it is over.
 func fill(ctx context.Context, s *embedded.Stores, in store.Scope, requests int) error {
 	end := time.Now().UTC().Truncate(24 * time.Hour)
 	begin := end.Add(-days * 24 * time.Hour)
@@ -122,7 +122,7 @@ func fill(ctx context.Context, s *embedded.Stores, in store.Scope, requests int)
 	return nil
 }
 
-// word is a number's own text of so many hexadecimal digits.
+// word is text for a number: so many hexadecimal digits.
 func word(kind string, n, digits int) string {
 	sum := sha256.Sum256(binary.BigEndian.AppendUint64([]byte(kind), uint64(n)))
 	return hex.EncodeToString(sum[:])[:digits]
@@ -133,8 +133,9 @@ var (
 	providers = []string{"openai", "openai", "anthropic", "anthropic", "google"}
 )
 
-// made is the request of a number; the same number gives the same one. An API key has
-// one config and calls one model, now and then a second one, as applications do.
+// made returns the request with a given number; the same number gives the same request. As
+// in applications, an API key has one config and calls one model, and now and then a second
+// one.
 func made(n int, at time.Time, in store.Scope) usage.Record {
 	rnd := rand.New(rand.NewPCG(uint64(n), 1))
 	key := rnd.IntN(50)

@@ -1,5 +1,5 @@
-// Command standins runs the stand-ins of AWS behind one endpoint until it is
-// interrupted, for what asks for AWS_ENDPOINT_URL:
+// Command standins runs the stand-ins of AWS behind one endpoint until it is interrupted.
+// Use it as AWS_ENDPOINT_URL:
 //
 //	go run ./scripts/standins -addr 127.0.0.1:4566
 package main

@@ -1,8 +1,7 @@
-// Package rights tells what of AWS a function uses, and whether its role lets it.
+// Package rights finds out what a function uses of AWS, and whether its role allows it.
 //
-// A Recorder stands before the stand-ins. It knows the function by the access key
-// that a request is signed with, makes of each request the actions that IAM
-// checks, with their resources and condition keys, and refuses what the function's
-// policy does not allow, as AWS does. What was used is kept, so that a test can
-// list what a role allows and nothing used.
+// A Recorder stands in front of the stand-ins. It knows the function by the access key that
+// signed a request. It works out which actions, resources and condition keys IAM would
+// check, and refuses what the function's policy does not allow, as AWS does. It also keeps
+// what was used, so that a test can list what a role allows although nothing uses it.
 package rights

@@ -12,14 +12,13 @@ import (
 // Use is one action on one resource, as IAM checks it.
 type Use struct {
 	Action, Resource string
-	// Context holds the condition keys of the request; a key with several values is
-	// one of a set.
+	// Context holds the condition keys of the request; a key with several values holds a set.
 	Context map[string][]string
 }
 
 func (u Use) String() string { return fmt.Sprintf("%s on %s %v", u.Action, u.Resource, u.Context) }
 
-// Allowed gives the positions of the statements that allow a use.
+// Allowed returns the positions of the statements that allow a use.
 func Allowed(policy []standin.Statement, u Use) (by []int, err error) {
 	for i, s := range policy {
 		ok, err := allows(s, u)
@@ -48,15 +47,15 @@ func allows(s standin.Statement, u Use) (bool, error) {
 	return true, nil
 }
 
-// any tells whether one of the patterns fits.
+// any tells whether one of the patterns matches.
 func any(patterns []string, s string) bool {
 	return slices.ContainsFunc(patterns, func(p string) bool { return like(p, s) })
 }
 
-// like is IAM's StringLike: * is any text, slashes too, ? one character.
+// like is IAM's StringLike: * stands for any text, slashes too, and ? for one character.
 func like(pattern, s string) bool {
-	// path.Match stops at slashes, so that they are something else here; its other
-	// special characters stand in no policy.
+	// path.Match stops at slashes, so slashes are replaced by another character. Its other
+	// special characters occur in no policy.
 	flat := strings.NewReplacer("/", "\x00", "[", "\x01", "\\", "\x02")
 	ok, err := path.Match(flat.Replace(pattern), flat.Replace(s))
 	return ok && err == nil

@@ -25,7 +25,7 @@ type Grant struct {
 
 // Recorder keeps what each function used.
 type Recorder struct {
-	policies map[string][]standin.Statement // by the access key, which is the function's name
+	policies map[string][]standin.Statement // the key is the access key, which is the function's name
 	keyARN   string
 
 	mu      sync.Mutex
@@ -36,9 +36,9 @@ type Recorder struct {
 	fronts  []*httptest.Server
 }
 
-// Record stands before services, given as variables and their endpoints, and
-// gives the variables that lead to itself. Callers that no policy is known of may
-// do anything and are not recorded.
+// Record puts itself in front of services, given as variables with their endpoints, and
+// returns the variables that point to it instead. A caller without a known policy may do
+// anything and is not recorded.
 func Record(endpoints map[string]string, policies map[string][]standin.Statement, keyARN string) (*Recorder, map[string]string, error) {
 	r := &Recorder{policies: policies, keyARN: keyARN, used: map[string]map[Grant]int{}, actions: map[string]map[string]int{}}
 	led := map[string]string{}
@@ -90,7 +90,8 @@ func (r *Recorder) front(service string, to *url.URL) http.Handler {
 	})
 }
 
-// check records a request's uses; the first that is not allowed is an error.
+// check records what a request uses. It returns an error for the first use that is not
+// allowed.
 func (r *Recorder) check(who, service string, req *http.Request, body []byte) error {
 	uses, err := Uses(service, req, body, r.keyARN)
 	r.mu.Lock()
@@ -139,7 +140,7 @@ func condition(s standin.Statement) string {
 	if len(s.Condition) == 0 {
 		return ""
 	}
-	return fmt.Sprint(s.Condition) // maps are written in the order of their keys
+	return fmt.Sprint(s.Condition) // maps print in the order of their keys
 }
 
 // Refused are the uses that were not allowed.
@@ -163,7 +164,7 @@ func (r *Recorder) Actions(who string) map[string]int {
 	return maps.Clone(r.actions[who])
 }
 
-// Unused are the grants of a function that nothing used.
+// Unused are the rights of a function that nothing used.
 func (r *Recorder) Unused(who string) (out []Grant) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -175,7 +176,7 @@ func (r *Recorder) Unused(who string) (out []Grant) {
 	return out
 }
 
-// Grants takes a policy apart.
+// Grants splits a policy into single rights.
 func Grants(policy []standin.Statement) (out []Grant) {
 	for _, s := range policy {
 		for _, action := range s.Action {
@@ -187,7 +188,7 @@ func Grants(policy []standin.Statement) (out []Grant) {
 	return out
 }
 
-// deny answers as the service does to who may not.
+// deny answers as the service does to a caller without the right.
 func deny(w http.ResponseWriter, service string, why error) {
 	switch service {
 	case "s3":

@@ -11,11 +11,11 @@ import (
 	"strings"
 )
 
-// account is where the installation of the templates is.
+// account is the account and region of the installation that the templates describe.
 const account = ":us-east-1:123456789012:"
 
-// Uses makes of a request to a service what IAM checks. body is the request's;
-// keyARN what the policies call the one key.
+// Uses gives what IAM checks for a request to a service. body is the request's body; keyARN
+// is the name that policies have for the one key.
 func Uses(service string, r *http.Request, body []byte, keyARN string) ([]Use, error) {
 	switch service {
 	case "dynamodb":
@@ -31,7 +31,7 @@ func Uses(service string, r *http.Request, body []byte, keyARN string) ([]Use, e
 	return nil, fmt.Errorf("rights: no service %s", service)
 }
 
-// item is the keys of an item, or a whole one.
+// item holds the keys of an item, or all its attributes.
 type item map[string]struct{ S string }
 
 type keyed struct {
@@ -97,8 +97,8 @@ func usesOfDynamoDB(action string, body []byte) (uses []Use, err error) {
 	return nil, fmt.Errorf("rights: no action dynamodb:%s", action)
 }
 
-// usesOfTransaction takes a transaction apart: each item needs the right of the
-// action that it would be by itself.
+// usesOfTransaction splits a transaction: each item needs the right of the action that it
+// would be on its own.
 func usesOfTransaction(body []byte) (uses []Use, err error) {
 	var in struct {
 		TransactItems []struct{ Put, Update, Delete, Get, ConditionCheck *keyed }
@@ -136,7 +136,7 @@ func usesOfSQS(action string, body []byte) ([]Use, error) {
 	if err := json.Unmarshal(body, &in); err != nil {
 		return nil, err
 	}
-	// A batch needs the right of its single action.
+	// A batch needs the right of the action for one message.
 	action = strings.TrimSuffix(action, "Batch")
 	return []Use{{Action: "sqs:" + action, Resource: "arn:aws:sqs" + account + in.QueueUrl[strings.LastIndexByte(in.QueueUrl, '/')+1:]}}, nil
 }
@@ -156,7 +156,7 @@ func usesOfKMS(action string, body []byte, keyARN string) ([]Use, error) {
 	return []Use{u}, nil
 }
 
-// usesOfS3 reads a request in path style.
+// usesOfS3 reads a request whose path begins with the bucket.
 func usesOfS3(r *http.Request, body []byte) ([]Use, error) {
 	bucket, key, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/")
 	arn := "arn:aws:s3:::" + bucket
@@ -179,7 +179,7 @@ func usesOfS3(r *http.Request, body []byte) ([]Use, error) {
 		return uses, err
 	}
 	action := map[string]string{http.MethodGet: "GetObject", http.MethodHead: "GetObject", http.MethodPut: "PutObject", http.MethodDelete: "DeleteObject"}[r.Method]
-	if q := r.URL.Query(); q.Has("uploads") || q.Has("uploadId") { // of an object in parts
+	if q := r.URL.Query(); q.Has("uploads") || q.Has("uploadId") { // upload of an object in parts
 		action = map[string]string{http.MethodPost: "PutObject", http.MethodPut: "PutObject", http.MethodDelete: "AbortMultipartUpload"}[r.Method]
 	}
 	if key == "" || action == "" {

@@ -17,12 +17,12 @@ import (
 	"time"
 )
 
-// throttle stands before DynamoDB and answers one call of so many as it does when a
-// partition is too busy.
+// throttle stands in front of DynamoDB. It answers one call in so many as DynamoDB does
+// when a partition is too busy.
 func (r *run) throttle(endpoint string) http.Handler {
 	to, err := url.Parse(endpoint)
 	if err != nil {
-		panic(err) // it is that of a server here
+		panic(err) // it is the address of a server that this process started
 	}
 	proxy := httputil.NewSingleHostReverseProxy(to)
 	proxy.Transport = &http.Transport{MaxIdleConnsPerHost: 256}
@@ -39,8 +39,8 @@ func (r *run) throttle(endpoint string) http.Handler {
 	})
 }
 
-// drive sends the requests with a key, each client one at a time, for answers of so
-// many words, and counts the answers by status.
+// drive sends the requests with a key; each client sends one at a time and asks for an
+// answer of so many words. drive counts the answers by status.
 func (r *run) drive(ctx context.Context, key string, words int, took *atomic.Int64) (map[int]int, error) {
 	r.loading.Store(true)
 	defer r.loading.Store(false)
@@ -85,7 +85,7 @@ func (r *run) ask(ctx context.Context, method, path, key, body string) (int, []b
 	return res.StatusCode, bytes.TrimSpace(answer), err
 }
 
-// newKey makes a key with limits and gives its id and its value.
+// newKey makes a key with limits and returns its id and its value.
 func (r *run) newKey(ctx context.Context, limits string) (id, key string, err error) {
 	status, answer, err := r.ask(ctx, http.MethodPost, "/api-keys/workspace/service", adminKey, `{"name":"load","workspace_id":"default","scopes":["completions.write"],`+limits+`}`)
 	if err != nil || status != http.StatusOK {
@@ -96,7 +96,7 @@ func (r *run) newKey(ctx context.Context, limits string) (id, key string, err er
 	return made.ID, made.Key, err
 }
 
-// rates loads a key that has fewer requests a day than come.
+// rates sends more requests with a key than its limit of requests a day.
 func (r *run) rates(ctx context.Context, out *Report) error {
 	_, key, err := r.newKey(ctx, fmt.Sprintf(`"rate_limits":[{"type":"requests","unit":"rpd","value":%d}]`, out.Passed))
 	if err != nil {
@@ -118,7 +118,7 @@ func (r *run) counted(ctx context.Context, key string, words int, out *Report) (
 	return statuses, err
 }
 
-// others keeps the statuses that a part does not expect.
+// others counts the statuses that a part does not expect.
 func (out *Report) others(statuses map[int]int, expected ...int) {
 	for status, n := range statuses {
 		wanted := false
@@ -131,14 +131,14 @@ func (out *Report) others(statuses map[int]int, expected ...int) {
 	}
 }
 
-// A budget of a dollar, and answers of so many words that all requests would cost
-// about three.
+// The budget is a dollar; each answer has so many words that all requests together would
+// cost about three.
 const (
 	dollars      = 1
 	wordsOfThree = 300_000
 )
 
-// money loads a key whose budget is less than what the requests cost.
+// money sends requests with a key whose budget is less than what they cost.
 func (r *run) money(ctx context.Context, out *Report) error {
 	id, key, err := r.newKey(ctx, fmt.Sprintf(`"usage_limits":{"type":"cost","credit_limit":%d}`, dollars))
 	if err != nil {
@@ -159,13 +159,13 @@ func (r *run) money(ctx context.Context, out *Report) error {
 		}
 		select {
 		case <-ctx.Done():
-			return nil // the report tells the difference
+			return nil // the report shows the difference
 		case <-time.After(50 * time.Millisecond):
 		}
 	}
 }
 
-// spent reads what the books say of a key, in nano-dollars.
+// spent reads how much the books say a key has spent, in nano-dollars.
 func (r *run) spent(ctx context.Context, id string) (int64, error) {
 	status, answer, err := r.ask(ctx, http.MethodGet, "/api-keys/"+id, adminKey, "")
 	if err != nil || status != http.StatusOK {

@@ -25,36 +25,36 @@ import (
 	"gateway/shared/app/onaws"
 )
 
-// Options of a run. All of it is bounded: the time by the context.
+// Options of a run. The context limits its time.
 type Options struct {
 	Root         string // the source tree
-	Dir          string // of the functions' binaries, which are built when they are not there
-	Environments int    // of the function, and as many clients
-	Requests     int    // of each part; a half of those is what the limit of the first lets pass
+	Dir          string // folder of the functions' binaries; those that are missing are built
+	Environments int    // number of environments of the function, and of clients
+	Requests     int    // requests of each part; in the first part the limit lets half of them pass
 	Delay        time.Duration
 	// ThrottleEvery is after how many calls DynamoDB throttles one; 0: never.
 	ThrottleEvery int
 	Log           io.Writer
 }
 
-// Report is what a run found.
+// Report is the result of a run.
 type Report struct {
 	Requests              int         // of both parts
-	Rated, Passed         int         // requests that the rate limit let pass, and what it should
-	Limited               int         // 429
-	Paid, Unpaid          int         // requests that the budget let pass, and 412
-	Spent, Limit, Billed  int64       // nano-dollars: of the budget's key, and the provider's own bill of it
-	Others                map[int]int // answers that should not be, by status
+	Rated, Passed         int         // requests that the rate limit let pass, and how many it should
+	Limited               int         // requests that got 429
+	Paid, Unpaid          int         // requests that the budget let pass, and those that got 412
+	Spent, Limit, Billed  int64       // nano-dollars: what the budget's key spent, its limit, and the provider's own bill
+	Others                map[int]int // unexpected answers by status
 	Records               int         // events in the queue
 	ColdStarts            int
 	Throttled             int            // calls that DynamoDB throttled
-	Actions               map[string]int // of the function, as IAM names them
+	Actions               map[string]int // calls of the function by action, as IAM names them
 	Refused               []string       // calls that its role did not allow
-	FunctionTime, Elapsed time.Duration  // sum over the requests; of the run
+	FunctionTime, Elapsed time.Duration  // sum over the requests; time of the run
 	Memory                int            // MB of the function
 }
 
-// Wrong says what did not hold; nothing when all did.
+// Wrong says what went wrong; nil when nothing did.
 func (r *Report) Wrong() error {
 	var errs []error
 	check := func(ok bool, format string, args ...any) {
@@ -72,7 +72,7 @@ func (r *Report) Wrong() error {
 	return errors.Join(errs...)
 }
 
-// run is one run under way.
+// run is a run that is going on.
 type run struct {
 	o        Options
 	services *standin.Services
@@ -84,11 +84,11 @@ type run struct {
 	client   *http.Client
 
 	calls, throttled atomic.Int64
-	loading          atomic.Bool // DynamoDB throttles only then
+	loading          atomic.Bool // DynamoDB throttles only while this is true
 	closers          []func() error
 }
 
-// Run makes an installation, loads it and takes it down. It sets variables of this
+// Run makes an installation, puts load on it and removes it. It sets variables of this
 // process.
 func Run(ctx context.Context, o Options) (_ *Report, err error) {
 	r := &run{o: o}
@@ -109,7 +109,8 @@ func Run(ctx context.Context, o Options) (_ *Report, err error) {
 	out.Elapsed = time.Since(begun)
 	out.ColdStarts, out.Throttled = r.shim.Started(ctx, function), int(r.throttled.Load())
 	out.Actions, out.Refused = r.recorder.Actions(function), r.recorder.Refused()
-	// The event of a request leaves after its last byte: closing waits for it.
+	// A request's usage event is sent after the last byte of the answer: closing waits for
+	// it.
 	if err := r.closeShim(); err != nil {
 		return nil, err
 	}
@@ -117,13 +118,13 @@ func Run(ctx context.Context, o Options) (_ *Report, err error) {
 	return out, ctx.Err()
 }
 
-// function is the one that is driven.
+// function is the function under load.
 const function = "chat"
 
 const adminKey = "admin-key-of-the-load"
 
-// install starts the stand-ins, with the recorder and the throttle before them, the
-// mock provider and the function behind the edge.
+// install starts the stand-ins, puts the recorder and the throttle in front of them, and
+// starts the mock provider and the function behind the edge.
 func (r *run) install(ctx context.Context) (err error) {
 	if r.services, err = standin.Start(ctx, r.o.Root); err != nil {
 		return err
@@ -157,8 +158,7 @@ func (r *run) install(ctx context.Context) (err error) {
 	return r.start(led, provider)
 }
 
-// start puts the functions behind one address, each with the access key and the
-// role of its own.
+// start puts the functions behind one address. Each has its own access key and role.
 func (r *run) start(led map[string]string, provider string) error {
 	secret := rand.Text()
 	var env []string
@@ -195,8 +195,8 @@ func (r *run) closeShim() error {
 	return shim.Close(ctx)
 }
 
-// Dir is where binaries for tests and tools are built below a source tree, as an
-// absolute path: what builds them works in another folder.
+// Dir is the folder below a source tree where binaries for tests and tools are built. The
+// path is absolute, because the build runs in another folder.
 func Dir(root string) (string, error) {
 	root, err := filepath.Abs(root)
 	if err != nil {

@@ -26,7 +26,7 @@ func ReadPrices(root string) (Prices, error) {
 	return table.Prices, nil
 }
 
-// uses is how much of what a request used, by the names of prices.
+// uses is how much of each priced thing a request used, by the names of the prices.
 func (r *Report) uses() map[string]float64 {
 	n := float64(r.Requests)
 	out := map[string]float64{
@@ -51,16 +51,16 @@ func (r *Report) uses() map[string]float64 {
 	return out
 }
 
-// PerMillion is what a million such requests cost in USD: the function with the
-// edge and the API before it and what it calls, without the worker behind it. The
-// time is the one that clients saw, on a machine that they shared with it.
+// PerMillion is what a million such requests cost in USD: the function, the edge and the
+// API before it, and what the function calls, but not the worker behind it. The time is
+// what clients measured, on a machine that they shared with the function.
 func (r *Report) PerMillion(p Prices) (sum float64, err error) {
 	for name, n := range r.uses() {
 		price, ok := p[name]
 		if !ok {
 			return 0, fmt.Errorf("load: %s has no price", name)
 		}
-		sum += n * price.USD // prices are of a million
+		sum += n * price.USD // prices are for a million
 	}
 	return sum, nil
 }

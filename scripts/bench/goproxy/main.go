@@ -1,10 +1,10 @@
-// Command goproxy is httputil.ReverseProxy with a sound transport and nothing
-// else: what a plain Go proxy on net/http costs. It prints "listening on ADDR".
+// Command goproxy is httputil.ReverseProxy with a well-configured transport and nothing
+// else. It shows what a plain Go proxy on net/http costs. It prints "listening on ADDR".
 //
-// The request body is read whole before it is sent on. Passed through as it
-// comes, a fast upstream can answer before the transport has looked past the end
-// of the body; the server has closed that body by then, the transport takes
-// this for a failed write and shuts the upstream connection in mid-answer.
+// The request body is read completely before it is sent on. If it were passed through as it
+// arrives, a fast upstream could answer before the transport has seen the end of the body.
+// By then the server has closed that body; the transport takes this for a failed write and
+// closes the upstream connection in the middle of the answer.
 package main
 
 import (
@@ -24,7 +24,7 @@ import (
 	"time"
 )
 
-// buffers are what the proxy copies answers with.
+// buffers are used to copy answers.
 type buffers struct{ pool sync.Pool }
 
 func (b *buffers) Get() []byte  { return *b.pool.Get().(*[]byte) }
@@ -61,7 +61,7 @@ func roots(file string) *tls.Config {
 	return &tls.Config{RootCAs: pool}
 }
 
-// handler forwards to u, over HTTP/2 where it is offered.
+// handler forwards to u, over HTTP/2 if u offers it.
 func handler(u *url.URL, secure *tls.Config) http.Handler {
 	p := &httputil.ReverseProxy{
 		Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(u) },

@@ -5,7 +5,8 @@ import (
 	"strings"
 )
 
-// Body makes a chat request whose JSON is size bytes, or the least that it can be.
+// Body makes a chat request whose JSON is size bytes, or the smallest possible size if that
+// is more.
 func Body(model string, size int, stream bool) []byte {
 	end := `},{"role":"user","content":"Say something. ` + Nonce + `"}],"temperature":0.7,"max_tokens":256,"user":"bench-user-1"`
 	if stream {
@@ -28,8 +29,8 @@ func Body(model string, size int, stream bool) []byte {
 	return []byte(b.String())
 }
 
-// prose makes text that does not repeat itself, the same in every run: what is
-// measured must not gain by compression more than people's text would.
+// prose makes text that does not repeat itself and is the same in every run. Compression
+// must not help the measured server more than it would with text of people.
 type prose struct{ state uint32 }
 
 var vocabulary = strings.Fields(`the committee met on Tuesday to weigh a draft budget which it was they said first step and
@@ -37,7 +38,7 @@ nobody had hoped for more than three of them would stay until evening because ra
 lamps burned behind every window where clerks copied letters about grain salt timber wool prices tolls debts wages ships
 winter roads bridges schools wells fever harvest taxes guards festivals music silence weather patience laughter memory`)
 
-// take gives n bytes of a JSON string's inside.
+// take returns n bytes of the inside of a JSON string.
 func (p *prose) take(n int) string {
 	var b strings.Builder
 	for {

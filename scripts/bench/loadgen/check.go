@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// check looks at every answer cheaply and decodes one in 64.
+// check checks every answer cheaply, and decodes one in 64.
 func (w *worker) check(k int64) error {
 	full := k%64 == 0
 	switch w.spec.Kind {
@@ -99,7 +99,7 @@ func checkStream(b []byte, want int) error {
 	return nil
 }
 
-// finished tells whether the end of a stream holds a finish_reason that is a text.
+// finished tells whether the end of a stream contains a finish_reason that is a string.
 func finished(b []byte) bool {
 	const key = `"finish_reason":`
 	for b = b[max(0, len(b)-2048):]; ; {

@@ -40,7 +40,7 @@ func (w *worker) do(k int64, from time.Time) {
 	reused := w.conn != nil
 	first, err := w.exchange()
 	if err != nil && reused && errors.Is(err, io.EOF) {
-		// The server had shut the idle connection: not its failure, send once more.
+		// The server had closed the idle connection; that is not a failure, so send once more.
 		w.close()
 		first, err = w.exchange()
 	}
@@ -110,10 +110,10 @@ func (w *worker) exchange() (first time.Time, err error) {
 	return first, nil
 }
 
-// head is what an answer's head says of its body.
+// head is what the head of an answer says about its body.
 type head struct {
 	status  string
-	length  int // -1: not told
+	length  int // -1: unknown
 	chunked bool
 	shut    bool
 }
@@ -122,7 +122,7 @@ func (w *worker) readHead() (head, error) {
 	h := head{length: -1}
 	line, err := w.r.ReadSlice('\n')
 	if err != nil {
-		return h, err // io.EOF here means that an idle connection had been shut
+		return h, err // io.EOF here means that the server had closed an idle connection
 	}
 	if len(line) < 12 {
 		return h, fmt.Errorf("bad status line %q", line)
@@ -166,7 +166,8 @@ func (w *worker) readChunked() (first time.Time, err error) {
 	stream := w.spec.Kind == "stream"
 	var lastRead time.Time
 	for {
-		// A gap is counted only where the client waited: what is buffered came with the read before.
+		// Count a gap only if the client had to wait: buffered data came with the previous
+		// read.
 		waited := w.r.Buffered() == 0
 		line, err := w.r.ReadSlice('\n')
 		if err != nil {

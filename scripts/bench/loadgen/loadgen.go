@@ -16,17 +16,17 @@ import (
 type Spec struct {
 	URL     string
 	Headers map[string]string
-	Body    []byte // Nonce, where it occurs, is changed for every request
+	Body    []byte // Nonce, where it occurs, is replaced in every request
 	Kind    string // chat, stream or embeddings: how an answer is checked
-	Chunks  int    // the content chunks that a stream must bring
+	Chunks  int    // content chunks that a stream must contain
 
 	Conns    int
 	Rate     float64 // requests a second; 0: closed loop
 	Duration time.Duration
-	Requests int // stop after this many; 0: no such limit
+	Requests int // stop after so many; 0: no such limit
 }
 
-// Nonce is what Body holds where each request is to differ from the one before.
+// Nonce stands in Body where each request is to differ from the one before.
 const Nonce = "nonce-0000000000000000"
 
 // Marker is in each content chunk that the mock upstream streams.
@@ -42,7 +42,7 @@ func (s Stat) String() string {
 	return fmt.Sprintf("p50 %.0f p95 %.0f p99 %.0f max %.0f µs", s.P50, s.P95, s.P99, s.Max)
 }
 
-// Result is what one run gave.
+// Result is the result of one run.
 type Result struct {
 	Requests int
 	Errors   int
@@ -52,11 +52,11 @@ type Result struct {
 	Latency  Stat  // until the last byte; open loop: from the intended start (see Run)
 	TTFB     Stat  // until the first byte of the body
 	Gap      Stat  // streams: between two reads that brought events
-	Late     int   // open loop: requests that began late since every connection was busy
+	Late     int   // open loop: requests that began late because every connection was busy
 	Bytes    int64 // of bodies
-	NoUsage  int   // streams that ended well but brought no usage
-	NoFinish int   // streams that brought no finish_reason
-	MinParts int   // streams: the fewest content chunks that one brought
+	NoUsage  int   // streams that ended well but had no usage
+	NoFinish int   // streams without a finish_reason
+	MinParts int   // streams: the fewest content chunks that one had
 }
 
 type shard struct {
@@ -69,12 +69,12 @@ type shard struct {
 	firstErr       error
 }
 
-// Run sends the load and gives what was measured.
+// Run sends the load and returns the measurements.
 //
-// In an open loop each request has an intended start. Latency is counted from that
-// start when no connection was free for it, so that a stall is not hidden
-// (no coordinated omission). When a connection was idle and waiting, latency counts
-// from the send: what is then between the two is this client's own timer, not the server.
+// In an open loop each request has an intended start. When no connection was free at that
+// time, latency counts from the intended start, so that a stall is not hidden (no
+// coordinated omission). When a connection was idle and waiting, latency counts from the
+// send: the time between the two comes from this client's timer, not from the server.
 func Run(s Spec) (Result, error) {
 	u, err := url.Parse(s.URL)
 	if err != nil {
@@ -110,7 +110,8 @@ func Run(s Spec) (Result, error) {
 	return gather(shards, time.Since(start)), nil
 }
 
-// loop sends one request after the other until the time or the number is used up.
+// loop sends one request after the other until the time or the number of requests is used
+// up.
 func (w *worker) loop(next *atomic.Int64, start, deadline time.Time) {
 	for {
 		k := next.Add(1) - 1

@@ -10,8 +10,7 @@ import (
 	"time"
 )
 
-// answer writes the answer to one request; it tells whether the connection
-// goes on.
+// answer writes the answer to one request; it tells whether the connection stays open.
 func (u *upstream) answer(c net.Conn, q *request) bool {
 	k := u.ready.Load()
 	write := func(b []byte) bool { _, err := c.Write(b); return err == nil }
@@ -61,7 +60,7 @@ func (u *upstream) answer(c net.Conn, q *request) bool {
 	return true
 }
 
-// read answers a GET, nil for a path that is not known.
+// read answers a GET; nil for an unknown path.
 func (u *upstream) read(k *prepared, path, query string, anthropic bool) []byte {
 	switch {
 	case path == "/__ctl":
@@ -81,8 +80,8 @@ func (u *upstream) read(k *prepared, path, query string, anthropic bool) []byte 
 	return nil
 }
 
-// control sets what the query names and leaves the rest as it was; what it
-// cannot read it leaves as it was, too.
+// control sets the values that the query names. It leaves the others, and those that it
+// cannot read, as they are.
 func (u *upstream) control(k *prepared, query string) []byte {
 	v, err := url.ParseQuery(query)
 	if err != nil {
@@ -110,8 +109,8 @@ func (u *upstream) control(k *prepared, query string) []byte {
 
 var notFound = []byte("HTTP/1.1 404 Not Found\r\nContent-Type: application/json\r\nContent-Length: 37\r\n\r\n" + `{"error":{"message":"no such route"}}`)
 
-// wantsStream looks for "stream": true in the outer part of a request. The
-// long text of a prompt is in the middle, so only both ends are searched.
+// wantsStream looks for "stream": true at the outer level of a request. The long text of a
+// prompt is in the middle, so only both ends are searched.
 func wantsStream(b []byte) bool {
 	const end = 2048
 	if len(b) > 2*end {

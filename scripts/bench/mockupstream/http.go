@@ -8,7 +8,7 @@ import (
 	"strconv"
 )
 
-// request is one request; its slices are good until the next.
+// request is one request; its slices are valid until the next one.
 type request struct {
 	post      bool
 	path      string
@@ -21,7 +21,7 @@ type request struct {
 	body      []byte
 }
 
-// converse answers the requests of a connection until it ends.
+// converse answers the requests on a connection until it ends.
 func (u *upstream) converse(c net.Conn) {
 	defer c.Close()
 	r := bufio.NewReaderSize(c, 64<<10)
@@ -38,8 +38,7 @@ func (u *upstream) converse(c net.Conn) {
 	}
 }
 
-// readHead reads the request line and the headers; it tells whether there was
-// a request.
+// readHead reads the request line and the headers; it tells whether there was a request.
 func (q *request) readHead(r *bufio.Reader) bool {
 	line, err := r.ReadSlice('\n')
 	if err != nil {

@@ -1,14 +1,14 @@
 // Command mockupstream is a very fast model provider for benchmarks.
 //
-// It speaks OpenAI chat completions, embeddings and models and Anthropic
-// messages, plain and streamed. It reads HTTP/1.1 by hand and writes prepared
-// bytes, so that it costs a few microseconds a request and is not what a
-// benchmark measures. It checks nothing: the strict one is local/mockprovider.
+// It serves OpenAI chat completions, embeddings and models, and Anthropic messages, plain
+// and streamed. It reads HTTP/1.1 by hand and writes prepared bytes, so that it costs only
+// a few microseconds for each request and a benchmark does not measure it instead. It
+// checks nothing; local/mockprovider is the strict one.
 //
-// It prints "listening on ADDR". While it runs,
-// GET /__ctl?latency=60ms&chunks=100&delay=5ms sets how it answers, /__stats
-// counts what it has answered and /__last shows the last model request. With -secure
-// it answers over TLS, too; GET /__ctl?drop=1 closes those connections.
+// It prints "listening on ADDR". While it runs, GET
+// /__ctl?latency=60ms&chunks=100&delay=5ms sets how it answers, /__stats counts what it has
+// answered, and /__last shows the last model request. With -secure it also answers over
+// TLS; GET /__ctl?drop=1 closes those connections.
 package main
 
 import (

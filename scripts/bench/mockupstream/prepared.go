@@ -7,14 +7,14 @@ import (
 	"time"
 )
 
-// prepared is everything that is sent, ready to be written.
+// prepared is everything that is sent, ready to write.
 type prepared struct {
 	latency, delay time.Duration
 	chunks         int
 
 	chat, embeddings, message  []byte
 	chatChunks, messageChunks  [][]byte // one chunked-encoding frame each
-	chatEvents                 []string // those of chatChunks
+	chatEvents                 []string // the events in chatChunks
 	openAIModels, claudeModels []byte
 }
 
@@ -80,8 +80,8 @@ func plain(body string) []byte {
 
 const streamHead = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream; charset=utf-8\r\nCache-Control: no-cache\r\nX-Request-Id: req_mock\r\nTransfer-Encoding: chunked\r\n\r\n"
 
-// frames gives each event as a frame of the chunked encoding; the first brings
-// the head with it, the last the end.
+// frames makes each event a frame of the chunked encoding; the first also contains the
+// head, the last the end.
 func frames(events []string) [][]byte {
 	out := make([][]byte, len(events))
 	for i, e := range events {

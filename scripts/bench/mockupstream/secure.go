@@ -21,16 +21,16 @@ import (
 	"time"
 )
 
-// The files of -secure: the certificate of an authority of this process's own, and
-// the addresses of the listeners that it vouches for.
+// Files that -secure writes: the certificate of an authority that this process makes, and
+// the addresses of the listeners with a certificate of that authority.
 const (
 	caFile    = "ca.pem"
 	http1File = "http1.addr"
 	http2File = "http2.addr"
 )
 
-// secured are the connections over TLS, which GET /__ctl?drop=1 closes. There are no
-// tickets of sessions: every handshake is a whole one.
+// secured are the connections over TLS, which GET /__ctl?drop=1 closes. Session tickets are
+// off, so every handshake is a full one.
 type secured struct {
 	mu   sync.Mutex
 	open map[net.Conn]struct{}
@@ -53,7 +53,7 @@ func (s *secured) drop() {
 	}
 }
 
-// noting notes what it accepts.
+// noting remembers the connections that it accepts.
 type noting struct {
 	net.Listener
 	of *secured
@@ -82,8 +82,8 @@ func (c *noted) Close() error {
 	return c.Conn.Close()
 }
 
-// serveSecure answers over TLS, by HTTP/1.1 and by HTTP/2, each on a port of its own,
-// and writes into dir where and with whose certificate.
+// serveSecure answers over TLS, by HTTP/1.1 and by HTTP/2, each on its own port. It writes
+// the addresses and the authority's certificate into dir.
 func (u *upstream) serveSecure(dir string) error {
 	cert, ca, err := certify()
 	if err != nil {
@@ -110,8 +110,8 @@ func (u *upstream) serveSecure(dir string) error {
 	return nil
 }
 
-// streamed answers a request of HTTP/2 with what the others get, without the framing
-// of HTTP/1.1.
+// streamed answers an HTTP/2 request with what the others get, without the framing of
+// HTTP/1.1.
 func (u *upstream) streamed(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(r.Body)
 	if err != nil {

@@ -10,12 +10,12 @@ import (
 type cell struct {
 	name, what string
 	kind       string // chat or stream
-	size       int    // bytes of a request, about
+	size       int    // approximate size of a request in bytes
 	chunks     int
 	conns      int
-	burst      int    // so many requests at once on cold connections, again and again; 0: a steady load
-	over       string // the upstream is reached by HTTPS: tls1 by HTTP/1.1, tls2 by HTTP/2
-	translated bool   // the gateway sends it to an Anthropic upstream; the proxy cannot
+	burst      int    // so many requests at once on cold connections, repeatedly; 0: a steady load
+	over       string // the upstream is reached by HTTPS: tls1 uses HTTP/1.1, tls2 HTTP/2
+	translated bool   // the gateway translates it for an Anthropic upstream; the proxy cannot
 	// limit is the target for the gateway: at most limitRatio times the bare
 	// proxy's CPU, or at most limitMicros a request. 0: no such target.
 	limitRatio, limitMicros float64
@@ -29,7 +29,7 @@ var cells = []cell{
 	{name: "anthropic-stream", what: "the same as a stream of 100 chunks", kind: "stream", size: 1024, chunks: 100, conns: 16, translated: true, limitMicros: 300},
 }
 
-// secureCells are those of -tls: the first cells again over HTTPS, and bursts.
+// secureCells are the cells of -tls: the first cells again over HTTPS, and bursts.
 func secureCells() (all []cell) {
 	for _, over := range []string{"tls1", "tls2"} {
 		by := map[string]string{"tls1": "HTTP/1.1", "tls2": "HTTP/2"}[over]
@@ -42,17 +42,17 @@ func secureCells() (all []cell) {
 	return all
 }
 
-// Limits of the whole process, whatever the cell.
+// Limits for the whole process, in every cell.
 const (
 	limitPeakMiB = 64
 	limitColdMS  = 40
 )
 
-// target is what takes the load.
+// target is a server that gets the load.
 type target struct {
 	name    string
 	base    string
-	over    string // the cells that it takes
+	over    string // which cells it runs
 	headers func(translated bool) map[string]string
 	pid     int
 }
@@ -80,8 +80,8 @@ const (
 	adminKey     = "gw-admin-key-of-the-benchmark"
 )
 
-// gatewayHeaders name the upstream in the request, as a client does that
-// brings its own credential and host.
+// gatewayHeaders name the upstream in the request, as a client does that has its own
+// credential and host.
 func gatewayHeaders(upstream string) func(bool) map[string]string {
 	return func(translated bool) map[string]string {
 		provider := "openai"

@@ -26,7 +26,7 @@ const (
 
 var gatewayEnv = []string{"GATEWAY_ADMIN_KEY=" + adminKey, "GATEWAY_WORKSPACE_KEY=" + workspaceKey}
 
-// limits of the flags, so that a run ends in minutes.
+// Limits of the flags, so that a run ends within minutes.
 const (
 	maxRounds = 20
 	maxTime   = 10 * time.Second
@@ -95,7 +95,7 @@ func run() error {
 	return missed(report(os.Stdout, use, all, starts), *check)
 }
 
-// missed prints the targets that were missed; where they are checked it is an error.
+// missed prints the missed targets; with -check it returns an error for them.
 func missed(misses []string, check bool) error {
 	for _, m := range misses {
 		fmt.Println("missed:", m)
@@ -183,8 +183,8 @@ func bench(ctx context.Context, s settings, use []cell, cold int) (all []sample,
 	return all, starts, nil
 }
 
-// kept makes sure that the gateway kept books while it was measured: without
-// them the comparison would not be fair to the proxy.
+// kept checks that the gateway kept books while it was measured: otherwise the comparison
+// would be unfair to the proxy.
 func kept(data string) error {
 	var size int64
 	err := filepath.Walk(data, func(_ string, info os.FileInfo, err error) error {

@@ -19,12 +19,12 @@ type sample struct {
 	Cell   string
 	Target string
 	loadgen.Result
-	CPUMicros float64 // of the target's process, a good answer
-	PeakMiB   float64 // of the process since its start
-	OtherCPUs float64 // cores that processes outside of this run took
+	CPUMicros float64 // of the target's process, for each good answer
+	PeakMiB   float64 // of the process, since its start
+	OtherCPUs float64 // cores used by processes outside this run
 }
 
-// settings bound a run.
+// settings limit a run.
 type settings struct {
 	rounds   int
 	d, warm  time.Duration
@@ -83,8 +83,8 @@ func measureOne(ctx context.Context, s settings, c cell, t target, upstream *pro
 	return x, nil
 }
 
-// load sends a steady load, or bursts, before each of which the upstream closes its
-// connections. The latencies are those of the last burst.
+// load sends a steady load, or bursts. Before each burst the upstream closes its
+// connections; the latencies are those of the last burst.
 func load(c cell, spec loadgen.Spec, upstream *process) (sum loadgen.Result, err error) {
 	if c.burst == 0 {
 		return loadgen.Run(spec)
@@ -110,14 +110,14 @@ func load(c cell, spec loadgen.Spec, upstream *process) (sum loadgen.Result, err
 	return sum, nil
 }
 
-// Bounds of bursts: how many make a measurement, and the time in which a target
-// notices that its connections are gone.
+// How many bursts make a measurement, and how long a target gets to notice that its
+// connections are gone.
 const (
 	mostBursts = 50
 	noticed    = 100 * time.Millisecond
 )
 
-// control tells the upstream how to answer, and to drop its connections over TLS.
+// control tells the upstream how to answer, or to close its connections over TLS.
 func control(base string, c cell, drop bool) error {
 	query := fmt.Sprintf("latency=0s&delay=0s&chunks=%d&keep=0", max(1, c.chunks))
 	if drop {
@@ -132,12 +132,10 @@ func control(base string, c cell, drop bool) error {
 	return err
 }
 
-// busyOthers is how many cores other processes may take before a sample counts
-// as disturbed.
+// busyOthers is how many cores other processes may use before a sample counts as disturbed.
 const busyOthers = 0.3
 
-// waitQuiet waits until other processes leave the machine alone, but no longer
-// than patience.
+// waitQuiet waits until other processes are quiet, but no longer than patience.
 func waitQuiet(ctx context.Context, patience time.Duration) {
 	for end := time.Now().Add(patience); time.Now().Before(end) && ctx.Err() == nil; {
 		b, at := machineBusy(), time.Now()
@@ -148,7 +146,7 @@ func waitQuiet(ctx context.Context, patience time.Duration) {
 	}
 }
 
-// quiet gives the samples that were not disturbed, or all if every one was.
+// quiet returns the undisturbed samples, or all samples if every one was disturbed.
 func quiet(v []sample) []sample {
 	q := slices.DeleteFunc(slices.Clone(v), func(s sample) bool { return s.OtherCPUs > busyOthers })
 	if len(q) == 0 {
@@ -162,8 +160,8 @@ type coldStart struct {
 	Milliseconds, CPUMilliseconds, ResidentMiB float64
 }
 
-// coldStarts starts the gateway n times with the arguments that each gives and
-// asks until it answers.
+// coldStarts starts the gateway n times, with the arguments that each returns, and sends
+// requests until one gets a good answer.
 func coldStarts(ctx context.Context, n int, binary string, args func(i int) []string, upstream string) ([]coldStart, error) {
 	var all []coldStart
 	for i := 0; i < n && ctx.Err() == nil; i++ {

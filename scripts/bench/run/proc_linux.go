@@ -10,11 +10,11 @@ import (
 	"unsafe"
 )
 
-// measurable tells whether this system can tell a process's CPU time.
+// measurable tells whether this system can measure the CPU time of a process.
 const measurable = true
 
-// cpuOf gives the CPU time that a process has used, to the nanosecond: the clock
-// of another process can be read (/proc/PID/stat counts in steps of 10 ms).
+// cpuOf returns the CPU time that a process has used, to the nanosecond. It reads the clock
+// of the other process, because /proc/PID/stat counts in steps of 10 ms.
 func cpuOf(pid int) time.Duration {
 	var ts syscall.Timespec
 	clock := uintptr(^pid<<3 | 2) // CPUCLOCK_SCHED of the whole process
@@ -24,7 +24,7 @@ func cpuOf(pid int) time.Duration {
 	return time.Duration(ts.Nano())
 }
 
-// machineBusy gives the CPU time that all cores have spent on anything.
+// machineBusy returns the CPU time that all cores have spent on any work.
 func machineBusy() time.Duration {
 	b, err := os.ReadFile("/proc/stat")
 	if err != nil {
@@ -40,10 +40,10 @@ func machineBusy() time.Duration {
 	return time.Duration(ticks) * 10 * time.Millisecond
 }
 
-// peakMiB gives the most memory that a process has had resident.
+// peakMiB is the most memory that a process has had resident.
 func peakMiB(pid int) float64 { return statusMiB(pid, "VmHWM:") }
 
-// residentMiB gives what it has resident now.
+// residentMiB is the memory that it has resident now.
 func residentMiB(pid int) float64 { return statusMiB(pid, "VmRSS:") }
 
 func statusMiB(pid int, key string) float64 {

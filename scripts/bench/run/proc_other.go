@@ -4,7 +4,7 @@ package main
 
 import "time"
 
-// measurable: the CPU time of another process is read from Linux's clocks.
+// measurable: only Linux has clocks that tell the CPU time of another process.
 const measurable = false
 
 func cpuOf(int) time.Duration    { return 0 }

@@ -19,7 +19,7 @@ type process struct {
 	exited chan struct{}
 }
 
-// build compiles the commands into dir and gives their paths by name.
+// build compiles the commands into dir and returns their paths by name.
 func build(ctx context.Context, dir string, packages map[string]string) (map[string]string, error) {
 	out := make(map[string]string, len(packages))
 	for name, pkg := range packages {
@@ -32,8 +32,8 @@ func build(ctx context.Context, dir string, packages map[string]string) (map[str
 	return out, nil
 }
 
-// start runs a server and waits until it says where it listens: a line that
-// begins with announce and ends with the address.
+// start runs a server and waits for the line that says where it listens: it begins with
+// announce and ends with the address.
 func start(announce string, env []string, path string, args ...string) (*process, error) {
 	p := &process{cmd: exec.Command(path, args...), exited: make(chan struct{})}
 	p.cmd.Env, p.cmd.Stderr = append(os.Environ(), env...), os.Stderr
@@ -69,7 +69,7 @@ func start(announce string, env []string, path string, args ...string) (*process
 	}
 }
 
-// stop ends the process: politely, after 40 seconds by force.
+// stop asks the process to end; after 40 seconds it kills the process.
 func (p *process) stop() {
 	_ = p.cmd.Process.Signal(syscall.SIGTERM)
 	select {

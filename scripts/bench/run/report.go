@@ -59,7 +59,7 @@ func summarise(all []sample, cell, target string) figures {
 	return f
 }
 
-// report writes the tables and gives what misses a target of the project.
+// report writes the tables and returns which targets of the project are missed.
 func report(w io.Writer, use []cell, all []sample, cold map[string][]coldStart) (misses []string) {
 	fmt.Fprintln(w, "\n| work | bare proxy, CPU µs/req | gateway, CPU µs/req | spread | gateway ÷ proxy | target | gateway req/s | p50 µs | p99 µs | flaws |")
 	fmt.Fprintln(w, "|---|--:|--:|--:|--:|--:|--:|--:|--:|---|")

@@ -21,13 +21,13 @@ import (
 const (
 	idleSessions  = 1000
 	maxIdleMiB    = 60
-	maxFrame      = 10 * time.Microsecond // of CPU, for a frame of 1 KB, either way
+	maxFrame      = 10 * time.Microsecond // of CPU, for a frame of 1 KB in either direction
 	frameSessions = 8
-	framesOfOne   = 5000 // each way
+	framesOfOne   = 5000 // in each direction
 )
 
-// sockets measures what realtime sessions cost: a thousand of them that say nothing, and
-// frames of 1 KB each way.
+// sockets measures what realtime sessions cost: a thousand idle sessions, and frames of 1
+// KB in each direction.
 func sockets(ctx context.Context, w io.Writer) (misses []string, err error) {
 	dir, err := os.MkdirTemp("", "gateway-bench-")
 	if err != nil {
@@ -69,7 +69,7 @@ func sockets(ctx context.Context, w io.Writer) (misses []string, err error) {
 		}
 		open = append(open, ws)
 	}
-	time.Sleep(5 * time.Second) // they are checked and pinged in this time
+	time.Sleep(5 * time.Second) // the gateway checks and pings them in this time
 	idle := residentMiB(gateway.pid()) - base
 	fmt.Fprintf(w, "%d idle sessions: %.1f MiB above %.1f MiB\n", idleSessions, idle, base)
 	if idle > maxIdleMiB {
@@ -96,7 +96,7 @@ func sockets(ctx context.Context, w io.Writer) (misses []string, err error) {
 	return misses, nil
 }
 
-// session opens one through the gateway.
+// session opens a session through the gateway.
 func session(gateway *process, upstream string) (*websocket.Conn, error) {
 	h := http.Header{}
 	for name, value := range gatewayHeaders("http://" + upstream)(false) {
@@ -120,7 +120,7 @@ func warmUp(gateway *process, upstream string, up *talker) error {
 	return err
 }
 
-// frames gives the CPU time that the gateway takes for a frame.
+// frames returns the CPU time that the gateway needs for a frame.
 func frames(gateway *process, upstream string, up *talker, down bool) (time.Duration, error) {
 	var all []*websocket.Conn
 	for range frameSessions {
@@ -158,7 +158,7 @@ func frames(gateway *process, upstream string, up *talker, down bool) (time.Dura
 
 var sound = `"` + strings.Repeat("A", 960) + `"}`
 
-// exchange sends the frames of one session, or has them sent.
+// exchange sends the frames of one session, or makes the provider send them.
 func exchange(ws *websocket.Conn, down bool) error {
 	if !down {
 		frame := []byte(`{"type":"input_audio_buffer.append","audio":` + sound)
@@ -172,7 +172,7 @@ func exchange(ws *websocket.Conn, down bool) error {
 	if err := ws.WriteMessage(websocket.TextMessage, []byte(`{"type":"response.create"}`)); err != nil {
 		return err
 	}
-	for range framesOfOne + 2 { // with the beginning of the response and its end
+	for range framesOfOne + 2 { // including the start of the response and its end
 		if _, _, err := ws.ReadMessage(); err != nil {
 			return err
 		}
@@ -180,7 +180,7 @@ func exchange(ws *websocket.Conn, down bool) error {
 	return nil
 }
 
-// talker is a provider of realtime sessions: it counts sound, and speaks when it is asked to.
+// talker is a provider of realtime sessions: it counts sound, and speaks when asked to.
 type talker struct{ got atomic.Int64 }
 
 // ServeHTTP implements http.Handler.

@@ -11,13 +11,13 @@ import (
 	"github.com/openai/openai-go/v3/option"
 )
 
-// gateway is where to go: url ends in /v1, key is a workspace key.
+// gateway is the gateway to call: url ends in /v1, key is a workspace key.
 type gateway struct{ url, key string }
 
-// target is a saved provider and a model of it.
+// target is a saved provider with one of its models.
 type target struct{ provider, model string }
 
-// targets are the two shapes that the built-in mock provider speaks.
+// targets are the two formats that the built-in mock provider speaks.
 var targets = []target{{"@mock", "gpt-4o-mini"}, {"@mock-anthropic", "claude-sonnet-4-5"}}
 
 // checks must all work with every target.
@@ -144,7 +144,7 @@ func typedErrors(ctx context.Context, g gateway, t target) error {
 	return nil
 }
 
-// embeddings are for the provider that has them.
+// embeddings are checked with the provider that has them.
 func embeddings(ctx context.Context, g gateway, t target) error {
 	if t.provider != "@mock" {
 		return nil

@@ -11,7 +11,7 @@ import (
 	"github.com/openai/openai-go/v3/responses"
 )
 
-// kept is for the provider that keeps things: threads and their runs, vector
+// kept is checked with the provider that keeps things: threads and their runs, vector
 // stores, uploads in parts, stored chats, conversations.
 func kept(ctx context.Context, g gateway, t target) error {
 	if t.provider != "@mock" {

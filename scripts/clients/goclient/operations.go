@@ -11,7 +11,7 @@ import (
 	"github.com/openai/openai-go/v3"
 )
 
-// operations are for the provider that has them: files, batches, moderations,
+// operations are checked with the provider that has them: files, batches, moderations,
 // images and sound.
 func operations(ctx context.Context, g gateway, t target) error {
 	if t.provider != "@mock" {
