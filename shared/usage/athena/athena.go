@@ -20,7 +20,7 @@ import (
 	"gateway/shared/usage/report"
 )
 
-// Engine asks a table of a workgroup. Safe for concurrent use.
+// Engine sends queries about a table to a workgroup. It is safe for concurrent use.
 type Engine struct {
 	client *athena.Client
 	o      Options
@@ -29,17 +29,17 @@ type Engine struct {
 
 var _ report.Far = (*Engine)(nil)
 
-// Options say what is asked, and for how long.
+// Options say which table to query, and for how long to wait.
 type Options struct {
 	Workgroup string
 	Database  string
 	Table     string
-	Patience  time.Duration    // after which a query is left to itself; 24 s when 0: API Gateway gives up at 29
-	Pause     time.Duration    // before the second look at a query; 250 ms when 0
+	Patience  time.Duration    // how long to wait for a query, which goes on after that; 24 s when 0, since API Gateway gives up at 29
+	Pause     time.Duration    // wait before the second look at a query; 250 ms when 0
 	Clock     func() time.Time // time.Now when nil
-	// Spent keeps what the questions of organisations have read, and Hourly is how many
-	// bytes those of one may read in an hour, about; nil, 0: there is no bound but the
-	// workgroup's for each query.
+	// Spent records how much the questions of organisations have read. Hourly is about how
+	// many bytes the questions of one organisation may read in an hour. nil, 0: the only
+	// limit is the workgroup's for each query.
 	Spent  store.Table
 	Hourly int64
 }
@@ -70,16 +70,16 @@ func (e *Engine) Table() string { return name(e.o.Database) + "." + name(e.o.Tab
 
 func name(v string) string { return `"` + strings.ReplaceAll(v, `"`, `""`) + `"` }
 
-// mostText is what Athena takes of a query, in bytes.
+// mostText is how long a query may be for Athena, in bytes.
 const mostText = 262_144
 
-// sameQuery is for how long the same question is given the query that was started for
-// it before: who asks again after a 503 finds it further on. It is shorter than files
-// that a merge left behind stay.
+// sameQuery is for how long the same question gets the query that was already started for
+// it, so that a client that asks again after a 503 finds the query further on. It must be
+// shorter than the time that files stay after a merge has replaced them.
 const sameQuery = 8 * time.Minute
 
-// Query implements report.Far. A query that takes longer than the patience goes on: the
-// 503 says when to ask again, and the same question then finds its answer.
+// Query implements report.Far. A query that takes longer than the patience goes on. The 503
+// says when to ask again, and then the same question finds its answer.
 func (e *Engine) Query(ctx context.Context, org, sql string) ([][]*string, error) {
 	if len(sql) > mostText {
 		return nil, fault.Invalid("time_of_generation_min", "with time_of_generation_max and the filter makes a question that is too long to be told; narrow them")
@@ -115,26 +115,26 @@ func later(wait time.Duration, message string) *fault.Fault {
 	return f
 }
 
-// How often a question is begun anew: within a turn of sameQuery, and by one call.
+// How many attempts a question has: within a turn of sameQuery, and within one call.
 const (
 	mostAttempts = 6
 	ownAttempts  = 2
 )
 
-// errFailed is the end of a query that another attempt may not meet.
+// errFailed is a query that failed in a way that another attempt may not.
 type errFailed struct {
 	id, reason string
 	state      types.QueryExecutionState
-	known      bool // it had ended when it was looked at first
+	known      bool // it had already failed when this call first looked at it
 }
 
 func (e *errFailed) Error() string {
 	return fmt.Sprintf("the query %s is %s: %s", e.id, e.state, e.reason)
 }
 
-// succeed gives a query that has its rows. The token of a question gives its query again
-// also when that one has failed, so that the next attempt needs another token. Those that
-// had failed before this call are passed over.
+// succeed returns the id of a query whose rows are ready. The token of a question leads to
+// its query even if that has failed, so the next attempt needs another token. Queries that
+// had failed before this call do not count as attempts of the call.
 func (e *Engine) succeed(ctx context.Context, org, sql string) (id string, err error) {
 	turn := e.o.Clock().UnixNano() / int64(sameQuery)
 	for n, own := 0, 0; n < mostAttempts && own < ownAttempts; n++ {
@@ -160,7 +160,7 @@ func (e *Engine) succeed(ctx context.Context, org, sql string) (id string, err e
 	return "", err
 }
 
-// start begins a query, or finds the one that was begun with the token.
+// start begins a query, or finds the query that was begun with the token.
 func (e *Engine) start(ctx context.Context, sql, token string) (id string, err error) {
 	out, err := e.client.StartQueryExecution(ctx, &athena.StartQueryExecutionInput{
 		QueryString: &sql, ClientRequestToken: &token, WorkGroup: &e.o.Workgroup,
@@ -172,8 +172,8 @@ func (e *Engine) start(ctx context.Context, sql, token string) (id string, err e
 	return aws.ToString(out.QueryExecutionId), nil
 }
 
-// wait waits for the end of a query, looking less and less often; read is how many bytes
-// it is charged for, as far as it was seen, and ended whether its end was.
+// wait waits for the end of a query, and looks less and less often. read is for how many
+// bytes the query is charged, as far as wait saw; ended tells whether wait saw its end.
 func (e *Engine) wait(ctx context.Context, id string) (read int64, ended bool, err error) {
 	first := true
 	for pause := e.o.Pause; ; pause, first = min(pause*3/2, 8*e.o.Pause), false {
@@ -208,8 +208,8 @@ func (e *Engine) wait(ctx context.Context, id string) (read int64, ended bool, e
 	}
 }
 
-// rows reads the rows of a query that has ended, up to a thousand at once. The first one
-// names the columns.
+// rows reads the rows of a query that has ended, up to a thousand at a time. The first row
+// has the names of the columns.
 func (e *Engine) rows(ctx context.Context, id string) (rows [][]*string, err error) {
 	pages := athena.NewGetQueryResultsPaginator(e.client, &athena.GetQueryResultsInput{QueryExecutionId: &id}, func(o *athena.GetQueryResultsPaginatorOptions) { o.Limit = 1000 })
 	for first := true; pages.HasMorePages(); first = false {

@@ -1,8 +1,8 @@
-// Package athena asks Amazon Athena what outgrows one process: it starts a query in a
-// workgroup, waits for it and reads its rows. The queries are report's, the files are
-// segment's; README.md tells how people query them.
+// Package athena sends questions that are too large for one process to Amazon Athena: it
+// starts a query in a workgroup, waits for it and reads its rows. The package report writes
+// the queries, the package segment the files; README.md explains how people query them.
 //
-// The role needs athena:StartQueryExecution, GetQueryExecution and GetQueryResults on
-// the workgroup, glue:GetDatabase, GetTable and GetPartitions on what the table is in,
-// and in S3 the files, the results and the location of the bucket.
+// The role needs athena:StartQueryExecution, GetQueryExecution and GetQueryResults on the
+// workgroup; glue:GetDatabase, GetTable and GetPartitions on the table, its database and
+// the catalogue; and in S3 access to the files, the results and the location of the bucket.
 package athena

@@ -11,25 +11,25 @@ import (
 	"gateway/shared/store"
 )
 
-// leastRead is what Athena charges for at least, of a query that has succeeded.
+// leastRead is the least that Athena charges for a query that has succeeded, in bytes.
 const leastRead = 10 << 20
 
-// noteTime is how long it may take to note what a question has read when its caller has
-// no time left.
+// noteTime is how long noting what a question has read may take after its caller's time is
+// up.
 const noteTime = 2 * time.Second
 
-// hourly bounds what the questions of an organisation read in an hour. Each attempt at a
-// question has a row of its own, by its token: asked again while it lasts, it is known,
-// and neither refused nor counted once more.
+// hourly limits how much the questions of an organisation read in an hour. Each attempt at
+// a question has its own row, by its token. So an attempt that is asked for again while it
+// runs is known: it is neither refused nor counted a second time.
 type hourly struct {
-	table store.Table // nil: no bound
+	table store.Table // nil: no limit
 	most  int64       // bytes
 }
 
 // attempt is one attempt at a question of an organisation.
 type attempt struct {
 	org, token string
-	began      time.Time // of its turn
+	began      time.Time // beginning of its turn
 }
 
 const hourForm = "2006-01-02T15"
@@ -43,12 +43,12 @@ func (a *attempt) row(bytes int64) store.Row {
 	return store.Row{Key: a.rows().Key(a.token), Item: store.Item{"bytes": bytes}, Expires: a.began.Add(2 * time.Hour)}
 }
 
-// unseen is what an attempt counts for until its end is seen: it may be left to itself,
-// and read on. The whole of what it may read would refuse those who ask for a page of
-// graphs at once.
+// unseen is what an attempt counts for until its end is seen, because it may go on reading
+// when nobody waits for it. Counting all that it may read would refuse people who ask for a
+// whole page of graphs.
 func (h *hourly) unseen() int64 { return h.most / 50 }
 
-// asking marks the queries of one question in a context.
+// asking marks the queries that belong to one question, in a context.
 type asking struct{ admitted atomic.Bool }
 
 type askingKey struct{}
@@ -61,9 +61,9 @@ func (e *Engine) Question(ctx context.Context) context.Context {
 	return context.WithValue(ctx, askingKey{}, new(asking))
 }
 
-// admit lets an attempt begin, or refuses it: questions that are being answered may go
-// past the bound by what they read. What a question has begun it goes on with: what it
-// has read is paid for. Errors: a 429 fault until the hour is over.
+// admit lets an attempt begin, or refuses it. The limit may be exceeded by what questions
+// read that are running at the time. A question that has been admitted may go on, because
+// what it has read is already paid for. Errors: a 429 fault until the hour is over.
 func (h *hourly) admit(ctx context.Context, a *attempt, now time.Time) error {
 	if h.table == nil {
 		return nil
@@ -86,7 +86,7 @@ func (h *hourly) admit(ctx context.Context, a *attempt, now time.Time) error {
 	return h.table.Put(ctx, a.row(h.unseen()))
 }
 
-// bounded refuses an attempt where the sum of the hour's has come to the bound.
+// bounded refuses an attempt when the sum of the hour has reached the limit.
 func (h *hourly) bounded(ctx context.Context, a *attempt, now time.Time) error {
 	var sum int64
 	for q := (store.Query{Partition: a.rows()}); ; {
@@ -109,14 +109,14 @@ func (h *hourly) bounded(ctx context.Context, a *attempt, now time.Time) error {
 	return nil
 }
 
-// nextHour is when the first turn begins whose attempts are of the next hour.
+// nextHour is the beginning of the first turn whose attempts count for the next hour.
 func (a *attempt) nextHour() time.Time {
 	turn := int64(sameQuery)
 	end := a.began.Truncate(time.Hour).Add(time.Hour).UnixNano()
 	return time.Unix(0, (end+turn-1)/turn*turn)
 }
 
-// note keeps what an attempt has read, by its end or as far as it was seen.
+// note records how much an attempt has read: at its end, or as far as was seen.
 func (h *hourly) note(ctx context.Context, a *attempt, bytes int64, ended bool) {
 	if h.table == nil {
 		return

@@ -16,56 +16,57 @@ import (
 	"gateway/shared/usage/segment"
 )
 
-// Far is an engine that reads the archive's files by SQL, for questions that outgrow one
-// process. Its dialect is that of Athena.
+// Far is an engine that reads the archive's files by SQL, for questions that are too large
+// for one process. It speaks Athena's dialect of SQL.
 type Far interface {
-	// Table is the table of the files, as it stands in queries.
+	// Table is the name of the files' table in queries.
 	Table() string
-	// Question gives a context in which all queries are one question of a caller: bounds
-	// that hold for questions are asked for the first of them alone.
+	// Question returns a context whose queries all belong to one question of a caller: limits
+	// on questions are checked only for the first query.
 	Question(ctx context.Context) context.Context
-	// Query gives the rows of a query about an organisation; nil is a NULL. Errors are
-	// faults: what takes too long is a 503, what reads too much a 400, or a 429 where it
-	// is too much for this hour.
+	// Query returns the rows of a query about an organisation; nil is a NULL. Errors are
+	// faults: a 503 if it takes too long, a 400 if it reads too much, a 429 if it reads too
+	// much for this hour.
 	Query(ctx context.Context, org, sql string) ([][]*string, error)
 }
 
-// FarRecords is from how many records on, that would have to be read one by one, a
-// question is handed on. One process reads about a million a second.
+// FarRecords is a usual limit for WithFar: a question that has to read at least so many
+// records one by one goes to the engine. One process reads about a million a second.
 const FarRecords = 15_000_000
 
-// WithFar hands questions on that outgrow this process: those that would read more than
-// so many records one by one, and groups that are too many to be put in order here. The
-// parts of hours at both ends, the hours that are not whole in the files yet, and a few
-// segments that stand in the store are still read here and added: answers are the same.
+// WithFar sends questions to an engine that are too large for this process: those that
+// would read at least so many records one by one, and those with too many groups to sort
+// here. This process still reads the parts of hours at both ends, the hours that are not
+// yet completely in the files, and a few segments that are in the store, and adds them: the
+// answers are the same.
 func (r *Reader) WithFar(f Far, records int64) *Reader {
 	r.beyond = &beyond{here: r, far: f, records: records}
 	return r
 }
 
-// beyond are the questions that outgrow this process, and the engine that is asked them.
+// beyond sends questions to the engine that are too large for this process.
 type beyond struct {
-	here    *Reader // answers what the files do not
+	here    *Reader // answers for the time and the segments that the files do not cover
 	far     Far
-	records int64 // from which on a question outgrows this process
+	records int64 // with so many records a question is too large for this process
 }
 
-// reach is what the files answer of a question: whole hours.
+// reach is the part of a question that the files answer: whole hours.
 type reach struct {
 	from, to int64 // microseconds; to is not part of it
 	parts    []segment.Part
-	holes    []segment.Part // of this time too, in no file: they are read here
+	holes    []segment.Part // parts of the same time that are in no file: they are read here
 }
 
-// Holes are few, and of hours that are over: while segments come, the same question is to
-// have the same text.
+// Holes are few, and are in hours that are over, so that the same question has the same
+// text while new segments arrive.
 const (
 	mostHoles = 64
-	holesLast = 3 * segment.Hour // before the last record there are none
+	holesLast = 3 * segment.Hour // they end so long before the last record
 )
 
-// until is up to where the files of a list answer, at most to: up to the first segment
-// that stands in none and is no hole.
+// until is the time up to which the files of a list answer, at most to: it is the beginning
+// of the first segment that is in no file and is not a hole.
 func until(list []segment.Manifest, to int64) int64 {
 	var hidden []*segment.Manifest
 	last := int64(math.MinInt64)
@@ -83,7 +84,7 @@ func until(list []segment.Manifest, to int64) int64 {
 	return to
 }
 
-// records are those of the parts.
+// records is the number of records in the parts.
 func (f *reach) records() (sum int64) {
 	for i := range f.parts {
 		sum += f.parts[i].Records
@@ -91,7 +92,7 @@ func (f *reach) records() (sum int64) {
 	return sum
 }
 
-// reach finds what the files answer of a plan; nil: nothing, or not in SQL.
+// reach finds which part of a plan the files can answer; nil: none, or not by SQL.
 func (e *beyond) reach(ctx context.Context, p *plan) (*reach, error) {
 	if !p.speakable() {
 		return nil, nil
@@ -113,9 +114,9 @@ func (e *beyond) reach(ctx context.Context, p *plan) (*reach, error) {
 	return f, nil
 }
 
-// outgrown is reach of a question that would read too many records one by one. Those
-// that cubes answer, that few files can have by their filters of ids, and that count
-// users are answered here: sketches of users come from no engine.
+// outgrown is the reach of a question that would read too many records one by one; nil: the
+// question is answered here. That is so if cubes answer it, if its filters by id leave only
+// a few files, or if it counts users, because the engine has no sketches of users.
 func (e *beyond) outgrown(ctx context.Context, p *plan, q *question) (*reach, error) {
 	if e == nil || p.cubes && q.cubes || q.users || p.sought() {
 		return nil, nil
@@ -127,12 +128,12 @@ func (e *beyond) outgrown(ctx context.Context, p *plan, q *question) (*reach, er
 	return f, nil
 }
 
-// sought tells whether files are chosen by an id.
+// sought tells whether an id decides which files are read.
 func (p *plan) sought() bool {
 	return p.dims[segment.TraceID] != nil || p.dims[segment.SpanID] != nil || p.dims[segment.Session] != nil
 }
 
-// near asks the reader of the parts of a plan's time that the files do not answer.
+// near reads with this process the parts of a plan's time that the files do not answer.
 func (e *beyond) near(ctx context.Context, p *plan, f *reach, q *question) error {
 	for _, span := range [][2]int64{{p.from, f.from - 1}, {f.to, p.to}} {
 		if span[0] > span[1] {
@@ -149,12 +150,12 @@ func (e *beyond) near(ctx context.Context, p *plan, f *reach, q *question) error
 	return e.here.scanParts(ctx, &within, q, f.holes)
 }
 
-// sum gathers in sum what a question asks, of the files and of the rest. A question
-// that an engine cannot be asked, or that takes more text than it reads, is answered here.
+// sum gathers the answer in sum, from the files and from the rest. If the question cannot
+// be written as a query that the engine reads, it is answered here.
 func (e *beyond) sum(ctx context.Context, p *plan, f *reach, q *question, b buckets, sum *tally) error {
 	s := statement{far: e.far, plan: p, reach: f, aspect: sum.aspect, buckets: b}
-	// Groups have a row for each bucket, and the last one that is gathered may begin at
-	// the bound: with so many rows there is a group that is one too many.
+	// Each group has a row for each bucket, and the last group that is gathered may begin at
+	// the limit. With so many rows there is one group too many.
 	most := sum.maxGroups() + b.n
 	stats, latencies := s.stats(most), ""
 	if sum.latencies {
@@ -186,7 +187,7 @@ func (e *beyond) sum(ctx context.Context, p *plan, f *reach, q *question, b buck
 		}
 		list := sum.list(at)
 		if list == nil {
-			return nil // too many groups: see over
+			return nil // too many groups; over says so
 		}
 		if err := list[i].addRow(row[2:]); err != nil {
 			return err
@@ -206,7 +207,7 @@ func (e *beyond) sum(ctx context.Context, p *plan, f *reach, q *question, b buck
 	return e.near(ctx, p, f, q)
 }
 
-// place is the group and the bucket of a row.
+// place returns the group and the bucket of a row.
 func place(row []*string, b buckets) (group string, bucket int, err error) {
 	if len(row) < 3 || row[0] == nil || row[1] == nil {
 		return "", 0, errRow
@@ -215,17 +216,17 @@ func place(row []*string, b buckets) (group string, bucket int, err error) {
 	return *row[0], min(max(n, 0), b.n-1), err
 }
 
-// mostRanked is how many groups an engine puts in order for one page, and mostNear how
-// many there may be in the hours that it does not have.
+// mostRanked is how many groups the engine sorts for one page. mostNear is how many groups
+// there may be in the hours that the engine does not have.
 const (
 	mostRanked = 10_000
 	mostNear   = 4000
 )
 
-// ranked is Groups where there are too many to be gathered: the engine puts them in
-// order. Groups of the hours that the files do not have yet are told to it: it gives
-// their numbers whatever their place is, and of the others those that come first. ok is
-// false where that cannot be.
+// ranked does what Groups does when there are too many groups to gather: the engine sorts
+// them. The query names the groups of the hours that the files do not have yet: the engine
+// returns their numbers whatever their place is, and of the other groups those that come
+// first. ok is false if this is not possible.
 func (e *beyond) ranked(ctx context.Context, sc store.Scope, q *GroupQuery, a aspect) (page []Group, n int, ok bool, err error) {
 	wanted := q.wanted()
 	if isQuantile(q.OrderBy) || wanted > mostRanked {
@@ -274,7 +275,7 @@ func (e *beyond) ranked(ctx context.Context, sc store.Scope, q *GroupQuery, a as
 		if list == nil {
 			list = make([]Stats, 1)
 			sum.groups[name] = list
-			if n, err = strconv.Atoi(*row[1]); err != nil { // how many are in the files alone
+			if n, err = strconv.Atoi(*row[1]); err != nil { // number of groups in the files only
 				return nil, 0, false, err
 			}
 		}
@@ -297,8 +298,8 @@ func (e *beyond) ranked(ctx context.Context, sc store.Scope, q *GroupQuery, a as
 	return page, n, true, err
 }
 
-// pageBins adds to the latencies of a page's groups what the files have of them. Of
-// names that take more text than an engine reads it asks one half after the other.
+// pageBins adds the latencies in the files to those of a page's groups. If the names take
+// more text than the engine reads, it asks for one half after the other.
 func (e *beyond) pageBins(ctx context.Context, s *statement, page []Group) error {
 	names, at := make([]string, len(page)), make(map[string]*Group, len(page))
 	for i := range page {
@@ -329,7 +330,7 @@ func (e *beyond) pageBins(ctx context.Context, s *statement, page []Group) error
 	return nil
 }
 
-// errRow is given for rows that no query of ours has.
+// errRow is returned for rows that no query of ours produces.
 var errRow = fault.Unavailable(errStrange{})
 
 type errStrange struct{}
@@ -358,7 +359,7 @@ func (s *Stats) addRow(row []*string) error {
 	return nil
 }
 
-// addBins adds counts that stand in a text, such as "12:3 14:1".
+// addBins adds counts given as text, such as "12:3 14:1".
 func addBins(h *segment.Histogram, text *string) error {
 	if text == nil {
 		return errRow

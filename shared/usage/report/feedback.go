@@ -14,12 +14,12 @@ import (
 	"gateway/shared/usage/segment"
 )
 
-// Mark is one feedback, as graphs of feedback count it.
+// Mark is one piece of feedback, as graphs of feedback count it.
 type Mark struct {
 	At       time.Time // when it was given
 	Value    int64
 	Weighted float64
-	Model    string // that answered; empty: not known
+	Model    string // model that answered; empty: unknown
 }
 
 // Shapes of graphs of feedback.
@@ -51,7 +51,7 @@ func ofMarks[S, P any](draw func(f *Filter, marks []Mark) (S, []P)) marked {
 	}}
 }
 
-// feedbacks are the graphs of feedback by the end of their path.
+// feedbacks are the graphs of feedback, by the end of their path.
 var feedbacks = map[string]marked{
 	"feedbacks":           ofMarks(given),
 	"feedbacks/weighted":  ofMarks(weighted),
@@ -64,16 +64,16 @@ func FeedbackGraphs() []string {
 	return []string{"feedbacks", "feedbacks/ai-models", "feedbacks/scores", "feedbacks/weighted"}
 }
 
-// FeedbackGraphTypes is GraphTypes of FeedbackGraphs.
+// FeedbackGraphTypes is like GraphTypes, for FeedbackGraphs.
 func FeedbackGraphTypes(name string) (summary, point reflect.Type) {
 	return feedbacks[name].summary, feedbacks[name].point
 }
 
-// FeedbackGraph draws a graph of FeedbackGraphs of feedback that was given in the time
-// of f, which is valid.
+// FeedbackGraph draws one of FeedbackGraphs, from feedback that was given in the time of f.
+// f is valid.
 func FeedbackGraph(name string, f *Filter, marks []Mark) Graph { return feedbacks[name].draw(f, marks) }
 
-// samples gives the samples of each bucket of the time.
+// samples returns the samples of each bucket of the time.
 func samples(f *Filter, marks []Mark) (buckets, []Sample) {
 	b := divide(f)
 	list := make([]Sample, b.n)
@@ -115,7 +115,7 @@ func scores(_ *Filter, marks []Mark) (Sum, []Score) {
 	return Sum{int64(len(marks))}, points
 }
 
-// byModel leaves out feedback of which no model is known.
+// byModel leaves out feedback whose model is unknown.
 func byModel(_ *Filter, marks []Mark) (Empty, []ModelFeedback) {
 	of := map[string]*Sample{}
 	for i := range marks {
@@ -138,8 +138,7 @@ func byModel(_ *Filter, marks []Mark) (Empty, []ModelFeedback) {
 	return Empty{}, points
 }
 
-// Since is from, or the later time from which on a workspace keeps what its analytics
-// count.
+// Since is from, or the time from which on a workspace keeps its logs, if that is later.
 func (r *Reader) Since(ctx context.Context, sc store.Scope, from time.Time) (time.Time, error) {
 	cut, err := r.archive.Cut(ctx, sc)
 	if err != nil || cut.First(sc.Workspace) <= from.UnixMicro() {
@@ -148,11 +147,11 @@ func (r *Reader) Since(ctx context.Context, sc store.Scope, from time.Time) (tim
 	return time.UnixMicro(cut.First(sc.Workspace)).In(from.Location()), nil
 }
 
-// modelWeight is about what the model of a trace takes in memory.
+// modelWeight is about how much memory the model of a trace takes.
 const modelWeight = 160
 
-// Models gives the model of the newest request that passes, for each of some traces
-// that has one. f is valid.
+// Models returns, for each of the given traces, the model of its newest request that
+// passes. Traces without such a request are left out. f is valid.
 func (r *Reader) Models(ctx context.Context, sc store.Scope, f *Filter, traces map[string]struct{}) (map[string]string, error) {
 	leave, err := r.room.enter(ctx, 2*modelWeight*int64(len(traces)))
 	if err != nil {
@@ -198,13 +197,13 @@ func (c *newestModels) row(i, _ int) {
 	}
 }
 
-// take keeps the newer one; of two at once the one that is first by its name, so that
-// the answer is always the same.
+// take keeps the newer one. If both began at once, it keeps the one whose name comes first,
+// so that the answer is always the same.
 func (c *newestModels) take(trace string, m modelAt) {
 	if was, ok := c.of[trace]; ok && (was.start > m.start || was.start == m.start && was.model <= m.model) {
 		return
 	}
-	m.model = strings.Clone(m.model) // keeps no page in memory
+	m.model = strings.Clone(m.model) // the clone keeps no page in memory
 	c.of[strings.Clone(trace)] = m
 }
 
@@ -214,8 +213,9 @@ func (c *newestModels) merge(o collector) {
 	}
 }
 
-// Rated sums up the feedback of requests that pass, by the value of a metadata key:
-// each request of a trace that has feedback counts with the mean of it. f is valid.
+// Rated sums up the feedback of requests that pass, by the value of a metadata key. Each
+// request of a trace with feedback counts with the mean of the trace's feedback. f is
+// valid.
 func (r *Reader) Rated(ctx context.Context, sc store.Scope, f *Filter, metadataKey string, of map[string]*Sample) (map[string]Sample, error) {
 	only := *f
 	traces := make([]string, 0, len(of))
@@ -272,12 +272,12 @@ func (c *ratedValues) row(i, _ int) {
 	c.at(column.At(i)).Add(s.Mean())
 }
 
-// at is the sample of a value.
+// at returns the sample of a value.
 func (c *ratedValues) at(value string) *Sample {
 	s := c.values[value]
 	if s == nil {
 		s = new(Sample)
-		c.values[strings.Clone(value)] = s // keeps no page in memory
+		c.values[strings.Clone(value)] = s // the clone keeps no page in memory
 	}
 	return s
 }

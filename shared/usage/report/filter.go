@@ -13,34 +13,34 @@ import (
 	"gateway/shared/usage/segment"
 )
 
-// Range bounds a number, both ends included; nil: unbounded.
+// Range limits a number, both ends included; nil: no limit.
 type Range struct{ Min, Max *int64 }
 
-// Open tells that nothing is bounded.
+// Open tells whether there is no limit.
 func (r Range) Open() bool { return r.Min == nil && r.Max == nil }
 
 func (r Range) has(n int64) bool {
 	return (r.Min == nil || n >= *r.Min) && (r.Max == nil || n <= *r.Max)
 }
 
-// cent is a cent in nano-dollars, by which ranges of numbers with a fraction count.
+// cent is a cent in nano-dollars. Ranges of numbers with a fraction use the same factor.
 const cent = 10_000_000
 
-// HasCents tells whether a number with a fraction lies within the range, which counts
-// it as cents.
+// HasCents tells whether a number with a fraction lies within the range. The range has such
+// numbers as if they were cents, that is, in nano-dollars.
 func (r Range) HasCents(v float64) bool { return r.has(int64(math.Round(v * cent))) }
 
 // ProviderModel names a model of a provider (type name).
 type ProviderModel struct{ Provider, Model string }
 
-// Filter chooses records. Empty fields do not restrict; several fields all
-// have to hold, several values of one field are alternatives.
+// Filter chooses records. Empty fields do not restrict. Several fields must all match; of
+// several values of one field one must match.
 type Filter struct {
-	From, To time.Time // required, both included; the offset of From is the one of the buckets
+	From, To time.Time // required, both included; buckets use the offset of From
 
 	TotalTokens, PromptTokens, CompletionTokens Range
 	Cost                                        Range // nano-dollars
-	Feedback                                    Range // see KeepTraces; bounds let no record pass
+	Feedback                                    Range // see KeepTraces; with limits no record passes
 
 	Statuses      []int
 	ProviderSlugs []string // saved providers ("virtual keys")
@@ -64,7 +64,7 @@ type Filter struct {
 	Metadata      map[string]string // all pairs must match
 }
 
-// KeepTraces lets only records of these traces pass, besides what f says itself.
+// KeepTraces restricts f further, to records of these traces.
 func (f *Filter) KeepTraces(traces []string) {
 	if len(f.TraceIDs) > 0 {
 		asked := make(map[string]struct{}, len(f.TraceIDs))
@@ -77,7 +77,7 @@ func (f *Filter) KeepTraces(traces []string) {
 	f.Nothing = f.Nothing || len(traces) == 0
 }
 
-// Before moves the time of f to the one just before it, which is as long.
+// Before moves the time of f to the time of the same length just before it.
 func (f *Filter) Before() {
 	length := f.To.Sub(f.From) + time.Microsecond // both ends are part of it
 	f.From, f.To = f.From.Add(-length), f.To.Add(-length)
@@ -86,8 +86,8 @@ func (f *Filter) Before() {
 // maxSpan is the longest time a question may cover.
 const maxSpan = 10 * 366 * 24 * time.Hour
 
-// Validate names what is wrong with the filter; from and to are the names of
-// the time parameters.
+// Validate says what is wrong with the filter; from and to are the names of the time
+// parameters.
 func (f *Filter) Validate(from, to string) []fault.Detail {
 	var errs []fault.Detail
 	fail := func(field, message string) { errs = append(errs, fault.Detail{Field: field, Message: message}) }
@@ -109,10 +109,10 @@ func (f *Filter) Validate(from, to string) []fault.Detail {
 	return errs
 }
 
-// Cents is a sum of money in US cents, as logs and analytics give it.
+// Cents returns a sum of money in US cents, as logs and analytics show it.
 func Cents(n pricing.NanoDollars) float64 { return float64(n) / cent }
 
-// plan is a filter made ready for tables.
+// plan is a filter in the form in which tables are tested.
 type plan struct {
 	org      string
 	from, to int64 // microseconds, both included
@@ -120,26 +120,26 @@ type plan struct {
 	models   []ProviderModel
 	metadata map[string]string
 	ranges   []bounded
-	cubes    bool // cells of cubes can be tested
-	users    bool // and the user sketches fit: nothing but the workspace is filtered
+	cubes    bool // the filter can be tested on the cells of cubes
+	users    bool // sketches of users can be used, too: the filter restricts only the workspace
 	cut      segment.Cut
 	need     columns
 }
 
-// bounded is a range on the sum of some numbers.
+// bounded is a range for the sum of some numbers.
 type bounded struct {
 	of []segment.Int
 	Range
 }
 
-// columns is what a question needs of each record.
+// columns are the columns of each record that a question needs.
 type columns struct {
 	dims [segment.NumDims]bool
 	ints [segment.NumInts]bool
 	meta map[string]struct{}
 }
 
-// plan makes a filter ready for what is kept in the scope.
+// plan makes the plan of a filter, and adds what the workspaces of the scope still keep.
 func (r *Reader) plan(ctx context.Context, sc store.Scope, f *Filter) (*plan, error) {
 	cut, err := r.archive.Cut(ctx, sc)
 	if err != nil {
@@ -155,7 +155,7 @@ func (r *Reader) plan(ctx context.Context, sc store.Scope, f *Filter) (*plan, er
 func compile(sc store.Scope, f *Filter) *plan {
 	p := &plan{org: sc.Org, from: f.From.UnixMicro(), to: f.To.UnixMicro(), models: f.ProviderModel, metadata: f.Metadata, cubes: true, users: true}
 	if f.From.Nanosecond()%1000 != 0 {
-		p.from++ // records count by the microsecond they began in
+		p.from++ // a record's start is a whole microsecond
 	}
 	set := func(d segment.Dim, values []string) {
 		if len(values) == 0 {
@@ -169,7 +169,7 @@ func compile(sc store.Scope, f *Filter) *plan {
 		p.cubes = p.cubes && d < segment.NumCubeDims
 		p.users = p.users && d == segment.Workspace
 	}
-	if f.Nothing || !f.Feedback.Open() { // no record carries feedback
+	if f.Nothing || !f.Feedback.Open() { // no record contains feedback
 		one, zero := int64(1), int64(0)
 		p.ranges, p.cubes, p.users = append(p.ranges, bounded{[]segment.Int{segment.Start}, Range{&one, &zero}}), false, false
 	}
@@ -230,7 +230,7 @@ func (c *columns) metadata(key string) {
 	c.meta[key] = struct{}{}
 }
 
-// view is a table with the metadata columns that were asked for.
+// view is a table with the metadata columns that the question needs.
 type view struct {
 	*segment.Table
 	meta map[string]*segment.Strings
@@ -243,11 +243,11 @@ type matcher struct {
 	dims  []allowed
 	pairs map[uint64]struct{}
 	meta  []allowed
-	first []int64 // start of the first record that is shown, by the code of its workspace; nil: all are
+	first []int64 // by the code of a workspace: start of its first record that is shown; nil: all are shown
 	never bool
 }
 
-// allowed tells by code which values of a column pass.
+// allowed tells which values of a column pass, by their codes.
 type allowed struct {
 	column *segment.Strings
 	pass   []bool
@@ -288,8 +288,8 @@ func (p *plan) matcher(t *view) *matcher {
 	return m
 }
 
-// cutOf gives from when on records of each workspace of a table are shown; one value
-// where it is the same for all.
+// cutOf returns the time from which on the records of each workspace in a table are shown;
+// a single value if it is the same for all.
 func (p *plan) cutOf(t *view) []int64 {
 	if p.cut.One() {
 		return []int64{p.cut.Most()}
@@ -302,8 +302,8 @@ func (p *plan) cutOf(t *view) []int64 {
 	return first
 }
 
-// shown tells whether a row is still kept for its workspace. The cells of a cube are of
-// an hour, and whole days go at once.
+// shown tells whether a row is still kept for its workspace. That works for the cells of a
+// cube, too: a cell covers an hour, and records expire by whole days.
 func (m *matcher) shown(i int) bool {
 	code := uint32(0)
 	if !m.p.cut.One() {

@@ -12,15 +12,15 @@ import (
 	"gateway/shared/usage/segment"
 )
 
-// Graph is a time series as the administration API gives it. Money is in US
-// cents, latencies are in milliseconds, rates in per cent.
+// Graph is a time series in the form of the administration API. Money is in US cents,
+// latencies are in milliseconds, rates in per cent.
 type Graph struct {
 	Summary any    `json:"summary"`
 	Points  []any  `json:"data_points"`
 	Object  string `json:"object" enum:"analytics-graph"`
 }
 
-// Shapes of summaries and points. Timestamps are the starts of buckets.
+// Types of summaries and points. Timestamps are the starts of buckets.
 type (
 	Sum struct {
 		Total int64 `json:"total"`
@@ -32,7 +32,7 @@ type (
 	Money struct {
 		Total   float64 `json:"total"`
 		Avg     float64 `json:"avg"`
-		Gateway float64 `json:"gateway_total"` // of the gateway itself
+		Gateway float64 `json:"gateway_total"` // costs of the gateway itself
 	}
 	MoneyPoint struct {
 		Bucket
@@ -115,13 +115,13 @@ type (
 	}
 	Empty struct{}
 
-	// Bucket begins a point of time.
+	// Bucket holds the time of a point, and comes first in it.
 	Bucket struct {
 		Timestamp time.Time `json:"timestamp" doc:"Beginning of the bucket: a minute, an hour, a day or a week, by the length of the time."`
 	}
 )
 
-// drawing makes one graph, whose summary and points are of the given types.
+// drawing draws one graph, whose summary and points have the given types.
 type drawing struct {
 	summary, point reflect.Type
 	draw           func(ctx context.Context, r *Reader, sc store.Scope, f *Filter) (Graph, error)
@@ -129,8 +129,8 @@ type drawing struct {
 
 var plain = aspect{by: segment.NumDims}
 
-// over draws the buckets of a time: start begins a graph and gives what makes each
-// of its points.
+// over draws the buckets of a time: start begins a graph and returns the function that
+// makes each of its points.
 func over[S, P any](a aspect, sum func(*Stats) S, start func() func(Bucket, *Stats) P) drawing {
 	return drawing{reflect.TypeFor[S](), reflect.TypeFor[P](), func(ctx context.Context, r *Reader, sc store.Scope, f *Filter) (Graph, error) {
 		b, groups, err := r.series(ctx, sc, f, a)
@@ -149,12 +149,12 @@ func over[S, P any](a aspect, sum func(*Stats) S, start func() func(Bucket, *Sta
 	}}
 }
 
-// each is over where a point knows nothing of those before it.
+// each is over for points that do not depend on earlier points.
 func each[S, P any](a aspect, sum func(*Stats) S, point func(Bucket, *Stats) P) drawing {
 	return over(a, sum, func() func(Bucket, *Stats) P { return point })
 }
 
-// own draws in a way of its own.
+// own draws a graph in its own way.
 func own[S, P any](draw func(ctx context.Context, r *Reader, sc store.Scope, f *Filter) (S, []P, error)) drawing {
 	return drawing{reflect.TypeFor[S](), reflect.TypeFor[P](), func(ctx context.Context, r *Reader, sc store.Scope, f *Filter) (Graph, error) {
 		summary, points, err := draw(ctx, r, sc, f)
@@ -173,7 +173,7 @@ func graph[P any](summary any, points []P) Graph {
 	return g
 }
 
-// graphs by the end of their path.
+// graphs are the graphs, by the end of their path.
 var graphs = map[string]drawing{
 	"requests": each(plain, requests, func(b Bucket, s *Stats) TotalPoint { return TotalPoint{b, requests(s)} }),
 	"cost":     each(plain, money, func(b Bucket, s *Stats) MoneyPoint { return MoneyPoint{b, money(s)} }),
@@ -208,13 +208,13 @@ func userRequests(s *Stats) UserRequests {
 
 func rate(s *Stats) Share { return Share{ratio(100*float64(s.Errors), s.Requests)} }
 
-// GraphTypes are the types of the summary and of a point of a graph of GraphNames,
-// from which it is described.
+// GraphTypes returns the types of the summary and of a point of a graph of GraphNames; they
+// serve to describe it.
 func GraphTypes(name string) (summary, point reflect.Type) {
 	return graphs[name].summary, graphs[name].point
 }
 
-// GraphNames lists the graphs there are, as the ends of their paths.
+// GraphNames lists the graphs, as the ends of their paths.
 func GraphNames() []string {
 	names := make([]string, 0, len(graphs))
 	for name := range graphs {
@@ -252,7 +252,7 @@ func hitRate(s *Stats) HitRate {
 	return HitRate{hits, ratio(100*float64(hits), s.Requests)}
 }
 
-// hitRates makes the points of one graph, whose savings are running totals.
+// hitRates makes the points of one graph; savings are running totals.
 func hitRates() func(Bucket, *Stats) HitRatePoint {
 	var run Stats
 	return func(b Bucket, s *Stats) HitRatePoint {
@@ -262,7 +262,7 @@ func hitRates() func(Bucket, *Stats) HitRatePoint {
 	}
 }
 
-// byNumber gives the groups of a dimension that is a number, in its order.
+// byNumber returns the groups of a dimension that is a number, ordered by the number.
 func byNumber(groups map[string][]Stats) []int {
 	var numbers []int
 	for name := range groups {
@@ -310,7 +310,7 @@ func statusCodes(ctx context.Context, r *Reader, sc store.Scope, f *Filter) (sum
 	return summary, list, nil
 }
 
-// rescued counts the requests that a retry or a later target saved.
+// rescued counts the requests that succeeded by a retry or a later target.
 func rescued(ctx context.Context, r *Reader, sc store.Scope, f *Filter) (summary Rescued, list []RescuedPoint, err error) {
 	b, retries, err := r.series(ctx, sc, f, aspect{by: segment.Retries})
 	if err != nil {
@@ -339,15 +339,15 @@ func rescued(ctx context.Context, r *Reader, sc store.Scope, f *Filter) (summary
 	return summary, list, nil
 }
 
-// CacheSummary is the answer about all cache hits of a time.
+// CacheSummary sums up all cache hits of a time.
 type CacheSummary struct {
 	Hits          int64   `json:"hits"`
 	AvgLatency    float64 `json:"avg_latency"` // of hits, milliseconds
 	TotalRequests int64   `json:"total_requests"`
-	Speedup       float64 `json:"cache_speedup"` // by how many per cent hits are faster than the other requests
+	Speedup       float64 `json:"cache_speedup"` // by how many per cent hits are faster than other requests
 }
 
-// Cache gives the cache summary. f is valid.
+// Cache returns the cache summary. f is valid.
 func (r *Reader) Cache(ctx context.Context, sc store.Scope, f *Filter) (CacheSummary, error) {
 	groups, err := r.tally(ctx, sc, f, plain, whole)
 	if err != nil {

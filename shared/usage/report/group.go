@@ -13,14 +13,15 @@ import (
 	"gateway/shared/usage/segment"
 )
 
-// groupings are what records can be grouped by, by their name in the API.
+// groupings are the dimensions by which records can be grouped, by their name in the API.
 var groupings = map[string]segment.Dim{
 	"ai_service": segment.Provider, "model": segment.Model, "status_code": segment.Status, "api_key": segment.Key, "config": segment.Config,
 	"workspace": segment.WorkspaceSlug, "provider": segment.ProviderSlug, "prompt": segment.Prompt,
 	"users": segment.EndUser, "ai-models": segment.Model,
 }
 
-// columnOf computes the columns of a group's row, by their name in the API.
+// columnOf has the functions that compute the columns of a group's row, by their name in
+// the API.
 var columnOf = map[string]func(s *Stats) any{
 	"requests":          func(s *Stats) any { return s.Requests },
 	"cost":              func(s *Stats) any { return Cents(s.Cost) },
@@ -49,19 +50,19 @@ func Columns() []string {
 	return names
 }
 
-// ColumnType is the type of a column of Columns, from which it is described.
+// ColumnType is the type of a column of Columns; it serves to describe the column.
 func ColumnType(name string) reflect.Type { return reflect.TypeOf(columnOf[name](new(Stats))) }
 
 // GroupQuery asks for groups.
 type GroupQuery struct {
 	Filter
-	By          string // one of groupings; empty with MetadataKey
+	By          string // one of groupings; empty if MetadataKey is set
 	MetadataKey string
-	Columns     []string // of Columns: those that will be read
+	Columns     []string // those of Columns that the caller will read
 	OrderBy     string   // one of Columns; requests when empty
 	Ascending   bool
 	Limit       int // rows of a page; 0: all
-	Offset      int // rows before it
+	Offset      int // rows before the page
 }
 
 // Group is one row: the records that share a value. Records without a value are
@@ -81,8 +82,8 @@ func (g *Group) Column(name string) (value any, ok bool) {
 	return f(&g.Stats), true
 }
 
-// Groups gives a page of groups and how many there are over all pages. The
-// query is valid: its names are of groupings and Columns.
+// Groups returns a page of groups, and how many groups there are on all pages. The query is
+// valid: its names are from groupings and Columns.
 func (r *Reader) Groups(ctx context.Context, sc store.Scope, q *GroupQuery) (page []Group, n int, err error) {
 	a := aspect{by: segment.NumDims, metadataKey: q.MetadataKey, latencies: slices.ContainsFunc(append(q.Columns[:len(q.Columns):len(q.Columns)], q.OrderBy), isQuantile)}
 	if q.MetadataKey == "" {
@@ -101,7 +102,7 @@ func (r *Reader) Groups(ctx context.Context, sc store.Scope, q *GroupQuery) (pag
 		if err != nil {
 			return nil, 0, err
 		}
-		if over && r.beyond != nil { // one query takes less than many readings
+		if over && r.beyond != nil { // one query is faster than reading many times
 			if page, n, ok, err := r.beyond.ranked(ctx, sc, q, a); ok || err != nil {
 				return page, n, err
 			}
@@ -117,12 +118,12 @@ func (r *Reader) Groups(ctx context.Context, sc store.Scope, q *GroupQuery) (pag
 	return nil, 0, fault.Invalid("time_of_generation_min", "with time_of_generation_max and the filter holds too many groups, about more than %d; narrow them", maxShares*a.maxGroups())
 }
 
-// maxShares is in how many shares groups are gathered, one after the other, where
-// they are too many to be gathered at once.
+// maxShares is into how many shares the groups may be split when there are too many to
+// gather at once. Shares are gathered one after the other.
 const maxShares = 64
 
-// groups gathers the groups share by share, and keeps those up to the end of the page,
-// in order; n counts all. over: a share has too many.
+// groups gathers the groups share by share, and keeps those up to the end of the page, in
+// order; n counts all groups. over: a share has too many groups.
 func (r *Reader) groups(ctx context.Context, sc store.Scope, q *GroupQuery, a aspect) (first []Group, n int, over bool, err error) {
 	wanted := q.wanted()
 	if a.shares > 1 && wanted > a.maxGroups() {
@@ -147,7 +148,7 @@ func (r *Reader) groups(ctx context.Context, sc store.Scope, q *GroupQuery, a as
 	return first, n, false, nil
 }
 
-// wanted is how many groups, in order, the page ends behind.
+// wanted is how many groups there are, in order, up to the end of the page.
 func (q *GroupQuery) wanted() int {
 	if q.Limit == 0 {
 		return math.MaxInt / 2
@@ -155,7 +156,7 @@ func (q *GroupQuery) wanted() int {
 	return max(q.Offset, 0) + q.Limit
 }
 
-// trim puts groups in order, and drops those behind the ones that are wanted.
+// trim sorts groups, and drops those after the wanted number.
 func (q *GroupQuery) trim(groups []Group, wanted int) []Group {
 	order := columnOf[cmp.Or(q.OrderBy, "requests")]
 	slices.SortFunc(groups, func(x, y Group) int {

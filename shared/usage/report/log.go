@@ -14,8 +14,8 @@ import (
 	"gateway/shared/usage/segment"
 )
 
-// fetchBodies reads bodies that stand in the bucket for themselves. They are kept for
-// a shorter time than the record.
+// fetchBodies reads bodies that have their own object in the bucket. They are kept for a
+// shorter time than the record.
 func (r *Reader) fetchBodies(ctx context.Context, rec *usage.Record) (err error) {
 	if rec.Blob == "" {
 		return nil
@@ -26,12 +26,12 @@ func (r *Reader) fetchBodies(ctx context.Context, rec *usage.Record) (err error)
 	return err
 }
 
-// Log gives one record with its sealed bodies; ok is false when the scope has
-// none of that id. The caller opens the bodies.
+// Log returns one record with its sealed bodies; ok is false when the scope has no record
+// with that id. The caller opens the bodies.
 func (r *Reader) Log(ctx context.Context, sc store.Scope, id string) (rec usage.Record, ok bool, err error) {
 	parsed, err := ulid.ParseStrict(id)
 	if err != nil {
-		return usage.Record{}, false, nil // no log ever had it
+		return usage.Record{}, false, nil // no log can have this id
 	}
 	at := parsed.Timestamp().UnixMicro()
 	cut, err := r.archive.Cut(ctx, sc)
@@ -83,7 +83,7 @@ func (r *Reader) log(ctx context.Context, sc store.Scope, id string, at int64) (
 	return usage.Record{}, false, nil
 }
 
-// pick reads the record of an id, with its bodies, from a group that may have it.
+// pick reads the record with an id, and its bodies, from a group that may contain it.
 func (r *Reader) pick(ctx context.Context, f *segment.File, group int, id string) (rec usage.Record, ok bool, err error) {
 	need := columns{}
 	give, err := r.room.take(ctx, f.Weight()+need.weight(f, group, true)+f.RecordsWeight()+f.BodiesWeight(group))
@@ -112,7 +112,7 @@ func (r *Reader) pick(ctx context.Context, f *segment.File, group int, id string
 	return rec, err == nil, err
 }
 
-// find gives the row that has the value, or -1.
+// find returns the row that has the value, or -1.
 func find(s *segment.Strings, value string) int {
 	for code, v := range s.Values {
 		if v != value {

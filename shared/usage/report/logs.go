@@ -15,31 +15,31 @@ import (
 	"gateway/shared/usage"
 )
 
-// maxTotal is up to where lists are counted.
+// maxTotal is how far lists are counted.
 const maxTotal = 10_000
 
 // LogQuery asks for a page of logs, newest first.
 type LogQuery struct {
 	Filter
 	Limit   int    // at least 1
-	Offset  int    // records to leave out, from the cursor on
-	Cursor  string // LogPage.Next of the page before; empty: from the newest
-	NoTotal bool   // leave LogPage.Total out
+	Offset  int    // records to skip after the cursor
+	Cursor  string // LogPage.Next of the previous page; empty: from the newest
+	NoTotal bool   // do not set LogPage.Total
 	Bodies  bool   // read the sealed bodies of the records too
-	Oldest  bool   // the other way round: oldest first
+	Oldest  bool   // the other order: oldest first
 }
 
-// LogPage is a page of logs. Their sealed bodies are left out, unless the query asks
-// for them: see Log for those of one.
+// LogPage is a page of logs. It contains their sealed bodies only if the query asks for
+// them; Log returns those of one log.
 type LogPage struct {
 	Records           []usage.Record
 	Next              string // cursor of the following page; empty at the end
 	Total             int    // records that match, exact up to 10,000
-	TotalIsLowerBound bool   // there are more than Total
+	TotalIsLowerBound bool   // true: there are more than Total
 }
 
-// cursor is a place in the order of logs: behind the record with this start
-// (microseconds) and id.
+// cursor is a place in the order of logs: after the record with this start (microseconds)
+// and id.
 type cursor struct {
 	start int64
 	id    string
@@ -49,7 +49,7 @@ func (c cursor) String() string {
 	return base64.RawURLEncoding.EncodeToString(append(binary.BigEndian.AppendUint64(nil, uint64(c.start)), c.id...))
 }
 
-// before is where the page begins.
+// before is the place where the page begins.
 func (q *LogQuery) before() (cursor, error) {
 	if q.Cursor == "" && q.Oldest {
 		return cursor{math.MinInt64, ""}, nil
@@ -60,8 +60,8 @@ func (q *LogQuery) before() (cursor, error) {
 	return parseCursor(q.Cursor)
 }
 
-// parseCursor takes only what String has written. A text that merely decodes would
-// name a place where no log can be, and look like the end of the list.
+// parseCursor accepts only what String has written. Other text that can be decoded would
+// name a place where no log can be, and the page would look like the end of the list.
 func parseCursor(s string) (cursor, error) {
 	b, err := base64.RawURLEncoding.Strict().DecodeString(s)
 	if err != nil || len(b) != 8+ulid.EncodedSize {
@@ -75,16 +75,16 @@ func parseCursor(s string) (cursor, error) {
 	return c, nil
 }
 
-// lastStart is the last time, in microseconds, that a log can have begun: the one
-// up to which the ids of logs count.
+// lastStart is the latest time, in microseconds, at which a log can have begun: ids of logs
+// contain a time, which ends there.
 var lastStart = ulid.Time(ulid.MaxTime()).UnixMicro()
 
 func notACursor() error {
 	return fault.Invalid("cursor", "is not a cursor of this list; leave it out to begin with the newest")
 }
 
-// Logs gives a page of records, newest first. The filter is valid. Errors: a
-// 400 fault for a bad cursor.
+// Logs returns a page of records, newest first. The filter is valid. Errors: a 400 fault
+// for a bad cursor.
 func (r *Reader) Logs(ctx context.Context, sc store.Scope, q *LogQuery) (page LogPage, err error) {
 	before, err := q.before()
 	if err != nil {
@@ -101,7 +101,8 @@ func (r *Reader) Logs(ctx context.Context, sc store.Scope, q *LogQuery) (page Lo
 	if err != nil || q.NoTotal {
 		return page, err
 	}
-	// What is all on one page is counted by it, also where more has arrived since.
+	// If everything is on one page, the page tells the total, even when more has arrived
+	// since.
 	if n := len(page.Records); q.Cursor == "" && page.Next == "" && (n > 0 || q.Offset <= 0) {
 		page.Total = max(q.Offset, 0) + n
 	} else {
@@ -116,11 +117,11 @@ func (r *Reader) Logs(ctx context.Context, sc store.Scope, q *LogQuery) (page Lo
 	return page, err
 }
 
-// counter counts what passes, over all goroutines of a scan.
+// counter counts records that pass, over all goroutines of a scan.
 type counter struct {
 	t      *view
 	n      *atomic.Int64
-	own    int64  // of the present part
+	own    int64  // count of the current part
 	filter string // see tokenOf
 }
 
@@ -132,7 +133,7 @@ func (c *counter) row(i, _ int) {
 }
 func (c *counter) users(*hyperloglog.Sketch, string, int) {}
 
-// count counts the records that pass; above maxTotal it may stop early.
+// count counts the records that pass; it may stop early above maxTotal.
 func (r *Reader) count(ctx context.Context, p *plan) (int, error) {
 	leave, err := r.room.enter(ctx, 0)
 	if err != nil {

@@ -11,13 +11,13 @@ import (
 	"gateway/shared/usage/segment"
 )
 
-// frontier is something that records may come from, in the order of its record that
-// comes first: a segment, or one of its row groups.
+// frontier is a segment, or a row group of it, that still has to be searched. Frontiers are
+// ordered by the record in them that comes first on a page.
 type frontier struct {
-	start int64 // of that record
+	start int64 // start of that record
 	part  *segment.Part
-	skip  []uint64 // of groups: what the part leaves out
-	group int      // -1: the segment
+	skip  []uint64 // only for groups: ids of records that the part leaves out
+	group int      // -1: the whole segment
 }
 
 // order is the order of a page: newest first, or oldest first.
@@ -59,7 +59,7 @@ func (q *queue) Pop() any {
 	return last
 }
 
-// match is a row that passes, without the columns that it stands in.
+// match is a row that passes, without its columns.
 type match struct {
 	start      int64
 	id         string
@@ -69,10 +69,10 @@ type match struct {
 
 func (m *match) cursor() cursor { return cursor{m.start, m.id} }
 
-// matchWeight is about what a match takes in memory.
+// matchWeight is about how much memory a match takes.
 const matchWeight = 100
 
-// firsts keeps the rows that pass and come first, as many as a page can need.
+// firsts keeps the first rows that pass, as many as a page can need.
 type firsts struct {
 	order
 	rows []match
@@ -85,7 +85,7 @@ func (n *firsts) add(m match) {
 	}
 }
 
-// trim puts the rows in order, and drops those that are too many.
+// trim sorts the rows, and drops those that are too many.
 func (n *firsts) trim() {
 	slices.SortFunc(n.rows, func(x, y match) int {
 		c := strings.Compare(y.id, x.id)
@@ -100,8 +100,8 @@ func (n *firsts) trim() {
 	}
 }
 
-// full tells that nothing which began at start, or comes behind it, can be on the page
-// any more.
+// full tells whether a record that begins at start, or comes after that, can no longer be
+// on the page.
 func (n *firsts) full(start int64) bool {
 	if len(n.rows) < n.most {
 		return false
@@ -131,23 +131,23 @@ func (r *Reader) page(ctx context.Context, p *plan, before cursor, q *LogQuery) 
 	return page, nil
 }
 
-// weight is about what finding the page takes of memory.
+// weight is about how much memory finding the page takes.
 func (q *LogQuery) weight() int64 { return int64(2*q.most()) * matchWeight }
 
-// most is how many matches are kept to find the page: one more than it has.
+// most is how many matches are kept to find the page: one more than the page has.
 func (q *LogQuery) most() int { return max(q.Offset, 0) + max(q.Limit, 1) + 1 }
 
-// search is the way to the rows of a page, through parts and their groups in order.
+// search finds the rows of a page, going through parts and their groups in order.
 type search struct {
 	here   *Reader
-	rest   plan // what can be on this page or later ones
+	rest   plan // the plan, limited to the time of this page and later ones
 	before cursor
 	ahead  queue
 	top    firsts
 }
 
-// matches finds the rows of a page, in its order; more tells whether there are further
-// ones behind it.
+// matches finds the rows of a page, in its order; more tells whether there are rows after
+// them.
 func (r *Reader) matches(ctx context.Context, p *plan, before cursor, q *LogQuery) (hits []match, more bool, err error) {
 	s := search{here: r, rest: *p, before: before, top: firsts{order: order{q.Oldest}, most: q.most()}, ahead: queue{order: order{q.Oldest}}}
 	if q.Oldest {
@@ -182,7 +182,7 @@ func (r *Reader) matches(ctx context.Context, p *plan, before cursor, q *LogQuer
 	return hits[:min(max(q.Limit, 1), len(hits))], more, nil
 }
 
-// first is which of two ends comes first.
+// first returns the end that comes first: the least or the greatest start.
 func (o order) first(least, greatest int64) int64 {
 	if o.oldest {
 		return least
@@ -204,7 +204,7 @@ func (s *search) openPart(ctx context.Context, at *frontier) error {
 			continue
 		}
 		next := &frontier{start: s.top.first(f.Groups[g].First, f.Groups[g].Last), part: at.part, skip: skip, group: g}
-		if len(f.Groups) == 1 { // its bytes are there now
+		if len(f.Groups) == 1 { // its bytes have already been read
 			return s.gather(ctx, f, next)
 		}
 		heap.Push(&s.ahead, next)
@@ -220,8 +220,8 @@ func (s *search) openGroup(ctx context.Context, at *frontier) error {
 	return s.gather(ctx, f, at)
 }
 
-// gather finds the rows of a group that are on this page or later ones: of
-// those the first, as many as the page can need. The columns are let go.
+// gather finds the rows of a group that are on this page or later ones. It keeps only the
+// first of them, as many as the page can need, and releases the columns.
 func (s *search) gather(ctx context.Context, f *segment.File, at *frontier) error {
 	p, top := &s.rest, &s.top
 	give, err := s.here.room.take(ctx, f.Weight()+p.need.weight(f, at.group, true)+p.filtersWeight(f, at.group)+f.RecordsWeight())
@@ -261,11 +261,11 @@ func (s *search) gather(ctx context.Context, f *segment.File, at *frontier) erro
 	return nil
 }
 
-// fewIDs is up to how many ids are taken from their records: the column of ids is the
-// longest, and not kept.
+// fewIDs is up to how many rows their ids are read from their records. The column of ids is
+// the longest, and it is not cached.
 const fewIDs = 3
 
-// ids gives the ids of the rows that pass; nil where there are none.
+// ids returns the ids of the rows that pass; nil if no row does.
 func ids(ctx context.Context, f *segment.File, group int, t *view, passes func(row int) bool) (id func(row int) string, err error) {
 	rows := make([]int, 0, fewIDs+1)
 	for i := 0; i < t.N && len(rows) <= fewIDs; i++ {
@@ -284,7 +284,7 @@ func ids(ctx context.Context, f *segment.File, group int, t *view, passes func(r
 	return func(i int) string { return records[slices.Index(rows, i)].ID }, err
 }
 
-// read gets the records of the rows, in their order, group by group.
+// read reads the records of the rows, in their order, group by group.
 func (r *Reader) read(ctx context.Context, hits []match, bodies bool) ([]usage.Record, error) {
 	records := make([]usage.Record, len(hits))
 	type place struct {

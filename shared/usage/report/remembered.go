@@ -11,10 +11,10 @@ import (
 	"gateway/shared/usage/segment"
 )
 
-// How many records of a segment pass a filter never changes, so that it is counted once:
-// a list is asked for again and again, and page by page.
+// How many records of a segment pass a filter never changes, so it is counted only once:
+// the same list is asked for again and again, and page by page.
 
-// tokenOf names the filter of a plan, but for its time.
+// tokenOf makes a name for the filter of a plan, without its time.
 func (p *plan) tokenOf() string {
 	var b strings.Builder
 	for d, set := range p.dims {
@@ -39,13 +39,13 @@ func (p *plan) tokenOf() string {
 	return hex.EncodeToString(sum[:16])
 }
 
-// settled tells whether all of a part is counted: nothing of it is left out for its time,
-// for what its workspace keeps, or because another part has it too.
+// settled tells whether all records of a part are counted: none is left out because of the
+// time, because its workspace no longer keeps it, or because another part has it too.
 func (p *plan) settled(part *segment.Part) bool {
 	return part.Min >= p.from && part.Max <= p.to && p.cut.Most() <= part.Min && !part.Overlaps()
 }
 
-// known adds what was counted of a part before.
+// known adds what was counted of a part earlier.
 func (c *counter) known(a *segment.Archive, p *plan, part *segment.Part) bool {
 	c.own = 0
 	if !p.settled(part) {
@@ -56,7 +56,7 @@ func (c *counter) known(a *segment.Archive, p *plan, part *segment.Part) bool {
 	return ok
 }
 
-// learn keeps what was counted of a part, all of which was read.
+// learn keeps the count of a part that was read completely.
 func (c *counter) learn(a *segment.Archive, p *plan, part *segment.Part) {
 	if p.settled(part) {
 		a.Count(&part.Manifest, c.filter, c.own)

@@ -10,27 +10,27 @@ import (
 	"gateway/shared/usage/segment"
 )
 
-// room is the memory that all questions of a process share. A question is let in
-// as a whole, with room for what it gathers; each segment that it reads takes its
-// part of the memory and gives it back before the next, so that none holds some
-// while it waits for more.
+// room is the memory that all questions of a process share. A question is admitted with
+// room for everything that it gathers. Each segment that it reads takes memory and gives it
+// back before the next one: so no question holds some of this memory while it waits for
+// more.
 type room struct {
 	questions *semaphore.Weighted
 	queue     *semaphore.Weighted // questions that run or wait
-	gathered  *semaphore.Weighted // bytes of what questions gather for their answers
+	gathered  *semaphore.Weighted // bytes that questions gather for their answers
 	memory    *semaphore.Weighted // bytes of what they read
-	most      int64               // of gathered
-	bytes     int64               // of memory
+	most      int64               // the total of gathered
+	bytes     int64               // the total of memory
 	patience  time.Duration
 }
 
-// questionsBytes is what questions may add to the memory of a process. Garbage comes
-// to as much again as what is in use, so that what they gather, what they read and what
-// the archive keeps may be half of it.
+// questionsBytes is how much questions may add to the memory of a process. Garbage takes as
+// much again as the memory in use. So what questions gather and read, and what the archive
+// keeps, may be half of it.
 const questionsBytes = 128 << 20
 
-// Bounds of questions: at once, with those that wait, how long one waits, what they
-// gather, and the memory of what they read.
+// Limits of questions: how many run at once, how many run or wait, how long one waits, how
+// much they gather, and how much memory they read into.
 const (
 	atOnce        = 4
 	inQueue       = 64
@@ -47,15 +47,16 @@ func newRoom(questions, queue, gathered, bytes int64, patience time.Duration) *r
 	return &room{weighted(questions), weighted(queue), weighted(gathered), weighted(bytes), gathered, bytes, patience}
 }
 
-// Patient gives the reader a room of its own, in which questions wait for as long: for
-// what asks many and has the time.
+// Patient gives the reader its own room, in which questions wait for the given time. It is
+// for callers that ask many questions and have the time.
 func (r *Reader) Patient(wait time.Duration) *Reader {
 	r.room = newRoom(atOnce, inQueue, gatheredBytes, roomBytes, wait)
 	return r
 }
 
-// enter waits until a question that gathers so many bytes may be answered; leave ends
-// it. Too many questions, or too long a wait, are a 503 that says when to try again.
+// enter waits until a question that gathers so many bytes may be answered; leave ends the
+// question. When there are too many questions, or the wait is too long, the error is a 503
+// that says when to try again.
 func (r *room) enter(ctx context.Context, gathers int64) (leave func(), err error) {
 	if !r.queue.TryAcquire(1) {
 		return nil, busy()
@@ -84,7 +85,7 @@ func busy() *fault.Fault {
 	return f
 }
 
-// take waits for memory to read with.
+// take waits until there is memory to read with.
 func (r *room) take(ctx context.Context, bytes int64) (give func(), err error) {
 	bytes = min(bytes, r.bytes)
 	if err := r.memory.Acquire(ctx, bytes); err != nil {
@@ -93,7 +94,7 @@ func (r *room) take(ctx context.Context, bytes int64) (give func(), err error) {
 	return func() { r.memory.Release(bytes) }, nil
 }
 
-// weight is about what it takes to read the columns of a row group.
+// weight is about how much memory reading the columns of a row group takes.
 func (c *columns) weight(f *segment.File, group int, ids bool) int64 {
 	sum := int64(0)
 	for d, on := range c.dims {

@@ -21,27 +21,27 @@ type Reader struct {
 	bucket  blob.Bucket
 	room    *room
 
-	beyond *beyond // nil: all questions are answered here
+	beyond *beyond // nil: this process answers all questions
 }
 
-// New reads an archive, and from the bucket the bodies that records name.
+// New makes a reader of an archive; the bucket is where the bodies are that records name.
 func New(a *segment.Archive, b blob.Bucket) *Reader {
 	return &Reader{archive: a, bucket: b, room: shared}
 }
 
-// question is what a scan gathers besides testing the filter.
+// question is what a scan needs besides the filter.
 type question struct {
 	need    columns
-	cubes   bool                  // what is needed is in cubes
+	cubes   bool                  // cubes contain what is needed
 	users   bool                  // unique end users are counted
 	bucket  func(start int64) int // bucket of time of a record
 	collect func() collector      // one per goroutine
-	enough  func() bool           // the scan may stop; may be nil
-	merge   func(collector)       // called for each, one at a time
-	alone   *sync.Mutex           // all goroutines share what collect gives, one table at a time; may be nil
+	enough  func() bool           // tells whether the scan may stop; may be nil
+	merge   func(collector)       // called for each collector, one at a time
+	alone   *sync.Mutex           // all goroutines share one collector, which takes one table at a time; may be nil
 }
 
-// begin waits until a table may be gathered; end lets the next one in.
+// begin waits until the caller may gather from a table; end lets the next one do so.
 func (q *question) begin() (end func()) {
 	if q.alone == nil {
 		return func() {}
@@ -54,13 +54,13 @@ func (q *question) begin() (end func()) {
 type collector interface {
 	begin(t *view)                                      // rows of t follow
 	row(i, bucket int)                                  //
-	users(u *hyperloglog.Sketch, ws string, bucket int) // users of one hour of one workspace, instead of rows' own
+	users(u *hyperloglog.Sketch, ws string, bucket int) // users of one hour of one workspace, instead of the users of rows
 }
 
-// readers is how many segments one question reads at once at most.
+// readers is how many segments one question reads at once, at most.
 const readers = 8
 
-// ask is scan of a filter.
+// ask scans for a filter.
 func (r *Reader) ask(ctx context.Context, sc store.Scope, f *Filter, q *question) error {
 	p, err := r.plan(ctx, sc, f)
 	if err != nil {
@@ -69,8 +69,8 @@ func (r *Reader) ask(ctx context.Context, sc store.Scope, f *Filter, q *question
 	return r.scan(ctx, p, q)
 }
 
-// scan puts every record that passes the plan before a collector, once. The question
-// has entered the room.
+// scan gives every record that passes the plan to a collector, once. The caller has entered
+// the room for the question.
 func (r *Reader) scan(ctx context.Context, p *plan, q *question) error {
 	list, err := r.archive.List(ctx, p.org, p.from, p.to)
 	if err != nil {
@@ -79,7 +79,7 @@ func (r *Reader) scan(ctx context.Context, p *plan, q *question) error {
 	return r.scanParts(ctx, p, q, segment.Parts(list))
 }
 
-// scanParts is scan of parts that are known.
+// scanParts is scan for known parts.
 func (r *Reader) scanParts(ctx context.Context, p *plan, q *question, parts []segment.Part) error {
 	need := q.need
 	for d, on := range p.need.dims {
@@ -108,7 +108,7 @@ func (r *Reader) scanParts(ctx context.Context, p *plan, q *question, parts []se
 		}
 		return nil
 	})
-	// Twice the processors: some wait for the store while others compute.
+	// Twice as many as processors: some wait for the store while others compute.
 	for range min(len(parts), 2*runtime.GOMAXPROCS(0), readers) {
 		g.Go(func() error {
 			c := q.collect()
@@ -133,7 +133,7 @@ func (r *Reader) scanParts(ctx context.Context, p *plan, q *question, parts []se
 	return g.Wait()
 }
 
-// again repeats a question whose segments were merged away under it.
+// again repeats a question when a merge has replaced segments that it was reading.
 func again(ask func() error) error {
 	err := ask()
 	if errors.Is(err, segment.ErrGone) {
@@ -148,7 +148,7 @@ func (r *Reader) part(ctx context.Context, p *plan, q *question, need *columns, 
 	if err != nil {
 		return err
 	}
-	var split map[int64]struct{} // hours that the cube cannot answer; nil: all
+	var split map[int64]struct{} // hours that the cube cannot answer; nil: all hours
 	if p.cubes && q.cubes && skip == nil && (!q.users || p.users) {
 		if split, err = r.cube(ctx, p, q, part, c); err != nil || len(split) == 0 {
 			return err
@@ -192,7 +192,7 @@ func (r *Reader) part(ctx context.Context, p *plan, q *question, need *columns, 
 	return nil
 }
 
-// twice gives the ids that the part leaves out, sorted; nil: none.
+// twice returns the ids that the part leaves out, sorted; nil: none.
 func (r *Reader) twice(ctx context.Context, part *segment.Part) ([]uint64, error) {
 	if !part.Overlaps() {
 		return nil, nil
@@ -205,8 +205,9 @@ func (r *Reader) twice(ctx context.Context, part *segment.Part) ([]uint64, error
 	return r.archive.Twice(ctx, part)
 }
 
-// open opens a segment's file. Who reads columns of it takes room for its bytes too;
-// until then a small file that waits is not counted.
+// open opens a segment's file. The memory for this is given back at the end, so a small
+// file that waits to be read is not counted. A caller that reads columns takes memory for
+// the file's bytes, too.
 func (r *Reader) open(ctx context.Context, m *segment.Manifest) (*segment.File, error) {
 	give, err := r.room.take(ctx, m.OpenWeight())
 	if err != nil {
@@ -216,7 +217,7 @@ func (r *Reader) open(ctx context.Context, m *segment.Manifest) (*segment.File, 
 	return r.archive.File(ctx, m)
 }
 
-// cube scans the cube of a part; split are the hours that it cannot answer.
+// cube scans the cube of a part; split are the hours that the cube cannot answer.
 func (r *Reader) cube(ctx context.Context, p *plan, q *question, part *segment.Part, c collector) (split map[int64]struct{}, err error) {
 	give, err := r.room.take(ctx, part.CubeWeight())
 	if err != nil {
@@ -233,8 +234,8 @@ func (r *Reader) cube(ctx context.Context, p *plan, q *question, part *segment.P
 
 func hourOf(start int64) int64 { return start - start%segment.Hour }
 
-// cube gives the cells that lie whole in the time and in one bucket to the
-// collector, hour by hour; split are the hours where some do not.
+// cube gives the collector the cells that lie completely in the time and in one bucket,
+// hour by hour; split are the hours that have other cells.
 func (p *plan) cube(q *question, cube *segment.Cube, c collector) (split map[int64]struct{}) {
 	t := &view{Table: cube.Cells}
 	m := p.matcher(t)
@@ -244,7 +245,7 @@ func (p *plan) cube(q *question, cube *segment.Cube, c collector) (split map[int
 	}
 	for i := range t.N {
 		first, last := t.Seen(i)
-		if q.users { // sketches are by the hour
+		if q.users { // sketches cover whole hours
 			first = t.Ints[segment.Start][i]
 			last = first + segment.Hour - 1
 		}
@@ -279,7 +280,7 @@ func (p *plan) cube(q *question, cube *segment.Cube, c collector) (split map[int
 	return split
 }
 
-// wanted tells whether a row group can hold records of the question.
+// wanted tells whether a row group can contain records of the question.
 func (p *plan) wanted(g *segment.Group, split map[int64]struct{}) bool {
 	if g.Last < p.from || g.First > p.to {
 		return false
@@ -295,8 +296,8 @@ func (p *plan) wanted(g *segment.Group, split map[int64]struct{}) bool {
 	return false
 }
 
-// mayHave tells whether a group can have records that pass, as far as that is known
-// without reading columns.
+// mayHave tells whether a group can have records that pass, as far as that is known without
+// reading columns.
 func (p *plan) mayHave(ctx context.Context, f *segment.File, group int) (bool, error) {
 	for _, d := range segment.Sought() {
 		if p.dims[d] == nil {
@@ -319,7 +320,7 @@ func (p *plan) filtersWeight(f *segment.File, group int) (sum int64) {
 	return sum
 }
 
-// records gives the records that pass to the collector.
+// records gives the collector the records that pass.
 func (p *plan) records(q *question, t *view, m *matcher, skip []uint64, split map[int64]struct{}, c collector) {
 	defer q.begin()()
 	c.begin(t)
@@ -341,8 +342,8 @@ func (p *plan) records(q *question, t *view, m *matcher, skip []uint64, split ma
 	}
 }
 
-// load reads the columns of a row group that are needed: first those that the filter
-// tests, and the others where one of its records can pass.
+// load reads the columns of a row group that are needed: first those that the filter tests,
+// then the others if a record of the group can pass.
 func (p *plan) load(ctx context.Context, f *segment.File, group int, need *columns, ids bool) (*view, *matcher, error) {
 	t := &view{Table: &segment.Table{N: f.Groups[group].Rows}}
 	if err := t.load(ctx, f, group, &p.need, false); err != nil {
@@ -355,7 +356,7 @@ func (p *plan) load(ctx context.Context, f *segment.File, group int, need *colum
 	return t, m, t.load(ctx, f, group, need, ids)
 }
 
-// load reads the columns that are not there yet.
+// load reads the columns that have not been read yet.
 func (t *view) load(ctx context.Context, f *segment.File, group int, need *columns, ids bool) (err error) {
 	for d, on := range need.dims {
 		if (on || ids && segment.Dim(d) == segment.ID) && t.Dims[d] == nil {

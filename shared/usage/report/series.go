@@ -9,8 +9,8 @@ import (
 	"gateway/shared/store"
 )
 
-// Step is the width of a bucket of time, by the length of the question: up to
-// two hours minutes, up to two days hours, up to sixty days days, else weeks.
+// Step is the width of a bucket of time for a question of some length: a minute up to two
+// hours, an hour up to two days, a day up to sixty days, otherwise a week.
 func Step(from, to time.Time) time.Duration {
 	switch span := to.Sub(from); {
 	case span <= 2*time.Hour:
@@ -23,7 +23,7 @@ func Step(from, to time.Time) time.Duration {
 	return 7 * 24 * time.Hour
 }
 
-// buckets divides a time. Days begin at midnight and weeks on Monday, in the
+// buckets divides a time. Days begin at midnight and weeks on Monday, in the time zone
 // offset of the question's From.
 type buckets struct {
 	from  int64 // start of the first, microseconds
@@ -32,7 +32,7 @@ type buckets struct {
 	zone  *time.Location
 }
 
-// mondayOffset is from 1 January 1970, a Thursday, back to its Monday.
+// mondayOffset is the time from the Monday before 1 January 1970, a Thursday, to that day.
 const mondayOffset = 3 * 24 * time.Hour
 
 func divide(f *Filter) buckets {
@@ -63,20 +63,20 @@ func (b *buckets) of(start int64) int {
 	return min(max(int((start-b.from)/b.width), 0), b.n-1)
 }
 
-// at is the start of a bucket.
+// at returns the start of a bucket.
 func (b *buckets) at(i int) time.Time {
 	return time.UnixMicro(b.from + int64(i)*b.width).In(b.zone)
 }
 
-// series gathers Stats by group and bucket. by is segment.NumDims for one
-// group, named "".
+// series gathers Stats by group and bucket. by is segment.NumDims for a single group, named
+// "".
 func (r *Reader) series(ctx context.Context, sc store.Scope, f *Filter, a aspect) (buckets, map[string][]Stats, error) {
 	b := divide(f)
 	groups, err := r.tally(ctx, sc, f, a, b)
 	return b, groups, err
 }
 
-// tally gathers Stats by group, each in the buckets.
+// tally gathers Stats by group, each by bucket.
 func (r *Reader) tally(ctx context.Context, sc store.Scope, f *Filter, a aspect, b buckets) (map[string][]Stats, error) {
 	leave, err := r.room.enter(ctx, a.weight(b.n))
 	if err != nil {
@@ -93,7 +93,7 @@ func (r *Reader) tally(ctx context.Context, sc store.Scope, f *Filter, a aspect,
 	return sum.groups, nil
 }
 
-// sum is tally of a question that has entered the room.
+// sum is tally for a question that has entered the room.
 func (r *Reader) sum(ctx context.Context, sc store.Scope, f *Filter, a aspect, b buckets) (sum *tally, err error) {
 	err = again(func() error {
 		sum = newTally(a, b.n)
@@ -118,7 +118,7 @@ func (r *Reader) sum(ctx context.Context, sc store.Scope, f *Filter, a aspect, b
 	return sum, nil
 }
 
-// total sums the buckets of a series.
+// total adds up the buckets of a series.
 func total(list []Stats) *Stats {
 	sum := new(Stats)
 	for i := range list {

@@ -15,14 +15,14 @@ import (
 	"gateway/shared/usage/segment"
 )
 
-// Bounds of a query's text, in bytes: Athena takes mostText of the whole.
+// Limits of a query's text, in bytes: Athena accepts mostText for the whole query.
 const (
 	mostText   = 262_144
 	mostFiles  = 6000 // 15 bytes each
 	mostValues = 80 << 10
 )
 
-// measure is a number of Stats and how it is summed up by SQL.
+// measure is a number of Stats, and how SQL sums it up.
 type measure struct {
 	name, sum string
 	set       func(*Stats, int64)
@@ -38,8 +38,8 @@ const (
 
 func summed(of string) string { return "coalesce(sum(" + of + "), 0)" }
 
-// measures are the columns of a row behind its group and its bucket. Of one Stats all are
-// sums but the first and the last time, which Athena knows to the millisecond.
+// measures are the columns of a row after its group and its bucket. All are sums, except
+// the first and the last time, which Athena knows only to the millisecond.
 var measures = []measure{
 	{"requests", "count(*)", func(s *Stats, n int64) { s.Requests = n }},
 	{"errors", summed(isError), func(s *Stats, n int64) { s.Errors = n }},
@@ -58,8 +58,8 @@ var measures = []measure{
 	{"last_ms", fmt.Sprintf(sinceEpoch, "max"), func(s *Stats, n int64) { s.last = n * 1000 }},
 }
 
-// orders are the columns of groups by the names of measures, written as columnOf
-// computes them.
+// orders are expressions for the columns of groups, made of the names of measures. They
+// compute the same as columnOf.
 var orders = map[string]string{
 	"requests": "requests", "cost": "cost_sum", "gateway_cost": "running", "total_tokens": "input + output",
 	"avg_tokens":        "cast(input + output AS double) / cast(requests AS double)",
@@ -72,7 +72,7 @@ var orders = map[string]string{
 	"last_seen":         "last_ms", "first_seen": "first_ms",
 }
 
-// statement writes the queries of a question about the files.
+// statement writes the queries for a question about the files.
 type statement struct {
 	far     Far
 	plan    *plan
@@ -81,7 +81,7 @@ type statement struct {
 	buckets buckets
 }
 
-// text is a literal. A NUL, which no query may have, is told by its number.
+// text returns a literal. A query must not contain a NUL, so its code stands for it.
 func text(v string) string {
 	quoted := "'" + strings.ReplaceAll(v, "'", "''") + "'"
 	if !strings.Contains(quoted, "\x00") {
@@ -90,8 +90,8 @@ func text(v string) string {
 	return "(" + strings.ReplaceAll(quoted, "\x00", "' || chr(0) || '") + ")"
 }
 
-// tellable tells whether an engine can be asked a query: a text that is no UTF-8 would
-// come to it as another one.
+// tellable tells whether a query can be sent to the engine. Text that is not UTF-8 would
+// arrive as different text.
 func tellable(query string) bool { return len(query) <= mostText && utf8.ValidString(query) }
 
 func texts(values []string) string {
@@ -102,14 +102,14 @@ func texts(values []string) string {
 	return strings.Join(quoted, ", ")
 }
 
-// column is a column of texts; files that are older than it have none.
+// column returns a column of texts; files that are older than the column do not have it.
 func column(name string) string { return `coalesce("` + name + `", '')` }
 
 func moment(micros int64) string {
 	return "timestamp '" + time.UnixMicro(micros).UTC().Format("2006-01-02 15:04:05.000") + "'"
 }
 
-// speakable tells whether the plan can be told in a query.
+// speakable tells whether the plan can be written as a query.
 func (p *plan) speakable() bool {
 	size := 0
 	count := func(v string) { size += len(text(v)) + 6 }
@@ -136,7 +136,7 @@ func (p *plan) speakable() bool {
 	return size <= mostValues
 }
 
-// value is what groups.
+// value is the expression by which records are grouped.
 func (s *statement) value() string {
 	switch {
 	case s.aspect.metadataKey != "":
@@ -147,7 +147,8 @@ func (s *statement) value() string {
 	return "''"
 }
 
-// bucket is the bucket of time of a record. Hours have whole seconds.
+// bucket is the expression for the bucket of a record. The starts of hours are whole
+// seconds.
 func (s *statement) bucket() string {
 	if s.buckets.n == 1 {
 		return "0"
@@ -155,7 +156,7 @@ func (s *statement) bucket() string {
 	return fmt.Sprintf(`cast(floor((to_unixtime("start") - %de0) / %de0) AS bigint)`, s.buckets.from/1_000_000, s.buckets.width/1_000_000)
 }
 
-// where are the conditions of the filter and of what workspaces keep.
+// where is the condition for the filter and for what workspaces keep.
 func (s *statement) where() string {
 	p := s.plan
 	conds := []string{`"start" >= ` + moment(s.reach.from), `"start" < ` + moment(s.reach.to)}
@@ -192,7 +193,7 @@ func (s *statement) where() string {
 	return strings.Join(append(conds, s.kept()...), " AND ")
 }
 
-// kept are the conditions that leave out what workspaces keep no longer.
+// kept are the conditions that leave out what workspaces no longer keep.
 func (s *statement) kept() (conds []string) {
 	cut := &s.plan.cut
 	if cut.Most() <= s.reach.from {
@@ -215,9 +216,10 @@ func (s *statement) kept() (conds []string) {
 	return conds
 }
 
-// source are the records of the files of the reach, each once. Files that may have a
-// record in common are read apart, and the most merged one of them counts, as here: see
-// segment.Parts. Other files of these days are those that a merge left behind.
+// source selects the records in the files of the reach, each once. Files that may share
+// records are read separately, and the record in the most merged one counts, as it does in
+// this process: see segment.Parts. The remaining files of these days were replaced by a
+// merge.
 func (s *statement) source() string {
 	var plain, common []string
 	for i := range s.reach.parts {
@@ -242,10 +244,10 @@ func (s *statement) source() string {
 	return "(" + strings.Join(sources, " UNION ALL ") + ")"
 }
 
-// fileID is segment's FileID in the path of a record's file.
+// fileID is the expression for segment's FileID, taken from the path of a record's file.
 var fileID = fmt.Sprintf(`substr("$path", -%d, %d)`, segment.FileIDEnd, segment.FileIDEnd-len(".parquet"))
 
-// columns are those that the question needs.
+// columns are the columns that the question needs.
 func (s *statement) columns() string {
 	need := map[string]bool{"id": true, "start": true, "status": true, "cache_status": true, "workspace": true}
 	for _, i := range []segment.Int{segment.Cost, segment.Saved, segment.Running, segment.TokensIn, segment.TokensOut, segment.WithUser, segment.Duration} {
@@ -268,7 +270,7 @@ func (s *statement) columns() string {
 	return `"` + strings.Join(slices.Sorted(maps.Keys(need)), `", "`) + `"`
 }
 
-// sums are the measures, named.
+// sums are the measures with their names.
 func sums() string {
 	list := make([]string, len(measures))
 	for i, m := range measures {
@@ -290,7 +292,8 @@ func (s *statement) stats(most int) string {
 	return fmt.Sprintf("SELECT %s AS value, %s AS bucket, %s FROM %s WHERE %s GROUP BY 1, 2 LIMIT %d", s.value(), s.bucket(), sums(), s.source(), s.where(), most)
 }
 
-// bins asks for the latencies of each group and bucket; of names, where there are any.
+// bins asks for the latencies of each group and bucket; only for the groups of, if there
+// are any.
 func (s *statement) bins(of []string, most int) string {
 	where := s.where()
 	if len(of) > 0 {
@@ -301,8 +304,8 @@ func (s *statement) bins(of []string, most int) string {
 	return "SELECT value, bucket, array_join(array_agg(cast(bin AS varchar) || ':' || cast(n AS varchar)), ' ') AS bins FROM (" + inner + ") GROUP BY 1, 2 LIMIT " + strconv.Itoa(most)
 }
 
-// ranked asks for the measures of the groups near, and of the first others in order, each
-// with how many others there are. It reads the files once.
+// ranked asks for the measures of the groups near, and of the first other groups in order.
+// Each row also has the number of groups of its kind. The query reads the files once.
 func (s *statement) ranked(q *GroupQuery, near []string, wanted int) string {
 	by, direction := orders[q.OrderBy], "DESC"
 	if by == "" {
@@ -322,7 +325,7 @@ func (s *statement) ranked(q *GroupQuery, near []string, wanted int) string {
 	return fmt.Sprintf("SELECT value, n, near, %s FROM (%s) WHERE near = 1 OR nth <= %d", measureNames(), placed, wanted)
 }
 
-// named leaves out requests without a value: they are in no group.
+// named leaves out requests without a value, which are in no group.
 func (s *statement) named() string {
 	if s.aspect.metadataKey != "" {
 		return ""

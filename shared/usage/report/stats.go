@@ -12,20 +12,20 @@ import (
 	"gateway/shared/usage/segment"
 )
 
-// Stats is what is known about the records of one bucket or group.
+// Stats is what is known of the records in one bucket or group.
 type Stats struct {
 	Requests  int64
 	Errors    int64 // status outside 200-299
 	Hits      int64 // exact cache hits
 	Semantic  int64 // semantic cache hits
 	Cost      pricing.NanoDollars
-	Saved     pricing.NanoDollars // by all cache hits
-	Running   pricing.NanoDollars // of the gateway itself
+	Saved     pricing.NanoDollars // saved by all cache hits
+	Running   pricing.NanoDollars // costs of the gateway itself
 	TokensIn  int64
 	TokensOut int64
 	WithUser  int64         // requests that name an end user
 	Duration  time.Duration // sum
-	First     time.Time     // zero without requests
+	First     time.Time     // zero if there are no requests
 	Last      time.Time
 
 	simpleSaved pricing.NanoDollars
@@ -35,7 +35,7 @@ type Stats struct {
 	users       *hyperloglog.Sketch
 }
 
-// Users is the number of distinct end users, where they were asked for.
+// Users is the number of distinct end users, if the question asked for them.
 func (s *Stats) Users() int64 {
 	if s.users == nil {
 		return 0
@@ -43,8 +43,8 @@ func (s *Stats) Users() int64 {
 	return int64(s.users.Estimate())
 }
 
-// Latency gives a quantile (0 to 1) of the durations in milliseconds, where
-// they were asked for.
+// Latency returns a quantile (0 to 1) of the durations in milliseconds, if the question
+// asked for latencies.
 func (s *Stats) Latency(q float64) float64 { return s.latencies.Quantile(q) / 1000 }
 
 // AvgLatency is the mean duration in milliseconds; 0 without requests.
@@ -100,7 +100,7 @@ func (s *Stats) addUsers(u *hyperloglog.Sketch) {
 	_ = s.users.Merge(u) // precisions are equal: all are of New14
 }
 
-// aspect is what a question asks about each record beside the counts.
+// aspect is what a question asks about records besides the counts.
 type aspect struct {
 	latencies, users bool
 	by               segment.Dim // grouping; NumDims: none
@@ -108,13 +108,13 @@ type aspect struct {
 	share, shares    uint64      // only groups whose hash modulo shares is share; 0 shares: all
 }
 
-// large tells that what is gathered may be much, so that there is to be one of it.
+// large tells whether so much may be gathered that all goroutines must share one collector.
 func (a *aspect) large() bool { return a.users || a.grouped() }
 
 func (a *aspect) grouped() bool { return a.by < segment.NumDims || a.metadataKey != "" }
 
-// Bytes that the Stats of a bucket or group take, with the place of a group, with a
-// usual histogram, and with a sketch of users; and those of a group in order.
+// Bytes of memory: of the Stats of a bucket or group, of a group's place in order, of a
+// usual histogram, and of a sketch of users.
 const (
 	statsWeight     = 384
 	groupWeight     = 256
@@ -122,7 +122,7 @@ const (
 	sketchWeight    = 17 << 10
 )
 
-// weight is about what is gathered in so many buckets.
+// weight is about how many bytes are gathered for so many buckets.
 func (a *aspect) weight(buckets int) int64 {
 	each := int64(statsWeight)
 	if a.latencies {
@@ -140,10 +140,10 @@ func (a *aspect) weight(buckets int) int64 {
 	return each * int64(buckets) * readers
 }
 
-// groupsBytes is what the groups of one question may come to.
+// groupsBytes is how many bytes the groups of one question may take.
 const groupsBytes = 8 << 20
 
-// maxGroups is how many Stats of groups are gathered at once.
+// maxGroups is how many groups can be gathered at once.
 func (a *aspect) maxGroups() int {
 	if a.latencies {
 		return groupsBytes / (statsWeight + histogramWeight)
@@ -175,11 +175,11 @@ type tally struct {
 	aspect
 	buckets int
 	groups  map[string][]Stats
-	far     bool        // the files were asked by SQL
-	over    atomic.Bool // there are more groups than are gathered at once
+	far     bool        // the files were read by SQL
+	over    atomic.Bool // there are more groups than can be gathered at once
 
 	t       *view
-	group   *segment.Strings // the column of the present table that groups; nil: one group
+	group   *segment.Strings // column of the current table by which records are grouped; nil: one group
 	lists   [][]Stats        // by code of group
 	ok, hit []int8           // by code of status and cache status; hit: 1 exact, 2 semantic
 }
@@ -188,7 +188,7 @@ func newTally(a aspect, buckets int) *tally {
 	return &tally{aspect: a, buckets: buckets, groups: make(map[string][]Stats)}
 }
 
-// question asks for what is gathered, in buckets of time.
+// question asks for what the tally gathers, in buckets of time.
 func (c *tally) question(b buckets) *question {
 	a := c.aspect
 	q := &question{
@@ -206,7 +206,7 @@ func (c *tally) question(b buckets) *question {
 	return q
 }
 
-// finish spells the first and the last time of what was gathered.
+// finish sets the first and the last time of what was gathered.
 func (c *tally) finish(f *Filter) {
 	for _, list := range c.groups {
 		for i := range list {
@@ -248,7 +248,7 @@ func (c *tally) begin(t *view) {
 	}
 }
 
-// list gives the buckets of a group; nil: it is not gathered.
+// list returns the buckets of a group; nil: the group is not gathered.
 func (c *tally) list(name string) []Stats {
 	l := c.groups[name]
 	if l == nil {
@@ -260,7 +260,7 @@ func (c *tally) list(name string) []Stats {
 			return nil
 		}
 		l = make([]Stats, c.buckets)
-		c.groups[strings.Clone(name)] = l // keeps no page in memory
+		c.groups[strings.Clone(name)] = l // the clone keeps no page in memory
 	}
 	return l
 }

@@ -15,22 +15,23 @@ import (
 	"gateway/shared/usage/segment"
 )
 
-// Tail gives records as they come to be kept, each once. It reads each segment when it
-// appears. One that was merged before it was read is read as a part of what it became,
-// for its records that ended since the tail began. Not safe for concurrent use.
+// Tail returns records soon after they are kept, each once. It reads each segment when it
+// appears. When a segment was merged before it was read, the tail reads the merged segment
+// instead, and takes the records that ended since the tail began. It is not safe for
+// concurrent use.
 type Tail struct {
 	r     *Reader
 	scope store.Scope
 	since mark
-	// Missed is where the mark lay that the tail was to go on from, if that is too long
-	// ago: what was kept from then to Since is not given.
+	// Missed is set if the mark from which the tail was to go on is too old: what was kept
+	// between Missed and Since is not returned.
 	Missed, Since time.Time
 
-	read  map[string]int64 // names of segments that need no reading any more, with their hour
-	given map[uint64]int64 // hashes of ids of records that were looked at, with their end
+	read  map[string]int64 // names of segments that need not be read again, with the start of their last record
+	given map[uint64]int64 // hashes of ids of records that have been seen, with their end
 }
 
-// mark is a place in the order in which segments come to be: behind that of this time
+// mark is a place in the order in which segments appear: after the segment with this time
 // (milliseconds) and name.
 type mark struct {
 	at   int64
@@ -45,7 +46,7 @@ func (m mark) before(other mark) bool {
 	return m.at < other.at || m.at == other.at && m.name < other.name
 }
 
-// maxMark bounds the text of a mark, in bytes: names of segments are shorter.
+// maxMark limits the text of a mark, in bytes: names of segments are shorter.
 const maxMark = 200
 
 func parseMark(s string) (mark, bool) {
@@ -57,28 +58,28 @@ func parseMark(s string) (mark, bool) {
 	return m, m.at >= 0 && m.at < math.MaxInt64/2000 && m.String() == s
 }
 
-// Fresh is a record that a tail gives.
+// Fresh is a record that a tail returns.
 type Fresh struct {
 	Record usage.Record // without bodies
-	Mark   string       // where a later tail goes on, see Reader.Tail
+	Mark   string       // from where a later tail goes on, see Reader.Tail
 }
 
 const (
 	// tailReach is how long before its end a record may have begun.
 	tailReach = time.Hour
-	// tailMemory is for how long a tail knows what it has looked at: within that time
-	// a segment is read, also where it is merged first.
+	// tailMemory is for how long a tail remembers what it has seen. Within that time it must
+	// read a segment, even if the segment is merged first.
 	tailMemory = 5 * time.Minute
-	// maxTailed bounds what a tail remembers.
+	// maxTailed limits how much a tail remembers.
 	maxTailed = 200_000
-	// maxAway is how far back a mark may lie.
+	// maxAway is how old a mark may be.
 	maxAway = 15 * time.Minute
 	// maxSkew is how far clocks may be apart.
 	maxSkew = time.Minute
 )
 
-// Tail begins a tail. after is a Fresh.Mark: what was kept since is given first, as far
-// as it is no more than fifteen minutes old, see Missed; "" or another text: the tail begins now.
+// Tail begins a tail. after is a Fresh.Mark: the tail first returns what was kept since, if
+// it is at most fifteen minutes old (see Missed). "" or another text: the tail begins now.
 func (r *Reader) Tail(sc store.Scope, now time.Time, after string) *Tail {
 	t := &Tail{r: r, scope: sc, since: mark{at: now.UnixMilli()}, read: map[string]int64{}, given: map[uint64]int64{}}
 	if m, ok := parseMark(after); ok && m.at <= now.Add(maxSkew).UnixMilli() {
@@ -91,8 +92,9 @@ func (r *Reader) Tail(sc store.Scope, now time.Time, after string) *Tail {
 	return t
 }
 
-// Next gives the records that have been kept since the last call and pass the filter,
-// whose times do not count; at most so many, and how many more there were.
+// Next returns the records that pass the filter and were kept since the last call; the
+// times of the filter do not count. It returns at most so many records, and how many more
+// there were.
 func (t *Tail) Next(ctx context.Context, now time.Time, f *Filter, most int) (fresh []Fresh, more int, err error) {
 	since := time.UnixMilli(t.since.at)
 	if recent := now.Add(-tailMemory); recent.After(since) {
@@ -119,7 +121,7 @@ func (t *Tail) Next(ctx context.Context, now time.Time, f *Filter, most int) (fr
 			continue
 		}
 		got, left, err := t.segment(ctx, p, m, ended, most-len(fresh))
-		if err != nil && !errors.Is(err, segment.ErrGone) { // one that was merged is read as a part of what it became
+		if err != nil && !errors.Is(err, segment.ErrGone) { // a segment that was merged is read as a part of the new one
 			return fresh, more, err
 		}
 		t.read[m.Name], more = m.Max, more+left
@@ -131,8 +133,8 @@ func (t *Tail) Next(ctx context.Context, now time.Time, f *Filter, most int) (fr
 	return fresh, more, nil
 }
 
-// segment reads the records of a segment that are new. Those of one that was merged may
-// have been kept before the tail began.
+// segment reads the records of a segment that are new. In a merged segment there may be
+// records that were kept before the tail began.
 func (t *Tail) segment(ctx context.Context, p *plan, m *segment.Manifest, ended int64, most int) (out []usage.Record, more int, err error) {
 	leave, err := t.r.room.enter(ctx, 0)
 	if err != nil {
@@ -175,7 +177,7 @@ func (p *plan) ofAnyTime() *plan {
 	return &all
 }
 
-// rows are those of a group that pass and have not been looked at.
+// rows are the rows of a group that pass and have not been seen.
 func (t *Tail) rows(ctx context.Context, p *plan, f *segment.File, group int, ended int64) (rows []int, err error) {
 	give, err := t.r.room.take(ctx, f.Weight()+p.need.weight(f, group, true))
 	if err != nil {
@@ -200,7 +202,7 @@ func (t *Tail) rows(ctx context.Context, p *plan, f *segment.File, group int, en
 	return rows, nil
 }
 
-// forget drops what no segment that is read later can bring again.
+// forget drops what cannot come again in a segment that is read later.
 func (t *Tail) forget(now time.Time) {
 	old := now.Add(-tailMemory - time.Minute).UnixMicro()
 	for id, end := range t.given {

@@ -11,13 +11,13 @@ import (
 	"gateway/shared/usage/segment"
 )
 
-// Sample is a number of several requests: what a mean and its interval are made of.
+// Sample is a number measured several times: it gives a mean and its interval.
 type Sample struct {
 	N           int64
 	Sum, square float64
 }
 
-// Add takes a number in.
+// Add adds a number.
 func (s *Sample) Add(v float64) {
 	s.N++
 	s.Sum += v
@@ -30,10 +30,10 @@ func (s *Sample) merge(o *Sample) {
 	s.square += o.square
 }
 
-// Mean is the mean; 0 of nothing.
+// Mean is the mean; 0 if there are no numbers.
 func (s *Sample) Mean() float64 { return ratio(s.Sum, s.N) }
 
-// Variance is that of the sample, by N-1; 0 of less than two numbers.
+// Variance is the variance of the sample (divided by N-1); 0 for fewer than two numbers.
 func (s *Sample) Variance() float64 {
 	if s.N < 2 {
 		return 0
@@ -41,17 +41,17 @@ func (s *Sample) Variance() float64 {
 	return math.Max(0, (s.square-s.Sum*s.Sum/float64(s.N))/float64(s.N-1))
 }
 
-// Variant is what became of the requests that an experiment gave one version.
+// Variant is what happened to the requests that an experiment gave to one version.
 type Variant struct {
-	Requests, Errors int64 // errors: status outside 200-299; a failed guardrail is none
-	Denied, Failed   int64 // by guardrails: refused (446), and let through though one failed (246)
+	Requests, Errors int64 // errors: status outside 200-299, except when a guardrail failed
+	Denied, Failed   int64 // by guardrails: refused (446), and let through although one failed (246)
 	Cost             Sample
 	Duration         Sample // milliseconds
 	TokensIn         Sample
 	TokensOut        Sample
 	Feedback         Sample // weighted values
 
-	rated map[string]struct{} // traces whose feedback is counted
+	rated map[string]struct{} // traces whose feedback has been counted
 }
 
 func (v *Variant) merge(o *Variant, feedback map[string]Sample) {
@@ -67,7 +67,7 @@ func (v *Variant) merge(o *Variant, feedback map[string]Sample) {
 	}
 }
 
-// rate counts the feedback of a trace, once whatever many requests it has.
+// rate counts the feedback of a trace, once for any number of requests.
 func (v *Variant) rate(trace string, feedback map[string]Sample) {
 	s, rated := feedback[trace]
 	if _, counted := v.rated[trace]; !rated || counted {
@@ -76,15 +76,15 @@ func (v *Variant) rate(trace string, feedback map[string]Sample) {
 	if v.rated == nil {
 		v.rated = map[string]struct{}{}
 	}
-	v.rated[strings.Clone(trace)] = struct{}{} // keeps no page in memory
+	v.rated[strings.Clone(trace)] = struct{}{} // the clone keeps no page in memory
 	v.Feedback.merge(&s)
 }
 
 // variantWeight is about how many bytes the collectors of an experiment take.
 const variantWeight = 64 << 10
 
-// Variants gives what became of each version of an experiment, by the version's number
-// in decimal. feedback is that of the time, by trace.
+// Variants returns what happened to each version of an experiment, by the version's number
+// in decimal. feedback is the feedback of the time, by trace.
 func (r *Reader) Variants(ctx context.Context, sc store.Scope, f *Filter, feedback map[string]Sample) (map[string]*Variant, error) {
 	leave, err := r.room.enter(ctx, variantWeight+128*int64(len(feedback)))
 	if err != nil {

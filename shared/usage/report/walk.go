@@ -8,17 +8,17 @@ import (
 	"gateway/shared/usage/segment"
 )
 
-// Walk gives the logs of a page one by one, in its order, until visit wants no more.
-// It reads the bodies of one log at a time, where the query asks for them: memory is
-// that of the records of a page and of the bodies of one. next is the cursor behind
-// the last one that was given, empty at the end, and where an error stopped it.
+// Walk calls visit with the logs of a page one by one, in order, until visit wants no more.
+// If the query asks for bodies, it reads those of one log at a time, so memory holds the
+// records of one page and the bodies of one log. next is the cursor after the last log that
+// was given; it is empty at the end, and after an error it says where to go on.
 func (r *Reader) Walk(ctx context.Context, sc store.Scope, q *LogQuery, visit func(*usage.Record) (more bool, err error)) (next string, err error) {
 	rest := *q
 	p, err := r.plan(ctx, sc, &q.Filter)
 	if err != nil {
 		return rest.Cursor, err
 	}
-	err = again(func() (err error) { // behind what was given before
+	err = again(func() (err error) { // starts after the logs that were already given
 		next, err = r.walk(ctx, p, &rest, visit)
 		return err
 	})
@@ -59,7 +59,7 @@ func (r *Reader) walk(ctx context.Context, p *plan, rest *LogQuery, visit func(*
 		if err != nil {
 			return "", err
 		}
-		records[i] = usage.Record{} // its bodies go
+		records[i] = usage.Record{} // releases its bodies
 		last := i == len(records)-1
 		rest.Cursor, rest.Limit, rest.Offset = hits[i].cursor().String(), rest.Limit-1, 0
 		if !more && !last {
@@ -72,7 +72,7 @@ func (r *Reader) walk(ctx context.Context, p *plan, rest *LogQuery, visit func(*
 	return rest.Cursor, nil
 }
 
-// opened are the bodies of the group that the last record was of.
+// opened are the bodies of the group that contained the last record.
 type opened struct {
 	reader *Reader
 	part   *segment.Part

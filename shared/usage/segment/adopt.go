@@ -8,18 +8,18 @@ import (
 	"gateway/shared/store"
 )
 
-// Days were noted for retention before organisations had rows by which they are found.
-// An organisation whose last day is that old is found by the notes of its days.
+// Days were noted for retention before organisations had rows of their own. An organisation
+// whose last day is from that time is found by the notes of its days.
 const (
 	adoptPage = 1000
-	adoptRows = 10 * adoptPage // notes that one call looks through at most, about
+	adoptRows = 10 * adoptPage // how many notes one call looks through at most, about
 )
 
-// adopted is where the row of the progress through these notes is.
+// adopted is the key of the row that holds the progress through these notes.
 func adopted() store.Key { return keepers().Key("A", "notes") }
 
-// adopt goes through the notes of days once, a part at each call, and writes the rows of
-// their organisations. Later notes come with that row.
+// adopt goes through the notes of days once, a part in each call, and writes the rows of
+// their organisations. A note that is written now comes together with that row.
 func (a thinning) adopt(ctx context.Context, most int) error {
 	at, _, err := a.table.Get(ctx, adopted(), false)
 	if err != nil {

@@ -12,8 +12,8 @@ import (
 	"gateway/shared/usage"
 )
 
-// Archive is where segments are: it ingests, compacts and reads them. Safe for
-// concurrent use, by many processes on one store.
+// Archive ingests, compacts and reads segments. It is safe for concurrent use, by many
+// processes on one store.
 type Archive struct {
 	store   store.Store
 	table   store.Table
@@ -21,36 +21,37 @@ type Archive struct {
 	objects objects
 	o       Options
 	cache   *cache
-	twice   *cache // what pairs of segments have in common, and counts: small, and worth more than what else is kept
+	twice   *cache // what pairs of segments have in common, and counts; these are small, and worth more than the rest of the cache
 	noted   dueCache
 }
 
 // Options are the choices of an archive.
 type Options struct {
 	CacheBytes    int64                      // decoded cubes and columns kept in memory; CacheBytes when 0
-	Retention     usage.Retention            // how long usage is kept; for ever when zero
-	Kept          Kept                       // what keeps its logs for a shorter time; nil: nothing
-	MaxDayRecords int64                      // days with more stay in hours; 500,000 when 0
+	Retention     usage.Retention            // how long usage is kept; zero: for ever
+	Kept          Kept                       // which workspaces keep their logs for a shorter time; nil: none
+	MaxDayRecords int64                      // days with more records stay divided into hours; 500,000 when 0
 	Clock         func() time.Time           // time.Now when nil
-	Inline        int                        // bytes up to which an object stands in the store; as much as a row holds when 0
-	Files         bool                       // records of hours that are over stand in files, however few: other tools see them all
-	MinMerge      int                        // batches of an hour that lasts are merged from this number on; 4 when 0
-	OnBad         func(id string, err error) // hears of records that cannot be kept; may be nil
+	Inline        int                        // objects of up to so many bytes are in the store; 0: as much as a row can hold
+	Files         bool                       // records of hours that are over are in files, however few there are, so that other tools see all of them
+	MinMerge      int                        // batches of an hour that still lasts are merged when there are so many; 4 when 0
+	OnBad         func(id string, err error) // is called for records that cannot be kept; may be nil
 }
 
-// Kept tells for how many days the workspaces of an organisation keep their logs, as it
-// is set now. Of a workspace in the scope it may tell as the standard.
+// Kept tells for how many days the workspaces of an organisation keep their logs by the
+// settings of this moment. If the scope is a workspace, it may return the days of that
+// workspace as the standard.
 type Kept func(ctx context.Context, sc store.Scope) (usage.KeptDays, error)
 
-// CacheBytes is what an archive keeps in memory where nothing else is said.
+// CacheBytes is how much an archive keeps in memory by default.
 const CacheBytes = 20 << 20
 
-// Cheapest is the Inline where a row is paid for by the kilobyte and an object in the
-// bucket by itself: eight units of writing cost what one object does.
+// Cheapest is the best Inline where a row is paid for by the kilobyte and an object in the
+// bucket at a fixed price: writing eight kilobytes to rows costs as much as an object.
 const Cheapest = 8 << 10
 
-// FewerMerges is the MinMerge there: a merge within an hour costs what half a dozen
-// batches do, and is only for readers of that hour.
+// FewerMerges is the best MinMerge there: a merge within an hour costs as much as six
+// batches, and only helps readers of that hour.
 const FewerMerges = 12
 
 // New opens the archive of a store and a bucket.
@@ -80,10 +81,10 @@ func New(s store.Store, b blob.Bucket, o Options) *Archive {
 	}
 }
 
-// Cut tells from which times on records are shown.
+// Cut says from which time on records are shown.
 type Cut struct {
 	standard int64
-	of       map[string]int64 // by workspace, where it is another
+	of       map[string]int64 // by workspace, if its time differs from the standard
 	least    int64
 	most     int64
 }
@@ -96,18 +97,18 @@ func (c *Cut) First(workspace string) int64 {
 	return c.standard
 }
 
-// Least and Most are the first and the last of these times.
+// Least and Most are the earliest and the latest of these times.
 func (c *Cut) Least() int64 { return c.least }
 func (c *Cut) Most() int64  { return c.most }
 
-// Own gives these times of workspaces that have another one than the standard.
+// Own returns these times for the workspaces whose time differs from the standard.
 func (c *Cut) Own() map[string]int64 { return c.of }
 
-// One tells that it is the same time for all workspaces.
+// One tells whether the time is the same for all workspaces.
 func (c *Cut) One() bool { return len(c.of) == 0 }
 
-// Cut gives from which times on records of a scope are shown: what is older than a
-// workspace keeps is shown no more, whether it has been deleted yet or not.
+// Cut returns from which time on records of a scope are shown. Records that are older than
+// a workspace keeps are not shown, even if they have not been deleted yet.
 func (a *Archive) Cut(ctx context.Context, sc store.Scope) (Cut, error) {
 	cut := Cut{standard: math.MinInt64, least: math.MinInt64, most: math.MinInt64}
 	if a.o.Kept == nil {
@@ -134,7 +135,7 @@ func (a *Archive) Cut(ctx context.Context, sc store.Scope) (Cut, error) {
 	return cut, nil
 }
 
-// Cube gives a segment's cube.
+// Cube returns a segment's cube.
 func (a *Archive) Cube(ctx context.Context, m *Manifest) (*Cube, error) {
 	key := m.Name + "/cube"
 	if v, ok := a.cache.get(key); ok {
@@ -152,7 +153,7 @@ func (a *Archive) Cube(ctx context.Context, m *Manifest) (*Cube, error) {
 	return c, nil
 }
 
-// ids gives the sorted hashes of a segment's event ids.
+// ids returns the hashes of a segment's event ids, sorted.
 func (a *Archive) ids(ctx context.Context, m *Manifest) ([]uint64, error) {
 	c, err := a.Cube(ctx, m)
 	if err != nil {
@@ -184,7 +185,7 @@ func (a *Archive) ids(ctx context.Context, m *Manifest) ([]uint64, error) {
 	return ids, nil
 }
 
-// columnKey names a decoded column in the cache.
+// columnKey is the name of a decoded column in the cache.
 func columnKey(name string, group int, column string) string {
 	return name + "/" + strconv.Itoa(group) + "/" + column
 }

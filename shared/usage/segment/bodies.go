@@ -8,12 +8,12 @@ import (
 // Bodies reads the sealed bodies of the records of one group.
 type Bodies struct {
 	file            *File
-	gone            bool // they are not kept any more
+	gone            bool // the bodies are no longer kept
 	packs           *Strings
 	offsets, length []int64
 }
 
-// Bodies opens the bodies of a group: where each is, and none of them yet.
+// Bodies reads where the bodies of a group are, but does not read the bodies themselves.
 func (f *File) Bodies(ctx context.Context, group int) (b *Bodies, err error) {
 	b = &Bodies{file: f, gone: f.a.bodiesOver(&f.m)}
 	if !b.gone {
@@ -22,8 +22,8 @@ func (f *File) Bodies(ctx context.Context, group int) (b *Bodies, err error) {
 	return b, err
 }
 
-// Row reads the sealed bodies of one record; nil when it has none, or they are not
-// kept any more. Those of a record with a Blob are there, not here.
+// Row reads the sealed bodies of one record; nil when it has none, or when they are no
+// longer kept. If the record has a Blob, its bodies are there and not here.
 func (b *Bodies) Row(ctx context.Context, row int) ([]byte, error) {
 	if b.gone {
 		return nil, nil

@@ -5,9 +5,8 @@ import (
 	"sync"
 )
 
-// cache keeps decoded objects in memory up to a number of bytes, the least
-// recently used ones leaving first. What it holds is immutable. A nil cache keeps
-// nothing.
+// cache keeps decoded objects in memory up to a number of bytes; the least recently used
+// ones leave first. The objects must not be changed. A nil cache keeps nothing.
 type cache struct {
 	mu    sync.Mutex
 	limit int64
@@ -40,8 +39,8 @@ func (c *cache) get(key string) (any, bool) {
 	return e.Value.(*cached).value, true
 }
 
-// put keeps a value of about so many bytes. One above a quarter of the limit is
-// not kept.
+// put keeps a value of about so many bytes. It does not keep a value above a quarter of the
+// limit.
 func (c *cache) put(key string, value any, bytes int64) {
 	bytes += int64(len(key)) + 128
 	if c == nil || bytes > c.limit/4 {
@@ -61,7 +60,8 @@ func (c *cache) put(key string, value any, bytes int64) {
 	}
 }
 
-// Counted gives how many records of a segment pass a filter, where Count was told.
+// Counted returns how many records of a segment pass a filter, if Count was called for
+// that.
 func (a *Archive) Counted(m *Manifest, filter string) (n int64, ok bool) {
 	v, ok := a.twice.get(m.Name + "/count/" + filter)
 	if !ok {
@@ -70,8 +70,8 @@ func (a *Archive) Counted(m *Manifest, filter string) (n int64, ok bool) {
 	return v.(int64), true
 }
 
-// Count keeps how many records of a segment pass a filter. It stands where columns do
-// not push it out.
+// Count keeps how many records of a segment pass a filter. The count is in a cache from
+// which columns cannot push it out.
 func (a *Archive) Count(m *Manifest, filter string, n int64) {
 	a.twice.put(m.Name+"/count/"+filter, n, 8)
 }

@@ -13,29 +13,30 @@ import (
 	"gateway/shared/store"
 )
 
-// When segments are merged, and how many at once.
+// When segments are merged, and how many at a time.
 const (
-	settleTime  = 15 * time.Second // a batch is this old before it is merged
-	hourGrace   = 5 * time.Minute  // after its end, an hour is merged whole
+	settleTime  = 15 * time.Second // a batch must be this old to be merged
+	hourGrace   = 5 * time.Minute  // an hour is merged completely so long after its end
 	dayGrace    = time.Hour        //
-	gonePeriod  = 10 * time.Minute // how long merged segments stay for readers that hold their manifest
-	minMinute   = 4                // fewer batches are left for later, where nothing else is said
-	maxInputs   = 90               // of one merge: its swap is one transaction
-	maxMinute   = 1 << 13          // records of one merge within an hour that lasts: its file is made in memory
+	gonePeriod  = 10 * time.Minute // how long merged segments remain for readers that still have their manifest
+	minMinute   = 4                // with fewer batches the merge is left for later; the default of MinMerge
+	maxInputs   = 90               // of one merge, because its swap is one transaction
+	maxMinute   = 1 << 13          // records of one merge within an hour that still lasts, because its file is made in memory
 	hourSeconds = 3600
 )
 
 func dues() store.Partition { return store.System("USAGE-DUE") }
 
-// dueCache remembers which hours this process has noted while they last.
+// dueCache remembers which of the hours that still last this process has noted.
 type dueCache struct {
 	mu sync.Mutex
 	m  map[groupKey]struct{}
 }
 
-// noteDue writes that an hour or a day has something to merge. Every note is
-// new to the compactor, so that one made while it worked is not lost. Notes for
-// an hour that lasts are written once: nothing removes them before it is over.
+// noteDue writes that an hour or a day has something to merge. The compactor deletes a note
+// only if it is still the one that it read, so a note that is made while it works is not
+// lost. Notes for an hour that still lasts are written once: nothing removes them before
+// the hour is over.
 func (a *Archive) noteDue(ctx context.Context, sort, org string, hour int64) error {
 	k := groupKey{org, hour}
 	now := a.o.Clock()
@@ -68,14 +69,14 @@ func (a *Archive) noteDue(ctx context.Context, sort, org string, hour int64) err
 	return nil
 }
 
-// compacting merges what of an archive is due at a time.
+// compacting merges what is due in an archive at a given time.
 type compacting struct {
 	*Archive
 	now time.Time
 }
 
-// Compact merges what is due; call it every minute or so. Several at once do no
-// harm. Answers stay the same throughout.
+// Compact merges what is due; call it every minute or so. Several calls at once do no harm.
+// Answers do not change while it works.
 func (a *Archive) Compact(ctx context.Context) error {
 	c := compacting{a, a.o.Clock()}
 	errs := []error{c.sweep(ctx), looking{a, lookRows}.look(ctx, c.now)}
@@ -103,7 +104,8 @@ func (a *Archive) Compact(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// eachDue walks the notes of one sort; an error of one does not stop the others.
+// eachDue goes through the notes of one kind; an error for one note does not stop the
+// others.
 func (a compacting) eachDue(ctx context.Context, sort string, do func(store.Row) error) error {
 	var errs []error
 	q := store.Query{Partition: dues(), Prefix: sort + "#"}
@@ -127,7 +129,7 @@ func (a compacting) eachDue(ctx context.Context, sort string, do func(store.Row)
 	}
 }
 
-// hour merges within an hour; done when the hour is over and whole.
+// hour merges within an hour; done is true when the hour is over and completely merged.
 func (a compacting) hour(ctx context.Context, org string, hour int64) (done bool, err error) {
 	key := hourKey(hour)
 	over := !a.now.Before(time.Unix((hour+1)*hourSeconds, 0).Add(hourGrace))
@@ -147,7 +149,7 @@ func (a compacting) hour(ctx context.Context, org string, hour int64) (done bool
 		}
 		list = list[n:]
 		if over {
-			return false, nil // the rest at the next call, when the merged ones are listed
+			return false, nil // the next call does the rest, when the merged segments are in the list
 		}
 	}
 	if over && (len(list) > 1 || a.hidden(list)) || len(list) >= a.o.MinMerge {
@@ -161,8 +163,8 @@ func (a compacting) hour(ctx context.Context, org string, hour int64) (done bool
 	return true, a.noteDue(ctx, "D", org, hour-hour%24)
 }
 
-// inputs is how many of a list one merge takes. While the hour lasts it is bounded
-// by their records as well, so that many calls in a minute take no more memory
+// inputs is how many segments of a list one merge takes. While the hour lasts, the number
+// of their records is limited too, so that many calls in a minute do not need more memory
 // than few.
 func inputs(list []Manifest, over bool) int {
 	records := int64(0)
@@ -174,12 +176,12 @@ func inputs(list []Manifest, over bool) int {
 	return len(list)
 }
 
-// hidden tells whether records are to stand in files, and those of some segment do not.
+// hidden tells whether records should be in files, and those of some segment are not.
 func (a compacting) hidden(list []Manifest) bool {
 	return a.o.Files && slices.ContainsFunc(list, func(m Manifest) bool { return !m.InFile() })
 }
 
-// day merges a day that is over into one segment, unless it is too large.
+// day merges the segments of a day that is over into one, unless that would be too large.
 func (a compacting) day(ctx context.Context, org string, day int64) (done bool, err error) {
 	if a.now.Before(time.Unix((day+24)*hourSeconds, 0).Add(dayGrace)) {
 		return false, nil
@@ -207,11 +209,11 @@ func (a compacting) day(ctx context.Context, org string, day int64) (done bool, 
 	return true, a.merge(ctx, list, TierDay, day)
 }
 
-// rewrite puts segments of a day that stays in hours into files, each as it is.
+// rewrite writes files for segments of a day that stays divided into hours, one for each.
 func (a compacting) rewrite(ctx context.Context, list []Manifest) error {
 	for i := range list {
 		if !a.hides(&list[i]) {
-			continue // batches are of hours that are noted themselves
+			continue // batches are merged with their hours, which have notes of their own
 		}
 		if err := a.merge(ctx, list[i:i+1], list[i].Tier, list[i].Hour); err != nil {
 			return err

@@ -13,17 +13,17 @@ import (
 // Hour is one hour in microseconds, the time step of cubes.
 const Hour = int64(3600) * 1_000_000
 
-// maxListedIDs is how many records a cube lists the ids of; for larger segments
-// they are read from the file when they are needed.
+// maxListedIDs is for how many records a cube lists the ids. The ids of larger segments are
+// read from the file when they are needed.
 const maxListedIDs = 1 << 16
 
 // UsersKey names the users of one workspace in one hour.
 type UsersKey struct {
-	Hour      int64 // its start, microseconds since 1970
+	Hour      int64 // start of the hour, microseconds since 1970
 	Workspace string
 }
 
-// Cube is what most questions about a segment are answered from.
+// Cube is the summary of a segment that answers most questions about it.
 type Cube struct {
 	Cells *Table
 	Users map[UsersKey]*hyperloglog.Sketch // distinct end users
@@ -31,7 +31,7 @@ type Cube struct {
 	bytes int64
 }
 
-// cellKey is a cell's hour and the codes of its dimensions.
+// cellKey is the hour of a cell and the codes of its dimensions.
 type cellKey struct {
 	hour int64
 	dims [NumCubeDims]uint32
@@ -39,11 +39,11 @@ type cellKey struct {
 
 type cell struct {
 	count, first, last int64
-	sums               [NumInts]int64 // Start unused
+	sums               [NumInts]int64 // sums[Start] is not used
 	durations          Histogram
 }
 
-// cubeBuilder gathers a segment's cube record by record.
+// cubeBuilder builds a segment's cube, record by record.
 type cubeBuilder struct {
 	strings map[string]uint32
 	values  []string
@@ -52,7 +52,7 @@ type cubeBuilder struct {
 	ids     []uint64
 	total   int
 
-	// The last record's cell: mostly the next one's too.
+	// The cell of the last record, which is mostly the cell of the next one too.
 	last    *cell
 	lastKey cellKey
 	lastDim [NumCubeDims]string
@@ -76,7 +76,7 @@ func (b *cubeBuilder) code(s string) uint32 {
 	return c
 }
 
-// dimension gives a record's value of a dimension.
+// dimension returns a record's value of a dimension.
 func dimension(r *usage.Record, d Dim) string {
 	switch d {
 	case Workspace:
@@ -120,7 +120,7 @@ func withUser(r *usage.Record) int64 {
 	return 1
 }
 
-// decimal writes a number; small ones without allocating.
+// decimal writes a number; it does not allocate for small ones.
 func decimal(n int64) string {
 	if n >= 0 && n < int64(len(decimals)) {
 		return decimals[n]
@@ -135,7 +135,7 @@ var decimals = func() (d [600]string) {
 	return d
 }()
 
-// cell is the cell that a record belongs to.
+// cell returns the cell that a record belongs to.
 func (b *cubeBuilder) cell(r *usage.Record, hour, start int64) *cell {
 	k, same := cellKey{hour: hour}, b.last != nil && b.lastKey.hour == hour
 	for d := range NumCubeDims {
@@ -187,8 +187,8 @@ func (b *cubeBuilder) add(r *usage.Record) {
 	}
 }
 
-// hashID is FNV-1a with a finishing mix. Two ids of one hour share a hash once
-// in 10^7 hours of a million requests.
+// hashID is FNV-1a with a final mix. In an hour with a million requests, two ids have the
+// same hash once in 10^7 such hours.
 func hashID(id string) uint64 {
 	h := uint64(14695981039346656037)
 	for i := range len(id) {
@@ -199,13 +199,13 @@ func hashID(id string) uint64 {
 	return h ^ h>>33
 }
 
-// Cubes of version 1 have sums up to WithUser.
+// Cubes of version 1 have the sums up to WithUser.
 const (
 	cubeVersion = 2
 	cubeFirst   = 1
 )
 
-// encode gives the cube's bytes: version, texts, cells, users, ids.
+// encode writes the cube as bytes: version, texts, cells, users, ids.
 func (b *cubeBuilder) encode() ([]byte, error) {
 	out := append(make([]byte, 0, 256+64*len(b.cells)+9*len(b.ids)), cubeVersion)
 	out = binary.AppendUvarint(out, uint64(len(b.values)))

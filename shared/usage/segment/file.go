@@ -14,33 +14,33 @@ import (
 	"gateway/shared/usage"
 )
 
-// File is an open Parquet file of a segment. Columns of few values are decoded once
-// and kept in the archive's cache. A File is one caller's own: it keeps a small file's
-// bytes while it is used.
+// File is an open Parquet file of a segment. Columns with few values are decoded once and
+// kept in the archive's cache. A File belongs to one caller; it keeps the bytes of a small
+// file in memory while it is used.
 type File struct {
 	*outline
 
 	a     *Archive
-	cache *cache // the archive's, or none
+	cache *cache // the archive's cache, or nil
 	m     Manifest
-	whole []byte // the file, once it was read whole
+	whole []byte // the file, if it was read as a whole
 }
 
-// outline is what the end of a file says of it, shared by all who read it.
+// outline is what the end of a file says about it; all readers of the file share it.
 type outline struct {
 	Groups  []Group
 	pf      *parquet.File
 	columns map[string]int // leaf index by dotted path
 }
 
-// Group is a row group: what is read, or left out, as one piece. Rows are in the
-// order of Start, then id.
+// Group is a row group, which is read or left out as a whole. Rows are ordered by Start,
+// then by id.
 type Group struct {
 	Rows        int
 	First, Last int64 // Start of its first and last record
 }
 
-// wholeFile is the size up to which a file in the bucket is read at once.
+// wholeFile is up to which size a file in the bucket is read as a whole.
 const wholeFile = 512 << 10
 
 // File opens a segment's file.
@@ -48,26 +48,26 @@ func (a *Archive) File(ctx context.Context, m *Manifest) (*File, error) {
 	return a.open(ctx, m, a.cache)
 }
 
-// columnWeight is about what the description of one column of one group takes
-// in memory, in bytes.
+// columnWeight is about how many bytes of memory the description of one column of one group
+// takes.
 const columnWeight = 2 << 10
 
 // tail is how much of the end of a large file is read to open it.
 const tail = 128 << 10
 
-// small tells whether the file is read whole.
+// small tells whether the file is read as a whole.
 func (m *Manifest) small() bool { return !m.inBucket(dataObject) || m.Size <= wholeFile }
 
-// OpenWeight is about how many bytes it takes to open the segment's file.
+// OpenWeight is about how many bytes opening the segment's file takes.
 func (m *Manifest) OpenWeight() int64 {
 	outline := columnWeight * numColumns * (m.Records/groupRows + 1)
 	if m.small() {
-		return 2*m.Size + outline // as it stands in the store, and copied from there
+		return 2*m.Size + outline // once as it is in the store, and once copied from there
 	}
 	return tail + outline
 }
 
-// open opens a segment's file, keeping what is decoded in c.
+// open opens a segment's file; c keeps what is decoded.
 func (a *Archive) open(ctx context.Context, m *Manifest, c *cache) (*File, error) {
 	f := &File{a: a, cache: c, m: *m}
 	key := m.Name + "/file"
@@ -113,7 +113,7 @@ func (a *Archive) open(ctx context.Context, m *Manifest, c *cache) (*File, error
 	return f, nil
 }
 
-// bytes gives a small file.
+// bytes returns the bytes of a small file.
 func (f *File) bytes(ctx context.Context) ([]byte, error) {
 	if f.whole != nil {
 		return f.whole, nil
@@ -123,9 +123,8 @@ func (f *File) bytes(ctx context.Context) ([]byte, error) {
 	return b, err
 }
 
-// detached reads a file while it is opened. The outline stays in the cache with its
-// reader, which must not keep the file's bytes there too: columns are read by readers
-// of their own.
+// detached reads a file while it is opened. The outline stays in the cache together with
+// its reader, which must not keep the file's bytes there: columns have their own readers.
 type detached struct{ io.ReaderAt }
 
 func (d *detached) ReadAt(p []byte, off int64) (int, error) {
@@ -167,10 +166,10 @@ func (e *extent) ReadAt(p []byte, off int64) (int, error) {
 
 var errOutside = errors.New("segment: read outside of what was fetched")
 
-// stretch is how much of a file in the bucket is read at least.
+// stretch is how many bytes of a file in the bucket are read at least.
 const stretch = 256 << 10
 
-// remote reads a file in the bucket, a stretch at a time.
+// remote reads a file in the bucket, one stretch at a time.
 type remote struct {
 	f    *File
 	ctx  context.Context
@@ -195,7 +194,7 @@ func (r *remote) ReadAt(p []byte, off int64) (int, error) {
 	return r.near.ReadAt(p, off)
 }
 
-// reader gives access to one column of one group, fetching it whole.
+// reader returns a reader for one column of one group, which it fetches completely.
 func (f *File) reader(ctx context.Context, group int, column string) (io.ReaderAt, error) {
 	if f.m.small() {
 		b, err := f.bytes(ctx)
@@ -296,8 +295,8 @@ func (f *File) strings(ctx context.Context, group int, column string) (*Strings,
 			}
 			return nil
 		}
-		// Without a dictionary nearly every row has a value of its own: what is
-		// equal is not looked for, but for runs.
+		// Without a dictionary nearly every row has a different value, so equal values are only
+		// found if they follow each other.
 		keep = false
 		for _, v := range texts(p.Data()) {
 			if n := len(s.Values); n == 0 || s.Values[n-1] != v {
@@ -316,13 +315,13 @@ func (f *File) strings(ctx context.Context, group int, column string) (*Strings,
 	if len(s.Values) == 1 {
 		s.Codes = nil
 	}
-	if keep || len(s.Values) == 1 { // others would push out what is asked for again and again
+	if keep || len(s.Values) == 1 { // other columns would push out what is needed again and again
 		f.cache.put(key, s, s.size())
 	}
 	return s, nil
 }
 
-// texts copies the values of a page, all at once.
+// texts copies the values of a page in one piece.
 func texts(data encoding.Values) []string {
 	bytes, offsets := data.ByteArray()
 	if len(offsets) < 2 {
@@ -335,17 +334,16 @@ func texts(data encoding.Values) []string {
 	return values
 }
 
-// Absent is the code of a row that has no value for a metadata key.
+// Absent is the code of a row that does not have a metadata key.
 const Absent = ^uint32(0)
 
-// The flat columns of metadata.
+// The two columns in which Parquet stores metadata.
 const (
 	metadataKeys   = "metadata.key_value.key"
 	metadataValues = "metadata.key_value.value"
 )
 
-// Metadata reads the values of one metadata key; rows without it have the code
-// Absent.
+// Metadata reads the values of one metadata key; rows without it have the code Absent.
 func (f *File) Metadata(ctx context.Context, group int, key string) (*Strings, error) {
 	cacheKey := columnKey(f.m.Name, group, "metadata."+key)
 	if v, ok := f.cache.get(cacheKey); ok {
@@ -355,8 +353,8 @@ func (f *File) Metadata(ctx context.Context, group int, key string) (*Strings, e
 	for i := range s.Codes {
 		s.Codes[i] = Absent
 	}
-	// The pairs of a group in order, by their place in the flat columns.
-	var at []int // row of each pair that has the key, at its place; -1: another key
+	// The pairs of a group, in the order in which they are in the two columns.
+	var at []int // row of each pair that has the key; -1: the pair has another key
 	row := -1
 	err := f.values(ctx, group, metadataKeys, func(v parquet.Value) {
 		if v.RepetitionLevel() == 0 {
@@ -392,7 +390,7 @@ func (f *File) Metadata(ctx context.Context, group int, key string) (*Strings, e
 	return s, nil
 }
 
-// values calls each with every value of a column, nulls included.
+// values calls each with every value of a column, including nulls.
 func (f *File) values(ctx context.Context, group int, column string, each func(parquet.Value)) error {
 	var buf [256]parquet.Value
 	return f.pages(ctx, group, column, func(p parquet.Page) error {
@@ -412,8 +410,8 @@ func (f *File) values(ctx context.Context, group int, column string, each func(p
 	})
 }
 
-// Records reads the records of some rows of a group; rows are in ascending
-// order. Sealed bodies are not among them: see Bodies.
+// Records reads the records of some rows of a group; rows are in ascending order. The
+// records have no sealed bodies: see Bodies.
 func (f *File) Records(ctx context.Context, group int, rows []int) ([]usage.Record, error) {
 	const column = "event"
 	chunk, err := f.chunk(group, column)
@@ -443,7 +441,7 @@ func (f *File) Records(ctx context.Context, group int, rows []int) ([]usage.Reco
 		if err != nil {
 			return nil, fmt.Errorf("segment: events of %s: %w", f.m.Name, err)
 		}
-		// Every row of this page that is wanted.
+		// All wanted rows of this page.
 		data := p.Data()
 		bytes, offsets := data.ByteArray()
 		for ; next < len(rows) && int64(rows[next])-start < p.NumRows(); next++ {
@@ -460,7 +458,7 @@ func (f *File) Records(ctx context.Context, group int, rows []int) ([]usage.Reco
 	return records, nil
 }
 
-// bodyRefs reads where the bodies of a group's records are.
+// bodyRefs reads where the bodies of the records in a group are.
 func (f *File) bodyRefs(ctx context.Context, group int) (packs *Strings, offsets, lengths []int64, err error) {
 	if packs, err = f.strings(ctx, group, "body_pack"); err != nil {
 		return nil, nil, nil, err

@@ -8,30 +8,32 @@ import (
 	"gateway/shared/store"
 )
 
-// A segment is hidden from other tools while its records stand in the store. With
-// Options.Files none is to be hidden for long: merges of hours that are over write files.
-// Those that were merged before it was so are found by a look at all manifests.
+// A segment is hidden from other tools while its records are in the store. With
+// Options.Files no segment should be hidden for long: merges of hours that are over write
+// files. Segments that were merged before the option was set are found by looking at all
+// manifests.
 const (
-	lookRows  = 1000           // manifests and organisations of one call at most
-	lookRest  = 24 * time.Hour // from the end of one look to the next one
-	lookGrace = 48 * time.Hour // after its hour, nothing else is going to merge a segment
+	lookRows  = 1000           // manifests and organisations in one call, at most
+	lookRest  = 24 * time.Hour // from the end of one look to the next
+	lookGrace = 48 * time.Hour // so long after its hour, nothing else will merge a segment
 )
 
-// hides tells whether a segment's records are to stand in a file, and do not.
+// hides tells whether a segment's records should be in a file, and are not.
 func (a *Archive) hides(m *Manifest) bool {
 	return a.o.Files && m.Tier >= TierHour && !m.InFile()
 }
 
-// looking goes through the manifests of all organisations, a part at each call.
+// looking goes through the manifests of all organisations, a part in each call.
 type looking struct {
 	*Archive
-	rows int // of one call at most, about
+	rows int // how many in one call at most, about
 }
 
-// looked is where the row of a look's progress is.
+// looked is the key of the row that holds the progress of a look.
 func looked() store.Key { return dues().Key("F", "look") }
 
-// look goes on where the last call ended, and notes what hidden segments it finds.
+// look continues where the last call ended, and makes notes for the hidden segments that it
+// finds.
 func (a looking) look(ctx context.Context, now time.Time) error {
 	if !a.o.Files {
 		return nil
@@ -53,7 +55,7 @@ func (a looking) look(ctx context.Context, now time.Time) error {
 	return nil
 }
 
-// part looks at organisations from org on, and of that one at the manifests behind after.
+// part looks at organisations from org on; in org it looks at the manifests after after.
 func (a looking) part(ctx context.Context, org, after string, now time.Time) (next store.Item, err error) {
 	orgs := store.Query{Partition: keepers(), From: keepers().Key("O", org).SK(), To: keepers().Key("O", "~").SK(), Limit: a.rows}
 	for left := a.rows; ; {
@@ -95,7 +97,7 @@ func (a looking) ofOrg(ctx context.Context, org, after string, left int, now tim
 			if m.InFile() || now.Before(time.Unix((m.Hour+1)*hourSeconds, 0).Add(lookGrace)) {
 				continue
 			}
-			sort := "H" // a day follows its hours
+			sort := "H" // an hour's note makes a note for its day later
 			if m.Tier == TierDay {
 				sort = "D"
 			}

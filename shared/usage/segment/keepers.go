@@ -15,16 +15,17 @@ import (
 	"gateway/shared/usage"
 )
 
-// keepers are the rows of organisations whose workspaces may keep logs for times of
-// their own.
+// keepers are the rows of organisations that have usage. Their workspaces may keep logs for
+// different times.
 func keepers() store.Partition { return store.System("USAGE-KEPT") }
 
-// keeper is the row of one of them.
+// keeper is the row of one such organisation.
 func keeper(org string) store.Row {
 	return store.Row{Key: keepers().Key("O", org), Item: store.Item{"org": org}}
 }
 
-// Organisations gives those that have days, behind one in order, at most so many.
+// Organisations lists organisations that have days, those after after in order, at most so
+// many.
 func (a *Archive) Organisations(ctx context.Context, after string, most int) (list []string, err error) {
 	q := store.Query{Partition: keepers(), Prefix: "O#", Limit: most}
 	if after != "" {
@@ -40,29 +41,28 @@ func (a *Archive) Organisations(ctx context.Context, after string, most int) (li
 	return list, nil
 }
 
-// lateNote is the row of a day that got records when it was long over.
+// lateNote is the key of a row that notes that a day got records long after it was over.
 func lateNote(org string, day int64) store.Key {
 	return keepers().Key("L", org, fmt.Sprintf("%08d", day))
 }
 
-// thinLease is for how long one process alone thins the days of an organisation.
+// thinLease is for how long one process has the days of an organisation to itself.
 const thinLease = 20 * time.Minute
 
-// progress is how far the days of an organisation are thinned.
+// progress says how far the days of an organisation are thinned.
 type progress struct {
 	key   store.Key
-	rules string // hash of those that it was done by
-	done  int64  // unix second at which all days that were over then were thinned
-	pass  int64  // the same of a pass that is not through; 0: none
-	at    int64  // the day that it goes on with
-	rev   int64  // of the row
+	rules string // hash of the rules by which they were thinned
+	done  int64  // unix second; all days that were over at that time are thinned
+	pass  int64  // the same for a pass that is not finished; 0: there is none
+	at    int64  // day with which the pass continues
+	rev   int64  // revision of the row
 }
 
-// thinning takes out of an archive what workspaces keep no longer.
+// thinning removes from an archive what workspaces no longer keep.
 type thinning struct{ *Archive }
 
-// thinAll thins the days of all organisations. An error of one does not stop the
-// others.
+// thinAll thins the days of all organisations. An error for one does not stop the others.
 func (a thinning) thinAll(ctx context.Context, now time.Time) error {
 	if a.o.Kept == nil {
 		return nil
@@ -89,8 +89,8 @@ func (a thinning) thinAll(ctx context.Context, now time.Time) error {
 	}
 }
 
-// thinOrg thins the days of an organisation that have become over for some workspace
-// since the last time, and those that got late records.
+// thinOrg thins the days of an organisation whose time has ended for some workspace since
+// the last call, and the days that got late records.
 func (a thinning) thinOrg(ctx context.Context, org string, now time.Time) error {
 	kept, err := a.o.Kept(ctx, store.Scope{Org: org})
 	if err != nil || !kept.Any() {
@@ -107,7 +107,7 @@ func (a thinning) thinOrg(ctx context.Context, org string, now time.Time) error 
 	sum := sha256.Sum256([]byte(ruleText(&kept)))
 	rules := hex.EncodeToString(sum[:8])
 	if p.rules == rules && p.pass == 0 && len(late) == 0 && p.done/secondsOfDay == now.Unix()/secondsOfDay {
-		return nil // days become over at midnight
+		return nil // a day's time ends at midnight
 	}
 	if p.rules != rules {
 		p.rules, p.done, p.pass, p.at = rules, 0, 0, 0
@@ -137,8 +137,8 @@ func (a thinning) thinOrg(ctx context.Context, org string, now time.Time) error 
 
 const secondsOfDay = 24 * hourSeconds
 
-// pass thins the days that were over when the pass began, and not when the last one did.
-// mine is false when another process has taken the organisation meanwhile.
+// pass thins the days whose time was over when this pass began, and not yet when the last
+// one did. mine is false when another process has taken the organisation meanwhile.
 func (a thinning) pass(ctx context.Context, org string, kept *usage.KeptDays, p *progress, now time.Time) (mine bool, err error) {
 	then, last := time.Unix(p.pass, 0), time.Unix(p.done, 0)
 	all := append(slices.Collect(maps.Values(kept.Of)), kept.Standard)
@@ -166,7 +166,7 @@ func (a thinning) pass(ctx context.Context, org string, kept *usage.KeptDays, p 
 	return true, nil
 }
 
-// days lists the days of an organisation that have segments, by their first hours.
+// days lists the days of an organisation that have segments, by their first hour.
 func (a thinning) days(ctx context.Context, org string, from, to int64) (days []int64, err error) {
 	_, err = a.list(ctx, org, hourKey(from), hourKey(to)+"#~", func(m *Manifest) bool {
 		if day := m.Hour - m.Hour%24; len(days) == 0 || days[len(days)-1] != day {
@@ -191,8 +191,8 @@ func (a thinning) lateDays(ctx context.Context, org string) (rows []store.Row, e
 	}
 }
 
-// progressOf reads how far the organisation's days are thinned; free is false while
-// another process is at it.
+// progressOf reads how far the organisation's days are thinned; free is false while another
+// process is working on them.
 func (a thinning) progressOf(ctx context.Context, org string, now time.Time) (p progress, free bool, err error) {
 	p.key = keepers().Key("P", org)
 	item, ok, err := a.table.Get(ctx, p.key, true)
@@ -205,8 +205,8 @@ func (a thinning) progressOf(ctx context.Context, org string, now time.Time) (p 
 	return p, item.Int("until") <= now.UnixMilli(), nil
 }
 
-// note writes the progress and takes the organisation until a time; mine is false when
-// another process has.
+// note writes the progress, and takes the organisation until the given time; mine is false
+// when another process has taken it.
 func (a thinning) note(ctx context.Context, p *progress, until time.Time) (mine bool, err error) {
 	cond := store.IfEqual(store.At("rev"), p.rev)
 	if p.rev == 0 {
@@ -216,7 +216,7 @@ func (a thinning) note(ctx context.Context, p *progress, until time.Time) (mine 
 	item := store.Item{"rules": p.rules, "done": p.done, "pass": p.pass, "at": p.at, "rev": p.rev, "until": until.UnixMilli(), "by": rand.Text()}
 	err = a.table.Put(ctx, store.Row{Key: p.key, Item: item}, cond)
 	if refused, lost := store.AsCondition(err); lost {
-		// A repeated write of this very row fails as well.
+		// If this same row is written a second time, the condition fails as well.
 		return refused.Current.String("by") == item.String("by"), nil
 	}
 	if err != nil {

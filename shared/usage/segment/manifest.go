@@ -12,11 +12,11 @@ import (
 	"gateway/shared/store"
 )
 
-// Tier tells how a segment came about.
+// Tier says by which kind of merge a segment was made.
 type Tier int64
 
 const (
-	TierBatch  Tier = iota // one batch of a worker
+	TierBatch  Tier = iota // a single batch of a worker
 	TierMinute             // merged within its hour
 	TierHour               // a whole hour
 	TierDay                // a whole day
@@ -26,20 +26,20 @@ const (
 type Manifest struct {
 	Org     string
 	ID      string // hash of the event ids
-	Name    string // of its objects: the id and a random part
+	Name    string // name of its objects: the id and a random part
 	Tier    Tier
-	Hour    int64     // unix hour of its first hour (day segments: of the day's first)
+	Hour    int64     // unix hour of its first hour (for a day segment: of the day's first hour)
 	Min     int64     // Start of its first record, microseconds since 1970
 	Max     int64     // Start of its last record
 	Records int64     //
 	Size    int64     // bytes of the file
-	cube    int64     // bytes of the cube; 0: not noted
+	cube    int64     // bytes of the cube; 0: unknown
 	Created time.Time // to the millisecond
-	blobs   string    // kinds of objects that are in the bucket
-	bodies  bool      // has a pack of bodies of its own
+	blobs   string    // which kinds of objects are in the bucket
+	bodies  bool      // it has its own pack of bodies
 }
 
-// kind is one of a segment's objects; its first letter stands in Manifest.blobs.
+// kind is the kind of one of a segment's objects; Manifest.blobs contains its first letter.
 type kind string
 
 const (
@@ -48,8 +48,8 @@ const (
 	bodiesObject kind = "bodies"
 )
 
-// maxInline is the size up to which an object stands in the store: with its
-// keys well below what an item may have.
+// maxInline is up to which size an object is in the store. With its keys this is well below
+// what an item may have.
 const maxInline = 300 << 10
 
 func manifests(org string) store.Partition { return store.Scope{Org: org}.Partition("USAGE") }
@@ -71,7 +71,7 @@ func manifestOf(org string, it store.Item) Manifest {
 		Max: it.Int("max"), Records: it.Int("records"), Size: it.Int("size"), cube: it.Int("cube"), Created: time.UnixMilli(it.Int("created")), blobs: it.String("blobs"), bodies: bodies}
 }
 
-// randomBytes are those of a name.
+// randomBytes is how many random bytes a name has.
 const randomBytes = 6
 
 // rename gives the segment's objects a name that no other write has used.
@@ -89,13 +89,13 @@ func (m *Manifest) inBucket(k kind) bool { return strings.Contains(m.blobs, stri
 // InFile tells whether the segment's records are in a file that other tools see.
 func (m *Manifest) InFile() bool { return m.inBucket(dataObject) }
 
-// FileID is the part of the name of the segment's file that no other one has.
+// FileID is the part of the file's name that only this file has.
 func (m *Manifest) FileID() string { return m.Name[len(m.Name)-2*randomBytes:] }
 
-// FileIDEnd is how far before the end of a file's name its FileID begins.
+// FileIDEnd is how many bytes before the end of a file's name its FileID begins.
 const FileIDEnd = 2*randomBytes + len(".parquet")
 
-// FilesPrefix is below what prefix of the bucket the files of an organisation stand, by
+// FilesPrefix is the prefix in the bucket below which the files of an organisation are, by
 // day.
 func FilesPrefix(org string) string {
 	return "segments/" + string(dataObject) + "/" + url.PathEscape(org) + "/"
@@ -105,27 +105,28 @@ func (m *Manifest) objectKey(k kind) store.Key {
 	return store.Scope{Org: m.Org}.Partition("SEG", m.Name).Key(string(k))
 }
 
-// blobKey is the object's place in the bucket; the files of an organisation's
-// day share a prefix, which is what other tools want to point at.
+// blobKey is the object's key in the bucket. The files of an organisation's day have a
+// common prefix, at which other tools can be pointed.
 func (m *Manifest) blobKey(k kind) string {
 	ext := map[kind]string{dataObject: ".parquet", cubeObject: ".cube", bodiesObject: ".bodies"}[k]
 	return "segments/" + string(k) + "/" + url.PathEscape(m.Org) + "/" + time.Unix(m.Hour*3600, 0).UTC().Format("2006/01/02") + "/" + m.Name + ext
 }
 
-// List gives the manifests of segments that may hold records from from to to
+// List returns the manifests of segments that may contain records between from and to
 // (microseconds, both included), oldest hour first.
 func (a *Archive) List(ctx context.Context, org string, from, to int64) ([]Manifest, error) {
 	const day = 24 * Hour
 	return a.list(ctx, org, hourKey((from-from%day)/Hour), hourKey(to/Hour)+"#~", func(m *Manifest) bool { return m.Max >= from && m.Min <= to })
 }
 
-// Recent gives the manifests of segments of hours from the one of from on (microseconds)
-// that came to be at created or later. Those of whole days are not among them.
+// Recent returns the manifests of segments for the hour of from (microseconds) and later
+// ones, if the segments were made at created or later. Segments of whole days are not among
+// them.
 func (a *Archive) Recent(ctx context.Context, org string, from int64, created time.Time) ([]Manifest, error) {
 	return a.list(ctx, org, hourKey(from/Hour), hourKey(maxHour), func(m *Manifest) bool { return m.Tier < TierDay && !m.Created.Before(created) })
 }
 
-// maxHour is behind every hour that a key can have.
+// maxHour is after every hour that a key can have.
 const maxHour = 99_999_999
 
 func (a *Archive) list(ctx context.Context, org, fromKey, toKey string, want func(*Manifest) bool) ([]Manifest, error) {

@@ -12,8 +12,8 @@ import (
 	"gateway/shared/store"
 )
 
-// merge writes one segment of all records of the inputs and swaps the manifests.
-// When another compactor was faster, nothing changes.
+// merge writes one segment with all records of the inputs and swaps the manifests. If
+// another compactor was faster, nothing changes.
 func (a compacting) merge(ctx context.Context, inputs []Manifest, tier Tier, hour int64) error {
 	w := &merger{a: a.Archive, cube: newCubeBuilder(), e: smallEncoders.Get().(*encoder), seen: make(map[string]struct{})}
 	defer smallEncoders.Put(w.e)
@@ -21,7 +21,7 @@ func (a compacting) merge(ctx context.Context, inputs []Manifest, tier Tier, hou
 	id, err := w.run(ctx, inputs)
 	if err != nil {
 		if errors.Is(err, ErrGone) {
-			return nil // merged elsewhere
+			return nil // another compactor has merged them
 		}
 		return err
 	}
@@ -33,7 +33,7 @@ func (a compacting) merge(ctx context.Context, inputs []Manifest, tier Tier, hou
 	for i := range inputs {
 		in := &inputs[i]
 		if in.key() == m.key() {
-			if standing = !a.hides(in); !standing { // its row gets the name of the file
+			if standing = !a.hides(in); !standing { // the row of the input gets the name of the new file
 				put = store.IfEqual(store.At("name"), in.Name)
 				left = append(left, in.leftNote())
 			}
@@ -54,7 +54,8 @@ func (a compacting) merge(ctx context.Context, inputs []Manifest, tier Tier, hou
 		if standing {
 			return nil
 		}
-		// A repeated write of this very transaction fails as well: then it was done.
+		// If this same transaction was done already, it fails as well: then nothing is left to
+		// do.
 		item, _, err := a.table.Get(ctx, m.key(), true)
 		if err != nil || item.String("name") == m.Name {
 			return err
@@ -67,11 +68,11 @@ func (a compacting) merge(ctx context.Context, inputs []Manifest, tier Tier, hou
 	return nil
 }
 
-// flushRows is how many rows are handed to the encoder at once. It is well below
-// a page of events, so that pages keep to their size.
+// flushRows is how many rows the encoder gets at once. It is well below a page of events,
+// so that pages keep their size.
 const flushRows = 128
 
-// merger writes the records of several segments as one, in order, each once.
+// merger writes the records of several segments as one segment, in order, each once.
 type merger struct {
 	a        *Archive
 	cube     *cubeBuilder
@@ -79,18 +80,18 @@ type merger struct {
 	rows     []row
 	arena    []byte
 	pack     []byte
-	seen     map[string]struct{} // ids at the present millisecond
+	seen     map[string]struct{} // ids in the current millisecond
 	seenAt   int64
 	records  int64
 	min, max int64
-	out      *leftOut // records that are left out; nil: none
+	out      *leftOut // what is left out; nil: nothing
 }
 
 func (w *merger) run(ctx context.Context, inputs []Manifest) (id string, err error) {
 	hash := sha256.New()
 	queue := make(walkQueue, 0, len(inputs))
 	for i := range inputs {
-		queue = append(queue, &walk{a: w.a, m: &inputs[i], start: inputs[i].Min}) // opened when its turn comes
+		queue = append(queue, &walk{a: w.a, m: &inputs[i], start: inputs[i].Min}) // it is opened when its turn comes
 	}
 	heap.Init(&queue)
 	for len(queue) > 0 {
@@ -121,7 +122,7 @@ func (w *merger) run(ctx context.Context, inputs []Manifest) (id string, err err
 	return hex.EncodeToString(hash.Sum(nil)[:16]), nil
 }
 
-// add takes the walk's present record, unless it came before.
+// add takes the walk's current record, unless the record came before.
 func (w *merger) add(ctx context.Context, from *walk, hash func([]byte) (int, error)) error {
 	r := &from.records[from.at]
 	if w.out != nil && w.out.takes(from, r) {

@@ -11,19 +11,20 @@ import (
 	"gateway/shared/store"
 )
 
-// objects keep the bytes of segments: small ones in rows of the store, others in the bucket.
+// objects stores the bytes of segments: small ones in rows of the store, others in the
+// bucket.
 type objects struct {
 	table  store.Table
 	bucket blob.Bucket
-	inline int  // bytes up to which an object stands in the store
-	files  bool // records of hours that are over stand in the bucket, however few
+	inline int  // objects of up to so many bytes are in the store
+	files  bool // records of hours that are over are in the bucket, however few
 }
 
-// ErrGone is returned for an object that is not there: its segment was merged
-// while a reader held its manifest. List again.
+// ErrGone is returned for an object that no longer exists: its segment was merged while a
+// reader had its manifest. The reader must list again.
 var ErrGone = errors.New("segment: the object is gone")
 
-// get reads one object of a segment whole.
+// get reads one object of a segment as a whole.
 func (o *objects) get(ctx context.Context, m *Manifest, k kind) ([]byte, error) {
 	if m.inBucket(k) {
 		b, err := o.bucket.Get(ctx, m.blobKey(k), 0)
@@ -45,7 +46,7 @@ func (o *objects) get(ctx context.Context, m *Manifest, k kind) ([]byte, error) 
 	return item.Bytes("b"), nil
 }
 
-// put writes the objects, then the manifest's fields about them.
+// put writes the objects and sets the manifest's fields about them.
 func (o *objects) put(ctx context.Context, m *Manifest, objects map[kind][]byte) error {
 	var rows []store.Row
 	m.blobs = ""
@@ -73,8 +74,8 @@ func (o *objects) put(ctx context.Context, m *Manifest, objects map[kind][]byte)
 	return nil
 }
 
-// drop deletes a segment's objects. A pack of bodies in the bucket stays when
-// keepPack is set: later segments refer to it.
+// drop deletes a segment's objects. With keepPack it keeps a pack of bodies in the bucket,
+// because later segments refer to it.
 func (o *objects) drop(ctx context.Context, m *Manifest, keepPack bool) error {
 	for _, k := range [...]kind{dataObject, cubeObject, bodiesObject} {
 		var err error
@@ -109,8 +110,9 @@ func (o *objects) part(ctx context.Context, key string, offset, length int64) ([
 	return b, nil
 }
 
-// bodies reads bodies of a pack in the bucket: nil when they are blank, or the pack is
-// gone. Both come of retention only, see thin; a merge leaves packs where they are.
+// bodies reads bodies from a pack in the bucket; nil when they were overwritten with zeros,
+// or the pack no longer exists. Only retention does that (see thin); a merge leaves packs
+// where they are.
 func (o *objects) bodies(ctx context.Context, ref bodyRef) ([]byte, error) {
 	b, err := o.part(ctx, ref.pack, ref.offset, ref.length)
 	switch {
@@ -124,10 +126,10 @@ func (o *objects) bodies(ctx context.Context, ref bodyRef) ([]byte, error) {
 	return b, nil
 }
 
-// listPart is how many keys are listed at once.
+// listPart is how many keys are listed at a time.
 const listPart = 500
 
-// clear deletes what stands under a prefix of the bucket.
+// clear deletes all objects under a prefix of the bucket.
 func (o *objects) clear(ctx context.Context, prefix string) error {
 	for {
 		keys, err := o.bucket.List(ctx, prefix, "", listPart)

@@ -5,28 +5,31 @@ import (
 	"slices"
 )
 
-// Part is a segment of a list with what it may have in common with the others.
+// Part is a segment of a list, with the other segments that may have the same records.
 type Part struct {
 	Manifest
-	rivals []*Manifest // segments of which it leaves out what they have too
-	rival  bool        // is one of another part
+	rivals []*Manifest // segments whose records this part leaves out if it has them too
+	rival  bool        // it is a rival of another part
 }
 
-// Overlapped tells whether another part leaves out records that this one has too.
+// Overlapped tells whether another part may leave out records because this part has them.
 func (p *Part) Overlapped() bool { return p.rival }
 
-// Overlaps tells whether records of the part may stand in another part as well.
+// Overlaps tells whether the part may have records that it leaves out because another part
+// has them.
 func (p *Part) Overlaps() bool { return len(p.rivals) > 0 }
 
-// HashID is what Twice gives of an event id.
+// HashID is the form in which Twice returns an event id.
 func HashID(id string) uint64 { return hashID(id) }
 
-// Parts turns segments into parts in which every record stands once, less what
-// Twice says of each. The most merged segment keeps a record that several have.
+// Parts turns segments into parts. Every record is in one part only, if each part leaves
+// out what Twice returns for it. If several segments have a record, the most merged one
+// keeps it.
 func Parts(list []Manifest) []Part { return parted(list, merged) }
 
-// Holes gives the parts of the segments that no file has, where other tools read the
-// files: they leave out all that a file has too, however little it is merged.
+// Holes returns the parts for the segments that are in no file, for when other tools read
+// the files: these parts leave out every record that is in a file, even if the file's
+// segment is less merged.
 func Holes(list []Manifest) []Part {
 	parts := parted(list, func(x, y *Manifest) int {
 		if x.InFile() != y.InFile() {
@@ -51,7 +54,8 @@ func merged(x, y *Manifest) int {
 	return 1
 }
 
-// parted is Parts where the first in an order keeps a record that several have.
+// parted is Parts with a given order: if several segments have a record, the first one
+// keeps it.
 func parted(list []Manifest, order func(x, y *Manifest) int) []Part {
 	list = slices.Clone(list)
 	slices.SortFunc(list, func(x, y Manifest) int { return order(&x, &y) })
@@ -62,7 +66,7 @@ func parted(list []Manifest, order func(x, y *Manifest) int) []Part {
 		byMin[i] = i
 	}
 	slices.SortFunc(byMin, func(x, y int) int { return compare(list[x].Min, list[y].Min) })
-	var open []int // segments that may overlap with the next ones
+	var open []int // segments that may overlap with the following ones
 	for _, i := range byMin {
 		kept := open[:0]
 		for _, j := range open {
@@ -79,8 +83,8 @@ func parted(list []Manifest, order func(x, y *Manifest) int) []Part {
 	return parts
 }
 
-// Twice gives, in order, HashID of the part's records that an earlier part has;
-// nil: of none.
+// Twice returns, in order, HashID of the part's records that one of its rivals has; nil:
+// there are none.
 func (a *Archive) Twice(ctx context.Context, p *Part) ([]uint64, error) {
 	var all []uint64
 	for _, rival := range p.rivals {
@@ -103,8 +107,8 @@ func (p *Part) TwiceWeight() int64 {
 	return p.idsWeight() + most
 }
 
-// CubeWeight is about how many bytes it takes to read the segment's cube. That of a
-// segment that was written before its size was noted is taken for a usual one.
+// CubeWeight is about how many bytes reading the segment's cube takes. A segment that was
+// written before the size of cubes was noted is assumed to have a usual one.
 func (m *Manifest) CubeWeight() int64 {
 	size := m.cube
 	if size == 0 {
@@ -113,11 +117,11 @@ func (m *Manifest) CubeWeight() int64 {
 	return cubeGrowth * size
 }
 
-// cubeGrowth is about how many times its bytes a cube takes in memory.
+// cubeGrowth is about how many times larger a cube is in memory than as bytes.
 const cubeGrowth = 4
 
-// idsWeight is about how many bytes ids takes: all, twice while they are gathered, and
-// the ids of a group.
+// idsWeight is about how many bytes ids takes: all ids, twice while they are gathered, and
+// the decoded ids of a group.
 func (m *Manifest) idsWeight() int64 {
 	weight := m.CubeWeight() + 16*m.Records
 	if m.Records > maxListedIDs {
@@ -126,7 +130,7 @@ func (m *Manifest) idsWeight() int64 {
 	return weight
 }
 
-// idWeight is about what the id of a record takes, decoded.
+// idWeight is about how many bytes the decoded id of a record takes.
 const idWeight = 96
 
 func compare(a, b int64) int {
@@ -139,8 +143,8 @@ func compare(a, b int64) int {
 	return 0
 }
 
-// shared gives the ids that two segments have in common. Segments never change,
-// so the answer is remembered.
+// shared returns the ids that two segments have in common. Segments never change, so the
+// answer is cached.
 func (a *Archive) shared(ctx context.Context, x, y *Manifest) ([]uint64, error) {
 	key := x.Name + "&" + y.Name
 	if v, ok := a.twice.get(key); ok {

@@ -14,25 +14,25 @@ import (
 
 const oneDay = 24 * time.Hour
 
-// over tells whether a day, by its first hour, has been kept long enough.
+// over tells whether a day, given by its first hour, has been kept long enough.
 func over(day int64, keep time.Duration, now time.Time) bool {
 	return keep > 0 && !now.Before(time.Unix((day+24)*hourSeconds, 0).Add(keep))
 }
 
-// bodiesOver tells whether the bodies of a segment are not kept any more.
+// bodiesOver tells whether the bodies of a segment are no longer kept.
 func (a *Archive) bodiesOver(m *Manifest) bool {
 	return over(m.Hour-m.Hour%24, a.o.Retention.Bodies, a.o.Clock())
 }
 
-// noteKept remembers that an organisation has a day that will have to go: one
-// note for its bodies (B), one for its records (R).
+// noteKept notes that an organisation has a day that must be deleted one day: one note is
+// for its bodies (B), one for its records (R).
 func (a *Archive) noteKept(ctx context.Context, org string, day int64) error {
 	rows := make([]store.Row, 0, 4)
 	for _, sort := range [...]string{"B", "R"} {
 		rows = append(rows, store.Row{Key: dues().Key(sort, fmt.Sprintf("%08d", day), org), Item: store.Item{"org": org, "hour": day}})
 	}
 	rows = append(rows, keeper(org))
-	if over(day, oneDay, a.o.Clock()) { // some workspace may have had this day thinned before
+	if over(day, oneDay, a.o.Clock()) { // this day may already have been thinned for a workspace
 		rows = append(rows, store.Row{Key: lateNote(org, day), Item: store.Item{"hour": day, "note": a.o.Clock().UnixNano()}})
 	}
 	if err := a.table.PutMany(ctx, rows); err != nil {
@@ -41,14 +41,14 @@ func (a *Archive) noteKept(ctx context.Context, org string, day int64) error {
 	return nil
 }
 
-// expiring deletes what of an archive is over at a time.
+// expiring deletes what is over in an archive at a given time.
 type expiring struct {
 	*Archive
 	now time.Time
 }
 
-// Retain deletes what has been kept long enough; call it every hour or so. What
-// it had no time for it finds again.
+// Retain deletes what has been kept long enough; call it every hour or so. If it runs out
+// of time, the next call finds the rest.
 func (a *Archive) Retain(ctx context.Context) error {
 	e, keep := expiring{a, a.o.Clock()}, a.o.Retention
 	return errors.Join(
@@ -59,7 +59,7 @@ func (a *Archive) Retain(ctx context.Context) error {
 	)
 }
 
-// eachOver walks the notes of days whose time is over.
+// eachOver goes through the notes of days whose time is over.
 func (a expiring) eachOver(ctx context.Context, sort string, keep time.Duration, expire func(context.Context, string, int64) error) error {
 	if keep == 0 {
 		return nil
@@ -94,8 +94,8 @@ func (a *Archive) ofDay(ctx context.Context, org string, day int64) ([]Manifest,
 	return a.list(ctx, org, hourKey(day), hourKey(day+23)+"#~", func(*Manifest) bool { return true })
 }
 
-// bodies deletes all bodies of an organisation's day. Segments of a day
-// refer to packs of the same day only.
+// bodies deletes all bodies of an organisation's day. Segments of a day only refer to packs
+// of the same day.
 func (a expiring) bodies(ctx context.Context, org string, day int64) error {
 	list, err := a.ofDay(ctx, org, day)
 	if err != nil {
@@ -112,8 +112,8 @@ func (a expiring) bodies(ctx context.Context, org string, day int64) error {
 	return errors.Join(a.objects.clear(ctx, "segments/"+string(bodiesObject)+"/"+place), a.objects.clear(ctx, "bodies/"+place))
 }
 
-// records takes the manifests of a day away; the sweep deletes their
-// objects when nobody reads them any more.
+// records removes the manifests of a day; sweep deletes their objects when nobody reads
+// them any more.
 func (a expiring) records(ctx context.Context, org string, day int64) error {
 	if err := a.bodies(ctx, org, day); err != nil {
 		return err
@@ -139,12 +139,12 @@ func (a expiring) records(ctx context.Context, org string, day int64) error {
 	return nil
 }
 
-// leftNote is what sweep reads of a segment that is no longer listed.
+// leftNote is what sweep must know of a segment that is no longer listed.
 func (m *Manifest) leftNote() string {
 	return m.Name + "/" + m.blobs + "/" + strconv.FormatInt(m.Hour, 10) + "/" + strconv.FormatBool(m.bodies)
 }
 
-// leave notes objects that sweep is to delete.
+// leave notes objects for sweep to delete.
 func (a *Archive) leave(org, id string, left []string) store.Action {
 	return store.Action{Table: store.Usage, Put: &store.Put{Row: store.Row{
 		Key:  dues().Key("G", fmt.Sprintf("%014d", a.o.Clock().UnixMilli()), id),
@@ -152,8 +152,9 @@ func (a *Archive) leave(org, id string, left []string) store.Action {
 	}}}
 }
 
-// journalPacks is where a process on one machine keeps the bodies of its journal:
-// by the day on which a file was linked, which is none before its events'.
+// journalPacks is where a process on one machine keeps the bodies of its journal. They are
+// ordered by the day on which a file was linked, which is never before the day of its
+// events.
 const journalPacks = "bodies/journal/"
 
 func (a expiring) journal(ctx context.Context) error {

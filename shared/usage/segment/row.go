@@ -15,10 +15,9 @@ import (
 	"gateway/shared/usage"
 )
 
-// row is one record in the Parquet file: columns to filter, group and sum by
-// for us and for any other tool, and the whole record (less its bodies) as an
-// event. Names of columns are never changed; new ones are added. Money is in
-// nano-dollars, times are in microseconds.
+// row is one record in the Parquet file: columns to filter, group and sum by, for us and
+// for other tools, and the whole record (without its bodies) as an event. Names of columns
+// never change; new ones are added. Money is in nano-dollars, times are in microseconds.
 type row struct {
 	ID            string            `parquet:"id"`
 	Start         int64             `parquet:"start,timestamp(microsecond)"`
@@ -62,9 +61,9 @@ type row struct {
 	Gateway       int64             `parquet:"gateway_time"`
 	RequestBytes  int64             `parquet:"request_bytes"`
 	ResponseBytes int64             `parquet:"response_bytes"`
-	BodyPack      string            `parquet:"body_pack,dict"` // blob of the bodies; empty: this segment's own
+	BodyPack      string            `parquet:"body_pack,dict"` // key of the pack with the bodies; empty: this segment's own pack
 	BodyOffset    int64             `parquet:"body_offset"`
-	BodyLength    int64             `parquet:"body_length"` // 0: none
+	BodyLength    int64             `parquet:"body_length"` // 0: there are none
 	Event         []byte            `parquet:"event"`
 	PromptVersion string            `parquet:"prompt_version,dict"`
 	Experiment    string            `parquet:"experiment,dict"`
@@ -75,7 +74,7 @@ type row struct {
 	Running       int64             `parquet:"gateway_cost"`
 }
 
-// dimColumns and intColumns name the columns behind a Dim and an Int.
+// dimColumns and intColumns are the names of the columns for a Dim and an Int.
 var dimColumns = [NumDims]string{
 	Workspace: "workspace", WorkspaceSlug: "workspace_slug", Key: "api_key", KeyType: "api_key_type", Provider: "provider",
 	ProviderSlug: "provider_slug", Model: "model", Config: "config", Prompt: "prompt", CacheStatus: "cache_status", Endpoint: "endpoint",
@@ -86,7 +85,7 @@ var dimColumns = [NumDims]string{
 
 var intColumns = [NumInts]string{Start: "start", Cost: "cost", Saved: "cache_saved", TokensIn: "tokens_in", TokensOut: "tokens_out", Duration: "duration", WithUser: "with_user", Running: "gateway_cost"}
 
-// Column and NumberColumn name the columns that files have of a Dim and an Int.
+// Column and NumberColumn return the name that files have for a Dim and an Int.
 func Column(d Dim) string       { return dimColumns[d] }
 func NumberColumn(i Int) string { return intColumns[i] }
 
@@ -96,8 +95,8 @@ type bodyRef struct {
 	offset, length int64
 }
 
-// fill makes the row of a record. The event is appended to arena, which is
-// returned; the record's bodies are not in it.
+// fill makes the row of a record. It appends the event, without the record's bodies, to
+// arena and returns arena.
 func (w *row) fill(r *usage.Record, ref bodyRef, arena []byte) []byte {
 	from, bare := len(arena), *r
 	bare.Bodies = nil
@@ -130,20 +129,20 @@ func promptVersion(r *usage.Record) string {
 // numColumns is how many columns a file has.
 var numColumns = int64(len(parquet.SchemaOf(row{}).Columns()))
 
-// groupRows is how many records stand in one row group: what is read or left
-// out as one piece.
+// groupRows is how many records a row group has; a row group is read or left out as a
+// whole.
 const groupRows = 1 << 15
 
-// encoder writes rows as a Parquet file into memory. Those of batches are reused:
-// a Parquet writer holds buffers for every column.
+// encoder writes rows as a Parquet file into memory. Encoders for batches are reused,
+// because a Parquet writer has buffers for every column.
 type encoder struct {
 	out  bytes.Buffer
 	w    *parquet.GenericWriter[row]
 	rows int
 }
 
-// pageBuffers hold finished pages until their file is written. Their pieces are
-// as small as the pages of a batch: the library's own take 256 KiB a column.
+// pageBuffers hold finished pages until their file is written. Their pieces are as small as
+// the pages of a batch; the library's own pieces take 256 KiB for each column.
 var pageBuffers = parquet.NewChunkBufferPool(8 << 10)
 
 func newEncoder(codec compress.Codec, page int, more ...parquet.WriterOption) func() *encoder {
@@ -155,10 +154,10 @@ func newEncoder(codec compress.Codec, page int, more ...parquet.WriterOption) fu
 	}
 }
 
-// boundless leaves out the least and the greatest value of every column but
-// Start. Nothing reads them in a file of one short stretch of time, and they are a
-// good part of the work. Other tools would take them for empty texts, so a file
-// that other tools may see has them all.
+// boundless leaves out the least and the greatest value of every column except Start. In a
+// file that covers a short time nothing reads them, and computing them is a good part of
+// the work. Other tools would take missing values for empty texts, so a file that other
+// tools may see has all of them.
 var boundless = func() (skip []parquet.WriterOption) {
 	for _, path := range parquet.SchemaOf(row{}).Columns() {
 		if path[0] != intColumns[Start] {
@@ -168,20 +167,21 @@ var boundless = func() (skip []parquet.WriterOption) {
 	return skip
 }()
 
-// Batches are written often and read soon: cheap compression. Merged segments
-// are kept: compression that looks further, larger pages. Every column buffers a
-// page: pages four times this size take 5 MB more while segments are merged and
-// make a file a few percent smaller.
+// Batches are written often and soon merged, so their compression is cheap. Merged segments
+// are kept, so their compression looks further and their pages are larger. Every column
+// buffers a page: pages of four times this size would take 5 MB more during a merge, and
+// make a file only a few percent smaller.
 var (
 	inlineEncoders  = &spare[encoder]{make: newEncoder(new(fastSnappy), 8<<10, boundless...)} // for the store
 	quickEncoders   = &spare[encoder]{make: newEncoder(new(fastSnappy), 8<<10)}               // for the bucket
 	newMergeEncoder = newEncoder(new(narrowZstd), 32<<10, filtered)
-	// smallEncoders are for merges, a minute apart: between them their memory goes.
+	// smallEncoders are for merges, which are a minute apart: in between their memory is
+	// freed.
 	smallEncoders = sync.Pool{New: func() any { return newMergeEncoder() }}
 )
 
-// encodeBatch writes the rows of a batch, whose events have the given size
-// together, and calls use with the file, which is valid until use returns.
+// encodeBatch writes the rows of a batch and calls use with the file, which is valid until
+// use returns. events is the total size of the rows' events.
 func encodeBatch(rows []row, events, inline int, use func(file []byte) error) error {
 	pool := inlineEncoders
 	if events > inline {
@@ -207,9 +207,9 @@ func encodeBatch(rows []row, events, inline int, use func(file []byte) error) er
 	return use(file)
 }
 
-// narrowZstd writes Zstandard with a window of two pages: the library's own
-// choice keeps 16 MiB of history for pages of 32 KiB. Its next level takes a
-// megabyte of tables more and gains nothing in columns of short pages.
+// narrowZstd writes Zstandard with a window of two pages. The library's default keeps 16
+// MiB of history for pages of 32 KiB. The next level of compression takes a megabyte more
+// for tables, and gains nothing in columns with short pages.
 type narrowZstd struct{ zstd.Codec }
 
 const zstdWindow = 64 << 10
@@ -228,8 +228,8 @@ func (*narrowZstd) Encode(dst, src []byte) ([]byte, error) {
 	return e.EncodeAll(src, dst[:0]), nil
 }
 
-// fastSnappy writes Snappy with small tables: the library's own choice takes
-// half a megabyte for a few percent, in files that live for a minute.
+// fastSnappy writes Snappy with small tables. The library's default takes half a megabyte
+// to save a few percent, in files that exist for a minute.
 type fastSnappy struct{ snappy.Codec }
 
 // Encode implements compress.Codec.
@@ -256,7 +256,7 @@ func (e *encoder) write(rows []row) error {
 	return nil
 }
 
-// finish gives the file; valid until the next reset.
+// finish returns the file, which is valid until the next reset.
 func (e *encoder) finish() ([]byte, error) {
 	if err := e.w.Close(); err != nil {
 		return nil, fmt.Errorf("segment: write: %w", err)

@@ -7,14 +7,14 @@ import (
 	"math/bits"
 )
 
-// A latency sketch counts values in buckets whose bounds grow by a fixed factor
-// (a DDSketch), so a quantile is off by at most one per cent of its value.
-// Merging adds counts: the order and the grouping of merges do not matter.
+// A latency sketch counts values in buckets whose bounds grow by a fixed factor (a
+// DDSketch), so a quantile is wrong by at most one per cent of its value. Merging adds
+// counts, so the order in which sketches are merged does not matter.
 
-// Gamma is the growth for a relative error of 1 per cent.
+// Gamma is the growth that gives a relative error of 1 per cent.
 const Gamma = 1.01 / 0.99
 
-// maxBucket holds values up to about 10^9 seconds in microseconds.
+// maxBucket is enough for values of up to about 10^9 seconds, in microseconds.
 const maxBucket = 1750
 
 // upper is the largest value of each bucket: Gamma to the power of its number.
@@ -26,9 +26,9 @@ var upper = func() (u [maxBucket + 1]int64) {
 	return u
 }()
 
-// slots gives the bucket of the smallest value with a given length in bits and
-// given six bits behind the first. A slot is narrower than a bucket, so a value
-// is in that bucket or the next one.
+// slots gives the bucket of the smallest value that has a given length in bits and the
+// given six bits after the first one. A slot is narrower than a bucket, so a value of the
+// slot is in that bucket or the next one.
 var slots = func() (s [64 << 6]uint16) {
 	bucket := 0
 	for i := range s {
@@ -46,7 +46,8 @@ var slots = func() (s [64 << 6]uint16) {
 	return s
 }()
 
-// bucketOf gives the bucket of a value in microseconds; all up to 1 share bucket 0.
+// bucketOf returns the bucket of a value in microseconds; all values up to 1 are in bucket
+// 0.
 func bucketOf(v int64) int {
 	if v <= 1 {
 		return 0
@@ -73,13 +74,13 @@ func bucketValue(i int) float64 {
 
 // Histogram counts values in microseconds. The zero value is empty.
 type Histogram struct {
-	first int // bucket of n[0]
+	first int // bucket that n[0] counts
 	n     []int64
 	total int64
 }
 
-// AddBucket counts values of a bucket: the one of the least power of Gamma that is not
-// below them.
+// AddBucket counts n values in a bucket. The bucket of a value is the number of the
+// smallest power of Gamma that is not below the value.
 func (h *Histogram) AddBucket(bucket int, count int64) { h.add(min(max(bucket, 0), maxBucket), count) }
 
 // Add counts one value.
@@ -119,9 +120,9 @@ func (h *Histogram) Merge(o *Histogram) {
 // Count is how many values were counted.
 func (h *Histogram) Count() int64 { return h.total }
 
-// Quantile gives the smallest counted value in microseconds that at least a share
-// q (0 to 1) of the values does not exceed; 0 when there are none. Of few values
-// a high quantile is thus the largest, never one below the average.
+// Quantile returns the smallest counted value, in microseconds, such that at least a share
+// q (0 to 1) of the values is not above it; 0 when there are none. So if there are few
+// values, a high quantile is the largest one and never below the average.
 func (h *Histogram) Quantile(q float64) float64 {
 	rank := rankOf(q, h.total)
 	var seen int64
@@ -133,12 +134,12 @@ func (h *Histogram) Quantile(q float64) float64 {
 	return 0
 }
 
-// rankOf is the place of a quantile among n sorted values; the first is 0.
+// rankOf is the position of a quantile among n sorted values, beginning with 0.
 func rankOf(q float64, n int64) int64 {
 	return max(int64(math.Ceil(q*float64(n))), 1) - 1
 }
 
-// appendTo encodes the histogram: pairs of bucket distance and count.
+// appendTo encodes the histogram as pairs: distance to the previous bucket, and count.
 func (h *Histogram) appendTo(b []byte) []byte {
 	used := 0
 	for _, n := range h.n {
@@ -160,7 +161,7 @@ func (h *Histogram) appendTo(b []byte) []byte {
 
 var errCube = errors.New("segment: the cube is damaged")
 
-// packed is an encoded histogram inside a cube; merging one needs no decoded copy.
+// packed is an encoded histogram within a cube; it can be merged without decoding it first.
 type packed []byte
 
 // mergeInto adds the counts of an encoded histogram.
@@ -177,7 +178,7 @@ func (p packed) mergeInto(h *Histogram) {
 	}
 }
 
-// source reads varints and byte strings from the front; bad sticks.
+// source reads varints and byte strings from the front; once bad is true, it stays true.
 type source struct {
 	b   []byte
 	bad bool
@@ -200,7 +201,7 @@ func (c *source) int() int64 {
 	return int64(n>>1) ^ -int64(n&1)
 }
 
-// count reads the length of a list whose items take at least size bytes each.
+// count reads the length of a list; each of its items takes at least size bytes.
 func (c *source) count(size int) int {
 	n := c.uint()
 	if n > uint64(len(c.b)/size) {

@@ -11,16 +11,16 @@ import (
 	"github.com/parquet-go/parquet-go/format"
 )
 
-// sought are the columns by which few records are looked for among many. In files
-// that are kept each has a Bloom filter for every group, as Parquet has them: what is
-// not there is known without reading the column, by us and by other tools. Batches
-// have none: they are small, and gone within the hour.
+// sought are the columns by which a few records are looked for among many. In files that
+// are kept, each of them has a Bloom filter for every group, in Parquet's format. So we and
+// other tools know which values a group does not have, without reading the column. Batches
+// have no filters: they are small, and are gone within the hour.
 var sought = [...]Dim{TraceID, SpanID, Session, EndUser, UserID}
 
-// bitsPerValue makes one group of a hundred be read in vain.
+// bitsPerValue makes a filter wrong for one group in a hundred, which is then read in vain.
 const bitsPerValue = 10
 
-// filtered are the options by which a file gets its filters.
+// filtered are the options that add the filters to a file.
 var filtered = parquet.BloomFilters(func() (list []parquet.BloomFilterColumn) {
 	for _, d := range sought {
 		list = append(list, parquet.SplitBlockFilter(bitsPerValue, dimColumns[d]))
@@ -31,7 +31,7 @@ var filtered = parquet.BloomFilters(func() (list []parquet.BloomFilterColumn) {
 // maxFilterHead is more than the head of a filter takes in a file.
 const maxFilterHead = 64
 
-// filterSize is how many bytes the filter of a column takes at most; 0: there is none.
+// filterSize is how many bytes the filter of a column takes at most; 0: it has none.
 func (f *File) filterSize(group int, column string) int64 {
 	if _, there := f.columns[column]; !there || f.metadata(group, column).BloomFilterOffset == 0 {
 		return 0
@@ -42,8 +42,8 @@ func (f *File) filterSize(group int, column string) int64 {
 // MayHaveWeight is about how many bytes MayHave takes.
 func (f *File) MayHaveWeight(group int, d Dim) int64 { return 2 * f.filterSize(group, dimColumns[d]) }
 
-// MayHave tells whether a group can have one of some values in a column. It answers
-// yes where nothing is known.
+// MayHave tells whether a column of a group can have one of some values. If that is
+// unknown, the answer is yes.
 func (f *File) MayHave(ctx context.Context, group int, d Dim, values map[string]struct{}) (bool, error) {
 	filter, err := f.filter(ctx, group, dimColumns[d])
 	if err != nil || filter == nil {
@@ -57,7 +57,7 @@ func (f *File) MayHave(ctx context.Context, group int, d Dim, values map[string]
 	return false, nil
 }
 
-// filter reads the filter of a column; nil: there is none that can be read.
+// filter reads the filter of a column; nil: there is none, or none that we can read.
 func (f *File) filter(ctx context.Context, group int, column string) (bloom.SplitBlockFilter, error) {
 	most := f.filterSize(group, column)
 	if most == 0 {
@@ -79,13 +79,13 @@ func (f *File) filter(ctx context.Context, group int, column string) (bloom.Spli
 		return nil, fmt.Errorf("segment: filter of %s in %s: %w", column, f.m.Name, err)
 	}
 	if head.Algorithm.Block == nil || head.Hash.XxHash == nil || head.Compression.Uncompressed == nil {
-		return nil, nil // of another writer
+		return nil, nil // another program wrote it
 	}
 	bits := raw[len(raw)-r.Len():]
 	if head.NumBytes <= 0 || int64(head.NumBytes) > int64(len(bits)) || head.NumBytes%bloom.BlockSize != 0 {
 		return nil, fmt.Errorf("segment: filter of %s in %s is cut short", column, f.m.Name)
 	}
-	filter := bloom.MakeSplitBlockFilter(bytes.Clone(bits[:head.NumBytes])) // in memory of its own, for its place
+	filter := bloom.MakeSplitBlockFilter(bytes.Clone(bits[:head.NumBytes])) // a copy, so that the cache does not keep the bytes around it
 	f.cache.put(key, filter, int64(head.NumBytes))
 	return filter, nil
 }
@@ -105,5 +105,5 @@ func (f *File) stretchOf(ctx context.Context, at, length int64) ([]byte, error) 
 	return whole[at : at+length], nil
 }
 
-// Sought are the columns that MayHave knows something of.
+// Sought are the columns for which MayHave has filters.
 func Sought() []Dim { return sought[:] }

@@ -1,7 +1,7 @@
 package segment
 
-// Dim is something that records are filtered or grouped by. Those before
-// NumCubeDims are in cubes.
+// Dim is a dimension by which records are filtered or grouped. Those before NumCubeDims are
+// in cubes.
 type Dim uint8
 
 const (
@@ -28,7 +28,7 @@ const (
 	Mode
 	RequestModel
 	PromptVersion // in decimal; empty without a prompt
-	Experiment    // id of the experiment that chose it
+	Experiment    // id of the experiment that chose the version
 	ID
 	Session     // of a coding agent
 	Agent       //
@@ -36,11 +36,11 @@ const (
 	NumDims
 )
 
-// Int is a number of each record; in a cube, its sum over the records of a cell.
+// Int is a number that each record has; in a cube it is the sum over the records of a cell.
 type Int uint8
 
 const (
-	Start     Int = iota // microseconds since 1970; in a cube the cell's hour
+	Start     Int = iota // microseconds since 1970; in a cube it is the cell's hour
 	Cost                 // nano-dollars
 	Saved                // nano-dollars
 	TokensIn             //
@@ -51,14 +51,14 @@ const (
 	NumInts
 )
 
-// Strings is a column of texts: a code per row into the values, among which one may
-// stand several times. No codes: every row has the one value.
+// Strings is a column of texts: each row has the code of one of the values. Two codes may
+// have the same value. No codes: every row has the only value.
 type Strings struct {
 	Values []string
 	Codes  []uint32
 }
 
-// Code gives the code of row i.
+// Code returns the code of row i.
 func (s *Strings) Code(i int) uint32 {
 	if s.Codes == nil {
 		return 0
@@ -66,7 +66,7 @@ func (s *Strings) Code(i int) uint32 {
 	return s.Codes[i]
 }
 
-// At gives the value of row i.
+// At returns the value of row i.
 func (s *Strings) At(i int) string { return s.Values[s.Code(i)] }
 
 func (s *Strings) size() int64 {
@@ -77,20 +77,20 @@ func (s *Strings) size() int64 {
 	return n
 }
 
-// Table is records, or cells of a cube, by column. Columns that were not asked
-// for are nil.
+// Table is a list of records, or of cells of a cube, by column. Columns that the reader did
+// not ask for are nil.
 type Table struct {
 	N    int
 	Dims [NumDims]*Strings
 	Ints [NumInts][]int64
 
-	// Of cells only; nil for records.
+	// Only for cells; nil for records.
 	Count       []int64 // records in the cell
 	First, Last []int64 // Start of the first and last record
 	durations   []packed
 }
 
-// Records gives how many records row i stands for.
+// Records returns for how many records row i stands.
 func (t *Table) Records(i int) int64 {
 	if t.Count == nil {
 		return 1
@@ -98,7 +98,7 @@ func (t *Table) Records(i int) int64 {
 	return t.Count[i]
 }
 
-// Seen gives the Start of the first and the last record of row i.
+// Seen returns the Start of the first and the last record of row i.
 func (t *Table) Seen(i int) (first, last int64) {
 	if t.First == nil {
 		return t.Ints[Start][i], t.Ints[Start][i]

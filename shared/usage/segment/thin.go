@@ -14,15 +14,15 @@ import (
 	"gateway/shared/usage"
 )
 
-// leftOut is what a rewrite of a segment leaves out: records of workspaces whose time
-// is over, and where their bodies are.
+// leftOut is what is left out when a segment is rewritten: records of workspaces whose time
+// is over. It gathers where their bodies are.
 type leftOut struct {
 	over  func(workspace string) bool
-	packs map[string][]blob.Span // in the bucket
-	blobs []string               // of one record each
+	packs map[string][]blob.Span // parts of packs in the bucket
+	blobs []string               // keys of blobs, each with the bodies of one record
 }
 
-// takes tells whether the walk's present record is left out.
+// takes tells whether the walk's current record is left out.
 func (o *leftOut) takes(from *walk, r *usage.Record) bool {
 	if !o.over(r.Workspace) {
 		return false
@@ -35,14 +35,14 @@ func (o *leftOut) takes(from *walk, r *usage.Record) bool {
 	if pack == "" && from.m.inBucket(bodiesObject) {
 		pack = from.m.blobKey(bodiesObject)
 	}
-	if span.Length > 0 && pack != "" { // a pack in the store goes with its segment
+	if span.Length > 0 && pack != "" { // a pack in the store is deleted with its segment
 		o.packs[pack] = append(o.packs[pack], span)
 	}
 	return true
 }
 
-// erase deletes the bodies. Packs keep what they have of other records, where it is;
-// one that has nothing left goes.
+// erase deletes the bodies. In packs it overwrites them and leaves the bodies of other
+// records in place; a pack that has nothing left is deleted.
 func (o *leftOut) erase(ctx context.Context, b blob.Bucket) error {
 	for _, key := range o.blobs {
 		if err := b.Delete(ctx, key); err != nil {
@@ -54,7 +54,7 @@ func (o *leftOut) erase(ctx context.Context, b blob.Bucket) error {
 			return fmt.Errorf("segment: retention: %w", err)
 		}
 		if strings.HasPrefix(key, journalPacks) {
-			continue // of many organisations, and perhaps written to
+			continue // it belongs to many organisations, and may still be written to
 		}
 		rest, err := b.Get(ctx, key, 0)
 		if err == nil && len(bytes.TrimLeft(rest, "\x00")) == 0 {
@@ -67,13 +67,13 @@ func (o *leftOut) erase(ctx context.Context, b blob.Bucket) error {
 	return nil
 }
 
-// errChanged is returned for a segment that was merged while it was rewritten.
+// errChanged is returned for a segment that was merged while it was being rewritten.
 var errChanged = errors.New("segment: the segment was merged meanwhile")
 
-// thin writes a segment without the records of workspaces whose time is over, and puts
-// it in the place of the old one. Bodies go first: a process that dies behind them
-// leaves records that nobody is shown any more, for the next one to find; one that dies
-// before the swap leaves objects that nothing leads to.
+// thin writes a segment without the records of workspaces whose time is over, and replaces
+// the old segment with it. Bodies are deleted first. If the process dies after that, it
+// leaves records that are not shown any more, which the next run finds. If it dies before
+// the swap, it leaves objects that nothing refers to.
 func (a thinning) thin(ctx context.Context, m *Manifest, over func(workspace string) bool) error {
 	cube, err := a.Cube(ctx, m)
 	if err != nil {
@@ -125,8 +125,8 @@ func (a thinning) thin(ctx context.Context, m *Manifest, over func(workspace str
 	return nil
 }
 
-// afterLoss finds out why a swap was refused: a repeated write of this very one was
-// done already, else somebody has merged the segment.
+// afterLoss finds out why a swap was refused: either this same swap was done already, or
+// another process has merged the segment.
 func (a thinning) afterLoss(ctx context.Context, m, next *Manifest, made bool) error {
 	if _, there, err := a.table.Get(ctx, m.key(), true); err != nil {
 		return fmt.Errorf("segment: retention: %w", err)
@@ -146,7 +146,7 @@ func (a thinning) afterLoss(ctx context.Context, m, next *Manifest, made bool) e
 	return errors.Join(errChanged, a.objects.drop(ctx, next, false))
 }
 
-// maxThin is how often a day is listed again that is merged at the same time.
+// maxThin is how often a day is listed again when it is merged at the same time.
 const maxThin = 3
 
 // thinDay thins the segments of an organisation's day.
@@ -175,12 +175,12 @@ func (a thinning) thinDay(ctx context.Context, org string, day int64, kept *usag
 	return err
 }
 
-// overIn is over for a number of days; 0: never.
+// overIn is over with a number of days; 0: never.
 func overIn(day int64, days int, now time.Time) bool {
 	return over(day, time.Duration(days)*oneDay, now)
 }
 
-// ruleText is a text that differs where rules do.
+// ruleText is a text that is different for different rules.
 func ruleText(kept *usage.KeptDays) string {
 	parts := []string{fmt.Sprint(kept.Standard)}
 	for ws, days := range kept.Of {

@@ -7,29 +7,29 @@ import (
 	"gateway/shared/usage"
 )
 
-// walk goes through one input's records in order, a piece of a group at a time.
+// walk goes through the records of one input in order, one piece of a group at a time.
 type walk struct {
 	a       *Archive
 	m       *Manifest
-	start   int64  // of the present record,
+	start   int64  // start of the current record,
 	id      string // and its id
 	opened  bool
 	file    *File
 	group   int
-	from    int // row of records[0] in the group
+	from    int // row in the group where records[0] is
 	at      int
 	records []usage.Record
 	packs   *Strings
 	offsets []int64
 	lengths []int64
-	own     []byte // the segment's own pack, when it stands in the store
+	own     []byte // the segment's own pack, if it is in the store
 }
 
-// piece is how many records a walk holds decoded.
+// piece is how many decoded records a walk has at a time.
 const piece = 128
 
 func (k *walk) open(ctx context.Context) error {
-	f, err := k.a.open(ctx, k.m, nil) // read once, and gone after the merge
+	f, err := k.a.open(ctx, k.m, nil) // no cache: the file is read once, and is gone after the merge
 	if err != nil {
 		return err
 	}
@@ -44,7 +44,7 @@ func (k *walk) open(ctx context.Context) error {
 	return err
 }
 
-// load reads the piece at group and from.
+// load reads the piece that begins at group and from.
 func (k *walk) load(ctx context.Context) (more bool, err error) {
 	for k.group < len(k.file.Groups) && k.from >= k.file.Groups[k.group].Rows {
 		k.group, k.from = k.group+1, 0
@@ -78,8 +78,8 @@ func (k *walk) next(ctx context.Context) (more bool, err error) {
 	return k.load(ctx)
 }
 
-// ref gives where the present record's bodies will be: where they are when that
-// is in the bucket, else in the new pack.
+// ref returns where the bodies of the current record will be: where they are now if that is
+// in the bucket, otherwise in the new pack.
 func (k *walk) ref(_ context.Context, pack *[]byte) (bodyRef, error) {
 	i := k.from + k.at
 	ref := bodyRef{k.packs.At(i), k.offsets[i], k.lengths[i]}
@@ -99,7 +99,7 @@ func (k *walk) ref(_ context.Context, pack *[]byte) (bodyRef, error) {
 	return ref, nil
 }
 
-// walkQueue is a heap of walks by their present record.
+// walkQueue is a heap of walks, ordered by their current record.
 type walkQueue []*walk
 
 func (q walkQueue) Len() int { return len(q) }
@@ -108,7 +108,8 @@ func (q walkQueue) Less(i, j int) bool {
 	if q[i].start != q[j].start {
 		return q[i].start < q[j].start
 	}
-	// A walk that is not open yet goes first, so that its ids are known.
+	// A walk that is not open yet comes first, because its id is not known until it is
+	// opened.
 	if q[i].opened != q[j].opened {
 		return !q[i].opened
 	}
@@ -122,7 +123,7 @@ func (q *walkQueue) Push(x any) { *q = append(*q, x.(*walk)) }
 func (q *walkQueue) Pop() any {
 	old := *q
 	last := old[len(old)-1]
-	old[len(old)-1] = nil // its file goes now, not when the merge is over
+	old[len(old)-1] = nil // its file is freed now, not at the end of the merge
 	*q = old[:len(old)-1]
 	return last
 }

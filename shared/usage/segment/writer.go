@@ -18,28 +18,27 @@ import (
 	"gateway/shared/usage"
 )
 
-// Errors that Options.OnBad hears.
+// Errors with which Options.OnBad is called.
 var (
 	ErrNoOwner = errors.New("segment: the record has no organisation or no id")
 	ErrNoTime  = errors.New("segment: the record has no usable start")
 )
 
-// Records from outside these years are taken for damage.
+// Records from before or after these years are taken for damaged ones.
 var (
 	earliest = time.Date(2001, 1, 1, 0, 0, 0, 0, time.UTC)
 	latest   = time.Date(2200, 1, 1, 0, 0, 0, 0, time.UTC)
 )
 
-// group is what becomes one segment.
+// group is the records that become one segment.
 type groupKey struct {
 	org  string
 	hour int64
 }
 
-// Ingest keeps a batch of records: one segment per organisation and hour.
-// Ingesting the same records again, in this or another batch, changes no
-// answer. After an error all of it may be ingested again. A missing Start is
-// filled in.
+// Ingest keeps a batch of records: it makes one segment for each organisation and hour.
+// Ingesting the same records again, in this or another batch, changes no answer. After an
+// error the whole batch may be ingested again. A missing Start is filled in.
 func (a *Archive) Ingest(ctx context.Context, records []usage.Record) error {
 	groups := make(map[groupKey][]*usage.Record)
 	held := 0
@@ -62,7 +61,7 @@ func (a *Archive) Ingest(ctx context.Context, records []usage.Record) error {
 	return a.ingestAll(ctx, groups)
 }
 
-// maxPack is about how many bytes of bodies are gathered in memory at once.
+// maxPack is about how many bytes of bodies are gathered in memory at a time.
 const maxPack = 4 << 20
 
 func (a *Archive) ingestAll(ctx context.Context, groups map[groupKey][]*usage.Record) error {
@@ -75,8 +74,9 @@ func (a *Archive) ingestAll(ctx context.Context, groups map[groupKey][]*usage.Re
 	return errors.Join(errs...)
 }
 
-// repair refuses records that cannot be kept; a missing start is taken from the id, and
-// texts are made UTF-8, as the columns of files are: a provider's model may be anything.
+// repair refuses records that cannot be kept. It takes a missing start from the id. It
+// turns texts into UTF-8, which the columns of files need: a provider's model may be any
+// bytes.
 func repair(r *usage.Record) error {
 	if r.Org == "" || r.ID == "" {
 		return ErrNoOwner
@@ -98,7 +98,7 @@ func repair(r *usage.Record) error {
 		if utf8.ValidString(key) && utf8.ValidString(value) {
 			continue
 		}
-		whole := make(map[string]string, len(r.Metadata)) // the record's own map may be read elsewhere
+		whole := make(map[string]string, len(r.Metadata)) // the record's own map may be in use elsewhere
 		for key, value := range r.Metadata {
 			whole[mended(key)] = mended(value)
 		}
@@ -118,13 +118,13 @@ func byStart(x, y *usage.Record) int {
 	return cmp.Compare(x.ID, y.ID)
 }
 
-// sameTime is how far apart, in microseconds, records of one id may say that they
-// start: one that repair makes of a request that died knows the time of its id only,
-// which has milliseconds.
+// sameTime is how far apart, in microseconds, the starts of records with the same id may
+// be. A record that repair makes for a request that died knows only the time in its id,
+// which is in milliseconds.
 const sameTime = 1000
 
-// once leaves out of records in their order those whose id another one of their
-// millisecond has.
+// once removes, from records in order, every record whose id another record of the same
+// millisecond already has.
 func once(records []*usage.Record) []*usage.Record {
 	kept := records[:0]
 next:
@@ -149,9 +149,9 @@ type batch struct {
 
 var batches = spare[batch]{make: func() *batch { return new(batch) }}
 
-// free keeps the buffers for the next batch, but for large ones.
+// free keeps the buffers for the next batch, except large ones.
 func (b *batch) free() {
-	clear(b.rows) // keeps no record alive
+	clear(b.rows) // so that no record stays in memory
 	if cap(b.pack) > maxInline {
 		b.pack = nil
 	}
@@ -208,7 +208,7 @@ func (a *Archive) ingest(ctx context.Context, k groupKey, records []*usage.Recor
 	err = a.table.Put(ctx, store.Row{Key: m.key(), Item: m.item()}, store.IfAbsent())
 	if there, known := store.AsCondition(err); known {
 		err = nil
-		if there.Current.String("name") != m.Name { // the same batch came before; else a repeated write of this one
+		if there.Current.String("name") != m.Name { // another name: the same batch came before; the same name: this write was repeated
 			err = a.objects.drop(ctx, &m, false)
 		}
 	}

@@ -1,4 +1,4 @@
-// Package statement reads what providers say they have charged: exports of their usage
-// and of their invoices. Each becomes lines of one form, which our books are held
-// against.
+// Package statement reads what providers say that they have charged: exports of their usage
+// and of their invoices. It turns each into lines of one form, which are compared with our
+// books.
 package statement

@@ -11,38 +11,38 @@ import (
 	"gateway/shared/pricing"
 )
 
-// Counts are what one side says of a period and a model. A nil member is not told.
+// Counts are the numbers of one side for a period and a model. A nil member is unknown.
 type Counts struct {
-	Requests *int64               // calls
-	Input    *int64               // tokens in, with what was cached
+	Requests *int64               // number of calls
+	Input    *int64               // tokens in, cached ones included
 	Cached   *int64               // of Input: read from the cache
 	Output   *int64               // tokens out
-	Cost     *pricing.NanoDollars // as it stands on the bill
+	Cost     *pricing.NanoDollars // as on the bill
 }
 
 // Line is one line of an export.
 type Line struct {
-	Start, End time.Time // of the period; End is behind it
-	Model      string    // as the provider calls it; empty: all of them together
+	Start, End time.Time // of the period; End is after it
+	Model      string    // the provider's name for it; empty: all models together
 	Counts
 }
 
-// Formats are the exports that can be read, and how.
+// Formats are the exports that can be read, with the functions that read them.
 var formats = map[string]func([]byte) ([]Line, error){
 	"openai": openAI, "anthropic": anthropic, "aws": awsReport, "csv": plainCSV,
 }
 
-// Formats names them.
+// Formats lists their names.
 func Formats() []string { return slices.Sorted(maps.Keys(formats)) }
 
-// maxLines bounds the lines of one export.
+// maxLines limits the lines of one export.
 const maxLines = 10_000
 
-// MaxSpan bounds the time between the first and the last of them.
+// MaxSpan limits the time between the first and the last line.
 const MaxSpan = 92 * 24 * time.Hour
 
-// Read reads an export. Lines of the same period and model are added up; they come in
-// the order of their time, then of their models. Errors are faults (400).
+// Read reads an export. It adds up lines of the same period and model, and orders them by
+// time, then by model. Errors are faults (400).
 func Read(format string, raw []byte) ([]Line, error) {
 	read := formats[format]
 	if read == nil {
@@ -101,7 +101,7 @@ func merge(lines []Line) []Line {
 	return out
 }
 
-// add adds what v tells.
+// add adds the known numbers of v.
 func (c *Counts) add(v *Counts) {
 	plus(&c.Requests, v.Requests)
 	plus(&c.Input, v.Input)
@@ -121,10 +121,10 @@ func plus[N ~int64](to **N, v *N) {
 	}
 }
 
-// maxCount bounds a number of an export, so that sums do not run over.
+// maxCount limits a number in an export, so that sums do not overflow.
 const maxCount = 1e14
 
-// checked is a number that counts something: none of them come in parts.
+// checked is a number that counts something; it must be whole.
 func checked(name string, n float64) (int64, error) {
 	if !(n >= 0 && n <= maxCount) || n != math.Trunc(n) {
 		return 0, fmt.Errorf("%s must be a whole number from 0 to 10^14", name)

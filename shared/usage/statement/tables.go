@@ -11,8 +11,7 @@ import (
 	"time"
 )
 
-// table reads rows by the names of their columns; each name may be spelled in several
-// ways.
+// table reads rows by the names of their columns; each name may have several spellings.
 type table struct {
 	rows [][]string
 	at   map[string]int
@@ -96,9 +95,9 @@ func moment(text string) (time.Time, bool) {
 	return time.Time{}, false
 }
 
-// plainCSV reads a table with the columns start or date, and of end, model, requests,
-// input_tokens, cached_tokens, output_tokens and cost_usd those that there are. A line
-// without an end is of a day.
+// plainCSV reads a table with a column start or date. It may also have end, model,
+// requests, input_tokens, cached_tokens, output_tokens and cost_usd. A line without an end
+// is for a day.
 func plainCSV(raw []byte) (lines []Line, err error) {
 	t, err := openTable(raw)
 	if err != nil {
@@ -144,8 +143,8 @@ func (t *table) plain() (l Line, err error) {
 	return l, err
 }
 
-// awsReport reads a cost and usage report of AWS, the older form and the newer one:
-// its lines of Bedrock, each with its cost, and its tokens where its unit is one.
+// awsReport reads a cost and usage report of AWS, in the older form or the newer one. It
+// takes the lines of Bedrock: each has a cost, and a number of tokens if that is its unit.
 func awsReport(raw []byte) (lines []Line, err error) {
 	t, err := openTable(raw)
 	if err != nil {

@@ -1,22 +1,22 @@
-// Package columns tells which columns of a segment's file other tools are offered, with
-// their types in the catalogue of Glue. It is apart from segment for those that define
-// tables and read no files.
+// Package columns says which columns of a segment's file are offered to other tools, with
+// their types in Glue's catalogue. It is separate from the package segment for programs
+// that define tables and read no files.
 package columns
 
-// Column is one of a file.
+// Column is a column of a file.
 type Column struct{ Name, Type string }
 
-// Partitions of the files, by the places below Prefix where they stand.
+// Partitions of the files, by their path below Prefix.
 const (
 	Prefix = "segments/data/"
-	Org    = "org" // of whom the files are; for an organisation's id with characters of its own as in an address
-	Day    = "day" // of UTC, of the first hour of a file
+	Org    = "org" // organisation that owns the files; special characters in its id are escaped as in a URL
+	Day    = "day" // the day in UTC of a file's first hour
 	Layout = "yyyy/MM/dd"
-	First  = "2001/01/01" // no record is older
+	First  = "2001/01/01" // no record is older than this
 )
 
-// All are the columns. Names are never changed; new ones are added, which older files do
-// not have. What the gateway alone can read is not among them.
+// All are the columns that are offered. Names never change; new columns are added, which
+// older files do not have. Columns that only the gateway can read are not among them.
 var All = []Column{
 	{"id", "string"}, {"start", "timestamp"}, {"organisation", "string"}, {"workspace", "string"}, {"workspace_slug", "string"},
 	{"api_key", "string"}, {"api_key_type", "string"}, {"user", "string"}, {"end_user", "string"}, {"metadata", "map<string,string>"},
@@ -30,6 +30,6 @@ var All = []Column{
 	{"parent_span_id", "string"}, {"gateway_cost", "bigint"},
 }
 
-// Own are the columns that nobody else is offered: the record as the gateway writes it,
+// Own are the columns that are offered to nobody else: the record as the gateway writes it,
 // and where its sealed bodies are.
 var Own = []string{"body_pack", "body_offset", "body_length", "event"}
