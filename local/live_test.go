@@ -564,3 +564,75 @@ func TestLiveSessionsOfGeminiAreJudged(t *testing.T) {
 		t.Errorf("%v", closed)
 	}
 }
+
+// A handle resumes a session with all that was said in it: under a credential that several
+// workspaces use it is that of the workspace whose session it was, and no handle is known that
+// was not told through the gateway.
+func TestASessionOfGeminiIsResumedByItsOwnWorkspace(t *testing.T) {
+	t.Parallel()
+	r := start(t)
+	n := neighbours{running: r}
+	mock, host, _ := googleMock(t)
+	r.admin("POST", "/integrations", `{"name":"Google","slug":"google","ai_provider_id":"google","key":"mock-google","configurations":{"custom_host":"`+host+`"}}`)
+	r.admin("PUT", "/integrations/google/workspaces", `{"workspaces":[],"global_workspace_access":{"enabled":true},"override_existing_workspace_access":true}`)
+	for i, key := range []*string{&n.mine, &n.theirs} {
+		ws := r.admin("POST", "/workspaces", fmt.Sprintf(`{"name":"Neighbour %d"}`, i))
+		*key = r.admin("POST", "/api-keys/workspace/service", fmt.Sprintf(`{"name":"k","workspace_id":%q,"scopes":["completions.write"]}`, ws["id"]))["key"].(string)
+	}
+	begin := func(key, member, resumption string) *spoken {
+		t.Helper()
+		s := r.lively(bidiV1beta, "X-Gateway-Api-Key", key)
+		s.send(`{"setup":{"model":"models/@google/gemini-2.5-flash",` + textOnly + `,"` + member + `":` + resumption + `}}`)
+		return s
+	}
+	// resumes tells whether a session begins, and gives the handle that it is told.
+	resumes := func(key, member, resumption string) (handle string, ok bool) {
+		t.Helper()
+		s := begin(key, member, resumption)
+		defer s.leave()
+		for {
+			_ = s.ws.SetReadDeadline(time.Now().Add(time.Minute))
+			_, body, err := s.ws.ReadMessage()
+			if err != nil {
+				return "", false
+			}
+			var m struct {
+				Update *struct {
+					Handle string `json:"newHandle"`
+				} `json:"sessionResumptionUpdate"`
+			}
+			if json.Unmarshal(body, &m) == nil && m.Update != nil {
+				return m.Update.Handle, true
+			}
+		}
+	}
+	heard := func() (n int) {
+		for _, got := range mock.Requests(1000) {
+			if got.Method == "EVENT" {
+				n++
+			}
+		}
+		return n
+	}
+	resumption := func(handle string) string { return fmt.Sprintf(`{"handle":%q}`, handle) }
+	for _, key := range []string{n.mine, n.theirs} { // both use the credential
+		if _, ok := resumes(key, "sessionResumption", `{}`); !ok {
+			t.Fatal("no session")
+		}
+	}
+	handle, ok := resumes(n.theirs, "sessionResumption", resumption(""))
+	if !ok || handle == "" {
+		t.Fatal("no handle")
+	}
+	if _, ok := resumes(n.theirs, "sessionResumption", resumption(handle)); !ok {
+		t.Error("it cannot be resumed by its own workspace")
+	}
+	for name, c := range map[string]struct{ member, handle string }{
+		"another's": {"sessionResumption", handle}, "spelled otherwise": {"session_resumption", handle}, "escaped": {`session\u0052esumption`, handle}, "nobody's": {"sessionResumption", "made-up"},
+	} {
+		before := heard()
+		if _, ok := resumes(n.mine, c.member, resumption(c.handle)); ok || heard() != before {
+			t.Errorf("%s: it was resumed", name)
+		}
+	}
+}

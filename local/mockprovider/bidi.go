@@ -19,7 +19,7 @@ const bidiPath = "/ws/google.ai.generativelanguage."
 // result); "grows" (usage is reported twice and grows); "again" (usage is reported once more
 // after the turn); "late" (usage is reported only after the turn); "no-usage";
 // "say=my_words"; "heard=my_words" (what the client is said to have spoken); "hang" (the turn
-// never ends); "drop".
+// never ends); "drop". A client that asks for it is given a handle that resumes the session.
 func bidiSession(x *exchange) *apiError {
 	version, method, _ := strings.Cut(strings.TrimPrefix(strings.TrimPrefix(x.path, "/v1"), bidiPath), ".")
 	switch {
@@ -60,6 +60,9 @@ type bidiMessage struct {
 		System json.RawMessage `json:"systemInstruction"`
 		Heard  json.RawMessage `json:"inputAudioTranscription"`
 		Spoken json.RawMessage `json:"outputAudioTranscription"`
+		Resume *struct {
+			Handle string `json:"handle"`
+		} `json:"sessionResumption"`
 	} `json:"setup"`
 	Content *struct {
 		Turns []struct {
@@ -111,6 +114,9 @@ func (s *bidiTalk) take(body []byte) bool {
 		}
 		s.model, s.texts = name, strings.Join(m.Setup.GenerationConfig.Modalities, "") == "TEXT"
 		s.write(told{"setupComplete": told{}})
+		if m.Setup.Resume != nil {
+			s.write(told{"sessionResumptionUpdate": told{"newHandle": s.x.newID("resumes_", seedOf(name)), "resumable": true}})
+		}
 	case m.Content != nil:
 		words := ""
 		for _, t := range m.Content.Turns {

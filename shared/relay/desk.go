@@ -13,9 +13,9 @@ import (
 	"gateway/shared/pricing"
 	"gateway/shared/relay/admitted"
 	"gateway/shared/relay/asked"
+	"gateway/shared/relay/chosen"
 	"gateway/shared/relay/guarded"
 	"gateway/shared/relay/inbound"
-	"gateway/shared/relay/kept"
 	"gateway/shared/relay/purse"
 	"gateway/shared/relay/recorder"
 	"gateway/shared/relay/routes"
@@ -176,26 +176,11 @@ func (d *desk) Allows(model string) error {
 	return nil
 }
 
-// ofSession are members of a session's messages that name what the session itself makes.
-var ofSession = []string{"response_id", "conversation", "conversation_id"}
-
 // Names implements session.Desk.
-func (d *desk) Names(message []byte) error {
-	to := d.of.To
-	if to.Saved == nil || !to.Wall.On || !kept.MayNameIDs(message) {
-		return nil
-	}
-	ids, err := kept.IDsIn(message)
-	if err != nil {
-		return err
-	}
-	ids = slices.DeleteFunc(ids, func(n kept.Named) bool { return slices.Contains(ofSession, n.Field) })
-	err = d.relay.owners.Check(d.of.Base, d.of.Who.Scope, &to.Wall, ids)
-	if f := fault.From(err); err != nil && f.Code == fault.NotFound {
-		return fault.New(fault.InvalidRequest, f.Field, f.Message) // the message is refused, and the session goes on
-	}
-	return err
-}
+func (d *desk) Names(message []byte) error { return chosen.MaySay(d.of.Wall, message) }
+
+// Made implements session.Desk.
+func (d *desk) Made(handle string) error { return chosen.KeepHandle(d.of.Wall, handle) }
 
 // Check implements session.Desk.
 func (d *desk) Check() error {

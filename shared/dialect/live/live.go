@@ -61,6 +61,7 @@ type Heard struct {
 	Voice string // of the provider: a piece of the transcript of the client's speech
 	Whole bool   // all that was said so far is complete
 	Last  bool   // the provider says nothing more
+	Again string // of the provider's: the handle that resumes the session
 }
 
 // Do is what a step does.

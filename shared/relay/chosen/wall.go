@@ -149,7 +149,7 @@ func (o *Wall) KeepMade(answer []byte, id string) error {
 	if o.talksMessages() && answer != nil {
 		return o.keepIDs(kept.Containers(answer)...)
 	}
-	if o.talksChat() && answer != nil {
+	if talksChat(o) && answer != nil {
 		if err := o.keepIDs(kept.Sounds(answer)...); err != nil {
 			return err
 		}
@@ -175,14 +175,14 @@ func (o *Wall) WatchMade() *kept.IDWatcher {
 	case o.Route.Client == nil:
 	case o.talksMessages():
 		return kept.WatchContainers(o.keepIDs)
-	case o.talksChat():
+	case talksChat(o):
 		return kept.WatchSounds(o.keepIDs)
 	}
 	return nil
 }
 
 // talksChat tells whether the answer is a chat as the provider gives it, which may be sound.
-func (o *Wall) talksChat() bool {
+func talksChat(o *Wall) bool {
 	body := o.In
 	if o.To.Body != nil {
 		body = o.To.Body

@@ -2,6 +2,8 @@ package kept
 
 import (
 	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
 	"slices"
 	"strconv"
 	"strings"
@@ -24,6 +26,17 @@ var idKeys = map[string]bool{
 // objects are members whose value may be an object with the id in it. That of a sound always
 // is one; elsewhere in bodies audio is the sound itself.
 var objects = map[string]bool{"conversation": true, "container": true, "voice": true, "video": true, "audio": true}
+
+// resumed are members whose handle opens a session of Gemini's again, with all that was said
+// in it.
+var resumed = map[string]bool{"sessionResumption": true, "session_resumption": true}
+
+// Handle is the id under which such a handle is known. It tells nobody the handle itself,
+// which may be longer than ids are.
+func Handle(handle string) string {
+	sum := sha256.Sum256([]byte(handle))
+	return "handle-" + hex.EncodeToString(sum[:])
+}
 
 // foreignKeys hold data of the caller's own, in which members named like those of idKeys
 // mean nothing.
@@ -91,6 +104,8 @@ func (w *idWalk) value(key string, wanted bool) {
 				from.read(name, w.d.Str())
 			case objects[key] && name == "id":
 				w.value(key, true)
+			case resumed[key] && name == "handle":
+				w.value(name, true)
 			default:
 				w.value(name, idKeys[name])
 			}
@@ -141,6 +156,10 @@ func storedID(key, s string) string {
 	switch key {
 	case "fileUri", "file_uri", "fileName", "file_name":
 		return fileOf(s)
+	case "handle":
+		if s != "" { // an empty one begins a new session
+			return Handle(s)
+		}
 	}
 	return s
 }
@@ -245,7 +264,7 @@ func MayNameIDs(body []byte) bool {
 
 // bare are the keys of idKeys without _id, or the beginnings of their values.
 var bare = [][]byte{
-	[]byte(`"conversation"`), []byte(`"container"`), []byte(`"audio"`), []byte(`"voice_`), []byte(`"video_`), []byte(`"cons_`), []byte(`"fileUri"`), []byte(`"file_uri"`), []byte(`"fileName"`), []byte(`"file_name"`), []byte(`"cachedContent"`), []byte(`"cached_content"`),
+	[]byte(`"handle"`), []byte(`"conversation"`), []byte(`"container"`), []byte(`"audio"`), []byte(`"voice_`), []byte(`"video_`), []byte(`"cons_`), []byte(`"fileUri"`), []byte(`"file_uri"`), []byte(`"fileName"`), []byte(`"file_name"`), []byte(`"cachedContent"`), []byte(`"cached_content"`),
 }
 
 var (

@@ -211,6 +211,12 @@ func (s *Session) fromFar() {
 func (s *Session) providerSaid(binary bool, p []byte) {
 	h := s.Wire.Provider(p)
 	err := s.account.take(h.Steps, p)
+	if h.Again != "" {
+		if unnoted := s.Desk.Made(h.Again); unnoted != nil {
+			s.refuse(fault.From(unnoted), "")
+			return // whose it is could not be noted, so nobody gets it
+		}
+	}
 	told, denied := s.words.spoken(s, &h, binary, p)
 	for _, m := range told {
 		s.give(m.binary, m.body)

@@ -19,6 +19,8 @@ type Desk interface {
 	// Names refuses a client's message that names what another workspace has stored at the
 	// provider.
 	Names(message []byte) error
+	// Made notes whose the session is that a handle resumes, before the client gets it.
+	Made(handle string) error
 	Checker
 }
 

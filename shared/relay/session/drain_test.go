@@ -48,6 +48,7 @@ func (admitting) Begin(*Wanted) (Turn, error)                { return admitting{
 func (admitting) Late(*realtime.Done, []byte)                {}
 func (admitting) Heard(*realtime.Transcript, string, []byte) {}
 func (admitting) Names([]byte) error                         { return nil }
+func (admitting) Made(string) error                          { return nil }
 func (admitting) Allows(string) error                        { return nil }
 func (admitting) Check() error                               { return nil }
 func (admitting) Fail(string, error)                         {}

@@ -31,6 +31,7 @@ func (still) Begin(*session.Wanted) (session.Turn, error) { return nil, nil }
 func (still) Late(*realtime.Done, []byte)                 {}
 func (still) Heard(*realtime.Transcript, string, []byte)  {}
 func (still) Names([]byte) error                          { return nil }
+func (still) Made(string) error                           { return nil }
 func (still) Allows(string) error                         { return nil }
 func (still) Check() error                                { return nil }
 func (still) Fail(string, error)                          {}

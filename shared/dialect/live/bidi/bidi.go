@@ -49,7 +49,8 @@ var (
 	configKeys  = wire.NewKeySet("maxOutputTokens", "max_output_tokens", "responseModalities", "response_modalities")
 	inputKeys   = wire.NewKeySet("text", "audio", "video", "mediaChunks", "media_chunks")
 	contentKeys = wire.NewKeySet("turnComplete", "turn_complete")
-	serverKeys  = wire.NewKeySet("serverContent", "toolCall", "usageMetadata")
+	serverKeys  = wire.NewKeySet("serverContent", "toolCall", "usageMetadata", "sessionResumptionUpdate")
+	resumeKeys  = wire.NewKeySet("newHandle")
 	turnKeys    = wire.NewKeySet("modelTurn", "turnComplete", "interrupted", "inputTranscription", "outputTranscription")
 )
 

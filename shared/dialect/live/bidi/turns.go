@@ -8,6 +8,7 @@ import (
 	"gateway/shared/dialect/gemini"
 	"gateway/shared/dialect/live"
 	"gateway/shared/pricing"
+	"gateway/shared/wire"
 )
 
 // Places of serverKeys and turnKeys.
@@ -15,6 +16,7 @@ const (
 	keyContent = iota
 	keyToolCall
 	keyUsage
+	keyResume
 )
 
 const (
@@ -39,9 +41,22 @@ func (s *Session) Provider(message []byte) (h live.Heard) {
 	if at := w.Spans[keyUsage]; at.Present(message) {
 		m.usage, m.prompt = gemini.ReadUsage(at.Of(message))
 	}
+	if at := w.Spans[keyResume]; at.Present(message) {
+		h.Again = handleIn(at.Of(message))
+	}
 	h.Steps = s.take(&m)
 	h.Whole = m.complete || m.calls
 	return h
+}
+
+// handleIn reads the handle that resumes the session; "" where it cannot be resumed now.
+func handleIn(update []byte) string {
+	var w wire.Walk
+	if resumeKeys.Walk(update, &w) != nil || !w.Spans[0].Present(update) || wire.KindOf(w.Spans[0].Of(update)) != wire.KindString {
+		return ""
+	}
+	s, _ := wire.ScanString(w.Spans[0].Of(update), "") // what cannot be read resumes nothing
+	return s
 }
 
 // part is what a message tells about a turn.

@@ -1,0 +1,42 @@
+package chosen
+
+import (
+	"slices"
+
+	"gateway/shared/fault"
+	"gateway/shared/relay/kept"
+)
+
+// ofSession are members of a session's messages that name what the session itself makes.
+var ofSession = []string{"response_id", "conversation", "conversation_id"}
+
+// MaySay refuses a message of a session that names what another workspace has stored. The
+// session outlives the request's own context.
+func MaySay(o *Wall, message []byte) error {
+	to := &o.To
+	if to.Saved == nil || !to.Wall.On || !kept.MayNameIDs(message) {
+		return nil
+	}
+	ids, err := kept.IDsIn(message)
+	if err != nil {
+		return err
+	}
+	ids = slices.DeleteFunc(ids, func(n kept.Named) bool { return slices.Contains(ofSession, n.Field) })
+	err = o.Means.Owners.Check(o.Base, o.Who.Scope, &to.Wall, ids)
+	if f := fault.From(err); err != nil && f.Code == fault.NotFound {
+		return fault.New(fault.InvalidRequest, f.Field, f.Message) // the message is refused, and the session goes on
+	}
+	return err
+}
+
+// KeepHandle notes whose the session is that a handle resumes. It is called before the
+// client can know the handle.
+func KeepHandle(o *Wall, handle string) error {
+	if !o.keeps() {
+		return nil
+	}
+	if err := o.Means.Owners.Own(o.Base, o.Who.Scope, o.To.Wall.Places, o.To.Saved.Slug, kept.Handle(handle)); err != nil {
+		return fault.Unavailable(err)
+	}
+	return nil
+}
