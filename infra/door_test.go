@@ -7,8 +7,8 @@ import (
 	"gateway/shared/host/placement"
 )
 
-// doorAsDeployed: whatever serves knows the secret, what the edge sends is the same,
-// and only the worker that replaces it may read it.
+// doorAsDeployed: every process that serves knows the secret, the edge sends the same
+// secret, and only the worker that replaces it may read it.
 func (s *synthesised) doorAsDeployed(t *testing.T) {
 	names, _ := placement.Families()
 	seen := 0

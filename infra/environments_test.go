@@ -73,8 +73,8 @@ func everything() map[string]any {
 	}
 }
 
-// environments are the variables of every function and of the container, with
-// placeholders for what only a deploy knows.
+// environments are the variables of every function and of the container, with placeholders
+// for values that only a deploy knows.
 func (s *synthesised) environments() map[string]map[string]string {
 	named := func(id, attribute string) string {
 		if attribute == "" || attribute == "Arn" {
@@ -107,8 +107,8 @@ func (s *synthesised) environments() map[string]map[string]string {
 	return out
 }
 
-// formerKeysOpenAlone: who opens what is sealed knows the keys of before and may use
-// them for that; nothing is sealed with them, and nobody else has them.
+// formerKeysOpenAlone: processes that open sealed values know the former keys and may open
+// with them. Nothing seals with former keys, and no other process has them.
 func (s *synthesised) formerKeysOpenAlone(t *testing.T, environments map[string]map[string]string) {
 	t.Helper()
 	for _, tpl := range []template{s.functions, s.workers} {

@@ -19,8 +19,8 @@ func physical(v any) string {
 	return strings.Replace(whole, "gateway-0a1b2c3d-", "gateway-", 1)
 }
 
-// nameOf gives a resource of a template a name that is the same in each run, as
-// what Ref or an attribute of it gives.
+// nameOf gives a resource of a template a name that is the same in each run, for Ref and
+// for the resource's attributes.
 func nameOf(tpl template, id, attribute string) string {
 	const account = ":us-east-1:123456789012:"
 	plain := id[:len(id)-8]
@@ -51,8 +51,8 @@ func nameOf(tpl template, id, attribute string) string {
 	return arn
 }
 
-// resolved works out the values within a policy: members with one name that is a
-// function's, and all below the others.
+// resolved works out the values within a policy: a call of a function is replaced by its
+// value, and everything else is worked out member by member.
 func (w *world) resolved(v any) any {
 	switch v := v.(type) {
 	case []any:
@@ -169,8 +169,8 @@ func prune(v any) any {
 	return v
 }
 
-// lines writes a value, its upper levels a member a line, so that a change is read
-// as the lines that it changed.
+// lines writes a value with each member of its upper levels on its own line, so that the
+// diff of a change shows only the lines that changed.
 func lines(to []byte, v any, levels int, indent string) []byte {
 	m, ok := v.(map[string]any)
 	l, list := v.([]any)

@@ -17,8 +17,8 @@ var names = map[string]string{
 	"AWS::ElasticLoadBalancingV2::LoadBalancer": "Name", "AWS::ECS::Cluster": "ClusterName",
 }
 
-// holdsData are the kinds of resources that outlive their stack: what data is in,
-// what opens it, and what a living account leans on.
+// holdsData are the kinds of resources that outlive their stack: those that hold data,
+// those that open it, and those that a living account depends on.
 var holdsData = []string{
 	"AWS::DynamoDB::GlobalTable", "AWS::S3::Bucket", "AWS::KMS::Key", "AWS::SQS::Queue",
 	"AWS::Lambda::Version",                       // gone with its function; what an alias can be led back to
@@ -101,8 +101,8 @@ func ids(tpl template) (out []string) {
 	return out
 }
 
-// TestDeployAgain: whatever fails at the first deploy of a stack, the next one
-// finds nothing in its way; what destroying leaves is not in the way either.
+// TestDeployAgain: whatever fails at the first deploy of a stack, nothing is in the way of
+// the next one; nor is what remains after the stack is destroyed.
 func TestDeployAgain(t *testing.T) {
 	for name, context := range map[string]map[string]any{"usual": {}, "everything on": {"container": "ha", "chat": "container", "shift": "linear"}} {
 		s := synth(t, context)

@@ -12,8 +12,8 @@ import (
 	"github.com/aws/jsii-runtime-go"
 )
 
-// TestNagFindsWhatNoExemptionIsFor adds to an installation what the pack objects to,
-// also at resources that are exempt from the same rule for something else.
+// TestNagFindsWhatNoExemptionIsFor adds resources to an installation that the pack objects
+// to, also at resources that another exemption from the same rule covers.
 func TestNagFindsWhatNoExemptionIsFor(t *testing.T) {
 	context := map[string]any{"dist": fakeDist(t), "container": "on"}
 	app := awscdk.NewApp(&awscdk.AppProps{Context: &context, Outdir: jsii.String(t.TempDir()), AnalyticsReporting: jsii.Bool(false)})

@@ -7,8 +7,8 @@ import (
 	"gateway/shared/host/placement"
 )
 
-// everyoneCallsTheAlias: nothing that starts a function names the function itself,
-// whose newest code would then serve before it is tried.
+// everyoneCallsTheAlias: nothing that starts a function names the function itself, because
+// then its newest code would serve before it has been tried.
 func (s *synthesised) everyoneCallsTheAlias(t *testing.T) {
 	for _, tpl := range []template{s.functions, s.workers} {
 		_, aliases := tpl.of("AWS::Lambda::Alias")
@@ -151,8 +151,9 @@ func TestReservedConcurrency(t *testing.T) {
 	}
 }
 
-// TestLentCredentials: who calls providers has the rights that are lent, who
-// verifies references to secrets the role, nobody else, and only those that were named.
+// TestLentCredentials: processes that call providers have the lent rights, and the process
+// that checks references to secrets has the role. No other process has them, and there are
+// no rights beyond those that were named.
 func TestLentCredentials(t *testing.T) {
 	_, places := placement.Families()
 	for value, c := range map[string]struct{ bedrock, role bool }{

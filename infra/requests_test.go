@@ -39,8 +39,8 @@ func (r recorded) amounts() amounts {
 	}
 }
 
-// What a request takes of its own besides the model, in seconds of a function of the
-// deployed size; and its share of the log, in GB.
+// What a request needs itself, besides the model: seconds of a function of the deployed
+// size, and its share of the log in GB.
 const (
 	ownTime        = 0.015
 	cachedTime     = 0.020
@@ -85,15 +85,15 @@ func (p priceTable) million(t *testing.T, of ...amounts) float64 {
 	return p.usd(t, sum, false)
 }
 
-// mostEven is what a cached answer may cost where a million a month come evenly, one
-// by one: batches of 24 events cost more than the 6 USD that are meant otherwise.
+// mostEven is what a cached answer may cost if a million a month come evenly, one by one:
+// batches of 24 events cost more than the 6 USD that are the target otherwise.
 const mostEven = 6.25
 
 // modelFamilies wait for a model; the others that stream ask a provider something.
 var modelFamilies = []string{"chat", "messages", "responses", "embeddings", "moderations", "images", "rerank", "promptruns"}
 
-// TestPriceOfRequests makes the prices of a million requests of every route, of
-// keeping their records, and of the container beside them, and holds README equal.
+// TestPriceOfRequests computes the prices of a million requests of every route, of keeping
+// their records, and of the container beside them, and compares them with the README.
 func TestPriceOfRequests(t *testing.T) {
 	p, by := prices(t), calls(t)
 	s := synth(t, map[string]any{"container": "off", "firewall": "off"})

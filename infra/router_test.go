@@ -173,8 +173,8 @@ func TestEdgeWithChatInTheContainer(t *testing.T) {
 	}
 }
 
-// TestEdgeTellsWhereToSignIn: without a container the edge answers clients of MCP that
-// have no credential, for the API renames the header which tells them where to get one.
+// TestEdgeTellsWhereToSignIn: without a container the edge answers MCP clients that have no
+// credential, because the API renames the header that tells them where to get one.
 func TestEdgeTellsWhereToSignIn(t *testing.T) {
 	host := map[string]string{"host": "d1.cloudfront.net"}
 	with := func(name, v string) map[string]string { return map[string]string{"host": "d1.cloudfront.net", name: v} }

@@ -140,9 +140,9 @@ func TestAlarmsAreSent(t *testing.T) {
 	}
 }
 
-// theirs are the metrics of AWS's services that alarms and the dashboard look at, as
-// the services tell them: with these dimensions, and these statistics have a meaning.
-// Our own are those of shared/host/metric.
+// theirs are the metrics of AWS's services that alarms and the dashboard look at, as the
+// services report them: with these dimensions, and with these statistics, which have a
+// meaning for them. Our own metrics are in shared/host/metric.
 var theirs = map[string]struct {
 	dimensions string
 	statistics []string
@@ -213,9 +213,9 @@ type shown struct {
 	dimensions                 []string
 }
 
-// shownIn reads the metrics of a dashboard: each is a list of its namespace, its name,
-// dimensions and their values, and how it is shown. "." stands for what stands there
-// in the one before.
+// shownIn reads the metrics of a dashboard. Each is a list of its namespace, its name,
+// dimensions with their values, and how it is shown. "." repeats the value at the same
+// place in the metric before.
 func (s *synthesised) shownIn(t *testing.T, board resource) (out []shown) {
 	t.Helper()
 	var b strings.Builder

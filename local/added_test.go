@@ -54,8 +54,9 @@ func (p *picky) sent() []string {
 	return slices.Clone(p.bodies)
 }
 
-// TestAHostThatRefusesWhatIsAddedIsAskedWithoutIt: once more, and then never again
-// with it, for the host and model that refused; what the client wrote itself stays.
+// TestAHostThatRefusesWhatIsAddedIsAskedWithoutIt: the host is asked once more without the
+// addition, and from then on never with it, for the host and model that refused. What the
+// client wrote itself stays.
 func TestAHostThatRefusesWhatIsAddedIsAskedWithoutIt(t *testing.T) {
 	t.Parallel()
 	r := start(t)

@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// TestTasksBelongToTheirWorkspace: an agent of the organisation serves several
-// workspaces with one credential; what one of them made is not there for the others.
+// TestTasksBelongToTheirWorkspace: an agent of the organisation serves several workspaces
+// with one credential; no workspace can see the tasks of another.
 func TestTasksBelongToTheirWorkspace(t *testing.T) {
 	t.Parallel()
 	r := start(t)
@@ -87,8 +87,8 @@ func TestTasksBelongToTheirWorkspace(t *testing.T) {
 	}
 }
 
-// TestHostileAgentsAndClients: what clients and agents do wrong gets the error that the
-// protocol names, and nothing of the agent's is told.
+// TestHostileAgentsAndClients: when clients or agents do something wrong, the client gets
+// the error that the protocol names, and nothing that the agent said.
 func TestHostileAgentsAndClients(t *testing.T) {
 	t.Parallel()
 	r := start(t)
@@ -158,8 +158,8 @@ func TestHostileAgentsAndClients(t *testing.T) {
 	}
 }
 
-// TestStreamsThatAreNone: an agent that answers a plain request with a stream, or a stream
-// with nothing, has not answered.
+// TestStreamsThatAreNone: an agent has not answered if it sends a stream for a plain
+// request, or a stream with nothing in it.
 func TestStreamsThatAreNone(t *testing.T) {
 	t.Parallel()
 	r := start(t)
@@ -248,8 +248,8 @@ func TestAgentsThatAreSilent(t *testing.T) {
 	}
 }
 
-// TestCredentialsGoToTheirHostAlone: a card may name any host, which does not get what
-// is kept for the one that is registered.
+// TestCredentialsGoToTheirHostAlone: a card may name any host, but only the registered host
+// gets the credentials.
 func TestCredentialsGoToTheirHostAlone(t *testing.T) {
 	t.Parallel()
 	r := start(t)

@@ -13,8 +13,8 @@ import (
 	"gateway/shared/usage"
 )
 
-// anAgent is an agent of the tests: it answers by what it is asked, in one version, and
-// keeps what it was sent.
+// anAgent is an agent for tests: it speaks one version, answers as the test says, and keeps
+// what it was sent.
 type anAgent struct {
 	*httptest.Server
 	old bool
@@ -27,8 +27,8 @@ type seenByAgent struct {
 	header             http.Header
 }
 
-// newAgent starts an agent that speaks a version in JSON-RPC. answer gives the result of
-// a method, or what is no answer.
+// newAgent starts an agent that speaks a version in JSON-RPC. answer returns the result of
+// a method, or something that is not an answer.
 func newAgent(t testing.TB, old bool, more string) *anAgent {
 	t.Helper()
 	a := &anAgent{old: old}

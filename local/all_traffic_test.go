@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// Over every kind of traffic the records cost what the provider bills, and a budget
-// that all of it is charged to has spent the same.
+// For every kind of traffic the records cost what the provider bills, and a budget for all
+// of it has spent the same.
 func TestEveryKindOfTrafficIsBookedAsBilled(t *testing.T) {
 	t.Parallel()
 	r := start(t)

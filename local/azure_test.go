@@ -87,8 +87,8 @@ func TestAzureWithEntraAndDeployments(t *testing.T) {
 	}
 }
 
-// Clients of Azure name the deployment in the address and no model, or an empty one, in
-// the body. It is the model, at any provider.
+// Clients of Azure name the deployment in the address, and no model or an empty one in the
+// body. The deployment is then the model, at any provider.
 func TestTheDeploymentOfAnAddressIsTheModel(t *testing.T) {
 	t.Parallel()
 	r := start(t)

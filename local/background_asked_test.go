@@ -112,10 +112,10 @@ func (r *running) costing(n int) (all, paid []usage.Record) {
 	return all, paid
 }
 
-// A response in the background that nobody reads is booked, once, to the key that
-// made it, by the gateway's own route and passed through, with the provider's saved
-// credential and with one of the client's; also where the process stopped between
-// its making and its end.
+// A response in the background that nobody reads is booked once, to the key that made it.
+// This holds for the gateway's own route and for pass-through, for the provider's saved
+// credential and for the client's, and when the process stopped between the response's
+// making and its end.
 func TestResponsesInTheBackgroundAreBookedThoughNobodyAsks(t *testing.T) {
 	t.Parallel()
 	_, host := newMoody(t)
@@ -182,9 +182,9 @@ func TestAResponseIsBookedOnceWhoeverReadsIt(t *testing.T) {
 	eventually(t, func() error { return usageIs(r, key, n*lateCost) })
 }
 
-// A response is booked also when its key was deleted, when it was cancelled, and
-// when the provider was down for a while. One that the provider does not know any
-// more, or that failed and used nothing, is asked for no more.
+// A response is also booked if its key was deleted, if it was cancelled, and if the
+// provider was down for a while. The gateway stops asking for a response that the provider
+// no longer knows, or that failed and used nothing.
 func TestHowAResponseInTheBackgroundMayEnd(t *testing.T) {
 	t.Parallel()
 	for _, mood := range []string{"", "down", "cancelled", "unknown", "failed"} {

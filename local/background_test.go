@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// later is a provider that makes responses in the background: an answer has usage
-// once it was read a few times.
+// later is a provider that makes responses in the background: an answer has usage only
+// after it was read a few times.
 type later struct {
 	mu    sync.Mutex
 	made  int
@@ -60,9 +60,9 @@ func (l *later) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	fmt.Fprintf(w, "event: response.completed\ndata: {\"type\":\"response.completed\",\"sequence_number\":1,\"response\":%s}\n\n", l.object(id, "completed"))
 }
 
-// A response that is made in the background is booked once, whichever answer first
-// tells its usage, by the gateway's own routes and passed through; one that was
-// made at once is not booked again when it is read.
+// A response that is made in the background is booked once, by the first answer that tells
+// its usage, on the gateway's own routes and passed through. A response that was made at
+// once is not booked again when it is read.
 func TestResponsesInTheBackgroundAreBookedOnce(t *testing.T) {
 	t.Parallel()
 	const cost = 100*150 + 50*600 // nano-dollars of gpt-4o-mini

@@ -13,9 +13,9 @@ import (
 // at is a gateway in another process, as far as requests to it go.
 func (p *process) at(t *testing.T) *running { return &running{t: t, base: p.base} }
 
-// TestABatchGoesOnAfterItsProcessWasKilled kills the process twice while a batch
-// runs: between two steps, and with rows under way. Each row has one answer in the
-// end, and the books are the bill, but for the rows that were under way.
+// TestABatchGoesOnAfterItsProcessWasKilled kills the process twice while a batch runs:
+// between two steps, and with rows under way. In the end each row has one answer, and the
+// books agree with the bill, except for the rows that were under way.
 func TestABatchGoesOnAfterItsProcessWasKilled(t *testing.T) {
 	t.Parallel()
 	mock := mockprovider.New(mockprovider.Options{})

@@ -16,8 +16,8 @@ import (
 // here is the scope of the default workspace.
 func (r *running) here() store.Scope { return store.Scope{Org: "default", Workspace: r.workspace()} }
 
-// Messages that come many times, early, late and in any order, to workers that run
-// at a time, change nothing: every row is sent once.
+// Messages come several times, early, late and in any order, to several workers at a time:
+// every row is still sent once.
 func TestMessagesOfBatchesComeOftenAndInAnyOrder(t *testing.T) {
 	t.Parallel()
 	r := start(t)

@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// A batch of 24 hours is handed to the provider's own batches, is read until it has
-// ended, and is booked once; its output is the gateway's then.
+// A batch of 24 hours is handed to the provider's own batches. The gateway reads it until
+// it has ended and books it once; then the gateway has its output.
 func TestABatchThatTheProviderRuns(t *testing.T) {
 	t.Parallel()
 	for _, host := range []struct {
@@ -95,8 +95,8 @@ func (r *running) runsThere(id string) {
 	})
 }
 
-// slowProvider is a provider of OpenAI's shape whose batches run until they are
-// cancelled. They have used something by then.
+// slowProvider is a provider of OpenAI's shape whose batches run until they are cancelled,
+// and have used something by then.
 func slowProvider(t *testing.T) (base string, cancelled *atomic.Int32) {
 	t.Helper()
 	cancelled = new(atomic.Int32)

@@ -28,8 +28,8 @@ func chatRows(n int, model string, say func(i int) string) string {
 	return b.String()
 }
 
-// slowFrom are rows of which the first take no time and those from one on a second each, so
-// that what is done to their batch comes before its end on a slow machine too.
+// slowFrom makes rows that take a second each from a given one on; earlier rows take no
+// time. So what a test does to the batch comes before its end on a slow machine too.
 func slowFrom(first int) func(i int) string {
 	return func(i int) string {
 		if i < first {
@@ -191,8 +191,8 @@ func TestFilesThatAreNoRowsAreRefusedByLine(t *testing.T) {
 	}
 }
 
-// A batch runs through the walk: every row is a request of its own, with its
-// record, and what it costs is what the provider bills.
+// A batch runs through the same steps as requests: every row is a request with its own
+// record, and costs what the provider bills.
 func TestABatchThatTheGatewayRuns(t *testing.T) {
 	t.Parallel()
 	r := start(t)
@@ -249,8 +249,8 @@ func TestABatchThatTheGatewayRuns(t *testing.T) {
 	}
 }
 
-// Rows that fail go to the file of errors with the answer that they got; those
-// that may be sent again are.
+// Rows that fail go to the file of errors with the answer that they got; rows that may be
+// sent again are sent again.
 func TestRowsOfABatchFailByThemselves(t *testing.T) {
 	t.Parallel()
 	r := start(t)

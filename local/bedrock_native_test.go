@@ -14,8 +14,8 @@ import (
 	"gateway/shared/usage"
 )
 
-// toMock sends what is meant for hosts of the internet to the mock provider, under the
-// host's own name: that is what a signature of AWS holds for.
+// toMock sends requests for hosts of the internet to the mock provider, under the host's
+// own name, because a signature of AWS is valid for that name only.
 type toMock struct {
 	http.RoundTripper
 	to *url.URL
@@ -30,8 +30,8 @@ func (d *toMock) RoundTrip(req *http.Request) (*http.Response, error) {
 	return d.RoundTripper.RoundTrip(req)
 }
 
-// bedrockItself makes saved providers of Bedrock's own host, which is the mock:
-// @native with access keys and @bearer with an API key.
+// bedrockItself makes saved providers at Bedrock's own host, which is the mock: @native
+// with access keys and @bearer with an API key.
 func (r *running) bedrockItself() {
 	r.t.Helper()
 	to, err := url.Parse(r.g.mock.URL())
@@ -80,8 +80,8 @@ var nativeShapes = []struct {
 	path string
 }{{provider.NativeChat, chatPath}, {provider.NativeResponses, responsesPath}, {provider.NativeMessages, messagesPath}}
 
-// TestBedrockTakesItsClientsShapes: plain and streamed, signed and with a key, the
-// bytes of the client but for the model, and all that the shape has.
+// TestBedrockTakesItsClientsShapes: plain and streamed, signed and with a key. The host
+// gets the bytes of the client except for the model, and everything that the shape has.
 func TestBedrockTakesItsClientsShapes(t *testing.T) {
 	t.Parallel()
 	r := start(t)
@@ -168,8 +168,9 @@ func TestBedrockTakesItsClientsShapes(t *testing.T) {
 	}
 }
 
-// TestBedrockFallsBackToConverse: where the host does not serve the model in the
-// client's shape it is asked by Converse, once for each, and remembered.
+// TestBedrockFallsBackToConverse: if the host does not serve the model in the client's
+// shape, Converse is used. The host is tried once for each model and shape, and the result
+// remembered.
 func TestBedrockFallsBackToConverse(t *testing.T) {
 	t.Parallel()
 	r := start(t)
@@ -207,9 +208,9 @@ func TestBedrockFallsBackToConverse(t *testing.T) {
 	}
 }
 
-// TestWhatANativeRouteRefusesGoesByConverse: members that it does not know are left out
-// and told there, as before; the next request is asked natively again. Who wants nothing
-// left out reads the refusal.
+// TestWhatANativeRouteRefusesGoesByConverse: Converse leaves out members that it does not
+// know and reports them, as before; the next request tries the native route again. A client
+// that wants nothing left out gets the refusal.
 func TestWhatANativeRouteRefusesGoesByConverse(t *testing.T) {
 	t.Parallel()
 	r := start(t)
@@ -243,8 +244,8 @@ func TestWhatANativeRouteRefusesGoesByConverse(t *testing.T) {
 	}
 }
 
-// TestBedrockRefusesInItsOwnWords: a refusal of the request itself is the client's to
-// read, byte for byte where it reads its provider's errors, and nobody else is asked.
+// TestBedrockRefusesInItsOwnWords: the client gets a refusal of the request itself, byte
+// for byte if it reads its provider's errors, and no other target is asked.
 func TestBedrockRefusesInItsOwnWords(t *testing.T) {
 	t.Parallel()
 	r := start(t)
@@ -275,8 +276,8 @@ func TestBedrockRefusesInItsOwnWords(t *testing.T) {
 	}
 }
 
-// TestBedrockKeepsToConverse: for models and shapes that are not known to have another
-// way, for members that only Converse carries, and at hosts of the caller's own.
+// TestBedrockKeepsToConverse: Converse is used for models and shapes that are not known to
+// have another way, for members that only Converse has, and at the caller's own hosts.
 func TestBedrockKeepsToConverse(t *testing.T) {
 	t.Parallel()
 	r := start(t)
@@ -317,8 +318,9 @@ func TestBedrockKeepsToConverse(t *testing.T) {
 	}
 }
 
-// TestBedrockTakesSystemPromptsWithinTheConversation: in place where the model takes
-// them, in front and told where it does not, or where the host refuses the role.
+// TestBedrockTakesSystemPromptsWithinTheConversation: in their place if the model accepts
+// that; otherwise, or if the host refuses the role, they go to the front and the answer
+// says so.
 func TestBedrockTakesSystemPromptsWithinTheConversation(t *testing.T) {
 	t.Parallel()
 	r := start(t)

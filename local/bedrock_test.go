@@ -290,8 +290,8 @@ func TestBedrockPassThrough(t *testing.T) {
 	}
 }
 
-// TestModelsOfAPathAreHeldToTheList: a provider that serves some models only
-// serves no others by a path that names them.
+// TestModelsOfAPathAreHeldToTheList: a provider that serves only some models does not serve
+// others through a path that names them.
 func TestModelsOfAPathAreHeldToTheList(t *testing.T) {
 	t.Parallel()
 	r := start(t)

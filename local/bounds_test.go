@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestBoundsAreJudgedByTheTarget walks bodies that pass a bound of the specification
-// to targets that set it wider and to others, on all clients' routes.
+// TestBoundsAreJudgedByTheTarget sends bodies that exceed a limit of the specification to
+// targets that set it wider and to others, on all clients' routes.
 func TestBoundsAreJudgedByTheTarget(t *testing.T) {
 	t.Parallel()
 	r := start(t)

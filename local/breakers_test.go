@@ -112,8 +112,8 @@ func TestBreakersOpenProbeAndCloseAcrossProcesses(t *testing.T) {
 	}
 }
 
-// TestStreamsThatBreakCountForBreakers: a provider that dies in the middle of its
-// streams is left out like one that does not answer.
+// TestStreamsThatBreakCountForBreakers: a provider whose streams break in the middle is
+// left out like one that does not answer.
 func TestStreamsThatBreakCountForBreakers(t *testing.T) {
 	t.Parallel()
 	r := start(t)

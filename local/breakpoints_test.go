@@ -6,8 +6,9 @@ import (
 	"testing"
 )
 
-// TestCacheMarkersBecomeBreakpoints: of Anthropic's shape and of ours, in both shapes
-// of OpenAI, where the model takes them; what has no place is told.
+// TestCacheMarkersBecomeBreakpoints: markers of Anthropic's shape and of ours become
+// breakpoints in both shapes of OpenAI, if the model accepts them. The answer reports those
+// that have no place.
 func TestCacheMarkersBecomeBreakpoints(t *testing.T) {
 	t.Parallel()
 	r := start(t)

@@ -10,8 +10,8 @@ import (
 
 const functionTools = `"tools":[{"type":"function","function":{"name":"now","description":"Tells the time","parameters":{"type":"object","properties":{}}}}]`
 
-// TestToolsWithReasoningGoThroughResponses: where a model takes both only there, and
-// the host is known to have it.
+// TestToolsWithReasoningGoThroughResponses: if a model accepts both only there, and the
+// host is known to have it.
 func TestToolsWithReasoningGoThroughResponses(t *testing.T) {
 	t.Parallel()
 	r := start(t)

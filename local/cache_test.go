@@ -40,8 +40,8 @@ func (r *running) unbilled(f func()) {
 	}
 }
 
-// outsideMock is a provider whose address outlives a restart of the gateway, as
-// the address is part of what must be equal.
+// outsideMock is a provider that keeps its address when the gateway restarts, because the
+// address is part of the cache's key.
 func outsideMock(t *testing.T) string {
 	t.Helper()
 	m := mockprovider.New(mockprovider.Options{})
@@ -305,8 +305,8 @@ func TestWhatIsNotCached(t *testing.T) {
 	})
 }
 
-// What a provider does not list but its host is asked for all the same, and what
-// the gateway answers itself, is cached too.
+// Answers are also cached for operations that the gateway does itself, and for those that a
+// provider does not list but its host is asked for all the same.
 func TestAnswersOfOtherOriginsAreCached(t *testing.T) {
 	t.Parallel()
 	r := start(t)

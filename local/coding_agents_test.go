@@ -78,7 +78,7 @@ func startAgents(t *testing.T) (*running, *plainHost) {
 }
 
 // agentBody is a turn as a coding agent sends it: blocks of system, tools and thinking,
-// with members that this gateway does not know, spaces and escapes of its own.
+// with members that this gateway does not know, and with its own spaces and escapes.
 const agentBody = `{ "model":"claude-sonnet-4-5" ,"max_tokens":32000,"system":[{"type":"text","text":"x-billing: cc"},{"type":"text","text":"You are \u0061n agent","cache_control":{"type":"ephemeral","ttl":"1h"}}],
  "messages":[{"role":"user","content":[{"type":"text","text":"Go"}]},{"role":"assistant","content":[{"type":"thinking","thinking":"Hm/\/","signature":"c2ln\/bmF0+w=="},{"type":"redacted_thinking","data":"ZGF0YQ=="},{"type":"tool_use","id":"toolu_1","name":"Edit","input":{"b":1.50,"a":"ü"}}]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"toolu_1","content":"ok"},{"type":"text","text":"On","cache_control":{"type":"ephemeral"}}]}],
  "tools":[{"name":"Edit","description":"d","input_schema":{"type":"object","properties":{}},"strict":true,"eager_input_streaming":true},{"type":"tool_search_tool_regex_20251119","name":"search"},{"name":"Later","input_schema":{"type":"object"},"defer_loading":true}],
@@ -91,8 +91,8 @@ var agentHeaders = []string{
 	"X-Claude-Code-Session-Id", "session-1", "X-Claude-Code-Agent-Id", "agent-1", "X-Claude-Code-Parent-Agent-Id", "agent-0", "X-Claude-Code-Of-Tomorrow", "yes",
 }
 
-// Rules 1, 4 to 10, 12 to 16 and 25 of the contract: what is sent to a provider that
-// speaks the same shape is what the agent wrote, byte for byte, with its headers.
+// Rules 1, 4 to 10, 12 to 16 and 25 of the contract: a provider of the same shape gets what
+// the agent wrote, byte for byte, with its headers.
 func TestCodingAgentsAreForwardedAsTheyWrite(t *testing.T) {
 	t.Parallel()
 	r, host := startAgents(t)
@@ -124,9 +124,9 @@ func TestCodingAgentsAreForwardedAsTheyWrite(t *testing.T) {
 	}
 }
 
-// Rules 17 to 19: an error is the provider's to the byte, with its status and what it
-// says about trying again; the gateway's own code, provider and trace are headers. What
-// the gateway itself refuses has the shape of the caller.
+// Rules 17 to 19: an error is the provider's, byte for byte, with its status and what it
+// says about trying again; headers have the gateway's own code, the provider and the trace.
+// What the gateway itself refuses has the caller's shape.
 func TestCodingAgentsReadTheProvidersOwnErrors(t *testing.T) {
 	t.Parallel()
 	r, host := startAgents(t)
@@ -196,8 +196,8 @@ func TestErrorsAsTheyCameShowNoCredential(t *testing.T) {
 	}
 }
 
-// Rules 2, 9 and 14: what goes to a provider of another make is translated, and the
-// answer says what was not carried, betas too; unknown aliases are no reason to refuse.
+// Rules 2, 9 and 14: a request for a provider of another make is translated, and the answer
+// says what was not carried, betas too. An unknown alias is no reason to refuse.
 func TestCodingAgentsAreToldWhatIsNotCarried(t *testing.T) {
 	t.Parallel()
 	r, host := startAgents(t)

@@ -15,8 +15,8 @@ import (
 	"gateway/shared/provider"
 )
 
-// compatible is one address behind which every host of the OpenAI shape has a
-// mock provider of its own, told by the first segment of the path.
+// compatible is one address with a mock provider for every host of the OpenAI shape; the
+// first segment of the path says which host is meant.
 type compatible struct {
 	*httptest.Server
 	mu    sync.Mutex
@@ -100,8 +100,8 @@ const odd = `{"model":"gpt-4o-mini","max_completion_tokens":40,"seed":7,"user":"
 "parallel_tool_calls":false,"service_tier":"auto","store":false,"tool_choice":"required","tools":[{"type":"function","function":{"name":"now","parameters":{"type":"object","properties":{}}}}],
 "messages":[{"role":"developer","content":"Be brief."},{"role":"user","content":"Hello"}]}`
 
-// TestEveryCompatibleHost asks every host of the OpenAI shape for what it has: the
-// books are the bill, and what the host wants otherwise is changed and told.
+// TestEveryCompatibleHost asks every host of the OpenAI shape for everything that it has.
+// The books agree with the bill; what a host wants in another form is changed and reported.
 func TestEveryCompatibleHost(t *testing.T) {
 	t.Parallel()
 	r := start(t)

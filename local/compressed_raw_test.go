@@ -7,9 +7,9 @@ import (
 	"testing"
 )
 
-// What is passed through reaches the client as the provider compressed it, and is
-// booked by the usage that it tells, the stream like the plain answer; what cannot
-// be read is estimated where a budget is in force.
+// An answer that is passed through reaches the client as the provider compressed it. It is
+// booked by the usage that it reports, streamed or plain; if it cannot be read and a budget
+// is in force, its usage is estimated.
 func TestPassedThroughCompressedAnswersAreBooked(t *testing.T) {
 	t.Parallel()
 	var coding atomic.Pointer[compressor]

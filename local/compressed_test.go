@@ -30,8 +30,8 @@ var compressors = []compressor{
 	{"gzip, gzip", func(w io.Writer) io.WriteCloser { return gzip.NewWriter(w) }, false},
 }
 
-// compressedHost answers everything compressed. The model, or the body for what has
-// none, says how: "bomb" is an answer that grows a thousandfold.
+// compressedHost answers everything compressed. The model says how, or the body if there is
+// no model: "bomb" is an answer that becomes a thousand times larger.
 func compressedHost(t *testing.T, coding *atomic.Pointer[compressor], bomb *atomic.Bool, status *atomic.Int64) string {
 	t.Helper()
 	const usage = `"usage":{"prompt_tokens":3,"completion_tokens":2,"total_tokens":5}`
@@ -60,8 +60,8 @@ func compressedHost(t *testing.T, coding *atomic.Pointer[compressor], bomb *atom
 	return host.URL
 }
 
-// packed is a text as a compressor packs it, with 96 MiB before its words when it is a
-// bomb. Bombs are kept: to make one takes seconds under the race detector.
+// packed is a text as a compressor packs it; a bomb has 96 MiB before its words. Bombs are
+// kept, because making one takes seconds under the race detector.
 func packed(c *compressor, text string, bomb bool) []byte {
 	key := strings.TrimPrefix(c.name, "x-") + " " + text
 	if kept, ok := bombs.Load(key); ok && bomb {

@@ -30,8 +30,8 @@ func inBothVariants(t *testing.T, test func(t *testing.T, r *running)) {
 	}
 }
 
-// Callers whose key is missing or wrong are told so before their body comes: also
-// where it never does. In a row: it sets the environment.
+// Callers whose key is missing or wrong are told so before their body arrives, even if it
+// never does. In a row: it sets the environment.
 func TestRefusalsDoNotWaitForBodies(t *testing.T) {
 	inBothVariants(t, func(t *testing.T, r *running) {
 		addr := r.g.server.Addr().String()
@@ -67,8 +67,8 @@ func TestRefusalsDoNotWaitForBodies(t *testing.T) {
 	})
 }
 
-// A target that names the server is that of a plain path, also where the path is
-// passed on as it came. In a row: it sets the environment.
+// A request line that names the server means the plain path, also if the path is passed on
+// as it came. In a row: it sets the environment.
 func TestTargetsThatNameTheServerAreServed(t *testing.T) {
 	inBothVariants(t, func(t *testing.T, r *running) {
 		body := chatBody("gpt-4o-mini", "hello", "")

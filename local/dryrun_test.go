@@ -105,8 +105,8 @@ func TestDryRunShowsNoSecretsAndOnlyTheOwnWorkspace(t *testing.T) {
 	}
 }
 
-// Where only saved configuration is taken, a config can still be tried before it
-// is saved; what else a request brings is refused as in the request.
+// If only saved configuration is accepted, a config can still be tried before it is saved;
+// anything else that a request brings is refused as in a real request.
 func TestDryRunTriesConfigsThatCouldNotBeSent(t *testing.T) {
 	t.Parallel()
 	r := start(t)

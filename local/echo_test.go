@@ -98,8 +98,8 @@ func leaks(text string) bool {
 	return false
 }
 
-// A provider that repeats the credential tells it neither to the caller nor to the
-// log, on any route, in any dialect.
+// When a provider repeats the credential, neither the caller nor the log gets it, on any
+// route and in any dialect.
 func TestARepeatedCredentialIsNeitherShownNorKept(t *testing.T) {
 	t.Parallel()
 	r := start(t)

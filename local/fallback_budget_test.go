@@ -14,8 +14,8 @@ func (r *running) thrifty(model string) string {
 
 const dearChat = `{"model":"@mock/gpt-4o","max_tokens":120000,"messages":[{"role":"user","content":"Hello"}]}`
 
-// The model that a budget names is a target like any other: what limits it refuses it,
-// and nobody sends the request on from there.
+// The model that a budget names is a target like any other: its own limits may refuse it,
+// and then the request is not sent on.
 func TestWhatABudgetSendsAwayMeetsTheLimitsThere(t *testing.T) {
 	t.Parallel()
 	r := start(t)
@@ -44,8 +44,8 @@ func TestWhatABudgetSendsAwayMeetsTheLimitsThere(t *testing.T) {
 	}
 }
 
-// A target that the plan comes to when the cheaper model has failed is paid for as
-// such: the budget that was too small for the first is too small for it.
+// When the cheaper model has failed, the next target must be paid for: a budget that was
+// too small for the first target is too small for it.
 func TestAFailedFallbackOpensNoBudget(t *testing.T) {
 	t.Parallel()
 	r := start(t)

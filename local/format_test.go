@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestJSONThatIsOnlyAskedForIsChecked: Claude and most models of Bedrock have no
-// mode for JSON. What they give instead of it never looks like a good answer.
+// TestJSONThatIsOnlyAskedForIsChecked: Claude and most models of Bedrock have no JSON mode.
+// If they answer something else, that never looks like a good answer.
 func TestJSONThatIsOnlyAskedForIsChecked(t *testing.T) {
 	t.Parallel()
 	r := start(t)

@@ -13,9 +13,9 @@ import (
 	"gateway/shared/usage"
 )
 
-// A request that the gateway ends before anything of its answer came was read by the
-// provider all the same, which charges for it: each call is booked by an estimate of what it
-// was sent, and the budget has spent exactly that.
+// The gateway ends a request before any part of the answer came. The provider has read it
+// all the same and charges for that: so each call is booked by an estimate of what was
+// sent, and the budget has spent exactly that.
 func TestWhatIsGivenUpBeforeItsAnswerIsBookedByItsInput(t *testing.T) {
 	t.Parallel()
 	r := startDraining(t)

@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// keptResponses is a provider whose responses are made in the background: the first
-// read finds one that is still being made, all others one that says hunter2.
+// keptResponses is a provider that makes responses in the background: the first read finds
+// one that is not finished, later reads one that says hunter2.
 type keptResponses struct {
 	mu    sync.Mutex
 	made  int
@@ -51,9 +51,9 @@ func (k *keptResponses) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	}
 }
 
-// TestWhatWasMadeInTheBackgroundIsJudgedWhenItIsRead: the ticket has nothing to judge;
-// each read of the answer is judged once, plain or streamed, and booked once whatever
-// comes of it.
+// TestWhatWasMadeInTheBackgroundIsJudgedWhenItIsRead: the first answer has nothing to
+// judge. Each read of the finished response is judged once, plain or streamed; the response
+// is booked once, whatever the result.
 func TestWhatWasMadeInTheBackgroundIsJudgedWhenItIsRead(t *testing.T) {
 	t.Parallel()
 	host := httptest.NewServer(&keptResponses{reads: map[string]int{}})
@@ -109,8 +109,8 @@ func TestWhatWasMadeInTheBackgroundIsJudgedWhenItIsRead(t *testing.T) {
 	eventually(t, func() error { return usageIs(r, key, int64(len(cases))*cost) })
 }
 
-// TestAStreamOfAnAnswerThatBreaksOffIsNotTold: where a guardrail could not see the end
-// of it, nothing of it is told.
+// TestAStreamOfAnAnswerThatBreaksOffIsNotTold: if a guardrail could not see the end of an
+// answer, the client gets nothing of it.
 func TestAStreamOfAnAnswerThatBreaksOffIsNotTold(t *testing.T) {
 	t.Parallel()
 	host := httptest.NewServer(&keptResponses{reads: map[string]int{}})

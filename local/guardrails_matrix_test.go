@@ -10,8 +10,8 @@ import (
 
 var updateGuarded = flag.Bool("update-guardrails", false, "write the table of what guardrails judge")
 
-// judged is one content of one endpoint, in a request and in an answer; "" where the
-// endpoint cannot say it. scope is where it is looked for, rule what is forbidden there.
+// judged is one kind of content of one endpoint, in a request and in an answer; "" if the
+// endpoint cannot have it. scope is where the check looks, rule what it forbids.
 type judged struct {
 	endpoint, content, scope, rule string
 	path, asks, answers            string
@@ -85,8 +85,8 @@ func contents(r *running) []judged {
 	return out
 }
 
-// TestWhatGuardrailsJudge: each content of each endpoint, before and behind, plain and in
-// each way of streams, is shown to the hooks once, also where there is nothing to see.
+// TestWhatGuardrailsJudge: each kind of content of each endpoint, in requests and answers
+// and in each form of streams, is shown to the hooks once, even if there is nothing in it.
 func TestWhatGuardrailsJudge(t *testing.T) {
 	t.Parallel()
 	r := start(t)

@@ -76,8 +76,8 @@ func TestTokensOfClientsAreChecked(t *testing.T) {
 	}
 }
 
-// TestChecksThatReachOut: images take the place of their addresses, addresses of an
-// answer are tried, and no host that must not be reached is.
+// TestChecksThatReachOut: images replace their addresses, addresses in an answer are tried,
+// and hosts that must not be reached are not.
 func TestChecksThatReachOut(t *testing.T) {
 	t.Parallel()
 	provider := new(keeping)
@@ -99,8 +99,8 @@ func TestChecksThatReachOut(t *testing.T) {
 	}
 }
 
-// TestCachedAnswersStayWithTheirGuardrails: an answer that was made without guardrails,
-// or that one of them refused or would have changed, reaches nobody whom they judge.
+// TestCachedAnswersStayWithTheirGuardrails: a caller with guardrails never gets a cached
+// answer that was made without them, or that one of them refused or would have changed.
 func TestCachedAnswersStayWithTheirGuardrails(t *testing.T) {
 	t.Parallel()
 	r := start(t)

@@ -39,9 +39,9 @@ func saying(t *testing.T, kind, body string) string {
 	return out.String()
 }
 
-// TestValuesArePutBackIntoStreams: the provider is sent tokens, its answer has them, and
-// the client gets the values again, whole and streamed, in each shape, however the
-// stream is cut. In the log stands what was sent.
+// TestValuesArePutBackIntoStreams: the provider gets tokens, and its answer contains them.
+// The client gets the values again, whole and streamed, in each shape, however the stream
+// is cut. The log has what was sent.
 func TestValuesArePutBackIntoStreams(t *testing.T) {
 	t.Parallel()
 	r := start(t)
@@ -75,8 +75,8 @@ func TestValuesArePutBackIntoStreams(t *testing.T) {
 	}
 }
 
-// TestStreamsThatGuardrailsEndAreBookedInFull: what is denied was made all the same, and
-// is read to its end for what it used.
+// TestStreamsThatGuardrailsEndAreBookedInFull: a denied answer was made all the same, so it
+// is read to its end for its usage.
 func TestStreamsThatGuardrailsEndAreBookedInFull(t *testing.T) {
 	t.Parallel()
 	r := start(t)

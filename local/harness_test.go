@@ -229,7 +229,7 @@ func archived(t *testing.T, g *gateway) []usage.Record {
 	return all
 }
 
-// eventually tries f until it succeeds, for at most two minutes: what takes a
+// eventually tries f until it succeeds, for at most two minutes: something that takes a
 // second may take long on a busy machine.
 func eventually(t *testing.T, f func() error) {
 	t.Helper()
@@ -268,9 +268,9 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// ready makes this process ready for tests that run side by side: the keys of
-// their gateways stand in the environment once, and as most tests wait for others
-// most of the time, more of them run than there are cores.
+// ready prepares this process once for tests that run side by side. It sets the keys of
+// their gateways in the environment. Most tests wait for others most of the time, so it
+// lets more of them run than there are cores.
 func ready() error {
 	flag.Parse()
 	given := false

@@ -18,8 +18,8 @@ var hostileTargets = []struct{ id, event string }{
 	{"openai", "server_error"}, {"anthropic", "overloaded_error"}, {"google", "INTERNAL"}, {"bedrock", "modelStreamErrorException"}, {"cohere", "internal"},
 }
 
-// hostile are answers that are not what was asked for. A whole one is well all the
-// same: the client must get all of it.
+// hostile are answers that are not what was asked for. A whole one is correct all the same:
+// the client must get all of it.
 var hostile = []struct {
 	name, directives string
 	stream, whole    bool
@@ -132,8 +132,8 @@ func TestHostileAnswers(t *testing.T) {
 	})
 }
 
-// checkHostile holds one answer against what the client may get: all of it, or an
-// error of its own dialect, or a stream that does not end as if it were whole.
+// checkHostile checks one answer against what the client may get: all of it, or an error in
+// its own dialect, or a stream that does not look complete at its end.
 func checkHostile(t *testing.T, name string, c *client, w *wish, stream, whole bool) {
 	t.Helper()
 	body := w.body

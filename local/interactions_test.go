@@ -152,9 +152,9 @@ func (p *working) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	fmt.Fprintf(w, `{"id":%q,"model":"gemini-2.5-flash","status":%q%s}`, id, status, usage)
 }
 
-// Interactions in the background that nobody reads are booked, once, to the key that
-// made them, also where the process stopped between their making and their end, where
-// the stream that made one broke off, and where clients read at the same time.
+// Interactions in the background that nobody reads are booked once, to the key that made
+// them. This also holds when the process stopped between their making and their end, when
+// the stream that made one broke off, and when clients read at the same time.
 func TestInteractionsInTheBackgroundAreBookedThoughNobodyAsks(t *testing.T) {
 	t.Parallel()
 	p := &working{reads: map[string]int{}, paths: map[string]bool{}, end: "completed"}
@@ -272,8 +272,8 @@ func (r *running) idle() {
 	})
 }
 
-// Without a budget nothing is guessed for a stream that broke off: the read that tells
-// what the interaction used books it.
+// Without a budget nothing is guessed for a stream that broke off: the read that reports
+// the interaction's usage books it.
 func TestAnInteractionWhoseStreamBrokeOffIsBookedByItsRead(t *testing.T) {
 	t.Parallel()
 	host := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {

@@ -245,8 +245,8 @@ func tunesAModel(t *testing.T, h jobHost, hyper string) {
 	}
 }
 
-// forwardsABatch shows that files and batches of a host in OpenAI's shape go there
-// as they are, and that an ended batch is booked once.
+// forwardsABatch checks that files and batches go to a host in OpenAI's shape as they are,
+// and that an ended batch is booked once.
 func forwardsABatch(t *testing.T, h jobHost) {
 	n := h.host(t)
 	rows := rowsFor(h.model)

@@ -6,9 +6,9 @@ import (
 	"testing"
 )
 
-// The list of models tells what is known of each, and answers of a model whose end is
-// known say when that is: whole ones, streams, errors and those of the cache. Of unknown
-// models nothing is said, and none is refused.
+// The list of models says what is known of each. If the end of a model's life is known, its
+// answers say when it is: whole ones, streams, errors and cached ones. Of unknown models
+// nothing is said, and none is refused.
 func TestWhatIsKnownOfModels(t *testing.T) {
 	t.Parallel()
 	r, host := startAgents(t)

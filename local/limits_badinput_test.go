@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// A limit that cannot be meant is refused wherever it may stand, with the field, and
-// nothing is stored of it.
+// A limit that makes no sense is refused wherever it stands, with the name of the field,
+// and nothing of it is stored.
 func TestLimitsThatCannotBeMeant(t *testing.T) {
 	t.Parallel()
 	r := start(t)
@@ -73,8 +73,8 @@ func TestLimitsThatCannotBeMeant(t *testing.T) {
 	}
 }
 
-// A condition that asks for what no request has, groups that repeat or name each other,
-// and limits that cannot be meant are refused in policies too.
+// Policies too refuse a condition on something that no request has, groups that repeat or
+// name each other, and limits that make no sense.
 func TestPoliciesThatCannotBeMeant(t *testing.T) {
 	t.Parallel()
 	r := start(t)

@@ -208,8 +208,8 @@ func TestWhatABudgetRefusesIsNotChargedToRates(t *testing.T) {
 	}
 }
 
-// What a refusal tells of a limit is what a read of that limit tells, while requests
-// are under way and once they are settled.
+// A refusal says the same about a limit as a read of that limit, while requests are under
+// way and after they are settled.
 func TestARefusalTellsHowItsLimitStands(t *testing.T) {
 	t.Parallel()
 	r := start(t)
@@ -266,8 +266,8 @@ func TestARefusalTellsHowItsLimitStands(t *testing.T) {
 	compare(false)
 }
 
-// A budget that sends what it has not enough for to another model charges what that
-// model costs, and tells which it was.
+// A budget that sends a request to another model, because too little is left, charges what
+// that model costs, and says which it was.
 func TestAnExhaustedBudgetSendsToACheaperModel(t *testing.T) {
 	t.Parallel()
 	r := start(t)

@@ -69,8 +69,8 @@ func costOf(records []usage.Record) (sum int64, models map[string]int) {
 	return sum, models
 }
 
-// Time is told as a sum so far, and is booked as the last that was told. What is made
-// within a session is booked once, by its own id and at its own model's price.
+// Time is reported as a sum so far; the last report is booked. A response made within a
+// session is booked once, by its own id and at the price of its own model.
 func TestALiveSessionIsBookedOnce(t *testing.T) {
 	t.Parallel()
 	r := start(t)

@@ -31,8 +31,8 @@ func TestStrictTranslationRefusesWhatWouldBeLost(t *testing.T) {
 	}
 }
 
-// What an answer has and the client's shape has no place for is in the log of the
-// request, whole and streamed, and in the header where it can still be told.
+// If an answer has something for which the client's shape has no place, the log of the
+// request names it, whole and streamed, and so does the header when there is still time.
 func TestWhatAClientMissesOfAnAnswerIsTold(t *testing.T) {
 	t.Parallel()
 	r := start(t)

@@ -233,8 +233,8 @@ func (m *matrix) conversation(p *provider.Provider, c *client) matrixRow {
 	return row
 }
 
-// lacks tells what the tables say that a model does not do at the provider's own
-// address. They do not hold at the mock's.
+// lacks returns what the tables say that a model cannot do at the provider's own address.
+// They do not apply at the mock's.
 func lacks(p *provider.Provider, model string, column int) bool {
 	t := p.Traits(model)
 	return column == colTools && t.NoTools || column == colImages && t.NoImages || column == colSchema && t.Schema == chat.SchemaNone

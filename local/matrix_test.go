@@ -77,8 +77,8 @@ func TestMatrix(t *testing.T) {
 	t.Errorf("%s is stale: make matrix", matrixFile)
 }
 
-// everyOperationIsTried holds the tables below against the catalogue: no row lists
-// an operation that none of them proves. Sessions have tests of their own.
+// everyOperationIsTried compares the tables below with the catalogue: each operation that a
+// row lists is tried by one of them. Sessions have their own tests.
 func everyOperationIsTried(t *testing.T) {
 	tried := map[provider.Operation]bool{provider.Realtime: true, provider.Live: true, provider.GeminiLive: true}
 	for _, c := range nativeShapes { // they stand in for clients' operations at a host that is no custom one
@@ -189,8 +189,8 @@ var openAIPaths = []string{
 	"/images/generations", "/images/edits", "/images/variations", "/audio/speech", "/audio/transcriptions", "/audio/translations",
 }
 
-// route takes /{provider id}/... to the path where the mock speaks the shape of
-// that provider, whatever stands before it at the provider itself.
+// route takes /{provider id}/... to the path where the mock speaks that provider's shape,
+// whatever comes before it at the provider itself.
 func (m *matrix) route(w http.ResponseWriter, r *http.Request) {
 	target := r.RequestURI
 	body, err := io.ReadAll(r.Body)
@@ -339,8 +339,8 @@ type wish struct {
 	asked *sentOn // nil: nothing reached the provider
 }
 
-// ask sends a body whose model is marked, so that the bill and what the provider
-// received are found again: MODEL and TAG in body.
+// ask sends a body with a marked model, so that the bill and what the provider received can
+// be found: body contains MODEL and TAG.
 func (m *matrix) ask(p *provider.Provider, op provider.Operation, column int, path, body string) *wish {
 	w := &wish{tag: fmt.Sprintf("mx%05dx", m.serial.Add(1))}
 	model := example(p, op, column) + "-" + w.tag
@@ -361,8 +361,8 @@ func (m *matrix) ask(p *provider.Provider, op provider.Operation, column int, pa
 	return w
 }
 
-// askDirectly asks at the provider's own address, with a key of the caller's. What
-// is refused there goes nowhere.
+// askDirectly asks at the provider's own address, with a caller's key. What is refused
+// there is not sent anywhere.
 func (m *matrix) askDirectly(p *provider.Provider, path, body string) *wish {
 	w := &wish{tag: fmt.Sprintf("mx%05dx", m.serial.Add(1))}
 	headers := []string{"X-Gateway-Provider", p.ID, "Authorization", "Bearer mock-key"}

@@ -10,9 +10,9 @@ import (
 	"testing"
 )
 
-// TestMCPAddressesReachClientsWithoutSession: a server with sessions that wants an address
-// to be opened says so by an error that clients without session do not know. Those that
-// can are asked to, and come again.
+// TestMCPAddressesReachClientsWithoutSession: a server with sessions reports that an
+// address must be opened by an error that clients without sessions do not know. Clients
+// that can open addresses are asked to, and call again.
 func TestMCPAddressesReachClientsWithoutSession(t *testing.T) {
 	t.Parallel()
 	r := start(t)

@@ -192,8 +192,8 @@ func (l *lobby) connectAt(link, session string) (back string, jar map[string]str
 	return there.header.Get("Location"), jar
 }
 
-// TestUsersSignInAtServers: from the refusal by way of the authority to calls with the
-// user's own token, which is renewed once however many call.
+// TestUsersSignInAtServers: from the refusal, through the authorization server, to calls
+// with the user's own token, which is renewed once for any number of calls.
 func TestUsersSignInAtServers(t *testing.T) {
 	t.Parallel()
 	l := newLobby(t)
@@ -280,8 +280,8 @@ func TestClientsThatOpenAddressesAreAskedTo(t *testing.T) {
 	l.wants("the session goes on", l.keyless("POST", "/mcp/private/mcp", list, headers...), 200, `"tool0"`)
 }
 
-// TestSignInsAtServersAreRefused: links and answers of others, and authorities that are
-// not what they say.
+// TestSignInsAtServersAreRefused: with links and answers of others, and with authorization
+// servers that are not what they claim to be.
 func TestSignInsAtServersAreRefused(t *testing.T) {
 	t.Parallel()
 	l := newLobby(t)

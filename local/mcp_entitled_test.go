@@ -10,8 +10,8 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// TestMCPListsWhatCanBeCalled: after any changes of who may use what, clients of both
-// eras can call exactly the tools that they are listed.
+// TestMCPListsWhatCanBeCalled: after any changes of who may use what, clients of both eras
+// can call exactly the tools that are listed to them.
 func TestMCPListsWhatCanBeCalled(t *testing.T) {
 	t.Parallel()
 	r := start(t)

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// bundled is what a virtual server lists: the names of tools, and the members that are
-// missing by their slugs.
+// bundled is what a virtual server lists: the names of tools, and the slugs of members that
+// are missing.
 type bundled struct {
 	tools   []string
 	missing map[string]string // where the user signs in; "": nowhere
@@ -49,9 +49,9 @@ func (l *lobby) use(slug, tool, abilities string, headers ...string) reply {
 	return l.keyless("POST", "/mcp/"+slug+"/mcp", body, append([]string{"Accept", "application/json, text/event-stream", "Mcp-Protocol-Version", "2026-07-28", "Mcp-Method", "tools/call", "Mcp-Name", tool}, headers...)...)
 }
 
-// TestMembersThatWantMoreThanAKey: a virtual server with members that users sign in at, and
-// that want the token of an identity provider. Lists leave out what the caller cannot use
-// yet and say why; calls are refused as the member refuses them.
+// TestMembersThatWantMoreThanAKey: a virtual server has members at which users sign in, and
+// members that need the token of an identity provider. Lists leave out what the caller
+// cannot use yet and say why; calls are refused as the member itself would refuse them.
 func TestMembersThatWantMoreThanAKey(t *testing.T) {
 	t.Parallel()
 	l, p := newLobby(t), newIdentityProvider(t)

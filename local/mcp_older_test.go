@@ -29,8 +29,8 @@ func olderServer(t *testing.T) *httptest.Server {
 	return up
 }
 
-// TestMCPServersOfTheOlderTransportAreAnswered: what they ask meanwhile is answered or
-// refused, what they tell reaches the client.
+// TestMCPServersOfTheOlderTransportAreAnswered: questions that they ask during a call are
+// answered or refused, and what they report reaches the client.
 func TestMCPServersOfTheOlderTransportAreAnswered(t *testing.T) {
 	t.Parallel()
 	r := start(t)

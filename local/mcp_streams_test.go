@@ -97,8 +97,8 @@ func (r *running) next(messages <-chan string) string {
 	}
 }
 
-// TestMCPStreamsAreGoverned: a stream tells of what the caller may use, is refused where
-// it cannot be held, and ends when access is taken back.
+// TestMCPStreamsAreGoverned: a stream only reports what the caller may use, is refused when
+// this cannot be guaranteed, and ends when access is withdrawn.
 func TestMCPStreamsAreGoverned(t *testing.T) {
 	t.Parallel()
 	r := start(t)

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestCallsCountAgainstRatesOfTokens: what tools and agents are told and say counts as
-// tokens do, at policies of tools and at keys.
+// TestCallsCountAgainstRatesOfTokens: what goes to tools and agents and what they say
+// counts as tokens, for policies on tools and for keys.
 func TestCallsCountAgainstRatesOfTokens(t *testing.T) {
 	t.Parallel()
 	r := start(t)

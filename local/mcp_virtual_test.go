@@ -144,8 +144,8 @@ func TestMCPVirtualServersBundleTools(t *testing.T) {
 	}
 }
 
-// TestMCPVirtualServersListWhatCanBeCalled: after any changes of who may use what,
-// clients of both eras can call exactly the tools that they are listed.
+// TestMCPVirtualServersListWhatCanBeCalled: after any changes of who may use what, clients
+// of both eras can call exactly the tools that are listed to them.
 func TestMCPVirtualServersListWhatCanBeCalled(t *testing.T) {
 	t.Parallel()
 	r := start(t)

@@ -50,9 +50,9 @@ func withImages(model, text string, addresses ...string) string {
 	return fmt.Sprintf(`{"model":%q,"max_tokens":50,"messages":[{"role":"user","content":[{"type":"text","text":%q}%s]}]}`, model, text, parts.String())
 }
 
-// TestMediaAreFetchedForProvidersThatTakeBytes: an address of the web reaches
-// such a provider as bytes, whatever dialect the client speaks, and each address
-// is asked for once.
+// TestMediaAreFetchedForProvidersThatTakeBytes: for such a provider the gateway fetches the
+// bytes of a web address, whatever dialect the client speaks, and fetches each address
+// once.
 func TestMediaAreFetchedForProvidersThatTakeBytes(t *testing.T) {
 	t.Parallel()
 	r, google := startGoogle(t)
@@ -116,8 +116,8 @@ func TestMediaAreFetchedForProvidersThatTakeBytes(t *testing.T) {
 	}
 }
 
-// TestMediaThatCannotBeHad: the part is named before the provider is asked, and
-// no target asks for an address again.
+// TestMediaThatCannotBeHad: the error names the part before the provider is asked, and no
+// other target fetches the address again.
 func TestMediaThatCannotBeHad(t *testing.T) {
 	t.Parallel()
 	r, google := startGoogle(t)

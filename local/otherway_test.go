@@ -50,9 +50,9 @@ func sseOf(head string, data ...string) string {
 	return b.String()
 }
 
-// TestAnswersThatComeTheOtherWay: hosts that answer whole where a stream is asked
-// for, or the other way round, and say nothing true about it in their headers. The
-// client gets what it asked for, and the books what was used.
+// TestAnswersThatComeTheOtherWay: hosts answer whole when a stream was asked for, or the
+// other way round, and their headers do not say so. The client gets what it asked for, and
+// the books have what was used.
 func TestAnswersThatComeTheOtherWay(t *testing.T) {
 	t.Parallel()
 	r := start(t)

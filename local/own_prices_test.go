@@ -10,9 +10,9 @@ import (
 	"gateway/shared/pricing"
 )
 
-// What an organisation pays itself is what its requests are reserved, settled and
-// recorded at: its own price of a model before the list's, with its multipliers, unless
-// an integration has its own.
+// Requests are reserved, settled and recorded at the organisation's own price of a model,
+// with its multipliers, before the list's price; an integration's own price comes before
+// both.
 func TestAnOrganisationsOwnPrices(t *testing.T) {
 	t.Parallel()
 	r := start(t)
@@ -58,8 +58,8 @@ func TestAnOrganisationsOwnPrices(t *testing.T) {
 	}
 }
 
-// tells checks what the gateway says that a model costs who asks with a key:
-// nano-dollars for each token in and out, by the line that records name.
+// tells checks what the gateway says a model costs for the holder of a key: nano-dollars
+// for each token in and out, with the same line of prices that records name.
 func (r *running) tells(model, key string, in, out int64, line string) {
 	r.t.Helper()
 	provider, name, _ := strings.Cut(model, "/")
@@ -80,8 +80,8 @@ func (r *running) tells(model, key string, in, out int64, line string) {
 	}
 }
 
-// What a model costs somebody is told to who may call it, and to nobody else; bad
-// questions are refused whatever they ask of.
+// The price of a model for somebody is told to those who may call it, and to nobody else;
+// bad questions are refused, whatever they ask about.
 func TestEffectivePricesAreTheCallersOwn(t *testing.T) {
 	t.Parallel()
 	r := start(t)

@@ -262,8 +262,8 @@ func TestOutputFilesBelongToTheBatch(t *testing.T) {
 	}
 }
 
-// What nobody made through the gateway is not named to a provider under a credential that
-// several workspaces use, however a body names it; what is everybody's is.
+// Under a credential that several workspaces use, a body may not name to a provider
+// something that nobody made through the gateway; it may name what belongs to everybody.
 func TestWhatBodiesNameUnderASharedCredential(t *testing.T) {
 	t.Parallel()
 	host := &everything{}

@@ -19,8 +19,9 @@ func (r *running) until(what string, status int, call func() reply) {
 	r.t.Errorf("%s: %d %s, want %d", what, got.status, got.body, status)
 }
 
-// What an identity provider stops is over: sessions, keys and what its user allowed
-// clients. Its return brings the key back, and neither sessions nor grants.
+// When an identity provider stops a user, the user's sessions and keys end, and what the
+// user allowed clients. When the user returns, the key works again, but neither sessions
+// nor grants do.
 func TestAStoppedUserHasLetNobodyIn(t *testing.T) {
 	t.Parallel()
 	l := newLobby(t)

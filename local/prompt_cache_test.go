@@ -11,9 +11,9 @@ import (
 	"gateway/shared/pricing"
 )
 
-// What a client sends goes on to a provider of the same shape with the same bytes, but for
-// the model that the gateway writes; so what two turns of a conversation have in common
-// they have in common there, and the provider's cache holds it.
+// A provider of the same shape gets the client's bytes, except for the model that the
+// gateway writes. So two turns of a conversation have the same beginning there, too, and
+// the provider's cache keeps it.
 func TestPrefixesStayAsTheyAre(t *testing.T) {
 	t.Parallel()
 	r, host := startAgents(t)
@@ -114,8 +114,8 @@ func TestMarkersForThePromptCache(t *testing.T) {
 	}
 }
 
-// A beginning that is written again and again and never read is told, to who sends it
-// and nobody else, until it is read.
+// If a beginning is written to the cache again and again and never read, the sender is
+// told, and nobody else, until it is read.
 func TestPromptsThatAreWrittenAndNeverRead(t *testing.T) {
 	t.Parallel()
 	r, host := startAgents(t)

@@ -217,8 +217,8 @@ func TestTargetsWithPromptsOfTheirOwn(t *testing.T) {
 	}
 }
 
-// A prompt that is shared runs in the other workspace with the partials of its own, and
-// the other's provider; a share that is taken back is as no prompt.
+// A shared prompt runs in the other workspace with that workspace's own partials and
+// providers; when the share is withdrawn, there is no such prompt.
 func TestSharedPromptsRunWithTheirOwnersPartials(t *testing.T) {
 	t.Parallel()
 	r := start(t)

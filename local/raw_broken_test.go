@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestPassedThroughAnswersThatBreakOffAreBooked: by the usage that came, else by an
-// estimate that is marked as one; what never was an answer costs nothing.
+// TestPassedThroughAnswersThatBreakOffAreBooked: by the usage that came, otherwise by an
+// estimate that is marked as one. Something that never was an answer costs nothing.
 func TestPassedThroughAnswersThatBreakOffAreBooked(t *testing.T) {
 	t.Parallel()
 	words := strings.Repeat("word ", 400)

@@ -184,9 +184,9 @@ func TestOlderNativeShapesThatPassThroughAreBooked(t *testing.T) {
 	}
 }
 
-// byTime are the records of n requests in the order in which they came. Their ids are
-// not: of two that came within one millisecond, what is random decides once another
-// gateway of this process has begun the next millisecond between them.
+// byTime returns the records of n requests in the order in which they came. Their ids do
+// not always have this order: if two came within one millisecond, and another gateway of
+// this process has begun the next millisecond between them, the random part decides.
 func (r *running) byTime(n int) (records []usage.Record) {
 	r.t.Helper()
 	eventually(r.t, func() error {

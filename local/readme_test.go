@@ -19,8 +19,8 @@ var (
 	ticked      = regexp.MustCompile("`([^`\n]+)`")
 )
 
-// theirs are set by what runs the process, not by who installs it, and what the
-// tests and the programs of scripts read.
+// theirs are variables that are set by the platform and not by people who install the
+// gateway, and variables that only tests and scripts read.
 var theirs = []string{
 	"AWS_LAMBDA_RUNTIME_API", "AWS_LAMBDA_FUNCTION_NAME", "AWS_LAMBDA_FUNCTION_MEMORY_SIZE", "AWS_LAMBDA_FUNCTION_VERSION", "AWS_LAMBDA_LOG_LEVEL",
 	"AWS_ENDPOINT_URL_", // the beginning of one for each service

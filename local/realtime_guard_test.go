@@ -225,8 +225,8 @@ func TestWhatResponsesSayIsJudged(t *testing.T) {
 	}
 }
 
-// TestGuardrailsOfASessionAreReadAnew: one that is added, changed or taken away while the
-// session runs holds, or does not, for what is said from then on.
+// TestGuardrailsOfASessionAreReadAnew: when a guardrail is added, changed or removed while
+// the session runs, this holds for everything that is said from then on.
 func TestGuardrailsOfASessionAreReadAnew(t *testing.T) {
 	t.Parallel()
 	r := start(t)

@@ -25,8 +25,9 @@ func (r *running) inBrowser(query, secret string, more ...string) (*websocket.Co
 	return r.dialRealtime(query, append([]string{"X-Gateway-Api-Key", "", "Origin", "https://app.example", "protocol", "realtime", "protocol", "openai-insecure-api-key." + secret}, more...)...)
 }
 
-// A browser gets a secret of the gateway's own: what its maker has settled holds, it is
-// told to nobody, and what it opens ends with its key.
+// A browser gets one of the gateway's own secrets. It opens sessions with the settings of
+// its maker, neither the log nor the provider ever shows it, and the sessions end with the
+// maker's key.
 func TestClientSecretsOpenSessions(t *testing.T) {
 	t.Parallel()
 	r := start(t)

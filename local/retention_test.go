@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// TestLogsOlderThanAWorkspaceKeepsAreGoneAtOnce: from lists, graphs, the log itself and
-// its trace, as soon as it is set; and back as soon as that is taken back, for they are
-// deleted later.
+// TestLogsOlderThanAWorkspaceKeepsAreGoneAtOnce: when the time is set, older logs disappear
+// at once from lists, graphs, the log itself and its trace. When that is taken back, they
+// appear again, because they are deleted later.
 func TestLogsOlderThanAWorkspaceKeepsAreGoneAtOnce(t *testing.T) {
 	t.Parallel()
 	r := start(t)

@@ -190,8 +190,8 @@ func TestTextOfAnyKindIsServedAndItsLogCanBeRead(t *testing.T) {
 	}
 }
 
-// TestConnectionHeadersEndHere sends what means one connection, or tells about
-// the client, in both directions.
+// TestConnectionHeadersEndHere sends headers that belong to a single connection, or that
+// reveal something of the client, in both directions.
 func TestConnectionHeadersEndHere(t *testing.T) {
 	t.Parallel()
 	r := start(t)

@@ -73,8 +73,8 @@ func TestALogHidesThePasswordOfAnAddress(t *testing.T) {
 	}
 }
 
-// TestEveryRouteAsksGuardrails: whatever a route takes and gives, its guardrails are
-// asked whether it may be called at all.
+// TestEveryRouteAsksGuardrails: whatever a route accepts and returns, its guardrails are
+// asked first whether it may be called at all.
 func TestEveryRouteAsksGuardrails(t *testing.T) {
 	t.Parallel()
 	r := start(t)

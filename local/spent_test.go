@@ -7,10 +7,9 @@ import (
 	"testing"
 )
 
-// An attempt that failed and was billed all the same is part of what the request
-// uses: the next one is made only where the budgets have room for it beside those
-// before, on every route, in retries, in fallbacks and in both, whoever has the
-// budget.
+// A failed attempt that was billed counts as part of what the request uses. The next
+// attempt is made only if the budgets have room for it besides the earlier ones: on every
+// route, in retries, in fallbacks and in both, whoever has the budget.
 func TestChargedAttemptsNeverPassABudget(t *testing.T) {
 	t.Parallel()
 	home := start(t)

@@ -9,8 +9,8 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// TestToolRunsEndWithTheirBudget: a result that the rest of a budget cannot pay the model
-// to read ends the run before the next turn, and what was made until then is booked.
+// TestToolRunsEndWithTheirBudget: if the rest of the budget cannot pay the model to read a
+// result, the run ends before the next turn, and what was made until then is booked.
 func TestToolRunsEndWithTheirBudget(t *testing.T) {
 	t.Parallel()
 	r := start(t)

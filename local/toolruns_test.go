@@ -39,8 +39,8 @@ func serverTool(slug, more string) string {
 	return fmt.Sprintf(`{"type":"mcp","server_label":"@gateway-mcp/%s"%s}`, slug, more)
 }
 
-// answered are the kinds of what an answer consists of, and all that it says; of a stream
-// that of its last event.
+// answered returns the kinds of parts that an answer has, and all that it says; for a
+// stream, those in its last event.
 func (a *toolAsk) answered(t *testing.T, got *reply, stream bool) (kinds []string, whole string) {
 	t.Helper()
 	of := got.body
@@ -254,8 +254,8 @@ func (r *running) otherWorkspaceKey() string {
 	return got["key"].(string)
 }
 
-// TestToolRunsAreBounded: by turns and calls, by policies, guardrails, budgets and the
-// client that goes; and errors of tools are told to the model.
+// TestToolRunsAreBounded: by turns and calls, by policies, guardrails, budgets and a client
+// that leaves; and the model is told of errors of tools.
 func TestToolRunsAreBounded(t *testing.T) {
 	t.Parallel()
 	r := start(t)

@@ -24,9 +24,8 @@ func unset(t *testing.T, name string) {
 	}
 }
 
-// TestExplicitListsAreWholeLists: a list that is given is not widened by the
-// default of the other, but for the built-in mock provider.
-// In a row: it sets the environment.
+// TestExplicitListsAreWholeLists: when one list is given, the default of the other does not
+// widen it, except for the built-in mock provider. In a row: it sets the environment.
 func TestExplicitListsAreWholeLists(t *testing.T) {
 	const mock = "127.0.0.1:4567"
 	for _, c := range []struct {
@@ -65,9 +64,8 @@ func TestExplicitListsAreWholeLists(t *testing.T) {
 	}
 }
 
-// TestTrustedHostsAreForCustomHostsAlone: whatever else dials does not reach them,
-// in none of the shapes that name an address.
-// In a row: it sets the environment.
+// TestTrustedHostsAreForCustomHostsAlone: nothing else that dials reaches them, in any of
+// the forms that name an address. In a row: it sets the environment.
 func TestTrustedHostsAreForCustomHostsAlone(t *testing.T) {
 	t.Setenv("GATEWAY_EGRESS_ALLOW", "")
 	t.Setenv("TRUSTED_CUSTOM_HOSTS", "127.0.0.1,localhost")

@@ -34,8 +34,8 @@ var answering = []struct{ provider, path, model, body string }{
 	{"@mock-anthropic", "/responses", "claude-sonnet-4-5", `{"model":"m","input":"Hello"}`},
 }
 
-// A success that is no answer takes part in retries and fallbacks, by the lists of
-// the route, and costs nothing where nothing of an answer came. What came is booked.
+// A success without an answer takes part in retries and fallbacks, by the lists of the
+// route, and costs nothing if no part of an answer came. What came is booked.
 func TestSuccessesThatAreNoAnswersAreTriedAgain(t *testing.T) {
 	t.Parallel()
 	r := start(t).instance(new(atomic.Int64)) // its waits take no time
@@ -94,8 +94,8 @@ func TestSuccessesThatAreNoAnswersAreTriedAgain(t *testing.T) {
 	}
 }
 
-// cutAnswers are beginnings of answers in every shape; made is the output tokens
-// that they tell, or at least what an estimate of their text has.
+// cutAnswers are beginnings of answers in every shape; made is the number of output tokens
+// that they report, or at least what an estimate of their text has.
 var cutAnswers = []struct {
 	provider, path, answer string
 	input, output          int64

@@ -40,8 +40,8 @@ const beforeFile = "testdata/before.json"
 // theCredential is what the saved provider of the fixture sends.
 const theCredential = "mock-credential-of-before"
 
-// besideMock starts a gateway in a folder without the built-in provider, and a mock
-// provider of its own beside it.
+// besideMock starts a gateway in a folder without the built-in provider, and a separate
+// mock provider beside it.
 func besideMock(t *testing.T, folder func(mock string) string) (*running, *mockprovider.Server) {
 	t.Helper()
 	mock := mockprovider.New(mockprovider.Options{})

@@ -8,8 +8,8 @@ import (
 	"gateway/shared/tenant"
 )
 
-// What members may do with keys is the organisation's to say: standard is to see and
-// to rotate their own.
+// The organisation decides what members may do with keys; by default they may see and
+// rotate their own.
 func TestWhatMembersMayDoWithKeys(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)

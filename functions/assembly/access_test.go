@@ -29,8 +29,8 @@ import (
 	"gateway/shared/usage"
 )
 
-// caller is a column of the matrix: a key of a kind, of a user with a role where it
-// has one, with every scope that such a key may hold or with some of them.
+// caller is a column of the matrix: a key of some kind, for a user with a role if it has
+// one, with every scope that such a key may have or with some of them.
 type caller struct {
 	name string
 	kind identity.KeyType
@@ -149,8 +149,8 @@ func (in *installation) own(id string) {
 	}
 }
 
-// cell is what a caller gets: y where the call is served, - where it is refused as
-// out of reach, otherwise the status.
+// cell is what a caller gets: y if the call is served, - if it is refused as out of reach,
+// otherwise the status.
 func cell(status int, answer []byte) string {
 	switch {
 	case status < 300:
@@ -175,8 +175,8 @@ func (l *line) name() string {
 	return l.op.Method + " " + l.op.Path
 }
 
-// tried calls an operation as each of the keys. What is changed by a call that is
-// served is made anew for the next.
+// tried calls an operation with each of the keys. What a served call has changed is made
+// again for the next call.
 func tried(t *testing.T, in *installation, w *drive.World, op *drive.Operation, place drive.Place, keys []string) *line {
 	t.Helper()
 	l := &line{op: op, place: place}
@@ -230,9 +230,8 @@ func tried(t *testing.T, in *installation, w *drive.World, op *drive.Operation, 
 	return l
 }
 
-// once is a path and a body that an operation takes one time: what it makes has
-// names of its own, an update says all that there is, and what is removed is
-// confirmed.
+// once is a path and a body that an operation accepts one time: things that it makes have
+// new names, an update gives every member, and a deletion is confirmed.
 func once(w *drive.World, op *drive.Operation, place drive.Place) (string, map[string]any, error) {
 	path, body, err := request(w, op, place)
 	if err != nil || op.Body == nil {
@@ -284,13 +283,13 @@ func places(w *drive.World, op *drive.Operation) []drive.Place {
 	return both
 }
 
-// unprepared are operations on what only use leaves behind; the tests of their
-// families say who may call them.
-// Ends of sessions end those of the matrix.
+// unprepared are operations on things that only exist after use; the tests of their
+// families say who may call them. Operations that end sessions would end those of the
+// matrix.
 var unprepared = []string{"PUT /policies/usage-limits/{policyId}/entities/{entityId}/reset", "POST /auth/logout", "DELETE /auth/sessions/{sessionId}"}
 
-// TestEveryCellOfTheAccessMatrix calls every route as every kind of caller. What each
-// gets is held against the rules and written down.
+// TestEveryCellOfTheAccessMatrix calls every route as every kind of caller. It compares
+// what each gets with the rules, and writes it down.
 func TestEveryCellOfTheAccessMatrix(t *testing.T) {
 	t.Parallel()
 	in, w, all := matrixOf(t)
@@ -339,9 +338,9 @@ func (k *scopedKeys) of(c *caller, scopes []string) string {
 	return k.made[at]
 }
 
-// check calls a route with keys that hold every scope but those that it needs, which
-// are refused, and with keys that hold one of those alone, which are served where the
-// scope is for things of that place.
+// check calls a route with keys that have every scope except the needed ones, which must be
+// refused. It also calls it with keys that have only one of the needed scopes, which must
+// be served if the scope is for things of that place.
 func (k *scopedKeys) check(t *testing.T, in *installation, w *drive.World, rules *accessRules, l *line, all []caller) {
 	t.Helper()
 	if slices.Contains(l.op.Scopes, "auth.self") {
@@ -384,8 +383,8 @@ func (k *scopedKeys) check(t *testing.T, in *installation, w *drive.World, rules
 	}
 }
 
-// matrixOf is an installation with a caller of every kind, and a client that makes
-// what the calls are about.
+// matrixOf is an installation with a caller of every kind, and a client that makes the
+// things that the calls are about.
 func matrixOf(t *testing.T) (*installation, *drive.World, []caller) {
 	t.Helper()
 	in := install(t, nil)

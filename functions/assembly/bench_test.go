@@ -32,13 +32,12 @@ const (
 	mostBehind     = 15 * time.Millisecond // of one that a change has just touched
 )
 
-// benchLimited are families of which a place holds few, and how many are made: so many
-// that there is room for a round of creates.
+// benchLimited are families of which a place may have only a few things, and how many are
+// made: so many that a round of creates still fits.
 var benchLimited = map[string]int{"/webhooks": 90, "/telemetry-destinations": 90, "/scim/tokens": 90}
 
 // TestSpeedOfTheAdministration measures each family in an organisation with 100,000
-// resources, on the embedded store. It runs on request alone: no other test asserts a
-// time.
+// resources, on the embedded store. It runs only on request: no other test asserts a time.
 func TestSpeedOfTheAdministration(t *testing.T) {
 	if !*benchAdmin {
 		t.Skip("measures; run make bench-admin")
@@ -181,8 +180,8 @@ func (k *kind) grow(t *testing.T, e *estate, spaces []string, n int) {
 	}
 }
 
-// benchRounds are taken of each, and the best one is told: what is slow in all of them
-// is slow by itself.
+// benchRounds is how many rounds are measured; the best one is reported, because what is
+// slow in all of them is really slow.
 const benchRounds = 3
 
 func rounds(t *testing.T, e *estate, call func(i int) (method, path string, body []byte)) (best took) {
@@ -196,8 +195,8 @@ func rounds(t *testing.T, e *estate, call func(i int) (method, path string, body
 	return best
 }
 
-// timed makes calls and gives the 99th of 100; nothing where there may be no more of
-// the kind before they are done. What is refused otherwise is a mistake.
+// timed makes calls and returns the time of the 99th of 100; nothing if the limit of the
+// family is reached first. Any other refusal is an error.
 func timed(t *testing.T, e *estate, n int, call func(i int) (method, path string, body []byte)) took {
 	t.Helper()
 	all := make([]time.Duration, 0, n)

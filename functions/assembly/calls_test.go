@@ -35,17 +35,17 @@ func (e *estate) counted(t *testing.T, method, path string, body []byte) (counts
 	return counts{e.rows.reads - before.reads, e.rows.writes - before.writes}, got.Code < 300
 }
 
-// Bounds of what one call asks of the store. A write is one transaction, with what a
-// family has to look up before it, and what is told apart from it.
+// Limits of what one call asks of the store. A write is one transaction, plus what a family
+// has to look up before it, plus events that are reported separately.
 const (
 	mostReadsOfRead  = 8
 	mostReadsOfWrite = 24
 	mostWrites       = 3
 )
 
-// TestCallsOfTheStore counts what each operation asks of the store, and holds the
-// table against testdata/calls.txt. A read by id asks for a small constant, a list for
-// as much with many entries as with few.
+// TestCallsOfTheStore counts what each operation asks of the store, and compares the table
+// with testdata/calls.txt. A read by id asks for a small constant number of things, and a
+// list for as many with many entries as with few.
 func TestCallsOfTheStore(t *testing.T) {
 	t.Parallel()
 	e := newEstate(t)

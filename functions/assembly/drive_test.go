@@ -113,8 +113,8 @@ func plan(t *testing.T, w *drive.World, thing *drive.Thing, what string) map[str
 	return got
 }
 
-// filters lists by each parameter that is called as a member of the thing: with the
-// member's value the thing is there, with another value of an enum it is not.
+// filters lists with each parameter that has the name of a member of the thing: with the
+// member's value the list has the thing, with another value of an enum it does not.
 func filters(t *testing.T, w *drive.World, thing *drive.Thing, state map[string]any, what string) {
 	t.Helper()
 	op := w.Doc.At("GET", drive.Collection(w.Doc.Linked(thing.Create, "read").Path))

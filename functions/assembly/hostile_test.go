@@ -15,10 +15,9 @@ import (
 // jsonRPC answers with the errors of its protocol.
 const jsonRPC = "/mcp"
 
-// TestHostileBodiesChangeNothing sends each writing route of the document what is
-// made of its schema to be refused: what the schema forbids is refused with the
-// path of the field, nothing is an internal error, and what is refused leaves the
-// tables as they were, byte for byte.
+// TestHostileBodiesChangeNothing sends each writing route of the document bodies that its
+// schema forbids. They must be refused with the path of the field. No answer is an internal
+// error, and a refused body leaves the tables as they were, byte for byte.
 func TestHostileBodiesChangeNothing(t *testing.T) {
 	t.Parallel()
 	families := map[string][]*drive.Operation{}
@@ -53,8 +52,8 @@ func TestHostileBodiesChangeNothing(t *testing.T) {
 	}
 }
 
-// hostile tries one operation: first what must be refused, then what may be taken. It
-// gives how many bodies were tried.
+// hostile tries one operation: first bodies that must be refused, then bodies that may be
+// accepted. It returns how many bodies were tried.
 func hostile(t *testing.T, in *installation, w *drive.World, rows *watched, key string, op *drive.Operation) int {
 	t.Helper()
 	name := op.Method + " " + op.Path
@@ -112,8 +111,8 @@ func hostile(t *testing.T, in *installation, w *drive.World, rows *watched, key 
 	return len(all)
 }
 
-// judge tells what is wrong with the answer to a hostile body; wrong is what the
-// schema has against it.
+// judge says what is wrong with the answer to a hostile body; wrong is how the body breaks
+// the schema.
 func judge(h drive.Hostile, wrong string, status int, answer []byte) string {
 	switch {
 	case status < 300 && wrong != "":
@@ -150,8 +149,8 @@ func judgeRPC(h drive.Hostile, wrong string, status int, answer []byte) string {
 	return ""
 }
 
-// request is a path and a body that an operation takes, or would take if what it
-// is about were in another state.
+// request is a path and a body that an operation accepts, or would accept if the thing were
+// in another state.
 func request(w *drive.World, op *drive.Operation, place drive.Place) (string, map[string]any, error) {
 	var err error
 	for _, enums := range w.Variants(op) {

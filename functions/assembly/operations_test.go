@@ -52,8 +52,8 @@ func TestPagesAreOfTheirSizes(t *testing.T) {
 	}
 }
 
-// TestEveryOperationIsServed walks the list of what the API has: each operation is
-// in the document, except those that the list marks, which are not.
+// TestEveryOperationIsServed goes through the list of the API's operations: each must be in
+// the document, except those that the list marks, which must not.
 func TestEveryOperationIsServed(t *testing.T) {
 	t.Parallel()
 	var doc struct {

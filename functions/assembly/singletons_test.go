@@ -9,9 +9,9 @@ import (
 	"gateway/shared/admin/admintest/drive"
 )
 
-// TestADeclaringClientDrivesEverySingleton does for settings, which nobody makes, what
-// tools do that keep them as declared: each member that an update takes is changed
-// alone, is read back with nothing else changed, and is restored.
+// TestADeclaringClientDrivesEverySingleton does for settings, which nobody creates, what
+// tools for declared resources do: it changes each member that an update accepts alone,
+// reads it back with nothing else changed, and restores it.
 func TestADeclaringClientDrivesEverySingleton(t *testing.T) {
 	t.Parallel()
 	e := newEstate(t)
@@ -63,8 +63,8 @@ func must(raw []byte, err error) []byte {
 	return raw
 }
 
-// restored changes one member and takes the change back; it gives 1 where the member
-// is read as it is written, and 0 otherwise.
+// restored changes one member and changes it back; it returns 1 if the member is read as it
+// was written, otherwise 0.
 func (e *estate) restored(t *testing.T, put *drive.Operation, path string, all []drive.Leaf, m drive.Leaf) int {
 	t.Helper()
 	was := e.must("GET", path, rootKey, "")

@@ -43,8 +43,8 @@ func forms(names []string) map[string]string {
 	return out
 }
 
-// estate is an installation in which the first workspace of the first organisation
-// has things, with those who are strangers there.
+// estate is an installation in which the first workspace of the first organisation has
+// things, with callers who are strangers to it.
 type estate struct {
 	*installation
 	rows      *watched
@@ -96,8 +96,9 @@ func newEstate(t *testing.T) *estate {
 	return e
 }
 
-// shared are routes on what the organisation and all of its workspaces share, so that
-// an admin reaches it from each of them, and what no workspace is named for.
+// shared are routes for things that the organisation and all of its workspaces share, so
+// that an admin reaches them from each workspace, and routes for which no workspace is
+// named.
 func (e *estate) anywhere(op *drive.Operation, s *stranger) bool {
 	if s.key != rootKey {
 		return false
@@ -109,8 +110,8 @@ func (e *estate) anywhere(op *drive.Operation, s *stranger) bool {
 	return !inBody && !slices.ContainsFunc(op.Query, func(p drive.Param) bool { return p.Name == "workspace_id" })
 }
 
-// ask calls as a stranger and gives the answer without what differs from call to
-// call; it must be a refusal that leaves nothing.
+// ask calls as a stranger and returns the answer without what differs between calls; the
+// answer must be a refusal that changes nothing.
 func (e *estate) refused(t *testing.T, s *stranger, method, path string, body []byte, name string) string {
 	t.Helper()
 	done := e.rows.changes()
@@ -138,9 +139,9 @@ func (s *stranger) path(path string) string {
 	return path + "?" + q.Encode()
 }
 
-// TestStrangersCannotTellWhatIsThere calls every route that names a thing, by every
-// name of the thing, as callers who may not reach it: they get the bytes that they get
-// for a name that nothing has, and nothing changes.
+// TestStrangersCannotTellWhatIsThere calls every route that names a thing, with every name
+// of the thing, as callers who may not reach it. They must get the same bytes as for a name
+// that nothing has, and nothing may change.
 func TestStrangersCannotTellWhatIsThere(t *testing.T) {
 	t.Parallel()
 	e := newEstate(t)
@@ -283,9 +284,9 @@ func canonical(d *drive.Document, op *drive.Operation) *drive.Operation {
 	return op
 }
 
-// TestReferencesToWhatIsElsewhereAreMissing puts the names of things of another tenant
-// into every member of every body that names a thing: the answer is that for a name
-// that nothing has, and nothing is stored.
+// TestReferencesToWhatIsElsewhereAreMissing puts the names of another tenant's things into
+// every member that names a thing, in every body. The answer must be the same as for a name
+// that nothing has, and nothing may be stored.
 func TestReferencesToWhatIsElsewhereAreMissing(t *testing.T) {
 	t.Parallel()
 	e := newEstate(t)

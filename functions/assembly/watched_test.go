@@ -15,8 +15,8 @@ import (
 // outbox begins the partitions where the audit trail of refused calls waits.
 const outbox = "SYS#OUTBOX"
 
-// attempts begins the partitions where calls on the way in are counted, those that are
-// refused most of all.
+// attempts are the beginnings of the partitions where incoming calls are counted,
+// especially refused ones.
 const attempts = "ATTEMPTS#"
 
 // watched is a store whose calls are counted, and whose rows can be told.

@@ -31,8 +31,8 @@ func TestOneIDInSeveralWorkspaces(t *testing.T) {
 	}
 }
 
-// A record that is too large to travel is told of without its body, and one that is
-// large is told of whole.
+// A record that is too large to send is reported without its body; a large one that fits is
+// reported whole.
 func TestLargeResourcesInTheTrail(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)

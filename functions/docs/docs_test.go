@@ -131,8 +131,8 @@ func TestEverySchemaAndReferenceHolds(t *testing.T) {
 	}
 }
 
-// What the document's schemas refuse, the dialects refuse, and the other way
-// round, for what can be said in a schema of this size.
+// The document's schemas and the dialects refuse the same requests, as far as a schema of
+// this size can say it.
 func TestDocumentedBodiesAreThoseTheDialectsTake(t *testing.T) {
 	document, err := build(routes, nil)
 	if err != nil {

@@ -152,8 +152,8 @@ func TestRotationIsLeftOutWithinATransitionAndForEndedKeys(t *testing.T) {
 	}
 }
 
-// Several workers at once, with clocks apart, after a long pause: each change is made
-// and told to the audit log once.
+// Several workers run at once, with different clocks, after a long pause: each change is
+// made once and is in the audit log once.
 func TestWorkersAtATimeDoEachThingOnce(t *testing.T) {
 	s, err := sqlite.Open(filepath.Join(t.TempDir(), "t.db"), sqlite.Options{})
 	if err != nil {

@@ -180,9 +180,9 @@ func (c *crew) told(t *testing.T, want ...string) {
 	}
 }
 
-// Three workers at once, with clocks apart: who is concerned is told once a day before a
-// key is rotated, when it is, and before and when one expires; each rotation is made
-// once.
+// Three workers run at once, with different clocks. The people concerned are told once: a
+// day before a key is rotated, when it is rotated, and before and when a key expires. Each
+// rotation is made once.
 func TestPeopleAreToldBeforeAndAfter(t *testing.T) {
 	t.Parallel()
 	onEach(t, func(t *testing.T, s store.Store) {
@@ -260,8 +260,8 @@ func invite(t *testing.T, c *crew, email, by string) (id, token string) {
 	return id, token
 }
 
-// An invitation ends with its time: who sent it is told a day before and then, its
-// link opens nothing, and it can be sent again.
+// An invitation expires: the person who sent it is told a day before and at that time. Its
+// link opens nothing any more, and it can be sent again.
 func TestInvitationsExpire(t *testing.T) {
 	t.Parallel()
 	onEach(t, func(t *testing.T, s store.Store) {

@@ -12,8 +12,8 @@ import (
 	"gateway/shared/admin/admintest"
 )
 
-// A header that a secret manager keeps is sent; when the server refuses it, the
-// manager is asked again, though what it said would still hold.
+// A header from a secret manager is sent. When the server refuses it, the manager is asked
+// again, although its last answer is still valid.
 func TestSecretsOfManagersAreResolved(t *testing.T) {
 	t.Parallel()
 	apart := &admintest.Clock{}

@@ -16,9 +16,9 @@ import (
 	"gateway/shared/store/sqlite"
 )
 
-// world is an installation whose clock the test moves: a secret store, an edge of
-// many places that hear of a change one after another, and processes of which some
-// stand still for long.
+// world is an installation whose clock the test moves. It has a secret store, an edge with
+// many parts that learn of a change one after another, and processes, some of which stand
+// still for a long time.
 type world struct {
 	store.Store
 	rnd        *rand.Rand
@@ -109,8 +109,8 @@ func (w *world) enters(d *door.Door, secret string) error {
 	return d.Enter(context.Background(), http.Header{door.Header: {secret}})
 }
 
-// pass lets time pass; meanwhile each part of the edge may hear of its
-// configuration, and some of the processes get requests.
+// pass lets time pass; meanwhile each part of the edge may learn of its configuration, and
+// some of the processes get requests.
 func (w *world) pass(t *testing.T, d time.Duration) {
 	t.Helper()
 	for end := w.now.Add(d); w.now.Before(end); {
@@ -139,9 +139,9 @@ func (w *world) live(t *testing.T) int {
 	return len(r.Live)
 }
 
-// TestNoRequestIsRefusedWhileSecretsChange rotates again and again, hour by hour:
-// whatever a part of the edge still sends is let in everywhere, at most two
-// secrets are, and former ones are refused in the end.
+// TestNoRequestIsRefusedWhileSecretsChange rotates again and again, hour by hour. Every
+// process must accept whatever a part of the edge still sends; at most two secrets are
+// accepted, and older ones are refused in the end.
 func TestNoRequestIsRefusedWhileSecretsChange(t *testing.T) {
 	t.Parallel()
 	for seed, trouble := range []float64{0, 0, 0.1, 0.3} {

@@ -10,8 +10,9 @@ import (
 	"gateway/shared/resource"
 )
 
-// A call about a large group may end early: who entered or left is in its list, and was not
-// settled. The same call again, or the next one about the group, does what is left.
+// A call about a large group may end early: the list of the group then has people who
+// entered or left and were not handled yet. The same call again, or the next one about the
+// group, does the rest.
 func TestACallThatEndedEarlyIsFinishedByTheNext(t *testing.T) {
 	t.Parallel()
 	type cut struct {

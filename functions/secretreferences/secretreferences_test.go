@@ -69,8 +69,8 @@ func TestTheFamilyPassesTheChecksOfEveryFamily(t *testing.T) {
 	}
 }
 
-// foreignIsMissing proves that another organisation gets for what exists the bytes
-// that it gets for what does not.
+// foreignIsMissing checks that another organisation gets the same bytes for something that
+// exists as for something that does not.
 func foreignIsMissing(t *testing.T, h *admintest.House, method, below string, body any) {
 	t.Helper()
 	id, action, _ := strings.Cut(strings.TrimPrefix(below, "/"), "/")

@@ -168,8 +168,8 @@ func is(t *testing.T, status int, a admintest.Answer) {
 	}
 }
 
-// What is registered is sent to, signed as the standard's own library reads it; a new
-// secret signs at once, the one before for a day more.
+// Events go to what is registered, signed so that the standard's own library accepts them.
+// A new secret signs at once; the previous one signs for a day more.
 func TestDeliveriesAreSignedWithBothSecretsForADay(t *testing.T) {
 	t.Parallel()
 	h, in := newHouse(t), newReceiver(t)
@@ -267,8 +267,8 @@ func TestAReceiverThatIsGoneIsDisabledAndCanComeBack(t *testing.T) {
 	}
 }
 
-// The guarded dialer stands before every webhook: what was stored before a rule, or
-// resolves to an address inside, is not called.
+// The guarded dialer applies to every webhook: an address that was stored before a rule, or
+// that resolves to an address inside, is not called.
 func TestAddressesInsideAreNotCalled(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)

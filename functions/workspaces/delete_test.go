@@ -16,8 +16,8 @@ import (
 	"gateway/shared/usage/export/kept"
 )
 
-// What goes on by itself ends with its workspace: webhooks, telemetry, policies, exports
-// that are being written, groups that join it. What is another workspace's stays.
+// Things that work by themselves end with their workspace: webhooks, telemetry, policies,
+// exports that are being written, groups that join it. Those of another workspace stay.
 func TestNothingOfADeletedWorkspaceGoesOn(t *testing.T) {
 	h := newHouse(t)
 	ctx := context.Background()

@@ -127,10 +127,10 @@ func asking(body []byte) []byte {
 	return out
 }
 
-// count adds one call. What a process asks for now and then, however many requests
-// it serves, is left out, so that a slow machine counts the same: whether an
-// organisation's generation or the edge's secrets have changed. The first is added
-// by who makes a price of it.
+// count adds one call. It leaves out two calls that a process makes now and then, for any
+// number of requests, so that a slow machine counts the same: whether an organisation's
+// generation has changed, and whether the edge's secrets have. The code that makes a price
+// adds the first.
 func (c *counters) count(service, action string, body, answer []byte) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -249,8 +249,8 @@ var updateCalls = flag.Bool("update-calls", false, "write the calls of each kind
 // callsFile is where infra finds what each kind of request calls.
 const callsFile = root + "/infra/testdata/calls.json"
 
-// kinds are requests by what they cost. Each is asked three times; the last counts,
-// when the function is warm.
+// kinds are requests grouped by what they cost. Each is sent three times; the last one
+// counts, when the function is warm.
 func (m *measured) kinds(t *testing.T) map[string]calls {
 	t.Helper()
 	got := map[string]calls{}
@@ -308,8 +308,8 @@ func (m *measured) limitedKey(t *testing.T) string {
 	return made.Key
 }
 
-// Batches of the usage worker: what one request's share is when it comes with few
-// others, and with many.
+// Batches of the usage worker: one request's share when it comes with few others, and with
+// many.
 var batchSizes = map[string]int{"usage, 24 a batch": 24, "usage, 75 a batch": 75, "usage, 500 a batch": 500}
 
 // bodyBytes is what a record keeps of its bodies here, sealed.
@@ -393,8 +393,8 @@ func (c calls) near(o calls) bool {
 		close(float64(c.Puts), float64(o.Puts)) && close(float64(c.Gets), float64(o.Gets)) && c.SQS == o.SQS && c.KMS == o.KMS
 }
 
-// TestCallsOfRequests holds what each kind of request, and a batch of the workers,
-// asks of AWS's services. infra makes prices of it.
+// TestCallsOfRequests checks what each kind of request, and a batch of the workers, asks of
+// AWS's services. infra makes prices of the result.
 func TestCallsOfRequests(t *testing.T) {
 	m := &measured{installation: install(t), pools: map[string]*runtimeapi.Pool{}}
 	m.counted = m.before(t, m.env)

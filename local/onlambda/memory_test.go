@@ -17,9 +17,9 @@ import (
 	"gateway/shared/host/runtimeapi"
 )
 
-// TestTheDeployedMemoryHoldsTheLargestBody sends what a function takes at most, again
-// and again, and looks at what its process has taken of the memory that the template
-// gives it. The rest is the platform's.
+// TestTheDeployedMemoryHoldsTheLargestBody sends the largest body that a function accepts,
+// again and again, and checks how much of the template's memory its process has taken. The
+// rest is the platform's.
 func TestTheDeployedMemoryHoldsTheLargestBody(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("reads /proc")

@@ -24,9 +24,9 @@ import (
 	"gateway/shared/usage"
 )
 
-// TestRolesAreWhatFunctionsUse drives all functions and the container as they are
-// deployed, each with the rights of its role, and compares both ways: what was
-// refused, and what a role allows and nothing used.
+// TestRolesAreWhatFunctionsUse drives all functions and the container as they are deployed,
+// each with the rights of its role. It compares both ways: what was refused, and what a
+// role allows and nothing used.
 func TestRolesAreWhatFunctionsUse(t *testing.T) {
 	in := restrict(t)
 	in.leaveOld()
@@ -228,8 +228,8 @@ func (in *restricted) leave(days, size int) {
 	}
 }
 
-// repair runs the tasks of the schedules over what there is, until small segments
-// have been merged, which waits some seconds for late ones.
+// repair runs the tasks of the schedules on what there is, until small segments have been
+// merged; merging waits some seconds for late ones.
 func (in *restricted) repair() {
 	run := func(task string) {
 		var out any

@@ -55,11 +55,11 @@ var required = map[string]int{
 	"server " + withoutSessions: 37, "client " + withoutSessions: 32,
 }
 
-// run runs the suite for the requirements of a revision. No failure of one that it
-// requires is expected, nor a warning. What it runs besides and does not count are
-// extensions of the protocol that the gateway does not have: tasks (server), and as a
-// client of authorization servers the grants of machines, of enterprises' own sign-on and
-// of workloads, and proofs of possession (DPoP).
+// run runs the suite for the requirements of a revision. No required scenario may fail or
+// give a warning. The suite also runs scenarios that it does not count, for extensions of
+// the protocol that the gateway does not have: tasks (server), and as a client of
+// authorization servers the grants for machines, for enterprises' own sign-on and for
+// workloads, and proofs of possession (DPoP).
 func run(t *testing.T, suite, leg, revision string, more ...string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 15*time.Minute)

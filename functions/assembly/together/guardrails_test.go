@@ -153,8 +153,8 @@ func TestAWorkspaceGoesWithItsRecords(t *testing.T) {
 	}
 }
 
-// TestSecretsOfGuardrailsStay: a reference that a check's credentials are in cannot be
-// deleted while it is, and only one that the workspace may use is taken.
+// TestSecretsOfGuardrailsStay: a reference cannot be deleted while a check takes its
+// credentials from it, and a check may only name a reference that the workspace may use.
 func TestSecretsOfGuardrailsStay(t *testing.T) {
 	t.Parallel()
 	rt := egress.New(egress.Policy{}, egress.Options{})

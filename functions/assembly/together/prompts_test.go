@@ -163,8 +163,8 @@ func TestWhatMakesAVersion(t *testing.T) {
 	}
 }
 
-// TestTemplatesAreRefusedBesideWhatElseIsWrong holds that a template that does not
-// close is told together with members of a wrong type.
+// TestTemplatesAreRefusedBesideWhatElseIsWrong: a template that does not close is reported
+// together with members of a wrong type.
 func TestTemplatesAreRefusedBesideWhatElseIsWrong(t *testing.T) {
 	t.Parallel()
 	h := newPromptHouse(t)

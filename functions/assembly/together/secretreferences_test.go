@@ -70,8 +70,8 @@ func TestMappedReferencesStay(t *testing.T) {
 	h.Do("POST", "/integrations", admintest.AdminKey, strings.Replace(body, two, foreign.OK().Text("id"), 1)).Refused(400, "AB01", "secret_mappings[0].secret_reference_id")
 }
 
-// TestReferencesOfServersAndAgentsStay holds that registries keep what their
-// credentials are fetched by, from the mapping to the end of the last who has it.
+// TestReferencesOfServersAndAgentsStay: a reference by which a registry fetches credentials
+// cannot be deleted, from the mapping to the end of the last server or agent that uses it.
 func TestReferencesOfServersAndAgentsStay(t *testing.T) {
 	t.Parallel()
 	policy, err := egress.ParseAllow("127.0.0.0/8")

@@ -22,9 +22,8 @@ func (h *house) asked(key string, headers map[string]string) *httptest.ResponseR
 	return w
 }
 
-// The organisation says how long an answer of the cache is used where a config
-// does not, and the most where it does; a change counts for answers that are
-// there already.
+// The organisation sets how long a cached answer is used if a config does not say so, and
+// the most that a config may say. A change also applies to answers that are cached already.
 func TestTheOrganisationBoundsTheCache(t *testing.T) {
 	at := time.Now()
 	h := newHouseAt(t, func() time.Time { return at })
@@ -100,8 +99,8 @@ func TestSettingsOfTheOrganisationHoldForRequests(t *testing.T) {
 	}
 }
 
-// A workspace may have a value of its own where the organisation lets it: requests go
-// by what holds in their workspace.
+// A workspace may have its own value if the organisation allows it: requests follow the
+// setting of their workspace.
 func TestSettingsOfAWorkspaceHoldForItsRequests(t *testing.T) {
 	h := newHouse(t)
 	m := newModel(t)

@@ -194,8 +194,8 @@ func testPrompt(key string, raw []byte, _ *bound) error {
 	return testInput(key, raw)
 }
 
-// testEmbeddingInput: what is in a list is the provider's to read: texts, tokens,
-// or texts and images as one.
+// testEmbeddingInput checks only the outer form of the input. Lists may hold texts, tokens,
+// or texts and images as one; reading their elements is the provider's task.
 func testEmbeddingInput(key string, raw []byte, _ *bound) error {
 	switch wire.KindOf(raw) {
 	case wire.KindString, wire.KindObject:
@@ -234,8 +234,8 @@ func testEmbeddingInput(key string, raw []byte, _ *bound) error {
 	return fault.Invalid(key, "%s must be a string, an object, or a list of strings, of tokens, of lists of tokens or of objects, not %s", key, wire.KindOf(raw))
 }
 
-// content tells the kinds that what is embedded may have: a text, or an object with
-// text and image.
+// content tells whether a value of this kind can be embedded: a text, or an object with text
+// and image.
 func content(k wire.Kind) bool { return k == wire.KindString || k == wire.KindObject }
 
 // testInput is for a string, or a list of strings, of token numbers or of lists

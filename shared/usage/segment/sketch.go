@@ -79,7 +79,7 @@ type Histogram struct {
 	total int64
 }
 
-// AddBucket counts n values in a bucket. The bucket of a value is the number of the
+// AddBucket counts values in a bucket. The bucket of a value is the number of the
 // smallest power of Gamma that is not below the value.
 func (h *Histogram) AddBucket(bucket int, count int64) { h.add(min(max(bucket, 0), maxBucket), count) }
 
