@@ -104,7 +104,7 @@ func TestQuestionsAreAnsweredWithinTheirMemory(t *testing.T) { // alone: it coun
 	for _, name := range slices.Sorted(maps.Keys(asked(h, ids))) {
 		t.Run(name, func(t *testing.T) {
 			h.open() // nothing is in the cache
-			h.reader.room = newRoom(atOnce, inQueue, gatheredBytes, roomBytes, time.Hour)
+			h.reader.src.room = newRoom(atOnce, inQueue, gatheredBytes, roomBytes, time.Hour)
 			ask := asked(h, ids)[name]
 			runtime.GC()
 			before := heapBytes()

@@ -97,7 +97,7 @@ func (e *beyond) reach(ctx context.Context, p *plan) (*reach, error) {
 	if !p.speakable() {
 		return nil, nil
 	}
-	list, err := e.here.archive.List(ctx, p.org, p.from, p.to)
+	list, err := e.here.src.archive.List(ctx, p.org, p.from, p.to)
 	if err != nil {
 		return nil, err
 	}
@@ -147,7 +147,7 @@ func (e *beyond) near(ctx context.Context, p *plan, f *reach, q *question) error
 	}
 	within := *p
 	within.from, within.to = f.from, f.to-1
-	return e.here.scanParts(ctx, &within, q, f.holes)
+	return newScan(&e.here.src, &within, q).run(ctx, f.holes)
 }
 
 // sum gathers the answer in sum, from the files and from the rest. If the question cannot

@@ -140,7 +140,7 @@ func byModel(_ *Filter, marks []Mark) (Empty, []ModelFeedback) {
 
 // Since is from, or the time from which on a workspace keeps its logs, if that is later.
 func (r *Reader) Since(ctx context.Context, sc store.Scope, from time.Time) (time.Time, error) {
-	cut, err := r.archive.Cut(ctx, sc)
+	cut, err := r.src.archive.Cut(ctx, sc)
 	if err != nil || cut.First(sc.Workspace) <= from.UnixMicro() {
 		return from, err
 	}
@@ -153,7 +153,7 @@ const modelWeight = 160
 // Models returns, for each of the given traces, the model of its newest request that
 // passes. Traces without such a request are left out. f is valid.
 func (r *Reader) Models(ctx context.Context, sc store.Scope, f *Filter, traces map[string]struct{}) (map[string]string, error) {
-	leave, err := r.room.enter(ctx, 2*modelWeight*int64(len(traces)))
+	leave, err := r.src.room.enter(ctx, 2*modelWeight*int64(len(traces)))
 	if err != nil {
 		return nil, err
 	}
@@ -225,7 +225,7 @@ func (r *Reader) Rated(ctx context.Context, sc store.Scope, f *Filter, metadataK
 	if only.KeepTraces(traces); only.Nothing {
 		return nil, nil
 	}
-	leave, err := r.room.enter(ctx, 2*modelWeight*int64(len(of)))
+	leave, err := r.src.room.enter(ctx, 2*modelWeight*int64(len(of)))
 	if err != nil {
 		return nil, err
 	}

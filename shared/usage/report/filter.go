@@ -141,7 +141,7 @@ type columns struct {
 
 // plan makes the plan of a filter, and adds what the workspaces of the scope still keep.
 func (r *Reader) plan(ctx context.Context, sc store.Scope, f *Filter) (*plan, error) {
-	cut, err := r.archive.Cut(ctx, sc)
+	cut, err := r.src.archive.Cut(ctx, sc)
 	if err != nil {
 		return nil, err
 	}

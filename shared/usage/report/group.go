@@ -89,7 +89,7 @@ func (r *Reader) Groups(ctx context.Context, sc store.Scope, q *GroupQuery) (pag
 	if q.MetadataKey == "" {
 		a.by = groupings[q.By]
 	}
-	leave, err := r.room.enter(ctx, a.weight(1)+2*groupWeight*int64(min(q.wanted(), a.maxGroups())))
+	leave, err := r.src.room.enter(ctx, a.weight(1)+2*groupWeight*int64(min(q.wanted(), a.maxGroups())))
 	if err != nil {
 		return nil, 0, err
 	}

@@ -135,7 +135,7 @@ func (c *counter) users(*hyperloglog.Sketch, string, int) {}
 
 // count counts the records that pass; it may stop early above maxTotal.
 func (r *Reader) count(ctx context.Context, p *plan) (int, error) {
-	leave, err := r.room.enter(ctx, 0)
+	leave, err := r.src.room.enter(ctx, 0)
 	if err != nil {
 		return 0, err
 	}

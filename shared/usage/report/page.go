@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"gateway/shared/usage"
 	"gateway/shared/usage/segment"
 )
 
@@ -111,7 +110,7 @@ func (n *firsts) full(start int64) bool {
 }
 
 func (r *Reader) page(ctx context.Context, p *plan, before cursor, q *LogQuery) (LogPage, error) {
-	leave, err := r.room.enter(ctx, q.weight())
+	leave, err := r.src.room.enter(ctx, q.weight())
 	if err != nil {
 		return LogPage{}, err
 	}
@@ -120,7 +119,7 @@ func (r *Reader) page(ctx context.Context, p *plan, before cursor, q *LogQuery) 
 	if err != nil {
 		return LogPage{}, err
 	}
-	records, err := r.read(ctx, hits, q.Bodies)
+	records, err := r.src.read(ctx, hits, q.Bodies)
 	if err != nil {
 		return LogPage{}, err
 	}
@@ -139,7 +138,7 @@ func (q *LogQuery) most() int { return max(q.Offset, 0) + max(q.Limit, 1) + 1 }
 
 // search finds the rows of a page, going through parts and their groups in order.
 type search struct {
-	here   *Reader
+	src    *source
 	rest   plan // the plan, limited to the time of this page and later ones
 	before cursor
 	ahead  queue
@@ -149,13 +148,13 @@ type search struct {
 // matches finds the rows of a page, in its order; more tells whether there are rows after
 // them.
 func (r *Reader) matches(ctx context.Context, p *plan, before cursor, q *LogQuery) (hits []match, more bool, err error) {
-	s := search{here: r, rest: *p, before: before, top: firsts{order: order{q.Oldest}, most: q.most()}, ahead: queue{order: order{q.Oldest}}}
+	s := search{src: &r.src, rest: *p, before: before, top: firsts{order: order{q.Oldest}, most: q.most()}, ahead: queue{order: order{q.Oldest}}}
 	if q.Oldest {
 		s.rest.from = max(p.from, before.start)
 	} else {
 		s.rest.to = min(p.to, before.start)
 	}
-	list, err := r.archive.List(ctx, p.org, s.rest.from, s.rest.to)
+	list, err := r.src.archive.List(ctx, p.org, s.rest.from, s.rest.to)
 	if err != nil {
 		return nil, false, err
 	}
@@ -191,11 +190,11 @@ func (o order) first(least, greatest int64) int64 {
 }
 
 func (s *search) openPart(ctx context.Context, at *frontier) error {
-	skip, err := s.here.twice(ctx, at.part)
+	skip, err := s.src.twice(ctx, at.part)
 	if err != nil {
 		return err
 	}
-	f, err := s.here.open(ctx, &at.part.Manifest)
+	f, err := s.src.open(ctx, &at.part.Manifest)
 	if err != nil {
 		return err
 	}
@@ -213,7 +212,7 @@ func (s *search) openPart(ctx context.Context, at *frontier) error {
 }
 
 func (s *search) openGroup(ctx context.Context, at *frontier) error {
-	f, err := s.here.open(ctx, &at.part.Manifest)
+	f, err := s.src.open(ctx, &at.part.Manifest)
 	if err != nil {
 		return err
 	}
@@ -224,7 +223,7 @@ func (s *search) openGroup(ctx context.Context, at *frontier) error {
 // first of them, as many as the page can need, and releases the columns.
 func (s *search) gather(ctx context.Context, f *segment.File, at *frontier) error {
 	p, top := &s.rest, &s.top
-	give, err := s.here.room.take(ctx, f.Weight()+p.need.weight(f, at.group, true)+p.filtersWeight(f, at.group)+f.RecordsWeight())
+	give, err := s.src.room.take(ctx, f.Weight()+p.need.weight(f, at.group, true)+p.filtersWeight(f, at.group)+f.RecordsWeight())
 	if err != nil {
 		return err
 	}
@@ -282,72 +281,4 @@ func ids(ctx context.Context, f *segment.File, group int, t *view, passes func(r
 	}
 	records, err := f.Records(ctx, group, rows)
 	return func(i int) string { return records[slices.Index(rows, i)].ID }, err
-}
-
-// read reads the records of the rows, in their order, group by group.
-func (r *Reader) read(ctx context.Context, hits []match, bodies bool) ([]usage.Record, error) {
-	records := make([]usage.Record, len(hits))
-	type place struct {
-		part  *segment.Part
-		group int
-	}
-	byGroup := make(map[place][]int) // indexes into hits
-	for i, h := range hits {
-		k := place{h.part, h.group}
-		byGroup[k] = append(byGroup[k], i)
-	}
-	for k, indexes := range byGroup {
-		slices.SortFunc(indexes, func(x, y int) int { return cmp.Compare(hits[x].row, hits[y].row) })
-		rows := make([]int, len(indexes))
-		for i, at := range indexes {
-			rows[i] = hits[at].row
-		}
-		got, err := r.records(ctx, &k.part.Manifest, k.group, rows, bodies)
-		if err != nil {
-			return nil, err
-		}
-		for i, at := range indexes {
-			records[at] = got[i]
-		}
-	}
-	return records, nil
-}
-
-// records reads records of one group of a segment.
-func (r *Reader) records(ctx context.Context, m *segment.Manifest, group int, rows []int, bodies bool) ([]usage.Record, error) {
-	f, err := r.open(ctx, m)
-	if err != nil {
-		return nil, err
-	}
-	weight := f.RecordsWeight()
-	if bodies {
-		weight += f.BodiesWeight(group)
-	}
-	give, err := r.room.take(ctx, weight)
-	if err != nil {
-		return nil, err
-	}
-	defer give()
-	records, err := f.Records(ctx, group, rows)
-	if err != nil || !bodies {
-		return records, err
-	}
-	sealed, err := f.Bodies(ctx, group)
-	if err != nil {
-		return nil, err
-	}
-	for i := range records {
-		if err := r.bodies(ctx, sealed, rows[i], &records[i]); err != nil {
-			return nil, err
-		}
-	}
-	return records, nil
-}
-
-// bodies reads the sealed bodies of one record, wherever they are.
-func (r *Reader) bodies(ctx context.Context, of *segment.Bodies, row int, rec *usage.Record) (err error) {
-	if rec.Bodies, err = of.Row(ctx, row); err != nil {
-		return err
-	}
-	return r.fetchBodies(ctx, rec)
 }

@@ -50,7 +50,7 @@ func newRoom(questions, queue, gathered, bytes int64, patience time.Duration) *r
 // Patient gives the reader its own room, in which questions wait for the given time. It is
 // for callers that ask many questions and have the time.
 func (r *Reader) Patient(wait time.Duration) *Reader {
-	r.room = newRoom(atOnce, inQueue, gatheredBytes, roomBytes, wait)
+	r.src.room = newRoom(atOnce, inQueue, gatheredBytes, roomBytes, wait)
 	return r
 }
 

@@ -17,16 +17,13 @@ import (
 
 // Reader answers questions. Safe for concurrent use.
 type Reader struct {
-	archive *segment.Archive
-	bucket  blob.Bucket
-	room    *room
-
+	src    source
 	beyond *beyond // nil: this process answers all questions
 }
 
 // New makes a reader of an archive; the bucket is where the bodies are that records name.
 func New(a *segment.Archive, b blob.Bucket) *Reader {
-	return &Reader{archive: a, bucket: b, room: shared}
+	return &Reader{src: source{archive: a, bucket: b, room: shared}}
 }
 
 // question is what a scan needs besides the filter.
@@ -72,15 +69,22 @@ func (r *Reader) ask(ctx context.Context, sc store.Scope, f *Filter, q *question
 // scan gives every record that passes the plan to a collector, once. The caller has entered
 // the room for the question.
 func (r *Reader) scan(ctx context.Context, p *plan, q *question) error {
-	list, err := r.archive.List(ctx, p.org, p.from, p.to)
+	list, err := r.src.archive.List(ctx, p.org, p.from, p.to)
 	if err != nil {
 		return err
 	}
-	return r.scanParts(ctx, p, q, segment.Parts(list))
+	return newScan(&r.src, p, q).run(ctx, segment.Parts(list))
 }
 
-// scanParts is scan for known parts.
-func (r *Reader) scanParts(ctx context.Context, p *plan, q *question, parts []segment.Part) error {
+// scan gives every record that passes a plan to the collectors of a question, once.
+type scan struct {
+	src  *source
+	p    *plan
+	q    *question
+	need columns // of both
+}
+
+func newScan(src *source, p *plan, q *question) *scan {
 	need := q.need
 	for d, on := range p.need.dims {
 		need.dims[d] = need.dims[d] || on
@@ -91,13 +95,18 @@ func (r *Reader) scanParts(ctx context.Context, p *plan, q *question, parts []se
 	for key := range p.need.meta {
 		need.metadata(key)
 	}
+	return &scan{src, p, q, need}
+}
+
+// run scans parts.
+func (sc *scan) run(ctx context.Context, parts []segment.Part) error {
 	work := make(chan *segment.Part)
 	var mu sync.Mutex
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error {
 		defer close(work)
 		for i := range parts {
-			if q.enough != nil && q.enough() {
+			if sc.q.enough != nil && sc.q.enough() {
 				return nil
 			}
 			select {
@@ -111,22 +120,22 @@ func (r *Reader) scanParts(ctx context.Context, p *plan, q *question, parts []se
 	// Twice as many as processors: some wait for the store while others compute.
 	for range min(len(parts), 2*runtime.GOMAXPROCS(0), readers) {
 		g.Go(func() error {
-			c := q.collect()
+			c := sc.q.collect()
 			for part := range work {
 				counts, remembers := c.(*counter)
-				if remembers && counts.known(r.archive, p, part) {
+				if remembers && counts.known(sc.src.archive, sc.p, part) {
 					continue
 				}
-				if err := r.part(ctx, p, q, &need, part, c); err != nil {
+				if err := sc.part(ctx, part, c); err != nil {
 					return err
 				}
-				if remembers && !q.enough() {
-					counts.learn(r.archive, p, part)
+				if remembers && !sc.q.enough() {
+					counts.learn(sc.src.archive, sc.p, part)
 				}
 			}
 			mu.Lock()
 			defer mu.Unlock()
-			q.merge(c)
+			sc.q.merge(c)
 			return nil
 		})
 	}
@@ -143,28 +152,29 @@ func again(ask func() error) error {
 }
 
 // part scans one segment.
-func (r *Reader) part(ctx context.Context, p *plan, q *question, need *columns, part *segment.Part, c collector) error {
-	skip, err := r.twice(ctx, part)
+func (sc *scan) part(ctx context.Context, part *segment.Part, c collector) error {
+	p, q := sc.p, sc.q
+	skip, err := sc.src.twice(ctx, part)
 	if err != nil {
 		return err
 	}
 	var split map[int64]struct{} // hours that the cube cannot answer; nil: all hours
 	if p.cubes && q.cubes && skip == nil && (!q.users || p.users) {
-		if split, err = r.cube(ctx, p, q, part, c); err != nil || len(split) == 0 {
+		if split, err = sc.cube(ctx, part, c); err != nil || len(split) == 0 {
 			return err
 		}
 	}
-	f, err := r.open(ctx, &part.Manifest)
+	f, err := sc.src.open(ctx, &part.Manifest)
 	if err != nil {
 		return err
 	}
 	weight := int64(0)
 	for g := range f.Groups {
 		if p.wanted(&f.Groups[g], split) {
-			weight = max(weight, need.weight(f, g, skip != nil)+p.filtersWeight(f, g))
+			weight = max(weight, sc.need.weight(f, g, skip != nil)+p.filtersWeight(f, g))
 		}
 	}
-	give, err := r.room.take(ctx, f.Weight()+8*int64(len(skip))+weight)
+	give, err := sc.src.room.take(ctx, f.Weight()+8*int64(len(skip))+weight)
 	if err != nil {
 		return err
 	}
@@ -181,7 +191,7 @@ func (r *Reader) part(ctx context.Context, p *plan, q *question, need *columns, 
 		} else if !can {
 			continue
 		}
-		t, m, err := p.load(ctx, f, g, need, skip != nil)
+		t, m, err := p.load(ctx, f, g, &sc.need, skip != nil)
 		if err != nil {
 			return err
 		}
@@ -192,44 +202,19 @@ func (r *Reader) part(ctx context.Context, p *plan, q *question, need *columns, 
 	return nil
 }
 
-// twice returns the ids that the part leaves out, sorted; nil: none.
-func (r *Reader) twice(ctx context.Context, part *segment.Part) ([]uint64, error) {
-	if !part.Overlaps() {
-		return nil, nil
-	}
-	give, err := r.room.take(ctx, part.TwiceWeight())
-	if err != nil {
-		return nil, err
-	}
-	defer give()
-	return r.archive.Twice(ctx, part)
-}
-
-// open opens a segment's file. The memory for this is given back at the end, so a small
-// file that waits to be read is not counted. A caller that reads columns takes memory for
-// the file's bytes, too.
-func (r *Reader) open(ctx context.Context, m *segment.Manifest) (*segment.File, error) {
-	give, err := r.room.take(ctx, m.OpenWeight())
-	if err != nil {
-		return nil, err
-	}
-	defer give()
-	return r.archive.File(ctx, m)
-}
-
 // cube scans the cube of a part; split are the hours that the cube cannot answer.
-func (r *Reader) cube(ctx context.Context, p *plan, q *question, part *segment.Part, c collector) (split map[int64]struct{}, err error) {
-	give, err := r.room.take(ctx, part.CubeWeight())
+func (sc *scan) cube(ctx context.Context, part *segment.Part, c collector) (split map[int64]struct{}, err error) {
+	give, err := sc.src.room.take(ctx, part.CubeWeight())
 	if err != nil {
 		return nil, err
 	}
 	defer give()
-	cube, err := r.archive.Cube(ctx, &part.Manifest)
+	cube, err := sc.src.archive.Cube(ctx, &part.Manifest)
 	if err != nil {
 		return nil, err
 	}
-	defer q.begin()()
-	return p.cube(q, cube, c), nil
+	defer sc.q.begin()()
+	return sc.p.cube(sc.q, cube, c), nil
 }
 
 func hourOf(start int64) int64 { return start - start%segment.Hour }

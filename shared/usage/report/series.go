@@ -78,7 +78,7 @@ func (r *Reader) series(ctx context.Context, sc store.Scope, f *Filter, a aspect
 
 // tally gathers Stats by group, each by bucket.
 func (r *Reader) tally(ctx context.Context, sc store.Scope, f *Filter, a aspect, b buckets) (map[string][]Stats, error) {
-	leave, err := r.room.enter(ctx, a.weight(b.n))
+	leave, err := r.src.room.enter(ctx, a.weight(b.n))
 	if err != nil {
 		return nil, err
 	}

@@ -107,7 +107,7 @@ func (t *Tail) Next(ctx context.Context, now time.Time, f *Filter, most int) (fr
 		return nil, 0, err
 	}
 	p.need.ints[segment.Duration] = true
-	list, err := t.r.archive.Recent(ctx, p.org, now.Add(-maxAway-tailReach).UnixMicro(), time.UnixMilli(t.since.at))
+	list, err := t.r.src.archive.Recent(ctx, p.org, now.Add(-maxAway-tailReach).UnixMicro(), time.UnixMilli(t.since.at))
 	if err != nil {
 		return nil, 0, err
 	}
@@ -136,7 +136,7 @@ func (t *Tail) Next(ctx context.Context, now time.Time, f *Filter, most int) (fr
 // segment reads the records of a segment that are new. In a merged segment there may be
 // records that were kept before the tail began.
 func (t *Tail) segment(ctx context.Context, p *plan, m *segment.Manifest, ended int64, most int) (out []usage.Record, more int, err error) {
-	leave, err := t.r.room.enter(ctx, 0)
+	leave, err := t.r.src.room.enter(ctx, 0)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -144,7 +144,7 @@ func (t *Tail) segment(ctx context.Context, p *plan, m *segment.Manifest, ended 
 	if m.Tier == segment.TierBatch {
 		p, ended = p.ofAnyTime(), math.MinInt64
 	}
-	file, err := t.r.open(ctx, m)
+	file, err := t.r.src.open(ctx, m)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -161,7 +161,7 @@ func (t *Tail) segment(ctx context.Context, p *plan, m *segment.Manifest, ended 
 		if keep == 0 {
 			continue
 		}
-		records, err := t.r.records(ctx, m, g, rows[:keep], false)
+		records, err := t.r.src.records(ctx, m, g, rows[:keep], false)
 		if err != nil {
 			return nil, 0, err
 		}
@@ -179,7 +179,7 @@ func (p *plan) ofAnyTime() *plan {
 
 // rows are the rows of a group that pass and have not been seen.
 func (t *Tail) rows(ctx context.Context, p *plan, f *segment.File, group int, ended int64) (rows []int, err error) {
-	give, err := t.r.room.take(ctx, f.Weight()+p.need.weight(f, group, true))
+	give, err := t.r.src.room.take(ctx, f.Weight()+p.need.weight(f, group, true))
 	if err != nil {
 		return nil, err
 	}

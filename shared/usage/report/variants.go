@@ -86,7 +86,7 @@ const variantWeight = 64 << 10
 // Variants returns what happened to each version of an experiment, by the version's number
 // in decimal. feedback is the feedback of the time, by trace.
 func (r *Reader) Variants(ctx context.Context, sc store.Scope, f *Filter, feedback map[string]Sample) (map[string]*Variant, error) {
-	leave, err := r.room.enter(ctx, variantWeight+128*int64(len(feedback)))
+	leave, err := r.src.room.enter(ctx, variantWeight+128*int64(len(feedback)))
 	if err != nil {
 		return nil, err
 	}

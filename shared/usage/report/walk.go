@@ -34,7 +34,7 @@ func (r *Reader) walk(ctx context.Context, p *plan, rest *LogQuery, visit func(*
 	if err != nil {
 		return "", err
 	}
-	leave, err := r.room.enter(ctx, rest.weight())
+	leave, err := r.src.room.enter(ctx, rest.weight())
 	if err != nil {
 		return "", err
 	}
@@ -43,11 +43,11 @@ func (r *Reader) walk(ctx context.Context, p *plan, rest *LogQuery, visit func(*
 	if err != nil {
 		return "", err
 	}
-	records, err := r.read(ctx, hits, false)
+	records, err := r.src.read(ctx, hits, false)
 	if err != nil {
 		return "", err
 	}
-	sealed := opened{reader: r}
+	sealed := opened{src: &r.src}
 	defer sealed.close()
 	for i := range records {
 		if rest.Bodies {
@@ -74,7 +74,7 @@ func (r *Reader) walk(ctx context.Context, p *plan, rest *LogQuery, visit func(*
 
 // opened are the bodies of the group that contained the last record.
 type opened struct {
-	reader *Reader
+	src    *source
 	part   *segment.Part
 	group  int
 	bodies *segment.Bodies
@@ -84,11 +84,11 @@ type opened struct {
 func (o *opened) load(ctx context.Context, at *match, rec *usage.Record) error {
 	if o.bodies == nil || o.part != at.part || o.group != at.group {
 		o.close()
-		f, err := o.reader.open(ctx, &at.part.Manifest)
+		f, err := o.src.open(ctx, &at.part.Manifest)
 		if err != nil {
 			return err
 		}
-		if o.give, err = o.reader.room.take(ctx, f.BodiesWeight(at.group)); err != nil {
+		if o.give, err = o.src.room.take(ctx, f.BodiesWeight(at.group)); err != nil {
 			return err
 		}
 		if o.bodies, err = f.Bodies(ctx, at.group); err != nil {
@@ -96,7 +96,7 @@ func (o *opened) load(ctx context.Context, at *match, rec *usage.Record) error {
 		}
 		o.part, o.group = at.part, at.group
 	}
-	return o.reader.bodies(ctx, o.bodies, at.row, rec)
+	return o.src.bodies(ctx, o.bodies, at.row, rec)
 }
 
 func (o *opened) close() {
