@@ -3,11 +3,9 @@ package admin
 import (
 	"context"
 	"net/http"
-	"strings"
 	"time"
 
 	"gateway/shared/audit"
-	"gateway/shared/fault"
 	"gateway/shared/resource"
 	"gateway/shared/seal"
 	"gateway/shared/store"
@@ -31,7 +29,7 @@ type Call struct {
 	Sealer    seal.Sealer
 
 	params     map[string]string
-	raw        []byte // the body as sent
+	body       sent
 	resourceID string
 	audited    string            // resource type, when it is not the route's
 	details    map[string]string // special fields of the audit record
@@ -72,7 +70,7 @@ func (c *Call) AuditDetails(details map[string]string) { c.details = details }
 func (c *Call) Organisation() store.Scope { return c.Caller.Scope.Organisation() }
 
 // Raw is the body as it was sent.
-func (c *Call) Raw() []byte { return c.raw }
+func (c *Call) Raw() []byte { return c.body.raw }
 
 // ParentRecord is the resource that the call's is below; nil without one.
 func (c *Call) ParentRecord() *resource.Record { return c.parent }
@@ -101,7 +99,7 @@ func (c *Call) ClientIP() string {
 // entry is the audit record of the call.
 func (c *Call) entry(status int) audit.Entry {
 	e := audit.Entry{
-		RequestID: c.RequestID, RequestBody: audit.MaskBody(c.raw),
+		RequestID: c.RequestID, RequestBody: audit.MaskBody(c.body.raw),
 		UserID: c.Caller.KeyID, UserType: audit.UserTypeAPIKey,
 		WorkspaceID: c.Scope.Workspace, StatusCode: status,
 		ResourceType: c.Route.Resource, Action: c.Route.Action, ResourceID: c.resourceID,
@@ -138,82 +136,4 @@ func (c *Call) where() Where {
 		return c.Route.WhereOf(c)
 	}
 	return c.Route.Where
-}
-
-// place finds the scope in which the call acts. sent are the workspace_id of
-// query and body.
-func (c *Call) place(sent []string) error {
-	c.Scope = c.Organisation()
-	where := c.where()
-	if where == Shared {
-		return nil
-	}
-	if where == InOrganisation {
-		if !c.Caller.OfOrganisation() {
-			return Denied()
-		}
-		return nil
-	}
-	named := ""
-	for _, s := range sent {
-		if s == "" {
-			continue
-		}
-		if named != "" && named != s {
-			return fault.Invalid("workspace_id", "differs between the query and the body")
-		}
-		named = s
-	}
-	if named == "" {
-		if c.Caller.several() {
-			return fault.Invalid("workspace_id", "is required: the id or slug of one of your workspaces")
-		}
-		c.Scope.Workspace = c.Caller.Scope.Workspace
-		if c.Scope.Workspace == "" && where == InWorkspace {
-			return fault.Invalid("workspace_id", "is required with an organisation key: the id or slug of a workspace")
-		}
-		return nil
-	}
-	return c.placeIn(named)
-}
-
-func (c *Call) placeIn(named string) error {
-	if named == c.Caller.Scope.Workspace {
-		return c.settle(named)
-	}
-	rec, ok, err := c.Workspace(named)
-	if err != nil {
-		return err
-	}
-	if !ok || (rec.Archived() && c.Route.changes()) {
-		return Denied()
-	}
-	return c.settle(rec.ID)
-}
-
-// settle makes a workspace the place of the call. A caller who is a member of several has
-// there the role and scopes of that membership.
-func (c *Call) settle(workspace string) error {
-	c.Scope.Workspace = workspace
-	if c.Caller.In == nil || c.Caller.OfOrganisation() {
-		return nil
-	}
-	caller, err := c.Caller.In(c.Context, workspace)
-	if err != nil {
-		return err
-	}
-	if c.Caller = caller; !caller.HasAny(c.Route.Scopes) {
-		return Denied()
-	}
-	return nil
-}
-
-// checkOrganisation refuses a call that names another organisation.
-func (c *Call) checkOrganisation(sent []string) error {
-	for _, s := range sent {
-		if s != "" && !strings.EqualFold(s, c.Caller.Scope.Org) {
-			return Denied()
-		}
-	}
-	return nil
 }

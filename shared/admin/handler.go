@@ -3,13 +3,9 @@ package admin
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
 	"log/slog"
-	"mime"
 	"net/http"
-	"os"
 	"runtime/debug"
 	"strings"
 	"time"
@@ -165,28 +161,28 @@ func (h *Handler) serve(w http.ResponseWriter, c *Call) (answer any, err error) 
 		}
 		c.Scope = c.Caller.Scope
 	} else if c.Route.Welcomes {
-		if err := c.welcome(); err != nil {
+		if err := (entrance{c}).welcome(); err != nil {
 			return nil, err
 		}
 	}
-	readErr := c.readBody(w)
+	readErr := c.body.read(w)
 	if !c.Route.Public && (!c.Caller.HasAny(c.Route.Scopes) || c.Route.ByWorkspaces && c.Caller.OfOrganisation()) {
 		return nil, Denied()
 	}
 	if readErr != nil {
 		return nil, readErr
 	}
-	raw, err := c.parseBody()
+	raw, err := c.body.object()
 	if err != nil {
 		return nil, err
 	}
-	list, err := c.parseEach()
+	list, err := c.body.list()
 	if err != nil {
 		return nil, err
 	}
 	var p problems
 	if !c.Route.Public {
-		if err := c.locate(raw, &p); err != nil {
+		if err := (entrance{c}).locate(raw, &p); err != nil {
 			return nil, err
 		}
 	}
@@ -207,84 +203,12 @@ func (h *Handler) route(w http.ResponseWriter, c *Call) error {
 		w.Header().Set("Allow", strings.Join(allowed, ", "))
 		return methodNotAllowed(allowed)
 	}
-	c.Route = b.route
+	c.Route, c.body = b.route, sent{request: c.Request, route: b.route}
 	c.params = make(map[string]string, len(values))
 	for i, v := range values {
 		c.params[b.names[i]] = v
 	}
 	return nil
-}
-
-// readBody reads what was sent, also for the audit record of a refusal.
-func (c *Call) readBody(w http.ResponseWriter) error {
-	if c.Route.Body == nil || c.Request.Body == nil {
-		return nil
-	}
-	limit := c.Route.MaxBody
-	if limit == 0 {
-		limit = DefaultMaxBody
-	}
-	tooLarge := fault.Newf(fault.BodyTooLarge, "", "The body is larger than %d bytes", limit)
-	if c.Request.ContentLength > limit {
-		return tooLarge // unread
-	}
-	var err error
-	c.raw, err = io.ReadAll(http.MaxBytesReader(w, c.Request.Body, limit))
-	var large *http.MaxBytesError
-	switch {
-	case errors.As(err, &large):
-		c.raw = nil
-		return tooLarge
-	case errors.Is(err, os.ErrDeadlineExceeded):
-		return fault.New(fault.RequestTimeout, "", "The body stopped coming before its end")
-	case err != nil:
-		return fault.Invalid("", "The body ended early").WithCause(err)
-	}
-	return nil
-}
-
-func (c *Call) parseBody() (map[string]json.RawMessage, error) {
-	if c.Route.Body == nil || (len(c.raw) == 0 && c.Route.BodyMode == OptionalBody) {
-		return nil, nil
-	}
-	if ct := c.Request.Header.Get("Content-Type"); ct != "" {
-		media, _, err := mime.ParseMediaType(ct)
-		if err != nil || !c.Route.takes(media) {
-			return nil, fault.New(fault.InvalidContentType, "content-type", "The body must be sent as "+c.Route.consumes())
-		}
-		if media == formType {
-			return parseForm(c.raw)
-		}
-	}
-	if c.Route.Unparsed {
-		return nil, nil
-	}
-	if c.isList() {
-		return nil, nil // parseEach reads it
-	}
-	return parseObject(c.raw)
-}
-
-// locate finds the scope of the call and checks the caller's role there. Faults of
-// workspace_id are added to p, so that they are told with those of other fields; the call
-// then ends before it acts anywhere.
-func (c *Call) locate(raw map[string]json.RawMessage, p *problems) error {
-	q := c.Request.URL.Query()
-	if org, ok := raw["organisation_id"]; ok && !isText(org) {
-		p.add("organisation_id", "must be a string")
-	}
-	if err := c.checkOrganisation([]string{q.Get("organisation_id"), textOf(raw, "organisation_id")}); err != nil {
-		return err
-	}
-	if err := c.placeAsSent(raw, q["workspace_id"]); fault.Is(err, fault.InvalidRequest) {
-		p.add(workspaceID, "%s", fault.From(err).Message)
-	} else if err != nil {
-		return err
-	}
-	if err := c.checkRole(); err != nil {
-		return err
-	}
-	return c.checkRecent()
 }
 
 // checkRole refuses a user whose role is lower than the route asks for, unless the settings
@@ -311,14 +235,6 @@ func (c *Call) checkRole() error {
 
 // RecentFor is how recently somebody must have signed in for a route that is Recent.
 const RecentFor = 15 * time.Minute
-
-// checkRecent refuses somebody who has to sign in again first.
-func (c *Call) checkRecent() error {
-	if !c.Route.Recent {
-		return nil
-	}
-	return c.signedInLately()
-}
 
 func (c *Call) signedInLately() error {
 	if c.Caller.Since.IsZero() || c.Now.Sub(c.Caller.Since) <= RecentFor {
@@ -354,19 +270,6 @@ func (c *Call) authenticate() (Caller, error) {
 	return c.handler.deps.Authenticate(c.Context, r, c.RequestID)
 }
 
-// welcome finds who calls a public route. A credential that is not accepted counts as none.
-func (c *Call) welcome() error {
-	caller, err := c.authenticate()
-	if err != nil {
-		if fault.From(err).Status() >= http.StatusInternalServerError {
-			return err
-		}
-		return nil
-	}
-	c.Caller, c.Scope = caller, caller.Scope
-	return nil
-}
-
 // bound tells whether settings say what the caller may.
 func (c *Call) bound() bool {
 	return c.Caller.UserID != "" && c.handler.deps.Rights != nil && rank[c.Caller.Role] < rank[Owner]
@@ -380,18 +283,6 @@ func (c *Call) Sees(what string) (bool, error) {
 	}
 	allowed, decided, err := c.handler.deps.Rights(c.Context, &c.Caller, what)
 	return allowed || !decided, err
-}
-
-const workspaceID = "workspace_id"
-
-func (c *Call) placeAsSent(raw map[string]json.RawMessage, query []string) error {
-	if ws, ok := raw[workspaceID]; ok && c.where() != Shared && !isText(ws) {
-		return fault.Invalid(workspaceID, "must be a string")
-	}
-	if len(query) > 1 && c.where() != Shared {
-		return fault.Invalid(workspaceID, "was given %d times; give it once", len(query))
-	}
-	return c.place(append(query, textOf(raw, workspaceID)))
 }
 
 func textOf(raw map[string]json.RawMessage, name string) string {
@@ -411,7 +302,7 @@ func isText(raw json.RawMessage) bool {
 // p has already.
 func (c *Call) validate(w http.ResponseWriter, raw map[string]json.RawMessage, list []map[string]json.RawMessage, p *problems) error {
 	c.Query = checkQuery(c.Request.URL.RawQuery, c.Route.Query, p)
-	if c.isList() {
+	if c.body.isList() {
 		tellIgnored(w, c.checkEach(list, p))
 	} else if c.Route.Body != nil && !c.Route.Unparsed {
 		m := creating
@@ -428,7 +319,7 @@ func (c *Call) validate(w http.ResponseWriter, raw map[string]json.RawMessage, l
 	if f := fault.Invalids(p.list); f != nil {
 		return f
 	}
-	if c.Route.Each > 0 && !c.isList() {
+	if c.Route.Each > 0 && !c.body.isList() {
 		c.Each = []Values{c.Body}
 	}
 	return nil

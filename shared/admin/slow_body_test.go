@@ -20,8 +20,8 @@ func TestBodiesThatStopComing(t *testing.T) {
 	t.Parallel()
 	for err, want := range map[error]int{&net.OpError{Op: "read", Net: "tcp", Err: os.ErrDeadlineExceeded}: 408, os.ErrDeadlineExceeded: 408, io.ErrUnexpectedEOF: 400} {
 		req := httptest.NewRequest("POST", "/", stuck{err})
-		c := &Call{Request: req, Route: &Route{Body: []Field{}}}
-		if got := fault.From(c.readBody(httptest.NewRecorder())); got == nil || got.Status() != want {
+		b := &sent{request: req, route: &Route{Body: []Field{}}}
+		if got := fault.From(b.read(httptest.NewRecorder())); got == nil || got.Status() != want {
 			t.Errorf("%v: %v, want %d", err, got, want)
 		}
 	}

@@ -1,0 +1,146 @@
+package admin
+
+import (
+	"encoding/json"
+	"net/http"
+	"strings"
+
+	"gateway/shared/fault"
+)
+
+const workspaceID = "workspace_id"
+
+// entrance finds where a call acts, and who makes it there. Once it is through, neither
+// changes but by Call.Renew.
+type entrance struct{ *Call }
+
+// welcome finds who calls a public route. A credential that is not accepted counts as none.
+func (c entrance) welcome() error {
+	caller, err := c.authenticate()
+	if err != nil {
+		if fault.From(err).Status() >= http.StatusInternalServerError {
+			return err
+		}
+		return nil
+	}
+	c.Caller, c.Scope = caller, caller.Scope
+	return nil
+}
+
+// locate finds the scope of the call and checks the caller's role there. Faults of
+// workspace_id are added to p, so that they are told with those of other fields; the call
+// then ends before it acts anywhere.
+func (c entrance) locate(raw map[string]json.RawMessage, p *problems) error {
+	q := c.Request.URL.Query()
+	if org, ok := raw["organisation_id"]; ok && !isText(org) {
+		p.add("organisation_id", "must be a string")
+	}
+	if err := c.checkOrganisation([]string{q.Get("organisation_id"), textOf(raw, "organisation_id")}); err != nil {
+		return err
+	}
+	if err := c.placeAsSent(raw, q["workspace_id"]); fault.Is(err, fault.InvalidRequest) {
+		p.add(workspaceID, "%s", fault.From(err).Message)
+	} else if err != nil {
+		return err
+	}
+	if err := c.checkRole(); err != nil {
+		return err
+	}
+	return c.checkRecent()
+}
+
+// checkOrganisation refuses a call that names another organisation.
+func (c entrance) checkOrganisation(sent []string) error {
+	for _, s := range sent {
+		if s != "" && !strings.EqualFold(s, c.Caller.Scope.Org) {
+			return Denied()
+		}
+	}
+	return nil
+}
+
+func (c entrance) placeAsSent(raw map[string]json.RawMessage, query []string) error {
+	if ws, ok := raw[workspaceID]; ok && c.where() != Shared && !isText(ws) {
+		return fault.Invalid(workspaceID, "must be a string")
+	}
+	if len(query) > 1 && c.where() != Shared {
+		return fault.Invalid(workspaceID, "was given %d times; give it once", len(query))
+	}
+	return c.place(append(query, textOf(raw, workspaceID)))
+}
+
+// place finds the scope in which the call acts. sent are the workspace_id of
+// query and body.
+func (c entrance) place(sent []string) error {
+	c.Scope = c.Organisation()
+	where := c.where()
+	if where == Shared {
+		return nil
+	}
+	if where == InOrganisation {
+		if !c.Caller.OfOrganisation() {
+			return Denied()
+		}
+		return nil
+	}
+	named := ""
+	for _, s := range sent {
+		if s == "" {
+			continue
+		}
+		if named != "" && named != s {
+			return fault.Invalid("workspace_id", "differs between the query and the body")
+		}
+		named = s
+	}
+	if named == "" {
+		if c.Caller.several() {
+			return fault.Invalid("workspace_id", "is required: the id or slug of one of your workspaces")
+		}
+		c.Scope.Workspace = c.Caller.Scope.Workspace
+		if c.Scope.Workspace == "" && where == InWorkspace {
+			return fault.Invalid("workspace_id", "is required with an organisation key: the id or slug of a workspace")
+		}
+		return nil
+	}
+	return c.placeIn(named)
+}
+
+func (c entrance) placeIn(named string) error {
+	if named == c.Caller.Scope.Workspace {
+		return c.settle(named)
+	}
+	rec, ok, err := c.Workspace(named)
+	if err != nil {
+		return err
+	}
+	if !ok || (rec.Archived() && c.Route.changes()) {
+		return Denied()
+	}
+	return c.settle(rec.ID)
+}
+
+// settle makes a workspace the place of the call. A caller who is a member of several has
+// there the role and scopes of that membership.
+func (c entrance) settle(workspace string) error {
+	c.Scope.Workspace = workspace
+	if c.Caller.In == nil || c.Caller.OfOrganisation() {
+		return nil
+	}
+	caller, err := c.Caller.In(c.Context, workspace)
+	if err != nil {
+		return err
+	}
+	if c.Caller = caller; !caller.HasAny(c.Route.Scopes) {
+		return Denied()
+	}
+	return nil
+}
+
+// checkRecent refuses somebody who has to sign in again first.
+func (c entrance) checkRecent() error {
+	if !c.Route.Recent {
+		return nil
+	}
+	return c.signedInLately()
+}

@@ -1,0 +1,105 @@
+package admin
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"os"
+
+	"gateway/shared/fault"
+	"gateway/shared/wire"
+)
+
+// sent is the body of a request, in the way that its route takes one.
+type sent struct {
+	request *http.Request
+	route   *Route
+	raw     []byte // as it came
+}
+
+// read reads what was sent, also for the audit record of a refusal.
+func (b *sent) read(w http.ResponseWriter) error {
+	if b.route.Body == nil || b.request.Body == nil {
+		return nil
+	}
+	limit := b.route.MaxBody
+	if limit == 0 {
+		limit = DefaultMaxBody
+	}
+	tooLarge := fault.Newf(fault.BodyTooLarge, "", "The body is larger than %d bytes", limit)
+	if b.request.ContentLength > limit {
+		return tooLarge // unread
+	}
+	var err error
+	b.raw, err = io.ReadAll(http.MaxBytesReader(w, b.request.Body, limit))
+	var large *http.MaxBytesError
+	switch {
+	case errors.As(err, &large):
+		b.raw = nil
+		return tooLarge
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return fault.New(fault.RequestTimeout, "", "The body stopped coming before its end")
+	case err != nil:
+		return fault.Invalid("", "The body ended early").WithCause(err)
+	}
+	return nil
+}
+
+// object parses a body that is one object; nil: there is none, or it is something else.
+func (b *sent) object() (map[string]json.RawMessage, error) {
+	if b.route.Body == nil || (len(b.raw) == 0 && b.route.BodyMode == OptionalBody) {
+		return nil, nil
+	}
+	if ct := b.request.Header.Get("Content-Type"); ct != "" {
+		media, _, err := mime.ParseMediaType(ct)
+		if err != nil || !b.route.takes(media) {
+			return nil, fault.New(fault.InvalidContentType, "content-type", "The body must be sent as "+b.route.consumes())
+		}
+		if media == formType {
+			return parseForm(b.raw)
+		}
+	}
+	if b.route.Unparsed {
+		return nil, nil
+	}
+	if b.isList() {
+		return nil, nil // see list
+	}
+	return parseObject(b.raw)
+}
+
+// isList reports whether the body is a list of objects, where the route takes one.
+func (b *sent) isList() bool {
+	return b.route.Each > 0 && bytes.HasPrefix(bytes.TrimSpace(b.raw), []byte("["))
+}
+
+// list reads a body that is a list.
+func (b *sent) list() ([]map[string]json.RawMessage, error) {
+	if !b.isList() {
+		return nil, nil
+	}
+	if err := wire.CheckStrict(b.raw, maxBodyDepth); err != nil {
+		return nil, err
+	}
+	if err := checkSurrogates(b.raw); err != nil {
+		return nil, err
+	}
+	var entries []json.RawMessage
+	if err := json.Unmarshal(b.raw, &entries); err != nil {
+		return nil, fault.Invalid("", "the body is not valid JSON")
+	}
+	if len(entries) == 0 || len(entries) > b.route.Each {
+		return nil, fault.Invalid("", "the body must be one object, or a list of 1 to %d, has %d", b.route.Each, len(entries))
+	}
+	out := make([]map[string]json.RawMessage, len(entries))
+	for i, raw := range entries {
+		if raw[0] != '{' || json.Unmarshal(raw, &out[i]) != nil {
+			return nil, fault.Invalid(fmt.Sprintf("[%d]", i), "must be an object")
+		}
+	}
+	return out, nil
+}
