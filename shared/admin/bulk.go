@@ -306,7 +306,7 @@ func (w writer[T]) upsert(c *Call, tx *resource.Tx, e *entryOf) (Change[T], erro
 		return Change[T]{}, err
 	}
 	if ok {
-		form, err := w.col.decode(&rec)
+		form, err := readForm[T](w.col.Kind, &rec)
 		if err != nil {
 			return Change[T]{}, err
 		}

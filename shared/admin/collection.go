@@ -185,6 +185,7 @@ type machine[T any] struct {
 	fields []Field
 	shape  *shape
 	finder finder[T]
+	shower shower[T]
 	lister lister[T]
 	writer writer[T]
 	past   past[T] // nil without a history
@@ -216,6 +217,7 @@ func (col *Collection[T]) compile() (*machine[T], error) {
 		}
 		m.shape.markRead(m.fields)
 		m.finder = finder[T]{col}
+		m.shower = shower[T]{col, m.shape}
 		m.lister = lister[T]{col, m}
 		m.writer = writer[T]{col, m}
 		if col.Versions != nil {
@@ -252,7 +254,7 @@ func (col *Collection[T]) Routes() []Route {
 	routes := d.routes(
 		func() Schema { return col.envelope().Schema(m.shape.schema(true)) },
 		func() Schema { return replySchema(m.shape, col.Created, "id", "slug") },
-		func() Schema { return wrappedSchema(col.Wrapped, m.shape.schema(false)) }, col.updateSchema)
+		func() Schema { return wrappedSchema(col.Wrapped, m.shape.schema(false)) }, m.shower.updateSchema)
 	var out []Route
 	for i, do := range []func(*Call) (any, error){m.lister.list, m.writer.create, m.finder.read, m.writer.update, m.writer.delete} {
 		if r := &routes[i]; !slices.Contains(col.Without, r.action) {
@@ -384,17 +386,6 @@ func (col *Collection[T]) missing() error {
 	return Denied()
 }
 
-func (col *Collection[T]) decode(rec *resource.Record) (*T, error) {
-	form := new(T)
-	if len(rec.Body) == 0 {
-		return form, nil
-	}
-	if err := json.Unmarshal(rec.Body, form); err != nil {
-		return nil, fmt.Errorf("admin: stored %s %s: %w", col.Kind, rec.ID, err)
-	}
-	return form, nil
-}
-
 // Edit changes the item that the path names in one transaction of a custom route:
 // f changes record and form, which are then saved; After runs as for an update.
 func (col *Collection[T]) Edit(c *Call, f func(tx *resource.Tx, ch *Change[T]) error) error {
@@ -403,7 +394,7 @@ func (col *Collection[T]) Edit(c *Call, f func(tx *resource.Tx, ch *Change[T]) e
 		if err != nil {
 			return err
 		}
-		was, err := col.decode(it.Record)
+		was, err := readForm[T](col.Kind, it.Record)
 		if err != nil {
 			return err
 		}
@@ -422,16 +413,28 @@ func (col *Collection[T]) Edit(c *Call, f func(tx *resource.Tx, ch *Change[T]) e
 // Save stages an update of a record that a custom route changed, with its form.
 func (col *Collection[T]) Save(c *Call, tx *resource.Tx, it Item[T]) error {
 	it.UpdatedBy = c.Actor()
-	if err := col.encode(it.Record, it.Form); err != nil {
+	if err := writeForm(col.Kind, it.Record, it.Form); err != nil {
 		return err
 	}
 	return tx.Update(it.Record)
 }
 
-func (col *Collection[T]) encode(rec *resource.Record, form *T) error {
+// readForm reads the stored form of a record; writeForm writes it.
+func readForm[T any](kind resource.Kind, rec *resource.Record) (*T, error) {
+	form := new(T)
+	if len(rec.Body) == 0 {
+		return form, nil
+	}
+	if err := json.Unmarshal(rec.Body, form); err != nil {
+		return nil, fmt.Errorf("admin: stored %s %s: %w", kind, rec.ID, err)
+	}
+	return form, nil
+}
+
+func writeForm[T any](kind resource.Kind, rec *resource.Record, form *T) error {
 	var err error
 	if rec.Body, err = json.Marshal(form); err != nil {
-		return fmt.Errorf("admin: encode %s: %w", col.Kind, err)
+		return fmt.Errorf("admin: encode %s: %w", kind, err)
 	}
 	return nil
 }

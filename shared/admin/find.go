@@ -37,7 +37,7 @@ func (f finder[T]) find(c *Call, get func(store.Scope, resource.Kind, string) (r
 	if rec == nil {
 		return Item[T]{}, col.missing()
 	}
-	form, err := col.decode(rec)
+	form, err := readForm[T](col.Kind, rec)
 	return Item[T]{rec, form}, err
 }
 

@@ -54,7 +54,7 @@ func (l *Levels[T]) describe(col *Collection[T]) {
 	}
 	if l.Open != nil {
 		p.open = func(rec *resource.Record, workspace string) (bool, error) {
-			form, err := col.decode(rec)
+			form, err := readForm[T](col.Kind, rec)
 			return err == nil && l.Open(Item[T]{rec, form}, workspace), err
 		}
 	}

@@ -67,7 +67,7 @@ func (l lister[T]) list(c *Call) (any, error) {
 			return nil, err
 		}
 	}
-	if err := l.col.decorate(c, items, objects); err != nil {
+	if err := l.m.shower.decorate(c, items, objects); err != nil {
 		return nil, err
 	}
 	entries := make([]any, len(objects))
@@ -96,7 +96,7 @@ func (l lister[T]) items(c *Call, rows []placed) ([]Item[T], error) {
 	}
 	out := make([]Item[T], len(records))
 	for i, rec := range records {
-		form, err := l.col.decode(rec)
+		form, err := readForm[T](l.col.Kind, rec)
 		if err != nil {
 			return nil, err
 		}

@@ -10,34 +10,45 @@ func (col *Collection[T]) Show(c *Call, it Item[T]) (Members, error) {
 	if err != nil {
 		return nil, err
 	}
-	o, err := m.shape.render(c, it.stored(), false)
+	return m.shower.show(c, it)
+}
+
+// shower makes the objects of answers.
+type shower[T any] struct {
+	col   *Collection[T]
+	shape *shape
+}
+
+func (s shower[T]) show(c *Call, it Item[T]) (Members, error) {
+	o, err := s.shape.render(c, it.stored(), false)
 	if err != nil {
 		return nil, err
 	}
-	return o, col.decorate(c, []Item[T]{it}, []Members{o})
+	return o, s.decorate(c, []Item[T]{it}, []Members{o})
 }
 
-func (col *Collection[T]) decorate(c *Call, items []Item[T], objects []Members) error {
-	if col.Limits != nil {
-		if err := col.Limits.Decorate(c, items, objects); err != nil {
+// decorate adds what no record of a list or an answer has itself.
+func (s shower[T]) decorate(c *Call, items []Item[T], objects []Members) error {
+	if l := s.col.Limits; l != nil {
+		if err := l.Decorate(c, items, objects); err != nil {
 			return err
 		}
 	}
-	if col.Decorate != nil {
-		return col.Decorate(c, items, objects)
+	if s.col.Decorate != nil {
+		return s.col.Decorate(c, items, objects)
 	}
 	return nil
 }
 
 // reply is what a create or an update answers.
-func (col *Collection[T]) reply(c *Call, r *Reply, it Item[T], byDefault ...string) (any, error) {
+func (s shower[T]) reply(c *Call, r *Reply, it Item[T], byDefault ...string) (any, error) {
 	if r == nil && len(byDefault) == 0 {
 		return nil, nil
 	}
 	if r == nil {
 		r = &Reply{Members: byDefault}
 	}
-	o, err := col.Show(c, it)
+	o, err := s.show(c, it)
 	if err != nil {
 		return nil, err
 	}
@@ -59,10 +70,10 @@ func (r *Reply) of(o Members) any {
 }
 
 // updateSchema describes what updates answer.
-func (col *Collection[T]) updateSchema() Schema {
-	plain := replySchema(col.made.shape, col.Updated)
-	if v := col.Versions; v != nil && v.drafted() != nil {
-		return Schema{"anyOf": []any{replySchema(col.made.shape, v.drafted()), plain}}
+func (s shower[T]) updateSchema() Schema {
+	plain := replySchema(s.shape, s.col.Updated)
+	if v := s.col.Versions; v != nil && v.drafted() != nil {
+		return Schema{"anyOf": []any{replySchema(s.shape, v.drafted()), plain}}
 	}
 	return plain
 }

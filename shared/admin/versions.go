@@ -135,7 +135,7 @@ func (h *history[T]) stageDraft(c *Call, tx *resource.Tx, it Item[T]) (Change[T]
 	}
 	draft := *it.Record
 	draft.Body, draft.Sealed, draft.Fields = newest.Body, newest.Sealed, maps.Clone(it.Fields)
-	form, err := h.col.decode(&draft)
+	form, err := readForm[T](h.col.Kind, &draft)
 	if err != nil {
 		return Change[T]{}, err
 	}
@@ -248,7 +248,7 @@ func (h *history[T]) as(it Item[T], v *resource.Record) (Item[T], error) {
 	} else if len(h.Of) > 0 {
 		rec.Body = withContent(it.Body, v.Body, h.m.fields, h.Of)
 	}
-	form, err := h.col.decode(&rec)
+	form, err := readForm[T](h.col.Kind, &rec)
 	return Item[T]{&rec, form}, err
 }
 

@@ -40,7 +40,7 @@ func (w writer[T]) create(c *Call) (any, error) {
 		return nil, err
 	}
 	w.committed(c, &ch)
-	return w.col.reply(c, w.col.Created, ch.Item(), w.m.shape.those("id", "slug")...)
+	return w.m.shower.reply(c, w.col.Created, ch.Item(), w.m.shape.those("id", "slug")...)
 }
 
 // those are the names that the shape has.
@@ -111,7 +111,7 @@ func (w writer[T]) before(c *Call, tx *resource.Tx, ch *Change[T]) error {
 			return err
 		}
 	}
-	if err := w.col.encode(ch.Rec, ch.Form); err != nil {
+	if err := writeForm(w.col.Kind, ch.Rec, ch.Form); err != nil {
 		return err
 	}
 	setListed(ch.Rec, w.m.fields)
@@ -171,13 +171,13 @@ func (w writer[T]) update(c *Call) (any, error) {
 	}
 	w.committed(c, &ch)
 	if ch.Draft != nil && w.col.Versions.drafted() != nil {
-		form, err := w.col.decode(ch.Draft)
+		form, err := readForm[T](w.col.Kind, ch.Draft)
 		if err != nil {
 			return nil, err
 		}
-		return w.col.reply(c, w.col.Versions.drafted(), Item[T]{ch.Draft, form})
+		return w.m.shower.reply(c, w.col.Versions.drafted(), Item[T]{ch.Draft, form})
 	}
-	return w.col.reply(c, w.col.Updated, ch.Item())
+	return w.m.shower.reply(c, w.col.Updated, ch.Item())
 }
 
 // stageUpdate stages what in changes of a record that was read.
