@@ -10,9 +10,9 @@ import (
 	"testing"
 )
 
-// TestWhatRunsWithoutTheRaceDetectorSharesNothing holds scripts/unraced.txt against the
-// source: a package that has come to start goroutines, by itself or in its tests, or to
-// share what can change, goes back under the detector.
+// TestWhatRunsWithoutTheRaceDetectorSharesNothing compares scripts/unraced.txt with the
+// source: a package that now starts goroutines, itself or in its tests, or shares data that
+// can change, must be tested with the race detector again.
 func TestWhatRunsWithoutTheRaceDetectorSharesNothing(t *testing.T) {
 	t.Parallel()
 	list, err := os.ReadFile("../scripts/unraced.txt")

@@ -32,8 +32,8 @@ type process struct {
 	output *logBuffer
 }
 
-// goBuild builds a program, seen from a folder, as the other tests build theirs, without C: what is compiled
-// for them is not compiled anew.
+// goBuild builds a program, given as seen from a folder. It uses no C, like the other
+// tests, so that what was compiled for them is not compiled again.
 func goBuild(dir, binary, pkg string) *exec.Cmd {
 	build := exec.Command("go", "build", "-o", binary, pkg)
 	build.Dir, build.Env = dir, append(os.Environ(), "CGO_ENABLED=0")
@@ -133,8 +133,8 @@ func TestClients(t *testing.T) {
 	t.Run("a stream outlives SIGTERM, then the gateway ends well", func(t *testing.T) { stop(t, p) })
 }
 
-// goProgram is a module of its own, so that whatever looks at all packages of the
-// gateway's does not go through the large client libraries.
+// goProgram is in its own module, so that commands for all packages of the gateway do not
+// go through the large client libraries.
 func goProgram(t *testing.T, p *process) {
 	binary := filepath.Join(t.TempDir(), "goclient")
 	if out, err := goBuild("goclient", binary, ".").CombinedOutput(); err != nil {

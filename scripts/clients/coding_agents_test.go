@@ -29,8 +29,9 @@ type session struct {
 	log     string // the records of the session tell so
 }
 
-// TestCodingAgents runs real coding agents without a terminal against the gateway and the
-// strict mock provider: by the shape of each, to providers of the same and of another one.
+// TestCodingAgents runs real coding agents, without a terminal, against the gateway and the
+// strict mock provider: each with its own API, to providers of the same shape and of
+// another.
 func TestCodingAgents(t *testing.T) {
 	if testing.Short() {
 		t.Skip("SKIPPED: starts a gateway and coding agents, which -short leaves out")

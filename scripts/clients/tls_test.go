@@ -19,8 +19,8 @@ import (
 	"time"
 )
 
-// overTLS puts TLS before the gateway, as whatever stands before it does: a certificate
-// of its own, and the bytes as they come.
+// overTLS puts TLS in front of the gateway, as a proxy would: with its own certificate, and
+// passing the bytes as they come.
 func (p *process) overTLS(t *testing.T, dir string) {
 	t.Helper()
 	at, err := url.Parse(p.url)

@@ -36,9 +36,9 @@ type player struct {
 	made  int
 }
 
-// TestClientConformance: to servers the gateway is as good a client as the one before it.
-// Where users sign in at the server, the gateway is the server's only client, and the user
-// a browser that goes where it is sent.
+// TestClientConformance: towards servers the gateway is as good a client as the client in
+// front of it. If users sign in at the server, the gateway is the server's only client, and
+// the user is a browser that follows links.
 func TestClientConformance(t *testing.T) {
 	suite := prepared(t)
 	p := &player{gateway: startGateway(t)}
@@ -151,7 +151,7 @@ func (p *player) next() string {
 }
 
 // asDocument is the address of a document about a client that the suite knows. The
-// gateway's own stands at the address that clients reach it by, which is not of https
+// gateway's own document is at the address by which clients reach it, which is not https
 // here.
 const asDocument = "https://conformance-test.local/client-metadata.json"
 
@@ -239,8 +239,8 @@ func (p *player) browse(link string) error {
 	return err
 }
 
-// hop goes to an address with the cookies of a browser, and keeps those that come. to is
-// where the answer leads.
+// hop goes to an address with the cookies of a browser, and keeps the ones that it gets. to
+// is where the answer leads.
 func hop(what, address string, jar map[string]string, status int) (to string, err error) {
 	req, err := http.NewRequest(http.MethodGet, address, nil)
 	if err != nil {

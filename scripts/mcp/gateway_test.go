@@ -174,8 +174,8 @@ func (g *gateway) register(slug, address, auth, configurations string) {
 	g.admin("POST", "/mcp-servers", fmt.Sprintf(`{"name":%q,"slug":%q,"mcp_integration_id":%q`, slug, slug, slug)+at)
 }
 
-// keyed stands before the gateway and adds a key, for clients that know none: its paths
-// are those below /v1/mcp. With old it leads clients to speak with sessions.
+// keyed stands in front of the gateway and adds a key, for clients that cannot send one.
+// Its paths are those below /v1/mcp. With old it makes clients use sessions.
 func (g *gateway) keyed(key string, old bool) (address string) {
 	to, err := url.Parse("http://" + g.addr)
 	if err != nil {

@@ -76,9 +76,9 @@ func (g *gateway) begin(slug string) string {
 	return c.ID
 }
 
-// TestServersThatMisbehave: whatever a server answers, the client gets the protocol's
-// error for its own request, with a trace id and nothing of what the server said, and the
-// next call is served.
+// TestServersThatMisbehave: whatever a server answers, the client gets the protocol's error
+// for its own request, with a trace id and nothing of what the server said; the next call
+// is served.
 func TestServersThatMisbehave(t *testing.T) {
 	if testing.Short() {
 		t.Skip("SKIPPED: starts a gateway, which -short leaves out")
@@ -109,8 +109,8 @@ func TestServersThatMisbehave(t *testing.T) {
 	}
 }
 
-// TestClientsThatMisbehave: what is wrong with a call is told by the protocol's own error,
-// and reaches no server.
+// TestClientsThatMisbehave: a wrong call gets the protocol's own error and reaches no
+// server.
 func TestClientsThatMisbehave(t *testing.T) {
 	if testing.Short() {
 		t.Skip("SKIPPED: starts a gateway, which -short leaves out")
@@ -165,8 +165,8 @@ func TestClientsThatMisbehave(t *testing.T) {
 	}
 }
 
-// TestStatesOfServersAreSealed: what a server has a client bring back comes back as it
-// was, from that client alone and for that request, or not at all.
+// TestStatesOfServersAreSealed: a state that a server gives a client to bring back arrives
+// unchanged, from that client and for that request only, or not at all.
 func TestStatesOfServersAreSealed(t *testing.T) {
 	if testing.Short() {
 		t.Skip("SKIPPED: starts a gateway, which -short leaves out")

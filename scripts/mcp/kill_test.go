@@ -14,9 +14,9 @@ func (g *gateway) client(name, slug string, by *http.Client) *mcptest.Client {
 	return &mcptest.Client{URL: g.base + "/mcp/" + slug + "/mcp", HTTP: by, Header: http.Header{"X-Gateway-Api-Key": {workspaceKey}}, Name: name}
 }
 
-// TestSessionsOutliveTheGateway: 200 sessions go on as they were after the gateway was
-// killed in the middle of a call of each; no call is lost without its client being told,
-// and each that was answered has one record.
+// TestSessionsOutliveTheGateway: the gateway is killed while each of 200 sessions makes a
+// call; the sessions go on as they were. The client is told of each lost call, and each
+// answered call has one record.
 func TestSessionsOutliveTheGateway(t *testing.T) {
 	if testing.Short() {
 		t.Skip("SKIPPED: starts a gateway, which -short leaves out")

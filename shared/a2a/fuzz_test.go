@@ -6,9 +6,9 @@ import (
 	"testing"
 )
 
-// FuzzCard gives whatever an agent may show to what reads cards. A card that is taken
-// is one when clients get it too: with the gateway's address alone, without skills that
-// are disabled and without signatures.
+// FuzzCard gives the reader of cards whatever an agent may show. An accepted card is still
+// a card when clients get it: with only the gateway's address, without disabled skills and
+// without signatures.
 func FuzzCard(f *testing.F) {
 	for _, card := range []string{
 		`{"name":"a","url":"https://agent.example.com","skills":[{"id":"one","name":"One","tags":["x"]},{"id":"two"}],"signatures":[{}]}`,

@@ -8,8 +8,8 @@ import (
 	"gateway/shared/admin/admintest"
 )
 
-// What a description says of a type that the type does not bear out stops the
-// start, wherever it stands.
+// If a description says something of a type that the type does not have, the start fails,
+// wherever the description stands.
 func TestADescriptionThatDoesNotFitItsTypeStopsTheStart(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -42,8 +42,8 @@ func TestADescriptionThatDoesNotFitItsTypeStopsTheStart(t *testing.T) {
 	}
 }
 
-// A field costs a member and a line: what the type says is checked, stored,
-// documented, shown and told in the audit log without another word.
+// A new field needs only a member and a line: the rest follows from the type. It is
+// checked, stored, documented, shown and put into the audit log.
 func TestBoundsOfTheTypeAreThoseOfTheDescription(t *testing.T) {
 	t.Parallel()
 	type sample struct {

@@ -40,9 +40,9 @@ func ruleFamily(shared bool) admin.Family {
 	return admin.Family{Name: "rules", Doc: "Rules.", Routes: slices.Concat(col.Routes(), parts.Routes(), skills.Routes())}
 }
 
-// What is below a resource of the organisation is changed by those who change
-// that, whatever the scopes of the children; scopes are the parent's of its
-// place, or the children's own.
+// Things below a resource of the organisation are changed by callers who may change that
+// resource, whatever the scopes of the children. The scopes are the parent's or the
+// children's own.
 func TestChildrenFollowTheLevelOfTheirParent(t *testing.T) {
 	t.Parallel()
 	h := admintest.New(t, ruleFamily(true))

@@ -68,8 +68,8 @@ func TestAnswersAreAsDocumented(t *testing.T) {
 	}
 }
 
-// What the document's schema refuses, the engine refuses, and the other way
-// round (unknown fields aside, which the engine ignores and tells).
+// The document's schema and the engine refuse the same requests, except for unknown fields,
+// which the engine ignores and reports.
 func TestDocumentedBodiesAreThoseTheEngineTakes(t *testing.T) {
 	create := schemaOf(t, pointer("/gadgets", "post", "/requestBody"))
 	for _, body := range []string{
@@ -91,8 +91,8 @@ func TestDocumentedBodiesAreThoseTheEngineTakes(t *testing.T) {
 	}
 }
 
-// An answer that is a Go value is described by its type: what encodes from it
-// holds, and whatever differs in a member does not.
+// An answer that is a Go value is described by its type: what the value encodes to fits the
+// description, and what differs in a member does not.
 func TestSchemaOfAType(t *testing.T) {
 	t.Parallel()
 	type inner struct {

@@ -2,8 +2,8 @@ package admin
 
 import "testing"
 
-// A parameter of whatever type whose bytes are no UTF-8 is told so by its name; a NUL is
-// a character like others.
+// A parameter of any type whose bytes are not UTF-8 is refused by its name; a NUL is a
+// character like others.
 func TestParametersAreUTF8(t *testing.T) {
 	t.Parallel()
 	for kind := range typeText {

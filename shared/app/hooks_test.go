@@ -32,8 +32,8 @@ type books struct {
 	mu      sync.Mutex
 }
 
-// Emit keeps one record per batch, now and then twice, and now and then says that
-// it did not: the process died in between.
+// Emit keeps one record for each batch. Now and then it keeps it twice, and now and then it
+// reports that it did not: the process died in between.
 func (b *books) Emit(ctx context.Context, r *usage.Record) error {
 	b.mu.Lock()
 	again, dies := b.random.IntN(3) == 0, b.random.IntN(8)
@@ -112,9 +112,9 @@ func (b *books) logged(t *testing.T) (records int64, cost pricing.NanoDollars, t
 	return records, cost, tokens
 }
 
-// What repair charges stands in the log once, whatever dies between the report
-// and the charge, however many repair at once, and however often repair met one
-// request; before and after segments are merged.
+// A charge that repair makes is in the log once. This holds whatever dies between the
+// report and the charge, however many repair at once, and however often repair found one
+// request; and both before and after segments are merged.
 func TestTheLogHasWhatRepairCharges(t *testing.T) {
 	t.Parallel()
 	limit := func(m ledger.Measure) []ledger.UsageLimit {

@@ -31,8 +31,8 @@ func (t *stoppingTable) Put(ctx context.Context, row store.Row, conds ...store.C
 	return t.Table.Put(ctx, row, conds...)
 }
 
-// A vector is found though its bucket left memory while it was added, whether or
-// not the bucket was read again meanwhile, without the vector.
+// A vector is found although its bucket left memory while the vector was added, and
+// although the bucket may have been read again meanwhile, without the vector.
 func TestAVectorIsFoundThoughItsBucketLeftMemory(t *testing.T) {
 	t.Parallel()
 	bucket, v := Bucket{here, "b"}, []float32{1, 2}

@@ -7,9 +7,9 @@ import (
 	"gateway/shared/fault"
 )
 
-// A client that relies on the exact shape is refused for what it will miss in the
-// answer, and told of that alone: what is lost without harm would be taken out in
-// vain.
+// A client that relies on the exact shape is refused only for what it would miss in the
+// answer, and the refusal names only that: removing what is lost without harm would not
+// help.
 func TestTheRefusalNamesWhatTheAnswerMisses(t *testing.T) {
 	loss := Loss{StrictAnswer: true}
 	loss.Add("seed", "not taken")

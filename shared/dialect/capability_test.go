@@ -9,8 +9,8 @@ import (
 	"gateway/shared/fault"
 )
 
-// wishes are bodies of each client that ask for one thing: what a target that is
-// known not to do it must be told by, and the field that the refusal names.
+// wishes are bodies of each client that ask for one thing; each has what a target must be
+// known not to do for a refusal, and the field that the refusal names.
 var wishes = map[string][]struct{ name, body, field string }{
 	"openai": {
 		{"tools", `{"model":"m","messages":[{"role":"user","content":"x"}],"tools":[{"type":"function","function":{"name":"f"}}]}`, "tools"},
@@ -57,9 +57,9 @@ var limited = map[string]chat.Traits{
 	"schema": {Schema: chat.SchemaNone},
 }
 
-// TestWhatATargetCannotDoIsRefused asks every provider's dialect, and every
-// client's own for bodies that are passed on, for each thing that a target may be
-// known not to do.
+// TestWhatATargetCannotDoIsRefused asks every provider's dialect for each thing that a
+// target may be known not to do. For bodies that are passed on it asks every client's own
+// dialect.
 func TestWhatATargetCannotDoIsRefused(t *testing.T) {
 	for client, list := range wishes {
 		for _, w := range list {
@@ -141,9 +141,9 @@ func TestLimitsLetEverythingElsePass(t *testing.T) {
 	}
 }
 
-// TestThinkingOfMessagesIsLeftOut: what Anthropic's clients ask of every model is
-// left out for one of another shape that cannot think, and reported. A target
-// behind it that thinks is told.
+// TestThinkingOfMessagesIsLeftOut: Anthropic's clients ask every model for thinking. For a
+// model of another shape that cannot think it is left out, and reported. A later target
+// that can think still gets it.
 func TestThinkingOfMessagesIsLeftOut(t *testing.T) {
 	client := golden.Clients["anthropic"]
 	body := []byte(`{"model":"m","max_tokens":4000,"messages":[{"role":"user","content":"x"}],"thinking":{"type":"enabled","budget_tokens":1024,"display":"summarized"}}`)

@@ -11,13 +11,13 @@ import (
 	"gateway/shared/dialect/golden"
 )
 
-// exactArguments are arguments that break when numbers become floats, members
-// are sorted or text is escaped another way.
+// exactArguments are arguments that break when numbers become floats, when members are
+// sorted, or when text is escaped in another way.
 const exactArguments = `{"zeta":12345678901234567890,"small":0.10000000000000000001,"alpha":{"b":[1,2],"a":-0},"text":"é \u2028 \"x\""}`
 
-// TestArgumentsAndNamesAreExact: the arguments of a call reach every client, and
-// go back to every provider, with their numbers and the order of their members;
-// a tool whose name a provider does not take keeps it towards the client.
+// TestArgumentsAndNamesAreExact: the arguments of a call reach every client, and go back to
+// every provider, with their numbers and the order of their members. A tool whose name a
+// provider does not accept keeps its name for the client.
 func TestArgumentsAndNamesAreExact(t *testing.T) {
 	const name = "files.read: é"
 	asks := map[string]string{

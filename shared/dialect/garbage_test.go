@@ -26,9 +26,9 @@ var streamsOf = map[string]string{
 // a page, and JSON that is no object.
 var garbage = []string{`{"choices":[{"delta" : not json`, `{"type":"content_block_delta","index":0,"delta":{"ty`, "<html>", "17", `"a"`, `{"a":1}}`}
 
-// TestGarbageInAStreamThatIsPassedOnEndsIt puts garbage between the events of a
-// stream: what came before it goes out, neither it nor what follows does, and the
-// stream counts as broken.
+// TestGarbageInAStreamThatIsPassedOnEndsIt puts garbage between the events of a stream.
+// What came before goes out, the garbage and what follows do not, and the stream counts as
+// broken.
 func TestGarbageInAStreamThatIsPassedOnEndsIt(t *testing.T) {
 	for name, file := range streamsOf {
 		whole := golden.File(t, filepath.Dir(file), filepath.Base(file))
@@ -58,8 +58,8 @@ func TestGarbageInAStreamThatIsPassedOnEndsIt(t *testing.T) {
 	}
 }
 
-// TestGarbageBehindAWholeAnswerIsLeftOut: the answer is whole, and stays so. No
-// client speaks Cohere's dialect, whose streams are only metered.
+// TestGarbageBehindAWholeAnswerIsLeftOut: the answer is complete and stays so. No client
+// speaks Cohere's dialect, whose streams are only metered.
 func TestGarbageBehindAWholeAnswerIsLeftOut(t *testing.T) {
 	for name, file := range streamsOf {
 		whole := golden.File(t, filepath.Dir(file), filepath.Base(file))

@@ -60,10 +60,10 @@ var loopClients = map[string]loopClient{
 		`{"type":"function_call_output","call_id":"call_%[1]d_0","output":"a"},{"type":"function_call_output","call_id":"call_%[1]d_1","output":"b"}`},
 }
 
-// TestLoopOfEveryPair plays a loop of tool calls between every client and every
-// provider, read whole and streamed: each provider gets its own turns back as it
-// wrote them, signatures at their places, and nothing that was sent before
-// changes, so that the provider's prompt cache is read.
+// TestLoopOfEveryPair plays a loop of tool calls between every client and every provider,
+// read whole and streamed. Each provider gets its own turns back as it wrote them, with
+// signatures in their places. Nothing that was sent before changes, so that the provider's
+// prompt cache is read.
 func TestLoopOfEveryPair(t *testing.T) {
 	for name, client := range loopClients {
 		for provider, shape := range loopTurns {
@@ -121,8 +121,8 @@ func playLoop(t *testing.T, client loopClient, provider string, shape []string, 
 
 func signatureOf(turn int) string { return fmt.Sprintf("c2lnbmF0dXJl%dA==", turn) }
 
-// checkHistory wants the earlier turns in a provider's request, and what was
-// sent before unchanged. It gives the conversation.
+// checkHistory requires that a provider's request contains the earlier turns, and that what
+// was sent before is unchanged. It returns the conversation.
 func checkHistory(t *testing.T, up []byte, before []json.RawMessage, provider string, shape []string, turns int) []json.RawMessage {
 	t.Helper()
 	var body struct{ Messages, Contents []json.RawMessage }

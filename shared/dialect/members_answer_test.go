@@ -55,8 +55,8 @@ func cited(source string) func(r *chat.Response) {
 // change is an answer without a member and with it.
 type change struct{ without, with func(r *chat.Response) }
 
-// answers sets one member of an answer to what cannot be taken for its absence. A
-// member that means several things has several lines.
+// answers sets one member of an answer to a value that cannot be mistaken for its absence.
+// A member with several meanings has several lines.
 var answers = map[string]change{
 	"Response.ID":      {with: func(r *chat.Response) { r.ID = "a-2" }},
 	"Response.Model":   {with: func(r *chat.Response) { r.Model = "m-2" }},
@@ -101,8 +101,8 @@ var answers = map[string]change{
 	"ToolCall.Signature":      {without: calls(), with: func(r *chat.Response) { r.Choices[0].Parts[1].Call.Signature = "c2ln" }},
 }
 
-// untold are the members of which the report says nothing: what other members say
-// too, what is the gateway's own to make, and what only requests have.
+// untold are the members that the report does not mention: those that other members repeat,
+// those that the gateway itself makes, and those that only requests have.
 var untold = map[string]string{
 	"Response.Created":       "the gateway dates answers itself",
 	"Response.ID":            "the gateway names answers itself where the shape has no place for it",
@@ -147,9 +147,9 @@ func written(d chat.AnswerWriter, r *chat.Response, o chat.Options, stream bool)
 	return out, loss.Paths()
 }
 
-// TestNoMemberOfAnAnswerIsDroppedInSilence walks the members of an answer, whole
-// and streamed: with each alone every client's answer is another one, or the
-// report names it, and never both.
+// TestNoMemberOfAnAnswerIsDroppedInSilence goes through the members of an answer, whole and
+// streamed. Each member alone changes every client's answer, or the report names it; never
+// both.
 func TestNoMemberOfAnAnswerIsDroppedInSilence(t *testing.T) {
 	t.Parallel()
 	members := map[string]bool{}

@@ -87,8 +87,8 @@ func inlineAudio(r *chat.Request) { media(chat.Media{Data: "AAAA", Format: "wav"
 // asking is a request without a member and with it.
 type asking struct{ without, with func(r *chat.Request) }
 
-// nested sets one member below a request to what cannot be taken for its absence.
-// A member that means several things has several lines.
+// nested sets one member below a request to a value that cannot be mistaken for its
+// absence. A member with several meanings has several lines.
 var nested = map[string]asking{
 	"Message.Role": {with: func(r *chat.Request) {
 		r.Messages = append([]chat.Message{{Role: chat.System, At: -1, Plain: true, Parts: []chat.Part{{Kind: chat.Text, Text: "be kind"}}}}, r.Messages...)
@@ -208,13 +208,13 @@ func standsAt(member string) string {
 	return ""
 }
 
-// makers are models and families, of which encoders of hosts with several makers
-// write different bodies.
+// makers are models and families for which encoders of hosts with several makers write
+// different bodies.
 var makers = map[string]string{"command-r": "cohere", "cohere.command-r": "cohere", "anthropic.claude": "anthropic", "amazon.nova": "amazon", "meta.llama": "meta", "mistral.x": "mistral", "unknown": ""}
 
-// TestNoMemberBelowARequestIsDroppedInSilence walks what a request is made of:
-// with each member alone every provider's body is another one, or the member or
-// what it belongs to is in the report, or the request is refused for it.
+// TestNoMemberBelowARequestIsDroppedInSilence goes through the members below a request.
+// Each member alone changes every provider's body, or the report names it or what it
+// belongs to, or the request is refused because of it.
 func TestNoMemberBelowARequestIsDroppedInSilence(t *testing.T) {
 	t.Parallel()
 	known := map[string]bool{}

@@ -62,17 +62,17 @@ var given = map[string]func(r *chat.Request){
 	"Unread":           func(r *chat.Request) { r.Unread = []string{"messages[0].mood"} },
 }
 
-// byAddress are the members that some providers are told in the address of the
-// call, or that are no part of what a model is told.
+// byAddress are the members that are in the address of the call for some providers, or that
+// do not concern the model.
 var byAddress = map[string]bool{"Model": true, "Stream": true, "IncludeUsage": true}
 
 func tools() []chat.Tool {
 	return []chat.Tool{{Name: "f", Schema: json.RawMessage(`{"type":"object","properties":{"a":{"type":"string"}}}`)}}
 }
 
-// TestNoMemberIsDroppedInSilence walks the members of a request: each is named in
-// chat.Members, and with each alone every provider's body is another one, or the
-// member is in the report, or the request is refused for it.
+// TestNoMemberIsDroppedInSilence goes through the members of a request. Each is named in
+// chat.Members. Each member alone changes every provider's body, or the report names it, or
+// the request is refused because of it.
 func TestNoMemberIsDroppedInSilence(t *testing.T) {
 	t.Parallel()
 	paths := map[string]string{}

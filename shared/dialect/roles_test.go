@@ -7,12 +7,12 @@ import (
 	"gateway/shared/dialect/golden"
 )
 
-// half are the providers' dialects that can be read and written as a client's, but
-// in which no route asks.
+// half are the dialects of providers that can also be read and written as a client's,
+// although clients use them on no route.
 var half = map[string]bool{"gemini": true, "cohere": true, "converse": true}
 
-// TestADialectHasOnlyItsRoles: what only providers speak has none of the methods
-// of a client's dialect, and what clients speak has all.
+// TestADialectHasOnlyItsRoles: a dialect that only providers speak has none of the methods
+// of a client's dialect; a dialect that clients speak has all of them.
 func TestADialectHasOnlyItsRoles(t *testing.T) {
 	t.Parallel()
 	for name, d := range golden.Providers {

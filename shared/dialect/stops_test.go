@@ -51,8 +51,8 @@ var stops = map[string]map[string]ending{
 	},
 }
 
-// TestStopReasons holds each stop reason of each provider against what each
-// client must read, whole and streamed: what is not a success never reads as one.
+// TestStopReasons compares each stop reason of each provider with what each client must
+// read, whole and streamed: something that is not a success never looks like one.
 func TestStopReasons(t *testing.T) {
 	for provider, words := range stops {
 		for word, end := range words {

@@ -53,10 +53,10 @@ var usages = map[string]map[string]struct {
 	},
 }
 
-// TestUsageOfEveryPair holds what providers tell of their tokens against what
-// each client reads, whole and streamed: what was cached is within the prompt of
-// OpenAI clients and beside the input of messages clients, reasoning is within
-// the completion, and no token counts twice.
+// TestUsageOfEveryPair compares what providers report of their tokens with what each client
+// reads, whole and streamed. For OpenAI clients cached tokens are within the prompt, for
+// messages clients they are beside the input; reasoning is within the completion; no token
+// counts twice.
 func TestUsageOfEveryPair(t *testing.T) {
 	readers := map[string]func(*testing.T, []byte) tokenCounts{"openai": openAIUsage, "anthropic": messagesUsage, "responses": responsesUsage}
 	for provider, cases := range usages {
@@ -188,8 +188,8 @@ func responsesUsage(t *testing.T, raw []byte) tokenCounts {
 	return tokenCounts{prompt: u.Input, completion: u.Output, cached: u.In.Cached, reasoned: u.Out.Reasoning}
 }
 
-// TestUsageThatIsNotTold: what no provider told is not known, which is not the
-// same as none, so that the books estimate it.
+// TestUsageThatIsNotTold: usage that no provider reported is unknown, which is different
+// from none, so that the books estimate it.
 func TestUsageThatIsNotTold(t *testing.T) {
 	for provider, stop := range loopStops {
 		for _, client := range []string{"openai", "anthropic", "responses"} {

@@ -16,8 +16,8 @@ import (
 	"golang.org/x/net/http2/hpack"
 )
 
-// hostileHost speaks HTTP/2 frame by frame: the first request of each attack is
-// answered by it, every other one well.
+// hostileHost speaks HTTP/2 frame by frame. It answers the first request of each attack
+// badly, every other request correctly.
 type hostileHost struct {
 	addr   string
 	roots  *x509.CertPool

@@ -22,9 +22,9 @@ const (
 	eitherWay = "either way"
 )
 
-// attacks are answers of a hostile host over HTTP/2. None may take much memory, keep
-// the request from its end, or leave anything behind; where the protocol has one
-// right outcome, that one is asked for.
+// attacks are answers of a hostile host over HTTP/2. None may take much memory, prevent the
+// request from ending, or leave anything behind. If the protocol has only one right
+// outcome, the test requires it.
 var attacks = []struct {
 	name, ends string
 	do         func(c *hostileConn, id uint32)

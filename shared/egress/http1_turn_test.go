@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// TestAHostThatSpeaksFirstIsHeard: one that is too busy answers and ends its side
-// before it was asked, so that nothing comes once it was.
+// TestAHostThatSpeaksFirstIsHeard: a host that is too busy answers and closes its side
+// before it gets a request; after the request nothing more comes.
 func TestAHostThatSpeaksFirstIsHeard(t *testing.T) {
 	bothClients(t, func(t *testing.T, c client) {
 		if !c.strict {
@@ -36,8 +36,8 @@ func TestAHostThatSpeaksFirstIsHeard(t *testing.T) {
 	})
 }
 
-// TestAllStaleConnectionsArePassedOver: those that were closed and those that spoke
-// while they were idle, in any number; a request that must not be repeated is sent
+// TestAllStaleConnectionsArePassedOver: connections that were closed, and connections that
+// sent something while idle, in any number; a request that must not be repeated is sent
 // once.
 func TestAllStaleConnectionsArePassedOver(t *testing.T) {
 	bothClients(t, func(t *testing.T, c client) {

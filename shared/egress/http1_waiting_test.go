@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// TestAWaitForTheHostIsTold: what waits to be sent on is told before each wait, and
-// only then; the next request on the connection tells nobody.
+// TestAWaitForTheHostIsTold: the callback is called before each wait for the host, and only
+// then; the next request on the connection does not call it.
 func TestAWaitForTheHostIsTold(t *testing.T) {
 	for _, secure := range []bool{false, true} {
 		t.Run(fmt.Sprint("secure ", secure), func(t *testing.T) {

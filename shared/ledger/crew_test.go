@@ -6,10 +6,10 @@ import (
 	"testing"
 )
 
-// A crew runs the actors of a schedule as coroutines of one goroutine, and what
-// a ledger does at once as further ones: a turn is then two switches, where
-// goroutines have to be woken and to be found waiting. The order of the steps is
-// the schedule's, the same as with goroutines.
+// A crew runs the actors of a schedule as coroutines of one goroutine, and work that a
+// ledger does in parallel as further coroutines. A turn is then two switches; goroutines
+// would have to be woken, and found waiting. The order of the steps is the schedule's, as
+// with goroutines.
 type crew struct {
 	current *hand   // the one that runs
 	ready   []*hand // go on before the next step

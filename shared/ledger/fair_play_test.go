@@ -50,10 +50,10 @@ func draw(random *rand.Rand, limit int64) (players []*player) {
 	return players
 }
 
-// Many windows of a scarce rate, played on a clock of their own with callers of all sorts
-// on 1 to 20 instances: the limit is never exceeded; at least 95 parts in a hundred of it
-// are used; whoever asks steadily, or early, gets what it asks for up to its share, but
-// for what chance brings together: the root of the share, and two.
+// Many windows of a scarce rate are played on a clock of their own, with callers of all
+// kinds on 1 to 20 instances. The limit is never exceeded, and at least 95 per cent of it
+// is used. A caller that asks steadily, or early, gets what it asks for up to its share,
+// less what chance explains: the root of the share, and two.
 func TestPlayedWindowsAreDividedFairly(t *testing.T) {
 	t.Parallel()
 	seeds := uint64(60)

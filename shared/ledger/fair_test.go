@@ -40,8 +40,8 @@ func instancesOn(t *testing.T, s store.Store, h *hands, n int, kind Kind, limits
 	}
 }
 
-// Of a limit that is scarce those get their share who have not had it, on whatever
-// instance they ask, and be they last; the limit itself is never exceeded, and used up.
+// Callers that have not yet had their share of a scarce limit get it, on whatever instance
+// they ask, even if they come last. The limit itself is never exceeded, and it is used up.
 func TestCallersBelowTheirShareGoFirst(t *testing.T) {
 	onEach(t, func(t *testing.T, s store.Store) {
 		h := clockAt("2026-11-20T14:00:00Z")
@@ -75,8 +75,8 @@ func TestCallersBelowTheirShareGoFirst(t *testing.T) {
 	})
 }
 
-// What is held for callers that do not come is given to those who do before the window
-// ends, and a refusal until then says that it is held.
+// What is held for callers that do not come goes to callers that do, before the window
+// ends; until then a refusal says that it is held.
 func TestWhatIsHeldMelts(t *testing.T) {
 	h := clockAt("2026-11-20T14:00:00Z")
 	const limit = 1000
@@ -131,9 +131,9 @@ func TestWhatIsNotDivided(t *testing.T) {
 	}
 }
 
-// Of a limit of tokens at least 95 parts in a hundred are used while requests bounded
-// at a fiftieth of it keep coming, and never more than it: whatever they really use,
-// on twenty instances.
+// At least 95 per cent of a limit of tokens is used while requests keep coming that reserve
+// a fiftieth of it each, and never more than the limit, whatever they really use, on twenty
+// instances.
 func TestTokensOfAWindowAreUsed(t *testing.T) {
 	for seed := range uint64(50) {
 		h, m := clockAt("2026-11-20T14:00:00Z"), newMemory()

@@ -9,8 +9,8 @@ import (
 	"gateway/shared/store"
 )
 
-// Instances of the gateway know nothing of each other but what the store tells them:
-// together they let through what the limit says, no request more and none less.
+// Instances of the gateway know of each other only what the store tells them: together they
+// admit exactly as many requests as the limit says.
 func TestTwentyInstancesAdmitExactlyTheLimit(t *testing.T) {
 	const instances = 20
 	onEach(t, func(t *testing.T, s store.Store) {

@@ -13,10 +13,9 @@ import (
 	"gateway/shared/store"
 )
 
-// A schedule lets actors run against one memory store, one operation at a time,
-// in an order drawn from a seed. Before each operation of an actor it may
-// throttle it, lose it or its answer, or crash the actor: from then on nothing
-// that the actor does reaches the store.
+// A schedule lets actors run on one memory store, one operation at a time, in an order
+// drawn from a seed. Before each operation of an actor it may throttle it, lose it or its
+// answer, or crash the actor: after a crash nothing that the actor does reaches the store.
 type schedule struct {
 	m      *memory
 	random *rand.Rand

@@ -35,8 +35,9 @@ func (t readingTable) GetMany(ctx context.Context, keys []store.Key) (map[store.
 	return t.Table.GetMany(ctx, keys)
 }
 
-// A thousand that ask about one budget within a while ask the store as often as one
-// does; another budget, and another version of its limits, is asked for by itself.
+// If a thousand callers ask about one budget within a short time, the store is asked as
+// often as for one caller. Another budget, and another version of its limits, is asked for
+// separately.
 func TestManyAskAboutABudgetAtTheCostOfOne(t *testing.T) {
 	inner := openSQLite(t)
 	h := clockAt("2026-11-20T14:00:00Z")

@@ -8,8 +8,8 @@ import (
 	"gateway/shared/store"
 )
 
-// An entry whose answer was lost, and that could not be given back either, is
-// not held and charged beside the one that the request goes on with.
+// If the answer to writing an entry was lost, and the entry could not be given back either,
+// it is not held and charged in addition to the entry with which the request goes on.
 func TestALostEntryIsNotChargedBesideItsSuccessor(t *testing.T) {
 	t.Parallel()
 	free := Bound{Priced: true}

@@ -10,9 +10,9 @@ import (
 	"gateway/shared/pricing"
 )
 
-// What the request was charged is covered beside what can come, and what does not
-// fit is refused and leaves the reservation as it was: for every measure, and
-// whether or not repair has settled the entry meanwhile.
+// Before more is spent, what the request was already charged and what can still come must
+// fit; what does not fit is refused and leaves the reservation as it was: for every
+// measure, and whether or not repair has settled the entry.
 func TestAFurtherAttemptIsReservedBesideWhatWasSpent(t *testing.T) {
 	t.Parallel()
 	of := map[Measure]func(n, spent int64) Bound{

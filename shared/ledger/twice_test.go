@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// Whatever ends a period takes off what was spent once, also when two that read
-// the same row end it by different clocks or different limits: twice would give
-// the budget money that it does not have.
+// When a period ends, what was spent is taken off once, even if two readers of the same row
+// end the period by different clocks or different limits: twice would give the budget money
+// that it does not have.
 func TestAPeriodEndsOnce(t *testing.T) {
 	t.Parallel()
 	before, after := at("2026-11-30T23:55:00Z"), at("2026-12-01T00:05:00Z")

@@ -12,8 +12,8 @@ import (
 	"gateway/shared/store"
 )
 
-// TestTokensOfASilentIssuer: while one caller asks for a token that does not come, another
-// may leave; the next asks anew, and what it was told counts for all.
+// TestTokensOfASilentIssuer: while one caller waits for a token that does not come, another
+// may give up. The next caller asks again, and the answer counts for all of them.
 func TestTokensOfASilentIssuer(t *testing.T) {
 	t.Parallel()
 	asked, say := make(chan struct{}), make(chan string)

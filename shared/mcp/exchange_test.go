@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// TestWhereStreamsGoOn: a stream is gone on with behind its last whole event, however its
-// bytes were cut.
+// TestWhereStreamsGoOn: a stream is resumed after its last whole event, however its bytes
+// were cut.
 func TestWhereStreamsGoOn(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("x", 2*maxMark)

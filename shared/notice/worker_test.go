@@ -289,8 +289,9 @@ func TestADeliveryIsTriedForDaysAndCanBeSentAgain(t *testing.T) {
 	})
 }
 
-// Whoever has mended a receiver need not wait for the next attempt, which may be hours
-// away: whatever attempt it waits for, a delivery that is sent again is due at once, once.
+// Somebody who has repaired a receiver need not wait for the next attempt, which may be
+// hours away: a delivery that is sent again is due at once, once, whichever attempt it was
+// waiting for.
 func TestADeliveryThatWaitsCanBeSentAtOnce(t *testing.T) {
 	t.Parallel()
 	for attempts := range backoff {
@@ -351,8 +352,8 @@ func TestAReceiverThatIsGoneIsDisabled(t *testing.T) {
 	}
 }
 
-// A receiver that cannot be reached costs one attempt of a run; its other deliveries
-// wait, and those of others do not.
+// A receiver that cannot be reached costs one attempt in a run; its other deliveries wait,
+// those to other receivers do not.
 func TestAReceiverThatIsDownHoldsNobodyUp(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, openSQLite(t))

@@ -15,8 +15,8 @@ func TestModesAreReadInTheWordsOfProviders(t *testing.T) {
 	}
 }
 
-// A mode that costs what its list says, and has no line in it, is charged as a
-// standard one and never passes for priced.
+// A mode that costs what its list says, but is missing in the list, is charged as a
+// standard one and never counts as priced.
 func TestAModeWithoutALineIsNotPriced(t *testing.T) {
 	t.Parallel()
 	var u Usage

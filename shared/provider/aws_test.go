@@ -142,8 +142,8 @@ func TestRequestsToAWSAreSignedAsTheyAreSent(t *testing.T) {
 	}
 }
 
-// TestASecretOfAnotherIsNotRemembered: who knows an access key id of another and
-// not its secret gets no signature that is good.
+// TestASecretOfAnotherIsNotRemembered: a caller who knows somebody's access key id but not
+// the secret gets no valid signature.
 func TestASecretOfAnotherIsNotRemembered(t *testing.T) {
 	signed := func(secret string) string {
 		req := request(t, "POST", "https://h.example.com/model/m/converse", []byte("{}"))

@@ -154,8 +154,8 @@ var tomorrow = map[string][]string{
 	"together-ai":    {"maker/llama-9", "maker/gemma-9-it"},
 }
 
-// TestUnknownModelsMeetNoGate walks every table that says what models take with
-// names that stand in none of them: nothing is refused or left out.
+// TestUnknownModelsMeetNoGate tries every table of what models accept with names that are
+// in none of them: nothing is refused or left out.
 func TestUnknownModelsMeetNoGate(t *testing.T) {
 	t.Parallel()
 	hosts := map[string]chat.Limits{
@@ -195,8 +195,8 @@ func TestUnknownModelsMeetNoGate(t *testing.T) {
 	}
 }
 
-// TestNoTableHoldsForAHostOfTheCallers: what is certain of a model is so at its
-// maker's, not at a host that uses the name.
+// TestNoTableHoldsForAHostOfTheCallers: what is certain of a model is certain at its maker,
+// not at any host that uses the name.
 func TestNoTableHoldsForAHostOfTheCallers(t *testing.T) {
 	t.Parallel()
 	for id, rules := range capabilities {
@@ -244,8 +244,8 @@ func TestWhatIsAHostOfTheCallers(t *testing.T) {
 	}
 }
 
-// TestVariantsThatSeeOrHear: the beginning of a name does not speak for a variant
-// that says what it takes.
+// TestVariantsThatSeeOrHear: the beginning of a name says nothing about a variant whose
+// name says what it accepts.
 func TestVariantsThatSeeOrHear(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

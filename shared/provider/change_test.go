@@ -236,8 +236,8 @@ func TestModelsFollowAllowAll(t *testing.T) {
 	}
 }
 
-// FuzzChange feeds configurations of any form: nothing panics, every refusal is
-// a 400, and what is sealed never stands in the open.
+// FuzzChange tries configurations of any form: nothing panics, every refusal is a 400, and
+// sealed values are never stored in the open.
 func FuzzChange(f *testing.F) {
 	f.Add(0, "k", `{"custom_host":"https://a.example.com","custom_headers":{"X":"secret-value"}}`)
 	f.Add(2, "", `{"azure_auth_mode":"entra","azure_entra_client_secret":"s","azure_deployment_config":[{}]}`)

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// A field that nobody has sorted counts as a credential and as an address: here
-// every one must have been looked at, and what the rows say of it must fit.
+// A field that nobody has classified counts as a credential and as an address. Here each
+// field must have been looked at, and must fit what the rows say of it.
 func TestEveryFieldIsSortedIntoCredentialsAndAddresses(t *testing.T) {
 	t.Parallel()
 	seen := map[string]bool{}
@@ -47,8 +47,8 @@ func TestEveryFieldIsSortedIntoCredentialsAndAddresses(t *testing.T) {
 	}
 }
 
-// What a credential is made of, by the members that hold it: a new one must find
-// its place in the rule, and in what masks.
+// The members that hold parts of credentials: a new one must be added to the rule, and to
+// what is masked.
 func TestCredentialsAndTargetsHaveNoUnknownMembers(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

@@ -11,9 +11,9 @@ import (
 	"gateway/shared/store"
 )
 
-// What a list shows behind a change is what is stored, whoever made the change and
-// whatever else was going on: writers of one process or two make, change, archive and
-// delete records of two lists, and after each change they read the lists.
+// After a change a list shows what is stored, whoever made the change and whatever else was
+// going on. Writers in one process or two create, change, archive and delete records of two
+// lists, and read the lists after each change.
 func TestListsFollowEveryChange(t *testing.T) {
 	t.Parallel()
 	for name, opts := range map[string][]Option{"embedded": {Embedded()}, "one process": nil, "two processes": nil} {

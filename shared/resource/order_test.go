@@ -9,8 +9,8 @@ import (
 	"gateway/shared/store"
 )
 
-// gatedStore lets a test do something between a reader's read and what it makes
-// of it: after, when set, runs once behind the n-th read.
+// gatedStore lets a test do something between a read and the use of its result: after, if
+// set, runs once after the n-th read.
 type gatedStore struct {
 	store.Store
 	n     int
@@ -53,10 +53,10 @@ func (t gatedTable) Query(ctx context.Context, q store.Query) (store.Page, error
 	return p, err
 }
 
-// What a reader finds, or does not find, while a writer changes it is never what
-// is remembered after the change: for each thing that is remembered, each read
-// on the way to it, a thing that comes, changes or goes, and a process that
-// writes itself or another that does.
+// What a reader finds, or does not find, while a writer changes it must never be what is
+// remembered after the change. This is tested for each thing that is remembered and each
+// read on the way to it; for things that appear, change or disappear; and for writers in
+// this process and in another.
 func TestWhatWasReadBeforeAChangeIsNotRemembered(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()

@@ -127,8 +127,8 @@ func TestOneProbeAmongManyRequests(t *testing.T) {
 	}
 }
 
-// TestWalksUnderAnyBreakers: whatever the states are, a walk ends, tries no
-// target twice, leaves open ones out unless all are open, and keeps no probe.
+// TestWalksUnderAnyBreakers: whatever the states are, a walk ends, tries no target twice,
+// leaves out open targets unless all are open, and keeps no probe.
 func TestWalksUnderAnyBreakers(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(1, 5).Draw(t, "targets")

@@ -7,6 +7,6 @@ func (s *Envelope) CachedKeys() int {
 	return len(s.ring.sealing) + len(s.ring.opening)
 }
 
-// Overhead is by how many bytes a sealed value is larger than its plain one, for
-// wrapped data keys of n bytes (local: 60, KMS: about 184).
+// Overhead is how many bytes longer a sealed value is than the plain one, for wrapped data
+// keys of n bytes (local: 60, KMS: about 184).
 func Overhead(n int) int { return headBytes + n + nonceBytes + tagBytes }

@@ -115,8 +115,8 @@ func TestPartOfAFileIsAcknowledged(t *testing.T) {
 	}
 }
 
-// A process may die within a write: whatever part of the last event is on disk,
-// those before it are read and nothing else is.
+// A process may die during a write: whatever part of the last event is on disk, the events
+// before it are read and nothing else.
 func TestTornTailOfADeadProcess(t *testing.T) {
 	source := t.TempDir()
 	j := openJournal(t, source, JournalOptions{})

@@ -34,8 +34,8 @@ func checkSkipString(t *testing.T, b []byte, i int) {
 	}
 }
 
-// stops are what a text may have at a place: what ends it, escapes, whole and
-// broken, and bytes beside those that count.
+// stops are what a text may have at some place: its end, escapes, whole and broken, and
+// bytes next to those that matter.
 var stops = []string{
 	`"`, "\x00", "\x1f", "\n", `\n`, `\"`, `\\`, `\/`, `\u00e9`, `\u00e`, `\x`, `\`, `\\"`, `\\\"`, `\\\\`,
 	" ", "!", "#", "[", "]", "^", "\x7f", "\x80", "\x9f", "\xa2", "\xdc", "\xff", "é",

@@ -12,8 +12,8 @@ import (
 	"gateway/shared/tenant/access"
 )
 
-// TestDecisions holds decisions against what each condition says by itself: one that
-// does not hold refuses, and nothing makes up for it.
+// TestDecisions compares decisions with what each condition says by itself: if one
+// condition does not hold, the call is refused, whatever the others say.
 func TestDecisions(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		yes := func(name string) bool { return rapid.Bool().Draw(t, name) }

@@ -9,8 +9,8 @@ import (
 	"gateway/shared/wire"
 )
 
-// FuzzRequest reads whatever clients send, at whatever path. What is taken names all
-// that the gateway decides on, and what is refused can be told in both bindings.
+// FuzzRequest reads whatever clients send, at whatever path. An accepted request names
+// everything that the gateway decides on; a refusal can be written in both bindings.
 func FuzzRequest(f *testing.F) {
 	for _, body := range []string{
 		`{"jsonrpc":"2.0","id":1,"method":"SendMessage","params":{"message":{"role":"ROLE_USER","parts":[{"text":"a"}],"taskId":"t"}}}`,

@@ -51,9 +51,9 @@ var (
 	several   = []string{`"n":2`, `"candidateCount":2`, `"numGenerations":2`, `"num_generations":2`}
 )
 
-// TestPromisesAreKeptOrRefused: what shapes the answer reaches the provider in its
-// own words, by a hidden tool, or is refused naming the field. It is never left
-// out, since the answer would look like a good one.
+// TestPromisesAreKeptOrRefused: a member that shapes the answer reaches the provider in the
+// provider's own form or by a hidden tool, or the request is refused and the field named.
+// The member is never left out, because the answer would look correct.
 func TestPromisesAreKeptOrRefused(t *testing.T) {
 	dialects := map[string]chat.Provider{}
 	for _, d := range Dialects() {

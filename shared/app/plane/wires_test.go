@@ -10,8 +10,8 @@ import (
 	"gateway/shared/provider"
 )
 
-// unserved are the operations that no dialect or translator serves, by provider;
-// pass-through reaches them. What is served leaves the list.
+// unserved are the operations that no dialect or translator serves, by provider; only
+// pass-through reaches them. An operation that is served must leave the list.
 var unserved = map[string]string{
 	"vertex-ai":    "batches_create batches_get batches_cancel batches_list finetune_create finetune_list finetune_get finetune_cancel",
 	"cohere":       "files_list files_get files_delete batches_create batches_get batches_cancel batches_list",
@@ -22,9 +22,8 @@ func excused(id string, op provider.Operation) bool {
 	return slices.Contains(strings.Fields(unserved[id]), string(op))
 }
 
-// TestEveryOperationOfTheCatalogueIsSpoken walks the whole catalogue: each
-// operation of each row has a dialect or a translator, or is of the shape in
-// which clients ask.
+// TestEveryOperationOfTheCatalogueIsSpoken goes through the whole catalogue: each operation
+// of each row has a dialect or a translator, or is in the shape in which clients ask.
 func TestEveryOperationOfTheCatalogueIsSpoken(t *testing.T) {
 	known := map[string]bool{}
 	for _, d := range Dialects() {
@@ -93,15 +92,15 @@ func conversation(op provider.Operation) bool {
 	return op.IsNative()
 }
 
-// listed reports whether an answer is turned into the shape of clients by its
-// members, whatever dialect it has.
+// listed tells whether an answer is turned into the clients' shape by its members, in any
+// dialect.
 func listed(op provider.Operation) bool { return op == provider.ModelsList }
 
 // carried reports whether the messages of op are passed on as they come, over a socket.
 func carried(op provider.Operation) bool { return op == provider.GeminiLive }
 
-// byConversation reports whether op is had by the provider's chat, as its own
-// wire for op is not spoken.
+// byConversation tells whether the provider's chat serves op, because the gateway does not
+// speak the provider's own format for op.
 func byConversation(p *provider.Provider, op provider.Operation, known map[string]bool) bool {
 	return conversation(op) && op != provider.Chat && p.Serves(provider.Chat) && known[p.DialectOf(provider.Chat)]
 }

@@ -41,8 +41,9 @@ func TestMarkersAreAdded(t *testing.T) {
 	}
 }
 
-// Whatever a conversation holds: never more than four markers, only markers are added,
-// and what stands before the last message is the same when the conversation goes on.
+// Whatever a conversation holds: there are never more than four markers, only markers are
+// added, and what comes before the last message stays the same when the conversation goes
+// on.
 func TestMarkersKeepThePrefix(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

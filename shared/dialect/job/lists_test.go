@@ -11,8 +11,9 @@ import (
 	"gateway/shared/fault"
 )
 
-// What a host lists that is no job is listed as one of which nothing is known, and what is
-// no list is the provider's fault: nothing that it says ends the process.
+// If a host lists something that is not a job, it is listed as a job of which nothing is
+// known; something that is not a list is the provider's fault. Nothing that a host says
+// ends the process.
 func TestListsOfNonsense(t *testing.T) {
 	t.Parallel()
 	const members = "data results jobs invocationJobSummaries modelCustomizationJobSummaries batchInferenceJobs supervisedFineTuningJobs batchPredictionJobs tuningJobs embed_jobs"

@@ -11,8 +11,8 @@ import (
 	"gateway/shared/dialect/openai"
 )
 
-// TestPromptCacheKeyIsOfTheConversation: the key that is derived for a host that
-// takes one stays while a conversation goes on, and is another for another one.
+// TestPromptCacheKeyIsOfTheConversation: the key that is made for a host that accepts one
+// stays the same while a conversation goes on, and is different for another conversation.
 func TestPromptCacheKeyIsOfTheConversation(t *testing.T) {
 	key := func(system, first, rest string) string {
 		t.Helper()

@@ -14,8 +14,8 @@ func list(n int, element string) string {
 	return "[" + strings.TrimSuffix(strings.Repeat(element+",", n), ",") + "]"
 }
 
-// TestBoundsThatSomeHostWidens: what passes a bound is the same 400 as ever where
-// the target has no room for it, and is judged by the target where it has.
+// TestBoundsThatSomeHostWidens: a value beyond a limit gets the usual 400 if the target
+// does not allow more; if it does, the target judges the value.
 func TestBoundsThatSomeHostWidens(t *testing.T) {
 	t.Parallel()
 	const talk = `"messages":[{"role":"user","content":"x"}]`

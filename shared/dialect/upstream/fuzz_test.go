@@ -57,9 +57,9 @@ func FuzzWireRequest(f *testing.F) {
 	})
 }
 
-// told wants what the client asked for that is no text to be in the body or in
-// the report: each of these members is written by a wire under a name of its own,
-// so it is enough that a body without loss is longer with it.
+// told requires that everything in the client's request besides texts is in the body or in
+// the report. A wire writes each of these members under its own name, so it is enough that
+// a body without loss is longer with the member.
 func told(t *testing.T, w chat.Provider, r *chat.Request, up []byte, loss *chat.Loss) {
 	t.Helper()
 	lost := map[string]bool{}

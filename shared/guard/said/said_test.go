@@ -101,8 +101,8 @@ func TestChangedTextsAndNothingElse(t *testing.T) {
 	}
 }
 
-// FuzzTexts: whatever is put in the place of what was found is found again, and a
-// body stays one that can be read.
+// FuzzTexts: whatever text replaces what was found is found again, and the body can still
+// be read.
 func FuzzTexts(f *testing.F) {
 	f.Add("chatComplete", `{"messages":[{"role":"user","content":"x"}]}`, "all_messages", "new")
 	f.Add("messages", `{"system":"s","messages":[{"content":[{"type":"tool_result","content":"y"}]}]}`, "tool_results", `"`)

@@ -126,7 +126,7 @@ func TestPartsAreAskedSideBySide(t *testing.T) {
 }
 
 // TestAnOutageCostsItsTimeOnce: after three outages nobody asks the vendor for half a
-// minute; then one does. Other credentials are not held up.
+// minute; then one caller does. Callers with other credentials are not held up.
 func TestAnOutageCostsItsTimeOnce(t *testing.T) {
 	t.Parallel()
 	p := *proofOf("aporia.validateProject")

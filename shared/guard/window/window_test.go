@@ -68,8 +68,8 @@ func forbids(pattern string, window int) (re *regexp.Regexp, reach guard.Reach) 
 	return regexp.MustCompile(pattern), guard.ReachOf(pattern, false).And(guard.Reach{Most: window})
 }
 
-// checkWindow says what is wrong with what is sent of a text that comes in pieces, when
-// matches are replaced and when they are denied.
+// checkWindow says what is wrong with what is sent of a text that arrives in pieces, both
+// when matches are replaced and when they are denied.
 func checkWindow(pattern, text string, cuts []int, window int) error {
 	re, reach := forbids(pattern, window)
 	if findsPlaces(re, text) {
@@ -94,8 +94,8 @@ func checkWindow(pattern, text string, cuts []int, window int) error {
 	return nil
 }
 
-// mark stands in the place of matches, and in no text of these tests: what a pattern
-// finds together with one is of nobody's text.
+// mark replaces matches, and occurs in no text of these tests: what a pattern finds
+// together with a mark is not in the original text.
 const mark = "#"
 
 // findsPlaces tells whether a pattern finds a place between characters of a text, or of any.
@@ -108,10 +108,10 @@ func findsPlaces(re *regexp.Regexp, text string) bool {
 	return false
 }
 
-// checkPlaces is checkWindow for a pattern that finds places between characters, which
-// nothing that is sent is free of. What can be promised holds: nothing is sent of a text
-// that is denied as soon as the first piece is judged, and where matches are replaced,
-// nothing of the text is lost or sent twice.
+// checkPlaces is checkWindow for a pattern that finds places between characters; whatever
+// is sent has such places. It checks what can be promised: nothing is sent of a text that
+// is denied as soon as its first piece is judged; when matches are replaced, nothing of the
+// text is lost or sent twice.
 func checkPlaces(re *regexp.Regexp, reach guard.Reach, text string, cuts []int) error {
 	judged := 0
 	sent, err := run(text, cuts, reach, func(s string) (string, *fault.Fault) {
@@ -142,8 +142,8 @@ func atCharacters(text string, cuts []int) []int {
 	return cuts
 }
 
-// TestNothingForbiddenLeaves: however a stream is cut and however long a match is, what
-// was sent never holds what the check forbids, and what it does not forbid arrives whole.
+// TestNothingForbiddenLeaves: however a stream is cut and however long a match is, what was
+// sent never contains what the check forbids, and everything else arrives completely.
 func TestNothingForbiddenLeaves(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

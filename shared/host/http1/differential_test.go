@@ -76,9 +76,9 @@ func unordered(text string) string {
 
 const probe = "GET /probe HTTP/1.1\r\nHost: p\r\n\r\n"
 
-// compare sends the same bytes to both servers. A probe behind them tells whether
-// the connection is still in use and where the server sees the next request; without
-// methods there is none.
+// compare sends the same bytes to both servers. A probe after them tells whether the
+// connection is still in use and where the server sees the next request; without methods
+// there is no probe.
 func compare(t testing.TB, name, mine, net string, me, them *recorder, methods []string, pieces ...string) {
 	t.Helper()
 	me.saw, them.saw = nil, nil
@@ -149,8 +149,8 @@ var requests = []string{
 	post("/", "abc")[:len(post("/", "abc"))-1], "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 1000000\r\n\r\nabc", "POST /unread HTTP/1.1\r\nHost: h\r\nContent-Length: 1000\r\n\r\nabc",
 }
 
-// bounded tells whether net/http alone would do more than it may here: take the
-// target for another server's, or serve what follows a message whose end is unsure.
+// bounded tells whether net/http alone would do more than is allowed here: treat the target
+// as another server's, or serve what follows a message whose end is uncertain.
 func bounded(raw string) bool {
 	lower := strings.ToLower(raw)
 	return strings.Contains(lower, "transfer-encoding") || strings.Contains(raw, "HTTP/1.0") || strings.Contains(raw, " http://")

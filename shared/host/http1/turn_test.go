@@ -28,9 +28,9 @@ func answered(t *testing.T, r *bufio.Reader) string {
 	return string(b)
 }
 
-// TestAnEndThatComesWithARequestIsSeen: the client ends its side together with a
-// request, the first one or a later one, and is told of the server's end when it has
-// its answer, not when the connection has been idle for too long.
+// TestAnEndThatComesWithARequestIsSeen: the client closes its side together with a request,
+// the first one or a later one. It sees the server's end when it has its answer, and not
+// only after the idle time.
 func TestAnEndThatComesWithARequestIsSeen(t *testing.T) {
 	addr, _ := ours(t, new(recorder), testOptions)
 	for _, before := range []int{0, 1, 3} {
@@ -117,8 +117,8 @@ func TestRequestsBehindOneAnother(t *testing.T) {
 	}
 }
 
-// TestCloseDoesNotWaitForHandlers: it returns, and the client is told, while a
-// handler that hears of nothing goes on; what that one writes goes nowhere.
+// TestCloseDoesNotWaitForHandlers: Close returns, and the client is told, while a handler
+// that does not notice goes on; what that handler writes goes nowhere.
 func TestCloseDoesNotWaitForHandlers(t *testing.T) {
 	for _, body := range []string{"", strings.Repeat("x", 100_000)} { // served within the wait for it, and outside
 		entered, leave, wrote := make(chan struct{}), make(chan struct{}), make(chan error, 1)

@@ -70,8 +70,8 @@ func TestAKeyIsReplacedUnderItsName(t *testing.T) {
 	step("no end", signed(t, second, golangjwt.MapClaims{"sub": "x"}), "The token does not say when it ends", 3)
 }
 
-// TestAnswersAreOfWhoAsked: what a service said to one is not told to another who asks
-// as somebody else.
+// TestAnswersAreOfWhoAsked: what a service said to one caller is not told to another who
+// identifies differently.
 func TestAnswersAreOfWhoAsked(t *testing.T) {
 	t.Parallel()
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

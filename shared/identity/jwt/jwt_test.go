@@ -197,8 +197,8 @@ func TestWhatATokenStandsFor(t *testing.T) {
 	}
 }
 
-// Every forgery of the usual list, and every token that says too little, too much or
-// too long. Each stands beside the good token that differs in that alone.
+// Every forgery of the usual list, and every token that says too little, too much or is too
+// long. Beside each is the valid token that differs only in that.
 func TestTokensThatAreRefused(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, nil)

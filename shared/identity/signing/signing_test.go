@@ -96,8 +96,8 @@ func verify(t *testing.T, set jose.JSONWebKeySet, token string, now time.Time) g
 	return claims
 }
 
-// TestKeysAreRenewed: over a year, whatever set somebody fetched up to a day before
-// verifies each token; keys change, and old ones go.
+// TestKeysAreRenewed: over a year, a key set that somebody fetched up to a day before
+// verifies each token; keys change, and old keys disappear.
 func TestKeysAreRenewed(t *testing.T) {
 	t.Parallel()
 	in := newInstallation(t)
@@ -237,8 +237,8 @@ func pemOf(t *testing.T, kind string, der []byte, err error) string {
 	return string(pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der}))
 }
 
-// TestGivenKeys: the first of the variable signs tokens and all are published; the cards'
-// key is that of the tables; what is no such key fails and is not told.
+// TestGivenKeys: the first key of the variable signs tokens, and all are published; the key
+// for cards is the one in the tables. A wrong key fails and is not shown.
 func TestGivenKeys(t *testing.T) {
 	t.Parallel()
 	in := newInstallation(t)

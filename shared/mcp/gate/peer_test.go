@@ -43,8 +43,8 @@ func (d *discovering) learn(ctx context.Context, p *peer) error {
 	return v.learn(p, &mcp.Upstream{URL: "https://tools.example/mcp", Via: d})
 }
 
-// TestCallersOfASilentServer: while one asks a server that does not answer, another may
-// leave; and once that one has given up, the others ask at the same time.
+// TestCallersOfASilentServer: while one caller asks a server that does not answer, another
+// may leave; and when the first has given up, the others ask at the same time.
 func TestCallersOfASilentServer(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

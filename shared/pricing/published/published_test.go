@@ -188,8 +188,8 @@ func TestAModelGetsAPriceAndSaysThatItLosesIt(t *testing.T) {
 	}
 }
 
-// Of many processes that find the hour over at once, one fetches; and a process that
-// dies over it holds the others up for a minute only.
+// If many processes find at once that the hour is over, one of them fetches; if it dies
+// meanwhile, the others wait for only a minute.
 func TestOneProcessFetches(t *testing.T) {
 	h := newHouse(t)
 	h.src.say(200, sheet("one", 7))

@@ -9,8 +9,8 @@ import (
 	"gateway/shared/store"
 )
 
-// held is a table whose next read stops before or after it has read, and whose
-// next write stops before it writes, until they are let go on.
+// held is a table that stops its next read, before or after reading, and its next write,
+// before writing, until the test lets them go on.
 type held struct {
 	store.Table
 	read, write chan chan struct{} // nil: goes on

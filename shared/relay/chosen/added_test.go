@@ -11,8 +11,8 @@ import (
 	"gateway/shared/relay/routes"
 )
 
-// The key for the prompt cache goes to the makers' own hosts alone, which no test
-// reaches: what is known of a refusal of it, and what is left out then, is held here.
+// The key for the prompt cache goes only to the makers' own hosts, which no test reaches.
+// This tests what is remembered of a refusal, and what is left out then.
 func TestARefusedCacheKeyIsLeftOut(t *testing.T) {
 	t.Parallel()
 	refusal := func(status int, message, param string) *fault.Fault {

@@ -9,9 +9,9 @@ import (
 	"gateway/shared/route"
 )
 
-// What a target of a config and the headers of a request can say: a new member
-// that holds a credential or moves a host must find its place in the rule that
-// nothing saved goes to an address of the caller's.
+// What a config's target and a request's headers may contain: a new member that holds a
+// credential or moves a host must be added to the rule that nothing saved goes to an
+// address of the caller's.
 func TestLeavesAndHeadersHaveNoUnknownMembers(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

@@ -132,9 +132,9 @@ func checkPieces(hooks chain.Hooks, pieces []string) error {
 	return nil
 }
 
-// TestNoCheckLetsAnythingThroughInPieces: of every check of the table that judges answers
-// here, with a window: what was sent of a stream, at any time, is a text that the check
-// lets pass as it is, and what it denies as a whole is denied, however the provider cuts
+// TestNoCheckLetsAnythingThroughInPieces tries every check of the table that judges answers
+// here, with a window. What was sent of a stream, at any time, is text that the check
+// accepts as it is; a text that it denies as a whole is denied, however the provider cuts
 // its stream.
 func TestNoCheckLetsAnythingThroughInPieces(t *testing.T) {
 	t.Parallel()
@@ -170,8 +170,8 @@ func cutUp(text string, cuts []int) (pieces []string) {
 	return append(pieces, string(runes))
 }
 
-// TestWhoIsAskedElsewhereHolds: nobody knows what a vendor or a customer's own service
-// must see at once.
+// TestWhoIsAskedElsewhereHolds: for a vendor or a customer's own service nobody knows what
+// it must see at once, so the text is held.
 func TestWhoIsAskedElsewhereHolds(t *testing.T) {
 	t.Parallel()
 	for _, row := range guard.Table() {

@@ -52,8 +52,8 @@ func (p *Purse) call(n int64) {
 	p.Charge(used(n), pricing.Price{}, false)
 }
 
-// The caller pays for all that was tried, each target for its own; nothing is held
-// when the request is settled.
+// The caller pays for everything that was tried, each target for its own part; nothing is
+// held when the request is settled.
 func TestEachPaysForItsOwn(t *testing.T) {
 	t.Parallel()
 	l, p := book(t), new(Purse)

@@ -260,8 +260,9 @@ func cpu() time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// BenchmarkEvent is what a kilobyte costs to and fro: by way of a session and, as what
-// client and provider themselves take, directly. Half of the difference is one way.
+// BenchmarkEvent is the cost of a kilobyte in both directions: through a session, and
+// directly, which is what client and provider take themselves. Half of the difference is
+// one direction.
 func BenchmarkEvent(b *testing.B) {
 	provider := echoing(b)
 	for name, address := range map[string]string{"direct": provider.URL, "session": between(b, provider.URL).URL} {
@@ -277,8 +278,8 @@ func BenchmarkEvent(b *testing.B) {
 	}
 }
 
-// BenchmarkIdle is the memory of sessions that say nothing, with those of their clients
-// and of the provider, and, for comparison, of those alone.
+// BenchmarkIdle is the memory of sessions that say nothing, together with their clients and
+// provider; and, for comparison, of clients and provider alone.
 func BenchmarkIdle(b *testing.B) {
 	const n = 1000
 	for name, through := range map[string]bool{"direct": false, "session": true} {

@@ -35,8 +35,8 @@ func TestMessages(t *testing.T) {
 	}
 }
 
-// TestMessagesGoOn: what the client was shown comes back as the model has said and read
-// it, also where a call of the client's stood beside.
+// TestMessagesGoOn: what the client was shown comes back in the form in which the model
+// wrote and read it, even if there was a call of the client's own beside it.
 func TestMessagesGoOn(t *testing.T) {
 	t.Parallel()
 	use := `{"type":"mcp_tool_use","id":"mcptoolu_%d","name":"look.up","server_name":"@gateway-mcp/math","input":{}}`

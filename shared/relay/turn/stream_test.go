@@ -18,8 +18,8 @@ func translated() Stream {
 	return Translate(openai.Chat{}.NewStreamDecoder(&chat.Traits{}), anthropic.Messages{}, &chat.Options{ID: "x", Model: "m"}, new(chat.Loss), nil)
 }
 
-// What begins like an object where events are expected comes whole, whatever space is
-// before it; only the beginning is asked.
+// If a body begins like an object where events are expected, it is read whole, whatever
+// white space comes first; only its beginning decides.
 func TestAnswersThatComeWhole(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

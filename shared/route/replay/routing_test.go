@@ -19,8 +19,8 @@ import (
 
 var noon = time.Date(2026, 3, 10, 12, 0, 0, 0, time.UTC)
 
-// house is where every saved provider is one of openai, and a model costs a
-// nano-dollar for each token and as many more as its name has letters.
+// house is an installation in which every saved provider is openai. A token of a prompt
+// costs a cent for each letter of the model's name, a token of an answer two.
 type house struct{ missing string }
 
 func (h house) Saved(_ context.Context, _, name string) (string, string, bool, error) {

@@ -48,8 +48,8 @@ var twofold = []attack{
 	}, "several e-mail"},
 }
 
-// roundTrips are documents that one parser reads otherwise than another, or otherwise when
-// it reads what it has written itself.
+// roundTrips are documents that two parsers read differently, or that one parser reads
+// differently after writing them.
 var roundTrips = []attack{
 	{"the prefix of the assertion bound to another namespace", bent(func(r string) string {
 		return strings.Replace(r, `<saml:Subject>`, `<saml:Subject xmlns:saml="urn:other">`, 1)
@@ -99,8 +99,8 @@ var roundTrips = []attack{
 	}), nothing, "not the identity provider's"},
 }
 
-// Several ways to confirm: the assertion is remembered until none of them is good any more,
-// or it could be brought again by the second one.
+// There are several ways to confirm: the assertion is remembered until none of them is
+// valid any more; otherwise it could be used again by the second one.
 func TestAnAssertionIsRememberedAsLongAsItIsGood(t *testing.T) {
 	t.Parallel()
 	first, last := now.Add(2*time.Minute), now.Add(time.Hour)

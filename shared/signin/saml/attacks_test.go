@@ -21,8 +21,8 @@ func read(f *forge) (*saml.Person, error) {
 	return f.service.Check(m, f.wanted)
 }
 
-// attack is something that must be refused with a reason, and twin what is as like it
-// as it can be and is taken.
+// attack is something that must be refused with a reason; twin is as similar as possible,
+// and is accepted.
 type attack struct {
 	name         string
 	attack, twin func(*forge)

@@ -12,9 +12,9 @@ import (
 	"gateway/shared/store"
 )
 
-// What an organisation's questions have read in an hour bounds those that are begun in
-// it: not those that were begun before, whatever became of them, not those of others,
-// and not those of the next hour.
+// What an organisation's questions have read in an hour limits the questions that are begun
+// in that hour. It does not limit those that were begun before, whatever became of them,
+// those of others, and those of the next hour.
 func TestQuestionsOfAnHourAreBounded(t *testing.T) {
 	t.Parallel()
 	h, ctx := newHouse(t), context.Background()

@@ -57,8 +57,8 @@ type answer struct {
 	Error   string      `json:"error"`
 }
 
-// query answers from the files that are there now. They never change, so that the engine
-// reads them anew only where others have come or some have gone.
+// query answers from the files that exist now. Files never change, so the engine reads them
+// again only after files were added or removed.
 func (d *duck) query(sql string) (a answer, err error) {
 	now, err := filepath.Glob(d.files)
 	if err != nil {

@@ -66,8 +66,8 @@ func inFiles(t *testing.T, e *engine) *house {
 	return h
 }
 
-// The bound of groups is one of groups by time: as many rows as the groups that are
-// gathered can have are all asked for, and one group more is refused, not left out.
+// The limit of groups is a number of groups and buckets. As many rows as the allowed groups
+// can have are asked for, and one group more is refused, not left out.
 func TestAnEngineLeavesNoRowsOut(t *testing.T) {
 	t.Parallel()
 	e := new(engine)
@@ -127,8 +127,8 @@ func TestTooLongForAnEngineIsAnsweredHere(t *testing.T) {
 	}
 }
 
-// A time within one hour has nothing that files answer, and counts once where its file
-// is of a whole day.
+// For a time within one hour the files answer nothing, and its records count once even if
+// their file is for a whole day.
 func TestNoWholeHourIsNotAskedOfAnEngine(t *testing.T) {
 	t.Parallel()
 	e := new(engine)

@@ -37,9 +37,9 @@ func (l *life) spend() error {
 	return nil
 }
 
-// compactByLives compacts an archive with options, in processes of which each is killed
-// after one write more than the one before, the first one after so many, until one comes
-// through. All records are there behind each.
+// compactByLives compacts an archive in processes that are killed, each after one write
+// more than the one before, until one completes; first is the number of writes of the first
+// process. After each kill all records are there.
 func (h *shelf) compactByLives(t *testing.T, o Options, writes, records int) {
 	t.Helper()
 	for run := 0; ; run++ {
@@ -249,9 +249,9 @@ func (h *shelf) traces(t *testing.T, text string) (keys []string) {
 	return keys
 }
 
-// However often a process is killed while it deletes what a workspace does not keep,
-// and wherever: nothing of other workspaces is lost at any time, and at the end nothing
-// is left of what had to go.
+// However often and wherever a process is killed while it deletes what a workspace does not
+// keep: nothing of other workspaces is lost at any time, and at the end nothing remains of
+// what had to go.
 func TestThinningLosesNothingOfOthersWhereverItIsKilled(t *testing.T) {
 	for name, c := range map[string]struct {
 		inline int
@@ -287,8 +287,8 @@ func TestThinningLosesNothingOfOthersWhereverItIsKilled(t *testing.T) {
 	}
 }
 
-// thinKilledAfter kills each of a row of processes after so many writes, until one is
-// through; first tells that the first one was.
+// thinKilledAfter kills each process of a series after so many writes, until one completes;
+// first tells whether that was the first one.
 func thinKilledAfter(t *testing.T, inline int, bucket func(*testing.T) blob.Bucket, open func(*testing.T) store.Store, writes int) (first bool) {
 	t.Helper()
 	h := newShelf(t)

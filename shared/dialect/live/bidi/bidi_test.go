@@ -133,8 +133,8 @@ func FuzzMessages(f *testing.F) {
 	})
 }
 
-// Words that are written as the client goes are told from sound wherever they stand, and
-// count as words.
+// Text in a client's message is told apart from sound, wherever it is in the message, and
+// counts as words.
 func TestWordsBesideSound(t *testing.T) {
 	t.Parallel()
 	pad := strings.Repeat(" ", 100)

@@ -108,8 +108,8 @@ func TestWhatIsMadeWithinASession(t *testing.T) {
 	}
 }
 
-// A response reads what it is told to do and what was said before it: that much is reserved
-// for it, a token for each byte, and an estimate of it is booked where its end is not told.
+// A response reads its instructions and what was said before it. That much is reserved for
+// it, a token for each byte; if its end is not reported, an estimate of it is booked.
 func TestWhatAResponseWithinASessionReads(t *testing.T) {
 	t.Parallel()
 	begin := func(s live.Wire, id string) int64 {
