@@ -15,29 +15,50 @@ func addExamples(doc map[string]any) {
 	components, _ := doc["components"].(map[string]any)
 	schemas, _ := components["schemas"].(map[string]any)
 	x := exampler{schemas}
-	for _, at := range doc["paths"].(map[string]any) {
-		for _, o := range at.(map[string]any) {
+	for path, at := range doc["paths"].(map[string]any) {
+		for method, o := range at.(map[string]any) {
 			op, ok := o.(map[string]any)
 			if !ok {
 				continue
 			}
 			if body, ok := op["requestBody"].(map[string]any); ok {
-				x.into(body, false)
+				x.into(body, shown[strings.ToUpper(method)+" "+path], false)
 			}
 			answers, _ := op["responses"].(map[string]any)
 			for status, answer := range answers {
 				if strings.HasPrefix(status, "2") {
-					x.into(answer.(map[string]any), true)
+					x.into(answer.(map[string]any), nil, true)
 				}
 			}
 		}
 	}
 }
 
+// shown are members that the example of a request has besides: their schema cannot say that
+// they are needed, as that depends on other members or on the provider.
+var shown = map[string]map[string]any{
+	"POST /auth/sso-configurations":    {"client_id": "gateway", "client_secret": "a long secret", "issuer": "https://login.example.com"},
+	"POST /integrations":               {"key": "sk-your-key"},
+	"POST /virtual-keys":               {"key": "sk-your-key"},
+	"POST /mcp-servers":                {"mcp_integration_id": usual["id"]},
+	"POST /admin/users/invites/accept": {"token": "M6iVoefK_SrMDF-R7f6jb2Aw"},
+	"POST /audio/speech":               {"model": "@openai/gpt-4o-mini-tts"},
+	"POST /embeddings":                 {"model": "@openai/text-embedding-3-small"},
+	"POST /images/generations":         {"model": "@openai/gpt-image-1"},
+	"POST /moderations":                {"model": "@openai/omni-moderation-latest"},
+	"POST /ocr":                        {"model": "@mistral/mistral-ocr-latest"},
+	"POST /rerank":                     {"model": "@cohere/rerank-v3.5"},
+	"POST /realtime/client_secrets":    {"session": map[string]any{"type": "realtime", "model": "gpt-realtime"}},
+	"POST /batches":                    {"completion_window": "24h"},
+	"PUT /prompts/{promptId}":          {"patch": true},
+	"POST /configs/dry-run":            {"path": "/chat/completions", "body": map[string]any{"model": usual["model"], "messages": []any{map[string]any{"role": "user", "content": "Hello"}}}},
+}
+
 type exampler struct{ schemas map[string]any }
 
-// into puts the example of a body beside its schema.
-func (x exampler) into(body map[string]any, whole bool) {
+// into puts the example of a body beside its schema, with the members besides. That of an
+// answer is whole.
+func (x exampler) into(body, besides map[string]any, whole bool) {
 	contents, _ := body["content"].(map[string]any)
 	for media, c := range contents {
 		kept, ok := c.(map[string]any)
@@ -45,7 +66,11 @@ func (x exampler) into(body map[string]any, whole bool) {
 			continue
 		}
 		if _, there := kept["example"]; !there {
-			kept["example"] = x.of(kept["schema"], "", whole, 0)
+			made := x.of(kept["schema"], "", whole, 0)
+			if object, ok := made.(map[string]any); ok {
+				maps.Copy(object, besides)
+			}
+			kept["example"] = made
 		}
 	}
 }
@@ -144,14 +169,14 @@ var telling = []string{"array", "string", "integer", "number", "boolean", "objec
 func (x exampler) one(properties map[string]any, depth int) map[string]any {
 	names := slices.Sorted(maps.Keys(properties))
 	for _, name := range names {
-		if v := members(properties[name])["example"]; v != nil {
+		if v := members(properties[name])["example"]; v != nil && members(properties[name])["x-gateway-immutable"] != true {
 			return map[string]any{name: v}
 		}
 	}
 	for _, kind := range telling {
 		for _, name := range names {
 			p := members(properties[name])
-			if kindOf(p) != kind || p["readOnly"] == true || name == "workspace_id" || name == "organisation_id" {
+			if kindOf(p) != kind || p["readOnly"] == true || p["x-gateway-immutable"] == true || name == "workspace_id" || name == "organisation_id" {
 				continue
 			}
 			v := x.of(p, name, false, depth+1)
