@@ -9,8 +9,8 @@ import (
 	"gateway/shared/route"
 )
 
-// mint answers with a client secret: what it is to open must be there now, and is
-// admitted again by each session.
+// mint answers with a client secret. What the secret will open must exist now; each session
+// is admitted again.
 func (c *call) mint() error {
 	leaf, f := c.Walker.Next(route.Outcome{})
 	switch {

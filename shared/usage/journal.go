@@ -149,7 +149,7 @@ func (j *Journal) openRings() error {
 	return nil
 }
 
-// hurt gives what a ring tells of its damage to.
+// hurt returns the function to which a ring reports its damage.
 func (j *Journal) hurt(seq uint64) func(offset int64, err error) {
 	return func(offset int64, err error) { j.o.OnDamage(ringPath(j.dir, seq), offset, err) }
 }

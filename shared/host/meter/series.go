@@ -19,7 +19,7 @@ const (
 	maxName   = 100 // bytes of a model's name
 )
 
-// pair is what sums are told by.
+// pair is the provider and model for which sums are reported.
 type pair struct{ provider, model string }
 
 // pairOf gives the pair of a record. A model that has no price may be anything that
@@ -48,7 +48,7 @@ func plain(name string) bool {
 // bounds are those of the histogram of latencies, in milliseconds.
 var bounds = [...]float64{100, 250, 500, 1000, 2500, 5000, 10_000, 30_000, 60_000, 120_000, 300_000}
 
-// sums are what is told of a pair.
+// sums are the numbers that are reported for a pair.
 type sums struct {
 	requests, errors, input, output int64
 	cost                            pricing.NanoDollars
@@ -138,8 +138,8 @@ func (m *Meter) modelLine(p pair, s *sums, now time.Time) map[string]any {
 	}
 }
 
-// distribution is the latencies as values and how often each was: those of a bucket
-// are told as the middle of its part between the shortest and the longest.
+// distribution is the latencies as values with how often each occurred: for all latencies of a
+// bucket it has the middle of the bucket's part between the shortest and the longest.
 func (s *sums) distribution() (d distribution) {
 	least, most := milliseconds(s.shortest), milliseconds(s.longest)
 	for i, n := range s.buckets {

@@ -13,6 +13,6 @@
 // A virtual server is a server of either era by itself, and calls its members as for a
 // client without session; see DECISION.md of the room.
 //
-// What is listed and what is called is asked of the same function; see entitled. What
-// must not come in: limits, guardrails and records, which the walk brings.
+// One function decides both what is listed and what may be called; see entitled. What must
+// not come in: limits, guardrails and records, which the walk brings.
 package gate

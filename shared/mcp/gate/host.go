@@ -215,7 +215,7 @@ func (v *answers) noted(name string) {
 	v.Note(v.facts.Server.Record.Slug, v.facts.Server.IntegrationID, shown, &v.note)
 }
 
-// denied is what a caller is told who may not use a server.
+// denied is the error for a caller that may not use a server.
 func denied(decision string) error {
 	switch decision {
 	case entitled.NoServer, entitled.NoAccess:

@@ -29,9 +29,9 @@ type wanted struct {
 	URIs      []string `json:"resourceSubscriptions,omitempty"`
 }
 
-// subscribe holds the stream that a client without session asks for, at a server
-// without: of what the caller may use. Others are told that there is no such method, as
-// they are where no stream can be held.
+// subscribe holds the stream that a client without session asks for, at a server without
+// session; the stream reports only what the caller may use. In any other case, and where no
+// stream can be held, the answer is that there is no such method.
 func (v *streams) subscribe(w *way) error {
 	if w.kind != toStateless || v.Buffered {
 		v.unknownMethod()

@@ -209,7 +209,7 @@ func (s *Config) Tell(wait func(time.Duration)) {
 		if !told {
 			return // the next request of the config tries again
 		}
-		// Who came meanwhile left the telling to this loop.
+		// Callers that came meanwhile left the telling to this loop.
 		if wait != nil && s.Untold() {
 			wait(mergeTime)
 		}

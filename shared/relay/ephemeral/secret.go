@@ -104,8 +104,8 @@ func errUnknown() *fault.Fault {
 	return fault.New(fault.Unauthorized, "x-gateway-api-key", "Invalid client secret: there is no such one, or its time is over. Make a new one with POST /v1/realtime/client_secrets")
 }
 
-// bound tells of a header of a request whether a secret keeps it: what says how requests
-// are served, and by whose account.
+// bound tells whether a secret keeps a header of the request: it keeps those that say how
+// requests are served, and by whose account.
 func bound(name string) bool {
 	switch name {
 	case "Authorization", "Api-Key", "X-Api-Key":

@@ -30,7 +30,7 @@ type Live struct {
 }
 
 // Talk are the guardrails of a session as they were read, which judge what is said in it.
-// What they are shown has the shape of Responses: instructions and input, or output. It is
+// They see it in the shape of Responses: as instructions and input, or as output. A Talk is
 // never changed.
 type Talk struct {
 	live            *Live

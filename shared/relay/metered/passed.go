@@ -114,9 +114,9 @@ func (a *passed) dialect() chat.Passer {
 	return upstream.Passer(a.Means.Dialects[a.To.Target.Provider.Dialect])
 }
 
-// charged is what a passed-through answer is charged. told: nothing is to be
-// estimated. A run of a thread is made by the provider in its own time; it is
-// charged with the answer that first tells of its usage, which may be a read.
+// charged is the usage for which a passed-through answer is charged. told: nothing must be
+// estimated. The provider makes a run of a thread in its own time; the run is charged with the
+// first answer that reports its usage, which may be a read.
 func (a *passed) charged(got chat.Meter) (u pricing.Usage, told bool) {
 	if a.KeptPath().Collection == "threads" {
 		return a.ofRun(lastRun(a.answer)), true

@@ -45,7 +45,7 @@ func (s *Session) cancelLeft() {
 }
 
 // leaveWhenDone ends a session whose last response has ended, when that was waited for.
-// While the client is told of its end, who tells it does this afterwards.
+// While a goroutine is telling the client of that end, it does this itself afterwards.
 func (s *Session) leaveWhenDone() {
 	over, leaves := s.stands.leaves()
 	switch {

@@ -60,8 +60,9 @@ func (st *standing) tells(on bool) {
 	st.mu.Unlock()
 }
 
-// leaves tells whether the session ends once nothing is under way; over, that the client has
-// been left before. While the client is told of an event, who tells it ends it afterwards.
+// leaves tells whether the session ends once nothing is under way; over tells that the client
+// was left before. While a goroutine is telling the client of an event, leaves is false: that
+// goroutine ends the session afterwards.
 func (st *standing) leaves() (over, leaves bool) {
 	st.mu.Lock()
 	defer st.mu.Unlock()

@@ -180,7 +180,7 @@ func (t *turns) made(id string, bytes int, sound bool) {
 
 // failed takes the turn that a provider's error is about; nil: none that waits. An error
 // that does not say so is assumed to be about the first; if that response begins all the
-// same, it is admitted anew.
+// same, it is admitted again.
 func (t *turns) failed(event string) Turn {
 	t.mu.Lock()
 	defer t.mu.Unlock()

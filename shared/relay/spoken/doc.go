@@ -2,8 +2,8 @@
 // writes before it is sent, what it has said by voice once that was written down, and
 // what a response says, before any of it is sent or once it is over.
 //
-// What judges is asked for as each event of a client's comes, and for a response as it
-// begins: that one is judged by the same guardrails to its end.
+// The guardrails are looked up for each event of a client's when it comes. For a response they
+// are looked up when it begins, and the same guardrails judge it to its end.
 //
 // A response that is held comes as a whole: its sound, too, which nobody can judge but by
 // its transcript. What is denied of a client's never leaves; what was heard already is

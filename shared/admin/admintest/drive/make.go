@@ -163,8 +163,8 @@ func (w *World) Whole(update *Operation, t *Thing) map[string]any {
 	return whole
 }
 
-// Delete removes a thing. What the body of the delete asks for it is told as the
-// thing has it: that is how a client confirms.
+// Delete removes a thing. The members that the body of the delete needs get the values that
+// the thing has: that is how a client confirms.
 func (w *World) Delete(t *Thing) error {
 	op := w.Doc.Linked(t.Create, "delete")
 	path, err := w.Path(op, t.Place, t.Variables)
