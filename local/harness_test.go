@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -39,6 +40,9 @@ type running struct {
 	mock *mockprovider.Server
 	stop func() // stops it and waits; may be called more than once
 }
+
+// made are the ids of all keys that newKey has made, by key.
+var made sync.Map
 
 // start runs a gateway until the test ends.
 func start(t *testing.T) *running { return startIn(t, t.TempDir()) }
@@ -169,6 +173,7 @@ func (r *running) newKey(fields string) string {
 		fields = "," + fields
 	}
 	got := r.admin("POST", "/api-keys/workspace/service", fmt.Sprintf(`{"name":"a key of the tests","workspace_id":%q,"scopes":["completions.write","logs.view","logs.list"]%s}`, r.workspace(), fields))
+	made.Store(got["key"], got["id"])
 	return got["key"].(string)
 }
 

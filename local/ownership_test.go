@@ -9,8 +9,11 @@ import (
 	"net/http/httptest"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
+
+	"gateway/shared/usage"
 )
 
 // neighbours are two workspaces that use one credential of the organisation.
@@ -410,7 +413,6 @@ func TestUsageOutlivesAFailureToNoteTheOwner(t *testing.T) {
 	dir := t.TempDir()
 	n := shareOn(startIn(t, dir))
 	n.own(n.theirs)
-	before := len(n.records(1))
 	db, err := sql.Open("sqlite", filepath.Join(dir, "tables.db"))
 	if err != nil {
 		t.Fatal(err)
@@ -425,17 +427,18 @@ func TestUsageOutlivesAFailureToNoteTheOwner(t *testing.T) {
 			t.Fatalf("%s: %d %s", path, got.status, got.body)
 		}
 	}
-	failed := 0
-	for _, rec := range n.records(before + len(asked)) {
-		if rec.ClientStatus != 503 {
-			continue
+	var failed []usage.Record
+	eventually(t, func() error {
+		failed = slices.DeleteFunc(archived(t, n.g), func(rec usage.Record) bool { return rec.ClientStatus != 503 })
+		if len(failed) != len(asked) {
+			return fmt.Errorf("%d records of failures", len(failed))
 		}
-		if failed++; rec.Usage.OutputTokens() == 0 || rec.Cost == 0 {
+		return nil
+	})
+	for _, rec := range failed {
+		if rec.Usage.OutputTokens() == 0 || rec.Cost == 0 {
 			t.Errorf("%s: %+v for %d", rec.Endpoint, rec.Usage, rec.Cost)
 		}
-	}
-	if failed != len(asked) {
-		t.Errorf("%d records of failures", failed)
 	}
 }
 

@@ -75,9 +75,11 @@ func TestRequestsAreToldToDestinationsOfTelemetry(t *testing.T) {
 	if got := full.of(trace)[0]; strings.Contains(got, "gen_ai.system\"") || !strings.Contains(got, "a word nobody says") || !strings.Contains(got, "gen_ai.output.messages") {
 		t.Errorf("with content: %s", got)
 	}
+	plain.mu.Lock()
 	if plain.keys[0] != "secret,key" {
 		t.Errorf("headers: %q", plain.keys)
 	}
+	plain.mu.Unlock()
 	if len(mute.of(trace)) != 0 {
 		t.Error("the destination of another workspace was told")
 	}
