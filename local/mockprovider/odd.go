@@ -20,7 +20,8 @@ type Odd struct {
 	Output string
 	// Stop is the reason for the end, where it is unusual, with the members beside it.
 	Stop string
-	// Events is a stream instead of the answer, as data of events; it must contain the text.
+	// Events is a stream instead of the answer, as data of events; its text is up to the
+	// caller.
 	Events []string
 	// Asked are members of a request that makes a provider answer like this.
 	Asked string
