@@ -62,6 +62,7 @@ func TestEventsReachWebhooksAndPeople(t *testing.T) {
 	}
 	r.admin("POST", "/api-keys/"+r.keyID("a key of the tests")+"/rotate", `{}`)
 	r.admin("POST", "/admin/users/invites", `{"email":"new@example.com","role":"admin"}`)
+	workspace := r.admin("GET", "/workspaces/default", "")["name"].(string)
 	mailed := func() (threshold, exhausted int) {
 		all, _ := filepath.Glob(filepath.Join(dir, "mail", "*.eml"))
 		for _, name := range all {
@@ -70,6 +71,11 @@ func TestEventsReachWebhooksAndPeople(t *testing.T) {
 				t.Fatal(err)
 			}
 			if text := strings.ReplaceAll(string(raw), "=\r\n", ""); strings.Contains(text, "To: team@example.com") {
+				for _, line := range []string{"key: a key of the tests", "workspace: " + workspace} {
+					if !strings.Contains(text, line) {
+						t.Fatalf("no %q in %s", line, text)
+					}
+				}
 				threshold += strings.Count(text, "event: threshold")
 				exhausted += strings.Count(text, "event: exhausted")
 			}

@@ -69,20 +69,32 @@ func (a *Audience) empty() bool {
 // Scope is where the event happened.
 func (e *Event) Scope() store.Scope { return store.Scope{Org: e.Org, Workspace: e.Workspace} }
 
-// Text is the text of the event in a mail.
-func (e *Event) Text() string {
+// Names are what people call the workspace of an event and the key that it concerns, since
+// ids say little to them.
+type Names struct{ Workspace, Key string }
+
+// mail is the subject and the text of the event in a mail.
+func (e *Event) mail(named Names) (subject, text string) {
+	subject = e.Summary
+	for id, name := range map[string]string{e.Workspace: named.Workspace, e.Audience.Key: named.Key} {
+		if id != "" && name != "" && !strings.Contains(subject, name) {
+			subject = strings.ReplaceAll(subject, id, `"`+oneLine(name)+`"`)
+		}
+	}
 	var b strings.Builder
-	b.WriteString(e.Summary + "\n\n")
+	b.WriteString(subject + "\n\n")
 	for _, name := range slices.Sorted(maps.Keys(e.Data)) {
 		if e.Data[name] != "" {
 			fmt.Fprintf(&b, "%s: %s\n", strings.ReplaceAll(name, "_", " "), oneLine(e.Data[name]))
 		}
 	}
-	if e.Workspace != "" {
-		fmt.Fprintf(&b, "workspace id: %s\n", e.Workspace)
+	for _, line := range [...]struct{ name, value string }{{"key", named.Key}, {"workspace", named.Workspace}, {"workspace id", e.Workspace}} {
+		if line.value != "" {
+			fmt.Fprintf(&b, "%s: %s\n", line.name, oneLine(line.value))
+		}
 	}
 	fmt.Fprintf(&b, "time: %s\n", e.At.UTC().Format(time.RFC3339))
-	return b.String()
+	return subject, b.String()
 }
 
 // oneLine keeps a name within one line.

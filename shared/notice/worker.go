@@ -26,6 +26,8 @@ type Directory interface {
 	Target(ctx context.Context, sc store.Scope, id string) (t *Target, ok bool, err error)
 	// Addresses are the addresses of the people whom an event concerns.
 	Addresses(ctx context.Context, e *Event) ([]string, error)
+	// Names are what people call the places of an event; "" where there is none.
+	Names(ctx context.Context, e *Event) (Names, error)
 	// Gone disables a webhook whose receiver said that it no longer exists.
 	Gone(ctx context.Context, sc store.Scope, id, why string) error
 }
@@ -144,8 +146,16 @@ func (r *run) fanOut(ctx context.Context, raw []byte) error {
 	if err != nil {
 		return fmt.Errorf("notice: people: %w", err)
 	}
+	if len(people) == 0 {
+		return nil
+	}
+	named, err := r.Directory.Names(ctx, e)
+	if err != nil {
+		return fmt.Errorf("notice: names: %w", err)
+	}
+	subject, text := e.mail(named)
 	for _, address := range people[:min(len(people), mostMails)] {
-		d := &Delivery{scope: e.Scope().Organisation(), To: Mails, ID: deliveryID(e, address), Address: address, Subject: e.Summary, Text: e.Text()}
+		d := &Delivery{scope: e.Scope().Organisation(), To: Mails, ID: deliveryID(e, address), Address: address, Subject: subject, Text: text}
 		if err := r.begin(ctx, e, d); err != nil {
 			return err
 		}

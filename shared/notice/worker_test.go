@@ -51,6 +51,7 @@ type book struct {
 	mu     sync.Mutex
 	all    map[string]*Target
 	people []string
+	named  Names
 	mails  []Mail
 	refuse bool
 }
@@ -76,6 +77,8 @@ func (b *book) Target(_ context.Context, sc store.Scope, id string) (*Target, bo
 }
 
 func (b *book) Addresses(context.Context, *Event) ([]string, error) { return b.people, nil }
+
+func (b *book) Names(context.Context, *Event) (Names, error) { return b.named, nil }
 
 func (b *book) Gone(_ context.Context, _ store.Scope, id, _ string) error {
 	b.mu.Lock()

@@ -15,6 +15,7 @@ import (
 	"gateway/shared/resource"
 	"gateway/shared/seal"
 	"gateway/shared/store"
+	"gateway/shared/tenant"
 )
 
 // KindWebhook is the resource kind of webhooks, which live in the organisation's
@@ -164,13 +165,37 @@ func (d *Directory) Addresses(ctx context.Context, e *notice.Event) ([]string, e
 	return slices.Compact(spelled), nil
 }
 
-// ofKey tells who owns a key and who else is told about it.
-func (d *Directory) ofKey(ctx context.Context, org, id string) (owner string, others []string, err error) {
+// Names implements notice.Directory.
+func (d *Directory) Names(ctx context.Context, e *notice.Event) (n notice.Names, err error) {
+	if e.Workspace != "" {
+		rec, _, err := d.Resources.Get(ctx, store.Scope{Org: e.Org}, tenant.KindWorkspace, e.Workspace)
+		if err != nil {
+			return n, err
+		}
+		n.Workspace = rec.Name
+	}
+	if e.Audience.Key != "" {
+		rec, _, err := d.key(ctx, e.Org, e.Audience.Key)
+		if err != nil {
+			return n, err
+		}
+		n.Key = rec.Name
+	}
+	return n, nil
+}
+
+// key finds a key of the organisation or of one of its workspaces.
+func (d *Directory) key(ctx context.Context, org, id string) (rec resource.Record, ok bool, err error) {
 	sc, ok, err := identity.ScopeOf(ctx, d.Resources.Store(), org, id)
 	if err != nil || !ok {
-		return "", nil, err
+		return rec, false, err
 	}
-	rec, ok, err := d.Resources.Get(ctx, sc, identity.KindKey, id)
+	return d.Resources.Get(ctx, sc, identity.KindKey, id)
+}
+
+// ofKey tells who owns a key and who else is told about it.
+func (d *Directory) ofKey(ctx context.Context, org, id string) (owner string, others []string, err error) {
+	rec, ok, err := d.key(ctx, org, id)
 	if err != nil || !ok {
 		return "", nil, err
 	}
