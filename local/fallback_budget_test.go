@@ -35,7 +35,6 @@ func TestWhatABudgetSendsAwayMeetsTheLimitsThere(t *testing.T) {
 		{"two that name each other", poor("circle", `"usage_limits":{"type":"tokens","credit_limit":100,"on_exceeded":"fallback","fallback_model":"@circle/claude-haiku-4-5"}`), 200, ""},
 		{"a rate of its own", poor("slow", `"rate_limits":[{"type":"tokens","unit":"rpd","value":0}]`), 429, "slow"},
 		{"no such model", "@mock-anthropic/nobody-knows-this-model", 412, "unpriced"},
-		{"no such provider", "@nobody/gpt-4o-mini", 400, "nobody"},
 	} {
 		got := r.call("POST", "/chat/completions", dearChat, "X-Gateway-Api-Key", r.thrifty(c.model))
 		if got.status != c.want || !strings.Contains(got.body, c.says) {
@@ -69,5 +68,49 @@ func TestPassThroughIsNotSentElsewhere(t *testing.T) {
 	got := r.call("POST", "/proxy/chat/completions", strings.Replace(dearChat, "@mock/", "", 1), "X-Gateway-Api-Key", key, "X-Gateway-Provider", "@mock")
 	if got.status != 412 {
 		t.Errorf("%d %s", got.status, got.body)
+	}
+}
+
+// A saved provider that is not there is refused when it is named, wherever a budget may name
+// one; a model that nobody has heard of is not, nor is the provider itself whose budget it is.
+func TestAFallbackThatNamesNothingIsNotSaved(t *testing.T) {
+	t.Parallel()
+	r := start(t)
+	try := func(method, path, body string) reply {
+		t.Helper()
+		return r.call(method, path, body, "X-Gateway-Api-Key", adminKey)
+	}
+	budget := func(model string) string {
+		return fmt.Sprintf(`{"type":"cost","credit_limit":5,"on_exceeded":"fallback","fallback_model":%q}`, model)
+	}
+	ws := r.workspace()
+	host := strings.TrimSuffix(r.mockBase(), "/v1")
+	bodies := map[string]struct{ path, body, field string }{
+		"a key":      {"/api-keys/workspace/service", `{"name":"k","workspace_id":"` + ws + `","scopes":["completions.write"],"usage_limits":%s}`, "usage_limits.fallback_model"},
+		"a provider": {"/virtual-keys", `{"name":"p","slug":"selves","provider":"anthropic","key":"k","custom_host":"` + host + `","workspace_id":"` + ws + `","usage_limits":%s}`, "usage_limits.fallback_model"},
+		"a policy":   {"/policies/usage-limits", `{"name":"l","workspace_id":"` + ws + `","conditions":[{"key":"virtual_key","value":"mock"}],"group_by":[{"key":"api_key"}],%s`, "fallback_model"},
+	}
+	for name, c := range bodies {
+		body := func(model string) string {
+			b := budget(model)
+			if c.field == "fallback_model" {
+				b = strings.TrimPrefix(b, "{")
+			}
+			return fmt.Sprintf(c.body, b)
+		}
+		if got := try("POST", c.path, body("@nobody/gpt-4o-mini")); got.status != 400 || !strings.Contains(got.body, `"`+c.field+`"`) && !strings.Contains(got.body, `[0].fallback_model"`) {
+			t.Errorf("%s: %d %s", name, got.status, got.body)
+		}
+		if got := try("POST", c.path, body("@mock/a-model-of-tomorrow")); got.status >= 300 {
+			t.Errorf("%s, an unknown model: %d %s", name, got.status, got.body)
+		}
+	}
+	self := strings.Replace(fmt.Sprintf(bodies["a provider"].body, budget("@narcissus/claude-haiku-4-5")), "selves", "narcissus", 1)
+	if got := try("POST", "/virtual-keys", self); got.status >= 300 {
+		t.Errorf("itself: %d %s", got.status, got.body)
+	}
+	id := r.keyID("k")
+	if got := try("PUT", "/api-keys/"+id, `{"usage_limits":`+budget("@nobody/x")+`}`); got.status != 400 {
+		t.Errorf("a change: %d %s", got.status, got.body)
 	}
 }

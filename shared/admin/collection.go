@@ -154,6 +154,7 @@ type (
 		fields() []Field
 		shown() []Field
 		prepare(in Values, ch *Change[T], now time.Time) []fault.Detail
+		fallbacks(tx *resource.Tx, ch *Change[T]) error
 		committed(c *Call, ch *Change[T])
 		Decorate(c *Call, items []Item[T], objects []Members) error
 	}

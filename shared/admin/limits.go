@@ -3,7 +3,6 @@ package admin
 import (
 	"encoding/json"
 	"slices"
-	"strconv"
 	"time"
 
 	"gateway/shared/fault"
@@ -138,11 +137,7 @@ func (l *Limits[T]) prepare(in Values, ch *Change[T], now time.Time) []fault.Det
 // past refuses dates that lie behind now; those that were stored before may stay.
 func (l *Limits[T]) past(budgets, was []*ledger.UsageLimit, now time.Time) (bad []fault.Detail) {
 	for i, u := range budgets {
-		path := usageField
-		if l.Place.ManyBudgets() {
-			path += "[" + strconv.Itoa(i) + "]"
-		}
-		bad = append(bad, pastDates(u, was, path+".", now)...)
+		bad = append(bad, pastDates(u, was, l.at(i), now)...)
 	}
 	return bad
 }

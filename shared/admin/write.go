@@ -111,6 +111,11 @@ func (w writer[T]) before(c *Call, tx *resource.Tx, ch *Change[T]) error {
 			return err
 		}
 	}
+	if w.col.Limits != nil {
+		if err := w.col.Limits.fallbacks(tx, ch); err != nil {
+			return err
+		}
+	}
 	if err := writeForm(w.col.Kind, ch.Rec, ch.Form); err != nil {
 		return err
 	}
