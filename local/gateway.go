@@ -28,6 +28,7 @@ import (
 	"gateway/shared/egress"
 	"gateway/shared/host"
 	"gateway/shared/host/meter"
+	"gateway/shared/host/metric"
 	"gateway/shared/identity/signing"
 	"gateway/shared/notice"
 	"gateway/shared/notice/folder"
@@ -190,7 +191,11 @@ func (g *gateway) assemble() error {
 	if g.server, err = host.Listen(g.options.addr, g.options.serve.Pages.Handler(g.options.serve.Aliases.Handler(&front.Front{Data: data, Admin: admin})), g.options.serve); err != nil {
 		return err
 	}
-	told := observe.NewQueue(telemetry.Exporter(g.core))
+	exporter := telemetry.Exporter(g.core)
+	if totals != nil {
+		totals.Also(metric.Dropped, exporter.Dropped)
+	}
+	told := observe.NewQueue(exporter)
 	g.workers = []worker{
 		g.usageWorker(archive, told),
 		told.Run,

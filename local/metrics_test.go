@@ -1,8 +1,11 @@
 package main
 
 import (
+	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptest"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -16,6 +19,9 @@ import (
 func TestMetricsOfALaptop(t *testing.T) {
 	t.Setenv(meter.EnvMetricsAddr, "127.0.0.1:0")
 	r := start(t)
+	full := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusForbidden) }))
+	t.Cleanup(full.Close)
+	r.admin("POST", "/telemetry-destinations", `{"name":"full","endpoint":"`+full.URL+`"}`)
 	for _, model := range []string{"gpt-4o-mini", "no-such-model"} { // the mock provider has every model, the price list has not
 		if a := r.call("POST", "/chat/completions", chatBody(model, "Hello", ""), "x-gateway-provider", "@mock"); a.status != 200 {
 			t.Fatalf("%d %s", a.status, a.body)
@@ -42,6 +48,15 @@ func TestMetricsOfALaptop(t *testing.T) {
 			t.Errorf("%d without %s:\n%s", status, want, text)
 		}
 	}
+	if !strings.Contains(text, "# TYPE gateway_telemetry_dropped_total counter\n") {
+		t.Errorf("nothing of what telemetry has dropped:\n%s", text)
+	}
+	eventually(t, func() error { // reports are sent in the background
+		if _, text := read("http://" + r.g.metrics.Addr().String() + "/metrics"); !regexp.MustCompile(`(?m)^gateway_telemetry_dropped_total [1-9]`).MatchString(text) {
+			return fmt.Errorf("no dropped report is told:\n%s", text)
+		}
+		return nil
+	})
 	if strings.Contains(text, "no-such-model") {
 		t.Error("a name that a caller made up is a label")
 	}

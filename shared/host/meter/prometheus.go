@@ -24,7 +24,18 @@ const EnvMetricsAddr = "GATEWAY_METRICS_ADDR"
 type Totals struct {
 	mu     sync.Mutex
 	counts map[string]int64
+	others map[string]func() int64 // that somebody else counts
 	models series
+}
+
+// Also has the answer tell what somebody else counts, as it stands when it is asked for.
+func (t *Totals) Also(name string, count func() int64) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.others == nil {
+		t.others = map[string]func() int64{}
+	}
+	t.others[name] = count
 }
 
 // NewTotals makes sums of nothing yet.
@@ -97,9 +108,13 @@ func (t *Totals) text() []byte {
 		}
 		fmt.Fprintf(&b, "%s_bucket{%s,le=\"+Inf\"} %d\n%s_sum{%s} %s\n%s_count{%s} %d\n", name, labels(p), s.requests, name, labels(p), number(milliseconds(s.latency)), name, labels(p), s.requests)
 	})
-	for _, n := range slices.Sorted(maps.Keys(t.counts)) {
+	counts := maps.Clone(t.counts)
+	for n, count := range t.others {
+		counts[n] = count()
+	}
+	for _, n := range slices.Sorted(maps.Keys(counts)) {
 		name := prometheusName(n) + "_total"
-		fmt.Fprintf(&b, "# TYPE %s counter\n%s %d\n", name, name, t.counts[n])
+		fmt.Fprintf(&b, "# TYPE %s counter\n%s %d\n", name, name, counts[n])
 	}
 	return b.Bytes()
 }

@@ -8,12 +8,13 @@ const Namespace = "Gateway"
 
 // Names of the metrics.
 const (
-	Requests      = "Requests"      // answered by this process, of known callers
-	Failures      = "Failures"      // of these, 5xx that are the gateway's own doing
-	StoreFailures = "StoreFailures" // a store, queue or key service did not answer; what counts money refuses then
-	AroundEdge    = "AroundEdge"    // requests that did not come through the edge
-	LoggedErrors  = "LoggedErrors"  // lines of level ERROR
-	GatewayTime   = "GatewayTime"   // milliseconds of a request that are not the provider's
+	Requests      = "Requests"         // answered by this process, of known callers
+	Failures      = "Failures"         // of these, 5xx that are the gateway's own doing
+	StoreFailures = "StoreFailures"    // a store, queue or key service did not answer; what counts money refuses then
+	AroundEdge    = "AroundEdge"       // requests that did not come through the edge
+	LoggedErrors  = "LoggedErrors"     // lines of level ERROR
+	Dropped       = "TelemetryDropped" // records that were not reported to a destination, once for each destination and signal
+	GatewayTime   = "GatewayTime"      // milliseconds of a request that are not the provider's
 )
 
 // Names of what is told by provider and model, besides Requests.
