@@ -76,16 +76,23 @@ const (
 	outside place = iota
 	within        // in a member with one of the names
 	below         // in or below a member whose texts count at any depth
+	sound         // in settings of sound, which are no words
 )
 
 // in is the place of a member's value.
 func (p place) in(name string, names map[string]bool) place {
 	deep, named := names[name]
 	switch {
-	case p == below || deep:
+	case p == below:
+		return below
+	case p == sound && name == "output":
+		return sound // how the model is to speak
+	case deep:
 		return below
 	case named:
 		return within
+	case p == outside && name == "audio":
+		return sound
 	}
 	return outside
 }
@@ -94,7 +101,7 @@ func (p place) in(name string, names map[string]bool) place {
 func collect(v any, names map[string]bool, at place, f func(string) string) any {
 	switch v := v.(type) {
 	case string:
-		if at != outside {
+		if at == within || at == below {
 			return f(v)
 		}
 	case []any:

@@ -18,6 +18,7 @@ func TestTextsAreFoundAndPutBack(t *testing.T) {
 		"a list":       {`{"text":["a",{"type":"b"}]}`, []string{"a"}, `{"text":["A",{"type":"b"}]}`},
 		"escaped name": {`{"te\u0078t":"a"}`, []string{"a"}, `{"text":"A"}`},
 		"an answer":    {`{"response":{"rows":[{"note":"a","n":1}]},"id":"b"}`, []string{"a"}, `{"id":"b","response":{"rows":[{"n":1,"note":"A"}]}}`},
+		"no settings":  {`{"audio":{"response":{"text":"a"},"output":{"voice":"b"}}}`, []string{"a"}, `{"audio":{"output":{"voice":"b"},"response":{"text":"A"}}}`},
 		"none":         {`{"audio":"a"}`, nil, `{"audio":"a"}`},
 	} {
 		if got := Texts([]byte(c.message), names); !slices.Equal(got, c.want) {

@@ -1,7 +1,9 @@
 package sessions
 
 import (
+	"bytes"
 	"encoding/json"
+	"strings"
 
 	"gateway/shared/dialect/live"
 	"gateway/shared/pricing"
@@ -35,6 +37,25 @@ func (s *Session) nested(event []byte) []live.Step {
 	}
 	return nil
 }
+
+// saidBy are the members of a response's output that hold what the model says, or has tools
+// do.
+var saidBy = map[string]bool{"text": false, "refusal": false, "arguments": true, "input": true, "code": false}
+
+// made is what a response within the session has made, once it has ended.
+func made(event []byte) string {
+	var w wire.Walk
+	if event == nil || nestedKeys.Walk(event, &w) != nil {
+		return ""
+	}
+	response := member(event, &w, nestedResponse)
+	if response == nil || !bytes.Contains(response, outputWord) {
+		return ""
+	}
+	return strings.Join(live.Texts(response, saidBy), "\n")
+}
+
+var outputWord = []byte(`"output"`)
 
 // named are the members of a response or a decision that are read.
 type named struct {

@@ -278,7 +278,10 @@ func (s *Session) Provider(message []byte) (h live.Heard) {
 		h.Whole, h.Last = true, true
 		h.Steps = s.closed(member(message, w, keyUsage), member(message, w, keyReason))
 	case "response.event":
-		h.Steps = s.nested(member(message, w, keyEvent))
+		event := member(message, w, keyEvent)
+		h.Steps = s.nested(event)
+		h.Said = made(event)
+		h.Whole = h.Said != ""
 	case "decision.event":
 		id, _ := text(message, w, keyEventID, "event_id") // a decision has no id of its own
 		h.Steps = s.decided(id, member(message, w, keyEvent))
@@ -341,7 +344,7 @@ func (s *Session) ends(why string, estimated bool) live.Step {
 // Wordy implements live.Wire: all texts in members that events have for them.
 func (s *Session) Wordy() map[string]bool { return wordy }
 
-var wordy = map[string]bool{"instructions": false, "content": false, "text": false, "output": false, "arguments": true, "input": false, "json": true, "description": false}
+var wordy = map[string]bool{"instructions": false, "content": false, "text": false, "output": true, "arguments": true, "input": false, "json": true, "description": false}
 
 // Busy implements live.Wire. When it is asked to close, the provider closes and reports the
 // session's length.

@@ -166,6 +166,30 @@ func TestWhatAResponseWithinASessionReads(t *testing.T) {
 	}
 }
 
+// What a response within a session has made is judged as the model's words are, when it has
+// ended; so is what tools have answered, at any depth, as what the client writes.
+func TestWhatIsMadeWithinASessionIsJudged(t *testing.T) {
+	t.Parallel()
+	s := opened(t)
+	for event, want := range map[string]string{
+		`{"type":"response.completed","response":{"id":"r","output":[{"type":"message","content":[{"type":"output_text","text":"one"},{"type":"refusal","refusal":"two"}]},{"type":"function_call","name":"f","arguments":"{three}"}]}}`: "one\ntwo\n{three}",
+		`{"type":"response.created","response":{"id":"r","output":[]}}`: "", `{"type":"response.output_text.delta","delta":"words"}`: "", `[]`: "", `{"type":"response.completed","response":{"id":"r","metadata":{"a":"b"},"output":null}}`: "",
+	} {
+		if h := s.Provider([]byte(`{"type":"response.event","event":` + event + `}`)); h.Said != want || h.Whole != (want != "") {
+			t.Errorf("%s: %q %v", event, h.Said, h.Whole)
+		}
+	}
+	for message, want := range map[string]string{
+		`{"type":"response.item.create","item":{"type":"function_call_output","output":{"rows":[{"note":"deep"}]}}}`:   "[deep]",
+		`{"type":"response.item.create","item":{"type":"function_call_output","output":"plain"}}`:                      "[plain]",
+		`{"type":"session.start","session":{"model":"m","audio":{"output":{"voice":"marin"}},"instructions":"brief"}}`: "[brief]",
+	} {
+		if got := fmt.Sprint(live.Texts([]byte(message), s.Wordy())); got != want {
+			t.Errorf("%s: %s", message, got)
+		}
+	}
+}
+
 // No bytes make a reader fail.
 func FuzzEvents(f *testing.F) {
 	f.Add([]byte(`{"type":"session.start","session":{"model":"m","triggers":[{}]}}`), []byte(`{"type":"session.closed","usage":{"seconds":1}}`))
