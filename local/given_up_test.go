@@ -3,8 +3,10 @@ package main
 import (
 	"context"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"sync"
 	"testing"
@@ -82,6 +84,38 @@ func TestWhatIsGivenUpBeforeItsAnswerIsBookedByItsInput(t *testing.T) {
 			t.Errorf("%s: %d of %d", c.name, rec.Cost, sum)
 		}
 		eventually(t, func() error { return usageIs(r, keys[i], int64(rec.Cost)) })
+	}
+}
+
+// What a provider goes on with by itself is booked by whoever reads it, and not by a guess
+// besides; a picture that is passed through is not counted by the letters that it came in.
+func TestWhatIsGivenUpIsNeitherBookedTwiceNorByItsLetters(t *testing.T) {
+	t.Parallel()
+	r := startDraining(t)
+	host := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, req *http.Request) {
+		_, _ = io.Copy(io.Discard, req.Body)
+		<-req.Context().Done()
+	}))
+	t.Cleanup(host.Close)
+	config := fmt.Sprintf(`{"provider":"openai","api_key":"sk-slow","custom_host":%q,"request_timeout":2000}`, host.URL+"/v1")
+	picture := `[{"role":"user","content":[{"type":"text","text":"What is it?"},{"type":"image_url","image_url":{"url":"data:image/png;base64,` + strings.Repeat("AAAA", 50_000) + `"}}]}]`
+	for i, c := range []struct {
+		name, path, body string
+		least, most      int64 // tokens
+	}{
+		{"a run of a thread", "/proxy/threads/thread_1/runs", `{"assistant_id":"asst_1","model":"gpt-4o-mini","additional_instructions":"many words"}`, 0, 0},
+		{"a response in the background", "/responses", `{"model":"gpt-4o-mini","background":true,"input":"many words"}`, 0, 0},
+		{"a passed response in the background", "/proxy/responses", `{"model":"gpt-4o-mini","background":true,"input":"many words"}`, 0, 0},
+		{"a picture", "/chat/completions", `{"model":"gpt-4o-mini","messages":` + picture + `}`, 1, 5000},
+		{"a picture that is passed through", "/proxy/chat/completions", `{"model":"gpt-4o-mini","messages":` + picture + `}`, 1, 5000},
+	} {
+		key, trace := r.newKey(`"usage_limits":{"type":"cost","credit_limit":50}`), fmt.Sprint("later-", i)
+		got := r.call("POST", c.path, c.body, "X-Gateway-Api-Key", key, "X-Gateway-Config", config, "X-Gateway-Trace-Id", trace, "Idempotency-Key", trace)
+		rec := r.recordOf(trace)
+		if in := rec.Usage.N(pricing.Input); got.status != http.StatusRequestTimeout || in < c.least || in > c.most {
+			t.Errorf("%s: %d, %d tokens", c.name, got.status, in)
+		}
+		eventually(t, func() error { return usageIs(r, key, int64(rec.Cost)) })
 	}
 }
 

@@ -235,9 +235,8 @@ func wrote(req *http.Request, body *Body, err error) {
 	}
 	if body != nil {
 		_ = body.Close()
-		body.whole.Store(err == nil)
-		if body.done != nil {
-			body.done()
+		if body.told != nil {
+			body.told.Wrote(err == nil)
 		}
 	}
 }
@@ -257,23 +256,22 @@ func idempotent(req *http.Request) bool {
 // bytes must not change until Close was called or, with other transports, until httptrace's
 // WroteRequest.
 type Body struct {
-	data  []byte
-	read  int
-	done  func() // nil: nobody is told
-	sent  atomic.Bool
-	whole atomic.Bool
+	data []byte
+	read int
+	told Told // nil: nobody is told
+	sent atomic.Bool
 }
 
 // NewBody gives a body of b, which is not copied.
 func NewBody(b []byte) *Body { return &Body{data: b} }
 
-// NewToldBody gives a body of b for a request to HTTP1, which calls done when it no longer
-// reads the bytes: once for this body, and once more for each body that GetBody gave.
-func NewToldBody(b []byte, done func()) *Body { return &Body{data: b, done: done} }
+// Told hears that a transport no longer reads the bytes of a body. whole tells whether the
+// request was sent with all of them.
+type Told interface{ Wrote(whole bool) }
 
-// Whole tells whether a transport that calls done has sent the request with all of the
-// body. It is settled before done is called.
-func (b *Body) Whole() bool { return b.whole.Load() }
+// NewToldBody gives a body of b for a request to HTTP1, which tells t when it no longer
+// reads the bytes: once for this body, and once more for each body that GetBody gave.
+func NewToldBody(b []byte, t Told) *Body { return &Body{data: b, told: t} }
 
 // Read implements io.Reader.
 func (b *Body) Read(p []byte) (int, error) {

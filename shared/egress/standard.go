@@ -139,15 +139,14 @@ func (s *Standard) CloseIdleConnections() {
 // told makes net/http report when it is done with a body, if somebody wants to know.
 func told(req *http.Request) *http.Request {
 	b, ok := req.Body.(*Body)
-	if !ok || b.done == nil {
+	if !ok || b.told == nil {
 		return req
 	}
 	trace := &httptrace.ClientTrace{
 		WroteHeaders: func() { b.sent.Store(false) }, // the body may be sent once more
 		WroteRequest: func(how httptrace.WroteRequestInfo) {
 			b.sent.Store(true)
-			b.whole.Store(how.Err == nil)
-			b.done()
+			b.told.Wrote(how.Err == nil)
 		},
 	}
 	return req.WithContext(httptrace.WithClientTrace(req.Context(), trace))

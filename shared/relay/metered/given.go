@@ -21,9 +21,10 @@ func (me *Meters) GivenUp(whole bool) {
 	}
 }
 
-// sent estimates what the request alone costs; nothing where it costs nothing.
+// sent estimates what the request alone costs; nothing where it costs nothing, or where the
+// provider may go on with it and whoever reads the result later is charged for all of it.
 func (me *Meters) sent() (u pricing.Usage) {
-	if me.Req.Method != http.MethodPost || me.CostsNothing() {
+	if me.Req.Method != http.MethodPost || me.CostsNothing() || me.goesOn() {
 		return u
 	}
 	like := me.Route
@@ -49,4 +50,14 @@ func (me *Meters) sent() (u pricing.Usage) {
 		}
 	}
 	return u
+}
+
+// goesOn tells whether a provider works on a request in its own time and the result can be
+// read later, though no answer came: a run by its thread, and a response or interaction in the
+// background by a request with the same key.
+func (me *Meters) goesOn() bool {
+	if me.Route.Shape == routes.Raw && me.KeptPath().Collection == "threads" {
+		return true
+	}
+	return (me.MakesLater() || me.startsInteraction()) && me.Req.Header.Get("Idempotency-Key") != ""
 }

@@ -71,9 +71,6 @@ func (a *passed) read() (got chat.Meter) {
 		if !got.Usage.Known() && a.answer.Stream && len(a.answer.Kept) > 0 && got.Err == nil {
 			// The tail holds the last of its pieces only.
 			got.Usage = a.Estimate(got.OutputEstimate() * max(a.answer.Total/int64(len(a.answer.Kept)), 1))
-			if r, err := like.Client.DecodeRequest(a.In); err == nil {
-				got.Usage.Set(pricing.Input, came.TokensOf(r))
-			}
 		}
 	case a.answer.JSON && like.Meter != nil && len(a.answer.Kept) > 0:
 		got = like.Meter(a.answer.Kept)

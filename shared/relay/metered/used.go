@@ -4,6 +4,7 @@ import (
 	"gateway/shared/chat"
 	"gateway/shared/pricing"
 	"gateway/shared/relay/came"
+	"gateway/shared/relay/routes"
 	"gateway/shared/relay/tail"
 )
 
@@ -37,9 +38,12 @@ func (me *Meters) Estimate(output int64) pricing.Usage {
 // estimateInput counts the text of a conversation, a token for four bytes and
 // four for each message; other bodies count as they are.
 func (me *Meters) estimateInput() int64 {
-	r := me.Decoded
-	if r == nil && me.Route.Client != nil {
-		r, _ = me.Route.Client.DecodeRequest(me.In) // a body that was answered can be read
+	r, like := me.Decoded, me.Route
+	if r == nil && like.Shape == routes.Raw {
+		like = me.Like()
+	}
+	if r == nil && like != nil && like.Client != nil {
+		r, _ = like.Client.DecodeRequest(me.In) // a body that was answered can be read
 	}
 	if r == nil {
 		return came.Tokens(len(me.In))

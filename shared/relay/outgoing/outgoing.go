@@ -18,21 +18,32 @@ import (
 // request's, sent to the wrong provider. It outlives the pooled call.
 type Bytes struct {
 	trace   *httptrace.ClientTrace // nil: the bodies tell
-	wrote   func()
-	handed  atomic.Int32 // readers that were given to the transport
-	written atomic.Int32 // those of them that it has finished with
+	handed  atomic.Int32           // readers that were given to the transport
+	written atomic.Int32           // those of them that it has finished with
+	last    atomic.Pointer[sending]
+}
 
-	last  atomic.Pointer[egress.Body] // the reader that was handed out last
-	whole atomic.Bool                 // its request went out whole, by a transport that tells only that
+// sending is one request, however often the transport sends it anew. What is told late of
+// an earlier request does not touch it.
+type sending struct {
+	of    *Bytes
+	whole atomic.Bool
+}
+
+// Wrote implements egress.Told.
+func (s *sending) Wrote(whole bool) {
+	s.whole.Store(whole)
+	s.of.written.Add(1)
 }
 
 func New(t http.RoundTripper) *Bytes {
 	o := new(Bytes)
-	o.wrote = func() { o.written.Add(1) }
 	if !egress.Tells(t) {
 		o.trace = &httptrace.ClientTrace{WroteRequest: func(how httptrace.WroteRequestInfo) {
-			o.whole.Store(how.Err == nil)
-			o.wrote()
+			if s := o.last.Load(); s != nil {
+				s.whole.Store(how.Err == nil)
+			}
+			o.written.Add(1)
 		}}
 	}
 	return o
@@ -43,8 +54,8 @@ func (o *Bytes) Whole() bool {
 	if o == nil {
 		return false
 	}
-	b := o.last.Load()
-	return o.whole.Load() || b != nil && b.Whole()
+	s := o.last.Load()
+	return s != nil && s.whole.Load()
 }
 
 // Busy tells whether the bytes may still be read. A transport that does not
@@ -61,16 +72,16 @@ func (o *Bytes) Watch(ctx context.Context) context.Context {
 
 // Attach gives a request its body, which can be sent again on another connection.
 func (o *Bytes) Attach(req *http.Request, body []byte) {
+	s := &sending{of: o}
+	o.last.Store(s)
 	req.ContentLength = int64(len(body))
 	req.GetBody = func() (io.ReadCloser, error) {
 		o.handed.Add(1)
-		o.whole.Store(false)
+		s.whole.Store(false)
 		if o.trace != nil {
 			return egress.NewBody(body), nil
 		}
-		b := egress.NewToldBody(body, o.wrote)
-		o.last.Store(b)
-		return b, nil
+		return egress.NewToldBody(body, s), nil
 	}
 	req.Body, _ = req.GetBody()
 }
@@ -81,21 +92,21 @@ func (o *Bytes) Stream(req *http.Request, body io.ReadCloser, length int64) *Byt
 	if o == nil {
 		o = New(nil)
 	}
-	o.last.Store(nil)
-	o.whole.Store(false)
-	req.Body, req.ContentLength = &streamed{body, &o.whole}, length
+	s := &sending{of: o}
+	o.last.Store(s)
+	req.Body, req.ContentLength = &streamed{body, s}, length
 	return o
 }
 
 type streamed struct {
 	io.ReadCloser
-	whole *atomic.Bool
+	of *sending
 }
 
 func (s *streamed) Read(p []byte) (int, error) {
 	n, err := s.ReadCloser.Read(p)
 	if err == io.EOF {
-		s.whole.Store(true)
+		s.of.whole.Store(true)
 	}
 	return n, err
 }

@@ -1,8 +1,10 @@
 package outgoing
 
 import (
+	"bufio"
 	"errors"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -137,6 +139,66 @@ func TestWhetherARequestWentOutWhole(t *testing.T) {
 				t.Errorf("%T: a stream of %d was answered", tr, n)
 			}
 			_ = resp.Body.Close()
+		}
+	}
+}
+
+// A transport may send a request anew by itself; its last try counts.
+func TestARequestThatWasRepeatedWentOutWhole(t *testing.T) {
+	t.Parallel()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	// A connection answers one request, and is closed when the next one has come.
+	go func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			go func() {
+				defer c.Close()
+				in := bufio.NewReader(c)
+				for n := range 2 {
+					req, err := http.ReadRequest(in)
+					if err != nil {
+						return
+					}
+					_, _ = io.Copy(io.Discard, req.Body)
+					if n == 0 {
+						_, _ = io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+					}
+				}
+			}()
+		}
+	}()
+	policy, err := egress.ParseAllow("127.0.0.0/8")
+	if err != nil {
+		t.Fatal(err)
+	}
+	own, standard := egress.NewHTTP1(policy), egress.NewStandard(policy)
+	defer own.CloseIdleConnections()
+	defer standard.CloseIdleConnections()
+	for _, tr := range []http.RoundTripper{own, standard} {
+		o := New(tr)
+		for n := range 3 {
+			req, err := http.NewRequestWithContext(o.Watch(t.Context()), "POST", "http://"+l.Addr().String(), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			req.Header.Set("Idempotency-Key", "one")
+			o.Attach(req, []byte("the body"))
+			resp, err := tr.RoundTrip(req)
+			if err != nil {
+				t.Fatalf("%T: request %d: %v", tr, n, err)
+			}
+			_, _ = io.Copy(io.Discard, resp.Body)
+			_ = resp.Body.Close()
+			if !o.Whole() {
+				t.Errorf("%T: request %d was answered", tr, n)
+			}
 		}
 	}
 }
