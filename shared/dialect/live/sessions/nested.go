@@ -80,8 +80,8 @@ func (s *Session) created(response []byte) []live.Step {
 	if s.open[n.ID] != nil || len(s.open) >= maxOpen {
 		return nil
 	}
-	s.open[n.ID] = &delegated{model: n.Model, reads: s.history + tokens(s.since)}
-	return []live.Step{{Do: live.Begins, ID: n.ID, Model: n.Model, Input: s.history + s.since}}
+	s.open[n.ID] = &delegated{model: n.Model, at: s.all, reads: s.history + tokens(s.all-s.upTo)}
+	return []live.Step{{Do: live.Begins, ID: n.ID, Model: n.Model, Input: s.history + s.all - s.upTo}}
 }
 
 // reads counts bytes that responses read from now on: what they are told to do, what was
@@ -89,7 +89,7 @@ func (s *Session) created(response []byte) []live.Step {
 func (s *Session) reads(bytes int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.since += bytes
+	s.all += bytes
 }
 
 // made counts a piece. Few events tell which response they belong to, so the estimate of
@@ -115,11 +115,14 @@ func (s *Session) done(response []byte, finish string) []live.Step {
 	step := live.Step{Do: live.Ends, ID: n.ID, Model: n.Model, Usage: m.Usage, Served: m.Served, Finish: finish}
 	switch {
 	case m.Usage.Known():
-		s.history, s.since = m.Usage.TotalTokens(), 0
+		if d != nil && d.at >= s.upTo {
+			s.history, s.upTo = max(s.history, m.Usage.TotalTokens()), d.at
+		}
+	case d != nil && finish == "failed" && d.made == 0: // providers charge nothing for it
 	case d != nil:
 		step = d.lost(n.ID)
 		step.Finish = finish
-		s.since += d.made
+		s.all += d.made
 	case finish == "failed":
 		return nil // its usage is not known, and nothing was made
 	}

@@ -37,13 +37,15 @@ type Session struct {
 	seconds          int64 // the provider's last report; below 0: there was none
 	timed            bool  // the session's time is running
 	open             map[string]*delegated
-	history          int64 // tokens that the last response of known usage read and made
-	since            int64 // bytes that later ones read besides
+	history          int64 // tokens that responses of known usage have read and made
+	all              int64 // bytes that responses read, since the session began
+	upTo             int64 // those of them that are part of history: what came before such a response
 }
 
 // delegated is a response that is made within a session.
 type delegated struct {
 	model string
+	at    int64 // bytes that came before it
 	reads int64 // tokens, by an estimate
 	made  int64 // bytes of its pieces
 }
@@ -136,7 +138,7 @@ func (s *Session) Opens(first []byte) (o live.Opening, err error) {
 	if o.Model == "" {
 		return o, fault.Invalid("session.model", "is required: the model of the session")
 	}
-	o.Asks, s.since, err = asks(session, &in)
+	o.Asks, s.all, err = asks(session, &in)
 	o.Asks.Unheld = true // the session goes on without pauses
 	return o, err
 }

@@ -92,6 +92,10 @@ func TestWhatIsMadeWithinASession(t *testing.T) {
 	if got := ends(nested(`{"type":"response.completed","response":{"id":"r","model":"d","usage":{"input_tokens":7,"output_tokens":2}}}`)); len(got) != 1 || got[0].Usage.TotalTokens() != 9 || got[0].ID != "r" {
 		t.Errorf("%+v", got)
 	}
+	nested(`{"type":"response.created","response":{"id":"f","model":"d"}}`)
+	if got := ends(nested(`{"type":"response.failed","response":{"id":"f","usage":null,"error":{"code":"rate_limit_exceeded"}}}`)); len(got) != 1 || got[0].ID != "f" || got[0].Usage.Known() {
+		t.Errorf("one that failed and made nothing: %+v", got)
+	}
 	nested(`{"type":"response.created","response":{"id":"r2","model":"d"}}`)
 	nested(`{"type":"response.output_text.delta","delta":"twelve bytes"}`)
 	if left := ends(s.Left()); len(left) != 2 || !left[0].Usage.Estimated || left[0].Usage.N(pricing.Output) != 4 || left[0].Model != "d" {
@@ -144,13 +148,18 @@ func TestWhatAResponseWithinASessionReads(t *testing.T) {
 		history int64 // tokens
 		since   int   // bytes
 	}{
-		"its prompt":          {nil, 0, len(backend)},
-		"what is written":     {[]func(live.Wire){client(appended)}, 0, len(backend + appended)},
-		"no sound":            {[]func(live.Wire){client(`{"type":"session.input_audio.append","audio":"AAAAAAAA"}`)}, 0, len(backend)},
-		"another prompt":      {[]func(live.Wire){client(`{"type":"session.update","session":{"delegation":{"type":"responses","responses":` + other + `}}}`)}, 0, len(backend + other)},
-		"what was heard":      {[]func(live.Wire){provider(`{"type":"session.input_transcript.delta","delta":"eight by"}`)}, 0, len(backend) + 8},
-		"what was said":       {[]func(live.Wire){provider(`{"type":"session.output_transcript.delta","delta":"eight by"}`)}, 0, len(backend) + 8},
-		"as much as the last": {append(told, provider(`{"type":"session.output_transcript.delta","delta":"four"}`)), 720, 4},
+		"its prompt":              {nil, 0, len(backend)},
+		"what is written":         {[]func(live.Wire){client(appended)}, 0, len(backend + appended)},
+		"no sound":                {[]func(live.Wire){client(`{"type":"session.input_audio.append","audio":"AAAAAAAA"}`)}, 0, len(backend)},
+		"another prompt":          {[]func(live.Wire){client(`{"type":"session.update","session":{"delegation":{"type":"responses","responses":` + other + `}}}`)}, 0, len(backend + other)},
+		"what was heard":          {[]func(live.Wire){provider(`{"type":"session.input_transcript.delta","delta":"eight by"}`)}, 0, len(backend) + 8},
+		"what was said":           {[]func(live.Wire){provider(`{"type":"session.output_transcript.delta","delta":"eight by"}`)}, 0, len(backend) + 8},
+		"what came while one ran": {[]func(live.Wire){told[0], client(appended), told[1]}, 720, len(appended)},
+		"what is told twice":      {append(told[:2:2], client(appended), told[1]), 720, len(appended)},
+		"the longer of two": {append(told[:2:2],
+			nested(`{"type":"response.created","response":{"id":"b","model":"d"}}`),
+			nested(`{"type":"response.completed","response":{"id":"b","usage":{"input_tokens":30,"output_tokens":1}}}`)), 720, 0},
+		"as much as the last": {append(told[:2:2], provider(`{"type":"session.output_transcript.delta","delta":"four"}`)), 720, 4},
 	} {
 		s := opened(t)
 		for _, f := range c.before {
