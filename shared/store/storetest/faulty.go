@@ -101,7 +101,7 @@ func (f *FaultyStore) draw(table store.TableName, call Call) (done bool, err err
 	return true, nil
 }
 
-// call calls f as draw decides.
+// call calls do as draw decides.
 func (f *FaultyStore) call(table store.TableName, call Call, do func() error) error {
 	done, fault := f.draw(table, call)
 	if done {

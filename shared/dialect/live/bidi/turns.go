@@ -144,7 +144,7 @@ func finish(m *part) string {
 	return "completed"
 }
 
-// late handles usage that comes while no turn is open. It restates the usage of the turn
+// late handles usage that does not belong to the open turn, if there is one. It restates the usage of the turn
 // before, if it has the same prompt, or belongs to a turn without content.
 func (s *Session) late(m *part) []live.Step {
 	if s.tellsAgain(m) {
