@@ -15,7 +15,10 @@ var inward = [...]pricing.Class{pricing.Input, pricing.AudioIn, pricing.ImageIn,
 // because its client had gone or a time had run out. If the provider had the whole request
 // by then, it charges for what it was sent.
 func (me *Meters) GivenUp(whole bool) {
-	if u := me.sent(); whole && u.Known() {
+	if !whole {
+		return
+	}
+	if u := me.sent(); u.Known() {
 		u.Add(pricing.Requests, 1)
 		me.Charge(u)
 	}
@@ -33,7 +36,7 @@ func (me *Meters) sent() (u pricing.Usage) {
 	}
 	switch {
 	case like == nil: // no shape that is known: see LearnRaw
-		if a := (passed{Meters: me}); a.estimates() {
+		if (&passed{Meters: me}).estimates() {
 			u = me.Estimate(0)
 		}
 		return u
