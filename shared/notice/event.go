@@ -76,9 +76,9 @@ type Names struct{ Workspace, Key string }
 // mail is the subject and the text of the event in a mail.
 func (e *Event) mail(named Names) (subject, text string) {
 	subject = e.Summary
-	for id, name := range map[string]string{e.Workspace: named.Workspace, e.Audience.Key: named.Key} {
-		if id != "" && name != "" && !strings.Contains(subject, name) {
-			subject = strings.ReplaceAll(subject, id, `"`+oneLine(name)+`"`)
+	for _, one := range [...]struct{ id, name string }{{e.Workspace, named.Workspace}, {e.Audience.Key, named.Key}} {
+		if one.id != "" && one.name != "" && !strings.Contains(subject, one.name) {
+			subject = strings.ReplaceAll(subject, one.id, `"`+oneLine(one.name)+`"`)
 		}
 	}
 	var b strings.Builder
