@@ -14,6 +14,8 @@ type doubtful struct {
 	id    string
 	value []byte
 	entry entry
+	// forced marks an entry that was written for a charge; see open.
+	forced bool
 }
 
 // undo gives back an entry that may have been written although the store reported an error.

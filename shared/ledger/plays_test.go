@@ -22,16 +22,17 @@ type setting struct {
 	seed                              uint64
 	actors, requests, faults, splitAt int
 	change                            bool
+	late                              bool // see world
 }
 
 func settingOf(seed uint64) setting {
 	r := rand.New(rand.NewPCG(seed, 0))
-	return setting{seed, 1 + r.IntN(6), 1 + r.IntN(8), []int{0, 5, 30}[r.IntN(3)], []int{1, 3, SplitAbove}[r.IntN(3)], r.IntN(3) > 0}
+	return setting{seed, 1 + r.IntN(6), 1 + r.IntN(8), []int{0, 5, 30}[r.IntN(3)], []int{1, 3, SplitAbove}[r.IntN(3)], r.IntN(3) > 0, false}
 }
 
 func (s setting) String() string {
-	return fmt.Sprintf("seed %d: %d processes, %d requests each, %d%% faults, split above %d, changing limits %t",
-		s.seed, s.actors, s.requests, s.faults, s.splitAt, s.change)
+	return fmt.Sprintf("seed %d: %d processes, %d requests each, %d%% faults, split above %d, changing limits %t, late charges %t",
+		s.seed, s.actors, s.requests, s.faults, s.splitAt, s.change, s.late)
 }
 
 func TestPlays(t *testing.T) {
@@ -47,8 +48,10 @@ func TestPlays(t *testing.T) {
 				if seed >= last || t.Failed() {
 					return
 				}
-				if _, err := settingOf(seed).play(t, c); err != nil {
-					t.Errorf("%v: %v", settingOf(seed), err)
+				s := settingOf(seed)
+				s.late = seed%2 == 0
+				if _, err := s.play(t, c); err != nil {
+					t.Errorf("%v: %v", s, err)
 				}
 			}
 		})

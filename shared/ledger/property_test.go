@@ -24,6 +24,7 @@ type world struct {
 	clock  *hands
 	split  int
 	change bool // limits change, periods end, charges exceed their bounds
+	late   bool // charges without a reservation, and reservations that outlive their requests
 
 	mu          sync.Mutex
 	budgets     map[string][]UsageLimit
@@ -39,6 +40,10 @@ type world struct {
 	seen        int // writes at the last look
 	heads       map[string]store.Key
 	looked      map[string]int // writes of the head's rows at the last look
+	totals      map[string]totals
+	forcing     map[string]bool // actors that charge what was spent, which asks for no room
+	lateCharges int
+	lateHolds   int
 }
 
 // turn is one of the entries of a request|subject, as its record knows it.
@@ -47,9 +52,10 @@ type turn struct {
 	n  int
 }
 
-func newWorld(random *rand.Rand, split int, change bool) *world {
+func newWorld(random *rand.Rand, split int, change, late bool) *world {
 	w := &world{
-		m: newMemory(), clock: clockAt("2026-11-27T23:50:00Z"), split: split, change: change,
+		m: newMemory(), clock: clockAt("2026-11-27T23:50:00Z"), split: split, change: change, late: late,
+		totals: map[string]totals{}, forcing: map[string]bool{},
 		settled: map[string]amounts{}, unforeseen: map[string]bool{}, unconfirmed: map[string]map[string]amounts{}, turns: map[turn]string{}, budgets: map[string][]UsageLimit{},
 		heads: map[string]store.Key{}, looked: map[string]int{},
 	}
@@ -131,6 +137,10 @@ func (w *world) request(ctx context.Context, l *Ledger, random *rand.Rand, id st
 			subjects = append(subjects, w.subject(name))
 		}
 	}
+	if w.late && random.IntN(4) == 0 {
+		w.charge(ctx, l, random, id, subjects)
+		return
+	}
 	b := Bound{Cost: pricing.NanoDollars(random.IntN(60)), Tokens: random.Int64N(60), Priced: true}
 	r, err := l.Reserve(ctx, id, subjects, b)
 	if err != nil {
@@ -161,7 +171,94 @@ func (w *world) request(ctx context.Context, l *Ledger, random *rand.Rand, id st
 	if random.IntN(8) == 0 {
 		return // killed before it settled
 	}
+	if w.late && random.IntN(3) == 0 {
+		w.hold(ctx, l, random, id, r, actual)
+		return
+	}
+	defer w.forces(ctx)()
+	w.settles(id, r, actual)
+	for range 1 + random.IntN(2) {
+		_ = r.Settle(ctx, pricing.NanoDollars(actual[slotCost]), actual[slotTokens])
+	}
+	for _, e := range r.Entries() {
+		for range random.IntN(3) {
+			_ = l.SettleEntry(ctx, e)
+		}
+	}
+}
+
+// charge books what was spent without a reservation: a late response, a transcript.
+func (w *world) charge(ctx context.Context, l *Ledger, random *rand.Rand, id string, subjects []*Subject) {
+	actual := amounts{random.Int64N(90), random.Int64N(90), 1}
+	r := l.reservation(id, subjects)
+	if r == nil {
+		return
+	}
+	defer w.forces(ctx)()
+	w.settles(id, r, actual)
 	w.mu.Lock()
+	w.lateCharges++
+	w.mu.Unlock()
+	r, _ = l.Charge(ctx, id, subjects, Used{pricing.NanoDollars(actual[slotCost]), actual[slotTokens]})
+	if random.IntN(2) == 0 {
+		_ = r.Settle(ctx, pricing.NanoDollars(actual[slotCost]), actual[slotTokens])
+	}
+	for _, e := range r.Entries() {
+		_ = l.SettleEntry(ctx, e)
+	}
+}
+
+// hold is work that goes on at a provider after its request: a response in the background, a
+// batch. It is settled now and then, once or more, by this process or another, or never.
+func (w *world) hold(ctx context.Context, l *Ledger, random *rand.Rand, id string, r *Reservation, actual amounts) {
+	defer w.forces(ctx)()
+	held, _ := r.Hold(ctx, w.clock.now().Add(time.Duration(random.IntN(90))*time.Minute), Used{})
+	if random.IntN(4) == 0 {
+		return
+	}
+	w.clock.add(time.Duration(random.IntN(2400)) * time.Second)
+	w.settles(id, r, actual)
+	w.mu.Lock()
+	w.lateHolds++
+	for _, p := range r.parts {
+		if p.id == "" { // the store did not let it be held
+			delete(w.settled, id+"|"+p.subject.ID)
+		}
+	}
+	w.mu.Unlock()
+	if random.IntN(2) == 0 {
+		l = w.process(random)
+	}
+	for range 1 + random.IntN(2) {
+		entries, _ := l.SettleHeld(ctx, held, Used{pricing.NanoDollars(actual[slotCost]), actual[slotTokens]})
+		for _, e := range entries {
+			for range random.IntN(2) {
+				_ = l.SettleEntry(ctx, e)
+			}
+		}
+	}
+	_ = r.Settle(ctx, 1000, 1000) // of a reservation that is held: nothing
+}
+
+// forces marks the actor as one that asks for no room.
+func (w *world) forces(ctx context.Context) (end func()) {
+	name := ""
+	if a := actorOf(ctx); a != nil {
+		name = a.name
+	}
+	set := func(on bool) {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.forcing[name] = on
+	}
+	set(true)
+	return func() { set(false) }
+}
+
+// settles notes what a request is about to be settled at.
+func (w *world) settles(id string, r *Reservation, actual amounts) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	for _, p := range r.parts {
 		counted := actual // without an entry it is charged by the limits that it meets then
 		for i := range counted {
@@ -171,15 +268,6 @@ func (w *world) request(ctx context.Context, l *Ledger, random *rand.Rand, id st
 		}
 		w.settled[id+"|"+p.subject.ID] = counted
 		w.unforeseen[id+"|"+p.subject.ID] = p.id == ""
-	}
-	w.mu.Unlock()
-	for range 1 + random.IntN(2) {
-		_ = r.Settle(ctx, pricing.NanoDollars(actual[slotCost]), actual[slotTokens])
-	}
-	for _, e := range r.Entries() {
-		for range random.IntN(3) {
-			_ = l.SettleEntry(ctx, e)
-		}
 	}
 }
 
@@ -235,6 +323,10 @@ func (w *world) balance() error {
 		}
 		w.looked[name] = t.writes
 		w.crowd = max(w.crowd, t.entries)
+		if err := w.admitted(name, w.totals[name], t); err != nil {
+			return err
+		}
+		w.totals[name] = t
 		for i, m := range slotMeasure {
 			if t.available[i] != t.limit[i]-t.spent[i]-t.open[i] {
 				return fmt.Errorf("%s %s: available %d = limit %d - spent %d - open %d does not hold", name, m, t.available[i], t.limit[i], t.spent[i], t.open[i])
@@ -242,9 +334,28 @@ func (w *world) balance() error {
 			if t.spent[i] < 0 {
 				return fmt.Errorf("%s %s: %d is spent", name, m, t.spent[i])
 			}
-			if !w.change && t.least[i] < 0 {
+			if !w.change && !w.late && t.least[i] < 0 {
 				return fmt.Errorf("%s %s: a row has %d available", name, m, t.least[i])
 			}
+		}
+	}
+	return nil
+}
+
+// admitted checks that an entry was only added while the budget had room for it, unless the
+// entry is a charge.
+func (w *world) admitted(name string, before, now totals) error {
+	if w.change || before.rows != 1 || now.rows != 1 || now.entries != before.entries+1 {
+		return nil
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if last := len(w.story.log) - 1; last < 0 || w.forcing[w.story.log[last].actor] {
+		return nil
+	}
+	for i, m := range slotMeasure {
+		if took := before.available[i] - now.available[i]; took > 0 && took > before.available[i] {
+			return fmt.Errorf("%s %s: a request took %d of %d", name, m, took, before.available[i])
 		}
 	}
 	return nil
@@ -305,7 +416,7 @@ func (w *world) audit() error {
 // play runs one world to its end, with the crew or, without one, goroutines.
 func (p setting) play(t *testing.T, c *crew) (*world, error) {
 	random := rand.New(rand.NewPCG(p.seed, 1))
-	w := newWorld(random, p.splitAt, p.change)
+	w := newWorld(random, p.splitAt, p.change, p.late)
 	s := &schedule{m: w.m, random: random, faults: p.faults, check: w.balance, crew: c}
 	w.story = s
 	run := map[string]func(context.Context){}
@@ -326,6 +437,9 @@ func (p setting) play(t *testing.T, c *crew) (*world, error) {
 		return w, fmt.Errorf("%w after\n%s", err, s.story())
 	}
 	w.clock.add(3 * Due)
+	if p.late {
+		w.clock.add(5 * Due)
+	}
 	w.story.crew = nil
 	l := w.process(random)
 	for range 2 { // the second pass finds entries that crashed under repair
@@ -340,19 +454,26 @@ func (p setting) play(t *testing.T, c *crew) (*world, error) {
 }
 
 func TestBudgetsBalanceUnderAnyInterleaving(t *testing.T) {
-	for name, change := range map[string]bool{"bounded requests, fixed limits": false, "changing limits, periods, overruns": true} {
+	for name, kind := range map[string]struct{ change, late bool }{
+		"bounded requests, fixed limits": {}, "changing limits, periods, overruns": {change: true},
+		"late charges, fixed limits": {late: true}, "late charges, changing limits": {true, true},
+	} {
 		t.Run(name, func(t *testing.T) {
-			crowd, rows, refused, repaired := 0, 0, 0, 0
+			crowd, rows, refused, repaired, charges, holds := 0, 0, 0, 0, 0, 0
 			rapid.Check(t, func(rt *rapid.T) {
 				s := setting{rapid.Uint64().Draw(rt, "seed"), rapid.IntRange(1, 6).Draw(rt, "processes"),
 					rapid.IntRange(1, 8).Draw(rt, "requests"), rapid.SampledFrom([]int{0, 5, 30}).Draw(rt, "faults"),
-					rapid.SampledFrom([]int{1, 3, SplitAbove}).Draw(rt, "split above"), change}
+					rapid.SampledFrom([]int{1, 3, SplitAbove}).Draw(rt, "split above"), kind.change, kind.late}
 				w, err := s.play(t, nil)
 				if err != nil {
 					rt.Fatal(err)
 				}
 				crowd, rows, refused, repaired = max(crowd, w.crowd), max(rows, w.rows), refused+w.refused, repaired+len(w.unconfirmed)
+				charges, holds = charges+w.lateCharges, holds+w.lateHolds
 			})
+			if kind.late && (charges == 0 || holds == 0) {
+				t.Errorf("%d late charges, %d held reservations", charges, holds)
+			}
 			if crowd < 4 || rows < 16 || refused == 0 || repaired == 0 {
 				t.Errorf("the worlds were too tame: %d open entries at most, %d rows, %d refusals, %d repairs", crowd, rows, refused, repaired)
 			}

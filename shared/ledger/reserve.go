@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -50,6 +51,7 @@ type Reservation struct {
 
 	mu      sync.Mutex
 	settled bool // Settle or Release was called: final holds
+	held    bool // Hold was called: others settle the entries
 	final   amounts
 }
 
@@ -80,17 +82,9 @@ type part struct {
 //
 // requestID is reported if nobody settles the reservation; use the record's id.
 func (l *Ledger) Reserve(ctx context.Context, requestID string, subjects []*Subject, b Bound) (*Reservation, error) {
-	budgeted := false
-	for _, s := range subjects {
-		budgeted = budgeted || s != nil && len(s.Budgets) > 0
-	}
-	if !budgeted {
+	r := l.reservation(requestID, subjects)
+	if r == nil {
 		return nil, nil
-	}
-	r := &Reservation{l: l, request: requestID}
-	now := l.clock()
-	for _, s := range inOrder(subjects, func(s *Subject) bool { s.at(now); return s.derive().plan.any }) {
-		r.parts = append(r.parts, &part{subject: s, plan: s.derive().plan})
 	}
 	if err := r.priced(b); err != nil {
 		return nil, err
@@ -106,6 +100,20 @@ func (l *Ledger) Reserve(ctx context.Context, requestID string, subjects []*Subj
 		return nil, err
 	}
 	return r, nil
+}
+
+// reservation returns a reservation of the subjects' budgets that has taken nothing yet; nil
+// if no subject has a budget.
+func (l *Ledger) reservation(requestID string, subjects []*Subject) *Reservation {
+	if !slices.ContainsFunc(subjects, func(s *Subject) bool { return s != nil && len(s.Budgets) > 0 }) {
+		return nil
+	}
+	r := &Reservation{l: l, request: requestID}
+	now := l.clock()
+	for _, s := range inOrder(subjects, func(s *Subject) bool { s.at(now); return s.derive().plan.any }) {
+		r.parts = append(r.parts, &part{subject: s, plan: s.derive().plan})
+	}
+	return r
 }
 
 // Settle replaces the reserved bound by what the request cost: once, with the
@@ -128,7 +136,7 @@ func (r *Reservation) Entries() []usage.Settle {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if !r.settled {
+	if !r.settled || r.held {
 		return nil
 	}
 	var out []usage.Settle
@@ -136,8 +144,12 @@ func (r *Reservation) Entries() []usage.Settle {
 		if p.id != "" {
 			out = append(out, settlement(p.key, p.id, p.rest(r.final)))
 		}
-		for _, d := range p.lost { // given back, should the store have them
-			out = append(out, settlement(d.key, d.id, amounts{}))
+		for i, d := range p.lost { // given back, should the store have them
+			var charge amounts
+			if p.id == "" && d.forced && i == len(p.lost)-1 {
+				charge = p.rest(r.final) // this entry is the charge, if the store has it
+			}
+			out = append(out, settlement(d.key, d.id, charge))
 		}
 	}
 	return out
@@ -209,8 +221,8 @@ func (p *part) rest(final amounts) amounts {
 	return final
 }
 
-// open writes an entry with what the bound takes. A forced entry reserves nothing and needs
-// nothing available: it stands for a charge that was not foreseen, which is the bound.
+// open writes an entry with what the bound takes. A forced entry takes it without asking for
+// room, since the bound is money that was already spent; available may become negative.
 func (l *Ledger) open(ctx context.Context, p *part, request string, b Bound, force bool) error {
 	if err := l.giveBack(ctx, p); err != nil {
 		return err
@@ -220,9 +232,10 @@ func (l *Ledger) open(ctx context.Context, p *part, request string, b Bound, for
 	var left *amounts // available at the last look
 	var seen store.Item
 	for range attempts {
-		var want, need amounts
-		if !force {
-			want, need = p.demand(b)
+		want, need := p.demand(b)
+		if force {
+			need = amounts{}
+		} else {
 			p.waive(&b, &want, &need)
 		}
 		if left != nil {
@@ -246,12 +259,13 @@ func (l *Ledger) open(ctx context.Context, p *part, request string, b Bound, for
 		if err == nil {
 			p.id, p.value, p.entry, p.turn = id, value, e, p.turn+1
 			l.touched(ctx, p.key, after)
+			l.failed(ctx, "balance the rows of a budget", l.level(ctx, p.key, after))
 			return nil
 		}
 		failed, ok := store.AsCondition(err)
 		if !ok {
 			p.turn++
-			l.undo(ctx, p, doubtful{p.key, id, value, e}, err)
+			l.undo(ctx, p, doubtful{p.key, id, value, e, force}, err)
 			return err
 		}
 		seen = failed.Current
@@ -279,7 +293,7 @@ func openUpdate(p *part, id string, value []byte, want, need amounts, assumed bo
 		if need[i] > 0 {
 			u.If = append(u.If, store.IfAtLeast(slotAttr[i].available, need[i]))
 		}
-		if want[i] > 0 && i != slotRequests { // a request is one request
+		if want[i] > 0 && need[i] > 0 && i != slotRequests { // a request is one request, and a forced entry asks for nothing
 			asked := need[i]
 			if assumed {
 				asked = 1 // let through while anything is left

@@ -15,6 +15,9 @@ func (r *Reservation) settle(ctx context.Context, final amounts) error {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if r.held {
+		return nil
+	}
 	if r.settled {
 		final = r.final
 	}
@@ -34,8 +37,8 @@ func (r *Reservation) settle(ctx context.Context, final amounts) error {
 				p.done = true
 				return nil
 			}
-			// The bound was nothing, so nothing was reserved. An entry is made all the
-			// same, because a charge with an entry can be repeated.
+			// Nothing was reserved. An entry is written first, because a charge with an
+			// entry can be repeated, and repair books it if this process dies.
 			if err := r.l.open(ctx, p, r.request, chargeOf(final), true); err != nil {
 				return err
 			}
@@ -97,6 +100,7 @@ func (l *Ledger) close(ctx context.Context, key store.Key, id string, value []by
 		_, after, err := l.spend.Update(ctx, closeUpdate(key, id, value, &e, actual))
 		if err == nil {
 			l.alerts(ctx, key, after, actual)
+			l.failed(ctx, "balance the rows of a budget", l.level(ctx, key, after))
 			return entryClosed, nil
 		}
 		failed, ok := store.AsCondition(err)

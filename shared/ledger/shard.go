@@ -213,12 +213,63 @@ func (l *rows) drainOverdrawn(ctx context.Context, head store.Key, row store.Ite
 	if row.Int(attrRows.Attr) <= 1 {
 		return
 	}
-	for _, n := range availableOf(row) {
-		if n < 0 {
-			l.failed(ctx, "collect a lowered budget", l.drain(ctx, head, p))
-			return
+	if overdrawn(row) {
+		l.failed(ctx, "collect a lowered budget", l.drain(ctx, head, p))
+	}
+}
+
+// level moves money from the other rows of a head to one that has less than nothing after a
+// charge beyond its reservation. Otherwise the other rows would still admit requests that the
+// budget as a whole has no room for.
+func (l *rows) level(ctx context.Context, key store.Key, row store.Item) error {
+	head := headOf(key)
+	if row == nil || key == head && row.Int(attrRows.Attr) <= 1 {
+		return nil
+	}
+	for range attempts {
+		if !overdrawn(row) {
+			return nil
+		}
+		v, err := l.view(ctx, head)
+		if err != nil || v == nil {
+			return err
+		}
+		at := slices.Index(v.keys, key)
+		if at < 0 {
+			return nil
+		}
+		row = v.rows[at]
+		all, _ := v.available()
+		var need amounts
+		left := false
+		for i, n := range all[at] {
+			if n >= 0 {
+				continue
+			}
+			need[i] = 1
+			for d := range all {
+				left = left || all[d][i] > 0
+			}
+		}
+		if !left {
+			return nil
+		}
+		err = l.collect(ctx, v, all, at, need)
+		if _, moved := store.AsCondition(err); err == nil || !moved && !errors.Is(err, store.ErrContended) {
+			return err
 		}
 	}
+	return store.ErrContended
+}
+
+// overdrawn reports whether a row has less than nothing of a budget.
+func overdrawn(row store.Item) bool {
+	for _, n := range availableOf(row) {
+		if n < 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // drain moves all that is available in shards to the head.

@@ -100,13 +100,10 @@ func (b *Bill) CoverAgain() error {
 	return b.Purse.CoverAgain(b.Ctx, b.BoundOf())
 }
 
-// Spend takes the cost from the budgets although nothing was reserved: the money is already
-// spent.
+// Spend charges the budgets what the request cost, although nothing was reserved for it.
 func (b *Bill) Spend() {
 	own, its := b.Budgeted()
-	if err := b.Purse.Spend(b.Base, b.Ledger, b.ULID, b.Org.Settings.Unpriced == "allow", own, its); err != nil {
-		b.Fail("budget of a finished batch", err)
-	}
+	b.Purse.Spend(b.Base, b.Ledger, b.ULID, own, its)
 }
 
 // Budgeted are the subjects with a budget in force: the caller's own, with those of

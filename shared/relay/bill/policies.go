@@ -7,7 +7,6 @@ import (
 	"gateway/shared/fault"
 	"gateway/shared/ledger"
 	"gateway/shared/relay/policed"
-	"gateway/shared/relay/purse"
 	"gateway/shared/route"
 )
 
@@ -133,5 +132,5 @@ func (b *Bill) CountHit() error {
 	}
 	b.LimitsOfTarget()
 	own, its := b.Budgeted()
-	return b.Purse.Spend(b.Base, b.Ledger, b.ULID, true, purse.ByRequests(own), purse.ByRequests(its))
+	return b.Purse.CountHit(b.Base, b.Ledger, b.ULID, own, its)
 }

@@ -30,7 +30,6 @@ type Purse struct {
 	held            targetHold          // of the target being tried
 	covered         ledger.Used         // what the reservations cover beyond the target's bound
 	failed          []error             // of settlements
-	known           bool                // the last charge had some price
 }
 
 // targetHold is what the budgets of one target hold. Its provider and its integration pay
@@ -62,7 +61,7 @@ func (p *Purse) Last() *usage.Attempt {
 // Charge counts what the last call used; known tells that it has a price.
 func (p *Purse) Charge(u pricing.Usage, price pricing.Price, known bool) {
 	p.add(u, price, known)
-	p.known, p.Priced = known, known && price.Covers(u)
+	p.Priced = known && price.Covers(u)
 }
 
 // ChargeAlso counts what a further model used within the last charge.
@@ -217,23 +216,30 @@ func (p *Purse) Cover(ctx context.Context, bound ledger.Bound) error {
 	return p.CoverAgain(ctx, bound)
 }
 
-// Spend takes the cost of the request from budgets although nothing was reserved: the money
-// is already spent. What an exhausted budget refuses is only recorded; it is the error.
-// Budgets without a price take it where unpriced allows that.
-func (p *Purse) Spend(base context.Context, l *ledger.Ledger, id string, unpriced bool, of ...[]*ledger.Subject) (refused error) {
-	bound := ledger.Bound{Cost: p.Cost, Tokens: p.Usage.TotalTokens(), Priced: p.known || unpriced}
+// Spend charges the budgets of the subjects what the request cost, for which nothing was
+// reserved: the money is already spent, so no room is asked for, and a budget that goes
+// beyond its limit refuses the next request.
+func (p *Purse) Spend(base context.Context, l *ledger.Ledger, id string, of ...[]*ledger.Subject) {
 	for _, subjects := range of {
-		if len(subjects) == 0 {
-			continue
-		}
-		r, err := l.Reserve(base, id, subjects, bound)
-		if err != nil {
-			refused = err
-			continue
-		}
-		p.settle(r, r.Settle(base, p.Cost, p.Usage.TotalTokens()))
+		r, err := l.Charge(base, id, subjects, p.spent())
+		p.settle(r, err)
 	}
-	return refused
+}
+
+// CountHit counts a request that costs nothing against budgets of requests. It fails where
+// one has no room.
+func (p *Purse) CountHit(base context.Context, l *ledger.Ledger, id string, own, its []*ledger.Subject) error {
+	if p.reserved != nil {
+		own = nil // they count it with what an earlier target cost
+	}
+	for _, subjects := range [...][]*ledger.Subject{byRequests(own), byRequests(its)} {
+		r, err := l.Reserve(base, id, subjects, ledger.Bound{Priced: true})
+		if err != nil {
+			return err
+		}
+		p.settle(r, r.Settle(base, 0, 0))
+	}
+	return nil
 }
 
 // Settle ends, once, what the request holds: budgets get back what was not used, rates
@@ -329,8 +335,8 @@ func (p *Purse) Leftover() []usage.Attempt {
 	return p.Attempts[:0]
 }
 
-// ByRequests are those of the subjects that have a budget of requests.
-func ByRequests(of []*ledger.Subject) (out []*ledger.Subject) {
+// byRequests are those of the subjects that have a budget of requests.
+func byRequests(of []*ledger.Subject) (out []*ledger.Subject) {
 	for _, s := range of {
 		for i := range s.Budgets {
 			if s.Budgets[i].Type == ledger.Requests {

@@ -194,18 +194,50 @@ func TestACallThatOutgrowsItsBudgetIsCharged(t *testing.T) {
 	}
 }
 
-// What was used already is taken though nothing was reserved; what does not fit is
-// told.
-func TestMoneyThatIsGone(t *testing.T) {
+// What was spent is charged in full though nothing was reserved: the budget that goes beyond
+// its limit refuses the next request.
+func TestSpentMoneyIsAlwaysCharged(t *testing.T) {
 	t.Parallel()
 	l, p := book(t), new(Purse)
 	key, workspace := tokens(ledger.Key, "k", 100), tokens(ledger.Workspace, "w", 10)
 	p.call(60)
-	if err := p.Spend(ctx, l, "r", true, Budgeted(key), nil, Budgeted(workspace)); !fault.Is(err, fault.BudgetExhausted) {
-		t.Errorf("60 of 10: %v", err)
+	p.Spend(ctx, l, "r", Budgeted(key), nil, Budgeted(workspace))
+	if errs := p.Settle(ctx, nil); len(errs) > 0 || len(p.Entries) != 2 {
+		t.Errorf("%v, %d entries", errs, len(p.Entries))
 	}
-	if n, held := standing(t, l, key); n != 60 || held != 0 || len(p.Entries) != 1 {
-		t.Errorf("%d used, %d reserved, %d entries", n, held, len(p.Entries))
+	for _, e := range p.Entries { // the record's settlements change nothing
+		if err := l.SettleEntry(ctx, e); err != nil {
+			t.Error(err)
+		}
+	}
+	for _, s := range []*ledger.Subject{key, workspace} {
+		if n, held := standing(t, l, s); n != 60 || held != 0 {
+			t.Errorf("%s: %d used, %d reserved", s.ID, n, held)
+		}
+	}
+	if states, err := l.State(ctx, workspace); err != nil || states[0].Status != ledger.Exhausted {
+		t.Errorf("%+v %v", states, err)
+	}
+	if _, err := l.Reserve(ctx, "next", []*ledger.Subject{workspace}, bound(1)); !fault.Is(err, fault.BudgetExhausted) {
+		t.Errorf("the next request: %v", err)
+	}
+}
+
+// A hit of the cache counts against budgets of requests, once, and is refused by one without
+// room.
+func TestHitsCountAgainstBudgetsOfRequests(t *testing.T) {
+	t.Parallel()
+	l := book(t)
+	requests := tokens(ledger.Key, "r", 2)
+	requests.Budgets[0].Type = ledger.Requests
+	for i, want := range []int64{1, 2, 2} {
+		p := new(Purse)
+		if err := p.CountHit(ctx, l, "r", []*ledger.Subject{requests, tokens(ledger.Workspace, "w", 1)}, nil); (err != nil) != (i == 2) || err != nil && !fault.Is(err, fault.BudgetExhausted) {
+			t.Fatal(i, err)
+		}
+		if n, held := standing(t, l, requests); n != want || held != 0 {
+			t.Errorf("%d used, %d reserved, want %d", n, held, want)
+		}
 	}
 }
 

@@ -1,0 +1,119 @@
+package ledger
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"time"
+
+	"gateway/shared/store"
+	"gateway/shared/usage"
+)
+
+// Charge books what was already spent and for which nothing was reserved: it asks for no
+// room, so a budget may go beyond its limit and refuses the next request. Models without a
+// price are charged their tokens. The Reservation is settled, or can be settled again after
+// an error; it is nil if no subject has a budget.
+func (l *Ledger) Charge(ctx context.Context, requestID string, subjects []*Subject, used Used) (*Reservation, error) {
+	r := l.reservation(requestID, subjects)
+	return r, r.Settle(ctx, used.Cost, used.Tokens)
+}
+
+// Held is an entry of a reservation that outlives its request; see Hold.
+type Held struct {
+	PK                     string `json:"pk"` // key of the entry's row
+	SK                     string `json:"sk"`
+	ID                     string `json:"id"`
+	Cost, Tokens, Requests int64  // to settle in addition to what the work will have used; negative for what repair has booked
+}
+
+// Hold keeps the reservation after its request has ended, for work that goes on at a
+// provider: until SettleHeld is called with the returned entries. Repair settles entries at
+// their bound that nobody has settled by the given time, in place of Due. before is what the
+// request itself has used. The reservation must not be used any more; settling it does
+// nothing.
+//
+// Every subject gets an entry, also one whose budgets the bound takes nothing of. On an error
+// the entries are returned as well: those that could not be held are repaired earlier, and
+// then SettleHeld does not charge them again.
+func (r *Reservation) Hold(ctx context.Context, until time.Time, before Used) ([]Held, error) {
+	if r == nil {
+		return nil, nil
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.settled || r.held {
+		return nil, nil
+	}
+	r.held = true
+	ctx, cancel := detached(ctx)
+	defer cancel()
+	errs := make([]error, len(r.parts))
+	r.l.each(len(r.parts), func(i int) { errs[i] = r.l.hold(ctx, r.parts[i], r.request, until) })
+	used := before.amounts()
+	used[slotRequests] = 1
+	var held []Held
+	for i, p := range r.parts {
+		if p.id != "" {
+			held = append(held, Held{p.key.PK(), p.key.SK(), p.id, used[slotCost] - p.charged[slotCost], used[slotTokens] - p.charged[slotTokens], used[slotRequests] - p.charged[slotRequests]})
+		}
+		if errs[i] != nil {
+			errs[i] = closed(errs[i])
+		}
+	}
+	return held, errors.Join(errs...)
+}
+
+// hold gives the part's entry a later due time. The entry's turn is that of a further entry,
+// since the request has a record of its own by the time repair reports the entry.
+func (l *Ledger) hold(ctx context.Context, p *part, request string, until time.Time) error {
+	if p.id == "" {
+		if err := l.open(ctx, p, request, Bound{Priced: true}, true); err != nil {
+			return err
+		}
+	}
+	for range attempts {
+		e := p.entry
+		e.due, e.turn = until.Unix(), max(e.turn, 1)
+		path, value := store.In(attrOpen, p.id), e.encode()
+		_, _, err := l.spend.Update(ctx, store.Update{
+			Key: p.key,
+			Set: []store.Assign{{Path: path, Value: value}},
+			If:  []store.Cond{store.IfEqual(path, p.value)},
+		})
+		if err == nil {
+			p.entry, p.value = e, value
+			return nil
+		}
+		failed, ok := store.AsCondition(err)
+		if !ok {
+			return err
+		}
+		stored, open := failed.Current.Map(attrOpen)[p.id].([]byte)
+		if !open || repairing(stored) || bytes.Equal(stored, value) {
+			return nil // repair was faster and books the bound, or it is written
+		}
+		if p.entry, err = decodeEntry(stored); err != nil { // an earlier raise without a response
+			return err
+		}
+		p.value = stored
+	}
+	return store.ErrContended
+}
+
+// SettleHeld settles entries of Hold at what the work has used in the end, in addition to
+// what its request had used before. It returns the settlements for the record, also on an
+// error, after which they can be repeated by SettleEntry. Entries that were settled before
+// are not charged again.
+func (l *Ledger) SettleHeld(ctx context.Context, held []Held, used Used) ([]usage.Settle, error) {
+	ctx, cancel := detached(ctx)
+	defer cancel()
+	final, errs := make([]usage.Settle, len(held)), make([]error, len(held))
+	l.each(len(held), func(i int) {
+		h := &held[i]
+		a := amounts{h.Cost + max(int64(used.Cost), 0), h.Tokens + max(used.Tokens, 0), h.Requests}
+		final[i] = settlement(store.RawKey(h.PK, h.SK), h.ID, atLeast(a, amounts{}))
+		errs[i] = l.SettleEntry(ctx, final[i])
+	})
+	return final, errors.Join(errs...)
+}
