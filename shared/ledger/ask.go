@@ -6,30 +6,27 @@ import (
 	"gateway/shared/store"
 )
 
-// ask is what requests asked of a slot in this period. A request is refused by its bound
-// before the limit is reached, so spending may never reach the limit; these numbers tell
+// ask is what requests needed of a slot in this period. A request is refused by its bound
+// before the limit is reached, so spending may never reach the limit; these numbers show
 // that the budget is exhausted all the same.
 type ask struct {
-	asked   int64 // need of the last request that was let through; 0: none was
-	refused int64 // need of the first request that was refused; 0: none was
+	asked   int64 // need of the last request that was admitted; 0: none was
+	refused int64 // need of the first request that was refused because too little was left; 0: none was
 }
 
 type asks [numSlots]ask
 
-// exhausted tells that nothing is left which a usual request could use: a request was
-// refused, and less is left than the last admitted one needed (or, if none was admitted,
-// than the refused one). A single refused request that is far larger than others does not
-// exhaust a budget. left is the limit less what is spent, since what open requests hold may
-// come back. A request with an assumed bound passes while anything is left, so it needs 1.
-func (a ask) exhausted(left int64) bool {
-	usual := a.asked
-	if usual == 0 {
-		usual = a.refused
-	}
-	return left <= 0 || a.refused > 0 && left < usual
-}
+// exhausted reports whether nothing is left that a usual request could use: less than the
+// last admitted request needed, and a request was refused for that. A request that is refused
+// only because it is larger than others does not exhaust a budget, nor does one that is the
+// first of its period. left is the limit less what is spent, since what open requests hold
+// may come back. A request with an assumed bound passes while anything is left, so it needs 1.
+func (a ask) exhausted(left int64) bool { return left <= 0 || a.refused > 0 && a.short(left) }
 
-// and is that of two rows: the least that was asked for.
+// short reports whether less is left than the last admitted request needed.
+func (a ask) short(left int64) bool { return left <= 0 || left < a.asked }
+
+// and combines the asks of two rows: the least of each.
 func (a ask) and(b ask) ask {
 	if a.asked == 0 || b.asked > 0 && b.asked < a.asked {
 		a.asked = b.asked
@@ -60,12 +57,24 @@ func (v *view) asks() (all asks) {
 	return all
 }
 
-// noteRefusal keeps in the row, once per period, that a request was refused, and
-// gives the alert if the budget is exhausted by that. seen is the row as it was
-// last read. The request is refused whether or not this can be written.
+// noteRefusal stores in the row, once per period, that a request was refused because too
+// little is left for a usual one, and raises the alert if that exhausts the budget. seen is
+// the row as it was last read. The request is refused whether or not this can be written.
 func (l *alarms) noteRefusal(ctx context.Context, p *part, seen store.Item, slot int, need int64) {
 	a := &slotAttr[slot]
 	if seen == nil || seen.Int(a.refused.Attr) > 0 || p.plan.slots[slot].limit <= 0 {
+		return
+	}
+	head := headOf(p.key)
+	v := &view{keys: []store.Key{p.key}, rows: []store.Item{seen}}
+	if p.key != head || seen.Int(attrRows.Attr) > 1 {
+		var err error
+		if v, err = l.view(ctx, head); err != nil || v == nil {
+			l.failed(ctx, "look for alerts", err)
+			return
+		}
+	}
+	if !v.asks()[slot].short(p.plan.slots[slot].limit - v.spent()[slot]) {
 		return
 	}
 	_, row, err := l.spend.Update(ctx, store.Update{
@@ -83,15 +92,11 @@ func (l *alarms) noteRefusal(ctx context.Context, p *part, seen store.Item, slot
 	if l.hooks.Alert == nil {
 		return
 	}
-	head := headOf(p.key)
-	if p.key == head && row.Int(attrRows.Attr) <= 1 {
+	if len(v.rows) == 1 {
 		l.check(ctx, head, row, spentOf(row), asksOf(row))
 		return
 	}
-	v, err := l.view(ctx, head)
-	if err != nil || v == nil {
-		l.failed(ctx, "look for alerts", err)
-		return
-	}
-	l.check(ctx, head, v.rows[0], v.spent(), v.asks())
+	asks := v.asks()
+	asks[slot] = asks[slot].and(ask{refused: need})
+	l.check(ctx, head, v.rows[0], v.spent(), asks)
 }
