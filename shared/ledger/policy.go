@@ -201,8 +201,13 @@ func (p *PolicyForm) Matches(attribute func(key string) []string) bool {
 	return true
 }
 
-// ValueKey names the counter of a request: key:value of all groups. ok is false for
-// a request that lacks one of them, which is not counted.
+// escapedValue escapes values in keys of several groups, so that no value can imitate the
+// separator. Keys of values without these characters are those of earlier versions.
+var escapedValue = strings.NewReplacer(`\`, `\\`, `,`, `\,`)
+
+// ValueKey names the counter of a request: key:value of all groups, separated by commas.
+// Different values have different counters. ok is false for a request that lacks one of the
+// groups, which is not counted.
 func (p *PolicyForm) ValueKey(attribute func(key string) []string) (valueKey string, ok bool) {
 	parts := make([]string, len(p.GroupBy))
 	for i, g := range p.GroupBy {
@@ -210,7 +215,11 @@ func (p *PolicyForm) ValueKey(attribute func(key string) []string) (valueKey str
 		if len(have) == 0 || have[0] == "" {
 			return "", false
 		}
-		parts[i] = g.Key + ":" + have[0]
+		value := have[0]
+		if len(p.GroupBy) > 1 {
+			value = escapedValue.Replace(value)
+		}
+		parts[i] = g.Key + ":" + value
 	}
 	if len(parts) == 0 {
 		return Wildcard, true

@@ -2,6 +2,7 @@ package ledger
 
 import (
 	"encoding/json"
+	"slices"
 	"testing"
 )
 
@@ -40,6 +41,39 @@ func TestPoliciesMatchRequestsAndNameCounters(t *testing.T) {
 	} {
 		if got, ok := (&PolicyForm{GroupBy: c.groups}).ValueKey(attribute); got != c.want || ok != c.ok {
 			t.Errorf("%v: %q %v", c.groups, got, ok)
+		}
+	}
+}
+
+// Requests with different values never share a counter, whatever the values contain; the keys
+// of values without separators stay those of stored counters.
+func TestValueKeysAreInjective(t *testing.T) {
+	t.Parallel()
+	texts := []string{"", `\`, ",", ",metadata.b:v", `\,metadata.b:v`}
+	var values []string
+	for _, a := range texts {
+		for _, b := range texts {
+			for _, c := range texts {
+				values = append(values, "v"+a+b+c)
+			}
+		}
+	}
+	slices.Sort(values)
+	values = slices.Compact(values)
+	for _, groups := range [][]Group{{{"metadata.a"}}, {{"metadata.a"}, {"metadata.b"}}} {
+		seen := map[string][2]string{}
+		for _, a := range values {
+			for _, b := range values {
+				if len(groups) == 1 && b != values[0] {
+					break
+				}
+				request := map[string][]string{"metadata.a": {a}, "metadata.b": {b}}
+				key, ok := (&PolicyForm{GroupBy: groups}).ValueKey(func(k string) []string { return request[k] })
+				if other, taken := seen[key]; !ok || taken {
+					t.Fatalf("%q and %q share the counter %q", other, [2]string{a, b}, key)
+				}
+				seen[key] = [2]string{a, b}
+			}
 		}
 	}
 }
