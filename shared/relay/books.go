@@ -48,7 +48,7 @@ func (l *logbook) writeBooks() {
 	l.describe()
 	l.settleBreakers()
 	ctx := l.Base
-	for _, err := range l.Purse.Settle(ctx, l.failure) {
+	for _, err := range l.Purse.Settle(ctx, l.Ledger, l.failure) {
 		l.Fail("settle", err)
 	}
 	if l.Who == nil {

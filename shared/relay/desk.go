@@ -293,7 +293,7 @@ func (r *response) attempt() *usage.Attempt {
 func (r *response) Drop(refused *fault.Fault) {
 	c := r.call
 	if refused == nil { // nothing was sent, and nothing is said of it
-		c.Purse.Settle(c.Base, nil)
+		c.Purse.Settle(c.Base, c.Ledger, nil)
 		c.inBooks = true
 	} else {
 		at := r.attempt()

@@ -5,6 +5,7 @@ import (
 
 	"gateway/shared/dialect/job"
 	"gateway/shared/provider"
+	"gateway/shared/relay/bill"
 	"gateway/shared/relay/chosen"
 	"gateway/shared/relay/kept"
 )
@@ -27,7 +28,7 @@ func (s *sender) settleBatch(answer []byte) {
 		s.rowsUsage(b.ID, answer)
 		return
 	}
-	if !b.Known || !s.Bookings().Claim(b.ID) {
+	if !s.Claim(b.ID) || !b.Known { // a batch that has used nothing gives back what is held for it
 		return
 	}
 	if b.Model != "" {
@@ -38,13 +39,33 @@ func (s *sender) settleBatch(answer []byte) {
 	s.Spend()
 }
 
+// holdBatch keeps what is reserved for a batch that a provider has accepted until its usage is
+// booked.
+func (s *sender) holdBatch(answer []byte) {
+	if s.Route.Operation != provider.BatchesCreate || s.To.Saved == nil {
+		return
+	}
+	var b struct {
+		ID string `json:"id"`
+	}
+	if json.Unmarshal(answer, &b) == nil {
+		s.HoldUntilBooked(b.ID, bill.HoldBatch)
+	}
+}
+
 // rowsUsage books what the rows of an ended batch used, where a host that speaks
 // OpenAI's shape does not tell it with the batch: the output is read once. It is
 // read before it is claimed, so that a reading that fails is done again by the next
 // request.
 func (s *sender) rowsUsage(id string, batch []byte) {
 	var b batchState
-	if json.Unmarshal(batch, &b) != nil || b.Output == "" {
+	if json.Unmarshal(batch, &b) != nil {
+		return
+	}
+	if b.Output == "" {
+		if b.Status != "completed" { // it ended without results: what is held for it is given back
+			s.Claim(id)
+		}
 		return
 	}
 	if claimed, err := s.Bookings().Claimed(id); claimed || err != nil {
@@ -61,7 +82,7 @@ func (s *sender) rowsUsage(id string, batch []byte) {
 		s.Fail("usage of a batch", err)
 		return
 	}
-	if s.Bookings().Claim(id) {
+	if s.Claim(id) {
 		s.BookRows(used)
 	}
 }
@@ -85,7 +106,7 @@ func (jc *jobCalls) jobUsage(id string) {
 		jc.Fail("usage of a batch", err)
 		return
 	}
-	if len(used) > 0 && jc.Bookings().Claim(id) {
+	if jc.Claim(id) { // one without results gives back what is held for it
 		jc.BookRows(used)
 	}
 }

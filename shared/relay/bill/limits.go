@@ -100,8 +100,12 @@ func (b *Bill) CoverAgain() error {
 	return b.Purse.CoverAgain(b.Ctx, b.BoundOf())
 }
 
-// Spend charges the budgets what the request cost, although nothing was reserved for it.
+// Spend charges the budgets what the request cost, although it has reserved nothing itself.
+// Where an earlier request has reserved it, Purse.Settle settles that.
 func (b *Bill) Spend() {
+	if b.Purse.Inherited() {
+		return
+	}
 	own, its := b.Budgeted()
 	b.Purse.Spend(b.Base, b.Ledger, b.ULID, own, its)
 }

@@ -5,9 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	"gateway/shared/chat"
-	"gateway/shared/pricing"
-	"gateway/shared/relay/kept"
 	"gateway/shared/relay/routes"
 	"gateway/shared/store"
 )
@@ -19,21 +16,9 @@ type Bookings struct{ *Target }
 // Bookings are those at the target.
 func (tg *Target) Bookings() Bookings { return Bookings{tg} }
 
-// Claim tells whether this request is the first to see the end of what a
-// provider did in its own time.
-func (b Bookings) Claim(id string) bool {
-	first, _ := b.claim(id)
-	return first
-}
-
-// ClaimedByOther claims the booking as well, and tells whether another request surely
-// was the first.
-func (b Bookings) ClaimedByOther(id string) bool {
-	first, err := b.claim(id)
-	return !first && err == nil
-}
-
-func (b Bookings) claim(id string) (first bool, err error) {
+// Claim reports whether this request is the first to see the end of what a provider did in
+// its own time. After an error another request may be the first.
+func (b Bookings) Claim(id string) (first bool, err error) {
 	sc, places := b.places()
 	if first, err = b.Means.Owners.ClaimAt(b.Base, sc, places, id, b.ULID); err != nil {
 		b.Fail("claim booking", err)
@@ -86,11 +71,14 @@ func (b Bookings) places() (sc store.Scope, places []string) {
 	return b.Who.Scope.Organisation(), places
 }
 
-// UsedLater is what the answer is charged that creates a response which ends later: what it
-// tells of its usage, if nobody has booked that yet.
-func (b Bookings) UsedLater(m chat.Meter) (u pricing.Usage) {
-	if !m.Usage.Known() || m.ID == "" || len(m.ID) > kept.MaxID || !b.Claim(m.ID) {
-		return u
-	}
-	return m.Usage
+// Hold stores what budgets hold for work that goes on under an id; Held returns it.
+func (b Bookings) Hold(id string, held []byte) error {
+	sc, places := b.places()
+	return b.Means.Owners.Hold(b.Base, sc, places, id, held)
+}
+
+// Held returns what Hold has stored for an id; nil if nothing was.
+func (b Bookings) Held(id string) ([]byte, error) {
+	sc, places := b.places()
+	return b.Means.Owners.Held(b.Base, sc, places, id)
 }

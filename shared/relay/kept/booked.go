@@ -116,3 +116,33 @@ func (o *Owners) Claimed(ctx context.Context, sc store.Scope, place, id string) 
 	_, there, err := o.Table.Get(ctx, bookingKey(sc, place, id), true)
 	return there, err
 }
+
+func heldKey(sc store.Scope, place, id string) store.Key {
+	return sc.Partition("HELD", place).Key(id)
+}
+
+// Hold stores what budgets hold for work that a provider does in its own time, below each of
+// the places where that is known. Whoever claims the work settles it.
+func (o *Owners) Hold(ctx context.Context, sc store.Scope, places []string, id string, held []byte) error {
+	for _, place := range places {
+		row := store.Row{Key: heldKey(sc, place, id), Item: store.Item{"held": held}, Expires: o.Now().Add(ownedFor)}
+		if err := o.Table.Put(ctx, row); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Held returns what Hold has stored at the first of the places that has it; nil if none has.
+func (o *Owners) Held(ctx context.Context, sc store.Scope, places []string, id string) ([]byte, error) {
+	for _, place := range places {
+		item, there, err := o.Table.Get(ctx, heldKey(sc, place, id), true)
+		if err != nil {
+			return nil, err
+		}
+		if held, ok := item["held"].([]byte); there && ok {
+			return held, nil
+		}
+	}
+	return nil, nil
+}

@@ -110,6 +110,21 @@ func making(answer []byte, w *wire.Walk) bool {
 	return err == nil && (status == "queued" || status == "in_progress")
 }
 
+var endedKeys = wire.NewKeySet("status", "usage")
+
+// EndedUnused reports whether a response has ended and states no usage.
+func EndedUnused(answer []byte) bool {
+	var w wire.Walk
+	if endedKeys.Walk(answer, &w) != nil || !w.Spans[0].Present(answer) || w.Spans[1].Present(answer) && !wire.IsNull(w.Spans[1].Of(answer)) {
+		return false
+	}
+	switch status, err := wire.ScanString(w.Spans[0].Of(answer), "status"); status {
+	case "completed", "failed", "cancelled", "incomplete":
+		return err == nil
+	}
+	return false
+}
+
 // LastResponse gives the whole response that the last event of a stream holds, in memory
 // of its own; nil where the stream does not end with one that is made.
 func LastResponse(stream []byte) (last []byte) {

@@ -49,22 +49,24 @@ func (a *passed) ofInteraction() (u pricing.Usage, told bool) {
 	got, ended := interaction(a.answer)
 	named := got.ID != "" && len(got.ID) <= kept.MaxID
 	if !a.startsInteraction() {
-		if ended && named && got.Usage.Known() && a.Bookings().Claim(got.ID) {
+		if ended && named && got.Usage.Known() && a.Claim(got.ID) {
 			if u = got.Usage; a.Behalf != nil {
 				a.Behalf.Booked = true
 			}
+		} else if ended && named && !got.Usage.Known() {
+			a.Claim(got.ID) // nothing was used: what is held for it is given back
 		}
 		return u, true
 	}
 	if !got.Usage.Known() && named && !ended && (a.MakesLater() || !a.answer.Stream && !a.answer.Cut) {
-		a.Bookings().Await(got.ID)
+		a.await(got.ID)
 		return u, true // only a ticket: the interaction is charged at its end
 	}
 	if named && !ended && !got.Usage.Known() && !a.estimates() {
-		a.Bookings().Await(got.ID) // its stream broke off; usage is not guessed
+		a.await(got.ID) // its stream broke off; usage is not guessed
 		return u, true
 	}
-	if named && (ended || !got.Usage.Known()) && a.Bookings().ClaimedByOther(got.ID) {
+	if named && (ended || !got.Usage.Known()) && a.ClaimedByOther(got.ID) {
 		return u, true // a read told of it while its stream was under way, or had broken off
 	}
 	return got.Usage, got.Usage.Known()

@@ -9,6 +9,7 @@ import (
 	"gateway/shared/dialect/upstream"
 	"gateway/shared/pricing"
 	"gateway/shared/provider"
+	"gateway/shared/relay/bill"
 	"gateway/shared/relay/inbound"
 	"gateway/shared/relay/kept"
 	"gateway/shared/relay/routes"
@@ -51,9 +52,16 @@ func (me *Meters) asksBackground() bool {
 // the response is awaited.
 func (me *Meters) laterOrAwaited(m chat.Meter) pricing.Usage {
 	if !m.Usage.Known() && m.ID != "" && len(m.ID) <= kept.MaxID {
-		me.Bookings().Await(m.ID)
+		me.await(m.ID)
 	}
-	return me.Bookings().UsedLater(m)
+	return me.UsedLater(m)
+}
+
+// await has a response or interaction polled until it has ended, and keeps what is reserved
+// for it until it is booked.
+func (me *Meters) await(id string) {
+	me.HoldUntilBooked(id, bill.HoldResponse)
+	me.Bookings().Await(id)
 }
 
 // usedByResponse is the usage of a response made in the background, read from the
@@ -64,8 +72,11 @@ func (me *Meters) usedByResponse(answer []byte) (u pricing.Usage) {
 		return u
 	}
 	m := upstream.Passer(d).MeterResponse(answer)
-	if u = me.Bookings().UsedLater(m); u.Known() {
+	if u = me.UsedLater(m); u.Known() {
 		me.Heard.AsPriced(m)
+	}
+	if !m.Usage.Known() && me.Req.Method == http.MethodGet && kept.EndedUnused(answer) && len(m.ID) <= kept.MaxID && m.ID != "" {
+		me.Claim(m.ID) // nothing was used: what is held for it is given back
 	}
 	return u
 }

@@ -8,6 +8,7 @@ import (
 	"gateway/shared/dialect/upstream"
 	"gateway/shared/pricing"
 	"gateway/shared/provider"
+	"gateway/shared/relay/bill"
 	"gateway/shared/relay/came"
 	"gateway/shared/relay/kept"
 	"gateway/shared/relay/tail"
@@ -143,7 +144,11 @@ func (a *passed) ofRun(run []byte) (u pricing.Usage) {
 		return u
 	}
 	got := a.dialect().MeterResponse(run)
-	if !got.Usage.Known() || !a.Bookings().Claim(id) {
+	if !got.Usage.Known() {
+		a.HoldUntilBooked(id, bill.HoldResponse) // of a request that starts it or continues it
+		return u
+	}
+	if !a.Claim(id) {
 		return u
 	}
 	a.Heard.AsPriced(got)

@@ -5,8 +5,10 @@ package purse
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"strings"
+	"time"
 
 	"gateway/shared/fault"
 	"gateway/shared/ledger"
@@ -28,6 +30,7 @@ type Purse struct {
 	admittedTargets []*ledger.Admission // of those of targets
 	reserved        *ledger.Reservation // of key and workspace, for the whole request
 	held            targetHold          // of the target being tried
+	inherited       []ledger.Held       // of earlier requests, for work whose end this one has seen
 	covered         ledger.Used         // what the reservations cover beyond the target's bound
 	failed          []error             // of settlements
 }
@@ -242,11 +245,47 @@ func (p *Purse) CountHit(base context.Context, l *ledger.Ledger, id string, own,
 	return nil
 }
 
+// Hold keeps what is reserved beyond the request, for work that goes on at a provider. It
+// returns what Inherit takes; see ledger.Reservation.Hold.
+func (p *Purse) Hold(base context.Context, until time.Time) ([]ledger.Held, error) {
+	spent := p.spent()
+	held, err := p.reserved.Hold(base, until, spent)
+	before := p.held.before
+	its, err2 := p.held.reserved.Hold(base, until, ledger.Used{Cost: spent.Cost - before.Cost, Tokens: spent.Tokens - before.Tokens})
+	p.reserved, p.held.reserved = nil, nil
+	return append(held, its...), errors.Join(err, err2)
+}
+
+// Inherit takes over what an earlier request holds for work whose end this request has seen.
+// Settle settles it at what this request is charged.
+func (p *Purse) Inherit(held []ledger.Held) { p.inherited = append(p.inherited, held...) }
+
+// Inherited reports whether an earlier request has reserved what this one is charged.
+func (p *Purse) Inherited() bool { return len(p.inherited) > 0 }
+
+// settleInherited settles what earlier requests hold. If this request has reserved for
+// itself, that pays, and what was inherited is given back.
+func (p *Purse) settleInherited(base context.Context, l *ledger.Ledger) {
+	if len(p.inherited) == 0 {
+		return
+	}
+	used := p.spent()
+	if p.Holds() {
+		used = ledger.Used{}
+	}
+	entries, err := l.SettleHeld(base, p.inherited, used)
+	if err != nil {
+		p.failed = append(p.failed, err)
+	}
+	p.Entries, p.inherited = append(p.Entries, entries...), nil
+}
+
 // Settle ends, once, what the request holds: budgets get back what was not used, rates
 // learn the tokens. failure is why the client got no good answer; where a limit refused the
 // request before anything was sent, it counts against no limit. The errors come from
 // budgets that the repair will settle.
-func (p *Purse) Settle(base context.Context, failure *fault.Fault) []error {
+func (p *Purse) Settle(base context.Context, l *ledger.Ledger, failure *fault.Fault) []error {
+	p.settleInherited(base, l)
 	p.settleTarget(base)
 	if r := p.reserved; r != nil {
 		if len(p.Attempts) == 0 {

@@ -72,7 +72,7 @@ func TestEachPaysForItsOwn(t *testing.T) {
 	if n, held := standing(t, l, first); n != 11 || held != 0 {
 		t.Errorf("the first target: %d used, %d reserved", n, held)
 	}
-	if errs := p.Settle(ctx, nil); len(errs) > 0 || len(p.Entries) != 3 {
+	if errs := p.Settle(ctx, l, nil); len(errs) > 0 || len(p.Entries) != 3 {
 		t.Errorf("%v, %d entries", errs, len(p.Entries))
 	}
 	for name, c := range map[string]struct {
@@ -105,7 +105,7 @@ func TestNothingSentIsNothingPaid(t *testing.T) {
 		if _, held := standing(t, l, key); held != 40 {
 			t.Errorf("%d reserved", held)
 		}
-		p.Settle(ctx, fault.New(code, "", "x"))
+		p.Settle(ctx, l, fault.New(code, "", "x"))
 		if n, held := standing(t, l, key); n != 0 || held != 0 {
 			t.Errorf("%s: %d used, %d reserved", code, n, held)
 		}
@@ -152,7 +152,7 @@ func TestAFurtherCallIsCovered(t *testing.T) {
 	if err := p.CoverAgain(ctx, bound(40)); !fault.Is(err, fault.BudgetExhausted) || !p.Short() {
 		t.Errorf("80 spent and 40 more of 100: %v", err)
 	}
-	p.Settle(ctx, nil)
+	p.Settle(ctx, l, nil)
 	if n, held := standing(t, l, key); n != 80 || held != 0 {
 		t.Errorf("%d used, %d reserved", n, held)
 	}
@@ -186,7 +186,7 @@ func TestACallThatOutgrowsItsBudgetIsCharged(t *testing.T) {
 		t.Errorf("%d reserved once more was refused", held)
 	}
 	p.call(90)
-	if errs := p.Settle(ctx, nil); len(errs) > 0 || len(p.Entries) != 1 {
+	if errs := p.Settle(ctx, l, nil); len(errs) > 0 || len(p.Entries) != 1 {
 		t.Errorf("%v, %d entries", errs, len(p.Entries))
 	}
 	if n, held := standing(t, l, its); n != 90 || held != 0 {
@@ -202,7 +202,7 @@ func TestSpentMoneyIsAlwaysCharged(t *testing.T) {
 	key, workspace := tokens(ledger.Key, "k", 100), tokens(ledger.Workspace, "w", 10)
 	p.call(60)
 	p.Spend(ctx, l, "r", Budgeted(key), nil, Budgeted(workspace))
-	if errs := p.Settle(ctx, nil); len(errs) > 0 || len(p.Entries) != 2 {
+	if errs := p.Settle(ctx, l, nil); len(errs) > 0 || len(p.Entries) != 2 {
 		t.Errorf("%v, %d entries", errs, len(p.Entries))
 	}
 	for _, e := range p.Entries { // the record's settlements change nothing
