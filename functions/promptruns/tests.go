@@ -195,7 +195,7 @@ func (x exam) run(c *prompt.Case) result {
 		if on == "" {
 			on = standard
 		}
-		holds, why := expect.Judge(a, about[on])
+		holds, why := expect.Judge(ctx, a, about[on])
 		out.Passed = out.Passed && holds
 		out.Assertions = append(out.Assertions, judged{a.Type, on, holds, why})
 	}

@@ -26,12 +26,16 @@ func (l *Lane) Value(key any) any {
 	return l.Context.Value(key)
 }
 
-// WithLaneOf gives ctx the lane of another context.
-func WithLaneOf(ctx, of context.Context) context.Context {
-	if of == nil {
-		return ctx
-	}
-	l, _ := of.Value(laneKey{}).(*Lane)
+// LaneOf returns the lane of ctx; nil if it has none.
+func LaneOf(ctx context.Context) *Lane {
+	l, _ := ctx.Value(laneKey{}).(*Lane)
+	return l
+}
+
+// WithLane returns ctx with the lane l: calls end with ctx and use the connections of l. A
+// nil lane returns ctx itself. The parameters have different types, so that the context
+// that ends a call and the one that only names its lane cannot be confused.
+func WithLane(ctx context.Context, l *Lane) context.Context {
 	if l == nil {
 		return ctx
 	}
@@ -51,7 +55,7 @@ var credentialHeaders = [...]string{"Authorization", "X-Api-Key", "Api-Key", "X-
 
 // laneOf is the lane of a request.
 func laneOf(req *http.Request) (l lane) {
-	if of, _ := req.Context().Value(laneKey{}).(*Lane); of != nil {
+	if of := LaneOf(req.Context()); of != nil {
 		l.tenant, l.workspace = of.Tenant, of.Workspace
 	}
 	for i, name := range credentialHeaders {

@@ -91,12 +91,12 @@ func TestLanesGoFromContextToContext(t *testing.T) {
 	of := &Lane{Context: t.Context(), Tenant: "a", Workspace: "w"}
 	inner, cancel := context.WithCancel(of)
 	defer cancel()
-	for _, ctx := range []context.Context{of, inner, WithLaneOf(context.Background(), inner)} {
+	for _, ctx := range []context.Context{of, inner, WithLane(context.Background(), LaneOf(inner))} {
 		if l := laneOf((&http.Request{URL: &url.URL{Path: "/"}, Header: http.Header{}}).WithContext(ctx)); l.tenant != "a" || l.workspace != "w" {
 			t.Errorf("%+v", l)
 		}
 	}
-	if ctx := t.Context(); WithLaneOf(ctx, context.Background()) != ctx || WithLaneOf(ctx, nil) != ctx {
+	if ctx := t.Context(); WithLane(ctx, LaneOf(context.Background())) != ctx {
 		t.Error("a lane came from nowhere")
 	}
 }

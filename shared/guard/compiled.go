@@ -1,11 +1,6 @@
 package guard
 
-import (
-	"sync"
-
-	"github.com/dlclark/regexp2"
-	"github.com/santhosh-tekuri/jsonschema/v6"
-)
+import "sync"
 
 // maxCompiled bounds the patterns and the schemas that are kept compiled, because configs
 // that come with requests can bring any number of new ones.
@@ -38,23 +33,23 @@ func (c *compiled[T]) get(text string, compile func() (T, error)) (T, error) {
 }
 
 type replacing struct {
-	re     *regexp2.Regexp
+	re     *Regex
 	global bool
 }
 
 var (
-	patterns  compiled[*regexp2.Regexp]
+	patterns  compiled[*Regex]
 	replaced  compiled[replacing]
-	compiling compiled[*jsonschema.Schema]
+	compiling compiled[*JSONSchema]
 )
 
 // PatternOf is CompilePattern, but compiles each text only once.
-func PatternOf(text string) (*regexp2.Regexp, error) {
-	return patterns.get(text, func() (*regexp2.Regexp, error) { return CompilePattern(text) })
+func PatternOf(text string) (*Regex, error) {
+	return patterns.get(text, func() (*Regex, error) { return CompilePattern(text) })
 }
 
 // ReplacedOf is CompileReplaced, but compiles each text only once.
-func ReplacedOf(text string) (re *regexp2.Regexp, global bool, err error) {
+func ReplacedOf(text string) (re *Regex, global bool, err error) {
 	r, err := replaced.get(text, func() (replacing, error) {
 		re, global, err := CompileReplaced(text)
 		return replacing{re, global}, err
@@ -63,6 +58,6 @@ func ReplacedOf(text string) (re *regexp2.Regexp, global bool, err error) {
 }
 
 // SchemaOf is CompileSchema, but compiles each text only once.
-func SchemaOf(raw []byte) (*jsonschema.Schema, error) {
-	return compiling.get(string(raw), func() (*jsonschema.Schema, error) { return CompileSchema(raw) })
+func SchemaOf(raw []byte) (*JSONSchema, error) {
+	return compiling.get(string(raw), func() (*JSONSchema, error) { return CompileSchema(raw) })
 }

@@ -2,9 +2,11 @@ package guard
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/dlclark/regexp2"
@@ -19,16 +21,103 @@ const (
 	// may need very long. The clock measures it, so it must be longer than a busy machine
 	// delays a search: a text whose search is ended is not judged.
 	MatchTime = 500 * time.Millisecond
+	// shortTime bounds a search that begins when less than MatchTime is left. The engine
+	// cannot be stopped from outside, and its clock ticks every 100 ms.
+	shortTime = 20 * time.Millisecond
 )
 
-// CompilePattern compiles a regular expression of JavaScript without flags. If a search
-// takes longer than MatchTime, it ends with an error. The error for a pattern contains no
-// part of it.
-func CompilePattern(pattern string) (*regexp2.Regexp, error) { return compile(pattern, "") }
+// Regex is a compiled regular expression of JavaScript. A search ends after MatchTime, or
+// sooner if its context does, and then returns ErrTime. It may be used concurrently.
+type Regex struct {
+	full  *regexp2.Regexp
+	short func() *regexp2.Regexp // the same with shortTime; most patterns never need it
+}
+
+// String returns the source of the pattern.
+func (p *Regex) String() string { return p.full.String() }
+
+// GroupName returns the name of a group, or its number if it has no name.
+func (p *Regex) GroupName(i int) string { return p.full.GroupNameFromNumber(i) }
+
+// engine returns the engine for one search under ctx.
+func (p *Regex) engine(ctx context.Context) (*regexp2.Regexp, error) {
+	if ctx.Err() != nil {
+		return nil, ErrTime
+	}
+	if at, ok := ctx.Deadline(); ok && time.Until(at) < MatchTime {
+		return p.short(), nil
+	}
+	return p.full, nil
+}
+
+// Match reports whether the pattern is found in text.
+func (p *Regex) Match(ctx context.Context, text string) (bool, error) {
+	re, err := p.engine(ctx)
+	if err != nil {
+		return false, err
+	}
+	found, err := re.MatchString(text)
+	if err != nil {
+		return false, ErrTime
+	}
+	return found, nil
+}
+
+// Find returns the first match in text; nil if there is none.
+func (p *Regex) Find(ctx context.Context, text string) (*regexp2.Match, error) {
+	return p.find(ctx, []rune(text), nil)
+}
+
+// find returns the match after the given one, or the first match for nil.
+func (p *Regex) find(ctx context.Context, text []rune, after *regexp2.Match) (*regexp2.Match, error) {
+	re, err := p.engine(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var m *regexp2.Match
+	if after == nil {
+		m, err = re.FindRunesMatch(text)
+	} else {
+		m, err = re.FindNextMatch(after)
+	}
+	if err != nil {
+		return nil, ErrTime
+	}
+	return m, nil
+}
+
+// Replace replaces the first match in text, or all of them, by a literal text. found
+// reports whether there was one. The context bounds all searches together.
+func (p *Regex) Replace(ctx context.Context, text, by string, all bool) (now string, found bool, err error) {
+	runes := []rune(text)
+	m, err := p.find(ctx, runes, nil)
+	if m == nil || err != nil {
+		return text, false, err
+	}
+	var b strings.Builder
+	from := 0
+	for m != nil {
+		b.WriteString(string(runes[from:m.Index]))
+		b.WriteString(by)
+		from = m.Index + m.Length
+		if !all {
+			break
+		}
+		if m, err = p.find(ctx, runes, m); err != nil {
+			return text, false, err
+		}
+	}
+	b.WriteString(string(runes[from:]))
+	return b.String(), true, nil
+}
+
+// CompilePattern compiles a regular expression of JavaScript without flags. The error for a
+// pattern contains no part of it.
+func CompilePattern(pattern string) (*Regex, error) { return compile(pattern, "") }
 
 // CompileReplaced compiles a pattern, or /pattern/flags. global says that all matches are
 // replaced, not only the first.
-func CompileReplaced(text string) (re *regexp2.Regexp, global bool, err error) {
+func CompileReplaced(text string) (re *Regex, global bool, err error) {
 	pattern, flags := flagged(text)
 	re, err = compile(pattern, flags)
 	return re, strings.Contains(flags, "g"), err
@@ -42,7 +131,7 @@ func flagged(text string) (pattern, flags string) {
 	return text, ""
 }
 
-func compile(pattern, flags string) (*regexp2.Regexp, error) {
+func compile(pattern, flags string) (*Regex, error) {
 	if pattern == "" {
 		return nil, errors.New("must not be empty")
 	}
@@ -60,7 +149,11 @@ func compile(pattern, flags string) (*regexp2.Regexp, error) {
 		return nil, errors.New("is no regular expression of JavaScript: " + reason(err))
 	}
 	re.MatchTimeout = MatchTime
-	return re, nil
+	return &Regex{full: re, short: sync.OnceValue(func() *regexp2.Regexp {
+		re := regexp2.MustCompile(pattern, options)
+		re.MatchTimeout = shortTime
+		return re
+	})}, nil
 }
 
 // reason is the engine's message without the pattern, which it repeats at the end.
@@ -72,16 +165,70 @@ func reason(err error) string {
 	return text
 }
 
+// JSONSchema is a compiled JSON Schema. It may be used concurrently.
+type JSONSchema struct {
+	text []byte
+	mu   sync.Mutex
+	free []*compiledSchema // not in use now
+}
+
+// compiledSchema is a schema whose patterns search under the context of the validation that
+// uses it at the moment.
+type compiledSchema struct {
+	*jsonschema.Schema
+	ctx context.Context
+	err error // of a search
+}
+
 // CompileSchema compiles a JSON Schema; if it names no version, draft 2020-12. It cannot
 // refer to other documents. Its patterns are those of JavaScript.
-func CompileSchema(raw []byte) (*jsonschema.Schema, error) {
+func CompileSchema(raw []byte) (*JSONSchema, error) {
 	if len(raw) > maxSchema {
 		return nil, fmt.Errorf("must have at most %d bytes", maxSchema)
 	}
+	c, err := compileSchema(raw)
+	if err != nil {
+		return nil, err
+	}
+	return &JSONSchema{text: raw, free: []*compiledSchema{c}}, nil
+}
+
+// Validate reports with an error what in v does not fit the schema. It returns ErrTime if
+// the patterns of the schema take too long, together as each alone.
+func (s *JSONSchema) Validate(ctx context.Context, v any) error {
+	c, err := s.take()
+	if err != nil {
+		return err
+	}
+	c.ctx, c.err = ctx, nil
+	err = c.Schema.Validate(v)
+	if c.err != nil {
+		err = c.err
+	}
+	c.ctx = nil
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.free = append(s.free, c)
+	return err
+}
+
+func (s *JSONSchema) take() (*compiledSchema, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if n := len(s.free); n > 0 {
+		c := s.free[n-1]
+		s.free = s.free[:n-1]
+		return c, nil
+	}
+	return compileSchema(s.text)
+}
+
+func compileSchema(raw []byte) (*compiledSchema, error) {
 	value, err := jsonschema.UnmarshalJSON(bytes.NewReader(raw))
 	if err != nil {
 		return nil, errors.New("is not valid JSON")
 	}
+	out := new(compiledSchema)
 	c := jsonschema.NewCompiler()
 	c.DefaultDraft(jsonschema.Draft2020)
 	c.UseLoader(nowhere{})
@@ -90,17 +237,16 @@ func CompileSchema(raw []byte) (*jsonschema.Schema, error) {
 		if err != nil {
 			return nil, err
 		}
-		return schemaPattern{re}, nil
+		return schemaPattern{re, out}, nil
 	})
 	const name = "mem:///schema.json"
 	if err := c.AddResource(name, value); err != nil {
 		return nil, errors.New("is no JSON Schema: " + lastLine(err))
 	}
-	s, err := c.Compile(name)
-	if err != nil {
+	if out.Schema, err = c.Compile(name); err != nil {
 		return nil, errors.New("is no JSON Schema: " + lastLine(err))
 	}
-	return s, nil
+	return out, nil
 }
 
 // lastLine is the place of the mistake in the schema.
@@ -120,14 +266,21 @@ func (nowhere) Load(string) (any, error) {
 	return nil, errors.New("only what stands within the schema can be referred to")
 }
 
-type schemaPattern struct{ re *regexp2.Regexp }
-
-func (p schemaPattern) MatchString(s string) bool {
-	ok, err := p.re.MatchString(s)
-	return ok && err == nil
+type schemaPattern struct {
+	*Regex
+	of *compiledSchema
 }
 
-func (p schemaPattern) String() string { return p.re.String() }
+// MatchString implements jsonschema.Regexp. After a search that took too long, no other one
+// begins.
+func (p schemaPattern) MatchString(s string) bool {
+	if p.of.err != nil || p.of.ctx == nil {
+		return false
+	}
+	ok, err := p.Match(p.of.ctx, s)
+	p.of.err = err
+	return ok
+}
 
 func clip(s string) string { return clipTo(s, 64) }
 

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/url"
 
+	"gateway/shared/guard"
 	"gateway/shared/relay/admitted"
 	"gateway/shared/relay/guarded"
 	"gateway/shared/relay/routes"
@@ -17,7 +18,7 @@ var passedOn = []string{"X-Gateway-Config", "X-Gateway-Metadata", "X-Gateway-Deb
 // composed answers with what the route makes of other requests.
 func (c *call) composed() error {
 	desk := routes.Desk{
-		Context: c.Ctx, Scope: c.Who.Scope, View: c.View, Store: c.Store, Now: c.Relay.Now, ID: c.ID, Body: c.In,
+		Context: guard.WithBudget(admitted.ClientContext(&c.Request), guard.NewBudget()), Scope: c.Who.Scope, View: c.View, Store: c.Store, Now: c.Relay.Now, ID: c.ID, Body: c.In,
 		Guard: func(ctx context.Context, name, endpoint string, request, response []byte) (bool, error) {
 			at := guarded.Lone{View: c.View, Scope: c.Who.Scope, Endpoint: endpoint, Request: request, Response: response}
 			return c.Relay.guards.Alone(ctx, name, &at)

@@ -95,10 +95,7 @@ func (g *governor) Keep(place string, ids ...string) error {
 // Guard implements routes.Walk.
 func (g *governor) Guard(name string, args []byte) (changed []byte, denied bool, err error) {
 	s := g.s
-	if changed, denied, err = s.guards.Around(s.Relay.guards, &s.Request, s.Route.Endpoint, name, s.Metadata, args); changed != nil {
-		s.guards.Sent = changed
-	}
-	return changed, denied, err
+	return s.guards.Around(s.Relay.guards, &s.Request, s.Route.Endpoint, name, s.Metadata, args)
 }
 
 // Judge implements routes.Walk.

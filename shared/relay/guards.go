@@ -5,7 +5,6 @@ import (
 	"net/http"
 
 	"gateway/shared/chat"
-	"gateway/shared/egress"
 	"gateway/shared/fault"
 	"gateway/shared/guard/judge"
 	"gateway/shared/relay/guarded"
@@ -38,12 +37,13 @@ func (rq *requests) guardInput(leaf *route.Leaf) error {
 	return rq.Rewrite(changed)
 }
 
-// images gets images for checks that put them into the request, all of them within the
-// bound of the media of a request.
+// images returns a function that fetches images for checks that put them into the request,
+// all of them within the limit of the media of a request. A fetch ends with the context of
+// its check, which has the lane of the request.
 func (rq *requests) images() judge.Fetch {
 	f := media.NewFetcher(rq.Transport, rq.Egress.WithoutTrusted(), rq.Lease)
 	return func(ctx context.Context, address string, most int64) (mime, data string, err error) {
-		return f.Image(egress.WithLaneOf(rq.Req.Context(), ctx), address, most)
+		return f.Image(ctx, address, most)
 	}
 }
 
@@ -59,11 +59,11 @@ func (x *exchanges) guardOutput(_ *route.Leaf, a answer) answer {
 			x.SettleResponse(out, false) // it is paid for whatever they say
 			err = asError(x.guards.Output(out))
 		}
+		if x.guards.Changed {
+			x.keepReceived(nil) // the log has nothing that was removed from it, denied or not
+		}
 		if err != nil {
 			return answer{fault: fault.From(err), failed: a.resp.Header}
-		}
-		if x.guards.Changed {
-			x.keepReceived(nil) // what was taken out of it is in no log
 		}
 	}
 	a.soft = a.status() == http.StatusOK && x.guards.Verdict.Failed()

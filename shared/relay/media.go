@@ -5,8 +5,8 @@ import (
 	"strings"
 
 	"gateway/shared/chat"
-	"gateway/shared/egress"
 	"gateway/shared/fault"
+	"gateway/shared/relay/admitted"
 	"gateway/shared/relay/media"
 )
 
@@ -36,7 +36,7 @@ func (o *outbound) fetchMedia(wanted []media.Wanted) error {
 	if len(missing) > 0 {
 		from := o.Now()
 		f := media.NewFetcher(o.Transport, o.Egress.WithoutTrusted(), o.Lease)
-		f.FetchAll(egress.WithLaneOf(o.Req.Context(), o.Ctx), &o.media, missing)
+		f.FetchAll(admitted.ClientContext(&o.Request), &o.media, missing)
 		o.waited += o.Now().Sub(from)
 	}
 	return o.media.Failure(wanted)

@@ -2,6 +2,8 @@ package relay
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -12,6 +14,9 @@ import (
 	"gateway/shared/chat"
 	"gateway/shared/egress"
 	"gateway/shared/fault"
+	"gateway/shared/guard/judge"
+	"gateway/shared/guard/remote"
+	"gateway/shared/relay/admitted"
 	"gateway/shared/relay/media"
 	"gateway/shared/relay/routes"
 )
@@ -51,6 +56,7 @@ func TestMediaOfARequest(t *testing.T) {
 		c.Relay, c.Route = &Relay{Options: Options{Transport: rt, Egress: p, Now: time.Now}}, &routes.Route{}
 		c.Lease = new(egress.Lease)
 		c.Req = httptest.NewRequest("POST", "/", nil)
+		c.Ctx = c.Req.Context()
 		c.To.Traits.NeedsMediaBytes, c.To.Traits.MediaHosts = true, []string{"files.example"}
 		return c
 	}
@@ -112,5 +118,62 @@ func TestMediaOfARequest(t *testing.T) {
 	gone.Req = gone.Req.WithContext(ctx)
 	if f := fault.From(gone.withMediaBytes(conversation(image(s.URL+"/a.png", 0)), nil)); f.Code != fault.RequestTimeout {
 		t.Errorf("%v", f)
+	}
+}
+
+// TestFetchesEndWithTheirCaller: an image for a check ends with the check's own timeout, and
+// media for a provider end with the client, at a host that never answers.
+func TestFetchesEndWithTheirCaller(t *testing.T) {
+	over := make(chan struct{})
+	s := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		select {
+		case <-over:
+		case <-r.Context().Done():
+		}
+	}))
+	t.Cleanup(s.Close)
+	t.Cleanup(func() { close(over) })
+	p, _ := egress.ParseAllow("127.0.0.0/8")
+	transport := egress.NewHTTP1(p)
+	t.Cleanup(transport.CloseIdleConnections)
+	short, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+	defer cancel()
+	for name, c := range map[string]struct {
+		client context.Context
+		fetch  func(*call) error
+	}{
+		"timeoutMs of inlineImageUrls": {t.Context(), func(c *call) error {
+			check := remote.Makers(time.Now, nil)["default.inlineImageUrls"](map[string]json.RawMessage{"timeoutMs": json.RawMessage("20")})
+			body := `{"messages":[{"role":"user","content":[{"type":"image_url","image_url":{"url":"` + s.URL + `/x.png"}}]}]}`
+			if v := check(admitted.ClientContext(&c.Request), &judge.Subject{Request: json.RawMessage(body), Fetch: c.images()}); v.Err != nil {
+				return errors.New(v.Err.Message)
+			}
+			return nil
+		}},
+		"an image of a check whose client leaves": {short, func(c *call) error {
+			_, _, err := c.images()(admitted.ClientContext(&c.Request), s.URL+"/x.png", 1000)
+			return err
+		}},
+		"media whose client leaves": {short, func(c *call) error {
+			c.To.Traits.NeedsMediaBytes = true
+			r := &chat.Request{Messages: []chat.Message{{Role: chat.User, Parts: []chat.Part{{Kind: chat.Image, Media: &chat.Media{URL: s.URL + "/x.png"}}}}}}
+			return c.withMediaBytes(r, func() error { return nil })
+		}},
+	} {
+		in := newCall()
+		in.Relay, in.Route = &Relay{Options: Options{Transport: transport, Egress: p, Now: time.Now}}, &routes.Route{}
+		in.Lease = new(egress.Lease)
+		in.Req = httptest.NewRequest("POST", "/", nil).WithContext(c.client)
+		in.Ctx = &egress.Lane{Context: context.Background(), Tenant: "org"} // of the request: it outlives the client
+		done := make(chan error, 1)
+		go func() { done <- c.fetch(in) }()
+		select {
+		case err := <-done:
+			if err == nil {
+				t.Errorf("%s: it was fetched", name)
+			}
+		case <-time.After(25 * time.Second): // less than media have by themselves
+			t.Errorf("%s: it goes on", name)
+		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"gateway/shared/cache"
 	"gateway/shared/fault"
 	"gateway/shared/provider"
+	"gateway/shared/relay/admitted"
 	"gateway/shared/relay/logged"
 	"gateway/shared/relay/mask"
 	"gateway/shared/relay/plan"
@@ -27,7 +28,7 @@ func (c *call) rehearse() error {
 	if rt == nil || rt.Shape == routes.Listing || rt.Shape == routes.Multipart || rt.Prompt != nil && rt.Prompt.Render {
 		return fault.Invalid("path", "must be a route of the data plane that takes JSON, such as /chat/completions")
 	}
-	req, err := q.Imagined(c.Ctx)
+	req, err := q.Imagined(admitted.ClientContext(&c.Request)) // whose checks end with the client
 	if err != nil {
 		return err
 	}

@@ -43,7 +43,7 @@ func (b between) make(raw map[string]json.RawMessage) judge.Func {
 	return func(_ context.Context, s *judge.Subject) judge.Verdict {
 		text := s.Text()
 		if text == "" && !b.empty {
-			return failed("Missing text to analyze")
+			return judge.Nothing("Missing text to analyze")
 		}
 		n := b.count(text)
 		in := float64(n) >= least && float64(n) <= most

@@ -47,14 +47,17 @@ func jsonSchema(raw map[string]json.RawMessage) judge.Func {
 	if err != nil {
 		return always(failed("The schema " + err.Error()))
 	}
-	return func(_ context.Context, s *judge.Subject) judge.Verdict {
+	return func(ctx context.Context, s *judge.Subject) judge.Verdict {
 		answer := s.Text()
 		if answer == "" {
-			return failed("Missing text to check")
+			return judge.Nothing("Missing text to check")
 		}
 		var first *schemaData
 		for value := range candidates(answer) {
-			err := schema.Validate(value)
+			err := schema.Validate(ctx, value)
+			if errors.Is(err, guard.ErrTime) {
+				return judge.TooSlow()
+			}
 			if err == nil {
 				d := &schemaData{Matched: value, Not: not, Explanation: "JSON of the answer fits the schema"}
 				return judge.Verdict{Pass: !not, Data: d}
@@ -121,7 +124,7 @@ func jsonKeys(raw map[string]json.RawMessage) judge.Func {
 	return func(_ context.Context, s *judge.Subject) judge.Verdict {
 		answer := s.Text()
 		if answer == "" {
-			return failed("Missing text to check")
+			return judge.Nothing("Missing text to check")
 		}
 		var best *keysData
 		for value := range candidates(answer) {

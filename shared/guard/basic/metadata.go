@@ -3,6 +3,7 @@ package basic
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"maps"
 	"slices"
 	"strings"
@@ -74,11 +75,15 @@ func metadataPairs(raw map[string]json.RawMessage) judge.Func {
 		wanted[key] = Primitives(value)
 	}
 	keys := slices.Sorted(maps.Keys(wanted))
-	return func(_ context.Context, s *judge.Subject) judge.Verdict {
+	return func(ctx context.Context, s *judge.Subject) judge.Verdict {
+		fit := func(pattern, text string) (bool, error) { return FitsPattern(ctx, pattern, text) }
 		d := &pairsData{Missing: []string{}, Found: []string{}, Operator: operator, MatchType: how}
 		for _, key := range keys {
 			said, has := s.Metadata[key]
-			fits, err := bearer.Matches(how, said, wanted[key], FitsPattern)
+			fits, err := bearer.Matches(how, said, wanted[key], fit)
+			if errors.Is(err, guard.ErrTime) {
+				return judge.TooSlow()
+			}
 			if err != nil {
 				return passing(err.Error())
 			}
@@ -110,15 +115,11 @@ func Primitives(raw json.RawMessage) []string {
 	return out
 }
 
-// FitsPattern tells whether a text fits a pattern of the guardrails.
-func FitsPattern(pattern, text string) (bool, error) {
+// FitsPattern reports whether a pattern of the guardrails is found in a text.
+func FitsPattern(ctx context.Context, pattern, text string) (bool, error) {
 	re, err := guard.PatternOf(pattern)
 	if err != nil {
 		return false, err
 	}
-	fits, err := re.MatchString(text)
-	if err != nil {
-		err = errTooSlow
-	}
-	return fits, err
+	return re.Match(ctx, text)
 }

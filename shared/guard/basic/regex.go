@@ -3,7 +3,6 @@ package basic
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"strings"
 
 	"github.com/dlclark/regexp2"
@@ -29,11 +28,6 @@ type matchDetails struct {
 	Captures []string          `json:"captures"`
 }
 
-// tooSlow is the error for a pattern whose search takes too long.
-const tooSlow = "The pattern took too long on this text"
-
-var errTooSlow = errors.New("the pattern took too long on this text")
-
 // regexMatch passes a text in which a pattern is found; with not, one in which it is not
 // found.
 func regexMatch(raw map[string]json.RawMessage) judge.Func {
@@ -45,14 +39,14 @@ func regexMatch(raw map[string]json.RawMessage) judge.Func {
 	if err != nil {
 		return always(failed("The pattern " + err.Error()))
 	}
-	return func(_ context.Context, s *judge.Subject) judge.Verdict {
+	return func(ctx context.Context, s *judge.Subject) judge.Verdict {
 		text := s.Text()
 		if text == "" {
-			return failed("Missing text to match")
+			return judge.Nothing("Missing text to match")
 		}
-		m, err := re.FindStringMatch(text)
+		m, err := re.Find(ctx, text)
 		if err != nil {
-			return failed(tooSlow)
+			return judge.TooSlow()
 		}
 		d := &matchData{Pattern: rule, Not: not, Verdict: (m != nil) != not, Details: details(re, m, text), Excerpt: excerpt(text)}
 		switch {
@@ -69,7 +63,7 @@ func regexMatch(raw map[string]json.RawMessage) judge.Func {
 	}
 }
 
-func details(re *regexp2.Regexp, m *regexp2.Match, text string) *matchDetails {
+func details(re *guard.Regex, m *regexp2.Match, text string) *matchDetails {
 	if m == nil {
 		return nil
 	}
@@ -87,7 +81,7 @@ func details(re *regexp2.Regexp, m *regexp2.Match, text string) *matchDetails {
 			continue
 		}
 		d.Captures = append(d.Captures, g.String())
-		if name := re.GroupNameFromNumber(i); strings.Trim(name, "0123456789") != "" {
+		if name := re.GroupName(i); strings.Trim(name, "0123456789") != "" {
 			if d.Groups == nil {
 				d.Groups = map[string]string{}
 			}
@@ -114,24 +108,19 @@ func regexReplace(raw map[string]json.RawMessage) judge.Func {
 	if err != nil {
 		return always(failed("The pattern " + err.Error()))
 	}
-	count := 1
-	if global {
-		count = -1
-	}
-	return func(_ context.Context, s *judge.Subject) judge.Verdict {
+	return func(ctx context.Context, s *judge.Subject) judge.Verdict {
 		if s.Text() == "" {
-			return failed("Missing text to match")
+			return judge.Nothing("Missing text to match")
 		}
 		var out []*string
 		for i, text := range s.Texts {
 			if text == "" {
 				continue
 			}
-			found := false
 			// The replacement is taken literally: $1 in it is not a group.
-			now, err := re.ReplaceFunc(text, func(regexp2.Match) string { found = true; return by }, -1, count)
+			now, found, err := re.Replace(ctx, text, by, global)
 			if err != nil {
-				return failed(tooSlow)
+				return judge.TooSlow()
 			}
 			if !found {
 				continue

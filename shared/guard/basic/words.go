@@ -76,7 +76,7 @@ func endsWith(raw map[string]json.RawMessage) judge.Func {
 	return func(_ context.Context, s *judge.Subject) judge.Verdict {
 		text := s.Text()
 		if text == "" {
-			return failed("Missing text to check")
+			return judge.Nothing("Missing text to check")
 		}
 		ends := strings.HasSuffix(text, suffix) || strings.HasSuffix(text, suffix+".")
 		d := &suffixData{Suffix: suffix, Not: not, Verdict: ends != not, Explanation: "The text does not end with the suffix", Excerpt: excerpt(text)}
@@ -106,7 +106,7 @@ func letterCase(upper bool) judge.Maker {
 		return func(_ context.Context, s *judge.Subject) judge.Verdict {
 			text := s.Text()
 			if text == "" {
-				return failed("Missing text to check")
+				return judge.Nothing("Missing text to check")
 			}
 			all := true
 			for i := 0; i < len(text) && all; i++ {

@@ -30,7 +30,7 @@ func TestVerdictsOfHooks(t *testing.T) {
 		"passes":               {`{"contains":{"words":["a"]}}`, "a", true, false, true},
 		"fails":                {`{"contains":{"words":["b"]}}`, "a", false, false, true},
 		"denies":               {`{"contains":{"words":["b"]},"deny":true}`, "a", false, true, true},
-		"an error passes":      {`{"regexMatch":{"rule":"("},"deny":true}`, "a", true, false, false},
+		"an error passes":      {`{"regexMatch":{"rule":"("}}`, "a", true, false, false},
 		"an error that counts": {`{"regexMatch":{"rule":"(","failOnError":true},"deny":true}`, "a", false, true, false},
 		"slow patterns end":    {`{"regexMatch":{"rule":"^(a+)+$"}}`, strings.Repeat("a", 60) + "!", true, false, false},
 		"model":                {`{"modelwhitelist":{"models":["m"]}}`, "a", true, false, true},
@@ -52,9 +52,9 @@ func TestChangesComeTogether(t *testing.T) {
 		hooks Hooks
 		want  string
 	}{
-		"side by side the later one counts": {Hooks{hook(`{` + one + `,` + two + `}`)}, "a 2"},
-		"one by one they add up":            {Hooks{hook(`{"sequential":true,` + one + `,` + two + `}`)}, "1 2"},
-		"two hooks add up":                  {Hooks{hook(`{` + one + `}`), hook(`{` + two + `}`)}, "1 2"},
+		"side by side they add up": {Hooks{hook(`{` + one + `,` + two + `}`)}, "1 2"},
+		"one by one they add up":   {Hooks{hook(`{"sequential":true,` + one + `,` + two + `}`)}, "1 2"},
+		"two hooks add up":         {Hooks{hook(`{` + one + `}`), hook(`{` + two + `}`)}, "1 2"},
 	} {
 		o := c.hooks.Run(context.Background(), guard.Before, call("a b"))
 		if !strings.Contains(string(o.Body), fmt.Sprintf("%q", c.want)) || !o.Results[0].Transformed {

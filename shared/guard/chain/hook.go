@@ -40,6 +40,7 @@ type check struct {
 	phase       guard.Phase
 	scope       said.Scope
 	failOnError bool
+	closed      bool // an error fails the check as if failOnError were set, unless nothing was judged
 	soft        bool
 	local       bool
 	mutates     bool
@@ -90,6 +91,8 @@ func (k *Kit) check(a *guard.Applied, h *guard.Hook) check {
 	if row, ok := guard.Find(a.ID); ok {
 		c.phase, c.local, c.mutates = row.Phase, row.Category == guard.Basic || row.Category == guard.Model, row.Mutates
 	}
+	_, set := params["failOnError"]
+	c.closed = h.Actions.Deny && c.local && !set
 	if c.runs(guard.After) {
 		c.reach = reachOf(a.ID, params)
 	}
@@ -139,6 +142,9 @@ func reachOf(id string, params map[string]json.RawMessage) guard.Reach {
 	}
 	return whole
 }
+
+// fails reports whether an error of the check makes its hook fail.
+func (c *check) fails(v *judge.Verdict) bool { return c.failOnError || c.closed && !v.Nothing }
 
 // runs tells whether the check runs in a phase: some checks need what only a request has.
 func (c *check) runs(phase guard.Phase) bool {

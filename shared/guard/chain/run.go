@@ -31,6 +31,8 @@ type Call struct {
 	Fetch                          judge.Fetch
 	Secrets                        judge.Secrets
 	Now                            func() time.Time
+	// Budget is the time that local checks have left. Nil: that of the context, or a new one.
+	Budget *guard.Budget
 }
 
 // Outcome is the joint result of hooks.
@@ -112,21 +114,26 @@ func (hs Hooks) Names() []string {
 	return out
 }
 
-// Run runs the hooks side by side on the same body. If several change it, each later one is
+// Run runs the hooks concurrently on the same body. If several change it, each later one is
 // run once more on what the earlier ones have left, so that no hook brings back what
-// another has removed.
+// another has removed; its verdict is still that on the original body. What the hooks
+// removed is not in the results either.
 func (hs Hooks) Run(ctx context.Context, phase guard.Phase, c *Call) Outcome {
+	budget := c.Budget
+	if budget == nil && len(hs) > 0 {
+		budget = guard.BudgetOf(ctx)
+	}
 	done := make([]ran, len(hs))
 	var wait sync.WaitGroup
 	for i, h := range hs {
 		if h.local || len(hs) == 1 {
 			continue
 		}
-		wait.Go(func() { done[i] = h.run(ctx, phase, c) })
+		wait.Go(func() { done[i] = h.run(ctx, phase, c, budget) })
 	}
 	for i, h := range hs {
 		if h.local || len(hs) == 1 {
-			done[i] = h.run(ctx, phase, c)
+			done[i] = h.run(ctx, phase, c, budget)
 		}
 	}
 	wait.Wait()
@@ -139,11 +146,23 @@ func (hs Hooks) Run(ctx context.Context, phase guard.Phase, c *Call) Outcome {
 		if r.body != nil && out.Body != nil {
 			again := *c
 			again.with(phase, out.Body)
-			done[i] = h.run(ctx, phase, &again)
+			r.repeated(h.run(ctx, phase, &again, budget))
 		}
 		out.take(h, r)
 	}
+	if out.Body != nil {
+		redactQuotes(out.Results, c.of(phase), out.Body)
+	}
 	return out
+}
+
+// repeated takes over what a second run has changed. A hook that failed on the original body
+// has failed.
+func (r *ran) repeated(again ran) {
+	if r.Verdict {
+		r.Result, r.soft = again.Result, again.soft
+	}
+	r.body, r.headers, r.restore = again.body, again.headers, again.restore
 }
 
 func (o *Outcome) take(h *Hook, r *ran) {
@@ -207,7 +226,7 @@ func (hs Hooks) Beside(ctx context.Context, phase guard.Phase, c *Call) []Result
 }
 
 // run runs the checks of a hook.
-func (h *Hook) run(ctx context.Context, phase guard.Phase, c *Call) ran {
+func (h *Hook) run(ctx context.Context, phase guard.Phase, c *Call, budget *guard.Budget) ran {
 	start := c.Now()
 	r := ran{Result: Result{ID: h.ID, Async: h.Async, Type: "guardrail", Created: start.UTC(), Verdict: true}}
 	if h.Mutator {
@@ -224,7 +243,7 @@ func (h *Hook) run(ctx context.Context, phase guard.Phase, c *Call) ran {
 		return r
 	}
 	r.Checks = make([]CheckResult, 0, len(which))
-	g := group{call: *c, phase: phase, found: map[said.Scope]*said.Found{}}
+	g := group{call: *c, phase: phase, budget: budget, found: map[said.Scope]*said.Found{}}
 	if h.Sequential {
 		r.sequential(ctx, &g, which)
 	} else {
@@ -245,9 +264,10 @@ func (h *Hook) run(ctx context.Context, phase guard.Phase, c *Call) ran {
 
 // group is what the checks of one hook are given.
 type group struct {
-	call  Call
-	phase guard.Phase
-	found map[said.Scope]*said.Found
+	call   Call
+	phase  guard.Phase
+	budget *guard.Budget
+	found  map[said.Scope]*said.Found
 }
 
 // find gives the texts of a scope.
@@ -296,8 +316,10 @@ func (r *ran) sequential(ctx context.Context, g *group, which []*check) {
 	}
 }
 
-// parallel runs the checks side by side on the same body. If two change the same text, the
-// later one wins.
+// parallel runs the checks concurrently on the same body. If two change it, the later one is
+// run once more on what the earlier one has left, so that neither brings back what the
+// other has removed. Local checks come last in that order, because repeating them calls
+// nobody.
 func (r *ran) parallel(ctx context.Context, g *group, which []*check) {
 	verdicts, results := make([]judge.Verdict, len(which)), make([]CheckResult, len(which))
 	var wait sync.WaitGroup
@@ -313,15 +335,33 @@ func (r *ran) parallel(ctx context.Context, g *group, which []*check) {
 		}
 	}
 	wait.Wait()
-	for i, k := range which {
-		from := g.call.of(g.phase)
-		if r.body != nil {
-			from = r.body
+	for _, local := range [...]bool{false, true} {
+		for i, k := range which {
+			if k.local == local && (verdicts[i].Body != nil || verdicts[i].Texts != nil) {
+				r.change(ctx, g, k, &verdicts[i], &results[i])
+			}
 		}
-		if body := g.changed(&verdicts[i], k, from); body != nil {
-			r.body, results[i].Transformed = body, true
-		}
+	}
+	for i := range which {
 		r.keep(&verdicts[i], results[i])
+	}
+}
+
+// change applies what a check changes to the body, which others may have changed already.
+func (r *ran) change(ctx context.Context, g *group, k *check, v *judge.Verdict, res *CheckResult) {
+	from := g.call.of(g.phase)
+	if r.body != nil {
+		from = r.body
+		on := group{call: g.call, phase: g.phase, budget: g.budget, found: map[said.Scope]*said.Found{}}
+		on.call.with(g.phase, from)
+		again, _ := on.judge(ctx, k, on.subject(k, true))
+		v.Texts, v.Body, v.Restore = again.Texts, again.Body, again.Restore
+		if again.Err != nil {
+			res.Verdict, res.Error, res.FailOnError = false, again.Err, k.fails(&again)
+		}
+	}
+	if body := g.changed(v, k, from); body != nil {
+		r.body, res.Transformed = body, true
 	}
 }
 
@@ -372,7 +412,7 @@ func (g *group) judge(ctx context.Context, k *check, s *judge.Subject) (v judge.
 		if recover() != nil {
 			v = judge.Failed("Check error", "Error executing check")
 		}
-		res = CheckResult{ID: k.id, Verdict: v.Pass, Data: v.Data, Error: v.Err, Created: start.UTC(), Log: v.Log, FailOnError: k.failOnError}
+		res = CheckResult{ID: k.id, Verdict: v.Pass, Data: v.Data, Error: v.Err, Created: start.UTC(), Log: v.Log, FailOnError: k.fails(&v)}
 		res.Time = g.call.Now().Sub(start).Milliseconds()
 		if v.Data != nil {
 			res.Data = nil
@@ -382,7 +422,13 @@ func (g *group) judge(ctx context.Context, k *check, s *judge.Subject) (v judge.
 		}
 	}()
 	if !k.runs(g.phase) {
-		return judge.Failed("Error", "The check runs before the request only"), res
+		return judge.Nothing("The check runs before the request only"), res
 	}
-	return k.run(ctx, s), res
+	if !k.local {
+		return k.run(guard.WithBudget(ctx, g.budget), s), res
+	}
+	if g.budget.Spend(ctx, func(ctx context.Context) { v = k.run(ctx, s) }) != nil {
+		v = judge.TooSlow()
+	}
+	return v, res
 }

@@ -2,7 +2,9 @@ package expect
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -102,9 +104,9 @@ type Outcome struct {
 	Guard func(name string) (passes bool, err error)
 }
 
-// Judge tells whether a valid assertion holds, and if not, why. It reveals nothing of the
-// text.
-func Judge(a *prompt.Assertion, o *Outcome) (holds bool, why string) {
+// Judge reports whether a valid assertion holds, and if not, why. It reveals nothing of the
+// text. Searches share the budget of ctx, see guard.BudgetOf.
+func Judge(ctx context.Context, a *prompt.Assertion, o *Outcome) (holds bool, why string) {
 	text := func() (s string) { _ = json.Unmarshal(a.Value, &s); return s } // Validate has read it
 	switch a.Type {
 	case prompt.Contains:
@@ -114,9 +116,9 @@ func Judge(a *prompt.Assertion, o *Outcome) (holds bool, why string) {
 	case prompt.Equals:
 		return say(strings.TrimSpace(o.Text) == strings.TrimSpace(text()), "it is another text")
 	case prompt.Regex:
-		return matches(text(), o.Text)
+		return matches(ctx, text(), o.Text)
 	case prompt.JSONSchema:
-		return fits(a.Value, o.Text)
+		return fits(ctx, a.Value, o.Text)
 	case prompt.MaxLatency:
 		var n int64
 		_ = json.Unmarshal(a.Value, &n)
@@ -136,20 +138,23 @@ func say(holds bool, otherwise string) (bool, string) {
 	return false, otherwise
 }
 
-func matches(pattern, text string) (bool, string) {
+const tooSlow = "the pattern takes too long"
+
+func matches(ctx context.Context, pattern, text string) (holds bool, why string) {
 	re, err := guard.PatternOf(pattern)
 	if err != nil {
 		return false, err.Error()
 	}
-	found, err := re.MatchString(text)
-	if err != nil {
-		return false, "the pattern takes too long"
+	found, wrong := false, guard.ErrTime
+	_ = guard.BudgetOf(ctx).Spend(ctx, func(ctx context.Context) { found, wrong = re.Match(ctx, text) })
+	if wrong != nil {
+		return false, tooSlow
 	}
 	return say(found, "nothing matches the pattern")
 }
 
-// fits tells whether a text is JSON that fits a schema.
-func fits(schema []byte, text string) (bool, string) {
+// fits reports whether a text is JSON that fits a schema.
+func fits(ctx context.Context, schema []byte, text string) (holds bool, why string) {
 	s, err := guard.SchemaOf(schema)
 	if err != nil {
 		return false, err.Error()
@@ -158,5 +163,10 @@ func fits(schema []byte, text string) (bool, string) {
 	if err != nil {
 		return false, "it is no JSON"
 	}
-	return say(s.Validate(v) == nil, "it does not fit the schema")
+	wrong := guard.ErrTime
+	_ = guard.BudgetOf(ctx).Spend(ctx, func(ctx context.Context) { wrong = s.Validate(ctx, v) })
+	if errors.Is(wrong, guard.ErrTime) {
+		return false, tooSlow
+	}
+	return say(wrong == nil, "it does not fit the schema")
 }

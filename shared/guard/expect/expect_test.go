@@ -26,7 +26,7 @@ func TestAssertionsHoldOrTellWhy(t *testing.T) {
 		if bad := Validate("tests", []prompt.Case{{Name: "a", Assertions: []prompt.Assertion{a}}}); len(bad) > 0 {
 			t.Errorf("%s %s: %v", c.kind, c.value, bad)
 		}
-		holds, why := Judge(&a, &Outcome{Text: c.text, Took: 50 * time.Millisecond, Guard: func(name string) (bool, error) {
+		holds, why := Judge(t.Context(), &a, &Outcome{Text: c.text, Took: 50 * time.Millisecond, Guard: func(name string) (bool, error) {
 			if name == "gone" {
 				return false, errors.New("gone")
 			}
@@ -49,7 +49,7 @@ func FuzzTable(f *testing.F) {
 		}
 		for _, c := range cases {
 			for i := range c.Assertions {
-				Judge(&c.Assertions[i], &Outcome{Text: text, Guard: func(string) (bool, error) { return true, nil }})
+				Judge(t.Context(), &c.Assertions[i], &Outcome{Text: text, Guard: func(string) (bool, error) { return true, nil }})
 			}
 		}
 	})

@@ -59,12 +59,15 @@ type Fetch func(ctx context.Context, address string, most int64) (mime, data str
 // of a secret.
 type Secrets func(ctx context.Context, of []provider.SecretMapping) (map[string]string, error)
 
-// Verdict is the result of a check. If there is also an error, the check passes unless its
-// parameter failOnError is true; the chain decides that.
+// Verdict is the result of a check. If there is also an error, the chain decides whether the
+// check passes: see its parameter failOnError.
 type Verdict struct {
 	Pass bool
 	Data any // what the answer shows of the check under "data"; marshalled as JSON
 	Err  *Failure
+	// Nothing says that the error means that there is nothing to judge, such as an answer that
+	// only calls tools. Such an error does not make a hook that denies fail.
+	Nothing bool
 	// Texts replace the subject's texts part by part; a nil entry keeps the part, a nil slice
 	// all of them.
 	Texts []*string
@@ -98,3 +101,13 @@ type Maker func(parameters map[string]json.RawMessage) Func
 func Failed(name, message string) Verdict {
 	return Verdict{Err: &Failure{Name: name, Message: message}}
 }
+
+// Nothing returns a verdict for a check that has nothing to judge.
+func Nothing(message string) Verdict {
+	v := Failed("Error", message)
+	v.Nothing = true
+	return v
+}
+
+// TooSlow returns the verdict for a check whose time is over: see guard.ErrTime.
+func TooSlow() Verdict { return Failed("TimeoutError", "The check took too long on this text") }

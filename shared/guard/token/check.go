@@ -89,6 +89,6 @@ func check(p map[string]json.RawMessage, c *bearer.Checker) judge.Func {
 		case t == nil:
 			return judge.Verdict{Data: &told{Explanation: why}}
 		}
-		return verdict(&r.Rules.Claims, &r.extraction, t)
+		return verdict(ctx, r.Rules.Claims, &r.extraction, t)
 	}
 }

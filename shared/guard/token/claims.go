@@ -1,6 +1,7 @@
 package token
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"maps"
@@ -16,7 +17,7 @@ import (
 )
 
 func claimRulesOf(p map[string]json.RawMessage) (r bearer.ClaimRules, err error) {
-	r = bearer.ClaimRules{Required: judge.Get(p, "requiredClaims", []string(nil)), Match: judge.Get(p, "headerPayloadMatch", []string(nil)), Pattern: basic.FitsPattern}
+	r = bearer.ClaimRules{Required: judge.Get(p, "requiredClaims", []string(nil)), Match: judge.Get(p, "headerPayloadMatch", []string(nil))}
 	raw, _ := judge.Object[map[string]struct {
 		Values json.RawMessage `json:"values"`
 		How    string          `json:"matchType"`
@@ -41,7 +42,12 @@ type extraction struct {
 }
 
 // verdict compares a token whose signature is valid with the rules.
-func verdict(r *bearer.ClaimRules, e *extraction, t *bearer.Token) judge.Verdict {
+func verdict(ctx context.Context, r bearer.ClaimRules, e *extraction, t *bearer.Token) judge.Verdict {
+	r.Pattern = func(pattern, text string) (fits bool, err error) {
+		err = guard.ErrTime
+		_ = guard.BudgetOf(ctx).Spend(ctx, func(ctx context.Context) { fits, err = basic.FitsPattern(ctx, pattern, text) })
+		return fits, err
+	}
 	f, err := r.Judge(t)
 	if err != nil {
 		return judge.Failed("Error", err.Error())

@@ -87,6 +87,12 @@ func (q *Request) Arrive(d *Doors, req *http.Request, rt *routes.Route, lease *e
 	q.alive.client.Begin(req.Context(), q.alive.left)
 }
 
+// ClientContext returns a context that ends when the client disconnects, for work that is
+// done for the client alone. Calls under it use the connections of the request's lane.
+func ClientContext(q *Request) context.Context {
+	return egress.WithLane(q.Req.Context(), egress.LaneOf(q.Ctx))
+}
+
 // After has f called once the request is over.
 func (q *Request) After(f func()) { q.Afterwards = append(q.Afterwards, f) }
 

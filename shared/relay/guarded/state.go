@@ -9,6 +9,7 @@ import (
 	"gateway/shared/guard"
 	"gateway/shared/guard/chain"
 	"gateway/shared/guard/judge"
+	"gateway/shared/relay/admitted"
 	"gateway/shared/relay/chosen"
 	"gateway/shared/relay/routes"
 	"gateway/shared/route"
@@ -18,8 +19,9 @@ import (
 type State struct {
 	On      bool // the target that is tried has guardrails
 	Results chain.Results
-	// Sent is what guardrails made of the body for the target that was tried last;
-	// nil: nothing.
+	// Sent is the body as guardrails last changed it, for this target or an earlier one, and
+	// also if they denied it; nil if none changed it. It is what the log shows: nothing that
+	// a guardrail has removed is stored.
 	Sent []byte
 	// Answer is the answer in the client's shape, as guardrails left it; nil where
 	// they were not shown one.
@@ -38,14 +40,23 @@ type State struct {
 	target  string
 	request string
 	ctx     context.Context
+	budget  *guard.Budget // of all targets
 }
 
-// Fresh forgets the target before.
+// Fresh clears the state of the previous target.
 func (s *State) Fresh() {
 	if !s.On {
 		return
 	}
-	*s = State{means: s.means, Notes: s.Notes}
+	*s = State{means: s.means, Notes: s.Notes, Sent: s.Sent, budget: s.budget}
+}
+
+// time returns the time that the local checks of the request share.
+func (s *State) time() *guard.Budget {
+	if s.budget == nil {
+		s.budget = guard.NewBudget()
+	}
+	return s.budget
 }
 
 // kinds are the types of requests whose bodies have texts, and whether their answers
@@ -63,7 +74,7 @@ func (s *State) Input(m *Means, t *chosen.Target, leaf *route.Leaf, body []byte,
 		return nil, err
 	}
 	s.call = m.callOf(t)
-	s.call.Request, s.call.Fetch = body, fetch
+	s.call.Request, s.call.Fetch, s.call.Budget = body, fetch, s.time()
 	answers, texts := kinds[t.Route.Endpoint]
 	s.call.Passed = t.Route.Shape != routes.Unified || !texts || len(body) == 0
 	live := t.Route.Shape == routes.Socket
@@ -81,16 +92,17 @@ func (s *State) Input(m *Means, t *chosen.Target, leaf *route.Leaf, body []byte,
 	} else if len(beside) > 0 {
 		s.runAside(beside, guard.Before)
 	}
-	o := s.hooks.in.Run(t.Ctx, guard.Before, &s.call)
+	// Nobody needs a verdict on the request of a client that has left.
+	o := s.hooks.in.Run(admitted.ClientContext(&t.Request), guard.Before, &s.call)
 	s.Results.Before, s.headers = o.Results, o.Headers
+	if o.Body != nil {
+		s.Sent, s.call.Request = o.Body, o.Body
+	}
 	s.Notes.add(o.Results, guard.Before, s.target)
 	s.Taken.add(o.Restore)
 	s.Verdict.failed, s.Verdict.failedIn = o.Failed, o.Failed
 	if o.Denied {
 		return nil, s.Verdict.deny(o.Soft && answers)
-	}
-	if o.Body != nil {
-		s.Sent, s.call.Request = o.Body, o.Body
 	}
 	if made := t.Route.Retold; made != nil {
 		// Nobody knows the request any more that the answer was made for.
@@ -131,12 +143,13 @@ func (s *State) judge(hooks chain.Hooks, answer []byte) *fault.Fault {
 	o := hooks.Run(s.ctx, guard.After, &s.call)
 	s.Results.After = append(s.Results.After, o.Results...)
 	s.Notes.add(o.Results, guard.After, s.target)
+	s.Changed = o.Body != nil
 	if s.Verdict.failed = s.Verdict.failed || o.Failed; o.Denied {
 		s.Answer = nil
 		return s.Verdict.deny(o.Soft)
 	}
-	if o.Body != nil {
-		s.Answer, s.Changed = o.Body, true
+	if s.Changed {
+		s.Answer = o.Body
 	}
 	return nil
 }

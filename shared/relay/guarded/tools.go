@@ -30,21 +30,22 @@ func (s *State) Around(m *Means, q *admitted.Request, kind, name string, metadat
 	s.call = chain.Call{
 		Kind: kind, TraceID: q.Ask.TraceID, Model: name, Metadata: maps.Clone(metadata),
 		Headers: q.HeadersForProvider(), Request: args, Client: m.client, Public: m.public, Secrets: m.secrets(&q.Caller), Now: m.now,
+		Budget: s.time(),
 	}
 	beside, in := in.Apart(kind)
 	if len(beside) > 0 {
 		s.runAside(beside, guard.Before)
 	}
-	o := in.Run(q.Ctx, guard.Before, &s.call)
+	o := in.Run(admitted.ClientContext(q), guard.Before, &s.call)
 	s.Results.Before = o.Results
+	if o.Body != nil {
+		s.Sent, s.call.Request = o.Body, o.Body
+	}
 	s.Notes.add(o.Results, guard.Before, s.target)
 	s.Taken.add(o.Restore)
 	if o.Denied {
 		s.Verdict.denied = true
 		return nil, true, nil
-	}
-	if o.Body != nil {
-		s.call.Request = o.Body
 	}
 	return o.Body, false, nil
 }
