@@ -2,6 +2,7 @@ package entitled
 
 import (
 	"context"
+	"slices"
 
 	"gateway/shared/a2a"
 	"gateway/shared/fault"
@@ -65,10 +66,36 @@ func (f *Facts) Decide(skill string) string {
 		return NoAccess
 	case !access.Permits(f.Server.UserAccess, f.User):
 		return NoUser
-	case skill != "" && f.off(a2a.SwitchID(skill)):
+	case skill != "" && !f.enabled(skill):
 		return NoSkill
 	}
 	return Allowed
+}
+
+// enabled reports whether neither the integration nor the server has disabled a skill. As
+// soon as one is disabled, only skills that the card lists under this very id, or that were
+// enabled by it, are known: agents may accept other spellings.
+func (f *Facts) enabled(skill string) bool {
+	id := a2a.SwitchID(skill)
+	if f.off(id) {
+		return false
+	}
+	if f.Of[id] || f.At[id] || !f.restricted() {
+		return true
+	}
+	return slices.ContainsFunc(a2a.Skills(f.Integration.Card), func(s a2a.Skill) bool { return s.ID == skill })
+}
+
+// restricted reports whether any skill is disabled.
+func (f *Facts) restricted() bool {
+	for _, of := range [...]map[string]bool{f.Of, f.At} {
+		for _, on := range of {
+			if !on {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // off tells whether the integration or the server has disabled a skill. A skill without a

@@ -1,6 +1,7 @@
 package entitled
 
 import (
+	"encoding/json"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -42,7 +43,7 @@ func TestDecisions(t *testing.T) {
 			f.User = &access.User{Enabled: enabled}
 		}
 		if there {
-			f.Integration = &Integration{Integration: &a2a.Integration{Access: access.Workspaces{Global: shared}}, Record: &resource.Record{Scope: store.Scope{Org: "o"}}}
+			f.Integration = &Integration{Integration: &a2a.Integration{Access: access.Workspaces{Global: shared}, Card: json.RawMessage(`{"skills":[{"id":"a skill"}]}`)}, Record: &resource.Record{Scope: store.Scope{Org: "o"}}}
 			if activeIntegration {
 				f.Integration.Record.Status = active
 			}

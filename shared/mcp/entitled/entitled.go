@@ -22,12 +22,12 @@ type Facts struct {
 	Server      *Server
 	Integration *Integration
 	Scopes      identity.ScopeSet
-	Workspace   string          // of the caller
-	User        *access.User    // the caller's entry at the server; nil: none
-	Off         map[string]bool // ids of capabilities that the integration disables
-	Overrides   map[string]bool // what the server says of capabilities, by id
-	Templates   []Template      // of the integration
-	Known       map[string]bool // ids of resources that are listed by their own address
+	Workspace   string            // of the caller
+	User        *access.User      // the caller's entry at the server; nil: none
+	Off         map[string]bool   // ids of capabilities that the integration disables
+	Overrides   map[string]bool   // what the server says of capabilities, by id
+	Templates   []Template        // of the integration
+	Listed      map[string]string // types of the capabilities that the server lists, by id
 }
 
 // Server is a server with its record.
@@ -95,18 +95,22 @@ func (f *Facts) provided() bool {
 	return f.Integration != nil && f.Integration.Record.Status == active && f.Integration.Access.OpenTo(f.Integration.Record, f.Workspace)
 }
 
-// enabled tells whether the integration and the server both leave a capability on. One
-// that nobody has said anything of is on.
+// enabled reports whether neither the integration nor the server has disabled a
+// capability. As soon as one of a type is disabled, only those of the type that the server
+// lists under this very name are known: servers may accept other spellings of a name.
 func (f *Facts) enabled(c Capability) bool {
 	if len(f.Off) == 0 && len(f.Overrides) == 0 {
-		return true // nobody has said anything of any
+		return true // nothing is disabled
 	}
 	id := mcp.CapabilityID(c.Type, c.Key)
 	if f.off(id) {
 		return false
 	}
-	if c.Type != mcp.Resource || f.Known[id] {
+	if f.Listed[id] != "" {
 		return true
+	}
+	if c.Type != mcp.Resource {
+		return !f.restricted(c.Type)
 	}
 	// An address that is not listed by itself is judged by the templates that it fits.
 	fits := false
@@ -118,7 +122,22 @@ func (f *Facts) enabled(c Capability) bool {
 			fits = true
 		}
 	}
-	return !fits
+	return !fits && !f.restricted(mcp.Resource)
+}
+
+// restricted reports whether a capability of a type is disabled.
+func (f *Facts) restricted(kind string) bool {
+	for id, off := range f.Off {
+		if off && f.Listed[id] == kind {
+			return true
+		}
+	}
+	for id, on := range f.Overrides {
+		if !on && f.Listed[id] == kind {
+			return true
+		}
+	}
+	return false
 }
 
 func (f *Facts) off(id string) bool {
@@ -201,7 +220,7 @@ func load(ctx context.Context, v *resource.View, who *identity.Principal, server
 	if err != nil {
 		return nil, err
 	}
-	f.Off, f.Templates, f.Known, f.Overrides = known.off, known.templates, known.resources, own
+	f.Off, f.Templates, f.Listed, f.Overrides = known.off, known.templates, known.listed, own
 	return f, nil
 }
 
@@ -241,12 +260,13 @@ func keyOf(c *mcp.Capability, name string) string {
 
 // folded is what the capabilities of an integration say together.
 type folded struct {
-	off, resources map[string]bool
-	templates      []Template
+	off       map[string]bool
+	listed    map[string]string
+	templates []Template
 }
 
 func foldCapabilities(recs []resource.Record) (*folded, error) {
-	f := &folded{off: map[string]bool{}, resources: map[string]bool{}}
+	f := &folded{off: map[string]bool{}, listed: map[string]string{}}
 	for i := range recs {
 		c, err := mcp.DecodeCapability(recs[i])
 		if err != nil {
@@ -255,10 +275,8 @@ func foldCapabilities(recs []resource.Record) (*folded, error) {
 		if !c.Enabled {
 			f.off[recs[i].ID] = true
 		}
-		switch c.Type {
-		case mcp.Resource:
-			f.resources[recs[i].ID] = true
-		case mcp.ResourceTemplate:
+		f.listed[recs[i].ID] = c.Type
+		if c.Type == mcp.ResourceTemplate {
 			f.templates = append(f.templates, Template{recs[i].ID, pattern(keyOf(c, recs[i].Name))})
 		}
 	}

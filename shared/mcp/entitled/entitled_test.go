@@ -94,14 +94,16 @@ func TestAddressesOfTemplates(t *testing.T) {
 		{"file:///fil", []string{"files"}, false, Allowed},
 	} {
 		f := &Facts{
-			Workspace: "w", Scopes: identity.NewScopeSet(Invoke), Templates: []Template{files, notes}, Off: map[string]bool{}, Known: map[string]bool{},
+			Workspace: "w", Scopes: identity.NewScopeSet(Invoke), Templates: []Template{files, notes}, Off: map[string]bool{}, Listed: map[string]string{},
 			Server:      &Server{&mcp.Server{}, resource.Record{Status: active, Scope: store.Scope{Org: "o", Workspace: "w"}}},
 			Integration: &Integration{Integration: &mcp.Integration{}, Record: &resource.Record{Status: active, Scope: store.Scope{Org: "o", Workspace: "w"}}},
 		}
 		for _, id := range c.off {
 			f.Off[id] = true
 		}
-		f.Known[mcp.CapabilityID(mcp.Resource, c.uri)] = c.known
+		if c.known {
+			f.Listed[mcp.CapabilityID(mcp.Resource, c.uri)] = mcp.Resource
+		}
 		if got := f.Decide(Capability{mcp.Resource, c.uri}); got != c.decision {
 			t.Errorf("%s without %v: %s", c.uri, c.off, got)
 		}
