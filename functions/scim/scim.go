@@ -19,6 +19,7 @@ func New(d Deps) admin.Family {
 	f := &family{Deps: d}
 	f.mappings, f.tokens = f.describe(), f.describeTokens()
 	return admin.Family{
+		Below: "/scim/", Unknown: &refusals,
 		Name: "scim", Doc: "Users and groups of an identity provider (SCIM 2.0), and the workspaces that members of groups join.",
 		Routes: slices.Concat(f.mappings.Routes(), known().Routes(), f.tokens.Routes(), (&groups{&users{f}}).protocol()),
 	}

@@ -3,11 +3,13 @@ package scim
 import (
 	"net/http"
 	"slices"
+	"strings"
 
 	"gateway/shared/admin"
 	"gateway/shared/fault"
 	"gateway/shared/identity/people"
 	"gateway/shared/resource"
+	"gateway/shared/signin/scim"
 )
 
 func (f *users) putUser(c *admin.Call) (any, error) {
@@ -28,7 +30,14 @@ func (f *users) patchUser(c *admin.Call) (any, error) {
 		return nil, err
 	}
 	return f.changeUser(c, func(now map[string]any) (map[string]any, error) {
-		return now, schema.Patch(now, sent)
+		name, address := scim.Text(now, "userName"), scim.Primary(now, "emails")
+		err := schema.Patch(now, sent)
+		if to := scim.Text(now, "userName"); strings.EqualFold(name, address) && to != name && scim.Primary(now, "emails") == address {
+			// The address was the name and was not changed by itself. Whoever gets the old address
+			// later must not inherit the account.
+			delete(now, "emails")
+		}
+		return now, err
 	})
 }
 

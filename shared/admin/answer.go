@@ -108,19 +108,23 @@ func (r *Route) answer(v any) (Answer, error) {
 // refuse is what is written for a refusal.
 func refuse(c *Call, f *fault.Fault) Answer {
 	a := Answer{Status: f.Status(), ContentType: jsonType}
-	if c.Route == nil || c.Route.Refusals == nil {
+	refusals := c.refusals
+	if c.Route != nil {
+		refusals = c.Route.Refusals
+	}
+	if refusals == nil {
 		a.Body = f.AdminBody(c.RequestID)
 		return a
 	}
-	body := c.Route.Refusals.Body(c, f)
+	body := refusals.Body(c, f)
 	if own, ok := body.(Answer); ok {
 		own.Status = a.Status
 		return own
 	}
 	var err error
-	a.ContentType = c.Route.Refusals.ContentType
-	if c.Route.Refusals.Challenge != "" && a.Status == http.StatusUnauthorized {
-		a.Header = http.Header{"Www-Authenticate": {c.Route.Refusals.Challenge}}
+	a.ContentType = refusals.ContentType
+	if refusals.Challenge != "" && a.Status == http.StatusUnauthorized {
+		a.Header = http.Header{"Www-Authenticate": {refusals.Challenge}}
 	}
 	if a.Body, err = json.Marshal(body); err != nil {
 		a.Body = f.AdminBody(c.RequestID)

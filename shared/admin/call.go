@@ -35,6 +35,7 @@ type Call struct {
 	details    map[string]string // special fields of the audit record
 	recorded   bool              // the audit record went with a change
 	handler    *Handler
+	refusals   *Refusals // of a call that has no route
 	kept       map[string]any
 	action     string           // of the collection, such as read
 	parent     *resource.Record // see Parent

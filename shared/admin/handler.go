@@ -41,6 +41,7 @@ type Recorder interface {
 type Handler struct {
 	deps   Deps
 	router router
+	below  []Family // those that refuse unknown paths in a form of their own
 }
 
 // NewHandler serves the families. A route without a policy, or declared twice,
@@ -49,6 +50,9 @@ func NewHandler(d Deps, families ...Family) (*Handler, error) {
 	h := &Handler{deps: d}
 	for i := range families {
 		families[i].complete()
+		if families[i].Below != "" {
+			h.below = append(h.below, families[i])
+		}
 		for j := range families[i].Routes {
 			r := &families[i].Routes[j]
 			if err := r.validate(); err != nil {
@@ -66,7 +70,18 @@ func NewHandler(d Deps, families ...Family) (*Handler, error) {
 // method.
 func (h *Handler) Serves(escapedPath string) bool {
 	n, _ := h.router.match(escapedPath)
-	return n != nil
+	return n != nil || h.refusalsBelow(escapedPath) != nil
+}
+
+// refusalsBelow returns how an unknown path is refused; nil for the usual form.
+func (h *Handler) refusalsBelow(escapedPath string) *Refusals {
+	path := withoutVersion(escapedPath)
+	for i := range h.below {
+		if strings.HasPrefix(path, h.below[i].Below) {
+			return h.below[i].Unknown
+		}
+	}
+	return nil
 }
 
 // Matches reports whether the handler has a route for the method and the
@@ -195,11 +210,13 @@ func (h *Handler) serve(w http.ResponseWriter, c *Call) (answer any, err error) 
 func (h *Handler) route(w http.ResponseWriter, c *Call) error {
 	n, values := h.router.match(c.Request.URL.EscapedPath())
 	if n == nil {
+		c.refusals = h.refusalsBelow(c.Request.URL.EscapedPath())
 		return routeNotFound()
 	}
 	b := n.routes[c.Request.Method]
 	if b == nil {
 		allowed := n.methods()
+		c.refusals = n.routes[allowed[0]].route.Refusals
 		w.Header().Set("Allow", strings.Join(allowed, ", "))
 		return methodNotAllowed(allowed)
 	}

@@ -126,6 +126,10 @@ type Family struct {
 	Consumes     []string
 	Authenticate Authenticate
 	Refusals     *Refusals
+
+	// Below is a path, such as /scim/, below which unknown paths are refused as Unknown says.
+	Below   string
+	Unknown *Refusals
 }
 
 // validate finds mistakes of a description; they stop the start of a process.

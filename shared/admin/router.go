@@ -63,16 +63,21 @@ func (r *router) add(route *Route) error {
 	return nil
 }
 
+// withoutVersion returns a path below the base URL.
+func withoutVersion(escapedPath string) string {
+	for _, v := range versions {
+		if rest, ok := strings.CutPrefix(escapedPath, v); ok {
+			return "/" + rest
+		}
+	}
+	return escapedPath
+}
+
 // match finds the node of a path that has routes, and the values of its
 // variables, unescaped. A static segment that leads nowhere gives way to a
 // variable one.
 func (r *router) match(escapedPath string) (n *node, values []string) {
-	for _, v := range versions {
-		if rest, ok := strings.CutPrefix(escapedPath, v); ok {
-			escapedPath = "/" + rest
-			break
-		}
-	}
+	escapedPath = withoutVersion(escapedPath)
 	if !strings.HasPrefix(escapedPath, "/") {
 		return nil, nil
 	}

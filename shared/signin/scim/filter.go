@@ -3,6 +3,7 @@ package scim
 import (
 	"encoding/json"
 	"strings"
+	"time"
 )
 
 // Bounds of filters.
@@ -58,6 +59,7 @@ type reader struct {
 	text  string
 	at    int
 	terms int
+	of    string // attribute whose values a condition in brackets is about
 	kind  Type
 	field string
 }
@@ -144,7 +146,10 @@ func (p *reader) term(depth int) (*Filter, error) {
 	}
 	if p.at < len(p.text) && p.text[p.at] == '[' {
 		p.at++
+		outer := p.of
+		p.of = path.name
 		inner, err := p.or(depth + 1)
+		p.of = outer
 		if err == nil && !p.next(']') {
 			err = p.bad("a ] is missing")
 		}
@@ -174,12 +179,26 @@ func (p *reader) comparison(path attrPath) (*Filter, error) {
 			return nil, p.bad("a text in quotes, a number, true, false or null was expected")
 		}
 	}
+	if text, is := f.value.(string); p.timed(path) && f.value != nil {
+		if _, err := time.Parse(time.RFC3339, text); (!is || err != nil) && op != "co" && op != "sw" && op != "ew" {
+			return nil, p.bad("a time was expected, such as \"2026-01-31T12:00:00Z\"")
+		}
+	}
 	p.at = end
 	_, isBool := f.value.(bool)
 	if order := op == "gt" || op == "ge" || op == "lt" || op == "le"; order && (isBool || f.value == nil) {
 		return nil, p.bad("true, false and null have no order")
 	}
 	return f, nil
+}
+
+// timed reports whether an attribute is a time: meta.created and meta.lastModified.
+func (p *reader) timed(path attrPath) bool {
+	of, name := path.name, path.sub
+	if p.of != "" {
+		of, name = p.of, path.name
+	}
+	return strings.EqualFold(of, "meta") && (strings.EqualFold(name, "created") || strings.EqualFold(name, "lastModified"))
 }
 
 // spelledBool also reads True and False, which some providers write.
