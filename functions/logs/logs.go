@@ -68,7 +68,7 @@ func (f *family) describe() admin.Family {
 			Scopes: []string{"logs.list"}, Where: admin.InEither, Query: listQuery(), AnswerOf: admin.SchemaOf[list], Do: f.list,
 		},
 		{
-			Method: "GET", Path: "/logs/{logId}", Name: "getLog", Doc: "Read a log with its bodies. Secrets in headers are masked.",
+			Method: "GET", Path: "/logs/{logId}", Name: "getLog", Doc: "Read a log with its bodies. Secrets in headers are masked. A key without logs.read and logs.view reads the logs of its own requests.",
 			Scopes: []string{"logs.read", "logs.view", "completions.write", "logs.write"}, Where: admin.InEither, Query: readQuery(), AnswerOf: admin.SchemaOf[log], Do: f.read,
 		},
 		{
@@ -213,6 +213,10 @@ func (w workspaceNames) read(c *admin.Call, ids iter.Seq[string]) error {
 }
 
 // record finds the log that the path names.
+// readScopes open the logs of all keys. A key with another scope of the route, such as
+// completions.write, reads only the logs of its own requests.
+var readScopes = []string{"logs.read", "logs.view"}
+
 func (f *family) record(c *admin.Call) (usage.Record, error) {
 	sc, err := usagequery.Scope(c)
 	if err != nil {
@@ -226,6 +230,7 @@ func (f *family) record(c *admin.Call) (usage.Record, error) {
 		if ok, err = usagequery.Shows(c, &rec); err != nil {
 			return usage.Record{}, err
 		}
+		ok = ok && (c.Caller.HasAny(readScopes) || rec.KeyID == c.Caller.KeyID)
 	}
 	if !ok {
 		return usage.Record{}, fault.New(fault.NotFound, "logId", "This log does not exist; logs appear about a second after their request ended")

@@ -263,6 +263,7 @@ func TestForeignLogIsAMissingOne(t *testing.T) {
 func TestAnyOfTheScopesReadsALog(t *testing.T) {
 	in := install(t)
 	r := made(admintest.Org, in.One, admintest.OneSlug, time.Minute)
+	r.KeyID = in.Caller(admintest.WorkspaceA).KeyID
 	in.keep(t, r)
 	for scope, want := range map[string][2]int{
 		"logs.read": {200, 403}, "logs.view": {200, 403}, "completions.write": {200, 403}, "logs.write": {200, 403}, "logs.list": {403, 200}, "logs.export": {403, 403}, "analytics.view": {403, 403},
