@@ -73,6 +73,9 @@ func (c *Client) check(name, uri, redirects string) error {
 	if len(c.Name) > maxName || !utf8.ValidString(c.Name) || strings.ContainsFunc(c.Name, func(r rune) bool { return r < ' ' || r == 0x7f }) {
 		bad = append(bad, fault.Detail{Field: name, Message: fmt.Sprintf("must be at most %d bytes on one line", maxName)})
 	}
+	if Reserved(c.Name) {
+		bad = append(bad, fault.Detail{Field: name, Message: "must not be that of a built-in client of the gateway"})
+	}
 	if u, err := url.Parse(c.URI); c.URI != "" && (err != nil || len(c.URI) > maxURI || u.Scheme != "https" && u.Scheme != "http" || u.Host == "") {
 		bad = append(bad, fault.Detail{Field: uri, Message: fmt.Sprintf("must be an http or https address of at most %d bytes", maxURI)})
 	}
