@@ -10,8 +10,10 @@ import (
 	"slices"
 	"strings"
 
+	"gateway/shared/provider"
 	"gateway/shared/tenant/upstream"
 	"gateway/shared/wire"
+	"gateway/shared/wire/mask"
 )
 
 // Bounds of cards, in bytes: of a card that is fetched, and of one that is kept with its
@@ -77,6 +79,7 @@ func fetch(ctx context.Context, via http.RoundTripper, at string, headers http.H
 	case len(raw) > MaxCard:
 		return nil, upstream.Fail(resp.StatusCode, "the agent's card has more than %d bytes", MaxCard)
 	}
+	mask.Bytes(raw, provider.HeaderSecrets(nil, headers, nil))
 	return raw, CheckCard(raw)
 }
 

@@ -20,7 +20,7 @@ func CopyRequestHeaders(dst, src http.Header) {
 	named := connectionNamed(src)
 	for k, v := range src {
 		k, ok := canonical(k)
-		if !ok || len(v) == 0 || !requestHeader(k) || named != nil && contains(named, k) {
+		if !ok || len(v) == 0 || !Forwardable(k) || named != nil && contains(named, k) {
 			continue
 		}
 		dst[k] = v[:len(v):len(v)]
@@ -47,7 +47,37 @@ func CopyResponseHeaders(dst, src http.Header) {
 // provider. forward_headers and custom_headers may name only such headers.
 func Forwardable(name string) bool {
 	k, ok := canonical(name)
-	return ok && requestHeader(k)
+	if !ok || !requestHeader(k) {
+		return false
+	}
+	dashed, ok := canonical(Dashed(k))
+	return ok && requestHeader(dashed)
+}
+
+// Dashed returns a header name with every "_" replaced by "-". CGI and WSGI servers do not
+// distinguish the two spellings.
+func Dashed(name string) string { return strings.ReplaceAll(name, "_", "-") }
+
+// DropLookalikes deletes those headers of the client from h that a server may read as one
+// that the gateway sets: names that differ only in "_" and "-". client reports whether a
+// name in h comes from the client, and later are headers that the gateway sets afterwards.
+func DropLookalikes(h http.Header, client func(name string) bool, later ...string) {
+	for odd := range h {
+		if strings.IndexByte(odd, '_') < 0 || !client(odd) {
+			continue
+		}
+		plain := Dashed(odd)
+		for name := range h {
+			if name != odd && strings.EqualFold(Dashed(name), plain) {
+				delete(h, odd)
+			}
+		}
+		for _, name := range later {
+			if strings.EqualFold(Dashed(name), plain) {
+				delete(h, odd)
+			}
+		}
+	}
 }
 
 // ValidHeaderValue reports whether v may be the value of a header: it must have no control

@@ -10,8 +10,10 @@ import (
 	"time"
 
 	"gateway/shared/egress"
+	"gateway/shared/provider"
 	"gateway/shared/tenant/upstream"
 	"gateway/shared/wire"
+	"gateway/shared/wire/mask"
 )
 
 // Exchange is a request to an upstream and the messages that come back, one by one.
@@ -27,6 +29,7 @@ type Exchange struct {
 	ready      [][]byte
 	buf        []byte
 	ended      bool
+	secrets    []string // of the request
 }
 
 // Resumes tells where a stream that ended goes on, by the name of its last event, and
@@ -38,6 +41,12 @@ func (x *Exchange) Resumes() (after string, wait time.Duration, ok bool) {
 // Said is an exchange that has one message.
 func Said(message []byte) *Exchange {
 	return &Exchange{Status: http.StatusOK, ready: [][]byte{message}, ended: true}
+}
+
+// secrets returns the credentials of a request to the server. Servers repeat them in
+// errors, descriptions and results, so they are redacted from every message that is read.
+func (u *Upstream) secrets(sent http.Header) []string {
+	return provider.HeaderSecrets(nil, sent, u.Client)
 }
 
 // Send makes a request of the streamable transport. Headers of it go over those that
@@ -71,7 +80,9 @@ func (u *Upstream) Send(ctx context.Context, method string, h http.Header, body 
 		resp.Body.Close()
 		return nil, upstream.Fail(resp.StatusCode, "the server answers with a redirect, which is not followed")
 	}
-	x := &Exchange{Status: resp.StatusCode, Session: resp.Header.Get(HeaderSession), Challenges: resp.Header["Www-Authenticate"], body: resp.Body}
+	secrets := u.secrets(req.Header)
+	mask.Header(resp.Header, secrets)
+	x := &Exchange{Status: resp.StatusCode, Session: resp.Header.Get(HeaderSession), Challenges: resp.Header["Www-Authenticate"], body: resp.Body, secrets: secrets}
 	x.parser.MaxEvent = MaxAnswer
 	media, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type")) // no type is none of ours
 	switch {
@@ -128,6 +139,7 @@ func (x *Exchange) Next() ([]byte, error) {
 	}
 	next := x.ready[0]
 	x.ready = x.ready[1:]
+	mask.Bytes(next, x.secrets)
 	if wire.CheckStrict(next, maxDepth) != nil {
 		return nil, upstream.Fail(x.Status, "the server's answer is not JSON")
 	}

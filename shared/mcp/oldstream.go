@@ -12,6 +12,7 @@ import (
 	"gateway/shared/egress"
 	"gateway/shared/tenant/upstream"
 	"gateway/shared/wire"
+	"gateway/shared/wire/mask"
 )
 
 // oldStream is the transport of 2024-11-05: one stream that all answers come on, whose
@@ -51,7 +52,7 @@ func (u *Upstream) openStream(ctx context.Context) (*oldStream, error) {
 	}
 	s := &oldStream{events: make(chan []byte, 16), cancel: cancel, done: make(chan struct{})}
 	where := make(chan string, 1)
-	go s.receive(within, resp.Body, where)
+	go s.receive(within, resp.Body, u.secrets(req.Header), where)
 	select {
 	case at, ok := <-where:
 		if s.post = sameHost(u.URL, at); !ok || s.post == "" {
@@ -81,7 +82,7 @@ func sameHost(base, named string) string {
 }
 
 // receive hands on the events until the stream ends.
-func (s *oldStream) receive(ctx context.Context, body io.ReadCloser, where chan<- string) {
+func (s *oldStream) receive(ctx context.Context, body io.ReadCloser, secrets []string, where chan<- string) {
 	defer close(s.done)
 	defer close(s.events)
 	defer close(where)
@@ -95,8 +96,10 @@ func (s *oldStream) receive(ctx context.Context, body io.ReadCloser, where chan<
 			where <- string(bytes.TrimSpace(data))
 			return nil
 		}
+		data = bytes.Clone(data)
+		mask.Bytes(data, secrets)
 		select {
-		case s.events <- bytes.Clone(data):
+		case s.events <- data:
 			return nil
 		case <-ctx.Done():
 			return ctx.Err()

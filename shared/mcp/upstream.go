@@ -15,6 +15,7 @@ import (
 	"gateway/shared/egress"
 	"gateway/shared/tenant/upstream"
 	"gateway/shared/wire"
+	"gateway/shared/wire/mask"
 )
 
 // Headers of the protocol, in the spelling of net/http.
@@ -31,6 +32,7 @@ type Upstream struct {
 	URL       string
 	Transport string
 	Headers   http.Header // credentials, and what is configured
+	Client    []string    // names of those headers that were forwarded from the client
 	Via       http.RoundTripper
 }
 
@@ -185,7 +187,7 @@ func (s *Session) send(ctx context.Context, m *Message) (*Message, error) {
 	if id := resp.Header.Get(HeaderSession); id != "" && m.Method == "initialize" {
 		s.ID = id
 	}
-	return read(resp, m)
+	return read(resp, m, s.up.secrets(req.Header))
 }
 
 // request is a request with the headers of the session over those of the upstream.
@@ -212,7 +214,7 @@ func (s *Session) request(ctx context.Context, method, url string, body []byte) 
 
 // read finds the answer to a message in what an upstream sent for it; nil where none
 // belongs to it.
-func read(resp *http.Response, m *Message) (*Message, error) {
+func read(resp *http.Response, m *Message, secrets []string) (*Message, error) {
 	media, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type")) // no type is none of ours
 	body := egress.CapBody(resp.Body, MaxAnswer)
 	switch {
@@ -221,7 +223,7 @@ func read(resp *http.Response, m *Message) (*Message, error) {
 	case m.IsNotification() && resp.StatusCode/100 == 2:
 		return nil, nil
 	case media == "text/event-stream" && resp.StatusCode/100 == 2:
-		return readEvents(body, m)
+		return readEvents(body, m, secrets)
 	case media != "application/json":
 		return nil, upstream.Fail(resp.StatusCode, "the server answers with status %d and no JSON", resp.StatusCode)
 	}
@@ -229,6 +231,7 @@ func read(resp *http.Response, m *Message) (*Message, error) {
 	if err != nil {
 		return nil, broken(err)
 	}
+	mask.Bytes(raw, secrets)
 	answer, err := parseAnswer(raw, m)
 	if answer == nil && err == nil {
 		err = upstream.Fail(resp.StatusCode, "the server's answer is not that to the request")
@@ -267,13 +270,15 @@ func parseAnswer(raw []byte, m *Message) (*Message, error) {
 var errFound = errors.New("mcp: found")
 
 // readEvents reads a stream until the answer to m comes.
-func readEvents(body io.Reader, m *Message) (*Message, error) {
+func readEvents(body io.Reader, m *Message, secrets []string) (*Message, error) {
 	var answer *Message
 	p := wire.SSEParser{MaxEvent: MaxAnswer}
 	take := func(_ string, data []byte) error {
 		if len(bytes.TrimSpace(data)) == 0 {
 			return nil
 		}
+		data = bytes.Clone(data)
+		mask.Bytes(data, secrets)
 		found, err := parseAnswer(data, m)
 		if err != nil {
 			return err

@@ -1,7 +1,10 @@
 package provider
 
 import (
+	"encoding/base64"
 	"encoding/json"
+	"net/http"
+	"slices"
 	"strings"
 )
 
@@ -39,6 +42,50 @@ func (t *Target) Secrets(dst []string, parts bool) []string {
 		}
 	}
 	return dst
+}
+
+// HeaderSecrets appends the values of request headers that must not be shown to anybody:
+// those that a registered server or agent was sent as credentials. Headers that are named
+// in client came from the caller and count only if their name is that of a credential.
+func HeaderSecrets(dst []string, sent http.Header, client []string) []string {
+	for name, values := range sent {
+		if publicHeader(name) || slices.Contains(client, name) && !credentialName(name) {
+			continue
+		}
+		for _, v := range values {
+			if len(v) < leastHeader {
+				continue
+			}
+			dst = TokenOf(append(dst, v), v)
+			if scheme, rest, ok := strings.Cut(v, " "); ok && strings.EqualFold(scheme, "basic") {
+				plain, _ := base64.StdEncoding.DecodeString(strings.TrimSpace(rest)) // another form holds no password
+				if _, password, ok := strings.Cut(string(plain), ":"); ok && len(password) >= leastSecret {
+					dst = append(dst, password)
+				}
+			}
+		}
+	}
+	return dst
+}
+
+// publicHeader reports whether a header describes a request and never holds a credential.
+func publicHeader(name string) bool {
+	switch name {
+	case "Accept", "Accept-Encoding", "Accept-Language", "Content-Type", "Content-Length", "Traceparent", "Tracestate", "User-Agent":
+		return true
+	}
+	return strings.HasPrefix(name, "Mcp-") || strings.HasPrefix(name, "A2a-")
+}
+
+// credentialName reports whether a header is, by its name, a credential.
+func credentialName(name string) bool {
+	name = strings.ToLower(name)
+	for _, part := range [...]string{"auth", "token", "secret", "key", "passw", "cookie", "credential", "session", "signature", "jwt", "assertion"} {
+		if strings.Contains(name, part) {
+			return true
+		}
+	}
+	return false
 }
 
 // TokenOf appends the secret part of a header's value: the text after the scheme, and a

@@ -15,13 +15,13 @@ import (
 	"gateway/shared/relay/came"
 	"gateway/shared/relay/guarded"
 	"gateway/shared/relay/kept"
-	"gateway/shared/relay/mask"
 	"gateway/shared/relay/pooled"
 	"gateway/shared/relay/reused"
 	"gateway/shared/relay/routes"
 	"gateway/shared/relay/tail"
 	"gateway/shared/relay/turn"
 	"gateway/shared/relay/unread"
+	"gateway/shared/wire/mask"
 )
 
 // Bounds of what is read of a provider's answer, in bytes.

@@ -13,9 +13,9 @@ import (
 	"gateway/shared/provider"
 	"gateway/shared/relay/inbound"
 	"gateway/shared/relay/managed"
-	"gateway/shared/relay/mask"
 	"gateway/shared/relay/routes"
 	"gateway/shared/usage"
+	"gateway/shared/wire/mask"
 )
 
 // keepBooks settles the request and writes its record, once. It is called before the

@@ -5,8 +5,8 @@ import (
 
 	"gateway/shared/fault"
 	"gateway/shared/relay/came"
-	"gateway/shared/relay/mask"
 	"gateway/shared/relay/pooled"
+	"gateway/shared/wire/mask"
 )
 
 // unusable is the answer to a success that cannot be used. Its usage is booked, because the

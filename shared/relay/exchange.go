@@ -249,6 +249,7 @@ func (rq *requests) upstreamRequest(body []byte) (*http.Request, error) {
 	if rq.Route.Verbatim && rq.speaksAlike() {
 		betas.SetAnthropic(h, rq.Req.Header)
 	}
+	egress.DropLookalikes(h, rq.fromClient, "Authorization", "User-Agent", "X-Api-Key", "Api-Key", rq.To.Target.Provider.Auth.Name)
 	rq.setBody(req, body)
 	if rq.Rehearsing {
 		return req, nil // no token is asked for
@@ -343,3 +344,6 @@ func (o *outbound) rawURL() (*url.URL, error) {
 	}
 	return provider.ExactURL(raw)
 }
+
+// fromClient reports whether the client sent a header of this name.
+func (rq *requests) fromClient(name string) bool { return len(rq.Req.Header[name]) > 0 }

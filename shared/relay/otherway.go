@@ -5,8 +5,8 @@ import (
 	"gateway/shared/dialect/upstream"
 	"gateway/shared/fault"
 	"gateway/shared/relay/came"
-	"gateway/shared/relay/mask"
 	"gateway/shared/relay/turn"
+	"gateway/shared/wire/mask"
 )
 
 // Some hosts send a whole answer where a stream was asked for, or the reverse. The body

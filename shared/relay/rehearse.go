@@ -11,11 +11,11 @@ import (
 	"gateway/shared/provider"
 	"gateway/shared/relay/admitted"
 	"gateway/shared/relay/logged"
-	"gateway/shared/relay/mask"
 	"gateway/shared/relay/plan"
 	"gateway/shared/relay/rehearsal"
 	"gateway/shared/relay/routes"
 	"gateway/shared/route"
+	"gateway/shared/wire/mask"
 )
 
 // rehearse answers a dry run.

@@ -6,8 +6,8 @@ import (
 	"gateway/shared/chat"
 	"gateway/shared/fault"
 	"gateway/shared/provider"
-	"gateway/shared/relay/mask"
 	"gateway/shared/relay/pooled"
+	"gateway/shared/wire/mask"
 )
 
 // maxHeld bounds the bytes held before the first content.

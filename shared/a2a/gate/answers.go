@@ -12,6 +12,7 @@ import (
 	"gateway/shared/fault"
 	"gateway/shared/tenant/upstream"
 	"gateway/shared/wire"
+	"gateway/shared/wire/mask"
 )
 
 // reply is an answer of the agent: a value, or an error.
@@ -22,6 +23,7 @@ type reply struct {
 
 // hear reads a whole answer or an event of the agent.
 func (v *visit) hear(status int, raw []byte, o *outgoing) (*reply, error) {
+	mask.Bytes(raw, v.up.secrets)
 	if status == http.StatusUnauthorized || status == http.StatusForbidden {
 		return nil, upstream.Fail(status, "the agent refuses the gateway's credentials, with status %d", status)
 	}

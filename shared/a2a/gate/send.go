@@ -17,7 +17,9 @@ import (
 	"gateway/shared/a2a"
 	"gateway/shared/a2a/shape"
 	"gateway/shared/egress"
+	"gateway/shared/provider"
 	"gateway/shared/tenant/upstream"
+	"gateway/shared/wire/mask"
 )
 
 // Bounds of what agents say, in bytes.
@@ -30,6 +32,9 @@ const (
 type upstreamOf struct {
 	at      a2a.Interface
 	headers http.Header
+	// secrets are the credentials in headers. Agents repeat them in errors, cards and results,
+	// so they are redacted from everything that is read.
+	secrets []string
 	// same tells that the agent speaks the client's version and binding, so that what the
 	// client sent goes out as it came.
 	same bool
@@ -88,14 +93,19 @@ func (v *visit) open() error {
 		return err
 	}
 	h := http.Header{}
+	v.up.secrets = provider.HeaderSecrets(nil, own, nil)
+	var client []string
 	if v.up.at.Own {
 		if conf, err := i.Configuration(nil); err == nil && conf.ForwardHeaders != nil {
 			conf.ForwardHeaders.Copy(h, v.Forwards())
+			client = slices.Collect(maps.Keys(h))
+			v.up.secrets = provider.HeaderSecrets(v.up.secrets, h, client)
 		}
 		if trace := v.Trace(""); trace != "" {
 			h.Set("Traceparent", trace)
 		}
 		maps.Copy(h, own)
+		client = slices.DeleteFunc(client, func(name string) bool { return own[name] != nil })
 	}
 	version := a2a.Version
 	if v.up.at.Old {
@@ -108,6 +118,7 @@ func (v *visit) open() error {
 			h[name] = said
 		}
 	}
+	egress.DropLookalikes(h, func(name string) bool { return slices.Contains(client, name) })
 	v.up.headers = h
 	return nil
 }
@@ -270,6 +281,7 @@ func (v *visit) exchange(o *outgoing) error {
 	}
 	defer resp.Body.Close()
 	v.Ended(resp.StatusCode)
+	mask.Header(resp.Header, v.up.secrets)
 	for _, name := range []string{headerExtensions, headerOlder} {
 		if said := resp.Header[name]; len(said) > 0 {
 			v.Header()[name] = said

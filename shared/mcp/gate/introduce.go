@@ -25,6 +25,7 @@ func (v *servers) introduceUser(up *mcp.Upstream, f *mcp.IdentityForwarding) err
 	}
 	h := up.Headers
 	h.Del(f.Header())
+	up.Client = slices.DeleteFunc(up.Client, func(name string) bool { return strings.EqualFold(name, f.Header()) })
 	switch f.Method {
 	case mcp.IdentityBearer:
 		raw := v.ofProvider()

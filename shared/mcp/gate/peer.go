@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"gateway/shared/egress"
 	"gateway/shared/mcp"
 	"gateway/shared/mcp/era"
 	"gateway/shared/wire"
@@ -84,6 +85,11 @@ func (v *servers) openUpstream() (*mcp.Upstream, error) {
 		if conf.ForwardHeaders != nil {
 			conf.ForwardHeaders.Copy(up.Headers, v.Forwards())
 		}
+		for name := range up.Headers {
+			if own[name] == nil {
+				up.Client = append(up.Client, name)
+			}
+		}
 		if v.trace != "" {
 			up.Headers.Set("Traceparent", v.trace)
 		}
@@ -91,7 +97,9 @@ func (v *servers) openUpstream() (*mcp.Upstream, error) {
 			up.Headers[name] = values
 		}
 	}
-	return up, v.introduceUser(up, conf.Identity)
+	err = v.introduceUser(up, conf.Identity)
+	egress.DropLookalikes(up.Headers, func(name string) bool { return slices.Contains(up.Client, name) })
+	return up, err
 }
 
 // learn finds out which eras a server speaks. One caller asks while those who come

@@ -30,7 +30,7 @@ func (q *Request) HeadersForProvider() http.Header {
 	if q.KeyInAuth {
 		drop("Authorization")
 	}
-	for _, name := range keyHeaders {
+	for name := range q.Req.Header {
 		if q.HoldsKey(name) {
 			drop(name)
 		}
@@ -38,10 +38,11 @@ func (q *Request) HeadersForProvider() http.Header {
 	return h
 }
 
-// HoldsKey tells whether a header of the client carries the gateway key.
+// HoldsKey reports whether a header of the client holds the key of the request, or another
+// credential of the gateway.
 func (q *Request) HoldsKey(name string) bool {
 	for _, v := range q.Req.Header[name] {
-		if strings.TrimSpace(v) == q.Token {
+		if v = strings.TrimSpace(v); v == q.Token || len(q.Token) >= leastToken && strings.Contains(v, q.Token) || identity.HoldsCredential(v) {
 			return true
 		}
 	}
@@ -71,6 +72,5 @@ func (q *Request) Logs() bool {
 	return s.RequestLogging != tenant.LogMetrics && !q.Ask.NoBodies
 }
 
-// keyHeaders are where clients put keys. A client that is set up for one
-// provider may send the gateway's key in any of them.
-var keyHeaders = [...]string{"X-Api-Key", "Api-Key", "X-Goog-Api-Key"}
+// leastToken is the length in bytes from which a key is also found within other text.
+const leastToken = 16

@@ -6,10 +6,10 @@ import (
 	"context"
 	"net/http"
 
-	"gateway/shared/relay/mask"
 	"gateway/shared/relay/pooled"
 	"gateway/shared/seal"
 	"gateway/shared/usage"
+	"gateway/shared/wire/mask"
 )
 
 // MaxBody bounds each body in a log, in bytes.

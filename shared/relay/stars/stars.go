@@ -7,12 +7,13 @@ import (
 	"bytes"
 	"net/http"
 
+	"gateway/shared/chat"
 	"gateway/shared/egress"
 	"gateway/shared/fault"
 	"gateway/shared/provider"
 	"gateway/shared/relay/chosen"
 	"gateway/shared/relay/logged"
-	"gateway/shared/relay/mask"
+	"gateway/shared/wire/mask"
 )
 
 // Mask hides the credentials of one request's target by their value.
@@ -56,7 +57,7 @@ func (m *Mask) Fault(f *fault.Fault) {
 	if len(secrets) == 0 {
 		return
 	}
-	mask.Fault(f, secrets)
+	redactFault(f, secrets)
 }
 
 // Refusal takes secrets out of a provider's error answer, head and body.
@@ -109,4 +110,17 @@ func (m *Mask) CustomNames(dst []string) []string {
 		}
 	}
 	return dst
+}
+
+// redactFault removes secrets from the text of an error.
+func redactFault(f *fault.Fault, secrets []string) {
+	f.Message, f.Field = mask.Text(f.Message, secrets), mask.Text(f.Field, secrets)
+	for i := range f.Details {
+		f.Details[i].Field, f.Details[i].Message = mask.Text(f.Details[i].Field, secrets), mask.Text(f.Details[i].Message, secrets)
+	}
+	if said := chat.ProviderErrorOf(f); said != nil {
+		said.Type, said.Param = mask.Text(said.Type, secrets), mask.Text(said.Param, secrets)
+		said.Code, said.Message = mask.Text(said.Code, secrets), mask.Text(said.Message, secrets)
+		mask.Bytes(said.Inner, secrets)
+	}
 }

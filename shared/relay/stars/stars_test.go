@@ -7,7 +7,7 @@ import (
 
 	"gateway/shared/provider"
 	"gateway/shared/relay/chosen"
-	"gateway/shared/relay/mask"
+	"gateway/shared/wire/mask"
 )
 
 func TestWhatIsSecretInACredential(t *testing.T) {

@@ -73,7 +73,7 @@ var neverForwarded = []string{"cookie", "set-cookie", "x-api-key", "x-gateway-ap
 // Forwardable reports whether a client header may be passed on to an upstream. The gateway
 // sets the headers of the protocol itself.
 func Forwardable(name string) bool {
-	lower := strings.ToLower(name)
+	lower := egress.Dashed(strings.ToLower(name))
 	return HeaderName(name) && egress.Forwardable(name) && !slices.Contains(neverForwarded, lower) && !Ours(lower)
 }
 
@@ -146,7 +146,7 @@ func (f *Forward) Copy(dst, client http.Header) {
 	hop := ofConnection(client)
 	if f.Mode == AllExcept {
 		for name, values := range client {
-			if Forwardable(name) && !slices.Contains(hop, strings.ToLower(name)) && !strings.HasPrefix(strings.ToLower(name), "x-gateway-") && !slices.ContainsFunc(f.Headers, func(r Renamed) bool { return strings.EqualFold(r.From, name) }) {
+			if Forwardable(name) && !slices.Contains(hop, strings.ToLower(name)) && !strings.HasPrefix(egress.Dashed(strings.ToLower(name)), "x-gateway-") && !slices.ContainsFunc(f.Headers, func(r Renamed) bool { return strings.EqualFold(r.From, name) }) {
 				dst[name] = values
 			}
 		}

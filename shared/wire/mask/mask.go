@@ -1,15 +1,12 @@
-// Package mask keeps secrets out of what is shown and stored, whoever said them:
-// they are found by value, in whatever spelling, and overwritten by stars of the
-// same length. An empty secret must not be given.
+// Package mask redacts secrets from text that is shown or stored. It finds them by value, in
+// every spelling, and overwrites them with asterisks of the same length. Secrets must not
+// be empty.
 package mask
 
 import (
 	"bytes"
 	"net/http"
 	"strings"
-
-	"gateway/shared/chat"
-	"gateway/shared/fault"
 )
 
 // Bytes overwrites each secret in text, however it is escaped: as it is, in JSON,
@@ -144,19 +141,6 @@ func Header(h http.Header, secrets []string) {
 				h[name] = values
 			}
 		}
-	}
-}
-
-// Fault takes secrets out of what an error says.
-func Fault(f *fault.Fault, secrets []string) {
-	f.Message, f.Field = Text(f.Message, secrets), Text(f.Field, secrets)
-	for i := range f.Details {
-		f.Details[i].Field, f.Details[i].Message = Text(f.Details[i].Field, secrets), Text(f.Details[i].Message, secrets)
-	}
-	if said := chat.ProviderErrorOf(f); said != nil {
-		said.Type, said.Param = Text(said.Type, secrets), Text(said.Param, secrets)
-		said.Code, said.Message = Text(said.Code, secrets), Text(said.Message, secrets)
-		Bytes(said.Inner, secrets)
 	}
 }
 

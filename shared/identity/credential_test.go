@@ -1,0 +1,28 @@
+package identity
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestHoldsCredentialFindsWhatTheGatewayIssues(t *testing.T) {
+	t.Parallel()
+	key, _ := NewSecret()
+	secret := strings.Repeat("aB3-_", 9)[:secretLength]
+	found := []string{key}
+	for _, p := range prefixes {
+		found = append(found, p+secret, p+secret+secret) // some have an id before the secret
+	}
+	for _, c := range found {
+		for _, v := range []string{c, "Bearer " + c, "bearer\t" + c, `token="` + c + `"`, "a=b; x=" + c + "; y=z", "Basic " + c, " " + c + " "} {
+			if !HoldsCredential(v) {
+				t.Errorf("%q is forwarded", v)
+			}
+		}
+	}
+	for _, v := range []string{"", "gs-", "gw-short", "Bearer sk-" + secret, "Bearer eyJ" + secret + "." + secret, "tags-" + secret, "gs_" + secret, "GS-" + secret, "gs-" + strings.Repeat("a b", 20)} {
+		if HoldsCredential(v) {
+			t.Errorf("%q is held back", v)
+		}
+	}
+}
