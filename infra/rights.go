@@ -30,7 +30,6 @@ type rights struct {
 	// states that clients of MCP bring back.
 	seals, opens []string
 	mails        bool // sends mails, from the installation's identity
-	addressed    bool // tells people where the gateway is
 	asks         bool // asks Athena where there is too much for itself to read
 	retains      bool // keeps things for as long as usage records are kept
 }
@@ -77,7 +76,6 @@ var withBatches = func() rights {
 // users sign in.
 func (r rights) sessions() rights {
 	r.seals, r.opens = append(slices.Clone(r.seals), "mcp"), append(slices.Clone(r.opens), "mcp")
-	r.addressed = true // clients are told where to sign in
 	return r
 }
 
@@ -131,7 +129,7 @@ var exceptions = func() map[string]rights {
 	references := administration
 	references.opens = []string{"control"} // the credential of a reference that is checked
 	registries := administration           // they call what is registered, to test it
-	registries.opens, registries.addressed = []string{"control"}, true
+	registries.opens = []string{"control"}
 	mcpservers := registries                                                                                                                                // users sign in at servers: it keeps the tokens
 	mcpservers.tables = map[string][]string{"control": manage, "keys": {"GetItem", "PutItem", "DeleteItem"}, "usage": {"GetItem", "PutItem", "DeleteItem"}} // and it publishes the gateway's keys
 	mcpservers.seals, mcpservers.opens = []string{"control", "mcp"}, []string{"control", "mcp"}
@@ -139,9 +137,9 @@ var exceptions = func() map[string]rights {
 	plain.seals = nil
 	auth := administration // it calls identity providers; it begins, notes and ends sessions, and gives people keys
 	auth.tables = map[string][]string{"control": manage, "keys": {"GetItem", "PutItem", "UpdateItem", "DeleteItem"}}
-	auth.opens, auth.addressed = []string{"control"}, true
+	auth.opens = []string{"control"}
 	scim := administration // it hands out tokens, ends keys and sessions of people who are deactivated, and restores keys
-	scim.tables, scim.addressed = map[string][]string{"control": manage, "keys": {"GetItem", "PutItem", "DeleteItem"}}, true
+	scim.tables = map[string][]string{"control": manage, "keys": {"GetItem", "PutItem", "DeleteItem"}}
 	prompts := administration // they look up the results of tests of a version
 	prompts.tables = map[string][]string{"control": manage, "keys": lookUp, "usage": lookUp}
 	feedback := reader("usage", "GetItem", "PutItem")
@@ -150,8 +148,8 @@ var exceptions = func() map[string]rights {
 		"mcpservers": mcpservers, "agentservers": registries, "deployments": plain, "scim": scim, "feedback": feedback, "auth": auth,
 		"users": users, "prompts": prompts, "secretreferences": references,
 		"analytics": analytics, "logs": logs, "auditlogs": reader("audit", "Query"),
-		"docs":         {tables: map[string][]string{"control": readMany, "keys": lookUp}, names: []string{"audit", "usage"}, addressed: true}, // the document is in the binary; it names the gateway's own address, where tools are called
-		"modelpricing": {tables: map[string][]string{"control": readMany, "keys": lookUp}, names: []string{"audit", "usage"}},                  // the prices are in the binary; organisations that have their own prices read those too
+		"docs":         {tables: map[string][]string{"control": readMany, "keys": lookUp}, names: []string{"audit", "usage"}}, // the document is in the binary; it names the gateway's own address, where tools are called
+		"modelpricing": {tables: map[string][]string{"control": readMany, "keys": lookUp}, names: []string{"audit", "usage"}}, // the prices are in the binary; organisations that have their own prices read those too
 		"apikeys":      apikeys, "workspaces": limited("GetItem", "PutItem", "DeleteItem"), "integrations": limited(lookUp...), "providers": limited(lookUp...),
 		"policies": policies, "dryrun": rehearsal, "batches": withBatches, "batchruns": withBatches, "passthrough": withBatches,
 		"mcp": dataPlane.sessions(), "messages": dataPlane.sessions(), "responses": withBatches.sessions(), // these call servers
@@ -205,7 +203,7 @@ func (r rights) environment(d *dataStack, o options) map[string]*string {
 	if o.pricesURL != "" {
 		env["GATEWAY_PRICES_URL"] = jsii.String(o.pricesURL)
 	}
-	if r.addressed && o.address() != "" {
+	if o.address() != "" { // links begin with it, and requests of browsers must come from it
 		env["GATEWAY_PUBLIC_URL"] = jsii.String(o.address())
 	}
 	if r.vectors && o.vectorBucket != "" {
@@ -221,7 +219,7 @@ func (r rights) environment(d *dataStack, o options) map[string]*string {
 		env["GATEWAY_"+map[string]string{"audit": "AUDIT", "usage": "USAGE", "batches": "BATCH", "exports": "EXPORT"}[q]+"_QUEUE_URL"] = d.queues[q].QueueUrl()
 	}
 	if r.mails {
-		for name, v := range map[string]string{"GATEWAY_MAIL_FROM": o.mailFrom, "GATEWAY_MAIL_IDENTITY": o.mailIdentity, "GATEWAY_PUBLIC_URL": o.address()} {
+		for name, v := range map[string]string{"GATEWAY_MAIL_FROM": o.mailFrom, "GATEWAY_MAIL_IDENTITY": o.mailIdentity} {
 			if v != "" {
 				env[name] = jsii.String(v)
 			}

@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
@@ -183,9 +184,10 @@ func (l *lobby) signInURL(address, token string) string {
 // connectAt takes a browser to the authority and back to the gateway's door.
 func (l *lobby) connectAt(link, session string) (back string, jar map[string]string) {
 	l.t.Helper()
-	l.wants("asked first", l.hop(link, nil), 200, "Go on only if you have just called this server yourself", "bea@example.com")
 	jar = map[string]string{"__Host-gateway-session": session}
-	out := l.hop(link+"&here=true", jar)
+	page := l.hop(link, jar)
+	l.wants("asked first", page, 200, "Go on only if you have just called this server yourself", "bea@example.com")
+	out := l.submit(page, jar)
 	l.wants("to the authority", out, 303)
 	there := l.hop(out.header.Get("Location"), nil)
 	l.wants("at the authority", there, 302)
@@ -204,7 +206,8 @@ func TestUsersSignInAtServers(t *testing.T) {
 		server, token := l.ofAuthority(a, slug)
 		link := l.signInURL(address, token)
 
-		l.wants("nobody", l.hop(link+"&here=true", nil), 200, "Sign in to the gateway first")
+		nobody := map[string]string{}
+		l.wants("nobody", l.submit(l.hop(link, nobody), nobody), 200, "Sign in to the gateway first")
 		back, jar := l.connectAt(link, l.session)
 		l.wants("another browser", l.hop(back, nil), 400, "state")
 		l.wants("back", l.hop(back, jar), 200, "You are signed in")
@@ -280,6 +283,44 @@ func TestClientsThatOpenAddressesAreAskedTo(t *testing.T) {
 	l.wants("the session goes on", l.keyless("POST", "/mcp/private/mcp", list, headers...), 200, `"tool0"`)
 }
 
+// TestUpstreamConnectStartsOnlyFromItsPage covers links that are given to somebody else:
+// nothing skips the page that states whose account is connected with what.
+func TestUpstreamConnectStartsOnlyFromItsPage(t *testing.T) {
+	t.Parallel()
+	l := newLobby(t)
+	a := newAuthority(t, stateless)
+	_, token := l.ofAuthority(a, "private")
+	link := l.signInURL(l.base+"/mcp/private/mcp", token)
+	jar := func() map[string]string { return map[string]string{"__Host-gateway-session": l.session} }
+	refused := func(what string, got reply) {
+		t.Helper()
+		if got.status < 400 || got.status > 499 || got.header.Get("Location") != "" || got.header.Get("Set-Cookie") != "" {
+			t.Errorf("%s: %d to %q %s", what, got.status, got.header.Get("Location"), got.body)
+		}
+	}
+	for _, more := range []string{"&here=true", "&confirmation=x", "&here=1&decision=allow"} {
+		refused(more, l.hop(link+more, jar(), "Sec-Fetch-Site", "cross-site"))
+	}
+	u, err := url.Parse(link)
+	if err != nil {
+		t.Fatal(err)
+	}
+	bare := url.Values{"link": {u.Query().Get("link")}}
+	refused("a post without the page", l.navigate("POST", l.base+"/oauth/upstream-connect", bare, jar()))
+	stolen := l.hop(link, map[string]string{})
+	refused("a page that another browser was shown", l.submit(stolen, jar()))
+	for _, h := range [][]string{{"Sec-Fetch-Site", "cross-site"}, {"Sec-Fetch-Site", "same-site"}, {"Origin", "https://evil.example"}, {"Origin", "null"}} {
+		own := jar()
+		page := l.hop(link, own)
+		refused(strings.Join(h, " "), l.submit(page, own, h...))
+	}
+	own := jar()
+	page := l.hop(link, own, "Sec-Fetch-Site", "cross-site")
+	kept := maps.Clone(own)
+	l.wants("the page itself", l.submit(page, own, "Sec-Fetch-Site", "same-origin", "Origin", strings.TrimSuffix(l.base, "/v1")), 303)
+	refused("a second time", l.submit(page, kept))
+}
+
 // TestSignInsAtServersAreRefused: with links and answers of others, and with authorization
 // servers that are not what they claim to be.
 func TestSignInsAtServersAreRefused(t *testing.T) {
@@ -295,7 +336,8 @@ func TestSignInsAtServersAreRefused(t *testing.T) {
 		l.wants(name, l.hop(bad, nil), 400)
 	}
 	other := l.newcomer("cid")
-	l.wants("of another", l.hop(link+"&here=true", map[string]string{"__Host-gateway-session": other}), 403, "somebody else")
+	jarOfOther := map[string]string{"__Host-gateway-session": other}
+	l.wants("of another", l.submit(l.hop(link, jarOfOther), jarOfOther), 403, "somebody else")
 
 	back, jar := l.connectAt(link, l.session)
 	l.wants("another issuer", l.hop(strings.Replace(back, url.QueryEscape("/tenant"), url.QueryEscape("/other"), 1), jar), 502, "not that of the authorization server")

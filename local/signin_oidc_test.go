@@ -9,11 +9,14 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"html"
 	"maps"
 	"math/big"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"regexp"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -240,11 +243,39 @@ func (e *entrance) verify(domain string, below bool) (id string) {
 }
 
 // hop goes to an address with the cookies of a browser, and keeps those that come.
-func (e *entrance) hop(address string, jar map[string]string) reply {
+func (e *entrance) hop(address string, jar map[string]string, headers ...string) reply {
 	e.t.Helper()
-	req, err := http.NewRequest("GET", address, nil)
+	return e.navigate("GET", address, nil, jar, headers...)
+}
+
+// submit posts the form of a page as a browser does.
+func (e *entrance) submit(page reply, jar map[string]string, headers ...string) reply {
+	e.t.Helper()
+	to := formAction.FindStringSubmatch(page.body)
+	if to == nil {
+		e.t.Fatalf("no form: %s", page.body)
+	}
+	form := url.Values{}
+	for _, m := range inputs.FindAllStringSubmatch(page.body, -1) {
+		form.Set(html.UnescapeString(m[1]), html.UnescapeString(m[2]))
+	}
+	return e.navigate("POST", html.UnescapeString(to[1]), form, jar, headers...)
+}
+
+var formAction = regexp.MustCompile(`<form method="post" action="([^"]*)"`)
+
+// navigate makes a request with the cookies of a browser and stores those of the response.
+func (e *entrance) navigate(method, address string, form url.Values, jar map[string]string, headers ...string) reply {
+	e.t.Helper()
+	req, err := http.NewRequest(method, address, strings.NewReader(form.Encode()))
 	if err != nil {
 		e.t.Fatal(err)
+	}
+	if form != nil {
+		req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	}
+	for i := 0; i+1 < len(headers); i += 2 {
+		req.Header.Set(headers[i], headers[i+1])
 	}
 	for name, v := range jar {
 		req.AddCookie(&http.Cookie{Name: name, Value: v})
@@ -425,6 +456,7 @@ func TestWhatAnIdentityProviderSaysIsNotBelieved(t *testing.T) {
 		"another nonce":               {claims: set{"nonce": "x"}, says: "nonce"},
 		"no nonce":                    {claims: set{"nonce": nil}, says: "nonce"},
 		"expired":                     {claims: set{"exp": now.Add(-time.Minute).Unix()}, says: "not good"},
+		"expiry in quotes":            {claims: set{"exp": strconv.FormatInt(now.Add(time.Hour).Unix(), 10)}, says: "not good"},
 		"no expiry":                   {claims: set{"exp": nil}, says: "not good"},
 		"not valid yet":               {claims: set{"nbf": now.Add(time.Hour).Unix()}, says: "not good"},
 		"from the future":             {claims: set{"iat": now.Add(time.Hour).Unix()}, says: "future"},

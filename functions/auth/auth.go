@@ -45,7 +45,7 @@ type Deps struct {
 func Of(c *app.Core) Deps {
 	c.Renewal = renewal(c) // whoever has people call in this process may ask for it
 	sessions := console.Sessions(c)
-	d := Deps{Sessions: sessions, Self: console.Self(c), SessionOf: console.SessionOf(sessions), CheckURL: c.Egress.CheckURL, Via: c.Transport, PublicURL: c.PublicURL, MCPAddress: granted.Public(c.PublicURL), Loader: c.Loader, Resources: c.Resources}
+	d := Deps{Sessions: sessions, Self: console.Self(c), SessionOf: console.SessionOf(c, sessions), CheckURL: c.Egress.CheckURL, Via: c.Transport, PublicURL: c.PublicURL, MCPAddress: granted.Public(c.PublicURL), Loader: c.Loader, Resources: c.Resources}
 	d.LookUpTXT = func(ctx context.Context, name string) ([]string, error) {
 		if c.LookUpTXT != nil {
 			return c.LookUpTXT(ctx, name)

@@ -224,13 +224,19 @@ func errNotOurs() error {
 	return fault.New(fault.NotAllowed, "csrf", "The decision must come from the gateway's own page. Begin again")
 }
 
+// fromOwnPage reports whether a decision comes from a page that the gateway showed to the
+// person in its session.
+func (f *granting) fromOwnPage(c *admin.Call, p *deciding) bool {
+	return browser.SameOrigin(c.Request, f.issuer(c)) &&
+		subtle.ConstantTimeCompare([]byte(c.Body.Text("csrf")), []byte(signin.WriteToken(p.token))) == 1
+}
+
 func (f *granting) consent(c *admin.Call) (any, error) {
 	p, err := f.person(c)
 	if err != nil {
 		return nil, err
 	}
-	if site := c.Request.Header.Get("Sec-Fetch-Site"); site != "" && site != "same-origin" ||
-		subtle.ConstantTimeCompare([]byte(c.Body.Text("csrf")), []byte(signin.WriteToken(p.token))) != 1 {
+	if !f.fromOwnPage(c, p) {
 		return nil, errNotOurs()
 	}
 	a, stop := f.read(c, c.Body)

@@ -1,7 +1,6 @@
 package auth
 
 import (
-	"crypto/subtle"
 	"errors"
 	"net/http"
 	"net/url"
@@ -77,7 +76,7 @@ type authorizing struct {
 // ofClient is the name of who asks.
 func (f *devices) ofClient(c *admin.Call, id string) (name string, err error) {
 	if id == device.ClientGateway {
-		return "The gateway's command line", nil
+		return granted.BuiltIn, nil
 	}
 	found, err := (&granted.Fetcher{Via: f.Via, CheckURL: f.CheckURL}).Find(c.Context, id)
 	if err != nil {
@@ -232,8 +231,7 @@ func (f *devices) decide(c *admin.Call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	if site := c.Request.Header.Get("Sec-Fetch-Site"); site != "" && site != "same-origin" ||
-		subtle.ConstantTimeCompare([]byte(c.Body.Text("csrf")), []byte(signin.WriteToken(p.token))) != 1 {
+	if !f.fromOwnPage(c, p) {
 		f.failed(c, p, "the decision came from another page")
 		return nil, errNotOurs()
 	}

@@ -8,11 +8,13 @@ import (
 	"time"
 
 	"gateway/shared/admin"
+	"gateway/shared/admin/page"
 	"gateway/shared/audit"
 	"gateway/shared/fault"
 	"gateway/shared/resource"
 	"gateway/shared/signin"
 	"gateway/shared/signin/browser"
+	"gateway/shared/signin/confirm"
 	"gateway/shared/signin/oidc"
 	"gateway/shared/signin/sso"
 	"gateway/shared/store"
@@ -23,19 +25,25 @@ import (
 // every provider names itself in its answers, as RFC 9207 has it.
 const callbackPath = "/auth/callback/"
 
+// pathLogin is where sign-ins start.
+const pathLogin = "/auth/login"
+
 // loginRoutes bring a browser to the identity provider and back.
 func (f *family) loginRoutes() []admin.Route {
 	text := func(name string, most int64, doc string) admin.Field {
 		return admin.Field{Name: name, Type: admin.String, Max: most, Doc: doc}
 	}
+	asking := []admin.Field{
+		text("organisation_id", 64, "The organisation; without it the one that the domain of email is of."), text("email", 254, "Who wants to sign in."),
+		text("sso_client_id", 64, "Id of the configuration, where the organisation has several."),
+		text("return_to", 8192, "Path of this host to go to afterwards; default /."),
+		{Name: "fresh", Type: admin.Boolean, Doc: "true: the identity provider asks the person again, also where it knows it."},
+	}
 	routes := []admin.Route{
-		{Method: "GET", Path: "/auth/login", Name: "logIn", Public: true, Status: http.StatusFound, Errors: []int{404, 429}, Do: f.login,
-			Doc: "Send a browser to the identity provider of an organisation.", Query: []admin.Field{
-				text("organisation_id", 64, "The organisation; without it the one that the domain of email is of."), text("email", 254, "Who wants to sign in."),
-				text("sso_client_id", 64, "Id of the configuration, where the organisation has several."),
-				text("return_to", 8192, "Path of this host to go to afterwards; default /."),
-				{Name: "fresh", Type: admin.Boolean, Doc: "true: the identity provider asks the person again, also where it knows it."},
-			}},
+		{Method: "GET", Path: pathLogin, Name: "logIn", Public: true, Errors: []int{302, 404, 429}, Produces: page.HTML, Answer: admin.Schema{"type": "string"}, Do: f.login,
+			Doc: "Send a browser to the identity provider of an organisation. If the link is of another site, or another user is signed in, a page asks first.", Query: asking},
+		{Method: "POST", Path: pathLogin, Name: "confirmLogIn", Public: true, Unrecorded: true, Status: http.StatusSeeOther, Errors: []int{403, 404, 429}, Consumes: []string{form}, Do: f.confirmLogin,
+			Doc: "Continue from the page of GET.", Body: append(asking[:len(asking):len(asking)], text(confirm.Field, confirm.MaxValue, "Set by the page; valid once."))},
 		{Method: "GET", Path: callbackPath + "{organisationId}", Name: "logInCallback", Public: true, Status: http.StatusFound, Errors: []int{401, 403, 404, 409, 429}, Do: f.callback,
 			Doc: "Where the identity providers of an organisation send the browser back to. It gets the session as a cookie.", Query: []admin.Field{
 				text("state", 256, "As it was sent."), text("code", 8192, "What the tokens are asked for with."), text("iss", 2048, "Who answers (RFC 9207)."),
@@ -53,16 +61,54 @@ func errNoLogin() error {
 	return fault.New(fault.NotFound, "", "There is nothing to sign in with: no organisation of this name or domain has an identity provider")
 }
 
+// login starts a sign-in. It asks first if the user may not expect it: a sign-in replaces
+// the session that the browser has, and an identity provider may respond without a page.
 func (f *family) login(c *admin.Call) (any, error) {
-	back, ok := sso.ReturnTo(c.Query.Text("return_to"))
-	if !ok {
+	a, err := f.readLogin(c, c.Query)
+	if err != nil {
+		return nil, err
+	}
+	other, err := f.otherSession(c, a)
+	if err != nil {
+		return nil, err
+	}
+	if other != "" || browser.CrossSite(c.Request) {
+		return f.askLogin(c, a, other), nil
+	}
+	return f.startLogin(c, a)
+}
+
+// confirmLogin starts a sign-in that the user has confirmed on the page of login.
+func (f *family) confirmLogin(c *admin.Call) (any, error) {
+	a, err := f.readLogin(c, c.Body)
+	if err != nil {
+		return nil, err
+	}
+	if err := confirm.Take(c.Context, c.Resources.Store().Table(store.Keys), c.Request, f.PublicURL, a.action(), c.Body.Text(confirm.Field), c.Now); err != nil {
+		return nil, err
+	}
+	got, err := f.startLogin(c, a)
+	if out, ok := got.(admin.Answer); ok {
+		out.Status = http.StatusSeeOther // the browser must not post again
+		out.Header.Add("Set-Cookie", confirm.Clear(a.action()).String())
+		return out, err
+	}
+	return got, err
+}
+
+// readLogin reads and checks the parameters of a sign-in.
+func (f *family) readLogin(c *admin.Call, v admin.Values) (*loginRequest, error) {
+	a := &loginRequest{Values: v}
+	var ok bool
+	if a.back, ok = sso.ReturnTo(v.Text("return_to")); !ok {
 		return nil, fault.Invalid("return_to", "must be a path of this host, beginning with one /")
 	}
-	email, domain := sso.DomainOf(c.Query.Text("email"))
-	if c.Query.Given("email") && email == "" {
+	email, domain := sso.DomainOf(v.Text("email"))
+	if v.Given("email") && email == "" {
 		return nil, fault.Invalid("email", "is not an e-mail address")
 	}
-	org := store.Scope{Org: c.Query.Text("organisation_id")}
+	a.email = email
+	org := store.Scope{Org: v.Text("organisation_id")}
 	if org.Org == "" {
 		if email == "" {
 			return nil, fault.Invalid("email", "is required, or organisation_id")
@@ -82,22 +128,25 @@ func (f *family) login(c *admin.Call) (any, error) {
 	if n, err := c.Resources.Generation(c.Context, org.Org); err != nil || n == 0 {
 		return nil, cmp.Or(err, errNoLogin())
 	}
-	it, err := f.chosen(c, org, c.Query.Text("sso_client_id"))
+	var err error
+	a.by, err = f.chosen(c, org, v.Text("sso_client_id"))
+	return a, err
+}
+
+// startLogin sends the browser to the identity provider.
+func (f *family) startLogin(c *admin.Call, a *loginRequest) (any, error) {
+	p := &sso.Pending{Pending: oidc.Pending{Fresh: a.Bool("fresh")}, Org: a.by.Scope.Org, Connection: a.by.ID, ReturnTo: a.back}
+	if a.by.Form.IsSAML() {
+		return bySAML{f}.loginBySAML(c, a.by, p)
+	}
+	client, err := f.client(c, a.by)
 	if err != nil {
 		return nil, err
 	}
-	if it.Form.IsSAML() {
-		return bySAML{f}.loginBySAML(c, it, back)
-	}
-	client, err := f.client(c, it)
-	if err != nil {
-		return nil, err
-	}
-	p := &sso.Pending{Pending: oidc.Pending{Fresh: c.Query.Bool("fresh")}, Org: org.Org, Connection: it.ID, ReturnTo: back}
 	if err := sso.Start(c.Context, c.Resources.Store(), p, c.Now); err != nil {
 		return nil, err
 	}
-	to, err := client.Begin(c.Context, &p.Pending, email)
+	to, err := client.Begin(c.Context, &p.Pending, a.email)
 	if err != nil {
 		return nil, fault.New(fault.ProviderUnreachable, "", "The identity provider cannot be asked: "+told(err))
 	}

@@ -68,7 +68,7 @@ func (f bySAML) ownMetadata(c *admin.Call) (any, error) {
 
 // loginBySAML sends a browser to an identity provider. The id of the request is made of
 // the nonce, so that whoever finds the sign-in by its state knows both.
-func (f bySAML) loginBySAML(c *admin.Call, it connection, back string) (any, error) {
+func (f bySAML) loginBySAML(c *admin.Call, it connection, p *sso.Pending) (any, error) {
 	provider, err := f.provider(c, it, false)
 	if err != nil {
 		return nil, fault.New(fault.ProviderUnreachable, "", "The identity provider cannot be asked: "+told(err))
@@ -77,7 +77,6 @@ func (f bySAML) loginBySAML(c *admin.Call, it connection, back string) (any, err
 	if err != nil {
 		return nil, err
 	}
-	p := &sso.Pending{Pending: oidc.Pending{Fresh: c.Query.Bool("fresh")}, Org: it.Scope.Org, Connection: it.ID, ReturnTo: back}
 	if err := sso.Start(c.Context, c.Resources.Store(), p, c.Now); err != nil {
 		return nil, err
 	}

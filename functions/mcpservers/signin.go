@@ -21,6 +21,7 @@ import (
 	"gateway/shared/mcp/entitled"
 	"gateway/shared/resource"
 	"gateway/shared/signin/browser"
+	"gateway/shared/signin/confirm"
 	"gateway/shared/signin/sso"
 	"gateway/shared/store"
 	"gateway/shared/tenant"
@@ -35,9 +36,12 @@ func (f signIn) routes() []admin.Route {
 		return admin.Field{Name: name, Type: admin.String, Max: most, Doc: doc}
 	}
 	return []admin.Route{
-		{Refusals: pages, Method: "GET", Path: connect.PathConnect, Name: "connectMcpServer", Public: true, Errors: []int{303, 403, 502}, Produces: page.HTML, Answer: admin.Schema{"type": "string"}, Do: f.connect,
-			Doc:   "Where a user is sent to sign in at the server behind an MCP server. The address comes from a call of the server.",
-			Query: []admin.Field{text("link", 4096, "Who shall sign in where; good for a quarter of an hour."), {Name: "here", Type: admin.Boolean, Doc: "Set by the page itself."}}},
+		{Refusals: pages, Method: "GET", Path: connect.PathConnect, Name: "connectMcpServer", Public: true, Errors: []int{403}, Produces: page.HTML, Answer: admin.Schema{"type": "string"}, Do: f.show,
+			Doc:   "Show a user which account is about to be connected. The address comes from a call of the MCP server.",
+			Query: []admin.Field{text("link", 4096, "Identifies the user and the server; valid for 15 minutes.")}},
+		{Refusals: pages, Method: "POST", Path: connect.PathConnect, Name: "confirmMcpServerConnection", Public: true, Unrecorded: true, Errors: []int{303, 403, 502}, Consumes: []string{"application/x-www-form-urlencoded"}, Produces: page.HTML,
+			Answer: admin.Schema{"type": "string"}, Do: f.connect, Doc: "Start the sign-in at the server behind an MCP server, from the page that GET shows.",
+			Body: []admin.Field{text("link", 4096, "Same as on the page."), text(confirm.Field, confirm.MaxValue, "Set by the page; valid once.")}},
 		{Refusals: pages, Method: "GET", Path: connect.PathCallback, Name: "connectMcpServerCallback", Public: true, Errors: []int{403, 502}, Produces: page.HTML, Answer: admin.Schema{"type": "string"}, Do: f.callback,
 			Doc: "Where the authorization server sends the browser back to. The gateway keeps the tokens for the user.", Query: []admin.Field{
 				text("state", 256, "As it was sent."), text("code", 8192, "What the tokens are asked for with."), text("iss", 2048, "Who answers (RFC 9207)."),
@@ -106,9 +110,10 @@ func (f signIn) joins(ctx context.Context, link *connect.Link) (*joining, error)
 	return &joining{link: *link, facts: facts, email: u.Email}, nil
 }
 
-// here tells whether the browser is the user's: whoever is signed in to the gateway there
-// must be that user. Where the organisation has no way to sign in, nobody is, and only the
-// address ties the browser to the user. stop is the page that is shown otherwise.
+// here checks that the user of the link is signed in to the gateway in this browser. stop
+// is the page to show otherwise. An organization without an identity provider has no
+// sessions; there only the confirmation protects the user. again is the address to return
+// to after a sign-in.
 func (f signIn) here(c *admin.Call, j *joining, again string) (stop *admin.Answer, err error) {
 	shown := func(a admin.Answer) (*admin.Answer, error) { return &a, nil }
 	if token, ok := browser.Token(c.Request); ok {
@@ -134,22 +139,42 @@ func (f signIn) here(c *admin.Call, j *joining, again string) (stop *admin.Answe
 		`" required></label><input type="hidden" name="return_to" value="`+page.Escape(back)+`"><button>Sign in</button></form>`, "https:", "http:"))
 }
 
-func (f signIn) connect(c *admin.Call) (any, error) {
-	link, err := connect.ReadLink(c.Context, c.Sealer, c.Query.Text("link"), c.Now)
+// opened reads a link. stop is the page to show if it is not valid.
+func (f signIn) opened(c *admin.Call, text string) (j *joining, stop any, err error) {
+	link, err := connect.ReadLink(c.Context, c.Sealer, text, c.Now)
 	if err != nil {
+		stop, err = cannot(err)
+		return nil, stop, err
+	}
+	if j, err = f.joins(c.Context, link); err != nil || j != nil {
+		return j, nil, err
+	}
+	return nil, page.New(http.StatusForbidden, "This cannot go on", "<p>There is no such MCP server for this user.</p>"), nil
+}
+
+// show shows which account is about to be connected, since nothing may happen before the
+// user has read that.
+func (f signIn) show(c *admin.Call) (any, error) {
+	j, stop, err := f.opened(c, c.Query.Text("link"))
+	if err != nil || stop != nil {
+		return stop, err
+	}
+	return f.askFirst(c, j), nil
+}
+
+// action is what a confirmation of a link is valid for.
+func action(link string) string { return "connect " + link }
+
+func (f signIn) connect(c *admin.Call) (any, error) {
+	text := c.Body.Text("link")
+	if err := confirm.Take(c.Context, c.Resources.Store().Table(store.Keys), c.Request, f.issuer(c), action(text), c.Body.Text(confirm.Field), c.Now); err != nil {
 		return cannot(err)
 	}
-	j, err := f.joins(c.Context, link)
-	if err != nil {
-		return nil, err
+	j, stopped, err := f.opened(c, text)
+	if err != nil || stopped != nil {
+		return stopped, err
 	}
-	if j == nil {
-		return page.New(http.StatusForbidden, "This cannot go on", "<p>There is no such MCP server for this user.</p>"), nil
-	}
-	if !c.Query.Bool("here") {
-		return f.askFirst(c, j), nil
-	}
-	again := f.issuer(c) + connect.PathConnect + "?" + url.Values{"link": {c.Query.Text("link")}, "here": {"true"}}.Encode()
+	again := f.issuer(c) + connect.PathConnect + "?" + url.Values{"link": {text}}.Encode()
 	stop, err := f.here(c, j, again)
 	if err != nil {
 		return nil, err
@@ -165,11 +190,10 @@ func (f signIn) connect(c *admin.Call) (any, error) {
 	out.Header.Set("Referrer-Policy", "no-referrer")
 	out.Header.Set("Cache-Control", "no-store")
 	out.Header.Add("Set-Cookie", bound(binding, int(connect.PendingFor.Seconds())).String())
+	out.Header.Add("Set-Cookie", confirm.Clear(action(text)).String())
 	return out, nil
 }
 
-// askFirst shows who would be connected with what, because nothing may happen before a
-// person has read that.
 func (f signIn) askFirst(c *admin.Call, j *joining) admin.Answer {
 	host := ""
 	if u, err := url.Parse(j.facts.Integration.URL); err == nil {
@@ -179,9 +203,14 @@ func (f signIn) askFirst(c *admin.Call, j *joining) admin.Answer {
 	for _, row := range [][2]string{{"MCP server", j.facts.Server.Record.Name}, {"It is at", host}, {"User of the gateway", j.email}} {
 		body += "<dt>" + row[0] + "</dt><dd>" + page.Escape(row[1]) + "</dd>"
 	}
-	body += `</dl><form method="get" action="` + page.Escape(f.issuer(c)+connect.PathConnect) + `"><input type="hidden" name="link" value="` + page.Escape(c.Query.Text("link")) +
-		`"><input type="hidden" name="here" value="true"><button>Sign in there</button></form>`
-	return page.New(http.StatusOK, "Sign in at "+j.facts.Server.Record.Name, body, "https:", "http:")
+	link := c.Query.Text("link")
+	value, cookie := confirm.Begin(action(link), c.Now)
+	body += `</dl><form method="post" action="` + page.Escape(f.issuer(c)+connect.PathConnect) + `"><input type="hidden" name="link" value="` + page.Escape(link) +
+		`"><input type="hidden" name="` + confirm.Field + `" value="` + page.Escape(value) + `"><button>Sign in there</button></form>`
+	out := page.New(http.StatusOK, "Sign in at "+j.facts.Server.Record.Name, body, "https:", "http:")
+	out.Header.Set("Cache-Control", "no-store")
+	out.Header.Add("Set-Cookie", cookie.String())
+	return out
 }
 
 // begin finds the authorization server, and who the gateway is there.

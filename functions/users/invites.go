@@ -13,6 +13,7 @@ import (
 	"gateway/shared/identity/people"
 	"gateway/shared/notice"
 	"gateway/shared/resource"
+	"gateway/shared/signin/browser"
 	"gateway/shared/tenant"
 )
 
@@ -174,7 +175,7 @@ func (f *family) inviteRoutes() []admin.Route {
 	accept := admin.Route{
 		Method: "POST", Path: "/admin/users/invites/accept", Aliases: accepts, Name: "acceptInvite", Public: true, Action: actionAccept, Resource: "organisation_users",
 		Doc:   "Accept an invitation: the user joins the organisation and the workspaces, and gets a key where that was said.",
-		Query: query, Errors: []int{404, 409}, Answer: acceptedAnswer, Do: f.accept, BodyMode: admin.OptionalBody,
+		Query: query, Errors: []int{403, 404, 409}, Answer: acceptedAnswer, Do: f.accept, BodyMode: admin.OptionalBody,
 		Body: []admin.Field{token, {Name: "first_name", Type: admin.String, Max: 255}, {Name: "last_name", Type: admin.String, Max: 255}},
 	}
 	page := admin.Route{
@@ -247,6 +248,9 @@ func (f *family) resend(c *admin.Call) (any, error) {
 
 // accept accepts an invitation by its token. The audit log names the new user as the actor.
 func (f *family) accept(c *admin.Call) (any, error) {
+	if !browser.SameOrigin(c.Request, f.PublicURL) {
+		return nil, fault.New(fault.NotAllowed, "origin", "An invitation is accepted on the gateway's own page, or by a program. Open the link")
+	}
 	token := c.Body.Text("token")
 	if token == "" {
 		token = c.Query.Text("token")

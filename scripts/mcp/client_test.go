@@ -6,11 +6,14 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"html"
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"os"
 	"os/exec"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -227,7 +230,7 @@ func (p *player) uses(slug string, through http.RoundTripper) error {
 // browse takes the user's browser to the authorization server and back.
 func (p *player) browse(link string) error {
 	jar := map[string]string{}
-	out, err := hop("the way out", link+"&here=true", jar, http.StatusSeeOther)
+	out, err := confirm(link, jar)
 	if err != nil {
 		return err
 	}
@@ -239,12 +242,39 @@ func (p *player) browse(link string) error {
 	return err
 }
 
-// hop goes to an address with the cookies of a browser, and keeps the ones that it gets. to
-// is where the answer leads.
-func hop(what, address string, jar map[string]string, status int) (to string, err error) {
-	req, err := http.NewRequest(http.MethodGet, address, nil)
+// hidden are the fields of a page's form.
+var hidden = regexp.MustCompile(`<input type="hidden" name="([^"]*)" value="([^"]*)">`)
+
+// confirm opens the page that asks whether to connect, and submits its form.
+func confirm(link string, jar map[string]string) (to string, err error) {
+	_, page, err := send("the page", http.MethodGet, link, nil, jar, http.StatusOK)
 	if err != nil {
 		return "", err
+	}
+	form := url.Values{}
+	for _, m := range hidden.FindAllStringSubmatch(page, -1) {
+		form.Set(html.UnescapeString(m[1]), html.UnescapeString(m[2]))
+	}
+	address, _, _ := strings.Cut(link, "?")
+	to, _, err = send("the way out", http.MethodPost, address, form, jar, http.StatusSeeOther)
+	return to, err
+}
+
+// hop goes to an address as send does.
+func hop(what, address string, jar map[string]string, status int) (to string, err error) {
+	to, _, err = send(what, http.MethodGet, address, nil, jar, status)
+	return to, err
+}
+
+// send makes a request with the cookies of a browser, and stores those of the response. to
+// is where the response leads.
+func send(what, method, address string, form url.Values, jar map[string]string, status int) (to, page string, err error) {
+	req, err := http.NewRequest(method, address, strings.NewReader(form.Encode()))
+	if err != nil {
+		return "", "", err
+	}
+	if form != nil {
+		req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	}
 	for name, v := range jar {
 		req.AddCookie(&http.Cookie{Name: name, Value: v})
@@ -252,15 +282,15 @@ func hop(what, address string, jar map[string]string, status int) (to string, er
 	client := http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	res, err := client.Do(req)
 	if err != nil {
-		return "", err
+		return "", "", err
 	}
 	defer res.Body.Close()
-	page, err := io.ReadAll(res.Body)
+	raw, err := io.ReadAll(res.Body)
 	if err != nil || res.StatusCode != status {
-		return "", fmt.Errorf("%s: %d %s %v", what, res.StatusCode, page, err)
+		return "", "", fmt.Errorf("%s: %d %s %v", what, res.StatusCode, raw, err)
 	}
 	for _, c := range res.Cookies() {
 		jar[c.Name] = c.Value
 	}
-	return res.Header.Get("Location"), nil
+	return res.Header.Get("Location"), string(raw), nil
 }

@@ -33,7 +33,8 @@ func write(status int, head, title, body string, forms []string) admin.Answer {
 	h := http.Header{}
 	h.Set("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'; form-action "+strings.Join(append([]string{"'self'"}, forms...), " ")+"; frame-ancestors 'none'; base-uri 'none'")
 	h.Set("X-Frame-Options", "DENY")
-	h.Set("Referrer-Policy", "no-referrer")
+	// With no-referrer, browsers would send "Origin: null" with the page's own forms.
+	h.Set("Referrer-Policy", "same-origin")
 	text := `<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">` + head +
 		"<title>" + Escape(title) + "</title><style>" + style + "</style></head><body><h1>" + Escape(title) + "</h1>" + body + "</body></html>\n"
 	return admin.Answer{Status: status, Header: h, ContentType: HTML, Body: []byte(text)}

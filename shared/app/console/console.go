@@ -40,7 +40,7 @@ func Authenticate(core *app.Core) admin.Authenticate {
 	sessions := signedIn{Sessions(core)}
 	byKey := byKey(a, l)
 	return func(ctx context.Context, r *http.Request, requestID string) (admin.Caller, error) {
-		token, err := credential(r)
+		token, err := credential(r, core.PublicURL)
 		if err != nil {
 			return admin.Caller{}, err
 		}

@@ -23,10 +23,10 @@ import (
 // SessionType is the type of callers that have signed in.
 const SessionType = "session"
 
-// credential reads the caller's credential from a request: from a header, or else from a
-// browser's cookie. A change with the cookie alone is refused: it also needs the write
-// token, which no other site can know.
-func credential(r *http.Request) (string, error) {
+// credential returns the caller's credential: from a header, or else from a browser's
+// cookie. A write with the cookie must come from a page of the gateway and needs the write
+// token as well, which no other site can know. public is the address of the installation.
+func credential(r *http.Request, public string) (string, error) {
 	token, _, err := identity.Token(r.Header)
 	if err == nil {
 		return token, nil
@@ -39,8 +39,7 @@ func credential(r *http.Request) (string, error) {
 		return cookie, nil
 	}
 	sent := r.Header.Get(browser.WriteHeader)
-	if site := r.Header.Get("Sec-Fetch-Site"); site != "" && site != "same-origin" ||
-		subtle.ConstantTimeCompare([]byte(sent), []byte(signin.WriteToken(cookie))) != 1 {
+	if !browser.SameOrigin(r, public) || subtle.ConstantTimeCompare([]byte(sent), []byte(signin.WriteToken(cookie))) != 1 {
 		return "", fault.New(fault.NotAllowed, strings.ToLower(browser.WriteHeader), "Calls with the session's cookie that change something must carry "+browser.WriteHeader+", as GET /auth/self gives it, and come from the gateway's own pages")
 	}
 	return cookie, nil
@@ -151,7 +150,7 @@ func namedByPath(ctx context.Context, v *resource.View, org string, r *http.Requ
 func Self(core *app.Core) admin.Authenticate {
 	sessions := signedIn{Sessions(core)}
 	return func(ctx context.Context, r *http.Request, requestID string) (admin.Caller, error) {
-		token, err := credential(r)
+		token, err := credential(r, core.PublicURL)
 		if err != nil {
 			return admin.Caller{}, err
 		}
@@ -178,9 +177,9 @@ var itself = identity.NewScopeSet("auth.self")
 
 // SessionOf gives the session, and its token, of a request whose caller Self has found; nil
 // for signed tokens.
-func SessionOf(sessions *signin.Sessions) func(ctx context.Context, r *http.Request) (*signin.Session, string, error) {
+func SessionOf(core *app.Core, sessions *signin.Sessions) func(ctx context.Context, r *http.Request) (*signin.Session, string, error) {
 	return func(ctx context.Context, r *http.Request) (*signin.Session, string, error) {
-		token, err := credential(r)
+		token, err := credential(r, core.PublicURL)
 		if err != nil || !signin.IsToken(token) {
 			return nil, "", err
 		}

@@ -1,0 +1,85 @@
+package auth
+
+import (
+	"net/http"
+	"net/url"
+
+	"gateway/shared/admin"
+	"gateway/shared/admin/page"
+	"gateway/shared/fault"
+	"gateway/shared/identity/people"
+	"gateway/shared/resource"
+	"gateway/shared/signin/browser"
+	"gateway/shared/signin/confirm"
+	"gateway/shared/store"
+)
+
+// loginRequest is a checked request to start a sign-in.
+type loginRequest struct {
+	admin.Values
+	by    connection
+	email string // "" if none was given
+	back  string // path to return to
+}
+
+// query returns the parameters as they were sent.
+func (a *loginRequest) query() url.Values {
+	out := url.Values{}
+	for _, name := range []string{"organisation_id", "email", "sso_client_id", "return_to"} {
+		if v := a.Text(name); v != "" {
+			out.Set(name, v)
+		}
+	}
+	if a.Bool("fresh") {
+		out.Set("fresh", "true")
+	}
+	return out
+}
+
+// action is what a confirmation is valid for: this very sign-in.
+func (a *loginRequest) action() string { return "log in " + a.query().Encode() }
+
+// otherSession returns the e-mail address of the user who is signed in in this browser, if
+// that may not be the user who signs in now; "" otherwise.
+func (f *family) otherSession(c *admin.Call, a *loginRequest) (email string, err error) {
+	token, ok := browser.Token(c.Request)
+	if !ok {
+		return "", nil
+	}
+	s, v, err := f.Sessions.Find(c.Context, token)
+	if fault.Is(err, fault.Unauthorized) {
+		return "", nil
+	}
+	if err != nil {
+		return "", err
+	}
+	u, ok, err := resource.Load(c.Context, v, store.Scope{Org: s.Org}, people.KindUser, s.User, people.DecodeUser)
+	if err != nil || !ok || s.Org == a.by.Scope.Org && (a.email == "" || a.email == u.Email) {
+		return "", err
+	}
+	return u.Email, nil
+}
+
+// askLogin shows the page that confirms a sign-in. signedIn is the address of the user
+// whose session would be replaced, or "".
+func (f *family) askLogin(c *admin.Call, a *loginRequest, signedIn string) admin.Answer {
+	rows := [][2]string{{"Organization", a.by.Scope.Org}, {"You sign in as", a.email}, {"You are signed in as", signedIn}}
+	body := "<p>Continue only if you want to sign in here. A session that you have in this browser is replaced.</p><dl>"
+	for _, row := range rows {
+		if row[1] != "" {
+			body += "<dt>" + row[0] + "</dt><dd>" + page.Escape(row[1]) + "</dd>"
+		}
+	}
+	value, cookie := confirm.Begin(a.action(), c.Now)
+	fields := a.query()
+	fields.Set(confirm.Field, value)
+	body += `</dl><form method="post" action="` + page.Escape(admin.Address(f.PublicURL, c.Request)+pathLogin) + `">`
+	for name, v := range fields {
+		body += `<input type="hidden" name="` + page.Escape(name) + `" value="` + page.Escape(v[0]) + `">`
+	}
+	// The form leads to the identity provider, which may be anywhere.
+	out := page.New(http.StatusOK, "Sign in?", body+"<button>Sign in</button></form>", "https:", "http:")
+	out.Header.Set("Cache-Control", "no-store")
+	out.Header.Add("Set-Cookie", cookie.String())
+	return out
+}
