@@ -1,6 +1,7 @@
 package signin
 
 import (
+	"cmp"
 	"context"
 	"crypto/hmac"
 	"crypto/rand"
@@ -212,6 +213,9 @@ func (s *Sessions) Find(ctx context.Context, token string) (*Session, *resource.
 	settings, err := tenant.LoadSettings(ctx, v, store.Scope{Org: found.Org})
 	if err != nil {
 		return nil, nil, err
+	}
+	if ok, err := admitted(ctx, v, found); err != nil || !ok {
+		return nil, nil, cmp.Or(err, Ended())
 	}
 	now, idle := s.resources.Now(), settings.Settings.MaxIdle(Idle)
 	if !now.Before(found.Until) {

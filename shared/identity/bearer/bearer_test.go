@@ -67,6 +67,11 @@ func TestAKeyIsReplacedUnderItsName(t *testing.T) {
 	served = second
 	step("it was replaced", of(second), "", 3)
 	step("the first is over", of(first), unfit, 3)
+	for _, name := range []string{"exp", "nbf", "iat"} {
+		claims := golangjwt.MapClaims{"exp": exp}
+		claims[name] = "4102444800"
+		step(name+" in quotes", signed(t, second, claims), "The claim "+name+" of the token is not a number", 3)
+	}
 	step("no end", signed(t, second, golangjwt.MapClaims{"sub": "x"}), "The token does not say when it ends", 3)
 }
 

@@ -60,7 +60,11 @@ func (a *answers) ask(ctx context.Context, client *http.Client, r *Rules, raw st
 		{"nbf", "The token is not valid yet", func(at time.Time) bool { return now.Add(r.Tolerance).Before(at) }},
 		{"iat", "The token is too old", func(at time.Time) bool { return r.MaxAge > 0 && now.Sub(at) > r.MaxAge+r.Tolerance }},
 	} {
-		if n, ok := t.Claims[c.claim].(float64); ok && c.wrong(time.Unix(int64(n), 0)) {
+		n, ok := t.Claims[c.claim].(float64)
+		if t.Claims[c.claim] != nil && !ok {
+			return nil, "The claim " + c.claim + " of the token is not a number", nil
+		}
+		if ok && c.wrong(time.Unix(int64(n), 0)) {
 			return nil, c.why, nil
 		}
 	}

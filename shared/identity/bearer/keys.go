@@ -60,11 +60,14 @@ func CheckSet(raw json.RawMessage) error {
 }
 
 func readSet(raw []byte) ([]jwk.Key, error) {
-	var whole struct{ Keys []jwk.Key }
-	if wire.CheckStrict(raw, wire.MaxDepth) != nil || json.Unmarshal(raw, &whole) != nil || len(whole.Keys) == 0 {
+	if wire.CheckStrict(raw, wire.MaxDepth) != nil {
 		return nil, errors.New("the key set cannot be read")
 	}
-	return whole.Keys, nil
+	keys, err := jwk.ReadSet(raw)
+	if err != nil {
+		return nil, errors.New("the key set cannot be read")
+	}
+	return keys, nil
 }
 
 // verify checks the signature and the times of a token. why tells what is wrong with it; an
@@ -81,6 +84,9 @@ func (k *keys) verify(ctx context.Context, client *http.Client, r *Rules, raw st
 		return nil, "The token is signed in a way that is not allowed", nil
 	case kid == "":
 		return nil, "The token does not name its key", nil
+	}
+	if bad := badTime(raw); bad != "" {
+		return nil, "The claim " + bad + " of the token is not a number", nil
 	}
 	if over(raw, now, r.Tolerance) {
 		return nil, "The token has expired", nil
@@ -144,6 +150,17 @@ func over(raw string, now time.Time, tolerance time.Duration) bool {
 		Exp float64 `json:"exp"`
 	}
 	return err == nil && json.Unmarshal(text, &said) == nil && said.Exp > 0 && said.Exp < 1<<40 && !now.Before(time.Unix(int64(said.Exp), 0).Add(tolerance))
+}
+
+// badTime returns the name of a time in a token that is not a number, or "".
+func badTime(raw string) string {
+	_, rest, _ := strings.Cut(raw, ".")
+	payload, _, _ := strings.Cut(rest, ".")
+	text, err := base64.RawURLEncoding.DecodeString(payload)
+	if err != nil {
+		return "" // the token cannot be read, which is found later
+	}
+	return jwk.BadTime(text)
 }
 
 // headOf is the token's header. A header that brings a key, or asks for something unknown,

@@ -141,6 +141,11 @@ func readClaims(part string) (*claims, error) {
 	if err != nil {
 		return nil, err
 	}
+	for _, name := range []string{"exp", "nbf", "iat"} {
+		if v := raw[name]; len(v) > 0 && v[0] != '-' && (v[0] < '0' || v[0] > '9') {
+			return nil, invalid("the claim %s must be a number", name)
+		}
+	}
 	c := &claims{}
 	if c.Organisation, err = organisationOf(part); err != nil {
 		return nil, err

@@ -47,6 +47,15 @@ func CheckSet(raw json.RawMessage) error {
 	if len(raw) > maxSet {
 		return fmt.Errorf("must have at most %d bytes", maxSet)
 	}
+	all, err := jwk.ReadSet(raw)
+	if err != nil {
+		return err
+	}
+	for i := range all {
+		if all[i].Secret() {
+			return fmt.Errorf("keys[%d] holds a secret or a private key; only public keys belong into the set", i)
+		}
+	}
 	keys, err := parseSet(raw)
 	for kid, k := range keys {
 		if k.N.BitLen() < jwk.MinRSA {
@@ -90,32 +99,21 @@ func (s *keySet) put(k map[string]*rsa.PublicKey, at time.Time) {
 	s.keys, s.read = k, at
 }
 
-// parseSet reads a key set: the keys for RS256 signatures by their kid, at least one. Keys
-// for other purposes, which an issuer's set may have, are left out.
+// parseSet returns the keys of a set for RS256 signatures by their kid, at least one. Other
+// keys, and those that cannot be read, are skipped.
 func parseSet(raw []byte) (map[string]*rsa.PublicKey, error) {
-	var whole struct {
-		Keys []json.RawMessage `json:"keys"`
+	keys, err := jwk.ReadSet(raw)
+	if err != nil {
+		return nil, err
 	}
-	if err := json.Unmarshal(raw, &whole); err != nil || len(whole.Keys) == 0 {
-		return nil, errors.New(`must be a JSON object with "keys", an array of at least one key`)
-	}
-	out := make(map[string]*rsa.PublicKey, len(whole.Keys))
-	for i, one := range whole.Keys {
-		var k jwk.Key
-		if json.Unmarshal(one, &k) != nil {
-			return nil, fmt.Errorf("keys[%d] is not a key", i)
-		}
-		if k.Secret() {
-			return nil, fmt.Errorf("keys[%d] holds a secret or a private key; only public keys belong into the set", i)
-		}
-		if k.Kty != "RSA" || k.Kid == "" || k.Use != "" && k.Use != "sig" || k.Alg != "" && k.Alg != "RS256" {
+	out := make(map[string]*rsa.PublicKey, len(keys))
+	for i := range keys {
+		k := &keys[i]
+		if k.Secret() || k.Kty != "RSA" || k.Kid == "" || k.Use != "" && k.Use != "sig" || k.Alg != "" && k.Alg != "RS256" {
 			continue
 		}
 		public, ok := k.RSA()
-		if !ok {
-			return nil, fmt.Errorf("keys[%d] cannot be read: n and e must be base64url", i)
-		}
-		if out[k.Kid] == nil {
+		if ok && out[k.Kid] == nil {
 			out[k.Kid] = public
 		}
 	}

@@ -5,6 +5,7 @@
 package oidc
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -21,6 +22,8 @@ import (
 	"github.com/go-jose/go-jose/v4"
 	"github.com/go-jose/go-jose/v4/jwt"
 	"golang.org/x/oauth2"
+
+	"gateway/shared/identity/jwk"
 )
 
 // Ways in which a client proves itself at the token endpoint.
@@ -246,12 +249,51 @@ func (f *flag) UnmarshalJSON(raw []byte) error {
 	return nil
 }
 
+// usableKeys removes entries from key sets that the library cannot read, since it would
+// reject the whole set.
+type usableKeys struct{ via http.RoundTripper }
+
+func (u usableKeys) RoundTrip(r *http.Request) (*http.Response, error) {
+	resp, err := u.via.RoundTrip(r)
+	if err != nil || resp.StatusCode != http.StatusOK {
+		return resp, err
+	}
+	raw, err := io.ReadAll(resp.Body)
+	resp.Body.Close()
+	if err != nil {
+		return nil, err
+	}
+	raw = jwk.Usable(raw)
+	resp.Body, resp.ContentLength = io.NopCloser(bytes.NewReader(raw)), int64(len(raw))
+	return resp, nil
+}
+
+// verify checks the signature, the audience and the times of an ID token. jwks is the
+// address of the provider's keys.
+func (c *Client) verify(ctx context.Context, jwks, raw string) (*coreos.IDToken, error) {
+	caller := c.caller()
+	caller.Transport = usableKeys{caller.Transport}
+	keys := coreos.NewRemoteKeySet(coreos.ClientContext(ctx, caller), jwks)
+	id, err := coreos.NewVerifier(c.Issuer, keys, &coreos.Config{ClientID: c.ID, SupportedSigningAlgs: algorithms, Now: c.Now}).Verify(ctx, raw)
+	if err != nil {
+		return nil, err
+	}
+	var payload json.RawMessage
+	if err := id.Claims(&payload); err != nil {
+		return nil, err
+	}
+	if bad := jwk.BadTime(payload); bad != "" {
+		return nil, fmt.Errorf("%s must be a number", bad)
+	}
+	return id, nil
+}
+
 func (c *Client) person(ctx context.Context, p *coreos.Provider, d *described, w *Pending, token *oauth2.Token) (*Person, error) {
 	raw, ok := token.Extra("id_token").(string)
 	if !ok || raw == "" {
 		return nil, errors.New("the provider gave no ID token")
 	}
-	id, err := p.VerifierContext(ctx, &coreos.Config{ClientID: c.ID, SupportedSigningAlgs: algorithms, Now: c.Now}).Verify(ctx, raw)
+	id, err := c.verify(ctx, d.Keys, raw)
 	if err != nil {
 		return nil, fmt.Errorf("the ID token is not good: %s", plain(err.Error()))
 	}

@@ -32,7 +32,7 @@ func (c *Client) Renews() bool { return slices.Contains(c.Scopes, offline) }
 func (c *Client) Renew(ctx context.Context, refresh, subject string) (next string, err error) {
 	ctx, cancel := c.context(ctx)
 	defer cancel()
-	p, d, err := c.discover(ctx)
+	_, d, err := c.discover(ctx)
 	if err != nil {
 		return "", err
 	}
@@ -41,7 +41,7 @@ func (c *Client) Renew(ctx context.Context, refresh, subject string) (next strin
 		return "", err
 	}
 	if got.ID != "" {
-		id, err := p.VerifierContext(ctx, &coreos.Config{ClientID: c.ID, SupportedSigningAlgs: algorithms, Now: c.Now}).Verify(ctx, got.ID)
+		id, err := c.verify(ctx, d.Keys, got.ID)
 		if err != nil {
 			return "", fmt.Errorf("the ID token is not good: %s", plain(err.Error()))
 		}

@@ -9,13 +9,14 @@ import (
 	"gateway/shared/fault"
 	"gateway/shared/fault/bound"
 	"gateway/shared/resource"
+	"gateway/shared/signin"
 	"gateway/shared/signin/oidc"
 )
 
 // Kinds of the stored resources. Both belong to the organisation.
 const (
-	KindConnection resource.Kind = "SSO"
-	KindDomain     resource.Kind = "SSODOMAIN"
+	KindConnection = signin.KindConnection
+	KindDomain     = signin.KindDomain
 )
 
 // Secrets of a connection. The last one is made by the gateway itself.
@@ -88,25 +89,8 @@ func DecodeConnection(rec resource.Record) (*Connection, error) {
 	return resource.Decode[Connection](rec)
 }
 
-// Domain is the stored form of a domain; its name is in the record.
-type Domain struct {
-	Domain     string `json:"domain" min:"3" max:"253"`
-	Subdomains bool   `json:"allow_subdomains,omitempty"`
-	Challenge  string `json:"challenge"` // required content of the TXT record
-	VerifiedAt string `json:"verified_at,omitempty"`
-}
-
-// challengePrefix begins the content of a TXT record; challengeLabel is the name of its
-// place.
-const (
-	challengePrefix = "gateway-domain-verification="
-	challengeLabel  = "_gateway-challenge."
-)
-
-// Record is the TXT record that proves the ownership of the domain.
-func (d *Domain) Record() (name, value string) {
-	return challengeLabel + d.Domain, challengePrefix + d.Challenge
-}
+// Domain is a verified domain of an organization.
+type Domain = signin.Domain
 
 // Spelled is a domain in its one spelling; ok is false for anything else, and for domains
 // that belong to everybody, such as com or github.io.

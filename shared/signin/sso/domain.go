@@ -2,13 +2,11 @@ package sso
 
 import (
 	"context"
-	"slices"
-	"strings"
-	"time"
 
 	"gateway/shared/fault"
 	"gateway/shared/identity"
 	"gateway/shared/resource"
+	"gateway/shared/signin"
 	"gateway/shared/store"
 )
 
@@ -23,29 +21,8 @@ func ownerKey(domain string) store.Key {
 // LookUp asks the domain name system for TXT records.
 type LookUp func(ctx context.Context, name string) ([]string, error)
 
-// Bounds of a question.
-const (
-	lookUpTime = 5 * time.Second
-	maxRecords = 100
-)
-
 // NewChallenge makes the required content of a domain's TXT record.
 func NewChallenge() string { return secret() }
-
-// Shown checks whether the TXT record exists. The error is for people.
-func (d *Domain) Shown(ctx context.Context, ask LookUp) error {
-	ctx, cancel := context.WithTimeout(ctx, lookUpTime)
-	defer cancel()
-	name, want := d.Record()
-	found, err := ask(ctx, name)
-	if err != nil || len(found) > maxRecords {
-		return fault.New(fault.Conflict, "domain", "there is no TXT record at "+name+" yet")
-	}
-	if !slices.ContainsFunc(found, func(s string) bool { return strings.TrimSpace(s) == want }) {
-		return fault.New(fault.Conflict, "domain", "no TXT record at "+name+" says "+want)
-	}
-	return nil
-}
 
 // Claim stages that a verified domain belongs to an organisation.
 func Claim(tx *resource.Tx, d *Domain) error {
@@ -75,7 +52,7 @@ func OwnerOf(ctx context.Context, s store.Store, domain string) (org string, ok 
 }
 
 // Slug is the slug of a domain among those of an organisation.
-func Slug(domain string) string { return "domain-" + identity.HashToken(domain) }
+func Slug(domain string) string { return signin.DomainSlug(domain) }
 
 // Allows tells whether addresses of a domain may sign in to an organisation: the domain is
 // verified, or a domain above it is and says so.
