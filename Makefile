@@ -6,7 +6,7 @@ NICE  ?=
 # are modules of their own.
 PKG   ?= ./...
 
-.PHONY: help run test raced plain quick unit calm plays tables race-packages race-local programs standard lint contract cross fuzz arm clients bench bench-admin bench-mcp bench-analytics matrix load localstack synth infra-test lambdas deps clean
+.PHONY: help run test raced plain quick unit calm plays tables race-packages race-local programs standard lint contract vulncheck outdated cross fuzz arm clients bench bench-admin bench-mcp bench-analytics matrix load localstack synth infra-test lambdas deps clean
 
 help: ## list the commands
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk 'BEGIN{FS=":.*## "}{printf "  make %-12s %s\n",$$1,$$2}'
@@ -121,6 +121,15 @@ lint: ## gofmt, vet and staticcheck
 	cd scripts/clients/goclient && $(GO) vet .
 	cd scripts/lint && $(GO) build -o ../../bin/staticcheck honnef.co/go/tools/cmd/staticcheck
 	GOGC=400 bin/staticcheck $(PKG)
+
+# Needs the vulnerability database at vuln.go.dev, or a copy: VULNDB=file:///path.
+vulncheck: ## known vulnerabilities in code that is reached
+	cd scripts/lint && $(GO) build -o ../../bin/govulncheck golang.org/x/vuln/cmd/govulncheck
+	bin/govulncheck $(if $(VULNDB),-db $(VULNDB)) $(PKG)
+	cd infra && ../bin/govulncheck $(if $(VULNDB),-db $(VULNDB)) ./...
+
+outdated: ## direct dependencies that have a newer version
+	@for dir in . infra scripts/lint scripts/goaws scripts/clients/goclient; do (cd $$dir && echo "$$dir:" && GOFLAGS=-mod=mod $(GO) list -m -u -f '{{if and (not .Indirect) .Update}}{{.Path}} {{.Version}} -> {{.Update.Version}}{{end}}' all | grep . || echo "nothing newer"); done
 
 contract: ## the OpenAPI document breaks no client of the last release
 	scripts/contract.sh
