@@ -6,6 +6,7 @@ import (
 
 	"gateway/shared/chat"
 	"gateway/shared/fault"
+	"gateway/shared/relay/approval"
 	"gateway/shared/relay/routes"
 )
 
@@ -33,6 +34,7 @@ func (c *call) runTools() error {
 	calls, req := of.Calls, c.Req
 	desk := routes.ToolDesk{
 		Context: req.Context(), Body: c.In, ID: c.ULID, Now: c.Relay.Now,
+		Approvals: &approval.Requests{Table: c.Relay.owners.Table, Now: c.Relay.Now, Scope: c.Who.Scope},
 		Ask: p.Ask,
 		Call: func(ctx context.Context, w http.ResponseWriter, slug string, h http.Header, body []byte) bool {
 			own := p.header.Clone()

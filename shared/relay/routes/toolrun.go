@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"gateway/shared/fault"
+	"gateway/shared/relay/approval"
 )
 
 // ToolRun is how a route of conversations answers where the gateway itself calls the tools
@@ -26,6 +27,8 @@ type ToolDesk struct {
 	Body    []byte          // of the request; nothing of it may be kept
 	ID      string          // of the request
 	Now     func() time.Time
+	// Approvals are the calls of tools that the workspace was asked to approve.
+	Approvals *approval.Requests
 	// Ask takes a body through the walk as the caller's own request for a turn of the
 	// model. The answer is cut off when broken is true.
 	Ask func(ctx context.Context, w http.ResponseWriter, body []byte) (broken bool)

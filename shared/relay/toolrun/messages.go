@@ -13,7 +13,7 @@ import (
 // Messages has requests of the shape of Anthropic's messages answered so. calls is the
 // route to the servers.
 func Messages(calls *routes.Route) *routes.ToolRun {
-	return of(calls, Bounds{}, false, func(string) shape { return new(messages) })
+	return of(calls, Bounds{}, false, func(*routes.ToolDesk) shape { return new(messages) })
 }
 
 // usePrefix begins the ids of blocks, before the id of the model's call.

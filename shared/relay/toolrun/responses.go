@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"gateway/shared/fault"
+	"gateway/shared/relay/approval"
 	"gateway/shared/relay/routes"
 	"gateway/shared/wire"
 )
@@ -15,18 +16,15 @@ import (
 // Responses has requests of the shape of OpenAI's responses answered so. calls is the
 // route to the servers.
 func Responses(calls *routes.Route) *routes.ToolRun {
-	return of(calls, Bounds{}, true, func(id string) shape { return &responses{id: id} })
+	return of(calls, Bounds{}, true, func(d *routes.ToolDesk) shape { return &responses{desk: d} })
 }
 
-// Beginnings of ids of items, before the id of the model's call.
-const (
-	callPrefix     = "mcp_"
-	approvalPrefix = "mcpr_"
-)
+// callPrefix begins the ids of shown calls, before the model's id of the call.
+const callPrefix = "mcp_"
 
 // responses is the shape of responses.
 type responses struct {
-	id      string            // of the request
+	desk    *routes.ToolDesk
 	asked   object            // the members of the request
 	members object            // for the model
 	tools   []json.RawMessage // as the client sent them
@@ -35,8 +33,9 @@ type responses struct {
 	names   *names
 	output  []json.RawMessage // for the client
 	turns   int
-	usage   json.RawMessage // of all turns
-	last    object          // the last turn's answer
+	usage   json.RawMessage          // of all turns
+	asking  map[approval.Call]string // ids of the requests for approval of this turn
+	last    object                   // the last turn's answer
 	stream  responsesStream
 }
 
@@ -115,7 +114,7 @@ func (s *responses) begin(servers []*server, n *names) ([]*call, error) {
 	}
 	for i, of := range servers {
 		if !listed[of.label] {
-			s.showList("mcpl_"+s.id+"_"+strconv.Itoa(i), of)
+			s.showList("mcpl_"+s.desk.ID+"_"+strconv.Itoa(i), of)
 		}
 	}
 	for _, c := range first {
@@ -218,7 +217,7 @@ func (s *responses) turn(last bool) ([]byte, error) {
 	if s.turns++; s.turns == 1 {
 		s.stream.sequence = 0 // the stream begins with this turn
 	}
-	s.last, s.stream.failed = nil, nil
+	s.last, s.stream.failed, s.asking = nil, nil, map[approval.Call]string{}
 	s.stream.next(len(s.output))
 	out, input := clone(s.members), s.input
 	if s.conversation() {
@@ -287,6 +286,9 @@ func (s *responses) took(body []byte) (*said, error) {
 	for _, raw := range items {
 		var it item
 		_ = json.Unmarshal(raw, &it) // what is no object is handed on
+		if isReserved(raw) {
+			continue
+		}
 		if kept := sentBack(raw, text(it.Type)); kept != nil {
 			s.input = append(s.input, kept)
 		}
@@ -299,7 +301,11 @@ func (s *responses) took(body []byte) (*said, error) {
 				s.output = append(s.output, itemOf(c, "incomplete"))
 			case t.of.wantsApproval(t):
 				out.ends = true
-				s.output = append(s.output, approvalOf(c))
+				asks, err := s.approvalOf(c)
+				if err != nil {
+					return nil, err
+				}
+				s.output = append(s.output, asks)
 			default:
 				out.calls = append(out.calls, c)
 				s.output = append(s.output, nil) // once it is made
@@ -387,11 +393,25 @@ func itemOf(c *call, status string) json.RawMessage {
 	return encoded(of)
 }
 
-// approvalOf is how the client is asked to approve a call.
-func approvalOf(c *call) json.RawMessage {
+// approvalOf returns the item that asks the client to approve a call, with an id that only
+// the gateway can have made. The same call of a turn has the same id.
+func (s *responses) approvalOf(c *call) (json.RawMessage, error) {
+	of := c.approvable()
+	id, ok := s.asking[of]
+	if !ok {
+		var err error
+		if id, err = s.desk.Approvals.Ask(s.desk.Context, &of); err != nil {
+			return nil, err
+		}
+		s.asking[of] = id
+	}
 	return encoded(object{
-		"id": quoted(approvalPrefix + c.id), "type": quoted("mcp_approval_request"), "server_label": quoted(c.tool.of.label), "name": quoted(c.tool.name), "arguments": quoted(c.args),
-	})
+		"id": quoted(id), "type": quoted("mcp_approval_request"), "server_label": quoted(c.tool.of.label), "name": quoted(c.tool.name), "arguments": quoted(c.args),
+	}), nil
+}
+
+func (c *call) approvable() approval.Call {
+	return approval.Call{ID: c.id, Server: c.tool.of.label, Tool: c.tool.name, Arguments: c.args}
 }
 
 // forResponses is a result as the model reads it.

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"gateway/shared/fault"
+	"gateway/shared/relay/approval"
 )
 
 // This file reads what a client sends back of earlier answers: calls of ours become the
@@ -25,41 +26,59 @@ type ofOurs struct {
 	Reason   json.RawMessage `json:"reason"`
 }
 
+// isReserved reports whether an item of a provider's response is one that only the gateway
+// or its client may write: what a client sends back as it was received must not approve a
+// call, or stand for a list, a call or a request of the gateway's.
+func isReserved(raw json.RawMessage) bool {
+	var exact object
+	var folded ofOurs // as readers that ignore case read it
+	if json.Unmarshal(raw, &exact) != nil {
+		return false
+	}
+	_ = json.Unmarshal(raw, &folded) // an object
+	for _, kind := range [...]string{text(exact["type"]), text(folded.Type)} {
+		switch kind {
+		case "mcp_approval_response":
+			return true
+		case "mcp_approval_request", "mcp_call", "mcp_list_tools":
+			if strings.HasPrefix(text(exact["server_label"]), labelPrefix) || strings.HasPrefix(text(folded.Label), labelPrefix) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 // readItems takes the input apart. listed are the servers whose tools the client has been
 // shown, first the calls that it approves now.
 func (s *responses) readItems() (listed map[string]bool, first []*call, err error) {
 	items := make([]ofOurs, len(s.input))
-	listed = map[string]bool{}
-	requests, made := map[string]int{}, map[string]bool{}
 	for i, raw := range s.input {
 		_ = json.Unmarshal(raw, &items[i]) // of another form: it is none of these
-		switch it := &items[i]; text(it.Type) {
-		case "mcp_call":
-			made[text(it.Approval)] = true
-		case "mcp_approval_request":
-			requests[text(it.ID)] = i
-		}
 	}
+	requests, made, err := approvalsIn(items)
+	if err != nil {
+		return nil, nil, err
+	}
+	listed = map[string]bool{}
 	input := s.input
 	s.input = make([]json.RawMessage, 0, len(input))
 	for i, raw := range input {
 		it := &items[i]
 		kind, ours := text(it.Type), strings.HasPrefix(text(it.Label), labelPrefix)
+		at, answers := requests[text(it.Approval)]
 		switch {
 		case kind == "mcp_list_tools" && ours:
 			listed[text(it.Label)] = true
 		case kind == "mcp_call" && ours:
-			s.said(it, callPrefix)
-			s.answered(it, callPrefix, it.result())
+			id := strings.TrimPrefix(text(it.ID), callPrefix)
+			s.said(it, id)
+			s.answered(id, it.result())
 		case kind == "mcp_approval_request" && ours:
 			if !made[text(it.ID)] {
-				s.said(it, approvalPrefix)
+				s.said(it, approval.ModelID(text(it.ID)))
 			}
-		case kind == "mcp_approval_response" && strings.HasPrefix(text(it.Approval), approvalPrefix):
-			at, known := requests[text(it.Approval)]
-			if !known || at > i {
-				return nil, nil, fault.Invalid("input["+strconv.Itoa(i)+"].approval_request_id", "must be the id of an mcp_approval_request that stands before it in input")
-			}
+		case kind == "mcp_approval_response" && answers:
 			if made[text(it.Approval)] {
 				continue
 			}
@@ -78,19 +97,50 @@ func (s *responses) readItems() (listed map[string]bool, first []*call, err erro
 	return listed, first, nil
 }
 
-// idOf is the model's id of a call.
-func (it *ofOurs) idOf(prefix string) string { return strings.TrimPrefix(text(it.ID), prefix) }
+// approvalsIn returns where the gateway's requests for approval are, by their ids, and which
+// of them have led to a call. A request may occur once, and have one response behind it.
+// Other servers' requests and responses are for the provider.
+func approvalsIn(items []ofOurs) (requests map[string]int, made map[string]bool, err error) {
+	requests, made = map[string]int{}, map[string]bool{}
+	foreign, answered := map[string]bool{}, map[string]bool{}
+	for i := range items {
+		it := &items[i]
+		ours := strings.HasPrefix(text(it.Label), labelPrefix)
+		field := "input[" + strconv.Itoa(i) + "]"
+		switch kind := text(it.Type); {
+		case kind == "mcp_call" && ours:
+			made[text(it.Approval)] = true
+		case kind == "mcp_approval_request" && !ours:
+			foreign[text(it.ID)] = true
+		case kind == "mcp_approval_request":
+			if _, twice := requests[text(it.ID)]; twice {
+				return nil, nil, fault.Invalid(field+".id", "must be the id of one mcp_approval_request only")
+			}
+			requests[text(it.ID)] = i
+		case kind == "mcp_approval_response" && strings.HasPrefix(text(it.Approval), approval.Prefix) && !foreign[text(it.Approval)]:
+			id := text(it.Approval)
+			if _, known := requests[id]; !known {
+				return nil, nil, fault.Invalid(field+".approval_request_id", "must be the id of an mcp_approval_request that stands before it in input")
+			}
+			if answered[id] {
+				return nil, nil, fault.Invalid(field+".approval_request_id", "must be the id of an mcp_approval_request that has no other response")
+			}
+			answered[id] = true
+		}
+	}
+	return requests, made, nil
+}
 
 // said puts a call back as the model's.
-func (s *responses) said(it *ofOurs, prefix string) {
+func (s *responses) said(it *ofOurs, id string) {
 	s.input = append(s.input, encoded(object{
-		"type": quoted("function_call"), "call_id": quoted(it.idOf(prefix)), "name": quoted(s.names.as(text(it.Label), text(it.Name))), "arguments": quoted(text(it.Args)),
+		"type": quoted("function_call"), "call_id": quoted(id), "name": quoted(s.names.as(text(it.Label), text(it.Name))), "arguments": quoted(text(it.Args)),
 	}))
 }
 
 // answered puts a result back.
-func (s *responses) answered(it *ofOurs, prefix, result string) {
-	s.input = append(s.input, encoded(object{"type": quoted("function_call_output"), "call_id": quoted(it.idOf(prefix)), "output": quoted(result)}))
+func (s *responses) answered(id, result string) {
+	s.input = append(s.input, encoded(object{"type": quoted("function_call_output"), "call_id": quoted(id), "output": quoted(result)}))
 }
 
 // result is what came of a call, as the client was shown it.
@@ -119,22 +169,28 @@ func (it *ofOurs) result() string {
 
 // approved takes in what the client says to a call; nil: it is not to be made.
 func (s *responses) approved(answer, asked *ofOurs, at int) (*call, error) {
+	field := "input[" + strconv.Itoa(at) + "]"
 	var yes bool
 	if json.Unmarshal(answer.Approve, &yes) != nil {
-		return nil, fault.Invalid("input["+strconv.Itoa(at)+"].approve", "must be a boolean")
+		return nil, fault.Invalid(field+".approve", "must be a boolean")
 	}
-	t := s.names.of(text(asked.Label), text(asked.Name))
-	switch {
-	case !yes:
+	request := text(asked.ID)
+	of := approval.Call{ID: approval.ModelID(request), Server: text(asked.Label), Tool: text(asked.Name), Arguments: text(asked.Args)}
+	if !yes {
 		why := "The user has not approved this call."
 		if r := text(answer.Reason); r != "" {
 			why += " " + r
 		}
-		s.answered(asked, approvalPrefix, why)
-		return nil, nil
-	case t == nil:
-		s.answered(asked, approvalPrefix, "The tool is not offered any more.")
+		s.answered(of.ID, why)
+		return nil, s.desk.Approvals.Deny(s.desk.Context, field+".approval_request_id", request, &of)
+	}
+	t := s.names.of(of.Server, of.Tool)
+	if t == nil {
+		s.answered(of.ID, "The tool is not offered any more.")
 		return nil, nil
 	}
-	return &call{id: asked.idOf(approvalPrefix), tool: t, args: text(asked.Args), approval: text(asked.ID)}, nil
+	if err := s.desk.Approvals.Approve(s.desk.Context, field+".approval_request_id", request, &of); err != nil {
+		return nil, err
+	}
+	return &call{id: of.ID, tool: t, args: of.Arguments, approval: request}, nil
 }

@@ -14,6 +14,7 @@ type responsesStream struct {
 	sequence int
 	offset   int             // of the turn's items among all
 	ours     map[int]*call   // of the turn, by their index in it
+	removed  map[int]bool    // items of the turn that are not shown, by their index in it
 	headed   bool            // the client has the beginning of the stream
 	begun    json.RawMessage // the id of the response as the stream began: clients refuse a stream that changes it
 	failed   *fault.Fault    // what an error event of the turn told
@@ -21,7 +22,18 @@ type responsesStream struct {
 
 // next begins a turn, whose first item is the one of an index.
 func (st *responsesStream) next(offset int) {
-	st.offset, st.ours = offset, map[int]*call{}
+	st.offset, st.ours, st.removed = offset, map[int]*call{}, map[int]bool{}
+}
+
+// shownAt returns the index for the client of an item with an index in its turn.
+func (st *responsesStream) shownAt(at int) int {
+	shown := at + st.offset
+	for i := range st.removed {
+		if i < at {
+			shown--
+		}
+	}
+	return shown
 }
 
 // heads are the events that begin a stream.
@@ -59,24 +71,31 @@ func (s *responses) event(data []byte) ([]byte, error) {
 	if raw := of["output_index"]; raw == nil || json.Unmarshal(raw, &at) != nil {
 		return s.stream.emit(out, of), nil
 	}
+	if isReserved(of["item"]) {
+		s.stream.removed[at] = true
+	}
+	if s.stream.removed[at] {
+		return out, nil
+	}
 	var it item
 	_ = json.Unmarshal(of["item"], &it) // most events have none
 	if t := s.names.tools[text(it.Name)]; kind == "response.output_item.added" && t != nil && text(it.Type) == "function_call" {
-		c := &call{id: text(it.CallID), tool: t, index: at + s.stream.offset}
+		c := &call{id: text(it.CallID), tool: t, index: s.stream.shownAt(at)}
 		if s.stream.ours[at] = c; t.of.wantsApproval(t) {
 			return out, nil // it is shown once it is whole
 		}
 		return s.stream.about(s.stream.added(out, c.index, itemOf(c, "in_progress")), "response.mcp_call.in_progress", c.index, callPrefix+c.id, nil), nil
 	}
 	if c := s.stream.ours[at]; c != nil {
-		return s.stream.ofCall(out, c, kind, of, &it), nil
+		return s.ofCall(out, c, kind, of, &it)
 	}
-	of["output_index"] = json.RawMessage(strconv.Itoa(at + s.stream.offset))
+	of["output_index"] = json.RawMessage(strconv.Itoa(s.stream.shownAt(at)))
 	return s.stream.emit(out, of), nil
 }
 
 // ofCall shows an event of a call of ours.
-func (st *responsesStream) ofCall(out []byte, c *call, kind string, of object, it *item) []byte {
+func (s *responses) ofCall(out []byte, c *call, kind string, of object, it *item) ([]byte, error) {
+	st := &s.stream
 	asks := c.tool.of.wantsApproval(c.tool)
 	switch kind {
 	case "response.function_call_arguments.delta":
@@ -89,11 +108,14 @@ func (st *responsesStream) ofCall(out []byte, c *call, kind string, of object, i
 		}
 	case "response.output_item.done":
 		if c.args = text(it.Arguments); asks {
-			asking := approvalOf(c)
+			asking, err := s.approvalOf(c)
+			if err != nil {
+				return out, err
+			}
 			out = st.done(st.added(out, c.index, asking), c.index, asking)
 		}
 	}
-	return out // it ends once it is made
+	return out, nil // it ends once it is made
 }
 
 // head is what the client gets once its stream has begun, before anything else.

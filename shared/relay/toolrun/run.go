@@ -97,9 +97,9 @@ type run struct {
 }
 
 // of makes a route's ToolRun.
-func of(calls *routes.Route, b Bounds, approves bool, make func(id string) shape) *routes.ToolRun {
+func of(calls *routes.Route, b Bounds, approves bool, make func(*routes.ToolDesk) shape) *routes.ToolRun {
 	return &routes.ToolRun{Calls: calls, Wants: wants, Answer: func(d *routes.ToolDesk) error {
-		r := &run{Bounds: b.filled(), desk: d, shape: make(d.ID), status: http.StatusOK}
+		r := &run{Bounds: b.filled(), desk: d, shape: make(d), status: http.StatusOK}
 		return r.answer(approves)
 	}}
 }

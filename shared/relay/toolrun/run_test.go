@@ -6,13 +6,17 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"gateway/shared/fault"
+	"gateway/shared/relay/approval"
 	"gateway/shared/relay/routes"
+	"gateway/shared/store"
+	"gateway/shared/store/sqlite"
 	"gateway/shared/wire"
 )
 
@@ -35,12 +39,28 @@ type desk struct {
 	first  string        // what was sent first
 	ended  bool
 	fault  *fault.Fault
+
+	approvals *approval.Requests // nil: of this run only
+}
+
+func newApprovals(t *testing.T) *approval.Requests {
+	t.Helper()
+	tables, err := sqlite.Open(filepath.Join(t.TempDir(), "tables.db"), sqlite.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { tables.Close() })
+	return &approval.Requests{Table: tables.Table(store.Usage), Now: time.Now, Scope: store.Scope{Org: "o", Workspace: "w"}}
 }
 
 func (d *desk) run(of *routes.ToolRun, body string) error {
 	d.header = http.Header{}
+	if d.approvals == nil {
+		d.approvals = newApprovals(d.t)
+	}
 	return of.Answer(&routes.ToolDesk{
-		Context: context.Background(), Body: []byte(body), ID: "RUN", Now: time.Now,
+		Approvals: d.approvals,
+		Context:   context.Background(), Body: []byte(body), ID: "RUN", Now: time.Now,
 		Ask: func(_ context.Context, w http.ResponseWriter, body []byte) bool {
 			var of map[string]any
 			if err := json.Unmarshal(body, &of); err != nil {

@@ -7,16 +7,17 @@ import (
 	"testing/synctest"
 	"time"
 
+	"gateway/shared/relay/approval"
 	"gateway/shared/relay/routes"
 )
 
 // responsesWithin and messagesWithin are runs with other bounds.
 func responsesWithin(b Bounds) *routes.ToolRun {
-	return of(nil, b, true, func(id string) shape { return &responses{id: id} })
+	return of(nil, b, true, func(d *routes.ToolDesk) shape { return &responses{desk: d} })
 }
 
 func messagesWithin(b Bounds) *routes.ToolRun {
-	return of(nil, b, false, func(string) shape { return new(messages) })
+	return of(nil, b, false, func(*routes.ToolDesk) shape { return new(messages) })
 }
 
 // TestStreamsSayThatTheyLive: while a tool works, or the model is waited for, the client
@@ -72,9 +73,14 @@ func TestStreamsSayThatTheyLive(t *testing.T) {
 // TestASignBeginsAStream: calls that the client has approved come before the first turn.
 func TestASignBeginsAStream(t *testing.T) {
 	t.Parallel()
-	approved := `{"model":"m","stream":true,"tools":[` + mathTool + `],"input":[{"role":"user","content":"x"},{"type":"mcp_approval_request","id":"mcpr_c1","server_label":"@gateway-mcp/math","name":"add","arguments":"{}"},
-		{"type":"mcp_approval_response","approval_request_id":"mcpr_c1","approve":true}]}`
 	d := adder()
+	d.approvals = newApprovals(t)
+	id, err := d.approvals.Ask(t.Context(), &approval.Call{ID: "c1", Server: "@gateway-mcp/math", Tool: "add", Arguments: "{}"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	approved := `{"model":"m","stream":true,"tools":[` + mathTool + `],"input":[{"role":"user","content":"x"},{"type":"mcp_approval_request","id":"` + id + `","server_label":"@gateway-mcp/math","name":"add","arguments":"{}"},
+		{"type":"mcp_approval_response","approval_request_id":"` + id + `","approve":true}]}`
 	d.t, d.sign = t, make(chan struct{}, 1_000_000)
 	d.call = func(string, string) string { <-d.sign; return result("three") }
 	d.turns = append(d.turns, plain(500, `{"error":{"message":"down"}}`))

@@ -1,0 +1,134 @@
+// Package approval records which tool calls a client was asked to approve, so that an
+// approval is good for exactly one call of exactly those arguments.
+//
+// A model provider can write any item into its responses, and clients send items back as
+// they received them. Therefore a request for approval is only known by its row: its id
+// has a random part that no provider is told, and the row holds the hash of the call.
+package approval
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"strings"
+	"time"
+
+	"gateway/shared/fault"
+	"gateway/shared/store"
+)
+
+// Lifetime is how long a request can be approved. Its row lives twice as long, so that a
+// used one is told from an unknown one.
+const Lifetime = 7 * 24 * time.Hour
+
+// Call is a tool call that waits for approval.
+type Call struct {
+	ID        string // of the model
+	Server    string // label
+	Tool      string
+	Arguments string // JSON
+}
+
+func (c *Call) hash() string {
+	h := sha256.New()
+	for _, s := range [...]string{c.ID, c.Server, c.Tool, c.Arguments} {
+		fmt.Fprintf(h, "%d:%s", len(s), s)
+	}
+	return hex.EncodeToString(h.Sum(nil))
+}
+
+// Prefix begins the ids of requests.
+const Prefix = "mcpr_"
+
+// ModelID returns the model's id of the call that a request asks to approve. It never
+// contains the random part of the request's id.
+func ModelID(request string) string {
+	rest := strings.TrimPrefix(request, Prefix)
+	if secret, id, ok := strings.Cut(rest, "_"); ok && len(secret) == len(rand.Text()) {
+		return id
+	}
+	return rest
+}
+
+// States of a request.
+const (
+	pending  = "pending"
+	approved = "approved"
+	denied   = "denied"
+)
+
+// Requests are the requests of one workspace. It is safe for concurrent use.
+type Requests struct {
+	Table store.Table
+	Now   func() time.Time
+	Scope store.Scope
+}
+
+func (r *Requests) key(id string) store.Key {
+	sum := sha256.Sum256([]byte(id)) // ids of models may have any length
+	return r.Scope.Partition("APPROVAL").Key(hex.EncodeToString(sum[:]))
+}
+
+// Ask records a request and returns its id.
+func (r *Requests) Ask(ctx context.Context, c *Call) (id string, err error) {
+	id = Prefix + rand.Text() + "_" + c.ID
+	now := r.Now()
+	row := store.Row{
+		Key:     r.key(id),
+		Item:    store.Item{"call": c.hash(), "state": pending, "until": now.Add(Lifetime).Unix()},
+		Expires: now.Add(2 * Lifetime),
+	}
+	if err := r.Table.Put(ctx, row, store.IfAbsent()); err != nil {
+		return "", fault.Unavailable(err)
+	}
+	return id, nil
+}
+
+// Approve uses a request up. It returns a *fault.Fault with the code of invalid requests
+// if there is no such request for the call, if it has expired, or if it was approved or
+// denied before. field is where the client names it.
+func (r *Requests) Approve(ctx context.Context, field, id string, c *Call) error {
+	unknown := fault.Invalid(field, "must be the id of an mcp_approval_request of this workspace, sent back unchanged within %d days", Lifetime/(24*time.Hour))
+	item, ok, err := r.Table.Get(ctx, r.key(id), true)
+	switch {
+	case err != nil:
+		return fault.Unavailable(err)
+	case !ok || item.String("call") != c.hash() || r.Now().Unix() > item.Int("until"):
+		return unknown
+	}
+	return r.end(ctx, field, id, approved)
+}
+
+// Deny records that a request was denied, so that it cannot be approved any more. A
+// request that is unknown or already denied is not an error.
+func (r *Requests) Deny(ctx context.Context, field, id string, c *Call) error {
+	item, ok, err := r.Table.Get(ctx, r.key(id), true)
+	switch {
+	case err != nil:
+		return fault.Unavailable(err)
+	case !ok || item.String("call") != c.hash() || item.String("state") != pending:
+		return nil // an approved call was made
+	}
+	if err = r.end(ctx, field, id, denied); err != nil && fault.From(err).Status() < 500 {
+		return nil // by a concurrent request
+	}
+	return err
+}
+
+// end moves a pending request to its last state.
+func (r *Requests) end(ctx context.Context, field, id, state string) error {
+	_, _, err := r.Table.Update(ctx, store.Update{
+		Key: r.key(id), Set: []store.Assign{{Path: store.At("state"), Value: state}, {Path: store.At("by"), Value: rand.Text()}},
+		Expires: r.Now().Add(2 * Lifetime),
+		If:      []store.Cond{store.IfEqual(store.At("state"), pending)},
+	})
+	if _, failed := store.AsCondition(err); failed {
+		return fault.Invalid(field, "names a request that was approved or denied before; an approval is good for one call")
+	}
+	if err != nil {
+		return fault.Unavailable(err)
+	}
+	return nil
+}
