@@ -130,7 +130,7 @@ func (r *renderer) partial(n *node) error {
 		if !ok {
 			return r.value(r.look(n.path), false)
 		}
-		if t, err = Parse(text); err != nil {
+		if t, err = parseVariable(text); err != nil {
 			err = fault.Invalid("variables", "%s is a template of its own that cannot be read: %s", fault.Clip(strings.Join(n.path, "."), 64), err)
 		}
 	}

@@ -60,13 +60,20 @@ func (e *SyntaxError) Error() string {
 }
 
 // Parse reads a template.
-func Parse(text string) (*Template, error) {
-	p := parser{text: text}
+func Parse(text string) (*Template, error) { return parse(parser{text: text}) }
+
+// parseVariable reads a template that the value of a variable is: it may include other
+// variables, but no saved partials, which the caller may have no right to read.
+func parseVariable(text string) (*Template, error) {
+	return parse(parser{text: text, variable: true})
+}
+
+func parse(p parser) (*Template, error) {
 	nodes, err := p.nodesUntil("", 0)
 	if err != nil {
 		return nil, err
 	}
-	return &Template{source: text, nodes: nodes}, nil
+	return &Template{source: p.text, nodes: nodes}, nil
 }
 
 // Static reports whether the template has no tags.
@@ -100,6 +107,8 @@ type parser struct {
 	text  string
 	at    int
 	nodes int
+
+	variable bool // the text is the value of a variable
 }
 
 func (p *parser) fail(at int, format string, args ...any) error {
@@ -224,6 +233,9 @@ func (p *parser) add(out []node, t tag, indent string, depth int) ([]node, error
 		}
 		return append(out, n), nil
 	case '>':
+		if p.variable && !t.private {
+			return nil, p.fail(t.start, "the text of a variable cannot include saved partials, only variables ({{name}} or {{>>name}})")
+		}
 		n := node{kind: saved, text: t.name, ref: ParseReference(t.name), indent: indent}
 		if t.private {
 			n.kind, n.path = brought, names(t.name)

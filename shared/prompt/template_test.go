@@ -116,6 +116,31 @@ func TestRenderingIsBounded(t *testing.T) {
 	}
 }
 
+// The caller chooses the text of variables, and has not the rights of who saved the
+// template: a saved partial in it would be read with those.
+func TestTextOfVariablesIncludesNoSavedPartials(t *testing.T) {
+	t.Parallel()
+	hidden := func(r Reference) (*Template, error) {
+		if r.Name == "own" {
+			return Parse("{{>>frag}}")
+		}
+		return Parse("HIDDEN")
+	}
+	for _, template := range []string{"{{>>frag}}", "  {{>>frag}}\n", "{{#o}}{{>>frag}}{{/o}}", "{{>own}}", "{{>>outer}}"} {
+		for _, text := range []string{"{{>p}}", "{{>p@1}}", "{{>p@latest}}", "{{> p }}", "a {{#n}}{{^x}}\n  {{>p}}\n{{/x}}{{/n}}", "{{>>inner}}"} {
+			tpl, err := Parse(template)
+			if err != nil {
+				t.Fatal(err)
+			}
+			values := map[string]any{"frag": text, "n": "N", "o": true, "inner": "{{>p}}", "outer": "{{>>frag}}"}
+			out, err := tpl.Render(values, hidden, false)
+			if err == nil || fault.From(err).Status() != 400 || fault.From(err).Field != "variables" || strings.Contains(string(out), "HIDDEN") {
+				t.Errorf("%q with %q: %q, %v", template, text, out, err)
+			}
+		}
+	}
+}
+
 func TestPromptsRenderToMessagesAndTexts(t *testing.T) {
 	t.Parallel()
 	const raw = `[{"role":"user","content":[{"type":"text","text":"{{q}}"}{{#img}},{"type":"image_url","image_url":{"url":"{{u}}"}}{{/img}}]}]`
