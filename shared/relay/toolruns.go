@@ -35,7 +35,7 @@ func (c *call) runTools() error {
 	desk := routes.ToolDesk{
 		Context: req.Context(), Body: c.In, ID: c.ULID, Now: c.Relay.Now,
 		Approvals: &approval.Requests{Table: c.Relay.owners.Table, Now: c.Relay.Now, Scope: c.Who.Scope},
-		Ask: p.Ask,
+		Ask:       p.Ask,
 		Call: func(ctx context.Context, w http.ResponseWriter, slug string, h http.Header, body []byte) bool {
 			own := p.header.Clone()
 			for _, name := range [...]string{"Authorization", "X-Api-Key", "Api-Key", "X-Goog-Api-Key"} {
