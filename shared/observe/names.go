@@ -53,6 +53,8 @@ const (
 	attrInputBefore     = "gen_ai.usage.prompt_tokens"
 	attrOutputBefore    = "gen_ai.usage.completion_tokens"
 	attrReasoningBefore = "gen_ai.usage.reasoning_tokens"
+	attrCacheReadBefore = "gen_ai.usage.cache_read_input_tokens"
+	attrCacheMadeBefore = "gen_ai.usage.cache_creation_input_tokens"
 	attrPromptsBefore   = "gen_ai.prompt."
 	attrAnswersBefore   = "gen_ai.completion."
 	attrAgentID         = "gen_ai.agent.id"
@@ -170,18 +172,40 @@ var called = map[string]string{
 	"az.ai.openai": "azure-openai", "azure": "azure-openai", "azure_openai": "azure-openai", "az.ai.inference": "azure-ai", "aws_bedrock": "bedrock", "aws": "bedrock",
 	"gcp.gen_ai": "google", "gemini": "google", "google_genai": "google", "google_generativeai": "google", "vertex_ai": "vertex-ai", "vertexai": "vertex-ai", "xai": "x-ai",
 	"mistral": "mistral-ai", "mistralai": "mistral-ai", "perplexity": "perplexity-ai", "together": "together-ai", "fireworks": "fireworks-ai",
+	"amazon-bedrock": "bedrock", "bedrock.anthropic": "bedrock", "google.generative-ai": "google", "google.vertex": "vertex-ai", "googlevertex": "vertex-ai",
+	"vertex": "vertex-ai", "vertex.anthropic": "vertex-ai", "googlevertex.anthropic": "vertex-ai", "togetherai": "together-ai", "moonshotai": "moonshot",
 }
 
-// providerCalled is the provider that the conventions, or a sender, call by this name.
+// modelKinds are what the AI SDK appends to the name of a provider: the kind of model.
+var modelKinds = map[string]bool{
+	"chat": true, "responses": true, "completion": true, "completions": true, "messages": true, "embedding": true, "embeddings": true, "textembedding": true,
+	"image": true, "speech": true, "transcription": true, "reranking": true, "realtime": true, "batch": true,
+}
+
+// providerCalled returns the id of the provider that the conventions, or a sender, call by
+// this name; the name itself if it is unknown.
 func providerCalled(name string) string {
 	name = strings.ToLower(name)
-	if known, ok := called[name]; ok {
+	if known, ok := providerNamed(name); ok {
 		return known
 	}
-	for ours, theirs := range providers {
-		if theirs == name {
-			return ours
+	if i := strings.LastIndexByte(name, '.'); i > 0 && modelKinds[name[i+1:]] {
+		name = name[:i]
+		if known, ok := providerNamed(name); ok {
+			return known
 		}
 	}
 	return name
+}
+
+func providerNamed(name string) (id string, ok bool) {
+	if id, ok = called[name]; ok {
+		return id, true
+	}
+	for ours, theirs := range providers {
+		if theirs == name {
+			return ours, true
+		}
+	}
+	return "", false
 }

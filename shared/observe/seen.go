@@ -74,8 +74,12 @@ func (s *Seen) kind() {
 func (s *Seen) usage(a *sight) {
 	in, knowsIn := a.either(attrInputTokens, attrInputBefore)
 	out, knowsOut := a.either(attrOutputTokens, attrOutputBefore)
-	read, _ := a.either(attrCacheReadTokens, "")
-	wrote, _ := a.either(attrCacheWriteTokens, attrCacheMadeTokens)
+	read, _ := a.either(attrCacheReadTokens, attrCacheReadBefore)
+	made, _ := a.either(attrCacheMadeTokens, attrCacheMadeBefore)
+	wrote, known := a.either(attrCacheWriteTokens, "")
+	if !known {
+		wrote = made
+	}
 	thought, _ := a.either(attrReasoningTokens, attrReasoningBefore)
 	audioIn, _ := a.either(attrAudioInput, "")
 	imageIn, _ := a.either(attrImageInput, "")

@@ -32,6 +32,12 @@ func TestWhatSpansSayOfUsage(t *testing.T) {
 			counts{pricing.Input: 13, pricing.CacheWrite5m: 2, pricing.AudioIn: 5, pricing.Output: 5, pricing.Reasoning: 4}, "chatComplete", "google", ""},
 		"before the conventions": {map[string]any{"gen_ai.system": "Anthropic", "gen_ai.request.model": "m", "gen_ai.usage.prompt_tokens": "7", "gen_ai.usage.completion_tokens": 2.0},
 			counts{pricing.Input: 7, pricing.Output: 2}, "chatComplete", "anthropic", ""},
+		"names of an instrumentation": {map[string]any{"gen_ai.system": "anthropic", "gen_ai.request.model": "m", "gen_ai.usage.input_tokens": int64(1000), "gen_ai.usage.cache_read_input_tokens": int64(600),
+			"gen_ai.usage.cache_creation_input_tokens": int64(300), "gen_ai.usage.output_tokens": int64(100)},
+			counts{pricing.Input: 100, pricing.CacheRead: 600, pricing.CacheWrite5m: 300, pricing.Output: 100}, "chatComplete", "anthropic", ""},
+		"both names of the cache": {map[string]any{"gen_ai.operation.name": "chat", "gen_ai.usage.input_tokens": int64(10), "gen_ai.usage.cache_read_input_tokens": int64(6), "gen_ai.usage.cache_read.input_tokens": int64(6),
+			"gen_ai.usage.cache_creation_input_tokens": int64(3), "gen_ai.usage.cache_creation.input_tokens": int64(3)},
+			counts{pricing.Input: 1, pricing.CacheRead: 6, pricing.CacheWrite5m: 3, pricing.Output: 0}, "chatComplete", "", ""},
 		"embeddings":         {map[string]any{"gen_ai.operation.name": "embeddings", "gen_ai.system": "az.ai.openai", "gen_ai.usage.input_tokens": int64(3)}, counts{pricing.Input: 3, pricing.Output: 0}, "embed", "azure-openai", ""},
 		"an agent's run":     {map[string]any{"gen_ai.operation.name": "invoke_agent", "gen_ai.request.model": "m", "gen_ai.usage.input_tokens": int64(100)}, counts{}, "", "", ""},
 		"a tool":             {map[string]any{"gen_ai.operation.name": "execute_tool"}, counts{}, "", "", ""},
@@ -48,6 +54,25 @@ func TestWhatSpansSayOfUsage(t *testing.T) {
 		}
 		if diff := cmp.Diff(c.want, got); diff != "" || s.Endpoint != c.endpoint || s.Provider != c.provider || s.Model != c.model {
 			t.Errorf("%s: %q %q %q\n%s", name, s.Endpoint, s.Provider, s.Model, diff)
+		}
+	}
+}
+
+// Senders add the kind of model to the name of a provider, or have names of their own.
+func TestProviderNamesOfSenders(t *testing.T) {
+	t.Parallel()
+	for name, want := range map[string]string{
+		"openai": "openai", "openai.chat": "openai", "openai.responses": "openai", "openai.completion": "openai", "openai.embedding": "openai", "OpenAI.Chat": "openai",
+		"anthropic": "anthropic", "anthropic.messages": "anthropic", "groq": "groq", "groq.chat": "groq", "xai.chat": "x-ai", "xai.responses": "x-ai", "x_ai": "x-ai",
+		"mistral.chat": "mistral-ai", "mistral.embedding": "mistral-ai", "cohere.chat": "cohere", "cohere.textEmbedding": "cohere", "deepseek.chat": "deepseek", "perplexity": "perplexity-ai",
+		"togetherai.chat": "together-ai", "fireworks.chat": "fireworks-ai", "moonshotai.chat": "moonshot", "cerebras.chat": "cerebras",
+		"azure.chat": "azure-openai", "azure.responses": "azure-openai", "azure-openai.chat": "azure-openai", "azure.ai.openai": "azure-openai", "az.ai.openai": "azure-openai",
+		"google.generative-ai": "google", "gcp.gemini": "google", "google.vertex.chat": "vertex-ai", "gcp.vertex_ai": "vertex-ai", "vertex.anthropic.messages": "vertex-ai",
+		"amazon-bedrock": "bedrock", "aws.bedrock": "bedrock", "bedrock.anthropic.messages": "bedrock",
+		"my.own": "my.own", "house.chat": "house", "chat": "chat", ".chat": ".chat", "": "",
+	} {
+		if got := providerCalled(name); got != want {
+			t.Errorf("%s: %s, want %s", name, got, want)
 		}
 	}
 }
