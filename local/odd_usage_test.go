@@ -23,6 +23,9 @@ const (
 	proIn, proCached, proOut, proLongIn, proLongOut, proAsked = 2000, 200, 12000, 4000, 18000, 14_000_000
 )
 
+// helloIn is the estimate of the input of the requests that asks makes.
+const helloIn = 6
+
 const (
 	mini, newest          = "gpt-4o-mini", "gpt-5.6"
 	sonnet, haiku, opus46 = "claude-sonnet-4-5", "claude-haiku-4-5", "claude-opus-4-6"
@@ -56,6 +59,23 @@ var plainOdds = []mockprovider.Odd{
 	{Name: "counts with a point", Wire: "chat", Model: mini, Usage: usageOf(`"prompt_tokens":10.0,"completion_tokens":5e0,"total_tokens":15.0`), NanoDollars: 10*miniIn + 5*miniOut},
 	{Name: "a long prompt", Wire: "chat", Model: newest, Usage: usageOf(`"prompt_tokens":300000,"completion_tokens":5,"prompt_tokens_details":{"cached_tokens":100000}`), NanoDollars: 200000*newLongIn + 100000*newLongCached + 5*newLongOut},
 	{Name: "searches of a model", Wire: "chat", Model: "gpt-4o-search-preview", Usage: usageOf(`"prompt_tokens":10,"completion_tokens":5,"num_search_queries":3`), NanoDollars: 10*2500 + 5*10_000 + 3*search},
+	{Name: "reasoning that exceeds the output by rounding", Wire: "chat", Model: newest, Usage: usageOf(`"prompt_tokens":10,"completion_tokens":100,"total_tokens":110,"completion_tokens_details":{"reasoning_tokens":102}`), NanoDollars: 10*newIn + 100*newOut},
+	{Name: "reasoning without any output", Wire: "chat", Model: newest, Usage: usageOf(`"prompt_tokens":21,"completion_tokens":0,"total_tokens":81,"completion_tokens_details":{"reasoning_tokens":60}`), NanoDollars: 21*newIn + 60*newOut},
+	{Name: "thoughts in the total alone", Wire: "chat", Model: newest, Usage: usageOf(`"prompt_tokens":10,"completion_tokens":5,"total_tokens":115`), NanoDollars: 10*newIn + 105*newOut},
+	{Name: "cached at the top level", Wire: "chat", Model: mini, Usage: usageOf(`"prompt_tokens":110,"completion_tokens":5,"total_tokens":115,"cached_tokens":100`), NanoDollars: 10*miniIn + 100*miniCached + 5*miniOut},
+	{Name: "cached in two places", Wire: "chat", Model: mini, Usage: usageOf(`"prompt_tokens":110,"completion_tokens":5,"total_tokens":115,"cached_tokens":100,"prompt_tokens_details":{"cached_tokens":100}`), NanoDollars: 10*miniIn + 100*miniCached + 5*miniOut},
+	{Name: "cached beside the prompt", Wire: "chat", Model: newest, Usage: usageOf(`"prompt_tokens":10,"completion_tokens":5,"total_tokens":135,"cache_read_input_tokens":100,"cache_creation_input_tokens":20`), NanoDollars: 10*newIn + 100*newCached + 20*newWritten + 5*newOut},
+	{Name: "in x_groq", Wire: "chat", Model: mini, Usage: `"x_groq":{"id":"req_1","usage":{"queue_time":0.07,"prompt_tokens":10,"completion_tokens":5,"total_tokens":15}}`, NanoDollars: 10*miniIn + 5*miniOut},
+	{Name: "in usage and in x_groq", Wire: "chat", Model: mini, Usage: usageOf(`"prompt_tokens":10,"completion_tokens":5,"total_tokens":15`) + `,"x_groq":{"id":"req_1","usage":{"prompt_tokens":10,"completion_tokens":5,"total_tokens":15}}`, NanoDollars: 10*miniIn + 5*miniOut},
+	{Name: "counts as strings", Wire: "chat", Model: mini, Usage: usageOf(`"prompt_tokens":"110","completion_tokens":"5","total_tokens":"115","prompt_tokens_details":{"cached_tokens":"100"}`), NanoDollars: 10*miniIn + 100*miniCached + 5*miniOut},
+	{Name: "no output but a total", Wire: "chat", Model: mini, Usage: usageOf(`"prompt_tokens":12,"completion_tokens":null,"total_tokens":15`), NanoDollars: 12*miniIn + 3*miniOut},
+	{Name: "no input but a total", Wire: "chat", Model: mini, Usage: usageOf(`"completion_tokens":3,"total_tokens":15`), NanoDollars: 12*miniIn + 3*miniOut},
+	{Name: "a total alone", Wire: "chat", Model: mini, Usage: usageOf(`"prompt_tokens":null,"completion_tokens":null,"total_tokens":15`), NanoDollars: 14*miniIn + 1*miniOut},
+	{Name: "no output and no total", Wire: "chat", Model: mini, Usage: usageOf(`"prompt_tokens":12`), NanoDollars: 12*miniIn + 1*miniOut},
+	{Name: "nulls and a total of zero", Wire: "chat", Model: mini, Usage: usageOf(`"prompt_tokens":null,"completion_tokens":null,"total_tokens":0`), NanoDollars: helloIn*miniIn + 1*miniOut},
+	{Name: "nothing in usage", Wire: "chat", Model: mini, Usage: `"usage":{}`, NanoDollars: helloIn*miniIn + 1*miniOut},
+	{Name: "null", Wire: "chat", Model: mini, Usage: `"usage":null`, NanoDollars: helloIn*miniIn + 1*miniOut},
+	{Name: "no usage", Wire: "chat", Model: mini, NanoDollars: helloIn*miniIn + 1*miniOut},
 
 	{Name: "two counts", Wire: "messages", Model: sonnet, Usage: usageOf(`"input_tokens":10,"output_tokens":5`), NanoDollars: 10*sonnetIn + 5*sonnetOut},
 	{Name: "cache", Wire: "messages", Model: sonnet, Usage: usageOf(`"input_tokens":10,"cache_read_input_tokens":100,"cache_creation_input_tokens":30,"output_tokens":5`), NanoDollars: 10*sonnetIn + 100*sonnetRead + 30*sonnet5m + 5*sonnetOut},
@@ -71,6 +91,13 @@ var plainOdds = []mockprovider.Odd{
 	{Name: "a fallback credit that was not applied", Wire: "messages", Model: haiku, Usage: usageOf(`"input_tokens":12,"output_tokens":6,"fallback_credit":{"status":"not_applied","reason":"expired"}`), NanoDollars: 12*haikuIn + 6*haikuOut},
 	{Name: "served fast", Wire: "messages", Model: opus46, Asked: `"speed":"fast"`, Usage: usageOf(`"input_tokens":10,"cache_read_input_tokens":100,"output_tokens":5,"speed":"fast","service_tier":"standard"`), NanoDollars: 10*opusFastIn + 100*opusFastRead + 5*opusFastOut},
 	{Name: "asked fast, served as always", Wire: "messages", Model: opus46, Asked: `"speed":"fast"`, Usage: usageOf(`"input_tokens":10,"output_tokens":5,"speed":"standard","service_tier":"standard"`), NanoDollars: 10*opusIn + 5*opusOut},
+	{Name: "asked fast, served as always, without a tier", Wire: "messages", Model: opus46, Asked: `"speed":"fast"`, Usage: usageOf(`"input_tokens":10,"output_tokens":5,"speed":"standard"`), NanoDollars: 10*opusIn + 5*opusOut},
+	{Name: "a fallback to a cheaper model", Wire: "messages", Model: opus46, Answers: sonnet, Usage: usageOf(`"input_tokens":12,"output_tokens":6,"iterations":[{"type":"message","model":"claude-opus-4-6","input_tokens":11,"output_tokens":0},{"type":"fallback_message","model":"claude-sonnet-4-5","input_tokens":12,"output_tokens":6}]`), NanoDollars: 12*sonnetIn + 6*sonnetOut},
+	{Name: "a fallback to a dearer model", Wire: "messages", Model: haiku, Answers: opus46, Usage: usageOf(`"input_tokens":12,"output_tokens":6,"iterations":[{"type":"message","model":"claude-haiku-4-5","input_tokens":11,"output_tokens":0},{"type":"fallback_message","model":"claude-opus-4-6","input_tokens":12,"output_tokens":6}]`), NanoDollars: 12*opusIn + 6*opusOut},
+	{Name: "a fallback amid output, both named", Wire: "messages", Model: opus46, Answers: sonnet, Usage: usageOf(`"input_tokens":12,"output_tokens":6,"iterations":[{"type":"message","model":"claude-opus-4-6","input_tokens":11,"output_tokens":2},{"type":"fallback_message","model":"claude-sonnet-4-5","input_tokens":12,"output_tokens":6}]`), NanoDollars: 11*opusIn + 2*opusOut + 12*sonnetIn + 6*sonnetOut},
+	{Name: "counts as strings", Wire: "messages", Model: sonnet, Usage: usageOf(`"input_tokens":"10","cache_read_input_tokens":"100","output_tokens":"5"`), NanoDollars: 10*sonnetIn + 100*sonnetRead + 5*sonnetOut},
+	{Name: "no output", Wire: "messages", Model: sonnet, Usage: usageOf(`"input_tokens":10`), NanoDollars: 10*sonnetIn + 1*sonnetOut},
+	{Name: "nothing in usage", Wire: "messages", Model: sonnet, Usage: `"usage":{}`, NanoDollars: helloIn*sonnetIn + 1*sonnetOut},
 	{Name: "in one country", Wire: "messages", Model: sonnet, Usage: usageOf(`"input_tokens":10,"cache_read_input_tokens":100,"output_tokens":5,"inference_geo":"us"`), NanoDollars: (10*sonnetIn + 100*sonnetRead + 5*sonnetOut) * 11 / 10},
 	{Name: "in any country", Wire: "messages", Model: sonnet, Usage: usageOf(`"input_tokens":10,"output_tokens":5,"inference_geo":"global"`), NanoDollars: 10*sonnetIn + 5*sonnetOut},
 	{Name: "a refusal before any output", Wire: "messages", Model: sonnet, Stop: `"stop_reason":"refusal","stop_details":{"type":"refusal","category":"cyber","explanation":"No"}`, Usage: usageOf(`"input_tokens":10,"output_tokens":0`)},
@@ -84,7 +111,12 @@ var plainOdds = []mockprovider.Odd{
 	{Name: "a drawing by a tool", Wire: "responses", Model: newest, Output: `{"type":"image_generation_call","id":"ig_1","status":"completed","result":"aGk="}`, Usage: usageOf(`"input_tokens":10,"output_tokens":5`) + `,"tools":[{"type":"image_generation","model":"gpt-image-1"}],"tool_usage":{"image_gen":{"input_tokens":50,"output_tokens":4000,"total_tokens":4050}}`, NanoDollars: 10*newIn + 5*newOut + 167_000_000},
 	{Name: "flex", Wire: "responses", Model: newest, Asked: `"service_tier":"flex"`, Usage: `"service_tier":"flex",` + usageOf(`"input_tokens":10,"output_tokens":5`), NanoDollars: 10*newFlexIn + 5*newFlexOut},
 	{Name: "incomplete", Wire: "responses", Model: newest, Usage: `"incomplete_details":{"reason":"max_output_tokens"},` + usageOf(`"input_tokens":10,"output_tokens":5`), NanoDollars: 10*newIn + 5*newOut},
+	{Name: "counts as strings", Wire: "responses", Model: newest, Usage: usageOf(`"input_tokens":"110","input_tokens_details":{"cached_tokens":"100"},"output_tokens":"12","total_tokens":"122"`), NanoDollars: 10*newIn + 100*newCached + 12*newOut},
+	{Name: "reasoning that exceeds the output by rounding", Wire: "responses", Model: newest, Usage: usageOf(`"input_tokens":10,"output_tokens":100,"output_tokens_details":{"reasoning_tokens":102},"total_tokens":110`), NanoDollars: 10*newIn + 100*newOut},
+	{Name: "no output but a total", Wire: "responses", Model: newest, Usage: usageOf(`"input_tokens":12,"total_tokens":15`), NanoDollars: 12*newIn + 3*newOut},
+	{Name: "nothing in usage", Wire: "responses", Model: newest, Usage: `"usage":{}`, NanoDollars: helloIn*newIn + 1*newOut},
 
+	{Name: "counts as strings", Wire: "generate", Model: flash, Usage: `"usageMetadata":{"promptTokenCount":"10","candidatesTokenCount":"5","thoughtsTokenCount":"7","totalTokenCount":"22"}`, NanoDollars: 10*flashIn + 12*flashOut},
 	{Name: "thoughts beside candidates", Wire: "generate", Model: flash, Usage: `"usageMetadata":{"promptTokenCount":10,"candidatesTokenCount":5,"thoughtsTokenCount":7,"totalTokenCount":22}`, NanoDollars: 10*flashIn + 12*flashOut},
 	{Name: "cached within the prompt", Wire: "generate", Model: flash, Usage: `"usageMetadata":{"promptTokenCount":110,"cachedContentTokenCount":100,"candidatesTokenCount":5,"totalTokenCount":115}`, NanoDollars: 10*flashIn + 100*flashCached + 5*flashOut},
 	{Name: "what tools read", Wire: "generate", Model: flash, Usage: `"usageMetadata":{"promptTokenCount":10,"toolUsePromptTokenCount":40,"candidatesTokenCount":5,"totalTokenCount":55}`, NanoDollars: 50*flashIn + 5*flashOut},
@@ -108,6 +140,9 @@ func piece(text, more string) string {
 
 const (
 	lastChunk = `{"id":"c","object":"chat.completion.chunk","created":1,"model":"` + mini + `","choices":[{"index":0,"delta":{},"finish_reason":"stop"}]`
+	// choiceUsage is the last chunk of Moonshot.
+	choiceUsage = `{"id":"c","object":"chat.completion.chunk","created":1,"model":"` + mini + `","choices":[{"index":0,"delta":{},"finish_reason":"stop","usage":{"prompt_tokens":110,"completion_tokens":5,"total_tokens":115,"cached_tokens":100}}]`
+
 	bareChunk = `{"id":"c","object":"chat.completion.chunk","created":1,"model":"` + mini + `","choices":[]`
 	shortly   = `,"usage":{"prompt_tokens":10,"completion_tokens":5,"total_tokens":15}`
 	ended     = "[DONE]"
@@ -151,6 +186,17 @@ var streamedOdds = []mockprovider.Odd{
 	{Name: "in every chunk", Wire: "chat", Model: mini, Events: []string{piece("H", `,"usage":{"prompt_tokens":10,"completion_tokens":1}`), piece("i", `,"usage":{"prompt_tokens":10,"completion_tokens":2}`), lastChunk + shortly + "}", ended}, NanoDollars: 10*miniIn + 5*miniOut},
 	{Name: "nulls before", Wire: "chat", Model: mini, Events: []string{piece("H", `,"usage":null`), piece("i", `,"usage":null`), lastChunk + `,"usage":null}`, bareChunk + shortly + "}", ended}, NanoDollars: 10*miniIn + 5*miniOut},
 	{Name: "without an end", Wire: "chat", Model: mini, Events: []string{piece("Hi", ""), lastChunk + "}", bareChunk + shortly + "}"}, NanoDollars: 10*miniIn + 5*miniOut},
+	{Name: "in a choice", Wire: "chat", Model: mini, Events: []string{piece("Hi", ""), choiceUsage + "}", ended}, NanoDollars: 10*miniIn + 100*miniCached + 5*miniOut},
+	{Name: "in a choice and at the end", Wire: "chat", Model: mini, Events: []string{piece("Hi", ""), choiceUsage + "}", bareChunk + `,"usage":{"prompt_tokens":110,"completion_tokens":5,"total_tokens":115,"cached_tokens":100}}`, ended}, NanoDollars: 10*miniIn + 100*miniCached + 5*miniOut},
+	{Name: "in x_groq", Wire: "chat", Model: mini, Events: []string{piece("Hi", ""), lastChunk + `,"x_groq":{"id":"req_1"` + shortly + "}}", ended}, NanoDollars: 10*miniIn + 5*miniOut},
+	{Name: "in x_groq and at the end", Wire: "chat", Model: mini, Events: []string{piece("Hi", ""), lastChunk + `,"x_groq":{"id":"req_1"` + shortly + "}}", bareChunk + shortly + "}", ended}, NanoDollars: 10*miniIn + 5*miniOut},
+	{Name: "in two parts", Wire: "chat", Model: mini, Events: []string{piece("Hi", `,"usage":{"prompt_tokens":10}`), lastChunk + `,"usage":{"completion_tokens":5}}`, ended}, NanoDollars: 10*miniIn + 5*miniOut},
+	{Name: "told and then null", Wire: "chat", Model: mini, Events: []string{piece("Hi", ""), lastChunk + shortly + "}", bareChunk + `,"usage":{"prompt_tokens":null,"completion_tokens":null,"total_tokens":null}}`, ended}, NanoDollars: 10*miniIn + 5*miniOut},
+	{Name: "counts as strings", Wire: "chat", Model: mini, Events: []string{piece("Hi", ""), lastChunk + `,"usage":{"prompt_tokens":"10","completion_tokens":"5"}}`, ended}, NanoDollars: 10*miniIn + 5*miniOut},
+	{Name: "thoughts in the total alone", Wire: "chat", Model: newest, Events: []string{piece("Hi", ""), lastChunk + `,"usage":{"prompt_tokens":10,"completion_tokens":5,"total_tokens":115}}`, ended}, NanoDollars: 10*newIn + 105*newOut},
+	{Name: "no output but a total", Wire: "chat", Model: mini, Events: []string{piece("Hi", ""), lastChunk + `,"usage":{"prompt_tokens":12,"completion_tokens":null,"total_tokens":15}}`, ended}, NanoDollars: 12*miniIn + 3*miniOut},
+	{Name: "a total alone", Wire: "chat", Model: mini, Events: []string{piece("Hi", ""), lastChunk + `,"usage":{"total_tokens":15}}`, ended}, NanoDollars: 14*miniIn + 1*miniOut},
+	{Name: "nothing in usage", Wire: "chat", Model: mini, Events: []string{piece("Hi", ""), lastChunk + `,"usage":{}}`, ended}, NanoDollars: helloIn*miniIn + 1*miniOut},
 	{Name: "the tier in chunks", Wire: "chat", Model: mini, Asked: `"service_tier":"auto"`, Events: []string{piece("Hi", `,"service_tier":"priority"`), lastChunk + `,"service_tier":"priority"}`, bareChunk + `,"service_tier":"priority"` + shortly + "}", ended}, NanoDollars: 10*miniFirstIn + 5*miniFirstOut},
 
 	{Name: "begun and ended", Wire: "messages", Model: sonnet, Events: messageStream(`"input_tokens":10,"output_tokens":1`, `"output_tokens":5`), NanoDollars: 10*sonnetIn + 5*sonnetOut},

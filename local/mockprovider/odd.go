@@ -1,6 +1,7 @@
 package mockprovider
 
 import (
+	"cmp"
 	"encoding/json"
 	"net/http"
 	"strings"
@@ -18,6 +19,8 @@ type Odd struct {
 	Usage string
 	// Output are items of a response that come before its text.
 	Output string
+	// Answers is the model that a message names, where it is not Model: the provider fell back.
+	Answers string
 	// Stop is the reason for the end, where it is unusual, with the members beside it.
 	Stop string
 	// Events is a stream instead of the answer, as data of events; its text is up to the
@@ -86,7 +89,7 @@ func (o *Odd) plain() string {
 	case "chat":
 		return `{"id":"chatcmpl-odd","object":"chat.completion","created":1,"model":"` + o.Model + `","choices":[{"index":0,"message":{"role":"assistant","content":"Hi"},"finish_reason":"stop"}]` + usage + `}`
 	case "messages":
-		return `{"id":"msg_odd","type":"message","role":"assistant","model":"` + o.Model + `","content":[{"type":"text","text":"Hi"}],` + stop(`"stop_reason":"end_turn"`) + `,"stop_sequence":null` + usage + `}`
+		return `{"id":"msg_odd","type":"message","role":"assistant","model":"` + cmp.Or(o.Answers, o.Model) + `","content":[{"type":"text","text":"Hi"}],` + stop(`"stop_reason":"end_turn"`) + `,"stop_sequence":null` + usage + `}`
 	case "responses":
 		return oddResponse(o.Model, o.Output, usage)
 	case "generate":

@@ -215,7 +215,8 @@ type Meter struct {
 	Model, ID string // as the provider named them
 	Finish    string // stop reason in the provider's own word
 	Usage     pricing.Usage
-	// ReportedTotal is the provider's own total when it is not the sum of Usage.
+	// ReportedTotal is the provider's own total when it is not the sum of Usage, or when the
+	// provider reported nothing else.
 	ReportedTotal int64
 	Complete      bool // the terminal event was seen
 	Started       bool // the first content was seen
@@ -223,7 +224,6 @@ type Meter struct {
 	Err           *fault.Fault
 	OutputBytes   int64 // text made, for an estimate where usage is missing
 	Pieces        int64 // pieces of text in a stream
-	PieceIsToken  bool  // the dialect streams about one token a piece
 	NextEvent     int64 // number of the next event, where a dialect numbers them
 	Served
 }
@@ -243,11 +243,13 @@ type Line struct {
 	Usage       pricing.Usage
 }
 
-// OutputEstimate is about how many tokens were made, for answers whose usage is missing or
-// incomplete: one for each piece where a piece is a token, or else one for four bytes.
-func (m *Meter) OutputEstimate() int64 {
-	if m.PieceIsToken && m.Pieces > 0 {
-		return m.Pieces
-	}
-	return max(m.Pieces, (m.OutputBytes+3)/4)
+// OutputEstimate estimates how many tokens were produced, for responses whose usage is
+// missing or incomplete: one for each four bytes of text, reasoning and tool calls, and at
+// least one for each piece of a stream.
+func (m *Meter) OutputEstimate() int64 { return max(m.Pieces, (m.OutputBytes+3)/4) }
+
+// TotalOnly reports whether the provider gave one total without saying how much of it was
+// produced. Usage then counts all of it as input.
+func (m *Meter) TotalOnly() bool {
+	return m.ReportedTotal > 0 && m.ReportedTotal == m.Usage.InputTokens() && !m.Usage.HasOutput()
 }

@@ -135,5 +135,11 @@ func (u Usage) OutputTokens() int64 {
 	return u.n[Output] + u.n[Reasoning] + u.n[AudioOut] + u.n[ImageOut] + u.n[VideoOut]
 }
 
+// HasInput reports whether any count of tokens in was reported, zero included.
+func (u Usage) HasInput() bool { return u.has&inputClasses != 0 }
+
+// HasOutput reports whether any count of tokens out was reported, zero included.
+func (u Usage) HasOutput() bool { return u.has&outputClasses != 0 }
+
 // TotalTokens is tokens in and out.
 func (u Usage) TotalTokens() int64 { return u.InputTokens() + u.OutputTokens() }

@@ -75,15 +75,17 @@ func (e ending) free(u *pricing.Usage) bool {
 	return e.stop == "refusal" && u.OutputTokens() == 0 && !chargedRefusals[e.category]
 }
 
-// bill gives what is charged, which may differ from the top level of usage: where the
-// rounds are listed, only they are charged, each at its own model.
-func (c *counts) bill(model string, e ending, u *pricing.Usage, s *chat.Served) {
+// bill sets what is charged, which may differ from the top level of usage: where the rounds
+// are listed, only they are charged. A round that names its model is a line of its own, also
+// if the response names the same model: after a fallback that is not the requested one, whose
+// price the rest has.
+func (c *counts) bill(e ending, u *pricing.Usage, s *chat.Served) {
 	s.Mode, s.Region, s.Also = c.mode(), region(c.geo), nil
 	c.classes(u)
 	if len(c.rounds) > 0 {
 		searches, told := u.Get(pricing.WebSearches)
 		*u = pricing.Usage{}
-		c.billRounds(model, u, s)
+		c.billRounds(u, s)
 		if _, counted := u.Get(pricing.WebSearches); told && !counted {
 			u.Set(pricing.WebSearches, searches)
 		}
@@ -96,7 +98,7 @@ func (c *counts) bill(model string, e ending, u *pricing.Usage, s *chat.Served) 
 	}
 }
 
-func (c *counts) billRounds(model string, u *pricing.Usage, s *chat.Served) {
+func (c *counts) billRounds(u *pricing.Usage, s *chat.Served) {
 	u.Set(pricing.Input, 0)
 	u.Set(pricing.Output, 0)
 	last := c.lastAttempt()
@@ -107,7 +109,7 @@ func (c *counts) billRounds(model string, u *pricing.Usage, s *chat.Served) {
 		if r.attempt() && i < last && used.OutputTokens() == 0 {
 			continue // this model declined before any output, and another took its place
 		}
-		if r.model == "" || r.model == model {
+		if r.model == "" {
 			*u = u.Plus(used)
 			continue
 		}
@@ -132,13 +134,17 @@ func (c *counts) lastAttempt() int {
 	return -1
 }
 
-// mode is the mode of the price. A fast answer has a price of its own, whatever the
-// tier.
+// mode is the mode of the price as served, "" if the provider did not report it. A fast
+// response has a price of its own, whatever the tier.
 func (c *counts) mode() string {
-	if c.speed == "fast" {
+	tier := pricing.ModeOf(c.tier)
+	switch {
+	case c.speed == "fast":
 		return pricing.Fast
+	case tier == "" && c.speed == "standard":
+		return pricing.Standard
 	}
-	return pricing.ModeOf(c.tier)
+	return tier
 }
 
 // region is where an answer was made, if that has a price of its own.

@@ -63,8 +63,27 @@ func (f *filter) End() []byte {
 	return append(bytes.TrimRight(append([]byte(nil), e.Raw...), "\r\n"), "\n\n"...)
 }
 
-// deltaOverhead is about how many bytes of a delta event are not its text.
-const deltaOverhead = len(`{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":""}}`)
+// textMembers are the members of a delta that are output; a signature is not.
+var textMembers = [...][]byte{[]byte(`"text":`), []byte(`"partial_json":`), []byte(`"thinking":`)}
+
+// deltaLen measures the text, tool arguments or reasoning of a delta event.
+func deltaLen(event []byte) int {
+	for _, member := range textMembers {
+		if at := bytes.Index(event, member); at >= 0 {
+			return wire.TextLen(event[at+len(member):])
+		}
+	}
+	return 0
+}
+
+// nameLen measures the name of the tool that a new block calls.
+func nameLen(event []byte) int {
+	const member = `"name":`
+	if at := bytes.Index(event, []byte(member)); at >= 0 {
+		return wire.TextLen(event[at+len(member):])
+	}
+	return 0
+}
 
 // look meters one event and tells whether it is for the client.
 func (f *filter) look(e *events.Event) bool {
@@ -73,7 +92,7 @@ func (f *filter) look(e *events.Event) bool {
 	}
 	if bytes.HasPrefix(e.Data, deltaHead) && e.Data[len(e.Data)-1] == '}' {
 		f.m.Started = true
-		f.m.OutputBytes += int64(max(0, len(e.Data)-deltaOverhead))
+		f.m.OutputBytes += int64(deltaLen(e.Data))
 		f.m.Pieces++
 		return true
 	}
@@ -107,9 +126,10 @@ func (f *filter) look(e *events.Event) bool {
 		f.start(message)
 	case "content_block_delta":
 		f.m.Started = true
-		f.m.OutputBytes += int64(max(0, len(e.Data)-deltaOverhead))
+		f.m.OutputBytes += int64(deltaLen(e.Data))
 		f.m.Pieces++
 	case "content_block_start":
+		f.m.OutputBytes += int64(nameLen(e.Data))
 		f.m.Started = f.m.Started || !bytes.Contains(e.Data, []byte(`"text"`)) && !bytes.Contains(e.Data, []byte(`"thinking"`))
 	case "message_delta":
 		f.delta(delta)
@@ -137,11 +157,11 @@ func (f *filter) start(message []byte) {
 			f.u.readFrom(d)
 		}
 	}
-	f.u.bill(f.m.Model, f.end, &f.m.Usage, &f.m.Served)
+	f.u.bill(f.end, &f.m.Usage, &f.m.Served)
 }
 
 func (f *filter) delta(delta []byte) {
-	defer func() { f.u.bill(f.m.Model, f.end, &f.m.Usage, &f.m.Served) }()
+	defer func() { f.u.bill(f.end, &f.m.Usage, &f.m.Served) }()
 	if delta == nil {
 		return
 	}
@@ -192,6 +212,11 @@ func meterPlain(body []byte) chat.Meter {
 		return chat.Meter{Err: inBandError(body)}
 	}
 	m.OutputBytes = int64(content)
-	u.bill(m.Model, end, &m.Usage, &m.Served)
+	u.bill(end, &m.Usage, &m.Served)
+	if !m.Usage.HasOutput() {
+		if r, f := decodeResponse(body); f == nil {
+			m.OutputBytes = r.Meter().OutputBytes
+		}
+	}
 	return m
 }

@@ -83,7 +83,7 @@ func decodeResponse(body []byte) (*chat.Response, *fault.Fault) {
 	}
 	u.classes(&r.Usage)
 	var bill pricing.Usage
-	u.bill(r.Model, ending{c.Native, category}, &bill, &r.Served)
+	u.bill(ending{c.Native, category}, &bill, &r.Served)
 	if bill != r.Usage {
 		r.Billed = &bill
 	}

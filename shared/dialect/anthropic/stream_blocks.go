@@ -142,6 +142,7 @@ func (s *streamDecoder) toolStart(b *block, tool string, emit func(*chat.Delta) 
 		s.signed = append(s.signed, chat.Signed{ToolCallID: b.id, Parts: s.pending})
 		s.pending = nil
 	}
+	s.m.OutputBytes += int64(len(tool))
 	s.out = chat.Delta{Kind: chat.DeltaToolStart, Block: b.index, Call: b.call, ID: b.id, Name: tool}
 	return emit(&s.out)
 }

@@ -119,7 +119,7 @@ func (s *streamDecoder) piece(kind chat.DeltaKind, b *block, raw []byte, emit fu
 		return nil
 	}
 	s.m.Started = true
-	s.m.OutputBytes += int64(len(raw) - 2)
+	s.m.OutputBytes += int64(wire.TextLen(raw))
 	s.m.Pieces++
 	s.out = chat.Delta{Kind: kind, Block: b.index, Call: b.call, Answer: b.kind == blockAnswer, JSON: s.valid(raw)}
 	return emit(&s.out)
@@ -293,7 +293,7 @@ func (s *streamDecoder) messageDelta(raw, usage []byte, emit func(*chat.Delta) e
 // count turns the counts so far into the usage that the client is told and into the bill.
 func (s *streamDecoder) count() {
 	s.u.classes(&s.told)
-	s.u.bill(s.m.Model, ending{s.native, s.category}, &s.m.Usage, &s.m.Served)
+	s.u.bill(ending{s.native, s.category}, &s.m.Usage, &s.m.Served)
 }
 
 // stop gives the end of the answer.

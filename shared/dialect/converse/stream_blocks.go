@@ -92,6 +92,7 @@ func (s *streamDecoder) blockStart(emit func(*chat.Delta) error) error {
 		s.signed = append(s.signed, chat.Signed{ToolCallID: id, Parts: s.pending})
 		s.pending = nil
 	}
+	s.m.OutputBytes += int64(len(tool))
 	s.out = chat.Delta{Kind: chat.DeltaToolStart, Block: b.index, Call: b.call, ID: id, Name: tool}
 	return emit(&s.out)
 }
@@ -161,7 +162,7 @@ func (s *streamDecoder) piece(kind chat.DeltaKind, b *block, raw []byte, emit fu
 		return nil
 	}
 	s.m.Started = true
-	s.m.OutputBytes += int64(len(raw) - 2)
+	s.m.OutputBytes += int64(wire.TextLen(raw))
 	s.m.Pieces++
 	s.out = chat.Delta{Kind: kind, Block: b.index, Call: b.call, Answer: b.answer, JSON: s.valid(raw)}
 	return emit(&s.out)

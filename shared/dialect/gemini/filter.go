@@ -57,12 +57,27 @@ func (f *meter) candidates(raw []byte) {
 		if len(c.parts) > 2 {
 			f.m.Started = true
 			f.m.Pieces++
-			f.m.OutputBytes += int64(len(c.parts))
+			f.m.OutputBytes += outputLen(c.parts)
 		}
 		if c.native != "" {
 			f.m.Finish, f.m.Started, f.m.Complete = c.native, true, true
 		}
 	}
+}
+
+// outputLen measures the text, reasoning and calls of the parts of a candidate. Media and
+// signatures are no text.
+func outputLen(parts []byte) (n int64) {
+	d := wire.NewDecoder(parts)
+	var p part
+	for range d.Array {
+		p.read(d)
+		n += int64(wire.TextLen(p.text) + len(p.callName) + len(p.foreignRaw))
+		if p.call {
+			n += int64(len(p.arguments()))
+		}
+	}
+	return n
 }
 
 // meterPlain reads a plain answer: one object, the list of chunks of a stream without
@@ -85,9 +100,6 @@ func meterPlain(body []byte) chat.Meter {
 	}
 	if f.m.Usage == (pricing.Usage{}) {
 		f.m.Usage = predicted(body)
-	}
-	if f.m.OutputBytes == 0 && f.m.Usage == (pricing.Usage{}) {
-		f.m.OutputBytes = int64(len(body))
 	}
 	return f.m
 }

@@ -36,7 +36,7 @@ func (s *streamDecoder) close(ch *streamChoice, emit func(*chat.Delta) error) er
 // piece gives a piece of a block.
 func (s *streamDecoder) piece(ch *streamChoice, kind chat.DeltaKind, raw, logprobs []byte, emit func(*chat.Delta) error) error {
 	s.m.Started = true
-	s.m.OutputBytes += int64(len(raw) - 2)
+	s.m.OutputBytes += int64(wire.TextLen(raw))
 	s.m.Pieces++
 	if !utf8.Valid(raw) {
 		s.scratch = wire.AppendJSONString(s.scratch[:0], wire.AppendUnquoted(nil, raw))

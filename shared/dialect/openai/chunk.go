@@ -3,7 +3,6 @@ package openai
 import (
 	"bytes"
 
-	"gateway/shared/pricing"
 	"gateway/shared/wire"
 )
 
@@ -12,12 +11,10 @@ import (
 type chunk struct {
 	id, model []byte // unquoted; escapes do not occur in them
 	tier      []byte // likewise
-	context   string // how much of the web was searched
 	created   int64
 	choices   []choiceDelta
 	err       []byte // error object or string; nil if none
-	usage     pricing.Usage
-	total     int64 // provider's own total, when it is not the sum
+	usage     usageReport
 
 	// usageAt is where the usage value stands, usageCut the member with one comma.
 	usageAt, usageCut wire.Span
@@ -68,7 +65,10 @@ func (c *choiceDelta) size() int {
 	return n
 }
 
-func inside(jsonString []byte) int { return max(0, len(jsonString)-2) }
+// inside is the length of the text of a JSON string; 0 without one.
+func inside(jsonString []byte) int {
+	return wire.TextLen(jsonString)
+}
 
 // read fills c from data.
 func (c *chunk) read(d *wire.Decoder, data []byte) error {
@@ -138,11 +138,13 @@ func (c *chunk) readWhole(d *wire.Decoder, data []byte) error {
 			if k := d.Kind(); k == wire.KindObject || k == wire.KindString {
 				c.err = d.Raw()
 			}
+		case "x_groq":
+			c.usage.readGroq(d)
 		case "usage":
 			d.Kind() // moves to the value
 			c.usageAt.Start = skipSpace(data, start)
 			if d.Kind() == wire.KindObject {
-				c.total = readUsage(d, &c.usage, &c.context)
+				c.usage.readTop(d)
 			} else {
 				d.Skip()
 			}
@@ -210,11 +212,11 @@ func (c *chunk) readChoices(d *wire.Decoder) {
 		}
 		n := len(c.choices)
 		c.choices = append(c.choices, choiceDelta{index: n})
-		c.choices[n].read(d)
+		c.choices[n].read(d, &c.usage)
 	}
 }
 
-func (c *choiceDelta) read(d *wire.Decoder) {
+func (c *choiceDelta) read(d *wire.Decoder, u *usageReport) {
 	for key := range d.Object {
 		switch string(key) {
 		case "index":
@@ -239,6 +241,8 @@ func (c *choiceDelta) read(d *wire.Decoder) {
 			}
 		case "stop_reason":
 			c.stopped = plainString(d)
+		case "usage":
+			u.readSide(d)
 		}
 	}
 }

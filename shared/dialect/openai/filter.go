@@ -22,15 +22,16 @@ type filter struct {
 	out   events.Output
 	d     wire.Decoder
 	c     chunk
+	usage usageReport // of all chunks so far
+	shape pieceShape  // of the chunks that bring text
 
-	head     int  // bytes of a chunk around its text, learned from the first
 	finished bool // a finish reason was seen
 	failed   bool // an error event was seen
 	passed   bool // the error event was given out
 }
 
 func newFilter(o *chat.FilterOptions) *filter {
-	return &filter{o: *o, m: chat.Meter{PieceIsToken: true}}
+	return &filter{o: *o}
 }
 
 // Meter implements chat.StreamFilter.
@@ -86,17 +87,18 @@ var (
 
 // ordinary tells whether data is a chunk that brings only text, by its last
 // bytes: ...,"finish_reason":null}],"usage":null,"obfuscation":"..."} with the
-// last two members optional. null is where ,"usage":null stands, 0 if it does not.
-func ordinary(data []byte) (null int, ok bool) {
+// last two members optional. null is where ,"usage":null stands, 0 if it does not; end is
+// where the choices end.
+func ordinary(data []byte) (null, end int, ok bool) {
 	n := len(data) - 1
 	if n < 0 || data[n] != '}' || data[0] != '{' {
-		return 0, false
+		return 0, 0, false
 	}
 	core := data[:n]
 	if n > 0 && core[n-1] == '"' {
 		open := bytes.LastIndexByte(core[:n-1], '"')
 		if open < 0 || !bytes.HasSuffix(core[:open], obfuscation) {
-			return 0, false
+			return 0, 0, false
 		}
 		core = core[:open-len(obfuscation)]
 	}
@@ -104,7 +106,7 @@ func ordinary(data []byte) (null int, ok bool) {
 		null = len(core) - len(nullUsage)
 		core = core[:null]
 	}
-	return null, bytes.HasSuffix(core, plainTail)
+	return null, len(core), bytes.HasSuffix(core, plainTail)
 }
 
 // event passes one event on.
@@ -114,9 +116,16 @@ func (f *filter) event(e *events.Event) {
 		return
 	}
 	if f.m.Started && !f.c.early && e.At >= 0 {
-		if null, ok := ordinary(e.Data); ok {
-			f.m.OutputBytes += int64(max(0, len(e.Data)-f.head))
-			f.m.Pieces++
+		null, end, ok := ordinary(e.Data)
+		text := 0
+		if ok {
+			text, ok = f.shape.text(e.Data[:end])
+		}
+		if ok {
+			f.m.OutputBytes += int64(text)
+			if text > 0 {
+				f.m.Pieces++
+			}
 			if null > 0 && f.hides() {
 				f.drop(e, wire.Span{Start: null, End: null + len(nullUsage)})
 			} else {
@@ -155,7 +164,10 @@ func (f *filter) chunk(e *events.Event) {
 		f.unreadable(e, err)
 		return
 	}
-	f.meter(c, len(e.Data))
+	f.meter(c)
+	if _, end, ok := ordinary(e.Data); ok {
+		f.shape.learn(e.Data, end, c)
+	}
 	switch {
 	case f.failed:
 		f.out.Add(e.Raw)
@@ -184,7 +196,7 @@ func (f *filter) unreadable(e *events.Event, cause error) {
 // clients stumble over them.
 func (f *filter) swallows(c *chunk) bool {
 	if len(c.choices) == 0 {
-		return f.hides() && c.usage.Known() || f.o.Strict && !c.usage.Known() && c.err == nil
+		return f.hides() && c.usage.known() || f.o.Strict && !c.usage.known() && c.err == nil
 	}
 	if !f.o.Strict {
 		return false
@@ -197,8 +209,8 @@ func (f *filter) swallows(c *chunk) bool {
 	return true
 }
 
-// meter records what a chunk reports. size is the chunk's length.
-func (f *filter) meter(c *chunk, size int) {
+// meter records what a chunk reports.
+func (f *filter) meter(c *chunk) {
 	if c.err != nil {
 		f.m.Err = inBandError(c.err)
 		f.failed = true
@@ -210,8 +222,9 @@ func (f *filter) meter(c *chunk, size int) {
 	if len(c.model) > 0 && f.m.Model != string(c.model) {
 		f.m.Model = string(c.model)
 	}
-	if c.usage.Known() {
-		f.m.Usage, f.m.ReportedTotal, f.m.SearchContext = c.usage, c.total, c.context
+	if c.usage.known() {
+		f.usage.merge(&c.usage)
+		f.usage.classes(&f.m)
 	}
 	if len(c.tier) > 0 {
 		f.m.Mode = pricing.ModeOf(string(c.tier))
@@ -231,8 +244,5 @@ func (f *filter) meter(c *chunk, size int) {
 	f.m.OutputBytes += int64(text)
 	if text > 0 {
 		f.m.Pieces++
-	}
-	if text > 0 { // at the latest the first such chunk is an ordinary one
-		f.head = size - text
 	}
 }

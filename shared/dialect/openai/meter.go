@@ -33,7 +33,10 @@ func meterPlain(body []byte, outputs string) chat.Meter {
 	}
 	m.Finish = finishName(raw)
 	if !tailUsage(&d, body, near, &m) && !tailUsage(&d, body, from, &m) {
-		return meterWalk(body, m)
+		return meterWalk(body, m, outputs)
+	}
+	if outputs == "choices" && !m.Usage.HasOutput() {
+		m.OutputBytes = outputBytes(body)
 	}
 	if m.Mode == "" && tailMember(&d, body, near, `"service_tier"`) {
 		m.Mode = pricing.ModeOf(upstream.OptString(&d))
@@ -60,7 +63,7 @@ func tailUsage(d *wire.Decoder, body []byte, from int, m *chat.Meter) bool {
 		value := skipSpace(body, colon+1)
 		if end, ok := r.readPlain(body[value:]); ok && closesOne(body[value+end:]) {
 			m.ReportedTotal = r.classes(&m.Usage)
-			return true
+			return m.Usage.Known()
 		}
 	}
 	if !tailMember(d, body, from, key) {
@@ -69,7 +72,7 @@ func tailUsage(d *wire.Decoder, body []byte, from int, m *chat.Meter) bool {
 	if d.Kind() == wire.KindObject {
 		m.ReportedTotal = readUsage(d, &m.Usage, &m.SearchContext)
 	}
-	return true
+	return m.Usage.Known()
 }
 
 // finishNames are the reasons that most answers give.
@@ -129,12 +132,16 @@ func meterHead(d *wire.Decoder, m *chat.Meter, outputs string) {
 // meterMembers reads the members of a whole answer.
 func meterMembers(d *wire.Decoder, raw []byte, m *chat.Meter) {
 	d.Reset(raw)
+	var usage usageReport
+	var choices []byte
 	for key := range d.Object {
 		switch string(key) {
 		case "usage":
-			if d.Kind() == wire.KindObject {
-				m.ReportedTotal = readUsage(d, &m.Usage, &m.SearchContext)
-			}
+			usage.readTop(d)
+		case "x_groq":
+			usage.readGroq(d)
+		case "choices":
+			choices = d.Raw()
 		case "id":
 			m.ID = upstream.OptString(d)
 		case "model":
@@ -143,19 +150,30 @@ func meterMembers(d *wire.Decoder, raw []byte, m *chat.Meter) {
 			m.Mode = pricing.ModeOf(upstream.OptString(d))
 		}
 	}
+	if !usage.known() && choices != nil {
+		usage.readChoices(choices)
+	}
+	usage.classes(m)
 }
 
-// meterWalk is meterPlain for an answer whose usage is not near its end, or that has none:
-// then the length of the text is measured.
-func meterWalk(body []byte, m chat.Meter) chat.Meter {
+// meterWalk is meterPlain for a response whose usage is not near its end or is incomplete.
+// Where the output was not counted, its length is measured.
+func meterWalk(body []byte, m chat.Meter, outputs string) chat.Meter {
 	var d wire.Decoder
 	meterMembers(&d, body, &m)
-	if !m.Usage.Known() {
-		if r, err := decodeResponse(body); err == nil {
-			m.OutputBytes = r.Meter().OutputBytes
-		}
+	if outputs == "choices" && !m.Usage.HasOutput() {
+		m.OutputBytes = outputBytes(body)
 	}
 	return m
+}
+
+// outputBytes measures the output of a plain response.
+func outputBytes(body []byte) int64 {
+	r, err := decodeResponse(body)
+	if err != nil {
+		return 0
+	}
+	return r.Meter().OutputBytes
 }
 
 // topLevel is where key, given with its quotes, is a member of the whole body at or after

@@ -14,8 +14,10 @@ func decodeResponse(body []byte) (*chat.Response, error) {
 	d := wire.NewDecoder(body)
 	r := new(chat.Response)
 	choices := false
-	var failure []byte
+	var failure, list []byte
+	var usage usageReport
 	for key := range d.Object {
+		start := d.Offset()
 		switch string(key) {
 		case "id":
 			r.ID = upstream.OptString(d)
@@ -35,11 +37,12 @@ func decodeResponse(body []byte) (*chat.Response, error) {
 				for i := range d.Array {
 					r.Choices = append(r.Choices, decodeChoice(d, i))
 				}
+				list = body[start:d.Offset()]
 			}
 		case "usage":
-			if d.Kind() == wire.KindObject {
-				r.ReportedTotal = readUsage(d, &r.Usage, &r.SearchContext)
-			}
+			usage.readTop(d)
+		case "x_groq":
+			usage.readGroq(d)
 		case "error":
 			if k := d.Kind(); k == wire.KindObject || k == wire.KindString {
 				failure = d.Raw()
@@ -53,6 +56,12 @@ func decodeResponse(body []byte) (*chat.Response, error) {
 	case err != nil || !choices:
 		return nil, invalidAnswer(err)
 	}
+	if !usage.known() {
+		usage.readChoices(list)
+	}
+	m := chat.Meter{Served: r.Served}
+	usage.classes(&m)
+	r.Usage, r.ReportedTotal, r.SearchContext = m.Usage, m.ReportedTotal, m.SearchContext
 	return r, nil
 }
 

@@ -34,6 +34,7 @@ func (s *streamDecoder) call(st *choiceState, c *callDelta, emit func(*chat.Delt
 		if call.id == "" {
 			call.id = "call_" + s.m.ID + "_" + strconv.Itoa(st.index) + "_" + strconv.Itoa(n)
 		}
+		s.m.OutputBytes += int64(len(call.name))
 		s.out = chat.Delta{Kind: chat.DeltaToolStart, Choice: st.index, Block: blockCalls + n, Call: n, ID: call.id, Name: call.name}
 		if err := emit(&s.out); err != nil {
 			return err
@@ -53,7 +54,7 @@ func (s *streamDecoder) args(st *choiceState, n int, raw []byte, emit func(*chat
 		return nil
 	}
 	st.calls[n].args = true
-	s.m.OutputBytes += int64(len(raw) - 2)
+	s.m.OutputBytes += int64(inside(raw))
 	s.m.Pieces++
 	s.out = chat.Delta{Kind: chat.DeltaToolArgs, Choice: st.index, Block: blockCalls + n, Call: n, JSON: s.valid(raw)}
 	return emit(&s.out)

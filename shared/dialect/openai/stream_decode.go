@@ -16,6 +16,7 @@ type streamDecoder struct {
 	m       chat.Meter
 	d       wire.Decoder
 	c       chunk
+	usage   usageReport // of all chunks so far
 	out     chat.Delta
 	choices []choiceState
 	started bool
@@ -53,7 +54,7 @@ const (
 )
 
 func newStreamDecoder() *streamDecoder {
-	return &streamDecoder{m: chat.Meter{PieceIsToken: true}}
+	return new(streamDecoder)
 }
 
 // Meter implements chat.StreamDecoder.
@@ -100,8 +101,9 @@ func (s *streamDecoder) Event(_ string, data []byte, emit func(*chat.Delta) erro
 	if len(c.tier) > 0 {
 		s.m.Mode = pricing.ModeOf(string(c.tier))
 	}
-	if c.usage.Known() {
-		s.m.Usage, s.m.ReportedTotal, s.m.SearchContext = c.usage, c.total, c.context
+	if c.usage.known() {
+		s.usage.merge(&c.usage)
+		s.usage.classes(&s.m)
 		s.out = chat.Delta{Kind: chat.DeltaUsage, Usage: &s.m.Usage}
 		return emit(&s.out)
 	}
@@ -112,7 +114,7 @@ func (s *streamDecoder) Event(_ string, data []byte, emit func(*chat.Delta) erro
 func (s *streamDecoder) learn(data []byte) {
 	s.tail = s.tail[:0]
 	c := &s.c
-	if len(c.choices) != 1 || c.usage.Known() {
+	if len(c.choices) != 1 || c.usage.known() {
 		return
 	}
 	ch := &c.choices[0]
@@ -178,7 +180,7 @@ func (s *streamDecoder) piece(kind chat.DeltaKind, choice, block int, raw, logpr
 		s.m.Started = true
 		s.m.Pieces++
 	}
-	s.m.OutputBytes += int64(len(raw) - 2)
+	s.m.OutputBytes += int64(inside(raw))
 	s.out = chat.Delta{Kind: kind, Choice: choice, Block: block, JSON: s.valid(raw), Logprobs: logprobs}
 	return emit(&s.out)
 }

@@ -8,16 +8,43 @@ import (
 	"gateway/shared/wire"
 )
 
-// reported is a usage object as the provider wrote it. A count of -1 was not
-// given; hosts also write -1 for "not known".
+// reported is a usage object as the host wrote it. A count of -1 was not given; hosts also
+// write -1 for "not known". The zero value is not useful: start from unreported.
 type reported struct {
-	prompt, completion, total               int64
-	cached, cacheWrite, audioIn, imageIn    int64
-	reasoning, audioOut, imageOut, searches int64
-	written30m, written12h                  int64 // of cacheWrite
-	audioCached, imageCached                int64 // of cached, and of audioIn and imageIn
-	context                                 string
+	n       [numCounts]int64
+	context string // how much of the web was searched
 }
+
+// counted is one count of a usage object, by what it means and where it is written.
+type counted uint8
+
+const (
+	prompt      counted = iota // includes what was cached, unless the total proves otherwise
+	completion                 // includes reasoning, unless the total proves otherwise
+	total                      // the host's own sum
+	cached                     // of the prompt, in its details
+	cachedApart                // the same, beside the prompt: Moonshot, DeepSeek, gateways
+	written                    // of the prompt, in its details
+	writtenApart
+	written30m // of what was written
+	written12h
+	audioIn
+	imageIn
+	audioCached // of what was cached and of audioIn
+	imageCached
+	reasoning
+	audioOut
+	imageOut
+	searches
+	numCounts
+)
+
+var unreported = func() (r reported) {
+	for i := range r.n {
+		r.n[i] = -1
+	}
+	return r
+}()
 
 // readUsage reads the usage object at d into disjoint classes. total is the provider's own
 // total if it is not their sum, otherwise 0. context is set to how much of the web was
@@ -27,6 +54,19 @@ func readUsage(d *wire.Decoder, u *pricing.Usage, context *string) (total int64)
 		return 0
 	}
 	r := unreported
+	r.readFrom(d)
+	if context != nil {
+		*context = r.context
+	}
+	return r.classes(u)
+}
+
+// readFrom reads the usage object at d. Anything but an object reports nothing.
+func (r *reported) readFrom(d *wire.Decoder) {
+	if d.Kind() != wire.KindObject {
+		d.Skip()
+		return
+	}
 	for key := range d.Object {
 		if part := detailsOf(key); part != ofNothing {
 			r.readDetails(d, part)
@@ -36,21 +76,14 @@ func readUsage(d *wire.Decoder, u *pricing.Usage, context *string) (total int64)
 			r.context = upstream.OptString(d)
 		}
 	}
-	if context != nil {
-		*context = r.context
-	}
-	return r.classes(u)
 }
 
-var unreported = reported{-1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, ""}
-
-// count reads a number of tokens. null and anything but a number count as not given.
+// count reads a number of tokens, also one that is written as a string. null and anything
+// else count as not given.
 func count(d *wire.Decoder, n *int64) {
-	if d.Kind() != wire.KindNumber {
-		d.Skip()
-		return
+	if v, ok := upstream.OptNumber(d); ok {
+		*n = v
 	}
-	*n = upstream.Number(d)
 }
 
 func (r *reported) readDetails(d *wire.Decoder, part usagePart) {
@@ -70,17 +103,17 @@ func (r *reported) readDetails(d *wire.Decoder, part usagePart) {
 func (r *reported) count(key []byte) *int64 {
 	switch string(key) {
 	case "prompt_tokens", "input_tokens":
-		return &r.prompt
+		return &r.n[prompt]
 	case "completion_tokens", "output_tokens":
-		return &r.completion
+		return &r.n[completion]
 	case "total_tokens":
-		return &r.total
-	case "prompt_cache_hit_tokens":
-		if r.cached < 0 {
-			return &r.cached
-		}
+		return &r.n[total]
+	case "cached_tokens", "prompt_cache_hit_tokens", "cache_read_input_tokens":
+		return &r.n[cachedApart]
+	case "cache_creation_input_tokens":
+		return &r.n[writtenApart]
 	case "num_search_queries":
-		return &r.searches
+		return &r.n[searches]
 	}
 	return nil
 }
@@ -89,13 +122,13 @@ func (r *reported) count(key []byte) *int64 {
 func (r *reported) promptDetail(key []byte) *int64 {
 	switch string(key) {
 	case "cached_tokens":
-		return &r.cached
+		return &r.n[cached]
 	case "cache_creation_tokens", "cache_write_tokens":
-		return &r.cacheWrite
+		return &r.n[written]
 	case "audio_tokens":
-		return &r.audioIn
+		return &r.n[audioIn]
 	case "image_tokens":
-		return &r.imageIn
+		return &r.n[imageIn]
 	}
 	return nil
 }
@@ -104,51 +137,113 @@ func (r *reported) promptDetail(key []byte) *int64 {
 func (r *reported) completionDetail(key []byte) *int64 {
 	switch string(key) {
 	case "reasoning_tokens":
-		return &r.reasoning
+		return &r.n[reasoning]
 	case "audio_tokens":
-		return &r.audioOut
+		return &r.n[audioOut]
 	case "image_tokens":
-		return &r.imageOut
+		return &r.n[imageOut]
 	}
 	return nil
 }
 
-// classes subtracts the parts from the two sums.
-func (r *reported) classes(u *pricing.Usage) (total int64) {
+// known reports whether any count was given.
+func (r *reported) known() bool { return r.n != unreported.n }
+
+// merge takes over what a later usage object of the same response reports, count by count.
+func (r *reported) merge(later *reported) {
+	for i, n := range later.n {
+		if n >= 0 {
+			r.n[i] = n
+		}
+	}
+	if later.context != "" {
+		r.context = later.context
+	}
+}
+
+// normal returns the counts with the differences between hosts removed: the prompt includes
+// the cache, the completion includes the reasoning, and each is derived from the total where
+// it is missing.
+func (r *reported) normal() [numCounts]int64 {
+	n := r.n
+	if n[cached] <= 0 && n[cachedApart] >= 0 {
+		n[cached] = n[cachedApart]
+	}
+	if n[written] <= 0 && n[writtenApart] >= 0 {
+		n[written] = n[writtenApart]
+	}
+	switch {
+	case n[prompt] < 0 && n[completion] < 0:
+		return n
+	case n[prompt] < 0:
+		if rest := n[total] - n[completion]; rest > 0 {
+			n[prompt] = rest
+		}
+		return n
+	case n[completion] < 0:
+		if rest := n[total] - n[prompt]; rest > 0 {
+			n[completion] = rest
+		}
+		return n
+	}
+	// The total shows what a host counts beside its two sums.
+	thought, cache := max(n[reasoning], 0), max(n[cached], 0)+max(n[written], 0)
+	switch rest := n[total] - n[prompt] - n[completion]; {
+	case n[total] <= 0 || rest < 0: // no total, or one that proves nothing
+		if thought > n[completion] {
+			n[completion] += thought
+		}
+	case rest == 0:
+	case rest == thought:
+		n[completion] += thought
+	case rest == cache:
+		n[prompt] += cache
+	case rest == cache+thought:
+		n[prompt], n[completion] = n[prompt]+cache, n[completion]+thought
+	default: // Google's compatible host counts thoughts in the total alone
+		n[completion] += rest
+		if n[reasoning] <= 0 {
+			n[reasoning] = rest
+		}
+	}
+	return n
+}
+
+// classes splits the two sums into disjoint classes. reportedTotal is the host's own total
+// if it is not their sum, otherwise 0.
+func (r *reported) classes(u *pricing.Usage) (reportedTotal int64) {
 	*u = pricing.Usage{}
-	if r.prompt >= 0 {
-		in := parted{u, r.prompt}
-		in.take(pricing.AudioCacheRead, min(r.audioCached, r.cached))
-		in.take(pricing.ImageCacheRead, min(r.imageCached, without(r.cached, r.audioCached)))
-		in.take(pricing.CacheRead, without(r.cached, r.audioCached, r.imageCached))
-		in.take(pricing.CacheWrite30m, r.written30m)
-		in.take(pricing.CacheWrite12h, r.written12h)
-		in.take(pricing.CacheWrite5m, without(r.cacheWrite, r.written30m, r.written12h))
-		in.take(pricing.AudioIn, without(r.audioIn, r.audioCached))
-		in.take(pricing.ImageIn, without(r.imageIn, r.imageCached))
+	n := r.normal()
+	if n[prompt] >= 0 {
+		in := parted{u, n[prompt]}
+		in.take(pricing.AudioCacheRead, min(n[audioCached], n[cached]))
+		in.take(pricing.ImageCacheRead, min(n[imageCached], without(n[cached], n[audioCached])))
+		in.take(pricing.CacheRead, without(n[cached], n[audioCached], n[imageCached]))
+		in.take(pricing.CacheWrite30m, n[written30m])
+		in.take(pricing.CacheWrite12h, n[written12h])
+		in.take(pricing.CacheWrite5m, without(n[written], n[written30m], n[written12h]))
+		in.take(pricing.AudioIn, without(n[audioIn], n[audioCached]))
+		in.take(pricing.ImageIn, without(n[imageIn], n[imageCached]))
 		u.Set(pricing.Input, in.left)
 	}
-	if r.completion >= 0 {
-		out := parted{u, r.completion}
-		// Some hosts leave reasoning out of completion_tokens; their total shows it.
-		if r.reasoning > 0 && (r.total == r.prompt+r.completion+r.reasoning || r.reasoning > r.completion) {
-			out.left += r.reasoning
-		}
-		out.take(pricing.Reasoning, r.reasoning)
-		out.take(pricing.AudioOut, r.audioOut)
-		out.take(pricing.ImageOut, r.imageOut)
+	if n[completion] >= 0 {
+		out := parted{u, n[completion]}
+		out.take(pricing.Reasoning, n[reasoning])
+		out.take(pricing.AudioOut, n[audioOut])
+		out.take(pricing.ImageOut, n[imageOut])
 		u.Set(pricing.Output, out.left)
 	}
-	if r.searches >= 0 {
-		u.Set(pricing.WebSearches, r.searches)
+	if n[searches] >= 0 {
+		u.Set(pricing.WebSearches, n[searches])
 	} else if r.context != "" {
 		u.Set(pricing.WebSearches, 1) // each request searches once
 	}
-	if r.total > 0 && r.prompt < 0 && r.completion < 0 {
-		u.Set(pricing.Input, r.total)
+	if n[total] > 0 && n[prompt] < 0 && n[completion] < 0 {
+		u.Set(pricing.Input, n[total]) // see chat.Meter.TotalOnly
+		return n[total]
 	}
-	if r.total > 0 && r.total != u.TotalTokens() {
-		return r.total
+	if n[total] > 0 && n[total] != u.TotalTokens() {
+		return n[total]
 	}
 	return 0
 }

@@ -87,16 +87,16 @@ func (r *reported) place(within usagePart, key []byte) *int64 {
 	case ofWritten:
 		switch string(key) {
 		case "ttl_30m_tokens":
-			return &r.written30m
+			return &r.n[written30m]
 		case "ttl_12h_tokens":
-			return &r.written12h
+			return &r.n[written12h]
 		}
 	case ofCached:
 		switch string(key) {
 		case "audio_tokens":
-			return &r.audioCached
+			return &r.n[audioCached]
 		case "image_tokens":
-			return &r.imageCached
+			return &r.n[imageCached]
 		}
 	}
 	return nil

@@ -64,13 +64,30 @@ func (f *filter) End() []byte {
 	return append(bytes.TrimRight(append([]byte(nil), e.Raw...), "\r\n"), "\n\n"...)
 }
 
-// deltaOverhead is about how many bytes of a delta event are not its text.
-const deltaOverhead = 190
-
 var (
-	deltaName = []byte(".delta")
-	typeHead  = []byte(`{"type":"response.`)
+	deltaName   = []byte(".delta")
+	typeHead    = []byte(`{"type":"response.`)
+	deltaMember = []byte(`"delta":`)
+	audioDelta  = []byte(`audio.delta"`)
+	nameMember  = []byte(`"name":`)
 )
+
+// deltaLen measures the text of a delta event. Audio is no text.
+func deltaLen(event []byte) int {
+	at := bytes.Index(event, deltaMember)
+	if at < 0 || bytes.Contains(event[:min(len(event), len(typeHead)+len("output_audio.delta\""))], audioDelta) {
+		return 0
+	}
+	return wire.TextLen(event[at+len(deltaMember):])
+}
+
+// nameLen measures the name of the tool that a new output item calls.
+func nameLen(item []byte) int {
+	if at := bytes.Index(item, nameMember); at >= 0 {
+		return wire.TextLen(item[at+len(nameMember):])
+	}
+	return 0
+}
 
 // look meters one event and tells whether it is for the client.
 func (f *filter) look(e *events.Event) bool {
@@ -83,7 +100,7 @@ func (f *filter) look(e *events.Event) bool {
 	f.m.NextEvent = max(f.m.NextEvent, sequence(e.Data)) + 1
 	if e.Data[0] == '{' && e.Data[len(e.Data)-1] == '}' && f.piece(e) {
 		f.m.Started = true
-		f.m.OutputBytes += int64(max(1, len(e.Data)-deltaOverhead))
+		f.m.OutputBytes += int64(deltaLen(e.Data))
 		f.m.Pieces++
 		return true
 	}
@@ -95,7 +112,10 @@ func (f *filter) look(e *events.Event) bool {
 	case "response.created":
 		f.object(f.ev.response)
 	case "response.output_item.added":
-		f.m.Started = f.m.Started || bytes.Contains(f.ev.item, []byte(`_call"`))
+		if bytes.Contains(f.ev.item, []byte(`_call"`)) {
+			f.m.Started = true
+			f.m.OutputBytes += int64(nameLen(f.ev.item))
+		}
 	case "response.output_item.done":
 		f.m.Started = true
 	case "response.completed", "response.incomplete":

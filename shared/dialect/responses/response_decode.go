@@ -322,6 +322,11 @@ func meterPlain(body []byte) chat.Meter {
 		m.Err, m.Complete, m.Started = f, false, false
 	}
 	_, m.Finish = e.stop(false, false)
+	if !m.Usage.HasOutput() && m.Err == nil {
+		if r, f := decodeResponse(body); f == nil {
+			m.OutputBytes = r.Meter().OutputBytes
+		}
+	}
 	h.bill(&m.Usage, &m.Served)
 	return m
 }

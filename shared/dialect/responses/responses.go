@@ -74,5 +74,5 @@ func (Responses) MeterResponse(body []byte) chat.Meter { return meterPlain(body)
 
 // NewStreamFilter implements chat.Passer.
 func (Responses) NewStreamFilter(*chat.FilterOptions) chat.StreamFilter {
-	return &filter{m: chat.Meter{PieceIsToken: true}}
+	return new(filter)
 }

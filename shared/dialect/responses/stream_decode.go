@@ -55,7 +55,7 @@ type streamEvent struct {
 }
 
 func newStreamDecoder() *streamDecoder {
-	return &streamDecoder{m: chat.Meter{PieceIsToken: true}}
+	return new(streamDecoder)
 }
 
 // Meter implements chat.StreamDecoder.
@@ -276,6 +276,7 @@ func (s *streamDecoder) begin(it *streamItem, o *outputItem, emit func(*chat.Del
 	s.calls++
 	s.blocks++
 	c := o.call()
+	s.m.OutputBytes += int64(len(c.Name))
 	if len(s.pending) > 0 && c.ID != "" {
 		s.signed = append(s.signed, chat.Signed{ToolCallID: c.ID, Parts: s.pending})
 		s.pending = nil

@@ -13,7 +13,7 @@ func (s *streamDecoder) args(it *streamItem, raw []byte, emit func(*chat.Delta) 
 		return nil
 	}
 	it.pieces = true
-	s.m.OutputBytes += int64(len(raw) - 2)
+	s.m.OutputBytes += int64(wire.TextLen(raw))
 	s.m.Pieces++
 	s.out = chat.Delta{Kind: chat.DeltaToolArgs, Block: it.block, Call: it.call, JSON: s.valid(raw)}
 	return emit(&s.out)
@@ -57,7 +57,7 @@ func (s *streamDecoder) piece(raw []byte, emit func(*chat.Delta) error) error {
 	if len(raw) > 2 {
 		s.m.Started = true
 		s.m.Pieces++
-		s.m.OutputBytes += int64(len(raw) - 2)
+		s.m.OutputBytes += int64(wire.TextLen(raw))
 	}
 	s.out.JSON = s.valid(raw)
 	return emit(&s.out)

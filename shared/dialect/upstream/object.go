@@ -127,16 +127,10 @@ func OptString(d *wire.Decoder) string {
 	return d.Str()
 }
 
-// Count reads a number of at least 0 into n; anything else counts as absent.
-// Counts of providers may be written as 12.0.
+// Count reads a number of at least 0, see OptNumber, into n; anything else counts as absent.
 func Count(d *wire.Decoder, n *chat.Opt[int64]) {
-	if d.Kind() != wire.KindNumber {
-		d.Skip()
-		return
-	}
-	v := d.Float()
-	if d.Err() == nil && v >= 0 && v < 1<<53 {
-		*n = chat.Some(int64(v))
+	if v, ok := OptNumber(d); ok && v >= 0 {
+		*n = chat.Some(v)
 	}
 }
 

@@ -70,7 +70,7 @@ func (s *Stream) Piece(d chat.Delta, emit func(*chat.Delta) error) error {
 		return nil
 	}
 	s.M.Started = true
-	s.M.OutputBytes += int64(len(d.JSON) - 2)
+	s.M.OutputBytes += int64(wire.TextLen(d.JSON))
 	s.M.Pieces++
 	if !utf8.Valid(d.JSON) {
 		s.scratch = wire.AppendJSONString(s.scratch[:0], wire.AppendUnquoted(nil, d.JSON))

@@ -49,10 +49,24 @@ func (b *Bill) Charge(u pricing.Usage) {
 	b.Purse.Charge(u, price, known)
 	for _, line := range b.Heard.Served.Also {
 		used := line.Usage.Bounded()
-		price, known := b.priceOf(line.Model, b.priceOptions(used.InputTokens(), cmp.Or(b.Heard.Mode, line.Mode)), false)
+		price, known := b.priceOfLine(line, used.InputTokens())
 		b.Purse.ChargeAlso(used, price, known)
 	}
 	b.Heard.Served.Also = nil
+}
+
+// priceOfLine returns the price of a line of the bill. A line of the requested model has the
+// price of the request, and so has one of the responding model that is not in the price list:
+// hosts may name a model otherwise than the list.
+func (b *Bill) priceOfLine(line chat.Line, inputTokens int64) (pricing.Price, bool) {
+	mode := cmp.Or(b.Heard.Mode, line.Mode)
+	if line.Model != b.To.Names.Model {
+		price, known := b.priceOf(line.Model, b.priceOptions(inputTokens, mode), false)
+		if known || line.Model != b.Heard.Model {
+			return price, known
+		}
+	}
+	return b.priceOf(b.ModelOf(), b.priceOptions(inputTokens, cmp.Or(mode, b.Wanted.Mode)), true)
 }
 
 // priceOptions are the facts of the request that prices depend on.

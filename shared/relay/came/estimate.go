@@ -21,6 +21,32 @@ func MadeUp(u *pricing.Usage, m chat.Meter) {
 	}
 }
 
+// Fill returns the usage of a conversation as far as the provider reported it, with an
+// estimate of the side that it did not count. input estimates the tokens in. noOutput means
+// that nothing is produced. A single total is split: what was produced is estimated, and the
+// rest is the input.
+func Fill(m chat.Meter, input func() int64, noOutput bool) pricing.Usage {
+	u := m.Usage
+	switch in, out := u.HasInput(), u.HasOutput() || noOutput; {
+	case in == out:
+		return u // whole, or of other units than tokens
+	case !in:
+		u.Set(pricing.Input, input())
+	default:
+		made := m.OutputEstimate()
+		if m.TotalOnly() {
+			made = min(made, u.N(pricing.Input))
+			u.Add(pricing.Input, -made)
+		}
+		if made == 0 {
+			return u // nothing came of it
+		}
+		u.Set(pricing.Output, made)
+	}
+	u.Estimated = true
+	return u
+}
+
 // TokensOf is about how many input tokens a conversation has. Images and
 // sound are not counted.
 func TokensOf(r *chat.Request) int64 {

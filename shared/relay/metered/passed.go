@@ -39,6 +39,12 @@ func (me *Meters) LearnRaw(m *tail.Meter, status int) {
 				u, told = came, true
 			}
 		}
+		if told && u == got.Usage && a.conversation() != nil {
+			u = came.Fill(got, a.estimateInput, a.Route.NoOutput)
+		}
+		if !told {
+			u, told = a.unreported(got)
+		}
 		if !told && a.estimates() {
 			made := came.Tokens(int(m.Total))
 			if unread {
@@ -69,10 +75,6 @@ func (a *passed) read() (got chat.Meter) {
 	case like == nil:
 	case like.Client != nil:
 		got = a.answer.Read(like.Client)
-		if !got.Usage.Known() && a.answer.Stream && len(a.answer.Kept) > 0 && got.Err == nil {
-			// The tail holds the last of its pieces only.
-			got.Usage = a.Estimate(got.OutputEstimate() * max(a.answer.Total/int64(len(a.answer.Kept)), 1))
-		}
 	case a.answer.JSON && like.Meter != nil && len(a.answer.Kept) > 0:
 		got = like.Meter(a.answer.Kept)
 	case a.answer.Stream && like.Meter != nil:
@@ -92,6 +94,30 @@ func (a *passed) read() (got chat.Meter) {
 		native.Usage.Estimated = true
 	}
 	return native
+}
+
+// unreported estimates a conversation whose provider reported no usage. ok is false where
+// nothing was produced, or where the response has no known format.
+func (a *passed) unreported(got chat.Meter) (u pricing.Usage, ok bool) {
+	d, kept := a.conversation(), int64(len(a.answer.Kept))
+	if d == nil || kept == 0 || a.Req.Method != http.MethodPost || got.Err != nil {
+		return u, false
+	}
+	switch {
+	case a.answer.JSON && kept == a.answer.Total && kept <= came.MaxRead:
+		b, whole := came.Conversation(d, &a.To.Traits, a.answer.Kept)
+		if !whole || !b.Made || b.Refused {
+			return u, false
+		}
+		return a.Estimate(b.Meter.OutputEstimate()), true
+	case a.answer.Stream:
+		m := a.answer.Read(upstream.Passer(d))
+		if m.Err != nil || !m.Started || m.OutputEstimate() == 0 {
+			return u, false
+		}
+		return a.Estimate(m.OutputEstimate() * max(a.answer.Total/kept, 1)), true // the tail holds the last pieces only
+	}
+	return u, false
 }
 
 // embedsUntold tells whether the answer has vectors from an API that tells no tokens.

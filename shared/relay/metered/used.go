@@ -18,6 +18,9 @@ func (me *Meters) Used(m chat.Meter) pricing.Usage {
 	if !u.Known() {
 		return me.Estimate(m.OutputEstimate())
 	}
+	if me.Route.Client != nil {
+		u = came.Fill(m, me.estimateInput, me.Route.NoOutput)
+	}
 	if me.Stream && !m.Complete && !me.Route.NoOutput {
 		came.MadeUp(&u, m)
 	}
