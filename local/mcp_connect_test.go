@@ -299,7 +299,10 @@ func TestUpstreamConnectStartsOnlyFromItsPage(t *testing.T) {
 		}
 	}
 	for _, more := range []string{"&here=true", "&confirmation=x", "&here=1&decision=allow"} {
-		refused(more, l.hop(link+more, jar(), "Sec-Fetch-Site", "cross-site"))
+		got := l.hop(link+more, jar(), "Sec-Fetch-Site", "cross-site")
+		if l.wants(more, got, 200, "Go on only if you have just called this server yourself"); got.header.Get("Location") != "" {
+			t.Errorf("%s leads to %s", more, got.header.Get("Location"))
+		}
 	}
 	u, err := url.Parse(link)
 	if err != nil {

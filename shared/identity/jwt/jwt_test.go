@@ -476,6 +476,7 @@ func TestKeySetsAreChecked(t *testing.T) {
 		"good":              {string(set(jwk("k1", &signing().PublicKey))), ""},
 		"with use and alg":  {string(set(jwk("k1", &signing().PublicKey, "use", "sig", "alg", "RS256"))), ""},
 		"among others":      {string(set(jwk("e", &foreign().PublicKey, "use", "enc"), map[string]any{"kty": "OKP", "kid": "x", "crv": "Ed25519", "x": "AA"}, jwk("k1", &signing().PublicKey))), ""},
+		"among unreadable":  {string(set(map[string]any{"kty": "RSA", "kid": "a", "n": 5}, map[string]any{"kty": 7}, map[string]any{"kty": "RSA", "kid": "b", "n": "!", "e": "AQAB"}, jwk("k1", &signing().PublicKey))), ""},
 		"no JSON":           {"keys", "JSON object"},
 		"an array":          {"[]", "JSON object"},
 		"no keys":           {`{"keys":[]}`, "at least one key"},

@@ -54,6 +54,23 @@ func TestTheGatewayKeyIsNotForwarded(t *testing.T) {
 	}
 }
 
+// Another credential of the gateway than the one that admitted the request is not forwarded
+// either, in any header.
+func TestNoCredentialOfTheGatewayIsForwarded(t *testing.T) {
+	t.Parallel()
+	other, _ := identity.NewSecret()
+	session := "gs-" + other[3:]
+	for _, name := range []string{"Authorization", "X-Api-Key", "Proxy-Token", "X-Anything", "Cookie"} {
+		for _, value := range []string{session, "Bearer " + session, other, "Bearer " + other, "a=b; token=" + session} {
+			q := arrived(t, &Doors{}, http.Header{name: {value}, "X-Gateway-Api-Key": {"gw-key"}, "X-Other": {"x"}})
+			q.Token = "gw-key"
+			if got := q.HeadersForProvider(); got.Get(name) != "" || got.Get("X-Other") != "x" || !q.HoldsKey(name) {
+				t.Errorf("%s: %v", name, got)
+			}
+		}
+	}
+}
+
 func TestTheHashOfAKeyNamesIt(t *testing.T) {
 	t.Parallel()
 	q := arrived(t, &Doors{}, http.Header{})
