@@ -111,7 +111,7 @@ func TestAnswersArePinned(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
 	h.VaultReference("ref", "https://vault.example.com")
-	h.Do("POST", "/agent-integrations", key, `{"name":"A","slug":"a","url":"https://agent.example.com","auth_type":"headers","secret_mappings":[{"target_field":"configurations.headers.X-Pass","secret_reference_id":"ref"}],"configurations":{"forward_headers":["x-trace"]}}`).OK()
+	h.Do("POST", "/agent-integrations?workspace_id="+h.One, chief, `{"name":"A","slug":"a","url":"https://agent.example.com","auth_type":"headers","secret_mappings":[{"target_field":"configurations.headers.X-Pass","secret_reference_id":"ref"}],"configurations":{"forward_headers":["x-trace"]}}`).OK()
 	h.Do("POST", "/agent-servers", key, `{"name":"S","slug":"my-agent","agent_integration_id":"a","description":"d"}`).OK()
 	h.Do("PUT", "/agent-integrations/a/skills", key, `{"skills":[{"id":"later","enabled":false}]}`).OK()
 	var calls []admintest.Call

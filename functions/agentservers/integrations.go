@@ -16,6 +16,7 @@ import (
 	"gateway/shared/fault"
 	"gateway/shared/provider"
 	"gateway/shared/resource"
+	"gateway/shared/seal/hostpin"
 	"gateway/shared/store"
 	"gateway/shared/tenant"
 	"gateway/shared/tenant/upstream"
@@ -44,11 +45,8 @@ func (f *family) describeIntegrations() *admin.Collection[a2a.Integration] {
 		},
 		New:   func(*admin.Call) a2a.Integration { return a2a.Integration{AuthType: a2a.AuthNone} },
 		Shown: shownOfIntegration(), Before: f.before, Decorate: countWorkspaces,
-		After: func(_ *admin.Call, tx *resource.Tx, ch *integrationChange) error {
-			return provider.LinkSecrets(tx, ch.Rec.Ref(), ch.Was.SecretMappings, ch.Form.SecretMappings)
-		},
 		Retire: func(_ *admin.Call, tx *resource.Tx, it integration) error {
-			return provider.LinkSecrets(tx, it.Ref(), it.Form.SecretMappings, nil)
+			return provider.LinkSecrets(tx, it.Ref(), provider.Links{Was: it.Form.SecretMappings})
 		},
 		Committed: func(c *admin.Call, ch *integrationChange) {
 			if ch.Rec != nil && c.Kept(changed) != nil {
@@ -96,7 +94,7 @@ func shownOfIntegration() []admin.Shown[a2a.Integration] {
 const changed = "changed"
 
 // before puts the configurations into place and checks the whole.
-func (f *family) before(c *admin.Call, _ *resource.Tx, ch *integrationChange) error {
+func (f *family) before(c *admin.Call, tx *resource.Tx, ch *integrationChange) error {
 	form := ch.Form
 	touched := ch.Creates()
 	for _, name := range []string{"url", "auth_type", "configurations", "secret_mappings"} {
@@ -124,8 +122,8 @@ func (f *family) before(c *admin.Call, _ *resource.Tx, ch *integrationChange) er
 			return bad
 		}
 	}
+	set := upstream.Change{Clear: c.Body.Null("configurations")}
 	if c.Body.Has("configurations") {
-		set := upstream.Change{Clear: c.Body.Null("configurations")}
 		if err := c.Body.Into("configurations", &set.Members); err != nil {
 			return err
 		}
@@ -135,6 +133,15 @@ func (f *family) before(c *admin.Call, _ *resource.Tx, ch *integrationChange) er
 	}
 	if bad := fault.Invalids(form.Check()); bad != nil {
 		return bad
+	}
+	addresses := form.Addresses(ch.Was)
+	pinned := hostpin.Change{Addresses: addresses, Kept: set.Kept(ch.Rec)}
+	if err := pinned.Check(); err != nil {
+		return err
+	}
+	links := provider.Links{Was: ch.Was.SecretMappings, Now: form.SecretMappings, Addresses: addresses, By: c.SecretReferences()}
+	if err := provider.LinkSecrets(tx, ch.Rec.Ref(), links); err != nil {
+		return err
 	}
 	form.Synced.Status, form.Synced.Error = a2a.SyncPending, ""
 	c.Keep(changed, true)

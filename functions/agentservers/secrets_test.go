@@ -32,7 +32,7 @@ func TestSecretsOfManagersAreResolved(t *testing.T) {
 	}))
 	defer agent.Close()
 	of := h.VaultReference("pass", vault.URL)
-	h.Do("POST", "/agent-integrations", key, fmt.Sprintf(`{"name":"Agent","slug":"agent","url":%q,"auth_type":"headers","secret_mappings":[{"target_field":"configurations.headers.X-Agent-Pass","secret_reference_id":"pass"}]}`, agent.URL)).OK()
+	h.Do("POST", "/agent-integrations?workspace_id="+h.One, chief, fmt.Sprintf(`{"name":"Agent","slug":"agent","url":%q,"auth_type":"headers","secret_mappings":[{"target_field":"configurations.headers.X-Agent-Pass","secret_reference_id":"pass"}]}`, agent.URL)).OK()
 	const at = "/agent-integrations/agent"
 	if got := h.Do("GET", at, key, nil).OK(); got.At("sync_status") != "success" {
 		t.Fatalf("%s", got.Body)

@@ -38,7 +38,7 @@ func (f *family) describeConnections() *admin.Collection[sso.Connection] {
 		Fields: []admin.Field{
 			admin.NameField(255),
 			{Name: "protocol", Fixed: true, Absent: sso.OIDC, Default: sso.OIDC, Doc: "What the identity provider speaks: oidc (OpenID Connect) or saml (SAML 2.0)."},
-			{Name: "issuer", Example: "https://login.example.com", Doc: "Of oidc, and required there: issuer of the identity provider, which describes itself at /.well-known/openid-configuration below it. Of saml: its entity id, needed only where the metadata describe several."},
+			{Name: "issuer", Address: true, Example: "https://login.example.com", Doc: "Of oidc, and required there: issuer of the identity provider, which describes itself at /.well-known/openid-configuration below it. Of saml: its entity id, needed only where the metadata describe several."},
 			{Name: "client_id", Example: "gateway", Doc: "Of oidc, and required there: the gateway's client id at the identity provider. Its redirect URI there is <base>/auth/callback/{organisation id}, as redirect_uri shows it."},
 			{Name: "client_secret", Secret: true, Max: 4096, Example: "a long secret", Doc: "Of client_secret_basic and client_secret_post."},
 			{Name: "jwks", Secret: true, Max: 16384, Check: privateKeys, Doc: "Of private_key_jwt: a JSON Web Key Set of the gateway's private keys, as a text."},

@@ -12,6 +12,7 @@ import (
 	"gateway/shared/guard"
 	"gateway/shared/provider"
 	"gateway/shared/resource"
+	"gateway/shared/seal/hostpin"
 )
 
 // Deps is what the family works with.
@@ -110,8 +111,11 @@ func actions(raw json.RawMessage) (json.RawMessage, []fault.Detail) {
 }
 
 // link keeps the secret references that checks use from being deleted.
-func link(tx *resource.Tx, by resource.Ref, was, now []guard.Applied) error {
-	return guard.LinkSecrets(func(was, now []provider.SecretMapping) error { return provider.LinkSecrets(tx, by, was, now) }, was, now)
+func link(tx *resource.Tx, by resource.Ref, who hostpin.Caller, was, now []guard.Applied) error {
+	return guard.LinkSecrets(func(l provider.Links) error {
+		l.By = who
+		return provider.LinkSecrets(tx, by, l)
+	}, was, now)
 }
 
 // before puts the checks into the record: as they are, or where they hold secrets
@@ -132,8 +136,13 @@ func (f *family) before(c *admin.Call, tx *resource.Tx, ch *change) error {
 	if !ch.Creates() {
 		was = ch.Was.Checks
 	}
-	if err := link(tx, ch.Rec.Ref(), was, masked); err != nil {
+	if err := link(tx, ch.Rec.Ref(), c.SecretReferences(), was, masked); err != nil {
 		return err
+	}
+	for i := range masked { // the mappings as they are marked now
+		if raw, mapped := masked[i].Parameters[guard.MappingsParameter]; mapped {
+			checks[i].Parameters[guard.MappingsParameter] = raw
+		}
 	}
 	ch.Form.Checks = masked
 	var plain []byte

@@ -7,6 +7,7 @@ import (
 	"gateway/shared/admin"
 	"gateway/shared/resource"
 	"gateway/shared/route"
+	"gateway/shared/seal/hostpin"
 	"gateway/shared/store"
 	"gateway/shared/tenant"
 )
@@ -34,7 +35,7 @@ func retire(c *admin.Call, tx *resource.Tx, it item) error {
 	if err := resource.InUse(it.Ref(), append(users, standing...)); err != nil {
 		return err
 	}
-	return link(tx, it.Ref(), it.Form.Checks, nil)
+	return link(tx, it.Ref(), hostpin.Caller{}, it.Form.Checks, nil)
 }
 
 // standard are the workspaces, and perhaps the organisation, that apply the guardrail to

@@ -111,10 +111,15 @@ func (f *family) setCredentials(c *admin.Call, tx *resource.Tx, ch *change) erro
 			return err
 		}
 	}
-	if err := set.Apply(c.Context, provider.Keeper{Sealer: c.Sealer, CheckURL: f.CheckURL}, ch.Rec, ch.Form); err != nil || set.Mappings == nil {
+	return f.apply(c, tx, ch, &set)
+}
+
+// apply changes the credentials, and checks where they are sent.
+func (f *family) apply(c *admin.Call, tx *resource.Tx, ch *change, set *provider.Change) error {
+	if err := set.Apply(c.Context, provider.Keeper{Sealer: c.Sealer, CheckURL: f.CheckURL}, ch.Rec, ch.Form); err != nil {
 		return err
 	}
-	return provider.LinkSecrets(tx, ch.Rec.Ref(), ch.Was.SecretMappings, ch.Form.SecretMappings)
+	return provider.LinkSecrets(tx, ch.Rec.Ref(), provider.Links{Was: ch.Was.SecretMappings, Now: ch.Form.SecretMappings, Addresses: ch.Form.Addresses(ch.Was), By: c.SecretReferences()})
 }
 
 // defaultProvider makes the workspace of a new integration able to call it.

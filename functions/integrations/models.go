@@ -10,6 +10,7 @@ import (
 	"gateway/shared/pricing"
 	"gateway/shared/provider"
 	"gateway/shared/resource"
+	"gateway/shared/seal/hostpin"
 )
 
 // modelRoutes are the models of an integration: those of the catalogue, which
@@ -25,7 +26,9 @@ func (f *family) modelRoutes() []admin.Route {
 	routes := []admin.Route{
 		{Method: "GET", Name: "listIntegrationModels", Doc: "List the models of an integration.", Answer: modelsSchema, Do: f.col.At("read", f.listModels)},
 		{Method: "PUT", Name: "updateIntegrationModels", Doc: "Enable, disable, price and add models; those that are not named stay as they are.", Action: audit.Manage,
-			Body:     []admin.Field{models, {Name: "allow_all_models", Doc: "Whether models that are not named here may be called.", Type: admin.Boolean}},
+			Body: []admin.Field{models, {Name: "allow_all_models", Doc: "Whether models that are not named here may be called.", Type: admin.Boolean},
+				{Name: "key", Doc: "The integration's key again; required where a model gets another host, which the key is sent to.", Type: admin.String, Max: 16_384},
+				{Name: "configurations", Doc: "The integration's secret fields again, for the same reason; changes the fields that it names.", Type: admin.Object, Open: true}},
 			BodyMode: admin.PartialBody, Answer: admin.Nothing, Do: f.col.At("update", f.putModels)},
 		{Method: "DELETE", Name: "deleteIntegrationModels", Doc: "Delete own models of an integration.", Action: audit.Delete,
 			Query:    []admin.Field{{Name: "slugs", Doc: "Models to delete, with commas.", Type: admin.Array, Of: name, Min: 1, Max: maxModels}},
@@ -91,11 +94,28 @@ func showModel(m provider.IntegrationModel, name string, enabled bool) map[strin
 }
 
 func (f *family) putModels(c *admin.Call) (any, error) {
-	return nil, f.col.Edit(c, func(_ *resource.Tx, ch *change) error {
+	return nil, f.col.Edit(c, func(tx *resource.Tx, ch *change) error {
 		if c.Body.Given("allow_all_models") {
 			ch.Form.AllowAllModels = c.Body.Bool("allow_all_models")
 		}
-		return f.mergeModels(ch.Form, c.Body.Objects("models"))
+		if err := f.mergeModels(ch.Form, c.Body.Objects("models")); err != nil {
+			return err
+		}
+		set := provider.Change{}
+		if hosts := ch.Form.ModelHosts(ch.Was); slices.ContainsFunc(hosts, func(a hostpin.Address) bool { return a.Moved() }) {
+			set.Hosts = hosts
+		}
+		if c.Body.Given("key") {
+			key := c.Body.Text("key")
+			set.Key = &key
+		}
+		if err := c.Body.Into("configurations", &set.Configurations); err != nil {
+			return err
+		}
+		if set.Empty() {
+			return nil
+		}
+		return f.apply(c, tx, ch, &set)
 	})
 }
 

@@ -20,7 +20,9 @@ func TestModelsAreEnabledPricedAndAdded(t *testing.T) {
 	if m := model("gpt-4o-mini"); m == nil || m["enabled"] != true || m["is_custom"] != false {
 		t.Fatalf("a model of the catalogue: %v", m)
 	}
-	if got := h.Do("PUT", path, chief, `{"models":[
+	// The integration's key is sent to the host of a model, so it has to be given again.
+	h.Do("PUT", path, chief, `{"models":[{"slug":"mine","enabled":true,"configurations":{"custom_host":"https://models.example.com/v1"}}]}`).Refused(400, "AB01", "models.mine.configurations.custom_host")
+	if got := h.Do("PUT", path, chief, `{"key":"sk-first-secret-of-mine","models":[
 		{"slug":"gpt-4o-mini","enabled":false},
 		{"slug":"mine","enabled":true,"is_finetune":true,"base_model_slug":"gpt-4o","configurations":{"custom_host":"https://models.example.com/v1","custom_headers":{"X-Key":"CANARY-0123456789"}},
 		 "pricing_config":{"type":"static","pay_as_you_go":{"request_token":{"price":0.001},"response_token":{"price":0.002}}}}]}`).OK(); string(got.Body) != "{}" {

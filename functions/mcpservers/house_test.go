@@ -116,9 +116,10 @@ func (u *fixture) tool(name string) {
 	})
 }
 
-// register makes an integration of the first workspace.
+// register creates an integration of the first workspace, as an admin of the organization,
+// who may map secret references.
 func register(h *admintest.House, url, more string) admintest.Answer {
-	return h.Do("POST", "/mcp-integrations", key, fmt.Sprintf(`{"name":"Up","url":%q,"transport":"http",%s}`, url, strings.TrimPrefix(more, ","))).OK()
+	return h.Do("POST", "/mcp-integrations?workspace_id="+h.One, chief, fmt.Sprintf(`{"name":"Up","url":%q,"transport":"http",%s}`, url, strings.TrimPrefix(more, ","))).OK()
 }
 
 // member makes a user of the first workspace.

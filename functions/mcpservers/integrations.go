@@ -10,6 +10,7 @@ import (
 	"gateway/shared/mcp"
 	"gateway/shared/provider"
 	"gateway/shared/resource"
+	"gateway/shared/seal/hostpin"
 	"gateway/shared/tenant"
 	"gateway/shared/tenant/access"
 	"gateway/shared/tenant/upstream"
@@ -38,11 +39,8 @@ func (f *family) describeIntegrations() *admin.Collection[mcp.Integration] {
 			admin.FieldOf[[]provider.SecretMapping]("secret_mappings", "Members of the configurations that a secret manager fills: configurations.<field>.", maxMappings),
 		},
 		Shown: shownOfIntegration(), Before: f.before, Decorate: f.decorateIntegrations,
-		After: func(_ *admin.Call, tx *resource.Tx, ch *integrationChange) error {
-			return provider.LinkSecrets(tx, ch.Rec.Ref(), ch.Was.SecretMappings, ch.Form.SecretMappings)
-		},
 		Retire: func(_ *admin.Call, tx *resource.Tx, it integration) error {
-			return provider.LinkSecrets(tx, it.Ref(), it.Form.SecretMappings, nil)
+			return provider.LinkSecrets(tx, it.Ref(), provider.Links{Was: it.Form.SecretMappings})
 		},
 		Committed: func(c *admin.Call, ch *integrationChange) {
 			if ch.Rec != nil && c.Kept(changed) != nil {
@@ -101,7 +99,7 @@ func rawOrNull(raw json.RawMessage) any {
 const changed = "changed"
 
 // before puts the configurations into place and checks the whole.
-func (f *family) before(c *admin.Call, _ *resource.Tx, ch *integrationChange) error {
+func (f *family) before(c *admin.Call, tx *resource.Tx, ch *integrationChange) error {
 	form := ch.Form
 	touched := ch.Creates()
 	for _, name := range []string{"url", "auth_type", "transport", "configurations", "secret_mappings"} {
@@ -126,8 +124,8 @@ func (f *family) before(c *admin.Call, _ *resource.Tx, ch *integrationChange) er
 			return bad
 		}
 	}
+	set := upstream.Change{Clear: c.Body.Null("configurations")}
 	if c.Body.Has("configurations") {
-		set := upstream.Change{Clear: c.Body.Null("configurations")}
 		if err := c.Body.Into("configurations", &set.Members); err != nil {
 			return err
 		}
@@ -137,6 +135,15 @@ func (f *family) before(c *admin.Call, _ *resource.Tx, ch *integrationChange) er
 	}
 	if bad := fault.Invalids(form.Check()); bad != nil {
 		return bad
+	}
+	addresses := form.Addresses(ch.Was)
+	pinned := hostpin.Change{Addresses: addresses, Kept: set.Kept(ch.Rec)}
+	if err := pinned.Check(); err != nil {
+		return err
+	}
+	links := provider.Links{Was: ch.Was.SecretMappings, Now: form.SecretMappings, Addresses: addresses, By: c.SecretReferences()}
+	if err := provider.LinkSecrets(tx, ch.Rec.Ref(), links); err != nil {
+		return err
 	}
 	if ch.Creates() || form.URL != ch.Was.URL || form.AuthType != ch.Was.AuthType || form.Transport != ch.Was.Transport || c.Body.Has("configurations") || c.Body.Has("secret_mappings") {
 		form.Synced.Status, form.Synced.Error = mcp.SyncPending, ""

@@ -260,7 +260,7 @@ func TestConfigurationsAreCheckedWhenSaved(t *testing.T) {
 		}
 	}
 	h.VaultReference("ref", "https://vault.example.com")
-	h.Do("PUT", "/mcp-integrations/up", key, `{"auth_type":"headers","secret_mappings":[{"target_field":"configurations.headers.Authorization","secret_reference_id":"ref"}]}`).OK()
+	h.Do("PUT", "/mcp-integrations/up?workspace_id="+h.One, chief, `{"auth_type":"headers","secret_mappings":[{"target_field":"configurations.headers.Authorization","secret_reference_id":"ref"}]}`).OK()
 	h.Do("PUT", "/mcp-integrations/up", key, `{"configurations":{"tool_authorization":{"x":1},"jwt_validation":{"jwksUri":"https://idp.example.com/keys","claimValues":{"a":{"values":"one"}}}}}`).OK()
 	if got := h.Do("GET", "/mcp-integrations/up", key, nil).OK(); got.At("configurations", "tool_authorization") != nil {
 		t.Errorf("%s", got.Body)

@@ -38,7 +38,7 @@ func TestSecretsOfManagersAreResolved(t *testing.T) {
 	if got := h.Do("POST", at+"/test", key, nil).OK(); got.At("success") != false {
 		t.Errorf("%s", got.Body)
 	}
-	h.Do("PUT", at, key, `{"secret_mappings":[{"target_field":"configurations.headers.Authorization","secret_reference_id":"nothing"}]}`).Refused(400, "AB01", "secret_mappings[0].secret_reference_id")
+	h.Do("PUT", at+"?workspace_id="+h.One, chief, `{"secret_mappings":[{"target_field":"configurations.headers.Authorization","secret_reference_id":"nothing"}]}`).Refused(400, "AB01", "secret_mappings[0].secret_reference_id")
 	if got := h.Users(of); !slices.Equal(got, []string{"MCP_INTEGRATION Up"}) {
 		t.Errorf("the reference is used by %v", got)
 	}

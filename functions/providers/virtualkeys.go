@@ -61,10 +61,11 @@ func (f *family) bringIntegration(c *admin.Call, tx *resource.Tx, rec *resource.
 	if err := ch.Apply(c.Context, f.keeper(c), &of, &i); err != nil {
 		return legacyNames(c.Body, err)
 	}
-	if of.Body, err = encode(i); err != nil {
-		return err
+	links := provider.Links{Now: i.SecretMappings, Addresses: i.Addresses(&provider.Integration{}), By: c.SecretReferences()}
+	if err := provider.LinkSecrets(tx, of.Ref(), links); err != nil {
+		return legacyNames(c.Body, err)
 	}
-	if err := provider.LinkSecrets(tx, of.Ref(), nil, i.SecretMappings); err != nil {
+	if of.Body, err = encode(i); err != nil {
 		return err
 	}
 	in.Bind(&of, &i)
@@ -106,12 +107,13 @@ func (f *family) changeIntegration(c *admin.Call, tx *resource.Tx, rec *resource
 	if err != nil {
 		return err
 	}
-	was := i.SecretMappings
+	was := *i
 	if err := ch.Apply(c.Context, f.keeper(c), &of, i); err != nil {
 		return legacyNames(c.Body, err)
 	}
-	if err := provider.LinkSecrets(tx, of.Ref(), was, i.SecretMappings); err != nil {
-		return err
+	links := provider.Links{Was: was.SecretMappings, Now: i.SecretMappings, Addresses: i.Addresses(&was), By: c.SecretReferences()}
+	if err := provider.LinkSecrets(tx, of.Ref(), links); err != nil {
+		return legacyNames(c.Body, err)
 	}
 	if of.Body, err = encode(i); err != nil {
 		return err

@@ -93,7 +93,7 @@ func TestAnswersArePinned(t *testing.T) {
 		admintest.As(chief, "POST", path, azure),
 		admintest.As(chief, "POST", path, vault),
 		admintest.As(chief, "GET", path+"?manager_type=aws_sm", ""),
-		admintest.As(chief, "PUT", path+"/openai-key", `{"secret_key":null,"allowed_workspaces":["`+admintest.OneSlug+`"],"auth_config":{"aws_region":"us-east-1"}}`),
+		admintest.As(chief, "PUT", path+"/openai-key", `{"secret_key":null,"allowed_workspaces":["`+admintest.OneSlug+`"],"auth_config":{"aws_region":"us-east-1","aws_secret_access_key":"CANARY-0123456789"}}`),
 		admintest.As(chief, "GET", path+"/openai-key", ""),
 		admintest.As(chief, "DELETE", path+"/openai-key", ""),
 	)
@@ -284,5 +284,21 @@ func TestListsFilter(t *testing.T) {
 		if data := got.At("data").([]any); want == "" && len(data) != 0 || want != "" && (len(data) != 1 || got.Text("data", "0", "name") != want || got.Text("data", "0", "status") != "ACTIVE") {
 			t.Errorf("%s: %s", query, got.Body)
 		}
+	}
+}
+
+func TestSecretsStayAtTheirManager(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	for _, c := range []struct{ create, field, value, secret string }{
+		{aws, "aws_region", "us-east-1", "aws_secret_access_key"},
+		{azure, "azure_vault_url", "https://other.vault.azure.net", "azure_entra_client_secret"},
+		{azure, "azure_entra_tenant_id", "other", "azure_entra_client_secret"},
+		{vault, "vault_addr", "https://attacker.example.com", "vault_secret_id"},
+	} {
+		at := path + "/" + create(t, h, c.create)
+		h.Do("PUT", at, chief, fmt.Sprintf(`{"auth_config":{%q:%q}}`, c.field, c.value)).Refused(400, "AB01", "auth_config."+c.field)
+		h.Do("PUT", at, chief, fmt.Sprintf(`{"auth_config":{%q:%q,%q:"sent-again-0123456789"}}`, c.field, c.value, c.secret)).OK()
+		h.Do("DELETE", at, chief, nil).OK()
 	}
 }

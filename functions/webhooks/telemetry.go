@@ -7,6 +7,7 @@ import (
 	"gateway/shared/fault"
 	"gateway/shared/observe"
 	"gateway/shared/resource"
+	"gateway/shared/tenant"
 )
 
 // telemetryPath is the path of destinations that are told of each request by OTLP.
@@ -26,7 +27,7 @@ func (f *family) telemetry() *admin.Collection[observe.Destination] {
 		Levels: &admin.Levels[observe.Destination]{Organisation: "organisation_telemetry", Workspace: "workspace_telemetry", Filter: true},
 		Fields: []admin.Field{
 			admin.NameField(255),
-			{Name: "endpoint", Required: true, Example: "https://collector.example.com/otlp", Doc: "Base address of a collector: spans go to /v1/traces and metrics to /v1/metrics below it, as OTLP in protobuf."},
+			{Name: "endpoint", Required: true, Address: true, Example: "https://collector.example.com/otlp", Doc: "Base address of a collector: spans go to /v1/traces and metrics to /v1/metrics below it, as OTLP in protobuf."},
 			{Name: "headers", Type: admin.String, Secret: true, Max: 8192, Check: checkHeaders, Example: "authorization=Bearer%20token",
 				Doc: "Headers of the requests, as OTEL_EXPORTER_OTLP_HEADERS has them: name=value with commas between, values percent-encoded."},
 			{Name: "signals", Of: &admin.Field{Type: admin.String, Enum: []string{observe.Traces, observe.Metrics}}, Absent: []any{}, Doc: "What is sent; none: both."},
@@ -52,6 +53,30 @@ func checkHeaders(raw json.RawMessage) []fault.Detail {
 	return bad
 }
 
+// readsLogs are the scopes that read logs with their bodies.
+var readsLogs = []string{"logs.read", "logs.view"}
+
+// mayShowContent returns a 403 if a destination would receive the bodies of requests that
+// its author may not read: those of all users. It applies to every change that leaves an
+// active destination with content, so that whoever changed it last may read them.
+func mayShowContent(c *admin.Call, ch *destination) error {
+	if !ch.Form.Content || ch.Rec.Status == observe.StatusDisabled {
+		return nil
+	}
+	allowed := c.Caller.HasAny(readsLogs)
+	for _, part := range []string{tenant.SeeBodies, tenant.SeeOthers} {
+		sees, err := c.Sees(part)
+		if err != nil {
+			return err
+		}
+		allowed = allowed && sees
+	}
+	if allowed {
+		return nil
+	}
+	return fault.New(fault.NotAllowed, "include_content", "include_content requires the right to read the logs of all users with their bodies; set it to false")
+}
+
 func (f *family) beforeDestination(c *admin.Call, _ *resource.Tx, ch *destination) error {
 	if c.Body.Given("endpoint") {
 		u, err := f.CheckURL(ch.Form.Endpoint, "endpoint")
@@ -63,8 +88,8 @@ func (f *family) beforeDestination(c *admin.Call, _ *resource.Tx, ch *destinatio
 		}
 		ch.Form.Endpoint = u.String()
 	}
-	if !ch.Creates() {
-		return nil
+	if err := mayShowContent(c, ch); err != nil || !ch.Creates() {
+		return err
 	}
 	there, err := c.Resources.List(c.Context, ch.Rec.Scope, observe.KindDestination)
 	if err != nil {

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"gateway/shared/admin/admintest"
+	"gateway/shared/tenant"
 )
 
 const goodDestination = `{"name":"Ours","endpoint":"https://collector.example.com/otlp","headers":"authorization=Bearer%20very-secret-token","signals":["traces"],"include_content":true,"resource_attributes":{"service.name":"ai"}}`
@@ -66,4 +67,65 @@ func TestDestinationsThatCannotBe(t *testing.T) {
 	}
 	is(t, 409, h.Do("POST", telemetryPath, key, goodDestination))
 	h.Do("POST", telemetryPath, chief, goodDestination).OK() // the organisation's are counted for themselves
+}
+
+func TestHeadersOfDestinationsStayAtTheirEndpoint(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	at := telemetryPath + "/" + h.Do("POST", telemetryPath, key, goodDestination).OK().Text("id")
+	h.Do("PUT", at, key, `{"endpoint":"https://attacker.example.com"}`).Refused(400, "AB01", "endpoint")
+	h.Do("PUT", at, key, `{"endpoint":"https://collector.example.com/otlp/","name":"y"}`).OK()
+	h.Do("PUT", at, key, `{"endpoint":"https://other.example.com","headers":"authorization=Bearer%20again"}`).OK()
+	h.Do("PUT", at, key, `{"endpoint":"https://collector.example.com","headers":null}`).OK()
+	h.Do("PUT", at, key, `{"endpoint":"https://other.example.com"}`).OK()
+}
+
+// Content goes only where somebody sends it who may read the bodies of all users: at
+// creation, and with every later change that leaves it on.
+func TestContentNeedsTheRightToReadAllBodies(t *testing.T) {
+	t.Parallel()
+	no := false
+	for name, c := range map[string]struct {
+		rights tenant.Rights
+		scopes []string
+		denied bool
+	}{
+		"all rights":             {denied: false},
+		"no bodies":              {rights: tenant.Rights{ManagersViewLogs: &no}, denied: true},
+		"no data of others":      {rights: tenant.Rights{ManagersViewAllData: &no}, denied: true},
+		"a key that reads none":  {scopes: []string{"workspace_telemetry.create", "workspace_telemetry.update"}, denied: true},
+		"a key that reads logs":  {scopes: []string{"workspace_telemetry.create", "workspace_telemetry.update", "logs.view"}, denied: false},
+		"a key that lists alone": {scopes: []string{"workspace_telemetry.create", "workspace_telemetry.update", "logs.list"}, denied: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := newHouse(t)
+			by := admintest.ManagerKey
+			if c.scopes != nil {
+				by = "key-some-scopes"
+				of := h.Caller(key)
+				of.Scopes = admintest.ScopeList(c.scopes)
+				h.SetCaller(by, of)
+			}
+			h.Govern(tenant.Settings{Rights: c.rights})
+			try := func(a admintest.Answer) {
+				t.Helper()
+				if c.denied {
+					a.Refused(403, "AB03", "include_content")
+				} else {
+					a.OK()
+				}
+			}
+			try(h.Do("POST", telemetryPath, by, goodDestination))
+			off := strings.Replace(goodDestination, `"include_content":true`, `"include_content":false`, 1)
+			own := telemetryPath + "/" + h.Do("POST", telemetryPath, key, off).OK().Text("id")
+			try(h.Do("PUT", own, by, `{"include_content":true}`))
+			of := telemetryPath + "/" + h.Do("POST", telemetryPath, key, goodDestination).OK().Text("id")
+			try(h.Do("PUT", of, by, `{"name":"y"}`))
+			try(h.Do("PUT", of, by, `{"endpoint":"https://attacker.example.com","headers":null}`))
+			h.Do("PUT", of, by, `{"status":"disabled"}`).OK()
+			try(h.Do("PUT", of, by, `{"status":"active"}`))
+			h.Do("PUT", of, by, `{"include_content":false}`).OK()
+		})
+	}
 }

@@ -14,6 +14,7 @@ import (
 	"gateway/shared/provider"
 	"gateway/shared/resource"
 	"gateway/shared/seal"
+	"gateway/shared/seal/hostpin"
 	"gateway/shared/store"
 	"gateway/shared/tenant/upstream"
 )
@@ -45,6 +46,12 @@ func (i *Integration) Configure(ctx context.Context, s seal.Sealer, rec *resourc
 		i.Configurations = next
 	}
 	return err
+}
+
+// Addresses returns the host that the headers are sent to, before and after a change. was is
+// the zero Integration for a new one.
+func (i *Integration) Addresses(was *Integration) []hostpin.Address {
+	return []hostpin.Address{{Field: "url", Was: was.URL, Now: i.URL, Open: true, Secrets: []string{upstream.Prefix + confHeaders}}}
 }
 
 // Configuration reads the stored members and puts the sealed ones in their places. sealed

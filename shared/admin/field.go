@@ -75,6 +75,7 @@ type Field struct {
 	Fixed      bool // an update may repeat the value but not change it
 	Merge      bool // an update changes the members that it names, not the whole object
 	Secret     bool // sealed; reads show masked_<name>
+	Address    bool // the host that the record's secrets are sent to; an update needs them too
 	Trigger    bool // not stored: a hook acts on it
 	Hidden     bool // stored but not shown
 	// In is the JSON name in the stored form, where it is another than Name.

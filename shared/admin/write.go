@@ -197,6 +197,9 @@ func (w writer[T]) stageUpdate(c *Call, tx *resource.Tx, in Values, it Item[T]) 
 	if err := w.before(c, tx, &ch); err != nil {
 		return ch, err
 	}
+	if err := checkAddresses(w.m.fields, in, &old, rec); err != nil {
+		return ch, err
+	}
 	if w.m.past != nil && w.m.past.moves(in, &ch) {
 		tx.NewVersion(rec)
 	}

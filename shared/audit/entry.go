@@ -49,7 +49,7 @@ type Entry struct {
 	ID             string    `json:"id"`        // ULID; given by Append and Record
 	Timestamp      time.Time `json:"timestamp"` // UTC; given by Append and Record when zero
 	Method         string    `json:"method"`    // empty for events without a call
-	URI            string    `json:"uri"`       // path as called, without the query
+	URI            string    `json:"uri"`       // path as called, without the query, credentials masked
 	RequestID      string    `json:"request_id"`
 	RequestBody    string    `json:"request_body"`
 	QueryParams    string    `json:"query_params"`
@@ -81,8 +81,10 @@ func (e *Entry) Describe(r *http.Request) {
 	e.ClientIP = host
 }
 
-// complete fills the fields that the maker of an entry left open.
+// complete fills the fields that the maker of an entry left open, and masks credentials in
+// those that come from the path of the request.
 func (e *Entry) complete(now time.Time, org string) {
+	e.URI, e.ResourceID = MaskPath(e.URI), maskSegment(e.ResourceID)
 	if e.Timestamp.IsZero() {
 		e.Timestamp = now
 	}

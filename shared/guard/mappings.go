@@ -4,15 +4,21 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
+	"strings"
 
 	"gateway/shared/fault"
 	"gateway/shared/fault/bound"
 	"gateway/shared/provider"
+	"gateway/shared/seal/hostpin"
 )
 
+// MappingsParameter is the parameter of a check that lists its secret mappings.
+const MappingsParameter = "secret_mappings"
+
 // mappings are credentials that are filled from an external secret manager.
-var mappings = Param{Name: "secret_mappings", Type: Mapped}
+var mappings = Param{Name: MappingsParameter, Type: Mapped}
 
 // Mappings are the secret mappings in a check's parameters; nil if there are none.
 func Mappings(params map[string]json.RawMessage) (list []provider.SecretMapping) {
@@ -23,32 +29,44 @@ func Mappings(params map[string]json.RawMessage) (list []provider.SecretMapping)
 }
 
 // LinkSecrets stages that a guardrail uses the secret references of its checks, and no
-// longer those of its earlier checks. The error names mappings whose reference cannot be
-// used, with their paths below the record.
-func LinkSecrets(link func(was, now []provider.SecretMapping) error, was, now []Applied) error {
-	all := func(checks []Applied) (list []provider.SecretMapping, paths []string) {
-		for i := range checks {
-			for n, m := range Mappings(checks[i].Parameters) {
-				list, paths = append(list, m), append(paths, fmt.Sprintf("checks[%d].parameters.secret_mappings[%d].secret_reference_id", i, n))
-			}
-		}
-		return list, paths
+// longer those of its earlier checks. The error names mappings that cannot be made, and
+// addresses that they cannot be combined with, by their paths below the record. The
+// mappings in now are stored as link marks them.
+func LinkSecrets(link func(provider.Links) error, was, now []Applied) error {
+	var l provider.Links
+	for i := range was {
+		l.Was = append(l.Was, Mappings(was[i].Parameters)...)
 	}
-	before, _ := all(was)
-	after, paths := all(now)
-	if len(before)+len(after) == 0 {
+	var paths []string // of the mappings
+	for i := range now {
+		list := Mappings(now[i].Parameters)
+		for n := range list {
+			paths = append(paths, fmt.Sprintf("checks[%d].parameters.secret_mappings[%d]", i, n))
+		}
+		if l.Now = append(l.Now, list...); len(list) > 0 {
+			l.Addresses = append(l.Addresses, addresses(&now[i], fmt.Sprintf("checks[%d].parameters.", i), was)...)
+		}
+	}
+	if len(l.Was)+len(l.Now) == 0 {
 		return nil
 	}
-	err := link(before, after)
-	if err == nil || fault.From(err).StatusCode >= 500 {
+	if err := link(l); err != nil {
+		return atPaths(err, paths)
+	}
+	return storeMappings(now, l.Now)
+}
+
+// atPaths replaces secret_mappings[n] in the fields of an error by the n-th path.
+func atPaths(err error, paths []string) error {
+	if fault.From(err).Status() >= 500 {
 		return err
 	}
 	bad := slices.Clone(fault.From(err).Details)
 	for i := range bad {
 		for n := range paths {
-			if bad[i].Field == fmt.Sprintf("secret_mappings[%d].secret_reference_id", n) {
-				bad[i].Field = paths[n]
-				break
+			flat := fmt.Sprintf("secret_mappings[%d]", n)
+			if rest, found := strings.CutPrefix(bad[i].Field, flat); found {
+				bad[i].Field = paths[n] + rest
 			}
 		}
 	}
@@ -56,6 +74,79 @@ func LinkSecrets(link func(was, now []provider.SecretMapping) error, was, now []
 		return refused
 	}
 	return err
+}
+
+// storeMappings writes mappings back into the parameters of the checks that they belong to.
+func storeMappings(checks []Applied, all []provider.SecretMapping) error {
+	for i := range checks {
+		was := Mappings(checks[i].Parameters)
+		own := all[:len(was)]
+		all = all[len(was):]
+		if slices.Equal(was, own) {
+			continue
+		}
+		raw, err := json.Marshal(own)
+		if err != nil {
+			return fmt.Errorf("guard: encode mappings: %w", err)
+		}
+		checks[i].Parameters[MappingsParameter] = raw
+	}
+	return nil
+}
+
+// addresses returns the credentials of a check that decide where its mapped secrets are
+// sent. An address stays where it was if an earlier check of the same kind had the same one
+// with the same mappings.
+func addresses(c *Applied, path string, was []Applied) (out []hostpin.Address) {
+	opening := opening(c.ID)
+	for name, m := range placed(&opening, opening.Name, c.Parameters[opening.Name]) {
+		a := hostpin.Address{Field: path + name, Now: m.value, Open: m.open}
+		for i := range was {
+			old := &was[i]
+			if old.ID == c.ID && placed(&opening, opening.Name, old.Parameters[opening.Name])[name] == m && sameMappings(old, c) {
+				a.Was = a.Now
+			}
+		}
+		out = append(out, a)
+	}
+	slices.SortFunc(out, func(a, b hostpin.Address) int { return strings.Compare(a.Field, b.Field) })
+	return out
+}
+
+func sameMappings(a, b *Applied) bool {
+	return slices.EqualFunc(Mappings(a.Parameters), Mappings(b.Parameters), func(x, y provider.SecretMapping) bool {
+		x.Restricted, y.Restricted = false, false
+		return x == y
+	})
+}
+
+// site is the value of a credential that names a host, or a part of one.
+type site struct {
+	value string
+	open  bool // it can name any host
+}
+
+// placed returns the credentials below p that name a host, by their paths.
+func placed(p *Param, path string, raw json.RawMessage) map[string]site {
+	out := map[string]site{}
+	var members map[string]json.RawMessage
+	if json.Unmarshal(raw, &members) != nil {
+		return out
+	}
+	for i := range p.Members {
+		m := &p.Members[i]
+		at := path + "." + m.Name
+		if m.Type == Object {
+			maps.Copy(out, placed(m, at, members[m.Name]))
+			continue
+		}
+		var value string
+		if m.Type != URL && !slices.Contains(places, m.Name) || json.Unmarshal(members[m.Name], &value) != nil || value == "" {
+			continue
+		}
+		out[at] = site{value, m.Type == URL || strings.HasSuffix(strings.ToLower(m.Name), "domain")}
+	}
+	return out
 }
 
 // places are credentials that tell where a vendor is, not who is calling. They cannot be

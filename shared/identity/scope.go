@@ -49,6 +49,7 @@ var scopeTable = []scopeFamily{
 	{"plugins", "create update list", org},
 	{"deployments", "create read update delete list", org},
 	{"secret_references", "create read update delete list", org},
+	{"secret_references", "use", org | svc}, // to map them; read includes it
 	{"organisation_webhooks", "create read update delete list", org},
 	{"organisation_telemetry", "create read update delete list", org},
 	{"workspaces", "create delete", org},

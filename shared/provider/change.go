@@ -13,6 +13,7 @@ import (
 	"gateway/shared/fault"
 	"gateway/shared/resource"
 	"gateway/shared/seal"
+	"gateway/shared/seal/hostpin"
 )
 
 // Change is a person's change of an integration's credentials.
@@ -23,11 +24,14 @@ type Change struct {
 	Configurations map[string]any
 	ClearAll       bool             // remove the configurations that are not named
 	Mappings       *[]SecretMapping // nil: unchanged
+	// Hosts are further addresses that the credential is sent to after the change, such as
+	// those of single models.
+	Hosts []hostpin.Address
 }
 
 // Empty tells whether nothing is changed.
 func (ch *Change) Empty() bool {
-	return ch.Key == nil && len(ch.Configurations) == 0 && !ch.ClearAll && ch.Mappings == nil
+	return ch.Key == nil && len(ch.Configurations) == 0 && !ch.ClearAll && ch.Mappings == nil && len(ch.Hosts) == 0
 }
 
 // Keeper is what is needed to store a change.
@@ -60,8 +64,9 @@ const alreadySealed = "sealed"
 
 // Apply checks the integration as it would be after the change, seals the secrets into rec
 // and keeps the rest in i. The error is a 400 with all wrong fields (key,
-// configurations.<field>, secret_mappings[n]...), or 503 if nothing can be sealed. After an
-// error i and rec must not be stored.
+// configurations.<field>, secret_mappings[n]...), or 503 if nothing can be sealed. A change
+// of an address without the secrets that are sent there is a 400 too. After an error i and
+// rec must not be stored. The caller must pass the mappings to LinkSecrets.
 func (ch *Change) Apply(ctx context.Context, k Keeper, rec *resource.Record, i *Integration) error {
 	p, ok := ByID(i.AIProviderID)
 	if !ok {
@@ -89,6 +94,10 @@ func (ch *Change) Apply(ctx context.Context, k Keeper, rec *resource.Record, i *
 	e.validate(k)
 	if bad := fault.Invalids(e.bad); bad != nil {
 		return bad
+	}
+	pinned := hostpin.Change{Addresses: append(addresses(p, i, &Integration{Configurations: e.plain, SecretMappings: mappings}), ch.Hosts...), Kept: e.kept()}
+	if err := pinned.Check(); err != nil {
+		return err
 	}
 	i.Configurations, i.SecretMappings = e.plain, mappings
 	return e.seal(ctx, k.Sealer, i)

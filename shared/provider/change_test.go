@@ -130,7 +130,14 @@ func TestChangeKeepsWhatItDoesNotName(t *testing.T) {
 	if err := apply(Change{Configurations: map[string]any{"aws_auth_type": "accessKey", "aws_region": "us-east-1", "aws_access_key_id": "A", "aws_secret_access_key": "first-secret", "custom_headers": map[string]any{"X-A": "header-secret"}}}); err != nil {
 		t.Fatal(err)
 	}
-	if err := apply(Change{Configurations: map[string]any{"aws_region": "eu-west-1"}}); err != nil {
+	// The region is a part of the host, so it cannot change without the secrets.
+	if err := apply(Change{Configurations: map[string]any{"aws_region": "eu-west-1"}}); !fault.Is(err, fault.InvalidRequest) {
+		t.Errorf("the secrets moved to another region: %v", err)
+	}
+	if err := apply(Change{Configurations: map[string]any{"aws_region": "eu-west-1", "aws_secret_access_key": "first-secret", "custom_headers": map[string]any{"X-A": "header-secret"}}}); err != nil {
+		t.Fatal(err)
+	}
+	if err := apply(Change{Configurations: map[string]any{"aws_access_key_id": "B"}}); err != nil {
 		t.Fatal(err)
 	}
 	if c := opened(t, rec, i); c.Fields["aws_secret_access_key"] != "first-secret" || c.Fields["aws_region"] != "eu-west-1" || c.CustomHeaders["X-A"] != "header-secret" {

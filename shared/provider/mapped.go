@@ -10,6 +10,7 @@ import (
 	"gateway/shared/fault"
 	"gateway/shared/resource"
 	"gateway/shared/seal"
+	"gateway/shared/seal/hostpin"
 	"gateway/shared/seal/reference"
 	"gateway/shared/store"
 )
@@ -36,6 +37,9 @@ func (s *Secrets) Values(ctx context.Context, v *resource.View, sc store.Scope, 
 		source, err := s.source(ctx, v, sc, m.SecretReferenceID)
 		if err != nil {
 			return nil, until, err
+		}
+		if m.Restricted && hostpin.Chooses(m.SecretKey, source.SecretKey) {
+			return nil, until, fault.Newf(fault.NotAllowed, "secret_mappings", "The secret reference %s names another member of its secret than the mapping of %s; map it again", fault.Clip(m.SecretReferenceID, 300), fault.Clip(m.TargetField, 300))
 		}
 		value, good, err := s.resolver.Value(ctx, source)
 		if err != nil {
@@ -119,14 +123,23 @@ func SourceOf(rec resource.Record, sealer seal.Sealer) (*reference.Source, error
 	})
 }
 
-// LinkSecrets stages that by now uses the secret references of its new mappings, and no
-// longer those of its old ones. A reference cannot be deleted while it is used. The error
-// is a 400 that names mappings whose reference does not exist, or is not open to by's
-// workspace.
-func LinkSecrets(tx *resource.Tx, by resource.Ref, was, now []SecretMapping) error {
+// Links is a change of the secret mappings of a resource, or of the addresses to which
+// mapped secrets are sent.
+type Links struct {
+	Was, Now  []SecretMapping
+	Addresses []hostpin.Address
+	By        hostpin.Caller
+}
+
+// LinkSecrets stages that the resource by uses the secret references of its new mappings,
+// and no longer those of its old ones: a reference cannot be deleted while it is used. It
+// marks the mappings of callers who may not read references as Restricted. The error is a
+// 400 or 403 that names the mappings whose reference does not exist or is not open to by's
+// workspace, and those that the caller may not make or combine with the addresses.
+func LinkSecrets(tx *resource.Tx, by resource.Ref, l Links) error {
 	org := by.Scope.Organisation()
 	before, after := map[string]resource.Ref{}, map[string]resource.Ref{}
-	for _, m := range was {
+	for _, m := range l.Was {
 		rec, ok, err := tx.Get(org, reference.Kind, m.SecretReferenceID)
 		if err != nil {
 			return err
@@ -135,30 +148,67 @@ func LinkSecrets(tx *resource.Tx, by resource.Ref, was, now []SecretMapping) err
 			before[rec.ID] = rec.Ref()
 		}
 	}
+	pinned := hostpin.Change{Addresses: l.Addresses, By: l.By}
 	var bad []fault.Detail
-	for n, m := range now {
-		at := fmt.Sprintf("secret_mappings[%d].secret_reference_id", n)
-		rec, ok, err := tx.Get(org, reference.Kind, m.SecretReferenceID)
+	for n := range l.Now {
+		m := &l.Now[n]
+		at := fmt.Sprintf("secret_mappings[%d]", n)
+		ref, form, err := openReference(tx, by, m.SecretReferenceID)
 		if err != nil {
 			return err
 		}
-		if !ok || rec.Archived() {
-			bad = append(bad, fault.Detail{Field: at, Message: "is no secret reference of the organisation"})
-			continue
+		if form == nil {
+			bad = append(bad, fault.Detail{Field: at + ".secret_reference_id", Message: "is no secret reference of the organisation"})
+			form = &reference.Reference{}
+		} else {
+			after[ref.ID] = ref
 		}
-		form, err := reference.Decode(rec.Body)
-		if err != nil {
-			return err
-		}
-		if by.Scope.Workspace != "" && !form.OpenTo(by.Scope.Workspace) {
-			bad = append(bad, fault.Detail{Field: at, Message: "is no secret reference of the organisation"})
-			continue
-		}
-		after[rec.ID] = rec.Ref()
+		changed := m.restrict(l.Was, l.By.Reads)
+		pinned.Mappings = append(pinned.Mappings, hostpin.Mapping{Field: at, Target: m.TargetField, Changed: changed, Key: m.SecretKey, ReferenceKey: form.SecretKey})
+	}
+	if err := pinned.Check(); err != nil {
+		return err
 	}
 	if refused := fault.Invalids(bad); refused != nil {
 		return refused
 	}
+	return stageUses(tx, by, before, after)
+}
+
+// openReference returns a secret reference that is open to the workspace of a resource; nil
+// if there is none.
+func openReference(tx *resource.Tx, by resource.Ref, name string) (resource.Ref, *reference.Reference, error) {
+	rec, ok, err := tx.Get(by.Scope.Organisation(), reference.Kind, name)
+	if err != nil || !ok || rec.Archived() {
+		return resource.Ref{}, nil, err
+	}
+	form, err := reference.Decode(rec.Body)
+	if err != nil || by.Scope.Workspace != "" && !form.OpenTo(by.Scope.Workspace) {
+		return resource.Ref{}, nil, err
+	}
+	return rec.Ref(), form, nil
+}
+
+// restrict sets Restricted and reports whether the mapping differs from the stored ones.
+// Callers who may read references decide about it themselves.
+func (m *SecretMapping) restrict(was []SecretMapping, reads bool) (changed bool) {
+	plain := *m
+	plain.Restricted = false
+	for _, old := range was {
+		mark := old.Restricted
+		old.Restricted = false
+		if old == plain {
+			if !reads {
+				m.Restricted = mark
+			}
+			return false
+		}
+	}
+	m.Restricted = m.Restricted || !reads
+	return true
+}
+
+func stageUses(tx *resource.Tx, by resource.Ref, before, after map[string]resource.Ref) error {
 	for id, of := range before {
 		if _, stays := after[id]; !stays {
 			if err := tx.Unuse(of, by); err != nil {

@@ -49,6 +49,9 @@ type SecretMapping struct {
 	SecretReferenceID string `json:"secret_reference_id" min:"1" max:"255"`     // id or slug of the reference
 	SecretKey         string `json:"secret_key,omitempty" max:"255"`            // key in a secret of several values; "": the reference's own
 	ValueFormat       string `json:"value_format,omitempty" enum:"string,json"` // "": string
+	// Restricted is set by LinkSecrets for callers who may not read secret references. It holds
+	// after the reference has changed, too.
+	Restricted bool `json:"restricted,omitempty" doc:"The mapping only gives the member of the secret that the reference names. Always true where whoever maps it may not read secret references."`
 }
 
 // IntegrationModel is one model of an integration: an enabled or disabled one, or its own.

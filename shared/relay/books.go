@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"slices"
 
+	"gateway/shared/audit"
 	"gateway/shared/chat"
 	"gateway/shared/fault"
 	"gateway/shared/identity"
@@ -128,7 +129,7 @@ func (l *logbook) describeMoney() {
 func (l *logbook) describeRequest() {
 	r := &l.rec
 	r.ID, r.Start = l.ULID, l.Start
-	r.Endpoint, r.Method, r.Path = l.Route.Endpoint, l.Req.Method, l.Req.URL.EscapedPath()
+	r.Endpoint, r.Method, r.Path = l.Route.Endpoint, l.Req.Method, audit.MaskPath(l.Req.URL.EscapedPath())
 	r.TraceID, r.SpanID, r.ParentSpanID, r.SpanName = l.Ask.TraceID, l.Ask.SpanID, l.Ask.ParentSpanID, l.Ask.SpanName
 	r.Agent = usage.Agent{Session: l.Ask.Session, ID: l.Ask.Agent, Parent: l.Ask.ParentAgent}
 	if who := l.Who; who != nil {

@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 
 	"gateway/shared/seal"
 )
@@ -75,6 +77,15 @@ func (r *Record) HasSecret(name string) bool {
 	m, err := r.secrets()
 	_, ok := m[name]
 	return err == nil && ok
+}
+
+// SecretNames returns the names of the secrets that are sealed in the record, sorted.
+func (r *Record) SecretNames() []string {
+	m, err := r.secrets()
+	if err != nil {
+		return nil
+	}
+	return slices.Sorted(maps.Keys(m))
 }
 
 // OpenSecrets opens all secrets of the record, by name. For the data plane only.

@@ -7,6 +7,7 @@ import (
 
 	"gateway/shared/identity"
 	"gateway/shared/resource"
+	"gateway/shared/seal/hostpin"
 	"gateway/shared/store"
 )
 
@@ -29,11 +30,13 @@ func LoadRole(ctx context.Context, v *resource.View, sc store.Scope, user string
 	return role, role != "", nil
 }
 
-// ScopesOf are the scopes that a role of a workspace allows, sorted. Admins have all that
-// workspace keys may hold, managers all but those that change the workspace itself, and
-// members those that read or call models.
+// ScopesOf returns the scopes that a role of a workspace allows, sorted. Admins have all
+// that workspace keys may hold, managers all but those that change the workspace itself, and
+// members those that read or call models. No role of a workspace uses secret references,
+// which belong to the organization: its admins grant that to a key.
 func ScopesOf(role string) []string {
 	all := identity.NewScopeSet(append(identity.ScopesFor(identity.WorkspaceService), identity.ScopesFor(identity.WorkspaceUser)...)...).Sorted()
+	all = slices.DeleteFunc(all, func(s string) bool { return s == hostpin.ScopeUse })
 	switch role {
 	case Owner, Admin:
 		return all

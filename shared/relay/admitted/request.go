@@ -12,6 +12,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/oklog/ulid/v2"
 
+	"gateway/shared/audit"
 	"gateway/shared/egress"
 	"gateway/shared/fault"
 	"gateway/shared/identity"
@@ -140,7 +141,7 @@ func (q *Request) Trace() {
 		q.Ask.TraceID = newTraceID()
 	}
 	if q.Ask.Traced && q.Ask.SpanName == "" {
-		q.Ask.SpanName = q.Req.Method + " " + q.Req.URL.Path
+		q.Ask.SpanName = q.Req.Method + " " + audit.MaskPath(q.Req.URL.Path)
 		q.Ask.SpanName = strings.ToValidUTF8(q.Ask.SpanName[:min(len(q.Ask.SpanName), asked.MaxSpanName)], "")
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"gateway/shared/fault"
+	"gateway/shared/seal/hostpin"
 )
 
 // Names of the fields of auth_config.
@@ -38,6 +39,7 @@ type Field struct {
 	Name     string
 	Secret   bool
 	Optional bool
+	Place    bool                           // decides which host is called
 	rule     func(e *edit, v string) string // "" or an error text
 }
 
@@ -53,19 +55,19 @@ var managers = map[string]struct {
 	modes  []mode
 }{
 	AWS: {awsAuthType, []mode{
-		{accessKey, []Field{{Name: "aws_access_key_id", rule: visible}, {Name: "aws_secret_access_key", Secret: true, rule: visible}, {Name: awsRegion, rule: label}}},
-		{assumedRole, []Field{{Name: "aws_role_arn", rule: roleARN}, {Name: "aws_external_id", Optional: true, rule: visible}, {Name: awsRegion, rule: label}}},
-		{serviceRole, []Field{{Name: awsRegion, Optional: true, rule: label}}},
+		{accessKey, []Field{{Name: "aws_access_key_id", rule: visible}, {Name: "aws_secret_access_key", Secret: true, rule: visible}, {Name: awsRegion, Place: true, rule: label}}},
+		{assumedRole, []Field{{Name: "aws_role_arn", rule: roleARN}, {Name: "aws_external_id", Optional: true, rule: visible}, {Name: awsRegion, Place: true, rule: label}}},
+		{serviceRole, []Field{{Name: awsRegion, Optional: true, Place: true, rule: label}}},
 	}},
 	Azure: {azureAuthMode, []mode{
-		{entra, []Field{{Name: "azure_entra_tenant_id", rule: segment}, {Name: "azure_entra_client_id", rule: visible}, {Name: "azure_entra_client_secret", Secret: true, rule: visible}, {Name: azureVaultURL, rule: anyVault}}},
-		{managed, []Field{{Name: "azure_managed_client_id", Optional: true, rule: visible}, {Name: azureVaultURL, rule: azureVault}}},
-		{standard, []Field{{Name: azureVaultURL, rule: azureVault}}},
+		{entra, []Field{{Name: "azure_entra_tenant_id", Place: true, rule: segment}, {Name: "azure_entra_client_id", rule: visible}, {Name: "azure_entra_client_secret", Secret: true, rule: visible}, {Name: azureVaultURL, Place: true, rule: anyVault}}},
+		{managed, []Field{{Name: "azure_managed_client_id", Optional: true, rule: visible}, {Name: azureVaultURL, Place: true, rule: azureVault}}},
+		{standard, []Field{{Name: azureVaultURL, Place: true, rule: azureVault}}},
 	}},
 	Vault: {vaultAuthType, []mode{
-		{token, []Field{{Name: vaultAddr, rule: address}, {Name: vaultTokenName, Secret: true, rule: visible}, {Name: vaultNamespace, Optional: true, rule: namespace}}},
-		{appRole, []Field{{Name: vaultAddr, rule: address}, {Name: vaultRoleID, rule: visible}, {Name: vaultSecretID, Secret: true, rule: visible}, {Name: vaultNamespace, Optional: true, rule: namespace}}},
-		{kubernetes, []Field{{Name: vaultAddr, rule: address}, {Name: vaultRole, rule: visible}, {Name: vaultNamespace, Optional: true, rule: namespace}}},
+		{token, []Field{{Name: vaultAddr, Place: true, rule: address}, {Name: vaultTokenName, Secret: true, rule: visible}, {Name: vaultNamespace, Optional: true, rule: namespace}}},
+		{appRole, []Field{{Name: vaultAddr, Place: true, rule: address}, {Name: vaultRoleID, rule: visible}, {Name: vaultSecretID, Secret: true, rule: visible}, {Name: vaultNamespace, Optional: true, rule: namespace}}},
+		{kubernetes, []Field{{Name: vaultAddr, Place: true, rule: address}, {Name: vaultRole, rule: visible}, {Name: vaultNamespace, Optional: true, rule: namespace}}},
 	}},
 }
 
@@ -105,7 +107,8 @@ type edit struct {
 }
 
 // SetAuth merges given into the reference's auth_config, member by member: null or ""
-// removes one. secrets are those to be sealed, nil for one to be removed; has tells which
+// removes one. A change of the manager's address requires the secrets that are sent there.
+// secrets are those to be sealed, nil for one to be removed; has tells which
 // are sealed already. Members that the chosen way does not know are dropped if they were
 // stored, and refused if they were given. Members that start with masked_ come from reads,
 // and are ignored.
@@ -148,8 +151,28 @@ func (r *Reference) SetAuth(given map[string]any, has func(secret string) bool, 
 	if len(e.bad) > 0 {
 		return nil, e.bad
 	}
+	if refused := fault.From(m.modes[at].pinned(r.Auth, next, secrets, has).Check()); refused != nil {
+		return nil, refused.Details
+	}
 	r.Auth = next
 	return secrets, nil
+}
+
+// pinned is the change as hostpin judges it: secrets that stay sealed are sent to the hosts
+// that the fields name.
+func (m *mode) pinned(was, now map[string]string, sent map[string]*string, has func(secret string) bool) *hostpin.Change {
+	ch := &hostpin.Change{}
+	for i := range m.fields {
+		f := &m.fields[i]
+		at := "auth_config." + f.Name
+		if f.Place {
+			ch.Addresses = append(ch.Addresses, hostpin.Address{Field: at, Was: was[f.Name], Now: now[f.Name], Open: true})
+		}
+		if _, given := sent[f.Name]; f.Secret && !given && has(f.Name) {
+			ch.Kept = append(ch.Kept, at)
+		}
+	}
+	return ch
 }
 
 func (m *mode) knows(name string) bool {

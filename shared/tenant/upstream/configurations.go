@@ -71,6 +71,20 @@ func (ch *Change) Apply(ctx context.Context, s seal.Sealer, rec *resource.Record
 	return next, nil
 }
 
+// Kept returns the fields of the secrets that rec had before the change and still has, for
+// hostpin.Change.
+func (ch *Change) Kept(rec *resource.Record) (fields []string) {
+	if ch.Clear {
+		return nil
+	}
+	for _, name := range rec.SecretNames() {
+		if _, sent := ch.Members[name]; !sent {
+			fields = append(fields, Prefix+name)
+		}
+	}
+	return fields
+}
+
 // mask is a member as it is shown, and tells whether it has secrets.
 func (s Secrets) mask(name string, raw json.RawMessage) (shown json.RawMessage, secret bool, bad []fault.Detail) {
 	names, known := s[name]

@@ -1,0 +1,85 @@
+package providers
+
+import (
+	"fmt"
+	"testing"
+
+	"gateway/shared/admin"
+	"gateway/shared/admin/admintest"
+	"gateway/shared/identity"
+	"gateway/shared/identity/people"
+)
+
+// manager is a caller whose role is that of a manager, with every scope of the role.
+func manager(h *admintest.House) string {
+	c := h.Caller(admintest.ManagerKey)
+	c.Scopes = identity.NewScopeSet(people.ScopesOf(people.Manager)...)
+	h.SetCaller(admintest.ManagerKey, c)
+	return admintest.ManagerKey
+}
+
+func TestKeysOfVirtualKeysStayAtTheirAddress(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	const own, other = "https://own.example.com/v1", "https://attacker.example.com/v1"
+	h.Do("POST", "/virtual-keys", key, fmt.Sprintf(`{"name":"x","slug":"x","provider":"openai","key":"sk-saved","custom_host":%q}`, own)).OK()
+	for _, name := range []string{"custom_host", "customHost"} {
+		h.Do("PUT", "/virtual-keys/x", key, fmt.Sprintf(`{%q:%q}`, name, other)).Refused(400, "AB01", name)
+		h.Do("PUT", "/virtual-keys/x", key, fmt.Sprintf(`{%q:null}`, name)).Refused(400, "AB01", name)
+	}
+	if of, i := integrationOf(t, h, "x"); i.Configurations["custom_host"] != own || credentialOf(t, &of, i).Key != "sk-saved" {
+		t.Errorf("%+v", i.Configurations)
+	}
+	h.Do("PUT", "/virtual-keys/x", key, fmt.Sprintf(`{"name":"y","custom_host":%q}`, own+"/")).OK()
+	h.Do("PUT", "/virtual-keys/x", key, fmt.Sprintf(`{"key":"sk-other","custom_host":%q}`, other)).OK()
+	if of, i := integrationOf(t, h, "x"); i.Configurations["custom_host"] != other || credentialOf(t, &of, i).Key != "sk-other" {
+		t.Errorf("%+v", i.Configurations)
+	}
+}
+
+// Mapping a secret reference needs a right of its own. Without reading references, it gives
+// the member that the reference names, and only to the vendor of the provider.
+func TestSecretReferencesAreMappedByRight(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	h.VaultReference("ref", "https://vault.example.com") // names the member pass
+	by := manager(h)
+	body := func(slug, more string) string {
+		return fmt.Sprintf(`{"name":"x","slug":%q,"provider":"openai",%s}`, slug, more)
+	}
+	mapped := func(more string) string {
+		return `"secret_mappings":[{"target_field":"key","secret_reference_id":"ref"` + more + `}]`
+	}
+	const host = `,"custom_host":"https://attacker.example.com/v1"`
+	h.Do("POST", "/virtual-keys", by, body("x", mapped(""))).Refused(403, "AB03", "secret_mappings")
+	h.Do("POST", "/virtual-keys", by, body("x", mapped(`,"secret_key":"db_password"`)+host)).Refused(403, "AB03", "secret_mappings")
+
+	user := "key-user-of-references"
+	h.SetCaller(user, admin.Caller{KeyID: "k", Type: string(identity.WorkspaceService), Scope: h.Caller(key).Scope, Scopes: admintest.ScopeList{"virtual_keys.create", "virtual_keys.update", "virtual_keys.read", "secret_references.use"}})
+	h.Do("POST", "/virtual-keys", user, body("x", mapped(`,"secret_key":"db_password"`))).Refused(400, "AB01", "secret_mappings[0].secret_key")
+	h.Do("POST", "/virtual-keys", user, body("x", mapped("")+host)).Refused(400, "AB01", "custom_host")
+	h.Do("POST", "/virtual-keys", user, body("x", mapped(`,"restricted":false`))).OK()
+	if _, i := integrationOf(t, h, "x"); !i.SecretMappings[0].Restricted {
+		t.Errorf("%+v", i.SecretMappings)
+	}
+	// A manager goes on with a mapping that exists, and cannot move it.
+	h.Do("PUT", "/virtual-keys/x", by, `{"name":"renamed",`+mapped("")+`}`).OK()
+	h.Do("PUT", "/virtual-keys/x", by, `{"name":"renamed"`+host+`}`).Refused(400, "AB01", "custom_host")
+	h.Do("PUT", "/virtual-keys/x", by, `{`+mapped(`,"secret_key":"db_password"`)+`}`).Refused(403, "AB03", "secret_mappings")
+
+	at := "?workspace_id=" + h.One
+	h.Do("POST", "/virtual-keys"+at, chief, body("admins", mapped(`,"secret_key":"db_password"`)+host)).OK()
+	if _, i := integrationOf(t, h, "admins"); i.SecretMappings[0].Restricted {
+		t.Errorf("%+v", i.SecretMappings)
+	}
+	h.Do("PUT", "/virtual-keys/admins", by, `{"name":"renamed",`+mapped(`,"secret_key":"db_password"`)+host+`}`).OK()
+	if _, i := integrationOf(t, h, "admins"); i.SecretMappings[0].Restricted {
+		t.Error("an unchanged mapping of an admin was restricted by the update of a manager")
+	}
+	h.Do("PUT", "/virtual-keys/admins", by, `{"custom_host":"https://other.example.com/v1"}`).Refused(400, "AB01", "custom_host")
+	// Keys of admins that were made before the scope use was there.
+	old := h.Caller(chief)
+	old.Scopes = admintest.ScopeList{"virtual_keys.create", "secret_references.read"}
+	h.SetCaller("key-old-admin", old)
+	h.Do("POST", "/virtual-keys"+at, "key-old-admin", body("old", mapped(`,"secret_key":"db_password"`)+host)).OK()
+}
