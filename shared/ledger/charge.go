@@ -6,6 +6,7 @@ import (
 	"errors"
 	"time"
 
+	"gateway/shared/fault"
 	"gateway/shared/store"
 	"gateway/shared/usage"
 )
@@ -116,4 +117,22 @@ func (l *Ledger) SettleHeld(ctx context.Context, held []Held, used Used) ([]usag
 		errs[i] = l.SettleEntry(ctx, final[i])
 	})
 	return final, errors.Join(errs...)
+}
+
+// CheckExhausted returns the fault of a subject's budget that is exhausted, for work that
+// reserves only later, such as a session; nil if there is none.
+func (l *Ledger) CheckExhausted(ctx context.Context, s *Subject) error {
+	states, err := l.State(ctx, s)
+	if err != nil {
+		return err
+	}
+	for i := range states {
+		if b := &states[i]; b.Status == Exhausted && b.Limit.OnExceeded != Audit {
+			f := fault.Newf(fault.BudgetExhausted, "", "The %s budget of %s is exhausted: limit %s, used %s", b.Limit.Type, s.name(), b.Limit.Type.words(b.Limit.CreditLimit+b.Raised), b.Limit.Type.words(b.Usage))
+			f.Limit = s.exhausted(b.Limit.Type, states)
+			f.Limit.Needed = 1
+			return f
+		}
+	}
+	return nil
 }

@@ -66,7 +66,7 @@ func (w *Lately) Exhausted(ctx context.Context, s *Subject) (bool, error) {
 	defer close(a.done)
 	states, err := w.ledger.State(ctx, s)
 	for i := range states {
-		a.exhausted = a.exhausted || states[i].Status == Exhausted
+		a.exhausted = a.exhausted || states[i].Status == Exhausted && states[i].Limit.OnExceeded != Audit
 	}
 	if a.err = err; err != nil {
 		w.mu.Lock()

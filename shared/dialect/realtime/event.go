@@ -132,6 +132,37 @@ func (e *Event) Audio() bool {
 	return e.Type == "response.output_audio.delta" || e.Type == "response.audio.delta" || e.Type == "input_audio_buffer.append"
 }
 
+// Added is what a client's event adds to the conversation: bytes of text and of Base64 audio,
+// and images.
+type Added struct{ Text, Audio, Images int }
+
+// Added returns what an event adds to the conversation; nothing for an event of another type.
+func (e *Event) Added() (a Added) {
+	switch e.Type {
+	case "input_audio_buffer.append":
+		a.Audio = len(e.Body)
+	case ItemCreate:
+		a.Text = len(e.Body)
+		var item struct {
+			Content []struct {
+				Audio json.RawMessage `json:"audio"`
+				Image json.RawMessage `json:"image_url"`
+			} `json:"content"`
+		}
+		if json.Unmarshal(e.item, &item) != nil {
+			return a
+		}
+		for _, part := range item.Content {
+			a.Text -= len(part.Audio) + len(part.Image)
+			a.Audio += len(part.Audio)
+			if len(part.Image) > 0 {
+				a.Images++
+			}
+		}
+	}
+	return a
+}
+
 // Session is what an event tells about the session; if the client sent it, what it asks
 // for.
 type Session struct {

@@ -81,6 +81,11 @@ func (b *Bill) hasMoney() error {
 	if len(budgets) == 0 {
 		return nil
 	}
+	for _, s := range budgets {
+		if err := b.Ledger.CheckExhausted(b.Ctx, s); err != nil {
+			return err
+		}
+	}
 	least := b.BoundOf()
 	least.Assumed = b.Wanted.Most.N(pricing.Seconds) == 0 // time is reserved for as a whole
 	r, err := b.Ledger.Reserve(b.Ctx, b.ULID, budgets, least)

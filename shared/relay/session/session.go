@@ -157,10 +157,8 @@ func (s *Session) judge(e *realtime.Event) (Turn, error) {
 			return nil, err
 		}
 		return s.begin(&Wanted{Output: asks.MaxOutput, Event: e.Body})
-	case realtime.ItemCreate:
-		s.turns.said(len(e.Body), false)
-	case "input_audio_buffer.append":
-		s.turns.said(len(e.Body), true)
+	default:
+		s.turns.said(e.Added())
 	}
 	return nil, nil
 }

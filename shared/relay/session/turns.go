@@ -22,8 +22,23 @@ type turns struct {
 	running map[string]*running
 	seen    map[string]struct{} // ids of finished responses, and of what was heard
 	is      realtime.Session
-	history int64 // tokens that the last response read and made
-	since   int64 // most tokens that the client has added
+	history tokens         // that the last response read and made
+	since   realtime.Added // by the client, after it
+}
+
+// tokens are counted apart by medium, because their prices differ.
+type tokens struct{ text, audio, image int64 }
+
+func (n tokens) total() int64 { return n.text + n.audio + n.image }
+
+// tokensOf returns what a response has read and made, which the next one reads.
+func tokensOf(u pricing.Usage) tokens {
+	n := tokens{
+		audio: u.N(pricing.AudioIn) + u.N(pricing.AudioCacheRead) + u.N(pricing.AudioOut),
+		image: u.N(pricing.ImageIn) + u.N(pricing.ImageCacheRead),
+	}
+	n.text = max(u.TotalTokens()-n.audio-n.image, 0)
+	return n
 }
 
 // awaited is a response that was asked for and has not begun.
@@ -34,27 +49,29 @@ type awaited struct {
 
 // running is a response under way.
 type running struct {
-	turn      Turn  // nil: none was admitted
-	made      int64 // tokens, by the length of what came
+	turn      Turn   // nil: none was admitted
+	made      tokens // by the length of what came
 	cancelled bool
 }
 
 func (t *turns) begin(model string) { t.is.Model = model }
 
+// How content is converted to tokens. Bounds use the most tokens that content can have,
+// estimates the usual number.
 const (
-	bytesOfToken = 4    // of text, as a rule; at least it is one
-	bytesOfSound = 800  // Base64 of a token's sound, at least: ten a second of the leanest format
-	usualSound   = 3200 // Base64 of a token's sound that a model makes: twenty a second of PCM, 24 kHz
+	bytesOfToken      = 4    // of text, as a rule; at least it is one
+	bytesOfAudio      = 800  // Base64 of an audio token, at least: ten a second of the leanest format
+	usualBytesOfAudio = 3200 // Base64 of an audio token that a model makes: twenty a second of PCM, 24 kHz
+	tokensOfImage     = 4000 // at most
+	usualImage        = 800
 )
 
 // said counts what the client added to the conversation.
-func (t *turns) said(bytes int, sound bool) {
-	per := int64(1)
-	if sound {
-		per = bytesOfSound
-	}
+func (t *turns) said(a realtime.Added) {
 	t.mu.Lock()
-	t.since += int64(bytes)/per + 1
+	t.since.Text += a.Text
+	t.since.Audio += a.Audio
+	t.since.Images += a.Images
 	t.mu.Unlock()
 }
 
@@ -62,8 +79,12 @@ func (t *turns) said(bytes int, sound bool) {
 func (t *turns) input() int64 {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.history + t.since + int64(len(t.is.Instructions))
+	since := int64(t.since.Text) + per(t.since.Audio, bytesOfAudio) + int64(t.since.Images)*tokensOfImage
+	return t.history.total() + since + int64(len(t.is.Instructions))
 }
+
+// per is how many tokens of a size bytes make, rounded up.
+func per(bytes, size int) int64 { return int64((bytes + size - 1) / size) }
 
 // bound is the most that a response may make, as the session says; 0: it does not.
 func (t *turns) bound() int64 {
@@ -151,31 +172,43 @@ func (t *turns) done(d *realtime.Done) (turn Turn, known bool) {
 	}
 	delete(t.running, d.ID)
 	t.note(d.ID)
-	if !d.Usage.Known() && (d.Status == "completed" || r.made > 0) {
+	if !d.Usage.Known() && (d.Status == "completed" || r.made.total() > 0) {
 		t.estimate(d, r)
 	}
-	t.history, t.since = d.Usage.TotalTokens(), 0
+	t.history, t.since = tokensOf(d.Usage), realtime.Added{}
 	return r.turn, true
 }
 
-// estimate is the usage that is assumed for a response.
+// estimate is the usage that is assumed for a response whose usage is not reported: its text,
+// audio and images each in their own class.
 func (t *turns) estimate(d *realtime.Done, r *running) {
-	d.Usage.Set(pricing.Input, t.history+(t.since+bytesOfToken-1)/bytesOfToken)
-	d.Usage.Set(pricing.Output, r.made)
-	d.Usage.Estimated = true
+	u := &d.Usage
+	u.Set(pricing.Input, t.history.text+per(t.since.Text, bytesOfToken))
+	u.Set(pricing.Output, r.made.text)
+	for class, n := range map[pricing.Class]int64{
+		pricing.AudioIn:  t.history.audio + per(t.since.Audio, usualBytesOfAudio),
+		pricing.ImageIn:  t.history.image + int64(t.since.Images)*usualImage,
+		pricing.AudioOut: r.made.audio,
+	} {
+		if n > 0 {
+			u.Set(class, n)
+		}
+	}
+	u.Estimated = true
 }
 
 // made counts what has come of a response.
-func (t *turns) made(id string, bytes int, sound bool) {
-	per := int64(bytesOfToken)
-	if sound {
-		per = usualSound
-	}
+func (t *turns) made(id string, bytes int, audio bool) {
 	t.mu.Lock()
-	if r := t.running[id]; r != nil {
-		r.made += (int64(bytes) + per - 1) / per
+	defer t.mu.Unlock()
+	r := t.running[id]
+	switch {
+	case r == nil:
+	case audio:
+		r.made.audio += per(bytes, usualBytesOfAudio)
+	default:
+		r.made.text += per(bytes, bytesOfToken)
 	}
-	t.mu.Unlock()
 }
 
 // failed takes the turn that a provider's error is about; nil: none that waits. An error
