@@ -77,7 +77,7 @@ func (s *Stores) openTables(dir string, o Options) error {
 		s.queues, late = queuefile.Open(filepath.Join(dir, "queues.db"), queuefile.Options{Durable: o.Durable})
 	})
 	var err error
-	s.tables, err = sqlite.Open(filepath.Join(dir, "tables.db"), sqlite.Options{Durable: o.Durable})
+	s.tables, err = sqlite.Open(filepath.Join(dir, "tables.db"), sqlite.Options{Durable: o.Durable, NoMap: o.NoRing})
 	wg.Wait()
 	if err != nil {
 		return err // both say that another process has the folder; once is enough

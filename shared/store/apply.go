@@ -95,12 +95,127 @@ func compare(a, b Value) (int, bool) {
 	return 0, false
 }
 
-// Apply is the row after the update; before is nil when the row did not exist. It does not
-// check conditions. The result is a new item, which shares unchanged values with before. It
-// is nil if the row stays absent because attributes are only removed. It fails with
+// Apply returns the row after the update; before is nil when the row did not exist. It does
+// not check conditions. The result is a new item, which shares unchanged values with before.
+// It is nil if the row stays absent because attributes are only removed. It fails with
 // ErrNoMap, ErrInvalid (adding to something that is not a number, a sum outside int64) or
 // ErrTooLarge; the row must then stay as it was.
 func (u *Update) Apply(before Item) (Item, error) {
+	after, err := u.ApplyUnsized(before)
+	if err == nil && after != nil && after.Size(u.Key) > MaxItemBytes {
+		return nil, ErrTooLarge
+	}
+	return after, err
+}
+
+// Result is what Table.Update returns after the update was made.
+func (u *Update) Result(before, after Item) (Item, Item) {
+	if u.Look == nil {
+		return before, after
+	}
+	u.Look(after)
+	return nil, nil
+}
+
+// Sums appends the values that the increments lead to. It fails as Apply does.
+func (u *Update) Sums(dst []int64, before Item) ([]int64, error) {
+	for _, a := range u.Add {
+		n, err := a.sum(before)
+		if err != nil {
+			return nil, err
+		}
+		dst = append(dst, n)
+	}
+	return dst, nil
+}
+
+// InPlace reports whether Write can make the update: all its maps exist in the item, and no
+// whole map is replaced.
+func (u *Update) InPlace(it Item) bool {
+	has := func(p Path) bool {
+		if p.Key == "" {
+			return true
+		}
+		_, ok := it[p.Attr].(Map)
+		return ok
+	}
+	for i := range u.Set {
+		if _, whole := u.Set[i].Value.(Map); whole || !has(u.Set[i].Path) {
+			return false
+		}
+	}
+	for i := range u.Remove {
+		if !has(u.Remove[i]) {
+			return false
+		}
+	}
+	return it != nil
+}
+
+// Write makes the update in the item itself. InPlace must have reported true, and sums are
+// those of Sums.
+func (u *Update) Write(it Item, sums []int64) {
+	set := func(p Path, v Value) {
+		if p.Key == "" {
+			it[p.Attr] = v
+		} else {
+			it[p.Attr].(Map)[p.Key] = v
+		}
+	}
+	for i := range u.Set {
+		set(u.Set[i].Path, normal(u.Set[i].Value))
+	}
+	for i := range u.Add {
+		set(u.Add[i].Path, sums[i])
+	}
+	for _, p := range u.Remove {
+		if p.Key == "" {
+			delete(it, p.Attr)
+		} else {
+			delete(it[p.Attr].(Map), p.Key)
+		}
+	}
+}
+
+// Clone returns a copy that shares no map with the item.
+func (it Item) Clone() Item {
+	c := make(Item, len(it))
+	for k, v := range it {
+		if m, ok := v.(Map); ok {
+			v = cloneMap(m)
+		}
+		c[k] = v
+	}
+	return c
+}
+
+// MaxGrowth returns a limit of the bytes by which the update makes a row larger.
+func (u *Update) MaxGrowth() int {
+	n := 0
+	for i := range u.Set {
+		p := &u.Set[i].Path
+		n += len(p.Attr) + len(p.Key) + 4
+		if m, ok := u.Set[i].Value.(Map); ok {
+			for k, e := range m {
+				n += len(k) + scalarSize(e) + 1
+			}
+		} else {
+			n += scalarSize(u.Set[i].Value)
+		}
+	}
+	for i := range u.Add {
+		p := &u.Add[i].Path
+		n += len(p.Attr) + len(p.Key) + 4 + maxIntSize
+	}
+	return n
+}
+
+// maxIntSize is the size of the number with the most digits.
+const maxIntSize = 12
+
+// ApplyUnsized is Apply without the check of the row's size, for callers that know by
+// MaxGrowth that it passes.
+func (u *Update) ApplyUnsized(before Item) (Item, error) {
 	after := make(Item, len(before)+len(u.Set)+len(u.Add))
 	for k, v := range before {
 		after[k] = v
@@ -152,9 +267,6 @@ func (u *Update) Apply(before Item) (Item, error) {
 	}
 	if before == nil && len(u.Set)+len(u.Add) == 0 && u.Expires.IsZero() {
 		return nil, nil
-	}
-	if after.Size(u.Key) > MaxItemBytes {
-		return nil, ErrTooLarge
 	}
 	return after, nil
 }

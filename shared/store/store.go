@@ -97,6 +97,10 @@ type Update struct {
 	If     []Cond
 	// Expires, when not zero, sets the row's expiry.
 	Expires time.Time
+	// Look, when not nil, is called once with the row after the update, and Table.Update
+	// returns no items. It must not change or keep the item, nor use the store. A store that
+	// has the row in memory then does not copy it.
+	Look func(after Item)
 }
 
 // Path is an attribute, or one key of a map attribute. Writing to a key of a map

@@ -126,6 +126,7 @@ func (t *table) Update(ctx context.Context, u store.Update) (before, after store
 	if after, err = u.Apply(before); err != nil {
 		return nil, nil, err
 	}
+	before, after = u.Result(before, after)
 	return before, after, nil
 }
 

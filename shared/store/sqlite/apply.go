@@ -43,6 +43,9 @@ func (w *writer) apply(o *op) error {
 		w.pages += int(sw.deleted)
 		return nil
 	}
+	if f := o.flush; f != nil {
+		return w.flush(f)
+	}
 	w.changes = w.changes[:0]
 	defer func() { clear(w.changes) }()
 	size := 0
@@ -112,24 +115,47 @@ func (w *writer) decide(o *op, i int) (change, error) {
 func (w *writer) write() error {
 	for i := range w.changes {
 		ch := &w.changes[i]
-		pk, sk := []byte(ch.key.PK()), []byte(ch.key.SK())
-		var err error
-		switch ch.kind {
-		case changePut:
-			w.buf = appendItem(w.buf[:0], ch.item)
-			_, err = w.c.exec(ch.table, stmtUpsert, pk, sk, w.buf, ch.expires)
-		case changeReplace:
-			w.buf = appendItem(w.buf[:0], ch.item)
-			_, err = w.c.exec(ch.table, stmtReplaceItem, w.buf, pk, sk)
-		case changeDelete:
-			w.buf = w.buf[:0]
-			_, err = w.c.exec(ch.table, stmtDelete, pk, sk)
-		}
-		if err != nil {
-			return &writeError{err}
+		if err := w.writeRow(ch); err != nil {
+			return err
 		}
 		w.touched = append(w.touched, touched{ch.table, ch.key})
-		w.pages += 1 + len(w.buf)/pageBytes
 	}
+	return nil
+}
+
+// flush writes rows that were changed in memory; their watchers have been called.
+func (w *writer) flush(f *flushOp) error {
+	for i := range f.rows {
+		if err := w.writeRow(&f.rows[i]); err != nil {
+			return err
+		}
+	}
+	if f.seq == 0 {
+		return nil
+	}
+	if err := w.c.setFlushed(f.seq); err != nil {
+		return &writeError{err}
+	}
+	return nil
+}
+
+func (w *writer) writeRow(ch *change) error {
+	pk, sk := []byte(ch.key.PK()), []byte(ch.key.SK())
+	var err error
+	w.buf = w.buf[:0]
+	switch ch.kind {
+	case changePut:
+		w.buf = appendItem(w.buf, ch.item)
+		_, err = w.c.exec(ch.table, stmtUpsert, pk, sk, w.buf, ch.expires)
+	case changeReplace:
+		w.buf = appendItem(w.buf, ch.item)
+		_, err = w.c.exec(ch.table, stmtReplaceItem, w.buf, pk, sk)
+	case changeDelete:
+		_, err = w.c.exec(ch.table, stmtDelete, pk, sk)
+	}
+	if err != nil {
+		return &writeError{err}
+	}
+	w.pages += 1 + len(w.buf)/pageBytes
 	return nil
 }

@@ -33,18 +33,19 @@ func appendItem(dst []byte, item store.Item) []byte {
 	dst = append(dst, codecVersion)
 	dst = binary.AppendUvarint(dst, uint64(len(item)))
 	for name, v := range item {
-		dst = appendString(dst, name)
-		m, ok := v.(store.Map)
-		if !ok {
-			dst = appendScalar(dst, v)
-			continue
-		}
-		dst = append(dst, typeMap)
-		dst = binary.AppendUvarint(dst, uint64(len(m)))
-		for k, e := range m {
-			dst = appendString(dst, k)
-			dst = appendScalar(dst, e)
-		}
+		dst = appendValue(appendString(dst, name), v)
+	}
+	return dst
+}
+
+func appendValue(dst []byte, v store.Value) []byte {
+	m, ok := v.(store.Map)
+	if !ok {
+		return appendScalar(dst, v)
+	}
+	dst = binary.AppendUvarint(append(dst, typeMap), uint64(len(m)))
+	for k, e := range m {
+		dst = appendScalar(appendString(dst, k), e)
 	}
 	return dst
 }
@@ -112,8 +113,9 @@ func decodeItem(b []byte) (store.Item, error) {
 	return item, nil
 }
 
-func (d *decoder) value() store.Value {
-	t := d.byte()
+func (d *decoder) value() store.Value { return d.valueOf(d.byte()) }
+
+func (d *decoder) valueOf(t byte) store.Value {
 	if t != typeMap {
 		return d.scalar(t)
 	}
@@ -139,12 +141,10 @@ func (d *decoder) scalar(t byte) store.Value {
 		i, j := d.span()
 		return d.b[i:j:j]
 	case typeInt:
-		v, n := binary.Varint(d.b[d.off:])
-		if n <= 0 {
-			d.err = errCorrupt
+		v := d.varint()
+		if d.err != nil {
 			return nil
 		}
-		d.off += n
 		return v
 	case typeTrue:
 		return true
@@ -153,6 +153,26 @@ func (d *decoder) scalar(t byte) store.Value {
 	}
 	d.err = errCorrupt
 	return nil
+}
+
+func (d *decoder) varint() int64 {
+	v, n := binary.Varint(d.b[d.off:])
+	if n <= 0 {
+		d.err = errCorrupt
+		return 0
+	}
+	d.off += n
+	return v
+}
+
+func (d *decoder) uvarint() uint64 {
+	v, n := binary.Uvarint(d.b[d.off:])
+	if n <= 0 {
+		d.err = errCorrupt
+		return 0
+	}
+	d.off += n
+	return v
 }
 
 func (d *decoder) byte() byte {

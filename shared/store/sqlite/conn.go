@@ -122,8 +122,8 @@ func wrap(err error) error {
 	return fmt.Errorf("store: sqlite: %w", err)
 }
 
-// run executes a statement without parameters and result rows.
-func (c *conn) run(sql string) error {
+// run executes a statement without result rows.
+func (c *conn) run(sql string, args ...driver.Value) error {
 	s := c.plain[sql]
 	if s == nil {
 		var err error
@@ -132,8 +132,13 @@ func (c *conn) run(sql string) error {
 		}
 		c.plain[sql] = s
 	}
-	_, err := s.(driver.StmtExecContext).ExecContext(context.Background(), nil)
+	_, err := s.(driver.StmtExecContext).ExecContext(context.Background(), c.bind(args))
 	return wrap(err)
+}
+
+// setFlushed records that the database has all changes of the logs up to a sequence number.
+func (c *conn) setFlushed(seq uint64) error {
+	return c.run("UPDATE flushed SET seq = ?", int64(seq))
 }
 
 // once is run for a statement that is not worth preparing for later.

@@ -23,7 +23,11 @@ var left, right = testPartition.Key("left"), testPartition.Key("right")
 // TestMain is the child process of the tests below when it is started as one.
 func TestMain(m *testing.M) {
 	if path := os.Getenv("STORE_TEST_CHILD"); path != "" {
-		if err := child(path); err != nil {
+		work := child
+		if os.Getenv("STORE_TEST_COUNT") != "" {
+			work = countInMemory
+		}
+		if err := work(path); err != nil {
 			fmt.Println("error", err)
 			os.Exit(3)
 		}

@@ -66,7 +66,7 @@ func (s *Store) sweep(ctx context.Context) error {
 	for i := range store.TableNames {
 		for {
 			sw := &sweep{table: i, now: now, limit: sweepLimit}
-			if err := s.do(ctx, &op{sweep: sw}); err != nil {
+			if err := s.deleteExpired(ctx, sw); err != nil {
 				return err
 			}
 			if sw.deleted < sweepLimit {
@@ -75,6 +75,13 @@ func (s *Store) sweep(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+func (s *Store) deleteExpired(ctx context.Context, sw *sweep) error {
+	if s.cache != nil && cachedTable(sw.table) {
+		return s.cache.sweep(ctx, sw)
+	}
+	return s.do(ctx, &op{sweep: sw})
 }
 
 // askCheckpoint is called by the writer after each commit.

@@ -22,6 +22,14 @@ func (t *table) Query(ctx context.Context, q store.Query) (store.Page, error) {
 	if to != nil && string(from) >= string(to) {
 		return store.Page{}, ctx.Err()
 	}
+	if t.cache != nil {
+		if err := t.s.usable(ctx); err != nil {
+			return store.Page{}, err
+		}
+		if err := t.cache.flush(); err != nil {
+			return store.Page{}, err
+		}
+	}
 	c, err := t.s.reader(ctx)
 	if err != nil {
 		return store.Page{}, err

@@ -18,6 +18,9 @@ type Options struct {
 	// Durable makes each commit wait for the disk. Without it a crash of the process loses
 	// nothing. A crash of the machine may lose the last commits, but never the file.
 	Durable bool
+	// NoMap writes each change of a rate or spend row by write(2) instead of storing it into
+	// mapped memory. Without effect if Durable is set.
+	NoMap bool
 	// SweepEvery is the time between two deletions of expired rows; one minute.
 	SweepEvery time.Duration
 	// Clock is the time that expiry is measured by; time.Now.
@@ -57,6 +60,7 @@ type Store struct {
 	checkpoint chan struct{} // requests of the writer to the janitor
 	moving     sync.Mutex    // only one may move the log at a time; SQLite refuses a second
 	writer     writer
+	cache      *rowCache // nil if Durable
 	tables     map[store.TableName]*table
 }
 
@@ -81,6 +85,10 @@ func Open(path string, o Options) (*Store, error) {
 		lock.Close()
 		return nil, err
 	}
+	flushed, err := replayLogs(c, path)
+	if err != nil {
+		return nil, errors.Join(err, c.close(), lock.Close())
+	}
 	s := &Store{
 		path: path, clock: o.Clock, lock: lock,
 		queue:      make(chan *op, queueLength),
@@ -101,8 +109,14 @@ func Open(path string, o Options) (*Store, error) {
 	for range readers {
 		s.readers <- nil
 	}
+	if !o.Durable {
+		s.cache = newRowCache(s, flushed, !o.NoMap)
+	}
 	for i, name := range store.TableNames {
 		s.tables[name] = &table{s: s, name: name, index: i}
+		if cachedTable(i) {
+			s.tables[name].cache = s.cache
+		}
 	}
 	s.writer = writer{s: s, c: c}
 	every := o.SweepEvery
@@ -132,7 +146,7 @@ func openWriter(path string, durable bool) (*conn, error) {
 	return c, nil
 }
 
-func prepareFile(c *conn, durable bool) error {
+func prepareFile(c *conn, durable bool) (err error) {
 	pragmas := []string{
 		"PRAGMA busy_timeout = 5000",
 		"PRAGMA journal_mode = WAL",
@@ -148,6 +162,11 @@ func prepareFile(c *conn, durable bool) error {
 			return err
 		}
 	}
+	defer func() {
+		if err == nil {
+			err = createFlushed(c)
+		}
+	}()
 	version, err := c.numbers("PRAGMA user_version")
 	switch {
 	case err != nil:
@@ -180,6 +199,34 @@ func createTables(c *conn) error {
 		return err
 	}
 	return c.once("COMMIT")
+}
+
+// createFlushed makes the row that names the last log whose changes the database has.
+func createFlushed(c *conn) error {
+	return errors.Join(c.once("CREATE TABLE IF NOT EXISTS flushed (id INTEGER PRIMARY KEY CHECK (id = 0), seq INTEGER NOT NULL)"),
+		c.once("INSERT OR IGNORE INTO flushed VALUES (0, 0)"))
+}
+
+// replayLogs writes what a killed process had only in its logs and returns the last
+// sequence number that was used.
+func replayLogs(c *conn, path string) (flushed uint64, err error) {
+	n, err := c.numbers("SELECT seq FROM flushed")
+	if err != nil {
+		return 0, err
+	}
+	flushed = uint64(n[0])
+	f, err := recoverLogs(logPath(path), flushed)
+	if err != nil {
+		return 0, err
+	}
+	if f != nil {
+		w := writer{c: c}
+		if err := w.transaction([]*op{{flush: f}}); err != nil {
+			return 0, err
+		}
+		flushed = f.seq
+	}
+	return flushed, removeLogs(logPath(path))
 }
 
 // layout is how the rows of a table are stored in the file. Small rows are in the tree of
@@ -220,10 +267,13 @@ func (s *Store) Watch(fn func(table store.TableName, key store.Key)) {
 // Close finishes the queued operations, waits for running reads and closes the file.
 func (s *Store) Close() error {
 	s.closing.Do(func() {
+		var errs []error
+		if s.cache != nil {
+			errs = append(errs, s.cache.close())
+		}
 		close(s.quit)
 		<-s.written
 		<-s.tidied
-		var errs []error
 		for range cap(s.readers) {
 			if c := <-s.readers; c != nil {
 				errs = append(errs, c.close())
@@ -236,15 +286,23 @@ func (s *Store) Close() error {
 	return s.closed
 }
 
-// reader takes a read-only connection; release gives it back.
-func (s *Store) reader(ctx context.Context) (*conn, error) {
+// usable returns the error of a context that has ended or of a store that was closed.
+func (s *Store) usable(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
-		return nil, err
+		return err
 	}
 	select {
 	case <-s.quit:
-		return nil, store.ErrClosed
+		return store.ErrClosed
 	default:
+		return nil
+	}
+}
+
+// reader takes a read-only connection; release gives it back.
+func (s *Store) reader(ctx context.Context) (*conn, error) {
+	if err := s.usable(ctx); err != nil {
+		return nil, err
 	}
 	var c *conn
 	select {

@@ -110,21 +110,21 @@ func TestOneGroupHoldsRefusalsAbandonedAndGoodOperations(t *testing.T) {
 		waitQueued(t, s, queued)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
-	rate := s.Table(store.Rate)
-	start("good", func() error { _, _, err := rate.Update(t.Context(), bump(testPartition.Key("good"))); return err })
+	control := s.Table(store.Control)
+	start("good", func() error { _, _, err := control.Update(t.Context(), bump(testPartition.Key("good"))); return err })
 	start("refused", func() error {
 		return s.Transact(t.Context(),
-			store.Action{Table: store.Rate, Put: &store.Put{Row: store.Row{Key: testPartition.Key("refused")}}},
-			store.Action{Table: store.Rate, Check: &store.Check{Key: testPartition.Key("good"), If: []store.Cond{store.IfAbsent()}}})
+			store.Action{Table: store.Control, Put: &store.Put{Row: store.Row{Key: testPartition.Key("refused")}}},
+			store.Action{Table: store.Control, Check: &store.Check{Key: testPartition.Key("good"), If: []store.Cond{store.IfAbsent()}}})
 	})
-	start("abandoned", func() error { return rate.Put(ctx, store.Row{Key: testPartition.Key("abandoned")}) })
+	start("abandoned", func() error { return control.Put(ctx, store.Row{Key: testPartition.Key("abandoned")}) })
 	start("no map", func() error {
-		_, _, err := rate.Update(t.Context(), store.Update{
+		_, _, err := control.Update(t.Context(), store.Update{
 			Key: testPartition.Key("good"), Set: []store.Assign{{Path: store.In("m", "k"), Value: "v"}},
 		})
 		return err
 	})
-	start("last", func() error { _, _, err := rate.Update(t.Context(), bump(testPartition.Key("good"))); return err })
+	start("last", func() error { _, _, err := control.Update(t.Context(), bump(testPartition.Key("good"))); return err })
 	cancel()
 	if err := <-errs["abandoned"]; !errors.Is(err, context.Canceled) {
 		t.Errorf("the abandoned operation's error is %v", err)
@@ -138,7 +138,7 @@ func TestOneGroupHoldsRefusalsAbandonedAndGoodOperations(t *testing.T) {
 	if err := <-errs["no map"]; !errors.Is(err, store.ErrNoMap) {
 		t.Errorf("the malformed operation's error is %v", err)
 	}
-	page, err := rate.Query(t.Context(), store.Query{Partition: testPartition})
+	page, err := control.Query(t.Context(), store.Query{Partition: testPartition})
 	must(t, err)
 	if len(page.Rows) != 1 || page.Rows[0].Item.Int("n") != 2 {
 		t.Errorf("rows are %v", page.Rows)

@@ -11,7 +11,8 @@ import (
 type table struct {
 	s     *Store
 	name  store.TableName
-	index int // in store.TableNames; -1: unknown
+	index int       // in store.TableNames; -1: unknown
+	cache *rowCache // nil if all rows are in the database
 }
 
 func (t *table) known() error {
@@ -32,6 +33,14 @@ func (t *table) Get(ctx context.Context, key store.Key, _ bool) (store.Item, boo
 	if err := key.Validate(); err != nil {
 		return nil, false, err
 	}
+	if t.cache != nil {
+		if err := t.s.usable(ctx); err != nil {
+			return nil, false, err
+		}
+		if item, ok, cached := t.fromCache(key); cached {
+			return item, ok, nil
+		}
+	}
 	c, err := t.s.reader(ctx)
 	if err != nil {
 		return nil, false, err
@@ -44,6 +53,15 @@ func (t *table) Get(ctx context.Context, key store.Key, _ bool) (store.Item, boo
 	return item, true, nil
 }
 
+// fromCache returns a row from memory; cached is false if the database must be read.
+func (t *table) fromCache(key store.Key) (item store.Item, ok, cached bool) {
+	item, expires, cached := t.cache.get(t.index, key)
+	if item == nil || t.expired(expires) {
+		return nil, false, cached
+	}
+	return item, true, cached
+}
+
 func (t *table) GetMany(ctx context.Context, keys []store.Key) (map[store.Key]store.Item, error) {
 	if err := t.known(); err != nil {
 		return nil, err
@@ -53,12 +71,30 @@ func (t *table) GetMany(ctx context.Context, keys []store.Key) (map[store.Key]st
 			return nil, err
 		}
 	}
+	if err := t.s.usable(ctx); err != nil {
+		return nil, err
+	}
+	found := make(map[store.Key]store.Item, len(keys))
+	if t.cache != nil {
+		stored := make([]store.Key, 0, len(keys))
+		for _, k := range keys {
+			item, ok, cached := t.fromCache(k)
+			if ok {
+				found[k] = item
+			}
+			if !cached {
+				stored = append(stored, k)
+			}
+		}
+		if keys = stored; len(keys) == 0 {
+			return found, nil
+		}
+	}
 	c, err := t.s.reader(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer t.s.release(c)
-	found := make(map[store.Key]store.Item, len(keys))
 	err = c.together(len(keys), func() error {
 		for _, k := range keys {
 			if err := ctx.Err(); err != nil {
@@ -90,7 +126,7 @@ func (t *table) Put(ctx context.Context, row store.Row, conds ...store.Cond) err
 	if err := store.ValidateConds(conds); err != nil {
 		return err
 	}
-	return t.s.do(ctx, &op{actions: []store.Action{{Table: t.name, Put: &store.Put{Row: row, If: conds}}}})
+	return t.do(ctx, &op{actions: []store.Action{{Table: t.name, Put: &store.Put{Row: row, If: conds}}}})
 }
 
 func (t *table) PutMany(ctx context.Context, rows []store.Row) error {
@@ -111,7 +147,7 @@ func (t *table) PutMany(ctx context.Context, rows []store.Row) error {
 			}
 			o.actions = append(o.actions, store.Action{Table: t.name, Put: &store.Put{Row: rows[i]}})
 		}
-		if err := t.s.do(ctx, o); err != nil {
+		if err := t.do(ctx, o); err != nil {
 			return err
 		}
 		rows = rows[len(o.actions):]
@@ -126,11 +162,17 @@ func (t *table) Update(ctx context.Context, u store.Update) (before, after store
 	if err := u.Validate(); err != nil {
 		return nil, nil, err
 	}
+	if t.cache != nil {
+		if before, after, ok, err := t.cache.update(ctx, t.index, &u); ok {
+			return before, after, err
+		}
+	}
 	o := &op{actions: []store.Action{{Table: t.name, Update: &u}}}
 	if err := t.s.do(ctx, o); err != nil {
 		return nil, nil, err
 	}
-	return o.before, o.after, nil
+	before, after = u.Result(o.before, o.after)
+	return before, after, nil
 }
 
 func (t *table) Delete(ctx context.Context, key store.Key, conds ...store.Cond) error {
@@ -143,7 +185,15 @@ func (t *table) Delete(ctx context.Context, key store.Key, conds ...store.Cond) 
 	if err := store.ValidateConds(conds); err != nil {
 		return err
 	}
-	return t.s.do(ctx, &op{actions: []store.Action{{Table: t.name, Delete: &store.Delete{Key: key, If: conds}}}})
+	return t.do(ctx, &op{actions: []store.Action{{Table: t.name, Delete: &store.Delete{Key: key, If: conds}}}})
+}
+
+// do runs an operation of the table in the database.
+func (t *table) do(ctx context.Context, o *op) error {
+	if t.cache != nil {
+		return t.cache.transact(ctx, o)
+	}
+	return t.s.do(ctx, o)
 }
 
 // Transact does all actions or none.
@@ -153,6 +203,11 @@ func (s *Store) Transact(ctx context.Context, actions ...store.Action) error {
 	}
 	if len(actions) == 0 {
 		return ctx.Err()
+	}
+	for i := range actions {
+		if s.cache != nil && cachedTable(tableIndex(actions[i].Table)) {
+			return s.cache.transact(ctx, &op{actions: actions})
+		}
 	}
 	return s.do(ctx, &op{actions: actions})
 }

@@ -23,6 +23,7 @@ type op struct {
 	done    chan struct{}
 	actions []store.Action // all or none; the actions of a batch have no conditions
 	sweep   *sweep         // instead of actions
+	flush   *flushOp       // instead of actions
 
 	before, after store.Item // of the last update
 	err           error
@@ -139,7 +140,9 @@ func (w *writer) commit(first *op) {
 			}
 		}
 	}
-	w.tell()
+	for _, t := range w.touched {
+		w.s.notify(t.table, t.key)
+	}
 	for i, o := range w.group {
 		close(o.done)
 		w.group[i] = nil
@@ -178,15 +181,13 @@ func (w *writer) transaction(group []*op) error {
 // left to do.
 func (w *writer) rollback() { _ = w.c.run("ROLLBACK") }
 
-// tell calls the watchers for each row of the group.
-func (w *writer) tell() {
-	all := w.s.watchers.Load()
+// notify calls the watchers for one row.
+func (s *Store) notify(table int, key store.Key) {
+	all := s.watchers.Load()
 	if all == nil {
 		return
 	}
-	for _, t := range w.touched {
-		for _, fn := range *all {
-			fn(store.TableNames[t.table], t.key)
-		}
+	for _, fn := range *all {
+		fn(store.TableNames[table], key)
 	}
 }
