@@ -18,19 +18,12 @@ type Alert struct {
 	PeriodEnd        time.Time
 }
 
-// alerts looks for crossings after charged was added to what a row has spent.
-func (l *alarms) alerts(ctx context.Context, key store.Key, row store.Item, charged amounts) {
-	if l.hooks.Alert == nil || row == nil {
+// alerts gives the alerts that are due after a charge.
+func (l *alarms) alerts(ctx context.Context, key store.Key, after glance) {
+	if !after.alert {
 		return
 	}
 	head := headOf(key)
-	if key == head && row.Int(attrRows.Attr) <= 1 {
-		l.check(ctx, head, row, spentOf(row), asksOf(row))
-		return
-	}
-	if !worthALook(row, charged) {
-		return
-	}
 	v, err := l.view(ctx, head)
 	if err != nil || v == nil {
 		l.failed(ctx, "look for alerts", err)
@@ -39,11 +32,11 @@ func (l *alarms) alerts(ctx context.Context, key store.Key, row store.Item, char
 	l.check(ctx, head, v.rows[0], v.spent(), v.asks())
 }
 
-// worthALook tells when a charge to one of several rows is a reason to add up all of them:
-// when the row has too little left for a request, and whenever it has spent another 1/512
-// of the threshold or the limit. With 8 shards an alert is late by at most 1/64 of it, with
-// 64 shards by 1/8.
-func worthALook(row store.Item, charged amounts) bool {
+// reviewDue reports whether a charge to one of several rows is a reason to add up all of
+// them: when the row has too little left for a request, and whenever it has spent another
+// 1/512 of the threshold or the limit. With 8 shards an alert is late by at most 1/64 of it,
+// with 64 shards by 1/8.
+func reviewDue(row store.Item, charged amounts) bool {
 	p := rowPlan(row)
 	for i := range p.slots {
 		s := &p.slots[i]
@@ -82,22 +75,26 @@ func (v *view) spent() (total amounts) {
 func (l *alarms) check(ctx context.Context, head store.Key, row store.Item, spent amounts, asks asks) {
 	p := rowPlan(row)
 	for i := range p.slots {
-		s := &p.slots[i]
-		if !s.on {
-			continue
-		}
-		due := int64(0)
-		if s.threshold > 0 && spent[i] >= s.threshold {
-			due |= flagThreshold
-		}
-		if asks[i].exhausted(s.limit - spent[i]) {
-			due |= flagExhausted
-		}
-		flags := row.Int(slotAttr[i].flags.Attr)
-		if due&^flags != 0 {
+		if flags, due := dueAlerts(p, i, row, spent, asks); due&^flags != 0 {
 			l.failed(ctx, "give an alert", l.alert(ctx, head, row, p, i, spent[i], flags, flags|due))
 		}
 	}
+}
+
+// dueAlerts returns the flags of the alerts of a slot that were given in this period, and of
+// those that its spending calls for.
+func dueAlerts(p *plan, i int, row store.Item, spent amounts, asks asks) (given, due int64) {
+	s := &p.slots[i]
+	if !s.on {
+		return 0, 0
+	}
+	if s.threshold > 0 && spent[i] >= s.threshold {
+		due |= flagThreshold
+	}
+	if asks[i].exhausted(s.limit - spent[i]) {
+		due |= flagExhausted
+	}
+	return row.Int(slotAttr[i].flags.Attr), due
 }
 
 // alert sets the flags, which only one of several callers can, and then gives

@@ -57,7 +57,7 @@ type base struct {
 	store store.Store
 	clock func() time.Time
 	hooks Hooks
-	each  func(n int, f func(i int)) // each, but in tests
+	each  func(n int, f func(i int)) // each, inTurn, or a test's schedule
 }
 
 // rates counts requests and tokens in windows.
@@ -83,6 +83,9 @@ type alarms struct{ *rows }
 // time.Now but in tests.
 func New(s store.Store, clock func() time.Time, h Hooks) *Ledger {
 	b := &base{store: s, clock: clock, hooks: h, each: each}
+	if m, ok := s.(interface{ Immediate() bool }); ok && m.Immediate() {
+		b.each = inTurn
+	}
 	r := &rows{base: b, spend: s.Table(store.Spend), splitAbove: SplitAbove, spread: func(_ store.Key, n int) int { return rand.IntN(n) }}
 	return &Ledger{base: b, rates: &rates{b, s.Table(store.Rate)}, rows: r, alarms: alarms{r}}
 }
@@ -107,6 +110,13 @@ func each(n int, f func(i int)) {
 		f(0)
 	}
 	wg.Wait()
+}
+
+// inTurn runs f for 0 to n-1, for a store that updates rows in memory.
+func inTurn(n int, f func(i int)) {
+	for i := range n {
+		f(i)
+	}
 }
 
 // detached goes on when the caller has left, for a bounded time: money must be

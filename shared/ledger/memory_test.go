@@ -252,7 +252,8 @@ func (t *memoryTable) Update(ctx context.Context, u store.Update) (before, after
 	if f.lose != nil {
 		return nil, nil, f.lose
 	}
-	return old, it, nil
+	before, after = u.Result(old, it)
+	return before, after, nil
 }
 
 func (t *memoryTable) Delete(ctx context.Context, key store.Key, conds ...store.Cond) error {

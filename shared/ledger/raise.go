@@ -46,7 +46,7 @@ func (l *Ledger) raise(ctx context.Context, p *part, request string, b Bound) er
 			return nil
 		}
 		u, e := raiseUpdate(p, more, beyond, now)
-		_, after, err := l.spend.Update(ctx, u)
+		after, err := l.write(ctx, u, nil, now)
 		if err == nil {
 			p.entry, p.value, p.unsure = e, e.encode(), amounts{}
 			l.touched(ctx, p.key, after)

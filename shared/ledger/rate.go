@@ -109,6 +109,9 @@ func (l *rates) take(ctx context.Context, s *Subject, caller string, m Measure, 
 				u.Set = append(u.Set, store.Assign{Path: attrBucket, Value: s.Bucket})
 			}
 		}
+		if h.slot == "" {
+			u.Look = func(store.Item) {}
+		}
 		_, after, err := l.rate.Update(ctx, u)
 		if err == nil {
 			if h.slot != "" {

@@ -45,17 +45,21 @@ type overdue struct {
 // touched does what a request does for the row that it has just written: it repairs entries
 // past due, and splits a row that grew too large. A failure of either does not fail the
 // request.
-func (l *Ledger) touched(ctx context.Context, key store.Key, row store.Item) {
-	open := row.Map(attrOpen)
+func (l *Ledger) touched(ctx context.Context, key store.Key, after glance) {
 	if isHead(key) {
-		l.learn(key, row)
+		l.learn(key, after.shards)
 	}
-	if len(open) > l.splitAbove {
+	if after.open > l.splitAbove {
 		l.failed(ctx, "split a budget", l.split(ctx, headOf(key)))
 	}
-	if _, err := l.repair(ctx, key, row); err != nil {
-		l.failed(ctx, "repair a budget", err)
+	if !after.overdue {
+		return
 	}
+	row, _, err := l.spend.Get(ctx, key, true)
+	if err == nil {
+		_, err = l.repair(ctx, key, row)
+	}
+	l.failed(ctx, "repair a budget", err)
 }
 
 // repair settles the row's entries past due at their bound. It first marks them, after
@@ -131,14 +135,14 @@ func (l *Ledger) repairSome(ctx context.Context, key store.Key, row store.Item, 
 			u.Add = append(u.Add, store.Increment{Path: slotAttr[i].spent, By: n})
 		}
 	}
-	_, after, err := l.spend.Update(ctx, u)
+	after, err := l.write(ctx, u, &total, l.clock())
 	if _, changed := store.AsCondition(err); changed {
 		return 0, nil // another repair was faster
 	}
 	if err != nil {
 		return 0, err
 	}
-	l.alerts(ctx, key, after, total)
+	l.alerts(ctx, key, after)
 	return len(due), nil
 }
 

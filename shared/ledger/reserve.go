@@ -255,7 +255,7 @@ func (l *Ledger) open(ctx context.Context, p *part, request string, b Bound, for
 		now := l.clock()
 		e := entry{slots: p.plan.on(), due: dueAt(now), amounts: want, beyond: p.beyond(b, want), turn: p.turn, request: request}
 		id, value := newEntryID(), e.encode()
-		_, after, err := l.spend.Update(ctx, openUpdate(p, id, value, want, need, b.Assumed, now))
+		after, err := l.write(ctx, openUpdate(p, id, value, want, need, b.Assumed, now), nil, now)
 		if err == nil {
 			p.id, p.value, p.entry, p.turn = id, value, e, p.turn+1
 			l.touched(ctx, p.key, after)
@@ -335,7 +335,7 @@ func (l *Ledger) resolve(ctx context.Context, p *part, row store.Item, need amou
 		if row.Int(attrRows.Attr) <= 1 {
 			return left, nil
 		}
-		l.learn(head, row)
+		l.learn(head, row.Int(attrShards.Attr))
 		l.drainOverdrawn(ctx, head, row, p.plan)
 	}
 	if lacks(left, need) < 0 {
@@ -356,7 +356,7 @@ func (l *Ledger) headRow(ctx context.Context, p *part) (store.Item, error) {
 		return nil, nil
 	}
 	if err == nil {
-		l.learn(head, it)
+		l.learn(head, it.Int(attrShards.Attr))
 		l.drainOverdrawn(ctx, head, it, p.plan)
 	}
 	return it, err

@@ -97,9 +97,9 @@ func (l *Ledger) close(ctx context.Context, key store.Key, id string, value []by
 		if e.repairing {
 			return entryRepairs, nil
 		}
-		_, after, err := l.spend.Update(ctx, closeUpdate(key, id, value, &e, actual))
+		after, err := l.write(ctx, closeUpdate(key, id, value, &e, actual), &actual, l.clock())
 		if err == nil {
-			l.alerts(ctx, key, after, actual)
+			l.alerts(ctx, key, after)
 			l.failed(ctx, "balance the rows of a budget", l.level(ctx, key, after))
 			return entryClosed, nil
 		}

@@ -34,8 +34,8 @@ func (l *rows) shardCount(head store.Key) int {
 	return 1
 }
 
-func (l *rows) learn(head store.Key, row store.Item) {
-	if n := int(row.Int(attrShards.Attr)); n > 1 {
+func (l *rows) learn(head store.Key, shards int64) {
+	if n := int(shards); n > 1 {
 		l.shards.Store(head, n)
 	} else if _, known := l.shards.Load(head); known {
 		l.shards.Delete(head)
@@ -55,7 +55,7 @@ func (l *rows) view(ctx context.Context, head store.Key) (*view, error) {
 	if err != nil || !ok {
 		return nil, err
 	}
-	l.learn(head, it)
+	l.learn(head, it.Int(attrShards.Attr))
 	n := max(int(it.Int(attrRows.Attr)), 1)
 	v := &view{keys: append(make([]store.Key, 0, n), head), rows: append(make([]store.Item, 0, n), it)}
 	if n == 1 {
@@ -221,15 +221,12 @@ func (l *rows) drainOverdrawn(ctx context.Context, head store.Key, row store.Ite
 // level moves money from the other rows of a head to one that has less than nothing after a
 // charge beyond its reservation. Otherwise the other rows would still admit requests that the
 // budget as a whole has no room for.
-func (l *rows) level(ctx context.Context, key store.Key, row store.Item) error {
+func (l *rows) level(ctx context.Context, key store.Key, after glance) error {
 	head := headOf(key)
-	if row == nil || key == head && row.Int(attrRows.Attr) <= 1 {
+	if !after.several || !after.overdrawn {
 		return nil
 	}
 	for range attempts {
-		if !overdrawn(row) {
-			return nil
-		}
 		v, err := l.view(ctx, head)
 		if err != nil || v == nil {
 			return err
@@ -238,7 +235,9 @@ func (l *rows) level(ctx context.Context, key store.Key, row store.Item) error {
 		if at < 0 {
 			return nil
 		}
-		row = v.rows[at]
+		if !overdrawn(v.rows[at]) {
+			return nil
+		}
 		all, _ := v.available()
 		var need amounts
 		left := false
