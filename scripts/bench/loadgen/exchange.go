@@ -20,6 +20,7 @@ type worker struct {
 	r     *bufio.Reader
 	req   []byte
 	nonce int
+	key   int // place of the key in req; zero if all requests have the same
 	body  []byte
 }
 
@@ -36,6 +37,9 @@ func (w *worker) do(k int64, from time.Time) {
 		for i, x := len(d)-1, k; i >= 0; i, x = i-1, x/10 {
 			d[i] = byte('0' + x%10)
 		}
+	}
+	if w.key > 0 {
+		copy(w.req[w.key:], w.spec.Keys[k%int64(len(w.spec.Keys))])
 	}
 	reused := w.conn != nil
 	first, err := w.exchange()

@@ -19,6 +19,8 @@ type Spec struct {
 	Body    []byte // Nonce, where it occurs, is replaced in every request
 	Kind    string // chat, stream or embeddings: how an answer is checked
 	Chunks  int    // content chunks that a stream must contain
+	// Keys take turns in the place of the header value that is Keys[0]; all are as long.
+	Keys []string
 
 	Conns    int
 	Rate     float64 // requests a second; 0: closed loop
@@ -101,6 +103,9 @@ func Run(s Spec) (Result, error) {
 			w := worker{spec: &s, addr: u.Host, sh: &shards[i]}
 			w.req = append(slices.Clone(head), s.Body...)
 			w.nonce = bytes.Index(w.req, []byte(Nonce))
+			if len(s.Keys) > 1 {
+				w.key = bytes.Index(head, []byte(s.Keys[0]))
+			}
 			w.sh.minParts = 1 << 30
 			defer w.close()
 			w.loop(&next, start, deadline)

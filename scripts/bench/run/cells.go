@@ -16,8 +16,10 @@ type cell struct {
 	burst      int    // so many requests at once on cold connections, repeatedly; 0: a steady load
 	over       string // the upstream is reached by HTTPS: tls1 uses HTTP/1.1, tls2 HTTP/2
 	translated bool   // the gateway translates it for an Anthropic upstream; the proxy cannot
-	// limit is the target for the gateway: at most limitRatio times the bare
-	// proxy's CPU, or at most limitMicros a request. 0: no such target.
+	keys       int    // number of keys with limits that take turns; zero: one key without limits
+	than       string // the cell of the gateway that limitRatio compares with; empty: this cell of the bare proxy
+	// limit is the target for the gateway: at most limitRatio times the CPU of what it is
+	// compared with, or at most limitMicros a request. Zero: no such target.
 	limitRatio, limitMicros float64
 }
 
@@ -27,6 +29,21 @@ var cells = []cell{
 	{name: "stream100", what: "stream of 100 chunks, as fast as may be", kind: "stream", size: 1024, chunks: 100, conns: 16, limitRatio: 1},
 	{name: "anthropic", what: "OpenAI request to an Anthropic upstream and back", kind: "chat", size: 1024, conns: 32, translated: true, limitMicros: 90},
 	{name: "anthropic-stream", what: "the same as a stream of 100 chunks", kind: "stream", size: 1024, chunks: 100, conns: 16, translated: true, limitMicros: 300},
+}
+
+// limitedCells are the first cells again with limits: a key with a budget and a rate limit
+// in a workspace with a budget, and the first cell with a thousand such keys.
+func limitedCells() (all []cell) {
+	add := func(c cell, suffix, what string, keys int) {
+		c.than, c.name, c.what = c.name, c.name+suffix, c.what+", "+what
+		c.keys, c.limitRatio, c.limitMicros = keys, 1.2, 0
+		all = append(all, c)
+	}
+	for _, c := range cells {
+		add(c, "-limited", "with budgets and a rate limit", 1)
+	}
+	add(cells[0], "-keys", "with budgets and a rate limit on each of 1,000 keys", 1000)
+	return all
 }
 
 // secureCells are the cells of -tls: the first cells again over HTTPS, and bursts.
@@ -54,6 +71,7 @@ type target struct {
 	base    string
 	over    string // which cells it runs
 	headers func(translated bool) map[string]string
+	keys    []string // keys of the gateway with limits
 	pid     int
 }
 
@@ -69,6 +87,10 @@ func (t target) spec(c cell) loadgen.Spec {
 	}
 	if t.headers != nil {
 		s.Headers = t.headers(c.translated)
+	}
+	if c.keys > 0 && len(t.keys) > 0 {
+		s.Keys = t.keys[:c.keys]
+		s.Headers["x-gateway-api-key"] = s.Keys[0]
 	}
 	return s
 }

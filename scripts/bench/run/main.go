@@ -59,9 +59,9 @@ func run() error {
 	case s.rounds < 1 || s.rounds > maxRounds || s.d <= 0 || s.d > maxTime || s.warm < 0 || s.warm > maxTime || *cold < 0 || *cold > maxCold:
 		return errors.New("a flag is out of its range: see -help")
 	}
-	use := cells
+	use := append(slices.Clone(cells), limitedCells()...)
 	if *secure {
-		use = append(slices.Clone(cells), secureCells()...)
+		use = append(use, secureCells()...)
 	}
 	if *only != "" {
 		names := strings.Split(*only, ",")
@@ -139,6 +139,12 @@ func bench(ctx context.Context, s settings, use []cell, cold int) (all []sample,
 	targets := []target{
 		{name: proxyName, base: proxy.base, pid: proxy.pid()},
 		{name: gatewayName, base: gateway.base, pid: gateway.pid(), headers: gatewayHeaders(upstream.base)},
+	}
+	if slices.ContainsFunc(use, func(c cell) bool { return c.keys > 0 }) {
+		if targets[1].keys, err = createLimits(ctx, gateway.base, 1000); err != nil {
+			gateway.stop()
+			return nil, nil, err
+		}
 	}
 	for over, file := range map[string]string{"tls1": "http1.addr", "tls2": "http2.addr"} {
 		if !slices.ContainsFunc(use, func(c cell) bool { return c.over == over }) {
