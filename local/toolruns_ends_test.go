@@ -73,10 +73,14 @@ func TestToolRunsWantSignIn(t *testing.T) {
 		slug := "private-" + speaks
 		l.ofAuthority(a, slug)
 		made := l.admin("POST", "/api-keys/workspace/user", fmt.Sprintf(`{"name":"of a user","workspace_id":"default","user_id":%q,"scopes":["mcp.invoke","completions.write"]}`, l.userOf("bea")))
+		if made["key"] != nil {
+			t.Errorf("the key of a user is shown to who made it: %v", made)
+		}
+		key := l.as(l.session, "POST", "/api-keys/"+made["id"].(string)+"/collect", "").json(t)["key"].(string)
 		for _, c := range toolAsks {
 			ask := func(stream bool) reply {
 				return l.call("POST", c.path, c.body("@mock/gpt-4o", "mock: call=tool1 {\"text\":\"hey\"}\nGo.", serverTool(slug, ""), fmt.Sprintf(`,"stream":%t`, stream)),
-					"X-Gateway-Beta", toolsHeader, "X-Gateway-Api-Key", made["key"].(string))
+					"X-Gateway-Beta", toolsHeader, "X-Gateway-Api-Key", key)
 			}
 			for _, stream := range []bool{false, true} {
 				got := ask(stream)

@@ -1,11 +1,11 @@
 // Package apikeys is the family of API keys: create, list, read, change, delete
-// and rotate. A raw key is shown when it is made and when it is rotated, and
-// never again.
+// and rotate. A raw key is shown when it is created and when it is rotated, and
+// never again. The raw key of a user is shown to that user alone: if another caller
+// creates or rotates the key, the user collects it. rights.go has the rules.
 package apikeys
 
 import (
 	"slices"
-	"strconv"
 	"strings"
 
 	"gateway/shared/admin"
@@ -69,7 +69,7 @@ func (f *family) describe() *admin.Collection[identity.Key] {
 				r.Path, r.WhereOf = "/api-keys/{type}/{subType}", placeOf
 				r.Params = []admin.Field{{Name: "type", Type: admin.String, Enum: []string{"organisation", "workspace"}}, {Name: "subType", Type: admin.String, Enum: []string{"service", "user"}}}
 				r.Body = append(slices.Clone(r.Body), admin.Field{Name: workspaceID, Type: admin.String, Max: 255, Trigger: true, Refers: "/admin/workspaces"})
-				r.Doc = "Create an API key: organisation/service, workspace/service or workspace/user. The raw key is in this answer only."
+				r.Doc = "Create an API key: organisation/service, workspace/service or workspace/user. The raw key is in this answer only. That of another user's key is not: key is null, and the user collects it."
 			}
 		},
 		New: func(c *admin.Call) identity.Key {
@@ -157,7 +157,7 @@ func may(c *admin.Call, action string, row *resource.Row) bool {
 	if action == "rotate" { // collecting what a rotation made is a part of it
 		need = append(need, of+".update")
 	}
-	return c.Caller.HasAny(need) && (c.Caller.UserID == "" || row.Fields["user"] == c.Caller.UserID || c.Caller.AtLeast(admin.Manager))
+	return c.Caller.HasAny(need) && (c.Caller.UserID != "" && row.Fields["user"] == c.Caller.UserID || c.Caller.AtLeast(admin.Manager))
 }
 
 // across covers the named workspace or the caller's own, or with an organisation
@@ -180,7 +180,7 @@ func (f *family) before(c *admin.Call, tx *resource.Tx, ch *change) error {
 	if err := byTheRules(c, tx, ch); err != nil {
 		return err
 	}
-	if err := withinOwnRights(c, k.Scopes, ch.Was.Scopes); err != nil {
+	if err := grants(c, tx, ch); err != nil {
 		return err
 	}
 	if err := useConfig(tx, ch); err != nil {
@@ -210,35 +210,11 @@ func begin(c *admin.Call, ch *change) error {
 	}
 	var raw string
 	raw, k.Secret = identity.NewSecret()
+	k.Rank = rankOfNew(c, k)
 	ch.Rec.Fields = map[string]string{"type": string(k.Type), "user": k.UserID}
-	c.Keep(rawKey, raw)
-	return nil
-}
-
-// withinOwnRights refuses scopes that the caller does not hold itself; those
-// that the key had before may stay.
-func withinOwnRights(c *admin.Call, scopes, had []string) error {
-	before := identity.NewScopeSet(had...)
-	var bad []fault.Detail
-	for i, s := range scopes {
-		s = identity.NormalScope(s)
-		if before.Has(s) || c.Caller.HasAny([]string{s}) || dataPlaneOnly(c, s) {
-			continue
-		}
-		bad = append(bad, fault.Detail{Field: "scopes[" + strconv.Itoa(i) + "]", Message: "goes beyond the rights of the key that asks for it"})
-	}
-	if len(bad) > 0 {
-		f := fault.Invalids(bad)
-		f.Code = fault.NotAllowed
-		return f
-	}
-	return nil
-}
-
-// dataPlaneOnly are scopes that an organisation key cannot hold itself but may
-// give to workspace keys, since it reaches every workspace.
-func dataPlaneOnly(c *admin.Call, scope string) bool {
-	return c.Caller.OfOrganisation() && !identity.OrganisationService.Grantable(scope)
+	show, err := deliver(c, ch.Rec, k, raw)
+	c.Keep(rawKey, show)
+	return err
 }
 
 // useConfig makes sure that a default config exists in the key's workspace, and

@@ -113,7 +113,7 @@ func TestWhatAKeyMayHold(t *testing.T) {
 	// Nobody gives rights that it does not have itself.
 	own := h.Do("POST", "/api-keys/workspace/service", admintest.WorkspaceA, `{"name":"k","scopes":["configs.list"]}`)
 	if own.Status == 200 {
-		h.SetCaller("narrow", admin.Caller{KeyID: "n", Type: string(identity.WorkspaceService), Scope: store.Scope{Org: admintest.Org, Workspace: h.One}, Scopes: admintest.ScopeList{"workspace_service_api_keys.create"}})
+		h.SetCaller("narrow", admin.Caller{KeyID: "n", Type: string(identity.WorkspaceService), Scope: store.Scope{Org: admintest.Org, Workspace: h.One}, Scopes: admintest.ScopeList{"workspace_service_api_keys.create"}}.As(identity.RankManager))
 		h.Do("POST", "/api-keys/workspace/service", "narrow", `{"name":"k","scopes":["configs.list"]}`).Refused(403, "AB03", "scopes[0]")
 	}
 	h.Do("POST", "/api-keys/organisation/service", admintest.WorkspaceA, `{"name":"k","scopes":["audit_logs.list"]}`).Refused(403, "AB03", "")

@@ -47,6 +47,9 @@ func (f *family) limits() *admin.Limits[identity.Key] {
 // hidden is how users see the secrets of other users' keys.
 const hidden = "*****"
 
+// createRoute is the name of the route that creates keys.
+const createRoute = "createApiKey"
+
 // rawKey is where a call keeps the raw key for its answer.
 const rawKey = "raw key"
 
@@ -60,9 +63,9 @@ func shown() []admin.Shown[identity.Key] {
 		{Name: "key_transition_period_ms", Type: admin.Integer}, {Name: "status", Type: admin.String},
 	}}
 	return []admin.Shown[identity.Key]{
-		of("key", admin.String, "The key, masked; whole in the answer of a create, and nowhere else.", func(c *admin.Call, it item) any {
-			if raw := c.Kept(rawKey); raw != nil {
-				return raw
+		of("key", admin.String, "The key, masked; whole in the answer of a create, and nowhere else. null in that answer where the key is another user's.", func(c *admin.Call, it item) any {
+			if c.Route.Name == createRoute {
+				return c.Kept(rawKey)
 			}
 			if it.Form.UserID != "" && c.Caller.UserID != "" && it.Form.UserID != c.Caller.UserID {
 				return hidden // of somebody else
@@ -79,7 +82,7 @@ func shown() []admin.Shown[identity.Key] {
 			return nil
 		}),
 		of("last_rotated_at", admin.Timestamp, "When the key was last rotated.", func(_ *admin.Call, it item) any { return timeOf(it.Form.RotatedAt) }),
-		of("secret_to_collect", admin.Boolean, "Whether the secret of an automatic rotation waits to be collected.", func(_ *admin.Call, it item) any { return it.HasSecret(identity.UncollectedSecret) }),
+		of("secret_to_collect", admin.Boolean, "Whether a secret waits to be collected: of an automatic rotation, or of a user's key that others created or rotated.", func(_ *admin.Call, it item) any { return it.HasSecret(identity.UncollectedSecret) }),
 		{Field: policy, Value: showPolicy},
 	}
 }

@@ -11,42 +11,39 @@ import (
 	"gateway/shared/resource"
 )
 
-// secretSchema is the answer that shows a raw key.
-var secretSchema = admin.Closed(map[string]admin.Schema{
-	"id": {"type": "string"}, "key": {"type": "string"}, "key_transition_expires_at": {"type": []string{"string", "null"}, "format": "date-time"},
-})
+// secretSchema describes the response that shows a raw key; key is the schema of the key.
+func secretSchema(key admin.Schema) admin.Schema {
+	return admin.Closed(map[string]admin.Schema{
+		"id": {"type": "string"}, "key": key, "key_transition_expires_at": {"type": []string{"string", "null"}, "format": "date-time"},
+	})
+}
 
 // secretRoutes give a key a new secret, and hand out one that waits.
 func (f *family) secretRoutes() []admin.Route {
 	routes := f.keys.Below(
 		admin.Route{Method: "POST", Path: "/api-keys/{id}/rotate", Name: "rotateApiKey", Recent: true, Errors: []int{409}, Do: f.keys.At("rotate", f.rotate),
-			Doc: "Give the key a new secret; the old one works until key_transition_expires_at.",
+			Doc: "Give the key a new secret; the old one works until key_transition_expires_at. The new secret of another user's key is not shown: key is null, and the user collects it.",
 			Body: []admin.Field{{
 				Name: "key_transition_period_ms", Doc: "How long old and new secret are both valid, for this time.",
 				Type: admin.Integer, Min: identity.MinTransition.Milliseconds(), Max: maxTransition,
 			}}},
 		admin.Route{Method: "POST", Path: "/api-keys/{id}/collect", Name: "collectApiKey", Recent: true, Errors: []int{404}, Do: f.keys.At("rotate", f.collect),
-			Doc: "Hand out, once, the secret that an automatic rotation has given the key. 404 when none waits."})
+			Doc: "Hand out, once, the secret that an automatic rotation has given the key. That of a user's key goes to this user alone, also after others created or rotated the key. 404 when none waits."})
 	for i := range routes {
 		r := &routes[i]
+		key := admin.Schema{"type": "string"}
+		if r.Name == "rotateApiKey" {
+			key = admin.Schema{"type": []string{"string", "null"}} // of another user
+		}
 		r.Scopes, r.Role, r.BodyMode = append(anyOf("rotate"), anyOf("update")...), admin.Member, admin.OptionalBody
-		r.Action, r.Answer = audit.Rotate, secretSchema
+		r.Action, r.Answer = audit.Rotate, secretSchema(key)
 	}
 	return routes
 }
 
-// ownRights refuses to show a key that has more rights than the caller, who would gain them
-// by the answer.
-func ownRights(c *admin.Call, ch *change) error {
-	if c.Caller.KeyID == ch.Rec.ID {
-		return nil
-	}
-	return withinOwnRights(c, ch.Form.Scopes, nil)
-}
-
 // rotate gives a key a new secret. Id, limits and usage stay.
 func (f *family) rotate(c *admin.Call) (any, error) {
-	var raw string
+	var show any
 	var until time.Time
 	err := f.keys.Edit(c, func(tx *resource.Tx, ch *change) error {
 		rec, k := ch.Rec, ch.Form
@@ -60,14 +57,17 @@ func (f *family) rotate(c *admin.Call) (any, error) {
 		if !k.Rotation.AllowsTransition(transition) {
 			return fault.Invalid("key_transition_period_ms", "must be less than the rotation period")
 		}
-		if err := ownRights(c, ch); err != nil {
+		if err := mayRotate(c, tx, ch); err != nil {
 			return err
 		}
-		err := rec.SetSecret(c.Context, c.Sealer, identity.UncollectedSecret, nil)
+		raw, err := identity.Rotate(k, c.Now, transition)
 		if err != nil {
 			return err
 		}
-		if raw, err = identity.Rotate(k, c.Now, transition); err != nil {
+		if owns(c, k) && k.Rank == "" { // its user alone knows the secret from now on
+			k.Rank, _ = k.Granted(rec.CreatedBy)
+		}
+		if show, err = deliver(c, rec, k, raw); err != nil {
 			return err
 		}
 		until = *k.Previous.ExpiresAt
@@ -75,7 +75,9 @@ func (f *family) rotate(c *admin.Call) (any, error) {
 			"api_key_id": rec.ID, "rotation_mode": "manual", "old_key_masked": ch.Was.Secret.Masked, "transition_expires_at": until.UTC().Format(time.RFC3339),
 		})
 		e := k.Notice(rec, notice.KeyRotated, "was rotated", map[string]string{"rotation_mode": "manual", "transition_expires_at": until.UTC().Format(time.RFC3339)})
-		e.Audience = notice.Audience{} // who rotates it knows
+		if show != nil {
+			e.Audience = notice.Audience{} // who rotates it knows
+		}
 		told, err := notice.Stage(e, tx.Now())
 		if err != nil {
 			return err
@@ -86,18 +88,18 @@ func (f *family) rotate(c *admin.Call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return admin.Members{"id": c.Param("id"), "key": raw, "key_transition_expires_at": admin.FormatTime(until)}, nil
+	return admin.Members{"id": c.Param("id"), "key": show, "key_transition_expires_at": admin.FormatTime(until)}, nil
 }
 
-// collect hands out the secret of the last automatic rotation and forgets it.
+// collect returns the secret that waits, and clears it.
 func (f *family) collect(c *admin.Call) (any, error) {
 	out := admin.Members{"id": c.Param("id"), "key_transition_expires_at": nil}
-	err := f.keys.Edit(c, func(_ *resource.Tx, ch *change) error {
-		if err := ownRights(c, ch); err != nil {
+	err := f.keys.Edit(c, func(tx *resource.Tx, ch *change) error {
+		if err := mayCollect(c, tx, ch); err != nil {
 			return err
 		}
 		if !ch.Rec.HasSecret(identity.UncollectedSecret) {
-			return fault.New(fault.NotFound, "id", "no secret of an automatic rotation waits to be collected")
+			return fault.New(fault.NotFound, "id", "no secret waits to be collected")
 		}
 		secrets, err := ch.Rec.OpenSecrets(c.Context, c.Sealer)
 		if err != nil {

@@ -47,7 +47,7 @@ func ownerOf(c *admin.Call, tx *resource.Tx, ch *change, s *tenant.Settings) err
 		return nil
 	}
 	k, sc := ch.Form, ch.Rec.Scope
-	if k.UserID != c.Caller.UserID && c.Caller.UserID != "" && !c.Caller.AtLeast(admin.Manager) {
+	if !owns(c, k) && !c.Caller.AtLeast(admin.Manager) {
 		return admin.Denied()
 	}
 	if !admin.IsUUID(k.UserID) {

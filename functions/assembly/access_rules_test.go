@@ -20,6 +20,7 @@ type accessRules struct {
 	below    map[string][]string // scopes of all routes below a path
 	also     map[string]string   // scope that a route needs beside one of those
 	least    map[string]string   // role by method and path
+	grants   map[string]bool     // routes that need, beside a scope, all that they give
 	cells    map[string]string   // what a caller gets in spite of the rules, by row and caller
 	used     map[string]bool     // lines that were of use
 }
@@ -30,7 +31,7 @@ func readRules(t *testing.T) *accessRules {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &accessRules{holders: map[string]string{}, families: map[string][]string{}, routes: map[string][]string{}, below: map[string][]string{}, also: map[string]string{}, least: map[string]string{}, cells: map[string]string{}, used: map[string]bool{}}
+	r := &accessRules{holders: map[string]string{}, families: map[string][]string{}, routes: map[string][]string{}, below: map[string][]string{}, also: map[string]string{}, least: map[string]string{}, grants: grantingRoutes(t, whole), cells: map[string]string{}, used: map[string]bool{}}
 	for l := range strings.Lines(string(raw)) {
 		f := strings.Fields(l)
 		if len(f) == 0 || f[0] == "#" {

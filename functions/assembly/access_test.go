@@ -49,14 +49,23 @@ var signingKey = sync.OnceValue(func() *rsa.PrivateKey {
 	return k
 })
 
+// jwksOf is the set with the public part of the signing key.
+func jwksOf() map[string]any {
+	b64 := base64.RawURLEncoding.EncodeToString
+	public := signingKey().PublicKey
+	return map[string]any{"keys": []any{map[string]any{"kty": "RSA", "kid": "k1", "n": b64(public.N.Bytes()), "e": b64(big.NewInt(int64(public.E)).Bytes())}}}
+}
+
 // callers makes the columns, all of which reach the first workspace.
 func callers(in *installation, workspace string) []caller {
 	in.t.Helper()
-	b64 := base64.RawURLEncoding.EncodeToString
-	public := signingKey().PublicKey
-	in.must("PUT", "/admin/organisation/settings", rootKey, fmt.Sprintf(`{"auth_settings":{"jwks":{"keys":[{"kty":"RSA","kid":"k1","n":%q,"e":%q}]}}}`, b64(public.N.Bytes()), b64(big.NewInt(int64(public.E)).Bytes())))
+	set, err := json.Marshal(map[string]any{"auth_settings": map[string]any{"jwks": jwksOf()}})
+	if err != nil {
+		in.t.Fatal(err)
+	}
+	in.must("PUT", "/admin/organisation/settings", rootKey, string(set))
 	made := 0
-	of := func(kind identity.KeyType, path, fields string) func(...string) string {
+	of := func(kind identity.KeyType, path, fields, user string) func(...string) string {
 		return func(scopes ...string) string {
 			if len(scopes) == 0 {
 				scopes = identity.ScopesFor(kind)
@@ -66,13 +75,17 @@ func callers(in *installation, workspace string) []caller {
 				in.t.Fatal(err)
 			}
 			made++
-			return in.must("POST", "/api-keys/"+path, rootKey, fmt.Sprintf(`{"name":"key-%d","scopes":%s%s}`, made, list, fields))["key"].(string)
+			key := in.must("POST", "/api-keys/"+path, rootKey, fmt.Sprintf(`{"name":"key-%d","scopes":%s%s}`, made, list, fields))
+			if kind == identity.WorkspaceUser {
+				return in.collect(key["id"].(string), user)
+			}
+			return key["key"].(string)
 		}
 	}
 	there := fmt.Sprintf(`,"workspace_id":%q`, workspace)
 	out := []caller{
-		{"admin", identity.OrganisationService, "", of(identity.OrganisationService, "organisation/service", "")},
-		{"service", identity.WorkspaceService, "", of(identity.WorkspaceService, "workspace/service", there)},
+		{"admin", identity.OrganisationService, "", of(identity.OrganisationService, "organisation/service", "", "")},
+		{"service", identity.WorkspaceService, "", of(identity.WorkspaceService, "workspace/service", there, "")},
 	}
 	for _, role := range []string{"owner", "org-admin", "ws-admin", "manager", "member"} {
 		email := role + "@example.com"
@@ -84,7 +97,7 @@ func callers(in *installation, workspace string) []caller {
 		if role == "owner" {
 			in.own(id)
 		}
-		out = append(out, caller{role, identity.WorkspaceUser, role, of(identity.WorkspaceUser, "workspace/user", there+fmt.Sprintf(`,"user_id":%q`, id))})
+		out = append(out, caller{role, identity.WorkspaceUser, role, of(identity.WorkspaceUser, "workspace/user", there+fmt.Sprintf(`,"user_id":%q`, id), email)})
 	}
 	token := func(email string) func(...string) string {
 		return func(scopes ...string) string {
@@ -112,6 +125,12 @@ func callers(in *installation, workspace string) []caller {
 
 // signedIn is the kind of callers with sessions. It is none of keys.
 const signedIn identity.KeyType = "session"
+
+// collect gives the secret of a key to its user, who signs in for it.
+func (in *installation) collect(key, email string) string {
+	in.t.Helper()
+	return in.must("POST", "/api-keys/"+key+"/collect", in.session(email), "")["key"].(string)
+}
 
 // session signs a user in.
 func (in *installation) session(email string) (token string) {
@@ -362,6 +381,9 @@ func (k *scopedKeys) check(t *testing.T, in *installation, w *drive.World, rules
 			want := "-"
 			if scopes, _ := rules.scopes(l.op, rules.placeOf(l, c)); slices.Contains(scopes, s) {
 				want = l.cells[i]
+			}
+			if rules.grants[l.op.Method+" "+l.op.Path] {
+				want = "-"
 			}
 			held := []string{s}
 			if other := rules.also[l.op.Method+" "+l.op.Path]; other != "" {

@@ -7,6 +7,8 @@ import (
 	"gateway/shared/admin"
 	"gateway/shared/audit"
 	"gateway/shared/fault"
+	"gateway/shared/identity"
+	"gateway/shared/identity/people"
 	"gateway/shared/resource"
 	"gateway/shared/seal"
 	"gateway/shared/signin/oidc"
@@ -55,7 +57,7 @@ func (f *family) describeConnections() *admin.Collection[sso.Connection] {
 		},
 		Shown:  append([]admin.Shown[sso.Connection]{f.redirectShown()}, bySAML{f}.serviceShown()...),
 		Before: f.checkConnection,
-		Adjust: recentWrites,
+		Adjust: ownersWrite,
 	}
 }
 
@@ -73,6 +75,16 @@ func (f *family) redirectShown() admin.Shown[sso.Connection] {
 			}
 			return f.redirectURI(c, it)
 		},
+	}
+}
+
+// ownersWrite has new and changed configurations ask for an owner: who chooses the identity
+// provider decides who everybody is, owners included.
+func ownersWrite(action string, r *admin.Route) {
+	recentWrites(action, r)
+	if action == "create" || action == "update" {
+		r.Role = admin.Owner
+		r.Doc += " For owners, and for organisation keys that owners made."
 	}
 }
 
@@ -95,6 +107,9 @@ func privateKeys(raw json.RawMessage) []fault.Detail {
 func (f *family) checkConnection(c *admin.Call, _ *resource.Tx, ch *joining) error {
 	if ch.Form.Protocol == "" {
 		ch.Form.Protocol = sso.OIDC
+	}
+	if err := c.Caller.Grantor().Grant("", people.Rights(identity.RankOwner)); err != nil {
+		return err
 	}
 	var bad []fault.Detail
 	if ch.Form.IsSAML() {

@@ -199,7 +199,7 @@ func (f *devices) handKey(tx *resource.Tx, r *device.Request, user *resource.Rec
 		}
 		return err
 	}
-	rec, raw, err := people.Hand(tx, f.Resources, nil, sc, user, nil, user.ID)
+	rec, raw, err := people.Hand(tx, f.Resources, nil, sc, user, nil, identity.RankOwner, user.ID) // bounded by the present role of the user
 	if err != nil {
 		return err
 	}

@@ -91,7 +91,7 @@ func (x *exports) describe() *admin.Collection[export.Export] {
 		},
 		Shown: exportShown(),
 		May: func(c *admin.Call, _ string, row *resource.Row) bool {
-			return c.Caller.UserID == "" || row.Fields[byUser] == c.Caller.UserID
+			return c.Caller.UserID == "" && c.Caller.AtLeast(admin.Admin) || row.Fields[byUser] == c.Caller.UserID
 		},
 		Before: x.before, Retire: x.retire, Decorate: x.decorate,
 		Committed: func(c *admin.Call, ch *exportChange) {

@@ -15,6 +15,7 @@ import (
 
 	"gateway/shared/admin"
 	"gateway/shared/admin/admintest"
+	"gateway/shared/identity"
 	"gateway/shared/mcp"
 	"gateway/shared/resource"
 	"gateway/shared/store"
@@ -230,9 +231,9 @@ func TestTheRegistryTakesKeysInTheirHeaderAndIsOfTheirWorkspace(t *testing.T) {
 	}
 	h.Do("GET", registry, admintest.ExpiredKey, nil).Refused(401, "AB05", "")
 	h.Do("GET", registry, admintest.NoScopesKey, nil).Refused(403, "AB03", "")
-	h.SetCaller("reads", admin.Caller{KeyID: "k", Type: "workspace-service", Scope: store.Scope{Org: admintest.Org, Workspace: h.One}, Scopes: admintest.ScopeList{"mcp_servers.read", "mcp.invoke"}})
+	h.SetCaller("reads", admin.Caller{KeyID: "k", Type: "workspace-service", Scope: store.Scope{Org: admintest.Org, Workspace: h.One}, Scopes: admintest.ScopeList{"mcp_servers.read", "mcp.invoke"}}.As(identity.RankManager))
 	h.Do("GET", registry, "reads", nil).Refused(403, "AB03", "")
-	h.SetCaller("lists", admin.Caller{KeyID: "k", Type: "workspace-service", Scope: store.Scope{Org: admintest.Org, Workspace: h.One}, Scopes: admintest.ScopeList{"mcp_servers.list"}})
+	h.SetCaller("lists", admin.Caller{KeyID: "k", Type: "workspace-service", Scope: store.Scope{Org: admintest.Org, Workspace: h.One}, Scopes: admintest.ScopeList{"mcp_servers.list"}}.As(identity.RankManager))
 	for _, who := range []string{"lists", key, chief, admintest.MemberKey} {
 		names, _ := catalogue(t, h, who, "")
 		same(t, who, names, admintest.OneSlug+"/mine")

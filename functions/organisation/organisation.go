@@ -22,7 +22,7 @@ func New() admin.Family {
 		Object: "organisation-settings", Path: path, Kind: tenant.KindOrganisation, In: "settings",
 		Scope: "organisation_settings", Role: admin.Admin, Title: "settings of the organisation",
 		Standard: tenant.Settings{BlockInlineConfig: true},
-		Sections: sections(), Changed: tenant.CountOpenings,
+		Sections: sections(), Changed: tenant.CountOpenings, Guard: guard,
 		Recent: []string{"auth_settings", "session_settings", "scim_settings"},
 		Overrides: &admin.Overrides[tenant.Settings]{
 			Path: workspacePath, Aliases: []string{"/workspaces/{id}/settings"}, Parent: workspaces().AsWorkspace(), Kind: tenant.KindOverrides,

@@ -7,6 +7,7 @@ import (
 	"gateway/shared/admin"
 	"gateway/shared/fault"
 	"gateway/shared/identity"
+	"gateway/shared/identity/authority"
 	"gateway/shared/identity/people"
 	"gateway/shared/provider"
 	"gateway/shared/resource"
@@ -29,6 +30,9 @@ func (f *groups) mapByName(tx *resource.Tx, c *admin.Call, rec resource.Record) 
 	var ws *resource.Record
 	var one *onlyOne
 	if automatic {
+		if err := c.Caller.Grantor().Grant("displayName", authority.Rights{Rank: identity.Rank(role)}); err != nil {
+			return err
+		}
 		if one, err = readOnlyOne(c, name); err != nil {
 			return err
 		}

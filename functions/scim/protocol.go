@@ -1,6 +1,7 @@
 package scim
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"strconv"
@@ -67,7 +68,8 @@ func detail(f *fault.Fault) string {
 	return strings.Join(parts, "; ")
 }
 
-// caller finds the organisation of a token.
+// caller finds the organisation of a token, and the rank of who made it. A token from
+// before ranks were stored has that of an admin of the organisation.
 func (f *family) caller(ctx context.Context, r *http.Request, _ string) (admin.Caller, error) {
 	token, _, err := identity.Token(r.Header)
 	if err != nil {
@@ -78,7 +80,8 @@ func (f *family) caller(ctx context.Context, r *http.Request, _ string) (admin.C
 		return admin.Caller{}, refused
 	}
 	found, ok, err := resource.LoadCredential(ctx, f.Loader, tokenCredential, identity.HashToken(token), func(it store.Item) (admin.Caller, error) {
-		return admin.Caller{KeyID: it.String("id"), Type: "scim", Scope: store.Scope{Org: it.String("org")}, Scopes: only}, nil
+		rank := cmp.Or(identity.Rank(it.String(rankOfToken)), identity.RankOrganisationAdmin)
+		return admin.Caller{KeyID: it.String("id"), Type: "scim", Scope: store.Scope{Org: it.String("org")}, Scopes: only, Rank: rank}, nil
 	})
 	if err != nil {
 		return admin.Caller{}, err

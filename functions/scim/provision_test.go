@@ -128,7 +128,7 @@ func (p idp) key(user, workspace string) (raw string) {
 		if err != nil {
 			return err
 		}
-		_, raw, err = people.Hand(tx, p.h.Resources, nil, store.Scope{Org: admintest.Org, Workspace: workspace}, &rec, nil, "test")
+		_, raw, err = people.Hand(tx, p.h.Resources, nil, store.Scope{Org: admintest.Org, Workspace: workspace}, &rec, nil, identity.RankOwner, "test")
 		return err
 	})
 	return raw

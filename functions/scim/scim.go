@@ -10,6 +10,7 @@ import (
 
 	"gateway/shared/admin"
 	"gateway/shared/fault"
+	"gateway/shared/identity"
 	"gateway/shared/identity/people"
 	"gateway/shared/resource"
 )
@@ -157,6 +158,9 @@ func (f *family) bind(c *admin.Call, tx *resource.Tx, ch *change) error {
 		return fault.Invalid("workspace_id", "is no workspace of the organisation")
 	}
 	ch.Form.WorkspaceID = ws.ID
+	if err := c.Caller.Grantor().Grant("role", people.Rights(identity.Rank(ch.Form.Role))); err != nil {
+		return err
+	}
 	var of resource.Record
 	var g *people.Group
 	if c.Body.Given("scim_group_name") {

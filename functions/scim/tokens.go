@@ -7,6 +7,7 @@ import (
 	"gateway/shared/admin"
 	"gateway/shared/fault"
 	"gateway/shared/identity"
+	"gateway/shared/identity/people"
 	"gateway/shared/resource"
 	"gateway/shared/store"
 )
@@ -14,10 +15,12 @@ import (
 // kindToken is the kind of the tokens of identity providers.
 const kindToken resource.Kind = "SCIM_TOKEN"
 
-// token is the stored form of a token, which nobody can read back.
+// token is the stored form of a token, which nobody can read back. Rank is that of its
+// creator, and empty in tokens from before ranks were stored.
 type token struct {
-	Hash   string `json:"hash"`
-	Masked string `json:"masked_token"`
+	Hash   string        `json:"hash"`
+	Masked string        `json:"masked_token"`
+	Rank   identity.Rank `json:"rank,omitempty"`
 }
 
 // Tokens, and the partition kind of the rows that they are found by.
@@ -25,6 +28,7 @@ const (
 	tokenPrefix     = "scim-"
 	tokenLength     = len(tokenPrefix) + 43
 	tokenCredential = "SCIM"
+	rankOfToken     = "rank" // member of these rows
 )
 
 // maxTokens is how many an organisation may have.
@@ -43,6 +47,10 @@ func (f *family) describeTokens() *admin.Collection[token] {
 			if !ch.Creates() {
 				return nil
 			}
+			// A token makes admins of the organization.
+			if err := c.Caller.Grantor().Grant("", people.Rights(identity.RankOrganisationAdmin)); err != nil {
+				return err
+			}
 			rows, err := tx.List(c.Organisation(), kindToken)
 			if err != nil {
 				return err
@@ -53,9 +61,10 @@ func (f *family) describeTokens() *admin.Collection[token] {
 			var b [32]byte
 			_, _ = rand.Read(b[:]) // never fails (crypto/rand)
 			raw := tokenPrefix + base64.RawURLEncoding.EncodeToString(b[:])
+			ch.Form.Rank = c.Caller.Rank
 			ch.Form.Hash, ch.Form.Masked = identity.HashToken(raw), identity.Mask(raw)
 			c.Keep(tokenCredential, raw)
-			return tx.CreateCredential(store.Row{Key: store.Credential(tokenCredential, ch.Form.Hash), Item: store.Item{"org": ch.Rec.Scope.Org, "id": ch.Rec.ID}})
+			return tx.CreateCredential(store.Row{Key: store.Credential(tokenCredential, ch.Form.Hash), Item: store.Item{"org": ch.Rec.Scope.Org, "id": ch.Rec.ID, rankOfToken: string(ch.Form.Rank)}})
 		},
 		Retire: func(_ *admin.Call, tx *resource.Tx, it admin.Item[token]) error {
 			tx.DeleteCredential(store.Credential(tokenCredential, it.Form.Hash))
@@ -67,7 +76,7 @@ func (f *family) describeTokens() *admin.Collection[token] {
 			case "delete":
 				r.Doc = "Take a token back. It opens nothing any more two seconds later at most."
 			case "create":
-				r.Doc = "Make a token for an identity provider, which calls /scim with it as a bearer. It is in this answer only."
+				r.Doc = "Make a token for an identity provider, which calls /scim with it as a bearer. It is in this answer only. Only a token that an owner made can make, change and stop owners."
 				r.Answer = admin.Closed(map[string]admin.Schema{"id": {"type": "string"}, "token": {"type": "string"}})
 				create := r.Do
 				r.Do = func(c *admin.Call) (any, error) {

@@ -7,6 +7,7 @@ import (
 
 	"gateway/shared/admin"
 	"gateway/shared/fault"
+	"gateway/shared/identity/authority"
 	"gateway/shared/identity/people"
 	"gateway/shared/resource"
 	"gateway/shared/signin/scim"
@@ -91,6 +92,9 @@ func (f *users) changeUser(c *admin.Call, become func(now map[string]any) (map[s
 
 // write puts what is wanted of a user into its record.
 func (f *users) write(tx *resource.Tx, c *admin.Call, rec *resource.Record, u *people.User, w *wanted) error {
+	if err := mayWrite(c, u, w); err != nil {
+		return err
+	}
 	if err := people.SetAddress(tx, rec, u, w.email); err != nil {
 		return err
 	}
@@ -104,6 +108,23 @@ func (f *users) write(tx *resource.Tx, c *admin.Call, rec *resource.Record, u *p
 		return people.SetRole(tx, rec, u, w.role, c.Actor())
 	}
 	return people.Save(tx, rec, u, c.Actor())
+}
+
+// mayWrite checks that a token gives no role above the rank of who made it, and leaves the
+// role, the names for sign-in and the state of users above that rank as they are.
+func mayWrite(c *admin.Call, u *people.User, w *wanted) error {
+	by := c.Caller.Grantor()
+	if w.role != "" && w.role != u.Role {
+		if err := by.Grant("roles", authority.Rights{Rank: people.OrganisationRank(w.role)}); err != nil {
+			return err
+		}
+	}
+	same := w.email == u.Email && w.active == !u.Stopped && (w.role == "" || w.role == u.Role) && u.Provisioned != nil &&
+		w.login.UserName == u.Provisioned.UserName && w.login.ExternalID == u.Provisioned.ExternalID
+	if same {
+		return nil
+	}
+	return by.Grant("id", authority.Rights{Rank: people.OrganisationRank(u.Role)})
 }
 
 // finish does what follows from a change, in parts, and shows the user. Each part can be
@@ -206,7 +227,7 @@ func (f *family) settle(c *admin.Call, ended map[[2]string]bool, last bool, ids 
 		next, more := done, false
 		change := func(tx *resource.Tx) (bool, error) {
 			next, more = done, false
-			s := &people.Settling{Resources: c.Resources, Sealer: c.Sealer, Actor: c.Actor(), Ended: ended, Room: people.RoomToSettle}
+			s := &people.Settling{Resources: c.Resources, Sealer: c.Sealer, Actor: c.Actor(), Rank: c.Caller.Rank, Ended: ended, Room: people.RoomToSettle}
 			for next < len(ids) {
 				rec, u, ok, err := people.Known(tx, c.Organisation(), ids[next])
 				if err != nil {
@@ -240,11 +261,14 @@ func (f *family) settle(c *admin.Call, ended map[[2]string]bool, last bool, ids 
 func (f *users) deleteUser(c *admin.Call) (any, error) {
 	id := c.Param("scimId")
 	c.About(id)
-	rec, _, err := f.user(c, id)
+	rec, u, err := f.user(c, id)
 	if err != nil {
 		return nil, err
 	}
 	if err := unchanged(c, rec); err != nil {
+		return nil, err
+	}
+	if err := c.Caller.Grantor().Grant("id", authority.Rights{Rank: people.OrganisationRank(u.Role)}); err != nil {
 		return nil, err
 	}
 	seen := rec.Rev

@@ -270,7 +270,7 @@ func (f *users) make(c *admin.Call, w *wanted) (id string, err error) {
 // says so. The user collects the key.
 func (f *users) handed(c *admin.Call) func(tx *resource.Tx, user *resource.Record, workspace string, i *people.Invite) error {
 	return func(tx *resource.Tx, user *resource.Record, workspace string, i *people.Invite) error {
-		_, _, err := people.HandIfAsked(tx, c.Resources, c.Sealer, workspace, user, i.KeyScopes())
+		_, _, err := people.HandIfAsked(tx, c.Resources, c.Sealer, workspace, user, i)
 		return err
 	}
 }

@@ -105,6 +105,24 @@ func checkInvite(_ *admin.Call, ch *inviteChange) (bad []fault.Detail) {
 	return bad
 }
 
+// mayInvite checks that everything that an invitation gives is within the rights of the
+// caller, who could accept the link itself.
+func mayInvite(c *admin.Call, form *people.Invite) error {
+	by := c.Caller.Grantor()
+	if err := by.Grant("role", people.OrganisationRights(form.Role)); err != nil {
+		return err
+	}
+	for i, to := range form.Workspaces {
+		if err := by.Grant(fmt.Sprintf("workspaces[%d].role", i), people.Rights(identity.Rank(to.Role))); err != nil {
+			return err
+		}
+	}
+	if form.Keys == nil {
+		return nil
+	}
+	return by.GrantScopes("workspace_api_key_details.scopes", form.Keys.Scopes, nil)
+}
+
 // ask checks the workspaces of a new invitation and gives it its token.
 func (f *family) ask(c *admin.Call, tx *resource.Tx, ch *inviteChange) error {
 	if err := byHand(c, tx); err != nil {
@@ -129,17 +147,13 @@ func (f *family) ask(c *admin.Call, tx *resource.Tx, ch *inviteChange) error {
 	if refused := fault.Invalids(bad); refused != nil {
 		return refused
 	}
+	if err := mayInvite(c, form); err != nil {
+		return err
+	}
 	if form.Keys != nil {
 		form.Keys.Scopes = identity.NewScopeSet(form.Keys.Scopes...).Sorted()
-		for i, s := range form.Keys.Scopes {
-			if !c.Caller.HasAny([]string{s}) && (!c.Caller.OfOrganisation() || identity.OrganisationService.Grantable(s)) {
-				f := fault.Invalid(fmt.Sprintf("workspace_api_key_details.scopes[%d]", i), "goes beyond the rights of the key that asks for it")
-				f.Code = fault.NotAllowed
-				return f
-			}
-		}
 	}
-	form.InvitedBy = c.Actor()
+	form.InvitedBy, form.Rank = c.Actor(), c.Caller.Rank
 	token, err := people.Ask(tx, ch.Rec, form)
 	c.Keep(tokenKey, token)
 	c.Keep("invite", *form)
@@ -231,6 +245,9 @@ func (f *family) resend(c *admin.Call) (any, error) {
 		if err != nil {
 			return err
 		}
+		if err := mayInvite(c, it.Form); err != nil { // who gets the link may accept it
+			return err
+		}
 		if token, err = people.Renew(tx, it.Record, it.Form); err != nil {
 			return err
 		}
@@ -268,7 +285,7 @@ func (f *family) accept(c *admin.Call) (any, error) {
 	a := &people.Acceptance{
 		Org: org, ID: id, Token: token, Claim: c.RequestID, Rows: 4 + identity.RowsOfKey, FirstName: c.Body.Text("first_name"), LastName: c.Body.Text("last_name"),
 		Joined: func(tx *resource.Tx, user *resource.Record, workspace string, i *people.Invite) error {
-			rec, raw, err := people.HandIfAsked(tx, c.Resources, nil, workspace, user, i.KeyScopes())
+			rec, raw, err := people.HandIfAsked(tx, c.Resources, nil, workspace, user, i)
 			if rec != nil {
 				keys[workspace] = admin.Members{"id": rec.ID, "workspace_id": workspace, "key": raw}
 			}

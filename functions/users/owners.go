@@ -13,7 +13,7 @@ import (
 func (f *family) ownershipRoutes() []admin.Route {
 	routes := f.users.Below(admin.Route{
 		Method: "PUT", Path: "/admin/users/{id}/ownership", Aliases: []string{"/users/{id}/ownership"}, Name: "setOwnership", Action: audit.Update, Errors: []int{409},
-		Doc:  "Make a user an owner of the organisation, or an owner an admin. For owners and organisation keys; the last owner keeps the role.",
+		Doc:  "Make a user an owner of the organisation, or an owner an admin. For owners, and for organisation keys that owners made; the last owner keeps the role.",
 		Body: []admin.Field{{Name: "owner", Type: admin.Boolean, Required: true, Doc: "Whether the user is an owner."}},
 		Do:   f.users.At("update", f.setOwnership),
 	})
@@ -42,6 +42,9 @@ func (f *family) setOwnership(c *admin.Call) (any, error) {
 		role := people.Admin
 		if owner {
 			role = people.Owner
+		}
+		if err := c.Caller.Grantor().Grant("owner", people.OrganisationRights(role)); err != nil {
+			return err
 		}
 		return people.SetRole(tx, it.Record, it.Form, role, c.Actor())
 	})

@@ -121,6 +121,9 @@ func (f *family) setRole(c *admin.Call) (any, error) {
 			return false, err
 		}
 		u := it.Form
+		if err := c.Caller.Grantor().Grant("role", people.OrganisationRights(role)); err != nil {
+			return false, err
+		}
 		switch {
 		case u.Role == people.Owner:
 			return false, fault.New(fault.NotAllowed, "role", "The role of an owner cannot be changed here; PUT owner false to its ownership first")

@@ -82,7 +82,7 @@ func handKey(t testing.TB, h *admintest.House, user, workspace string) (id strin
 		if err != nil {
 			return err
 		}
-		k, _, err := people.Hand(tx, h.Resources, nil, sc, &rec, nil, "test")
+		k, _, err := people.Hand(tx, h.Resources, nil, sc, &rec, nil, identity.RankOwner, "test")
 		if err == nil {
 			id = k.ID
 		}

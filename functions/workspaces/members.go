@@ -8,6 +8,7 @@ import (
 	"gateway/shared/audit"
 	"gateway/shared/fault"
 	"gateway/shared/identity"
+	"gateway/shared/identity/authority"
 	"gateway/shared/identity/people"
 	"gateway/shared/resource"
 )
@@ -114,12 +115,15 @@ func names(c *admin.Call, items []member, objects []admin.Members) error {
 	return nil
 }
 
-// within refuses a role above the caller's own. Service keys have no role.
+// within returns an error if a role of the workspace is above the caller's own.
 func within(c *admin.Call, role string) error {
-	if c.Caller.UserID != "" && people.Above(role, string(c.Caller.Role)) {
-		return admin.Denied()
-	}
-	return nil
+	return c.Caller.Grantor().Grant("", authority.Rights{Rank: identity.Rank(role)})
+}
+
+// mayGive returns an error unless the caller may give a role of the workspace, with all
+// that the role allows.
+func mayGive(c *admin.Call, field, role string) error {
+	return c.Caller.Grantor().Grant(field, people.Rights(identity.Rank(role)))
 }
 
 func (f *family) addMembers(c *admin.Call) (any, error) {
@@ -127,7 +131,7 @@ func (f *family) addMembers(c *admin.Call) (any, error) {
 	seen := map[string]bool{}
 	var bad []fault.Detail
 	for i, in := range sent {
-		if err := within(c, in.Text("role")); err != nil {
+		if err := mayGive(c, fmt.Sprintf("users[%d].role", i), in.Text("role")); err != nil {
 			return nil, err
 		}
 		if id := in.Text("id"); seen[id] {
@@ -208,7 +212,7 @@ func (f *family) addMember(c *admin.Call, tx *resource.Tx, id, role, field strin
 	if err != nil || !creates {
 		return err
 	}
-	_, _, err = people.Hand(tx, c.Resources, c.Sealer, c.Scope, &user, nil, c.Actor())
+	_, _, err = people.Hand(tx, c.Resources, c.Sealer, c.Scope, &user, nil, c.Caller.Rank, c.Actor())
 	return err
 }
 
@@ -231,7 +235,7 @@ func (f *family) setMemberRole(c *admin.Call) (any, error) {
 		if err := within(c, it.Form.Role); err != nil {
 			return err
 		}
-		if err := within(c, role); err != nil {
+		if err := mayGive(c, "role", role); err != nil {
 			return err
 		}
 		return people.SetMemberRole(tx, it.Record, role, c.Actor())
@@ -259,6 +263,11 @@ func (f *family) removeMember(c *admin.Call) (any, error) {
 // startWith makes the users that a new workspace names its admins.
 func (f *family) startWith(c *admin.Call, tx *resource.Tx, ch *change) error {
 	ids := c.Body.Texts("users")
+	if len(ids) > 0 {
+		if err := mayGive(c, "users", people.Admin); err != nil {
+			return err
+		}
+	}
 	slices.Sort(ids)
 	for i, id := range slices.Compact(ids) {
 		user, u, ok, err := people.ByID(tx, c.Organisation(), id)

@@ -57,18 +57,18 @@ func TestClientConformance(t *testing.T) {
 
 // userKey gives the key of somebody who has just been invited.
 func (g *gateway) userKey(email string) string {
-	invited := g.admin("POST", "/admin/users/invites", fmt.Sprintf(`{"email":%q,"role":"member","workspaces":[{"id":"default","role":"member"}]}`, email))
+	invited := g.admin("POST", "/admin/users/invites", fmt.Sprintf(`{"email":%q,"role":"member","workspaces":[{"id":"default","role":"member"}],"workspace_api_key_details":{"scopes":["mcp.invoke"]}}`, email))
 	_, query, _ := strings.Cut(invited["invite_link"].(string), "?")
-	if status, text, err := g.call("POST", "/invites/accept?"+query, "", `{"first_name":"Bea","last_name":"Lee"}`); err != nil || status != http.StatusOK {
+	status, text, err := g.call("POST", "/invites/accept?"+query, "", `{"first_name":"Bea","last_name":"Lee"}`)
+	var accepted struct {
+		Keys []struct {
+			Key string `json:"key"`
+		} `json:"api_keys"`
+	}
+	if err != nil || status != http.StatusOK || json.Unmarshal([]byte(text), &accepted) != nil || len(accepted.Keys) != 1 {
 		g.t.Fatalf("%d %s %v", status, text, err)
 	}
-	for _, u := range g.admin("GET", "/admin/users", "")["data"].([]any) {
-		if u := u.(map[string]any); u["email"] == email {
-			return g.admin("POST", "/api-keys/workspace/user", fmt.Sprintf(`{"name":"of a user","workspace_id":"default","user_id":%q,"scopes":["mcp.invoke"]}`, u["id"]))["key"].(string)
-		}
-	}
-	g.t.Fatalf("there is no user %s", email)
-	return ""
+	return accepted.Keys[0].Key
 }
 
 // play runs the suite. It starts all its scenarios at once; they are played one behind the

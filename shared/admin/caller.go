@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"gateway/shared/fault"
+	"gateway/shared/identity"
+	"gateway/shared/identity/authority"
 	"gateway/shared/store"
 )
 
@@ -18,8 +20,11 @@ type Caller struct {
 	// Scope is how far the caller reaches: Workspace is empty for organisation
 	// keys, which reach every workspace.
 	Scope  store.Scope
-	Role   Role   // of the user, in the workspace or the organisation; empty for service keys
+	Role   Role   // in the workspace or the organisation
 	Scopes Scopes // what the credential was granted
+	// Rank is the rank behind Role. That of a key is at most its creator's, and that of a
+	// user's key at most the user's own.
+	Rank identity.Rank
 
 	// For people who have signed in. Workspaces are those that they are members of; Scope
 	// is the first of them, or the one that the path names. In gives the caller as a member
@@ -74,13 +79,19 @@ const (
 
 var rank = map[Role]int{Member: 1, Manager: 2, Admin: 3, Owner: 4}
 
-// AtLeast reports whether the caller's role is want or more. Service keys have no
-// role: their scopes alone bound them. An unknown role is less than any.
-func (c *Caller) AtLeast(want Role) bool {
-	if want == "" || (c.Role == "" && c.UserID == "") {
-		return true
-	}
-	return rank[c.Role] >= rank[want]
+// AtLeast reports whether the caller's role is want or more. An unknown role is less than
+// any.
+func (c *Caller) AtLeast(want Role) bool { return want == "" || rank[c.Role] >= rank[want] }
+
+// As returns the caller with a rank, and the role that follows from it.
+func (c Caller) As(r identity.Rank) Caller {
+	c.Rank, c.Role = r, Role(r.Role())
+	return c
+}
+
+// Grantor returns what bounds the rights that the caller may give to others.
+func (c *Caller) Grantor() authority.Grantor {
+	return authority.Grantor{Rank: c.Rank, Type: identity.KeyType(c.Type), Scopes: c.Scopes}
 }
 
 // Denied is the one refusal for callers who are known. It does not tell which check failed,

@@ -228,7 +228,7 @@ func (h *Handler) route(w http.ResponseWriter, c *Call) error {
 	return nil
 }
 
-// checkRole refuses a user whose role is lower than the route asks for, unless the settings
+// checkRole refuses a caller whose role is lower than the route asks for, unless the settings
 // decide about the role. They do not bind owners.
 func (c *Call) checkRole() error {
 	if c.bound() {
@@ -287,9 +287,9 @@ func (c *Call) authenticate() (Caller, error) {
 	return c.handler.deps.Authenticate(c.Context, r, c.RequestID)
 }
 
-// bound tells whether settings say what the caller may.
+// bound reports whether settings restrict the caller by its role.
 func (c *Call) bound() bool {
-	return c.Caller.UserID != "" && c.handler.deps.Rights != nil && rank[c.Caller.Role] < rank[Owner]
+	return c.Caller.Role != "" && c.handler.deps.Rights != nil && rank[c.Caller.Role] < rank[Owner]
 }
 
 // Sees tells whether the settings let the caller see more than a route shows to everybody,

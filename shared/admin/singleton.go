@@ -34,7 +34,10 @@ type Singleton[T any] struct {
 	Recent []string
 	// Changed sees the stored members before and after a change of the
 	// organisation's, to which it may add; nil: nobody does.
-	Changed   func(was, now map[string]json.RawMessage) error
+	Changed func(was, now map[string]json.RawMessage) error
+	// Guard sees the effective members before and after a change by a caller, of the
+	// organisation or of one workspace, and refuses what the caller may not give; nil: nothing.
+	Guard     func(c *Call, was, now map[string]json.RawMessage) error
 	Overrides *Overrides[T]
 
 	standard map[string]json.RawMessage
@@ -227,6 +230,11 @@ func (s *Singleton[T]) update(c *Call) (any, error) {
 		apply(s.Sections, c.Body, st.set, s.standard)
 		if err := s.check(st.set); err != nil {
 			return err
+		}
+		if s.Guard != nil {
+			if err := s.Guard(c, was, st.set); err != nil {
+				return err
+			}
 		}
 		if s.Changed != nil {
 			if err := s.Changed(was, st.set); err != nil {

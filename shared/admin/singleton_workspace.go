@@ -2,6 +2,7 @@ package admin
 
 import (
 	"encoding/json"
+	"maps"
 	"slices"
 
 	"gateway/shared/fault"
@@ -129,15 +130,16 @@ func (s *Singleton[T]) updateWorkspace(c *Call) (any, error) {
 		}
 		was := own.set
 		own.set = s.Overrides.kept(form, was)
+		before := over(of.set, own.set)
 		apply(s.own, c.Body, own.set, nil)
-		effective := map[string]json.RawMessage{}
-		for _, from := range []map[string]json.RawMessage{of.set, own.set} {
-			for member, v := range from {
-				effective[member] = v
-			}
-		}
+		effective := over(of.set, own.set)
 		if err := s.check(effective); err != nil {
 			return err
+		}
+		if s.Guard != nil {
+			if err := s.Guard(c, before, effective); err != nil {
+				return err
+			}
 		}
 		for member := range own.set {
 			own.set[member] = effective[member]
@@ -150,6 +152,13 @@ func (s *Singleton[T]) updateWorkspace(c *Call) (any, error) {
 		}
 		return own.save(c, tx, "")
 	})
+}
+
+// over returns the members of settings with those of a workspace in their place.
+func over(of, own map[string]json.RawMessage) map[string]json.RawMessage {
+	out := maps.Clone(of)
+	maps.Copy(out, own)
+	return out
 }
 
 // allowed refuses members that the organisation keeps to itself. To give up a whole

@@ -102,11 +102,11 @@ func (c *Core) makeTenant(ctx context.Context, sc store.Scope, f First) (*Made, 
 		if err := create(tx, &ws, tenant.Workspace{IsDefault: true}); err != nil {
 			return err
 		}
-		admin := identity.Key{Type: identity.OrganisationService, CreationMode: "auto", Scopes: identity.ScopesFor(identity.OrganisationService), Secret: identity.SecretOf(made.AdminKey)}
+		admin := identity.Key{Type: identity.OrganisationService, CreationMode: "auto", Rank: identity.RankOwner, Scopes: identity.ScopesFor(identity.OrganisationService), Secret: identity.SecretOf(made.AdminKey)}
 		if err := createKey(tx, sc, "first admin key", &admin, ""); err != nil {
 			return err
 		}
-		key := identity.Key{Type: identity.WorkspaceService, CreationMode: "auto", Scopes: dataPlaneScopes, Secret: identity.SecretOf(made.WorkspaceKey)}
+		key := identity.Key{Type: identity.WorkspaceService, CreationMode: "auto", Rank: identity.RankWorkspaceAdmin, Scopes: dataPlaneScopes, Secret: identity.SecretOf(made.WorkspaceKey)}
 		if err := createKey(tx, store.Scope{Org: sc.Org, Workspace: ws.ID}, "first workspace key", &key, ws.Slug); err != nil || !f.Audited {
 			return err
 		}

@@ -38,8 +38,12 @@ const MaxName = 255
 
 // Key is the stored form of an API key: the body of its resource.
 type Key struct {
-	Type         KeyType            `json:"type"`
-	UserID       string             `json:"user_id,omitempty" max:"64"`
+	Type   KeyType `json:"type"`
+	UserID string  `json:"user_id,omitempty" max:"64"`
+	// Rank is that of the key's creator: the key never acts with a higher one. A user's key
+	// is bounded by the present role of its user as well. Empty in keys from before ranks were
+	// stored; see Granted.
+	Rank         Rank               `json:"rank,omitempty"`
 	Description  string             `json:"description,omitempty" max:"1024"`
 	CreationMode string             `json:"creation_mode"` // api, ui or auto
 	Scopes       []string           `json:"scopes" min:"1" max:"500" each:"max=255"`
@@ -138,7 +142,7 @@ func Live(status string, k *Key, now time.Time) string {
 func CredentialRows(rec *resource.Record, k *Key, workspaceSlug string) ([]store.Row, error) {
 	body, err := json.Marshal(principalBody{
 		ID: rec.ID, Revision: rec.Rev, Name: rec.Name, Type: k.Type, UserID: k.UserID, WorkspaceSlug: workspaceSlug,
-		Scopes: k.Scopes, RateLimits: k.RateLimits, UsageLimits: k.UsageLimits, Defaults: k.Defaults,
+		Scopes: k.Scopes, RateLimits: k.RateLimits, UsageLimits: k.UsageLimits, Defaults: k.Defaults, Rank: k.Rank,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("identity: encode key: %w", err)

@@ -25,6 +25,7 @@ type Principal struct {
 	Scope         store.Scope // Workspace is empty for organisation keys
 	WorkspaceSlug string
 	UserID        string
+	Rank          Rank   // stored with the key; see Granted
 	EndUser       string // the user whom a signed token names, for logs; it may be no user of the gateway
 	Scopes        ScopeSet
 	Defaults      Defaults
@@ -50,6 +51,7 @@ type principalBody struct {
 	RateLimits    []ledger.RateLimit `json:"rate_limits,omitempty"`
 	UsageLimits   *ledger.UsageLimit `json:"usage_limits,omitempty"`
 	Defaults      Defaults           `json:"defaults"`
+	Rank          Rank               `json:"rank,omitempty"`
 
 	// For signed tokens whose work goes on; see Entrust.
 	EndUser string              `json:"end_user,omitempty"`
@@ -70,7 +72,7 @@ func decodePrincipal(it store.Item) (*Principal, error) {
 	if ms := it.Int("until"); ms != 0 {
 		p.Until = time.UnixMilli(ms)
 	}
-	p.EndUser = b.EndUser
+	p.EndUser, p.Rank = b.EndUser, b.Rank
 	p.Subject = SubjectOf(p.Scope, b.ID, b.Name, b.Revision, b.RateLimits, b.UsageLimits)
 	if len(b.Budgets) > 0 {
 		p.Subject = TokenSubject(p.Scope, b.ID, b.Name, b.RateLimits, b.Budgets)
@@ -272,4 +274,37 @@ func holds(values []string, token string) bool {
 		}
 	}
 	return false
+}
+
+// Granted returns the highest rank that a principal acts with, and whether only the user
+// whom it names can know its secret. Principals other than keys are personal; signed tokens
+// have at most the rank of an organization admin, whichever user they name.
+func Granted(ctx context.Context, v *resource.View, p *Principal) (rank Rank, personal bool, err error) {
+	switch {
+	case p.Rank != "":
+		return p.Rank, true, nil
+	case p.Type == SignedToken && p.UserID == "":
+		return RankWorkspaceAdmin, true, nil
+	case p.Type == SignedToken:
+		return RankOrganisationAdmin, true, nil
+	case p.Type == "":
+		return RankOwner, true, nil
+	}
+	// A key from before ranks were stored. Its record is cached with the organization.
+	type granted struct {
+		rank     Rank
+		personal bool
+	}
+	g, ok, err := resource.Load(ctx, v, p.Scope, KindKey, p.KeyID, func(rec resource.Record) (granted, error) {
+		var k Key
+		if err := json.Unmarshal(rec.Body, &k); err != nil {
+			return granted{}, fmt.Errorf("identity: decode key: %w", err)
+		}
+		rank, personal := k.Granted(rec.CreatedBy)
+		return granted{rank, personal}, nil
+	})
+	if err != nil || !ok {
+		return "", false, err
+	}
+	return g.rank, g.personal, nil
 }

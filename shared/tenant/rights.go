@@ -2,6 +2,7 @@ package tenant
 
 import (
 	"reflect"
+	"slices"
 	"strings"
 	"sync"
 )
@@ -148,6 +149,34 @@ func (r *Rights) Rule(role, scope string) (allowed, decided bool) {
 	}
 	return false, false
 }
+
+// Opened returns the scopes, and the parts of logs, that a role may use by one version of
+// the rights and might not by another, sorted.
+func Opened(was, now *Rights) (out []string) {
+	for family, subject := range subjects {
+		for action := range verbs {
+			if subject != "" {
+				out = append(out, family+"."+action)
+			}
+		}
+	}
+	out = append(out, SeeBodies, SeeOthers, "workspaces.update", "logs.list", "logs.view", "logs.read", "logs.export")
+	slices.Sort(out)
+	return slices.DeleteFunc(out, func(scope string) bool {
+		for role := range prefixes {
+			before, decided := was.Rule(role, scope)
+			after, _ := now.Rule(role, scope)
+			if decided && !before && after {
+				return false
+			}
+		}
+		return true
+	})
+}
+
+// IsView reports whether a scope of a rule is a part of logs and analytics, and not a scope
+// that a key can hold.
+func IsView(scope string) bool { return scope == SeeBodies || scope == SeeOthers }
 
 // Open are the categories of settings that workspaces may set for themselves.
 type Open struct {

@@ -21,6 +21,7 @@ import (
 	"gateway/shared/admin"
 	"gateway/shared/audit"
 	"gateway/shared/fault"
+	"gateway/shared/identity"
 	"gateway/shared/queue"
 	"gateway/shared/resource"
 	"gateway/shared/seal"
@@ -156,10 +157,10 @@ func (h *House) makeCallers() map[string]admin.Caller {
 		if sc.Workspace == "" {
 			kind = "organisation-service"
 		}
-		return admin.Caller{KeyID: resource.NewID(), Type: kind, Scope: sc, Scopes: scopes}
+		return admin.Caller{KeyID: resource.NewID(), Type: kind, Scope: sc, Scopes: scopes}.As(identity.RankOwner)
 	}
 	user := func(role admin.Role) admin.Caller {
-		return admin.Caller{KeyID: resource.NewID(), UserID: resource.NewID(), Type: "workspace-user", Scope: one, Role: role, Scopes: allScopes{}}
+		return admin.Caller{KeyID: resource.NewID(), UserID: resource.NewID(), Type: "workspace-user", Scope: one, Scopes: allScopes{}}.As(identity.Rank(role))
 	}
 	return map[string]admin.Caller{
 		AdminKey:    service(store.Scope{Org: Org}, allScopes{}),

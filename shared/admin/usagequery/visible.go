@@ -10,10 +10,15 @@ import (
 )
 
 // Restrict limits a filter to what the caller may see. Users whose role may not see others'
-// requests see those of their own keys. Requests of service keys and of signed tokens
-// belong to no user.
+// requests see those of their own keys, and service keys with such a rank their own.
+// Requests of service keys and of signed tokens belong to no user.
 func Restrict(c *admin.Call, f *report.Filter) error {
 	all, err := c.Sees(tenant.SeeOthers)
+	if err == nil && !all && c.Caller.UserID == "" {
+		f.Nothing = f.Nothing || len(f.Keys) > 0 && !slices.Contains(f.Keys, c.Caller.KeyID)
+		f.Keys = []string{c.Caller.KeyID}
+		return nil
+	}
 	if err == nil && !all {
 		f.Nothing = f.Nothing || len(f.UserIDs) > 0 && !slices.Contains(f.UserIDs, c.Caller.UserID)
 		f.UserIDs = []string{c.Caller.UserID}
@@ -24,5 +29,8 @@ func Restrict(c *admin.Call, f *report.Filter) error {
 // Shows tells whether the caller may see a record, by the same rule.
 func Shows(c *admin.Call, r *usage.Record) (bool, error) {
 	all, err := c.Sees(tenant.SeeOthers)
-	return all || r.UserID != "" && r.UserID == c.Caller.UserID, err
+	if c.Caller.UserID == "" {
+		return all || r.KeyID != "" && r.KeyID == c.Caller.KeyID, err
+	}
+	return all || r.UserID == c.Caller.UserID, err
 }

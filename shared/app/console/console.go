@@ -34,7 +34,8 @@ func Secrets(c *app.Core) *provider.Loaded {
 }
 
 // Authenticate finds the caller of an administration request by its API key or its
-// session. The key of a user has the role that the user has now.
+// session. The key of a user has the role that the user has now, but never a higher rank than
+// the key's creator had.
 func Authenticate(core *app.Core) admin.Authenticate {
 	a, l := core.Auth, core.Loader
 	sessions := signedIn{Sessions(core)}
@@ -58,22 +59,25 @@ func byKey(a *identity.Authenticator, l *resource.Loader) func(context.Context, 
 			return admin.Caller{}, err
 		}
 		c := admin.Caller{KeyID: p.KeyID, UserID: p.UserID, Type: string(p.Type), Scope: p.Scope, Scopes: p.Scopes}
-		if p.UserID == "" {
-			return c, nil
-		}
 		v, err := l.Fresh(ctx, p.Scope.Org)
 		if err != nil {
 			return admin.Caller{}, err
 		}
-		role, ok, err := people.LoadRole(ctx, v, p.Scope, p.UserID)
+		granted, _, err := identity.Granted(ctx, v, p)
+		if err != nil {
+			return admin.Caller{}, err
+		}
+		if p.UserID == "" {
+			return c.As(granted), nil
+		}
+		own, ok, err := people.LoadRank(ctx, v, p.Scope, p.UserID)
 		if err != nil {
 			return admin.Caller{}, err
 		}
 		if !ok {
 			return admin.Caller{}, identity.ErrInvalidKey()
 		}
-		c.Role = admin.Role(role)
-		return c, nil
+		return c.As(own.Min(granted)), nil
 	}
 }
 
@@ -88,24 +92,7 @@ func rights(l *resource.Loader) admin.Rights {
 		if err != nil {
 			return false, false, err
 		}
-		role, err := boundAs(ctx, v, c)
-		if err != nil {
-			return false, false, err
-		}
-		allowed, decided = org.Settings.Rule(role, scope)
+		allowed, decided = org.Settings.Rule(string(c.Rank), scope)
 		return allowed, decided, nil
 	}
-}
-
-// boundAs is the role name by which settings refer to the caller. Admins of the
-// organisation have a name of their own.
-func boundAs(ctx context.Context, v *resource.View, c *admin.Caller) (string, error) {
-	if c.Role != admin.Admin {
-		return string(c.Role), nil
-	}
-	u, ok, err := resource.Load(ctx, v, c.Scope.Organisation(), people.KindUser, c.UserID, people.DecodeUser)
-	if err == nil && ok && u.RunsOrganisation() {
-		return tenant.OrganisationAdmin, nil
-	}
-	return string(c.Role), err
 }

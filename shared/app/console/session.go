@@ -87,8 +87,8 @@ func (s signedIn) find(ctx context.Context, token string) (*signin.Session, *peo
 func (s signedIn) in(ctx context.Context, v *resource.View, of *signin.Session, u *people.User, workspace string) (admin.Caller, error) {
 	c := admin.Caller{UserID: of.User, Type: SessionType, Scope: store.Scope{Org: of.Org}, Since: of.Authenticated}
 	if u.RunsOrganisation() {
-		c.Role, c.Scopes = admin.Role(u.Role), everything
-		return c, nil
+		c.Scopes = people.Everything
+		return c.As(people.OrganisationRank(u.Role)), nil
 	}
 	if len(u.Workspaces) == 0 {
 		return admin.Caller{}, admin.Denied()
@@ -103,28 +103,25 @@ func (s signedIn) in(ctx context.Context, v *resource.View, of *signin.Session, 
 		// No workspace is chosen yet: scopes are checked again when one is, and until then the
 		// role is the lowest.
 		c.Scope.Workspace, c.Workspaces = u.Workspaces[0], u.Workspaces
-		c.Role, c.Scopes = admin.Member, anywhere
-		return c, nil
+		c.Scopes = anywhere
+		return c.As(identity.RankMember), nil
 	case workspace == "":
 		workspace = u.Workspaces[0]
 	}
 	c.Scope.Workspace = workspace
-	role, ok, err := people.LoadRole(ctx, v, c.Scope, of.User)
+	rank, ok, err := people.LoadRank(ctx, v, c.Scope, of.User)
 	if err != nil {
 		return admin.Caller{}, err
 	}
 	if !ok {
 		return admin.Caller{}, admin.Denied()
 	}
-	c.Role, c.Scopes = admin.Role(role), identity.NewScopeSet(people.ScopesOf(role)...)
-	return c, nil
+	c.Scopes = identity.NewScopeSet(people.ScopesOf(rank.Role())...)
+	return c.As(rank), nil
 }
 
-// Scopes of people. Who runs the organisation has every scope that a key may hold.
-var (
-	everything = identity.NewScopeSet(append(identity.ScopesFor(identity.OrganisationService), people.ScopesOf(people.Admin)...)...)
-	anywhere   = identity.NewScopeSet(people.ScopesOf(people.Admin)...)
-)
+// anywhere are the scopes of a user before a workspace is chosen.
+var anywhere = identity.NewScopeSet(people.ScopesOf(people.Admin)...)
 
 // namedByPath is the id of the workspace that the path of a request names, by its slug or
 // its id.

@@ -41,6 +41,7 @@ type Invite struct {
 	ExpiresAt  time.Time       `json:"expires_at"`
 	AcceptedAt *time.Time      `json:"accepted_at,omitempty"`
 	InvitedBy  string          `json:"invited_by,omitempty"`
+	Rank       identity.Rank   `json:"rank,omitempty"`    // of who invites: bounds the keys that come with it
 	UserID     string          `json:"user_id,omitempty"` // of who accepted
 	// Claim tells which call is accepting it, if that takes several changes.
 	Claim   string    `json:"claim,omitempty"`

@@ -1,6 +1,7 @@
 package people
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"time"
@@ -44,9 +45,10 @@ func Holds(tx *resource.Tx, sc store.Scope, user, field string) (*User, error) {
 var standardScopes = []string{"completions.write", "prompts.list", "prompts.read", "prompts.render"}
 
 // Hand makes the key that a user gets on joining a workspace. It returns the raw key. If
-// sealer is not nil, the raw key is also sealed with the key until somebody collects it. If
+// sealer is not nil, the raw key is also sealed with the key until its user collects it. rank is that of the principal that
+// causes it: the key never acts with a higher one. If
 // the workspace has as many keys as it may have, none is made: nil.
-func Hand(tx *resource.Tx, r *resource.Resources, sealer seal.Sealer, sc store.Scope, user *resource.Record, scopes []string, actor string) (*resource.Record, string, error) {
+func Hand(tx *resource.Tx, r *resource.Resources, sealer seal.Sealer, sc store.Scope, user *resource.Record, scopes []string, rank identity.Rank, actor string) (*resource.Record, string, error) {
 	org, err := tenant.ReadSettings(tx, sc)
 	if err != nil {
 		return nil, "", err
@@ -66,7 +68,7 @@ func Hand(tx *resource.Tx, r *resource.Resources, sealer seal.Sealer, sc store.S
 	if len(scopes) == 0 {
 		scopes = standardScopes
 	}
-	k := identity.Key{Type: identity.WorkspaceUser, UserID: user.ID, CreationMode: "auto", Scopes: identity.NewScopeSet(scopes...).Sorted()}
+	k := identity.Key{Type: identity.WorkspaceUser, UserID: user.ID, CreationMode: "auto", Rank: rank, Scopes: identity.NewScopeSet(scopes...).Sorted()}
 	k.ExpiresAt, _ = org.Settings.Expiry(nil, false, now(tx))
 	Rotating(&k, &org.Settings, now(tx))
 	k.Defaults.Metadata = org.Settings.KeyMetadata.Complete(nil)
@@ -96,24 +98,28 @@ func Hand(tx *resource.Tx, r *resource.Resources, sealer seal.Sealer, sc store.S
 	return rec, raw, identity.Stage(tx, rec, &k, ws.Slug)
 }
 
-// KeyScopes are the scopes of the key that an invitation promises; nil: it promises none.
-func (i *Invite) KeyScopes() []string {
+// keyScopes are the scopes of the key that an invitation promises; nil: it promises none.
+func (i *Invite) keyScopes() []string {
 	if i.Keys == nil {
 		return nil
 	}
 	return i.Keys.Scopes
 }
 
-// HandIfAsked is Hand for somebody who joins a workspace, if scopes were named or the
-// settings say that users get a key. Without a sealer the caller shows the raw key. With
+// rank is that of the principal that made the invitation.
+func (i *Invite) rank() identity.Rank { return cmp.Or(i.Rank, identity.RankOwner) }
+
+// HandIfAsked is Hand for a user who joins a workspace by an invitation, if the invitation
+// names scopes or the settings say that users get a key. Without a sealer the caller shows the raw key. With
 // one nobody sees it now, and its user collects it.
-func HandIfAsked(tx *resource.Tx, r *resource.Resources, sealer seal.Sealer, workspace string, user *resource.Record, scopes []string) (*resource.Record, string, error) {
+func HandIfAsked(tx *resource.Tx, r *resource.Resources, sealer seal.Sealer, workspace string, user *resource.Record, i *Invite) (*resource.Record, string, error) {
 	sc := store.Scope{Org: user.Scope.Org, Workspace: workspace}
 	asked, err := Creates(tx, sc)
+	scopes := i.keyScopes()
 	if err != nil || !asked && len(scopes) == 0 {
 		return nil, "", err
 	}
-	return Hand(tx, r, sealer, sc, user, scopes, user.ID)
+	return Hand(tx, r, sealer, sc, user, scopes, i.rank(), user.ID)
 }
 
 // Creates tells whether users that join a workspace get a key.

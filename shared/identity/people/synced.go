@@ -154,6 +154,7 @@ type Settling struct {
 	Resources *resource.Resources
 	Sealer    seal.Sealer // seals keys that are made, until their users collect them
 	Actor     string
+	Rank      identity.Rank // of the actor: bounds the keys that are made
 	// Ended are the mappings, as group and workspace, that this call removes together with
 	// what they gave.
 	Ended map[[2]string]bool
@@ -281,7 +282,7 @@ func (s *Settling) give(tx *resource.Tx, user *resource.Record, u *User, ws stri
 	}
 	if asked {
 		s.Room -= identity.RowsOfKey
-		if _, _, err := Hand(tx, s.Resources, s.Sealer, sc, user, nil, s.Actor); err != nil {
+		if _, _, err := Hand(tx, s.Resources, s.Sealer, sc, user, nil, s.Rank, s.Actor); err != nil {
 			return err
 		}
 	}

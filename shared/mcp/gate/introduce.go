@@ -107,6 +107,10 @@ func (v *answers) ofProvider() string {
 // there is one.
 func (v *answers) claims(names []string) (map[string]any, error) {
 	who := v.Caller
+	user, err := v.user()
+	if err != nil {
+		return nil, err
+	}
 	known := map[string]any{"sub": who.KeyID, "client_id": who.KeyID, "scope": strings.Join(who.Scopes.Sorted(), " ")}
 	if who.EndUser != "" {
 		known["sub"], known["username"] = who.EndUser, who.EndUser
@@ -114,9 +118,9 @@ func (v *answers) claims(names []string) (map[string]any, error) {
 			known["email"] = who.EndUser
 		}
 	}
-	if who.UserID != "" {
-		known["sub"] = who.UserID
-		u, ok, err := resource.Load(v.Context, v.View, who.Scope.Organisation(), people.KindUser, who.UserID, people.DecodeUser)
+	if user != "" {
+		known["sub"] = user
+		u, ok, err := resource.Load(v.Context, v.View, who.Scope.Organisation(), people.KindUser, user, people.DecodeUser)
 		if err != nil {
 			return nil, err
 		}
@@ -130,8 +134,8 @@ func (v *answers) claims(names []string) (map[string]any, error) {
 		}
 	}
 	delete(known, "user_id")
-	if who.UserID != "" {
-		known["user_id"] = who.UserID
+	if user != "" {
+		known["user_id"] = user
 	}
 	known["workspace_id"], known["organisation_id"] = who.Scope.Workspace, who.Scope.Org
 	out := make(map[string]any, len(names))

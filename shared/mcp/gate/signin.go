@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"gateway/shared/fault"
+	"gateway/shared/identity"
 	"gateway/shared/mcp"
 	"gateway/shared/mcp/connect"
 	"gateway/shared/mcp/era"
@@ -24,10 +25,25 @@ func (v *answers) account() connect.Place {
 
 const scheme = "Bearer "
 
+// user returns the user whom the caller acts for; "" if there is none. A key that somebody
+// else created, and whose secret its user did not collect, acts for nobody but itself.
+func (v *answers) user() (string, error) {
+	if v.Caller.UserID == "" {
+		return "", nil
+	}
+	if _, personal, err := identity.Granted(v.Context, v.View, v.Caller); err != nil || !personal {
+		return "", err
+	}
+	return v.Caller.UserID, nil
+}
+
 // asUser adds the token that the caller's user has at the server.
 func (v *servers) asUser(up *mcp.Upstream) error {
-	if v.Caller.UserID == "" {
-		return mcp.ErrSignIn
+	if user, err := v.user(); err != nil || user == "" {
+		if err == nil {
+			err = mcp.ErrSignIn
+		}
+		return err
 	}
 	token, err := v.host.tokens.Access(v.Context, v.View, v.account(), up.URL)
 	if err == nil {
@@ -66,8 +82,13 @@ func (v *answers) signInAt() (string, error) {
 // signIn tells the client where its user signs in at the server: as the protocol says
 // where the client can send people to an address, else as a refusal that names it.
 func (v *answers) signIn() {
-	if v.Caller.UserID == "" {
-		v.fault(fault.New(fault.NotAllowed, "x-gateway-api-key", "Each user signs in at this MCP server. Call it with the key of a user, or sign in to the gateway"))
+	user, err := v.user()
+	if err != nil {
+		v.fault(fault.From(err))
+		return
+	}
+	if user == "" {
+		v.fault(fault.New(fault.NotAllowed, "x-gateway-api-key", "Each user signs in at this MCP server. Call it with a key that its user created, collected or rotated, or sign in to the gateway"))
 		return
 	}
 	address, err := v.signInAt()

@@ -115,6 +115,6 @@ func (a *Admission) Step(tx *resource.Tx) (more bool, err error) {
 // joined gives a key to a person who joins a workspace, if the invitation or the settings
 // say so. Nobody sees it here: its user collects it.
 func (a *Admission) joined(tx *resource.Tx, user *resource.Record, workspace string, i *people.Invite) error {
-	_, _, err := people.HandIfAsked(tx, a.Resources, a.Sealer, workspace, user, i.KeyScopes())
+	_, _, err := people.HandIfAsked(tx, a.Resources, a.Sealer, workspace, user, i)
 	return err
 }

@@ -1,0 +1,87 @@
+package apikeys
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"testing"
+	"time"
+
+	"gateway/shared/admin"
+	"gateway/shared/admin/admintest"
+	"gateway/shared/identity"
+	"gateway/shared/identity/people"
+	"gateway/shared/store"
+	"gateway/shared/tenant"
+)
+
+// signIn makes a user the caller of a credential, as a session does.
+func signIn(h *admintest.House, credential, user string, rank identity.Rank) {
+	h.SetCaller(credential, admin.Caller{
+		UserID: user, Type: "session", Scope: store.Scope{Org: admintest.Org, Workspace: h.One}, Scopes: identity.NewScopeSet(people.ScopesOf(rank.Role())...), Since: time.Now(),
+	}.As(rank))
+}
+
+// The secret of a user's key is shown to this user alone, whoever created or rotated it.
+func TestOnlyTheUserSeesTheSecretOfItsKey(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	h.Govern(tenant.Settings{})
+	ann, bob := addUser(t, h, "ann@example.com", people.Member, h.One), addUser(t, h, "bob@example.com", people.Member, h.One)
+	signIn(h, "ann", ann, identity.RankMember)
+	signIn(h, "bob", bob, identity.RankMember)
+	for _, by := range []string{admintest.AdminKey, admintest.WorkspaceA, admintest.ManagerKey, admintest.WsAdminKey} {
+		made := h.Do("POST", userPath, by, fmt.Sprintf(`{"name":"k","workspace_id":%q,"scopes":["configs.update"],"user_id":%q}`, h.One, ann)).OK()
+		at := "/api-keys/" + made.Text("id")
+		if made.At("key") != nil {
+			t.Errorf("%s sees %v", by, made.At("key"))
+		}
+		for range 2 { // as created, and rotated by others
+			for _, other := range []string{admintest.AdminKey, admintest.WorkspaceA, admintest.ManagerKey, admintest.WsAdminKey, "bob"} {
+				h.Do("POST", at+"/collect", other, nil).Refused(403, "AB03", "")
+			}
+			if raw := h.Do("POST", at+"/collect", "ann", nil).OK().Text("key"); len(raw) < 30 {
+				t.Errorf("its user collects %q", raw)
+			}
+			h.Do("POST", at+"/collect", "ann", nil).Refused(404, "AB08", "id")
+			if got := h.Do("POST", at+"/rotate", by, nil); got.Status == 200 && got.At("key") != nil {
+				t.Errorf("%s sees the rotated key: %s", by, got.Body)
+			}
+		}
+	}
+	own := h.Do("POST", userPath, admintest.AdminKey, userKey(h, ann, "")).OK().Text("id")
+	if raw := h.Do("POST", "/api-keys/"+own+"/rotate", "ann", nil).OK().Text("key"); len(raw) < 30 {
+		t.Errorf("a user who rotates its own key sees %q", raw)
+	}
+}
+
+// Keys store the rank of their creator. A caller with a lower one neither rotates them nor
+// adds to them.
+func TestKeysCarryTheRankOfTheirCreator(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	h.Govern(tenant.Settings{})
+	ann := addUser(t, h, "ann@example.com", people.Member, h.One)
+	const path = "/api-keys/workspace/service"
+	at := map[string]string{}
+	for by, want := range map[string]identity.Rank{admintest.AdminKey: identity.RankWorkspaceAdmin, admintest.WsAdminKey: identity.RankWorkspaceAdmin, admintest.ManagerKey: identity.RankManager} {
+		id := h.Do("POST", path, by, body(h, `"expires_at":"`+time.Now().Add(time.Hour).UTC().Format(time.RFC3339)+`"`)).OK().Text("id")
+		at[by] = "/api-keys/" + id
+		rec, _, err := h.Resources.Get(context.Background(), store.Scope{Org: admintest.Org, Workspace: h.One}, identity.KindKey, id)
+		var k identity.Key
+		if err != nil || json.Unmarshal(rec.Body, &k) != nil || k.Rank != want {
+			t.Errorf("the key of %s has the rank %q, %v", by, k.Rank, err)
+		}
+	}
+	for _, above := range []string{at[admintest.AdminKey], at[admintest.WsAdminKey]} {
+		h.Do("POST", above+"/rotate", admintest.ManagerKey, nil).Refused(403, "AB03", "id")
+		h.Do("POST", above+"/collect", admintest.ManagerKey, nil).Refused(403, "AB03", "id")
+		h.Do("PUT", above, admintest.ManagerKey, `{"scopes":["configs.list","workspace_users.update"]}`).Refused(403, "AB03", "scopes")
+		h.Do("PUT", above, admintest.ManagerKey, `{"expires_at":null}`).Refused(403, "AB03", "expires_at")
+		h.Do("PUT", above, admintest.ManagerKey, `{"name":"renamed"}`).OK()
+	}
+	h.Do("POST", at[admintest.ManagerKey]+"/rotate", admintest.ManagerKey, nil).OK()
+	boss := addUser(t, h, "boss@example.com", people.Owner)
+	h.Do("POST", userPath, admintest.WsAdminKey, userKey(h, boss, "")).Refused(403, "AB03", "user_id")
+	h.Do("POST", userPath, admintest.ManagerKey, userKey(h, ann, "")).OK()
+}

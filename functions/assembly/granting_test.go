@@ -1,0 +1,69 @@
+package assembly_test
+
+import (
+	"os"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// Decisions about a route in testdata/granting.txt.
+const (
+	whole = "whole" // gives a fixed set of permissions, all of which the caller must hold
+	parts = "parts" // gives what the body names, all of which the caller must hold
+	self  = "self"  // gives a user what is its own already
+	none  = "none"  // gives no permissions
+)
+
+// grantingRoutes reads the routes with a decision from testdata/granting.txt.
+func grantingRoutes(t *testing.T, decision string) map[string]bool {
+	t.Helper()
+	raw, err := os.ReadFile("testdata/granting.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := map[string]bool{}
+	for l := range strings.Lines(string(raw)) {
+		f := strings.Fields(l)
+		if len(f) == 0 || f[0] == "#" {
+			continue
+		}
+		if len(f) < 3 || !slices.Contains([]string{whole, parts, self, none}, f[0]) || f[0] != none && len(f) < 4 {
+			t.Fatalf("testdata/granting.txt: %q must be a decision, a method, a path and, unless the decision is none, a reason", l)
+		}
+		if decision == "" || f[0] == decision {
+			if at := f[1] + " " + f[2]; out[at] {
+				t.Errorf("testdata/granting.txt: %s is decided twice", at)
+			} else {
+				out[at] = true
+			}
+		}
+	}
+	return out
+}
+
+// TestEveryRouteThatChangesSomethingIsDecided compares the routes of the administration
+// with testdata/granting.txt, so that a new one is not added before it was decided whether
+// it gives permissions. The access matrix proves the routes that are whole, and
+// TestNoActorGainsPermissions those that are parts.
+func TestEveryRouteThatChangesSomethingIsDecided(t *testing.T) {
+	t.Parallel()
+	in, decided := install(t, nil), grantingRoutes(t, "")
+	seen := map[string]bool{}
+	for _, family := range in.families {
+		for _, r := range family.Routes {
+			if r.Method == "GET" || r.Method == "HEAD" {
+				continue
+			}
+			at := r.Method + " " + r.Path
+			if seen[at] = true; !decided[at] {
+				t.Errorf("%s: decide in testdata/granting.txt whether it gives permissions", at)
+			}
+		}
+	}
+	for at := range decided {
+		if !seen[at] {
+			t.Errorf("testdata/granting.txt: there is no route %s", at)
+		}
+	}
+}

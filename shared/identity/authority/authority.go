@@ -1,0 +1,82 @@
+// Package authority holds the one rule about permissions that a principal gives to another:
+// role rank and scopes never exceed those of the principal that gives them.
+//
+// It is called wherever a principal, a role, a scope or a mapping to one is created,
+// changed or shown. It must not read the store: callers pass values.
+package authority
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"gateway/shared/fault"
+	"gateway/shared/identity"
+)
+
+// Grantor is the principal that creates or changes another.
+type Grantor struct {
+	Rank   identity.Rank
+	Type   identity.KeyType // of its credential; a session has none of the known types
+	Scopes interface{ Has(scope string) bool }
+}
+
+// Rights are what a call would give, or show the secret of.
+type Rights struct {
+	Rank   identity.Rank
+	Scopes []string
+}
+
+// holds reports whether the grantor may give a scope. A scope that no credential of the
+// grantor's type can hold, such as completions.write for organization keys, is bounded by
+// the rank alone.
+func (g Grantor) holds(scope string) bool {
+	if g.Scopes != nil && g.Scopes.Has(scope) {
+		return true
+	}
+	return slices.Contains(keyTypes, g.Type) && !g.Type.Grantable(scope)
+}
+
+var keyTypes = []identity.KeyType{identity.OrganisationService, identity.WorkspaceService, identity.WorkspaceUser, identity.SignedToken}
+
+// maxNamed is how many missing scopes an error names.
+const maxNamed = 5
+
+// Grant returns a *fault.Fault (403) at field unless the rights are within those of the
+// grantor.
+func (g Grantor) Grant(field string, r Rights) error {
+	if r.Rank.Above(g.Rank) {
+		return fault.New(fault.NotAllowed, field, "You do not have enough permissions to execute this request: it concerns the role "+r.Rank.Role()+", which is above the caller's own")
+	}
+	var missing []string
+	for _, s := range r.Scopes {
+		if s = identity.NormalScope(s); !g.holds(s) {
+			missing = append(missing, s)
+		}
+	}
+	if len(missing) == 0 {
+		return nil
+	}
+	more := ""
+	if n := len(missing) - maxNamed; n > 0 {
+		missing, more = missing[:maxNamed], fmt.Sprintf(" and %d more", n)
+	}
+	return fault.New(fault.NotAllowed, field, "goes beyond the rights of the caller, which lacks "+strings.Join(missing, ", ")+more)
+}
+
+// GrantScopes is Grant for a list of scopes at field, whose entries are named one by one.
+// Scopes in had were given before, and may stay.
+func (g Grantor) GrantScopes(field string, scopes, had []string) error {
+	before := identity.NewScopeSet(had...)
+	var bad []fault.Detail
+	for i, s := range scopes {
+		if s = identity.NormalScope(s); !before.Has(s) && !g.holds(s) {
+			bad = append(bad, fault.Detail{Field: fmt.Sprintf("%s[%d]", field, i), Message: "goes beyond the rights of the key that asks for it"})
+		}
+	}
+	if f := fault.Invalids(bad); f != nil {
+		f.Code = fault.NotAllowed
+		return f
+	}
+	return nil
+}

@@ -1,0 +1,42 @@
+package authority
+
+import (
+	"slices"
+	"testing"
+
+	"gateway/shared/fault"
+	"gateway/shared/identity"
+)
+
+func TestGrantIsBoundedByRankAndScopes(t *testing.T) {
+	some := identity.NewScopeSet("configs.list")
+	for name, c := range map[string]struct {
+		by      Grantor
+		rights  Rights
+		refused bool
+	}{
+		"within":                        {Grantor{identity.RankManager, identity.WorkspaceService, some}, Rights{identity.RankManager, []string{"configs.list"}}, false},
+		"another spelling":              {Grantor{identity.RankManager, identity.WorkspaceService, some}, Rights{identity.RankMember, []string{"gateway.configs:list"}}, false},
+		"a rank above":                  {Grantor{identity.RankManager, identity.WorkspaceService, some}, Rights{identity.RankWorkspaceAdmin, nil}, true},
+		"an admin of the organization":  {Grantor{identity.RankWorkspaceAdmin, identity.WorkspaceService, some}, Rights{identity.RankOrganisationAdmin, nil}, true},
+		"no rank":                       {Grantor{"", identity.WorkspaceService, some}, Rights{identity.RankMember, nil}, true},
+		"a scope above":                 {Grantor{identity.RankOwner, identity.WorkspaceService, some}, Rights{"", []string{"configs.update"}}, true},
+		"a data plane scope":            {Grantor{identity.RankOwner, identity.OrganisationService, some}, Rights{"", []string{"completions.write"}}, false},
+		"a scope of organization keys":  {Grantor{identity.RankOwner, identity.OrganisationService, some}, Rights{"", []string{"configs.update"}}, true},
+		"a session lacks what it lacks": {Grantor{identity.RankManager, "session", some}, Rights{"", []string{"completions.write"}}, true},
+		"nothing held":                  {Grantor{Rank: identity.RankOwner}, Rights{"", []string{"configs.list"}}, true},
+	} {
+		err := c.by.Grant("role", c.rights)
+		if (err != nil) != c.refused || err != nil && (fault.From(err).Code != fault.NotAllowed || fault.From(err).Field != "role") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	by := Grantor{identity.RankManager, identity.WorkspaceService, some}
+	if err := by.GrantScopes("scopes", []string{"configs.list", "logs.view"}, []string{"logs.view"}); err != nil {
+		t.Errorf("a scope from before: %v", err)
+	}
+	err := fault.From(by.GrantScopes("scopes", []string{"configs.list", "logs.view"}, nil))
+	if err == nil || !slices.ContainsFunc(err.Details, func(d fault.Detail) bool { return d.Field == "scopes[1]" }) && err.Field != "scopes[1]" {
+		t.Errorf("a scope above: %v", err)
+	}
+}
