@@ -40,6 +40,8 @@ func TestCredentialsRepeatedByMcpServersReachNobody(t *testing.T) {
 			body = fmt.Sprintf(`"result":{"protocolVersion":"2025-11-25","capabilities":{"tools":{},"prompts":{}},"serverInfo":{"name":"s","version":"1"},"instructions":%s}`, said)
 		case m.Method == "tools/list":
 			body = fmt.Sprintf(`"result":{"tools":[{"name":"whoami","description":%s,"inputSchema":{"type":"object","description":%s}}]}`, said, said)
+		case m.Method == "prompts/list":
+			body = `"result":{"prompts":[]}`
 		case m.Params.Name == "whoami":
 			body = fmt.Sprintf(`"result":{"content":[{"type":"text","text":%s}]}`, said)
 		}
@@ -56,14 +58,14 @@ func TestCredentialsRepeatedByMcpServersReachNobody(t *testing.T) {
 	}
 	headers := []string{"Accept", "application/json, text/event-stream"}
 	begun := r.call("POST", "/mcp/echo/mcp", `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}`, headers...)
-	clean("instructions", begun, "bad credential Bearer ****")
+	clean("instructions", begun, "bad credential ****")
 	headers = append(headers, "Mcp-Session-Id", begun.header.Get("Mcp-Session-Id"), "Mcp-Protocol-Version", "2025-11-25")
 	for what, method := range map[string]string{"listing": `"tools/list"`, "result": `"tools/call","params":{"name":"whoami","arguments":{}}`, "error": `"tools/call","params":{"name":"fails","arguments":{}}`, "error of a prompt": `"prompts/get","params":{"name":"p"}`} {
-		clean(what, r.call("POST", "/mcp/echo/mcp", `{"jsonrpc":"2.0","id":2,"method":`+method+`}`, headers...), "bad credential Bearer ****")
+		clean(what, r.call("POST", "/mcp/echo/mcp", `{"jsonrpc":"2.0","id":2,"method":`+method+`}`, headers...), "bad credential ****")
 	}
 	clean("capabilities", r.call("GET", "/mcp-servers/"+server+"/capabilities?workspace_id="+r.workspace(), "", "X-Gateway-Api-Key", adminKey), "whoami")
 	clean("integration", r.call("GET", "/mcp-integrations/"+integration, "", "X-Gateway-Api-Key", adminKey), "echo")
 	for _, row := range r.logs(5, adminKey) {
-		clean("log", r.call("GET", "/logs/"+row["id"].(string), "", "X-Gateway-Api-Key", adminKey), "bad credential Bearer ****")
+		clean("log", r.call("GET", "/logs/"+row["id"].(string), "", "X-Gateway-Api-Key", adminKey), "bad credential ****")
 	}
 }
