@@ -1,315 +1,69 @@
 package said
 
 import (
+	"bytes"
+	"strings"
+
 	"gateway/shared/wire"
 )
 
-// reading collects the pieces of a body.
+// reading collects the texts of a body. It knows no format: it visits every string of the
+// body, and classifies it by the names of the fields around it and by the types and roles
+// of their objects. So it reads all formats alike, and a field that it does not know is
+// judged.
 type reading struct {
 	body   []byte
 	d      *wire.Decoder
 	answer bool
-	flat   bool // an answer with one choice, whose parts are the items
-	tools  bool // a tool call by itself: only its arguments and result count
+	tools  bool // a tool call or an agent's message by itself: arguments and results are the conversation
+	agent  bool
 	pieces []piece
-	last   int
+	next   int         // index of the next message
 	twice  []wire.Span // members that repeat the texts of others
+	name   [longest]byte
 }
 
-// add notes the next value as a piece.
-func (r *reading) add(message int, system bool, c class) {
-	kind := r.d.Kind()
-	raw := r.d.Raw()
-	if raw == nil || kind == wire.KindNull {
-		return
-	}
-	end := r.d.Offset()
-	if kind != wire.KindString && (c != arguments && !(r.tools && c == result) || kind != wire.KindObject) {
-		return
-	}
-	r.pieces = append(r.pieces, piece{message, system, c, wire.Span{Start: end - len(raw), End: end}})
+// place is where a value stands.
+type place struct {
+	message    int  // index of its message or choice; none: beside the messages
+	root       bool // a field of the body itself
+	element    bool // a field of a message or an item itself
+	system     bool
+	definition bool
+	attached   bool // a field of a document itself
+	parts      bool // a list of parts
+	class      class
+	path       uint64 // tells fields of an event apart
 }
 
-// none notes a part that is not text.
-func (r *reading) none(message int) {
-	r.pieces = append(r.pieces, piece{message: message, class: other})
+// beside is the message of what is in no message.
+const beside = -1
+
+// outside reports whether a place is in no message of a request, or at the root of a
+// response.
+func (r *reading) outside(at *place) bool {
+	if r.answer {
+		return at.root
+	}
+	return at.message == beside || at.element
 }
 
-// plain reads a body whose texts are one member: a string, or a list of strings.
-func (r *reading) plain(name string) {
-	for key := range r.d.Object {
-		if string(key) != name {
-			continue
-		}
-		if r.d.Kind() != wire.KindArray {
-			r.add(0, false, text)
-			continue
-		}
-		for range r.d.Array {
-			if r.d.Kind() == wire.KindString {
-				r.add(0, false, text)
-			} else {
-				r.none(0)
-			}
-		}
-	}
-}
-
-// conversation reads the bodies of chat completions and messages.
-func (r *reading) conversation() {
-	for key := range r.d.Object {
-		switch string(key) {
-		case "system":
-			r.content(-1, true, text)
-		case "messages":
-			if r.d.Kind() != wire.KindArray {
-				continue
-			}
-			for i := range r.d.Array {
-				r.last = i
-				r.message(i, false)
-			}
-		}
-	}
-}
-
-// responses reads the items of a body of responses, or of its answer.
-func (r *reading) responses(list string) {
-	r.flat = r.answer
-	for key := range r.d.Object {
-		switch {
-		case string(key) == "instructions" && !r.answer:
-			r.content(-1, true, text)
-		case string(key) == list:
-			if r.d.Kind() == wire.KindString {
-				r.add(0, false, text)
-			}
-			if r.d.Kind() != wire.KindArray {
-				continue
-			}
-			for i := range r.d.Array {
-				r.last = i
-				r.message(i, false)
-			}
-		}
-	}
-}
-
-// choices reads the answers of chat and text completions.
-func (r *reading) choices() {
-	for key := range r.d.Object {
-		if string(key) != "choices" || r.d.Kind() != wire.KindArray {
-			continue
-		}
-		for i := range r.d.Array {
-			if r.d.Kind() != wire.KindObject {
-				continue
-			}
-			for key := range r.d.Object {
-				switch string(key) {
-				case "message":
-					r.message(i, false)
-				case "text":
-					r.add(i, false, text)
-				}
-			}
-		}
-	}
-}
-
-// message reads one message: of a conversation, of a choice, or one item of a list of
-// items. Its role may come after its content.
-func (r *reading) message(at int, system bool) {
-	if r.d.Kind() != wire.KindObject {
-		return
-	}
-	from := len(r.pieces)
-	var role, kind string
-	for key := range r.d.Object {
-		switch string(key) {
-		case "role":
-			role = r.word()
-		case "type":
-			kind = r.word()
-		case "content":
-			r.content(at, system, text)
-		case "output":
-			r.content(at, false, result)
-		case "tool_calls":
-			r.calls(at)
-		case "function_call":
-			r.call(at)
-		case "arguments", "input":
-			if kind != "" || r.d.Kind() == wire.KindString { // the item is a call
-				r.add(at, false, arguments)
-			}
-		case "reasoning", "reasoning_content":
-			r.add(at, false, thought)
-		case "summary":
-			r.content(at, false, thought)
-		case "content_blocks":
-			if !r.answer {
-				r.content(at, system, text)
-				continue
-			}
-			start := r.d.KeySpan().Start
-			if r.d.Raw() != nil {
-				r.twice = append(r.twice, wire.Span{Start: start, End: r.d.Offset()})
-			}
-		}
-	}
-	for i := from; i < len(r.pieces); i++ {
-		p := &r.pieces[i]
-		switch {
-		case (role == "tool" || role == "function") && p.class == text:
-			p.class = result
-		case kind == "reasoning" && p.class == text:
-			p.class = thought
-		case role == "system" || role == "developer":
-			p.system = true
-		}
-	}
-}
-
-// word reads a short text; "" for another value.
-func (r *reading) word() string {
-	if r.d.Kind() != wire.KindString {
-		return ""
-	}
-	return string(r.d.Bytes())
-}
-
-// content reads a text, or a list of parts.
-func (r *reading) content(at int, system bool, c class) {
+// value reads the next value, whatever it is.
+func (r *reading) value(at place) {
 	switch r.d.Kind() {
 	case wire.KindString:
-		r.add(at, system, c)
-	case wire.KindArray:
-		for range r.d.Array {
-			switch r.d.Kind() {
-			case wire.KindString:
-				r.add(at, system, c)
-			case wire.KindObject:
-				r.part(at, system, c)
-			}
-		}
-	}
-}
-
-// part reads one part of a content. Its type may come after its text.
-func (r *reading) part(at int, system bool, c class) {
-	from, kind := len(r.pieces), ""
-	for key := range r.d.Object {
-		switch string(key) {
-		case "type":
-			kind = r.word()
-		case "text", "refusal":
-			r.add(at, system, c)
-		case "thinking":
-			r.add(at, system, thought)
-		case "content": // of the result of a tool
-			r.content(at, system, result)
-		case "input":
-			r.add(at, system, arguments)
-		}
-	}
-	if len(r.pieces) == from && kind != "" {
-		r.none(at)
-	}
-}
-
-// calls reads a list of tool calls.
-func (r *reading) calls(at int) {
-	if r.d.Kind() != wire.KindArray {
-		return
-	}
-	for range r.d.Array {
-		if r.d.Kind() != wire.KindObject {
-			continue
-		}
-		for key := range r.d.Object {
-			switch string(key) {
-			case "function", "custom":
-				r.call(at)
-			}
-		}
-	}
-}
-
-// call reads the name and the arguments of a call.
-func (r *reading) call(at int) {
-	if r.d.Kind() != wire.KindObject {
-		return
-	}
-	for key := range r.d.Object {
-		switch string(key) {
-		case "arguments", "input":
-			r.add(at, false, arguments)
-		}
-	}
-}
-
-// toolCall reads the params of a tool call.
-func (r *reading) toolCall() {
-	for key := range r.d.Object {
-		if string(key) == "arguments" {
-			r.add(0, false, arguments)
-		}
-	}
-}
-
-// toolResult reads what a tool returned: its parts, including embedded resources, and its
-// structured content.
-func (r *reading) toolResult() {
-	for key := range r.d.Object {
-		switch {
-		case string(key) == "structuredContent":
-			r.add(0, false, result)
-		case string(key) == "content" && r.d.Kind() == wire.KindArray:
-			for range r.d.Array {
-				if r.d.Kind() == wire.KindObject {
-					r.toolPart()
-				}
-			}
-		}
-	}
-}
-
-func (r *reading) toolPart() {
-	for key := range r.d.Object {
-		switch {
-		case string(key) == "text":
-			r.add(0, false, result)
-		case string(key) == "resource" && r.d.Kind() == wire.KindObject:
-			r.toolPart()
-		}
-	}
-}
-
-// agent reads what is said to or by an agent.
-func (r *reading) agent() {
-	r.tools = true
-	r.parts(false)
-}
-
-// parts looks for lists of parts at any depth, except in metadata, which nobody says.
-func (r *reading) parts(inList bool) {
-	switch r.d.Kind() {
-	case wire.KindArray:
-		for range r.d.Array {
-			r.parts(inList)
-		}
+		r.add(r.d.Raw(), at, formText)
 	case wire.KindObject:
-		for key := range r.d.Object {
-			switch name := string(key); {
-			case name == "metadata":
-				r.d.Skip()
-			case inList && name == "text":
-				r.add(0, false, text)
-			case inList && name == "data":
-				r.data()
-			default:
-				r.parts(name == "parts" || name == "content")
+		r.object(at)
+	case wire.KindArray:
+		for i := range r.d.Array {
+			one := at
+			one.path = mix(at.path, uint64(i)+1)
+			from := len(r.pieces)
+			if r.d.Kind() != wire.KindObject {
+				r.value(one)
+			} else if o := r.object(one); o.typed && !o.turn && at.parts && len(r.pieces) == from {
+				r.none(&at)
 			}
 		}
 	default:
@@ -317,14 +71,410 @@ func (r *reading) parts(inList bool) {
 	}
 }
 
-// data reads a structure that takes the place of a text: as a whole, or a list entry by
-// entry.
-func (r *reading) data() {
-	if r.d.Kind() != wire.KindArray {
-		r.add(0, false, result)
+// add notes the value that was just read.
+func (r *reading) add(raw []byte, at place, f form) {
+	if raw == nil {
 		return
 	}
-	for range r.d.Array {
-		r.data()
+	end := r.d.Offset()
+	r.pieces = append(r.pieces, piece{
+		message: at.message, last: at.message == beside && !at.system && !at.definition, system: at.system || at.definition, definition: at.definition,
+		class: at.class, form: f, at: wire.Span{Start: end - len(raw), End: end}, path: at.path,
+	})
+}
+
+// none notes a part that is not text.
+func (r *reading) none(at *place) {
+	r.pieces = append(r.pieces, piece{message: at.message, last: at.message == beside, class: other})
+}
+
+// inside is the text between the quotes of a string.
+func inside(raw []byte) []byte {
+	if bytes.IndexByte(raw, '\\') < 0 {
+		return raw[1 : len(raw)-1]
 	}
+	return wire.AppendUnquoted(nil, raw)
+}
+
+// unless reads a value whose strings are exempt where ok accepts them.
+func (r *reading) unless(ok func([]byte) bool, at place) {
+	switch r.d.Kind() {
+	case wire.KindString:
+		if raw := r.d.Raw(); raw != nil && !ok(inside(raw)) {
+			r.add(raw, at, formText)
+		}
+	case wire.KindArray:
+		for range r.d.Array {
+			r.unless(ok, at)
+		}
+	default:
+		r.value(at)
+	}
+}
+
+// all reads every string of a value whose fields the client names.
+func (r *reading) all(at place) {
+	switch r.d.Kind() {
+	case wire.KindArray:
+		for range r.d.Array {
+			r.all(at)
+		}
+	case wire.KindObject:
+		for range r.d.Object {
+			r.all(at)
+		}
+	default:
+		r.value(at)
+	}
+}
+
+// encoded reads values that may be base64. Their object may still say that they are text.
+func (r *reading) encoded(at place, as form) {
+	switch r.d.Kind() {
+	case wire.KindString:
+		switch raw := r.d.Raw(); {
+		case raw == nil:
+		case isBase64(raw[1 : len(raw)-1]):
+			r.add(raw, at, as)
+		default:
+			r.address(raw, at)
+		}
+	case wire.KindArray:
+		for range r.d.Array {
+			r.encoded(at, as)
+		}
+	default:
+		r.value(at)
+	}
+}
+
+// address notes a string unless it is a URL that contains no text.
+func (r *reading) address(raw []byte, at place) {
+	s := inside(raw)
+	if _, data, ok := dataURL(s); ok {
+		if _, ok = decodedText(data); ok {
+			r.add(raw, at, formDataURL)
+		}
+		return
+	}
+	if len(s) >= 5 && bytes.EqualFold(s[:5], []byte("data:")) || !isAddress(s) {
+		r.add(raw, at, formText)
+	}
+}
+
+// addresses reads values that may be URLs.
+func (r *reading) addresses(at place) {
+	switch r.d.Kind() {
+	case wire.KindString:
+		if raw := r.d.Raw(); raw != nil {
+			r.address(raw, at)
+		}
+	case wire.KindArray:
+		for range r.d.Array {
+			r.addresses(at)
+		}
+	default:
+		r.value(at)
+	}
+}
+
+// whole reads an object as one text, and another value as usual.
+func (r *reading) whole(at place, call bool) {
+	from := len(r.pieces)
+	if r.d.Kind() == wire.KindObject {
+		r.add(r.d.Raw(), at, formObject)
+	} else {
+		r.value(at)
+	}
+	for i := from; call && i < len(r.pieces); i++ {
+		r.pieces[i].call = true
+	}
+}
+
+// messages reads a list of messages or items. Parts and texts that stand in its place are
+// the last message together.
+func (r *reading) messages(at place) {
+	from, base, n, turns := len(r.pieces), r.next, 0, false
+	at.element, at.root = true, false
+	switch r.d.Kind() {
+	case wire.KindArray:
+		for range r.d.Array {
+			at.message = base + n
+			n++
+			r.next = base + n
+			at.path = mix(at.path, uint64(n))
+			before := len(r.pieces)
+			switch r.d.Kind() {
+			case wire.KindObject:
+				o := r.object(at)
+				turns = turns || o.turn
+				if o.typed && len(r.pieces) == before && !o.turn {
+					r.none(&at)
+				}
+			case wire.KindString:
+				r.value(at)
+			default:
+				r.d.Skip()
+				r.none(&at)
+			}
+		}
+	default:
+		at.message, r.next = base, base+1
+		r.value(at)
+	}
+	for i := from; i < len(r.pieces); i++ {
+		p := &r.pieces[i]
+		p.last = !turns || p.message == base+n-1
+	}
+}
+
+// object is what was learned of an object.
+type object struct {
+	typed bool // it has a type
+	turn  bool // it is a message or an item
+}
+
+// object reads an object. Its type and role may come after its texts.
+func (r *reading) object(at place) (o object) {
+	from := len(r.pieces)
+	var role, kind string
+	var thought bool
+	var index uint64
+	for key := range r.d.Object {
+		name := nameOf(r.name[:0], key)
+		does := treatmentOf(name, key)
+		sub := at
+		sub.root, sub.element, sub.attached = false, false, false
+		sub.parts = string(name) == "content" || string(name) == "parts"
+		sub.path = hash(at.path, name)
+		switch {
+		case r.d.Kind() == wire.KindNumber:
+			if bytes.HasSuffix(name, []byte("index")) {
+				index = hash(index, r.d.Raw())
+			}
+		case does == discriminator && r.d.Kind() == wire.KindString:
+			to := &kind
+			if string(name) == "role" {
+				to = &role
+			}
+			if raw := r.d.Raw(); raw != nil {
+				if *to = string(inside(raw)); !isIdentifier([]byte(*to)) {
+					r.add(raw, sub, formText)
+				}
+			}
+		case string(name) == "thought" && r.d.Kind() == wire.KindBool:
+			thought = r.d.Bool()
+		case string(name) == "parts" && at.element:
+			o.turn = true
+			r.value(sub)
+		case r.answer && at.root && echoed[string(name)] && (string(name) != "text" && string(name) != "reasoning" || r.d.Kind() == wire.KindObject):
+			r.d.Skip()
+		case does == identifier && string(name) == "name" && at.attached:
+			r.value(sub)
+		default:
+			r.field(does, string(name), &at, sub)
+		}
+	}
+	o.typed = kind != ""
+	o.turn = o.turn || role != "" || kind == "message" || kind == "item_reference" || isCall(kind) || isResult(kind) || isThought(kind)
+	kept := from
+	for i := from; i < len(r.pieces); i++ {
+		p := r.pieces[i]
+		if (p.form == formEncoded || p.form == formMade) && !r.settle(&p, kind) {
+			continue
+		}
+		p.path += index
+		switch {
+		case p.class == text && (role == "tool" || role == "function" || isResult(kind)):
+			p.class = result
+		case p.class == text && (thought || isThought(kind)):
+			p.class = reasoned
+		case p.class == text && isCall(kind):
+			p.class = arguments
+		}
+		if role == "system" || role == "developer" {
+			p.system = true
+		}
+		r.pieces[kept] = p
+		kept++
+	}
+	r.pieces = r.pieces[:kept]
+	return o
+}
+
+// settle decides what a value of a base64 field is, once the type of its object is known:
+// text, base64 of a text, or nothing to judge.
+func (r *reading) settle(p *piece, kind string) bool {
+	s := inside(p.at.Of(r.body))
+	switch {
+	case kind == "text", p.form == formMade && kind != "image_generation_call":
+		p.form = formText
+		return true
+	case len(s) == 0:
+		return false
+	}
+	if _, ok := decodedText(s); ok {
+		p.form = formBase64
+		return true
+	}
+	return false
+}
+
+func isCall(kind string) bool {
+	return strings.HasSuffix(kind, "_call") || strings.HasSuffix(kind, "tool_use") || strings.Contains(kind, "arguments") || strings.HasPrefix(kind, "input_json") ||
+		strings.Contains(kind, "_call_code") || strings.Contains(kind, "call_input")
+}
+
+func isResult(kind string) bool {
+	return strings.HasSuffix(kind, "_output") || strings.HasSuffix(kind, "_result")
+}
+
+func isThought(kind string) bool {
+	return strings.Contains(kind, "reasoning") || strings.Contains(kind, "thinking")
+}
+
+// field reads the value of a field by its treatment. at is the place of its object.
+func (r *reading) field(does treatment, name string, at *place, sub place) {
+	kind := r.d.Kind()
+	switch does {
+	case identifier:
+		r.unless(isIdentifier, sub)
+	case address:
+		r.addresses(sub)
+	case encoded:
+		if r.agent && kind != wire.KindString {
+			r.data(sub)
+			return
+		}
+		r.encoded(sub, formEncoded)
+	case opaque:
+		r.unless(isOpaque, sub)
+	case unsent:
+		if !r.outside(at) && !r.agent {
+			r.value(sub)
+		}
+	case repeated:
+		if !r.answer {
+			r.value(sub)
+			return
+		}
+		start := r.d.KeySpan().Start
+		if r.d.Raw() != nil {
+			r.twice = append(r.twice, wire.Span{Start: start, End: r.d.Offset()})
+		}
+	case secret:
+		if !at.definition {
+			r.value(sub)
+		}
+	case instruction:
+		sub.system = sub.system || r.outside(at) && !r.answer
+		r.value(sub)
+	case definition:
+		sub.definition = true
+		if kind == wire.KindString {
+			r.unless(isIdentifier, sub)
+			return
+		}
+		r.value(sub)
+	case schema:
+		switch {
+		case at.definition:
+			r.whole(sub, false)
+		case name == "parameters" && (at.message != beside || r.answer):
+			sub.class = arguments
+			r.whole(sub, true)
+		default:
+			r.value(sub)
+		}
+	case list:
+		switch {
+		case r.answer && (at.root || name != "input"), name != "input" && at.message != beside:
+			r.value(sub)
+		case name == "input" && (at.message != beside || r.answer):
+			sub.class = arguments
+			r.whole(sub, true)
+		default:
+			r.messages(sub)
+		}
+	case choice:
+		if r.answer && at.root && kind == wire.KindArray {
+			for i := range r.d.Array {
+				sub.message = i
+				r.value(sub)
+			}
+			return
+		}
+		r.value(sub)
+	case callArguments:
+		sub.class = arguments
+		r.whole(sub, true)
+	case callResult:
+		if !(r.answer && at.root) {
+			sub.class = result
+		}
+		if name == "result" && kind == wire.KindString {
+			r.encoded(sub, formMade)
+			return
+		}
+		r.value(sub)
+	case structure:
+		if kind == wire.KindObject && (r.tools || !r.outside(at) && !at.root) {
+			sub.class = result
+			r.whole(sub, false)
+			return
+		}
+		if kind == wire.KindObject {
+			sub.root = r.answer && at.root // the response of an event
+		}
+		r.value(sub)
+	case reasoning:
+		if kind == wire.KindString && !r.answer && at.message == beside {
+			r.unless(isIdentifier, sub) // how much a model is to think
+			return
+		}
+		if r.answer || at.message != beside {
+			sub.class = reasoned
+		}
+		r.value(sub)
+	case free:
+		if name == "toolresults" {
+			sub.class = result
+		}
+		r.all(sub)
+	case delivery:
+		if !r.agent {
+			r.value(sub)
+		}
+	case attached:
+		sub.attached = true
+		r.value(sub)
+	default:
+		if name == "text" && at.root && kind == wire.KindObject {
+			sub.definition = true // the format of a response
+		}
+		r.value(sub)
+	}
+}
+
+// data reads a structure of an agent, which takes the place of a text: as a whole, or a list
+// entry by entry.
+func (r *reading) data(at place) {
+	at.class = result
+	if r.d.Kind() == wire.KindArray {
+		for range r.d.Array {
+			r.data(at)
+		}
+		return
+	}
+	r.whole(at, false)
+}
+
+// mix and hash tell the fields of events apart: FNV-1a.
+func mix(h, v uint64) uint64 { return (h ^ v) * 1099511628211 }
+
+func hash(h uint64, s []byte) uint64 {
+	for _, c := range s {
+		h = mix(h, uint64(c))
+	}
+	return mix(h, 0xff)
 }

@@ -1,6 +1,9 @@
 package said
 
 import (
+	"encoding/base64"
+	"slices"
+
 	"gateway/shared/wire"
 )
 
@@ -9,42 +12,60 @@ type Scope string
 
 // The scopes. The zero Scope is LastMessage.
 const (
-	LastMessage   Scope = "last_message"   // the last message of a request, the first choice of an answer
-	AllMessages   Scope = "all_messages"   // all messages of a request, all choices of an answer
-	System        Scope = "system"         // messages of the system and the developer
+	LastMessage   Scope = "last_message"   // the last message of a request and what stands beside the messages; the first choice of a response
+	AllMessages   Scope = "all_messages"   // all messages of a request, all choices of a response
+	System        Scope = "system"         // messages of the system and the developer; definitions of tools and formats
 	ToolArguments Scope = "tool_arguments" // arguments of tool calls
-	ToolResults   Scope = "tool_results"   // what tools returned
-	Reasoning     Scope = "reasoning"      // what a model thought
+	ToolResults   Scope = "tool_results"   // results of tools
+	Reasoning     Scope = "reasoning"      // thoughts of a model
 )
 
 // Scopes are all, in the order of the documentation.
 var Scopes = []string{string(LastMessage), string(AllMessages), string(System), string(ToolArguments), string(ToolResults), string(Reasoning)}
 
-// ToolCall is the kind of a tool call that comes by itself, and not in a conversation: the
-// request has the tool's name and arguments, the answer is its result.
+// Prompt is the scope of System without definitions. No check can name it.
+const Prompt Scope = "system_prompt"
+
+// ToolCall is the kind of a request about one tool, prompt or resource of an MCP server.
 const ToolCall = "mcp"
 
-// AgentCall is the kind of a call to an agent: its texts are in parts, wherever messages,
-// tasks and events have them.
+// AgentCall is the kind of a message to an agent.
 const AgentCall = "agent"
 
-// class tells what a piece of a body is.
+// class classifies a text.
 type class uint8
 
 const (
-	other     class = iota // a part that is not text: an image, a sound
-	text                   // what somebody says
+	text      class = iota // of a message
 	arguments              // of a tool call
 	result                 // of a tool
-	thought
+	reasoned               // by a model
+	other                  // a part that is not text: an image, a sound
+)
+
+// form is how a text stands in the body.
+type form uint8
+
+const (
+	formText    form = iota // a string
+	formObject              // an object, which is one text
+	formBase64              // a string with the base64 of the text
+	formDataURL             // a data URL with the base64 of the text
+	formEncoded             // base64 that may be text: undecided
+	formMade                // base64 of an image or a text: undecided
 )
 
 // piece is one text, and its place.
 type piece struct {
-	message int // index in the list of messages or choices; -1: beside them
-	system  bool
-	class   class
-	at      wire.Span // of the JSON value: a string, or an object for arguments; absent: no text
+	message    int // index in the list of messages or choices; beside: none
+	last       bool
+	system     bool
+	definition bool
+	call       bool // arguments of a call that the client or the gateway runs
+	class      class
+	form       form
+	at         wire.Span // of the JSON value; absent: no text
+	path       uint64
 }
 
 // Found are the texts of a body.
@@ -52,111 +73,122 @@ type Found struct {
 	Texts []string // "" for a part that is no text
 	// ToolCalls says that the body, or of an answer the first choice, calls tools.
 	ToolCalls bool
-	places    []wire.Span
+	pieces    []piece
 	twice     []wire.Span // members that repeat the texts
 }
 
-// InRequest finds the texts of a client's body. kind is the type of the request. A body
-// that cannot be read has no texts.
+// InRequest finds the texts of a client's body, in any format. kind is the type of the
+// request, and matters for ToolCall and AgentCall only. A body that is no JSON has no texts.
 func InRequest(kind string, body []byte, scope Scope) Found {
-	r := reading{body: body, d: wire.NewDecoder(body)}
-	switch kind {
-	case "chatComplete", "messages":
-		r.conversation()
-	case "complete":
-		r.plain("prompt")
-	case "embed":
-		r.plain("input")
-	case "createModelResponse", "realtime":
-		r.responses("input")
-	case "moderate":
-		r.plain("input")
-	case "rerank":
-		r.plain("query")
-	case "imageGenerate":
-		r.plain("prompt")
-	case "createSpeech":
-		r.plain("input")
-	case ToolCall:
-		r.tools = true
-		r.toolCall()
-	case AgentCall:
-		r.agent()
-	}
-	return r.choose(scope, r.last)
+	r := reader(kind, body)
+	r.value(place{message: beside, root: true})
+	return r.choose(scope)
 }
 
-// InAnswer finds the texts of an answer in the client's shape.
+// InAnswer finds the texts of a response, in any format.
 func InAnswer(kind string, body []byte, scope Scope) Found {
-	r := reading{body: body, d: wire.NewDecoder(body), answer: true}
-	switch kind {
-	case "chatComplete", "complete":
-		r.choices()
-	case "messages":
-		r.message(0, false)
-	case "createModelResponse", "realtime":
-		r.responses("output")
-	case ToolCall:
-		r.tools = true
-		r.toolResult()
-	case AgentCall:
-		r.agent()
-	}
-	return r.choose(scope, 0)
+	r := reader(kind, body)
+	r.answer = true
+	r.value(r.origin(kind))
+	return r.choose(scope)
 }
 
-// choose picks the pieces of a scope. last is the message that counts as the last.
-func (r *reading) choose(scope Scope, last int) Found {
+func reader(kind string, body []byte) *reading {
+	return &reading{body: body, d: wire.NewDecoder(body), tools: kind == ToolCall || kind == AgentCall, agent: kind == AgentCall}
+}
+
+// origin is the place of a response.
+func (r *reading) origin(kind string) place {
+	at := place{root: true}
+	if kind == ToolCall {
+		at.class = result
+	}
+	return at
+}
+
+// choose picks the pieces of a scope, those of definitions last.
+func (r *reading) choose(scope Scope) Found {
 	if r.d.Err() != nil {
 		return Found{}
 	}
 	f := Found{twice: r.twice}
 	for i := range r.pieces {
 		p := &r.pieces[i]
-		if p.class == arguments && (!r.answer || p.message <= 0 || r.flat) {
-			f.ToolCalls = true
+		if r.answer {
+			p.last = p.message == 0
 		}
-		if !p.in(scope, last, r.flat) && !(r.tools && p.class == arguments && (scope == "" || scope == LastMessage || scope == AllMessages)) {
-			continue
+		f.ToolCalls = f.ToolCalls || p.call && (!r.answer || p.last)
+		if p.in(scope) || r.tools && p.class == arguments && (scope == "" || scope == LastMessage || scope == AllMessages) {
+			f.pieces = append(f.pieces, *p)
 		}
-		f.places = append(f.places, p.at)
-		raw := p.at.Of(r.body)
-		if wire.KindOf(raw) == wire.KindString {
-			f.Texts = append(f.Texts, string(wire.AppendUnquoted(nil, raw)))
-		} else {
-			f.Texts = append(f.Texts, string(raw))
-		}
+	}
+	slices.SortStableFunc(f.pieces, func(a, b piece) int { return order(a.definition) - order(b.definition) })
+	for i := range f.pieces {
+		f.Texts = append(f.Texts, f.pieces[i].text(r.body))
 	}
 	return f
 }
 
-// in tells whether a scope includes the piece. flat: the messages are the items of one
-// answer, which belong together.
-func (p *piece) in(scope Scope, last int, flat bool) bool {
+func order(later bool) int {
+	if later {
+		return 1
+	}
+	return 0
+}
+
+// text is the text of a piece.
+func (p *piece) text(body []byte) string {
+	raw := p.at.Of(body)
+	switch p.form {
+	case formObject:
+		return readable(raw)
+	case formBase64:
+		t, _ := decodedText(inside(raw))
+		return string(t)
+	case formDataURL:
+		_, data, _ := dataURL(inside(raw))
+		t, _ := decodedText(data)
+		return string(t)
+	}
+	if len(raw) == 0 {
+		return ""
+	}
+	t := inside(raw)
+	if p.class == arguments && len(t) > 0 && (t[0] == '{' || t[0] == '[') {
+		return readable(t)
+	}
+	return string(t)
+}
+
+// in reports whether a scope includes the piece.
+func (p *piece) in(scope Scope) bool {
+	said := (p.class == text || p.class == other || p.class == result) && !p.definition
 	switch scope {
 	case AllMessages:
-		return p.class == text || p.class == other || p.class == result
+		return said
 	case System:
 		return p.system && p.class == text
+	case Prompt:
+		return p.system && p.class == text && !p.definition
 	case ToolArguments:
 		return p.class == arguments
 	case ToolResults:
 		return p.class == result
 	case Reasoning:
-		return p.class == thought
+		return p.class == reasoned
 	}
-	return (p.message == last || flat) && (p.class == text || p.class == other || p.class == result)
+	return said && p.last
 }
 
-// With gives the body with new texts in place of those that were found; a nil text leaves
+// With returns the body with new texts in place of those that were found; a nil text leaves
 // the place unchanged.
 func (f *Found) With(body []byte, texts []*string) []byte {
 	edits := make([]wire.Edit, 0, len(texts))
 	for i, t := range texts {
-		if t == nil || i >= len(f.places) || f.places[i].Absent() || *t == f.Texts[i] {
+		if t == nil || i >= len(f.pieces) || f.pieces[i].at.Absent() || *t == f.Texts[i] {
 			continue
 		}
-		edits = append(edits, wire.Replace(f.places[i], f.written(body, i, *t)))
+		edits = append(edits, wire.Replace(f.pieces[i].at, f.pieces[i].written(body, *t)))
 	}
 	if len(edits) == 0 {
 		return body
@@ -167,14 +199,20 @@ func (f *Found) With(body []byte, texts []*string) []byte {
 	return wire.Splice(nil, body, edits...)
 }
 
-// written is a text as the JSON value that it replaces: arguments that were an object stay
-// an object.
-func (f *Found) written(body []byte, i int, t string) []byte {
-	if wire.KindOf(f.places[i].Of(body)) == wire.KindString {
-		return wire.AppendJSONString(nil, t)
+// written is a text as the JSON value that it replaces: an object stays an object, and what
+// was encoded is encoded again.
+func (p *piece) written(body []byte, t string) []byte {
+	switch p.form {
+	case formBase64:
+		return wire.AppendJSONString(nil, base64.StdEncoding.EncodeToString([]byte(t)))
+	case formDataURL:
+		head, _, _ := dataURL(inside(p.at.Of(body)))
+		return wire.AppendJSONString(nil, string(head)+","+base64.StdEncoding.EncodeToString([]byte(t)))
+	case formObject:
+		if wire.KindOf([]byte(t)) == wire.KindObject && wire.CheckStrict([]byte(t), wire.MaxDepth) == nil {
+			return []byte(t)
+		}
+		return append(wire.AppendJSONString([]byte(`{"text":`), t), '}')
 	}
-	if wire.KindOf([]byte(t)) == wire.KindObject && wire.CheckStrict([]byte(t), wire.MaxDepth) == nil {
-		return []byte(t)
-	}
-	return append(wire.AppendJSONString([]byte(`{"text":`), t), '}')
+	return wire.AppendJSONString(nil, t)
 }

@@ -71,7 +71,7 @@ func (a *ask) with(text string) json.RawMessage {
 		f := said.InRequest(a.s.Kind, body, said.LastMessage)
 		return changed(&f, body, func(was string) string { return text + was })
 	}
-	if f := said.InRequest(a.s.Kind, body, said.System); len(f.Texts) > 0 {
+	if f := said.InRequest(a.s.Kind, body, said.Prompt); len(f.Texts) > 0 {
 		return changed(&f, body, func(was string) string { return was + text })
 	}
 	keys := wire.NewKeySet("messages")
