@@ -71,6 +71,7 @@ var (
 		"deny": map[string]any{"type": "boolean", "default": false}, "async": map[string]any{"type": "boolean", "default": false}, "sequential": map[string]any{"type": "boolean", "default": false},
 		"soft_deny_200": map[string]any{"type": "boolean", "default": false}, "stream": map[string]any{"enum": []string{"after", "hold", "window"}, "default": "after"},
 		"stream_window": map[string]any{"type": "integer", "minimum": guard.MinWindow, "maximum": guard.MaxWindow, "default": guard.StandardWindow},
+		"allow_unread":  map[string]any{"type": "array", "maxItems": guard.MaxUnread, "items": map[string]any{"type": "string"}, "description": "Routes that may be used although this guardrail denies and their bodies cannot be read: request types such as uploadFile, or beginnings of paths such as /uploads."},
 		"on_success":    feedbackSchema, "on_fail": feedbackSchema,
 	}}
 	checksSchema = admin.Schema{"type": "array", "items": map[string]any{"type": "object", "required": []string{"id", "is_enabled", "parameters"}, "properties": map[string]any{

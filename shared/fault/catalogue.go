@@ -36,6 +36,7 @@ const (
 	BodyTooLarge            Code = "body_too_large"
 	RateLimited             Code = "rate_limit_exceeded"
 	GuardrailDenied         Code = "guardrail_denied"
+	GuardrailUnread         Code = "guardrail_unread"
 	InternalError           Code = "internal_error"
 	InvalidProviderResponse Code = "invalid_provider_response"
 	ProviderUnreachable     Code = "provider_unreachable"
@@ -84,6 +85,7 @@ var catalogue = map[Code]row{
 	BodyTooLarge:            {413, "invalid_request_error", "AB01"},
 	RateLimited:             {429, "rate_limit_error", "AB06"},
 	GuardrailDenied:         {446, "hooks_failed", "AB03"},
+	GuardrailUnread:         {403, "permission_error", "AB03"},
 	InternalError:           {500, "api_error", "AB04"},
 	InvalidProviderResponse: {502, "api_error", "AB04"},
 	ProviderUnreachable:     {503, "api_error", "AB04"},

@@ -2,6 +2,7 @@ package guard
 
 import (
 	"encoding/json"
+	"fmt"
 	"slices"
 
 	"gateway/shared/fault"
@@ -23,6 +24,16 @@ func ParseActions(raw json.RawMessage) (Actions, []fault.Detail) {
 	}
 	if r.into(in, "stream_window", "", &a.Window, "a whole number of characters") && (a.Window < MinWindow || a.Window > MaxWindow) {
 		r.add(".stream_window", "must be %d to %d", MinWindow, MaxWindow)
+	}
+	if r.into(in, "allow_unread", "", &a.Unread, "a list of request types or of paths that begin with /") {
+		if len(a.Unread) > MaxUnread {
+			r.add(".allow_unread", "must have at most %d entries", MaxUnread)
+		}
+		for i, name := range a.Unread {
+			if name == "" || name == "/" || len(name) > 200 {
+				r.add(fmt.Sprintf(".allow_unread[%d]", i), "must be a request type such as uploadFile, or the beginning of a path such as /uploads")
+			}
+		}
 	}
 	r.branch(in, []string{"on_success", "onSuccess"}, &a.OnSuccess, isWord)
 	r.branch(in, []string{"on_fail", "onFail"}, &a.OnFail, func(word string) bool {

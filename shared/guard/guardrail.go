@@ -47,6 +47,9 @@ type Actions struct {
 	// its width in characters.
 	Stream When `json:"stream,omitempty"`
 	Window int  `json:"stream_window,omitempty"`
+	// Unread names the routes that may be used although the guardrail denies and their
+	// bodies cannot be read: request types, or beginnings of paths below the base URL.
+	Unread []string `json:"allow_unread,omitempty"`
 }
 
 // Branch is what is done for one outcome.

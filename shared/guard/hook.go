@@ -42,13 +42,16 @@ const (
 	MaxWindow      = 10_000
 )
 
+// MaxUnread bounds how many routes a guardrail exempts.
+const MaxUnread = 50
+
 // HookOf is a saved guardrail as a hook.
 func (s *Saved) HookOf() *Hook {
 	return &Hook{ID: s.Slug, Checks: s.Checks, Actions: s.Actions, OnSuccess: true, OnFail: true, Stored: true}
 }
 
 // reservedMembers of a guardrail in a config are not checks.
-var reservedMembers = words("deny async sequential on_fail on_success onFail onSuccess id type guardrail_version_id checks soft_deny_200 stream stream_window credentials name is_enabled")
+var reservedMembers = words("deny async sequential on_fail on_success onFail onSuccess id type guardrail_version_id checks soft_deny_200 stream stream_window allow_unread credentials name is_enabled")
 
 // ReadHook reads a guardrail that is written in a config: with a list of checks, or in
 // short with a member for each check. before tells the side, and so the id of a guardrail

@@ -23,14 +23,7 @@ func (rq *requests) guardInput(leaf *route.Leaf) error {
 	if !guarded.Wants(leaf, &rq.Request) {
 		return nil
 	}
-	body := rq.In
-	if rq.To.Body != nil {
-		body = rq.To.Body
-	}
-	if rq.Form != nil {
-		body = nil
-	}
-	changed, err := rq.guards.Input(rq.Relay.guards, rq.Target, leaf, body, rq.images())
+	changed, err := rq.guards.Input(rq.Relay.guards, rq.Target, leaf, rq.content(), rq.images())
 	if err != nil || changed == nil {
 		return err
 	}
@@ -52,6 +45,14 @@ func (rq *requests) images() judge.Fetch {
 func (x *exchanges) guardOutput(_ *route.Leaf, a answer) answer {
 	if !x.guards.On || a.fault != nil {
 		return a
+	}
+	if a.resp != nil && !a.whole && !a.stream.Is() {
+		if a = x.guardPassed(a); a.fault != nil {
+			return a
+		}
+		if x.guards.Changed {
+			x.keepReceived(nil)
+		}
 	}
 	if x.guards.Outputs() && a.whole && a.status() == http.StatusOK {
 		out, err := x.inClientShape()

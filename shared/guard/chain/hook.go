@@ -64,7 +64,7 @@ func (k *Kit) Ready(h *guard.Hook) *Hook {
 		if a := &h.Checks[i]; a.Enabled {
 			c := k.check(a, h)
 			out.local = out.local && c.local
-			out.typesOf = out.typesOf || c.id == "default.allowedRequestTypes"
+			out.typesOf = out.typesOf || c.id == typeCheck
 			out.checks = append(out.checks, c)
 		}
 	}
@@ -145,6 +145,30 @@ func reachOf(id string, params map[string]json.RawMessage) guard.Reach {
 
 // fails reports whether an error of the check makes its hook fail.
 func (c *check) fails(v *judge.Verdict) bool { return c.failOnError || c.closed && !v.Nothing }
+
+// Reads reports whether a check of the hook judges bodies, and not only types of requests.
+func (h *Hook) Reads() bool {
+	for i := range h.checks {
+		if h.checks[i].id != typeCheck {
+			return true
+		}
+	}
+	return false
+}
+
+// typeCheck is the check that judges the type of a request alone.
+const typeCheck = "default.allowedRequestTypes"
+
+// Blocks returns the first hook that must not let a body pass that it cannot read: one that
+// denies by what it reads, and does not exempt the route. nil: there is none.
+func (hs Hooks) Blocks(exempts func(names []string) bool) *Hook {
+	for _, h := range hs {
+		if h.Deny && !h.Async && h.Reads() && !exempts(h.Actions.Unread) {
+			return h
+		}
+	}
+	return nil
+}
 
 // runs tells whether the check runs in a phase: some checks need what only a request has.
 func (c *check) runs(phase guard.Phase) bool {

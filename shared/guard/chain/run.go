@@ -235,7 +235,7 @@ func (h *Hook) run(ctx context.Context, phase guard.Phase, c *Call, budget *guar
 	var which []*check
 	for i := range h.checks {
 		// In a body that is passed through unread, only the type is judged.
-		if !c.Passed || h.checks[i].id == "default.allowedRequestTypes" {
+		if !c.Passed || h.checks[i].id == typeCheck {
 			which = append(which, &h.checks[i])
 		}
 	}

@@ -16,6 +16,7 @@ const (
 	opaque                         // exempt while the value has no white space
 	unsent                         // exempt beside the messages
 	repeated                       // in responses it repeats a text, and is removed when that changes
+	blocks                         // the same, where it may also contain more
 	secret                         // exempt in definitions: a credential for another host
 	discriminator                  // type or role: an identifier that classifies its object
 	instruction                    // instructions to the model
@@ -57,7 +58,8 @@ var table = sync.OnceValue(func() map[string]treatment {
 		encoded:       "data bytes filedata b64json imagebase64 imagedata audiodata base64 embedding embeddings partialimageb64 blob image images mask",
 		opaque:        "signature thoughtsignature encryptedcontent redactedcontent encryptedstdout encryptedindex requeststate obfuscation",
 		unsent:        "metadata requestmetadata labels user safetyidentifier promptcachekey stop stopsequences usage usagemetadata billedunits meta",
-		repeated:      "logprobs logprobsresult contentblocks",
+		repeated:      "logprobs logprobsresult",
+		blocks:        "contentblocks",
 		secret:        "authorization authorizationtoken headers apikey",
 		instruction:   "system instructions systeminstruction systemprompt preamble developer additionalinstructions",
 		definition:    "tools functions responseformat outputformat outputconfig toolconfig mcpservers connectors generationconfig documentannotationformat bboxannotationformat",
@@ -80,7 +82,7 @@ var table = sync.OnceValue(func() map[string]treatment {
 })
 
 // echoed are the fields of a response that repeat its request.
-var echoed = map[string]bool{"instructions": true, "tools": true, "toolchoice": true, "prompt": true, "metadata": true, "input": true, "reasoning": true, "text": true}
+var echoed = map[string]bool{"instructions": true, "tools": true, "toolchoice": true, "prompt": true, "metadata": true, "reasoning": true, "text": true}
 
 // longest is the most bytes of a name of the table.
 const longest = 40

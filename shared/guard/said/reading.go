@@ -32,6 +32,7 @@ type place struct {
 	definition bool
 	attached   bool // a field of a document itself
 	parts      bool // a list of parts
+	again      bool // it may repeat another text of the body
 	class      class
 	path       uint64 // tells fields of an event apart
 }
@@ -62,7 +63,7 @@ func (r *reading) value(at place) {
 			from := len(r.pieces)
 			if r.d.Kind() != wire.KindObject {
 				r.value(one)
-			} else if o := r.object(one); o.typed && !o.turn && at.parts && len(r.pieces) == from {
+			} else if o := r.object(one); o.typed && !o.turn && at.parts && !at.again && len(r.pieces) == from {
 				r.none(&at)
 			}
 		}
@@ -79,7 +80,7 @@ func (r *reading) add(raw []byte, at place, f form) {
 	end := r.d.Offset()
 	r.pieces = append(r.pieces, piece{
 		message: at.message, last: at.message == beside && !at.system && !at.definition, system: at.system || at.definition, definition: at.definition,
-		class: at.class, form: f, at: wire.Span{Start: end - len(raw), End: end}, path: at.path,
+		again: at.again, class: at.class, form: f, at: wire.Span{Start: end - len(raw), End: end}, path: at.path,
 	})
 }
 
@@ -237,7 +238,7 @@ type object struct {
 // object reads an object. Its type and role may come after its texts.
 func (r *reading) object(at place) (o object) {
 	from := len(r.pieces)
-	var role, kind string
+	var role, kind, format string
 	var thought bool
 	var index uint64
 	for key := range r.d.Object {
@@ -269,6 +270,14 @@ func (r *reading) object(at place) (o object) {
 			r.value(sub)
 		case r.answer && at.root && echoed[string(name)] && (string(name) != "text" && string(name) != "reasoning" || r.d.Kind() == wire.KindObject):
 			r.d.Skip()
+		case (string(name) == "mimetype" || string(name) == "mediatype") && r.d.Kind() == wire.KindString:
+			raw := r.d.Raw()
+			if raw == nil {
+				return o
+			}
+			if format = string(inside(raw)); !isIdentifier([]byte(format)) {
+				r.add(raw, sub, formText)
+			}
 		case does == identifier && string(name) == "name" && at.attached:
 			r.value(sub)
 		default:
@@ -280,7 +289,7 @@ func (r *reading) object(at place) (o object) {
 	kept := from
 	for i := from; i < len(r.pieces); i++ {
 		p := r.pieces[i]
-		if (p.form == formEncoded || p.form == formMade) && !r.settle(&p, kind) {
+		if (p.form == formEncoded || p.form == formMade) && !r.settle(&p, kind, format) {
 			continue
 		}
 		p.path += index
@@ -304,13 +313,13 @@ func (r *reading) object(at place) (o object) {
 
 // settle decides what a value of a base64 field is, once the type of its object is known:
 // text, base64 of a text, or nothing to judge.
-func (r *reading) settle(p *piece, kind string) bool {
+func (r *reading) settle(p *piece, kind, format string) bool {
 	s := inside(p.at.Of(r.body))
 	switch {
 	case kind == "text", p.form == formMade && kind != "image_generation_call":
 		p.form = formText
 		return true
-	case len(s) == 0:
+	case len(s) == 0, isMedia(format):
 		return false
 	}
 	if _, ok := decodedText(s); ok {
@@ -318,6 +327,12 @@ func (r *reading) settle(p *piece, kind string) bool {
 		return true
 	}
 	return false
+}
+
+// isMedia reports whether a media type is that of a picture or of sound.
+func isMedia(kind string) bool {
+	family, of, _ := strings.Cut(strings.ToLower(kind), "/")
+	return (family == "image" || family == "audio" || family == "video") && !strings.HasPrefix(of, "svg")
 }
 
 func isCall(kind string) bool {
@@ -362,6 +377,15 @@ func (r *reading) field(does treatment, name string, at *place, sub place) {
 		if r.d.Raw() != nil {
 			r.twice = append(r.twice, wire.Span{Start: start, End: r.d.Offset()})
 		}
+	case blocks:
+		if !r.answer {
+			r.value(sub)
+			return
+		}
+		start := r.d.KeySpan().Start
+		sub.again = true
+		r.value(sub)
+		r.twice = append(r.twice, wire.Span{Start: start, End: r.d.Offset()})
 	case secret:
 		if !at.definition {
 			r.value(sub)

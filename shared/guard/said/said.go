@@ -62,6 +62,7 @@ type piece struct {
 	system     bool
 	definition bool
 	call       bool // arguments of a call that the client or the gateway runs
+	again      bool // it may repeat another piece
 	class      class
 	form       form
 	at         wire.Span // of the JSON value; absent: no text
@@ -112,6 +113,7 @@ func (r *reading) choose(scope Scope) Found {
 		return Found{}
 	}
 	f := Found{twice: r.twice}
+	r.once()
 	for i := range r.pieces {
 		p := &r.pieces[i]
 		if r.answer {
@@ -127,6 +129,20 @@ func (r *reading) choose(scope Scope) Found {
 		f.Texts = append(f.Texts, f.pieces[i].text(r.body))
 	}
 	return f
+}
+
+// once drops the pieces that repeat others.
+func (r *reading) once() {
+	if !slices.ContainsFunc(r.pieces, func(p piece) bool { return p.again }) {
+		return
+	}
+	texts := map[string]bool{}
+	for i := range r.pieces {
+		if p := &r.pieces[i]; !p.again {
+			texts[p.text(r.body)] = true
+		}
+	}
+	r.pieces = slices.DeleteFunc(r.pieces, func(p piece) bool { return p.again && texts[p.text(r.body)] })
 }
 
 func order(later bool) int {

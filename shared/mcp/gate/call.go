@@ -13,7 +13,6 @@ import (
 	"gateway/shared/mcp/entitled"
 	"gateway/shared/mcp/era"
 	"gateway/shared/tenant/upstream"
-	"gateway/shared/wire"
 )
 
 // subject is the capability that a request is about; ok is false where it names none as
@@ -78,7 +77,13 @@ func (v *visit) call(w *way) error {
 		v.wrong(&mcp.Error{Code: mcp.CodeInvalidParams, Message: "params.requestState is not one that was given for this request"})
 		return nil
 	}
+	guarded := guardedMethods[v.req.Method]
 	if about.Type == mcp.Tool {
+		if err := v.Count(v.facts.Server.Record.Slug, about.Key); err != nil {
+			return err
+		}
+	}
+	if guarded {
 		if stop, err := v.guard(about.Key, o); stop || err != nil {
 			return err
 		}
@@ -90,7 +95,7 @@ func (v *visit) call(w *way) error {
 	if err != nil {
 		return err
 	}
-	if about.Type == mcp.Tool {
+	if guarded {
 		judged, denied := v.Judge(result)
 		if denied {
 			v.denied()
@@ -147,16 +152,19 @@ func (v *servers) params(w *way) map[string]json.RawMessage {
 	return out
 }
 
-// guard counts a call of a tool and has it judged. stop: it has been answered.
-func (v *visit) guard(tool string, o *outgoing) (stop bool, err error) {
-	if err := v.Count(v.facts.Server.Record.Slug, tool); err != nil {
-		return false, err
+// guardedMethods are the methods whose params come from a model or a user, and whose
+// results a model reads. The others carry no text: subscriptions and levels of logs.
+var guardedMethods = map[string]bool{"tools/call": true, "prompts/get": true, "resources/read": true, "completion/complete": true}
+
+// guard has the guardrails judge the params of a request. stop: it has been answered.
+func (v *visit) guard(name string, o *outgoing) (stop bool, err error) {
+	shown := make(map[string]json.RawMessage, len(o.params))
+	for field, raw := range o.params {
+		if field != "_meta" && field != "requestState" {
+			shown[field] = raw
+		}
 	}
-	shown := wire.AppendJSONString([]byte(`{"name":`), tool)
-	if args := o.params["arguments"]; args != nil {
-		shown = append(append(shown, `,"arguments":`...), args...)
-	}
-	changed, denied, err := v.Guard(tool, append(shown, '}'))
+	changed, denied, err := v.Guard(name, mcp.AppendMembers(nil, shown))
 	if err != nil {
 		return false, err
 	}
@@ -167,22 +175,35 @@ func (v *visit) guard(tool string, o *outgoing) (stop bool, err error) {
 	if changed == nil {
 		return false, nil
 	}
-	var made map[string]json.RawMessage
-	if json.Unmarshal(changed, &made) == nil && made["arguments"] != nil {
-		o.params["arguments"] = made["arguments"]
+	made := mcp.Members(changed)
+	for _, field := range [...]string{"name", "uri", "ref"} {
+		if !bytes.Equal(made[field], shown[field]) { // it was allowed for this caller, another was not
+			v.denied()
+			return true, nil
+		}
+	}
+	for field := range shown {
+		if made[field] != nil {
+			o.params[field] = made[field]
+		}
 	}
 	return false, nil
 }
 
-// denied answers for a guardrail: as a result, which the model behind the client can
-// read.
+// denied answers for a guardrail: for a tool as a result, which the model behind the client
+// can read, for anything else as an error.
 func (v *answers) denied() {
 	v.note.Decision = "guardrail"
-	text := `{"content":[{"type":"text","text":"The guardrail checks of the workspace do not let this call through."}],"isError":true`
-	if v.req.Era == era.Stateless {
-		text += `,"resultType":"complete"`
+	const text = "The guardrail checks of the workspace do not let this call through."
+	if v.req.Method != "tools/call" {
+		v.wrong(&mcp.Error{Code: mcp.CodeInvalidParams, Message: text})
+		return
 	}
-	v.result(json.RawMessage(text + "}"))
+	result := `{"content":[{"type":"text","text":"` + text + `"}],"isError":true`
+	if v.req.Era == era.Stateless {
+		result += `,"resultType":"complete"`
+	}
+	v.result(json.RawMessage(result + "}"))
 }
 
 // digest tells apart the requests that a state may belong to: by the method and the params,

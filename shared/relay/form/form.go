@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"iter"
 	"mime"
 	"strconv"
 	"strings"
@@ -54,6 +55,17 @@ func (f *Form) Get(name string) (string, bool) {
 		}
 	}
 	return "", false
+}
+
+// Fields returns the fields that were read, in their order.
+func (f *Form) Fields() iter.Seq2[string, string] {
+	return func(yield func(name, value string) bool) {
+		for i := range f.fields {
+			if !yield(f.fields[i].name, string(f.fields[i].value)) {
+				return
+			}
+		}
+	}
 }
 
 // Text is how many bytes of text the fields hold.

@@ -9,6 +9,7 @@ import (
 	"gateway/shared/guard"
 	"gateway/shared/guard/chain"
 	"gateway/shared/guard/judge"
+	"gateway/shared/provider"
 	"gateway/shared/relay/admitted"
 	"gateway/shared/relay/chosen"
 	"gateway/shared/relay/routes"
@@ -36,6 +37,7 @@ type State struct {
 	live    *Live // of a session
 	hooks   found
 	call    chain.Call
+	exempts func(names []string) bool // whether a guardrail exempts the route
 	headers http.Header
 	target  string
 	request string
@@ -59,33 +61,56 @@ func (s *State) time() *guard.Budget {
 	return s.budget
 }
 
-// kinds are the types of requests whose bodies have texts, and whether their answers
-// do. The others are judged by their type alone.
-var kinds = map[string]bool{
-	"chatComplete": true, "complete": true, "messages": true, "createModelResponse": true,
-	"embed": false, "moderate": false, "rerank": false, "imageGenerate": false, "createSpeech": false,
+// Content is what guardrails are shown of a request.
+type Content struct {
+	JSON   []byte // the body, or what stands for it; nil: there is none
+	Own    bool   // JSON is the body itself, so that changes go into its place
+	Unread bool   // there is a body, or a part of one, that nobody can read
+}
+
+// silent are the types of requests whose responses have no text of a model: vectors, scores,
+// sound, counts and states.
+var silent = map[string]bool{
+	"embed": true, "moderate": true, "createSpeech": true, "messagesCountTokens": true, "models": true,
+	"uploadFile": true, "createBatch": true, "createFinetune": true,
+}
+
+// answers reports whether guardrails judge the response of a route.
+func answers(rt *routes.Route) bool {
+	switch rt.Shape {
+	case routes.Listing, routes.Socket:
+		return false
+	case routes.Resource: // what a provider keeps: responses, and files that models wrote
+		return rt.Retold != nil || rt.Operation == provider.FilesContent || rt.Operation == provider.BatchesOutput
+	}
+	return !silent[rt.Endpoint]
 }
 
 // Input runs the guardrails before a target. changed is what they make of the body for
 // it; nil: nothing. fetch gets images for it.
-func (s *State) Input(m *Means, t *chosen.Target, leaf *route.Leaf, body []byte, fetch judge.Fetch) (changed []byte, err error) {
+func (s *State) Input(m *Means, t *chosen.Target, leaf *route.Leaf, body Content, fetch judge.Fetch) (changed []byte, err error) {
 	s.On, s.means, s.target, s.request, s.ctx = true, m, leaf.Path, t.ULID, t.Ctx
 	if s.hooks, err = m.gather(t.Ctx, &t.Caller, leaf, t.Route.Endpoint); err != nil {
 		return nil, err
 	}
+	s.exempts = func(names []string) bool { return exempt(names, t.Route.Endpoint, t.RawPath()) }
 	s.call = m.callOf(t)
-	s.call.Request, s.call.Fetch, s.call.Budget = body, fetch, s.time()
-	answers, texts := kinds[t.Route.Endpoint]
-	s.call.Passed = t.Route.Shape != routes.Unified || !texts || len(body) == 0
-	live := t.Route.Shape == routes.Socket
-	if (!answers || s.call.Passed) && t.Route.Retold == nil && !live {
+	s.call.Request, s.call.Fetch, s.call.Budget = body.JSON, fetch, s.time()
+	s.call.Passed = len(body.JSON) == 0
+	if live := t.Route.Shape == routes.Socket; !answers(t.Route) && !live {
 		s.hooks.out, s.hooks.outBeside = nil, nil
 	}
 	beside, in := s.hooks.in.Apart(s.call.Kind)
 	s.hooks.in = in
 	s.Names = slices.Concat(in.Names(), beside.Names(), s.hooks.out.Names(), s.hooks.outBeside.Names())
-	if live { // they judge what is said in the session, not its upgrade
+	if t.Route.Shape == routes.Socket { // they judge what is said in the session, not its upgrade
 		s.hooks.out, s.hooks.outBeside = nil, nil
+	}
+	if h := in.Blocks(s.exempts); h != nil && body.Unread {
+		return nil, unread(h, "the body of this request")
+	}
+	if h := s.hooks.out.Blocks(s.exempts); h != nil && t.Route.Operation == provider.BatchesOutput {
+		return nil, unread(h, "the rows of a batch that a provider runs")
 	}
 	if t.Rehearsing {
 		s.hooks.in = in.Here() // nothing is sent
@@ -102,12 +127,16 @@ func (s *State) Input(m *Means, t *chosen.Target, leaf *route.Leaf, body []byte,
 	s.Taken.add(o.Restore)
 	s.Verdict.failed, s.Verdict.failedIn = o.Failed, o.Failed
 	if o.Denied {
-		return nil, s.Verdict.deny(o.Soft && answers)
+		return nil, s.Verdict.deny(o.Soft && answers(t.Route))
+	}
+	if o.Body != nil && !body.Own {
+		return nil, fault.New(fault.GuardrailUnread, "", "A guardrail changed a text of this request, and a form cannot be changed; remove what it redacts")
 	}
 	if made := t.Route.Retold; made != nil {
 		// Nobody knows the request any more that the answer was made for.
 		s.call.Kind, s.call.Passed, s.call.Request = made.Endpoint, false, nil
 	}
+	s.call.Passed = false // a response is judged whether or not its request had a body
 	return o.Body, nil
 }
 

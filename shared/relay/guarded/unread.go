@@ -1,0 +1,79 @@
+package guarded
+
+import (
+	"strings"
+
+	"gateway/shared/fault"
+	"gateway/shared/guard"
+	"gateway/shared/guard/chain"
+	"gateway/shared/guard/said"
+)
+
+// unread is the error for what a guardrail that denies cannot read.
+func unread(h *chain.Hook, what string) *fault.Fault {
+	return fault.Newf(fault.GuardrailUnread, "", "The guardrail %q denies by what it reads, and cannot read %s. Send it in a form that can be read, as JSON and at most 8 MiB of a form, or list the request type or the path in the guardrail's allow_unread", h.ID, what)
+}
+
+// exempt reports whether names list a route: by its request type, or by the beginning of its
+// path. A path in an unusual spelling is never exempt.
+func exempt(names []string, endpoint, path string) bool {
+	plain := !strings.ContainsAny(path, `%;\`) && !strings.Contains(path, "//") && !strings.Contains(path, "/.")
+	for _, name := range names {
+		if name == endpoint {
+			return true
+		}
+		if rest, ok := strings.CutPrefix(path, strings.TrimSuffix(name, "/")); ok && plain && name[0] == '/' && (rest == "" || rest[0] == '/' || rest[0] == ':') {
+			return true
+		}
+	}
+	return false
+}
+
+// Waits reports whether a response that is passed on as it comes must be read whole first,
+// because a guardrail may withhold or change it. stream: it is a stream of events.
+func (s *State) Waits(stream bool) bool {
+	if !s.Outputs() {
+		return false
+	}
+	if !stream {
+		return true
+	}
+	for _, h := range s.hooks.out {
+		if h.Deny || h.Streams() != guard.StreamAfter {
+			return true
+		}
+	}
+	return false
+}
+
+// Whole runs the guardrails behind a response that is passed on. The result is what the
+// client gets; it differs from body only where a guardrail changed a JSON body.
+func (s *State) Whole(contentType string, body []byte) ([]byte, error) {
+	doc, ok := said.Read(contentType, body)
+	if !ok {
+		if h := s.hooks.out.Blocks(s.exempts); h != nil {
+			return nil, unread(h, "the response")
+		}
+		return body, nil
+	}
+	f := s.Output(doc.JSON)
+	changed, made := s.Changed, s.Answer
+	s.Answer = nil
+	switch {
+	case f != nil:
+		return nil, f
+	case !changed:
+		return body, nil
+	case !doc.Own:
+		return nil, s.Verdict.deny(false) // a change of a stream cannot be written into it
+	}
+	return made, nil
+}
+
+// Ended runs the guardrails that judge a stream once it has been passed on. They only
+// report.
+func (s *State) Ended(contentType string, body []byte) {
+	if doc, ok := said.Read(contentType, body); ok {
+		s.End(doc.JSON)
+	}
+}
