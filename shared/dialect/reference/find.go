@@ -42,6 +42,23 @@ func Find(body []byte) ([]Reference, error) {
 // dataURL begins content that is part of the body.
 var dataURL = []byte(`"data:`)
 
+// FindInField returns the references in a field of a form: name, name[], name[inner], each
+// with text or JSON as its value.
+func FindInField(name string, value []byte) ([]Reference, error) {
+	parts := strings.FieldsFunc(name, func(r rune) bool { return r == '[' || r == ']' || r == '.' })
+	if len(parts) == 0 {
+		return nil, nil
+	}
+	raw := value
+	if kind := wire.KindOf(raw); kind != wire.KindObject && kind != wire.KindArray {
+		raw = wire.AppendJSONString(nil, string(value))
+	}
+	for i := len(parts) - 1; i >= 0; i-- {
+		raw = append(append(append([]byte{'{'}, wire.AppendJSONString(nil, parts[i])...), ':'), append(raw, '}')...)
+	}
+	return Find(raw)
+}
+
 type finder struct {
 	d     *wire.Decoder
 	path  []string // elements of lists are [n]

@@ -3,6 +3,7 @@ package chosen
 import (
 	"strings"
 
+	"gateway/shared/dialect/reference"
 	"gateway/shared/fault"
 	"gateway/shared/provider"
 	"gateway/shared/relay/routes"
@@ -18,18 +19,61 @@ func (ch *Chooser) named(p *provider.Provider) {
 	}
 }
 
-// hidden tells whether the request may name a model that cannot be read here, for example
-// behind the files of a form.
+// hidden reports whether the request may name a model that cannot be read here: behind the
+// files of a form, or in the rows of a batch.
 func (ch *Chooser) hidden() bool {
-	return (ch.To.Model == "" || ch.Form != nil && ch.Form.Nameless) && (ch.Unread || ch.Route.AnyModel || ch.prompted())
+	return ch.Route.AnyModel || (ch.To.Model == "" || ch.Form != nil && ch.Form.Nameless) && (ch.Unread || ch.prompted())
 }
 
-// mayCall checks the target's model against the models that the settings allow.
+// mayCall checks the models that the request names against those that the settings allow.
 func (ch *Chooser) mayCall(p *provider.Provider) error {
-	if ch.hidden() && len(ch.Org.Settings.AllowedModels) > 0 {
-		return fault.New(fault.ModelNotAllowed, "model", "The settings allow some models only, and the model of this body cannot be read; send it as plain JSON")
+	if len(ch.Org.Settings.AllowedModels) == 0 {
+		return nil
 	}
-	return ch.MayCall(p, ch.To.Model)
+	if ch.hidden() {
+		return fault.New(fault.ModelNotAllowed, "model", "The settings allow some models only, and the model of this body cannot be read; send it as plain JSON, and not as rows of a batch")
+	}
+	if err := ch.MayCall(p, ch.To.Model); err != nil {
+		return err
+	}
+	if ch.Form != nil || ch.Unread {
+		return nil // its model is that of a field, or of the address
+	}
+	return ch.mayCallAll(p, ch.In)
+}
+
+// mayCallAll checks every model that a body names against those that the settings allow:
+// of fallbacks, of tools, of rows.
+func (ch *Chooser) mayCallAll(p *provider.Provider, body []byte) error {
+	if len(ch.Org.Settings.AllowedModels) == 0 || len(body) == 0 {
+		return nil
+	}
+	found, err := reference.Find(body)
+	if err != nil || len(found) >= reference.Max {
+		return fault.New(fault.ModelNotAllowed, "body", "The settings allow some models only, and the models of this body cannot be read; send it as plain JSON")
+	}
+	for i := range found {
+		r := &found[i]
+		if r.Kind != reference.Model || r.Field == "model" {
+			continue // the outermost one is the target's, and may begin with a saved provider
+		}
+		if err := ch.MayCall(p, plainModel(r.ID)); err != nil {
+			f := fault.From(err)
+			return fault.New(f.Code, r.Field, f.Message)
+		}
+	}
+	return nil
+}
+
+// plainModel returns the name of a model without the collection that Google and Bedrock
+// put before it.
+func plainModel(name string) string {
+	for _, before := range [...]string{"models/", "foundation-model/"} {
+		if i := strings.LastIndex(name, before); i == 0 || i > 0 && name[i-1] == '/' || i > 0 && strings.HasPrefix(name, "arn:") {
+			return name[i+len(before):]
+		}
+	}
+	return name
 }
 
 // maxTold is how many allowed models a refusal tells of.

@@ -2,6 +2,8 @@ package chosen
 
 import (
 	"gateway/shared/chat"
+	"gateway/shared/dialect/reference"
+	"gateway/shared/relay/kept"
 	"gateway/shared/relay/routes"
 )
 
@@ -33,6 +35,9 @@ func (ch *Chooser) effective() error {
 // of it.
 func (ch *Chooser) Rewrite(body []byte) error {
 	ch.To.Body = body
+	if err := ch.mayName(body); err != nil {
+		return err
+	}
 	if ch.Route.Shape != routes.Unified {
 		return nil
 	}
@@ -52,6 +57,27 @@ func (ch *Chooser) Rewrite(body []byte) error {
 	var err error
 	ch.Demands, err = ch.DemandsOf(body, &ch.Edited)
 	return err
+}
+
+// mayName checks what a body names that is not the client's own: a config's parameters may
+// name models and stored things as the client's body may.
+func (ch *Chooser) mayName(body []byte) error {
+	if ch.To.Target.Provider != nil {
+		if err := ch.mayCallAll(ch.To.Target.Provider, body); err != nil {
+			return err
+		}
+	}
+	if ch.To.Saved == nil || !ch.To.Wall.On || !reference.MayNameObjects(body) {
+		return nil
+	}
+	ids, err := kept.IDsIn(body)
+	if err != nil {
+		return err
+	}
+	if ch.Route.Client != nil && !ch.SameDialect() {
+		ids = kept.Files(ids)
+	}
+	return ch.check(ids)
 }
 
 // byWay settles by which of the target's operations a body goes that may go by several.

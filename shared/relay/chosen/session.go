@@ -2,7 +2,9 @@ package chosen
 
 import (
 	"slices"
+	"strings"
 
+	"gateway/shared/dialect/reference"
 	"gateway/shared/fault"
 	"gateway/shared/relay/kept"
 )
@@ -14,14 +16,16 @@ var ofSession = []string{"response_id", "conversation", "conversation_id"}
 // session outlives the request's own context.
 func MaySay(o *Wall, message []byte) error {
 	to := &o.To
-	if to.Saved == nil || !to.Wall.On || !kept.MayNameIDs(message) {
+	if to.Saved == nil || !to.Wall.On || !reference.MayNameObjects(message) {
 		return nil
 	}
 	ids, err := kept.IDsIn(message)
 	if err != nil {
 		return err
 	}
-	ids = slices.DeleteFunc(ids, func(n kept.Named) bool { return slices.Contains(ofSession, n.Field) })
+	ids = slices.DeleteFunc(ids, func(n kept.Named) bool {
+		return slices.Contains(ofSession, n.Field[strings.LastIndexByte(n.Field, '.')+1:])
+	})
 	err = o.Means.Owners.Check(o.Base, o.Who.Scope, &to.Wall, ids)
 	if f := fault.From(err); err != nil && f.Code == fault.NotFound {
 		return fault.New(fault.InvalidRequest, f.Field, f.Message) // the message is refused, and the session goes on
@@ -35,7 +39,7 @@ func KeepHandle(o *Wall, handle string) error {
 	if !o.keeps() {
 		return nil
 	}
-	if err := o.Means.Owners.Own(o.Base, o.Who.Scope, o.To.Wall.Places, o.To.Saved.Slug, kept.Handle(handle)); err != nil {
+	if err := o.Means.Owners.Own(o.Base, o.Who.Scope, o.To.Wall.Places, o.To.Saved.Slug, reference.Hash(handle)); err != nil {
 		return fault.Unavailable(err)
 	}
 	return nil

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"gateway/shared/dialect/reference"
 	"gateway/shared/fault"
 	"gateway/shared/provider"
 	"gateway/shared/relay/kept"
@@ -91,7 +92,11 @@ func (o *Wall) mayReach() error {
 // idsAsked are the ids of stored things in path, query and body.
 func (o *Wall) idsAsked() ([]kept.Named, error) {
 	ids := o.KeptPath().IDs(o.Req.Method, o.Req.URL)
-	if o.Form != nil || len(o.In) == 0 || o.Unread || o.KeptPath().Collection == "" && !kept.MayNameIDs(o.In) {
+	if o.Form != nil {
+		more, err := kept.IDsInForm(o.Form)
+		return append(ids, more...), err
+	}
+	if len(o.In) == 0 || o.Unread || o.KeptPath().Collection == "" && !reference.MayNameObjects(o.In) {
 		return ids, nil
 	}
 	more, err := kept.IDsIn(o.In)
@@ -110,8 +115,8 @@ func (o *Wall) mayRefer() error {
 			return err
 		}
 	}
-	if !kept.MayNameIDs(o.In) {
-		return nil
+	if !reference.MayNameObjects(o.In) {
+		return o.check(nil)
 	}
 	ids, err := kept.IDsIn(o.In)
 	if err != nil {
@@ -124,6 +129,9 @@ func (o *Wall) mayRefer() error {
 }
 
 func (o *Wall) check(ids []kept.Named) error {
+	if kept.Tuned(o.To.Model) {
+		ids = append(ids, kept.Named{Field: "model", ID: o.To.Model, Published: true})
+	}
 	return o.Means.Owners.Check(o.Ctx, o.Who.Scope, &o.To.Wall, ids)
 }
 
@@ -145,6 +153,11 @@ func (o *Wall) Keep(answer []byte) error {
 func (o *Wall) KeepMade(answer []byte, id string) error {
 	if o.Route.Client == nil {
 		return o.Keep(answer)
+	}
+	if o.talksMessages() && id != "" && kept.Resumable(o.In) {
+		if err := o.keepIDs(id); err != nil {
+			return err
+		}
 	}
 	if o.talksMessages() && answer != nil {
 		return o.keepIDs(kept.Containers(answer)...)

@@ -77,3 +77,13 @@ func (w *IDWatcher) Feed(p []byte) error {
 		return w.note(ids...)
 	})
 }
+
+// resumableKeys are fields of Messages with which a later request may name the response:
+// to go on with its thread, or to compare the two.
+var resumableKeys = wire.NewKeySet("thread", "diagnostics")
+
+// Resumable reports whether later requests may name the response to a body of Messages.
+func Resumable(body []byte) bool {
+	var w wire.Walk
+	return resumableKeys.Walk(body, &w) == nil && (w.Spans[0].Present(body) || w.Spans[1].Present(body))
+}

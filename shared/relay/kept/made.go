@@ -5,12 +5,14 @@ import (
 	"slices"
 	"strings"
 
+	"gateway/shared/dialect/reference"
 	"gateway/shared/wire"
 )
 
 // linked are the members of answers that name further things that came to be
 // with the one that is asked for.
-var linked = wire.NewKeySet("id", "object", "output_file_id", "error_file_id", "result_files", "thread_id", "file", "name", "fine_tuned_model", "results_file_id")
+var linked = wire.NewKeySet("id", "object", "output_file_id", "error_file_id", "result_files", "thread_id", "file", "name", "fine_tuned_model", "results_file_id",
+	"invocationArn", "job_id", "continuation_token", "batch", "dataset", "connector", "finetuned_model")
 
 // Made gives the ids of the things that an answer says exist. made: the request was one
 // that makes a thing.
@@ -49,6 +51,18 @@ func Made(answer []byte, made bool) (ids []string) {
 						add(v)
 					}
 				}
+			}
+		case "invocationArn", "job_id":
+			if made {
+				add(raw)
+			}
+		case "continuation_token":
+			if token, err := wire.ScanString(raw, ""); err == nil && token != "" {
+				ids = append(ids, reference.Hash(token))
+			}
+		case "batch", "dataset", "connector", "finetuned_model": // Cohere's
+			if made && wire.KindOf(raw) == wire.KindObject {
+				ids = append(ids, Made(raw, true)...)
 			}
 		case "file":
 			if wire.KindOf(raw) == wire.KindObject {

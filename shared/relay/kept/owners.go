@@ -126,7 +126,7 @@ func (o *Owners) Check(ctx context.Context, sc store.Scope, w *Wall, ids []Named
 	}
 	for _, n := range ids {
 		owner, known := who[n.ID]
-		if known && owner != sc.Workspace || !known && w.Shared {
+		if known && owner != sc.Workspace || !known && w.Shared && !n.Published {
 			return Missing(n.Field, n.ID)
 		}
 	}

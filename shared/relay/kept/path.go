@@ -19,7 +19,20 @@ type Path struct {
 var collections = map[string]bool{
 	"files": true, "batches": true, "assistants": true, "threads": true, "vector_stores": true, "responses": true, "uploads": true,
 	"conversations": true, "skills": true, "webhook_endpoints": true, "containers": true, "evals": true, "videos": true, "datasets": true, "cachedcontents": true, "tunedmodels": true,
-	"interactions": true,
+	"interactions": true, "filesearchstores": true, "corpora": true, "ragcorpora": true, "operations": true, "batchpredictionjobs": true, "tuningjobs": true,
+	"libraries": true, "connectors": true, "embed-jobs": true, "finetuned-models": true, "fine-tunes": true, "async-invoke": true,
+}
+
+// operationVerbs end the path of a model, and begin something that the provider keeps.
+var operationVerbs = map[string]string{"predictlongrunning": "operations", "batchgeneratecontent": "batches", "asyncbatchembedcontent": "batches"}
+
+// withoutVerb returns the id of a segment with a method of Google's: files/abc:download.
+func withoutVerb(segment string) string {
+	id, verb, ok := strings.Cut(segment, ":")
+	if !ok || id == "" || verb == "" || strings.Trim(strings.ToLower(verb), "abcdefghijklmnopqrstuvwxyz") != "" {
+		return segment // an ARN, an address, a model
+	}
+	return id
 }
 
 // collectionAt tells whether a segment names a collection.
@@ -29,7 +42,7 @@ func collectionAt(segments []string, i int) (string, bool) {
 	case collections[name]:
 		return name, true
 	case name == "jobs", name == "checkpoints":
-		return name, i > 0 && strings.EqualFold(segments[i-1], "fine_tuning")
+		return name, i > 0 && (strings.EqualFold(segments[i-1], "fine_tuning") || name == "jobs" && strings.EqualFold(segments[i-1], "batch"))
 	case name == "completions":
 		return "chat/completions", i > 0 && strings.EqualFold(segments[i-1], "chat")
 	case name == "voices", name == "voice_consents":
@@ -96,9 +109,19 @@ func pathAmong(segments []string) (s Path) {
 				name, i = below, i+1
 			}
 		}
+		if name == "models" && i+1 < len(kept) {
+			if i+2 < len(kept) && strings.EqualFold(kept[i+2], "operations") {
+				name, i = "operations", i+2
+			} else if at := strings.LastIndexByte(kept[i+1], ':'); at >= 0 && operationVerbs[strings.ToLower(kept[i+1][at+1:])] != "" {
+				return Path{Collection: operationVerbs[strings.ToLower(kept[i+1][at+1:])]}
+			}
+		}
 		s.Collection = name
 		if i+1 < len(kept) {
 			s.ID, s.Below = kept[i+1], i+2 < len(kept)
+			if name != "models" && name != "jobs" && name != "checkpoints" {
+				s.ID = withoutVerb(s.ID)
+			}
 		}
 		if verbs[name][s.ID] && !s.Below {
 			s.ID = ""
@@ -122,15 +145,15 @@ func (s *Path) IDs(method string, u *url.URL) (ids []Named) {
 	switch {
 	case s.Collection == "models":
 		if method == http.MethodDelete {
-			ids = append(ids, Named{"model", s.ID})
+			ids = append(ids, Named{Field: "model", ID: s.ID})
 		}
 	case s.ID != "":
-		ids = append(ids, Named{"id", s.ID})
+		ids = append(ids, Named{Field: "id", ID: s.ID})
 	case s.Lists() && method == http.MethodGet && u.RawQuery != "":
 		q := u.Query()
 		for _, name := range []string{"after", "before", "after_id", "before_id"} {
 			if v := q.Get(name); v != "" {
-				ids = append(ids, Named{name, v})
+				ids = append(ids, Named{Field: name, ID: v})
 			}
 		}
 	}
