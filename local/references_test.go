@@ -1,8 +1,6 @@
 package main
 
 import (
-	"fmt"
-	"strings"
 	"testing"
 )
 
@@ -37,43 +35,6 @@ func TestForeignReferencesReturnNotFound(t *testing.T) {
 		before := n.mock.Bill().Total.Requests
 		got := n.call("POST", c.path, c.body, append(as(n.mine), c.headers...)...)
 		if got.status != 404 {
-			t.Errorf("%s %s: %d %s", c.path, c.body, got.status, got.body)
-		}
-		if after := n.mock.Bill().Total.Requests; after != before {
-			t.Errorf("%s %s: %d requests reached the provider", c.path, c.body, after-before)
-		}
-	}
-}
-
-// Every model that a body names is held against the models that the settings allow.
-func TestAllowedModelsApplyToEveryModelOfABody(t *testing.T) {
-	t.Parallel()
-	n := share(t)
-	file := n.id("POST", "/files", form("purpose", "batch", "file", "rows.jsonl:"+batchRows), as(n.mine, formType...)...)
-	n.admin("PUT", "/admin/organisation/settings", `{"model_settings":{"allowed_models":["gpt-4o-mini"]}}`)
-	if got := n.call("POST", "/chat/completions", `{"model":"gpt-4o-mini","messages":[{"role":"user","content":"x"}]}`, as(n.mine)...); got.status != 200 {
-		t.Fatal(got.status, got.body)
-	}
-	for _, c := range []struct{ path, body, config string }{
-		{path: "/chat/completions", body: `{"model":"gpt-4o-mini","models":["gpt-4o"],"messages":[{"role":"user","content":"x"}]}`},
-		{path: "/chat/completions", body: `{"model":"gpt-4o-mini","messages":[{"role":"user","content":"x"}]}`, config: `{"provider":"@common","override_params":{"models":["gpt-4o"]}}`},
-		{path: "/responses", body: `{"model":"gpt-4o-mini","input":"x","tools":[{"type":"image_generation","model":"gpt-4o"}]}`},
-		{path: "/batches", body: fmt.Sprintf(`{"model":"gpt-4o-mini","input_file_id":%q,"endpoint":"/v1/chat/completions","completion_window":"24h"}`, file)},
-		{path: "/proxy/batches", body: fmt.Sprintf(`{"model":"gpt-4o-mini","input_file_id":%q,"endpoint":"/v1/chat/completions","completion_window":"24h"}`, file)},
-		{path: "/proxy/messages/batches", body: `{"requests":[{"custom_id":"a","params":{"model":"gpt-4o","max_tokens":1,"messages":[]}}]}`},
-		{path: "/proxy/evals/e/runs", body: `{"data_source":{"type":"completions","model":"gpt-4o"}}`},
-		{path: "/proxy/async-invoke", body: `{"modelId":"gpt-4o","modelInput":{}}`},
-		{path: "/proxy/v1beta/models/gpt-4o-mini:batchEmbedContents", body: `{"requests":[{"model":"models/gpt-4o"}]}`},
-		{path: "/proxy/echo", body: `{"agent":{"model":{"id":"gpt-4o"}}}`},
-		{path: "/proxy/echo", body: `{"fallback_model":"gpt-4o"}`},
-	} {
-		before := n.mock.Bill().Total.Requests
-		headers := as(n.mine)
-		if c.config != "" {
-			headers = append(headers, "X-Gateway-Config", c.config)
-		}
-		got := n.call("POST", c.path, c.body, headers...)
-		if got.status < 400 || got.status > 403 || !strings.Contains(got.body, "settings allow some models only") && !strings.Contains(got.body, "settings do not allow the model") {
 			t.Errorf("%s %s: %d %s", c.path, c.body, got.status, got.body)
 		}
 		if after := n.mock.Bill().Total.Requests; after != before {

@@ -1,6 +1,7 @@
 package chosen
 
 import (
+	"slices"
 	"strings"
 
 	"gateway/shared/dialect/reference"
@@ -48,21 +49,31 @@ func (ch *Chooser) mayCallAll(p *provider.Provider, body []byte) error {
 	if len(ch.Org.Settings.AllowedModels) == 0 || len(body) == 0 {
 		return nil
 	}
-	found, err := reference.Find(body)
-	if err != nil || len(found) >= reference.Max {
-		return fault.New(fault.ModelNotAllowed, "body", "The settings allow some models only, and the models of this body cannot be read; send it as plain JSON")
+	others, err := otherModels(body)
+	if err != nil {
+		return err
 	}
-	for i := range found {
-		r := &found[i]
-		if r.Kind != reference.Model || r.Field == "model" {
-			continue // the outermost one is the target's, and may begin with a saved provider
-		}
-		if err := ch.MayCall(p, plainModel(r.ID)); err != nil {
+	for _, r := range others {
+		if err := ch.MayCall(p, r.ID); err != nil {
 			f := fault.From(err)
 			return fault.New(f.Code, r.Field, f.Message)
 		}
 	}
 	return nil
+}
+
+// otherModels returns the models that a body names besides the outermost one, which is the
+// target's and may begin with a saved provider.
+func otherModels(body []byte) ([]reference.Reference, error) {
+	found, err := reference.Find(body)
+	if err != nil || len(found) >= reference.Max {
+		return nil, fault.New(fault.ModelNotAllowed, "body", "The settings allow some models only, and the models of this body cannot be read; send it as plain JSON")
+	}
+	others := slices.DeleteFunc(found, func(r reference.Reference) bool { return r.Kind != reference.Model || r.Field == "model" })
+	for i := range others {
+		others[i].ID = plainModel(others[i].ID)
+	}
+	return others, nil
 }
 
 // plainModel returns the name of a model without the collection that Google and Bedrock
