@@ -58,6 +58,7 @@ func sections() []admin.Field {
 		}},
 		{Name: "budget_settings", Example: map[string]any{"unpriced": "refuse"}, Doc: "What holds for every budget.", Fields: []admin.Field{
 			{Name: "unpriced", Absent: tenant.UnpricedRefuse, Doc: "Whether models without a price may be called while a cost budget is in force."},
+			{Name: "unbounded", Absent: tenant.UnboundedRefuse, Doc: "Whether requests may be made, while a budget is in force, whose cost has no bound: their input is stored at a provider or fetched by it and the model's context window is unknown, or they are batches whose rows cannot be read."},
 		}},
 		{Name: "pricing_settings", Doc: "What models cost the organisation, where that is not what the list says. An integration's own prices and multipliers come first.", Fields: []admin.Field{
 			{Name: "models", In: "model_prices", Type: admin.Object, Open: true, Doc: "Prices in place of the list's, by provider/model, each as pricing_config of an integration's model: US cents per unit; null: none.", Check: ownPrices},

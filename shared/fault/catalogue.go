@@ -33,6 +33,7 @@ const (
 	QuotaReached            Code = "quota_reached"
 	BudgetExhausted         Code = "budget_exhausted"
 	UnpricedModel           Code = "unpriced_model"
+	UnboundedRequest        Code = "unbounded_request"
 	BodyTooLarge            Code = "body_too_large"
 	RateLimited             Code = "rate_limit_exceeded"
 	GuardrailDenied         Code = "guardrail_denied"
@@ -82,6 +83,7 @@ var catalogue = map[Code]row{
 	QuotaReached:            {409, "conflict_error", "AB07"},
 	BudgetExhausted:         {412, "insufficient_quota", "AB09"},
 	UnpricedModel:           {412, "insufficient_quota", "AB09"},
+	UnboundedRequest:        {412, "insufficient_quota", "AB09"},
 	BodyTooLarge:            {413, "invalid_request_error", "AB01"},
 	RateLimited:             {429, "rate_limit_error", "AB06"},
 	GuardrailDenied:         {446, "hooks_failed", "AB03"},

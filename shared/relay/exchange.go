@@ -2,6 +2,7 @@ package relay
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"net/http"
 	"net/url"
@@ -197,7 +198,7 @@ func (rq *requests) upstreamRequest(body []byte) (*http.Request, error) {
 		}
 		ctx = rq.sending.Watch(ctx)
 	}
-	req := (&http.Request{Method: rq.Req.Method, Header: h, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1}).WithContext(ctx)
+	req := (&http.Request{Method: cmp.Or(rq.part.Method, rq.Req.Method), Header: h, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1}).WithContext(ctx)
 	var err error
 	if rq.Route.Shape == routes.Raw {
 		if req.URL, err = rq.rawURL(); err != nil {

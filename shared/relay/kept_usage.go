@@ -2,8 +2,11 @@ package relay
 
 import (
 	"encoding/json"
+	"io"
+	"net/http"
 
 	"gateway/shared/dialect/job"
+	"gateway/shared/fault"
 	"gateway/shared/provider"
 	"gateway/shared/relay/bill"
 	"gateway/shared/relay/chosen"
@@ -37,6 +40,24 @@ func (s *sender) settleBatch(answer []byte) {
 	s.Heard.Mode = "batch"
 	s.Charge(b.Usage)
 	s.Spend()
+}
+
+// batchRows reads the rows of the batch that the request creates from where its input file is.
+// It is no attempt of the request.
+func (s *sender) batchRows() (io.ReadCloser, error) {
+	var create struct {
+		Input string `json:"input_file_id"`
+	}
+	if err := json.Unmarshal(s.In, &create); err != nil || create.Input == "" {
+		return nil, fault.Invalid("input_file_id", "input_file_id is required: the file with the rows")
+	}
+	attempts := len(s.Purse.Attempts)
+	resp, err := s.again(chosen.Part{Op: provider.FilesContent, ID: create.Input, Method: http.MethodGet})
+	s.part, s.Purse.Attempts = chosen.Part{}, s.Purse.Attempts[:attempts]
+	if err != nil {
+		return nil, err
+	}
+	return resp.Body, nil
 }
 
 // holdBatch keeps what is reserved for a batch that a provider has accepted until its usage is

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"gateway/shared/fault"
+	"gateway/shared/provider"
 	"gateway/shared/relay/admitted"
 	"gateway/shared/relay/asked"
 	"gateway/shared/relay/recorder"
@@ -133,6 +134,9 @@ func (c *call) try(leaf *route.Leaf) answer {
 			return refusal(err)
 		}
 		return c.guardOutput(leaf, answer{cached: hit})
+	}
+	if c.Route.Operation == provider.BatchesCreate {
+		c.Bill.ReadRows = c.batchRows
 	}
 	if err := c.LimitTarget(); err != nil {
 		if next := c.Reroute(leaf, c.Route.Shape == routes.Raw, err); next != nil {

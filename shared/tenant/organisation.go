@@ -27,6 +27,12 @@ const (
 	UnpricedAllow  = "allow"
 )
 
+// What is done about requests whose cost the gateway cannot bound.
+const (
+	UnboundedRefuse = "refuse"
+	UnboundedAllow  = "allow"
+)
+
 // Organisation is the stored form of an organisation: the body of its resource.
 type Organisation struct {
 	Settings Settings `json:"settings"`

@@ -28,6 +28,10 @@ type Settings struct {
 	// Unpriced is UnpricedRefuse (also when empty) or UnpricedAllow: what is done about a
 	// model without a price while a cost budget is in force.
 	Unpriced string `json:"unpriced,omitempty" enum:"refuse,allow"`
+	// Unbounded is UnboundedRefuse (also when empty) or UnboundedAllow: what is done, while a
+	// budget is in force, about a request whose input is stored at a provider or fetched by it
+	// and whose model's context window is unknown, and about a batch whose rows cannot be read.
+	Unbounded string `json:"unbounded,omitempty" enum:"refuse,allow"`
 	// ModelPrices are the organisation's own prices, {"provider/model":
 	// pricing_config}, and PriceMultiplier its multipliers; see pricing.Overrides.
 	ModelPrices     json.RawMessage `json:"model_prices,omitempty"`

@@ -1,9 +1,12 @@
 package bill
 
 import (
+	"io"
+
 	"gateway/shared/ledger"
 	"gateway/shared/pricing"
 	"gateway/shared/relay/chosen"
+	"gateway/shared/relay/inputbound"
 	"gateway/shared/relay/media"
 	"gateway/shared/relay/purse"
 )
@@ -16,5 +19,9 @@ type Bill struct {
 	Heard   Heard
 	Purse   purse.Purse
 	Fetched *media.Fetched // media that were fetched for a target that takes no addresses
+	// ReadRows opens the rows of the batch that the request creates; nil for other requests.
+	ReadRows func() (io.ReadCloser, error)
+	hidden   int64             // most input tokens, where the body refers to input that it does not contain
+	rows     []inputbound.Rows // of the batch that the request creates
 	Ruled
 }

@@ -61,7 +61,11 @@ func (b *Bill) LimitTarget() error {
 	}
 	err := b.Purse.CountTarget(b.Ctx, b.Ledger, b.Who.KeyID, rates)
 	if err == nil && !b.Route.Free && !b.CostsNothing() {
-		if own, its := b.Budgeted(); b.Purse.Asks(own, its) {
+		own, its := b.Budgeted()
+		if len(own)+len(its) > 0 {
+			err = b.measureInput()
+		}
+		if err == nil && b.Purse.Asks(own, its) {
 			err = b.Purse.Reserve(b.Ctx, b.Base, b.Ledger, b.ULID, own, its, b.BoundOf())
 		}
 	}

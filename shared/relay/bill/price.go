@@ -101,6 +101,9 @@ const tokensOfAnImage = 4000
 // BoundOf is the most that the request can cost at this target. A token is at
 // least one byte of the body.
 func (b *Bill) BoundOf() ledger.Bound {
+	if b.ReadRows != nil {
+		return b.boundOfRows()
+	}
 	in := int64(max(len(b.In), len(b.To.Body)))
 	if b.Form != nil {
 		in = b.Form.Text()
@@ -108,7 +111,7 @@ func (b *Bill) BoundOf() ledger.Bound {
 		in = max(b.Req.ContentLength, 0)
 	}
 	in += int64(bytes.Count(b.In, []byte(`"image_url"`))+bytes.Count(b.In, []byte(`"image"`))) * tokensOfAnImage
-	in = max(in, b.InBound)
+	in = max(in, b.InBound, b.hidden)
 	in += b.Fetched.Documents // what was fetched stands in no body of the client
 	out := b.OutBound
 	price, known := b.priceOf(b.ModelOf(), b.priceOptions(in, b.Wanted.Mode), true)

@@ -222,7 +222,8 @@ func (tg *Target) OperationURL(of Part) (*url.URL, error) {
 type Part struct {
 	Op        provider.Operation
 	ID, Query string
-	Further   bool // there has been another
+	Further   bool   // there has been another
+	Method    string // "": that of the client's request
 }
 
 // CostsNothing tells whether what is passed through to things that a provider

@@ -81,6 +81,17 @@ func usageAsked(src []byte, w *wire.Walk) bool {
 
 var includeUsage = wire.NewKeySet("include_usage")
 
+// OutputBound returns the most output tokens that a body of a conversation may cost. assumed is
+// true if it states no bound.
+func OutputBound(body []byte) (bound int64, assumed bool, err error) {
+	var w wire.Walk
+	if err := walkOf(body, &w); err != nil {
+		return 0, false, err
+	}
+	bound, assumed = outputBound(body, &w)
+	return bound, assumed, nil
+}
+
 // outputBound is the most output tokens that a body may cost: what it says, else
 // the reserve, times n.
 func outputBound(src []byte, w *wire.Walk) (bound int64, assumed bool) {

@@ -307,7 +307,7 @@ func (p *Purse) Settle(base context.Context, l *ledger.Ledger, failure *fault.Fa
 // ofLimit tells whether a fault is that of a limit.
 func ofLimit(code fault.Code) bool {
 	switch code {
-	case fault.RateLimited, fault.BudgetExhausted, fault.UnpricedModel:
+	case fault.RateLimited, fault.BudgetExhausted, fault.UnpricedModel, fault.UnboundedRequest:
 		return true
 	}
 	return false

@@ -69,7 +69,7 @@ type Turn interface {
 // refuse one response.
 func Refused(f *fault.Fault) bool {
 	switch f.Code {
-	case fault.Unauthorized, fault.KeyExpired, fault.NotAllowed, fault.ModelNotAllowed, fault.BudgetExhausted, fault.UnpricedModel, fault.SubscriptionExhausted, fault.NotFound, fault.ReferenceNotFound:
+	case fault.Unauthorized, fault.KeyExpired, fault.NotAllowed, fault.ModelNotAllowed, fault.BudgetExhausted, fault.UnpricedModel, fault.UnboundedRequest, fault.SubscriptionExhausted, fault.NotFound, fault.ReferenceNotFound:
 		return true
 	}
 	return false

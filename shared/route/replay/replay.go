@@ -162,7 +162,7 @@ func hit(rec *usage.Record) bool { return strings.HasSuffix(rec.CacheStatus, "HI
 // ofLimit tells whether a limit refused the request.
 func ofLimit(code string) bool {
 	switch fault.Code(code) {
-	case fault.RateLimited, fault.BudgetExhausted, fault.UnpricedModel:
+	case fault.RateLimited, fault.BudgetExhausted, fault.UnpricedModel, fault.UnboundedRequest:
 		return true
 	}
 	return false

@@ -1,0 +1,64 @@
+package inputbound
+
+import (
+	"strings"
+
+	"gateway/shared/dialect/reference"
+	"gateway/shared/provider/known"
+)
+
+// TokensOfImage is the most tokens that an image is billed: 2,833 and 5,667 for each of eight
+// tiles, the rate of gpt-4o-mini (platform.openai.com, Images and vision).
+const TokensOfImage = 2833 + 8*5667
+
+// Hidden is input that a body refers to and does not contain.
+type Hidden struct {
+	Images int64  // fetched by the provider; each has at most TokensOfImage
+	Field  string // of the first reference to input of any length; "" if there is none
+}
+
+// Find returns the hidden input of a JSON body. Bodies that are not JSON have none.
+func Find(body []byte) (h Hidden) {
+	if !reference.MayNameObjects(body) {
+		return h
+	}
+	refs, _ := reference.Find(body) // what precedes an error counts
+	for i := range refs {
+		switch r := &refs[i]; {
+		case !r.Context:
+		case isImage(r):
+			h.Images++
+		case h.Field == "":
+			h.Field = r.Field
+		}
+	}
+	return h
+}
+
+// isImage reports whether a reference is the address of an image.
+func isImage(r *reference.Reference) bool {
+	if r.Kind != reference.URL {
+		return false
+	}
+	field := strings.ToLower(strings.ReplaceAll(r.Field, "_", ""))
+	return strings.HasSuffix(field, "imageurl") || strings.HasSuffix(field, "imageurl.url")
+}
+
+// hosts are the providers whose models others serve under the same names.
+var hosts = [...]string{"openai", "anthropic", "google"}
+
+// Window returns the context window of a provider's model in tokens, by the first of its names
+// that is known; 0 if none is.
+func Window(provider string, names ...string) int64 {
+	for _, name := range names {
+		if base, ok := strings.CutPrefix(name, "ft:"); ok { // ft:BASE:ORGANIZATION:SUFFIX:ID
+			name, _, _ = strings.Cut(base, ":")
+		}
+		for _, host := range append([]string{provider}, hosts[:]...) {
+			if m := known.Of(host, name); m != nil && m.Window > 0 {
+				return m.Window
+			}
+		}
+	}
+	return 0
+}

@@ -1,0 +1,102 @@
+package inputbound
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"gateway/shared/fault"
+)
+
+// Input that a provider has stored or fetches is bounded by the model's window in every wire
+// format, or refused with the field; input that the body contains is bounded by its bytes.
+func TestHiddenInputIsBoundedByTheWindow(t *testing.T) {
+	t.Parallel()
+	const window = 128_000
+	for body, field := range map[string]string{
+		`{"previous_response_id":"resp_1","input":"x"}`:                                                                    "previous_response_id",
+		`{"conversation":"conv_1","input":"x"}`:                                                                            "conversation",
+		`{"conversation":{"id":"conv_1"},"input":"x"}`:                                                                     "conversation.id",
+		`{"prompt":{"id":"pmpt_1"},"input":"x"}`:                                                                           "prompt.id",
+		`{"input":[{"role":"user","content":[{"type":"input_file","file_id":"file-1"}]}]}`:                                 "input[0].content[0].file_id",
+		`{"input":[{"role":"user","content":[{"type":"input_file","file_url":"https://a.example/b.pdf"}]}]}`:               "input[0].content[0].file_url",
+		`{"tools":[{"type":"file_search","vector_store_ids":["vs_1"]}],"input":"x"}`:                                       "tools[0].vector_store_ids[0]",
+		`{"messages":[{"role":"user","content":[{"type":"file","file":{"file_id":"file-1"}}]}]}`:                           "messages[0].content[0].file.file_id",
+		`{"messages":[{"role":"user","content":[{"type":"document","source":{"type":"file","file_id":"file_1"}}]}]}`:       "messages[0].content[0].source.file_id",
+		`{"messages":[{"role":"user","content":[{"type":"document","source":{"type":"url","url":"https://a.b/c"}}]}]}`:     "messages[0].content[0].source.url",
+		`{"container":"container_1","messages":[]}`:                                                                        "container",
+		`{"cachedContent":"cachedContents/1","contents":[]}`:                                                               "cachedContent",
+		`{"cached_content":"cachedContents/1","contents":[]}`:                                                              "cached_content",
+		`{"contents":[{"parts":[{"fileData":{"fileUri":"https://a.example/files/1"}}]}]}`:                                  "contents[0].parts[0].fileData.fileUri",
+		`{"contents":[{"parts":[{"file_data":{"file_uri":"gs://bucket/1"}}]}]}`:                                            "contents[0].parts[0].file_data.file_uri",
+		`{"previous_interaction_id":"i_1","input":"x"}`:                                                                    "previous_interaction_id",
+		`{"thread_id":"thread_1","assistant_id":"asst_1"}`:                                                                 "thread_id",
+		`{"messages":[{"role":"user","content":"Hello"}]}`:                                                                 "",
+		`{"messages":[{"role":"user","content":[{"type":"image_url","image_url":{"url":"data:image/png;base64,AAAA"}}]}]}`: "",
+		`{"messages":[{"role":"user","content":"previous_response_id: resp_1"}],"metadata":{"file_id":"x"}}`:               "",
+	} {
+		in, err := Input([]byte(body), func() int64 { return window })
+		want := int64(len(body))
+		if field != "" {
+			want = window
+		}
+		if err != nil || in != want {
+			t.Errorf("%s: %d %v, want %d", body, in, err, want)
+		}
+		_, err = Input([]byte(body), func() int64 { return 0 })
+		if f := fault.From(err); (err != nil) != (field != "") || err != nil && (f.Field != field || f.Status() != 412 || !strings.Contains(f.Message, "budget_settings.unbounded")) {
+			t.Errorf("%s without a window: %v, want %s", body, err, field)
+		}
+	}
+	image := `{"messages":[{"role":"user","content":[{"type":"image_url","image_url":{"url":"https://a.example/b.png"}},{"type":"input_image","image_url":"https://a.example/b.png"}]}]}`
+	if in, err := Input([]byte(image), func() int64 { return 0 }); err != nil || in != int64(len(image))+2*TokensOfImage {
+		t.Errorf("two images: %d %v", in, err)
+	}
+}
+
+func TestWindowsAreFoundByAnyNameOfAModel(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		provider, model string
+		want            int64
+	}{{"openai", "gpt-4o", 128_000}, {"azure-openai", "gpt-4o", 128_000}, {"openai", "ft:gpt-4o:acme:x:1", 128_000}, {"openai", "nobody-knows-this-model", 0}} {
+		if got := Window(c.provider, "my-deployment", c.model); got != c.want {
+			t.Errorf("%s of %s: %d", c.model, c.provider, got)
+		}
+	}
+}
+
+// The bound of a batch is the sum over its rows, by model; rows with hidden input have the
+// window of their model or have no bound.
+func TestABatchIsBoundedByItsRows(t *testing.T) {
+	t.Parallel()
+	row := func(id, url, body string) string {
+		return fmt.Sprintf(`{"custom_id":%q,"method":"POST","url":%q,"body":%s}`+"\n", id, url, body)
+	}
+	chat := `{"model":"gpt-4o","max_tokens":100,"n":2,"messages":[]}`
+	other := `{"model":"@mine/gpt-4o-mini","max_completion_tokens":7,"messages":[]}`
+	bare := `{"max_tokens":5,"messages":[]}`
+	file := row("1", "/v1/chat/completions", chat) + row("2", "/v1/chat/completions", chat) + "\n" + row("3", "/v1/chat/completions", other) + row("4", "/v1/chat/completions", bare)
+	got, err := ReadRows(strings.NewReader(file), "default", func(string) int64 { return 0 })
+	want := []Rows{{"default", int64(len(bare)), 5, false}, {"gpt-4o", 2 * int64(len(chat)), 400, false}, {"gpt-4o-mini", int64(len(other)), 7, false}}
+	if err != nil || fmt.Sprint(got) != fmt.Sprint(want) {
+		t.Errorf("%+v %v, want %+v", got, err, want)
+	}
+	vectors := `{"model":"text-embedding-3-small","input":"x"}`
+	if got, err = ReadRows(strings.NewReader(row("1", "/v1/embeddings", vectors)), "", nil); err != nil || got[0] != (Rows{"text-embedding-3-small", int64(len(vectors)), 0, false}) {
+		t.Errorf("%+v %v", got, err)
+	}
+	open := row("1", "/v1/responses", `{"model":"gpt-4o","input":"x"}`)
+	if got, err = ReadRows(strings.NewReader(open), "", nil); err != nil || !got[0].Assumed || got[0].Out == 0 {
+		t.Errorf("%+v %v", got, err)
+	}
+	held := row("1", "/v1/responses", `{"model":"gpt-4o","max_output_tokens":9,"previous_response_id":"resp_1","input":"x"}`)
+	if got, err = ReadRows(strings.NewReader(held), "", func(string) int64 { return 128_000 }); err != nil || got[0].In != 128_000 {
+		t.Errorf("%+v %v", got, err)
+	}
+	for _, bad := range []string{held, "{", row("1", "/v1/responses", `{"model":7}`)} {
+		if _, err := ReadRows(strings.NewReader(bad), "", func(string) int64 { return 0 }); err == nil {
+			t.Errorf("%s has a bound", bad)
+		}
+	}
+}
