@@ -77,7 +77,8 @@ func TestWhatWasMadeInTheBackgroundIsJudgedWhenItIsRead(t *testing.T) {
 		{"denied, window", forbids(`,"deny":true,"stream":"window"`), "?stream=true", 446, `"after_request_hooks":[{"verdict":false`, `"text":"my`, 1},
 		{"failed, held", forbids(`,"stream":"hold"`), "?stream=true", 246, "response.completed", "hooks_failed", 1},
 		{"changed, window", redacts + `,"stream":"window"}`, "?stream=true", 200, `my *** is safe`, "hunter2", 1},
-		{"after", forbids(`,"deny":true`), "?stream=true", 200, `"after_request_hooks":[{"verdict":false`, "hooks_failed", 1},
+		{"denied, by default", forbids(`,"deny":true`), "?stream=true", 446, `"after_request_hooks":[{"verdict":false`, `"text":"my`, 1},
+		{"after", forbids(`,"deny":true,"stream":"after"`), "?stream=true", 200, `"after_request_hooks":[{"verdict":false`, "hooks_failed", 1},
 		{"none", `{"wordCount":{"maxWords":9},"async":true}`, "?stream=true", 200, `hunter2`, "hook_results", -1},
 	}
 	for _, c := range cases {

@@ -94,7 +94,7 @@ func TestStreamsThatGuardrailsEndAreBookedInFull(t *testing.T) {
 			"held, softly denied":  {forbids(`,"deny":true,"stream":"hold","soft_deny_200":true`), long + "hunter2", 200},
 			"held and changed":     {`{"regexReplace":{"rule":"/hunter\\d/g","redactText":"*"},"stream":"hold"}`, long + "hunter2", 200},
 			"changed in a window":  {`{"regexReplace":{"rule":"/hunter\\d/g","redactText":"*"},"stream":"window"}`, long + "hunter2", 200},
-			"judged when it ended": {forbids(`,"deny":true`), long + "hunter2", 200},
+			"judged when it ended": {forbids(`,"deny":true,"stream":"after"`), long + "hunter2", 200},
 		} {
 			path, body := askedOf(kind, c.text, `,"stream":true`)
 			asked++

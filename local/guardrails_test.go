@@ -72,7 +72,7 @@ func TestGuardrailsOfStreams(t *testing.T) {
 		}{
 			"denied before":          {`"input_guardrails":[` + forbids(`,"deny":true`) + `]`, "my hunter2", 446, `"type":"hooks_failed"`, "data:"},
 			"failed before":          {`"input_guardrails":[` + forbids(``) + `]`, "my hunter2", 246, `"before_request_hooks":[{"verdict":false`, "hooks_failed"},
-			"after":                  {`"output_guardrails":[` + forbids(`,"deny":true`) + `]`, "my hunter2", 200, `"after_request_hooks":[{"verdict":false`, "hooks_failed"},
+			"after":                  {`"output_guardrails":[` + forbids(`,"deny":true,"stream":"after"`) + `]`, "my hunter2", 200, `"after_request_hooks":[{"verdict":false`, "hooks_failed"},
 			"held, denied":           {`"output_guardrails":[` + forbids(`,"deny":true,"stream":"hold"`) + `]`, long + "hunter2", 446, `"type":"hooks_failed"`, "three"},
 			"held, changed":          {`"output_guardrails":[{"regexReplace":{"rule":"hunter[0-9]","redactText":"***"},"stream":"hold"}]`, long + "hunter2", 200, `***`, "hunter2"},
 			"window, denied":         {`"output_guardrails":[` + forbids(`,"deny":true,"stream":"window"`) + `]`, long + "hunter2 " + long, 200, `one`, "hunter2"},

@@ -181,7 +181,8 @@ func TestWhatResponsesSayIsJudged(t *testing.T) {
 				{"held", noHunter + `,"stream":"hold"}`, `"status":"failed"`, "hunter2", true},
 				{"window", noHunter + `,"stream":"window"}`, `"status":"failed"`, "hunter2", true},
 				{"passes", `{"regexMatch":{"rule":"hunter3","not":true},"deny":true,"stream":"hold"}`, "hunter2", "hooks_failed", false},
-				{"after", noHunter + `}`, `"type":"hook_results"`, "hooks_failed", false},
+				{"by default", noHunter + `}`, `"status":"failed"`, "hunter2", true},
+				{"after", noHunter + `,"stream":"after"}`, `"type":"hook_results"`, "hooks_failed", false},
 				{"changed", `{"regexReplace":{"rule":"/hunter2/g","redactText":"***"},"stream":"hold"}`, "***", "hunter2", sound},
 			} {
 				if c.name == "changed" && sound {

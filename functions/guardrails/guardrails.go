@@ -69,7 +69,7 @@ var (
 	}}}}
 	actionsSchema = admin.Schema{"type": "object", "properties": map[string]any{
 		"deny": map[string]any{"type": "boolean", "default": false}, "async": map[string]any{"type": "boolean", "default": false}, "sequential": map[string]any{"type": "boolean", "default": false},
-		"soft_deny_200": map[string]any{"type": "boolean", "default": false}, "stream": map[string]any{"enum": []string{"after", "hold", "window"}, "default": "after"},
+		"soft_deny_200": map[string]any{"type": "boolean", "default": false}, "stream": map[string]any{"enum": []string{"after", "hold", "window"}, "description": "When an output guardrail judges a stream. Default: window with deny, otherwise after."},
 		"stream_window": map[string]any{"type": "integer", "minimum": guard.MinWindow, "maximum": guard.MaxWindow, "default": guard.StandardWindow},
 		"allow_unread":  map[string]any{"type": "array", "maxItems": guard.MaxUnread, "items": map[string]any{"type": "string"}, "description": "Routes that may be used although this guardrail denies and their bodies cannot be read: request types such as uploadFile, or beginnings of paths such as /uploads."},
 		"on_success":    feedbackSchema, "on_fail": feedbackSchema,

@@ -55,6 +55,7 @@ type log struct {
 	Usage        map[string]int64 `json:"usage" doc:"Units by class."`
 	Attempts     []attempt        `json:"attempts"`
 	Decision     decision         `json:"decision"`
+	Hooks        hookResults      `json:"hook_results" doc:"Verdicts of the guardrails on each target that was tried, of streams too."`
 	Feedback     []rating         `json:"feedback" doc:"Of the request's trace, and of its guardrails."`
 	Cut          bool             `json:"bodies_cut" doc:"A body was longer than logs keep."`
 	Unreadable   bool             `json:"bodies_unreadable"`
@@ -113,7 +114,7 @@ func whole(r *usage.Record, c *content, organisation, configVersion string) log 
 		Request:  message.Request(&c.Bodies, r.Method, r.Path),
 		Response: response{message.Of(c.ResponseHeaders, c.Response), r.ClientStatus, milliseconds(r.Duration), orNull(r.OptionIndex)},
 		Metrics:  metricsOf(r, organisation, configVersion), Usage: units(&r.Usage),
-		Attempts: attempts(r), Decision: decisionOf(r), Feedback: []rating{}, Cut: c.Cut, Unreadable: c.unreadable,
+		Attempts: attempts(r), Decision: decisionOf(r), Hooks: hooksOf(r), Feedback: []rating{}, Cut: c.Cut, Unreadable: c.unreadable,
 	}
 	fromClient(&out.Metrics, out.Request.Headers)
 	if len(c.Sent) > 0 {

@@ -286,12 +286,13 @@ func TestPatternsAreThoseOfJavaScript(t *testing.T) {
 
 func TestSecretsOfChecksAreMasked(t *testing.T) {
 	t.Parallel()
-	checks, bad := ParseChecks(json.RawMessage(`[{"id":"aporia.validateProject","parameters":{"projectID":"p","credentials":{"apiKey":"sk-very-secret"},"clientSecret":"another-secret"}},
+	checks, bad := ParseChecks(json.RawMessage(`[{"id":"aporia.validateProject","parameters":{"projectID":"p","credentials":{"apiKey":"sk-very-secret"}}},
 		{"id":"default.webhook","parameters":{"webhookURL":"https://a.example.com","headers":{"X-Team":"team-secret"}}},{"id":"default.webhook","parameters":{"webhookURL":"https://a.example.com","headers":"{\"X\":\"text-secret\"}"}},
 		{"id":"default.jsonKeys","parameters":{"keys":["a","b"]}},{"id":"default.jwt","parameters":{"jwksUri":"https://a.example.com","headerKey":"X-Token"}}]`), public)
 	if len(bad) > 0 {
 		t.Fatal(bad)
 	}
+	checks[0].Parameters["clientSecret"] = json.RawMessage(`"another-secret"`) // saved before unknown parameters were errors
 	masked, found, bad := MaskChecks(checks)
 	text, _ := json.Marshal(masked)
 	if !found || len(bad) > 0 || strings.Contains(string(text), "secret\"") || strings.Contains(string(text), "very-secret") || strings.Contains(string(text), "text-secret") {
@@ -345,4 +346,44 @@ func FuzzParseChecks(f *testing.F) {
 			MaskChecks(checks)
 		}
 	})
+}
+
+// TestUnknownParametersAreErrors: of every check, in every form in which it is saved or
+// comes with a request; the error names the parameter and those that there are. A stored
+// guardrail with one is still read.
+func TestUnknownParametersAreErrors(t *testing.T) {
+	t.Parallel()
+	const wrong = "entities"
+	for _, row := range Table() {
+		params := map[string]json.RawMessage{wrong: json.RawMessage(`["EMAIL_ADDRESS"]`)}
+		var names []string
+		for _, p := range row.Parameters() {
+			names = append(names, p.Name)
+			params[p.Name] = json.RawMessage(`null`)
+		}
+		raw, _ := json.Marshal(params)
+		listed := json.RawMessage(`[{"id":"` + row.ID + `","parameters":` + string(raw) + `}]`)
+		inline := json.RawMessage(`{"` + row.ID + `":` + string(raw) + `}`)
+		inList := json.RawMessage(`{"checks":` + string(listed) + `}`)
+		_, saved := ParseChecks(listed, public)
+		for form, bad := range map[string][]fault.Detail{
+			".parameters": saved, "config, short": CheckHook(inline, public), "config, listed": CheckHook(inList, public),
+			"request, short": UnknownParameters(inline), "request, listed": UnknownParameters(inList),
+		} {
+			n := 0
+			for _, d := range bad {
+				if strings.HasSuffix(d.Field, "."+wrong) && strings.Contains(d.Message, strings.Join(names, ", ")) {
+					n++
+				} else if strings.Contains(d.Message, "is no parameter") {
+					t.Errorf("%s, %s: %+v", row.ID, form, d)
+				}
+			}
+			if n != 1 {
+				t.Errorf("%s, %s: %d errors name it: %v", row.ID, form, n, bad)
+			}
+		}
+		if h := ReadHook(inline, true, false); len(h.Checks) != 1 || h.Checks[0].ID != row.ID {
+			t.Errorf("%s: %+v", row.ID, h)
+		}
+	}
 }

@@ -28,7 +28,8 @@ type Hook struct {
 // When says when the output hooks judge a stream.
 type When string
 
-// The ways. The zero When is StreamAfter.
+// The ways. The zero When is StreamWindow for a guardrail that denies, and StreamAfter for
+// others.
 const (
 	StreamAfter  When = "after"  // once it has ended; nothing of it is held back
 	StreamHold   When = "hold"   // before any of it is sent

@@ -3,6 +3,7 @@ package guard
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/url"
 	"slices"
 	"strings"
@@ -106,7 +107,8 @@ func (r *reader) into(in map[string]json.RawMessage, name, path string, to any, 
 	return true
 }
 
-// parameters checks the parameters that the table knows; others concern the check's maker.
+// parameters checks the parameters of a check; those that the table does not list are
+// errors.
 func (r *reader) parameters(row *Check, in map[string]json.RawMessage, path string) {
 	before := len(r.bad)
 	for _, m := range Mappings(in) {
@@ -133,12 +135,56 @@ func (r *reader) parameters(row *Check, in map[string]json.RawMessage, path stri
 		}
 		r.value(&p, raw, path+"."+p.Name)
 	}
+	r.bad = append(r.bad, row.unknown(in, path)...)
 	if row.also == nil || len(r.bad) > before {
 		return
 	}
 	for _, d := range row.also(in) {
 		r.add(path+"."+d.Field, "%s", d.Message)
 	}
+}
+
+// unknown reports the parameters that the check does not have. A stored guardrail may have
+// some, from before they were errors: they are ignored when it runs.
+func (c *Check) unknown(in map[string]json.RawMessage, path string) (bad []fault.Detail) {
+	names := make([]string, 0, 16)
+	for _, p := range c.Parameters() {
+		names = append(names, p.Name)
+	}
+	for _, name := range slices.Sorted(maps.Keys(in)) {
+		if !slices.Contains(names, name) && len(bad) < maxBad {
+			bad = append(bad, fault.Detail{Field: path + "." + clip(name), Message: "is no parameter of " + c.ID + "; use " + strings.Join(names, ", ")})
+		}
+	}
+	return bad
+}
+
+// UnknownParameters reports the parameters that checks of a guardrail in a config do not
+// have, with paths below the guardrail. It is all that is checked of a config that comes with
+// a request: other mistakes show when the check runs.
+func UnknownParameters(raw json.RawMessage) (bad []fault.Detail) {
+	in := objectOf(raw)
+	var list []json.RawMessage
+	_ = json.Unmarshal(in["checks"], &list)
+	for i, one := range list {
+		if a := lenient(one); a.ID != "" {
+			if row, ok := Find(a.ID); ok {
+				bad = append(bad, row.unknown(a.Parameters, fmt.Sprintf("checks[%d].parameters", i))...)
+			}
+		}
+	}
+	h := new(Hook)
+	for _, name := range slices.Sorted(maps.Keys(in)) {
+		if slices.Contains(reservedMembers, name) {
+			continue
+		}
+		h.short(name, in[name], new(reader), false)
+		a := &h.Checks[len(h.Checks)-1]
+		if row, ok := Find(a.ID); ok {
+			bad = append(bad, row.unknown(a.Parameters, name)...)
+		}
+	}
+	return bad
 }
 
 // form describes in words what a parameter must be.

@@ -14,6 +14,9 @@ func categories(name string, required bool, list ...string) Param {
 	return p
 }
 
+// optional is a parameter that may be left out; if it is given, its bounds hold.
+func optional(p Param) Param { p.Required = false; return p }
+
 func flag(name string, standard bool) Param { return Param{Name: name, Type: Flag, Default: standard} }
 
 // share is a threshold from 0 to 1.
@@ -37,7 +40,7 @@ var modelChecks = []*Check{
 	{ID: "gateway.moderateContent", Phase: Both, Category: Model, Doc: "The text is harmless.", Params: []Param{
 		categories("categories", true, words("hate hate/threatening harassment harassment/threatening self-harm self-harm/intent self-harm/instructions sexual sexual/minors violence violence/graphic")...), not}},
 	{ID: "gateway.language", Phase: Both, Category: Model, Params: []Param{{Name: "language", Type: TextOrList, Enum: tongues}, not}, Doc: "The text is in a language."},
-	{ID: "gateway.pii", Phase: Both, Category: Model, Mutates: true, Params: []Param{redact, categories("categories", true, words("EMAIL_ADDRESS PHONE_NUMBER LOCATION_ADDRESS NAME IP_ADDRESS CREDIT_CARD SSN IBAN NATIONAL_ID")...), restore, not}, Doc: "The text tells nothing about a person."},
+	{ID: "gateway.pii", Phase: Both, Category: Model, Mutates: true, Params: []Param{redact, optional(categories("categories", true, words("EMAIL_ADDRESS PHONE_NUMBER LOCATION_ADDRESS NAME IP_ADDRESS CREDIT_CARD SSN IBAN NATIONAL_ID")...)), restore, not}, Doc: "The text tells nothing about a person."},
 	{ID: "gateway.gibberish", Phase: Both, Category: Model, Params: []Param{not}, Doc: "The text makes sense."},
 }
 
@@ -59,8 +62,7 @@ var (
 	slow         = timeout(15_000)
 )
 
-// vendorChecks ask vendors. Parameters that a vendor adds are accepted: only those that are
-// known here are checked.
+// vendorChecks ask vendors.
 var vendorChecks = []*Check{
 	{ID: "acuvity.scan", Phase: Both, Category: Vendor, Mutates: true, Doc: "Acuvity scans the text.", Params: []Param{
 		flag("prompt_injection", true), flag("toxic", true), flag("jail_break", true), flag("malicious_url", true), flag("biased", true), flag("harmful", true),

@@ -192,13 +192,23 @@ func (s *sender) sendFault(f *fault.Fault) {
 	s.sendWhole(f.Status(), body)
 }
 
-// errorBody is the body of an error: the provider's own words where the client speaks
-// to it in its own shape, else the gateway's in the client's shape.
+// errorBody returns the body of an error, with the results of the guardrails of the target
+// that was tried last. JSON-RPC has no place for them.
 func errorBody(s *sender, f *fault.Fault) []byte {
-	h := s.w.Header()
 	if f.Code == fault.GuardrailDenied {
-		return s.deniedBody(h)
+		return s.deniedBody(s.w.Header())
 	}
+	body := plainError(s, f)
+	if s.Route.Protocol != nil {
+		return body
+	}
+	return s.guards.Told(body, true)
+}
+
+// plainError returns an error in the provider's own words if the client speaks to it in its
+// own shape, otherwise in the gateway's words and the client's shape.
+func plainError(s *sender, f *fault.Fault) []byte {
+	h := s.w.Header()
 	if s.words != nil && f.Source == fault.SourceProvider {
 		came.PassRetry(h, s.told)
 		return s.words

@@ -193,6 +193,9 @@ func (l *logbook) sealBodies(ctx context.Context) {
 	}
 	b := &l.bodies
 	b.Head(l.w.Header())
+	if l.guards.Taken.Any() {
+		b.Rewrite(l.guards.Taken.Hidden)
+	}
 	if full {
 		in := l.In
 		if p := l.To.Prompt; p != l.Filled && p != nil {

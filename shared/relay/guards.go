@@ -182,6 +182,7 @@ func (st *streams) drain(a *answer) {
 // and settled.
 func (s *streams) denyStream(a *answer, f *fault.Fault) error {
 	s.failure = f
+	s.status = f.Status() // of the record: what the client got is no success, although its head said 200
 	last, _ := a.stream.AppendError(nil, f)
 	last = append(last, s.guards.LastEvent(s.Route.Endpoint, s.Strict())...)
 	s.captureAnswer(last)

@@ -7,6 +7,7 @@ import { openai, anthropic, openaiTargets, anthropicTargets } from '../support.m
 // What the client libraries make of 446 and 246, plain and streamed.
 
 const said = 'mock: echo\nmy hunter2 is safe';
+const late = `mock: echo\n${'one two three '.repeat(60)}hunter2`;
 const forbids = (more = {}) => ({ 'default.regexMatch': { rule: 'hunter2', not: true }, id: 'no-passwords', ...more });
 const redacts = (more = {}) => ({ 'default.regexReplace': { rule: '/hunter\\d/g', redactText: '***' }, ...more });
 const before = (g) => ({ input_guardrails: [g] });
@@ -25,13 +26,13 @@ async function denied(call, Class) {
 const shapes = [
   {
     name: 'chat',
-    ask: (client, model, more, options) => client.chat.completions.create({ model, messages: [{ role: 'user', content: said }], ...more }, options),
+    ask: (client, model, more, options, text = said) => client.chat.completions.create({ model, messages: [{ role: 'user', content: text }], ...more }, options),
     text: (r) => r.choices[0].message.content,
     delta: (e) => e.choices?.[0]?.delta?.content ?? '',
   },
   {
     name: 'responses',
-    ask: (client, model, more, options) => client.responses.create({ model, input: said, ...more }, options),
+    ask: (client, model, more, options, text = said) => client.responses.create({ model, input: text, ...more }, options),
     text: (r) => r.output_text,
     delta: (e) => (e.type === 'response.output_text.delta' ? e.delta : ''),
   },
@@ -39,7 +40,7 @@ const shapes = [
     name: 'completions',
     only: '@mock',
     model: 'gpt-3.5-turbo-instruct',
-    ask: (client, model, more, options) => client.completions.create({ model, max_tokens: 500, prompt: said, ...more }, options),
+    ask: (client, model, more, options, text = said) => client.completions.create({ model, max_tokens: 500, prompt: text, ...more }, options),
     text: (r) => r.choices[0].text,
     delta: (e) => e.choices?.[0]?.text ?? '',
   },
@@ -49,7 +50,7 @@ for (const shape of shapes) {
   for (const target of openaiTargets.filter((t) => t.provider && (!shape.only || shape.only === t.provider))) {
     const { name, provider } = target;
     const model = shape.model ?? target.model;
-    const ask = (config, more = {}, strict) => () => shape.ask(openai(provider), model, more, withConfig(config, strict));
+    const ask = (config, more = {}, strict, text) => () => shape.ask(openai(provider), model, more, withConfig(config, strict), text);
     const read = async (stream) => {
       let text = '';
       const results = [];
@@ -67,7 +68,20 @@ for (const shape of shapes) {
         assert.equal(err.type, 'hooks_failed');
       }
       await denied(ask(behind(forbids({ deny: true }))), OpenAI.APIError);
-      await denied(ask(behind(forbids({ deny: true, stream: 'hold' })), { stream: true }), OpenAI.APIError);
+      for (const more of [{ stream: 'hold' }, {}]) await denied(ask(behind(forbids({ deny: true, ...more })), { stream: true }), OpenAI.APIError);
+    });
+
+    test(`a stream that is denied on its way throws, ${shape.name}: ${name}`, async () => {
+      let text = '';
+      const read = async () => {
+        for await (const event of await ask(behind(forbids({ deny: true })), { stream: true }, 'true', late)()) {
+          if (event.type === 'response.failed') throw new OpenAI.APIError(undefined, event.response.error, event.response.error.message);
+          text += shape.delta(event);
+        }
+      };
+      await assert.rejects(read, OpenAI.APIError);
+      assert.match(text, /one two/);
+      assert.doesNotMatch(text, /hunter2/);
     });
 
     test(`246, ${shape.name}: ${name}`, async () => {
@@ -126,7 +140,11 @@ for (const { name, provider, model } of anthropicTargets) {
     }
     const err = await denied(ask(behind(forbids({ deny: true }))), Anthropic.APIError);
     assert.equal(err.error.hook_results.after_request_hooks[0].id, 'no-passwords');
-    await denied(ask(behind(forbids({ deny: true, stream: 'hold' })), { stream: true }), Anthropic.APIError);
+    for (const more of [{ stream: 'hold' }, {}]) await denied(ask(behind(forbids({ deny: true, ...more })), { stream: true }), Anthropic.APIError);
+    const read = async () => {
+      for await (const _ of await ask(behind(forbids({ deny: true })), { stream: true, messages: [{ role: 'user', content: late }] })());
+    };
+    await assert.rejects(read, Anthropic.APIError);
   });
 
   test(`messages, 246: ${name}`, async () => {
@@ -139,7 +157,7 @@ for (const { name, provider, model } of anthropicTargets) {
   test(`messages, streams: ${name}`, async () => {
     for (const [config, status, text] of [
       [before(forbids()), 246, /hunter2/],
-      [behind(forbids({ deny: true })), 200, /hunter2/],
+      [behind(forbids({ deny: true, stream: 'after' })), 200, /hunter2/],
       [behind(redacts({ stream: 'window' })), 200, /my \*\*\* is safe/],
       [behind(redacts({ stream: 'hold' })), 200, /my \*\*\* is safe/],
     ]) {

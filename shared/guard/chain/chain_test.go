@@ -77,3 +77,26 @@ func BenchmarkFiveChecks(b *testing.B) {
 		})
 	}
 }
+
+// TestWhenStreamsAreJudged: a hook that denies judges them in a window unless it says
+// otherwise, and holds them if the window cannot do what it must.
+func TestWhenStreamsAreJudged(t *testing.T) {
+	t.Parallel()
+	const match = `"regexMatch":{"rule":"a","not":true}`
+	for raw, want := range map[string]guard.When{
+		`{` + match + `}`:                                             guard.StreamAfter,
+		`{` + match + `,"deny":true}`:                                 guard.StreamWindow,
+		`{` + match + `,"onFail":"block"}`:                            guard.StreamWindow,
+		`{` + match + `,"deny":true,"stream":"after"}`:                guard.StreamAfter,
+		`{` + match + `,"deny":true,"stream":"hold"}`:                 guard.StreamHold,
+		`{` + match + `,"stream":"window"}`:                           guard.StreamWindow,
+		`{` + match + `,"deny":true,"soft_deny_200":true}`:            guard.StreamHold,
+		`{"wordCount":{},"deny":true}`:                                guard.StreamHold,
+		`{"some-vendor.scan":{},"deny":true}`:                         guard.StreamHold,
+		`{"regexMatch":{"rule":"a","scope":"reasoning"},"deny":true}`: guard.StreamHold,
+	} {
+		if got := hook(raw).Streams(); got != want {
+			t.Errorf("%s: %s, want %s", raw, got, want)
+		}
+	}
+}

@@ -1,6 +1,7 @@
 package chain
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/json"
@@ -175,22 +176,30 @@ func (c *check) runs(phase guard.Phase) bool {
 	return phase == guard.Before || c.phase&guard.After != 0
 }
 
-// Streams says when the hook judges a stream. A hook that is set to judge it piece by piece
-// holds it instead if one of its checks needs the whole answer or looks at more than its
-// text.
+// Streams returns when the hook judges a stream: as its actions say or, if they say nothing,
+// in a window if the hook denies and once the stream has ended otherwise. A hook that is set
+// to judge it piece by piece holds it instead if one of its checks needs the whole answer
+// or looks at more than its text, or if it answers denials softly: nothing may have been
+// sent before such an answer.
 func (h *Hook) Streams() guard.When {
-	switch h.Actions.Stream {
-	case guard.StreamHold:
-		return guard.StreamHold
-	case guard.StreamWindow:
-		for i := range h.checks {
-			if c := &h.checks[i]; c.reach.Whole || c.scope != "" && c.scope != said.LastMessage && c.scope != said.AllMessages {
-				return guard.StreamHold
-			}
-		}
-		return guard.StreamWindow
+	when, soft := h.Actions.Stream, h.Soft
+	if when == "" && h.Deny {
+		when = guard.StreamWindow
 	}
-	return guard.StreamAfter
+	if when != guard.StreamWindow {
+		return cmp.Or(when, guard.StreamAfter)
+	}
+	for i := range h.checks {
+		c := &h.checks[i]
+		soft = soft || c.soft
+		if c.reach.Whole || c.scope != "" && c.scope != said.LastMessage && c.scope != said.AllMessages {
+			return guard.StreamHold
+		}
+	}
+	if soft && h.Actions.Stream == "" {
+		return guard.StreamHold
+	}
+	return guard.StreamWindow
 }
 
 // Sees is how the hook's window sees a stream: how many characters at once (as set, or more

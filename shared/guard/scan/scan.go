@@ -87,7 +87,10 @@ func masking(p map[string]json.RawMessage, find func(string) []mask.Span) judge.
 }
 
 func people(p map[string]json.RawMessage) judge.Func {
-	set := pii.Of(judge.List(p, "categories"))
+	set := pii.All
+	if named := judge.List(p, "categories"); len(named) > 0 {
+		set = pii.Of(named)
+	}
 	return masking(p, func(t string) []mask.Span { return pii.Find(t, set) })
 }
 
@@ -109,12 +112,15 @@ func attacks(p map[string]json.RawMessage) judge.Func {
 // language passes a text in one of the languages, and a text whose language cannot be told.
 func language(p map[string]json.RawMessage) judge.Func {
 	o, want := optionsOf(p), judge.List(p, "language")
+	if len(want) == 0 {
+		return func(context.Context, *judge.Subject) judge.Verdict { return judge.Failed("Error", "Missing language") }
+	}
 	return func(_ context.Context, s *judge.Subject) judge.Verdict {
 		code, sure := tongue.Detect(s.Text())
 		if code == "" { // even with not
 			return judge.Verdict{Pass: true, Data: map[string]any{"language": nil, "score": 0, "verdict": true, "not": o.not}}
 		}
-		other := len(want) > 0 && !slices.ContainsFunc(want, func(w string) bool { return tongue.Same(w, code) })
+		other := !slices.ContainsFunc(want, func(w string) bool { return tongue.Same(w, code) })
 		return o.verdict(other, map[string]any{"language": code, "score": sure})
 	}
 }
@@ -137,7 +143,7 @@ func gibberish(p map[string]json.RawMessage) judge.Func {
 func moderate(p map[string]json.RawMessage) judge.Func {
 	o, want := optionsOf(p), judge.List(p, "categories")
 	return func(_ context.Context, s *judge.Subject) judge.Verdict {
-		flagged := slices.DeleteFunc(harm.Categories(s.Text()), func(c string) bool { return !slices.Contains(want, c) })
+		flagged := slices.DeleteFunc(harm.Categories(s.Text()), func(c string) bool { return len(want) > 0 && !slices.Contains(want, c) })
 		return o.verdict(len(flagged) > 0, map[string]any{"flaggedCategories": flagged})
 	}
 }

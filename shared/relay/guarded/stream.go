@@ -43,11 +43,15 @@ func reach(hooks chain.Hooks) (r guard.Reach) {
 	return r
 }
 
-// pieces judges pieces of a stream. What a hook says of all of them is one result: that
-// of the first piece that fails, else that of the last.
+// pieces judges pieces of a stream. The pieces have one result for each hook: that of the
+// first piece that fails, otherwise that of the last one that was not clean, or of the
+// first.
 func (s *State) pieces(hooks chain.Hooks) window.Judge {
 	first, noted := len(s.Results.After), len(s.Notes.list)
 	return func(text string) (string, *fault.Fault) {
+		if len(s.Results.After) > first && hooks.Clean(s.ctx, &s.call, text) {
+			return text, nil // the results of the pieces before stay as they are
+		}
 		c := s.call
 		c.Shape, c.Status = "complete", 200
 		c.Response = append(wire.AppendJSONString([]byte(`{"choices":[{"text":`), text), `}]}`...)

@@ -27,6 +27,9 @@ func (t *Taken) Restored(answer []byte) []byte {
 	return t.values.JSON(answer)
 }
 
+// Hidden returns an answer as it was before values of the request were put back, for logs.
+func (t *Taken) Hidden(answer []byte) []byte { return t.values.Hide(answer) }
+
 // Restore puts values of the request back into a whole answer that is told as a
 // stream.
 func (t *Taken) Restore(r *chat.Response) {

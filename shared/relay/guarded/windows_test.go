@@ -71,7 +71,7 @@ var fragments = []string{
 // stream sends a text in pieces through what the hooks of a stream make of it.
 func stream(hooks chain.Hooks, pieces []string) (sent string, denied bool, err error) {
 	s := &State{On: true, hooks: found{out: hooks}, ctx: context.Background()}
-	s.call = chain.Call{Kind: "chatComplete", Model: "m", Request: json.RawMessage(prompt), Now: time.Now, Stream: true}
+	s.call = chain.Call{Kind: "chatComplete", Model: "m", Request: json.RawMessage(prompt), Now: time.Now, Stream: true, Budget: guard.NewBudget()}
 	traits := &chat.Traits{}
 	client := openai.Chat{}
 	dec := s.Decoder(client.NewStreamDecoder(traits), Shape{Client: client, Options: chat.Options{Model: "m"}, Traits: traits})
@@ -205,4 +205,34 @@ func FuzzPieces(f *testing.F) {
 			t.Fatal(err)
 		}
 	})
+}
+
+// BenchmarkWindow reads a stream of 100 pieces without and with a window that finds nothing:
+// the difference is what the window adds to a request.
+func BenchmarkWindow(b *testing.B) {
+	pieces := make([]string, 100)
+	for i := range pieces {
+		pieces[i] = " some words of text"
+	}
+	ready := func(raw string) chain.Hooks {
+		return chain.Hooks{localKit.Ready(guard.ReadHook(json.RawMessage(raw), false, false))}
+	}
+	for _, c := range []struct {
+		name  string
+		hooks chain.Hooks
+	}{
+		{"none", nil},
+		{"contains", ready(`{"contains":{"words":["hunter2"],"operator":"none"},"deny":true}`)},
+		{"regexMatch", ready(`{"regexMatch":{"rule":"hunter[0-9]","not":true},"deny":true}`)},
+		{"pii", ready(`{"gateway.pii":{},"deny":true}`)},
+	} {
+		b.Run(c.name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, denied, err := stream(c.hooks, pieces); denied || err != nil {
+					b.Fatal(denied, err)
+				}
+			}
+		})
+	}
 }

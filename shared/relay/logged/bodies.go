@@ -66,6 +66,9 @@ func (b *Bodies) Head(h http.Header) {
 	b.of.ResponseHeaders = b.headers.B
 }
 
+// Rewrite changes what is stored of the answer. It is called after Head.
+func (b *Bodies) Rewrite(change func([]byte) []byte) { b.of.Response = change(b.of.Response) }
+
 // Unanswered leaves out the body of the answer.
 func (b *Bodies) Unanswered() { b.of.Response = nil }
 

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"gateway/shared/fault"
+	"gateway/shared/guard"
 	"gateway/shared/provider"
 	"gateway/shared/relay/saved"
 	"gateway/shared/route"
@@ -118,6 +119,11 @@ func (p *Plan) inlineConfig(text string) error {
 		return fault.Newf(fault.InvalidConfig, "x-gateway-config", "must have at most %d bytes; save larger configs", maxInlineConfig)
 	}
 	cfg, details := route.Parse([]byte(text), route.Lenient)
+	for _, g := range cfg.Guardrails() {
+		for _, d := range guard.UnknownParameters(g.Raw) {
+			details = append(details, fault.Detail{Field: g.Field + "." + d.Field, Message: d.Message})
+		}
+	}
 	if len(details) > 0 {
 		return invalidConfig(details)
 	}

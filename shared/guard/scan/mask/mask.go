@@ -1,6 +1,8 @@
 package mask
 
 import (
+	"cmp"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -18,8 +20,8 @@ const (
 	maxDigits = 9
 )
 
-// Texts replaces the spans of each text, which are in order and do not overlap, by tokens
-// that are numbered for each label and value. Numbers continue after those of tokens that
+// Texts replaces the spans of each text by tokens; spans that overlap are replaced as one,
+// by the token of the first of them. Tokens are numbered for each label and value. Numbers continue after those of tokens that
 // the texts already contain, so that no two values share one. A text without spans gives
 // nil. values are the parts by token.
 func Texts(texts []string, spans [][]Span) (out []*string, values map[string]string) {
@@ -37,7 +39,7 @@ func Texts(texts []string, spans [][]Span) (out []*string, values map[string]str
 		var b strings.Builder
 		b.Grow(len(t) + 8*len(spans[i]))
 		from := 0
-		for _, s := range spans[i] {
+		for _, s := range united(spans[i]) {
 			value := t[s.Start:s.End]
 			token, ok := known[[2]string{s.Label, value}]
 			if !ok {
@@ -55,6 +57,28 @@ func Texts(texts []string, spans [][]Span) (out []*string, values map[string]str
 		out[i] = &text
 	}
 	return out, values
+}
+
+// united returns spans in order, with those that overlap as one that covers all of them.
+func united(spans []Span) []Span {
+	apart := slices.IsSortedFunc(spans, func(a, b Span) int { return cmp.Compare(a.Start, b.Start) })
+	for i := 1; i < len(spans) && apart; i++ {
+		apart = spans[i-1].End <= spans[i].Start
+	}
+	if apart {
+		return spans
+	}
+	spans = slices.Clone(spans)
+	slices.SortStableFunc(spans, func(a, b Span) int { return cmp.Compare(a.Start, b.Start) })
+	out := spans[:1]
+	for _, s := range spans[1:] {
+		if last := &out[len(out)-1]; s.Start < last.End {
+			last.End = max(last.End, s.End)
+			continue
+		}
+		out = append(out, s)
+	}
+	return out
 }
 
 // highest notes the highest number of each label among the tokens of a text.

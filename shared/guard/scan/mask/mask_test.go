@@ -99,3 +99,42 @@ func FuzzRestore(f *testing.F) {
 		}
 	})
 }
+
+// TestNoEndOfAnOverlapStaysReadable: spans of any order that overlap are masked as one.
+func TestNoEndOfAnOverlapStaysReadable(t *testing.T) {
+	t.Parallel()
+	const text = "0123456789"
+	for a := range 8 {
+		for b := range 8 {
+			spans := []Span{{a, a + 3, "NAME"}, {b, b + 2, "EMAIL_ADDRESS"}}
+			out, values := Texts([]string{text}, [][]Span{spans})
+			var r Restorer
+			r.Add(values)
+			rest := *out[0]
+			for token := range values {
+				rest = strings.ReplaceAll(rest, token, "")
+			}
+			for _, s := range spans {
+				if strings.ContainsAny(rest, text[s.Start:s.End]) {
+					t.Errorf("%v: %s", spans, *out[0])
+				}
+			}
+			if got := r.Text(*out[0]); got != text {
+				t.Errorf("%v: put back as %q", spans, got)
+			}
+		}
+	}
+}
+
+// TestLogsShowTokens: what was put back into an answer is a token again in its log, also
+// within JSON, and the longest value first.
+func TestLogsShowTokens(t *testing.T) {
+	t.Parallel()
+	var r Restorer
+	r.Add(map[string]string{"{{NAME_1}}": "Ann", "{{NAME_2}}": "Ann \"O\" Neil"})
+	args, _ := json.Marshal("Ann \"O\" Neil")
+	body, _ := json.Marshal(map[string]string{"content": "Ann \"O\" Neil and Ann", "arguments": string(args)})
+	if got := string(r.Hide(body)); strings.Contains(got, "Ann") || !strings.Contains(got, `"{{NAME_2}} and {{NAME_1}}"`) || !strings.Contains(got, `\"{{NAME_2}}\"`) {
+		t.Errorf("%s", got)
+	}
+}

@@ -1,9 +1,13 @@
 package mask
 
 import (
+	"cmp"
 	"encoding/json"
 	"maps"
+	"slices"
 	"strings"
+
+	"gateway/shared/wire"
 )
 
 // Restorer replaces tokens by their values. It does not look at a value again: one that
@@ -35,6 +39,27 @@ func (r *Restorer) JSON(raw []byte) []byte {
 	st := r.Stream(true)
 	out := st.Push(string(raw))
 	return []byte(out + st.End())
+}
+
+// Hide puts tokens back in the place of their values in a body that was sent, for logs:
+// it is the reverse of what was done to the body. Values are also found within JSON, and
+// within JSON in strings of JSON.
+func (r *Restorer) Hide(body []byte) []byte {
+	if r.Empty() {
+		return body
+	}
+	tokens := slices.SortedFunc(maps.Keys(r.values), func(a, b string) int {
+		return cmp.Or(cmp.Compare(len(r.values[b]), len(r.values[a])), cmp.Compare(a, b)) // the longest value first
+	})
+	var pairs []string
+	for _, token := range tokens {
+		for value, depth := r.values[token], 0; depth < 3 && value != ""; depth++ {
+			pairs = append(pairs, value, token)
+			escaped := wire.AppendJSONString(nil, []byte(value))
+			value = string(escaped[1 : len(escaped)-1])
+		}
+	}
+	return []byte(strings.NewReplacer(pairs...).Replace(string(body)))
 }
 
 // Stream puts values back into a text that comes in pieces. inJSON: the text is JSON, such

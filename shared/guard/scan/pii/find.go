@@ -78,8 +78,11 @@ func Find(text string, set Set) []mask.Span {
 	return f.spans(set)
 }
 
-// spans are the finds of the set. If two overlap, a name or phone number gives way to any
-// other kind, and the shorter of two such to the longer. Otherwise the first one stays.
+// spans returns the finds of the set. If two overlap, one of them decides what the place is:
+// a name or phone number gives way to any other kind, and the shorter of two such to the
+// longer; otherwise the first one stays. If both are in the set, its span covers both, so
+// that no end of either stays readable. A find that lies within one of a kind that is not in
+// the set was misread and is no find.
 func (f *finder) spans(set Set) []mask.Span {
 	if len(f.out) == 0 {
 		return nil
@@ -87,13 +90,24 @@ func (f *finder) spans(set Set) []mask.Span {
 	slices.SortStableFunc(f.out, func(a, b found) int { return a.start - b.start })
 	kept := f.out[:0]
 	for _, one := range f.out {
-		if n := len(kept); n > 0 && one.start < kept[n-1].end {
-			if last := &kept[n-1]; weaker(last.kind) && (!weaker(one.kind) || one.end-one.start > last.end-last.start) {
-				*last = one
-			}
+		n := len(kept)
+		if n == 0 || one.start >= kept[n-1].end {
+			kept = append(kept, one)
 			continue
 		}
-		kept = append(kept, one)
+		last := &kept[n-1]
+		wins, gives := *last, one
+		if weaker(last.kind) && (!weaker(one.kind) || one.end-one.start > last.end-last.start) {
+			wins, gives = one, *last
+		}
+		switch {
+		case !set.has(gives.kind):
+		case set.has(wins.kind):
+			wins.start, wins.end = min(wins.start, gives.start), max(wins.end, gives.end)
+		case gives.start < wins.start || gives.end > wins.end:
+			wins = gives
+		}
+		*last = wins
 	}
 	var out []mask.Span
 	for _, one := range kept {

@@ -280,22 +280,30 @@ func luhn(d []byte) bool {
 	return sum%10 == 0 && !same
 }
 
-// ssn reports whether the digits are a social security number of the United States.
+// ssn reports whether the digits are written as a social security number of the United
+// States. Numbers of ranges that were never issued, or that advertisements have used, are
+// taken for one too, where dashes or a word say so: people write them, and whoever redacts
+// cannot know that they are nobody's.
 func (c *candidate) ssn() bool {
-	if len(c.d) != 9 || c.d[0] == '9' || !c.closed() {
+	if len(c.d) != 9 || !c.closed() {
 		return false
 	}
-	switch string(c.shape()) {
-	case "3-2-4", "3_2_4":
+	shape := string(c.shape())
+	switch shape {
+	case "3-2-4":
+		return true
+	case "3_2_4":
+		return c.issued() || c.says(sayAmerican)
 	case "9", "3.2.4":
-		if !c.says(sayAmerican) {
-			return false
-		}
-	default:
-		return false
+		return c.says(sayAmerican)
 	}
+	return false
+}
+
+// issued reports whether the digits are of a range from which numbers are issued.
+func (c *candidate) issued() bool {
 	d := string(c.d)
-	return d[:3] != "000" && d[:3] != "666" && d[3:5] != "00" && d[5:] != "0000" && d != "123456789" && d != "078051120" && d != "219099999"
+	return d[0] != '9' && d[:3] != "000" && d[:3] != "666" && d[3:5] != "00" && d[5:] != "0000" && d != "123456789" && d != "078051120" && d != "219099999"
 }
 
 // phone reports whether the digits are a phone number.

@@ -2,6 +2,7 @@ package pii
 
 import (
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -141,6 +142,28 @@ func BenchmarkFind(b *testing.B) {
 					Find(whole, All)
 				}
 			})
+		}
+	}
+}
+
+// TestOverlappingFindsAreMaskedWhole: the span of two finds that overlap covers both, if both
+// kinds are wanted; a find of a wanted kind that goes beyond one of another kind stays.
+func TestOverlappingFindsAreMaskedWhole(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		finds []found
+		set   Set
+		want  []mask.Span
+	}{
+		"the second goes further":  {[]found{{0, 6, Email}, {4, 9, Card}}, All, []mask.Span{{Start: 0, End: 9, Label: "EMAIL_ADDRESS"}}},
+		"the stronger comes later": {[]found{{0, 6, Name}, {4, 9, Email}}, All, []mask.Span{{Start: 0, End: 9, Label: "EMAIL_ADDRESS"}}},
+		"three in a row":           {[]found{{0, 6, Email}, {4, 9, Card}, {8, 12, IP}}, All, []mask.Span{{Start: 0, End: 12, Label: "EMAIL_ADDRESS"}}},
+		"within, of another kind":  {[]found{{0, 9, Card}, {2, 6, Phone}}, 1 << Phone, nil},
+		"beyond, of another kind":  {[]found{{0, 6, Email}, {4, 9, Card}}, 1 << Card, []mask.Span{{Start: 4, End: 9, Label: "CREDIT_CARD"}}},
+		"apart":                    {[]found{{0, 4, Email}, {4, 9, Card}}, All, []mask.Span{{Start: 0, End: 4, Label: "EMAIL_ADDRESS"}, {Start: 4, End: 9, Label: "CREDIT_CARD"}}},
+	} {
+		if got := (&finder{out: c.finds}).spans(c.set); !slices.Equal(got, c.want) {
+			t.Errorf("%s: %v", name, got)
 		}
 	}
 }
