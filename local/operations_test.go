@@ -452,9 +452,10 @@ func TestBudgetsAndWhatProvidersKeep(t *testing.T) {
 	key := r.newKey(`"usage_limits":{"type":"cost","credit_limit":1}`)
 	mine := append([]string{"X-Gateway-Api-Key", key}, onMock...)
 	file := r.id("POST", "/files", form("purpose", "batch", "file", "rows.jsonl:"+batchRows), append(mine, formType...)...)
-	got := r.call("POST", "/batches", fmt.Sprintf(`{"input_file_id":%q,"endpoint":"/v1/chat/completions","completion_window":"24h"}`, file), mine...)
-	if got.status != 412 {
-		t.Errorf("a batch under a budget: %d %s", got.status, got.body)
+	unpriced := r.id("POST", "/files", form("purpose", "batch", "file", "rows.jsonl:"+rowsFor("nobody-knows-this-model")), append(mine, formType...)...)
+	got := r.call("POST", "/batches", fmt.Sprintf(`{"input_file_id":%q,"endpoint":"/v1/chat/completions","completion_window":"24h"}`, unpriced), mine...)
+	if got.status != 412 || !strings.Contains(got.body, "unpriced_model") {
+		t.Errorf("a batch of a model without a price: %d %s", got.status, got.body)
 	}
 	for _, path := range []string{"/files", "/files/" + file, "/batches"} {
 		if got := r.call("GET", path, "", mine...); got.status != 200 {
