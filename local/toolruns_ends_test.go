@@ -100,7 +100,7 @@ func TestToolRunsWantSignIn(t *testing.T) {
 		for _, c := range toolAsks {
 			for _, stream := range []bool{false, true} {
 				got := l.call("POST", c.path, c.body("@mock/gpt-4o", "mock: call=tool1 {\"text\":\"hey\"}\nGo.", serverTool(slug, ""), fmt.Sprintf(`,"stream":%t`, stream)),
-					"X-Gateway-Beta", toolsHeader, "X-Gateway-Api-Key", made["key"].(string))
+					"X-Gateway-Beta", toolsHeader, "X-Gateway-Api-Key", key)
 				l.wants(c.name+" after", got, 200, "said hey")
 			}
 		}
