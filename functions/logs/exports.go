@@ -89,10 +89,8 @@ func (x *exports) describe() *admin.Collection[export.Export] {
 			{Name: "format", Absent: export.JSONL, Default: export.JSONL, Doc: "jsonl: an object a line. csv: a line of names, then one a log; a text that a program for tables would run gets an apostrophe. parquet: a column for each field; what has members is JSON."},
 			{Name: "compression", Absent: "none", Default: "none", Doc: "Of the file; of the pages of one of parquet, which also knows snappy and zstd."},
 		},
-		Shown: exportShown(),
-		May: func(c *admin.Call, _ string, row *resource.Row) bool {
-			return c.Caller.UserID == "" && c.Caller.AtLeast(admin.Admin) || row.Fields[byUser] == c.Caller.UserID
-		},
+		Shown:  exportShown(),
+		May:    mayReach,
 		Before: x.before, Retire: x.retire, Decorate: x.decorate,
 		Committed: func(c *admin.Call, ch *exportChange) {
 			if ch.Rec != nil {
@@ -218,8 +216,38 @@ func (x *exports) query(c *admin.Call, form *export.Export) (q report.LogQuery, 
 	return q, usagequery.Rated(c, x.Rated, c.Scope, &q.Filter, usagequery.MaxKeptTraces)
 }
 
-// byUser is the member of a record's fields that says whose key made the export.
-const byUser = "user"
+// Members of a record's fields that say whose key made the export, or which key if it is
+// none of a user's.
+const (
+	byUser = "user"
+	byKey  = "key"
+)
+
+// mayReach reports whether the caller reaches an export, whose file may have whatever its
+// author could see: users reach their own, and service keys their own and, if they may read
+// all logs with their bodies, all others.
+func mayReach(c *admin.Call, _ string, row *resource.Row) bool {
+	if c.Caller.UserID != "" {
+		return row.Fields[byUser] == c.Caller.UserID
+	}
+	return row.Fields[byKey] == c.Caller.KeyID && c.Caller.KeyID != "" || readsAll(c)
+}
+
+// readsAll reports whether the caller may read the logs of everybody with their bodies. A
+// list asks for each of its rows.
+func readsAll(c *admin.Call) bool {
+	const kept = "reads all logs"
+	if all, known := c.Kept(kept).(bool); known {
+		return all
+	}
+	all := true
+	for _, part := range []string{tenant.SeeBodies, tenant.SeeOthers} {
+		sees, err := c.Sees(part)
+		all = all && err == nil && sees
+	}
+	c.Keep(kept, all)
+	return all
+}
 
 // before refuses fields that may not be exported, and changes of what is being
 // written.
@@ -238,6 +266,7 @@ func (x *exports) before(c *admin.Call, tx *resource.Tx, ch *exportChange) error
 		return err
 	}
 	if ch.Creates() {
+		ch.Rec.Fields = map[string]string{byKey: c.Caller.KeyID}
 		if c.Caller.UserID != "" {
 			ch.Rec.Fields = map[string]string{byUser: c.Caller.UserID}
 		}

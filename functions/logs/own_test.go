@@ -8,6 +8,7 @@ import (
 
 	"gateway/shared/admin/admintest"
 	"gateway/shared/identity"
+	"gateway/shared/tenant"
 )
 
 // TestAKeyWithoutALogScopeReadsItsOwnLogsOnly enumerates the routes that such a key opens,
@@ -46,5 +47,44 @@ func TestAKeyWithoutALogScopeReadsItsOwnLogsOnly(t *testing.T) {
 	}
 	if routes < 2 {
 		t.Errorf("only %d routes were found", routes)
+	}
+}
+
+// TestServiceKeysReachOnlyExportsThatTheyMaySee checks that the file of an export, which has
+// what its author could see, is not a way around the settings for the rank of another key.
+func TestServiceKeysReachOnlyExportsThatTheyMaySee(t *testing.T) {
+	in := install(t)
+	no := false
+	in.keep(t, made(admintest.Org, in.One, admintest.OneSlug, time.Minute))
+	limited := in.Caller(admintest.WorkspaceA).As(identity.RankManager)
+	limited.KeyID = "limited-key"
+	in.SetCaller("limited", limited)
+	body := `{"filters":{},"requested_data":["id","response"]}`
+	foreign := in.Do("POST", "/logs/exports", admintest.WorkspaceA, body).OK().Text("id")
+	in.Do("POST", "/logs/exports/"+foreign+"/start", admintest.WorkspaceA, nil).OK()
+	in.work(t)
+	for _, rights := range []tenant.Rights{{}, {ManagersViewAllData: &no}} {
+		in.Govern(tenant.Settings{Rights: rights})
+		own := in.Do("POST", "/logs/exports", "limited", body).OK().Text("id")
+		want, total := http.StatusOK, 1
+		if rights.ManagersViewAllData != nil {
+			want = http.StatusForbidden
+		}
+		for _, path := range []string{"/logs/exports/" + foreign, "/logs/exports/" + foreign + "/download"} {
+			if got := in.Do("GET", path, "limited", nil); got.Status != want {
+				t.Errorf("%+v: GET %s of another key: %d %s", rights, path, got.Status, got.Body)
+			}
+			in.Do("GET", path, admintest.WorkspaceA, nil).OK()
+		}
+		if got := in.Do("GET", "/logs/exports/"+own, "limited", nil); got.Status != http.StatusOK {
+			t.Errorf("%+v: its own: %d %s", rights, got.Status, got.Body)
+		}
+		if want == http.StatusOK {
+			total = 2
+		}
+		if got := in.Do("GET", "/logs/exports", "limited", nil).OK(); got.At("total") != float64(total) {
+			t.Errorf("%+v: the list has %v", rights, got.At("total"))
+		}
+		in.Do("DELETE", "/logs/exports/"+own, "limited", nil).OK()
 	}
 }
