@@ -135,7 +135,7 @@ func (r *reading) encoded(at place, as form) {
 	case wire.KindString:
 		switch raw := r.d.Raw(); {
 		case raw == nil:
-		case isBase64(raw[1 : len(raw)-1]):
+		case isBase64(inside(raw)):
 			r.add(raw, at, as)
 		default:
 			r.address(raw, at)
@@ -152,8 +152,8 @@ func (r *reading) encoded(at place, as form) {
 // address notes a string unless it is a URL that contains no text.
 func (r *reading) address(raw []byte, at place) {
 	s := inside(raw)
-	if _, data, ok := dataURL(s); ok {
-		if _, ok = decodedText(data); ok {
+	if head, data, ok := dataURL(s); ok {
+		if _, ok = decodedText(data); ok || isTextual(string(head[len("data:"):])) {
 			r.add(raw, at, formDataURL)
 		}
 		return
@@ -322,8 +322,12 @@ func (r *reading) settle(p *piece, kind, format string) bool {
 	case len(s) == 0, isMedia(format):
 		return false
 	}
-	if _, ok := decodedText(s); ok {
+	if _, ok := decodedText(s); ok || isTextual(format) {
 		p.form = formBase64
+		return true
+	}
+	if bytes.ContainsAny(s, " \t") { // a sentence
+		p.form = formText
 		return true
 	}
 	return false

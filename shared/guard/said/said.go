@@ -159,12 +159,10 @@ func (p *piece) text(body []byte) string {
 	case formObject:
 		return readable(raw)
 	case formBase64:
-		t, _ := decodedText(inside(raw))
-		return string(t)
+		return string(decoded(inside(raw)))
 	case formDataURL:
 		_, data, _ := dataURL(inside(raw))
-		t, _ := decodedText(data)
-		return string(t)
+		return string(decoded(data))
 	}
 	if len(raw) == 0 {
 		return ""

@@ -3,6 +3,8 @@ package said
 import (
 	"bytes"
 	"encoding/base64"
+	"strings"
+	"unicode/utf16"
 	"unicode/utf8"
 
 	"gateway/shared/wire"
@@ -38,11 +40,11 @@ func isAddress(s []byte) bool {
 	return true
 }
 
-// isBase64 reports whether a value has only characters of base64.
+// isBase64 reports whether a value has only characters of base64 and white space.
 func isBase64(s []byte) bool {
 	for _, c := range s {
 		switch {
-		case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9', c == '+', c == '/', c == '-', c == '_', c == '=', c == '\n', c == '\r':
+		case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9', c == '+', c == '/', c == '-', c == '_', c == '=', c == '\n', c == '\r', c == ' ', c == '\t':
 		default:
 			return false
 		}
@@ -50,41 +52,105 @@ func isBase64(s []byte) bool {
 	return true
 }
 
-// decodedText decodes base64 that contains UTF-8 text. ok is false for anything else, such
-// as an image.
+// decodedText decodes base64 that contains text. ok is false for anything else, such as an
+// image. A few control characters do not make a text something else, since whoever writes it
+// can add them.
 func decodedText(s []byte) (text []byte, ok bool) {
-	plain := make([]byte, 0, len(s))
-	for _, c := range s {
-		switch c {
-		case '\n', '\r', '=':
-		case '-':
-			plain = append(plain, '+')
-		case '_':
-			plain = append(plain, '/')
-		default:
-			plain = append(plain, c)
-		}
-	}
+	plain := alphabet(s)
 	const head = 64 // tells most binary formats at little cost
 	if len(plain) > head {
-		if begin, err := base64.RawStdEncoding.DecodeString(string(plain[:head])); err != nil || hasControls(begin) {
+		if begin, err := base64.RawStdEncoding.DecodeString(string(plain[:head])); err != nil || isBinary(begin) {
 			return nil, false
 		}
 	}
 	text = make([]byte, base64.RawStdEncoding.DecodedLen(len(plain)))
 	n, err := base64.RawStdEncoding.Decode(text, plain)
 	text = text[:n]
-	return text, err == nil && n > 0 && !hasControls(text) && utf8.Valid(text)
+	return text, err == nil && n > 0 && utf8.Valid(text) && controls(text)*10 <= n
 }
 
-// hasControls reports whether s has control characters that no text has.
-func hasControls(s []byte) bool {
+// decoded decodes base64 that is said to be text, as lenient readers do: what is no base64 is
+// left out, and what is no UTF-8 is read as UTF-16 or replaced.
+func decoded(s []byte) []byte {
+	if text, ok := decodedText(s); ok {
+		return text
+	}
+	plain := alphabet(s)
+	if len(plain)%4 == 1 {
+		plain = plain[:len(plain)-1]
+	}
+	text := make([]byte, base64.RawStdEncoding.DecodedLen(len(plain)))
+	n, _ := base64.RawStdEncoding.Decode(text, plain)
+	text = text[:n]
+	if n >= 2 && (text[0] == 0xff && text[1] == 0xfe || text[0] == 0xfe && text[1] == 0xff) {
+		units, big := make([]uint16, 0, n/2), text[0] == 0xfe
+		for i := 2; i+1 < n; i += 2 {
+			lo, hi := text[i], text[i+1]
+			if big {
+				lo, hi = hi, lo
+			}
+			units = append(units, uint16(hi)<<8|uint16(lo))
+		}
+		return []byte(string(utf16.Decode(units)))
+	}
+	return bytes.ToValidUTF8(text, []byte("\ufffd"))
+}
+
+// alphabet returns the characters of base64 in s, in the standard alphabet.
+func alphabet(s []byte) []byte {
+	plain := make([]byte, 0, len(s))
 	for _, c := range s {
-		if c < ' ' && c != '\t' && c != '\n' && c != '\r' && c != '\f' || c == 0x7f {
+		switch {
+		case c == '-':
+			plain = append(plain, '+')
+		case c == '_':
+			plain = append(plain, '/')
+		case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9', c == '+', c == '/':
+			plain = append(plain, c)
+		}
+	}
+	return plain
+}
+
+// isBinary reports whether the beginning of a value is not UTF-8. Its end may cut a character.
+func isBinary(s []byte) bool {
+	for len(s) > utf8.UTFMax-1 {
+		r, n := utf8.DecodeRune(s)
+		if r == utf8.RuneError && n == 1 {
+			return true
+		}
+		s = s[n:]
+	}
+	return false
+}
+
+// isTextual reports whether a media type is that of a text.
+func isTextual(kind string) bool {
+	kind, _, _ = strings.Cut(strings.ToLower(kind), ";")
+	kind = strings.TrimSpace(kind)
+	family, of, _ := strings.Cut(kind, "/")
+	if family == "text" {
+		return true
+	}
+	for _, end := range [...]string{"json", "xml", "yaml", "javascript", "csv", "markdown", "ndjson", "jsonl"} {
+		if strings.HasSuffix(of, end) {
 			return true
 		}
 	}
 	return false
+}
+
+// hasControls reports whether s has control characters that no text has.
+func hasControls(s []byte) bool { return controls(s) > 0 }
+
+// controls counts the control characters that no text has.
+func controls(s []byte) (n int) {
+	for _, c := range s {
+		if c < ' ' && c != '\t' && c != '\n' && c != '\r' && c != '\f' || c == 0x7f {
+			n++
+		}
+	}
+	return n
 }
 
 // dataURL splits a data URL with base64 after its comma.

@@ -1,0 +1,51 @@
+package said
+
+import (
+	"encoding/base64"
+	"strings"
+	"testing"
+)
+
+// Text in base64 is judged however it is written: with an escaped letter, white space or
+// foreign characters within the base64, with a control character, bytes that are no UTF-8 or
+// in UTF-16 within the text.
+func TestTextInBase64IsJudgedHoweverItIsWritten(t *testing.T) {
+	encode := func(s string) string { return base64.StdEncoding.EncodeToString([]byte(s)) }
+	const word = "FORBIDDENWORD is here"
+	plain := encode(word)
+	utf16 := "\xff\xfe"
+	for _, c := range word {
+		utf16 += string([]byte{byte(c), 0})
+	}
+	values := map[string]string{
+		"plain":             plain,
+		"an escaped letter": `\u00` + string("0123456789abcdef"[plain[0]>>4]) + string("0123456789abcdef"[plain[0]&15]) + plain[1:],
+		"a space":           plain[:5] + " " + plain[5:],
+		"a foreign sign":    plain[:5] + "!" + plain[5:],
+		"control character": encode("\x01" + word),
+		"no UTF-8":          encode("\xfe\x80" + word),
+		"UTF-16":            encode(utf16),
+	}
+	bodies := map[string]string{
+		"Anthropic": `{"messages":[{"role":"user","content":[{"type":"document","source":{"type":"base64","media_type":"text/plain","data":"%"}}]}]}`,
+		"Gemini":    `{"contents":[{"role":"user","parts":[{"inlineData":{"mimeType":"text/plain","data":"%"}}]}]}`,
+		"OpenAI":    `{"messages":[{"role":"user","content":[{"type":"file","file":{"filename":"a.txt","file_data":"data:text/plain;base64,%"}}]}]}`,
+	}
+	for value, data := range values {
+		for format, body := range bodies {
+			if value == "a foreign sign" && format != "OpenAI" {
+				continue // it is judged as it is written: no base64
+			}
+			found := InRequest("", []byte(strings.Replace(body, "%", data, 1)), AllMessages)
+			if !strings.Contains(strings.Join(found.Texts, "\n"), word) {
+				t.Errorf("%s in %s: judged is %q", value, format, found.Texts)
+			}
+		}
+	}
+	for name, data := range map[string]string{"picture": "\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR", "sound": "RIFF\x24\x08\x00\x00WAVEfmt \x10\x00\x00\x00\x01\x00\x02\x00", "PDF": "%PDF-1.7\n%\xe2\xe3\xcf\xd3\n1 0 obj"} {
+		body := `{"messages":[{"role":"user","content":[{"type":"file","file":{"file_data":"` + encode(data) + `"}}]}]}`
+		if found := InRequest("", []byte(body), AllMessages); strings.Join(found.Texts, "") != "" {
+			t.Errorf("%s: judged is %q", name, found.Texts)
+		}
+	}
+}
