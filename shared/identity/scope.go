@@ -1,6 +1,7 @@
 package identity
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 )
@@ -140,6 +141,14 @@ func (t KeyType) ScopeFamily() string {
 
 // Grantable reports whether a key of type t may hold the scope.
 func (t KeyType) Grantable(scope string) bool { return grantable[scope]&t.holder() != 0 }
+
+// includedIn names, for a scope that was split from another, the scope that includes it.
+// Keys from before the split have the other one alone.
+var includedIn = map[string]string{"secret_references.use": "secret_references.read"}
+
+// IncludedIn returns the scope whose holders may do and grant what scope allows as well, or
+// scope itself if no other includes it.
+func IncludedIn(scope string) string { return cmp.Or(includedIn[scope], scope) }
 
 // NormalScope gives the stored spelling of a scope: "policies:create" and
 // "gateway.policies.create" both mean "policies.create".

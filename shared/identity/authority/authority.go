@@ -31,7 +31,7 @@ type Rights struct {
 // grantor's type can hold, such as completions.write for organization keys, is bounded by
 // the rank alone.
 func (g Grantor) holds(scope string) bool {
-	if g.Scopes != nil && g.Scopes.Has(scope) {
+	if g.Scopes != nil && (g.Scopes.Has(scope) || g.Scopes.Has(identity.IncludedIn(scope))) {
 		return true
 	}
 	return slices.Contains(keyTypes, g.Type) && !g.Type.Grantable(scope)

@@ -40,3 +40,26 @@ func TestGrantIsBoundedByRankAndScopes(t *testing.T) {
 		t.Errorf("a scope above: %v", err)
 	}
 }
+
+// TestOlderKeysGrantScopesThatWereSplitFromTheirs checks that admin keys of existing
+// installations, which lack a scope that was added later, keep all that they could grant.
+func TestOlderKeysGrantScopesThatWereSplitFromTheirs(t *testing.T) {
+	all := identity.ScopesFor(identity.OrganisationService)
+	before := slices.DeleteFunc(slices.Clone(all), func(s string) bool { return identity.IncludedIn(s) != s })
+	if len(before) == len(all) {
+		t.Fatal("no scope is included in another")
+	}
+	for _, s := range all {
+		if in := identity.IncludedIn(s); in != identity.IncludedIn(in) || !identity.OrganisationService.Grantable(in) {
+			t.Errorf("%s is included in %s, which no key has or another includes", s, in)
+		}
+	}
+	by := Grantor{identity.RankOwner, identity.OrganisationService, identity.NewScopeSet(before...)}
+	if err := by.Grant("role", Rights{identity.RankOwner, all}); err != nil {
+		t.Error(err)
+	}
+	none := Grantor{identity.RankOwner, identity.OrganisationService, identity.NewScopeSet("secret_references.list")}
+	if none.Grant("scopes", Rights{"", []string{"secret_references.use"}}) == nil {
+		t.Error("a key without the including scope grants the other")
+	}
+}
