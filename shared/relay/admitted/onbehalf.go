@@ -14,7 +14,14 @@ type Behalf struct {
 	// reads it, and a look that books nothing leaves no record.
 	Settling bool
 	Booked   bool // set by Run, of such a request: it has booked what was used
+
+	// Rows marks the transfer of a file whose rows the guardrails judge one by one, so that
+	// none reads the file: see Mux.JudgeRow.
+	Rows bool
 }
+
+// CarriesRows reports whether the request transfers rows that are judged one by one.
+func (q *Request) CarriesRows() bool { return q.Behalf != nil && q.Behalf.Rows }
 
 // Settles tells whether the request looks for the end of what was begun.
 func (q *Request) Settles() bool { return q.Behalf != nil && q.Behalf.Settling }

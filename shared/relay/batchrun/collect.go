@@ -2,7 +2,9 @@ package batchrun
 
 import (
 	"bytes"
+	"cmp"
 	"context"
+	"errors"
 	"io"
 	"net/http"
 	"net/url"
@@ -23,43 +25,76 @@ func (w hosted) collect(ctx context.Context) (func(*managed.Progress), error) {
 	if err != nil {
 		return nil, err
 	}
+	if from.Judged != "" {
+		if _, err := w.Room(w.sc).Remove(ctx, from.Judged); err != nil {
+			return nil, err
+		}
+	}
 	return func(p *managed.Progress) {
 		p.Output, p.Errors = output, failures
-		if p.Good+p.Bad == 0 { // the provider does not count
+		if p.Good+p.Bad == 0 || p.Provider.Judged != "" { // the provider does not count, or not what guardrails refused
 			p.Good, p.Bad = good, bad
 		}
 		p.Provider.Stage = ""
-		p.End(managed.Status(from.Status), w.Now())
+		p.End(cmp.Or(managed.Status(from.Status), managed.Completed), w.Now())
 	}, nil
 }
 
-// fetch keeps one file of the provider, and counts its rows.
+// fetch keeps one file of the provider, and counts its rows. Where guardrails judge the rows,
+// they judge those of the output, and the rows that they refused are in the file of errors.
 func (w hosted) fetch(ctx context.Context, file, kind string) (id string, rows int64, err error) {
-	if file == "" {
+	judged := w.batch.Provider.Judged != ""
+	if file == "" && !judged {
 		return "", 0, nil
 	}
 	src, to := io.Pipe()
-	into := &piped{to: to}
 	done := make(chan error, 1)
 	go func() {
-		broken, err := w.ask(ctx, into, http.MethodGet, "/files/"+url.PathEscape(file)+"/content", nil, 0, "")
-		if err == nil && broken {
-			err = errLater
-		}
-		if err == nil && into.refusal != nil {
-			err = refused(into.refusal)
-		}
+		err := w.download(ctx, file, to)
 		to.CloseWithError(err)
 		done <- err
 	}()
-	id = managed.FilePrefix + strings.TrimPrefix(w.id, managed.IDPrefix) + "_" + kind
 	counted := &rowCounter{src: src}
-	_, err = w.Room(w.sc).SaveAs(ctx, id, w.id+"_"+kind+".jsonl", "batch_output", counted)
+	if judged {
+		good := kind == "output"
+		counted.src = io.MultiReader(src, w.Batches.Rows(ctx, w.sc, w.id, good))
+		if good {
+			passed, aerr := w.answers(ctx, src)
+			if err = aerr; err == nil {
+				defer passed.Close()
+				counted.src = io.MultiReader(passed, w.Batches.Rows(ctx, w.sc, w.id, good))
+			}
+		}
+	}
+	id = managed.FilePrefix + strings.TrimPrefix(w.id, managed.IDPrefix) + "_" + kind
+	if err == nil {
+		_, err = w.Room(w.sc).SaveAs(ctx, id, w.id+"_"+kind+".jsonl", "batch_output", counted)
+	}
 	_ = src.CloseWithError(io.ErrClosedPipe)
-	if asked := <-done; asked != nil {
+	if asked := <-done; asked != nil && (err == nil || !errors.Is(asked, io.ErrClosedPipe)) {
 		err = asked
 	}
+	if err == nil && judged && counted.n == 0 {
+		_, err = w.Room(w.sc).Remove(ctx, id)
+		return "", 0, err
+	}
 	return id, counted.n, err
+}
+
+// download writes a file of the provider; "" is an empty one.
+func (w hosted) download(ctx context.Context, file string, to *io.PipeWriter) error {
+	if file == "" {
+		return nil
+	}
+	into := &piped{to: to}
+	broken, err := w.ask(ctx, into, http.MethodGet, "/files/"+url.PathEscape(file)+"/content", nil, 0, "")
+	if err == nil && broken {
+		err = errLater
+	}
+	if err == nil && into.refusal != nil {
+		err = refused(into.refusal)
+	}
+	return err
 }
 
 // rowCounter counts the lines that pass.

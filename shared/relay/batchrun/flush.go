@@ -287,6 +287,11 @@ func (w *work) withModel(body []byte) ([]byte, error) {
 	if model == "" {
 		return body, nil
 	}
+	return modelled(body, model)
+}
+
+// modelled gives a body that names no model one.
+func modelled(body []byte, model string) ([]byte, error) {
 	var at wire.Walk
 	if err := rowMembers.Walk(body, &at); err != nil {
 		return nil, err

@@ -19,6 +19,7 @@ import (
 
 // Stages of a batch that a provider runs: what is to be done next.
 const (
+	stageJudge    = "judge"    // the rows, by guardrails
 	stageUpload   = "upload"   // the rows
 	stageCreate   = "create"   // the batch
 	stageCreating = "creating" // the batch, which an earlier try may have made
@@ -47,6 +48,8 @@ func (w hosted) handOver(ctx context.Context) (made func(*managed.Progress), del
 	running, stop := w.running(ctx)
 	defer stop()
 	switch w.batch.Provider.Stage {
+	case stageJudge:
+		made, err = w.judge(running)
 	case stageUpload:
 		made, err = w.upload(running)
 	case stageCreate, stageCreating:
@@ -103,7 +106,7 @@ func (w hosted) ask(ctx context.Context, into http.ResponseWriter, method, path 
 		req.Header.Set("Content-Type", kind)
 	}
 	w.trace(req, "")
-	return w.Mux.Run(into, req, &relay.Behalf{Key: w.batch.Key, Closing: w.closing}), nil
+	return w.Mux.Run(into, req, &relay.Behalf{Key: w.batch.Key, Closing: w.closing, Rows: strings.HasPrefix(path, "/files")}), nil
 }
 
 // object asks for a JSON object.

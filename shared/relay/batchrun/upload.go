@@ -73,7 +73,7 @@ func (w hosted) writeForm(ctx context.Context, form *multipart.Writer) error {
 	if err != nil {
 		return err
 	}
-	room, f, err := w.input(ctx)
+	room, f, err := w.judged(ctx)
 	if err != nil {
 		return err
 	}
@@ -122,8 +122,13 @@ func (w hosted) providersRow(dst, line []byte) ([]byte, error) {
 			body = wire.Splice(nil, body, rowMembers.SetKey(&at, 0, wire.AppendJSONString(nil, name)))
 		}
 	}
-	dst = append(wire.AppendJSONString(append(dst, `{"custom_id":`...), row.CustomID), `,"method":"POST","url":`...)
-	dst = append(wire.AppendJSONString(dst, row.URL), `,"body":`...)
+	return appendRow(dst, row.CustomID, row.URL, body)
+}
+
+// appendRow writes a row.
+func appendRow(dst []byte, custom, url string, body []byte) ([]byte, error) {
+	dst = append(wire.AppendJSONString(append(dst, `{"custom_id":`...), custom), `,"method":"POST","url":`...)
+	dst = append(wire.AppendJSONString(dst, url), `,"body":`...)
 	var one bytes.Buffer
 	if err := json.Compact(&one, body); err != nil {
 		return dst, fault.Invalid("body", "body must be a JSON object")

@@ -189,7 +189,7 @@ func (w *work) validate(ctx context.Context) (func(*managed.Progress), error) {
 		}
 		p.Total, p.Began = total, now.Unix()
 		if w.batch.Window == managed.Day && p.Status == managed.InProgress {
-			p.Provider.Stage = stageUpload
+			p.Provider.Stage = stageJudge
 		}
 	}, nil
 }

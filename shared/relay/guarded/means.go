@@ -42,10 +42,13 @@ func (m *Means) Close() { m.beside.Wait() }
 // Wants tells whether a target has guardrails at all: of its config, of the workspace
 // or of the organisation. It costs nothing where there are none.
 func Wants(leaf *route.Leaf, q *admitted.Request) bool {
-	if len(leaf.Input)+len(leaf.Output) > 0 {
-		return !q.Child && !q.Settles()
+	if q.Child || q.Settles() || q.CarriesRows() {
+		return false
 	}
-	if q.Child || q.Settles() || q.WS == nil || q.Org == nil {
+	if len(leaf.Input)+len(leaf.Output) > 0 {
+		return true
+	}
+	if q.WS == nil || q.Org == nil {
 		return false
 	}
 	d := &q.WS.Defaults

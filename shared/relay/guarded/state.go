@@ -66,6 +66,7 @@ type Content struct {
 	JSON   []byte // the body, or what stands for it; nil: there is none
 	Own    bool   // JSON is the body itself, so that changes go into its place
 	Unread bool   // there is a body, or a part of one, that nobody can read
+	Judged bool   // it has been judged: only the guardrails behind the target are made ready
 }
 
 // silent are the types of requests whose responses have no text of a model: vectors, scores,
@@ -102,6 +103,9 @@ func (s *State) Input(m *Means, t *chosen.Target, leaf *route.Leaf, body Content
 	}
 	beside, in := s.hooks.in.Apart(s.call.Kind)
 	s.hooks.in = in
+	if body.Judged {
+		s.hooks.in, in, beside = nil, nil, nil
+	}
 	s.Names = slices.Concat(in.Names(), beside.Names(), s.hooks.out.Names(), s.hooks.outBeside.Names())
 	if t.Route.Shape == routes.Socket { // they judge what is said in the session, not its upgrade
 		s.hooks.out, s.hooks.outBeside = nil, nil

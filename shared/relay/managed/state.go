@@ -66,8 +66,9 @@ type Problem struct {
 
 // Provider is what is known of the batch that a provider runs.
 type Provider struct {
-	Stage  string          `json:"stage,omitempty"` // what is to be done next
-	File   string          `json:"file,omitempty"`  // the rows, at the provider
+	Stage  string          `json:"stage,omitempty"`  // what is to be done next
+	Judged string          `json:"judged,omitempty"` // the gateway's file of the rows as guardrails left them; "": no row has guardrails
+	File   string          `json:"file,omitempty"`   // the rows, at the provider
 	Batch  string          `json:"batch,omitempty"`
 	Status string          `json:"status,omitempty"`
 	Output string          `json:"output,omitempty"` // files, at the provider

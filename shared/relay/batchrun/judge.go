@@ -1,0 +1,350 @@
+package batchrun
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+
+	"gateway/shared/chat"
+	"gateway/shared/fault"
+	"gateway/shared/relay"
+	"gateway/shared/relay/managed"
+	"gateway/shared/relay/recorder"
+	"gateway/shared/wire"
+)
+
+// judge has guardrails judge the rows before they are given to the provider. Rows that are
+// refused get their response here; the others are kept as guardrails left them.
+func (w hosted) judge(ctx context.Context) (func(*managed.Progress), error) {
+	on, err := w.guarded(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if !on {
+		return func(p *managed.Progress) { p.Provider.Stage = stageUpload }, nil
+	}
+	src, to := io.Pipe()
+	passed := 0
+	done := make(chan error, 1)
+	go func() {
+		err := w.judgeRows(ctx, to, &passed)
+		to.CloseWithError(err)
+		done <- err
+	}()
+	id := managed.FilePrefix + strings.TrimPrefix(w.id, managed.IDPrefix) + "_judged"
+	_, err = w.Room(w.sc).SaveAs(ctx, id, w.id+"_judged.jsonl", "batch_output", src)
+	_ = src.CloseWithError(io.ErrClosedPipe)
+	if judged := <-done; judged != nil {
+		err = judged
+	}
+	if err != nil {
+		return nil, err
+	}
+	return func(p *managed.Progress) {
+		p.Provider.Judged, p.Provider.Stage = id, stageUpload
+		if passed == 0 { // nothing is left for the provider
+			p.Provider.Stage = stageCollect
+		}
+	}, nil
+}
+
+// guarded reports whether a row has guardrails.
+func (w hosted) guarded(ctx context.Context) (bool, error) {
+	room, f, err := w.input(ctx)
+	if err != nil {
+		return false, err
+	}
+	found := false
+	err = eachRow(ctx, room, f, func(row managed.Row, _ int, _ int64) error {
+		if found = w.judgeRow(ctx, row, relay.RowPlanned, nil).Guarded; found {
+			return io.EOF
+		}
+		return ctx.Err()
+	})
+	return found, err
+}
+
+// eachRow calls f for each row of a file with its line and the offset of that, until an
+// error; io.EOF ends it without one.
+func eachRow(ctx context.Context, room managed.Room, file *chat.HeldFile, f func(row managed.Row, line int, offset int64) error) error {
+	src := room.Open(ctx, file)
+	defer src.Close()
+	lines := managed.NewLines(src, 0, 0)
+	for {
+		offset := lines.Offset
+		line, err := lines.Next()
+		if err == nil {
+			var row managed.Row
+			if row, err = managed.ParseRow(line); err == nil {
+				err = f(row, lines.Number, offset)
+			}
+		}
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// judgeRow has the guardrails judge a row, as a request, or the answer to it.
+func (w hosted) judgeRow(ctx context.Context, row managed.Row, stage relay.RowStage, answer []byte) relay.JudgedRow {
+	body, err := w.planned(row.Body)
+	var req *http.Request
+	if err == nil {
+		req, err = http.NewRequestWithContext(ctx, http.MethodPost, w.batch.Endpoint, bytes.NewReader(body))
+	}
+	if err != nil {
+		refusal := &recorder.Recorder{Status: fault.From(err).Status()}
+		refusal.Body.Write(wire.AppendJSONString(nil, fault.From(err).Message))
+		return relay.JudgedRow{Guarded: true, Refused: refusal}
+	}
+	req.Header = managed.Headers(w.batch.Options)
+	req.Header.Set("Content-Type", "application/json")
+	w.trace(req, row.CustomID)
+	return w.Mux.JudgeRow(req, &relay.Behalf{Key: w.batch.Key, Closing: w.closing}, stage, answer)
+}
+
+// planned gives a row without a model the one of the batch's options, or of the provider's
+// batch.
+func (w hosted) planned(row []byte) ([]byte, error) {
+	body, err := w.withModel(row)
+	if err != nil || len(w.batch.Create) == 0 {
+		return body, err
+	}
+	var create struct {
+		Model string `json:"model"`
+	}
+	if json.Unmarshal(w.batch.Create, &create) != nil || create.Model == "" {
+		return body, nil
+	}
+	return modelled(body, create.Model)
+}
+
+// rowJudged is a row and what guardrails made of it.
+type rowJudged struct {
+	row  managed.Row
+	line int
+	made relay.JudgedRow
+}
+
+// judgeRows writes the rows that pass.
+func (w hosted) judgeRows(ctx context.Context, to io.Writer, passed *int) error {
+	room, f, err := w.input(ctx)
+	if err != nil {
+		return err
+	}
+	var some []rowJudged
+	var size int
+	var out []byte
+	flush := func() error {
+		numbers := make([]int, len(some))
+		for i := range some {
+			numbers[i] = some[i].line
+		}
+		refused, err := w.Batches.Accepted(ctx, w.sc, w.id, numbers) // by an earlier try
+		if err != nil {
+			return fault.Unavailable(err)
+		}
+		var wg sync.WaitGroup
+		for i := range some {
+			if q := &some[i]; !has(refused, q.line) {
+				wg.Go(func() { q.made = w.judgeRow(ctx, q.row, relay.RowSent, nil) })
+			}
+		}
+		wg.Wait()
+		for i := range some {
+			q := &some[i]
+			if has(refused, q.line) {
+				continue
+			}
+			if q.made.Refused != nil {
+				if err := w.refuse(ctx, q.line, q.row.CustomID, &q.made); err != nil {
+					return err
+				}
+				continue
+			}
+			body := q.row.Body
+			if q.made.Body != nil {
+				body = q.made.Body
+			}
+			if out, err = appendRow(out[:0], q.row.CustomID, q.row.URL, body); err != nil {
+				return err
+			}
+			if _, err := to.Write(out); err != nil {
+				return err
+			}
+			*passed++
+		}
+		some, size = some[:0], 0
+		return nil
+	}
+	err = eachRow(ctx, room, f, func(row managed.Row, line int, _ int64) error {
+		row.Body = bytes.Clone(row.Body)
+		some, size = append(some, rowJudged{row: row, line: line}), size+len(row.Body)
+		if len(some) >= max(w.Pace.Flush, 1) || size > maxFlush {
+			return flush()
+		}
+		return nil
+	})
+	if err == nil {
+		err = flush()
+	}
+	return err
+}
+
+func has(of map[int]bool, line int) bool {
+	_, ok := of[line]
+	return ok
+}
+
+// refuse keeps the response to a row that guardrails refuse, or to its answer.
+func (w hosted) refuse(ctx context.Context, line int, custom string, made *relay.JudgedRow) error {
+	if ctx.Err() != nil || again(made.Refused) {
+		return errLater
+	}
+	status := made.Refused.Status
+	out := managed.Answered(nil, w.id, line, custom, status, made.Request, made.Refused.Body.Bytes())
+	if _, err := w.Batches.Accept(ctx, w.sc, w.id, line, status >= 200 && status <= 299, out); err != nil {
+		return fault.Unavailable(err)
+	}
+	return nil
+}
+
+// judged finds the file of the rows for the provider.
+func (w hosted) judged(ctx context.Context) (managed.Room, *chat.HeldFile, error) {
+	if w.batch.Provider.Judged == "" {
+		return w.input(ctx)
+	}
+	room := w.Room(w.sc)
+	f, err := room.File(ctx, w.batch.Provider.Judged)
+	if err == nil && f == nil {
+		err = fault.New(fault.NotFound, "input_file_id", "The rows that guardrails have judged were deleted")
+	}
+	return room, f, err
+}
+
+// answers are the rows of output that guardrails let pass. It implements io.Reader.
+type answers struct {
+	hosted
+	ctx   context.Context
+	room  managed.Room
+	file  *chat.HeldFile // the rows that were sent
+	at    map[string]rowAt
+	in    *managed.Lines
+	rows  io.ReadCloser
+	lines *managed.Lines // of rows
+	out   []byte
+}
+
+// rowAt is the place of a row: its line of the input, and its offset in what was sent.
+type rowAt struct {
+	line   int
+	offset int64
+}
+
+// answers makes a reader of the provider's rows of output.
+func (w hosted) answers(ctx context.Context, src io.Reader) (*answers, error) {
+	a := &answers{hosted: w, ctx: ctx, at: map[string]rowAt{}, in: managed.NewLines(src, 0, 0)}
+	room, f, err := w.input(ctx)
+	if err != nil {
+		return nil, err
+	}
+	numbers := map[string]int{}
+	if err := eachRow(ctx, room, f, func(row managed.Row, line int, _ int64) error {
+		numbers[row.CustomID] = line
+		return nil
+	}); err != nil {
+		return nil, err
+	}
+	if a.room, a.file, err = w.judged(ctx); err != nil {
+		return nil, err
+	}
+	return a, eachRow(ctx, a.room, a.file, func(row managed.Row, _ int, offset int64) error {
+		a.at[row.CustomID] = rowAt{numbers[row.CustomID], offset}
+		return nil
+	})
+}
+
+// Read implements io.Reader.
+func (a *answers) Read(p []byte) (int, error) {
+	for len(a.out) == 0 {
+		line, err := a.in.Next()
+		if err != nil {
+			return 0, err
+		}
+		if a.out, err = a.judge(a.out, line); err != nil {
+			return 0, err
+		}
+	}
+	n := copy(p, a.out)
+	a.out = a.out[n:]
+	return n, nil
+}
+
+// Close closes the file of the rows.
+func (a *answers) Close() error {
+	if a.rows == nil {
+		return nil
+	}
+	return a.rows.Close()
+}
+
+// answerRow is what is read of a row of a provider's output.
+type answerRow struct {
+	CustomID string `json:"custom_id"`
+	Response *struct {
+		Status  int             `json:"status_code"`
+		Request string          `json:"request_id"`
+		Body    json.RawMessage `json:"body"`
+	} `json:"response"`
+}
+
+// judge writes a row of output as guardrails leave it. A row that answers no request that was
+// sent is left out: nobody can judge it.
+func (a *answers) judge(dst, line []byte) ([]byte, error) {
+	var one answerRow
+	if json.Unmarshal(line, &one) != nil {
+		return dst, nil
+	}
+	at, ok := a.at[one.CustomID]
+	if !ok {
+		return dst, nil
+	}
+	if one.Response == nil || one.Response.Status < 200 || one.Response.Status > 299 {
+		return append(append(dst, line...), '\n'), nil // an error
+	}
+	row, err := a.row(at)
+	if err != nil {
+		return dst, err
+	}
+	made := a.judgeRow(a.ctx, row, relay.RowAnswered, one.Response.Body)
+	if made.Refused != nil {
+		return dst, a.refuse(a.ctx, at.line, one.CustomID, &made)
+	}
+	body := []byte(one.Response.Body)
+	if made.Body != nil {
+		body = made.Body
+	}
+	// Written anew, so that the client gets what was judged and nothing beside it.
+	return managed.Answered(dst, a.id, at.line, one.CustomID, one.Response.Status, one.Response.Request, body), nil
+}
+
+// row reads a row that was sent. Providers mostly answer in the order of the rows.
+func (a *answers) row(at rowAt) (managed.Row, error) {
+	if a.lines == nil || a.lines.Offset != at.offset {
+		_ = a.Close()
+		a.rows = a.room.OpenAt(a.ctx, a.file, at.offset)
+		a.lines = managed.NewLines(a.rows, 0, at.offset)
+	}
+	line, err := a.lines.Next()
+	if err != nil {
+		return managed.Row{}, err
+	}
+	return managed.ParseRow(line)
+}

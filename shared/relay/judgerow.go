@@ -1,0 +1,119 @@
+package relay
+
+import (
+	"bytes"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"runtime/debug"
+
+	"gateway/shared/fault"
+	"gateway/shared/relay/admitted"
+	"gateway/shared/relay/guarded"
+	"gateway/shared/relay/recorder"
+	"gateway/shared/relay/routes"
+	"gateway/shared/route"
+)
+
+// RowStage is a stage of a row of a batch that a provider runs.
+type RowStage int
+
+// The stages.
+const (
+	RowPlanned  RowStage = iota // only whether its target has guardrails is asked
+	RowSent                     // guardrails judge the row
+	RowAnswered                 // guardrails judge the answer to it
+)
+
+// maxRefusal bounds the response to a row that is refused, in bytes.
+const maxRefusal = 1 << 20
+
+// JudgedRow is what guardrails make of a row.
+type JudgedRow struct {
+	Guarded bool               // the row's target has guardrails
+	Body    []byte             // what they changed the row or its answer to; nil: nothing
+	Refused *recorder.Recorder // the response to a row that is refused; nil: it is not
+	Request string             // id of the record of a row that is refused
+}
+
+// JudgeRow has the guardrails of a row's target judge the row, or the answer to it, as those
+// of a request of its own. req is that request. Nothing is sent and nothing is counted. A row
+// that is refused leaves a record, as a request does.
+func (m *Mux) JudgeRow(req *http.Request, behalf *admitted.Behalf, stage RowStage, answer []byte) (out JudgedRow) {
+	refusal := &recorder.Recorder{Max: maxRefusal}
+	rt, id := m.Match(req.Method, req.URL.EscapedPath())
+	if rt == nil {
+		routes.NotFound(refusal)
+		return JudgedRow{Refused: refusal}
+	}
+	c := newCall()
+	defer func() {
+		if v := recover(); v != nil {
+			slog.Error("row panicked", "panic", fmt.Sprintf("%T", v), "stack", string(debug.Stack()))
+			out = JudgedRow{Guarded: true, Refused: &recorder.Recorder{Status: http.StatusInternalServerError}}
+		}
+	}()
+	c.begin(m.relay, refusal, req, rt)
+	c.PathID, c.Behalf = id, behalf
+	err := c.judgeRow(&out, stage, answer)
+	if err == nil {
+		dryCall{c}.forget()
+		return out
+	}
+	if stage == RowPlanned { // it is refused when it is judged
+		dryCall{c}.forget()
+		return JudgedRow{Guarded: true}
+	}
+	out.Body, out.Refused, out.Request = nil, refusal, c.ULID
+	c.refuse(err)
+	m.relay.over(c)
+	return out
+}
+
+// judgeRow takes a row to the first target of its plan.
+func (c *call) judgeRow(out *JudgedRow, stage RowStage, answer []byte) error {
+	if err := c.Admit(); err != nil {
+		return err
+	}
+	if err := c.Read(); err != nil {
+		return err
+	}
+	if err := c.Resolve(c.sources); err != nil {
+		return err
+	}
+	c.Demands = c.Own
+	leaf, f := c.Walker.Next(route.Outcome{})
+	if f != nil {
+		return f
+	}
+	if leaf == nil {
+		return fault.New(fault.InvalidConfig, "x-gateway-config", "No provider selected, please check the weights")
+	}
+	c.fresh()
+	if err := c.Choose(leaf); err != nil {
+		return err
+	}
+	if out.Guarded = guarded.Wants(leaf, &c.Request); !out.Guarded {
+		return nil
+	}
+	switch stage {
+	case RowSent:
+		if err := c.guardInput(leaf); err != nil {
+			return err
+		}
+		out.Body = bytes.Clone(c.guards.Sent)
+	case RowAnswered:
+		asked := c.content()
+		asked.Judged = true
+		if _, err := c.guards.Input(c.Relay.guards, &c.Target, leaf, asked, c.images()); err != nil || !c.guards.Outputs() {
+			return err
+		}
+		if f := c.guards.Output(answer); f != nil {
+			return f
+		}
+		if c.guards.Changed {
+			out.Body = bytes.Clone(c.guards.Answer)
+		}
+	}
+	return nil
+}
