@@ -14,6 +14,8 @@ import (
 	"gateway/shared/notice"
 	"gateway/shared/resource"
 	"gateway/shared/signin/browser"
+	"gateway/shared/signin/sso"
+	"gateway/shared/store"
 	"gateway/shared/tenant"
 )
 
@@ -264,6 +266,8 @@ func (f *family) resend(c *admin.Call) (any, error) {
 }
 
 // accept accepts an invitation by its token. The audit log names the new user as the actor.
+// Its response has the keys that come with the invitation only for a new user who cannot
+// sign in; others sign in and collect them.
 func (f *family) accept(c *admin.Call) (any, error) {
 	if !browser.SameOrigin(c.Request, f.PublicURL) {
 		return nil, fault.New(fault.NotAllowed, "origin", "An invitation is accepted on the gateway's own page, or by a program. Open the link")
@@ -284,13 +288,21 @@ func (f *family) accept(c *admin.Call) (any, error) {
 	keys, all := map[string]admin.Members{}, []admin.Members{}
 	a := &people.Acceptance{
 		Org: org, ID: id, Token: token, Claim: c.RequestID, Rows: 4 + identity.RowsOfKey, FirstName: c.Body.Text("first_name"), LastName: c.Body.Text("last_name"),
-		Joined: func(tx *resource.Tx, user *resource.Record, workspace string, i *people.Invite) error {
-			rec, raw, err := people.HandIfAsked(tx, c.Resources, nil, workspace, user, i)
-			if rec != nil {
-				keys[workspace] = admin.Members{"id": rec.ID, "workspace_id": workspace, "key": raw}
-			}
+	}
+	a.Joined = func(tx *resource.Tx, user *resource.Record, workspace string, i *people.Invite) error {
+		signsIn, err := canSignIn(c, org, i.Email)
+		if err != nil {
 			return err
-		},
+		}
+		if signsIn || !a.New {
+			_, _, err := people.HandIfAsked(tx, c.Resources, c.Sealer, workspace, user, i)
+			return err
+		}
+		rec, raw, err := people.HandIfAsked(tx, c.Resources, nil, workspace, user, i)
+		if rec != nil {
+			keys[workspace] = admin.Members{"id": rec.ID, "workspace_id": workspace, "key": raw}
+		}
+		return err
 	}
 	err = admin.Rounds(c, func(tx *resource.Tx) (bool, error) {
 		more, err := a.Step(tx)
@@ -311,6 +323,18 @@ func (f *family) accept(c *admin.Call) (any, error) {
 	return admin.Members{
 		"object": "invite-acceptance", "user_id": a.User.ID, "organisation_id": org.Org, "email": a.Invite.Email, "role": a.Invite.Role, "workspaces": joined, "api_keys": all,
 	}, nil
+}
+
+// canSignIn reports whether somebody with an address can sign in, and so can collect a key.
+// Whoever has the link of an invitation, such as its author, may accept it, but does not show
+// to be the person whom it names; only a sign-in shows that.
+func canSignIn(c *admin.Call, org store.Scope, email string) (bool, error) {
+	ways, err := c.Resources.List(c.Context, org, sso.KindConnection)
+	if err != nil || len(ways) == 0 {
+		return false, err
+	}
+	_, domain := sso.DomainOf(email)
+	return sso.Allows(c.Context, c.Resources, org, domain)
 }
 
 // until writes a time for people.

@@ -42,7 +42,7 @@ type Invite struct {
 	AcceptedAt *time.Time      `json:"accepted_at,omitempty"`
 	InvitedBy  string          `json:"invited_by,omitempty"`
 	Rank       identity.Rank   `json:"rank,omitempty"`    // of who invites: bounds the keys that come with it
-	UserID     string          `json:"user_id,omitempty"` // of who accepted
+	UserID     string          `json:"user_id,omitempty"` // of who accepted, or is accepting as a new user
 	// Claim tells which call is accepting it, if that takes several changes.
 	Claim   string    `json:"claim,omitempty"`
 	ClaimAt time.Time `json:"claim_at,omitzero"`
@@ -243,6 +243,7 @@ type Acceptance struct {
 	Rows int
 
 	User   *resource.Record // who it is
+	New    bool             // the user was made by this invitation
 	Invite *Invite
 }
 
@@ -278,6 +279,9 @@ func (a *Acceptance) Step(tx *resource.Tx) (more bool, err error) {
 	}
 	if more {
 		form.Claim, form.ClaimAt = a.Claim, at
+		if a.New {
+			form.UserID = user.ID
+		}
 		if err := encode(&rec, form); err != nil {
 			return false, err
 		}
@@ -297,10 +301,12 @@ func (a *Acceptance) user(tx *resource.Tx, form *Invite) (*resource.Record, *Use
 		if u.Leaving {
 			return nil, nil, errGone()
 		}
+		a.New = a.New || form.UserID == user.ID
 		return &user, u, nil
 	}
 	u = &User{Email: form.Email, FirstName: a.FirstName, LastName: a.LastName, Role: form.Role}
 	rec, err := Create(tx, a.Org, u, form.InvitedBy)
+	a.New = err == nil
 	return rec, u, err
 }
 
