@@ -28,7 +28,7 @@ func (s *sender) settleBatch(answer []byte) {
 		s.jobUsage(b.ID)
 		return
 	case !b.Tells:
-		s.rowsUsage(b.ID, answer)
+		rowsUsage(s, b.ID, answer)
 		return
 	}
 	if !s.Claim(b.ID) || !b.Known { // a batch that has used nothing gives back what is held for it
@@ -44,7 +44,7 @@ func (s *sender) settleBatch(answer []byte) {
 
 // batchRows reads the rows of the batch that the request creates from where its input file is.
 // It is no attempt of the request.
-func (s *sender) batchRows() (io.ReadCloser, error) {
+func batchRows(s *sender) (io.ReadCloser, error) {
 	var create struct {
 		Input string `json:"input_file_id"`
 	}
@@ -62,7 +62,7 @@ func (s *sender) batchRows() (io.ReadCloser, error) {
 
 // holdBatch keeps what is reserved for a batch that a provider has accepted until its usage is
 // booked.
-func (s *sender) holdBatch(answer []byte) {
+func holdBatch(s *sender, answer []byte) {
 	if s.Route.Operation != provider.BatchesCreate || s.To.Saved == nil {
 		return
 	}
@@ -78,7 +78,7 @@ func (s *sender) holdBatch(answer []byte) {
 // OpenAI's shape does not tell it with the batch: the output is read once. It is
 // read before it is claimed, so that a reading that fails is done again by the next
 // request.
-func (s *sender) rowsUsage(id string, batch []byte) {
+func rowsUsage(s *sender, id string, batch []byte) {
 	var b batchState
 	if json.Unmarshal(batch, &b) != nil {
 		return

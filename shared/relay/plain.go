@@ -164,7 +164,7 @@ func (s *sender) sendPlain(a *answer) error {
 		}
 	case p.own:
 		if s.operates() {
-			s.holdBatch(out)
+			holdBatch(s, out)
 			s.settleBatch(out)
 			s.SettleResponse(out, false)
 		}

@@ -1,6 +1,7 @@
 package relay
 
 import (
+	"io"
 	"net/http"
 	"time"
 
@@ -136,7 +137,7 @@ func (c *call) try(leaf *route.Leaf) answer {
 		return c.guardOutput(leaf, answer{cached: hit})
 	}
 	if c.Route.Operation == provider.BatchesCreate {
-		c.Bill.ReadRows = c.batchRows
+		c.Bill.ReadRows = func() (io.ReadCloser, error) { return batchRows(&c.sender) }
 	}
 	if err := c.LimitTarget(); err != nil {
 		if next := c.Reroute(leaf, c.Route.Shape == routes.Raw, err); next != nil {

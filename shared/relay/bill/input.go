@@ -15,11 +15,11 @@ const batchMode = "batch"
 
 // measureInput finds what the input may be billed that the body of the request does not show.
 // It fails with 412 where that has no bound and the organization does not allow such requests.
-func (b *Bill) measureInput() error {
+func measureInput(b *Bill) error {
 	var err error
 	switch b.hidden, b.rows = 0, nil; {
 	case b.ReadRows != nil:
-		err = b.measureRows()
+		err = measureRows(b)
 	case b.Form != nil || b.Route.NoModel && b.Route.Shape != routes.Raw:
 	default:
 		body := b.In
@@ -43,7 +43,7 @@ func (b *Bill) windowOf(model string) int64 {
 }
 
 // measureRows reads the rows of the batch that the request creates.
-func (b *Bill) measureRows() error {
+func measureRows(b *Bill) error {
 	src, err := b.ReadRows()
 	if err == nil {
 		b.rows, err = inputbound.ReadRows(src, b.ModelOf(), b.windowOf)
@@ -56,11 +56,11 @@ func (b *Bill) measureRows() error {
 }
 
 // boundOfRows is the most that the rows of a batch may cost.
-func (b *Bill) boundOfRows() ledger.Bound {
+func boundOfRows(b *Bill) ledger.Bound {
 	sum := ledger.Bound{Priced: true, Rerouted: b.rerouted}
 	for i := range b.rows {
 		r := &b.rows[i]
-		price, known := b.priceOf(r.Model, b.priceOptions(0, batchMode), false)
+		price, known := b.priceOf(r.Model, priceOptions(b, 0, batchMode), false)
 		if known {
 			sum.Cost += price.Bound(r.In, r.Out)
 		}

@@ -45,20 +45,20 @@ func (b *Bill) HoldUntilBooked(id string, d time.Duration) {
 // Claim reports whether this request is the first to see the end of what a provider did in
 // its own time. The first one settles what was held for it.
 func (b *Bill) Claim(id string) bool {
-	first, _ := b.claim(id)
+	first, _ := claim(b, id)
 	return first
 }
 
 // ClaimedByOther claims the booking as well, and reports whether another request surely was
 // the first.
 func (b *Bill) ClaimedByOther(id string) bool {
-	first, err := b.claim(id)
+	first, err := claim(b, id)
 	return !first && err == nil
 }
 
 // claim reads what is held before it claims: if that fails the work is booked by a later
 // request.
-func (b *Bill) claim(id string) (first bool, err error) {
+func claim(b *Bill, id string) (first bool, err error) {
 	raw, err := b.Bookings().Held(id)
 	var held []ledger.Held
 	if err == nil && raw != nil {

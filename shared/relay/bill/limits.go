@@ -57,13 +57,13 @@ func (b *Bill) LimitTarget() error {
 		return nil // it was counted when the work was begun
 	}
 	if b.Route.Shape == routes.Socket && b.Route.Free {
-		return b.hasMoney() // its responses are counted and reserved for, one by one
+		return hasMoney(b) // its responses are counted and reserved for, one by one
 	}
 	err := b.Purse.CountTarget(b.Ctx, b.Ledger, b.Who.KeyID, rates)
 	if err == nil && !b.Route.Free && !b.CostsNothing() {
 		own, its := b.Budgeted()
 		if len(own)+len(its) > 0 {
-			err = b.measureInput()
+			err = measureInput(b)
 		}
 		if err == nil && b.Purse.Asks(own, its) {
 			err = b.Purse.Reserve(b.Ctx, b.Base, b.Ledger, b.ULID, own, its, b.BoundOf())
@@ -79,7 +79,7 @@ func (b *Bill) LimitTarget() error {
 
 // hasMoney refuses a session in which no response could be made, because a budget is used
 // up or a budget is in force and the price is unknown.
-func (b *Bill) hasMoney() error {
+func hasMoney(b *Bill) error {
 	own, its := b.Budgeted()
 	budgets := slices.Concat(own, its)
 	if len(budgets) == 0 {

@@ -57,7 +57,7 @@ func (b *Bill) fact(key string) []string {
 	case "provider":
 		return one(b.To.Names.Provider)
 	case "model":
-		return b.namesOfModel()
+		return namesOfModel(b)
 	default:
 		if name, ok := strings.CutPrefix(key, "metadata."); ok {
 			return one(b.Metadata[name])
@@ -68,7 +68,7 @@ func (b *Bill) fact(key string) []string {
 
 // namesOfModel are @provider/model, by the saved provider and by its maker: of the
 // model that was asked for, where the request names one.
-func (b *Bill) namesOfModel() (names []string) {
+func namesOfModel(b *Bill) (names []string) {
 	model := b.Model
 	if model == "" {
 		model = b.To.Model

@@ -45,11 +45,11 @@ func (b *Bill) ModelOf() string { return cmp.Or(b.Heard.Priced, b.To.Model) }
 // models used on the same bill.
 func (b *Bill) Charge(u pricing.Usage) {
 	u = u.Bounded()
-	price, known := b.priceOf(b.ModelOf(), b.priceOptions(u.InputTokens(), cmp.Or(b.Heard.Mode, b.Heard.Served.Mode, b.Wanted.Mode)), true)
+	price, known := b.priceOf(b.ModelOf(), priceOptions(b, u.InputTokens(), cmp.Or(b.Heard.Mode, b.Heard.Served.Mode, b.Wanted.Mode)), true)
 	b.Purse.Charge(u, price, known)
 	for _, line := range b.Heard.Served.Also {
 		used := line.Usage.Bounded()
-		price, known := b.priceOfLine(line, used.InputTokens())
+		price, known := priceOfLine(b, line, used.InputTokens())
 		b.Purse.ChargeAlso(used, price, known)
 	}
 	b.Heard.Served.Also = nil
@@ -58,19 +58,19 @@ func (b *Bill) Charge(u pricing.Usage) {
 // priceOfLine returns the price of a line of the bill. A line of the requested model has the
 // price of the request, and so has one of the responding model that is not in the price list:
 // hosts may name a model otherwise than the list.
-func (b *Bill) priceOfLine(line chat.Line, inputTokens int64) (pricing.Price, bool) {
+func priceOfLine(b *Bill, line chat.Line, inputTokens int64) (pricing.Price, bool) {
 	mode := cmp.Or(b.Heard.Mode, line.Mode)
 	if line.Model != b.To.Names.Model {
-		price, known := b.priceOf(line.Model, b.priceOptions(inputTokens, mode), false)
+		price, known := b.priceOf(line.Model, priceOptions(b, inputTokens, mode), false)
 		if known || line.Model != b.Heard.Model {
 			return price, known
 		}
 	}
-	return b.priceOf(b.ModelOf(), b.priceOptions(inputTokens, cmp.Or(mode, b.Wanted.Mode)), true)
+	return b.priceOf(b.ModelOf(), priceOptions(b, inputTokens, cmp.Or(mode, b.Wanted.Mode)), true)
 }
 
 // priceOptions are the facts of the request that prices depend on.
-func (b *Bill) priceOptions(inputTokens int64, mode string) pricing.Options {
+func priceOptions(b *Bill, inputTokens int64, mode string) pricing.Options {
 	s := &b.Heard.Served
 	return pricing.Options{ContextTokens: inputTokens, Region: cmp.Or(s.Region, b.To.Region()), Quality: b.Wanted.Quality, Size: b.Wanted.Size, Mode: mode, SearchContext: s.SearchContext}
 }
@@ -102,7 +102,7 @@ const tokensOfAnImage = 4000
 // least one byte of the body.
 func (b *Bill) BoundOf() ledger.Bound {
 	if b.ReadRows != nil {
-		return b.boundOfRows()
+		return boundOfRows(b)
 	}
 	in := int64(max(len(b.In), len(b.To.Body)))
 	if b.Form != nil {
@@ -114,12 +114,12 @@ func (b *Bill) BoundOf() ledger.Bound {
 	in = max(in, b.InBound, b.hidden)
 	in += b.Fetched.Documents // what was fetched stands in no body of the client
 	out := b.OutBound
-	price, known := b.priceOf(b.ModelOf(), b.priceOptions(in, b.Wanted.Mode), true)
+	price, known := b.priceOf(b.ModelOf(), priceOptions(b, in, b.Wanted.Mode), true)
 	most := ledger.Bound{Tokens: in + out, Priced: known, Assumed: b.OutAssumed, Rerouted: b.rerouted}
 	if known {
 		most.Cost = price.Bound(in, out) + price.Cost(b.Wanted.Most)
 		if b.Wanted.Mode != "" { // the provider may serve it as a standard one
-			plain, _ := b.priceOf(b.ModelOf(), b.priceOptions(in, pricing.Standard), true)
+			plain, _ := b.priceOf(b.ModelOf(), priceOptions(b, in, pricing.Standard), true)
 			most.Cost = max(most.Cost, plain.Bound(in, out)+plain.Cost(b.Wanted.Most))
 		}
 	} else if b.Org.Settings.Unpriced == "allow" || b.Transcribes { // what transcribes is named later

@@ -119,7 +119,7 @@ func (s *State) Input(m *Means, t *chosen.Target, leaf *route.Leaf, body Content
 	if t.Rehearsing {
 		s.hooks.in = in.Here() // nothing is sent
 	} else if len(beside) > 0 {
-		s.runAside(beside, guard.Before)
+		runAside(s, beside, guard.Before)
 	}
 	// Nobody needs a verdict on the request of a client that has left.
 	o := s.hooks.in.Run(admitted.ClientContext(&t.Request), guard.Before, &s.call)
@@ -144,7 +144,7 @@ func (s *State) Input(m *Means, t *chosen.Target, leaf *route.Leaf, body Content
 	return o.Body, nil
 }
 
-func (s *State) runAside(hooks chain.Hooks, phase guard.Phase) {
+func runAside(s *State, hooks chain.Hooks, phase guard.Phase) {
 	s.Notes.beside().run(s.means, s.ctx, hooks, phase, s.call, s.target, s.request)
 }
 
@@ -171,7 +171,7 @@ func (s *State) Outputs() bool { return s.On && len(s.hooks.out)+len(s.hooks.out
 func (s *State) judge(hooks chain.Hooks, answer []byte) *fault.Fault {
 	s.call.Response, s.call.Status = answer, http.StatusOK
 	if len(s.hooks.outBeside) > 0 {
-		s.runAside(s.hooks.outBeside, guard.After)
+		runAside(s, s.hooks.outBeside, guard.After)
 	}
 	o := hooks.Run(s.ctx, guard.After, &s.call)
 	s.Results.After = append(s.Results.After, o.Results...)

@@ -30,7 +30,7 @@ func (s *State) Decoder(dec chat.StreamDecoder, shape Shape) chat.StreamDecoder 
 		dec = window.Texts(dec, reach(hooks), s.pieces(hooks), func() *fault.Fault { return s.Verdict.deny(false) })
 	}
 	if hooks := s.hooks.by(guard.StreamHold); len(hooks) > 0 {
-		dec = window.Whole(dec, func(whole *chat.Response) (*chat.Response, *fault.Fault) { return s.hold(hooks, whole, shape) })
+		dec = window.Whole(dec, func(whole *chat.Response) (*chat.Response, *fault.Fault) { return hold(s, hooks, whole, shape) })
 	}
 	return dec
 }
@@ -98,7 +98,7 @@ func untold(o chain.Outcome) chain.Outcome {
 }
 
 // hold judges a whole stream.
-func (s *State) hold(hooks chain.Hooks, whole *chat.Response, shape Shape) (*chat.Response, *fault.Fault) {
+func hold(s *State, hooks chain.Hooks, whole *chat.Response, shape Shape) (*chat.Response, *fault.Fault) {
 	o := shape.Options
 	s.call.Response, s.call.Status = shape.Client.EncodeResponse(nil, whole, &o), 200
 	out := untold(hooks.Run(s.ctx, guard.After, &s.call))
@@ -124,7 +124,7 @@ func (s *State) hold(hooks chain.Hooks, whole *chat.Response, shape Shape) (*cha
 func (s *State) End(answer []byte) {
 	s.call.Response, s.call.Status = answer, 200
 	if len(s.hooks.outBeside) > 0 {
-		s.runAside(s.hooks.outBeside, guard.After)
+		runAside(s, s.hooks.outBeside, guard.After)
 	}
 	o := s.hooks.by(guard.StreamAfter).Run(s.ctx, guard.After, &s.call)
 	s.Verdict.spoiled = s.Verdict.spoiled || o.Failed || o.Denied || o.Body != nil

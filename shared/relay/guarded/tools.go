@@ -34,7 +34,7 @@ func (s *State) Around(m *Means, q *admitted.Request, kind, name string, metadat
 	}
 	beside, in := in.Apart(kind)
 	if len(beside) > 0 {
-		s.runAside(beside, guard.Before)
+		runAside(s, beside, guard.Before)
 	}
 	o := in.Run(admitted.ClientContext(q), guard.Before, &s.call)
 	s.Results.Before = o.Results

@@ -119,6 +119,9 @@ func (p *Plan) inlineConfig(text string) error {
 		return fault.Newf(fault.InvalidConfig, "x-gateway-config", "must have at most %d bytes; save larger configs", maxInlineConfig)
 	}
 	cfg, details := route.Parse([]byte(text), route.Lenient)
+	if len(details) > 0 {
+		return invalidConfig(details)
+	}
 	for _, g := range cfg.Guardrails() {
 		for _, d := range guard.UnknownParameters(g.Raw) {
 			details = append(details, fault.Detail{Field: g.Field + "." + d.Field, Message: d.Message})

@@ -63,21 +63,21 @@ func (p *Purse) Last() *usage.Attempt {
 
 // Charge counts what the last call used; known tells that it has a price.
 func (p *Purse) Charge(u pricing.Usage, price pricing.Price, known bool) {
-	p.add(u, price, known)
+	add(p, u, price, known)
 	p.Priced = known && price.Covers(u)
 }
 
 // ChargeAlso counts what a further model used within the last charge.
 func (p *Purse) ChargeAlso(u pricing.Usage, price pricing.Price, known bool) {
-	p.add(u, price, known)
+	add(p, u, price, known)
 	p.Priced = p.Priced && known && price.Covers(u)
 }
 
-func (p *Purse) add(u pricing.Usage, price pricing.Price, known bool) {
+func add(p *Purse, u pricing.Usage, price pricing.Price, known bool) {
 	var cost pricing.NanoDollars
 	if known {
 		cost = min(price.Cost(u), maxCharge)
-		p.note(price.Line())
+		note(p, price.Line())
 	}
 	p.Usage = p.Usage.Plus(u)
 	p.Cost += cost
@@ -87,7 +87,7 @@ func (p *Purse) add(u pricing.Usage, price pricing.Price, known bool) {
 }
 
 // note keeps a line of the price list, once.
-func (p *Purse) note(line string) {
+func note(p *Purse, line string) {
 	switch {
 	case p.Tariff == "":
 		p.Tariff = line
@@ -173,7 +173,7 @@ func (p *Purse) Reserve(ctx, base context.Context, l *ledger.Ledger, id string, 
 			return err
 		}
 	}
-	p.settleTarget(base)
+	settleTarget(p, base)
 	if len(its) == 0 {
 		return nil
 	}
@@ -265,7 +265,7 @@ func (p *Purse) Inherited() bool { return len(p.inherited) > 0 }
 
 // settleInherited settles what earlier requests hold. If this request has reserved for
 // itself, that pays, and what was inherited is given back.
-func (p *Purse) settleInherited(base context.Context, l *ledger.Ledger) {
+func settleInherited(p *Purse, base context.Context, l *ledger.Ledger) {
 	if len(p.inherited) == 0 {
 		return
 	}
@@ -285,8 +285,8 @@ func (p *Purse) settleInherited(base context.Context, l *ledger.Ledger) {
 // request before anything was sent, it counts against no limit. The errors come from
 // budgets that the repair will settle.
 func (p *Purse) Settle(base context.Context, l *ledger.Ledger, failure *fault.Fault) []error {
-	p.settleInherited(base, l)
-	p.settleTarget(base)
+	settleInherited(p, base, l)
+	settleTarget(p, base)
 	if r := p.reserved; r != nil {
 		if len(p.Attempts) == 0 {
 			p.settle(r, r.Release(base)) // nothing was sent
@@ -314,7 +314,7 @@ func ofLimit(code fault.Code) bool {
 }
 
 // settleTarget settles the budgets of the target that was tried last.
-func (p *Purse) settleTarget(base context.Context) {
+func settleTarget(p *Purse, base context.Context) {
 	h := &p.held
 	if h.reserved == nil {
 		return
