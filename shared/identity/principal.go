@@ -287,6 +287,8 @@ func Granted(ctx context.Context, v *resource.View, p *Principal) (rank Rank, pe
 		return RankWorkspaceAdmin, true, nil
 	case p.Type == SignedToken:
 		return RankOrganisationAdmin, true, nil
+	case p.Audience != "": // an access token, which its user gave to a client of one MCP server
+		return RankMember, true, nil
 	case p.Type == "":
 		return RankOwner, true, nil
 	}
