@@ -105,6 +105,13 @@ func passedCells(r *running) string {
 		if got := call("/proxy/chat/completions", chatBody("gpt-4o", word, more), `"input_guardrails":[{"allowedRequestTypes":{"blockedTypes":["proxy"]},"deny":true}]`); got.status != 446 {
 			r.t.Errorf("proxy: %d %s", got.status, got.body)
 		}
+		for _, path := range []string{"/proxy/chat/completions", "/proxy/v1//chat/completions", "/openai/%63hat/completions"} {
+			for _, types := range []string{`"blockedTypes":["chatComplete"]`, `"allowedTypes":["proxy","embed"]`} {
+				if got := call(path, chatBody("gpt-4o", word, more), `"input_guardrails":[{"allowedRequestTypes":{`+types+`},"deny":true}]`); got.status != 446 {
+					r.t.Errorf("%s, %s: %d %s", path, types, got.status, got.body)
+				}
+			}
+		}
 		row("/proxy/chat/completions", "its type", "before", how, "denied")
 	}
 	form := new(bytes.Buffer)

@@ -99,12 +99,17 @@ type typesData struct {
 	Explanation string   `json:"explanation"`
 }
 
-// requestTypes passes kinds of requests that are allowed and not blocked. If a list is
+// requestTypes passes kinds of requests that are allowed and not blocked. What is passed
+// through is of the kinds that its path reaches at the provider, and is blocked as proxy, too. If a list is
 // empty, the list in the metadata is used: supported_endpoints, blocked_endpoints.
 func requestTypes(raw map[string]json.RawMessage) judge.Func {
 	allowed, blocked := listed(raw["allowedTypes"]), listed(raw["blockedTypes"])
 	return func(_ context.Context, s *judge.Subject) judge.Verdict {
-		d := &typesData{Current: s.Kind, Allowed: allowed, Blocked: blocked, Source: "default"}
+		kinds := s.Reached
+		if len(kinds) == 0 {
+			kinds = []string{s.Kind}
+		}
+		d := &typesData{Current: kinds[0], Allowed: allowed, Blocked: blocked, Source: "default"}
 		if len(allowed)+len(blocked) > 0 {
 			d.Source = "parameters"
 		}
@@ -133,9 +138,9 @@ func requestTypes(raw map[string]json.RawMessage) judge.Func {
 			d.Mode = "unrestricted"
 		}
 		switch {
-		case slices.Contains(d.Blocked, s.Kind):
+		case slices.Contains(d.Blocked, s.Kind) || slices.ContainsFunc(kinds, func(kind string) bool { return slices.Contains(d.Blocked, kind) }):
 			d.Explanation = "The type of the request is blocked"
-		case len(d.Allowed) > 0 && !slices.Contains(d.Allowed, s.Kind):
+		case len(d.Allowed) > 0 && slices.ContainsFunc(kinds, func(kind string) bool { return !slices.Contains(d.Allowed, kind) }):
 			d.Explanation = "The type of the request is not among those allowed"
 		default:
 			d.Verdict, d.Explanation = true, "The type of the request is allowed"

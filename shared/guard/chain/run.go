@@ -19,7 +19,8 @@ import (
 // Call is what the hooks of a target are given.
 type Call struct {
 	Kind, Provider, Model, TraceID string
-	Shape                          string // shape of the bodies, if it is not that of Kind
+	Reached                        []string // types of requests that a passed-through path reaches
+	Shape                          string   // shape of the bodies, if it is not that of Kind
 	Stream                         bool
 	Passed                         bool // the body is passed through unread: only types of requests are judged
 	Metadata                       map[string]string
@@ -290,7 +291,7 @@ func (g *group) find(s said.Scope) *said.Found {
 func (g *group) subject(k *check, changed bool) *judge.Subject {
 	c, f := &g.call, g.find(k.scope)
 	s := &judge.Subject{
-		Phase: g.phase, Kind: c.Kind, Provider: c.Provider, Model: c.Model, Stream: c.Stream, Status: c.Status, TraceID: c.TraceID,
+		Phase: g.phase, Kind: c.Kind, Reached: c.Reached, Provider: c.Provider, Model: c.Model, Stream: c.Stream, Status: c.Status, TraceID: c.TraceID,
 		Texts: f.Texts, ToolCalls: f.ToolCalls, Changed: changed, Request: c.Request, Metadata: c.Metadata, Headers: c.Headers, Parameters: k.parameters,
 		Client: c.Client, Public: c.Public, Fetch: c.Fetch, Saved: k.saved, Secrets: c.Secrets,
 	}

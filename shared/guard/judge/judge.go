@@ -15,7 +15,10 @@ type Subject struct {
 	Phase guard.Phase // guard.Before or guard.After, one of them
 	// Kind is the type of the request: chatComplete, complete, embed, messages,
 	// createModelResponse, proxy...
-	Kind     string
+	Kind string
+	// Reached are the types of requests that a request which is passed through reaches at the
+	// provider by its path; nil: Kind says what it is.
+	Reached  []string
 	Provider string
 	Model    string
 	Stream   bool

@@ -60,7 +60,7 @@ func (s *State) GoLive(m *Means, t *chosen.Target, leaf *route.Leaf, fetch judge
 // callOf is what hooks are told of a target.
 func (m *Means) callOf(t *chosen.Target) chain.Call {
 	c := chain.Call{
-		Kind: t.Route.Endpoint, TraceID: t.Ask.TraceID, Model: t.To.Model, Stream: t.Stream, Metadata: maps.Clone(t.Metadata),
+		Kind: t.Route.Endpoint, Reached: t.Reached(), TraceID: t.Ask.TraceID, Model: t.To.Model, Stream: t.Stream, Metadata: maps.Clone(t.Metadata),
 		Headers: t.HeadersForProvider(), Client: m.client, Public: m.public, Secrets: m.secrets(&t.Caller), Now: m.now,
 	}
 	if p := t.To.Target.Provider; p != nil {

@@ -56,6 +56,9 @@ func (b *path) Like() *routes.Route {
 	return b.Route.Like(b.RawPath())
 }
 
+// Reached returns the types of requests that a passed-through request may reach.
+func (b *path) Reached() []string { return b.Route.Reached(b.Req.Method, b.RawPath()) }
+
 // With is the same body of a request with other headers, at a route that the gateway
 // does not serve itself.
 func (b *Body) With(ask asked.Headers, h http.Header) Body {

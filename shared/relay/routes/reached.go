@@ -1,0 +1,64 @@
+package routes
+
+import (
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+)
+
+// maxUnescape bounds how many times a path is unescaped: each host on the way may do it once.
+const maxUnescape = 3
+
+// Reached returns the types of requests of the gateway's own routes that a request which is
+// passed through may reach at the provider, in any spelling of its path and below any base.
+// It is empty for other routes, and for a path that none of them has.
+func (rt *Route) Reached(method, escapedPath string) (endpoints []string) {
+	if rt.shadowed == nil || method != http.MethodPost {
+		return nil
+	}
+	segments := plainSegments(escapedPath)
+	for i := range segments {
+		below := "/" + strings.Join(segments[i:], "/")
+		add := func(rt *Route) {
+			if rt.Method == method && rt.Endpoint != "" && !slices.Contains(endpoints, rt.Endpoint) {
+				endpoints = append(endpoints, rt.Endpoint)
+			}
+		}
+		own, _ := rt.shadowed.at(below)
+		for _, rt := range own {
+			add(rt)
+		}
+		if native, _ := rt.nativeAt(method, below); native != nil {
+			add(native)
+		}
+	}
+	return endpoints
+}
+
+// plainSegments are the segments of a path as the most lenient of hosts reads it: unescaped,
+// in lower case but for what follows a colon, without empty and dot segments and what follows
+// a semicolon.
+func plainSegments(path string) (out []string) {
+	for range maxUnescape {
+		plain, err := url.PathUnescape(path)
+		if err != nil || plain == path {
+			break
+		}
+		path = plain
+	}
+	for _, s := range strings.FieldsFunc(path, func(r rune) bool { return r == '/' || r == '\\' }) {
+		s, _, _ = strings.Cut(s, ";")
+		switch s = strings.TrimSpace(s); s {
+		case "", ".":
+		case "..":
+			out = out[:max(len(out)-1, 0)]
+		default:
+			if !strings.Contains(s, ":") {
+				s = strings.ToLower(s)
+			}
+			out = append(out, s)
+		}
+	}
+	return out
+}
