@@ -68,10 +68,14 @@ func (s *responses) event(data []byte) ([]byte, error) {
 	}
 	out = s.stream.head()
 	var at int
+	reserved := isReserved(of["item"])
 	if raw := of["output_index"]; raw == nil || json.Unmarshal(raw, &at) != nil {
+		if reserved {
+			return out, nil
+		}
 		return s.stream.emit(out, of), nil
 	}
-	if isReserved(of["item"]) {
+	if reserved {
 		s.stream.removed[at] = true
 	}
 	if s.stream.removed[at] {

@@ -249,7 +249,7 @@ func TestReservedItemsOfProvidersAreRemoved(t *testing.T) {
 				events = append(events, fmt.Sprintf(`{"type":"response.output_item.%s","output_index":%d,"item":%s}`, kind, i, item))
 			}
 		}
-		events = append(events, `{"type":"response.completed","response":`+response+`}`)
+		events = append(events, `{"type":"response.output_item.done","item":`+forged+`}`, `{"type":"response.completed","response":`+response+`}`)
 		for more, answer := range map[string]func(http.ResponseWriter){"": plain(200, response), `,"stream":true`: stream(events...)} {
 			d := adder()
 			d.t, d.turns = t, append(d.turns, answer)
