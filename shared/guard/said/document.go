@@ -27,9 +27,9 @@ func Read(contentType string, body []byte) (doc Document, ok bool) {
 		return Document{}, true
 	case kind == "application/vnd.amazon.eventstream":
 		return readFrames(body)
-	case kind == "text/event-stream":
+	case kind == "text/event-stream" && !isJSON(body): // no event begins like JSON
 		return readEvents(body)
-	case isMedia(kind):
+	case isMedia(kind) && !isJSON(body) && (!utf8.Valid(body) || hasControls(body)):
 		return Document{}, true // pictures and sound are not judged in conversations either
 	case isJSON(body):
 		if wire.KindOf(bytes.TrimLeft(body, " \t\r\n")) == wire.KindObject {

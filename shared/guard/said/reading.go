@@ -280,6 +280,8 @@ func (r *reading) object(at place) (o object) {
 			}
 		case does == identifier && string(name) == "name" && at.attached:
 			r.value(sub)
+		case does == identifier && string(name) == "name" && at.element:
+			r.unless(isName, sub)
 		default:
 			r.field(does, string(name), &at, sub)
 		}

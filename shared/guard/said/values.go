@@ -16,6 +16,17 @@ const maxIdentifier = 256
 // isIdentifier reports whether a value can be an identifier: short and without white space.
 func isIdentifier(s []byte) bool { return len(s) <= maxIdentifier && isOpaque(s) }
 
+// isName reports whether a value can be the name of a tool or of a participant. The model
+// reads it, so an address or a number is judged.
+func isName(s []byte) bool {
+	for i, c := range s {
+		if (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && c != '_' && (i == 0 || c != '-' && c != '.' && (c < '0' || c > '9')) {
+			return false
+		}
+	}
+	return len(s) <= maxIdentifier
+}
+
 // isOpaque reports whether a value has only printable ASCII characters and no white space.
 func isOpaque(s []byte) bool {
 	for _, c := range s {

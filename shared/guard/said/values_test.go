@@ -49,3 +49,33 @@ func TestTextInBase64IsJudgedHoweverItIsWritten(t *testing.T) {
 		}
 	}
 }
+
+// A text is judged whatever media type a host gives it; pictures are not.
+func TestTextIsJudgedInAnyMediaType(t *testing.T) {
+	const word = "FORBIDDENWORD"
+	for _, kind := range []string{"application/json", "image/png", "audio/mpeg", "text/event-stream", "application/octet-stream", "", "text/plain"} {
+		for _, body := range []string{`{"choices":[{"message":{"content":"` + word + `"}}]}`, "it is " + word} {
+			if kind == "text/event-stream" && body[0] != '{' {
+				continue // no event
+			}
+			doc, ok := Read(kind, []byte(body))
+			if found := InAnswer("", doc.JSON, AllMessages); !ok || !strings.Contains(strings.Join(found.Texts, "\n"), word) {
+				t.Errorf("%s, %s: %t, judged is %q", kind, body, ok, found.Texts)
+			}
+		}
+	}
+	if doc, ok := Read("image/png", []byte("\x89PNG\r\n\x1a\n\x00\x00")); !ok || doc.JSON != nil {
+		t.Errorf("a picture: %t, %s", ok, doc.JSON)
+	}
+}
+
+// The model reads the names of participants: an address or a number there is judged.
+func TestAddressesInNamesAreJudged(t *testing.T) {
+	for name, judged := range map[string]bool{"ann@example.com": true, "078-05-1120": true, "alice": false, "get_weather-2": false} {
+		body := `{"messages":[{"role":"user","content":"a","name":"` + name + `"}]}`
+		found := InRequest("", []byte(body), LastMessage)
+		if got := strings.Contains(strings.Join(found.Texts, "\n"), name); got != judged {
+			t.Errorf("%s: judged is %q", name, found.Texts)
+		}
+	}
+}
