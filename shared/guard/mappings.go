@@ -94,16 +94,15 @@ func storeMappings(checks []Applied, all []provider.SecretMapping) error {
 	return nil
 }
 
-// addresses returns the credentials of a check that decide where its mapped secrets are
-// sent. An address stays where it was if an earlier check of the same kind had the same one
+// addresses returns the parameters of a check that decide where its mapped secrets are
+// sent, most of which are among its credentials. An address stays where it was if an earlier check of the same kind had the same one
 // with the same mappings.
 func addresses(c *Applied, path string, was []Applied) (out []hostpin.Address) {
-	opening := opening(c.ID)
-	for name, m := range placed(&opening, opening.Name, c.Parameters[opening.Name]) {
+	for name, m := range sites(c) {
 		a := hostpin.Address{Field: path + name, Now: m.value, Open: m.open}
 		for i := range was {
 			old := &was[i]
-			if old.ID == c.ID && placed(&opening, opening.Name, old.Parameters[opening.Name])[name] == m && sameMappings(old, c) {
+			if old.ID == c.ID && sites(old)[name] == m && sameMappings(old, c) {
 				a.Was = a.Now
 			}
 		}
@@ -124,6 +123,23 @@ func sameMappings(a, b *Applied) bool {
 type site struct {
 	value string
 	open  bool // it can name any host
+}
+
+// sites returns the parameters of a check that name a host, by their paths.
+func sites(c *Applied) map[string]site {
+	opening := opening(c.ID)
+	out := placed(&opening, opening.Name, c.Parameters[opening.Name])
+	row, ok := Find(c.ID)
+	if !ok {
+		return out
+	}
+	for i := range row.Params { // beside the credentials, words such as domain have another meaning
+		var value string
+		if p := &row.Params[i]; p.Type == URL && json.Unmarshal(c.Parameters[p.Name], &value) == nil && value != "" {
+			out[p.Name] = site{value, true}
+		}
+	}
+	return out
 }
 
 // placed returns the credentials below p that name a host, by their paths.

@@ -2,6 +2,7 @@ package guard
 
 import (
 	"encoding/json"
+	"strings"
 	"testing"
 
 	"gateway/shared/fault"
@@ -55,6 +56,60 @@ func TestMappedCredentialsHaveAddresses(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestEveryURLOfACheckWithMappingsIsAnAddress enumerates the parameters of all checks whose
+// credentials can be mapped, those beside the credentials too.
+func TestEveryURLOfACheckWithMappingsIsAnAddress(t *testing.T) {
+	t.Parallel()
+	const value = `"https://attacker.example.com"`
+	const mapping = `[{"target_field":"credentials.awsSessionToken","secret_reference_id":"r"}]`
+	beside := 0
+	for _, c := range Table() {
+		opening := opening(c.ID)
+		if len(mapped(&opening, opening.Name)) == 0 {
+			continue
+		}
+		var walk func(params []Param, path string)
+		walk = func(params []Param, path string) {
+			for i := range params {
+				p := &params[i]
+				if at := path + p.Name; p.Type == Object {
+					walk(p.Members, at+".")
+				} else if p.Type == URL {
+					if path == "" {
+						beside++
+					}
+					parameters := map[string]json.RawMessage{MappingsParameter: json.RawMessage(mapping)}
+					top, rest, nested := strings.Cut(at, ".")
+					raw := value
+					for nested {
+						var last string
+						if rest, last, nested = cutLast(rest); last != "" {
+							raw = `{"` + last + `":` + raw + `}`
+						}
+					}
+					parameters[top] = json.RawMessage(raw)
+					got := addresses(&Applied{ID: c.ID, Parameters: parameters}, "", []Applied{{ID: c.ID, Parameters: map[string]json.RawMessage{MappingsParameter: json.RawMessage(mapping)}}})
+					if len(got) != 1 || got[0].Field != at || !got[0].Open || !got[0].Moved() {
+						t.Errorf("%s: %s is no address that moves: %+v", c.ID, at, got)
+					}
+				}
+			}
+		}
+		walk(c.Parameters(), "")
+	}
+	if beside == 0 {
+		t.Error("no check has an address beside its credentials")
+	}
+}
+
+// cutLast cuts a path before its last dot; more is false if there was none.
+func cutLast(path string) (before, last string, more bool) {
+	if i := strings.LastIndexByte(path, '.'); i >= 0 {
+		return path[:i], path[i+1:], true
+	}
+	return "", path, false
 }
 
 func TestMappingsAreStoredAsTheyAreMarked(t *testing.T) {
