@@ -229,7 +229,7 @@ func (l *line) count(r *usage.Record, a *usage.Attempt) {
 // name keeps a request behind the line: doubtful ones before others.
 func (l *line) name(r *usage.Record, a *usage.Attempt) {
 	n := behind{LogID: r.ID, Cost: dollars(a.Cost), Doubt: []string{}}
-	for word, doubtful := range map[string]bool{"estimated": a.Usage.Estimated, "unpriced": !r.Priced, "unconfirmed": r.Unconfirmed, "failed": !r.Success(), "client_gone": r.ClientGone} {
+	for word, doubtful := range map[string]bool{"estimated": a.Usage.Estimated, "limited": a.Usage.Limited, "unpriced": !r.Priced, "unconfirmed": r.Unconfirmed, "failed": !r.Success(), "client_gone": r.ClientGone} {
 		if doubtful {
 			n.Doubt = append(n.Doubt, word)
 		}

@@ -54,6 +54,7 @@ type metrics struct {
 	ResUnits       int64   `json:"res_units"`
 	TotalUnits     int64   `json:"total_units"`
 	UnitsEstimated bool    `json:"units_estimated"`
+	UnitsLimited   bool    `json:"units_limited" doc:"The provider reported more than a request can use. The units are the most that this request could have used."`
 	Cost           float64 `json:"cost"`
 	GatewayCost    float64 `json:"gateway_cost" doc:"Of the gateway itself on AWS, in US cents; 0 where it is not counted for each request."`
 	CostCurrency   string  `json:"cost_currency"`
@@ -159,6 +160,7 @@ func metricsOf(r *usage.Record, organisation, configVersion string) metrics {
 		ResUnits:       r.Usage.OutputTokens(),
 		TotalUnits:     r.Usage.TotalTokens(),
 		UnitsEstimated: r.Usage.Estimated,
+		UnitsLimited:   r.Usage.Limited,
 		Cost:           report.Cents(r.Cost),
 		GatewayCost:    report.Cents(r.Running),
 		CostCurrency:   "USD",

@@ -55,7 +55,7 @@ func TestSecretReferencesAreMappedByRight(t *testing.T) {
 	h.Do("POST", "/virtual-keys", by, body("x", mapped(`,"secret_key":"db_password"`)+host)).Refused(403, "AB03", "secret_mappings")
 
 	user := "key-user-of-references"
-	h.SetCaller(user, admin.Caller{KeyID: "k", Type: string(identity.WorkspaceService), Scope: h.Caller(key).Scope, Scopes: admintest.ScopeList{"virtual_keys.create", "virtual_keys.update", "virtual_keys.read", "secret_references.use"}})
+	h.SetCaller(user, admin.Caller{KeyID: "k", Type: string(identity.WorkspaceService), Scope: h.Caller(key).Scope, Scopes: admintest.ScopeList{"virtual_keys.create", "virtual_keys.update", "virtual_keys.read", "secret_references.use"}}.As(identity.RankManager))
 	h.Do("POST", "/virtual-keys", user, body("x", mapped(`,"secret_key":"db_password"`))).Refused(400, "AB01", "secret_mappings[0].secret_key")
 	h.Do("POST", "/virtual-keys", user, body("x", mapped("")+host)).Refused(400, "AB01", "custom_host")
 	h.Do("POST", "/virtual-keys", user, body("x", mapped(`,"restricted":false`))).OK()

@@ -74,6 +74,9 @@ type Usage struct {
 	has uint64
 	// Estimated says that the counts are the gateway's own estimate.
 	Estimated bool
+	// Limited says that the provider's counts were more than a request can use and were
+	// replaced, see Limit.
+	Limited bool
 }
 
 // Set records a count, zero included.
@@ -101,6 +104,7 @@ func (u Usage) Plus(v Usage) Usage {
 		u.Add(c, v.n[c])
 	}
 	u.Estimated = u.Estimated || v.Estimated
+	u.Limited = u.Limited || v.Limited
 	return u
 }
 

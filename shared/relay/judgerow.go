@@ -55,7 +55,7 @@ func (m *Mux) JudgeRow(req *http.Request, behalf *admitted.Behalf, stage RowStag
 	}()
 	c.begin(m.relay, refusal, req, rt)
 	c.PathID, c.Behalf = id, behalf
-	err := c.judgeRow(&out, stage, answer)
+	err := judgeRow(c, &out, stage, answer)
 	if err == nil {
 		dryCall{c}.forget()
 		return out
@@ -71,7 +71,7 @@ func (m *Mux) JudgeRow(req *http.Request, behalf *admitted.Behalf, stage RowStag
 }
 
 // judgeRow takes a row to the first target of its plan.
-func (c *call) judgeRow(out *JudgedRow, stage RowStage, answer []byte) error {
+func judgeRow(c *call, out *JudgedRow, stage RowStage, answer []byte) error {
 	if err := c.Admit(); err != nil {
 		return err
 	}

@@ -182,9 +182,17 @@ func flags(a, b, c, d bool) (f byte) {
 	return f
 }
 
+// limitedUsage is the bit of a usage head for pricing.Usage.Limited. It is the last one, so
+// that there is room for classes.
+const limitedUsage = 1 << 63
+
 func appendUsage(b []byte, u *pricing.Usage) []byte {
 	set := u.Classes()
-	b = binary.AppendUvarint(b, uint64(set)<<1|uint64(flags(u.Estimated, false, false, false)))
+	head := set<<1 | uint64(flags(u.Estimated, false, false, false))
+	if u.Limited {
+		head |= limitedUsage
+	}
+	b = binary.AppendUvarint(b, head)
 	for ; set != 0; set &= set - 1 {
 		b = binary.AppendVarint(b, u.N(pricing.Class(bits.TrailingZeros64(set))))
 	}
@@ -428,8 +436,8 @@ func (c *cursor) flags(to ...*bool) {
 
 func (c *cursor) usage(u *pricing.Usage) {
 	head := c.uint()
-	u.Estimated = head&1 != 0
-	set := head >> 1
+	u.Estimated, u.Limited = head&1 != 0, head&limitedUsage != 0
+	set := head &^ limitedUsage >> 1
 	if set >= 1<<pricing.NumClasses {
 		c.bad, c.rest = true, ""
 		return

@@ -46,6 +46,7 @@ func drawRecord(t *rapid.T) Record {
 			}
 		}
 		u.Estimated = rapid.Bool().Draw(t, "estimated")
+		u.Limited = rapid.Bool().Draw(t, "limited")
 		return u
 	}
 	r := Record{

@@ -170,7 +170,7 @@ func (r *results) sum() ([]chat.Meter, error) {
 	sum := make(map[string]pricing.Usage)
 	err := r.each(func(row *result) {
 		if model := orElse(row.model, r.model); row.good() {
-			sum[model] = sum[model].Plus(r.meter(row).Usage.Bounded()).Bounded()
+			sum[model] = sum[model].Plus(r.meter(row).Usage.Limit(pricing.Usage{})).Bounded()
 		}
 	})
 	if err != nil {

@@ -221,7 +221,7 @@ func (q *Request) authenticate() (err error) {
 		return err
 	}
 	if q.Token, q.KeyInAuth, err = identity.Token(q.Req.Header); err == nil && ephemeral.Is(q.Token) {
-		err = q.unbind()
+		err = unbind(q)
 	}
 	if err == nil {
 		q.Who, err = q.known(q.Ctx)
@@ -245,7 +245,7 @@ func (q *Request) known(ctx context.Context) (*identity.Principal, error) {
 
 // unbind opens the client secret that a request came with: what its maker has settled
 // stands in place of what the client says.
-func (q *Request) unbind() error {
+func unbind(q *Request) error {
 	if !q.Route.Secrets {
 		return fault.New(fault.Unauthorized, "x-gateway-api-key", "A client secret opens realtime sessions and nothing else; use an API key")
 	}

@@ -231,7 +231,7 @@ func (w hosted) judged(ctx context.Context) (managed.Room, *chat.HeldFile, error
 
 // answers are the rows of output that guardrails let pass. It implements io.Reader.
 type answers struct {
-	hosted
+	batch hosted
 	ctx   context.Context
 	room  managed.Room
 	file  *chat.HeldFile // the rows that were sent
@@ -250,7 +250,7 @@ type rowAt struct {
 
 // answers makes a reader of the provider's rows of output.
 func (w hosted) answers(ctx context.Context, src io.Reader) (*answers, error) {
-	a := &answers{hosted: w, ctx: ctx, at: map[string]rowAt{}, in: managed.NewLines(src, 0, 0)}
+	a := &answers{batch: w, ctx: ctx, at: map[string]rowAt{}, in: managed.NewLines(src, 0, 0)}
 	room, f, err := w.input(ctx)
 	if err != nil {
 		return nil, err
@@ -323,16 +323,16 @@ func (a *answers) judge(dst, line []byte) ([]byte, error) {
 	if err != nil {
 		return dst, err
 	}
-	made := a.judgeRow(a.ctx, row, relay.RowAnswered, one.Response.Body)
+	made := a.batch.judgeRow(a.ctx, row, relay.RowAnswered, one.Response.Body)
 	if made.Refused != nil {
-		return dst, a.refuse(a.ctx, at.line, one.CustomID, &made)
+		return dst, a.batch.refuse(a.ctx, at.line, one.CustomID, &made)
 	}
 	body := []byte(one.Response.Body)
 	if made.Body != nil {
 		body = made.Body
 	}
 	// Written anew, so that the client gets what was judged and nothing beside it.
-	return managed.Answered(dst, a.id, at.line, one.CustomID, one.Response.Status, one.Response.Request, body), nil
+	return managed.Answered(dst, a.batch.id, at.line, one.CustomID, one.Response.Status, one.Response.Request, body), nil
 }
 
 // row reads a row that was sent. Providers mostly answer in the order of the rows.

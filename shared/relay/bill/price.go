@@ -3,10 +3,12 @@ package bill
 import (
 	"bytes"
 	"cmp"
+	"fmt"
 
 	"gateway/shared/chat"
 	"gateway/shared/ledger"
 	"gateway/shared/pricing"
+	"gateway/shared/relay/routes"
 	"gateway/shared/relay/saved"
 )
 
@@ -44,15 +46,37 @@ func (b *Bill) ModelOf() string { return cmp.Or(b.Heard.Priced, b.To.Model) }
 // Charge counts the usage of the answering attempt and prices it, and what further
 // models used on the same bill.
 func (b *Bill) Charge(u pricing.Usage) {
-	u = u.Bounded()
+	u = plausible(b, u)
 	price, known := b.priceOf(b.ModelOf(), priceOptions(b, u.InputTokens(), cmp.Or(b.Heard.Mode, b.Heard.Served.Mode, b.Wanted.Mode)), true)
 	b.Purse.Charge(u, price, known)
 	for _, line := range b.Heard.Served.Also {
-		used := line.Usage.Bounded()
+		used := plausible(b, line.Usage)
 		price, known := priceOfLine(b, line, used.InputTokens())
 		b.Purse.ChargeAlso(used, price, known)
 	}
 	b.Heard.Served.Also = nil
+}
+
+// plausible replaces counts that the request cannot have used by the most that it can, and
+// reports them. The rows of a batch were checked one by one.
+func plausible(b *Bill, u pricing.Usage) pricing.Usage {
+	if b.Heard.Mode == pricing.Batch {
+		return u.Bounded()
+	}
+	if limited := u.Limit(pricing.Usage{}); !limited.Limited || u.Limited {
+		return limited
+	}
+	most := b.Wanted.Most
+	in, out := tokenBound(b)
+	if out == 0 {
+		out = routes.DefaultReserveOutput
+	}
+	most.Set(pricing.Input, in)
+	most.Set(pricing.Output, out)
+	limited := u.Limit(most)
+	b.Fail("usage of a provider", fmt.Errorf("%s reported %d tokens in and %d out, which no request can use; %d and %d are charged",
+		b.HeardModel(), u.Bounded().InputTokens(), u.Bounded().OutputTokens(), limited.InputTokens(), limited.OutputTokens()))
+	return limited
 }
 
 // priceOfLine returns the price of a line of the bill. A line of the requested model has the
@@ -98,13 +122,10 @@ func (b *Bill) priceOf(model string, o pricing.Options, named bool) (pricing.Pri
 // its bytes do not stand in the body.
 const tokensOfAnImage = 4000
 
-// BoundOf is the most that the request can cost at this target. A token is at
-// least one byte of the body.
-func (b *Bill) BoundOf() ledger.Bound {
-	if b.ReadRows != nil {
-		return boundOfRows(b)
-	}
-	in := int64(max(len(b.In), len(b.To.Body)))
+// tokenBound returns the most tokens that the request can use at this target, as far as its
+// body tells. A token is at least one byte of the body.
+func tokenBound(b *Bill) (in, out int64) {
+	in = int64(max(len(b.In), len(b.To.Body)))
 	if b.Form != nil {
 		in = b.Form.Text()
 	} else if in == 0 {
@@ -113,7 +134,15 @@ func (b *Bill) BoundOf() ledger.Bound {
 	in += int64(bytes.Count(b.In, []byte(`"image_url"`))+bytes.Count(b.In, []byte(`"image"`))) * tokensOfAnImage
 	in = max(in, b.InBound, b.hidden)
 	in += b.Fetched.Documents // what was fetched stands in no body of the client
-	out := b.OutBound
+	return in, b.OutBound
+}
+
+// BoundOf is the most that the request can cost at this target.
+func (b *Bill) BoundOf() ledger.Bound {
+	if b.ReadRows != nil {
+		return boundOfRows(b)
+	}
+	in, out := tokenBound(b)
 	price, known := b.priceOf(b.ModelOf(), priceOptions(b, in, b.Wanted.Mode), true)
 	most := ledger.Bound{Tokens: in + out, Priced: known, Assumed: b.OutAssumed, Rerouted: b.rerouted}
 	if known {

@@ -141,7 +141,7 @@ func (m *Maker) price(r *usage.Record, x *Exchange, seen *Seen, got *chat.Meter)
 	if known {
 		r.Provider = p.ID
 	}
-	r.Usage = seen.Usage.Bounded()
+	r.Usage = seen.Usage.Limit(pricing.Usage{})
 	if !r.Success() && !r.Usage.Known() {
 		r.Priced = true // it cost nothing
 		return
