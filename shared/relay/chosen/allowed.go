@@ -1,6 +1,7 @@
 package chosen
 
 import (
+	"net/url"
 	"slices"
 	"strings"
 
@@ -37,10 +38,72 @@ func (ch *Chooser) mayCall(p *provider.Provider) error {
 	if err := ch.MayCall(p, ch.To.Model); err != nil {
 		return err
 	}
+	if ch.Route.Shape == routes.Raw {
+		if err := ch.mayCallPassed(p); err != nil {
+			return err
+		}
+	}
 	if ch.Form != nil || ch.Unread {
 		return nil // its model is that of a field, or of the address
 	}
 	return ch.mayCallAll(p, ch.In)
+}
+
+// mayCallPassed checks the models that a passed-through request names outside of its body, and
+// refuses a batch whose rows are in a file.
+func (ch *Chooser) mayCallPassed(p *provider.Provider) error {
+	models := queryModels(ch.Req.URL.Query())
+	if p.PathModel(ch.RawPath()) == "" {
+		models = append(models, pathModels(ch.RawPath())...)
+	}
+	for _, model := range models {
+		if err := ch.MayCall(p, model); err != nil {
+			return err
+		}
+	}
+	if field := rowsInFile(ch.RawPath(), ch.In); field != "" {
+		return fault.Newf(fault.ModelNotAllowed, field, "The settings allow some models only, and the models of rows in a file cannot be read")
+	}
+	return nil
+}
+
+// queryModels returns the models that a query names.
+func queryModels(query url.Values) (models []string) {
+	for name, values := range query {
+		switch strings.NewReplacer("_", "", "-", "").Replace(strings.ToLower(name)) {
+		case "model", "modelid", "modelname":
+			models = append(models, values...)
+		}
+	}
+	return models
+}
+
+// pathModels returns the models of a path that has the older form of OpenAI or that of Azure,
+// which hosts of OpenAI's shape accept as well.
+func pathModels(escapedPath string) (models []string) {
+	segments := routes.Segments(escapedPath)
+	for i := 0; i+2 < len(segments); i++ {
+		if strings.EqualFold(segments[i], "engines") || strings.EqualFold(segments[i], "deployments") {
+			models = append(models, segments[i+1])
+		}
+	}
+	return models
+}
+
+// rowsInFile returns the field by which a new batch names the file of its rows; "" if the
+// request makes no such batch.
+func rowsInFile(escapedPath string, body []byte) (field string) {
+	segments := routes.Segments(escapedPath)
+	if len(segments) == 0 || !strings.EqualFold(segments[len(segments)-1], "batches") {
+		return ""
+	}
+	found, _ := reference.Find(body) // what cannot be read is refused by mayCallAll
+	for _, r := range found {
+		if r.Kind == reference.File || r.Kind == reference.Storage {
+			return r.Field
+		}
+	}
+	return ""
 }
 
 // mayCallAll checks every model that a body names against those that the settings allow:

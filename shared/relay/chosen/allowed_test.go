@@ -1,6 +1,8 @@
 package chosen
 
 import (
+	"net/url"
+	"strings"
 	"testing"
 
 	"gateway/shared/fault"
@@ -30,5 +32,39 @@ func TestOtherModelsOfABodyAreFound(t *testing.T) {
 	}
 	if _, err := otherModels([]byte("{")); fault.From(err).Code != fault.ModelNotAllowed {
 		t.Errorf("a body that cannot be read: %v", err)
+	}
+}
+
+func TestModelsOutsideOfAPassedBodyAreFound(t *testing.T) {
+	t.Parallel()
+	for path, want := range map[string]string{
+		"/engines/Big/completions": "Big", "/openai/deployments/Big/chat/completions?x=y": "Big", "//v1/%65ngines/Big/completions": "Big",
+		"/deployments%2FBig/chat/completions": "Big", "/chat/completions": "", "/deployments/a": "", "/accounts/a/deployments": "",
+	} {
+		if got := strings.Join(pathModels(path), " "); got != want {
+			t.Errorf("%s: %q, want %q", path, got, want)
+		}
+	}
+	for query, want := range map[string]string{"model=a": "a", "Model_ID=a": "a", "x=1": "", "voice=model": ""} {
+		values, _ := url.ParseQuery(query)
+		if got := strings.Join(queryModels(values), " "); got != want {
+			t.Errorf("%s: %q, want %q", query, got, want)
+		}
+	}
+}
+
+func TestRowsInFilesAreFound(t *testing.T) {
+	t.Parallel()
+	const rows = `{"input_file_id":"file-1","endpoint":"/v1/chat/completions"}`
+	for path, want := range map[string]string{
+		"/batches": "input_file_id", "/v1//batches/": "input_file_id", "/%62atches": "input_file_id", "/openai/v1/Batches": "input_file_id",
+		"/batches/b/cancel": "", "/fine_tuning/jobs": "",
+	} {
+		if got := rowsInFile(path, []byte(rows)); got != want {
+			t.Errorf("%s: %q, want %q", path, got, want)
+		}
+	}
+	if got := rowsInFile("/messages/batches", []byte(`{"requests":[{"custom_id":"a","params":{"model":"m"}}]}`)); got != "" {
+		t.Errorf("rows in the body: %q", got)
 	}
 }

@@ -17,7 +17,12 @@ func (rt *Route) Reached(method, escapedPath string) (endpoints []string) {
 	if rt.shadowed == nil || method != http.MethodPost {
 		return nil
 	}
-	segments := plainSegments(escapedPath)
+	segments := Segments(escapedPath)
+	for i, s := range segments {
+		if !strings.Contains(s, ":") { // a method of Google's, whose letters count
+			segments[i] = strings.ToLower(s)
+		}
+	}
 	for i := range segments {
 		below := "/" + strings.Join(segments[i:], "/")
 		add := func(rt *Route) {
@@ -36,10 +41,9 @@ func (rt *Route) Reached(method, escapedPath string) (endpoints []string) {
 	return endpoints
 }
 
-// plainSegments are the segments of a path as the most lenient of hosts reads it: unescaped,
-// in lower case but for what follows a colon, without empty and dot segments and what follows
-// a semicolon.
-func plainSegments(path string) (out []string) {
+// Segments are the segments of a path as the most lenient of hosts reads it: unescaped,
+// without empty and dot segments and what follows a semicolon.
+func Segments(path string) (out []string) {
 	for range maxUnescape {
 		plain, err := url.PathUnescape(path)
 		if err != nil || plain == path {
@@ -54,9 +58,6 @@ func plainSegments(path string) (out []string) {
 		case "..":
 			out = out[:max(len(out)-1, 0)]
 		default:
-			if !strings.Contains(s, ":") {
-				s = strings.ToLower(s)
-			}
 			out = append(out, s)
 		}
 	}
