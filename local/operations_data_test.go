@@ -59,6 +59,12 @@ func aFile(r *running) string {
 	return r.id("POST", "/files", form("purpose", "batch", "file", "rows.jsonl:"+batchRows), formOnMock...)
 }
 
+func aFileWithoutPrice(r *running) string {
+	r.t.Helper()
+	rows := strings.ReplaceAll(batchRows, "gpt-4o-mini", "nobody-knows-this-model")
+	return r.id("POST", "/files", form("purpose", "batch", "file", "rows.jsonl:"+rows), formOnMock...)
+}
+
 func aTrainingFile(r *running) string {
 	r.t.Helper()
 	return r.id("POST", "/files", form("purpose", "fine-tune", "file", "rows.jsonl:{}"), formOnMock...)

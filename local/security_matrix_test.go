@@ -21,6 +21,7 @@ type row struct {
 	recorded           string // the method in its record
 	costs              cost
 	prepare            func(r *running) string // makes the thing that {id} stands for
+	unpriced           func(r *running) string // prepare, with a model that has no price
 	ids                []string                // for requests to come
 
 	// Of the sample that was served.
@@ -77,7 +78,7 @@ var samples = map[string]row{
 	"GET /files/{id}":                       {headers: onMock, costs: free, prepare: aFile},
 	"DELETE /files/{id}":                    {headers: onMock, costs: free, prepare: aFile},
 	"GET /files/{id}/content":               {headers: onMock, costs: free, prepare: aFile},
-	"POST /batches":                         {body: `{"input_file_id":"{id}","endpoint":"/v1/chat/completions","completion_window":"24h"}`, headers: onMock, costs: called, prepare: aFile},
+	"POST /batches":                         {body: `{"input_file_id":"{id}","endpoint":"/v1/chat/completions","completion_window":"24h"}`, headers: onMock, costs: called, prepare: aFile, unpriced: aFileWithoutPrice},
 	"GET /batches":                          {headers: onMock, costs: free},
 	"GET /batches/{id}":                     {headers: onMock, costs: free, prepare: aBatch},
 	"POST /batches/{id}/cancel":             {headers: onMock, costs: free, prepare: aBatch},
@@ -273,15 +274,18 @@ func checkBudget(t *testing.T, r *running, s *row) {
 	if s.costs == listed || s.costs == free || s.costs == tool {
 		want = http.StatusOK
 	}
-	before := r.mock.Bill().Total.Requests
 	unpriced := *s
+	if s.unpriced != nil {
+		unpriced.ids = []string{s.unpriced(r)}
+	}
+	before := r.mock.Bill().Total.Requests
 	for _, model := range []string{"gpt-4o-mini", "gpt-3.5-turbo-instruct", "claude-sonnet-4-5", "text-embedding-3-small", "text-moderation-latest", "dall-e-2", "dall-e-3", "tts-1", "whisper-1", "gpt-realtime"} {
 		unpriced.body = strings.ReplaceAll(unpriced.body, model, "nobody-knows-this-model")
 	}
 	if got := unpriced.send(r, r.keyWith(s.scope, `,"usage_limits":{"type":"cost","credit_limit":1}`), ""); got.status != want {
 		t.Errorf("without a price: %d %s", got.status, got.body)
 	}
-	if want != http.StatusOK && r.mock.Bill().Total.Requests != before {
+	if want != http.StatusOK && sent() != before {
 		t.Error("a request beyond the budget reached the provider")
 	}
 }
