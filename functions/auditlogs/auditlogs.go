@@ -37,7 +37,7 @@ func query() []admin.Field {
 	}
 	return []admin.Field{
 		instant.Field("start_time", "Beginning of the time.", true),
-		instant.Field("end_time", "End of the time, included.", true),
+		instant.EndField("end_time", "End of the time, included.", true),
 		text("organisation_id", "Organisation; the key's own, which is also the default."),
 		{Name: "method", Type: admin.String, Enum: []string{"POST", "PUT", "DELETE"}},
 		{Name: "uri", Type: admin.String, Max: maxURI, Doc: "Beginning of the path as it was called, such as /v1/configs."},
@@ -95,8 +95,9 @@ func shown(entries []audit.Entry) []entry {
 // read turns the query into a filter.
 func read(c *admin.Call) (audit.Filter, error) {
 	q := c.Query
+	start, end, reversed := instant.Range(q, "start_time", "end_time")
 	f := audit.Filter{
-		Start: instant.Of(q, "start_time"), End: instant.Of(q, "end_time"), Method: q.Text("method"), URI: q.Text("uri"), RequestID: q.Text("request_id"),
+		Start: start, End: end, Method: q.Text("method"), URI: q.Text("uri"), RequestID: q.Text("request_id"),
 		UserID: q.Text("user_id"), UserType: q.Text("user_type"), WorkspaceID: q.Text("workspace_id"), StatusCode: int(q.Int("response_status_code")),
 		ResourceType: q.Text("resource_type"), Action: q.Text("action"), ClientIP: q.Text("client_ip"), Country: q.Text("country"),
 		Page: int(q.Int("current_page")), Size: pageSize, Cursor: q.Text("cursor"),
@@ -105,8 +106,8 @@ func read(c *admin.Call) (audit.Filter, error) {
 		f.Size = int(q.Int("page_size"))
 	}
 	switch {
-	case f.End.Before(f.Start):
-		return f, fault.Invalid("end_time", "must not be before start_time")
+	case reversed != nil:
+		return f, fault.Invalids([]fault.Detail{*reversed})
 	case f.Cursor != "" && f.Page > 0:
 		return f, fault.Invalid("cursor", "cannot be given together with current_page")
 	case (f.Page+1)*f.Size > maxReach:

@@ -120,7 +120,7 @@ func TestFiltersMatchExactly(t *testing.T) {
 		}
 	}
 	for times, want := range map[string]int{
-		"start_time=2026-03-10T17:28:00+05:30&end_time=2026-03-10T17:30:00+05:30": 3, "start_time=2026-03-10T11:58:00Z&end_time=2026-03-10T11:58:00Z": 1, "start_time=2026-03-10&end_time=2026-03-10": 0,
+		"start_time=2026-03-10T17:28:00+05:30&end_time=2026-03-10T17:30:00+05:30": 3, "start_time=2026-03-10T11:58:00Z&end_time=2026-03-10T11:58:00Z": 1, "start_time=2026-03-10&end_time=2026-03-10": 9, "start_time=2026-03-09&end_time=2026-03-09": 0, "start_time=2026-03-10&end_time=2026-03-10T00:00:00Z": 0,
 		"start_time=2020-01-01&end_time=2190-01-01": 9,
 	} {
 		if got := h.Do("GET", "/audit-logs?"+times, admintest.AdminKey, nil).OK().At("total"); got != float64(want) {

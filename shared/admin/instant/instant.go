@@ -14,7 +14,7 @@ import (
 // forms are the accepted spellings; without an offset a time is UTC.
 var forms = []string{
 	time.RFC3339Nano, "2006-01-02T15:04:05.999999999Z0700", "2006-01-02T15:04:05", "2006-01-02T15:04Z07:00", "2006-01-02T15:04",
-	"2006-01-02 15:04:05Z07:00", "2006-01-02 15:04:05", "2006-01-02",
+	"2006-01-02 15:04:05Z07:00", "2006-01-02 15:04:05", time.DateOnly,
 }
 
 // lostPlus finds an offset whose plus sign arrived as a space, which is what a
@@ -29,13 +29,19 @@ const (
 
 // Parse reads a point in time; ok is false for what is none.
 func Parse(s string) (t time.Time, ok bool) {
+	t, _, ok = parse(s)
+	return t, ok
+}
+
+// parse is Parse, and reports whether s is a date without a time.
+func parse(s string) (t time.Time, date, ok bool) {
 	s = lostPlus.ReplaceAllString(s, "$1+$2")
 	for _, form := range forms {
 		if t, err := time.Parse(form, s); err == nil {
-			return t, t.Year() >= firstYear && t.Year() <= lastYear
+			return t, form == time.DateOnly, t.Year() >= firstYear && t.Year() <= lastYear
 		}
 	}
-	return time.Time{}, false
+	return time.Time{}, false, false
 }
 
 // Field is a query parameter that holds a point in time.
@@ -44,6 +50,13 @@ func Field(name, doc string, required bool) admin.Field {
 		Name: name, Type: admin.String, Max: 64, Required: required, Check: check, Example: "2026-01-31T15:04:05Z",
 		Doc: doc + " An ISO 8601 time with its offset from UTC, such as 2026-01-31T15:04:05+01:00; UTC without one.",
 	}
+}
+
+// EndField is Field for the end of a range, which Range reads.
+func EndField(name, doc string, required bool) admin.Field {
+	f := Field(name, doc, required)
+	f.Doc += " A date without a time is the end of that day."
+	return f
 }
 
 func check(raw json.RawMessage) []fault.Detail {
@@ -60,4 +73,19 @@ func check(raw json.RawMessage) []fault.Detail {
 func Of(q admin.Values, name string) time.Time {
 	t, _ := Parse(q.Text(name))
 	return t
+}
+
+// Range reads the two ends of a range of time; an end is the zero time when it is absent. Both
+// ends are included, so that a date without a time as the last one stands for the whole day. A
+// range that ends before it begins is wrong.
+func Range(q admin.Values, from, to string) (start, end time.Time, wrong *fault.Detail) {
+	start = Of(q, from)
+	end, date, _ := parse(q.Text(to))
+	if date {
+		end = end.AddDate(0, 0, 1).Add(-time.Nanosecond)
+	}
+	if q.Given(from) && q.Given(to) && end.Before(start) {
+		wrong = &fault.Detail{Field: to, Message: "must not be before " + from}
+	}
+	return start, end, wrong
 }

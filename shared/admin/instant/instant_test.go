@@ -1,8 +1,11 @@
 package instant
 
 import (
+	"encoding/json"
 	"testing"
 	"time"
+
+	"gateway/shared/admin"
 )
 
 func TestTimesKeepTheirOffset(t *testing.T) {
@@ -52,4 +55,35 @@ func FuzzParse(f *testing.F) {
 			t.Errorf("%q is %v, which is read as %v", s, got, again)
 		}
 	})
+}
+
+func TestRangesIncludeTheDayTheyEndWith(t *testing.T) {
+	for _, c := range []struct{ from, to, start, end, wrong string }{
+		{"2026-01-31", "2026-01-31", "2026-01-31T00:00:00Z", "2026-01-31T23:59:59.999999999Z", ""},
+		{"2026-01-31T12:00:00Z", "2026-01-31", "2026-01-31T12:00:00Z", "2026-01-31T23:59:59.999999999Z", ""},
+		{"2026-01-30", "2026-01-31T00:00:00Z", "2026-01-30T00:00:00Z", "2026-01-31T00:00:00Z", ""},
+		{"2026-01-31T12:00:00Z", "2026-01-31T12:00:00Z", "2026-01-31T12:00:00Z", "2026-01-31T12:00:00Z", ""},
+		{"2026-01-31T12:00:00Z", "2026-01-31T11:59:59Z", "2026-01-31T12:00:00Z", "2026-01-31T11:59:59Z", "to"},
+		{"2026-02-01", "2026-01-31", "2026-02-01T00:00:00Z", "2026-01-31T23:59:59.999999999Z", "to"},
+		{"", "2026-01-31", "0001-01-01T00:00:00Z", "2026-01-31T23:59:59.999999999Z", ""},
+		{"2026-01-31", "", "2026-01-31T00:00:00Z", "0001-01-01T00:00:00Z", ""},
+	} {
+		members := map[string]json.RawMessage{}
+		for name, text := range map[string]string{"from": c.from, "to": c.to} {
+			if text != "" {
+				raw, err := json.Marshal(text)
+				if err != nil {
+					t.Fatal(err)
+				}
+				members[name] = raw
+			}
+		}
+		start, end, wrong := Range(admin.ValuesOf(members), "from", "to")
+		if start.Format(time.RFC3339Nano) != c.start || end.Format(time.RFC3339Nano) != c.end {
+			t.Errorf("%q to %q: %v to %v", c.from, c.to, start, end)
+		}
+		if (wrong == nil) != (c.wrong == "") || wrong != nil && wrong.Field != c.wrong {
+			t.Errorf("%q to %q: %v", c.from, c.to, wrong)
+		}
+	}
 }

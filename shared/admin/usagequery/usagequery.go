@@ -163,7 +163,7 @@ func Entries(q admin.Values, name string) []string {
 func Fields(timed bool) []admin.Field {
 	out := []admin.Field{
 		instant.Field(From, "Beginning of the time; requests are counted when they arrive.", timed),
-		instant.Field(To, "End of the time, included.", timed),
+		instant.EndField(To, "End of the time, included.", timed),
 		{Name: "workspace_slug", Type: admin.String, Max: maxEntry,
 			Doc: "Workspace, by id or slug, with organisation keys, which else see all workspaces. Other keys see their own; for them it is ignored."},
 	}
@@ -182,8 +182,12 @@ func Fields(timed bool) []admin.Field {
 // Filter reads the parameters. Errors name all that is wrong. Bounds on feedback have
 // to be turned into traces by Rated; until then no request is within them.
 func Filter(q admin.Values) (report.Filter, error) {
-	f := report.Filter{From: instant.Of(q, From), To: instant.Of(q, To)}
+	var f report.Filter
 	var wrong []fault.Detail
+	var reversed *fault.Detail
+	if f.From, f.To, reversed = instant.Range(q, From, To); reversed != nil {
+		wrong = append(wrong, *reversed)
+	}
 	for _, b := range bounds {
 		r, err := b.read(q)
 		if err != nil {
