@@ -175,9 +175,11 @@ var fields = map[string]field{
 	"inputdatasetid":              {kind: Dataset, context: true},
 	"vertexdatasetresource":       {kind: Dataset, context: true},
 	"connectors.id":               {kind: Connector, context: true},
+	"tunnelid":                    {kind: Connector, context: true}, // of a tool server in the account's network
 	"environment":                 {kind: Environment, context: true},
 	"tools.environment":           {}, // of a computer: browser, linux
 	"environmentid":               {kind: Environment, context: true},
+	"environmenttemplateid":       {kind: Environment, context: true},
 	"fromenvironment":             {kind: Environment},
 	"baseenvironment":             {kind: Environment, context: true},
 	"memorystoreid":               {kind: Memory, context: true},
