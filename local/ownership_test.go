@@ -471,3 +471,58 @@ func TestMessagesOfSessionsNameNothingOfOthers(t *testing.T) {
 	s.send(`{"type":"response.create","event_id":"e","response":{"conversation":"auto"}}`)
 	s.next("response.done")
 }
+
+// TestFormsNameOwnedObjects checks the fields of forms that are passed through under a shared
+// credential, before and after a file, and that a form too long to be read is refused where
+// its fields could name an object.
+func TestFormsNameOwnedObjects(t *testing.T) {
+	t.Parallel()
+	host := &everything{}
+	server := httptest.NewServer(host)
+	t.Cleanup(server.Close)
+	r := start(t)
+	r.admin("POST", "/integrations", fmt.Sprintf(`{"name":"Forms","slug":"forms","ai_provider_id":"openai","key":"k","configurations":{"custom_host":%q}}`, server.URL))
+	r.admin("PUT", "/integrations/forms/workspaces", `{"workspaces":[],"global_workspace_access":{"enabled":true},"override_existing_workspace_access":true}`)
+	r.admin("POST", "/workspaces", `{"name":"Neighbour"}`)
+	long := strings.Repeat("x", 9<<20)
+	for _, c := range []struct {
+		path, body string
+		want       int
+	}{
+		{"/proxy/videos/edits", form("prompt", "x", "video[id]", "video_z"), 404},
+		{"/proxy/videos/edits", form("file", "a:b", "video", `{"id":"video_z"}`), 404},
+		{"/proxy/containers", form("file", "a:b", "file_ids[]", "file-z"), 404},
+		{"/proxy/anything", form("file_id", "file-z"), 404},
+		{"/proxy/videos/edits", form("prompt", "x", "file", "a:b"), 200},
+		{"/proxy/videos/edits", form("file", "a:"+long, "video[id]", "video_z"), 413},
+		{"/proxy/files", form("file", "a:"+long, "purpose", "vision"), 200},
+		{"/proxy/videos/edits", "no form", 400},
+	} {
+		before := host.asked.Load()
+		got := r.call("POST", c.path, c.body, append([]string{"X-Gateway-Provider", "@forms"}, formType...)...)
+		if asked := host.asked.Load() != before; got.status != c.want || asked != (c.want == 200) {
+			t.Errorf("%s %.200q: %d %s", c.path, c.body, got.status, got.body)
+		}
+	}
+}
+
+// TestRowsOfBatchesNameOwnedObjects checks the rows of a batch that a provider runs like the
+// bodies that they are.
+func TestRowsOfBatchesNameOwnedObjects(t *testing.T) {
+	t.Parallel()
+	n := share(t)
+	row := func(file string) string {
+		return fmt.Sprintf(`{"custom_id":"a","method":"POST","url":"/v1/chat/completions","body":{"model":"gpt-4o-mini","messages":[{"role":"user","content":[{"type":"text","text":"x"},{"type":"file","file":{"file_id":%q}}]}]}}`, file)
+	}
+	theirs, mine := n.own(n.theirs)["/files"], n.own(n.mine)["/files"]
+	for _, c := range []struct {
+		path, named string
+		want        int
+	}{{"/batches", theirs, 404}, {"/batches", mine, 200}, {"/proxy/batches", theirs, 404}, {"/proxy/batches", mine, 200}} {
+		file := n.id("POST", "/files", form("purpose", "batch", "file", "rows.jsonl:"+row(c.named)), as(n.mine, formType...)...)
+		got := n.call("POST", c.path, fmt.Sprintf(`{"input_file_id":%q,"endpoint":"/v1/chat/completions","completion_window":"24h"}`, file), as(n.mine)...)
+		if got.status != c.want {
+			t.Errorf("%s with a file of %s: %d %s", c.path, c.named, got.status, got.body)
+		}
+	}
+}

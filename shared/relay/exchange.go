@@ -339,6 +339,9 @@ func (o *outbound) unifiedURL() (*url.URL, error) {
 }
 
 func (o *outbound) rawURL() (*url.URL, error) {
+	if o.part.Further && o.part.Op != "" {
+		return o.OperationURL(o.part)
+	}
 	raw, err := o.To.Target.PassthroughURL(o.RawPath(), o.asks().Query)
 	if err != nil {
 		return nil, err

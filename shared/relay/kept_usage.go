@@ -1,6 +1,7 @@
 package relay
 
 import (
+	"bytes"
 	"encoding/json"
 	"io"
 	"net/http"
@@ -11,6 +12,8 @@ import (
 	"gateway/shared/relay/bill"
 	"gateway/shared/relay/chosen"
 	"gateway/shared/relay/kept"
+	"gateway/shared/relay/managed"
+	"gateway/shared/relay/routes"
 )
 
 // settleBatch books the usage of a finished batch with the request that first
@@ -58,6 +61,41 @@ func batchRows(s *sender) (io.ReadCloser, error) {
 		return nil, err
 	}
 	return resp.Body, nil
+}
+
+// checkRows checks the objects that the rows of a new batch name, where other workspaces use the
+// credential: the rows are bodies that the provider reads later. The error is a *fault.Fault.
+func checkRows(s *sender) error {
+	at := s.KeptPath()
+	if s.To.Saved == nil || !s.To.Wall.On || s.Req.Method != http.MethodPost || at.Collection != "batches" || at.ID != "" {
+		return nil
+	}
+	if s.Route.Shape == routes.Raw && !bytes.Contains(s.In, []byte(`"input_file_id"`)) {
+		return nil // its rows are in the body, or in a file that is not read here
+	}
+	src, err := batchRows(s)
+	if err != nil {
+		return err
+	}
+	defer src.Close()
+	lines := managed.NewLines(src, 0, 0)
+	for {
+		line, err := lines.Next()
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		ids, err := kept.IDsInRow(line)
+		if err == nil {
+			err = s.Means.Owners.Check(s.Ctx, s.Who.Scope, &s.To.Wall, ids)
+		}
+		if err != nil {
+			f := fault.From(err)
+			return fault.Newf(f.Code, "input_file_id", "line %d: %s", lines.Number, f.Message)
+		}
+	}
 }
 
 // holdBatch keeps what is reserved for a batch that a provider has accepted until its usage is

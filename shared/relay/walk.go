@@ -136,6 +136,9 @@ func (c *call) try(leaf *route.Leaf) answer {
 		}
 		return c.guardOutput(leaf, answer{cached: hit})
 	}
+	if err := checkRows(&c.sender); err != nil {
+		return refusal(err)
+	}
 	if c.Route.Operation == provider.BatchesCreate {
 		c.Bill.ReadRows = func() (io.ReadCloser, error) { return batchRows(&c.sender) }
 	}

@@ -39,7 +39,7 @@ func (ch *Chooser) mayCall(p *provider.Provider) error {
 		return err
 	}
 	if ch.Route.Shape == routes.Raw {
-		if err := ch.mayCallPassed(p); err != nil {
+		if err := mayCallPassed(ch, p); err != nil {
 			return err
 		}
 	}
@@ -51,7 +51,7 @@ func (ch *Chooser) mayCall(p *provider.Provider) error {
 
 // mayCallPassed checks the models that a passed-through request names outside of its body, and
 // refuses a batch whose rows are in a file.
-func (ch *Chooser) mayCallPassed(p *provider.Provider) error {
+func mayCallPassed(ch *Chooser, p *provider.Provider) error {
 	models := queryModels(ch.Req.URL.Query())
 	if p.PathModel(ch.RawPath()) == "" {
 		models = append(models, pathModels(ch.RawPath())...)

@@ -92,8 +92,15 @@ func (o *Wall) mayReach() error {
 // idsAsked are the ids of stored things in path, query and body.
 func (o *Wall) idsAsked() ([]kept.Named, error) {
 	ids := o.KeptPath().IDs(o.Req.Method, o.Req.URL)
-	if o.Form != nil {
-		more, err := kept.IDsInForm(o.Form)
+	form, err := formOf(o)
+	if err != nil {
+		return nil, err
+	}
+	if form != nil {
+		if !form.Whole() && o.To.Wall.Shared && o.KeptPath().FormsNameObjects() {
+			return nil, formTooLong()
+		}
+		more, err := kept.IDsInForm(form)
 		return append(ids, more...), err
 	}
 	if len(o.In) == 0 || o.Unread || o.KeptPath().Collection == "" && !reference.MayNameObjects(o.In) {

@@ -2,6 +2,7 @@ package kept
 
 import (
 	"bytes"
+	"encoding/json"
 	"slices"
 	"strconv"
 	"strings"
@@ -31,6 +32,25 @@ func IDsIn(body []byte) ([]Named, error) {
 		return nil, err
 	}
 	return named(found)
+}
+
+// IDsInRow finds the ids of stored things in a row of a batch, whose body is that of a request.
+func IDsInRow(line []byte) ([]Named, error) {
+	if !reference.MayNameObjects(line) {
+		return nil, nil
+	}
+	ids, err := IDsIn(line)
+	if err != nil {
+		return nil, err
+	}
+	var row struct {
+		Body json.RawMessage `json:"body"`
+	}
+	if err := json.Unmarshal(line, &row); err != nil {
+		return nil, fault.Invalid("body", "is not a row of a batch")
+	}
+	more, err := IDsIn(row.Body)
+	return append(ids, more...), err
 }
 
 // IDsInForm finds the ids of stored things in the fields of a form. A value that begins like

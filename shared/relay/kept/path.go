@@ -131,6 +131,16 @@ func pathAmong(segments []string) (s Path) {
 	return s
 }
 
+// FormsNameObjects reports whether the fields of a form that is sent to the path may name stored
+// objects. Forms of the other paths carry content alone.
+func (s *Path) FormsNameObjects() bool {
+	switch s.Collection {
+	case "", "files", "uploads", "skills", "models":
+		return false
+	}
+	return true
+}
+
 // Creates tells whether a POST of the path makes a thing.
 func (s *Path) Creates() bool {
 	return s.Collection != "" && s.Collection != "models" && s.Collection != "chat/completions" && s.ID == ""

@@ -190,3 +190,19 @@ func TestWhatToolsAnswerNamesNothing(t *testing.T) {
 		}
 	}
 }
+
+func TestIDsOfRowsAreThoseOfTheirBodies(t *testing.T) {
+	t.Parallel()
+	for row, want := range map[string]int{
+		`{"custom_id":"a","body":{"input":[{"content":[{"file_id":"f1"}]}]}}`:              2, // found in the row and in its body
+		`{"custom_id":"a","body":{"input":{"file_id":"f1"}}}`:                              1,
+		`{"custom_id":"a","body":{"messages":[{"content":"file_id"}],"metadata":{"f":1}}}`: 0,
+	} {
+		if ids, err := IDsInRow([]byte(row)); err != nil || len(ids) != want {
+			t.Errorf("%s: %v, %v", row, ids, err)
+		}
+	}
+	if _, err := IDsInRow([]byte(`{"file_id":"a"`)); err == nil {
+		t.Error("a row that is not JSON is accepted")
+	}
+}
