@@ -520,7 +520,11 @@ func TestRowsOfBatchesNameOwnedObjects(t *testing.T) {
 		want        int
 	}{{"/batches", theirs, 404}, {"/batches", mine, 200}, {"/proxy/batches", theirs, 404}, {"/proxy/batches", mine, 200}} {
 		file := n.id("POST", "/files", form("purpose", "batch", "file", "rows.jsonl:"+row(c.named)), as(n.mine, formType...)...)
-		got := n.call("POST", c.path, fmt.Sprintf(`{"input_file_id":%q,"endpoint":"/v1/chat/completions","completion_window":"24h"}`, file), as(n.mine)...)
+		name := "input_file_id"
+		if c.path != "/batches" {
+			name = `input_f\u0069le_id`
+		}
+		got := n.call("POST", c.path, fmt.Sprintf(`{"`+name+`":%q,"endpoint":"/v1/chat/completions","completion_window":"24h"}`, file), as(n.mine)...)
 		if got.status != c.want {
 			t.Errorf("%s with a file of %s: %d %s", c.path, c.named, got.status, got.body)
 		}

@@ -1,7 +1,6 @@
 package relay
 
 import (
-	"bytes"
 	"encoding/json"
 	"io"
 	"net/http"
@@ -70,7 +69,10 @@ func checkRows(s *sender) error {
 	if s.To.Saved == nil || !s.To.Wall.On || s.Req.Method != http.MethodPost || at.Collection != "batches" || at.ID != "" {
 		return nil
 	}
-	if s.Route.Shape == routes.Raw && !bytes.Contains(s.In, []byte(`"input_file_id"`)) {
+	var create struct {
+		Input string `json:"input_file_id"`
+	}
+	if s.Route.Shape == routes.Raw && (json.Unmarshal(s.In, &create) != nil || create.Input == "") {
 		return nil // its rows are in the body, or in a file that is not read here
 	}
 	src, err := batchRows(s)
