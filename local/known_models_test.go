@@ -23,7 +23,7 @@ func TestWhatIsKnownOfModels(t *testing.T) {
 		found[m["id"].(string)] = m
 	}
 	if m := found["@gpt/gpt-4o-mini"]; m["context_window"] != 128000.0 || m["max_output_tokens"] != 16384.0 || asJSON(m["input_modalities"]) != `["text","image"]` || m["deprecation_date"] != "2026-10-14" || m["shutdown_date"] != "2027-01-14" ||
-		!strings.Contains(asJSON(m["pricing"]), `"request_token":{"price":0.000015}`) {
+		!strings.Contains(asJSON(m["pricing"]), `"request_token":{"price":0.000015,"price_usd":1.5e-7}`) {
 		t.Errorf("%v", m)
 	}
 	if m := found["@aws/anthropic.claude-3-haiku-20240307-v1:0"]; m == nil || m["shutdown_date"] != nil {

@@ -280,15 +280,15 @@ func TestGroups(t *testing.T) {
 	h, a := newHouse(t)
 	fill(t, h, a)
 	for at, want := range map[string]string{
-		"/analytics/groups/users?" + day:                                          `[{"cost":15,"object":"analytics-group","requests":4,"user":"user-0"},{"cost":12,"object":"analytics-group","requests":3,"user":"user-1"},{"cost":7,"object":"analytics-group","requests":3,"user":"user-2"}]`,
+		"/analytics/groups/users?" + day:                                          `[{"cost":15,"cost_unit":"cents","cost_usd":0.15,"object":"analytics-group","requests":4,"user":"user-0"},{"cost":12,"cost_unit":"cents","cost_usd":0.12,"object":"analytics-group","requests":3,"user":"user-1"},{"cost":7,"cost_unit":"cents","cost_usd":0.07,"object":"analytics-group","requests":3,"user":"user-2"}]`,
 		"/analytics/groups/ai-models?" + day:                                      `[{"ai_model":"m0","object":"analytics-group","requests":5},{"ai_model":"m1","object":"analytics-group","requests":5}]`,
-		"/analytics/groups/metadata/team?" + day + "&order_by=requests:asc":       `[{"avg_tokens":14,"avg_weighted_feedback":0,"cost":12,"last_seen":"2026-03-10T12:00:00.000Z","metadata_value":"t0","object":"analytics-group","requests":5,"requests_with_feedback":0},{"avg_tokens":15,"avg_weighted_feedback":0,"cost":22,"last_seen":"2026-03-10T11:59:00.000Z","metadata_value":"t1","object":"analytics-group","requests":5,"requests_with_feedback":0}]`,
+		"/analytics/groups/metadata/team?" + day + "&order_by=requests:asc":       `[{"avg_tokens":14,"avg_weighted_feedback":0,"cost":12,"cost_unit":"cents","cost_usd":0.12,"last_seen":"2026-03-10T12:00:00.000Z","metadata_value":"t0","object":"analytics-group","requests":5,"requests_with_feedback":0},{"avg_tokens":15,"avg_weighted_feedback":0,"cost":22,"cost_unit":"cents","cost_usd":0.22,"last_seen":"2026-03-10T11:59:00.000Z","metadata_value":"t1","object":"analytics-group","requests":5,"requests_with_feedback":0}]`,
 		"/analytics/groups/metadata/none?" + day:                                  `[]`,
 		"/analytics/groups/status_code?" + day + "&columns=error_count":           `[{"error_count":0,"object":"analytics-group","requests":6,"status_code":200},{"error_count":2,"object":"analytics-group","requests":2,"status_code":429},{"error_count":2,"object":"analytics-group","requests":2,"status_code":500}]`,
 		"/logs/groups/config?" + day:                                              `[{"config":"pc-a","object":"analytics-group","requests":2}]`,
 		"/logs/groups/provider?" + day + "&columns=total_tokens,%20success_rate":  `[{"object":"analytics-group","provider":"main","requests":10,"success_rate":60,"total_tokens":145}]`,
-		"/analytics/groups/users?" + day + "&order_by=cost:asc&page_size=1":       `[{"cost":7,"object":"analytics-group","requests":3,"user":"user-2"}]`,
-		"/analytics/groups/users?" + day + "&page_size=2&current_page=1":          `[{"cost":7,"object":"analytics-group","requests":3,"user":"user-2"}]`,
+		"/analytics/groups/users?" + day + "&order_by=cost:asc&page_size=1":       `[{"cost":7,"cost_unit":"cents","cost_usd":0.07,"object":"analytics-group","requests":3,"user":"user-2"}]`,
+		"/analytics/groups/users?" + day + "&page_size=2&current_page=1":          `[{"cost":7,"cost_unit":"cents","cost_usd":0.07,"object":"analytics-group","requests":3,"user":"user-2"}]`,
 		"/analytics/groups/users?" + day + "&page_size=0":                         `[]`,
 		"/analytics/groups/users?" + day + "&page_size=1000&current_page=1000000": `[]`,
 		"/analytics/groups/ai_service?" + day + "&columns=first_seen,avg_latency,p95_latency,requests,cache_hit_rate&order_by=p99_latency": "",

@@ -1,6 +1,7 @@
 package analytics
 
 import (
+	"encoding/json"
 	"reflect"
 	"slices"
 	"strconv"
@@ -10,6 +11,7 @@ import (
 	"gateway/shared/admin"
 	"gateway/shared/admin/usagequery"
 	"gateway/shared/fault"
+	"gateway/shared/pricing"
 	"gateway/shared/usage/report"
 )
 
@@ -174,6 +176,12 @@ func (g *grouping) row(group *report.Group, shown []string) map[string]any {
 			v = admin.FormatTime(at)
 		}
 		row[name] = v
+		switch name {
+		case "cost":
+			row["cost_unit"], row["cost_usd"] = pricing.CostUnit, group.Cost.USD()
+		case "gateway_cost":
+			row["cost_unit"] = pricing.CostUnit
+		}
 	}
 	return row
 }
@@ -185,8 +193,13 @@ type groupPage struct {
 	Data   []map[string]any `json:"data"`
 }
 
-// groupHead are the members of every row, groupFeedback those about feedback.
+// groupHead are the members of every row, groupFeedback those about feedback, and groupMoney
+// those that go with a cost.
 type (
+	groupMoney struct {
+		Unit string      `json:"cost_unit" enum:"cents" doc:"The unit of cost and gateway_cost: US cents."`
+		USD  json.Number `json:"cost_usd" doc:"cost in US dollars, exactly."`
+	}
 	groupHead struct {
 		Requests int64  `json:"requests"`
 		Object   string `json:"object" enum:"analytics-group"`
@@ -216,6 +229,15 @@ func rowSchema(members, always []string, feedback bool) admin.Schema {
 	parts := []admin.Schema{admin.SchemaOf[groupHead]()}
 	for _, name := range columns {
 		parts = append(parts, of(name, report.ColumnType(name), slices.Contains(always, name)))
+	}
+	for _, name := range []string{"cost_unit", "cost_usd"} {
+		s := admin.SchemaOf[groupMoney]()
+		props := s["properties"].(map[string]admin.Schema)
+		s["properties"], s["required"] = map[string]admin.Schema{name: props[name]}, []string{}
+		if slices.Contains(always, "cost") {
+			s["required"] = []string{name}
+		}
+		parts = append(parts, s)
 	}
 	if feedback {
 		parts = append(parts, admin.SchemaOf[groupFeedback]())

@@ -2,6 +2,7 @@ package logs
 
 import (
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strconv"
@@ -10,6 +11,7 @@ import (
 
 	"gateway/shared/admin"
 	"gateway/shared/chat"
+	"gateway/shared/pricing"
 	"gateway/shared/usage"
 	"gateway/shared/usage/report"
 )
@@ -31,12 +33,14 @@ type step struct {
 
 // explanation is the answer.
 type explanation struct {
-	Object string  `json:"object" enum:"explanation"`
-	LogID  string  `json:"log_id"`
-	Status int     `json:"status"`
-	Steps  []step  `json:"steps"`
-	Cost   float64 `json:"cost"`
-	Timing times   `json:"timing"`
+	Object string      `json:"object" enum:"explanation"`
+	LogID  string      `json:"log_id"`
+	Status int         `json:"status"`
+	Steps  []step      `json:"steps"`
+	Cost   float64     `json:"cost" doc:"In cost_unit."`
+	Unit   string      `json:"cost_unit" enum:"cents"`
+	USD    json.Number `json:"cost_usd" doc:"cost in US dollars, exactly."`
+	Timing times       `json:"timing"`
 }
 
 // times is where the time of a request went, from its arrival.
@@ -53,7 +57,7 @@ func (f *family) explain(c *admin.Call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return explanation{"explanation", rec.ID, int(rec.ClientStatus), steps(&rec), report.Cents(rec.Cost), timing(&rec)}, nil
+	return explanation{"explanation", rec.ID, int(rec.ClientStatus), steps(&rec), report.Cents(rec.Cost), pricing.CostUnit, rec.Cost.USD(), timing(&rec)}, nil
 }
 
 func timing(r *usage.Record) times {

@@ -295,7 +295,8 @@ func (x *exports) retire(c *admin.Call, _ *resource.Tx, it exportItem) error {
 func refuseDenied(of *tenant.Organisation, fields []string) error {
 	var wrong []fault.Detail
 	for i, name := range fields {
-		if slices.Contains(of.Settings.DeniedExportFields, name) {
+		denied := of.Settings.DeniedExportFields
+		if slices.Contains(denied, name) || name == "cost_usd" && slices.Contains(denied, "cost") {
 			wrong = append(wrong, fault.Detail{Field: fmt.Sprintf("requested_data[%d]", i), Message: fmt.Sprintf("%s may not be exported here", name)})
 		}
 		if slices.Contains(fields[:i], name) {

@@ -157,7 +157,9 @@ type attempt struct {
 	Start      float64          `json:"start"`
 	Latency    float64          `json:"latency"`
 	Usage      map[string]int64 `json:"usage" doc:"Units by class."`
-	Cost       float64          `json:"cost"`
+	Cost       float64          `json:"cost" doc:"In cost_unit."`
+	CostUnit   string           `json:"cost_unit" enum:"cents"`
+	CostUSD    json.Number      `json:"cost_usd" doc:"cost in US dollars, exactly."`
 	Retry      int              `json:"retry" doc:"0: the first call of its target."`
 	Wait       float64          `json:"wait"`
 	WaitReason *string          `json:"wait_reason"`
@@ -170,7 +172,7 @@ func attempts(r *usage.Record) []attempt {
 		a := &r.Attempts[i]
 		out[i] = attempt{
 			a.Provider, orNull(a.ProviderSlug), a.Model, orNull(a.OptionIndex), a.Status, orNull(a.RequestID), orNull(a.ErrorCode),
-			milliseconds(a.Start), milliseconds(a.Latency), units(&a.Usage), report.Cents(a.Cost), a.Retry, milliseconds(a.Wait), orNull(a.WaitReason),
+			milliseconds(a.Start), milliseconds(a.Latency), units(&a.Usage), report.Cents(a.Cost), pricing.CostUnit, a.Cost.USD(), a.Retry, milliseconds(a.Wait), orNull(a.WaitReason),
 		}
 	}
 	return out

@@ -1,6 +1,7 @@
 package logs
 
 import (
+	"encoding/json"
 	"maps"
 	"slices"
 	"strconv"
@@ -8,6 +9,7 @@ import (
 	"time"
 
 	"gateway/shared/admin"
+	"gateway/shared/pricing"
 	"gateway/shared/usage"
 	"gateway/shared/usage/report"
 )
@@ -48,19 +50,21 @@ type metrics struct {
 	ErrorCode           *string `json:"error_code"`
 	ErrorMessage        *string `json:"error_message"`
 
-	AIOrg          *string `json:"ai_org"`
-	AIModel        *string `json:"ai_model"`
-	ReqUnits       int64   `json:"req_units"`
-	ResUnits       int64   `json:"res_units"`
-	TotalUnits     int64   `json:"total_units"`
-	UnitsEstimated bool    `json:"units_estimated"`
-	UnitsLimited   bool    `json:"units_limited" doc:"The provider reported more than a request can use. The units are the most that this request could have used."`
-	Cost           float64 `json:"cost"`
-	GatewayCost    float64 `json:"gateway_cost" doc:"Of the gateway itself on AWS, in US cents; 0 where it is not counted for each request."`
-	CostCurrency   string  `json:"cost_currency"`
-	IsPriced       bool    `json:"is_priced"`
-	PriceBook      *string `json:"price_book" doc:"Version of the price list; null: nothing was charged by it."`
-	Tariff         *string `json:"tariff" doc:"Lines of the price list that the cost was made of."`
+	AIOrg          *string     `json:"ai_org"`
+	AIModel        *string     `json:"ai_model"`
+	ReqUnits       int64       `json:"req_units"`
+	ResUnits       int64       `json:"res_units"`
+	TotalUnits     int64       `json:"total_units"`
+	UnitsEstimated bool        `json:"units_estimated"`
+	UnitsLimited   bool        `json:"units_limited" doc:"The provider reported more than a request can use. The units are the most that this request could have used."`
+	Cost           float64     `json:"cost" doc:"In cost_unit."`
+	GatewayCost    float64     `json:"gateway_cost" doc:"Of the gateway itself on AWS, in US cents; 0 where it is not counted for each request."`
+	CostCurrency   string      `json:"cost_currency" doc:"The currency of all costs; cost, gateway_cost and cache_savings are in hundredths of it."`
+	CostUnit       string      `json:"cost_unit" enum:"cents" doc:"The unit of cost, gateway_cost and cache_savings: US cents."`
+	CostUSD        json.Number `json:"cost_usd" doc:"cost in US dollars, exactly."`
+	IsPriced       bool        `json:"is_priced"`
+	PriceBook      *string     `json:"price_book" doc:"Version of the price list; null: nothing was charged by it."`
+	Tariff         *string     `json:"tariff" doc:"Lines of the price list that the cost was made of."`
 
 	CacheStatus  string  `json:"cache_status"`
 	CacheType    *string `json:"cache_type"`
@@ -164,6 +168,8 @@ func metricsOf(r *usage.Record, organisation, configVersion string) metrics {
 		Cost:           report.Cents(r.Cost),
 		GatewayCost:    report.Cents(r.Running),
 		CostCurrency:   "USD",
+		CostUnit:       pricing.CostUnit,
+		CostUSD:        r.Cost.USD(),
 		IsPriced:       r.Priced,
 		PriceBook:      orNull(r.Book),
 		Tariff:         orNull(r.Tariff),

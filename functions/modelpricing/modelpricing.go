@@ -86,7 +86,10 @@ var plain = admin.Refusals{
 func notFound() error { return fault.New(fault.NotFound, "", "Model not found") }
 
 var (
-	tagged      = admin.Closed(map[string]admin.Schema{"price": {"type": "number"}})
+	tagged = admin.Closed(map[string]admin.Schema{
+		"price":     {"type": "number", "description": "US cents per token; of additional_units per unit, such as an image or a search."},
+		"price_usd": {"type": "number", "description": "The same price in US dollars, exactly."},
+	})
 	priceSchema = schemaOfPrice(nil)
 )
 
@@ -95,8 +98,9 @@ func schemaOfPrice(more map[string]any) admin.Schema {
 	members := map[string]any{
 		"pay_as_you_go": map[string]any{"type": "object", "properties": map[string]any{"additional_units": map[string]any{"type": "object", "additionalProperties": tagged}}, "additionalProperties": tagged},
 		"batch_config":  map[string]any{"type": "object", "additionalProperties": tagged},
-		"currency":      map[string]any{"type": "string", "const": "USD"},
+		"currency":      map[string]any{"type": "string", "const": "USD", "description": "The currency of all prices; price is in hundredths of it."},
+		"price_unit":    map[string]any{"type": "string", "const": pricing.PriceUnit, "description": "The unit of price: US cents per token, of additional_units per unit."},
 	}
 	maps.Copy(members, more)
-	return admin.Schema{"type": "object", "required": []string{"pay_as_you_go", "currency"}, "additionalProperties": false, "properties": members}
+	return admin.Schema{"type": "object", "required": []string{"pay_as_you_go", "currency", "price_unit"}, "additionalProperties": false, "properties": members}
 }

@@ -16,7 +16,10 @@ type Instant time.Time
 // MarshalJSON gives RFC 3339, UTC, milliseconds; null for the zero time.
 func (t Instant) MarshalJSON() ([]byte, error) { return json.Marshal(FormatTime(time.Time(t))) }
 
-var instantType = reflect.TypeFor[Instant]()
+var (
+	instantType = reflect.TypeFor[Instant]()
+	numberType  = reflect.TypeFor[json.Number]()
+)
 
 // SchemaOf describes answers that are Go values, so that they are not written
 // twice: an object has the members of its struct and no other; those with
@@ -44,8 +47,11 @@ func schemaOf(t reflect.Type, doc string, b bound.Bound) Schema {
 		t = t.Elem()
 	}
 	f := Field{Doc: doc, Type: typeOf(t), Enum: b.Enum}
-	if t == instantType {
+	switch t {
+	case instantType:
 		f.Type = Timestamp
+	case numberType:
+		f.Type = Number
 	}
 	var s Schema
 	switch f.Type {

@@ -112,8 +112,9 @@ func warning(a ledger.Alert) notice.Event {
 	}
 	unit := string(a.Budget)
 	if a.Budget == ledger.Cost {
-		unit = "USD"
+		unit, details["cost_usd"] = "USD", details["usage"]
 	}
+	details["unit"] = unit // of usage, threshold and limit
 	e.Summary = "The budget of " + strings.ReplaceAll(a.Kind, "_", " ") + " " + a.ID + " " + what + " " + unit
 	return e
 }

@@ -99,6 +99,11 @@ func (o *object) price(key string) (int64, bool) {
 		inner.fail("price", "must be a number of US cents from 0 to 900000")
 		return 0, false
 	}
+	if usd, ok := inner.take("price_usd"); ok {
+		if n, exact, err := parseDecimal(string(usd), femtoPlaces); err != nil || exact && n != femtos {
+			inner.fail("price_usd", "must be the price in US dollars, a hundredth of price; it can be left out")
+		}
+	}
 	inner.done()
 	return femtos, true
 }
@@ -112,7 +117,7 @@ func ParseCustom(raw []byte, field string) (*Custom, []fault.Detail) {
 	var errs []fault.Detail
 	c := new(Custom)
 	top := readObject(raw, field, &errs)
-	for key, want := range map[string]string{"type": `"static"`, "currency": `"USD"`} {
+	for key, want := range map[string]string{"type": `"static"`, "currency": `"USD"`, "price_unit": `"` + PriceUnit + `"`} {
 		if v, ok := top.take(key); ok && string(v) != want {
 			top.fail(key, "must be "+want)
 		}

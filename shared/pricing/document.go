@@ -3,8 +3,6 @@ package pricing
 import (
 	"encoding/json"
 	"math/bits"
-	"strconv"
-	"strings"
 )
 
 // wireNames are the names of classes in documents of prices. Other classes are below
@@ -21,9 +19,15 @@ var unitNames = map[Class]string{
 	Seconds: "video_seconds", Images: "generated_images", Pages: "search",
 }
 
-// Tagged is a price in a document: US cents per unit.
+// Tagged is a price in a document: per unit, in US cents and in US dollars.
 type Tagged struct {
 	Price json.Number `json:"price"`
+	USD   json.Number `json:"price_usd"`
+}
+
+// tagged returns a price in femto-dollars as documents show it, exactly.
+func tagged(femtos int64) Tagged {
+	return Tagged{decimal(femtos, centsPlaces), decimal(femtos, femtoPlaces)}
 }
 
 // Document is a model's price in the form that is shown to others.
@@ -31,6 +35,7 @@ type Document struct {
 	PayAsYouGo map[string]any    `json:"pay_as_you_go"`
 	Batch      map[string]Tagged `json:"batch_config,omitempty"`
 	Currency   string            `json:"currency"`
+	PriceUnit  string            `json:"price_unit"`
 	// For a price that applies to a caller: the line that it comes from (see Price.Line) and
 	// the version of the list, as records of requests name them.
 	Tariff string `json:"tariff,omitempty"`
@@ -52,11 +57,11 @@ func (b *Book) Tell(o Options, find func(Options) (Price, bool)) (d Document, ok
 	if !ok {
 		return d, false
 	}
-	d = Document{PayAsYouGo: map[string]any{}, Currency: "USD", Tariff: p.line, Book: b.Version(), Source: b.index().origin(p.line)}
+	d = Document{PayAsYouGo: map[string]any{}, Currency: "USD", PriceUnit: PriceUnit, Tariff: p.line, Book: b.Version(), Source: b.index().origin(p.line)}
 	units := map[string]Tagged{}
 	for set := p.has; set != 0; set &= set - 1 {
 		c := Class(bits.TrailingZeros64(set))
-		at := Tagged{cents(p.rate[c])}
+		at := tagged(p.rate[c])
 		if name, plain := wireNames[c]; plain {
 			d.PayAsYouGo[name] = at
 		} else if name, known := unitNames[c]; known {
@@ -66,7 +71,7 @@ func (b *Book) Tell(o Options, find func(Options) (Price, bool)) (d Document, ok
 		}
 	}
 	if p.byMinute {
-		units["minute"] = Tagged{cents(p.minute)}
+		units["minute"] = tagged(p.minute)
 	}
 	if len(units) > 0 {
 		d.PayAsYouGo["additional_units"] = units
@@ -89,24 +94,8 @@ func (p *Price) unlike(other *Price) (out map[string]Tagged) {
 			if out == nil {
 				out = map[string]Tagged{}
 			}
-			out[name] = Tagged{cents(p.rate[c])}
+			out[name] = tagged(p.rate[c])
 		}
 	}
 	return out
-}
-
-// centsPlaces: a cent is 10^13 femto-dollars.
-const centsPlaces = 13
-
-// cents is a price in femto-dollars as a number of cents, exactly.
-func cents(femtos int64) json.Number {
-	s := strconv.FormatInt(femtos, 10)
-	if len(s) <= centsPlaces {
-		s = strings.Repeat("0", centsPlaces+1-len(s)) + s
-	}
-	whole, part := s[:len(s)-centsPlaces], strings.TrimRight(s[len(s)-centsPlaces:], "0")
-	if part == "" {
-		return json.Number(whole)
-	}
-	return json.Number(whole + "." + part)
 }

@@ -8,8 +8,8 @@ import (
 func TestDocumentsTellPricesInCents(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ provider, model, want string }{
-		{"openai", "gpt-4o", `"request_token":{"price":0.00025},"response_token":{"price":0.001}`},
-		{"anthropic", "claude-sonnet-4-5", `"request_token":{"price":0.0003},"response_token":{"price":0.0015}`},
+		{"openai", "gpt-4o", `"request_token":{"price":0.00025,"price_usd":0.0000025},"response_token":{"price":0.001,"price_usd":0.00001}`},
+		{"anthropic", "claude-sonnet-4-5", `"request_token":{"price":0.0003,"price_usd":0.000003},"response_token":{"price":0.0015,"price_usd":0.000015}`},
 	} {
 		d, ok := Default().Document(c.provider, c.model)
 		if !ok {
@@ -25,7 +25,7 @@ func TestDocumentsTellPricesInCents(t *testing.T) {
 		t.Error("a model that is not there has a price")
 	}
 	for femtos, want := range map[int64]json.Number{0: "0", 1: "0.0000000000001", 10_000_000_000_000: "1", 25_000_000_000_000: "2.5", 250_000_000: "0.000025"} {
-		if got := cents(femtos); got != want {
+		if got := decimal(femtos, centsPlaces); got != want {
 			t.Errorf("%d: %s, want %s", femtos, got, want)
 		}
 	}

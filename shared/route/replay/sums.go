@@ -2,6 +2,7 @@ package replay
 
 import (
 	"cmp"
+	"encoding/json"
 	"maps"
 	"slices"
 	"strings"
@@ -32,12 +33,14 @@ type Result struct {
 
 // Total sums up requests.
 type Total struct {
-	Requests int64   `json:"requests"`
-	Refused  int64   `json:"refused" doc:"By limits."`
-	Denied   int64   `json:"denied" doc:"By guardrails."`
-	Input    int64   `json:"input_tokens"`
-	Output   int64   `json:"output_tokens"`
-	Cost     float64 `json:"cost" doc:"US cents."`
+	Requests int64       `json:"requests"`
+	Refused  int64       `json:"refused" doc:"By limits."`
+	Denied   int64       `json:"denied" doc:"By guardrails."`
+	Input    int64       `json:"input_tokens"`
+	Output   int64       `json:"output_tokens"`
+	Cost     float64     `json:"cost" doc:"US cents."`
+	Unit     string      `json:"cost_unit" enum:"cents"`
+	USD      json.Number `json:"cost_usd" doc:"cost in US dollars, exactly."`
 
 	cost pricing.NanoDollars
 }
@@ -52,8 +55,10 @@ type ModelSum struct {
 
 // Part is a part of the requests.
 type Part struct {
-	Calls int64   `json:"calls"`
-	Cost  float64 `json:"cost" doc:"US cents."`
+	Calls int64       `json:"calls"`
+	Cost  float64     `json:"cost" doc:"US cents."`
+	Unit  string      `json:"cost_unit" enum:"cents"`
+	USD   json.Number `json:"cost_usd" doc:"cost in US dollars, exactly."`
 
 	cost pricing.NanoDollars
 }
@@ -74,11 +79,13 @@ type Example struct {
 
 // Side is what became of a request.
 type Side struct {
-	Slug     *string `json:"virtual_key"`
-	Provider *string `json:"provider"`
-	Model    *string `json:"model"`
-	Cost     float64 `json:"cost" doc:"US cents."`
-	Stopped  *string `json:"stopped_by" doc:"The limit or guardrail that lets it come no further."`
+	Slug     *string     `json:"virtual_key"`
+	Provider *string     `json:"provider"`
+	Model    *string     `json:"model"`
+	Cost     float64     `json:"cost" doc:"US cents."`
+	Unit     string      `json:"cost_unit" enum:"cents"`
+	USD      json.Number `json:"cost_usd" doc:"cost in US dollars, exactly."`
+	Stopped  *string     `json:"stopped_by" doc:"The limit or guardrail that lets it come no further."`
 }
 
 // LimitSum is the effect of a limit.
@@ -252,7 +259,7 @@ func side(t Target, cost pricing.NanoDollars) Side {
 		}
 		return &s
 	}
-	return Side{Slug: text(t.Slug), Provider: text(t.Provider), Model: text(t.Model), Cost: cents(cost)}
+	return Side{Slug: text(t.Slug), Provider: text(t.Provider), Model: text(t.Model), Cost: cents(cost), Unit: pricing.CostUnit, USD: cost.USD()}
 }
 
 func cents(n pricing.NanoDollars) float64 { return float64(n) / float64(pricing.Dollar/100) }
@@ -261,7 +268,9 @@ func cents(n pricing.NanoDollars) float64 { return float64(n) / float64(pricing.
 func (r *Run) Result() *Result {
 	s := &r.sums
 	out := &Result{Before: s.before, After: s.after, Models: s.byModel(), Differences: []Difference{}, Limits: []LimitSum{}, Guardrails: []CheckSum{}, Unjudged: []Open{}}
-	out.Before.Cost, out.After.Cost = cents(s.before.cost), cents(s.after.cost)
+	for _, t := range []*Total{&out.Before, &out.After} {
+		t.Cost, t.Unit, t.USD = cents(t.cost), pricing.CostUnit, t.cost.USD()
+	}
 	if s.before.Requests > 0 {
 		from, to := s.from.UTC(), s.to.UTC()
 		out.From, out.To = &from, &to
@@ -305,7 +314,9 @@ func (s *sums) byModel() []ModelSum {
 		}
 	}
 	for i := range out {
-		out[i].Before.Cost, out[i].After.Cost = cents(out[i].Before.cost), cents(out[i].After.cost)
+		for _, p := range []*Part{&out[i].Before, &out[i].After} {
+			p.Cost, p.Unit, p.USD = cents(p.cost), pricing.CostUnit, p.cost.USD()
+		}
 	}
 	return out
 }

@@ -15,6 +15,8 @@ import (
 	"github.com/parquet-go/parquet-go/compress"
 	"github.com/parquet-go/parquet-go/encoding/thrift"
 	"github.com/parquet-go/parquet-go/format"
+
+	"gateway/shared/pricing"
 )
 
 // Codecs of the pages of Parquet files, besides Gzip.
@@ -94,6 +96,8 @@ func (k kind) column() (node parquet.Node, optional bool) {
 		return parquet.Int(64), false
 	case number:
 		return parquet.Leaf(parquet.DoubleType), false
+	case money:
+		return parquet.Decimal(9, 18, parquet.Int64Type), false
 	case instant:
 		return parquet.Timestamp(parquet.Microsecond), false
 	case choice:
@@ -114,6 +118,8 @@ func cell(v any) (parquet.Value, int) {
 		return parquet.Int64Value(v), 8
 	case float64:
 		return parquet.DoubleValue(v), 8
+	case pricing.NanoDollars:
+		return parquet.Int64Value(int64(v)), 8
 	case time.Time:
 		return parquet.Int64Value(v.UnixMicro()), 8
 	case json.RawMessage:

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"gateway/shared/pricing"
 	"gateway/shared/seal"
 	"gateway/shared/usage"
 	"gateway/shared/wire"
@@ -137,6 +138,8 @@ func appendJSON(dst []byte, v any) []byte {
 		return strconv.AppendInt(dst, v, 10)
 	case float64:
 		return appendNumber(dst, v)
+	case pricing.NanoDollars:
+		return append(dst, v.USD()...)
 	case time.Time:
 		return append(v.AppendFormat(append(dst, '"'), time.RFC3339Nano), '"')
 	case json.RawMessage:

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"slices"
 
+	"gateway/shared/pricing"
 	"gateway/shared/usage"
 	"gateway/shared/usage/message"
 	"gateway/shared/usage/report"
@@ -39,6 +40,7 @@ const (
 	flag                // a bool
 	whole               // an int64
 	number              // a float64
+	money               // a pricing.NanoDollars, shown in US dollars
 	instant             // a time.Time
 	object              // JSON, or nil
 )
@@ -71,7 +73,9 @@ var fields = []field{
 	{"request_url", "Path that was called.", choice, false, func(l *line) any { return l.Path }},
 	{"cost", "In US cents.", number, false, func(l *line) any { return report.Cents(l.Cost) }},
 	{"gateway_cost", "Of the gateway itself, in US cents; 0 where it is not counted for each request.", number, false, func(l *line) any { return report.Cents(l.Running) }},
-	{"cost_currency", "Of cost.", choice, false, func(*line) any { return "USD" }},
+	{"cost_currency", "The currency of all costs; cost and gateway_cost are in hundredths of it.", choice, false, func(*line) any { return "USD" }},
+	{"cost_unit", "The unit of cost and gateway_cost.", choice, false, func(*line) any { return pricing.CostUnit }},
+	{"cost_usd", "cost in US dollars, exactly.", money, false, func(l *line) any { return l.Cost }},
 	{"response_time", "Milliseconds to the last byte.", number, false, func(l *line) any { return float64(l.Duration.Microseconds()) / 1000 }},
 	{"response_status_code", "That the client got.", whole, false, func(l *line) any { return int64(l.ClientStatus) }},
 	{"error_code", "Of a failure.", choice, false, func(l *line) any { return text(l.ErrorCode) }},

@@ -3,11 +3,13 @@ package report
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"reflect"
 	"slices"
 	"strconv"
 	"time"
 
+	"gateway/shared/pricing"
 	"gateway/shared/store"
 	"gateway/shared/usage/segment"
 )
@@ -30,9 +32,11 @@ type (
 		Sum
 	}
 	Money struct {
-		Total   float64 `json:"total"`
-		Avg     float64 `json:"avg"`
-		Gateway float64 `json:"gateway_total"` // costs of the gateway itself
+		Total   float64     `json:"total"`
+		Avg     float64     `json:"avg"`
+		Gateway float64     `json:"gateway_total"` // costs of the gateway itself
+		Unit    string      `json:"cost_unit" enum:"cents" doc:"The unit of total, avg and gateway_total: US cents."`
+		USD     json.Number `json:"cost_usd" doc:"total in US dollars, exactly."`
 	}
 	MoneyPoint struct {
 		Bucket
@@ -112,6 +116,7 @@ type (
 		Rate          float64 `json:"rate"`
 		SimpleSaved   float64 `json:"cumulative_simple_cache_savings"`
 		SemanticSaved float64 `json:"cumulative_semantic_cache_savings"`
+		Unit          string  `json:"cost_unit" enum:"cents" doc:"The unit of the savings: US cents."`
 	}
 	Empty struct{}
 
@@ -235,7 +240,7 @@ func (r *Reader) Graph(ctx context.Context, sc store.Scope, name string, f *Filt
 }
 
 func money(s *Stats) Money {
-	return Money{Cents(s.Cost), ratio(Cents(s.Cost), s.Requests), Cents(s.Running)}
+	return Money{Cents(s.Cost), ratio(Cents(s.Cost), s.Requests), Cents(s.Running), pricing.CostUnit, s.Cost.USD()}
 }
 
 func tokens(s *Stats) Tokens {
@@ -258,7 +263,7 @@ func hitRates() func(Bucket, *Stats) HitRatePoint {
 	return func(b Bucket, s *Stats) HitRatePoint {
 		run.Saved += s.Saved
 		run.simpleSaved += s.simpleSaved
-		return HitRatePoint{b, s.Hits, s.Semantic, hitRate(s).Rate, Cents(run.simpleSaved), Cents(run.Saved - run.simpleSaved)}
+		return HitRatePoint{b, s.Hits, s.Semantic, hitRate(s).Rate, Cents(run.simpleSaved), Cents(run.Saved - run.simpleSaved), pricing.CostUnit}
 	}
 }
 
