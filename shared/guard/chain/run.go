@@ -428,7 +428,11 @@ func (g *group) judge(ctx context.Context, k *check, s *judge.Subject) (v judge.
 	if !k.local {
 		return k.run(guard.WithBudget(ctx, g.budget), s), res
 	}
-	if g.budget.Spend(ctx, func(ctx context.Context) { v = k.run(ctx, s) }) != nil {
+	var choices []said.Choice
+	if g.phase == guard.After {
+		choices = g.find(k.scope).Choices
+	}
+	if g.budget.Spend(ctx, func(ctx context.Context) { v = k.each(ctx, s, choices) }) != nil {
 		v = judge.TooSlow()
 	}
 	return v, res

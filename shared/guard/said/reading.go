@@ -18,9 +18,12 @@ type reading struct {
 	tools  bool // a tool call or an agent's message by itself: arguments and results are the conversation
 	agent  bool
 	pieces []piece
-	next   int         // index of the next message
-	twice  []wire.Span // members that repeat the texts of others
-	name   [longest]byte
+	next   int // index of the next message
+	// choices is how many alternatives a response has. Their pieces have the index of the
+	// choice as their message; those of no choice have 0.
+	choices int
+	twice   []wire.Span // members that repeat the texts of others
+	name    [longest]byte
 }
 
 // place is where a value stands.
@@ -430,6 +433,7 @@ func (r *reading) field(does treatment, name string, at *place, sub place) {
 		if r.answer && at.root && kind == wire.KindArray {
 			for i := range r.d.Array {
 				sub.message = i
+				r.choices = max(r.choices, i+1)
 				r.value(sub)
 			}
 			return

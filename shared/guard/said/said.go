@@ -12,8 +12,8 @@ type Scope string
 
 // The scopes. The zero Scope is LastMessage.
 const (
-	LastMessage   Scope = "last_message"   // the last message of a request and what stands beside the messages; the first choice of a response
-	AllMessages   Scope = "all_messages"   // all messages of a request, all choices of a response
+	LastMessage   Scope = "last_message"   // the last message of a request and what stands beside the messages; every choice of a response
+	AllMessages   Scope = "all_messages"   // all messages of a request, every choice of a response
 	System        Scope = "system"         // messages of the system and the developer; definitions of tools and formats
 	ToolArguments Scope = "tool_arguments" // arguments of tool calls
 	ToolResults   Scope = "tool_results"   // results of tools
@@ -72,10 +72,19 @@ type piece struct {
 // Found are the texts of a body.
 type Found struct {
 	Texts []string // "" for a part that is no text
-	// ToolCalls says that the body, or of an answer the first choice, calls tools.
+	// ToolCalls reports whether the body calls tools.
 	ToolCalls bool
-	pieces    []piece
-	twice     []wire.Span // members that repeat the texts
+	// Choices are the alternatives of a response that has several. Nil for a request and for
+	// a response with at most one.
+	Choices []Choice
+	pieces  []piece
+	twice   []wire.Span // members that repeat the texts
+}
+
+// Choice is one of the alternatives of a response.
+type Choice struct {
+	From, To  int  // its texts: Found.Texts[From:To]
+	ToolCalls bool // it calls tools
 }
 
 // InRequest finds the texts of a client's body, in any format. kind is the type of the
@@ -116,19 +125,45 @@ func (r *reading) choose(scope Scope) Found {
 	r.once()
 	for i := range r.pieces {
 		p := &r.pieces[i]
-		if r.answer {
-			p.last = p.message == 0
-		}
-		f.ToolCalls = f.ToolCalls || p.call && (!r.answer || p.last)
+		p.last = p.last || r.answer
+		f.ToolCalls = f.ToolCalls || p.call
 		if p.in(scope) || r.tools && p.class == arguments && (scope == "" || scope == LastMessage || scope == AllMessages) {
 			f.pieces = append(f.pieces, *p)
 		}
 	}
-	slices.SortStableFunc(f.pieces, func(a, b piece) int { return order(a.definition) - order(b.definition) })
+	slices.SortStableFunc(f.pieces, func(a, b piece) int {
+		if r.answer && a.message != b.message {
+			return a.message - b.message
+		}
+		return order(a.definition) - order(b.definition)
+	})
 	for i := range f.pieces {
 		f.Texts = append(f.Texts, f.pieces[i].text(r.body))
 	}
+	f.Choices = r.alternatives(f.pieces)
 	return f
+}
+
+// alternatives returns the choices of a response, with their texts among pieces, which are
+// ordered by choice.
+func (r *reading) alternatives(pieces []piece) []Choice {
+	if r.choices < 2 {
+		return nil
+	}
+	out, at := make([]Choice, r.choices), 0
+	for i := range out {
+		out[i].From = at
+		for at < len(pieces) && pieces[at].message == i {
+			at++
+		}
+		out[i].To = at
+	}
+	for i := range r.pieces {
+		if p := &r.pieces[i]; p.call {
+			out[p.message].ToolCalls = true
+		}
+	}
+	return out
 }
 
 // once drops the pieces that repeat others.

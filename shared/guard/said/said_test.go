@@ -69,8 +69,8 @@ func TestTextsOfAnswers(t *testing.T) {
 		want             []string
 		calls            bool
 	}{
-		{"first choice", "chatComplete", chat, "", []string{"one"}, false},
-		{"all choices", "chatComplete", chat, AllMessages, []string{"one", "two"}, false},
+		{"choices", "chatComplete", chat, "", []string{"one", "two"}, true},
+		{"all messages of choices", "chatComplete", chat, AllMessages, []string{"one", "two"}, true},
 		{"tools only", "chatComplete", `{"choices":[{"message":{"content":null,"tool_calls":[{"function":{"arguments":"{}"}}]}}]}`, "", nil, true},
 		{"completion", "complete", `{"choices":[{"text":"x"}]}`, "", []string{"x"}, false},
 		{"messages", "messages", messages, "", []string{"a", "b"}, true},
@@ -81,6 +81,26 @@ func TestTextsOfAnswers(t *testing.T) {
 		got := InAnswer(c.kind, []byte(c.body), c.scope)
 		if d := cmp.Diff(c.want, got.Texts); d != "" || got.ToolCalls != c.calls {
 			t.Errorf("%s: calls %t %s", c.name, got.ToolCalls, d)
+		}
+	}
+}
+
+// TestChoicesAreTheTextsOfEachAlternative covers every name that a format gives to them.
+func TestChoicesAreTheTextsOfEachAlternative(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		body string
+		want []Choice
+	}{
+		{`{"choices":[{"message":{"content":"one"}}]}`, nil},
+		{`{"content":[{"type":"text","text":"a"},{"type":"text","text":"b"}]}`, nil},
+		{`{"choices":[{"message":{"content":"a"}},{"message":{"content":null,"tool_calls":[{"function":{"arguments":"{}"}}]}},{"text":"c"}]}`, []Choice{{0, 1, false}, {1, 1, true}, {1, 2, false}}},
+		{`{"candidates":[{"content":{"parts":[{"text":"a"},{"text":"b"}]}},{"content":{"parts":[{"text":"c"}]}}],"promptFeedback":{"blockReasonMessage":"d"}}`, []Choice{{0, 3, false}, {3, 4, false}}},
+		{`{"generations":[{"text":"a"},{"text":"b"}]}`, []Choice{{0, 1, false}, {1, 2, false}}},
+		{`{"response":{"candidates":[{"content":{"parts":[{"text":"a"}]}},{"content":{"parts":[{"text":"b"}]}}]}}`, []Choice{{0, 1, false}, {1, 2, false}}},
+	} {
+		if d := cmp.Diff(c.want, InAnswer("chatComplete", []byte(c.body), "").Choices); d != "" {
+			t.Errorf("%s: %s", c.body, d)
 		}
 	}
 }
