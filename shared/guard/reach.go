@@ -12,11 +12,14 @@ type Reach struct {
 	Most  int  // this many characters, unless Words
 	Words bool // pieces must also end with words: a match is within a word, or ends with one
 	Grown bool // a piece must also be judged with all that came before it
+	// Overlap is how many characters before new text must be judged with it, if they passed
+	// before. Zero: all that were not sent yet.
+	Overlap int
 }
 
 // And is the reach that satisfies both.
 func (r Reach) And(o Reach) Reach {
-	return Reach{r.Whole || o.Whole, max(r.Most, o.Most), r.Words || o.Words, r.Grown || o.Grown}
+	return Reach{r.Whole || o.Whole, max(r.Most, o.Most), r.Words || o.Words, r.Grown || o.Grown, max(r.Overlap, o.Overlap)}
 }
 
 // MaxReach is the largest number of characters for which pieces are judged one by one.

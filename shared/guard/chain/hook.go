@@ -212,6 +212,7 @@ func (h *Hook) Sees() guard.Reach {
 	}
 	for i := range h.checks {
 		w = w.And(h.checks[i].reach)
+		w.Overlap = max(w.Overlap, h.checks[i].reach.Most, 1)
 	}
 	return w
 }

@@ -2,7 +2,6 @@ package window
 
 import (
 	"strings"
-	"unicode/utf8"
 )
 
 // part is the fraction of a text's length that must come, beside the window, before the
@@ -25,7 +24,7 @@ func (g *texts) grow(l *line, come []byte) error {
 			return g.releaseGrown(l, cut, head)
 		}
 	}
-	l.next = utf8.RuneCount(l.text) + g.step(l)
+	l.next = l.count + g.step(l)
 	return nil
 }
 

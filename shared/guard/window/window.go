@@ -22,14 +22,15 @@ type Judge func(text string) (now string, denied *fault.Fault)
 // window is seen whole before any of it is sent, however the stream is cut into pieces. A
 // replacement is passed on once the rest of the text reads the same when it is judged by
 // itself: then no change reaches across. Until then more text is awaited, at most the whole
-// answer.
+// answer. A text that stays as it is is judged again only as far as the reach overlaps with
+// what comes after it.
 //
 // With words, a text is only judged and passed on up to the end of a word, however long the
 // word is. So anything forbidden within a word is seen whole, with its ends. With grown, a
 // text is judged with everything before it: see grow. If too much of a text has been sent
 // to change it, deny gives the denial.
 func Texts(dec chat.StreamDecoder, reach guard.Reach, judge Judge, deny func() *fault.Fault) chat.StreamDecoder {
-	g := &texts{front: front{dec: dec}, size: reach.Most, words: reach.Words, grown: reach.Grown, deny: deny, lines: map[int]*line{}}
+	g := &texts{front: front{dec: dec}, size: reach.Most, reach: reach.Overlap, words: reach.Words, grown: reach.Grown, deny: deny, lines: map[int]*line{}}
 	g.judge = func(text string) (string, *fault.Fault) {
 		g.judged = true
 		return judge(text)
@@ -83,6 +84,7 @@ func (f *front) tell() error {
 type texts struct {
 	front
 	size   int
+	reach  int // characters before new text that are judged with it; 0: all
 	words  bool
 	grown  bool
 	judge  Judge
@@ -95,11 +97,13 @@ type texts struct {
 
 // line is what has come of one choice and was not yet passed on.
 type line struct {
-	kept []chat.Delta
-	text []byte // of the texts among them
-	next int    // length in characters at which it is judged again
-	seen []byte // what was passed on, as it came; kept if texts are judged grown
-	sent string // the same as it was sent
+	queue queue
+	text  []byte // of the texts among the deltas
+	count int    // length of text in characters
+	clean int    // how much of text was judged and stays as it is, in bytes
+	next  int    // length in characters at which it is judged again
+	seen  []byte // what was passed on, as it came; kept if texts are judged grown
+	sent  string // the same as it was sent
 }
 
 // Event implements chat.StreamDecoder.
@@ -151,8 +155,8 @@ func (g *texts) delta(d *chat.Delta) error {
 	case chat.DeltaText, chat.DeltaRefusal:
 		return g.text(d)
 	}
-	if l := g.lines[d.Choice]; l != nil && len(l.kept) > 0 {
-		l.kept = append(l.kept, clone(d)) // keeps the order of what comes
+	if l := g.lines[d.Choice]; l != nil && l.queue.len() > 0 {
+		l.queue.add(d, 0) // keeps the order of what comes
 		return nil
 	}
 	return g.pass(d)
@@ -163,17 +167,6 @@ func (g *texts) pass(d *chat.Delta) error {
 	return g.emit(d)
 }
 
-func clone(d *chat.Delta) chat.Delta {
-	k := *d
-	k.JSON, k.Logprobs = bytes.Clone(d.JSON), bytes.Clone(d.Logprobs)
-	k.Extra = append([]chat.Field(nil), d.Extra...)
-	if d.Usage != nil {
-		u := *d.Usage
-		k.Usage = &u
-	}
-	return k
-}
-
 // text takes the next piece of a text.
 func (g *texts) text(d *chat.Delta) error {
 	l := g.lines[d.Choice]
@@ -181,9 +174,11 @@ func (g *texts) text(d *chat.Delta) error {
 		l = &line{next: 2 * g.size}
 		g.lines[d.Choice] = l
 	}
-	l.kept = append(l.kept, clone(d))
+	from := len(l.text)
 	l.text = wire.AppendUnquoted(l.text, d.JSON)
-	if len(l.text) < l.next || utf8.RuneCount(l.text) < l.next {
+	l.queue.add(d, len(l.text)-from)
+	l.count += utf8.RuneCount(l.text[from:])
+	if l.count < l.next {
 		return nil
 	}
 	return g.advance(l)
@@ -194,33 +189,76 @@ func (g *texts) advance(l *line) error {
 	come := l.text
 	if g.words {
 		if come = come[:g.end(come, len(come))]; len(come) == 0 {
-			l.next = utf8.RuneCount(l.text) + g.size
+			l.next = l.count + g.size
 			return nil
 		}
 	}
 	if g.grown {
 		return g.grow(l, come)
 	}
-	now, denied := g.judge(string(come))
+	now, denied := g.judgeNew(l, come)
 	if g.denied = denied; denied != nil {
 		return nil
 	}
 	cut := g.cut(come)
-	if now == string(come) {
+	if now == nil {
 		if cut > 0 {
-			return g.release(l, cut, nil)
+			err := g.release(l, cut, nil)
+			l.clean = len(come) - cut
+			return err
 		}
+		l.clean = len(come)
 	} else {
 		for ; cut > 0; cut = g.end(come, cut/2) {
 			rest, denied := g.judge(string(come[cut:]))
-			if denied == nil && strings.HasSuffix(now, rest) {
-				head := now[:len(now)-len(rest)]
+			if denied == nil && strings.HasSuffix(*now, rest) {
+				head := (*now)[:len(*now)-len(rest)]
 				return g.release(l, cut, &head)
 			}
 		}
 	}
-	l.next = utf8.RuneCount(l.text) + g.size
+	l.next = l.count + g.size
 	return nil
+}
+
+// judgeNew judges the beginning of a line's text. What was judged before and stays as it is
+// is only judged again as far as a match can reach back from the new text. A nil text stays
+// as it is.
+func (g *texts) judgeNew(l *line, come []byte) (now *string, denied *fault.Fault) {
+	if from := g.overlap(l, come); from > 0 {
+		text := string(come[from:])
+		switch now, denied := g.judge(text); {
+		case denied != nil:
+			return nil, denied
+		case now == text:
+			return nil, nil
+		}
+	}
+	text := string(come)
+	changed, denied := g.judge(text)
+	if denied != nil || changed == text {
+		return nil, denied
+	}
+	return &changed, nil
+}
+
+// overlap is where the text begins that must be judged with the new text of a line.
+func (g *texts) overlap(l *line, come []byte) int {
+	if g.reach == 0 || l.clean == 0 {
+		return 0
+	}
+	at := min(l.clean, len(come))
+	for range g.reach {
+		if at == 0 {
+			return 0
+		}
+		_, n := utf8.DecodeLastRune(come[:at])
+		at -= n
+	}
+	if g.words {
+		return g.end(come, at)
+	}
+	return at
 }
 
 // cut is where a text that is passed on may end: size characters before its end, after a
@@ -261,7 +299,7 @@ func (g *texts) end(text []byte, at int) int {
 // too.
 func (g *texts) finish(choice int) error {
 	l := g.lines[choice]
-	if l == nil || len(l.kept) == 0 {
+	if l == nil || l.queue.len() == 0 {
 		if !g.judged {
 			_, g.denied = g.judge("")
 		}
@@ -270,52 +308,49 @@ func (g *texts) finish(choice int) error {
 	if g.grown {
 		return g.grownUp(l)
 	}
-	now, denied := g.judge(string(l.text))
+	now, denied := g.judgeNew(l, l.text)
 	if g.denied = denied; denied != nil {
 		return nil
 	}
-	if now == string(l.text) {
-		return g.release(l, len(l.text), nil)
-	}
-	return g.release(l, len(l.text), &now)
+	return g.release(l, len(l.text), now)
 }
 
 // release passes on what comes before a place in the text, replaced by now if that is not
 // nil.
 func (g *texts) release(l *line, cut int, now *string) error {
-	whole := cut == len(l.text)
-	at, i := 0, 0
-	for ; i < len(l.kept) && (at < cut || whole); i++ {
-		d := &l.kept[i]
-		if d.Kind != chat.DeltaText && d.Kind != chat.DeltaRefusal {
-			if err := g.pass(d); err != nil {
-				return err
-			}
-			continue
-		}
-		piece := wire.AppendUnquoted(nil, d.JSON)
-		if end := at + len(piece); end > cut {
-			if err := g.piece(d, piece[:cut-at], now); err != nil {
-				return err
-			}
-			d.JSON, d.Logprobs = wire.AppendJSONString(nil, piece[cut-at:]), nil
+	whole, at := cut == len(l.text), 0
+	for at < cut || whole {
+		d, size, ok := l.queue.first()
+		if !ok {
 			break
 		}
-		at += len(piece)
-		if now == nil {
-			if err := g.pass(d); err != nil {
+		isText := d.Kind == chat.DeltaText || d.Kind == chat.DeltaRefusal
+		if end := at + size; isText && end > cut {
+			if err := g.piece(d, l.text[at:cut], now); err != nil {
 				return err
 			}
-			continue
+			g.json = wire.AppendJSONString(g.json[:0], l.text[cut:end])
+			l.queue.shorten(g.json, end-cut)
+			break
 		}
-		if err := g.piece(d, nil, now); err != nil {
+		l.queue.drop()
+		at += size
+		var err error
+		if !isText || now == nil {
+			err = g.pass(d)
+		} else {
+			err = g.piece(d, nil, now)
+			now = empty(now)
+		}
+		if err != nil {
 			return err
 		}
-		now = empty(now)
 	}
-	l.kept = append(l.kept[:0], l.kept[i:]...)
+	l.queue.compact()
+	l.count -= utf8.RuneCount(l.text[:cut])
 	l.text = append(l.text[:0], l.text[cut:]...)
-	l.next = max(2*g.size, utf8.RuneCount(l.text)+g.size)
+	l.clean = 0
+	l.next = max(2*g.size, l.count+g.size)
 	if whole {
 		l.next = 2 * g.size
 	}

@@ -65,7 +65,9 @@ var patterns = []string{
 
 // forbids is what Texts is given for a pattern.
 func forbids(pattern string, window int) (re *regexp.Regexp, reach guard.Reach) {
-	return regexp.MustCompile(pattern), guard.ReachOf(pattern, false).And(guard.Reach{Most: window})
+	reach = guard.ReachOf(pattern, false)
+	reach.Overlap = max(reach.Most, 1)
+	return regexp.MustCompile(pattern), reach.And(guard.Reach{Most: window})
 }
 
 // checkWindow says what is wrong with what is sent of a text that arrives in pieces, both

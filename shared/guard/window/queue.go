@@ -1,0 +1,115 @@
+package window
+
+import (
+	"bytes"
+	"slices"
+
+	"gateway/shared/chat"
+)
+
+// queue holds deltas that wait, in order, in few buffers of its own. Pieces of a text differ
+// in their JSON only, so it has one delta for all of them.
+type queue struct {
+	runs   []series
+	pieces []piece
+	json   []byte // of the pieces, one after the other
+	// The first delta that waits: its run, its place in it, its piece and its JSON.
+	run, used, piece, at int
+}
+
+// series is a number of successive deltas that differ in their JSON only.
+type series struct {
+	delta chat.Delta // its JSON is set by first
+	count int
+}
+
+// piece has the lengths of a delta's JSON and of its text, in bytes.
+type piece struct{ json, text int }
+
+// len returns the number of deltas.
+func (q *queue) len() int { return len(q.pieces) - q.piece }
+
+// add appends a copy of a delta whose text has a length.
+func (q *queue) add(d *chat.Delta, text int) {
+	if n := len(q.runs); n > q.run && alike(&q.runs[n-1].delta, d) {
+		q.runs[n-1].count++
+	} else {
+		q.runs = append(q.runs, series{cloneWithoutJSON(d), 1})
+	}
+	q.pieces = append(q.pieces, piece{len(d.JSON), text})
+	q.json = append(q.json, d.JSON...)
+}
+
+// first returns the first delta and the length of its text. It is valid until the next call
+// of first, add, shorten or compact. ok is false if there is none.
+func (q *queue) first() (d *chat.Delta, text int, ok bool) {
+	if q.piece == len(q.pieces) {
+		return nil, 0, false
+	}
+	p := q.pieces[q.piece]
+	d = &q.runs[q.run].delta
+	if d.JSON = nil; p.json > 0 {
+		d.JSON = q.json[q.at : q.at+p.json : q.at+p.json]
+	}
+	return d, p.text, true
+}
+
+// drop removes the first delta.
+func (q *queue) drop() {
+	q.at += q.pieces[q.piece].json
+	q.piece++
+	if q.used++; q.used == q.runs[q.run].count {
+		q.run, q.used = q.run+1, 0
+	}
+}
+
+// shorten replaces the JSON of the first delta, which then has a text of a length and no
+// logprobs.
+func (q *queue) shorten(json []byte, text int) {
+	p := &q.pieces[q.piece]
+	q.json = slices.Replace(q.json, q.at, q.at+p.json, json...)
+	p.json, p.text = len(json), text
+	q.runs[q.run].delta.Logprobs = nil // a delta that has any is a run of its own
+}
+
+// compact frees the memory of deltas that were dropped.
+func (q *queue) compact() {
+	if q.run > 0 {
+		n := copy(q.runs, q.runs[q.run:])
+		clear(q.runs[n:])
+		q.runs = q.runs[:n]
+	}
+	if q.used > 0 {
+		q.runs[0].count -= q.used
+	}
+	q.pieces = append(q.pieces[:0], q.pieces[q.piece:]...)
+	q.json = append(q.json[:0], q.json[q.at:]...)
+	q.run, q.used, q.piece, q.at = 0, 0, 0, 0
+}
+
+// alike reports whether two deltas differ at most in their JSON. Deltas with data beside it
+// are never alike.
+func alike(a, b *chat.Delta) bool {
+	return a.Kind == b.Kind && a.Choice == b.Choice && a.Block == b.Block && a.Call == b.Call && a.Answer == b.Answer &&
+		a.Created == b.Created && a.Stop == b.Stop && a.ID == b.ID && a.Name == b.Name && a.Model == b.Model &&
+		a.Native == b.Native && a.StopSequence == b.StopSequence && a.Signature == b.Signature &&
+		a.Logprobs == nil && b.Logprobs == nil && a.Extra == nil && b.Extra == nil && a.Usage == nil && b.Usage == nil
+}
+
+// clone copies a delta into memory of its own.
+func clone(d *chat.Delta) chat.Delta {
+	k := cloneWithoutJSON(d)
+	k.JSON = bytes.Clone(d.JSON)
+	return k
+}
+
+func cloneWithoutJSON(d *chat.Delta) chat.Delta {
+	k := *d
+	k.JSON, k.Logprobs = nil, bytes.Clone(d.Logprobs)
+	k.Extra = append([]chat.Field(nil), d.Extra...)
+	if d.Usage != nil {
+		u := *d.Usage
+		k.Usage = &u
+	}
+	return k
+}
