@@ -223,9 +223,14 @@ func plainError(s *sender, f *fault.Fault) []byte {
 	return s.withAttempts(speaker.AppendError(nil, f, s.options()))
 }
 
+// plainJSON reports whether a response is JSON and no error.
+func plainJSON(resp *http.Response) bool {
+	return resp.StatusCode >= 200 && resp.StatusCode <= 299 && strings.HasPrefix(resp.Header.Get("Content-Type"), "application/json")
+}
+
 // sendRaw passes an answer through byte for byte, as it comes.
 func (s *sender) sendRaw(resp *http.Response) error {
-	if s.Holds(resp) || s.Tickets(resp) {
+	if s.Holds(resp) || s.Tickets(resp) || s.Purse.Holds() && createsBatch(s) && plainJSON(resp) {
 		return s.sendHeld(resp)
 	}
 	watch := s.Watch(resp)
@@ -276,6 +281,9 @@ func (s *sender) sendRaw(resp *http.Response) error {
 		}
 	}
 	s.LearnRaw(meter, resp.StatusCode)
+	if meter.JSON && resp.StatusCode == http.StatusOK {
+		s.settleBatch(meter.Kept)
+	}
 	s.keepBooks()
 	return nil
 }

@@ -116,7 +116,7 @@ func wants(c *call, what *session.Wanted) {
 	if what.Model != "" {
 		c.charged(what.Model)
 	}
-	c.InBound, c.OutBound, c.OutAssumed = what.Input, what.Output, false
+	c.InBound, c.HeldIn, c.OutBound, c.OutAssumed = what.Input, what.HeldIn, what.Output, false
 	if what.Seconds > 0 {
 		c.Wanted.Most.Set(pricing.Seconds, what.Seconds)
 	} else if what.Output == 0 {

@@ -10,6 +10,7 @@ import (
 	"gateway/shared/provider"
 	"gateway/shared/relay/bill"
 	"gateway/shared/relay/chosen"
+	"gateway/shared/relay/inputbound"
 	"gateway/shared/relay/kept"
 	"gateway/shared/relay/managed"
 	"gateway/shared/relay/routes"
@@ -19,7 +20,7 @@ import (
 // sees it. The rows of a batch run at the provider, long after it was created,
 // so its cost comes to no request of their own.
 func (s *sender) settleBatch(answer []byte) {
-	if s.Route.Operation != provider.BatchesGet && s.Route.Operation != provider.BatchesOutput || s.To.Saved == nil || s.errorDialect() == nil {
+	if !readsBatch(s) || s.errorDialect() == nil {
 		return
 	}
 	b, ok := kept.EndedBatch(answer)
@@ -44,43 +45,60 @@ func (s *sender) settleBatch(answer []byte) {
 	s.Spend()
 }
 
-// batchRows reads the rows of the batch that the request creates from where its input file is.
-// It is no attempt of the request.
-func batchRows(s *sender) (io.ReadCloser, error) {
-	var create struct {
-		Input string `json:"input_file_id"`
-	}
-	if err := json.Unmarshal(s.In, &create); err != nil || create.Input == "" {
-		return nil, fault.Invalid("input_file_id", "input_file_id is required: the file with the rows")
-	}
-	attempts := len(s.Purse.Attempts)
-	resp, err := s.again(chosen.Part{Op: provider.FilesContent, ID: create.Input, Method: http.MethodGet})
-	s.part, s.Purse.Attempts = chosen.Part{}, s.Purse.Attempts[:attempts]
-	if err != nil {
-		return nil, err
-	}
-	return resp.Body, nil
+// createsBatch reports whether the request has a provider begin a batch, by its own route or
+// passed through.
+func createsBatch(s *sender) bool {
+	return s.Route.Operation == provider.BatchesCreate || s.Route.Shape == routes.Raw && routes.StartsBatch(s.Req.Method, s.RawPath())
 }
 
-// checkRows checks the objects that the rows of a new batch name, where other workspaces use the
-// credential: the rows are bodies that the provider reads later. The error is a *fault.Fault.
-func checkRows(s *sender) error {
+// readsBatch reports whether the answer to the request tells how far a batch is.
+func readsBatch(s *sender) bool {
+	if op := s.Route.Operation; op == provider.BatchesGet || op == provider.BatchesOutput {
+		return true
+	}
 	at := s.KeptPath()
-	if s.To.Saved == nil || !s.To.Wall.On || s.Req.Method != http.MethodPost || at.Collection != "batches" || at.ID != "" {
+	return s.Route.Shape == routes.Raw && s.Req.Method == http.MethodGet && at.Collection == "batches" && at.ID != "" && !at.Below
+}
+
+// readRows reads the rows of the batch that the request creates from where its input file is,
+// once: it checks the objects that they name, where other workspaces use the credential, and
+// adds up what they may use. A nil sum adds up nothing. The error is a *fault.Fault; rows that
+// cannot be read fail the sum alone where nothing is checked.
+func readRows(s *sender, sum *inputbound.Sum) error {
+	at := s.KeptPath()
+	checks := s.To.Saved != nil && s.To.Wall.On && at.Collection == "batches" && at.ID == ""
+	if !checks && sum == nil {
 		return nil
 	}
 	var create struct {
 		Input string `json:"input_file_id"`
 	}
-	if s.Route.Shape == routes.Raw && (json.Unmarshal(s.In, &create) != nil || create.Input == "") {
-		return nil // its rows are in the body, or in a file that is not read here
+	err := json.Unmarshal(s.In, &create)
+	switch named := err == nil && create.Input != ""; {
+	case named:
+		err = eachRow(s, create.Input, checks, sum)
+	case s.Route.Shape == routes.Raw: // its rows are in the body, or in a file that is not read here
+		err, checks = fault.New(fault.UnboundedRequest, "path", "The rows of a batch of this form are not read, and a budget is in force: create it at "+routes.BasePath+"/batches, or have an admin allow such batches (budget_settings.unbounded: allow)"), false
+	default:
+		err = fault.Invalid("input_file_id", "input_file_id is required: the file with the rows")
 	}
-	src, err := batchRows(s)
+	if err == nil || checks || sum == nil {
+		return err
+	}
+	sum.Fail(err)
+	return nil
+}
+
+// eachRow reads the rows of a file. It is no attempt of the request.
+func eachRow(s *sender, file string, checks bool, sum *inputbound.Sum) error {
+	attempts := len(s.Purse.Attempts)
+	resp, err := s.again(chosen.Part{Op: provider.FilesContent, ID: file, Method: http.MethodGet})
+	s.part, s.Purse.Attempts = chosen.Part{}, s.Purse.Attempts[:attempts]
 	if err != nil {
 		return err
 	}
-	defer src.Close()
-	lines := managed.NewLines(src, 0, 0)
+	defer resp.Body.Close()
+	lines := managed.NewLines(resp.Body, 0, 0)
 	for {
 		line, err := lines.Next()
 		if err == io.EOF {
@@ -89,21 +107,31 @@ func checkRows(s *sender) error {
 		if err != nil {
 			return err
 		}
-		ids, err := kept.IDsInRow(line)
-		if err == nil {
-			err = s.Means.Owners.Check(s.Ctx, s.Who.Scope, &s.To.Wall, ids)
+		if checks {
+			if err := mayName(s, line); err != nil {
+				f := fault.From(err)
+				return fault.Newf(f.Code, "input_file_id", "line %d: %s", lines.Number, f.Message)
+			}
 		}
-		if err != nil {
-			f := fault.From(err)
-			return fault.Newf(f.Code, "input_file_id", "line %d: %s", lines.Number, f.Message)
+		if sum != nil && !sum.Add(line) && !checks {
+			return nil
 		}
 	}
+}
+
+// mayName checks the objects that a row names: it is a body that the provider reads later.
+func mayName(s *sender, row []byte) error {
+	ids, err := kept.IDsInRow(row)
+	if err != nil {
+		return err
+	}
+	return s.Means.Owners.Check(s.Ctx, s.Who.Scope, &s.To.Wall, ids)
 }
 
 // holdBatch keeps what is reserved for a batch that a provider has accepted until its usage is
 // booked.
 func holdBatch(s *sender, answer []byte) {
-	if s.Route.Operation != provider.BatchesCreate || s.To.Saved == nil {
+	if !createsBatch(s) {
 		return
 	}
 	var b struct {

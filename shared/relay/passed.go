@@ -103,6 +103,10 @@ func (s *sender) sendHeld(resp *http.Response) error {
 		meter := tail.New(&http.Response{Header: http.Header{"Content-Type": resp.Header["Content-Type"]}})
 		meter.Feed(out)
 		s.LearnRaw(meter, resp.StatusCode)
+		if plainJSON(resp) {
+			holdBatch(s, out)
+			s.settleBatch(out)
+		}
 	} else {
 		s.LearnOperation(s.Meter(out))
 	}

@@ -10,6 +10,7 @@ import (
 	"gateway/shared/fault"
 	"gateway/shared/provider"
 	"gateway/shared/relay/admitted"
+	"gateway/shared/relay/bill"
 	"gateway/shared/relay/logged"
 	"gateway/shared/relay/plan"
 	"gateway/shared/relay/rehearsal"
@@ -159,8 +160,13 @@ func (re dryCall) imagineCall(leaf *route.Leaf, t *rehearsal.Target) error {
 	if err != nil {
 		return err
 	}
-	bound := re.BoundOf()
-	t.PriceBound = &rehearsal.Bound{Cents: float64(bound.Cost) / 1e7, Tokens: bound.Tokens, Priced: bound.Priced}
+	if err := bill.MeasureInput(&re.Bill); err != nil {
+		return err
+	}
+	if re.Route.Operation != provider.BatchesCreate { // whose bound is that of rows, which are not read here
+		bound := re.BoundOf()
+		t.PriceBound = &rehearsal.Bound{Cents: float64(bound.Cost) / 1e7, Tokens: bound.Tokens, Priced: bound.Priced}
+	}
 	if re.To.Local {
 		return nil
 	}

@@ -1,14 +1,13 @@
 package relay
 
 import (
-	"io"
 	"net/http"
 	"time"
 
 	"gateway/shared/fault"
-	"gateway/shared/provider"
 	"gateway/shared/relay/admitted"
 	"gateway/shared/relay/asked"
+	"gateway/shared/relay/inputbound"
 	"gateway/shared/relay/recorder"
 	"gateway/shared/relay/routes"
 	"gateway/shared/route"
@@ -136,11 +135,8 @@ func (c *call) try(leaf *route.Leaf) answer {
 		}
 		return c.guardOutput(leaf, answer{cached: hit})
 	}
-	if err := checkRows(&c.sender); err != nil {
-		return refusal(err)
-	}
-	if c.Route.Operation == provider.BatchesCreate {
-		c.Bill.ReadRows = func() (io.ReadCloser, error) { return batchRows(&c.sender) }
+	if createsBatch(&c.sender) {
+		c.Bill.ReadRows = func(sum *inputbound.Sum) error { return readRows(&c.sender, sum) }
 	}
 	if err := c.LimitTarget(); err != nil {
 		if next := c.Reroute(leaf, c.Route.Shape == routes.Raw, err); next != nil {

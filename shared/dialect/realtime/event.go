@@ -170,12 +170,14 @@ type Session struct {
 	Transcription string // the model that transcribes the input
 	MaxOutput     int64  // tokens of a response; 0: not given, or without a bound
 	Instructions  string
+	Prompt        string // id of a saved prompt, whose text the provider adds
 }
 
 // Members inside of a client's event. A member that decides anything is refused when it
 // comes twice or in another spelling.
 var (
-	sessionKeys       = wire.NewKeySet("model", "instructions", "max_output_tokens", "max_response_output_tokens", "input_audio_transcription", "audio")
+	sessionKeys       = wire.NewKeySet("model", "instructions", "max_output_tokens", "max_response_output_tokens", "input_audio_transcription", "audio", "prompt")
+	promptKeys        = wire.NewKeySet("id")
 	audioKeys         = wire.NewKeySet("input")
 	inputKeys         = wire.NewKeySet("transcription")
 	transcriptionKeys = wire.NewKeySet("model")
@@ -225,6 +227,13 @@ func (e *Event) Session() (s Session, err error) {
 		return s, err
 	}
 	if s.MaxOutput, err = bound(in, "session"); err != nil {
+		return s, err
+	}
+	saved, err := members(promptKeys, in["prompt"], "session.prompt")
+	if err == nil {
+		s.Prompt, err = told(saved, "id", "session.prompt")
+	}
+	if err != nil {
 		return s, err
 	}
 	at, transcription := "session.input_audio_transcription", in["input_audio_transcription"]

@@ -36,8 +36,10 @@ func TestEventsThatAreNone(t *testing.T) {
 func TestSessionsAreRead(t *testing.T) {
 	t.Parallel()
 	for body, want := range map[string]Session{
-		`{"type":"session.update","session":{"model":"m","instructions":"i","max_output_tokens":7,"audio":{"input":{"transcription":{"model":"w"}}}}}`: {"m", "w", 7, "i"},
-		`{"type":"session.update","session":{"max_response_output_tokens":"inf","input_audio_transcription":{"model":"w"}}}`:                           {"", "w", 0, ""},
+		`{"type":"session.update","session":{"model":"m","instructions":"i","max_output_tokens":7,"audio":{"input":{"transcription":{"model":"w"}}}}}`: {"m", "w", 7, "i", ""},
+		`{"type":"session.update","session":{"max_response_output_tokens":"inf","input_audio_transcription":{"model":"w"}}}`:                           {"", "w", 0, "", ""},
+		`{"type":"session.update","session":{"prompt":{"id":"pmpt_1","variables":{"a":"b"}}}}`:                                                         {Prompt: "pmpt_1"},
+		`{"type":"session.update","session":{"prompt":null}}`:                                                                                          {},
 		`{"type":"session.update","session":{"audio":{"input":{"transcription":null}},"max_output_tokens":null}}`:                                      {},
 		`{"type":"session.update"}`: {},
 	} {
@@ -50,6 +52,7 @@ func TestSessionsAreRead(t *testing.T) {
 		`{"type":"x","session":7}`, `{"type":"x","session":{"model":"a","model":"b"}}`, `{"type":"x","session":{"Model":"a"}}`,
 		`{"type":"x","session":{"audio":[]}}`, `{"type":"x","session":{"max_output_tokens":1.5}}`, `{"type":"x","session":{"max_output_tokens":-1}}`,
 		`{"type":"x","session":{"audio":{"input":{"transcription":{"model":7}}}}}`,
+		`{"type":"x","session":{"prompt":{"id":7}}}`, `{"type":"x","session":{"prompt":{"id":"a","id":"b"}}}`,
 	} {
 		e := read(t, body)
 		if _, err := e.Session(); err == nil || !strings.HasPrefix(fault.From(err).Field, "session") {

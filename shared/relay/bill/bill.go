@@ -1,8 +1,6 @@
 package bill
 
 import (
-	"io"
-
 	"gateway/shared/ledger"
 	"gateway/shared/pricing"
 	"gateway/shared/relay/chosen"
@@ -19,8 +17,9 @@ type Bill struct {
 	Heard   Heard
 	Purse   purse.Purse
 	Fetched *media.Fetched // media that were fetched for a target that takes no addresses
-	// ReadRows opens the rows of the batch that the request creates; nil for other requests.
-	ReadRows func() (io.ReadCloser, error)
+	// ReadRows reads the rows of the batch that the request creates, checks what they name, and
+	// adds them up, unless the sum is nil; nil for other requests.
+	ReadRows func(*inputbound.Sum) error
 	hidden   int64             // most input tokens, where the body refers to input that it does not contain
 	rows     []inputbound.Rows // of the batch that the request creates
 	Ruled

@@ -17,21 +17,40 @@ const batchMode = "batch"
 // It fails with 412 where that has no bound and the organization does not allow such requests.
 func measureInput(b *Bill) error {
 	var err error
-	switch b.hidden, b.rows = 0, nil; {
-	case b.ReadRows != nil:
-		err = measureRows(b)
-	case b.Form != nil || b.Route.NoModel && b.Route.Shape != routes.Raw:
-	default:
-		body := b.In
-		if b.To.Body != nil {
-			body = b.To.Body // as the config changed it
+	window := func() int64 { return b.windowOf(b.ModelOf()) }
+	b.hidden = 0
+	if b.Form == nil && (!b.Route.NoModel || b.Route.Shape == routes.Raw) {
+		b.hidden, err = inputbound.Input(sentBody(b), func(id string) (int64, bool) { return seenTurn(b, id) }, window)
+	}
+	if err == nil && b.HeldIn != "" {
+		if most := window(); most > 0 {
+			b.hidden = max(b.hidden, most)
+		} else {
+			err = inputbound.Unbounded(b.HeldIn)
 		}
-		b.hidden, err = inputbound.Input(body, func() int64 { return b.windowOf(b.ModelOf()) })
 	}
 	if err != nil && b.Org.Settings.Unbounded == tenant.UnboundedAllow {
 		return nil
 	}
 	return err
+}
+
+// MeasureInput is measureInput for a request that is not sent. Its error counts only where a
+// budget is in force.
+func MeasureInput(b *Bill) error {
+	err := measureInput(b)
+	if own, its := b.Budgeted(); len(own)+len(its) == 0 {
+		return nil
+	}
+	return err
+}
+
+// sentBody is the client's body as the config of the target changed it.
+func sentBody(b *Bill) []byte {
+	if b.To.Body != nil {
+		return b.To.Body
+	}
+	return b.In
 }
 
 func (b *Bill) windowOf(model string) int64 {
@@ -42,14 +61,23 @@ func (b *Bill) windowOf(model string) int64 {
 	return inputbound.Window(to.Provider.ID, model, to.PricedAs(b.Base, model))
 }
 
-// measureRows reads the rows of the batch that the request creates.
-func measureRows(b *Bill) error {
-	src, err := b.ReadRows()
-	if err == nil {
-		b.rows, err = inputbound.ReadRows(src, b.ModelOf(), b.windowOf)
-		_ = src.Close()
+// measureRows reads the rows of the batch that the request creates, and sums them up while a
+// budget is in force. It fails for rows that name what the caller may not use, and, unless the
+// organization allows it, for rows without a bound.
+func measureRows(b *Bill, budgeted bool) error {
+	b.rows = nil
+	if !budgeted {
+		return b.ReadRows(nil)
 	}
-	if err == nil || fault.Is(err, fault.UnboundedRequest) {
+	sum := inputbound.NewSum(b.ModelOf(), b.windowOf)
+	if err := b.ReadRows(sum); err != nil {
+		return err
+	}
+	var err error
+	if b.rows, err = sum.Rows(); err == nil || b.Org.Settings.Unbounded == tenant.UnboundedAllow {
+		return nil
+	}
+	if fault.Is(err, fault.UnboundedRequest) {
 		return err
 	}
 	return fault.New(fault.UnboundedRequest, "input_file_id", fmt.Sprintf("The rows of the batch cannot be read (%s), and a budget is in force: name a file with readable rows, or have an admin allow such batches (budget_settings.unbounded: allow)", fault.Clip(fault.From(err).Message, 200))).WithCause(err)

@@ -62,7 +62,10 @@ func (b *Bill) LimitTarget() error {
 	err := b.Purse.CountTarget(b.Ctx, b.Ledger, b.Who.KeyID, rates)
 	if err == nil && !b.Route.Free && !b.CostsNothing() {
 		own, its := b.Budgeted()
-		if len(own)+len(its) > 0 {
+		switch budgeted := len(own)+len(its) > 0; {
+		case b.ReadRows != nil:
+			err = measureRows(b, budgeted)
+		case budgeted:
 			err = measureInput(b)
 		}
 		if err == nil && b.Purse.Asks(own, its) {

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"gateway/shared/relay/kept"
 	"gateway/shared/relay/routes"
 	"gateway/shared/store"
 )
@@ -75,6 +76,18 @@ func (b Bookings) places() (sc store.Scope, places []string) {
 func (b Bookings) Hold(id string, held []byte) error {
 	sc, places := b.places()
 	return b.Means.Owners.Hold(b.Base, sc, places, id, held)
+}
+
+// NoteTurn stores what a response amounts to that a later request may continue by its id.
+func (b Bookings) NoteTurn(id string, t kept.Turn) error {
+	sc, places := b.places()
+	return kept.NoteTurn(b.Base, b.Means.Owners, sc, places[0], id, t)
+}
+
+// Turn returns what NoteTurn has stored for an id; ok is false if it has stored nothing.
+func (b Bookings) Turn(id string) (t kept.Turn, ok bool, err error) {
+	sc, places := b.places()
+	return kept.FindTurn(b.Ctx, b.Means.Owners, sc, places[0], id)
 }
 
 // Held returns what Hold has stored for an id; nil if nothing was.

@@ -13,6 +13,7 @@ import (
 type Demands struct {
 	Stream, WantUsage bool          // wantUsage: the stream is to tell its usage
 	InBound           int64         // most input tokens beside those of the body
+	HeldIn            string        // field of a session by which the provider adds input of any length; "" if there is none
 	OutBound          int64         // most output tokens, times n
 	OutAssumed        bool          // the request states no bound
 	Wanted            routes.Demand // what the price depends on besides tokens

@@ -14,11 +14,13 @@ const TokensOfImage = 2833 + 8*5667
 // Hidden is input that a body refers to and does not contain.
 type Hidden struct {
 	Images int64  // fetched by the provider; each has at most TokensOfImage
+	Turns  int64  // tokens of earlier turns whose usage is known
 	Field  string // of the first reference to input of any length; "" if there is none
 }
 
-// Find returns the hidden input of a JSON body. Bodies that are not JSON have none.
-func Find(body []byte) (h Hidden) {
+// Find returns the hidden input of a JSON body. Bodies that are not JSON have none. seen
+// returns what the earlier turns amount to that an id names, if that is known.
+func Find(body []byte, seen Seen) (h Hidden) {
 	if !reference.MayNameObjects(body) {
 		return h
 	}
@@ -28,11 +30,36 @@ func Find(body []byte) (h Hidden) {
 		case !r.Context:
 		case isImage(r):
 			h.Images++
+		case isTurn(r) && seen.add(r.ID, &h.Turns):
 		case h.Field == "":
 			h.Field = r.Field
 		}
 	}
 	return h
+}
+
+// Seen returns the tokens of the response or interaction with an id and of all turns before
+// it; ok is false if they are not known.
+type Seen func(id string) (tokens int64, ok bool)
+
+// add adds the tokens of a turn to a sum, if they are known. A nil Seen knows none.
+func (s Seen) add(id string, sum *int64) bool {
+	if s == nil {
+		return false
+	}
+	n, ok := s(id)
+	*sum += n
+	return ok
+}
+
+// isTurn reports whether a reference is what a request of Responses or Interactions continues.
+// What it names does not change, unlike a conversation or a thread, to which others may add.
+func isTurn(r *reference.Reference) bool {
+	switch strings.ToLower(strings.ReplaceAll(r.Field, "_", "")) {
+	case "previousresponseid", "previousinteractionid":
+		return true
+	}
+	return false
 }
 
 // isImage reports whether a reference is the address of an image.

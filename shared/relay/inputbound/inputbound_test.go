@@ -35,7 +35,7 @@ func TestHiddenInputIsBoundedByTheWindow(t *testing.T) {
 		`{"messages":[{"role":"user","content":[{"type":"image_url","image_url":{"url":"data:image/png;base64,AAAA"}}]}]}`: "",
 		`{"messages":[{"role":"user","content":"previous_response_id: resp_1"}],"metadata":{"file_id":"x"}}`:               "",
 	} {
-		in, err := Input([]byte(body), func() int64 { return window })
+		in, err := Input([]byte(body), nil, func() int64 { return window })
 		want := int64(len(body))
 		if field != "" {
 			want = window
@@ -43,14 +43,42 @@ func TestHiddenInputIsBoundedByTheWindow(t *testing.T) {
 		if err != nil || in != want {
 			t.Errorf("%s: %d %v, want %d", body, in, err, want)
 		}
-		_, err = Input([]byte(body), func() int64 { return 0 })
+		_, err = Input([]byte(body), nil, func() int64 { return 0 })
 		if f := fault.From(err); (err != nil) != (field != "") || err != nil && (f.Field != field || f.Status() != 412 || !strings.Contains(f.Message, "budget_settings.unbounded")) {
 			t.Errorf("%s without a window: %v, want %s", body, err, field)
 		}
 	}
 	image := `{"messages":[{"role":"user","content":[{"type":"image_url","image_url":{"url":"https://a.example/b.png"}},{"type":"input_image","image_url":"https://a.example/b.png"}]}]}`
-	if in, err := Input([]byte(image), func() int64 { return 0 }); err != nil || in != int64(len(image))+2*TokensOfImage {
+	if in, err := Input([]byte(image), nil, func() int64 { return 0 }); err != nil || in != int64(len(image))+2*TokensOfImage {
 		t.Errorf("two images: %d %v", in, err)
+	}
+}
+
+// Earlier turns whose usage is known have what they amount to; a conversation, to which others
+// may add, and turns that nobody has seen have the window.
+func TestTurnsThatWereSeenAreBoundedByTheirUsage(t *testing.T) {
+	t.Parallel()
+	const window = 128_000
+	seen := func(id string) (int64, bool) { return 700, id == "resp_1" }
+	for body, turns := range map[string]int64{
+		`{"previous_response_id":"resp_1","input":"x"}`:                        700,
+		`{"previous_interaction_id":"resp_1","input":"x"}`:                     700,
+		`{"previous_response_id":"resp_2","input":"x"}`:                        -1,
+		`{"conversation":"resp_1","input":"x"}`:                                -1,
+		`{"conversation":{"id":"resp_1"},"input":"x"}`:                         -1,
+		`{"input":[{"previous_response_id":"resp_1"}]}`:                        -1, // not where it has a meaning
+		`{"previous_response_id":"resp_1","prompt":{"id":"p"},"input":"x"}`:    -1,
+		`{"previous_response_id":"resp_1","input":[{"file_id":"file-1"}]}`:     -1,
+		`{"previous_response_id":"resp_1","previous_response_id":"resp_2"}`:    -1,
+		`{"metadata":{"previous_response_id":"resp_1"},"input":"x","a":"_id"}`: 0,
+	} {
+		want := int64(len(body)) + turns
+		if turns < 0 {
+			want = window
+		}
+		if in, err := Input([]byte(body), seen, func() int64 { return window }); err != nil || in != want {
+			t.Errorf("%s: %d %v, want %d", body, in, err, want)
+		}
 	}
 }
 
@@ -77,25 +105,34 @@ func TestABatchIsBoundedByItsRows(t *testing.T) {
 	other := `{"model":"@mine/gpt-4o-mini","max_completion_tokens":7,"messages":[]}`
 	bare := `{"max_tokens":5,"messages":[]}`
 	file := row("1", "/v1/chat/completions", chat) + row("2", "/v1/chat/completions", chat) + "\n" + row("3", "/v1/chat/completions", other) + row("4", "/v1/chat/completions", bare)
-	got, err := ReadRows(strings.NewReader(file), "default", func(string) int64 { return 0 })
+	rows := func(file, model string, window int64) ([]Rows, error) {
+		sum := NewSum(model, func(string) int64 { return window })
+		for line := range strings.Lines(file) {
+			if line = strings.TrimSpace(line); line != "" {
+				sum.Add([]byte(line))
+			}
+		}
+		return sum.Rows()
+	}
+	got, err := rows(file, "default", 0)
 	want := []Rows{{"default", int64(len(bare)), 5, false}, {"gpt-4o", 2 * int64(len(chat)), 400, false}, {"gpt-4o-mini", int64(len(other)), 7, false}}
 	if err != nil || fmt.Sprint(got) != fmt.Sprint(want) {
 		t.Errorf("%+v %v, want %+v", got, err, want)
 	}
 	vectors := `{"model":"text-embedding-3-small","input":"x"}`
-	if got, err = ReadRows(strings.NewReader(row("1", "/v1/embeddings", vectors)), "", nil); err != nil || got[0] != (Rows{"text-embedding-3-small", int64(len(vectors)), 0, false}) {
+	if got, err = rows(row("1", "/v1/embeddings", vectors), "", 0); err != nil || got[0] != (Rows{"text-embedding-3-small", int64(len(vectors)), 0, false}) {
 		t.Errorf("%+v %v", got, err)
 	}
 	open := row("1", "/v1/responses", `{"model":"gpt-4o","input":"x"}`)
-	if got, err = ReadRows(strings.NewReader(open), "", nil); err != nil || !got[0].Assumed || got[0].Out == 0 {
+	if got, err = rows(open, "", 0); err != nil || !got[0].Assumed || got[0].Out == 0 {
 		t.Errorf("%+v %v", got, err)
 	}
 	held := row("1", "/v1/responses", `{"model":"gpt-4o","max_output_tokens":9,"previous_response_id":"resp_1","input":"x"}`)
-	if got, err = ReadRows(strings.NewReader(held), "", func(string) int64 { return 128_000 }); err != nil || got[0].In != 128_000 {
+	if got, err = rows(held, "", 128_000); err != nil || got[0].In != 128_000 {
 		t.Errorf("%+v %v", got, err)
 	}
 	for _, bad := range []string{held, "{", row("1", "/v1/responses", `{"model":7}`)} {
-		if _, err := ReadRows(strings.NewReader(bad), "", func(string) int64 { return 0 }); err == nil {
+		if _, err := rows(bad, "", 0); err == nil {
 			t.Errorf("%s has a bound", bad)
 		}
 	}

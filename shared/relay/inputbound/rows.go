@@ -2,7 +2,6 @@ package inputbound
 
 import (
 	"cmp"
-	"io"
 	"maps"
 	"slices"
 	"strings"
@@ -22,30 +21,49 @@ type Rows struct {
 
 var rowModel = wire.NewKeySet("model")
 
-// ReadRows sums up the rows of a batch by model, those without a model under the given one.
-// window returns the context window of a model, for rows with hidden input. The error is a
-// *fault.Fault for rows that cannot be read or bounded.
-func ReadRows(src io.Reader, model string, window func(model string) int64) ([]Rows, error) {
-	lines, sums := managed.NewLines(src, 0, 0), map[string]Rows{}
-	for {
-		line, err := lines.Next()
-		if err == io.EOF {
-			return slices.SortedFunc(maps.Values(sums), func(a, b Rows) int { return cmp.Compare(a.Model, b.Model) }), nil
-		}
-		if err != nil {
-			return nil, err
-		}
-		row, err := managed.ParseRow(line)
-		if err != nil {
-			return nil, err
-		}
-		one, err := readRow(row, model, window)
-		if err != nil {
-			return nil, fault.Newf(fault.UnboundedRequest, "input_file_id", "line %d: %s", lines.Number, fault.From(err).Message)
-		}
-		sum := sums[one.Model]
-		sums[one.Model] = Rows{one.Model, sum.In + one.In, sum.Out + one.Out, sum.Assumed || one.Assumed}
+// Sum sums up the rows of a batch by model.
+type Sum struct {
+	model  string
+	window func(model string) int64
+	rows   map[string]Rows
+	err    error
+}
+
+// NewSum returns the sum of no rows. Rows without a model count as the given one; window returns
+// the context window of a model, for rows with hidden input.
+func NewSum(model string, window func(model string) int64) *Sum {
+	return &Sum{model: model, window: window, rows: map[string]Rows{}}
+}
+
+// Add adds a row. It reports whether the rows have a bound so far.
+func (s *Sum) Add(line []byte) bool {
+	if s.err != nil {
+		return false
 	}
+	row, err := managed.ParseRow(line)
+	if err != nil {
+		s.err = err
+		return false
+	}
+	one, err := readRow(row, s.model, s.window)
+	if err != nil {
+		s.err = fault.Newf(fault.UnboundedRequest, "input_file_id", "row %q: %s", fault.Clip(row.CustomID, 100), fault.From(err).Message)
+		return false
+	}
+	sum := s.rows[one.Model]
+	s.rows[one.Model] = Rows{one.Model, sum.In + one.In, sum.Out + one.Out, sum.Assumed || one.Assumed}
+	return true
+}
+
+// Fail has the sum have no bound, because of an error.
+func (s *Sum) Fail(err error) { s.err = cmp.Or(s.err, err) }
+
+// Rows returns the sums, or the *fault.Fault of what has no bound.
+func (s *Sum) Rows() ([]Rows, error) {
+	if s.err != nil {
+		return nil, s.err
+	}
+	return slices.SortedFunc(maps.Values(s.rows), func(a, b Rows) int { return cmp.Compare(a.Model, b.Model) }), nil
 }
 
 func readRow(row managed.Row, model string, window func(model string) int64) (r Rows, err error) {
@@ -62,7 +80,7 @@ func readRow(row managed.Row, model string, window func(model string) int64) (r 
 			_, r.Model, _ = strings.Cut(rest, "/")
 		}
 	}
-	if r.In, err = Input(row.Body, func() int64 { return window(r.Model) }); err != nil {
+	if r.In, err = Input(row.Body, nil, func() int64 { return window(r.Model) }); err != nil {
 		return r, err
 	}
 	if row.URL != "/v1/embeddings" {
@@ -72,11 +90,12 @@ func readRow(row managed.Row, model string, window func(model string) int64) (r 
 }
 
 // Input returns the most input tokens that a body may be billed: a token has at least one
-// byte, and hidden input fills at most the model's window. If that is unknown (0), the error
-// is a *fault.Fault that names the field.
-func Input(body []byte, window func() int64) (int64, error) {
-	in, hidden := int64(len(body)), Find(body)
-	in += hidden.Images * TokensOfImage
+// byte, earlier turns that were seen have what they amount to, and other hidden input fills at
+// most the model's window. If that is unknown (0), the error is a *fault.Fault that names the
+// field.
+func Input(body []byte, seen Seen, window func() int64) (int64, error) {
+	in, hidden := int64(len(body)), Find(body, seen)
+	in += hidden.Images*TokensOfImage + hidden.Turns
 	if hidden.Field == "" {
 		return in, nil
 	}

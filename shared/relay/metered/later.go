@@ -73,6 +73,7 @@ func (me *Meters) usedByResponse(answer []byte) (u pricing.Usage) {
 	}
 	m := upstream.Passer(d).MeterResponse(answer)
 	if u = me.UsedLater(m); u.Known() {
+		bill.NoteTurn(me.Bill, m)
 		me.Heard.AsPriced(m)
 	}
 	if !m.Usage.Known() && me.Req.Method == http.MethodGet && kept.EndedUnused(answer) && len(m.ID) <= kept.MaxID && m.ID != "" {

@@ -26,8 +26,9 @@ type passed struct {
 func (me *Meters) LearnRaw(m *tail.Meter, status int) {
 	var u pricing.Usage
 	unread, a := m.Unpack(), passed{me, m}
+	var got chat.Meter
 	if status >= 200 && status < 300 {
-		got := a.read()
+		got = a.read()
 		me.Heard.Hear(got)
 		if got.Model != "" && me.To.Model == "" {
 			me.Heard.Priced = got.Model
@@ -57,6 +58,7 @@ func (me *Meters) LearnRaw(m *tail.Meter, status int) {
 	}
 	u.Add(pricing.Requests, 1)
 	me.Charge(u)
+	noteTurn(me, got)
 	if me.Purse.Cost > 0 && me.CostsNothing() {
 		me.Spend() // of a run that has ended
 	}
@@ -229,5 +231,5 @@ func (a *passed) conversation() chat.Provider {
 // estimates tells whether unreported usage is guessed: it is when a budget is in force,
 // which may be settled at an estimate but never at nothing.
 func (a *passed) estimates() bool {
-	return a.Purse.Holds() && a.OutBound > 0 && a.Model != "" && a.Req.Method == http.MethodPost
+	return a.Purse.Holds() && a.OutBound > 0 && a.Model != "" && a.Req.Method == http.MethodPost && a.ReadRows == nil
 }

@@ -72,6 +72,7 @@ func (me *Meters) Learn(m chat.Meter) {
 	u := me.Used(m)
 	u.Add(pricing.Requests, 1)
 	me.Charge(u)
+	noteTurn(me, m)
 }
 
 // LearnOperation notes what the answer of an operation reported. What is not reported keeps

@@ -49,6 +49,7 @@ type Judged struct {
 // Wanted is a response that is to be made.
 type Wanted struct {
 	Input  int64  // most tokens that it may read
+	HeldIn string // field of the session by which the provider adds input of any length; "": none
 	Output int64  // most tokens that it may make; 0: no bound is stated
 	Event  []byte // of the client that asks for it; nil: the provider has begun it by itself
 

@@ -55,6 +55,49 @@ func (admitting) Fail(string, error)                         {}
 func (admitting) End(*realtime.Done, []byte)                 {}
 func (admitting) Drop(*fault.Fault)                          {}
 
+// asking keeps what it is asked for.
+type asking struct {
+	admitting
+	wanted []Wanted
+}
+
+func (a *asking) Begin(w *Wanted) (Turn, error) {
+	a.wanted = append(a.wanted, *w)
+	return admitting{}, nil
+}
+
+// A saved prompt that the client or the provider names is input of any length, for each response
+// from then on.
+func TestASavedPromptOfASessionIsInputOfAnyLength(t *testing.T) {
+	t.Parallel()
+	const update, create = `{"type":"session.update","session":{"prompt":{"id":"pmpt_1"}}}`, `{"type":"response.create"}`
+	for name, said := range map[string][]string{"by the client": {update}, "by the provider": {"far " + strings.Replace(update, "update", "updated", 1)}, "nobody": nil} {
+		a := &asking{}
+		near := newSide(func([]byte) {})
+		s := &Session{Near: near, Far: newSide(func([]byte) {}), Desk: a, Model: "m"}
+		var reader realtime.Reader
+		for _, event := range append(said, create, `{"type":"session.update","session":{"prompt":null}}`, create) {
+			var err error
+			if far, ok := strings.CutPrefix(event, "far "); ok {
+				err = s.takes(&reader, false, []byte(far))
+			} else {
+				err = s.clientSaid(&reader, false, []byte(event))
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		for i, w := range a.wanted {
+			if held := w.HeldIn != ""; held != (name != "nobody") {
+				t.Errorf("%s: response %d: %q", name, i, w.HeldIn)
+			}
+		}
+		if len(a.wanted) != 2 {
+			t.Errorf("%s: %d responses", name, len(a.wanted))
+		}
+	}
+}
+
 // TestTheEndOfAResponseIsToldBeforeASessionDrains: a session that is to end while its last
 // response does ends once the client has been told so.
 func TestTheEndOfAResponseIsToldBeforeASessionDrains(t *testing.T) {

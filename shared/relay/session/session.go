@@ -150,7 +150,11 @@ func (s *Session) judge(e *realtime.Event) (Turn, error) {
 		if err != nil {
 			return nil, err
 		}
-		return nil, s.mayUse(&asks)
+		if err := s.mayUse(&asks); err != nil {
+			return nil, err
+		}
+		s.turns.names(&asks)
+		return nil, nil
 	case realtime.ResponseCreate:
 		asks, err := e.Asked()
 		if err != nil {
@@ -184,7 +188,7 @@ func (s *Session) begin(w *Wanted) (Turn, error) {
 	if err := s.turns.room(); err != nil {
 		return nil, err
 	}
-	w.Input = s.turns.input() + int64(len(w.Event))
+	w.Input, w.HeldIn = s.turns.input()+int64(len(w.Event)), s.turns.heldIn()
 	if w.Output == 0 {
 		w.Output = s.turns.bound()
 	}

@@ -24,6 +24,7 @@ type turns struct {
 	is      realtime.Session
 	history tokens         // that the last response read and made
 	since   realtime.Added // by the client, after it
+	held    bool           // a saved prompt was named, whose length is not known
 }
 
 // tokens are counted apart by medium, because their prices differ.
@@ -231,6 +232,25 @@ func (t *turns) isNow(s *realtime.Session) {
 	t.mu.Lock()
 	t.is.Transcription, t.is.MaxOutput, t.is.Instructions = s.Transcription, s.MaxOutput, s.Instructions
 	t.mu.Unlock()
+	t.names(s)
+}
+
+// names notes that a session names a saved prompt. It holds to the end of the session, since an
+// update may be under way while a response begins.
+func (t *turns) names(s *realtime.Session) {
+	t.mu.Lock()
+	t.held = t.held || s.Prompt != ""
+	t.mu.Unlock()
+}
+
+// heldIn is the field by which the provider adds input of any length; "" if there is none.
+func (t *turns) heldIn() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.held {
+		return "session.prompt.id"
+	}
+	return ""
 }
 
 // hears is the model that transcribes what is heard.

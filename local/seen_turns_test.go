@@ -1,0 +1,80 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+)
+
+// A request that continues a response whose usage the gateway has seen reserves what that
+// amounted to; one that continues another reserves the model's window.
+func TestTurnsThatWereSeenReserveWhatTheyAmountedTo(t *testing.T) {
+	t.Parallel()
+	r := start(t)
+	key := r.newKey(`"usage_limits":{"type":"tokens","credit_limit":100000}`)
+	h := []string{"X-Gateway-Api-Key", key, "X-Gateway-Provider", "@mock"}
+	ask := func(path, model, more string) reply {
+		return r.call("POST", path, `{"model":"`+model+`","max_output_tokens":50,"input":"mock: say=words"`+more+`}`, h...)
+	}
+	idOf := func(got reply) string {
+		_, rest, _ := strings.Cut(got.body, `"resp_`)
+		id, _, _ := strings.Cut(rest, `"`)
+		return "resp_" + id
+	}
+	for _, path := range []string{"/responses", "/proxy/responses"} {
+		for _, stream := range []string{"", `,"stream":true`} {
+			name := path + stream
+			before := ""
+			for turn := range 3 {
+				got := ask(path, "gpt-4o", stream+before)
+				if got.status != 200 {
+					t.Fatalf("%s: turn %d: %d %s", name, turn, got.status, got.body)
+				}
+				before = fmt.Sprintf(`,"previous_response_id":%q`, idOf(got))
+			}
+			if got := ask(path, "gpt-4o-mini", stream+before); got.status != 412 {
+				t.Errorf("%s: another model: %d %s", name, got.status, got.body)
+			}
+			if got := ask(path, "gpt-4o", stream+before+`,"prompt":{"id":"pmpt_1"}`); got.status != 412 {
+				t.Errorf("%s: with a saved prompt: %d %s", name, got.status, got.body)
+			}
+			unkept := ask(path, "gpt-4o", stream+`,"store":false`)
+			if got := ask(path, "gpt-4o", stream+fmt.Sprintf(`,"previous_response_id":%q`, idOf(unkept))); got.status != 412 {
+				t.Errorf("%s: one that was not kept: %d %s", name, got.status, got.body)
+			}
+		}
+	}
+	if limits := limitsOf(r, key); limits["status"] != "active" {
+		t.Errorf("%v", limits)
+	}
+}
+
+// A dry run shows the bound that the request would reserve, or why it would be refused.
+func TestDryRunShowsTheBoundOfHeldContext(t *testing.T) {
+	t.Parallel()
+	r := start(t)
+	key := r.newKey(`"usage_limits":{"type":"tokens","credit_limit":1000000}`)
+	h := []string{"X-Gateway-Api-Key", key, "X-Gateway-Provider", "@mock"}
+	first := r.id("POST", "/responses", `{"model":"gpt-4o","max_output_tokens":50,"input":"Hello"}`, h...)
+	for body, want := range map[string]struct {
+		least, most float64
+		fails       bool
+	}{
+		`"model":"@mock/gpt-4o","input":"x"`:                                                      {50, 1000, false},
+		`"model":"@mock/gpt-4o","input":"x","previous_response_id":"resp_other"`:                  {128_050, 128_050, false},
+		`"model":"@mock/gpt-4o","input":"x","previous_response_id":"` + first + `"`:               {50, 1000, false},
+		`"model":"@mock/nobody-knows-this-model","input":"x","previous_response_id":"resp_other"`: {0, 0, true},
+	} {
+		got := r.call("POST", "/configs/dry-run", `{"path":"/responses","body":{"max_output_tokens":50,`+body+`}}`, h...)
+		targets, _ := got.json(t)["targets"].([]any)
+		if got.status != 200 || len(targets) == 0 {
+			t.Errorf("%s: %d %s", body, got.status, got.body)
+			continue
+		}
+		tokens, _ := member(targets[0], "price_bound/tokens").(float64)
+		code, _ := member(targets[0], "error/code").(string)
+		if tokens < want.least || tokens > want.most || (code == "unbounded_request") != want.fails {
+			t.Errorf("%s: %v", body, targets[0])
+		}
+	}
+}
