@@ -33,6 +33,8 @@ const (
 	audioCached // of what was cached and of audioIn
 	imageCached
 	reasoning
+	reasoningApart // at the top level: Perplexity, SGLang
+	citations      // what was read of the web, beside the prompt and the total: Perplexity
 	audioOut
 	imageOut
 	searches
@@ -114,6 +116,10 @@ func (r *reported) count(key []byte) *int64 {
 		return &r.n[writtenApart]
 	case "num_search_queries":
 		return &r.n[searches]
+	case "citation_tokens":
+		return &r.n[citations]
+	case "reasoning_tokens":
+		return &r.n[reasoningApart]
 	}
 	return nil
 }
@@ -171,6 +177,16 @@ func (r *reported) normal() [numCounts]int64 {
 	}
 	if n[written] <= 0 && n[writtenApart] >= 0 {
 		n[written] = n[writtenApart]
+	}
+	if n[reasoning] <= 0 && n[reasoningApart] >= 0 {
+		n[reasoning] = n[reasoningApart]
+	}
+	if n[prompt] >= 0 && n[completion] >= 0 && n[searches] >= 0 && n[reasoningApart] >= 0 {
+		// A host that counts its searches counts reasoning and what it read of the web beside
+		// the two sums, and beside their total.
+		n[prompt] += max(n[citations], 0)
+		n[completion] += n[reasoningApart]
+		return n
 	}
 	switch {
 	case n[prompt] < 0 && n[completion] < 0:
