@@ -11,10 +11,14 @@ import (
 
 // More plays than the property has in a usual run, and one play again:
 //
-//	GOGC=800 go test ./shared/ledger -run TestPlays -plays 1000000 [-play SEED] -timeout 0
+//	GOGC=800 go test ./shared/ledger -run '^TestPlays$' -plays 1000000 [-brief] [-play SEED] -timeout 0
+//
+// Brief plays have up to three processes with up to two requests each. One costs a fifth of the
+// time, so that a run of many millions fits into an hour.
 var (
 	plays = flag.Uint64("plays", 1000, "number of plays of TestPlays")
 	first = flag.Uint64("play", 1, "seed of the first play")
+	brief = flag.Bool("brief", false, "play with few processes and requests")
 )
 
 // setting is what a play is made of. Everything of a play follows from it.
@@ -50,6 +54,9 @@ func TestPlays(t *testing.T) {
 				}
 				s := settingOf(seed)
 				s.late = seed%2 == 0
+				if *brief {
+					s.actors, s.requests = 1+s.actors%3, 1+s.requests%2
+				}
 				if _, err := s.play(t, c); err != nil {
 					t.Errorf("%v: %v", s, err)
 				}
