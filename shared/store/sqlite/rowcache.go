@@ -1,8 +1,12 @@
 package sqlite
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"math/rand/v2"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -12,6 +16,9 @@ import (
 const (
 	// flushEvery is the time after which the database follows the first change in memory.
 	flushEvery = time.Second
+	// maxCarries is the most flushes in which a row that keeps changing is carried to the next
+	// log instead of being written to the database. At least half of them are.
+	maxCarries = 16
 	// maxCachedRows is the number of rows above which those that were not used since the
 	// last flush leave memory.
 	maxCachedRows = 4096
@@ -51,7 +58,7 @@ type rowCache struct {
 	sums    []int64 // likewise
 
 	due  chan struct{} // a first change since the last flush
-	half chan struct{} // the active log is half full
+	full chan struct{} // the active log is nearly full
 	quit chan struct{}
 	done chan struct{} // closed when the flusher has ended; nil until it was started
 }
@@ -71,6 +78,7 @@ type cachedRow struct {
 	expires int64
 	number  int    // in the active log; zero if the row has no change there
 	used    uint64 // round of the last update
+	until   uint64 // round from which the database must follow
 }
 
 // flushOp writes rows. seq is the log that they came from, which is not needed any more
@@ -83,7 +91,7 @@ type flushOp struct {
 func newRowCache(s *Store, flushed uint64, mapped bool) *rowCache {
 	return &rowCache{
 		s: s, path: logPath(s.path), mapped: mapped, rows: make(map[cacheKey]*cachedRow), seq: flushed + 1,
-		due: make(chan struct{}, 1), half: make(chan struct{}, 1), quit: make(chan struct{}),
+		due: make(chan struct{}, 1), full: make(chan struct{}, 1), quit: make(chan struct{}),
 	}
 }
 
@@ -124,7 +132,7 @@ func (c *rowCache) update(ctx context.Context, table int, u *store.Update) (befo
 			c.s.notify(table, u.Key)
 			return before, after, true, nil
 		case errors.Is(err, errLogFull):
-			if err := c.flush(); err != nil {
+			if err := c.rotate(true); err != nil {
 				return nil, nil, true, err
 			}
 		case !errors.Is(err, errLogBroken):
@@ -222,13 +230,13 @@ func (c *rowCache) change(row *cachedRow, u *store.Update) (before, after store.
 	}
 	if first {
 		log.rows++
-		row.number = log.rows
+		row.number, row.until = log.rows, c.round+maxCarries/2+rand.Uint64N(maxCarries/2)
 		if c.changed = append(c.changed, row); len(c.changed) == 1 {
 			signal(c.due)
 		}
 	}
-	if log.end > logBytes/2 {
-		signal(c.half)
+	if log.end > logBytes*7/8 {
+		signal(c.full)
 	}
 	before = row.item
 	row.size, row.expires, row.used = size, expires, c.round
@@ -293,23 +301,28 @@ func (c *rowCache) flusher() {
 		case <-c.quit:
 			return
 		case <-timer.C:
-		case <-c.half:
+		case <-c.full:
 		}
-		if c.flush() != nil {
+		if c.rotate(true) != nil {
 			signal(c.due) // the log has what the database lacks; try again
 		}
 	}
 }
 
 // flush writes all changed rows to the database. After an error the log still has them.
-func (c *rowCache) flush() error {
+func (c *rowCache) flush() error { return c.rotate(false) }
+
+// rotate begins the other log and writes the changed rows to the database. If carry is set,
+// rows that keep changing are carried to the new log instead, for a limited time. After an
+// error the logs still have all changes.
+func (c *rowCache) rotate(carry bool) error {
 	c.flushing.Lock()
 	defer c.flushing.Unlock()
 	if err := c.flushPending(); err != nil {
 		return err
 	}
 	c.mu.Lock()
-	c.collect()
+	c.collect(carry)
 	c.mu.Unlock()
 	if err := c.flushPending(); err != nil {
 		return err
@@ -320,23 +333,63 @@ func (c *rowCache) flush() error {
 	return nil
 }
 
-// collect moves the changed rows to c.pending and begins the other log. c.mu is held.
-func (c *rowCache) collect() {
+// collect begins the other log and moves the changed rows to c.pending, or to that log. c.mu
+// is held. Afterwards the old log is not needed, except for c.pending: the database gets its
+// sequence number with the last row of it, and a later log overrides it.
+func (c *rowCache) collect(carry bool) {
 	if len(c.changed) == 0 {
 		return
 	}
-	op := &flushOp{rows: make([]change, len(c.changed)), seq: c.seq}
-	for i, row := range c.changed {
-		op.rows[i] = change{kind: changePut, table: row.table, key: row.key, item: row.item, expires: row.expires}
-		row.number, row.shared = 0, true
-	}
-	clear(c.changed)
-	c.pending, c.changed = op, c.changed[:0]
 	c.seq++
 	c.round++
-	if err := c.logs[c.seq%2].begin(c.seq); err != nil {
-		c.off = true
+	log := c.logs[c.seq%2]
+	c.off = log.begin(c.seq) != nil || c.off
+	all, op := c.changed, &flushOp{seq: c.seq - 1}
+	c.changed = all[:0]
+	for _, row := range all {
+		if carry && c.carry(log, row) {
+			c.changed = append(c.changed, row)
+		} else {
+			op.add(row)
+		}
 	}
+	if c.off { // the new log cannot be read back
+		for _, row := range c.changed {
+			op.add(row)
+		}
+		c.changed = all[:0]
+	}
+	clear(all[len(c.changed):])
+	if len(c.changed) > 0 {
+		signal(c.due)
+	}
+	if len(op.rows) > 0 {
+		// Neighbors share pages of the database.
+		slices.SortFunc(op.rows, func(a, b change) int {
+			return cmp.Or(cmp.Compare(a.table, b.table), strings.Compare(a.key.PK(), b.key.PK()), strings.Compare(a.key.SK(), b.key.SK()))
+		})
+		c.pending = op
+	}
+}
+
+// carry writes a row to the new log if it keeps changing and there is room.
+func (c *rowCache) carry(log *writeLog, row *cachedRow) bool {
+	if c.off || row.used+1 < c.round || row.until <= c.round || log.end > logBytes/2 {
+		return false
+	}
+	c.buf = appendFullRecord(c.buf[:0], log.rows+1, row.cacheKey, row.expires, row.item)
+	if err := log.append(c.buf); err != nil {
+		c.off = !errors.Is(err, errLogFull)
+		return false
+	}
+	log.rows++
+	row.number = log.rows
+	return true
+}
+
+func (f *flushOp) add(row *cachedRow) {
+	f.rows = append(f.rows, change{kind: changePut, table: row.table, key: row.key, item: row.item, expires: row.expires})
+	row.number, row.shared = 0, true
 }
 
 func (c *rowCache) flushPending() error {
@@ -380,7 +433,7 @@ func (c *rowCache) exclusive(write func() error, forget func()) error {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.collect()
+	c.collect(false)
 	if err := c.flushPending(); err != nil {
 		return err
 	}

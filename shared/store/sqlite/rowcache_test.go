@@ -57,7 +57,7 @@ func TestLoggedUpdatesSurvive(t *testing.T) {
 				name, k := tables[r.IntN(2)], keys[r.IntN(len(keys))]
 				table, id := s.Table(name), store.In("open", fmt.Sprint("e", r.IntN(5)))
 				var err error
-				switch r.IntN(8) {
+				switch r.IntN(9) {
 				case 0:
 					err = table.Put(t.Context(), store.Row{Key: k, Item: store.Item{"n": int64(r.IntN(100)), "open": store.Map{}}, Expires: time.Now().Add(time.Hour)})
 				case 1:
@@ -67,6 +67,8 @@ func TestLoggedUpdatesSurvive(t *testing.T) {
 					err = s.Transact(t.Context(), store.Action{Table: name, Update: &u}, store.Action{Table: store.Control, Put: &store.Put{Row: store.Row{Key: k}}})
 				case 3:
 					err = s.cache.flush()
+				case 8:
+					err = s.cache.rotate(true)
 				case 4:
 					_, _, err = table.Update(t.Context(), store.Update{Key: k, Remove: []store.Path{id, store.At("text")}, If: []store.Cond{store.IfHas(store.At("open"))}})
 				case 5:
@@ -145,6 +147,47 @@ func TestLogOfAnOlderSequenceIsNotReplayed(t *testing.T) {
 	if l, _ := counts(t, c); l != 2 {
 		t.Errorf("the row is %d, want 2", l)
 	}
+}
+
+// TestChangingRowsAreCarried rotates the logs under a row that keeps changing: the database
+// gets it now and then, and once it rests. A kill at any moment loses nothing.
+func TestChangingRowsAreCarried(t *testing.T) {
+	logVariants(t, func(t *testing.T, o Options) {
+		s := openTest(t, o)
+		inDatabase := func() int64 {
+			c, err := s.reader(t.Context())
+			must(t, err)
+			defer s.release(c)
+			item, _, _, err := c.get(tableIndex(store.Spend), left)
+			must(t, err)
+			return item.Int("n")
+		}
+		written, last := 0, int64(0)
+		for n := range int64(3 * maxCarries) {
+			_, _, err := s.Table(store.Spend).Update(t.Context(), bump(left))
+			must(t, err)
+			must(t, s.cache.rotate(true))
+			if have := inDatabase(); have != last {
+				last = have
+				written++
+			}
+			if n-last >= maxCarries {
+				t.Fatalf("after %d updates the database has %d", n+1, last)
+			}
+			if n%5 == 0 {
+				if l, _ := counts(t, copyOpen(t, s)); l != n+1 {
+					t.Fatalf("a copy has %d after %d updates", l, n+1)
+				}
+			}
+		}
+		if written < 2 || written > 6 {
+			t.Errorf("the database got the row %d times in %d rotations", written, 3*maxCarries)
+		}
+		must(t, s.cache.rotate(true))
+		if have := inDatabase(); have != 3*maxCarries {
+			t.Errorf("the database has %d when the row rests, want %d", have, 3*maxCarries)
+		}
+	})
 }
 
 // TestFailedFlushLosesNothing lets the database refuse writes for a while.
@@ -276,8 +319,8 @@ func countInMemory(path string) error {
 	}
 	for {
 		_, after, err := s.Table(store.Spend).Update(context.Background(), bump(left))
-		if err == nil && after.Int("n")%500 == 250 {
-			err = s.cache.flush()
+		if err == nil && after.Int("n")%125 == 60 {
+			err = s.cache.rotate(after.Int("n")%500 != 60)
 		}
 		if err != nil {
 			return err
