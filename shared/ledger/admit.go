@@ -79,11 +79,11 @@ func (l *rates) takeAll(ctx context.Context, caller string, subjects []*Subject,
 
 // giveAll gives back; failures leave a count too high until its window ends.
 func (l *rates) giveAll(ctx context.Context, helds []*held, amount int64) {
-	ctx, cancel := detached(ctx)
-	defer cancel()
+	late := detach(ctx)
+	defer late.end()
 	l.each(len(helds), func(i int) {
 		if helds[i] != nil {
-			l.failed(ctx, "give back a rate", l.give(ctx, helds[i], amount))
+			l.failed(late, "give back a rate", l.give(late, helds[i], amount))
 		}
 	})
 }

@@ -75,26 +75,22 @@ func (v *view) spent() (total amounts) {
 func (l *alarms) check(ctx context.Context, head store.Key, row store.Item, spent amounts, asks asks) {
 	p := rowPlan(row)
 	for i := range p.slots {
-		if flags, due := dueAlerts(p, i, row, spent, asks); due&^flags != 0 {
+		flags := row.Int(slotAttr[i].flags.Attr) // of alerts that were given in this period
+		if due := p.slots[i].due(spent[i], asks[i]); due&^flags != 0 {
 			l.failed(ctx, "give an alert", l.alert(ctx, head, row, p, i, spent[i], flags, flags|due))
 		}
 	}
 }
 
-// dueAlerts returns the flags of the alerts of a slot that were given in this period, and of
-// those that its spending calls for.
-func dueAlerts(p *plan, i int, row store.Item, spent amounts, asks asks) (given, due int64) {
-	s := &p.slots[i]
-	if !s.on {
-		return 0, 0
+// due returns the flags of the alerts that the spending of a slot calls for.
+func (s *slot) due(spent int64, a ask) (flags int64) {
+	if s.on && s.threshold > 0 && spent >= s.threshold {
+		flags |= flagThreshold
 	}
-	if s.threshold > 0 && spent[i] >= s.threshold {
-		due |= flagThreshold
+	if s.on && a.exhausted(s.limit-spent) {
+		flags |= flagExhausted
 	}
-	if asks[i].exhausted(s.limit - spent[i]) {
-		due |= flagExhausted
-	}
-	return row.Int(slotAttr[i].flags.Attr), due
+	return flags
 }
 
 // alert sets the flags, which only one of several callers can, and then gives

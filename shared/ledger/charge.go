@@ -47,10 +47,10 @@ func (r *Reservation) Hold(ctx context.Context, until time.Time, before Used) ([
 		return nil, nil
 	}
 	r.held = true
-	ctx, cancel := detached(ctx)
-	defer cancel()
+	late := detach(ctx)
+	defer late.end()
 	errs := make([]error, len(r.parts))
-	r.l.each(len(r.parts), func(i int) { errs[i] = r.l.hold(ctx, r.parts[i], r.request, until) })
+	r.l.each(len(r.parts), func(i int) { errs[i] = r.l.hold(late, r.parts[i], r.request, until) })
 	used := before.amounts()
 	used[slotRequests] = 1
 	var held []Held
@@ -107,14 +107,14 @@ func (l *Ledger) hold(ctx context.Context, p *part, request string, until time.T
 // error, after which they can be repeated by SettleEntry. Entries that were settled before
 // are not charged again.
 func (l *Ledger) SettleHeld(ctx context.Context, held []Held, used Used) ([]usage.Settle, error) {
-	ctx, cancel := detached(ctx)
-	defer cancel()
+	late := detach(ctx)
+	defer late.end()
 	final, errs := make([]usage.Settle, len(held)), make([]error, len(held))
 	l.each(len(held), func(i int) {
 		h := &held[i]
 		a := amounts{h.Cost + max(int64(used.Cost), 0), h.Tokens + max(used.Tokens, 0), h.Requests}
 		final[i] = settlement(store.RawKey(h.PK, h.SK), h.ID, atLeast(a, amounts{}))
-		errs[i] = l.SettleEntry(ctx, final[i])
+		errs[i] = l.SettleEntry(late, final[i])
 	})
 	return final, errors.Join(errs...)
 }

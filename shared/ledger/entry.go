@@ -51,8 +51,7 @@ const (
 
 func (e *entry) encode() []byte {
 	flags := e.slots
-	id, err := ulid.ParseStrict(e.request)
-	packed := err == nil && id.String() == e.request
+	id, packed := packULID(e.request)
 	if packed {
 		flags |= entryULID
 	}
@@ -83,54 +82,78 @@ func (e *entry) encode() []byte {
 	return append(b, e.request...)
 }
 
+// packULID returns the bytes of a ULID in its canonical form.
+func packULID(s string) (id ulid.ULID, ok bool) {
+	var text [ulid.EncodedSize]byte
+	id, err := ulid.ParseStrict(s)
+	return id, err == nil && id.MarshalTextTo(text[:]) == nil && string(text[:]) == s
+}
+
 var errEntry = errors.New("ledger: an open entry cannot be read")
 
 func decodeEntry(b []byte) (entry, error) {
-	if len(b) < 5 {
-		return entry{}, errEntry
-	}
-	e := entry{slots: b[0] & entrySlots, repairing: b[0]&entryRepairing != 0, due: int64(binary.BigEndian.Uint32(b[1:]))}
-	flags := b[0]
-	b = b[5:]
-	ok := true
-	number := func() int64 {
-		n, size := binary.Uvarint(b)
-		if size <= 0 || int64(n) < 0 {
-			ok, size = false, len(b)
-		}
-		b = b[size:]
-		return int64(n)
-	}
-	for i := range e.amounts {
-		if e.slots&(1<<i) != 0 {
-			e.amounts[i] = number()
-		}
-	}
-	if flags&entryBeyond != 0 {
-		for i := range e.beyond {
-			e.beyond[i] = number()
-		}
-	}
-	if flags&entryTurn != 0 {
-		e.turn = int(number())
-	}
-	if !ok {
-		return entry{}, errEntry
-	}
-	packed := flags&entryULID != 0
-	e.request = string(b)
-	if packed {
-		if len(b) != 16 {
-			return entry{}, errEntry
-		}
-		e.request = ulid.ULID(b).String()
+	e, request, err := decodeNumbers(b)
+	switch {
+	case err != nil:
+		return entry{}, err
+	case b[0]&entryULID != 0:
+		e.request = ulid.ULID(request).String()
+	default:
+		e.request = string(request)
 	}
 	return e, nil
 }
 
-// entryPast tells, without decoding, whether the entry is past due.
-func entryPast(b []byte, now int64) bool {
-	return len(b) >= 5 && int64(binary.BigEndian.Uint32(b[1:])) <= now
+// decodeNumbers decodes all but the request id, which it returns as it is stored.
+func decodeNumbers(b []byte) (e entry, request []byte, err error) {
+	if len(b) < 5 {
+		return entry{}, nil, errEntry
+	}
+	flags, d := b[0], numbers{b: b[5:]}
+	e = entry{slots: flags & entrySlots, repairing: flags&entryRepairing != 0, due: entryDue(b)}
+	for i := range e.amounts {
+		if e.slots&(1<<i) != 0 {
+			e.amounts[i] = d.next()
+		}
+	}
+	if flags&entryBeyond != 0 {
+		for i := range e.beyond {
+			e.beyond[i] = d.next()
+		}
+	}
+	if flags&entryTurn != 0 {
+		e.turn = int(d.next())
+	}
+	if d.bad || flags&entryULID != 0 && len(d.b) != len(ulid.ULID{}) {
+		return entry{}, nil, errEntry
+	}
+	return e, d.b, nil
+}
+
+// numbers reads varints that are not negative.
+type numbers struct {
+	b   []byte
+	bad bool
+}
+
+func (d *numbers) next() int64 {
+	n, size := binary.Uvarint(d.b)
+	if size <= 0 || int64(n) < 0 {
+		d.bad, size = true, len(d.b)
+	}
+	d.b = d.b[size:]
+	return int64(n)
+}
+
+// entryPast reports, without decoding, whether the entry is past due.
+func entryPast(b []byte, now int64) bool { return entryDue(b) <= now }
+
+// entryDue returns, without decoding, when repair may settle the entry.
+func entryDue(b []byte) int64 {
+	if len(b) < 5 {
+		return never
+	}
+	return int64(binary.BigEndian.Uint32(b[1:]))
 }
 
 // newEntryID is 48 random bits in 8 characters. Reserving requires that the id

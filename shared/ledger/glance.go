@@ -2,6 +2,8 @@ package ledger
 
 import (
 	"context"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"gateway/shared/store"
@@ -17,38 +19,106 @@ type glance struct {
 	alert     bool  // an alert may be due
 }
 
-// write makes an update of a spend row and glances at the result. charged is what it adds to
-// what the row has spent; nil if it settles nothing, and then no alert is due.
-func (l *alarms) write(ctx context.Context, u store.Update, charged *amounts, now time.Time) (after glance, err error) {
-	u.Look = func(row store.Item) { after = l.glance(u.Key, row, charged, now.Unix()) }
-	_, _, err = l.spend.Update(ctx, u)
-	return after, err
+// writing is an update of a spend row and the glance at its result. Requests make several,
+// so they are reused.
+type writing struct {
+	u     store.Update
+	after glance
+
+	l       *alarms
+	plan    *plan         // that the row probably follows; nil: not known
+	quiet   *atomic.Int64 // see compiled.quiet; nil: not known
+	settles bool
+	charged amounts // what a settlement adds to what the row has spent
+	now     int64
+
+	look   func(store.Item) // see
+	set    [1 + numSlots]store.Assign
+	add    [2 * numSlots]store.Increment
+	remove [1]store.Path
+	conds  [3 + numSlots]store.Cond
 }
 
-func (l *alarms) glance(key store.Key, row store.Item, charged *amounts, now int64) glance {
+var writings = sync.Pool{New: func() any {
+	w := &writing{}
+	w.look = w.see
+	return w
+}}
+
+// newWriting returns an update that changes nothing yet.
+func newWriting(key store.Key) *writing {
+	w := writings.Get().(*writing)
+	w.u = store.Update{Key: key, Set: w.set[:0], Add: w.add[:0], Remove: w.remove[:0], If: w.conds[:0], Look: w.look}
+	return w
+}
+
+// write makes the update. Only a settlement can make an alert due.
+func (w *writing) write(ctx context.Context, l *alarms, now time.Time) (glance, error) {
+	w.l, w.now = l, now.Unix()
+	_, _, err := l.spend.Update(ctx, w.u)
+	if err != nil { // the store may use it still
+		return glance{}, err
+	}
+	after := w.after
+	clear(w.u.Set) // keep nothing alive
+	clear(w.u.If)
+	w.u, w.plan, w.quiet, w.settles, w.after = store.Update{}, nil, nil, false, glance{}
+	writings.Put(w)
+	return after, nil
+}
+
+// of tells what is known of the row of a part's entry.
+func (w *writing) of(p *part) {
+	w.plan = p.plan
+	if c := p.subject.derive(); p.key == c.head {
+		w.quiet = &c.quiet
+	}
+}
+
+// settle notes what the update adds to what the row has spent.
+func (w *writing) settle(charged amounts) { w.settles, w.charged = true, charged }
+
+func (w *writing) see(row store.Item) {
 	if row == nil {
-		return glance{}
+		return
 	}
 	open := row.Map(attrOpen)
-	g := glance{shards: row.Int(attrShards.Attr), open: len(open), several: !isHead(key) || row.Int(attrRows.Attr) > 1}
-	for _, v := range open {
-		value, _ := v.([]byte)
-		if g.overdue = entryPast(value, now); g.overdue {
-			break
+	w.after = glance{shards: row.Int(attrShards.Attr), open: len(open), several: !isHead(w.u.Key) || row.Int(attrRows.Attr) > 1}
+	w.after.overdue = w.overdue(open)
+	w.after.overdrawn = w.after.several && overdrawn(row)
+	if !w.settles || w.l.hooks.Alert == nil {
+		return
+	}
+	if w.after.several {
+		w.after.alert = reviewDue(row, w.charged)
+		return
+	}
+	p := w.plan
+	if p == nil || p.text != row.String(attrPlan.Attr) {
+		p = rowPlan(row)
+	}
+	for i := range p.slots {
+		if s := &p.slots[i]; s.on {
+			w.after.alert = w.after.alert || s.due(row.Int(slotAttr[i].spent.Attr), readAsk(row, i))&^row.Int(slotAttr[i].flags.Attr) != 0
 		}
 	}
-	g.overdrawn = g.several && overdrawn(row)
-	if l.hooks.Alert == nil || charged == nil {
-		return g
+}
+
+// overdue reports whether an entry is past due. It does not look before an entry can be.
+func (w *writing) overdue(open store.Map) bool {
+	if w.quiet != nil && w.now < w.quiet.Load() {
+		return false
 	}
-	if g.several {
-		g.alert = reviewDue(row, *charged)
-		return g
+	next := w.now + int64(Due/time.Second)/2
+	for _, v := range open {
+		value, _ := v.([]byte)
+		if entryPast(value, w.now) {
+			return true
+		}
+		next = min(next, entryDue(value))
 	}
-	p, spent, asks := rowPlan(row), spentOf(row), asksOf(row)
-	for i := range p.slots {
-		given, due := dueAlerts(p, i, row, spent, asks)
-		g.alert = g.alert || due&^given != 0
+	if w.quiet != nil {
+		w.quiet.Store(next)
 	}
-	return g
+	return false
 }

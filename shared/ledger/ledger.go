@@ -58,6 +58,7 @@ type base struct {
 	clock func() time.Time
 	hooks Hooks
 	each  func(n int, f func(i int)) // each, inTurn, or a test's schedule
+	turns bool                       // each is inTurn
 }
 
 // rates counts requests and tokens in windows.
@@ -72,8 +73,8 @@ type rows struct {
 	spend      store.Table
 	splitAbove int
 	spread     func(head store.Key, n int) int // the row that a new entry goes to
-	shards     sync.Map                        // head store.Key -> int, for heads known to be split
-	splitting  sync.Map                        // head store.Key, while this process splits it
+	shards     shardCounts
+	splitting  sync.Map // head store.Key, while this process splits it
 }
 
 // alarms tell of budgets that have crossed a threshold, or are exhausted.
@@ -84,7 +85,7 @@ type alarms struct{ *rows }
 func New(s store.Store, clock func() time.Time, h Hooks) *Ledger {
 	b := &base{store: s, clock: clock, hooks: h, each: each}
 	if m, ok := s.(interface{ Immediate() bool }); ok && m.Immediate() {
-		b.each = inTurn
+		b.each, b.turns = inTurn, true
 	}
 	r := &rows{base: b, spend: s.Table(store.Spend), splitAbove: SplitAbove, spread: func(_ store.Key, n int) int { return rand.IntN(n) }}
 	return &Ledger{base: b, rates: &rates{b, s.Table(store.Rate)}, rows: r, alarms: alarms{r}}
@@ -117,12 +118,6 @@ func inTurn(n int, f func(i int)) {
 	for i := range n {
 		f(i)
 	}
-}
-
-// detached goes on when the caller has left, for a bounded time: money must be
-// settled and counts given back although the client is gone.
-func detached(ctx context.Context) (context.Context, context.CancelFunc) {
-	return context.WithTimeout(context.WithoutCancel(ctx), settleTime)
 }
 
 // closed is the fault of money whose store did not answer.

@@ -26,9 +26,9 @@ func (l *Ledger) undo(ctx context.Context, p *part, d doubtful, cause error) {
 		return
 	}
 	p.lost = append(p.lost, d)
-	ctx, cancel := detached(ctx)
-	defer cancel()
-	l.failed(ctx, "give back a reservation", l.giveBack(ctx, p))
+	late := detach(ctx)
+	defer late.end()
+	l.failed(late, "give back a reservation", l.giveBack(late, p))
 }
 
 // giveBack settles the part's doubtful entries to nothing. One that repair has
@@ -36,7 +36,7 @@ func (l *Ledger) undo(ctx context.Context, p *part, d doubtful, cause error) {
 func (l *Ledger) giveBack(ctx context.Context, p *part) error {
 	for len(p.lost) > 0 {
 		d := &p.lost[0]
-		met, err := l.close(ctx, d.key, d.id, d.value, amounts{})
+		met, err := l.close(ctx, nil, d.key, d.id, d.value, amounts{})
 		if err != nil {
 			return err
 		}

@@ -4,6 +4,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"gateway/shared/store"
 )
 
 // A slot is one kind of budget in a spend row.
@@ -36,6 +38,7 @@ type slot struct {
 // brought up to date by the update that touches it.
 type plan struct {
 	text  string
+	value store.Value // the text, for conditions
 	rev   int64
 	any   bool
 	slots [numSlots]slot
@@ -57,6 +60,7 @@ func newPlan(budgets []UsageLimit, rev int64, now time.Time) *plan {
 		}
 	}
 	p.text = p.encode()
+	p.value = p.text
 	return p
 }
 
@@ -86,7 +90,7 @@ func (p *plan) encode() string {
 
 // parsePlan reads a text that encode made; what cannot be read is off.
 func parsePlan(text string, rev int64) *plan {
-	p := &plan{text: text, rev: rev}
+	p := &plan{text: text, value: text, rev: rev}
 	for part := range strings.SplitSeq(text, ";") {
 		if strings.Count(part, "|") != 7 {
 			continue

@@ -46,7 +46,11 @@ func (l *Ledger) raise(ctx context.Context, p *part, request string, b Bound) er
 			return nil
 		}
 		u, e := raiseUpdate(p, more, beyond, now)
-		after, err := l.write(ctx, u, nil, now)
+		w := newWriting(p.key)
+		w.of(p)
+		u.Look = w.look
+		w.u = u
+		after, err := w.write(ctx, &l.alarms, now)
 		if err == nil {
 			p.entry, p.value, p.unsure = e, e.encode(), amounts{}
 			l.touched(ctx, p.key, after)

@@ -46,7 +46,7 @@ type overdue struct {
 // past due, and splits a row that grew too large. A failure of either does not fail the
 // request.
 func (l *Ledger) touched(ctx context.Context, key store.Key, after glance) {
-	if isHead(key) {
+	if after.shards > 0 {
 		l.learn(key, after.shards)
 	}
 	if after.open > l.splitAbove {
@@ -135,7 +135,11 @@ func (l *Ledger) repairSome(ctx context.Context, key store.Key, row store.Item, 
 			u.Add = append(u.Add, store.Increment{Path: slotAttr[i].spent, By: n})
 		}
 	}
-	after, err := l.write(ctx, u, &total, l.clock())
+	w := newWriting(key)
+	u.Look = w.look
+	w.u = u
+	w.settle(total)
+	after, err := w.write(ctx, &l.alarms, l.clock())
 	if _, changed := store.AsCondition(err); changed {
 		return 0, nil // another repair was faster
 	}
@@ -275,7 +279,7 @@ func (l *Ledger) repairHead(ctx context.Context, head store.Key, done *Repaired)
 		if err != nil {
 			return err
 		}
-		l.shards.Delete(head)
+		l.shards.set(head, 1)
 		done.Shrunk++
 	}
 	if v.rows[0].Int(attrRows.Attr) > v.rows[0].Int(attrShards.Attr) || done.Shrunk > 0 {

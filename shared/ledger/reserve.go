@@ -53,6 +53,11 @@ type Reservation struct {
 	settled bool // Settle or Release was called: final holds
 	held    bool // Hold was called: others settle the entries
 	final   amounts
+
+	// Memory of parts and errs, for the usual number of subjects.
+	own  [2]part
+	few  [2]*part
+	errs [2]error
 }
 
 // part is the share of one subject.
@@ -110,8 +115,14 @@ func (l *Ledger) reservation(requestID string, subjects []*Subject) *Reservation
 	}
 	r := &Reservation{l: l, request: requestID}
 	now := l.clock()
-	for _, s := range inOrder(subjects, func(s *Subject) bool { s.at(now); return s.derive().plan.any }) {
-		r.parts = append(r.parts, &part{subject: s, plan: s.derive().plan})
+	r.parts = r.few[:0]
+	for i, s := range inOrder(subjects, func(s *Subject) bool { s.at(now); return s.derive().plan.any }) {
+		p := &part{}
+		if i < len(r.own) {
+			p = &r.own[i]
+		}
+		p.subject, p.plan = s, s.derive().plan
+		r.parts = append(r.parts, p)
 	}
 	return r
 }
@@ -157,8 +168,14 @@ func (r *Reservation) Entries() []usage.Settle {
 
 // each runs f for all parts concurrently; the first error in order counts.
 func (r *Reservation) each(f func(*part) error) error {
-	errs := make([]error, len(r.parts))
-	r.l.each(len(r.parts), func(i int) { errs[i] = f(r.parts[i]) })
+	errs := append(r.errs[:0], make([]error, len(r.parts))...)
+	if r.l.turns {
+		for i, p := range r.parts {
+			errs[i] = f(p)
+		}
+	} else {
+		r.l.each(len(r.parts), func(i int) { errs[i] = f(r.parts[i]) })
+	}
 	var refused *fault.Fault
 	for _, err := range errs { // a refusal says more than a store that failed
 		if errors.As(err, &refused) && refused.Code == fault.BudgetExhausted {
@@ -255,7 +272,10 @@ func (l *Ledger) open(ctx context.Context, p *part, request string, b Bound, for
 		now := l.clock()
 		e := entry{slots: p.plan.on(), due: dueAt(now), amounts: want, beyond: p.beyond(b, want), turn: p.turn, request: request}
 		id, value := newEntryID(), e.encode()
-		after, err := l.write(ctx, openUpdate(p, id, value, want, need, b.Assumed, now), nil, now)
+		w := newWriting(p.key)
+		w.of(p)
+		openUpdate(&w.u, p, id, value, want, need, b.Assumed, now)
+		after, err := w.write(ctx, &l.alarms, now)
 		if err == nil {
 			p.id, p.value, p.entry, p.turn = id, value, e, p.turn+1
 			l.touched(ctx, p.key, after)
@@ -278,30 +298,26 @@ func (l *Ledger) open(ctx context.Context, p *part, request string, b Bound, for
 	return store.ErrContended
 }
 
-func openUpdate(p *part, id string, value []byte, want, need amounts, assumed bool, now time.Time) store.Update {
-	u := store.Update{
-		Key: p.key,
-		Set: append(make([]store.Assign, 0, numSlots), store.Assign{Path: store.In(attrOpen, id), Value: value}),
-		Add: make([]store.Increment, 0, numSlots),
-		If:  make([]store.Cond, 0, 3+numSlots),
-	}
-	u.If = append(u.If, store.IfEqual(attrPlan, p.plan.text), store.IfAtLeast(attrResets, now.Unix()+1), store.IfMissing(store.In(attrOpen, id)))
+func openUpdate(u *store.Update, p *part, id string, value []byte, want, need amounts, assumed bool, now time.Time) {
+	entry := store.In(attrOpen, id)
+	u.Set = append(u.Set, store.Assign{Path: entry, Value: value})
+	u.If = append(u.If, store.IfEqual(attrPlan, p.plan.value), store.IfAtLeast(attrResets, now.Unix()+1), store.IfMissing(entry))
 	for i := range want {
 		if want[i] > 0 {
 			u.Add = append(u.Add, store.Increment{Path: slotAttr[i].available, By: -want[i]})
 		}
-		if need[i] > 0 {
-			u.If = append(u.If, store.IfAtLeast(slotAttr[i].available, need[i]))
+		if need[i] <= 0 {
+			continue
 		}
-		if want[i] > 0 && need[i] > 0 && i != slotRequests { // a request is one request, and a forced entry asks for nothing
-			asked := need[i]
+		var asked store.Value = need[i]
+		u.If = append(u.If, store.IfAtLeast(slotAttr[i].available, asked))
+		if want[i] > 0 && i != slotRequests { // a request is one request, and a forced entry asks for nothing
 			if assumed {
-				asked = 1 // let through while anything is left
+				asked = int64(1) // let through while anything is left
 			}
 			u.Set = append(u.Set, store.Assign{Path: slotAttr[i].asked, Value: asked})
 		}
 	}
-	return u
 }
 
 // resolve does what a failed condition calls for: it makes the row, brings it to the plan
@@ -311,7 +327,7 @@ func (l *Ledger) resolve(ctx context.Context, p *part, row store.Item, need amou
 	if row == nil {
 		left = need // as far as is known
 		if p.key != head {
-			l.shards.Delete(head)
+			l.shards.set(head, 1)
 			p.key = head
 			return left, nil
 		}
@@ -462,7 +478,7 @@ func sum(a, b amounts) amounts {
 
 // rowFor is the row that a new entry of the head's subject goes to.
 func (l *rows) rowFor(head store.Key) store.Key {
-	n := l.shardCount(head)
+	n := l.shards.get(head)
 	if n <= 1 {
 		return head
 	}

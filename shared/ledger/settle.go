@@ -22,8 +22,12 @@ func (r *Reservation) settle(ctx context.Context, final amounts) error {
 		final = r.final
 	}
 	r.settled, r.final = true, final
-	ctx, cancel := detached(ctx)
-	defer cancel()
+	late := detach(ctx)
+	defer late.end()
+	return settleParts(late, r, final)
+}
+
+func settleParts(ctx context.Context, r *Reservation, final amounts) error {
 	return r.each(func(p *part) error {
 		if p.done {
 			return nil
@@ -43,7 +47,7 @@ func (r *Reservation) settle(ctx context.Context, final amounts) error {
 				return err
 			}
 		}
-		if _, err := r.l.close(ctx, p.key, p.id, p.value, p.rest(final)); err != nil {
+		if _, err := r.l.close(ctx, p, p.key, p.id, p.value, p.rest(final)); err != nil {
 			return err
 		}
 		p.done = true
@@ -71,7 +75,7 @@ func (l *Ledger) SettleEntry(ctx context.Context, s usage.Settle) error {
 	if !open {
 		return nil
 	}
-	if _, err = l.close(ctx, key, id, value, actual); err != nil {
+	if _, err = l.close(ctx, nil, key, id, value, actual); err != nil {
 		return closed(err)
 	}
 	return nil
@@ -87,17 +91,24 @@ const (
 )
 
 // close takes an entry out of its row and moves its money in the same update:
-// what was reserved goes back to available, what was used goes to spent.
-func (l *Ledger) close(ctx context.Context, key store.Key, id string, value []byte, actual amounts) (closing, error) {
+// what was reserved goes back to available, what was used goes to spent. p is the part of the
+// entry; nil if it is not known.
+func (l *Ledger) close(ctx context.Context, p *part, key store.Key, id string, value []byte, actual amounts) (closing, error) {
 	for range attempts {
-		e, err := decodeEntry(value)
+		e, _, err := decodeNumbers(value)
 		if err != nil {
 			return entryAbsent, err
 		}
 		if e.repairing {
 			return entryRepairs, nil
 		}
-		after, err := l.write(ctx, closeUpdate(key, id, value, &e, actual), &actual, l.clock())
+		w := newWriting(key)
+		if p != nil {
+			w.of(p)
+		}
+		w.settle(actual)
+		closeUpdate(&w.u, id, value, &e, actual)
+		after, err := w.write(ctx, &l.alarms, l.clock())
 		if err == nil {
 			l.alerts(ctx, key, after)
 			l.failed(ctx, "balance the rows of a budget", l.level(ctx, key, after))
@@ -116,13 +127,9 @@ func (l *Ledger) close(ctx context.Context, key store.Key, id string, value []by
 	return entryAbsent, store.ErrContended
 }
 
-func closeUpdate(key store.Key, id string, value []byte, e *entry, actual amounts) store.Update {
-	u := store.Update{
-		Key:    key,
-		Remove: []store.Path{store.In(attrOpen, id)},
-		If:     []store.Cond{store.IfEqual(store.In(attrOpen, id), value)},
-		Add:    make([]store.Increment, 0, 2*numSlots),
-	}
+func closeUpdate(u *store.Update, id string, value []byte, e *entry, actual amounts) {
+	u.Remove = append(u.Remove, store.In(attrOpen, id))
+	u.If = append(u.If, store.IfEqual(store.In(attrOpen, id), value))
 	for i := range actual {
 		if e.slots&(1<<i) == 0 {
 			continue
@@ -134,5 +141,4 @@ func closeUpdate(key store.Key, id string, value []byte, e *entry, actual amount
 			u.Add = append(u.Add, store.Increment{Path: slotAttr[i].spent, By: actual[i]})
 		}
 	}
-	return u
 }

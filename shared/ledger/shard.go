@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"sync"
 
 	"gateway/shared/store"
 )
@@ -25,22 +26,34 @@ const (
 	maxShards   = 64
 )
 
-// shardCount is the number of rows over which this process spreads entries. A wrong number
-// only costs an operation.
-func (l *rows) shardCount(head store.Key) int {
-	if n, ok := l.shards.Load(head); ok {
-		return n.(int)
-	}
-	return 1
+// shardCounts are the numbers of rows over which this process spreads the entries of heads
+// that are known to be split. A wrong number only costs an operation.
+type shardCounts struct {
+	mu sync.RWMutex
+	of map[store.Key]int
 }
 
-func (l *rows) learn(head store.Key, shards int64) {
-	if n := int(shards); n > 1 {
-		l.shards.Store(head, n)
-	} else if _, known := l.shards.Load(head); known {
-		l.shards.Delete(head)
+func (c *shardCounts) get(head store.Key) int {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	return max(c.of[head], 1)
+}
+
+func (c *shardCounts) set(head store.Key, n int) {
+	if c.get(head) == max(n, 1) {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.of == nil {
+		c.of = map[store.Key]int{}
+	}
+	if c.of[head] = n; n <= 1 {
+		delete(c.of, head)
 	}
 }
+
+func (l *rows) learn(head store.Key, shards int64) { l.shards.set(head, int(shards)) }
 
 // view is all rows of a subject, the head first. It is not a snapshot: money may
 // move while it is read.
@@ -222,10 +235,10 @@ func (l *rows) drainOverdrawn(ctx context.Context, head store.Key, row store.Ite
 // charge beyond its reservation. Otherwise the other rows would still admit requests that the
 // budget as a whole has no room for.
 func (l *rows) level(ctx context.Context, key store.Key, after glance) error {
-	head := headOf(key)
 	if !after.several || !after.overdrawn {
 		return nil
 	}
+	head := headOf(key)
 	for range attempts {
 		v, err := l.view(ctx, head)
 		if err != nil || v == nil {
@@ -334,7 +347,7 @@ func (l *rows) split(ctx context.Context, head store.Key) error {
 		return nil
 	}
 	if err == nil {
-		l.shards.Store(head, int(want))
+		l.shards.set(head, int(want))
 	}
 	return err
 }

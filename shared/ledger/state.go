@@ -318,7 +318,7 @@ func (l *Ledger) Clear(ctx context.Context, s *Subject) error {
 	if err := l.rate.Delete(ctx, c.rate); err != nil {
 		return closed(err)
 	}
-	l.shards.Delete(c.head)
+	l.shards.set(c.head, 1)
 	return nil
 }
 

@@ -74,6 +74,7 @@ type compiled struct {
 	tokens bool                       // any counter of tokens
 	ends   time.Time                  // when a raise expires, and the plan is another; zero: never
 	seen   atomic.Pointer[store.Item] // the row of rates that callers divide, as this process saw it last
+	quiet  atomic.Int64               // until then, in Unix seconds, no entry of the head can be past due
 }
 
 func (s *Subject) derive() *compiled {

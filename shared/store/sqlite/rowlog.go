@@ -46,7 +46,7 @@ func logPath(database string) string { return database + "-log" }
 type writeLog struct {
 	file *os.File
 	mem  []byte // the file, mapped; nil if it is not
-	seq  uint64
+	seed uint32 // checksum of the sequence number, which that of each record continues
 	end  int
 	rows int // numbers that full records have used
 	head [logRecordHead]byte
@@ -83,7 +83,7 @@ func (l *writeLog) close(remove bool) error {
 
 // begin starts the log again with a sequence number that was not used before.
 func (l *writeLog) begin(seq uint64) error {
-	l.seq, l.end, l.rows = seq, 0, 0
+	l.seed, l.end, l.rows = seedOf(seq), 0, 0
 	return l.append(binary.LittleEndian.AppendUint64(nil, seq))
 }
 
@@ -93,7 +93,7 @@ func (l *writeLog) append(payload []byte) error {
 		return errLogFull
 	}
 	binary.LittleEndian.PutUint32(l.head[:], uint32(len(payload)))
-	binary.LittleEndian.PutUint32(l.head[4:], checksum(l.seq, payload))
+	binary.LittleEndian.PutUint32(l.head[4:], crc32.Update(l.seed, castagnoli, payload))
 	if l.mem == nil {
 		record := append(l.head[:len(l.head):len(l.head)], payload...)
 		if _, err := l.file.WriteAt(record, int64(l.end)); err != nil {
@@ -120,10 +120,8 @@ func (l *writeLog) store(payload []byte) (err error) {
 	return nil
 }
 
-func checksum(seq uint64, payload []byte) uint32 {
-	var b [8]byte
-	binary.LittleEndian.PutUint64(b[:], seq)
-	return crc32.Update(crc32.Checksum(b[:], castagnoli), castagnoli, payload)
+func seedOf(seq uint64) uint32 {
+	return crc32.Checksum(binary.LittleEndian.AppendUint64(nil, seq), castagnoli)
 }
 
 // appendFullRecord encodes a whole row.
@@ -171,11 +169,12 @@ func readLog(b []byte) (seq uint64, rows []loggedRow, err error) {
 		return 0, nil, nil
 	}
 	seq = binary.LittleEndian.Uint64(record[logRecordHead:])
-	if !validRecord(seq, record) {
+	seed := seedOf(seq)
+	if !validRecord(seed, record) {
 		return 0, nil, nil
 	}
 	for {
-		if record, rest = nextRecord(rest); !validRecord(seq, record) {
+		if record, rest = nextRecord(rest); !validRecord(seed, record) {
 			return seq, rows, nil
 		}
 		if rows, err = applyRecord(rows, record[logRecordHead:]); err != nil {
@@ -197,8 +196,8 @@ func nextRecord(b []byte) (record, rest []byte) {
 	return b[:end:end], b[end:]
 }
 
-func validRecord(seq uint64, record []byte) bool {
-	return record != nil && binary.LittleEndian.Uint32(record[4:]) == checksum(seq, record[logRecordHead:])
+func validRecord(seed uint32, record []byte) bool {
+	return record != nil && binary.LittleEndian.Uint32(record[4:]) == crc32.Update(seed, castagnoli, record[logRecordHead:])
 }
 
 func applyRecord(rows []loggedRow, b []byte) ([]loggedRow, error) {

@@ -167,6 +167,12 @@ func (t *table) Update(ctx context.Context, u store.Update) (before, after store
 			return before, after, err
 		}
 	}
+	return t.updateStored(ctx, u)
+}
+
+// updateStored makes an update in the database. It is apart from Update, in which u does
+// not leave the stack.
+func (t *table) updateStored(ctx context.Context, u store.Update) (before, after store.Item, err error) {
 	o := &op{actions: []store.Action{{Table: t.name, Update: &u}}}
 	if err := t.s.do(ctx, o); err != nil {
 		return nil, nil, err
