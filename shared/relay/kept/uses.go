@@ -8,10 +8,10 @@ import (
 	"net/url"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"gateway/shared/provider"
+	"gateway/shared/relay/saved"
 	"gateway/shared/store"
 )
 
@@ -109,36 +109,25 @@ type Wall struct {
 	Places []string
 }
 
-// Users remembers who else uses a credential. It is safe for concurrent use.
-type Users struct{ known atomic.Pointer[usesKnown] }
-
-// usesKnown is what was last learned of a saved credential.
-type usesKnown struct {
-	print  string
-	places []string
-	others bool
-	asked  time.Time
-}
-
 // Around tells which wall stands around what an account keeps. What users remembers is used
 // as long as it is no older than age. On an error others are assumed to use the account,
 // and the next request asks again.
-func (o *Owners) Around(ctx context.Context, sc store.Scope, users *Users, a *Account, at time.Time, age time.Duration) (Wall, error) {
-	known := users.known.Load()
+func (o *Owners) Around(ctx context.Context, sc store.Scope, users *saved.Users, a *Account, at time.Time, age time.Duration) (Wall, error) {
+	known := users.Known.Load()
 	var err error
-	if known == nil || at.Sub(known.asked) > age {
-		now := &usesKnown{asked: at}
+	if known == nil || at.Sub(known.Asked) > age {
+		now := &saved.Uses{Asked: at}
 		if known != nil {
-			now.print, now.places = known.print, known.places
+			now.Print, now.Places = known.Print, known.Places
 		} else {
-			now.print = a.fingerprint(sc.Org)
-			now.places = []string{now.print, a.Integration}
+			now.Print = a.fingerprint(sc.Org)
+			now.Places = []string{now.Print, a.Integration}
 		}
-		if now.others, err = o.uses(ctx, sc, now.print); err != nil {
-			now.others, now.asked = true, time.Time{}
+		if now.Others, err = o.uses(ctx, sc, now.Print); err != nil {
+			now.Others, now.Asked = true, time.Time{}
 		}
-		users.known.Store(now)
+		users.Known.Store(now)
 		known = now
 	}
-	return Wall{On: known.others, Shared: known.others, Places: known.places}, err
+	return Wall{On: known.Others, Shared: known.Others, Places: known.Places}, err
 }

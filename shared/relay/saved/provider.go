@@ -15,7 +15,6 @@ import (
 	"gateway/shared/ledger"
 	"gateway/shared/pricing"
 	"gateway/shared/provider"
-	"gateway/shared/relay/kept"
 	"gateway/shared/resource"
 	"gateway/shared/seal"
 	"gateway/shared/store"
@@ -50,8 +49,19 @@ type Provider struct {
 // Opened is a credential ready for use. It is shared and never changed.
 type Opened struct {
 	*provider.Credential
-	Users *kept.Users // of the credential
-	until time.Time   // zero: as long as the provider
+	Users *Users    // of the credential
+	until time.Time // zero: as long as the provider
+}
+
+// Users remembers who else uses a credential. It is safe for concurrent use.
+type Users struct{ Known atomic.Pointer[Uses] }
+
+// Uses are what was last found out about the workspaces that use a credential.
+type Uses struct {
+	Print  string   // the credential's fingerprint
+	Places []string // the partitions of its objects
+	Others bool     // another workspace uses it
+	Asked  time.Time
 }
 
 // Means are what credentials are opened with.
@@ -199,7 +209,7 @@ func (s *Provider) Open(ctx context.Context, m *Means) (*Opened, error) {
 	key := string(secrets[provider.SecretKey])
 	provider.Fill(values, &key, fields)
 	cred := provider.CredentialFromConfig(s.Provider, key, fields)
-	now.Credential, now.Users = &cred, new(kept.Users)
+	now.Credential, now.Users = &cred, new(Users)
 	if was != nil && reflect.DeepEqual(was.Credential, now.Credential) {
 		now.Credential, now.Users = was.Credential, was.Users
 	}
