@@ -35,7 +35,9 @@ func giveBack(b *[]byte) {
 // An error appears in the next write, and ends the reading side of the connection.
 type gathered struct {
 	*tls.Conn
-	wire *corked // beneath TLS
+	wire    *corked       // beneath TLS
+	settled chan struct{} // closed when the client has handled the host's first frame, its settings
+	first   firstFrame    // of the reading goroutine
 
 	mu      sync.Mutex
 	room    sync.Cond // signals that pending has room
@@ -45,10 +47,46 @@ type gathered struct {
 }
 
 func gather(secure *tls.Conn, wire *corked) *gathered {
-	g := &gathered{Conn: secure, wire: wire}
+	g := &gathered{Conn: secure, wire: wire, settled: make(chan struct{})}
 	g.room.L = &g.mu
 	return g
 }
+
+// Read implements net.Conn. The client of HTTP/2 reads again when it has handled every frame
+// that it has read whole.
+func (g *gathered) Read(p []byte) (int, error) {
+	if g.first.done {
+		return g.Conn.Read(p)
+	}
+	if g.first.whole() {
+		g.first.done = true
+		close(g.settled)
+	}
+	n, err := g.Conn.Read(p)
+	g.first.add(p[:n])
+	if err != nil && !g.first.done {
+		g.first.done = true
+		close(g.settled)
+	}
+	return n, err
+}
+
+// firstFrame follows the first frame of a connection, which begins with its length in three
+// of nine bytes of head (RFC 9113, 4.1).
+type firstFrame struct {
+	done   bool
+	read   int // bytes
+	length int
+}
+
+func (f *firstFrame) add(p []byte) {
+	for i := 0; f.read+i < 3 && i < len(p); i++ {
+		f.length = f.length<<8 | int(p[i])
+	}
+	f.read += len(p)
+}
+
+func (f *firstFrame) whole() bool { return f.read >= 9+f.length }
 
 // Write implements net.Conn.
 func (g *gathered) Write(p []byte) (int, error) {

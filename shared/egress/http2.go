@@ -1,8 +1,5 @@
 package egress
 
-//lint:file-ignore SA1019 net/http gives the streams of one connection no pool of the
-// caller's own, by which tenants are kept apart, and none of its rules for sending again.
-
 import (
 	"context"
 	"crypto/tls"
@@ -13,8 +10,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
-
-	"golang.org/x/net/http2"
 
 	"gateway/shared/wire/socket"
 )
@@ -79,27 +74,37 @@ var errHTTP1 = errors.New("egress: the host does not take HTTP/2")
 // errBusy says that a host takes no further streams.
 var errBusy = errors.New("egress: the host takes no more streams at once")
 
-// noConn is an error that happened before a request could be sent.
-type noConn struct{ error }
-
-func (e noConn) Unwrap() error { return e.error }
-
-// streams are the HTTP/2 connections, the pool of an http2.Transport.
+// streams are the HTTP/2 connections of a transport. net/http speaks the protocol; the pool
+// is here, because connections are not shared between lanes.
 type streams struct {
 	owner     *HTTP1
-	transport *http2.Transport
+	transport *http.Transport
 	offered   *tls.Config // with HTTP/2
 
 	mu    sync.Mutex
 	hosts map[hostKey]*streamHost
-	keys  map[*http2.ClientConn]hostKey
 }
 
 // streamHost is one host of a lane.
 type streamHost struct {
-	conns   []*http2.ClientConn
+	conns   []*streamConn
 	dialing *dialing // nil: nobody dials
 	plain   int      // connections of HTTP/1.1, busy and idle
+}
+
+// streamConn is one connection.
+type streamConn struct {
+	*http.ClientConn
+	most int // streams that the host takes at once, as it said at first
+}
+
+// reserve reserves a stream. closing reports that the connection takes no more streams,
+// although it has fewer than the host allowed: the host is going away.
+func (c *streamConn) reserve() (ok, closing bool) {
+	if c.Reserve() == nil {
+		return true, false
+	}
+	return false, c.Available() == 0 && c.InFlight() < c.most
 }
 
 // dialing is a handshake whose connection several requests wait for.
@@ -119,19 +124,21 @@ func (fresh) Error() string   { return errHTTP1.Error() }
 func (fresh) Is(e error) bool { return e == errHTTP1 }
 
 func newStreams(t *HTTP1) *streams {
-	s := &streams{owner: t, hosts: make(map[hostKey]*streamHost), keys: make(map[*http2.ClientConn]hostKey), offered: t.tls.Clone()}
+	s := &streams{owner: t, hosts: make(map[hostKey]*streamHost), offered: t.tls.Clone()}
 	s.offered.NextProtos = []string{"h2", "http/1.1"}
-	like := &http.Transport{DisableCompression: true, MaxResponseHeaderBytes: maxHead, IdleConnTimeout: idleTime, HTTP2: streamBounds()}
-	var err error
-	if s.transport, err = http2.ConfigureTransports(like); err != nil {
-		panic(err) // cannot happen: this transport was not configured before
+	s.transport = &http.Transport{
+		DisableCompression: true, MaxResponseHeaderBytes: maxHead, IdleConnTimeout: idleTime, HTTP2: streamBounds(),
+		// The connection that it dials is the one of the context, over TLS, on which the
+		// host has chosen HTTP/2 already.
+		Protocols:   new(http.Protocols),
+		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) { return ctx.Value(dialed{}).(*gathered), nil },
 	}
-	s.transport.DisableCompression = true
-	s.transport.IdleConnTimeout = idleTime
-	s.transport.MaxHeaderListSize = maxHead
-	s.transport.ConnPool = s
+	s.transport.Protocols.SetUnencryptedHTTP2(true)
 	return s
 }
+
+// dialed is the key of a context's connection.
+type dialed struct{}
 
 // streamBounds bounds what a host may send before its client has taken it, and finds
 // connections that have gone silent.
@@ -142,17 +149,62 @@ func streamBounds() *http.HTTP2Config {
 	}
 }
 
+// mostTries is how often a request is sent that the host has not processed.
+const mostTries = 3
+
 // roundTrip sends a request as a stream. errHTTP1: the host does not want one.
 func (s *streams) roundTrip(req *http.Request, body *Body) (*http.Response, error) {
-	resp, err := s.transport.RoundTrip(told(req))
-	var none noConn
-	if errors.As(err, &none) {
-		if err = none.error; errors.Is(err, errHTTP1) {
-			return nil, err // the body was not touched
+	for try := 1; ; try++ {
+		c, err := s.reserve(req)
+		if err != nil {
+			if errors.Is(err, errHTTP1) {
+				return nil, err // the body was not touched
+			}
+			wrote(req, body, err)
+			return nil, plainly(req.Context(), err)
 		}
-		wrote(req, body, err)
+		resp, err := c.RoundTrip(told(req))
+		if err == nil || try == mostTries || !unprocessed(err) || req.Context().Err() != nil || body != nil && req.GetBody == nil {
+			return plainAnswer(req, resp, err)
+		}
+		if body != nil {
+			next, failed := req.GetBody()
+			if failed != nil {
+				return nil, failed
+			}
+			again := *req
+			again.Body = next
+			req = &again
+			body, _ = next.(*Body)
+		}
 	}
-	return plainAnswer(req, resp, err)
+}
+
+// resetStream has the fields of net/http's error for a stream that was reset, so that
+// errors.As finds it.
+type resetStream struct {
+	StreamID uint32
+	Code     uint32
+	Cause    error
+}
+
+func (resetStream) Error() string { return "egress: the stream was reset" }
+
+const refusedStream = 7 // RFC 9113, 7: REFUSED_STREAM
+
+// unprocessed reports whether an error says that the host has done nothing for the request,
+// so that it may be sent again (RFC 9113, 8.7). The texts are those of net/http, which has
+// no names for these errors.
+func unprocessed(err error) bool {
+	var reset resetStream
+	if errors.As(err, &reset) {
+		return reset.Code == refusedStream
+	}
+	switch err.Error() {
+	case "http2: client conn not usable", "http2: Transport received Server's graceful shutdown GOAWAY":
+		return true
+	}
+	return false
 }
 
 func (s *streams) of(key hostKey) *streamHost {
@@ -171,24 +223,33 @@ func (s *streams) forget(key hostKey) {
 	}
 }
 
-// GetClientConn implements http2.ClientConnPool: a connection with room for one more
-// stream. Only one handshake at a time is made with a host; all requests wait for it.
-func (s *streams) GetClientConn(req *http.Request, _ string) (*http2.ClientConn, error) {
+// reserve returns a connection on which a stream is reserved. Only one handshake at a time
+// is made with a host; all requests wait for it.
+func (s *streams) reserve(req *http.Request) (*streamConn, error) {
 	key := keyOf(req)
 	for {
 		s.mu.Lock()
 		h := s.of(key)
-		for _, c := range h.conns {
-			if c.ReserveNewRequest() {
+		var left []*streamConn // those that do not go away
+		for i, c := range h.conns {
+			ok, closing := c.reserve()
+			if ok {
+				if len(left) < i {
+					h.conns = append(left, h.conns[i:]...)
+				}
 				s.mu.Unlock()
 				return c, nil
 			}
+			if !closing {
+				left = append(left, c)
+			}
 		}
+		h.conns = left
 		d := h.dialing
 		if d == nil {
 			if len(h.conns) >= maxStreamConns {
 				s.mu.Unlock()
-				return nil, noConn{errBusy}
+				return nil, errBusy
 			}
 			d = &dialing{done: make(chan struct{})}
 			h.dialing = d
@@ -198,13 +259,13 @@ func (s *streams) GetClientConn(req *http.Request, _ string) (*http2.ClientConn,
 		select {
 		case <-d.done:
 			if c := d.fresh.Swap(nil); c != nil {
-				return nil, noConn{fresh{c}}
+				return nil, fresh{c}
 			}
 			if d.err != nil {
-				return nil, noConn{d.err}
+				return nil, d.err
 			}
 		case <-req.Context().Done():
-			return nil, noConn{context.Cause(req.Context())}
+			return nil, context.Cause(req.Context())
 		}
 	}
 }
@@ -214,12 +275,10 @@ func (s *streams) dial(key hostKey, addr string, d *dialing) {
 	ctx, cancel := context.WithTimeout(context.Background(), dialTimeout+tlsTimeout)
 	defer cancel()
 	secure, wire, err := s.secured(ctx, addr)
-	var made *http2.ClientConn
+	var made *streamConn
 	if err == nil {
-		if secure.ConnectionState().NegotiatedProtocol == http2.NextProtoTLS {
-			if made, err = s.transport.NewClientConn(gather(secure, wire)); err != nil {
-				_ = secure.Close()
-			} else if made, err = usable(made); s.owner.offers.of(key.host) != onlyHTTP2 {
+		if secure.ConnectionState().NegotiatedProtocol == "h2" {
+			if made, err = s.streamed(ctx, addr, gather(secure, wire)); s.owner.offers.of(key.host) != onlyHTTP2 {
 				s.owner.offers.set(key.host, bothHTTPs)
 			}
 		} else {
@@ -235,15 +294,21 @@ func (s *streams) dial(key hostKey, addr string, d *dialing) {
 		}
 	}
 	s.mu.Lock()
-	defer s.mu.Unlock()
 	h := s.of(key)
 	if h.dialing = nil; made != nil {
 		h.conns = append(h.conns, made)
-		s.keys[made] = key
 	}
 	s.forget(key)
 	d.err = err
 	close(d.done)
+	s.mu.Unlock()
+	if made != nil {
+		made.SetStateHook(func(c *http.ClientConn) {
+			if c.Err() != nil {
+				go s.drop(key, made) // the hook also runs within reserve, which holds the lock
+			}
+		})
+	}
 }
 
 // secured makes a connection over TLS, and also returns what is below it.
@@ -260,46 +325,38 @@ func (s *streams) secured(ctx context.Context, addr string) (*tls.Conn, *corked,
 // settingsTime is how long a new connection waits for the host's settings.
 const settingsTime = 500 * time.Millisecond
 
-// awaitSettings waits until the host has said how many streams it takes. That is in its
-// first frame, which comes with the handshake. Before that frame a client assumes 100
-// streams. A stream too many that is sent before the frame comes in is a protocol error,
-// and such a request cannot be sent again. A host that says nothing in time is taken as it
-// is.
-func awaitSettings(c *http2.ClientConn) {
-	for waited := time.Duration(0); waited < settingsTime; waited += time.Millisecond {
-		if state := c.State(); state.MaxConcurrentStreams > 0 || state.Closed || state.Closing {
-			return
-		}
-		time.Sleep(time.Millisecond)
+// streamed starts HTTP/2 on a connection and waits until the host has said how many streams
+// it takes. That is in its first frame, which comes with the handshake. Before that frame a
+// client assumes 100 streams. A stream too many that is sent before the frame comes in is a
+// protocol error, and such a request cannot be sent again. A host that says nothing in time
+// is taken as it is. If the host takes no streams at all, the connection is closed: another
+// one would get the same settings.
+func (s *streams) streamed(ctx context.Context, addr string, g *gathered) (*streamConn, error) {
+	c, err := s.transport.NewClientConn(context.WithValue(ctx, dialed{}, g), "http", addr)
+	if err != nil {
+		_ = g.Close()
+		return nil, err
 	}
+	patience := time.NewTimer(settingsTime)
+	defer patience.Stop()
+	select {
+	case <-g.settled:
+	case <-patience.C:
+	}
+	most := c.Available()
+	if most == 0 {
+		_ = c.Close()
+		return nil, errBusy
+	}
+	return &streamConn{c, most}, nil
 }
 
-// usable waits for the host's settings and gives the connection. If the host takes no
-// streams at all, it closes the connection: another one would get the same settings.
-func usable(c *http2.ClientConn) (*http2.ClientConn, error) {
-	awaitSettings(c)
-	if c.CanTakeNewRequest() {
-		return c, nil
-	}
-	_ = c.Close()
-	return nil, errBusy
-}
-
-// MarkDead implements http2.ClientConnPool.
-func (s *streams) MarkDead(c *http2.ClientConn) {
+// drop takes a closed connection out of the pool.
+func (s *streams) drop(key hostKey, c *streamConn) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.drop(c)
-}
-
-func (s *streams) drop(c *http2.ClientConn) {
-	key, there := s.keys[c]
-	if !there {
-		return
-	}
-	delete(s.keys, c)
 	if h := s.hosts[key]; h != nil {
-		h.conns = slices.DeleteFunc(h.conns, func(other *http2.ClientConn) bool { return other == c })
+		h.conns = slices.DeleteFunc(h.conns, func(other *streamConn) bool { return other == c })
 	}
 	s.forget(key)
 }
@@ -330,12 +387,18 @@ func (s *streams) givePlain(key hostKey) {
 func (s *streams) closeIdle() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for c := range s.keys {
-		c.SetDoNotReuse()
-		if state := c.State(); state.StreamsActive+state.StreamsReserved+state.StreamsPending == 0 {
-			go c.Close() // it may wait for its reader
+	for key, h := range s.hosts {
+		for _, c := range h.conns {
+			idle := func(c *http.ClientConn) {
+				if c.InFlight() == 0 && c.Err() == nil {
+					go c.Close() // it may wait for its reader
+				}
+			}
+			c.SetStateHook(idle)
+			idle(c.ClientConn)
 		}
-		s.drop(c)
+		h.conns = nil
+		s.forget(key)
 	}
 }
 
