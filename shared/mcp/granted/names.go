@@ -2,6 +2,7 @@ package granted
 
 import (
 	"strings"
+	"sync"
 	"unicode"
 
 	"golang.org/x/text/unicode/norm"
@@ -10,17 +11,11 @@ import (
 // BuiltIn is the name under which users are shown the gateway's own command line.
 const BuiltIn = "The gateway's command line"
 
-// Skeletons of the name of the built-in client, which no other may contain, and of its id,
-// which begins other words.
-var (
-	builtInName = skeleton("gateway's command line")
-	builtInID   = skeleton("gateway-cli")
-)
-
-// Reserved reports whether a name looks like that of a built-in client.
+// Reserved reports whether a name looks like that of a built-in client: it contains the
+// client's name, or is its id.
 func Reserved(name string) bool {
 	s := skeleton(name)
-	return strings.Contains(s, builtInName) || strings.TrimPrefix(s, "the") == builtInID
+	return strings.Contains(s, skeleton("gateway's command line")) || strings.TrimPrefix(s, "the") == skeleton("gateway-cli")
 }
 
 // skeleton returns the letters and digits of a name in one spelling: without case, accents
@@ -29,7 +24,7 @@ func skeleton(name string) string {
 	var b strings.Builder
 	for _, r := range norm.NFKD.String(name) {
 		r = unicode.ToLower(r)
-		if latin, ok := lookalikes[r]; ok {
+		if latin, ok := lookalikes()[r]; ok {
 			r = latin
 		}
 		if unicode.IsLetter(r) && !unicode.Is(unicode.Lm, r) || unicode.IsDigit(r) {
@@ -40,8 +35,9 @@ func skeleton(name string) string {
 }
 
 // lookalikes maps letters that look like a lower-case Latin one, from the confusables of
-// Unicode (UTS 39), and digits that are read as letters.
-var lookalikes = func() map[rune]rune {
+// Unicode (UTS 39), and digits that are read as letters. It is made when it is first needed,
+// so that programs without registration link nothing of it.
+var lookalikes = sync.OnceValue(func() map[rune]rune {
 	out := map[rune]rune{}
 	for latin, others := range map[rune]string{
 		'a': "аαɑ", 'c': "сϲⅽ", 'd': "ԁⅾ", 'e': "еєҽ", 'g': "ɡցԍ", 'h': "һհ", 'i': "іιıɩ1lӏⅰ|", 'j': "јϳ", 'k': "кκ", 'm': "мⅿ", 'n': "ոпη",
@@ -52,4 +48,4 @@ var lookalikes = func() map[rune]rune {
 		}
 	}
 	return out
-}()
+})
