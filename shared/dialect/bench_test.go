@@ -7,6 +7,7 @@ import (
 
 	"gateway/shared/chat"
 	"gateway/shared/dialect/anthropic"
+	"gateway/shared/dialect/gemini"
 	"gateway/shared/dialect/golden"
 	"gateway/shared/dialect/openai"
 	"gateway/shared/dialect/responses"
@@ -152,6 +153,26 @@ func benchmarkFilter(b *testing.B, d chat.Passer, pieces [][]byte) {
 		}
 		f.End()
 	}
+}
+
+func BenchmarkFilterOpenAI(b *testing.B) {
+	benchmarkFilter(b, openai.Chat{}, openAIStream(100))
+}
+
+// geminiStream is a stream of n pieces, one element for each write.
+func geminiStream(n int) [][]byte {
+	chunk := func(text, finish string, made int) []byte {
+		return fmt.Appendf(nil, `data: {"candidates":[{"content":{"parts":[{"text":"%s"}],"role":"model"}%s,"index":0}],"usageMetadata":{"promptTokenCount":120,"candidatesTokenCount":%d,"totalTokenCount":%d,"promptTokensDetails":[{"modality":"TEXT","tokenCount":120}]},"modelVersion":"gemini-2.5-flash","responseId":"r"}`+"\r\n\r\n", text, finish, made, 120+made)
+	}
+	var out [][]byte
+	for i := range n {
+		out = append(out, chunk(fmt.Sprintf(" mocktoken%d", i%10), "", i+1))
+	}
+	return append(out, chunk("", `,"finishReason":"STOP"`, n))
+}
+
+func BenchmarkFilterGemini(b *testing.B) {
+	benchmarkFilter(b, gemini.Generate{}, geminiStream(100))
 }
 
 func BenchmarkFilterAnthropic(b *testing.B) {

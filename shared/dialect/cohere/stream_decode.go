@@ -226,6 +226,7 @@ func (s *streamDecoder) callStart(e *event, emit func(*chat.Delta) error) error 
 		id = "call_" + strconv.Itoa(call)
 	}
 	d := chat.Delta{Kind: chat.DeltaToolStart, Block: n, Call: call, ID: id, Name: string(wire.AppendUnquoted(nil, e.callName))}
+	s.M.OutputBytes += int64(len(d.Name))
 	if err := s.Emit(d, emit); err != nil {
 		return err
 	}

@@ -79,7 +79,7 @@ func TestUsageIsReadByKind(t *testing.T) {
 	if d.Usage.InputTokens() != 100 || d.Usage.OutputTokens() != 30 {
 		t.Errorf("%+v", d.Usage)
 	}
-	for _, none := range []string{`{"response":{"usage":null}}`, `{"response":{"usage":{}}}`, `{"response":{"usage":{"input_tokens":"7"}}}`, `{"response":{"usage":[]}}`} {
+	for _, none := range []string{`{"response":{"usage":null}}`, `{"response":{"usage":{}}}`, `{"response":{"usage":{"input_tokens":"x"}}}`, `{"response":{"usage":[]}}`} {
 		if d, err := ReadResponse([]byte(none)); err != nil || d.Usage.Known() {
 			t.Errorf("%s: %+v %v", none, d, err)
 		}

@@ -2,7 +2,10 @@ package realtime
 
 import (
 	"encoding/json"
+	"errors"
 	"math"
+	"strconv"
+	"strings"
 
 	"gateway/shared/chat"
 	"gateway/shared/pricing"
@@ -19,10 +22,23 @@ type Done struct {
 	Served chat.Served
 }
 
+// count is a number of tokens, which hosts also write as a string.
+type count int64
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (c *count) UnmarshalJSON(b []byte) error {
+	n, err := strconv.ParseFloat(strings.Trim(string(b), `"`), 64)
+	if err != nil || math.Abs(n) > pricing.MaxUnits {
+		return errors.New("realtime: no number of tokens")
+	}
+	*c = count(n)
+	return nil
+}
+
 type byKind struct {
-	Text  *int64 `json:"text_tokens"`
-	Audio int64  `json:"audio_tokens"`
-	Image int64  `json:"image_tokens"`
+	Text  *count `json:"text_tokens"`
+	Audio count  `json:"audio_tokens"`
+	Image count  `json:"image_tokens"`
 }
 
 // ReadResponse reads the response of an event: its id from response.created, its end from
@@ -51,11 +67,11 @@ func ReadResponse(body []byte) (d Done, err error) {
 // usageOf reads the usage of a response. In any other shape it is unknown.
 func usageOf(raw json.RawMessage) (u pricing.Usage) {
 	var in struct {
-		Input   *int64 `json:"input_tokens"`
-		Output  *int64 `json:"output_tokens"`
+		Input   *count `json:"input_tokens"`
+		Output  *count `json:"output_tokens"`
 		OfInput struct {
 			byKind
-			Cached int64   `json:"cached_tokens"`
+			Cached count   `json:"cached_tokens"`
 			Kinds  *byKind `json:"cached_tokens_details"`
 		} `json:"input_token_details"`
 		OfOutput byKind `json:"output_token_details"`
@@ -74,27 +90,27 @@ func usageOf(raw json.RawMessage) (u pricing.Usage) {
 	audio, image := in.OfInput.Audio, in.OfInput.Image
 	set(&u, pricing.AudioIn, audio-cached.Audio)
 	set(&u, pricing.ImageIn, image-cached.Image)
-	u.Set(pricing.Input, max(value(in.Input)-audio-image-text, 0))
+	u.Set(pricing.Input, int64(max(value(in.Input)-audio-image-text, 0)))
 	set(&u, pricing.AudioOut, in.OfOutput.Audio)
-	u.Set(pricing.Output, max(value(in.Output)-in.OfOutput.Audio, 0))
+	u.Set(pricing.Output, int64(max(value(in.Output)-in.OfOutput.Audio, 0)))
 	return u.Bounded()
 }
 
 // text is the number of text tokens among so many: the rest, if it is not given.
-func (k *byKind) text(total int64) int64 {
+func (k *byKind) text(total count) count {
 	if k.Text != nil {
 		return *k.Text
 	}
 	return total - k.Audio - k.Image
 }
 
-func set(u *pricing.Usage, c pricing.Class, n int64) {
+func set(u *pricing.Usage, c pricing.Class, n count) {
 	if n > 0 {
-		u.Set(c, n)
+		u.Set(c, int64(n))
 	}
 }
 
-func value(n *int64) int64 {
+func value(n *count) count {
 	if n == nil {
 		return 0
 	}
