@@ -287,7 +287,7 @@ func (f *family) fetchCard(c *admin.Call) (any, error) {
 	}
 	ctx, cancel := context.WithTimeout(c.Context, testTime)
 	defer cancel()
-	card, err := a2a.Fetch(ctx, f.Opener.Via, u.String(), h)
+	card, err := a2a.Fetch(ctx, f.Opener.Via, u.String(), h, nil)
 	var failed *upstream.Failure
 	switch {
 	case errors.As(err, &failed) && egress.Refused(err):

@@ -28,8 +28,9 @@ const (
 // by its first versions.
 var cardPaths = []string{"/.well-known/agent-card.json", "/.well-known/agent.json"}
 
-// Fetch gets the card of the agent at an address, with the headers given.
-func Fetch(ctx context.Context, via http.RoundTripper, address string, headers http.Header) (json.RawMessage, error) {
+// Fetch returns the card of the agent at an address, requested with headers, of which those
+// named in secret came from a secret manager.
+func Fetch(ctx context.Context, via http.RoundTripper, address string, headers http.Header, secret []string) (json.RawMessage, error) {
 	if strings.Contains(address, "#") {
 		return nil, upstream.Fail(0, "the agent's address has a fragment")
 	}
@@ -40,7 +41,7 @@ func Fetch(ctx context.Context, via http.RoundTripper, address string, headers h
 		if query != "" {
 			at += "?" + query
 		}
-		card, err := fetch(ctx, via, at, headers)
+		card, err := fetch(ctx, via, at, headers, secret)
 		if err == nil {
 			return card, nil
 		}
@@ -55,7 +56,7 @@ func Fetch(ctx context.Context, via http.RoundTripper, address string, headers h
 	return nil, last
 }
 
-func fetch(ctx context.Context, via http.RoundTripper, at string, headers http.Header) (json.RawMessage, error) {
+func fetch(ctx context.Context, via http.RoundTripper, at string, headers http.Header, secret []string) (json.RawMessage, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, at, nil)
 	if err != nil {
 		return nil, upstream.Fail(0, "the agent's address cannot be called")
@@ -79,7 +80,7 @@ func fetch(ctx context.Context, via http.RoundTripper, at string, headers http.H
 	case len(raw) > MaxCard:
 		return nil, upstream.Fail(resp.StatusCode, "the agent's card has more than %d bytes", MaxCard)
 	}
-	mask.Bytes(raw, provider.HeaderSecrets(nil, headers, nil))
+	mask.Bytes(raw, provider.HeaderSecrets(nil, headers, nil, secret))
 	return raw, CheckCard(raw)
 }
 

@@ -176,5 +176,5 @@ func (o *Opener) card(ctx context.Context, rec *resource.Record, in store.Scope)
 	if err != nil {
 		return nil, err
 	}
-	return Fetch(ctx, o.Via, i.URL, headers)
+	return Fetch(ctx, o.Via, i.URL, headers, provider.MappedHeaders(i.SecretMappings))
 }

@@ -58,7 +58,7 @@ func (o *Opener) Open(ctx context.Context, rec *resource.Record, in store.Scope)
 	if err != nil {
 		return nil, nil, err
 	}
-	u := &Upstream{URL: i.URL, Transport: i.Transport, Via: o.hosts(), Headers: c.Static()}
+	u := &Upstream{URL: i.URL, Transport: i.Transport, Via: o.hosts(), Headers: c.Static(), Secret: provider.MappedHeaders(i.SecretMappings)}
 	switch i.AuthType {
 	case AuthOAuth:
 		return u, c, ErrSignIn

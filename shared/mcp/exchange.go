@@ -46,7 +46,7 @@ func Said(message []byte) *Exchange {
 // secrets returns the credentials of a request to the server. Servers repeat them in
 // errors, descriptions and results, so they are redacted from every message that is read.
 func (u *Upstream) secrets(sent http.Header) []string {
-	return provider.HeaderSecrets(nil, sent, u.Client)
+	return provider.HeaderSecrets(nil, sent, u.Client, u.Secret)
 }
 
 // Send makes a request of the streamable transport. Headers of it go over those that

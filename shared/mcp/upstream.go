@@ -33,6 +33,7 @@ type Upstream struct {
 	Transport string
 	Headers   http.Header // credentials, and what is configured
 	Client    []string    // names of those headers that were forwarded from the client
+	Secret    []string    // names of those headers that a secret manager fills
 	Via       http.RoundTripper
 }
 

@@ -47,13 +47,20 @@ func (t *Target) Secrets(dst []string, parts bool) []string {
 // HeaderSecrets appends the values of request headers that must not be shown to anybody:
 // those that a registered server or agent was sent as credentials. Headers that are named
 // in client came from the caller and count only if their name is that of a credential.
-func HeaderSecrets(dst []string, sent http.Header, client []string) []string {
+// Headers named in secret came from a secret manager and always count; AnyHeader stands for
+// all of them.
+func HeaderSecrets(dst []string, sent http.Header, client, secret []string) []string {
 	for name, values := range sent {
-		if publicHeader(name) || slices.Contains(client, name) && !credentialName(name) {
-			continue
-		}
+		known := slices.Contains(secret, name) || slices.Contains(secret, AnyHeader)
 		for _, v := range values {
-			if len(v) < leastHeader {
+			switch {
+			case len(v) < leastHeader || publicHeader(name):
+				continue
+			case slices.Contains(client, name):
+				if !credentialName(name) {
+					continue
+				}
+			case !known && !isCredential(name, v):
 				continue
 			}
 			dst = TokenOf(append(dst, v), v)
@@ -66,6 +73,62 @@ func HeaderSecrets(dst []string, sent http.Header, client []string) []string {
 		}
 	}
 	return dst
+}
+
+// AnyHeader stands for the names of all headers.
+const AnyHeader = "*"
+
+// MappedHeaders returns the names of the headers that secret mappings fill.
+func MappedHeaders(mappings []SecretMapping) (names []string) {
+	for _, m := range mappings {
+		name := m.TargetField[strings.LastIndexByte(m.TargetField, '.')+1:]
+		if strings.HasSuffix(name, "headers") || strings.HasSuffix(name, "header") { // the whole object
+			name = AnyHeader
+		}
+		names = append(names, http.CanonicalHeaderKey(name))
+	}
+	return names
+}
+
+// isCredential reports whether the value of a configured header is a credential: its header
+// is or it itself is named like one, or it has a scheme, or it does not consist of words and
+// small numbers.
+// Ordinary values, such as an environment or a region, occur in texts that nobody may alter.
+func isCredential(name, value string) bool {
+	scheme, _, _ := strings.Cut(strings.ToLower(value), " ")
+	return credentialName(name) || credentialName(value) || slices.Contains([]string{"bearer", "basic", "token", "apikey", "digest"}, scheme) || !isOrdinary(value)
+}
+
+// Longer parts of a value are no words and no small numbers.
+const (
+	longestWord   = 16
+	longestNumber = 8
+)
+
+// isOrdinary reports whether a value consists of words and small numbers with signs between
+// them: production, eu-west-1, text/plain, 2026-11-28, https://example.com/team.
+func isOrdinary(value string) bool {
+	for part := range strings.FieldsFuncSeq(value, func(r rune) bool { return strings.ContainsRune(" -_./:,;@()?=&", r) }) {
+		letters, digits, mixed := 0, 0, false
+		for i := range len(part) {
+			switch c := part[i]; {
+			case c >= '0' && c <= '9':
+				digits++
+			case c >= 'a' && c <= 'z':
+				letters++
+			case c >= 'A' && c <= 'Z':
+				mixed = mixed || letters > 0 && (part[i-1] < 'A' || part[i-1] > 'Z')
+				letters++
+			default:
+				return false
+			}
+		}
+		short := letters+digits <= 4 // v2, 4o
+		if letters > longestWord || digits > longestNumber || !short && (mixed || letters > 0 && digits > 0) {
+			return false
+		}
+	}
+	return true
 }
 
 // publicHeader reports whether a header describes a request and never holds a credential.

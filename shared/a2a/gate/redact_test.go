@@ -32,7 +32,7 @@ func TestNoAnswerOfAnAgentRepeatsACredential(t *testing.T) {
 			"result": `{"jsonrpc":"2.0","id":1,"result":{"parts":[{"text":` + string(text) + `}]}}`,
 			"error":  `{"jsonrpc":"2.0","id":1,"error":{"code":-32000,"message":` + string(text) + `,"data":[` + string(text) + `]}}`,
 		} {
-			v := &visit{answers: answers{Call: &Call{}, req: &request{op: opSend}}, up: &upstreamOf{at: a2a.Interface{Binding: binding}, secrets: provider.HeaderSecrets(nil, headers, nil)}}
+			v := &visit{answers: answers{Call: &Call{}, req: &request{op: opSend}}, up: &upstreamOf{at: a2a.Interface{Binding: binding}, secrets: provider.HeaderSecrets(nil, headers, nil, nil)}}
 			for _, status := range []int{200, 400} {
 				got, err := v.hear(status, []byte(raw), &outgoing{id: json.RawMessage("1")})
 				if err != nil {
@@ -51,7 +51,7 @@ func TestNoAnswerOfAnAgentRepeatsACredential(t *testing.T) {
 		_, _ = w.Write([]byte(`{"name":"A","url":"http://127.0.0.1/","description":` + string(text) + `,"skills":[{"id":"s","description":` + string(text) + `}]}`))
 	}))
 	t.Cleanup(s.Close)
-	card, err := a2a.Fetch(t.Context(), http.DefaultTransport, s.URL, headers)
+	card, err := a2a.Fetch(t.Context(), http.DefaultTransport, s.URL, headers, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

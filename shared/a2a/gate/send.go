@@ -93,13 +93,13 @@ func (v *visit) open() error {
 		return err
 	}
 	h := http.Header{}
-	v.up.secrets = provider.HeaderSecrets(nil, own, nil)
+	v.up.secrets = provider.HeaderSecrets(nil, own, nil, provider.MappedHeaders(i.SecretMappings))
 	var client []string
 	if v.up.at.Own {
 		if conf, err := i.Configuration(nil); err == nil && conf.ForwardHeaders != nil {
 			conf.ForwardHeaders.Copy(h, v.Forwards())
 			client = slices.Collect(maps.Keys(h))
-			v.up.secrets = provider.HeaderSecrets(v.up.secrets, h, client)
+			v.up.secrets = provider.HeaderSecrets(v.up.secrets, h, client, nil)
 		}
 		if trace := v.Trace(""); trace != "" {
 			h.Set("Traceparent", trace)
