@@ -144,19 +144,34 @@ func (r *reader) parameters(row *Check, in map[string]json.RawMessage, path stri
 	}
 }
 
-// unknown reports the parameters that the check does not have. A stored guardrail may have
-// some, from before they were errors: they are ignored when it runs.
+// unknown reports the parameters that the check does not have.
 func (c *Check) unknown(in map[string]json.RawMessage, path string) (bad []fault.Detail) {
-	names := make([]string, 0, 16)
-	for _, p := range c.Parameters() {
-		names = append(names, p.Name)
-	}
-	for _, name := range slices.Sorted(maps.Keys(in)) {
-		if !slices.Contains(names, name) && len(bad) < maxBad {
-			bad = append(bad, fault.Detail{Field: path + "." + clip(name), Message: "is no parameter of " + c.ID + "; use " + strings.Join(names, ", ")})
+	for _, name := range c.Unknown(in) {
+		if len(bad) < maxBad {
+			bad = append(bad, fault.Detail{Field: path + "." + clip(name), Message: "is no parameter of " + c.ID + "; use " + strings.Join(c.names(), ", ")})
 		}
 	}
 	return bad
+}
+
+// Unknown returns the names of the parameters that the check does not have. A stored
+// guardrail may have some, from before they were errors.
+func (c *Check) Unknown(in map[string]json.RawMessage) (unknown []string) {
+	known := c.names()
+	for _, name := range slices.Sorted(maps.Keys(in)) {
+		if !slices.Contains(known, name) {
+			unknown = append(unknown, name)
+		}
+	}
+	return unknown
+}
+
+// names returns the names of the parameters of the check.
+func (c *Check) names() (names []string) {
+	for _, p := range c.Parameters() {
+		names = append(names, p.Name)
+	}
+	return names
 }
 
 // UnknownParameters reports the parameters that checks of a guardrail in a config do not

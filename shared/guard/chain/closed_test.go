@@ -30,6 +30,11 @@ func TestDenyFailsClosed(t *testing.T) {
 		"bad parameters":                {`{"contains":{},"deny":true}`, "a", true},
 		"nothing to judge":              {`{"regexMatch":{"rule":"x","not":true},"deny":true}`, "", false},
 		"nothing, which must not be":    {`{"regexMatch":{"rule":"x","not":true,"failOnError":true},"deny":true}`, "", true},
+		"unknown parameter":             {`{"contains":{"words":["x"],"operator":"none","word":["a"]},"deny":true}`, "a", true},
+		"the same, not denying":         {`{"contains":{"words":["x"],"operator":"none","word":["a"]}}`, "a", false},
+		"the same, allowed to fail":     {`{"contains":{"words":["x"],"operator":"none","word":["a"],"failOnError":false},"deny":true}`, "a", true},
+		"of a vendor":                   {`{"lakera.guard":{"apiKey":"k","endpoint":"https://x.example"},"deny":true}`, "a", true},
+		"known parameters":              {`{"contains":{"words":["x"],"operator":"none","scope":"all_messages","soft_deny_200":false},"deny":true}`, "a", false},
 		"a panic":                       {`{"test.panics":{},"deny":true}`, "a", true},
 	} {
 		makers := basic.Makers()

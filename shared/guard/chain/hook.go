@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"maps"
+	"strings"
 
 	"gateway/shared/guard"
 	"gateway/shared/guard/judge"
@@ -89,13 +90,21 @@ func (k *Kit) check(a *guard.Applied, h *guard.Hook) check {
 		id: a.ID, parameters: params, phase: guard.Both, scope: said.Scope(member[string](params, "scope")),
 		failOnError: member[bool](params, "failOnError"), soft: member[bool](params, "soft_deny_200"), local: true, saved: h.Stored,
 	}
-	if row, ok := guard.Find(a.ID); ok {
+	row, ok := guard.Find(a.ID)
+	if ok {
 		c.phase, c.local, c.mutates = row.Phase, row.Category == guard.Basic || row.Category == guard.Model, row.Mutates
 	}
 	_, set := params["failOnError"]
 	c.closed = h.Actions.Deny && c.local && !set
 	if c.runs(guard.After) {
 		c.reach = reachOf(a.ID, params)
+	}
+	// What a parameter that the check does not have was to forbid is not known. A hook that
+	// denies then rejects the request; others run without it.
+	if unknown := unknownOf(row, a.Parameters); unknown != nil && h.Actions.Deny {
+		wrong := judge.Failed("ParameterError", "The check "+a.ID+" has no parameter "+strings.Join(unknown, ", ")+"; save the guardrail without it")
+		c.run, c.failOnError = func(context.Context, *judge.Subject) judge.Verdict { return wrong }, true
+		return c
 	}
 	if make := k.makers[a.ID]; make != nil {
 		c.run = make(params)
@@ -106,6 +115,13 @@ func (k *Kit) check(a *guard.Applied, h *guard.Hook) check {
 	missing := judge.Failed("NotAvailable", "This installation does not run the check "+a.ID)
 	c.run, c.failOnError = func(context.Context, *judge.Subject) judge.Verdict { return missing }, c.failOnError || h.Actions.Deny
 	return c
+}
+
+func unknownOf(row *guard.Check, params map[string]json.RawMessage) []string {
+	if row == nil {
+		return nil // the maker of an unknown check knows its parameters
+	}
+	return row.Unknown(params)
 }
 
 func member[T any](params map[string]json.RawMessage, name string) (v T) {
@@ -161,10 +177,10 @@ func (h *Hook) Reads() bool {
 const typeCheck = "default.allowedRequestTypes"
 
 // Blocks returns the first hook that must not let a body pass that it cannot read: one that
-// denies by what it reads, and does not exempt the route. nil: there is none.
+// denies by what it reads, and does not exempt the route. nil: there is none. A nil exempts exempts nothing.
 func (hs Hooks) Blocks(exempts func(names []string) bool) *Hook {
 	for _, h := range hs {
-		if h.Deny && !h.Async && h.Reads() && !exempts(h.Actions.Unread) {
+		if h.Deny && !h.Async && h.Reads() && (exempts == nil || !exempts(h.Actions.Unread)) {
 			return h
 		}
 	}

@@ -50,15 +50,13 @@ type check struct {
 func (w *row) check(d Deps, b *breakers, raw map[string]json.RawMessage) *check {
 	c := &check{row: w, Deps: d, breakers: b, params: map[string]any{}, timeout: 5 * time.Second}
 	if row, ok := guard.Find(w.id); ok {
-		for _, p := range row.Parameters() {
+		for _, p := range row.Parameters() { // whatever else was stored is not read
 			if p.Default != nil {
 				c.params[p.Name] = p.Default
 			}
-		}
-	}
-	for name := range raw {
-		if v, ok := judge.Read[any](raw, name); ok {
-			c.params[name] = v
+			if v, ok := judge.Read[any](raw, p.Name); ok {
+				c.params[p.Name] = v
+			}
 		}
 	}
 	if ms := c.number("timeout", 5000); ms > 0 {
