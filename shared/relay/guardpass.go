@@ -9,6 +9,7 @@ import (
 
 	"gateway/shared/fault"
 	"gateway/shared/guard/said"
+	"gateway/shared/relay/form"
 	"gateway/shared/relay/guarded"
 	"gateway/shared/relay/pooled"
 	"gateway/shared/relay/routes"
@@ -23,23 +24,48 @@ func (rq *requests) content() guarded.Content {
 	if rq.To.Body != nil {
 		body = rq.To.Body
 	}
-	switch {
-	case rq.Form != nil:
-		doc := []byte{'{'}
-		for name, value := range rq.Form.Fields() {
-			doc = wire.AppendJSONString(append(wire.AppendJSONString(doc, strings.TrimSuffix(name, "[]")), ':'), value)
-			doc = append(doc, ',')
-		}
-		// An uploaded file may be read by a model later; pictures and sound are not text.
-		return guarded.Content{JSON: append(bytes.TrimSuffix(doc, []byte{','}), '}'), Unread: !rq.Form.Whole() || rq.Route.Endpoint == "uploadFile"}
-	case len(body) > 0:
-		if rq.Route.Shape == routes.Raw && !said.IsJSON(body) {
-			return guarded.Content{Unread: true}
-		}
-		return guarded.Content{JSON: body, Own: true}
-	}
+	var c guarded.Content
 	streamed := rq.Req.Body != nil && rq.Req.Body != http.NoBody && rq.Req.ContentLength != 0
-	return guarded.Content{Unread: rq.Route.Shape == routes.Raw && streamed}
+	switch raw := rq.Route.Shape == routes.Raw; {
+	case rq.Form != nil:
+		c = formContent(rq.Form, rq.Route.Endpoint)
+	case len(body) > 0 && raw && !said.IsJSON(body):
+		c.Unread = true
+	case len(body) > 0:
+		c.JSON, c.Own = body, true
+	case raw:
+		c.Unread = streamed
+	}
+	if rq.Route.Shape == routes.Raw {
+		c.Query = said.Query(rq.Req.URL.RawQuery)
+	}
+	return c
+}
+
+// mediaRoutes read the files of a form as pictures or sound, whatever they are declared to be.
+var mediaRoutes = map[string]bool{"createTranscription": true, "createTranslation": true, "imageEdit": true, "imageVariation": true}
+
+// formContent is what guardrails are shown of a form: its fields, and its files that are text.
+func formContent(f *form.Form, endpoint string) guarded.Content {
+	// An uploaded file may be read by a model later, in whatever form.
+	c := guarded.Content{Unread: !f.Whole() || endpoint == "uploadFile"}
+	doc := []byte{'{'}
+	add := func(name, value string) {
+		doc = wire.AppendJSONString(append(wire.AppendJSONString(doc, name), ':'), value)
+		doc = append(doc, ',')
+	}
+	for name, value := range f.Fields() {
+		add(strings.TrimSuffix(name, "[]"), value)
+	}
+	for _, file := range f.Attachments() {
+		if text, ok := said.ReadFile(file.Type, file.Body, mediaRoutes[endpoint]); !ok {
+			c.Unread = true
+		} else if text != "" {
+			add("text", text)
+		}
+	}
+	c.JSON = append(bytes.TrimSuffix(doc, []byte{','}), '}')
+	return c
 }
 
 // guardPassed has the guardrails behind a target judge an answer that is passed on as it

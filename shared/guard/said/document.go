@@ -13,6 +13,8 @@ type Document struct {
 	JSON []byte // nil: there is no text in the body
 	// Own: JSON is the body itself, so that changes can be written back.
 	Own bool
+	// Unread: the body has a document that cannot be read, which is not in JSON.
+	Unread bool
 }
 
 // Read makes a document of a body of any media type. ok is false for a body that cannot be
@@ -33,7 +35,7 @@ func Read(contentType string, body []byte) (doc Document, ok bool) {
 		return Document{}, true // pictures and sound are not judged in conversations either
 	case isJSON(body):
 		if wire.KindOf(bytes.TrimLeft(body, " \t\r\n")) == wire.KindObject {
-			return Document{body, true}, true
+			return Document{JSON: body, Own: true}, true
 		}
 		return readArray(body), true
 	case !utf8.Valid(body):
@@ -60,7 +62,7 @@ func readFrames(body []byte) (doc Document, ok bool) {
 		ok = true
 		return j.event(event, data)
 	})
-	return Document{JSON: j.document()}, ok && err == nil
+	return Document{JSON: j.document(), Unread: j.unread}, ok && err == nil
 }
 
 // readEvents reads server-sent events.
@@ -71,7 +73,7 @@ func readEvents(body []byte) (doc Document, ok bool) {
 	if err == nil {
 		err = p.End(j.event)
 	}
-	return Document{JSON: j.document()}, err == nil
+	return Document{JSON: j.document(), Unread: j.unread}, err == nil
 }
 
 // readArray reads a list of events or objects.
@@ -80,12 +82,12 @@ func readArray(body []byte) Document {
 	d := wire.NewDecoder(body)
 	if d.Kind() != wire.KindArray {
 		j.add(body)
-		return Document{JSON: j.document()}
+		return Document{JSON: j.document(), Unread: j.unread}
 	}
 	for range d.Array {
 		j.add(d.Raw())
 	}
-	return Document{JSON: j.document()}
+	return Document{JSON: j.document(), Unread: j.unread}
 }
 
 // readLines reads lines of JSON.
@@ -103,7 +105,7 @@ func readLines(body []byte) (doc Document, ok bool) {
 			j.texts[at] = append(j.texts[at], '\n') // the rows have nothing to do with each other
 		}
 	}
-	return Document{JSON: j.document()}, true
+	return Document{JSON: j.document(), Unread: j.unread}, true
 }
 
 // joined collects the texts of events. What the same field of several events contains is
@@ -111,6 +113,8 @@ func readLines(body []byte) (doc Document, ok bool) {
 type joined struct {
 	order []fieldOf
 	texts map[fieldOf][]byte
+	// unread: an event has a document that cannot be read.
+	unread bool
 }
 
 // fieldOf is a field of events.
@@ -138,6 +142,7 @@ func (j *joined) add(data []byte) {
 	r := reading{body: data, d: wire.NewDecoder(data), answer: true}
 	r.value(place{root: true})
 	r.once()
+	j.unread = j.unread || r.unread
 	for i := range r.pieces {
 		p := &r.pieces[i]
 		switch t := p.text(data); {

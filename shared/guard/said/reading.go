@@ -22,6 +22,7 @@ type reading struct {
 	// choices is how many alternatives a response has. Their pieces have the index of the
 	// choice as their message; those of no choice have 0.
 	choices int
+	unread  bool        // it has a document that cannot be read
 	twice   []wire.Span // members that repeat the texts of others
 	name    [longest]byte
 }
@@ -35,6 +36,7 @@ type place struct {
 	definition bool
 	attached   bool // a field of a document itself
 	parts      bool // a list of parts
+	media      bool // below a field of pictures, sound or vectors
 	again      bool // it may repeat another text of the body
 	class      class
 	path       uint64 // tells fields of an event apart
@@ -83,7 +85,7 @@ func (r *reading) add(raw []byte, at place, f form) {
 	end := r.d.Offset()
 	r.pieces = append(r.pieces, piece{
 		message: at.message, last: at.message == beside && !at.system && !at.definition, system: at.system || at.definition, definition: at.definition,
-		again: at.again, class: at.class, form: f, at: wire.Span{Start: end - len(raw), End: end}, path: at.path,
+		again: at.again, media: at.media, class: at.class, form: f, at: wire.Span{Start: end - len(raw), End: end}, path: at.path,
 	})
 }
 
@@ -138,7 +140,7 @@ func (r *reading) encoded(at place, as form) {
 	case wire.KindString:
 		switch raw := r.d.Raw(); {
 		case raw == nil:
-		case isBase64(inside(raw)):
+		case isBase64(inside(raw)), isLenientBase64(inside(raw)) && !isAddress(inside(raw)) && !isDataURL(inside(raw)):
 			r.add(raw, at, as)
 		default:
 			r.address(raw, at)
@@ -156,12 +158,17 @@ func (r *reading) encoded(at place, as form) {
 func (r *reading) address(raw []byte, at place) {
 	s := inside(raw)
 	if head, data, ok := dataURL(s); ok {
-		if _, ok = decodedText(data); ok || isTextual(string(head[len("data:"):])) {
+		kind := string(head[len("data:"):])
+		is := contentOf(begin(data))
+		r.unread = r.unread || is == document
+		if _, ok = decodedText(data); ok || isTextual(kind) || isUTF16(begin(data)) && !isMedia(kind) {
 			r.add(raw, at, formDataURL)
+		} else {
+			r.unread = r.unread || is == unknown && !isMedia(kind)
 		}
 		return
 	}
-	if len(s) >= 5 && bytes.EqualFold(s[:5], []byte("data:")) || !isAddress(s) {
+	if isDataURL(s) || !isAddress(s) {
 		r.add(raw, at, formText)
 	}
 }
@@ -251,6 +258,7 @@ func (r *reading) object(at place) (o object) {
 		sub.root, sub.element, sub.attached = false, false, false
 		sub.parts = string(name) == "content" || string(name) == "parts"
 		sub.path = hash(at.path, name)
+		sub.media = at.media || isMediaName(name)
 		switch {
 		case r.d.Kind() == wire.KindNumber:
 			if bytes.HasSuffix(name, []byte("index")) {
@@ -324,17 +332,23 @@ func (r *reading) settle(p *piece, kind, format string) bool {
 	case kind == "text", p.form == formMade && kind != "image_generation_call":
 		p.form = formText
 		return true
-	case len(s) == 0, isMedia(format):
+	case len(s) == 0:
 		return false
 	}
-	if _, ok := decodedText(s); ok || isTextual(format) {
+	is, media := contentOf(begin(s)), p.media || isMedia(format) || isMediaType(kind)
+	r.unread = r.unread || is == document // also one that is written in letters
+	if isMedia(format) {
+		return false
+	}
+	if _, ok := decodedText(s); ok || isTextual(format) || !media && isUTF16(begin(s)) {
 		p.form = formBase64
 		return true
 	}
-	if bytes.ContainsAny(s, " \t") { // a sentence
-		p.form = formText
+	if is == unknown && (bytes.ContainsAny(s, " \t") || !media && len(s) < shortBinary) {
+		p.form = formText // a sentence or a word
 		return true
 	}
+	r.unread = r.unread || is == unknown && !media && p.class != reasoned && !isThought(kind)
 	return false
 }
 

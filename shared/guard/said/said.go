@@ -63,6 +63,7 @@ type piece struct {
 	definition bool
 	call       bool // arguments of a call that the client or the gateway runs
 	again      bool // it may repeat another piece
+	media      bool // below a field of pictures, sound or vectors
 	class      class
 	form       form
 	at         wire.Span // of the JSON value; absent: no text

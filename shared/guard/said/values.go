@@ -63,6 +63,12 @@ func isBase64(s []byte) bool {
 	return true
 }
 
+// isLenientBase64 reports whether a value is long and has hardly any characters outside of
+// base64: lenient decoders skip these.
+func isLenientBase64(s []byte) bool {
+	return len(s) >= shortBinary && isOpaque(s) && (len(s)-len(alphabet(s)))*10 <= len(s)
+}
+
 // decodedText decodes base64 that contains text. ok is false for anything else, such as an
 // image. A few control characters do not make a text something else, since whoever writes it
 // can add them.
@@ -77,8 +83,11 @@ func decodedText(s []byte) (text []byte, ok bool) {
 	text = make([]byte, base64.RawStdEncoding.DecodedLen(len(plain)))
 	n, err := base64.RawStdEncoding.Decode(text, plain)
 	text = text[:n]
-	return text, err == nil && n > 0 && utf8.Valid(text) && controls(text)*10 <= n
+	return text, err == nil && n > 0 && isPlain(text)
 }
+
+// isPlain reports whether bytes are text in UTF-8, with few control characters.
+func isPlain(b []byte) bool { return utf8.Valid(b) && controls(b)*10 <= len(b) }
 
 // decoded decodes base64 that is said to be text, as lenient readers do: what is no base64 is
 // left out, and what is no UTF-8 is read as UTF-16 or replaced.
@@ -94,17 +103,22 @@ func decoded(s []byte) []byte {
 	n, _ := base64.RawStdEncoding.Decode(text, plain)
 	text = text[:n]
 	if n >= 2 && (text[0] == 0xff && text[1] == 0xfe || text[0] == 0xfe && text[1] == 0xff) {
-		units, big := make([]uint16, 0, n/2), text[0] == 0xfe
-		for i := 2; i+1 < n; i += 2 {
-			lo, hi := text[i], text[i+1]
-			if big {
-				lo, hi = hi, lo
-			}
-			units = append(units, uint16(hi)<<8|uint16(lo))
-		}
-		return []byte(string(utf16.Decode(units)))
+		return decodeUTF16(text)
 	}
 	return bytes.ToValidUTF8(text, []byte("\ufffd"))
+}
+
+// decodeUTF16 decodes text in UTF-16 that begins with a byte order mark.
+func decodeUTF16(b []byte) []byte {
+	units, big := make([]uint16, 0, len(b)/2), b[0] == 0xfe
+	for i := 2; i+1 < len(b); i += 2 {
+		lo, hi := b[i], b[i+1]
+		if big {
+			lo, hi = hi, lo
+		}
+		units = append(units, uint16(hi)<<8|uint16(lo))
+	}
+	return []byte(string(utf16.Decode(units)))
 }
 
 // alphabet returns the characters of base64 in s, in the standard alphabet.
@@ -163,6 +177,9 @@ func controls(s []byte) (n int) {
 	}
 	return n
 }
+
+// isDataURL reports whether a value is a data URL, in base64 or not.
+func isDataURL(s []byte) bool { return len(s) >= 5 && bytes.EqualFold(s[:5], []byte("data:")) }
 
 // dataURL splits a data URL with base64 after its comma.
 func dataURL(s []byte) (head, data []byte, ok bool) {

@@ -31,10 +31,17 @@ type Form struct {
 	head     []byte // all of the body when whole
 	whole    bool
 	fields   []field
-	files    []string // names of the parts that are files
+	files    []Attachment
 
 	// Nameless says that the address names the model and no field does.
 	Nameless bool
+}
+
+// Attachment is a part of a form that is a file.
+type Attachment struct {
+	Name string // of the field
+	Type string // Content-Type of the part; empty if it has none
+	Body []byte // nil if the form is not whole
 }
 
 // field is one field and where its value stands.
@@ -68,6 +75,9 @@ func (f *Form) Fields() iter.Seq2[string, string] {
 	}
 }
 
+// Attachments returns the files that were read. They are in the memory of the form.
+func (f *Form) Attachments() []Attachment { return f.files }
+
 // Text is how many bytes of text the fields hold.
 func (f *Form) Text() (n int64) {
 	for i := range f.fields {
@@ -78,8 +88,8 @@ func (f *Form) Text() (n int64) {
 
 // HasFile tells whether a file stands under the name, or under name[].
 func (f *Form) HasFile(name string) bool {
-	for _, n := range f.files {
-		if n == name || n == name+"[]" {
+	for i := range f.files {
+		if n := f.files[i].Name; n == name || n == name+"[]" {
 			return true
 		}
 	}
@@ -153,9 +163,10 @@ func (f *Form) parse() error {
 		if err != nil {
 			return err
 		}
+		kind := partType(f.head[at : at+end])
 		at += end + 4
 		if file {
-			f.files = append(f.files, name)
+			f.files = append(f.files, Attachment{Name: name, Type: kind})
 			if !f.whole {
 				return nil
 			}
@@ -166,10 +177,10 @@ func (f *Form) parse() error {
 			return f.cut()
 		}
 		length -= 2
-		if !file {
-			if err := f.addField(name, at, max(length, 0)); err != nil {
-				return err
-			}
+		if file {
+			f.files[len(f.files)-1].Body = f.head[at : at+max(length, 0)]
+		} else if err := f.addField(name, at, max(length, 0)); err != nil {
+			return err
 		}
 		at += length + len(next)
 	}
@@ -223,6 +234,16 @@ func PartName(head []byte) (name string, file bool, err error) {
 		return params["name"], file, nil
 	}
 	return "", false, fault.Invalid("body", "has a part without a Content-Disposition of form-data with a name")
+}
+
+// partType returns the Content-Type of a part; empty if it has none.
+func partType(head []byte) string {
+	for line := range bytes.SplitSeq(head, []byte("\r\n")) {
+		if key, value, ok := bytes.Cut(line, []byte(":")); ok && strings.EqualFold(string(bytes.TrimSpace(key)), "content-type") {
+			return string(bytes.TrimSpace(value))
+		}
+	}
+	return ""
 }
 
 // Errors of the reading itself, which the caller puts in words.

@@ -9,6 +9,7 @@ import (
 	"gateway/shared/guard"
 	"gateway/shared/guard/chain"
 	"gateway/shared/guard/judge"
+	"gateway/shared/guard/said"
 	"gateway/shared/provider"
 	"gateway/shared/relay/admitted"
 	"gateway/shared/relay/chosen"
@@ -66,6 +67,7 @@ type Content struct {
 	JSON   []byte // the body, or what stands for it; nil: there is none
 	Own    bool   // JSON is the body itself, so that changes go into its place
 	Unread bool   // there is a body, or a part of one, that nobody can read
+	Query  []byte // texts of the query string as a JSON object; nil: it has none
 	Judged bool   // it has been judged: only the guardrails behind the target are made ready
 }
 
@@ -96,8 +98,8 @@ func (s *State) Input(m *Means, t *chosen.Target, leaf *route.Leaf, body Content
 	}
 	s.exempts = func(names []string) bool { return exempt(names, t.Route.Endpoint, t.RawPath()) }
 	s.call = m.callOf(t)
-	s.call.Request, s.call.Fetch, s.call.Budget = body.JSON, fetch, s.time()
-	s.call.Passed = len(body.JSON) == 0
+	s.call.Request, s.call.Fetch, s.call.Budget = withQuery(body.JSON, body.Query), fetch, s.time()
+	s.call.Passed = len(s.call.Request) == 0
 	if live := t.Route.Shape == routes.Socket; !answers(t.Route) && !live {
 		s.hooks.out, s.hooks.outBeside = nil, nil
 	}
@@ -110,8 +112,8 @@ func (s *State) Input(m *Means, t *chosen.Target, leaf *route.Leaf, body Content
 	if t.Route.Shape == routes.Socket { // they judge what is said in the session, not its upgrade
 		s.hooks.out, s.hooks.outBeside = nil, nil
 	}
-	if h := in.Blocks(s.exempts); h != nil && body.Unread {
-		return nil, unread(h, "the body of this request")
+	if h := in.Blocks(s.exempts); h != nil && (body.Unread || said.Unread(s.call.Kind, body.JSON, false)) {
+		return nil, unread(h, "all of this request")
 	}
 	if h := s.hooks.out.Blocks(s.exempts); h != nil && t.Route.Operation == provider.BatchesOutput {
 		return nil, unread(h, "the rows of a batch that a provider runs")
@@ -124,6 +126,14 @@ func (s *State) Input(m *Means, t *chosen.Target, leaf *route.Leaf, body Content
 	// Nobody needs a verdict on the request of a client that has left.
 	o := s.hooks.in.Run(admitted.ClientContext(&t.Request), guard.Before, &s.call)
 	s.Results.Before, s.headers = o.Results, o.Headers
+	own := body.Own
+	if o.Body != nil && len(body.Query) > 0 {
+		if now, ok := withoutQuery(o.Body, body.JSON, body.Query); ok {
+			o.Body = now
+		} else {
+			own = false
+		}
+	}
 	if o.Body != nil {
 		s.Sent, s.call.Request = o.Body, o.Body
 	}
@@ -133,8 +143,8 @@ func (s *State) Input(m *Means, t *chosen.Target, leaf *route.Leaf, body Content
 	if o.Denied {
 		return nil, s.Verdict.deny(o.Soft && answers(t.Route))
 	}
-	if o.Body != nil && !body.Own {
-		return nil, fault.New(fault.GuardrailUnread, "", "A guardrail changed a text of this request, and a form cannot be changed; remove what it redacts")
+	if o.Body != nil && !own {
+		return nil, fault.New(fault.GuardrailUnread, "", "A guardrail changed a text of this request, and a form or a query string cannot be changed; remove what it redacts")
 	}
 	if made := t.Route.Retold; made != nil {
 		// Nobody knows the request any more that the answer was made for.
@@ -170,6 +180,10 @@ func (s *State) Outputs() bool { return s.On && len(s.hooks.out)+len(s.hooks.out
 
 func (s *State) judge(hooks chain.Hooks, answer []byte) *fault.Fault {
 	s.call.Response, s.call.Status = answer, http.StatusOK
+	if h := hooks.Blocks(s.exempts); h != nil && said.Unread(s.call.Kind, answer, true) {
+		s.Answer = nil
+		return unread(h, "all of the response")
+	}
 	if len(s.hooks.outBeside) > 0 {
 		runAside(s, s.hooks.outBeside, guard.After)
 	}

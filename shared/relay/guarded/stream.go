@@ -7,6 +7,7 @@ import (
 	"gateway/shared/fault"
 	"gateway/shared/guard"
 	"gateway/shared/guard/chain"
+	"gateway/shared/guard/said"
 	"gateway/shared/guard/window"
 	"gateway/shared/wire"
 )
@@ -101,6 +102,9 @@ func untold(o chain.Outcome) chain.Outcome {
 func hold(s *State, hooks chain.Hooks, whole *chat.Response, shape Shape) (*chat.Response, *fault.Fault) {
 	o := shape.Options
 	s.call.Response, s.call.Status = shape.Client.EncodeResponse(nil, whole, &o), 200
+	if h := hooks.Blocks(s.exempts); h != nil && said.Unread(s.call.Kind, s.call.Response, true) {
+		return nil, unread(h, "all of the response")
+	}
 	out := untold(hooks.Run(s.ctx, guard.After, &s.call))
 	s.Results.After = append(s.Results.After, out.Results...)
 	s.Notes.add(out.Results, guard.After, s.target)

@@ -5,6 +5,7 @@ import (
 
 	"gateway/shared/guard"
 	"gateway/shared/guard/chain"
+	"gateway/shared/guard/said"
 	"gateway/shared/relay/admitted"
 )
 
@@ -32,7 +33,11 @@ func (s *State) Around(m *Means, q *admitted.Request, kind, name string, metadat
 		Headers: q.HeadersForProvider(), Request: args, Client: m.client, Public: m.public, Secrets: m.secrets(&q.Caller), Now: m.now,
 		Budget: s.time(),
 	}
+	s.exempts = func(names []string) bool { return exempt(names, kind, q.Req.URL.EscapedPath()) }
 	beside, in := in.Apart(kind)
+	if h := in.Blocks(s.exempts); h != nil && said.Unread(kind, args, false) {
+		return nil, false, unread(h, "all of this call")
+	}
 	if len(beside) > 0 {
 		runAside(s, beside, guard.Before)
 	}

@@ -56,6 +56,9 @@ func (s *State) Whole(contentType string, body []byte) ([]byte, error) {
 		}
 		return body, nil
 	}
+	if h := s.hooks.out.Blocks(s.exempts); h != nil && doc.Unread {
+		return nil, unread(h, "all of the response")
+	}
 	f := s.Output(doc.JSON)
 	changed, made := s.Changed, s.Answer
 	s.Answer = nil
