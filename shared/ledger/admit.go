@@ -54,20 +54,29 @@ func (l *rates) takeAll(ctx context.Context, caller string, subjects []*Subject,
 			}
 		}
 	}
-	helds, errs := make([]*held, len(subjects)), make([]error, len(subjects))
-	l.each(len(subjects), func(i int) { helds[i], errs[i] = l.take(ctx, subjects[i], caller, m, want) })
+	helds := make([]*held, len(subjects))
+	if l.turns {
+		for i, s := range subjects {
+			helds[i] = l.take(ctx, s, caller, m, want)
+		}
+	} else {
+		l.each(len(subjects), func(i int) { helds[i] = l.take(ctx, subjects[i], caller, m, want) })
+	}
 	var refusal error
-	for i, err := range errs {
+	for i, h := range helds {
+		err := h.err
+		if err == nil {
+			continue
+		}
+		helds[i] = nil
 		if f := (*fault.Fault)(nil); errors.As(err, &f) {
 			if refusal == nil {
 				refusal = f
 			}
-		} else if err != nil {
-			if ctx.Err() != nil {
-				refusal = fault.Unavailable(ctx.Err())
-			} else if l.hooks.FailedOpen != nil {
-				l.hooks.FailedOpen(ctx, subjects[i], err)
-			}
+		} else if ctx.Err() != nil {
+			refusal = fault.Unavailable(ctx.Err())
+		} else if l.hooks.FailedOpen != nil {
+			l.hooks.FailedOpen(ctx, subjects[i], err)
 		}
 	}
 	if refusal != nil {

@@ -19,17 +19,16 @@ type glance struct {
 	alert     bool  // an alert may be due
 }
 
-// writing is an update of a spend row and the glance at its result. Requests make several,
-// so they are reused.
+// writing is an update of a row and the glance at its result, if it is a spend row. Requests
+// make several, so they are reused.
 type writing struct {
 	u     store.Update
 	after glance
 
-	l       *alarms
 	plan    *plan         // that the row probably follows; nil: not known
 	quiet   *atomic.Int64 // see compiled.quiet; nil: not known
-	settles bool
-	charged amounts // what a settlement adds to what the row has spent
+	alerts  bool          // a settlement is made, and somebody wants its alerts
+	charged amounts       // what the settlement adds to what the row has spent
 	now     int64
 
 	look   func(store.Item) // see
@@ -52,19 +51,19 @@ func newWriting(key store.Key) *writing {
 	return w
 }
 
-// write makes the update. Only a settlement can make an alert due.
-func (w *writing) write(ctx context.Context, l *alarms, now time.Time) (glance, error) {
-	w.l, w.now = l, now.Unix()
-	_, _, err := l.spend.Update(ctx, w.u)
+// write makes the update. w must not be used afterwards.
+func (w *writing) write(ctx context.Context, t store.Table, now time.Time) (after glance, row store.Item, err error) {
+	w.now = now.Unix()
+	_, row, err = t.Update(ctx, w.u)
 	if err != nil { // the store may use it still
-		return glance{}, err
+		return glance{}, nil, err
 	}
-	after := w.after
+	after = w.after
 	clear(w.u.Set) // keep nothing alive
 	clear(w.u.If)
-	w.u, w.plan, w.quiet, w.settles, w.after = store.Update{}, nil, nil, false, glance{}
+	w.u, w.plan, w.quiet, w.alerts, w.after = store.Update{}, nil, nil, false, glance{}
 	writings.Put(w)
-	return after, nil
+	return after, row, nil
 }
 
 // of tells what is known of the row of a part's entry.
@@ -75,8 +74,11 @@ func (w *writing) of(p *part) {
 	}
 }
 
-// settle notes what the update adds to what the row has spent.
-func (w *writing) settle(charged amounts) { w.settles, w.charged = true, charged }
+// settle notes what the update adds to what the row has spent. Nothing else makes an alert
+// due.
+func (w *writing) settle(l *alarms, charged amounts) {
+	w.alerts, w.charged = l.hooks.Alert != nil, charged
+}
 
 func (w *writing) see(row store.Item) {
 	if row == nil {
@@ -86,7 +88,7 @@ func (w *writing) see(row store.Item) {
 	w.after = glance{shards: row.Int(attrShards.Attr), open: len(open), several: !isHead(w.u.Key) || row.Int(attrRows.Attr) > 1}
 	w.after.overdue = w.overdue(open)
 	w.after.overdrawn = w.after.several && overdrawn(row)
-	if !w.settles || w.l.hooks.Alert == nil {
+	if !w.alerts {
 		return
 	}
 	if w.after.several {

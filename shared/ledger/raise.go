@@ -50,7 +50,7 @@ func (l *Ledger) raise(ctx context.Context, p *part, request string, b Bound) er
 		w.of(p)
 		u.Look = w.look
 		w.u = u
-		after, err := w.write(ctx, &l.alarms, now)
+		after, _, err := w.write(ctx, l.spend, now)
 		if err == nil {
 			p.entry, p.value, p.unsure = e, e.encode(), amounts{}
 			l.touched(ctx, p.key, after)

@@ -50,6 +50,9 @@ type held struct {
 	key   store.Key
 	slot  string // of the caller, in windows that callers divide
 	holds []hold
+	err   error // why nothing was counted
+
+	few [2]hold // memory of holds
 }
 
 type hold struct {
@@ -60,16 +63,22 @@ type hold struct {
 }
 
 // take counts in all windows of the subject or in none. want is 1 for requests,
-// the bound for tokens. It returns a fault when a window is full, another error
+// the bound for tokens. The error is a fault when a window is full, another
 // when the store failed.
 //
 // The first update guesses that the row is in the windows of now; when its
 // condition fails, the row that comes back tells which windows are full and
 // which are to be rolled. Where callers divide a window, the row that this process saw
 // last takes the place of the guess, and is read before it refuses anybody.
-func (l *rates) take(ctx context.Context, s *Subject, caller string, m Measure, want int64) (*held, error) {
+func (l *rates) take(ctx context.Context, s *Subject, caller string, m Measure, want int64) *held {
+	h := &held{key: s.derive().rate}
+	h.err = l.takeIn(ctx, h, s, caller, m, want)
+	return h
+}
+
+func (l *rates) takeIn(ctx context.Context, h *held, s *Subject, caller string, m Measure, want int64) error {
 	c := s.derive()
-	h := &held{key: c.rate, holds: make([]hold, 0, len(c.counts))}
+	h.holds = h.few[:0]
 	for i := range c.counts {
 		if c.counts[i].Type == m {
 			h.holds = append(h.holds, hold{counter: &c.counts[i]})
@@ -86,56 +95,54 @@ func (l *rates) take(ctx context.Context, s *Subject, caller string, m Measure, 
 		}
 	}
 	for try := range attempts {
-		u, full := h.count(row, try == 0 && h.slot == "", l.clock().Unix(), want)
+		w, now := newWriting(h.key), l.clock()
+		full := h.count(&w.u, row, try == 0 && h.slot == "", now.Unix(), want)
 		if full != nil && old {
 			var err error
 			if row, _, err = l.rate.Get(ctx, h.key, true); err != nil {
-				return nil, err
+				return err
 			}
 			old = false
-			u, full = h.count(row, false, l.clock().Unix(), want)
+			w = newWriting(h.key)
+			full = h.count(&w.u, row, false, now.Unix(), want)
 		}
 		if full != nil && full.scarce {
-			return nil, l.scarce(s, full)
+			return l.scarce(s, full)
 		}
 		if full != nil {
 			f := l.rateFault(s, full.counter, full.window)
 			f.Limit.Needed = want
-			return nil, f
+			return f
 		}
-		if len(u.Set) > 0 {
-			u.Expires = c.rateExpiry(l.clock().Unix())
+		if len(w.u.Set) > 0 {
+			w.u.Expires = c.rateExpiry(now.Unix())
 			if s.Bucket != "" {
-				u.Set = append(u.Set, store.Assign{Path: attrBucket, Value: s.Bucket})
+				w.u.Set = append(w.u.Set, store.Assign{Path: attrBucket, Value: s.Bucket})
 			}
 		}
-		if h.slot == "" {
-			u.Look = func(store.Item) {}
+		w.u.Look = func(store.Item) {}
+		if h.slot != "" {
+			w.u.Look = nil
 		}
-		_, after, err := l.rate.Update(ctx, u)
+		_, after, err := w.write(ctx, l.rate, now)
 		if err == nil {
 			if h.slot != "" {
 				c.seen.Store(&after)
 			}
-			return h, nil
+			return nil
 		}
 		failed, ok := store.AsCondition(err)
 		if !ok {
-			return nil, err
+			return err
 		}
 		row, old = failed.Current, false
 	}
-	return nil, store.ErrContended
+	return store.ErrContended
 }
 
-// count makes the update that counts want in every window, given the row as it
+// count adds to the update what counts want in every window, given the row as it
 // is or a guess. full is the window without room that ends last.
-func (h *held) count(row store.Item, guess bool, now, want int64) (u store.Update, full *hold) {
-	u = store.Update{
-		Key: h.key,
-		Add: make([]store.Increment, 0, len(h.holds)),
-		If:  make([]store.Cond, 0, 2*len(h.holds)),
-	}
+func (h *held) count(u *store.Update, row store.Item, guess bool, now, want int64) (full *hold) {
 	for i := range h.holds {
 		n := &h.holds[i]
 		n.window = n.current(now, row)
@@ -150,7 +157,7 @@ func (h *held) count(row store.Item, guess bool, now, want int64) (u store.Updat
 		divided := n.fair && same && !guess
 		most := n.Value - n.amount
 		if divided {
-			most = n.room(&u, row, h.slot, now)
+			most = n.room(u, row, h.slot, now)
 			n.scarce = used > most && used+n.amount <= n.Value
 		}
 		switch {
@@ -164,7 +171,7 @@ func (h *held) count(row store.Item, guess bool, now, want int64) (u store.Updat
 		default:
 			u.Set = append(u.Set, store.Assign{Path: n.id, Value: n.window}, store.Assign{Path: n.n, Value: n.amount})
 			if n.fair {
-				n.begin(&u, row, h.slot)
+				n.begin(u, row, h.slot)
 			}
 			if known {
 				u.If = append(u.If, store.IfEqual(n.id, old))
@@ -173,7 +180,7 @@ func (h *held) count(row store.Item, guess bool, now, want int64) (u store.Updat
 			}
 		}
 	}
-	return u, full
+	return full
 }
 
 // rateExpiry is a day after the last window of the row has ended.

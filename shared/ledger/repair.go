@@ -138,8 +138,8 @@ func (l *Ledger) repairSome(ctx context.Context, key store.Key, row store.Item, 
 	w := newWriting(key)
 	u.Look = w.look
 	w.u = u
-	w.settle(total)
-	after, err := w.write(ctx, &l.alarms, l.clock())
+	w.settle(&l.alarms, total)
+	after, _, err := w.write(ctx, l.spend, l.clock())
 	if _, changed := store.AsCondition(err); changed {
 		return 0, nil // another repair was faster
 	}

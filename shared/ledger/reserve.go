@@ -275,7 +275,7 @@ func (l *Ledger) open(ctx context.Context, p *part, request string, b Bound, for
 		w := newWriting(p.key)
 		w.of(p)
 		openUpdate(&w.u, p, id, value, want, need, b.Assumed, now)
-		after, err := w.write(ctx, &l.alarms, now)
+		after, _, err := w.write(ctx, l.spend, now)
 		if err == nil {
 			p.id, p.value, p.entry, p.turn = id, value, e, p.turn+1
 			l.touched(ctx, p.key, after)

@@ -67,11 +67,10 @@ func (l *Ledger) SettleEntry(ctx context.Context, s usage.Settle) error {
 	if err != nil {
 		return err
 	}
-	it, _, err := l.spend.Get(ctx, key, true)
+	value, open, err := l.openEntry(ctx, key, id)
 	if err != nil {
 		return closed(err)
 	}
-	value, open := it.Map(attrOpen)[id].([]byte)
 	if !open {
 		return nil
 	}
@@ -79,6 +78,20 @@ func (l *Ledger) SettleEntry(ctx context.Context, s usage.Settle) error {
 		return closed(err)
 	}
 	return nil
+}
+
+// openEntry returns an entry of a row, if it is open. A row in memory is only looked at: it
+// would have to be copied before its next change if it were returned.
+func (l *Ledger) openEntry(ctx context.Context, key store.Key, id string) (value []byte, open bool, err error) {
+	find := func(it store.Item) { value, open = it.Map(attrOpen)[id].([]byte) }
+	if m, ok := l.spend.(interface {
+		Peek(key store.Key, look func(store.Item)) bool
+	}); ok && m.Peek(key, find) {
+		return value, open, nil
+	}
+	it, _, err := l.spend.Get(ctx, key, true)
+	find(it)
+	return value, open, err
 }
 
 // closing is what close met.
@@ -106,9 +119,9 @@ func (l *Ledger) close(ctx context.Context, p *part, key store.Key, id string, v
 		if p != nil {
 			w.of(p)
 		}
-		w.settle(actual)
+		w.settle(&l.alarms, actual)
 		closeUpdate(&w.u, id, value, &e, actual)
-		after, err := w.write(ctx, &l.alarms, l.clock())
+		after, _, err := w.write(ctx, l.spend, l.clock())
 		if err == nil {
 			l.alerts(ctx, key, after)
 			l.failed(ctx, "balance the rows of a budget", l.level(ctx, key, after))

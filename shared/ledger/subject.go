@@ -177,6 +177,9 @@ func inOrder(subjects []*Subject, keep func(*Subject) bool) []*Subject {
 			out = append(out, s)
 		}
 	}
+	if n == 1 {
+		return out
+	}
 	slices.SortStableFunc(out, func(a, b *Subject) int { return cmp.Compare(rank(a.Kind), rank(b.Kind)) })
 	return out
 }

@@ -53,6 +53,22 @@ func (t *table) Get(ctx context.Context, key store.Key, _ bool) (store.Item, boo
 	return item, true, nil
 }
 
+// Peek calls look with a row that is in memory, nil if it does not exist, and reports
+// whether it did. look must not keep the row, nor use the store. Expiry is not checked.
+func (t *table) Peek(key store.Key, look func(store.Item)) bool {
+	if t.cache == nil {
+		return false
+	}
+	t.cache.mu.Lock()
+	defer t.cache.mu.Unlock()
+	row := t.cache.rows[cacheKey{t.index, key}]
+	if row == nil {
+		return false
+	}
+	look(row.item)
+	return true
+}
+
 // fromCache returns a row from memory; cached is false if the database must be read.
 func (t *table) fromCache(key store.Key) (item store.Item, ok, cached bool) {
 	item, expires, cached := t.cache.get(t.index, key)
