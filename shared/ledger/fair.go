@@ -22,8 +22,14 @@ import (
 // A row counts its callers in fairSlots slots, by a hash of their ids; two callers in one
 // slot share a share. The limit itself holds whatever the shares say, and a caller's own
 // share is a condition of the same update. Only what is held for others is judged by the
-// row as this process saw it last.
+// row as this process saw it lately.
 const fairSlots = 63 // bits of an int64
+
+// seenEvery is the number of requests after which a process looks at a divided row again,
+// unless it is refused before or begins a window: each look copies the row.
+const seenEvery = 16
+
+func (c *compiled) saw(row store.Item) { c.seen.Store(&row) }
 
 // fairLength is the length of the longest window that is divided, in seconds. Whoever
 // called in the morning says nothing of a whole week.
@@ -57,16 +63,16 @@ type division struct {
 // the slots of the window before.
 func divide(n *counter, by store.Map, was int64, slot string, left int64) division {
 	mine, _ := strconv.Atoi(slot)
-	active := was | mask(by) | 1<<mine
+	counts, now := countsOf(by)
+	active := was | now | 1<<mine
 	callers := int64(bits.OnesCount64(uint64(active)))
 	out := division{share: max(n.Value/callers, 1)}
 	// What a steady caller still wants, but no more than is left of its share. At the end
 	// of the window nothing is held.
 	steady := float64(out.share) * float64(max(left, 0)) / float64(n.unit.length)
 	held := 0.0
-	for i := range fairSlots {
-		if s := strconv.Itoa(i); active&(1<<i) != 0 && s != slot {
-			used, _ := by[s].(int64)
+	for i, used := range counts {
+		if active&(1<<i) != 0 && i != mine {
 			held += min(float64(max(out.share-used, 0)), steady)
 		}
 	}
@@ -74,14 +80,15 @@ func divide(n *counter, by store.Map, was int64, slot string, left int64) divisi
 	return out
 }
 
-// mask is the slots of a row's map, for the window that follows.
-func mask(by store.Map) (slots int64) {
-	for s := range by {
-		if i, err := strconv.Atoi(s); err == nil && i < fairSlots {
+// countsOf returns the counts of a row's map, and which of them there are.
+func countsOf(by store.Map) (counts [fairSlots]int64, slots int64) {
+	for s, v := range by {
+		if i, err := strconv.Atoi(s); err == nil && i >= 0 && i < fairSlots {
+			counts[i], _ = v.(int64)
 			slots |= 1 << i
 		}
 	}
-	return slots
+	return counts, slots
 }
 
 // begin sets what a window of a divided limit begins with. row is that of the window
@@ -89,7 +96,7 @@ func mask(by store.Map) (slots int64) {
 func (n *hold) begin(u *store.Update, row store.Item, slot string) {
 	was := int64(0)
 	if row.Int(n.id.Attr) == n.window-n.unit.length {
-		was = mask(row.Map(n.by.Attr))
+		_, was = countsOf(row.Map(n.by.Attr))
 	}
 	u.Set = append(u.Set, store.Assign{Path: n.by, Value: store.Map{slot: n.amount}}, store.Assign{Path: n.was, Value: was})
 }

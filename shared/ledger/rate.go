@@ -69,7 +69,7 @@ type hold struct {
 // The first update guesses that the row is in the windows of now; when its
 // condition fails, the row that comes back tells which windows are full and
 // which are to be rolled. Where callers divide a window, the row that this process saw
-// last takes the place of the guess, and is read before it refuses anybody.
+// lately takes the place of the guess, and is read before it refuses anybody.
 func (l *rates) take(ctx context.Context, s *Subject, caller string, m Measure, want int64) *held {
 	h := &held{key: s.derive().rate}
 	h.err = l.takeIn(ctx, h, s, caller, m, want)
@@ -121,13 +121,17 @@ func (l *rates) takeIn(ctx context.Context, h *held, s *Subject, caller string, 
 			}
 		}
 		w.u.Look = func(store.Item) {}
-		if h.slot != "" {
+		fresh := h.slot != "" && (len(w.u.Set) > 0 || c.asked.Add(1)%seenEvery == 0)
+		if fresh {
 			w.u.Look = nil
 		}
 		_, after, err := w.write(ctx, l.rate, now)
 		if err == nil {
-			if h.slot != "" {
-				c.seen.Store(&after)
+			if !fresh {
+				after = row
+			}
+			if h.slot != "" && !old {
+				c.saw(after)
 			}
 			return nil
 		}

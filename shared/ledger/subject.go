@@ -73,7 +73,8 @@ type compiled struct {
 	calls  bool                       // any counter of requests
 	tokens bool                       // any counter of tokens
 	ends   time.Time                  // when a raise expires, and the plan is another; zero: never
-	seen   atomic.Pointer[store.Item] // the row of rates that callers divide, as this process saw it last
+	seen   atomic.Pointer[store.Item] // the row of rates that callers divide, as this process saw it lately
+	asked  atomic.Uint32              // for how often
 	quiet  atomic.Int64               // until then, in Unix seconds, no entry of the head can be past due
 }
 
