@@ -12,6 +12,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"gateway/shared/pricing"
 	"gateway/shared/seal"
@@ -157,9 +159,18 @@ func appendNumber(dst []byte, v float64) []byte {
 	return strconv.AppendFloat(dst, v, 'f', -1, 64)
 }
 
-// formulas are the first characters by which spreadsheets take a text for a formula. Such a
-// text gets an apostrophe in front.
-const formulas = "=+-@\t\r"
+// formula reports whether spreadsheets may take a text for a formula: they skip white space,
+// and some read full-width signs as the signs.
+func formula(s string) bool {
+	if s == "" {
+		return false
+	}
+	if s[0] == '\t' || s[0] == '\r' || s[0] == '\n' {
+		return true
+	}
+	first, _ := utf8.DecodeRuneInString(strings.TrimLeftFunc(s, func(r rune) bool { return unicode.IsSpace(r) || !unicode.IsPrint(r) }))
+	return strings.ContainsRune("=+-@＝＋－＠", first)
+}
 
 func appendCell(dst []byte, v any) []byte {
 	var s string
@@ -167,8 +178,8 @@ func appendCell(dst []byte, v any) []byte {
 	case nil:
 		return dst
 	case string:
-		if s = v; s != "" && strings.IndexByte(formulas, s[0]) >= 0 {
-			s = "'" + s
+		if s = v; formula(s) {
+			s = "'" + s // shown as text
 		}
 	case time.Time:
 		return v.AppendFormat(dst, time.RFC3339Nano)
