@@ -149,13 +149,32 @@ func (p *reader) term(depth int) (*Filter, error) {
 		outer := p.of
 		p.of = path.name
 		inner, err := p.or(depth + 1)
-		p.of = outer
 		if err == nil && !p.next(']') {
 			err = p.bad("a ] is missing")
 		}
+		if err == nil && p.at < len(p.text) && p.text[p.at] == '.' {
+			inner, err = p.ofValue(inner)
+		}
+		p.of = outer
 		return &Filter{op: "[", path: path, left: inner}, err
 	}
 	return p.comparison(path)
+}
+
+// ofValue reads a comparison with a member of the values that a condition in brackets
+// chooses: emails[type eq "work"].value eq "a@b.c". It is outside of the grammar of RFC 7644;
+// Microsoft Entra ID and its validator send it.
+func (p *reader) ofValue(chosen *Filter) (*Filter, error) {
+	p.at++
+	if p.terms++; p.terms > maxTerms {
+		return nil, refuse(TooMany, p.field, "must have at most %d comparisons", maxTerms)
+	}
+	path, err := p.path()
+	if err != nil {
+		return nil, err
+	}
+	f, err := p.comparison(path)
+	return &Filter{op: "and", left: chosen, right: f}, err
 }
 
 func (p *reader) comparison(path attrPath) (*Filter, error) {
