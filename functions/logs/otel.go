@@ -44,12 +44,13 @@ type kind struct {
 	path, name, member, rejected string
 	fromJSON, fromProtobuf       func([]byte) ([]otlp.Told, error)
 	priced                       func(*otlp.Told) bool
+	needsIDs                     bool
 }
 
 var kinds = []kind{
-	{"/otel/v1/traces", "createTraces", "resourceSpans", "rejectedSpans", otlp.ReadJSONTraces, otlp.ReadTraces, func(*otlp.Told) bool { return true }},
+	{"/otel/v1/traces", "createTraces", "resourceSpans", "rejectedSpans", otlp.ReadJSONTraces, otlp.ReadTraces, func(*otlp.Told) bool { return true }, true},
 	// What belongs to a span is counted with it.
-	{"/otel/v1/logs", "createLogRecords", "resourceLogs", "rejectedLogRecords", otlp.ReadJSONLogs, otlp.ReadLogs, func(t *otlp.Told) bool { return t.ID == "" }},
+	{"/otel/v1/logs", "createLogRecords", "resourceLogs", "rejectedLogRecords", otlp.ReadJSONLogs, otlp.ReadLogs, func(t *otlp.Told) bool { return t.ID == "" }, false},
 }
 
 func (f *family) otelRoutes() (out []admin.Route) {
@@ -209,6 +210,8 @@ func exchangeOf(t *otlp.Told, k *kind, now time.Time) (x told.Exchange, why stri
 	switch {
 	case s.LoggedHere:
 		return x, "the gateway has the logs of its own spans"
+	case t.BadID || k.needsIDs && (t.Trace == "" || t.ID == ""):
+		return x, "ids must be hexadecimal, 32 digits of a trace and 16 of a span, and not only zeros"
 	case !t.Start.IsZero() && (t.Start.Before(now.Add(-maxToldPast)) || t.Start.After(now.Add(maxAhead))):
 		return x, "entries must have begun in the last 90 days"
 	}

@@ -87,6 +87,35 @@ func TestLogRecordsAreCountedOnce(t *testing.T) {
 	}
 }
 
+// Ids in hexadecimal are one id in either case; spans with others are counted as rejected.
+func TestIDsOfSpansAreHexadecimal(t *testing.T) {
+	in := install(t)
+	const trace = "5b8efff798038103d269b633813fc60c"
+	for name, c := range map[string]struct{ trace, id, parent string }{
+		"not hexadecimal": {strings.Repeat("z", 32), "", ""}, "base64": {"W47/95gDgQPSabYzgT/GDA==", "", ""}, "too short": {"5b8efff7", "", ""}, "zeros": {strings.Repeat("0", 32), "", ""}, "none": {" ", "", ""},
+		"span too long": {"", trace, ""}, "span of zeros": {"", "0000000000000000", ""}, "parent not hexadecimal": {"", "", "here"},
+	} {
+		one := span("eee19b7ec3c1b174", "")
+		for _, swap := range [][2]string{{trace, c.trace}, {"eee19b7ec3c1b174", c.id}, {"eee19b7ec3c1b173", c.parent}} {
+			if swap[1] != "" {
+				one = strings.Replace(one, swap[0], strings.TrimSpace(swap[1]), 1)
+			}
+		}
+		got := in.Do("POST", traces, admintest.WorkspaceA, `{"resourceSpans":[{"scopeSpans":[{"spans":[`+one+`]}]}]}`).OK()
+		if got.Text("partialSuccess", "rejectedSpans") != "1" || !strings.Contains(got.Text("partialSuccess", "errorMessage"), "hexadecimal") {
+			t.Errorf("%s: %s", name, got.Body)
+		}
+	}
+	if listed := in.Do("GET", "/logs", admintest.WorkspaceA, nil).OK(); listed.At("total") != 0.0 {
+		t.Errorf("%s", listed.Body)
+	}
+	upper := strings.Replace(span("EEE19B7EC3C1B174", ""), trace, strings.ToUpper(trace), 1)
+	in.Do("POST", traces, admintest.WorkspaceA, `{"resourceSpans":[{"scopeSpans":[{"spans":[`+upper+`]}]}]}`).OK()
+	if listed := in.Do("GET", "/logs?trace_id="+trace, admintest.WorkspaceA, nil).OK(); listed.At("total") != 1.0 || listed.Text("data", "0", "span_id") != "eee19b7ec3c1b174" {
+		t.Errorf("%s", listed.Body)
+	}
+}
+
 const traceless = `{"traceId":"5b8efff798038103d269b633813fc60c","spanId":"SPAN","name":"gen_ai.client.inference.operation.details","attributes":[{"key":"gen_ai.operation.name","value":{"stringValue":"chat"}},
 	{"key":"gen_ai.provider.name","value":{"stringValue":"openai"}},{"key":"gen_ai.request.model","value":{"stringValue":"gpt-4o-mini"}},{"key":"gen_ai.usage.input_tokens","value":{"intValue":1000}},{"key":"gen_ai.usage.output_tokens","value":{"intValue":100}}]}`
 

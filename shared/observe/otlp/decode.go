@@ -106,11 +106,11 @@ func readSpan(b []byte, t *Told) (err error) {
 	return fields(b, func(x field) error {
 		switch x.num {
 		case 1:
-			t.Trace = idOf(x.b)
+			t.Trace = t.rawID(x.b, traceLen)
 		case 2:
-			t.ID = idOf(x.b)
+			t.ID = t.rawID(x.b, spanLen)
 		case 4:
-			t.Parent = idOf(x.b)
+			t.Parent = t.rawID(x.b, spanLen)
 		case 5:
 			t.Name = plain(x.b)
 		case 7:
@@ -159,9 +159,9 @@ func readRecord(b []byte, t *Told) (err error) {
 		case 5:
 			t.Body, err = readValue(x.b, 0)
 		case 9:
-			t.Trace = idOf(x.b)
+			t.Trace = t.rawID(x.b, traceLen)
 		case 10:
-			t.ID = idOf(x.b)
+			t.ID = t.rawID(x.b, spanLen)
 		case 11:
 			observed = x.n
 		case 12:

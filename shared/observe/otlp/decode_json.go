@@ -182,7 +182,7 @@ func parse(b []byte) (*jsonRequest, error) {
 }
 
 func (s *jsonSpan) read(t *Told) (err error) {
-	t.Trace, t.ID, t.Parent, t.Name = id(s.Trace), id(s.ID), id(s.Parent), s.Name
+	t.Trace, t.ID, t.Parent, t.Name = t.hexID(s.Trace, traceLen), t.hexID(s.ID, spanLen), t.hexID(s.Parent, spanLen), s.Name
 	t.Start, t.End = instantOf(s.Start), instantOf(s.End)
 	t.Status, t.Message = int(s.Status.Code), s.Status.Message
 	if len(s.Events) > maxEvents {
@@ -200,7 +200,7 @@ func (s *jsonSpan) read(t *Told) (err error) {
 }
 
 func (r *jsonRecord) read(t *Told) (err error) {
-	t.Trace, t.ID, t.Name = id(r.Trace), id(r.ID), r.Event
+	t.Trace, t.ID, t.Name = t.hexID(r.Trace, traceLen), t.hexID(r.ID, spanLen), r.Event
 	if t.Start = instantOf(r.Time); t.Start.IsZero() {
 		t.Start = instantOf(r.Observed)
 	}
@@ -213,14 +213,6 @@ func (r *jsonRecord) read(t *Told) (err error) {
 }
 
 func instantOf(n jsonInt) time.Time { return at(uint64(n)) }
-
-// id is an id as it was written: senders use different forms.
-func id(s string) string {
-	if strings.Trim(s, "0") == "" {
-		return ""
-	}
-	return s
-}
 
 func (p jsonPairs) read(depth int) (map[string]any, error) {
 	if len(p) > maxAttrs {

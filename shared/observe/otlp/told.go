@@ -11,7 +11,8 @@ import (
 // strings, bools, int64, float64, []any and map[string]any; bytes are given as base64.
 type Told struct {
 	Origin            map[string]any // attributes of the resource
-	Trace, ID, Parent string         // as they came; in hexadecimal if they were bytes
+	Trace, ID, Parent string         // lower-case hexadecimal; "": none, or one of zeros only
+	BadID             bool           // one of them is no id: not hexadecimal, or of another length
 	Name              string         // of the span, or of the log's event
 	Start, End        time.Time      // the same for a log record; zero: not given
 	Attrs             map[string]any
@@ -50,8 +51,31 @@ func at(nanoseconds uint64) time.Time {
 	return time.Unix(0, int64(nanoseconds)).UTC()
 }
 
-// idOf is an id given as bytes; "" for an empty one, and for one of zeros only.
-func idOf(b []byte) string {
+// Lengths of ids in bytes.
+const (
+	traceLen = 16
+	spanLen  = 8
+)
+
+// hexID reads an id of n bytes in hexadecimal, in either case.
+func (t *Told) hexID(text string, n int) string {
+	if text == "" {
+		return ""
+	}
+	b, err := hex.DecodeString(text)
+	if err != nil {
+		t.BadID = true
+		return ""
+	}
+	return t.rawID(b, n)
+}
+
+// rawID reads an id of n bytes.
+func (t *Told) rawID(b []byte, n int) string {
+	if len(b) != n {
+		t.BadID = t.BadID || len(b) > 0
+		return ""
+	}
 	for _, c := range b {
 		if c != 0 {
 			return hex.EncodeToString(b)
