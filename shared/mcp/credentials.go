@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"gateway/shared/egress"
+	"gateway/shared/mcp/tokenresponse"
 	"gateway/shared/provider"
 	"gateway/shared/resource"
 	"gateway/shared/seal"
@@ -205,7 +206,7 @@ type grant struct {
 	asking  chan struct{} // holds one: of the caller that asks for it
 	mu      sync.Mutex
 	token   string
-	expires time.Time
+	expires time.Time // zero: the server has not said when
 }
 
 type grantKey struct {
@@ -219,7 +220,6 @@ func keyOf(rec *resource.Record) grantKey {
 
 const (
 	early    = 30 * time.Second // before its end a token is replaced
-	lasts    = 5 * time.Minute  // a token whose end is not told
 	maxToken = 64 << 10
 	askTime  = 20 * time.Second // for the wait for another that asks, and the answer
 )
@@ -259,7 +259,7 @@ func (o *Opener) token(ctx context.Context, rec *resource.Record, i *Integration
 func (g *grant) good(now time.Time) string {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if now.Before(g.expires) {
+	if g.expires.IsZero() || now.Before(g.expires) {
 		return g.token
 	}
 	return ""
@@ -298,17 +298,15 @@ func (o *Opener) ask(ctx context.Context, i *Integration, m *OAuthMetadata) (str
 	}
 	defer resp.Body.Close()
 	raw, err := io.ReadAll(egress.CapBody(resp.Body, maxToken))
-	var out struct {
-		Token   string  `json:"access_token"`
-		Type    string  `json:"token_type"`
-		Expires float64 `json:"expires_in"`
+	var got tokenresponse.Response
+	if err == nil {
+		got, err = tokenresponse.Read(resp.Header.Get("Content-Type"), raw)
 	}
-	if err != nil || resp.StatusCode != http.StatusOK || json.Unmarshal(raw, &out) != nil || out.Token == "" || !strings.EqualFold(out.Type, "bearer") {
+	if err != nil || resp.StatusCode != http.StatusOK || got.Access == "" {
 		return "", time.Time{}, upstream.Fail(resp.StatusCode, "the server's address of tokens gives none for the client's credentials")
 	}
-	left := lasts
-	if out.Expires > 0 {
-		left = time.Duration(min(out.Expires, 86_400) * float64(time.Second))
+	if got.Expires == 0 {
+		return got.Access, time.Time{}, nil
 	}
-	return out.Token, o.Now().Add(max(left-early, time.Second)), nil
+	return got.Access, o.Now().Add(max(min(got.Expires, 24*time.Hour)-early, time.Second)), nil
 }

@@ -13,6 +13,7 @@ import (
 	"gateway/shared/mcp"
 	"gateway/shared/store"
 	"gateway/shared/tenant/upstream"
+	"gateway/shared/wire"
 )
 
 // Ways in which the gateway shows who it is.
@@ -133,8 +134,21 @@ func Register(ctx context.Context, via http.RoundTripper, a *Authority, c *mcp.C
 		Method  string `json:"token_endpoint_auth_method"`
 		Expires int64  `json:"client_secret_expires_at"`
 	}
-	if _, err := post(ctx, via, a.Registration, "application/json", string(raw), nil, &got); err != nil {
+	status, _, raw, err := post(ctx, via, a.Registration, "application/json", string(raw), nil)
+	if err != nil {
 		return nil, err
+	}
+	if status/100 != 2 {
+		var refusal struct {
+			Code string `json:"error"`
+		}
+		if wire.CheckStrict(raw, maxDepth) != nil || json.Unmarshal(raw, &refusal) != nil || refusal.Code == "" || status >= 500 || status == http.StatusTooManyRequests {
+			return nil, upstream.Fail(status, "the authorization server answers with status %d", status)
+		}
+		return nil, upstream.Fail(status, "the authorization server refuses with %s", shown(refusal.Code))
+	}
+	if wire.CheckStrict(raw, maxDepth) != nil || json.Unmarshal(raw, &got) != nil {
+		return nil, upstream.Fail(status, "the authorization server's response to the registration cannot be read")
 	}
 	if got.ID == "" {
 		return nil, upstream.Fail(http.StatusOK, "the authorization server registers the gateway and gives it no id")

@@ -68,6 +68,12 @@ func TestAuthoritiesAreFound(t *testing.T) {
 		"too long":              {map[string]string{ofServer: about, ofOAuth: `{"issuer":"` + strings.Repeat("a", maxDocument) + `"}`}, "cannot be read"},
 		"no address of tokens":  {map[string]string{ofServer: about, ofOAuth: strings.Replace(good, "token_endpoint", "x", 1)}, "no address"},
 		"undescribed":           {map[string]string{ofServer: about}, "does not describe itself"},
+		"a page for the server": {map[string]string{ofServer: "<html>", "/.well-known/oauth-protected-resource": strings.Replace(about, "@/mcp", "@", 1), ofOAuth: good}, ""},
+		"other JSON, server":    {map[string]string{ofServer: `{"error":"not found"}`, "/.well-known/oauth-protected-resource": strings.Replace(about, "@/mcp", "@", 1), ofOAuth: good}, ""},
+		"a page for OAuth":      {map[string]string{ofServer: about, ofOAuth: "<html>", ofOpenID: good}, ""},
+		"other JSON for OAuth":  {map[string]string{ofServer: about, ofOAuth: `{"error":"not found"}`, ofOpenID2: good}, ""},
+		"a slash at the end of the server's word":    {map[string]string{ofServer: strings.Replace(about, "@/a", "@/", 1), "/.well-known/oauth-authorization-server": strings.Replace(good, "@/a", "@", 1)}, ""},
+		"a slash at the end of the authority's word": {map[string]string{ofServer: strings.Replace(about, "@/a", "@", 1), "/.well-known/oauth-authorization-server": strings.Replace(good, "@/a", "@/", 1)}, ""},
 	} {
 		self := at(t, c.documents)
 		f := Finder{Via: http.DefaultTransport, CheckURL: anywhere}

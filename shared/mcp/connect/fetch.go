@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"gateway/shared/egress"
+	"gateway/shared/mcp/tokenresponse"
 	"gateway/shared/tenant/upstream"
 	"gateway/shared/wire"
 )
@@ -21,7 +22,8 @@ const (
 	askTime     = 10 * time.Second
 )
 
-// document reads a JSON document; ok is false where the address has none.
+// document reads a JSON object; ok is false where the address has none, but a page or
+// something else that cannot be read.
 func document(ctx context.Context, via http.RoundTripper, address string, into any) (ok bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, askTime)
 	defer cancel()
@@ -42,25 +44,16 @@ func document(ctx context.Context, via http.RoundTripper, address string, into a
 		return false, upstream.Fail(resp.StatusCode, "the authorization server answers with status %d", resp.StatusCode)
 	}
 	raw, err := io.ReadAll(egress.CapBody(resp.Body, maxDocument))
-	if err != nil || wire.CheckStrict(raw, maxDepth) != nil || json.Unmarshal(raw, into) != nil {
-		return false, upstream.Fail(resp.StatusCode, "the authorization server describes itself in a form that cannot be read")
-	}
-	return true, nil
+	return err == nil && wire.CheckStrict(raw, maxDepth) == nil && json.Unmarshal(raw, into) == nil, nil
 }
 
-// refusal is an error of OAuth.
-type refusal struct {
-	Code string `json:"error"`
-}
-
-// post sends a form, or JSON, and reads a JSON answer. code is the error that the
-// authorization server names when it refuses; nothing else of a refusal is kept.
-func post(ctx context.Context, via http.RoundTripper, address, media, body string, by func(*http.Request), into any) (code string, err error) {
+// post sends a body and returns the status, the media type and the body of the response.
+func post(ctx context.Context, via http.RoundTripper, address, media, body string, by func(*http.Request)) (status int, as string, raw []byte, err error) {
 	ctx, cancel := context.WithTimeout(ctx, askTime)
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, address, strings.NewReader(body))
 	if err != nil {
-		return "", upstream.Fail(0, "an address of the authorization server cannot be called")
+		return 0, "", nil, upstream.Fail(0, "an address of the authorization server cannot be called")
 	}
 	req.Header.Set("Content-Type", media)
 	req.Header.Set("Accept", "application/json")
@@ -69,24 +62,32 @@ func post(ctx context.Context, via http.RoundTripper, address, media, body strin
 	}
 	resp, err := via.RoundTrip(req)
 	if err != nil {
-		return "", upstream.Unreachable("the authorization server", err)
+		return 0, "", nil, upstream.Unreachable("the authorization server", err)
 	}
 	defer resp.Body.Close()
-	raw, err := io.ReadAll(egress.CapBody(resp.Body, maxDocument))
-	if err != nil || wire.CheckStrict(raw, maxDepth) != nil {
-		return "", upstream.Fail(resp.StatusCode, "the authorization server answers with status %d in a form that cannot be read", resp.StatusCode)
+	if raw, err = io.ReadAll(egress.CapBody(resp.Body, maxDocument)); err != nil {
+		return 0, "", nil, upstream.Fail(resp.StatusCode, "the authorization server's response with status %d cannot be read", resp.StatusCode)
 	}
-	if resp.StatusCode/100 == 2 {
-		if json.Unmarshal(raw, into) != nil {
-			return "", upstream.Fail(resp.StatusCode, "the authorization server's answer has members of other types than the protocol's")
-		}
-		return "", nil
+	return resp.StatusCode, resp.Header.Get("Content-Type"), raw, nil
+}
+
+// askToken posts a form to a token endpoint. A response whose error code is set was refused
+// with it; nothing else of a refusal is kept.
+func askToken(ctx context.Context, via http.RoundTripper, address string, form url.Values, by func(*http.Request)) (tokenresponse.Response, error) {
+	status, media, raw, err := post(ctx, via, address, "application/x-www-form-urlencoded", form.Encode(), by)
+	if err != nil {
+		return tokenresponse.Response{}, err
 	}
-	var r refusal
-	if json.Unmarshal(raw, &r) != nil || r.Code == "" || resp.StatusCode >= 500 || resp.StatusCode == http.StatusTooManyRequests {
-		return "", upstream.Fail(resp.StatusCode, "the authorization server answers with status %d", resp.StatusCode)
+	got, err := tokenresponse.Read(media, raw)
+	switch {
+	case status >= 500 || status == http.StatusTooManyRequests || status/100 != 2 && got.Error == "":
+		return tokenresponse.Response{}, upstream.Fail(status, "the authorization server answers with status %d", status)
+	case got.Error != "":
+		return got, upstream.Fail(status, "the authorization server refuses with %s", shown(got.Error))
+	case err != nil:
+		return tokenresponse.Response{}, upstream.Fail(status, "the authorization server gives no token that can be used")
 	}
-	return r.Code, upstream.Fail(resp.StatusCode, "the authorization server refuses with %s", shown(r.Code))
+	return got, nil
 }
 
 // shown is an error code of OAuth as it may stand in a text.
@@ -96,8 +97,6 @@ func shown(code string) string {
 	}
 	return code
 }
-
-const formType = "application/x-www-form-urlencoded"
 
 // asClient adds to a request of the token endpoint who the gateway is.
 func (c *Client) asClient(form url.Values) func(*http.Request) {

@@ -1,6 +1,7 @@
 package connect
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"net/url"
@@ -109,6 +110,7 @@ func (f *Finder) protected(ctx context.Context, server string) (*protected, erro
 	if told != "" {
 		places = append([]string{told}, places...)
 	}
+	var wrong *upstream.Failure // of a document that does not fit
 	for _, place := range slices.Compact(places) {
 		if _, err := f.CheckURL(place, "address"); err != nil && !strings.HasPrefix(place, root+"/") {
 			return nil, upstream.Fail(0, "the server's description stands at an address that the gateway does not call")
@@ -118,19 +120,23 @@ func (f *Finder) protected(ctx context.Context, server string) (*protected, erro
 		if err != nil {
 			return nil, err
 		}
-		if !ok {
+		switch {
+		case !ok || p.Resource == "" && len(p.Servers) == 0: // something else is served there
 			continue
-		}
-		if !covers(p.Resource, server) {
-			return nil, upstream.Fail(0, "the server's description is that of another resource")
-		}
-		if len(p.Servers) == 0 {
-			return nil, upstream.Fail(0, "the server's description names no authorization server")
+		case !covers(p.Resource, server):
+			wrong = cmp.Or(wrong, upstream.Fail(0, "the server's description is that of another resource"))
+			continue
+		case len(p.Servers) == 0:
+			wrong = cmp.Or(wrong, upstream.Fail(0, "the server's description names no authorization server"))
+			continue
 		}
 		if len(scopes) > 0 {
 			p.Scopes = scopes
 		}
 		return p, nil
+	}
+	if wrong != nil {
+		return nil, wrong
 	}
 	return &protected{Resource: server, Servers: []string{root}, Scopes: scopes}, nil
 }
@@ -229,25 +235,38 @@ func (f *Finder) authority(ctx context.Context, issuer string) (*Authority, erro
 	root, path := u.Scheme+"://"+u.Host, strings.TrimSuffix(u.EscapedPath(), "/")
 	const oauth, openID = "/.well-known/oauth-authorization-server", "/.well-known/openid-configuration"
 	places := []string{root + oauth + path, root + openID + path, root + path + openID}
+	var wrong *upstream.Failure // of a document that does not fit
 	for _, place := range slices.Compact(places) {
 		d := new(described)
 		ok, err := document(ctx, f.Via, place, d)
 		if err != nil {
 			return nil, err
 		}
-		if !ok {
-			continue
-		}
 		switch {
-		case d.Issuer != issuer:
-			return nil, upstream.Fail(0, "the authorization server calls itself by another address than the one that names it")
+		case !ok || d.Issuer == "": // something else is served there
+			continue
+		case !sameIssuer(d.Issuer, issuer):
+			wrong = cmp.Or(wrong, upstream.Fail(0, "the authorization server calls itself by another address than the one that names it"))
+			continue
 		case !slices.Contains(d.Challenges, "S256"):
-			return nil, upstream.Fail(0, "the authorization server does not say that it takes code challenges of S256, which are needed")
+			wrong = cmp.Or(wrong, upstream.Fail(0, "the authorization server does not say that it takes code challenges of S256, which are needed"))
+			continue
 		}
 		return &Authority{
 			Issuer: d.Issuer, Authorization: d.Authorization, Token: d.Token, Registration: d.Registration, AuthMethods: d.AuthMethods,
 			Documents: d.Documents, NamesItself: d.NamesItself,
 		}, nil
 	}
-	return nil, upstream.Fail(0, "the authorization server does not describe itself where it should")
+	return nil, cmp.Or(wrong, upstream.Fail(0, "the authorization server does not describe itself where it should, or in a form that cannot be read"))
+}
+
+// sameIssuer reports whether two issuers are equal. Without a path, one may end with a slash
+// (RFC 3986, 6.2.3), as those of Google's MCP servers do.
+func sameIssuer(a, b string) bool {
+	if a == b {
+		return true
+	}
+	a, b = strings.TrimSuffix(a, "/"), strings.TrimSuffix(b, "/")
+	_, rest, ok := strings.Cut(a, "://")
+	return a == b && ok && !strings.ContainsAny(rest, "/?#")
 }

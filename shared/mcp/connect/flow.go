@@ -9,7 +9,6 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/url"
-	"slices"
 	"strings"
 	"time"
 
@@ -170,7 +169,7 @@ func (f *Flow) Finish(ctx context.Context, via http.RoundTripper, answer url.Val
 		}
 	}
 	a := &f.Authority
-	if iss := answer.Get("iss"); a.NamesItself && iss == "" || iss != "" && a.Issuer != "" && iss != a.Issuer {
+	if iss := answer.Get("iss"); a.NamesItself && iss == "" || iss != "" && a.Issuer != "" && !sameIssuer(iss, a.Issuer) {
 		return nil, upstream.Fail(0, "the answer is not that of the authorization server which was asked")
 	}
 	if code := answer.Get("error"); code != "" {
@@ -196,49 +195,29 @@ type Held struct {
 	Client   Client   `json:"client"`
 	Access   string   `json:"access_token"`
 	Refresh  string   `json:"refresh_token,omitempty"`
-	Expires  int64    `json:"expires"`         // Unix seconds
+	Expires  int64    `json:"expires"`         // Unix seconds; 0: the server has not said when
 	Asked    []string `json:"asked,omitempty"` // scopes that the user was asked for
 	refused  string
 }
 
-// Bounds of tokens.
-const (
-	maxToken = 16 << 10
-	lasts    = 5 * time.Minute // a token whose end is not told
-	early    = 30 * time.Second
-)
-
-// granted is an answer of the token endpoint.
-type granted struct {
-	Access  string  `json:"access_token"`
-	Type    string  `json:"token_type"`
-	Expires float64 `json:"expires_in"`
-	Refresh string  `json:"refresh_token"`
-}
+// early is how long before its end an access token is replaced.
+const early = 30 * time.Second
 
 // ask gets tokens from the token endpoint. They replace those that are held.
 func (h *Held) ask(ctx context.Context, via http.RoundTripper, form url.Values, now time.Time) error {
 	if h.Resource != "" {
 		form.Set("resource", h.Resource)
 	}
-	var g granted
 	by := h.Client.asClient(form)
-	var err error
-	if h.refused, err = post(ctx, via, h.Token, formType, form.Encode(), by, &g); err != nil {
+	got, err := askToken(ctx, via, h.Token, form, by)
+	if h.refused = got.Error; err != nil {
 		return err
 	}
-	odd := func(token string) bool {
-		return len(token) > maxToken || strings.ContainsFunc(token, func(r rune) bool { return r <= ' ' || r > '~' })
+	if h.Access, h.Expires = got.Access, 0; got.Expires > 0 {
+		h.Expires = now.Add(got.Expires).Unix()
 	}
-	if g.Access == "" || !strings.EqualFold(g.Type, "bearer") || slices.ContainsFunc([]string{g.Access, g.Refresh}, odd) {
-		return upstream.Fail(http.StatusOK, "the authorization server gives no token that can be used")
-	}
-	left := lasts
-	if g.Expires > 0 {
-		left = time.Duration(min(g.Expires, 366*86_400)) * time.Second
-	}
-	if h.Access, h.Expires = g.Access, now.Add(left).Unix(); g.Refresh != "" {
-		h.Refresh = g.Refresh
+	if got.Refresh != "" {
+		h.Refresh = got.Refresh
 	}
 	return nil
 }
@@ -250,4 +229,4 @@ func (h *Held) renew(ctx context.Context, via http.RoundTripper, now time.Time) 
 }
 
 // good tells whether the access token can be sent.
-func (h *Held) good(now time.Time) bool { return now.Add(early).Unix() < h.Expires }
+func (h *Held) good(now time.Time) bool { return h.Expires == 0 || now.Add(early).Unix() < h.Expires }

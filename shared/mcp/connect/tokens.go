@@ -9,6 +9,7 @@ import (
 
 	"gateway/shared/fault"
 	"gateway/shared/mcp"
+	"gateway/shared/mcp/tokenresponse"
 	"gateway/shared/resource"
 	"gateway/shared/seal"
 	"gateway/shared/store"
@@ -208,7 +209,7 @@ func (t *Tokens) renew(ctx context.Context, k *known, p Place) error {
 	err := next.renew(ctx, t.Via, t.Now())
 	switch {
 	case err == nil:
-	case next.refused != "": // the grant is over: what is stored is of no use any more
+	case tokenresponse.EndsGrant(next.refused): // what is stored is of no use any more
 		k.held = nil
 		if err := t.Table.Delete(ctx, p.key(), store.IfEqual(store.At("rev"), k.rev)); err != nil {
 			if _, changed := store.AsCondition(err); !changed {
