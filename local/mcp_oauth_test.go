@@ -310,7 +310,6 @@ func TestOAuthRefuses(t *testing.T) {
 		"no challenge":         {[]string{"code_challenge", ""}, 303, "error=invalid_request"},
 		"plain challenge":      {[]string{"code_challenge_method", "plain"}, 303, "error=invalid_request"},
 		"short challenge":      {[]string{"code_challenge", "abc"}, 303, "error=invalid_request"},
-		"unknown scope":        {[]string{"scope", "mcp admin"}, 303, "error=invalid_scope"},
 		"no resource":          {[]string{"resource", ""}, 303, "error=invalid_target"},
 		"another's resource":   {[]string{"resource", "https://other.example.com/v1/mcp/tools/mcp"}, 303, "error=invalid_target"},
 		"resource and more":    {[]string{"resource", l.resource + "?x=1"}, 303, "error=invalid_target"},
@@ -366,6 +365,17 @@ func TestOAuthRefuses(t *testing.T) {
 		return v
 	}()), 400, "invalid_scope")
 	l.wantStatus("JSON", l.call("POST", "/oauth/token", `{"grant_type":"authorization_code"}`), 400, "content-type")
+
+	// Scopes that are not the gateway's are left out, and the answer says what was granted.
+	made := l.tokens(exchangeOf(client, l.code(l.request(client, "scope", "mcp:read offline_access"), l.session)))
+	renewal := renewalOf(client, made.Refresh)
+	renewal.Set("scope", "mcp:read offline_access")
+	if renewed := l.tokens(renewal); made.Scope != "mcp:read" || renewed.Scope != "mcp:read" {
+		t.Errorf("scopes %q and %q", made.Scope, renewed.Scope)
+	}
+	editor := l.call("POST", "/oauth/register", `{"redirect_uris":["cursor://anysphere.cursor-mcp/oauth/callback","javascript:alert(1)","http://localhost:8787/callback"],"scope":"openid mcp","token_endpoint_auth_method":"none"}`)
+	l.wantStatus("an editor", editor, 201, `"redirect_uris":["cursor://anysphere.cursor-mcp/oauth/callback","http://localhost:8787/callback"]`)
+	l.wantStatus("an editor", editor, 201, `"scope":"mcp"`)
 
 	for name, body := range map[string]string{
 		"no redirects": `{}`, "none": `{"redirect_uris":[]}`, "http": `{"redirect_uris":["http://app.example.com/"]}`, "fragment": `{"redirect_uris":["https://app.example.com/#x"]}`,

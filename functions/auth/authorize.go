@@ -121,9 +121,7 @@ func (f *granting) read(c *admin.Call, v admin.Values) (a *asked, stop *admin.An
 	}):
 		return refused("invalid_request", "code_challenge must have 43 characters of base64url")
 	}
-	if a.scopes, ok = granted.ScopesOf(v.Text("scope")); !ok {
-		return refused("invalid_scope", "scope must be of "+strings.Join(granted.Scopes, ", "))
-	}
+	a.scopes = granted.ScopesOf(v.Text("scope"))
 	if a.target, ok = granted.Named(v.Text("resource"), a.issuer); !ok {
 		return refused("invalid_target", "resource must be the address of an MCP server here, as in its description")
 	}

@@ -127,7 +127,7 @@ func (f *granting) describedRoutes() []admin.Route {
 		{Method: "GET", Path: of + "/mcp/{slug}/{server}/mcp", Aliases: []string{of + granted.BasePath + "/mcp/{slug}/{server}/mcp"}, Name: "getProtectedMcpServerOfWorkspace", Doc: about, AnswerOf: admin.SchemaOf[protected], Do: f.describeProtected},
 		{Method: "POST", Path: granted.PathRegister, Name: "registerMcpClient", Doc: "Register a client (RFC 7591). Its id describes it: nothing is stored, and nothing can be forgotten.", Status: http.StatusCreated, Unrecorded: true,
 			AnswerOf: admin.SchemaOf[registered], Do: f.register, Body: []admin.Field{
-				{Name: "redirect_uris", Type: admin.Array, Required: true, Min: 1, Max: granted.MaxRedirects, Of: &admin.Field{Type: admin.String, Min: 1, Max: 512}, Doc: "Where browsers may be sent back to: https, or http on the person's own machine with any port.", Example: []string{"http://127.0.0.1/callback"}},
+				{Name: "redirect_uris", Type: admin.Array, Required: true, Min: 1, Max: granted.MaxRedirects, Of: &admin.Field{Type: admin.String, Min: 1, Max: 512}, Doc: "Where browsers may be sent back to: https, http on the person's own machine with any port, or a scheme of the application's own. Addresses that may not be used are left out; the response lists the others.", Example: []string{"http://127.0.0.1/callback"}},
 				text("client_name", 100, "Shown to people."), text("client_uri", 512, "Home page of the client."),
 				{Name: "token_endpoint_auth_method", Type: admin.String, Max: 64, Doc: "Whatever is asked for, the answer is none: clients are public."},
 				{Name: "grant_types", Type: admin.Array, Max: 10, Of: &admin.Field{Type: admin.String, Max: 255}, Doc: "Must have authorization_code."},
@@ -183,14 +183,11 @@ func (f *granting) register(c *admin.Call) (any, error) {
 	refused := func(code, why string) (any, error) {
 		return admin.Answer{Status: http.StatusBadRequest, JSON: problem{code, why}}, nil
 	}
-	scopes, ok := granted.ScopesOf(c.Body.Text("scope"))
 	switch {
 	case lacks("grant_types", "authorization_code"):
 		return refused("invalid_client_metadata", "grant_types must have authorization_code")
 	case lacks("response_types", "code"):
 		return refused("invalid_client_metadata", "response_types must have code")
-	case !ok:
-		return refused("invalid_client_metadata", "scope must be of "+strings.Join(granted.Scopes, ", "))
 	}
 	client, err := granted.Register(c.Body.Text("client_name"), c.Body.Text("client_uri"), c.Body.Texts("redirect_uris"))
 	if err != nil {
@@ -202,7 +199,7 @@ func (f *granting) register(c *admin.Call) (any, error) {
 	}
 	return registered{
 		ID: client.ID, Issued: c.Now.Unix(), Name: client.Name, URI: client.URI, Redirects: client.Redirects, Grants: []string{"authorization_code", "refresh_token"},
-		Responses: []string{"code"}, TokenAuth: "none", Scope: strings.Join(scopes, " "),
+		Responses: []string{"code"}, TokenAuth: "none", Scope: strings.Join(granted.ScopesOf(c.Body.Text("scope")), " "),
 	}, nil
 }
 

@@ -55,7 +55,7 @@ func (f *granting) askPerson(a *asked, p *deciding, facts *entitled.Facts) admin
 	if h := a.client.Host(); h != "" {
 		rows = append(rows, [2]string{"Described at", h})
 	}
-	rows = append(rows, [2]string{"Sends you back to", to.Host}, [2]string{"MCP server", facts.Server.Record.Name}, [2]string{"Workspace", p.workspace.Name},
+	rows = append(rows, [2]string{"Sends you back to", shownHost(to)}, [2]string{"MCP server", facts.Server.Record.Name}, [2]string{"Workspace", p.workspace.Name},
 		[2]string{"You are", p.user.Email}, [2]string{"It may", may(a.scopes)})
 	list := "<dl>"
 	for _, row := range rows {
@@ -63,7 +63,25 @@ func (f *granting) askPerson(a *asked, p *deciding, facts *entitled.Facts) admin
 	}
 	body := "<p>Allow this only if you began it yourself.</p>" + list + `</dl><form method="post" action="` + page.Escape(a.issuer+granted.PathConsent) + `">` + fields +
 		`<button name="decision" value="allow">Allow</button><button name="decision" value="deny">Refuse</button></form>`
-	return page.New(http.StatusOK, "Allow an application?", body, to.Scheme+"://"+to.Host)
+	return page.New(http.StatusOK, "Allow an application?", body, formSource(to))
+}
+
+// shownHost is what people are shown of a redirect address: its host, or the scheme of an
+// application on their own machine.
+func shownHost(to *url.URL) string {
+	if to.Scheme == "https" || to.Scheme == "http" {
+		return to.Host
+	}
+	return "an application on this computer (" + to.Scheme + ":)"
+}
+
+// formSource is the source of a redirect address in a content security policy, which knows
+// no hosts of other schemes.
+func formSource(to *url.URL) string {
+	if to.Scheme == "https" || to.Scheme == "http" {
+		return to.Scheme + "://" + to.Host
+	}
+	return to.Scheme + ":"
 }
 
 // may says what scopes allow.

@@ -2,7 +2,6 @@ package auth
 
 import (
 	"net/http"
-	"slices"
 	"strings"
 
 	"gateway/shared/admin"
@@ -89,13 +88,9 @@ func (f *granting) renew(c *admin.Call) (any, error) {
 		return refuseToken("invalid_target", "resource is not what the token was given for")
 	}
 	scopes := held.Scopes
-	if asked := c.Body.Text("scope"); asked != "" {
-		fewer, ok := granted.ScopesOf(asked)
-		if !ok || slices.ContainsFunc(fewer, func(s string) bool {
-			return !slices.Contains(held.Scopes, s) && !slices.Contains(held.Scopes, granted.All)
-		}) {
-			return refuseToken("invalid_scope", "scope must be of those that were given")
-		}
+	if fewer, ok := granted.Fewer(held.Scopes, c.Body.Text("scope")); !ok {
+		return refuseToken("invalid_scope", "scope must be of those that were given")
+	} else if len(fewer) > 0 {
 		scopes = fewer
 	}
 	return f.give(c, &held.Grant, scopes, audit.Rotate, func(tx *resource.Tx) (*granted.Tokens, error) { return held.Renew(tx, scopes) })

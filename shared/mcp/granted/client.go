@@ -49,14 +49,15 @@ type said struct {
 	Redirects []string `json:"r"`
 }
 
-// Register gives a client an id that describes it. Nothing is stored: anybody who could
-// forge an id could also have registered it.
+// Register gives a client an id that describes it, with those of its redirect addresses that
+// may be used (RFC 7591, 3.2.1). Nothing is stored: anybody who could forge an id could also
+// have registered it.
 func Register(name, uri string, redirects []string) (*Client, error) {
-	c := &Client{Name: name, URI: uri, Redirects: redirects}
+	c := &Client{Name: name, URI: uri, Redirects: usable(redirects)}
 	if bad := c.check("client_name", "client_uri", "redirect_uris"); bad != nil {
 		return nil, bad
 	}
-	raw, err := json.Marshal(said{name, uri, redirects})
+	raw, err := json.Marshal(said{name, uri, c.Redirects})
 	if err != nil {
 		return nil, err
 	}
@@ -93,8 +94,26 @@ func (c *Client) check(name, uri, redirects string) error {
 	return nil
 }
 
-// wrongRedirect tells why a browser may not be sent to an address; "": it may. Others
-// than https are those of an application on the person's own machine.
+// usable returns the addresses to which a browser may be sent; all of them if there are none
+// or too many, so that check says why.
+func usable(redirects []string) []string {
+	if len(redirects) > MaxRedirects {
+		return redirects
+	}
+	var kept []string
+	for _, r := range redirects {
+		if wrongRedirect(r) == "" {
+			kept = append(kept, r)
+		}
+	}
+	if len(kept) == 0 {
+		return redirects
+	}
+	return kept
+}
+
+// wrongRedirect says why a browser may not be sent to an address; "": it may. Addresses
+// other than https are those of an application on the person's own machine.
 func wrongRedirect(raw string) string {
 	u, err := url.Parse(raw)
 	switch {
@@ -106,11 +125,32 @@ func wrongRedirect(raw string) string {
 		return "must have no fragment"
 	case u.User != nil:
 		return "must have no user"
-	case u.Scheme == "https" && u.Hostname() != "", u.Scheme == "http" && loopback(u.Hostname()):
+	case u.Scheme == "https" && u.Hostname() != "", u.Scheme == "http" && loopback(u.Hostname()), privateUse(u):
 		return ""
 	}
-	return "must begin with https://, or with http:// and name this machine (127.0.0.1, [::1] or localhost)"
+	return "must begin with https://, with http:// and name this machine (127.0.0.1, [::1] or localhost), or with a scheme of the application's own"
 }
+
+// privateUse reports whether an address has a scheme of an application's own, as those of
+// editors do (RFC 8252, 7.1): the reverse of a domain name, or another one before a host.
+// PKCE is required of every client, so that another application with the same scheme gains
+// nothing by the code.
+func privateUse(u *url.URL) bool {
+	if u.Opaque != "" || slices.Contains(taken, u.Scheme) || slices.ContainsFunc(system, func(prefix string) bool { return strings.HasPrefix(u.Scheme, prefix) }) {
+		return false
+	}
+	return u.Host != "" || strings.Contains(u.Scheme, ".") && strings.HasPrefix(u.Path, "/")
+}
+
+// taken are schemes that browsers and operating systems handle themselves.
+var taken = []string{
+	"", "http", "https", "about", "blob", "chrome", "chrome-extension", "content", "data", "edge", "facetime", "file", "filesystem", "ftp", "ftps", "gopher", "help", "intent", "jar",
+	"javascript", "ldap", "ldaps", "mailto", "mhtml", "moz-extension", "news", "nntp", "res", "resource", "rtsp", "sftp", "shell", "sms", "smb", "ssh", "tel", "telnet", "vbscript", "view-source",
+	"wais", "ws", "wss", "x-apple.systempreferences",
+}
+
+// system begins schemes by which systems start programs of their own.
+var system = []string{"ms-", "search-ms", "android-app", "ios-app", "web+"}
 
 func loopback(host string) bool {
 	a, err := netip.ParseAddr(host)
@@ -263,7 +303,7 @@ func readDocument(id string, raw []byte) (*Client, error) {
 	case d.Auth != "" && d.Auth != "none" || d.Secret != nil:
 		return nil, wrong("that asks for another token_endpoint_auth_method than none")
 	}
-	c := &Client{ID: id, Name: d.Name, URI: d.URI, Redirects: d.Redirects}
+	c := &Client{ID: id, Name: d.Name, URI: d.URI, Redirects: usable(d.Redirects)}
 	if err := c.check("client_name", "client_uri", "redirect_uris"); err != nil {
 		return nil, wrong("whose " + fault.From(err).Field + " " + fault.From(err).Message)
 	}

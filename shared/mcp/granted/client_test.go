@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
 
@@ -153,4 +154,65 @@ func FuzzClients(f *testing.F) {
 			t.Errorf("%q is %v", redirect, t2)
 		}
 	})
+}
+
+// TestWhichRedirectsMayBeUsed has the bodies with which editors register, and schemes that
+// systems handle themselves.
+func TestWhichRedirectsMayBeUsed(t *testing.T) {
+	t.Parallel()
+	cursor := []string{"cursor://anysphere.cursor-mcp/oauth/callback", "https://www.cursor.com/agents/mcp/oauth/callback", "http://localhost:8787/callback"}
+	code := []string{"https://insiders.vscode.dev/redirect", "https://vscode.dev/redirect", "http://127.0.0.1/", "http://127.0.0.1:33418/"}
+	for name, c := range map[string]struct{ asked, want []string }{
+		"Cursor":                {cursor, cursor},
+		"VS Code":               {code, code},
+		"reversed domain":       {[]string{"com.example.app:/oauth2redirect"}, []string{"com.example.app:/oauth2redirect"}},
+		"some are left out":     {[]string{"javascript:alert(1)", "https://a.example.com/cb", "http://a.example.com/cb"}, []string{"https://a.example.com/cb"}},
+		"script":                {[]string{"javascript:alert(1)"}, nil},
+		"script with a host":    {[]string{"javascript://x/%0aalert(1)"}, nil},
+		"script in upper case":  {[]string{"JavaScript://x/"}, nil},
+		"data":                  {[]string{"data:text/html,x", "data://x/y"}, nil},
+		"file":                  {[]string{"file:///etc/passwd", "file://host/share"}, nil},
+		"intent":                {[]string{"intent://x/#Intent;end"}, nil},
+		"a diagnostic program":  {[]string{"ms-msdt://id/x", "search-ms://query"}, nil},
+		"no host and no domain": {[]string{"myapp:/cb", "myapp:cb"}, nil},
+		"a user":                {[]string{"cursor://a@b/cb"}, nil},
+		"a fragment":            {[]string{"cursor://b/cb#x"}, nil},
+	} {
+		got, err := Register("An app", "", c.asked)
+		if (err == nil) != (c.want != nil) || err == nil && !slices.Equal(got.Redirects, c.want) {
+			t.Errorf("%s: %+v, %v", name, got, err)
+		}
+	}
+	got, err := Register("An app", "", cursor)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for redirect, want := range map[string]bool{cursor[0]: true, cursor[0] + "/x": false, cursor[0] + "?x=1": false, "cursor://anysphere.cursor-mcp/": false, "CURSOR://anysphere.cursor-mcp/oauth/callback": false} {
+		if got.Allows(redirect) != want {
+			t.Errorf("%s: %t", redirect, !want)
+		}
+	}
+}
+
+func TestUnknownScopesAreLeftOut(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{"": "mcp", "mcp offline_access": "mcp", "openid mcp:read": "mcp:read", "claudeai": "mcp", "mcp:read mcp:read": "mcp:read"} {
+		if got := strings.Join(ScopesOf(text), " "); got != want {
+			t.Errorf("%q: %q", text, got)
+		}
+	}
+	for _, c := range []struct {
+		of       []string
+		text     string
+		want     string
+		accepted bool
+	}{
+		{[]string{All}, "mcp offline_access", "mcp", true}, {[]string{Read}, "offline_access", "", true}, {[]string{Read}, "mcp:write", "", false},
+		{[]string{Read}, "mcp", "", false}, {[]string{All}, "mcp:read", "mcp:read", true}, {[]string{Read}, "", "", true},
+	} {
+		got, ok := Fewer(c.of, c.text)
+		if ok != c.accepted || strings.Join(got, " ") != c.want {
+			t.Errorf("%v, %q: %v, %t", c.of, c.text, got, ok)
+		}
+	}
 }

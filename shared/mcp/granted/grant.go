@@ -25,18 +25,34 @@ const (
 // Scopes lists them, the one that clients get who ask for none first.
 var Scopes = []string{All, Read, Write}
 
-// ScopesOf reads scopes as clients send them, none being All; ok is false for others.
-func ScopesOf(text string) (scopes []string, ok bool) {
+// ScopesOf returns those of Scopes that a client asks for. Others, such as offline_access or
+// scopes of a vendor, are left out, as RFC 6749, 3.3 allows: the response states what was
+// granted. A client that asks for none of them gets All.
+func ScopesOf(text string) (scopes []string) {
 	for s := range strings.FieldsSeq(text) {
-		if !slices.Contains(Scopes, s) {
-			return nil, false
-		}
-		if !slices.Contains(scopes, s) {
+		if slices.Contains(Scopes, s) && !slices.Contains(scopes, s) {
 			scopes = append(scopes, s)
 		}
 	}
 	if len(scopes) == 0 {
 		scopes = []string{All}
+	}
+	return scopes
+}
+
+// Fewer returns the scopes of a token that a client renews with fewer scopes than the grant
+// has; none: it does not ask for fewer. ok is false if it asks for more.
+func Fewer(of []string, text string) (scopes []string, ok bool) {
+	for s := range strings.FieldsSeq(text) {
+		if !slices.Contains(Scopes, s) {
+			continue
+		}
+		if !slices.Contains(of, s) && !slices.Contains(of, All) {
+			return nil, false
+		}
+		if !slices.Contains(scopes, s) {
+			scopes = append(scopes, s)
+		}
 	}
 	return scopes, true
 }
