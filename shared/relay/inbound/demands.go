@@ -36,6 +36,11 @@ func demandsIn(rt *routes.Route, src []byte, w *wire.Walk, demand func(routes.Ge
 	d.WantUsage = usageAsked(src, w)
 	if !rt.NoOutput {
 		d.OutBound, d.OutAssumed = outputBound(src, w)
+		if d.OutAssumed && rt.Shape == routes.Raw {
+			if n, ok := boundBelow(src); ok {
+				d.OutBound, d.OutAssumed = n, false
+			}
+		}
 	}
 	if rt.InPath {
 		d.readInPath(rt, src)
@@ -111,6 +116,40 @@ func outputBound(src []byte, w *wire.Walk) (bound int64, assumed bool) {
 		}
 	}
 	return bound, assumed
+}
+
+// Members in which Gemini, its Interactions, Converse and Titan state the bound of their output.
+var (
+	boundsBelow = wire.NewKeySet("generationConfig", "generation_config", "inferenceConfig", "textGenerationConfig")
+	boundKeys   = wire.NewKeySet("maxOutputTokens", "max_output_tokens", "maxTokens", "maxTokenCount", "candidateCount", "candidate_count")
+)
+
+// boundBelow returns the bound that a body which is passed through states within its settings.
+// ok is false if it states none.
+func boundBelow(src []byte) (bound int64, ok bool) {
+	var w, inner wire.Walk
+	if boundsBelow.Walk(src, &w) != nil {
+		return 0, false
+	}
+	for _, at := range w.Spans {
+		settings := at.Of(src)
+		if !at.Present(src) || wire.KindOf(settings) != wire.KindObject || boundKeys.Walk(settings, &inner) != nil {
+			continue
+		}
+		candidates := int64(1)
+		for i, v := range inner.Spans {
+			n, err := wire.ScanInt(v.Of(settings), "")
+			switch {
+			case !v.Present(settings) || err != nil || n < 0:
+			case i < 4:
+				bound, ok = max(bound, n), true
+			case n <= 128:
+				candidates = max(candidates, n)
+			}
+		}
+		bound *= candidates
+	}
+	return bound, ok
 }
 
 var askUsage = []byte(`{"include_usage":true}`)
