@@ -2,6 +2,8 @@ package main
 
 import (
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 )
@@ -75,6 +77,62 @@ func TestDryRunShowsTheBoundOfHeldContext(t *testing.T) {
 		code, _ := member(targets[0], "error/code").(string)
 		if tokens < want.least || tokens > want.most || (code == "unbounded_request") != want.fails {
 			t.Errorf("%s: %v", body, targets[0])
+		}
+	}
+}
+
+// Interactions are continued as responses are.
+func TestInteractionsThatWereSeenReserveWhatTheyAmountedTo(t *testing.T) {
+	t.Parallel()
+	n := 0
+	host := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		n++
+		w.Header().Set("Content-Type", "application/json")
+		fmt.Fprintf(w, `{"id":"turn_%d","model":"gemini-2.5-flash","status":"completed","usage":{"total_input_tokens":%d,"total_output_tokens":200,"total_tokens":%d}}`, n, 1000*n, 1000*n+200)
+	}))
+	t.Cleanup(host.Close)
+	r := start(t)
+	r.save("g", `"ai_provider_id":"google","key":"k","configurations":{"custom_host":"`+host.URL+`"}`)
+	key := r.newKey(`"usage_limits":{"type":"tokens","credit_limit":100000}`)
+	for _, c := range []struct {
+		previous string
+		status   int
+	}{{"", 200}, {"turn_1", 200}, {"turn_2", 200}, {"turn_9", 412}} {
+		body := `{"model":"gemini-2.5-flash","input":"x","generation_config":{"max_output_tokens":300}`
+		if c.previous != "" {
+			body += `,"previous_interaction_id":"` + c.previous + `"`
+		}
+		if got := r.call("POST", "/v1beta/interactions", body+"}", "X-Gateway-Api-Key", key, "X-Gateway-Provider", "@g"); got.status != c.status {
+			t.Errorf("behind %q: %d %s", c.previous, got.status, got.body)
+		}
+	}
+}
+
+// A saved prompt that a session names is input of any length.
+func TestASavedPromptOfASessionReservesTheWindow(t *testing.T) {
+	t.Parallel()
+	r := start(t)
+	key := r.newKey(`"usage_limits":{"type":"tokens","credit_limit":20000}`)
+	s := r.speak("model=@mock/gpt-realtime", "X-Gateway-Api-Key", key)
+	s.says("words")
+	s.send(`{"type":"response.create","response":{"max_output_tokens":100}}`)
+	s.next("response.done")
+	s.send(`{"type":"session.update","session":{"type":"realtime","prompt":{"id":"pmpt_1"}}}`)
+	s.next("session.updated")
+	s.send(`{"type":"response.create","event_id":"mine","response":{"max_output_tokens":100}}`)
+	for {
+		told, err := s.read()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if e, ok := told["error"].(map[string]any); ok {
+			if e["code"] != "budget_exhausted" || e["event_id"] != "mine" {
+				t.Errorf("%v", e)
+			}
+			return
+		}
+		if told["type"] == "response.created" {
+			t.Fatal("the response was admitted")
 		}
 	}
 }
