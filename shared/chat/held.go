@@ -36,6 +36,11 @@ type Held struct {
 	// Content is the path of an answer's parts within a choice; Choice is the path of the
 	// choice, without its number. Both are empty for a shape with one answer.
 	Content, Choice string
+	// Broken is what becomes of tool calls whose arguments are not a JSON object.
+	Broken BrokenCalls
+	// WholeCalls reports that the shape has no pieces of calls: a stream holds each back
+	// until it is whole.
+	WholeCalls bool
 }
 
 // Names of what may be lost, below the choice or its content.
@@ -72,6 +77,11 @@ func (m *Missed) no(h Holds) bool { return m.held.Holds&h == 0 }
 
 // add reports a thing of a choice; content says that it is one of its parts.
 func (m *Missed) add(choice int, content bool, name string) {
+	m.because(choice, content, name, NoPlace)
+}
+
+// because reports a thing of a choice with a reason.
+func (m *Missed) because(choice int, content bool, name, reason string) {
 	path := name
 	if content && m.held.Content != "" {
 		path = m.held.Content + "." + path
@@ -79,7 +89,7 @@ func (m *Missed) add(choice int, content bool, name string) {
 	if m.held.Choice != "" {
 		path = m.held.Choice + "[" + strconv.Itoa(choice) + "]." + path
 	}
-	m.loss.AddMissed(path, NoPlace)
+	m.loss.AddMissed(path, reason)
 }
 
 // further reports a choice that is not the first.

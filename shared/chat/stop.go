@@ -13,14 +13,15 @@ const (
 	StopToolCalls            // the model waits for tool results
 	StopFilter               // refused or filtered
 	StopPause                // a long turn was paused and may go on
+	StopMalformed            // the model called a tool with arguments that cannot be read, see Held.Broken
 )
 
-var openAIStops = [...]string{"stop", "stop", "stop", "length", "length", "tool_calls", "content_filter", "stop"}
+var openAIStops = [...]string{"stop", "stop", "stop", "length", "length", "tool_calls", "content_filter", "stop", "stop"}
 
 // OpenAI is the finish_reason of the stop reason.
 func (s StopReason) OpenAI() string { return openAIStops[s] }
 
-var anthropicStops = [...]string{"end_turn", "end_turn", "stop_sequence", "max_tokens", "model_context_window_exceeded", "tool_use", "refusal", "pause_turn"}
+var anthropicStops = [...]string{"end_turn", "end_turn", "stop_sequence", "max_tokens", "model_context_window_exceeded", "tool_use", "refusal", "pause_turn", "end_turn"}
 
 // Anthropic is the stop_reason of the stop reason.
 func (s StopReason) Anthropic() string { return anthropicStops[s] }

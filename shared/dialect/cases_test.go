@@ -25,8 +25,14 @@ func TestEveryCaseIsRun(t *testing.T) {
 		found, _ := filepath.Glob(pattern)
 		all += len(found)
 	}
-	if all != len(pairs)+len(operations) {
+	answers := golden.Cases("answers")
+	if all != len(pairs)+len(operations)+len(answers) {
 		t.Errorf("%d archives, %d of them cases", all, len(pairs)+len(operations))
+	}
+	for _, path := range answers { // two dialects have some
+		if dialect := filepath.Base(filepath.Dir(filepath.Dir(filepath.Dir(path)))); dialect != "openai" && dialect != "gemini" {
+			t.Errorf("%s is not run", path)
+		}
 	}
 	for _, path := range operations {
 		if name := filepath.Base(filepath.Dir(path)); !known[name] {

@@ -48,6 +48,8 @@ var stops = map[string]map[string]ending{
 	},
 	"openai": {
 		"stop": "stop", "length": "length", "tool_calls": "calls", "content_filter": "filter", "of_tomorrow": "stop",
+		"sensitive": "filter", "network_error": "failure", "model_context_window_exceeded": "length", "insufficient_system_resource": "failure",
+		"error": "failure", "abort": "failure", "eos": "stop", "end_turn": "stop", "tool_use": "calls", "model_length": "length", "refusal": "filter",
 	},
 }
 

@@ -105,6 +105,11 @@ func (pl *plains) readPlain(resp *http.Response) (err error) {
 			d.ReadHeader(resp.Header, p.translated)
 			p.meter = p.translated.Meter()
 		}
+		if !pl.SameDialect() {
+			if err = chat.Verify(p.translated, pl.Route.Client.Held(pl.options()), &pl.Loss); err != nil {
+				return pl.unusable(err, out)
+			}
+		}
 		pl.Learn(p.meter)
 	}
 	return nil

@@ -13,5 +13,6 @@ func (Messages) Held(*chat.Options) chat.Held {
 		Own:     name,
 		Cites:   func(citation []byte) bool { c := cite.Read(citation); return c.AppendMessages(nil) != nil },
 		Content: "content",
+		Broken:  chat.BrokenFail,
 	}
 }

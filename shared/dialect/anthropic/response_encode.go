@@ -111,16 +111,16 @@ func appendBlock(dst []byte, p *chat.Part, o *chat.Options) []byte {
 		dst = append(dst, `{"type":"redacted_thinking","data":`...)
 		dst = wire.AppendJSONString(dst, p.Data)
 	case chat.Call:
+		args := chat.ObjectArguments(p.Call.Arguments)
+		if args == "" {
+			return dst // an invented call would be run
+		}
 		dst = append(dst, `{"type":"tool_use","id":`...)
 		dst = wire.AppendJSONString(dst, p.Call.ID)
 		dst = append(dst, `,"name":`...)
 		dst = wire.AppendJSONString(dst, o.ToolName(p.Call.Name))
 		dst = append(dst, `,"input":`...)
-		if args := []byte(p.Call.Arguments); jsonObject(args) {
-			dst = append(dst, args...)
-		} else {
-			dst = append(dst, "{}"...) // the model wrote no JSON
-		}
+		dst = append(dst, args...)
 	case chat.Foreign:
 		if p.Origin == name {
 			return append(dst, p.Raw...)

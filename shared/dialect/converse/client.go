@@ -35,6 +35,8 @@ func nativeStop(stop chat.StopReason, calls bool) string {
 		return "tool_use"
 	case stop == chat.StopFilter:
 		return "content_filtered"
+	case stop == chat.StopMalformed:
+		return "malformed_tool_use"
 	case stop == chat.StopPause || stop == chat.StopUnknown:
 		return "end_turn"
 	}
@@ -65,16 +67,16 @@ func appendBlock(w *upstream.Object, p *chat.Part, o *chat.Options) bool {
 		}
 		w.B = append(w.B, "}}"...)
 	case chat.Call:
-		args := []byte(p.Call.Arguments)
-		if !upstream.IsObject(args) {
-			args = []byte("{}") // the model wrote no JSON
+		args := chat.ObjectArguments(p.Call.Arguments)
+		if args == "" {
+			return false // an invented call would be run
 		}
 		w.Open('{')
 		w.Key("toolUse")
 		w.Open('{')
 		w.Str("toolUseId", p.Call.ID)
 		w.Str("name", o.ToolName(p.Call.Name))
-		w.Raw("input", args)
+		w.Raw("input", []byte(args))
 		w.B = append(w.B, "}}"...)
 		return true
 	}

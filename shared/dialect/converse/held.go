@@ -7,5 +7,6 @@ func (Converse) Held(*chat.Options) chat.Held {
 	return chat.Held{
 		Holds:   chat.HoldsRefusals | chat.HoldsThinking | chat.HoldsSigned | chat.HoldsRedacted | chat.HoldsCalls | chat.HoldsMoreCalls,
 		Content: "output.message.content",
+		Broken:  chat.BrokenStop,
 	}
 }

@@ -94,6 +94,9 @@ func meterPlain(body []byte) chat.Meter {
 		}
 	} else {
 		_ = f.read(body)
+		if f.m.Err == nil && noCandidates(body) {
+			f.m.Err = invalidAnswer(nil)
+		}
 	}
 	if f.m.Err == nil {
 		f.m.Complete, f.m.Started = true, true
@@ -102,6 +105,22 @@ func meterPlain(body []byte) chat.Meter {
 		f.m.Usage = predicted(body)
 	}
 	return f.m
+}
+
+// noCandidates reports whether a plain answer has an empty list of candidates although its
+// prompt was not blocked. The quotes of a key in a JSON string are escaped.
+func noCandidates(body []byte) bool {
+	const key = `"candidates"`
+	at := bytes.Index(body, []byte(key))
+	if at < 0 {
+		return false
+	}
+	list, found := bytes.CutPrefix(bytes.TrimLeft(body[at+len(key):], " \t\r\n"), []byte(":"))
+	if !found {
+		return false
+	}
+	list, found = bytes.CutPrefix(bytes.TrimLeft(list, " \t\r\n"), []byte("["))
+	return found && bytes.HasPrefix(bytes.TrimLeft(list, " \t\r\n"), []byte("]")) && !bytes.Contains(body, []byte(`"blockReason"`))
 }
 
 // predicted reads what an answer of :predict tells: the tokens of texts, or the

@@ -12,3 +12,5 @@ func TestPairs(t *testing.T) { golden.Pairs(t) }
 func TestOperations(t *testing.T) {
 	golden.Operations(t, gemini.Embeddings{}, gemini.VertexEmbeddings{}, gemini.VertexEmbedContent{}, gemini.Imagen{})
 }
+
+func TestAnswers(t *testing.T) { golden.Answers(t, "gemini") }

@@ -157,11 +157,11 @@ func decodeResponse(body []byte, t *chat.Traits) (*chat.Response, *fault.Fault) 
 		}
 	}
 	if len(r.Choices) == 0 {
-		// An answer without candidates, for example to a blocked prompt, still gets one choice.
-		r.Choices = []chat.Choice{{Stop: chat.StopUnknown, Native: h.blocked}}
-		if h.blocked != "" {
-			r.Choices[0].Stop = chat.StopFilter
+		if h.blocked == "" {
+			return nil, invalidAnswer(nil)
 		}
+		// A blocked prompt has no candidates, and is answered with a choice that says so.
+		r.Choices = []chat.Choice{{Stop: chat.StopFilter, Native: h.blocked}}
 	}
 	h.count()
 	r.ReportedTotal = h.usage.classes(&r.Usage, billed(found, t))

@@ -19,6 +19,8 @@ func finishReason(stop chat.StopReason, native string) string {
 		return "MAX_TOKENS"
 	case chat.StopFilter:
 		return "SAFETY"
+	case chat.StopMalformed:
+		return "MALFORMED_FUNCTION_CALL"
 	case chat.StopUnknown:
 		return "OTHER"
 	}
@@ -90,22 +92,22 @@ func appendPart(dst []byte, p *chat.Part, o *chat.Options) []byte {
 		dst = wire.AppendJSONString(dst, p.Text)
 		return append(dst, `,"thought":true}`...)
 	case chat.Call:
-		return appendCall(dst, p.Call.ID, o.ToolName(p.Call.Name), []byte(p.Call.Arguments))
+		return appendCall(dst, p.Call.ID, o.ToolName(p.Call.Name), p.Call.Arguments)
 	}
 	return dst
 }
 
-func appendCall(dst []byte, id, tool string, args []byte) []byte {
+// appendCall writes a call, or nothing if its arguments are not a JSON object.
+func appendCall(dst []byte, id, tool, args string) []byte {
+	if args = chat.ObjectArguments(args); args == "" {
+		return dst // an invented call would be run
+	}
 	dst = append(dst, `{"functionCall":{"id":`...)
 	dst = wire.AppendJSONString(dst, id)
 	dst = append(dst, `,"name":`...)
 	dst = wire.AppendJSONString(dst, tool)
 	dst = append(dst, `,"args":`...)
-	if jsonObject(args) {
-		dst = append(dst, args...)
-	} else {
-		dst = append(dst, "{}"...)
-	}
+	dst = append(dst, args...)
 	return append(dst, `}}`...)
 }
 
@@ -186,11 +188,18 @@ func (s *streamEncoder) give(dst []byte, choice, call int) []byte {
 		return dst
 	}
 	s.calls[[2]int{choice, call}] = nil
-	return s.chunk(dst, choice, string(appendCall(nil, c.id, c.name, c.args)), "", nil)
+	part := appendCall(nil, c.id, c.name, string(c.args))
+	if part == nil {
+		return dst
+	}
+	return s.chunk(dst, choice, string(part), "", nil)
 }
 
 // Finish implements chat.StreamEncoder.
 func (s *streamEncoder) Finish(dst []byte) []byte {
+	if len(s.ends) == 0 { // the provider said none, but the usage goes with it
+		s.ends = append(s.ends, ending{0, "STOP"})
+	}
 	for _, e := range s.ends {
 		dst = s.chunk(dst, e.choice, "", e.finish, &s.usage)
 	}

@@ -58,19 +58,25 @@ func open(t *testing.T, path string) *run {
 	t.Helper()
 	in := Read(path)
 	g := &run{t: t, path: path, in: in, out: map[string][]byte{}}
-	if raw := in["case.json"]; raw != nil {
-		d := json.NewDecoder(bytes.NewReader(raw))
-		d.DisallowUnknownFields()
-		if err := d.Decode(&g.c); err != nil {
-			t.Fatal(err)
-		}
-	}
+	g.options()
 	for name := range in {
 		if !slices.Contains(files, name) {
 			t.Errorf("%s: no case has a file %q", path, name)
 		}
 	}
 	return g
+}
+
+// options reads case.json, if there is one.
+func (g *run) options() {
+	g.t.Helper()
+	if raw := g.in["case.json"]; len(raw) > 0 {
+		d := json.NewDecoder(bytes.NewReader(raw))
+		d.DisallowUnknownFields()
+		if err := d.Decode(&g.c); err != nil {
+			g.t.Fatal(err)
+		}
+	}
 }
 
 // Read gives the files of an archive. An empty file is not nil.

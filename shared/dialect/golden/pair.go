@@ -180,6 +180,10 @@ func (g *pair) answer(o *chat.Options) {
 		g.failure(fault.From(err), o)
 		return
 	}
+	if err := chat.Verify(r, g.client.Held(o), &chat.Loss{}); err != nil {
+		g.failure(fault.From(err), o)
+		return
+	}
 	g.json("response.json", g.client.EncodeResponse(nil, r, o))
 	g.meter(r.Meter(), r.Signed())
 }
@@ -220,7 +224,14 @@ func (g *pair) stream(o *chat.Options, in []byte) {
 
 // Stream takes a provider's stream to a client in pieces of size bytes.
 func Stream(t *testing.T, client chat.AnswerWriter, provider chat.Provider, traits *chat.Traits, o *chat.Options, in []byte, size int) ([]byte, chat.Meter, []chat.Signed) {
+	return translated(t, client, provider, traits, o, in, size, &chat.Loss{})
+}
+
+// translated is Stream with a report of what the client does not get.
+func translated(t *testing.T, client chat.AnswerWriter, provider chat.Provider, traits *chat.Traits, o *chat.Options, in []byte, size int, loss *chat.Loss) ([]byte, chat.Meter, []chat.Signed) {
+	missed := chat.MissedBy(client, o, loss)
 	dec, enc := chat.Promised(o.Request, provider.NewStreamDecoder(traits)), client.NewStreamEncoder(o)
+	dec = chat.Verified(dec, client.Held(o), loss)
 	var parser chat.EventParser = new(wire.SSEParser)
 	if framed, ok := dec.(chat.Framed); ok {
 		if parser = framed.Parser(); bytes.Contains(in, []byte("event:")) && (provider.Name() == (converse.Converse{}).Name() || provider.Name() == (bedrock.Invoke{}).Name()) {
@@ -230,6 +241,7 @@ func Stream(t *testing.T, client chat.AnswerWriter, provider chat.Provider, trai
 	var out []byte
 	event := func(name string, data []byte) error {
 		return dec.Event(name, data, func(d *chat.Delta) error {
+			missed.Piece(d)
 			out = enc.Append(out, d)
 			return nil
 		})

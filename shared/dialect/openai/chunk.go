@@ -14,6 +14,7 @@ type chunk struct {
 	created   int64
 	choices   []choiceDelta
 	err       []byte // error object or string; nil if none
+	inside    bool   // err is the error of a choice
 	usage     usageReport
 
 	// usageAt is where the usage value stands, usageCut the member with one comma.
@@ -40,6 +41,7 @@ type choiceDelta struct {
 	logprobs []byte     // object; nil when null
 	finish   []byte     // unquoted; nil when null
 	stopped  []byte     // the stop string that came, unquoted; few hosts give it
+	err      []byte     // error object or string of the choice; nil if none
 
 	room [1]callDelta
 }
@@ -212,7 +214,9 @@ func (c *chunk) readChoices(d *wire.Decoder) {
 		}
 		n := len(c.choices)
 		c.choices = append(c.choices, choiceDelta{index: n})
-		c.choices[n].read(d, &c.usage)
+		if c.choices[n].read(d, &c.usage); c.choices[n].err != nil && c.err == nil {
+			c.err, c.inside = c.choices[n].err, true
+		}
 	}
 }
 
@@ -237,7 +241,13 @@ func (c *choiceDelta) read(d *wire.Decoder, u *usageReport) {
 			}
 		case "finish_reason":
 			if d.Kind() == wire.KindString {
-				c.finish = plainString(d)
+				if c.finish = plainString(d); len(c.finish) == 0 {
+					c.finish = nil // some hosts write "" for null
+				}
+			}
+		case "error":
+			if k := d.Kind(); k == wire.KindObject || k == wire.KindString {
+				c.err = d.Raw()
 			}
 		case "stop_reason":
 			c.stopped = plainString(d)

@@ -5,6 +5,7 @@ import (
 
 	"gateway/shared/chat"
 	"gateway/shared/dialect/events"
+	"gateway/shared/dialect/hosts"
 	"gateway/shared/dialect/upstream"
 	"gateway/shared/pricing"
 	"gateway/shared/wire"
@@ -25,6 +26,7 @@ type filter struct {
 	usage usageReport // of all chunks so far
 	shape pieceShape  // of the chunks that bring text
 
+	answered bool // a choice was seen
 	finished bool // a finish reason was seen
 	failed   bool // an error event was seen
 	passed   bool // the error event was given out
@@ -155,6 +157,10 @@ func (f *filter) drop(e *events.Event, cut wire.Span) {
 // tool calls, finish reasons, usage or errors, and [DONE].
 func (f *filter) chunk(e *events.Event) {
 	if bytes.Equal(bytes.TrimSpace(e.Data), done) {
+		if !f.answered && !f.m.Complete {
+			f.m.Err, f.failed = emptyAnswer(), true
+			return
+		}
 		f.m.Complete = true
 		f.out.Add(e.Raw)
 		return
@@ -169,9 +175,10 @@ func (f *filter) chunk(e *events.Event) {
 		f.shape.learn(e.Data, end, c)
 	}
 	switch {
-	case f.failed:
+	case f.failed && c.err != nil && !c.inside:
 		f.out.Add(e.Raw)
 		f.passed = true
+	case f.failed: // a client would take the chunk for an answer
 	case f.swallows(c):
 	case c.usageAt.Absent() || !f.hides():
 		f.out.Add(e.Raw)
@@ -230,10 +237,16 @@ func (f *filter) meter(c *chunk) {
 		f.m.Mode = pricing.ModeOf(string(c.tier))
 	}
 	text := 0
+	f.answered = f.answered || len(c.choices) > 0
 	for i := range c.choices {
 		ch := &c.choices[i]
 		text += ch.size()
 		if ch.finish != nil {
+			if _, failed := hosts.StopOf(ch.finish); failed {
+				f.m.Finish = string(ch.finish)
+				f.m.Err, f.failed = failedStop(f.m.Finish), true
+				return
+			}
 			f.finished = true
 			f.m.Finish = string(ch.finish)
 		}

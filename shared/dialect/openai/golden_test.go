@@ -7,3 +7,5 @@ import (
 )
 
 func TestPairs(t *testing.T) { golden.Pairs(t) }
+
+func TestAnswers(t *testing.T) { golden.Answers(t, "openai") }

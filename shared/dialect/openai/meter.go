@@ -4,7 +4,9 @@ import (
 	"bytes"
 
 	"gateway/shared/chat"
+	"gateway/shared/dialect/hosts"
 	"gateway/shared/dialect/upstream"
+	"gateway/shared/fault"
 	"gateway/shared/pricing"
 	"gateway/shared/wire"
 )
@@ -32,6 +34,13 @@ func meterPlain(body []byte, outputs string) chat.Meter {
 		raw = lastString(body, from, `"finish_reason"`)
 	}
 	m.Finish = finishName(raw)
+	if outputs == "choices" && looksFailed(body, m.Finish) {
+		if _, err := decodeResponse(body); err != nil {
+			m = meterWalk(body, m, outputs) // what it used is paid for
+			m.Err, m.Complete, m.Started = fault.From(err), false, false
+			return m
+		}
+	}
 	if !tailUsage(&d, body, near, &m) && !tailUsage(&d, body, from, &m) {
 		return meterWalk(body, m, outputs)
 	}
@@ -49,6 +58,39 @@ func meterPlain(body []byte, outputs string) chat.Meter {
 	}
 	return m
 }
+
+// looksFailed reports whether a success may be none and has to be read: it has no choice or
+// no message, an error, or a finish reason of a host that gave up. The quotes of a key in a
+// JSON string are escaped, so what is found is a key.
+func looksFailed(body []byte, finish string) bool {
+	if _, failed := hosts.StopOf([]byte(finish)); failed {
+		return true
+	}
+	if at := valueOf(body, `"choices"`); at < len(body) && body[at] == '[' && nextByte(body, at+1) == ']' {
+		return true
+	}
+	if bytes.HasPrefix(body[valueOf(body, `"message"`):], []byte("null")) {
+		return true
+	}
+	at := valueOf(body, `"error"`)
+	return at < len(body) && body[at] != 'n'
+}
+
+// valueOf is where the value of the first member key begins; the end of body without one.
+func valueOf(body []byte, key string) int {
+	n := bytes.Index(body, []byte(key))
+	if n < 0 {
+		return len(body)
+	}
+	colon := skipSpace(body, n+len(key))
+	if at(body, colon) != ':' {
+		return len(body)
+	}
+	return skipSpace(body, colon+1)
+}
+
+// nextByte is the first byte at or after i that is not white space; 0 at the end.
+func nextByte(body []byte, i int) byte { return at(body, skipSpace(body, i)) }
 
 // tailUsage reads the usage of the whole body, if it is at or after from.
 func tailUsage(d *wire.Decoder, body []byte, from int, m *chat.Meter) bool {

@@ -2,8 +2,11 @@ package openai
 
 import (
 	"bytes"
+	"net/http"
+	"strconv"
 
 	"gateway/shared/chat"
+	"gateway/shared/dialect/hosts"
 	"gateway/shared/dialect/upstream"
 	"gateway/shared/fault"
 	"gateway/shared/wire"
@@ -15,6 +18,7 @@ func decodeResponse(body []byte) (*chat.Response, error) {
 	r := new(chat.Response)
 	choices := false
 	var failure, list []byte
+	var broken *fault.Fault // of a choice
 	var usage usageReport
 	for key := range d.Object {
 		start := d.Offset()
@@ -35,7 +39,11 @@ func decodeResponse(body []byte) (*chat.Response, error) {
 			if d.Kind() == wire.KindArray {
 				choices = true
 				for i := range d.Array {
-					r.Choices = append(r.Choices, decodeChoice(d, i))
+					c, f := decodeChoice(d, i)
+					if f != nil && broken == nil {
+						broken = f
+					}
+					r.Choices = append(r.Choices, c)
 				}
 				list = body[start:d.Offset()]
 			}
@@ -55,6 +63,12 @@ func decodeResponse(body []byte) (*chat.Response, error) {
 		return nil, inBandError(failure)
 	case err != nil || !choices:
 		return nil, invalidAnswer(err)
+	case broken != nil:
+		return nil, broken
+	case len(r.Choices) == 0 && failure != nil:
+		return nil, inBandError(failure)
+	case len(r.Choices) == 0:
+		return nil, emptyAnswer()
 	}
 	if !usage.known() {
 		usage.readChoices(list)
@@ -70,13 +84,26 @@ func invalidAnswer(cause error) *fault.Fault {
 	return upstream.Invalid("The provider's answer is not a chat completion", cause)
 }
 
-func decodeChoice(d *wire.Decoder, i int) chat.Choice {
+// emptyAnswer is the fault for a success without any answer in it.
+func emptyAnswer() *fault.Fault {
+	return upstream.Invalid("The provider answered without any choice", nil)
+}
+
+// failedStop is the fault for an answer that the host gave up, see hosts.Stops.
+func failedStop(finish string) *fault.Fault {
+	return upstream.Failed(http.StatusBadGateway, finish, "The provider gave up the answer with the finish reason "+strconv.Quote(finish))
+}
+
+// decodeChoice reads one choice. The fault is that of a choice that the host itself reports
+// as failed, or that holds no message.
+func decodeChoice(d *wire.Decoder, i int) (chat.Choice, *fault.Fault) {
 	c := chat.Choice{Index: i}
 	if d.Kind() != wire.KindObject {
 		d.Skip()
-		return c
+		return c, nil
 	}
-	refused := false
+	refused, null := false, false
+	var failure []byte
 	for key := range d.Object {
 		switch string(key) {
 		case "index":
@@ -84,8 +111,15 @@ func decodeChoice(d *wire.Decoder, i int) chat.Choice {
 				c.Index = int(d.Int())
 			}
 		case "message":
-			if d.Kind() == wire.KindObject {
+			switch d.Kind() {
+			case wire.KindObject:
 				refused = decodeAnswer(d, &c)
+			case wire.KindNull:
+				null = true
+			}
+		case "error":
+			if k := d.Kind(); k == wire.KindObject || k == wire.KindString {
+				failure = d.Raw()
 			}
 		case "text":
 			if s := upstream.OptString(d); s != "" {
@@ -101,31 +135,25 @@ func decodeChoice(d *wire.Decoder, i int) chat.Choice {
 			c.StopSequence = upstream.OptString(d)
 		}
 	}
-	c.Stop = stopReason([]byte(c.Native))
-	if c.Stop != chat.StopEnd {
-		c.StopSequence = ""
-	} else if c.StopSequence != "" {
+	stop, failed := hosts.StopOf([]byte(c.Native))
+	switch {
+	case failure != nil:
+		return c, inBandError(failure)
+	case failed:
+		return c, failedStop(c.Native)
+	case null && len(c.Parts) == 0:
+		return c, emptyAnswer()
+	}
+	switch c.Stop = stop; {
+	case stop == chat.StopEnd && c.StopSequence != "":
 		c.Stop = chat.StopSequence
+	case stop != chat.StopSequence:
+		c.StopSequence = ""
 	}
 	if refused && c.Stop == chat.StopEnd {
 		c.Stop = chat.StopFilter
 	}
-	return c
-}
-
-// stopReason reads a finish_reason.
-func stopReason(finish []byte) chat.StopReason {
-	switch string(finish) {
-	case "stop", "eos", "end_turn", "stop_sequence":
-		return chat.StopEnd
-	case "length", "model_length", "max_tokens":
-		return chat.StopLength
-	case "tool_calls", "function_call", "tool_use":
-		return chat.StopToolCalls
-	case "content_filter", "refusal":
-		return chat.StopFilter
-	}
-	return chat.StopUnknown
+	return c, nil
 }
 
 // decodeAnswer reads a message of the assistant into the parts of c.

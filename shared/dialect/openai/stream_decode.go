@@ -6,6 +6,7 @@ import (
 	"unicode/utf8"
 
 	"gateway/shared/chat"
+	"gateway/shared/dialect/hosts"
 	"gateway/shared/dialect/upstream"
 	"gateway/shared/pricing"
 	"gateway/shared/wire"
@@ -240,14 +241,18 @@ func (s *streamDecoder) choice(c *choiceDelta, emit func(*chat.Delta) error) err
 	if c.finish == nil || st.stopped {
 		return nil
 	}
-	st.stopped, s.m.Started = true, true
 	s.m.Finish = string(c.finish)
-	stop := stopReason(c.finish)
+	stop, failed := hosts.StopOf(c.finish)
+	if failed {
+		s.m.Err = failedStop(s.m.Finish)
+		return s.m.Err
+	}
+	st.stopped, s.m.Started = true, true
 	if stop == chat.StopEnd && st.refused {
 		stop = chat.StopFilter
 	}
 	s.out = chat.Delta{Kind: chat.DeltaStop, Choice: c.index, Stop: stop, Native: s.m.Finish}
-	if stop == chat.StopEnd && len(c.stopped) > 0 {
+	if (stop == chat.StopEnd || stop == chat.StopSequence) && len(c.stopped) > 0 {
 		s.out.Stop, s.out.StopSequence = chat.StopSequence, string(c.stopped)
 	}
 	return emit(&s.out)
@@ -291,6 +296,10 @@ func (s *streamDecoder) contentList(c *choiceDelta, emit func(*chat.Delta) error
 func (s *streamDecoder) done(emit func(*chat.Delta) error) error {
 	if s.m.Complete {
 		return nil
+	}
+	if len(s.choices) == 0 {
+		s.m.Err = emptyAnswer()
+		return s.m.Err
 	}
 	s.m.Complete = true
 	for i := range s.choices {

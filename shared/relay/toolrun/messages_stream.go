@@ -135,7 +135,7 @@ func (st *messagesStream) whole() (out []json.RawMessage) {
 			of[name] = quoted(p.String())
 		}
 		if args := strings.TrimSpace(b.args.String()); b.argued && args != "" {
-			if of["input"] = json.RawMessage(args); !json.Valid(of["input"]) {
+			if of["input"] = json.RawMessage(args); !json.Valid(of["input"]) || args[0] != '{' {
 				of["input"], b.broken = json.RawMessage("{}"), true
 			}
 		}

@@ -1,0 +1,346 @@
+package chat
+
+import (
+	"bytes"
+	"slices"
+	"strings"
+
+	"gateway/shared/fault"
+	"gateway/shared/wire"
+)
+
+// A translated answer is verified between the decoder of the provider's dialect and the
+// encoder of the client's:
+//
+//   - an answer without any choice is a failure of the provider,
+//   - a tool call is never invented: the arguments of a call are what the model wrote, or
+//     the call is left out,
+//   - an answer with tool calls waits for their results, also where the host says "stop".
+
+// BrokenCalls is what a client's shape does with a tool call whose arguments are not a JSON
+// object.
+type BrokenCalls uint8
+
+// The ways. A call that was cut, because the answer ended at a limit, is left out of an
+// answer in which the arguments are an object, and the stop reason says why.
+const (
+	BrokenAsText BrokenCalls = iota // arguments are text, and go through as the model wrote them
+	BrokenFail                      // the answer is a failure, unless it has valid calls
+	BrokenStop                      // the answer ends with StopMalformed, unless it has valid calls
+)
+
+// lostBroken is the reason for a tool call that is left out.
+const lostBroken = "the arguments are not a JSON object"
+
+// errBrokenCall is the fault for an answer whose only tool calls cannot be read.
+func errBrokenCall() *fault.Fault {
+	f := fault.New(fault.InvalidProviderResponse, "", "The model called a tool with arguments that are not a JSON object")
+	f.Source = fault.SourceProvider
+	return f
+}
+
+// errEmpty is the fault for a success without any answer.
+func errEmpty() *fault.Fault {
+	f := fault.New(fault.InvalidProviderResponse, "", "The provider answered without any choice")
+	f.Source = fault.SourceProvider
+	return f
+}
+
+// cut reports whether an answer with this stop may have ended within a tool call.
+func (s StopReason) cut() bool {
+	switch s {
+	case StopLength, StopContext, StopFilter, StopSequence, StopPause:
+		return true
+	}
+	return false
+}
+
+// withCalls is the stop reason of an answer that has valid tool calls.
+func (s StopReason) withCalls() StopReason {
+	switch s {
+	case StopUnknown, StopEnd, StopSequence, StopMalformed:
+		return StopToolCalls
+	}
+	return s
+}
+
+// ObjectArguments is the arguments of a tool call as a JSON object; empty if they are
+// something else. The call of a tool without parameters has none, for which some hosts write
+// null.
+func ObjectArguments(args string) string {
+	trimmed := strings.TrimSpace(args)
+	switch {
+	case trimmed == "" || trimmed == "null":
+		return "{}"
+	case trimmed[0] != '{':
+		return ""
+	}
+	d := wire.NewDecoder([]byte(trimmed))
+	if d.Skip(); d.End() != nil {
+		return ""
+	}
+	return args
+}
+
+// Verify verifies a whole answer for a client that has a place for h. Calls that are left
+// out are reported in loss.
+func Verify(r *Response, h Held, loss *Loss) error {
+	if len(r.Choices) == 0 {
+		return errEmpty()
+	}
+	for i := range r.Choices {
+		if err := r.Choices[i].verify(h, loss); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// verify verifies one choice.
+func (c *Choice) verify(h Held, loss *Loss) error {
+	calls, broken := 0, 0
+	for i := range c.Parts {
+		p := &c.Parts[i]
+		if p.Kind != Call {
+			continue
+		}
+		calls++
+		if h.Broken != BrokenAsText && !p.Call.Custom && ObjectArguments(p.Call.Arguments) == "" {
+			broken++
+		}
+	}
+	if calls == 0 {
+		return nil
+	}
+	if broken > 0 {
+		c.Parts = slices.DeleteFunc(c.Parts, func(p Part) bool {
+			return p.Kind == Call && !p.Call.Custom && ObjectArguments(p.Call.Arguments) == ""
+		})
+		m := Missed{held: h, loss: loss}
+		m.because(c.Index, true, lostCalls, lostBroken)
+		switch {
+		case broken < calls || c.Stop.cut():
+		case h.Broken == BrokenFail:
+			return errBrokenCall()
+		default:
+			c.Stop = StopMalformed
+		}
+	}
+	if broken < calls {
+		c.Stop = c.Stop.withCalls()
+	}
+	return nil
+}
+
+// Verified gives a decoder that verifies its answer for a client that has a place for h, see
+// Verify. In a stream a call that cannot be read may have been sent already: the answer then
+// ends with an error, or with StopMalformed where the shape has that. A character whose two
+// halves came in two pieces is joined.
+func Verified(dec StreamDecoder, h Held, loss *Loss) StreamDecoder {
+	v := &verified{dec: dec, held: h, loss: loss}
+	v.give = v.delta
+	return v
+}
+
+// verified is a StreamDecoder in front of another.
+type verified struct {
+	dec   StreamDecoder
+	held  Held
+	loss  *Loss
+	emit  func(*Delta) error
+	give  func(*Delta) error
+	fault *fault.Fault
+	some  bool // something of an answer came
+	calls []streamedCall
+	ended []int   // choices with a stop reason
+	stops []Delta // stop reasons that wait for the end
+	half  halves
+}
+
+// streamedCall is one tool call of a stream.
+type streamedCall struct {
+	choice, call int
+	args         []byte // text; only where the client's shape wants an object
+}
+
+// Parser implements Framed.
+func (v *verified) Parser() EventParser {
+	if framed, ok := v.dec.(Framed); ok {
+		return framed.Parser()
+	}
+	return new(wire.SSEParser)
+}
+
+// Event implements StreamDecoder.
+func (v *verified) Event(event string, data []byte, emit func(*Delta) error) error {
+	if v.fault != nil {
+		return v.fault
+	}
+	v.emit = emit
+	if err := v.dec.Event(event, data, v.give); err != nil || v.some && len(v.stops) == 0 {
+		return err
+	}
+	m := v.dec.Meter()
+	switch {
+	case !m.Complete || m.Err != nil:
+		return nil
+	case !v.some:
+		return v.fail(errEmpty())
+	}
+	return v.settle()
+}
+
+// End implements StreamDecoder.
+func (v *verified) End() error {
+	if v.fault != nil {
+		return v.fault
+	}
+	if err := v.dec.End(); err != nil {
+		return err
+	}
+	if !v.some {
+		return v.fail(errEmpty())
+	}
+	if len(v.stops) > 0 {
+		if err := v.settle(); err != nil {
+			return err
+		}
+	}
+	if v.held.Broken == BrokenFail { // of choices without a stop reason
+		for i := range v.calls {
+			if c := &v.calls[i]; !slices.Contains(v.ended, c.choice) && ObjectArguments(string(c.args)) == "" {
+				return v.fail(errBrokenCall())
+			}
+		}
+	}
+	return nil
+}
+
+// Meter implements StreamDecoder.
+func (v *verified) Meter() Meter {
+	m := v.dec.Meter()
+	if v.fault != nil {
+		m.Err, m.Complete = v.fault, false
+	}
+	return m
+}
+
+// Signed implements StreamDecoder.
+func (v *verified) Signed() []Signed { return v.dec.Signed() }
+
+func (v *verified) fail(f *fault.Fault) error {
+	v.fault = f
+	return f
+}
+
+// delta verifies one step.
+func (v *verified) delta(d *Delta) error {
+	switch d.Kind {
+	case DeltaStart, DeltaUsage, DeltaPing:
+		return v.emit(d)
+	case DeltaText, DeltaRefusal, DeltaThinking:
+		v.some = true
+		return v.half.piece(d, v.emit)
+	case DeltaToolArgs:
+		if c := v.call(d); c != nil && v.held.Broken != BrokenAsText {
+			c.args = wire.AppendUnquoted(c.args, d.JSON)
+		}
+		return v.half.piece(d, v.emit)
+	}
+	v.some = true
+	if err := v.half.flush(v.emit); err != nil {
+		return err
+	}
+	switch d.Kind {
+	case DeltaToolStart:
+		v.calls = append(v.calls, streamedCall{choice: d.Choice, call: d.Call})
+	case DeltaStop:
+		return v.stop(d)
+	}
+	return v.emit(d)
+}
+
+// stop verifies the calls of a choice that has ended. A few hosts send arguments after the
+// finish reason, so a stop reason with calls that are not whole waits for the end.
+func (v *verified) stop(d *Delta) error {
+	v.ended = append(v.ended, d.Choice)
+	calls, whole := v.count(d.Choice)
+	switch {
+	case calls == 0:
+		return v.emit(d)
+	case whole < calls:
+		k := *d
+		k.Extra = slices.Clone(d.Extra)
+		for i := range k.Extra {
+			k.Extra[i].Raw = bytes.Clone(k.Extra[i].Raw)
+		}
+		v.stops = append(v.stops, k)
+		return nil
+	}
+	changed := *d
+	changed.Stop = d.Stop.withCalls()
+	return v.emit(&changed)
+}
+
+// count returns the number of calls of a choice, and how many of them are whole.
+func (v *verified) count(choice int) (calls, whole int) {
+	for i := range v.calls {
+		c := &v.calls[i]
+		if c.choice != choice {
+			continue
+		}
+		calls++
+		if v.held.Broken == BrokenAsText || len(c.args) > 0 && ObjectArguments(string(c.args)) != "" {
+			whole++
+		}
+	}
+	return calls, whole
+}
+
+// settle gives the stop reasons that waited, once nothing more comes.
+func (v *verified) settle() error {
+	stops := v.stops
+	v.stops = nil
+	for i := range stops {
+		d := &stops[i]
+		valid, broken := 0, 0
+		for j := range v.calls {
+			switch c := &v.calls[j]; {
+			case c.choice != d.Choice:
+			case ObjectArguments(string(c.args)) == "":
+				broken++
+			default:
+				valid++
+			}
+		}
+		if broken > 0 && !d.Stop.cut() {
+			if v.held.Broken == BrokenFail {
+				return v.fail(errBrokenCall())
+			}
+			if valid == 0 || !v.held.WholeCalls {
+				d.Stop, valid = StopMalformed, 0
+			}
+		}
+		if valid > 0 {
+			d.Stop = d.Stop.withCalls()
+		}
+		if broken > 0 && v.held.WholeCalls {
+			m := Missed{held: v.held, loss: v.loss}
+			m.because(d.Choice, true, lostCalls, lostBroken)
+		}
+		if err := v.emit(d); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// call is the call that d belongs to; mostly the last.
+func (v *verified) call(d *Delta) *streamedCall {
+	for i := len(v.calls) - 1; i >= 0; i-- {
+		if c := &v.calls[i]; c.choice == d.Choice && c.call == d.Call {
+			return c
+		}
+	}
+	return nil
+}

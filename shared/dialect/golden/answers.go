@@ -1,0 +1,188 @@
+package golden
+
+import (
+	"bytes"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"golang.org/x/tools/txtar"
+
+	"gateway/shared/chat"
+	"gateway/shared/dialect/cohere"
+	"gateway/shared/dialect/converse"
+	"gateway/shared/dialect/gemini"
+	"gateway/shared/fault"
+	"gateway/shared/wire"
+)
+
+// shapes are all shapes in which conversations are answered.
+func shapes() map[string]chat.Client {
+	out := map[string]chat.Client{"gemini": gemini.Generate{}, "converse": converse.Converse{}, "cohere": cohere.Chat{}}
+	for name, d := range Clients {
+		if name != "completions" {
+			out[name] = d
+		}
+	}
+	return out
+}
+
+// Answers runs every case of testdata/answers: one answer of the provider's dialect, as it
+// was seen on a wire, for clients of every shape. Its files:
+//
+//	comment                who sends it, and where that is reported
+//	case.json              options, may be missing
+//	upstream_response.*    what the provider sends, .json or .sse
+//	<shape>.json, .sse     golden: what a client of the shape gets
+func Answers(t *testing.T, provider string) {
+	cases, _ := filepath.Glob("testdata/answers/*.txtar")
+	if len(cases) == 0 {
+		t.Fatal("no cases")
+	}
+	for _, path := range cases {
+		t.Run(strings.TrimSuffix(filepath.Base(path), ".txtar"), func(t *testing.T) { playAnswer(t, provider, path) })
+	}
+}
+
+func playAnswer(t *testing.T, provider, path string) {
+	raw, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	in := txtar.Parse(raw)
+	if len(bytes.TrimSpace(in.Comment)) == 0 {
+		t.Error("a case says who sends the answer")
+	}
+	out := txtar.Archive{Comment: in.Comment}
+	want := map[string]string{}
+	for _, f := range in.Files {
+		want[f.Name] = string(f.Data)
+		if f.Name == "case.json" || strings.HasPrefix(f.Name, "upstream_response.") {
+			out.Files = append(out.Files, f)
+		}
+	}
+	g := &run{t: t, path: path, in: map[string][]byte{"case.json": []byte(want["case.json"])}}
+	g.options()
+	for _, name := range slices.Sorted(maps.Keys(shapes())) {
+		client := shapes()[name]
+		o := &chat.Options{Strict: !g.c.Lenient, ID: "gw-1", Created: 1750000000, ProviderName: "acme", Model: "m", IncludeUsage: true, Origin: Providers[provider].Name()}
+		a := answer{t: t, client: client, provider: Providers[provider], o: o, own: name == provider}
+		if body := want["upstream_response.json"]; body != "" {
+			out.Files = append(out.Files, txtar.File{Name: name + ".json", Data: a.whole([]byte(body), &g.c.Traits)})
+		}
+		if body := want["upstream_response.sse"]; body != "" {
+			out.Files = append(out.Files, txtar.File{Name: name + ".sse", Data: a.stream([]byte(body), &g.c.Traits)})
+		}
+	}
+	if *update {
+		if err := os.WriteFile(path, txtar.Format(&out), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	if diff := cmp.Diff(string(txtar.Format(in)), string(txtar.Format(&out))); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// answer is one answer for a client of one shape.
+type answer struct {
+	t        *testing.T
+	client   chat.Client
+	provider chat.Provider
+	o        *chat.Options
+	own      bool // the client speaks the provider's dialect
+}
+
+// whole is the plain answer, or the error that the client gets if no other target is left.
+func (a *answer) whole(body []byte, traits *chat.Traits) []byte {
+	var out []byte
+	var loss chat.Loss
+	var err error
+	if pass, ok := a.client.(chat.Passer); a.own && ok {
+		if m := pass.MeterResponse(body); m.Err != nil {
+			err = m.Err
+		} else {
+			out = body
+		}
+	} else {
+		var r *chat.Response
+		if r, err = a.provider.DecodeResponse(body, traits); err == nil {
+			err = chat.Verify(r, a.client.Held(a.o), &loss)
+		}
+		if err == nil {
+			m := chat.MissedBy(a.client, a.o, &loss)
+			m.Whole(r)
+			out = a.client.EncodeResponse(nil, r, a.o)
+		}
+	}
+	if err != nil {
+		f := fault.From(err)
+		out = fmt.Appendf(nil, "%d %s", f.Status(), a.client.AppendError(nil, f, a.o))
+	} else if err := wire.CheckStrict(out, wire.MaxDepth); err != nil {
+		a.t.Errorf("%s: not strict JSON: %v\n%s", a.client.Name(), err, out)
+	}
+	return withLoss(out, &loss)
+}
+
+// stream is the streamed answer. It must be the same in pieces of any size.
+func (a *answer) stream(in []byte, traits *chat.Traits) []byte {
+	var first []byte
+	for _, size := range []int{len(in), 1, 13} {
+		var out []byte
+		var loss chat.Loss
+		if pass, ok := a.client.(chat.Passer); a.own && ok {
+			var m chat.Meter
+			out, m = Filtered(a.t, pass, chat.FilterOptions{Strict: a.o.Strict, IncludeUsage: true}, in, size)
+			if m.Err != nil && !bytes.Contains(out, []byte(`"error"`)) {
+				out = a.client.AppendStreamError(out, m.Err, a.o)
+			}
+		} else {
+			out = stream(a.t, a.client, a.provider, traits, a.o, in, size, &loss)
+			if (a.client.Name() == converse.Converse{}.Name()) {
+				out = unframed(a.t, out)
+			} else {
+				WellFormed(a.t, a.client, out)
+			}
+		}
+		if out = withLoss(out, &loss); first == nil {
+			first = out
+		} else if diff := cmp.Diff(string(first), string(out)); diff != "" {
+			a.t.Errorf("%s in pieces of %d bytes:\n%s", a.client.Name(), size, diff)
+		}
+	}
+	return first
+}
+
+// stream is Stream without its meter, and with the loss report.
+func stream(t *testing.T, client chat.AnswerWriter, provider chat.Provider, traits *chat.Traits, o *chat.Options, in []byte, size int, loss *chat.Loss) []byte {
+	out, _, _ := translated(t, client, provider, traits, o, in, size, loss)
+	return out
+}
+
+// withLoss adds the report of what the client does not get.
+func withLoss(out []byte, loss *chat.Loss) []byte {
+	out = append(bytes.TrimRight(bytes.ReplaceAll(out, []byte("\r\n"), []byte("\n")), "\n"), '\n')
+	if !loss.Empty() {
+		out = append(out, loss.Header()+"\n"...)
+	}
+	return out
+}
+
+// unframed writes a binary stream as server-sent events, so that people can read it.
+func unframed(t *testing.T, in []byte) (out []byte) {
+	var p wire.EventStreamParser
+	take := func(name string, data []byte) error {
+		out = fmt.Appendf(out, "event: %s\ndata: %s\n\n", name, data)
+		return nil
+	}
+	if err := p.Feed(in, take); err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
