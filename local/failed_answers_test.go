@@ -10,7 +10,7 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"gateway/shared/dialect/golden"
+	"golang.org/x/tools/txtar"
 )
 
 // failingHost answers each conversation with a success that is none.
@@ -47,12 +47,19 @@ func TestFailuresInsideASuccessFallBack(t *testing.T) {
 	}
 	n := 0
 	for _, path := range cases {
-		files := golden.Read(path)
+		archive, err := txtar.ParseFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		files := map[string]string{}
+		for _, f := range archive.Files {
+			files[f.Name] = string(f.Data)
+		}
 		name := strings.TrimSuffix(filepath.Base(path), ".txtar")
 		if name == "failed-after-text" {
 			continue // the client has read a part of it
 		}
-		host.plain, host.stream = string(files["upstream_response.json"]), string(files["upstream_response.sse"])
+		host.plain, host.stream = files["upstream_response.json"], files["upstream_response.sse"]
 		for _, c := range shapes() {
 			for _, stream := range []bool{false, true} {
 				if stream && host.stream == "" {

@@ -6,7 +6,6 @@ import (
 	"math"
 	"net/http"
 	"strconv"
-	"strings"
 	"time"
 
 	"gateway/shared/fault"
@@ -45,25 +44,6 @@ func ProviderErrorOf(err error) *ProviderError {
 		return p
 	}
 	return nil
-}
-
-// overflowWords are how hosts say that the conversation is too long. Lower case.
-var overflowWords = []string{
-	"context_length_exceeded", "maximum context length", "prompt is too long", "context window", "context limit",
-	"input is too long", "too many input tokens", "exceeds the maximum number of tokens", "exceed context limit",
-	"input length and `max_tokens` exceed", "reduce the length of the messages",
-}
-
-// ContextOverflow reports whether a message says that the conversation does not
-// fit the model's context.
-func ContextOverflow(message string) bool {
-	m := strings.ToLower(message)
-	for _, w := range overflowWords {
-		if strings.Contains(m, w) {
-			return true
-		}
-	}
-	return false
 }
 
 // RetryAfter reads how long a provider asks to wait; 0 when it does not say.

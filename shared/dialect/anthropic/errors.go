@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"gateway/shared/chat"
+	"gateway/shared/dialect/hosts"
 	"gateway/shared/dialect/member"
 	"gateway/shared/dialect/upstream"
 	"gateway/shared/fault"
@@ -110,10 +111,10 @@ func providerFault(p *chat.ProviderError) *fault.Fault {
 	f := fault.New(fault.ProviderError, "", p.Message).WithCause(p)
 	f.Source = fault.SourceProvider
 	f.StatusCode = p.Status
-	words := strings.ToLower(p.Message)
+	meaning := hosts.MeaningOf(p)
 	switch {
-	case strings.Contains(words, "specified api usage limits"), strings.Contains(words, "credit balance is too low"), p.Code == "enforced_spend_limit_reached":
-		f.Code, f.StatusCode = chat.InsufficientQuota, http.StatusTooManyRequests
+	case meaning == chat.InsufficientQuota:
+		f.Code, f.StatusCode = meaning, http.StatusTooManyRequests
 	case p.Type == "overloaded_error" || p.Status == 529:
 		f.Code, f.StatusCode = chat.Overloaded, 529
 	case p.Status == 503:
@@ -122,8 +123,8 @@ func providerFault(p *chat.ProviderError) *fault.Fault {
 		f.Code, f.StatusCode = fault.RateLimited, http.StatusTooManyRequests
 	case p.Status == 413 || p.Type == "request_too_large":
 		f.Code, f.StatusCode = chat.ContextLength, http.StatusRequestEntityTooLarge
-	case p.Status == 400 && chat.ContextOverflow(p.Message):
-		f.Code = chat.ContextLength
+	case meaning != "":
+		f.Code = meaning
 	}
 	return f
 }
@@ -140,6 +141,10 @@ func inBandError(data []byte) *fault.Fault {
 	return providerFault(p)
 }
 
+// tooLong is how this shape says that a conversation does not fit the context. Agents look for
+// these words before they compact their history.
+const tooLong = "prompt is too long"
+
 // appendError writes {type:error,error:{type,message,...}}.
 func appendError(dst []byte, f *fault.Fault, o *chat.Options) []byte {
 	p := chat.ProviderErrorOf(f)
@@ -147,6 +152,9 @@ func appendError(dst []byte, f *fault.Fault, o *chat.Options) []byte {
 		return append(dst, f.DataBody(true)...)
 	}
 	message, typ, code := f.Message, errorType(f.Status()), string(f.Code)
+	if f.Code == chat.ContextLength && f.Status() != http.StatusRequestEntityTooLarge && !strings.Contains(message, tooLong) {
+		message = tooLong + ": " + message
+	}
 	if p != nil {
 		if o.ProviderName != "" {
 			message = o.ProviderName + " error: " + message

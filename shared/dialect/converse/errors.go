@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"gateway/shared/chat"
+	"gateway/shared/dialect/hosts"
 	"gateway/shared/dialect/upstream"
 	"gateway/shared/fault"
 	"gateway/shared/wire"
@@ -87,7 +88,7 @@ func providerFault(p *chat.ProviderError) *fault.Fault {
 	case http.StatusServiceUnavailable:
 		f.Code = chat.Overloaded
 	case http.StatusBadRequest:
-		if chat.ContextOverflow(p.Message) || strings.Contains(strings.ToLower(p.Message), "too many tokens") {
+		if at := (chat.ProviderError{Status: f.StatusCode, Message: p.Message}); hosts.MeaningOf(&at) == chat.ContextLength {
 			f.Code = chat.ContextLength
 		}
 	}

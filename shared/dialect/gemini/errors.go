@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"gateway/shared/chat"
+	"gateway/shared/dialect/hosts"
 	"gateway/shared/fault"
 	"gateway/shared/wire"
 )
@@ -152,7 +153,7 @@ func (s *said) fault() *fault.Fault {
 		f.Code, f.StatusCode = chat.Overloaded, http.StatusServiceUnavailable
 	case p.Status == 413:
 		f.Code = chat.ContextLength
-	case p.Status == 400 && chat.ContextOverflow(p.Message):
+	case hosts.MeaningOf(p) == chat.ContextLength:
 		f.Code = chat.ContextLength
 	}
 	return f

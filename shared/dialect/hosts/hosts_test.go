@@ -1,10 +1,12 @@
 package hosts
 
 import (
+	"strings"
 	"testing"
 	"time"
 
 	"gateway/shared/chat"
+	"gateway/shared/fault"
 )
 
 // sourced requires that a row names where it comes from.
@@ -32,5 +34,53 @@ func TestStopsHaveOneMeaningAndASource(t *testing.T) {
 	}
 	if reason, failed := StopOf([]byte("of_tomorrow")); reason != chat.StopUnknown || failed {
 		t.Errorf("an unknown word is %v, %t", reason, failed)
+	}
+}
+
+// refusals are errors as hosts write them, and what they mean.
+var refusals = []struct {
+	host               string
+	status             int
+	code, typ, message string
+	want               fault.Code
+}{
+	{"llama.cpp", 400, "400", "exceed_context_size_error", "request (4267 tokens) exceeds the available context size (4096 tokens), try increasing it", chat.ContextLength},
+	{"llama.cpp", 500, "500", "server_error", "Context size has been exceeded.", chat.ContextLength},
+	{"x-ai", 400, "Client specified an invalid argument", "", "This model's maximum prompt length is 131072 but the request contains 537812 tokens.", chat.ContextLength},
+	{"moonshot", 400, "", "invalid_request_error", "Invalid request: Your request exceeded model token limit: 131072", chat.ContextLength},
+	{"z-ai", 400, "1261", "", "Prompt exceeds max length", chat.ContextLength},
+	{"dashscope", 400, "invalid_parameter_error", "", "<400> InternalError.Algo.InvalidParameter: Range of input length should be [1, 983616]", chat.ContextLength},
+	{"ollama", 400, "", "", "input length exceeds the context length", chat.ContextLength},
+	{"ollama", 400, "", "", "prompt too long; exceeded max context length by 4 tokens", chat.ContextLength},
+	{"sglang", 400, "400", "BadRequestError", "The input (210000 tokens) is longer than the model's context length (200000 tokens).", chat.ContextLength},
+	{"together", 422, "", "", "Input validation error: `inputs` tokens + `max_new_tokens` must be <= 8193. Given: 9000", chat.ContextLength},
+	{"github copilot", 400, "model_max_prompt_tokens_exceeded", "", "prompt token count of 130000 exceeds the limit of 128000", chat.ContextLength},
+	{"lm studio", 400, "", "", "Trying to keep the first 15857 tokens when context the overflows. However, the model is loaded with context length of only 4096 tokens", chat.ContextLength},
+	{"vllm", 400, "400", "BadRequestError", "This model's maximum context length is 262144 tokens. However, you requested 0 output tokens", chat.ContextLength},
+	{"cohere", 400, "", "", "too many tokens: size limit exceeded by 3 tokens", chat.ContextLength},
+	{"z-ai", 429, "1113", "", "Insufficient balance or no resource package. Please recharge.", chat.InsufficientQuota},
+	{"moonshot", 429, "", "exceeded_current_quota_error", "Your account is suspended, please check your plan and billing details", chat.InsufficientQuota},
+	{"deepseek", 402, "invalid_request_error", "unknown_error", "Insufficient Balance", chat.InsufficientQuota},
+	{"openai", 429, "insufficient_quota", "insufficient_quota", "You exceeded your current quota", chat.InsufficientQuota},
+	{"a rate limit", 429, "rate_limit_exceeded", "tokens", "Rate limit reached: too many tokens per minute", ""},
+	{"a failed host", 503, "", "", "too many tokens in flight", ""},
+	{"another mistake", 400, "", "invalid_request_error", "max_tokens must be positive", ""},
+}
+
+func TestErrorsOfHostsMeanWhatAgentsActOn(t *testing.T) {
+	for _, r := range refusals {
+		p := &chat.ProviderError{Status: r.status, Code: r.code, Type: r.typ, Message: r.message}
+		if got := MeaningOf(p); got != r.want {
+			t.Errorf("%s: %q means %q, want %q", r.host, r.message, got, r.want)
+		}
+	}
+	for _, rows := range [][]Refusal{Overflows, Balances} {
+		for _, r := range rows {
+			name := r.Code + r.Type + r.Text
+			sourced(t, name, r.Host, r.Source, r.Date)
+			if name != r.Code && name != r.Type && name != r.Text || name == "" || strings.ToLower(r.Text) != r.Text {
+				t.Errorf("%+v: a row has one of code, type and words in lower case", r)
+			}
+		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"strconv"
 
 	"gateway/shared/chat"
+	"gateway/shared/dialect/hosts"
 	"gateway/shared/dialect/member"
 	"gateway/shared/dialect/upstream"
 	"gateway/shared/fault"
@@ -75,8 +76,11 @@ func readError(body []byte) *chat.ProviderError {
 			}
 		}
 	}
-	if d.Err() != nil || p.Message == "" && p.Type == "" && p.Code == "" {
+	if d.Err() != nil {
 		return nil
+	}
+	if p.Message == "" && p.Type == "" && p.Code == "" {
+		return upstream.ReadError(body) // one of the rarer shapes, as {errors:[{code,message}]}
 	}
 	return p
 }
@@ -134,11 +138,11 @@ func providerFault(p *chat.ProviderError) *fault.Fault {
 	f := fault.New(fault.ProviderError, p.Param, p.Message).WithCause(p)
 	f.Source = fault.SourceProvider
 	f.StatusCode = p.Status
-	switch {
-	case p.Code == "insufficient_quota" || p.Type == "insufficient_quota":
-		f.Code, f.StatusCode = chat.InsufficientQuota, http.StatusTooManyRequests
-	case p.Code == "context_length_exceeded" || p.Status == 400 && chat.ContextOverflow(p.Message):
-		f.Code = chat.ContextLength
+	switch meaning := hosts.MeaningOf(p); {
+	case meaning == chat.InsufficientQuota:
+		f.Code, f.StatusCode = meaning, http.StatusTooManyRequests
+	case meaning != "":
+		f.Code = meaning
 	case p.Code == "content_filter":
 		f.Code = chat.ContentFilter
 	case p.Status == 429:

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"gateway/shared/chat"
+	"gateway/shared/dialect/hosts"
 	"gateway/shared/fault"
 	"gateway/shared/wire"
 )
@@ -73,14 +74,13 @@ func Fault(p *chat.ProviderError) *fault.Fault {
 	f := fault.New(fault.ProviderError, p.Param, p.Message).WithCause(p)
 	f.Source = fault.SourceProvider
 	f.StatusCode = p.Status
-	words := strings.ToLower(p.Message)
-	switch {
+	switch meaning := hosts.MeaningOf(p); {
+	case meaning != "":
+		f.Code = meaning
 	case p.Status == http.StatusTooManyRequests:
 		f.Code = fault.RateLimited
 	case p.Status == http.StatusServiceUnavailable || p.Status == 529:
 		f.Code = chat.Overloaded
-	case p.Status == http.StatusBadRequest && (chat.ContextOverflow(p.Message) || strings.Contains(words, "too many tokens")):
-		f.Code = chat.ContextLength
 	}
 	return f
 }
