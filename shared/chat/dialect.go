@@ -144,6 +144,13 @@ type Passer interface {
 	NewStreamFilter(o *FilterOptions) StreamFilter
 }
 
+// Conformer is a Passer whose shape many hosts imitate without keeping to it.
+type Conformer interface {
+	// Conform returns a plain answer that clients of the shape can read: body itself where
+	// they can read that. finish is the answer's own Meter.Finish.
+	Conform(body []byte, finish string, strict bool) []byte
+}
+
 // Client is a dialect in which clients ask.
 type Client interface {
 	Dialect

@@ -93,6 +93,9 @@ func (pl *plains) readPlain(resp *http.Response) (err error) {
 		} else {
 			pl.Learn(p.meter)
 		}
+		if c, ok := pl.Route.Client.(chat.Conformer); ok {
+			p.buf.B = c.Conform(out, p.meter.Finish, pl.Strict())
+		}
 	default:
 		p.translated, p.meter, p.signed, err = pl.decodeWhole(out)
 		if err != nil && pl.cameAsEvents(out) {

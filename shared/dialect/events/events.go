@@ -239,5 +239,12 @@ func (o *Output) Add(b []byte) {
 	o.n += copy(o.buf[o.n:], b)
 }
 
+// Grow makes room for n bytes more than were read.
+func (o *Output) Grow(n int) {
+	buf := make([]byte, len(o.buf)+n)
+	copy(buf, o.buf[:o.n])
+	o.buf = buf
+}
+
 // Bytes is the output so far.
 func (o *Output) Bytes() []byte { return o.buf[:o.n] }

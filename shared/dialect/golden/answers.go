@@ -107,8 +107,10 @@ func (a *answer) whole(body []byte, traits *chat.Traits) []byte {
 	if pass, ok := a.client.(chat.Passer); a.own && ok {
 		if m := pass.MeterResponse(body); m.Err != nil {
 			err = m.Err
-		} else {
-			out = body
+		} else if out = body; a.own {
+			if c, ok := a.client.(chat.Conformer); ok {
+				out = c.Conform(body, m.Finish, a.o.Strict)
+			}
 		}
 	} else {
 		var r *chat.Response

@@ -53,6 +53,7 @@ type callDelta struct {
 	id       []byte // JSON string; nil when absent
 	name     []byte // JSON string
 	args     []byte // JSON string
+	object   bool   // the host wrote the arguments as an object
 }
 
 // size is how much text the choice brings.
@@ -325,7 +326,7 @@ func (c *callDelta) readFunction(d *wire.Decoder) {
 			c.name = stringOrNull(d)
 		case "arguments", "input":
 			if d.Kind() == wire.KindObject { // some hosts do not quote it
-				c.args = wire.AppendJSONString(nil, d.Raw())
+				c.args, c.object = wire.AppendJSONString(nil, d.Raw()), true
 			} else {
 				c.args = stringOrNull(d)
 			}

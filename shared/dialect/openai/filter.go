@@ -26,6 +26,9 @@ type filter struct {
 	usage usageReport // of all chunks so far
 	shape pieceShape  // of the chunks that bring text
 
+	shaper conformer // of chunks that OpenAI's libraries cannot read
+	start  heldStart // the first piece of a call whose name may go on
+
 	answered bool // a choice was seen
 	finished bool // a finish reason was seen
 	failed   bool // an error event was seen
@@ -72,6 +75,11 @@ func (f *filter) End() []byte {
 			out = append(bytes.TrimRight(out, "\r\n"), "\n\n"...)
 		}
 	}
+	if f.start.data != nil && !f.failed {
+		f.out.Over(nil)
+		f.releaseName()
+		out = append(out, f.out.Bytes()...)
+	}
 	if !f.m.Complete && !f.failed && f.finished {
 		// The host writes no [DONE], but clients wait for it.
 		f.m.Complete = true
@@ -114,10 +122,11 @@ func ordinary(data []byte) (null, end int, ok bool) {
 // event passes one event on.
 func (f *filter) event(e *events.Event) {
 	if e.Data == nil {
+		f.releaseName()
 		f.out.Add(e.Raw) // a comment, a keep-alive
 		return
 	}
-	if f.m.Started && !f.c.early && e.At >= 0 {
+	if f.m.Started && !f.c.early && e.At >= 0 && f.start.data == nil {
 		null, end, ok := ordinary(e.Data)
 		text := 0
 		if ok {
@@ -157,6 +166,7 @@ func (f *filter) drop(e *events.Event, cut wire.Span) {
 // tool calls, finish reasons, usage or errors, and [DONE].
 func (f *filter) chunk(e *events.Event) {
 	if bytes.Equal(bytes.TrimSpace(e.Data), done) {
+		f.releaseName()
 		if !f.answered && !f.m.Complete {
 			f.m.Err, f.failed = emptyAnswer(), true
 			return
@@ -167,6 +177,7 @@ func (f *filter) chunk(e *events.Event) {
 	}
 	c := &f.c
 	if err := c.read(&f.d, e.Data); err != nil {
+		f.releaseName()
 		f.unreadable(e, err)
 		return
 	}
@@ -176,15 +187,56 @@ func (f *filter) chunk(e *events.Event) {
 	}
 	switch {
 	case f.failed && c.err != nil && !c.inside:
+		f.releaseName()
 		f.out.Add(e.Raw)
 		f.passed = true
 	case f.failed: // a client would take the chunk for an answer
 	case f.swallows(c):
+	case f.holdName(e, c):
+	case f.foreign(c):
+		f.conform(e)
 	case c.usageAt.Absent() || !f.hides():
 		f.out.Add(e.Raw)
 	default:
 		f.drop(e, c.usageCut)
 	}
+}
+
+// foreign reports whether OpenAI's libraries cannot read a chunk as it is.
+func (f *filter) foreign(c *chunk) bool {
+	for i := range c.choices {
+		ch := &c.choices[i]
+		if ch.parts != nil || f.o.Strict && !ownFinish(ch.finish) || ch.function != nil && ch.function.object {
+			return true
+		}
+		for j := range ch.calls {
+			if !ch.calls[j].hasIndex || ch.calls[j].object {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// conform passes on what OpenAI's libraries can read of a chunk.
+func (f *filter) conform(e *events.Event) {
+	f.shaper.strict, f.shaper.stream = f.o.Strict, true
+	f.emit(wire.AppendSSE(nil, string(e.Name), f.shaper.rewrite(f.visible(e))))
+}
+
+// emit passes on an event that was written anew.
+func (f *filter) emit(event []byte) {
+	f.out.Grow(len(event))
+	f.out.Add(event)
+}
+
+// visible is the data of an event without usage that concerns only the gateway.
+func (f *filter) visible(e *events.Event) []byte {
+	cut := f.c.usageCut
+	if !f.hides() || f.c.usageAt.Absent() {
+		return e.Data
+	}
+	return append(append([]byte(nil), e.Data[:cut.Start]...), e.Data[cut.End:]...)
 }
 
 // unreadable ends the stream at an event that is not a chunk. An empty event is a

@@ -2,6 +2,7 @@ package openai
 
 import (
 	"strconv"
+	"strings"
 
 	"gateway/shared/chat"
 	"gateway/shared/wire"
@@ -22,13 +23,38 @@ func (s *streamDecoder) call(st *choiceState, c *callDelta, emit func(*chat.Delt
 	if call.id == "" && len(c.id) > 2 {
 		call.id = unquote(c.id)
 	}
-	if call.name == "" && len(c.name) > 2 {
-		call.name = unquote(c.name)
-	}
 	if !call.began {
-		if call.name == "" { // nothing can be passed on before the name
+		call.name = joinedName(call.name, unquote(c.name))
+		if call.name == "" || len(c.args) <= 2 && len(call.waiting) == 0 {
+			// Nothing can be passed on before the name, which may come in pieces.
 			call.waiting = append(call.waiting, unquote(c.args)...)
-			return nil
+			return s.begin(st, n, emit)
+		}
+		if err := s.begin(st, n+1, emit); err != nil {
+			return err
+		}
+	}
+	return s.args(st, n, c.args, emit)
+}
+
+// joinedName is the name of a call that was before and goes on with piece. Some hosts repeat
+// the whole name, or all of it so far.
+func joinedName(before, piece string) string {
+	if strings.HasPrefix(piece, before) {
+		return piece
+	}
+	if piece == "" {
+		return before
+	}
+	return before + piece
+}
+
+// begin gives the starts of those of the first n calls of a choice that have a name.
+func (s *streamDecoder) begin(st *choiceState, n int, emit func(*chat.Delta) error) error {
+	for n := range st.calls[:n] {
+		call := &st.calls[n]
+		if call.began || call.name == "" {
+			continue
 		}
 		call.began = true
 		if call.id == "" {
@@ -46,7 +72,7 @@ func (s *streamDecoder) call(st *choiceState, c *callDelta, emit func(*chat.Delt
 			call.waiting = nil
 		}
 	}
-	return s.args(st, n, c.args, emit)
+	return nil
 }
 
 func (s *streamDecoder) args(st *choiceState, n int, raw []byte, emit func(*chat.Delta) error) error {

@@ -206,6 +206,11 @@ func (s *streamDecoder) choice(c *choiceDelta, emit func(*chat.Delta) error) err
 		return nil
 	}
 	st := s.state(c.index)
+	if len(st.calls) > 0 && len(c.calls) == 0 && c.function == nil && c.size() > 0 {
+		if err := s.begin(st, len(st.calls), emit); err != nil {
+			return err
+		}
+	}
 	if err := s.piece(chat.DeltaThinking, c.index, blockThinking, c.thinking, nil, emit); err != nil {
 		return err
 	}
@@ -240,6 +245,9 @@ func (s *streamDecoder) choice(c *choiceDelta, emit func(*chat.Delta) error) err
 	}
 	if c.finish == nil || st.stopped {
 		return nil
+	}
+	if err := s.begin(st, len(st.calls), emit); err != nil {
+		return err
 	}
 	s.m.Finish = string(c.finish)
 	stop, failed := hosts.StopOf(c.finish)
@@ -304,6 +312,9 @@ func (s *streamDecoder) done(emit func(*chat.Delta) error) error {
 	s.m.Complete = true
 	for i := range s.choices {
 		st := &s.choices[i]
+		if err := s.begin(st, len(st.calls), emit); err != nil {
+			return err
+		}
 		for n := range st.calls {
 			if !st.calls[n].began {
 				continue

@@ -1,0 +1,243 @@
+package openai
+
+import (
+	"bytes"
+	"strconv"
+
+	"gateway/shared/dialect/hosts"
+	"gateway/shared/wire"
+)
+
+// Hosts that call themselves compatible send what OpenAI's own libraries cannot read:
+// content as a list, arguments as an object, pieces of calls without an index. Where the
+// client gets a host's own bytes, those places are rewritten, and nothing else. If strict, so
+// are finish reasons that OpenAI does not have.
+
+// foreignContent and foreignArguments are what is looked for before a response is walked.
+var (
+	contentKey   = []byte(`"content"`)
+	argumentsKey = []byte(`"arguments"`)
+)
+
+// Conform implements chat.Conformer.
+func (Chat) Conform(body []byte, finish string, strict bool) []byte {
+	if (!strict || ownFinish([]byte(finish))) && !anyValue(body, contentKey, '[') && !anyValue(body, argumentsKey, '{') {
+		return body
+	}
+	c := conformer{strict: strict}
+	return c.rewrite(body)
+}
+
+// ownFinish reports whether OpenAI has the finish reason.
+func ownFinish(finish []byte) bool {
+	switch string(finish) {
+	case "", "stop", "length", "tool_calls", "content_filter", "function_call":
+		return true
+	}
+	return false
+}
+
+// anyValue reports whether the value of a member key begins with first anywhere in body. The
+// quotes of a key in a JSON string are escaped, so what is found is a key.
+func anyValue(body, key []byte, first byte) bool {
+	for {
+		n := bytes.Index(body, key)
+		if n < 0 {
+			return false
+		}
+		body = body[n+len(key):]
+		if i := skipSpace(body, 0); at(body, i) == ':' && nextByte(body, i+1) == first {
+			return true
+		}
+	}
+}
+
+// conformer rewrites the choices of a response, or of the chunks of one stream.
+type conformer struct {
+	strict bool
+	stream bool
+	rename bool // name stands in the place of the call's name
+	name   string
+	calls  []conformedCall // of a stream: calls without an index
+	body   []byte
+	edits  []edit
+}
+
+// conformedCall is a call to which the host gave no index.
+type conformedCall struct {
+	choice int
+	id     string
+}
+
+// edit puts text in the place of a part of the body.
+type edit struct {
+	at   wire.Span
+	text []byte
+}
+
+// rewrite returns body with what OpenAI's libraries can read; body itself if it cannot be
+// walked.
+func (c *conformer) rewrite(body []byte) []byte {
+	c.body, c.edits = body, c.edits[:0]
+	d := wire.NewDecoder(body)
+	if d.Kind() != wire.KindObject {
+		return body
+	}
+	for key := range d.Object {
+		if string(key) == "choices" && d.Kind() == wire.KindArray {
+			for i := range d.Array {
+				if d.Kind() == wire.KindObject {
+					c.choice(d, i)
+				}
+			}
+		}
+	}
+	if d.End() != nil || len(c.edits) == 0 {
+		return body
+	}
+	out := make([]byte, 0, len(body)+64*len(c.edits))
+	from := 0
+	for _, e := range c.edits {
+		out = append(append(out, body[from:e.at.Start]...), e.text...)
+		from = e.at.End
+	}
+	return append(out, body[from:]...)
+}
+
+// value reads the value at d and returns where it is.
+func (c *conformer) value(d *wire.Decoder) (raw []byte, at wire.Span) {
+	d.Kind() // moves to the value
+	start := skipSpace(c.body, d.Offset())
+	raw = d.Raw()
+	return raw, wire.Span{Start: start, End: start + len(raw)}
+}
+
+func (c *conformer) choice(d *wire.Decoder, position int) {
+	for key := range d.Object {
+		switch string(key) {
+		case "index":
+			if d.Kind() == wire.KindNumber {
+				position = int(d.Int())
+			}
+		case "message", "delta":
+			if d.Kind() == wire.KindObject {
+				c.message(d, position)
+			}
+		case "finish_reason":
+			if c.strict && d.Kind() == wire.KindString {
+				raw, at := c.value(d)
+				if inner := raw[1 : len(raw)-1]; !ownFinish(inner) {
+					reason, _ := hosts.StopOf(inner)
+					c.edits = append(c.edits, edit{at, strconv.AppendQuote(nil, reason.OpenAI())})
+				} else if len(inner) == 0 {
+					c.edits = append(c.edits, edit{at, []byte("null")})
+				}
+			}
+		}
+	}
+}
+
+func (c *conformer) message(d *wire.Decoder, choice int) {
+	for key := range d.Object {
+		switch string(key) {
+		case "content":
+			if d.Kind() == wire.KindArray {
+				raw, at := c.value(d)
+				c.edits = append(c.edits, edit{at, c.content(raw)})
+			}
+		case "tool_calls":
+			if d.Kind() == wire.KindArray {
+				for range d.Array {
+					if d.Kind() == wire.KindObject {
+						c.call(d, choice)
+					}
+				}
+			}
+		case "function_call":
+			if d.Kind() == wire.KindObject {
+				c.function(d)
+			}
+		}
+	}
+}
+
+// content is a list of parts as one text. Reasoning, which stands beside the text at other
+// hosts, is a member of no strict response.
+func (c *conformer) content(list []byte) []byte {
+	d := wire.NewDecoder(list)
+	var text, thinking []byte
+	for range d.Array {
+		if d.Kind() != wire.KindObject {
+			continue
+		}
+		if s, thought := contentItem(d); thought {
+			thinking = append(thinking, s...)
+		} else {
+			text = append(text, s...)
+		}
+	}
+	out := wire.AppendJSONString(nil, string(text))
+	if len(thinking) > 0 && !c.strict {
+		out = wire.AppendJSONString(append(out, `,"reasoning_content":`...), string(thinking))
+	}
+	return out
+}
+
+func (c *conformer) call(d *wire.Decoder, choice int) {
+	start := skipSpace(c.body, d.Offset()) + 1 // behind the bracket
+	before := len(c.edits)
+	indexed, id := false, ""
+	for key := range d.Object {
+		switch string(key) {
+		case "index":
+			indexed = d.Kind() == wire.KindNumber
+		case "id":
+			if d.Kind() == wire.KindString {
+				id = d.Str()
+			}
+		case "function":
+			if d.Kind() == wire.KindObject {
+				c.function(d)
+			}
+		}
+	}
+	if c.stream && !indexed {
+		text := append(strconv.AppendInt([]byte(`"index":`), int64(c.index(choice, id)), 10), ',')
+		c.edits = append(c.edits, edit{})
+		copy(c.edits[before+1:], c.edits[before:])
+		c.edits[before] = edit{wire.Span{Start: start, End: start}, text}
+	}
+}
+
+// index is the index of a call that has none: that of its id, or of the last call.
+func (c *conformer) index(choice int, id string) int {
+	n := -1
+	for i := range c.calls {
+		if c.calls[i].choice != choice {
+			continue
+		}
+		if n++; c.calls[i].id == id {
+			return n
+		}
+	}
+	if id == "" && n >= 0 {
+		return n
+	}
+	if len(c.calls) < maxCalls {
+		c.calls = append(c.calls, conformedCall{choice, id})
+	}
+	return n + 1
+}
+
+func (c *conformer) function(d *wire.Decoder) {
+	for key := range d.Object {
+		switch {
+		case string(key) == "arguments" && d.Kind() == wire.KindObject:
+			raw, at := c.value(d)
+			c.edits = append(c.edits, edit{at, wire.AppendJSONString(nil, string(raw))})
+		case string(key) == "name" && c.rename:
+			_, at := c.value(d)
+			c.edits = append(c.edits, edit{at, wire.AppendJSONString(nil, c.name)})
+		}
+	}
+}
