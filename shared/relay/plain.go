@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	"gateway/shared/chat"
+	"gateway/shared/dialect/openai"
 	"gateway/shared/fault"
 	"gateway/shared/provider"
 	"gateway/shared/relay/came"
@@ -95,6 +96,8 @@ func (pl *plains) readPlain(resp *http.Response) (err error) {
 		}
 		if c, ok := pl.Route.Client.(chat.Conformer); ok {
 			p.buf.B = c.Conform(out, p.meter.Finish, pl.Strict())
+		} else if pl.Route.Operation == provider.Embeddings {
+			p.buf.B = openai.ConformEmbeddings(out, pl.In)
 		}
 	default:
 		p.translated, p.meter, p.signed, err = pl.decodeWhole(out)

@@ -31,7 +31,7 @@ type Vector struct {
 
 // Append writes the client's answer: {"object":"list","data":[...],"model":...,
 // "usage":{"prompt_tokens":n,"total_tokens":n}}. Vectors must be one for each
-// input. Usage is left out when the provider reports none.
+// input. Usage is estimated when the provider reports none.
 func (a *Answer) Append(dst []byte, asked *chat.Asked) ([]byte, chat.Meter, error) {
 	r, err := Read(asked.Body)
 	if err != nil {
@@ -67,18 +67,25 @@ func (a *Answer) Append(dst []byte, asked *chat.Asked) ([]byte, chat.Meter, erro
 	if asked.ProviderName != "" {
 		o.Str("provider", asked.ProviderName)
 	}
-	a.usage(o)
+	a.usage(o, r)
 	o.Close('}')
 	return o.B, chat.Meter{Model: a.Model, Usage: a.Usage, Complete: true, Started: true}, nil
 }
 
-func (a *Answer) usage(o *upstream.Object) {
+// usage writes usage, which OpenAI's shape always has. Where the provider reports none, it
+// is an estimate.
+func (a *Answer) usage(o *upstream.Object, r *Request) {
 	n := a.Told
-	if !n.Set && a.Usage.Known() {
+	switch {
+	case n.Set:
+	case a.Usage.Known():
 		n = chat.Some(a.Usage.InputTokens())
-	}
-	if !n.Set {
-		return
+	default:
+		size := 0
+		for i := range r.Inputs {
+			size += len(r.Inputs[i].Text)
+		}
+		n = chat.Some(int64(size+3) / 4)
 	}
 	o.Key("usage")
 	o.Open('{')

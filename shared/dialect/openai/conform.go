@@ -92,7 +92,16 @@ func (c *conformer) rewrite(body []byte) []byte {
 			}
 		}
 	}
-	if d.End() != nil || len(c.edits) == 0 {
+	if d.End() != nil {
+		return body
+	}
+	return c.edited()
+}
+
+// edited is the body with all edits.
+func (c *conformer) edited() []byte {
+	body := c.body
+	if len(c.edits) == 0 {
 		return body
 	}
 	out := make([]byte, 0, len(body)+64*len(c.edits))
