@@ -120,12 +120,22 @@ func (st *streams) startStream(resp *http.Response) answer {
 	if st.SameDialect() {
 		a.stream = turn.Pass(st.Route.Client.NewStreamFilter(&chat.FilterOptions{Strict: st.Strict(), IncludeUsage: st.WantUsage, Injected: st.injected}))
 	} else {
-		a.stream = st.translate(chat.Promised(st.Decoded, st.To.Dialect.NewStreamDecoder(&st.To.Traits)), st.options())
+		o := st.options()
+		a.stream = st.translate(verified(st, st.To.Dialect.NewStreamDecoder(&st.To.Traits), o), o)
 	}
 	st.guardStream(a)
 	st.gather(a)
 	st.open(a)
 	return *a
+}
+
+// verified is a decoder whose answer is verified for the client, see chat.Verified. What
+// guardrails make of an answer is not: they may leave nothing of it.
+func verified(st *streams, dec chat.StreamDecoder, o *chat.Options) chat.StreamDecoder {
+	if !st.SameDialect() {
+		dec = chat.Promised(st.Decoded, dec)
+	}
+	return chat.Verified(dec, st.Route.Client.Held(o), &st.Loss)
 }
 
 // translate begins to translate what dec reads for the client.

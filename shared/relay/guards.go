@@ -144,10 +144,8 @@ func (st *streams) guardStream(a *answer) {
 	dec, o := st.To.Dialect.NewStreamDecoder(&st.To.Traits), st.options()
 	if st.SameDialect() {
 		o.Request = st.LegacyOnly()
-	} else {
-		dec = chat.Promised(st.Decoded, dec)
 	}
-	a.stream = st.translate(st.guarded(dec, o), o)
+	a.stream = st.translate(st.guarded(verified(st, dec, o), o), o)
 }
 
 // guarded is a decoder whose stream is judged on its way.

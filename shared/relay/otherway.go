@@ -31,12 +31,10 @@ func (st *streams) pass(a *answer, in []byte) ([]byte, error) {
 func (st *streams) takeWhole(a *answer) {
 	dec := upstream.NewWhole(st.To.Dialect, &st.To.Traits)
 	o := st.options()
-	if a.stream.Translated() {
-		dec = chat.Promised(st.Decoded, dec)
-	} else {
+	if !a.stream.Translated() {
 		o.Request = st.LegacyOnly()
 	}
-	a.stream.Instead(st.translate(st.guarded(dec, o), o))
+	a.stream.Instead(st.translate(st.guarded(verified(st, dec, o), o), o))
 	st.gather(a)
 }
 

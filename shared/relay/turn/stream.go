@@ -25,9 +25,8 @@ type Stream struct {
 func Pass(f chat.StreamFilter) Stream { return Stream{filter: f} }
 
 // Translate is a stream that dec reads and client's dialect writes into the memory of
-// out, verified in between. What the client does not get is reported in loss.
+// out. What the client does not get is reported in loss.
 func Translate(dec chat.StreamDecoder, client chat.AnswerWriter, o *chat.Options, loss *chat.Loss, out []byte) Stream {
-	dec = chat.Verified(dec, client.Held(o), loss)
 	t := &translation{parser: parserOf(dec), dec: dec, enc: client.NewStreamEncoder(o), missed: chat.MissedBy(client, o, loss), out: out}
 	t.onEvent, t.onDelta = t.event, t.delta
 	return Stream{over: t}
