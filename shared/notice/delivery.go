@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"time"
 
 	"github.com/oklog/ulid/v2"
@@ -60,15 +61,15 @@ type Attempt struct {
 	Millis int64     `json:"latency_ms"`
 }
 
-// payload is the body of a webhook's delivery.
-func payload(e *Event) (json.RawMessage, error) {
-	data := map[string]string{"organisation_id": e.Org, "summary": e.Summary}
+// payload is the body of a webhook's delivery, with the names of the resources beside their
+// ids.
+func payload(e *Event, named Names) (json.RawMessage, error) {
+	data := map[string]string{"organisation_id": e.Org, "summary": e.summary(named)}
 	if e.Workspace != "" {
 		data["workspace_id"] = e.Workspace
 	}
-	for name, v := range e.Data {
-		data[name] = v
-	}
+	maps.Copy(data, named.members(e))
+	maps.Copy(data, e.Data)
 	return json.Marshal(map[string]any{"id": e.ID, "type": e.Type, "timestamp": e.At.UTC().Format(time.RFC3339Nano), "data": data})
 }
 

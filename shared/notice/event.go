@@ -69,18 +69,38 @@ func (a *Audience) empty() bool {
 // Scope is where the event happened.
 func (e *Event) Scope() store.Scope { return store.Scope{Org: e.Org, Workspace: e.Workspace} }
 
-// Names are what people call the workspace of an event and the key that it concerns, since
-// ids say little to them.
-type Names struct{ Workspace, Key string }
+// Names are the names of the resources that an event identifies by id; "" if there is none.
+type Names struct {
+	Workspace string // of Event.Workspace
+	Key       string // of Audience.Key
+	Subject   string // of the resource that Data identifies by "kind" and "id", such as a policy
+}
+
+// members returns the names under the fields of a webhook's data, such as policy_name.
+func (n Names) members(e *Event) map[string]string {
+	out := map[string]string{}
+	for _, one := range [...]struct{ kind, name string }{{e.Data["kind"], n.Subject}, {"workspace", n.Workspace}, {"key", n.Key}} {
+		if one.kind != "" && one.name != "" {
+			out[one.kind+"_name"] = one.name
+		}
+	}
+	return out
+}
+
+// summary is the event's sentence with names in place of ids.
+func (e *Event) summary(named Names) string {
+	text := e.Summary
+	for _, one := range [...]struct{ id, name string }{{e.Workspace, named.Workspace}, {e.Audience.Key, named.Key}, {e.Data["id"], named.Subject}} {
+		if one.id != "" && one.name != "" && !strings.Contains(text, one.name) {
+			text = strings.ReplaceAll(text, one.id, `"`+oneLine(one.name)+`"`)
+		}
+	}
+	return text
+}
 
 // mail is the subject and the text of the event in a mail.
 func (e *Event) mail(named Names) (subject, text string) {
-	subject = e.Summary
-	for _, one := range [...]struct{ id, name string }{{e.Workspace, named.Workspace}, {e.Audience.Key, named.Key}} {
-		if one.id != "" && one.name != "" && !strings.Contains(subject, one.name) {
-			subject = strings.ReplaceAll(subject, one.id, `"`+oneLine(one.name)+`"`)
-		}
-	}
+	subject = e.summary(named)
 	var b strings.Builder
 	b.WriteString(subject + "\n\n")
 	for _, name := range slices.Sorted(maps.Keys(e.Data)) {
@@ -88,7 +108,7 @@ func (e *Event) mail(named Names) (subject, text string) {
 			fmt.Fprintf(&b, "%s: %s\n", strings.ReplaceAll(name, "_", " "), oneLine(e.Data[name]))
 		}
 	}
-	for _, line := range [...]struct{ name, value string }{{"key", named.Key}, {"workspace", named.Workspace}, {"workspace id", e.Workspace}} {
+	for _, line := range [...]struct{ name, value string }{{e.Data["kind"], named.Subject}, {"key", named.Key}, {"workspace", named.Workspace}, {"workspace id", e.Workspace}} {
 		if line.value != "" {
 			fmt.Fprintf(&b, "%s: %s\n", line.name, oneLine(line.value))
 		}

@@ -1,6 +1,7 @@
 package notice
 
 import (
+	"encoding/json"
 	"strings"
 	"testing"
 )
@@ -17,12 +18,18 @@ func TestMailsNameWhatEventsAreAbout(t *testing.T) {
 		subject string
 		lines   []string
 	}{
-		"a key":            {budget("key", "key-1"), Names{"Shop", "Checkout"}, `The budget of key "Checkout" is exhausted`, []string{"key: Checkout\n", "workspace: Shop\n", "workspace id: ws-1\n", "id: key-1\n"}},
+		"a key":            {budget("key", "key-1"), Names{Workspace: "Shop", Key: "Checkout"}, `The budget of key "Checkout" is exhausted`, []string{"key: Checkout\n", "workspace: Shop\n", "workspace id: ws-1\n", "id: key-1\n"}},
 		"a workspace":      {budget("workspace", "ws-1"), Names{Workspace: "Shop"}, `The budget of workspace "Shop" is exhausted`, []string{"workspace: Shop\n", "workspace id: ws-1\n"}},
+		"a policy":         {&Event{Workspace: "ws-1", Summary: "The budget of policy p-1 is exhausted", Data: map[string]string{"kind": "policy", "id": "p-1"}}, Names{Workspace: "Shop", Subject: "Team red"}, `The budget of policy "Team red" is exhausted`, []string{"policy: Team red\n", "workspace: Shop\n", "id: p-1\n"}},
 		"what is gone":     {budget("key", "key-1"), Names{}, "The budget of key key-1 is exhausted", []string{"workspace id: ws-1\n"}},
 		"a name of lines":  {budget("key", "key-1"), Names{Key: "a\nBcc: b"}, `The budget of key "a Bcc: b" is exhausted`, []string{"key: a Bcc: b\n"}},
 		"nothing with one": {&Event{Summary: "A key ends"}, Names{}, "A key ends", []string{"A key ends\n\n"}},
 	} {
+		body, err := payload(c.event, c.named)
+		var sent struct{ Data map[string]string }
+		if err != nil || json.Unmarshal(body, &sent) != nil || sent.Data["summary"] != c.subject || sent.Data["workspace_name"] != c.named.Workspace || sent.Data["key_name"] != c.named.Key || sent.Data["policy_name"] != c.named.Subject || sent.Data["id"] != c.event.Data["id"] {
+			t.Errorf("%s: webhooks get %s, %v", name, body, err)
+		}
 		subject, text := c.event.mail(c.named)
 		if subject != c.subject || !strings.HasPrefix(text, subject+"\n\n") {
 			t.Errorf("%s: %q, %q", name, subject, text)

@@ -26,7 +26,7 @@ type Directory interface {
 	Target(ctx context.Context, sc store.Scope, id string) (t *Target, ok bool, err error)
 	// Addresses are the addresses of the people whom an event concerns.
 	Addresses(ctx context.Context, e *Event) ([]string, error)
-	// Names are what people call the places of an event; "" where there is none.
+	// Names are the names of the resources of an event.
 	Names(ctx context.Context, e *Event) (Names, error)
 	// Gone disables a webhook whose receiver said that it no longer exists.
 	Gone(ctx context.Context, sc store.Scope, id, why string) error
@@ -128,7 +128,11 @@ func (r *run) fanOut(ctx context.Context, raw []byte) error {
 	if err != nil {
 		return fmt.Errorf("notice: webhooks: %w", err)
 	}
-	body, err := payload(e)
+	named, err := r.Directory.Names(ctx, e)
+	if err != nil {
+		return fmt.Errorf("notice: names: %w", err)
+	}
+	body, err := payload(e, named)
 	if err != nil {
 		return fmt.Errorf("notice: encode: %w", err)
 	}
@@ -148,10 +152,6 @@ func (r *run) fanOut(ctx context.Context, raw []byte) error {
 	}
 	if len(people) == 0 {
 		return nil
-	}
-	named, err := r.Directory.Names(ctx, e)
-	if err != nil {
-		return fmt.Errorf("notice: names: %w", err)
 	}
 	subject, text := e.mail(named)
 	for _, address := range people[:min(len(people), mostMails)] {

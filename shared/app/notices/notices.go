@@ -11,7 +11,9 @@ import (
 	"gateway/shared/audit"
 	"gateway/shared/identity"
 	"gateway/shared/identity/people"
+	"gateway/shared/ledger"
 	"gateway/shared/notice"
+	"gateway/shared/provider"
 	"gateway/shared/resource"
 	"gateway/shared/seal"
 	"gateway/shared/store"
@@ -181,7 +183,37 @@ func (d *Directory) Names(ctx context.Context, e *notice.Event) (n notice.Names,
 		}
 		n.Key = rec.Name
 	}
+	id := e.Data["id"]
+	for _, at := range subjects[e.Data["kind"]] {
+		sc := e.Scope()
+		if at.shared {
+			sc = sc.Organisation()
+		}
+		rec, ok, err := d.Resources.Get(ctx, sc, at.kind, id)
+		if err != nil {
+			return n, err
+		}
+		if ok {
+			n.Subject = rec.Name
+			break
+		}
+	}
 	return n, nil
+}
+
+// subject is where a subject of limits is stored: in the workspace, or shared by all of the
+// organisation.
+type subject struct {
+	kind   resource.Kind
+	shared bool
+}
+
+// subjects are those with a name, by their kind in events. Names knows keys and workspaces
+// already.
+var subjects = map[ledger.Kind][]subject{
+	ledger.Policy:      {{kind: ledger.KindUsagePolicy}},
+	ledger.Integration: {{kind: provider.KindIntegration, shared: true}, {kind: provider.KindIntegration}},
+	ledger.Provider:    {{kind: provider.KindProvider}},
 }
 
 // key finds a key of the organisation or of one of its workspaces.
