@@ -189,6 +189,9 @@ func (f *family) before(c *admin.Call, tx *resource.Tx, ch *change) error {
 	k.Scopes = identity.NewScopeSet(k.Scopes...).Sorted()
 	if k.Rotation != nil && (ch.Was.Rotation == nil || c.Body.Has("rotation_policy")) {
 		k.Rotation.NextAt = k.Rotation.Next(c.Now)
+		if k.Rotation.TransitionMS == identity.MinTransition.Milliseconds() {
+			k.Rotation.TransitionMS = 0 // the default, as reads show it
+		}
 	}
 	if ch.Rec.Status == identity.StatusExpired && (k.ExpiresAt == nil || k.ExpiresAt.After(c.Now)) {
 		ch.Rec.Status = identity.StatusActive

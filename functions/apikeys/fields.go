@@ -29,6 +29,7 @@ func fields() []admin.Field {
 			{Name: "rotation_period_days", Min: 1, Max: 365},
 			{Name: "next_rotation_at"},
 			{Name: "key_transition_period_ms", Min: identity.MinTransition.Milliseconds(), Max: maxTransition},
+			{Name: "status", Type: admin.String, ReadOnly: true},
 		}},
 	}
 }

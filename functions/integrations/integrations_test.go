@@ -151,7 +151,7 @@ func TestBadInputIsRefusedWithItsField(t *testing.T) {
 		{"PUT", "/" + slug + "/workspaces", `{"workspaces":[{"id":"` + h.One + `","enabled":true},{"id":"` + admintest.OneSlug + `","enabled":true}]}`, "workspaces[1].id"},
 		{"PUT", "/" + slug + "/workspaces", `{"workspaces":[{"id":"` + h.One + `"}]}`, "workspaces[0].enabled"},
 		{"PUT", "/" + slug + "/workspaces", `{"workspaces":[{"id":"` + h.One + `","enabled":true,"usage_limits":{"credit_limit":1}}]}`, "workspaces[0].usage_limits"},
-		{"PUT", "/" + slug + "/workspaces", `{"workspaces":[{"id":"` + h.One + `","enabled":true,"usage_limits":[{"credit_limit":0.5}]}]}`, "workspaces[0].usage_limits[0].credit_limit"},
+		{"PUT", "/" + slug + "/workspaces", `{"workspaces":[{"id":"` + h.One + `","enabled":true,"usage_limits":[{"credit_limit":0}]}]}`, "workspaces[0].usage_limits[0].credit_limit"},
 		{"PUT", "/" + slug + "/workspaces", `{"workspaces":[{"id":"` + h.One + `","enabled":true,"usage_limits":[{"credit_limit":1},{"credit_limit":2}]}]}`, "workspaces[0].usage_limits"},
 		{"PUT", "/" + slug + "/workspaces", `{"workspaces":[{"id":"` + h.One + `","enabled":true,"rate_limits":[{"type":"requests","unit":"rps","value":1}]}]}`, "workspaces[0].rate_limits[0].unit"},
 		{"PUT", "/" + slug + "/workspaces", `{"global_workspace_access":{"usage_limits":[{"credit_limit":5}]}}`, "global_workspace_access.enabled"},

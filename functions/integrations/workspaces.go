@@ -52,7 +52,8 @@ func workspaceFields() []admin.Field {
 	slug := admin.SlugField(provider.MaxSlug)
 	slug.Name, slug.Doc, slug.Column, slug.CreateOnly = "default_provider_slug", "Slug of that provider.", false, false
 	entry := append([]admin.Field{{Name: "id", Doc: "Id or slug of the workspace.", Type: admin.String, Refers: "/admin/workspaces", Required: true, Min: 1, Max: 255}}, access...)
-	entry = append(entry, admin.Field{Name: "reset_usage", Doc: "true sets the usage back to nothing.", Type: admin.Boolean}, create, slug)
+	entry = append(entry, admin.Field{Name: "reset_usage", Doc: "true sets the usage back to nothing.", Type: admin.Boolean}, create, slug,
+		admin.Field{Name: "last_reset_at", Type: admin.Timestamp, ReadOnly: true})
 	return []admin.Field{
 		{Name: "workspaces", Type: admin.Array, Max: maxWorkspaces, Of: &admin.Field{Type: admin.Object, Fields: entry}},
 		{Name: "global_workspace_access", Doc: "What workspaces without settings of their own get, also those made later.", Type: admin.Object, Fields: access},

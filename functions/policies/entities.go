@@ -24,14 +24,15 @@ const (
 const maxEntities = 10_000
 
 var (
+	inUnit         = admin.Schema{"type": "number", "description": "In the unit of credit_limit: US dollars, tokens or requests."}
 	usageMapSchema = admin.Schema{"type": "object", "additionalProperties": admin.Closed(map[string]admin.Schema{
-		"current_usage": {"type": "number"}, "reserved_usage": {"type": "number"}, "available": {"type": "number"}, "status": {"type": "string"}, "is_threshold_alerts_sent": {"type": "boolean"}, "is_exhausted_alerts_sent": {"type": "boolean"},
+		"current_usage": inUnit, "reserved_usage": inUnit, "available": inUnit, "status": {"type": "string"}, "is_threshold_alerts_sent": {"type": "boolean"}, "is_exhausted_alerts_sent": {"type": "boolean"},
 	})}
 	entitySchema = admin.Closed(map[string]admin.Schema{
-		"id": {"type": "string"}, "value_key": {"type": "string"}, "current_usage": {"type": "number"}, "reserved_usage": {"type": "number"}, "available": {"type": "number"}, "status": {"type": "string"}, "object": {"type": "string"},
+		"id": {"type": "string"}, "value_key": {"type": "string"}, "current_usage": inUnit, "reserved_usage": inUnit, "available": inUnit, "status": {"type": "string"}, "object": {"type": "string"},
 	})
 	rateEntitySchema = admin.Closed(map[string]admin.Schema{
-		"id": {"type": "string"}, "value_key": {"type": "string"}, "current_usage": {"type": "number"}, "status": {"type": "string"},
+		"id": {"type": "string"}, "value_key": {"type": "string"}, "current_usage": {"type": "number", "description": "Requests or tokens, by the type of the policy."}, "status": {"type": "string"},
 		"window_resets_at": {"type": []string{"string", "null"}, "format": "date-time"}, "object": {"type": "string"},
 	})
 	paging = admin.Paging{MaxSize: 100}

@@ -88,7 +88,12 @@ func (f *family) describe() *admin.Collection[tenant.Workspace] {
 			{Field: admin.Field{Name: "defaults", Type: admin.Object, Required: true, Open: true}, Value: shownDefaults},
 			{Field: usersField},
 		},
-		Check: func(_ *admin.Call, ch *change) []fault.Detail { return ch.Form.Validate(ch.Rec.Name) },
+		Check: func(_ *admin.Call, ch *change) []fault.Detail {
+			if ch.Old != nil && ch.Rec.Name == withIcon(ch.Old.Name, ch.Was.Icon) {
+				ch.Rec.Name = ch.Old.Name // a read is sent back
+			}
+			return ch.Form.Validate(ch.Rec.Name)
+		},
 		Before: func(c *admin.Call, tx *resource.Tx, ch *change) error {
 			if err := describe(c, tx, ch); err != nil {
 				return err
@@ -147,10 +152,18 @@ func shownID(c *admin.Call, it item) any {
 }
 
 func displayName(c *admin.Call, it item) any {
-	if it.Form.Icon != "" && c.Route.Name == "getWorkspace" && c.Query.Text("name_format") != "plain" {
-		return it.Form.Icon + " " + it.Name
+	if c.Route.Name == "getWorkspace" && c.Query.Text("name_format") != "plain" {
+		return withIcon(it.Name, it.Form.Icon)
 	}
 	return it.Name
+}
+
+// withIcon returns the name as reads of one workspace show it.
+func withIcon(name, icon string) string {
+	if icon == "" {
+		return name
+	}
+	return icon + " " + name
 }
 
 func shownDefaults(_ *admin.Call, it item) any {

@@ -121,6 +121,9 @@ func fillMembers(f *Field, t reflect.Type) error {
 		f.Fields = slices.Clone(f.Fields)
 	}
 	for i := range f.Fields {
+		if f.Fields[i].ReadOnly {
+			continue
+		}
 		if err := bindMember(&f.Fields[i], members, t); err != nil {
 			return fmt.Errorf("%s: %w", f.Name, err)
 		}

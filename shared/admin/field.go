@@ -91,6 +91,10 @@ type Field struct {
 	Optional bool // left out where there is no value
 	Full     bool // Object: all its members are shown, with or without a value
 
+	// ReadOnly members of an Object are those that reads add to it: a body may repeat them,
+	// and they are ignored.
+	ReadOnly bool
+
 	instant bool // the stored member is a time.Time
 	unread  bool // no member of answers
 
@@ -363,9 +367,11 @@ func sortedKeys[V any](m map[string]V) []string {
 }
 
 func fieldNames(fields []Field) []string {
-	out := make([]string, len(fields))
+	var out []string
 	for i := range fields {
-		out[i] = fields[i].Name
+		if !fields[i].ReadOnly {
+			out = append(out, fields[i].Name)
+		}
 	}
 	return out
 }

@@ -85,7 +85,20 @@ func (l *Limits[T]) fields() []Field {
 		return l.flatFields()
 	}
 	return append(LimitFields(l.Place),
-		Field{Name: resetField, Doc: "true sets the usage of the budget back to nothing.", Type: Boolean, Trigger: true, UpdateOnly: true})
+		Field{Name: resetField, Doc: "true resets the usage of the budget. The number that reads show is ignored.", Type: Any, Form: Schema{"type": []string{"boolean", "integer", "null"}}, Check: checkReset, Trigger: true, UpdateOnly: true})
+}
+
+// checkReset accepts a Boolean, and the integer that reads show.
+func checkReset(raw json.RawMessage) []fault.Detail {
+	switch v := decodeAny(raw).(type) {
+	case bool, nil:
+		return nil
+	case json.Number:
+		if _, err := v.Int64(); err == nil {
+			return nil
+		}
+	}
+	return []fault.Detail{{Message: "must be true or false"}}
 }
 
 // shown are the members that decorate fills.

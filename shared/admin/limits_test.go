@@ -82,6 +82,16 @@ func TestLimitsAreParsedPreparedResetAndShown(t *testing.T) {
 		if got := h.Do("GET", c.path, key, nil).OK(); got.At(append([]string{"data", "0"}, strings.Split(c.budget+".credit_limit", ".")...)...) != 10.5 {
 			t.Errorf("list: %s", got.Body)
 		}
+		whole := h.Do("GET", at, key, nil).OK()
+		h.Do("PUT", at, key, whole.Body).OK()
+		if again := h.Do("GET", at, key, nil).OK(); again.At("reset_usage") != whole.At("reset_usage") || again.At("last_reset_at") != whole.At("last_reset_at") || see(c.budget+".next_usage_reset_at") != next {
+			t.Errorf("%s: %s, sent back: %s", at, whole.Body, again.Body)
+		}
+		budget := strings.Replace(c.one, `"monthly"`, `null,"next_usage_reset_at":"`+next+`"`, 1)
+		h.Do("PUT", at, key, `{"usage_limits":`+budget+`}`).OK()
+		if got := see(c.budget + ".next_usage_reset_at"); got != nil {
+			t.Errorf("%s: without cadence the next reset is %v", at, got)
+		}
 		h.Do("PUT", at, key, `{"usage_limits":null,"rate_limits":null}`).OK()
 		for _, member := range []string{c.budget, "rate_limits.0"} {
 			if got := see(member); got != nil {
@@ -133,13 +143,25 @@ func TestALimitMayBeAResourceItself(t *testing.T) {
 	if got.At("credit_limit") != 20.0 || got.At("alert_threshold") != nil || got.At("periodic_reset_days") != 3.0 || got.At("periodic_reset") != nil || got.Text("conditions", "0") != "b" {
 		t.Errorf("%s", got.Body)
 	}
+	for _, body := range []string{`{"periodic_reset":"monthly"}`, `{"periodic_reset_days":null}`} {
+		h.Do("PUT", at, key, body).OK()
+		if got = h.Do("GET", at, key, nil).OK(); got.Text("periodic_reset") != "monthly" || got.At("periodic_reset_days") != nil || got.Text("next_usage_reset_at") == "" {
+			t.Errorf("%s: %s", body, got.Body)
+		}
+	}
+	h.Do("PUT", at, key, `{"periodic_reset":null}`).OK()
+	if got = h.Do("GET", at, key, nil).OK(); got.At("periodic_reset") != nil || got.At("next_usage_reset_at") != nil {
+		t.Errorf("without cadence: %s", got.Body)
+	}
 	for body, field := range map[string]string{
 		`{"type":"cost"}`: "type", `{"credit_limit":0}`: "credit_limit", `{"credit_limit":null}`: "credit_limit", `{"alert_threshold":20}`: "alert_threshold",
 		`{"periodic_reset":"weekly","periodic_reset_days":3}`: "periodic_reset_days", `{"conditions":[]}`: "conditions", `{"periodic_reset":"daily"}`: "periodic_reset",
 	} {
 		h.Do("PUT", at, key, body).Refused(400, "AB01", field)
 	}
-	h.Do("POST", "/policies/usage", key, `{"conditions":["a"]}`).Refused(400, "AB01", "credit_limit")
+	h.Do("POST", "/policies/usage", key, `{"type":"cost","conditions":["a"]}`).Refused(400, "AB01", "credit_limit")
+	h.Do("POST", "/policies/usage", key, `{"credit_limit":5,"conditions":["a"]}`).Refused(400, "AB01", "type")
+	h.Do("POST", "/policies/usage", key, `{"type":null,"credit_limit":5,"conditions":["a"]}`).Refused(400, "AB01", "type")
 
 	id = h.Do("POST", "/policies/rates", key, `{"conditions":["a"],"type":"tokens","unit":"rpm","value":7}`).OK().Text("id")
 	at = "/policies/rates/" + id

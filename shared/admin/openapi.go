@@ -138,6 +138,9 @@ func membersSchema(fields []Field, m mode) Schema {
 			continue
 		}
 		s := f.schema()
+		if f.ReadOnly {
+			s["readOnly"] = true
+		}
 		if !f.Required {
 			s = nullable(s)
 		} else if m == creating {

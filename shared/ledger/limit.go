@@ -87,24 +87,38 @@ func (u UsageLimit) Schedule() Schedule {
 	return s
 }
 
-// Prepare makes the limit ready to be stored at now, in place of old (nil when
-// there was none): it keeps the time the limit was set and its manual reset,
-// and gives a periodic limit without a stated first reset one: the old one when
-// the cadence is the same, else the next slot.
+// Prepare completes the limit for storage at now in place of old, which is nil for a new
+// limit. It keeps the time the limit was set and its manual reset. If the limit comes with
+// the reset date that reads show, old's schedule is unchanged, and a removed cadence takes
+// the date with it. A periodic limit without a date gets old's if the cadence is the same,
+// else the next slot of its cadence.
 func (u *UsageLimit) Prepare(old *UsageLimit, now time.Time) {
 	u.SetAt = now.UTC().Truncate(time.Millisecond)
-	same := old != nil && old.Type == u.Type
-	if same {
+	if old != nil && old.Type == u.Type {
 		u.SetAt, u.ResetAt = old.SetAt, old.ResetAt
+		switch shown := old.shows(u.NextReset, now); {
+		case shown && old.Cadence == u.Cadence && old.Days == u.Days && !old.NextReset.IsZero():
+			u.NextReset = old.NextReset
+		case shown && old.Cadence != Never && u.Cadence == Never:
+			u.NextReset = time.Time{}
+		}
 	}
-	if u.Cadence == Never || !u.NextReset.IsZero() {
-		return
+	if u.Cadence != Never && u.NextReset.IsZero() {
+		u.NextReset, _ = Schedule{Cadence: u.Cadence, Days: u.Days}.Next(now)
 	}
-	if same && old.Cadence == u.Cadence && old.Days == u.Days && !old.NextReset.IsZero() {
-		u.NextReset = old.NextReset
-		return
+}
+
+// shows reports whether date is what reads show as the limit's next reset: its first or next
+// reset, or the last one for a read from before it. The zero date stands for the whole
+// schedule of a periodic limit, and for a single reset that is over.
+func (u *UsageLimit) shows(date, now time.Time) bool {
+	schedule := u.Schedule()
+	next, coming := schedule.Next(now)
+	if date.IsZero() {
+		return u.Cadence != Never || !coming
 	}
-	u.NextReset, _ = Schedule{Cadence: u.Cadence, Days: u.Days}.Next(now)
+	last, _ := schedule.Last(now)
+	return date.Equal(u.NextReset) || date.Equal(next) || date.Equal(last)
 }
 
 // ResetUsage marks the usage as reset at now: the counters start again at the
@@ -134,6 +148,14 @@ func (m Measure) words(n int64) string {
 		noun = noun[:len(noun)-1]
 	}
 	return formatDecimal(n, 0) + " " + noun
+}
+
+// atLeast states a minimum, in the measure's units, for messages.
+func (m Measure) atLeast(minimum int64) string {
+	if m == Cost {
+		return "more than $0"
+	}
+	return "at least " + m.words(minimum)
 }
 
 // usageJSON is the stored form, and but for set_at and reset_at that of the API.

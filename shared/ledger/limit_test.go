@@ -37,6 +37,11 @@ func TestUsageLimitsAreReadExactly(t *testing.T) {
 		{OnKey, `null`, nil},
 		{OnWorkspace, `[]`, nil},
 		{OnKey, `{"credit_limit":1}`, []UsageLimit{{Type: Cost, CreditLimit: dollar}}},
+		{OnKey, `{"credit_limit":0.05,"alert_threshold":0.02}`, []UsageLimit{{Type: Cost, CreditLimit: dollar / 20, AlertThreshold: dollar / 50}}},
+		{OnProvider, `{"credit_limit":0.000000001}`, []UsageLimit{{Type: Cost, CreditLimit: 1}}},
+		{OnIntegration, `[{"credit_limit":5e-1,"alert_threshold":1e-9}]`, []UsageLimit{{Type: Cost, CreditLimit: dollar / 2, AlertThreshold: 1}}},
+		{OnPolicy, `{"type":"cost","credit_limit":0.01}`, []UsageLimit{{Type: Cost, CreditLimit: dollar / 100}}},
+		{InToken, `[{"credit_limit":0.3}]`, []UsageLimit{{Type: Cost, CreditLimit: 3 * dollar / 10}}},
 		{OnKey, `{"type":"cost","credit_limit":10.000000001,"alert_threshold":7.5,"periodic_reset":null,"periodic_reset_days":null,"next_usage_reset_at":null}`,
 			[]UsageLimit{{Type: Cost, CreditLimit: 10*dollar + 1, AlertThreshold: 7.5 * dollar}}},
 		{OnKey, `{"credit_limit":1e3,"periodic_reset":"monthly"}`, []UsageLimit{{Type: Cost, CreditLimit: 1000 * dollar, Cadence: Monthly}}},
@@ -83,9 +88,9 @@ func TestRefusalsNameEveryField(t *testing.T) {
 	}{{"key", OnKey}, {"provider", OnProvider}, {"integration", OnIntegration}, {"workspace", OnWorkspace}, {"policy", OnPolicy}}
 	usage := []string{
 		`5`, `"x"`, `[]`, `[1]`, `{}`, `[{}]`, `[{"credit_limit":1},{"credit_limit":2}]`, `[{"credit_limit":1},{"type":"tokens","credit_limit":100},{"type":"requests","credit_limit":2}]`,
-		`{"credit_limit":"10"}`, `{"credit_limit":null}`, `{"credit_limit":0.99}`, `{"credit_limit":-1}`, `{"credit_limit":1e30}`, `{"credit_limit":1.0000000001}`,
+		`{"credit_limit":"10"}`, `{"credit_limit":null}`, `{"credit_limit":0}`, `{"credit_limit":-1}`, `{"credit_limit":1e30}`, `{"credit_limit":1.0000000001}`,
 		`{"type":"tokens","credit_limit":99}`, `{"type":"tokens","credit_limit":100.5}`, `{"type":"requests","credit_limit":1}`, `{"type":"money","credit_limit":1}`, `{"type":null,"credit_limit":1}`,
-		`{"credit_limit":10,"alert_threshold":10}`, `{"credit_limit":10,"alert_threshold":0.5}`, `{"credit_limit":10,"alert_threshold":"80%"}`,
+		`{"credit_limit":10,"alert_threshold":10}`, `{"credit_limit":10,"alert_threshold":0}`, `{"credit_limit":10,"alert_threshold":"80%"}`,
 		`{"credit_limit":10,"periodic_reset":"daily"}`, `{"credit_limit":10,"periodic_reset":"days"}`, `{"credit_limit":10,"periodic_reset":"weekly","periodic_reset_days":7}`,
 		`{"credit_limit":10,"periodic_reset_days":0}`, `{"credit_limit":10,"periodic_reset_days":366}`, `{"credit_limit":10,"periodic_reset_days":1.5}`, `{"credit_limit":10,"periodic_reset_days":"7"}`,
 		`{"credit_limit":10,"next_usage_reset_at":"tomorrow"}`, `{"credit_limit":10,"next_usage_reset_at":5}`,
@@ -209,6 +214,47 @@ func TestPrepareKeepsWhatBelongsToTheLimit(t *testing.T) {
 	tokens.Prepare(&monthly, now.AddDate(0, 0, 4))
 	if !tokens.SetAt.Equal(now.AddDate(0, 0, 4)) || !tokens.ResetAt.IsZero() || !tokens.NextReset.IsZero() {
 		t.Errorf("another type starts anew: %+v", tokens)
+	}
+}
+
+// A change that repeats what reads show leaves the schedule unchanged; a change that removes
+// the cadence removes the date, repeated or not.
+func TestPrepareLeavesAShownScheduleUnchanged(t *testing.T) {
+	set, now := at("2026-11-20T10:00:00Z"), at("2026-12-20T10:00:00Z")
+	for name, u := range map[string]UsageLimit{
+		"none": {}, "weekly": {Cadence: Weekly}, "monthly": {Cadence: Monthly}, "days": {Cadence: Days, Days: 9},
+		"monthly from a day on": {Cadence: Monthly, NextReset: at("2026-11-25")}, "monthly later": {Cadence: Monthly, NextReset: at("2027-02-03")},
+		"once": {NextReset: at("2027-02-03")}, "once and over": {NextReset: at("2026-12-03")},
+	} {
+		u.Type, u.CreditLimit = Cost, dollar
+		u.Prepare(nil, set)
+		schedule := u.Schedule()
+		for which, shown := range map[string]func(time.Time) (time.Time, bool){"next": schedule.Next, "last": schedule.Last} {
+			date, _ := shown(now)
+			again := UsageLimit{Type: Cost, CreditLimit: 2 * dollar, Cadence: u.Cadence, Days: u.Days, NextReset: date}
+			again.Prepare(&u, now)
+			want := u
+			want.CreditLimit = 2 * dollar
+			if which == "last" && date.IsZero() && u.Cadence == Never {
+				want.NextReset = time.Time{} // null removes a reset that lies ahead
+			}
+			if again != want {
+				t.Errorf("%s, %s: %+v, want %+v", name, which, again, want)
+			}
+			if u.Cadence == Never {
+				continue
+			}
+			for _, date := range []time.Time{date, u.NextReset, {}} {
+				removed := UsageLimit{Type: Cost, CreditLimit: dollar, NextReset: date}
+				if removed.Prepare(&u, now); !removed.NextReset.IsZero() {
+					t.Errorf("%s, %s without cadence: %v", name, which, removed.NextReset)
+				}
+			}
+		}
+		moved := UsageLimit{Type: Cost, CreditLimit: dollar, Cadence: u.Cadence, Days: u.Days, NextReset: at("2028-01-01")}
+		if moved.Prepare(&u, now); !moved.NextReset.Equal(at("2028-01-01")) {
+			t.Errorf("%s: a new date became %v", name, moved.NextReset)
+		}
 	}
 }
 

@@ -21,6 +21,7 @@ type Place struct {
 	perSecond  bool
 	requests   bool // budgets of requests
 	minRate    int64
+	typed      bool // a budget states its type
 }
 
 // The places. An integration has limits for each workspace, and a default for new ones. A
@@ -30,7 +31,7 @@ var (
 	OnProvider    = Place{maxUsage: 1, maxRates: 16, rateObject: true}
 	OnIntegration = Place{usageArray: true, maxUsage: 1, maxRates: 1}
 	OnWorkspace   = Place{usageArray: true, maxUsage: 2, maxRates: 16}
-	OnPolicy      = Place{maxUsage: 1, maxRates: 1, requests: true, minRate: 1, rateObject: true}
+	OnPolicy      = Place{maxUsage: 1, maxRates: 1, requests: true, minRate: 1, rateObject: true, typed: true}
 	InSimulation  = Place{maxUsage: 1, maxRates: 1, requests: true, perSecond: true, rateObject: true}
 	InToken       = Place{usageArray: true, maxUsage: 2, maxRates: 16, perSecond: true}
 )
@@ -43,6 +44,10 @@ const (
 	maxDollars = 1_000_000_000
 	maxCount   = 1_000_000_000_000_000
 )
+
+// minTokens is the smallest budget of tokens. A budget of dollars may be as small as a
+// nano-dollar.
+const minTokens = 100
 
 // UsageFields and RateFields are the keys that a flat form (a policy's body)
 // carries; UsageLimitOf and RateLimitOf read them.
@@ -59,7 +64,7 @@ func (p Place) UsageLimits(raw []byte, path string) ([]UsageLimit, []fault.Detai
 	d := &details{}
 	var limits []UsageLimit
 	for _, el := range d.elements(raw, path, p.usageArray, !p.usageArray, p.maxUsage) {
-		d.known(el.fields, el.path, UsageFields)
+		d.known(el.fields, el.path, UsageFields, readOnlyFields...)
 		limits = append(limits, p.usage(d, el.fields, el.path))
 	}
 	for i, u := range limits {
@@ -103,12 +108,14 @@ func (p Place) RateLimitOf(fields map[string]json.RawMessage, path string) (Rate
 
 func (p Place) usage(d *details, fields map[string]json.RawMessage, path string) UsageLimit {
 	u := UsageLimit{Type: Cost}
-	allowed, minimum := []Measure{Cost, Tokens}, map[Measure]int64{Cost: 1, Tokens: 100, Requests: 1}
+	allowed, minimum := []Measure{Cost, Tokens}, map[Measure]int64{Cost: 1, Tokens: minTokens, Requests: 1}
 	if p.requests {
 		allowed = append(allowed, Requests)
 	}
-	if raw, ok := fields["type"]; ok {
-		if u.Type, ok = oneOf(d, raw, join(path, "type"), allowed); !ok {
+	if raw, ok := fields["type"]; ok || p.typed {
+		if !ok {
+			d.add(join(path, "type"), "is required: one of %s", list(allowed))
+		} else if u.Type, ok = oneOf(d, raw, join(path, "type"), allowed); !ok {
 			u.Type = Cost
 			minimum[Cost] = 0 // what the minimum is depends on the type
 		}
@@ -116,7 +123,7 @@ func (p Place) usage(d *details, fields map[string]json.RawMessage, path string)
 	if raw, ok := fields["credit_limit"]; ok {
 		u.CreditLimit = d.amount(raw, join(path, "credit_limit"), u.Type, minimum[u.Type])
 	} else {
-		d.add(join(path, "credit_limit"), "is required: a number, at least %s", u.Type.words(minimum[u.Type]*unitOf(u.Type)))
+		d.add(join(path, "credit_limit"), "is required: a number, %s", u.Type.atLeast(minimum[u.Type]))
 	}
 	if raw, ok := present(fields, "alert_threshold"); ok {
 		at := join(path, "alert_threshold")
@@ -285,14 +292,11 @@ func (d *details) object(raw []byte, path string) (map[string]json.RawMessage, b
 	return fields, true
 }
 
-// known refuses keys that are not in allowed.
-func (d *details) known(fields map[string]json.RawMessage, path string, allowed []string) {
+// known rejects keys that are not in allowed. Those in readOnly are ignored, so that the
+// result of a read can be sent back.
+func (d *details) known(fields map[string]json.RawMessage, path string, allowed []string, readOnly ...string) {
 	for _, key := range slices.Sorted(maps.Keys(fields)) {
-		switch {
-		case slices.Contains(allowed, key):
-		case slices.Contains(readOnlyFields, key):
-			d.add(join(path, key), "is read only")
-		default:
+		if !slices.Contains(allowed, key) && !slices.Contains(readOnly, key) {
 			d.add(join(path, key), "is not known: allowed are %s", strings.Join(allowed, ", "))
 		}
 	}
@@ -306,7 +310,7 @@ func (d *details) required(fields map[string]json.RawMessage, path, key string) 
 	return raw, ok
 }
 
-// amount reads a number of dollars, tokens or requests.
+// amount reads a number of dollars, tokens or requests. minimum is in the measure's units.
 func (d *details) amount(raw []byte, path string, m Measure, minimum int64) int64 {
 	if !isNumber(raw) {
 		d.add(path, "must be a number")
@@ -324,8 +328,8 @@ func (d *details) amount(raw []byte, path string, m Measure, minimum int64) int6
 		d.add(path, "must have at most 9 decimal places")
 	case err != nil || n > most*unitOf(m):
 		d.add(path, "must be at most %d", most)
-	case n < minimum*unitOf(m):
-		d.add(path, "must be at least %s", m.words(minimum*unitOf(m)))
+	case n < minimum:
+		d.add(path, "must be %s", m.atLeast(minimum))
 	default:
 		return n
 	}
@@ -369,12 +373,16 @@ func oneOf[T ~string](d *details, raw []byte, path string, allowed []T) (T, bool
 	if json.Unmarshal(raw, &s) == nil && slices.Contains(allowed, s) {
 		return s, true
 	}
+	d.add(path, "must be one of %s", list(allowed))
+	return "", false
+}
+
+func list[T ~string](allowed []T) string {
 	words := make([]string, len(allowed))
 	for i, a := range allowed {
 		words[i] = string(a)
 	}
-	d.add(path, "must be one of %s", strings.Join(words, ", "))
-	return "", false
+	return strings.Join(words, ", ")
 }
 
 // present gives a field that is there and not null.

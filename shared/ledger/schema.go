@@ -5,6 +5,9 @@ package ledger
 
 type schema = map[string]any
 
+// smallest is the smallest amount: a nano-dollar.
+const smallest = 1e-9
+
 // UsageSchema describes usage_limits as clients send it and as reads show it.
 func (p Place) UsageSchema() map[string]any {
 	measures := []Measure{Cost, Tokens}
@@ -15,24 +18,28 @@ func (p Place) UsageSchema() map[string]any {
 		"type": "object", "required": []string{"credit_limit"}, "additionalProperties": false,
 		"properties": schema{
 			"type":                schema{"type": "string", "enum": measures, "default": Cost},
-			"credit_limit":        schema{"type": "number", "minimum": 1, "description": "Dollars, or tokens of which at least 100."},
-			"alert_threshold":     schema{"type": []string{"number", "null"}, "minimum": 1, "description": "In the unit of credit_limit, and less than it."},
+			"credit_limit":        schema{"type": "number", "minimum": smallest, "description": "US dollars with at most 9 decimal places, more than 0; or tokens, at least 100."},
+			"alert_threshold":     schema{"type": []string{"number", "null"}, "minimum": smallest, "description": "In the unit of credit_limit, and less than it."},
 			"periodic_reset":      schema{"type": []string{"string", "null"}, "enum": []any{Weekly, Monthly, nil}},
 			"periodic_reset_days": schema{"type": []string{"integer", "null"}, "minimum": 1, "maximum": 365, "description": "In place of periodic_reset."},
 			"next_usage_reset_at": schema{"type": []string{"string", "null"}, "format": "date-time", "description": "00:00 UTC of its day counts."},
 			"on_exceeded":         schema{"type": []string{"string", "null"}, "enum": []any{Deny, Audit, Fallback, nil}, "description": "audit lets requests through that the budget has not enough for, and charges them; fallback sends them to fallback_model, and charges what that costs; deny, also when absent, refuses them."},
 			"fallback_model":      schema{"type": []string{"string", "null"}, "example": "@provider/model", "description": "Of on_exceeded fallback: @provider/model."},
 			"temporary_raise": schema{"type": []string{"object", "null"}, "required": []string{"amount", "expires_at"}, "additionalProperties": false, "description": "Adds to credit_limit until it expires.", "properties": schema{
-				"amount": schema{"type": "number", "minimum": 1}, "expires_at": schema{"type": "string", "format": "date-time"},
+				"amount": schema{"type": "number", "minimum": smallest, "description": "In the unit of credit_limit."}, "expires_at": schema{"type": "string", "format": "date-time"},
 			}},
-			"current_usage":            schema{"type": "number", "readOnly": true, "description": "Settled in this period."},
-			"reserved_usage":           schema{"type": "number", "readOnly": true, "description": "Held by requests that are under way."},
-			"available":                schema{"type": "number", "readOnly": true, "description": "credit_limit less current_usage and reserved_usage."},
+			"current_usage":            schema{"type": "number", "readOnly": true, "description": "Settled in this period, in the unit of credit_limit. Read-only fields are ignored in requests."},
+			"reserved_usage":           schema{"type": "number", "readOnly": true, "description": "Held by requests in progress, in the unit of credit_limit."},
+			"available":                schema{"type": "number", "readOnly": true, "description": "In the unit of credit_limit: credit_limit less current_usage and reserved_usage."},
 			"status":                   schema{"type": "string", "enum": []string{"active", Exhausted}, "readOnly": true, "description": "exhausted: nothing is left, or a request was refused and less is left than the last one needed that was let through."},
 			"last_reset_at":            schema{"type": []string{"string", "null"}, "format": "date-time", "readOnly": true},
 			"is_threshold_alerts_sent": schema{"type": "boolean", "readOnly": true},
 			"is_exhausted_alerts_sent": schema{"type": "boolean", "readOnly": true},
 		},
+	}
+	if p.typed {
+		one["required"] = []string{"type", "credit_limit"}
+		delete(one["properties"].(schema)["type"].(schema), "default")
 	}
 	if p.usageArray {
 		return listOf(one, p.maxUsage)

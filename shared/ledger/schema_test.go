@@ -32,7 +32,8 @@ func compile(t *testing.T, s map[string]any) *jsonschema.Schema {
 // good one are good or bad to both.
 func TestSchemasAgreeWithTheParser(t *testing.T) {
 	usages := []string{
-		`null`, `[]`, `{}`, `"x"`, `5`, `[null]`, `{"credit_limit":1}`, `[{"credit_limit":1}]`, `{"credit_limit":0.5}`, `{"credit_limit":"1"}`, `{"credit_limit":null}`,
+		`null`, `[]`, `{}`, `"x"`, `5`, `[null]`, `{"credit_limit":1}`, `[{"credit_limit":1}]`, `{"credit_limit":0.5}`, `{"credit_limit":0}`, `{"credit_limit":-0.5}`, `{"type":"cost","credit_limit":0.05,"alert_threshold":0.02}`, `{"type":"tokens","credit_limit":2000}`, `{"credit_limit":2,"current_usage":1,"reserved_usage":0,"available":1,"status":"active","last_reset_at":null,"is_threshold_alerts_sent":false,"is_exhausted_alerts_sent":true}`,
+		`{"credit_limit":"1"}`, `{"credit_limit":null}`,
 		`{"credit_limit":2,"type":"cost"}`, `{"credit_limit":200,"type":"tokens"}`, `{"credit_limit":2,"type":"requests"}`, `{"credit_limit":2,"type":null}`, `{"credit_limit":2,"type":""}`,
 		`{"credit_limit":2,"alert_threshold":1}`, `{"credit_limit":2,"alert_threshold":0}`, `{"credit_limit":2,"alert_threshold":null}`, `{"credit_limit":2,"alert_threshold":"1"}`,
 		`{"credit_limit":2,"periodic_reset":"weekly"}`, `{"credit_limit":2,"periodic_reset":"daily"}`, `{"credit_limit":2,"periodic_reset":null,"periodic_reset_days":365}`,
@@ -47,7 +48,7 @@ func TestSchemasAgreeWithTheParser(t *testing.T) {
 		`[{"type":"requests","unit":"rpm","value":"1"}]`, `[{"type":"requests","unit":"rpm","value":1000000000000000}]`, `[{"type":"requests","unit":"rpm","value":1000000000000001}]`,
 		`[{"type":"requests","unit":"rpm","value":1,"per":"key"}]`, `[{"type":"requests","unit":"rpm","value":1},{"type":"requests","unit":"rph","value":1}]`,
 	}
-	for name, p := range map[string]Place{"key": OnKey, "provider": OnProvider, "integration": OnIntegration, "workspace": OnWorkspace} {
+	for name, p := range map[string]Place{"key": OnKey, "provider": OnProvider, "integration": OnIntegration, "workspace": OnWorkspace, "policy": OnPolicy} {
 		usage, rate := compile(t, p.UsageSchema()), compile(t, p.RateSchema())
 		for _, text := range usages {
 			_, bad := p.UsageLimits([]byte(text), "")
