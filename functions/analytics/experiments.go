@@ -9,6 +9,7 @@ import (
 	"gateway/shared/admin"
 	"gateway/shared/admin/usagequery"
 	"gateway/shared/fault"
+	"gateway/shared/pricing"
 	"gateway/shared/prompt"
 	"gateway/shared/usage/feedback"
 	"gateway/shared/usage/report"
@@ -43,7 +44,9 @@ type Measures struct {
 	ErrorRate    Estimate `json:"error_rate" doc:"Per cent of requests that failed; those that guardrails refused are not among them."`
 	DeniedRate   Estimate `json:"denied_rate" doc:"Per cent that guardrails refused."`
 	FailedRate   Estimate `json:"failed_check_rate" doc:"Per cent that went through though a guardrail failed."`
-	Cost         Estimate `json:"cost" doc:"US cents by request."`
+	Cost         Estimate `json:"cost" doc:"By request, in cost_unit."`
+	CostUnit     string   `json:"cost_unit" enum:"cents" doc:"The unit of cost: US cents."`
+	CostUSD      Estimate `json:"cost_usd" doc:"cost in US dollars."`
 	Latency      Estimate `json:"latency" doc:"Milliseconds by request."`
 	InputTokens  Estimate `json:"input_tokens"`
 	OutputTokens Estimate `json:"output_tokens"`
@@ -52,14 +55,16 @@ type Measures struct {
 
 // VariantOf is one version.
 type VariantOf struct {
-	Version     int64     `json:"prompt_version"`
-	Weight      int64     `json:"weight"`
-	Requests    int64     `json:"requests"`
-	Share       float64   `json:"share" doc:"Per cent of the experiment's requests."`
-	TotalCost   float64   `json:"total_cost" doc:"US cents."`
-	Ratings     int64     `json:"feedback_count"`
-	Measures    Measures  `json:"measures"`
-	VersusFirst *Measures `json:"versus_first" doc:"By how much it is above the first version; an interval that holds 0 shows no difference."`
+	Version     int64       `json:"prompt_version"`
+	Weight      int64       `json:"weight"`
+	Requests    int64       `json:"requests"`
+	Share       float64     `json:"share" doc:"Per cent of the experiment's requests."`
+	TotalCost   float64     `json:"total_cost" doc:"In cost_unit."`
+	CostUnit    string      `json:"cost_unit" enum:"cents" doc:"The unit of total_cost: US cents."`
+	TotalUSD    json.Number `json:"total_cost_usd" doc:"total_cost in US dollars, exactly."`
+	Ratings     int64       `json:"feedback_count"`
+	Measures    Measures    `json:"measures"`
+	VersusFirst *Measures   `json:"versus_first" doc:"By how much it is above the first version; an interval that holds 0 shows no difference."`
 }
 
 // experiments is the route of results.
@@ -143,6 +148,7 @@ func (f *family) variants(c *admin.Call, e *prompt.Experiment, out *Results) (ma
 
 const (
 	cents  = 1e-7 // of a nano-dollar
+	usd    = 1e-9 // of a nano-dollar
 	itself = 1.0
 )
 
@@ -158,7 +164,7 @@ func (r *Results) compare(e *prompt.Experiment, found map[string]*report.Variant
 	}
 	for i, v := range e.Variants {
 		s := &all[i]
-		out := VariantOf{Version: v.Version, Weight: v.Weight, Requests: s.Requests, TotalCost: s.Cost.Sum * cents, Ratings: s.Feedback.N, Measures: measure(s)}
+		out := VariantOf{Version: v.Version, Weight: v.Weight, Requests: s.Requests, TotalCost: s.Cost.Sum * cents, CostUnit: pricing.CostUnit, TotalUSD: pricing.NanoDollars(s.Cost.Sum).USD(), Ratings: s.Feedback.N, Measures: measure(s)}
 		if total > 0 {
 			out.Share = 100 * float64(s.Requests) / float64(total)
 		}
@@ -173,7 +179,7 @@ func (r *Results) compare(e *prompt.Experiment, found map[string]*report.Variant
 func measure(s *report.Variant) Measures {
 	return Measures{
 		ErrorRate: rate(s.Errors, s.Requests), DeniedRate: rate(s.Denied, s.Requests), FailedRate: rate(s.Failed, s.Requests),
-		Cost: mean(s.Cost, cents), Latency: mean(s.Duration, itself), InputTokens: mean(s.TokensIn, itself), OutputTokens: mean(s.TokensOut, itself), Feedback: mean(s.Feedback, itself),
+		Cost: mean(s.Cost, cents), CostUnit: pricing.CostUnit, CostUSD: mean(s.Cost, usd), Latency: mean(s.Duration, itself), InputTokens: mean(s.TokensIn, itself), OutputTokens: mean(s.TokensOut, itself), Feedback: mean(s.Feedback, itself),
 	}
 }
 
@@ -181,7 +187,7 @@ func differ(s, first *report.Variant) Measures {
 	rates := func(k, k0 int64) Estimate { return rateDifference(k, s.Requests, k0, first.Requests) }
 	return Measures{
 		ErrorRate: rates(s.Errors, first.Errors), DeniedRate: rates(s.Denied, first.Denied), FailedRate: rates(s.Failed, first.Failed),
-		Cost: meanDifference(s.Cost, first.Cost, cents), Latency: meanDifference(s.Duration, first.Duration, itself),
+		Cost: meanDifference(s.Cost, first.Cost, cents), CostUnit: pricing.CostUnit, CostUSD: meanDifference(s.Cost, first.Cost, usd), Latency: meanDifference(s.Duration, first.Duration, itself),
 		InputTokens: meanDifference(s.TokensIn, first.TokensIn, itself), OutputTokens: meanDifference(s.TokensOut, first.TokensOut, itself), Feedback: meanDifference(s.Feedback, first.Feedback, itself),
 	}
 }

@@ -180,7 +180,7 @@ func (g *grouping) row(group *report.Group, shown []string) map[string]any {
 		case "cost":
 			row["cost_unit"], row["cost_usd"] = pricing.CostUnit, group.Cost.USD()
 		case "gateway_cost":
-			row["cost_unit"] = pricing.CostUnit
+			row["cost_unit"], row["gateway_cost_usd"] = pricing.CostUnit, group.Running.USD()
 		}
 	}
 	return row
@@ -199,6 +199,7 @@ type (
 	groupMoney struct {
 		Unit string      `json:"cost_unit" enum:"cents" doc:"The unit of cost and gateway_cost: US cents."`
 		USD  json.Number `json:"cost_usd" doc:"cost in US dollars, exactly."`
+		Own  json.Number `json:"gateway_cost_usd" doc:"gateway_cost in US dollars, exactly."`
 	}
 	groupHead struct {
 		Requests int64  `json:"requests"`
@@ -228,14 +229,18 @@ func rowSchema(members, always []string, feedback bool) admin.Schema {
 	}
 	parts := []admin.Schema{admin.SchemaOf[groupHead]()}
 	for _, name := range columns {
-		parts = append(parts, of(name, report.ColumnType(name), slices.Contains(always, name)))
+		part := of(name, report.ColumnType(name), slices.Contains(always, name))
+		if name == "cost" || name == "gateway_cost" {
+			part["properties"].(map[string]admin.Schema)[name]["description"] = "In cost_unit."
+		}
+		parts = append(parts, part)
 	}
-	for _, name := range []string{"cost_unit", "cost_usd"} {
+	for _, one := range [...]struct{ name, column string }{{"cost_unit", "cost"}, {"cost_usd", "cost"}, {"gateway_cost_usd", "gateway_cost"}} {
 		s := admin.SchemaOf[groupMoney]()
 		props := s["properties"].(map[string]admin.Schema)
-		s["properties"], s["required"] = map[string]admin.Schema{name: props[name]}, []string{}
-		if slices.Contains(always, "cost") {
-			s["required"] = []string{name}
+		s["properties"], s["required"] = map[string]admin.Schema{one.name: props[one.name]}, []string{}
+		if slices.Contains(always, one.column) {
+			s["required"] = []string{one.name}
 		}
 		parts = append(parts, s)
 	}

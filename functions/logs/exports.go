@@ -296,7 +296,7 @@ func refuseDenied(of *tenant.Organisation, fields []string) error {
 	var wrong []fault.Detail
 	for i, name := range fields {
 		denied := of.Settings.DeniedExportFields
-		if slices.Contains(denied, name) || name == "cost_usd" && slices.Contains(denied, "cost") {
+		if slices.Contains(denied, name) || slices.Contains(denied, strings.TrimSuffix(name, "_usd")) {
 			wrong = append(wrong, fault.Detail{Field: fmt.Sprintf("requested_data[%d]", i), Message: fmt.Sprintf("%s may not be exported here", name)})
 		}
 		if slices.Contains(fields[:i], name) {

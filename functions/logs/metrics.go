@@ -58,7 +58,8 @@ type metrics struct {
 	UnitsEstimated bool        `json:"units_estimated"`
 	UnitsLimited   bool        `json:"units_limited" doc:"The provider reported more than a request can use. The units are the most that this request could have used."`
 	Cost           float64     `json:"cost" doc:"In cost_unit."`
-	GatewayCost    float64     `json:"gateway_cost" doc:"Of the gateway itself on AWS, in US cents; 0 where it is not counted for each request."`
+	GatewayCost    float64     `json:"gateway_cost" doc:"Of the gateway itself on AWS, in cost_unit; 0 where it is not counted for each request."`
+	GatewayCostUSD json.Number `json:"gateway_cost_usd" doc:"gateway_cost in US dollars, exactly."`
 	CostCurrency   string      `json:"cost_currency" doc:"The currency of all costs; cost, gateway_cost and cache_savings are in hundredths of it."`
 	CostUnit       string      `json:"cost_unit" enum:"cents" doc:"The unit of cost, gateway_cost and cache_savings: US cents."`
 	CostUSD        json.Number `json:"cost_usd" doc:"cost in US dollars, exactly."`
@@ -66,9 +67,10 @@ type metrics struct {
 	PriceBook      *string     `json:"price_book" doc:"Version of the price list; null: nothing was charged by it."`
 	Tariff         *string     `json:"tariff" doc:"Lines of the price list that the cost was made of."`
 
-	CacheStatus  string  `json:"cache_status"`
-	CacheType    *string `json:"cache_type"`
-	CacheSavings float64 `json:"cache_savings"`
+	CacheStatus     string      `json:"cache_status"`
+	CacheType       *string     `json:"cache_type"`
+	CacheSavings    float64     `json:"cache_savings" doc:"Cost of the cached response, in cost_unit."`
+	CacheSavingsUSD json.Number `json:"cache_savings_usd" doc:"cache_savings in US dollars, exactly."`
 
 	TraceID      *string `json:"trace_id"`
 	SpanID       *string `json:"span_id"`
@@ -167,6 +169,7 @@ func metricsOf(r *usage.Record, organisation, configVersion string) metrics {
 		UnitsLimited:   r.Usage.Limited,
 		Cost:           report.Cents(r.Cost),
 		GatewayCost:    report.Cents(r.Running),
+		GatewayCostUSD: r.Running.USD(),
 		CostCurrency:   "USD",
 		CostUnit:       pricing.CostUnit,
 		CostUSD:        r.Cost.USD(),
@@ -174,9 +177,10 @@ func metricsOf(r *usage.Record, organisation, configVersion string) metrics {
 		PriceBook:      orNull(r.Book),
 		Tariff:         orNull(r.Tariff),
 
-		CacheStatus:  r.CacheStatus,
-		CacheType:    cacheType(r.CacheStatus),
-		CacheSavings: report.Cents(r.CacheSaved),
+		CacheStatus:     r.CacheStatus,
+		CacheType:       cacheType(r.CacheStatus),
+		CacheSavings:    report.Cents(r.CacheSaved),
+		CacheSavingsUSD: r.CacheSaved.USD(),
 
 		TraceID:      orNull(r.TraceID),
 		SpanID:       orNull(r.SpanID),

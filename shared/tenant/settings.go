@@ -178,6 +178,6 @@ func (p RotationPeriod) String() string { return fmt.Sprintf("%d days", int(p)) 
 // ExportFields are the fields that exports of logs can have, and can be denied.
 var ExportFields = []string{
 	"id", "trace_id", "created_at", "request", "response", "is_success", "ai_org", "ai_model", "req_units", "res_units", "total_units", "request_url",
-	"cost", "gateway_cost", "cost_currency", "cost_unit", "cost_usd", "response_time", "response_status_code", "mode", "config", "prompt_slug", "metadata",
+	"cost", "gateway_cost", "gateway_cost_usd", "cost_currency", "cost_unit", "cost_usd", "response_time", "response_status_code", "mode", "config", "prompt_slug", "metadata",
 	"span_id", "parent_span_id", "session_id", "agent_id", "parent_agent_id", "workspace_id", "api_key_id", "user_id", "virtual_key", "error_code", "cache_status",
 }

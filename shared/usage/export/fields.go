@@ -73,6 +73,7 @@ var fields = []field{
 	{"request_url", "Path that was called.", choice, false, func(l *line) any { return l.Path }},
 	{"cost", "In US cents.", number, false, func(l *line) any { return report.Cents(l.Cost) }},
 	{"gateway_cost", "Of the gateway itself, in US cents; 0 where it is not counted for each request.", number, false, func(l *line) any { return report.Cents(l.Running) }},
+	{"gateway_cost_usd", "gateway_cost in US dollars, exactly.", money, false, func(l *line) any { return l.Running }},
 	{"cost_currency", "The currency of all costs; cost and gateway_cost are in hundredths of it.", choice, false, func(*line) any { return "USD" }},
 	{"cost_unit", "The unit of cost and gateway_cost.", choice, false, func(*line) any { return pricing.CostUnit }},
 	{"cost_usd", "cost in US dollars, exactly.", money, false, func(l *line) any { return l.Cost }},

@@ -32,11 +32,12 @@ type (
 		Sum
 	}
 	Money struct {
-		Total   float64     `json:"total"`
-		Avg     float64     `json:"avg"`
-		Gateway float64     `json:"gateway_total"` // costs of the gateway itself
-		Unit    string      `json:"cost_unit" enum:"cents" doc:"The unit of total, avg and gateway_total: US cents."`
-		USD     json.Number `json:"cost_usd" doc:"total in US dollars, exactly."`
+		Total      float64     `json:"total" doc:"In cost_unit."`
+		Avg        float64     `json:"avg" doc:"By request, in cost_unit."`
+		Gateway    float64     `json:"gateway_total" doc:"Costs of the gateway itself, in cost_unit."`
+		Unit       string      `json:"cost_unit" enum:"cents" doc:"The unit of total, avg and gateway_total: US cents."`
+		USD        json.Number `json:"cost_usd" doc:"total in US dollars, exactly."`
+		GatewayUSD json.Number `json:"gateway_total_usd" doc:"gateway_total in US dollars, exactly."`
 	}
 	MoneyPoint struct {
 		Bucket
@@ -114,9 +115,12 @@ type (
 		SimpleHits    int64   `json:"simple_hits"`
 		SemanticHits  int64   `json:"semantic_hits"`
 		Rate          float64 `json:"rate"`
-		SimpleSaved   float64 `json:"cumulative_simple_cache_savings"`
-		SemanticSaved float64 `json:"cumulative_semantic_cache_savings"`
+		SimpleSaved   float64 `json:"cumulative_simple_cache_savings" doc:"In cost_unit."`
+		SemanticSaved float64 `json:"cumulative_semantic_cache_savings" doc:"In cost_unit."`
 		Unit          string  `json:"cost_unit" enum:"cents" doc:"The unit of the savings: US cents."`
+
+		SimpleUSD   json.Number `json:"cumulative_simple_cache_savings_usd" doc:"The same in US dollars, exactly."`
+		SemanticUSD json.Number `json:"cumulative_semantic_cache_savings_usd" doc:"The same in US dollars, exactly."`
 	}
 	Empty struct{}
 
@@ -240,7 +244,7 @@ func (r *Reader) Graph(ctx context.Context, sc store.Scope, name string, f *Filt
 }
 
 func money(s *Stats) Money {
-	return Money{Cents(s.Cost), ratio(Cents(s.Cost), s.Requests), Cents(s.Running), pricing.CostUnit, s.Cost.USD()}
+	return Money{Cents(s.Cost), ratio(Cents(s.Cost), s.Requests), Cents(s.Running), pricing.CostUnit, s.Cost.USD(), s.Running.USD()}
 }
 
 func tokens(s *Stats) Tokens {
@@ -263,7 +267,7 @@ func hitRates() func(Bucket, *Stats) HitRatePoint {
 	return func(b Bucket, s *Stats) HitRatePoint {
 		run.Saved += s.Saved
 		run.simpleSaved += s.simpleSaved
-		return HitRatePoint{b, s.Hits, s.Semantic, hitRate(s).Rate, Cents(run.simpleSaved), Cents(run.Saved - run.simpleSaved), pricing.CostUnit}
+		return HitRatePoint{b, s.Hits, s.Semantic, hitRate(s).Rate, Cents(run.simpleSaved), Cents(run.Saved - run.simpleSaved), pricing.CostUnit, run.simpleSaved.USD(), (run.Saved - run.simpleSaved).USD()}
 	}
 }
 

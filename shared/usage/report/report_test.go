@@ -350,7 +350,7 @@ func TestGraphShapes(t *testing.T) {
 	f := &Filter{From: noon.Add(-time.Minute), To: noon}
 	for name, want := range map[string]string{
 		"requests":       `{"summary":{"total":4},"data_points":[{"timestamp":"2026-03-10T11:59:00Z","total":2},{"timestamp":"2026-03-10T12:00:00Z","total":2}],"object":"analytics-graph"}`,
-		"cost":           `{"summary":{"total":0.3,"avg":0.075,"gateway_total":0.0003,"cost_unit":"cents","cost_usd":0.003},"data_points":[{"timestamp":"2026-03-10T11:59:00Z","total":0.1,"avg":0.05,"gateway_total":0.0001,"cost_unit":"cents","cost_usd":0.001},{"timestamp":"2026-03-10T12:00:00Z","total":0.2,"avg":0.1,"gateway_total":0.0002,"cost_unit":"cents","cost_usd":0.002}],"object":"analytics-graph"}`,
+		"cost":           `{"summary":{"total":0.3,"avg":0.075,"gateway_total":0.0003,"cost_unit":"cents","cost_usd":0.003,"gateway_total_usd":0.000003},"data_points":[{"timestamp":"2026-03-10T11:59:00Z","total":0.1,"avg":0.05,"gateway_total":0.0001,"cost_unit":"cents","cost_usd":0.001,"gateway_total_usd":0.000001},{"timestamp":"2026-03-10T12:00:00Z","total":0.2,"avg":0.1,"gateway_total":0.0002,"cost_unit":"cents","cost_usd":0.002,"gateway_total_usd":0.000002}],"object":"analytics-graph"}`,
 		"tokens":         `{"summary":{"total":60,"avg":15},"data_points":[{"timestamp":"2026-03-10T11:59:00Z","total":30,"avg":15},{"timestamp":"2026-03-10T12:00:00Z","total":30,"avg":15}],"object":"analytics-graph"}`,
 		"users":          `{"summary":{"total":2},"data_points":[{"timestamp":"2026-03-10T11:59:00Z","total":2},{"timestamp":"2026-03-10T12:00:00Z","total":1}],"object":"analytics-graph"}`,
 		"users/requests": `{"summary":{"total":3,"unique":2,"avg":1.5},"data_points":[{"timestamp":"2026-03-10T11:59:00Z","avg":1},{"timestamp":"2026-03-10T12:00:00Z","avg":1}],"object":"analytics-graph"}`,
@@ -362,8 +362,8 @@ func TestGraphShapes(t *testing.T) {
 		"requests/rescued": `{"summary":{"retry":1,"fallback":1},"data_points":[{"timestamp":"2026-03-10T11:59:00Z","retry":[{"retry_success_count":2,"count":1}],"fallback":0},
 			{"timestamp":"2026-03-10T12:00:00Z","retry":[],"fallback":1}],"object":"analytics-graph"}`,
 		"cache/hit-rate": `{"summary":{"total":1,"rate":25},"data_points":[
-			{"timestamp":"2026-03-10T11:59:00Z","simple_hits":1,"semantic_hits":0,"rate":50,"cumulative_simple_cache_savings":5,"cumulative_semantic_cache_savings":0,"cost_unit":"cents"},
-			{"timestamp":"2026-03-10T12:00:00Z","simple_hits":0,"semantic_hits":0,"rate":0,"cumulative_simple_cache_savings":5,"cumulative_semantic_cache_savings":0,"cost_unit":"cents"}],"object":"analytics-graph"}`,
+			{"timestamp":"2026-03-10T11:59:00Z","simple_hits":1,"semantic_hits":0,"rate":50,"cumulative_simple_cache_savings":5,"cumulative_semantic_cache_savings":0,"cost_unit":"cents","cumulative_simple_cache_savings_usd":0.05,"cumulative_semantic_cache_savings_usd":0},
+			{"timestamp":"2026-03-10T12:00:00Z","simple_hits":0,"semantic_hits":0,"rate":0,"cumulative_simple_cache_savings":5,"cumulative_semantic_cache_savings":0,"cost_unit":"cents","cumulative_simple_cache_savings_usd":0.05,"cumulative_semantic_cache_savings_usd":0}],"object":"analytics-graph"}`,
 		"cache/latency": `{"summary":{},"data_points":[{"timestamp":"2026-03-10T11:59:00Z","avg":10},{"timestamp":"2026-03-10T12:00:00Z","avg":0}],"object":"analytics-graph"}`,
 		"latency":       "",
 	} {
@@ -402,7 +402,7 @@ func TestGraphShapes(t *testing.T) {
 		t.Errorf("%+v %v", c, err)
 	}
 	empty, _, err := h.reader.Graph(context.Background(), store.Scope{Org: "org-1", Workspace: "ws-9"}, "cost", f)
-	if err != nil || len(empty.Points) != 2 || empty.Summary != (Money{Unit: pricing.CostUnit, USD: "0"}) {
+	if err != nil || len(empty.Points) != 2 || empty.Summary != (Money{Unit: pricing.CostUnit, USD: "0", GatewayUSD: "0"}) {
 		t.Errorf("an empty workspace: %+v %v", empty, err)
 	}
 }
