@@ -181,8 +181,8 @@ func (st *streams) drain(a *answer) {
 func (s *streams) denyStream(a *answer, f *fault.Fault) error {
 	s.failure = f
 	s.status = f.Status() // of the record: what the client got is no success, although its head said 200
-	last, _ := a.stream.AppendError(nil, f)
-	last = append(last, s.guards.LastEvent(s.Route.Endpoint, s.Strict())...)
+	// Client libraries stop reading at the error.
+	last, _ := a.stream.AppendError(s.guards.LastEvent(s.Route.Endpoint, s.Strict()), f)
 	s.captureAnswer(last)
 	s.tail = s.tail[:0]
 	s.write(last)

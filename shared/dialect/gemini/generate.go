@@ -37,11 +37,14 @@ func (Generate) AppendError(dst []byte, f *fault.Fault, o *chat.Options) []byte 
 	return appendError(dst, f, o)
 }
 
-// AppendStreamError implements chat.ErrorWriter.
+// AppendStreamError implements chat.ErrorWriter. The error is sent twice: as an event, and
+// after it as bare JSON, which is the only form that Google's own client libraries take for an
+// error within a stream; readers of events ignore such a line. Nothing may follow it.
 func (Generate) AppendStreamError(dst []byte, f *fault.Fault, o *chat.Options) []byte {
 	dst = append(dst, "data: "...)
 	dst = appendError(dst, f, o)
-	return append(dst, "\r\n\r\n"...)
+	dst = append(dst, "\r\n\r\n"...)
+	return appendError(dst, f, o)
 }
 
 // EncodeRequest implements chat.RequestWriter.
