@@ -18,6 +18,14 @@ func (g *texts) grow(l *line, come []byte) error {
 	if g.denied = denied; denied != nil {
 		return nil
 	}
+	passed := l.passed
+	if l.passed = 0; now == string(all) {
+		l.passed = len(all)
+		// What passed by itself the last time need not be judged again.
+		if cut := passed - len(l.seen); cut > 0 && cut <= g.cut(come) && strings.HasPrefix(now, l.sent) {
+			return g.releaseGrown(l, cut, now[:passed])
+		}
+	}
 	for cut := g.cut(come); cut > 0; cut = g.end(come, cut/2) {
 		head, denied := g.judge(string(all[:len(l.seen)+cut]))
 		if denied == nil && strings.HasPrefix(now, head) && strings.HasPrefix(head, l.sent) {
@@ -28,8 +36,14 @@ func (g *texts) grow(l *line, come []byte) error {
 	return nil
 }
 
+// slack is how many characters more than the window are awaited, so that the text that was
+// judged the last time ends before the window although only whole words are judged.
+const slack = 24
+
 // step is how many characters must come before a text is judged again.
-func (g *texts) step(l *line) int { return max(g.size, (len(l.seen)+len(l.text))/part) }
+func (g *texts) step(l *line) int {
+	return max(g.size+slack, (len(l.seen)+len(l.text))/part)
+}
 
 // releaseGrown passes a text on up to a place; head is all of it up to there, as it is to
 // be sent.
@@ -41,7 +55,7 @@ func (g *texts) releaseGrown(l *line, cut int, head string) error {
 		now = &more
 	}
 	err := g.release(l, cut, now)
-	l.next = g.size + g.step(l)
+	l.next = l.count + g.step(l)
 	return err
 }
 

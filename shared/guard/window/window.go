@@ -104,6 +104,9 @@ type line struct {
 	next  int    // length in characters at which it is judged again
 	seen  []byte // what was passed on, as it came; kept if texts are judged grown
 	sent  string // the same as it was sent
+	// passed is the length of the beginning of seen and text that stayed as it was when it was
+	// last judged, by itself; only if texts are judged grown.
+	passed int
 }
 
 // Event implements chat.StreamDecoder.
@@ -171,7 +174,9 @@ func (g *texts) pass(d *chat.Delta) error {
 func (g *texts) text(d *chat.Delta) error {
 	l := g.lines[d.Choice]
 	if l == nil {
-		l = &line{next: 2 * g.size}
+		if l = (&line{next: 2 * g.size}); g.grown {
+			l.next = g.size
+		}
 		g.lines[d.Choice] = l
 	}
 	from := len(l.text)
