@@ -48,9 +48,10 @@ func (l *rates) Admit(ctx context.Context, caller string, subjects []*Subject) (
 // takeAll takes from every subject or from none.
 func (l *rates) takeAll(ctx context.Context, caller string, subjects []*Subject, m Measure, want int64) ([]*held, error) {
 	for _, s := range subjects { // a limit of 0 blocks without asking the store
-		for i, n := range s.derive().counts {
-			if n.Type == m && n.Value == 0 {
-				return nil, l.rateFault(s, &s.derive().counts[i], n.unit.window(l.clock().Unix()))
+		counts := s.derive().counts
+		for i := range counts {
+			if n := &counts[i]; n.Type == m && n.Value == 0 {
+				return nil, l.rateFault(s, n, n.unit.window(l.clock().Unix()))
 			}
 		}
 	}

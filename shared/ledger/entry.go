@@ -167,18 +167,22 @@ func newEntryID() string {
 // settlement is what usage.Settle carries in its Entry: the entry's id, its
 // tokens and requests, and the sort key of its row. Amount is its cost.
 func settlement(key store.Key, id string, a amounts) usage.Settle {
-	return usage.Settle{
-		PK:     key.PK(),
-		Entry:  id + ":" + strconv.FormatInt(a[slotTokens], 10) + ":" + strconv.FormatInt(a[slotRequests], 10) + ":" + key.SK(),
-		Amount: a[slotCost],
-	}
+	b := append(append(make([]byte, 0, 64), id...), ':')
+	b = append(strconv.AppendInt(b, a[slotTokens], 10), ':')
+	b = append(strconv.AppendInt(b, a[slotRequests], 10), ':')
+	return usage.Settle{PK: key.PK(), Entry: string(append(b, key.SK()...)), Amount: a[slotCost]}
 }
 
 var errSettlement = errors.New("ledger: not a settlement of this ledger")
 
 func parseSettlement(s usage.Settle) (key store.Key, id string, a amounts, err error) {
-	f := strings.SplitN(s.Entry, ":", 4)
-	if len(f) != 4 || f[0] == "" || f[3] == "" || !strings.HasPrefix(s.PK, "ORG#") {
+	var f [4]string
+	rest, found := s.Entry, true
+	for i := range f[:3] {
+		f[i], rest, found = strings.Cut(rest, ":")
+	}
+	f[3] = rest
+	if !found || f[0] == "" || f[3] == "" || !strings.HasPrefix(s.PK, "ORG#") {
 		return key, "", a, errSettlement
 	}
 	a[slotCost] = s.Amount

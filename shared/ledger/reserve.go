@@ -150,7 +150,7 @@ func (r *Reservation) Entries() []usage.Settle {
 	if !r.settled || r.held {
 		return nil
 	}
-	var out []usage.Settle
+	out := make([]usage.Settle, 0, len(r.parts))
 	for _, p := range r.parts {
 		if p.id != "" {
 			out = append(out, settlement(p.key, p.id, p.rest(r.final)))
@@ -162,6 +162,9 @@ func (r *Reservation) Entries() []usage.Settle {
 			}
 			out = append(out, settlement(d.key, d.id, charge))
 		}
+	}
+	if len(out) == 0 {
+		return nil
 	}
 	return out
 }

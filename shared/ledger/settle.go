@@ -67,11 +67,11 @@ func (l *Ledger) SettleEntry(ctx context.Context, s usage.Settle) error {
 	if err != nil {
 		return err
 	}
-	value, open, err := l.openEntry(ctx, key, id)
+	value, err := l.openEntry(ctx, key, id)
 	if err != nil {
 		return closed(err)
 	}
-	if !open {
+	if value == nil {
 		return nil
 	}
 	if _, err = l.close(ctx, nil, key, id, value, actual); err != nil {
@@ -80,18 +80,19 @@ func (l *Ledger) SettleEntry(ctx context.Context, s usage.Settle) error {
 	return nil
 }
 
-// openEntry returns an entry of a row, if it is open. A row in memory is only looked at: it
-// would have to be copied before its next change if it were returned.
-func (l *Ledger) openEntry(ctx context.Context, key store.Key, id string) (value []byte, open bool, err error) {
-	find := func(it store.Item) { value, open = it.Map(attrOpen)[id].([]byte) }
+// openEntry returns an entry of a row; nil if it is not open. A row in memory is not
+// returned as a whole, because it would have to be copied before its next change.
+func (l *Ledger) openEntry(ctx context.Context, key store.Key, id string) (value []byte, err error) {
 	if m, ok := l.spend.(interface {
-		Peek(key store.Key, look func(store.Item)) bool
-	}); ok && m.Peek(key, find) {
-		return value, open, nil
+		Peek(store.Key, store.Path) ([]byte, bool)
+	}); ok {
+		if value, known := m.Peek(key, store.In(attrOpen, id)); known {
+			return value, nil
+		}
 	}
 	it, _, err := l.spend.Get(ctx, key, true)
-	find(it)
-	return value, open, err
+	value, _ = it.Map(attrOpen)[id].([]byte)
+	return value, err
 }
 
 // closing is what close met.

@@ -106,18 +106,8 @@ func (p *Purse) spent() ledger.Used { return ledger.Used{Cost: p.Cost, Tokens: p
 
 // CountRequest counts the request against the rates of its caller; nil subjects have
 // none.
-func (p *Purse) CountRequest(ctx context.Context, l *ledger.Ledger, caller string, of ...*ledger.Subject) error {
-	var subjects []*ledger.Subject
-	for _, s := range of {
-		if s != nil {
-			subjects = append(subjects, s)
-		}
-	}
-	if len(subjects) == 0 {
-		return nil
-	}
-	var err error
-	p.admitted, err = l.Admit(ctx, caller, subjects)
+func (p *Purse) CountRequest(ctx context.Context, l *ledger.Ledger, caller string, of ...*ledger.Subject) (err error) {
+	p.admitted, err = l.Admit(ctx, caller, of)
 	return err
 }
 

@@ -53,20 +53,20 @@ func (t *table) Get(ctx context.Context, key store.Key, _ bool) (store.Item, boo
 	return item, true, nil
 }
 
-// Peek calls look with a row that is in memory, nil if it does not exist, and reports
-// whether it did. look must not keep the row, nor use the store. Expiry is not checked.
-func (t *table) Peek(key store.Key, look func(store.Item)) bool {
+// Peek returns the bytes under a key of a map attribute of a row, nil if there are none;
+// known is false if the row is not in memory. Expiry is not checked.
+func (t *table) Peek(key store.Key, path store.Path) (b []byte, known bool) {
 	if t.cache == nil {
-		return false
+		return nil, false
 	}
 	t.cache.mu.Lock()
 	defer t.cache.mu.Unlock()
 	row := t.cache.rows[cacheKey{t.index, key}]
 	if row == nil {
-		return false
+		return nil, false
 	}
-	look(row.item)
-	return true
+	b, _ = row.item.Map(path.Attr)[path.Key].([]byte)
+	return b, true
 }
 
 // fromCache returns a row from memory; cached is false if the database must be read.
