@@ -26,7 +26,7 @@ func (t *table) Query(ctx context.Context, q store.Query) (store.Page, error) {
 		if err := t.s.usable(ctx); err != nil {
 			return store.Page{}, err
 		}
-		if err := t.cache.flush(); err != nil {
+		if err := t.cache.flushPartition(t.index, q.Partition); err != nil {
 			return store.Page{}, err
 		}
 	}

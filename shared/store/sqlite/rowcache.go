@@ -312,6 +312,20 @@ func (c *rowCache) flusher() {
 // flush writes all changed rows to the database. After an error the log still has them.
 func (c *rowCache) flush() error { return c.rotate(false) }
 
+// flushPartition brings the rows of one partition up to date in the database.
+func (c *rowCache) flushPartition(table int, p store.Partition) error {
+	c.flushing.Lock()
+	err := c.flushPending()
+	c.mu.Lock()
+	changed := slices.ContainsFunc(c.changed, func(row *cachedRow) bool { return row.table == table && row.key.Partition() == p })
+	c.mu.Unlock()
+	c.flushing.Unlock()
+	if err != nil || !changed {
+		return err
+	}
+	return c.flush()
+}
+
 // rotate begins the other log and writes the changed rows to the database. If carry is set,
 // rows that keep changing are carried to the new log instead, for a limited time. After an
 // error the logs still have all changes.

@@ -192,6 +192,31 @@ func TestChangingRowsAreCarried(t *testing.T) {
 	})
 }
 
+// TestQueriesWriteTheirPartitionOnly queries partitions with and without changed rows.
+func TestQueriesWriteTheirPartitionOnly(t *testing.T) {
+	s := openTest(t, Options{})
+	s.cache.done = make(chan struct{}) // no rotations but those of the test
+	close(s.cache.done)
+	table, other := s.Table(store.Spend), store.Scope{Org: "o2"}.Partition("X")
+	for n := range int64(3) {
+		for _, k := range []store.Key{left, other.Key("k")} {
+			_, _, err := table.Update(t.Context(), bump(k))
+			must(t, err)
+		}
+		for _, p := range []store.Partition{store.System("NONE"), other} {
+			before := s.cache.round
+			page, err := table.Query(t.Context(), store.Query{Partition: p})
+			must(t, err)
+			if p == other && (len(page.Rows) != 1 || page.Rows[0].Item.Int("n") != n+1) {
+				t.Fatalf("the partition has %v after %d updates", page.Rows, n+1)
+			}
+			if wrote := s.cache.round != before; wrote != (p == other) {
+				t.Errorf("a query of %s wrote rows: %t", p, wrote)
+			}
+		}
+	}
+}
+
 // TestFailedFlushLosesNothing lets the database refuse writes for a while.
 func TestFailedFlushLosesNothing(t *testing.T) {
 	s := openTest(t, Options{})
