@@ -27,7 +27,7 @@ func TestCallsAreToldByTheirProtocol(t *testing.T) {
 	}{
 		"tools/call search": {func(*usage.Record) {}, "", map[string]any{"mcp.method.name": "tools/call", "gen_ai.tool.name": "search", "gen_ai.operation.name": "execute_tool",
 			"mcp.protocol.version": "2026-07-28", "gateway.server.slug": "files", "gateway.server.id": "s1", "gateway.decision": "allowed", "gateway.auth.scope": "mcp.invoke", "gateway.workspace.id": "w"},
-			[]string{"gen_ai.request.model", "gen_ai.provider.name", "gen_ai.usage.input_tokens", "gateway.cost", "mcp.session.id", "error.type"}},
+			[]string{"gen_ai.request.model", "gen_ai.provider.name", "gen_ai.usage.input_tokens", "gateway.cost", "gateway.cost_usd", "mcp.session.id", "error.type"}},
 		"tools/call broken": {func(r *usage.Record) { r.Call.Name, r.Call.Failed = "broken", true }, "tool_error", map[string]any{"error.type": "tool_error"}, []string{"rpc.response.status_code"}},
 		"tools/call nowhere": {func(r *usage.Record) { r.Call.Name, r.Call.Code = "nowhere", -32602 }, "-32602",
 			map[string]any{"error.type": "-32602", "rpc.response.status_code": "-32602"}, nil},

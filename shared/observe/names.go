@@ -101,7 +101,8 @@ const (
 	attrOption         = "gateway.option"
 	attrCache          = "gateway.cache.status"
 	attrRetries        = "gateway.retry.count"
-	attrCost           = "gateway.cost"
+	attrCost           = "gateway.cost" // nano-dollars
+	attrCostUSD        = "gateway.cost_usd"
 	attrError          = "gateway.error.code"
 	attrAgent          = "gateway.agent.id"
 	attrParentAgent    = "gateway.agent.parent_id"

@@ -172,7 +172,7 @@ func TestARequestIsASpanWithTodaysNames(t *testing.T) {
 	got := values(s.Attributes)
 	holds(t, got, map[string]any{
 		attrOperation: "chat", attrProvider: "azure.ai.openai", attrSystem: "azure.ai.openai", attrRequestModel: "gpt-4o", attrResponseModel: "gpt-4o-2024",
-		attrInputTokens: int64(47), attrOutputTokens: int64(11), attrCacheReadTokens: int64(30), attrCacheMadeTokens: int64(5), attrCost: int64(1234),
+		attrInputTokens: int64(47), attrOutputTokens: int64(11), attrCacheReadTokens: int64(30), attrCacheMadeTokens: int64(5), attrCost: int64(1234), attrCostUSD: 0.000001234,
 		attrConversation: "session-1", attrMetadataBefore + "team": "red", attrWorkspace: "w",
 	})
 	for _, absent := range []string{attrCacheWriteTokens, attrReasoningTokens, attrStream, attrFirstChunk, attrErrorType, attrInputMessages} {

@@ -112,6 +112,7 @@ func described(r *usage.Record, latest bool) attrs {
 	a.count(attrRetries, int64(r.RetryCount))
 	if r.Priced && r.Call == nil {
 		a.add(attrCost, int64(r.Cost))
+		a.add(attrCostUSD, float64(r.Cost)/1e9)
 	}
 	for _, k := range slices.Sorted(maps.Keys(r.Metadata)) {
 		a.add(attrMetadataBefore+k, r.Metadata[k])
