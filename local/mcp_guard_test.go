@@ -73,3 +73,28 @@ func mcpCells(t *testing.T) (out string) {
 	})
 	return out
 }
+
+// TestDocumentsOfMCPServers: a document that cannot be read is withheld while a guardrail
+// denies, and a picture is not.
+func TestDocumentsOfMCPServers(t *testing.T) {
+	t.Parallel()
+	r := start(t)
+	up, server := mcpServer(t, stateless)
+	for name, content := range map[string]sdk.Content{
+		"document": &sdk.EmbeddedResource{Resource: &sdk.ResourceContents{URI: "file:///a.pdf", MIMEType: "application/pdf", Blob: []byte("%PDF-1.7\n\xff\xfe")}},
+		"picture":  &sdk.EmbeddedResource{Resource: &sdk.ResourceContents{URI: "file:///a.png", MIMEType: "image/png", Blob: []byte("\x89PNG\r\n\x1a\n\xff\xfe")}},
+	} {
+		sdk.AddTool(server, &sdk.Tool{Name: name}, func(context.Context, *sdk.CallToolRequest, textArgs) (*sdk.CallToolResult, any, error) {
+			return &sdk.CallToolResult{Content: []sdk.Content{content}}, nil, nil
+		})
+	}
+	r.registerMCP("documents", up.URL, "")
+	words := r.admin("POST", "/guardrails", `{"name":"words","checks":[{"id":"default.regexMatch","parameters":{"rule":"hunter2","not":true}}],"actions":{"deny":true},"workspace_id":`+fmt.Sprintf("%q", r.workspace())+`}`)
+	r.admin("PUT", "/admin/workspaces/"+r.workspace(), fmt.Sprintf(`{"defaults":{"input_guardrails":[],"output_guardrails":[%q]}}`, words["id"]))
+	for name, denied := range map[string]bool{"document": true, "picture": false} {
+		got, err := r.connectMCP("documents", stateless, nil).CallTool(context.Background(), &sdk.CallToolParams{Name: name, Arguments: map[string]any{"text": "a"}})
+		if err != nil || got.IsError != denied {
+			t.Errorf("%s: %+v %v", name, got, err)
+		}
+	}
+}

@@ -102,7 +102,7 @@ func TestWhatIsNoDocumentIsRead(t *testing.T) {
 		`{"output":[{"type":"image_generation_call","result":"` + random + `"}]}`,
 		`{"data":[{"embedding":"` + random + `"}]}`,
 		`{"data":[{"b64_json":"` + base64.StdEncoding.EncodeToString([]byte(formats()["png"])) + `"}]}`,
-		`{"data":"success"}`, `{"data":{"a":"b"}}`, `{"bytes":"12"}`, `{"document_url":"https://example.com/a.pdf"}`, `{"file_id":"file-1"}`,
+		`{"data":"success"}`, `{"data":"9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"}`, `{"data":{"a":"b"}}`, `{"bytes":"12"}`, `{"document_url":"https://example.com/a.pdf"}`, `{"file_id":"file-1"}`,
 	} {
 		for _, answer := range []bool{false, true} {
 			if Unread("chatComplete", []byte(body), answer) {

@@ -344,8 +344,8 @@ func (r *reading) settle(p *piece, kind, format string) bool {
 		p.form = formBase64
 		return true
 	}
-	if is == unknown && (bytes.ContainsAny(s, " \t") || !media && len(s) < shortBinary) {
-		p.form = formText // a sentence or a word
+	if is == unknown && (bytes.ContainsAny(s, " \t") || !media && (len(s) < shortBinary || isHex(s))) {
+		p.form = formText // a sentence, a word or a digest
 		return true
 	}
 	r.unread = r.unread || is == unknown && !media && p.class != reasoned && !isThought(kind)

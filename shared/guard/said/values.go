@@ -51,6 +51,16 @@ func isAddress(s []byte) bool {
 	return true
 }
 
+// isHex reports whether a value has only hexadecimal digits, as digests have.
+func isHex(s []byte) bool {
+	for _, c := range s {
+		if (c < '0' || c > '9') && (c < 'a' || c > 'f') && (c < 'A' || c > 'F') {
+			return false
+		}
+	}
+	return true
+}
+
 // isBase64 reports whether a value has only characters of base64 and white space.
 func isBase64(s []byte) bool {
 	for _, c := range s {
