@@ -91,8 +91,9 @@ func (n Names) members(e *Event) map[string]string {
 func (e *Event) summary(named Names) string {
 	text := e.Summary
 	for _, one := range [...]struct{ id, name string }{{e.Workspace, named.Workspace}, {e.Audience.Key, named.Key}, {e.Data["id"], named.Subject}} {
-		if one.id != "" && one.name != "" && !strings.Contains(text, one.name) {
-			text = strings.ReplaceAll(text, one.id, `"`+oneLine(one.name)+`"`)
+		quoted := `"` + oneLine(one.name) + `"`
+		if one.id != "" && one.name != "" && !strings.Contains(text, quoted) {
+			text = strings.ReplaceAll(text, one.id, quoted)
 		}
 	}
 	return text

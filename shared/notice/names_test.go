@@ -19,6 +19,8 @@ func TestMailsNameWhatEventsAreAbout(t *testing.T) {
 		lines   []string
 	}{
 		"a key":            {budget("key", "key-1"), Names{Workspace: "Shop", Key: "Checkout"}, `The budget of key "Checkout" is exhausted`, []string{"key: Checkout\n", "workspace: Shop\n", "workspace id: ws-1\n", "id: key-1\n"}},
+		"a short name":     {budget("key", "key-1"), Names{Key: "k"}, `The budget of key "k" is exhausted`, []string{"key: k\n"}},
+		"a name and an id": {&Event{Summary: `The key "Checkout" (key-1) ends`, Audience: Audience{Key: "key-1"}}, Names{Key: "Checkout"}, `The key "Checkout" (key-1) ends`, nil},
 		"a workspace":      {budget("workspace", "ws-1"), Names{Workspace: "Shop"}, `The budget of workspace "Shop" is exhausted`, []string{"workspace: Shop\n", "workspace id: ws-1\n"}},
 		"a policy":         {&Event{Workspace: "ws-1", Summary: "The budget of policy p-1 is exhausted", Data: map[string]string{"kind": "policy", "id": "p-1"}}, Names{Workspace: "Shop", Subject: "Team red"}, `The budget of policy "Team red" is exhausted`, []string{"policy: Team red\n", "workspace: Shop\n", "id: p-1\n"}},
 		"what is gone":     {budget("key", "key-1"), Names{}, "The budget of key key-1 is exhausted", []string{"workspace id: ws-1\n"}},
