@@ -77,6 +77,9 @@ func (x *exchanges) exchange(body []byte, at *usage.Attempt) answer {
 				return refusal(f) // it is the client's body that broke
 			}
 		}
+		if f := x.BodyFault(); f != nil {
+			return refusal(f)
+		}
 		x.GivenUp(x.gaveUp() && x.sending.Whole())
 		return refusal(x.cut(x.To.Unreachable(err)))
 	}

@@ -9,6 +9,7 @@ import (
 
 	"gateway/shared/fault"
 	"gateway/shared/guard/said"
+	"gateway/shared/relay/chosen"
 	"gateway/shared/relay/form"
 	"gateway/shared/relay/guarded"
 	"gateway/shared/relay/pooled"
@@ -32,7 +33,7 @@ func (rq *requests) content() guarded.Content {
 	case len(body) > 0 && raw && !said.IsJSON(body):
 		c.Unread = true
 	case len(body) > 0:
-		c.JSON, c.Own = body, true
+		c.JSON, c.Own, c.Unread = body, true, rowsUnread(rq, body)
 	case raw:
 		c.Unread = streamed
 	}
@@ -66,6 +67,12 @@ func formContent(f *form.Form, endpoint string) guarded.Content {
 	}
 	c.JSON = append(bytes.TrimSuffix(doc, []byte{','}), '}')
 	return c
+}
+
+// rowsUnread reports whether the request creates a batch whose rows nobody has judged. Those of
+// a batch that the gateway gives to a provider were judged one by one.
+func rowsUnread(rq *requests, body []byte) bool {
+	return rq.Behalf == nil && rq.Req.Method == http.MethodPost && chosen.RowsFile(rq.RawPath(), body) != ""
 }
 
 // guardPassed has the guardrails behind a target judge an answer that is passed on as it

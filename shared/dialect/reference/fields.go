@@ -78,6 +78,7 @@ var fields = map[string]field{
 	"validationfiles":       {kind: File, context: true},
 	"fileuri":               {kind: File, form: address, context: true},
 	"filename":              {kind: File, form: address, context: true},
+	"src":                   {kind: File, form: address, context: true}, // of batches
 	"fileurl":               {kind: File, form: address, context: true},
 	"imageurl":              {kind: File, form: address, context: true},
 	"videourl":              {kind: File, form: address, context: true},
@@ -190,6 +191,7 @@ var fields = map[string]field{
 	"agentid":                     {kind: Agent, context: true},
 	"sessionid":                   {kind: Session, context: true, prefixes: []string{"sess_", "sesn_", "session_"}},
 	"fallbackmodel":               {kind: Model, form: model},
+	"fallbacks":                   {kind: Model, form: model},
 	"finetunedmodelcheckpoint":    {kind: Model, form: model},
 	"pretunedmodelcheckpointid":   {kind: Model, form: model},
 	"finetunedmodelid":            {kind: Model, form: model},
@@ -202,6 +204,9 @@ var addressSuffixes = []string{"uri", "uris", "url", "urls"}
 // modelSuffixes end the canonical names of fields that name models, except those of
 // notModels.
 var modelSuffixes = []string{"model", "models", "modelid", "modelids", "modelname"}
+
+// fallbackKeys are the canonical names of fields whose lists hold models that replace others.
+var fallbackKeys = []string{"fallbacks"}
 
 // notModels are canonical names that end like those of models.
 var notModels = map[string]bool{}

@@ -71,7 +71,7 @@ type finder struct {
 func (f *finder) value(parent, key string, inList bool) {
 	switch f.d.Kind() {
 	case wire.KindString:
-		row, ok := rowOf(parent, key)
+		row, ok := rowOf(parent, key, inList)
 		raw := f.d.Raw()
 		if !ok || row.kind == "" || len(f.found) >= Max || row.form == address && bytes.HasPrefix(raw, dataURL) {
 			return
@@ -153,7 +153,7 @@ func (f *finder) add(row field, value string) {
 	f.found = append(f.found, ref)
 }
 
-func rowOf(parent, key string) (field, bool) {
+func rowOf(parent, key string, inList bool) (field, bool) {
 	if row, ok := fields[parent+"."+key]; ok {
 		return row, true
 	}
@@ -163,7 +163,8 @@ func rowOf(parent, key string) (field, bool) {
 	if hasSuffix(key, addressSuffixes) {
 		return field{kind: File, form: address}, true
 	}
-	return field{kind: Model, form: model}, isModelKey(key)
+	// {"fallbacks":[{"a":["b"]}]}: the list of a model names those that replace it.
+	return field{kind: Model, form: model}, isModelKey(key) || inList && hasSuffix(parent, fallbackKeys)
 }
 
 func isModelKey(key string) bool {

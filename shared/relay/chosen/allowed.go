@@ -1,6 +1,7 @@
 package chosen
 
 import (
+	"net/http"
 	"net/url"
 	"slices"
 	"strings"
@@ -8,6 +9,9 @@ import (
 	"gateway/shared/dialect/reference"
 	"gateway/shared/fault"
 	"gateway/shared/provider"
+	"gateway/shared/relay/asked"
+	"gateway/shared/relay/form"
+	"gateway/shared/relay/kept"
 	"gateway/shared/relay/routes"
 )
 
@@ -32,39 +36,133 @@ func (ch *Chooser) mayCall(p *provider.Provider) error {
 	if len(ch.Org.Settings.AllowedModels) == 0 {
 		return nil
 	}
-	if ch.hidden() {
+	if ch.hidden() && !(ch.Route.Shape == routes.Raw && ch.Multipart()) {
 		return fault.New(fault.ModelNotAllowed, "model", "The settings allow some models only, and the model of this body cannot be read; send it as plain JSON, and not as rows of a batch")
 	}
 	if err := ch.MayCall(p, ch.To.Model); err != nil {
 		return err
 	}
-	if ch.Route.Shape == routes.Raw {
-		if err := mayCallPassed(ch, p); err != nil {
-			return err
-		}
-	}
-	if ch.Form != nil || ch.Unread {
-		return nil // its model is that of a field, or of the address
+	switch {
+	case ch.Route.Shape == routes.Raw:
+		return mayCallPassed(ch, p)
+	case ch.Form != nil && !ch.Route.NoModel:
+		return mayCallInForm(ch, p, ch.Form, true)
+	case ch.Form != nil || ch.Unread:
+		return nil // an upload, or a body whose model is that of the address
 	}
 	return ch.mayCallAll(p, ch.In)
 }
 
-// mayCallPassed checks the models that a passed-through request names outside of its body, and
-// refuses a batch whose rows are in a file.
+// mayCallPassed checks the models that a passed-through request names: in its address, its
+// query and its body. It refuses what cannot be read, and what names none.
 func mayCallPassed(ch *Chooser, p *provider.Provider) error {
-	models := queryModels(ch.Req.URL.Query())
+	models := append(queryModels(ch.Req.URL.Query()), ch.To.Model)
 	if p.PathModel(ch.RawPath()) == "" {
 		models = append(models, pathModels(ch.RawPath())...)
 	}
+	if leaf := ch.To.Leaf; leaf.Model == "" && len(ch.In) > 0 { // not what a config has put in its place
+		models = append(models, ch.Model, leaf.DefaultModel)
+	}
+	named := false
 	for _, model := range models {
 		if err := ch.MayCall(p, model); err != nil {
 			return err
 		}
+		named = named || model != ""
 	}
-	if field := rowsInFile(ch.RawPath(), ch.In); field != "" {
+	switch kind := strings.ToLower(asked.One(ch.Req.Header, "Content-Type")); {
+	case ch.Multipart():
+		f, err := passedForm(ch.Target)
+		if err != nil {
+			return err
+		}
+		if f != nil {
+			if err := mayCallInForm(ch, p, f, false); err != nil {
+				return err
+			}
+			named = named || len(modelsInForm(f)) > 0
+		}
+	case ch.Unread && !isMedia(kind):
+		return fault.New(fault.ModelNotAllowed, "content-type", "The settings allow some models only, and the models of this body cannot be read; send it as plain JSON")
+	case len(ch.In) > 0 && !ch.Unread:
+		others, err := otherModels(ch.In)
+		if err != nil {
+			return err
+		}
+		if err := mayCallEach(ch, p, others); err != nil {
+			return err
+		}
+		named = named || len(others) > 0
+	}
+	if field := RowsFile(ch.RawPath(), ch.In); field != "" {
 		return fault.Newf(fault.ModelNotAllowed, field, "The settings allow some models only, and the models of rows in a file cannot be read")
 	}
+	if !named && mayRunModel(ch.Req.Method, ch.RawPath(), ch.KeptPath(), p) {
+		return fault.New(fault.ModelNotAllowed, "model", "The settings allow some models only, and this request names none, so that the provider would choose one; name the model")
+	}
 	return nil
+}
+
+// isMedia reports whether a body of the media type is sound, a picture or a film: it names
+// no model.
+func isMedia(contentType string) bool {
+	return slices.ContainsFunc([]string{"audio/", "image/", "video/"}, func(begin string) bool { return strings.HasPrefix(contentType, begin) })
+}
+
+// withoutModels are collections of providers that are added to without running a model.
+var withoutModels = map[string]bool{
+	"files": true, "uploads": true, "containers": true, "connectors": true, "libraries": true, "corpora": true, "ragcorpora": true,
+	"filesearchstores": true, "datasets": true, "webhook_endpoints": true, "skills": true,
+}
+
+// mayRunModel reports whether a passed-through request without a model may run one that the
+// provider chooses. A request about a stored object runs the model that the object was
+// created with, if any.
+func mayRunModel(method, escapedPath string, at *kept.Path, p *provider.Provider) bool {
+	switch method {
+	case http.MethodGet, http.MethodHead, http.MethodDelete:
+		return false
+	}
+	switch {
+	case p.CountsTokens(escapedPath):
+		return false
+	case at.Evasive || at.Collection == "" || at.Collection == "models":
+		return true
+	}
+	return at.ID == "" && !withoutModels[at.Collection] && !at.Free(method, escapedPath, p.Serves(provider.ResponsesCreate))
+}
+
+// mayCallInForm checks the models that the fields of a form name. Fields behind the first file
+// of a form that is not held whole end the request. replaced: the gateway writes the field model.
+func mayCallInForm(ch *Chooser, p *provider.Provider, f *form.Form, replaced bool) error {
+	named := modelsInForm(f)
+	if replaced {
+		named = slices.DeleteFunc(named, func(r reference.Reference) bool { return r.Field == "model" })
+	}
+	if err := mayCallEach(ch, p, named); err != nil {
+		return err
+	}
+	if at := ch.KeptPath(); !at.TakesUploads() || at.Evasive {
+		fieldsFirst(ch.Target, f)
+	}
+	return nil
+}
+
+// modelsInForm returns the models that the fields of a form name.
+func modelsInForm(f *form.Form) (named []reference.Reference) {
+	for name, value := range f.Fields() {
+		found, _ := reference.FindInField(name, []byte(value)) // what is no JSON names nothing
+		for _, r := range found {
+			if r.Kind == reference.Model {
+				if name != "model" {
+					r.Field = name
+				}
+				r.ID = plainModel(r.ID)
+				named = append(named, r)
+			}
+		}
+	}
+	return named
 }
 
 // queryModels returns the models that a query names.
@@ -90,22 +188,6 @@ func pathModels(escapedPath string) (models []string) {
 	return models
 }
 
-// rowsInFile returns the field by which a new batch names the file of its rows; "" if the
-// request makes no such batch.
-func rowsInFile(escapedPath string, body []byte) (field string) {
-	segments := routes.Segments(escapedPath)
-	if len(segments) == 0 || !strings.EqualFold(segments[len(segments)-1], "batches") {
-		return ""
-	}
-	found, _ := reference.Find(body) // what cannot be read is refused by mayCallAll
-	for _, r := range found {
-		if r.Kind == reference.File || r.Kind == reference.Storage {
-			return r.Field
-		}
-	}
-	return ""
-}
-
 // mayCallAll checks every model that a body names against those that the settings allow:
 // of fallbacks, of tools, of rows.
 func (ch *Chooser) mayCallAll(p *provider.Provider, body []byte) error {
@@ -116,7 +198,11 @@ func (ch *Chooser) mayCallAll(p *provider.Provider, body []byte) error {
 	if err != nil {
 		return err
 	}
-	for _, r := range others {
+	return mayCallEach(ch, p, others)
+}
+
+func mayCallEach(ch *Chooser, p *provider.Provider, named []reference.Reference) error {
+	for _, r := range named {
 		if err := ch.MayCall(p, r.ID); err != nil {
 			f := fault.From(err)
 			return fault.New(f.Code, r.Field, f.Message)

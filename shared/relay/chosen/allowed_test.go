@@ -6,6 +6,9 @@ import (
 	"testing"
 
 	"gateway/shared/fault"
+	"gateway/shared/provider"
+	"gateway/shared/relay/form"
+	"gateway/shared/relay/kept"
 )
 
 func TestOtherModelsOfABodyAreFound(t *testing.T) {
@@ -19,6 +22,10 @@ func TestOtherModelsOfABodyAreFound(t *testing.T) {
 		`{"modelId":"arn:aws:bedrock:us-east-1::foundation-model/b"}`:     "modelId b",
 		`{"fallback_model":"b"}`:                                          "fallback_model b",
 		`{"fallbacks":[{"model":"b"}]}`:                                   "fallbacks[0].model b",
+		`{"model":"a","fallbacks":["b"]}`:                                 "fallbacks[0] b",
+		`{"model":"a","fallbacks":"b"}`:                                   "fallbacks b",
+		`{"model":"a","context_window_fallbacks":[{"a":["b"]}]}`:          "context_window_fallbacks[0].a[0] b",
+		`{"model":"a","fallbacks":[{"model":"b","stop":"c"}]}`:            "fallbacks[0].model b",
 		`{"model":"a","metadata":{"model":"b"}}`:                          "",
 	} {
 		found, err := otherModels([]byte(body))
@@ -53,18 +60,76 @@ func TestModelsOutsideOfAPassedBodyAreFound(t *testing.T) {
 	}
 }
 
+// TestRowsInFilesAreFound holds each way in which a batch names the file of its rows, at every
+// provider that has one.
 func TestRowsInFilesAreFound(t *testing.T) {
 	t.Parallel()
-	const rows = `{"input_file_id":"file-1","endpoint":"/v1/chat/completions"}`
-	for path, want := range map[string]string{
-		"/batches": "input_file_id", "/v1//batches/": "input_file_id", "/%62atches": "input_file_id", "/openai/v1/Batches": "input_file_id",
-		"/batches/b/cancel": "", "/fine_tuning/jobs": "",
+	for _, c := range []struct{ path, body, want string }{
+		{"/batches", `{"input_file_id":"file-1","endpoint":"/v1/chat/completions"}`, "input_file_id"},
+		{"/v1//batches/", `{"input_file_id":"file-1"}`, "input_file_id"},
+		{"/%62atches", `{"input_f\u0069le_id":"file-1"}`, "input_file_id"},
+		{"/openai/v1/Batches", `{"input_file_id":"file-1"}`, "input_file_id"},
+		{"/v1/batch/jobs", `{"input_files":["id-1"],"model":"m","endpoint":"/v1/chat/completions"}`, "input_files[0]"},
+		{"/v2/batches", `{"name":"x","input_dataset_id":"d","model":"m"}`, "input_dataset_id"},
+		{"/v1/embed-jobs", `{"dataset_id":"d","model":"m"}`, "dataset_id"},
+		{"/v1beta/models/m:batchGenerateContent", `{"batch":{"input_config":{"file_name":"files/abc"}}}`, "batch.input_config.file_name"},
+		{"/v1beta/models/m:asyncBatchEmbedContent", `{"batch":{"inputConfig":{"fileName":"files/abc"}}}`, "batch.inputConfig.fileName"},
+		{"/v1beta/models/m:batchGenerateContent", `{"src":"files/abc"}`, "src"},
+		{"/v1/projects/p/locations/l/batchPredictionJobs", `{"model":"m","inputConfig":{"gcsSource":{"uris":["gs://b/o"]}}}`, "inputConfig.gcsSource.uris[0]"},
+		{"/v1/projects/p/locations/l/batchPredictionJobs", `{"inputConfig":{"bigquerySource":{"inputUri":"bq://a.b.c"}}}`, "inputConfig.bigquerySource.inputUri"},
+		{"/model-invocation-job", `{"modelId":"m","inputDataConfig":{"s3InputDataConfig":{"s3Uri":"s3://b/o"}}}`, "inputDataConfig.s3InputDataConfig.s3Uri"},
+		{"/v1/accounts/a/batchInferenceJobs", `{"model":"m","inputDatasetId":"d"}`, "inputDatasetId"},
+
+		{"/batches", `{"input_files":["a"],"input_file_id":"file-1"}`, "input_files[0]"},
+		{"/batches", `{"input_file_id":"file-1","input_files":["a"]}`, "input_files[0]"},
+
+		{"/batches/b/cancel", `{"input_file_id":"file-1"}`, ""},
+		{"/fine_tuning/jobs", `{"training_file":"file-1"}`, ""},
+		{"/messages/batches", `{"requests":[{"custom_id":"a","params":{"model":"m"}}]}`, ""},
+		{"/messages/batches", `{"requests":[{"params":{"messages":[{"content":[{"type":"document","source":{"type":"file","file_id":"f"}}]}]}}]}`, ""},
+		{"/v1beta/models/m:batchGenerateContent", `{"batch":{"inputConfig":{"requests":{"requests":[{"request":{"contents":[{"parts":[{"fileData":{"fileUri":"files/abc"}}]}]}}]}}}}`, ""},
 	} {
-		if got := rowsInFile(path, []byte(rows)); got != want {
-			t.Errorf("%s: %q, want %q", path, got, want)
+		if got := RowsFile(c.path, []byte(c.body)); got != c.want {
+			t.Errorf("%s %s: %q, want %q", c.path, c.body, got, c.want)
 		}
 	}
-	if got := rowsInFile("/messages/batches", []byte(`{"requests":[{"custom_id":"a","params":{"model":"m"}}]}`)); got != "" {
-		t.Errorf("rows in the body: %q", got)
+}
+
+func TestModelsOfFormsAreFound(t *testing.T) {
+	t.Parallel()
+	for field, want := range map[string]string{
+		"model": "m", "models[]": "m", "fallback_model": "m", "options[model]": "m", "fallbacks": "m", "prompt": "", "file_id": "",
+	} {
+		body := "--b\r\nContent-Disposition: form-data; name=\"" + field + "\"\r\n\r\nm\r\n--b--"
+		f, err := form.Read(strings.NewReader(body), "b", int64(len(body)), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := ""
+		for _, r := range modelsInForm(f) {
+			got += r.ID
+		}
+		if got != want {
+			t.Errorf("%s: %q, want %q", field, got, want)
+		}
+	}
+}
+
+// TestRequestsThatRunTheModelOfAHost lists which passed-through requests without a model may run
+// one that the host chooses.
+func TestRequestsThatRunTheModelOfAHost(t *testing.T) {
+	t.Parallel()
+	p, _ := provider.ByID("openai")
+	for request, want := range map[string]bool{
+		"POST /chat/completions": true, "POST /v1/responses": true, "POST /audio/speech": true, "PUT /anything": true, "POST /models/a:generate": true,
+		"POST /threads/runs": true, "POST /a/../chat/completions": true, "POST /files/x/..%2f..%2fchat/completions": true, "POST /videos": true, "POST /evals/e/runs": false,
+		"GET /chat/completions": false, "DELETE /files/a": false, "POST /files": false, "POST /uploads": false, "POST /containers": false,
+		"POST /vector_stores": false, "POST /vector_stores/v/search": false, "POST /threads": false, "POST /threads/t/runs": false, "POST /batches/b/cancel": false,
+	} {
+		method, path, _ := strings.Cut(request, " ")
+		at := kept.PathOf(path)
+		if got := mayRunModel(method, path, &at, p); got != want {
+			t.Errorf("%s: %v", request, got)
+		}
 	}
 }

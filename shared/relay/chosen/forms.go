@@ -15,12 +15,47 @@ import (
 )
 
 // formOf returns the form that the request carries, nil if it carries none. A form that is passed
-// through is read only under a credential that other workspaces use; what was read precedes
-// the rest of the body again.
+// through is read only under a credential that other workspaces use.
 func formOf(o *Wall) (*form.Form, error) {
-	if o.Form != nil || o.Route.Shape != routes.Raw || !o.To.Wall.Shared || o.In != nil || !o.Multipart() ||
-		o.Req.Body == nil || o.Req.Body == http.NoBody || o.Req.ContentLength == 0 {
+	if o.Form != nil || !o.To.Wall.Shared {
 		return o.Form, nil
+	}
+	return passedForm(o.Target)
+}
+
+// fieldsFirst ends the request at a field behind the first file of a form that is not held
+// whole.
+func fieldsFirst(tg *Target, f *form.Form) {
+	if f.Whole() {
+		return
+	}
+	rest := &tg.Req.Body
+	if body, ok := tg.Req.Body.(*resumed); ok {
+		rest = &body.rest
+	}
+	if _, done := (*rest).(*form.FieldsFirst); !done {
+		*rest = f.FieldsFirst(*rest)
+	}
+}
+
+// BodyFault is what is wrong with the rest of a form; nil if nothing is.
+func (tg *Target) BodyFault() *fault.Fault {
+	body := tg.Req.Body
+	if r, ok := body.(*resumed); ok {
+		body = r.rest
+	}
+	if r, ok := body.(*form.FieldsFirst); ok {
+		return r.Fault()
+	}
+	return nil
+}
+
+// passedForm reads the form of a passed-through request, nil if it carries none. What was read
+// precedes the rest of the body again.
+func passedForm(o *Target) (*form.Form, error) {
+	if o.To.form != nil || o.Route.Shape != routes.Raw || o.In != nil || !o.Multipart() ||
+		o.Req.Body == nil || o.Req.Body == http.NoBody || o.Req.ContentLength == 0 {
+		return o.To.form, nil
 	}
 	boundary, err := form.BoundaryOf(asked.One(o.Req.Header, "Content-Type"))
 	if err != nil {
@@ -42,15 +77,27 @@ func formOf(o *Wall) (*form.Form, error) {
 	case err != nil:
 		return nil, err
 	}
-	o.Req.Body = &resumed{io.MultiReader(bytes.NewReader(f.Head()), o.Req.Body), o.Req.Body}
+	o.To.form = f
+	o.Req.Body = &resumed{bytes.NewReader(f.Head()), o.Req.Body}
 	return f, nil
 }
 
 // resumed is a body whose beginning was read. It implements io.ReadCloser.
 type resumed struct {
-	io.Reader
-	io.Closer
+	head *bytes.Reader
+	rest io.ReadCloser
 }
+
+// Read implements io.Reader.
+func (r *resumed) Read(p []byte) (int, error) {
+	if r.head.Len() > 0 {
+		return r.head.Read(p)
+	}
+	return r.rest.Read(p)
+}
+
+// Close implements io.Closer.
+func (r *resumed) Close() error { return r.rest.Close() }
 
 func formTooLong() error {
 	return fault.Newf(fault.BodyTooLarge, "body", "must have at most %d bytes: the credential is shared by several workspaces, and the objects that a longer form names cannot be checked; send ids as JSON, or upload the file at /files", form.MaxReplay)

@@ -12,6 +12,7 @@ import (
 	"gateway/shared/ledger"
 	"gateway/shared/prompt"
 	"gateway/shared/provider"
+	"gateway/shared/relay/form"
 	"gateway/shared/relay/inbound"
 	"gateway/shared/relay/kept"
 	"gateway/shared/relay/plan"
@@ -100,6 +101,7 @@ type Choice struct {
 	Body        []byte // what the config made of the client's body; nil: it is sent as it came
 	Forward     []string
 	Subjects    []*ledger.Subject // limits of the provider and of its integration
+	form        *form.Form        // of a passed-through request, where it was read
 }
 
 // InPath tells whether the path of the request names its model, and not the body.

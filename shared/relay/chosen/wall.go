@@ -37,10 +37,13 @@ func (o *Wall) mayUse() error {
 		}
 	}
 	ids, err := o.idsAsked()
+	if err == nil {
+		err = o.check(ids)
+	}
 	if err != nil {
 		return err
 	}
-	return o.check(ids)
+	return mayReadRows(o)
 }
 
 // mayPass refuses paths that are not passed on with what is stored, and connections that
@@ -97,8 +100,12 @@ func (o *Wall) idsAsked() ([]kept.Named, error) {
 		return nil, err
 	}
 	if form != nil {
-		if !form.Whole() && o.To.Wall.Shared && o.KeptPath().FormsNameObjects() {
+		switch at := o.KeptPath(); {
+		case form.Whole() || !o.To.Wall.Shared || at.TakesUploads():
+		case at.FormsNameObjects():
 			return nil, formTooLong()
+		default:
+			fieldsFirst(o.Target, form)
 		}
 		more, err := kept.IDsInForm(form)
 		return append(ids, more...), err

@@ -32,6 +32,7 @@ type Form struct {
 	whole    bool
 	fields   []field
 	files    []Attachment
+	rest     int // where the content of the first file begins, of a form that is not whole
 
 	// Nameless says that the address names the model and no field does.
 	Nameless bool
@@ -138,8 +139,11 @@ func (f *Form) parse() error {
 	at += len(open)
 	for range MaxParts {
 		rest := f.head[at:]
-		if bytes.HasPrefix(rest, []byte("--")) {
-			return nil // the closing boundary
+		if bytes.HasPrefix(rest, []byte("--")) { // the closing boundary
+			if f.whole && lenientDelimiters(f.head, open) {
+				return fault.Invalid("body", "has a boundary line inside of a part that does not begin with CRLF")
+			}
+			return nil
 		}
 		rest = bytes.TrimLeft(rest, " \t") // padding of the boundary line
 		if len(rest) < 2 {
@@ -168,6 +172,7 @@ func (f *Form) parse() error {
 		if file {
 			f.files = append(f.files, Attachment{Name: name, Type: kind})
 			if !f.whole {
+				f.rest = at
 				return nil
 			}
 		}
@@ -185,6 +190,13 @@ func (f *Form) parse() error {
 		at += length + len(next)
 	}
 	return fault.Invalid("body", "has more than %d parts", MaxParts)
+}
+
+// lenientDelimiters reports whether a delimiter follows a line break other than CRLF. Some
+// receivers take it for the end of a part, and would read fields that are not seen here.
+func lenientDelimiters(body, delimiter []byte) bool {
+	after := func(line string) int { return bytes.Count(body, append([]byte(line), delimiter...)) }
+	return after("\n") != after("\r\n") || after("\r") > 0
 }
 
 // cut says that head ends too early.

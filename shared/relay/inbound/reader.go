@@ -156,6 +156,10 @@ func (b reader) contentType() (string, error) {
 
 // Unreadable says why a client's body did not arrive whole.
 func Unreadable(err error) *fault.Fault {
+	var known *fault.Fault
+	if errors.As(err, &known) {
+		return known
+	}
 	var tooBig *http.MaxBytesError
 	if errors.As(err, &tooBig) {
 		return fault.Newf(fault.BodyTooLarge, "body", "must have at most %d bytes", tooBig.Limit)

@@ -134,11 +134,12 @@ func pathAmong(segments []string) (s Path) {
 // FormsNameObjects reports whether the fields of a form that is sent to the path may name stored
 // objects. Forms of the other paths carry content alone.
 func (s *Path) FormsNameObjects() bool {
-	switch s.Collection {
-	case "", "files", "uploads", "skills", "models":
-		return false
-	}
-	return true
+	return s.Collection != "" && s.Collection != "models" && !s.TakesUploads()
+}
+
+// TakesUploads reports whether the path is one of uploads, whose fields describe the file alone.
+func (s *Path) TakesUploads() bool {
+	return s.Collection == "files" || s.Collection == "uploads" || s.Collection == "skills"
 }
 
 // Creates tells whether a POST of the path makes a thing.

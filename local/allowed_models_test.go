@@ -1,0 +1,70 @@
+package main
+
+import (
+	"fmt"
+	"net/http/httptest"
+	"strings"
+	"testing"
+)
+
+// TestAllowedModelsHoldForWhatIsPassedThrough sends each way of naming a model in a request
+// that is passed through or in a form, and requests that name none, while the settings allow
+// one model only.
+func TestAllowedModelsHoldForWhatIsPassedThrough(t *testing.T) {
+	t.Parallel()
+	host := &everything{}
+	server := httptest.NewServer(host)
+	t.Cleanup(server.Close)
+	r := start(t)
+	r.admin("POST", "/virtual-keys", fmt.Sprintf(`{"name":"s","slug":"saved","provider":"openai","key":"k","workspace_id":"default","customHost":%q}`, server.URL))
+	r.admin("PUT", "/admin/organisation/settings", `{"model_settings":{"allowed_models":["small","whisper-*"]}}`)
+	long := strings.Repeat("x", 9<<20)
+	override := `{"provider":"@saved","override_params":{"model":"small"}}`
+	for _, c := range []struct {
+		path, body string
+		want       int
+		headers    []string
+	}{
+		{"/proxy/chat/completions", `{"model":"small"}`, 200, nil},
+		{"/proxy/chat/completions", `{"model":"big"}`, 403, nil},
+		{"/proxy/chat/completions", `{"messages":[]}`, 403, nil}, // the host has a default
+		{"/proxy/responses", `{"prompt":{"id":"pmpt_1"}}`, 403, nil},
+		{"/proxy/anything", ``, 403, nil},
+		{"/proxy/vector_stores", `{"name":"v"}`, 200, nil},
+		{"/proxy/chat/completions", `{"model":"small","fallbacks":["big"]}`, 403, nil},
+		{"/proxy/chat/completions", `{"model":"small","fallbacks":["small"]}`, 200, nil},
+		{"/proxy/chat/completions", `{"model":"small","models":["big"]}`, 403, nil},
+		{"/proxy/engines/small/completions", `{"model":"big"}`, 403, nil},
+		{"/proxy/chat/completions", `{"model":"big"}`, 403, []string{"Content-Type", "text/plain"}},
+		{"/proxy/engines/small/completions", `{"model":"big"}`, 403, []string{"Content-Type", "application/x-protobuf"}},
+		{"/proxy/batch/jobs", `{"model":"small","input_files":["f"]}`, 403, nil},
+		{"/proxy/v1beta/models/small:batchGenerateContent", `{"batch":{"input_config":{"file_name":"files/abc"}}}`, 403, nil},
+
+		{"/proxy/audio/transcriptions", form("model", "small", "file", "a:b"), 200, formType},
+		{"/proxy/audio/transcriptions", form("file", "a:b", "model", "small"), 200, formType},
+		{"/proxy/audio/transcriptions", form("file", "a:b", "model", "big"), 403, formType},
+		{"/proxy/audio/transcriptions", form("file", "a:b"), 403, formType},
+		{"/proxy/audio/transcriptions", form("model", "small", "fallback_model", "big", "file", "a:b"), 403, formType},
+		{"/proxy/audio/transcriptions", form("model", "small", "file", "a:"+long), 200, formType},
+		{"/proxy/audio/transcriptions", form("model", "small", "file", "a:"+long, "model", "big"), 413, formType},
+		{"/proxy/audio/transcriptions", form("model", "big", "file", "a:b"), 403, append([]string{"X-Gateway-Config", override}, formType...)},
+		{"/proxy/files", form("file", "a:"+long, "purpose", "vision"), 200, formType},
+
+		{"/audio/transcriptions", form("model", "whisper-1", "file", "a:b"), 200, formType},
+		{"/audio/transcriptions", form("model", "big", "file", "a:b"), 403, formType},
+		{"/audio/transcriptions", form("model", "whisper-1", "models[]", "big", "file", "a:b"), 403, formType},
+		{"/audio/transcriptions", form("model", "whisper-1", "file", "a:"+long), 200, formType},
+		{"/audio/transcriptions", form("model", "whisper-1", "file", "a:"+long, "model", "big"), 413, formType},
+		{"/files", form("file", "a:"+long, "purpose", "vision"), 200, formType},
+	} {
+		headers := append([]string{"X-Gateway-Provider", "@saved"}, c.headers...)
+		if len(c.headers) > 0 && c.headers[0] == "X-Gateway-Config" {
+			headers = c.headers
+		}
+		before := host.asked.Load()
+		got := r.call("POST", c.path, c.body, headers...)
+		if asked := host.asked.Load() != before; got.status != c.want || asked && got.status == 403 {
+			t.Errorf("%s %.200q: %d %s", c.path, c.body, got.status, got.body)
+		}
+	}
+}
