@@ -72,6 +72,8 @@ func (f *family) describe() *admin.Collection[provider.Integration] {
 				if err := plainSlug(c, tx, ch.Rec); err != nil {
 					return err
 				}
+			} else if err := ch.Form.SealModels(c.Context, c.Sealer, ch.Rec); err != nil {
+				return err
 			} else if !c.Body.Has("key") && !c.Body.Has("configurations") && !c.Body.Has("secret_mappings") {
 				return nil
 			}

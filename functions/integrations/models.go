@@ -2,6 +2,7 @@ package integrations
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 
 	"gateway/shared/admin"
@@ -66,14 +67,14 @@ func (f *family) listModels(c *admin.Call) (any, error) {
 	names = slices.Compact(names)
 	models := make([]any, len(names))
 	for n, name := range names {
-		models[n] = showModel(own[name], name, i.Allows(name))
+		models[n] = showModel(i, own[name], name)
 	}
 	return map[string]any{"total": len(models), "allow_all_models": i.AllowAllModels, "models": models}, nil
 }
 
-func showModel(m provider.IntegrationModel, name string, enabled bool) map[string]any {
+func showModel(i *provider.Integration, m provider.IntegrationModel, name string) map[string]any {
 	o := map[string]any{
-		"slug": name, "name": name, "enabled": enabled, "is_custom": m.Custom, "is_finetune": m.FineTuned,
+		"slug": name, "name": name, "enabled": i.Allows(name), "is_custom": m.Custom, "is_finetune": m.FineTuned,
 		"base_model_slug": admin.OrNull(m.BaseModelSlug), "configurations": nil, "pricing_config": nil,
 	}
 	if len(m.Pricing) > 0 {
@@ -81,11 +82,7 @@ func showModel(m provider.IntegrationModel, name string, enabled bool) map[strin
 	}
 	if h := m.Configurations; h != nil {
 		shown := map[string]any{"custom_host": h.CustomHost}
-		if len(h.CustomHeaders) > 0 {
-			masked := make(map[string]string, len(h.CustomHeaders))
-			for k, v := range h.CustomHeaders {
-				masked[k] = audit.Mask(v)
-			}
+		if masked := i.MaskedHeaders(&m); len(masked) > 0 {
 			shown["masked_custom_headers"] = masked
 		}
 		o["configurations"] = shown
@@ -99,6 +96,9 @@ func (f *family) putModels(c *admin.Call) (any, error) {
 			ch.Form.AllowAllModels = c.Body.Bool("allow_all_models")
 		}
 		if err := f.mergeModels(ch.Form, c.Body.Objects("models")); err != nil {
+			return err
+		}
+		if err := ch.Form.SealModels(c.Context, c.Sealer, ch.Rec); err != nil {
 			return err
 		}
 		set := provider.Change{}
@@ -124,6 +124,7 @@ func (f *family) putModels(c *admin.Call) (any, error) {
 func (f *family) mergeModels(i *provider.Integration, sent []admin.Values) error {
 	catalogue := pricing.Default().Models(i.AIProviderID)
 	named := make(map[string]bool, len(sent))
+	i.ModelHeaders = maps.Clone(i.ModelHeaders)
 	var bad []fault.Detail
 	for n, in := range sent {
 		at, slug := fmt.Sprintf("models[%d]", n), in.Text("slug")
@@ -140,6 +141,9 @@ func (f *family) mergeModels(i *provider.Integration, sent []admin.Values) error
 		if err != nil {
 			bad = append(bad, fault.Detail{Field: at, Message: "does not have the expected form"})
 			continue
+		}
+		if in.Has("configurations") { // replaced with its headers, or removed
+			delete(i.ModelHeaders, slug)
 		}
 		if i.Models[k] = m; m.Configurations != nil {
 			bad = append(bad, m.Configurations.Check(provider.Keeper{CheckURL: f.CheckURL}, at+".configurations")...)
@@ -166,6 +170,6 @@ func (f *family) deleteModels(c *admin.Call) (any, error) {
 			}
 		}
 		i.Models = slices.DeleteFunc(i.Models, func(m provider.IntegrationModel) bool { return slices.Contains(names, m.Slug) })
-		return nil
+		return i.SealModels(c.Context, c.Sealer, ch.Rec)
 	})
 }

@@ -2,6 +2,7 @@ package integrations
 
 import (
 	"encoding/json"
+	"strings"
 	"testing"
 )
 
@@ -34,6 +35,10 @@ func TestModelsAreEnabledPricedAndAdded(t *testing.T) {
 	if err != nil || string(shown) != want {
 		t.Errorf("own model\n%s want\n%s", shown, want)
 	}
+	if rec, i := stored(t, h, "", slug); strings.Contains(string(rec.Body), "CANARY-0123456789") || !rec.HasSecret("model_headers/mine") || i.ModelHeaders["mine"]["X-Key"] == "" {
+		t.Errorf("headers of a model are stored unsealed: %s", rec.Body)
+	}
+	h.Do("PUT", path, chief, `{"key":"sk-first-secret-of-mine","models":[{"slug":"mine","enabled":true,"configurations":{"custom_host":"https://models.example.com/v1","custom_headers":{"X-Key":"CA****89"}}}]}`).Refused(400, "AB01", "models[0].configurations.custom_headers.X-Key")
 	if model("gpt-4o-mini")["enabled"] != false || model("gpt-4o")["enabled"] != true {
 		t.Error("one model was disabled and not another")
 	}
@@ -41,6 +46,9 @@ func TestModelsAreEnabledPricedAndAdded(t *testing.T) {
 	h.Do("PUT", "/integrations/"+slug+"/integration-models", chief, `{"allow_all_models":false,"models":[{"slug":"mine","enabled":true,"configurations":null,"pricing_config":null,"base_model_slug":null}]}`).OK()
 	if m = model("mine"); m["configurations"] != nil || m["pricing_config"] != nil || m["base_model_slug"] != nil || m["is_finetune"] != true {
 		t.Errorf("after null: %v", m)
+	}
+	if rec, i := stored(t, h, "", slug); rec.HasSecret("model_headers/mine") || len(i.ModelHeaders) > 0 {
+		t.Error("headers stay sealed without a host")
 	}
 	if model("gpt-4o")["enabled"] != false {
 		t.Error("without allow_all_models a model that nobody enabled may be called")

@@ -348,5 +348,10 @@ func (h *ModelHost) Check(k Keeper, path string) []fault.Detail {
 		h.CustomHost = u.String()
 	}
 	v.headers(path+"."+customHeaders, h.CustomHeaders)
+	for name, value := range h.CustomHeaders {
+		if Masked(value) {
+			v.add(path+"."+customHeaders+"."+name, "is masked, as reads show it; send the whole value")
+		}
+	}
 	return v.details
 }

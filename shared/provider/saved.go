@@ -37,9 +37,11 @@ type Integration struct {
 	PricingAdjustments json.RawMessage    `json:"pricing_adjustments,omitempty"`
 	AllowAllModels     bool               `json:"allow_all_models"`
 	Models             []IntegrationModel `json:"models,omitempty"`
-	Workspaces         []WorkspaceAccess  `json:"workspaces,omitempty"`
-	Global             GlobalAccess       `json:"global_workspace_access"`
-	LastResetAt        *time.Time         `json:"last_reset_at,omitempty"`
+	// ModelHeaders holds the masked custom headers of models, by slug. See SealModels.
+	ModelHeaders map[string]map[string]string `json:"masked_model_headers,omitempty"`
+	Workspaces   []WorkspaceAccess            `json:"workspaces,omitempty"`
+	Global       GlobalAccess                 `json:"global_workspace_access"`
+	LastResetAt  *time.Time                   `json:"last_reset_at,omitempty"`
 }
 
 // SecretMapping says that a field of the credential is a secret in an external secret
@@ -66,7 +68,8 @@ type IntegrationModel struct {
 }
 
 // ModelHost is where a model of an integration is served, when not at the
-// provider's own address.
+// provider's own address. CustomHeaders are sealed, and empty in what is stored; versions
+// before that stored them here.
 type ModelHost struct {
 	CustomHost    string            `json:"custom_host,omitempty" min:"1" max:"2048"`
 	CustomHeaders map[string]string `json:"custom_headers,omitempty" max:"100" each:"max=8192"`

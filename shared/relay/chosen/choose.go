@@ -100,8 +100,8 @@ func (ch *Chooser) chooseSaved(slug string) error {
 		if m.Configurations.CustomHost != "" {
 			ch.To.Target.CustomHost = m.Configurations.CustomHost
 		}
-		if m.Configurations.CustomHeaders != nil {
-			ch.To.Target.CustomHeaders = m.Configurations.CustomHeaders
+		if headers := opened.ModelHeaders[m.Slug]; headers != nil {
+			ch.To.Target.CustomHeaders = headers
 		}
 	}
 	ch.To.Names.Slug, ch.To.Names.Integration = s.Slug, s.IntegrationID

@@ -49,8 +49,9 @@ type Provider struct {
 // Opened is a credential ready for use. It is shared and never changed.
 type Opened struct {
 	*provider.Credential
-	Users *Users    // of the credential
-	until time.Time // zero: as long as the provider
+	ModelHeaders map[string]map[string]string // custom headers of models with a host of their own, by slug
+	Users        *Users                       // of the credential
+	until        time.Time                    // zero: as long as the provider
 }
 
 // Users remembers who else uses a credential. It is safe for concurrent use.
@@ -195,6 +196,9 @@ func (s *Provider) Open(ctx context.Context, m *Means) (*Opened, error) {
 	}
 	secrets, err := s.record.OpenSecrets(ctx, m.Sealer)
 	if err != nil {
+		return nil, fault.Unavailable(fmt.Errorf("relay: credential of provider %s: %w", s.ID, err))
+	}
+	if now.ModelHeaders, err = s.Integration.OpenModelHeaders(secrets); err != nil {
 		return nil, fault.Unavailable(fmt.Errorf("relay: credential of provider %s: %w", s.ID, err))
 	}
 	fields := make(map[string]any, len(s.Integration.Configurations)+len(secrets))
