@@ -60,10 +60,12 @@ func (f *family) rotate(c *admin.Call) (any, error) {
 		if err := mayRotate(c, tx, ch); err != nil {
 			return err
 		}
+		_, personal := k.Granted(rec.CreatedBy)
 		raw, err := identity.Rotate(k, c.Now, transition)
 		if err != nil {
 			return err
 		}
+		k.Previous.Shared = !personal
 		if owns(c, k) && k.Rank == "" { // its user alone knows the secret from now on
 			k.Rank, _ = k.Granted(rec.CreatedBy)
 		}

@@ -18,6 +18,7 @@ import (
 	"gateway/shared/identity"
 	"gateway/shared/identity/authority"
 	"gateway/shared/identity/people"
+	"gateway/shared/relay/ephemeral"
 	"gateway/shared/resource"
 	"gateway/shared/signin/sso"
 	"gateway/shared/store"
@@ -160,7 +161,7 @@ func (w *rightsWorld) act() string {
 		name = method + " " + path
 		status, out = w.call(method, path, by, body)
 	}
-	switch w.rng.IntN(22) {
+	switch w.rng.IntN(24) {
 	case 0, 1:
 		kind := w.any([]string{"workspace/service", "organisation/service"})
 		name = "POST " + kind
@@ -213,6 +214,12 @@ func (w *rightsWorld) act() string {
 	case 20:
 		do("POST", "/auth/sso-configurations", map[string]any{"name": fmt.Sprint("s", w.n), "issuer": "https://login.evil.example.com", "client_id": "c", "client_secret": "s"})
 		w.owned = w.owned || status == 200
+	case 22: // the token of a deployment opens nothing
+		if do("POST", "/deployments", map[string]any{"name": fmt.Sprint("d", w.n), "type": w.any([]string{"production", "non-production"})}); status == 200 {
+			w.purse = append(w.purse, out["token"].(string))
+		}
+	case 23: // nor does a client secret of realtime sessions, in the administration
+		return w.mint(by)
 	case 21:
 		do("POST", "/workspaces", map[string]any{"name": fmt.Sprint("w", w.n), "users": []any{user()}})
 	}
@@ -229,6 +236,21 @@ func (w *rightsWorld) act() string {
 }
 
 func (w *rightsWorld) any(of []string) string { return of[w.rng.IntN(len(of))] }
+
+// mint makes a client secret of realtime sessions as the data plane does for a credential.
+func (w *rightsWorld) mint(by string) string {
+	room := ephemeral.Room{Keys: w.core.Store.Table(store.Keys), Sealer: w.core.Sealer, Now: time.Now}
+	secret := &ephemeral.Secret{Key: identity.HashToken(by), Until: time.Now().Add(time.Hour)}
+	raw, err := room.Keep(context.Background(), store.Scope{Org: "first", Workspace: w.space}, secret)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	if _, opens := w.reach(raw); opens {
+		w.t.Error("a client secret opens the administration")
+	}
+	w.purse = append(w.purse, raw)
+	return "a client secret"
+}
 
 // accept accepts an invitation whose link the actor was shown.
 func (w *rightsWorld) accept(link, email string) {

@@ -113,7 +113,7 @@ func (c *Call) entry(status int) audit.Entry {
 		e.Details = c.details
 	}
 	if c.Caller.UserID != "" {
-		e.UserID, e.UserType = c.Caller.UserID, audit.UserTypeUser
+		e.UserID, e.UserType, e.APIKeyID = c.Caller.UserID, audit.UserTypeUser, c.Caller.KeyID
 	}
 	return e
 }

@@ -403,8 +403,8 @@ func TestEveryWriteIsAuditedOnceWithItsOutcome(t *testing.T) {
 	if e := h.Audit()[0]; e.RequestBody != `{"key":"ab****ij","name":"a"}` || e.URI != "/v1/gadgets" || !strings.Contains(e.RequestHeaders, `"x-gateway-api-key":"ke****ne"`) {
 		t.Errorf("record: %+v", e)
 	}
-	if e := h.Audit()[1]; e.UserType != audit.UserTypeUser {
-		t.Errorf("a user's call is recorded as %s", e.UserType)
+	if e := h.Audit()[1]; e.UserType != audit.UserTypeUser || e.APIKeyID == "" || e.APIKeyID == e.UserID {
+		t.Errorf("a call with a user's key is recorded as that of %s %s by the key %q", e.UserType, e.UserID, e.APIKeyID)
 	}
 }
 

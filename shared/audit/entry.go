@@ -56,6 +56,7 @@ type Entry struct {
 	RequestHeaders string    `json:"request_headers"`
 	UserID         string    `json:"user_id"`   // acting user, or id of the API key
 	UserType       string    `json:"user_type"` // user or api_key
+	APIKeyID       string    `json:"api_key_id,omitempty" doc:"Key of the user, if the call was made with one."`
 	OrganisationID string    `json:"organisation_id"`
 	WorkspaceID    string    `json:"workspace_id"`
 	StatusCode     int       `json:"response_status_code"`

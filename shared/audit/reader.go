@@ -196,7 +196,7 @@ func (f *Filter) matches(e *Entry) bool {
 	same := func(want, got string) bool { return want == "" || want == got }
 	return (f.Start.IsZero() || !e.Timestamp.Before(f.Start)) && (f.End.IsZero() || !e.Timestamp.After(f.End)) &&
 		same(f.Method, e.Method) && strings.HasPrefix(e.URI, f.URI) && same(f.RequestID, e.RequestID) &&
-		same(f.UserID, e.UserID) && same(f.UserType, e.UserType) && same(f.WorkspaceID, e.WorkspaceID) &&
+		(same(f.UserID, e.UserID) || f.UserID == e.APIKeyID) && same(f.UserType, e.UserType) && same(f.WorkspaceID, e.WorkspaceID) &&
 		(f.StatusCode == 0 || f.StatusCode == e.StatusCode) && same(f.ResourceType, e.ResourceType) &&
 		same(f.Action, e.Action) && same(f.ClientIP, e.ClientIP) && same(f.Country, e.Country)
 }

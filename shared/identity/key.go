@@ -74,6 +74,9 @@ type Secret struct {
 	Hash      string     `json:"hash"` // SHA-256, hex
 	Masked    string     `json:"masked"`
 	ExpiresAt *time.Time `json:"expires_at,omitempty"` // of a secret in transition
+	// Shared is set for a secret in transition that others than the key's user may know. It
+	// does not act for the user, although the key's new secret does.
+	Shared bool `json:"shared,omitempty"`
 }
 
 // NewSecret makes a random raw key of 32 bytes (43 characters) and its stored form.
@@ -149,6 +152,9 @@ func CredentialRows(rec *resource.Record, k *Key, workspaceSlug string) ([]store
 	}
 	item := func(s *Secret) store.Row {
 		it := store.Item{"org": rec.Scope.Org, "ws": rec.Scope.Workspace, "id": rec.ID, "status": rec.Status, "body": body}
+		if s.Shared {
+			it["shared"] = true
+		}
 		until := earliest(k.ExpiresAt, s.ExpiresAt)
 		if until != nil {
 			it["until"] = until.UnixMilli()

@@ -200,6 +200,28 @@ func TestBothSecretsOfARotatedKeyWorkInTransition(t *testing.T) {
 	k.check(t, fresh, "")
 }
 
+// TestSharedSecretOfARotatedKeyActsForNobody checks that the secret which others knew before a
+// rotation has the key's rank, and does not act for the key's user.
+func TestSharedSecretOfARotatedKeyActsForNobody(t *testing.T) {
+	k := newKeyRing(t)
+	old, oldSecret := NewSecret()
+	fresh, freshSecret := NewSecret()
+	until := k.now.Add(MinTransition)
+	oldSecret.ExpiresAt, oldSecret.Shared = &until, true
+	key := Key{Type: WorkspaceUser, UserID: "u", Rank: RankManager, Scopes: []string{"completions.write"}, Secret: freshSecret, Previous: &oldSecret}
+	k.save(t, &key, StatusActive)
+	for raw, want := range map[string]bool{old: false, fresh: true} {
+		p, err := k.auth.Authenticate(context.Background(), raw, Asked{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		rank, personal, err := Granted(context.Background(), nil, p)
+		if err != nil || rank != RankManager || personal != want {
+			t.Errorf("%v %v %v, want %v", rank, personal, err, want)
+		}
+	}
+}
+
 func TestTokenOfARequest(t *testing.T) {
 	for _, c := range []struct {
 		name   string

@@ -33,6 +33,7 @@ type Principal struct {
 	Audience      string          // id of the only MCP server that it may use; "": all
 	Until         time.Time       // zero: does not expire
 	rotated       bool            // Until is the end of a rotation's transition
+	shared        bool            // others than the user may know the secret; see Secret.Shared
 	Status        string
 }
 
@@ -67,7 +68,7 @@ func decodePrincipal(it store.Item) (*Principal, error) {
 	p := &Principal{
 		KeyID: b.ID, Name: b.Name, Type: b.Type, UserID: b.UserID, WorkspaceSlug: b.WorkspaceSlug,
 		Scope:  store.Scope{Org: it.String("org"), Workspace: it.String("ws")},
-		Scopes: NewScopeSet(b.Scopes...), Defaults: b.Defaults, Status: it.String("status"), rotated: it.Bool("rotated"),
+		Scopes: NewScopeSet(b.Scopes...), Defaults: b.Defaults, Status: it.String("status"), rotated: it.Bool("rotated"), shared: it.Bool("shared"),
 	}
 	if ms := it.Int("until"); ms != 0 {
 		p.Until = time.UnixMilli(ms)
@@ -282,7 +283,7 @@ func holds(values []string, token string) bool {
 func Granted(ctx context.Context, v *resource.View, p *Principal) (rank Rank, personal bool, err error) {
 	switch {
 	case p.Rank != "":
-		return p.Rank, true, nil
+		return p.Rank, !p.shared, nil
 	case p.Type == SignedToken && p.UserID == "":
 		return RankWorkspaceAdmin, true, nil
 	case p.Type == SignedToken:

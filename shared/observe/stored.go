@@ -20,6 +20,9 @@ import (
 type Stored struct {
 	Resources *resource.Resources
 	Sealer    seal.Sealer
+	// MayRead reports whether a user or a key, by its id, may read the content of all requests
+	// of a scope now. Content is only sent while whoever changed a destination last may.
+	MayRead func(ctx context.Context, sc store.Scope, author string) (bool, error)
 
 	mu    sync.Mutex
 	known map[store.Scope]known
@@ -96,6 +99,16 @@ func (s *Stored) target(ctx context.Context, rec *resource.Record) (Target, erro
 	t := Target{Scope: rec.Scope, ID: rec.ID, Rev: rec.Rev}
 	if err := json.Unmarshal(rec.Body, &t.Destination); err != nil {
 		return t, fmt.Errorf("observe: destination %s: %w", rec.ID, err)
+	}
+	if t.Content {
+		author := rec.UpdatedBy
+		if author == "" {
+			author = rec.CreatedBy
+		}
+		var err error
+		if t.Content, err = s.MayRead(ctx, rec.Scope, author); err != nil {
+			return t, err
+		}
 	}
 	if !rec.HasSecret(SecretHeaders) {
 		return t, nil

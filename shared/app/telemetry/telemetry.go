@@ -12,8 +12,9 @@ import (
 // Exporter sends telemetry to the destinations of an installation.
 func Exporter(c *app.Core) *observe.Exporter {
 	kept := observe.Kept{Bucket: c.Bucket, Sealer: c.Sealer}
+	authors := &Authors{Loader: c.Loader, Now: c.Now}
 	return &observe.Exporter{
-		Directory: &observe.Stored{Resources: c.Resources, Sealer: c.Sealer}, Bodies: kept.Bodies,
+		Directory: &observe.Stored{Resources: c.Resources, Sealer: c.Sealer, MayRead: authors.ReadsAllBodies}, Bodies: kept.Bodies,
 		Via: c.Transport, Now: c.Now, OptIn: os.Getenv(observe.OptIn),
 	}
 }
