@@ -13,6 +13,7 @@ import (
 	"gateway/shared/provider/known"
 	"gateway/shared/relay/asked"
 	"gateway/shared/relay/came"
+	"gateway/shared/relay/chosen"
 	"gateway/shared/relay/guarded"
 	"gateway/shared/relay/kept"
 	"gateway/shared/relay/pooled"
@@ -219,6 +220,12 @@ func plainError(s *sender, f *fault.Fault) []byte {
 		speaker = s.Route.Client
 	case s.Route.Errors != nil:
 		speaker = s.Route.Errors
+	default:
+		name := chosen.MissingDialect(s.Target, f)
+		if own, ok := s.dialects[name].(chat.ErrorWriter); ok {
+			chosen.SetMissing(h, name)
+			speaker = own
+		}
 	}
 	return s.withAttempts(speaker.AppendError(nil, f, s.options()))
 }

@@ -17,10 +17,15 @@ type Reference struct {
 	Kind    Kind
 	ID      string // as the provider knows it; the hash of a secret (see Hash)
 	Context bool   // the provider adds what it names to the input of the model
+	TooLong bool   // a secret of more than MaxToken bytes
 }
 
 // Object reports whether the reference names an object in the provider's account.
 func (r *Reference) Object() bool { return r.Kind != Model && r.Kind != URL }
+
+// MaxToken is the length of the secrets that providers give out, in bytes: longer ones are not
+// seen in streams.
+const MaxToken = 256 << 10
 
 // Max is the number of references after which Find stops collecting.
 const Max = 10_000
@@ -147,7 +152,7 @@ func (f *finder) add(row field, value string) {
 			return
 		}
 	case token:
-		ref.ID = Hash(value)
+		ref.ID, ref.TooLong = Hash(value), len(value) > MaxToken
 	}
 	ref.Field = f.at()
 	f.found = append(f.found, ref)

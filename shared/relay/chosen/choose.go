@@ -63,6 +63,7 @@ func (ch *Chooser) chooseSaved(slug string) error {
 	if err != nil {
 		return err
 	}
+	ch.To.asked = s.Provider
 	if host, field := ch.hostAsked(); host != "" && !sameHost(host, s.CustomHost) {
 		return storedWithAddress(field)
 	}

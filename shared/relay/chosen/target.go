@@ -100,8 +100,9 @@ type Choice struct {
 	Timeout     time.Duration
 	Body        []byte // what the config made of the client's body; nil: it is sent as it came
 	Forward     []string
-	Subjects    []*ledger.Subject // limits of the provider and of its integration
-	form        *form.Form        // of a passed-through request, where it was read
+	Subjects    []*ledger.Subject  // limits of the provider and of its integration
+	form        *form.Form         // of a passed-through request, where it was read
+	asked       *provider.Provider // of the saved provider, before it may be used
 }
 
 // InPath tells whether the path of the request names its model, and not the body.

@@ -69,6 +69,8 @@ func named(found []reference.Reference) ([]Named, error) {
 	var ids []Named
 	for i := range found {
 		switch r := &found[i]; {
+		case r.TooLong:
+			return nil, fault.Invalid(r.Field, "must have at most %d bytes: whose a longer one is cannot be told", reference.MaxToken)
 		case r.Object():
 			ids = append(ids, Named{Field: r.Field, ID: r.ID, Kind: r.Kind})
 		case r.Kind == reference.Model && Tuned(r.ID):
