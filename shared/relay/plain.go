@@ -10,6 +10,7 @@ import (
 	"gateway/shared/dialect/openai"
 	"gateway/shared/fault"
 	"gateway/shared/provider"
+	"gateway/shared/relay/approval"
 	"gateway/shared/relay/came"
 	"gateway/shared/relay/pooled"
 	"gateway/shared/relay/routes"
@@ -80,6 +81,10 @@ func (pl *plains) readPlain(resp *http.Response) (err error) {
 		pl.Learn(p.meter)
 	case pl.SameDialect() && !pl.cameAsEvents(out):
 		p.own = true
+		if tellsItems(pl.Route) {
+			out = approval.Clean(out)
+			p.buf.B = out
+		}
 		if pl.Req.Method == http.MethodPost && !came.Enclosed(out) {
 			return pl.unusable(errNoJSON, out)
 		}
@@ -119,6 +124,15 @@ func (pl *plains) readPlain(resp *http.Response) (err error) {
 		pl.Learn(p.meter)
 	}
 	return nil
+}
+
+// tellsItems reports whether the answers of a route are responses, or lists of their items.
+func tellsItems(rt *routes.Route) bool {
+	switch rt.Operation {
+	case provider.ResponsesCreate, provider.ResponsesGet, provider.ResponsesCancel, provider.ResponsesInputItems, provider.ResponsesCompact:
+		return true
+	}
+	return false
 }
 
 // operates tells whether the route is metered as an operation, not as a

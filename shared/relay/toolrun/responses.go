@@ -286,7 +286,7 @@ func (s *responses) took(body []byte) (*said, error) {
 	for _, raw := range items {
 		var it item
 		_ = json.Unmarshal(raw, &it) // what is no object is handed on
-		if isReserved(raw) {
+		if approval.Reserved(raw) {
 			continue
 		}
 		if kept := sentBack(raw, text(it.Type)); kept != nil {

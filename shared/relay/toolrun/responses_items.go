@@ -26,29 +26,6 @@ type ofOurs struct {
 	Reason   json.RawMessage `json:"reason"`
 }
 
-// isReserved reports whether an item of a provider's response is one that only the gateway
-// or its client may write: what a client sends back as it was received must not approve a
-// call, or stand for a list, a call or a request of the gateway's.
-func isReserved(raw json.RawMessage) bool {
-	var exact object
-	var folded ofOurs // as readers that ignore case read it
-	if json.Unmarshal(raw, &exact) != nil {
-		return false
-	}
-	_ = json.Unmarshal(raw, &folded) // an object
-	for _, kind := range [...]string{text(exact["type"]), text(folded.Type)} {
-		switch kind {
-		case "mcp_approval_response":
-			return true
-		case "mcp_approval_request", "mcp_call", "mcp_list_tools":
-			if strings.HasPrefix(text(exact["server_label"]), labelPrefix) || strings.HasPrefix(text(folded.Label), labelPrefix) {
-				return true
-			}
-		}
-	}
-	return false
-}
-
 // readItems takes the input apart. listed are the servers whose tools the client has been
 // shown, first the calls that it approves now.
 func (s *responses) readItems() (listed map[string]bool, first []*call, err error) {

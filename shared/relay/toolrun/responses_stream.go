@@ -2,6 +2,7 @@ package toolrun
 
 import (
 	"encoding/json"
+	"gateway/shared/relay/approval"
 	"strconv"
 
 	"gateway/shared/fault"
@@ -68,7 +69,7 @@ func (s *responses) event(data []byte) ([]byte, error) {
 	}
 	out = s.stream.head()
 	var at int
-	reserved := isReserved(of["item"])
+	reserved := approval.Reserved(of["item"])
 	if raw := of["output_index"]; raw == nil || json.Unmarshal(raw, &at) != nil {
 		if reserved {
 			return out, nil

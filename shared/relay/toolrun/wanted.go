@@ -3,6 +3,7 @@ package toolrun
 import (
 	"bytes"
 	"encoding/json"
+	"gateway/shared/relay/approval"
 	"net/http"
 	"slices"
 	"strconv"
@@ -16,7 +17,7 @@ import (
 const Beta = "server-side-mcp-2026-06-01"
 
 // labelPrefix begins the labels of servers of the gateway's own.
-const labelPrefix = "@gateway-mcp/"
+const labelPrefix = approval.LabelPrefix
 
 // Bounds of what is read, of which the lengths are in bytes.
 const (

@@ -1,0 +1,98 @@
+package approval
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+
+	"gateway/shared/wire"
+)
+
+// LabelPrefix begins the labels of the gateway's own MCP servers.
+const LabelPrefix = "@gateway-mcp/"
+
+// item is what is read of an item to know whether it is reserved.
+type item struct {
+	Type    json.RawMessage `json:"type"`
+	Label   json.RawMessage `json:"server_label"`
+	Request json.RawMessage `json:"approval_request_id"`
+}
+
+// Reserved reports whether an item of a provider's response is one that only the gateway or
+// its client may write: what a client sends back as it was received must not approve a call,
+// or stand for a list, a call or a request of the gateway's.
+func Reserved(raw json.RawMessage) bool { return reserved(raw, false) }
+
+// reserved is Reserved; sent: the item is one that the client may have sent itself, among them
+// approvals of tools that the provider calls.
+func reserved(raw json.RawMessage, sent bool) bool {
+	var exact map[string]json.RawMessage
+	var folded item // as readers that ignore case read it
+	if json.Unmarshal(raw, &exact) != nil {
+		return false
+	}
+	_ = json.Unmarshal(raw, &folded) // an object
+	label := strings.HasPrefix(text(exact["server_label"]), LabelPrefix) || strings.HasPrefix(text(folded.Label), LabelPrefix)
+	for _, kind := range [...]string{text(exact["type"]), text(folded.Type)} {
+		switch kind {
+		case "mcp_approval_response":
+			if !sent || ours(text(exact["approval_request_id"])) || ours(text(folded.Request)) {
+				return true
+			}
+		case "mcp_approval_request", "mcp_call", "mcp_list_tools":
+			if label {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// ours reports whether an id is that of a request of the gateway's, which has a random part.
+func ours(request string) bool {
+	return strings.HasPrefix(request, Prefix) && ModelID(request) != strings.TrimPrefix(request, Prefix)
+}
+
+func text(raw json.RawMessage) string {
+	var s string
+	_ = json.Unmarshal(raw, &s) // of another form: it is none
+	return s
+}
+
+// lists are the fields with items: of a response, and of a list of its input.
+var lists = wire.NewKeySet("output", "data")
+
+// Clean returns a response of a provider, or a list of the items that one was made of, without
+// reserved items. A body that has none, or that is no such object, is returned as it is.
+func Clean(body []byte) []byte {
+	// Types may be written with escapes.
+	if !bytes.Contains(body, []byte("mcp_")) && !bytes.Contains(body, []byte(`\u`)) {
+		return body
+	}
+	var w wire.Walk
+	if lists.Walk(body, &w) != nil {
+		return body
+	}
+	var edits []wire.Edit
+	for i := range lists.Keys() {
+		span := w.Spans[i]
+		var items []json.RawMessage
+		if !span.Present(body) || json.Unmarshal(span.Of(body), &items) != nil {
+			continue
+		}
+		kept := make([][]byte, 0, len(items))
+		for _, raw := range items {
+			if !reserved(raw, i > 0) {
+				kept = append(kept, raw)
+			}
+		}
+		if len(kept) < len(items) {
+			list := append(append([]byte{'['}, bytes.Join(kept, []byte{','})...), ']')
+			edits = append(edits, wire.Replace(span, list))
+		}
+	}
+	if len(edits) == 0 {
+		return body
+	}
+	return wire.Splice(nil, body, edits...)
+}
