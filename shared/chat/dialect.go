@@ -36,7 +36,10 @@ type Options struct {
 	Strict       bool   // keep to the client's own shape: no extension members
 	IncludeUsage bool   // the client asked for usage in the stream
 	Model        string // used where the provider named none
-	ID           string // used where the provider gave none
+	ID           string // used where the provider gave none, or OwnID is set
+	// OwnID names the answer by ID even if the provider named it: of a translated answer,
+	// whose provider promises nothing about its ids to clients of another shape.
+	OwnID        bool
 	Created      int64  // Unix seconds, used where the provider gave none
 	ProviderName string // id of the provider
 	// Origin is the name of the provider's dialect, which signs reasoning.
@@ -48,6 +51,18 @@ type Options struct {
 	// a translation. It says which tool names were changed, whether calls are read
 	// as function_call, and which stop strings may have ended the answer.
 	Request *Request
+}
+
+// AnswerID is the id of an answer that the provider named given. An id of the gateway's own
+// begins with prefix, as ids of the client's shape do.
+func (o *Options) AnswerID(given, prefix string) string {
+	switch {
+	case o.OwnID:
+		return prefix + o.ID
+	case given != "":
+		return given
+	}
+	return o.ID
 }
 
 // ToolName is the client's name for a tool that the provider calls name.

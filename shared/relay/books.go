@@ -155,6 +155,7 @@ func (bk *books) options() *chat.Options {
 		Created: bk.Start.Unix(), ProviderName: bk.To.Names.Provider, Request: bk.Decoded,
 	}
 	if bk.To.Dialect != nil {
+		bk.opts.OwnID = !bk.SameDialect()
 		bk.opts.Origin = bk.To.Dialect.Name()
 	}
 	return &bk.opts

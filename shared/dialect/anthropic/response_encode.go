@@ -40,9 +40,7 @@ func encodeResponse(dst []byte, r *chat.Response, o *chat.Options) []byte {
 // appendHead writes {"id":...,"type":"message","role":"assistant","model":...
 // without the closing brace.
 func appendHead(dst []byte, id, model string, o *chat.Options) []byte {
-	if id == "" {
-		id = o.ID
-	}
+	id = o.AnswerID(id, "msg_")
 	if model == "" {
 		model = o.Model
 	}

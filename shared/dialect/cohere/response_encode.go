@@ -27,7 +27,7 @@ func encodeResponse(dst []byte, r *chat.Response, o *chat.Options) []byte {
 		c = &r.Choices[0]
 	}
 	e := upstream.Begin(dst)
-	e.Str("id", orElse(r.ID, o.ID))
+	e.Str("id", o.AnswerID(r.ID, ""))
 	calls := 0
 	for i := range c.Parts {
 		if c.Parts[i].Call != nil {

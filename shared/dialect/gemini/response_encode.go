@@ -36,9 +36,7 @@ func tail(dst []byte, id, model string, u *pricing.Usage, o *chat.Options) []byt
 	if model == "" {
 		model = o.Model
 	}
-	if id == "" {
-		id = o.ID
-	}
+	id = o.AnswerID(id, "")
 	dst = append(dst, `,"modelVersion":`...)
 	dst = wire.AppendJSONString(dst, model)
 	dst = append(dst, `,"responseId":`...)

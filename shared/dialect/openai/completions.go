@@ -90,7 +90,7 @@ func (q *requestDecoder) prompt() {
 
 // EncodeResponse implements chat.AnswerWriter.
 func (Completions) EncodeResponse(dst []byte, r *chat.Response, o *chat.Options) []byte {
-	e := newEnvelope(r.ID, r.Model, r.Created, o)
+	e := newEnvelope(r.ID, completionPrefix, r.Model, r.Created, o)
 	dst = e.append(dst, completionObject, o)
 	dst = append(dst, `,"choices":[`...)
 	for i := range r.Choices {
@@ -147,7 +147,7 @@ func (s *completionEncoder) start(id, model string, created int64) {
 	if s.chat.head != nil {
 		return
 	}
-	e := newEnvelope(id, model, created, &s.o)
+	e := newEnvelope(id, completionPrefix, model, created, &s.o)
 	s.chat.o = s.o
 	s.chat.head = e.append([]byte("data: "), completionObject, &s.o)
 	s.chat.head = append(s.chat.head, `,"choices":[`...)

@@ -13,6 +13,9 @@ const (
 	chatObject       = "chat.completion"
 	chunkObject      = "chat.completion.chunk"
 	completionObject = "text_completion"
+
+	chatPrefix       = "chatcmpl-"
+	completionPrefix = "cmpl-"
 )
 
 // envelope is what all chunks and answers of a request share.
@@ -21,11 +24,9 @@ type envelope struct {
 	created   int64
 }
 
-func newEnvelope(id, model string, created int64, o *chat.Options) envelope {
-	e := envelope{id, model, created}
-	if e.id == "" {
-		e.id = o.ID
-	}
+// newEnvelope makes the envelope of an answer; prefix is that of ids of its kind.
+func newEnvelope(id, prefix, model string, created int64, o *chat.Options) envelope {
+	e := envelope{o.AnswerID(id, prefix), model, created}
 	if e.model == "" {
 		e.model = o.Model
 	}
@@ -54,7 +55,7 @@ func (e *envelope) append(dst []byte, object string, o *chat.Options) []byte {
 }
 
 func encodeChatResponse(dst []byte, r *chat.Response, o *chat.Options) []byte {
-	e := newEnvelope(r.ID, r.Model, r.Created, o)
+	e := newEnvelope(r.ID, chatPrefix, r.Model, r.Created, o)
 	dst = e.append(dst, chatObject, o)
 	dst = append(dst, `,"choices":[`...)
 	for i := range r.Choices {

@@ -37,7 +37,7 @@ func (s *streamEncoder) start(id, model string, created int64) {
 	if s.head != nil {
 		return
 	}
-	e := newEnvelope(id, model, created, &s.o)
+	e := newEnvelope(id, chatPrefix, model, created, &s.o)
 	s.head = append(make([]byte, 0, 256), "data: "...)
 	s.head = e.append(s.head, chunkObject, &s.o)
 	s.head = append(s.head, `,"choices":[`...)

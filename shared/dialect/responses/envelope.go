@@ -22,9 +22,7 @@ type envelope struct {
 
 func newEnvelope(id, model string, created int64, o *chat.Options) *envelope {
 	e := &envelope{o: o, model: model, created: created}
-	if id == "" {
-		id = o.ID
-	}
+	id = o.AnswerID(id, "resp_")
 	if e.model == "" {
 		e.model = o.Model
 	}

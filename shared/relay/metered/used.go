@@ -65,10 +65,16 @@ func (me *Meters) Meter(out []byte) chat.Meter {
 	return me.Route.Meter(out)
 }
 
+// maxID bounds the id of an answer that stands in the record.
+const maxID = 256
+
 // Learn takes over what an answer reported.
 func (me *Meters) Learn(m chat.Meter) {
 	me.Heard.Hear(m)
 	me.Heard.Finish = m.Finish
+	if at := me.Purse.Last(); at != nil && at.RequestID == "" && len(m.ID) <= maxID {
+		at.RequestID = m.ID // a translated answer has another
+	}
 	u := me.Used(m)
 	u.Add(pricing.Requests, 1)
 	me.Charge(u)
