@@ -73,3 +73,16 @@ func TestBrokenTablesAreRefused(t *testing.T) {
 		}
 	}
 }
+
+// TestUnknownPathsOfSCIMReachItsFamily checks that the family of SCIM answers every path below
+// it, with any method, so that its errors have the form that identity providers read.
+func TestUnknownPathsOfSCIMReachItsFamily(t *testing.T) {
+	t.Parallel()
+	for _, method := range []string{"GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"} {
+		for _, path := range []string{"/scim/Users", "/scim/v2/Users/x", "/scim/Nothing", "/scim/Users/x/y/z"} {
+			if r, ok := Find(method, path); !ok || r.Family != "scim" || r.Place != Buffered {
+				t.Errorf("%s %s: %+v %v", method, path, r, ok)
+			}
+		}
+	}
+}
