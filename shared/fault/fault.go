@@ -34,6 +34,7 @@ type Fault struct {
 	Source     Source        // empty means SourceGateway
 	StatusCode int           // overrides the catalogue's status when not 0 (provider errors)
 	Limit      *Limit        // the limit that refused; nil: none did
+	Retried    bool          // the gateway has repeated the request, or tried other targets
 	cause      error
 }
 
@@ -125,6 +126,29 @@ func (f *Fault) Status() int {
 		return f.StatusCode
 	}
 	return entry(f.Code).status
+}
+
+// longWait is a wait that no client should sleep through.
+const longWait = time.Minute
+
+// Final reports whether the client should not repeat the request by itself: the gateway
+// refuses it and will again, the wait is longer than a minute, or the gateway has repeated
+// the request already. What a provider refuses is the provider's to say.
+func (f *Fault) Final() bool {
+	status := f.Status()
+	if status >= 500 {
+		return f.Retried
+	}
+	if f.Source == SourceProvider {
+		return false
+	}
+	switch status {
+	case 400, 401, 402, 403, 404, 405, 412, 413, 422, 446:
+		return true
+	case 429:
+		return f.RetryAfter > longWait
+	}
+	return false
 }
 
 // Type is the OpenAI-style error type, such as invalid_request_error.

@@ -125,3 +125,34 @@ func TestErrorsOfAConfigAreListedByPath(t *testing.T) {
 		}
 	}
 }
+
+// TestFinalRefusalsSaySo: SDKs that read the header do not repeat what cannot succeed.
+func TestFinalRefusalsSaySo(t *testing.T) {
+	for code, r := range catalogue {
+		final := r.status < 500 && r.status != 408 && r.status != 409 && r.status != 429
+		h := http.Header{}
+		New(code, "", "").SetHeaders(h)
+		if (h.Get(ShouldRetry) == "false") != final {
+			t.Errorf("%s (%d): %v", code, r.status, h)
+		}
+	}
+	for name, c := range map[string]struct {
+		f     Fault
+		final bool
+	}{
+		"a short wait":                   {Fault{Code: RateLimited, RetryAfter: time.Minute}, false},
+		"a long wait":                    {Fault{Code: RateLimited, RetryAfter: time.Hour}, true},
+		"a provider's 400":               {Fault{Code: ProviderError, Source: SourceProvider, StatusCode: 400}, false},
+		"a provider's 503":               {Fault{Code: ProviderError, Source: SourceProvider, StatusCode: 503}, false},
+		"a provider's 503, repeated":     {Fault{Code: ProviderError, Source: SourceProvider, StatusCode: 503, Retried: true}, true},
+		"no answer, after a fallback":    {Fault{Code: ProviderUnreachable, Retried: true}, true},
+		"a provider's 429 with an hour":  {Fault{Code: ProviderError, Source: SourceProvider, StatusCode: 429, RetryAfter: time.Hour}, false},
+		"a provider's 429, repeated too": {Fault{Code: ProviderError, Source: SourceProvider, StatusCode: 429, Retried: true}, false},
+	} {
+		h := http.Header{}
+		c.f.SetHeaders(h)
+		if c.f.Final() != c.final || (h.Get(ShouldRetry) == "false") != c.final {
+			t.Errorf("%s: %v", name, h)
+		}
+	}
+}

@@ -101,6 +101,10 @@ func (f *Fault) sentence() string {
 	return f.Message
 }
 
+// ShouldRetry is the header by which the SDKs of OpenAI and Anthropic decide whether they
+// send a request again, whatever its status is.
+const ShouldRetry = "X-Should-Retry"
+
 // SetHeaders writes what the fault says about retrying.
 func (f *Fault) SetHeaders(h http.Header) {
 	if f.RetryAfter > 0 {
@@ -108,6 +112,9 @@ func (f *Fault) SetHeaders(h http.Header) {
 	}
 	if f.Limit != nil {
 		f.Limit.setHeaders(h, f.RetryAfter)
+	}
+	if f.Final() {
+		h.Set(ShouldRetry, "false")
 	}
 }
 

@@ -173,6 +173,11 @@ func (l *logbook) promptsOf() unread.Of {
 
 // sendFault answers with an error in the client's dialect.
 func (s *sender) sendFault(f *fault.Fault) {
+	if len(s.Purse.Attempts) > 1 {
+		again := *f
+		again.Retried = true
+		f = &again
+	}
 	h := s.w.Header()
 	h.Set("Content-Type", "application/json")
 	f.SetHeaders(h)
@@ -181,13 +186,16 @@ func (s *sender) sendFault(f *fault.Fault) {
 		mask.Header(h, s.stars.Secrets())
 	}
 	h.Set(headerCode, string(f.Code))
-	if by, ok := s.Route.Errors.(routes.Challenger); ok {
+	if by, ok := errorSpeaker(s, f).(routes.Challenger); ok {
 		by.Challenge(h, s.Req, f)
 	}
 	if f.Source != fault.SourceProvider && f.Status() >= 500 && f.Code == fault.InternalError {
 		h.Set(headerException, "true")
 	}
 	body := errorBody(s, f)
+	if f.Final() { // also where the provider says otherwise
+		h.Set(fault.ShouldRetry, "false")
+	}
 	h.Set("Content-Length", strconv.Itoa(len(body)))
 	s.failure = f
 	s.sendWhole(f.Status(), body)
@@ -214,20 +222,24 @@ func plainError(s *sender, f *fault.Fault) []byte {
 		came.PassRetry(h, s.told)
 		return s.words
 	}
-	speaker, _ := s.errorDialect().(chat.ErrorWriter)
+	return s.withAttempts(errorSpeaker(s, f).AppendError(nil, f, s.options()))
+}
+
+// errorSpeaker returns what writes an error in its client's shape.
+func errorSpeaker(s *sender, f *fault.Fault) chat.ErrorWriter {
 	switch {
 	case s.Route.Client != nil:
-		speaker = s.Route.Client
+		return s.Route.Client
 	case s.Route.Errors != nil:
-		speaker = s.Route.Errors
-	default:
-		name := chosen.MissingDialect(s.Target, f)
-		if own, ok := s.dialects[name].(chat.ErrorWriter); ok {
-			chosen.SetMissing(h, name)
-			speaker = own
-		}
+		return s.Route.Errors
 	}
-	return s.withAttempts(speaker.AppendError(nil, f, s.options()))
+	name := chosen.MissingDialect(s.Target, f)
+	if own, ok := s.dialects[name].(chat.ErrorWriter); ok {
+		chosen.SetMissing(s.w.Header(), name)
+		return own
+	}
+	speaker, _ := s.errorDialect().(chat.ErrorWriter)
+	return speaker
 }
 
 // plainJSON reports whether a response is JSON and no error.

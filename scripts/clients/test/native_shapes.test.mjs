@@ -56,7 +56,10 @@ test('@aws-sdk/client-bedrock-runtime', async () => {
   }));
   assert.equal(called.stopReason, 'tool_use');
   assert.equal(called.output.message.content.find((b) => b.toolUse).toolUse.name, 'get_weather');
-  await assert.rejects(client.send(new ConverseCommand({ modelId: model, messages: [{ role: 'user', content: [{ text: 'mock: status=429\nHi' }] }] })), (err) => err.$metadata.httpStatusCode === 429);
+  await assert.rejects(client.send(new ConverseCommand({ modelId: model, messages: [{ role: 'user', content: [{ text: 'mock: status=429\nHi' }] }] })), { name: 'ThrottlingException' });
+  await assert.rejects(client.send(new ConverseCommand({ modelId: model, messages: [] })), { name: 'ValidationException' });
+  client.middlewareStack.add((next) => (args) => { args.request.headers['x-gateway-api-key'] = 'wrong'; return next(args); }, { step: 'finalizeRequest', priority: 'low' });
+  await assert.rejects(client.send(new ConverseCommand({ modelId: model, messages })), { name: 'AccessDeniedException' });
 });
 
 test('cohere-ai', async () => {

@@ -155,6 +155,9 @@ func appendError(dst []byte, f *fault.Fault, o *chat.Options) []byte {
 	if f.Code == chat.ContextLength && f.Status() != http.StatusRequestEntityTooLarge && !strings.Contains(message, tooLong) {
 		message = tooLong + ": " + message
 	}
+	if f.Retried && f.Status() == http.StatusServiceUnavailable {
+		typ = "api_error" // the SDK repeats overloaded_error whatever the headers say
+	}
 	if p != nil {
 		if o.ProviderName != "" {
 			message = o.ProviderName + " error: " + message

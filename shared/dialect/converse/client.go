@@ -1,6 +1,8 @@
 package converse
 
 import (
+	"net/http"
+
 	"gateway/shared/chat"
 	"gateway/shared/dialect/anthropic"
 	"gateway/shared/dialect/upstream"
@@ -98,13 +100,42 @@ func appendUsage(w *upstream.Object, u *pricing.Usage) {
 // AppendError implements chat.ErrorWriter.
 func (Converse) AppendError(dst []byte, f *fault.Fault, _ *chat.Options) []byte {
 	w := upstream.Begin(dst)
+	w.Str("__type", exception(f.Status()))
 	w.Str("message", f.Message)
 	w.Close('}')
 	return w.B
 }
 
-// exception is the name of the exception for a status.
+// Challenge implements routes.Challenger: the SDK of AWS finds the type of an error in this
+// header (AWS restJson1 protocol, operation error serialization).
+func (Converse) Challenge(h http.Header, _ *http.Request, f *fault.Fault) {
+	h.Set("X-Amzn-Errortype", exception(f.Status()))
+}
+
+// exception is the name of the exception for a status, as the Bedrock runtime's model has it.
 func exception(status int) string {
+	switch {
+	case status == 401 || status == 403:
+		return "AccessDeniedException"
+	case status == 404:
+		return "ResourceNotFoundException"
+	case status == 412:
+		return "ServiceQuotaExceededException"
+	case status == 408 || status == 504:
+		return "ModelTimeoutException"
+	case status == 429:
+		return "ThrottlingException"
+	case status == 503 || status == 529:
+		return "ServiceUnavailableException"
+	case status >= 500:
+		return "InternalServerException"
+	}
+	return "ValidationException"
+}
+
+// event is the name of the member of a stream for a status. A stream knows no others than
+// these and modelStreamErrorException.
+func event(status int) string {
 	switch {
 	case status == 429:
 		return "throttlingException"
@@ -118,7 +149,7 @@ func exception(status int) string {
 
 // AppendStreamError implements chat.ErrorWriter.
 func (c Converse) AppendStreamError(dst []byte, f *fault.Fault, o *chat.Options) []byte {
-	return wire.AppendEventStream(dst, wire.EventStreamException+exception(f.Status()), c.AppendError(nil, f, o))
+	return wire.AppendEventStream(dst, wire.EventStreamException+event(f.Status()), c.AppendError(nil, f, o))
 }
 
 // MeterResponse implements chat.Passer. It also meters answers of InvokeModel, which have

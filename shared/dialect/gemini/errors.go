@@ -223,5 +223,10 @@ func appendError(dst []byte, f *fault.Fault, o *chat.Options) []byte {
 	dst = wire.AppendJSONString(dst, message)
 	dst = append(dst, `,"status":`...)
 	dst = wire.AppendJSONString(dst, word)
+	if wait := f.RetryAfter; wait > 0 && (f.Status() == 429 || f.Source == fault.SourceProvider) {
+		dst = append(dst, `,"details":[{"@type":"type.googleapis.com/google.rpc.RetryInfo","retryDelay":"`...)
+		dst = strconv.AppendInt(dst, int64((wait+time.Second-1)/time.Second), 10)
+		dst = append(dst, `s"}]`...)
+	}
 	return append(dst, `}}`...)
 }

@@ -57,7 +57,8 @@ type Credentials interface {
 	Credentials(l *resource.Loader, now func() time.Time, next identity.TokenVerifier) identity.TokenVerifier
 }
 
-// Challenger is an error writer that also tells callers how to authenticate.
+// Challenger is an error writer that also writes headers: how to authenticate, or the type
+// of the error.
 type Challenger interface {
 	Challenge(h http.Header, r *http.Request, f *fault.Fault)
 }
