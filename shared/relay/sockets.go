@@ -119,6 +119,7 @@ func openNear(s *sender, resp *http.Response) error {
 	s.headSent, s.status, s.firstByte = true, http.StatusSwitchingProtocols, s.Since()
 	live := &session.Session{
 		Near: near, Far: s.far, Times: s.SessionTimes, Memory: s.Memory, Tenant: s.Who.Scope.Org, ID: s.ULID, Model: s.To.Model,
+		Names: namesOf(s.Model),
 	}
 	if s.Bound != nil {
 		live.Opening = s.Bound.Opening()
@@ -141,6 +142,19 @@ func openNear(s *sender, resp *http.Response) error {
 		s.ended(&result)
 	}, end}
 	return nil
+}
+
+// namesOf returns the names by which a client may repeat the model that it asked for:
+// @slug/model is also model.
+func namesOf(asked string) []string {
+	if asked == "" {
+		return nil
+	}
+	names := []string{asked}
+	if _, model, ok := strings.Cut(asked, "/"); ok && strings.HasPrefix(asked, "@") {
+		names = append(names, model)
+	}
+	return names
 }
 
 // ended notes how a session has ended.

@@ -214,6 +214,25 @@ func told(in map[string][]byte, key, field string) (string, error) {
 	return wire.ScanString(raw, field+"."+key)
 }
 
+var (
+	sessionKey = wire.NewKeySet("session")
+	modelKey   = wire.NewKeySet("model")
+)
+
+// WithModel returns the event with another model in its session, which must have one.
+func (e *Event) WithModel(model string) ([]byte, error) {
+	var of, in wire.Walk
+	if err := sessionKey.Walk(e.Body, &of); err != nil {
+		return nil, err
+	}
+	session := of.Spans[0]
+	if err := modelKey.Walk(session.Of(e.Body), &in); err != nil {
+		return nil, err
+	}
+	at := wire.Span{Start: session.Start + in.Spans[0].Start, End: session.Start + in.Spans[0].End}
+	return wire.Splice(nil, e.Body, wire.Replace(at, wire.AppendJSONString(nil, model))), nil
+}
+
 // Session reads the session of an event.
 func (e *Event) Session() (s Session, err error) {
 	in, err := members(sessionKeys, e.session, "session")

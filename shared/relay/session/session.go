@@ -2,6 +2,7 @@ package session
 
 import (
 	"context"
+	"slices"
 	"time"
 	"unicode/utf8"
 
@@ -36,6 +37,7 @@ type Session struct {
 	Tenant    string         // the organisation whose memory it counts as
 	ID        string         // for ids of the gateway's own events
 	Model     string         // the model that the provider was asked for
+	Names     []string       // other names of it by which the client may have opened the session
 	Guard     Guard          // nil: nothing is judged
 	Opening   []byte         // an event that counts as the client's first; nil: none
 
@@ -114,6 +116,9 @@ func (s *Session) clientSaid(reader *realtime.Reader, binary bool, p []byte) err
 	if err == nil {
 		asked, err = s.judge(&e)
 	}
+	if err == nil {
+		p, err = s.named(&e, p)
+	}
 	if err != nil {
 		s.refuse(fault.From(err), e.ID)
 		return nil
@@ -167,9 +172,23 @@ func (s *Session) judge(e *realtime.Event) (Turn, error) {
 	return nil, nil
 }
 
+// named returns an event, whose bytes are p, as the provider is sent it: a session that
+// repeats its model by the client's name has the provider's. Clients such as
+// @openai/agents-realtime send the model with which they opened the session.
+func (s *Session) named(e *realtime.Event, p []byte) ([]byte, error) {
+	if e.Type != realtime.SessionUpdate && e.Type != realtime.SessionOld {
+		return p, nil
+	}
+	asks, err := e.Session()
+	if err != nil || asks.Model == "" || asks.Model == s.Model {
+		return p, err
+	}
+	return e.WithModel(s.Model)
+}
+
 // mayUse refuses models that the session may not go on with.
 func (s *Session) mayUse(asks *realtime.Session) error {
-	if asks.Model != "" && asks.Model != s.Model {
+	if asks.Model != "" && asks.Model != s.Model && !slices.Contains(s.Names, asks.Model) {
 		return fault.Newf(fault.InvalidRequest, "session.model", "must be %q, the model that the session was opened for", fault.Clip(s.Model, 200))
 	}
 	if asks.Transcription == "" {

@@ -1,0 +1,32 @@
+package session
+
+import (
+	"strings"
+	"testing"
+
+	"gateway/shared/dialect/realtime"
+)
+
+// Clients repeat the model by the name with which they opened the session; the provider is
+// sent its own.
+func TestSessionsRepeatTheirModel(t *testing.T) {
+	t.Parallel()
+	const update = `{"type":"session.update","session":{"instructions":"Be brief","model":"NAME","tools":[{"type":"function","name":"f"}]}}`
+	for name, accepted := range map[string]bool{"gpt-realtime": true, "@slug/gpt-realtime": true, "alias": true, "gpt-4o": false, "@other/gpt-realtime": false} {
+		var far, near []string
+		s := &Session{
+			Near: newSide(func(p []byte) { near = append(near, string(p)) }), Far: newSide(func(p []byte) { far = append(far, string(p)) }), Desk: admitting{},
+			Model: "gpt-realtime", Names: []string{"@slug/gpt-realtime", "alias"},
+		}
+		var reader realtime.Reader
+		if err := s.clientSaid(&reader, false, []byte(strings.Replace(update, "NAME", name, 1))); err != nil {
+			t.Fatal(err)
+		}
+		if accepted && (len(far) != 1 || far[0] != strings.Replace(update, "NAME", "gpt-realtime", 1) || len(near) != 0) {
+			t.Errorf("%s: the provider was sent %q, the client %q", name, far, near)
+		}
+		if !accepted && (len(far) != 0 || len(near) != 1 || !strings.Contains(near[0], "session.model")) {
+			t.Errorf("%s: the provider was sent %q, the client %q", name, far, near)
+		}
+	}
+}
