@@ -8,16 +8,15 @@ import (
 // end sends the client away. What is under way at the provider is ended, read to its
 // end and booked; then the provider is left.
 func (s *Session) end(code int, reason string, why *fault.Fault) {
-	if !s.stands.end(&Ended{code, reason}, why) {
-		return
+	if s.stands.end(&Ended{code, reason}, why, false) {
+		s.Near.Close(code, reason)
+		s.leave()
 	}
-	s.Near.Close(code, reason)
-	s.leave()
 }
 
 // clientLeft: nothing more goes to the client.
 func (s *Session) clientLeft(err error) {
-	if !s.stands.end(nil, nil) {
+	if !s.stands.end(nil, nil, false) {
 		return
 	}
 	CloseNear(s.Near, err)
@@ -61,7 +60,10 @@ func (s *Session) leaveWhenDone() {
 func (s *Session) providerLeft(err error) {
 	s.turns.leave()
 	code, reason := ToldOfFar(s.Far, err)
-	s.end(code, reason, nil)
+	if s.stands.end(&Ended{code, reason}, nil, true) {
+		s.Near.Close(code, reason)
+		s.leave()
+	}
 	s.Far.Drop()
 }
 

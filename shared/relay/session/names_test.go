@@ -30,3 +30,24 @@ func TestSessionsRepeatTheirModel(t *testing.T) {
 		}
 	}
 }
+
+// A close of the provider is the provider's, whatever its code.
+func TestWhoEndedASession(t *testing.T) {
+	t.Parallel()
+	for _, code := range []int{Normal, GoingAway, Policy, 1011, 4000} {
+		r := Result{Code: code, ByProvider: true}
+		if got := r.Told(); got != "closed_by_provider" {
+			t.Errorf("%d: %s", code, got)
+		}
+		s := &Session{Near: newSide(func([]byte) {}), Far: newSide(func([]byte) {}), Desk: admitting{}, Model: "m"}
+		s.providerLeft(&Ended{code, "bye"})
+		if r := s.stands.result(nil); !r.ByProvider || r.Told() != "closed_by_provider" {
+			t.Errorf("%d: %+v", code, r)
+		}
+	}
+	for code, want := range map[int]string{GoingAway: "ended_by_restart", Policy: "ended_by_policy", Lost: "lost"} {
+		if got := (&Result{Code: code}).Told(); got != want {
+			t.Errorf("%d: %s", code, got)
+		}
+	}
+}

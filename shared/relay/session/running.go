@@ -12,6 +12,8 @@ func (r *Result) Told() string {
 		return "lost"
 	case r.ByClient:
 		return "closed_by_client"
+	case r.ByProvider:
+		return "closed_by_provider"
 	case r.Code == Policy:
 		return "ended_by_policy"
 	case r.Code == GoingAway:

@@ -51,6 +51,7 @@ type Result struct {
 	Code       int
 	Reason     string
 	ByClient   bool // it was the client who left
+	ByProvider bool // it was the provider, whatever code it gave
 	Fault      *fault.Fault
 	FromClient int64 // bytes of its messages
 	ToClient   int64

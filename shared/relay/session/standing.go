@@ -17,6 +17,7 @@ type standing struct {
 	telling  bool // an event is taken over that the client may not have yet
 	ended    *Ended
 	why      *fault.Fault // for which it was ended
+	byFar    bool         // the provider ended it
 	events   int
 	late     *time.Timer // leaves the provider when it fires, whatever it does
 	in, out  int64       // bytes of messages from the client and to it
@@ -41,15 +42,15 @@ func (st *standing) drain() {
 	st.mu.Unlock()
 }
 
-// end ends the session with the client; nil is one that has gone. first is false where it
-// was over before.
-func (st *standing) end(told *Ended, why *fault.Fault) (first bool) {
+// end ends the session with the client; nil is one that has gone. byFar says that the
+// provider ended it. first is false if it was over before.
+func (st *standing) end(told *Ended, why *fault.Fault, byFar bool) (first bool) {
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	if st.over {
 		return false
 	}
-	st.over, st.draining, st.ended, st.why = true, true, told, why
+	st.over, st.draining, st.ended, st.why, st.byFar = true, true, told, why, byFar
 	return true
 }
 
@@ -120,7 +121,7 @@ func (st *standing) result(fromNear error) Result {
 	defer st.mu.Unlock()
 	r := Result{Code: Lost, FromClient: st.in, ToClient: st.out}
 	if st.ended != nil {
-		r.Code, r.Reason, r.Fault = st.ended.Code, st.ended.Reason, st.why
+		r.Code, r.Reason, r.Fault, r.ByProvider = st.ended.Code, st.ended.Reason, st.why, st.byFar
 		return r
 	}
 	r.ByClient = true
