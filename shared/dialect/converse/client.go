@@ -147,9 +147,12 @@ func event(status int) string {
 	return "validationException"
 }
 
-// AppendStreamError implements chat.ErrorWriter.
-func (c Converse) AppendStreamError(dst []byte, f *fault.Fault, o *chat.Options) []byte {
-	return wire.AppendEventStream(dst, wire.EventStreamException+event(f.Status()), c.AppendError(nil, f, o))
+// AppendStreamError implements chat.ErrorWriter. The event's name is the type of the error.
+func (Converse) AppendStreamError(dst []byte, f *fault.Fault, _ *chat.Options) []byte {
+	w := upstream.Begin(nil)
+	w.Str("message", f.Message)
+	w.Close('}')
+	return wire.AppendEventStream(dst, wire.EventStreamException+event(f.Status()), w.B)
 }
 
 // MeterResponse implements chat.Passer. It also meters answers of InvokeModel, which have
