@@ -83,14 +83,18 @@ func BenchmarkReserveSettleParallel(b *testing.B) {
 func BenchmarkReserveAndSettle(b *testing.B) {
 	l := New(openSQLite(b), time.Now, Hooks{Alert: func(context.Context, Alert) error { return nil }})
 	rate, budget := RateLimit{Requests, PerMinute, 1 << 40}, UsageLimit{Type: Cost, CreditLimit: maxDollars * dollar}
+	type limits struct {
+		Rates   []RateLimit
+		Budgets []UsageLimit
+	}
 	for _, c := range []struct {
 		name           string
-		key, workspace Subject
+		key, workspace limits
 	}{
 		{name: "none"},
-		{name: "key", key: Subject{Rates: []RateLimit{rate}, Budgets: []UsageLimit{budget}}},
-		{name: "key and workspace", key: Subject{Rates: []RateLimit{rate}, Budgets: []UsageLimit{budget}}, workspace: Subject{Budgets: []UsageLimit{budget}}},
-		{name: "rates", key: Subject{Rates: []RateLimit{rate}}, workspace: Subject{Rates: []RateLimit{rate}}},
+		{name: "key", key: limits{Rates: []RateLimit{rate}, Budgets: []UsageLimit{budget}}},
+		{name: "key and workspace", key: limits{Rates: []RateLimit{rate}, Budgets: []UsageLimit{budget}}, workspace: limits{Budgets: []UsageLimit{budget}}},
+		{name: "rates", key: limits{Rates: []RateLimit{rate}}, workspace: limits{Rates: []RateLimit{rate}}},
 	} {
 		for _, keys := range []int{1, 1000} {
 			b.Run(fmt.Sprintf("%s/%d", c.name, keys), func(b *testing.B) {
