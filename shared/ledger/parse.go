@@ -52,10 +52,33 @@ const minTokens = 100
 // UsageFields and RateFields are the keys that a flat form (a policy's body)
 // carries; UsageLimitOf and RateLimitOf read them.
 var (
-	UsageFields    = []string{"type", "credit_limit", "alert_threshold", "periodic_reset", "periodic_reset_days", "next_usage_reset_at", "on_exceeded", "fallback_model", "temporary_raise"}
-	RateFields     = []string{"type", "unit", "value"}
-	readOnlyFields = []string{"current_usage", "reserved_usage", "available", "status", "last_reset_at", "is_threshold_alerts_sent", "is_exhausted_alerts_sent"}
+	UsageFields = []string{"type", "credit_limit", "alert_threshold", "periodic_reset", "periodic_reset_days", "next_usage_reset_at", "on_exceeded", "fallback_model", "temporary_raise"}
+	RateFields  = []string{"type", "unit", "value"}
 )
+
+// readOnlyFields are what a read adds to a usage limit. A body may repeat them, and must give
+// them as the read does; null is as absent.
+var readOnlyFields = map[string]func(d *details, raw json.RawMessage, path string){
+	"current_usage": shownNumber, "reserved_usage": shownNumber, "available": shownNumber,
+	"status":                   func(d *details, raw json.RawMessage, path string) { oneOf(d, raw, path, []string{"active", Exhausted}) },
+	"last_reset_at":            func(d *details, raw json.RawMessage, path string) { d.time(raw, path) },
+	"is_threshold_alerts_sent": shownFlag, "is_exhausted_alerts_sent": shownFlag,
+}
+
+func shownNumber(d *details, raw json.RawMessage, path string) {
+	shown[json.Number](d, raw, path, "a number")
+}
+func shownFlag(d *details, raw json.RawMessage, path string) {
+	shown[bool](d, raw, path, "true or false")
+}
+
+// shown rejects a value of another type than T.
+func shown[T any](d *details, raw json.RawMessage, path, want string) {
+	var v T
+	if json.Unmarshal(raw, &v) != nil || raw[0] == '"' { // json.Number also takes text
+		d.add(path, "must be %s; it is ignored", want)
+	}
+}
 
 // UsageLimits reads a client's usage_limits: an object or an array as the place
 // has it. null and [] give none. All field errors are returned at once, with
@@ -64,7 +87,13 @@ func (p Place) UsageLimits(raw []byte, path string) ([]UsageLimit, []fault.Detai
 	d := &details{}
 	var limits []UsageLimit
 	for _, el := range d.elements(raw, path, p.usageArray, !p.usageArray, p.maxUsage) {
-		d.known(el.fields, el.path, UsageFields, readOnlyFields...)
+		for _, key := range slices.Sorted(maps.Keys(readOnlyFields)) {
+			if raw, ok := present(el.fields, key); ok {
+				readOnlyFields[key](d, raw, join(el.path, key))
+			}
+		}
+		maps.DeleteFunc(el.fields, func(key string, _ json.RawMessage) bool { return readOnlyFields[key] != nil })
+		d.known(el.fields, el.path, UsageFields)
 		limits = append(limits, p.usage(d, el.fields, el.path))
 	}
 	for i, u := range limits {
@@ -292,11 +321,10 @@ func (d *details) object(raw []byte, path string) (map[string]json.RawMessage, b
 	return fields, true
 }
 
-// known rejects keys that are not in allowed. Those in readOnly are ignored, so that the
-// result of a read can be sent back.
-func (d *details) known(fields map[string]json.RawMessage, path string, allowed []string, readOnly ...string) {
+// known rejects keys that are not in allowed.
+func (d *details) known(fields map[string]json.RawMessage, path string, allowed []string) {
 	for _, key := range slices.Sorted(maps.Keys(fields)) {
-		if !slices.Contains(allowed, key) && !slices.Contains(readOnly, key) {
+		if !slices.Contains(allowed, key) {
 			d.add(join(path, key), "is not known: allowed are %s", strings.Join(allowed, ", "))
 		}
 	}
