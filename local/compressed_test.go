@@ -171,7 +171,7 @@ func TestLargeAnswersShareOneBudget(t *testing.T) {
 		case <-req.Context().Done():
 			return
 		}
-		_, _ = fmt.Fprintf(w, `","object":"chat.completion","created":1,"model":"m","choices":[],"usage":{"prompt_tokens":1,"completion_tokens":1,"total_tokens":2}}`)
+		_, _ = fmt.Fprintf(w, `","object":"chat.completion","created":1,"model":"m","choices":[{"index":0,"message":{"role":"assistant","content":"x"},"finish_reason":"stop"}],"usage":{"prompt_tokens":1,"completion_tokens":1,"total_tokens":2}}`)
 	}))
 	t.Cleanup(host.Close)
 	r.save("large", `"ai_provider_id":"openai","key":"sk-large","configurations":{"custom_host":"`+host.URL+`/v1"}`)

@@ -35,7 +35,7 @@ func TestLimitsThatCannotBeMeant(t *testing.T) {
 		{`{"credit_limit":5,"periodic_reset":"weekly","next_usage_reset_at":"2020-01-01T00:00:00Z"}`, "next_usage_reset_at"}, {`{"credit_limit":5,"periodic_reset":"weekly","next_usage_reset_at":"soon"}`, "next_usage_reset_at"},
 		{`{"credit_limit":5,"on_exceeded":"shrug"}`, "on_exceeded"}, {`{"credit_limit":5,"on_exceeded":"fallback"}`, "fallback_model"}, {`{"credit_limit":5,"fallback_model":"@a/b"}`, "fallback_model"},
 		{`{"credit_limit":5,"temporary_raise":{"amount":1,"expires_at":"2020-01-01T00:00:00Z"}}`, "temporary_raise.expires_at"}, {`{"credit_limit":5,"temporary_raise":{"amount":-1,"expires_at":"2099-01-01T00:00:00Z"}}`, "temporary_raise.amount"},
-		{`{"credit_limit":5,"current_usage":1}`, "current_usage"}, {`{"credit_limit":5,"limit":1}`, "limit"},
+		{`{"credit_limit":5,"current_usage":"1"}`, "current_usage"}, {`{"credit_limit":5,"status":"paused"}`, "status"}, {`{"credit_limit":5,"limit":1}`, "limit"},
 	}
 	rates := []struct{ limit, field string }{
 		{`{"type":"requests","unit":"rpm","value":-1}`, "value"}, {`{"type":"requests","unit":"rpm","value":1.5}`, "value"}, {`{"type":"requests","unit":"rpm","value":9223372036854775808}`, "value"}, {`{"type":"requests","unit":"rpm","value":"10"}`, "value"},

@@ -35,7 +35,7 @@ type view struct {
 // a second one, through everything that shows a cost: the amounts in US dollars are equal,
 // those in cents are a hundred times that, and the unit is beside each.
 //
-// Not parallel: it sets a variable of the process.
+// In a row: it sets a variable of the process.
 func TestEveryViewShowsTheSameCost(t *testing.T) {
 	t.Setenv(meter.EnvMetricsAddr, "127.0.0.1:0")
 	r := start(t)

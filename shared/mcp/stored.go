@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"strings"
 	"time"
 
 	"gateway/shared/fault"
@@ -174,6 +175,9 @@ func CapabilityID(kind, key string) string {
 	sum := sha256.Sum256([]byte(key))
 	return kind + "-" + hex.EncodeToString(sum[:16])
 }
+
+// IsCapability reports whether an id is that of a capability of a kind, listed or not.
+func IsCapability(id, kind string) bool { return strings.HasPrefix(id, kind+"-") }
 
 // Connection is the stored form of what a user has signed in to. The tokens stand in a
 // row of their own, sealed: see the package connect.

@@ -11,6 +11,7 @@ import (
 	"gateway/shared/egress"
 	"gateway/shared/fault"
 	"gateway/shared/provider"
+	"gateway/shared/relay/approval"
 	"gateway/shared/relay/asked"
 	"gateway/shared/relay/betas"
 	"gateway/shared/relay/chosen"
@@ -264,6 +265,7 @@ func (rq *requests) upstreamRequest(body []byte) (*http.Request, error) {
 		betas.SetAnthropic(h, rq.Req.Header)
 	}
 	egress.DropLookalikes(h, rq.fromClient, "Authorization", "User-Agent", "X-Api-Key", "Api-Key", rq.To.Target.Provider.Auth.Name)
+	body = approval.Conceal(body)
 	rq.setBody(req, body)
 	if rq.Rehearsing {
 		return req, nil // no token is asked for

@@ -82,8 +82,11 @@ func (pl *plains) readPlain(resp *http.Response) (err error) {
 	case pl.SameDialect() && !pl.cameAsEvents(out):
 		p.own = true
 		if tellsItems(pl.Route) {
-			out = approval.Clean(out)
-			p.buf.B = out
+			clean, err := approval.Clean(out)
+			if err != nil {
+				return pl.unusable(err, out)
+			}
+			out, p.buf.B = clean, clean
 		}
 		if pl.Req.Method == http.MethodPost && !came.Enclosed(out) {
 			return pl.unusable(errNoJSON, out)

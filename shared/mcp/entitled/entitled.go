@@ -128,12 +128,12 @@ func (f *Facts) enabled(c Capability) bool {
 // restricted reports whether a capability of a type is disabled.
 func (f *Facts) restricted(kind string) bool {
 	for id, off := range f.Off {
-		if off && f.Listed[id] == kind {
+		if off && mcp.IsCapability(id, kind) {
 			return true
 		}
 	}
 	for id, on := range f.Overrides {
-		if !on && f.Listed[id] == kind {
+		if !on && mcp.IsCapability(id, kind) {
 			return true
 		}
 	}

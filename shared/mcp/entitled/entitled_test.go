@@ -49,6 +49,7 @@ func TestDecisions(t *testing.T) {
 		}
 		c := Capability{rapid.SampledFrom([]string{mcp.Tool, mcp.Prompt, mcp.Resource, mcp.ResourceTemplate}).Draw(t, "type"), "k"}
 		id := mcp.CapabilityID(c.Type, c.Key)
+		f.Listed = map[string]string{id: c.Type}
 		f.Off[id] = off
 		if said {
 			f.Overrides[id] = on
@@ -106,6 +107,43 @@ func TestAddressesOfTemplates(t *testing.T) {
 		}
 		if got := f.Decide(Capability{mcp.Resource, c.uri}); got != c.decision {
 			t.Errorf("%s without %v: %s", c.uri, c.off, got)
+		}
+	}
+}
+
+// TestUnlistedNamesAreUnknownBesideDisabledOnes: servers may accept other spellings of a
+// disabled name, also while they do not list it.
+func TestUnlistedNamesAreUnknownBesideDisabledOnes(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		off       string // disabled
+		byServer  bool   // at the server, not at the integration
+		listed    bool   // the server lists it
+		asked     Capability
+		permitted bool
+	}{
+		"another spelling":                 {mcp.CapabilityID(mcp.Tool, "secret"), false, true, Capability{mcp.Tool, "Secret"}, false},
+		"another spelling, delisted":       {mcp.CapabilityID(mcp.Tool, "secret"), false, false, Capability{mcp.Tool, "Secret"}, false},
+		"another spelling, at the server":  {mcp.CapabilityID(mcp.Tool, "secret"), true, false, Capability{mcp.Tool, "secret "}, false},
+		"of another kind":                  {mcp.CapabilityID(mcp.Tool, "secret"), false, false, Capability{mcp.Prompt, "Secret"}, true},
+		"a listed tool":                    {mcp.CapabilityID(mcp.Tool, "secret"), false, false, Capability{mcp.Tool, "known"}, true},
+		"a template is not the resource's": {mcp.CapabilityID(mcp.ResourceTemplate, "x"), false, false, Capability{mcp.Tool, "other"}, true},
+	} {
+		f := &Facts{
+			Workspace: "w", Scopes: identity.NewScopeSet(Invoke), Off: map[string]bool{}, Overrides: map[string]bool{}, Listed: map[string]string{mcp.CapabilityID(mcp.Tool, "known"): mcp.Tool},
+			Server:      &Server{&mcp.Server{}, resource.Record{Status: active, Scope: store.Scope{Org: "o", Workspace: "w"}}},
+			Integration: &Integration{Integration: &mcp.Integration{}, Record: &resource.Record{Status: active, Scope: store.Scope{Org: "o", Workspace: "w"}}},
+		}
+		if c.byServer {
+			f.Overrides[c.off] = false
+		} else {
+			f.Off[c.off] = true
+		}
+		if c.listed {
+			f.Listed[c.off] = mcp.Tool
+		}
+		if got := f.Decide(c.asked); (got == Allowed) != c.permitted {
+			t.Errorf("%s: %s", name, got)
 		}
 	}
 }

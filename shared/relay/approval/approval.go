@@ -7,6 +7,7 @@
 package approval
 
 import (
+	"bytes"
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
@@ -51,6 +52,35 @@ func ModelID(request string) string {
 	}
 	return rest
 }
+
+// Conceal returns a body for a model provider without the random parts of the requests' ids,
+// so that no provider can write an approval for one of them. Clients send the ids along with
+// the history of a conversation, on routes that run no tools as well. A body without them is
+// returned as it is.
+func Conceal(body []byte) []byte {
+	var out []byte
+	rest := body
+	for {
+		at := bytes.Index(rest, []byte(Prefix))
+		if at < 0 {
+			break
+		}
+		at += len(Prefix)
+		secret, _, found := bytes.Cut(rest[at:], []byte("_"))
+		if !found || len(secret) != len(rand.Text()) || bytes.ContainsFunc(secret, notBase32) {
+			out, rest = append(out, rest[:at]...), rest[at:]
+			continue
+		}
+		out, rest = append(out, rest[:at]...), rest[at+len(secret)+1:]
+	}
+	if out == nil {
+		return body
+	}
+	return append(out, rest...)
+}
+
+// notBase32 reports whether a character is none of rand.Text's.
+func notBase32(r rune) bool { return (r < 'A' || r > 'Z') && (r < '2' || r > '7') }
 
 // States of a request.
 const (

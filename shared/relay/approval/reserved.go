@@ -63,15 +63,16 @@ func text(raw json.RawMessage) string {
 var lists = wire.NewKeySet("output", "data")
 
 // Clean returns a response of a provider, or a list of the items that one was made of, without
-// reserved items. A body that has none, or that is no such object, is returned as it is.
-func Clean(body []byte) []byte {
+// reserved items. A body that has none, or that is no object, is returned as it is; the error
+// is of one in which they cannot be found, such as an object that has a list twice.
+func Clean(body []byte) ([]byte, error) {
 	// Types may be written with escapes.
-	if !bytes.Contains(body, []byte("mcp_")) && !bytes.Contains(body, []byte(`\u`)) {
-		return body
+	if wire.KindOf(bytes.TrimLeft(body, " \t\r\n")) != wire.KindObject || !bytes.Contains(body, []byte("mcp_")) && !bytes.Contains(body, []byte(`\u`)) {
+		return body, nil
 	}
 	var w wire.Walk
-	if lists.Walk(body, &w) != nil {
-		return body
+	if err := lists.Walk(body, &w); err != nil {
+		return nil, err
 	}
 	var edits []wire.Edit
 	for i := range lists.Keys() {
@@ -92,7 +93,7 @@ func Clean(body []byte) []byte {
 		}
 	}
 	if len(edits) == 0 {
-		return body
+		return body, nil
 	}
-	return wire.Splice(nil, body, edits...)
+	return wire.Splice(nil, body, edits...), nil
 }

@@ -54,9 +54,16 @@ func (ch *Chooser) mayCall(p *provider.Provider) error {
 }
 
 // mayCallPassed checks the models that a passed-through request names: in its address, its
-// query and its body. It refuses what cannot be read, and what names none.
+// query and its body. It refuses what cannot be read, and what names none where the provider
+// reads it: a query parameter, or a member below the body that the provider ignores, does not
+// name the model of the request.
 func mayCallPassed(ch *Chooser, p *provider.Provider) error {
-	models := append(queryModels(ch.Req.URL.Query()), ch.To.Model)
+	for _, model := range queryModels(ch.Req.URL.Query()) {
+		if err := ch.MayCall(p, model); err != nil {
+			return err
+		}
+	}
+	models := []string{ch.To.Model}
 	if p.PathModel(ch.RawPath()) == "" {
 		models = append(models, pathModels(ch.RawPath())...)
 	}
@@ -92,7 +99,7 @@ func mayCallPassed(ch *Chooser, p *provider.Provider) error {
 		if err := mayCallEach(ch, p, others); err != nil {
 			return err
 		}
-		named = named || len(others) > 0
+		named = named || slices.ContainsFunc(others, func(r reference.Reference) bool { return namesBelow(ch.RawPath(), p.ID, r.Field) })
 	}
 	if field := RowsFile(ch.RawPath(), ch.In); field != "" {
 		return fault.Newf(fault.ModelNotAllowed, field, "The settings allow some models only, and the models of rows in a file cannot be read")
@@ -101,6 +108,17 @@ func mayCallPassed(ch *Chooser, p *provider.Provider) error {
 		return fault.New(fault.ModelNotAllowed, "model", "The settings allow some models only, and this request names none, so that the provider would choose one; name the model")
 	}
 	return nil
+}
+
+// namesBelow reports whether a provider reads the model of a passed-through request from a
+// field other than the outermost model: of the rows of batches, evaluations and asynchronous
+// calls, and OpenRouter's list.
+func namesBelow(escapedPath, provider, field string) bool {
+	if provider == "openrouter" && strings.HasPrefix(field, "models") {
+		return true
+	}
+	path := strings.ToLower(escapedPath)
+	return slices.ContainsFunc([]string{"batch", "evals", "async-invoke", "invocation-job"}, func(part string) bool { return strings.Contains(path, part) })
 }
 
 // isMedia reports whether a body of the media type is sound, a picture or a film: it names
