@@ -233,9 +233,15 @@ func (r *reading) messages(at place) {
 		at.message, r.next = base, base+1
 		r.value(at)
 	}
+	last := base // the last message with something in it: empty ones are not sent
+	for i := from; i < len(r.pieces); i++ {
+		if p := &r.pieces[i]; len(p.at.Of(r.body)) > len(`""`) {
+			last = max(last, p.message)
+		}
+	}
 	for i := from; i < len(r.pieces); i++ {
 		p := &r.pieces[i]
-		p.last = !turns || p.message == base+n-1
+		p.last = !turns || p.message == last
 	}
 }
 
@@ -299,6 +305,10 @@ func (r *reading) object(at place) (o object) {
 	}
 	o.typed = kind != ""
 	o.turn = o.turn || role != "" || kind == "message" || kind == "item_reference" || isCall(kind) || isResult(kind) || isThought(kind)
+	// A class is taken from what makes a part of a turn, never from a member that any object
+	// can be given: an object with a role is a turn, and its sender's own words are text.
+	part := !at.root && role == ""
+	sent := role != "" && role != "assistant" && role != "model" && role != "chatbot" && role != "tool" && role != "function"
 	kept := from
 	for i := from; i < len(r.pieces); i++ {
 		p := r.pieces[i]
@@ -307,12 +317,14 @@ func (r *reading) object(at place) (o object) {
 		}
 		p.path += index
 		switch {
-		case p.class == text && (role == "tool" || role == "function" || isResult(kind)):
+		case p.class == text && (role == "tool" || role == "function" || part && isResult(kind)):
 			p.class = result
-		case p.class == text && (thought || isThought(kind)):
+		case p.class == text && part && (thought || isThought(kind)):
 			p.class = reasoned
-		case p.class == text && isCall(kind):
+		case p.class == text && part && isCall(kind):
 			p.class = arguments
+		case sent && (p.class == reasoned || p.class == arguments):
+			p.class = text
 		}
 		if role == "system" || role == "developer" {
 			p.system = true
@@ -337,12 +349,12 @@ func (r *reading) settle(p *piece, kind, format string) bool {
 	}
 	is, media := contentOf(begin(s)), p.media || isMedia(format) || isMediaType(kind)
 	r.unread = r.unread || is == document // also one that is written in letters
-	if isMedia(format) {
-		return false
-	}
 	if _, ok := decodedText(s); ok || isTextual(format) || !media && isUTF16(begin(s)) {
 		p.form = formBase64
 		return true
+	}
+	if isMedia(format) {
+		return false
 	}
 	if is == unknown && (bytes.ContainsAny(s, " \t") || !media && (len(s) < shortBinary || isHex(s))) {
 		p.form = formText // a sentence, a word or a digest
