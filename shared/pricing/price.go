@@ -49,6 +49,16 @@ func (p Price) PerImage() bool { return p.perImage }
 // Defaults are the counts to assume when the request gives none.
 func (p Price) Defaults() Defaults { return p.defaults }
 
+// Free reports whether nothing that the price charges for costs anything.
+func (p Price) Free() bool {
+	for set := p.has; set != 0; set &= set - 1 {
+		if p.rate[bits.TrailingZeros64(set)] > 0 {
+			return false
+		}
+	}
+	return p.minute == 0
+}
+
 // priced says whether a class has a price, its own or a relative's.
 func (p *Price) priced(c Class) bool {
 	if p.has&(1<<c) != 0 || c == Requests || p.perImage && tokenClasses&(1<<c) != 0 {

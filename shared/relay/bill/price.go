@@ -151,6 +151,9 @@ func (b *Bill) BoundOf() ledger.Bound {
 			plain, _ := b.priceOf(b.ModelOf(), priceOptions(b, in, pricing.Standard), true)
 			most.Cost = max(most.Cost, plain.Bound(in, out)+plain.Cost(b.Wanted.Most))
 		}
+		if most.Cost == 0 && !price.Free() {
+			most.Cost = 1 // of units that the request does not state: an exhausted budget refuses it
+		}
 	} else if b.Org.Settings.Unpriced == "allow" || b.Transcribes { // what transcribes is named later
 		most.Priced = true
 	}
