@@ -21,7 +21,7 @@ func mcpCells(t *testing.T) (out string) {
 		"text":          {&sdk.TextContent{Text: "my hunter2"}},
 		"several parts": {&sdk.TextContent{Text: "a"}, &sdk.TextContent{Text: "hunter2"}},
 		"resource":      {&sdk.EmbeddedResource{Resource: &sdk.ResourceContents{URI: "file:///a", Text: "hunter2"}}},
-		"image":         {&sdk.ImageContent{Data: []byte("hunter2"), MIMEType: "image/png"}},
+		"image":         {&sdk.ImageContent{Data: []byte("\x89PNG\r\n\x1a\n\xff\xfehunter2"), MIMEType: "image/png"}},
 		"empty":         {},
 	} {
 		sdk.AddTool(server, &sdk.Tool{Name: strings.ReplaceAll(name, " ", "-")}, func(context.Context, *sdk.CallToolRequest, textArgs) (*sdk.CallToolResult, any, error) {
