@@ -169,7 +169,7 @@ func (f *Flow) Finish(ctx context.Context, via http.RoundTripper, answer url.Val
 		}
 	}
 	a := &f.Authority
-	if iss := answer.Get("iss"); a.NamesItself && iss == "" || iss != "" && a.Issuer != "" && !sameIssuer(iss, a.Issuer) {
+	if iss := answer.Get("iss"); a.NamesItself && iss == "" || iss != "" && a.Issuer != "" && iss != a.Issuer { // RFC 9207, 2.4: compared as it is
 		return nil, upstream.Fail(0, "the answer is not that of the authorization server which was asked")
 	}
 	if code := answer.Get("error"); code != "" {
