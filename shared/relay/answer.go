@@ -235,7 +235,6 @@ func errorSpeaker(s *sender, f *fault.Fault) chat.ErrorWriter {
 	}
 	name := chosen.MissingDialect(s.Target, f)
 	if own, ok := s.dialects[name].(chat.ErrorWriter); ok {
-		chosen.SetMissing(s.w.Header(), name)
 		return own
 	}
 	speaker, _ := s.errorDialect().(chat.ErrorWriter)

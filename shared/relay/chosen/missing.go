@@ -37,13 +37,3 @@ func sdkDialect(p *provider.Provider, h http.Header, escapedPath string) string 
 	}
 	return ""
 }
-
-// exceptionHeader names the exception of an error to SDKs of AWS.
-const exceptionHeader = "X-Amzn-Errortype"
-
-// SetMissing sets what the SDK of a dialect reads of a missing object besides the body.
-func SetMissing(h http.Header, dialect string) {
-	if dialect == provider.Converse {
-		h[exceptionHeader] = []string{"ResourceNotFoundException"}
-	}
-}
