@@ -85,10 +85,9 @@ func readRows(s *sender, sum *inputbound.Sum) error {
 	if err == nil || checks {
 		return err
 	}
-	if sum == nil {
-		return nil // nothing is bounded, and the objects of the body itself were checked
+	if sum != nil { // else nothing is bounded, and the objects of the body itself were checked
+		sum.Fail(err)
 	}
-	sum.Fail(err)
 	return nil
 }
 
