@@ -30,6 +30,9 @@ func TestAllowedModelsHoldForWhatIsPassedThrough(t *testing.T) {
 		{"/proxy/chat/completions", `{"messages":[]}`, 403, nil}, // the host has a default
 		{"/proxy/responses", `{"prompt":{"id":"pmpt_1"}}`, 403, nil},
 		{"/proxy/anything", ``, 403, nil},
+		{"/proxy/images/generations?model=small", `{"prompt":"x"}`, 403, nil}, // the host reads it from the body
+		{"/proxy/images/generations", `{"prompt":"x","tools":[{"model":"small"}]}`, 403, nil},
+		{"/proxy/responses?model=small", `{"prompt":{"id":"pmpt_1"},"input":"x"}`, 403, nil},
 		{"/proxy/vector_stores", `{"name":"v"}`, 200, nil},
 		{"/proxy/chat/completions", `{"model":"small","fallbacks":["big"]}`, 403, nil},
 		{"/proxy/chat/completions", `{"model":"small","fallbacks":["small"]}`, 200, nil},
