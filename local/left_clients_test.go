@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"gateway/shared/pricing"
@@ -99,7 +100,8 @@ func coherePieces(events ...string) []string {
 }
 
 // leftHost begins an answer of a kind, waits until its caller is told so and has left, if it is to
-// leave, and breaks the connection off.
+// leave, and breaks the connection off. There is one per request: the handler of the request before
+// may still be running.
 type leftHost struct {
 	kind string
 	sent chan struct{} // a caller that is to leave may do so
@@ -144,8 +146,8 @@ func (h *leftHost) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 func TestWhatWasProducedIsBookedWhateverBecomesOfIt(t *testing.T) {
 	t.Parallel()
 	r := start(t)
-	host := &leftHost{}
-	server := httptest.NewServer(host)
+	var host atomic.Pointer[leftHost]
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) { host.Load().ServeHTTP(w, req) }))
 	t.Cleanup(server.Close)
 	r.save("left", `"ai_provider_id":"openai","key":"k","configurations":{"custom_host":"`+server.URL+`/v1"}`)
 	r.save("left-anthropic", `"ai_provider_id":"anthropic","key":"k","configurations":{"custom_host":"`+server.URL+`/v1"}`)
@@ -184,7 +186,6 @@ func TestWhatWasProducedIsBookedWhateverBecomesOfIt(t *testing.T) {
 	}
 	var all []asked
 	for kind := range leftAnswers {
-		host.kind = kind
 		for _, c := range calls {
 			for _, streamed := range []bool{false, true} {
 				for _, leaves := range []bool{false, true} {
@@ -196,9 +197,13 @@ func TestWhatWasProducedIsBookedWhateverBecomesOfIt(t *testing.T) {
 						body += `,"stream":true`
 					}
 					name := fmt.Sprintf("%s by %s of %s, streamed %t, the client leaves %t", kind, path, c.provider, streamed, leaves)
-					if host.sent, host.left = nil, nil; leaves {
-						host.sent, host.left = make(chan struct{}, 1), make(chan struct{})
-						leaveOnce(r, host, path, body+"}", c.provider)
+					h := &leftHost{kind: kind}
+					if leaves {
+						h.sent, h.left = make(chan struct{}, 1), make(chan struct{})
+					}
+					host.Store(h)
+					if leaves {
+						leaveOnce(r, h, path, body+"}", c.provider)
 					} else if _, err := r.try("POST", path, body+"}", "X-Gateway-Provider", c.provider); err != nil && !streamed {
 						t.Logf("%s: %v", name, err)
 					}
