@@ -388,3 +388,31 @@ func TestModelsOfGoogleAndAzurePathsAreHeldToTheList(t *testing.T) {
 		return fmt.Errorf("no record")
 	})
 }
+
+// TestGeminiSDKWithoutBeta asks as Google's SDK 3 does, whose paths begin with v1, at the
+// provider itself and at one of another shape.
+func TestGeminiSDKWithoutBeta(t *testing.T) {
+	t.Parallel()
+	r, mock := startGoogle(t)
+	const body = `{"contents":[{"role":"user","parts":[{"text":"mock: echo\nHello"}]}]}`
+	for _, c := range []struct{ path, body, sent, want string }{
+		{"/models/@google/gemini-2.5-flash:generateContent", body, "/v1beta/models/gemini-2.5-flash:generateContent", `"Hello`},
+		{"/models/@google/gemini-2.5-flash:streamGenerateContent?alt=sse", body, "/v1beta/models/gemini-2.5-flash:streamGenerateContent", `"finishReason":"STOP"`},
+		{"/models/gemini-2.5-flash:countTokens", body, "/v1beta/models/gemini-2.5-flash:countTokens", `"totalTokens"`},
+		{"/models/gemini-embedding-001:embedContent", `{"content":{"parts":[{"text":"Hello"}]}}`, "/v1beta/models/gemini-embedding-001:embedContent", `"values"`},
+		{"/models/@mock/gpt-4o:generateContent", body, "", `"candidates"`},
+		{"/models/@mock/gpt-4o:streamGenerateContent?alt=sse", body, "", `"finishReason":"STOP"`},
+	} {
+		var headers []string
+		if !strings.Contains(c.path, "@") {
+			headers = []string{"X-Gateway-Provider", "@google"}
+		}
+		got := r.call("POST", c.path, c.body, headers...)
+		if got.status != 200 || !strings.Contains(string(got.body), c.want) {
+			t.Errorf("%s: %d %s", c.path, got.status, got.body)
+		}
+		if c.sent != "" && mock.Requests(1)[0].Path != c.sent {
+			t.Errorf("%s: sent to %s", c.path, mock.Requests(1)[0].Path)
+		}
+	}
+}

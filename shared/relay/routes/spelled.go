@@ -27,6 +27,9 @@ func (t *Table) Spelled(req *http.Request) *http.Request {
 			return respelled(req, "/"+own, req.URL.RawQuery)
 		}
 	}
+	if google, ok := googleModel(req.Method, below); ok && t.any != nil {
+		return respelled(req, google, req.URL.RawQuery)
+	}
 	if op, deployment, ok := azure.Below(below, req.URL.RawQuery); ok && t.means(req.Method, op) {
 		return respelled(req, op, azure.Query(req.URL.RawQuery, deployment))
 	}

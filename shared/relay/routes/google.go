@@ -1,0 +1,33 @@
+package routes
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+)
+
+// googleMethods are the methods of a model in Google's API, as its SDKs call them.
+var googleMethods = []string{
+	"generateContent", "streamGenerateContent", "countTokens", "embedContent", "batchEmbedContents",
+	"predict", "predictLongRunning", "batchGenerateContent", "asyncBatchEmbedContent",
+}
+
+// googleVersion is the version of Google's API whose paths the gateway and its catalogue use.
+const googleVersion = "/v1beta"
+
+// googleModel returns the path below BasePath of a call to a model by Google's SDKs 3 and
+// later, which say v1 where earlier ones say v1beta: /models/{model}:generateContent becomes
+// /v1beta/models/{model}:generateContent. The version may already be gone from below, since
+// it is spelled like the gateway's own. ok is false for other paths.
+func googleModel(method, below string) (path string, ok bool) {
+	below = strings.TrimPrefix(below, BasePath)
+	rest, ok := strings.CutPrefix(below, "/models/")
+	if !ok || method != http.MethodPost {
+		return "", false
+	}
+	colon := strings.LastIndexByte(rest, ':')
+	if colon < 1 || !slices.Contains(googleMethods, rest[colon+1:]) {
+		return "", false
+	}
+	return googleVersion + below, true
+}
