@@ -73,3 +73,26 @@ func TestNativeConversationsNameTheirWorkspacesThings(t *testing.T) {
 		}
 	}
 }
+
+// TestThreadsWithoutAnthropic asks hosts of Claude models that speak the Messages shape but keep
+// no threads, and one of another shape: nothing is sent, and the client learns that it must send
+// the whole conversation.
+func TestThreadsWithoutAnthropic(t *testing.T) {
+	t.Parallel()
+	r, mock := startGoogle(t)
+	before := len(mock.Requests(1000))
+	for _, model := range []string{"@vertex/anthropic.claude-sonnet-4-5", "@google/gemini-2.5-flash"} {
+		for thread, want := range map[string]string{
+			`{"type":"create"}`: `"details":{"error_code":"thread_unsupported_request","unsupported":["thread"]}`,
+			`{"type":"continue","previous_message_id":"msg_1"}`: `"details":{"error_code":"thread_not_found"}`,
+		} {
+			got := r.call("POST", "/messages", `{"model":"`+model+`","max_tokens":9,"thread":`+thread+`,"messages":[{"role":"user","content":"Hi"}]}`)
+			if (got.status != 400 && got.status != 404) || !strings.Contains(string(got.body), want) {
+				t.Errorf("%s, %s: %d %s", model, thread, got.status, got.body)
+			}
+		}
+	}
+	if after := len(mock.Requests(1000)); after != before {
+		t.Errorf("%d requests were sent", after-before)
+	}
+}

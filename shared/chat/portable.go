@@ -31,6 +31,9 @@ func Translate(dst []byte, client Dialect, provider RequestWriter, r *Request, t
 			return dst, err
 		}
 	}
+	if err := r.RefuseThread(client.Name() != provider.Name() || t.NoThreads); err != nil {
+		return dst, err
+	}
 	if t.NoThinking && r.thinksByHabit() && client.Name() != provider.Name() {
 		asked := r.Reasoning
 		r.Reasoning = Reasoning{Effort: asked.Effort}

@@ -56,6 +56,7 @@ type Traits struct {
 	NoAssumedStrict bool // strict is written only where the client did
 	PromptCacheKey  bool // the host takes prompt_cache_key; one is derived when absent
 	Breakpoints     bool // content parts take prompt_cache_breakpoint (OpenAI's dialects)
+	NoThreads       bool // the host keeps no threads, though it speaks the Messages dialect
 	NoUnknown       bool // the host refuses members that are not in its own reference
 
 	// NeedsMediaBytes: the host fetches nothing from the web for the model, so the bytes

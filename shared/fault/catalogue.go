@@ -10,6 +10,8 @@ const (
 	UnsupportedOperation    Code = "unsupported_operation"
 	UnsupportedResponse     Code = "unsupported_response_format"
 	TranslationLoss         Code = "translation_loss"
+	ThreadUnsupported       Code = "thread_unsupported_request"
+	ThreadNotFound          Code = "thread_not_found"
 	BlockedHost             Code = "blocked_host"
 	ConfigOverrideRefused   Code = "config_override_refused"
 	InlineConfigBlocked     Code = "inline_config_blocked"
@@ -60,6 +62,8 @@ var catalogue = map[Code]row{
 	UnsupportedOperation:    {400, "invalid_request_error", "AB01"},
 	UnsupportedResponse:     {400, "invalid_request_error", "AB01"},
 	TranslationLoss:         {400, "invalid_request_error", "AB01"},
+	ThreadUnsupported:       {400, "invalid_request_error", "AB01"},
+	ThreadNotFound:          {404, "not_found_error", "AB08"},
 	BlockedHost:             {400, "invalid_request_error", "AB01"},
 	ConfigOverrideRefused:   {400, "invalid_request_error", "AB01"},
 	InlineConfigBlocked:     {400, "invalid_request_error", "AB01"},

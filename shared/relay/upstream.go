@@ -111,7 +111,7 @@ func (rq *requests) spliced(src []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if rq.Route.Client != nil && rq.To.Traits.MayExceed(src, rq.foundOf(src)) {
+	if rq.Route.Client != nil && (rq.To.Traits.MayExceed(src, rq.foundOf(src)) || rq.To.Traits.NoThreads && chat.NamesThread(rq.Route.Client, src)) {
 		if err := rq.within(src); err != nil {
 			return nil, err
 		}
@@ -156,6 +156,9 @@ func (rq *requests) within(src []byte) error {
 	r, err := rq.Route.Client.DecodeRequest(src)
 	if err != nil {
 		return nil
+	}
+	if err := r.RefuseThread(rq.To.Traits.NoThreads); err != nil {
+		return err
 	}
 	return chat.Refuse(rq.Route.Client, r, &rq.To.Traits, &rq.Loss)
 }

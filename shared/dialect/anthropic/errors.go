@@ -1,7 +1,9 @@
 package anthropic
 
 import (
+	"bytes"
 	"net/http"
+	"slices"
 	"strings"
 
 	"gateway/shared/chat"
@@ -145,11 +147,27 @@ func inBandError(data []byte) *fault.Fault {
 // these words before they compact their history.
 const tooLong = "prompt is too long"
 
+// withThreadDetails adds to an error body what Anthropic's clients read before they send the
+// whole conversation again: the error code of a thread, and the members that are not supported.
+func withThreadDetails(body []byte, code fault.Code) []byte {
+	details := ""
+	switch code {
+	case fault.ThreadUnsupported:
+		details = `"details":{"error_code":"thread_unsupported_request","unsupported":["thread"]},`
+	case fault.ThreadNotFound:
+		details = `"details":{"error_code":"thread_not_found"},`
+	default:
+		return body
+	}
+	at := bytes.Index(body, []byte(`"error":{`))
+	return slices.Insert(body, at+len(`"error":{`), []byte(details)...)
+}
+
 // appendError writes {type:error,error:{type,message,...}}.
 func appendError(dst []byte, f *fault.Fault, o *chat.Options) []byte {
 	p := chat.ProviderErrorOf(f)
 	if p == nil && f.Source != fault.SourceProvider {
-		return append(dst, f.DataBody(true)...)
+		return append(dst, withThreadDetails(f.DataBody(true), f.Code)...)
 	}
 	message, typ, code := f.Message, errorType(f.Status()), string(f.Code)
 	if f.Code == chat.ContextLength && f.Status() != http.StatusRequestEntityTooLarge && !strings.Contains(message, tooLong) {
