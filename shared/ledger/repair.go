@@ -7,7 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/fnv"
-	"slices"
+	"sort"
 	"time"
 
 	"gateway/shared/pricing"
@@ -81,8 +81,8 @@ func (l *Ledger) repair(ctx context.Context, key store.Key, row store.Item) (set
 	}
 	// The longest overdue come first, so that the choice does not depend on the map's
 	// order.
-	slices.SortFunc(due, func(a, b overdue) int {
-		return cmp.Or(cmp.Compare(a.entry.due, b.entry.due), bytes.Compare(a.value, b.value))
+	sort.Slice(due, func(i, j int) bool {
+		return cmp.Or(cmp.Compare(due[i].entry.due, due[j].entry.due), bytes.Compare(due[i].value, due[j].value)) < 0
 	})
 	for len(due) > 0 {
 		n := min(len(due), repairBatch)

@@ -2,9 +2,9 @@ package prompt
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/json"
 	"slices"
+	"sort"
 
 	"gateway/shared/fault"
 	"gateway/shared/wire"
@@ -185,7 +185,7 @@ func (p *Prompt) members() (all []member, size int) {
 			all = append(all, member{name, raw})
 		}
 	}
-	slices.SortFunc(all, func(a, b member) int { return cmp.Compare(a.name, b.name) })
+	sort.Slice(all, func(i, j int) bool { return all[i].name < all[j].name })
 	for _, list := range []struct {
 		name  string
 		items []json.RawMessage

@@ -5,7 +5,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
-	"slices"
+	"sort"
 	"strconv"
 	"strings"
 	"time"
@@ -80,8 +80,9 @@ func (t *Tx) Changed() []Changed {
 	for _, ref := range t.deleted {
 		out = append(out, Changed{Record: Record{Scope: ref.Scope, Kind: ref.Kind, ID: ref.ID}, Deleted: true})
 	}
-	slices.SortFunc(out, func(a, b Changed) int {
-		return cmp.Or(cmp.Compare(a.Scope.Workspace, b.Scope.Workspace), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.ID, b.ID))
+	sort.Slice(out, func(i, j int) bool {
+		a, b := &out[i], &out[j]
+		return cmp.Or(cmp.Compare(a.Scope.Workspace, b.Scope.Workspace), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.ID, b.ID)) < 0
 	})
 	return out
 }

@@ -1,7 +1,6 @@
 package dynamovectors
 
 import (
-	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -9,6 +8,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"sort"
 	"strconv"
 	"strings"
 	"time"
@@ -120,7 +120,7 @@ func (x *Index) Nearest(ctx context.Context, b cache.Bucket, vector []float32, l
 			found = append(found, cache.Match{ID: id.Value, Score: score})
 		}
 	}
-	slices.SortStableFunc(found, func(a, b cache.Match) int { return cmp.Compare(b.Score, a.Score) })
+	sort.SliceStable(found, func(i, j int) bool { return found[i].Score > found[j].Score })
 	return found[:min(len(found), k)], nil
 }
 

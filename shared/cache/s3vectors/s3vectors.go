@@ -1,14 +1,13 @@
 package s3vectors
 
 import (
-	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"fmt"
 	"math"
-	"slices"
+	"sort"
 	"strings"
 	"time"
 
@@ -135,7 +134,7 @@ func (x *Index) Nearest(ctx context.Context, b cache.Bucket, vector []float32, l
 			}
 		}
 	}
-	slices.SortStableFunc(found, func(a, b cache.Match) int { return cmp.Compare(b.Score, a.Score) })
+	sort.SliceStable(found, func(i, j int) bool { return found[i].Score > found[j].Score })
 	return found, nil
 }
 

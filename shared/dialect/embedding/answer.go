@@ -4,7 +4,7 @@ import (
 	"encoding/base64"
 	"encoding/binary"
 	"math"
-	"slices"
+	"sort"
 	"strconv"
 
 	"gateway/shared/chat"
@@ -40,7 +40,7 @@ func (a *Answer) Append(dst []byte, asked *chat.Asked) ([]byte, chat.Meter, erro
 	if len(a.Vectors) != len(r.Inputs) {
 		return dst, chat.Meter{}, upstream.Invalid("The provider gave "+strconv.Itoa(len(a.Vectors))+" vectors for "+strconv.Itoa(len(r.Inputs))+" inputs", nil)
 	}
-	slices.SortStableFunc(a.Vectors, func(x, y Vector) int { return x.Index - y.Index })
+	sort.SliceStable(a.Vectors, func(i, j int) bool { return a.Vectors[i].Index < a.Vectors[j].Index })
 	o := upstream.Begin(dst)
 	o.Str("object", "list")
 	o.Key("data")

@@ -1,8 +1,7 @@
 package rerank
 
 import (
-	"cmp"
-	"slices"
+	"sort"
 
 	"gateway/shared/chat"
 	"gateway/shared/dialect/upstream"
@@ -31,7 +30,7 @@ func (a *Answer) Append(dst []byte, asked *chat.Asked) ([]byte, chat.Meter, erro
 	if err != nil {
 		return dst, chat.Meter{}, err
 	}
-	slices.SortStableFunc(a.Results, func(x, y Result) int { return cmp.Compare(y.Score, x.Score) })
+	sort.SliceStable(a.Results, func(i, j int) bool { return a.Results[i].Score > a.Results[j].Score })
 	o := upstream.Begin(dst)
 	o.Str("id", orElse(a.ID, asked.ID))
 	o.Str("object", "list")

@@ -1,8 +1,8 @@
 package vendors
 
 import (
-	"cmp"
 	"slices"
+	"sort"
 	"strings"
 )
 
@@ -17,7 +17,7 @@ type span struct {
 func masked(text string, spans []span) string {
 	letters := []rune(text)
 	spans = slices.DeleteFunc(slices.Clone(spans), func(s span) bool { return s.start < 0 || s.end <= s.start || s.end > len(letters) })
-	slices.SortFunc(spans, func(a, b span) int { return cmp.Compare(a.start, b.start) })
+	sort.Slice(spans, func(i, j int) bool { return spans[i].start < spans[j].start })
 	var b strings.Builder
 	from := 0
 	for _, s := range spans {

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"sort"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -101,7 +102,7 @@ func ranked(all []offer, query string) []offer {
 			found = append(found, scored{o, n})
 		}
 	}
-	slices.SortStableFunc(found, func(a, b scored) int { return b.score - a.score })
+	sort.SliceStable(found, func(i, j int) bool { return found[i].score > found[j].score })
 	out := make([]offer, len(found))
 	for i := range found {
 		out[i] = found[i].offer

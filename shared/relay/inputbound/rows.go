@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"maps"
 	"slices"
+	"sort"
 	"strings"
 
 	"gateway/shared/fault"
@@ -63,7 +64,9 @@ func (s *Sum) Rows() ([]Rows, error) {
 	if s.err != nil {
 		return nil, s.err
 	}
-	return slices.SortedFunc(maps.Values(s.rows), func(a, b Rows) int { return cmp.Compare(a.Model, b.Model) }), nil
+	rows := slices.Collect(maps.Values(s.rows))
+	sort.Slice(rows, func(i, j int) bool { return rows[i].Model < rows[j].Model })
+	return rows, nil
 }
 
 func readRow(row managed.Row, model string, window func(model string) int64) (r Rows, err error) {

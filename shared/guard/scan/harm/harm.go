@@ -6,6 +6,7 @@ package harm
 import (
 	_ "embed" // for the lists
 	"slices"
+	"sort"
 	"sync"
 
 	"gateway/shared/guard/scan/lexicon"
@@ -37,7 +38,7 @@ const Label = "PROFANITY"
 // together with its neighbours.
 func Profanity(text string) []mask.Span {
 	hits := profanity().Find(nil, text)
-	slices.SortFunc(hits, func(a, b lexicon.Hit) int { return a.Start - b.Start })
+	sort.Slice(hits, func(i, j int) bool { return hits[i].Start < hits[j].Start })
 	var out []mask.Span
 	for _, h := range hits {
 		if n := len(out); n > 0 && h.Start < out[n-1].End {

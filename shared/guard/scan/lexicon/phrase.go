@@ -2,6 +2,7 @@ package lexicon
 
 import (
 	"slices"
+	"sort"
 	"strconv"
 	"strings"
 	"sync"
@@ -55,7 +56,7 @@ func Compile(text string) *Phrases {
 	}
 	for _, list := range c.p.entries {
 		// Later steps come first, so that one word does not count as two steps of a phrase.
-		slices.SortFunc(list, func(a, b entry) int { return int(b.step - a.step) })
+		sort.Slice(list, func(i, j int) bool { return list[i].step > list[j].step })
 	}
 	c.p.words = NewSet(c.words)
 	n := len(c.p.gaps)

@@ -3,6 +3,7 @@ package mask
 import (
 	"cmp"
 	"slices"
+	"sort"
 	"strconv"
 	"strings"
 )
@@ -69,7 +70,7 @@ func united(spans []Span) []Span {
 		return spans
 	}
 	spans = slices.Clone(spans)
-	slices.SortStableFunc(spans, func(a, b Span) int { return cmp.Compare(a.Start, b.Start) })
+	sort.SliceStable(spans, func(i, j int) bool { return spans[i].Start < spans[j].Start })
 	out := spans[:1]
 	for _, s := range spans[1:] {
 		if last := &out[len(out)-1]; s.Start < last.End {
