@@ -182,7 +182,7 @@ func (g *gateway) assemble() error {
 	if totals != nil {
 		sink = totals.Sink(sink)
 	}
-	g.relay = plane.New(g.core, sink, plane.Options{Jobs: plane.Jobs(), Translators: plane.Translators(), Drain: g.options.drain})
+	g.relay = plane.New(g.core, sink, plane.Options{Jobs: plane.Jobs(), Translators: plane.Translators(), Sessions: relay.NewSessions(), Drain: g.options.drain})
 	data := relay.NewMux(g.relay, assembly.DataPlane())
 	admin, err := console.New(g.core, sender, assembly.Administration(g.core, archive)...)
 	if err != nil {

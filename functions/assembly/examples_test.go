@@ -78,7 +78,7 @@ func (in *installation) example(w *drive.World, op *drive.Operation, body []byte
 // infer sends one to the data plane, with providers that cannot be reached.
 func (in *installation) infer(op *drive.Operation, body []byte) (int, []byte) {
 	in.t.Helper()
-	mux := relay.NewMux(plane.New(in.core, unread{}, plane.Options{Jobs: plane.Jobs(), Translators: plane.Translators()}), assembly.DataPlane())
+	mux := relay.NewMux(plane.New(in.core, unread{}, plane.Options{Jobs: plane.Jobs(), Translators: plane.Translators(), Sessions: relay.NewSessions()}), assembly.DataPlane())
 	r := httptest.NewRequest(op.Method, "/v1"+op.Path, strings.NewReader(string(body)))
 	r.Header.Set("x-gateway-api-key", firstKey)
 	r.Header.Set("content-type", "application/json")

@@ -95,7 +95,7 @@ func (s *sender) send(a *answer) error {
 	}
 	s.told = a.resp.Header
 	if s.Route.Shape == routes.Socket {
-		return sendSession(s, a.resp)
+		return s.Sessions.open(s, a.resp)
 	}
 	defer a.resp.Body.Close()
 	switch {

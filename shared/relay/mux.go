@@ -2,6 +2,7 @@ package relay
 
 import (
 	"net/http"
+	"slices"
 
 	"gateway/shared/relay/routes"
 )
@@ -19,6 +20,12 @@ func NewMux(r *Relay, all []routes.Route) *Mux {
 		if of, ok := all[i].Protocol.(routes.Credentials); ok && r != nil {
 			r.Auth.Tokens = of.Credentials(r.Loader, r.Now, r.Auth.Tokens)
 			break
+		}
+	}
+	if r != nil && r.Sessions == nil {
+		all = slices.Clone(all)
+		for i := range all {
+			all[i].Sockets = nil
 		}
 	}
 	return &Mux{routes.NewTable(all), r}

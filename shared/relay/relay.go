@@ -78,6 +78,8 @@ type Options struct {
 	// not before its last byte.
 	RecordAfterBody bool
 	DrainTime       time.Duration // how long an answer is read on after the client went; 0: 30 s
+	// Sessions serves routes with Sockets; nil: they are refused.
+	Sessions *Sessions
 	// SessionTimes are those of realtime sessions; zero: session.Standard.
 	SessionTimes session.Times
 	// Sleep waits before a retry, and gives false when done is closed first; nil:

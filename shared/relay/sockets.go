@@ -68,6 +68,19 @@ func (o *outbound) socketURL() (*url.URL, error) {
 	return provider.ExactURL(provider.AddQuery(raw, q.Encode()))
 }
 
+// Sessions serves routes with Sockets. Functions have no such routes and, as only NewSessions
+// refers to what serves them, do not link it.
+type Sessions struct {
+	open     func(*sender, *http.Response) error // opens the client's side, once the provider's is open
+	await    func(*call) error                   // opens a session whose first message names the model
+	converse func(*call) error                   // takes the requests of a session one by one
+}
+
+// NewSessions returns what serves routes with Sockets.
+func NewSessions() *Sessions {
+	return &Sessions{open: sendSession, await: (*call).awaitOpening, converse: (*call).converse}
+}
+
 // sendSession opens the client's side of a session.
 func sendSession(s *sender, resp *http.Response) error {
 	err := openNear(s, resp)

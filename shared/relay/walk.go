@@ -67,9 +67,9 @@ func (c *call) serve() error {
 	case c.runsTools:
 		return c.runTools()
 	case c.Route.Turns != "":
-		return c.converse()
+		return c.Sessions.converse(c)
 	case c.Route.Opens():
-		return c.awaitOpening()
+		return c.Sessions.await(c)
 	case c.Route.Shape == routes.Socket:
 		return c.openSession()
 	case c.Route.Shape == routes.Listing:

@@ -28,6 +28,8 @@ type Options struct {
 	// Translators carry the operations that are not conversations: Translators(), or
 	// RowTranslators() in a process that serves rows alone. The linker leaves the others out.
 	Translators []chat.Translator
+	// Sessions serves routes with Sockets: relay.NewSessions(); nil: they are refused.
+	Sessions *relay.Sessions
 	// Vectors is the index of the semantic cache; nil: one in the tables.
 	Vectors cache.Neighbours
 }
@@ -39,8 +41,8 @@ func New(c *app.Core, sink usage.Sink, o Options) *relay.Relay {
 		Sealer: c.Sealer, Store: c.Store, Transport: c.Transport, Trusting: c.Trusting, Egress: c.Egress, Now: c.Now,
 		Dialects: Dialects(), Translators: o.Translators, Jobs: o.Jobs, Checks: checks.Makers(checks.Deps{Now: c.Now, LookUp: net.DefaultResolver.LookupHost, Signer: provider.NewTokens(c.Transport, c.Now)}), Bucket: c.Bucket, Runs: c.Runs,
 		BlockInline: c.BlockInline, Signing: c.Signing,
-		Cache:           Answers(c, o.Vectors),
-		RecordAfterBody: o.RecordAfterBody, DrainTime: o.Drain, Faults: o.Faults,
+		Cache:    Answers(c, o.Vectors),
+		Sessions: o.Sessions, RecordAfterBody: o.RecordAfterBody, DrainTime: o.Drain, Faults: o.Faults,
 	})
 }
 
