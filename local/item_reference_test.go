@@ -1,39 +1,116 @@
 package main
 
 import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
 	"strings"
+	"sync"
 	"testing"
 )
 
-// TestItemsOfANeighbourCannotBeReferredTo: a response's items are kept by the
-// provider under ids that tell of no workspace.
-func TestItemsOfANeighbourCannotBeReferredTo(t *testing.T) {
+// TestItemsWithoutPayloadAreOwned names items that the provider stores, with each type that
+// answers have and on each path that takes items: those of nobody and of another workspace are
+// missing, and the provider is not asked.
+func TestItemsWithoutPayloadAreOwned(t *testing.T) {
 	t.Parallel()
 	n := share(t)
-	reference := `{"model":"gpt-4o-mini","input":[{"role":"user","content":"x"},{"type":"item_reference","id":"msg_1"}]}`
-	for _, c := range []struct{ path, body string }{
-		{"/responses", reference},
-		{"/responses", strings.Replace(reference, `"type":"item_reference",`, "", 1)},
-		{"/responses", strings.Replace(reference, "item_reference", `item\u005freference`, 1)},
-		{"/proxy/responses", reference},
-	} {
-		before := n.mock.Bill().Total.Requests
-		got := n.call("POST", c.path, c.body, as(n.mine)...)
-		if got.status != 403 || !strings.Contains(got.body, "input[1]") || n.mock.Bill().Total.Requests != before {
-			t.Errorf("%s %s: %d %s", c.path, c.body, got.status, got.body)
+	items := func(id string) []string {
+		all := []string{`{"id":"` + id + `"}`, `{"type":"item\u005freference","id":"` + id + `"}`, `{"type":"reasoning","id":"` + id + `","summary":[]}`}
+		for kind := range strings.FieldsSeq("item_reference message reasoning compaction function_call image_generation_call mcp_call mcp_list_tools file_search_call web_search_call code_interpreter_call") {
+			all = append(all, fmt.Sprintf(`{"type":%q,"id":%q}`, kind, id))
+		}
+		return all
+	}
+	var theirs struct{ Output []struct{ ID string } }
+	made := n.call("POST", "/responses", `{"model":"gpt-4o-mini","input":"Hello"}`, as(n.theirs)...)
+	if err := json.Unmarshal([]byte(made.body), &theirs); err != nil || len(theirs.Output) == 0 {
+		t.Fatal(made.body, err)
+	}
+	for _, id := range []string{"msg_1", theirs.Output[0].ID} {
+		for _, item := range items(id) {
+			for path, body := range map[string]string{
+				"/responses":                            `{"model":"gpt-4o-mini","input":[{"role":"user","content":"x"},%s]}`,
+				"/proxy/responses":                      `{"model":"gpt-4o-mini","input":[{"role":"user","content":"x"},%s]}`,
+				"/proxy/responses/compact":              `{"model":"gpt-4o-mini","input":[{"role":"user","content":"x"},%s]}`,
+				"/responses/input_tokens":               `{"model":"gpt-4o-mini","input":[{"role":"user","content":"x"},%s]}`,
+				"/conversations":                        `{"items":[{"role":"user","content":"x"},%s]}`,
+				"/proxy/openai/v1/conversations":        `{"items":[{"role":"user","content":"x"},%s]}`,
+				"/proxy/openai/deployments/x/responses": `{"input":[{"role":"user","content":"x"},%s]}`,
+			} {
+				before := n.mock.Bill().Total.Requests
+				got := n.call("POST", path, fmt.Sprintf(body, item), as(n.mine)...)
+				if got.status != 404 || !strings.Contains(got.body, "[1]") || !strings.Contains(got.body, "not found") || n.mock.Bill().Total.Requests != before {
+					t.Errorf("%s %s: %d %s", path, item, got.status, got.body)
+				}
+			}
 		}
 	}
-	sent := `{"model":"gpt-4o-mini","input":[{"role":"user","content":"x"},{"type":"message","id":"msg_1","role":"assistant","status":"completed","content":[{"type":"output_text","text":"y","annotations":[]}]},{"role":"user","content":"z"}]}`
-	if got := n.call("POST", "/responses", sent, as(n.mine)...); got.status != 200 {
-		t.Errorf("an item that is sent: %d %s", got.status, got.body)
-	}
 	// A provider of one workspace takes them; the mock keeps no items.
-	if got := n.call("POST", "/responses", strings.Replace(reference, "gpt-4o-mini", "@mock/gpt-4o-mini", 1)); got.status == 403 {
+	reference := `{"model":"@mock/gpt-4o-mini","input":[{"role":"user","content":"x"},{"type":"item_reference","id":"msg_1"}]}`
+	if got := n.call("POST", "/responses", reference); strings.Contains(got.body, "made through this workspace") {
 		t.Errorf("%d %s", got.status, got.body)
 	}
 	// By translation nobody keeps anything.
-	got := n.call("POST", "/responses", strings.Replace(reference, "gpt-4o-mini", "@mock-anthropic/claude-sonnet-4-5", 1))
+	got := n.call("POST", "/responses", strings.Replace(reference, "@mock/gpt-4o-mini", "@mock-anthropic/claude-sonnet-4-5", 1))
 	if got.status != 400 || !strings.Contains(got.body, "input[1]") {
 		t.Errorf("%d %s", got.status, got.body)
+	}
+}
+
+// TestForeignIDsOfWholeItemsAreReplaced sends items whole: the provider gets those that the
+// workspace was answered with under their ids, whether whole or streamed, and others under
+// ids of no object.
+func TestForeignIDsOfWholeItemsAreReplaced(t *testing.T) {
+	t.Parallel()
+	var mu sync.Mutex
+	sent := ""
+	host := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		mu.Lock()
+		sent = string(body)
+		mu.Unlock()
+		id := "plain"
+		if strings.Contains(string(body), `"stream":true`) {
+			id = "streamed"
+		}
+		answer := fmt.Sprintf(`{"id":"resp_%s","object":"response","created_at":1,"status":"completed","model":"gpt-4o-mini","output":[{"type":"reasoning","id":"rs_%[1]s","summary":[]},{"type":"message","id":"msg_%[1]s","role":"assistant","status":"completed","content":[{"type":"output_text","text":"x","annotations":[]}]}],"usage":{"input_tokens":1,"output_tokens":1,"total_tokens":2}}`, id)
+		if id == "plain" {
+			w.Header().Set("Content-Type", "application/json")
+			_, _ = io.WriteString(w, answer)
+			return
+		}
+		w.Header().Set("Content-Type", "text/event-stream")
+		_, _ = fmt.Fprintf(w, "event: response.created\ndata: {\"type\":\"response.created\",\"sequence_number\":0,\"response\":{\"id\":\"resp_streamed\",\"object\":\"response\",\"created_at\":1,\"status\":\"in_progress\",\"model\":\"gpt-4o-mini\",\"output\":[]}}\n\n")
+		_, _ = fmt.Fprintf(w, "event: response.output_item.added\ndata: {\"type\":\"response.output_item.added\",\"sequence_number\":1,\"output_index\":0,\"item\":{\"type\":\"reasoning\",\"id\":\"rs_streamed\",\"summary\":[]}}\n\n")
+		_, _ = fmt.Fprintf(w, "event: response.completed\ndata: {\"type\":\"response.completed\",\"sequence_number\":2,\"response\":%s}\n\n", answer)
+	}))
+	t.Cleanup(host.Close)
+	n := neighbours{running: start(t)}
+	n.admin("POST", "/integrations", fmt.Sprintf(`{"name":"Common","slug":"common","ai_provider_id":"openai","key":"k","configurations":{"custom_host":%q}}`, host.URL))
+	n.admin("PUT", "/integrations/common/workspaces", `{"workspaces":[],"global_workspace_access":{"enabled":true},"override_existing_workspace_access":true}`)
+	for i, key := range []*string{&n.mine, &n.theirs} {
+		ws := n.admin("POST", "/workspaces", fmt.Sprintf(`{"name":"Neighbor %d"}`, i))
+		*key = n.admin("POST", "/api-keys/workspace/service", fmt.Sprintf(`{"name":"k","workspace_id":%q,"scopes":["completions.write"]}`, ws["id"]))["key"].(string)
+	}
+	for _, path := range []string{"/responses", "/proxy/responses"} {
+		for _, stream := range []string{"false", "true"} {
+			if got := n.call("POST", path, `{"model":"gpt-4o-mini","input":"x","stream":`+stream+`}`, as(n.mine)...); got.status != 200 {
+				t.Fatal(got.body)
+			}
+		}
+		body := `{"model":"gpt-4o-mini","input":[{"type":"message","id":"msg_plain","role":"assistant","status":"completed","content":[{"type":"output_text","text":"y","annotations":[]}]},` +
+			`{"type":"reasoning","id":"rs_streamed","summary":[]},{"type":"message","id":"msg_foreign","role":"assistant","status":"completed","content":[{"type":"output_text","text":"y","annotations":[]}]}]}`
+		got := n.call("POST", path, body, as(n.mine)...)
+		mu.Lock()
+		if got.status != 200 || !strings.Contains(sent, `"msg_plain"`) || !strings.Contains(sent, `"rs_streamed"`) || strings.Contains(sent, "msg_foreign") || strings.Count(sent, `"id":"msg_`) != 2 {
+			t.Errorf("%s: %d %s: sent %s", path, got.status, got.body, sent)
+		}
+		mu.Unlock()
+		if got := n.call("POST", path, body, as(n.theirs)...); got.status != 404 || !strings.Contains(got.body, "input[1]") {
+			t.Errorf("%s of another workspace: %d %s", path, got.status, got.body)
+		}
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"gateway/shared/relay/betas"
 	"gateway/shared/relay/chosen"
 	"gateway/shared/relay/inbound"
+	"gateway/shared/relay/kept"
 	"gateway/shared/relay/outgoing"
 	"gateway/shared/relay/pooled"
 	"gateway/shared/relay/routes"
@@ -265,7 +266,7 @@ func (rq *requests) upstreamRequest(body []byte) (*http.Request, error) {
 		betas.SetAnthropic(h, rq.Req.Header)
 	}
 	egress.DropLookalikes(h, rq.fromClient, "Authorization", "User-Agent", "X-Api-Key", "Api-Key", rq.To.Target.Provider.Auth.Name)
-	body = approval.Conceal(body)
+	body = kept.Disown(approval.Conceal(body), rq.To.Wall.Foreign)
 	rq.setBody(req, body)
 	if rq.Rehearsing {
 		return req, nil // no token is asked for

@@ -127,6 +127,9 @@ func mayName(s *sender, row []byte) error {
 	if err != nil {
 		return err
 	}
+	for _, it := range kept.ItemsInRow(row) { // it cannot be changed: the provider has the file
+		ids = append(ids, kept.Named{Field: it.Field + ".id", ID: it.ID})
+	}
 	return s.Means.Owners.Check(s.Ctx, s.Who.Scope, &s.To.Wall, ids)
 }
 

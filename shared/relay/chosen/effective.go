@@ -67,8 +67,11 @@ func (ch *Chooser) mayName(body []byte) error {
 			return err
 		}
 	}
-	if ch.To.Saved == nil || !ch.To.Wall.On || !reference.MayNameObjects(body) {
+	if ch.To.Saved == nil || !ch.To.Wall.On {
 		return nil
+	}
+	if err := mayUseItems(ch.Wall, body); err != nil || !reference.MayNameObjects(body) {
+		return err
 	}
 	ids, err := kept.IDsIn(body)
 	if err != nil {

@@ -31,10 +31,8 @@ func (o *Wall) mayUse() error {
 	if err := o.mayReach(); err != nil {
 		return err
 	}
-	if at := o.KeptPath().Collection; at == "responses" || at == "conversations" {
-		if err := o.mayReferToItems(); err != nil {
-			return err
-		}
+	if err := mayUseItems(o, o.In); err != nil {
+		return err
 	}
 	ids, err := o.idsAsked()
 	if err == nil {
@@ -61,18 +59,6 @@ func (o *Wall) mayPass(p *provider.Provider, saved bool) error {
 	// passed on and end here.
 	if slices.ContainsFunc(o.Req.Header["Upgrade"], func(v string) bool { return strings.Contains(strings.ToLower(v), "websocket") }) {
 		return fault.New(fault.NotAllowed, "upgrade", "The gateway carries WebSockets at "+routes.BasePath+"/realtime, "+routes.BasePath+"/responses, "+routes.BasePath+"/live/sessions and that of Gemini's Live API alone; what is said over others could not be told, limited or paid. Send requests and read streams of events")
-	}
-	return nil
-}
-
-// mayReferToItems refuses items that the provider keeps where several workspaces
-// use the credential: responses do not tell whose items they are.
-func (o *Wall) mayReferToItems() error {
-	if !o.To.Wall.Shared || o.Form != nil {
-		return nil
-	}
-	if field := kept.ReferredItem(o.In); field != "" {
-		return fault.Newf(fault.NotAllowed, field, "%s refers to an item that the provider keeps, and the credential is shared by several workspaces: use previous_response_id, or send the item itself", field)
 	}
 	return nil
 }
@@ -123,11 +109,8 @@ func (o *Wall) mayRefer() error {
 	if o.Route.Client == nil || o.To.Saved == nil || !o.To.Wall.On {
 		return nil
 	}
-	same := o.SameDialect()
-	if same && o.Route.Operation == provider.ResponsesCreate {
-		if err := o.mayReferToItems(); err != nil {
-			return err
-		}
+	if err := mayUseItems(o, o.In); err != nil {
+		return err
 	}
 	if !reference.MayNameObjects(o.In) {
 		return o.check(nil)
@@ -136,7 +119,7 @@ func (o *Wall) mayRefer() error {
 	if err != nil {
 		return err
 	}
-	if !same {
+	if !o.SameDialect() {
 		ids = kept.Files(ids)
 	}
 	return o.check(ids)
@@ -159,6 +142,9 @@ func (o *Wall) Keep(answer []byte) error {
 	if o.KeptPath().Collection == "chat/completions" {
 		ids = append(ids, kept.Sounds(answer)...)
 	}
+	if err := keepItems(o, answer); err != nil {
+		return err
+	}
 	return o.keepIDs(ids...)
 }
 
@@ -172,6 +158,9 @@ func (o *Wall) KeepMade(answer []byte, id string) error {
 		if err := o.keepIDs(id); err != nil {
 			return err
 		}
+	}
+	if err := keepItems(o, answer); err != nil {
+		return err
 	}
 	if o.talksMessages() && answer != nil {
 		return o.keepIDs(kept.Containers(answer)...)
@@ -204,6 +193,8 @@ func (o *Wall) WatchMade() *kept.IDWatcher {
 		return kept.WatchContainers(o.keepIDs)
 	case talksChat(o):
 		return kept.WatchSounds(o.keepIDs)
+	case keepsItems(o):
+		return kept.WatchItems(o.keepIDs)
 	}
 	return nil
 }
@@ -288,7 +279,7 @@ func (o *Wall) Holds(resp *http.Response) bool {
 	if o.Filtered() {
 		return true
 	}
-	return strings.HasPrefix(resp.Header.Get("Content-Type"), "application/json") && (o.Req.Method == http.MethodPost || !s.Below)
+	return strings.HasPrefix(resp.Header.Get("Content-Type"), "application/json") && (o.Req.Method == http.MethodPost || !s.Below || keepsItems(o))
 }
 
 // Watch makes a watcher for answers that need one.
@@ -297,8 +288,9 @@ func (o *Wall) Watch(resp *http.Response) *kept.Watcher {
 		return nil
 	}
 	sound := o.Req.Method == http.MethodPost && o.KeptPath().Collection == "chat/completions" && kept.AsksSound(o.In)
-	if !o.makes() && !sound {
+	items := keepsItems(o)
+	if !o.makes() && !sound && !items {
 		return nil
 	}
-	return kept.Watch(o.makes(), sound, o.keepIDs)
+	return kept.Watch(kept.Told{Made: o.makes(), Sounds: sound, Items: items}, o.keepIDs)
 }

@@ -63,6 +63,11 @@ func WatchSounds(note func(ids ...string) error) *IDWatcher {
 	return &IDWatcher{find: Sounds, note: note}
 }
 
+// WatchItems makes a watcher that has note keep the items of a stream of Responses.
+func WatchItems(note func(ids ...string) error) *IDWatcher {
+	return &IDWatcher{find: ItemsMade, note: note}
+}
+
 // Feed takes the next bytes of the stream. A nil watcher takes them too.
 func (w *IDWatcher) Feed(p []byte) error {
 	if w == nil {

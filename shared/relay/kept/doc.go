@@ -23,10 +23,14 @@
 //     name a collection. Tuned models are deleted by the workspace that tuned them.
 //
 // A row lives for 400 days from its last use. This holds on pass-through as on
-// the gateway's own routes, because it looks at the path and not at the route. An
-// item_reference inside a response's input is refused (403) where several
-// workspaces share the credential: responses do not tell whose items they are. An
-// integration with a list of models does not take
+// the gateway's own routes, because it looks at the path and not at the route.
+//
+// Items of responses and conversations are noted as well, where others use the
+// credential. An item of a request that has an id but no payload of its own is a
+// reference: a foreign one is answered with 404. An item that is sent whole under a
+// foreign id goes out under another id.
+//
+// An integration with a list of models does not take
 // batches: their rows may name any model.
 //
 // A finished batch that reports usage is booked once, with the request that sees

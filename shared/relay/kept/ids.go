@@ -1,16 +1,13 @@
 package kept
 
 import (
-	"bytes"
 	"encoding/json"
 	"slices"
-	"strconv"
 	"strings"
 
 	"gateway/shared/dialect/reference"
 	"gateway/shared/fault"
 	"gateway/shared/relay/form"
-	"gateway/shared/wire"
 )
 
 // maxIDs bounds the ids of things that one body may name.
@@ -92,55 +89,4 @@ func Tuned(model string) bool {
 // names.
 func Files(ids []Named) []Named {
 	return slices.DeleteFunc(ids, func(n Named) bool { return n.Kind != reference.File && n.Kind != reference.Storage })
-}
-
-// ReferredItem is the path of the first item of a response's input, or of a
-// conversation, that is not sent but kept by the provider:
-// {"type":"item_reference","id":"..."}, whose type may be left out; "" when there is
-// none.
-func ReferredItem(body []byte) (path string) {
-	if !bytes.Contains(body, idKey) && !bytes.Contains(body, []byte(`\u00`)) {
-		return ""
-	}
-	d := wire.NewDecoder(body)
-	if d.Kind() != wire.KindObject {
-		return ""
-	}
-	for key := range d.Object {
-		name := string(key)
-		if name != "input" && name != "items" || d.Kind() != wire.KindArray {
-			continue
-		}
-		for i := range d.Array {
-			if isReference(d) && path == "" {
-				path = name + "[" + strconv.Itoa(i) + "]"
-			}
-		}
-	}
-	return path
-}
-
-var idKey = []byte(`"id"`)
-
-// isReference reads an item: one without a type is a message when it has a role or
-// a content.
-func isReference(d *wire.Decoder) bool {
-	if d.Kind() != wire.KindObject {
-		d.Skip()
-		return false
-	}
-	kind, id, said := "", false, false
-	for key := range d.Object {
-		switch string(key) {
-		case "type":
-			if d.Kind() == wire.KindString {
-				kind = d.Str()
-			}
-		case "id":
-			id = d.Kind() == wire.KindString
-		case "role", "content":
-			said = said || !d.Null()
-		}
-	}
-	return id && (kind == "item_reference" || kind == "" && !said)
 }

@@ -78,8 +78,7 @@ func Made(answer []byte, made bool) (ids []string) {
 // Watcher looks for things that a stream of events tells to be made.
 type Watcher struct {
 	note   func(ids ...string) error
-	made   bool // what answers name is looked for
-	sound  bool // the sounds of chats are, up to the end
+	told   Told
 	parser wire.SSEParser
 	seen   int
 	noted  []string // that were noted last; the events of a chat all tell its id
@@ -89,28 +88,37 @@ type Watcher struct {
 // told at its beginning.
 const maxWatched = 256 << 10
 
-// Watch makes a watcher that has note keep what it finds: what the answer says is made, and
-// the sounds of a chat.
-func Watch(made, sound bool, note func(ids ...string) error) *Watcher {
-	return &Watcher{note: note, made: made, sound: sound}
+// Told is what a Watcher looks for.
+type Told struct {
+	Made   bool // what the beginning of the answer says is made
+	Sounds bool // of a chat, up to the end
+	Items  bool // of a response, up to the end
+}
+
+// Watch returns a watcher that has note keep what it finds.
+func Watch(told Told, note func(ids ...string) error) *Watcher {
+	return &Watcher{note: note, told: told}
 }
 
 var madeKeys = wire.NewKeySet("response", "interaction")
 
 // Feed takes the next bytes of the stream. A nil Watcher takes them too.
 func (w *Watcher) Feed(p []byte) error {
-	if w == nil || w.seen > maxWatched && !w.sound {
+	if w == nil || w.seen > maxWatched && !w.told.Sounds && !w.told.Items {
 		return nil
 	}
 	early := w.seen <= maxWatched
 	w.seen += len(p)
 	return w.parser.Feed(p, func(_ string, data []byte) error {
 		var ids []string
-		if w.made && early {
+		if w.told.Made && early {
 			ids = madeIn(data)
 		}
-		if w.sound {
+		if w.told.Sounds {
 			ids = append(ids, Sounds(data)...)
+		}
+		if w.told.Items {
+			ids = append(ids, ItemsMade(data)...)
 		}
 		if len(ids) == 0 {
 			return nil

@@ -2,6 +2,7 @@ package kept
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"gateway/shared/fault"
@@ -108,6 +109,59 @@ func (o *Owners) renew(ctx context.Context, sc store.Scope, key store.Key, item 
 // Missing is the answer for things that are not there and for other workspaces'.
 func Missing(field, id string) error {
 	return fault.Newf(fault.NotFound, field, "There is nothing with the id %q", fault.Clip(id, 300))
+}
+
+// Foreign returns the ids of those items that are not the workspace's: of other workspaces and,
+// where several workspaces use the credential, items that nobody made through the gateway. It
+// fails with the fault of a missing object for a foreign item that the provider would look up.
+func (o *Owners) Foreign(ctx context.Context, sc store.Scope, w *Wall, items []Item) (map[string]bool, error) {
+	if len(items) == 0 {
+		return nil, nil
+	}
+	if len(items) > maxIDs {
+		return nil, fault.Invalid(items[maxIDs].Field, "is one of more than %d items with ids: leave out the ids of items that are sent whole", maxIDs)
+	}
+	names := make([]string, len(items))
+	for i := range items {
+		names[i] = items[i].ID
+	}
+	who, err := o.of(ctx, sc, w.Places, names)
+	if err != nil {
+		return nil, fault.Unavailable(err)
+	}
+	foreign := map[string]bool{}
+	for i := range items {
+		owner, known := who[items[i].ID]
+		switch {
+		case owner == sc.Workspace, !known && !w.Shared:
+		case items[i].Reference:
+			return nil, fault.Newf(fault.NotFound, items[i].Field, "Item with id %q not found: items that were made through this workspace can be named by their ids, others must be sent whole", fault.Clip(items[i].ID, 300))
+		default:
+			foreign[items[i].ID] = true
+		}
+	}
+	return foreign, nil
+}
+
+// OwnItems is Own for the items of an answer, which are many and may have been noted before.
+func (o *Owners) OwnItems(ctx context.Context, sc store.Scope, places []string, slug string, ids []string) error {
+	known, err := o.of(ctx, sc, places, ids)
+	if err != nil {
+		return err
+	}
+	until, rows := o.Now().Add(ownedFor), []store.Row(nil)
+	for _, id := range slices.Compact(slices.Sorted(slices.Values(ids))) {
+		if _, ok := known[id]; ok || id == "" || len(id) > MaxID {
+			continue
+		}
+		for _, place := range places {
+			rows = append(rows, store.Row{Key: ownedKey(sc, place, id), Item: store.Item{"workspace": sc.Workspace, "slug": slug, "until": until.Unix()}, Expires: until})
+		}
+	}
+	if len(rows) == 0 {
+		return nil
+	}
+	return o.Table.PutMany(ctx, rows)
 }
 
 // Check refuses ids of other workspaces and, where several workspaces use the

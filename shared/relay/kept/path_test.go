@@ -8,28 +8,6 @@ import (
 	"gateway/shared/dialect/reference"
 )
 
-func TestItemsThatTheProviderKeeps(t *testing.T) {
-	for body, want := range map[string]string{
-		`{"input":[{"type":"item_reference","id":"msg_1"}]}`:                                       "input[0]",
-		`{"input":[{"role":"user","content":"x"},{"id":"msg_1"}]}`:                                 "input[1]",
-		`{"input":[{"type":null,"id":"msg_1","role":null}]}`:                                       "input[0]",
-		`{"items":[{"id":"msg_1","type":"item_reference"}]}`:                                       "items[0]",
-		`{"input":[{"type":"item\u005freference","\u0069d":"msg_1"}]}`:                             "input[0]",
-		`{"input":[{"type":"message","id":"msg_1","role":"assistant","content":"x"}]}`:             "",
-		`{"input":[{"id":"msg_1","role":"assistant","content":"x"}]}`:                              "",
-		`{"input":[{"type":"function_call","id":"fc_1","call_id":"c","name":"f","arguments":""}]}`: "",
-		`{"input":"item_reference","id":"x"}`:                                                      "",
-		`{"input":{"type":"item_reference","id":"x"}}`:                                             "",
-		`{"input":[1,"id",null,[{"id":"x"}]]}`:                                                     "",
-		`[{"id":"x"}]`:                                                                             "",
-		`{"input":[{"id":`:                                                                         "",
-	} {
-		if got := ReferredItem([]byte(body)); got != want {
-			t.Errorf("%s: %q, want %q", body, got, want)
-		}
-	}
-}
-
 func TestPathsTellWhatTheyStandFor(t *testing.T) {
 	for path, want := range map[string]Path{
 		"/chat/completions":                     {Collection: "chat/completions"},
