@@ -5,7 +5,6 @@ import (
 
 	"gateway/shared/chat"
 	"gateway/shared/dialect/claude"
-	"gateway/shared/fault"
 	"gateway/shared/wire"
 )
 
@@ -20,17 +19,6 @@ func effortBudget(effort string) int64 {
 		return 32768
 	}
 	return 8192
-}
-
-// budgetEffort is the effort that a budget stands for.
-func budgetEffort(budget int64) string {
-	switch {
-	case budget <= 2048:
-		return "low"
-	case budget <= 8192:
-		return "medium"
-	}
-	return "high"
 }
 
 func (e *thoughtEncoder) planThinking() error {
@@ -58,13 +46,11 @@ func (e *thoughtEncoder) planThinking() error {
 		if r.Budget.Set {
 			e.loss.Add("thinking.budget_tokens", "this model sets its own budget")
 			if r.Effort == "" {
-				e.think.Effort = budgetEffort(r.Budget.Value)
+				e.think.Effort = chat.EffortOf(r.Budget.Value)
 			}
 		}
 	default:
-		if err := e.planBudget(r); err != nil {
-			return err
-		}
+		e.planBudget(r)
 	}
 	switch {
 	case r.Effort == "" || quiet:
@@ -93,22 +79,19 @@ func (e *thoughtEncoder) reportEffort(reason string) {
 }
 
 // planBudget sets a budget, which must be below the bound of tokens.
-func (e *thoughtEncoder) planBudget(r chat.Reasoning) error {
+func (e *thoughtEncoder) planBudget(r chat.Reasoning) {
 	e.think.Mode = chat.ThinkingBudget
 	limit := e.t.DefaultMaxTokens
 	if r.Budget.Set {
-		e.think.Budget = r.Budget.Value
-		if e.think.Budget < claude.MinBudget {
-			return fault.Invalid("thinking.budget_tokens", "thinking.budget_tokens must be at least %d for this provider", claude.MinBudget)
+		if e.think.Budget = r.Budget.Value; e.think.Budget >= e.maxTokens && !e.r.MaxTokens.Set {
+			if e.maxTokens = e.think.Budget + defaultMaxTokens; limit > 0 {
+				e.maxTokens = min(e.maxTokens, limit)
+			}
 		}
-		if e.think.Budget < e.maxTokens {
-			return nil
+		if e.think.Budget = claude.FitBudget(e.think.Budget, e.maxTokens, e.loss); e.think.Budget == 0 {
+			e.think.Mode = chat.ThinkingUnsaid
 		}
-		if e.r.MaxTokens.Set {
-			return fault.Invalid("thinking.budget_tokens", "thinking.budget_tokens must be less than %s, which is %d", e.r.MaxTokensField, e.maxTokens)
-		}
-		e.maxTokens = e.think.Budget + defaultMaxTokens
-		return nil
+		return
 	}
 	// Only an effort was given: the bound that the client set is for the answer.
 	e.think.Budget = effortBudget(r.Effort)
@@ -121,7 +104,6 @@ func (e *thoughtEncoder) planBudget(r chat.Reasoning) error {
 			e.think.Budget = max(claude.MinBudget, limit/2)
 		}
 	}
-	return nil
 }
 
 // signed reports whether the provider takes a reasoning part back.

@@ -3,7 +3,6 @@ package converse
 import (
 	"gateway/shared/chat"
 	"gateway/shared/dialect/claude"
-	"gateway/shared/fault"
 )
 
 const (
@@ -59,9 +58,7 @@ func (e *thoughtEncoder) planThinking() error {
 	case e.t.Thinking == chat.ThinksAdaptively, e.t.Thinking == chat.ThinksEither && !(r.Thinking == chat.ThinkingBudget && r.Budget.Set):
 		e.planAdaptive(r)
 	default:
-		if err := e.planBudget(r); err != nil {
-			return err
-		}
+		e.planBudget(r)
 	}
 	return e.checkThinking()
 }
@@ -117,22 +114,16 @@ func (e *thoughtEncoder) planAdaptive(r chat.Reasoning) {
 }
 
 // planBudget sets a budget, which must be below the bound of tokens.
-func (e *thoughtEncoder) planBudget(r chat.Reasoning) error {
+func (e *thoughtEncoder) planBudget(r chat.Reasoning) {
 	e.think.Mode = chat.ThinkingBudget
 	if r.Budget.Set {
-		if e.think.Budget = r.Budget.Value; e.think.Budget < claude.MinBudget {
-			return fault.Invalid("thinking.budget_tokens", "thinking.budget_tokens must be at least %d for this provider", claude.MinBudget)
+		if !e.maxTokens.Set {
+			e.maxTokens = chat.Some(e.bound(r.Budget.Value + usualMaxTokens))
 		}
-		switch {
-		case !e.maxTokens.Set:
-			e.maxTokens = chat.Some(e.bound(e.think.Budget + usualMaxTokens))
-			if e.think.Budget >= e.maxTokens.Value {
-				return fault.Invalid("thinking.budget_tokens", "thinking.budget_tokens must be less than the %d tokens that the model gives", e.maxTokens.Value)
-			}
-		case e.think.Budget >= e.maxTokens.Value:
-			return fault.Invalid("thinking.budget_tokens", "thinking.budget_tokens must be less than %s, which is %d", e.r.MaxTokensField, e.maxTokens.Value)
+		if e.think.Budget = claude.FitBudget(r.Budget.Value, e.maxTokens.Value, e.loss); e.think.Budget == 0 {
+			e.think.Mode = chat.ThinkingUnsaid
 		}
-		return nil
+		return
 	}
 	// Only an effort was given: the budget is a part of the bound.
 	if !e.maxTokens.Set {
@@ -140,11 +131,11 @@ func (e *thoughtEncoder) planBudget(r chat.Reasoning) error {
 	}
 	limit := e.maxTokens.Value
 	if limit <= claude.MinBudget {
-		field := e.r.MaxTokensField
-		return fault.Invalid(field, "%s must be more than %d for a model that thinks; it is %d", field, claude.MinBudget, limit)
+		e.loss.Add("reasoning_effort", "max_tokens leaves no room for it")
+		e.think.Mode = chat.ThinkingUnsaid
+		return
 	}
 	e.think.Budget = max(claude.MinBudget, limit/10*share(r.Effort))
-	return nil
 }
 
 // bound is n tokens, or what the model can give if that is less.

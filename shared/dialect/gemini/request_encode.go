@@ -239,9 +239,7 @@ func (e *requestEncoder) generationConfig() error {
 	if err := e.format(); err != nil {
 		return err
 	}
-	if err := e.thinking(); err != nil {
-		return err
-	}
+	e.thinking()
 	e.extra.config(e)
 	if len(e.b) == open {
 		e.b = e.b[:start]

@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	"gateway/shared/chat"
-	"gateway/shared/fault"
 )
 
 // Bounds of a thinking budget where the traits say none, in tokens.
@@ -22,37 +21,15 @@ func effortBudget(effort string, limit int64) int64 {
 	return min(24576, limit)
 }
 
-// budgetEffort is the effort that a budget stands for.
-func budgetEffort(budget int64) string {
-	switch {
-	case budget <= 2048:
-		return "low"
-	case budget <= 8192:
-		return "medium"
-	}
-	return "high"
-}
-
-// allEfforts are the efforts in their order. One that a model does not know becomes the
-// next higher one, or the model's highest.
-var allEfforts = [...]string{"none", "minimal", "low", "medium", "high", "xhigh", "max"}
-
-// level is the model's own word for an effort.
+// level returns the model's own word for an effort: the next higher one if the model does not
+// know it, or the model's highest.
 func level(effort, known string) string {
 	if known == "" {
 		known = "minimal low medium high"
 	}
-	rank := func(word string) int {
-		for i, w := range allEfforts {
-			if w == word {
-				return i
-			}
-		}
-		return len(allEfforts)
-	}
 	words := strings.Fields(known)
 	for _, w := range words {
-		if rank(w) >= rank(effort) {
+		if chat.EffortRank(w) >= chat.EffortRank(effort) {
 			return w
 		}
 	}
@@ -60,10 +37,10 @@ func level(effort, known string) string {
 }
 
 // thinking writes thinkingConfig.
-func (e *thoughtEncoder) thinking() error {
+func (e *thoughtEncoder) thinking() {
 	r := e.r.Reasoning
 	if r.Thinking == chat.ThinkingUnsaid && r.Effort == "" {
-		return nil
+		return
 	}
 	if e.t.Thinking == chat.ThinksNever {
 		if r.Thinking >= chat.ThinkingBudget {
@@ -72,7 +49,7 @@ func (e *thoughtEncoder) thinking() error {
 		if r.Effort != "" && r.Effort != "none" && r.Effort != "minimal" {
 			e.loss.Add("reasoning_effort", "this model does not think")
 		}
-		return nil
+		return
 	}
 	off := r.Thinking == chat.ThinkingOff || r.Thinking == chat.ThinkingUnsaid && r.Effort == "none"
 	if r.Thinking != chat.ThinkingUnsaid && r.Effort != "" && (off || r.Budget.Set) {
@@ -80,17 +57,15 @@ func (e *thoughtEncoder) thinking() error {
 	}
 	e.key("thinkingConfig")
 	e.b = append(e.b, '{')
-	var err error
 	if e.t.Thinking == chat.ThinksAdaptively {
 		e.thinkingLevel(r, off)
 	} else {
-		err = e.thinkingBudget(r, off)
+		e.thinkingBudget(r, off)
 	}
 	if !off && r.On() && r.Display != "omitted" {
 		e.raw("includeThoughts", []byte("true"))
 	}
 	e.b = append(e.b, '}')
-	return err
 }
 
 // thinkingLevel is for models from Gemini 3 on: they take a level, and always think.
@@ -101,7 +76,7 @@ func (e *thoughtEncoder) thinkingLevel(r chat.Reasoning, off bool) {
 		effort = "none"
 	case r.Budget.Set:
 		e.loss.Add("thinking.budget_tokens", "this model takes a level of thinking")
-		effort = budgetEffort(r.Budget.Value)
+		effort = chat.EffortOf(r.Budget.Value)
 	case effort == "":
 		return // the model's own level
 	}
@@ -122,7 +97,7 @@ func (e *thoughtEncoder) reportOff(r chat.Reasoning) {
 }
 
 // thinkingBudget is for models of Gemini 2.5, which take a number of tokens.
-func (e *thoughtEncoder) thinkingBudget(r chat.Reasoning, off bool) error {
+func (e *thoughtEncoder) thinkingBudget(r chat.Reasoning, off bool) {
 	limit := e.t.MaxBudget
 	if limit == 0 {
 		limit = maxBudget
@@ -134,13 +109,7 @@ func (e *thoughtEncoder) thinkingBudget(r chat.Reasoning, off bool) error {
 		budget = e.t.MinBudget
 	case off:
 	case r.Budget.Set:
-		budget = r.Budget.Value
-		if budget > limit {
-			return fault.Invalid("thinking.budget_tokens", "thinking.budget_tokens must be at most %d for this model", limit)
-		}
-		if budget < e.t.MinBudget {
-			return fault.Invalid("thinking.budget_tokens", "thinking.budget_tokens must be at least %d for this model", e.t.MinBudget)
-		}
+		budget = chat.FitBudget(r.Budget.Value, e.t.MinBudget, limit, e.loss)
 	case r.Effort == "":
 		budget = -1 // the model decides
 	default:
@@ -148,5 +117,4 @@ func (e *thoughtEncoder) thinkingBudget(r chat.Reasoning, off bool) error {
 	}
 	e.key("thinkingBudget")
 	e.b = strconv.AppendInt(e.b, budget, 10)
-	return nil
 }

@@ -21,8 +21,8 @@ import (
 	"gateway/shared/wire"
 )
 
-// shapes are all shapes in which conversations are answered.
-func shapes() map[string]chat.Client {
+// Shapes are all shapes in which conversations are answered.
+func Shapes() map[string]chat.Client {
 	out := map[string]chat.Client{"gemini": gemini.Generate{}, "converse": converse.Converse{}, "cohere": cohere.Chat{}}
 	for name, d := range Clients {
 		if name != "completions" {
@@ -68,8 +68,8 @@ func playAnswer(t *testing.T, provider, path string) {
 	}
 	g := &run{t: t, path: path, in: map[string][]byte{"case.json": []byte(want["case.json"])}}
 	g.options()
-	for _, name := range slices.Sorted(maps.Keys(shapes())) {
-		client := shapes()[name]
+	for _, name := range slices.Sorted(maps.Keys(Shapes())) {
+		client := Shapes()[name]
 		o := &chat.Options{Strict: !g.c.Lenient, ID: "gw-1", OwnID: name != provider, Created: 1750000000, ProviderName: "acme", Model: "m", IncludeUsage: true, Origin: Providers[provider].Name()}
 		a := answer{t: t, client: client, provider: Providers[provider], o: o, own: name == provider}
 		if body := want["upstream_response.json"]; body != "" {

@@ -84,3 +84,22 @@ func TestErrorsOfHostsMeanWhatAgentsActOn(t *testing.T) {
 		}
 	}
 }
+
+func TestThinkersHaveASource(t *testing.T) {
+	seen := map[string]bool{}
+	for _, h := range Thinkers {
+		sourced(t, h.Host, h.Host, h.Source, h.Date)
+		if seen[h.Host] || h.Switch == NoSwitch || ThinkerOf(h.Host) == nil {
+			t.Errorf("%s: two rows, or a row without a switch", h.Host)
+		}
+		seen[h.Host] = true
+	}
+	for _, l := range Leasts {
+		sourced(t, l.Model, l.Model, l.Source, l.Date)
+	}
+	for asked, want := range map[string]string{"medium": "high", "high": "high", "low": "low", "xhigh": "max", "max": "max"} {
+		if got := ThinkerOf("deepseek").Effort(asked); got != want {
+			t.Errorf("%s becomes %s, want %s", asked, got, want)
+		}
+	}
+}

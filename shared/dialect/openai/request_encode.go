@@ -199,22 +199,7 @@ func (e *requestEncoder) shape() error {
 		}
 		e.schema(f)
 	}
-	effort := r.Reasoning.Effort
-	switch {
-	case effort == "":
-	case e.t.NoEffort:
-		e.loss.Add("reasoning_effort", notTaken)
-	default:
-		if effort == "max" {
-			effort = "xhigh"
-		}
-		e.str("reasoning_effort", effort)
-	}
-	if r.Reasoning.Thinking >= chat.ThinkingBudget {
-		e.loss.Add("thinking", notTaken)
-	} else if r.Reasoning.Display != "" {
-		e.loss.Add("thinking.display", notTaken)
-	}
+	e.thinking()
 	if c := r.Completion; c != nil {
 		e.dropIf(c.Suffix != "", "suffix")
 		e.dropIf(c.BestOf.Set && c.BestOf.Value > 1, "best_of")

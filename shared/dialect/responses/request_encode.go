@@ -136,17 +136,6 @@ func (e *requestEncoder) settings() {
 	}
 }
 
-// budgetEffort is the effort that a budget of thinking stands for.
-func budgetEffort(budget int64) string {
-	switch {
-	case budget <= 2048:
-		return "low"
-	case budget <= 8192:
-		return "medium"
-	}
-	return "high"
-}
-
 // answer writes the format of the answer, how much the model thinks before it, and what is
 // reported beside it.
 func (e *requestEncoder) answer() error {
@@ -207,7 +196,7 @@ func (e *requestEncoder) reasoning() bool {
 		if r.Budget.Set {
 			e.loss.Add("thinking.budget_tokens", "given as an effort")
 			if effort == "" {
-				effort = budgetEffort(r.Budget.Value)
+				effort = chat.EffortOf(r.Budget.Value)
 			}
 		}
 		if effort == "" {

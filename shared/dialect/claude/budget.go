@@ -1,0 +1,18 @@
+package claude
+
+import "gateway/shared/chat"
+
+// FitBudget returns a budget of thinking tokens that Claude takes: at least MinBudget and below
+// maxTokens, so that room is left for the answer. A change is reported. It returns 0 if
+// maxTokens leaves no room to think.
+func FitBudget(asked, maxTokens int64, loss *chat.Loss) int64 {
+	most := maxTokens - 1
+	if asked >= maxTokens {
+		most = max(maxTokens/2, min(MinBudget, maxTokens-1))
+	}
+	if most < MinBudget {
+		loss.Add("thinking", "max_tokens leaves no room for it")
+		return 0
+	}
+	return chat.FitBudget(asked, MinBudget, most, loss)
+}

@@ -1,0 +1,96 @@
+package hosts
+
+import (
+	"strings"
+
+	"gateway/shared/chat"
+)
+
+// Switch is the member by which a host turns thinking on and off.
+type Switch uint8
+
+// The switches. The zero value means that no member is known.
+const (
+	NoSwitch       Switch = iota
+	ThinkingType          // thinking: {type: enabled | disabled}
+	EnableThinking        // enable_thinking: true | false, and thinking_budget
+	EffortOnly            // reasoning_effort alone
+)
+
+// Thinker is how the models of a host are told whether, and how much, to think.
+type Thinker struct {
+	Host   string // id of the provider
+	Switch Switch
+	// Efforts are the values of reasoning_effort that a budget may become, from the lowest,
+	// separated by spaces; empty: a budget becomes no effort.
+	Efforts string
+	// Known: only models that are known to reason are told, because the others of this host
+	// refuse the member.
+	Known        bool
+	Source, Date string
+}
+
+// Thinkers are the hosts whose switch is known. Those with ThinkingType and EnableThinking
+// think unless they are told not to.
+var Thinkers = []Thinker{
+	{Host: "openai", Switch: EffortOnly, Efforts: "low medium high xhigh", Source: "platform.openai.com/docs/api-reference/chat/create (reasoning_effort)", Date: "2026-11-28"},
+	{Host: "azure-openai", Switch: EffortOnly, Efforts: "low medium high xhigh", Known: true, Source: "learn.microsoft.com/azure/ai-foundry/openai/how-to/reasoning", Date: "2026-11-28"},
+	{Host: "openrouter", Switch: EffortOnly, Efforts: "low medium high xhigh", Source: "openrouter.ai/docs/use-cases/reasoning-tokens", Date: "2026-11-28"},
+	{Host: "deepseek", Switch: ThinkingType, Efforts: "low high max", Source: "api-docs.deepseek.com/guides/thinking_mode", Date: "2026-11-29"},
+	{Host: "moonshot", Switch: ThinkingType, Source: "platform.kimi.ai/docs/api/models-overview; anomalyco/models.dev#2294", Date: "2026-11-29"},
+	{Host: "z-ai", Switch: ThinkingType, Source: "docs.z.ai/api-reference/llm/chat-completion (thinking.type); theopenco/llmgateway#3152", Date: "2026-11-29"},
+	{Host: "zhipu", Switch: ThinkingType, Source: "docs.bigmodel.cn (thinking.type); esengine/DeepSeek-Reasonix#5059", Date: "2026-11-29"},
+	{Host: "byteplus", Switch: ThinkingType, Source: "docs.byteplus.com/en/docs/ModelArk/1449737 (thinking.type)", Date: "2026-11-29"},
+	{Host: "dashscope", Switch: EnableThinking, Source: "help.aliyun.com/zh/model-studio/deep-thinking (enable_thinking, thinking_budget)", Date: "2026-11-29"},
+	{Host: "siliconflow", Switch: EnableThinking, Source: "docs.siliconflow.cn/api-reference/chat-completions (enable_thinking, thinking_budget)", Date: "2026-11-29"},
+}
+
+// ThinkerOf returns the row of a provider, nil if there is none.
+func ThinkerOf(provider string) *Thinker {
+	for i := range Thinkers {
+		if t := &Thinkers[i]; t.Host == provider {
+			return t
+		}
+	}
+	return nil
+}
+
+// Effort returns the effort of this host that is nearest to effort, not below it.
+func (t *Thinker) Effort(effort string) string {
+	nearest := effort
+	for _, known := range strings.Fields(t.Efforts) {
+		if nearest = known; chat.EffortRank(known) >= chat.EffortRank(effort) {
+			break
+		}
+	}
+	return nearest
+}
+
+// Least is the least effort of models that are told to think by an effort.
+type Least struct {
+	Model        string // beginning of the model's name; longer ones come first
+	Effort       string
+	Source, Date string
+}
+
+// Leasts are the efforts that stand for no thinking. A model without a row is not told.
+var Leasts = []Least{
+	{"gpt-5.", "none", "developers.openai.com/api/docs/guides/reasoning", "2026-11-28"},
+	{"gpt-5-pro", "high", "developers.openai.com/api/docs/models/gpt-5-pro", "2026-11-28"},
+	{"gpt-5-codex", "low", "developers.openai.com/api/docs/models/gpt-5-codex", "2026-11-28"},
+	{"gpt-5", "minimal", "developers.openai.com/api/docs/guides/reasoning", "2026-11-28"},
+	{"gpt-6", "none", "developers.openai.com/api/docs/guides/reasoning", "2026-11-28"},
+	{"o", "low", "developers.openai.com/api/docs/guides/reasoning", "2026-11-28"},
+}
+
+// LeastEffort returns the least effort of a model, "" if it is not known.
+func LeastEffort(model string) string {
+	model = model[strings.LastIndexByte(model, '/')+1:]
+	for i := range Leasts {
+		rest, ok := strings.CutPrefix(model, Leasts[i].Model)
+		if ok && (Leasts[i].Model != "o" || rest != "" && rest[0] >= '1' && rest[0] <= '9') {
+			return Leasts[i].Effort
+		}
+	}
+	return ""
+}

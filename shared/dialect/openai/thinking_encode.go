@@ -1,0 +1,94 @@
+package openai
+
+import (
+	"gateway/shared/chat"
+	"gateway/shared/dialect/hosts"
+)
+
+// thinking writes how much the model thinks before it answers, in the way of the host.
+func (e *requestEncoder) thinking() {
+	r := e.r.Reasoning
+	host := hosts.ThinkerOf(e.t.Provider)
+	if host != nil && host.Known && e.t.MaxTokensField != "max_completion_tokens" {
+		host = nil
+	}
+	if e.t.NoEffort || e.t.Thinking == chat.ThinksNever {
+		e.dropIf(r.Effort != "", "reasoning_effort")
+		e.dropIf(r.Thinking >= chat.ThinkingBudget, "thinking")
+		e.dropIf(r.Display != "" && r.Thinking < chat.ThinkingBudget, "thinking.display")
+		return
+	}
+	off := r.Thinking == chat.ThinkingOff || r.Thinking == chat.ThinkingUnsaid && r.Effort == "none"
+	on := r.Thinking >= chat.ThinkingBudget
+	e.dropIf(r.Display != "", "thinking.display")
+	switch {
+	case host == nil:
+		e.effort(r.Effort)
+		e.dropIf(on, "thinking")
+		if r.Thinking == chat.ThinkingOff && r.Effort == "" {
+			e.loss.Add("thinking.type", "it is not known how this host is told not to think")
+		}
+		return
+	case host.Switch == hosts.EffortOnly:
+		e.byEffort(host, r, on)
+		return
+	case host.Switch == hosts.ThinkingType && (off || on):
+		e.key("thinking")
+		if off {
+			e.b = append(e.b, `{"type":"disabled"}`...)
+			return
+		}
+		e.b = append(e.b, `{"type":"enabled"}`...)
+	case host.Switch == hosts.EnableThinking && (off || on):
+		e.bool("enable_thinking", on)
+		if off {
+			return
+		}
+		if r.Budget.Set {
+			e.int("thinking_budget", r.Budget.Value)
+			r.Budget.Set = false
+		}
+	}
+	if r.Budget.Set && on {
+		if r.Effort == "" && host.Efforts != "" {
+			r.Effort = host.Effort(chat.EffortOf(r.Budget.Value))
+			e.loss.Add("thinking.budget_tokens", "given as an effort")
+		} else {
+			e.loss.Add("thinking.budget_tokens", notTaken)
+		}
+	}
+	if r.Effort == "max" && host.Effort("max") == "max" {
+		e.str("reasoning_effort", "max")
+		return
+	}
+	e.effort(r.Effort)
+}
+
+// byEffort writes the effort of a host that has no other switch.
+func (e *requestEncoder) byEffort(host *hosts.Thinker, r chat.Reasoning, on bool) {
+	effort := r.Effort
+	switch {
+	case r.Thinking == chat.ThinkingOff && effort == "":
+		if effort = hosts.LeastEffort(e.r.Model); effort != "none" {
+			e.loss.Add("thinking.type", "this model thinks as little as it can")
+		}
+	case on && r.Budget.Set:
+		e.loss.Add("thinking.budget_tokens", "given as an effort")
+		if effort == "" {
+			effort = host.Effort(chat.EffortOf(r.Budget.Value))
+		}
+	case on && effort == "":
+		effort = "medium"
+	}
+	e.effort(effort)
+}
+
+// effort writes reasoning_effort. OpenAI knows no effort above xhigh.
+func (e *requestEncoder) effort(effort string) {
+	if effort == "max" {
+		effort = "xhigh"
+	}
+	if effort != "" {
+		e.str("reasoning_effort", effort)
+	}
+}
