@@ -95,9 +95,17 @@ func TestNothingToCheck(t *testing.T) {
 	if v := p.run(s, ""); v.Err == nil || v.Err.Name != "MissingText" || s.calls.Load() > 0 {
 		t.Error(told(v))
 	}
-	p.texts, p.kind = nil, "embed"
-	if v := p.run(s, `{"redact":true}`); v.Err == nil || s.calls.Load() > 0 {
-		t.Error(told(v))
+}
+
+// TestRedactsInputsOfEmbeddings: what is embedded is redacted as any other text.
+func TestRedactsInputsOfEmbeddings(t *testing.T) {
+	t.Parallel()
+	p := *proofOf("f5-guardrails.scan")
+	p.texts, p.kind = []string{"a", "b"}, "embed"
+	s := serve(t, &p)
+	s.say(says(200, `{"result":{"outcome":"redacted"},"redactedInput":"x"}`))
+	if v := p.run(s, `{"redact":true}`); texts(v) != "x/x" || !v.Pass || s.calls.Load() != 2 {
+		t.Errorf("%s %q %d", told(v), texts(v), s.calls.Load())
 	}
 }
 
