@@ -59,6 +59,18 @@ const (
 // NoPlace is the reason for every loss of an answer.
 const NoPlace = "no place in the client's shape"
 
+// Writes reports whether the client's shape has a place for a citation or a foreign block of
+// a provider's dialect. It is true for any other delta.
+func (h *Held) Writes(d *Delta, origin string) bool {
+	switch d.Kind {
+	case DeltaCitation:
+		return h.Holds&HoldsCitations != 0 && (h.Cites == nil || h.Cites(d.JSON))
+	case DeltaForeign:
+		return h.Holds&HoldsForeign != 0 || origin != "" && origin == h.Own
+	}
+	return true
+}
+
 // Missed reports what the client does not get of an answer. It looks at everything that the
 // client's encoder is given, whole or streamed, and makes nothing while nothing is lost.
 type Missed struct {

@@ -46,6 +46,19 @@ func (c *Choice) Text() string {
 	return m.Text()
 }
 
+// Attribute sets the origin of foreign parts that have none, such as those of a response that
+// a Collector made: its deltas do not name the dialect that the provider speaks.
+func (r *Response) Attribute(origin string) {
+	for i := range r.Choices {
+		parts := r.Choices[i].Parts
+		for j := range parts {
+			if p := &parts[j]; p.Kind == Foreign && p.Origin == "" {
+				p.Origin = origin
+			}
+		}
+	}
+}
+
 // Meter is what the books need of the answer.
 func (r *Response) Meter() Meter {
 	m := Meter{Model: r.Model, ID: r.ID, Usage: r.Usage, ReportedTotal: r.ReportedTotal, Complete: true, Started: true, Served: r.Served}

@@ -170,6 +170,10 @@ func From(err error) *Fault {
 	return Internal(err)
 }
 
+// ByGuardrail reports whether err is or wraps the rejection of a response by a guardrail: one
+// that denied it, or one that could not read all of it.
+func ByGuardrail(err error) bool { return Is(err, GuardrailDenied) || Is(err, GuardrailUnread) }
+
 // Is reports whether err is or wraps a fault of code.
 func Is(err error, code Code) bool {
 	var f *Fault

@@ -75,5 +75,6 @@ func (ca *answerCache) encodeWhole(dst []byte, a *answer, whole *chat.Response) 
 	if !a.stream.Translated() || ca.SameDialect() {
 		o.Request = ca.LegacyOnly()
 	}
+	whole.Attribute(ca.To.Dialect.Name())
 	return ca.Route.Client.EncodeResponse(dst, whole, o)
 }

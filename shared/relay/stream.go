@@ -91,7 +91,7 @@ func (st *streams) firstEventFailed(a *answer, m chat.Meter, err error) {
 	f := m.Err
 	late := st.patience.Late()
 	switch {
-	case fault.Is(err, fault.GuardrailDenied):
+	case fault.ByGuardrail(err):
 		st.drain(a)
 		st.Learn(a.stream.Meter())
 		st.patience.Stop()
@@ -198,11 +198,11 @@ func (s *sender) closeStream(a *answer, err error) error {
 	var last []byte
 	m := a.stream.Meter()
 	s.patience.Stop()
-	if fault.Is(err, fault.GuardrailDenied) {
+	if fault.ByGuardrail(err) {
 		return s.denyStream(a, fault.From(err))
 	}
 	if err == nil && m.Err == nil {
-		if last, err = a.stream.End(); fault.Is(err, fault.GuardrailDenied) {
+		if last, err = a.stream.End(); fault.ByGuardrail(err) {
 			return s.denyStream(a, fault.From(err))
 		}
 	}

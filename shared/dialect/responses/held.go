@@ -10,6 +10,7 @@ func (Responses) Held(*chat.Options) chat.Held {
 	return chat.Held{
 		Holds: chat.HoldsTier | chat.HoldsLogprobs | chat.HoldsRefusals | chat.HoldsThinking | chat.HoldsSigned | chat.HoldsRedacted |
 			chat.HoldsCitations | chat.HoldsCalls | chat.HoldsMoreCalls,
+		Own:     name,
 		Cites:   func(citation []byte) bool { c := cite.Read(citation); return c.URL != "" },
 		Content: "output",
 	}

@@ -87,7 +87,22 @@ func (w *itemWriter) part(p *chat.Part) {
 	case chat.Call:
 		w.endMessage()
 		w.call(p.Call)
+	case chat.Foreign:
+		if p.Origin == name {
+			w.endMessage()
+			w.item(p.Raw)
+		}
 	}
+}
+
+// item writes an item of this dialect as it was received.
+func (w *itemWriter) item(raw []byte) {
+	if w.n > 0 {
+		w.b = append(w.b, ',')
+	}
+	w.b = append(w.b, raw...)
+	w.n++
+	w.status = -1
 }
 
 func (w *itemWriter) text(p *chat.Part) {

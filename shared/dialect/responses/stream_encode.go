@@ -43,6 +43,7 @@ const (
 	reasoningItem
 	callItem
 	customItem
+	foreignItem // an item of this dialect that has no canonical form
 )
 
 // openItem is one output item.
@@ -139,6 +140,10 @@ func (s *streamEncoder) Append(dst []byte, d *chat.Delta) []byte {
 		dst = s.toolStart(dst, d)
 	case chat.DeltaToolArgs:
 		dst = s.toolArgs(dst, d)
+	case chat.DeltaForeign:
+		if s.o.Origin == name {
+			dst = s.foreign(dst, d.JSON)
+		}
 	case chat.DeltaBlockStop:
 		s.blockStop(d)
 	case chat.DeltaStop:
@@ -197,16 +202,23 @@ func (s *streamEncoder) open(dst []byte, it *openItem, prefix string) []byte {
 	it.index = len(s.items)
 	it.id = s.e.itemID(prefix, it.index)
 	s.items = append(s.items, it)
-	dst = s.event(dst, "response.output_item.added")
+	return s.itemEvent(dst, "response.output_item.added", it.index, s.item(nil, it, "in_progress"))
+}
+
+// itemEvent writes an event about a whole item.
+func (s *streamEncoder) itemEvent(dst []byte, kind string, index int, item []byte) []byte {
+	dst = s.event(dst, kind)
 	dst = append(dst, `,"output_index":`...)
-	dst = strconv.AppendInt(dst, int64(it.index), 10)
+	dst = strconv.AppendInt(dst, int64(index), 10)
 	dst = append(dst, `,"item":`...)
-	dst = s.item(dst, it, "in_progress")
-	return append(dst, "}\n\n"...)
+	return append(append(dst, item...), "}\n\n"...)
 }
 
 // item writes an item in its present state. An item in progress has no text.
 func (s *streamEncoder) item(dst []byte, it *openItem, status string) []byte {
+	if it.kind == foreignItem {
+		return append(dst, it.whole...)
+	}
 	running := status == "in_progress"
 	dst = append(dst, `{"id":`...)
 	dst = wire.AppendJSONString(dst, it.id)
@@ -273,11 +285,7 @@ func (s *streamEncoder) end(dst []byte, it *openItem, status string) []byte {
 		dst = s.endCustom(dst, it)
 	}
 	it.whole = s.item(nil, it, status)
-	dst = s.event(dst, "response.output_item.done")
-	dst = append(dst, `,"output_index":`...)
-	dst = strconv.AppendInt(dst, int64(it.index), 10)
-	dst = append(dst, `,"item":`...)
-	return append(append(dst, it.whole...), "}\n\n"...)
+	return s.itemEvent(dst, "response.output_item.done", it.index, it.whole)
 }
 
 // Finish implements chat.StreamEncoder.

@@ -213,6 +213,14 @@ func (s *streamEncoder) endSummary(dst []byte, it *openItem) []byte {
 	return append(append(dst, it.text...), "\"}}\n\n"...)
 }
 
+// foreign writes an item that is sent as the provider wrote it. The item is complete in both
+// of its events, so that clients that build their output from the first event have all of it.
+func (s *streamEncoder) foreign(dst, raw []byte) []byte {
+	it := &openItem{kind: foreignItem, whole: oneLine(bytes.Clone(raw)), ended: true}
+	dst = s.open(dst, it, "")
+	return s.itemEvent(dst, "response.output_item.done", it.index, it.whole)
+}
+
 func (s *streamEncoder) toolStart(dst []byte, d *chat.Delta) []byte {
 	dst = s.release(dst)
 	it := &openItem{kind: callItem, block: d.Block, call: d.Call, callID: d.ID, tool: s.o.ToolName(d.Name)}

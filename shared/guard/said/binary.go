@@ -5,6 +5,8 @@ import (
 	"encoding/base64"
 	"net/http"
 	"strings"
+
+	"gateway/shared/wire"
 )
 
 // shortBinary is the length up to which base64 that decodes to no known format is judged as a
@@ -21,16 +23,42 @@ const (
 )
 
 // Unread reports whether a body has a part that may contain text and cannot be read: a
-// document in a binary format. kind is as for InRequest and InAnswer; answer is true for a
-// response.
-func Unread(kind string, body []byte, answer bool) bool {
+// document in a binary format, or token ids in place of a text of a request. kind is as for
+// InRequest and InAnswer; answer is true for a response. field names the field with token ids;
+// it is empty for a document.
+func Unread(kind string, body []byte, answer bool) (field string, unread bool) {
 	r := reader(kind, body)
 	at := place{message: beside, root: true}
 	if r.answer = answer; answer {
 		at = r.origin(kind)
 	}
 	r.value(at)
-	return r.unread && r.d.Err() == nil
+	return r.tokens, r.unread && r.d.Err() == nil
+}
+
+// isTokens reports whether a field of a request contains token ids: numbers where a text may
+// be. d is at its value; name is the name of the field as the table spells it.
+func isTokens(name string, d wire.Decoder) bool {
+	if name != "prompt" && name != "input" && !strings.HasSuffix(name, "tokenids") {
+		return false
+	}
+	return hasNumber(&d)
+}
+
+// hasNumber reports whether an array, or an array within it, has a number as its element.
+func hasNumber(d *wire.Decoder) (found bool) {
+	if d.Kind() != wire.KindArray {
+		d.Skip()
+		return false
+	}
+	for range d.Array {
+		if found = found || d.Kind() == wire.KindNumber; found || d.Kind() != wire.KindArray {
+			d.Skip()
+			continue
+		}
+		found = hasNumber(d)
+	}
+	return found
 }
 
 // ReadFile returns the text of a file of a form. ok is false for a file that may contain text

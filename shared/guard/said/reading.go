@@ -22,7 +22,8 @@ type reading struct {
 	// choices is how many alternatives a response has. Their pieces have the index of the
 	// choice as their message; those of no choice have 0.
 	choices int
-	unread  bool        // it has a document that cannot be read
+	unread  bool        // it has a part that cannot be read
+	tokens  string      // the field with token ids that cannot be read
 	twice   []wire.Span // members that repeat the texts of others
 	name    [longest]byte
 }
@@ -265,6 +266,9 @@ func (r *reading) object(at place) (o object) {
 		sub.parts = string(name) == "content" || string(name) == "parts"
 		sub.path = hash(at.path, name)
 		sub.media = at.media || isMediaName(name)
+		if !r.answer && at.class != arguments && r.d.Kind() == wire.KindArray && isTokens(string(name), *r.d) {
+			r.unread, r.tokens = true, string(key)
+		}
 		switch {
 		case r.d.Kind() == wire.KindNumber:
 			if bytes.HasSuffix(name, []byte("index")) {

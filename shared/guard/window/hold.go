@@ -84,10 +84,26 @@ func (h *whole) release() error {
 	if now != nil {
 		return now.Replay(h.emit)
 	}
+	cited := texted(kept)
 	for i := range kept {
-		if err := h.emit(&kept[i]); err != nil {
+		d := &kept[i]
+		if d.Kind == chat.DeltaCitation && !cited[[2]int{d.Choice, d.Block}] {
+			continue // the whole answer has no place for it, so it was not judged
+		}
+		if err := h.emit(d); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// texted returns the blocks, by choice, that have a text.
+func texted(deltas []chat.Delta) map[[2]int]bool {
+	out := map[[2]int]bool{}
+	for i := range deltas {
+		if d := &deltas[i]; d.Kind == chat.DeltaText && len(d.JSON) > 2 {
+			out[[2]int{d.Choice, d.Block}] = true
+		}
+	}
+	return out
 }

@@ -46,6 +46,10 @@ func (e *encoder) Append(dst []byte, d *chat.Delta) []byte {
 	switch d.Kind {
 	case chat.DeltaText, chat.DeltaRefusal, chat.DeltaThinking, chat.DeltaToolArgs:
 		return e.piece(dst, d)
+	case chat.DeltaCitation, chat.DeltaForeign:
+		c := *d
+		c.JSON = e.values.JSON(d.JSON)
+		return e.to.Append(dst, &c)
 	case chat.DeltaBlockStop, chat.DeltaStop, chat.DeltaToolStart:
 		dst = e.close(dst, func(p place) bool {
 			return p.choice == d.Choice && (d.Kind != chat.DeltaBlockStop || p.block == d.Block)

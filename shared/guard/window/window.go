@@ -29,8 +29,10 @@ type Judge func(text string) (now string, denied *fault.Fault)
 // word is. So anything forbidden within a word is seen whole, with its ends. With grown, a
 // text is judged with everything before it: see grow. If too much of a text has been sent
 // to change it, deny gives the denial.
-func Texts(dec chat.StreamDecoder, reach guard.Reach, judge Judge, deny func() *fault.Fault) chat.StreamDecoder {
-	g := &texts{front: front{dec: dec}, size: reach.Most, reach: reach.Overlap, words: reach.Words, grown: reach.Grown, deny: deny, lines: map[int]*line{}}
+//
+// What is no piece of a text, such as a citation, is judged by elements when it comes.
+func Texts(dec chat.StreamDecoder, reach guard.Reach, judge Judge, elements Elements, deny func() *fault.Fault) chat.StreamDecoder {
+	g := &texts{front: front{dec: dec}, size: reach.Most, reach: reach.Overlap, words: reach.Words, grown: reach.Grown, elements: elements, deny: deny, lines: map[int]*line{}}
 	g.judge = func(text string) (string, *fault.Fault) {
 		g.judged = true
 		return judge(text)
@@ -83,12 +85,15 @@ func (f *front) tell() error {
 // texts is a decoder with a window.
 type texts struct {
 	front
-	size   int
-	reach  int // characters before new text that are judged with it; 0: all
-	words  bool
-	grown  bool
-	judge  Judge
-	deny   func() *fault.Fault
+	size  int
+	reach int // characters before new text that are judged with it; 0: all
+	words bool
+	grown bool
+	judge Judge
+
+	elements Elements
+	deny     func() *fault.Fault
+
 	lines  map[int]*line // by choice
 	sent   bool          // something has been passed on
 	judged bool          // the judge was asked
@@ -147,6 +152,18 @@ func (g *texts) delta(d *chat.Delta) error {
 	if g.denied != nil {
 		return nil
 	}
+	switch treatments[d.Kind] {
+	case text:
+		return g.text(d)
+	case element:
+		if d, g.denied = g.elements.judge(d, g.deny); g.denied != nil {
+			return nil
+		}
+	case exempt:
+	default: // a kind that nobody judges
+		g.denied = g.deny()
+		return nil
+	}
 	switch d.Kind {
 	case chat.DeltaStart, chat.DeltaUsage, chat.DeltaPing:
 		return g.emit(d)
@@ -155,8 +172,6 @@ func (g *texts) delta(d *chat.Delta) error {
 			return err
 		}
 		return g.pass(d)
-	case chat.DeltaText, chat.DeltaRefusal:
-		return g.text(d)
 	}
 	if l := g.lines[d.Choice]; l != nil && l.queue.len() > 0 {
 		l.queue.add(d, 0) // keeps the order of what comes
@@ -329,7 +344,7 @@ func (g *texts) release(l *line, cut int, now *string) error {
 		if !ok {
 			break
 		}
-		isText := d.Kind == chat.DeltaText || d.Kind == chat.DeltaRefusal
+		isText := treatments[d.Kind] == text
 		if end := at + size; isText && end > cut {
 			if err := g.piece(d, l.text[at:cut], now); err != nil {
 				return err

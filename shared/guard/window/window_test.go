@@ -29,9 +29,12 @@ func (pieces) Event(event string, data []byte, emit func(*chat.Delta) error) err
 func (pieces) End() error        { return nil }
 func (pieces) Meter() chat.Meter { return chat.Meter{Started: true} }
 
+// elements judges none.
+var elements = Elements{Judge: func([]byte) ([]byte, *fault.Fault) { return nil, nil }}
+
 // run sends a text cut at places through a window.
 func run(text string, cuts []int, reach guard.Reach, judge Judge) (sent string, err error) {
-	d := Texts(pieces{}, reach, judge, func() *fault.Fault { return fault.New(fault.GuardrailDenied, "", "too late") })
+	d := Texts(pieces{}, reach, judge, elements, func() *fault.Fault { return fault.New(fault.GuardrailDenied, "", "too late") })
 	var out strings.Builder
 	emit := func(d *chat.Delta) error { out.WriteString(d.Text()); return nil }
 	at := 0

@@ -9,7 +9,6 @@ import (
 	"gateway/shared/guard"
 	"gateway/shared/guard/chain"
 	"gateway/shared/guard/judge"
-	"gateway/shared/guard/said"
 	"gateway/shared/provider"
 	"gateway/shared/relay/admitted"
 	"gateway/shared/relay/chosen"
@@ -112,8 +111,11 @@ func (s *State) Input(m *Means, t *chosen.Target, leaf *route.Leaf, body Content
 	if t.Route.Shape == routes.Socket { // they judge what is said in the session, not its upgrade
 		s.hooks.out, s.hooks.outBeside = nil, nil
 	}
-	if h := in.Blocks(s.exempts); h != nil && (body.Unread || said.Unread(s.call.Kind, body.JSON, false)) {
+	if h := in.Blocks(s.exempts); h != nil && body.Unread {
 		return nil, unread(h, "all of this request")
+	}
+	if f := unreadBody(in, s.exempts, s.call.Kind, body.JSON, false, "all of this request"); f != nil {
+		return nil, f
 	}
 	if h := s.hooks.out.Blocks(s.exempts); h != nil && t.Route.Operation == provider.BatchesOutput {
 		return nil, unread(h, "the rows of a batch that a provider runs")
@@ -180,9 +182,9 @@ func (s *State) Outputs() bool { return s.On && len(s.hooks.out)+len(s.hooks.out
 
 func (s *State) judge(hooks chain.Hooks, answer []byte) *fault.Fault {
 	s.call.Response, s.call.Status = answer, http.StatusOK
-	if h := hooks.Blocks(s.exempts); h != nil && said.Unread(s.call.Kind, answer, true) {
+	if f := unreadBody(hooks, s.exempts, s.call.Kind, answer, true, "all of the response"); f != nil {
 		s.Answer = nil
-		return unread(h, "all of the response")
+		return f
 	}
 	if len(s.hooks.outBeside) > 0 {
 		runAside(s, s.hooks.outBeside, guard.After)

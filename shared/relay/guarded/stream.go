@@ -28,7 +28,8 @@ func (s *State) JudgesEnd() bool { return s.On && s.hooks.atTheEnd() }
 // Decoder gives a decoder whose stream is judged on its way.
 func (s *State) Decoder(dec chat.StreamDecoder, shape Shape) chat.StreamDecoder {
 	if hooks := s.hooks.by(guard.StreamWindow); len(hooks) > 0 {
-		dec = window.Texts(dec, reach(hooks), s.pieces(hooks), func() *fault.Fault { return s.Verdict.deny(false) })
+		p := newPassing(s, hooks)
+		dec = window.Texts(dec, reach(hooks), p.text, p.elements(shape), func() *fault.Fault { return s.Verdict.deny(false) })
 	}
 	if hooks := s.hooks.by(guard.StreamHold); len(hooks) > 0 {
 		dec = window.Whole(dec, func(whole *chat.Response) (*chat.Response, *fault.Fault) { return hold(s, hooks, whole, shape) })
@@ -44,48 +45,77 @@ func reach(hooks chain.Hooks) (r guard.Reach) {
 	return r
 }
 
-// pieces judges pieces of a stream. The pieces have one result for each hook: that of the
-// first piece that fails, otherwise that of the last one that was not clean, or of the
-// first.
-func (s *State) pieces(hooks chain.Hooks) window.Judge {
-	first, noted := len(s.Results.After), len(s.Notes.list)
-	return func(text string) (string, *fault.Fault) {
-		if len(s.Results.After) > first && hooks.Clean(s.ctx, &s.call, text) {
-			return text, nil // the results of the pieces before stay as they are
-		}
-		c := s.call
-		c.Shape, c.Status = "complete", 200
-		c.Response = append(wire.AppendJSONString([]byte(`{"choices":[{"text":`), text), `}]}`...)
-		o := untold(hooks.Run(s.ctx, guard.After, &c))
-		if len(s.Results.After) == first {
-			s.Results.After = append(s.Results.After, o.Results...)
-			s.Notes.add(o.Results, guard.After, s.target)
-		} else {
-			for i := range o.Results {
-				have := &s.Results.After[first+i]
-				changed := have.Transformed || o.Results[i].Transformed
-				if have.Verdict {
-					*have = o.Results[i]
-				}
-				have.Transformed = changed
-				s.Notes.list[noted+i] = note(have, guard.After, s.target)
+// passing runs hooks on the parts of a stream as they come. The parts have one result for
+// each hook: that of the first part that fails, otherwise that of the last one that was not
+// clean, or of the first.
+type passing struct {
+	*State
+	hooks        chain.Hooks
+	first, noted int // where its results begin
+}
+
+func newPassing(s *State, hooks chain.Hooks) *passing {
+	return &passing{s, hooks, len(s.Results.After), len(s.Notes.list)}
+}
+
+// run runs the hooks on a part, which is given in the shape of a completion.
+func (p *passing) run(part []byte) (now []byte, denied *fault.Fault) {
+	s, c := p.State, p.call
+	c.Shape, c.Status, c.Response = "complete", 200, part
+	o := untold(p.hooks.Run(s.ctx, guard.After, &c))
+	if len(s.Results.After) == p.first {
+		s.Results.After = append(s.Results.After, o.Results...)
+		s.Notes.add(o.Results, guard.After, s.target)
+	} else {
+		for i := range o.Results {
+			have := &s.Results.After[p.first+i]
+			changed := have.Transformed || o.Results[i].Transformed
+			if have.Verdict {
+				*have = o.Results[i]
 			}
+			have.Transformed = changed
+			s.Notes.list[p.noted+i] = note(have, guard.After, s.target)
 		}
-		s.Verdict.failed = s.Verdict.failed || o.Failed
-		switch {
-		case o.Denied:
-			return "", s.Verdict.deny(false)
-		case o.Body == nil:
-			return text, nil
-		}
-		var now struct {
-			Choices []struct{ Text string }
-		}
-		if json.Unmarshal(o.Body, &now) != nil || len(now.Choices) != 1 {
-			return "", s.Verdict.deny(false) // what was changed cannot be told
-		}
-		return now.Choices[0].Text, nil
 	}
+	s.Verdict.failed = s.Verdict.failed || o.Failed
+	if o.Denied {
+		return nil, s.Verdict.deny(false)
+	}
+	return o.Body, nil
+}
+
+// text judges a piece of a text.
+func (p *passing) text(text string) (string, *fault.Fault) {
+	if len(p.Results.After) > p.first && p.hooks.Clean(p.ctx, &p.call, text) {
+		return text, nil // the results of the pieces before stay as they are
+	}
+	body, denied := p.run(append(wire.AppendJSONString([]byte(`{"choices":[{"text":`), text), `}]}`...))
+	if denied != nil || body == nil {
+		return text, denied
+	}
+	var now struct {
+		Choices []struct{ Text string }
+	}
+	if json.Unmarshal(body, &now) != nil || len(now.Choices) != 1 {
+		return "", p.Verdict.deny(false) // what was changed cannot be read
+	}
+	return now.Choices[0].Text, nil
+}
+
+// element judges a part that is no text. Most parts have no string that is judged.
+func (p *passing) element(part []byte) (now []byte, denied *fault.Fault) {
+	if f := unreadBody(p.hooks, p.exempts, p.call.Kind, part, true, "all of the response"); f != nil {
+		return nil, f
+	}
+	if found := said.InAnswer(p.call.Kind, part, said.LastMessage); len(found.Texts) == 0 {
+		return nil, nil
+	}
+	return p.run(part)
+}
+
+// elements judges what a client gets beside texts.
+func (p *passing) elements(shape Shape) window.Elements {
+	return window.Elements{Held: shape.Client.Held(&shape.Options), Origin: shape.Options.Origin, Judge: p.element}
 }
 
 // untold removes what checks quote of a text: it must not reach the client in that way.
@@ -101,9 +131,10 @@ func untold(o chain.Outcome) chain.Outcome {
 // hold judges a whole stream.
 func hold(s *State, hooks chain.Hooks, whole *chat.Response, shape Shape) (*chat.Response, *fault.Fault) {
 	o := shape.Options
+	whole.Attribute(o.Origin)
 	s.call.Response, s.call.Status = shape.Client.EncodeResponse(nil, whole, &o), 200
-	if h := hooks.Blocks(s.exempts); h != nil && said.Unread(s.call.Kind, s.call.Response, true) {
-		return nil, unread(h, "all of the response")
+	if f := unreadBody(hooks, s.exempts, s.call.Kind, s.call.Response, true, "all of the response"); f != nil {
+		return nil, f
 	}
 	out := untold(hooks.Run(s.ctx, guard.After, &s.call))
 	s.Results.After = append(s.Results.After, out.Results...)

@@ -5,7 +5,6 @@ import (
 
 	"gateway/shared/guard"
 	"gateway/shared/guard/chain"
-	"gateway/shared/guard/said"
 	"gateway/shared/relay/admitted"
 )
 
@@ -35,8 +34,8 @@ func (s *State) Around(m *Means, q *admitted.Request, kind, name string, metadat
 	}
 	s.exempts = func(names []string) bool { return exempt(names, kind, q.Req.URL.EscapedPath()) }
 	beside, in := in.Apart(kind)
-	if h := in.Blocks(s.exempts); h != nil && said.Unread(kind, args, false) {
-		return nil, false, unread(h, "all of this call")
+	if f := unreadBody(in, s.exempts, kind, args, false, "all of this call"); f != nil {
+		return nil, false, f
 	}
 	if len(beside) > 0 {
 		runAside(s, beside, guard.Before)

@@ -14,6 +14,23 @@ func unread(h *chain.Hook, what string) *fault.Fault {
 	return fault.Newf(fault.GuardrailUnread, "", "The guardrail %q denies by what it reads, and cannot read %s. Send it in a form that can be read, as JSON and at most 8 MiB of a form, or list the request type or the path in the guardrail's allow_unread", h.ID, what)
 }
 
+// unreadBody returns the error for a body that one of the hooks must read and cannot; nil if
+// there is none. what names the body, answer says that it is a response.
+func unreadBody(hooks chain.Hooks, exempts func(names []string) bool, kind string, body []byte, answer bool, what string) *fault.Fault {
+	h := hooks.Blocks(exempts)
+	if h == nil {
+		return nil
+	}
+	field, is := said.Unread(kind, body, answer)
+	switch {
+	case !is:
+		return nil
+	case field == "":
+		return unread(h, what)
+	}
+	return fault.Newf(fault.GuardrailUnread, field, "The guardrail %q denies by what it reads, and cannot read the token ids of this field. Send the text, or list the request type or the path in the guardrail's allow_unread", h.ID)
+}
+
 // exempt reports whether names list a route: by its request type, or by the beginning of its
 // path. A path in an unusual spelling is never exempt.
 func exempt(names []string, endpoint, path string) bool {

@@ -110,7 +110,7 @@ func stream(hooks chain.Hooks, pieces []string) (sent string, denied bool, err e
 func whole(hooks chain.Hooks, text string) (now string, denied bool) {
 	s := &State{On: true, hooks: found{out: hooks}, ctx: context.Background()}
 	s.call = chain.Call{Kind: "chatComplete", Model: "m", Request: json.RawMessage(prompt), Now: time.Now}
-	now, f := s.pieces(hooks)(text)
+	now, f := newPassing(s, hooks).text(text)
 	return now, f != nil
 }
 

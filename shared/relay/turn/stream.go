@@ -158,7 +158,7 @@ func (t *translation) feed(in []byte) ([]byte, error) {
 // the parser's to know: it would read nothing more, and what follows tells the usage.
 func (t *translation) event(name string, data []byte) error {
 	err := t.dec.Event(name, data, t.onDelta)
-	if fault.Is(err, fault.GuardrailDenied) {
+	if fault.ByGuardrail(err) {
 		t.denied = err
 		return nil
 	}
