@@ -87,7 +87,7 @@ func TestEveryRouteAsksGuardrails(t *testing.T) {
 				s.path = strings.Replace(s.path, "{id}", s.prepare(r), 1)
 			}
 			headers := append([]string{"X-Gateway-Config", `{"provider":"@mock","` + field + `":[{"id":"g","default.allowedRequestTypes":{"allowedTypes":["otel"]},"deny":true}]}`}, s.headers...)
-			if got := r.call(s.method, s.path, s.body, headers...); got.status != 446 || !strings.Contains(got.body, "hook_results") {
+			if got := r.call(s.method, s.path, s.body, headers...); got.status != 446 || !strings.Contains(got.body, `Guardrail \"g\", check default.allowedRequestTypes`) {
 				t.Errorf("%s %s with %s: %d %.120s", s.method, s.path, field, got.status, got.body)
 			}
 		}

@@ -1,6 +1,7 @@
 package guard
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"hash/fnv"
@@ -16,7 +17,8 @@ import (
 // config.
 type Hook struct {
 	ID      string
-	Mutator bool // it changes texts and does not judge
+	Label   string // its name, where it has one
+	Mutator bool   // it changes texts and does not judge
 	Checks  []Applied
 	Actions Actions
 	// Feedback is only given if it was asked for.
@@ -48,7 +50,7 @@ const MaxUnread = 50
 
 // HookOf is a saved guardrail as a hook.
 func (s *Saved) HookOf() *Hook {
-	return &Hook{ID: s.Slug, Checks: s.Checks, Actions: s.Actions, OnSuccess: true, OnFail: true, Stored: true}
+	return &Hook{ID: s.Slug, Label: cmp.Or(s.Name, s.Slug), Checks: s.Checks, Actions: s.Actions, OnSuccess: true, OnFail: true, Stored: true}
 }
 
 // reservedMembers of a guardrail in a config are not checks.
@@ -77,6 +79,8 @@ func parseHook(raw json.RawMessage, before, mutator bool, r *reader) (*Hook, []f
 	in := objectOf(raw)
 	h := &Hook{Mutator: mutator}
 	_ = json.Unmarshal(in["id"], &h.ID)
+	_ = json.Unmarshal(in["name"], &h.Label)
+	h.Label = cmp.Or(h.Label, h.ID)
 	var kind string
 	if json.Unmarshal(in["type"], &kind) == nil && kind == "mutator" {
 		h.Mutator = true

@@ -205,7 +205,7 @@ func (s *sender) sendFault(f *fault.Fault) {
 // that was tried last. JSON-RPC has no place for them.
 func errorBody(s *sender, f *fault.Fault) []byte {
 	if f.Code == fault.GuardrailDenied {
-		return s.deniedBody(s.w.Header())
+		return s.deniedBody(s.w.Header(), f)
 	}
 	body := plainError(s, f)
 	if s.Route.Protocol != nil {

@@ -9,6 +9,7 @@ import (
 
 	"gateway/shared/dialect/realtime"
 	"gateway/shared/fault"
+	"gateway/shared/guard/chain"
 	"gateway/shared/identity"
 	"gateway/shared/pricing"
 	"gateway/shared/relay/admitted"
@@ -260,7 +261,7 @@ func (r *response) judged(id string) {
 	}
 	switch o := g.Of(id); {
 	case o.Denied:
-		c.failure = fault.New(fault.GuardrailDenied, "", guarded.Denied)
+		c.failure = fault.New(fault.GuardrailDenied, "", chain.Denial(nil))
 		c.status = c.failure.Status()
 	case o.Failed:
 		c.status = guarded.StatusFailed

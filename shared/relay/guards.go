@@ -113,16 +113,16 @@ func (x *exchanges) repeats(s *route.Schedule, a *answer) bool {
 
 // deniedBody is what the client is told of a denial: an error with what the hooks said,
 // or, where the guardrail says so, an answer with the error for its text.
-func (s *streams) deniedBody(h http.Header) []byte {
+func (s *streams) deniedBody(h http.Header, f *fault.Fault) []byte {
 	client := s.Route.Client
 	if made := s.Route.Retold; made != nil {
 		client = made.Client
 	}
 	if _, soft := s.guards.Verdict.Refused(); !soft || client == nil || s.Route.Shape != routes.Unified && s.Route.Retold == nil {
-		body := append(wire.AppendJSONString([]byte(`{"error":{"message":`), guarded.Denied), `,"type":"hooks_failed","param":null,"code":null},"hook_results":`...)
-		return append(s.guards.Results.Append(body, true), '}')
+		body := append(wire.AppendJSONString([]byte(`{"error":{"message":`), f.Message), `,"type":"hooks_failed","param":null,"code":null},"hook_results":`...)
+		return append(s.guards.Shown().Append(body, true), '}')
 	}
-	r := &chat.Response{ID: s.ULID, Model: s.To.Model, Created: s.Start.Unix(), Choices: []chat.Choice{{Parts: []chat.Part{{Kind: chat.Text, Text: guarded.Denied}}, Stop: chat.StopEnd, Native: "stop"}}}
+	r := &chat.Response{ID: s.ULID, Model: s.To.Model, Created: s.Start.Unix(), Choices: []chat.Choice{{Parts: []chat.Part{{Kind: chat.Text, Text: f.Message}}, Stop: chat.StopEnd, Native: "stop"}}}
 	if s.Stream {
 		h["Content-Type"], h["Cache-Control"] = eventStream, noCache
 		return s.replayed(r)

@@ -25,6 +25,7 @@ func NewKit(makers map[string]judge.Maker) *Kit { return &Kit{makers} }
 // changed.
 type Hook struct {
 	ID      string
+	Label   string // how messages name the guardrail
 	Mutator bool
 	guard.Actions
 	feedback struct{ success, fail *guard.Feedback }
@@ -52,7 +53,7 @@ type check struct {
 
 // Ready prepares a hook.
 func (k *Kit) Ready(h *guard.Hook) *Hook {
-	out := &Hook{ID: h.ID, Mutator: h.Mutator, Actions: h.Actions, local: true}
+	out := &Hook{ID: h.ID, Label: h.Label, Mutator: h.Mutator, Actions: h.Actions, local: true}
 	if raw, err := json.Marshal(h); err == nil {
 		out.print = sha256.Sum256(raw)
 	}

@@ -1,10 +1,14 @@
 package chain
 
 import (
+	"cmp"
 	"encoding/json"
+	"slices"
+	"strconv"
 	"strings"
 	"time"
 
+	"gateway/shared/fault"
 	"gateway/shared/guard/judge"
 	"gateway/shared/wire"
 )
@@ -13,6 +17,7 @@ import (
 type Result struct {
 	Verdict     bool          `json:"verdict"`
 	ID          string        `json:"id"`
+	Label       string        `json:"-"` // how messages name the guardrail
 	Transformed bool          `json:"transformed"`
 	Checks      []CheckResult `json:"checks"`
 	Feedback    *Feedback     `json:"feedback"`
@@ -38,6 +43,43 @@ type CheckResult struct {
 
 // passes tells whether the check gives the hook no reason to fail.
 func (c *CheckResult) passes() bool { return c.Verdict || c.Error != nil && !c.FailOnError }
+
+// failed returns the ids of the checks that made the hook fail.
+func (r *Result) failed() (ids []string) {
+	for i := range r.Checks {
+		if c := &r.Checks[i]; !c.passes() {
+			ids = append(ids, c.ID)
+		}
+	}
+	return ids
+}
+
+// Denial returns the message for a client whose request or response was denied. It names the
+// guardrail that denied, or that otherwise caused the denial, and its checks that failed, and
+// quotes nothing of what they judged.
+func Denial(results []Result) string {
+	const sentence = "The guardrail checks defined in the config failed."
+	var by *Result
+	for i := range results {
+		if r := &results[i]; r.Deny || by == nil && (!r.Verdict || r.Transformed) {
+			if by = r; r.Deny {
+				break
+			}
+		}
+	}
+	if by == nil {
+		return sentence
+	}
+	message := sentence + " Guardrail " + strconv.Quote(fault.Clip(cmp.Or(by.Label, by.ID), 200))
+	switch ids := by.failed(); len(ids) {
+	case 0:
+	case 1:
+		message += ", check " + ids[0]
+	default:
+		message += ", checks " + strings.Join(ids, ", ")
+	}
+	return message + "."
+}
 
 // Feedback is what is recorded on the request's trace.
 type Feedback struct {
@@ -83,6 +125,22 @@ func (h *Hook) feedbackOf(checks []CheckResult) *Feedback {
 // Results are what the hooks of a request found, except hooks that ran beside the request.
 type Results struct {
 	Before, After []Result
+}
+
+// Unquoted returns the results without what checks report about a text beside their verdict:
+// it may quote the text.
+func (r *Results) Unquoted() *Results { return &Results{Unquoted(r.Before), Unquoted(r.After)} }
+
+// Unquoted returns copies of results without the data and the log of their checks.
+func Unquoted(results []Result) []Result {
+	out := slices.Clone(results)
+	for i := range out {
+		out[i].Checks = slices.Clone(out[i].Checks)
+		for j := range out[i].Checks {
+			out[i].Checks[j].Data, out[i].Checks[j].Log = nil, nil
+		}
+	}
+	return out
 }
 
 // Empty tells whether there are no results.

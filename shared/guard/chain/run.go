@@ -229,7 +229,7 @@ func (hs Hooks) Beside(ctx context.Context, phase guard.Phase, c *Call) []Result
 // run runs the checks of a hook.
 func (h *Hook) run(ctx context.Context, phase guard.Phase, c *Call, budget *guard.Budget) ran {
 	start := c.Now()
-	r := ran{Result: Result{ID: h.ID, Async: h.Async, Type: "guardrail", Created: start.UTC(), Verdict: true}}
+	r := ran{Result: Result{ID: h.ID, Label: h.Label, Async: h.Async, Type: "guardrail", Created: start.UTC(), Verdict: true}}
 	if h.Mutator {
 		r.Type = "mutator"
 	}

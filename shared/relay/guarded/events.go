@@ -20,7 +20,7 @@ func (s *State) LastEvent(endpoint string, strict bool) []byte {
 	if !s.On || strict || len(s.Results.After) == 0 {
 		return nil
 	}
-	return event(endpoint, append((&chain.Results{After: s.Results.After}).AppendAfter([]byte{'{'}), '}'))
+	return event(endpoint, append(s.Shown().AppendAfter([]byte{'{'}), '}'))
 }
 
 // event is one event of hook results. Where clients read events by their names it has

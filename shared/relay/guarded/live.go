@@ -3,9 +3,11 @@ package guarded
 import (
 	"context"
 	"maps"
+	"slices"
 	"sync"
 	"sync/atomic"
 
+	"gateway/shared/fault"
 	"gateway/shared/guard"
 	"gateway/shared/guard/chain"
 	"gateway/shared/guard/judge"
@@ -44,6 +46,11 @@ type Word struct {
 	Results        chain.Results
 	Denied, Failed bool
 	Body           []byte // what to put in its place; nil: it stays
+}
+
+// Denial returns the error for what was denied.
+func (w *Word) Denial() *fault.Fault {
+	return fault.New(fault.GuardrailDenied, "", chain.Denial(slices.Concat(w.Results.Before, w.Results.After)))
 }
 
 // GoLive makes the guardrails of a session of a target ready. fetch gets images for them.
@@ -117,6 +124,9 @@ func (k *Talk) Said(ctx context.Context, body []byte) Word {
 	c.Request = body
 	k.apart(ctx, k.beside, guard.Before, c)
 	o := k.in.Run(ctx, guard.Before, &c)
+	if o.Denied {
+		o = untold(o)
+	}
 	k.live.note(o.Results, guard.Before)
 	return Word{chain.Results{Before: o.Results}, o.Denied, o.Failed, o.Body}
 }

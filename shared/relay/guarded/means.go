@@ -3,6 +3,7 @@ package guarded
 import (
 	"context"
 	"net/http"
+	"strconv"
 	"sync"
 	"time"
 
@@ -87,6 +88,13 @@ func (m *Means) read(list []route.Guardrail, before bool) []named {
 		if len(h.Checks) == 0 && h.Saved() {
 			out[i].ref = h.ID
 			continue
+		}
+		if h.Label == "" {
+			side := "output"
+			if before {
+				side = "input"
+			}
+			h.Label = side + "_guardrails[" + strconv.Itoa(i) + "]"
 		}
 		out[i].hook = m.kit.Ready(h)
 	}

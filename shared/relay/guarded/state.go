@@ -143,7 +143,7 @@ func (s *State) Input(m *Means, t *chosen.Target, leaf *route.Leaf, body Content
 	s.Taken.add(o.Restore)
 	s.Verdict.failed, s.Verdict.failedIn = o.Failed, o.Failed
 	if o.Denied {
-		return nil, s.Verdict.deny(o.Soft && answers(t.Route))
+		return nil, s.Verdict.deny(o.Soft && answers(t.Route), o.Results)
 	}
 	if o.Body != nil && !own {
 		return nil, fault.New(fault.GuardrailUnread, "", "A guardrail changed a text of this request, and a form or a query string cannot be changed; remove what it redacts")
@@ -195,7 +195,7 @@ func (s *State) judge(hooks chain.Hooks, answer []byte) *fault.Fault {
 	s.Changed = o.Body != nil
 	if s.Verdict.failed = s.Verdict.failed || o.Failed; o.Denied {
 		s.Answer = nil
-		return s.Verdict.deny(o.Soft)
+		return s.Verdict.deny(o.Soft, o.Results)
 	}
 	if s.Changed {
 		s.Answer = o.Body
@@ -212,5 +212,13 @@ func (s *State) Told(answer []byte, after bool) []byte {
 	if !s.On || s.Results.Empty() {
 		return answer
 	}
-	return s.Results.Into(make([]byte, 0, len(answer)+1024), answer, after)
+	return s.Shown().Into(make([]byte, 0, len(answer)+1024), answer, after)
+}
+
+// Shown returns the results as the client gets them: those of a denial quote nothing.
+func (s *State) Shown() *chain.Results {
+	if s.Verdict.denied {
+		return s.Results.Unquoted()
+	}
+	return &s.Results
 }

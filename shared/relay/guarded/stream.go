@@ -29,7 +29,7 @@ func (s *State) JudgesEnd() bool { return s.On && s.hooks.atTheEnd() }
 func (s *State) Decoder(dec chat.StreamDecoder, shape Shape) chat.StreamDecoder {
 	if hooks := s.hooks.by(guard.StreamWindow); len(hooks) > 0 {
 		p := newPassing(s, hooks)
-		dec = window.Texts(dec, reach(hooks), p.text, p.elements(shape), func() *fault.Fault { return s.Verdict.deny(false) })
+		dec = window.Texts(dec, reach(hooks), p.text, p.elements(shape), func() *fault.Fault { return s.Verdict.deny(false, s.Results.After[p.first:]) })
 	}
 	if hooks := s.hooks.by(guard.StreamHold); len(hooks) > 0 {
 		dec = window.Whole(dec, func(whole *chat.Response) (*chat.Response, *fault.Fault) { return hold(s, hooks, whole, shape) })
@@ -79,7 +79,7 @@ func (p *passing) run(part []byte) (now []byte, denied *fault.Fault) {
 	}
 	s.Verdict.failed = s.Verdict.failed || o.Failed
 	if o.Denied {
-		return nil, s.Verdict.deny(false)
+		return nil, s.Verdict.deny(false, o.Results)
 	}
 	return o.Body, nil
 }
@@ -97,7 +97,7 @@ func (p *passing) text(text string) (string, *fault.Fault) {
 		Choices []struct{ Text string }
 	}
 	if json.Unmarshal(body, &now) != nil || len(now.Choices) != 1 {
-		return "", p.Verdict.deny(false) // what was changed cannot be read
+		return "", p.Verdict.deny(false, p.Results.After[p.first:]) // what was changed cannot be read
 	}
 	return now.Choices[0].Text, nil
 }
@@ -120,11 +120,7 @@ func (p *passing) elements(shape Shape) window.Elements {
 
 // untold removes what checks quote of a text: it must not reach the client in that way.
 func untold(o chain.Outcome) chain.Outcome {
-	for i := range o.Results {
-		for j := range o.Results[i].Checks {
-			o.Results[i].Checks[j].Data = nil
-		}
-	}
+	o.Results = chain.Unquoted(o.Results)
 	return o
 }
 
@@ -142,13 +138,13 @@ func hold(s *State, hooks chain.Hooks, whole *chat.Response, shape Shape) (*chat
 	s.Verdict.failed = s.Verdict.failed || out.Failed
 	switch {
 	case out.Denied:
-		return nil, s.Verdict.deny(out.Soft)
+		return nil, s.Verdict.deny(out.Soft, out.Results)
 	case out.Body == nil:
 		return nil, nil
 	}
 	now, err := shape.Client.DecodeResponse(out.Body, shape.Traits)
 	if err != nil {
-		return nil, s.Verdict.deny(false) // what was changed cannot be told
+		return nil, s.Verdict.deny(false, out.Results) // what was changed cannot be told
 	}
 	now.Usage, now.Billed, now.Served = whole.Usage, whole.Billed, whole.Served
 	return now, nil

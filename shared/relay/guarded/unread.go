@@ -85,7 +85,7 @@ func (s *State) Whole(contentType string, body []byte) ([]byte, error) {
 	case !changed:
 		return body, nil
 	case !doc.Own:
-		return nil, s.Verdict.deny(false) // a change of a stream cannot be written into it
+		return nil, s.Verdict.deny(false, s.Results.After) // a change of a stream cannot be written into it
 	}
 	return made, nil
 }

@@ -4,14 +4,12 @@ import (
 	"net/http"
 
 	"gateway/shared/fault"
+	"gateway/shared/guard/chain"
 )
 
 // StatusFailed is that of a good answer of which a guardrail that does not deny has
 // failed.
 const StatusFailed = 246
-
-// Denied is the message of a denial.
-const Denied = "The guardrail checks defined in the config failed. You can find more information in the `hook_results` object."
 
 // Verdict is what the guardrails of a target have decided so far, before it and behind its
 // answer. The zero value lets all pass.
@@ -23,10 +21,10 @@ type Verdict struct {
 	spoiled  bool // a stream that has been sent would have been refused or changed
 }
 
-// deny notes a denial, and gives what the client is told.
-func (v *Verdict) deny(soft bool) *fault.Fault {
+// deny records a denial by results, and returns the error for the client.
+func (v *Verdict) deny(soft bool, results []chain.Result) *fault.Fault {
 	v.denied, v.soft = true, soft
-	f := fault.New(fault.GuardrailDenied, "", Denied)
+	f := fault.New(fault.GuardrailDenied, "", chain.Denial(results))
 	if soft {
 		f.StatusCode = http.StatusOK
 	}

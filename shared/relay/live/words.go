@@ -7,7 +7,7 @@ import (
 	wires "gateway/shared/dialect/live"
 	"gateway/shared/egress"
 	"gateway/shared/fault"
-	"gateway/shared/relay/guarded"
+	"gateway/shared/guard/chain"
 	"gateway/shared/relay/spoken"
 )
 
@@ -85,14 +85,14 @@ func (w *words) judge(s *Session, by Judges, texts []string) (now []string, err 
 	}
 	word := by.Said(s.context, body)
 	if word.Denied {
-		return nil, denied()
+		return nil, word.Denial()
 	}
 	if word.Body == nil {
 		return nil, nil
 	}
 	var out asked
 	if json.Unmarshal(word.Body, &out) != nil || len(out.Input) != 1 || len(out.Input[0].Content) != len(texts) {
-		return nil, denied() // what was changed cannot be told
+		return nil, word.Denial() // what was changed cannot be written back
 	}
 	for _, c := range out.Input[0].Content {
 		now = append(now, c.Text)
@@ -100,7 +100,7 @@ func (w *words) judge(s *Session, by Judges, texts []string) (now []string, err 
 	return now, nil
 }
 
-func denied() *fault.Fault { return fault.New(fault.GuardrailDenied, "", guarded.Denied) }
+func denied() *fault.Fault { return fault.New(fault.GuardrailDenied, "", chain.Denial(nil)) }
 
 // written judges the texts of a client's message, and returns what is sent on.
 func (w *words) written(s *Session, p []byte) ([]byte, error) {

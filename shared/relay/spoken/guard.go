@@ -121,7 +121,7 @@ func (g *Guard) denial(w *guarded.Word) *fault.Fault {
 	g.mu.Lock()
 	g.refused = &w.Results
 	g.mu.Unlock()
-	return fault.New(fault.GuardrailDenied, "", guarded.Denied)
+	return w.Denial()
 }
 
 // Refusal implements session.Guard.
@@ -135,7 +135,7 @@ func (g *Guard) Refusal(f *fault.Fault, id, about string) []byte {
 
 // refuse is the event that tells the client of a denial.
 func (g *Guard) refuse(w *guarded.Word) []byte {
-	return withResults(realtime.AppendError(nil, fault.New(fault.GuardrailDenied, "", guarded.Denied), g.eventID(), ""), &w.Results)
+	return withResults(realtime.AppendError(nil, w.Denial(), g.eventID(), ""), &w.Results)
 }
 
 func (g *Guard) eventID() string {
