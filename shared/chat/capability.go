@@ -29,7 +29,7 @@ type Limits struct {
 // itself. known is what the dialect's check found in this body, which saves a search of the
 // whole; nil: nothing.
 func (t *Traits) MayExceed(body []byte, known *Checked) bool {
-	if t.Limits == (Limits{}) && t.Schema != SchemaNone {
+	if t.Limits == (Limits{}) && t.Schema != SchemaNone && t.Schema != SchemaInWords {
 		return false
 	}
 	return t.NoTools && (known.says(body, "tools") || known.says(body, "functions")) ||
@@ -37,7 +37,7 @@ func (t *Traits) MayExceed(body []byte, known *Checked) bool {
 		t.NoStream && known.says(body, "stream") ||
 		t.NoLogprobs && known.saysLogprobs(body) ||
 		t.NoSeveral && known.says(body, "n") ||
-		(t.NoJSON || t.Schema == SchemaNone) && known.saysFormat(body) ||
+		(t.NoJSON || t.Schema == SchemaNone || t.Schema == SchemaInWords) && known.saysFormat(body) ||
 		t.NoThinking && known.says(body, "thinking")
 }
 

@@ -43,3 +43,8 @@ func (c *Choice) Unhide() {
 		c.Stop = StopEnd
 	}
 }
+
+// SchemaInstruction returns the words by which a model is told the schema of its answer.
+func SchemaInstruction(schema []byte) string {
+	return JSONInstruction + " The JSON object must match this JSON schema: " + string(schema)
+}

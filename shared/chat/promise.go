@@ -44,14 +44,19 @@ func (r *Request) Promised(answer *Response) error {
 		}
 		text := c.Text()
 		var j jsonText
-		if !j.add([]byte(text)) || !j.whole() {
-			return errNoJSON(r.HiddenAnswer)
+		if !j.add([]byte(text)) || !j.whole() || !r.schemaHolds(j.object) {
+			return errNoJSON(r.Format.Kind == FormatSchema)
 		}
 		if len(j.object) != len(text) {
 			c.replaceText(string(j.object))
 		}
 	}
 	return nil
+}
+
+// schemaHolds reports whether an answer that was asked for in words matches its schema.
+func (r *Request) schemaHolds(object []byte) bool {
+	return r.HiddenAnswer || r.Format.Kind != FormatSchema || Conforms(r.Format.Schema, object)
 }
 
 // replaceText puts text in the place of all texts of the choice.
@@ -217,7 +222,7 @@ func (p *promised) Meter() Meter {
 func (p *promised) Signed() []Signed { return p.dec.Signed() }
 
 func (p *promised) fail() error {
-	p.fault = errNoJSON(p.r.HiddenAnswer)
+	p.fault = errNoJSON(p.r.Format.Kind == FormatSchema)
 	return p.fault
 }
 
@@ -290,7 +295,7 @@ func (p *promised) stop(d *Delta) error {
 			return err
 		}
 	}
-	if !p.json.whole() {
+	if !p.json.whole() || !p.r.schemaHolds(p.json.object) {
 		return p.fail()
 	}
 	return p.emit(d)

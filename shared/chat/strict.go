@@ -1,6 +1,10 @@
 package chat
 
-import "gateway/shared/wire"
+import (
+	"strings"
+
+	"gateway/shared/wire"
+)
 
 // HoldsStrict reports whether hosts that know strict take it for a JSON schema: each object
 // in it must require all of its properties and allow no others.
@@ -84,4 +88,42 @@ func all(properties, required []string) bool {
 		}
 	}
 	return true
+}
+
+// WritesStrict reports whether a tool's strict is written for a host of OpenAI's shape. Clients
+// of other shapes may hold a model to a schema with optional properties, which such a host
+// refuses with 400.
+func (r *Request) WritesStrict(t *Tool) bool {
+	return t.Strict.Set && (!t.Strict.Value || strings.HasPrefix(r.Dialect, "openai.") || HoldsStrict(t.Schema))
+}
+
+// rootKeys say at the root of a schema what its values are.
+var rootKeys = wire.NewKeySet("type", "properties", "$ref", "anyOf", "oneOf", "allOf")
+
+// ObjectSchema returns the schema of a tool's arguments as hosts of OpenAI's shape demand it: an
+// object with properties, though it may have none. Other schemas are returned as they are.
+func ObjectSchema(schema []byte) []byte {
+	var w wire.Walk
+	if schema == nil || rootKeys.Walk(schema, &w) != nil {
+		return schema
+	}
+	typ, properties := w.Spans[0], w.Spans[1]
+	for _, s := range w.Spans[2:] {
+		if !s.Absent() {
+			return schema
+		}
+	}
+	if !typ.Absent() && string(typ.Of(schema)) != `"object"` {
+		return schema
+	}
+	if properties.Absent() {
+		schema = wire.Splice(nil, schema, wire.InsertKey(&w, "properties", []byte("{}")))
+	}
+	if typ.Absent() {
+		if rootKeys.Walk(schema, &w) != nil {
+			return schema
+		}
+		schema = wire.Splice(nil, schema, wire.InsertKey(&w, "type", []byte(`"object"`)))
+	}
+	return schema
 }

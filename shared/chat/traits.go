@@ -112,8 +112,9 @@ type SchemaSupport uint8
 
 // The ways.
 const (
-	SchemaByTool SchemaSupport = iota // by a hidden tool; Anthropic dialect
-	SchemaNative                      // the model has it
-	SchemaNone                        // not at all: such requests are refused
-	SchemaSubset                      // in a subset of JSON schema; Gemini dialect
+	SchemaByTool  SchemaSupport = iota // by a hidden tool; Anthropic dialect
+	SchemaNative                       // the model has it
+	SchemaNone                         // not at all: such requests are refused
+	SchemaSubset                       // in a subset of JSON schema; Gemini dialect
+	SchemaInWords                      // by json_object and an instruction; OpenAI dialect
 )

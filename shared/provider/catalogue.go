@@ -72,7 +72,10 @@ var (
 var (
 	plain     = Quirks{StreamUsage: true}
 	maxTokens = Quirks{StreamUsage: true, OnlyMaxTokens: true}
-	reserved  = Quirks{OnlyMaxTokens: true} // not known to accept stream_options
+	reserved  = Quirks{OnlyMaxTokens: true} // not known to accept stream_options, or known to refuse it
+	// objectOnly are hosts whose reference has text and json_object alone
+	// (api-docs.deepseek.com/api/create-chat-completion, docs.z.ai, docs.bigmodel.cn, 2026-11-29).
+	objectOnly = Quirks{StreamUsage: true, OnlyMaxTokens: true, ObjectOnly: true}
 )
 
 // catalogue is the table: first the makers of models, then the hosts of open models, then
@@ -189,10 +192,10 @@ var catalogue = []Provider{
 		Fields: []Field{{Name: "mistral_fim_completion"}},
 		Quirks: Quirks{OnlyMaxTokens: true, RequiredIsAny: true, NoUnknown: true, Rename: []Rename{{"seed", "random_seed"}, {"safe_mode", "safe_prompt"}, {"dimensions", "output_dimension"}}, Drop: []string{"user", "logit_bias", "logprobs", "top_logprobs", "service_tier", "store", "stream_options"}}},
 	{ID: "x-ai", Name: "xAI", Dialect: OpenAIChat, Base: "https://api.x.ai/v1", Auth: bearer, Key: always, Routes: xaiRoutes, Quirks: plain},
-	{ID: "deepseek", Name: "DeepSeek", Dialect: OpenAIChat, Base: "https://api.deepseek.com", Prefix: "/v1", Auth: bearer, Key: always, Routes: chatOnly, Model: "deepseek-chat", Quirks: maxTokens},
+	{ID: "deepseek", Name: "DeepSeek", Dialect: OpenAIChat, Base: "https://api.deepseek.com", Prefix: "/v1", Auth: bearer, Key: always, Routes: chatOnly, Model: "deepseek-chat", Quirks: objectOnly},
 	{ID: "moonshot", Name: "Moonshot AI", Dialect: OpenAIChat, Base: "https://api.moonshot.ai", Prefix: "/v1", Auth: bearer, Key: always, Routes: chatOnly, Model: "moonshot-v1-8k", Quirks: maxTokens},
-	{ID: "zhipu", Name: "Zhipu AI", Dialect: OpenAIChat, Base: "https://open.bigmodel.cn/api/paas/v4", Auth: bearer, Key: always, Routes: chatEmbed, Quirks: maxTokens},
-	{ID: "z-ai", Name: "Z.AI", Dialect: OpenAIChat, Base: "https://api.z.ai/api/paas/v4", Auth: bearer, Key: always, Routes: chatOnly, Model: "glm-4.6", Quirks: plain},
+	{ID: "zhipu", Name: "Zhipu AI", Dialect: OpenAIChat, Base: "https://open.bigmodel.cn/api/paas/v4", Auth: bearer, Key: always, Routes: chatEmbed, Quirks: objectOnly},
+	{ID: "z-ai", Name: "Z.AI", Dialect: OpenAIChat, Base: "https://api.z.ai/api/paas/v4", Auth: bearer, Key: always, Routes: chatOnly, Model: "glm-4.6", Quirks: Quirks{StreamUsage: true, ObjectOnly: true}},
 	{ID: "dashscope", Name: "Alibaba DashScope", Dialect: OpenAIChat, Base: "https://dashscope-intl.aliyuncs.com/compatible-mode/v1", Auth: bearer, Key: always, Routes: chatEmbed, Model: "qwen-turbo", Quirks: plain},
 	{ID: "minimax", Name: "MiniMax", Dialect: OpenAIChat, Base: "https://api.minimax.io/v1", Auth: bearer, Key: always, Routes: chatOnly, Quirks: reserved},
 	{ID: "lingyi", Name: "Lingyi (01.AI)", Dialect: OpenAIChat, Base: "https://api.lingyiwanwu.com", Prefix: "/v1", Auth: bearer, Key: always, Routes: chatOnly, Quirks: reserved},
@@ -218,7 +221,7 @@ var catalogue = []Provider{
 		Fields: []Field{{Name: "workers_ai_account_id", Form: PathSegment, Need: always}}},
 	{ID: "github", Name: "GitHub Models", Dialect: OpenAIChat, Base: "https://models.github.ai/inference", Auth: bearer, Key: always, Routes: chatTextEmbed, Quirks: plain,
 		Headers: []Header{{"extra-parameters", "{azure_extra_parameters|drop}"}}, Fields: []Field{{Name: "azure_extra_parameters", Header: "azure-extra-params"}}},
-	{ID: "databricks", Name: "Databricks Model Serving", Dialect: OpenAIChat, Base: "https://{databricks_workspace}.cloud.databricks.com", Auth: bearer, Key: always, Routes: databricksRoutes, Quirks: maxTokens,
+	{ID: "databricks", Name: "Databricks Model Serving", Dialect: OpenAIChat, Base: "https://{databricks_workspace}.cloud.databricks.com", Auth: bearer, Key: always, Routes: databricksRoutes, Quirks: reserved,
 		Fields: []Field{{Name: "databricks_workspace", Form: HostLabels, Need: always}, {Name: "databricks_serving_endpoint_name", Form: PathSegment}}},
 	{ID: "cortex", Aliases: []string{"snowflake-cortex"}, Name: "Snowflake Cortex", Dialect: OpenAIChat, Base: "https://{snowflake_account}.snowflakecomputing.com/api/v2", Auth: bearer, Key: always,
 		Headers: []Header{{"X-Snowflake-Authorization-Token-Type", "KEYPAIR_JWT"}, {"Accept", "application/json, text/event-stream"}},

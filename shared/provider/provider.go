@@ -55,6 +55,7 @@ type Quirks struct {
 	OnlyMaxTokens bool     // takes max_tokens, not max_completion_tokens
 	RequiredIsAny bool     // writes tool_choice "required" as "any"
 	CacheControl  bool     // takes cache markers on parts
+	ObjectOnly    bool     // takes response_format json_object, but not json_schema
 	NoUnknown     bool     // refuses members that are not in its reference
 	Rename        []Rename // members with another name
 	Drop          []string // members that it refuses

@@ -69,6 +69,9 @@ func (p *Provider) traits(model string) chat.Traits {
 	t.NoUnknown = q.NoUnknown
 	t.NoParallelTools = q.drops("parallel_tool_calls")
 	t.Schema = chat.SchemaNative
+	if q.ObjectOnly {
+		t.Schema = chat.SchemaInWords
+	}
 	if q.OnlyMaxTokens {
 		t.MaxTokensField = "max_tokens"
 	}

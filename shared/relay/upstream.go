@@ -160,7 +160,11 @@ func (rq *requests) within(src []byte) error {
 	if err := r.RefuseThread(rq.To.Traits.NoThreads); err != nil {
 		return err
 	}
-	return chat.Refuse(rq.Route.Client, r, &rq.To.Traits, &rq.Loss)
+	traits := rq.To.Traits
+	if traits.Schema == chat.SchemaInWords { // only a translation can put it in words
+		traits.Schema = chat.SchemaNone
+	}
+	return chat.Refuse(rq.Route.Client, r, &traits, &rq.Loss)
 }
 
 // translated decodes the request once and encodes it for the target.

@@ -26,7 +26,11 @@ func (e *toolEncoder) writeOutputConfig() {
 			e.b = append(e.b, ',')
 		}
 		e.b = append(e.b, `"format":{"type":"json_schema","schema":`...)
-		e.b = append(e.b, e.r.Format.Schema...)
+		if e.r.Dialect == name {
+			e.b = append(e.b, e.r.Format.Schema...)
+		} else {
+			e.b = claude.AppendSchema(e.b, e.r.Format.Schema, "response_format.json_schema.schema", e.loss)
+		}
 		e.b = append(e.b, '}')
 	}
 	e.b = append(e.b, '}')
@@ -101,7 +105,11 @@ func (e *toolEncoder) tool(t *chat.Tool, at place) bool {
 		e.str("description", t.Description.Value)
 	}
 	e.key("input_schema")
-	e.schema(t.Schema)
+	schema := t.Schema
+	if t.Strict.Value && !e.t.NoStrictTools && schema != nil && e.r.Dialect != name {
+		schema = claude.AppendSchema(nil, schema, at.String()+".parameters", e.loss)
+	}
+	e.schema(schema)
 	if t.Strict.Set {
 		switch {
 		case e.t.NoStrictTools:

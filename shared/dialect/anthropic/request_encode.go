@@ -129,10 +129,10 @@ func (e *requestEncoder) write() error {
 		e.b = append(e.b, `,"stream":true`...)
 	}
 	e.sampling()
-	if len(r.Stop) > 0 {
+	if stops := claude.Stops(r, e.loss); len(stops) > 0 {
 		e.key("stop_sequences")
 		e.b = append(e.b, '[')
-		for i, s := range r.Stop {
+		for i, s := range stops {
 			if i > 0 {
 				e.b = append(e.b, ',')
 			}

@@ -16,18 +16,9 @@ const (
 	MinBudget = 1024
 )
 
-// Refuse tests stop strings, the bound of tokens and the temperature. least is the
+// Refuse tests the bound of tokens and the temperature. least is the
 // least bound of tokens.
 func Refuse(r *chat.Request, t *chat.Traits, least int64) error {
-	for i, s := range r.Stop {
-		if strings.TrimSpace(s) == "" {
-			field := "stop"
-			if len(r.Stop) > 1 {
-				field = "stop[" + strconv.Itoa(i) + "]"
-			}
-			return fault.Invalid(field, "%s must not be only white space for this provider", field)
-		}
-	}
 	if r.MaxTokens.Set && r.MaxTokens.Value < least {
 		return fault.Invalid(r.MaxTokensField, "%s must be at least %d for this provider", r.MaxTokensField, least)
 	}
@@ -35,6 +26,24 @@ func Refuse(r *chat.Request, t *chat.Traits, least int64) error {
 		return fault.Invalid("temperature", "temperature must be between 0 and 1 for this provider")
 	}
 	return nil
+}
+
+// Stops returns the stop strings that Claude takes: those that are not only white space. The
+// others are reported.
+func Stops(r *chat.Request, loss *chat.Loss) []string {
+	kept := make([]string, 0, len(r.Stop))
+	for i, s := range r.Stop {
+		if strings.TrimSpace(s) != "" {
+			kept = append(kept, s)
+			continue
+		}
+		field := "stop"
+		if len(r.Stop) > 1 {
+			field += "[" + strconv.Itoa(i) + "]"
+		}
+		loss.Add(field, "only white space, which this model refuses")
+	}
+	return kept
 }
 
 // Skipped counts how many cache markers are left out, from the front: the last

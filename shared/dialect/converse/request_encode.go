@@ -118,7 +118,11 @@ func (e *settingsEncoder) inference() {
 		temperature.Value = 1
 		e.loss.Add("temperature", "cut to 1")
 	}
-	if !e.maxTokens.Set && len(r.Stop) == 0 && !temperature.Set && !topP.Set {
+	stops := r.Stop
+	if e.t.Family == familyAnthropic {
+		stops = claude.Stops(r, e.loss)
+	}
+	if !e.maxTokens.Set && len(stops) == 0 && !temperature.Set && !topP.Set {
 		return
 	}
 	e.Key("inferenceConfig")
@@ -126,7 +130,7 @@ func (e *settingsEncoder) inference() {
 	e.IntIf("maxTokens", e.maxTokens)
 	e.FloatIf("temperature", temperature)
 	e.FloatIf("topP", topP)
-	e.ListIf("stopSequences", r.Stop)
+	e.ListIf("stopSequences", stops)
 	e.Close('}')
 }
 

@@ -23,7 +23,11 @@ func (e *toolEncoder) outputConfig() {
 	f := &e.r.Format
 	e.Key("outputConfig")
 	e.B = append(e.B, `{"textFormat":{"type":"json_schema","structure":{"jsonSchema":{"schema":`...)
-	e.B = wire.AppendJSONString(e.B, f.Schema)
+	schema := []byte(f.Schema)
+	if e.t.Family == familyAnthropic {
+		schema = claude.AppendSchema(nil, schema, "response_format.json_schema.schema", e.loss)
+	}
+	e.B = wire.AppendJSONString(e.B, schema)
 	if f.Name != "" {
 		e.Str("name", chat.LegalName(f.Name, maxToolName))
 	}
@@ -109,7 +113,11 @@ func (e *toolEncoder) tool(t *chat.Tool, i int) {
 		strict = false
 		e.loss.Add(e.toolPath(i)+".strict", "not taken by this model")
 	}
-	e.toolSpec(chat.LegalName(t.Name, maxToolName), t.Description.Value, t.Schema, strict)
+	schema := []byte(t.Schema)
+	if strict && schema != nil && e.t.Family == familyAnthropic {
+		schema = claude.AppendSchema(nil, schema, e.toolPath(i)+".parameters", e.loss)
+	}
+	e.toolSpec(chat.LegalName(t.Name, maxToolName), t.Description.Value, schema, strict)
 	for _, x := range t.Extra {
 		e.loss.Add(e.toolPath(i)+"."+x.Name, notTaken)
 	}

@@ -18,6 +18,12 @@ func (e *requestEncoder) messages() error {
 		}
 		first = false
 	}
+	if e.r.UnboundJSON {
+		next()
+		e.b = append(e.b, `{"role":"system","content":`...)
+		e.b = wire.AppendJSONString(e.b, chat.SchemaInstruction(e.r.Format.Schema))
+		e.b = append(e.b, '}')
+	}
 	var media []chat.Part
 	ms := e.r.Messages
 	for i := range ms {
@@ -48,7 +54,7 @@ func (e *requestEncoder) messages() error {
 			return err
 		}
 	}
-	if first {
+	if first || e.r.UnboundJSON && len(ms) == 0 {
 		return fault.Invalid("messages", "messages must hold at least one message with content")
 	}
 	return nil

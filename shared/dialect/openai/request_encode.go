@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	"gateway/shared/chat"
+	"gateway/shared/dialect/upstream"
 	"gateway/shared/fault"
 	"gateway/shared/wire"
 )
@@ -32,7 +33,7 @@ func encodeChatRequest(dst []byte, r *chat.Request, t *chat.Traits, loss *chat.L
 	if err := r.Rename(longest); err != nil {
 		return dst, err
 	}
-	r.HiddenAnswer = false
+	r.HiddenAnswer, r.UnboundJSON = false, r.Format.Kind == chat.FormatSchema && t.Schema == chat.SchemaInWords
 	r.ReportUnread(loss)
 	r.ReportBelow(loss, chat.BelowCitations|chat.BelowDocuments|chat.BelowRemoteTitles|chat.BelowCallSignatures|chat.BelowResultMarkers)
 	e := requestEncoder{b: dst, r: r, t: t, loss: loss, max: longest}
@@ -197,6 +198,12 @@ func (e *requestEncoder) shape() error {
 		if e.t.Schema == chat.SchemaNone {
 			return fault.New(fault.UnsupportedResponse, "response_format", "This model cannot answer in a JSON schema")
 		}
+		if e.t.Schema == chat.SchemaInWords {
+			e.loss.Add("response_format", upstream.InWords)
+			e.key("response_format")
+			e.b = append(e.b, `{"type":"json_object"}`...)
+			break
+		}
 		e.schema(f)
 	}
 	e.thinking()
@@ -327,14 +334,16 @@ func (e *requestEncoder) tool(t *chat.Tool, path string) {
 	}
 	if t.Schema != nil {
 		e.key("parameters")
-		e.b = append(e.b, t.Schema...)
+		e.b = append(e.b, chat.ObjectSchema(t.Schema)...)
 	}
-	if t.Strict.Set {
-		if e.t.NoStrictTools {
-			e.loss.Add(path+".strict", notTaken)
-		} else {
-			e.bool("strict", t.Strict.Value)
-		}
+	switch {
+	case !t.Strict.Set:
+	case e.t.NoStrictTools:
+		e.loss.Add(path+".strict", notTaken)
+	case !e.r.WritesStrict(t):
+		e.loss.Add(path+".strict", "this provider is strict only about schemas that require every property")
+	default:
+		e.bool("strict", t.Strict.Value)
 	}
 	e.b = append(e.b, '}')
 	e.marker(t.Cache, func() string { return path })

@@ -274,7 +274,14 @@ func (e *requestEncoder) tools() error {
 		} else {
 			e.b = append(e.b, ',')
 		}
-		e.b = appendTool(e.b, t, chat.LegalName(t.Name, e.max), t.Strict.Value, !e.t.NoStrictTools)
+		strict := t.Strict.Value
+		if strict && !r.WritesStrict(t) && !e.t.NoStrictTools {
+			strict = false
+			e.loss.Add(path+".strict", "this provider is strict only about schemas that require every property")
+		}
+		sent := *t
+		sent.Schema = chat.ObjectSchema(t.Schema)
+		e.b = appendTool(e.b, &sent, chat.LegalName(t.Name, e.max), strict, !e.t.NoStrictTools)
 		e.dropIf(t.Strict.Set && e.t.NoStrictTools, path+".strict")
 		e.dropIf(t.Cache != chat.NoCache, path+".cache_control")
 		for _, x := range t.Extra {
