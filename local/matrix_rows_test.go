@@ -284,7 +284,7 @@ func (m *matrix) carried(c *client, column int, w *wish) string {
 
 // thinks tells whether a provider's body asks for thinking.
 func thinks(body []byte) bool {
-	for _, member := range []string{`"reasoning_effort":"high"`, `"reasoning":{"effort":`, `"thinking":{"type":"enabled"`, `"thinking":{"type":"adaptive"`, `"thinkingConfig":`, `"reasoningEffort":`, `"reasoning_effort":`} {
+	for _, member := range []string{`"reasoning_effort":"high"`, `"reasoning":{"effort":`, `"thinking":{"type":"enabled"`, `"thinking":{"type":"adaptive"`, `"thinkingConfig":`, `"reasoningEffort":`, `"enable_thinking":true`, `"reasoning_effort":`} {
 		if bytes.Contains(body, []byte(member)) {
 			return true
 		}

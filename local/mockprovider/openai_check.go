@@ -247,6 +247,7 @@ func (q *chatRequest) format(v value, messages string) *apiError {
 			return badRequest("messages", "", "'messages' must contain the word 'json' in some form, to use 'response_format' of type 'json_object'.")
 		}
 		q.anyJSON = true
+		q.schema = schemaInWords(v.get("messages"))
 	case "json_schema":
 		s := f.get("json_schema")
 		if s.kind != object {
@@ -263,6 +264,19 @@ func (q *chatRequest) format(v value, messages string) *apiError {
 		return badRequest("response_format.type", "invalid_value", "Invalid value: '"+f.get("type").s+"'. Supported values are: 'json_object', 'json_schema', and 'text'.")
 	}
 	return nil
+}
+
+// schemaInWords returns the JSON schema that a system message asks for; the zero value if none
+// does. A model follows such an instruction.
+func schemaInWords(messages value) value {
+	for _, m := range messages.arr {
+		if _, schema, ok := strings.Cut(m.get("content").s, "match this JSON schema: "); ok && m.get("role").s == "system" {
+			if v, err := parseJSON(schema); err == nil {
+				return v
+			}
+		}
+	}
+	return value{}
 }
 
 // checkStrictSchema checks that the root of a strict schema stays within the documented

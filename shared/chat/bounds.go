@@ -20,7 +20,6 @@ const (
 	HighTemperature                       // a higher temperature
 	ManyLogprobs                          // more alternatives of each token
 	CountedLogprobs                       // logprobs of a chat as a number
-	AnyTool                               // tool_choice "any"
 	NoEnd                                 // -1 as the bound of tokens: none
 )
 
@@ -32,14 +31,13 @@ type Room struct {
 	Temperature     float64 // highest
 	Logprobs        int     // most alternatives of each token
 	CountedLogprobs int     // highest logprobs of a chat that is a number
-	AnyTool         bool    // takes tool_choice "any"
 	NoEnd           bool    // takes -1 as the bound of tokens
 }
 
 // Unbounded is the room of a host of which nothing is known: the host itself refuses what
 // it does not take.
 var Unbounded = Room{
-	Stops: math.MaxInt, Tools: math.MaxInt, Temperature: math.MaxFloat64, Logprobs: math.MaxInt, CountedLogprobs: math.MaxInt, AnyTool: true, NoEnd: true,
+	Stops: math.MaxInt, Tools: math.MaxInt, Temperature: math.MaxFloat64, Logprobs: math.MaxInt, CountedLogprobs: math.MaxInt, NoEnd: true,
 }
 
 // Within gives the 400 for the first excess that the target has no room for.
@@ -64,8 +62,6 @@ func (r *Room) takes(e *Excess) bool {
 		return e.Amount <= float64(r.Logprobs)
 	case CountedLogprobs:
 		return e.Amount <= float64(r.CountedLogprobs)
-	case AnyTool:
-		return r.AnyTool
 	case NoEnd:
 		return r.NoEnd
 	}

@@ -43,6 +43,7 @@ var Members = []Member{
 	{"Completion", "suffix", nil},
 	{"Extra", "extra", nil}, // by their own names
 	{"Unread", "messages", nil},
+	{"Guessed", "response_format.type", nil},
 
 	{"Dialect", "", nil},
 	{"MaxTokensField", "", nil},

@@ -73,6 +73,8 @@ type Request struct {
 	// Unread are the paths of members inside of messages that the client's
 	// dialect does not know, at most maxUnread.
 	Unread []string
+	// Guessed are members whose value is not known here, with what it is taken for.
+	Guessed []Lost
 
 	// Renamed maps tool names as sent to the provider to the client's names. It
 	// is set by EncodeRequest when the provider's dialect forbids a name, and read
@@ -105,8 +107,20 @@ func (r *Request) Unknown(message, part int, member []byte) {
 	r.Unread = append(r.Unread, path+"."+clipName(string(member)))
 }
 
-// ReportUnread adds what was not read to a report.
-func (r *Request) ReportUnread(loss *Loss) {
+// Guess notes that the value of a member is not known here and is taken for another.
+func (r *Request) Guess(path, taken string) {
+	r.Guessed = append(r.Guessed, Lost{Path: path, Reason: "not known; taken for " + taken})
+}
+
+// ReportUnread adds what was not read, and what was guessed, to a report. words are the modes of
+// ToolChoice.Word that the encoder writes.
+func (r *Request) ReportUnread(loss *Loss, words ...string) {
+	if w := r.ToolChoice.Word; w != "" && !slices.Contains(words, w) {
+		loss.Add("tool_choice", "not known; taken for auto")
+	}
+	for _, g := range r.Guessed {
+		loss.Add(g.Path, g.Reason)
+	}
 	for _, path := range r.Unread {
 		loss.Add(path, "not known")
 	}
@@ -242,6 +256,8 @@ const (
 type ToolChoice struct {
 	Mode ToolChoiceMode
 	Name string // of the one tool, for ToolsNamed
+	// Word is a mode that only some hosts know, such as validated; Mode is then the closest one.
+	Word string
 }
 
 // Forced reports whether the answer must call a tool.

@@ -158,10 +158,12 @@ var nested = map[string]asking{
 	}},
 	"ToolChoice.Mode":       {without: withTools, with: func(r *chat.Request) { r.ToolChoice.Mode = chat.ToolsRequired }},
 	"ToolChoice.Mode, none": {without: withTools, with: func(r *chat.Request) { r.ToolChoice.Mode = chat.ToolsNone }},
-	"ToolChoice.Name":       {without: withTools, with: func(r *chat.Request) { r.ToolChoice = chat.ToolChoice{Mode: chat.ToolsNamed, Name: "f"} }},
-	"Format.Kind":           {with: func(r *chat.Request) { r.Format = chat.Format{Kind: chat.FormatJSON, Set: true} }},
-	"Format.Name":           {without: schemaFormat, with: func(r *chat.Request) { r.Format.Name = "m" }},
-	"Format.Description":    {without: schemaFormat, with: func(r *chat.Request) { r.Format.Description = "how it is" }},
+	"ToolChoice.Word": {without: func(r *chat.Request) { r.Tools, r.ToolChoice.Mode = tools(), chat.ToolsAuto },
+		with: func(r *chat.Request) { r.ToolChoice.Word = "validated" }},
+	"ToolChoice.Name":    {without: withTools, with: func(r *chat.Request) { r.ToolChoice = chat.ToolChoice{Mode: chat.ToolsNamed, Name: "f"} }},
+	"Format.Kind":        {with: func(r *chat.Request) { r.Format = chat.Format{Kind: chat.FormatJSON, Set: true} }},
+	"Format.Name":        {without: schemaFormat, with: func(r *chat.Request) { r.Format.Name = "m" }},
+	"Format.Description": {without: schemaFormat, with: func(r *chat.Request) { r.Format.Description = "how it is" }},
 	"Format.Schema": {without: schemaFormat, with: func(r *chat.Request) {
 		r.Format.Schema = json.RawMessage(`{"type":"object","properties":{"b":{"type":"string"}},"required":["b"],"additionalProperties":false}`)
 	}},

@@ -59,6 +59,7 @@ var given = map[string]func(r *chat.Request){
 	"ServiceTier":      func(r *chat.Request) { r.ServiceTier = "flex" },
 	"Completion":       func(r *chat.Request) { r.Completion = &chat.Completion{Prompts: 1, Suffix: "the end"} },
 	"Extra":            func(r *chat.Request) { r.Extra = []chat.Field{{Name: "extra", Raw: json.RawMessage(`"x"`)}} },
+	"Guessed":          func(r *chat.Request) { r.Guess("response_format.type", "text") },
 	"Unread":           func(r *chat.Request) { r.Unread = []string{"messages[0].mood"} },
 }
 

@@ -26,8 +26,6 @@ var rooms = map[string]chat.Room{
 	// "Integer that controls the number of top logprobs, 0 to 20": docs.together.ai,
 	// Create Chat Completion, logprobs.
 	"together-ai": {CountedLogprobs: 20},
-	// "auto, none, any, required": docs.mistral.ai, Chat Completion, tool_choice.
-	"mistral-ai": {AnyTool: true},
 }
 
 // room tells how much wider than the specification the target's bounds are.
@@ -40,7 +38,7 @@ func (t *Target) room(model string) chat.Room {
 	case t.Provider.ID == "vertex-ai":
 		switch publisher, _ := vertexModel(model); publisher {
 		case "mistralai":
-			return rooms["mistral-ai"]
+			return chat.Room{}
 		case "endpoints":
 			return chat.Unbounded // a caller's own machine
 		case "meta":

@@ -236,8 +236,8 @@ var capabilities = map[string][]rule{
 		{[]string{"command-r", "command-r7b", "command-a-03", "command-a-translate", "command-light", "command-nightly", "c4ai-aya-expanse"}, images | audio | thinking},
 	},
 	"deepseek": {
-		{[]string{"deepseek-reasoner"}, media | jsonSchema | logprobs},
-		{[]string{"deepseek-chat"}, media | jsonSchema},
+		{[]string{"deepseek-reasoner"}, media | logprobs},
+		{[]string{"deepseek-chat"}, media},
 	},
 	"groq": {
 		{[]string{"llama-3.1-", "llama-3.3-", "llama3-", "openai/gpt-oss", "gemma2-", "qwen/qwen3-32b", "qwen-qwq", "deepseek-r1-", "moonshotai/kimi-k2-instruct", "allam-", "mixtral-"}, media | several},

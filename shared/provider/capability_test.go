@@ -65,7 +65,7 @@ func TestWhatModelsCannotDo(t *testing.T) {
 			t.Errorf("%s %s for a target: %+v", c.provider, c.model, got)
 		}
 	}
-	for provider, model := range map[string]string{"openai": "gpt-3.5-turbo-0125", "deepseek": "deepseek-chat", "anthropic": "claude-2"} {
+	for provider, model := range map[string]string{"openai": "gpt-3.5-turbo-0125", "anthropic": "claude-2"} {
 		if row(t, provider).Traits(model).Schema != chat.SchemaNone {
 			t.Errorf("%s %s answers in a schema", provider, model)
 		}

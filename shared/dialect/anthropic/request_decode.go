@@ -110,15 +110,15 @@ func (q *requestDecoder) outputConfig(inner string) bool {
 		for key := range d.Object {
 			switch string(key) {
 			case "type":
-				if d.Str() != "json_schema" {
-					d.Fail("must be json_schema")
+				if f.Kind = chat.FormatSchema; d.Str() != "json_schema" {
+					f.Kind = chat.FormatText
+					r.Guess("response_format.type", "text")
 				}
-				f.Kind = chat.FormatSchema
 			case "schema":
 				f.Schema = member.Object(d)
 			}
 		}
-		if d.Err() == nil && f.Schema == nil {
+		if d.Err() == nil && f.Schema == nil && f.Kind == chat.FormatSchema {
 			d.Fail("must have a schema")
 		}
 		// This provider always enforces the schema.
@@ -151,7 +151,7 @@ func (q *requestDecoder) toolChoice() {
 			case "tool":
 				r.ToolChoice.Mode = chat.ToolsNamed
 			default:
-				d.Fail("must be auto, any, tool or none")
+				r.ToolChoice.Mode, r.ToolChoice.Word = chat.ToolsAuto, mode
 			}
 		case "name":
 			r.ToolChoice.Name = d.Str()

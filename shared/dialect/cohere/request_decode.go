@@ -71,13 +71,13 @@ func (q *requestDecoder) member(key string) {
 	case "strict_tools":
 		q.strict = d.Bool()
 	case "tool_choice":
-		switch d.Str() {
+		switch word := d.Str(); word {
 		case "REQUIRED":
 			r.ToolChoice.Mode = chat.ToolsRequired
 		case "NONE":
 			r.ToolChoice.Mode = chat.ToolsNone
 		default:
-			d.Fail("must be REQUIRED or NONE")
+			r.ToolChoice.Mode, r.ToolChoice.Word = chat.ToolsAuto, word
 		}
 	case "response_format":
 		q.format()

@@ -74,3 +74,6 @@ func (Generate) MeterResponse(body []byte) chat.Meter { return meterPlain(body) 
 
 // NewStreamFilter implements chat.Passer.
 func (Generate) NewStreamFilter(*chat.FilterOptions) chat.StreamFilter { return new(filter) }
+
+// validated is the mode of tool_choice in which calls are held to their schemas.
+const validated = "validated"

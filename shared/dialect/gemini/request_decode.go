@@ -249,9 +249,12 @@ func (q *requestDecoder) toolConfig() {
 		for inner := range d.Object {
 			switch string(inner) {
 			case "mode":
-				switch strings.ToUpper(optString(d)) {
-				case "AUTO", "VALIDATED":
+				switch word := strings.ToUpper(optString(d)); word {
+				case "AUTO":
 					c.Mode = chat.ToolsAuto
+				case "", "MODE_UNSPECIFIED":
+				default:
+					c.Mode, c.Word = chat.ToolsAuto, strings.ToLower(word)
 				case "NONE":
 					c.Mode = chat.ToolsNone
 				case "ANY":

@@ -61,7 +61,7 @@ func encodeRequest(dst []byte, r *chat.Request, t *chat.Traits, loss *chat.Loss)
 	if err := e.refuse(); err != nil {
 		return dst, err
 	}
-	r.ReportUnread(loss)
+	r.ReportUnread(loss, validated)
 	r.ReportBelow(loss, chat.BelowCitations|chat.BelowDocuments|chat.BelowTitles|chat.BelowResultMarkers|chat.BelowWay)
 	e.extra.sort(&e)
 	e.planRecalls()

@@ -183,7 +183,9 @@ func (e *toolEncoder) toolConfig() {
 	mode := ""
 	switch e.r.ToolChoice.Mode {
 	case chat.ToolsAuto:
-		mode = "AUTO"
+		if mode = "AUTO"; e.r.ToolChoice.Word == validated {
+			mode = "VALIDATED"
+		}
 	case chat.ToolsNone:
 		mode = "NONE"
 	case chat.ToolsRequired, chat.ToolsNamed:

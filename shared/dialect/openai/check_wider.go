@@ -48,13 +48,6 @@ func countedLogprobs(raw []byte) (chat.ExcessKind, float64) {
 	return 0, 0
 }
 
-func anyTool(raw []byte) (chat.ExcessKind, float64) {
-	if string(raw) == `"any"` {
-		return chat.AnyTool, 1
-	}
-	return 0, 0
-}
-
 // noEnd is for -1, which means no bound.
 func noEnd(raw []byte) (chat.ExcessKind, float64) {
 	if string(raw) == "-1" {

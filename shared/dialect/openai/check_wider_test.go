@@ -33,8 +33,7 @@ func TestBoundsThatSomeHostWidens(t *testing.T) {
 		{Chat{}, `{"model":"m",` + talk + `,"temperature":2.5}`, "temperature", chat.HighTemperature, 2.5, chat.Unbounded, chat.Room{Temperature: 2.4}},
 		{Chat{}, `{"model":"m",` + talk + `,"logprobs":true,"top_logprobs":21}`, "top_logprobs", chat.ManyLogprobs, 21, chat.Unbounded, chat.Room{CountedLogprobs: 30}},
 		{Chat{}, `{"model":"m",` + talk + `,"logprobs":1}`, "logprobs", chat.CountedLogprobs, 1, chat.Room{CountedLogprobs: 20}, chat.Room{Logprobs: 9}},
-		{Chat{}, `{"model":"m",` + talk + `,"tool_choice":"any"}`, "tool_choice", chat.AnyTool, 1, chat.Room{AnyTool: true}, chat.Room{NoEnd: true}},
-		{Chat{}, `{"model":"m",` + talk + `,"max_tokens":-1}`, "max_tokens", chat.NoEnd, 1, chat.Room{NoEnd: true}, chat.Room{AnyTool: true}},
+		{Chat{}, `{"model":"m",` + talk + `,"max_tokens":-1}`, "max_tokens", chat.NoEnd, 1, chat.Room{NoEnd: true}, chat.Room{}},
 		{Chat{}, `{"model":"m",` + talk + `,"max_completion_tokens":-1}`, "max_completion_tokens", chat.NoEnd, 1, chat.Unbounded, chat.Room{}},
 		{Completions{}, `{"model":"m","prompt":"x","stop":` + list(5, `"s"`) + `}`, "stop", chat.ManyStops, 5, chat.Room{Stops: 16}, chat.Room{}},
 		{Completions{}, `{"model":"m","prompt":"x","temperature":3}`, "temperature", chat.HighTemperature, 3, chat.Unbounded, chat.Room{}},
@@ -74,7 +73,7 @@ func TestBoundsThatNoHostWidens(t *testing.T) {
 	t.Parallel()
 	for member, field := range map[string]string{
 		`"temperature":-1`: "temperature", `"temperature":"hot"`: "temperature", `"stop":["a","b","c","d",5]`: "stop[4]", `"stop":5`: "stop", `"max_tokens":-2`: "max_tokens",
-		`"max_tokens":1.5`: "max_tokens", `"tool_choice":"all"`: "tool_choice", `"logprobs":-1`: "logprobs", `"logprobs":"yes"`: "logprobs", `"top_logprobs":-1`: "top_logprobs",
+		`"max_tokens":1.5`: "max_tokens", `"tool_choice":7`: "tool_choice", `"logprobs":-1`: "logprobs", `"logprobs":"yes"`: "logprobs", `"top_logprobs":-1`: "top_logprobs",
 		`"n":129`: "n", `"top_p":2`: "top_p", `"tools":` + list(129, "7"): "tools[0]", `"functions":[]`: "functions", `"presence_penalty":3`: "presence_penalty", `"thinking":7`: "thinking",
 	} {
 		c := chat.Checked{ByTarget: true}

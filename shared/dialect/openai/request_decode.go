@@ -203,7 +203,7 @@ func (q *requestDecoder) format() chat.Format {
 			case "json_schema":
 				f.Kind = chat.FormatSchema
 			default:
-				d.Fail("must be text, json_object or json_schema")
+				q.r.Guess("response_format.type", "text")
 			}
 		case "json_schema":
 			for name := range d.Object {

@@ -62,16 +62,16 @@ func (q *requestDecoder) function(t *chat.Tool) {
 func (q *requestDecoder) toolChoice(place string) chat.ToolChoice {
 	d := q.d
 	if d.Kind() == wire.KindString {
-		switch d.Str() {
+		switch word := d.Str(); word {
 		case "none":
 			return chat.ToolChoice{Mode: chat.ToolsNone}
 		case "required", "any": // some hosts call it so
 			return chat.ToolChoice{Mode: chat.ToolsRequired}
 		case "auto":
 			return chat.ToolChoice{Mode: chat.ToolsAuto}
+		default:
+			return chat.ToolChoice{Mode: chat.ToolsAuto, Word: word}
 		}
-		d.Fail("must be none, auto, required or an object that names a function")
-		return chat.ToolChoice{}
 	}
 	whole := *d
 	name := ""
@@ -113,7 +113,7 @@ func (q *requestDecoder) allowedTools() chat.ToolChoiceMode {
 			case "required":
 				mode = chat.ToolsRequired
 			default:
-				d.Fail("must be auto or required")
+				q.r.Guess("tool_choice.allowed_tools.mode", "auto")
 			}
 		case "tools":
 			for range d.Array {

@@ -187,13 +187,8 @@ func testConversation(key string, raw []byte) error {
 
 func testToolChoice(key string, raw []byte) error {
 	switch wire.KindOf(raw) {
-	case wire.KindObject:
+	case wire.KindObject, wire.KindString:
 		return nil
-	case wire.KindString:
-		switch string(raw) {
-		case `"none"`, `"auto"`, `"required"`:
-			return nil
-		}
 	}
 	return fault.Invalid(key, "%s must be none, auto, required or an object that names a tool", key)
 }

@@ -230,7 +230,7 @@ func (q *requestDecoder) format() {
 			case "json_schema":
 				f.Kind = chat.FormatSchema
 			default:
-				d.Fail("must be text, json_object or json_schema")
+				q.r.Guess("response_format.type", "text")
 			}
 		case "name":
 			f.Name = d.Str()

@@ -92,9 +92,9 @@ func dropPlainFormat(extra []chat.Field) []chat.Field {
 func (q *requestDecoder) toolChoice() {
 	d, r := q.d, q.r
 	if d.Kind() == wire.KindString {
-		r.ToolChoice.Mode = choiceMode(d.Str())
-		if r.ToolChoice.Mode == chat.ToolsUnsaid {
-			d.Fail("must be none, auto, required or an object that names a tool")
+		word := d.Str()
+		if r.ToolChoice.Mode = choiceMode(word); r.ToolChoice.Mode == chat.ToolsUnsaid {
+			r.ToolChoice.Mode, r.ToolChoice.Word = chat.ToolsAuto, word
 		}
 		return
 	}
