@@ -7,6 +7,7 @@ import (
 	"gateway/shared/chat"
 	"gateway/shared/fault"
 	"gateway/shared/relay/approval"
+	"gateway/shared/relay/guarded"
 	"gateway/shared/relay/routes"
 )
 
@@ -29,6 +30,10 @@ func (c *call) runTools() error {
 	if scope := of.Calls.Scope; !c.Who.Has(scope) {
 		return fault.Newf(fault.NotAllowed, "x-gateway-api-key", "This API key lacks the scope %s, which calls of tools need", scope)
 	}
+	judge, err := c.judgeTools()
+	if err != nil {
+		return err
+	}
 	p, out := newPartner(c, c.Route), &governor{&c.sender, new(calling)}
 	p.below(&c.Request)
 	calls, req := of.Calls, c.Req
@@ -46,9 +51,26 @@ func (c *call) runTools() error {
 			}
 			return p.take(ctx, w, calls, slug, own, body, req)
 		},
-		Header: out.Header, Send: out.Send, Event: out.Event, Sign: c.signOfLife(),
+		Judge: judge, Header: out.Header, Send: out.Send, Event: out.Event, Sign: c.signOfLife(),
 		StreamError: func(f *fault.Fault) []byte { return c.Route.Client.AppendStreamError(nil, f, &chat.Options{}) },
 	}
 	c.Purse.Priced = true // its parts are paid for by themselves
 	return of.Answer(&desk)
+}
+
+// judgeTools returns what judges the results of tools of the run: the output guardrails of the
+// config, of all its targets, because the target of a turn is not known yet. Those of the
+// workspace and the organization judge each call of a server. It returns nil if there are none.
+func (c *call) judgeTools() (func(ctx context.Context, tool string, result []byte) ([]byte, *fault.Fault), error) {
+	if err := c.Resolve(c.sources); err != nil {
+		return nil, err
+	}
+	if c.Walker == nil {
+		return nil, nil
+	}
+	results, err := guarded.NewToolResults(c.Relay.guards, &c.Request, c.Walker.Leaves(), &c.guards.Notes)
+	if err != nil || results == nil {
+		return nil, err
+	}
+	return results.Judge, nil
 }

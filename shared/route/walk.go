@@ -100,6 +100,9 @@ func (w *Walk) Mode() string          { return w.tree.Mode() }
 func (w *Walk) Slugs() []string       { return w.tree.Slugs() }
 func (w *Walk) FetchIntegrated() bool { return w.tree.FetchIntegrated() }
 
+// Leaves returns all targets of the tree.
+func (w *Walk) Leaves() []*Leaf { return w.tree.leaves }
+
 // Alone tells that the tree has one target.
 func (w *Walk) Alone() bool { return len(w.tree.leaves) == 1 }
 

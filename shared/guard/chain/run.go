@@ -65,6 +65,18 @@ func (hs Hooks) Apart(kind string) (beside, in Hooks) {
 	return beside, in
 }
 
+// Distinct returns the hooks without those that judge and change as an earlier one does.
+func (hs Hooks) Distinct() Hooks {
+	seen, out := map[[sha256.Size]byte]bool{}, make(Hooks, 0, len(hs))
+	for _, h := range hs {
+		if !seen[h.print] {
+			seen[h.print] = true
+			out = append(out, h)
+		}
+	}
+	return out
+}
+
 // Local tells whether none of the hooks leaves this process.
 func (hs Hooks) Local() bool {
 	for _, h := range hs {

@@ -34,6 +34,9 @@ type ToolDesk struct {
 	Ask func(ctx context.Context, w http.ResponseWriter, body []byte) (broken bool)
 	// Call likewise sends a message to a server. It may be called from several goroutines.
 	Call func(ctx context.Context, w http.ResponseWriter, slug string, h http.Header, body []byte) (broken bool)
+	// Judge has guardrails judge a result of a tool, an object of MCP, and returns what they
+	// left of it. Nil: none judges results. It may be called from several goroutines.
+	Judge func(ctx context.Context, tool string, result []byte) (now []byte, denied *fault.Fault)
 	// Header is that of the answer, until it has begun.
 	Header func() http.Header
 	// Send answers. failure is why the answer is no good one; nil: it is.

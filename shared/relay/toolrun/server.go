@@ -214,11 +214,30 @@ func (r *run) make(ctx context.Context, t *tool, args string) *outcome {
 	result, refused := r.ask(ctx, t.of.slug, "tools/call", map[string]any{"name": t.name, "arguments": json.RawMessage(args)}, h)
 	switch {
 	case refused == nil:
-		return readResult(result)
+		return r.judged(ctx, t, result)
 	case refused.address != "":
 		return failure(refused.code, "The user has to sign in at the MCP server first: open "+refused.address)
 	}
 	return failure(refused.code, "The call failed: "+fault.Clip(refused.message, 2000))
+}
+
+// judged returns the result of a tool as guardrails leave it. A result that they deny reaches
+// neither the model nor the client.
+func (r *run) judged(ctx context.Context, t *tool, result object) *outcome {
+	if r.desk.Judge == nil {
+		return readResult(result)
+	}
+	now, denied := r.desk.Judge(ctx, t.name, encoded(result))
+	var changed object
+	switch {
+	case denied != nil:
+		return failure(mcp.CodeInternal, "The result was withheld: "+denied.Message)
+	case now == nil:
+		return readResult(result)
+	case json.Unmarshal(now, &changed) != nil:
+		return failure(mcp.CodeInternal, "The result was withheld: a guardrail changed it into something else.")
+	}
+	return readResult(changed)
 }
 
 // readResult reads what a tool gave.
