@@ -69,10 +69,14 @@ func formContent(f *form.Form, endpoint string) guarded.Content {
 	return c
 }
 
-// rowsUnread reports whether the request creates a batch whose rows nobody has judged. Those of
+// rowsUnread reports whether the request creates a batch, or starts the run of an evaluation,
+// whose rows nobody has judged. Those of
 // a batch that the gateway gives to a provider were judged one by one.
 func rowsUnread(rq *requests, body []byte) bool {
-	return rq.Behalf == nil && rq.Req.Method == http.MethodPost && chosen.RowsFile(rq.RawPath(), body) != ""
+	if rq.Behalf != nil || rq.Req.Method != http.MethodPost {
+		return false
+	}
+	return chosen.RowsFile(rq.RawPath(), body) != "" || chosen.EvalRowsElsewhere(rq.RawPath(), body)
 }
 
 // guardPassed has the guardrails behind a target judge an answer that is passed on as it

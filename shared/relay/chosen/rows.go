@@ -1,6 +1,7 @@
 package chosen
 
 import (
+	"encoding/json"
 	"net/http"
 	"strings"
 
@@ -31,6 +32,25 @@ func RowsFile(escapedPath string, body []byte) (field string) {
 		}
 	}
 	return field
+}
+
+// EvalRowsElsewhere reports whether a request starts a run of an evaluation whose rows are not
+// in its body: they are in a file, or are stored responses that the provider chooses.
+func EvalRowsElsewhere(escapedPath string, body []byte) bool {
+	segments := routes.Segments(escapedPath)
+	n := len(segments)
+	if n < 3 || !strings.EqualFold(segments[n-1], "runs") || !strings.EqualFold(segments[n-3], "evals") {
+		return false
+	}
+	at := body
+	for _, name := range [...]string{"data_source", "source", "type"} {
+		var fields map[string]json.RawMessage
+		if json.Unmarshal(at, &fields) != nil {
+			return true
+		}
+		at = fields[name]
+	}
+	return string(at) != `"file_content"`
 }
 
 // mayReadRows refuses a new batch with rows in a file that is not read here, where the credential
