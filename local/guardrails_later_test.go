@@ -123,3 +123,37 @@ func TestAStreamOfAnAnswerThatBreaksOffIsNotTold(t *testing.T) {
 		t.Errorf("%d %s", got.status, got.body)
 	}
 }
+
+// TestStoredItemsAreJudged: the items of a response that a provider stores are judged when they
+// are read, as the response is.
+func TestStoredItemsAreJudged(t *testing.T) {
+	t.Parallel()
+	host := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		if req.Method == http.MethodPost {
+			_, _ = io.WriteString(w, `{"id":"resp_items","object":"response","created_at":1,"status":"completed","model":"gpt-4o-mini","output":[{"type":"message","id":"m","role":"assistant","status":"completed","content":[{"type":"output_text","text":"ok","annotations":[]}]}],"usage":{"input_tokens":1,"output_tokens":1,"total_tokens":2}}`)
+			return
+		}
+		_, _ = io.WriteString(w, `{"object":"list","data":[{"id":"msg_1","type":"message","role":"user","content":[{"type":"input_text","text":"my hunter2 is safe"}]}],"first_id":"msg_1","last_id":"msg_1","has_more":false}`)
+	}))
+	t.Cleanup(host.Close)
+	r := start(t)
+	r.save("items", `"ai_provider_id":"openai","key":"sk-items","configurations":{"custom_host":"`+host.URL+`/v1"}`)
+	config := func(guardrail string) string { return `{"provider":"@items","output_guardrails":[` + guardrail + `]}` }
+	if got := r.call("POST", "/responses", `{"model":"gpt-4o-mini","input":"hi","store":true}`, "X-Gateway-Config", `{"provider":"@items"}`); got.status != 200 {
+		t.Fatalf("%d %s", got.status, got.body)
+	}
+	for _, c := range []struct {
+		guardrail   string
+		status      int
+		has, hasNot string
+	}{
+		{forbids(`,"deny":true`), 446, "hooks_failed", "is safe"},
+		{forbids(``), 246, "hunter2", "hooks_failed"},
+		{`{"regexReplace":{"rule":"/hunter\\d/g","redactText":"***"}}`, 200, "my *** is safe", "hunter2"},
+	} {
+		if got := r.call("GET", "/responses/resp_items/input_items", "", "X-Gateway-Config", config(c.guardrail)); got.status != c.status || !strings.Contains(got.body, c.has) || strings.Contains(got.body, c.hasNot) {
+			t.Errorf("%s: %d %s", c.guardrail, got.status, got.body)
+		}
+	}
+}

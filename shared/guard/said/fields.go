@@ -70,7 +70,7 @@ var table = sync.OnceValue(func() map[string]treatment {
 		callResult:    "output outputs result results stdout stderr tooloutputs",
 		structure:     "response json structuredcontent",
 		reasoning:     "thinking reasoning reasoningcontent reasoningdetails reasoningtext summary",
-		attached:      "document",
+		attached:      "document file",
 		free:          "variables promptvariables documents toolresults attributes env",
 		delivery:      "configuration pushnotificationconfig",
 	} {
@@ -81,8 +81,15 @@ var table = sync.OnceValue(func() map[string]treatment {
 	return out
 })
 
-// echoed are the fields of a response that repeat its request.
-var echoed = map[string]bool{"instructions": true, "tools": true, "toolchoice": true, "prompt": true, "metadata": true, "reasoning": true, "text": true}
+// repeatsRequest reports whether an object of a kind repeats the instructions of the request
+// that it was made for.
+func repeatsRequest(object string) bool {
+	return strings.HasPrefix(object, "response") || strings.HasPrefix(object, "thread.run") || strings.HasPrefix(object, "assistant")
+}
+
+// echoed are the fields of a response that repeat its request; instructions do so in some
+// objects only.
+var echoed = map[string]bool{"tools": true, "toolchoice": true, "prompt": true, "metadata": true, "reasoning": true, "text": true}
 
 // longest is the most bytes of a name of the table.
 const longest = 40

@@ -2,6 +2,7 @@ package said
 
 import (
 	"bytes"
+	"slices"
 	"strings"
 
 	"gateway/shared/wire"
@@ -256,8 +257,9 @@ type object struct {
 func (r *reading) object(at place) (o object) {
 	from := len(r.pieces)
 	var role, kind, format string
-	var thought bool
+	var thought, repeats bool
 	var index uint64
+	var echoes []wire.Span // of pieces: instructions that may repeat the request
 	for key := range r.d.Object {
 		name := nameOf(r.name[:0], key)
 		does := treatmentOf(name, key)
@@ -289,6 +291,16 @@ func (r *reading) object(at place) (o object) {
 		case string(name) == "parts" && at.element:
 			o.turn = true
 			r.value(sub)
+		case r.answer && at.root && string(name) == "object" && r.d.Kind() == wire.KindString:
+			if raw := r.d.Raw(); raw != nil {
+				if repeats = repeats || repeatsRequest(string(inside(raw))); !isIdentifier(inside(raw)) {
+					r.add(raw, sub, formText)
+				}
+			}
+		case r.answer && at.root && string(name) == "instructions":
+			first := len(r.pieces)
+			r.value(sub)
+			echoes = append(echoes, wire.Span{Start: first, End: len(r.pieces)})
 		case r.answer && at.root && echoed[string(name)] && (string(name) != "text" && string(name) != "reasoning" || r.d.Kind() == wire.KindObject):
 			r.d.Skip()
 		case (string(name) == "mimetype" || string(name) == "mediatype") && r.d.Kind() == wire.KindString:
@@ -302,7 +314,11 @@ func (r *reading) object(at place) (o object) {
 		case does == identifier && string(name) == "name" && at.attached:
 			r.value(sub)
 		case does == identifier && string(name) == "name" && at.element:
-			r.unless(isName, sub)
+			before := len(r.pieces)
+			r.value(sub)
+			for i := before; i < len(r.pieces); i++ {
+				r.pieces[i].name = true
+			}
 		default:
 			r.field(does, string(name), &at, sub)
 		}
@@ -316,6 +332,16 @@ func (r *reading) object(at place) (o object) {
 	kept := from
 	for i := from; i < len(r.pieces); i++ {
 		p := r.pieces[i]
+		if repeats && slices.ContainsFunc(echoes, func(s wire.Span) bool { return s.Start <= i && i < s.End }) {
+			continue
+		}
+		if p.name {
+			// The name of a tool is exempt; that of a participant is text of the message.
+			of := role != "" && role != "tool" && role != "function"
+			if p.name, p.first = false, of; !of && isName(inside(p.at.Of(r.body))) {
+				continue
+			}
+		}
 		if (p.form == formEncoded || p.form == formMade) && !r.settle(&p, kind, format) {
 			continue
 		}

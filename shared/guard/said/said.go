@@ -63,6 +63,8 @@ type piece struct {
 	definition bool
 	call       bool // arguments of a call that the client or the gateway runs
 	again      bool // it may repeat another piece
+	name       bool // of a participant or a tool: undecided
+	first      bool // it stands before the other texts of its message
 	media      bool // below a field of pictures, sound or vectors
 	class      class
 	form       form
@@ -135,6 +137,9 @@ func (r *reading) choose(scope Scope) Found {
 	slices.SortStableFunc(f.pieces, func(a, b piece) int {
 		if r.answer && a.message != b.message {
 			return a.message - b.message
+		}
+		if a.first != b.first {
+			return order(b.first) - order(a.first)
 		}
 		return order(a.definition) - order(b.definition)
 	})

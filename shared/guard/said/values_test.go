@@ -2,6 +2,7 @@ package said
 
 import (
 	"encoding/base64"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -69,13 +70,52 @@ func TestTextIsJudgedInAnyMediaType(t *testing.T) {
 	}
 }
 
-// The model reads the names of participants: an address or a number there is judged.
-func TestAddressesInNamesAreJudged(t *testing.T) {
-	for name, judged := range map[string]bool{"ann@example.com": true, "078-05-1120": true, "alice": false, "get_weather-2": false} {
-		body := `{"messages":[{"role":"user","content":"a","name":"` + name + `"}]}`
-		found := InRequest("", []byte(body), LastMessage)
-		if got := strings.Contains(strings.Join(found.Texts, "\n"), name); got != judged {
-			t.Errorf("%s: judged is %q", name, found.Texts)
+// TestNamesAreJudgedWhereTheyAreText: the model reads the names of participants and of files,
+// whatever they look like. A name comes before the other texts of its message. Names of tools
+// are exempt unless they are addresses or numbers.
+func TestNamesAreJudgedWhereTheyAreText(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"ann@example.com", "078-05-1120", "alice", "get_weather-2"} {
+		ordinary := name == "alice" || name == "get_weather-2"
+		for body, judged := range map[string]bool{
+			`{"messages":[{"role":"user","content":"a","name":"NAME"}]}`:                                true,
+			`{"messages":[{"name":"NAME","role":"assistant","content":[{"type":"text","text":"a"}]}]}`:  true,
+			`{"messages":[{"role":"system","content":"a","name":"NAME"}]}`:                              true,
+			`{"messages":[{"role":"tool","content":"a","name":"NAME"}]}`:                                !ordinary,
+			`{"input":[{"type":"function_call","arguments":"{}","name":"NAME"}]}`:                       !ordinary,
+			`{"messages":[{"role":"user","content":[{"type":"document","document":{"name":"NAME"}}]}]}`: true,
+			`{"messages":[{"role":"user","parts":[{"kind":"file","file":{"name":"NAME"}}]}]}`:           true,
+		} {
+			found := InRequest(ToolCall, []byte(strings.ReplaceAll(body, "NAME", name)), AllMessages)
+			system := InRequest("", []byte(strings.ReplaceAll(body, "NAME", name)), ToolArguments)
+			if got := strings.Contains(strings.Join(append(found.Texts, system.Texts...), "\n"), name); got != judged {
+				t.Errorf("%s in %s: judged is %q", name, body, found.Texts)
+			}
+		}
+	}
+	found := InRequest("", []byte(`{"messages":[{"role":"user","content":"the end","name":"alice"}]}`), LastMessage)
+	if !slices.Equal(found.Texts, []string{"alice", "the end"}) {
+		t.Errorf("%q", found.Texts)
+	}
+}
+
+// TestInstructionsOfResponsesAreJudged: only objects that repeat the instructions of their
+// request are exempt, in whatever order their fields come.
+func TestInstructionsOfResponsesAreJudged(t *testing.T) {
+	t.Parallel()
+	for body, judged := range map[string]bool{
+		`{"choices":[{"message":{"content":"a"}}],"instructions":"FORBIDDENWORD"}`:                                           true,
+		`{"instructions":"FORBIDDENWORD","object":"chat.completion","choices":[]}`:                                           true,
+		`{"instructions":{"text":["FORBIDDENWORD"]},"content":[]}`:                                                           true,
+		`{"instructions":"FORBIDDENWORD","object":"response","output":[]}`:                                                   false,
+		`{"object":"response","output":[],"instructions":"FORBIDDENWORD"}`:                                                   false,
+		`{"type":"response.completed","response":{"object":"response","output":[],"instructions":"FORBIDDENWORD"}}`:          false,
+		`{"object":"response","output":[{"type":"message","content":[{"type":"output_text","text":"FORBIDDENWORD"}]}]}`:      true,
+		`{"object":"list","data":[{"role":"user","content":[{"type":"input_text","text":"FORBIDDENWORD"}]}],"first_id":"m"}`: true,
+	} {
+		found := InAnswer("", []byte(body), AllMessages)
+		if got := strings.Contains(strings.Join(found.Texts, "\n"), "FORBIDDENWORD"); got != judged {
+			t.Errorf("%s: judged is %q", body, found.Texts)
 		}
 	}
 }

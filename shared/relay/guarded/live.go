@@ -46,10 +46,15 @@ type Word struct {
 	Results        chain.Results
 	Denied, Failed bool
 	Body           []byte // what to put in its place; nil: it stays
+
+	unread *fault.Fault // why it is denied: it has a part that cannot be read
 }
 
 // Denial returns the error for what was denied.
 func (w *Word) Denial() *fault.Fault {
+	if w.unread != nil {
+		return w.unread
+	}
 	return fault.New(fault.GuardrailDenied, "", chain.Denial(slices.Concat(w.Results.Before, w.Results.After)))
 }
 
@@ -120,6 +125,10 @@ func (k *Talk) call() chain.Call {
 
 // Said judges what a client has said.
 func (k *Talk) Said(ctx context.Context, body []byte) Word {
+	exempts := func(names []string) bool { return exempt(names, k.live.kind, "") }
+	if f := unreadBody(k.in, exempts, k.live.kind, body, false, "all of this event"); f != nil {
+		return Word{Denied: true, unread: f}
+	}
 	c := k.call()
 	c.Request = body
 	k.apart(ctx, k.beside, guard.Before, c)
@@ -128,14 +137,14 @@ func (k *Talk) Said(ctx context.Context, body []byte) Word {
 		o = untold(o)
 	}
 	k.live.note(o.Results, guard.Before)
-	return Word{chain.Results{Before: o.Results}, o.Denied, o.Failed, o.Body}
+	return Word{Results: chain.Results{Before: o.Results}, Denied: o.Denied, Failed: o.Failed, Body: o.Body}
 }
 
 // Held judges an answer of which nothing was sent. about is what the session was told to
 // do.
 func (k *Talk) Held(ctx context.Context, about, answer []byte) Word {
 	o := untold(k.run(ctx, k.hold, about, answer))
-	return Word{chain.Results{After: o.Results}, o.Denied, o.Failed, o.Body}
+	return Word{Results: chain.Results{After: o.Results}, Denied: o.Denied, Failed: o.Failed, Body: o.Body}
 }
 
 // Over judges an answer that was sent: it tells, and changes nothing.

@@ -1,9 +1,12 @@
 package guarded
 
 import (
+	"context"
 	"strconv"
 	"testing"
+	"time"
 
+	"gateway/shared/fault"
 	"gateway/shared/guard"
 	"gateway/shared/guard/chain"
 )
@@ -22,5 +25,23 @@ func TestVerdictsOfASessionAreBounded(t *testing.T) {
 	}
 	if len(l.take()) != 0 {
 		t.Error("verdicts are told twice")
+	}
+}
+
+// TestDocumentsInSessionsAreUnread: an item with a document is rejected as a request with one
+// is.
+func TestDocumentsInSessionsAreUnread(t *testing.T) {
+	t.Parallel()
+	const pdf = `{"input":[{"type":"message","role":"user","content":[{"type":"input_file","file_data":"data:application/pdf;base64,JVBERi0xLjcKJeLjz9MKMSAwIG9iag=="}]}]}`
+	for more, want := range map[string]fault.Code{``: fault.GuardrailUnread, `,"allow_unread":["realtime"]`: ""} {
+		l := &Live{kind: "realtime", call: chain.Call{Kind: "realtime", Now: time.Now}}
+		k := &Talk{live: l, in: chain.Hooks{localKit.Ready(guard.ReadHook([]byte(`{"regexMatch":{"rule":"hunter2","not":true},"deny":true`+more+`}`), true, false))}}
+		w := k.Said(context.Background(), []byte(pdf))
+		if w.Denied != (want != "") || w.Denied && w.Denial().Code != want {
+			t.Errorf("%s: %+v", more, w)
+		}
+		if w := k.Said(context.Background(), []byte(`{"input":"my hunter2"}`)); !w.Denied || w.Denial().Code != fault.GuardrailDenied {
+			t.Errorf("%s: a text: %+v", more, w)
+		}
 	}
 }

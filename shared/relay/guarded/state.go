@@ -77,13 +77,19 @@ var silent = map[string]bool{
 	"uploadFile": true, "createBatch": true, "createFinetune": true,
 }
 
+// stored are the operations that return texts which a provider stores: messages of a
+// conversation, and files that models wrote.
+var stored = map[provider.Operation]bool{
+	provider.ResponsesInputItems: true, provider.FilesContent: true, provider.BatchesOutput: true,
+}
+
 // answers reports whether guardrails judge the response of a route.
 func answers(rt *routes.Route) bool {
 	switch rt.Shape {
 	case routes.Listing, routes.Socket:
 		return false
-	case routes.Resource: // what a provider keeps: responses, and files that models wrote
-		return rt.Retold != nil || rt.Operation == provider.FilesContent || rt.Operation == provider.BatchesOutput
+	case routes.Resource:
+		return rt.Retold != nil || stored[rt.Operation]
 	}
 	return !silent[rt.Endpoint]
 }
