@@ -27,10 +27,9 @@ import (
 // HTTP/2 only.
 //
 // A request is sent a second time, on a fresh connection, only if the first connection had
-// been used before, and in addition either nothing of the request was sent on it, or the
-// request is idempotent and nothing of an answer came. A POST that the host may have read
-// is never repeated.
-// have been read is never repeated.
+// been used before and ended before any byte of a response. A request that is not
+// idempotent is repeated only if the connection ended within staleTime: the host has then
+// closed it while it was idle.
 type HTTP1 struct {
 	standard *Standard
 	guard    *guard

@@ -115,6 +115,11 @@ func (c *conn) drained() bool {
 // side can wait for the other.
 const maxInline = 64 << 10
 
+// staleTime is how soon after the request the end of a reused connection means that the
+// host had closed it while it was idle. Later the host may have worked on the request, which
+// is not sent again then.
+const staleTime = 2 * time.Second
+
 // earlyTime is how long to wait for an answer after a write has failed: a host may refuse a
 // request and close before it has read all of it.
 const earlyTime = 200 * time.Millisecond
@@ -124,6 +129,7 @@ const earlyTime = 200 * time.Millisecond
 func (c *conn) roundTrip(req *http.Request, body *Body) (resp *http.Response, err error, again bool) {
 	ctx := req.Context()
 	x := &exchange{c: c, ctx: ctx, f: newFrame()}
+	began := time.Now()
 	x.watch.Begin(ctx, c.abort)
 	sent, err := x.send(req, body)
 	if err != nil {
@@ -146,9 +152,9 @@ func (c *conn) roundTrip(req *http.Request, body *Body) (resp *http.Response, er
 	if herr != nil {
 		x.end(false)
 		if err != nil {
-			return nil, err, false
+			return nil, err, !x.heard && c.reused && closed(err) && time.Since(began) < staleTime
 		}
-		return nil, herr, !x.heard && c.reused && closed(herr) && idempotent(req)
+		return nil, herr, !x.heard && c.reused && closed(herr) && (idempotent(req) || time.Since(began) < staleTime)
 	}
 	if x.cut {
 		_ = c.net.SetReadDeadline(time.Time{})
