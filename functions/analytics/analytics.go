@@ -99,7 +99,7 @@ var docs = map[string]string{
 	"latency":             "Durations of requests over time, in milliseconds.",
 	"users":               "Distinct users over time: values of the metadata _user.",
 	"users/requests":      "Requests by user over time.",
-	"errors":              "Requests that ended with another status than 200 to 299, over time.",
+	"errors":              "Requests that ended with another status than 200 to 299, or 101 of a session, over time.",
 	"errors/rate":         "Per cent of requests that failed, over time.",
 	"errors/stacks":       "Failed requests by status, over time.",
 	"errors/status-codes": "Failed requests by status.",

@@ -1,6 +1,7 @@
 package usage
 
 import (
+	"net/http"
 	"strings"
 	"time"
 
@@ -94,8 +95,11 @@ type Pack struct {
 	Offset, Length int64
 }
 
-// Success reports whether the client got a status from 200 to 299.
-func (r *Record) Success() bool { return r.ClientStatus >= 200 && r.ClientStatus <= 299 }
+// Success reports whether the client got a status from 200 to 299, or a session, whose
+// status is 101. A response that broke off has the status of its failure.
+func (r *Record) Success() bool {
+	return r.ClientStatus >= 200 && r.ClientStatus <= 299 || r.ClientStatus == http.StatusSwitchingProtocols
+}
 
 // AnsweringModel is the model that answered, else the one that was asked for.
 func (r *Record) AnsweringModel() string {

@@ -34,7 +34,7 @@ func (s *Session) clientLeft(err error) {
 		s.mu.Unlock()
 		return
 	}
-	s.over = true
+	s.over, s.left = true, err
 	s.mu.Unlock()
 	session.CloseNear(s.Near, err)
 	s.part()
@@ -65,9 +65,10 @@ func (s *Session) leave() {
 	s.mu.Lock()
 	leaves := s.over && !s.leaving
 	s.leaving = s.leaving || leaves
+	left := s.left
 	s.mu.Unlock()
 	if leaves {
-		s.Far.Close(session.Normal, "")
+		s.Far.Close(session.ToldOfNear(left))
 	}
 }
 

@@ -39,6 +39,7 @@ type Session struct {
 	leaving bool // the provider was asked to end, or was left
 	ended   *session.Ended
 	why     *fault.Fault
+	left    error // with which the reader of the client ended; nil: the client was sent away
 	events  int
 	late    *time.Timer // leaves the provider when it fires, whatever it does
 	in, out int64       // bytes of messages from the client and to it

@@ -20,6 +20,7 @@ type side struct {
 	closed   chan struct{}
 	once     sync.Once
 	write    func(p []byte)
+	last     Ended // of the first Close
 }
 
 func newSide(write func(p []byte)) *side {
@@ -37,9 +38,11 @@ func (s *side) Next() (bool, io.Reader, error) {
 
 func (s *side) Write(_ bool, p []byte) error { s.write(p); return nil }
 func (s *side) Ping() error                  { return nil }
-func (s *side) Close(int, string)            { s.once.Do(func() { close(s.closed) }) }
-func (s *side) Linger()                      {}
-func (s *side) Drop()                        { s.Close(0, "") }
+func (s *side) Close(code int, reason string) {
+	s.once.Do(func() { s.last = Ended{code, reason}; close(s.closed) })
+}
+func (s *side) Linger() {}
+func (s *side) Drop()   { s.Close(0, "") }
 
 // admitting is a desk that lets everything through.
 type admitting struct{}

@@ -19,6 +19,7 @@ func (s *Session) clientLeft(err error) {
 	if !s.stands.end(nil, nil, false) {
 		return
 	}
+	s.stands.leftBy(err)
 	CloseNear(s.Near, err)
 	s.leave()
 }
@@ -27,7 +28,7 @@ func (s *Session) clientLeft(err error) {
 func (s *Session) leave() {
 	s.cancelLeft()
 	if s.turns.quiet() {
-		s.Far.Close(Normal, "")
+		s.Far.Close(s.stands.farewell())
 		return
 	}
 	s.stands.after(s.Times.Drain, s.Far.Drop)
@@ -50,7 +51,7 @@ func (s *Session) leaveWhenDone() {
 	switch {
 	case !leaves || !s.turns.quiet():
 	case over:
-		s.Far.Close(Normal, "")
+		s.Far.Close(s.stands.farewell())
 	default:
 		s.end(GoingAway, Restarting, nil)
 	}

@@ -51,3 +51,33 @@ func TestWhoEndedASession(t *testing.T) {
 		}
 	}
 }
+
+// TestClosesCrossBothWays: each side has the code and the reason of the other's close.
+func TestClosesCrossBothWays(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		left error
+		want Ended
+	}{
+		{&Ended{Normal, "done"}, Ended{Normal, "done"}},
+		{&Ended{GoingAway, "page closed"}, Ended{GoingAway, "page closed"}},
+		{&Ended{4001, "hung up"}, Ended{4001, "hung up"}},
+		{&Ended{NoCode, ""}, Ended{Normal, ""}},
+		{&Ended{Lost, ""}, Ended{Normal, ""}},
+		{&Ended{NotUTF8, "a text message must be UTF-8"}, Ended{Normal, ""}},
+		{&Ended{Policy, "x"}, Ended{Normal, ""}},
+	} {
+		near, far := newSide(func([]byte) {}), newSide(func([]byte) {})
+		s := &Session{Near: near, Far: far, Desk: admitting{}, Model: "m"}
+		s.clientLeft(c.left)
+		if far.last != c.want {
+			t.Errorf("the client left with %v, the provider was told %v", c.left, far.last)
+		}
+		near, far = newSide(func([]byte) {}), newSide(func([]byte) {})
+		s = &Session{Near: near, Far: far, Desk: admitting{}, Model: "m"}
+		s.providerLeft(&c.want)
+		if near.last != c.want {
+			t.Errorf("the provider left with %v, the client was told %v", c.want, near.last)
+		}
+	}
+}

@@ -18,6 +18,7 @@ type standing struct {
 	ended    *Ended
 	why      *fault.Fault // for which it was ended
 	byFar    bool         // the provider ended it
+	left     error        // with which the reader of the client ended; nil: the client was sent away
 	events   int
 	late     *time.Timer // leaves the provider when it fires, whatever it does
 	in, out  int64       // bytes of messages from the client and to it
@@ -52,6 +53,20 @@ func (st *standing) end(told *Ended, why *fault.Fault, byFar bool) (first bool) 
 	}
 	st.over, st.draining, st.ended, st.why, st.byFar = true, true, told, why, byFar
 	return true
+}
+
+// leftBy records how the client has left.
+func (st *standing) leftBy(err error) {
+	st.mu.Lock()
+	st.left = err
+	st.mu.Unlock()
+}
+
+// farewell returns the code and the reason with which the provider's side is closed.
+func (st *standing) farewell() (code int, reason string) {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	return ToldOfNear(st.left)
 }
 
 // tells notes that an event is taken over, or that the client has it.

@@ -63,7 +63,7 @@ var fields = []field{
 	{"response", "What the client got, as the log shows it.", object, true, func(l *line) any {
 		return encoded(message.Of(l.bodies.ResponseHeaders, l.bodies.Response))
 	}},
-	{"is_success", "Whether the status was from 200 to 299.", flag, false, func(l *line) any { return l.Success() }},
+	{"is_success", "Whether the status was from 200 to 299, or 101 of a session.", flag, false, func(l *line) any { return l.Success() }},
 	{"ai_org", "Type of the provider.", choice, false, func(l *line) any { return text(l.Provider) }},
 	{"ai_model", "Model that answered, else the one that was asked for.", choice, false, func(l *line) any { return text(l.AnsweringModel()) }},
 	{"virtual_key", "Saved provider.", choice, false, func(l *line) any { return text(l.ProviderSlug) }},

@@ -29,7 +29,7 @@ type measure struct {
 }
 
 const (
-	isError    = `CASE WHEN length("status") = 3 AND substr("status", 1, 1) = '2' THEN 0 ELSE 1 END`
+	isError    = `CASE WHEN length("status") = 3 AND substr("status", 1, 1) = '2' OR "status" = '101' THEN 0 ELSE 1 END`
 	ifHit      = `CASE WHEN "cache_status" = 'HIT' THEN %s ELSE 0 END`
 	ifSemantic = `CASE WHEN "cache_status" = 'SEMANTIC HIT' THEN %s ELSE 0 END`
 	ifAnyHit   = `CASE WHEN "cache_status" IN ('HIT', 'SEMANTIC HIT') THEN %s ELSE 0 END`

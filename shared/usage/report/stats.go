@@ -15,7 +15,7 @@ import (
 // Stats is what is known of the records in one bucket or group.
 type Stats struct {
 	Requests  int64
-	Errors    int64 // status outside 200-299
+	Errors    int64 // status outside 200-299, and not 101
 	Hits      int64 // exact cache hits
 	Semantic  int64 // semantic cache hits
 	Cost      pricing.NanoDollars
@@ -233,7 +233,7 @@ func (c *tally) begin(t *view) {
 	status, cache := t.Dims[segment.Status], t.Dims[segment.CacheStatus]
 	c.ok = make([]int8, len(status.Values))
 	for i, v := range status.Values {
-		if len(v) == 3 && v[0] == '2' {
+		if len(v) == 3 && v[0] == '2' || v == "101" {
 			c.ok[i] = 1
 		}
 	}

@@ -128,7 +128,7 @@ func (c *variants) row(i, _ int) {
 		v.Denied++
 	case status == "246":
 		v.Failed++
-	case !strings.HasPrefix(status, "2"):
+	case !strings.HasPrefix(status, "2") && status != "101":
 		v.Errors++
 	}
 	v.Cost.Add(float64(t.Ints[segment.Cost][i]))
