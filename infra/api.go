@@ -106,7 +106,7 @@ const needsContainer = "Files and audio need the container, which this installat
 // refusal is the answer to what needs a container, in an installation that has none.
 func refusal(status int) map[string]any {
 	message, code := needsContainer, "body_too_large"
-	if status == 501 {
+	if status == placement.NoFunction || status == placement.NoUpgrade {
 		message, code = "WebSockets need the container, which this installation does not have", "not_supported"
 	}
 	return map[string]any{

@@ -223,6 +223,9 @@ func (s *Shim) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		place = route.Without
 	}
 	if place == placement.Refused {
+		if route.Status == placement.NoUpgrade {
+			w.Header().Set("Upgrade", "websocket") // API Gateway leaves the header out
+		}
 		refuse(w, refused(route.Status))
 		return
 	}
@@ -231,7 +234,7 @@ func (s *Shim) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 func refused(status int) *fault.Fault {
 	f := fault.New(fault.BodyTooLarge, "body", "Files and audio need the container, which this installation does not have")
-	if status == http.StatusNotImplemented {
+	if status == placement.NoFunction || status == placement.NoUpgrade {
 		f = fault.New(fault.RouteNotFound, "", "WebSockets need the container, which this installation does not have")
 	}
 	f.StatusCode = status

@@ -366,10 +366,13 @@ func logDelivery(t *testing.T, lines []string) (ev events.CloudwatchLogsEvent) {
 }
 
 func (in *installation) withoutContainer(t *testing.T) {
-	for path, status := range map[string]int{"/realtime": 501, "/files": 413, "/audio/speech": 413} {
-		res := in.do(t, "POST", path, workspaceKey, "{}", "x-gateway-provider", "@mock")
-		if body := whole(t, res); res.StatusCode != status || !strings.Contains(body, "container") {
-			t.Errorf("%s: %d %s", path, res.StatusCode, body)
+	for _, c := range []struct {
+		method, path string
+		status       int
+	}{{"POST", "/realtime", 501}, {"GET", "/responses", 426}, {"POST", "/files", 413}, {"POST", "/audio/speech", 413}} {
+		res := in.do(t, c.method, c.path, workspaceKey, "{}", "x-gateway-provider", "@mock")
+		if body := whole(t, res); res.StatusCode != c.status || !strings.Contains(body, "container") || c.status == 426 && res.Header.Get("Upgrade") != "websocket" {
+			t.Errorf("%s: %d %v %s", c.path, res.StatusCode, res.Header, body)
 		}
 	}
 }

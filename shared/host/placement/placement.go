@@ -31,6 +31,10 @@ const (
 // NoFunction is the status of a route that no function can serve.
 const NoFunction = 501
 
+// NoUpgrade is that status for a WebSocket whose clients go on by requests: they do so at
+// once after this status, and try again after others.
+const NoUpgrade = 426
+
 // BalancerIdle is how long the load balancer before the container keeps a connection
 // that no request uses. The container must keep it longer: else a request meets a
 // connection that is being closed, and the balancer answers 502.
@@ -208,7 +212,7 @@ func Greedy(segment string) bool { return strings.HasSuffix(segment, "+}") }
 func Families() (names []string, places map[string]Place) {
 	places = map[string]Place{}
 	for _, r := range Table() {
-		if r.Status == NoFunction {
+		if r.Status == NoFunction || r.Status == NoUpgrade {
 			continue
 		}
 		if r.Place == Container {

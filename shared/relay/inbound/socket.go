@@ -17,7 +17,9 @@ import (
 func (b reader) takeSocket() error {
 	if b.Route.Sockets == nil {
 		f := fault.New(fault.UnsupportedOperation, "", "WebSockets need the container, which this installation runs without")
-		f.StatusCode = http.StatusNotImplemented
+		if f.StatusCode = http.StatusNotImplemented; b.Route.Turns != "" {
+			f.StatusCode = http.StatusUpgradeRequired // its clients then post their requests
+		}
 		return f
 	}
 	if err := upgrades(b.Req); err != nil {
