@@ -263,5 +263,12 @@ func stage(c *admin.Call, tx *resource.Tx, ch *change) error {
 		gone = append(gone, *k.Previous)
 		k.Previous = nil
 	}
+	if was := ch.Was; was != nil {
+		for _, s := range []*identity.Secret{&was.Secret, was.Previous} {
+			if s != nil && s.Hash != k.Secret.Hash && (k.Previous == nil || s.Hash != k.Previous.Hash) {
+				gone = append(gone, *s)
+			}
+		}
+	}
 	return identity.Stage(tx, rec, k, slug, gone...)
 }

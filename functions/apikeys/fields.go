@@ -83,6 +83,12 @@ func shown() []admin.Shown[identity.Key] {
 			return nil
 		}),
 		of("last_rotated_at", admin.Timestamp, "When the key was last rotated.", func(_ *admin.Call, it item) any { return timeOf(it.Form.RotatedAt) }),
+		of("key_transition_expires_at", admin.Timestamp, "Until when the previous secret of a rotated key is valid, too; null: there is none.", func(c *admin.Call, it item) any {
+			if !it.Form.InTransition(c.Now) {
+				return nil
+			}
+			return timeOf(it.Form.Previous.ExpiresAt)
+		}),
 		of("secret_to_collect", admin.Boolean, "Whether a secret waits to be collected: of an automatic rotation, or of a user's key that others created or rotated.", func(_ *admin.Call, it item) any { return it.HasSecret(identity.UncollectedSecret) }),
 		{Field: policy, Value: showPolicy},
 	}

@@ -26,6 +26,9 @@ func (f *family) secretRoutes() []admin.Route {
 			Body: []admin.Field{{
 				Name: "key_transition_period_ms", Doc: "How long old and new secret are both valid, for this time.",
 				Type: admin.Integer, Min: identity.MinTransition.Milliseconds(), Max: maxTransition,
+			}, {
+				Name: "during_transition", Type: admin.String, Enum: []string{replaceNew, endPrevious},
+				Doc: "What to do while a previous secret is still valid, instead of 409: replace gives another new secret in place of the last one, for a response that was lost; end ends the previous secret now, and key is null.",
 			}}},
 		admin.Route{Method: "POST", Path: "/api-keys/{id}/collect", Name: "collectApiKey", Recent: true, Errors: []int{404}, Do: f.keys.At("rotate", f.collect),
 			Doc: "Hand out, once, the secret that an automatic rotation has given the key. That of a user's key goes to this user alone, also after others created or rotated the key. 404 when none waits."})
@@ -40,6 +43,12 @@ func (f *family) secretRoutes() []admin.Route {
 	}
 	return routes
 }
+
+// Values of during_transition.
+const (
+	replaceNew  = "replace"
+	endPrevious = "end"
+)
 
 // rotate gives a key a new secret. Id, limits and usage stay.
 func (f *family) rotate(c *admin.Call) (any, error) {
@@ -61,11 +70,23 @@ func (f *family) rotate(c *admin.Call) (any, error) {
 			return err
 		}
 		_, personal := k.Granted(rec.CreatedBy)
-		raw, err := identity.Rotate(k, c.Now, transition)
-		if err != nil {
-			return err
+		var raw string
+		var err error
+		switch do := c.Body.Text("during_transition"); {
+		case do != "" && !k.InTransition(c.Now):
+			return fault.New(fault.Conflict, "during_transition", "the key has no previous secret that is still valid; rotate it without this field")
+		case do == endPrevious:
+			c.AuditDetails(map[string]string{"api_key_id": rec.ID, "rotation_mode": "manual", "old_key_masked": k.Previous.Masked, "transition_expires_at": c.Now.UTC().Format(time.RFC3339)})
+			k.Previous, until = nil, c.Now
+			return identity.Reschedule(tx, rec.Ref(), ch.Was, k)
+		case do == replaceNew:
+			raw = identity.Replace(k)
+		default:
+			if raw, err = identity.Rotate(k, c.Now, transition); err != nil {
+				return err
+			}
+			k.Previous.Shared = !personal
 		}
-		k.Previous.Shared = !personal
 		if owns(c, k) && k.Rank == "" { // its user alone knows the secret from now on
 			k.Rank, _ = k.Granted(rec.CreatedBy)
 		}

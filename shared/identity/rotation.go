@@ -106,8 +106,8 @@ func Midnight(t time.Time) time.Time {
 // Rotate gives the key a new secret; the old one stays valid for transition. It
 // refuses while an earlier old one is still valid: a key has at most two.
 func Rotate(k *Key, now time.Time, transition time.Duration) (raw string, err error) {
-	if k.Previous != nil && k.Previous.ExpiresAt != nil && k.Previous.ExpiresAt.After(now) {
-		return "", fault.Newf(fault.Conflict, "id", "the previous secret is still valid until %s; rotate again after that", k.Previous.ExpiresAt.UTC().Format(time.RFC3339))
+	if k.InTransition(now) {
+		return "", fault.Newf(fault.Conflict, "id", "the previous secret is still valid until %s; rotate again after that, or say in during_transition whether the new secret is to be replaced or the previous one to end", k.Previous.ExpiresAt.UTC().Format(time.RFC3339))
 	}
 	until := now.Add(transition).UTC().Truncate(time.Millisecond)
 	old := k.Secret
@@ -120,6 +120,19 @@ func Rotate(k *Key, now time.Time, transition time.Duration) (raw string, err er
 		k.Rotation.NextAt = k.Rotation.Next(now)
 	}
 	return raw, nil
+}
+
+// InTransition reports whether an earlier secret is still valid.
+func (k *Key) InTransition(now time.Time) bool {
+	return k.Previous != nil && k.Previous.ExpiresAt != nil && k.Previous.ExpiresAt.After(now)
+}
+
+// Replace gives a key in transition another new secret in place of the last one, which is
+// invalid from now on. The earlier secret and its end stay: the response that had the last
+// secret was lost.
+func Replace(k *Key) (raw string) {
+	raw, k.Secret = NewSecret()
+	return raw
 }
 
 // UncollectedSecret is the name under which the raw secret from an automatic rotation is
