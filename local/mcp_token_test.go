@@ -123,17 +123,12 @@ func TestMCPTokensAreChecked(t *testing.T) {
 				}
 				continue
 			}
-			var said struct {
-				Error struct {
-					Code    int
-					Message string
-					Data    map[string]string
-				}
-			}
-			if json.Unmarshal([]byte(got.body), &said) != nil || got.status != status || said.Error.Code != status || !strings.Contains(said.Error.Message, say) || !strings.HasPrefix(got.header.Get("WWW-Authenticate"), `Bearer error="in`) {
+			var said map[string]string
+			word := map[int]string{401: "unauthorized", 403: "forbidden"}[status]
+			if json.Unmarshal([]byte(got.body), &said) != nil || got.status != status || said["error"] != word || !strings.Contains(said["error_description"], say) || !strings.HasPrefix(got.header.Get("WWW-Authenticate"), `Bearer error="in`) {
 				t.Errorf("%s: %s: %d %s %v", what, name, got.status, got.body, got.header)
 			}
-			bodies = append(bodies, said.Error.Message)
+			bodies = append(bodies, said["error_description"])
 		}
 		for _, other := range bodies {
 			if other != bodies[0] {

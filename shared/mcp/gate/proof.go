@@ -13,7 +13,6 @@ import (
 	"gateway/shared/identity"
 	"gateway/shared/identity/bearer"
 	"gateway/shared/mcp"
-	"gateway/shared/mcp/era"
 	"gateway/shared/mcp/granted"
 )
 
@@ -117,8 +116,9 @@ func (h *Host) rulesOf(j *mcp.JWTValidation) *bearer.Rules {
 	return r
 }
 
-// unproven refuses a request for its token, as RFC 6750 says. The way to sign in at the
-// gateway is not told: it gives no such token.
+// unproven rejects a request for its token, as RFC 6750 says, with a body like that of an
+// OAuth error and not a message of the protocol: clients read it as the refusal of the
+// connection. It does not name the gateway's own sign-in, which issues no such token.
 func (v *answers) unproven(code fault.Code, j *mcp.JWTValidation, why string) (bool, error) {
 	f := fault.New(code, strings.ToLower(j.Header()), why)
 	v.note.Code, v.note.Decision = int64(f.Status()), "token"
@@ -126,17 +126,12 @@ func (v *answers) unproven(code fault.Code, j *mcp.JWTValidation, why string) (b
 	if f.Status() == http.StatusForbidden {
 		said, name = "forbidden", "insufficient_scope"
 	}
-	raw, err := json.Marshal(map[string]any{
-		"code": f.Status(), "message": why,
-		"data": map[string]string{"error": said, "error_description": why, "field": f.Field, "trace_id": v.TraceID},
-	})
+	raw, err := json.Marshal(map[string]string{"error": said, "error_description": why, "field": f.Field, "trace_id": v.TraceID})
 	if err != nil {
 		return false, err
 	}
 	v.Header().Set("WWW-Authenticate", `Bearer error=`+strconv.Quote(name))
-	if v.unread(); v.req == nil {
-		v.req = &era.Request{}
-	}
-	v.answer(f.Status(), v.message("error", raw), f)
+	v.unread()
+	v.Send(f.Status(), "application/json", raw, f)
 	return false, nil
 }
