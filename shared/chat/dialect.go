@@ -126,6 +126,20 @@ type ErrorWriter interface {
 	AppendStreamError(dst []byte, f *fault.Fault, o *Options) []byte
 }
 
+// Refuser is an ErrorWriter whose clients may ask for final refusals of streamed requests
+// as the one event of a stream, because they repeat requests after every error status.
+type Refuser interface {
+	// AppendRefusal appends that event.
+	AppendRefusal(dst []byte, f *fault.Fault, o *Options) []byte
+}
+
+// Breaker is an ErrorWriter whose clients take the orderly end of a stream for a success,
+// or repeat the request, even behind an error event.
+type Breaker interface {
+	// BreaksConnection reports whether the connection must be cut behind the error event.
+	BreaksConnection() bool
+}
+
 // RequestWriter writes requests to providers.
 type RequestWriter interface {
 	Dialect

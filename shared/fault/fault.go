@@ -143,7 +143,7 @@ func (f *Fault) Final() bool {
 		return false
 	}
 	switch status {
-	case 400, 401, 402, 403, 404, 405, 412, 413, 422, 446:
+	case 400, 401, 402, 403, 404, 405, 412, 413, 422, 426, 446:
 		return true
 	case 429:
 		return f.RetryAfter > longWait

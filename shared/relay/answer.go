@@ -186,9 +186,6 @@ func (s *sender) sendFault(f *fault.Fault) {
 		mask.Header(h, s.stars.Secrets())
 	}
 	h.Set(headerCode, string(f.Code))
-	if by, ok := errorSpeaker(s, f).(routes.Challenger); ok {
-		by.Challenge(h, s.Req, f)
-	}
 	if f.Source != fault.SourceProvider && f.Status() >= 500 && f.Code == fault.InternalError {
 		h.Set(headerException, "true")
 	}
@@ -196,16 +193,50 @@ func (s *sender) sendFault(f *fault.Fault) {
 	if f.Final() { // also where the provider says otherwise
 		h.Set(fault.ShouldRetry, "false")
 	}
+	if f.Status() == http.StatusUpgradeRequired {
+		h.Set("Upgrade", "websocket")
+	}
+	speaker := errorSpeaker(s)
+	if by, ok := speaker.(routes.Challenger); ok {
+		by.Challenge(h, s.Req, f) // behind what the provider's headers say
+	}
+	status := f.Status()
+	if by, ok := speaker.(chat.Refuser); ok && sendsEvent(s, f) {
+		h["Content-Type"], h["Cache-Control"] = eventStream, noCache
+		h.Set(asked.ErrorStatus, strconv.Itoa(status))
+		h.Del("Retry-After")
+		body, status = by.AppendRefusal(nil, f, s.options()), http.StatusOK
+	}
 	h.Set("Content-Length", strconv.Itoa(len(body)))
 	s.failure = f
-	s.sendWhole(f.Status(), body)
+	s.captureAnswer(body)
+	s.status = f.Status() // of the record
+	s.keepBooks()
+	s.head(status)
+	s.write(body)
+	s.status = f.Status()
+}
+
+// sendsEvent reports whether a refusal is sent as an event: it is final, the request asks
+// for a stream, and it or its config asks for such events.
+func sendsEvent(s *sender, f *fault.Fault) bool {
+	if f.Status() >= http.StatusInternalServerError || !f.Final() {
+		return false
+	}
+	if asked.One(s.Req.Header, asked.Refusals) != "event" && !s.Config.RefusalEvents {
+		return false
+	}
+	// A body that was not read, as of a wrong key, does not say whether it asks for a stream.
+	return s.Stream || s.In == nil && strings.Contains(asked.One(s.Req.Header, "Accept"), "text/event-stream")
 }
 
 // errorBody returns the body of an error, with the results of the guardrails of the target
 // that was tried last. JSON-RPC has no place for them.
 func errorBody(s *sender, f *fault.Fault) []byte {
 	if f.Code == fault.GuardrailDenied {
-		return s.deniedBody(s.w.Header(), f)
+		if body := deniedBody(s, s.w.Header(), f); body != nil {
+			return body
+		}
 	}
 	body := plainError(s, f)
 	if s.Route.Protocol != nil {
@@ -222,19 +253,18 @@ func plainError(s *sender, f *fault.Fault) []byte {
 		came.PassRetry(h, s.told)
 		return s.words
 	}
-	return s.withAttempts(errorSpeaker(s, f).AppendError(nil, f, s.options()))
+	return s.withAttempts(errorSpeaker(s).AppendError(nil, f, s.options()))
 }
 
 // errorSpeaker returns what writes an error in its client's shape.
-func errorSpeaker(s *sender, f *fault.Fault) chat.ErrorWriter {
+func errorSpeaker(s *sender) chat.ErrorWriter {
 	switch {
 	case s.Route.Client != nil:
 		return s.Route.Client
 	case s.Route.Errors != nil:
 		return s.Route.Errors
 	}
-	name := chosen.MissingDialect(s.Target, f)
-	if own, ok := s.dialects[name].(chat.ErrorWriter); ok {
+	if own, ok := s.dialects[chosen.ErrorDialect(s.Target)].(chat.ErrorWriter); ok {
 		return own
 	}
 	speaker, _ := s.errorDialect().(chat.ErrorWriter)
@@ -291,7 +321,7 @@ func (s *sender) sendRaw(resp *http.Response) error {
 			break
 		}
 		if err != nil {
-			s.failure = brokeOff()
+			recordFailure(s.reply, brokeOff())
 			meter.Cut = true
 			s.LearnRaw(meter, resp.StatusCode)
 			s.broken = true // the client must see that the body is not whole

@@ -3,6 +3,7 @@ package relay
 import (
 	"context"
 	"net/http"
+	"strings"
 
 	"gateway/shared/chat"
 	"gateway/shared/fault"
@@ -111,14 +112,18 @@ func (x *exchanges) repeats(s *route.Schedule, a *answer) bool {
 	return true
 }
 
-// deniedBody is what the client is told of a denial: an error with what the hooks said,
-// or, where the guardrail says so, an answer with the error for its text.
-func (s *streams) deniedBody(h http.Header, f *fault.Fault) []byte {
+// deniedBody returns the body of a denial: in OpenAI's shape an error with the results of
+// the hooks, or, where the guardrail says so, a response with the error for its text. It is
+// nil where the denial is an error like others.
+func deniedBody(s *sender, h http.Header, f *fault.Fault) []byte {
 	client := s.Route.Client
 	if made := s.Route.Retold; made != nil {
 		client = made.Client
 	}
 	if _, soft := s.guards.Verdict.Refused(); !soft || client == nil || s.Route.Shape != routes.Unified && s.Route.Retold == nil {
+		if d, ok := errorSpeaker(s).(chat.Dialect); ok && !strings.HasPrefix(d.Name(), "openai.") {
+			return nil
+		}
 		body := append(wire.AppendJSONString([]byte(`{"error":{"message":`), f.Message), `,"type":"hooks_failed","param":null,"code":null},"hook_results":`...)
 		return append(s.guards.Shown().Append(body, true), '}')
 	}
@@ -179,8 +184,7 @@ func (st *streams) drain(a *answer) {
 // denyStream ends a stream that has begun with the denial, at once; then it is read on
 // and settled.
 func (s *streams) denyStream(a *answer, f *fault.Fault) error {
-	s.failure = f
-	s.status = f.Status() // of the record: what the client got is no success, although its head said 200
+	recordFailure(s.reply, f)
 	// Client libraries stop reading at the error.
 	last, _ := a.stream.AppendError(s.guards.LastEvent(s.Route.Endpoint, s.Strict()), f)
 	s.captureAnswer(last)
@@ -191,6 +195,7 @@ func (s *streams) denyStream(a *answer, f *fault.Fault) error {
 	s.Remember(a.stream.Signed())
 	s.Learn(a.stream.Meter())
 	s.keepBooks()
+	breakConnection(s.reply)
 	return nil
 }
 

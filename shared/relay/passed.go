@@ -50,7 +50,7 @@ func (s *sender) sendPassed(resp *http.Response) error {
 		s.LearnOperation(s.Meter(nil))
 	}
 	if !whole {
-		s.failure = brokeOff()
+		recordFailure(s.reply, brokeOff())
 		s.broken = true // the client must see that the body is not whole
 		return nil
 	}
@@ -251,7 +251,7 @@ func (s *sender) sendFiles(ids ...string) error {
 	}
 	s.LearnOperation(s.Meter(nil))
 	if !whole {
-		s.failure = brokeOff()
+		recordFailure(s.reply, brokeOff())
 		s.broken = true
 		return nil
 	}

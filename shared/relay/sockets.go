@@ -175,8 +175,11 @@ func (s *sender) ended(r *session.Result) {
 	s.guards.Notes.Ended(s.guards.Live())
 	s.Size, s.answered = r.FromClient, r.ToClient
 	s.Heard.Finish = r.Told()
-	if r.Fault != nil {
+	switch {
+	case r.Fault != nil:
 		s.failure = r.Fault
+	case r.ByProvider && r.Code == session.ServerError:
+		recordFailure(s.reply, brokeOff())
 	}
 	s.LearnOperation(chat.Meter{Started: true, Complete: true})
 }

@@ -225,20 +225,36 @@ func (s *sender) closeStream(a *answer, err error) error {
 	f.Source = fault.SourceProvider
 	s.stars.Fault(f)
 	s.endFault = f
-	s.failure = f
+	recordFailure(s.reply, f)
 	if ended, ok := a.stream.AppendError(last[:0], f); ok {
 		last = ended
 	} else if !a.stream.TellsError() {
 		// A provider's own error event has been passed on already.
 		o := s.options()
-		o.NextEvent = m.NextEvent
+		if o.NextEvent = m.NextEvent; m.ID != "" {
+			o.ID = m.ID
+		}
 		last = s.Route.Client.AppendStreamError(last[:0], f, o)
 	}
 	s.captureAnswer(last)
 	s.tail = append(s.tail[:0], last...)
 	s.keepBooks()
 	s.flushTail()
+	breakConnection(s.reply)
 	return nil
+}
+
+// recordFailure records why a response whose head has gone out is not a good one. The record
+// has the status of the failure: the client got no success, although the head said so.
+func recordFailure(r *reply, f *fault.Fault) { r.failure, r.status = f, f.Status() }
+
+// breakConnection has the connection cut behind the error event of a stream if the clients
+// of its shape need that.
+func breakConnection(r *reply) {
+	if b, ok := r.from.Route.Client.(chat.Breaker); ok && b.BreaksConnection() {
+		r.flush()
+		r.broken = true
+	}
 }
 
 // cut tells why a read of a stream failed. If the gateway's own patience ran out, that is

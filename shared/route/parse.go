@@ -57,7 +57,7 @@ func (c *Config) meaningful() bool {
 	return c.Provider != "" || c.VirtualKey != "" || c.Strategy != nil || len(c.Targets) > 0 || c.Cache != nil || c.PromptCache != nil ||
 		c.Retry != nil || c.PromptID != "" || c.ForwardHeaders != nil || c.RequestTimeout != nil || c.FirstToken != nil || c.StreamIdle != nil || c.Hold != nil || c.CustomHost != nil ||
 		c.Input != nil || c.Output != nil || c.Passthrough || len(c.DefaultParams) > 0 || len(c.DropParams) > 0 ||
-		len(c.OverrideParams) > 0 || len(c.Fields) > 0 || c.APIKey != "" || c.FetchIntegratedModels || c.StrictOpenAI != nil
+		len(c.OverrideParams) > 0 || len(c.Fields) > 0 || c.APIKey != "" || c.FetchIntegratedModels || c.StrictOpenAI != nil || c.RefusalEvents
 }
 
 // parseNode reads the root or a target.
@@ -146,6 +146,10 @@ func parseProperty(r *reader, c *Config, key string, v value) {
 	case "strict_open_ai_compliance":
 		b := r.flag(v)
 		c.StrictOpenAI = &b
+	case "refusals":
+		if c.RefusalEvents = r.text(v) == "event"; !c.RefusalEvents {
+			r.add(v.path, "must be event")
+		}
 	case "on_status_codes":
 		r.statuses(v) // it is checked, but only the strategy's list has an effect
 	case "fetch_integrated_models":

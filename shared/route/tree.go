@@ -16,6 +16,7 @@ type Tree struct {
 	leaves  []*Leaf
 	guarded bool // some target has a breaker that decisions depend on
 	sticky  bool // some strategy has a sticky rule
+	events  bool // refusals is event at the root
 }
 
 // node is one place of the tree: a leaf, or a strategy over children.
@@ -111,7 +112,7 @@ func Single() *Tree {
 // Compile resolves the config into a tree. A config that Parse accepted has no
 // errors here.
 func (c *Config) Compile() (*Tree, []fault.Detail) {
-	t := &Tree{mode: ModeSingle}
+	t := &Tree{mode: ModeSingle, events: c.RefusalEvents}
 	var details []fault.Detail
 	t.root = t.compile(c, inherited{}, &details)
 	if t.root.mode != "" {
@@ -266,6 +267,9 @@ func milliseconds(n int64) time.Duration { return time.Duration(n) * time.Millis
 // Mode is the strategy of the root: single, loadbalance, fallback or
 // conditional.
 func (t *Tree) Mode() string { return t.mode }
+
+// RefusalEvents reports whether final refusals of streamed requests are sent as an event.
+func (t *Tree) RefusalEvents() bool { return t.events }
 
 // Guarded reports whether decisions depend on breakers.
 func (t *Tree) Guarded() bool { return t.guarded }

@@ -163,7 +163,8 @@ func withThreadDetails(body []byte, code fault.Code) []byte {
 	return slices.Insert(body, at+len(`"error":{`), []byte(details)...)
 }
 
-// appendError writes {type:error,error:{type,message,...}}.
+// appendError writes {type:error,error:{type,message,...},message}. The SDK prints the whole
+// body where message is missing at the top.
 func appendError(dst []byte, f *fault.Fault, o *chat.Options) []byte {
 	p := chat.ProviderErrorOf(f)
 	if p == nil && f.Source != fault.SourceProvider {
@@ -195,7 +196,8 @@ func appendError(dst []byte, f *fault.Fault, o *chat.Options) []byte {
 	dst = member.AppendOrNull(dst, f.Field)
 	dst = append(dst, `,"code":`...)
 	dst = member.AppendOrNull(dst, code)
-	dst = append(dst, `,"source":"provider"}`...)
+	dst = append(dst, `,"source":"provider"},"message":`...)
+	dst = wire.AppendJSONString(dst, message)
 	if o.ProviderName != "" {
 		dst = append(dst, `,"provider":`...)
 		dst = wire.AppendJSONString(dst, o.ProviderName)

@@ -37,15 +37,16 @@ func (Generate) AppendError(dst []byte, f *fault.Fault, o *chat.Options) []byte 
 	return appendError(dst, f, o)
 }
 
-// AppendStreamError implements chat.ErrorWriter. The error is sent twice: as an event, and
-// after it as bare JSON, which is the only form that Google's own client libraries take for an
-// error within a stream; readers of events ignore such a line. Nothing may follow it.
+// AppendStreamError implements chat.ErrorWriter. Google's SDK ignores named events.
 func (Generate) AppendStreamError(dst []byte, f *fault.Fault, o *chat.Options) []byte {
 	dst = append(dst, "data: "...)
 	dst = appendError(dst, f, o)
-	dst = append(dst, "\r\n\r\n"...)
-	return appendError(dst, f, o)
+	return append(dst, "\r\n\r\n"...)
 }
+
+// BreaksConnection implements chat.Breaker. Gemini CLI repeats the request, and prints the
+// text again, if the stream ends in order.
+func (Generate) BreaksConnection() bool { return true }
 
 // EncodeRequest implements chat.RequestWriter.
 func (Generate) EncodeRequest(dst []byte, r *chat.Request, t *chat.Traits, loss *chat.Loss) ([]byte, error) {

@@ -122,64 +122,12 @@ func appendFailure(dst []byte, f *fault.Fault, o *chat.Options) []byte {
 	if f == nil {
 		return append(dst, "null"...)
 	}
-	code, message := failure(f, o)
+	_, message := failure(f, o)
 	dst = append(dst, `{"code":`...)
-	dst = wire.AppendJSONString(dst, code)
+	dst = wire.AppendJSONString(dst, failedCode(f))
 	dst = append(dst, `,"message":`...)
 	dst = wire.AppendJSONString(dst, message)
 	return append(dst, '}')
-}
-
-// failure is a fault in the terms of this dialect.
-func failure(f *fault.Fault, o *chat.Options) (code, message string) {
-	message = f.Message
-	p := chat.ProviderErrorOf(f)
-	if p != nil && o.ProviderName != "" {
-		message = o.ProviderName + " error: " + message
-	}
-	switch status := f.Status(); {
-	case f.Code != fault.ProviderError:
-		code = string(f.Code)
-	case p != nil && p.Code != "":
-		code = p.Code
-	case status == 429:
-		code = "rate_limit_exceeded"
-	case status < 500:
-		code = "invalid_prompt"
-	default:
-		code = "server_error"
-	}
-	return code, message
-}
-
-// appendErrorEvent writes the error event. Clients look for the details in the
-// event itself or in its error member. seq is negative when it is not known.
-func appendErrorEvent(dst []byte, f *fault.Fault, o *chat.Options, seq int) []byte {
-	code, message := failure(f, o)
-	typ := f.Type()
-	if p := chat.ProviderErrorOf(f); p != nil && p.Type != "" {
-		typ = p.Type
-	}
-	details := func(dst []byte) []byte {
-		dst = append(dst, `"code":`...)
-		dst = wire.AppendJSONString(dst, code)
-		dst = append(dst, `,"message":`...)
-		dst = wire.AppendJSONString(dst, message)
-		dst = append(dst, `,"param":`...)
-		if f.Field == "" {
-			return append(dst, "null"...)
-		}
-		return wire.AppendJSONString(dst, f.Field)
-	}
-	dst = append(dst, "event: error\ndata: {\"type\":\"error\","...)
-	if seq >= 0 {
-		dst = append(dst, `"sequence_number":`...)
-		dst = append(strconv.AppendInt(dst, int64(seq), 10), ',')
-	}
-	dst = details(dst)
-	dst = append(dst, `,"error":{"type":`...)
-	dst = append(wire.AppendJSONString(dst, typ), ',')
-	return append(details(dst), "}}\n\n"...)
 }
 
 // appendUsage writes a usage object; null when nothing is known.

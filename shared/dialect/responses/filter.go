@@ -13,7 +13,8 @@ import (
 // filter passes a stream of this dialect on as it is and meters it. It recognises pieces of
 // content by the name of their event, or by their first bytes, and by their last byte,
 // without reading them. An event that cannot be read ends the stream: it is not given out,
-// and what came before it is not a whole answer.
+// and what came before it is not a whole answer. A provider's error event is followed by
+// the failed response, whatever the provider sends behind it: some clients read nothing else.
 type filter struct {
 	m      chat.Meter
 	split  events.Splitter
@@ -44,6 +45,11 @@ func (f *filter) Feed(in []byte) ([]byte, error) {
 		if f.look(&e) {
 			f.out.Add(e.Raw)
 		}
+	}
+	if f.passed && f.ev.kind == "error" {
+		failed := appendFailed(nil, f.m.Err, &chat.Options{ID: f.m.ID, Model: f.m.Model}, int(f.m.NextEvent))
+		f.out.Grow(len(failed))
+		f.out.Add(failed)
 	}
 	return f.out.Bytes(), nil
 }

@@ -37,16 +37,6 @@ func (Responses) EncodeResponse(dst []byte, r *chat.Response, o *chat.Options) [
 // NewStreamEncoder implements chat.AnswerWriter.
 func (Responses) NewStreamEncoder(o *chat.Options) chat.StreamEncoder { return newStreamEncoder(o) }
 
-// AppendError implements chat.ErrorWriter.
-func (Responses) AppendError(dst []byte, f *fault.Fault, o *chat.Options) []byte {
-	return openai.Chat{}.AppendError(dst, f, o)
-}
-
-// AppendStreamError implements chat.ErrorWriter.
-func (Responses) AppendStreamError(dst []byte, f *fault.Fault, o *chat.Options) []byte {
-	return appendErrorEvent(dst, f, o, int(o.NextEvent))
-}
-
 // EncodeRequest implements chat.RequestWriter.
 func (Responses) EncodeRequest(dst []byte, r *chat.Request, t *chat.Traits, loss *chat.Loss) ([]byte, error) {
 	return encodeRequest(dst, r, t, loss)

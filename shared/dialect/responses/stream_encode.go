@@ -338,12 +338,5 @@ func (s *streamEncoder) output() []byte {
 func (s *streamEncoder) Error(dst []byte, f *fault.Fault) []byte {
 	dst = appendErrorEvent(dst, f, &s.o, s.seq)
 	s.seq++
-	if s.e == nil {
-		return dst
-	}
-	o := outcome{status: "failed", fault: f, usage: &s.usage}
-	dst = s.event(dst, "response.failed")
-	dst = append(dst, `,"response":`...)
-	dst = s.e.append(dst, s.output(), &o)
-	return append(dst, "}\n\n"...)
+	return s.failed(dst, f)
 }

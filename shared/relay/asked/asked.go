@@ -31,6 +31,7 @@ const (
 	sensitive    = "X-Gateway-Sensitive-Headers"
 	debug        = "X-Gateway-Debug"
 	Translation  = "X-Gateway-Translation"
+	Refusals     = "X-Gateway-Refusals"
 
 	// Of coding agents; they are noted, and not sent on.
 	sessionID     = "X-Claude-Code-Session-Id"
@@ -44,6 +45,7 @@ const (
 	CacheStatus       = "X-Gateway-Cache-Status"
 	OptionIndex       = "X-Gateway-Last-Used-Option-Index"
 	PromptCache       = "X-Gateway-Prompt-Cache"
+	ErrorStatus       = "X-Gateway-Error-Status"
 	ProviderRequestID = "X-Gateway-Provider-Request-Id"
 )
 
@@ -108,6 +110,9 @@ func (a *Headers) Read(h http.Header) error {
 			return fault.Invalid("x-gateway-translation", "must be strict, which refuses what a provider cannot be told, or be left out")
 		}
 		a.NoLoss = true
+	}
+	if v := One(h, Refusals); v != "" && v != "event" {
+		return fault.Invalid("x-gateway-refusals", "must be event, which sends final refusals of streamed responses as an event, or be left out")
 	}
 	if v := One(h, forward); v != "" {
 		if a.Forward, err = forwardList(v); err != nil {

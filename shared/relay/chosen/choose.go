@@ -130,6 +130,9 @@ func (ch *Chooser) chooseDirect(leaf *route.Leaf) error {
 		name = ch.Ask.Provider
 	}
 	if name == "" {
+		if f := withheldAnyway(ch.Route.Shape, ch.RawPath); f != nil {
+			return f
+		}
 		return fault.New(fault.MissingProvider, "x-gateway-provider", "Either x-gateway-config or x-gateway-provider header is required; or name a saved provider in the model as @slug/model")
 	}
 	p, ok := provider.ByID(name)

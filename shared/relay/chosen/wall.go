@@ -63,6 +63,20 @@ func (o *Wall) mayPass(p *provider.Provider, saved bool) error {
 	return nil
 }
 
+// withheldAnyway returns the fault for a passed-through path that no provider is sent with a
+// stored credential; nil for others. A request that names its provider where the gateway
+// does not look, such as in the query of a WebSocket, is told this and not that the
+// provider is missing.
+func withheldAnyway(shape routes.Shape, path func() string) error {
+	if shape != routes.Raw {
+		return nil
+	}
+	if why := reserved.Withholds(path(), ""); why != "" {
+		return fault.Newf(fault.NotAllowed, "path", "This path is not passed on with a stored credential, as it %s", why)
+	}
+	return nil
+}
+
 // mayReach refuses paths that cannot be read in one way only, and bodies whose
 // ids cannot be read.
 func (o *Wall) mayReach() error {

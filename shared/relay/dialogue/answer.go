@@ -25,7 +25,7 @@ type answer struct {
 	stream bool
 	events wire.SSEParser
 	whole  bytes.Buffer // of an answer that is no stream
-	done   bool         // its last event has come
+	done   bool         // its last event has come, or was sent
 }
 
 // Header implements http.ResponseWriter.
@@ -63,16 +63,19 @@ func (a *answer) Write(p []byte) (int, error) {
 }
 
 // keys of events that are read.
-var eventKeys = wire.NewKeySet("type", "response")
+var eventKeys = wire.NewKeySet("type", "response", "status")
 
 const (
 	keyType = iota
 	keyResponse
+	keyStatus
 )
 
-// event sends the client an event of the answer.
+// event sends the client an event of the answer. After the last one nothing more is sent,
+// since a client would take it for the next response's: a stream may have an error event
+// and response.failed behind it.
 func (a *answer) event(name string, data []byte) error {
-	if len(data) == 0 || data[0] != '{' {
+	if a.done || len(data) == 0 || data[0] != '{' {
 		return nil // the end of streams of other shapes
 	}
 	var walk wire.Walk
@@ -91,8 +94,14 @@ func (a *answer) event(name string, data []byte) error {
 				a.of.kept.note(a.of.context, said{id, a.in.from, joined(a.in.input, items)})
 			}
 		}
-	case "response.failed", "error":
+	case "response.failed":
 		a.done = true
+		a.of.noteRefusal(a.header)
+	case "error":
+		a.done = true
+		if err == nil && !walk.Spans[keyStatus].Present(data) {
+			data = append([]byte(`{"status":500,`), data[1:]...)
+		}
 	}
 	if !a.of.tell(a.in.lane, data) {
 		return errGone
@@ -112,6 +121,7 @@ func (a *answer) end(broken bool) {
 		f := fault.New(fault.ProviderError, "", "The answer was cut off before its end")
 		a.of.tell(a.in.lane, errorEvent(f))
 	case a.status >= 300:
+		a.of.noteRefusal(a.header)
 		a.of.tell(a.in.lane, refused(a.status, a.whole.Bytes()))
 	default:
 		a.of.tell(a.in.lane, wholeEvent(a.whole.Bytes()))

@@ -42,7 +42,8 @@ type Dialogue struct {
 	pending  int                  // responses that wait or are being made
 	prepared int                  // responses with generate: false; their ids are numbered
 	draining bool
-	over     bool // the client gets nothing more
+	over     bool       // the client gets nothing more
+	refusal  fault.Code // for which the last response was refused; "": it was not
 	result   session.Result
 }
 
@@ -122,9 +123,22 @@ func (d *Dialogue) isOver() bool {
 	return d.over
 }
 
-// refuse sends the client away, and tells it why.
+// noteRefusal remembers the refusal of a response by the header of its error code.
+func (d *Dialogue) noteRefusal(h http.Header) {
+	d.mu.Lock()
+	d.refusal = fault.Code(h.Get("X-Gateway-Error-Code"))
+	d.mu.Unlock()
+}
+
+// refuse closes the connection. The client has an error event of the reason: that of its
+// last response if it was refused for the same reason, or one that is sent here.
 func (d *Dialogue) refuse(f *fault.Fault) {
-	session.Briefly(func() { d.tell("", errorEvent(f)) })
+	d.mu.Lock()
+	told := d.refusal == f.Code
+	d.mu.Unlock()
+	if !told {
+		session.Briefly(func() { d.tell("", errorEvent(f)) })
+	}
 	d.end(session.Policy, f.Message, f)
 }
 

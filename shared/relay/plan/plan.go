@@ -31,6 +31,8 @@ type UsedConfig struct {
 	ID, Slug string
 	Version  int64
 	Mode     string
+	// RefusalEvents: final refusals of streamed requests are sent as an event.
+	RefusalEvents bool
 }
 
 // Sources are what plans are made of, besides the request.

@@ -134,7 +134,7 @@ func (p *Plan) inlineConfig(text string) error {
 	if len(details) > 0 {
 		return invalidConfig(details)
 	}
-	p.Config.Mode = tree.Mode()
+	p.Config.Mode, p.Config.RefusalEvents = tree.Mode(), tree.RefusalEvents()
 	p.startWalk(tree, p.routeContext())
 	return nil
 }
@@ -168,7 +168,7 @@ func (p *Plan) useConfig(from *Sources, ref string) error {
 	if err != nil {
 		return err
 	}
-	p.Config = UsedConfig{cfg.Record.ID, cfg.Record.Slug, cfg.Record.Version, tree.Mode()}
+	p.Config = UsedConfig{cfg.Record.ID, cfg.Record.Slug, cfg.Record.Version, tree.Mode(), tree.RefusalEvents()}
 	p.useTree(from, tree, cfg.Record.ID, cfg.Record.Version)
 	return nil
 }

@@ -45,9 +45,9 @@ func (t *Table) Spelled(req *http.Request) *http.Request {
 }
 
 // rooted are the beginnings of paths that are passed through at the root: versions of
-// Google's APIs, with which no route of the table begins, and what Cohere's clients call
-// besides chat.
-var rooted = []string{"/v1beta/", "/v1alpha/", "/v1beta1/", "/upload/v1beta/", "/upload/v1alpha/", "/v2/embed", "/v2/rerank", "/v2/embed-jobs", "/v2/datasets"}
+// Google's APIs, with which no route of the table begins, what Cohere's clients call besides
+// chat, and models of Bedrock's runtime (invoke, invoke-with-response-stream).
+var rooted = []string{"/v1beta/", "/v1alpha/", "/v1beta1/", "/upload/v1beta/", "/upload/v1alpha/", "/v2/embed", "/v2/rerank", "/v2/embed-jobs", "/v2/datasets", "/model/"}
 
 func (t *Table) passesAtRoot(method, path string) bool {
 	return t.any != nil && slices.Contains(t.any.Methods, method) && slices.ContainsFunc(rooted, func(begins string) bool {

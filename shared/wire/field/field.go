@@ -141,7 +141,7 @@ var commonNames = func() map[string]string {
 		"X-Gateway-Api-Key", "X-Gateway-Provider", "X-Gateway-Virtual-Key", "X-Gateway-Config", "X-Gateway-Custom-Host", "X-Gateway-Metadata",
 		"X-Gateway-Trace-Id", "X-Gateway-Span-Id", "X-Gateway-Parent-Span-Id", "X-Gateway-Span-Name", "X-Gateway-Debug",
 		"X-Gateway-Request-Timeout", "X-Gateway-Forward-Headers", "X-Gateway-Sensitive-Headers", "X-Gateway-Cache-Namespace",
-		"X-Gateway-Cache-Force-Refresh", "X-Gateway-Strict-Open-Ai-Compliance", "X-Gateway-Translation",
+		"X-Gateway-Cache-Force-Refresh", "X-Gateway-Strict-Open-Ai-Compliance", "X-Gateway-Translation", "X-Gateway-Refusals",
 	} {
 		names[strings.ToLower(n)] = n
 	}

@@ -7,8 +7,9 @@ import (
 	"gateway/shared/provider"
 )
 
-// TestMissingObjectsHaveTheFormOfTheirSDK lists the shape of a missing object by provider and path.
-func TestMissingObjectsHaveTheFormOfTheirSDK(t *testing.T) {
+// TestErrorDialectIsThatOfTheSDK lists the shape of errors by path, and by provider where
+// that is known. Without a provider the request was refused before one was chosen.
+func TestErrorDialectIsThatOfTheSDK(t *testing.T) {
 	t.Parallel()
 	version := http.Header{"Anthropic-Version": {"2023-06-01"}}
 	for _, c := range []struct {
@@ -26,13 +27,24 @@ func TestMissingObjectsHaveTheFormOfTheirSDK(t *testing.T) {
 		{"google", "/v1beta/files/abc", nil, provider.Gemini},
 		{"google", "/v1beta/fileSearchStores/abc/documents/x", nil, provider.Gemini},
 		{"google", "/v1beta/openai/batches/abc", nil, ""},
+		{"vertex-ai", "/v1beta1/projects/p/locations/l/endpoints/openapi/chat/completions", nil, ""},
 		{"cohere", "/v1/datasets/d", nil, provider.Cohere},
 		{"cohere", "/v2/batches/b", nil, provider.Cohere},
 		{"cohere", "/compatibility/v1/files/f", nil, ""},
 		{"bedrock", "/async-invoke/arn%3Aaws%3Abedrock%3Aus-east-1%3A1%3Aasync-invoke%2Fa", nil, provider.Converse},
+		{"openai", "/v1beta/models/gpt-4o:countTokens", nil, provider.Gemini},
+		{"", "/v1beta/models", nil, provider.Gemini},
+		{"", "/v1beta/models/x:embedContent", nil, provider.Gemini},
+		{"", "/upload/v1beta/files", nil, provider.Gemini},
+		{"", "/model/m/invoke", nil, provider.Converse},
+		{"", "/model", nil, ""},
+		{"", "/v2/embed", nil, provider.Cohere},
+		{"", "/v2/rerank", nil, provider.Cohere},
+		{"", "/models/claude", version, provider.AnthropicMessages},
+		{"", "/anything", nil, ""},
 	} {
 		p, ok := provider.ByID(c.provider)
-		if !ok {
+		if !ok && c.provider != "" {
 			t.Fatal(c.provider)
 		}
 		if got := sdkDialect(p, c.header, c.path); got != c.want {
