@@ -109,10 +109,10 @@ func TestContextIsCheckedTogether(t *testing.T) {
 	}
 }
 
-// TestEveryContextValueIsInTheReadme keeps its table whole.
-func TestEveryContextValueIsInTheReadme(t *testing.T) {
+// TestEveryContextValueIsInTheGuide keeps the table of the guide complete.
+func TestEveryContextValueIsInTheGuide(t *testing.T) {
 	t.Parallel()
-	raw, err := os.ReadFile("../README.md")
+	raw, err := os.ReadFile("../functions/docs/guides/deploy.md")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -69,10 +69,10 @@ func (p priceTable) usd(t *testing.T, a amounts, free bool) (sum float64) {
 	return sum
 }
 
-// inReadme holds what stands between two marks in README.md equal to text.
-func inReadme(t *testing.T, mark, text string) {
+// inGuide holds what stands between two marks in the guide to deployment equal to text.
+func inGuide(t *testing.T, mark, text string) {
 	t.Helper()
-	const file = "../README.md"
+	const file = "../functions/docs/guides/deploy.md"
 	raw, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
@@ -81,13 +81,13 @@ func inReadme(t *testing.T, mark, text string) {
 	before, rest, ok1 := strings.Cut(string(raw), begin)
 	old, after, ok2 := strings.Cut(rest, end)
 	if !ok1 || !ok2 {
-		t.Fatalf("README.md has no place %q", mark)
+		t.Fatalf("%s has no place %q", file, mark)
 	}
 	if old == text {
 		return
 	}
 	if !*update {
-		t.Errorf("README.md says\n%s\nwant, written by -update,\n%s", old, text)
+		t.Errorf("%s says\n%s\nwant, written by -update,\n%s", file, old, text)
 		return
 	}
 	if err := os.WriteFile(file, []byte(before+begin+text+end+after), 0o644); err != nil {
@@ -216,7 +216,7 @@ func (s *synthesised) readMemory(t *testing.T) {
 const mostIdle = 3.0
 
 // TestPriceOfIdling sums what the resources of each choice of context values cost in
-// a month, and holds README's figures equal.
+// a month, and compares the guide's figures.
 func TestPriceOfIdling(t *testing.T) {
 	p := prices(t)
 	var b strings.Builder
@@ -240,5 +240,5 @@ func TestPriceOfIdling(t *testing.T) {
 		}
 		fmt.Fprintf(&b, "| %s | %.2f | %.2f |\n", strings.Join(words, " "), free, list)
 	}
-	inReadme(t, "idle", b.String())
+	inGuide(t, "idle", b.String())
 }

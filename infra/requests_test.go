@@ -93,7 +93,7 @@ const mostEven = 6.25
 var modelFamilies = []string{"chat", "messages", "responses", "embeddings", "moderations", "images", "rerank", "promptruns"}
 
 // TestPriceOfRequests computes the prices of a million requests of every route, of keeping
-// their records, and of the container beside them, and compares them with the README.
+// their records, and of the container beside them, and compares them with the guide.
 func TestPriceOfRequests(t *testing.T) {
 	p, by := prices(t), calls(t)
 	s := synth(t, map[string]any{"container": "off", "firewall": "off"})
@@ -140,7 +140,7 @@ func TestPriceOfRequests(t *testing.T) {
 	line("`firewall=on`, besides", "%.2f", p.Prices["waf.request"].USD)
 	line("`container=on` or `ha`, besides: the edge's choice", "%.2f", p.Prices["edge.function"].USD)
 	fmt.Fprintf(&b, "\nMessages are counted as received ten at a time; where they come so seldom that each is received by itself, keeping a record costs up to %.2f more.\n", 0.9*p.Prices["sqs.request"].USD)
-	inReadme(t, "requests", b.String())
+	inGuide(t, "requests", b.String())
 	t.Run("container", func(t *testing.T) { s.containerPays(t, p, by, few, cached, quick, long) })
 }
 
@@ -169,11 +169,11 @@ func (s *synthesised) containerPays(t *testing.T, p priceTable, by map[string]re
 		}
 	}
 	fmt.Fprintf(&b, "\nThe container adds %.2f USD a month for one task of half a processor, its load balancer and NAT gateway.\n", fixed)
-	inReadme(t, "placement", b.String())
+	inGuide(t, "placement", b.String())
 }
 
 // routesOf puts every route of the placement table that a function serves into one
-// group of the README's table.
+// group of the guide's table.
 func routesOf(t *testing.T) map[string][]placement.Route {
 	t.Helper()
 	groups := map[string][]placement.Route{}

@@ -105,7 +105,7 @@ func (w *workerStack) deadLetters(d *dataStack) (depth, age awscloudwatch.IMetri
 func (w *workerStack) alarm(o options, c watched) {
 	alarm := awscloudwatch.NewAlarm(w.stack, jsii.String("Alarm-"+c.name), &awscloudwatch.AlarmProps{
 		AlarmName:        jsii.String(o.name + "-" + c.name),
-		AlarmDescription: jsii.String(c.says + ". What to do: infra/RUNBOOK.md, " + c.name),
+		AlarmDescription: jsii.String(c.says + ". What to do: functions/docs/guides/runbook.md, " + c.name),
 		Metric:           c.of, Threshold: jsii.Number(c.above), EvaluationPeriods: jsii.Number(c.periods),
 		ComparisonOperator: awscloudwatch.ComparisonOperator_GREATER_THAN_THRESHOLD,
 		TreatMissingData:   awscloudwatch.TreatMissingData_NOT_BREACHING,

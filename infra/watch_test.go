@@ -14,7 +14,7 @@ import (
 // runbook gives the sections of RUNBOOK.md by their names.
 func runbook(t *testing.T) map[string]string {
 	t.Helper()
-	raw, err := os.ReadFile("RUNBOOK.md")
+	raw, err := os.ReadFile("../functions/docs/guides/runbook.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -39,7 +39,7 @@ func (s *synthesised) watches(t *testing.T) {
 				t.Errorf("alarm %q has no section in RUNBOOK.md", full)
 			}
 			seen[name] = true
-			if d := text(a.Properties["AlarmDescription"]); !strings.Contains(d, "RUNBOOK.md, "+name) {
+			if d := text(a.Properties["AlarmDescription"]); !strings.Contains(d, "runbook.md, "+name) {
 				t.Errorf("%s: %s", name, d)
 			}
 			if a.Properties["TreatMissingData"] != "notBreaching" {
@@ -83,7 +83,7 @@ func (s *synthesised) watches(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !strings.Contains(string(readme), "(infra/RUNBOOK.md)") {
+	if !strings.Contains(string(readme), "(functions/docs/guides/runbook.md)") {
 		t.Error("README.md does not lead to RUNBOOK.md")
 	}
 }

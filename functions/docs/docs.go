@@ -63,7 +63,7 @@ func serve(api toolbox.API, text func() (json.RawMessage, error)) admin.Family {
 		if p, ok := all[name]; ok {
 			return p, nil
 		}
-		return nil, fault.New(fault.NotFound, "family", "No family of routes has this name; /docs lists them")
+		return nil, fault.New(fault.NotFound, "", "There is no such page; /docs lists them")
 	}
 	html := admin.Schema{"type": "string"}
 	return admin.Family{Name: Name, Doc: "This document, for programs, for people, and as tools for models.", Routes: []admin.Route{
@@ -81,6 +81,11 @@ func serve(api toolbox.API, text func() (json.RawMessage, error)) admin.Family {
 			Method: "GET", Path: "/docs/{family}", Name: "getReferenceOfFamily", Doc: "Read the reference of one family of routes.", Public: true,
 			Errors: []int{304, 404}, Produces: pageType, Answer: html,
 			Do: func(c *admin.Call) (any, error) { return page(c.Param("family")) },
+		},
+		{
+			Method: "GET", Path: "/docs/guides/{guide}", Name: "getGuide", Doc: "Read a guide.", Public: true,
+			Errors: []int{304, 404}, Produces: pageType, Answer: html,
+			Do: func(c *admin.Call) (any, error) { return page(guidePath + c.Param("guide")) },
 		},
 		toolbox.New(api, text).Route(),
 	}}

@@ -8,18 +8,21 @@ import (
 	"strconv"
 	"strings"
 
+	"gateway/functions/docs/guides"
 	"gateway/shared/admin"
 )
 
 // pageType is the media type of the reference.
 const pageType = "text/html; charset=utf-8"
 
-// page is what is shown: the overview, or one family.
+// page is a page of the documentation: the overview, a family of routes or a guide.
 type page struct {
 	Title, Version string
+	Guides         []guides.Guide
 	Families       []*familyPage
-	Family         *familyPage // nil: the overview
-	Root, Up       string      // addresses of the pages of families, and of the page above them
+	Family         *familyPage   // nil unless it is the page of a family
+	Guide          *guides.Guide // nil unless it is the page of a guide
+	Base           string        // from the address of the page to /v1/
 }
 
 type familyPage struct {
@@ -46,27 +49,47 @@ type row struct {
 // methods in the order that people read them.
 var methodOrder = []string{"get", "post", "put", "patch", "delete"}
 
-// makePages writes the reference: the overview under "", each family under its name.
+// guidePath is the path of guides, below that of the pages of families.
+const guidePath = "guides/"
+
+// makePages renders all pages: the overview under "", each family under its name and each guide
+// under its name after guidePath.
 func makePages(raw json.RawMessage) (map[string]*admin.Document, error) {
 	var doc map[string]any
 	if err := json.Unmarshal(raw, &doc); err != nil {
 		return nil, fmt.Errorf("docs: %w", err)
 	}
+	all, err := guides.All()
+	if err != nil {
+		return nil, fmt.Errorf("docs: %w", err)
+	}
 	families := familiesOf(doc)
-	out := make(map[string]*admin.Document, len(families)+1)
+	out := make(map[string]*admin.Document, 1+len(families)+len(all))
 	info := members(doc["info"])
-	for _, f := range append([]*familyPage{nil}, families...) {
-		p := page{Title: fmt.Sprint(info["title"]), Version: fmt.Sprint(info["version"]), Families: families, Family: f, Root: "docs/"}
-		if f != nil {
-			p.Root, p.Up = "", "../"
+	add := func(name string, p page) error {
+		p.Title, p.Version, p.Families, p.Guides = fmt.Sprint(info["title"]), fmt.Sprint(info["version"]), families, all
+		p.Base = strings.Repeat("../", strings.Count("docs/"+name, "/"))
+		if name == "" {
+			p.Base = ""
 		}
-		name := ""
-		if f != nil {
-			name = f.Name
+		made, err := admin.NewPage(pageType, p.render())
+		if err != nil {
+			return fmt.Errorf("docs: %w", err)
 		}
-		var err error
-		if out[name], err = admin.NewPage(pageType, p.render()); err != nil {
-			return nil, fmt.Errorf("docs: %w", err)
+		out[name] = made
+		return nil
+	}
+	if err := add("", page{}); err != nil {
+		return nil, err
+	}
+	for _, f := range families {
+		if err := add(f.Name, page{Family: f}); err != nil {
+			return nil, err
+		}
+	}
+	for i := range all {
+		if err := add(guidePath+all[i].Name, page{Guide: &all[i]}); err != nil {
+			return nil, err
 		}
 	}
 	return out, nil

@@ -2,6 +2,7 @@ package docs
 
 import (
 	"encoding/json"
+	"net/url"
 	"regexp"
 	"strings"
 	"testing"
@@ -95,24 +96,22 @@ func TestPagesStandAlone(t *testing.T) {
 	}
 }
 
+// checkLink follows a link as a browser does.
 func checkLink(t *testing.T, all map[string]string, from, href string) {
 	t.Helper()
-	path, section, _ := strings.Cut(href, "#")
-	to := from
-	switch {
-	case path == "" || path == "openapi.json" && from == "" || path == "../openapi.json" && from != "":
-		if path != "" {
-			return
-		}
-	case path == "docs" && from == "" || path == "../docs" && from != "":
-		to = ""
-	case from == "":
-		to = strings.TrimPrefix(path, "docs/")
-	default:
-		to = path
+	at := "/v1/docs"
+	if from != "" {
+		at += "/" + from
 	}
-	body, ok := all[to]
-	if !ok || section != "" && !strings.Contains(body, `id="`+section+`"`) {
+	to, err := (&url.URL{Scheme: "https", Host: "gateway", Path: at}).Parse(href)
+	if err != nil || to.Host == "gateway" && to.Path == "/v1/openapi.json" || err == nil && to.Host != "gateway" && to.Scheme == "https" {
+		if err != nil {
+			t.Errorf("page %q has a link to %q: %v", from, href, err)
+		}
+		return
+	}
+	body, ok := all[strings.TrimPrefix(strings.TrimPrefix(to.Path, "/v1/docs"), "/")]
+	if !ok || to.Fragment != "" && !strings.Contains(body, `id="`+to.Fragment+`"`) {
 		t.Errorf("page %q has a link to %q, which is nowhere", from, href)
 	}
 }
@@ -127,7 +126,10 @@ func TestTheReferenceIsServed(t *testing.T) {
 	if a := h.Do("GET", "/docs/things", "", nil); a.Status != 200 || !strings.Contains(string(a.Body), "configs.delete") {
 		t.Errorf("/docs/things: %d %.200s", a.Status, a.Body)
 	}
-	for _, path := range []string{"/docs/nothing", "/docs/..", "/docs/%2e%2e", "/docs/<script>"} {
+	if a := h.Do("GET", "/docs/guides/quickstart", "", nil); a.Status != 200 || !strings.Contains(string(a.Body), `<a href="#send-a-request">Send a request</a>`) || !strings.Contains(string(a.Body), `href="../../docs/guides/concepts"`) {
+		t.Errorf("/docs/guides/quickstart: %d %.200s", a.Status, a.Body)
+	}
+	for _, path := range []string{"/docs/guides/nothing", "/docs/guides/quickstart.md", "/docs/nothing", "/docs/..", "/docs/%2e%2e", "/docs/<script>"} {
 		if a := h.Do("GET", path, "", nil); a.Status != 404 || strings.Contains(string(a.Body), "script") {
 			t.Errorf("%s: %d %s", path, a.Status, a.Body)
 		}

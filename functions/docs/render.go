@@ -6,6 +6,8 @@ import (
 	"html"
 	"net/url"
 	"strings"
+
+	"gateway/functions/docs/guides"
 )
 
 // Pages are written by code of our own, because html/template would make the function half
@@ -30,29 +32,66 @@ func (w *hyper) put(format string, args ...string) {
 func (p *page) render() []byte {
 	w := &hyper{}
 	title := p.Title
-	if p.Family != nil {
+	switch {
+	case p.Family != nil:
 		title = p.Family.Name + " · " + title
+	case p.Guide != nil:
+		title = p.Guide.Title + " · " + title
 	}
 	w.put("<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<title>%s</title>\n", title)
 	w.WriteString("<style>\n" + style + "</style>\n</head>\n<body>\n")
-	w.put("<nav aria-label=\"Families\">\n<a href=\"%sdocs\">%s</a>\n", p.Up, p.Title)
-	for _, f := range p.Families {
-		here := ""
-		if f == p.Family {
-			here = ` aria-current="page"`
-		}
-		w.put("<a href=\"%s%s\"", p.Root, url.PathEscape(f.Name))
-		w.WriteString(here)
-		w.put(">%s</a>\n", f.Name)
-	}
-	w.put("<a href=\"%sopenapi.json\">openapi.json</a>\n</nav>\n<main>\n", p.Up)
-	if p.Family != nil {
+	w.navigation(p)
+	w.WriteString("<main>\n")
+	switch {
+	case p.Family != nil:
 		w.family(p.Family)
-	} else {
+	case p.Guide != nil:
+		w.guide(p.Guide)
+	default:
 		w.overview(p)
 	}
 	w.WriteString("</main>\n</body>\n</html>\n")
 	return []byte(w.String())
+}
+
+// navigation lists all pages.
+func (w *hyper) navigation(p *page) {
+	w.put("<nav aria-label=\"Pages\">\n<a href=\"%sdocs\"", p.Base)
+	w.current(p.Guide == nil && p.Family == nil)
+	w.put(">%s</a>\n<p>Guides</p>\n", p.Title)
+	for i := range p.Guides {
+		g := &p.Guides[i]
+		w.put("<a href=\"%sdocs/"+guidePath+"%s\"", p.Base, url.PathEscape(g.Name))
+		w.current(g == p.Guide)
+		w.put(">%s</a>\n", g.Title)
+	}
+	w.WriteString("<p>API reference</p>\n")
+	for _, f := range p.Families {
+		w.put("<a href=\"%sdocs/%s\"", p.Base, url.PathEscape(f.Name))
+		w.current(f == p.Family)
+		w.put(">%s</a>\n", f.Name)
+	}
+	w.put("<a href=\"%sopenapi.json\">openapi.json</a>\n</nav>\n", p.Base)
+}
+
+// current marks the link to the page itself.
+func (w *hyper) current(is bool) {
+	if is {
+		w.WriteString(` aria-current="page"`)
+	}
+}
+
+// guide writes a guide with the list of its sections.
+func (w *hyper) guide(g *guides.Guide) {
+	w.put("<h1>%s</h1>\n", g.Title)
+	if len(g.Sections) > 1 {
+		w.WriteString("<ul>\n")
+		for _, s := range g.Sections {
+			w.put("<li><a href=\"#%s\">%s</a></li>\n", s.ID, s.Title)
+		}
+		w.WriteString("</ul>\n")
+	}
+	w.Write(g.HTML)
 }
 
 const firstRequest = `curl $GATEWAY/v1/chat/completions \
@@ -61,12 +100,15 @@ const firstRequest = `curl $GATEWAY/v1/chat/completions \
 
 func (w *hyper) overview(p *page) {
 	w.put("<h1>%s %s</h1>\n", p.Title, p.Version)
-	w.WriteString("<p>Every request brings a key, as <code>x-gateway-api-key</code> or as <code>Authorization: Bearer</code>. Models are called with a workspace key, resources are managed with an organisation key, or with a workspace key inside its workspace. Paths stand under <code>/v1</code>.</p>\n")
-	w.put("<pre>%s</pre>\n", firstRequest)
-	w.WriteString("<p>Programs read <a href=\"openapi.json\">openapi.json</a>, from which these pages are made.</p>\n")
+	w.WriteString("<p>Every request carries a key, as <code>x-gateway-api-key</code> or as <code>Authorization: Bearer</code>. Models are called with a workspace key. Resources are managed with an organization key, or with a workspace key inside its workspace. All paths are below <code>/v1</code>.</p>\n")
+	w.put("<pre>%s</pre>\n<h2>Guides</h2>\n<ul>\n", firstRequest)
+	for i := range p.Guides {
+		w.put("<li><a href=\"%sdocs/"+guidePath+"%s\">%s</a></li>\n", p.Base, url.PathEscape(p.Guides[i].Name), p.Guides[i].Title)
+	}
+	w.put("</ul>\n<h2>API reference</h2>\n<p>For programs: <a href=\"%sopenapi.json\">openapi.json</a>, from which these pages are made.</p>\n", p.Base)
 	for _, f := range p.Families {
-		at := p.Root + url.PathEscape(f.Name)
-		w.put("<section>\n<h2><a href=\"%s\">%s</a></h2>\n<p>%s</p>\n<table>\n", at, f.Name, f.Doc)
+		at := p.Base + "docs/" + url.PathEscape(f.Name)
+		w.put("<section>\n<h3><a href=\"%s\">%s</a></h3>\n<p>%s</p>\n<table>\n", at, f.Name, f.Doc)
 		for _, o := range f.Operations {
 			w.put("<tr><td class=\"path\"><a href=\"%s#%s\">%s %s</a></td><td>%s</td></tr>\n", at, o.ID, o.Method, o.Path, o.Doc)
 		}

@@ -301,21 +301,26 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-func TestTheConfigOfTheReadmeCanBeSaved(t *testing.T) {
-	readme, err := os.ReadFile("../../README.md")
+func TestConfigsOfTheGuideCanBeSaved(t *testing.T) {
+	guide, err := os.ReadFile("../../functions/docs/guides/routing.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, after, found := strings.Cut(string(readme), "```json\n")
-	text, _, closed := strings.Cut(after, "```")
-	if !found || !closed {
-		t.Fatal("the README shows no config")
+	blocks := strings.Split(string(guide), "```json\n")[1:]
+	if len(blocks) < 2 {
+		t.Fatalf("the guide shows %d configs", len(blocks))
 	}
-	c, details := Parse([]byte(text), Strict)
-	if c == nil {
-		t.Fatal(details)
-	}
-	if tree, details := c.Compile(); len(details) > 0 || len(tree.Leaves()) != 3 {
-		t.Error(details)
+	for i, block := range blocks {
+		text, _, closed := strings.Cut(block, "```")
+		if !closed {
+			t.Fatal("a block does not end")
+		}
+		c, details := Parse([]byte(text), Strict)
+		if c == nil {
+			t.Fatal(i, details)
+		}
+		if _, details := c.Compile(); len(details) > 0 {
+			t.Error(i, details)
+		}
 	}
 }

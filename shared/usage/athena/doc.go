@@ -1,6 +1,6 @@
 // Package athena sends questions that are too large for one process to Amazon Athena: it
 // starts a query in a workgroup, waits for it and reads its rows. The package report writes
-// the queries, the package segment the files; README.md explains how people query them.
+// the queries, the package segment the files; functions/docs/guides/athena.md explains how to query them.
 //
 // The role needs athena:StartQueryExecution, GetQueryExecution and GetQueryResults on the
 // workgroup; glue:GetDatabase, GetTable and GetPartitions on the table, its database and

@@ -38,5 +38,5 @@
 // bucket. They must take each record once, by its id: batches come twice, and files that a
 // merge replaced remain for a while. Segments that are so small that they are in the store
 // have no file until a merge makes them large or, with Options.Files, until the hour is
-// over; see shared/usage/athena/README.md.
+// over; see functions/docs/guides/athena.md.
 package segment

@@ -29,16 +29,15 @@ var theirs = []string{
 	"AWS_DEFAULT_REGION", "AWS_DEFAULT_PROFILE", "AWS_CONFIG_FILE", "AWS_SHARED_CREDENTIALS_FILE",
 }
 
-// TestTheReadmeNamesEverySetting: each variable that the code of the product
-// reads stands in the README's tables, and no other; so do the flags.
-func TestTheReadmeNamesEverySetting(t *testing.T) {
+// The reference lists exactly the flags and the environment variables that the product reads.
+func TestReferenceListsEverySetting(t *testing.T) {
 	t.Parallel()
-	raw, err := os.ReadFile("../README.md")
+	raw, err := os.ReadFile("../functions/docs/guides/reference.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, configuration, _ := strings.Cut(string(raw), "\n## Configuration\n")
-	configuration, _, _ = strings.Cut(configuration, "\n## ")
+	_, configuration, _ := strings.Cut(string(raw), "\n## Flags\n")
+	configuration, _, _ = strings.Cut(configuration, "\n## Headers\n")
 	told := map[string]bool{}
 	for line := range strings.Lines(configuration) {
 		first, _, _ := strings.Cut(strings.TrimPrefix(line, "|"), " | ")
@@ -59,12 +58,12 @@ func TestTheReadmeNamesEverySetting(t *testing.T) {
 	}
 	for name, file := range read {
 		if !told[name] && !slices.Contains(theirs, name) {
-			t.Errorf("%s, read in %s, is not in the README's tables", name, file)
+			t.Errorf("%s, read in %s, is not in the reference", name, file)
 		}
 	}
 	for name := range told {
 		if environment.MatchString(name) && read[name] == "" {
-			t.Errorf("the README names %s, which nothing reads", name)
+			t.Errorf("the reference names %s, which nothing reads", name)
 		}
 	}
 	source, err := os.ReadFile("main.go")
@@ -77,7 +76,7 @@ func TestTheReadmeNamesEverySetting(t *testing.T) {
 	}
 	for _, m := range flags {
 		if !told["-"+m[1]] {
-			t.Errorf("the flag -%s is not in the README", m[1])
+			t.Errorf("the flag -%s is not in the reference", m[1])
 		}
 	}
 }

@@ -1,0 +1,95 @@
+package guides
+
+import (
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// Every file is a guide in the order, with one H1 and short paragraphs.
+func TestEveryFileIsAGuide(t *testing.T) {
+	t.Parallel()
+	names, err := filepath.Glob("*.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range names {
+		if !slices.Contains(order, strings.TrimSuffix(name, ".md")) {
+			t.Errorf("%s is not in the order of the guides", name)
+		}
+	}
+	all, err := All()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(all) != len(names) {
+		t.Errorf("%d guides, %d files", len(all), len(names))
+	}
+	for _, g := range all {
+		if len(g.HTML) < 300 {
+			t.Errorf("%s has %d bytes", g.Name, len(g.HTML))
+		}
+	}
+}
+
+// Links of guides lead to guides, sections and files that exist; links of pages stay within
+// the pages.
+func TestLinksLeadSomewhere(t *testing.T) {
+	t.Parallel()
+	all, err := All()
+	if err != nil {
+		t.Fatal(err)
+	}
+	ids := map[string]bool{}
+	for _, g := range all {
+		ids[g.Name] = true
+		for _, m := range regexp.MustCompile(`<h[1-6] id="([^"]+)"`).FindAllStringSubmatch(string(g.HTML), -1) {
+			ids[g.Name+"#"+m[1]] = true
+		}
+	}
+	for _, g := range all {
+		for _, m := range regexp.MustCompile(`href="([^"]*)"`).FindAllStringSubmatch(string(g.HTML), -1) {
+			to := m[1]
+			if strings.HasPrefix(to, "#") {
+				to = g.Name + to
+			}
+			if !strings.HasPrefix(to, "https://") && !ids[to] {
+				t.Errorf("%s leads to %q", g.Name, m[1])
+			}
+		}
+		source, err := files.ReadFile(g.Name + ".md")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range regexp.MustCompile(`\]\((\.\./[^)#]*)`).FindAllStringSubmatch(string(source), -1) {
+			if _, err := os.Stat(filepath.FromSlash(path.Clean(m[1]))); err != nil {
+				t.Errorf("%s leads to %s: %v", g.Name, m[1], err)
+			}
+		}
+	}
+}
+
+// Raw HTML of a guide, such as the marks of generated tables, is not rendered.
+func TestRawHTMLIsDropped(t *testing.T) {
+	t.Parallel()
+	g, err := render("x", []byte("# T\n\n<script>1</script>\n\n## A `b`\n\n[x](../y.go) and [z](z.md#q)\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	html := string(g.HTML)
+	if g.Title != "T" || len(g.Sections) != 1 || g.Sections[0] != (Section{"a-b", "A b"}) {
+		t.Errorf("%+v", g)
+	}
+	if strings.Contains(html, "script") || strings.Contains(html, "y.go") || !strings.Contains(html, `x and <a href="z#q">z</a>`) {
+		t.Error(html)
+	}
+	for _, bad := range []string{"no heading", "# a\n\n# b\n"} {
+		if _, err := render("x", []byte(bad)); err == nil {
+			t.Errorf("%q is a guide", bad)
+		}
+	}
+}
