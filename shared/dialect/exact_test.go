@@ -36,7 +36,7 @@ func TestArgumentsAndNamesAreExact(t *testing.T) {
 				if err != nil {
 					t.Fatalf("%v: %s", err, body)
 				}
-				up, err := chat.Translate(nil, golden.Clients[client], golden.Providers[provider], r, &traits, &chat.Loss{})
+				up, err := chat.Translate(nil, golden.Clients[client], golden.Providers[loopWire(provider)], r, &traits, &chat.Loss{})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -53,15 +53,15 @@ func TestArgumentsAndNamesAreExact(t *testing.T) {
 					}
 				}
 				s := &script{calls: []string{exactArguments}, stop: loopStops[provider]}
-				plain, stream := scripts[provider](s, 0)
+				plain, stream := scripts[loopWire(provider)](s, 0)
 				plain, stream = strings.ReplaceAll(plain, `"now"`, quoted(taken)), strings.ReplaceAll(stream, `"now"`, quoted(taken))
-				o := &chat.Options{Strict: true, ID: "gw-1", Model: "m", Created: 1, Request: r, Origin: golden.Providers[provider].Name()}
-				answer, err := golden.Providers[provider].DecodeResponse([]byte(plain), &traits)
+				o := &chat.Options{Strict: true, ID: "gw-1", Model: "m", Created: 1, Request: r, Origin: golden.Providers[loopWire(provider)].Name()}
+				answer, err := golden.Providers[loopWire(provider)].DecodeResponse([]byte(plain), &traits)
 				if err != nil {
 					t.Fatal(err)
 				}
 				checkExactCall(t, "whole", golden.Clients[client].EncodeResponse(nil, answer, o), name)
-				out, m, _ := golden.Stream(t, golden.Clients[client], golden.Providers[provider], &chat.Traits{}, o, []byte(stream), len(stream))
+				out, m, _ := golden.Stream(t, golden.Clients[client], golden.Providers[loopWire(provider)], &chat.Traits{}, o, []byte(stream), len(stream))
 				if m.Err != nil {
 					t.Fatal(m.Err)
 				}

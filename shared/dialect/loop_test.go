@@ -18,10 +18,22 @@ var loopTraits = map[string]chat.Traits{
 	"gemini":    {Provider: "google", Thinking: chat.ThinksAdaptively, SignedCalls: true, Efforts: "low medium high"},
 	"openai":    {Provider: "openai"},
 	"cohere":    {Provider: "cohere"},
+	"deepseek":  {Provider: "deepseek"},
+	"vllm":      {Provider: "vllm"},
+}
+
+// loopWires are the shapes of providers that speak that of another.
+var loopWires = map[string]string{"deepseek": "openai", "vllm": "openai"}
+
+func loopWire(provider string) string {
+	if wire := loopWires[provider]; wire != "" {
+		return wire
+	}
+	return provider
 }
 
 // loopStops are the providers' own words for an answer that waits for results.
-var loopStops = map[string]string{"anthropic": "tool_use", "converse": "tool_use", "gemini": "STOP", "openai": "tool_calls", "cohere": "TOOL_CALL"}
+var loopStops = map[string]string{"anthropic": "tool_use", "converse": "tool_use", "gemini": "STOP", "openai": "tool_calls", "deepseek": "tool_calls", "vllm": "tool_calls", "cohere": "TOOL_CALL"}
 
 // loopTurns are the providers' own shapes of a scripted turn in the history.
 // The verbs are the number of the turn and the signature of the turn.
@@ -34,6 +46,8 @@ var loopTurns = map[string][]string{
 		`{"role":"user","parts":[{"functionResponse":{"id":"call_%[1]d_0","name":"now","response":{"output":"a"}}},{"functionResponse":{"id":"call_%[1]d_1","name":"now","response":{"output":"b"}}}]}`},
 	"openai": {`"tool_calls":[{"id":"call_%[1]d_0","type":"function","function":{"name":"now","arguments":"{\"turn\":%[1]d}"}},{"id":"call_%[1]d_1","type":"function","function":{"name":"now","arguments":"{}"}}]}`,
 		`{"role":"tool","tool_call_id":"call_%[1]d_0","content":"a"}`},
+	"deepseek": {`"reasoning_content":"thought \"%[1]d\"","content":"text %[1]d","tool_calls":[{"id":"call_%[1]d_0"`, `{"role":"tool","tool_call_id":"call_%[1]d_0","content":"a"}`},
+	"vllm":     {`"reasoning":"thought \"%[1]d\"","content":"text %[1]d","tool_calls":[{"id":"call_%[1]d_0"`, `{"role":"tool","tool_call_id":"call_%[1]d_0","content":"a"}`},
 	"cohere": {`"tool_calls":[{"id":"call_%[1]d_0","type":"function","function":{"name":"now","arguments":"{\"turn\":%[1]d}"}},{"id":"call_%[1]d_1","type":"function","function":{"name":"now","arguments":"{}"}}]`,
 		`"tool_call_id":"call_%[1]d_0"`},
 }
@@ -58,6 +72,8 @@ var loopClients = map[string]loopClient{
 		`{"role":"user","content":[{"type":"tool_result","tool_use_id":"call_%[1]d_0","content":"a"},{"type":"tool_result","tool_use_id":"call_%[1]d_1","content":"b"}]}`},
 	"responses": {"responses", true, `"reasoning":{"effort":"low"},"tools":[{"type":"function","name":"now"}]`, "input", itemsTurn,
 		`{"type":"function_call_output","call_id":"call_%[1]d_0","output":"a"},{"type":"function_call_output","call_id":"call_%[1]d_1","output":"b"}`},
+	"gemini": {"gemini", true, `"generationConfig":{"maxOutputTokens":8000,"thinkingConfig":{"thinkingBudget":2000}},"tools":[{"functionDeclarations":[{"name":"now"}]}]`, "contents", contentTurn,
+		`{"role":"user","parts":[{"functionResponse":{"id":"call_%[1]d_0","name":"now","response":{"output":"a"}}},{"functionResponse":{"id":"call_%[1]d_1","name":"now","response":{"output":"b"}}}]}`},
 }
 
 // TestLoopOfEveryPair plays a loop of tool calls between every client and every provider,
@@ -67,8 +83,8 @@ var loopClients = map[string]loopClient{
 func TestLoopOfEveryPair(t *testing.T) {
 	for name, client := range loopClients {
 		for provider, shape := range loopTurns {
-			if client.dialect == provider {
-				continue
+			if client.dialect == loopWire(provider) {
+				continue // its bytes go on as they came
 			}
 			for _, stream := range []bool{false, true} {
 				t.Run(fmt.Sprintf("%s-%s/stream=%v", name, provider, stream), func(t *testing.T) {
@@ -82,27 +98,37 @@ func TestLoopOfEveryPair(t *testing.T) {
 func playLoop(t *testing.T, client loopClient, provider string, shape []string, stream bool) {
 	memory := map[string][]chat.Part{}
 	history := `{"role":"user","content":"go"}`
+	if client.dialect == "gemini" {
+		history = `{"role":"user","parts":[{"text":"go"}]}`
+	}
 	var before []json.RawMessage
 	for turn := range 4 {
 		body := fmt.Sprintf(`{"model":"m","stream":%v,%s,%q:[%s]}`, stream, client.head, client.list, history)
-		r, err := golden.Clients[client.dialect].DecodeRequest([]byte(body))
+		shaped := golden.Shapes()[client.dialect]
+		r, err := shaped.DecodeRequest([]byte(body))
 		if err != nil {
 			t.Fatalf("%v: %s", err, body)
 		}
+		r.Model = "m"
 		r.Recall = func(id string) []chat.Part { return memory[id] }
 		traits := loopTraits[provider]
-		up, err := chat.Translate(nil, golden.Clients[client.dialect], golden.Providers[provider], r, &traits, &chat.Loss{})
+		loss := chat.Loss{}
+		up, err := chat.Translate(nil, shaped, golden.Providers[loopWire(provider)], r, &traits, &loss)
 		if err != nil {
 			t.Fatal(err)
 		}
 		before = checkHistory(t, up, before, provider, shape, turn)
+		if client.dialect == "gemini" && strings.Contains(loss.Header(), "reasoning") {
+			t.Errorf("turn %d: what was restored is reported as lost: %s", turn, loss.Header())
+		}
 
 		s := &script{text: fmt.Sprintf("text %d", turn), calls: []string{fmt.Sprintf(`{"turn":%d}`, turn), `{}`}, stop: loopStops[provider]}
 		if provider != "openai" && provider != "cohere" {
+			// signed by the gateway for hosts that want it back but sign nothing
 			s.thought, s.signature = fmt.Sprintf(`thought "%d"`, turn), signatureOf(turn)
 		}
 		o := &chat.Options{Strict: client.strict, ID: "gw-1", Model: "m", Created: 1, Request: r}
-		whole, streamed := play(t, client.dialect, provider, s, turn, traits, o)
+		whole, streamed := play(t, client.dialect, loopWire(provider), s, turn, traits, o)
 		a := &whole
 		if stream {
 			a = &streamed
@@ -268,6 +294,31 @@ func messagesTurn(t *testing.T, a *answered, stream bool) string {
 		t.Fatal(err)
 	}
 	return `{"role":"assistant","content":` + string(raw) + `}`
+}
+
+// contentTurn is the content that a client of Gemini sends back: its parts as they came.
+func contentTurn(t *testing.T, a *answered, stream bool) string {
+	t.Helper()
+	var parts []json.RawMessage
+	add := func(raw []byte) {
+		var c struct {
+			Candidates []struct {
+				Content struct{ Parts []json.RawMessage }
+			}
+		}
+		unmarshal(t, raw, &c)
+		for _, candidate := range c.Candidates {
+			parts = append(parts, candidate.Content.Parts...)
+		}
+	}
+	if !stream {
+		add(a.plain)
+	} else {
+		for _, e := range golden.Events(t, a.plain) {
+			add([]byte(e.Data))
+		}
+	}
+	return `{"role":"model","parts":[` + string(bytes.Join(toBytes(parts), []byte(","))) + `]}`
 }
 
 // itemsTurn are the items that a client of responses sends back.

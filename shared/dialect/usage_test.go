@@ -197,10 +197,10 @@ func TestUsageThatIsNotTold(t *testing.T) {
 				continue
 			}
 			s := &script{text: "Hi", calls: []string{"{}"}, stop: stop}
-			whole, streamed := play(t, client, provider, s, 0, chat.Traits{}, &chat.Options{Strict: true, ID: "gw-1", Model: "m", Created: 1})
+			whole, streamed := play(t, client, loopWire(provider), s, 0, chat.Traits{}, &chat.Options{Strict: true, ID: "gw-1", Model: "m", Created: 1})
 			for _, m := range []chat.Meter{whole.meter, streamed.meter} {
 				if m.Usage.Known() {
-					t.Errorf("%s-%s: usage is taken for known: %+v", client, provider, m.Usage)
+					t.Errorf("%s-%s: usage is taken for known: %+v", client, loopWire(provider), m.Usage)
 				}
 			}
 			if streamed.meter.OutputEstimate() == 0 {

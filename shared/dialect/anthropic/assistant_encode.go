@@ -35,9 +35,9 @@ func (e *requestEncoder) assistant(m *chat.Message, last bool) (int, error) {
 		switch p.Kind {
 		case chat.Reasoned, chat.RedactedReasoned:
 			switch {
-			case !signed(p):
+			case !signed(p) && (first == nil || e.recalled[first] == nil):
 				e.loss.Add(path(m, p), "reasoning without this provider's signature")
-			case inOrder:
+			case inOrder && signed(p):
 				next()
 				e.thought(p)
 			}

@@ -78,6 +78,9 @@ func (t *Turns) anySigned(m *chat.Message) bool {
 func (t *Turns) Begun() bool {
 	ms := t.Request.Messages
 	last := LastSpoken(ms)
+	for last > 0 && ms[last].Role == chat.User && LastSpoken(ms[:last]) >= 0 && ms[LastSpoken(ms[:last])].Role == chat.ToolRole {
+		last = LastSpoken(ms[:last]) // results are no new turn, whatever stands beside them
+	}
 	if last < 0 || ms[last].Role != chat.ToolRole {
 		return true
 	}

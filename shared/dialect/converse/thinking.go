@@ -172,6 +172,9 @@ func (e *thoughtEncoder) signed(p *chat.Part) bool {
 	if p.Origin != "" && p.Origin != name && p.Origin != origin(e.t.Family) {
 		return false
 	}
+	if _, _, marked := chat.UnmarkSigned(p.Signature + p.Data); marked {
+		return false // a host of another shape gave it
+	}
 	return p.Kind == chat.RedactedReasoned && isBase64(p.Data) || p.Kind == chat.Reasoned && p.Signature != ""
 }
 

@@ -115,6 +115,12 @@ func (q *requestDecoder) parts(m, results *chat.Message) {
 func (q *requestDecoder) part(m *chat.Message, p *part, at int) {
 	add := func(part chat.Part) { part.At = at; m.Parts = append(m.Parts, part) }
 	thought := p.text != nil && p.thought
+	if foreign, ok := openSigned(p.signature, ""); ok && (thought || p.call) {
+		q.reasoned(m, foreign, p, at)
+		if p.signature = ""; thought {
+			return
+		}
+	}
 	if p.signature != "" && !(thought && len(p.text) > 2) {
 		add(chat.Part{Kind: chat.Reasoned, Origin: name, Signature: chat.MarkSigned(name, p.signature)})
 	}
@@ -130,6 +136,11 @@ func (q *requestDecoder) part(m *chat.Message, p *part, at int) {
 		part := chat.Part{Kind: chat.Reasoned, Origin: name, Text: string(wire.AppendUnquoted(nil, p.text))}
 		if part.Text != "" && p.signature != "" {
 			part.Signature = chat.MarkSigned(name, p.signature)
+		}
+		if n := len(m.Parts); n > 0 && m.Parts[n-1].Kind == chat.Reasoned && m.Parts[n-1].Signature == "" && m.Parts[n-1].Text != "" {
+			m.Parts[n-1].Text += part.Text // a stream gives thinking in pieces, signed at its end
+			m.Parts[n-1].Signature = part.Signature
+			return
 		}
 		add(part)
 	case p.text != nil:
@@ -150,6 +161,22 @@ func (q *requestDecoder) part(m *chat.Message, p *part, at int) {
 	case p.foreign != "":
 		add(chat.Part{Kind: chat.Foreign, Type: p.foreign, Origin: name, Raw: p.block()})
 	}
+}
+
+// reasoned adds a part that another provider signed. Its text is that of the thinking parts
+// before it, as a stream gave them, and its own.
+func (q *requestDecoder) reasoned(m *chat.Message, foreign chat.Part, p *part, at int) {
+	foreign.At = at
+	if foreign.Kind == chat.Reasoned {
+		if n := len(m.Parts); n > 0 && m.Parts[n-1].Kind == chat.Reasoned && m.Parts[n-1].Signature == "" {
+			foreign.Text, foreign.At = m.Parts[n-1].Text, m.Parts[n-1].At
+			m.Parts = m.Parts[:n-1]
+		}
+		if p.text != nil && p.thought {
+			foreign.Text += string(wire.AppendUnquoted(nil, p.text))
+		}
+	}
+	m.Parts = append(m.Parts, foreign)
 }
 
 // result reads a functionResponse; nil when the part is none.

@@ -82,17 +82,26 @@ func appendPart(dst []byte, p *chat.Part, o *chat.Options) []byte {
 		dst = append(dst, `{"text":`...)
 		dst = wire.AppendJSONString(dst, p.Text)
 		return append(dst, '}')
-	case chat.Reasoned:
-		if p.Text == "" {
-			return dst
-		}
-		dst = append(dst, `{"text":`...)
-		dst = wire.AppendJSONString(dst, p.Text)
-		return append(dst, `,"thought":true}`...)
+	case chat.Reasoned, chat.RedactedReasoned:
+		return appendThought(dst, wire.AppendJSONString(nil, p.Text), sealSigned(p, o.Origin))
 	case chat.Call:
 		return appendCall(dst, p.Call.ID, o.ToolName(p.Call.Name), p.Call.Arguments)
 	}
 	return dst
+}
+
+// appendThought writes a part of thinking whose text is a JSON string, or nothing if it has
+// neither a text nor a signature.
+func appendThought(dst, text []byte, signature string) []byte {
+	if len(text) <= 2 && signature == "" {
+		return dst
+	}
+	dst = append(append(append(dst, `{"text":`...), text...), `,"thought":true`...)
+	if signature != "" {
+		dst = append(dst, `,"thoughtSignature":`...)
+		dst = wire.AppendJSONString(dst, signature)
+	}
+	return append(dst, '}')
 }
 
 // appendCall writes a call, or nothing if its arguments are not a JSON object.
@@ -156,7 +165,15 @@ func (s *streamEncoder) Append(dst []byte, d *chat.Delta) []byte {
 	case chat.DeltaText, chat.DeltaRefusal:
 		return s.chunk(dst, d.Choice, `{"text":`+string(d.JSON)+`}`, "", nil)
 	case chat.DeltaThinking:
-		return s.chunk(dst, d.Choice, `{"text":`+string(d.JSON)+`,"thought":true}`, "", nil)
+		return s.chunk(dst, d.Choice, string(appendThought(nil, d.JSON, "")), "", nil)
+	case chat.DeltaSignature, chat.DeltaRedacted:
+		part := chat.Part{Kind: chat.Reasoned, Signature: d.Text()}
+		if d.Kind == chat.DeltaRedacted {
+			part = chat.Part{Kind: chat.RedactedReasoned, Data: d.Text()}
+		}
+		if signature := sealSigned(&part, s.o.Origin); signature != "" {
+			return s.chunk(dst, d.Choice, string(appendThought(nil, []byte(`""`), signature)), "", nil)
+		}
 	case chat.DeltaToolStart:
 		if s.calls == nil {
 			s.calls = make(map[[2]int]*heldCall)

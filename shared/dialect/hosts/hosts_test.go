@@ -103,3 +103,20 @@ func TestThinkersHaveASource(t *testing.T) {
 		}
 	}
 }
+
+func TestReasonersHaveASource(t *testing.T) {
+	seen := map[string]bool{}
+	for _, r := range Reasoners {
+		sourced(t, r.Host, r.Host, r.Source, r.Date)
+		if seen[r.Host] || r.Field != "reasoning" && r.Field != "reasoning_content" {
+			t.Errorf("%s: two rows, or the member %q", r.Host, r.Field)
+		}
+		seen[r.Host] = true
+		own := chat.Part{Kind: chat.Reasoned, Text: "hm", Signature: r.Mark()}
+		twice := chat.Part{Kind: chat.Reasoned, Text: "hm", Signature: chat.MarkSigned("openai.responses", r.Mark())}
+		other := chat.Part{Kind: chat.Reasoned, Text: "hm", Signature: chat.MarkSigned(reasonedBy, "elsewhere")}
+		if !r.Takes(&own) || !r.Takes(&twice) || r.Takes(&other) || r.Takes(&chat.Part{Kind: chat.Reasoned, Text: "hm", Signature: "c2ln"}) {
+			t.Errorf("%s takes what others have signed, or not its own", r.Host)
+		}
+	}
+}

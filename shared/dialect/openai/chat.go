@@ -4,6 +4,7 @@ import (
 	"net/http"
 
 	"gateway/shared/chat"
+	"gateway/shared/dialect/hosts"
 	"gateway/shared/fault"
 )
 
@@ -45,16 +46,37 @@ func (Chat) EncodeRequest(dst []byte, r *chat.Request, t *chat.Traits, loss *cha
 }
 
 // DecodeResponse implements chat.AnswerReader.
-func (Chat) DecodeResponse(body []byte, _ *chat.Traits) (*chat.Response, error) {
+func (Chat) DecodeResponse(body []byte, t *chat.Traits) (*chat.Response, error) {
 	r, err := decodeResponse(body)
 	if err != nil {
 		return nil, err
 	}
+	if mark := reasoner(t).Mark(); mark != "" {
+		for i := range r.Choices {
+			for j := range r.Choices[i].Parts {
+				if p := &r.Choices[i].Parts[j]; p.Kind == chat.Reasoned && p.Signature == "" {
+					p.Signature = mark
+				}
+			}
+		}
+	}
 	return r, nil
 }
 
+// reasoner returns the row of a host that wants its reasoning back; nil: it does not.
+func reasoner(t *chat.Traits) *hosts.Reasoner {
+	if t == nil {
+		return nil
+	}
+	return hosts.ReasonerOf(t.Provider)
+}
+
 // NewStreamDecoder implements chat.AnswerReader.
-func (Chat) NewStreamDecoder(*chat.Traits) chat.StreamDecoder { return newStreamDecoder() }
+func (Chat) NewStreamDecoder(t *chat.Traits) chat.StreamDecoder {
+	s := newStreamDecoder()
+	s.mark = reasoner(t).Mark()
+	return s
+}
 
 // DecodeError implements chat.ErrorReader.
 func (Chat) DecodeError(status int, h http.Header, body []byte) *fault.Fault {

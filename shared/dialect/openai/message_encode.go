@@ -243,12 +243,12 @@ func (e *requestEncoder) assistant(m *chat.Message) {
 			if p.Cache != chat.NoCache {
 				e.dropMarker(p.Cache, path(m, p))
 			}
-		case chat.Reasoned, chat.RedactedReasoned:
-			e.loss.Add(path(m, p), "reasoning of another provider")
+		case chat.Reasoned, chat.RedactedReasoned: // see reasoning
 		default:
 			e.loss.Add(path(m, p), notTaken)
 		}
 	}
+	e.reasoning(m)
 	e.b = append(e.b, `,"content":`...)
 	if texts > 0 {
 		e.b = wire.AppendJSONString(e.b, m.Text())

@@ -19,6 +19,7 @@ type requestEncoder struct {
 	loss *chat.Loss
 	max  int // longest tool name
 
+	recalls     int // tool calls whose reasoning was looked up
 	breakpoints Breakpoints
 }
 

@@ -288,6 +288,9 @@ func decodeCall(d *wire.Decoder) chat.Part {
 // part makes a whole call. Empty arguments become an empty object.
 func (c *callDelta) part() chat.Part {
 	call := &chat.ToolCall{ID: unquote(c.id), Name: unquote(c.name), Arguments: unquote(c.args)}
+	if call.ID == "" {
+		call.ID = chat.NewCallID()
+	}
 	if len(bytes.TrimSpace([]byte(call.Arguments))) == 0 {
 		call.Arguments = "{}"
 	}

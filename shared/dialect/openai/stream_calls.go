@@ -58,7 +58,14 @@ func (s *streamDecoder) begin(st *choiceState, n int, emit func(*chat.Delta) err
 		}
 		call.began = true
 		if call.id == "" {
-			call.id = "call_" + s.m.ID + "_" + strconv.Itoa(st.index) + "_" + strconv.Itoa(n)
+			if call.id = chat.NewCallID(); s.m.ID != "" {
+				call.id = "call_" + s.m.ID + "_" + strconv.Itoa(st.index) + "_" + strconv.Itoa(n)
+			}
+		}
+		if len(st.thought) > 0 {
+			part := chat.Part{Kind: chat.Reasoned, Text: string(st.thought), Signature: s.mark}
+			s.signed = append(s.signed, chat.Signed{ToolCallID: call.id, Parts: []chat.Part{part}})
+			st.thought = nil
 		}
 		s.m.OutputBytes += int64(len(call.name))
 		s.out = chat.Delta{Kind: chat.DeltaToolStart, Choice: st.index, Block: blockCalls + n, Call: n, ID: call.id, Name: call.name}

@@ -23,6 +23,9 @@ type streamDecoder struct {
 	started bool
 	scratch []byte
 
+	mark   string // signature of the reasoning; "": the host does not want it back
+	signed []chat.Signed
+
 	// head and tail are the bytes around the text of an ordinary chunk, learned from the
 	// first. A chunk that has the same ones is not read any further.
 	head, tail []byte
@@ -34,6 +37,9 @@ type choiceState struct {
 	calls   []callState
 	stopped bool
 	refused bool
+
+	thought  []byte // reasoning since the last call, as text, where the host wants it back
+	unsigned bool   // its signature has not been given
 }
 
 // callState is one tool call of a choice. Its place in the list is its number
@@ -54,15 +60,13 @@ const (
 	blockCalls
 )
 
-func newStreamDecoder() *streamDecoder {
-	return new(streamDecoder)
-}
+func newStreamDecoder() *streamDecoder { return new(streamDecoder) }
 
 // Meter implements chat.StreamDecoder.
 func (s *streamDecoder) Meter() chat.Meter { return s.m }
 
-// Signed implements chat.StreamDecoder: this dialect signs nothing.
-func (s *streamDecoder) Signed() []chat.Signed { return nil }
+// Signed implements chat.StreamDecoder.
+func (s *streamDecoder) Signed() []chat.Signed { return s.signed }
 
 // Event implements chat.StreamDecoder.
 func (s *streamDecoder) Event(_ string, data []byte, emit func(*chat.Delta) error) error {
@@ -214,6 +218,12 @@ func (s *streamDecoder) choice(c *choiceDelta, emit func(*chat.Delta) error) err
 	if err := s.piece(chat.DeltaThinking, c.index, blockThinking, c.thinking, nil, emit); err != nil {
 		return err
 	}
+	s.think(st, c.thinking)
+	if len(c.content) > 2 || len(c.refusal) > 2 || len(c.calls) > 0 || c.finish != nil {
+		if err := s.sign(st, emit); err != nil {
+			return err
+		}
+	}
 	if c.parts != nil {
 		if err := s.contentList(c, emit); err != nil {
 			return err
@@ -266,6 +276,23 @@ func (s *streamDecoder) choice(c *choiceDelta, emit func(*chat.Delta) error) err
 	return emit(&s.out)
 }
 
+// think keeps a piece of reasoning, a JSON string, for the next turn.
+func (s *streamDecoder) think(st *choiceState, raw []byte) {
+	if s.mark != "" && len(raw) > 2 {
+		st.thought, st.unsigned = wire.AppendUnquoted(st.thought, raw), true
+	}
+}
+
+// sign ends a block of reasoning with its signature.
+func (s *streamDecoder) sign(st *choiceState, emit func(*chat.Delta) error) error {
+	if !st.unsigned {
+		return nil
+	}
+	st.unsigned = false
+	s.out = chat.Delta{Kind: chat.DeltaSignature, Choice: st.index, Block: blockThinking, Call: -1, JSON: wire.AppendJSONString(nil, s.mark)}
+	return emit(&s.out)
+}
+
 // notes gives the sources of the text.
 func (s *streamDecoder) notes(c *choiceDelta, emit func(*chat.Delta) error) error {
 	d := wire.NewDecoder(c.notes)
@@ -290,10 +317,14 @@ func (s *streamDecoder) contentList(c *choiceDelta, emit func(*chat.Delta) error
 		}
 		text, thought := contentItem(d)
 		kind, block := chat.DeltaText, blockText
-		if thought {
+		raw := wire.AppendJSONString(nil, text)
+		if st := s.state(c.index); thought {
 			kind, block = chat.DeltaThinking, blockThinking
+			s.think(st, raw)
+		} else if err := s.sign(st, emit); err != nil {
+			return err
 		}
-		if err := s.piece(kind, c.index, block, wire.AppendJSONString(nil, text), nil, emit); err != nil {
+		if err := s.piece(kind, c.index, block, raw, nil, emit); err != nil {
 			return err
 		}
 	}
