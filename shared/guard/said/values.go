@@ -16,6 +16,17 @@ const maxIdentifier = 256
 // isIdentifier reports whether a value can be an identifier: short and without white space.
 func isIdentifier(s []byte) bool { return len(s) <= maxIdentifier && isOpaque(s) }
 
+// IsIdentifier reports whether all values can be identifiers, which are exempt in fields of
+// identifiers and enumerated values.
+func IsIdentifier(values ...string) bool {
+	for _, v := range values {
+		if !isIdentifier([]byte(v)) {
+			return false
+		}
+	}
+	return true
+}
+
 // isName reports whether a value can be the name of a tool or of a participant. The model
 // reads it, so an address or a number is judged.
 func isName(s []byte) bool {

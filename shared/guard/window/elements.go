@@ -5,6 +5,7 @@ import (
 
 	"gateway/shared/chat"
 	"gateway/shared/fault"
+	"gateway/shared/guard/said"
 	"gateway/shared/wire"
 )
 
@@ -75,6 +76,9 @@ func (e *Elements) response(d *chat.Delta) []byte {
 	}
 	switch d.Kind {
 	case chat.DeltaStart:
+		if said.IsIdentifier(d.ID, d.Model) {
+			return nil
+		}
 		return append(field(append(field([]byte{'{'}, "id", d.ID), ','), "model", d.Model), '}')
 	case chat.DeltaCitation:
 		if e.Held.Writes(d, e.Origin) {
@@ -85,10 +89,16 @@ func (e *Elements) response(d *chat.Delta) []byte {
 			return append(append([]byte(`{"choices":[{"message":{"content":[`), d.JSON...), `]}}]}`...)
 		}
 	case chat.DeltaToolStart:
+		if said.IsIdentifier(d.ID, d.Name, d.Signature) {
+			return nil
+		}
 		out := field([]byte(`{"choices":[{"message":{"tool_calls":[{"type":"function",`), "id", d.ID)
 		out = field(append(out, ','), "signature", d.Signature)
 		return append(field(append(out, `,"function":{`...), "name", d.Name), `}}]}}]}`...)
 	case chat.DeltaStop:
+		if len(d.Extra) == 0 && said.IsIdentifier(d.Native, d.StopSequence) {
+			return nil
+		}
 		out := field([]byte(`{"choices":[{`), "finish_reason", d.Native)
 		if e.Held.Holds&chat.HoldsSequence != 0 {
 			out = field(append(out, ','), "stop_sequence", d.StopSequence)
