@@ -44,7 +44,12 @@ func Translate(dst []byte, client Dialect, provider RequestWriter, r *Request, t
 		return dst, err
 	}
 	r.HiddenAnswer, r.UnboundJSON = false, false // they may be set from another provider's body
-	out, err := provider.EncodeRequest(dst, r, t, loss)
+	sent := r
+	if client.Name() != provider.Name() {
+		sent = r.withTexts(loss)
+	}
+	out, err := provider.EncodeRequest(dst, sent, t, loss)
+	r.Renamed, r.HiddenAnswer, r.UnboundJSON = sent.Renamed, sent.HiddenAnswer, sent.UnboundJSON
 	if r.Breakpoints {
 		err = loss.renameMarkers(err)
 	}

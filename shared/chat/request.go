@@ -234,6 +234,9 @@ type Tool struct {
 	// Custom says that the client's tool takes free text: Schema is then an object
 	// with the one string "input", and calls are given back as their text.
 	Custom bool
+	// Namespace is the group in which the client knows the tool; Name has it in front, see
+	// JoinNamespace.
+	Namespace string
 	// Foreign is set for a tool that is not a function: its type, with Raw the
 	// whole tool as the client's dialect writes it.
 	Foreign string

@@ -185,7 +185,7 @@ var nested = map[string]asking{
 var unsaid = map[string]string{
 	"Message.At": "a place", "Message.Plain": "how the content was written", "Part.At": "a place", "Part.Type": "of Raw", "Part.Origin": "of a signature",
 	"ToolResult.CallID": "tried with ToolCall.ID", "ToolResult.Name": "the call says it too", "ToolResult.Plain": "how the content was written",
-	"Tool.Custom": "how calls are given back", "Tool.Raw": "of Foreign",
+	"Tool.Custom": "how calls are given back", "Tool.Raw": "of Foreign", "Tool.Namespace": "a part of Name",
 	"Format.Set": "the text that is the answer anyway", "Format.AssumedStrict": "of Strict",
 	"Completion.Echo": "the gateway writes the prompt in front of the answer",
 }

@@ -10,8 +10,9 @@ import (
 
 // requestDecoder reads a request as a client of this dialect writes it.
 type requestDecoder struct {
-	d *wire.Decoder
-	r *chat.Request
+	at int // the content that is read
+	d  *wire.Decoder
+	r  *chat.Request
 	// calls are the ids of the calls that are not answered yet, by name: results
 	// without an id belong to the first of them.
 	calls map[string][]string
@@ -78,6 +79,7 @@ func (q *requestDecoder) content(at int) {
 		d.Fail("must have the role user or model")
 		return
 	}
+	q.at = at
 	q.parts(&m, &results)
 	if len(results.Parts) > 0 {
 		q.r.Messages = append(q.r.Messages, results)
@@ -197,7 +199,17 @@ func (q *requestDecoder) result(d wire.Decoder) *chat.ToolResult {
 			case "name":
 				r.Name = optString(&d)
 			case "response":
-				r.Parts = []chat.Part{{Kind: chat.Text, Text: responseText(d.Raw(), &r.IsError)}}
+				r.Parts = append([]chat.Part{{Kind: chat.Text, Text: responseText(d.Raw(), &r.IsError)}}, r.Parts...)
+			case "parts": // media beside the response
+				var media chat.Message
+				for i := range d.Array {
+					var p part
+					p.read(&d)
+					q.part(&media, &p, i)
+				}
+				r.Parts, r.Plain = append(r.Parts, media.Parts...), len(media.Parts) == 0
+			default:
+				q.r.Unknown(q.at, -1, append([]byte("functionResponse."), inner...))
 			}
 		}
 	}

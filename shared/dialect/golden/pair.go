@@ -132,7 +132,7 @@ func (g *pair) play() {
 		return
 	}
 	g.json("upstream_request.json", up)
-	again, err := g.provider.EncodeRequest(nil, r, &g.c.Traits, &chat.Loss{})
+	again, err := chat.Translate(nil, g.client, g.provider, r, &g.c.Traits, &chat.Loss{})
 	if err != nil || !bytes.Equal(up, again) {
 		g.t.Errorf("the same request is encoded differently the second time (%v)", err)
 	}

@@ -280,7 +280,10 @@ func (e *requestEncoder) assistant(m *chat.Message) {
 
 func (e *requestEncoder) call(c *chat.ToolCall) {
 	args := c.Arguments
-	if args == "" {
+	switch {
+	case c.Custom:
+		args = chat.WrapText(args)
+	case args == "":
 		args = "{}"
 	}
 	e.b = append(e.b, `{"id":`...)

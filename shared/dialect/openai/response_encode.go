@@ -178,6 +178,13 @@ func appendCalls(dst []byte, parts []chat.Part, o *chat.Options) []byte {
 		}
 		dst = append(dst, `{"id":`...)
 		dst = wire.AppendJSONString(dst, c.ID)
+		if o.Request.CustomTool(o.ToolName(c.Name)) {
+			dst = append(dst, `,"type":"custom","custom":{"name":`...)
+			dst = wire.AppendJSONString(dst, o.ToolName(c.Name))
+			dst = append(dst, `,"input":`...)
+			dst = append(wire.AppendJSONString(dst, chat.UnwrapText(c.Arguments)), "}}"...)
+			continue
+		}
 		dst = append(dst, `,"type":"function","function":`...)
 		dst = appendFunction(dst, c, o)
 		dst = append(dst, '}')

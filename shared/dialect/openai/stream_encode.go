@@ -13,12 +13,13 @@ import (
 // streamEncoder writes the chunks of one chat stream. All chunks share one
 // head, which is made once.
 type streamEncoder struct {
-	o     chat.Options
-	head  []byte // data: {...,"choices":[{"index":
-	tail  []byte // end of a chunk with a choice
-	usage pricing.Usage
-	roles uint64 // choices that have given their role, by bit; above 63 not tracked
-	calls uint64 // choices that had a call
+	customs map[[2]int][]byte // arguments of calls of custom tools, by choice and call
+	o       chat.Options
+	head    []byte // data: {...,"choices":[{"index":
+	tail    []byte // end of a chunk with a choice
+	usage   pricing.Usage
+	roles   uint64 // choices that have given their role, by bit; above 63 not tracked
+	calls   uint64 // choices that had a call
 
 	hidden   bool         // the answer comes by a hidden tool
 	answered bool         // and has come
@@ -109,6 +110,9 @@ func (s *streamEncoder) Append(dst []byte, d *chat.Delta) []byte {
 		dst = s.cited(dst, d)
 	case chat.DeltaBlockStop:
 		dst = s.annotate(dst, d.Choice)
+		if d.Call >= 0 {
+			dst = s.endCustom(dst, d.Choice, d.Call)
+		}
 	case chat.DeltaForeign:
 		dst = s.block(dst, d, "block")
 	case chat.DeltaToolStart:
@@ -116,6 +120,9 @@ func (s *streamEncoder) Append(dst []byte, d *chat.Delta) []byte {
 	case chat.DeltaToolArgs:
 		dst = s.toolArgs(dst, d)
 	case chat.DeltaStop:
+		for call := 0; len(s.customs) > 0 && call < maxCalls; call++ {
+			dst = s.endCustom(dst, d.Choice, call)
+		}
 		dst = s.stop(dst, d)
 	case chat.DeltaUsage:
 		s.usage = *d.Usage
@@ -184,6 +191,15 @@ func (s *streamEncoder) toolStart(dst []byte, d *chat.Delta) []byte {
 	dst = strconv.AppendInt(dst, int64(d.Call), 10)
 	dst = append(dst, `,"id":`...)
 	dst = wire.AppendJSONString(dst, d.ID)
+	if tool := s.o.ToolName(d.Name); s.o.Request.CustomTool(tool) {
+		if s.customs == nil {
+			s.customs = make(map[[2]int][]byte)
+		}
+		s.customs[[2]int{d.Choice, d.Call}] = []byte{}
+		dst = append(dst, `,"type":"custom","custom":{"name":`...)
+		dst = wire.AppendJSONString(dst, tool)
+		return s.close(append(dst, `,"input":""}}]`...))
+	}
 	dst = append(dst, `,"type":"function","function":{"name":`...)
 	dst = wire.AppendJSONString(dst, s.o.ToolName(d.Name))
 	dst = append(dst, `,"arguments":""`...)
@@ -192,7 +208,26 @@ func (s *streamEncoder) toolStart(dst []byte, d *chat.Delta) []byte {
 	return s.close(dst)
 }
 
+// endCustom gives the text of a call of a custom tool, which came inside of JSON.
+func (s *streamEncoder) endCustom(dst []byte, choice, call int) []byte {
+	args, ok := s.customs[[2]int{choice, call}]
+	if !ok {
+		return dst
+	}
+	delete(s.customs, [2]int{choice, call})
+	dst = s.open(dst, choice)
+	dst = append(dst, `"tool_calls":[{"index":`...)
+	dst = strconv.AppendInt(dst, int64(call), 10)
+	dst = append(dst, `,"custom":{"input":`...)
+	dst = wire.AppendJSONString(dst, chat.UnwrapText(string(args)))
+	return s.close(append(dst, `}}]`...))
+}
+
 func (s *streamEncoder) toolArgs(dst []byte, d *chat.Delta) []byte {
+	if args, ok := s.customs[[2]int{d.Choice, d.Call}]; ok {
+		s.customs[[2]int{d.Choice, d.Call}] = wire.AppendUnquoted(args, d.JSON)
+		return dst
+	}
 	if s.o.Legacy() {
 		if d.Call > 0 {
 			return dst

@@ -25,7 +25,7 @@ func (q *requestDecoder) tool() chat.Tool {
 			if kind := d.Str(); kind != "function" {
 				t.Foreign = kind
 			}
-		case "function":
+		case "function", "custom":
 			seenFunction = true
 			q.function(&t)
 		case "cache_control":
@@ -33,6 +33,10 @@ func (q *requestDecoder) tool() chat.Tool {
 		default:
 			member.Keep(d, string(key), &t.Extra)
 		}
+	}
+	if t.Foreign == "custom" && seenFunction && t.Name != "" {
+		t.Foreign, t.Custom, t.Schema = "", true, []byte(chat.TextTool)
+		return t
 	}
 	if t.Foreign != "" {
 		return chat.Tool{Name: t.Foreign, Foreign: t.Foreign, Raw: bytes.Clone(whole.Raw()), Cache: t.Cache}

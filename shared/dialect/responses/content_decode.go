@@ -72,6 +72,24 @@ func (it *item) list() []chat.Part {
 	return parts
 }
 
+// typed reports whether the elements of the list at d are parts, which have a type, and not the
+// results of a hosted tool.
+func typed(d wire.Decoder) bool {
+	all := true
+	for range d.Array {
+		if d.Kind() != wire.KindObject {
+			return true // it is refused where it is read
+		}
+		has := false
+		for key := range d.Object {
+			has = has || string(key) == "type"
+			d.Skip()
+		}
+		all = all && has
+	}
+	return all
+}
+
 // result reads the output of a call: text, or a list of parts.
 func (it *item) result() {
 	d := it.q.d
@@ -81,7 +99,11 @@ func (it *item) result() {
 		it.output.Plain = true
 		it.output.Parts = []chat.Part{{Kind: chat.Text, Text: d.Str()}}
 	case wire.KindArray:
-		it.output.Parts = it.list()
+		if typed(*d) {
+			it.output.Parts = it.list()
+			return
+		}
+		fallthrough
 	default: // of hosted tools
 		it.output.Plain = true
 		it.output.Parts = []chat.Part{{Kind: chat.Text, Text: string(d.Raw())}}

@@ -247,13 +247,24 @@ func appendToolChoice(dst []byte, r *chat.Request) []byte {
 		return append(dst, `"required"`...)
 	case chat.ToolsNamed:
 		kind := "function"
-		if custom(r, c.Name) {
+		if r.CustomTool(c.Name) {
 			kind = "custom"
 		}
 		dst = append(dst, `{"type":"`+kind+`","name":`...)
 		return append(wire.AppendJSONString(dst, c.Name), '}')
 	}
 	return append(dst, `"auto"`...)
+}
+
+// appendToolName writes the name of a called tool as the client knows it.
+func appendToolName(dst []byte, r *chat.Request, tool string) []byte {
+	namespace, own := r.SplitNamespace(tool)
+	if namespace != "" {
+		dst = append(dst, `,"namespace":`...)
+		dst = wire.AppendJSONString(dst, namespace)
+	}
+	dst = append(dst, `,"name":`...)
+	return wire.AppendJSONString(dst, own)
 }
 
 // appendToolEcho writes a tool as the client gave it.

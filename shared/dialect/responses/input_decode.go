@@ -41,6 +41,8 @@ type item struct {
 	at int
 
 	kind, role, id, callID, name string
+	namespace                    string
+	action                       []byte
 	arguments, input             string
 	hasContent, hasOutput        bool
 	plain                        bool
@@ -110,6 +112,10 @@ func (it *item) member(key []byte) {
 		it.callID = optString(d)
 	case "name":
 		it.name = optString(d)
+	case "namespace":
+		it.namespace = optString(d)
+	case "action":
+		it.action = clone(d.Raw())
 	case "arguments":
 		it.arguments = text(d)
 	case "input":
@@ -143,15 +149,23 @@ func (l *itemList) add(it *item) {
 	switch it.kind {
 	case "message":
 		l.message(it)
+	case "local_shell_call": // of a tool that the client runs
+		id := it.callID
+		if id == "" {
+			id = it.id
+		}
+		l.assistant(it, false, chat.Part{Kind: chat.Call, At: place(it.at, -1), Call: &chat.ToolCall{ID: id, Name: "local_shell", Arguments: string(it.action)}})
 	case "function_call", "custom_tool_call":
 		args := it.arguments
 		if it.kind == "custom_tool_call" {
-			args = wrapText(it.input)
+			args = chat.WrapText(it.input)
 		}
-		l.assistant(it, false, chat.Part{Kind: chat.Call, At: place(it.at, -1), Cache: it.cache, Call: &chat.ToolCall{ID: it.callID, Name: it.name, Arguments: args}})
-	case "function_call_output", "custom_tool_call_output":
+		l.assistant(it, false, chat.Part{Kind: chat.Call, At: place(it.at, -1), Cache: it.cache, Call: &chat.ToolCall{ID: it.callID, Name: chat.JoinNamespace(it.namespace, it.name), Arguments: args}})
+	case "function_call_output", "custom_tool_call_output", "local_shell_call_output":
 		r := it.output
-		r.CallID = it.callID
+		if r.CallID = it.callID; r.CallID == "" {
+			r.CallID = it.id
+		}
 		p := chat.Part{Kind: chat.Result, At: place(it.at, -1), Cache: it.cache, Result: &r}
 		l.next(chat.Message{Role: chat.ToolRole, At: it.at, Parts: []chat.Part{p}})
 	case "reasoning":

@@ -327,7 +327,7 @@ func (e *requestEncoder) reasoned(p *chat.Part, list int) bool {
 func (e *requestEncoder) call(c *chat.ToolCall, list int) {
 	args := c.Arguments
 	if c.Custom {
-		args = wrapText(args)
+		args = chat.WrapText(args)
 	}
 	if args == "" {
 		args = "{}"

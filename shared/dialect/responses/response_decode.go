@@ -273,7 +273,7 @@ func (it *outputItem) content(d *wire.Decoder) {
 func (it *outputItem) call() *chat.ToolCall {
 	c := &chat.ToolCall{ID: it.callID, Name: it.tool, Arguments: it.arguments}
 	if it.kind == "custom_tool_call" {
-		c.Arguments = wrapText(it.input)
+		c.Arguments = chat.WrapText(it.input)
 	}
 	if c.ID == "" {
 		c.ID = it.id

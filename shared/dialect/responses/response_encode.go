@@ -192,9 +192,9 @@ func appendReasoning(dst, raw []byte, encrypted string) []byte {
 func (w *itemWriter) call(c *chat.ToolCall) {
 	tool := w.e.o.ToolName(c.Name)
 	args := c.Arguments
-	if c.Custom || custom(w.e.o.Request, tool) {
+	if c.Custom || w.e.o.Request.CustomTool(tool) {
 		if !c.Custom {
-			args = unwrapText(args)
+			args = chat.UnwrapText(args)
 		}
 		w.begin("ctc", "custom_tool_call")
 		w.writeStatus()
@@ -210,8 +210,7 @@ func (w *itemWriter) call(c *chat.ToolCall) {
 	w.b = wire.AppendJSONString(w.b, args)
 	w.b = append(w.b, `,"call_id":`...)
 	w.b = wire.AppendJSONString(w.b, c.ID)
-	w.b = append(w.b, `,"name":`...)
-	w.b = append(wire.AppendJSONString(w.b, tool), '}')
+	w.b = append(appendToolName(w.b, w.e.o.Request, tool), '}')
 }
 
 // close ends the list. If the answer is not complete, neither is its last item.

@@ -248,8 +248,7 @@ func (s *streamEncoder) item(dst []byte, it *openItem, status string) []byte {
 		}
 		dst = append(dst, `","call_id":`...)
 		dst = wire.AppendJSONString(dst, it.callID)
-		dst = append(dst, `,"name":`...)
-		dst = wire.AppendJSONString(dst, it.tool)
+		dst = appendToolName(dst, s.o.Request, it.tool)
 	}
 	return append(dst, '}')
 }
@@ -277,8 +276,7 @@ func (s *streamEncoder) end(dst []byte, it *openItem, status string) []byte {
 		}
 		dst = s.event(dst, "response.function_call_arguments.done")
 		dst = of(dst, it)
-		dst = append(dst, `,"name":`...)
-		dst = wire.AppendJSONString(dst, it.tool)
+		dst = appendToolName(dst, s.o.Request, it.tool)
 		dst = append(dst, `,"arguments":"`...)
 		dst = append(append(dst, it.text...), "\"}\n\n"...)
 	case customItem:

@@ -225,7 +225,7 @@ func (s *streamEncoder) toolStart(dst []byte, d *chat.Delta) []byte {
 	dst = s.release(dst)
 	it := &openItem{kind: callItem, block: d.Block, call: d.Call, callID: d.ID, tool: s.o.ToolName(d.Name)}
 	prefix := "fc"
-	if custom(s.o.Request, it.tool) {
+	if s.o.Request.CustomTool(it.tool) {
 		it.kind, prefix = customItem, "ctc"
 	}
 	return s.open(dst, it, prefix)
@@ -256,7 +256,7 @@ func (s *streamEncoder) callDelta(dst []byte, it *openItem, piece []byte) []byte
 // endCustom gives the text of a call whose arguments came as JSON.
 func (s *streamEncoder) endCustom(dst []byte, it *openItem) []byte {
 	args := wire.AppendUnquoted(nil, append(append([]byte{'"'}, it.text...), '"'))
-	raw := wire.AppendJSONString(nil, unwrapText(string(args)))
+	raw := wire.AppendJSONString(nil, chat.UnwrapText(string(args)))
 	it.text = raw[1 : len(raw)-1]
 	dst = s.event(dst, "response.custom_tool_call_input.delta")
 	dst = append(of(dst, it), `,"delta":`...)

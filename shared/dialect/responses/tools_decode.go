@@ -8,9 +8,26 @@ import (
 	"gateway/shared/wire"
 )
 
-// textTool is the schema under which a tool of free text is offered to providers whose
-// tools take JSON.
-const textTool = `{"type":"object","properties":{"input":{"type":"string"}},"required":["input"],"additionalProperties":false}`
+// namespace reads the tools of {type:"namespace",name,tools}, which other providers are offered
+// one by one.
+func (q *requestDecoder) namespace(start wire.Decoder, name string) {
+	outer := q.d
+	q.d = &start
+	for key := range start.Object {
+		if string(key) == "tools" && start.Kind() == wire.KindArray {
+			for range start.Array {
+				n := len(q.r.Tools)
+				if q.tool(); len(q.r.Tools) > n && q.r.Tools[n].Foreign == "" && start.Err() == nil {
+					t := &q.r.Tools[n]
+					t.Namespace, t.Name = name, chat.JoinNamespace(name, t.Name)
+				}
+			}
+		}
+	}
+	if q.d = outer; start.Err() != nil {
+		outer.FailWith(start.Err())
+	}
+}
 
 // tool reads one element of tools.
 func (q *requestDecoder) tool() {
@@ -50,8 +67,15 @@ func (q *requestDecoder) tool() {
 		openai.Missing(d, &start, "type")
 		return
 	case "function":
+	case "namespace":
+		if t.Name == "" {
+			openai.Missing(d, &start, "name")
+			return
+		}
+		q.namespace(start, t.Name)
+		return
 	case "custom":
-		t.Custom, t.Schema = true, clone([]byte(textTool))
+		t.Custom, t.Schema = true, clone([]byte(chat.TextTool))
 		t.Extra = dropPlainFormat(t.Extra)
 	default:
 		q.r.Tools = append(q.r.Tools, chat.Tool{Name: kind, Foreign: kind, Raw: clone(start.Raw()), Cache: t.Cache})
@@ -99,7 +123,7 @@ func (q *requestDecoder) toolChoice() {
 		return
 	}
 	start := *d
-	kind, mode, name := "", "", ""
+	kind, mode, name, namespace := "", "", "", ""
 	for key := range d.Object {
 		if d.Kind() != wire.KindString {
 			continue
@@ -111,6 +135,8 @@ func (q *requestDecoder) toolChoice() {
 			mode = d.Str()
 		case "name":
 			name = d.Str()
+		case "namespace":
+			namespace = d.Str()
 		}
 	}
 	if d.Err() != nil {
@@ -121,7 +147,7 @@ func (q *requestDecoder) toolChoice() {
 		if name == "" {
 			openai.Missing(d, &start, "name")
 		}
-		r.ToolChoice = chat.ToolChoice{Mode: chat.ToolsNamed, Name: name}
+		r.ToolChoice = chat.ToolChoice{Mode: chat.ToolsNamed, Name: chat.JoinNamespace(namespace, name)}
 	case "allowed_tools":
 		r.ToolChoice.Mode = choiceMode(mode)
 		r.Extra = append(r.Extra, chat.Field{Name: "tool_choice.tools", Raw: clone(start.Raw())})
@@ -142,42 +168,6 @@ func choiceMode(s string) chat.ToolChoiceMode {
 		return chat.ToolsRequired
 	}
 	return chat.ToolsUnsaid
-}
-
-// custom reports whether the client's tool of this name takes free text.
-func custom(r *chat.Request, tool string) bool {
-	if r == nil {
-		return false
-	}
-	for i := range r.Tools {
-		if r.Tools[i].Custom && r.Tools[i].Name == tool {
-			return true
-		}
-	}
-	return false
-}
-
-// wrapText makes the arguments of a tool of free text.
-func wrapText(text string) string {
-	return string(append(wire.AppendJSONString([]byte(`{"input":`), text), '}'))
-}
-
-// unwrapText is the free text in arguments made by wrapText or by a model. Other arguments
-// are returned unchanged.
-func unwrapText(args string) string {
-	d := wire.NewDecoder([]byte(args))
-	text, ok := "", false
-	if d.Kind() == wire.KindObject {
-		for key := range d.Object {
-			if string(key) == "input" && d.Kind() == wire.KindString {
-				text, ok = d.Str(), true
-			}
-		}
-	}
-	if !ok || d.End() != nil {
-		return args
-	}
-	return text
 }
 
 func indexed(list string, i int) string { return list + "[" + strconv.Itoa(i) + "]" }
