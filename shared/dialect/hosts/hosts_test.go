@@ -120,3 +120,28 @@ func TestReasonersHaveASource(t *testing.T) {
 		}
 	}
 }
+
+func TestLengthsHaveASourceAndHold(t *testing.T) {
+	for _, l := range Lengths {
+		sourced(t, l.Host+" "+l.Field, l.Host, l.Source, l.Date)
+		if got := lengthOf(l.Host, l.Field); got.Most != l.Most || l.Most < 32 {
+			t.Errorf("%s %s has two rows, or no room for a hash", l.Host, l.Field)
+		}
+		if l.Field != "user" {
+			continue
+		}
+		for n := range 2 * l.Most {
+			var loss chat.Loss
+			user := strings.Repeat("\u00e9", n)
+			sent := User(l.Host, user, &loss)
+			fits := n >= l.Least && n <= l.Most
+			if again := User(l.Host, user, &chat.Loss{}); sent != again || fits != (sent == user) || fits != loss.Empty() || !fits && len(sent) != 32 {
+				t.Errorf("%s: %d characters become %q, lost %q", l.Host, n, sent, loss.Header())
+			}
+		}
+	}
+	long, other := strings.Repeat("a", 70), strings.Repeat("a", 69)+"b"
+	if got := CallID("openai", long); len(got) != 64 || got == CallID("openai", other) || CallID("openai", long[:64]) != long[:64] || CallID("vllm", long) != long {
+		t.Errorf("a call id of 70 becomes %q", got)
+	}
+}

@@ -4,6 +4,7 @@ import (
 	"strconv"
 
 	"gateway/shared/chat"
+	"gateway/shared/dialect/hosts"
 	"gateway/shared/fault"
 	"gateway/shared/wire"
 )
@@ -287,7 +288,7 @@ func (e *requestEncoder) call(c *chat.ToolCall) {
 		args = "{}"
 	}
 	e.b = append(e.b, `{"id":`...)
-	e.b = wire.AppendJSONString(e.b, c.ID)
+	e.b = wire.AppendJSONString(e.b, hosts.CallID(e.t.Provider, c.ID))
 	e.b = append(e.b, `,"type":"function","function":{"name":`...)
 	e.b = wire.AppendJSONString(e.b, chat.LegalName(c.Name, e.max))
 	e.b = append(e.b, `,"arguments":`...)
@@ -302,7 +303,7 @@ func (e *requestEncoder) result(m *chat.Message, p *chat.Part, media []chat.Part
 		e.dropMarker(p.Cache, path(m, p))
 	}
 	e.b = append(e.b, `{"role":"tool","tool_call_id":`...)
-	e.b = wire.AppendJSONString(e.b, r.CallID)
+	e.b = wire.AppendJSONString(e.b, hosts.CallID(e.t.Provider, r.CallID))
 	inner := chat.Message{Parts: r.Parts}
 	text := inner.Text()
 	moved := 0

@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	"gateway/shared/chat"
+	"gateway/shared/dialect/hosts"
 	"gateway/shared/dialect/upstream"
 	"gateway/shared/fault"
 	"gateway/shared/wire"
@@ -165,7 +166,7 @@ func (e *requestEncoder) sampling() {
 		e.int("top_logprobs", r.TopLogprobs.Value)
 	}
 	if r.User != "" {
-		e.str("user", r.User)
+		e.str("user", hosts.User(e.t.Provider, r.User, e.loss))
 	}
 	if r.ServiceTier != "" {
 		switch r.ServiceTier {

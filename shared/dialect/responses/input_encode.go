@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"gateway/shared/chat"
+	"gateway/shared/dialect/hosts"
 	"gateway/shared/dialect/openai"
 	"gateway/shared/fault"
 	"gateway/shared/wire"
@@ -334,7 +335,7 @@ func (e *requestEncoder) call(c *chat.ToolCall, list int) {
 	}
 	e.next(list)
 	e.b = append(e.b, `{"type":"function_call","call_id":`...)
-	e.b = wire.AppendJSONString(e.b, c.ID)
+	e.b = wire.AppendJSONString(e.b, hosts.CallID(e.t.Provider, c.ID))
 	e.str("name", chat.LegalName(c.Name, e.max))
 	e.str("arguments", args)
 	e.b = append(e.b, '}')
@@ -356,7 +357,7 @@ func (e *requestEncoder) results(m *chat.Message, list int) error {
 		e.dropIf(r.IsError, path(m, p)+".is_error")
 		e.next(list)
 		e.b = append(e.b, `{"type":"function_call_output","call_id":`...)
-		e.b = wire.AppendJSONString(e.b, r.CallID)
+		e.b = wire.AppendJSONString(e.b, hosts.CallID(e.t.Provider, r.CallID))
 		e.key("output")
 		if whole, ok := onlyText(r.Parts); ok {
 			e.b = append(wire.AppendJSONString(e.b, whole), '}')

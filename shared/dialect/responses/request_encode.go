@@ -4,6 +4,7 @@ import (
 	"strconv"
 
 	"gateway/shared/chat"
+	"gateway/shared/dialect/hosts"
 	"gateway/shared/dialect/openai"
 	"gateway/shared/fault"
 	"gateway/shared/wire"
@@ -119,7 +120,7 @@ func (e *requestEncoder) settings() {
 	number("top_p", r.TopP)
 	r.Lose(e.loss, notTaken, "temperature", "top_p", "user", "service_tier")
 	if r.User != "" {
-		e.str("user", r.User)
+		e.str("user", hosts.User(e.t.Provider, r.User, e.loss))
 	}
 	switch r.ServiceTier {
 	case "":
