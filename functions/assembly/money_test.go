@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"gateway/functions/docs/components"
 	"gateway/functions/docs/document"
 )
 
@@ -56,7 +57,11 @@ func TestEveryAmountNamesItsUnit(t *testing.T) {
 		}
 		Components struct{ Schemas, Responses json.RawMessage }
 	}
-	if err := json.Unmarshal(document.JSON, &doc); err != nil {
+	resolved, err := components.Resolve(document.JSON)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(resolved, &doc); err != nil {
 		t.Fatal(err)
 	}
 	amounts := map[string]int{}

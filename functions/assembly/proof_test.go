@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"gateway/functions/assembly"
+	"gateway/functions/docs/components"
 	"gateway/shared/admin"
 	"gateway/shared/admin/admintest"
 	"gateway/shared/admin/admintest/drive"
@@ -79,10 +80,14 @@ func install(t testing.TB, wrap func(store.Store) store.Store) *installation {
 		t.Fatal(err)
 	}
 	_, raw := in.ask("GET", "/openapi.json", rootKey, nil) // with examples
-	if in.doc, err = drive.Read(raw); err != nil {
+	resolved, err := components.Resolve(raw)
+	if err != nil {
 		t.Fatal(err)
 	}
-	if in.checked, err = admintest.NewDocument(raw); err != nil {
+	if in.doc, err = drive.Read(resolved); err != nil {
+		t.Fatal(err)
+	}
+	if in.checked, err = admintest.NewDocument(resolved); err != nil {
 		t.Fatal(err)
 	}
 	return in

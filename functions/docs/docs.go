@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 
+	"gateway/functions/docs/components"
 	"gateway/functions/docs/toolbox"
 	"gateway/shared/admin"
 	"gateway/shared/fault"
@@ -99,9 +100,9 @@ func build(routes []relay.Route, families []admin.Family) (json.RawMessage, erro
 	}
 	tags, _ := doc["tags"].([]any) // null without families
 	doc["tags"] = append(tags, map[string]any{"name": tag, "description": "Requests to models, by any provider."})
-	components := doc["components"].(map[string]any)
-	components["schemas"].(map[string]any)[errorName] = errorSchema
-	components["parameters"] = headerParameters()
+	shared := doc["components"].(map[string]any)
+	shared["schemas"].(map[string]any)[errorName] = errorSchema
+	shared["parameters"] = headerParameters()
 	paths := doc["paths"].(map[string]any)
 	for i := range routes {
 		path, operations := describe(&routes[i])
@@ -120,7 +121,7 @@ func build(routes []relay.Route, families []admin.Family) (json.RawMessage, erro
 	return withExamples(doc)
 }
 
-// withExamples writes the document as JSON, with an example beside every body.
+// withExamples encodes the document with an example of every body and named schemas.
 func withExamples(doc map[string]any) (json.RawMessage, error) {
 	raw, err := json.Marshal(doc)
 	if err != nil {
@@ -131,6 +132,7 @@ func withExamples(doc map[string]any) (json.RawMessage, error) {
 		return nil, fmt.Errorf("docs: %w", err)
 	}
 	addExamples(plain)
+	components.Extract(plain)
 	return json.Marshal(plain)
 }
 

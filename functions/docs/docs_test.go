@@ -50,7 +50,7 @@ func TestDocumentIsPublicAndTellsAboutBothPlanes(t *testing.T) {
 	for path, want := range map[string]any{
 		"/chat/completions post operationId": "chatComplete", "/things/{thingId} get operationId": "getThing", "/things/{thingId} delete operationId": "deleteThing",
 		"/{providerEndpoint} put operationId": "proxyPut", "/{providerEndpoint} get operationId": "proxyGet", "/{providerEndpoint} post operationId": nil,
-		"/openapi.json get operationId": "getDocument", "/models get x-gateway-scopes 1": "completions.write", "/things/{thingId} post parameters 0 name": "thingId",
+		"/openapi.json get operationId": "getDocument", "/models get x-gateway-scopes 1": "completions.write", "/things/{thingId} post parameters 0 $ref": "#/components/parameters/thingId",
 		"/models post operationId": nil, "/models get requestBody": nil, "/completions post requestBody required": true,
 	} {
 		if got := a.At(append([]string{"paths"}, strings.Fields(path)...)...); got != want {

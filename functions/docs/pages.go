@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"gateway/functions/docs/components"
 	"gateway/functions/docs/guides"
 	"gateway/shared/admin"
 )
@@ -55,6 +56,10 @@ const guidePath = "guides/"
 // makePages renders all pages: the overview under "", each family under its name and each guide
 // under its name after guidePath.
 func makePages(raw json.RawMessage) (map[string]*admin.Document, error) {
+	raw, err := components.Resolve(raw)
+	if err != nil {
+		return nil, fmt.Errorf("docs: %w", err)
+	}
 	var doc map[string]any
 	if err := json.Unmarshal(raw, &doc); err != nil {
 		return nil, fmt.Errorf("docs: %w", err)

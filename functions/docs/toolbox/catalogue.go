@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"gateway/functions/docs/components"
 )
 
 // Tool is an operation of the administration.
@@ -67,6 +69,10 @@ const inference = "inference"
 func Catalogue(document json.RawMessage) ([]Tool, error) {
 	var doc struct {
 		Paths map[string]map[string]operation `json:"paths"`
+	}
+	document, err := components.Resolve(document)
+	if err != nil {
+		return nil, fmt.Errorf("toolbox: %w", err)
 	}
 	if err := json.Unmarshal(document, &doc); err != nil {
 		return nil, fmt.Errorf("toolbox: %w", err)

@@ -172,7 +172,7 @@ func ofDocument(t *testing.T) (out []leaf) {
 	var made func(schema any, depth int) []any
 	made = func(schema any, depth int) (out []any) {
 		s, _ := schema.(map[string]any)
-		if s == nil || depth > 9 {
+		if s == nil || depth > 14 {
 			return nil
 		}
 		if ref, ok := s["$ref"].(string); ok {

@@ -1,0 +1,87 @@
+package components
+
+import (
+	"encoding/json"
+	"reflect"
+	"strings"
+	"testing"
+)
+
+const sample = `{"openapi":"3.1.0","components":{"schemas":{"Error":{"type":"object"}}},"paths":{
+"/things":{"post":{"operationId":"createThing","parameters":[` + page + `],
+ "requestBody":{"content":{"application/json":{"schema":{"type":"object","properties":{"limits":` + limits + `}}}}},
+ "responses":{"200":{"description":"Done.","content":{"application/json":{"schema":` + thing + `}}},"400":` + refused + `}},
+"get":{"operationId":"listThings","parameters":[` + page + `],
+ "responses":{"200":{"description":"Done.","content":{"application/json":{"schema":{"type":"array","items":` + thing + `}},"text/csv":{"schema":{"type":"string"}}}},"400":` + refused + `}}},
+"/things/{id}":{"get":{"operationId":"getThing","responses":{"200":{"description":"Done.","content":{"application/json":{"schema":` + thing + `}}},"400":` + refused + `}}}}}`
+
+const (
+	limits  = `{"type":"object","properties":{"credit_limit":{"type":"number","description":"The most that may be spent in a period, in US dollars."},"type":{"type":"string"}}}`
+	thing   = `{"type":"object","properties":{"id":{"type":"string"},"limits":` + limits + `}}`
+	refused = `{"description":"Refused, with the name of the field and of what is allowed there.","content":{"application/json":{"schema":{"$ref":"#/components/schemas/Error"}}}}`
+	page    = `{"name":"page","in":"query","description":"Pages begin with 1, and a page has as many entries as page_size says.","schema":{"type":"integer"}}`
+)
+
+func extracted(t *testing.T) []byte {
+	t.Helper()
+	var doc map[string]any
+	if err := json.Unmarshal([]byte(sample), &doc); err != nil {
+		t.Fatal(err)
+	}
+	Extract(doc)
+	raw, err := json.Marshal(doc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return raw
+}
+
+func TestExtractNamesSchemasAfterTheirOperations(t *testing.T) {
+	t.Parallel()
+	var doc struct {
+		Components map[string]map[string]any `json:"components"`
+		Paths      json.RawMessage           `json:"paths"`
+	}
+	if err := json.Unmarshal(extracted(t), &doc); err != nil {
+		t.Fatal(err)
+	}
+	for kind, names := range map[string][]string{"schemas": {"Error", "Thing", "ThingLimits", "CreateThingRequest", "ListThingsResponse"}, "parameters": {"page"}, "responses": {"Error"}} {
+		if len(doc.Components[kind]) != len(names) {
+			t.Errorf("%s: %v", kind, doc.Components[kind])
+		}
+		for _, name := range names {
+			if doc.Components[kind][name] == nil {
+				t.Errorf("%s has no %s", kind, name)
+			}
+		}
+	}
+	if strings.Contains(string(doc.Paths), "credit_limit") {
+		t.Errorf("a schema is described in place: %s", doc.Paths)
+	}
+	if string(extracted(t)) != string(extracted(t)) {
+		t.Error("the names differ from run to run")
+	}
+}
+
+func TestResolveUndoesExtract(t *testing.T) {
+	t.Parallel()
+	paths := func(raw []byte) any {
+		resolved, err := Resolve(raw)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var doc map[string]any
+		if err := json.Unmarshal(resolved, &doc); err != nil {
+			t.Fatal(err)
+		}
+		return doc["paths"]
+	}
+	if before, after := paths([]byte(sample)), paths(extracted(t)); !reflect.DeepEqual(before, after) {
+		t.Errorf("%v\n%v", before, after)
+	}
+	for _, bad := range []string{`{"paths":{"a":{"$ref":"#/components/schemas/X"}}}`, `{"paths":{"a":{"$ref":"#/components/schemas/X"}},"components":{"schemas":{"X":{"items":{"$ref":"#/components/schemas/X"}}}}}`, `[]`} {
+		if _, err := Resolve([]byte(bad)); err == nil {
+			t.Errorf("%s is resolved", bad)
+		}
+	}
+}
