@@ -30,7 +30,7 @@ func (c *call) runTools() error {
 	if scope := of.Calls.Scope; !c.Who.Has(scope) {
 		return fault.Newf(fault.NotAllowed, "x-gateway-api-key", "This API key lacks the scope %s, which calls of tools need", scope)
 	}
-	judge, err := c.judgeTools()
+	judge, err := judgeTools(c)
 	if err != nil {
 		return err
 	}
@@ -61,7 +61,7 @@ func (c *call) runTools() error {
 // judgeTools returns what judges the results of tools of the run: the output guardrails of the
 // config, of all its targets, because the target of a turn is not known yet. Those of the
 // workspace and the organization judge each call of a server. It returns nil if there are none.
-func (c *call) judgeTools() (func(ctx context.Context, tool string, result []byte) ([]byte, *fault.Fault), error) {
+func judgeTools(c *call) (func(ctx context.Context, tool string, result []byte) ([]byte, *fault.Fault), error) {
 	if err := c.Resolve(c.sources); err != nil {
 		return nil, err
 	}
