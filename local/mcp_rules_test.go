@@ -51,6 +51,11 @@ func TestMCPCallsAreGoverned(t *testing.T) {
 	off("/mcp-integrations/"+integration, "tool2", "tool", false)
 	off("/mcp-integrations/"+integration, "greet", "prompt", false)
 	off("/mcp-servers/"+server, "file:///files/{path}", "resource", false)
+	// A caller cannot tell a disabled tool from one that is not there.
+	disabled, unknown := r.callTool("files", "tool1", "x"), r.callTool("files", "nothing", "x")
+	if disabled.body != unknown.body || disabled.status != unknown.status || !strings.Contains(unknown.body, "-32602") {
+		t.Errorf("a disabled tool: %d %s; an unknown one: %d %s", disabled.status, disabled.body, unknown.status, unknown.body)
+	}
 	for _, speaks := range []string{stateless, sessions} {
 		s := r.connectMCP("files", speaks, nil)
 		for tool, err := range s.Tools(context.Background(), nil) {

@@ -180,13 +180,15 @@ func (w *way) ask(o *outgoing) (json.RawMessage, error) {
 	}
 	ctx := patient(base, v.host.Timeout)
 	defer ctx.end()
+	defer v.cancellable(w, ctx.cancel)()
 	v.Began()
 	status := 0
 	result, down, err := w.exchange(ctx, o, &status)
 	v.Ended(status)
 	v.Used(len(v.Body), down)
 	if err != nil && ctx.Err() != nil {
-		err = upstream.Fail(status, "the server did not answer in time")
+		w.cancelUpstream(base, o)
+		err = upstream.Fail(status, "the server did not answer in time, or the client has cancelled the request")
 	}
 	return result, err
 }

@@ -49,6 +49,8 @@ type Host struct {
 	mu     sync.Mutex
 	peers  map[peerKey]*peer
 	rules  map[string]*bearer.Rules // by what they say
+	// running has the cancel functions of requests, by runningKey.
+	running sync.Map
 }
 
 // New makes a Host.

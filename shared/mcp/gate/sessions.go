@@ -55,6 +55,7 @@ func (v *visit) resume() (s *session, done bool, err error) {
 		v.result(json.RawMessage("{}"))
 		return s, true, nil
 	case !v.req.IsRequest() && s.Speaks == "":
+		v.cancelled()
 		v.accepted() // nobody waits for it
 		return s, true, nil
 	}
