@@ -115,9 +115,13 @@ type Target struct {
 	Rev     int64 // changes with the destination
 	Headers [][2]string
 	Destination
+	addresses map[string]string // of signals that have one of their own
 }
 
 // address is where requests with a signal are sent.
 func (t *Target) address(signal string) string {
+	if own := t.addresses[signal]; own != "" {
+		return own
+	}
 	return strings.TrimRight(t.Endpoint, "/") + "/v1/" + signal
 }

@@ -34,7 +34,9 @@ type Exporter struct {
 	Bodies func(ctx context.Context, r *usage.Record) (usage.Bodies, bool)
 	Via    http.RoundTripper // guarded, because people choose the addresses
 	Now    func() time.Time
-	OptIn  string // same as the environment variable of that name: for destinations that do not choose
+	Own    *Target           // of the process, besides those of the directory; nil: none
+	OwnVia http.RoundTripper // to Own; nil: Via
+	OptIn  string            // same as the environment variable of that name: for destinations that do not choose
 
 	dropped atomic.Int64 // records that were not reported to a destination
 	mu      sync.Mutex
@@ -78,6 +80,11 @@ func (e *Exporter) Prepare(ctx context.Context, records []usage.Record) (out []P
 		}
 	}
 	for sc, list := range of {
+		if e.Own != nil {
+			for part := range slices.Chunk(list, maxSpans) {
+				out = append(out, e.pushes(ctx, e.Own, part)...)
+			}
+		}
 		targets, err := e.Directory.Targets(ctx, sc)
 		if err != nil {
 			slog.Warn("destinations of telemetry cannot be read", "organisation", sc.Org, "error", err.Error())
@@ -172,7 +179,11 @@ func (e *Exporter) post(ctx context.Context, p *Push) (why string) {
 	}
 	req.Header.Set("Content-Type", "application/x-protobuf")
 	req.Header.Set("User-Agent", "gateway-telemetry/1")
-	resp, err := e.Via.RoundTrip(req)
+	via := e.Via
+	if p.target == e.Own && e.OwnVia != nil {
+		via = e.OwnVia
+	}
+	resp, err := via.RoundTrip(req)
 	switch {
 	case err == nil:
 	case egress.Refused(err):
