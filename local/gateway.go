@@ -178,23 +178,18 @@ func (g *gateway) assemble() error {
 		return err
 	}
 	g.metrics = metrics
-	var sink usage.Sink = g.stores.Journal
-	if totals != nil {
-		sink = totals.Sink(sink)
-	}
+	sink := totals.Sink(g.stores.Journal)
 	g.relay = plane.New(g.core, sink, plane.Options{Jobs: plane.Jobs(), Translators: plane.Translators(), Sessions: relay.NewSessions(), Drain: g.options.drain})
 	data := relay.NewMux(g.relay, assembly.DataPlane())
 	admin, err := console.New(g.core, sender, assembly.Administration(g.core, archive)...)
 	if err != nil {
 		return err
 	}
-	if g.server, err = host.Listen(g.options.addr, g.options.serve.Pages.Handler(g.options.serve.Aliases.Handler(&front.Front{Data: data, Admin: admin})), g.options.serve); err != nil {
+	if g.server, err = host.Listen(g.options.addr, g.options.serve.Pages.Handler(g.options.serve.Aliases.Handler(meter.Page(totals, g.core.MayReadMetrics, &front.Front{Data: data, Admin: admin}))), g.options.serve); err != nil {
 		return err
 	}
 	exporter := telemetry.Exporter(g.core)
-	if totals != nil {
-		totals.Also(metric.Dropped, exporter.Dropped)
-	}
+	totals.Also(metric.Dropped, exporter.Dropped)
 	told := observe.NewQueue(exporter)
 	g.workers = []worker{
 		g.usageWorker(archive, told),

@@ -60,7 +60,25 @@ func TestMetricsOfALaptop(t *testing.T) {
 	if strings.Contains(text, "no-such-model") {
 		t.Error("a name that a caller made up is a label")
 	}
-	if status, text := read(strings.TrimSuffix(r.base, "/v1") + "/metrics"); status == 200 || strings.Contains(text, "gateway_requests_total") {
+	// This is the machine of the gateway; another one needs a key of the organization.
+	own := strings.TrimSuffix(r.base, "/v1") + "/metrics"
+	if status, text := read(own); status != 200 || !strings.Contains(text, "gateway_requests_total") || !strings.Contains(text, "request_count{") {
 		t.Errorf("the gateway's own address answers %d %s", status, text)
+	}
+	for key, want := range map[string]int{"": 401, "wrong": 401, workspaceKey: 403, adminKey: 200} {
+		req, err := http.NewRequestWithContext(t.Context(), "GET", own, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header.Set("X-Forwarded-For", "203.0.113.1")
+		req.Header.Set("X-Gateway-Api-Key", key)
+		res, err := http.DefaultClient.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = res.Body.Close()
+		if res.StatusCode != want {
+			t.Errorf("with %q: %d, want %d", key, res.StatusCode, want)
+		}
 	}
 }

@@ -72,9 +72,7 @@ func run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if totals != nil {
-		m.Adding(totals)
-	}
+	m.Adding(totals)
 	journal, err := usage.OpenJournal(variable(envJournal, filepath.Join(os.TempDir(), "journal")), usage.JournalOptions{Bucket: core.Bucket})
 	if err != nil {
 		return fmt.Errorf("container: %w", err)
@@ -89,7 +87,7 @@ func run(ctx context.Context) error {
 	if err != nil {
 		return errors.Join(err, journal.Close())
 	}
-	server, err := host.Listen(variable(envAddr, ":8080"), healthy(host.BehindEdge(door.Of(secrets, core.Store).OnRefused(m.Around), options.Pages.Handler(options.Aliases.Handler(mux)))), options)
+	server, err := host.Listen(variable(envAddr, ":8080"), healthy(meter.Page(totals, core.MayReadMetrics, host.BehindEdge(door.Of(secrets, core.Store).OnRefused(m.Around), options.Pages.Handler(options.Aliases.Handler(mux))))), options)
 	if err != nil {
 		return errors.Join(err, journal.Close())
 	}

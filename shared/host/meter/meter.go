@@ -229,7 +229,7 @@ func (m *Meter) flush() {
 	}
 	clear(m.counts)
 	clear(m.times)
-	clear(m.models.of)
+	m.models = series{most: m.models.most}
 	m.since = now
 }
 

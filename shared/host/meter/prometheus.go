@@ -26,6 +26,7 @@ type Totals struct {
 	counts map[string]int64
 	others map[string]func() int64 // that somebody else counts
 	models series
+	asked  requests
 }
 
 // Also has the answer tell what somebody else counts, as it stands when it is asked for.
@@ -50,6 +51,7 @@ func (t *Totals) request(r *usage.Record) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.models.add(r)
+	t.asked.add(r)
 	if ownFailure(r) {
 		t.counts[metric.Failures]++
 	}
@@ -88,6 +90,15 @@ var said = []struct {
 	{metric.Cost, "US dollars as booked.", func(s *sums) string { return number(usd(s.cost)) }},
 }
 
+// counted are the help texts of the counters without labels.
+var counted = map[string]string{
+	metric.Failures:      "Answers of 500 or more that are the gateway's own doing.",
+	metric.StoreFailures: "Failures of a store, queue or key service.",
+	metric.AroundEdge:    "Requests that did not come through the edge.",
+	metric.LoggedErrors:  "Log lines of level ERROR.",
+	metric.Dropped:       "Records that were not exported to a telemetry destination, once for each destination and signal.",
+}
+
 // text is the answer: names are those of CloudWatch, as Prometheus writes names.
 func (t *Totals) text() []byte {
 	t.mu.Lock()
@@ -114,8 +125,9 @@ func (t *Totals) text() []byte {
 	}
 	for _, n := range slices.Sorted(maps.Keys(counts)) {
 		name := prometheusName(n) + "_total"
-		fmt.Fprintf(&b, "# TYPE %s counter\n%s %d\n", name, name, counts[n])
+		fmt.Fprintf(&b, "# HELP %s %s\n# TYPE %s counter\n%s %d\n", name, counted[n], name, name, counts[n])
 	}
+	t.asked.write(&b)
 	return b.Bytes()
 }
 

@@ -17,6 +17,9 @@ const (
 	maxInLine = 30
 	maxInAll  = 300
 	maxName   = 100 // bytes of a model's name
+	// maxNamed bounds the names of one source whose names callers can invent: the tools of
+	// MCP servers, the methods of agents.
+	maxNamed = 50
 )
 
 // pair is the provider and model for which sums are reported.
@@ -29,7 +32,8 @@ func pairOf(r *usage.Record) pair {
 	if p.provider == "" {
 		return pair{metric.Other, metric.Other} // it went nowhere
 	}
-	if !r.Priced || p.model == "" || len(p.model) > maxName || !plain(p.model) {
+	unknown := r.Call != nil && (r.Call.Code != 0 || r.Call.Decision != usage.CallAllowed) // a name that no server lists
+	if unknown || !r.Priced || p.model == "" || len(p.model) > maxName || !plain(p.model) {
 		p.model = metric.Other
 	}
 	return p
@@ -59,8 +63,9 @@ type sums struct {
 
 // series are sums by provider and model, of at most most pairs.
 type series struct {
-	most int
-	of   map[pair]*sums
+	most  int
+	of    map[pair]*sums
+	named map[string]int // pairs of each source whose names callers can invent, by provider
 }
 
 func (s *series) full() bool { return len(s.of) >= s.most }
@@ -68,13 +73,20 @@ func (s *series) full() bool { return len(s.of) >= s.most }
 func (s *series) add(r *usage.Record) {
 	p := pairOf(r)
 	at := s.of[p]
+	if at == nil && r.Call != nil && s.named[p.provider] >= maxNamed {
+		p.model = metric.Other
+		at = s.of[p]
+	}
 	if at == nil && s.full() {
 		p = pair{metric.Other, metric.Other}
 		at = s.of[p]
 	}
 	if at == nil {
 		if s.of == nil {
-			s.of = map[pair]*sums{}
+			s.of, s.named = map[pair]*sums{}, map[string]int{}
+		}
+		if r.Call != nil {
+			s.named[p.provider]++
 		}
 		at = &sums{shortest: math.MaxInt64}
 		s.of[p] = at
@@ -84,7 +96,7 @@ func (s *series) add(r *usage.Record) {
 
 func (s *sums) add(r *usage.Record) {
 	s.requests++
-	if r.ClientStatus >= 400 {
+	if !r.Success() {
 		s.errors++
 	}
 	s.input += r.Usage.InputTokens()

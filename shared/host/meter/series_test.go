@@ -182,7 +182,7 @@ func scraped(t *testing.T, totals *meter.Totals) string {
 }
 
 // sample is a line of the text format, version 0.0.4.
-var sample = regexp.MustCompile(`^[a-z_]+(\{([a-z]+="(\\["\\n]|[^"\\\n])*"(,[a-z]+="(\\["\\n]|[^"\\\n])*")*)\})? [0-9.]+$`)
+var sample = regexp.MustCompile(`^[a-z_]+(\{([a-zA-Z]+="(\\["\\n]|[^"\\\n])*"(,[a-zA-Z]+="(\\["\\n]|[^"\\\n])*")*)\})? [0-9.]+$`)
 
 func TestPrometheusReadsTheTotals(t *testing.T) {
 	quiet(t)
@@ -198,7 +198,7 @@ func TestPrometheusReadsTheTotals(t *testing.T) {
 	}
 	text := scraped(t, totals)
 	for line := range strings.Lines(text) {
-		if line = strings.TrimSuffix(line, "\n"); !strings.HasPrefix(line, "# HELP gateway_") && !strings.HasPrefix(line, "# TYPE gateway_") && !sample.MatchString(line) {
+		if line = strings.TrimSuffix(line, "\n"); !strings.HasPrefix(line, "# HELP ") && !strings.HasPrefix(line, "# TYPE ") && !sample.MatchString(line) {
 			t.Errorf("%q is no sample", line)
 		}
 	}
@@ -236,7 +236,7 @@ func TestMetricsAreReadAlone(t *testing.T) {
 
 func TestMetricsHaveAnAddressOfTheirOwn(t *testing.T) {
 	t.Setenv(meter.EnvMetricsAddr, "")
-	if totals, s, err := meter.Exposed(); totals != nil || s != nil || err != nil {
+	if totals, s, err := meter.Exposed(); totals == nil || s != nil || err != nil {
 		t.Errorf("%v %v %v", totals, s, err)
 	}
 	t.Setenv(meter.EnvMetricsAddr, "nowhere at all")

@@ -7,14 +7,14 @@ import (
 	"gateway/shared/host"
 )
 
-// Exposed makes totals and the server that shows them where EnvMetricsAddr says; nil
-// and nil where it says nothing.
+// Exposed returns totals and the server that shows them at the address of EnvMetricsAddr;
+// without an address there is no server.
 func Exposed() (*Totals, *host.Server, error) {
 	addr := os.Getenv(EnvMetricsAddr)
-	if addr == "" {
-		return nil, nil, nil
-	}
 	t := NewTotals()
+	if addr == "" {
+		return t, nil, nil
+	}
 	s, err := host.Listen(addr, t, host.DefaultOptions())
 	if err != nil {
 		return nil, nil, fmt.Errorf("%s=%s: %w", EnvMetricsAddr, addr, err)
