@@ -25,8 +25,8 @@ const clients = [
     async *stream(c, text) { for await (const chunk of await c.generateContentStream({ model, contents: text })) yield chunk.text ?? ''; },
     several: (c) => c.generateContent({ model, contents: echoed, config: { candidateCount: 2 } }),
     isDenial: (e) => e instanceof ApiError && e.status === 446,
-    // It reads errors as bare JSON only, and reports their text if they come in a piece of their own.
-    isDenialOfStream: (e) => e instanceof Error && /guardrail checks|Incomplete JSON segment at the end/.test(e.message),
+    // It ignores the event of the error; the gateway cuts the connection behind it.
+    isDenialOfStream: (e) => e instanceof Error && /guardrail checks|terminated|Incomplete JSON segment at the end/.test(e.message),
   },
   {
     name: '@aws-sdk/client-bedrock-runtime',
