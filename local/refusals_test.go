@@ -232,7 +232,16 @@ func TestFinalRefusalsAreSentAsEvents(t *testing.T) {
 // again after an orderly end.
 func TestBrokenStreamsEndAsTheirClientsNeed(t *testing.T) {
 	t.Parallel()
-	r := start(t)
+	r, _ := startGoogle(t)
+	// Passed through to a provider of the same shape.
+	got, err := r.try("POST", "/v1beta/models/@google/gemini-2.5-flash:streamGenerateContent?alt=sse", `{"contents":[{"parts":[{"text":"one two three four\nmock: chunks=12 cut=after:3"}]}]}`)
+	pieces := strings.Split(strings.TrimSpace(got.body), "\n\n")
+	if strings.Contains(got.body, "\r\n\r\n") {
+		pieces = strings.Split(strings.TrimSpace(got.body), "\r\n\r\n")
+	}
+	if last := pieces[len(pieces)-1]; err == nil || !strings.Contains(last, `data: {"error":{"code":`) {
+		t.Errorf("Gemini to Gemini: %v %q", err, got.body)
+	}
 	for _, fault := range []string{"cut=after:6", "garbage=after:6", "error-event=server_error after=6"} {
 		for _, model := range []string{"@mock/gpt-4o-mini", "@mock-anthropic/claude-sonnet-4-5"} {
 			where := fault + ", " + model

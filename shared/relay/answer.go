@@ -1,6 +1,7 @@
 package relay
 
 import (
+	"bytes"
 	"io"
 	"net/http"
 	"strconv"
@@ -276,6 +277,21 @@ func plainJSON(resp *http.Response) bool {
 	return resp.StatusCode >= 200 && resp.StatusCode <= 299 && strings.HasPrefix(resp.Header.Get("Content-Type"), "application/json")
 }
 
+// endRawStream writes the error event of a passed-through stream of events that broke off
+// between two of them, for clients that would else take it for a network failure alone.
+func endRawStream(s *sender, resp *http.Response) {
+	speaker := errorSpeaker(s)
+	if b, ok := speaker.(chat.Breaker); !ok || !b.BreaksConnection() || !events(resp) || resp.Header.Get("Content-Encoding") != "" {
+		return
+	}
+	f := *s.failure
+	f.Source = fault.SourceProvider
+	last := speaker.AppendStreamError(nil, &f, s.options())
+	s.captureAnswer(last)
+	s.write(last)
+	s.flush()
+}
+
 // sendRaw passes an answer through byte for byte, as it comes.
 func (s *sender) sendRaw(resp *http.Response) error {
 	if s.Holds(resp) || s.Tickets(resp) || s.Purse.Holds() && createsBatch(s) && plainJSON(resp) {
@@ -301,11 +317,13 @@ func (s *sender) sendRaw(resp *http.Response) error {
 	// A run is told with all its settings, an event may hold an image or a whole response.
 	meter.Wide = s.KeptPath().Collection == "threads" || s.KeptPath().Collection == "interactions" || like != nil && (like.Meter != nil || like.Operation == provider.ResponsesCreate)
 	s.flushWhenWaiting(resp.Body)
+	between := true // events have come whole so far
 	for {
 		t := s.Now()
 		n, err := resp.Body.Read(p)
 		s.waited += s.Now().Sub(t)
 		if n > 0 {
+			between = bytes.HasSuffix(p[:n], []byte("\n\n")) || bytes.HasSuffix(p[:n], []byte("\r\n\r\n"))
 			meter.Feed(p[:n])
 			if err := watch.Feed(p[:n]); err != nil {
 				s.Fail("note what was made", err)
@@ -322,6 +340,9 @@ func (s *sender) sendRaw(resp *http.Response) error {
 		}
 		if err != nil {
 			recordFailure(s.reply, brokeOff())
+			if between {
+				endRawStream(s, resp)
+			}
 			meter.Cut = true
 			s.LearnRaw(meter, resp.StatusCode)
 			s.broken = true // the client must see that the body is not whole
