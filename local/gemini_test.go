@@ -416,3 +416,33 @@ func TestGeminiSDKWithoutBeta(t *testing.T) {
 		}
 	}
 }
+
+// TestTokenCountsInEveryShape counts with the paths of each shape at targets of other shapes,
+// where the answer says that it is an estimate, and at Google itself.
+func TestTokenCountsInEveryShape(t *testing.T) {
+	t.Parallel()
+	r, mock := startGoogle(t)
+	const contents = `{"contents":[{"role":"user","parts":[{"text":"Count these words, please."}]}]}`
+	for _, c := range []struct {
+		path, body, member string
+		estimated          bool
+	}{
+		{"/v1beta/models/@mock/gpt-4o:countTokens", contents, "totalTokens", true},
+		{"/models/@vertex/anthropic.claude-sonnet-4-5:countTokens", `{"generateContentRequest":` + contents + `}`, "totalTokens", true},
+		{"/v1beta/models/@google/gemini-2.5-flash:countTokens", contents, "totalTokens", false},
+		{"/responses/input_tokens", `{"model":"@google/gemini-2.5-flash","input":"Count these words, please."}`, "input_tokens", true},
+		{"/messages/count_tokens", `{"model":"@google/gemini-2.5-flash","messages":[{"role":"user","content":"Count these words, please."}]}`, "input_tokens", true},
+	} {
+		before := len(mock.Requests(1000))
+		got := r.call("POST", c.path, c.body)
+		if got.status != 200 {
+			t.Errorf("%s: %d %s", c.path, got.status, got.body)
+			continue
+		}
+		answer := got.json(t)
+		n, _ := answer[c.member].(float64)
+		if said, _ := answer["estimated"].(bool); said != c.estimated || n < 3 || n > 20 || (len(mock.Requests(1000)) == before) != c.estimated {
+			t.Errorf("%s: %s", c.path, got.body)
+		}
+	}
+}

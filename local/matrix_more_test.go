@@ -70,7 +70,8 @@ func (m *matrix) once(p *provider.Provider, op provider.Operation) string {
 	if !isForm {
 		ask = furtherBodies[op]
 	}
-	if !p.Serves(op) && op != provider.MessagesCountTokens {
+	counts := op == provider.MessagesCountTokens || op == provider.ResponsesCount // the gateway does where the provider does not
+	if !p.Serves(op) && !counts {
 		if !isForm && len(p.Routes) > 0 {
 			m.unsupported(p, op, ask.path, ask.body)
 		} else if isForm && len(p.Routes) > 0 {
@@ -80,7 +81,7 @@ func (m *matrix) once(p *provider.Provider, op provider.Operation) string {
 		}
 		return ""
 	}
-	if _, _, talks := p.Speaks(provider.Messages, provider.AnthropicMessages); op == provider.MessagesCountTokens && !talks {
+	if _, _, talks := p.Speaks(provider.Messages, provider.AnthropicMessages); counts && !talks {
 		return ""
 	}
 	w := (*wish)(nil)
@@ -101,11 +102,9 @@ func (m *matrix) once(p *provider.Provider, op provider.Operation) string {
 		good = textAt(v, "pages", 0, "markdown") == "# One"
 	case provider.ResponsesCompact:
 		good = textAt(v, "object") == "response.compaction" && countAt(v, "usage", "input_tokens") > 0
-	case provider.ResponsesCount:
-		good = countAt(v, "input_tokens") > 0
 	case provider.Decisions:
 		good = textAt(v, "decision") == "yes"
-	case provider.MessagesCountTokens:
+	case provider.MessagesCountTokens, provider.ResponsesCount:
 		good = countAt(v, "input_tokens") > 0
 		if good && w.asked == nil && w.status == 200 {
 			return estimated

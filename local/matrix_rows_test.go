@@ -192,7 +192,7 @@ func (m *matrix) provider(p *provider.Provider) []matrixRow {
 // goesThrough are operations that a host of one's own is asked for, known or not.
 var goesThrough = map[provider.Operation]bool{
 	provider.Rerank: true, provider.Moderations: true, provider.OCR: true,
-	provider.ResponsesCompact: true, provider.ResponsesCount: true, provider.Decisions: true,
+	provider.ResponsesCompact: true, provider.Decisions: true,
 }
 
 // unsupported proves that an operation that the catalogue has not is refused, and

@@ -5,12 +5,16 @@
 package passthrough
 
 import (
+	"strconv"
+
 	"gateway/shared/chat"
 	"gateway/shared/dialect/cohere"
 	"gateway/shared/dialect/converse"
 	"gateway/shared/dialect/gemini"
+	"gateway/shared/pricing"
 	"gateway/shared/provider"
 	"gateway/shared/relay"
+	"gateway/shared/relay/came"
 )
 
 // Routes are the family's routes: every path below the base URL, and below
@@ -22,6 +26,7 @@ func Routes() []relay.Route {
 		Native: []relay.Route{
 			native("/v1beta/models/{model+}:generateContent", gemini.Generate{}, false),
 			native("/v1beta/models/{model+}:streamGenerateContent", gemini.Generate{}, true),
+			countTokens("/v1beta/models/{model+}:countTokens"),
 			native("/model/{model+}/converse", converse.Converse{}, false),
 			native("/model/{model+}/converse-stream", converse.Converse{}, true),
 			native("/v2/chat", cohere.Chat{}, false),
@@ -36,4 +41,31 @@ func native(path string, client chat.Spoken, streams bool) relay.Route {
 		Method: "POST", Path: path, Endpoint: "chatComplete", Shape: relay.Unified, Scope: "completions.write",
 		Client: client, Operation: provider.Chat, Streams: streams,
 	}
+}
+
+// countTokens is how Gemini's clients count. Google answers itself; for other targets the
+// gateway estimates.
+func countTokens(path string) relay.Route {
+	return relay.Route{
+		Method: "POST", Path: path, Endpoint: "messagesCountTokens", Shape: relay.Unified, Scope: "completions.write",
+		Errors: gemini.Generate{}, Operation: provider.GeminiCountTokens, NoOutput: true, Free: true, Local: estimate, Meter: nothing,
+	}
+}
+
+// nothing is what counting uses.
+func nothing([]byte) chat.Meter {
+	m := chat.Meter{Complete: true, Started: true}
+	m.Usage.Set(pricing.Input, 0)
+	return m
+}
+
+// estimate counts the tokens of a body of :countTokens. The answer says that it is no count of
+// Google's.
+func estimate(body []byte) ([]byte, error) {
+	r, err := gemini.DecodeCounted(body)
+	if err != nil {
+		return nil, err
+	}
+	out := strconv.AppendInt([]byte(`{"totalTokens":`), came.TokensOf(r), 10)
+	return append(out, `,"estimated":true}`...), nil
 }

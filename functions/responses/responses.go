@@ -3,10 +3,13 @@
 package responses
 
 import (
+	"strconv"
+
 	"gateway/shared/chat"
 	"gateway/shared/dialect/responses"
 	"gateway/shared/provider"
 	"gateway/shared/relay"
+	"gateway/shared/relay/came"
 	"gateway/shared/relay/mcpserved"
 	"gateway/shared/relay/toolrun"
 )
@@ -37,9 +40,19 @@ func of(path, name string, op provider.Operation, m func([]byte) chat.Meter) rel
 // for it.
 func count() relay.Route {
 	rt := of("/responses/input_tokens", "countResponseInputTokens", provider.ResponsesCount, nil)
-	rt.Free, rt.NoOutput = true, true
+	rt.Free, rt.NoOutput, rt.Local = true, true, estimate
 	rt.Demand = func(relay.Get, int64) (d relay.Demand) { return d }
 	return rt
+}
+
+// estimate counts for providers that cannot, and says so.
+func estimate(body []byte) ([]byte, error) {
+	r, err := responses.Responses{}.DecodeRequest(body)
+	if err != nil {
+		return nil, err
+	}
+	out := strconv.AppendInt([]byte(`{"object":"response.input_tokens","input_tokens":`), came.TokensOf(r), 10)
+	return append(out, `,"estimated":true}`...), nil
 }
 
 // meter reads the usage of an answer that tells its usage as a response does.

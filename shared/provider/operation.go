@@ -34,6 +34,7 @@ const (
 	ResponsesCancel     Operation = "responses_cancel"
 	ResponsesCompact    Operation = "responses_compact"
 	ResponsesCount      Operation = "responses_input_tokens"
+	GeminiCountTokens   Operation = "gemini_count_tokens" // no row has it: Google is asked natively
 	Decisions           Operation = "decisions"
 	FilesUpload         Operation = "files_upload"
 	FilesList           Operation = "files_list"

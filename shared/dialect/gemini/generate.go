@@ -5,6 +5,7 @@ import (
 
 	"gateway/shared/chat"
 	"gateway/shared/fault"
+	"gateway/shared/wire"
 )
 
 // Generate is the dialect of :generateContent and :streamGenerateContent.
@@ -78,3 +79,18 @@ func (Generate) NewStreamFilter(*chat.FilterOptions) chat.StreamFilter { return 
 
 // validated is the mode of tool_choice in which calls are held to their schemas.
 const validated = "validated"
+
+// counted holds the request whose tokens :countTokens counts; without it the body has contents.
+var counted = wire.NewKeySet("generateContentRequest")
+
+// DecodeCounted reads a body of :countTokens.
+func DecodeCounted(body []byte) (*chat.Request, error) {
+	var w wire.Walk
+	if err := counted.Walk(body, &w); err != nil {
+		return nil, err
+	}
+	if s := w.Spans[0]; s.Present(body) && wire.KindOf(s.Of(body)) == wire.KindObject {
+		body = s.Of(body)
+	}
+	return decodeRequest(body)
+}

@@ -234,6 +234,9 @@ func (ch *Chooser) pass() error {
 // conversation: in the client's own shape, or by a translator.
 func (ch *Chooser) speakOperation() error {
 	ch.Loss.Strict, ch.Loss.StrictAnswer = ch.Ask.NoLoss, false
+	if ch.Route.Operation == provider.GeminiCountTokens && ch.To.Target.Provider.ID == "google" && ch.To.Model == ch.ID {
+		return ch.pass()
+	}
 	if ch.Route.Local != nil && ch.To.Target.DialectOf(ch.Route.Operation, ch.To.Model) == "" {
 		ch.To.Op, ch.To.Local = ch.Route.Operation, true
 		return nil

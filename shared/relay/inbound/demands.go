@@ -42,7 +42,7 @@ func demandsIn(rt *routes.Route, src []byte, w *wire.Walk, demand func(routes.Ge
 			}
 		}
 	}
-	if rt.InPath {
+	if rt.InPath && rt.Client != nil {
 		d.readInPath(rt, src)
 	}
 	if demand != nil {
