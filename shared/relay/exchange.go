@@ -8,6 +8,7 @@ import (
 	"net/url"
 
 	"gateway/shared/chat"
+	"gateway/shared/dialect/reference"
 	"gateway/shared/egress"
 	"gateway/shared/fault"
 	"gateway/shared/provider"
@@ -16,7 +17,6 @@ import (
 	"gateway/shared/relay/betas"
 	"gateway/shared/relay/chosen"
 	"gateway/shared/relay/inbound"
-	"gateway/shared/relay/kept"
 	"gateway/shared/relay/outgoing"
 	"gateway/shared/relay/pooled"
 	"gateway/shared/relay/routes"
@@ -266,7 +266,7 @@ func (rq *requests) upstreamRequest(body []byte) (*http.Request, error) {
 		betas.SetAnthropic(h, rq.Req.Header)
 	}
 	egress.DropLookalikes(h, rq.fromClient, "Authorization", "User-Agent", "X-Api-Key", "Api-Key", rq.To.Target.Provider.Auth.Name)
-	body = kept.Disown(approval.Conceal(body), rq.To.Wall.Foreign)
+	body = reference.Disown(approval.Conceal(body), rq.To.Wall.Foreign)
 	rq.setBody(req, body)
 	if rq.Rehearsing {
 		return req, nil // no token is asked for

@@ -6,6 +6,7 @@ import (
 	"net/http"
 
 	"gateway/shared/dialect/job"
+	"gateway/shared/dialect/reference"
 	"gateway/shared/fault"
 	"gateway/shared/provider"
 	"gateway/shared/relay/bill"
@@ -127,7 +128,7 @@ func mayName(s *sender, row []byte) error {
 	if err != nil {
 		return err
 	}
-	for _, it := range kept.ItemsInRow(row) { // it cannot be changed: the provider has the file
+	for _, it := range reference.ItemsInRow(row) { // it cannot be changed: the provider has the file
 		ids = append(ids, kept.Named{Field: it.Field + ".id", ID: it.ID})
 	}
 	return s.Means.Owners.Check(s.Ctx, s.Who.Scope, &s.To.Wall, ids)

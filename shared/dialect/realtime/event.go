@@ -7,6 +7,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"gateway/shared/dialect/reference"
 	"gateway/shared/fault"
 	"gateway/shared/wire"
 )
@@ -170,7 +171,7 @@ type Session struct {
 	Transcription string // the model that transcribes the input
 	MaxOutput     int64  // tokens of a response; 0: not given, or without a bound
 	Instructions  string
-	Prompt        string // id of a saved prompt, whose text the provider adds
+	Held          string // field by which the provider adds input of any length: a saved prompt, or a tool that it runs
 }
 
 // Members inside of a client's event. A member that decides anything is refused when it
@@ -249,11 +250,15 @@ func (e *Event) Session() (s Session, err error) {
 		return s, err
 	}
 	saved, err := members(promptKeys, in["prompt"], "session.prompt")
-	if err == nil {
-		s.Prompt, err = told(saved, "id", "session.prompt")
-	}
 	if err != nil {
 		return s, err
+	}
+	if id, err := told(saved, "id", "session.prompt"); err != nil {
+		return s, err
+	} else if id != "" {
+		s.Held = "session.prompt.id"
+	} else if tools := reference.FindHosted(e.session); len(tools) > 0 {
+		s.Held = "session." + tools[0].Field
 	}
 	at, transcription := "session.input_audio_transcription", in["input_audio_transcription"]
 	if audio := in["audio"]; audio != nil {

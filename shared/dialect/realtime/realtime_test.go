@@ -38,7 +38,7 @@ func TestSessionsAreRead(t *testing.T) {
 	for body, want := range map[string]Session{
 		`{"type":"session.update","session":{"model":"m","instructions":"i","max_output_tokens":7,"audio":{"input":{"transcription":{"model":"w"}}}}}`: {"m", "w", 7, "i", ""},
 		`{"type":"session.update","session":{"max_response_output_tokens":"inf","input_audio_transcription":{"model":"w"}}}`:                           {"", "w", 0, "", ""},
-		`{"type":"session.update","session":{"prompt":{"id":"pmpt_1","variables":{"a":"b"}}}}`:                                                         {Prompt: "pmpt_1"},
+		`{"type":"session.update","session":{"prompt":{"id":"pmpt_1","variables":{"a":"b"}}}}`:                                                         {Held: "session.prompt.id"},
 		`{"type":"session.update","session":{"prompt":null}}`:                                                                                          {},
 		`{"type":"session.update","session":{"audio":{"input":{"transcription":null}},"max_output_tokens":null}}`:                                      {},
 		`{"type":"session.update"}`: {},

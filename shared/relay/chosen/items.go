@@ -1,6 +1,7 @@
 package chosen
 
 import (
+	"gateway/shared/dialect/reference"
 	"gateway/shared/fault"
 	"gateway/shared/provider"
 	"gateway/shared/relay/kept"
@@ -28,7 +29,7 @@ func mayUseItems(o *Wall, body []byte) error {
 	if !o.To.Wall.On || o.Form != nil || o.Unread || len(body) == 0 || !hasItems(o) {
 		return nil
 	}
-	foreign, err := o.Means.Owners.Foreign(o.Ctx, o.Who.Scope, &o.To.Wall, kept.Items(body))
+	foreign, err := o.Means.Owners.Foreign(o.Ctx, o.Who.Scope, &o.To.Wall, reference.Items(body))
 	o.To.Wall.Foreign = foreign
 	return err
 }
@@ -48,7 +49,7 @@ func keepItems(o *Wall, answer []byte) error {
 	if answer == nil || !keepsItems(o) {
 		return nil
 	}
-	ids := kept.ItemsMade(answer)
+	ids := reference.ItemsMade(answer)
 	if len(ids) == 0 {
 		return nil
 	}

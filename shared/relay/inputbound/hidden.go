@@ -5,6 +5,7 @@ import (
 
 	"gateway/shared/dialect/reference"
 	"gateway/shared/provider/known"
+	"gateway/shared/relay/approval"
 )
 
 // TokensOfImage is the most tokens that an image is billed: 2,833 and 5,667 for each of eight
@@ -16,11 +17,24 @@ type Hidden struct {
 	Images int64  // fetched by the provider; each has at most TokensOfImage
 	Turns  int64  // tokens of earlier turns whose usage is known
 	Field  string // of the first reference to input of any length; "" if there is none
+	// Uses and Fetched are how often tools of the provider may add to the input, and the most
+	// tokens that each of these uses adds.
+	Uses, Fetched int64
 }
 
 // Find returns the hidden input of a JSON body. Bodies that are not JSON have none. seen
 // returns what the earlier turns amount to that an id names, if that is known.
 func Find(body []byte, seen Seen) (h Hidden) {
+	h.Field = reference.HeldItem(body)
+	for _, t := range reference.FindHosted(body) {
+		switch {
+		case strings.HasPrefix(t.Label, approval.LabelPrefix): // the gateway runs it
+		case t.Uses > 0 && h.Uses < 1000:
+			h.Uses, h.Fetched = h.Uses+t.Uses, max(h.Fetched, t.Tokens)
+		case h.Field == "":
+			h.Field = t.Field
+		}
+	}
 	if !reference.MayNameObjects(body) {
 		return h
 	}

@@ -20,7 +20,7 @@ func TestHiddenInputIsBoundedByTheWindow(t *testing.T) {
 		`{"prompt":{"id":"pmpt_1"},"input":"x"}`:                                                                           "prompt.id",
 		`{"input":[{"role":"user","content":[{"type":"input_file","file_id":"file-1"}]}]}`:                                 "input[0].content[0].file_id",
 		`{"input":[{"role":"user","content":[{"type":"input_file","file_url":"https://a.example/b.pdf"}]}]}`:               "input[0].content[0].file_url",
-		`{"tools":[{"type":"file_search","vector_store_ids":["vs_1"]}],"input":"x"}`:                                       "tools[0].vector_store_ids[0]",
+		`{"tools":[{"type":"file_search","vector_store_ids":["vs_1"]}],"input":"x"}`:                                       "tools[0]",
 		`{"messages":[{"role":"user","content":[{"type":"file","file":{"file_id":"file-1"}}]}]}`:                           "messages[0].content[0].file.file_id",
 		`{"messages":[{"role":"user","content":[{"type":"document","source":{"type":"file","file_id":"file_1"}}]}]}`:       "messages[0].content[0].source.file_id",
 		`{"messages":[{"role":"user","content":[{"type":"document","source":{"type":"url","url":"https://a.b/c"}}]}]}`:     "messages[0].content[0].source.url",
@@ -30,6 +30,33 @@ func TestHiddenInputIsBoundedByTheWindow(t *testing.T) {
 		`{"contents":[{"parts":[{"fileData":{"fileUri":"https://a.example/files/1"}}]}]}`:                                  "contents[0].parts[0].fileData.fileUri",
 		`{"contents":[{"parts":[{"file_data":{"file_uri":"gs://bucket/1"}}]}]}`:                                            "contents[0].parts[0].file_data.file_uri",
 		`{"previous_interaction_id":"i_1","input":"x"}`:                                                                    "previous_interaction_id",
+		`{"input":[{"role":"user","content":"x"},{"type":"item_reference","id":"msg_1"}]}`:                                 "input[1]",
+		`{"input":[{"type":"reasoning","id":"rs_1","summary":[]}]}`:                                                        "input[0]",
+		`{"input":[{"type":"image_generation_call","id":"ig_1"}]}`:                                                         "input[0]",
+		`{"input":[{"type":"compaction","encrypted_content":"x"}]}`:                                                        "input[0]",
+		`{"input":[{"type":"message","id":"msg_1","role":"user","content":"x"}]}`:                                          "",
+		`{"tools":[{"type":"mcp","server_label":"x","server_url":"https://a.example"}],"input":"x"}`:                       "tools[0]",
+		`{"tools":[{"type":"mcp","server_label":"@gateway-mcp/x"}],"input":"x"}`:                                           "",
+		`{"tools":[{"type":"function","name":"f"},{"type":"web_search"}],"input":"x"}`:                                     "tools[1]",
+		`{"tools":[{"type":"web\u005fsearch_preview_2025_03_11"}],"input":"x"}`:                                            "tools[0]",
+		`{"tools":[{"type":"code_interpreter","container":{"type":"auto"}}],"input":"x"}`:                                  "tools[0]",
+		`{"tools":[{"type":"shell","environment":{"type":"container_auto"}}],"input":"x"}`:                                 "tools[0]",
+		`{"tools":[{"type":"shell","environment":{"type":"local"}},{"type":"function","name":"web_search"}],"input":"x"}`:  "",
+		`{"web_search_options":{},"messages":[]}`:                                                                          "web_search_options",
+		`{"search_parameters":{"mode":"auto"},"messages":[]}`:                                                              "search_parameters",
+		`{"search_parameters":{"mode":"off"},"messages":[]}`:                                                               "",
+		`{"plugins":[{"id":"web"}],"messages":[]}`:                                                                         "plugins[0]",
+		`{"mcp_servers":[{"type":"url","url":"","name":"x"}],"messages":[]}`:                                               "mcp_servers",
+		`{"tools":[{"type":"web_search_20250305","name":"web_search","max_uses":3}],"messages":[]}`:                        "tools[0]",
+		`{"tools":[{"type":"web_fetch_20250910","name":"web_fetch","max_content_tokens":9}],"messages":[]}`:                "tools[0]",
+		`{"tools":[{"type":"code_execution_20250825","name":"code_execution"}],"messages":[]}`:                             "tools[0]",
+		`{"tools":[{"name":"web_search","input_schema":{"type":"object"}},{"type":"bash_20250124","name":"bash"}]}`:        "",
+		`{"tools":[{"googleSearch":{}}],"contents":[]}`:                                                                    "tools[0]",
+		`{"tools":[{"google_search":{}}],"contents":[]}`:                                                                   "tools[0]",
+		`{"tools":[{"functionDeclarations":[]},{"urlContext":{}}],"contents":[]}`:                                          "tools[1]",
+		`{"requests":[{"request":{"tools":[{"url_context":{}}]}}]}`:                                                        "requests[0].request.tools[0]",
+		`{"toolConfig":{"tools":[{"systemTool":{"name":"nova_grounding"}}]}}`:                                              "toolConfig.tools[0]",
+		`{"tools":[{"functionDeclarations":[{"name":"googleSearch"}]}],"contents":[{"parts":[{"text":"tools"}]}]}`:         "",
 		`{"thread_id":"thread_1","assistant_id":"asst_1"}`:                                                                 "thread_id",
 		`{"messages":[{"role":"user","content":"Hello"}]}`:                                                                 "",
 		`{"messages":[{"role":"user","content":[{"type":"image_url","image_url":{"url":"data:image/png;base64,AAAA"}}]}]}`: "",
@@ -51,6 +78,23 @@ func TestHiddenInputIsBoundedByTheWindow(t *testing.T) {
 	image := `{"messages":[{"role":"user","content":[{"type":"image_url","image_url":{"url":"https://a.example/b.png"}},{"type":"input_image","image_url":"https://a.example/b.png"}]}]}`
 	if in, err := Input([]byte(image), nil, func() int64 { return 0 }); err != nil || in != int64(len(image))+2*TokensOfImage {
 		t.Errorf("two images: %d %v", in, err)
+	}
+}
+
+// Tools of the provider that state how often they are used and what they add have a bound without
+// a window: the input is read again with each use.
+func TestToolsThatStateTheirBoundHaveOne(t *testing.T) {
+	t.Parallel()
+	body := `{"messages":[],"tools":[{"type":"web_fetch_20250910","name":"web_fetch","max_uses":3,"max_content_tokens":1000}]}`
+	n := int64(len(body))
+	for window, want := range map[int64]int64{0: 4*n + 6*1000, 200_000: 4*n + 6*1000, 5000: 5000} {
+		if in, err := Input([]byte(body), nil, func() int64 { return window }); err != nil || in != want {
+			t.Errorf("window %d: %d %v, want %d", window, in, err, want)
+		}
+	}
+	huge := strings.Replace(strings.Replace(body, "1000", "1099511627776", 1), `":3`, `":1099511627776`, 1)
+	if in, err := Input([]byte(huge), nil, func() int64 { return 0 }); err != nil || in < 1<<50 {
+		t.Errorf("%d %v", in, err)
 	}
 }
 

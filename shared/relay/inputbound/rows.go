@@ -93,13 +93,23 @@ func readRow(row managed.Row, model string, window func(model string) int64) (r 
 }
 
 // Input returns the most input tokens that a body may be billed: a token has at least one
-// byte, earlier turns that were seen have what they amount to, and other hidden input fills at
-// most the model's window. If that is unknown (0), the error is a *fault.Fault that names the
+// byte, earlier turns that were seen have what they amount to, tools of the provider that state
+// what they add are read again with each further use, and other hidden input fills at most the
+// model's window. If that is unknown (0), the error is a *fault.Fault that names the
 // field.
 func Input(body []byte, seen Seen, window func() int64) (int64, error) {
 	in, hidden := int64(len(body)), Find(body, seen)
 	in += hidden.Images*TokensOfImage + hidden.Turns
+	if hidden.Uses > 0 {
+		n := min(hidden.Uses, 1000)
+		in = min(in, 1<<40)*(n+1) + min(hidden.Fetched, 1<<40)*(n*(n+1)/2)
+	}
 	if hidden.Field == "" {
+		if hidden.Uses > 0 {
+			if most := window(); most > 0 {
+				in = max(int64(len(body)), min(in, most))
+			}
+		}
 		return in, nil
 	}
 	most := window()
@@ -111,5 +121,5 @@ func Input(body []byte, seen Seen, window func() int64) (int64, error) {
 
 // Unbounded is the fault of a request whose cost has no bound because of a field.
 func Unbounded(field string) *fault.Fault {
-	return fault.Newf(fault.UnboundedRequest, field, "%s refers to input that the gateway cannot measure, and a budget is in force: send the input itself, use a model whose context window is known, or have an admin allow such requests (budget_settings.unbounded: allow)", fault.Clip(field, 200))
+	return fault.Newf(fault.UnboundedRequest, field, "%s adds input that the gateway cannot measure, and a budget is in force: send the input itself, use a model whose context window is known, or have an admin allow such requests (budget_settings.unbounded: allow)", fault.Clip(field, 200))
 }

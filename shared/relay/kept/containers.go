@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"slices"
 
+	"gateway/shared/dialect/reference"
 	"gateway/shared/wire"
 )
 
@@ -65,7 +66,7 @@ func WatchSounds(note func(ids ...string) error) *IDWatcher {
 
 // WatchItems makes a watcher that has note keep the items of a stream of Responses.
 func WatchItems(note func(ids ...string) error) *IDWatcher {
-	return &IDWatcher{find: ItemsMade, note: note}
+	return &IDWatcher{find: reference.ItemsMade, note: note}
 }
 
 // Feed takes the next bytes of the stream. A nil watcher takes them too.

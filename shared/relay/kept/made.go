@@ -118,7 +118,7 @@ func (w *Watcher) Feed(p []byte) error {
 			ids = append(ids, Sounds(data)...)
 		}
 		if w.told.Items {
-			ids = append(ids, ItemsMade(data)...)
+			ids = append(ids, reference.ItemsMade(data)...)
 		}
 		if len(ids) == 0 {
 			return nil
@@ -161,4 +161,14 @@ func StoresChat(body []byte) bool {
 	}
 	yes, err := wire.ScanBool(w.Spans[0].Of(body), "store")
 	return err == nil && yes
+}
+
+// KeepsItems reports whether the provider stores the items of the answer to a body of responses.
+func KeepsItems(body []byte) bool {
+	var w wire.Walk
+	if !bytes.Contains(body, storeKey) || chatStore.Walk(body, &w) != nil || !w.Spans[0].Present(body) {
+		return true
+	}
+	stores, err := wire.ScanBool(w.Spans[0].Of(body), "store")
+	return err != nil || stores
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"gateway/shared/dialect/reference"
 	"gateway/shared/fault"
 	"gateway/shared/store"
 )
@@ -114,7 +115,7 @@ func Missing(field, id string) error {
 // Foreign returns the ids of those items that are not the workspace's: of other workspaces and,
 // where several workspaces use the credential, items that nobody made through the gateway. It
 // fails with the fault of a missing object for a foreign item that the provider would look up.
-func (o *Owners) Foreign(ctx context.Context, sc store.Scope, w *Wall, items []Item) (map[string]bool, error) {
+func (o *Owners) Foreign(ctx context.Context, sc store.Scope, w *Wall, items []reference.Item) (map[string]bool, error) {
 	if len(items) == 0 {
 		return nil, nil
 	}

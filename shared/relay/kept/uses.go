@@ -107,7 +107,7 @@ type Wall struct {
 	// Places are where rows stand: below the credential, then below the integration. Rows
 	// of the integration outlive a change of credential, and older rows stand only there.
 	Places []string
-	// Foreign are the ids of items of the request that are not the workspace's: see Disown.
+	// Foreign are the ids of items of the request that are not the workspace's: see reference.Disown.
 	Foreign map[string]bool
 }
 

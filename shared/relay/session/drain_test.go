@@ -69,12 +69,13 @@ func (a *asking) Begin(w *Wanted) (Turn, error) {
 	return admitting{}, nil
 }
 
-// A saved prompt that the client or the provider names is input of any length, for each response
-// from then on.
+// A saved prompt that the client or the provider names, and a tool that the provider runs, are
+// input of any length, for each response from then on.
 func TestASavedPromptOfASessionIsInputOfAnyLength(t *testing.T) {
 	t.Parallel()
 	const update, create = `{"type":"session.update","session":{"prompt":{"id":"pmpt_1"}}}`, `{"type":"response.create"}`
-	for name, said := range map[string][]string{"by the client": {update}, "by the provider": {"far " + strings.Replace(update, "update", "updated", 1)}, "nobody": nil} {
+	const mcp = `{"type":"session.update","session":{"tools":[{"type":"mcp","server_label":"x"}]}}`
+	for name, said := range map[string][]string{"by the client": {update}, "by the provider": {"far " + strings.Replace(update, "update", "updated", 1)}, "a tool server": {mcp}, "nobody": nil} {
 		a := &asking{}
 		near := newSide(func([]byte) {})
 		s := &Session{Near: near, Far: newSide(func([]byte) {}), Desk: a, Model: "m"}

@@ -7,6 +7,7 @@ import (
 	"unicode/utf8"
 
 	"gateway/shared/dialect/realtime"
+	"gateway/shared/dialect/reference"
 	"gateway/shared/egress"
 	"gateway/shared/fault"
 )
@@ -209,6 +210,9 @@ func (s *Session) begin(w *Wanted) (Turn, error) {
 		return nil, err
 	}
 	w.Input, w.HeldIn = s.turns.input()+int64(len(w.Event)), s.turns.heldIn()
+	if tools := reference.FindHosted(w.Event); w.HeldIn == "" && len(tools) > 0 {
+		w.HeldIn = tools[0].Field
+	}
 	if w.Output == 0 {
 		w.Output = s.turns.bound()
 	}

@@ -1,6 +1,7 @@
 package session
 
 import (
+	"cmp"
 	"strconv"
 	"sync"
 
@@ -24,7 +25,7 @@ type turns struct {
 	is      realtime.Session
 	history tokens         // that the last response read and made
 	since   realtime.Added // by the client, after it
-	held    bool           // a saved prompt was named, whose length is not known
+	held    string         // field by which the provider adds input of any length; "": none was named
 }
 
 // tokens are counted apart by medium, because their prices differ.
@@ -235,11 +236,11 @@ func (t *turns) isNow(s *realtime.Session) {
 	t.names(s)
 }
 
-// names notes that a session names a saved prompt. It holds to the end of the session, since an
+// names notes that a session names input of any length. It holds to the end of the session, since an
 // update may be under way while a response begins.
 func (t *turns) names(s *realtime.Session) {
 	t.mu.Lock()
-	t.held = t.held || s.Prompt != ""
+	t.held = cmp.Or(t.held, s.Held)
 	t.mu.Unlock()
 }
 
@@ -247,10 +248,7 @@ func (t *turns) names(s *realtime.Session) {
 func (t *turns) heldIn() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.held {
-		return "session.prompt.id"
-	}
-	return ""
+	return t.held
 }
 
 // hears is the model that transcribes what is heard.

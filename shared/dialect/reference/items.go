@@ -1,4 +1,4 @@
-package kept
+package reference
 
 import (
 	"bytes"
@@ -39,7 +39,7 @@ var payloads = map[string]payload{
 	"compaction_trigger":      {any: []string{}},
 	"configuration_update":    {any: []string{"reasoning", "text"}},
 	"additional_tools":        {all: []string{"tools"}},
-	"function_call":           {all: []string{"call_id", "name", "arguments"}},
+	"function_call":           {all: []string{"name", "arguments"}},
 	"function_call_output":    {all: []string{"output"}, any: []string{"call_id", "name"}},
 	"custom_tool_call":        {all: []string{"call_id", "name", "input"}},
 	"custom_tool_call_output": {all: []string{"call_id", "output"}},
@@ -102,6 +102,21 @@ func Items(body []byte) (items []Item) {
 		}
 	})
 	return items
+}
+
+// HeldItem returns the path of the first item whose content the size of the body does not show:
+// the provider looks it up, or it stands for a conversation that the provider has compacted.
+// It is "" if there is none.
+func HeldItem(body []byte) (field string) {
+	if !bytes.Contains(body, []byte(`"id"`)) && !bytes.Contains(body, []byte("compact")) && !bytes.Contains(body, []byte(`\u00`)) && !bytes.Contains(body, []byte(`"ID"`)) {
+		return ""
+	}
+	eachItem(body, func(it *scanned) {
+		if field == "" && (slices.Contains(it.types, "compaction") || len(it.ids) > 0 && !carried(it.types, it.fields, it.filled)) {
+			field = it.at
+		}
+	})
+	return field
 }
 
 // ItemsInRow is Items for a row of a batch, whose body is that of a request.
@@ -260,14 +275,4 @@ func appendID(d *wire.Decoder, ids []string) []string {
 		}
 	}
 	return ids
-}
-
-// KeepsItems reports whether the provider stores the items of the answer to a body of responses.
-func KeepsItems(body []byte) bool {
-	var w wire.Walk
-	if !bytes.Contains(body, storeKey) || chatStore.Walk(body, &w) != nil || !w.Spans[0].Present(body) {
-		return true
-	}
-	stores, err := wire.ScanBool(w.Spans[0].Of(body), "store")
-	return err != nil || stores
 }
