@@ -40,6 +40,9 @@ func TestAllowedModelsHoldForWhatIsPassedThrough(t *testing.T) {
 		{"/proxy/engines/small/completions", `{"model":"big"}`, 403, nil},
 		{"/proxy/chat/completions", `{"model":"big"}`, 403, []string{"Content-Type", "text/plain"}},
 		{"/proxy/engines/small/completions", `{"model":"big"}`, 403, []string{"Content-Type", "application/x-protobuf"}},
+		{"/proxy/anything", `{"model":"small"}`, 403, nil}, // a decoy, where the path names the model in a form of its own
+		{"/proxy/v1/predictions", `{"model":"small","version":"big"}`, 403, nil},
+		{"/proxy/serving-endpoints/big/invocations", `{"model":"small"}`, 403, nil},
 		{"/proxy/batch/jobs", `{"model":"small","input_files":["f"]}`, 403, nil},
 		{"/proxy/v1beta/models/small:batchGenerateContent", `{"batch":{"input_config":{"file_name":"files/abc"}}}`, 403, nil},
 
@@ -47,6 +50,8 @@ func TestAllowedModelsHoldForWhatIsPassedThrough(t *testing.T) {
 		{"/proxy/audio/transcriptions", form("file", "a:b", "model", "small"), 200, formType},
 		{"/proxy/audio/transcriptions", form("file", "a:b", "model", "big"), 403, formType},
 		{"/proxy/audio/transcriptions", form("file", "a:b"), 403, formType},
+		{"/proxy/audio/transcriptions", strings.Replace(form("model", "small", "file", "a:b"), `name="file"`, `name="model"`, 1), 403, formType},
+		{"/audio/transcriptions", strings.Replace(form("model", "whisper-1", "file", "a:b", "image", "c:big"), `name="image"`, `name="model"`, 1), 403, formType},
 		{"/proxy/audio/transcriptions", form("model", "small", "fallback_model", "big", "file", "a:b"), 403, formType},
 		{"/proxy/audio/transcriptions", form("model", "small", "file", "a:"+long), 200, formType},
 		{"/proxy/audio/transcriptions", form("model", "small", "file", "a:"+long, "model", "big"), 413, formType},

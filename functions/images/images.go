@@ -3,6 +3,7 @@ package images
 
 import (
 	"strconv"
+	"strings"
 
 	"gateway/shared/dialect/openai"
 	"gateway/shared/pricing"
@@ -59,9 +60,25 @@ func demand(get relay.Get, _ int64) (d relay.Demand) {
 	}
 	d.Most.Set(pricing.Images, n)
 	d.Most.Set(pricing.ImageOut, n*tokensMade)
+	d.Most.Set(pricing.Megapixels, n*megapixels(get))
 	d.Assumed.Set(pricing.Images, n)
 	d.Assumed.Estimated = true
 	return d
+}
+
+// megapixels is the most that one image has, by its size or by its sides.
+func megapixels(get relay.Get) int64 {
+	const usual = 2 // without a size
+	width, height, _ := strings.Cut(get("size"), "x")
+	if w := get("width"); w != "" {
+		width, height = w, get("height")
+	}
+	w, err := strconv.ParseInt(width, 10, 32)
+	h, also := strconv.ParseInt(height, 10, 32)
+	if err != nil || also != nil || w <= 0 || h <= 0 {
+		return usual
+	}
+	return (w*h + 999_999) / 1_000_000
 }
 
 func demandOfForm(get relay.Get, bytes int64) relay.Demand {

@@ -59,6 +59,17 @@ func (p Price) Free() bool {
 	return p.minute == 0
 }
 
+// Measures reports whether u counts a class that the price charges for.
+func (p Price) Measures(u Usage) bool {
+	for set := u.has; set != 0; set &= set - 1 {
+		c := Class(bits.TrailingZeros64(set))
+		if p.rate[c] > 0 || c == Seconds && p.minute > 0 {
+			return true
+		}
+	}
+	return false
+}
+
 // priced says whether a class has a price, its own or a relative's.
 func (p *Price) priced(c Class) bool {
 	if p.has&(1<<c) != 0 || c == Requests || p.perImage && tokenClasses&(1<<c) != 0 {

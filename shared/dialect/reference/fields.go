@@ -218,8 +218,8 @@ var opaque = map[string]bool{
 	"arguments": true, "args": true, "json": true, "functionresponse.response": true, "functionresponses.response": true,
 }
 
-// opaqueBelow are opaque everywhere but in the outermost object, where they are the input
-// of a request and the parameters of a prediction.
+// opaqueBelow are opaque everywhere but in the outermost object, and in a request of a batch,
+// where they are the input of a request and the parameters of a prediction.
 var opaqueBelow = map[string]bool{"input": true, "parameters": true}
 
 // canonical returns a key in lower case and without underscores.

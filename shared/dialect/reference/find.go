@@ -98,7 +98,7 @@ func (f *finder) value(parent, key string, inList bool) {
 }
 
 func (f *finder) object(parent, key string, inList bool) {
-	if opaque[key] || opaque[parent+"."+key] || opaqueBelow[key] && f.depth > 1 && !inList {
+	if opaque[key] || opaque[parent+"."+key] || opaqueBelow[key] && f.depth > 1 && !inList && parent != "request" {
 		f.d.Skip()
 		return
 	}

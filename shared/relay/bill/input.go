@@ -2,6 +2,8 @@ package bill
 
 import (
 	"fmt"
+	"net/http"
+	"strings"
 
 	"gateway/shared/fault"
 	"gateway/shared/ledger"
@@ -42,7 +44,25 @@ func MeasureInput(b *Bill) error {
 	if own, its := b.Budgeted(); len(own)+len(its) == 0 {
 		return nil
 	}
+	if err == nil {
+		b.BoundOf()
+		err = measuredUnits(b)
+	}
 	return err
+}
+
+// measuredUnits fails with 412 for a request that is priced by units whose number its bound does
+// not know, unless the organization allows such requests.
+func measuredUnits(b *Bill) error {
+	if !b.unmeasured || b.Req.Method != http.MethodPost || b.Org.Settings.Unbounded == tenant.UnboundedAllow || polls(b.RawPath()) {
+		return nil
+	}
+	return fault.Newf(fault.UnboundedRequest, "model", "%s is priced by images, seconds, characters or pages, and this request does not say how many it asks for while a budget is in force: state it (n, seconds, duration), use the route of the gateway for this operation, or have an admin allow such requests (budget_settings.unbounded: allow)", fault.Clip(b.ModelOf(), 200))
+}
+
+// polls reports whether a POST to the path only looks at work that was begun before.
+func polls(escapedPath string) bool {
+	return strings.HasSuffix(strings.ToLower(escapedPath), ":fetchpredictoperation")
 }
 
 // sentBody is the client's body as the config of the target changed it.
@@ -91,6 +111,7 @@ func boundOfRows(b *Bill) ledger.Bound {
 		price, known := b.priceOf(r.Model, priceOptions(b, 0, batchMode), false)
 		if known {
 			sum.Cost += price.Bound(r.In, r.Out)
+			b.unmeasured = b.unmeasured || price.Bound(r.In, r.Out) == 0 && !price.Free()
 		}
 		sum.Priced = sum.Priced && (known || b.Org.Settings.Unpriced == tenant.UnpricedAllow)
 		sum.Tokens += r.In + r.Out

@@ -62,14 +62,21 @@ func (b *Bill) LimitTarget() error {
 	err := b.Purse.CountTarget(b.Ctx, b.Ledger, b.Who.KeyID, rates)
 	if err == nil && !b.Route.Free && !b.CostsNothing() {
 		own, its := b.Budgeted()
-		switch budgeted := len(own)+len(its) > 0; {
+		budgeted := len(own)+len(its) > 0
+		switch {
 		case b.ReadRows != nil:
 			err = measureRows(b, budgeted)
 		case budgeted:
 			err = measureInput(b)
 		}
 		if err == nil && b.Purse.Asks(own, its) {
-			err = b.Purse.Reserve(b.Ctx, b.Base, b.Ledger, b.ULID, own, its, b.BoundOf())
+			bound := b.BoundOf()
+			if budgeted {
+				err = measuredUnits(b)
+			}
+			if err == nil {
+				err = b.Purse.Reserve(b.Ctx, b.Base, b.Ledger, b.ULID, own, its, bound)
+			}
 		}
 	}
 	if err != nil {

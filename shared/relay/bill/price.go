@@ -139,6 +139,7 @@ func tokenBound(b *Bill) (in, out int64) {
 
 // BoundOf is the most that the request can cost at this target.
 func (b *Bill) BoundOf() ledger.Bound {
+	b.unmeasured = false
 	if b.ReadRows != nil {
 		return boundOfRows(b)
 	}
@@ -151,8 +152,13 @@ func (b *Bill) BoundOf() ledger.Bound {
 			plain, _ := b.priceOf(b.ModelOf(), priceOptions(b, in, pricing.Standard), true)
 			most.Cost = max(most.Cost, plain.Bound(in, out)+plain.Cost(b.Wanted.Most))
 		}
-		if most.Cost == 0 && !price.Free() {
+		switch units := price.Measures(b.Wanted.Most); {
+		case price.Bound(in, out) > 0 || price.Free():
+		case units: // tokens cost nothing, and their number is no guess that admits it
+			most.Tokens, most.Assumed = in, false
+		case most.Cost == 0:
 			most.Cost = 1 // of units that the request does not state: an exhausted budget refuses it
+			b.unmeasured = true
 		}
 	} else if b.Org.Settings.Unpriced == "allow" || b.Transcribes { // what transcribes is named later
 		most.Priced = true

@@ -13,16 +13,37 @@ import (
 	"gateway/shared/relay/form"
 	"gateway/shared/relay/kept"
 	"gateway/shared/relay/routes"
+	"gateway/shared/relay/units"
 )
 
 // named takes the model from the path of a passed-through request, whatever its body says.
-func (ch *Chooser) named(p *provider.Provider) {
+func (ch *Chooser) named(p *provider.Provider) error {
 	if ch.Route.Shape != routes.Raw {
-		return
+		return nil
 	}
 	if model := p.PathModel(ch.RawPath()); model != "" {
 		ch.To.Model = model
 	}
+	return readFilm(ch)
+}
+
+// readFilm reads the model, the length and the size of a film that is ordered by a form.
+func readFilm(ch *Chooser) error {
+	if at := ch.KeptPath(); at.Collection != "videos" || at.ID != "" || ch.Req.Method != http.MethodPost || !ch.Multipart() {
+		return nil
+	}
+	f, err := passedForm(ch.Target)
+	if err != nil || f == nil {
+		return err
+	}
+	if model, _ := f.Get("model"); model != "" && ch.To.Model == "" {
+		ch.To.Model = model
+	}
+	ch.Own.WantsUnits(units.DemandOfForm(ch.RawPath(), f.Get, ch.Req.ContentLength))
+	if !f.Whole() {
+		ch.Own.Wanted.Size = "" // it may be behind the files
+	}
+	return nil
 }
 
 // hidden reports whether the request may name a model that cannot be read here: behind the
@@ -104,7 +125,13 @@ func mayCallPassed(ch *Chooser, p *provider.Provider) error {
 	if field := RowsFile(ch.RawPath(), ch.In); field != "" {
 		return fault.Newf(fault.ModelNotAllowed, field, "The settings allow some models only, and the models of rows in a file cannot be read")
 	}
-	if !named && mayRunModel(ch.Req.Method, ch.RawPath(), ch.KeptPath(), p) {
+	if !mayRunModel(ch.Req.Method, ch.RawPath(), ch.KeptPath(), p) {
+		return nil
+	}
+	if p.PathModel(ch.RawPath()) == "" && !readsBodyModel(ch.RawPath()) {
+		return fault.New(fault.ModelNotAllowed, "path", "The settings allow some models only, and it is not known where a request to this path names its model; use the gateway's route for this operation")
+	}
+	if !named {
 		return fault.New(fault.ModelNotAllowed, "model", "The settings allow some models only, and this request names none, so that the provider would choose one; name the model")
 	}
 	return nil
@@ -161,9 +188,23 @@ func mayCallInForm(ch *Chooser, p *provider.Provider, f *form.Form, replaced boo
 		return err
 	}
 	if at := ch.KeptPath(); !at.TakesUploads() || at.Evasive {
+		if field := modelFile(f); field != "" {
+			return fault.Newf(fault.ModelNotAllowed, field, "The settings allow some models only, and %s is a file; send it as a field of text", field)
+		}
 		fieldsFirst(ch.Target, f)
 	}
 	return nil
+}
+
+// modelFile returns the name of a part that is a file where the model is a field: "" if the form
+// has none. Providers may read the file as the field.
+func modelFile(f *form.Form) string {
+	for _, a := range f.Attachments() {
+		if found, _ := reference.FindInField(a.Name, []byte("x")); slices.ContainsFunc(found, func(r reference.Reference) bool { return r.Kind == reference.Model }) {
+			return fault.Clip(a.Name, 100)
+		}
+	}
+	return ""
 }
 
 // modelsInForm returns the models that the fields of a form name.

@@ -14,19 +14,20 @@ import (
 func TestOtherModelsOfABodyAreFound(t *testing.T) {
 	t.Parallel()
 	for body, want := range map[string]string{
-		`{"model":"a","models":["b"]}`:                                    "models[0] b",
-		`{"model":"a","tools":[{"type":"image_generation","model":"b"}]}`: "tools[0].model b",
-		`{"requests":[{"custom_id":"1","params":{"model":"b"}}]}`:         "requests[0].params.model b",
-		`{"requests":[{"model":"models/b"}]}`:                             "requests[0].model b",
-		`{"data_source":{"model":"b"}}`:                                   "data_source.model b",
-		`{"modelId":"arn:aws:bedrock:us-east-1::foundation-model/b"}`:     "modelId b",
-		`{"fallback_model":"b"}`:                                          "fallback_model b",
-		`{"fallbacks":[{"model":"b"}]}`:                                   "fallbacks[0].model b",
-		`{"model":"a","fallbacks":["b"]}`:                                 "fallbacks[0] b",
-		`{"model":"a","fallbacks":"b"}`:                                   "fallbacks b",
-		`{"model":"a","context_window_fallbacks":[{"a":["b"]}]}`:          "context_window_fallbacks[0].a[0] b",
-		`{"model":"a","fallbacks":[{"model":"b","stop":"c"}]}`:            "fallbacks[0].model b",
-		`{"model":"a","metadata":{"model":"b"}}`:                          "",
+		`{"model":"a","models":["b"]}`:                                      "models[0] b",
+		`{"model":"a","tools":[{"type":"image_generation","model":"b"}]}`:   "tools[0].model b",
+		`{"requests":[{"custom_id":"1","params":{"model":"b"}}]}`:           "requests[0].params.model b",
+		`{"requests":[{"model":"models/b"}]}`:                               "requests[0].model b",
+		`{"data_source":{"model":"b"}}`:                                     "data_source.model b",
+		`{"modelId":"arn:aws:bedrock:us-east-1::foundation-model/b"}`:       "modelId b",
+		`{"fallback_model":"b"}`:                                            "fallback_model b",
+		`{"fallbacks":[{"model":"b"}]}`:                                     "fallbacks[0].model b",
+		`{"model":"a","fallbacks":["b"]}`:                                   "fallbacks[0] b",
+		`{"model":"a","fallbacks":"b"}`:                                     "fallbacks b",
+		`{"model":"a","context_window_fallbacks":[{"a":["b"]}]}`:            "context_window_fallbacks[0].a[0] b",
+		`{"model":"a","fallbacks":[{"model":"b","stop":"c"}]}`:              "fallbacks[0].model b",
+		`{"batch":{"requests":[{"request":{"parameters":{"model":"b"}}}]}}`: "batch.requests[0].request.parameters.model b",
+		`{"model":"a","metadata":{"model":"b"}}`:                            "",
 	} {
 		found, err := otherModels([]byte(body))
 		got := ""
@@ -111,6 +112,21 @@ func TestModelsOfFormsAreFound(t *testing.T) {
 		}
 		if got != want {
 			t.Errorf("%s: %q, want %q", field, got, want)
+		}
+	}
+}
+
+// A part that is a file is no model, whatever its provider takes it for.
+func TestFilesNamedLikeAModelAreFound(t *testing.T) {
+	t.Parallel()
+	for name, want := range map[string]bool{"model": true, "Model": true, "fallback_model": true, "file": false, "image": false} {
+		body := "--b\r\nContent-Disposition: form-data; name=\"" + name + "\"; filename=\"x\"\r\n\r\nbig\r\n--b--"
+		f, err := form.Read(strings.NewReader(body), "b", int64(len(body)), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := modelFile(f); (got == name) != want {
+			t.Errorf("%s: %q", name, got)
 		}
 	}
 }

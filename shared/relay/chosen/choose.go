@@ -67,7 +67,9 @@ func (ch *Chooser) chooseSaved(slug string) error {
 	if host, field := ch.hostAsked(); host != "" && !sameHost(host, s.CustomHost) {
 		return storedWithAddress(field)
 	}
-	ch.named(s.Provider)
+	if err := ch.named(s.Provider); err != nil {
+		return err
+	}
 	if err := ch.mayCall(s.Provider); err != nil {
 		return err
 	}
@@ -142,7 +144,9 @@ func (ch *Chooser) chooseDirect(leaf *route.Leaf) error {
 	if inline && ch.BlocksInline() {
 		return ch.Blocked(fault.InlineProviderBlocked, "x-gateway-provider", "a provider name")
 	}
-	ch.named(p)
+	if err := ch.named(p); err != nil {
+		return err
+	}
 	if err := ch.mayCall(p); err != nil {
 		return err
 	}

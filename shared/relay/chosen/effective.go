@@ -1,10 +1,13 @@
 package chosen
 
 import (
+	"net/http"
+
 	"gateway/shared/chat"
 	"gateway/shared/dialect/reference"
 	"gateway/shared/relay/kept"
 	"gateway/shared/relay/routes"
+	"gateway/shared/relay/units"
 )
 
 // effective makes the body that the target's config makes of the client's, and
@@ -37,6 +40,9 @@ func (ch *Chooser) Rewrite(body []byte) error {
 	ch.To.Body = body
 	if err := ch.mayName(body); err != nil {
 		return err
+	}
+	if ch.Route.Shape == routes.Raw && ch.Like() == nil && ch.Req.Method == http.MethodPost {
+		ch.Demands.WantsUnits(units.Demand(ch.RawPath(), body, int64(len(body))))
 	}
 	if ch.Route.Shape != routes.Unified {
 		return nil

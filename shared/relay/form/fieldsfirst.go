@@ -3,6 +3,7 @@ package form
 import (
 	"bytes"
 	"io"
+	"strings"
 	"sync/atomic"
 
 	"gateway/shared/fault"
@@ -67,7 +68,7 @@ func (r *FieldsFirst) scan(p []byte, ended bool) {
 			r.closed = true
 		case crlf && end >= 0 && end <= maxPartHead:
 			name, file := fileIn(head[:end])
-			if !file {
+			if !file || strings.EqualFold(name, "model") { // some readers take a file for a field
 				r.refuse(name)
 				return
 			}

@@ -19,6 +19,12 @@ type Demands struct {
 	Wanted            routes.Demand // what the price depends on besides tokens
 }
 
+// WantsUnits sets what the body asks for besides tokens, and keeps the mode of the price.
+func (d *Demands) WantsUnits(w routes.Demand) {
+	w.Mode = d.Wanted.Mode
+	d.Wanted = w
+}
+
 // DemandsOf reads what a body asks for that a config has changed. w is the walk of that
 // body.
 func (b *Body) DemandsOf(body []byte, w *wire.Walk) (Demands, error) {

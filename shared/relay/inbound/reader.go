@@ -14,6 +14,7 @@ import (
 	"gateway/shared/relay/ephemeral"
 	"gateway/shared/relay/pooled"
 	"gateway/shared/relay/routes"
+	"gateway/shared/relay/units"
 )
 
 // reader reads the body of a request, in the way of its route, and fills in what is found.
@@ -51,6 +52,9 @@ func (b reader) take() error {
 	}
 	if b.Route.Shape == routes.Raw && kind != "application/json" {
 		b.Unread = b.Req.ContentLength != 0
+		if b.Unread && b.Req.Method == http.MethodPost {
+			b.Own.WantsUnits(units.Demand(b.RawPath(), nil, b.Req.ContentLength))
+		}
 		return nil // streamed through
 	}
 	if err := b.readAll(); err != nil {

@@ -3,9 +3,11 @@ package inbound
 import (
 	"bytes"
 	"cmp"
+	"net/http"
 	"strings"
 
 	"gateway/shared/fault"
+	"gateway/shared/relay/units"
 	"gateway/shared/wire"
 )
 
@@ -80,6 +82,9 @@ func (b reader) walkRaw() error {
 		demand = like.Demand
 	}
 	b.Own = demandsIn(b.Route, b.In, &b.walk, demand)
+	if like == nil && b.Req.Method == http.MethodPost {
+		b.Own.WantsUnits(units.Demand(b.RawPath(), b.In, int64(len(b.In))))
+	}
 	if like != nil && like.NoOutput {
 		b.Own.OutBound = 0
 	}

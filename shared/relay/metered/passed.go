@@ -1,6 +1,7 @@
 package metered
 
 import (
+	"cmp"
 	"net/http"
 	"strings"
 
@@ -12,6 +13,7 @@ import (
 	"gateway/shared/relay/came"
 	"gateway/shared/relay/kept"
 	"gateway/shared/relay/tail"
+	"gateway/shared/relay/units"
 )
 
 // passed reads the usage of one answer that is passed through.
@@ -74,6 +76,11 @@ func (a *passed) read() (got chat.Meter) {
 	}
 	like := a.Like()
 	switch {
+	case like == nil && a.Req.Method == http.MethodPost && a.KeptPath().Collection == "videos":
+		if film, ok := units.ReadFilm(a.answer.Kept); ok {
+			got.Model, got.Usage, a.Wanted.Size = film.Model, film.Usage, cmp.Or(film.Size, a.Wanted.Size)
+			return got
+		}
 	case like == nil:
 	case like.Client != nil:
 		got = a.answer.Read(like.Client)
@@ -88,7 +95,7 @@ func (a *passed) read() (got chat.Meter) {
 	native := a.answer.Read(a.dialect())
 	switch {
 	case native.Usage.Known():
-	case like != nil && like.Client == nil && a.Wanted.Assumed.Known():
+	case (like == nil || like.Client == nil) && a.Wanted.Assumed.Known():
 		got.Usage = a.Wanted.Assumed
 		return got
 	case a.embedsUntold():
