@@ -46,6 +46,9 @@ func MaskPath(escaped string) string {
 	return strings.Join(segments, "/")
 }
 
+// secretSegment finds what secretValue does, behind other letters as well.
+var secretSegment = regexp.MustCompile(strings.ReplaceAll(secretValue.String(), `\b`, ``))
+
 // leastCredential is the length of the shortest text that counts as a credential.
 const leastCredential = 18
 
@@ -55,11 +58,15 @@ func maskSegment(s string) string {
 	if len(s) < leastCredential {
 		return s
 	}
-	plain, err := url.PathUnescape(s)
-	if err != nil {
-		plain = s
+	plain := s
+	for range 4 { // it may be escaped more than once
+		next, err := url.PathUnescape(plain)
+		if err != nil || next == plain {
+			break
+		}
+		plain = next
 	}
-	masked := secretValue.ReplaceAllStringFunc(plain, func(m string) string {
+	masked := secretSegment.ReplaceAllStringFunc(plain, func(m string) string {
 		if !random(m) {
 			return m
 		}

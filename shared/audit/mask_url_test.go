@@ -18,10 +18,16 @@ func TestPathsAndIDsAreMasked(t *testing.T) {
 	t.Parallel()
 	for _, raw := range credentials {
 		escaped := strings.Replace(raw, "-", "%2D", 1)
-		for _, path := range []string{"/v1/api-keys/" + raw, "/v1/configs/" + raw + "/versions", "/v1/configs/" + escaped, "/v1/configs/Bearer%20" + raw, "/v1/configs/x" + url.PathEscape("/"+raw)} {
+		for _, path := range []string{"/v1/api-keys/" + raw, "/v1/configs/" + raw + "/versions", "/v1/configs/" + escaped, "/v1/configs/Bearer%20" + raw, "/v1/configs/x" + url.PathEscape("/"+raw), "/v1/configs/x" + raw, "/v1/configs/" + url.PathEscape(escaped), "/v1/configs/" + url.PathEscape(url.PathEscape("Bearer "+raw))} {
 			e := Entry{URI: path, ResourceID: raw}
 			e.complete(time.Unix(0, 0), "o")
-			if plain, err := url.PathUnescape(e.URI); err != nil || strings.Contains(plain, raw) || e.URI == path {
+			plain, err := e.URI, error(nil)
+			for range 3 {
+				if plain, err = url.PathUnescape(plain); err != nil {
+					break
+				}
+			}
+			if err != nil || strings.Contains(plain, raw) || e.URI == path {
 				t.Errorf("%s is kept as %s", path, e.URI)
 			}
 			if e.ResourceID == raw || len(e.ResourceID) > 10 {
