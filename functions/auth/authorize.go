@@ -6,6 +6,7 @@ import (
 	"errors"
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
 
 	"gateway/shared/admin"
@@ -120,6 +121,9 @@ func (f *granting) read(c *admin.Call, v admin.Values) (a *asked, stop *admin.An
 		return !strings.ContainsRune("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_", r)
 	}):
 		return refused("invalid_request", "code_challenge must have 43 characters of base64url")
+	}
+	if s := granted.UnknownScope(v.Text("scope")); s != "" {
+		return refused("invalid_scope", "scope has "+strconv.Quote(fault.Clip(s, 100))+", which is unknown; the scopes are "+strings.Join(granted.Scopes, ", "))
 	}
 	a.scopes = granted.ScopesOf(v.Text("scope"))
 	if a.target, ok = granted.Named(v.Text("resource"), a.issuer); !ok {

@@ -201,6 +201,11 @@ func TestUnknownScopesAreLeftOut(t *testing.T) {
 			t.Errorf("%q: %q", text, got)
 		}
 	}
+	for text, want := range map[string]string{"": "", "mcp offline_access": "", "claudeai": "", "mcp:read mcp:admin": "mcp:admin", "mcp:reed": "mcp:reed", "mcpx": "mcpx"} {
+		if got := UnknownScope(text); got != want {
+			t.Errorf("%q: %q is unknown", text, got)
+		}
+	}
 	for _, c := range []struct {
 		of       []string
 		text     string

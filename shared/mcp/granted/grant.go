@@ -40,6 +40,17 @@ func ScopesOf(text string) (scopes []string) {
 	return scopes
 }
 
+// UnknownScope returns the first scope of a text that is named like one of Scopes and is none;
+// "" if there is none. It stands for a right that nobody can give.
+func UnknownScope(text string) string {
+	for s := range strings.FieldsSeq(text) {
+		if strings.HasPrefix(s, All) && !slices.Contains(Scopes, s) {
+			return s
+		}
+	}
+	return ""
+}
+
 // Fewer returns the scopes of a token that a client renews with fewer scopes than the grant
 // has; none: it does not ask for fewer. ok is false if it asks for more.
 func Fewer(of []string, text string) (scopes []string, ok bool) {
