@@ -68,7 +68,7 @@ func (f *family) describe() *admin.Collection[tenant.Workspace] {
 		}},
 		ReadQuery: []admin.Field{{Name: "name_format", Type: admin.String, Enum: []string{"display", "plain"}, Default: "display", Doc: "display puts the icon before the name."}},
 		Fields: []admin.Field{
-			{Name: "name", Required: true, Min: 1, Max: tenant.MaxName, Column: true},
+			{Name: "name", Required: true, Min: 1, Max: tenant.MaxName + 1 + 32, Column: true, Doc: "At most 255 characters, beside the icon that a read shows before it."},
 			{Name: "description", Absent: ""},
 			{Name: "icon", Absent: "", Doc: "An emoji; empty removes it."},
 			{Name: "defaults", Merge: true, Open: true, Doc: "What applies to every request of the workspace."},
