@@ -296,10 +296,10 @@ func (o *outbound) setBody(req *http.Request, body []byte) {
 		o.sending.Attach(req, body)
 	case o.Form != nil:
 		form, length := o.formStream()
-		o.sending = o.sending.Stream(req, form, length)
+		o.sending = o.sending.Stream(req, approval.ConcealStream(form), length)
 		o.bodySpent = true
 	case o.Route.Shape == routes.Raw && o.In == nil && o.Req.Body != nil && o.Req.ContentLength != 0:
-		o.sending = o.sending.Stream(req, outgoing.Exactly(o.Req.Body, o.Req.ContentLength), o.Req.ContentLength)
+		o.sending = o.sending.Stream(req, approval.ConcealStream(outgoing.Exactly(o.Req.Body, o.Req.ContentLength)), o.Req.ContentLength)
 		o.bodySpent = true
 	default:
 		req.Body = http.NoBody

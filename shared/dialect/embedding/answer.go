@@ -86,6 +86,8 @@ func (a *Answer) usage(o *upstream.Object, r *Request) {
 			size += len(r.Inputs[i].Text)
 		}
 		n = chat.Some(int64(size+3) / 4)
+		a.Usage.Set(pricing.Input, n.Value) // the books have what the client is told
+		a.Usage.Estimated = true
 	}
 	o.Key("usage")
 	o.Open('{')

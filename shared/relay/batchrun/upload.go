@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"gateway/shared/fault"
+	"gateway/shared/relay/approval"
 	"gateway/shared/relay/managed"
 	"gateway/shared/wire"
 )
@@ -122,7 +123,7 @@ func (w hosted) providersRow(dst, line []byte) ([]byte, error) {
 			body = wire.Splice(nil, body, rowMembers.SetKey(&at, 0, wire.AppendJSONString(nil, name)))
 		}
 	}
-	return appendRow(dst, row.CustomID, row.URL, body)
+	return appendRow(dst, row.CustomID, row.URL, approval.Conceal(body))
 }
 
 // appendRow writes a row.

@@ -1,0 +1,61 @@
+package approval
+
+import (
+	"bytes"
+	"crypto/rand"
+	"io"
+)
+
+// ConcealStream is Conceal for a body that is not read whole. The random parts are overwritten
+// and not removed, so that the length of the body stays.
+func ConcealStream(src io.ReadCloser) io.ReadCloser { return &concealing{src: src} }
+
+type concealing struct {
+	src  io.ReadCloser
+	held []byte // read and not returned
+	safe int    // bytes of held in which nothing is to be concealed any more
+	err  error
+}
+
+// lengthOfID is that of the beginning of an id, with its random part.
+var lengthOfID = len(Prefix) + len(rand.Text()) + 1
+
+// Read implements io.Reader.
+func (c *concealing) Read(p []byte) (int, error) {
+	for c.safe == 0 && c.err == nil {
+		var n int
+		n, c.err = c.src.Read(p)
+		from := max(0, len(c.held)-lengthOfID)
+		c.held = append(c.held, p[:n]...)
+		overwrite(c.held[from:])
+		if c.safe = max(0, len(c.held)-lengthOfID+1); c.err != nil {
+			c.safe = len(c.held)
+		}
+	}
+	if c.safe == 0 {
+		return 0, c.err
+	}
+	n := copy(p, c.held[:c.safe])
+	c.held, c.safe = append(c.held[:0], c.held[n:]...), c.safe-n
+	return n, nil
+}
+
+// Close implements io.Closer.
+func (c *concealing) Close() error { return c.src.Close() }
+
+// overwrite overwrites the random parts of the ids in a text.
+func overwrite(text []byte) {
+	for {
+		at := bytes.Index(text, []byte(Prefix))
+		if at < 0 || len(text)-at < lengthOfID {
+			return
+		}
+		secret := text[at+len(Prefix) : at+lengthOfID-1]
+		if text[at+lengthOfID-1] == '_' && !bytes.ContainsFunc(secret, notBase32) {
+			for i := range secret {
+				secret[i] = 'A'
+			}
+		}
+		text = text[at+len(Prefix):]
+	}
+}
