@@ -32,6 +32,8 @@ func TestForeignObjectsAreMissingInTheFormOfTheSDK(t *testing.T) {
 		{"anthropic", "GET", "/proxy/messages/batches/msgbatch_z", "", "error.type", "not_found_error"},
 		{"anthropic", "DELETE", "/proxy/v1/files/file_z", "", "type", "error"},
 		{"anthropic", "POST", "/proxy/v1/messages", `{"model":"claude-x","max_tokens":1,"container":"container_z","messages":[]}`, "error.type", "not_found_error"},
+		{"anthropic", "POST", "/proxy/v1/messages/batches", `{"requests":[{"custom_id":"1","params":{"model":"claude-x","max_tokens":1,"container":"container_z","messages":[]}}]}`, "error.type", "not_found_error"}, // without a budget
+		{"google", "POST", "/proxy/v1beta/models/g:batchGenerateContent", `{"batch":{"input_config":{"requests":{"requests":[{"request":{"cachedContent":"cachedContents/z","contents":[]}}]}}}}`, "error.status", "NOT_FOUND"},
 		{"google", "GET", "/proxy/v1beta/cachedContents/z", "", "error.status", "NOT_FOUND"},
 		{"google", "POST", "/proxy/v1beta/models/g:generateContent", `{"cachedContent":"cachedContents/z","contents":[]}`, "error.code", "404"},
 		{"cohere", "GET", "/proxy/v1/datasets/z", "", "message", `There is nothing with the id "z"`},

@@ -210,6 +210,20 @@ func TestListFiltersByNameAndStatus(t *testing.T) {
 	}
 }
 
+// A name of maximal length can be sent back as it is read, with the icon before it.
+func TestALongNameIsSentBackWithItsIcon(t *testing.T) {
+	h := newHouse(t)
+	at, long := "/workspaces/"+h.One, strings.Repeat("ü", tenant.MaxName)
+	h.Do("PUT", at, key, `{"name":"`+long+`","icon":"🚀"}`).OK()
+	shown := h.Do("GET", at, key, nil).OK().Text("name")
+	h.Do("PUT", at, key, `{"name":"`+shown+`"}`).OK()
+	if got := h.Do("GET", at, key, nil).OK().Text("name"); got != "🚀 "+long {
+		t.Errorf("the name is %s", got)
+	}
+	h.Do("PUT", at, key, `{"name":"`+long+`x"}`).Refused(400, "AB01", "name")
+	h.Do("POST", "/admin/workspaces", key, `{"name":"`+long+`x"}`).Refused(400, "AB01", "name")
+}
+
 func TestDeleteIsConfirmedRefusedWhileInUseAndTakesKeysAlong(t *testing.T) {
 	h := newHouse(t)
 	ctx := context.Background()
