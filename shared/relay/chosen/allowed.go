@@ -11,6 +11,7 @@ import (
 	"gateway/shared/provider"
 	"gateway/shared/relay/asked"
 	"gateway/shared/relay/form"
+	"gateway/shared/relay/inbound"
 	"gateway/shared/relay/kept"
 	"gateway/shared/relay/routes"
 	"gateway/shared/relay/units"
@@ -39,7 +40,7 @@ func readFilm(ch *Chooser) error {
 	if model, _ := f.Get("model"); model != "" && ch.To.Model == "" {
 		ch.To.Model = model
 	}
-	ch.Own.WantsUnits(units.DemandOfForm(ch.RawPath(), f.Get, ch.Req.ContentLength))
+	inbound.SetUnits(&ch.Own, units.DemandOfForm(ch.RawPath(), f.Get, ch.Req.ContentLength))
 	if !f.Whole() {
 		ch.Own.Wanted.Size = "" // it may be behind the files
 	}

@@ -5,6 +5,7 @@ import (
 
 	"gateway/shared/chat"
 	"gateway/shared/dialect/reference"
+	"gateway/shared/relay/inbound"
 	"gateway/shared/relay/kept"
 	"gateway/shared/relay/routes"
 	"gateway/shared/relay/units"
@@ -42,7 +43,7 @@ func (ch *Chooser) Rewrite(body []byte) error {
 		return err
 	}
 	if ch.Route.Shape == routes.Raw && ch.Like() == nil && ch.Req.Method == http.MethodPost {
-		ch.Demands.WantsUnits(units.Demand(ch.RawPath(), body, int64(len(body))))
+		inbound.SetUnits(&ch.Demands, units.Demand(ch.RawPath(), body, int64(len(body))))
 	}
 	if ch.Route.Shape != routes.Unified {
 		return nil

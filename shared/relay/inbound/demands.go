@@ -19,8 +19,8 @@ type Demands struct {
 	Wanted            routes.Demand // what the price depends on besides tokens
 }
 
-// WantsUnits sets what the body asks for besides tokens, and keeps the mode of the price.
-func (d *Demands) WantsUnits(w routes.Demand) {
+// SetUnits sets what a body asks for besides tokens, and keeps the mode of the price.
+func SetUnits(d *Demands, w routes.Demand) {
 	w.Mode = d.Wanted.Mode
 	d.Wanted = w
 }

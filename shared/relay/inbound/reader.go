@@ -53,7 +53,7 @@ func (b reader) take() error {
 	if b.Route.Shape == routes.Raw && kind != "application/json" {
 		b.Unread = b.Req.ContentLength != 0
 		if b.Unread && b.Req.Method == http.MethodPost {
-			b.Own.WantsUnits(units.Demand(b.RawPath(), nil, b.Req.ContentLength))
+			SetUnits(&b.Own, units.Demand(b.RawPath(), nil, b.Req.ContentLength))
 		}
 		return nil // streamed through
 	}

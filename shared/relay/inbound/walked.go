@@ -83,7 +83,7 @@ func (b reader) walkRaw() error {
 	}
 	b.Own = demandsIn(b.Route, b.In, &b.walk, demand)
 	if like == nil && b.Req.Method == http.MethodPost {
-		b.Own.WantsUnits(units.Demand(b.RawPath(), b.In, int64(len(b.In))))
+		SetUnits(&b.Own, units.Demand(b.RawPath(), b.In, int64(len(b.In))))
 	}
 	if like != nil && like.NoOutput {
 		b.Own.OutBound = 0
