@@ -87,7 +87,7 @@ func TestVendorsJudgeRequestsAndAnswers(t *testing.T) {
 		has, hasNot                string
 	}{
 		{"passes", `"input_guardrails":["` + denies + `","` + masks + `"]`, "my word", "", 200, `"findings":[]`, "hooks_failed"},
-		{"denied before", `"input_guardrails":["` + denies + `"]`, "my hunter2", "", 446, `"findings":["block"]`, "choices"},
+		{"denied before", `"input_guardrails":["` + denies + `"]`, "my hunter2", "", 446, `check aporia.validateProject.","type":"hooks_failed"`, "choices"},
 		{"denied behind", `"output_guardrails":["` + denies + `"]`, "my hunter2", "", 446, `"after_request_hooks":[{"verdict":false`, `"usage"`},
 		{"redacted before", `"input_guardrails":["` + masks + `"]`, "my hunter2", "", 200, `my *******`, "hunter2"},
 		{"redacted behind", `"output_guardrails":["` + masks + `"]`, "my hunter2", "", 200, `my *******`, "hunter2"},
