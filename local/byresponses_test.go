@@ -50,6 +50,25 @@ func TestToolsWithReasoningGoThroughResponses(t *testing.T) {
 	}
 }
 
+// TestResponsesBetaSendsEveryShapeThroughResponses opts in with the header, in several shapes;
+// a provider without the path is asked as usual.
+func TestResponsesBetaSendsEveryShapeThroughResponses(t *testing.T) {
+	t.Parallel()
+	r := start(t)
+	for path, body := range map[string]string{
+		"/chat/completions": `{"model":"@mock/gpt-4o","messages":[{"role":"user","content":"Hello"}]}`,
+		"/messages":         `{"model":"@mock/gpt-4o","max_tokens":50,"messages":[{"role":"user","content":"Hello"}]}`,
+		"/v1beta/models/@mock/gpt-4o:generateContent": `{"contents":[{"role":"user","parts":[{"text":"Hello"}]}]}`,
+	} {
+		for beta, want := range map[string]string{"": "/chat/completions", "x, use-responses-api-2026-07-30": "/responses"} {
+			got := r.call("POST", path, body, "X-Gateway-Beta", beta)
+			if sent := r.mock.Requests(1)[0].Path; got.status != 200 || !strings.HasSuffix(sent, want) {
+				t.Errorf("%s with %q: %d, sent to %s: %s", path, beta, got.status, sent, got.body)
+			}
+		}
+	}
+}
+
 // diverted sends what is meant for a host of the internet to the mock provider.
 type diverted struct {
 	http.RoundTripper

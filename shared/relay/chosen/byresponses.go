@@ -1,6 +1,9 @@
 package chosen
 
 import (
+	"net/http"
+	"strings"
+
 	"gateway/shared/provider"
 	"gateway/shared/relay/inbound"
 	"gateway/shared/wire"
@@ -17,14 +20,31 @@ const (
 	keyToolConfig // Bedrock's; Gemini has it beside tools
 )
 
+// responsesBeta is the value of x-gateway-beta with which a request of any shape goes to
+// /responses where the provider has it.
+const responsesBeta = "use-responses-api-2026-07-30"
+
+// wantsResponses reports whether a request opts in to /responses.
+func wantsResponses(h http.Header) bool {
+	for _, list := range h["X-Gateway-Beta"] {
+		for value := range strings.SplitSeq(list, ",") {
+			if strings.TrimSpace(value) == responsesBeta {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 // byResponses sends a conversation to /responses where its model takes tools with
 // reasoning nowhere else. body is what the target is asked.
 func (ch *Chooser) byResponses(body []byte) {
 	if ch.Route.Client == nil || ch.To.Dialect == nil || ch.To.Op != provider.Chat || ch.To.Dialect.Name() != provider.OpenAIChat {
 		return
 	}
+	asked := wantsResponses(ch.Req.Header) && ch.To.Target.Provider.Serves(provider.ResponsesCreate)
 	when := ch.To.Target.ToolsByResponses(ch.To.Model)
-	if when == provider.NeverByResponses || !reasonsWithTools(body, when) {
+	if !asked && (when == provider.NeverByResponses || !reasonsWithTools(body, when)) {
 		return
 	}
 	if d := ch.Means.Dialects[provider.OpenAIResponses]; d != nil {
