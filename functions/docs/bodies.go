@@ -256,7 +256,7 @@ var headers = []struct{ name, doc string }{
 	{"x-gateway-debug", "false: logs keep no bodies."},
 	{"x-gateway-translation", "strict: a target that cannot be told everything of the request is refused with 400."},
 	{"x-gateway-refusals", "event: a final refusal of a streamed request to /responses is a stream with the one event response.failed."},
-	{"x-gateway-beta", "server-side-mcp-2026-06-01: the gateway calls tools of MCP servers for the model, in /responses and /messages."},
+	{"x-gateway-beta", "server-side-mcp-2026-06-01: the gateway calls tools of MCP servers for the model, in /responses and /messages. use-responses-api-2026-07-30: the request goes to /responses of a provider that has it."},
 	{"x-gateway-strict-open-ai-compliance", "false: answers carry what the OpenAI shape has no place for."},
 }
 
