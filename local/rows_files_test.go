@@ -32,7 +32,7 @@ func TestRowsInFilesAreNotSentUnread(t *testing.T) {
 	const denies = `{"provider":"@alone","input_guardrails":[{"default.regexMatch":{"rule":"FORBIDDENWORD","not":true},"deny":true}]}`
 	for _, b := range newBatches {
 		before := host.asked.Load()
-		if got := r.call("POST", b.path, b.body, "X-Gateway-Config", denies); got.status != 403 || !strings.Contains(got.body, "guardrail_unread") {
+		if got := r.call("POST", b.path, b.body, "X-Gateway-Config", denies); got.status != 403 || got.header.Get("X-Gateway-Error-Code") != "guardrail_unread" {
 			t.Errorf("%s %s while a guardrail denies: %d %s", b.path, b.body, got.status, got.body)
 		}
 		got := r.call("POST", b.path, b.body, "X-Gateway-Provider", "@common")
