@@ -67,7 +67,7 @@ func TestBatchesOfOtherFormsAreRefusedUnderABudget(t *testing.T) {
 	}
 	for _, w := range ways {
 		got := r.call("POST", w.path, w.body, "X-Gateway-Api-Key", key, "X-Gateway-Provider", w.provider)
-		if got.status != 412 || !strings.Contains(got.body, "unbounded_request") || !strings.Contains(got.body, "budget_settings.unbounded") {
+		if got.status != 412 || got.header.Get("X-Gateway-Error-Code") != "unbounded_request" || !strings.Contains(got.body, "budget_settings.unbounded") {
 			t.Errorf("%s: %d %s", w.path, got.status, got.body)
 		}
 		if got := r.call("POST", w.path, w.body, "X-Gateway-Provider", w.provider); got.status == 412 {
