@@ -292,12 +292,12 @@ func (q *requestDecoder) toolConfig() {
 				case "AUTO":
 					c.Mode = chat.ToolsAuto
 				case "", "MODE_UNSPECIFIED":
-				default:
-					c.Mode, c.Word = chat.ToolsAuto, strings.ToLower(word)
 				case "NONE":
 					c.Mode = chat.ToolsNone
 				case "ANY":
 					c.Mode = chat.ToolsRequired
+				default:
+					c.Mode, c.Word = chat.ToolsAuto, strings.ToLower(word)
 				}
 			case "allowedFunctionNames":
 				for i := range d.Array {
