@@ -28,7 +28,7 @@ func (f *family) secretRoutes() []admin.Route {
 				Type: admin.Integer, Min: identity.MinTransition.Milliseconds(), Max: maxTransition,
 			}, {
 				Name: "during_transition", Type: admin.String, Enum: []string{replaceNew, endPrevious},
-				Doc: "What to do while a previous secret is still valid, instead of 409: replace gives another new secret in place of the last one, for a response that was lost; end ends the previous secret now, and key is null.",
+				Doc: "What to do while the previous secret is still valid, which is a 409 otherwise. replace returns another new secret in place of the last one, whose response was lost; without a valid previous secret it is a usual rotation. end ends the previous secret now, and key is null.",
 			}}},
 		admin.Route{Method: "POST", Path: "/api-keys/{id}/collect", Name: "collectApiKey", Recent: true, Errors: []int{404}, Do: f.keys.At("rotate", f.collect),
 			Doc: "Hand out, once, the secret that an automatic rotation has given the key. That of a user's key goes to this user alone, also after others created or rotated the key. 404 when none waits."})
@@ -73,13 +73,13 @@ func (f *family) rotate(c *admin.Call) (any, error) {
 		var raw string
 		var err error
 		switch do := c.Body.Text("during_transition"); {
-		case do != "" && !k.InTransition(c.Now):
-			return fault.New(fault.Conflict, "during_transition", "the key has no previous secret that is still valid; rotate it without this field")
+		case do == endPrevious && !k.InTransition(c.Now):
+			return fault.New(fault.Conflict, "during_transition", "the key has no previous secret that is still valid")
 		case do == endPrevious:
 			c.AuditDetails(map[string]string{"api_key_id": rec.ID, "rotation_mode": "manual", "old_key_masked": k.Previous.Masked, "transition_expires_at": c.Now.UTC().Format(time.RFC3339)})
 			k.Previous, until = nil, c.Now
 			return identity.Reschedule(tx, rec.Ref(), ch.Was, k)
-		case do == replaceNew:
+		case do == replaceNew && k.InTransition(c.Now):
 			raw = identity.Replace(k)
 		default:
 			if raw, err = identity.Rotate(k, c.Now, transition); err != nil {

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"gateway/functions/docs/components"
 	"gateway/functions/docs/document"
 )
 
@@ -26,7 +27,11 @@ func TestPagesAreOfTheirSizes(t *testing.T) {
 			}
 		}
 	}
-	if err := json.Unmarshal(document.JSON, &doc); err != nil {
+	resolved, err := components.Resolve(document.JSON)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(resolved, &doc); err != nil {
 		t.Fatal(err)
 	}
 	for path, want := range map[string][3]int{
