@@ -4,11 +4,13 @@
 package docs
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
 	"strings"
 	"sync"
+	"unicode"
 
 	"gateway/functions/docs/components"
 	"gateway/functions/docs/toolbox"
@@ -201,17 +203,46 @@ func operation(rt *relay.Route, path, method, id string) map[string]any {
 func bodyOf(rt *relay.Route) body {
 	for _, name := range []string{rt.Name, rt.Endpoint} {
 		for _, known := range []map[string]body{bodies, jobBodies, besideResponses, realtimeBodies} {
-			if b, ok := known[name]; ok {
+			b, ok := known[name]
+			if ok && name != rt.Name && rt.Name != "" && rt.Shape == relay.Raw { // one of many paths that are passed through
+				b.doc = summary(rt.Name)
+			}
+			if ok {
 				return b
 			}
 		}
 	}
-	b := body{doc: "Call " + rt.Endpoint + ".", request: admin.Schema{"type": "object"}, answer: admin.Schema{"type": "object"}}
+	b := body{doc: summary(cmp.Or(rt.Name, rt.Endpoint)), request: admin.Schema{"type": "object"}, answer: admin.Schema{"type": "object"}}
 	b.streams = rt.Client != nil
 	if rt.Shape == relay.Raw {
 		b.request, b.answer = admin.Schema{}, admin.Schema{}
 	}
 	return b
+}
+
+// summaries are those of operations whose names are no sentences.
+var summaries = map[string]string{
+	"imageEdit": "Edit an image.", "imageVariation": "Create variations of an image.", "listFinetunes": "List fine-tuning jobs.",
+	"realtime": "Open a realtime session over a WebSocket.",
+}
+
+// summary turns the name of an operation into a sentence: listBatches is "List batches."
+func summary(name string) string {
+	if s := summaries[name]; s != "" {
+		return s
+	}
+	var b strings.Builder
+	for i, r := range name {
+		if i == 0 {
+			b.WriteRune(unicode.ToUpper(r))
+			continue
+		}
+		if unicode.IsUpper(r) {
+			b.WriteByte(' ')
+		}
+		b.WriteRune(unicode.ToLower(r))
+	}
+	return b.String() + "."
 }
 
 func content(media string, schema admin.Schema) map[string]any {

@@ -203,12 +203,34 @@ type described struct {
 	latest                    bool // reads show what was written only when they ask for the latest version
 }
 
-// article is a or an, by how the names of resources sound.
+// article returns a or an, by the sound of the names of resources.
 func article(word string) string {
-	if strings.ContainsRune("aeioAEIO", rune(word[0])) { // a user
+	first, _, _ := strings.Cut(word, " ")
+	if strings.ContainsRune("aeioAEIO", rune(word[0])) || first == "MCP" || first == "SSO" { // but a user, a SCIM token
 		return "an"
 	}
 	return "a"
+}
+
+var acronyms = map[string]string{"api": "API", "mcp": "MCP", "sso": "SSO", "scim": "SCIM"}
+
+// nouns returns the singular and the plural by which summaries name a kind of resource, given
+// its object: policy_usage_limits are usage limits policies.
+func nouns(object string) (one, many string) {
+	words := strings.Split(title(object), " ")
+	if words[0] == "policy" && len(words) > 1 {
+		words = append(words[1:], words[0])
+	}
+	for i, w := range words {
+		if a := acronyms[w]; a != "" {
+			words[i] = a
+		}
+	}
+	one = strings.Join(words, " ")
+	if stem, ok := strings.CutSuffix(one, "cy"); ok {
+		return one, stem + "cies"
+	}
+	return one, one + "s"
 }
 
 type actionRoute struct {
@@ -222,10 +244,11 @@ func (d *described) routes(listed, created, read, updated func() Schema) []actio
 	for _, a := range d.aliases {
 		itemAliases = append(itemAliases, a+"/{"+d.param+"}")
 	}
-	word, id := title(d.object), operation(d.object)
+	word, words := nouns(d.object)
+	id := operation(d.object)
 	one := article(word) + " " + word
 	routes := []actionRoute{
-		{"list", Route{Method: "GET", Path: d.path, Aliases: d.aliases, Name: "list" + id + "s", Doc: "List " + word + "s.", Role: d.reads,
+		{"list", Route{Method: "GET", Path: d.path, Aliases: d.aliases, Name: "list" + id + "s", Doc: "List " + words + ".", Role: d.reads,
 			Query: d.listQuery, AnswerOf: listed}},
 		{"create", Route{Method: "POST", Path: d.path, Aliases: d.aliases, Name: "create" + id, Doc: "Create " + one + ".", Role: d.writes,
 			Body: d.fields, AnswerOf: created, Action: audit.Create, Errors: []int{409}, Makes: d.item}},
