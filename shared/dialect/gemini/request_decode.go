@@ -1,6 +1,7 @@
 package gemini
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
@@ -16,6 +17,8 @@ type requestDecoder struct {
 	// calls are the ids of the calls that are not answered yet, by name: results
 	// without an id belong to the first of them.
 	calls map[string][]string
+	// allowed are the names of the functions that may be called; nil: all.
+	allowed []string
 }
 
 func decodeRequest(body []byte) (*chat.Request, error) {
@@ -49,6 +52,7 @@ func decodeRequest(body []byte) (*chat.Request, error) {
 			r.Extra = append(r.Extra, chat.Field{Name: field, Raw: clone(d.Raw())})
 		}
 	}
+	q.offer()
 	if err := d.End(); err != nil {
 		return nil, err
 	}
@@ -300,21 +304,23 @@ func (q *requestDecoder) toolConfig() {
 					c.Mode, c.Word = chat.ToolsAuto, strings.ToLower(word)
 				}
 			case "allowedFunctionNames":
-				for i := range d.Array {
-					if word := optString(d); i == 0 {
-						c.Name = word
-					} else {
-						c.Name = ""
-					}
+				for range d.Array {
+					q.allowed = append(q.allowed, optString(d))
 				}
 			}
 		}
 	}
-	if c.Name != "" && c.Mode == chat.ToolsRequired {
-		c.Mode = chat.ToolsNamed
-	} else {
-		c.Name = ""
+	if len(q.allowed) == 1 && c.Mode == chat.ToolsRequired {
+		c.Mode, c.Name = chat.ToolsNamed, q.allowed[0]
 	}
+}
+
+// offer removes the functions that may not be called. Other providers know no such list.
+func (q *requestDecoder) offer() {
+	if len(q.allowed) < 2 {
+		return
+	}
+	q.r.Tools = slices.DeleteFunc(q.r.Tools, func(t chat.Tool) bool { return t.Foreign == "" && !slices.Contains(q.allowed, t.Name) })
 }
 
 // config reads generationConfig.
