@@ -79,8 +79,8 @@ func TestMembersThatWantMoreThanAKey(t *testing.T) {
 		if of := l.lookAt(all, "X-Gateway-Api-Key", workspaceKey); of.missing[private] != "" || len(of.missing) != 2 {
 			t.Errorf("%s: a service: %+v", speaks, of)
 		}
-		l.wants("without the token", l.use(all, "c_tool1", "{}", auth...), 401, `"id":"r7"`, "no token")
-		l.wants("with a wrong one", l.use(all, "c_tool1", "{}", wrong...), 401, `"id":"r7"`, "Missing required claims: email")
+		l.wants("without the token", l.use(all, "c_tool1", "{}", auth...), 401, `"error":"unauthorized"`, "no token")
+		l.wants("with a wrong one", l.use(all, "c_tool1", "{}", wrong...), 401, `"error":"unauthorized"`, "Missing required claims: email")
 		l.wants("with a good one", l.use(all, "c_tool1", "{}", good...), 200, "said x")
 
 		back, jar := l.connectAt(first.missing[private], l.session)

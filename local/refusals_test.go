@@ -108,7 +108,7 @@ func TestEveryRefusalHasTheShapeOfItsRoute(t *testing.T) {
 		{"anthropic", "GET", "/models/claude", "", version, "a budget; a rate; a guardrail"},
 		{"google", "POST", "/v1beta/models/gpt-4o-mini:generateContent", `{"contents":[{"parts":[{"text":"x"}]}]}`, nil, ""},
 		{"google", "POST", "/v1beta/models/gpt-4o-mini:streamGenerateContent?alt=sse", `{"contents":[{"parts":[{"text":"x"}]}]}`, nil, ""},
-		{"google", "POST", "/v1beta/models/gpt-4o-mini:countTokens", `{"contents":[{"parts":[{"text":"x"}]}]}`, nil, ""},
+		{"google", "POST", "/v1beta/models/gpt-4o-mini:countTokens", `{"contents":[{"parts":[{"text":"x"}]}]}`, nil, "a budget; no connection"},
 		{"google", "POST", "/v1beta/models/gpt-4o-mini:embedContent", `{"content":{"parts":[{"text":"x"}]}}`, nil, ""},
 		{"google", "GET", "/v1beta/models", "", nil, "a guardrail; a budget"},
 		{"bedrock", "POST", "/model/gpt-4o-mini/converse", `{"messages":[{"role":"user","content":[{"text":"x"}]}]}`, nil, ""},

@@ -351,7 +351,7 @@ func TestACutStreamOfResponsesIsNumberedToItsEnd(t *testing.T) {
 		}
 		next, last = next+1, e.Type
 	}
-	if last != "error" || next < 5 {
+	if last != "response.failed" || next < 5 {
 		t.Errorf("%s after %v events: %s", last, next, got.body)
 	}
 }

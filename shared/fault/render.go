@@ -41,7 +41,7 @@ func (f *Fault) DataBody(anthropic bool) []byte {
 		Message string   `json:"message"`
 		Error   openAI   `json:"error"`
 		Errors  []string `json:"errors,omitempty"`
-	}{Status: "failure", Message: f.sentence(), Error: f.object()}
+	}{Status: "failure", Message: f.Sentence(), Error: f.object()}
 	body.Error.Message = body.Message
 	if anthropic {
 		body.Type = "error"
@@ -80,7 +80,7 @@ func (f *Fault) AdminBody(requestID string) []byte {
 		RequestID string `json:"request_id,omitempty"`
 	}{Error: f.object(), RequestID: requestID}
 	admin := f.AdminCode()
-	body.Data.Message, body.Data.ErrorCode = f.sentence(), admin
+	body.Data.Message, body.Data.ErrorCode = f.Sentence(), admin
 	body.Error.Message, body.Error.Code = body.Data.Message, &admin
 	for _, d := range f.Details {
 		body.Data.Errors = append(body.Data.Errors, fieldError(d))
@@ -88,9 +88,9 @@ func (f *Fault) AdminBody(requestID string) []byte {
 	return must(json.Marshal(body))
 }
 
-// sentence is the message. If the message only makes sense with its field ("is required"),
-// the field comes first, because many clients show only the message.
-func (f *Fault) sentence() string {
+// Sentence returns the message. If it only makes sense with its field ("is required"), the field
+// comes first, because many clients show only the message and some formats have no field.
+func (f *Fault) Sentence() string {
 	verb, _, _ := strings.Cut(f.Message, " ")
 	switch verb {
 	case "must", "may", "is", "are", "was", "has", "needs", "takes", "cannot", "stands", "ended":

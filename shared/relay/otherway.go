@@ -17,10 +17,12 @@ func (st *streams) pass(a *answer, in []byte) ([]byte, error) {
 	if a.stream.ComesWhole(in) {
 		st.takeWhole(a)
 	}
-	if err := a.made.Feed(in); err != nil {
-		return nil, err
-	}
+	unnoted := a.made.Feed(in)
 	out, err := a.stream.Feed(in)
+	if unnoted != nil { // nothing of it may be shown, but all is charged
+		a.made = nil
+		return nil, unnoted
+	}
 	if err == nil {
 		err = st.backlog.Came(st.Ctx, st.Lease, len(in), len(out))
 	}

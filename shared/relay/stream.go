@@ -91,7 +91,9 @@ func (st *streams) firstEventFailed(a *answer, m chat.Meter, err error) {
 	f := m.Err
 	late := st.patience.Late()
 	switch {
-	case fault.ByGuardrail(err):
+	case fault.ByGuardrail(err), fault.Is(err, fault.ServiceUnavailable):
+		// The gateway itself ends it: the owner of its items could not be stored, for example.
+		// The provider makes the rest all the same.
 		st.drain(a)
 		st.Learn(a.stream.Meter())
 		st.patience.Stop()

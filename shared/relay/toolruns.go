@@ -4,7 +4,6 @@ import (
 	"context"
 	"net/http"
 
-	"gateway/shared/chat"
 	"gateway/shared/fault"
 	"gateway/shared/relay/approval"
 	"gateway/shared/relay/guarded"
@@ -52,7 +51,11 @@ func (c *call) runTools() error {
 			return p.take(ctx, w, calls, slug, own, body, req)
 		},
 		Judge: judge, Header: out.Header, Send: out.Send, Event: out.Event, Sign: c.signOfLife(),
-		StreamError: func(f *fault.Fault) []byte { return c.Route.Client.AppendStreamError(nil, f, &chat.Options{}) },
+		StreamError: func(f *fault.Fault, next int64, id string) []byte {
+			o := c.options()
+			o.NextEvent, o.ID = next, id
+			return c.Route.Client.AppendStreamError(nil, f, o)
+		},
 	}
 	c.Purse.Priced = true // its parts are paid for by themselves
 	return of.Answer(&desk)

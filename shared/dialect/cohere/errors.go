@@ -36,14 +36,14 @@ func appendError(dst []byte, f *fault.Fault, o *chat.Options) []byte {
 	dst = append(dst, `{"id":`...)
 	dst = wire.AppendJSONString(dst, o.ID)
 	dst = append(dst, `,"message":`...)
-	dst = wire.AppendJSONString(dst, f.Message)
+	dst = wire.AppendJSONString(dst, f.Sentence())
 	return append(dst, '}')
 }
 
 // appendStreamError writes the end of an answer that failed.
 func appendStreamError(dst []byte, f *fault.Fault, _ *chat.Options) []byte {
 	data := append([]byte(nil), `{"type":"message-end","delta":{"error":`...)
-	data = wire.AppendJSONString(data, f.Message)
+	data = wire.AppendJSONString(data, f.Sentence())
 	data = append(data, `,"finish_reason":"ERROR"}}`...)
 	return wire.AppendSSE(dst, "message-end", data)
 }

@@ -101,7 +101,7 @@ func appendUsage(w *upstream.Object, u *pricing.Usage) {
 func (Converse) AppendError(dst []byte, f *fault.Fault, _ *chat.Options) []byte {
 	w := upstream.Begin(dst)
 	w.Str("__type", exception(f.Status()))
-	w.Str("message", f.Message)
+	w.Str("message", f.Sentence())
 	w.Close('}')
 	return w.B
 }
@@ -150,7 +150,7 @@ func event(status int) string {
 // AppendStreamError implements chat.ErrorWriter. The event's name is the type of the error.
 func (Converse) AppendStreamError(dst []byte, f *fault.Fault, _ *chat.Options) []byte {
 	w := upstream.Begin(nil)
-	w.Str("message", f.Message)
+	w.Str("message", f.Sentence())
 	w.Close('}')
 	return wire.AppendEventStream(dst, wire.EventStreamException+event(f.Status()), w.B)
 }

@@ -208,7 +208,7 @@ func statusWord(status int) string {
 
 // appendError writes {error:{code,message,status}}.
 func appendError(dst []byte, f *fault.Fault, o *chat.Options) []byte {
-	message, word := f.Message, statusWord(f.Status())
+	message, word := f.Sentence(), statusWord(f.Status())
 	if p := chat.ProviderErrorOf(f); p != nil {
 		if o.ProviderName != "" {
 			message = o.ProviderName + " error: " + message

@@ -45,6 +45,7 @@ type ToolDesk struct {
 	Event func(event []byte, last bool, failure *fault.Fault)
 	// Sign is a sign of life that clients of a stream ignore; nil: there is none.
 	Sign []byte
-	// StreamError is the event that ends a stream, in the shape of the route.
-	StreamError func(*fault.Fault) []byte
+	// StreamError returns what ends a stream of a response with an id, in the format of the
+	// route. next is the number of its first event.
+	StreamError func(f *fault.Fault, next int64, id string) []byte
 }

@@ -212,6 +212,9 @@ func (o *outcome) forMessages() json.RawMessage {
 	return list(parts)
 }
 
+// place implements shape: events of Messages have no numbers, and errors no id.
+func (*messages) place() (next int64, id string) { return 0, "" }
+
 // final implements shape.
 func (s *messages) final(cut bool) (body, events []byte, err error) {
 	out := clone(s.last)

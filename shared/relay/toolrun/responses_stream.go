@@ -40,6 +40,11 @@ func (st *responsesStream) shownAt(at int) int {
 // heads are the events that begin a stream.
 var heads = map[string]bool{"response.created": true, "response.queued": true, "response.in_progress": true}
 
+// place implements shape.
+func (s *responses) place() (next int64, id string) {
+	return int64(s.stream.sequence), text(s.stream.begun)
+}
+
 // event implements shape.
 func (s *responses) event(data []byte) ([]byte, error) {
 	var of object

@@ -72,6 +72,8 @@ type shape interface {
 	// final is the answer, and the events that end a stream with it. cut: the model went on
 	// calling tools when it was to call none.
 	final(cut bool) (body, events []byte, err error)
+	// place returns the number of the next event and the id of the response of a stream.
+	place() (next int64, id string)
 }
 
 // request is what is read of a request.
@@ -289,7 +291,8 @@ func (r *run) broke(f *fault.Fault) error {
 	if !r.told.begun() {
 		return f
 	}
-	r.told.event(r.desk, r.desk.StreamError(f), true, f)
+	next, id := r.shape.place()
+	r.told.event(r.desk, r.desk.StreamError(f, next, id), true, f)
 	return nil
 }
 

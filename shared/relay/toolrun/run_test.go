@@ -100,7 +100,7 @@ func (d *desk) run(of *routes.ToolRun, body string) error {
 			}
 			d.ended, d.fault = last, f
 		},
-		StreamError: func(f *fault.Fault) []byte {
+		StreamError: func(f *fault.Fault, _ int64, _ string) []byte {
 			return wire.AppendSSE(nil, "error", encoded(map[string]any{"type": "error", "message": f.Message}))
 		},
 	})
