@@ -86,3 +86,15 @@ func TestUnitsAreReservedAndBooked(t *testing.T) {
 		return nil
 	})
 }
+
+// Moderation is free: it states no units, and a budget does not need any.
+func TestModerationsPassUnderABudget(t *testing.T) {
+	t.Parallel()
+	r := start(t)
+	key := r.keyWith("completions.write", `,"usage_limits":{"type":"cost","credit_limit":1}`)
+	for _, model := range []string{"omni-moderation-latest", "text-moderation-latest"} {
+		if got := r.call("POST", "/moderations", `{"model":"`+model+`","input":"Hello"}`, "X-Gateway-Api-Key", key, "X-Gateway-Provider", "@mock"); got.status != 200 {
+			t.Errorf("%s: %d %s", model, got.status, got.body)
+		}
+	}
+}

@@ -59,6 +59,21 @@ func (p Price) Free() bool {
 	return p.minute == 0
 }
 
+// OnlyTools reports whether the price charges for nothing but calls of tools that the provider
+// runs itself, as that of a free moderation model does.
+func (p Price) OnlyTools() bool {
+	for set := p.has; set != 0; set &= set - 1 {
+		switch c := Class(bits.TrailingZeros64(set)); c {
+		case WebSearches, FileSearches, EnterpriseSearches, MapSearches, XSearches, CodeExecutions, AttachmentSearches:
+		default:
+			if p.rate[c] > 0 {
+				return false
+			}
+		}
+	}
+	return p.minute == 0
+}
+
 // Measures reports whether u counts a class that the price charges for.
 func (p Price) Measures(u Usage) bool {
 	for set := u.has; set != 0; set &= set - 1 {

@@ -111,7 +111,7 @@ func boundOfRows(b *Bill) ledger.Bound {
 		price, known := b.priceOf(r.Model, priceOptions(b, 0, batchMode), false)
 		if known {
 			sum.Cost += price.Bound(r.In, r.Out)
-			b.unmeasured = b.unmeasured || price.Bound(r.In, r.Out) == 0 && !price.Free()
+			b.unmeasured = b.unmeasured || price.Bound(r.In, r.Out) == 0 && !price.OnlyTools()
 		}
 		sum.Priced = sum.Priced && (known || b.Org.Settings.Unpriced == tenant.UnpricedAllow)
 		sum.Tokens += r.In + r.Out

@@ -158,7 +158,7 @@ func (b *Bill) BoundOf() ledger.Bound {
 			most.Tokens, most.Assumed = in, false
 		case most.Cost == 0:
 			most.Cost = 1 // of units that the request does not state: an exhausted budget refuses it
-			b.unmeasured = true
+			b.unmeasured = !price.OnlyTools() || b.hidden > int64(len(sentBody(b)))
 		}
 	} else if b.Org.Settings.Unpriced == "allow" || b.Transcribes { // what transcribes is named later
 		most.Priced = true
