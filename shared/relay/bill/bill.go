@@ -19,9 +19,8 @@ type Bill struct {
 	Fetched *media.Fetched // media that were fetched for a target that takes no addresses
 	// ReadRows reads the rows of the batch that the request creates, checks what they name, and
 	// adds them up, unless the sum is nil; nil for other requests.
-	ReadRows   func(*inputbound.Sum) error
-	hidden     int64             // most input tokens, where the body refers to input that it does not contain
-	rows       []inputbound.Rows // of the batch that the request creates
-	unmeasured bool              // the price is by units whose number the last bound does not know
+	ReadRows func(*inputbound.Sum) error
+	hidden   int64             // most input tokens, where the body refers to input that it does not contain
+	rows     []inputbound.Rows // of the batch that the request creates
 	Ruled
 }

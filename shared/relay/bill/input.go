@@ -45,16 +45,16 @@ func MeasureInput(b *Bill) error {
 		return nil
 	}
 	if err == nil {
-		b.BoundOf()
-		err = measuredUnits(b)
+		_, unmeasured := boundOf(b)
+		err = measuredUnits(b, unmeasured)
 	}
 	return err
 }
 
-// measuredUnits fails with 412 for a request that is priced by units whose number its bound does
-// not know, unless the organization allows such requests.
-func measuredUnits(b *Bill) error {
-	if !b.unmeasured || b.Req.Method != http.MethodPost || b.Org.Settings.Unbounded == tenant.UnboundedAllow || polls(b.RawPath()) {
+// measuredUnits fails with 412 for a request whose bound is unmeasured, see boundOf, unless the
+// organization allows such requests.
+func measuredUnits(b *Bill, unmeasured bool) error {
+	if !unmeasured || b.Req.Method != http.MethodPost || b.Org.Settings.Unbounded == tenant.UnboundedAllow || polls(b.RawPath()) {
 		return nil
 	}
 	return fault.Newf(fault.UnboundedRequest, "model", "%s is priced by images, seconds, characters or pages, and this request does not say how many it asks for while a budget is in force: state it (n, seconds, duration), use the route of the gateway for this operation, or have an admin allow such requests (budget_settings.unbounded: allow)", fault.Clip(b.ModelOf(), 200))
@@ -104,18 +104,18 @@ func measureRows(b *Bill, budgeted bool) error {
 }
 
 // boundOfRows is the most that the rows of a batch may cost.
-func boundOfRows(b *Bill) ledger.Bound {
-	sum := ledger.Bound{Priced: true, Rerouted: b.rerouted}
+func boundOfRows(b *Bill) (sum ledger.Bound, unmeasured bool) {
+	sum = ledger.Bound{Priced: true, Rerouted: b.rerouted}
 	for i := range b.rows {
 		r := &b.rows[i]
 		price, known := b.priceOf(r.Model, priceOptions(b, 0, batchMode), false)
 		if known {
 			sum.Cost += price.Bound(r.In, r.Out)
-			b.unmeasured = b.unmeasured || price.Bound(r.In, r.Out) == 0 && !price.OnlyTools()
+			unmeasured = unmeasured || price.Bound(r.In, r.Out) == 0 && !price.OnlyTools()
 		}
 		sum.Priced = sum.Priced && (known || b.Org.Settings.Unpriced == tenant.UnpricedAllow)
 		sum.Tokens += r.In + r.Out
 		sum.Assumed = sum.Assumed || r.Assumed
 	}
-	return sum
+	return sum, unmeasured
 }

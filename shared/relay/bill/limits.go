@@ -70,9 +70,9 @@ func (b *Bill) LimitTarget() error {
 			err = measureInput(b)
 		}
 		if err == nil && b.Purse.Asks(own, its) {
-			bound := b.BoundOf()
+			bound, unmeasured := boundOf(b)
 			if budgeted {
-				err = measuredUnits(b)
+				err = measuredUnits(b, unmeasured)
 			}
 			if err == nil {
 				err = b.Purse.Reserve(b.Ctx, b.Base, b.Ledger, b.ULID, own, its, bound)

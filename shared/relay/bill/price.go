@@ -137,15 +137,21 @@ func tokenBound(b *Bill) (in, out int64) {
 	return in, b.OutBound
 }
 
-// BoundOf is the most that the request can cost at this target.
+// BoundOf returns the most that the request can cost at this target.
 func (b *Bill) BoundOf() ledger.Bound {
-	b.unmeasured = false
+	most, _ := boundOf(b)
+	return most
+}
+
+// boundOf is BoundOf. unmeasured reports that the price is by units whose number the request does
+// not state, so that the bound is none.
+func boundOf(b *Bill) (most ledger.Bound, unmeasured bool) {
 	if b.ReadRows != nil {
 		return boundOfRows(b)
 	}
 	in, out := tokenBound(b)
 	price, known := b.priceOf(b.ModelOf(), priceOptions(b, in, b.Wanted.Mode), true)
-	most := ledger.Bound{Tokens: in + out, Priced: known, Assumed: b.OutAssumed, Rerouted: b.rerouted}
+	most = ledger.Bound{Tokens: in + out, Priced: known, Assumed: b.OutAssumed, Rerouted: b.rerouted}
 	if known {
 		most.Cost = price.Bound(in, out) + price.Cost(b.Wanted.Most)
 		if b.Wanted.Mode != "" { // the provider may serve it as a standard one
@@ -158,10 +164,10 @@ func (b *Bill) BoundOf() ledger.Bound {
 			most.Tokens, most.Assumed = in, false
 		case most.Cost == 0:
 			most.Cost = 1 // of units that the request does not state: an exhausted budget refuses it
-			b.unmeasured = !price.OnlyTools() || b.hidden > int64(len(sentBody(b)))
+			unmeasured = !price.OnlyTools() || b.hidden > int64(len(sentBody(b)))
 		}
 	} else if b.Org.Settings.Unpriced == "allow" || b.Transcribes { // what transcribes is named later
 		most.Priced = true
 	}
-	return most
+	return most, unmeasured
 }
