@@ -70,8 +70,8 @@ func formContent(f *form.Form, endpoint string) guarded.Content {
 }
 
 // rowsUnread reports whether the request creates a batch, or starts the run of an evaluation,
-// whose rows nobody has judged. Those of
-// a batch that the gateway gives to a provider were judged one by one.
+// whose rows were not judged. Those of a batch that the gateway submits to a provider were
+// judged one by one.
 func rowsUnread(rq *requests, body []byte) bool {
 	if rq.Behalf != nil || rq.Req.Method != http.MethodPost {
 		return false

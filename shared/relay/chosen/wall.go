@@ -52,7 +52,7 @@ func (o *Wall) mayPass(p *provider.Provider, saved bool) error {
 	}
 	if saved {
 		if why := reserved.Withholds(o.RawPath(), p.ID); why != "" {
-			return fault.Newf(fault.NotAllowed, "path", "This path of %s is not passed on with a stored credential, as it %s", p.ID, why)
+			return withheld(" of "+p.ID, why)
 		}
 	}
 	// Other upgrades, such as the h2c that some clients offer with each request, are not
@@ -61,6 +61,10 @@ func (o *Wall) mayPass(p *provider.Provider, saved bool) error {
 		return fault.New(fault.NotAllowed, "upgrade", "The gateway carries WebSockets at "+routes.BasePath+"/realtime, "+routes.BasePath+"/responses, "+routes.BasePath+"/live/sessions and that of Gemini's Live API alone; what is said over others could not be told, limited or paid. Send requests and read streams of events")
 	}
 	return nil
+}
+
+func withheld(of, why string) error {
+	return fault.Newf(fault.NotAllowed, "path", "This path%s is not forwarded with a stored credential, because it %s", of, why)
 }
 
 // withheldAnyway returns the fault for a passed-through path that no provider is sent with a
@@ -72,7 +76,7 @@ func withheldAnyway(shape routes.Shape, path func() string) error {
 		return nil
 	}
 	if why := reserved.Withholds(path(), ""); why != "" {
-		return fault.Newf(fault.NotAllowed, "path", "This path is not passed on with a stored credential, as it %s", why)
+		return withheld("", why)
 	}
 	return nil
 }
@@ -306,5 +310,5 @@ func (o *Wall) Watch(resp *http.Response) *kept.Watcher {
 	if !o.makes() && !sound && !items {
 		return nil
 	}
-	return kept.Watch(kept.Told{Made: o.makes(), Sounds: sound, Items: items}, o.keepIDs)
+	return kept.Watch(kept.Sought{Made: o.makes(), Sounds: sound, Items: items}, o.keepIDs)
 }

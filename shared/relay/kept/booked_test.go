@@ -119,7 +119,7 @@ func TestAListIsDivided(t *testing.T) {
 func TestWhatAStreamTellsIsNotedOnce(t *testing.T) {
 	t.Parallel()
 	var noted []string
-	w := Watch(Told{Made: true}, func(ids ...string) error { noted = append(noted, ids...); return nil })
+	w := Watch(Sought{Made: true}, func(ids ...string) error { noted = append(noted, ids...); return nil })
 	for _, event := range []string{`{"type":"response.created","response":{"id":"r"}}`, `{"type":"response.in_progress","response":{"id":"r"}}`, `{"id":"t","object":"thread"}`} {
 		if err := w.Feed([]byte("data: " + event + "\n\n")); err != nil {
 			t.Fatal(err)

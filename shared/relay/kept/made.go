@@ -78,7 +78,7 @@ func Made(answer []byte, made bool) (ids []string) {
 // Watcher looks for things that a stream of events tells to be made.
 type Watcher struct {
 	note   func(ids ...string) error
-	told   Told
+	sought Sought
 	parser wire.SSEParser
 	seen   int
 	noted  []string // that were noted last; the events of a chat all tell its id
@@ -88,36 +88,36 @@ type Watcher struct {
 // told at its beginning.
 const maxWatched = 256 << 10
 
-// Told is what a Watcher looks for.
-type Told struct {
+// Sought is what a Watcher looks for.
+type Sought struct {
 	Made   bool // what the beginning of the answer says is made
 	Sounds bool // of a chat, up to the end
 	Items  bool // of a response, up to the end
 }
 
 // Watch returns a watcher that has note keep what it finds.
-func Watch(told Told, note func(ids ...string) error) *Watcher {
-	return &Watcher{note: note, told: told}
+func Watch(sought Sought, note func(ids ...string) error) *Watcher {
+	return &Watcher{note: note, sought: sought}
 }
 
 var madeKeys = wire.NewKeySet("response", "interaction")
 
 // Feed takes the next bytes of the stream. A nil Watcher takes them too.
 func (w *Watcher) Feed(p []byte) error {
-	if w == nil || w.seen > maxWatched && !w.told.Sounds && !w.told.Items {
+	if w == nil || w.seen > maxWatched && !w.sought.Sounds && !w.sought.Items {
 		return nil
 	}
 	early := w.seen <= maxWatched
 	w.seen += len(p)
 	return w.parser.Feed(p, func(_ string, data []byte) error {
 		var ids []string
-		if w.told.Made && early {
+		if w.sought.Made && early {
 			ids = madeIn(data)
 		}
-		if w.told.Sounds {
+		if w.sought.Sounds {
 			ids = append(ids, Sounds(data)...)
 		}
-		if w.told.Items {
+		if w.sought.Items {
 			ids = append(ids, reference.ItemsMade(data)...)
 		}
 		if len(ids) == 0 {
@@ -150,25 +150,24 @@ var (
 	chatStore = wire.NewKeySet("store")
 )
 
-// StoresChat tells whether the body has the provider keep a chat completion.
-func StoresChat(body []byte) bool {
+// StoresChat reports whether the body has the provider store a chat completion.
+func StoresChat(body []byte) bool { return stores(body, false) }
+
+// stores returns the value of store in a body, or otherwise if it has none that can be read.
+func stores(body []byte, otherwise bool) bool {
 	if !bytes.Contains(body, storeKey) {
-		return false
+		return otherwise
 	}
 	var w wire.Walk
 	if chatStore.Walk(body, &w) != nil || !w.Spans[0].Present(body) {
-		return false
+		return otherwise
 	}
 	yes, err := wire.ScanBool(w.Spans[0].Of(body), "store")
-	return err == nil && yes
+	if err != nil {
+		return otherwise
+	}
+	return yes
 }
 
 // KeepsItems reports whether the provider stores the items of the answer to a body of responses.
-func KeepsItems(body []byte) bool {
-	var w wire.Walk
-	if !bytes.Contains(body, storeKey) || chatStore.Walk(body, &w) != nil || !w.Spans[0].Present(body) {
-		return true
-	}
-	stores, err := wire.ScanBool(w.Spans[0].Of(body), "store")
-	return err != nil || stores
-}
+func KeepsItems(body []byte) bool { return stores(body, true) }
