@@ -25,11 +25,11 @@ func (ch *Chooser) named(p *provider.Provider) error {
 	if model := p.PathModel(ch.RawPath()); model != "" {
 		ch.To.Model = model
 	}
-	return readFilm(ch)
+	return readVideo(ch)
 }
 
-// readFilm reads the model, the length and the size of a film that is ordered by a form.
-func readFilm(ch *Chooser) error {
+// readVideo reads the model, the length and the size of a video that is ordered by a form.
+func readVideo(ch *Chooser) error {
 	if at := ch.KeptPath(); at.Collection != "videos" || at.ID != "" || ch.Req.Method != http.MethodPost || !ch.Multipart() {
 		return nil
 	}

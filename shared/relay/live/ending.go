@@ -68,7 +68,7 @@ func (s *Session) leave() {
 	left := s.left
 	s.mu.Unlock()
 	if leaves {
-		s.Far.Close(session.ToldOfNear(left))
+		s.Far.Close(session.UpstreamClose(left))
 	}
 }
 

@@ -77,8 +77,8 @@ func (a *passed) read() (got chat.Meter) {
 	like := a.Like()
 	switch {
 	case like == nil && a.Req.Method == http.MethodPost && a.KeptPath().Collection == "videos":
-		if film, ok := units.ReadFilm(a.answer.Kept); ok {
-			got.Model, got.Usage, a.Wanted.Size = film.Model, film.Usage, cmp.Or(film.Size, a.Wanted.Size)
+		if video, ok := units.ReadVideo(a.answer.Kept); ok {
+			got.Model, got.Usage, a.Wanted.Size = video.Model, video.Usage, cmp.Or(video.Size, a.Wanted.Size)
 			return got
 		}
 	case like == nil:

@@ -95,10 +95,10 @@ func CloseNear(near Conn, err error) {
 	}
 }
 
-// ToldOfNear returns the code and the reason with which the provider's side is closed after
+// UpstreamClose returns the code and the reason with which the provider's side is closed after
 // the reader of the client's has ended with err: those of the client's close, unless they
 // name a fault of its messages, which the provider has not sent.
-func ToldOfNear(err error) (code int, reason string) {
+func UpstreamClose(err error) (code int, reason string) {
 	e := &Ended{}
 	if errors.As(err, &e) && (e.Code == Normal || e.Code == GoingAway || e.Code >= 3000 && e.Code <= 4999) {
 		return e.Code, e.Reason

@@ -28,7 +28,7 @@ func (s *Session) clientLeft(err error) {
 func (s *Session) leave() {
 	s.cancelLeft()
 	if s.turns.quiet() {
-		s.Far.Close(s.stands.farewell())
+		s.Far.Close(s.stands.upstreamClose())
 		return
 	}
 	s.stands.after(s.Times.Drain, s.Far.Drop)
@@ -51,7 +51,7 @@ func (s *Session) leaveWhenDone() {
 	switch {
 	case !leaves || !s.turns.quiet():
 	case over:
-		s.Far.Close(s.stands.farewell())
+		s.Far.Close(s.stands.upstreamClose())
 	default:
 		s.end(GoingAway, Restarting, nil)
 	}

@@ -62,11 +62,11 @@ func (st *standing) leftBy(err error) {
 	st.mu.Unlock()
 }
 
-// farewell returns the code and the reason with which the provider's side is closed.
-func (st *standing) farewell() (code int, reason string) {
+// upstreamClose returns the code and the reason with which the provider's side is closed.
+func (st *standing) upstreamClose() (code int, reason string) {
 	st.mu.Lock()
 	defer st.mu.Unlock()
-	return ToldOfNear(st.left)
+	return UpstreamClose(st.left)
 }
 
 // tells notes that an event is taken over, or that the client has it.

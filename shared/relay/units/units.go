@@ -1,5 +1,5 @@
 // Package units bounds what passed-through requests use that is not priced by tokens: images,
-// seconds of films and of speech, characters and pages.
+// seconds of videos and of speech, characters and pages.
 package units
 
 import (
@@ -15,12 +15,12 @@ import (
 
 // Documented values of what a request may leave out, and bounds of what it cannot state.
 const (
-	usualSeconds  = 4  // of a film by Sora
-	mostSeconds   = 12 // of a film by Sora
+	usualSeconds  = 4  // of a video by Sora
+	mostSeconds   = 12 // of a video by Sora
 	veoSeconds    = 8
 	imagenSamples = 4
 	mostPages     = 1000
-	leastSound    = 750 // bytes in a second of sound
+	leastAudio    = 750 // bytes in a second of audio
 	mostCount     = 1 << 20
 )
 
@@ -136,7 +136,7 @@ func number(value string) int64 {
 	return whole
 }
 
-// sizes are the sizes of films by Veo's names.
+// sizes are the sizes of videos by Veo's names.
 var sizes = map[string]string{"": "1280x720", "720p": "1280x720", "1080p": "1920x1080", "4k": "3840x2160"}
 
 func (s *stated) demand(escapedPath string, length int64) (d routes.Demand) {
@@ -169,7 +169,7 @@ func (s *stated) demand(escapedPath string, length int64) (d routes.Demand) {
 		d.Most.Set(pricing.Characters, s.characters)
 	case has("/listen", "transcri", "speech-to-text"):
 		if !s.address && length > 0 {
-			d.Most.Set(pricing.Seconds, length/leastSound+1)
+			d.Most.Set(pricing.Seconds, length/leastAudio+1)
 		}
 	case has("/ocr"):
 		d.Most.Set(pricing.Pages, mostPages)

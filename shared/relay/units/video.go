@@ -5,19 +5,19 @@ import (
 	"gateway/shared/wire"
 )
 
-// Film is what the answer to an order of a film says of it, in OpenAI's form.
-type Film struct {
+// Video is what the answer to an order of a video says of it, in OpenAI's form.
+type Video struct {
 	Model, Size string
 	Usage       pricing.Usage
 }
 
-var filmKeys = wire.NewKeySet("object", "model", "size", "seconds")
+var videoKeys = wire.NewKeySet("object", "model", "size", "seconds")
 
-// ReadFilm reads the film of an answer; ok is false if it has none, or one that failed.
-func ReadFilm(answer []byte) (film Film, ok bool) {
+// ReadVideo reads the video of an answer; ok is false if it has none, or one that failed.
+func ReadVideo(answer []byte) (video Video, ok bool) {
 	var w wire.Walk
-	if filmKeys.Walk(answer, &w) != nil {
-		return film, false
+	if videoKeys.Walk(answer, &w) != nil {
+		return video, false
 	}
 	text := func(i int) string {
 		raw := w.Spans[i].Of(answer)
@@ -28,9 +28,9 @@ func ReadFilm(answer []byte) (film Film, ok bool) {
 	}
 	seconds := number(text(3))
 	if text(0) != "video" || seconds == 0 {
-		return film, false
+		return video, false
 	}
-	film.Model, film.Size = text(1), text(2)
-	film.Usage.Set(pricing.Seconds, seconds)
-	return film, true
+	video.Model, video.Size = text(1), text(2)
+	video.Usage.Set(pricing.Seconds, seconds)
+	return video, true
 }
