@@ -121,7 +121,7 @@ func (q *requestDecoder) parts(m, results *chat.Message) {
 func (q *requestDecoder) part(m *chat.Message, p *part, at int) {
 	add := func(part chat.Part) { part.At = at; m.Parts = append(m.Parts, part) }
 	thought := p.text != nil && p.thought
-	if foreign, ok := openSigned(p.signature, ""); ok && (thought || p.call) {
+	if foreign, ok := openSigned(p.signature); ok && (thought || p.call) {
 		q.reasoned(m, foreign, p, at)
 		if p.signature = ""; thought {
 			return

@@ -32,9 +32,9 @@ func sealSigned(p *chat.Part, origin string) string {
 	return base64.StdEncoding.EncodeToString([]byte(chat.MarkSigned(origin, kind+value)))
 }
 
-// openSigned returns the part that sealSigned gave a client, with text as its thinking. ok is
-// false for a signature of a Gemini model.
-func openSigned(signature, text string) (p chat.Part, ok bool) {
+// openSigned returns the part, without its text, of which sealSigned gave a client the signature.
+// ok is false for a signature of a Gemini model.
+func openSigned(signature string) (p chat.Part, ok bool) {
 	raw, err := base64.StdEncoding.DecodeString(signature)
 	if err != nil {
 		return p, false
@@ -47,5 +47,5 @@ func openSigned(signature, text string) (p chat.Part, ok bool) {
 		return chat.Part{Kind: chat.RedactedReasoned, Origin: origin, Data: data}, true
 	}
 	value, ok = strings.CutPrefix(value, signatureOf)
-	return chat.Part{Kind: chat.Reasoned, Origin: origin, Text: text, Signature: value}, ok
+	return chat.Part{Kind: chat.Reasoned, Origin: origin, Signature: value}, ok
 }
