@@ -6,13 +6,16 @@ NICE  ?=
 # are modules of their own.
 PKG   ?= ./...
 
-.PHONY: help run test raced plain quick unit calm plays tables race-packages race-local programs standard lint contract vulncheck outdated cross fuzz arm clients bench bench-admin bench-mcp bench-analytics matrix load localstack synth infra-test lambdas deps clean
+.PHONY: help run console test raced plain quick unit calm plays tables race-packages race-local programs standard lint contract vulncheck outdated cross fuzz arm clients bench bench-admin bench-mcp bench-analytics matrix load localstack synth infra-test lambdas deps clean
 
 help: ## list the commands
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk 'BEGIN{FS=":.*## "}{printf "  make %-12s %s\n",$$1,$$2}'
 
 run: ## start the gateway on this machine
 	$(GO) run ./local
+
+console: ## build the web console from functions/console/web; the result is committed
+	$(GO) run ./scripts/console
 
 deps: node_modules/.stamp ## install what the tests need from npm, pinned in lock files
 

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"gateway/functions/assembly"
+	webconsole "gateway/functions/console"
 	"gateway/functions/expiry"
 	"gateway/local/mockprovider"
 	"gateway/shared/app"
@@ -185,7 +186,7 @@ func (g *gateway) assemble() error {
 	if err != nil {
 		return err
 	}
-	if g.server, err = host.Listen(g.options.addr, g.options.serve.Pages.Handler(g.options.serve.Aliases.Handler(meter.Page(totals, g.core.MayReadMetrics, &front.Front{Data: data, Admin: admin}))), g.options.serve); err != nil {
+	if g.server, err = host.Listen(g.options.addr, webconsole.Handler(g.options.serve.Pages.Handler(g.options.serve.Aliases.Handler(meter.Page(totals, g.core.MayReadMetrics, &front.Front{Data: data, Admin: admin})))), g.options.serve); err != nil {
 		return err
 	}
 	exporter := telemetry.Exporter(g.core)
@@ -338,6 +339,7 @@ func (g *gateway) announce(out io.Writer) {
 	if g.metrics != nil {
 		fmt.Fprintf(out, "metrics for Prometheus on http://%s/metrics\n", g.metrics.Addr())
 	}
+	fmt.Fprintf(out, "console on http://%s%s\n", g.server.Addr(), webconsole.Path)
 	fmt.Fprintf(out, "gateway ready on %s\n", base)
 }
 

@@ -1,0 +1,92 @@
+// Package console serves the web console: static files that are a client of the public
+// API. The files are built by scripts/console and committed.
+package console
+
+import (
+	"bytes"
+	"embed"
+	"io/fs"
+	"net/http"
+	"path"
+	"strings"
+	"time"
+)
+
+//go:embed dist
+var dist embed.FS
+
+// Path is where the console is served. Every page of the console is below it.
+const Path = "/console/"
+
+// policy is the content security policy of the console. It allows no inline script or
+// style, no other host and no embedding.
+const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; font-src 'self'; manifest-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'"
+
+// assets is the folder of files whose names contain a hash of their content.
+const assets = "assets/"
+
+var mediaTypes = map[string]string{
+	".css": "text/css; charset=utf-8",
+	".js":  "text/javascript; charset=utf-8",
+}
+
+// Handler serves the console below Path and passes all other requests to next.
+func Handler(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		name, ok := strings.CutPrefix(r.URL.Path, Path)
+		switch {
+		case r.URL.Path+"/" == Path:
+			http.Redirect(w, r, Path, http.StatusPermanentRedirect)
+		case ok:
+			serve(w, r, name)
+		default:
+			next.ServeHTTP(w, r)
+		}
+	})
+}
+
+// serve serves a file by its name below Path. A name that is not an asset is a page, and
+// every page has the same file.
+func serve(w http.ResponseWriter, r *http.Request, name string) {
+	h := w.Header()
+	h.Set("Content-Security-Policy", policy)
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("Referrer-Policy", "no-referrer")
+	h.Set("Cross-Origin-Opener-Policy", "same-origin")
+	if r.Method != http.MethodGet && r.Method != http.MethodHead {
+		h.Set("Allow", "GET, HEAD")
+		http.Error(w, "The console answers GET and HEAD.", http.StatusMethodNotAllowed)
+		return
+	}
+	file, media, caching := "index.html", "text/html; charset=utf-8", "no-cache"
+	if strings.HasPrefix(name, assets) {
+		media = mediaTypes[path.Ext(name)]
+		file, caching = name, "public, max-age=31536000, immutable"
+	}
+	content, err := fs.ReadFile(dist, "dist/"+file)
+	if err != nil || media == "" {
+		h.Set("Cache-Control", "no-store")
+		http.Error(w, "There is no such file.", http.StatusNotFound)
+		return
+	}
+	h.Set("Content-Type", media)
+	h.Set("Cache-Control", caching)
+	h.Set("Vary", "Accept-Encoding")
+	if packed, err := fs.ReadFile(dist, "dist/"+file+".gz"); err == nil && acceptsGzip(r.Header.Get("Accept-Encoding")) {
+		h.Set("Content-Encoding", "gzip")
+		content = packed
+	}
+	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(content))
+}
+
+// acceptsGzip reports whether an Accept-Encoding header allows gzip.
+func acceptsGzip(header string) bool {
+	for part := range strings.SplitSeq(header, ",") {
+		coding, weight, _ := strings.Cut(strings.TrimSpace(part), ";")
+		if strings.EqualFold(strings.TrimSpace(coding), "gzip") {
+			q := strings.ReplaceAll(weight, " ", "")
+			return strings.Trim(q, "0.") != "q="
+		}
+	}
+	return false
+}

@@ -1,0 +1,78 @@
+package main
+
+import (
+	"bytes"
+	"compress/gzip"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/evanw/esbuild/pkg/api"
+)
+
+// targets are the oldest browsers that the console supports: those of two years ago.
+var targets = []api.Engine{{Name: api.EngineChrome, Version: "131"}, {Name: api.EngineFirefox, Version: "133"}, {Name: api.EngineSafari, Version: "18"}}
+
+// build writes the console, whose sources are below source, into the folder out, which it
+// replaces.
+func build(source, out string) error {
+	root, err := filepath.Abs(source)
+	if err != nil {
+		return err
+	}
+	parts := filepath.Join(root, "third_party")
+	built := api.Build(api.BuildOptions{
+		AbsWorkingDir: root, Outdir: filepath.Join(root, "dist", "assets"),
+		EntryPointsAdvanced: []api.EntryPoint{{InputPath: "web/main.tsx", OutputPath: "app"}},
+		EntryNames:          "[name]-[hash]",
+		Alias: map[string]string{
+			"preact": filepath.Join(parts, "preact.mjs"), "preact/hooks": filepath.Join(parts, "preact-hooks.mjs"),
+			"preact/jsx-runtime": filepath.Join(parts, "preact-jsx-runtime.mjs"), "uplot": filepath.Join(parts, "uplot.mjs"), "uplot.css": filepath.Join(parts, "uplot.css"),
+		},
+		JSX: api.JSXAutomatic, JSXImportSource: "preact", TsconfigRaw: "{}",
+		Bundle: true, Format: api.FormatESModule, Engines: targets, LegalComments: api.LegalCommentsNone,
+		MinifyWhitespace: true, MinifyIdentifiers: true, MinifySyntax: true, Charset: api.CharsetUTF8,
+	})
+	if len(built.Errors) > 0 {
+		return errors.New(strings.Join(api.FormatMessages(built.Errors, api.FormatMessagesOptions{}), ""))
+	}
+	if err := os.RemoveAll(out); err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Join(out, "assets"), 0o755); err != nil {
+		return err
+	}
+	index, err := os.ReadFile(filepath.Join(root, "web", "index.html"))
+	if err != nil {
+		return err
+	}
+	for _, f := range built.OutputFiles {
+		name := filepath.Base(f.Path)
+		if err := write(filepath.Join(out, "assets", name), f.Contents); err != nil {
+			return err
+		}
+		index = bytes.ReplaceAll(index, []byte("app"+filepath.Ext(name)), []byte("/console/assets/"+name))
+	}
+	return os.WriteFile(filepath.Join(out, "index.html"), index, 0o644)
+}
+
+// write writes a file and its gzip form.
+func write(name string, content []byte) error {
+	var packed bytes.Buffer
+	z, err := gzip.NewWriterLevel(&packed, gzip.BestCompression)
+	if err != nil {
+		return err
+	}
+	if _, err = z.Write(content); err == nil {
+		err = z.Close()
+	}
+	if err != nil {
+		return fmt.Errorf("pack %s: %w", name, err)
+	}
+	if err := os.WriteFile(name, content, 0o644); err != nil {
+		return err
+	}
+	return os.WriteFile(name+".gz", packed.Bytes(), 0o644)
+}
