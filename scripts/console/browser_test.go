@@ -18,20 +18,20 @@ const adminKey, workspaceKey = "console-admin-key", "console-workspace-key"
 
 // output is what a program prints.
 type output struct {
-	mu sync.Mutex
-	bytes.Buffer
+	mu      sync.Mutex
+	printed bytes.Buffer // not embedded: its ReadFrom would pass the lock by
 }
 
 func (o *output) Write(p []byte) (int, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	return o.Buffer.Write(p)
+	return o.printed.Write(p)
 }
 
 func (o *output) text() string {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	return o.String()
+	return o.printed.String()
 }
 
 // startGateway runs ./local and gives the address that it prints for the console.
