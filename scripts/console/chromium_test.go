@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -27,22 +28,32 @@ type browser struct {
 	asked   []string // addresses of requests since the last take
 }
 
+// chromium finds the browser: that of the machine, or else that of the npm package which
+// `make deps` installs.
+func chromium(t *testing.T) string {
+	t.Helper()
+	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
+		if path, err := exec.LookPath(name); err == nil {
+			return path
+		}
+	}
+	cmd := exec.Command("node", "--input-type=module", "-e", "const {default: c} = await import('@sparticuz/chromium'); console.log(await c.executablePath())")
+	cmd.Dir = "../clients"
+	path, err := cmd.Output()
+	if err != nil || runtime.GOARCH != "amd64" {
+		t.Skip("no Chromium on this machine: run make deps on x86-64, or install Debian's package chromium, to test the console in a browser")
+	}
+	return strings.TrimSpace(string(path))
+}
+
 // startBrowser opens a blank page. It skips the test on machines without Chromium.
 func startBrowser(t *testing.T) *browser {
 	t.Helper()
-	program := ""
-	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
-		if path, err := exec.LookPath(name); err == nil {
-			program = path
-			break
-		}
-	}
-	if program == "" {
-		t.Skip("no Chromium on this machine: install Debian's package chromium to test the console in a browser")
-	}
+	program := chromium(t)
 	profile := t.TempDir()
 	cmd := exec.Command(program, "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run", "--disable-background-networking",
 		"--remote-debugging-port=0", "--user-data-dir="+profile, "about:blank")
+	cmd.Env = append(os.Environ(), "LANG=en_US.UTF-8", "LC_ALL=en_US.UTF-8") // Chromium has no valid language for the locale POSIX
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}

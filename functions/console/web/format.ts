@@ -16,7 +16,7 @@ export function dollars(n: number | null | undefined): string {
 export const millis = (n: number | null | undefined) => n == null ? "–" : n >= 1000 ? (n / 1000).toFixed(2) + " s" : n >= 10 ? Math.round(n) + " ms" : n.toFixed(1) + " ms";
 export const percent = (n: number | null | undefined) => n == null ? "–" : plain.format(n) + "%";
 
-const near = new Intl.DateTimeFormat(undefined, { month: "short", day: "numeric", hour: "2-digit", minute: "2-digit", second: "2-digit" });
+const near = new Intl.DateTimeFormat("en-US", { month: "short", day: "numeric", hour: "2-digit", minute: "2-digit", second: "2-digit" });
 export const moment = (iso: string) => { const d = new Date(iso); return isNaN(d.getTime()) ? iso : near.format(d); };
 
 // json writes a value for people. Deep and large values are cut.

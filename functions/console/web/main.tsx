@@ -76,7 +76,7 @@ function App() {
   return <><a class="skip" href="#content">Skip to content</a><div class="bar"><strong>AI gateway</strong>
     <nav aria-label="Pages">{pages.map(([to, name]) => <Link to={to} aria-current={to === path || to === "/console/logs" && path.startsWith("/console/logs/") ? "page" : undefined}>{name}</Link>)}<a href="/v1/docs">API reference</a></nav>
     <form role="search" onSubmit={(e: any) => { e.preventDefault(); const id = e.target.elements.find.value.trim(); if (id) go("/console/logs/" + encodeURIComponent(id)); }}><label for="find">Log id</label><input id="find" name="find" placeholder="Press / to search" /></form>
-    <button type="button" onClick={out}>Sign out</button></div><main id="content" tabIndex={-1}>{shown}<footer>Times are in {Intl.DateTimeFormat().resolvedOptions().timeZone}.</footer></main></>;
+    <button type="button" onClick={out}>Sign out</button></div><main id="content" tabIndex={-1}>{shown}<footer>Times are in {Intl.DateTimeFormat("en-US").resolvedOptions().timeZone}.</footer></main></>;
 }
 
 render(<App />, document.getElementById("root")!);
