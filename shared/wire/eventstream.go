@@ -269,6 +269,33 @@ func AppendEventStream(dst []byte, event string, data []byte) []byte {
 	return binary.BigEndian.AppendUint32(dst, crc32.ChecksumIEEE(dst[start:]))
 }
 
+// EventStreamSize returns the length of the message at the beginning of in, which a parser has
+// read before; 0 if it is not whole.
+func EventStreamSize(in []byte) int {
+	if len(in) < esPrelude {
+		return 0
+	}
+	if n := binary.BigEndian.Uint32(in); uint64(n) <= uint64(len(in)) && n >= esPrelude+esTrailer {
+		return int(n)
+	}
+	return 0
+}
+
+// AppendEventStreamPayload appends a whole message with other data and the same headers. ok is
+// false for an error, whose data is in its headers.
+func AppendEventStreamPayload(dst, message, data []byte) (out []byte, ok bool) {
+	headers := esPrelude + int(binary.BigEndian.Uint32(message[4:]))
+	var h messageHeaders
+	if headers > len(message)-esTrailer || !h.read(message[esPrelude:headers]) || string(h.kind) == "error" {
+		return dst, false
+	}
+	start := len(dst)
+	dst = append(append(dst, message[:headers]...), data...)
+	binary.BigEndian.PutUint32(dst[start:], uint32(len(dst)-start+esTrailer))
+	binary.BigEndian.PutUint32(dst[start+8:], crc32.ChecksumIEEE(dst[start:start+8]))
+	return binary.BigEndian.AppendUint32(dst, crc32.ChecksumIEEE(dst[start:])), true
+}
+
 func appendHeader(dst []byte, name, value string) []byte {
 	dst = append(append(dst, byte(len(name))), name...)
 	dst = binary.BigEndian.AppendUint16(append(dst, esString), uint16(len(value)))

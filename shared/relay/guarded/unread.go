@@ -64,7 +64,7 @@ func (s *State) Waits(stream bool) bool {
 }
 
 // Whole runs the guardrails behind a response that is passed on. The result is what the
-// client gets; it differs from body only where a guardrail changed a JSON body.
+// client gets; it differs from body only in the texts that a guardrail changed.
 func (s *State) Whole(contentType string, body []byte) ([]byte, error) {
 	doc, ok := said.Read(contentType, body)
 	if !ok {
@@ -84,10 +84,14 @@ func (s *State) Whole(contentType string, body []byte) ([]byte, error) {
 		return nil, f
 	case !changed:
 		return body, nil
-	case !doc.Own:
-		return nil, s.Verdict.deny(false, s.Results.After) // a change of a stream cannot be written into it
+	case doc.Own:
+		return made, nil
 	}
-	return made, nil
+	out, ok := said.Rewrite(contentType, body, made)
+	if !ok {
+		return nil, s.Verdict.deny(false, s.Results.After) // the change cannot be written into the stream
+	}
+	return out, nil
 }
 
 // Ended runs the guardrails that judge a stream once it has been passed on. They only
