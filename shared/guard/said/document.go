@@ -13,7 +13,8 @@ type Document struct {
 	JSON []byte // nil: there is no text in the body
 	// Own: JSON is the body itself, so that changes can be written back.
 	Own bool
-	// Unread: the body has a document that cannot be read, which is not in JSON.
+	// Unread: the body has a document, or the beginning of a binary message, that cannot be
+	// read and is not in JSON.
 	Unread bool
 }
 
@@ -68,6 +69,7 @@ func readFrames(body []byte, j *joined) (ok bool) {
 		ok = true
 		return j.event(event, data)
 	})
+	j.unread = j.unread || p.End(nil) != nil // the text of an incomplete message
 	return ok && err == nil
 }
 

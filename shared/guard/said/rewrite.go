@@ -17,7 +17,7 @@ const none = -1
 // origin is where an event comes from.
 type origin struct {
 	parent int   // the source that contains it in base64, as piece; none: the body
-	piece  piece //
+	piece  piece // of parent
 	end    int   // the end of the event in the body, unless a framing contains it
 }
 

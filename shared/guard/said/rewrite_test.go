@@ -174,6 +174,22 @@ func TestRewriteRefusesWhatIsNotInEvents(t *testing.T) {
 	}
 }
 
+// TestIncompleteMessagesAreUnread: a client may read the text of a message that was cut off.
+func TestIncompleteMessagesAreUnread(t *testing.T) {
+	t.Parallel()
+	const kind = "application/vnd.amazon.eventstream"
+	whole := wire.AppendEventStream(nil, "chunk", []byte(`{"delta":{"text":"ann"}}`))
+	two := append(bytes.Clone(whole), whole...)
+	if doc, ok := Read(kind, two); !ok || doc.Unread {
+		t.Error("whole messages are unread")
+	}
+	for n := len(whole) + 1; n < len(two); n++ {
+		if doc, ok := Read(kind, two[:n]); !ok || !doc.Unread || !bytes.Contains(doc.JSON, []byte("ann")) {
+			t.Errorf("%d of %d bytes: read %v, unread %v, %s", n, len(two), ok, doc.Unread, doc.JSON)
+		}
+	}
+}
+
 // TestDifferenceMakesTheOtherText checks that the replacements give the new text, whatever both
 // have in common.
 func TestDifferenceMakesTheOtherText(t *testing.T) {
