@@ -10,6 +10,8 @@ import (
 	"path"
 	"strings"
 	"time"
+
+	"gateway/shared/admin"
 )
 
 //go:embed dist
@@ -72,21 +74,9 @@ func serve(w http.ResponseWriter, r *http.Request, name string) {
 	h.Set("Content-Type", media)
 	h.Set("Cache-Control", caching)
 	h.Set("Vary", "Accept-Encoding")
-	if packed, err := fs.ReadFile(dist, "dist/"+file+".gz"); err == nil && acceptsGzip(r.Header.Get("Accept-Encoding")) {
+	if packed, err := fs.ReadFile(dist, "dist/"+file+".gz"); err == nil && admin.AcceptsGzip(r.Header) {
 		h.Set("Content-Encoding", "gzip")
 		content = packed
 	}
 	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(content))
-}
-
-// acceptsGzip reports whether an Accept-Encoding header allows gzip.
-func acceptsGzip(header string) bool {
-	for part := range strings.SplitSeq(header, ",") {
-		coding, weight, _ := strings.Cut(strings.TrimSpace(part), ";")
-		if strings.EqualFold(strings.TrimSpace(coding), "gzip") {
-			q := strings.ReplaceAll(weight, " ", "")
-			return strings.Trim(q, "0.") != "q="
-		}
-	}
-	return false
 }

@@ -22,6 +22,8 @@ type browser struct {
 	conn *websocket.Conn
 	id   int
 
+	session string // of the page
+
 	mu      sync.Mutex
 	answers map[int]chan json.RawMessage
 	faults  []string // what the page reported since the last take
@@ -79,15 +81,12 @@ func startBrowser(t *testing.T) *browser {
 	var target struct{ TargetID, SessionID string }
 	b.call("", "Target.createTarget", map[string]any{"url": "about:blank"}, &target)
 	b.call("", "Target.attachToTarget", map[string]any{"targetId": target.TargetID, "flatten": true}, &target)
-	session = target.SessionID
+	b.session = target.SessionID
 	for _, domain := range []string{"Page", "Runtime", "Log", "Network"} {
 		b.do(domain+".enable", nil)
 	}
 	return b
 }
-
-// session is that of the only page of the only browser.
-var session string
 
 func (b *browser) read() {
 	for {
@@ -114,7 +113,7 @@ func (b *browser) read() {
 	}
 }
 
-// note keeps what a page must not do, and its requests.
+// note records faults of a page, and its requests.
 func (b *browser) note(method string, params json.RawMessage) {
 	var p struct {
 		Type    string
@@ -132,7 +131,7 @@ func (b *browser) note(method string, params json.RawMessage) {
 	}
 }
 
-// take gives what was noted, and forgets it.
+// take returns the faults and requests since the last take.
 func (b *browser) take() (faults, asked []string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -173,17 +172,17 @@ func (b *browser) call(session, method string, params map[string]any, out any) {
 
 func (b *browser) do(method string, params map[string]any) {
 	b.t.Helper()
-	b.call(session, method, params, nil)
+	b.call(b.session, method, params, nil)
 }
 
-// eval gives the value of an expression in the page as text.
+// eval returns the value of an expression in the page as text.
 func (b *browser) eval(expression string) string {
 	b.t.Helper()
 	var out struct {
 		Result           struct{ Value any }
 		ExceptionDetails any
 	}
-	b.call(session, "Runtime.evaluate", map[string]any{"expression": expression, "returnByValue": true}, &out)
+	b.call(b.session, "Runtime.evaluate", map[string]any{"expression": expression, "returnByValue": true}, &out)
 	if out.ExceptionDetails != nil {
 		b.t.Fatalf("%s: %v", expression, out.ExceptionDetails)
 	}
@@ -227,7 +226,7 @@ func (b *browser) shoot(name string) {
 		return
 	}
 	var out struct{ Data string }
-	b.call(session, "Page.captureScreenshot", map[string]any{"format": "png"}, &out)
+	b.call(b.session, "Page.captureScreenshot", map[string]any{"format": "png"}, &out)
 	raw, err := base64.StdEncoding.DecodeString(out.Data)
 	if err == nil {
 		err = os.WriteFile(filepath.Join(dir, name+".png"), raw, 0o644)

@@ -68,7 +68,7 @@ func (d *Document) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	body := d.plain
-	if takesGzip(r.Header) {
+	if AcceptsGzip(r.Header) {
 		h.Set("Content-Encoding", "gzip")
 		body = d.packed
 	}
@@ -90,9 +90,8 @@ func (d *Document) known(h http.Header) bool {
 	return false
 }
 
-// takesGzip tells whether a caller names gzip among what it can read (RFC 9110,
-// 12.5.3).
-func takesGzip(h http.Header) bool {
+// AcceptsGzip reports whether the Accept-Encoding of a request allows gzip (RFC 9110, 12.5.3).
+func AcceptsGzip(h http.Header) bool {
 	for _, v := range h.Values("Accept-Encoding") {
 		for coding := range strings.SplitSeq(v, ",") {
 			name, weight, _ := strings.Cut(coding, ";")

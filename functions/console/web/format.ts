@@ -19,8 +19,10 @@ export const percent = (n: number | null | undefined) => n == null ? "–" : pla
 const near = new Intl.DateTimeFormat("en-US", { month: "short", day: "numeric", hour: "2-digit", minute: "2-digit", second: "2-digit" });
 export const moment = (iso: string) => { const d = new Date(iso); return isNaN(d.getTime()) ? iso : near.format(d); };
 
-// json writes a value for people. Deep and large values are cut.
+// maxShown is how many characters of a value are shown at first.
 export const maxShown = 64 << 10;
+
+// json formats a value.
 export function json(v: unknown): string {
   try { return typeof v === "string" ? v : JSON.stringify(v, null, 2) ?? ""; } catch { return "(nested too deeply to be shown)"; }
 }

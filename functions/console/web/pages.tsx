@@ -1,7 +1,7 @@
 import { useState } from "preact/hooks";
-import { address } from "./api";
+import { address, call } from "./api";
 import { count, dollars, millis, moment, percent } from "./format";
-import { between, call, Copy, Link, Plot, Range, rangeOf, setQuery, State, Text, useCalls } from "./ui";
+import { between, Copy, Link, Plot, Range, rangeOf, setQuery, State, Text, useCalls } from "./ui";
 
 const query = () => new URLSearchParams(location.search);
 

@@ -1,6 +1,6 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import uPlot from "uplot";
-import { call, Failure } from "./api";
+import { Failure } from "./api";
 import { json, maxShown } from "./format";
 
 // go shows another address of the console without loading the page again.
@@ -120,4 +120,3 @@ export function Plot({ title, points, format }: { title: string; points: [string
     <details><summary>Values</summary><div class="scroll" tabIndex={0} role="region" aria-label={title + " values"}><table><thead><tr><th>Time</th><th class="n">{title}</th></tr></thead>
       <tbody>{points.map((p) => <tr><td>{p[0]}</td><td class="n">{format(p[1])}</td></tr>)}</tbody></table></div></details></figure>;
 }
-export { call };
