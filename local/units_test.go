@@ -8,6 +8,8 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+
+	"gateway/shared/pricing"
 )
 
 // TestUnitsAreReservedAndBooked orders what is priced by seconds and images below /proxy and at
@@ -86,6 +88,64 @@ func TestUnitsAreReservedAndBooked(t *testing.T) {
 		return nil
 	})
 }
+
+// TestImagesArePricedByTheirMegapixels makes images at a host that charges by the megapixel and
+// reports no size. Each is charged by the size in its header, else by the requested one.
+func TestImagesArePricedByTheirMegapixels(t *testing.T) {
+	t.Parallel()
+	const inBytes = `{"data":[{"b64_json":"` + pngHeader640x480 + `"}]}`
+	host := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		w.Header().Set("Content-Type", "application/json")
+		if strings.Contains(string(body), "b64_json") {
+			_, _ = io.WriteString(w, inBytes)
+			return
+		}
+		_, _ = io.WriteString(w, `{"data":[{"url":"https://a.example/1.png"},{"url":"https://a.example/2.png"}]}`)
+	}))
+	t.Cleanup(host.Close)
+	r := start(t)
+	r.save("flux", fmt.Sprintf(`"ai_provider_id":"together-ai","key":"k","configurations":{"custom_host":%q}`, host.URL))
+	const model = `"model":"black-forest-labs/FLUX.1-schnell","prompt":"x"`
+	price, ok := pricing.Default().Price("together-ai", "black-forest-labs/FLUX.1-schnell", pricing.Options{})
+	if !ok {
+		t.Fatal("the model has no price")
+	}
+	for _, c := range []struct {
+		body   string
+		pixels int64
+	}{
+		{`{` + model + `,"n":2,"width":512,"height":768}`, 2 * 512 * 768},
+		{`{` + model + `,"n":2,"size":"512x512"}`, 2 * 512 * 512},
+		{`{` + model + `,"n":2}`, 2 * 1024 * 1024},
+		{`{` + model + `,"n":2,"size":"1000x1000","steps":8}`, 2 * 2 * 1000 * 1000},
+		{`{` + model + `,"width":1024,"height":1024,"response_format":"b64_json"}`, 640 * 480},
+	} {
+		key := r.newKey(`"usage_limits":{"type":"cost","credit_limit":1}`)
+		got := r.call("POST", "/proxy/images/generations", c.body, "X-Gateway-Api-Key", key, "X-Gateway-Provider", "@flux")
+		if got.status != 200 {
+			t.Errorf("%s: %d %s", c.body, got.status, got.body)
+			continue
+		}
+		var u pricing.Usage
+		u.Set(pricing.Pixels, c.pixels)
+		want, _ := price.Cost(u).USD().Float64()
+		eventually(t, func() error {
+			if limits := limitsOf(r, key); limits["current_usage"] != want {
+				return fmt.Errorf("%s: %v, want %v", c.body, limits["current_usage"], want)
+			}
+			return nil
+		})
+	}
+	for _, rec := range r.records(5) {
+		if !rec.Priced || rec.Cost == 0 {
+			t.Errorf("%+v", rec)
+		}
+	}
+}
+
+// pngHeader640x480 is the beginning of a PNG in base64.
+const pngHeader640x480 = "iVBORw0KGgoAAAANSUhEUgAAAoAAAAHgCAYAAAA10dzk"
 
 // Moderation is free: it states no units, and a budget does not need any.
 func TestModerationsPassUnderABudget(t *testing.T) {

@@ -2,6 +2,7 @@
 package images
 
 import (
+	"cmp"
 	"strconv"
 	"strings"
 
@@ -50,35 +51,44 @@ const (
 // demand is what a request for images may cost: they are priced by their number,
 // quality and size, or by tokens.
 func demand(get relay.Get, _ int64) (d relay.Demand) {
-	n := int64(1)
-	if v, err := strconv.ParseInt(get("n"), 10, 32); err == nil && v > 1 {
-		n = v
-	}
+	n := max(number(get("n")), 1)
 	d.Quality, d.Size = get("quality"), get("size")
 	if d.Size == "" {
 		d.Size = "1024x1024"
 	}
 	d.Most.Set(pricing.Images, n)
 	d.Most.Set(pricing.ImageOut, n*tokensMade)
-	d.Most.Set(pricing.Megapixels, n*megapixels(get))
+	d.Pixels = pixels(get)
+	d.Steps = number(get("steps"))
+	d.Most.Set(pricing.Megapixels, n*(cmp.Or(d.Pixels, mostPixels)+999_999)/1_000_000)
 	d.Assumed.Set(pricing.Images, n)
 	d.Assumed.Estimated = true
 	return d
 }
 
-// megapixels is the most that one image has, by its size or by its sides.
-func megapixels(get relay.Get) int64 {
-	const usual = 2 // without a size
+// mostPixels bounds an image whose size the request does not state.
+const mostPixels = 2_000_000
+
+// maxSide bounds a width and a height, so that no product of them overflows.
+const maxSide = 1 << 16
+
+// pixels returns how many pixels one image has, by its size or by its sides; zero if the request
+// states neither.
+func pixels(get relay.Get) int64 {
 	width, height, _ := strings.Cut(get("size"), "x")
 	if w := get("width"); w != "" {
 		width, height = w, get("height")
 	}
-	w, err := strconv.ParseInt(width, 10, 32)
-	h, also := strconv.ParseInt(height, 10, 32)
-	if err != nil || also != nil || w <= 0 || h <= 0 {
-		return usual
+	return min(number(width), maxSide) * min(number(height), maxSide)
+}
+
+// number reads a positive integer; zero if the text is none.
+func number(text string) int64 {
+	n, err := strconv.ParseInt(text, 10, 32)
+	if err != nil || n < 0 {
+		return 0
 	}
-	return (w*h + 999_999) / 1_000_000
+	return n
 }
 
 func demandOfForm(get relay.Get, bytes int64) relay.Demand {

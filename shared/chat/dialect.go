@@ -261,6 +261,8 @@ type Meter struct {
 	OutputBytes   int64 // text made, for an estimate where usage is missing
 	Pieces        int64 // pieces of text in a stream
 	NextEvent     int64 // number of the next event, where a dialect numbers them
+	Sized         int64 // images whose size could be read
+	Pixels        int64 // of those images
 	Served
 }
 

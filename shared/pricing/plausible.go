@@ -12,7 +12,7 @@ var mostUnits = [NumClasses]int64{
 	Requests: 10_000, WebSearches: 100_000, FileSearches: 100_000, EnterpriseSearches: 100_000, MapSearches: 100_000, XSearches: 100_000,
 	CodeExecutions: 100_000, AttachmentSearches: 100_000, Images: 10_000, InputImages: 100_000, Megapixels: 1_000_000,
 	Seconds: 10_000_000, VideoIn: 10_000_000, Characters: 100_000_000, Pages: 10_000_000, RoutingUnits: MostTokens,
-	TrainingTokens: MaxUnits, TrainingHours: 1_000_000,
+	Pixels: MaxUnits - 1, TrainingTokens: MaxUnits, TrainingHours: 1_000_000,
 }
 
 // Limit returns u without counts that no single request can have. Such claims of a host are

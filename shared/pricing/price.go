@@ -93,6 +93,9 @@ func (p *Price) priced(c Class) bool {
 	if p.byMinute && (c == Seconds || audioTokens&(1<<c) != 0) {
 		return true
 	}
+	if p.ByMegapixel() && (c == Pixels || c == Images) {
+		return true // images are charged by their pixels
+	}
 	for _, f := range fallback[c] {
 		if p.has&(1<<f) != 0 {
 			return true
@@ -116,6 +119,9 @@ func (p Price) Covers(u Usage) bool {
 	if p.byMinute && u.N(Seconds) == 0 && p.has&audioTokens == 0 {
 		// Only minutes have a price, and they were not counted.
 		return u.has&audioTokens == 0
+	}
+	if p.ByMegapixel() && u.N(Images) > 0 {
+		return u.has&(1<<Megapixels|1<<Pixels) != 0
 	}
 	return true
 }
@@ -145,10 +151,16 @@ func (p Price) Cost(u Usage) NanoDollars {
 	for ; set != 0; set &= set - 1 {
 		c := bits.TrailingZeros64(set)
 		n, rate := u.n[c], p.rate[c]
+		if Class(c) == Pixels {
+			rate = p.rate[Megapixels]
+		}
 		if n <= 0 || rate == 0 {
 			continue
 		}
 		h, l := bits.Mul64(uint64(n), uint64(rate))
+		if Class(c) == Pixels {
+			h, l = perMegapixel(h, l)
+		}
 		if h >= tooMuch {
 			return math.MaxInt64
 		}

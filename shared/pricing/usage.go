@@ -43,6 +43,7 @@ const (
 
 	CacheWrite30m // tokens in, written for half an hour
 	CacheWrite12h // tokens in, written for twelve hours
+	Pixels        // pixels of the images made, where priced by the megapixel and the host reports none; see Price.CountPixels
 	NumClasses
 )
 
@@ -52,7 +53,7 @@ var classNames = [NumClasses]string{
 	"output", "reasoning", "audio_out", "image_out", "requests", "web_searches", "images", "seconds", "characters", "pages",
 	"image_cache_read", "video_out", "file_searches", "enterprise_searches", "map_searches", "x_searches", "code_executions",
 	"attachment_searches", "routing_units", "input_images", "megapixels", "video_in", "training_tokens", "training_hours",
-	"cache_write_30m", "cache_write_12h",
+	"cache_write_30m", "cache_write_12h", "pixels",
 }
 
 // String is the class's name in records.

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"gateway/shared/chat"
+	"gateway/shared/dialect/imagesize"
 	"gateway/shared/dialect/upstream"
 	"gateway/shared/pricing"
 	"gateway/shared/wire"
@@ -173,6 +174,11 @@ func (m members) decode(dst, body []byte, h http.Header, asked *chat.Asked) ([]b
 	o.Close('}')
 	meter := chat.Meter{Complete: true, Started: true}
 	meter.Usage.Set(pricing.Images, int64(len(a.data)+len(a.urls)))
+	for _, s := range a.data {
+		if pixels, ok := imagesize.PixelsOfBase64(s); ok {
+			meter.Sized, meter.Pixels = meter.Sized+1, meter.Pixels+pixels
+		}
+	}
 	return o.B, "", meter, nil
 }
 

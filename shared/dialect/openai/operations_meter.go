@@ -1,6 +1,7 @@
 package openai
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"math"
@@ -8,6 +9,7 @@ import (
 	"strings"
 
 	"gateway/shared/chat"
+	"gateway/shared/dialect/imagesize"
 	"gateway/shared/fault"
 	"gateway/shared/pricing"
 	"gateway/shared/wire"
@@ -55,11 +57,47 @@ func (n *number) ceil() (int64, bool) {
 	return int64(math.Ceil(float64(*n))), true
 }
 
+// imageData is the size of an image in base64.
+type imageData struct {
+	pixels int64
+	known  bool
+}
+
+// UnmarshalJSON implements json.Unmarshaler. It reads the header of the image alone.
+func (i *imageData) UnmarshalJSON(raw []byte) error {
+	if len(raw) > 2 && raw[0] == '"' {
+		i.pixels, i.known = imagesize.PixelsOfBase64(string(bytes.ReplaceAll(raw[1:min(len(raw)-1, maxImageHeader)], []byte(`\/`), []byte("/"))))
+	}
+	return nil
+}
+
+// maxImageHeader bounds how much of an image in base64 is read.
+const maxImageHeader = 160 << 10
+
+// measure adds the sizes of the images whose headers can be read.
+func (a *operationAnswer) measure(m *chat.Meter) {
+	add := func(i imageData) {
+		if i.known {
+			m.Sized, m.Pixels = m.Sized+1, m.Pixels+i.pixels
+		}
+	}
+	add(a.Image)
+	for _, raw := range a.Data {
+		var one struct {
+			Image imageData `json:"b64_json"`
+		}
+		if json.Unmarshal(raw, &one) == nil {
+			add(one.Image)
+		}
+	}
+}
+
 // operationAnswer is what the books need of an answer, or of one event.
 type operationAnswer struct {
 	Type     string            `json:"type"`
 	Model    string            `json:"model"`
 	Data     []json.RawMessage `json:"data"`
+	Image    imageData         `json:"b64_json"` // of an event
 	Duration *number           `json:"duration"`
 	Usage    *operationUsage   `json:"usage"`
 	SVG      *struct {
@@ -106,6 +144,7 @@ func MeterImages(body []byte) chat.Meter {
 	} else if a.Usage != nil && a.Type != "" {
 		m.Usage.Set(pricing.Images, 1) // the event of one whole image
 	}
+	a.measure(&m)
 	if u := a.Usage; u != nil && u.Input != nil {
 		image := max(u.OtherDetails.Image, u.Details.Image)
 		m.Usage.Set(pricing.Input, max(*u.Input-image, 0))

@@ -18,6 +18,7 @@ type Heard struct {
 	Priced        string // the model that it is charged as; "": the target's
 	Mode          string // of its price; "": the answer's
 	Served        chat.Served
+	Sized, Pixels int64 // of images, see chat.Meter
 }
 
 // Hear takes over who made an answer and in which way, before it is charged.
@@ -26,6 +27,7 @@ func (h *Heard) Hear(m chat.Meter) {
 		h.Model = m.Model
 	}
 	h.Served = m.Served
+	h.Sized, h.Pixels = m.Sized, m.Pixels
 }
 
 // AsPriced is Hear for what is charged as the model that it names.
@@ -48,6 +50,7 @@ func (b *Bill) ModelOf() string { return cmp.Or(b.Heard.Priced, b.To.Model) }
 func (b *Bill) Charge(u pricing.Usage) {
 	u = plausible(b, u)
 	price, known := b.priceOf(b.ModelOf(), priceOptions(b, u.InputTokens(), cmp.Or(b.Heard.Mode, b.Heard.Served.Mode, b.Wanted.Mode)), true)
+	u = price.CountPixels(u, pricing.ImageSizes{Pixels: b.Heard.Pixels, Read: b.Heard.Sized, Each: b.Wanted.Pixels, Steps: b.Wanted.Steps})
 	b.Purse.Charge(u, price, known)
 	for _, line := range b.Heard.Served.Also {
 		used := plausible(b, line.Usage)
@@ -153,10 +156,10 @@ func boundOf(b *Bill) (most ledger.Bound, unmeasured bool) {
 	price, known := b.priceOf(b.ModelOf(), priceOptions(b, in, b.Wanted.Mode), true)
 	most = ledger.Bound{Tokens: in + out, Priced: known, Assumed: b.OutAssumed, Rerouted: b.rerouted}
 	if known {
-		most.Cost = price.Bound(in, out) + price.Cost(b.Wanted.Most)
+		most.Cost = price.Bound(in, out) + price.Cost(price.BoundOfPixels(b.Wanted.Most, b.Wanted.Steps))
 		if b.Wanted.Mode != "" { // the provider may serve it as a standard one
 			plain, _ := b.priceOf(b.ModelOf(), priceOptions(b, in, pricing.Standard), true)
-			most.Cost = max(most.Cost, plain.Bound(in, out)+plain.Cost(b.Wanted.Most))
+			most.Cost = max(most.Cost, plain.Bound(in, out)+plain.Cost(plain.BoundOfPixels(b.Wanted.Most, b.Wanted.Steps)))
 		}
 		switch units := price.Measures(b.Wanted.Most); {
 		case price.Bound(in, out) > 0 || price.Free():

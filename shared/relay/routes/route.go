@@ -160,6 +160,8 @@ type Get func(name string) string
 type Demand struct {
 	Quality, Size string        // of images
 	Mode          string        // of the price: batch; "" is standard
+	Pixels        int64         // of one image; zero if the request does not state its size
+	Steps         int64         // inference steps of an image; zero if the request states none
 	Most          pricing.Usage // the most units, besides the tokens of the body, that it may use
 	Assumed       pricing.Usage // what it is charged for when the answer reports nothing
 }
