@@ -14,8 +14,8 @@ import (
 
 	"gateway/shared/admin"
 	"gateway/shared/fault"
-	"gateway/shared/observe"
 	"gateway/shared/observe/otlp"
+	"gateway/shared/observe/senders"
 	"gateway/shared/pricing"
 	"gateway/shared/relay/told"
 	"gateway/shared/usage"
@@ -206,7 +206,7 @@ func (r *rejections) String() string { return strings.Join(r.whys, "; ") }
 // exchangeOf is what a span or a log record says of a request; why not, where it is not
 // taken.
 func exchangeOf(t *otlp.Told, k *kind, now time.Time) (x told.Exchange, why string) {
-	s := observe.See(t)
+	s := senders.Read(t)
 	switch {
 	case s.LoggedHere:
 		return x, "the gateway has the logs of its own spans"
@@ -220,12 +220,15 @@ func exchangeOf(t *otlp.Told, k *kind, now time.Time) (x told.Exchange, why stri
 		took = 0
 	}
 	x = told.Exchange{
-		Created: t.Start, URL: k.path, Method: http.MethodPost, Provider: fault.Clip(s.Provider, 64), Request: s.Request, Response: s.Answer,
+		Created: t.Start, URL: k.path, Method: http.MethodPost, Provider: fault.Clip(s.Provider, 64), Request: s.Request(), Response: s.Answer(),
 		Status: s.Status, Took: took, Stream: s.Stream, TraceID: clean(t.Trace), SpanID: clean(t.ID), ParentSpanID: clean(t.Parent), SpanName: clean(t.Name), Metadata: s.Metadata,
-		Seen: &told.Seen{Endpoint: s.Endpoint, Asked: s.Asked, Model: s.Model, Finish: s.Finish, Usage: s.Usage, FirstByte: s.FirstByte, Agent: usage.Agent{Session: clean(s.Session), ID: clean(s.Agent)}},
+		Seen: &told.Seen{Endpoint: s.Endpoint, Asked: s.Asked, Model: s.Model, Finish: s.Finish, Usage: s.Usage, Mode: s.Mode, Reported: s.Cost, FirstByte: s.FirstByte, Agent: usage.Agent{Session: clean(s.Session), ID: clean(s.Agent)}},
 	}
 	if s.URL != "" {
 		x.URL = s.URL
+	}
+	if s.Kind == senders.Aggregate {
+		x.Seen.Usage, x.Seen.Endpoint, x.Seen.Reported = pricing.Usage{}, "", 0
 	}
 	if !k.priced(t) {
 		// It stands below the span that it belongs to, which is counted.

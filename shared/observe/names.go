@@ -1,7 +1,5 @@
 package observe
 
-import "strings"
-
 // Names of attributes and metrics. The conventions still change, so the names are only in
 // this file.
 const (
@@ -48,24 +46,6 @@ const (
 	attrModality         = "gen_ai.token.modality"
 	metricSpentBefore    = "gen_ai.client.inference.usage."
 	metricSpreadBefore   = "gen_ai.client.inference.operation."
-
-	// Names that senders use beside the conventions.
-	attrInputBefore     = "gen_ai.usage.prompt_tokens"
-	attrOutputBefore    = "gen_ai.usage.completion_tokens"
-	attrReasoningBefore = "gen_ai.usage.reasoning_tokens"
-	attrCacheReadBefore = "gen_ai.usage.cache_read_input_tokens"
-	attrCacheMadeBefore = "gen_ai.usage.cache_creation_input_tokens"
-	attrPromptsBefore   = "gen_ai.prompt."
-	attrAnswersBefore   = "gen_ai.completion."
-	attrAgentID         = "gen_ai.agent.id"
-	attrTextInput       = "gen_ai.usage.text.input_tokens"
-	attrAudioInput      = "gen_ai.usage.audio.input_tokens"
-	attrImageInput      = "gen_ai.usage.image.input_tokens"
-	attrAudioOutput     = "gen_ai.usage.audio.output_tokens"
-	attrImageOutput     = "gen_ai.usage.image.output_tokens"
-	attrHTTPStatus      = "http.response.status_code"
-	attrURL             = "url.full"
-	attrSession         = "session.id"
 
 	// Names for protocols that call no model.
 	attrMethod       = "mcp.method.name"
@@ -157,56 +137,4 @@ func providerName(name string) string {
 		return known
 	}
 	return name
-}
-
-// users are attributes that name the user of a span.
-var users = []string{"user.id", "enduser.id", "gen_ai.user"}
-
-// inferring are the operations that call a model, with their types of requests. The usage
-// of other operations, such as an agent's run, is the sum of those below them.
-var inferring = map[string]string{
-	"chat": "chatComplete", "generate_content": "chatComplete", "text_completion": "complete", "embeddings": "embed",
-}
-
-// called are other names for providers that senders use.
-var called = map[string]string{
-	"az.ai.openai": "azure-openai", "azure": "azure-openai", "azure_openai": "azure-openai", "az.ai.inference": "azure-ai", "aws_bedrock": "bedrock", "aws": "bedrock",
-	"gcp.gen_ai": "google", "gemini": "google", "google_genai": "google", "google_generativeai": "google", "vertex_ai": "vertex-ai", "vertexai": "vertex-ai", "xai": "x-ai",
-	"mistral": "mistral-ai", "mistralai": "mistral-ai", "perplexity": "perplexity-ai", "together": "together-ai", "fireworks": "fireworks-ai",
-	"amazon-bedrock": "bedrock", "bedrock.anthropic": "bedrock", "google.generative-ai": "google", "google.vertex": "vertex-ai", "googlevertex": "vertex-ai",
-	"vertex": "vertex-ai", "vertex.anthropic": "vertex-ai", "googlevertex.anthropic": "vertex-ai", "togetherai": "together-ai", "moonshotai": "moonshot",
-}
-
-// modelKinds are what the AI SDK appends to the name of a provider: the kind of model.
-var modelKinds = map[string]bool{
-	"chat": true, "responses": true, "completion": true, "completions": true, "messages": true, "embedding": true, "embeddings": true, "textembedding": true,
-	"image": true, "speech": true, "transcription": true, "reranking": true, "realtime": true, "batch": true,
-}
-
-// providerCalled returns the id of the provider that the conventions, or a sender, call by
-// this name; the name itself if it is unknown.
-func providerCalled(name string) string {
-	name = strings.ToLower(name)
-	if known, ok := providerNamed(name); ok {
-		return known
-	}
-	if i := strings.LastIndexByte(name, '.'); i > 0 && modelKinds[name[i+1:]] {
-		name = name[:i]
-		if known, ok := providerNamed(name); ok {
-			return known
-		}
-	}
-	return name
-}
-
-func providerNamed(name string) (id string, ok bool) {
-	if id, ok = called[name]; ok {
-		return id, true
-	}
-	for ours, theirs := range providers {
-		if theirs == name {
-			return ours, true
-		}
-	}
-	return "", false
 }

@@ -20,6 +20,8 @@ import (
 	tracepb "go.opentelemetry.io/proto/otlp/trace/v1"
 	"google.golang.org/protobuf/proto"
 
+	"gateway/shared/observe/otlp"
+	"gateway/shared/observe/senders"
 	"gateway/shared/pricing"
 	"gateway/shared/store"
 	"gateway/shared/usage"
@@ -433,4 +435,17 @@ func FuzzContent(f *testing.F) {
 			}
 		}
 	})
+}
+
+// What the gateway exported itself is known as its own, so that two of them that export
+// to each other keep no log twice.
+func TestOurOwnSpansAreKnown(t *testing.T) {
+	t.Parallel()
+	for _, latest := range []bool{false, true} {
+		made := spans(&usage.Record{ID: "01", TraceID: "t", Endpoint: "chatComplete", ClientStatus: 200}, latest, nil)
+		all, err := otlp.ReadTraces(otlp.Traces(&otlp.Origin{}, made))
+		if err != nil || len(all) != 1 || !senders.Read(&all[0]).LoggedHere {
+			t.Errorf("%+v, %v", all, err)
+		}
+	}
 }

@@ -79,7 +79,7 @@ func ReadLogs(b []byte) ([]Told, error) { return readAll(b, readRecord) }
 // requests.
 func readAll(b []byte, read func([]byte, *Told) error) (out []Told, err error) {
 	err = within(b, 1, func(of []byte) error {
-		var origin map[string]any
+		var origin []Attr
 		if err := within(of, 1, func(r []byte) (err error) {
 			origin, err = readAttrs(r, 1)
 			return err
@@ -87,16 +87,32 @@ func readAll(b []byte, read func([]byte, *Told) error) (out []Told, err error) {
 			return err
 		}
 		return within(of, 2, func(scope []byte) error {
+			from := Told{Origin: origin}
+			if err := within(scope, 1, func(b []byte) error { return readScope(b, &from) }); err != nil {
+				return err
+			}
 			return within(scope, 2, func(one []byte) error {
 				if len(out) == MaxTold {
 					return errMany
 				}
-				out = append(out, Told{Origin: origin})
+				out = append(out, from)
 				return read(one, &out[len(out)-1])
 			})
 		})
 	})
 	return out, err
+}
+
+func readScope(b []byte, t *Told) error {
+	return fields(b, func(x field) error {
+		switch x.num {
+		case 1:
+			t.Scope = plain(x.b)
+		case 2:
+			t.Version = plain(x.b)
+		}
+		return nil
+	})
 }
 
 func readSpan(b []byte, t *Told) (err error) {
@@ -177,31 +193,46 @@ func readRecord(b []byte, t *Told) (err error) {
 }
 
 // readAttrs reads the attributes of a message, which are in the field num.
-func readAttrs(b []byte, num int) (map[string]any, error) {
-	return readPairs(b, num, 0)
-}
-
-func readPairs(b []byte, num, depth int) (map[string]any, error) {
-	out := map[string]any{}
-	err := within(b, num, func(pair []byte) error {
+func readAttrs(b []byte, num int) (out []Attr, err error) {
+	err = within(b, num, func(pair []byte) error {
 		if len(out) == maxAttrs {
 			return errAttrs
 		}
-		var key string
-		var value any
-		err := fields(pair, func(x field) (err error) {
-			switch x.num {
-			case 1:
-				key = plain(x.b)
-			case 2:
-				value, err = readValue(x.b, depth)
-			}
-			return err
-		})
-		out[key] = value
+		if out == nil {
+			out = make([]Attr, 0, usualAttrs)
+		}
+		one, err := readPair(pair, 0)
+		out = append(out, one)
 		return err
 	})
 	return out, err
+}
+
+// readPairs reads a list of keys and values within a value.
+func readPairs(b []byte, depth int) (map[string]any, error) {
+	out := map[string]any{}
+	err := within(b, 1, func(pair []byte) error {
+		if len(out) == maxAttrs {
+			return errAttrs
+		}
+		one, err := readPair(pair, depth)
+		out[one.Key] = one.Value
+		return err
+	})
+	return out, err
+}
+
+func readPair(pair []byte, depth int) (a Attr, err error) {
+	err = fields(pair, func(x field) (err error) {
+		switch x.num {
+		case 1:
+			a.Key = plain(x.b)
+		case 2:
+			a.Value, err = readValue(x.b, depth)
+		}
+		return err
+	})
+	return a, err
 }
 
 // readValue reads an AnyValue; nil for one that is empty.
@@ -231,7 +262,7 @@ func readValue(b []byte, depth int) (v any, err error) {
 			})
 			v = list
 		case 6:
-			v, err = readPairs(x.b, 1, depth+1)
+			v, err = readPairs(x.b, depth+1)
 		case 7:
 			v = base64.StdEncoding.EncodeToString(x.b)
 		}

@@ -2,259 +2,337 @@ package otlp
 
 import (
 	stdbytes "bytes"
-	"encoding/json"
-	"errors"
-	"fmt"
 	"math"
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"gateway/shared/fault"
 	"gateway/shared/wire"
 )
 
-// maxDepth is how deep JSON may be: each nested value takes three levels.
-const maxDepth = 12 + 3*maxNested
-
-// The JSON form of OTLP: names in camel case, 64-bit numbers as strings or numbers.
-type (
-	jsonRequest struct {
-		Spans []jsonResource `json:"resourceSpans"`
-		Logs  []jsonResource `json:"resourceLogs"`
-	}
-	jsonResource struct {
-		Resource struct {
-			Attributes jsonPairs `json:"attributes"`
-		} `json:"resource"`
-		Spans []struct {
-			Spans []jsonSpan `json:"spans"`
-		} `json:"scopeSpans"`
-		Logs []struct {
-			Records []jsonRecord `json:"logRecords"`
-		} `json:"scopeLogs"`
-	}
-	jsonSpan struct {
-		Trace      string    `json:"traceId"`
-		ID         string    `json:"spanId"`
-		Parent     string    `json:"parentSpanId"`
-		Name       string    `json:"name"`
-		Start      jsonInt   `json:"startTimeUnixNano"`
-		End        jsonInt   `json:"endTimeUnixNano"`
-		Attributes jsonPairs `json:"attributes"`
-		Events     []struct {
-			Name       string    `json:"name"`
-			Attributes jsonPairs `json:"attributes"`
-		} `json:"events"`
-		Status struct {
-			Message string   `json:"message"`
-			Code    jsonCode `json:"code"`
-		} `json:"status"`
-	}
-	jsonRecord struct {
-		Time       jsonInt   `json:"timeUnixNano"`
-		Observed   jsonInt   `json:"observedTimeUnixNano"`
-		Event      string    `json:"eventName"`
-		Body       jsonValue `json:"body"`
-		Attributes jsonPairs `json:"attributes"`
-		Trace      string    `json:"traceId"`
-		ID         string    `json:"spanId"`
-	}
-	jsonPairs []struct {
-		Key   string    `json:"key"`
-		Value jsonValue `json:"value"`
-	}
-	jsonValue struct {
-		Text  *string  `json:"stringValue"`
-		Bool  *bool    `json:"boolValue"`
-		Int   *jsonInt `json:"intValue"`
-		Real  *real64  `json:"doubleValue"`
-		Bytes *string  `json:"bytesValue"`
-		Array *struct {
-			Values []jsonValue `json:"values"`
-		} `json:"arrayValue"`
-		Pairs *struct {
-			Values jsonPairs `json:"values"`
-		} `json:"kvlistValue"`
-	}
-	jsonInt  int64
-	jsonCode int
-	real64   float64
-)
-
-// UnmarshalJSON implements json.Unmarshaler.
-func (n *jsonInt) UnmarshalJSON(b []byte) error {
-	v, err := strconv.ParseInt(strings.Trim(string(b), `"`), 10, 64)
-	if err != nil {
-		return fmt.Errorf("has %.40s where a whole number of 64 bits must be", b)
-	}
-	*n = jsonInt(v)
-	return nil
+// jsonReader reads requests in the JSON form of OTLP: names in camel case, ids in
+// hexadecimal, 64-bit numbers as strings or numbers. Unknown fields are skipped, and null is
+// the same as an absent field.
+type jsonReader struct {
+	*wire.Decoder
+	keys map[string]string // attribute keys seen so far, so that each is allocated once
 }
 
-// UnmarshalJSON implements json.Unmarshaler: a code is a number, or its name.
-func (c *jsonCode) UnmarshalJSON(b []byte) error {
-	switch strings.Trim(string(b), `"`) {
-	case "1", "STATUS_CODE_OK":
-		*c = StatusOK
-	case "2", "STATUS_CODE_ERROR":
-		*c = StatusError
-	}
-	return nil
-}
-
-// UnmarshalJSON implements json.Unmarshaler: the value is a number or a string.
-func (x *real64) UnmarshalJSON(b []byte) error {
-	v, err := strconv.ParseFloat(strings.Trim(string(b), `"`), 64)
-	if err != nil || math.IsInf(v, 0) || math.IsNaN(v) {
-		v = 0
-	}
-	*x = real64(v)
-	return nil
-}
+// maxKeys limits jsonReader.keys.
+const maxKeys = 1 << 10
 
 // ReadJSONTraces reads an ExportTraceServiceRequest in JSON.
-func ReadJSONTraces(b []byte) (out []Told, err error) {
-	in, err := parse(b)
-	if err != nil {
-		return nil, err
-	}
-	for i := range in.Spans {
-		origin, err := in.Spans[i].Resource.Attributes.read(0)
-		if err != nil {
-			return nil, err
-		}
-		for _, scope := range in.Spans[i].Spans {
-			for j := range scope.Spans {
-				t := Told{Origin: origin}
-				if err := scope.Spans[j].read(&t); err != nil {
-					return nil, err
-				}
-				if out = append(out, t); len(out) > MaxTold {
-					return nil, errMany
-				}
-			}
-		}
-	}
-	return out, nil
+func ReadJSONTraces(b []byte) ([]Told, error) {
+	return readJSON(b, [...]string{"resourceSpans", "scopeSpans", "spans"}, (*jsonReader).span)
 }
 
 // ReadJSONLogs reads an ExportLogsServiceRequest in JSON.
-func ReadJSONLogs(b []byte) (out []Told, err error) {
-	in, err := parse(b)
-	if err != nil {
-		return nil, err
-	}
-	for i := range in.Logs {
-		origin, err := in.Logs[i].Resource.Attributes.read(0)
-		if err != nil {
-			return nil, err
-		}
-		for _, scope := range in.Logs[i].Logs {
-			for j := range scope.Records {
-				t := Told{Origin: origin}
-				if err := scope.Records[j].read(&t); err != nil {
-					return nil, err
-				}
-				if out = append(out, t); len(out) > MaxTold {
-					return nil, errMany
-				}
-			}
-		}
-	}
-	return out, nil
+func ReadJSONLogs(b []byte) ([]Told, error) {
+	return readJSON(b, [...]string{"resourceLogs", "scopeLogs", "logRecords"}, (*jsonReader).record)
 }
 
-func parse(b []byte) (*jsonRequest, error) {
-	if err := wire.CheckStrict(b, maxDepth); err != nil {
-		return nil, err
+// readJSON goes through resources and scopes, which have the same form in both requests.
+// names are the fields of resources, scopes and entries.
+func readJSON(b []byte, names [3]string, read func(*jsonReader, *Told)) (out []Told, err error) {
+	if !utf8.Valid(b) {
+		return nil, fault.Invalid("", "The body is not valid UTF-8")
 	}
 	if wire.KindOf(stdbytes.TrimSpace(b)) != wire.KindObject {
 		return nil, fault.Invalid("", "The body must be a JSON object")
 	}
-	in := new(jsonRequest)
-	err := json.Unmarshal(b, in)
-	var wrong *json.UnmarshalTypeError
-	if errors.As(err, &wrong) {
-		return nil, fault.Invalid(wrong.Field, "is a %s; OTLP has another type there", wrong.Value)
-	}
-	return in, err
-}
-
-func (s *jsonSpan) read(t *Told) (err error) {
-	t.Trace, t.ID, t.Parent, t.Name = t.hexID(s.Trace, traceLen), t.hexID(s.ID, spanLen), t.hexID(s.Parent, spanLen), s.Name
-	t.Start, t.End = instantOf(s.Start), instantOf(s.End)
-	t.Status, t.Message = int(s.Status.Code), s.Status.Message
-	if len(s.Events) > maxEvents {
-		return errEvents
-	}
-	for _, e := range s.Events {
-		attrs, err := e.Attributes.read(0)
-		if err != nil {
-			return err
+	r := &jsonReader{wire.NewDecoder(b), map[string]string{}}
+	r.fields(func(key []byte) {
+		if string(key) != names[0] {
+			return
 		}
-		t.Events = append(t.Events, ToldEvent{e.Name, attrs})
-	}
-	t.Attrs, err = s.Attributes.read(0)
-	return err
-}
-
-func (r *jsonRecord) read(t *Told) (err error) {
-	t.Trace, t.ID, t.Name = t.hexID(r.Trace, traceLen), t.hexID(r.ID, spanLen), r.Event
-	if t.Start = instantOf(r.Time); t.Start.IsZero() {
-		t.Start = instantOf(r.Observed)
-	}
-	t.End = t.Start
-	if t.Body, err = r.Body.read(0); err != nil {
-		return err
-	}
-	t.Attrs, err = r.Attributes.read(0)
-	return err
-}
-
-func instantOf(n jsonInt) time.Time { return at(uint64(n)) }
-
-func (p jsonPairs) read(depth int) (map[string]any, error) {
-	if len(p) > maxAttrs {
-		return nil, errAttrs
-	}
-	out := make(map[string]any, len(p))
-	for _, one := range p {
-		v, err := one.Value.read(depth)
-		if err != nil {
-			return nil, err
-		}
-		out[one.Key] = v
+		r.list(func() {
+			// The resource may come after its spans.
+			first := len(out)
+			var origin []Attr
+			r.fields(func(key []byte) {
+				switch string(key) {
+				case "resource":
+					r.fields(func(key []byte) {
+						if string(key) == "attributes" {
+							origin = r.attrs()
+						}
+					})
+				case names[1]:
+					r.list(func() { out = r.scope(out, names[2], read) })
+				}
+			})
+			for i := first; i < len(out); i++ {
+				out[i].Origin = origin
+			}
+		})
+	})
+	if err := r.End(); err != nil {
+		return nil, err
 	}
 	return out, nil
 }
 
-func (v *jsonValue) read(depth int) (any, error) {
-	if depth > maxNested {
-		return nil, errNested
+// scope appends the entries of one instrumentation.
+func (r *jsonReader) scope(out []Told, entries string, read func(*jsonReader, *Told)) []Told {
+	first := len(out)
+	var of Told
+	r.fields(func(key []byte) {
+		switch string(key) {
+		case "scope":
+			r.fields(func(key []byte) {
+				switch string(key) {
+				case "name":
+					of.Scope = r.Str()
+				case "version":
+					of.Version = r.Str()
+				}
+			})
+		case entries:
+			r.list(func() {
+				if len(out) == MaxTold {
+					r.FailWith(errMany)
+					return
+				}
+				out = append(out, Told{})
+				read(r, &out[len(out)-1])
+			})
+		}
+	})
+	for i := first; i < len(out); i++ {
+		out[i].Scope, out[i].Version = of.Scope, of.Version
 	}
-	switch {
-	case v.Text != nil:
-		return *v.Text, nil
-	case v.Bool != nil:
-		return *v.Bool, nil
-	case v.Int != nil:
-		return int64(*v.Int), nil
-	case v.Real != nil:
-		return float64(*v.Real), nil
-	case v.Bytes != nil:
-		return *v.Bytes, nil
-	case v.Array != nil:
-		list := make([]any, len(v.Array.Values))
-		for i := range list {
-			var err error
-			if list[i], err = v.Array.Values[i].read(depth + 1); err != nil {
-				return nil, err
+	return out
+}
+
+// fields calls f for each field of an object with a value that is not null. A field may not
+// occur twice: readers would disagree about which of them counts.
+func (r *jsonReader) fields(f func(key []byte)) {
+	var seen [24]string
+	n := 0
+	for key := range r.Object {
+		for i := range n {
+			if seen[i] == string(key) {
+				r.Fail("has the field %.40q twice", key)
+				return
 			}
 		}
-		return list, nil
-	case v.Pairs != nil:
-		return v.Pairs.Values.read(depth + 1)
+		if n < len(seen) {
+			seen[n] = r.key(key)
+			n++
+		}
+		if !r.Null() {
+			f(key)
+		}
 	}
-	return nil, nil
+}
+
+// list calls f for each element of an array.
+func (r *jsonReader) list(f func()) {
+	for range r.Array {
+		f()
+	}
+}
+
+// key returns a key as a string.
+func (r *jsonReader) key(b []byte) string {
+	if known, ok := r.keys[string(b)]; ok {
+		return known
+	}
+	s := string(b)
+	if len(r.keys) < maxKeys {
+		r.keys[s] = s
+	}
+	return s
+}
+
+func (r *jsonReader) span(t *Told) {
+	r.fields(func(key []byte) {
+		switch string(key) {
+		case "traceId":
+			t.Trace = t.hexID(r.Bytes(), traceLen)
+		case "spanId":
+			t.ID = t.hexID(r.Bytes(), spanLen)
+		case "parentSpanId":
+			t.Parent = t.hexID(r.Bytes(), spanLen)
+		case "name":
+			t.Name = r.Str()
+		case "startTimeUnixNano":
+			t.Start = r.time()
+		case "endTimeUnixNano":
+			t.End = r.time()
+		case "attributes":
+			t.Attrs = r.attrs()
+		case "events":
+			r.list(func() { r.event(t) })
+		case "status":
+			r.fields(func(key []byte) {
+				switch string(key) {
+				case "message":
+					t.Message = r.Str()
+				case "code":
+					t.Status = r.code()
+				}
+			})
+		}
+	})
+}
+
+func (r *jsonReader) event(t *Told) {
+	if len(t.Events) == maxEvents {
+		r.FailWith(errEvents)
+		return
+	}
+	var e ToldEvent
+	r.fields(func(key []byte) {
+		switch string(key) {
+		case "name":
+			e.Name = r.Str()
+		case "attributes":
+			e.Attrs = r.attrs()
+		}
+	})
+	t.Events = append(t.Events, e)
+}
+
+func (r *jsonReader) record(t *Told) {
+	var observed time.Time
+	r.fields(func(key []byte) {
+		switch string(key) {
+		case "timeUnixNano":
+			t.Start = r.time()
+		case "observedTimeUnixNano":
+			observed = r.time()
+		case "eventName":
+			t.Name = r.Str()
+		case "body":
+			t.Body = r.value(0)
+		case "attributes":
+			t.Attrs = r.attrs()
+		case "traceId":
+			t.Trace = t.hexID(r.Bytes(), traceLen)
+		case "spanId":
+			t.ID = t.hexID(r.Bytes(), spanLen)
+		}
+	})
+	if t.Start.IsZero() {
+		t.Start = observed
+	}
+	t.End = t.Start
+}
+
+// number returns the digits of a number, which may be written as a string.
+func (r *jsonReader) number() []byte {
+	if r.Kind() == wire.KindString {
+		return r.Bytes()
+	}
+	return r.Num()
+}
+
+func (r *jsonReader) int() int64 {
+	raw := r.number()
+	n, err := strconv.ParseInt(string(raw), 10, 64)
+	if err != nil && r.Err() == nil {
+		r.Fail("must be a whole number of 64 bits, not %.40q", raw)
+	}
+	return n
+}
+
+func (r *jsonReader) time() time.Time { return at(uint64(r.int())) }
+
+// code is a status: a number, or its name.
+func (r *jsonReader) code() int {
+	switch string(r.number()) {
+	case "1", "STATUS_CODE_OK":
+		return StatusOK
+	case "2", "STATUS_CODE_ERROR":
+		return StatusError
+	}
+	return 0
+}
+
+func (r *jsonReader) attrs() (out []Attr) {
+	for range r.Array {
+		if len(out) == maxAttrs {
+			r.FailWith(errAttrs)
+			return nil
+		}
+		if out == nil {
+			out = make([]Attr, 0, usualAttrs)
+		}
+		out = append(out, r.pair(0))
+	}
+	return out
+}
+
+func (r *jsonReader) pair(depth int) (a Attr) {
+	for key := range r.Object {
+		switch string(key) {
+		case "key":
+			a.Key = r.key(r.Bytes())
+		case "value":
+			if !r.Null() {
+				a.Value = r.value(depth)
+			}
+		}
+	}
+	return a
+}
+
+// value reads an AnyValue; nil for an empty one.
+func (r *jsonReader) value(depth int) (v any) {
+	if depth > maxNested {
+		r.FailWith(errNested)
+		return nil
+	}
+	for key := range r.Object {
+		if r.Null() {
+			continue
+		}
+		switch string(key) {
+		case "stringValue", "bytesValue":
+			v = r.Str()
+		case "boolValue":
+			v = r.Bool()
+		case "intValue":
+			v = r.int()
+		case "doubleValue":
+			v = r.real()
+		case "arrayValue":
+			list := []any{}
+			r.fields(func(key []byte) {
+				if string(key) == "values" {
+					r.list(func() { list = append(list, r.value(depth+1)) })
+				}
+			})
+			v = list
+		case "kvlistValue":
+			pairs := map[string]any{}
+			r.fields(func(key []byte) {
+				if string(key) == "values" {
+					r.list(func() {
+						if len(pairs) == maxAttrs {
+							r.FailWith(errAttrs)
+							return
+						}
+						one := r.pair(depth + 1)
+						pairs[one.Key] = one.Value
+					})
+				}
+			})
+			v = pairs
+		}
+	}
+	return v
+}
+
+// real reads a number. Numbers that JSON cannot have are strings, and stay strings.
+func (r *jsonReader) real() any {
+	raw := string(r.number())
+	x, err := strconv.ParseFloat(raw, 64)
+	if err != nil || math.IsInf(x, 0) || math.IsNaN(x) {
+		return strings.Clone(raw)
+	}
+	return x
 }

@@ -9,13 +9,15 @@ import (
 
 // Told is a span or a log record that another sender reports. Values of attributes are
 // strings, bools, int64, float64, []any and map[string]any; bytes are given as base64.
+// Attributes are in the order in which they were sent; a key may occur twice.
 type Told struct {
-	Origin            map[string]any // attributes of the resource
-	Trace, ID, Parent string         // lower-case hexadecimal; "": none, or one of zeros only
-	BadID             bool           // one of them is no id: not hexadecimal, or of another length
-	Name              string         // of the span, or of the log's event
-	Start, End        time.Time      // the same for a log record; zero: not given
-	Attrs             map[string]any
+	Origin            []Attr    // attributes of the resource
+	Scope, Version    string    // of the instrumentation that reports it
+	Trace, ID, Parent string    // lower-case hexadecimal; "": none, or one of zeros only
+	BadID             bool      // one of them is no id: not hexadecimal, or of another length
+	Name              string    // of the span, or of the log's event
+	Start, End        time.Time // the same for a log record; zero: not given
+	Attrs             []Attr
 	Events            []ToldEvent
 	Status            int // StatusOK, StatusError, or 0
 	Message           string
@@ -25,7 +27,18 @@ type Told struct {
 // ToldEvent is something that happened within a span.
 type ToldEvent struct {
 	Name  string
-	Attrs map[string]any
+	Attrs []Attr
+}
+
+// Text returns the text of an attribute; "" if there is none.
+func Text(attrs []Attr, key string) string {
+	for i := range attrs {
+		if attrs[i].Key == key {
+			s, _ := attrs[i].Value.(string)
+			return s
+		}
+	}
+	return ""
 }
 
 // Bounds of what is read. A request that exceeds one of them is refused as a whole.
@@ -34,6 +47,8 @@ const (
 	maxAttrs  = 512  // of one thing
 	maxEvents = 256  // of a span
 	maxNested = 16   // nesting of lists and maps
+
+	usualAttrs = 16 // room for attributes that is made at first
 )
 
 var (
@@ -58,16 +73,20 @@ const (
 )
 
 // hexID reads an id of n bytes in hexadecimal, in either case.
-func (t *Told) hexID(text string, n int) string {
-	if text == "" {
+func (t *Told) hexID(text []byte, n int) string {
+	if len(text) == 0 {
 		return ""
 	}
-	b, err := hex.DecodeString(text)
-	if err != nil {
+	var b [traceLen]byte
+	if len(text) != 2*n {
 		t.BadID = true
 		return ""
 	}
-	return t.rawID(b, n)
+	if _, err := hex.Decode(b[:], text); err != nil {
+		t.BadID = true
+		return ""
+	}
+	return t.rawID(b[:n], n)
 }
 
 // rawID reads an id of n bytes.

@@ -25,7 +25,7 @@ func list(values ...*commonpb.AnyValue) *commonpb.AnyValue {
 }
 
 // kinds are attributes of every kind, officially, in JSON and as they are read.
-func kinds() (attrs []*commonpb.KeyValue, asJSON string, want map[string]any) {
+func kinds() (attrs []*commonpb.KeyValue, asJSON string, want []Attr) {
 	attrs = []*commonpb.KeyValue{
 		attr("s", str("text")), attr("b", &commonpb.AnyValue{Value: &commonpb.AnyValue_BoolValue{BoolValue: true}}),
 		attr("i", &commonpb.AnyValue{Value: &commonpb.AnyValue_IntValue{IntValue: -7}}), attr("d", &commonpb.AnyValue{Value: &commonpb.AnyValue_DoubleValue{DoubleValue: 1.5}}),
@@ -36,7 +36,7 @@ func kinds() (attrs []*commonpb.KeyValue, asJSON string, want map[string]any) {
 	asJSON = `[{"key":"s","value":{"stringValue":"text"}},{"key":"b","value":{"boolValue":true}},{"key":"i","value":{"intValue":"-7"}},{"key":"d","value":{"doubleValue":1.5}},
 		{"key":"y","value":{"bytesValue":"YWJj"}},{"key":"l","value":{"arrayValue":{"values":[{"stringValue":"a"},{"stringValue":""}]}}},
 		{"key":"m","value":{"kvlistValue":{"values":[{"key":"in","value":{"stringValue":"x"}}]}}},{"key":"n","value":{}}]`
-	want = map[string]any{"s": "text", "b": true, "i": int64(-7), "d": 1.5, "y": "YWJj", "l": []any{"a", ""}, "m": map[string]any{"in": "x"}, "n": nil}
+	want = []Attr{{"s", "text"}, {"b", true}, {"i", int64(-7)}, {"d", 1.5}, {"y", "YWJj"}, {"l", []any{"a", ""}}, {"m", map[string]any{"in": "x"}}, {"n", nil}}
 	return attrs, asJSON, want
 }
 
@@ -57,14 +57,14 @@ func TestSpansOfOthers(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []Told{{
-		Origin: map[string]any{"service.name": "shop"}, Trace: strings.Repeat("ab", 16), ID: strings.Repeat("cd", 8), Name: "chat m", Start: from, End: from.Add(5),
-		Attrs: values, Events: []ToldEvent{{"said", map[string]any{"k": "v"}}}, Status: StatusError, Message: "429",
+		Origin: []Attr{{"service.name", "shop"}}, Scope: "lib", Version: "1", Trace: strings.Repeat("ab", 16), ID: strings.Repeat("cd", 8), Name: "chat m", Start: from, End: from.Add(5),
+		Attrs: values, Events: []ToldEvent{{"said", []Attr{{"k", "v"}}}}, Status: StatusError, Message: "429",
 	}}
 	got, err := ReadTraces(raw)
 	if diff := cmp.Diff(want, got); err != nil || diff != "" {
 		t.Errorf("%v\n%s", err, diff)
 	}
-	inJSON := fmt.Sprintf(`{"resourceSpans":[{"resource":{"attributes":[{"key":"service.name","value":{"stringValue":"shop"}}]},"schemaUrl":"x","scopeSpans":[{"scope":{"name":"lib"},"spans":[
+	inJSON := fmt.Sprintf(`{"resourceSpans":[{"resource":{"attributes":[{"key":"service.name","value":{"stringValue":"shop"}}]},"schemaUrl":"x","scopeSpans":[{"scope":{"name":"lib","version":"1"},"spans":[
 		{"traceId":%q,"spanId":%q,"parentSpanId":"0000000000000000","name":"chat m","kind":3,"startTimeUnixNano":"%d","endTimeUnixNano":%d,"attributes":%s,
 		"events":[{"timeUnixNano":"1","name":"said","attributes":[{"key":"k","value":{"stringValue":"v"}}]}],"status":{"code":"STATUS_CODE_ERROR","message":"429"},"new":{}}]}]}]}`,
 		want[0].Trace, want[0].ID, from.UnixNano(), from.UnixNano()+5, asJSON)
@@ -73,7 +73,7 @@ func TestSpansOfOthers(t *testing.T) {
 		t.Errorf("%v\n%s", err, diff)
 	}
 	// What we write is read, too.
-	if got, err := ReadTraces(Traces(origin, []Span{{Trace: [16]byte(traceBytes), ID: [8]byte(spanBytes), Name: "n", Start: from, End: from, Attrs: []Attr{{"k", []string{"a"}}}}})); err != nil || len(got) != 1 || got[0].Name != "n" || !cmp.Equal(got[0].Attrs["k"], []any{"a"}) {
+	if got, err := ReadTraces(Traces(origin, []Span{{Trace: [16]byte(traceBytes), ID: [8]byte(spanBytes), Name: "n", Start: from, End: from, Attrs: []Attr{{"k", []string{"a"}}}}})); err != nil || len(got) != 1 || got[0].Name != "n" || !cmp.Equal(got[0].Attrs, []Attr{{"k", []any{"a"}}}) {
 		t.Errorf("%+v, %v", got, err)
 	}
 	for n := range raw { // cut anywhere: an error or less, never a panic
@@ -83,7 +83,7 @@ func TestSpansOfOthers(t *testing.T) {
 
 func TestLogRecordsOfOthers(t *testing.T) {
 	t.Parallel()
-	raw, err := proto.Marshal(&logspb.LogsData{ResourceLogs: []*logspb.ResourceLogs{{ScopeLogs: []*logspb.ScopeLogs{{LogRecords: []*logspb.LogRecord{{
+	raw, err := proto.Marshal(&logspb.LogsData{ResourceLogs: []*logspb.ResourceLogs{{ScopeLogs: []*logspb.ScopeLogs{{Scope: &commonpb.InstrumentationScope{Name: "lib"}, LogRecords: []*logspb.LogRecord{{
 		ObservedTimeUnixNano: uint64(from.UnixNano()), SeverityNumber: 9, SeverityText: "INFO", Body: str("said"), Flags: 1, TraceId: traceBytes, SpanId: spanBytes,
 		EventName: "gen_ai.client.inference.operation.details", Attributes: []*commonpb.KeyValue{attr("k", str("v"))},
 	}}}}}}})
@@ -91,17 +91,15 @@ func TestLogRecordsOfOthers(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []Told{{
-		Origin: map[string]any{}, Trace: strings.Repeat("ab", 16), ID: strings.Repeat("cd", 8), Name: "gen_ai.client.inference.operation.details", Start: from, End: from,
-		Attrs: map[string]any{"k": "v"}, Body: "said",
+		Scope: "lib", Trace: strings.Repeat("ab", 16), ID: strings.Repeat("cd", 8), Name: "gen_ai.client.inference.operation.details", Start: from, End: from,
+		Attrs: []Attr{{"k", "v"}}, Body: "said",
 	}}
-	want[0].Origin = nil
 	got, err := ReadLogs(raw)
 	if diff := cmp.Diff(want, got); err != nil || diff != "" {
 		t.Errorf("%v\n%s", err, diff)
 	}
-	inJSON := fmt.Sprintf(`{"resourceLogs":[{"scopeLogs":[{"logRecords":[{"observedTimeUnixNano":"%d","severityNumber":9,"body":{"stringValue":"said"},"traceId":%q,"spanId":%q,"eventName":%q,
+	inJSON := fmt.Sprintf(`{"resourceLogs":[{"scopeLogs":[{"scope":{"name":"lib"},"logRecords":[{"observedTimeUnixNano":"%d","severityNumber":9,"body":{"stringValue":"said"},"traceId":%q,"spanId":%q,"eventName":%q,
 		"attributes":[{"key":"k","value":{"stringValue":"v"}}]}]}]}]}`, from.UnixNano(), want[0].Trace, want[0].ID, want[0].Name)
-	want[0].Origin = map[string]any{}
 	got, err = ReadJSONLogs([]byte(inJSON))
 	if diff := cmp.Diff(want, got); err != nil || diff != "" {
 		t.Errorf("%v\n%s", err, diff)

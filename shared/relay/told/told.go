@@ -48,7 +48,9 @@ type Seen struct {
 	Asked, Model string // the model that was asked for, and that which answered
 	Finish       string
 	Usage        pricing.Usage
-	FirstByte    time.Duration // 0: not told
+	Mode         string              // of the price list; "" for the standard one
+	Reported     pricing.NanoDollars // cost by the sender, used if the model has no price; 0 if there is none
+	FirstByte    time.Duration       // 0: not told
 	Agent        usage.Agent
 }
 
@@ -127,7 +129,12 @@ func (m *Maker) count(r *usage.Record, x *Exchange) {
 	if seen.FirstByte > 0 && seen.FirstByte < x.Took {
 		r.TimeToFirstByte = seen.FirstByte
 	}
-	m.price(r, x, seen, &chat.Meter{})
+	var got chat.Meter
+	got.Mode = seen.Mode
+	m.price(r, x, seen, &got)
+	if !r.Priced && seen.Reported > 0 {
+		r.Cost, r.Priced = seen.Reported, true
+	}
 	r.Priced = r.Priced || seen.Endpoint == "" // it cost nothing
 }
 
@@ -146,22 +153,44 @@ func (m *Maker) price(r *usage.Record, x *Exchange, seen *Seen, got *chat.Meter)
 		r.Priced = true // it cost nothing
 		return
 	}
-	if !known || !r.Usage.Known() {
-		return
-	}
 	o := pricing.Options{ContextTokens: r.Usage.InputTokens(), Region: got.Region, SearchContext: got.SearchContext, Mode: got.Mode}
 	book := m.Book
 	if book == nil {
 		book = pricing.Default()
 	}
 	book = book.Current()
+	if !known && x.Provider == "" && x.Seen != nil {
+		r.Provider, known = vendorOf(book, o, r.Model, r.RequestModel)
+	}
+	if !known || !r.Usage.Known() {
+		return
+	}
 	for _, model := range []string{r.Model, r.RequestModel} {
-		if price, ok := book.Price(p.ID, model, o); ok && model != "" {
+		if price, ok := book.Price(r.Provider, model, o); ok && model != "" {
 			r.Cost, r.Priced = price.Cost(r.Usage), price.Covers(r.Usage)
 			r.Book, r.Tariff = book.Version(), price.Line()
 			return
 		}
 	}
+}
+
+// vendors are the providers that make models, before those that serve them as well.
+var vendors = []string{"openai", "anthropic", "google", "mistral-ai", "x-ai", "deepseek", "cohere", "moonshot", "perplexity-ai", "bedrock", "vertex-ai", "groq"}
+
+// vendorOf returns the provider of a model of which only the name is known: the first one
+// that has a price for it.
+func vendorOf(book *pricing.Book, o pricing.Options, models ...string) (id string, ok bool) {
+	for _, model := range models {
+		if model == "" {
+			continue
+		}
+		for _, id := range vendors {
+			if _, ok := book.Price(id, model, o); ok {
+				return id, true
+			}
+		}
+	}
+	return "", false
 }
 
 // seal puts the bodies into the record, those of failed requests only as far as logs of

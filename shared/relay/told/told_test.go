@@ -192,3 +192,48 @@ func FuzzMeter(f *testing.F) {
 		modelIn(body)
 	})
 }
+
+// TestReportedCallsArePriced: the model decides where a span names no provider, the service
+// tier counts, and the sender's price is used for a model without one.
+func TestReportedCallsArePriced(t *testing.T) {
+	t.Parallel()
+	openai := func() (u pricing.Usage) {
+		u.Set(pricing.Input, 600)
+		u.Set(pricing.CacheRead, 400)
+		u.Set(pricing.Output, 150)
+		u.Set(pricing.Reasoning, 50)
+		return u
+	}
+	claude := func() (u pricing.Usage) {
+		u.Set(pricing.Input, 100)
+		u.Set(pricing.CacheRead, 800)
+		u.Set(pricing.CacheWrite5m, 200)
+		u.Set(pricing.Output, 60)
+		return u
+	}
+	for name, c := range map[string]struct {
+		provider string
+		seen     Seen
+		want     pricing.NanoDollars
+		as       string
+		priced   bool
+	}{
+		"OpenAI":                {"openai", Seen{Model: "gpt-5-mini", Usage: openai()}, 560_000, "openai", true},
+		"OpenAI, flex":          {"openai", Seen{Model: "gpt-5-mini", Usage: openai(), Mode: pricing.Flex}, 280_000, "openai", true},
+		"Claude":                {"anthropic", Seen{Model: "claude-sonnet-4-5", Usage: claude()}, 2_190_000, "anthropic", true},
+		"OpenAI by its model":   {"", Seen{Model: "gpt-5-mini", Usage: openai()}, 560_000, "openai", true},
+		"Claude by its model":   {"", Seen{Asked: "claude-sonnet-4-5", Usage: claude()}, 2_190_000, "anthropic", true},
+		"Gemini by its model":   {"", Seen{Asked: "gemini-2.5-flash", Usage: openai()}, 692_000, "google", true},
+		"unknown model":         {"", Seen{Asked: "own-1", Usage: openai()}, 0, "", false},
+		"the sender's price":    {"", Seen{Asked: "own-1", Usage: openai(), Reported: 77}, 77, "", true},
+		"ours before another":   {"openai", Seen{Model: "gpt-5-mini", Usage: openai(), Reported: 77}, 560_000, "openai", true},
+		"unknown provider":      {"my-own", Seen{Model: "gpt-5-mini", Usage: openai()}, 0, "my-own", false},
+		"unknown, with a price": {"my-own", Seen{Model: "gpt-5-mini", Usage: openai(), Reported: 77}, 77, "my-own", true},
+	} {
+		c.seen.Endpoint = "chatComplete"
+		r := emit(t, one, Exchange{URL: "/otel/v1/traces", Method: "POST", Provider: c.provider, Status: 200, Took: time.Second, Seen: &c.seen})[0]
+		if r.Cost != c.want || r.Provider != c.as || r.Priced != c.priced {
+			t.Errorf("%s: %d for %q (priced %t), want %d", name, r.Cost, r.Provider, r.Priced, c.want)
+		}
+	}
+}

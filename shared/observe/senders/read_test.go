@@ -1,4 +1,4 @@
-package observe
+package senders
 
 import (
 	"encoding/json"
@@ -10,7 +10,6 @@ import (
 
 	"gateway/shared/observe/otlp"
 	"gateway/shared/pricing"
-	"gateway/shared/usage"
 )
 
 // TestWhatSpansSayOfUsage holds both eras of names, and what senders make of them.
@@ -39,13 +38,13 @@ func TestWhatSpansSayOfUsage(t *testing.T) {
 			"gen_ai.usage.cache_creation_input_tokens": int64(3), "gen_ai.usage.cache_creation.input_tokens": int64(3)},
 			counts{pricing.Input: 1, pricing.CacheRead: 6, pricing.CacheWrite5m: 3, pricing.Output: 0}, "chatComplete", "", ""},
 		"embeddings":         {map[string]any{"gen_ai.operation.name": "embeddings", "gen_ai.system": "az.ai.openai", "gen_ai.usage.input_tokens": int64(3)}, counts{pricing.Input: 3, pricing.Output: 0}, "embed", "azure-openai", ""},
-		"an agent's run":     {map[string]any{"gen_ai.operation.name": "invoke_agent", "gen_ai.request.model": "m", "gen_ai.usage.input_tokens": int64(100)}, counts{}, "", "", ""},
+		"an agent's run":     {map[string]any{"gen_ai.operation.name": "invoke_agent", "gen_ai.request.model": "m", "gen_ai.usage.input_tokens": int64(100)}, counts{pricing.Input: 100, pricing.Output: 0}, "chatComplete", "", ""},
 		"a tool":             {map[string]any{"gen_ai.operation.name": "execute_tool"}, counts{}, "", "", ""},
 		"something else":     {map[string]any{"http.request.method": "GET"}, counts{}, "", "", ""},
 		"absurd":             {map[string]any{"gen_ai.operation.name": "chat", "gen_ai.usage.input_tokens": int64(-4), "gen_ai.usage.output_tokens": int64(math.MaxInt64), "gen_ai.usage.cache_read.input_tokens": "x"}, counts{}, "chatComplete", "", ""},
-		"parts beyond whole": {map[string]any{"gen_ai.operation.name": "chat", "gen_ai.usage.input_tokens": int64(4), "gen_ai.usage.cache_read.input_tokens": int64(9)}, counts{pricing.Input: 0, pricing.CacheRead: 9, pricing.Output: 0}, "chatComplete", "", ""},
+		"parts beyond whole": {map[string]any{"gen_ai.operation.name": "chat", "gen_ai.usage.input_tokens": int64(4), "gen_ai.usage.cache_read.input_tokens": int64(9)}, counts{pricing.Input: 4, pricing.CacheRead: 9, pricing.Output: 0}, "chatComplete", "", ""},
 	} {
-		s := See(&otlp.Told{Attrs: c.attrs})
+		s := Read(&otlp.Told{Attrs: attrs(c.attrs)})
 		got := counts{}
 		for class := range pricing.NumClasses {
 			if n, ok := s.Usage.Get(class); ok {
@@ -56,6 +55,14 @@ func TestWhatSpansSayOfUsage(t *testing.T) {
 			t.Errorf("%s: %q %q %q\n%s", name, s.Endpoint, s.Provider, s.Model, diff)
 		}
 	}
+}
+
+// attrs are attributes in the order of their names.
+func attrs(of map[string]any) (out []otlp.Attr) {
+	for _, key := range sortedKeys(of) {
+		out = append(out, otlp.Attr{Key: key, Value: of[key]})
+	}
+	return out
 }
 
 // Senders add the kind of model to the name of a provider, or have names of their own.
@@ -77,13 +84,13 @@ func TestProviderNamesOfSenders(t *testing.T) {
 	}
 }
 
-func TestWhatSpansSayOfTheRest(t *testing.T) {
+func TestReadReportsEveryField(t *testing.T) {
 	t.Parallel()
-	s := See(&otlp.Told{
-		Origin: map[string]any{"service.name": "shop"}, Status: otlp.StatusError, Message: "too many",
-		Attrs: map[string]any{"gen_ai.operation.name": "chat", "error.type": "429", "enduser.id": "ada", "session.id": "s1", "gen_ai.agent.id": "a1", "gateway.metadata.team": "blue", "gen_ai.request.stream": true,
-			"gen_ai.response.time_to_first_chunk": 0.25, "gen_ai.response.finish_reasons": []any{"stop"}, "custom": int64(1), "gen_ai.input.messages": `[{"role":"user"}]`, "gen_ai.response.id": "r1"},
-		Events: []otlp.ToldEvent{{Name: "x", Attrs: map[string]any{"gen_ai.output.messages": []any{map[string]any{"role": "assistant"}}}}},
+	s := Read(&otlp.Told{
+		Origin: []otlp.Attr{{Key: "service.name", Value: "shop"}}, Status: otlp.StatusError, Message: "too many",
+		Attrs: attrs(map[string]any{"gen_ai.operation.name": "chat", "error.type": "429", "enduser.id": "ada", "session.id": "s1", "gen_ai.agent.id": "a1", "gateway.metadata.team": "blue", "gen_ai.request.stream": true,
+			"gen_ai.response.time_to_first_chunk": 0.25, "gen_ai.response.finish_reasons": []any{"stop"}, "custom": int64(1), "gen_ai.input.messages": `[{"role":"user"}]`, "gen_ai.response.id": "r1", "gen_ai.request.model": "m"}),
+		Events: []otlp.ToldEvent{{Name: "x", Attrs: attrs(map[string]any{"gen_ai.output.messages": []any{map[string]any{"role": "assistant"}}})}},
 	})
 	if s.Status != 429 || s.User != "ada" || s.Session != "s1" || s.Agent != "a1" || !s.Stream || s.FirstByte != 250*time.Millisecond || s.Finish != "stop" || s.LoggedHere {
 		t.Errorf("%+v", s)
@@ -91,37 +98,24 @@ func TestWhatSpansSayOfTheRest(t *testing.T) {
 	if diff := cmp.Diff(map[string]string{"_user": "ada", "team": "blue", "service.name": "shop"}, s.Metadata); diff != "" {
 		t.Error(diff)
 	}
-	if got := string(s.Request); got != `{"attributes":{"custom":1},"messages":[{"role":"user"}]}` {
+	if got := string(s.Request()); got != `{"attributes":{"custom":1},"messages":[{"role":"user"}],"model":"m"}` {
 		t.Error(got)
 	}
-	if got := string(s.Answer); got != `{"error":"too many","id":"r1","messages":[{"role":"assistant"}]}` {
+	if got := string(s.Answer()); got != `{"error":"too many","id":"r1","messages":[{"role":"assistant"}]}` {
 		t.Error(got)
 	}
-	flat := See(&otlp.Told{Attrs: map[string]any{"gen_ai.prompt.1.content": "b", "gen_ai.prompt.0.role": "user", "gen_ai.completion.0.content": "c"}})
-	if string(flat.Request) != `{"messages":[{"role":"user"},{"content":"b"}]}` || string(flat.Answer) != `{"messages":[{"content":"c"}]}` {
-		t.Errorf("%s %s", flat.Request, flat.Answer)
+	flat := Read(&otlp.Told{Attrs: attrs(map[string]any{"gen_ai.prompt.1.content": "b", "gen_ai.prompt.0.role": "user", "gen_ai.completion.0.content": "c"})})
+	if string(flat.Request()) != `{"messages":[{"role":"user"},{"content":"b"}]}` || string(flat.Answer()) != `{"messages":[{"content":"c"}]}` {
+		t.Errorf("%s %s", flat.Request(), flat.Answer())
 	}
 }
 
-// What the gateway exported itself is known as its own, so that two of them that export
-// to each other keep no log twice.
-func TestOurOwnSpansAreKnown(t *testing.T) {
-	t.Parallel()
-	for _, latest := range []bool{false, true} {
-		made := spans(&usage.Record{ID: "01", TraceID: "t", Endpoint: "chatComplete", ClientStatus: 200}, latest, nil)
-		all, err := otlp.ReadTraces(otlp.Traces(&otlp.Origin{}, made))
-		if err != nil || len(all) != 1 || !See(&all[0]).LoggedHere {
-			t.Errorf("%+v, %v", all, err)
-		}
-	}
-}
-
-func FuzzSee(f *testing.F) {
+func FuzzRead(f *testing.F) {
 	f.Add("gen_ai.usage.input_tokens", "7", int64(7), 1.5)
 	f.Fuzz(func(t *testing.T, key, text string, n int64, x float64) {
 		for _, v := range []any{text, n, x, []any{text}, map[string]any{text: n}, nil} {
-			s := See(&otlp.Told{Attrs: map[string]any{key: v, "gen_ai.operation.name": "chat"}})
-			if !json.Valid(s.Request) || !json.Valid(s.Answer) || s.Usage.InputTokens() < 0 || s.Status < 100 || s.Status > 599 {
+			s := Read(&otlp.Told{Attrs: attrs(map[string]any{key: v, "gen_ai.operation.name": "chat"}), Events: []otlp.ToldEvent{{Name: key, Attrs: attrs(map[string]any{key: v})}}, Message: text, Status: otlp.StatusError})
+			if !json.Valid(s.Request()) || !json.Valid(s.Answer()) || s.Usage.InputTokens() < 0 || s.Status < 100 || s.Status > 599 {
 				t.Errorf("%+v", s)
 			}
 		}
