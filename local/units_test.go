@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 
@@ -13,8 +14,8 @@ import (
 )
 
 // TestUnitsAreReservedAndBooked orders what is priced by seconds and images below /proxy and at
-// the gateway's routes: the most that it may cost has to fit the budget, what is made is booked,
-// and what states no number is not sent while a budget is in force.
+// the gateway's routes: the most that it may cost has to fit the budget, a video is held until its
+// end is seen, and what states no number is not sent while a budget is in force.
 func TestUnitsAreReservedAndBooked(t *testing.T) {
 	t.Parallel()
 	var asked atomic.Int64
@@ -42,19 +43,19 @@ func TestUnitsAreReservedAndBooked(t *testing.T) {
 		name, provider, method, path, body, limit string
 		more                                      []string
 		status                                    int
-		used                                      string
+		used, held                                string
 	}{
-		{"sora", "@films", "POST", "/proxy/videos", sora, "1", nil, 200, "0.8"},
-		{"sora by a form", "@films", "POST", "/proxy/videos", soraForm, "1", formType, 200, "0.8"},
-		{"sora beyond the budget", "@films", "POST", "/proxy/videos", sora, "0.5", nil, 412, "0"},
-		{"sora by a form beyond the budget", "@films", "POST", "/proxy/videos", soraForm, "0.5", formType, 412, "0"},
-		{"sora without seconds", "@films", "POST", "/proxy/videos", `{"model":"sora-2","prompt":"x"}`, "1", nil, 412, "0"},
-		{"veo", "@veo", "POST", veoPath, veo, "5", nil, 200, "2"},
-		{"veo beyond the budget", "@veo", "POST", veoPath, veo, "1", nil, 412, "0"},
-		{"veo with a decoy", "@veo", "POST", veoPath, `{"instances":[{"prompt":"x","durationSeconds":1}],"duration_seconds":1}`, "3", nil, 412, "0"},
-		{"a poll", "@veo", "GET", "/proxy/v1beta/models/veo-3.0-generate-001/operations/o1", "", "1", nil, 200, "0"},
-		{"images of an unknown operation", "@films", "POST", "/proxy/anything", `{"model":"dall-e-3","prompt":"x"}`, "1", nil, 412, "0"},
-		{"a chat with a model priced by images", "@films", "POST", "/chat/completions", `{"model":"dall-e-3","messages":[{"role":"user","content":"x"}]}`, "1", nil, 412, "0"},
+		{"sora", "@films", "POST", "/proxy/videos", sora, "1", nil, 200, "0", "0.8"},
+		{"sora by a form", "@films", "POST", "/proxy/videos", soraForm, "1", formType, 200, "0", "0.8"},
+		{"sora beyond the budget", "@films", "POST", "/proxy/videos", sora, "0.5", nil, 412, "0", "0"},
+		{"sora by a form beyond the budget", "@films", "POST", "/proxy/videos", soraForm, "0.5", formType, 412, "0", "0"},
+		{"sora without seconds", "@films", "POST", "/proxy/videos", `{"model":"sora-2","prompt":"x"}`, "1", nil, 412, "0", "0"},
+		{"veo", "@veo", "POST", veoPath, veo, "5", nil, 200, "0", "2"},
+		{"veo beyond the budget", "@veo", "POST", veoPath, veo, "1", nil, 412, "0", "0"},
+		{"veo with a decoy", "@veo", "POST", veoPath, `{"instances":[{"prompt":"x","durationSeconds":1}],"duration_seconds":1}`, "3", nil, 412, "0", "0"},
+		{"a poll", "@veo", "GET", "/proxy/v1beta/models/veo-3.0-generate-001/operations/o1", "", "1", nil, 200, "0", "0"},
+		{"images of an unknown operation", "@films", "POST", "/proxy/anything", `{"model":"dall-e-3","prompt":"x"}`, "1", nil, 412, "0", "0"},
+		{"a chat with a model priced by images", "@films", "POST", "/chat/completions", `{"model":"dall-e-3","messages":[{"role":"user","content":"x"}]}`, "1", nil, 412, "0", "0"},
 	} {
 		key, before := r.newKey(`"usage_limits":{"type":"cost","credit_limit":`+c.limit+`}`), asked.Load()
 		headers := append([]string{"X-Gateway-Api-Key", key, "X-Gateway-Provider", c.provider}, c.more...)
@@ -64,8 +65,8 @@ func TestUnitsAreReservedAndBooked(t *testing.T) {
 			continue
 		}
 		eventually(t, func() error {
-			if limits := limitsOf(r, key); fmt.Sprint(limits["current_usage"]) != c.used {
-				return fmt.Errorf("%s: %v, want %s", c.name, limits, c.used)
+			if limits := limitsOf(r, key); fmt.Sprint(limits["current_usage"]) != c.used || fmt.Sprint(limits["reserved_usage"]) != c.held {
+				return fmt.Errorf("%s: %v, want %s and %s reserved", c.name, limits, c.used, c.held)
 			}
 			return nil
 		})
@@ -87,6 +88,129 @@ func TestUnitsAreReservedAndBooked(t *testing.T) {
 		}
 		return nil
 	})
+}
+
+// videoHost makes videos whose end is named by their prompt. A job has ended once it was read
+// twice.
+type videoHost struct {
+	mu    sync.Mutex
+	made  int
+	ends  map[string]string // by id
+	reads map[string]int
+}
+
+// ServeHTTP implements http.Handler.
+func (h *videoHost) ServeHTTP(w http.ResponseWriter, req *http.Request) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	body, _ := io.ReadAll(req.Body)
+	google := strings.Contains(req.URL.Path, "/models/")
+	id, end := req.URL.Path[strings.LastIndexByte(req.URL.Path, '/')+1:], ""
+	if req.Method == http.MethodPost {
+		h.made++
+		id = fmt.Sprintf("job_%d", h.made)
+		_, h.ends[id], _ = strings.Cut(string(body), `"prompt":"`)
+		h.ends[id], _, _ = strings.Cut(h.ends[id], `"`)
+	} else if h.reads[id]++; h.reads[id] > 1 {
+		end = h.ends[id]
+	}
+	w.Header().Set("Content-Type", "application/json")
+	if !google {
+		if end == "" {
+			end = "in_progress"
+		}
+		fmt.Fprintf(w, `{"id":%q,"object":"video","status":%q,"model":"sora-2","seconds":"8","size":"720x1280"}`, id, end)
+		return
+	}
+	fmt.Fprintf(w, `{"name":"models/veo-3.0-generate-001/operations/%s"`, id)
+	switch end {
+	case "completed":
+		_, _ = io.WriteString(w, `,"done":true,"response":{"generateVideoResponse":{"generatedSamples":[{"video":{"uri":"x"}},{"video":{"uri":"y"}}]}}`)
+	case "withheld":
+		_, _ = io.WriteString(w, `,"done":true,"response":{"generateVideoResponse":{"generatedSamples":[{"video":{"uri":"x"}}],"raiMediaFilteredCount":1}}`)
+	case "filtered":
+		_, _ = io.WriteString(w, `,"done":true,"response":{"generateVideoResponse":{"raiMediaFilteredCount":2,"raiMediaFilteredReasons":["x"]}}`)
+	case "failed":
+		_, _ = io.WriteString(w, `,"done":true,"error":{"code":13,"message":"x"}`)
+	}
+	_, _ = io.WriteString(w, "}")
+}
+
+// TestVideosAreBookedAsTheyAreDelivered orders videos that are delivered, withheld or fail, and
+// reads them several times at once: each is booked once, for what was delivered, and nothing stays
+// reserved. A job that no client reads is read by the gateway.
+func TestVideosAreBookedAsTheyAreDelivered(t *testing.T) {
+	t.Parallel()
+	h := &videoHost{ends: map[string]string{}, reads: map[string]int{}}
+	host := httptest.NewServer(h)
+	t.Cleanup(host.Close)
+	const veo = "/proxy/v1beta/models/veo-3.0-generate-001"
+	for name, asks := range map[string]bool{"read by the client": true, "read by the gateway": false} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := start(t)
+			if !asks {
+				r = startIn(t, t.TempDir(), soon)
+			}
+			r.save("films", fmt.Sprintf(`"ai_provider_id":"openai","key":"k-films","configurations":{"custom_host":%q}`, host.URL))
+			r.save("veo", fmt.Sprintf(`"ai_provider_id":"google","key":"k-veo","configurations":{"custom_host":%q}`, host.URL))
+			for _, c := range []struct{ end, provider, limits, used string }{
+				{"completed", "@films", `"usage_limits":{"type":"cost","credit_limit":20}`, "0.8"},
+				{"failed", "@films", `"usage_limits":{"type":"cost","credit_limit":20}`, "0"},
+				{"completed", "@veo", `"usage_limits":{"type":"cost","credit_limit":20}`, "4"},
+				{"withheld", "@veo", `"usage_limits":{"type":"cost","credit_limit":20}`, "2"},
+				{"filtered", "@veo", `"usage_limits":{"type":"cost","credit_limit":20}`, "0"},
+				{"failed", "@veo", `"usage_limits":{"type":"cost","credit_limit":20}`, "0"},
+				{"completed", "@veo", "", ""},
+			} {
+				key := r.newKey(c.limits)
+				headers := []string{"X-Gateway-Api-Key", key, "X-Gateway-Provider", c.provider}
+				path, body, read := "/proxy/videos", fmt.Sprintf(`{"model":"sora-2","prompt":%q,"seconds":"8","size":"720x1280"}`, c.end), "/proxy/videos/"
+				if c.provider == "@veo" {
+					path, body, read = veo+":predictLongRunning", fmt.Sprintf(`{"instances":[{"prompt":%q}],"parameters":{"durationSeconds":5,"sampleCount":2}}`, c.end), veo+"/operations/"
+				}
+				got := r.call("POST", path, body, headers...)
+				if got.status != 200 {
+					t.Fatalf("%+v: %d %s", c, got.status, got.body)
+				}
+				id := got.body[strings.Index(got.body, "job_"):]
+				id, _, _ = strings.Cut(id, `"`)
+				if asks {
+					r.call("GET", read+id, "", headers...)
+					if limits := limitsOf(r, key); c.limits != "" && (fmt.Sprint(limits["current_usage"]) != "0" || fmt.Sprint(limits["reserved_usage"]) == "0") {
+						t.Errorf("%+v: while it is made: %v", c, limits)
+					}
+					var wg sync.WaitGroup
+					for range 4 {
+						wg.Go(func() {
+							if got := r.call("GET", read+id, "", headers...); got.status != 200 {
+								t.Errorf("%+v: %d %s", c, got.status, got.body)
+							}
+						})
+					}
+					wg.Wait()
+				}
+				if c.limits == "" {
+					continue
+				}
+				eventually(t, func() error {
+					if limits := limitsOf(r, key); fmt.Sprint(limits["current_usage"]) != c.used || fmt.Sprint(limits["reserved_usage"]) != "0" || limits["status"] != "active" {
+						return fmt.Errorf("%+v: %v", c, limits)
+					}
+					return nil
+				})
+			}
+			_, paid := r.costing(4)
+			for _, rec := range paid {
+				if rec.Method != "GET" || rec.Usage.N(pricing.Seconds) == 0 || !rec.Priced {
+					t.Errorf("%+v", rec)
+				}
+			}
+			if len(paid) != 4 {
+				t.Errorf("%d records cost something", len(paid))
+			}
+		})
+	}
 }
 
 // TestImagesArePricedByTheirMegapixels makes images at a host that charges by the megapixel and

@@ -11,6 +11,7 @@ import (
 	"gateway/shared/relay/managed"
 	"gateway/shared/relay/recorder"
 	"gateway/shared/relay/routes"
+	"gateway/shared/relay/units"
 	"gateway/shared/store"
 	"gateway/shared/wire"
 )
@@ -83,6 +84,12 @@ func (r *Runner) done(ctx context.Context, sc store.Scope, a *managed.Awaited, b
 	}
 	if json.Unmarshal(body, &response) != nil {
 		return false, nil
+	}
+	if job, video := units.ReadJob(body); video {
+		if !job.Ended {
+			return false, nil
+		}
+		return r.Mux.Booked(ctx, sc, a)
 	}
 	switch response.Status {
 	case "completed", "failed", "cancelled", "incomplete":

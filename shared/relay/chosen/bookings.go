@@ -7,6 +7,7 @@ import (
 
 	"gateway/shared/relay/kept"
 	"gateway/shared/relay/routes"
+	"gateway/shared/relay/units"
 	"gateway/shared/store"
 )
 
@@ -30,10 +31,19 @@ func (b Bookings) Claim(id string) (first bool, err error) {
 // Await has a response that is made in the background asked for until it is booked.
 func (b Bookings) Await(id string) { b.Means.Await(b, id) }
 
-// PathOfLooks is the path by which an interaction is read: what led to its making leads to
-// it, too. "" for a response.
+// PathOfLooks returns the path by which an interaction or a video is read: what led to its making
+// leads to it, too. It is empty for a response, and for what is not read by GET.
 func (b Bookings) PathOfLooks(id string) string {
-	if b.Route.Shape != routes.Raw || b.KeptPath().Collection != "interactions" {
+	if b.Route.Shape != routes.Raw {
+		return ""
+	}
+	if path := b.RawPath(); units.OrdersVideo(path) {
+		if path = units.PathOfJob(path, url.PathEscape(id)); path != "" {
+			return "/proxy" + path
+		}
+		return ""
+	}
+	if b.KeptPath().Collection != "interactions" {
 		return ""
 	}
 	return "/proxy" + strings.TrimSuffix(b.RawPath(), "/") + "/" + url.PathEscape(id)
@@ -76,6 +86,18 @@ func (b Bookings) places() (sc store.Scope, places []string) {
 func (b Bookings) Hold(id string, held []byte) error {
 	sc, places := b.places()
 	return b.Means.Owners.Hold(b.Base, sc, places, id, held)
+}
+
+// NoteOrder stores a video that was ordered under an id; Order returns it.
+func (b Bookings) NoteOrder(id string, v kept.Order) error {
+	sc, places := b.places()
+	return kept.NoteOrder(b.Base, b.Means.Owners, sc, places, id, v)
+}
+
+// Order returns what NoteOrder has stored for an id; ok is false if it has stored nothing.
+func (b Bookings) Order(id string) (v kept.Order, ok bool, err error) {
+	sc, places := b.places()
+	return kept.FindOrder(b.Ctx, b.Means.Owners, sc, places, id)
 }
 
 // NoteTurn stores what a response amounts to that a later request may continue by its id.

@@ -166,6 +166,9 @@ func (a *passed) charged(got chat.Meter) (u pricing.Usage, told bool) {
 	if a.MakesLater() {
 		return a.laterOrAwaited(got), true
 	}
+	if u, told := a.ofVideoJob(got); told {
+		return u, true
+	}
 	if a.CostsNothing() {
 		return u, true
 	}

@@ -1,0 +1,93 @@
+package metered
+
+import (
+	"cmp"
+	"net/http"
+	"strings"
+
+	"gateway/shared/chat"
+	"gateway/shared/pricing"
+	"gateway/shared/relay/bill"
+	"gateway/shared/relay/kept"
+	"gateway/shared/relay/routes"
+	"gateway/shared/relay/units"
+)
+
+// Videos are made in the provider's own time. Google (AI Studio and Vertex AI), OpenAI and Azure
+// bill the videos that they deliver, so an order only holds what it may cost. It is charged once,
+// with the first response that shows its end: in full, in part where videos were withheld, or not
+// at all where the job failed.
+
+// ordersVideo reports whether the request is passed through to have videos made.
+func (me *Meters) ordersVideo() bool {
+	return me.Route.Shape == routes.Raw && me.Req.Method == http.MethodPost && me.Like() == nil && units.OrdersVideo(me.RawPath())
+}
+
+// readsVideoJob reports whether the request asks how far such a job is.
+func (me *Meters) readsVideoJob() bool {
+	if me.Route.Shape != routes.Raw {
+		return false
+	}
+	if me.Req.Method == http.MethodPost {
+		return strings.HasSuffix(strings.ToLower(me.RawPath()), ":fetchpredictoperation")
+	}
+	at := me.KeptPath()
+	return me.Req.Method == http.MethodGet && at.ID != "" && !at.Below && (at.Collection == "videos" || at.Collection == "operations")
+}
+
+// ofVideoJob returns the charge for the response to an order or to a read of one; told is false
+// if it is neither.
+func (a *passed) ofVideoJob(got chat.Meter) (u pricing.Usage, told bool) {
+	orders := a.ordersVideo()
+	if !orders && !a.readsVideoJob() || !a.answer.JSON {
+		return u, false
+	}
+	job, ok := units.ReadJob(a.answer.Kept)
+	if !ok || len(job.ID) > kept.MaxID {
+		return u, false
+	}
+	if orders {
+		return a.orderVideo(job, got)
+	}
+	if !job.Ended {
+		return u, true
+	}
+	order, ok, err := a.Bookings().Order(job.ID)
+	if err != nil {
+		a.Fail("read an order", err)
+		return u, true // a later read books it
+	}
+	if !ok || !a.Claim(job.ID) {
+		return u, ok
+	}
+	if seconds := job.Billed(order.Seconds); seconds > 0 {
+		u.Set(pricing.Seconds, seconds)
+		a.Heard.Model, a.Heard.Priced, a.Wanted.Size = order.Model, order.Model, order.Size
+		if a.Behalf != nil {
+			a.Behalf.Booked = true
+		}
+	}
+	return u, true
+}
+
+// orderVideo notes an order and holds what it may cost. told is false if the order must be
+// charged now, because its end could not be recognized.
+func (a *passed) orderVideo(job units.Job, got chat.Meter) (u pricing.Usage, told bool) {
+	seconds := got.Usage.N(pricing.Seconds)
+	switch {
+	case job.Ended && job.Failed:
+		return u, true
+	case job.Ended || seconds <= 0:
+		return u, false
+	}
+	order := kept.Order{Model: cmp.Or(got.Model, a.ModelOf()), Size: a.Wanted.Size, Seconds: seconds}
+	if err := a.Bookings().NoteOrder(job.ID, order); err != nil {
+		a.Fail("note an order", err)
+		return u, false
+	}
+	a.HoldUntilBooked(job.ID, bill.HoldResponse)
+	if a.Bookings().PathOfLooks(job.ID) != "" {
+		a.Bookings().Await(job.ID)
+	}
+	return u, true
+}
