@@ -62,20 +62,39 @@ var required = map[string]int{
 // workloads, and proofs of possession (DPoP).
 func run(t *testing.T, suite, leg, revision string, more ...string) {
 	t.Helper()
+	if failed := failing(t, suite, leg, revision, more...); len(failed) > 0 {
+		t.Errorf("failing: %q", failed)
+	}
+}
+
+// failing runs the suite like run and returns the required scenarios that fail.
+func failing(t *testing.T, suite, leg, revision string, more ...string) (names []string) {
+	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 15*time.Minute)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, node(t), append([]string{suite, leg, "--requirements", revision, "--timeout", "600000", "-o", t.TempDir()}, more...)...)
 	out, err := cmd.CombinedOutput()
 	_, summary, found := strings.Cut(string(out), "SUMMARY ===")
-	if err != nil || !found {
-		t.Errorf("%v\n%s", err, out)
-		return
+	if !found {
+		t.Fatalf("%v\n%s", err, out)
 	}
 	t.Logf("%s", summary)
-	counted, _, _ := strings.Cut(summary, "\nTotal:")
-	if passed := strings.Count(counted, "✓ "); passed < required[leg+" "+revision] || strings.Contains(counted, "warning") || strings.Contains(counted, "skipped") {
+	counted, rest, _ := strings.Cut(summary, "Total:")
+	for line := range strings.Lines(counted) {
+		if name, bad := strings.CutPrefix(strings.TrimSpace(line), "✗ "); bad {
+			name, _, _ = strings.Cut(name, ":")
+			if !strings.Contains(rest, "✗ "+name+" ") { // it is counted
+				names = append(names, name)
+			}
+		}
+	}
+	if err != nil && len(names) == 0 {
+		t.Errorf("%v\n%s", err, out)
+	}
+	if passed := strings.Count(counted, "✓ "); passed+len(names) < required[leg+" "+revision] || strings.Contains(counted, "warning") || strings.Contains(counted, "skipped") {
 		t.Errorf("%d of %d scenarios passed, or some with warnings", passed, required[leg+" "+revision])
 	}
+	return names
 }
 
 // everythingServer starts the server that the official SDK has for the suite.

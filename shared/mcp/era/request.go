@@ -34,6 +34,30 @@ const (
 	CodeSignIn    = -32042 // with sessions: the user is to open an address
 )
 
+// InSession returns an error of a server without sessions as a client with a session may
+// read it: codes that only the protocol without sessions has become those of JSON-RPC.
+func InSession(e *mcp.Error) *mcp.Error {
+	switch e.Code {
+	case CodeAbilities:
+		return &mcp.Error{Code: mcp.CodeInvalidRequest, Message: e.Message, Data: e.Data}
+	case CodeHeader, CodeVersion:
+		return &mcp.Error{Code: mcp.CodeInternal, Message: e.Message, Data: e.Data}
+	}
+	return e
+}
+
+// WithoutSession returns an error of a server with sessions as a client without may read
+// it.
+func WithoutSession(e *mcp.Error) *mcp.Error {
+	switch e.Code {
+	case mcp.CodeResourceNotFound:
+		return &mcp.Error{Code: mcp.CodeInvalidParams, Message: e.Message, Data: e.Data}
+	case CodeSignIn:
+		return &mcp.Error{Code: mcp.CodeInvalidRequest, Message: e.Message, Data: e.Data}
+	}
+	return e
+}
+
 // maxDepth is how deep a client's message may nest.
 const maxDepth = 128
 

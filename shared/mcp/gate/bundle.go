@@ -158,8 +158,10 @@ func (v *visit) calledFor(s *session) error {
 	w.plain()
 	if s == nil {
 		w.abilities, w.client = without(v.req.Meta[mcp.MetaAbilities], "extensions"), v.req.Meta[mcp.MetaClient]
-	} else if w.client = s.Client; w.kind == toStateless {
-		w.abilities = answerable(s.Abilities)
+		w.carried = v.carried(w.abilities)
+	} else {
+		w.client = s.Client
+		v.declare(w, s)
 	}
 	return v.call(w)
 }

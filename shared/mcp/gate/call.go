@@ -1,13 +1,11 @@
 package gate
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"net/http"
-	"strconv"
 
 	"gateway/shared/mcp"
 	"gateway/shared/mcp/entitled"
@@ -73,40 +71,99 @@ func (v *visit) call(w *way) error {
 			}
 		}
 	}
-	if v.req.Era == era.Stateless && !v.reopen(o.params) {
-		v.wrong(&mcp.Error{Code: mcp.CodeInvalidParams, Message: "params.requestState is not one that was given for this request"})
-		return nil
+	var waiting string
+	if v.req.Era == era.Stateless {
+		var ok bool
+		if waiting, ok = v.reopen(o.params); !ok {
+			v.wrong(&mcp.Error{Code: mcp.CodeInvalidParams, Message: "params.requestState is not one that was given for this request"})
+			return nil
+		}
 	}
-	guarded := guardedMethods[v.req.Method]
+	if waiting != "" {
+		return v.answersHeld(w, o, waiting, about.Key)
+	}
 	if about.Type == mcp.Tool {
 		if err := v.Count(v.facts.Server.Record.Slug, about.Key); err != nil {
 			return err
 		}
 	}
-	if guarded {
-		if stop, err := v.guard(about.Key, o); stop || err != nil {
+	if stop, err := v.guard(about.Key, o); stop || err != nil {
+		return err
+	}
+	return v.rounds(w, o, about.Key)
+}
+
+// maxRounds bounds how often a server asks something of a client within one request.
+const maxRounds = 10
+
+// rounds makes the request and, while a server without sessions asks something of a client
+// with one, repeats it with the client's answers.
+func (v *visit) rounds(w *way, o *outgoing, name string) error {
+	for range maxRounds {
+		again := false
+		err := v.conclude(func() (json.RawMessage, error) { return w.ask(o) }, func(result json.RawMessage) (err error) {
+			again, err = v.interview(w, o, result)
+			return err
+		})
+		if err != nil || !again {
+			return err
+		}
+		if stop, err := v.guard(name, o); stop || err != nil {
 			return err
 		}
 	}
-	result, err := w.ask(o)
-	if refused := (*mcp.Error)(nil); errors.As(err, &refused) && refused.Code == era.CodeSignIn && v.req.Era == era.Stateless {
-		return v.sends(refused)
-	}
-	if err != nil {
+	v.unable("The server asks for something too often.")
+	return nil
+}
+
+// conclude answers with what a server says to a call: its questions where it has some, or a
+// result that the guardrails let through, by answer.
+func (v *visit) conclude(ask func() (json.RawMessage, error), answer func(result json.RawMessage) error) error {
+	result, err := ask()
+	if h := (*held)(nil); errors.As(err, &h) {
+		asked, _ := json.Marshal(h.questions) // raw members that were JSON
+		judged, denied := v.Judge(asked)
+		if denied {
+			h.drop()
+			v.denied()
+			return nil
+		}
+		if err = json.Unmarshal(judged, &h.questions); err != nil {
+			h.drop()
+			return err
+		}
+		if result, err = v.keep(h); err == nil {
+			v.result(result)
+		}
 		return err
 	}
-	if guarded {
+	if result, err = v.judged(result, err); result == nil || err != nil {
+		return err
+	}
+	return answer(result)
+}
+
+// judged returns a result that the guardrails let through; nil if the request has been
+// answered.
+func (v *visit) judged(result json.RawMessage, err error) (json.RawMessage, error) {
+	if refused := (*mcp.Error)(nil); errors.As(err, &refused) && refused.Code == era.CodeSignIn && v.req.Era == era.Stateless && asks[v.req.Method] {
+		return nil, v.sends(refused)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if guardedMethods[v.req.Method] {
 		judged, denied := v.Judge(result)
 		if denied {
 			v.denied()
-			return nil
+			return nil, nil
 		}
 		result = judged
 	}
 	if limit := v.host.MaxResult; v.Buffered && limit > 0 && len(result) > limit {
-		return upstream.Fail(http.StatusOK, "the result has more than %d bytes, which cannot be passed on from here: use the address of the long-running service", limit)
+		return nil, upstream.Fail(http.StatusOK, "the result has more than %d bytes, which cannot be passed on from here: use the address of the long-running service", limit)
 	}
-	return v.finish(w, result)
+	return result, nil
 }
 
 // unknown is the error for what is not there, or not for this caller.
@@ -152,60 +209,6 @@ func (v *servers) params(w *way) map[string]json.RawMessage {
 	return out
 }
 
-// guardedMethods are the methods whose params come from a model or a user, and whose
-// results a model reads. The others carry no text: subscriptions and levels of logs.
-var guardedMethods = map[string]bool{"tools/call": true, "prompts/get": true, "resources/read": true, "completion/complete": true}
-
-// guard has the guardrails judge the params of a request. stop: it has been answered.
-func (v *visit) guard(name string, o *outgoing) (stop bool, err error) {
-	shown := make(map[string]json.RawMessage, len(o.params))
-	for field, raw := range o.params {
-		if field != "_meta" && field != "requestState" {
-			shown[field] = raw
-		}
-	}
-	changed, denied, err := v.Guard(name, mcp.AppendMembers(nil, shown))
-	if err != nil {
-		return false, err
-	}
-	if denied {
-		v.denied()
-		return true, nil
-	}
-	if changed == nil {
-		return false, nil
-	}
-	made := mcp.Members(changed)
-	for _, field := range [...]string{"name", "uri", "ref"} {
-		if !bytes.Equal(made[field], shown[field]) { // it was allowed for this caller, another was not
-			v.denied()
-			return true, nil
-		}
-	}
-	for field := range shown {
-		if made[field] != nil {
-			o.params[field] = made[field]
-		}
-	}
-	return false, nil
-}
-
-// denied answers for a guardrail: for a tool as a result, which the model behind the client
-// can read, for anything else as an error.
-func (v *answers) denied() {
-	v.note.Decision = "guardrail"
-	const text = "The guardrail checks of the workspace do not let this call through."
-	if v.req.Method != "tools/call" {
-		v.wrong(&mcp.Error{Code: mcp.CodeInvalidParams, Message: text})
-		return
-	}
-	result := `{"content":[{"type":"text","text":"` + text + `"}],"isError":true`
-	if v.req.Era == era.Stateless {
-		result += `,"resultType":"complete"`
-	}
-	v.result(json.RawMessage(result + "}"))
-}
-
 // digest tells apart the requests that a state may belong to: by the method and the params,
 // except for what a client adds when it comes again.
 func (v *tickets) digest() string {
@@ -219,179 +222,17 @@ func (v *tickets) digest() string {
 }
 
 // reopen puts the server's own state in the place of the one that the client was given.
-func (v *tickets) reopen(params map[string]json.RawMessage) bool {
+// waiting names the call that waits for the client's answers.
+func (v *tickets) reopen(params map[string]json.RawMessage) (waiting string, ok bool) {
 	if params["requestState"] == nil {
-		return true
+		return "", true
 	}
 	var s state
 	if !v.open(v.binding(sealState), v.req.Text("requestState"), &s) || s.Expires < v.Now().Unix() || s.Digest != v.digest() {
-		return false
+		return "", false
 	}
 	if delete(params, "requestState"); s.Has {
 		params["requestState"], _ = json.Marshal(s.State) // a text
 	}
-	return true
-}
-
-// finish answers with a result, in the client's era.
-func (v *visit) finish(w *way, result json.RawMessage) error {
-	modern := v.req.Era == era.Stateless
-	if modern && w.kind != toStateless {
-		v.result(dated(result, v.req.Method))
-		return nil
-	}
-	if w.kind != toStateless {
-		v.result(result)
-		return nil
-	}
-	members := mcp.Members(result)
-	if members == nil {
-		return upstream.Fail(http.StatusOK, "the server's result is no object")
-	}
-	var kind string
-	_ = mcp.Text(members["resultType"], &kind) // another form is none
-	switch {
-	case kind == "input_required" && asks[v.req.Method]:
-		return v.wants(modern, members)
-	case kind != "" && kind != "complete":
-		return upstream.Fail(http.StatusOK, "the server's result is of a type that was not asked for")
-	}
-	if modern && kind == "complete" && v.req.Method != "resources/read" {
-		v.result(result)
-		return nil
-	}
-	age, _ := ageOf(members)
-	for _, name := range ours {
-		delete(members, name)
-	}
-	raw := mcp.AppendMembers(nil, members)
-	if modern {
-		raw = raw[:len(raw)-1]
-		if len(members) > 0 {
-			raw = append(raw, ',')
-		}
-		raw = append(raw, `"resultType":"complete"`...)
-		if v.req.Method == "resources/read" {
-			raw = appendAge(raw, age)
-		}
-		raw = append(raw, '}')
-	}
-	v.result(raw)
-	return nil
-}
-
-// ours are the members of results that servers with sessions do not have.
-var ours = [...]string{"resultType", "ttlMs", "cacheScope"}
-
-// dated makes a result of a server with sessions into one for a client without. Members
-// that only the gateway may write there are removed first.
-func dated(result json.RawMessage, method string) json.RawMessage {
-	for _, name := range append(ours[:], `\u`) { // a name may be written so
-		if bytes.Contains(result, []byte(name)) {
-			members := mcp.Members(result)
-			for _, name := range ours {
-				delete(members, name)
-			}
-			result = mcp.AppendMembers(nil, members)
-			break
-		}
-	}
-	out := append(make([]byte, 0, len(result)+64), `{"resultType":"complete"`...)
-	if method == "resources/read" {
-		out = appendAge(out, 0)
-	}
-	if rest := result[1:]; len(bytes.TrimSpace(rest)) > 1 {
-		out = append(out, ',')
-	}
-	return append(out, result[1:]...)
-}
-
-// asks are the methods whose results may ask something of the client.
-var asks = map[string]bool{"tools/call": true, "prompts/get": true, "resources/read": true}
-
-// wants passes on that a server asks something of the client: with its state sealed, and to
-// a client with a session as far as that era can express it.
-func (v *visit) wants(modern bool, members map[string]json.RawMessage) error {
-	if !modern {
-		return v.wantsInSession(members)
-	}
-	s := state{Digest: v.digest(), Expires: v.Now().Add(stateLife).Unix()}
-	if raw := members["requestState"]; raw != nil {
-		if json.Unmarshal(raw, &s.State) != nil {
-			return upstream.Fail(http.StatusOK, "the server's state is no text")
-		}
-		s.Has = true
-		text, err := v.seal(v.binding(sealState), &s)
-		if err != nil {
-			return err
-		}
-		members["requestState"], _ = json.Marshal(text) // a text
-	}
-	raw, err := json.Marshal(members)
-	if err != nil {
-		return err
-	}
-	v.result(raw)
-	return nil
-}
-
-// sends has a client without a session send its user to the addresses that a server with
-// sessions names, since that server does not know whether the client can do so.
-func (v *visit) sends(refused *mcp.Error) error {
-	var said struct {
-		Elicitations []map[string]json.RawMessage `json:"elicitations"`
-	}
-	if json.Unmarshal(refused.Data, &said) != nil || len(said.Elicitations) == 0 || !asks[v.req.Method] {
-		return upstream.Fail(http.StatusOK, "the server wants an address to be opened, and names none")
-	}
-	if !v.opens {
-		v.refuse(&era.Refusal{Status: http.StatusBadRequest, Error: mcp.Error{
-			Code: era.CodeAbilities, Message: "the user has to open an address first, and the client does not declare that it can ask for that", Data: json.RawMessage(`{"requiredCapabilities":{"elicitation":{"url":{}}}}`),
-		}})
-		return nil
-	}
-	requests := map[string]any{}
-	for i, one := range said.Elicitations {
-		if one == nil || one["url"] == nil {
-			return upstream.Fail(http.StatusOK, "the server wants an address to be opened, and names none")
-		}
-		one["mode"] = json.RawMessage(`"url"`)
-		requests["open-"+strconv.Itoa(i+1)] = map[string]any{"method": "elicitation/create", "params": one}
-	}
-	sealed, err := v.seal(v.binding(sealState), &state{Digest: v.digest(), Expires: v.Now().Add(stateLife).Unix()})
-	if err != nil {
-		return err
-	}
-	raw, err := json.Marshal(map[string]any{"resultType": "input_required", "inputRequests": requests, "requestState": sealed})
-	if err != nil {
-		return err
-	}
-	v.result(raw)
-	return nil
-}
-
-// wantsInSession tells a client with a session to open addresses, when nothing else is
-// asked for.
-func (v *visit) wantsInSession(members map[string]json.RawMessage) error {
-	var asked map[string]struct {
-		Method string                     `json:"method"`
-		Params map[string]json.RawMessage `json:"params"`
-	}
-	if json.Unmarshal(members["inputRequests"], &asked) != nil {
-		return upstream.Fail(http.StatusOK, "the server's result is of a type that was not asked for")
-	}
-	var urls []map[string]json.RawMessage
-	for _, one := range asked {
-		if one.Method != "elicitation/create" || string(one.Params["mode"]) != `"url"` {
-			v.result(json.RawMessage(`{"content":[{"type":"text","text":"The server asks for something that this client cannot be asked for here."}],"isError":true}`))
-			return nil
-		}
-		urls = append(urls, one.Params)
-	}
-	data, err := json.Marshal(map[string]any{"elicitations": urls})
-	if err != nil {
-		return err
-	}
-	v.wrong(&mcp.Error{Code: era.CodeSignIn, Message: "the user has to open an address first", Data: data})
-	return nil
+	return s.Held, true
 }

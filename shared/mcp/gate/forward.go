@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"io"
 	"net/http"
 	"strconv"
 	"sync/atomic"
@@ -15,7 +14,6 @@ import (
 	"gateway/shared/mcp/entitled"
 	"gateway/shared/mcp/era"
 	"gateway/shared/tenant/upstream"
-	"gateway/shared/wire"
 )
 
 // way is how requests of a visit reach the server.
@@ -28,8 +26,11 @@ type way struct {
 	session   *session
 	abilities json.RawMessage
 	client    json.RawMessage
-	given     string      // session id that the server gave with its answer
-	sent      http.Header // of the last request
+	carried   json.RawMessage // capabilities of the client under which a server with sessions may ask it something
+	pool      *mcp.Session    // the gateway's own session that the last request was made in
+	reading   chan arrived    // the message of the exchange that is read; nil: none is
+	given     string          // session id that the server gave with its answer
+	sent      http.Header     // of the last request
 }
 
 // kind is which of the bridges is taken.
@@ -68,16 +69,17 @@ func (w *way) send(ctx context.Context, o *outgoing) (*mcp.Exchange, error) {
 	}
 	o.id = json.RawMessage(strconv.FormatInt(ids.Add(1), 10))
 	for again := false; ; again = true {
-		s, err := w.v.pooled(ctx, w.peer, w.up)
+		s, err := w.v.pooled(ctx, w.peer, w.up, w.carried)
 		if err != nil {
 			return nil, err
 		}
+		w.pool = s
 		x, err := w.post(ctx, w.sessionHeaders(s.ID, s.Version), o)
 		if err != nil || x.Status != http.StatusNotFound || again {
 			return x, err
 		}
 		x.Close()
-		w.v.ended(w.peer, s)
+		w.v.ended(w.peer, s, w.carried)
 	}
 }
 
@@ -148,46 +150,53 @@ func (p *patience) heard() { p.timer.Reset(p.long) }
 
 func (p *patience) end() { p.timer.Stop(); p.cancel() }
 
-// said is a message of a server, member by member.
-type said struct {
-	ID, Result json.RawMessage
-	Method     string
-	Error      *mcp.Error
-}
-
-func readSaid(raw []byte) (*said, error) {
-	m := mcp.Members(raw)
-	if m == nil {
-		return nil, upstream.Fail(http.StatusOK, "the server's answer is not a JSON-RPC message")
-	}
-	s := &said{ID: m["id"], Result: m["result"]}
-	if method := m["method"]; method != nil && !mcp.Text(method, &s.Method) {
-		return nil, upstream.Fail(http.StatusOK, "the server's answer is not a JSON-RPC message")
-	}
-	if e := m["error"]; e != nil && (json.Unmarshal(e, &s.Error) != nil || s.Error == nil) {
-		return nil, upstream.Fail(http.StatusOK, "the server's answer is not a JSON-RPC message")
-	}
-	return s, nil
-}
-
 // ask sends a request and gives its result. What the server says before it goes to the
-// client as it comes. A refusal of the server is an *mcp.Error.
+// client as it comes. A refusal of the server is an *mcp.Error; a *held means that the
+// server waits for answers of the client.
 func (w *way) ask(o *outgoing) (json.RawMessage, error) {
 	v := w.v
 	base := v.Context
 	if v.req.Era == era.Stateless {
 		base = v.Request.Context() // who closes the stream wants no answer
 	}
+	if w.holds() {
+		base = context.WithoutCancel(base)
+	}
 	ctx := patient(base, v.host.Timeout)
-	defer ctx.end()
-	defer v.cancellable(w, ctx.cancel)()
+	return w.under(ctx, o, func(status *int) (json.RawMessage, int, error) { return w.exchange(ctx, o, status) })
+}
+
+// goOn reads the result of a call that was held.
+func (w *way) goOn(h *held) (json.RawMessage, error) {
+	h.ctx.heard()
+	return w.under(h.ctx, h.out, func(status *int) (json.RawMessage, int, error) {
+		*status = h.x.Status
+		return w.read(h.ctx, h.out, h.x)
+	})
+}
+
+// under waits for a result as long as ctx, the client and the server allow.
+func (w *way) under(ctx *patience, o *outgoing, wait func(status *int) (json.RawMessage, int, error)) (json.RawMessage, error) {
+	v := w.v
+	leaves := func() bool { return true }
+	if w.holds() {
+		leaves = context.AfterFunc(v.Request.Context(), ctx.cancel)
+	}
+	done := v.cancellable(w, ctx.cancel)
 	v.Began()
 	status := 0
-	result, down, err := w.exchange(ctx, o, &status)
+	result, down, err := wait(&status)
 	v.Ended(status)
 	v.Used(len(v.Body), down)
+	done()
+	leaves()
+	if h := (*held)(nil); errors.As(err, &h) {
+		ctx.timer.Stop()
+		return nil, err
+	}
+	defer ctx.end()
 	if err != nil && ctx.Err() != nil {
-		w.cancelUpstream(base, o)
+		w.cancelUpstream(ctx, o)
 		err = upstream.Fail(status, "the server did not answer in time, or the client has cancelled the request")
 	}
 	return result, err
@@ -215,146 +224,12 @@ func (w *way) exchange(ctx *patience, o *outgoing, status *int) (_ json.RawMessa
 	if err != nil {
 		return nil, 0, err
 	}
-	defer func() { x.Close() }()
 	*status, w.given = x.Status, x.Session
 	if w.v.wantsMore(x) {
+		x.Close()
 		return nil, 0, mcp.ErrSignIn
 	}
-	for {
-		raw, err := x.Next()
-		if err != nil {
-			if next := w.resume(ctx, x); next != nil {
-				x.Close()
-				x = next
-				continue
-			}
-		}
-		if errors.Is(err, io.EOF) {
-			return nil, down, w.unanswered(x)
-		}
-		if err != nil {
-			return nil, down, err
-		}
-		ctx.heard()
-		down += len(raw)
-		m, err := readSaid(raw)
-		if err != nil {
-			return nil, down, err
-		}
-		switch {
-		case m.Method != "":
-			w.beforehand(ctx, m, raw)
-		case m.Error != nil && (string(m.ID) == string(o.id) || x.Status >= 400):
-			return nil, down, w.refusal(x, m.Error)
-		case string(m.ID) == string(o.id) && m.Result != nil && m.Result[0] == '{' && x.Status == http.StatusOK:
-			return m.Result, down, nil
-		case !x.Events:
-			return nil, down, upstream.Fail(x.Status, "the server's answer is not that to the request")
-		}
-	}
-}
-
-// soonest is the shortest wait before a stream is asked for again; usual is that where
-// the server names none.
-const (
-	soonest = 100 * time.Millisecond
-	usual   = time.Second
-)
-
-// resume gives the rest of a stream that a server ended, or lost, before the answer and
-// that it keeps for later; nil where there is none.
-func (w *way) resume(ctx *patience, x *mcp.Exchange) *mcp.Exchange {
-	after, wait, ok := x.Resumes()
-	if !ok || w.kind != toRelayed && w.kind != toPooled {
-		return nil
-	}
-	if wait == 0 {
-		wait = usual
-	}
-	select {
-	case <-time.After(max(wait, soonest)):
-	case <-ctx.Done():
-		return nil
-	}
-	h := w.sent.Clone()
-	h[headerLastEvent] = []string{after}
-	next, err := w.up.Send(ctx, http.MethodGet, h, nil)
-	if err != nil {
-		return nil
-	}
-	if !next.Events {
-		next.Close()
-		return nil
-	}
-	return next
-}
-
-const headerLastEvent = "Last-Event-Id" // in the spelling of net/http
-
-// errSessionOver says that the server has ended the client's session.
-var errSessionOver = errors.New("gate: the session is over")
-
-// unanswered says why there is no answer.
-func (w *way) unanswered(x *mcp.Exchange) error {
-	if w.kind == toRelayed && w.session.Upstream != "" && x.Status == http.StatusNotFound {
-		return errSessionOver
-	}
-	if x.Status/100 != 2 {
-		w.v.forget(w.peer)
-		return upstream.Fail(x.Status, "the server answers with status %d", x.Status)
-	}
-	return upstream.Fail(x.Status, "the server ended its answer without one to the request")
-}
-
-// refusal is an error of the server as the client may read it.
-func (w *way) refusal(x *mcp.Exchange, e *mcp.Error) error {
-	if w.kind == toRelayed && w.session.Upstream != "" && x.Status == http.StatusNotFound {
-		return errSessionOver
-	}
-	modern := w.v.req.Era == era.Stateless
-	switch {
-	case e.Code == era.CodeHeader || e.Code == era.CodeVersion:
-		w.v.forget(w.peer)
-		return upstream.Fail(x.Status, "the server speaks another version of the protocol than it said")
-	case modern && e.Code == mcp.CodeResourceNotFound:
-		e.Code = mcp.CodeInvalidParams
-	case !modern && w.kind == toStateless && e.Code == mcp.CodeInvalidParams && w.v.req.Method == "resources/read":
-		e.Code = mcp.CodeResourceNotFound
-	}
-	return e
-}
-
-// beforehand takes what a server says before it answers.
-func (w *way) beforehand(ctx context.Context, m *said, raw []byte) {
-	v := w.v
-	if changes[m.Method] {
-		w.peer.mu.Lock()
-		clear(w.peer.lists)
-		w.peer.mu.Unlock()
-	}
-	if len(m.ID) > 0 && w.kind != toRelayed {
-		w.decline(ctx, m)
-		return
-	}
-	if !v.req.Streams {
-		return
-	}
-	v.began = true
-	v.Event(wire.AppendSSE(nil, "message", raw), false, nil)
-}
-
-// decline answers what a server asks for.
-func (w *way) decline(ctx context.Context, m *said) {
-	if w.kind != toPooled {
-		return
-	}
-	s, err := w.v.pooled(ctx, w.peer, w.up)
-	if err != nil {
-		return
-	}
-	if x, err := w.up.Send(ctx, http.MethodPost, w.sessionHeaders(s.ID, s.Version), mcp.Declined(&mcp.Message{ID: m.ID, Method: m.Method})); err == nil {
-		x.Close()
-	}
+	return w.read(ctx, o, x)
 }
 
 // renew drops fetched credentials that the server refuses; false where fetching again could

@@ -51,6 +51,9 @@ type Host struct {
 	rules  map[string]*bearer.Rules // by what they say
 	// running has the cancel functions of requests, by runningKey.
 	running sync.Map
+	// questions has channels for the answers of clients with sessions, by runningKey.
+	questions sync.Map
+	held      shelf
 }
 
 // New makes a Host.

@@ -176,16 +176,17 @@ func (p *peer) capabilities() map[string]json.RawMessage {
 	return said.Capabilities
 }
 
-// pooled is the gateway's own session with a server for a caller.
-func (v *servers) pooled(ctx context.Context, p *peer, up *mcp.Upstream) (*mcp.Session, error) {
-	key := v.principal()
+// pooled is the gateway's own session with a server for a caller. carried are the
+// capabilities that it declares there.
+func (v *servers) pooled(ctx context.Context, p *peer, up *mcp.Upstream, carried json.RawMessage) (*mcp.Session, error) {
+	key := v.poolKey(carried)
 	p.mu.Lock()
 	s := p.sessions[key]
 	p.mu.Unlock()
 	if s != nil {
 		return s, nil
 	}
-	s, err := up.Connect(ctx, nil)
+	s, err := up.Connect(ctx, carried)
 	if err != nil {
 		return nil, err
 	}
@@ -201,12 +202,17 @@ func (v *servers) pooled(ctx context.Context, p *peer, up *mcp.Upstream) (*mcp.S
 	return s, nil
 }
 
+// poolKey identifies the sessions of a caller that declare the same capabilities.
+func (v *servers) poolKey(carried json.RawMessage) string {
+	return v.principal() + "\x00" + string(carried)
+}
+
 // ended drops a pooled session that the server has ended.
-func (v *servers) ended(p *peer, s *mcp.Session) {
+func (v *servers) ended(p *peer, s *mcp.Session, carried json.RawMessage) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.sessions[v.principal()] == s {
-		delete(p.sessions, v.principal())
+	if key := v.poolKey(carried); p.sessions[key] == s {
+		delete(p.sessions, key)
 	}
 }
 

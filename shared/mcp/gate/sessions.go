@@ -56,6 +56,7 @@ func (v *visit) resume() (s *session, done bool, err error) {
 		return s, true, nil
 	case !v.req.IsRequest() && s.Speaks == "":
 		v.cancelled()
+		v.answeredQuestion()
 		v.accepted() // nobody waits for it
 		return s, true, nil
 	}
@@ -75,11 +76,23 @@ func (v *servers) take(w *way, s *session) {
 	case s.Speaks != "":
 		w.kind = toRelayed
 	case modern:
-		w.kind, w.abilities = toStateless, answerable(s.Abilities)
+		w.kind = toStateless
 	case w.up.Transport == mcp.TransportSSE:
 		w.kind = toOldStream
 	default:
 		w.kind = toPooled
+	}
+	v.declare(w, s)
+}
+
+// declare sets what the server is told that the client of a session can be asked.
+func (v *servers) declare(w *way, s *session) {
+	w.carried = v.carried(s.Abilities)
+	if w.kind != toStateless {
+		return
+	}
+	if w.abilities = w.carried; w.abilities == nil {
+		w.abilities = answerable(s.Abilities)
 	}
 }
 

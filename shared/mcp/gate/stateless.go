@@ -29,6 +29,7 @@ func (v *visit) stateless() error {
 	}
 	w.abilities, w.client = without(v.req.Meta[mcp.MetaAbilities], "extensions"), v.req.Meta[mcp.MetaClient]
 	w.plain()
+	w.carried = v.carried(w.abilities)
 	switch {
 	case lists:
 		return v.list(w)
@@ -131,7 +132,7 @@ func (v *servers) greet(w *way) error {
 	ctx := patient(v.Context, v.host.Timeout)
 	defer ctx.end()
 	if w.kind != toOldStream {
-		_, err := v.pooled(ctx, w.peer, w.up)
+		_, err := v.pooled(ctx, w.peer, w.up, nil)
 		return err
 	}
 	s, err := w.up.Connect(ctx, nil)

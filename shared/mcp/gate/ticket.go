@@ -66,6 +66,7 @@ func (v *tickets) sessionOf(id string) (*session, bool) {
 type state struct {
 	State   string `json:"s,omitempty"`
 	Has     bool   `json:"h,omitempty"` // the server gave one
+	Held    string `json:"w,omitempty"` // the call that waits for the answers in this process
 	Digest  string `json:"d"`           // of the request that it is for
 	Expires int64  `json:"x"`
 }
