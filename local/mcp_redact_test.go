@@ -39,7 +39,7 @@ func TestCredentialsRepeatedByMcpServersReachNobody(t *testing.T) {
 		case m.Method == "initialize":
 			body = fmt.Sprintf(`"result":{"protocolVersion":"2025-11-25","capabilities":{"tools":{},"prompts":{}},"serverInfo":{"name":"s","version":"1"},"instructions":%s}`, said)
 		case m.Method == "tools/list":
-			body = fmt.Sprintf(`"result":{"tools":[{"name":"whoami","description":%s,"inputSchema":{"type":"object","description":%s}}]}`, said, said)
+			body = fmt.Sprintf(`"result":{"tools":[{"name":"whoami","description":%s,"inputSchema":{"type":"object","description":%s}},{"name":"fails","inputSchema":{"type":"object"}}]}`, said, said)
 		case m.Method == "prompts/list":
 			body = `"result":{"prompts":[]}`
 		case m.Params.Name == "whoami":

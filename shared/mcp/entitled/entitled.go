@@ -125,6 +125,9 @@ func (f *Facts) enabled(c Capability) bool {
 	return !fits && !f.restricted(mcp.Resource)
 }
 
+// Lists reports whether the server listed a capability when it was last synchronized.
+func (f *Facts) Lists(c Capability) bool { return f.Listed[mcp.CapabilityID(c.Type, c.Key)] != "" }
+
 // restricted reports whether a capability of a type is disabled.
 func (f *Facts) restricted(kind string) bool {
 	for id, off := range f.Off {

@@ -58,6 +58,11 @@ func (v *visit) call(w *way) error {
 		v.wrong(v.unknown(about))
 		return nil
 	}
+	if about.Type == mcp.Tool && !v.listsTool(w, about.Key) {
+		v.note.Decision = entitled.NoCapability
+		v.wrong(v.unknown(about))
+		return nil
+	}
 	o := &outgoing{req: v.req, params: v.params(w), id: v.req.ID}
 	if about.Type == mcp.Tool {
 		var err error

@@ -167,6 +167,9 @@ func (v *visit) readPage(w *way, result json.RawMessage) (*list, error) {
 		page.entries = append(page.entries, e)
 		page.size += len(raw) + 1
 	}
+	if of.kind == mcp.Tool {
+		w.peer.recordNames(page.entries)
+	}
 	var next string
 	if raw := members["nextCursor"]; raw != nil && json.Unmarshal(raw, &next) != nil {
 		return nil, strange

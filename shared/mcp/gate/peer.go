@@ -39,6 +39,9 @@ type peer struct {
 	sessions map[string]*mcp.Session
 	lists    map[listKey]*list
 	marks    map[string][]era.Mark // of tools that were listed with some
+	names    map[string]bool       // of tools that were listed
+	// relistings are those of callers that named tools which are not listed.
+	relistings map[string]relisting
 }
 
 // peer gives what is known of the visit's server.
