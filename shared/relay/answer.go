@@ -86,77 +86,77 @@ func (a *answer) drop() {
 }
 
 // send gives the chosen answer to the client.
-func (s *sender) send(a *answer) error {
+func send(c *call, a *answer) error {
 	if a.fault != nil {
-		s.told, s.words = a.failed, a.words
+		c.reply.told, c.reply.words = a.failed, a.words
 		return a.fault
 	}
 	if a.cached != nil {
-		return s.sendCached(a.cached)
+		return sendCached(c, a.cached)
 	}
-	s.told = a.resp.Header
-	if s.Route.Shape == routes.Socket {
-		return s.Sessions.open(s, a.resp)
+	c.reply.told = a.resp.Header
+	if c.req.Route.Shape == routes.Socket {
+		return c.relay.Sessions.open(c, a.resp)
 	}
 	defer a.resp.Body.Close()
 	switch {
-	case s.Route.Shape == routes.Raw:
-		return s.sendRaw(a.resp)
-	case s.Route.Shape == routes.Listing:
-		return s.sendList(a.resp)
-	case s.Route.Operation == provider.BatchesOutput:
-		return s.sendOutput(a.resp)
-	case !a.whole && s.Passes(a.resp):
-		return s.sendPassed(a.resp)
-	case s.Filtered():
-		return s.sendHeld(a.resp)
+	case c.req.Route.Shape == routes.Raw:
+		return sendRaw(c, a.resp)
+	case c.req.Route.Shape == routes.Listing:
+		return sendList(c, a.resp)
+	case c.req.Route.Operation == provider.BatchesOutput:
+		return sendOutput(c, a.resp)
+	case !a.whole && c.target.Passes(a.resp):
+		return sendPassed(c, a.resp)
+	case c.wall.Filtered():
+		return sendHeld(c, a.resp)
 	case a.stream.Is():
-		return s.sendStream(a)
+		return sendStream(c, a)
 	}
-	return s.sendPlain(a)
+	return sendPlain(c, a)
 }
 
 // answerHeaders sets the gateway's own response headers and passes on the
 // provider's request id and rate limits under a prefix.
-func (l *logbook) answerHeaders(from http.Header) {
-	h := l.w.Header()
-	l.ownHeaders(h)
+func answerHeaders(c *call, from http.Header) {
+	h := c.reply.w.Header()
+	ownHeaders(c, h)
 	if from == nil {
 		return
 	}
 	came.PassHeaders(h, from)
-	l.stars.Head(h)
-	if !l.Loss.Empty() && (!l.Strict() || !l.asksAsOpenAI()) {
-		h.Set(asked.Translation, l.Loss.Header())
+	c.books.stars.Head(h)
+	if !c.target.Loss.Empty() && (!c.target.Strict() || !asksAsOpenAI(c)) {
+		h.Set(asked.Translation, c.target.Loss.Header())
 	}
 }
 
 // asksAsOpenAI tells whether the client speaks one of OpenAI's shapes. Answers to such
 // clients keep strictly to the shape unless the client allows more; other shapes have
 // headers for the rest anyway.
-func (l *logbook) asksAsOpenAI() bool {
-	return l.Route.Client == nil || strings.HasPrefix(l.Route.Client.Name(), "openai.")
+func asksAsOpenAI(c *call) bool {
+	return c.req.Route.Client == nil || strings.HasPrefix(c.req.Route.Client.Name(), "openai.")
 }
 
-func (l *logbook) ownHeaders(h http.Header) {
+func ownHeaders(c *call, h http.Header) {
 	values := make([]string, 0, 5) // one allocation for all of them
 	set := func(name, value string) {
 		values = append(values, value)
 		h[name] = values[len(values)-1 : len(values) : len(values)]
 	}
-	set(asked.TraceID, l.Ask.TraceID)
-	set(asked.RetryCount, strconv.Itoa(l.retries))
-	set(asked.CacheStatus, l.reuse.Status)
-	if l.To.Names.Option != "" {
-		set(asked.OptionIndex, l.To.Names.Option)
+	set(asked.TraceID, c.req.Ask.TraceID)
+	set(asked.RetryCount, strconv.Itoa(c.books.retries))
+	set(asked.CacheStatus, c.books.reuse.Status)
+	if c.target.To.Names.Option != "" {
+		set(asked.OptionIndex, c.target.To.Names.Option)
 	}
-	if l.To.Names.Provider != "" {
-		set(asked.Provider, l.To.Names.Provider)
+	if c.target.To.Names.Provider != "" {
+		set(asked.Provider, c.target.To.Names.Provider)
 	}
-	if p := l.To.Target.Provider; p != nil {
-		known.Of(p.ID, l.To.Model).SetHeaders(h)
+	if p := c.target.To.Target.Provider; p != nil {
+		known.Of(p.ID, c.target.To.Model).SetHeaders(h)
 	}
-	if l.unread.Any() && l.Who != nil && l.unread.Unread(l.promptsOf()) {
+	if c.relay.unread.Any() && c.req.Who != nil && c.relay.unread.Unread(promptsOf(c)) {
 		h[asked.PromptCache] = promptUnread
 	}
 }
@@ -165,110 +165,110 @@ var promptUnread = []string{"unread"}
 
 // promptsOf tells together with which other requests this one's prompt is counted, see
 // unread.
-func (l *logbook) promptsOf() unread.Of {
+func promptsOf(c *call) unread.Of {
 	return unread.Of{
-		Org: l.Who.Scope.Org, Workspace: l.Who.Scope.Workspace, Key: l.Who.KeyID,
-		Provider: l.To.Names.Slug, Model: l.ModelOf(), Session: l.Ask.Session,
+		Org: c.req.Who.Scope.Org, Workspace: c.req.Who.Scope.Workspace, Key: c.req.Who.KeyID,
+		Provider: c.target.To.Names.Slug, Model: c.bill.ModelOf(), Session: c.req.Ask.Session,
 	}
 }
 
 // sendFault answers with an error in the client's dialect.
-func (s *sender) sendFault(f *fault.Fault) {
-	if len(s.Purse.Attempts) > 1 {
+func sendFault(c *call, f *fault.Fault) {
+	if len(c.bill.Purse.Attempts) > 1 {
 		again := *f
 		again.Retried = true
 		f = &again
 	}
-	h := s.w.Header()
+	h := c.reply.w.Header()
 	h.Set("Content-Type", "application/json")
 	f.SetHeaders(h)
-	s.ownHeaders(h)
-	if came.PassHeaders(h, s.told); s.told != nil {
-		mask.Header(h, s.stars.Secrets())
+	ownHeaders(c, h)
+	if came.PassHeaders(h, c.reply.told); c.reply.told != nil {
+		mask.Header(h, c.books.stars.Secrets())
 	}
 	h.Set(headerCode, string(f.Code))
 	if f.Source != fault.SourceProvider && f.Status() >= 500 && f.Code == fault.InternalError {
 		h.Set(headerException, "true")
 	}
-	body := errorBody(s, f)
+	body := errorBody(c, f)
 	if f.Final() { // also where the provider says otherwise
 		h.Set(fault.ShouldRetry, "false")
 	}
 	if f.Status() == http.StatusUpgradeRequired {
 		h.Set("Upgrade", "websocket")
 	}
-	speaker := errorSpeaker(s)
+	speaker := errorSpeaker(c)
 	if by, ok := speaker.(routes.Challenger); ok {
-		by.Challenge(h, s.Req, f) // behind what the provider's headers say
+		by.Challenge(h, c.req.Req, f) // behind what the provider's headers say
 	}
 	status := f.Status()
-	if by, ok := speaker.(chat.Refuser); ok && sendsEvent(s, f) {
+	if by, ok := speaker.(chat.Refuser); ok && sendsEvent(c, f) {
 		h["Content-Type"], h["Cache-Control"] = eventStream, noCache
 		h.Set(asked.ErrorStatus, strconv.Itoa(status))
 		h.Del("Retry-After")
-		body, status = by.AppendRefusal(nil, f, s.options()), http.StatusOK
+		body, status = by.AppendRefusal(nil, f, options(c)), http.StatusOK
 	}
 	h.Set("Content-Length", strconv.Itoa(len(body)))
-	s.failure = f
-	s.captureAnswer(body)
-	s.status = f.Status() // of the record
-	s.keepBooks()
-	s.head(status)
-	s.write(body)
-	s.status = f.Status()
+	c.reply.failure = f
+	captureAnswer(c, body)
+	c.reply.status = f.Status() // of the record
+	keepBooks(c)
+	c.reply.head(status)
+	c.reply.write(body)
+	c.reply.status = f.Status()
 }
 
 // sendsEvent reports whether a refusal is sent as an event: it is final, the request asks
 // for a stream, and it or its config asks for such events.
-func sendsEvent(s *sender, f *fault.Fault) bool {
+func sendsEvent(c *call, f *fault.Fault) bool {
 	if f.Status() >= http.StatusInternalServerError || !f.Final() {
 		return false
 	}
-	if asked.One(s.Req.Header, asked.Refusals) != "event" && !s.Config.RefusalEvents {
+	if asked.One(c.req.Req.Header, asked.Refusals) != "event" && !c.plan.Config.RefusalEvents {
 		return false
 	}
 	// A body that was not read, as of a wrong key, does not say whether it asks for a stream.
-	return s.Stream || s.In == nil && strings.Contains(asked.One(s.Req.Header, "Accept"), "text/event-stream")
+	return c.target.Stream || c.body.In == nil && strings.Contains(asked.One(c.req.Req.Header, "Accept"), "text/event-stream")
 }
 
 // errorBody returns the body of an error, with the results of the guardrails of the target
 // that was tried last. JSON-RPC has no place for them.
-func errorBody(s *sender, f *fault.Fault) []byte {
+func errorBody(c *call, f *fault.Fault) []byte {
 	if f.Code == fault.GuardrailDenied {
-		if body := deniedBody(s, s.w.Header(), f); body != nil {
+		if body := deniedBody(c, c.reply.w.Header(), f); body != nil {
 			return body
 		}
 	}
-	body := plainError(s, f)
-	if s.Route.Protocol != nil {
+	body := plainError(c, f)
+	if c.req.Route.Protocol != nil {
 		return body
 	}
-	return s.guards.Told(body, true)
+	return c.books.guards.Told(body, true)
 }
 
 // plainError returns an error in the provider's own words if the client speaks to it in its
 // own shape, otherwise in the gateway's words and the client's shape.
-func plainError(s *sender, f *fault.Fault) []byte {
-	h := s.w.Header()
-	if s.words != nil && f.Source == fault.SourceProvider {
-		came.PassRetry(h, s.told)
-		return s.words
+func plainError(c *call, f *fault.Fault) []byte {
+	h := c.reply.w.Header()
+	if c.reply.words != nil && f.Source == fault.SourceProvider {
+		came.PassRetry(h, c.reply.told)
+		return c.reply.words
 	}
-	return s.withAttempts(errorSpeaker(s).AppendError(nil, f, s.options()))
+	return withAttempts(c, errorSpeaker(c).AppendError(nil, f, options(c)))
 }
 
 // errorSpeaker returns what writes an error in its client's shape.
-func errorSpeaker(s *sender) chat.ErrorWriter {
+func errorSpeaker(c *call) chat.ErrorWriter {
 	switch {
-	case s.Route.Client != nil:
-		return s.Route.Client
-	case s.Route.Errors != nil:
-		return s.Route.Errors
+	case c.req.Route.Client != nil:
+		return c.req.Route.Client
+	case c.req.Route.Errors != nil:
+		return c.req.Route.Errors
 	}
-	if own, ok := s.dialects[chosen.ErrorDialect(s.Target)].(chat.ErrorWriter); ok {
+	if own, ok := c.relay.dialects[chosen.ErrorDialect(&c.target)].(chat.ErrorWriter); ok {
 		return own
 	}
-	speaker, _ := s.errorDialect().(chat.ErrorWriter)
+	speaker, _ := c.relay.errorDialect().(chat.ErrorWriter)
 	return speaker
 }
 
@@ -279,80 +279,80 @@ func plainJSON(resp *http.Response) bool {
 
 // endRawStream writes the error event of a passed-through stream of events that broke off
 // between two of them, for clients that would else take it for a network failure alone.
-func endRawStream(s *sender, resp *http.Response) {
-	speaker := errorSpeaker(s)
+func endRawStream(c *call, resp *http.Response) {
+	speaker := errorSpeaker(c)
 	if b, ok := speaker.(chat.Breaker); !ok || !b.BreaksConnection() || !events(resp) || resp.Header.Get("Content-Encoding") != "" {
 		return
 	}
-	f := *s.failure
+	f := *c.reply.failure
 	f.Source = fault.SourceProvider
-	last := speaker.AppendStreamError(nil, &f, s.options())
-	s.captureAnswer(last)
-	s.write(last)
-	s.flush()
+	last := speaker.AppendStreamError(nil, &f, options(c))
+	captureAnswer(c, last)
+	c.reply.write(last)
+	c.reply.flush()
 }
 
 // sendRaw passes an answer through byte for byte, as it comes.
-func (s *sender) sendRaw(resp *http.Response) error {
-	if s.Holds(resp) || s.Tickets(resp) || s.Purse.Holds() && createsBatch(s) && plainJSON(resp) {
-		return s.sendHeld(resp)
+func sendRaw(c *call, resp *http.Response) error {
+	if c.wall.Holds(resp) || c.metered.Tickets(resp) || c.bill.Purse.Holds() && createsBatch(c) && plainJSON(resp) {
+		return sendHeld(c, resp)
 	}
-	watch := s.Watch(resp)
+	watch := c.wall.Watch(resp)
 	if resp.StatusCode < 200 || resp.StatusCode > 299 {
-		if err := s.stars.Raw(resp); err != nil {
+		if err := c.books.stars.Raw(resp); err != nil {
 			return err
 		}
 	}
-	h := s.w.Header()
+	h := c.reply.w.Header()
 	egress.CopyResponseHeaders(h, resp.Header)
-	s.stars.Head(h)
-	s.answerHeaders(nil)
-	s.head(s.guards.Verdict.Status(resp.StatusCode))
+	c.books.stars.Head(h)
+	answerHeaders(c, nil)
+	c.reply.head(c.books.guards.Verdict.Status(resp.StatusCode))
 	chunk := pooled.New()
 	defer chunk.Free()
 	p := chunk.B[:cap(chunk.B)]
 	meter := tail.New(resp)
-	meter.Memory(s.Ctx, s.Lease)
-	like := s.Like()
+	meter.Memory(c.req.Ctx, c.req.Lease)
+	like := c.body.Like()
 	// A run is told with all its settings, an event may hold an image or a whole response.
-	meter.Wide = s.KeptPath().Collection == "threads" || s.KeptPath().Collection == "interactions" || like != nil && (like.Meter != nil || like.Operation == provider.ResponsesCreate)
-	s.flushWhenWaiting(resp.Body)
+	meter.Wide = c.body.KeptPath().Collection == "threads" || c.body.KeptPath().Collection == "interactions" || like != nil && (like.Meter != nil || like.Operation == provider.ResponsesCreate)
+	c.reply.flushWhenWaiting(resp.Body)
 	between := true // events have come whole so far
 	for {
-		t := s.Now()
+		t := c.relay.Now()
 		n, err := resp.Body.Read(p)
-		s.waited += s.Now().Sub(t)
+		c.out.waited += c.relay.Now().Sub(t)
 		if n > 0 {
 			between = bytes.HasSuffix(p[:n], []byte("\n\n")) || bytes.HasSuffix(p[:n], []byte("\r\n\r\n"))
 			meter.Feed(p[:n])
 			if err := watch.Feed(p[:n]); err != nil {
-				s.Fail("note what was made", err)
+				c.req.Fail("note what was made", err)
 			}
-			s.captureAnswer(p[:n])
-			s.write(p[:n])
-			s.flushSoon()
+			captureAnswer(c, p[:n])
+			c.reply.write(p[:n])
+			c.reply.flushSoon()
 		}
 		if err != nil {
-			s.flushWritten()
+			c.reply.flushWritten()
 		}
 		if err == io.EOF {
 			break
 		}
 		if err != nil {
-			recordFailure(s.reply, brokeOff())
+			recordFailure(&c.reply, brokeOff())
 			if between {
-				endRawStream(s, resp)
+				endRawStream(c, resp)
 			}
 			meter.Cut = true
-			s.LearnRaw(meter, resp.StatusCode)
-			s.broken = true // the client must see that the body is not whole
+			c.metered.LearnRaw(meter, resp.StatusCode)
+			c.reply.broken = true // the client must see that the body is not whole
 			return nil
 		}
 	}
-	s.LearnRaw(meter, resp.StatusCode)
+	c.metered.LearnRaw(meter, resp.StatusCode)
 	if meter.JSON && resp.StatusCode == http.StatusOK {
-		s.settleBatch(meter.Kept)
+		settleBatch(c, meter.Kept)
 	}
-	s.keepBooks()
+	keepBooks(c)
 	return nil
 }

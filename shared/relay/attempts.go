@@ -11,27 +11,27 @@ import (
 // withAttempts adds to an error's body what was tried before it, for clients
 // that do not keep to the strict shape. An error of the only target that was
 // tried once stays as it is.
-func (l *logbook) withAttempts(body []byte) []byte {
-	if l.Walker == nil || l.Strict() || len(body) == 0 || body[0] != '{' {
+func withAttempts(c *call, body []byte) []byte {
+	if c.plan.Walker == nil || c.target.Strict() || len(body) == 0 || body[0] != '{' {
 		return body
 	}
-	refused, skips := 0, l.Walker.Skips(nil)
+	refused, skips := 0, c.plan.Walker.Skips(nil)
 	for i := range skips {
 		if skips[i].Reason == usage.SkipRefused {
 			refused++
 		}
 	}
-	if len(l.Purse.Attempts)+refused < 2 {
+	if len(c.bill.Purse.Attempts)+refused < 2 {
 		return body
 	}
-	return wire.Splice(nil, body, wire.InsertAt(0, "attempts", l.appendAttempts(nil, skips)))
+	return wire.Splice(nil, body, wire.InsertAt(0, "attempts", appendAttempts(c, nil, skips)))
 }
 
 // appendAttempts writes the calls, then the targets that the gateway refused.
-func (l *logbook) appendAttempts(dst []byte, skips []usage.Skip) []byte {
+func appendAttempts(c *call, dst []byte, skips []usage.Skip) []byte {
 	dst = append(dst, '[')
-	for i := range l.Purse.Attempts {
-		a := &l.Purse.Attempts[i]
+	for i := range c.bill.Purse.Attempts {
+		a := &c.bill.Purse.Attempts[i]
 		dst = appendAttempt(dst, a.OptionIndex, a.Provider, a.Model, a.Status, a.ErrorCode)
 	}
 	for i := range skips {

@@ -20,22 +20,22 @@ func (r *Relay) await(b chosen.Bookings, id string) {
 	if r.Runs == nil {
 		return
 	}
-	ctx := b.Base // the response is made, whether or not the client is there
-	hash := b.KeyHash()
+	ctx := b.Target.Req.Base // the response is made, whether or not the client is there
+	hash := b.Target.Req.KeyHash()
 	a := &managed.Awaited{
-		ID: id, Key: hash, Headers: headersOfLooks(b.Target), Made: b.Now().Unix(),
-		Maker: managed.Maker{KeyID: b.Who.KeyID, Type: string(b.Who.Type), User: b.Who.UserID, Slug: b.Who.WorkspaceSlug},
+		ID: id, Key: hash, Headers: headersOfLooks(b.Target), Made: b.Target.Req.Now().Unix(),
+		Maker: managed.Maker{KeyID: b.Target.Req.Who.KeyID, Type: string(b.Target.Req.Who.Type), User: b.Target.Req.Who.UserID, Slug: b.Target.Req.Who.WorkspaceSlug},
 	}
 	a.Org, a.Place = b.At()
 	a.Path = b.PathOfLooks(id)
-	err := r.Auth.Entrust(ctx, b.Who, hash, b.Now().Add(managed.AwaitedFor))
+	err := r.Auth.Entrust(ctx, b.Target.Req.Who, hash, b.Target.Req.Now().Add(managed.AwaitedFor))
 	if err == nil {
-		message, failed := r.batches.Await(ctx, b.Who.Scope, a)
+		message, failed := r.batches.Await(ctx, b.Target.Req.Who.Scope, a)
 		if err = failed; err == nil {
 			err = r.Runs.Send(ctx, message)
 		}
 	}
-	b.Fail("await a response in the background", err)
+	b.Target.Req.Fail("await a response in the background", err)
 }
 
 // headersOfLooks are the headers that lead a later read to the provider that makes the
@@ -43,7 +43,7 @@ func (r *Relay) await(b chosen.Bookings, id string) {
 // the client's own they are the client's headers.
 func headersOfLooks(tg *chosen.Target) http.Header {
 	out := make(http.Header)
-	from := tg.HeadersForProvider()
+	from := tg.Req.HeadersForProvider()
 	if tg.To.Saved != nil {
 		out[asked.Provider] = []string{"@" + tg.To.Saved.Slug}
 	} else {
@@ -52,7 +52,7 @@ func headersOfLooks(tg *chosen.Target) http.Header {
 				out[name] = v
 			}
 		}
-		for _, name := range tg.Ask.Forward {
+		for _, name := range tg.Req.Ask.Forward {
 			if v := from[name]; len(v) > 0 {
 				out[name] = v
 			}
@@ -63,10 +63,10 @@ func headersOfLooks(tg *chosen.Target) http.Header {
 			out[name] = v
 		}
 	}
-	out.Set(asked.TraceID, tg.Ask.TraceID)
-	out.Set(asked.ParentSpanID, cmp.Or(tg.Ask.SpanID, tg.ULID))
-	if len(tg.Metadata) > 0 {
-		b, _ := json.Marshal(tg.Metadata) // texts
+	out.Set(asked.TraceID, tg.Req.Ask.TraceID)
+	out.Set(asked.ParentSpanID, cmp.Or(tg.Req.Ask.SpanID, tg.Req.ULID))
+	if len(tg.Body.Metadata) > 0 {
+		b, _ := json.Marshal(tg.Body.Metadata) // texts
 		out.Set(asked.Metadata, string(b))
 	}
 	return out

@@ -22,89 +22,89 @@ import (
 // keepBooks settles the request and writes its record, once. It is called before the
 // last byte of the answer goes out, or, where answers end before the process may
 // be frozen, by finish.
-func (l *logbook) keepBooks() {
-	if l.inBooks || l.RecordAfterBody {
+func keepBooks(c *call) {
+	if c.books.inBooks || c.relay.RecordAfterBody {
 		return
 	}
-	l.writeBooks()
+	writeBooks(c)
 }
 
 // finish ends the walk: whatever happened, the request is settled and recorded.
-func (c *call) finish() {
-	if c.RecordAfterBody {
-		c.flushTail()
+func finish(c *call) {
+	if c.relay.RecordAfterBody {
+		flushTail(c)
 		// A cut answer must not end like a whole one: the host breaks the connection off.
-		if e, ok := c.w.(interface{ EndBody() }); ok && !c.broken {
+		if e, ok := c.reply.w.(interface{ EndBody() }); ok && !c.reply.broken {
 			e.EndBody()
 		}
 	}
-	if !c.inBooks {
-		c.writeBooks()
+	if !c.books.inBooks {
+		writeBooks(c)
 	}
-	c.Over()
+	c.req.Over()
 }
 
-func (l *logbook) writeBooks() {
-	l.inBooks = true
-	l.describe()
-	l.settleBreakers()
-	ctx := l.Base
-	for _, err := range l.Purse.Settle(ctx, l.Ledger, l.failure) {
-		l.Fail("settle", err)
+func writeBooks(c *call) {
+	c.books.inBooks = true
+	describe(c)
+	settleBreakers(c)
+	ctx := c.req.Base
+	for _, err := range c.bill.Purse.Settle(ctx, c.bill.Ledger, c.reply.failure) {
+		c.req.Fail("settle", err)
 	}
-	if l.Who == nil {
+	if c.req.Who == nil {
 		return // an unknown caller has no books
 	}
-	l.describeMoney()
-	if u := &l.rec.Usage; u.N(pricing.CacheWrite5m)+u.N(pricing.CacheWrite1h)+u.N(pricing.CacheRead) > 0 {
-		l.unread.Note(l.promptsOf(), u.Written() > 0, u.N(pricing.CacheRead) > 0)
+	describeMoney(c)
+	if u := &c.books.rec.Usage; u.N(pricing.CacheWrite5m)+u.N(pricing.CacheWrite1h)+u.N(pricing.CacheRead) > 0 {
+		c.relay.unread.Note(promptsOf(c), u.Written() > 0, u.N(pricing.CacheRead) > 0)
 	}
-	l.rec.ClientStatus, l.rec.ClientGone = l.status, l.gone
-	l.rec.ResponseBytes = l.answered
-	l.rec.Duration = l.Since()
-	l.rec.TimeToFirstByte = l.firstByte
-	if l.firstByte == 0 {
-		l.rec.TimeToFirstByte = l.rec.Duration
+	c.books.rec.ClientStatus, c.books.rec.ClientGone = c.reply.status, c.reply.gone
+	c.books.rec.ResponseBytes = c.books.answered
+	c.books.rec.Duration = c.req.Since()
+	c.books.rec.TimeToFirstByte = c.reply.firstByte
+	if c.reply.firstByte == 0 {
+		c.books.rec.TimeToFirstByte = c.books.rec.Duration
 	}
-	l.rec.GatewayTime = max(l.rec.Duration-l.waited+l.flushing, 0)
+	c.books.rec.GatewayTime = max(c.books.rec.Duration-c.out.waited+c.reply.flushing, 0)
 	// A provider's answer and a path may say more than a record has room for.
-	l.rec.Model, l.rec.FinishReason = fault.Clip(l.rec.Model, inbound.MaxModel), clipText(l.rec.FinishReason)
-	l.hideInRecord()
-	if l.OnlyLooked() {
+	c.books.rec.Model, c.books.rec.FinishReason = fault.Clip(c.books.rec.Model, inbound.MaxModel), clipText(c.books.rec.FinishReason)
+	hideInRecord(c)
+	if c.req.OnlyLooked() {
 		return
 	}
-	l.sealBodies(ctx)
-	if err := l.Sink.Emit(ctx, &l.rec); err != nil {
-		l.Fail("usage event", err)
+	sealBodies(c, ctx)
+	if err := c.relay.Sink.Emit(ctx, &c.books.rec); err != nil {
+		c.req.Fail("usage event", err)
 	}
 }
 
 // describe puts into the record what the stages learned.
-func (l *logbook) describe() {
-	l.describeRequest()
-	l.describeWalk()
-	l.describeAnswer()
-	l.describeCall()
+func describe(c *call) {
+	describeRequest(c)
+	describeWalk(c)
+	describeAnswer(c)
+	describeCall(c)
 }
 
 // describeWalk tells what the walk was decided on, before it is settled.
-func (l *logbook) describeWalk() {
-	r := &l.rec
-	r.Guards = l.guards.Notes.All(l.RecordAfterBody)
-	if l.Walker == nil {
+func describeWalk(c *call) {
+	r := &c.books.rec
+	r.Guards = c.books.guards.Notes.All(c.relay.RecordAfterBody)
+	if c.plan.Walker == nil {
 		return
 	}
-	r.Draws, r.Breakers = l.Walker.Draws(r.Draws[:0]), l.Walker.Breakers(r.Breakers[:0])
-	r.Matches, r.Skips = l.Walker.Matches(r.Matches[:0]), l.Walker.Skips(r.Skips[:0])
+	r.Draws, r.Breakers = c.plan.Walker.Draws(r.Draws[:0]), c.plan.Walker.Breakers(r.Breakers[:0])
+	r.Matches, r.Skips = c.plan.Walker.Matches(r.Matches[:0]), c.plan.Walker.Skips(r.Skips[:0])
 }
 
 // describeAnswer tells who was asked last and what came of it.
-func (l *logbook) describeAnswer() {
-	r, to := &l.rec, &l.To.Names
+func describeAnswer(c *call) {
+	r, to := &c.books.rec, &c.target.To.Names
 	r.OptionIndex, r.Provider, r.ProviderSlug, r.IntegrationID = to.Option, to.Provider, to.Slug, to.Integration
-	r.Model, r.FinishReason = l.HeardModel(), l.Heard.Finish
-	r.RetryCount, r.CacheStatus, r.Losses = l.retries, l.reuse.Status, l.Loss.Paths()
-	if f := l.failure; f != nil {
+	r.Model, r.FinishReason = c.bill.HeardModel(), c.bill.Heard.Finish
+	r.RetryCount, r.CacheStatus, r.Losses = c.books.retries, c.books.reuse.Status, c.target.Loss.Paths()
+	if f := c.reply.failure; f != nil {
 		r.ErrorCode, r.ErrorMessage = string(f.Code), recorded(f)
 		if by := f.Limit; by != nil {
 			r.Refusal = &usage.Refusal{Subject: by.Subject, ID: by.ID, Entity: by.Entity, Type: by.Type, Unit: by.Unit, Needed: by.Needed}
@@ -113,134 +113,134 @@ func (l *logbook) describeAnswer() {
 }
 
 // describeMoney tells what was called and what it cost, once it is settled.
-func (l *logbook) describeMoney() {
-	r, p := &l.rec, &l.Purse
+func describeMoney(c *call) {
+	r, p := &c.books.rec, &c.bill.Purse
 	r.Attempts, r.Usage, r.Cost, r.Priced, r.SettleSubjects = p.Attempts, p.Usage, p.Cost, p.Priced, p.Entries
 	if r.Tariff = p.Tariff; r.Tariff != "" {
-		r.Book = l.Book.Version()
+		r.Book = c.bill.Book.Version()
 	}
-	r.UpstreamLatency = l.upstream
-	if hit := l.reuse.Hit; hit != nil {
+	r.UpstreamLatency = c.books.upstream
+	if hit := c.books.reuse.Hit; hit != nil {
 		r.CacheSaved, r.Priced = hit.Cost, true
 	}
 }
 
 // describeRequest tells what the stages before the targets learned.
-func (l *logbook) describeRequest() {
-	r := &l.rec
-	r.ID, r.Start = l.ULID, l.Start
-	r.Endpoint, r.Method, r.Path = l.Route.Endpoint, l.Req.Method, audit.MaskPath(l.Req.URL.EscapedPath())
-	r.TraceID, r.SpanID, r.ParentSpanID, r.SpanName = l.Ask.TraceID, l.Ask.SpanID, l.Ask.ParentSpanID, l.Ask.SpanName
-	r.Agent = usage.Agent{Session: l.Ask.Session, ID: l.Ask.Agent, Parent: l.Ask.ParentAgent}
-	if who := l.Who; who != nil {
+func describeRequest(c *call) {
+	r := &c.books.rec
+	r.ID, r.Start = c.req.ULID, c.req.Start
+	r.Endpoint, r.Method, r.Path = c.req.Route.Endpoint, c.req.Req.Method, audit.MaskPath(c.req.Req.URL.EscapedPath())
+	r.TraceID, r.SpanID, r.ParentSpanID, r.SpanName = c.req.Ask.TraceID, c.req.Ask.SpanID, c.req.Ask.ParentSpanID, c.req.Ask.SpanName
+	r.Agent = usage.Agent{Session: c.req.Ask.Session, ID: c.req.Ask.Agent, Parent: c.req.Ask.ParentAgent}
+	if who := c.req.Who; who != nil {
 		r.Org, r.Workspace, r.WorkspaceSlug = who.Scope.Org, who.Scope.Workspace, who.WorkspaceSlug
 		r.KeyID, r.KeyType = who.KeyID, string(who.Type)
 		if who.Type != identity.SignedToken { // in a signed token the user is whatever its maker wrote
 			r.UserID = who.UserID
 		}
 	}
-	r.RequestBytes, r.Stream, r.RequestModel = l.Size, l.Stream, l.Model
-	r.Metadata, r.EndUser = l.Metadata, l.Metadata["_user"]
-	if by := cmp.Or(l.To.Prompt, l.Filled); by != nil {
+	r.RequestBytes, r.Stream, r.RequestModel = c.body.Size, c.target.Stream, c.body.Model
+	r.Metadata, r.EndUser = c.body.Metadata, c.body.Metadata["_user"]
+	if by := cmp.Or(c.target.To.Prompt, c.body.Filled); by != nil {
 		r.PromptSlug = by.Slug
 		r.SetPrompt(by.ID, by.Version, by.Experiment)
 	}
-	r.ConfigID, r.ConfigSlug, r.ConfigVersion, r.Mode = l.Config.ID, l.Config.Slug, l.Config.Version, l.Config.Mode
+	r.ConfigID, r.ConfigSlug, r.ConfigVersion, r.Mode = c.plan.Config.ID, c.plan.Config.Slug, c.plan.Config.Version, c.plan.Config.Mode
 }
 
 // options are what the dialects write an answer with.
-func (bk *books) options() *chat.Options {
-	bk.opts = chat.Options{
-		Strict: bk.Strict(), IncludeUsage: bk.WantUsage, Model: bk.To.Model, ID: bk.ULID,
-		Created: bk.Start.Unix(), ProviderName: bk.To.Names.Provider, Request: bk.Decoded,
+func options(c *call) *chat.Options {
+	c.books.opts = chat.Options{
+		Strict: c.target.Strict(), IncludeUsage: c.target.WantUsage, Model: c.target.To.Model, ID: c.req.ULID,
+		Created: c.req.Start.Unix(), ProviderName: c.target.To.Names.Provider, Request: c.target.Decoded,
 	}
-	if bk.To.Dialect != nil {
-		bk.opts.OwnID = !bk.SameDialect()
-		bk.opts.Origin = bk.To.Dialect.Name()
+	if c.target.To.Dialect != nil {
+		c.books.opts.OwnID = !c.target.SameDialect()
+		c.books.opts.Origin = c.target.To.Dialect.Name()
 	}
-	return &bk.opts
+	return &c.books.opts
 }
 
 // captureAnswer keeps what the client gets for the log, and counts it.
-func (l *logbook) captureAnswer(p []byte) {
-	l.answered += int64(len(p))
-	l.bodies.Answer(p)
+func captureAnswer(c *call, p []byte) {
+	c.books.answered += int64(len(p))
+	c.books.bodies.Answer(p)
 }
 
 // keepReceived keeps the provider's own words of an answer that was translated
 // or refused.
-func (l *logbook) keepReceived(p []byte) { l.bodies.Receive(p) }
+func keepReceived(c *call, p []byte) { c.books.bodies.Receive(p) }
 
 // keepSent keeps what was sent where it differs from what came in. The body is
 // not copied: it stands until the next attempt, which is kept in its place.
-func (l *logbook) keepSent(h http.Header, body []byte) {
-	if !l.Logs() || len(body) == 0 || l.Route.Shape == routes.Raw || l.SameDialect() {
+func keepSent(c *call, h http.Header, body []byte) {
+	if !c.req.Logs() || len(body) == 0 || c.req.Route.Shape == routes.Raw || c.target.SameDialect() {
 		return
 	}
-	names := l.Ask.Sensitive
-	if len(l.To.Target.CustomHeaders)+len(l.To.Target.Credential.CustomHeaders) > 0 {
-		names = l.stars.CustomNames(slices.Clone(names))
+	names := c.req.Ask.Sensitive
+	if len(c.target.To.Target.CustomHeaders)+len(c.target.To.Target.Credential.CustomHeaders) > 0 {
+		names = c.books.stars.CustomNames(slices.Clone(names))
 	}
 	var room [8]string
-	l.bodies.Send(h, body, names, l.To.Target.Secrets(room[:0], false))
+	c.books.bodies.Send(h, body, names, c.target.To.Target.Secrets(room[:0], false))
 }
 
 // sealBodies puts the bodies that the log keeps into the record, sealed.
-func (l *logbook) sealBodies(ctx context.Context) {
-	full := l.Logs()
-	failed := l.status < 200 || l.status > 299
+func sealBodies(c *call, ctx context.Context) {
+	full := c.req.Logs()
+	failed := c.reply.status < 200 || c.reply.status > 299
 	if !full && !failed {
 		return
 	}
-	b := &l.bodies
-	b.Head(l.w.Header())
-	if l.guards.Taken.Any() {
-		b.Rewrite(l.guards.Taken.Hidden)
+	b := &c.books.bodies
+	b.Head(c.reply.w.Header())
+	if c.books.guards.Taken.Any() {
+		b.Rewrite(c.books.guards.Taken.Hidden)
 	}
 	if full {
-		in := l.In
-		if p := l.To.Prompt; p != l.Filled && p != nil {
+		in := c.body.In
+		if p := c.target.To.Prompt; p != c.body.Filled && p != nil {
 			in = p.Body
 		}
-		if l.guards.Sent != nil {
-			in = l.guards.Sent // what was taken out of it is in no log
+		if c.books.guards.Sent != nil {
+			in = c.books.guards.Sent // what was taken out of it is in no log
 		}
-		if l.Route.Operation == provider.BatchesCreate {
+		if c.req.Route.Operation == provider.BatchesCreate {
 			in = managed.HideConfig(in)
 		}
-		b.Request(l.Req.Header, l.Ask.Sensitive, in)
+		b.Request(c.req.Req.Header, c.req.Ask.Sensitive, in)
 	} else {
 		b.Unsent()
 	}
-	if l.Route.Operation == provider.Embeddings && !failed {
+	if c.req.Route.Operation == provider.Embeddings && !failed {
 		b.Unanswered() // vectors are long and say nothing
 	}
-	l.hideInLog()
+	hideInLog(c)
 	var err error
-	if l.rec.Bodies, err = b.Seal(ctx, l.Sealer, l.rec.BodiesBinding()); err != nil {
-		l.Fail("seal bodies", err)
+	if c.books.rec.Bodies, err = b.Seal(ctx, c.relay.Sealer, c.books.rec.BodiesBinding()); err != nil {
+		c.req.Fail("seal bodies", err)
 	}
 }
 
 // hideInLog takes secrets out of what the log keeps.
-func (l *logbook) hideInLog() {
-	if l.To.Target.Provider == nil {
+func hideInLog(c *call) {
+	if c.target.To.Target.Provider == nil {
 		return
 	}
 	var room [8]string
-	secrets := l.To.Target.Secrets(room[:0], false)
-	l.bodies.Hide(secrets)
+	secrets := c.target.To.Target.Secrets(room[:0], false)
+	c.books.bodies.Hide(secrets)
 }
 
 // hideInRecord takes secrets out of what the books repeat of an answer.
-func (l *logbook) hideInRecord() {
-	if l.To.Target.Provider == nil {
+func hideInRecord(c *call) {
+	if c.target.To.Target.Provider == nil {
 		return
 	}
 	var room [8]string
-	secrets := l.To.Target.Secrets(room[:0], false)
-	l.rec.Model, l.rec.FinishReason = mask.Text(l.rec.Model, secrets), mask.Text(l.rec.FinishReason, secrets)
-	for i := range l.rec.Attempts {
-		l.rec.Attempts[i].RequestID = mask.Text(l.rec.Attempts[i].RequestID, secrets)
+	secrets := c.target.To.Target.Secrets(room[:0], false)
+	c.books.rec.Model, c.books.rec.FinishReason = mask.Text(c.books.rec.Model, secrets), mask.Text(c.books.rec.FinishReason, secrets)
+	for i := range c.books.rec.Attempts {
+		c.books.rec.Attempts[i].RequestID = mask.Text(c.books.rec.Attempts[i].RequestID, secrets)
 	}
 }

@@ -11,25 +11,25 @@ import (
 // Answers that go well are searched without allocating.
 func TestSearchingAGoodAnswerAllocatesNothing(t *testing.T) {
 	c := newCall()
-	c.To.Target.Provider, _ = provider.ByID("openai")
-	c.To.Target.Credential.Key = "sk-0123456789"
-	c.rec.Model, c.rec.FinishReason = "gpt-4o-mini", "stop"
-	c.bodies.Answer(bytes.Repeat([]byte("sk-answer "), 1000))
-	c.bodies.Head(nil)
+	c.target.To.Target.Provider, _ = provider.ByID("openai")
+	c.target.To.Target.Credential.Key = "sk-0123456789"
+	c.books.rec.Model, c.books.rec.FinishReason = "gpt-4o-mini", "stop"
+	c.books.bodies.Answer(bytes.Repeat([]byte("sk-answer "), 1000))
+	c.books.bodies.Head(nil)
 	h := http.Header{"X-Request-Id": {"abc"}}
-	if n := testing.AllocsPerRun(100, func() { c.hideInLog(); c.hideInRecord(); c.stars.Head(h) }); n != 0 {
+	if n := testing.AllocsPerRun(100, func() { hideInLog(c); hideInRecord(c); c.books.stars.Head(h) }); n != 0 {
 		t.Errorf("%v allocations", n)
 	}
 }
 
 func BenchmarkSearchAGoodAnswer(b *testing.B) {
 	c := newCall()
-	c.To.Target.Provider, _ = provider.ByID("openai")
-	c.To.Target.Credential.Key = "sk-0123456789"
-	c.bodies.Answer(bytes.Repeat([]byte(`{"choices":[{"message":"some text of an answer"}]}`), 20))
-	c.bodies.Head(nil)
+	c.target.To.Target.Provider, _ = provider.ByID("openai")
+	c.target.To.Target.Credential.Key = "sk-0123456789"
+	c.books.bodies.Answer(bytes.Repeat([]byte(`{"choices":[{"message":"some text of an answer"}]}`), 20))
+	c.books.bodies.Head(nil)
 	b.ReportAllocs()
 	for b.Loop() {
-		c.hideInLog()
+		hideInLog(c)
 	}
 }

@@ -11,34 +11,34 @@ import (
 
 // unusable is the answer to a success that cannot be used. Its usage is booked, because the
 // provider bills it, and what it says was made is noted.
-func (me *meters) unusable(err error, body []byte) error {
+func unusable(c *call, err error, body []byte) error {
 	f := fault.From(err)
 	if f.Code == fault.InternalError {
-		f = fault.Newf(fault.InvalidProviderResponse, "", "Invalid response received from %s", me.To.Target.Provider.ID).WithCause(err)
+		f = fault.Newf(fault.InvalidProviderResponse, "", "Invalid response received from %s", c.target.To.Target.Provider.ID).WithCause(err)
 	}
 	f.Source = fault.SourceProvider
-	mask.Bytes(body, me.stars.Secrets())
-	me.keepReceived(body)
-	me.ChargeWhatCame(body)
+	mask.Bytes(body, c.books.stars.Secrets())
+	keepReceived(c, body)
+	c.metered.ChargeWhatCame(body)
 	return f
 }
 
 // brokenAnswer answers for a body that did not arrive whole. body is what came.
-func (me *meters) brokenAnswer(err error, body []byte) error {
-	mask.Bytes(body, me.stars.Secrets())
-	me.keepReceived(body)
+func brokenAnswer(c *call, err error, body []byte) error {
+	mask.Bytes(body, c.books.stars.Secrets())
+	keepReceived(c, body)
 	if errors.Is(err, pooled.ErrTooLarge) {
 		// It is not read for what it tells: that would take its memory twice.
-		me.Charge(me.Estimate(min(came.Tokens(len(body)), me.OutBound)))
-		f := fault.Newf(fault.InvalidProviderResponse, "", "The answer of %s is larger than %d bytes", me.To.Target.Provider.ID, int64(maxPlainAnswer))
+		c.bill.Charge(c.metered.Estimate(min(came.Tokens(len(body)), c.target.OutBound)))
+		f := fault.Newf(fault.InvalidProviderResponse, "", "The answer of %s is larger than %d bytes", c.target.To.Target.Provider.ID, int64(maxPlainAnswer))
 		f.Source = fault.SourceProvider
 		return f
 	}
-	me.GivenUp(!me.ChargeWhatCame(body) && me.gaveUp())
+	c.metered.GivenUp(!c.metered.ChargeWhatCame(body) && gaveUp(c))
 	if f := unreadableAnswer(err); f != nil {
 		return f
 	}
-	f := fault.Newf(fault.InvalidProviderResponse, "", "The answer of %s broke off", me.To.Target.Provider.ID).WithCause(err)
+	f := fault.Newf(fault.InvalidProviderResponse, "", "The answer of %s broke off", c.target.To.Target.Provider.ID).WithCause(err)
 	f.Source = fault.SourceProvider
 	return f
 }

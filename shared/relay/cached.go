@@ -13,50 +13,50 @@ import (
 
 // sendCached answers with a kept answer: no provider is called and nothing is
 // paid.
-func (s *sender) sendCached(a *reused.Answer) error {
+func sendCached(c *call, a *reused.Answer) error {
 	e := a.Entry
-	s.Heard.Finish, s.reuse.Hit = e.Finish, e
+	c.bill.Heard.Finish, c.books.reuse.Hit = e.Finish, e
 	if e.Model != "" {
-		s.Heard.Model = e.Model
+		c.bill.Heard.Model = e.Model
 	}
 	out := e.Body
-	h := s.w.Header()
+	h := c.reply.w.Header()
 	if a.Whole != nil {
-		out = s.replayed(a.Whole)
+		out = replayed(c, a.Whole)
 		h["Content-Type"], h["Cache-Control"] = eventStream, noCache
 	} else {
 		h["Content-Type"] = jsonType
-		out = s.guards.Told(s.guards.Taken.Restored(out), false)
+		out = c.books.guards.Told(c.books.guards.Taken.Restored(out), false)
 		h["Content-Length"] = []string{strconv.Itoa(len(out))}
 	}
-	s.answerHeaders(nil)
-	s.sendWhole(s.guards.Verdict.Status(http.StatusOK), out)
+	answerHeaders(c, nil)
+	sendWhole(c, c.books.guards.Verdict.Status(http.StatusOK), out)
 	return nil
 }
 
 // replayed is a whole answer as a stream in the client's dialect.
-func (ca *answerCache) replayed(r *chat.Response) []byte {
-	o := ca.options()
-	o.Request = ca.LegacyOnly()
-	return ca.streamTold(turn.Replay(r, ca.Route.Client.NewStreamEncoder(o)))
+func replayed(c *call, r *chat.Response) []byte {
+	o := options(c)
+	o.Request = c.body.LegacyOnly()
+	return streamTold(c, turn.Replay(r, c.req.Route.Client.NewStreamEncoder(o)))
 }
 
 // gather begins to collect a stream that is to be kept, or judged at its end.
-func (ca *answerCache) gather(a *answer) {
-	judged := ca.guards.JudgesEnd()
-	if !ca.reuse.Keeps() && !judged {
+func gather(c *call, a *answer) {
+	judged := c.books.guards.JudgesEnd()
+	if !c.books.reuse.Keeps() && !judged {
 		return
 	}
 	if a.stream.Translated() {
-		a.stream.Gather(cache.MaxBody, ca.Decoded != nil && ca.Decoded.HiddenAnswer, judged, nil)
+		a.stream.Gather(cache.MaxBody, c.target.Decoded != nil && c.target.Decoded.HiddenAnswer, judged, nil)
 		return
 	}
-	a.stream.Gather(cache.MaxBody, false, judged, ca.Route.Client.NewStreamDecoder(&ca.To.Traits))
+	a.stream.Gather(cache.MaxBody, false, judged, c.req.Route.Client.NewStreamDecoder(&c.target.To.Traits))
 }
 
 // keepStream keeps a stream that has come whole.
-func (ca *answerCache) keepStream(a *answer) {
-	if !ca.reuse.Keeps() {
+func keepStream(c *call, a *answer) {
+	if !c.books.reuse.Keeps() {
 		return
 	}
 	whole := a.stream.Gathered()
@@ -65,16 +65,16 @@ func (ca *answerCache) keepStream(a *answer) {
 	}
 	enc := pooled.New()
 	defer enc.Free()
-	enc.B = ca.encodeWhole(enc.B, a, whole)
-	ca.reuse.Keep(enc.B)
+	enc.B = encodeWhole(c, enc.B, a, whole)
+	c.books.reuse.Keep(enc.B)
 }
 
 // encodeWhole writes a stream that was put together as a whole answer.
-func (ca *answerCache) encodeWhole(dst []byte, a *answer, whole *chat.Response) []byte {
-	o := ca.options()
-	if !a.stream.Translated() || ca.SameDialect() {
-		o.Request = ca.LegacyOnly()
+func encodeWhole(c *call, dst []byte, a *answer, whole *chat.Response) []byte {
+	o := options(c)
+	if !a.stream.Translated() || c.target.SameDialect() {
+		o.Request = c.body.LegacyOnly()
 	}
-	whole.Attribute(ca.To.Dialect.Name())
-	return ca.Route.Client.EncodeResponse(dst, whole, o)
+	whole.Attribute(c.target.To.Dialect.Name())
+	return c.req.Route.Client.EncodeResponse(dst, whole, o)
 }

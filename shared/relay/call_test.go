@@ -34,21 +34,21 @@ func TestMetadataEndsWithItsCall(t *testing.T) {
 		req.Header.Set(asked.Metadata, x.sent)
 		r.doors = r.newDoors()
 		c.begin(r, httptest.NewRecorder(), req, &routes.Route{Endpoint: "chatComplete", Shape: routes.Unified})
-		c.Who, c.WS = &identity.Principal{}, &tenant.Effective{}
-		c.Who.Defaults.Metadata = x.defaults
-		if err := c.Ask.Read(req.Header); err != nil {
+		c.req.Who, c.req.WS = &identity.Principal{}, &tenant.Effective{}
+		c.req.Who.Defaults.Metadata = x.defaults
+		if err := c.req.Ask.Read(req.Header); err != nil {
 			t.Fatal(err)
 		}
-		if err := c.Read(); err != nil {
+		if err := c.body.Read(); err != nil {
 			t.Fatal(err)
 		}
-		c.describe()
-		if !maps.Equal(c.Metadata, x.want) || !maps.Equal(c.rec.Metadata, x.want) || c.rec.EndUser != x.want["_user"] {
-			t.Errorf("%s: %v, %v, %q; want %v", x.body, c.Metadata, c.rec.Metadata, c.rec.EndUser, x.want)
+		describe(c)
+		if !maps.Equal(c.body.Metadata, x.want) || !maps.Equal(c.books.rec.Metadata, x.want) || c.books.rec.EndUser != x.want["_user"] {
+			t.Errorf("%s: %v, %v, %q; want %v", x.body, c.body.Metadata, c.books.rec.Metadata, c.books.rec.EndUser, x.want)
 		}
 		c.reset()
-		if c.Metadata != nil || c.rec.Metadata != nil {
-			t.Errorf("%s: metadata is left: %v %v", x.body, c.Metadata, c.rec.Metadata)
+		if c.body.Metadata != nil || c.books.rec.Metadata != nil {
+			t.Errorf("%s: metadata is left: %v %v", x.body, c.body.Metadata, c.books.rec.Metadata)
 		}
 	}
 }

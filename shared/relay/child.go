@@ -61,15 +61,15 @@ var _ cache.Embedder = (*embedder)(nil)
 
 // Embedder implements reused.Walk.
 func (c *call) Embedder(with *route.CacheEmbedder) cache.Embedder {
-	ask := asked.Headers{TraceID: c.Ask.TraceID, SpanID: asked.NewSpanID(), ParentSpanID: c.Ask.SpanID, NoBodies: c.Ask.NoBodies}
+	ask := asked.Headers{TraceID: c.req.Ask.TraceID, SpanID: asked.NewSpanID(), ParentSpanID: c.req.Ask.SpanID, NoBodies: c.req.Ask.NoBodies}
 	if ask.ParentSpanID == "" {
-		ask.ParentSpanID = c.ULID
+		ask.ParentSpanID = c.req.ULID
 	}
-	return &embedder{relay: c.Relay, with: with, from: lineage{c.Who, c.View, c.WS, c.Org, c.Token, maps.Clone(c.Metadata), ask}}
+	return &embedder{relay: c.relay, with: with, from: lineage{c.req.Who, c.req.View, c.req.WS, c.req.Org, c.req.Token, maps.Clone(c.body.Metadata), ask}}
 }
 
 // Flush implements reused.Walk.
-func (c *call) Flush() { c.flush() }
+func (c *call) Flush() { c.reply.flush() }
 
 // Embed implements cache.Embedder.
 func (e *embedder) Embed(ctx context.Context, text string) ([]float32, error) {
@@ -107,21 +107,21 @@ func (e *embedder) Embed(ctx context.Context, text string) ([]float32, error) {
 func (r *Relay) serveChild(w http.ResponseWriter, req *http.Request, from *lineage, body []byte, tree *route.Tree) {
 	c := r.calls.Get().(*call)
 	c.begin(r, w, req, embedRoute)
-	c.Child = true
-	limit := time.AfterFunc(2*embedLimit, c.Stop)
-	c.Who, c.View, c.WS, c.Org = from.who, from.view, from.ws, from.org
-	c.Token, c.Metadata, c.Ask = from.token, from.metadata, from.ask
-	c.Trace()
-	err := c.ReadFrom(body)
+	c.req.Child = true
+	limit := time.AfterFunc(2*embedLimit, c.req.Stop)
+	c.req.Who, c.req.View, c.req.WS, c.req.Org = from.who, from.view, from.ws, from.org
+	c.req.Token, c.body.Metadata, c.req.Ask = from.token, from.metadata, from.ask
+	c.req.Trace()
+	err := c.body.ReadFrom(body)
 	if err == nil {
-		c.Demands = c.Own
-		c.Follow(tree)
-		err = c.relay()
+		c.target.Demands = c.body.Own
+		c.plan.Follow(tree)
+		err = relay(c)
 	}
 	if err != nil {
-		c.refuse(err)
+		refuse(c, err)
 	}
-	c.finish()
+	finish(c)
 	limit.Stop()
 	c.reset()
 	r.calls.Put(c)

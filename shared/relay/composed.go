@@ -16,16 +16,16 @@ import (
 var passedOn = []string{"X-Gateway-Config", "X-Gateway-Metadata", "X-Gateway-Debug"}
 
 // composed answers with what the route makes of other requests.
-func (c *call) composed() error {
+func composed(c *call) error {
 	desk := routes.Desk{
-		Context: guard.WithBudget(admitted.ClientContext(&c.Request), guard.NewBudget()), Scope: c.Who.Scope, View: c.View, Store: c.Store, Now: c.Relay.Now, ID: c.ID, Body: c.In,
+		Context: guard.WithBudget(admitted.ClientContext(&c.req), guard.NewBudget()), Scope: c.req.Who.Scope, View: c.req.View, Store: c.relay.Store, Now: c.relay.Now, ID: c.body.ID, Body: c.body.In,
 		Guard: func(ctx context.Context, name, endpoint string, request, response []byte) (bool, error) {
-			at := guarded.Lone{View: c.View, Scope: c.Who.Scope, Endpoint: endpoint, Request: request, Response: response}
-			return c.Relay.guards.Alone(ctx, name, &at)
+			at := guarded.Lone{View: c.req.View, Scope: c.req.Who.Scope, Endpoint: endpoint, Request: request, Response: response}
+			return c.relay.guards.Alone(ctx, name, &at)
 		},
 	}
 	// What other goroutines read is taken here: the call is pooled.
-	relay, of, who, key, trace, from := c.Relay, c.Route.Composed.Of, c.Who, c.KeyHash(), c.Ask.TraceID, c.Req
+	relay, of, who, key, trace, from := c.relay, c.req.Route.Composed.Of, c.req.Who, c.req.KeyHash(), c.req.Ask.TraceID, c.req.Req
 	desk.Ask = func(ctx context.Context, w http.ResponseWriter, id string, body []byte) (broken bool) {
 		req, err := http.NewRequestWithContext(ctx, of.Method, routes.BasePath+of.At(id), bytes.NewReader(body))
 		if err != nil {
@@ -40,10 +40,10 @@ func (c *call) composed() error {
 		req.Header.Set("X-Gateway-Trace-Id", trace)
 		return relay.run(w, req, of, url.PathEscape(id), &admitted.Behalf{Key: key, Caller: who})
 	}
-	body, err := c.Route.Composed.Answer(&desk)
+	body, err := c.req.Route.Composed.Answer(&desk)
 	if err != nil {
 		return err
 	}
-	c.sendJSON(body, nil)
+	sendJSON(c, body, nil)
 	return nil
 }

@@ -20,37 +20,37 @@ import (
 
 // converse serves a WebSocket on which each message that asks for a response is a
 // request of its own.
-func (c *call) converse() error {
-	if !c.sessions.Open() {
+func converse(c *call) error {
+	if !c.relay.sessions.Open() {
 		return restarting()
 	}
-	c.ownHeaders(c.w.Header())
+	ownHeaders(c, c.reply.w.Header())
 	protocol := ""
-	if offered := asked.Protocols(c.Req.Header); len(offered) > 0 {
+	if offered := asked.Protocols(c.req.Req.Header); len(offered) > 0 {
 		protocol = offered[0] // browsers take no answer without one that they have offered
 	}
-	client, err := c.Route.Sockets.Accept(c.w, c.Req, protocol, c.w.Header())
+	client, err := c.req.Route.Sockets.Accept(c.reply.w, c.req.Req, protocol, c.reply.w.Header())
 	if err != nil {
 		return err
 	}
-	c.headSent, c.status, c.firstByte = true, http.StatusSwitchingProtocols, c.Since()
+	c.reply.headSent, c.reply.status, c.reply.firstByte = true, http.StatusSwitchingProtocols, c.req.Since()
 	d := &dialogue.Dialogue{
-		Client: client, Times: c.SessionTimes, Memory: c.Memory, Tenant: c.Who.Scope.Org, ID: c.ULID, Now: c.Relay.Now, Desk: newPartner(c, c.Route.Turn()),
+		Client: client, Times: c.relay.SessionTimes, Memory: c.relay.Memory, Tenant: c.req.Who.Scope.Org, ID: c.req.ULID, Now: c.relay.Now, Desk: newPartner(c, c.req.Route.Turn()),
 	}
-	end, ok := c.sessions.Begin(d)
+	end, ok := c.relay.sessions.Begin(d)
 	if !ok {
 		client.Close(session.GoingAway, dialogue.Restarting)
 		client.Linger()
 		return nil
 	}
-	c.carry = carry{client, nil, func() {
-		result := d.Run(c.Base)
-		c.Size, c.answered = result.FromClient, result.ToClient
-		c.Heard.Finish = result.Told()
+	c.reply.carry = carry{client, nil, func() {
+		result := d.Run(c.req.Base)
+		c.body.Size, c.books.answered = result.FromClient, result.ToClient
+		c.bill.Heard.Finish = result.Told()
 		if result.Fault != nil {
-			c.failure = result.Fault
+			c.reply.failure = result.Fault
 		}
-		c.LearnOperation(chat.Meter{Started: true, Complete: true})
+		c.metered.LearnOperation(chat.Meter{Started: true, Complete: true})
 	}, end}
 	return nil
 }
@@ -59,14 +59,14 @@ func (c *call) converse() error {
 // caller's. What is read of its call does not change while it runs.
 type partner struct {
 	relay  *Relay
-	of     *books
+	of     *call
 	route  *routes.Route
 	header http.Header // of each request
 	key    string
 }
 
 func newPartner(c *call, rt *routes.Route) *partner {
-	h := c.HeadersForProvider().Clone()
+	h := c.req.HeadersForProvider().Clone()
 	h.Del("X-Gateway-Api-Key")
 	for name := range h {
 		if strings.HasPrefix(name, "Sec-Websocket-") || name == "Connection" || name == "Upgrade" {
@@ -74,8 +74,8 @@ func newPartner(c *call, rt *routes.Route) *partner {
 		}
 	}
 	h.Set("Content-Type", "application/json")
-	h.Set(asked.TraceID, c.Ask.TraceID)
-	return &partner{relay: c.Relay, of: &c.books, route: rt, header: h, key: c.KeyHash()}
+	h.Set(asked.TraceID, c.req.Ask.TraceID)
+	return &partner{relay: c.relay, of: c, route: rt, header: h, key: c.req.KeyHash()}
 }
 
 // below makes what is asked from here on parts of q in the trace.
@@ -102,7 +102,7 @@ func (p *partner) take(ctx context.Context, w http.ResponseWriter, rt *routes.Ro
 	if req.Header = h; like != nil {
 		req.Host, req.TLS = like.Host, like.TLS
 	}
-	now, err := p.of.Still(p.of.Base)
+	now, err := p.of.req.Still(p.of.req.Base)
 	if err != nil {
 		f := fault.From(err)
 		f.SetHeaders(w.Header())
@@ -126,16 +126,16 @@ func errorAt(rt *routes.Route, f *fault.Fault) []byte {
 
 // Check implements dialogue.Desk.
 func (p *partner) Check() error {
-	now, err := p.of.Still(p.of.Base)
+	now, err := p.of.req.Still(p.of.req.Base)
 	if err != nil {
 		return err
 	}
-	own, _ := p.of.Budgeted()
+	own, _ := p.of.bill.Budgeted()
 	for _, s := range append(purse.Budgeted(now.Who.Subject), own...) {
-		if s == p.of.Who.Subject && s != now.Who.Subject {
+		if s == p.of.req.Who.Subject && s != now.Who.Subject {
 			continue // the key's limits have changed since
 		}
-		exhausted, err := p.relay.budgets.Exhausted(p.of.Base, s)
+		exhausted, err := p.relay.budgets.Exhausted(p.of.req.Base, s)
 		if err != nil {
 			return err
 		}
@@ -147,4 +147,4 @@ func (p *partner) Check() error {
 }
 
 // Fail implements dialogue.Desk.
-func (p *partner) Fail(where string, err error) { p.of.Fail(where, err) }
+func (p *partner) Fail(where string, err error) { p.of.req.Fail(where, err) }

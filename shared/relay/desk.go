@@ -32,7 +32,7 @@ import (
 // not change meanwhile.
 type desk struct {
 	relay *Relay
-	of    *books // the session's
+	of    *call // the session's
 	leaf  *route.Leaf
 	req   *http.Request // the HTTP request that the walk of each response starts from
 	route *routes.Route // its route
@@ -42,56 +42,56 @@ type desk struct {
 }
 
 // newDesk makes the desk of the session that a call has opened.
-func newDesk(s *sender) *desk {
-	req := s.Req.WithContext(context.WithoutCancel(s.Req.Context()))
-	h := s.HeadersForProvider().Clone()
+func newDesk(c *call) *desk {
+	req := c.req.Req.WithContext(context.WithoutCancel(c.req.Req.Context()))
+	h := c.req.HeadersForProvider().Clone()
 	h.Del("X-Gateway-Api-Key")
-	h.Set(asked.TraceID, s.Ask.TraceID)
+	h.Set(asked.TraceID, c.req.Ask.TraceID)
 	req.Header = h
-	rt := *s.Route
+	rt := *c.req.Route
 	rt.Free = false
-	return &desk{relay: s.Relay, of: s.books, leaf: s.To.Leaf, req: req, route: &rt, key: s.KeyHash()}
+	return &desk{relay: c.relay, of: c, leaf: c.target.To.Leaf, req: req, route: &rt, key: c.req.KeyHash()}
 }
 
 // open begins a walk for a response, up to its target. counted: it counts against rates.
 func (d *desk) open(who *identity.Principal, counted bool) (*call, error) {
 	c := d.relay.calls.Get().(*call)
 	c.begin(d.relay, new(recorder.Recorder), d.req, d.route) // nobody reads an answer
-	c.Behalf = &admitted.Behalf{Key: d.key, Caller: who}
-	err := c.Admit()
+	c.req.Behalf = &admitted.Behalf{Key: d.key, Caller: who}
+	err := c.req.Admit()
 	if err == nil {
-		err = c.Read()
+		err = c.body.Read()
 	}
 	if err == nil {
-		err = c.Resolve(c.sources)
+		err = c.plan.Resolve(c.relay.sources)
 	}
 	if err == nil {
 		if counted {
-			err = c.CountRequest()
+			err = c.bill.CountRequest()
 		} else {
-			err = c.ReadPolicies()
+			err = c.bill.ReadPolicies()
 		}
 	}
 	if err == nil {
-		c.fresh()
-		err = c.Choose(d.leaf)
+		fresh(c)
+		err = c.chooser.Choose(d.leaf)
 	}
 	return c, err
 }
 
 // shut ends a walk and gives its memory back.
 func (d *desk) shut(c *call) {
-	c.headSent = true
-	c.finish()
+	c.reply.headSent = true
+	finish(c)
 	c.reset()
 	d.relay.calls.Put(c)
 }
 
 // Begin implements session.Desk.
 func (d *desk) Begin(what *session.Wanted) (session.Turn, error) {
-	now, err := d.of.Still(d.of.Base)
+	now, err := d.of.req.Still(d.of.req.Base)
 	if err == nil {
-		err = d.of.guards.Live().Renew(d.of.Base, now)
+		err = d.of.books.guards.Live().Renew(d.of.req.Base, now)
 	}
 	if err != nil {
 		return nil, err
@@ -99,70 +99,70 @@ func (d *desk) Begin(what *session.Wanted) (session.Turn, error) {
 	c, err := d.open(now.Who, d.begun.Swap(true))
 	if err == nil {
 		wants(c, what)
-		c.In = append([]byte(nil), what.Event...) // the connection's memory is used again
-		c.Size = int64(len(c.In))
-		err = c.LimitTarget()
+		c.body.In = append([]byte(nil), what.Event...) // the connection's memory is used again
+		c.body.Size = int64(len(c.body.In))
+		err = c.bill.LimitTarget()
 	}
 	if err != nil {
 		f := fault.From(err)
-		c.failure, c.status = f, f.Status()
+		c.reply.failure, c.reply.status = f, f.Status()
 		d.shut(c)
 		return nil, err
 	}
-	return &response{desk: d, call: c, began: c.Since()}, nil
+	return &response{desk: d, call: c, began: c.req.Since()}, nil
 }
 
 // wants notes how much a response can cost at most.
 func wants(c *call, what *session.Wanted) {
 	if what.Model != "" {
-		c.charged(what.Model)
+		charged(c, what.Model)
 	}
-	c.InBound, c.HeldIn, c.OutBound, c.OutAssumed = what.Input, what.HeldIn, what.Output, false
+	c.target.InBound, c.target.HeldIn, c.target.OutBound, c.target.OutAssumed = what.Input, what.HeldIn, what.Output, false
 	if what.Seconds > 0 {
-		c.Wanted.Most.Set(pricing.Seconds, what.Seconds)
+		c.target.Wanted.Most.Set(pricing.Seconds, what.Seconds)
 	} else if what.Output == 0 {
-		c.OutBound, c.OutAssumed = routes.DefaultReserveOutput, true
+		c.target.OutBound, c.target.OutAssumed = routes.DefaultReserveOutput, true
 	}
 }
 
 // charged has a response charged as another model than the session's.
-func (c *call) charged(model string) {
-	c.Heard.Model, c.Heard.Priced = model, model
-	c.To.Names.Model = model
+func charged(c *call, model string) {
+	c.bill.Heard.Model, c.bill.Heard.Priced = model, model
+	c.target.To.Names.Model = model
 }
 
 // Late implements session.Desk.
 func (d *desk) Late(done *realtime.Done, event []byte) {
-	c, err := d.open(d.of.Who, false)
+	c, err := d.open(d.of.req.Who, false)
 	if err != nil {
 		d.Fail("response that is not admitted", err)
 		d.shut(c)
 		return
 	}
 	if done.Model != "" {
-		c.charged(done.Model)
+		charged(c, done.Model)
 	}
-	c.Heard.Served = done.Served
+	c.bill.Heard.Served = done.Served
 	r := &response{desk: d, call: c}
-	c.LimitsOfTarget()
+	c.bill.LimitsOfTarget()
 	r.charge(done.Usage, done.Status, event)
-	c.Spend()
+	c.bill.Spend()
 	d.shut(c)
 }
 
 // Heard implements session.Desk.
 func (d *desk) Heard(t *realtime.Transcript, model string, event []byte) {
-	c, err := d.open(d.of.Who, false)
+	c, err := d.open(d.of.req.Who, false)
 	if err != nil {
 		d.Fail("transcript that is not admitted", err)
 		d.shut(c)
 		return
 	}
-	c.charged(model)
+	charged(c, model)
 	r := &response{desk: d, call: c}
-	c.LimitsOfTarget()
+	c.bill.LimitsOfTarget()
 	r.charge(t.Usage, "transcribed", event)
-	c.Spend()
+	c.bill.Spend()
 	d.shut(c)
 }
 
@@ -171,36 +171,36 @@ func (d *desk) Allows(model string) error {
 	if len(model) > inbound.MaxModel {
 		return fault.Invalid("model", "must have at most %d bytes", inbound.MaxModel)
 	}
-	if s := d.of.To.Saved; s != nil {
+	if s := d.of.target.To.Saved; s != nil {
 		return s.Allows(model)
 	}
 	return nil
 }
 
 // Names implements session.Desk.
-func (d *desk) Names(message []byte) error { return chosen.MaySay(d.of.Wall, message) }
+func (d *desk) Names(message []byte) error { return chosen.MaySay(&d.of.wall, message) }
 
 // Made implements session.Desk.
-func (d *desk) Made(handle string) error { return chosen.KeepHandle(d.of.Wall, handle) }
+func (d *desk) Made(handle string) error { return chosen.KeepHandle(&d.of.wall, handle) }
 
 // Check implements session.Desk.
 func (d *desk) Check() error {
-	now, err := d.of.Still(d.of.Base)
+	now, err := d.of.req.Still(d.of.req.Base)
 	if err != nil {
 		return err
 	}
 	// A guardrail that is named and not there refuses the next response; until then those
 	// that were read hold.
-	if err := d.of.guards.Live().Renew(d.of.Base, now); err != nil && !fault.Is(err, fault.InvalidConfig) {
+	if err := d.of.books.guards.Live().Renew(d.of.req.Base, now); err != nil && !fault.Is(err, fault.InvalidConfig) {
 		return err
 	}
 	who := now.Who
-	own, its := d.of.Budgeted()
+	own, its := d.of.bill.Budgeted()
 	for _, s := range slices.Concat(purse.Budgeted(who.Subject), own, its) {
-		if s == d.of.Who.Subject && s != who.Subject {
+		if s == d.of.req.Who.Subject && s != who.Subject {
 			continue // the key's limits have changed since
 		}
-		exhausted, err := d.relay.budgets.Exhausted(d.of.Base, s)
+		exhausted, err := d.relay.budgets.Exhausted(d.of.req.Base, s)
 		if err != nil {
 			return err
 		}
@@ -212,7 +212,7 @@ func (d *desk) Check() error {
 }
 
 // Fail implements session.Desk.
-func (d *desk) Fail(where string, err error) { d.of.Fail(where, err) }
+func (d *desk) Fail(where string, err error) { d.of.req.Fail(where, err) }
 
 // response is one response of a session, on its walk.
 type response struct {
@@ -226,22 +226,22 @@ type response struct {
 func (r *response) Cover(what *session.Wanted) error {
 	c := r.call
 	wants(c, what)
-	own, its := c.Budgeted()
+	own, its := c.bill.Budgeted()
 	switch {
-	case !c.Purse.Asks(own, its):
+	case !c.bill.Purse.Asks(own, its):
 		return nil
-	case c.Purse.Holds():
-		return c.Purse.Cover(c.Ctx, c.BoundOf())
+	case c.bill.Purse.Holds():
+		return c.bill.Purse.Cover(c.req.Ctx, c.bill.BoundOf())
 	}
-	return c.Purse.Reserve(c.Ctx, c.Base, c.Ledger, c.ULID, own, its, c.BoundOf())
+	return c.bill.Purse.Reserve(c.req.Ctx, c.req.Base, c.bill.Ledger, c.req.ULID, own, its, c.bill.BoundOf())
 }
 
 // End implements session.Turn.
 func (r *response) End(d *realtime.Done, event []byte) {
 	if d.Model != "" {
-		r.call.charged(d.Model)
+		charged(r.call, d.Model)
 	}
-	r.call.Heard.Served = d.Served
+	r.call.bill.Heard.Served = d.Served
 	reason := d.Status
 	if d.Reason != "" {
 		reason = d.Reason
@@ -255,16 +255,16 @@ func (r *response) End(d *realtime.Done, event []byte) {
 // said before it.
 func (r *response) judged(id string) {
 	g, c := r.desk.guard, r.call
-	c.guards.Notes.Heard(r.desk.of.guards.Live())
+	c.books.guards.Notes.Heard(r.desk.of.books.guards.Live())
 	if g == nil {
 		return
 	}
 	switch o := g.Of(id); {
 	case o.Denied:
-		c.failure = fault.New(fault.GuardrailDenied, "", chain.Denial(nil))
-		c.status = c.failure.Status()
+		c.reply.failure = fault.New(fault.GuardrailDenied, "", chain.Denial(nil))
+		c.reply.status = c.reply.failure.Status()
 	case o.Failed:
-		c.status = guarded.StatusFailed
+		c.reply.status = guarded.StatusFailed
 	}
 }
 
@@ -273,20 +273,20 @@ func (r *response) charge(u pricing.Usage, finish string, event []byte) {
 	c := r.call
 	at := r.attempt()
 	at.Status = http.StatusOK
-	at.Latency = c.Since() - at.Start
-	c.upstream, c.waited = at.Latency, at.Latency
-	c.status, c.Heard.Finish = http.StatusOK, clipText(finish)
-	c.captureAnswer(event)
+	at.Latency = c.req.Since() - at.Start
+	c.books.upstream, c.out.waited = at.Latency, at.Latency
+	c.reply.status, c.bill.Heard.Finish = http.StatusOK, clipText(finish)
+	captureAnswer(c, event)
 	u.Add(pricing.Requests, 1)
-	c.Charge(u)
+	c.bill.Charge(u)
 }
 
 // attempt notes that the provider was asked.
 func (r *response) attempt() *usage.Attempt {
 	c := r.call
-	at := c.Purse.Try()
-	at.Provider, at.ProviderSlug, at.Model = c.To.Target.Provider.ID, c.To.Names.Slug, fault.Clip(c.ModelOf(), inbound.MaxModel)
-	at.OptionIndex, at.Start = c.To.Names.Option, r.began
+	at := c.bill.Purse.Try()
+	at.Provider, at.ProviderSlug, at.Model = c.target.To.Target.Provider.ID, c.target.To.Names.Slug, fault.Clip(c.bill.ModelOf(), inbound.MaxModel)
+	at.OptionIndex, at.Start = c.target.To.Names.Option, r.began
 	return at
 }
 
@@ -294,12 +294,12 @@ func (r *response) attempt() *usage.Attempt {
 func (r *response) Drop(refused *fault.Fault) {
 	c := r.call
 	if refused == nil { // nothing was sent, and nothing is said of it
-		c.Purse.Settle(c.Base, c.Ledger, nil)
-		c.inBooks = true
+		c.bill.Purse.Settle(c.req.Base, c.bill.Ledger, nil)
+		c.books.inBooks = true
 	} else {
 		at := r.attempt()
 		at.Status, at.ErrorCode = refused.Status(), string(refused.Code)
-		c.failure, c.status = refused, refused.Status()
+		c.reply.failure, c.reply.status = refused, refused.Status()
 	}
 	r.desk.shut(c)
 }

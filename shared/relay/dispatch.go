@@ -10,22 +10,22 @@ import (
 )
 
 // fresh forgets what the target before left.
-func (ca *answerCache) fresh() {
-	ca.Loss.Reset()
-	ca.guards.Fresh()
-	ca.retries, ca.Heard.Model, ca.Heard.Served = 0, "", chat.Served{}
-	ca.reuse.Fresh()
+func fresh(c *call) {
+	c.target.Loss.Reset()
+	c.books.guards.Fresh()
+	c.books.retries, c.bill.Heard.Model, c.bill.Heard.Served = 0, "", chat.Served{}
+	c.books.reuse.Fresh()
 }
 
 // prepare chooses the target of a leaf and makes the body for it.
-func (rq *requests) prepare(leaf *route.Leaf) ([]byte, error) {
-	if err := rq.Choose(leaf); err != nil {
+func prepare(c *call, leaf *route.Leaf) ([]byte, error) {
+	if err := c.chooser.Choose(leaf); err != nil {
 		return nil, err
 	}
-	if err := rq.guardInput(leaf); err != nil {
+	if err := guardInput(c, leaf); err != nil {
 		return nil, err
 	}
-	return rq.upstreamBody()
+	return upstreamBody(c)
 }
 
 func refusal(err error) answer { return answer{fault: fault.From(err)} }
@@ -48,10 +48,10 @@ func (a *answer) header() http.Header {
 }
 
 // sleep waits before a retry, unless the client goes.
-func (o *outbound) sleep(d time.Duration) error {
-	defer func(from time.Time) { o.waited += o.Now().Sub(from) }(o.Now())
-	ctx := o.Req.Context()
-	if ctx.Err() != nil || d > 0 && !o.Sleep(ctx.Done(), d) {
+func pause(c *call, d time.Duration) error {
+	defer func(from time.Time) { c.out.waited += c.relay.Now().Sub(from) }(c.relay.Now())
+	ctx := c.req.Req.Context()
+	if ctx.Err() != nil || d > 0 && !c.relay.Sleep(ctx.Done(), d) {
 		return fault.New(fault.RequestTimeout, "", "The client went away before a retry")
 	}
 	return nil

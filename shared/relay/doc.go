@@ -1,48 +1,45 @@
-// Package relay is the data plane's one walk. Every route of every family takes
-// it: identify, read and walk the body, resolve the route, count the request,
-// per target reserve money and call the provider, send the answer back, settle,
-// write one record. The administration API does not meet this package.
+// Package relay is the data plane. Every route of every endpoint family runs the same
+// pipeline: authenticate, read the body, resolve the config, count the request; for each
+// target check guardrails and the cache, reserve money and call the provider; then send the
+// response, settle, and write one record. The administration API does not use this package.
 //
-// # The walk
+// # Pipeline
 //
-// Data travels one way. The first four stages are packages of their own: each is a
-// value that is made from the one before and read by those behind it, and cannot name
-// what comes later.
+// pipeline.go shows the order. A stage is a function over the call, the frame that holds the
+// values of one request (call.go). The first values are types of their own packages; each
+// refers to those before it and cannot name those after it:
 //
-//	admitted.Request   who asks, under which settings, what the headers ask for
-//	inbound.Body       what of the body is held, and what it asks for
-//	plan.Plan          the compiled targets of the config, and where their walk stands
+//	admitted.Request   the caller, the effective settings and the gateway's headers
+//	inbound.Body       the body that is held, and what it asks for
+//	plan.Plan          the compiled targets of the config, and the position in them
 //
-//	  for each target of the plan (try, in walk.go):
-//	chosen.Target      where it is, with which credential, in which shape
-//	guardInput         what it is to be sent, before it is written for the target
-//	requests           the body for the target, and the request to it
-//	reused.Cache       an answer that was kept
-//	bill.Bill          counted against limits, money reserved
-//	exchanges          attempts, each judged before anything is sent to the client
-//	guardStream, guardOutput
-//	                   what came, before the client gets it
+//	  for each target of the plan (try):
+//	chosen.Target      address, credential and format of the target
+//	guardInput         checks the input before it is translated for the target
+//	prepare            builds the upstream body and request
+//	reused.Cache       looks up a cached response
+//	bill.Bill          counts against limits and reserves money
+//	attempts           calls the provider; each answer is judged before anything is sent
+//	guardOutput, guardStream
+//	                   checks the response before the client gets it
 //
-//	sender             the answer of the target that was tried last
-//	logbook            settled and recorded, once: writeBooks fills the record from
-//	                   what the stages have learned; nobody else writes it
+//	send               writes the response of the last target
+//	keepBooks          settles and records, once: writeBooks fills the record from what
+//	                   the stages learned; nothing else writes it
 //
-// The stages in this package stand in stages.go, each with what it sees of those
-// before it. serve chooses the set of stages: a dry run stops before the request is
-// sent (rehearse.go), files and batches of the gateway's own ask no provider (runs.go),
-// lists of models may not (listing.go); a request of the gateway's own begins behind
-// its parent's admission (child.go), and rows of batches begin at the top
-// (behalf.go). Pass-through takes the same stages and is sent by sendRaw.
+// serve chooses the handler: a dry run stops before the request is sent (rehearse.go), the
+// gateway's own files and batches ask no provider (runs.go), model lists may not (listing.go);
+// a child request starts after its parent's admission (child.go), and rows of batches start
+// at the top (behalf.go). Pass-through runs the same stages and is sent by sendRaw.
 //
-// Same dialect on both sides: the bytes are forwarded and edited by splicing.
-// Different dialects: decode, canonical conversation, encode, with a report of
-// what was not carried.
+// Same dialect on both sides: the bytes are forwarded and edited by splicing. Different
+// dialects: decode, canonical conversation, encode, with a report of what was lost.
 //
-// # Where guards stand
+// # Guardrails
 //
-// The three stages of guards.go see each target by itself; what they know and said is
-// in guarded, the checks are the room's of guardrails. A target without guardrails costs
-// them nothing. What each has at hand:
+// The three stages of guards.go run per target; their state and verdicts are in package
+// guarded, the checks in package guard. Targets without guardrails have no overhead. What
+// each stage sees:
 //
 //	guardInput   of a conversation the canonical request, by Decode of To.Body or else
 //	             of In; of other JSON and of pass-through the bytes in the client's or
@@ -63,7 +60,7 @@
 //	             replaced; one that was kept is cached. A refusal returned in its place
 //	             is the target's, and what the provider was paid stands in the books.
 //
-// # Rooms below
+// # Packages below
 //
 //	asked       what the gateway's own headers ask for
 //	routes      what a family declares, and the route of a path

@@ -27,19 +27,19 @@ import (
 
 // attempt calls the provider once. The answer is a refusal, or a response whose
 // head is good.
-func (x *exchanges) attempt(body []byte) answer {
+func attempt(c *call, body []byte) answer {
 	// What the attempt is charged for while it runs is noted in it.
-	at := x.Purse.Try()
-	at.Provider, at.ProviderSlug, at.Model = x.To.Target.Provider.ID, x.To.Names.Slug, fault.Clip(x.ModelOf(), inbound.MaxModel)
-	at.OptionIndex, at.Start = x.To.Names.Option, x.Since()
-	a := x.exchange(body, at)
-	x.judge(&a, at)
+	at := c.bill.Purse.Try()
+	at.Provider, at.ProviderSlug, at.Model = c.target.To.Target.Provider.ID, c.target.To.Names.Slug, fault.Clip(c.bill.ModelOf(), inbound.MaxModel)
+	at.OptionIndex, at.Start = c.target.To.Names.Option, c.req.Since()
+	a := exchange(c, body, at)
+	judgeAnswer(c, &a, at)
 	return a
 }
 
 // judge notes how an attempt ended.
-func (bk *books) judge(a *answer, at *usage.Attempt) {
-	at.Latency = bk.Since() - at.Start
+func judgeAnswer(c *call, a *answer, at *usage.Attempt) {
+	at.Latency = c.req.Since() - at.Start
 	if a.fault != nil {
 		at.Status, at.ErrorCode = a.fault.Status(), string(a.fault.Code)
 		if a.connectFailed() {
@@ -47,48 +47,48 @@ func (bk *books) judge(a *answer, at *usage.Attempt) {
 		}
 	} else {
 		at.Status = a.resp.StatusCode
-		bk.upstream = at.Latency
+		c.books.upstream = at.Latency
 	}
 	if at.Status == http.StatusUnauthorized {
-		bk.CredentialRefused()
+		c.target.CredentialRefused()
 	}
 }
 
 // exchange sends the request and judges the head of the answer.
-func (x *exchanges) exchange(body []byte, at *usage.Attempt) answer {
-	if x.To.Jobs != nil {
-		return x.exchangeJob(body, at)
+func exchange(c *call, body []byte, at *usage.Attempt) answer {
+	if c.target.To.Jobs != nil {
+		return exchangeJob(c, body, at)
 	}
-	req, err := x.upstreamRequest(body)
+	req, err := upstreamRequest(c, body)
 	if err != nil {
 		return refusal(err)
 	}
-	if x.bodySpent {
-		x.readsOn()
+	if c.out.bodySpent {
+		c.reply.readsOn()
 	}
-	patience := &x.patience
-	if ctx := x.beginPatience(req.Context()); ctx != req.Context() {
+	patience := &c.out.patience
+	if ctx := beginPatience(c, req.Context()); ctx != req.Context() {
 		req = req.WithContext(ctx)
 	}
-	t := x.Now()
-	resp, err := x.roundTrip(req)
-	x.waited += x.Now().Sub(t)
+	t := c.relay.Now()
+	resp, err := roundTrip(c, req)
+	c.out.waited += c.relay.Now().Sub(t)
 	if err != nil {
-		if x.upload != nil {
-			if f := x.upload.Fault(); f != nil {
+		if c.out.upload != nil {
+			if f := c.out.upload.Fault(); f != nil {
 				return refusal(f) // it is the client's body that broke
 			}
 		}
-		if f := x.BodyFault(); f != nil {
+		if f := c.target.BodyFault(); f != nil {
 			return refusal(f)
 		}
-		x.GivenUp(x.gaveUp() && x.sending.Whole())
-		return refusal(x.cut(x.To.Unreachable(err)))
+		c.metered.GivenUp(gaveUp(c) && c.out.sending.Whole())
+		return refusal(cut(c, c.target.To.Unreachable(err)))
 	}
-	at.RequestID = requestID(x.To.Unrouted(resp).Header)
-	if x.Route.Shape != routes.Raw && (resp.StatusCode < 200 || resp.StatusCode > 299) {
+	at.RequestID = requestID(c.target.To.Unrouted(resp).Header)
+	if c.req.Route.Shape != routes.Raw && (resp.StatusCode < 200 || resp.StatusCode > 299) {
 		// The time for the head counts for an error's whole body.
-		refused := x.providerRefused(resp)
+		refused := providerRefused(c, resp)
 		patience.Stop()
 		if f := patience.Late(); f != nil {
 			return refusal(f)
@@ -97,14 +97,14 @@ func (x *exchanges) exchange(body []byte, at *usage.Attempt) answer {
 	}
 	if !patience.HeadCame() {
 		_ = resp.Body.Close()
-		x.GivenUp(resp.StatusCode < 300)
+		c.metered.GivenUp(resp.StatusCode < 300)
 		return refusal(patience.Late())
 	}
-	if x.Route.Shape != routes.Raw && x.Stream && x.Route.Client != nil {
-		return x.startStream(resp)
+	if c.req.Route.Shape != routes.Raw && c.target.Stream && c.req.Route.Client != nil {
+		return startStream(c, resp)
 	}
-	if x.takesWhole(resp) || x.holdsRetold(resp) {
-		return x.takePlain(resp)
+	if takesWhole(c, resp) || holdsRetold(c, resp) {
+		return takePlain(c, resp)
 	}
 	return answer{resp: resp}
 }
@@ -117,71 +117,71 @@ func requestID(h http.Header) string {
 }
 
 // startStream prepares what handles the stream and reads it to its first content.
-func (st *streams) startStream(resp *http.Response) answer {
-	a := &answer{resp: resp, made: st.WatchMade()}
+func startStream(c *call, resp *http.Response) answer {
+	a := &answer{resp: resp, made: c.wall.WatchMade()}
 	if err := egress.Inflate(resp, 0); err != nil {
 		return refusal(unreadableAnswer(err))
 	}
-	if st.SameDialect() {
-		a.stream = turn.Pass(st.Route.Client.NewStreamFilter(&chat.FilterOptions{Strict: st.Strict(), IncludeUsage: st.WantUsage, Injected: st.injected}))
+	if c.target.SameDialect() {
+		a.stream = turn.Pass(c.req.Route.Client.NewStreamFilter(&chat.FilterOptions{Strict: c.target.Strict(), IncludeUsage: c.target.WantUsage, Injected: c.out.injected}))
 	} else {
-		o := st.options()
-		a.stream = st.translate(verified(st, st.To.Dialect.NewStreamDecoder(&st.To.Traits), o), o)
+		o := options(c)
+		a.stream = translate(c, verified(c, c.target.To.Dialect.NewStreamDecoder(&c.target.To.Traits), o), o)
 	}
-	st.guardStream(a)
-	st.gather(a)
-	st.open(a)
+	guardStream(c, a)
+	gather(c, a)
+	open(c, a)
 	return *a
 }
 
 // verified is a decoder whose answer is verified for the client, see chat.Verified. What
 // guardrails make of an answer is not: they may leave nothing of it.
-func verified(st *streams, dec chat.StreamDecoder, o *chat.Options) chat.StreamDecoder {
-	if !st.SameDialect() {
-		dec = chat.Promised(st.Decoded, dec)
+func verified(c *call, dec chat.StreamDecoder, o *chat.Options) chat.StreamDecoder {
+	if !c.target.SameDialect() {
+		dec = chat.Promised(c.target.Decoded, dec)
 	}
-	return chat.Verified(dec, st.Route.Client.Held(o), &st.Loss)
+	return chat.Verified(dec, c.req.Route.Client.Held(o), &c.target.Loss)
 }
 
 // translate begins to translate what dec reads for the client.
-func (st *streams) translate(dec chat.StreamDecoder, o *chat.Options) turn.Stream {
-	if st.turnBuf == nil {
-		st.turnBuf = pooled.For(2 * streamChunk)
+func translate(c *call, dec chat.StreamDecoder, o *chat.Options) turn.Stream {
+	if c.stream.turnBuf == nil {
+		c.stream.turnBuf = pooled.For(2 * streamChunk)
 	}
-	return turn.Translate(dec, st.guards.Taken.Writer(st.Route.Client), o, &st.Loss, st.turnBuf.B)
+	return turn.Translate(dec, c.books.guards.Taken.Writer(c.req.Route.Client), o, &c.target.Loss, c.stream.turnBuf.B)
 }
 
 // providerRefused reads a provider's error answer.
-func (x *exchanges) providerRefused(resp *http.Response) answer {
+func providerRefused(c *call, resp *http.Response) answer {
 	buf := pooled.New()
 	defer buf.Free()
-	err := x.readWhole(buf, resp, maxErrorAnswer)
+	err := readWhole(c, buf, resp, maxErrorAnswer)
 	if unreadableAnswer(err) != nil {
 		buf.B, err = buf.B[:0], nil // its status still says what it is
 	}
 	_ = resp.Body.Close()
-	x.stars.Refusal(resp.Header, buf.B)
+	c.books.stars.Refusal(resp.Header, buf.B)
 	var f *fault.Fault
 	switch {
 	case err != nil && !errors.Is(err, pooled.ErrTooLarge):
-		f = fault.Newf(fault.InvalidProviderResponse, "", "The answer of %s broke off", x.To.Target.Provider.ID).WithCause(err)
+		f = fault.Newf(fault.InvalidProviderResponse, "", "The answer of %s broke off", c.target.To.Target.Provider.ID).WithCause(err)
 		f = chat.Told(f, resp.StatusCode, resp.Header) // its status came
-	case x.To.Carrier != nil:
-		f = x.To.Carrier.DecodeError(resp.StatusCode, resp.Header, buf.B)
-	case x.To.Dialect != nil:
-		f = x.To.Dialect.DecodeError(resp.StatusCode, resp.Header, buf.B)
+	case c.target.To.Carrier != nil:
+		f = c.target.To.Carrier.DecodeError(resp.StatusCode, resp.Header, buf.B)
+	case c.target.To.Dialect != nil:
+		f = c.target.To.Dialect.DecodeError(resp.StatusCode, resp.Header, buf.B)
 	default:
-		f = x.errorDialect().DecodeError(resp.StatusCode, resp.Header, buf.B)
+		f = c.relay.errorDialect().DecodeError(resp.StatusCode, resp.Header, buf.B)
 	}
 	f.Source = fault.SourceProvider
-	x.keepReceived(buf.B)
-	return answer{fault: f, failed: resp.Header, words: x.wordsOf(resp.StatusCode, buf.B)}
+	keepReceived(c, buf.B)
+	return answer{fault: f, failed: resp.Header, words: wordsOf(c, resp.StatusCode, buf.B)}
 }
 
 // wordsOf is a copy of a provider's error where the client reads it as it came: on
 // routes of its own shape, if it is an error of that shape at all.
-func (x *exchanges) wordsOf(status int, body []byte) []byte {
-	if !x.Route.Verbatim || !x.speaksAlike() || chat.ErrorStatus(status) != status || wire.KindOf(body) != wire.KindObject {
+func wordsOf(c *call, status int, body []byte) []byte {
+	if !c.req.Route.Verbatim || !speaksAlike(c) || chat.ErrorStatus(status) != status || wire.KindOf(body) != wire.KindObject {
 		return nil
 	}
 	var w wire.Walk
@@ -193,8 +193,8 @@ func (x *exchanges) wordsOf(status int, body []byte) []byte {
 
 // speaksAlike tells whether the provider speaks the client's shape, also where a
 // translator of that shape carries the request.
-func (o *outbound) speaksAlike() bool {
-	return o.SameDialect() || o.To.Carrier != nil && o.To.Carrier.Name() == provider.AnthropicMessages
+func speaksAlike(c *call) bool {
+	return c.target.SameDialect() || c.target.To.Carrier != nil && c.target.To.Carrier.Name() == provider.AnthropicMessages
 }
 
 var errorKeys = wire.NewKeySet("error")
@@ -204,79 +204,79 @@ var errorKeys = wire.NewKeySet("error")
 func (r *Relay) errorDialect() chat.Provider { return r.dialects["openai.chat"] }
 
 // upstreamRequest builds the request to the provider.
-func (rq *requests) upstreamRequest(body []byte) (*http.Request, error) {
+func upstreamRequest(c *call, body []byte) (*http.Request, error) {
 	h := make(http.Header, 8)
-	ctx := rq.Ctx
+	ctx := c.req.Ctx
 	if len(body) > 0 {
-		if rq.sending == nil {
-			rq.sending = outgoing.New(rq.out())
+		if c.out.sending == nil {
+			c.out.sending = outgoing.New(out(c))
 		}
-		ctx = rq.sending.Watch(ctx)
+		ctx = c.out.sending.Watch(ctx)
 	}
-	req := (&http.Request{Method: cmp.Or(rq.part.Method, rq.Req.Method), Header: h, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1}).WithContext(ctx)
+	req := (&http.Request{Method: cmp.Or(c.out.part.Method, c.req.Req.Method), Header: h, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1}).WithContext(ctx)
 	var err error
-	if rq.Route.Shape == routes.Raw {
-		if req.URL, err = rq.rawURL(); err != nil {
+	if c.req.Route.Shape == routes.Raw {
+		if req.URL, err = rawURL(c); err != nil {
 			return nil, err
 		}
-		egress.CopyRequestHeaders(h, rq.HeadersForProvider())
+		egress.CopyRequestHeaders(h, c.req.HeadersForProvider())
 	} else {
-		if req.URL, err = rq.unifiedURL(); err != nil {
+		if req.URL, err = unifiedURL(c); err != nil {
 			return nil, err
 		}
 		switch {
-		case rq.Form != nil:
-			h["Content-Type"] = rq.Req.Header["Content-Type"][:1:1]
-		case rq.To.ContentType != "":
-			h["Content-Type"] = []string{rq.To.ContentType}
+		case c.body.Form != nil:
+			h["Content-Type"] = c.req.Req.Header["Content-Type"][:1:1]
+		case c.target.To.ContentType != "":
+			h["Content-Type"] = []string{c.target.To.ContentType}
 		case len(body) > 0:
 			h["Content-Type"] = jsonType
 		}
 		h["Accept"] = acceptJSON
-		if (rq.Route.Binary || rq.Route.Media) && rq.To.Carrier == nil {
+		if (c.req.Route.Binary || c.req.Route.Media) && c.target.To.Carrier == nil {
 			h["Accept"] = acceptAll
 		}
-		if rq.Stream {
+		if c.target.Stream {
 			h["Accept"] = acceptStream
 		}
 	}
-	for _, name := range rq.To.Forward {
-		if v, ok := rq.Req.Header[name]; ok && egress.Forwardable(name) && !(name == "Authorization" && rq.KeyInAuth) && !rq.HoldsKey(name) {
+	for _, name := range c.target.To.Forward {
+		if v, ok := c.req.Req.Header[name]; ok && egress.Forwardable(name) && !(name == "Authorization" && c.req.KeyInAuth) && !c.req.HoldsKey(name) {
 			h[name] = v
 		}
 	}
-	for k, v := range rq.To.Target.CustomHeaders {
+	for k, v := range c.target.To.Target.CustomHeaders {
 		if egress.Forwardable(k) {
 			h.Set(k, v)
 		}
 	}
-	for k, v := range rq.guards.Headers() {
+	for k, v := range c.books.guards.Headers() {
 		if delete(h, k); v != nil {
 			h[k] = v
 		}
 	}
-	if parent := rq.Ask.Traceparent(); parent != "" {
+	if parent := c.req.Ask.Traceparent(); parent != "" {
 		h["Traceparent"] = []string{parent}
-		if state := rq.Req.Header["Tracestate"]; len(state) > 0 {
+		if state := c.req.Req.Header["Tracestate"]; len(state) > 0 {
 			h["Tracestate"] = state
 		}
 	}
-	betas.Set(h, rq.Req.Header, rq.To.Target.ToldAs(rq.To.Op))
-	if rq.Route.Verbatim && rq.speaksAlike() {
-		betas.SetAnthropic(h, rq.Req.Header)
+	betas.Set(h, c.req.Req.Header, c.target.To.Target.ToldAs(c.target.To.Op))
+	if c.req.Route.Verbatim && speaksAlike(c) {
+		betas.SetAnthropic(h, c.req.Req.Header)
 	}
-	egress.DropLookalikes(h, rq.fromClient, "Authorization", "User-Agent", "X-Api-Key", "Api-Key", rq.To.Target.Provider.Auth.Name)
-	body = reference.Disown(approval.Conceal(body), rq.To.Wall.Foreign)
-	rq.setBody(req, body)
-	if rq.Rehearsing {
+	egress.DropLookalikes(h, func(name string) bool { return fromClient(c, name) }, "Authorization", "User-Agent", "X-Api-Key", "Api-Key", c.target.To.Target.Provider.Auth.Name)
+	body = reference.Disown(approval.Conceal(body), c.target.To.Wall.Foreign)
+	setBody(c, req, body)
+	if c.req.Rehearsing {
 		return req, nil // no token is asked for
 	}
-	if err := rq.To.Target.Authorize(rq.Ctx, req, body); err != nil {
+	if err := c.target.To.Target.Authorize(c.req.Ctx, req, body); err != nil {
 		return nil, err
 	}
 	h["User-Agent"] = userAgent
-	rq.stars.Sent = req.Header
-	rq.keepSent(req.Header, body)
+	c.books.stars.Sent = req.Header
+	keepSent(c, req.Header, body)
 	return req, nil
 }
 
@@ -290,75 +290,75 @@ var (
 
 // setBody gives the request its body: bytes that can be sent again, or the
 // client's own stream.
-func (o *outbound) setBody(req *http.Request, body []byte) {
+func setBody(c *call, req *http.Request, body []byte) {
 	switch {
 	case len(body) > 0:
-		o.sending.Attach(req, body)
-	case o.Form != nil:
-		form, length := o.formStream()
-		o.sending = o.sending.Stream(req, approval.ConcealStream(form), length)
-		o.bodySpent = true
-	case o.Route.Shape == routes.Raw && o.In == nil && o.Req.Body != nil && o.Req.ContentLength != 0:
-		o.sending = o.sending.Stream(req, approval.ConcealStream(outgoing.Exactly(o.Req.Body, o.Req.ContentLength)), o.Req.ContentLength)
-		o.bodySpent = true
+		c.out.sending.Attach(req, body)
+	case c.body.Form != nil:
+		form, length := formStream(c)
+		c.out.sending = c.out.sending.Stream(req, approval.ConcealStream(form), length)
+		c.out.bodySpent = true
+	case c.req.Route.Shape == routes.Raw && c.body.In == nil && c.req.Req.Body != nil && c.req.Req.ContentLength != 0:
+		c.out.sending = c.out.sending.Stream(req, approval.ConcealStream(outgoing.Exactly(c.req.Req.Body, c.req.Req.ContentLength)), c.req.Req.ContentLength)
+		c.out.bodySpent = true
 	default:
 		req.Body = http.NoBody
 	}
 }
 
 // out is the way to the target.
-func (o *outbound) out() http.RoundTripper {
-	if o.To.AtOwnHost() {
-		return o.Trusting
+func out(c *call) http.RoundTripper {
+	if c.target.To.AtOwnHost() {
+		return c.relay.Trusting
 	}
-	return o.Transport
+	return c.relay.Transport
 }
 
 // asks is the part of the answer that is asked for: the first, or a further one.
-func (o *outbound) asks() chosen.Part {
-	if o.part.Further {
-		return o.part
+func asks(c *call) chosen.Part {
+	if c.out.part.Further {
+		return c.out.part
 	}
-	return chosen.Part{Op: o.To.Op, ID: o.ID, Query: o.Req.URL.RawQuery}
+	return chosen.Part{Op: c.target.To.Op, ID: c.body.ID, Query: c.req.Req.URL.RawQuery}
 }
 
-func (o *outbound) unifiedURL() (*url.URL, error) {
-	if o.Route.Shape == routes.Socket {
-		return o.socketURL()
+func unifiedURL(c *call) (*url.URL, error) {
+	if c.req.Route.Shape == routes.Socket {
+		return socketURL(c)
 	}
-	if o.Route.Shape != routes.Listing && o.Route.Client == nil && (o.Nameless() || o.Through()) {
-		return o.OperationURL(o.asks())
+	if c.req.Route.Shape != routes.Listing && c.req.Route.Client == nil && (c.body.Nameless() || c.target.Through()) {
+		return c.target.OperationURL(asks(c))
 	}
-	if s := o.To.Saved; s != nil {
-		if u := s.KnownURL(o.To.Op, o.To.Model, o.Stream); u != nil {
+	if s := c.target.To.Saved; s != nil {
+		if u := s.KnownURL(c.target.To.Op, c.target.To.Model, c.target.Stream); u != nil {
 			return u, nil
 		}
 	}
 	var raw string
 	var err error
-	if o.Route.Shape == routes.Listing && !o.To.Target.Provider.Serves(o.To.Op) {
-		raw, err = o.To.Target.PassthroughURL("/models", "")
+	if c.req.Route.Shape == routes.Listing && !c.target.To.Target.Provider.Serves(c.target.To.Op) {
+		raw, err = c.target.To.Target.PassthroughURL("/models", "")
 	} else {
-		raw, err = o.To.Target.URL(o.To.Op, o.To.Model, o.Stream)
+		raw, err = c.target.To.Target.URL(c.target.To.Op, c.target.To.Model, c.target.Stream)
 	}
 	if err != nil {
 		return nil, err
 	}
-	if o.To.Saved == nil {
-		return o.urls.Exact(raw)
+	if c.target.To.Saved == nil {
+		return c.relay.urls.Exact(raw)
 	}
 	u, err := provider.ExactURL(raw)
-	if err == nil && o.To.Saved.Allows(o.To.Model) == nil {
-		o.To.Saved.KeepURL(o.To.Op, o.To.Model, o.Stream, u)
+	if err == nil && c.target.To.Saved.Allows(c.target.To.Model) == nil {
+		c.target.To.Saved.KeepURL(c.target.To.Op, c.target.To.Model, c.target.Stream, u)
 	}
 	return u, err
 }
 
-func (o *outbound) rawURL() (*url.URL, error) {
-	if o.part.Further && o.part.Op != "" {
-		return o.OperationURL(o.part)
+func rawURL(c *call) (*url.URL, error) {
+	if c.out.part.Further && c.out.part.Op != "" {
+		return c.target.OperationURL(c.out.part)
 	}
-	raw, err := o.To.Target.PassthroughURL(o.RawPath(), o.asks().Query)
+	raw, err := c.target.To.Target.PassthroughURL(c.body.RawPath(), asks(c).Query)
 	if err != nil {
 		return nil, err
 	}
@@ -366,4 +366,4 @@ func (o *outbound) rawURL() (*url.URL, error) {
 }
 
 // fromClient reports whether the client sent a header of this name.
-func (rq *requests) fromClient(name string) bool { return len(rq.Req.Header[name]) > 0 }
+func fromClient(c *call, name string) bool { return len(c.req.Req.Header[name]) > 0 }

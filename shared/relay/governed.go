@@ -16,14 +16,14 @@ import (
 )
 
 // governed answers by the protocol of the route.
-func (c *call) governed() error {
-	c.calling = &calling{began: c.Now()}
+func governed(c *call) error {
+	c.books.calling = &calling{began: c.relay.Now()}
 	g := routes.Governed{
-		Context: c.Ctx, Request: c.Req, Body: c.In, Caller: c.Who, View: c.View, Metadata: c.Metadata, TraceID: c.Ask.TraceID,
-		Bearer: c.KeyInAuth, Now: c.Relay.Now, Walk: &governor{&c.sender, c.calling},
-		Own: routes.Own{Via: c.Transport, Hosts: c.Trusting, Sealer: c.Sealer, Secrets: &provider.Loaded{Secrets: c.Means.Secrets, Loader: c.Loader}, Loader: c.Loader, Kept: c.Relay.owners.Table, Signing: c.Signing, CheckURL: c.Egress.WithoutTrusted().CheckURL, Buffers: c.RecordAfterBody},
+		Context: c.req.Ctx, Request: c.req.Req, Body: c.body.In, Caller: c.req.Who, View: c.req.View, Metadata: c.body.Metadata, TraceID: c.req.Ask.TraceID,
+		Bearer: c.req.KeyInAuth, Now: c.relay.Now, Walk: &governor{c, c.books.calling},
+		Own: routes.Own{Via: c.relay.Transport, Hosts: c.relay.Trusting, Sealer: c.relay.Sealer, Secrets: &provider.Loaded{Secrets: c.target.Means.Secrets, Loader: c.relay.Loader}, Loader: c.relay.Loader, Kept: c.relay.owners.Table, Signing: c.relay.Signing, CheckURL: c.relay.Egress.WithoutTrusted().CheckURL, Buffers: c.relay.RecordAfterBody},
 	}
-	return c.Route.Protocol.Answer(&g)
+	return c.req.Route.Protocol.Answer(&g)
 }
 
 // calling is what is known of a call of a protocol.
@@ -35,11 +35,11 @@ type calling struct {
 }
 
 // describeCall tells what a protocol said of its call.
-func (l *logbook) describeCall() {
-	if l.calling == nil || l.calling.call == nil {
+func describeCall(c *call) {
+	if c.books.calling == nil || c.books.calling.call == nil {
 		return
 	}
-	of, r := l.calling, &l.rec
+	of, r := c.books.calling, &c.books.rec
 	own := *of.call
 	r.Stream = of.streamed
 	r.Call, r.Provider, r.ProviderSlug, r.IntegrationID, r.Model, r.RequestModel = &own, own.Protocol, of.server, of.integration, of.name, of.name
@@ -47,13 +47,13 @@ func (l *logbook) describeCall() {
 
 // governor is the walk of a request that asks no model.
 type governor struct {
-	s  *sender
+	s  *call
 	of *calling
 }
 
 // Still implements routes.Walk.
 func (g *governor) Still() (*identity.Principal, *resource.View, error) {
-	now, err := g.s.books.Still(g.s.Ctx)
+	now, err := g.s.req.Still(g.s.req.Ctx)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -61,32 +61,32 @@ func (g *governor) Still() (*identity.Principal, *resource.View, error) {
 }
 
 // Forwards implements routes.Walk.
-func (g *governor) Forwards() http.Header { return g.s.HeadersForProvider() }
+func (g *governor) Forwards() http.Header { return g.s.req.HeadersForProvider() }
 
 // Count implements routes.Walk: by the rates of key and workspace as any request is, and
 // by the policies of tools.
-func (g *governor) Count(server, tool string) error { return g.s.CountTool(server, tool) }
+func (g *governor) Count(server, tool string) error { return g.s.bill.CountTool(server, tool) }
 
 // CountRequest implements routes.Walk.
-func (g *governor) CountRequest() error { return g.s.CountCall() }
+func (g *governor) CountRequest() error { return g.s.bill.CountCall() }
 
 // Mine implements routes.Walk.
 func (g *governor) Mine(place string, ids ...string) ([]bool, error) {
-	who, err := g.s.owners.Of(g.s.Ctx, g.s.Who.Scope, place, ids)
+	who, err := g.s.relay.owners.Of(g.s.req.Ctx, g.s.req.Who.Scope, place, ids)
 	if err != nil {
 		return nil, fault.Unavailable(err)
 	}
 	out := make([]bool, len(ids))
 	for i, id := range ids {
 		owner, known := who[id]
-		out[i] = known && owner == g.s.Who.Scope.Workspace
+		out[i] = known && owner == g.s.req.Who.Scope.Workspace
 	}
 	return out, nil
 }
 
 // Keep implements routes.Walk.
 func (g *governor) Keep(place string, ids ...string) error {
-	if err := g.s.owners.Own(g.s.Ctx, g.s.Who.Scope, []string{place}, g.of.server, ids...); err != nil {
+	if err := g.s.relay.owners.Own(g.s.req.Ctx, g.s.req.Who.Scope, []string{place}, g.of.server, ids...); err != nil {
 		return fault.Unavailable(err)
 	}
 	return nil
@@ -95,31 +95,31 @@ func (g *governor) Keep(place string, ids ...string) error {
 // Guard implements routes.Walk.
 func (g *governor) Guard(name string, args []byte) (changed []byte, denied bool, err error) {
 	s := g.s
-	return s.guards.Around(s.Relay.guards, &s.Request, s.Route.Endpoint, name, s.Metadata, args)
+	return s.books.guards.Around(s.relay.guards, &s.req, s.req.Route.Endpoint, name, s.body.Metadata, args)
 }
 
 // Judge implements routes.Walk.
-func (g *governor) Judge(result []byte) ([]byte, bool) { return g.s.guards.Behind(result) }
+func (g *governor) Judge(result []byte) ([]byte, bool) { return g.s.books.guards.Behind(result) }
 
 // Note implements routes.Walk.
 func (g *governor) Note(server, integration, name string, call *usage.Call) {
 	g.of.server, g.of.integration, g.of.name, g.of.call = server, integration, name, call
-	g.s.To.Names.Slug, g.s.To.Names.Provider = server, call.Protocol
+	g.s.target.To.Names.Slug, g.s.target.To.Names.Provider = server, call.Protocol
 }
 
 // Began implements routes.Walk.
 func (g *governor) Began() {
-	g.of.began = g.s.Now()
-	a := g.s.Purse.Try()
-	a.Provider, a.ProviderSlug, a.Model, a.Start = g.of.call.Protocol, g.of.server, g.of.name, g.s.Since()
+	g.of.began = g.s.relay.Now()
+	a := g.s.bill.Purse.Try()
+	a.Provider, a.ProviderSlug, a.Model, a.Start = g.of.call.Protocol, g.of.server, g.of.name, g.s.req.Since()
 }
 
 // Ended implements routes.Walk.
 func (g *governor) Ended(status int) {
-	took := g.s.Now().Sub(g.of.began)
-	g.s.waited += took
-	g.s.upstream = took
-	if a := g.s.Purse.Last(); a != nil {
+	took := g.s.relay.Now().Sub(g.of.began)
+	g.s.out.waited += took
+	g.s.books.upstream = took
+	if a := g.s.bill.Purse.Last(); a != nil {
 		a.Status, a.Latency = status, took
 	}
 }
@@ -129,58 +129,58 @@ func (g *governor) Used(up, down int) {
 	u := pricing.Usage{Estimated: true}
 	u.Add(pricing.Input, came.Tokens(up))
 	u.Add(pricing.Output, came.Tokens(down))
-	g.s.Purse.Charge(u, pricing.Price{}, false)
-	g.s.Purse.Priced = true
+	g.s.bill.Purse.Charge(u, pricing.Price{}, false)
+	g.s.bill.Purse.Priced = true
 }
 
 // Trace implements routes.Walk.
 func (g *governor) Trace(within string) string {
 	if within != "" {
-		g.s.Ask.Within(within)
+		g.s.req.Ask.Within(within)
 	}
-	return g.s.Ask.Traceparent()
+	return g.s.req.Ask.Traceparent()
 }
 
 // Header implements routes.Walk.
-func (g *governor) Header() http.Header { return g.s.w.Header() }
+func (g *governor) Header() http.Header { return g.s.reply.w.Header() }
 
 // Send implements routes.Walk.
 func (g *governor) Send(status int, media string, body []byte, failure *fault.Fault) {
 	s := g.s
-	h := s.w.Header()
+	h := s.reply.w.Header()
 	if media != "" {
 		h.Set("Content-Type", media)
 	}
 	if failure != nil {
 		failure.SetHeaders(h)
-		s.failure = failure
+		s.reply.failure = failure
 	}
 	h.Set("Content-Length", strconv.Itoa(len(body)))
-	s.ownHeaders(h)
-	s.sendWhole(status, body)
+	ownHeaders(s, h)
+	sendWhole(s, status, body)
 }
 
 // Event implements routes.Walk.
 func (g *governor) Event(event []byte, last bool, failure *fault.Fault) {
 	s := g.s
-	if !s.headSent {
-		h := s.w.Header()
+	if !s.reply.headSent {
+		h := s.reply.w.Header()
 		h["Content-Type"], h["Cache-Control"] = eventStream, noCache
 		h.Set("X-Accel-Buffering", "no")
-		s.ownHeaders(h)
+		ownHeaders(s, h)
 		g.of.streamed = true
-		s.head(http.StatusOK)
+		s.reply.head(http.StatusOK)
 	}
 	if failure != nil {
-		s.failure = failure
+		s.reply.failure = failure
 	}
-	s.captureAnswer(event)
+	captureAnswer(s, event)
 	if !last {
-		s.write(event)
-		s.flush()
+		s.reply.write(event)
+		s.reply.flush()
 		return
 	}
-	s.tail = append(s.tail[:0], event...)
-	s.keepBooks()
-	s.flushTail()
+	s.reply.tail = append(s.reply.tail[:0], event...)
+	keepBooks(s)
+	flushTail(s)
 }

@@ -20,27 +20,27 @@ import (
 
 // content is what guardrails are shown of the request. Whatever has a body is shown to them,
 // or is said to be unread: the path by which it came does not matter.
-func (rq *requests) content() guarded.Content {
-	body := rq.In
-	if rq.To.Body != nil {
-		body = rq.To.Body
+func content(c *call) guarded.Content {
+	body := c.body.In
+	if c.target.To.Body != nil {
+		body = c.target.To.Body
 	}
-	var c guarded.Content
-	streamed := rq.Req.Body != nil && rq.Req.Body != http.NoBody && rq.Req.ContentLength != 0
-	switch raw := rq.Route.Shape == routes.Raw; {
-	case rq.Form != nil:
-		c = formContent(rq.Form, rq.Route.Endpoint)
+	var shown guarded.Content
+	streamed := c.req.Req.Body != nil && c.req.Req.Body != http.NoBody && c.req.Req.ContentLength != 0
+	switch raw := c.req.Route.Shape == routes.Raw; {
+	case c.body.Form != nil:
+		shown = formContent(c.body.Form, c.req.Route.Endpoint)
 	case len(body) > 0 && raw && !said.IsJSON(body):
-		c.Unread = true
+		shown.Unread = true
 	case len(body) > 0:
-		c.JSON, c.Own, c.Unread = body, true, rowsUnread(rq, body)
+		shown.JSON, shown.Own, shown.Unread = body, true, rowsUnread(c, body)
 	case raw:
-		c.Unread = streamed
+		shown.Unread = streamed
 	}
-	if rq.Route.Shape == routes.Raw {
-		c.Query = said.Query(rq.Req.URL.RawQuery)
+	if c.req.Route.Shape == routes.Raw {
+		shown.Query = said.Query(c.req.Req.URL.RawQuery)
 	}
-	return c
+	return shown
 }
 
 // mediaRoutes read the files of a form as pictures or sound, whatever they are declared to be.
@@ -72,35 +72,35 @@ func formContent(f *form.Form, endpoint string) guarded.Content {
 // rowsUnread reports whether the request creates a batch, or starts the run of an evaluation,
 // whose rows were not judged. Those of a batch that the gateway submits to a provider were
 // judged one by one.
-func rowsUnread(rq *requests, body []byte) bool {
-	if rq.Behalf != nil || rq.Req.Method != http.MethodPost {
+func rowsUnread(c *call, body []byte) bool {
+	if c.req.Behalf != nil || c.req.Req.Method != http.MethodPost {
 		return false
 	}
-	return chosen.RowsFile(rq.RawPath(), body) != "" || chosen.EvalRowsElsewhere(rq.RawPath(), body)
+	return chosen.RowsFile(c.body.RawPath(), body) != "" || chosen.EvalRowsElsewhere(c.body.RawPath(), body)
 }
 
 // guardPassed has the guardrails behind a target judge an answer that is passed on as it
 // comes. One that they may withhold is read whole before any of it is sent; otherwise they
 // judge it once it has been sent.
-func (x *exchanges) guardPassed(a answer) answer {
+func guardPassed(c *call, a answer) answer {
 	resp := a.resp
-	if x.Route.Shape == routes.Socket || x.Route.Retold != nil || resp.StatusCode < 200 || resp.StatusCode > 299 || !x.guards.Outputs() {
+	if c.req.Route.Shape == routes.Socket || c.req.Route.Retold != nil || resp.StatusCode < 200 || resp.StatusCode > 299 || !c.books.guards.Outputs() {
 		return a
 	}
 	kind := resp.Header.Get("Content-Type")
-	if !x.guards.Waits(strings.HasPrefix(kind, "text/event-stream") || strings.HasPrefix(kind, "application/vnd.amazon.eventstream")) {
-		resp.Body = &overheard{ReadCloser: resp.Body, ended: func(body []byte) { x.guards.Ended(kind, body) }}
+	if !c.books.guards.Waits(strings.HasPrefix(kind, "text/event-stream") || strings.HasPrefix(kind, "application/vnd.amazon.eventstream")) {
+		resp.Body = &overheard{ReadCloser: resp.Body, ended: func(body []byte) { c.books.guards.Ended(kind, body) }}
 		return a
 	}
 	buf := new(pooled.Buffer) // its memory goes into the answer
-	if err := x.readWhole(buf, resp, maxPlainAnswer); err != nil {
-		return answer{fault: fault.From(x.brokenAnswer(err, buf.B)), failed: resp.Header}
+	if err := readWhole(c, buf, resp, maxPlainAnswer); err != nil {
+		return answer{fault: fault.From(brokenAnswer(c, err, buf.B)), failed: resp.Header}
 	}
 	_ = resp.Body.Close()
 	resp.Header.Del("Content-Encoding") // it was read and unzipped
-	out, err := x.guards.Whole(kind, buf.B)
+	out, err := c.books.guards.Whole(kind, buf.B)
 	if err != nil {
-		x.learnWithheld(resp, buf.B)
+		learnWithheld(c, resp, buf.B)
 		return answer{fault: fault.From(err), failed: resp.Header}
 	}
 	if resp.Header.Get("Content-Length") != "" {
@@ -111,15 +111,15 @@ func (x *exchanges) guardPassed(a answer) answer {
 }
 
 // learnWithheld charges an answer that was made and is not sent.
-func (x *exchanges) learnWithheld(resp *http.Response, body []byte) {
-	if x.Route.Shape != routes.Raw {
-		x.LearnOperation(x.Meter(body))
+func learnWithheld(c *call, resp *http.Response, body []byte) {
+	if c.req.Route.Shape != routes.Raw {
+		c.metered.LearnOperation(c.metered.Meter(body))
 		return
 	}
 	meter := tail.New(&http.Response{Header: http.Header{"Content-Type": resp.Header["Content-Type"]}})
 	meter.Wide = true
 	meter.Feed(body)
-	x.LearnRaw(meter, resp.StatusCode)
+	c.metered.LearnRaw(meter, resp.StatusCode)
 }
 
 // maxOverheard bounds how much of a stream is kept for guardrails that judge it at its end.

@@ -11,22 +11,22 @@ import (
 // hold keeps the head of a's stream back until its first content, so that an error
 // before it is answered with its own status and other targets can still be tried. Its
 // time is bounded, whatever the provider does.
-func (st *streams) hold(a *answer, most time.Duration) *patience.Hold {
-	return patience.NewHold(most, func() { st.showSign(a) })
+func holdHead(c *call, a *answer, most time.Duration) *patience.Hold {
+	return patience.NewHold(most, func() { showSign(c, a) })
 }
 
 // showSign sends the head and what was held, and a sign of life.
-func (st *streams) showSign(a *answer) {
-	st.streamHead(a)
-	if held := st.heldBuf; len(held.B) > 0 {
-		st.captureAnswer(held.B)
-		st.write(held.B)
+func showSign(c *call, a *answer) {
+	streamHead(c, a)
+	if held := c.stream.heldBuf; len(held.B) > 0 {
+		captureAnswer(c, held.B)
+		c.reply.write(held.B)
 		held.B = held.B[:0]
 	}
-	sign := st.signOfLife()
-	st.captureAnswer(sign)
-	st.write(sign)
-	st.flush()
+	sign := signOfLife(c)
+	captureAnswer(c, sign)
+	c.reply.write(sign)
+	c.reply.flush()
 }
 
 var (
@@ -36,31 +36,31 @@ var (
 
 // signOfLife is what clients of the route's dialect pass over: a comment, or the
 // ping event where the dialect has one.
-func (st *streams) signOfLife() []byte {
-	if st.Route.Client.Name() == "anthropic.messages" {
+func signOfLife(c *call) []byte {
+	if c.req.Route.Client.Name() == "anthropic.messages" {
 		return pingSign
 	}
-	if _, framed := st.Route.Client.(chat.FramedWriter); framed {
+	if _, framed := c.req.Route.Client.(chat.FramedWriter); framed {
 		return nil // such streams have no place for one
 	}
 	return commentSign
 }
 
 // streamHead sends the head of a stream.
-func (st *streams) streamHead(a *answer) {
-	if st.headSent {
+func streamHead(c *call, a *answer) {
+	if c.reply.headSent {
 		return
 	}
-	h := st.w.Header()
+	h := c.reply.w.Header()
 	h["Content-Type"] = eventStream
-	if own, ok := st.Route.Client.(chat.FramedWriter); ok {
+	if own, ok := c.req.Route.Client.(chat.FramedWriter); ok {
 		h["Content-Type"] = own.StreamType()
 	}
 	h["Cache-Control"] = noCache
-	st.answerHeaders(a.resp.Header)
-	st.head(st.guards.Verdict.Status(http.StatusOK))
-	if told := st.guards.FirstEvent(st.Route.Endpoint, st.Strict()); len(told) > 0 {
-		st.captureAnswer(told)
-		st.write(told)
+	answerHeaders(c, a.resp.Header)
+	c.reply.head(c.books.guards.Verdict.Status(http.StatusOK))
+	if told := c.books.guards.FirstEvent(c.req.Route.Endpoint, c.target.Strict()); len(told) > 0 {
+		captureAnswer(c, told)
+		c.reply.write(told)
 	}
 }

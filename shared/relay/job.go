@@ -24,24 +24,24 @@ import (
 
 // exchangeJob performs an operation of the target's jobs. Its calls count as one
 // attempt.
-func (jc *jobCalls) exchangeJob(body []byte, at *usage.Attempt) answer {
-	ctx := jc.beginPatience(jc.Ctx)
-	j, err := jc.job(body, at)
+func exchangeJob(c *call, body []byte, at *usage.Attempt) answer {
+	ctx := beginPatience(c, c.req.Ctx)
+	j, err := runJob(c, body, at)
 	if err != nil {
 		return refusal(err)
 	}
-	got, err := jc.To.Jobs.Do(ctx, j)
-	patience := &jc.patience
+	got, err := c.target.To.Jobs.Do(ctx, j)
+	patience := &c.out.patience
 	if err == nil && !patience.HeadCame() {
 		_ = got.Body.Close()
 		err = patience.Late()
 	}
 	if err != nil {
 		patience.Stop()
-		if jc.upload != nil && jc.upload.Fault() != nil {
-			return refusal(jc.upload.Fault()) // it is the client's body that broke
+		if c.out.upload != nil && c.out.upload.Fault() != nil {
+			return refusal(c.out.upload.Fault()) // it is the client's body that broke
 		}
-		return refusal(jc.cut(err))
+		return refusal(cut(c, err))
 	}
 	return answer{resp: &http.Response{
 		StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {got.Type}}, Body: got.Body, ContentLength: got.Length,
@@ -49,46 +49,47 @@ func (jc *jobCalls) exchangeJob(body []byte, at *usage.Attempt) answer {
 }
 
 // job is the operation for the target.
-func (jc *jobCalls) job(body []byte, at *usage.Attempt) (*chat.Job, error) {
-	part := jc.asks()
+func runJob(c *call, body []byte, at *usage.Attempt) (*chat.Job, error) {
+	part := asks(c)
 	j := &chat.Job{
-		Operation: string(part.Op), ID: part.ID, Query: url.Values{}, Model: jc.To.Upstream, Request: jc.ULID, Now: jc.Start,
-		ProviderName: jc.To.Target.Provider.ID, Strict: jc.Strict(), Loss: &jc.Loss, Field: jc.To.Target.Field,
-		Header: func(name string) string { return asked.One(jc.Req.Header, name) },
-		Talk:   jc.talk, Room: jc.rooms.Of(jc.Who.Scope),
+		Operation: string(part.Op), ID: part.ID, Query: url.Values{}, Model: c.target.To.Upstream, Request: c.req.ULID, Now: c.req.Start,
+		ProviderName: c.target.To.Target.Provider.ID, Strict: c.target.Strict(), Loss: &c.target.Loss, Field: c.target.To.Target.Field,
+		Header: func(name string) string { return asked.One(c.req.Req.Header, name) },
+		Talk:   func(client, model string) (*chat.Talk, error) { return talk(c, client, model) },
+		Room:   c.relay.rooms.Of(c.req.Who.Scope),
 		Call: func(ctx context.Context, call *chat.JobCall) (*http.Response, error) {
-			return jc.callJob(ctx, call, at)
+			return callJob(c, ctx, call, at)
 		},
 	}
-	if jc.Req.Method == http.MethodGet || jc.Req.Method == http.MethodDelete {
+	if c.req.Req.Method == http.MethodGet || c.req.Req.Method == http.MethodDelete {
 		j.Query, _ = url.ParseQuery(part.Query) // like URL.Query: what is wrong is left out
 	}
-	if jc.Form == nil {
+	if c.body.Form == nil {
 		j.Body = body
 		return j, nil
 	}
 	var err error
-	j.Upload, err = jc.jobUpload(body)
+	j.Upload, err = jobUpload(c, body)
 	return j, err
 }
 
 // jobUpload opens the form up to its file.
-func (o *outbound) jobUpload(body []byte) (*chat.Upload, error) {
+func jobUpload(c *call, body []byte) (*chat.Upload, error) {
 	var src io.Reader = strings.NewReader(string(body)) // a call that was given up may still read it
-	if !o.Form.Whole() {
-		src, _ = o.formStream()
-		o.bodySpent = true
+	if !c.body.Form.Whole() {
+		src, _ = formStream(c)
+		c.out.bodySpent = true
 	}
-	file, err := form.OpenFile(src, o.Form.Boundary(), o.formFault)
+	file, err := form.OpenFile(src, c.body.Form.Boundary(), func(err error) error { return formFault(c, err) })
 	if err != nil {
 		return nil, err
 	}
 	return &chat.Upload{Name: file.Name, File: file, Fields: file.Rest}, nil
 }
 
-func (o *outbound) formFault(err error) error {
-	if o.upload != nil {
-		if f := o.upload.Fault(); f != nil {
+func formFault(c *call, err error) error {
+	if c.out.upload != nil {
+		if f := c.out.upload.Fault(); f != nil {
 			return f
 		}
 	}
@@ -97,45 +98,45 @@ func (o *outbound) formFault(err error) error {
 
 // talk is the conversation between the rows of a batch and one of the target's
 // models, which may be named as @slug/model.
-func (jc *jobCalls) talk(client, model string) (*chat.Talk, error) {
+func talk(c *call, client, model string) (*chat.Talk, error) {
 	if rest, ok := strings.CutPrefix(model, "@"); ok {
 		slug, name, _ := strings.Cut(rest, "/")
-		if jc.To.Saved == nil || slug != jc.To.Saved.Slug || name == "" {
+		if c.target.To.Saved == nil || slug != c.target.To.Saved.Slug || name == "" {
 			return nil, fault.Invalid("model", "model must be one of the provider that runs the batch")
 		}
 		model = name
 	}
-	if jc.To.Op == provider.BatchesCreate {
-		if err := jc.MayCall(jc.To.Target.Provider, model); err != nil {
+	if c.target.To.Op == provider.BatchesCreate {
+		if err := c.target.MayCall(c.target.To.Target.Provider, model); err != nil {
 			return nil, err
 		}
 	}
-	if jc.To.Saved != nil && jc.To.Op == provider.BatchesCreate {
-		if err := jc.To.Saved.Allows(model); err != nil {
+	if c.target.To.Saved != nil && c.target.To.Op == provider.BatchesCreate {
+		if err := c.target.To.Saved.Allows(model); err != nil {
 			return nil, err
 		}
 	}
-	talk := &chat.Talk{Model: jc.To.Target.UpstreamModel(model)}
-	talk.Client, _ = jc.dialects[client].(chat.Client)
+	talk := &chat.Talk{Model: c.target.To.Target.UpstreamModel(model)}
+	talk.Client, _ = c.relay.dialects[client].(chat.Client)
 	op, known := talkOperations[client]
 	if !known {
-		return nil, chosen.Unsupported(client, jc.To.Target.Provider)
+		return nil, chosen.Unsupported(client, c.target.To.Target.Provider)
 	}
 	ok := false
 	if op == provider.Embeddings {
-		name := jc.To.Target.DialectOf(op, model)
-		talk.Adapt = func(body []byte) ([]byte, []string) { return adapt(&jc.To.Target, op, name, model, body) }
-		if talk.Translator, ok = jc.carriers[name]; name == provider.OpenAI {
+		name := c.target.To.Target.DialectOf(op, model)
+		talk.Adapt = func(body []byte) ([]byte, []string) { return adapt(&c.target.To.Target, op, name, model, body) }
+		if talk.Translator, ok = c.relay.carriers[name]; name == provider.OpenAI {
 			ok = true
 		}
-	} else if name, spoken, found := jc.To.Target.Speaks(op, client, model); found && talk.Client != nil {
-		talk.Provider, ok = jc.dialects[name]
-		talk.Adapt = func(body []byte) ([]byte, []string) { return adapt(&jc.To.Target, spoken, name, model, body) }
+	} else if name, spoken, found := c.target.To.Target.Speaks(op, client, model); found && talk.Client != nil {
+		talk.Provider, ok = c.relay.dialects[name]
+		talk.Adapt = func(body []byte) ([]byte, []string) { return adapt(&c.target.To.Target, spoken, name, model, body) }
 	}
 	if !ok {
-		return nil, chosen.Unsupported(client, jc.To.Target.Provider)
+		return nil, chosen.Unsupported(client, c.target.To.Target.Provider)
 	}
-	traits := jc.To.Target.TraitsFor(jc.Ctx, model)
+	traits := c.target.To.Target.TraitsFor(c.req.Ctx, model)
 	talk.Traits = &traits
 	return talk, nil
 }
@@ -149,13 +150,13 @@ var talkOperations = map[string]provider.Operation{
 }
 
 // callJob sends one request of an operation.
-func (jc *jobCalls) callJob(ctx context.Context, call *chat.JobCall, at *usage.Attempt) (*http.Response, error) {
-	target := jc.To.Target
+func callJob(c *call, ctx context.Context, call *chat.JobCall, at *usage.Attempt) (*http.Response, error) {
+	target := c.target.To.Target
 	var raw string
 	var err error
 	switch {
 	case call.URL != "":
-		raw, err = call.URL, jc.checkGiven(call.URL)
+		raw, err = call.URL, checkGiven(c, call.URL)
 	case call.Object != "":
 		target = target.Objects()
 		raw, err = target.ObjectURL(call.Object)
@@ -192,27 +193,27 @@ func (jc *jobCalls) callJob(ctx context.Context, call *chat.JobCall, at *usage.A
 		req.Header[k] = v
 	}
 	if call.URL == "" {
-		err = target.Authorize(jc.Ctx, req, call.Body)
+		err = target.Authorize(c.req.Ctx, req, call.Body)
 	}
 	if err != nil {
 		_ = req.Body.Close()
 		return nil, err
 	}
 	req.Header["User-Agent"] = userAgent
-	jc.stars.Sent = req.Header
-	t := jc.Now()
-	out := jc.out()
-	if call.URL != "" && !jc.To.OwnHost(call.URL) {
-		out = jc.Transport
+	c.books.stars.Sent = req.Header
+	t := c.relay.Now()
+	out := out(c)
+	if call.URL != "" && !c.target.To.OwnHost(call.URL) {
+		out = c.relay.Transport
 	}
 	resp, err := out.RoundTrip(req)
-	jc.waited += jc.Now().Sub(t)
+	c.out.waited += c.relay.Now().Sub(t)
 	if err != nil {
-		return nil, jc.To.Unreachable(err)
+		return nil, c.target.To.Unreachable(err)
 	}
 	at.RequestID = requestID(resp.Header)
 	if resp.StatusCode < 200 || resp.StatusCode > 299 {
-		return nil, jc.jobRefused(resp)
+		return nil, jobRefused(c, resp)
 	}
 	if err := egress.Inflate(resp, 0); err != nil {
 		return nil, unreadableAnswer(err)
@@ -222,17 +223,17 @@ func (jc *jobCalls) callJob(ctx context.Context, call *chat.JobCall, at *usage.A
 
 // checkGiven holds an address that a provider gave to the rules for hosts that
 // callers name.
-func (jc *jobCalls) checkGiven(raw string) error {
+func checkGiven(c *call, raw string) error {
 	u, err := url.Parse(raw)
 	if err == nil {
-		policy := jc.Egress
-		if !jc.To.OwnHost(raw) {
+		policy := c.relay.Egress
+		if !c.target.To.OwnHost(raw) {
 			policy = policy.WithoutTrusted()
 		}
 		_, err = policy.CheckURL(strings.ToLower(u.Scheme)+"://"+u.Host+"/", "")
 	}
 	if err != nil {
-		f := fault.Newf(fault.InvalidProviderResponse, "", "%s gave an address that cannot be called", jc.To.Target.Provider.ID)
+		f := fault.Newf(fault.InvalidProviderResponse, "", "%s gave an address that cannot be called", c.target.To.Target.Provider.ID)
 		f.Source = fault.SourceProvider
 		return f
 	}
@@ -240,18 +241,18 @@ func (jc *jobCalls) checkGiven(raw string) error {
 }
 
 // jobRefused reads a provider's error answer.
-func (jc *jobCalls) jobRefused(resp *http.Response) *fault.Fault {
+func jobRefused(c *call, resp *http.Response) *fault.Fault {
 	buf := pooled.New()
 	defer buf.Free()
-	err := jc.readWhole(buf, resp, maxErrorAnswer)
+	err := readWhole(c, buf, resp, maxErrorAnswer)
 	_ = resp.Body.Close()
 	if err != nil && len(buf.B) == 0 {
-		f := fault.Newf(fault.InvalidProviderResponse, "", "The answer of %s broke off", jc.To.Target.Provider.ID).WithCause(err)
+		f := fault.Newf(fault.InvalidProviderResponse, "", "The answer of %s broke off", c.target.To.Target.Provider.ID).WithCause(err)
 		return chat.Told(f, resp.StatusCode, resp.Header)
 	}
-	jc.stars.Refusal(resp.Header, buf.B)
-	jc.keepReceived(buf.B)
-	f := jc.To.Jobs.DecodeError(resp.StatusCode, resp.Header, buf.B)
+	c.books.stars.Refusal(resp.Header, buf.B)
+	keepReceived(c, buf.B)
+	f := c.target.To.Jobs.DecodeError(resp.StatusCode, resp.Header, buf.B)
 	f.Source = fault.SourceProvider
 	return f
 }

@@ -54,65 +54,65 @@ func (m *Mux) JudgeRow(req *http.Request, behalf *admitted.Behalf, stage RowStag
 		}
 	}()
 	c.begin(m.relay, refusal, req, rt)
-	c.PathID, c.Behalf = id, behalf
+	c.req.PathID, c.req.Behalf = id, behalf
 	err := judgeRow(c, &out, stage, answer)
 	if err == nil {
-		dryCall{c}.forget()
+		forget(c)
 		return out
 	}
 	if stage == RowPlanned { // it is refused when it is judged
-		dryCall{c}.forget()
+		forget(c)
 		return JudgedRow{Guarded: true}
 	}
-	out.Body, out.Refused, out.Request = nil, refusal, c.ULID
-	c.refuse(err)
+	out.Body, out.Refused, out.Request = nil, refusal, c.req.ULID
+	refuse(c, err)
 	m.relay.over(c)
 	return out
 }
 
 // judgeRow takes a row to the first target of its plan.
 func judgeRow(c *call, out *JudgedRow, stage RowStage, answer []byte) error {
-	if err := c.Admit(); err != nil {
+	if err := c.req.Admit(); err != nil {
 		return err
 	}
-	if err := c.Read(); err != nil {
+	if err := c.body.Read(); err != nil {
 		return err
 	}
-	if err := c.Resolve(c.sources); err != nil {
+	if err := c.plan.Resolve(c.relay.sources); err != nil {
 		return err
 	}
-	c.Demands = c.Own
-	leaf, f := c.Walker.Next(route.Outcome{})
+	c.target.Demands = c.body.Own
+	leaf, f := c.plan.Walker.Next(route.Outcome{})
 	if f != nil {
 		return f
 	}
 	if leaf == nil {
 		return fault.New(fault.InvalidConfig, "x-gateway-config", "No provider selected, please check the weights")
 	}
-	c.fresh()
-	if err := c.Choose(leaf); err != nil {
+	fresh(c)
+	if err := c.chooser.Choose(leaf); err != nil {
 		return err
 	}
-	if out.Guarded = guarded.Wants(leaf, &c.Request); !out.Guarded {
+	if out.Guarded = guarded.Wants(leaf, &c.req); !out.Guarded {
 		return nil
 	}
 	switch stage {
 	case RowSent:
-		if err := c.guardInput(leaf); err != nil {
+		if err := guardInput(c, leaf); err != nil {
 			return err
 		}
-		out.Body = bytes.Clone(c.guards.Sent)
+		out.Body = bytes.Clone(c.books.guards.Sent)
 	case RowAnswered:
-		asked := c.content()
+		asked := content(c)
 		asked.Judged = true
-		if _, err := c.guards.Input(c.Relay.guards, &c.Target, leaf, asked, c.images()); err != nil || !c.guards.Outputs() {
+		if _, err := c.books.guards.Input(c.relay.guards, &c.target, leaf, asked, images(c)); err != nil || !c.books.guards.Outputs() {
 			return err
 		}
-		if f := c.guards.Output(answer); f != nil {
+		if f := c.books.guards.Output(answer); f != nil {
 			return f
 		}
-		if c.guards.Changed {
-			out.Body = bytes.Clone(c.guards.Answer)
+		if c.books.guards.Changed {
+			out.Body = bytes.Clone(c.books.guards.Answer)
 		}
 	}
 	return nil

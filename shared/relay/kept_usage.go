@@ -20,65 +20,65 @@ import (
 // settleBatch books the usage of a finished batch with the request that first
 // sees it. The rows of a batch run at the provider, long after it was created,
 // so its cost comes to no request of their own.
-func (s *sender) settleBatch(answer []byte) {
-	if !readsBatch(s) || s.errorDialect() == nil {
+func settleBatch(c *call, answer []byte) {
+	if !readsBatch(c) || c.relay.errorDialect() == nil {
 		return
 	}
 	b, ok := kept.EndedBatch(answer)
 	switch {
 	case !ok:
 		return
-	case !b.Tells && s.To.Jobs != nil:
-		s.jobUsage(b.ID)
+	case !b.Tells && c.target.To.Jobs != nil:
+		jobUsage(c, b.ID)
 		return
 	case !b.Tells:
-		rowsUsage(s, b.ID, answer)
+		rowsUsage(c, b.ID, answer)
 		return
 	}
-	if !s.Claim(b.ID) || !b.Known { // a batch that has used nothing gives back what is held for it
+	if !c.bill.Claim(b.ID) || !b.Known { // a batch that has used nothing gives back what is held for it
 		return
 	}
 	if b.Model != "" {
-		s.Heard.Model, s.Heard.Priced = b.Model, b.Model
+		c.bill.Heard.Model, c.bill.Heard.Priced = b.Model, b.Model
 	}
-	s.Heard.Mode = "batch"
-	s.Charge(b.Usage)
-	s.Spend()
+	c.bill.Heard.Mode = "batch"
+	c.bill.Charge(b.Usage)
+	c.bill.Spend()
 }
 
 // createsBatch reports whether the request has a provider begin a batch, by its own route or
 // passed through.
-func createsBatch(s *sender) bool {
-	return s.Route.Operation == provider.BatchesCreate || s.Route.Shape == routes.Raw && routes.StartsBatch(s.Req.Method, s.RawPath())
+func createsBatch(c *call) bool {
+	return c.req.Route.Operation == provider.BatchesCreate || c.req.Route.Shape == routes.Raw && routes.StartsBatch(c.req.Req.Method, c.body.RawPath())
 }
 
 // readsBatch reports whether the answer to the request tells how far a batch is.
-func readsBatch(s *sender) bool {
-	if op := s.Route.Operation; op == provider.BatchesGet || op == provider.BatchesOutput {
+func readsBatch(c *call) bool {
+	if op := c.req.Route.Operation; op == provider.BatchesGet || op == provider.BatchesOutput {
 		return true
 	}
-	at := s.KeptPath()
-	return s.Route.Shape == routes.Raw && s.Req.Method == http.MethodGet && at.Collection == "batches" && at.ID != "" && !at.Below
+	at := c.body.KeptPath()
+	return c.req.Route.Shape == routes.Raw && c.req.Req.Method == http.MethodGet && at.Collection == "batches" && at.ID != "" && !at.Below
 }
 
 // readRows reads the rows of the batch that the request creates from where its input file is,
 // once: it checks the objects that they name, where other workspaces use the credential, and
 // adds up what they may use. A nil sum adds up nothing. The error is a *fault.Fault; rows that
 // cannot be read fail the sum alone where nothing is checked.
-func readRows(s *sender, sum *inputbound.Sum) error {
-	at := s.KeptPath()
-	checks := s.To.Saved != nil && s.To.Wall.On && at.Collection == "batches" && at.ID == ""
+func readRows(c *call, sum *inputbound.Sum) error {
+	at := c.body.KeptPath()
+	checks := c.target.To.Saved != nil && c.target.To.Wall.On && at.Collection == "batches" && at.ID == ""
 	if !checks && sum == nil {
 		return nil
 	}
 	var create struct {
 		Input string `json:"input_file_id"`
 	}
-	err := json.Unmarshal(s.In, &create)
+	err := json.Unmarshal(c.body.In, &create)
 	switch named := err == nil && create.Input != ""; {
 	case named:
-		err = eachRow(s, create.Input, checks, sum)
-	case s.Route.Shape == routes.Raw: // its rows are in the body, or in a file that is not read here
+		err = eachRow(c, create.Input, checks, sum)
+	case c.req.Route.Shape == routes.Raw: // its rows are in the body, or in a file that is not read here
 		err, checks = fault.New(fault.UnboundedRequest, "path", "The rows of a batch of this form are not read, and a budget is in force: create it at "+routes.BasePath+"/batches, or have an admin allow such batches (budget_settings.unbounded: allow)"), false
 	default:
 		err = fault.Invalid("input_file_id", "input_file_id is required: the file with the rows")
@@ -93,10 +93,10 @@ func readRows(s *sender, sum *inputbound.Sum) error {
 }
 
 // eachRow reads the rows of a file. It is no attempt of the request.
-func eachRow(s *sender, file string, checks bool, sum *inputbound.Sum) error {
-	attempts := len(s.Purse.Attempts)
-	resp, err := s.again(chosen.Part{Op: provider.FilesContent, ID: file, Method: http.MethodGet})
-	s.part, s.Purse.Attempts = chosen.Part{}, s.Purse.Attempts[:attempts]
+func eachRow(c *call, file string, checks bool, sum *inputbound.Sum) error {
+	attempts := len(c.bill.Purse.Attempts)
+	resp, err := again(c, chosen.Part{Op: provider.FilesContent, ID: file, Method: http.MethodGet})
+	c.out.part, c.bill.Purse.Attempts = chosen.Part{}, c.bill.Purse.Attempts[:attempts]
 	if err != nil {
 		return err
 	}
@@ -111,7 +111,7 @@ func eachRow(s *sender, file string, checks bool, sum *inputbound.Sum) error {
 			return err
 		}
 		if checks {
-			if err := mayName(s, line); err != nil {
+			if err := mayName(c, line); err != nil {
 				f := fault.From(err)
 				return fault.Newf(f.Code, "input_file_id", "line %d: %s", lines.Number, f.Message)
 			}
@@ -123,7 +123,7 @@ func eachRow(s *sender, file string, checks bool, sum *inputbound.Sum) error {
 }
 
 // mayName checks the objects that a row names: it is a body that the provider reads later.
-func mayName(s *sender, row []byte) error {
+func mayName(c *call, row []byte) error {
 	ids, err := kept.IDsInRow(row)
 	if err != nil {
 		return err
@@ -131,20 +131,20 @@ func mayName(s *sender, row []byte) error {
 	for _, it := range reference.ItemsInRow(row) { // it cannot be changed: the provider has the file
 		ids = append(ids, kept.Named{Field: it.Field + ".id", ID: it.ID})
 	}
-	return s.Means.Owners.Check(s.Ctx, s.Who.Scope, &s.To.Wall, ids)
+	return c.target.Means.Owners.Check(c.req.Ctx, c.req.Who.Scope, &c.target.To.Wall, ids)
 }
 
 // holdBatch keeps what is reserved for a batch that a provider has accepted until its usage is
 // booked.
-func holdBatch(s *sender, answer []byte) {
-	if !createsBatch(s) {
+func holdBatch(c *call, answer []byte) {
+	if !createsBatch(c) {
 		return
 	}
 	var b struct {
 		ID string `json:"id"`
 	}
 	if json.Unmarshal(answer, &b) == nil {
-		s.HoldUntilBooked(b.ID, bill.HoldBatch)
+		c.bill.HoldUntilBooked(b.ID, bill.HoldBatch)
 	}
 }
 
@@ -152,56 +152,56 @@ func holdBatch(s *sender, answer []byte) {
 // OpenAI's shape does not tell it with the batch: the output is read once. It is
 // read before it is claimed, so that a reading that fails is done again by the next
 // request.
-func rowsUsage(s *sender, id string, batch []byte) {
+func rowsUsage(c *call, id string, batch []byte) {
 	var b batchState
 	if json.Unmarshal(batch, &b) != nil {
 		return
 	}
 	if b.Output == "" {
 		if b.Status != "completed" { // it ended without results: what is held for it is given back
-			s.Claim(id)
+			c.bill.Claim(id)
 		}
 		return
 	}
-	if claimed, err := s.Bookings().Claimed(id); claimed || err != nil {
-		s.Fail("look for a batch's claim", err)
+	if claimed, err := c.target.Bookings().Claimed(id); claimed || err != nil {
+		c.req.Fail("look for a batch's claim", err)
 		return
 	}
-	resp, err := s.again(chosen.Part{Op: provider.FilesContent, ID: b.Output, Query: s.Req.URL.RawQuery})
+	resp, err := again(c, chosen.Part{Op: provider.FilesContent, ID: b.Output, Query: c.req.Req.URL.RawQuery})
 	if err != nil {
-		s.Fail("usage of a batch", err)
+		c.req.Fail("usage of a batch", err)
 		return
 	}
 	used, err := job.RowsUsage(resp.Body)
 	if err != nil {
-		s.Fail("usage of a batch", err)
+		c.req.Fail("usage of a batch", err)
 		return
 	}
-	if s.Claim(id) {
-		s.BookRows(used)
+	if c.bill.Claim(id) {
+		c.metered.BookRows(used)
 	}
 }
 
 // jobUsage books what the rows of an ended batch used, when its provider tells it
 // with the rows only. It is read before it is claimed, so that a reading that
 // fails is done again by the next request.
-func (jc *jobCalls) jobUsage(id string) {
-	if claimed, err := jc.Bookings().Claimed(id); claimed || err != nil {
-		jc.Fail("look for a batch's claim", err)
+func jobUsage(c *call, id string) {
+	if claimed, err := c.target.Bookings().Claimed(id); claimed || err != nil {
+		c.req.Fail("look for a batch's claim", err)
 		return
 	}
-	j, err := jc.job(nil, jc.Purse.Last())
+	j, err := runJob(c, nil, c.bill.Purse.Last())
 	if err != nil {
-		jc.Fail("usage of a batch", err)
+		c.req.Fail("usage of a batch", err)
 		return
 	}
 	j.Operation, j.ID = string(provider.BatchesOutput), id
-	used, err := jc.To.Jobs.Usage(jc.Ctx, j)
+	used, err := c.target.To.Jobs.Usage(c.req.Ctx, j)
 	if err != nil {
-		jc.Fail("usage of a batch", err)
+		c.req.Fail("usage of a batch", err)
 		return
 	}
-	if jc.Claim(id) { // one without results gives back what is held for it
-		jc.BookRows(used)
+	if c.bill.Claim(id) { // one without results gives back what is held for it
+		c.metered.BookRows(used)
 	}
 }

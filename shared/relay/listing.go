@@ -11,69 +11,69 @@ import (
 )
 
 // list answers a Listing route.
-func (c *call) list() error {
+func list(c *call) error {
 	// Clients of Anthropic's shape wait three seconds for a list: it is not asked for
 	// where the gateway knows one.
-	anthropic := asked.One(c.Req.Header, "Anthropic-Version") != ""
-	own := !c.Routed() || anthropic && c.SlugsOfRoute() != nil || asked.One(c.Req.Header, "X-Gateway-Fetch-Integrated-Models") == "true" || c.Walker.FetchIntegrated()
+	anthropic := asked.One(c.req.Req.Header, "Anthropic-Version") != ""
+	own := !c.plan.Routed() || anthropic && c.plan.SlugsOfRoute() != nil || asked.One(c.req.Req.Header, "X-Gateway-Fetch-Integrated-Models") == "true" || c.plan.Walker.FetchIntegrated()
 	if !own {
-		return c.relay()
+		return relay(c)
 	}
-	caller := &routes.Caller{Context: c.Ctx, Scope: c.Who.Scope, View: c.View, Query: c.Req.URL.Query(), Anthropic: anthropic}
-	if c.Routed() {
-		caller.Slugs = c.SlugsOfRoute()
+	caller := &routes.Caller{Context: c.req.Ctx, Scope: c.req.Who.Scope, View: c.req.View, Query: c.req.Req.URL.Query(), Anthropic: anthropic}
+	if c.plan.Routed() {
+		caller.Slugs = c.plan.SlugsOfRoute()
 	}
-	body, err := c.Route.List(caller)
+	body, err := c.req.Route.List(caller)
 	if err != nil {
 		return err
 	}
-	c.sendJSON(body, nil)
+	sendJSON(c, body, nil)
 	return nil
 }
 
 // sendJSON answers with a body of the gateway's own.
-func (s *sender) sendJSON(body []byte, from http.Header) {
-	h := s.w.Header()
+func sendJSON(c *call, body []byte, from http.Header) {
+	h := c.reply.w.Header()
 	h.Set("Content-Type", "application/json")
 	h.Set("Content-Length", strconv.Itoa(len(body)))
-	s.answerHeaders(from)
-	s.sendWhole(http.StatusOK, body)
+	answerHeaders(c, from)
+	sendWhole(c, http.StatusOK, body)
 }
 
 // sendHidden is sendJSON with what the log shows of the body.
-func (s *sender) sendHidden(body, shown []byte) {
-	h := s.w.Header()
+func sendHidden(c *call, body, shown []byte) {
+	h := c.reply.w.Header()
 	h.Set("Content-Type", "application/json")
 	h.Set("Content-Length", strconv.Itoa(len(body)))
 	h.Set("Cache-Control", "no-store")
-	s.ownHeaders(h)
-	s.captureAnswer(shown)
-	s.status = http.StatusOK
-	s.keepBooks()
-	s.head(http.StatusOK)
-	s.write(body)
+	ownHeaders(c, h)
+	captureAnswer(c, shown)
+	c.reply.status = http.StatusOK
+	keepBooks(c)
+	c.reply.head(http.StatusOK)
+	c.reply.write(body)
 }
 
 // sendWhole sends an answer whose headers are set, once it is in the books.
-func (s *sender) sendWhole(status int, out []byte) {
-	s.captureAnswer(out)
-	s.status = status
-	s.keepBooks()
-	s.head(status)
-	s.write(out)
+func sendWhole(c *call, status int, out []byte) {
+	captureAnswer(c, out)
+	c.reply.status = status
+	keepBooks(c)
+	c.reply.head(status)
+	c.reply.write(out)
 }
 
 // sendList answers with a provider's list of models in the OpenAI shape.
-func (s *sender) sendList(resp *http.Response) error {
+func sendList(c *call, resp *http.Response) error {
 	buf := pooled.New()
 	defer buf.Free()
-	if err := s.readWhole(buf, resp, maxPlainAnswer); err != nil {
-		return s.brokenAnswer(err, buf.B)
+	if err := readWhole(c, buf, resp, maxPlainAnswer); err != nil {
+		return brokenAnswer(c, err, buf.B)
 	}
-	out, err := modellist.OpenAI(buf.B, s.To.Target.Provider)
+	out, err := modellist.OpenAI(buf.B, c.target.To.Target.Provider)
 	if err != nil {
-		return s.unusable(err, buf.B)
+		return unusable(c, err, buf.B)
 	}
-	s.sendJSON(out, resp.Header)
+	sendJSON(c, out, resp.Header)
 	return nil
 }

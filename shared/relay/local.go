@@ -7,8 +7,8 @@ import (
 )
 
 // answerHere answers in the provider's place.
-func (x *exchanges) answerHere() answer {
-	body, err := x.Route.Local(x.In)
+func answerHere(c *call) answer {
+	body, err := c.req.Route.Local(c.body.In)
 	if err != nil {
 		return refusal(err)
 	}

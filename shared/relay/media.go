@@ -12,52 +12,52 @@ import (
 
 // withMediaBytes calls encode while the web addresses of r are replaced by the fetched
 // bytes. Afterwards r is as before, for targets that read addresses.
-func (o *outbound) withMediaBytes(r *chat.Request, encode func() error) error {
-	wanted := media.In(r, &o.To.Traits)
+func withMediaBytes(c *call, r *chat.Request, encode func() error) error {
+	wanted := media.In(r, &c.target.To.Traits)
 	if len(wanted) == 0 {
 		return encode()
 	}
-	if err := o.fetchMedia(wanted); err != nil {
-		return inWordsOf(o.Route.Client, err)
+	if err := fetchMedia(c, wanted); err != nil {
+		return inWordsOf(c.req.Route.Client, err)
 	}
 	addressed := r.Messages
-	r.Messages = o.media.Inlined(addressed, &o.To.Traits)
+	r.Messages = c.out.media.Inlined(addressed, &c.target.To.Traits)
 	defer func() { r.Messages = addressed }()
 	return encode()
 }
 
 // fetchMedia fetches the addresses that are not there yet. The error is that of
 // the first part that failed.
-func (o *outbound) fetchMedia(wanted []media.Wanted) error {
-	missing, err := o.media.Want(wanted, o.Rehearsing)
+func fetchMedia(c *call, wanted []media.Wanted) error {
+	missing, err := c.out.media.Want(wanted, c.req.Rehearsing)
 	if err != nil {
 		return err
 	}
 	if len(missing) > 0 {
-		from := o.Now()
-		f := media.NewFetcher(o.Transport, o.Egress.WithoutTrusted(), o.Lease)
-		f.FetchAll(admitted.ClientContext(&o.Request), &o.media, missing)
-		o.waited += o.Now().Sub(from)
+		from := c.relay.Now()
+		f := media.NewFetcher(c.relay.Transport, c.relay.Egress.WithoutTrusted(), c.req.Lease)
+		f.FetchAll(admitted.ClientContext(&c.req), &c.out.media, missing)
+		c.out.waited += c.relay.Now().Sub(from)
 	}
-	return o.media.Failure(wanted)
+	return c.out.media.Failure(wanted)
 }
 
 // mediaInline gives the body of a host that speaks the client's dialect and takes
 // bytes only: src, when it names no web address.
-func (o *outbound) mediaInline(src []byte) ([]byte, error) {
-	if o.Route.Client == nil || !o.To.Traits.NeedsMediaBytes || !bytes.Contains(src, []byte("http")) {
+func mediaInline(c *call, src []byte) ([]byte, error) {
+	if c.req.Route.Client == nil || !c.target.To.Traits.NeedsMediaBytes || !bytes.Contains(src, []byte("http")) {
 		return src, nil
 	}
-	r, err := o.Decode(src)
+	r, err := c.target.Decode(src)
 	if err != nil {
 		return nil, err
 	}
-	if len(media.In(r, &o.To.Traits)) == 0 {
+	if len(media.In(r, &c.target.To.Traits)) == 0 {
 		return src, nil
 	}
 	var out []byte
-	err = o.withMediaBytes(r, func() (err error) {
-		out, err = chat.Translate(nil, o.Route.Client, o.Route.Client, r, &o.To.Traits, &o.Loss)
+	err = withMediaBytes(c, r, func() (err error) {
+		out, err = chat.Translate(nil, c.req.Route.Client, c.req.Route.Client, r, &c.target.To.Traits, &c.target.Loss)
 		return err
 	})
 	return out, err

@@ -20,29 +20,29 @@ import (
 
 // awaitOpening takes the client's upgrade, waits for its first message and has the session
 // opened.
-func (c *call) awaitOpening() error {
-	if !c.sessions.Open() {
+func awaitOpening(c *call) error {
+	if !c.relay.sessions.Open() {
 		return restarting()
 	}
-	c.ownHeaders(c.w.Header())
-	near, err := c.Route.Sockets.Accept(c.w, c.Req, asked.Agreed(c.Req.Header), c.w.Header())
+	ownHeaders(c, c.reply.w.Header())
+	near, err := c.req.Route.Sockets.Accept(c.reply.w, c.req.Req, asked.Agreed(c.req.Req.Header), c.reply.w.Header())
 	if err != nil {
 		return err
 	}
-	c.headSent, c.status, c.firstByte = true, http.StatusSwitchingProtocols, c.Since()
-	wire := c.Route.Live()
-	end, ok := c.sessions.Begin(waiting{near})
+	c.reply.headSent, c.reply.status, c.reply.firstByte = true, http.StatusSwitchingProtocols, c.req.Since()
+	wire := c.req.Route.Live()
+	end, ok := c.relay.sessions.Begin(waiting{near})
 	if !ok {
-		live.Refuse(near, wire, restarting(), c.ULID)
+		live.Refuse(near, wire, restarting(), c.req.ULID)
 		return nil
 	}
-	c.After(end) // once its record is written
-	o, err := live.Open(c.Base, c.SessionTimes.Open, near, wire, c.Memory, c.Who.Scope.Org)
+	c.req.After(end) // once its record is written
+	o, err := live.Open(c.req.Base, c.relay.SessionTimes.Open, near, wire, c.relay.Memory, c.req.Who.Scope.Org)
 	if err != nil {
-		c.unopened(near, o, err)
+		unopened(c, near, o, err)
 		return nil
 	}
-	c.opened(o)
+	opened(c, o)
 	return nil
 }
 
@@ -56,29 +56,29 @@ func (w waiting) Drain() { w.near.Close(session.GoingAway, restarting().Message)
 func (w waiting) Break() { w.near.Drop() }
 
 // unopened ends a connection on which no session was asked for.
-func (c *call) unopened(near session.Conn, o *session.Opened, err error) {
+func unopened(c *call, near session.Conn, o *session.Opened, err error) {
 	if e := (*session.Ended)(nil); errors.As(err, &e) {
 		near.Close(e.Code, e.Reason) // nothing is sent where the client has closed it
 		near.Linger()
-		c.Heard.Finish = "closed_by_client"
+		c.bill.Heard.Finish = "closed_by_client"
 	} else {
-		c.failure = fault.From(err)
-		if c.Heard.Finish = "ended_by_policy"; o != nil {
-			c.Size = o.First
+		c.reply.failure = fault.From(err)
+		if c.bill.Heard.Finish = "ended_by_policy"; o != nil {
+			c.body.Size = o.First
 		}
-		live.Refuse(near, c.Route.Live(), c.failure, c.ULID)
+		live.Refuse(near, c.req.Route.Live(), c.reply.failure, c.req.ULID)
 	}
-	c.LearnOperation(chat.Meter{Started: true, Complete: true})
+	c.metered.LearnOperation(chat.Meter{Started: true, Complete: true})
 }
 
 // opened takes the session that was asked for through the walk. That walk has the record.
-func (c *call) opened(o *session.Opened) {
-	req := c.Req.Clone(context.WithoutCancel(c.Req.Context()))
-	req.Header.Set(asked.TraceID, c.Ask.TraceID)
+func opened(c *call, o *session.Opened) {
+	req := c.req.Req.Clone(context.WithoutCancel(c.req.Req.Context()))
+	req.Header.Set(asked.TraceID, c.req.Ask.TraceID)
 	req.URL.RawQuery = ""
-	answer, near := &recorder.Recorder{Max: live.MaxRefusal}, &live.Taken{Maker: c.Route.Sockets, Near: o.Near}
-	c.inBooks = true
-	broken := c.Relay.run(answer, req, c.Route.With(o, near), c.PathID, nil)
+	answer, near := &recorder.Recorder{Max: live.MaxRefusal}, &live.Taken{Maker: c.req.Route.Sockets, Near: o.Near}
+	c.books.inBooks = true
+	broken := c.relay.run(answer, req, c.req.Route.With(o, near), c.req.PathID, nil)
 	if near.Begun {
 		return
 	}
@@ -86,33 +86,33 @@ func (c *call) opened(o *session.Opened) {
 	if broken || f == nil {
 		f = fault.New(fault.ServiceUnavailable, "", "The session could not be opened")
 	}
-	live.Refuse(o.Near, o.Wire, f, c.ULID)
+	live.Refuse(o.Near, o.Wire, f, c.req.ULID)
 }
 
 // sendLive opens the client's side of a Live session.
-func sendLive(s *sender, guards *guarded.Live) error {
-	o := s.Route.Opened()
-	near, err := s.Route.Sockets.Accept(s.w, s.Req, "", s.w.Header())
+func sendLive(c *call, guards *guarded.Live) error {
+	o := c.req.Route.Opened()
+	near, err := c.req.Route.Sockets.Accept(c.reply.w, c.req.Req, "", c.reply.w.Header())
 	if err != nil {
 		return err
 	}
-	s.headSent, s.status, s.firstByte = true, http.StatusSwitchingProtocols, s.Since()
+	c.reply.headSent, c.reply.status, c.reply.firstByte = true, http.StatusSwitchingProtocols, c.req.Since()
 	run := &live.Session{
-		Near: near, Far: s.far, Wire: o.Wire, Desk: newDesk(s), Times: s.SessionTimes, Memory: s.Memory, Tenant: s.Who.Scope.Org,
-		ID: s.ULID, Model: s.To.Upstream, Opening: o.Opening, First: o.First,
+		Near: near, Far: c.out.far, Wire: o.Wire, Desk: newDesk(c), Times: c.relay.SessionTimes, Memory: c.relay.Memory, Tenant: c.req.Who.Scope.Org,
+		ID: c.req.ULID, Model: c.target.To.Upstream, Opening: o.Opening, First: o.First,
 		Judges: func() live.Judges { return guards.Now() },
 	}
 	if run.Model == "" {
-		run.Model = s.To.Model
+		run.Model = c.target.To.Model
 	}
-	end, ok := s.sessions.Begin(run)
+	end, ok := c.relay.sessions.Begin(run)
 	if !ok {
-		live.Refuse(near, o.Wire, restarting(), s.ULID)
+		live.Refuse(near, o.Wire, restarting(), c.req.ULID)
 		return nil
 	}
-	s.carry = carry{near, s.far, func() {
-		result := run.Run(s.Base)
-		s.ended(&result)
+	c.reply.carry = carry{near, c.out.far, func() {
+		result := run.Run(c.req.Base)
+		ended(c, &result)
 	}, end}
 	return nil
 }

@@ -13,9 +13,9 @@ import (
 // shows it, often against its headers. The client gets what it asked for.
 
 // pass gives the next bytes of an answer to whatever handles the stream.
-func (st *streams) pass(a *answer, in []byte) ([]byte, error) {
+func pass(c *call, a *answer, in []byte) ([]byte, error) {
 	if a.stream.ComesWhole(in) {
-		st.takeWhole(a)
+		takeWhole(c, a)
 	}
 	unnoted := a.made.Feed(in)
 	out, err := a.stream.Feed(in)
@@ -24,26 +24,26 @@ func (st *streams) pass(a *answer, in []byte) ([]byte, error) {
 		return nil, unnoted
 	}
 	if err == nil {
-		err = st.backlog.Came(st.Ctx, st.Lease, len(in), len(out))
+		err = c.stream.backlog.Came(c.req.Ctx, c.req.Lease, len(in), len(out))
 	}
 	return out, err
 }
 
 // takeWhole makes a an answer that came whole and is replayed to the client as a stream.
-func (st *streams) takeWhole(a *answer) {
-	dec := upstream.NewWhole(st.To.Dialect, &st.To.Traits)
-	o := st.options()
+func takeWhole(c *call, a *answer) {
+	dec := upstream.NewWhole(c.target.To.Dialect, &c.target.To.Traits)
+	o := options(c)
 	if !a.stream.Translated() {
-		o.Request = st.LegacyOnly()
+		o.Request = c.body.LegacyOnly()
 	}
-	a.stream.Instead(st.translate(st.guarded(verified(st, dec, o), o), o))
-	st.gather(a)
+	a.stream.Instead(translate(c, guardedDecoder(c, verified(c, dec, o), o), o))
+	gather(c, a)
 }
 
 // cameAsEvents tells whether the body of a conversation's plain answer is a
 // stream that nobody asked for.
-func (pl *plains) cameAsEvents(body []byte) bool {
-	if pl.Route.Client == nil || pl.To.Dialect == nil {
+func cameAsEvents(c *call, body []byte) bool {
+	if c.req.Route.Client == nil || c.target.To.Dialect == nil {
 		return false
 	}
 	return turn.IsEvents(body)
@@ -51,29 +51,29 @@ func (pl *plains) cameAsEvents(body []byte) bool {
 
 // decodeWhole reads an answer of the provider's dialect: a plain one, or a stream
 // that is put together.
-func (pl *plains) decodeWhole(body []byte) (*chat.Response, chat.Meter, []chat.Signed, error) {
-	if !pl.cameAsEvents(body) {
-		r, err := pl.To.Dialect.DecodeResponse(body, &pl.To.Traits)
+func decodeWhole(c *call, body []byte) (*chat.Response, chat.Meter, []chat.Signed, error) {
+	if !cameAsEvents(c, body) {
+		r, err := c.target.To.Dialect.DecodeResponse(body, &c.target.To.Traits)
 		if err != nil {
 			return nil, chat.Meter{}, nil, err
 		}
 		return r, r.Meter(), r.Signed(), nil
 	}
-	return turn.Collect(pl.To.Dialect.NewStreamDecoder(&pl.To.Traits), body)
+	return turn.Collect(c.target.To.Dialect.NewStreamDecoder(&c.target.To.Traits), body)
 }
 
 // eventsBroke answers for a stream that nobody asked for and that cannot be put
 // together. What came of it was made, and is paid for.
-func (me *meters) eventsBroke(err error, m chat.Meter, body []byte) error {
-	f := me.To.StreamBroke(err)
+func eventsBroke(c *call, err error, m chat.Meter, body []byte) error {
+	f := c.target.To.StreamBroke(err)
 	f.Source = fault.SourceProvider
-	mask.Bytes(body, me.stars.Secrets())
-	me.keepReceived(body)
+	mask.Bytes(body, c.books.stars.Secrets())
+	keepReceived(c, body)
 	if m.Usage.Known() || m.OutputEstimate() > 0 {
-		me.Heard.Hear(m)
-		u := me.Used(m)
+		c.bill.Heard.Hear(m)
+		u := c.metered.Used(m)
 		came.MadeUp(&u, m)
-		me.Charge(u)
+		c.bill.Charge(u)
 	}
 	return f
 }

@@ -14,13 +14,13 @@ func TestTheWayOutIsThatOfTheHost(t *testing.T) {
 	t.Parallel()
 	strict, trusting := new(way), new(way)
 	c := newCall()
-	c.Relay = &Relay{Options: Options{Transport: strict, Trusting: trusting}}
-	c.To.Target.Provider, _ = provider.ByID("openai")
-	if c.out() != strict {
+	c.relay = &Relay{Options: Options{Transport: strict, Trusting: trusting}}
+	c.target.To.Target.Provider, _ = provider.ByID("openai")
+	if out(c) != strict {
 		t.Error("a provider's own address is trusted")
 	}
-	c.To.Target.CustomHost = "https://10.1.2.3:8000/v1"
-	if c.out() != trusting {
+	c.target.To.Target.CustomHost = "https://10.1.2.3:8000/v1"
+	if out(c) != trusting {
 		t.Error("a custom host is not trusted")
 	}
 }

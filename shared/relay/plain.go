@@ -37,94 +37,94 @@ func (p *plain) free() {
 
 // takesWhole tells whether an answer is read before it is chosen. A further part of an
 // answer that is being sent is not.
-func (o *outbound) takesWhole(resp *http.Response) bool {
-	return o.Route.Shape != routes.Raw && o.Route.Shape != routes.Listing && o.Route.Shape != routes.Socket && o.Route.Operation != provider.BatchesOutput && !o.part.Further && !o.Passes(resp) && !o.Filtered()
+func takesWhole(c *call, resp *http.Response) bool {
+	return c.req.Route.Shape != routes.Raw && c.req.Route.Shape != routes.Listing && c.req.Route.Shape != routes.Socket && c.req.Route.Operation != provider.BatchesOutput && !c.out.part.Further && !c.target.Passes(resp) && !c.wall.Filtered()
 }
 
 // takePlain reads an answer whole, books it, and judges whether it is one.
-func (pl *plains) takePlain(resp *http.Response) answer {
-	p := &pl.plain
+func takePlain(c *call, resp *http.Response) answer {
+	p := &c.plain
 	p.free()
 	p.buf = pooled.For(int(min(resp.ContentLength, maxPlainAnswer)) + 1)
-	t, held := pl.Now(), pl.Lease.Held()
-	err := pl.readWhole(p.buf, resp, maxPlainAnswer)
-	pl.waited += pl.Now().Sub(t)
+	t, held := c.relay.Now(), c.req.Lease.Held()
+	err := readWhole(c, p.buf, resp, maxPlainAnswer)
+	c.out.waited += c.relay.Now().Sub(t)
 	_ = resp.Body.Close()
 	if err == nil {
-		err = pl.roomToDecode(len(p.buf.B))
+		err = roomToDecode(c, len(p.buf.B))
 	}
 	if err != nil {
-		err = pl.brokenAnswer(err, p.buf.B)
+		err = brokenAnswer(c, err, p.buf.B)
 	} else {
-		err = pl.readPlain(resp)
+		err = readPlain(c, resp)
 	}
 	if err != nil {
 		p.free()
-		pl.Lease.Give(pl.Lease.Held() - held)
+		c.req.Lease.Give(c.req.Lease.Held() - held)
 		return answer{fault: fault.From(err), failed: resp.Header}
 	}
 	return answer{resp: resp, whole: true}
 }
 
 // readPlain reads what was taken: usage, and what of it the client gets.
-func (pl *plains) readPlain(resp *http.Response) (err error) {
-	p := &pl.plain
+func readPlain(c *call, resp *http.Response) (err error) {
+	p := &c.plain
 	out := p.buf.B
 	switch {
-	case pl.holdsRetold(resp):
-		return pl.readRetold(out)
-	case pl.To.Carrier != nil:
+	case holdsRetold(c, resp):
+		return readRetold(c, out)
+	case c.target.To.Carrier != nil:
 		p.made = pooled.New()
-		if p.made.B, p.media, p.meter, err = pl.To.Carrier.DecodeResponse(p.made.B, out, resp.Header, pl.Carried()); err != nil {
-			return pl.unusable(err, out)
+		if p.made.B, p.media, p.meter, err = c.target.To.Carrier.DecodeResponse(p.made.B, out, resp.Header, c.target.Carried()); err != nil {
+			return unusable(c, err, out)
 		}
-		pl.Learn(p.meter)
-	case pl.SameDialect() && !pl.cameAsEvents(out):
+		c.metered.Learn(p.meter)
+	case c.target.SameDialect() && !cameAsEvents(c, out):
 		p.own = true
-		if tellsItems(pl.Route) {
+		if tellsItems(c.req.Route) {
 			clean, err := approval.Clean(out)
 			if err != nil {
-				return pl.unusable(err, out)
+				return unusable(c, err, out)
 			}
 			out, p.buf.B = clean, clean
 		}
-		if pl.Req.Method == http.MethodPost && !came.Enclosed(out) {
-			return pl.unusable(errNoJSON, out)
+		if c.req.Req.Method == http.MethodPost && !came.Enclosed(out) {
+			return unusable(c, errNoJSON, out)
 		}
-		if p.meter = pl.Meter(out); p.meter.Err != nil {
-			return pl.unusable(p.meter.Err, out)
+		if p.meter = c.metered.Meter(out); p.meter.Err != nil {
+			return unusable(c, p.meter.Err, out)
 		}
-		if !pl.answers(&p.meter, out) {
-			return pl.unusable(errNoAnswer, out)
+		if !answers(c, &p.meter, out) {
+			return unusable(c, errNoAnswer, out)
 		}
-		if pl.operates() {
-			pl.LearnOperation(p.meter)
+		if operates(c) {
+			c.metered.LearnOperation(p.meter)
 		} else {
-			pl.Learn(p.meter)
+			c.metered.Learn(p.meter)
 		}
-		if c, ok := pl.Route.Client.(chat.Conformer); ok {
-			p.buf.B = c.Conform(out, p.meter.Finish, pl.Strict())
-		} else if pl.Route.Operation == provider.Embeddings {
-			p.buf.B = openai.ConformEmbeddings(out, pl.In)
+		if client, ok := c.req.Route.Client.(chat.Conformer); ok {
+			p.buf.B = client.Conform(out, p.meter.Finish, c.target.Strict())
+		} else if c.req.Route.Operation == provider.Embeddings {
+			p.buf.B = openai.ConformEmbeddings(out, c.body.In)
 		}
 	default:
-		p.translated, p.meter, p.signed, err = pl.decodeWhole(out)
-		if err != nil && pl.cameAsEvents(out) {
-			return pl.eventsBroke(err, p.meter, out)
+		p.translated, p.meter, p.signed, err = decodeWhole(c, out)
+		if err != nil && cameAsEvents(c, out) {
+			return eventsBroke(c, err, p.meter, out)
 		}
 		if err != nil {
-			return pl.unusable(err, out)
+			return unusable(c, err, out)
 		}
-		if d, ok := pl.To.Dialect.(chat.Headed); ok {
+		if d, ok := c.target.To.Dialect.(chat.Headed); ok {
 			d.ReadHeader(resp.Header, p.translated)
 			p.meter = p.translated.Meter()
 		}
-		if !pl.SameDialect() {
-			if err = chat.Verify(p.translated, pl.Route.Client.Held(pl.options()), &pl.Loss); err != nil {
-				return pl.unusable(err, out)
+		if !c.target.SameDialect() {
+			if err = chat.Verify(p.translated, c.req.Route.Client.Held(options(c)), &c.target.Loss); err != nil {
+				return unusable(c, err, out)
 			}
 		}
-		pl.Learn(p.meter)
+		c.metered.Learn(p.meter)
 	}
 	return nil
 }
@@ -140,8 +140,8 @@ func tellsItems(rt *routes.Route) bool {
 
 // operates tells whether the route is metered as an operation, not as a
 // conversation.
-func (pl *plains) operates() bool {
-	return pl.Route.Client == nil && (pl.Route.Demand != nil || pl.Route.Meter == nil)
+func operates(c *call) bool {
+	return c.req.Route.Client == nil && (c.req.Route.Demand != nil || c.req.Route.Meter == nil)
 }
 
 var (
@@ -151,15 +151,15 @@ var (
 
 // answers tells whether a body in the client's dialect is an answer at all. One that tells
 // usage, an id or a model is; others are looked at more closely.
-func (pl *plains) answers(m *chat.Meter, out []byte) bool {
-	if m.Usage.Known() || m.ID != "" || m.Model != "" || m.OutputBytes > 0 || pl.Req.Method != http.MethodPost {
+func answers(c *call, m *chat.Meter, out []byte) bool {
+	if m.Usage.Known() || m.ID != "" || m.Model != "" || m.OutputBytes > 0 || c.req.Req.Method != http.MethodPost {
 		return true
 	}
-	if pl.Route.Client != nil {
-		r, err := pl.Route.Client.DecodeResponse(out, &pl.To.Traits)
+	if c.req.Route.Client != nil {
+		r, err := c.req.Route.Client.DecodeResponse(out, &c.target.To.Traits)
 		return err == nil && (r.Meter().OutputBytes > 0 || len(r.Choices) > 0 && len(r.Choices[0].Parts) > 0)
 	}
-	switch pl.Route.Operation {
+	switch c.req.Route.Operation {
 	case provider.Embeddings:
 		return bytes.Contains(out, []byte(`"embedding"`))
 	case provider.Moderations:
@@ -169,82 +169,82 @@ func (pl *plains) answers(m *chat.Meter, out []byte) bool {
 }
 
 // sendPlain answers a unified request that is not streamed.
-func (s *sender) sendPlain(a *answer) error {
+func sendPlain(c *call, a *answer) error {
 	resp := a.resp
 	if !a.whole {
-		if got := s.takePlain(resp); got.fault != nil {
+		if got := takePlain(c, resp); got.fault != nil {
 			return got.fault
 		}
 	}
-	p := &s.plain
+	p := &c.plain
 	out, kind := p.buf.B, jsonType
 	switch {
 	case p.retold != nil:
 		kind = eventStream
-		out = sentRetold(s, out)
-	case s.guards.Answer != nil:
-		out = s.guards.Answer
+		out = sentRetold(c, out)
+	case c.books.guards.Answer != nil:
+		out = c.books.guards.Answer
 		if !p.own {
 			break
 		}
-		if err := s.KeepMade(p.buf.B, p.meter.ID); err != nil {
+		if err := c.wall.KeepMade(p.buf.B, p.meter.ID); err != nil {
 			return err
 		}
 	case p.own:
-		if s.operates() {
-			holdBatch(s, out)
-			s.settleBatch(out)
-			s.SettleResponse(out, false)
+		if operates(c) {
+			holdBatch(c, out)
+			settleBatch(c, out)
+			c.metered.SettleResponse(out, false)
 		}
-		if err := s.KeepMade(out, p.meter.ID); err != nil {
+		if err := c.wall.KeepMade(out, p.meter.ID); err != nil {
 			return err
 		}
 	case p.translated == nil:
-		s.keepReceived(out)
+		keepReceived(c, out)
 		if out = p.made.B; p.media != "" {
 			kind = []string{p.media}
 		}
 	default:
 		enc := pooled.New()
 		defer enc.Free()
-		if err := s.encodePlain(enc); err != nil {
+		if err := encodePlain(c, enc); err != nil {
 			return err
 		}
 		out = enc.B
 	}
-	if s.reuse.Keeps() {
-		s.reuse.Keep(out)
+	if c.books.reuse.Keeps() {
+		c.books.reuse.Keep(out)
 	}
-	if s.guards.On && kind[0] == jsonType[0] {
-		out = s.guards.Told(s.guards.Taken.Restored(out), true)
+	if c.books.guards.On && kind[0] == jsonType[0] {
+		out = c.books.guards.Told(c.books.guards.Taken.Restored(out), true)
 	}
-	h := s.w.Header()
+	h := c.reply.w.Header()
 	h["Content-Type"] = kind
 	h["Content-Length"] = []string{strconv.Itoa(len(out))}
-	s.answerHeaders(resp.Header)
-	s.sendWhole(s.guards.Verdict.Status(http.StatusOK), out)
+	answerHeaders(c, resp.Header)
+	sendWhole(c, c.books.guards.Verdict.Status(http.StatusOK), out)
 	return nil
 }
 
 // encodePlain writes a decoded answer as the client reads it.
-func (pl *plains) encodePlain(enc *pooled.Buffer) error {
-	p := &pl.plain
-	o := pl.options()
-	if pl.SameDialect() {
-		o.Request = pl.LegacyOnly()
-		if err := pl.KeepMade(p.buf.B, p.meter.ID); err != nil {
+func encodePlain(c *call, enc *pooled.Buffer) error {
+	p := &c.plain
+	o := options(c)
+	if c.target.SameDialect() {
+		o.Request = c.body.LegacyOnly()
+		if err := c.wall.KeepMade(p.buf.B, p.meter.ID); err != nil {
 			return err
 		}
 	} else {
-		if err := pl.Decoded.Promised(p.translated); err != nil {
-			pl.keepReceived(p.buf.B)
+		if err := c.target.Decoded.Promised(p.translated); err != nil {
+			keepReceived(c, p.buf.B)
 			return err
 		}
-		pl.Remember(p.signed)
+		c.target.Remember(p.signed)
 	}
-	pl.keepReceived(p.buf.B)
-	missed := chat.MissedBy(pl.Route.Client, o, &pl.Loss)
+	keepReceived(c, p.buf.B)
+	missed := chat.MissedBy(c.req.Route.Client, o, &c.target.Loss)
 	missed.Whole(p.translated)
-	enc.B = pl.Route.Client.EncodeResponse(enc.B, p.translated, o)
+	enc.B = c.req.Route.Client.EncodeResponse(enc.B, p.translated, o)
 	return nil
 }

@@ -20,80 +20,77 @@ import (
 )
 
 // rehearse answers a dry run.
-func (c *call) rehearse() error {
-	q, err := rehearsal.Read(c.In)
+func rehearse(c *call) error {
+	q, err := rehearsal.Read(c.body.In)
 	if err != nil {
 		return err
 	}
-	rt, id := c.Route.Rehearses(q.Method, q.Path)
+	rt, id := c.req.Route.Rehearses(q.Method, q.Path)
 	if rt == nil || rt.Shape == routes.Listing || rt.Shape == routes.Multipart || rt.Prompt != nil && rt.Prompt.Render {
 		return fault.Invalid("path", "must be a route of the data plane that takes JSON, such as /chat/completions")
 	}
-	req, err := q.Imagined(admitted.ClientContext(&c.Request)) // whose checks end with the client
+	req, err := q.Imagined(admitted.ClientContext(&c.req)) // whose checks end with the client
 	if err != nil {
 		return err
 	}
-	in := dryCall{newCall()}
-	in.begin(c.Relay, rehearsal.Unsent{}, req, rt)
-	defer in.forget()
-	in.PathID, in.Rehearsing = id, true
-	in.Caller = c.Caller
-	in.KeyInAuth = false
+	in := newCall()
+	in.begin(c.relay, rehearsal.Unsent{}, req, rt)
+	defer forget(in)
+	in.req.PathID, in.req.Rehearsing = id, true
+	in.req.Caller = c.req.Caller
+	in.req.KeyInAuth = false
 	// A dry run may try a config that could not come with a request.
-	in.Trial = q.Brings()
+	in.plan.Trial = q.Brings()
 	out := &rehearsal.Answer{Object: "dry-run", Endpoint: rt.Endpoint, Targets: []rehearsal.Target{}, Decision: rehearsal.NoDecision()}
-	if err := in.enter(); err != nil {
+	if err := enter(in); err != nil {
 		out.Error = rehearsal.Told(err)
 	} else {
-		out.Error = in.walkThrough(q, out)
+		out.Error = walkThrough(in, q, out)
 	}
-	if in.Config != (plan.UsedConfig{}) {
-		out.Config = &rehearsal.Config{ID: in.Config.ID, Slug: in.Config.Slug, Version: in.Config.Version, Mode: in.Config.Mode}
+	if in.plan.Config != (plan.UsedConfig{}) {
+		out.Config = &rehearsal.Config{ID: in.plan.Config.ID, Slug: in.plan.Config.Slug, Version: in.plan.Config.Version, Mode: in.plan.Config.Mode}
 	}
-	if out.Limits, err = rehearsal.Limits(c.Ctx, c.Ledger, c.Who.Subject, c.WS.Subject); err != nil {
+	if out.Limits, err = rehearsal.Limits(c.req.Ctx, c.bill.Ledger, c.req.Who.Subject, c.req.WS.Subject); err != nil {
 		return err
 	}
 	body, err := json.Marshal(out)
 	if err != nil {
 		return fault.Internal(err)
 	}
-	c.sendJSON(body, nil)
+	sendJSON(c, body, nil)
 	return nil
 }
 
-// dryCall is a call that walks through the stages and sends nothing.
-type dryCall struct{ *call }
-
 // enter is admission for a caller who is known already, without counting.
-func (re dryCall) enter() error {
-	if !re.Who.Has(re.Route.Scope) && !slices.ContainsFunc(re.Route.OrScopes, re.Who.Has) {
-		return fault.Newf(fault.NotAllowed, "x-gateway-api-key", "This API key lacks the scope %s", re.Route.Scope)
+func enter(c *call) error {
+	if !c.req.Who.Has(c.req.Route.Scope) && !slices.ContainsFunc(c.req.Route.OrScopes, c.req.Who.Has) {
+		return fault.Newf(fault.NotAllowed, "x-gateway-api-key", "This API key lacks the scope %s", c.req.Route.Scope)
 	}
-	if err := re.Ask.Read(re.Req.Header); err != nil {
+	if err := c.req.Ask.Read(c.req.Req.Header); err != nil {
 		return err
 	}
-	if err := re.Read(); err != nil {
+	if err := c.body.Read(); err != nil {
 		return err
 	}
-	err := re.Resolve(re.sources)
-	re.Demands = re.Own
+	err := c.plan.Resolve(c.relay.sources)
+	c.target.Demands = c.body.Own
 	return err
 }
 
 // walkThrough goes from target to target as a request would, with answers that
 // are assumed.
-func (re dryCall) walkThrough(q *rehearsal.Request, out *rehearsal.Answer) *rehearsal.Error {
+func walkThrough(c *call, q *rehearsal.Request, out *rehearsal.Answer) *rehearsal.Error {
 	outcome := route.Outcome{}
 	called := 0
 	for len(out.Targets) < rehearsal.MaxTargets {
-		leaf, f := re.Walker.Next(outcome)
+		leaf, f := c.plan.Walker.Next(outcome)
 		if f != nil {
 			return rehearsal.Told(f)
 		}
 		if leaf == nil {
 			break
 		}
-		t := re.imagineTarget(leaf)
+		t := imagineTarget(c, leaf)
 		if t.Error == nil {
 			t.Assumed = http.StatusOK
 			if called < len(q.Assume) {
@@ -102,40 +99,40 @@ func (re dryCall) walkThrough(q *rehearsal.Request, out *rehearsal.Answer) *rehe
 			called++
 			outcome = route.Outcome{Status: t.Assumed}
 		} else {
-			re.Walker.Refused(fault.Code(t.Error.Code), t.Error.Status)
+			c.plan.Walker.Refused(fault.Code(t.Error.Code), t.Error.Status)
 			outcome = route.Outcome{Status: t.Error.Status, Refused: true}
 		}
 		out.Targets = append(out.Targets, t)
 	}
-	out.Decision = rehearsal.DecisionOf(re.Walker)
+	out.Decision = rehearsal.DecisionOf(c.plan.Walker)
 	return nil
 }
 
 // imagineTarget is what would be sent to a target.
-func (re dryCall) imagineTarget(leaf *route.Leaf) rehearsal.Target {
-	re.Loss.Reset()
+func imagineTarget(c *call, leaf *route.Leaf) rehearsal.Target {
+	c.target.Loss.Reset()
 	t := rehearsal.Target{Path: leaf.Path, Losses: []rehearsal.Loss{}, Limits: []rehearsal.Limit{}, Guardrails: []string{}, TimeoutMS: leaf.Timeout.Milliseconds()}
 	if leaf.Cache != nil {
-		age := cache.Age(re.Org.Settings.CacheAge(leaf.Cache.MaxAge))
+		age := cache.Age(c.req.Org.Settings.CacheAge(leaf.Cache.MaxAge))
 		t.Cache = &rehearsal.Cache{Mode: leaf.Cache.Mode, MaxAge: int64(age / time.Second)}
 	}
 	if leaf.Retry != nil {
 		t.Retries = leaf.Retry.Attempts
 	}
-	re.guards.Fresh()
-	err := re.imagineCall(leaf, &t)
-	if re.guards.On {
-		t.Guardrails = append(t.Guardrails, re.guards.Names...)
-		t.Verdicts = re.guards.Results.Append(nil, false)
+	c.books.guards.Fresh()
+	err := imagineCall(c, leaf, &t)
+	if c.books.guards.On {
+		t.Guardrails = append(t.Guardrails, c.books.guards.Names...)
+		t.Verdicts = c.books.guards.Results.Append(nil, false)
 	}
-	if p := re.To.Target.Provider; p != nil {
-		t.Provider, t.Model = p.ID, re.To.Upstream
-		if re.To.Names.Slug != "" && re.To.Saved != nil {
-			slug := re.To.Names.Slug
+	if p := c.target.To.Target.Provider; p != nil {
+		t.Provider, t.Model = p.ID, c.target.To.Upstream
+		if c.target.To.Names.Slug != "" && c.target.To.Saved != nil {
+			slug := c.target.To.Names.Slug
 			t.Slug = &slug
 		}
 	}
-	for _, e := range re.Loss.Entries {
+	for _, e := range c.target.Loss.Entries {
 		t.Losses = append(t.Losses, rehearsal.Loss{Path: e.Path, Reason: e.Reason})
 	}
 	if err != nil {
@@ -144,33 +141,33 @@ func (re dryCall) imagineTarget(leaf *route.Leaf) rehearsal.Target {
 	return t
 }
 
-func (re dryCall) imagineCall(leaf *route.Leaf, t *rehearsal.Target) error {
-	if err := re.Choose(leaf); err != nil {
+func imagineCall(c *call, leaf *route.Leaf, t *rehearsal.Target) error {
+	if err := c.chooser.Choose(leaf); err != nil {
 		return err
 	}
-	if err := re.guardInput(leaf); err != nil {
+	if err := guardInput(c, leaf); err != nil {
 		return err
 	}
-	t.Stream, t.Answered = re.Stream, re.To.Local
+	t.Stream, t.Answered = c.target.Stream, c.target.To.Local
 	var err error
-	if t.Limits, err = rehearsal.Limits(re.Ctx, re.Ledger, re.To.Subjects...); err != nil {
+	if t.Limits, err = rehearsal.Limits(c.req.Ctx, c.bill.Ledger, c.target.To.Subjects...); err != nil {
 		return err
 	}
-	body, err := re.upstreamBody()
+	body, err := upstreamBody(c)
 	if err != nil {
 		return err
 	}
-	if err := bill.MeasureInput(&re.Bill); err != nil {
+	if err := bill.MeasureInput(&c.bill); err != nil {
 		return err
 	}
-	if re.Route.Operation != provider.BatchesCreate { // whose bound is that of rows, which are not read here
-		bound := re.BoundOf()
+	if c.req.Route.Operation != provider.BatchesCreate { // whose bound is that of rows, which are not read here
+		bound := c.bill.BoundOf()
 		t.PriceBound = &rehearsal.Bound{Cents: float64(bound.Cost) / 1e7, Tokens: bound.Tokens, Priced: bound.Priced}
 	}
-	if re.To.Local {
+	if c.target.To.Local {
 		return nil
 	}
-	req, err := re.upstreamRequest(body)
+	req, err := upstreamRequest(c, body)
 	if err != nil {
 		return err
 	}
@@ -178,11 +175,11 @@ func (re dryCall) imagineCall(leaf *route.Leaf, t *rehearsal.Target) error {
 	if json.Valid(body) {
 		t.Body = slices.Clone(body)
 	}
-	if err := re.imagineCredential(req, body); err != nil {
+	if err := imagineCredential(c, req, body); err != nil {
 		return err
 	}
-	shown := logged.AppendHeaders(nil, req.Header, re.stars.CustomNames(slices.Clone(re.Ask.Sensitive)))
-	mask.Bytes(shown, re.To.Target.Secrets(nil, true))
+	shown := logged.AppendHeaders(nil, req.Header, c.books.stars.CustomNames(slices.Clone(c.req.Ask.Sensitive)))
+	mask.Bytes(shown, c.target.To.Target.Secrets(nil, true))
 	if err := json.Unmarshal(shown, &t.Headers); err != nil {
 		return fault.Internal(err)
 	}
@@ -191,19 +188,19 @@ func (re dryCall) imagineCall(leaf *route.Leaf, t *rehearsal.Target) error {
 
 // imagineCredential authorizes the request, so that a missing credential is reported. Where
 // a token would have to be requested, a placeholder is used.
-func (re dryCall) imagineCredential(req *http.Request, body []byte) error {
-	t := &re.To.Target
+func imagineCredential(c *call, req *http.Request, body []byte) error {
+	t := &c.target.To.Target
 	switch scheme := t.Provider.Auth.Scheme; {
 	case scheme == provider.SigV4Auth || scheme == provider.GoogleOAuth || scheme == provider.OCIAuth,
 		scheme == provider.AzureAuth && t.Field("azure_auth_mode") != "" && t.Credential.Key == "":
 		req.Header.Set("Authorization", "to be made")
 		return nil
 	}
-	return t.Authorize(re.Ctx, req, body)
+	return t.Authorize(c.req.Ctx, req, body)
 }
 
 // forget ends a call that was never sent and leaves no books.
-func (re dryCall) forget() {
-	re.Over()
-	re.reset()
+func forget(c *call) {
+	c.req.Over()
+	c.reset()
 }

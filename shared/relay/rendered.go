@@ -7,11 +7,11 @@ import (
 )
 
 // rendered answers with the body that a saved prompt makes; nobody is asked.
-func (c *call) rendered() error {
-	body, err := json.Marshal(map[string]any{"success": true, "data": json.RawMessage(c.Filled.Body)})
+func rendered(c *call) error {
+	body, err := json.Marshal(map[string]any{"success": true, "data": json.RawMessage(c.body.Filled.Body)})
 	if err != nil {
 		return fault.Internal(err)
 	}
-	c.sendJSON(body, nil)
+	sendJSON(c, body, nil)
 	return nil
 }

@@ -23,44 +23,44 @@ func events(resp *http.Response) bool {
 // holdsRetold tells whether a stream that tells an old answer again is read whole before it
 // is sent, because a guardrail may refuse or change it. Nobody waits for its words one by
 // one.
-func (pl *plains) holdsRetold(resp *http.Response) bool {
-	return pl.Route.Retold != nil && pl.guards.Outputs() && pl.guards.OnItsWay() && resp.StatusCode == http.StatusOK && events(resp)
+func holdsRetold(c *call, resp *http.Response) bool {
+	return c.req.Route.Retold != nil && c.books.guards.Outputs() && c.books.guards.OnItsWay() && resp.StatusCode == http.StatusOK && events(resp)
 }
 
 // readRetold reads a stream that tells an answer again.
-func (pl *plains) readRetold(stream []byte) error {
-	p := &pl.plain
+func readRetold(c *call, stream []byte) error {
+	p := &c.plain
 	if p.retold = kept.LastResponse(stream); p.retold == nil {
-		f := fault.Newf(fault.InvalidProviderResponse, "", "The stream of %s broke off before its end", pl.To.Target.Provider.ID)
+		f := fault.Newf(fault.InvalidProviderResponse, "", "The stream of %s broke off before its end", c.target.To.Target.Provider.ID)
 		f.Source = fault.SourceProvider
 		return f
 	}
 	p.own, p.meter = true, chat.Meter{Complete: true, Started: true}
-	pl.LearnOperation(p.meter)
+	c.metered.LearnOperation(p.meter)
 	return nil
 }
 
 // sentRetold is what the client gets of such a stream: the stream itself, or another one
 // where guardrails have changed the answer, with what they said.
-func sentRetold(s *sender, stream []byte) []byte {
-	out := s.guards.FirstEvent(s.Route.Endpoint, s.Strict())
-	if !s.guards.Changed {
+func sentRetold(c *call, stream []byte) []byte {
+	out := c.books.guards.FirstEvent(c.req.Route.Endpoint, c.target.Strict())
+	if !c.books.guards.Changed {
 		out = append(out, stream...)
-	} else if r, err := s.Route.Retold.Client.DecodeResponse(s.guards.Answer, &s.To.Traits); err == nil {
-		out = append(out, turn.Replay(r, s.Route.Retold.Client.NewStreamEncoder(s.options()))...)
+	} else if r, err := c.req.Route.Retold.Client.DecodeResponse(c.books.guards.Answer, &c.target.To.Traits); err == nil {
+		out = append(out, turn.Replay(r, c.req.Route.Retold.Client.NewStreamEncoder(options(c)))...)
 	}
-	return append(out, s.guards.LastEvent(s.Route.Endpoint, s.Strict())...)
+	return append(out, c.books.guards.LastEvent(c.req.Route.Endpoint, c.target.Strict())...)
 }
 
 // judgeRetold has those guardrails look at it that judge streams once they have ended.
-func judgeRetold(s *sender, stream []byte) {
-	if s.Route.Retold == nil || !s.guards.JudgesEnd() {
+func judgeRetold(c *call, stream []byte) {
+	if c.req.Route.Retold == nil || !c.books.guards.JudgesEnd() {
 		return
 	}
 	if whole := kept.LastResponse(stream); whole != nil && !kept.Unmade(whole) {
-		s.guards.End(whole)
+		c.books.guards.End(whole)
 	}
-	told := s.guards.LastEvent(s.Route.Endpoint, s.Strict())
-	s.captureAnswer(told)
-	s.write(told)
+	told := c.books.guards.LastEvent(c.req.Route.Endpoint, c.target.Strict())
+	captureAnswer(c, told)
+	c.reply.write(told)
 }

@@ -11,51 +11,51 @@ import (
 )
 
 // tellBreakers tells other processes what the walk learned of targets.
-func (o *outbound) tellBreakers() {
-	s := o.BreakersOf
+func tellBreakers(c *call) {
+	s := c.plan.BreakersOf
 	switch {
 	case s == nil || !s.Untold():
-	case o.RecordAfterBody:
-		o.After(func() { s.Tell(nil) })
+	case c.relay.RecordAfterBody:
+		c.req.After(func() { s.Tell(nil) })
 	default:
 		s.TellSoon()
 	}
 }
 
 // outcome judges the answer of a target for the walk.
-func (x *exchanges) outcome(a *answer) route.Outcome {
+func outcomeOf(c *call, a *answer) route.Outcome {
 	o := route.Outcome{Status: a.status(), Exception: a.exception(), Refused: a.cached != nil || a.refused()}
 	// Once a head has gone out, or the client or its body is gone, no other target can be
 	// tried.
-	o.Final = x.headSent || x.bodySpent || x.Req.Context().Err() != nil
+	o.Final = c.reply.headSent || c.out.bodySpent || c.req.Req.Context().Err() != nil
 	o.Coming = a.fault == nil && a.cached == nil && a.resp != nil && o.Status < 300
 	if a.fault != nil && o.Refused {
-		x.Walker.Refused(a.fault.Code, o.Status)
+		c.plan.Walker.Refused(a.fault.Code, o.Status)
 	}
 	return o
 }
 
 // settleBreakers tells breakers how an answer ended that had begun well. An answer that the
 // client no longer wants says nothing against its provider.
-func (l *logbook) settleBreakers() {
-	if l.Walker == nil {
+func settleBreakers(c *call) {
+	if c.plan.Walker == nil {
 		return
 	}
 	status := http.StatusOK
 	switch {
-	case l.gone:
-	case l.endFault != nil:
-		status = l.endFault.Status()
-	case l.broken:
+	case c.reply.gone:
+	case c.books.endFault != nil:
+		status = c.books.endFault.Status()
+	case c.reply.broken:
 		status = http.StatusBadGateway
 	}
-	l.Walker.Settle(status)
-	l.tellBreakers()
+	c.plan.Walker.Settle(status)
+	tellBreakers(c)
 }
 
 // called notes in the last attempt which retry it was and what it waited for.
-func (bk *books) called(s *route.Schedule, waited time.Duration) {
-	at := bk.Purse.Last()
+func called(c *call, s *route.Schedule, waited time.Duration) {
+	at := c.bill.Purse.Last()
 	if at == nil || s.Used() == 0 {
 		return
 	}
@@ -79,14 +79,14 @@ func (r *Relay) Close() {
 }
 
 // beginPatience bounds the times of an attempt.
-func (o *outbound) beginPatience(ctx context.Context) context.Context {
+func beginPatience(c *call, ctx context.Context) context.Context {
 	var firstToken, idle time.Duration
-	if o.Stream && o.Route.Client != nil && o.Route.Shape == routes.Unified {
-		firstToken, idle = o.Asked.Over(o.To.Leaf.FirstToken, o.To.Leaf.Idle)
+	if c.target.Stream && c.req.Route.Client != nil && c.req.Route.Shape == routes.Unified {
+		firstToken, idle = c.plan.Asked.Over(c.target.To.Leaf.FirstToken, c.target.To.Leaf.Idle)
 	}
-	ctx, release := o.patience.Begin(ctx, o.To.Timeout, firstToken, idle)
+	ctx, release := c.out.patience.Begin(ctx, c.target.To.Timeout, firstToken, idle)
 	if release != nil {
-		o.After(release)
+		c.req.After(release)
 	}
 	return ctx
 }

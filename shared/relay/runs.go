@@ -28,9 +28,9 @@ func (r *Relay) Batches() *managed.Batches { return r.batches }
 func (r *Relay) Room(sc store.Scope) managed.Room { return r.rooms.Own(sc) }
 
 // manage answers a request that no provider is asked for.
-func (mr *managedRuns) manage() error {
-	mr.To.Names.Provider = plan.OwnProvider
-	a, err := mr.managed()
+func manage(c *call) error {
+	c.target.To.Names.Provider = plan.OwnProvider
+	a, err := runManaged(c)
 	if err != nil {
 		return err
 	}
@@ -39,78 +39,78 @@ func (mr *managedRuns) manage() error {
 		if err != nil {
 			return err
 		}
-		mr.sendJSON(body, nil)
+		sendJSON(c, body, nil)
 		return nil
 	}
 	defer a.Body.Close()
-	return mr.sendPassed(&http.Response{StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {a.Type}}, Body: a.Body, ContentLength: a.Length})
+	return sendPassed(c, &http.Response{StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {a.Type}}, Body: a.Body, ContentLength: a.Length})
 }
 
 // managed performs the operation.
-func (mr *managedRuns) managed() (*chat.JobAnswer, error) {
+func runManaged(c *call) (*chat.JobAnswer, error) {
 	j := &chat.Job{
-		Operation: string(mr.Route.Operation), ID: mr.ID, Query: url.Values{}, Request: mr.ULID, Now: mr.Start,
-		ProviderName: "files that the gateway keeps", Strict: true, Loss: &mr.Loss, Room: mr.rooms.Own(mr.Who.Scope),
+		Operation: string(c.req.Route.Operation), ID: c.body.ID, Query: url.Values{}, Request: c.req.ULID, Now: c.req.Start,
+		ProviderName: "files that the gateway keeps", Strict: true, Loss: &c.target.Loss, Room: c.relay.rooms.Own(c.req.Who.Scope),
 	}
-	desk := managed.Desk{Batches: mr.batches, Room: mr.rooms.Own(mr.Who.Scope), Scope: mr.Who.Scope, Wake: mr.wake}
-	if mr.Req.Method == http.MethodGet {
-		j.Query = mr.Req.URL.Query()
+	desk := managed.Desk{Batches: c.relay.batches, Room: c.relay.rooms.Own(c.req.Who.Scope), Scope: c.req.Who.Scope, Wake: func(b *managed.Batch) { wake(c, b) }}
+	if c.req.Req.Method == http.MethodGet {
+		j.Query = c.req.Req.URL.Query()
 	}
-	switch mr.Route.Operation {
+	switch c.req.Route.Operation {
 	case provider.BatchesCreate:
-		return mr.createRun(&desk)
+		return createRun(c, &desk)
 	case provider.BatchesList:
-		return desk.List(mr.Ctx, j)
+		return desk.List(c.req.Ctx, j)
 	case provider.BatchesGet, provider.BatchesCancel, provider.BatchesOutput:
-		return desk.Act(mr.Ctx, j)
+		return desk.Act(c.req.Ctx, j)
 	case provider.FilesUpload:
-		up, err := mr.jobUpload(mr.In)
+		up, err := jobUpload(c, c.body.In)
 		if err != nil {
 			return nil, err
 		}
 		up.File = managed.Checked(up.File)
 		j.Upload = up
 	}
-	a, done, err := job.Held(mr.Ctx, j)
+	a, done, err := job.Held(c.req.Ctx, j)
 	if err == nil && !done {
-		err = kept.Missing("id", mr.ID)
+		err = kept.Missing("id", c.body.ID)
 	}
 	return a, err
 }
 
 // createRun makes a batch. The route has checked the bounds of the body.
-func (mr *managedRuns) createRun(desk *managed.Desk) (*chat.JobAnswer, error) {
-	if mr.Runs == nil || mr.Bucket == nil {
+func createRun(c *call, desk *managed.Desk) (*chat.JobAnswer, error) {
+	if c.relay.Runs == nil || c.relay.Bucket == nil {
 		return nil, fault.New(fault.UnsupportedOperation, "x-gateway-provider", "This installation runs no batches of its own; name a provider that does")
 	}
-	d, err := managed.ReadDefinition(mr.In)
+	d, err := managed.ReadDefinition(c.body.In)
 	if err != nil {
 		return nil, err
 	}
-	d.Key, d.Maker = mr.KeyHash(), managed.Maker{
-		KeyID: mr.Who.KeyID, Type: string(mr.Who.Type), User: mr.Who.UserID, Slug: mr.Who.WorkspaceSlug,
+	d.Key, d.Maker = c.req.KeyHash(), managed.Maker{
+		KeyID: c.req.Who.KeyID, Type: string(c.req.Who.Type), User: c.req.Who.UserID, Slug: c.req.Who.WorkspaceSlug,
 	}
-	if err := mr.Auth.Entrust(mr.Ctx, mr.Who, d.Key, mr.Now().Add(managed.Lifetime)); err != nil {
+	if err := c.relay.Auth.Entrust(c.req.Ctx, c.req.Who, d.Key, c.relay.Now().Add(managed.Lifetime)); err != nil {
 		return nil, err
 	}
-	return desk.Create(mr.Ctx, d, mr.tryOptions)
+	return desk.Create(c.req.Ctx, d, func(d *managed.Definition) error { return tryOptions(c, d) })
 }
 
 // wake sends the message of a batch's next step. One that is lost is sent again by
 // the sweep.
-func (mr *managedRuns) wake(b *managed.Batch) {
-	if mr.Runs == nil {
+func wake(c *call, b *managed.Batch) {
+	if c.relay.Runs == nil {
 		return
 	}
-	if err := mr.Runs.Send(mr.Ctx, managed.Message(mr.Who.Scope, b.ID, b.Step, 0)); err != nil {
-		mr.Fail("queue of batches", err)
+	if err := c.relay.Runs.Send(c.req.Ctx, managed.Message(c.req.Who.Scope, b.ID, b.Step, 0)); err != nil {
+		c.req.Fail("queue of batches", err)
 	}
 }
 
 // tryOptions resolves the route that the rows will take, so that what is wrong
 // with it is told at once, as one of gateway_options.
-func (mr *managedRuns) tryOptions(d *managed.Definition) error {
-	err := mr.rowsRoute(d)
+func tryOptions(c *call, d *managed.Definition) error {
+	err := rowsRoute(c, d)
 	if err == nil {
 		return nil
 	}
@@ -124,7 +124,7 @@ func (mr *managedRuns) tryOptions(d *managed.Definition) error {
 }
 
 // rowsRoute resolves the route of the rows.
-func (mr *managedRuns) rowsRoute(d *managed.Definition) error {
+func rowsRoute(c *call, d *managed.Definition) error {
 	h := managed.Headers(d.Options)
 	var ask asked.Headers
 	if err := ask.Read(h); err != nil {
@@ -138,7 +138,7 @@ func (mr *managedRuns) rowsRoute(d *managed.Definition) error {
 	case d.Window == managed.Day && ask.Config != "":
 		return fault.Invalid("gateway_options.x-gateway-config", "gateway_options.x-gateway-config is for rows that the gateway runs: use completion_window immediate")
 	}
-	if err := mr.ResolveAs(mr.sources, ask, h); err != nil {
+	if err := c.plan.ResolveAs(c.relay.sources, ask, h); err != nil {
 		return err
 	}
 	slug, named := strings.CutPrefix(ask.Provider, "@")
@@ -154,6 +154,6 @@ func (mr *managedRuns) rowsRoute(d *managed.Definition) error {
 		}
 		return nil
 	}
-	_, err := saved.Load(mr.Ctx, mr.View, mr.Who.Scope, slug, mr.Start)
+	_, err := saved.Load(c.req.Ctx, c.req.View, c.req.Who.Scope, slug, c.req.Start)
 	return err
 }

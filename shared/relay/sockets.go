@@ -22,12 +22,12 @@ import (
 // open such a request is as every other: its targets are tried in turn.
 
 // roundTrip asks the target. A Socket route's answer is the connection that was opened.
-func (o *outbound) roundTrip(req *http.Request) (*http.Response, error) {
-	if o.Route.Shape != routes.Socket {
-		return o.out().RoundTrip(req)
+func roundTrip(c *call, req *http.Request) (*http.Response, error) {
+	if c.req.Route.Shape != routes.Socket {
+		return out(c).RoundTrip(req)
 	}
-	far, resp, err := o.Route.Sockets.Dial(req.Context(), &session.Address{
-		URL: req.URL, Header: req.Header, Protocols: asked.Protocols(o.Req.Header), Dialer: o.dialers.Of(o.Egress, o.To.AtOwnHost()),
+	far, resp, err := c.req.Route.Sockets.Dial(req.Context(), &session.Address{
+		URL: req.URL, Header: req.Header, Protocols: asked.Protocols(c.req.Req.Header), Dialer: c.relay.dialers.Of(c.relay.Egress, c.target.To.AtOwnHost()),
 	})
 	switch {
 	case err != nil:
@@ -38,29 +38,29 @@ func (o *outbound) roundTrip(req *http.Request) (*http.Response, error) {
 	case far == nil:
 		return resp, nil
 	}
-	o.far = far
+	c.out.far = far
 	return &http.Response{StatusCode: http.StatusOK, Header: resp.Header, Body: session.Body{Conn: far}}, nil
 }
 
 // socketURL is the address of a session at the target.
-func (o *outbound) socketURL() (*url.URL, error) {
-	if o.Route.Live != nil {
-		raw, err := o.To.Target.PassthroughURL(strings.Replace(o.Route.Path, "{id}", url.PathEscape(o.ID), 1), "")
+func socketURL(c *call) (*url.URL, error) {
+	if c.req.Route.Live != nil {
+		raw, err := c.target.To.Target.PassthroughURL(strings.Replace(c.req.Route.Path, "{id}", url.PathEscape(c.body.ID), 1), "")
 		if err != nil {
 			return nil, err
 		}
 		return provider.ExactURL(raw)
 	}
-	q := o.SocketQuery()
+	q := c.target.SocketQuery()
 	var raw string
 	var err error
-	if o.Through() || o.To.Model == "" {
-		if o.To.Upstream != "" {
-			q.Set("model", o.To.Upstream)
+	if c.target.Through() || c.target.To.Model == "" {
+		if c.target.To.Upstream != "" {
+			q.Set("model", c.target.To.Upstream)
 		}
-		raw, err = o.To.Target.PassthroughURL(o.Route.Path, "")
+		raw, err = c.target.To.Target.PassthroughURL(c.req.Route.Path, "")
 	} else {
-		raw, err = o.To.Target.URL(o.To.Op, o.To.Model, false)
+		raw, err = c.target.To.Target.URL(c.target.To.Op, c.target.To.Model, false)
 	}
 	if err != nil {
 		return nil, err
@@ -71,21 +71,21 @@ func (o *outbound) socketURL() (*url.URL, error) {
 // Sessions serves routes with Sockets. Functions have no such routes and, as only NewSessions
 // refers to what serves them, do not link it.
 type Sessions struct {
-	open     func(*sender, *http.Response) error // opens the client's side, once the provider's is open
-	await    func(*call) error                   // opens a session whose first message names the model
-	converse func(*call) error                   // takes the requests of a session one by one
+	open     func(*call, *http.Response) error // opens the client's side, once the provider's is open
+	await    func(*call) error                 // opens a session whose first message names the model
+	converse func(*call) error                 // takes the requests of a session one by one
 }
 
 // NewSessions returns what serves routes with Sockets.
 func NewSessions() *Sessions {
-	return &Sessions{open: sendSession, await: (*call).awaitOpening, converse: (*call).converse}
+	return &Sessions{open: sendSession, await: awaitOpening, converse: converse}
 }
 
 // sendSession opens the client's side of a session.
-func sendSession(s *sender, resp *http.Response) error {
-	err := openNear(s, resp)
-	if s.carry.run == nil {
-		s.far.Drop()
+func sendSession(c *call, resp *http.Response) error {
+	err := openNear(c, resp)
+	if c.reply.carry.run == nil {
+		c.out.far.Drop()
 	}
 	return err
 }
@@ -116,43 +116,43 @@ func (r *Relay) carryOn(c *call, s carry) {
 	r.over(c)
 }
 
-func openNear(s *sender, resp *http.Response) error {
-	guards, err := s.guards.GoLive(s.Relay.guards, s.Target, s.To.Leaf, s.images())
+func openNear(c *call, resp *http.Response) error {
+	guards, err := c.books.guards.GoLive(c.relay.guards, &c.target, c.target.To.Leaf, images(c))
 	if err != nil {
 		return err
 	}
-	if s.Route.Live != nil {
-		return sendLive(s, guards)
+	if c.req.Route.Live != nil {
+		return sendLive(c, guards)
 	}
-	s.answerHeaders(resp.Header)
-	near, err := s.Route.Sockets.Accept(s.w, s.Req, asked.Agreed(s.Req.Header, resp.Header.Get("Sec-Websocket-Protocol"), "realtime"), s.w.Header())
+	answerHeaders(c, resp.Header)
+	near, err := c.req.Route.Sockets.Accept(c.reply.w, c.req.Req, asked.Agreed(c.req.Req.Header, resp.Header.Get("Sec-Websocket-Protocol"), "realtime"), c.reply.w.Header())
 	if err != nil {
 		return err
 	}
-	s.headSent, s.status, s.firstByte = true, http.StatusSwitchingProtocols, s.Since()
+	c.reply.headSent, c.reply.status, c.reply.firstByte = true, http.StatusSwitchingProtocols, c.req.Since()
 	live := &session.Session{
-		Near: near, Far: s.far, Times: s.SessionTimes, Memory: s.Memory, Tenant: s.Who.Scope.Org, ID: s.ULID, Model: s.To.Model,
-		Names: namesOf(s.Model),
+		Near: near, Far: c.out.far, Times: c.relay.SessionTimes, Memory: c.relay.Memory, Tenant: c.req.Who.Scope.Org, ID: c.req.ULID, Model: c.target.To.Model,
+		Names: namesOf(c.body.Model),
 	}
-	if s.Bound != nil {
-		live.Opening = s.Bound.Opening()
+	if c.req.Bound != nil {
+		live.Opening = c.req.Bound.Opening()
 	}
-	desk := newDesk(s)
-	desk.guard = spoken.New(s.Base, func() spoken.Judges { return guards.Now() }, spoken.Session{
-		ID: s.ULID, Model: s.To.Model, Strict: s.Strict(), Memory: s.Memory, Tenant: s.Who.Scope.Org,
+	desk := newDesk(c)
+	desk.guard = spoken.New(c.req.Base, func() spoken.Judges { return guards.Now() }, spoken.Session{
+		ID: c.req.ULID, Model: c.target.To.Model, Strict: c.target.Strict(), Memory: c.relay.Memory, Tenant: c.req.Who.Scope.Org,
 	})
 	live.Desk, live.Guard = desk, desk.guard
-	end, ok := s.sessions.Begin(live)
+	end, ok := c.relay.sessions.Begin(live)
 	if !ok {
 		desk.guard.Close()
 		near.Close(session.GoingAway, session.Restarting)
 		near.Linger()
 		return nil
 	}
-	s.carry = carry{near, s.far, func() {
+	c.reply.carry = carry{near, c.out.far, func() {
 		defer desk.guard.Close()
-		result := live.Run(s.Base)
-		s.ended(&result)
+		result := live.Run(c.req.Base)
+		ended(c, &result)
 	}, end}
 	return nil
 }
@@ -171,17 +171,17 @@ func namesOf(asked string) []string {
 }
 
 // ended notes how a session has ended.
-func (s *sender) ended(r *session.Result) {
-	s.guards.Notes.Ended(s.guards.Live())
-	s.Size, s.answered = r.FromClient, r.ToClient
-	s.Heard.Finish = r.Told()
+func ended(c *call, r *session.Result) {
+	c.books.guards.Notes.Ended(c.books.guards.Live())
+	c.body.Size, c.books.answered = r.FromClient, r.ToClient
+	c.bill.Heard.Finish = r.Told()
 	switch {
 	case r.Fault != nil:
-		s.failure = r.Fault
+		c.reply.failure = r.Fault
 	case r.ByProvider && r.Code == session.ServerError:
-		recordFailure(s.reply, brokeOff())
+		recordFailure(&c.reply, brokeOff())
 	}
-	s.LearnOperation(chat.Meter{Started: true, Complete: true})
+	c.metered.LearnOperation(chat.Meter{Started: true, Complete: true})
 }
 
 // Drain tells realtime sessions to end, each once no response of it is under way: the
@@ -189,11 +189,11 @@ func (s *sender) ended(r *session.Result) {
 func (r *Relay) Drain() { r.sessions.Drain() }
 
 // openSession opens a session, unless none is begun any more.
-func (c *call) openSession() error {
-	if !c.sessions.Open() {
+func openSession(c *call) error {
+	if !c.relay.sessions.Open() {
 		return restarting()
 	}
-	return c.relay()
+	return relay(c)
 }
 
 // restarting is why no session is begun.

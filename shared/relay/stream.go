@@ -19,41 +19,41 @@ const streamChunk = 32 << 10
 // open reads a stream until its first content, its end or an error. An error before any
 // content becomes the answer, with its own status, unless the head has already gone out:
 // see hold and passesEvents.
-func (st *streams) open(a *answer) {
-	hold := st.To.Leaf.Hold
+func open(c *call, a *answer) {
+	hold := c.target.To.Leaf.Hold
 	if hold <= 0 {
 		return // nothing is held back: the head goes out at once
 	}
-	if st.heldBuf == nil {
-		st.heldBuf = pooled.New()
+	if c.stream.heldBuf == nil {
+		c.stream.heldBuf = pooled.New()
 	}
-	held := st.heldBuf // an attempt that was given up leaves nothing in it that counts
+	held := c.stream.heldBuf // an attempt that was given up leaves nothing in it that counts
 	held.B = held.B[:0]
 	chunk := pooled.For(streamChunk) // a stream that comes fast is sent on in few pieces
 	defer chunk.Free()
 	p := chunk.B[:cap(chunk.B)]
-	h := st.hold(a, hold)
+	h := holdHead(c, a, hold)
 	defer h.End()
 	for {
-		t := st.Now()
+		t := c.relay.Now()
 		n, err := h.Read(a.resp.Body, p)
-		st.waited += st.Now().Sub(t)
+		c.out.waited += c.relay.Now().Sub(t)
 		if n > 0 {
-			out, ferr := st.pass(a, p[:n])
+			out, ferr := pass(c, a, p[:n])
 			held.Reserve(len(out))
 			held.B = append(held.B, out...)
 			m := a.stream.Meter()
-			st.patience.Arrived(m.Started || m.Held)
+			c.out.patience.Arrived(m.Started || m.Held)
 			if ferr != nil || m.Err != nil {
-				mask.Bytes(held.B, st.stars.Secrets())
-				if !m.Started && !st.headSent {
-					st.firstEventFailed(a, m, ferr)
+				mask.Bytes(held.B, c.books.stars.Secrets())
+				if !m.Started && !c.reply.headSent {
+					firstEventFailed(c, a, m, ferr)
 					return
 				}
 				a.broken = ferr
 				break
 			}
-			if m.Started || m.Complete || len(held.B) > maxHeld || st.headSent && err == nil || len(held.B) > 0 && st.passesEvents() {
+			if m.Started || m.Complete || len(held.B) > maxHeld || c.reply.headSent && err == nil || len(held.B) > 0 && passesEvents(c) {
 				break
 			}
 		}
@@ -61,17 +61,17 @@ func (st *streams) open(a *answer) {
 			a.ended = true
 			break
 		}
-		if err != nil && st.headSent {
-			a.broken = st.cut(err)
+		if err != nil && c.reply.headSent {
+			a.broken = cut(c, err)
 			break
 		}
 		if err != nil {
-			st.firstEventFailed(a, a.stream.Meter(), err)
+			firstEventFailed(c, a, a.stream.Meter(), err)
 			return
 		}
 	}
-	if a.ended && !a.stream.Meter().Started && !a.stream.Meter().Complete && !st.headSent {
-		st.firstEventFailed(a, a.stream.Meter(), io.ErrUnexpectedEOF)
+	if a.ended && !a.stream.Meter().Started && !a.stream.Meter().Complete && !c.reply.headSent {
+		firstEventFailed(c, a, a.stream.Meter(), io.ErrUnexpectedEOF)
 		return
 	}
 	a.held = held.B
@@ -80,23 +80,23 @@ func (st *streams) open(a *answer) {
 // passesEvents tells that each event goes out before the next is read. Agents that speak
 // the Messages API to a provider of that shape rely on it, and holding the first event
 // gains nothing where no other target would be tried.
-func (st *streams) passesEvents() bool {
-	leaf := st.To.Leaf
-	return st.SameDialect() && st.To.Dialect.Name() == provider.AnthropicMessages &&
-		leaf.Retry == nil && leaf.FirstToken == 0 && (st.Walker == nil || st.Walker.Alone())
+func passesEvents(c *call) bool {
+	leaf := c.target.To.Leaf
+	return c.target.SameDialect() && c.target.To.Dialect.Name() == provider.AnthropicMessages &&
+		leaf.Retry == nil && leaf.FirstToken == 0 && (c.plan.Walker == nil || c.plan.Walker.Alone())
 }
 
 // firstEventFailed turns a stream that never began into a refusal.
-func (st *streams) firstEventFailed(a *answer, m chat.Meter, err error) {
+func firstEventFailed(c *call, a *answer, m chat.Meter, err error) {
 	f := m.Err
-	late := st.patience.Late()
+	late := c.out.patience.Late()
 	switch {
 	case fault.ByGuardrail(err), fault.Is(err, fault.ServiceUnavailable):
 		// The gateway itself ends it: the owner of its items could not be stored, for example.
 		// The provider makes the rest all the same.
-		st.drain(a)
-		st.Learn(a.stream.Meter())
-		st.patience.Stop()
+		drain(c, a)
+		c.metered.Learn(a.stream.Meter())
+		c.out.patience.Stop()
 		a.failed = a.resp.Header
 		a.drop()
 		a.fault = fault.From(err)
@@ -106,16 +106,16 @@ func (st *streams) firstEventFailed(a *answer, m chat.Meter, err error) {
 	case late != nil:
 		f = late
 	default:
-		f = fault.Newf(fault.InvalidProviderResponse, "", "The stream of %s broke off before it began", st.To.Target.Provider.ID).WithCause(err)
+		f = fault.Newf(fault.InvalidProviderResponse, "", "The stream of %s broke off before it began", c.target.To.Target.Provider.ID).WithCause(err)
 		f.Source = fault.SourceProvider
 	}
-	st.patience.Stop()
+	c.out.patience.Stop()
 	switch {
 	case m.Usage.Known():
-		st.Heard.Hear(m)
-		st.Charge(m.Usage)
-	case m.Err == nil && st.gaveUp():
-		st.Learn(m) // the provider has read the request, and was not given time to say so
+		c.bill.Heard.Hear(m)
+		c.bill.Charge(m.Usage)
+	case m.Err == nil && gaveUp(c):
+		c.metered.Learn(m) // the provider has read the request, and was not given time to say so
 	}
 	a.failed = a.resp.Header
 	a.drop()
@@ -124,46 +124,46 @@ func (st *streams) firstEventFailed(a *answer, m chat.Meter, err error) {
 
 // sendStream passes a stream on as it comes. The end of it is held until the
 // books are written.
-func (s *sender) sendStream(a *answer) error {
-	err := s.KeepMade(nil, a.stream.Meter().ID)
+func sendStream(c *call, a *answer) error {
+	err := c.wall.KeepMade(nil, a.stream.Meter().ID)
 	if err != nil { // the provider makes the rest all the same
-		s.drain(a)
+		drain(c, a)
 	}
-	if err != nil && !s.headSent {
-		s.Learn(a.stream.Meter())
+	if err != nil && !c.reply.headSent {
+		c.metered.Learn(a.stream.Meter())
 		return err
 	}
-	s.streamHead(a)
-	s.flushWhenWaiting(a.resp.Body)
+	streamHead(c, a)
+	c.reply.flushWhenWaiting(a.resp.Body)
 	if len(a.held) > 0 {
-		s.piece(a, a.held)
+		piece(c, a, a.held)
 	}
 	if err == nil {
 		err = a.broken
 	}
 	if err == nil && a.stream.Meter().Err == nil && !a.ended {
-		err = s.pump(a)
+		err = pump(c, a)
 	}
-	return s.closeStream(a, err)
+	return closeStream(c, a, err)
 }
 
 // pump reads the answer to its end.
-func (s *sender) pump(a *answer) error {
+func pump(c *call, a *answer) error {
 	chunk := pooled.For(streamChunk)
 	defer chunk.Free()
 	p := chunk.B[:cap(chunk.B)]
 	for {
-		t := s.Now()
+		t := c.relay.Now()
 		n, err := a.resp.Body.Read(p)
-		s.waited += s.Now().Sub(t)
+		c.out.waited += c.relay.Now().Sub(t)
 		if n > 0 {
-			out, ferr := s.pass(a, p[:n])
+			out, ferr := pass(c, a, p[:n])
 			m := a.stream.Meter()
-			s.patience.Arrived(m.Started || m.Held)
+			c.out.patience.Arrived(m.Started || m.Held)
 			if a.stream.Meter().Err != nil {
-				mask.Bytes(out, s.stars.Secrets())
+				mask.Bytes(out, c.books.stars.Secrets())
 			}
-			s.piece(a, out)
+			piece(c, a, out)
 			if ferr != nil {
 				return ferr
 			}
@@ -175,74 +175,74 @@ func (s *sender) pump(a *answer) error {
 			return nil
 		}
 		if err != nil {
-			return s.cut(err)
+			return cut(c, err)
 		}
 	}
 }
 
 // piece sends a part of a stream on, or keeps it when it holds the stream's end.
-func (s *sender) piece(a *answer, out []byte) {
+func piece(c *call, a *answer, out []byte) {
 	if len(out) == 0 {
 		return
 	}
-	s.captureAnswer(out)
-	if len(s.tail) > 0 || a.stream.Meter().Complete {
-		s.tail = append(s.tail, out...)
+	captureAnswer(c, out)
+	if len(c.reply.tail) > 0 || a.stream.Meter().Complete {
+		c.reply.tail = append(c.reply.tail, out...)
 		return
 	}
-	s.write(out)
-	s.flushSoon()
+	c.reply.write(out)
+	c.reply.flushSoon()
 }
 
 // closeStream settles a stream and sends its end: the terminal event when it is
 // whole, an error event without one when it is not.
-func (s *sender) closeStream(a *answer, err error) error {
+func closeStream(c *call, a *answer, err error) error {
 	var last []byte
 	m := a.stream.Meter()
-	s.patience.Stop()
+	c.out.patience.Stop()
 	if fault.ByGuardrail(err) {
-		return s.denyStream(a, fault.From(err))
+		return denyStream(c, a, fault.From(err))
 	}
 	if err == nil && m.Err == nil {
 		if last, err = a.stream.End(); fault.ByGuardrail(err) {
-			return s.denyStream(a, fault.From(err))
+			return denyStream(c, a, fault.From(err))
 		}
 	}
 	m = a.stream.Meter()
-	s.Remember(a.stream.Signed())
-	s.Learn(m)
+	c.target.Remember(a.stream.Signed())
+	c.metered.Learn(m)
 	if err == nil && m.Err == nil {
-		s.captureAnswer(last)
-		s.tail = append(s.tail, last...)
-		s.judgeEnd(a)
-		s.keepStream(a)
-		s.keepBooks()
-		s.flushTail()
+		captureAnswer(c, last)
+		c.reply.tail = append(c.reply.tail, last...)
+		judgeEnd(c, a)
+		keepStream(c, a)
+		keepBooks(c)
+		flushTail(c)
 		return nil
 	}
 	f := m.Err
 	if f == nil {
-		f = s.To.StreamBroke(err)
+		f = c.target.To.StreamBroke(err)
 	}
 	f.Source = fault.SourceProvider
-	s.stars.Fault(f)
-	s.endFault = f
-	recordFailure(s.reply, f)
+	c.books.stars.Fault(f)
+	c.books.endFault = f
+	recordFailure(&c.reply, f)
 	if ended, ok := a.stream.AppendError(last[:0], f); ok {
 		last = ended
 	} else if !a.stream.TellsError() {
 		// A provider's own error event has been passed on already.
-		o := s.options()
+		o := options(c)
 		if o.NextEvent = m.NextEvent; m.ID != "" {
 			o.ID = m.ID
 		}
-		last = s.Route.Client.AppendStreamError(last[:0], f, o)
+		last = c.req.Route.Client.AppendStreamError(last[:0], f, o)
 	}
-	s.captureAnswer(last)
-	s.tail = append(s.tail[:0], last...)
-	s.keepBooks()
-	s.flushTail()
-	breakConnection(s.reply)
+	captureAnswer(c, last)
+	c.reply.tail = append(c.reply.tail[:0], last...)
+	keepBooks(c)
+	flushTail(c)
+	breakConnection(&c.reply)
 	return nil
 }
 
@@ -261,15 +261,15 @@ func breakConnection(r *reply) {
 
 // cut tells why a read of a stream failed. If the gateway's own patience ran out, that is
 // the reason.
-func (st *streams) cut(err error) error {
-	if f := st.patience.Late(); f != nil {
+func cut(c *call, err error) error {
+	if f := c.out.patience.Late(); f != nil {
 		return f
 	}
 	return err
 }
 
 // gaveUp: the gateway itself has ended the attempt, as its client is gone or a time ran out.
-func (o *outbound) gaveUp() bool { return o.Ctx.Err() != nil || o.patience.Late() != nil }
+func gaveUp(c *call) bool { return c.req.Ctx.Err() != nil || c.out.patience.Late() != nil }
 
 // Values of headers are shared between requests; nobody changes them in place.
 var (
@@ -278,10 +278,10 @@ var (
 )
 
 // flushTail sends what was held for the books.
-func (s *sender) flushTail() {
-	s.write(s.tail)
-	s.tail = s.tail[:0]
-	if s.RecordAfterBody {
-		s.flush() // else the server sends it with the end of the body, at once
+func flushTail(c *call) {
+	c.reply.write(c.reply.tail)
+	c.reply.tail = c.reply.tail[:0]
+	if c.relay.RecordAfterBody {
+		c.reply.flush() // else the server sends it with the end of the body, at once
 	}
 }

@@ -14,31 +14,31 @@ import (
 const headerBeta = "X-Gateway-Beta"
 
 // wantsTools tells whether the gateway is to call tools for the model.
-func (c *call) wantsTools() bool {
-	of := c.Route.ToolRun
-	if of == nil || len(c.Req.Header[headerBeta]) == 0 {
+func wantsTools(c *call) bool {
+	of := c.req.Route.ToolRun
+	if of == nil || len(c.req.Req.Header[headerBeta]) == 0 {
 		return false
 	}
-	c.runsTools = of.Wants(c.Req.Header, c.In)
+	c.runsTools = of.Wants(c.req.Req.Header, c.body.In)
 	return c.runsTools
 }
 
 // runTools answers with what the model says once the tools that it asks for are called.
-func (c *call) runTools() error {
-	of := c.Route.ToolRun
-	if scope := of.Calls.Scope; !c.Who.Has(scope) {
+func runTools(c *call) error {
+	of := c.req.Route.ToolRun
+	if scope := of.Calls.Scope; !c.req.Who.Has(scope) {
 		return fault.Newf(fault.NotAllowed, "x-gateway-api-key", "This API key lacks the scope %s, which calls of tools need", scope)
 	}
 	judge, err := judgeTools(c)
 	if err != nil {
 		return err
 	}
-	p, out := newPartner(c, c.Route), &governor{&c.sender, new(calling)}
-	p.below(&c.Request)
-	calls, req := of.Calls, c.Req
+	p, out := newPartner(c, c.req.Route), &governor{c, new(calling)}
+	p.below(&c.req)
+	calls, req := of.Calls, c.req.Req
 	desk := routes.ToolDesk{
-		Context: req.Context(), Body: c.In, ID: c.ULID, Now: c.Relay.Now,
-		Approvals: &approval.Requests{Table: c.Relay.owners.Table, Now: c.Relay.Now, Scope: c.Who.Scope},
+		Context: req.Context(), Body: c.body.In, ID: c.req.ULID, Now: c.relay.Now,
+		Approvals: &approval.Requests{Table: c.relay.owners.Table, Now: c.relay.Now, Scope: c.req.Who.Scope},
 		Ask:       p.Ask,
 		Call: func(ctx context.Context, w http.ResponseWriter, slug string, h http.Header, body []byte) bool {
 			own := p.header.Clone()
@@ -50,14 +50,14 @@ func (c *call) runTools() error {
 			}
 			return p.take(ctx, w, calls, slug, own, body, req)
 		},
-		Judge: judge, Header: out.Header, Send: out.Send, Event: out.Event, Sign: c.signOfLife(),
+		Judge: judge, Header: out.Header, Send: out.Send, Event: out.Event, Sign: signOfLife(c),
 		StreamError: func(f *fault.Fault, next int64, id string) []byte {
-			o := c.options()
+			o := options(c)
 			o.NextEvent, o.ID = next, id
-			return c.Route.Client.AppendStreamError(nil, f, o)
+			return c.req.Route.Client.AppendStreamError(nil, f, o)
 		},
 	}
-	c.Purse.Priced = true // its parts are paid for by themselves
+	c.bill.Purse.Priced = true // its parts are paid for by themselves
 	return of.Answer(&desk)
 }
 
@@ -65,13 +65,13 @@ func (c *call) runTools() error {
 // config, of all its targets, because the target of a turn is not known yet. Those of the
 // workspace and the organization judge each call of a server. It returns nil if there are none.
 func judgeTools(c *call) (func(ctx context.Context, tool string, result []byte) ([]byte, *fault.Fault), error) {
-	if err := c.Resolve(c.sources); err != nil {
+	if err := c.plan.Resolve(c.relay.sources); err != nil {
 		return nil, err
 	}
-	if c.Walker == nil {
+	if c.plan.Walker == nil {
 		return nil, nil
 	}
-	results, err := guarded.NewToolResults(c.Relay.guards, &c.Request, c.Walker.Leaves(), &c.guards.Notes)
+	results, err := guarded.NewToolResults(c.relay.guards, &c.req, c.plan.Walker.Leaves(), &c.books.guards.Notes)
 	if err != nil || results == nil {
 		return nil, err
 	}

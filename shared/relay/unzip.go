@@ -11,11 +11,11 @@ import (
 
 // readWhole reads an answer whole, inflated where it came compressed, though nobody
 // asked for it. More than limit bytes is pooled.ErrTooLarge.
-func (pl *plains) readWhole(buf *pooled.Buffer, resp *http.Response, limit int64) error {
+func readWhole(c *call, buf *pooled.Buffer, resp *http.Response, limit int64) error {
 	if err := egress.Inflate(resp, 0); err != nil {
 		return err
 	}
-	return buf.ReadAll(pl.Ctx, pl.Lease, resp.Body, resp.ContentLength, limit)
+	return buf.ReadAll(c.req.Ctx, c.req.Lease, resp.Body, resp.ContentLength, limit)
 }
 
 // maxTranslated bounds an answer that is translated, in bytes: while that lasts it
@@ -23,14 +23,14 @@ func (pl *plains) readWhole(buf *pooled.Buffer, resp *http.Response, limit int64
 const maxTranslated = 40 << 20
 
 // roomToDecode takes the memory that the translation of n bytes needs.
-func (pl *plains) roomToDecode(n int) error {
+func roomToDecode(c *call, n int) error {
 	switch {
-	case n <= egress.Uncounted, pl.To.Carrier == nil && pl.SameDialect():
+	case n <= egress.Uncounted, c.target.To.Carrier == nil && c.target.SameDialect():
 		return nil
 	case n > maxTranslated:
-		return fault.Newf(fault.InvalidProviderResponse, "", "The answer of %s is larger than the %d bytes that can be translated", pl.To.Target.Provider.ID, maxTranslated)
+		return fault.Newf(fault.InvalidProviderResponse, "", "The answer of %s is larger than the %d bytes that can be translated", c.target.To.Target.Provider.ID, maxTranslated)
 	}
-	return pl.Lease.Take(pl.Ctx, int64(n))
+	return c.req.Lease.Take(c.req.Ctx, int64(n))
 }
 
 // unreadableAnswer is the fault for an answer that the gateway would not take in:

@@ -11,7 +11,7 @@ import (
 
 // Bill is what one request counts, holds and costs, target by target.
 type Bill struct {
-	*chosen.Target
+	Target  *chosen.Target
 	Ledger  *ledger.Ledger
 	Book    *pricing.Book
 	Heard   Heard

@@ -21,17 +21,17 @@ func measureInput(b *Bill) error {
 	var err error
 	window := func() int64 { return b.windowOf(b.ModelOf()) }
 	b.hidden = 0
-	if b.Form == nil && (!b.Route.NoModel || b.Route.Shape == routes.Raw) {
+	if b.Target.Body.Form == nil && (!b.Target.Req.Route.NoModel || b.Target.Req.Route.Shape == routes.Raw) {
 		b.hidden, err = inputbound.Input(sentBody(b), func(id string) (int64, bool) { return seenTurn(b, id) }, window)
 	}
-	if err == nil && b.HeldIn != "" {
+	if err == nil && b.Target.HeldIn != "" {
 		if most := window(); most > 0 {
 			b.hidden = max(b.hidden, most)
 		} else {
-			err = inputbound.Unbounded(b.HeldIn)
+			err = inputbound.Unbounded(b.Target.HeldIn)
 		}
 	}
-	if err != nil && b.Org.Settings.Unbounded == tenant.UnboundedAllow {
+	if err != nil && b.Target.Req.Org.Settings.Unbounded == tenant.UnboundedAllow {
 		return nil
 	}
 	return err
@@ -54,7 +54,7 @@ func MeasureInput(b *Bill) error {
 // measuredUnits fails with 412 for a request whose bound is unmeasured, see boundOf, unless the
 // organization allows such requests.
 func measuredUnits(b *Bill, unmeasured bool) error {
-	if !unmeasured || b.Req.Method != http.MethodPost || b.Org.Settings.Unbounded == tenant.UnboundedAllow || polls(b.RawPath()) {
+	if !unmeasured || b.Target.Req.Req.Method != http.MethodPost || b.Target.Req.Org.Settings.Unbounded == tenant.UnboundedAllow || polls(b.Target.Body.RawPath()) {
 		return nil
 	}
 	return fault.Newf(fault.UnboundedRequest, "model", "%s is priced by images, seconds, characters or pages, and this request does not say how many it asks for while a budget is in force: state it (n, seconds, duration), use the route of the gateway for this operation, or have an admin allow such requests (budget_settings.unbounded: allow)", fault.Clip(b.ModelOf(), 200))
@@ -67,18 +67,18 @@ func polls(escapedPath string) bool {
 
 // sentBody is the client's body as the config of the target changed it.
 func sentBody(b *Bill) []byte {
-	if b.To.Body != nil {
-		return b.To.Body
+	if b.Target.To.Body != nil {
+		return b.Target.To.Body
 	}
-	return b.In
+	return b.Target.Body.In
 }
 
 func (b *Bill) windowOf(model string) int64 {
-	to := &b.To.Target
+	to := &b.Target.To.Target
 	if to.Provider == nil || model == "" {
 		return 0
 	}
-	return inputbound.Window(to.Provider.ID, model, to.PricedAs(b.Base, model))
+	return inputbound.Window(to.Provider.ID, model, to.PricedAs(b.Target.Req.Base, model))
 }
 
 // measureRows reads the rows of the batch that the request creates, and sums them up while a
@@ -94,7 +94,7 @@ func measureRows(b *Bill, budgeted bool) error {
 		return err
 	}
 	var err error
-	if b.rows, err = sum.Rows(); err == nil || b.Org.Settings.Unbounded == tenant.UnboundedAllow {
+	if b.rows, err = sum.Rows(); err == nil || b.Target.Req.Org.Settings.Unbounded == tenant.UnboundedAllow {
 		return nil
 	}
 	if fault.Is(err, fault.UnboundedRequest) {
@@ -113,7 +113,7 @@ func boundOfRows(b *Bill) (sum ledger.Bound, unmeasured bool) {
 			sum.Cost += price.Bound(r.In, r.Out)
 			unmeasured = unmeasured || price.Bound(r.In, r.Out) == 0 && !price.OnlyTools()
 		}
-		sum.Priced = sum.Priced && (known || b.Org.Settings.Unpriced == tenant.UnpricedAllow)
+		sum.Priced = sum.Priced && (known || b.Target.Req.Org.Settings.Unpriced == tenant.UnpricedAllow)
 		sum.Tokens += r.In + r.Out
 		sum.Assumed = sum.Assumed || r.Assumed
 	}

@@ -26,19 +26,19 @@ func (b *Bill) HoldUntilBooked(id string, d time.Duration) {
 	if id == "" || len(id) > kept.MaxID || !b.Purse.Holds() {
 		return
 	}
-	held, err := b.Purse.Hold(b.Base, b.Start.Add(d))
+	held, err := b.Purse.Hold(b.Target.Req.Base, b.Target.Req.Start.Add(d))
 	if err != nil {
-		b.Fail("hold a reservation", err) // repair books it at its bound, earlier
+		b.Target.Req.Fail("hold a reservation", err) // repair books it at its bound, earlier
 	}
 	if len(held) == 0 {
 		return
 	}
 	raw, err := json.Marshal(held)
 	if err == nil {
-		err = b.Bookings().Hold(id, raw)
+		err = b.Target.Bookings().Hold(id, raw)
 	}
 	if err != nil {
-		b.Fail("store a held reservation", err)
+		b.Target.Req.Fail("store a held reservation", err)
 	}
 }
 
@@ -59,16 +59,16 @@ func (b *Bill) ClaimedByOther(id string) bool {
 // claim reads what is held before it claims: if that fails the work is booked by a later
 // request.
 func claim(b *Bill, id string) (first bool, err error) {
-	raw, err := b.Bookings().Held(id)
+	raw, err := b.Target.Bookings().Held(id)
 	var held []ledger.Held
 	if err == nil && raw != nil {
 		err = json.Unmarshal(raw, &held)
 	}
 	if err != nil {
-		b.Fail("read a held reservation", err)
+		b.Target.Req.Fail("read a held reservation", err)
 		return false, err
 	}
-	if first, err = b.Bookings().Claim(id); first {
+	if first, err = b.Target.Bookings().Claim(id); first {
 		b.Purse.Inherit(held)
 	}
 	return first, err

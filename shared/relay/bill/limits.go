@@ -16,7 +16,7 @@ func (b *Bill) CountRequest() error {
 	if err := b.ReadPolicies(); err != nil {
 		return err
 	}
-	return b.Purse.CountRequest(b.Ctx, b.Ledger, b.Who.KeyID, append([]*ledger.Subject{b.Who.Subject, b.WS.Subject}, b.early...)...)
+	return b.Purse.CountRequest(b.Target.Req.Ctx, b.Ledger, b.Target.Req.Who.KeyID, append([]*ledger.Subject{b.Target.Req.Who.Subject, b.Target.Req.WS.Subject}, b.early...)...)
 }
 
 // CountCall is CountRequest for a protocol that asks no model. Rates of tokens take what
@@ -25,16 +25,16 @@ func (b *Bill) CountCall() error {
 	if err := b.CountRequest(); err != nil {
 		return err
 	}
-	return b.Purse.ReserveTokens(b.Ctx, came.Tokens(len(b.In)))
+	return b.Purse.ReserveTokens(b.Target.Req.Ctx, came.Tokens(len(b.Target.Body.In)))
 }
 
 // CountTool is CountCall for a call of a tool, which policies of tools count, too.
 func (b *Bill) CountTool(server, tool string) error {
-	set, err := policed.Load(b.Ctx, b.View, b.Who.Scope)
+	set, err := policed.Load(b.Target.Req.Ctx, b.Target.Req.View, b.Target.Req.Who.Scope)
 	if err != nil {
 		return err
 	}
-	if err := b.Purse.CountRequest(b.Ctx, b.Ledger, b.Who.KeyID, append([]*ledger.Subject{b.Who.Subject, b.WS.Subject}, set.Tools(func(key string) []string {
+	if err := b.Purse.CountRequest(b.Target.Req.Ctx, b.Ledger, b.Target.Req.Who.KeyID, append([]*ledger.Subject{b.Target.Req.Who.Subject, b.Target.Req.WS.Subject}, set.Tools(func(key string) []string {
 		switch key {
 		case "mcp_server":
 			return []string{server}
@@ -45,7 +45,7 @@ func (b *Bill) CountTool(server, tool string) error {
 	})...)...); err != nil {
 		return err
 	}
-	return b.Purse.ReserveTokens(b.Ctx, came.Tokens(len(b.In)))
+	return b.Purse.ReserveTokens(b.Target.Req.Ctx, came.Tokens(len(b.Target.Body.In)))
 }
 
 // LimitTarget checks the limits of the target and reserves money once per
@@ -53,14 +53,14 @@ func (b *Bill) CountTool(server, tool string) error {
 func (b *Bill) LimitTarget() error {
 	before := b.Purse.Counted()
 	rates := b.LimitsOfTarget()
-	if b.Settles() {
+	if b.Target.Req.Settles() {
 		return nil // it was counted when the work was begun
 	}
-	if b.Route.Shape == routes.Socket && b.Route.Free {
+	if b.Target.Req.Route.Shape == routes.Socket && b.Target.Req.Route.Free {
 		return hasMoney(b) // its responses are counted and reserved for, one by one
 	}
-	err := b.Purse.CountTarget(b.Ctx, b.Ledger, b.Who.KeyID, rates)
-	if err == nil && !b.Route.Free && !b.CostsNothing() {
+	err := b.Purse.CountTarget(b.Target.Req.Ctx, b.Ledger, b.Target.Req.Who.KeyID, rates)
+	if err == nil && !b.Target.Req.Route.Free && !b.Target.CostsNothing() {
 		own, its := b.Budgeted()
 		budgeted := len(own)+len(its) > 0
 		switch {
@@ -75,12 +75,12 @@ func (b *Bill) LimitTarget() error {
 				err = measuredUnits(b, unmeasured)
 			}
 			if err == nil {
-				err = b.Purse.Reserve(b.Ctx, b.Base, b.Ledger, b.ULID, own, its, bound)
+				err = b.Purse.Reserve(b.Target.Req.Ctx, b.Target.Req.Base, b.Ledger, b.Target.Req.ULID, own, its, bound)
 			}
 		}
 	}
 	if err != nil {
-		b.Purse.GiveBack(b.Base, before)
+		b.Purse.GiveBack(b.Target.Req.Base, before)
 	} else {
 		b.counted = append(b.counted, rates...)
 	}
@@ -96,17 +96,17 @@ func hasMoney(b *Bill) error {
 		return nil
 	}
 	for _, s := range budgets {
-		if err := b.Ledger.CheckExhausted(b.Ctx, s); err != nil {
+		if err := b.Ledger.CheckExhausted(b.Target.Req.Ctx, s); err != nil {
 			return err
 		}
 	}
 	least := b.BoundOf()
-	least.Assumed = b.Wanted.Most.N(pricing.Seconds) == 0 // time is reserved for as a whole
-	r, err := b.Ledger.Reserve(b.Ctx, b.ULID, budgets, least)
+	least.Assumed = b.Target.Wanted.Most.N(pricing.Seconds) == 0 // time is reserved for as a whole
+	r, err := b.Ledger.Reserve(b.Target.Req.Ctx, b.Target.Req.ULID, budgets, least)
 	if err != nil {
 		return err
 	}
-	return r.Release(b.Base)
+	return r.Release(b.Target.Req.Base)
 }
 
 // CoverAgain raises the reservations so that they cover one more attempt at the target,
@@ -116,7 +116,7 @@ func (b *Bill) CoverAgain() error {
 	if !b.Purse.Short() {
 		return nil
 	}
-	return b.Purse.CoverAgain(b.Ctx, b.BoundOf())
+	return b.Purse.CoverAgain(b.Target.Req.Ctx, b.BoundOf())
 }
 
 // Spend charges the budgets what the request cost, although it has reserved nothing itself.
@@ -126,11 +126,11 @@ func (b *Bill) Spend() {
 		return
 	}
 	own, its := b.Budgeted()
-	b.Purse.Spend(b.Base, b.Ledger, b.ULID, own, its)
+	b.Purse.Spend(b.Target.Req.Base, b.Ledger, b.Target.Req.ULID, own, its)
 }
 
 // Budgeted are the subjects with a budget in force: the caller's own, with those of
 // policies, and the target's.
 func (b *Bill) Budgeted() (own, its []*ledger.Subject) {
-	return purse.Budgeted(append([]*ledger.Subject{b.Who.Subject, b.WS.Subject}, b.early...)...), purse.Budgeted(b.To.Subjects...)
+	return purse.Budgeted(append([]*ledger.Subject{b.Target.Req.Who.Subject, b.Target.Req.WS.Subject}, b.early...)...), purse.Budgeted(b.Target.To.Subjects...)
 }

@@ -22,7 +22,7 @@ type Ruled struct {
 // ReadPolicies finds what policies say of the request before it is routed.
 func (b *Bill) ReadPolicies() error {
 	var err error
-	if b.policies, err = policed.Load(b.Ctx, b.View, b.Who.Scope); err != nil || b.policies.Empty() {
+	if b.policies, err = policed.Load(b.Target.Req.Ctx, b.Target.Req.View, b.Target.Req.Who.Scope); err != nil || b.policies.Empty() {
 		return err
 	}
 	b.early = b.policies.Early(b.fact)
@@ -39,28 +39,28 @@ func (b *Bill) fact(key string) []string {
 	}
 	switch key {
 	case "api_key":
-		return one(b.Who.KeyID)
+		return one(b.Target.Req.Who.KeyID)
 	case "workspace_id":
-		return one(b.Who.Scope.Workspace)
+		return one(b.Target.Req.Who.Scope.Workspace)
 	case "organisation_id":
-		return one(b.Who.Scope.Org)
+		return one(b.Target.Req.Who.Scope.Org)
 	case "config":
-		return one(b.Config.Slug)
+		return one(b.Target.Plan.Config.Slug)
 	case "prompt":
-		if b.Filled != nil {
-			return one(b.Filled.Slug)
+		if b.Target.Body.Filled != nil {
+			return one(b.Target.Body.Filled.Slug)
 		}
 	case "endpoint_type":
-		return one(b.Route.Endpoint)
+		return one(b.Target.Req.Route.Endpoint)
 	case "virtual_key":
-		return one(b.To.Names.Slug)
+		return one(b.Target.To.Names.Slug)
 	case "provider":
-		return one(b.To.Names.Provider)
+		return one(b.Target.To.Names.Provider)
 	case "model":
 		return namesOfModel(b)
 	default:
 		if name, ok := strings.CutPrefix(key, "metadata."); ok {
-			return one(b.Metadata[name])
+			return one(b.Target.Body.Metadata[name])
 		}
 	}
 	return nil
@@ -69,14 +69,14 @@ func (b *Bill) fact(key string) []string {
 // namesOfModel are @provider/model, by the saved provider and by its maker: of the
 // model that was asked for, where the request names one.
 func namesOfModel(b *Bill) (names []string) {
-	model := b.Model
+	model := b.Target.Body.Model
 	if model == "" {
-		model = b.To.Model
+		model = b.Target.To.Model
 	}
 	if model == "" {
 		return nil
 	}
-	for _, provider := range [...]string{b.To.Names.Slug, b.To.Names.Provider} {
+	for _, provider := range [...]string{b.Target.To.Names.Slug, b.Target.To.Names.Provider} {
 		if provider != "" {
 			names = append(names, "@"+provider+"/"+model)
 		}
@@ -87,7 +87,7 @@ func namesOfModel(b *Bill) (names []string) {
 // LimitsOfTarget gives the target its policies, and returns those rates that the request
 // was not counted by yet.
 func (b *Bill) LimitsOfTarget() (rates []*ledger.Subject) {
-	rates = b.To.Subjects
+	rates = b.Target.To.Subjects
 	if b.policies.Empty() {
 		return rates
 	}
@@ -96,7 +96,7 @@ func (b *Bill) LimitsOfTarget() (rates []*ledger.Subject) {
 		return rates
 	}
 	own := rates[:len(rates):len(rates)]
-	rates, b.To.Subjects = own, append(own, late...)
+	rates, b.Target.To.Subjects = own, append(own, late...)
 	for _, s := range late {
 		if !slices.Contains(b.counted, s) {
 			rates = append(rates, s)
@@ -132,5 +132,5 @@ func (b *Bill) CountHit() error {
 	}
 	b.LimitsOfTarget()
 	own, its := b.Budgeted()
-	return b.Purse.CountHit(b.Base, b.Ledger, b.ULID, own, its)
+	return b.Purse.CountHit(b.Target.Req.Base, b.Ledger, b.Target.Req.ULID, own, its)
 }

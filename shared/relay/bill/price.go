@@ -40,17 +40,17 @@ func (h *Heard) AsPriced(m chat.Meter) {
 
 // HeardModel is the model that answered, as it calls itself, else the one that was
 // asked.
-func (b *Bill) HeardModel() string { return cmp.Or(b.Heard.Model, b.To.Names.Model) }
+func (b *Bill) HeardModel() string { return cmp.Or(b.Heard.Model, b.Target.To.Names.Model) }
 
 // ModelOf is the model that an answer is charged as.
-func (b *Bill) ModelOf() string { return cmp.Or(b.Heard.Priced, b.To.Model) }
+func (b *Bill) ModelOf() string { return cmp.Or(b.Heard.Priced, b.Target.To.Model) }
 
 // Charge counts the usage of the answering attempt and prices it, and what further
 // models used on the same bill.
 func (b *Bill) Charge(u pricing.Usage) {
 	u = plausible(b, u)
-	price, known := b.priceOf(b.ModelOf(), priceOptions(b, u.InputTokens(), cmp.Or(b.Heard.Mode, b.Heard.Served.Mode, b.Wanted.Mode)), true)
-	u = price.CountPixels(u, pricing.ImageSizes{Pixels: b.Heard.Pixels, Read: b.Heard.Sized, Each: b.Wanted.Pixels, Steps: b.Wanted.Steps})
+	price, known := b.priceOf(b.ModelOf(), priceOptions(b, u.InputTokens(), cmp.Or(b.Heard.Mode, b.Heard.Served.Mode, b.Target.Wanted.Mode)), true)
+	u = price.CountPixels(u, pricing.ImageSizes{Pixels: b.Heard.Pixels, Read: b.Heard.Sized, Each: b.Target.Wanted.Pixels, Steps: b.Target.Wanted.Steps})
 	b.Purse.Charge(u, price, known)
 	for _, line := range b.Heard.Served.Also {
 		used := plausible(b, line.Usage)
@@ -69,7 +69,7 @@ func plausible(b *Bill, u pricing.Usage) pricing.Usage {
 	if limited := u.Limit(pricing.Usage{}); !limited.Limited || u.Limited {
 		return limited
 	}
-	most := b.Wanted.Most
+	most := b.Target.Wanted.Most
 	in, out := tokenBound(b)
 	if out == 0 {
 		out = routes.DefaultReserveOutput
@@ -77,7 +77,7 @@ func plausible(b *Bill, u pricing.Usage) pricing.Usage {
 	most.Set(pricing.Input, in)
 	most.Set(pricing.Output, out)
 	limited := u.Limit(most)
-	b.Fail("usage of a provider", fmt.Errorf("%s reported %d tokens in and %d out, which no request can use; %d and %d are charged",
+	b.Target.Req.Fail("usage of a provider", fmt.Errorf("%s reported %d tokens in and %d out, which no request can use; %d and %d are charged",
 		b.HeardModel(), u.Bounded().InputTokens(), u.Bounded().OutputTokens(), limited.InputTokens(), limited.OutputTokens()))
 	return limited
 }
@@ -87,31 +87,31 @@ func plausible(b *Bill, u pricing.Usage) pricing.Usage {
 // hosts may name a model otherwise than the list.
 func priceOfLine(b *Bill, line chat.Line, inputTokens int64) (pricing.Price, bool) {
 	mode := cmp.Or(b.Heard.Mode, line.Mode)
-	if line.Model != b.To.Names.Model {
+	if line.Model != b.Target.To.Names.Model {
 		price, known := b.priceOf(line.Model, priceOptions(b, inputTokens, mode), false)
 		if known || line.Model != b.Heard.Model {
 			return price, known
 		}
 	}
-	return b.priceOf(b.ModelOf(), priceOptions(b, inputTokens, cmp.Or(mode, b.Wanted.Mode)), true)
+	return b.priceOf(b.ModelOf(), priceOptions(b, inputTokens, cmp.Or(mode, b.Target.Wanted.Mode)), true)
 }
 
 // priceOptions are the facts of the request that prices depend on.
 func priceOptions(b *Bill, inputTokens int64, mode string) pricing.Options {
 	s := &b.Heard.Served
-	return pricing.Options{ContextTokens: inputTokens, Region: cmp.Or(s.Region, b.To.Region()), Quality: b.Wanted.Quality, Size: b.Wanted.Size, Mode: mode, SearchContext: s.SearchContext}
+	return pricing.Options{ContextTokens: inputTokens, Region: cmp.Or(s.Region, b.Target.To.Region()), Quality: b.Target.Wanted.Quality, Size: b.Target.Wanted.Size, Mode: mode, SearchContext: s.SearchContext}
 }
 
 // priceOf finds what a model of the target costs. named: the model may go by the name
 // that it gave itself, too.
 func (b *Bill) priceOf(model string, o pricing.Options, named bool) (pricing.Price, bool) {
-	if b.To.Target.Provider == nil {
+	if b.Target.To.Target.Provider == nil {
 		return pricing.Price{}, false
 	}
-	at := saved.Prices{Book: b.Book, By: b.Org.Prices(), Of: b.To.Target.Provider.ID, Saved: b.To.Saved}
+	at := saved.Prices{Book: b.Book, By: b.Target.Req.Org.Prices(), Of: b.Target.To.Target.Provider.ID, Saved: b.Target.To.Saved}
 	name, p, ok := at.Find(model, o)
 	if !ok {
-		if as := b.To.Target.PricedAs(b.Base, name); as != name {
+		if as := b.Target.To.Target.PricedAs(b.Target.Req.Base, name); as != name {
 			p, ok = at.Listed(as, o)
 		}
 	}
@@ -128,16 +128,16 @@ const tokensOfAnImage = 4000
 // tokenBound returns the most tokens that the request can use at this target, as far as its
 // body tells. A token is at least one byte of the body.
 func tokenBound(b *Bill) (in, out int64) {
-	in = int64(max(len(b.In), len(b.To.Body)))
-	if b.Form != nil {
-		in = b.Form.Text()
+	in = int64(max(len(b.Target.Body.In), len(b.Target.To.Body)))
+	if b.Target.Body.Form != nil {
+		in = b.Target.Body.Form.Text()
 	} else if in == 0 {
-		in = max(b.Req.ContentLength, 0)
+		in = max(b.Target.Req.Req.ContentLength, 0)
 	}
-	in += int64(bytes.Count(b.In, []byte(`"image_url"`))+bytes.Count(b.In, []byte(`"image"`))) * tokensOfAnImage
-	in = max(in, b.InBound, b.hidden)
+	in += int64(bytes.Count(b.Target.Body.In, []byte(`"image_url"`))+bytes.Count(b.Target.Body.In, []byte(`"image"`))) * tokensOfAnImage
+	in = max(in, b.Target.InBound, b.hidden)
 	in += b.Fetched.Documents // what was fetched stands in no body of the client
-	return in, b.OutBound
+	return in, b.Target.OutBound
 }
 
 // BoundOf returns the most that the request can cost at this target.
@@ -153,15 +153,15 @@ func boundOf(b *Bill) (most ledger.Bound, unmeasured bool) {
 		return boundOfRows(b)
 	}
 	in, out := tokenBound(b)
-	price, known := b.priceOf(b.ModelOf(), priceOptions(b, in, b.Wanted.Mode), true)
-	most = ledger.Bound{Tokens: in + out, Priced: known, Assumed: b.OutAssumed, Rerouted: b.rerouted}
+	price, known := b.priceOf(b.ModelOf(), priceOptions(b, in, b.Target.Wanted.Mode), true)
+	most = ledger.Bound{Tokens: in + out, Priced: known, Assumed: b.Target.OutAssumed, Rerouted: b.rerouted}
 	if known {
-		most.Cost = price.Bound(in, out) + price.Cost(price.BoundOfPixels(b.Wanted.Most, b.Wanted.Steps))
-		if b.Wanted.Mode != "" { // the provider may serve it as a standard one
+		most.Cost = price.Bound(in, out) + price.Cost(price.BoundOfPixels(b.Target.Wanted.Most, b.Target.Wanted.Steps))
+		if b.Target.Wanted.Mode != "" { // the provider may serve it as a standard one
 			plain, _ := b.priceOf(b.ModelOf(), priceOptions(b, in, pricing.Standard), true)
-			most.Cost = max(most.Cost, plain.Bound(in, out)+plain.Cost(plain.BoundOfPixels(b.Wanted.Most, b.Wanted.Steps)))
+			most.Cost = max(most.Cost, plain.Bound(in, out)+plain.Cost(plain.BoundOfPixels(b.Target.Wanted.Most, b.Target.Wanted.Steps)))
 		}
-		switch units := price.Measures(b.Wanted.Most); {
+		switch units := price.Measures(b.Target.Wanted.Most); {
 		case price.Bound(in, out) > 0 || price.Free():
 		case units: // tokens cost nothing, and their number is no guess that admits it
 			most.Tokens, most.Assumed = in, false
@@ -169,7 +169,7 @@ func boundOf(b *Bill) (most ledger.Bound, unmeasured bool) {
 			most.Cost = 1 // of units that the request does not state: an exhausted budget refuses it
 			unmeasured = !price.OnlyTools() || b.hidden > int64(len(sentBody(b)))
 		}
-	} else if b.Org.Settings.Unpriced == "allow" || b.Transcribes { // what transcribes is named later
+	} else if b.Target.Req.Org.Settings.Unpriced == "allow" || b.Target.Body.Transcribes { // what transcribes is named later
 		most.Priced = true
 	}
 	return most, unmeasured

@@ -13,19 +13,19 @@ func NoteTurn(b *Bill, m chat.Meter) {
 		return
 	}
 	tokens := max(m.Usage.TotalTokens(), m.ReportedTotal)
-	if err := b.Bookings().NoteTurn(m.ID, kept.Turn{Asked: b.To.Model, Answered: m.Model, Tokens: tokens}); err != nil {
-		b.Fail("note a turn", err)
+	if err := b.Target.Bookings().NoteTurn(m.ID, kept.Turn{Asked: b.Target.To.Model, Answered: m.Model, Tokens: tokens}); err != nil {
+		b.Target.Req.Fail("note a turn", err)
 	}
 }
 
 // seenTurn returns what NoteTurn has stored about an id, if the same model continues it.
 func seenTurn(b *Bill, id string) (tokens int64, ok bool) {
-	t, ok, err := b.Bookings().Turn(id)
+	t, ok, err := b.Target.Bookings().Turn(id)
 	if err != nil {
-		b.Fail("read a turn", err)
+		b.Target.Req.Fail("read a turn", err)
 		return 0, false
 	}
-	if !ok || !t.Of(b.ModelOf()) && !t.Of(b.To.Model) {
+	if !ok || !t.Of(b.ModelOf()) && !t.Of(b.Target.To.Model) {
 		return 0, false
 	}
 	return t.Tokens, true

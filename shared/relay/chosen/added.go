@@ -40,7 +40,7 @@ var addedWords = [...]struct {
 
 // adds tells which members the body for the target holds that the client did not write.
 func (tg *Target) adds() (a added) {
-	if tg.Route.Client == nil || tg.To.Dialect == nil {
+	if tg.Req.Route.Client == nil || tg.To.Dialect == nil {
 		return 0
 	}
 	if tg.Stream && !tg.WantUsage && tg.To.AsksUsage() {
@@ -86,7 +86,7 @@ func (tg *Target) RefusedAdded(f *fault.Fault) (refused added) {
 		return route
 	}
 	told := chat.ProviderErrorOf(f)
-	if tg.Route.Client == nil || told == nil || told.Status != http.StatusBadRequest && told.Status != http.StatusUnprocessableEntity {
+	if tg.Req.Route.Client == nil || told == nil || told.Status != http.StatusBadRequest && told.Status != http.StatusUnprocessableEntity {
 		return 0
 	}
 	ours := tg.adds() &^ tg.To.leaves
@@ -110,7 +110,7 @@ func (tg *Target) LeaveOut(refused added) {
 // LearnRefused remembers what the target's host has refused.
 func (tg *Target) LearnRefused(refused added) {
 	if refused = refused.lasting(); refused != 0 {
-		tg.Means.plainer.learn(tg.To.hostModel(), refused, tg.Now())
+		tg.Means.plainer.learn(tg.To.hostModel(), refused, tg.Req.Now())
 	}
 }
 

@@ -19,30 +19,30 @@ import (
 
 // named takes the model from the path of a passed-through request, whatever its body says.
 func (ch *Chooser) named(p *provider.Provider) error {
-	if ch.Route.Shape != routes.Raw {
+	if ch.Target.Req.Route.Shape != routes.Raw {
 		return nil
 	}
-	if model := p.PathModel(ch.RawPath()); model != "" {
-		ch.To.Model = model
+	if model := p.PathModel(ch.Target.Body.RawPath()); model != "" {
+		ch.Target.To.Model = model
 	}
 	return readVideo(ch)
 }
 
 // readVideo reads the model, the length and the size of a video that is ordered by a form.
 func readVideo(ch *Chooser) error {
-	if at := ch.KeptPath(); at.Collection != "videos" || at.ID != "" || ch.Req.Method != http.MethodPost || !ch.Multipart() {
+	if at := ch.Target.Body.KeptPath(); at.Collection != "videos" || at.ID != "" || ch.Target.Req.Req.Method != http.MethodPost || !ch.Target.Body.Multipart() {
 		return nil
 	}
 	f, err := passedForm(ch.Target)
 	if err != nil || f == nil {
 		return err
 	}
-	if model, _ := f.Get("model"); model != "" && ch.To.Model == "" {
-		ch.To.Model = model
+	if model, _ := f.Get("model"); model != "" && ch.Target.To.Model == "" {
+		ch.Target.To.Model = model
 	}
-	inbound.SetUnits(&ch.Own, units.DemandOfForm(ch.RawPath(), f.Get, ch.Req.ContentLength))
+	inbound.SetUnits(&ch.Target.Body.Own, units.DemandOfForm(ch.Target.Body.RawPath(), f.Get, ch.Target.Req.Req.ContentLength))
 	if !f.Whole() {
-		ch.Own.Wanted.Size = "" // it may be behind the files
+		ch.Target.Body.Own.Wanted.Size = "" // it may be behind the files
 	}
 	return nil
 }
@@ -50,29 +50,29 @@ func readVideo(ch *Chooser) error {
 // hidden reports whether the request may name a model that cannot be read here: behind the
 // files of a form, or in the rows of a batch.
 func (ch *Chooser) hidden() bool {
-	return ch.Route.AnyModel || (ch.To.Model == "" || ch.Form != nil && ch.Form.Nameless) && (ch.Unread || ch.prompted())
+	return ch.Target.Req.Route.AnyModel || (ch.Target.To.Model == "" || ch.Target.Body.Form != nil && ch.Target.Body.Form.Nameless) && (ch.Target.Body.Unread || ch.prompted())
 }
 
 // mayCall checks the models that the request names against those that the settings allow.
 func (ch *Chooser) mayCall(p *provider.Provider) error {
-	if len(ch.Org.Settings.AllowedModels) == 0 {
+	if len(ch.Target.Req.Org.Settings.AllowedModels) == 0 {
 		return nil
 	}
-	if ch.hidden() && !(ch.Route.Shape == routes.Raw && ch.Multipart()) {
+	if ch.hidden() && !(ch.Target.Req.Route.Shape == routes.Raw && ch.Target.Body.Multipart()) {
 		return fault.New(fault.ModelNotAllowed, "model", "The settings allow some models only, and the model of this body cannot be read; send it as plain JSON, and not as rows of a batch")
 	}
-	if err := ch.MayCall(p, ch.To.Model); err != nil {
+	if err := ch.Target.MayCall(p, ch.Target.To.Model); err != nil {
 		return err
 	}
 	switch {
-	case ch.Route.Shape == routes.Raw:
+	case ch.Target.Req.Route.Shape == routes.Raw:
 		return mayCallPassed(ch, p)
-	case ch.Form != nil && !ch.Route.NoModel:
-		return mayCallInForm(ch, p, ch.Form, true)
-	case ch.Form != nil || ch.Unread:
+	case ch.Target.Body.Form != nil && !ch.Target.Req.Route.NoModel:
+		return mayCallInForm(ch, p, ch.Target.Body.Form, true)
+	case ch.Target.Body.Form != nil || ch.Target.Body.Unread:
 		return nil // an upload, or a body whose model is that of the address
 	}
-	return ch.mayCallAll(p, ch.In)
+	return ch.mayCallAll(p, ch.Target.Body.In)
 }
 
 // mayCallPassed checks the models that a passed-through request names: in its address, its
@@ -80,27 +80,27 @@ func (ch *Chooser) mayCall(p *provider.Provider) error {
 // reads it: a query parameter, or a member below the body that the provider ignores, does not
 // name the model of the request.
 func mayCallPassed(ch *Chooser, p *provider.Provider) error {
-	for _, model := range queryModels(ch.Req.URL.Query()) {
-		if err := ch.MayCall(p, model); err != nil {
+	for _, model := range queryModels(ch.Target.Req.Req.URL.Query()) {
+		if err := ch.Target.MayCall(p, model); err != nil {
 			return err
 		}
 	}
-	models := []string{ch.To.Model}
-	if p.PathModel(ch.RawPath()) == "" {
-		models = append(models, pathModels(ch.RawPath())...)
+	models := []string{ch.Target.To.Model}
+	if p.PathModel(ch.Target.Body.RawPath()) == "" {
+		models = append(models, pathModels(ch.Target.Body.RawPath())...)
 	}
-	if leaf := ch.To.Leaf; leaf.Model == "" && len(ch.In) > 0 { // not what a config has put in its place
-		models = append(models, ch.Model, leaf.DefaultModel)
+	if leaf := ch.Target.To.Leaf; leaf.Model == "" && len(ch.Target.Body.In) > 0 { // not what a config has put in its place
+		models = append(models, ch.Target.Body.Model, leaf.DefaultModel)
 	}
 	named := false
 	for _, model := range models {
-		if err := ch.MayCall(p, model); err != nil {
+		if err := ch.Target.MayCall(p, model); err != nil {
 			return err
 		}
 		named = named || model != ""
 	}
-	switch kind := strings.ToLower(asked.One(ch.Req.Header, "Content-Type")); {
-	case ch.Multipart():
+	switch kind := strings.ToLower(asked.One(ch.Target.Req.Req.Header, "Content-Type")); {
+	case ch.Target.Body.Multipart():
 		f, err := passedForm(ch.Target)
 		if err != nil {
 			return err
@@ -111,25 +111,25 @@ func mayCallPassed(ch *Chooser, p *provider.Provider) error {
 			}
 			named = named || len(modelsInForm(f)) > 0
 		}
-	case ch.Unread && !isMedia(kind):
+	case ch.Target.Body.Unread && !isMedia(kind):
 		return fault.New(fault.ModelNotAllowed, "content-type", "The settings allow some models only, and the models of this body cannot be read; send it as plain JSON")
-	case len(ch.In) > 0 && !ch.Unread:
-		others, err := otherModels(ch.In)
+	case len(ch.Target.Body.In) > 0 && !ch.Target.Body.Unread:
+		others, err := otherModels(ch.Target.Body.In)
 		if err != nil {
 			return err
 		}
 		if err := mayCallEach(ch, p, others); err != nil {
 			return err
 		}
-		named = named || slices.ContainsFunc(others, func(r reference.Reference) bool { return namesBelow(ch.RawPath(), p.ID, r.Field) })
+		named = named || slices.ContainsFunc(others, func(r reference.Reference) bool { return namesBelow(ch.Target.Body.RawPath(), p.ID, r.Field) })
 	}
-	if field := RowsFile(ch.RawPath(), ch.In); field != "" {
+	if field := RowsFile(ch.Target.Body.RawPath(), ch.Target.Body.In); field != "" {
 		return fault.Newf(fault.ModelNotAllowed, field, "The settings allow some models only, and the models of rows in a file cannot be read")
 	}
-	if !mayRunModel(ch.Req.Method, ch.RawPath(), ch.KeptPath(), p) {
+	if !mayRunModel(ch.Target.Req.Req.Method, ch.Target.Body.RawPath(), ch.Target.Body.KeptPath(), p) {
 		return nil
 	}
-	if p.PathModel(ch.RawPath()) == "" && !readsBodyModel(ch.RawPath()) {
+	if p.PathModel(ch.Target.Body.RawPath()) == "" && !readsBodyModel(ch.Target.Body.RawPath()) {
 		return fault.New(fault.ModelNotAllowed, "path", "The settings allow some models only, and it is not known where a request to this path names its model; use the gateway's route for this operation")
 	}
 	if !named {
@@ -188,7 +188,7 @@ func mayCallInForm(ch *Chooser, p *provider.Provider, f *form.Form, replaced boo
 	if err := mayCallEach(ch, p, named); err != nil {
 		return err
 	}
-	if at := ch.KeptPath(); !at.TakesUploads() || at.Evasive {
+	if at := ch.Target.Body.KeptPath(); !at.TakesUploads() || at.Evasive {
 		if field := modelFile(f); field != "" {
 			return fault.Newf(fault.ModelNotAllowed, field, "The settings allow some models only, and %s is a file; send it as a field of text", field)
 		}
@@ -251,7 +251,7 @@ func pathModels(escapedPath string) (models []string) {
 // mayCallAll checks every model that a body names against those that the settings allow:
 // of fallbacks, of tools, of rows.
 func (ch *Chooser) mayCallAll(p *provider.Provider, body []byte) error {
-	if len(ch.Org.Settings.AllowedModels) == 0 || len(body) == 0 {
+	if len(ch.Target.Req.Org.Settings.AllowedModels) == 0 || len(body) == 0 {
 		return nil
 	}
 	others, err := otherModels(body)
@@ -263,7 +263,7 @@ func (ch *Chooser) mayCallAll(p *provider.Provider, body []byte) error {
 
 func mayCallEach(ch *Chooser, p *provider.Provider, named []reference.Reference) error {
 	for _, r := range named {
-		if err := ch.MayCall(p, r.ID); err != nil {
+		if err := ch.Target.MayCall(p, r.ID); err != nil {
 			f := fault.From(err)
 			return fault.New(f.Code, r.Field, f.Message)
 		}
@@ -301,10 +301,10 @@ const maxTold = 20
 
 // MayCall refuses a model that the settings do not allow; "" is none.
 func (tg *Target) MayCall(p *provider.Provider, model string) error {
-	if model == "" || tg.Org.Settings.AllowsModel(p.ID, model) {
+	if model == "" || tg.Req.Org.Settings.AllowsModel(p.ID, model) {
 		return nil
 	}
-	allowed := tg.Org.Settings.AllowedModels
+	allowed := tg.Req.Org.Settings.AllowedModels
 	told := strings.Join(allowed[:min(maxTold, len(allowed))], ", ")
 	if len(allowed) > maxTold {
 		told += ", ..."

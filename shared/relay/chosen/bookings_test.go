@@ -16,9 +16,9 @@ func TestClaimsStandBelowTheCredential(t *testing.T) {
 		{[]string{"print", "integration"}, []string{"print", "integration"}},
 		{nil, []string{"integration"}},
 	} {
-		o := Bookings{new(Target)}
-		o.Who = new(identity.Principal)
-		o.To.Saved, o.To.Wall = &saved.Provider{IntegrationID: "integration"}, kept.Wall{Places: c.known}
+		o := Bookings{newChooser(nil).Target}
+		o.Target.Req.Who = new(identity.Principal)
+		o.Target.To.Saved, o.Target.To.Wall = &saved.Provider{IntegrationID: "integration"}, kept.Wall{Places: c.known}
 		if _, places := o.places(); !slices.Equal(places, c.want) {
 			t.Errorf("%v, want %v", places, c.want)
 		}

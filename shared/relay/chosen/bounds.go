@@ -8,5 +8,5 @@ func (ch *Chooser) withinBounds(excess []chat.Excess) error {
 	if len(excess) == 0 {
 		return nil
 	}
-	return ch.To.Traits.Room.Within(excess)
+	return ch.Target.To.Traits.Room.Within(excess)
 }

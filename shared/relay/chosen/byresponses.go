@@ -39,16 +39,16 @@ func wantsResponses(h http.Header) bool {
 // byResponses sends a conversation to /responses where its model takes tools with
 // reasoning nowhere else. body is what the target is asked.
 func (ch *Chooser) byResponses(body []byte) {
-	if ch.Route.Client == nil || ch.To.Dialect == nil || ch.To.Op != provider.Chat || ch.To.Dialect.Name() != provider.OpenAIChat {
+	if ch.Target.Req.Route.Client == nil || ch.Target.To.Dialect == nil || ch.Target.To.Op != provider.Chat || ch.Target.To.Dialect.Name() != provider.OpenAIChat {
 		return
 	}
-	asked := wantsResponses(ch.Req.Header) && ch.To.Target.Provider.Serves(provider.ResponsesCreate)
-	when := ch.To.Target.ToolsByResponses(ch.To.Model)
+	asked := wantsResponses(ch.Target.Req.Req.Header) && ch.Target.To.Target.Provider.Serves(provider.ResponsesCreate)
+	when := ch.Target.To.Target.ToolsByResponses(ch.Target.To.Model)
 	if !asked && (when == provider.NeverByResponses || !reasonsWithTools(body, when)) {
 		return
 	}
-	if d := ch.Means.Dialects[provider.OpenAIResponses]; d != nil {
-		ch.To.Dialect, ch.To.Op = d, provider.ResponsesCreate
+	if d := ch.Target.Means.Dialects[provider.OpenAIResponses]; d != nil {
+		ch.Target.To.Dialect, ch.Target.To.Op = d, provider.ResponsesCreate
 	}
 }
 

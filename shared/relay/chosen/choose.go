@@ -19,16 +19,16 @@ func (ch *Chooser) Choose(leaf *route.Leaf) error {
 
 // reach settles where the target is, with which credential, in which shape.
 func (ch *Chooser) reach(leaf *route.Leaf) error {
-	if ch.native != nil {
-		ch.Route = ch.native // the target before spoke its shape
+	if ch.Target.native != nil {
+		ch.Target.Req.Route = ch.Target.native // the target before spoke its shape
 	}
-	ch.To = Choice{Leaf: leaf, Model: ch.Model, lenient: leaf.Lenient, Timeout: leaf.Timeout, Forward: leaf.Forward}
-	ch.To.Names.Option = leaf.Path
-	if ch.Ask.Timeout > 0 {
-		ch.To.Timeout = ch.Ask.Timeout
+	ch.Target.To = Choice{Leaf: leaf, Model: ch.Target.Body.Model, lenient: leaf.Lenient, Timeout: leaf.Timeout, Forward: leaf.Forward}
+	ch.Target.To.Names.Option = leaf.Path
+	if ch.Target.Req.Ask.Timeout > 0 {
+		ch.Target.To.Timeout = ch.Target.Req.Ask.Timeout
 	}
-	if len(ch.Ask.Forward) > 0 {
-		ch.To.Forward = ch.Ask.Forward
+	if len(ch.Target.Req.Ask.Forward) > 0 {
+		ch.Target.To.Forward = ch.Target.Req.Ask.Forward
 	}
 	own, err := ch.fill(leaf)
 	if err != nil {
@@ -36,10 +36,10 @@ func (ch *Chooser) reach(leaf *route.Leaf) error {
 	}
 	slug, model := leaf.Slug, leaf.Model
 	if model != "" {
-		ch.To.Model = model
+		ch.Target.To.Model = model
 	}
 	if slug == "" && leaf.Provider == "" {
-		slug = ch.SlugAskedOr(leaf, own)
+		slug = ch.Target.Plan.SlugAskedOr(leaf, own)
 	}
 	if slug != "" {
 		err = ch.chooseSaved(slug)
@@ -49,21 +49,21 @@ func (ch *Chooser) reach(leaf *route.Leaf) error {
 	if err != nil {
 		return err
 	}
-	if !ch.Rehearsing { // a rehearsal asks no token service and no catalogue
-		ch.To.Target.Signer, ch.To.Target.Trusting = ch.Means.Tokens, ch.Means.Trusting
+	if !ch.Target.Req.Rehearsing { // a rehearsal asks no token service and no catalogue
+		ch.Target.To.Target.Signer, ch.Target.To.Target.Trusting = ch.Target.Means.Tokens, ch.Target.Means.Trusting
 	}
-	ch.To.Names.Provider, ch.To.Names.Model = ch.To.Target.Provider.ID, ch.To.Model
+	ch.Target.To.Names.Provider, ch.Target.To.Names.Model = ch.Target.To.Target.Provider.ID, ch.Target.To.Model
 	return ch.speak()
 }
 
 // chooseSaved uses a saved provider. Its credential goes only to the provider's
 // own address or to the host saved with it.
 func (ch *Chooser) chooseSaved(slug string) error {
-	s, err := saved.Load(ch.Ctx, ch.View, ch.Who.Scope, slug, ch.Start)
+	s, err := saved.Load(ch.Target.Req.Ctx, ch.Target.Req.View, ch.Target.Req.Who.Scope, slug, ch.Target.Req.Start)
 	if err != nil {
 		return err
 	}
-	ch.To.asked = s.Provider
+	ch.Target.To.asked = s.Provider
 	if host, field := ch.hostAsked(); host != "" && !sameHost(host, s.CustomHost) {
 		return storedWithAddress(field)
 	}
@@ -73,53 +73,53 @@ func (ch *Chooser) chooseSaved(slug string) error {
 	if err := ch.mayCall(s.Provider); err != nil {
 		return err
 	}
-	if ch.To.Model != "" {
-		if err := s.Allows(ch.To.Model); err != nil {
+	if ch.Target.To.Model != "" {
+		if err := s.Allows(ch.Target.To.Model); err != nil {
 			return err
 		}
 	} else if ch.hidden() && s.Integration.Restricts() {
 		return fault.Newf(fault.ModelNotAllowed, "model", "The provider @%s serves some models only, and the model of this body cannot be read; send it as plain JSON", s.Slug)
 	}
-	if err := ch.mayPass(s.Provider, true); err != nil {
+	if err := ch.Wall.mayPass(s.Provider, true); err != nil {
 		return err
 	}
-	opened := s.Ready(ch.Start)
+	opened := s.Ready(ch.Target.Req.Start)
 	if opened == nil {
-		if opened, err = s.Open(ch.Ctx, ch.opening()); err != nil {
+		if opened, err = s.Open(ch.Target.Req.Ctx, ch.Target.opening()); err != nil {
 			return err
 		}
 	}
 	cred := opened.Credential
-	ch.raise(s, opened)
-	if err := ch.mayUse(); err != nil {
+	ch.Wall.raise(s, opened)
+	if err := ch.Wall.mayUse(); err != nil {
 		return err
 	}
 	if err := ch.staysPut(s, cred); err != nil {
 		return err
 	}
-	ch.To.Saved, ch.To.Subjects = s, s.Subjects
-	ch.To.Target = provider.Target{Provider: s.Provider, Saved: true, Credential: *cred, CustomHost: s.CustomHost, CustomHeaders: s.CustomHeaders}
-	if m := s.Model(ch.To.Model); m != nil && m.Configurations != nil {
+	ch.Target.To.Saved, ch.Target.To.Subjects = s, s.Subjects
+	ch.Target.To.Target = provider.Target{Provider: s.Provider, Saved: true, Credential: *cred, CustomHost: s.CustomHost, CustomHeaders: s.CustomHeaders}
+	if m := s.Model(ch.Target.To.Model); m != nil && m.Configurations != nil {
 		if m.Configurations.CustomHost != "" {
-			ch.To.Target.CustomHost = m.Configurations.CustomHost
+			ch.Target.To.Target.CustomHost = m.Configurations.CustomHost
 		}
 		if headers := opened.ModelHeaders[m.Slug]; headers != nil {
-			ch.To.Target.CustomHeaders = headers
+			ch.Target.To.Target.CustomHeaders = headers
 		}
 	}
-	ch.To.Names.Slug, ch.To.Names.Integration = s.Slug, s.IntegrationID
+	ch.Target.To.Names.Slug, ch.Target.To.Names.Integration = s.Slug, s.IntegrationID
 	return nil
 }
 
 // opening is what saved credentials are opened with.
 func (tg *Target) opening() *saved.Means {
-	return &saved.Means{Sealer: tg.Means.Sealer, Secrets: tg.Means.Secrets, View: tg.View, Scope: tg.Who.Scope, Now: tg.Start, Rehearsing: tg.Rehearsing}
+	return &saved.Means{Sealer: tg.Means.Sealer, Secrets: tg.Means.Secrets, View: tg.Req.View, Scope: tg.Req.Who.Scope, Now: tg.Req.Start, Rehearsing: tg.Req.Rehearsing}
 }
 
 // CredentialRefused says that the target's provider did not take its credential.
 func (tg *Target) CredentialRefused() {
-	if tg.To.Saved != nil && !tg.Rehearsing {
-		tg.To.Saved.Refused(tg.Ctx, tg.opening())
+	if tg.To.Saved != nil && !tg.Req.Rehearsing {
+		tg.To.Saved.Refused(tg.Req.Ctx, tg.opening())
 	}
 }
 
@@ -129,10 +129,10 @@ func (ch *Chooser) chooseDirect(leaf *route.Leaf) error {
 	name := leaf.Provider
 	inline := name == ""
 	if inline {
-		name = ch.Ask.Provider
+		name = ch.Target.Req.Ask.Provider
 	}
 	if name == "" {
-		if f := withheldAnyway(ch.Route.Shape, ch.RawPath); f != nil {
+		if f := withheldAnyway(ch.Target.Req.Route.Shape, ch.Target.Body.RawPath); f != nil {
 			return f
 		}
 		return fault.New(fault.MissingProvider, "x-gateway-provider", "Either x-gateway-config or x-gateway-provider header is required; or name a saved provider in the model as @slug/model")
@@ -141,8 +141,8 @@ func (ch *Chooser) chooseDirect(leaf *route.Leaf) error {
 	if !ok {
 		return fault.Newf(fault.UnknownProvider, "x-gateway-provider", "Invalid provider passed: %q is not a provider of this gateway", fault.Clip(name, 300))
 	}
-	if inline && ch.BlocksInline() {
-		return ch.Blocked(fault.InlineProviderBlocked, "x-gateway-provider", "a provider name")
+	if inline && ch.Target.Req.BlocksInline() {
+		return ch.Target.Req.Blocked(fault.InlineProviderBlocked, "x-gateway-provider", "a provider name")
 	}
 	if err := ch.named(p); err != nil {
 		return err
@@ -155,8 +155,8 @@ func (ch *Chooser) chooseDirect(leaf *route.Leaf) error {
 	if leaf.APIKey != "" || !inline {
 		cred = provider.CredentialFromConfig(p, leaf.APIKey, leaf.Fields)
 	}
-	saved := ch.Config.ID != "" && (leaf.APIKey != "" || !inline) && p.Holds(leaf.APIKey, leaf.Fields)
-	if err := ch.mayPass(p, saved); err != nil {
+	saved := ch.Target.Plan.Config.ID != "" && (leaf.APIKey != "" || !inline) && p.Holds(leaf.APIKey, leaf.Fields)
+	if err := ch.Wall.mayPass(p, saved); err != nil {
 		return err
 	}
 	if saved {
@@ -166,20 +166,20 @@ func (ch *Chooser) chooseDirect(leaf *route.Leaf) error {
 	}
 	if cred.Key == "" {
 		var sent provider.Credential
-		if sent, err = provider.CredentialFromHeaders(p, ch.HeadersForProvider()); err != nil {
+		if sent, err = provider.CredentialFromHeaders(p, ch.Target.Req.HeadersForProvider()); err != nil {
 			return err
 		}
 		cred = cred.Or(sent)
 	}
-	ch.To.Target = provider.Target{Provider: p, Credential: cred, CallerKey: true, Saved: saved}
-	ch.To.Target.CustomHost, _ = ch.hostAsked()
-	if host, field := ch.To.Target.OwnHost(); host != "" {
-		checked, err := ch.Means.Hosts.Check(host, field)
+	ch.Target.To.Target = provider.Target{Provider: p, Credential: cred, CallerKey: true, Saved: saved}
+	ch.Target.To.Target.CustomHost, _ = ch.hostAsked()
+	if host, field := ch.Target.To.Target.OwnHost(); host != "" {
+		checked, err := ch.Target.Means.Hosts.Check(host, field)
 		if err != nil {
 			return err
 		}
-		if ch.To.Target.CustomHost != "" {
-			ch.To.Target.CustomHost = trimSlash(checked)
+		if ch.Target.To.Target.CustomHost != "" {
+			ch.Target.To.Target.CustomHost = trimSlash(checked)
 		}
 	}
 	return nil
@@ -187,79 +187,79 @@ func (ch *Chooser) chooseDirect(leaf *route.Leaf) error {
 
 // speak settles which dialect the target speaks on this route.
 func (ch *Chooser) speak() error {
-	p := ch.To.Target.Provider
+	p := ch.Target.To.Target.Provider
 	switch {
-	case ch.Route.Shape == routes.Raw:
+	case ch.Target.Req.Route.Shape == routes.Raw:
 		return nil
-	case ch.Route.Shape == routes.Listing:
-		ch.To.Op = ch.Route.Operation
+	case ch.Target.Req.Route.Shape == routes.Listing:
+		ch.Target.To.Op = ch.Target.Req.Route.Operation
 		return nil
 	}
 	if err := ch.needsModel(); err != nil {
 		return err
 	}
-	if ch.Route.Client == nil {
+	if ch.Target.Req.Route.Client == nil {
 		return ch.speakOperation()
 	}
-	name, op, ok := ch.To.Target.Speaks(ch.Route.Operation, ch.Route.Client.Name(), ch.To.Model)
-	if ch.Route.Passed() != nil && ok && name == ch.Route.Client.Name() && !(ch.Route.InPath && ch.To.Model != ch.ID) {
+	name, op, ok := ch.Target.To.Target.Speaks(ch.Target.Req.Route.Operation, ch.Target.Req.Route.Client.Name(), ch.Target.To.Model)
+	if ch.Target.Req.Route.Passed() != nil && ok && name == ch.Target.Req.Route.Client.Name() && !(ch.Target.Req.Route.InPath && ch.Target.To.Model != ch.Target.Body.ID) {
 		return ch.pass()
 	}
-	if ch.Route.Streams && ch.Route.Client.Name() == provider.Gemini && ch.Req.URL.Query().Get("alt") != "sse" {
+	if ch.Target.Req.Route.Streams && ch.Target.Req.Route.Client.Name() == provider.Gemini && ch.Target.Req.Req.URL.Query().Get("alt") != "sse" {
 		return fault.Invalid("alt", "alt must be sse: %s does not speak this shape, and its stream is translated to events alone", p.ID)
 	}
 	if ok {
-		ch.To.Dialect, ok = ch.Means.Dialects[name]
+		ch.Target.To.Dialect, ok = ch.Target.Means.Dialects[name]
 	}
 	if !ok {
-		return Unsupported(ch.Route.Endpoint, p)
+		return Unsupported(ch.Target.Req.Route.Endpoint, p)
 	}
-	if ch.To.Model == "" && !ch.SameDialect() {
+	if ch.Target.To.Model == "" && !ch.Target.SameDialect() {
 		return fault.Invalid("model", "is required: %s keeps no prompts that name one", p.ID)
 	}
-	ch.To.Op, ch.To.Traits = op, ch.To.Target.TraitsFor(ch.Ctx, ch.To.Model)
-	ch.Means.plainer.apply(ch.Target, ch.Now)
-	ch.To.Upstream = ch.To.Target.UpstreamModel(ch.To.Model)
-	ch.Loss.Strict, ch.Loss.StrictAnswer = ch.Ask.NoLoss, ch.Strict()
-	return ch.mayRefer()
+	ch.Target.To.Op, ch.Target.To.Traits = op, ch.Target.To.Target.TraitsFor(ch.Target.Req.Ctx, ch.Target.To.Model)
+	ch.Target.Means.plainer.apply(ch.Target, ch.Target.Req.Now)
+	ch.Target.To.Upstream = ch.Target.To.Target.UpstreamModel(ch.Target.To.Model)
+	ch.Target.Loss.Strict, ch.Target.Loss.StrictAnswer = ch.Target.Req.Ask.NoLoss, ch.Target.Strict()
+	return ch.Wall.mayRefer()
 }
 
 // pass has a target of the client's own shape get the request as it came.
 func (ch *Chooser) pass() error {
-	ch.native = ch.Route
-	ch.Route = ch.native.Passed()
-	if err := ch.mayPass(ch.To.Target.Provider, ch.To.Target.Saved); err != nil || ch.To.Saved == nil {
+	ch.Target.native = ch.Target.Req.Route
+	ch.Target.Req.Route = ch.Target.native.Passed()
+	if err := ch.Wall.mayPass(ch.Target.To.Target.Provider, ch.Target.To.Target.Saved); err != nil || ch.Target.To.Saved == nil {
 		return err
 	}
-	return ch.mayUse()
+	return ch.Wall.mayUse()
 }
 
 // speakOperation settles how the target takes an operation that is no
 // conversation: in the client's own shape, or by a translator.
 func (ch *Chooser) speakOperation() error {
-	ch.Loss.Strict, ch.Loss.StrictAnswer = ch.Ask.NoLoss, false
-	if ch.Route.Operation == provider.GeminiCountTokens && ch.To.Target.Provider.ID == "google" && ch.To.Model == ch.ID {
+	ch.Target.Loss.Strict, ch.Target.Loss.StrictAnswer = ch.Target.Req.Ask.NoLoss, false
+	if ch.Target.Req.Route.Operation == provider.GeminiCountTokens && ch.Target.To.Target.Provider.ID == "google" && ch.Target.To.Model == ch.Target.Body.ID {
 		return ch.pass()
 	}
-	if ch.Route.Local != nil && ch.To.Target.DialectOf(ch.Route.Operation, ch.To.Model) == "" {
-		ch.To.Op, ch.To.Local = ch.Route.Operation, true
+	if ch.Target.Req.Route.Local != nil && ch.Target.To.Target.DialectOf(ch.Target.Req.Route.Operation, ch.Target.To.Model) == "" {
+		ch.Target.To.Op, ch.Target.To.Local = ch.Target.Req.Route.Operation, true
 		return nil
 	}
-	p, op := ch.To.Target.Provider, ch.Route.Operation
+	p, op := ch.Target.To.Target.Provider, ch.Target.Req.Route.Operation
 	if err := ch.needsRecording(op); err != nil {
 		return err
 	}
 	if op == provider.BatchesOutput {
 		op = provider.BatchesGet // the batch says which file holds its output
 	}
-	name := ch.To.Target.DialectOf(op, ch.To.Model)
-	ch.To.Jobs = ch.Means.Jobs[name]
-	if ch.To.Carrier = ch.Means.Carriers[name]; ch.To.Carrier == nil && ch.To.Jobs == nil && name != provider.OpenAI && name != provider.OpenAIResponses && !ch.Through() && (ch.Route.Live == nil || name == "") {
-		return Unsupported(ch.Route.Endpoint, p)
+	name := ch.Target.To.Target.DialectOf(op, ch.Target.To.Model)
+	ch.Target.To.Jobs = ch.Target.Means.Jobs[name]
+	if ch.Target.To.Carrier = ch.Target.Means.Carriers[name]; ch.Target.To.Carrier == nil && ch.Target.To.Jobs == nil && name != provider.OpenAI && name != provider.OpenAIResponses && !ch.Target.Through() && (ch.Target.Req.Route.Live == nil || name == "") {
+		return Unsupported(ch.Target.Req.Route.Endpoint, p)
 	}
-	ch.To.Op, ch.To.Traits = op, ch.To.Target.TraitsFor(ch.Ctx, ch.To.Model)
-	if ch.To.Model != "" && !(ch.Route.NoModel && ch.Model == "") {
-		ch.To.Upstream = ch.To.Target.UpstreamModel(ch.To.Model)
+	ch.Target.To.Op, ch.Target.To.Traits = op, ch.Target.To.Target.TraitsFor(ch.Target.Req.Ctx, ch.Target.To.Model)
+	if ch.Target.To.Model != "" && !(ch.Target.Req.Route.NoModel && ch.Target.Body.Model == "") {
+		ch.Target.To.Upstream = ch.Target.To.Target.UpstreamModel(ch.Target.To.Model)
 	}
 	return nil
 }

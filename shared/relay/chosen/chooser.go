@@ -2,11 +2,6 @@ package chosen
 
 // Chooser makes a leaf of the plan into a target.
 type Chooser struct {
-	*Target
-	*Wall
-}
-
-func newChooser(m *Means) *Chooser {
-	t := &Target{Means: m}
-	return &Chooser{t, &Wall{t}}
+	Target *Target
+	Wall   *Wall
 }

@@ -15,20 +15,20 @@ import (
 // goes by it from here on: whether the answer is a stream, whether usage is told
 // in it, and what it may cost.
 func (ch *Chooser) effective() error {
-	ch.Demands = ch.Own
-	body, other := ch.In, ch.To.Prompt != ch.Filled
+	ch.Target.Demands = ch.Target.Body.Own
+	body, other := ch.Target.Body.In, ch.Target.To.Prompt != ch.Target.Body.Filled
 	if other {
-		body = ch.To.Prompt.Body
+		body = ch.Target.To.Prompt.Body
 	}
-	if len(body) == 0 || ch.To.Leaf.Plain() && !other {
+	if len(body) == 0 || ch.Target.To.Leaf.Plain() && !other {
 		if err := ch.byWay(body); err != nil {
 			return err
 		}
-		return ch.withinBounds(ch.Excess())
+		return ch.withinBounds(ch.Target.Body.Excess())
 	}
 	var err error
-	if !ch.To.Leaf.Plain() {
-		if body, err = ch.To.Leaf.Apply(nil, body); err != nil {
+	if !ch.Target.To.Leaf.Plain() {
+		if body, err = ch.Target.To.Leaf.Apply(nil, body); err != nil {
 			return err
 		}
 	}
@@ -38,23 +38,23 @@ func (ch *Chooser) effective() error {
 // Rewrite takes a body in place of the client's: what a config or a guardrail has made
 // of it.
 func (ch *Chooser) Rewrite(body []byte) error {
-	ch.To.Body = body
+	ch.Target.To.Body = body
 	if err := ch.mayName(body); err != nil {
 		return err
 	}
-	if ch.Route.Shape == routes.Raw && ch.Like() == nil && ch.Req.Method == http.MethodPost {
-		inbound.SetUnits(&ch.Demands, units.Demand(ch.RawPath(), body, int64(len(body))))
+	if ch.Target.Req.Route.Shape == routes.Raw && ch.Target.Body.Like() == nil && ch.Target.Req.Req.Method == http.MethodPost {
+		inbound.SetUnits(&ch.Target.Demands, units.Demand(ch.Target.Body.RawPath(), body, int64(len(body))))
 	}
-	if ch.Route.Shape != routes.Unified {
+	if ch.Target.Req.Route.Shape != routes.Unified {
 		return nil
 	}
 	if err := ch.byWay(body); err != nil {
 		return err
 	}
-	if ch.Route.Client != nil {
+	if ch.Target.Req.Route.Client != nil {
 		// What a config makes of a body keeps to the same bounds.
 		checked := chat.Checked{ByTarget: true}
-		if err := ch.Route.Client.Check(body, &checked); err != nil {
+		if err := ch.Target.Req.Route.Client.Check(body, &checked); err != nil {
 			return err
 		}
 		if err := ch.withinBounds(checked.Excess); err != nil {
@@ -62,19 +62,19 @@ func (ch *Chooser) Rewrite(body []byte) error {
 		}
 	}
 	var err error
-	ch.Demands, err = ch.DemandsOf(body, &ch.Edited)
+	ch.Target.Demands, err = ch.Target.Body.DemandsOf(body, &ch.Target.Edited)
 	return err
 }
 
 // mayName checks what a body names that is not the client's own: a config's parameters may
 // name models and stored things as the client's body may.
 func (ch *Chooser) mayName(body []byte) error {
-	if ch.To.Target.Provider != nil {
-		if err := ch.mayCallAll(ch.To.Target.Provider, body); err != nil {
+	if ch.Target.To.Target.Provider != nil {
+		if err := ch.mayCallAll(ch.Target.To.Target.Provider, body); err != nil {
 			return err
 		}
 	}
-	if ch.To.Saved == nil || !ch.To.Wall.On {
+	if ch.Target.To.Saved == nil || !ch.Target.To.Wall.On {
 		return nil
 	}
 	if err := mayUseItems(ch.Wall, body); err != nil || !reference.MayNameObjects(body) {
@@ -84,10 +84,10 @@ func (ch *Chooser) mayName(body []byte) error {
 	if err != nil {
 		return err
 	}
-	if ch.Route.Client != nil && !ch.SameDialect() {
+	if ch.Target.Req.Route.Client != nil && !ch.Target.SameDialect() {
 		ids = kept.Files(ids)
 	}
-	return ch.check(ids)
+	return ch.Wall.check(ids)
 }
 
 // byWay settles by which of the target's operations a body goes that may go by several.

@@ -12,13 +12,13 @@ import (
 // ErrorDialect returns the dialect in which the client of a route without a dialect of its
 // own reads errors: that of the SDK that requests the path. It is "" where that is OpenAI's.
 func ErrorDialect(tg *Target) string {
-	switch tg.Route.Shape {
+	switch tg.Req.Route.Shape {
 	case routes.Listing:
-		if tg.Req.Header["Anthropic-Version"] != nil {
+		if tg.Req.Req.Header["Anthropic-Version"] != nil {
 			return provider.AnthropicMessages
 		}
 	case routes.Raw:
-		return sdkDialect(tg.To.asked, tg.Req.Header, tg.RawPath())
+		return sdkDialect(tg.To.asked, tg.Req.Req.Header, tg.Body.RawPath())
 	}
 	return ""
 }

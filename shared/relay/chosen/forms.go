@@ -17,8 +17,8 @@ import (
 // formOf returns the form that the request carries, nil if it carries none. A form that is passed
 // through is read only under a credential that other workspaces use.
 func formOf(o *Wall) (*form.Form, error) {
-	if o.Form != nil || !o.To.Wall.Shared {
-		return o.Form, nil
+	if o.Target.Body.Form != nil || !o.Target.To.Wall.Shared {
+		return o.Target.Body.Form, nil
 	}
 	return passedForm(o.Target)
 }
@@ -29,8 +29,8 @@ func fieldsFirst(tg *Target, f *form.Form) {
 	if f.Whole() {
 		return
 	}
-	rest := &tg.Req.Body
-	if body, ok := tg.Req.Body.(*resumed); ok {
+	rest := &tg.Req.Req.Body
+	if body, ok := tg.Req.Req.Body.(*resumed); ok {
 		rest = &body.rest
 	}
 	if _, done := (*rest).(*form.FieldsFirst); !done {
@@ -40,7 +40,7 @@ func fieldsFirst(tg *Target, f *form.Form) {
 
 // BodyFault is what is wrong with the rest of a form; nil if nothing is.
 func (tg *Target) BodyFault() *fault.Fault {
-	body := tg.Req.Body
+	body := tg.Req.Req.Body
 	if r, ok := body.(*resumed); ok {
 		body = r.rest
 	}
@@ -53,20 +53,20 @@ func (tg *Target) BodyFault() *fault.Fault {
 // passedForm reads the form of a passed-through request, nil if it carries none. What was read
 // precedes the rest of the body again.
 func passedForm(o *Target) (*form.Form, error) {
-	if o.To.form != nil || o.Route.Shape != routes.Raw || o.In != nil || !o.Multipart() ||
-		o.Req.Body == nil || o.Req.Body == http.NoBody || o.Req.ContentLength == 0 {
+	if o.To.form != nil || o.Req.Route.Shape != routes.Raw || o.Body.In != nil || !o.Body.Multipart() ||
+		o.Req.Req.Body == nil || o.Req.Req.Body == http.NoBody || o.Req.Req.ContentLength == 0 {
 		return o.To.form, nil
 	}
-	boundary, err := form.BoundaryOf(asked.One(o.Req.Header, "Content-Type"))
+	boundary, err := form.BoundaryOf(asked.One(o.Req.Req.Header, "Content-Type"))
 	if err != nil {
 		return nil, err
 	}
-	if room := form.Room(o.Req.ContentLength); room > egress.Uncounted {
-		if err := o.Lease.Take(o.Ctx, room); err != nil {
+	if room := form.Room(o.Req.Req.ContentLength); room > egress.Uncounted {
+		if err := o.Req.Lease.Take(o.Req.Ctx, room); err != nil {
 			return nil, err
 		}
 	}
-	f, err := form.Read(o.Req.Body, boundary, o.Req.ContentLength, nil)
+	f, err := form.Read(o.Req.Req.Body, boundary, o.Req.Req.ContentLength, nil)
 	var long form.TooLong
 	var broken form.ReadError
 	switch {
@@ -78,7 +78,7 @@ func passedForm(o *Target) (*form.Form, error) {
 		return nil, err
 	}
 	o.To.form = f
-	o.Req.Body = &resumed{bytes.NewReader(f.Head()), o.Req.Body}
+	o.Req.Req.Body = &resumed{bytes.NewReader(f.Head()), o.Req.Req.Body}
 	return f, nil
 }
 

@@ -21,17 +21,17 @@ import (
 // known to take it so, unless the body has what only the host's own dialect carries.
 // body is what the target is asked.
 func (ch *Chooser) byNative(body []byte) error {
-	if ch.Route.Client == nil || ch.To.Dialect == nil || ch.To.Op != provider.Chat || ch.To.leaves&addedNative != 0 {
+	if ch.Target.Req.Route.Client == nil || ch.Target.To.Dialect == nil || ch.Target.To.Op != provider.Chat || ch.Target.To.leaves&addedNative != 0 {
 		return nil
 	}
-	shape := ch.Route.Client.Name()
-	op := ch.To.Target.Native(shape, ch.To.Model)
-	d := ch.Means.Dialects[shape]
-	if op == "" || d == nil || staysWithOwn(body, shape, ch.To.Model) {
+	shape := ch.Target.Req.Route.Client.Name()
+	op := ch.Target.To.Target.Native(shape, ch.Target.To.Model)
+	d := ch.Target.Means.Dialects[shape]
+	if op == "" || d == nil || staysWithOwn(body, shape, ch.Target.To.Model) {
 		return nil
 	}
-	ch.To.Dialect, ch.To.Op = d, op
-	return ch.mayRefer()
+	ch.Target.To.Dialect, ch.Target.To.Op = d, op
+	return ch.Wall.mayRefer()
 }
 
 // byOwn sends the conversation in the host's own dialect after all.

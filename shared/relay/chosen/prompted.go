@@ -8,12 +8,12 @@ import (
 // prompted tells whether a Responses request names no model because it names a prompt that
 // its provider keeps, and that prompt has one.
 func (ch *Chooser) prompted() bool {
-	return ch.Route.Client != nil && ch.Route.Client.Name() == provider.OpenAIResponses && ch.To.Model == "" && ch.Has("prompt")
+	return ch.Target.Req.Route.Client != nil && ch.Target.Req.Route.Client.Name() == provider.OpenAIResponses && ch.Target.To.Model == "" && ch.Target.Body.Has("prompt")
 }
 
 // needsModel refuses a request without a model, where nobody else names it.
 func (ch *Chooser) needsModel() error {
-	if ch.To.Model == "" && !ch.Nameless() && !ch.prompted() {
+	if ch.Target.To.Model == "" && !ch.Target.Body.Nameless() && !ch.prompted() {
 		return fault.Invalid("model", "is required")
 	}
 	return nil

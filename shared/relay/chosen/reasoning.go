@@ -8,17 +8,17 @@ func (tg *Target) Remember(signed []chat.Signed) {
 		return
 	}
 	for _, s := range signed {
-		if err := tg.Means.Memory.Put(tg.Ctx, tg.Who.Scope, s); err != nil {
-			tg.Fail("remember reasoning", err)
+		if err := tg.Means.Memory.Put(tg.Req.Ctx, tg.Req.Who.Scope, s); err != nil {
+			tg.Req.Fail("remember reasoning", err)
 		}
 	}
 }
 
 // Recall is given to the dialect that encodes the next turn.
 func (tg *Target) Recall(toolCallID string) []chat.Part {
-	parts, err := tg.Means.Memory.Get(tg.Ctx, tg.Who.Scope, toolCallID)
+	parts, err := tg.Means.Memory.Get(tg.Req.Ctx, tg.Req.Who.Scope, toolCallID)
 	if err != nil {
-		tg.Fail("recall reasoning", err)
+		tg.Req.Fail("recall reasoning", err)
 	}
 	return parts
 }

@@ -15,7 +15,7 @@ var ofSession = []string{"response_id", "conversation", "conversation_id"}
 // MaySay refuses a message of a session that names what another workspace has stored. The
 // session outlives the request's own context.
 func MaySay(o *Wall, message []byte) error {
-	to := &o.To
+	to := &o.Target.To
 	if to.Saved == nil || !to.Wall.On || !reference.MayNameObjects(message) {
 		return nil
 	}
@@ -26,7 +26,7 @@ func MaySay(o *Wall, message []byte) error {
 	ids = slices.DeleteFunc(ids, func(n kept.Named) bool {
 		return slices.Contains(ofSession, n.Field[strings.LastIndexByte(n.Field, '.')+1:])
 	})
-	err = o.Means.Owners.Check(o.Base, o.Who.Scope, &to.Wall, ids)
+	err = o.Target.Means.Owners.Check(o.Target.Req.Base, o.Target.Req.Who.Scope, &to.Wall, ids)
 	if f := fault.From(err); err != nil && f.Code == fault.NotFound {
 		return fault.New(fault.InvalidRequest, f.Field, f.Message) // the message is refused, and the session goes on
 	}
@@ -39,7 +39,7 @@ func KeepHandle(o *Wall, handle string) error {
 	if !o.keeps() {
 		return nil
 	}
-	if err := o.Means.Owners.Own(o.Base, o.Who.Scope, o.To.Wall.Places, o.To.Saved.Slug, reference.Hash(handle)); err != nil {
+	if err := o.Target.Means.Owners.Own(o.Target.Req.Base, o.Target.Req.Who.Scope, o.Target.To.Wall.Places, o.Target.To.Saved.Slug, reference.Hash(handle)); err != nil {
 		return fault.Unavailable(err)
 	}
 	return nil

@@ -20,22 +20,22 @@ func storedWithAddress(field string) error {
 // hostAsked is the custom host of the request or of the config, and where it
 // stands.
 func (ch *Chooser) hostAsked() (host, field string) {
-	if ch.Ask.CustomHost != "" {
-		return ch.Ask.CustomHost, "x-gateway-custom-host"
+	if ch.Target.Req.Ask.CustomHost != "" {
+		return ch.Target.Req.Ask.CustomHost, "x-gateway-custom-host"
 	}
-	return ch.To.Leaf.CustomHost, "custom_host"
+	return ch.Target.To.Leaf.CustomHost, "custom_host"
 }
 
 // staysPut refuses what would move a saved provider: headers, and fields of a
 // config that came with the request.
 func (ch *Chooser) staysPut(s *saved.Provider, cred *provider.Credential) error {
-	if field := cred.MovedBy(s.Provider, ch.Req.Header); field != "" {
+	if field := cred.MovedBy(s.Provider, ch.Target.Req.Req.Header); field != "" {
 		return storedWithAddress(field)
 	}
-	if ch.Config.ID != "" || len(ch.To.Leaf.Fields) == 0 {
+	if ch.Target.Plan.Config.ID != "" || len(ch.Target.To.Leaf.Fields) == 0 {
 		return nil
 	}
-	if field := cred.MovedByFields(s.Provider, ch.To.Leaf.Fields); field != "" {
+	if field := cred.MovedByFields(s.Provider, ch.Target.To.Leaf.Fields); field != "" {
 		return storedWithAddress(field)
 	}
 	return nil
@@ -48,10 +48,10 @@ func (ch *Chooser) staysWithConfig(p *provider.Provider, cred *provider.Credenti
 	if inline {
 		return storedWithAddress("x-gateway-provider")
 	}
-	if host := ch.Ask.CustomHost; host != "" && !sameHost(host, ch.To.Leaf.CustomHost) {
+	if host := ch.Target.Req.Ask.CustomHost; host != "" && !sameHost(host, ch.Target.To.Leaf.CustomHost) {
 		return storedWithAddress("x-gateway-custom-host")
 	}
-	if field := cred.MovedBy(p, ch.Req.Header); field != "" {
+	if field := cred.MovedBy(p, ch.Target.Req.Req.Header); field != "" {
 		return storedWithAddress(field)
 	}
 	return nil

@@ -1,6 +1,7 @@
 package chosen
 
 import (
+	"gateway/shared/relay/admitted"
 	"net/http"
 	"net/url"
 	"strings"
@@ -27,7 +28,9 @@ import (
 // Target is what was decided on for one target of the plan: how it is reached, in
 // which shape, and what of the request it is told.
 type Target struct {
-	plan.Plan
+	Req             *admitted.Request
+	Body            *inbound.Body
+	Plan            *plan.Plan
 	Means           *Means
 	inbound.Demands // of the body for the target
 	To              Choice
@@ -52,24 +55,6 @@ type Means struct {
 	Memory   *reasoning.Memory
 	Await    func(b Bookings, id string) // looks at a response that is made in the background until it is booked
 	plainer  plainer                     // what hosts have refused of what the gateway adds
-}
-
-// targetMemory is what the targets of one request leave for those of another.
-type targetMemory struct {
-	body   inbound.Memory
-	edited wire.Walk
-}
-
-// Leftover is the memory of targets that are over; spare: nobody else reads the bytes
-// of the body any more.
-func (tg *Target) Leftover(spare bool) targetMemory {
-	return targetMemory{tg.Body.Leftover(spare), tg.Edited}
-}
-
-// Reuse gives an empty target memory.
-func (tg *Target) Reuse(m targetMemory) {
-	tg.Body.Reuse(m.body)
-	tg.Edited = m.edited
 }
 
 // names are what records and answers call a target.
@@ -107,27 +92,27 @@ type Choice struct {
 
 // InPath tells whether the path of the request names its model, and not the body.
 func (tg *Target) InPath() bool {
-	return tg.Route.InPath || tg.native != nil && tg.native.InPath
+	return tg.Req.Route.InPath || tg.native != nil && tg.native.InPath
 }
 
 // Strict tells whether the answer must keep to the OpenAI shape.
 func (tg *Target) Strict() bool {
-	return tg.Route.Passed() != nil || !tg.Ask.Lenient && !tg.To.lenient // shapes of others have no extensions
+	return tg.Req.Route.Passed() != nil || !tg.Req.Ask.Lenient && !tg.To.lenient // shapes of others have no extensions
 }
 
 // SameDialect tells whether the bytes can be forwarded.
 func (tg *Target) SameDialect() bool {
-	if tg.Route.Client == nil {
+	if tg.Req.Route.Client == nil {
 		return tg.To.Carrier == nil
 	}
-	return tg.To.Dialect.Name() == tg.Route.Client.Name()
+	return tg.To.Dialect.Name() == tg.Req.Route.Client.Name()
 }
 
 // Carried is what a translator may know of the request.
 func (tg *Target) Carried() *chat.Asked {
 	return &chat.Asked{
-		Body: tg.In, Model: tg.To.Upstream, Operation: string(tg.To.Op), Traits: &tg.To.Traits, Loss: &tg.Loss, Field: tg.To.Target.Field,
-		ID: tg.ULID, Created: tg.Start.Unix(), ProviderName: tg.To.Target.Provider.ID, Strict: tg.Strict(),
+		Body: tg.Body.In, Model: tg.To.Upstream, Operation: string(tg.To.Op), Traits: &tg.To.Traits, Loss: &tg.Loss, Field: tg.To.Target.Field,
+		ID: tg.Req.ULID, Created: tg.Req.Start.Unix(), ProviderName: tg.To.Target.Provider.ID, Strict: tg.Strict(),
 	}
 }
 
@@ -161,8 +146,8 @@ func (t *Choice) AsksUsage() bool {
 // Decode reads the conversation of a body, once for the client's own.
 func (tg *Target) Decode(src []byte) (*chat.Request, error) {
 	// What another target's config made of the body must not reach this one.
-	if own := tg.IsOwn(src); tg.Decoded == nil || !own || !tg.decodedOwn {
-		r, err := tg.Route.Client.DecodeRequest(src)
+	if own := tg.Body.IsOwn(src); tg.Decoded == nil || !own || !tg.decodedOwn {
+		r, err := tg.Req.Route.Client.DecodeRequest(src)
 		if err != nil {
 			return nil, err
 		}
@@ -177,7 +162,7 @@ func (tg *Target) Decode(src []byte) (*chat.Request, error) {
 // not known to have.
 func (tg *Target) Through() bool {
 	p := tg.To.Target.Provider
-	if !tg.Route.Through || p.Serves(tg.Route.Operation) || p.Dialect != provider.OpenAIChat {
+	if !tg.Req.Route.Through || p.Serves(tg.Req.Route.Operation) || p.Dialect != provider.OpenAIChat {
 		return false
 	}
 	own, _ := tg.To.Target.OwnHost()
@@ -187,7 +172,7 @@ func (tg *Target) Through() bool {
 // SocketQuery is what of the query of a session goes on: the target names the model, and
 // Azure's versions itself.
 func (tg *Target) SocketQuery() url.Values {
-	q := tg.Req.URL.Query()
+	q := tg.Req.Req.URL.Query()
 	for _, name := range [...]string{"model", "deployment"} {
 		q.Del(name)
 	}
@@ -200,13 +185,13 @@ func (tg *Target) SocketQuery() url.Values {
 // OperationURL is the address of an operation that is not bound to a model.
 func (tg *Target) OperationURL(of Part) (*url.URL, error) {
 	op, id, query := of.Op, of.ID, ""
-	if tg.Req.Method == http.MethodGet || tg.Req.Method == http.MethodDelete {
+	if tg.Req.Req.Method == http.MethodGet || tg.Req.Req.Method == http.MethodDelete {
 		query = of.Query
 	}
 	var raw string
 	var err error
 	if tg.Through() {
-		path := tg.Route.Path
+		path := tg.Req.Route.Path
 		if id != "" {
 			path = path[:strings.IndexByte(path, '{')] + url.PathEscape(id)
 		}
@@ -232,17 +217,17 @@ type Part struct {
 // CostsNothing tells whether what is passed through to things that a provider
 // keeps cannot cost anything, or only counts tokens. Then no budget asks for its price.
 func (tg *Target) CostsNothing() bool {
-	if tg.Route.Shape != routes.Raw {
+	if tg.Req.Route.Shape != routes.Raw {
 		return false
 	}
-	s, p := tg.KeptPath(), tg.To.Target.Provider
-	if p != nil && p.CountsTokens(tg.RawPath()) {
+	s, p := tg.Body.KeptPath(), tg.To.Target.Provider
+	if p != nil && p.CountsTokens(tg.Body.RawPath()) {
 		return true
 	}
 	if s.Collection == "" {
 		return false
 	}
-	return s.Free(tg.Req.Method, tg.RawPath(), p != nil && p.Serves(provider.ResponsesCreate))
+	return s.Free(tg.Req.Req.Method, tg.Body.RawPath(), p != nil && p.Serves(provider.ResponsesCreate))
 }
 
 func Unsupported(endpoint string, p *provider.Provider) error {
@@ -251,8 +236,8 @@ func Unsupported(endpoint string, p *provider.Provider) error {
 
 // Passes tells whether an answer is passed on as it comes.
 func (tg *Target) Passes(resp *http.Response) bool {
-	if tg.Route.Client != nil || tg.To.Carrier != nil {
+	if tg.Req.Route.Client != nil || tg.To.Carrier != nil {
 		return false
 	}
-	return tg.Route.Binary || tg.Route.Media && !strings.HasPrefix(resp.Header.Get("Content-Type"), "application/json")
+	return tg.Req.Route.Binary || tg.Req.Route.Media && !strings.HasPrefix(resp.Header.Get("Content-Type"), "application/json")
 }

@@ -60,9 +60,9 @@ func (w *Word) Denial() *fault.Fault {
 
 // GoLive makes the guardrails of a session of a target ready. fetch gets images for them.
 func (s *State) GoLive(m *Means, t *chosen.Target, leaf *route.Leaf, fetch judge.Fetch) (*Live, error) {
-	l := &Live{means: m, leaf: leaf, kind: t.Route.Endpoint, call: m.callOf(t), target: leaf.Path, request: t.ULID}
+	l := &Live{means: m, leaf: leaf, kind: t.Req.Route.Endpoint, call: m.callOf(t), target: leaf.Path, request: t.Req.ULID}
 	l.call.Headers, l.call.Stream, l.call.Fetch = l.call.Headers.Clone(), true, fetch
-	if err := l.Renew(t.Base, &t.Caller); err != nil {
+	if err := l.Renew(t.Req.Base, &t.Req.Caller); err != nil {
 		return nil, err
 	}
 	s.live = l
@@ -72,8 +72,8 @@ func (s *State) GoLive(m *Means, t *chosen.Target, leaf *route.Leaf, fetch judge
 // callOf is what hooks are told of a target.
 func (m *Means) callOf(t *chosen.Target) chain.Call {
 	c := chain.Call{
-		Kind: t.Route.Endpoint, Reached: t.Reached(), TraceID: t.Ask.TraceID, Model: t.To.Model, Stream: t.Stream, Metadata: maps.Clone(t.Metadata),
-		Headers: t.HeadersForProvider(), Client: m.client, Public: m.public, Secrets: m.secrets(&t.Caller), Now: m.now,
+		Kind: t.Req.Route.Endpoint, Reached: t.Body.Reached(), TraceID: t.Req.Ask.TraceID, Model: t.To.Model, Stream: t.Stream, Metadata: maps.Clone(t.Body.Metadata),
+		Headers: t.Req.HeadersForProvider(), Client: m.client, Public: m.public, Secrets: m.secrets(&t.Req.Caller), Now: m.now,
 	}
 	if p := t.To.Target.Provider; p != nil {
 		c.Provider = p.ID

@@ -97,15 +97,15 @@ func answers(rt *routes.Route) bool {
 // Input runs the guardrails before a target. changed is what they make of the body for
 // it; nil: nothing. fetch gets images for it.
 func (s *State) Input(m *Means, t *chosen.Target, leaf *route.Leaf, body Content, fetch judge.Fetch) (changed []byte, err error) {
-	s.On, s.means, s.target, s.request, s.ctx = true, m, leaf.Path, t.ULID, t.Ctx
-	if s.hooks, err = m.gather(t.Ctx, &t.Caller, leaf, t.Route.Endpoint); err != nil {
+	s.On, s.means, s.target, s.request, s.ctx = true, m, leaf.Path, t.Req.ULID, t.Req.Ctx
+	if s.hooks, err = m.gather(t.Req.Ctx, &t.Req.Caller, leaf, t.Req.Route.Endpoint); err != nil {
 		return nil, err
 	}
-	s.exempts = func(names []string) bool { return exempt(names, t.Route.Endpoint, t.RawPath()) }
+	s.exempts = func(names []string) bool { return exempt(names, t.Req.Route.Endpoint, t.Body.RawPath()) }
 	s.call = m.callOf(t)
 	s.call.Request, s.call.Fetch, s.call.Budget = withQuery(body.JSON, body.Query), fetch, s.time()
 	s.call.Passed = len(s.call.Request) == 0
-	if live := t.Route.Shape == routes.Socket; !answers(t.Route) && !live {
+	if live := t.Req.Route.Shape == routes.Socket; !answers(t.Req.Route) && !live {
 		s.hooks.out, s.hooks.outBeside = nil, nil
 	}
 	beside, in := s.hooks.in.Apart(s.call.Kind)
@@ -114,7 +114,7 @@ func (s *State) Input(m *Means, t *chosen.Target, leaf *route.Leaf, body Content
 		s.hooks.in, in, beside = nil, nil, nil
 	}
 	s.Names = slices.Concat(in.Names(), beside.Names(), s.hooks.out.Names(), s.hooks.outBeside.Names())
-	if t.Route.Shape == routes.Socket { // they judge what is said in the session, not its upgrade
+	if t.Req.Route.Shape == routes.Socket { // they judge what is said in the session, not its upgrade
 		s.hooks.out, s.hooks.outBeside = nil, nil
 	}
 	if h := in.Blocks(s.exempts); h != nil && body.Unread {
@@ -123,16 +123,16 @@ func (s *State) Input(m *Means, t *chosen.Target, leaf *route.Leaf, body Content
 	if f := unreadBody(in, s.exempts, s.call.Kind, body.JSON, false, "all of this request"); f != nil {
 		return nil, f
 	}
-	if h := s.hooks.out.Blocks(s.exempts); h != nil && t.Route.Operation == provider.BatchesOutput {
+	if h := s.hooks.out.Blocks(s.exempts); h != nil && t.Req.Route.Operation == provider.BatchesOutput {
 		return nil, unread(h, "the rows of a batch that a provider runs")
 	}
-	if t.Rehearsing {
+	if t.Req.Rehearsing {
 		s.hooks.in = in.Here() // nothing is sent
 	} else if len(beside) > 0 {
 		runAside(s, beside, guard.Before)
 	}
 	// Nobody needs a verdict on the request of a client that has left.
-	o := s.hooks.in.Run(admitted.ClientContext(&t.Request), guard.Before, &s.call)
+	o := s.hooks.in.Run(admitted.ClientContext(t.Body.Req), guard.Before, &s.call)
 	s.Results.Before, s.headers = o.Results, o.Headers
 	own := body.Own
 	if o.Body != nil && len(body.Query) > 0 {
@@ -149,12 +149,12 @@ func (s *State) Input(m *Means, t *chosen.Target, leaf *route.Leaf, body Content
 	s.Taken.add(o.Restore)
 	s.Verdict.failed, s.Verdict.failedIn = o.Failed, o.Failed
 	if o.Denied {
-		return nil, s.Verdict.deny(o.Soft && answers(t.Route), o.Results)
+		return nil, s.Verdict.deny(o.Soft && answers(t.Req.Route), o.Results)
 	}
 	if o.Body != nil && !own {
 		return nil, fault.New(fault.GuardrailUnread, "", "A guardrail changed a text of this request, and a form or a query string cannot be changed; remove what it redacts")
 	}
-	if made := t.Route.Retold; made != nil {
+	if made := t.Req.Route.Retold; made != nil {
 		// Nobody knows the request any more that the answer was made for.
 		s.call.Kind, s.call.Passed, s.call.Request = made.Endpoint, false, nil
 	}

@@ -34,7 +34,7 @@ type Body struct {
 
 // path is what a request says beside its body: its path, and that of a form.
 type path struct {
-	admitted.Request
+	Req  *admitted.Request
 	ID   string     // the variable of the route's path
 	Form *form.Form // of a multipart body
 	Slug string     // of @slug/model in the body, or of @slug/id in the path

@@ -19,8 +19,9 @@ import (
 func sent(t *testing.T, rt *routes.Route, method, path, kind, body string) *Body {
 	t.Helper()
 	b := new(Body)
+	b.Req = new(admitted.Request)
 	arrive(b, rt, method, path, kind, body)
-	t.Cleanup(func() { b.End() })
+	t.Cleanup(func() { b.Req.End() })
 	return b
 }
 
@@ -29,8 +30,8 @@ func arrive(b *Body, rt *routes.Route, method, path, kind, body string) {
 	if kind != "" {
 		req.Header.Set("Content-Type", kind)
 	}
-	b.Arrive(&admitted.Doors{Now: time.Now, Memory: egress.NewMemory(0)}, req, rt, new(egress.Lease))
-	b.Who, b.WS = &identity.Principal{}, &tenant.Effective{}
+	b.Req.Arrive(&admitted.Doors{Now: time.Now, Memory: egress.NewMemory(0)}, req, rt, new(egress.Lease))
+	b.Req.Who, b.Req.WS = &identity.Principal{}, &tenant.Effective{}
 }
 
 func TestWhatABodyAsksFor(t *testing.T) {
@@ -119,7 +120,7 @@ func TestTheVariableOfAPath(t *testing.T) {
 		"x%2Fy%2": {"", "", ""},
 	} {
 		b := sent(t, &routes.Route{Shape: routes.Resource}, http.MethodGet, "/v1/files/x", "", "")
-		b.PathID, b.Req.RequestURI = escaped, "/v1/files/"+escaped+"?a=b"
+		b.Req.PathID, b.Req.Req.RequestURI = escaped, "/v1/files/"+escaped+"?a=b"
 		err := b.Read()
 		if want.id == "" {
 			if f := fault.From(err); f == nil || f.Field != "id" {
@@ -141,10 +142,10 @@ func TestMetadataIsThereWhateverTheBodyIs(t *testing.T) {
 		`{"user":`:       {"_user": "id", "a": "space", "b": "key", "c": "request"},
 	} {
 		b := sent(t, &routes.Route{Shape: routes.Unified}, http.MethodPost, "/v1/x", "", body)
-		b.Who.UserID = "id"
-		b.Ask.Metadata = map[string]string{"a": "request", "b": "request", "c": "request"}
-		b.Who.Defaults.Metadata = map[string]string{"a": "key", "b": "key"}
-		b.WS.Defaults.Metadata = map[string]string{"a": "space"}
+		b.Req.Who.UserID = "id"
+		b.Req.Ask.Metadata = map[string]string{"a": "request", "b": "request", "c": "request"}
+		b.Req.Who.Defaults.Metadata = map[string]string{"a": "key", "b": "key"}
+		b.Req.WS.Defaults.Metadata = map[string]string{"a": "space"}
 		_ = b.Read()
 		if !maps.Equal(b.Metadata, want) {
 			t.Errorf("%s: %v", body, b.Metadata)
@@ -157,6 +158,7 @@ func TestMemoryIsUsedAgain(t *testing.T) {
 	t.Parallel()
 	rt := &routes.Route{Shape: routes.Unified}
 	b := new(Body)
+	b.Req = new(admitted.Request)
 	arrive(b, rt, http.MethodPost, "/v1/x", "", `{"model":"m","user":"ada"}`)
 	if err := b.Read(); err != nil {
 		t.Fatal(err)
@@ -166,9 +168,10 @@ func TestMemoryIsUsedAgain(t *testing.T) {
 	}
 	left := b.Leftover(true)
 	*b = Body{}
+	b.Req = new(admitted.Request)
 	b.Reuse(left)
 	arrive(b, rt, http.MethodPost, "/v1/x", "", `{}`)
-	defer b.End()
+	defer b.Req.End()
 	if err := b.Read(); err != nil || b.Model != "" || len(b.Metadata) != 0 {
 		t.Errorf("%v, model %q, metadata %v", err, b.Model, b.Metadata)
 	}

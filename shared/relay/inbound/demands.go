@@ -31,7 +31,7 @@ func (b *Body) DemandsOf(body []byte, w *wire.Walk) (Demands, error) {
 	if err := walkOf(body, w); err != nil {
 		return b.Own, err
 	}
-	return demandsIn(b.Route, body, w, b.Route.Demand), nil
+	return demandsIn(b.Req.Route, body, w, b.Req.Route.Demand), nil
 }
 
 // demandsIn reads what a JSON body of a route asks for.

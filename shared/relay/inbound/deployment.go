@@ -10,10 +10,10 @@ import (
 
 // deployment is the one that the address names; "" for none.
 func (b reader) deployment() string {
-	if b.Req == nil || b.Req.URL == nil || b.Req.URL.RawQuery == "" || b.Route.NoModel || b.Route.InPath {
+	if b.body.Req.Req == nil || b.body.Req.Req.URL == nil || b.body.Req.Req.URL.RawQuery == "" || b.body.Req.Route.NoModel || b.body.Req.Route.InPath {
 		return ""
 	}
-	return azure.Deployment(b.Req.URL.RawQuery)
+	return azure.Deployment(b.body.Req.Req.URL.RawQuery)
 }
 
 // nameDeployment writes the deployment as the model into a body that names none.
@@ -23,11 +23,11 @@ func (b reader) nameDeployment() {
 		return
 	}
 	var w wire.Walk
-	if bodyKeys.Walk(b.In, &w) != nil {
+	if bodyKeys.Walk(b.body.In, &w) != nil {
 		return // the check tells why
 	}
-	if v := w.Spans[keyModel]; !v.Present(b.In) || string(v.Of(b.In)) == `""` {
-		b.In = wire.Splice(nil, b.In, SetModel(&w, wire.AppendJSONString(nil, name)))
+	if v := w.Spans[keyModel]; !v.Present(b.body.In) || string(v.Of(b.body.In)) == `""` {
+		b.body.In = wire.Splice(nil, b.body.In, SetModel(&w, wire.AppendJSONString(nil, name)))
 	}
 }
 
@@ -37,6 +37,6 @@ func (b reader) formDeployment() (taken bool, err error) {
 	if name == "" {
 		return false, nil
 	}
-	b.Form.Nameless, b.Unread = true, !b.Form.Whole()
+	b.body.Form.Nameless, b.body.Unread = true, !b.body.Form.Whole()
 	return true, b.splitModel(name, true)
 }

@@ -14,38 +14,38 @@ import (
 // readForm takes a multipart body: whole into memory when it is small, else its
 // fields up to the first file, the rest left in the request.
 func (b reader) readForm() error {
-	boundary, err := form.BoundaryOf(asked.One(b.Req.Header, "Content-Type"))
+	boundary, err := form.BoundaryOf(asked.One(b.body.Req.Req.Header, "Content-Type"))
 	if err != nil {
 		return err
 	}
-	limit, length := b.Route.BodyLimit(), b.Req.ContentLength
+	limit, length := b.body.Req.Route.BodyLimit(), b.body.Req.Req.ContentLength
 	if length > limit {
 		return fault.Newf(fault.BodyTooLarge, "body", "must have at most %d bytes", limit)
 	}
 	room := form.Room(length)
 	if room > egress.Uncounted {
-		if err := b.Lease.Take(b.Ctx, room); err != nil {
+		if err := b.body.Req.Lease.Take(b.body.Req.Ctx, room); err != nil {
 			return err
 		}
 	}
-	b.inBuf = pooled.For(int(min(room, pooled.Most)))
-	f, err := form.Read(b.Req.Body, boundary, length, b.inBuf.B)
+	b.body.inBuf = pooled.For(int(min(room, pooled.Most)))
+	f, err := form.Read(b.body.Req.Req.Body, boundary, length, b.body.inBuf.B)
 	if err != nil {
 		return unreadForm(err)
 	}
-	if head := f.Head(); cap(head) != cap(b.inBuf.B) {
-		b.inBuf.Free()
-		b.inBuf = &pooled.Buffer{B: head}
+	if head := f.Head(); cap(head) != cap(b.body.inBuf.B) {
+		b.body.inBuf.Free()
+		b.body.inBuf = &pooled.Buffer{B: head}
 	}
-	b.Form = f
+	b.body.Form = f
 	if f.Whole() {
-		b.In = f.Head()
-		b.Size = int64(len(b.In))
+		b.body.In = f.Head()
+		b.body.Size = int64(len(b.body.In))
 	} else {
-		b.inBuf = nil // the transport may read its bytes after the request is over
+		b.body.inBuf = nil // the transport may read its bytes after the request is over
 	}
-	if !b.Route.NoOutput {
-		b.Own.OutBound, b.Own.OutAssumed = routes.DefaultReserveOutput, true
+	if !b.body.Req.Route.NoOutput {
+		b.body.Own.OutBound, b.body.Own.OutAssumed = routes.DefaultReserveOutput, true
 	}
 	return b.takeForm()
 }
@@ -66,41 +66,41 @@ func unreadForm(err error) error {
 // takeForm takes over from the fields what routing and accounting need, and
 // checks their bounds.
 func (b reader) takeForm() error {
-	if v, ok := b.Form.Get("stream"); ok {
+	if v, ok := b.body.Form.Get("stream"); ok {
 		if v != "true" && v != "false" {
 			return fault.Invalid("stream", `stream must be "true" or "false"`)
 		}
-		b.Own.Stream = v == "true"
+		b.body.Own.Stream = v == "true"
 	}
-	if b.Route.CheckForm != nil {
-		if err := b.Route.CheckForm(b.Form); err != nil {
+	if b.body.Req.Route.CheckForm != nil {
+		if err := b.body.Req.Route.CheckForm(b.body.Form); err != nil {
 			return err
 		}
 	}
-	if b.Route.Demand != nil {
+	if b.body.Req.Route.Demand != nil {
 		field := func(name string) string {
-			v, _ := b.Form.Get(name)
+			v, _ := b.body.Form.Get(name)
 			return v
 		}
-		b.Own.Wanted = b.Route.Demand(field, max(b.Req.ContentLength, int64(len(b.Form.Head()))))
+		b.body.Own.Wanted = b.body.Req.Route.Demand(field, max(b.body.Req.Req.ContentLength, int64(len(b.body.Form.Head()))))
 	}
-	if b.Route.NoModel {
+	if b.body.Req.Route.NoModel {
 		return nil
 	}
-	name, ok := b.Form.Get("model")
+	name, ok := b.body.Form.Get("model")
 	if name == "" {
 		if taken, err := b.formDeployment(); taken {
 			return err
 		}
 	}
 	if !ok {
-		if b.Route.DefaultModel != "" {
-			name = b.Route.DefaultModel
-		} else if b.Form.Whole() {
+		if b.body.Req.Route.DefaultModel != "" {
+			name = b.body.Req.Route.DefaultModel
+		} else if b.body.Form.Whole() {
 			return fault.Invalid("model", "model is required")
 		}
-		b.Model = name
-		b.Unread = !b.Form.Whole() && name == ""
+		b.body.Model = name
+		b.body.Unread = !b.body.Form.Whole() && name == ""
 		return nil
 	}
 	if name == "" {

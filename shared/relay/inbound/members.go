@@ -47,7 +47,7 @@ var backgroundKey = wire.NewKeySet("background")
 
 // Background tells whether the answer only acknowledges a response that is made later.
 func (b *Body) Background() bool {
-	if b.Route.Endpoint != "createModelResponse" {
+	if b.Req.Route.Endpoint != "createModelResponse" {
 		return false
 	}
 	return AsksBackground(b.In)
@@ -66,7 +66,7 @@ func AsksBackground(body []byte) bool {
 // LegacyOnly is what of the request still counts for an answer that is already in
 // the client's shape: whether calls are read as function_call.
 func (b *Body) LegacyOnly() *chat.Request {
-	r, err := b.Route.Client.DecodeRequest(b.In)
+	r, err := b.Req.Route.Client.DecodeRequest(b.In)
 	if err != nil || !r.Legacy {
 		return nil
 	}

@@ -19,7 +19,7 @@ type Memory struct {
 // Leftover is the memory of a body that is over, emptied for the next one. spare: nobody
 // reads its bytes any more.
 func (b *Body) Leftover(spare bool) Memory {
-	afterwards := b.End()
+	afterwards := b.Req.End()
 	if spare {
 		b.inBuf.Free()
 	}
@@ -33,5 +33,5 @@ func (b *Body) Leftover(spare bool) Memory {
 
 // Reuse gives an empty body the memory of one that is over.
 func (b *Body) Reuse(m Memory) {
-	b.walk, b.checked, b.merged, b.params, b.Afterwards = m.walk, m.checked, m.merged, m.params, m.afterwards
+	b.walk, b.checked, b.merged, b.params, b.Req.Afterwards = m.walk, m.checked, m.merged, m.params, m.afterwards
 }

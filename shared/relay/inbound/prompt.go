@@ -11,13 +11,13 @@ import (
 // readPrompt reads what a route of saved prompts is asked. The body for the provider
 // is made later, by Fill: the plan may name another prompt than the path.
 func (b reader) readPrompt() (err error) {
-	if len(b.In) == 0 {
-		b.In = []byte("{}")
+	if len(b.body.In) == 0 {
+		b.body.In = []byte("{}")
 	}
-	if err = bodyKeys.Walk(b.In, &b.walk); err != nil {
+	if err = bodyKeys.Walk(b.body.In, &b.body.walk); err != nil {
 		return err
 	}
-	b.prompts, err = prompt.ParseRequest(b.In)
+	b.body.prompts, err = prompt.ParseRequest(b.body.In)
 	return err
 }
 
@@ -27,7 +27,7 @@ func (b *Body) AsksPrompt() bool { return b.prompts != nil }
 // FilledBy is the prompt of a name, with a version or without, with the request's
 // variables.
 func (b *Body) FilledBy(name string) (*prompt.Filled, error) {
-	return prompt.Shelf{View: b.View, Scope: b.Who.Scope, User: b.userBy}.Fill(b.Ctx, name, b.prompts)
+	return prompt.Shelf{View: b.Req.View, Scope: b.Req.Who.Scope, User: b.userBy}.Fill(b.Req.Ctx, name, b.prompts)
 }
 
 // userBy is the user by which experiments divide: the value of a key of the request's
@@ -35,9 +35,9 @@ func (b *Body) FilledBy(name string) (*prompt.Filled, error) {
 // of its own.
 func (b *Body) userBy(key string) string {
 	if key == "" {
-		return cmp.Or(b.Metadata["_user"], b.prompts.Text("user"), b.ULID)
+		return cmp.Or(b.Metadata["_user"], b.prompts.Text("user"), b.Req.ULID)
 	}
-	return cmp.Or(b.Metadata[key], b.ULID)
+	return cmp.Or(b.Metadata[key], b.Req.ULID)
 }
 
 // Fill puts the body that a prompt made in the place of the client's. It ends the
@@ -45,15 +45,15 @@ func (b *Body) userBy(key string) string {
 // template, and asks for what the body asks.
 func (b *Body) Fill(by *prompt.Filled) error {
 	b.Filled = by
-	as := b.Route.Prompt
+	as := b.Req.Route.Prompt
 	if as.Render {
 		return nil
 	}
-	if b.Route = as.Chat; by.Compiled.Type == prompt.Completion {
-		b.Route = as.Completion
+	if b.Req.Route = as.Chat; by.Compiled.Type == prompt.Completion {
+		b.Req.Route = as.Completion
 	}
 	if n := int64(len(by.Body)); n > egress.Uncounted {
-		if err := b.Lease.Take(b.Ctx, n); err != nil {
+		if err := b.Req.Lease.Take(b.Req.Ctx, n); err != nil {
 			return err
 		}
 	}

@@ -19,41 +19,41 @@ import (
 
 // reader reads the body of a request, in the way of its route, and fills in what is found.
 // The stages behind it see only what was read.
-type reader struct{ *Body }
+type reader struct{ body *Body }
 
 func (b reader) take() error {
 	if err := b.readID(); err != nil {
 		return err
 	}
 	switch {
-	case b.Route.Protocol != nil:
+	case b.body.Req.Route.Protocol != nil:
 		if b.bodiless() {
 			return nil
 		}
 		return b.readAll()
-	case b.Route.Shape == routes.Resource:
+	case b.body.Req.Route.Shape == routes.Resource:
 		return nil
-	case b.Route.Shape == routes.Socket:
+	case b.body.Req.Route.Shape == routes.Socket:
 		return b.takeSocket()
-	case b.Route.Shape == routes.Multipart:
-		b.Size = max(b.Req.ContentLength, 0)
+	case b.body.Req.Route.Shape == routes.Multipart:
+		b.body.Size = max(b.body.Req.Req.ContentLength, 0)
 		return b.readForm()
 	}
 	kind, err := b.contentType()
 	if err != nil {
 		return err
 	}
-	if enc := asked.One(b.Req.Header, "Content-Encoding"); enc != "" && enc != "identity" && b.Route.Shape == routes.Unified {
+	if enc := asked.One(b.body.Req.Req.Header, "Content-Encoding"); enc != "" && enc != "identity" && b.body.Req.Route.Shape == routes.Unified {
 		return fault.Invalid("content-encoding", "must be identity or left out: this route takes bodies as they are")
 	}
-	b.Size = max(b.Req.ContentLength, 0)
+	b.body.Size = max(b.body.Req.Req.ContentLength, 0)
 	if b.bodiless() {
 		return nil
 	}
-	if b.Route.Shape == routes.Raw && kind != "application/json" {
-		b.Unread = b.Req.ContentLength != 0
-		if b.Unread && b.Req.Method == http.MethodPost {
-			SetUnits(&b.Own, units.Demand(b.RawPath(), nil, b.Req.ContentLength))
+	if b.body.Req.Route.Shape == routes.Raw && kind != "application/json" {
+		b.body.Unread = b.body.Req.Req.ContentLength != 0
+		if b.body.Unread && b.body.Req.Req.Method == http.MethodPost {
+			SetUnits(&b.body.Own, units.Demand(b.body.RawPath(), nil, b.body.Req.Req.ContentLength))
 		}
 		return nil // streamed through
 	}
@@ -61,11 +61,11 @@ func (b reader) take() error {
 		return err
 	}
 	switch {
-	case b.Route.Shape == routes.Raw:
+	case b.body.Req.Route.Shape == routes.Raw:
 		return b.walkRaw()
-	case b.Route.Prompt != nil:
+	case b.body.Req.Route.Prompt != nil:
 		return b.readPrompt()
-	case b.Route.Mints != 0:
+	case b.body.Req.Route.Mints != 0:
 		return b.readWanted()
 	}
 	return b.walkBody()
@@ -74,10 +74,10 @@ func (b reader) take() error {
 // readID reads the variable of the route's path. A saved provider may be named
 // in it as in a model: @slug/id.
 func (b reader) readID() error {
-	if b.PathID == "" {
+	if b.body.Req.PathID == "" {
 		return nil
 	}
-	id, err := url.PathUnescape(b.PathID)
+	id, err := url.PathUnescape(b.body.Req.PathID)
 	if err != nil {
 		return fault.Invalid("id", "id is not well escaped")
 	}
@@ -89,31 +89,31 @@ func (b reader) readID() error {
 	if len(id) > 2048 {
 		return fault.Invalid("id", "id must have at most 2048 bytes")
 	}
-	if rest, ok := strings.CutPrefix(id, "@"); ok && b.Route.Prompt == nil {
+	if rest, ok := strings.CutPrefix(id, "@"); ok && b.body.Req.Route.Prompt == nil {
 		slug, name, ok := strings.Cut(rest, "/")
 		if !ok || slug == "" || name == "" {
 			return fault.Invalid("id", "a saved provider is named as @slug/id")
 		}
-		b.Slug, id = slug, name
+		b.body.Slug, id = slug, name
 	}
-	b.ID = id
+	b.body.ID = id
 	return nil
 }
 
 // readWanted reads which client secret is asked for.
 func (b reader) readWanted() (err error) {
-	if b.Minting, err = ephemeral.Read(b.Route.Mints, b.In); err != nil {
+	if b.body.Minting, err = ephemeral.Read(b.body.Req.Route.Mints, b.body.In); err != nil {
 		return err
 	}
-	b.Transcribes = b.Minting.Transcribes
-	return b.splitModel(b.Minting.Model, true)
+	b.body.Transcribes = b.body.Minting.Transcribes
+	return b.splitModel(b.body.Minting.Model, true)
 }
 
 // readAll takes the whole body into memory.
 func (b reader) readAll() error {
-	limit := b.Route.BodyLimit()
-	b.inBuf = pooled.For(int(min(b.Req.ContentLength, limit)) + 1)
-	err := b.inBuf.ReadAll(b.Ctx, b.Lease, b.Req.Body, b.Req.ContentLength, limit)
+	limit := b.body.Req.Route.BodyLimit()
+	b.body.inBuf = pooled.For(int(min(b.body.Req.Req.ContentLength, limit)) + 1)
+	err := b.body.inBuf.ReadAll(b.body.Req.Ctx, b.body.Req.Lease, b.body.Req.Req.Body, b.body.Req.Req.ContentLength, limit)
 	switch {
 	case err == nil:
 	case errors.Is(err, pooled.ErrTooLarge):
@@ -123,17 +123,17 @@ func (b reader) readAll() error {
 	default:
 		return Unreadable(err)
 	}
-	b.In = b.inBuf.B
-	b.Size = int64(len(b.In))
+	b.body.In = b.body.inBuf.B
+	b.body.Size = int64(len(b.body.In))
 	return nil
 }
 
 // bodiless tells whether there is no body to read: operations that read or delete
 // have none, but a provider's own path may.
 func (b reader) bodiless() bool {
-	switch b.Req.Method {
+	switch b.body.Req.Req.Method {
 	case http.MethodGet, http.MethodDelete, http.MethodHead:
-		return b.Route.Shape != routes.Raw || b.Req.ContentLength == 0
+		return b.body.Req.Route.Shape != routes.Raw || b.body.Req.Req.ContentLength == 0
 	}
 	return false
 }
@@ -141,18 +141,18 @@ func (b reader) bodiless() bool {
 // contentType gives the media type of the body. Unified routes take JSON; an
 // absent type counts as JSON. Pass-through takes any.
 func (b reader) contentType() (string, error) {
-	v := asked.One(b.Req.Header, "Content-Type")
+	v := asked.One(b.body.Req.Req.Header, "Content-Type")
 	if v == "" || v == "application/json" {
 		return "application/json", nil
 	}
 	kind, _, err := mime.ParseMediaType(v)
 	if err != nil {
-		if b.Route.Shape == routes.Raw {
+		if b.body.Req.Route.Shape == routes.Raw {
 			return "", nil
 		}
 		return "", fault.New(fault.InvalidContentType, "content-type", "Invalid content type passed: it cannot be parsed; send application/json")
 	}
-	if kind != "application/json" && b.Route.Shape == routes.Unified && b.Req.Method == http.MethodPost {
+	if kind != "application/json" && b.body.Req.Route.Shape == routes.Unified && b.body.Req.Req.Method == http.MethodPost {
 		return "", fault.New(fault.InvalidContentType, "content-type", "Invalid content type passed: this route takes application/json")
 	}
 	return kind, nil

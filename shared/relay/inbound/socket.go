@@ -15,31 +15,31 @@ import (
 // takeSocket reads what a request asks for that becomes a WebSocket: its query names the
 // model, or that nothing is to be done but to transcribe.
 func (b reader) takeSocket() error {
-	if b.Route.Sockets == nil {
+	if b.body.Req.Route.Sockets == nil {
 		f := fault.New(fault.UnsupportedOperation, "", "WebSockets need the container, which this installation runs without")
-		if f.StatusCode = http.StatusNotImplemented; b.Route.Turns != "" {
+		if f.StatusCode = http.StatusNotImplemented; b.body.Req.Route.Turns != "" {
 			f.StatusCode = http.StatusUpgradeRequired // its clients then post their requests
 		}
 		return f
 	}
-	if err := upgrades(b.Req); err != nil {
+	if err := upgrades(b.body.Req.Req); err != nil {
 		return err
 	}
-	q, err := url.ParseQuery(b.Req.URL.RawQuery)
+	q, err := url.ParseQuery(b.body.Req.Req.URL.RawQuery)
 	if err != nil {
 		return fault.Invalid("query", "is not well escaped")
 	}
-	if o := b.Route.Opened(); o != nil {
+	if o := b.body.Req.Route.Opened(); o != nil {
 		for _, begins := range o.Steps {
 			if begins.Seconds > 0 {
-				b.Own.Wanted.Most.Set(pricing.Seconds, begins.Seconds)
+				b.body.Own.Wanted.Most.Set(pricing.Seconds, begins.Seconds)
 			}
 		}
 		return b.splitModel(o.Model, true)
 	}
 	for name, values := range q {
 		switch {
-		case b.Route.Live != nil && placeholder(b.Req, name):
+		case b.body.Req.Route.Live != nil && placeholder(b.body.Req.Req, name):
 			continue // clients send it because they cannot leave it out; it is ignored
 		case len(values) > 1:
 			return fault.Invalid(fault.Clip(name, 100), "was sent %d times; send it once", len(values))
@@ -49,9 +49,9 @@ func (b reader) takeSocket() error {
 	}
 	model, intent := q.Get("model"), q.Get("intent")
 	switch {
-	case b.Route.Live != nil && len(q) > 0 && !onlyKey(q):
+	case b.body.Req.Route.Live != nil && len(q) > 0 && !onlyKey(q):
 		return fault.Invalid("query", "must be empty: the first message says what the session is")
-	case b.Route.Turns != "" || b.Route.Live != nil:
+	case b.body.Req.Route.Turns != "" || b.body.Req.Route.Live != nil:
 		return nil // messages name it
 	case q.Has("call_id"):
 		return fault.Invalid("call_id", "calls are not made by way of this gateway: their sound would go past it")
@@ -62,8 +62,8 @@ func (b reader) takeSocket() error {
 	case q.Has("model") && model == "":
 		return fault.Invalid("model", "must not be empty")
 	}
-	b.Transcribes = intent != ""
-	if model == "" && !b.Transcribes {
+	b.body.Transcribes = intent != ""
+	if model == "" && !b.body.Transcribes {
 		model = b.deployment()
 	}
 	return b.splitModel(model, true)

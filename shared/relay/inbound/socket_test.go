@@ -1,6 +1,7 @@
 package inbound
 
 import (
+	"gateway/shared/relay/admitted"
 	"net/http"
 	"testing"
 
@@ -14,8 +15,9 @@ func TestSocketsThatAreNotServed(t *testing.T) {
 	t.Parallel()
 	for turns, want := range map[string]int{"": http.StatusNotImplemented, "/responses": http.StatusUpgradeRequired} {
 		var b Body
-		b.Route = &routes.Route{Shape: routes.Socket, Turns: turns}
-		if f := fault.From((reader{Body: &b}).takeSocket()); f.Status() != want {
+		b.Req = new(admitted.Request)
+		b.Req.Route = &routes.Route{Shape: routes.Socket, Turns: turns}
+		if f := fault.From((reader{body: &b}).takeSocket()); f.Status() != want {
 			t.Errorf("turns %q: %d, want %d", turns, f.Status(), want)
 		}
 	}

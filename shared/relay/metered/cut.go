@@ -11,7 +11,7 @@ func (me *Meters) madeWhole(u pricing.Usage, m chat.Meter) pricing.Usage {
 	if e := me.Estimate(0); u.InputTokens() == 0 {
 		u.Add(pricing.Input, e.N(pricing.Input))
 	}
-	if !me.Route.NoOutput {
+	if !me.Target.Req.Route.NoOutput {
 		came.MadeUp(&u, m)
 	}
 	u.Estimated = true
@@ -32,15 +32,15 @@ func (me *Meters) ChargeWhatCame(body []byte) (charged bool) {
 		u = me.madeWhole(u, m) // it broke off within the usage: what is missing is estimated
 	case !answered:
 		return false
-	case me.Route.Client == nil && me.Wanted.Assumed.Known():
-		u = me.Wanted.Assumed
+	case me.Target.Req.Route.Client == nil && me.Target.Wanted.Assumed.Known():
+		u = me.Target.Wanted.Assumed
 		u.Estimated = true
 	default:
 		u = me.Estimate(m.OutputEstimate())
 	}
-	me.Heard.Hear(m)
+	me.Bill.Heard.Hear(m)
 	u.Add(pricing.Requests, 1)
-	me.Charge(u)
+	me.Bill.Charge(u)
 	return true
 }
 
@@ -51,18 +51,18 @@ func (me *Meters) whatCame(body []byte) (m chat.Meter, within, answered bool) {
 		m.OutputBytes = int64(len(body))
 		return m, false, true
 	}
-	d := me.To.Dialect
+	d := me.Target.To.Dialect
 	if d == nil {
-		d = me.Route.Client
+		d = me.Target.Req.Route.Client
 	}
 	var b came.Beginning
 	switch {
-	case me.To.Carrier != nil:
-		b, _ = came.Carried(me.To.Carrier, me.Carried(), body)
+	case me.Target.To.Carrier != nil:
+		b, _ = came.Carried(me.Target.To.Carrier, me.Target.Carried(), body)
 	case d == nil:
-		b, _ = came.Operation(me.Route.Meter, body)
+		b, _ = came.Operation(me.Target.Req.Route.Meter, body)
 	default:
-		b, _ = came.Conversation(d, &me.To.Traits, body)
+		b, _ = came.Conversation(d, &me.Target.To.Traits, body)
 	}
 	return b.Meter, b.Within, b.Answered()
 }

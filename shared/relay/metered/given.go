@@ -20,23 +20,23 @@ func (me *Meters) GivenUp(whole bool) {
 	}
 	if u := me.sent(); u.Known() {
 		u.Add(pricing.Requests, 1)
-		me.Charge(u)
+		me.Bill.Charge(u)
 	}
 }
 
 // sent estimates what the request alone costs; nothing where it costs nothing, or where the
 // provider may go on with it and whoever reads the result later is charged for all of it.
 func (me *Meters) sent() (u pricing.Usage) {
-	if me.Req.Method != http.MethodPost || me.CostsNothing() || me.goesOn() {
+	if me.Target.Req.Req.Method != http.MethodPost || me.Target.CostsNothing() || me.goesOn() {
 		return u
 	}
-	like := me.Route
+	like := me.Target.Req.Route
 	if like.Shape == routes.Raw {
-		like = me.Like()
+		like = me.Target.Body.Like()
 	}
 	switch {
 	case like == nil: // no shape that is known: see LearnRaw
-		if (&passed{Meters: me}).estimates() {
+		if (&passed{meters: me}).estimates() {
 			u = me.Estimate(0)
 		}
 		return u
@@ -47,7 +47,7 @@ func (me *Meters) sent() (u pricing.Usage) {
 		return me.Estimate(0)
 	}
 	for _, c := range inward {
-		if n, ok := me.Wanted.Assumed.Get(c); ok {
+		if n, ok := me.Target.Wanted.Assumed.Get(c); ok {
 			u.Set(c, n)
 			u.Estimated = true
 		}
@@ -59,8 +59,8 @@ func (me *Meters) sent() (u pricing.Usage) {
 // read later, though no answer came: a run by its thread, and a response or interaction in the
 // background by a request with the same key.
 func (me *Meters) goesOn() bool {
-	if me.Route.Shape == routes.Raw && me.KeptPath().Collection == "threads" {
+	if me.Target.Req.Route.Shape == routes.Raw && me.Target.Body.KeptPath().Collection == "threads" {
 		return true
 	}
-	return (me.MakesLater() || me.startsInteraction()) && me.Req.Header.Get("Idempotency-Key") != ""
+	return (me.MakesLater() || me.startsInteraction()) && me.Target.Req.Req.Header.Get("Idempotency-Key") != ""
 }

@@ -13,12 +13,12 @@ import (
 
 // interacts tells whether the answer is of Gemini's Interactions.
 func (me *Meters) interacts() bool {
-	return me.KeptPath().Collection == "interactions" && me.To.Target.Provider.Dialect == provider.Gemini
+	return me.Target.Body.KeptPath().Collection == "interactions" && me.Target.To.Target.Provider.Dialect == provider.Gemini
 }
 
 // startsInteraction tells whether the request makes or continues one.
 func (me *Meters) startsInteraction() bool {
-	return me.interacts() && me.Req.Method == http.MethodPost && me.KeptPath().ID == ""
+	return me.interacts() && me.Target.Req.Req.Method == http.MethodPost && me.Target.Body.KeptPath().ID == ""
 }
 
 // interaction reads the interaction that an answer tells of, of a stream the last that
@@ -48,25 +48,25 @@ func interaction(m *tail.Meter) (got chat.Meter, ended bool) {
 func (a *passed) ofInteraction() (u pricing.Usage, told bool) {
 	got, ended := interaction(a.answer)
 	named := got.ID != "" && len(got.ID) <= kept.MaxID
-	if !a.startsInteraction() {
-		if ended && named && got.Usage.Known() && a.Claim(got.ID) {
-			if u = got.Usage; a.Behalf != nil {
-				a.Behalf.Booked = true
+	if !a.meters.startsInteraction() {
+		if ended && named && got.Usage.Known() && a.meters.Bill.Claim(got.ID) {
+			if u = got.Usage; a.meters.Target.Req.Behalf != nil {
+				a.meters.Target.Req.Behalf.Booked = true
 			}
 		} else if ended && named && !got.Usage.Known() {
-			a.Claim(got.ID) // nothing was used: what is held for it is given back
+			a.meters.Bill.Claim(got.ID) // nothing was used: what is held for it is given back
 		}
 		return u, true
 	}
-	if !got.Usage.Known() && named && !ended && (a.MakesLater() || !a.answer.Stream && !a.answer.Cut) {
-		a.await(got.ID)
+	if !got.Usage.Known() && named && !ended && (a.meters.MakesLater() || !a.answer.Stream && !a.answer.Cut) {
+		a.meters.await(got.ID)
 		return u, true // only a ticket: the interaction is charged at its end
 	}
 	if named && !ended && !got.Usage.Known() && !a.estimates() {
-		a.await(got.ID) // its stream broke off; usage is not guessed
+		a.meters.await(got.ID) // its stream broke off; usage is not guessed
 		return u, true
 	}
-	if named && (ended || !got.Usage.Known()) && a.ClaimedByOther(got.ID) {
+	if named && (ended || !got.Usage.Known()) && a.meters.Bill.ClaimedByOther(got.ID) {
 		return u, true // a read told of it while its stream was under way, or had broken off
 	}
 	return got.Usage, got.Usage.Known()

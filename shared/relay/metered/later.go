@@ -26,10 +26,10 @@ var backgroundName = []byte(`"background"`)
 // MakesLater tells whether the request has the provider make a response, or an
 // interaction, in the background.
 func (me *Meters) MakesLater() bool {
-	if rt := me.Route; rt.Shape != routes.Raw {
-		return rt.Operation == provider.ResponsesCreate && me.SameDialect() && me.asksBackground()
+	if rt := me.Target.Req.Route; rt.Shape != routes.Raw {
+		return rt.Operation == provider.ResponsesCreate && me.Target.SameDialect() && me.asksBackground()
 	}
-	like := me.Like()
+	like := me.Target.Body.Like()
 	return (like != nil && like.Operation == provider.ResponsesCreate || me.startsInteraction()) && me.asksBackground()
 }
 
@@ -41,9 +41,9 @@ func (me *Meters) Tickets(resp *http.Response) bool {
 }
 
 func (me *Meters) asksBackground() bool {
-	body := me.In
-	if me.To.Body != nil {
-		body = me.To.Body // as the config changed it
+	body := me.Target.Body.In
+	if me.Target.To.Body != nil {
+		body = me.Target.To.Body // as the config changed it
 	}
 	return bytes.Contains(body, backgroundName) && inbound.AsksBackground(body)
 }
@@ -54,30 +54,30 @@ func (me *Meters) laterOrAwaited(m chat.Meter) pricing.Usage {
 	if !m.Usage.Known() && m.ID != "" && len(m.ID) <= kept.MaxID {
 		me.await(m.ID)
 	}
-	return me.UsedLater(m)
+	return me.Bill.UsedLater(m)
 }
 
 // await has a response or interaction polled until it has ended, and keeps what is reserved
 // for it until it is booked.
 func (me *Meters) await(id string) {
-	me.HoldUntilBooked(id, bill.HoldResponse)
-	me.Bookings().Await(id)
+	me.Bill.HoldUntilBooked(id, bill.HoldResponse)
+	me.Target.Bookings().Await(id)
 }
 
 // usedByResponse is the usage of a response made in the background, read from the
 // provider, that no answer has told before.
 func (me *Meters) usedByResponse(answer []byte) (u pricing.Usage) {
-	d := me.Means.Dialects[provider.OpenAIResponses]
+	d := me.Target.Means.Dialects[provider.OpenAIResponses]
 	if d == nil || !kept.Background(answer) {
 		return u
 	}
 	m := upstream.Passer(d).MeterResponse(answer)
-	if u = me.UsedLater(m); u.Known() {
+	if u = me.Bill.UsedLater(m); u.Known() {
 		bill.NoteTurn(me.Bill, m)
-		me.Heard.AsPriced(m)
+		me.Bill.Heard.AsPriced(m)
 	}
-	if !m.Usage.Known() && me.Req.Method == http.MethodGet && kept.EndedUnused(answer) && len(m.ID) <= kept.MaxID && m.ID != "" {
-		me.Claim(m.ID) // nothing was used: what is held for it is given back
+	if !m.Usage.Known() && me.Target.Req.Req.Method == http.MethodGet && kept.EndedUnused(answer) && len(m.ID) <= kept.MaxID && m.ID != "" {
+		me.Bill.Claim(m.ID) // nothing was used: what is held for it is given back
 	}
 	return u
 }
@@ -99,7 +99,7 @@ func (me *Meters) usedByStream(events []byte) pricing.Usage {
 // SettleResponse books a response made in the background with the request that
 // first reads its end.
 func (me *Meters) SettleResponse(answer []byte, stream bool) {
-	if op := me.Route.Operation; op != provider.ResponsesGet && op != provider.ResponsesCancel {
+	if op := me.Target.Req.Route.Operation; op != provider.ResponsesGet && op != provider.ResponsesCancel {
 		return
 	}
 	var u pricing.Usage
@@ -109,10 +109,10 @@ func (me *Meters) SettleResponse(answer []byte, stream bool) {
 		u = me.usedByResponse(answer)
 	}
 	if u.Known() {
-		me.Charge(u)
-		me.Spend()
-		if me.Behalf != nil {
-			me.Behalf.Booked = true
+		me.Bill.Charge(u)
+		me.Bill.Spend()
+		if me.Target.Req.Behalf != nil {
+			me.Target.Req.Behalf.Booked = true
 		}
 	}
 }
@@ -136,10 +136,10 @@ func (me *Meters) BookRows(used []chat.Meter) {
 	if len(used) == 0 {
 		return
 	}
-	me.Heard.Mode = "batch"
+	me.Bill.Heard.Mode = "batch"
 	for _, m := range used {
-		me.Heard.AsPriced(m)
-		me.Charge(m.Usage)
+		me.Bill.Heard.AsPriced(m)
+		me.Bill.Charge(m.Usage)
 	}
-	me.Spend()
+	me.Bill.Spend()
 }

@@ -7,6 +7,6 @@ import (
 
 // Meters read what an answer of a target used and charge it.
 type Meters struct {
-	*chosen.Target
-	*bill.Bill
+	Target *chosen.Target
+	Bill   *bill.Bill
 }

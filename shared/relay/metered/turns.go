@@ -10,7 +10,7 @@ import (
 
 // noteTurn notes what a new response amounts to if later requests may continue it.
 func noteTurn(me *Meters, m chat.Meter) {
-	if makesTurn(me) && (m.Complete || !me.Stream) {
+	if makesTurn(me) && (m.Complete || !me.Target.Stream) {
 		bill.NoteTurn(me.Bill, m)
 	}
 }
@@ -18,9 +18,9 @@ func noteTurn(me *Meters, m chat.Meter) {
 // makesTurn reports whether the provider stores the response under an id by which the client
 // may continue it.
 func makesTurn(me *Meters) bool {
-	switch like := me.Like(); {
-	case me.Route.Shape != routes.Raw:
-		return me.Route.Operation == provider.ResponsesCreate && me.SameDialect() && stores(me)
+	switch like := me.Target.Body.Like(); {
+	case me.Target.Req.Route.Shape != routes.Raw:
+		return me.Target.Req.Route.Operation == provider.ResponsesCreate && me.Target.SameDialect() && stores(me)
 	case like != nil:
 		return like.Operation == provider.ResponsesCreate && stores(me)
 	}
@@ -31,9 +31,9 @@ var storeKeys = wire.NewKeySet("store")
 
 // stores reports whether the body lets the provider store its response, as it does by default.
 func stores(me *Meters) bool {
-	body := me.In
-	if me.To.Body != nil {
-		body = me.To.Body
+	body := me.Target.Body.In
+	if me.Target.To.Body != nil {
+		body = me.Target.To.Body
 	}
 	var w wire.Walk
 	if storeKeys.Walk(body, &w) != nil {

@@ -20,26 +20,26 @@ import (
 
 // ordersVideo reports whether the request is passed through to have videos made.
 func (me *Meters) ordersVideo() bool {
-	return me.Route.Shape == routes.Raw && me.Req.Method == http.MethodPost && me.Like() == nil && units.OrdersVideo(me.RawPath())
+	return me.Target.Req.Route.Shape == routes.Raw && me.Target.Req.Req.Method == http.MethodPost && me.Target.Body.Like() == nil && units.OrdersVideo(me.Target.Body.RawPath())
 }
 
 // readsVideoJob reports whether the request asks how far such a job is.
 func (me *Meters) readsVideoJob() bool {
-	if me.Route.Shape != routes.Raw {
+	if me.Target.Req.Route.Shape != routes.Raw {
 		return false
 	}
-	if me.Req.Method == http.MethodPost {
-		return strings.HasSuffix(strings.ToLower(me.RawPath()), ":fetchpredictoperation")
+	if me.Target.Req.Req.Method == http.MethodPost {
+		return strings.HasSuffix(strings.ToLower(me.Target.Body.RawPath()), ":fetchpredictoperation")
 	}
-	at := me.KeptPath()
-	return me.Req.Method == http.MethodGet && at.ID != "" && !at.Below && (at.Collection == "videos" || at.Collection == "operations")
+	at := me.Target.Body.KeptPath()
+	return me.Target.Req.Req.Method == http.MethodGet && at.ID != "" && !at.Below && (at.Collection == "videos" || at.Collection == "operations")
 }
 
 // ofVideoJob returns the charge for the response to an order or to a read of one; told is false
 // if it is neither.
 func (a *passed) ofVideoJob(got chat.Meter) (u pricing.Usage, told bool) {
-	orders := a.ordersVideo()
-	if !orders && !a.readsVideoJob() || !a.answer.JSON {
+	orders := a.meters.ordersVideo()
+	if !orders && !a.meters.readsVideoJob() || !a.answer.JSON {
 		return u, false
 	}
 	job, ok := units.ReadJob(a.answer.Kept)
@@ -52,19 +52,19 @@ func (a *passed) ofVideoJob(got chat.Meter) (u pricing.Usage, told bool) {
 	if !job.Ended {
 		return u, true
 	}
-	order, ok, err := a.Bookings().Order(job.ID)
+	order, ok, err := a.meters.Target.Bookings().Order(job.ID)
 	if err != nil {
-		a.Fail("read an order", err)
+		a.meters.Target.Req.Fail("read an order", err)
 		return u, true // a later read books it
 	}
-	if !ok || !a.Claim(job.ID) {
+	if !ok || !a.meters.Bill.Claim(job.ID) {
 		return u, ok
 	}
 	if seconds := job.Billed(order.Seconds); seconds > 0 {
 		u.Set(pricing.Seconds, seconds)
-		a.Heard.Model, a.Heard.Priced, a.Wanted.Size = order.Model, order.Model, order.Size
-		if a.Behalf != nil {
-			a.Behalf.Booked = true
+		a.meters.Bill.Heard.Model, a.meters.Bill.Heard.Priced, a.meters.Target.Wanted.Size = order.Model, order.Model, order.Size
+		if a.meters.Target.Req.Behalf != nil {
+			a.meters.Target.Req.Behalf.Booked = true
 		}
 	}
 	return u, true
@@ -80,14 +80,14 @@ func (a *passed) orderVideo(job units.Job, got chat.Meter) (u pricing.Usage, tol
 	case job.Ended || seconds <= 0:
 		return u, false
 	}
-	order := kept.Order{Model: cmp.Or(got.Model, a.ModelOf()), Size: a.Wanted.Size, Seconds: seconds}
-	if err := a.Bookings().NoteOrder(job.ID, order); err != nil {
-		a.Fail("note an order", err)
+	order := kept.Order{Model: cmp.Or(got.Model, a.meters.Bill.ModelOf()), Size: a.meters.Target.Wanted.Size, Seconds: seconds}
+	if err := a.meters.Target.Bookings().NoteOrder(job.ID, order); err != nil {
+		a.meters.Target.Req.Fail("note an order", err)
 		return u, false
 	}
-	a.HoldUntilBooked(job.ID, bill.HoldResponse)
-	if a.Bookings().PathOfLooks(job.ID) != "" {
-		a.Bookings().Await(job.ID)
+	a.meters.Bill.HoldUntilBooked(job.ID, bill.HoldResponse)
+	if a.meters.Target.Bookings().PathOfLooks(job.ID) != "" {
+		a.meters.Target.Bookings().Await(job.ID)
 	}
 	return u, true
 }

@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"strings"
 
+	"gateway/shared/relay/admitted"
 	"gateway/shared/relay/asked"
 	"gateway/shared/relay/breaker"
 	"gateway/shared/relay/inbound"
@@ -15,7 +16,8 @@ import (
 // Plan is the way of a request whose body was read: the compiled targets and where their
 // walk stands, or that the gateway answers itself.
 type Plan struct {
-	inbound.Body
+	Req        *admitted.Request
+	Body       *inbound.Body
 	Mine       bool            // the gateway answers itself: no provider is asked
 	Trial      bool            // the config is only tried out: nothing is sent
 	Config     UsedConfig      // the config that the targets come from; zero: none
@@ -48,17 +50,17 @@ var headerTree = route.Single()
 
 // SlugAsked is the saved provider that the request itself names: header before
 // virtual key before the body's @slug/model.
-func (p *Plan) SlugAsked(leaf *route.Leaf) string { return p.SlugAskedOr(leaf, p.Slug) }
+func (p *Plan) SlugAsked(leaf *route.Leaf) string { return p.SlugAskedOr(leaf, p.Body.Slug) }
 
 // SlugAskedOr is SlugAsked with another body, whose model names slug.
 func (p *Plan) SlugAskedOr(leaf *route.Leaf, slug string) string {
-	if s, ok := strings.CutPrefix(p.Ask.Provider, "@"); ok {
+	if s, ok := strings.CutPrefix(p.Req.Ask.Provider, "@"); ok {
 		return s
 	}
-	if p.Ask.VirtualKey != "" {
-		return strings.TrimPrefix(p.Ask.VirtualKey, "@")
+	if p.Req.Ask.VirtualKey != "" {
+		return strings.TrimPrefix(p.Req.Ask.VirtualKey, "@")
 	}
-	if p.Ask.Provider == "" || leaf.Passthrough {
+	if p.Req.Ask.Provider == "" || leaf.Passthrough {
 		return slug
 	}
 	return ""
@@ -67,7 +69,7 @@ func (p *Plan) SlugAskedOr(leaf *route.Leaf, slug string) string {
 // Routed tells whether the request names a provider or a config: then it wants that one's
 // list of models, not the gateway's own.
 func (p *Plan) Routed() bool {
-	return p.Ask.Provider != "" || p.Ask.VirtualKey != "" || p.Config.ID != "" || p.Ask.Config != ""
+	return p.Req.Ask.Provider != "" || p.Req.Ask.VirtualKey != "" || p.Config.ID != "" || p.Req.Ask.Config != ""
 }
 
 // SlugsOfRoute are the saved providers that the route's leaves name; nil when a
@@ -83,7 +85,8 @@ func (p *Plan) SlugsOfRoute() []string {
 // ResolveAs resolves the route that a request of the same caller with other headers
 // would take.
 func (p *Plan) ResolveAs(from *Sources, ask asked.Headers, h http.Header) error {
-	other := Plan{Body: p.With(ask, h)}
+	body := p.Body.With(ask, h)
+	other := Plan{Req: body.Req, Body: body}
 	return other.Resolve(from)
 }
 

@@ -13,6 +13,7 @@ import (
 	"gateway/shared/identity"
 	"gateway/shared/relay/admitted"
 	"gateway/shared/relay/breaker"
+	"gateway/shared/relay/inbound"
 	"gateway/shared/relay/routes"
 	"gateway/shared/route"
 	"gateway/shared/tenant"
@@ -20,18 +21,20 @@ import (
 
 func of(t *testing.T, rt *routes.Route, body string, header map[string]string) *Plan {
 	t.Helper()
-	p := new(Plan)
+	q := new(admitted.Request)
+	p := &Plan{Req: q, Body: &inbound.Body{}}
+	p.Body.Req = q
 	req := httptest.NewRequest(http.MethodPost, "/v1/chat/completions", strings.NewReader(body))
 	for name, value := range header {
 		req.Header.Set(name, value)
 	}
-	p.Arrive(&admitted.Doors{Now: time.Now, Memory: egress.NewMemory(0)}, req, rt, new(egress.Lease))
-	t.Cleanup(func() { p.End() })
-	p.Who, p.WS, p.Org = &identity.Principal{}, &tenant.Effective{}, &tenant.Organisation{}
-	if err := p.Ask.Read(req.Header); err != nil {
+	p.Req.Arrive(&admitted.Doors{Now: time.Now, Memory: egress.NewMemory(0)}, req, rt, new(egress.Lease))
+	t.Cleanup(func() { p.Req.End() })
+	p.Req.Who, p.Req.WS, p.Req.Org = &identity.Principal{}, &tenant.Effective{}, &tenant.Organisation{}
+	if err := p.Req.Ask.Read(req.Header); err != nil {
 		t.Fatal(err)
 	}
-	if err := p.Read(); err != nil {
+	if err := p.Body.Read(); err != nil {
 		t.Fatal(err)
 	}
 	return p
@@ -113,13 +116,13 @@ func TestWhatARequestMayNotBring(t *testing.T) {
 		"headers":    {map[string]string{"X-Gateway-Forward-Headers": "X-One"}, fault.InlineForwardBlocked},
 	} {
 		p := of(t, chat, `{}`, c.header)
-		p.Org.Settings.BlockInlineConfig = true
+		p.Req.Org.Settings.BlockInlineConfig = true
 		if f := fault.From(p.Resolve(&Sources{})); f == nil || f.Code != c.code {
 			t.Errorf("%s: %v", name, f)
 		}
 	}
 	p := of(t, chat, `{}`, map[string]string{"X-Gateway-Config": `{"provider":"openai"}`})
-	p.Org.Settings.BlockInlineConfig, p.Trial = true, true
+	p.Req.Org.Settings.BlockInlineConfig, p.Trial = true, true
 	if err := p.Resolve(&Sources{}); err != nil {
 		t.Errorf("a config cannot be tried out: %v", err)
 	}

@@ -17,10 +17,10 @@ const maxInlineConfig = 16 << 10
 // Resolve finds the tree of targets, and makes the body where a saved prompt does so. The
 // tree comes first, since its targets may name the prompts.
 func (p *Plan) Resolve(from *Sources) error {
-	if !p.AsksPrompt() {
+	if !p.Body.AsksPrompt() {
 		return p.resolve(from)
 	}
-	if !p.Route.Prompt.Render {
+	if !p.Req.Route.Prompt.Render {
 		if err := p.resolve(from); err != nil {
 			return err
 		}
@@ -31,50 +31,50 @@ func (p *Plan) Resolve(from *Sources) error {
 // fill makes the body. Where each target has a prompt of its own, the one of the path
 // does not count, and the first of them says what the request is.
 func (p *Plan) fill() error {
-	name := p.ID
+	name := p.Body.ID
 	if p.Walker != nil {
 		if own := p.Walker.Prompts(); len(own) > 0 {
 			name = own[0]
 		}
 	}
-	by, err := p.FilledBy(name)
+	by, err := p.Body.FilledBy(name)
 	if err != nil {
 		return err
 	}
-	return p.Fill(by)
+	return p.Body.Fill(by)
 }
 
 // resolve finds the tree of targets: the request's config, else the key's
 // default, else the workspace's for user keys, else its default config, else what
 // the headers and the model name.
 func (p *Plan) resolve(from *Sources) error {
-	if p.Mine = p.Route.Own && p.Ask.Provider == OwnProvider; p.Mine {
+	if p.Mine = p.Req.Route.Own && p.Req.Ask.Provider == OwnProvider; p.Mine {
 		return nil
 	}
 	if err := p.checkInline(); err != nil {
 		return err
 	}
-	if err := p.Asked.Read(p.Req.Header); err != nil {
+	if err := p.Asked.Read(p.Req.Req.Header); err != nil {
 		return err
 	}
-	sent := strings.TrimSpace(p.Ask.Config)
+	sent := strings.TrimSpace(p.Req.Ask.Config)
 	switch {
-	case p.Settles() && strings.HasPrefix(p.Ask.Provider, "@"):
+	case p.Req.Settles() && strings.HasPrefix(p.Req.Ask.Provider, "@"):
 		p.startWalk(headerTree, p.routeContext()) // the target of what was begun is known
 		return nil
-	case sent != "" && p.Who.Defaults.RefusesConfig():
+	case sent != "" && p.Req.Who.Defaults.RefusesConfig():
 		return fault.New(fault.ConfigOverrideRefused, "x-gateway-config", "Requests with this API key may not bring a config of their own")
 	case strings.HasPrefix(sent, "{"):
 		return p.inlineConfig(sent)
 	case sent != "":
 		return p.useConfig(from, sent)
-	case p.Who.Defaults.ConfigID != "":
-		return p.useConfig(from, p.Who.Defaults.ConfigID)
-	case p.WS.Defaults.UserAPIKeyConfig != "" && p.Who.UserID != "":
-		return p.useConfig(from, p.WS.Defaults.UserAPIKeyConfig)
-	case p.WS.DefaultConfig != "":
-		return p.useConfig(from, p.WS.DefaultConfig)
-	case p.Route.Own && p.Ask.Provider == "" && p.Ask.VirtualKey == "" && p.Slug == "":
+	case p.Req.Who.Defaults.ConfigID != "":
+		return p.useConfig(from, p.Req.Who.Defaults.ConfigID)
+	case p.Req.WS.Defaults.UserAPIKeyConfig != "" && p.Req.Who.UserID != "":
+		return p.useConfig(from, p.Req.WS.Defaults.UserAPIKeyConfig)
+	case p.Req.WS.DefaultConfig != "":
+		return p.useConfig(from, p.Req.WS.DefaultConfig)
+	case p.Req.Route.Own && p.Req.Ask.Provider == "" && p.Req.Ask.VirtualKey == "" && p.Body.Slug == "":
 		p.Mine = true
 		return nil
 	}
@@ -94,21 +94,21 @@ func (p *Plan) startWalk(t *route.Tree, ctx route.Context) {
 // checkInline refuses what a request brings along where only saved
 // configuration is taken; the first violation is named.
 func (p *Plan) checkInline() error {
-	if !p.BlocksInline() {
+	if !p.Req.BlocksInline() {
 		return nil
 	}
 	switch {
-	case strings.HasPrefix(strings.TrimSpace(p.Ask.Config), "{") && !p.Trial:
-		return p.Blocked(fault.InlineConfigBlocked, "x-gateway-config", "a config in JSON")
-	case p.Ask.Provider != "" && !strings.HasPrefix(p.Ask.Provider, "@"):
-		return p.Blocked(fault.InlineProviderBlocked, "x-gateway-provider", "a provider name")
-	case p.Ask.CustomHost != "":
-		return p.Blocked(fault.InlineHostBlocked, "x-gateway-custom-host", "a custom host")
-	case len(p.Ask.Forward) > 0:
-		return p.Blocked(fault.InlineForwardBlocked, "x-gateway-forward-headers", "a list of headers to forward")
+	case strings.HasPrefix(strings.TrimSpace(p.Req.Ask.Config), "{") && !p.Trial:
+		return p.Req.Blocked(fault.InlineConfigBlocked, "x-gateway-config", "a config in JSON")
+	case p.Req.Ask.Provider != "" && !strings.HasPrefix(p.Req.Ask.Provider, "@"):
+		return p.Req.Blocked(fault.InlineProviderBlocked, "x-gateway-provider", "a provider name")
+	case p.Req.Ask.CustomHost != "":
+		return p.Req.Blocked(fault.InlineHostBlocked, "x-gateway-custom-host", "a custom host")
+	case len(p.Req.Ask.Forward) > 0:
+		return p.Req.Blocked(fault.InlineForwardBlocked, "x-gateway-forward-headers", "a list of headers to forward")
 	}
-	if name := provider.URLHeader(p.Req.Header); name != "" {
-		return p.Blocked(fault.InlineURLBlocked, strings.ToLower(name), "a provider address")
+	if name := provider.URLHeader(p.Req.Req.Header); name != "" {
+		return p.Req.Blocked(fault.InlineURLBlocked, strings.ToLower(name), "a provider address")
 	}
 	return nil
 }
@@ -154,17 +154,17 @@ func invalidConfig(details []fault.Detail) error {
 
 // useConfig loads a config by id or slug.
 func (p *Plan) useConfig(from *Sources, ref string) error {
-	cfg, ok, err := saved.LoadConfig(p.Ctx, p.View, p.Who.Scope, ref)
+	cfg, ok, err := saved.LoadConfig(p.Req.Ctx, p.Req.View, p.Req.Who.Scope, ref)
 	if err != nil {
 		return err
 	}
 	if !ok || cfg.Record.Archived() {
-		if ref != strings.TrimSpace(p.Ask.Config) { // the request named none
+		if ref != strings.TrimSpace(p.Req.Ask.Config) { // the request named none
 			return fault.Newf(fault.InvalidConfig, "x-gateway-config", "The default config %q of this API key or its workspace is archived: send another one, or have the default changed", fault.Clip(ref, 300))
 		}
 		return fault.Newf(fault.InvalidConfig, "x-gateway-config", "Invalid config passed: there is no config %q in this workspace, and it is not a JSON object", fault.Clip(ref, 300))
 	}
-	tree, err := cfg.Compile(p.Ctx, from.Sealer)
+	tree, err := cfg.Compile(p.Req.Ctx, from.Sealer)
 	if err != nil {
 		return err
 	}
@@ -175,22 +175,22 @@ func (p *Plan) useConfig(from *Sources, ref string) error {
 
 // routeContext is what conditions and draws look at.
 func (p *Plan) routeContext() route.Context {
-	return route.Context{Metadata: p.Metadata, Params: p.AsParams(), Path: p.Req.URL.Path, Random: rand.Uint32}
+	return route.Context{Metadata: p.Body.Metadata, Params: p.Body.AsParams(), Path: p.Req.Req.URL.Path, Random: rand.Uint32}
 }
 
 // useTree starts the walk of a saved config.
 func (p *Plan) useTree(from *Sources, tree *route.Tree, config string, version int64) {
 	ctx := p.routeContext()
-	scope := p.Who.Scope
+	scope := p.Req.Who.Scope
 	if tree.Guarded() {
 		key := route.ConfigKey{Org: scope.Org, Workspace: scope.Workspace, Config: config, Version: version}
-		p.BreakersOf = from.Breakers.Of(p.Ctx, key)
+		p.BreakersOf = from.Breakers.Of(p.Req.Ctx, key)
 		ctx.Breakers = p.BreakersOf
 	}
 	if tree.Sticky() {
 		ctx.Sticky = from.Picks.Of(scope.Org, scope.Workspace, config)
 	}
-	if p.Rehearsing {
+	if p.Req.Rehearsing {
 		ctx = onlyLooking(ctx)
 	}
 	p.startWalk(tree, ctx)

@@ -14,15 +14,15 @@ import (
 func (ca *Cache) seek(leaf *route.Leaf, q *cache.Question) bool {
 	k := ca.at
 	with := k.rule.Embedder
-	if k.rule.Mode != "semantic" || with == nil || !ca.Store.Semantic() || ca.Route.Client == nil {
+	if k.rule.Mode != "semantic" || with == nil || !ca.Store.Semantic() || ca.Target.Req.Route.Client == nil {
 		return false
 	}
 	own := *q
-	own.Body = ca.In
-	if ca.To.Body != nil {
-		own.Body = ca.To.Body
+	own.Body = ca.Target.Body.In
+	if ca.Target.To.Body != nil {
+		own.Body = ca.Target.To.Body
 	}
-	r, err := ca.Route.Client.DecodeRequest(own.Body)
+	r, err := ca.Target.Req.Route.Client.DecodeRequest(own.Body)
 	if err != nil {
 		return false
 	}
@@ -30,11 +30,11 @@ func (ca *Cache) seek(leaf *route.Leaf, q *cache.Question) bool {
 	if k.meaning, ok = cache.MeaningOf(&own, r, with.Slug+"/"+with.Model); !ok {
 		return false
 	}
-	k.seeking = ca.Store.Seek(ca.Base, ca.Walk.Embedder(with), k.meaning.Text)
+	k.seeking = ca.Store.Seek(ca.Target.Req.Base, ca.Walk.Embedder(with), k.meaning.Text)
 	// It has been paid for and must be in the books before the process may be
 	// frozen.
 	seeking := k.seeking
-	ca.After(func() {
+	ca.Target.Req.After(func() {
 		if !seeking.Done() {
 			ca.Walk.Flush()
 			seeking.Wait()
@@ -55,18 +55,18 @@ func (k *looking) threshold() float64 {
 // none.
 func (ca *Cache) near(ctx context.Context) (e *cache.Entry, waited time.Duration) {
 	k := ca.at
-	t := ca.Now()
+	t := ca.Target.Req.Now()
 	vector, err := k.seeking.Vector(ca.Times.Embed)
-	waited = ca.Now().Sub(t)
+	waited = ca.Target.Req.Now().Sub(t)
 	if err != nil {
 		if !errors.Is(err, cache.ErrLate) {
-			ca.Fail("cache embedder", err)
+			ca.Target.Req.Fail("cache embedder", err)
 		}
 		return nil, waited
 	}
 	e, err = ca.Store.Near(ctx, k.meaning.Bucket, vector, k.threshold(), k.age)
 	if err != nil {
-		ca.Fail("cache neighbours", err)
+		ca.Target.Req.Fail("cache neighbours", err)
 	}
 	return e, waited
 }

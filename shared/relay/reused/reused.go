@@ -52,7 +52,7 @@ func (t Times) OrStandard() Times {
 
 // Cache is the cache of answers for one request, at the target that is being tried.
 type Cache struct {
-	*chosen.Target
+	Target *chosen.Target
 	Bill   *bill.Bill
 	Guards *guarded.State
 	Stars  *stars.Mask
@@ -117,18 +117,18 @@ func (ca *Cache) LookUp(leaf *route.Leaf, body []byte) (a *Answer, waited time.D
 	if err != nil {
 		return nil, 0, nil // not JSON
 	}
-	ca.at = &looking{rule: leaf.Cache, age: ca.Org.Settings.CacheAge(leaf.Cache.MaxAge), key: key, refresh: asked.One(ca.Req.Header, headerCacheRefresh) == "true"}
+	ca.at = &looking{rule: leaf.Cache, age: ca.Target.Req.Org.Settings.CacheAge(leaf.Cache.MaxAge), key: key, refresh: asked.One(ca.Target.Req.Req.Header, headerCacheRefresh) == "true"}
 	if ca.at.refresh {
 		ca.Status = refresh
 		ca.seek(leaf, q)
 		return nil, 0, nil
 	}
 	ca.Status = miss
-	ctx, cancel := context.WithTimeout(ca.Ctx, ca.Times.LookUp)
+	ctx, cancel := context.WithTimeout(ca.Target.Req.Ctx, ca.Times.LookUp)
 	defer cancel()
 	e, err := ca.Store.Get(ctx, key, ca.at.age)
 	if err != nil {
-		ca.Fail("cache look-up", err)
+		ca.Target.Req.Fail("cache look-up", err)
 	}
 	if a = ca.usable(e); a != nil {
 		ca.Status = hit
@@ -147,21 +147,21 @@ func (ca *Cache) LookUp(leaf *route.Leaf, body []byte) (a *Answer, waited time.D
 
 // mayCache tells whether the request's answer may come from a cache or go to it.
 func (ca *Cache) mayCache(body []byte) bool {
-	if ca.Store == nil || ca.Route.Shape != routes.Unified || ca.Req.Method != http.MethodPost || !cacheable[ca.Route.Endpoint] || len(body) == 0 {
+	if ca.Store == nil || ca.Target.Req.Route.Shape != routes.Unified || ca.Target.Req.Req.Method != http.MethodPost || !cacheable[ca.Target.Req.Route.Endpoint] || len(body) == 0 {
 		return false
 	}
-	if ca.To.ContentType != "" && ca.To.ContentType != "application/json" {
+	if ca.Target.To.ContentType != "" && ca.Target.To.ContentType != "application/json" {
 		return false
 	}
-	if enforced := ca.Org.Settings.EnforceDebug; enforced != nil {
-		return *enforced && !ca.Background()
+	if enforced := ca.Target.Req.Org.Settings.EnforceDebug; enforced != nil {
+		return *enforced && !ca.Target.Body.Background()
 	}
-	return !ca.Ask.NoBodies && !ca.Background()
+	return !ca.Target.Req.Ask.NoBodies && !ca.Target.Body.Background()
 }
 
 // question is what must be equal for an answer to be used again.
 func (ca *Cache) question(body []byte) (*cache.Question, error) {
-	namespace, err := asked.Identifier(ca.Req.Header, headerCacheNamespace, maxNamespace)
+	namespace, err := asked.Identifier(ca.Target.Req.Req.Header, headerCacheNamespace, maxNamespace)
 	if err != nil {
 		return nil, err
 	}
@@ -170,14 +170,14 @@ func (ca *Cache) question(body []byte) (*cache.Question, error) {
 		return nil, err
 	}
 	q := &cache.Question{
-		Scope: ca.Who.Scope, Operation: ca.Route.Endpoint, Lenient: !ca.Strict(),
-		Provider: ca.To.Target.Provider.ID, Model: ca.To.Model, URL: url, Metadata: ca.Metadata, Namespace: namespace, Guards: ca.Guards.Print(), Body: body,
+		Scope: ca.Target.Req.Who.Scope, Operation: ca.Target.Req.Route.Endpoint, Lenient: !ca.Target.Strict(),
+		Provider: ca.Target.To.Target.Provider.ID, Model: ca.Target.To.Model, URL: url, Metadata: ca.Target.Body.Metadata, Namespace: namespace, Guards: ca.Guards.Print(), Body: body,
 	}
-	if ca.Route.Client != nil {
-		q.Dialect = ca.Route.Client.Name()
+	if ca.Target.Req.Route.Client != nil {
+		q.Dialect = ca.Target.Req.Route.Client.Name()
 	}
-	if ca.To.Saved != nil {
-		q.Saved = ca.To.Saved.ID
+	if ca.Target.To.Saved != nil {
+		q.Saved = ca.Target.To.Saved.ID
 	}
 	return q, nil
 }
@@ -186,16 +186,16 @@ func (ca *Cache) question(body []byte) (*cache.Question, error) {
 // stream's. An answer of the gateway's own has none.
 func (ca *Cache) answerURL() (string, error) {
 	switch {
-	case ca.To.Local:
+	case ca.Target.To.Local:
 		return "", nil
-	case ca.Route.Client == nil && ca.Through():
-		u, err := ca.OperationURL(chosen.Part{Op: ca.To.Op, ID: ca.ID, Query: ca.Req.URL.RawQuery})
+	case ca.Target.Req.Route.Client == nil && ca.Target.Through():
+		u, err := ca.Target.OperationURL(chosen.Part{Op: ca.Target.To.Op, ID: ca.Target.Body.ID, Query: ca.Target.Req.Req.URL.RawQuery})
 		if err != nil {
 			return "", err
 		}
 		return u.String(), nil
 	}
-	return ca.To.Target.URL(ca.To.Op, ca.To.Model, false)
+	return ca.Target.To.Target.URL(ca.Target.To.Op, ca.Target.To.Model, false)
 }
 
 // usable prepares a kept answer for sending; nil: there is none, or it cannot be told as
@@ -205,13 +205,13 @@ func (ca *Cache) usable(e *cache.Entry) *Answer {
 		return nil
 	}
 	a := &Answer{Entry: e}
-	if ca.Stream && ca.Route.Client != nil {
+	if ca.Target.Stream && ca.Target.Req.Route.Client != nil {
 		var err error
-		if a.Whole, err = ca.Route.Client.DecodeResponse(e.Body, &chat.Traits{Provider: e.Provider}); err != nil {
-			ca.Fail("cached answer", err)
+		if a.Whole, err = ca.Target.Req.Route.Client.DecodeResponse(e.Body, &chat.Traits{Provider: e.Provider}); err != nil {
+			ca.Target.Req.Fail("cached answer", err)
 			return nil
 		}
-		a.Whole.Created = ca.Start.Unix()
+		a.Whole.Created = ca.Target.Req.Start.Unix()
 		ca.Guards.Taken.Restore(a.Whole)
 	}
 	return a
@@ -225,18 +225,18 @@ func (ca *Cache) Keep(out []byte) {
 	if k == nil || !ca.Guards.Verdict.Passed() || !ca.complete(out) || ca.Stars.Tells(out) {
 		return
 	}
-	e := &cache.Entry{Body: out, Provider: ca.To.Names.Provider, Model: ca.Bill.HeardModel(), Finish: ca.Bill.Heard.Finish}
+	e := &cache.Entry{Body: out, Provider: ca.Target.To.Names.Provider, Model: ca.Bill.HeardModel(), Finish: ca.Bill.Heard.Finish}
 	if last := ca.Bill.Purse.Last(); last != nil {
 		e.Usage, e.Cost = last.Usage, last.Cost
 	}
-	ctx, cancel := context.WithTimeout(ca.Ctx, ca.Times.Keep)
+	ctx, cancel := context.WithTimeout(ca.Target.Req.Ctx, ca.Times.Keep)
 	defer cancel()
 	err := ca.Store.Put(ctx, k.key, e, k.age)
 	if err == nil && k.seeking != nil && !e.Expires.IsZero() {
 		err = ca.learnMeaning(ctx, k, e)
 	}
 	if err != nil && !errors.Is(err, cache.ErrLate) {
-		ca.Fail("keep answer", err)
+		ca.Target.Req.Fail("keep answer", err)
 	}
 }
 
@@ -245,9 +245,9 @@ func (ca *Cache) complete(out []byte) bool {
 	if wire.KindOf(bytes.TrimSpace(out)) != wire.KindObject || !json.Valid(out) {
 		return false
 	}
-	if ca.Route.Client == nil {
+	if ca.Target.Req.Route.Client == nil {
 		return true
 	}
-	_, err := ca.Route.Client.DecodeResponse(out, &chat.Traits{Provider: ca.To.Names.Provider})
+	_, err := ca.Target.Req.Route.Client.DecodeResponse(out, &chat.Traits{Provider: ca.Target.To.Names.Provider})
 	return err == nil
 }

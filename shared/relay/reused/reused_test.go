@@ -8,7 +8,10 @@ import (
 
 	"gateway/shared/cache"
 	"gateway/shared/dialect/openai"
+	"gateway/shared/relay/admitted"
 	"gateway/shared/relay/chosen"
+	"gateway/shared/relay/inbound"
+	"gateway/shared/relay/plan"
 	"gateway/shared/relay/routes"
 	"gateway/shared/route"
 	"gateway/shared/tenant"
@@ -16,10 +19,11 @@ import (
 
 // asking is a request as far as the cache looks at it.
 func asking(endpoint string) *Cache {
-	c := &Cache{Target: &chosen.Target{}, Store: &cache.Cache{}}
-	c.Route = &routes.Route{Endpoint: endpoint, Shape: routes.Unified, Client: openai.Chat{}}
-	c.Req = &http.Request{Method: http.MethodPost, Header: http.Header{}}
-	c.Org, c.In = &tenant.Organisation{}, []byte(`{}`)
+	c := &Cache{Target: &chosen.Target{Req: new(admitted.Request), Body: new(inbound.Body), Plan: new(plan.Plan)}, Store: &cache.Cache{}}
+	c.Target.Body.Req = c.Target.Req
+	c.Target.Req.Route = &routes.Route{Endpoint: endpoint, Shape: routes.Unified, Client: openai.Chat{}}
+	c.Target.Req.Req = &http.Request{Method: http.MethodPost, Header: http.Header{}}
+	c.Target.Req.Org, c.Target.Body.In = &tenant.Organisation{}, []byte(`{}`)
 	return c
 }
 
@@ -37,18 +41,18 @@ func TestWhatMayBeCached(t *testing.T) {
 		"a file":                 {"uploadFile", nil, false},
 		"a batch":                {"createBatch", nil, false},
 		"an edit of an image":    {"imageEdit", nil, false},
-		"pass-through":           {"chatComplete", func(c *Cache) { c.Route.Shape = routes.Raw }, false},
-		"a list":                 {"chatComplete", func(c *Cache) { c.Route.Shape = routes.Listing }, false},
-		"GET":                    {"chatComplete", func(c *Cache) { c.Req.Method = http.MethodGet }, false},
-		"a form":                 {"chatComplete", func(c *Cache) { c.To.ContentType = "multipart/form-data; boundary=b" }, false},
+		"pass-through":           {"chatComplete", func(c *Cache) { c.Target.Req.Route.Shape = routes.Raw }, false},
+		"a list":                 {"chatComplete", func(c *Cache) { c.Target.Req.Route.Shape = routes.Listing }, false},
+		"GET":                    {"chatComplete", func(c *Cache) { c.Target.Req.Req.Method = http.MethodGet }, false},
+		"a form":                 {"chatComplete", func(c *Cache) { c.Target.To.ContentType = "multipart/form-data; boundary=b" }, false},
 		"no cache":               {"chatComplete", func(c *Cache) { c.Store = nil }, false},
-		"debug off":              {"chatComplete", func(c *Cache) { c.Ask.NoBodies = true }, false},
-		"debug enforced":         {"chatComplete", func(c *Cache) { c.Ask.NoBodies, c.Org.Settings.EnforceDebug = true, &yes }, true},
-		"debug refused":          {"chatComplete", func(c *Cache) { c.Org.Settings.EnforceDebug = &no }, false},
-		"a response":             {"createModelResponse", func(c *Cache) { c.In = []byte(`{"background":false}`) }, true},
-		"one in the background":  {"createModelResponse", func(c *Cache) { c.In = []byte(`{"background":true}`) }, false},
-		"one that is not clear":  {"createModelResponse", func(c *Cache) { c.In = []byte(`{"Background":true}`) }, false},
-		"one that is not object": {"createModelResponse", func(c *Cache) { c.In = []byte(`[]`) }, false},
+		"debug off":              {"chatComplete", func(c *Cache) { c.Target.Req.Ask.NoBodies = true }, false},
+		"debug enforced":         {"chatComplete", func(c *Cache) { c.Target.Req.Ask.NoBodies, c.Target.Req.Org.Settings.EnforceDebug = true, &yes }, true},
+		"debug refused":          {"chatComplete", func(c *Cache) { c.Target.Req.Org.Settings.EnforceDebug = &no }, false},
+		"a response":             {"createModelResponse", func(c *Cache) { c.Target.Body.In = []byte(`{"background":false}`) }, true},
+		"one in the background":  {"createModelResponse", func(c *Cache) { c.Target.Body.In = []byte(`{"background":true}`) }, false},
+		"one that is not clear":  {"createModelResponse", func(c *Cache) { c.Target.Body.In = []byte(`{"Background":true}`) }, false},
+		"one that is not object": {"createModelResponse", func(c *Cache) { c.Target.Body.In = []byte(`[]`) }, false},
 	} {
 		got := asking(c.endpoint)
 		if c.change != nil {
@@ -85,7 +89,7 @@ func TestWhatIsWhole(t *testing.T) {
 			t.Errorf("%q: %v", body, got)
 		}
 	}
-	c.Route.Client = nil
+	c.Target.Req.Route.Client = nil
 	for body, want := range map[string]bool{`{}`: true, " \n{}": true, `{}{`: false, `"x"`: false} {
 		if got := c.complete([]byte(body)); got != want {
 			t.Errorf("%q: %v", body, got)
@@ -96,7 +100,7 @@ func TestWhatIsWhole(t *testing.T) {
 func TestNamespaceIsChecked(t *testing.T) {
 	c := asking("chatComplete")
 	for _, v := range []string{strings.Repeat("n", maxNamespace+1), "a\tb"} {
-		c.Req.Header[headerCacheNamespace] = []string{v}
+		c.Target.Req.Req.Header[headerCacheNamespace] = []string{v}
 		_, _, err := c.LookUp(&route.Leaf{Cache: &route.Cache{Mode: "simple"}}, []byte(`{}`))
 		var f interface{ Status() int }
 		if !errors.As(err, &f) || f.Status() != http.StatusBadRequest || !strings.Contains(err.Error(), "namespace") {

@@ -18,16 +18,16 @@ import (
 
 // Mask hides the credentials of one request's target by their value.
 type Mask struct {
-	*chosen.Target
-	Sent http.Header // of the request that was sent last
+	Target *chosen.Target
+	Sent   http.Header // of the request that was sent last
 }
 
 // Secrets are those of the target that was called last, with the tokens that were
 // made of them.
 func (m *Mask) Secrets() []string {
-	all := m.To.Target.Secrets(nil, true)
+	all := m.Target.To.Target.Secrets(nil, true)
 	for name, values := range m.Sent {
-		if !logged.Hides(name, nil) && name != m.To.Target.Provider.Auth.Name {
+		if !logged.Hides(name, nil) && name != m.Target.To.Target.Provider.Auth.Name {
 			continue
 		}
 		for _, v := range values {
@@ -41,16 +41,16 @@ func (m *Mask) Secrets() []string {
 
 // Head is mask.Header for the head of an answer that went well.
 func (m *Mask) Head(h http.Header) {
-	if m.To.Target.Provider == nil {
+	if m.Target.To.Target.Provider == nil {
 		return
 	}
 	var room [8]string
-	mask.Header(h, m.To.Target.Secrets(room[:0], false))
+	mask.Header(h, m.Target.To.Target.Secrets(room[:0], false))
 }
 
 // Fault takes secrets out of what an error says.
 func (m *Mask) Fault(f *fault.Fault) {
-	if f == nil || m.To.Target.Provider == nil {
+	if f == nil || m.Target.To.Target.Provider == nil {
 		return
 	}
 	secrets := m.Secrets()
@@ -75,14 +75,14 @@ func (m *Mask) Raw(resp *http.Response) error {
 		return nil
 	}
 	mask.Header(resp.Header, secrets)
-	if m.Req.Method == http.MethodHead {
+	if m.Target.Req.Req.Method == http.MethodHead {
 		return nil
 	}
-	if len(resp.Header["Content-Encoding"]) > 0 && !m.To.Target.Saved {
+	if len(resp.Header["Content-Encoding"]) > 0 && !m.Target.To.Target.Saved {
 		return nil // the credential is the caller's own
 	}
 	if egress.Inflate(resp, 0) != nil {
-		f := fault.Newf(fault.ProviderError, "", "%s refused the request, in a content-encoding that is not read here; ask for gzip or none", m.To.Target.Provider.ID)
+		f := fault.Newf(fault.ProviderError, "", "%s refused the request, in a content-encoding that is not read here; ask for gzip or none", m.Target.To.Target.Provider.ID)
 		f.Source, f.StatusCode = fault.SourceProvider, max(resp.StatusCode, 300)
 		return f
 	}
@@ -93,7 +93,7 @@ func (m *Mask) Raw(resp *http.Response) error {
 // Tells tells whether an answer that went well repeats a credential, so that
 // it is not kept.
 func (m *Mask) Tells(out []byte) bool {
-	for _, s := range m.To.Target.Secrets(nil, false) {
+	for _, s := range m.Target.To.Target.Secrets(nil, false) {
 		if bytes.Contains(out, []byte(s)) {
 			return true
 		}
@@ -104,7 +104,7 @@ func (m *Mask) Tells(out []byte) bool {
 // CustomNames are the headers that the target's credential adds, whose values may
 // be credentials whatever they are called.
 func (m *Mask) CustomNames(dst []string) []string {
-	for _, custom := range [...]map[string]string{m.To.Target.CustomHeaders, m.To.Target.Credential.CustomHeaders} {
+	for _, custom := range [...]map[string]string{m.Target.To.Target.CustomHeaders, m.Target.To.Target.Credential.CustomHeaders} {
 		for name := range custom {
 			dst = append(dst, http.CanonicalHeaderKey(name))
 		}

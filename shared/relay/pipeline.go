@@ -1,0 +1,182 @@
+package relay
+
+import (
+	"net/http"
+	"time"
+
+	"gateway/shared/fault"
+	"gateway/shared/relay/admitted"
+	"gateway/shared/relay/asked"
+	"gateway/shared/relay/inputbound"
+	"gateway/shared/relay/recorder"
+	"gateway/shared/relay/routes"
+	"gateway/shared/route"
+)
+
+// serveFor runs the pipeline for one request. behalf names the caller of requests that the
+// gateway makes itself; nil for requests of clients.
+func (r *Relay) serveFor(w http.ResponseWriter, req *http.Request, rt *routes.Route, id string, behalf *admitted.Behalf) {
+	c := r.calls.Get().(*call)
+	if rt.Shape == routes.Socket {
+		req = asked.Subprotocols(req)
+	}
+	c.begin(r, w, req, rt)
+	c.req.PathID, c.req.Behalf = id, behalf
+	if behalf != nil {
+		behalf.Request = c.req.ULID
+	}
+	err := admit(c)
+	if err == nil {
+		err = serve(c)
+	}
+	if err != nil {
+		refuse(c, err)
+	}
+	if c.reply.carry.run != nil {
+		c.req.Outlives()
+		c.reply.w = new(recorder.Recorder) // nothing keeps what the server writes by
+		go r.carryOn(c, c.reply.carry)     // ends with the session
+		return
+	}
+	if r.over(c) {
+		// Known to net/http and to the Lambda host: the connection is cut.
+		panic(http.ErrAbortHandler)
+	}
+}
+
+// over records the request and returns its frame to the pool.
+func (r *Relay) over(c *call) (broken bool) {
+	finish(c)
+	broken = c.reply.broken
+	c.reset()
+	r.calls.Put(c)
+	return broken
+}
+
+// serve answers an admitted request with the handler of its route.
+func serve(c *call) error {
+	switch {
+	case c.req.Route.Protocol != nil:
+		return governed(c)
+	case c.plan.Mine:
+		return manage(c)
+	case c.runsTools:
+		return runTools(c)
+	case c.req.Route.Turns != "":
+		return c.relay.Sessions.converse(c)
+	case c.req.Route.Opens():
+		return c.relay.Sessions.await(c)
+	case c.req.Route.Shape == routes.Socket:
+		return openSession(c)
+	case c.req.Route.Shape == routes.Listing:
+		return list(c)
+	case c.req.Route.Mints != 0:
+		return mint(c)
+	case c.req.Route.DryRun != nil:
+		return rehearse(c)
+	case c.req.Route.Prompt != nil:
+		return rendered(c)
+	case c.req.Route.Composed != nil:
+		return composed(c)
+	}
+	return relay(c)
+}
+
+// relay tries the targets in the order of the plan and sends the answer of the last one.
+func relay(c *call) error {
+	var last answer
+	outcome := route.Outcome{}
+	for {
+		leaf, f := c.plan.Walker.Next(outcome)
+		if f != nil {
+			last.drop()
+			tellBreakers(c)
+			return f
+		}
+		if leaf == nil {
+			break
+		}
+		last.drop()
+		c.bill.Planned()
+		last = try(c, leaf)
+		outcome = outcomeOf(c, &last)
+	}
+	tellBreakers(c)
+	if last.resp == nil && last.fault == nil && last.cached == nil {
+		return fault.New(fault.InvalidConfig, "x-gateway-config", "No provider selected, please check the weights")
+	}
+	err := send(c, &last)
+	if f := fault.From(err); f != nil && f.Source == fault.SourceProvider {
+		c.books.endFault = f
+	}
+	return err
+}
+
+// try runs the stages of one target, up to an answer that can be sent.
+func try(c *call, leaf *route.Leaf) answer {
+	fresh(c)
+	body, err := prepare(c, leaf)
+	if err != nil {
+		return refusal(err)
+	}
+	hit, waited, err := c.books.reuse.LookUp(leaf, body)
+	c.out.waited += waited
+	if err != nil {
+		return refusal(err)
+	}
+	if hit != nil {
+		if err := c.bill.CountHit(); err != nil {
+			return refusal(err)
+		}
+		return guardOutput(c, leaf, answer{cached: hit})
+	}
+	if createsBatch(c) {
+		c.bill.ReadRows = func(sum *inputbound.Sum) error { return readRows(c, sum) }
+	}
+	if err := c.bill.LimitTarget(); err != nil {
+		if next := c.bill.Reroute(leaf, c.req.Route.Shape == routes.Raw, err); next != nil {
+			return try(c, next)
+		}
+		return refusal(err)
+	}
+	if c.target.To.Local {
+		return guardOutput(c, leaf, answerHere(c))
+	}
+	return attempts(c, leaf, body)
+}
+
+// attempts calls the target, and calls it again as its config says. Guardrails judge the
+// last answer, and may have the target called once more.
+func attempts(c *call, leaf *route.Leaf, body []byte) answer {
+	schedule := leaf.Retry.Start()
+	var waited time.Duration
+	for {
+		a := attempt(c, body)
+		if again, plain, ok := askAgain(c, &a); ok {
+			a, body = again, plain
+		}
+		called(c, &schedule, waited)
+		if c.reply.headSent {
+			return a // the stream has begun; nothing can be taken back
+		}
+		tried := schedule.Count()
+		wait, again := schedule.Next(a.status(), a.header(), a.connectFailed(), c.relay.Now())
+		c.books.retries = schedule.Count()
+		if !again || c.out.bodySpent {
+			if a = guardOutput(c, leaf, a); repeats(c, &schedule, &a) {
+				waited = 0
+				continue
+			}
+			return a
+		}
+		if c.bill.CoverAgain() != nil {
+			c.books.retries = tried
+			return guardOutput(c, leaf, a) // the answer that came is kept: after its charge the budget has no room for another
+		}
+		a.drop()
+		if err := pause(c, wait); err != nil {
+			return refusal(err)
+		}
+		waited = wait
+	}
+}
