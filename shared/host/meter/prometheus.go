@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -39,9 +40,9 @@ func (t *Totals) Also(name string, count func() int64) {
 	t.others[name] = count
 }
 
-// NewTotals makes sums of nothing yet.
+// NewTotals returns sums of nothing yet, with the further labels that EnvLabels names.
 func NewTotals() *Totals {
-	return &Totals{counts: map[string]int64{metric.Failures: 0}, models: series{most: maxInAll}}
+	return &Totals{counts: map[string]int64{metric.Failures: 0}, models: series{most: maxInAll}, asked: requests{further: furtherLabels(os.Getenv(EnvLabels))}}
 }
 
 // Sink counts the records that go to a sink.

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 
+	"gateway/shared/host/metric"
 	"gateway/shared/pricing"
 	"gateway/shared/usage"
 )
@@ -16,23 +17,24 @@ import (
 const maxRequests = 1000
 
 // requestLabels are the labels of the metrics that dashboards of other gateways read. All
-// values are the gateway's own.
+// values are the gateway's own, except those of further labels, whose number is bounded.
 type requestLabels struct {
 	method, endpoint, provider, cache string
 	code                              int
 	stream                            bool
+	further                           string // labels as they are written, each behind a comma
 }
 
 func labelsOf(r *usage.Record) requestLabels {
-	return requestLabels{cmp.Or(r.Method, missing), cmp.Or(r.Endpoint, missing), cmp.Or(r.Provider, missing), cmp.Or(r.CacheStatus, missing), r.ClientStatus, r.Stream}
+	return requestLabels{method: cmp.Or(r.Method, missing), endpoint: cmp.Or(r.Endpoint, missing), provider: cmp.Or(r.Provider, missing), cache: cmp.Or(r.CacheStatus, missing), code: r.ClientStatus, stream: r.Stream}
 }
 
 // missing is the value of a label that does not apply.
 const missing = "N/A"
 
 func (l *requestLabels) text() string {
-	return fmt.Sprintf(`app="gateway",env="%s",method="%s",endpoint="%s",code="%d",provider="%s",source="%s",stream="%t",cacheStatus="%s"`,
-		missing, escaped.Replace(l.method), escaped.Replace(l.endpoint), l.code, escaped.Replace(l.provider), missing, l.stream, escaped.Replace(l.cache))
+	return fmt.Sprintf(`app="gateway",env="%s",method="%s",endpoint="%s",code="%d",provider="%s",source="%s",stream="%t",cacheStatus="%s"%s`,
+		missing, escaped.Replace(l.method), escaped.Replace(l.endpoint), l.code, escaped.Replace(l.provider), missing, l.stream, escaped.Replace(l.cache), l.further)
 }
 
 // histogram counts values by bounds.
@@ -82,14 +84,21 @@ type requestSums struct {
 
 // requests are sums by labels.
 type requests struct {
-	of map[requestLabels]*requestSums
+	of      map[requestLabels]*requestSums
+	further []*further
 }
 
 func (q *requests) add(r *usage.Record) {
 	l := labelsOf(r)
+	for _, f := range q.further {
+		l.further += "," + f.name + `="` + escaped.Replace(f.value(r)) + `"`
+	}
 	at := q.of[l]
 	if at == nil && len(q.of) >= maxRequests {
 		l = requestLabels{method: "other", endpoint: "other", provider: "other", cache: "other"}
+		for _, f := range q.further {
+			l.further += "," + f.name + `="` + metric.Other + `"`
+		}
 		at = q.of[l]
 	}
 	if at == nil {

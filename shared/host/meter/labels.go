@@ -1,0 +1,77 @@
+package meter
+
+import (
+	"slices"
+	"strings"
+
+	"gateway/shared/host/metric"
+	"gateway/shared/usage"
+)
+
+// EnvLabels is the variable that names further labels of the metrics that dashboards of
+// other gateways read, separated by commas: model, config_name (its slug), api_key_id, and
+// metadata_<key> for a key of the request's metadata. None by default.
+const EnvLabels = "GATEWAY_METRICS_LABELS"
+
+const (
+	maxLabels   = 8   // further labels
+	maxDistinct = 100 // of one further label; more are "other"
+)
+
+// further is one of the further labels.
+type further struct {
+	name string
+	of   func(r *usage.Record) string
+	seen map[string]bool
+}
+
+// furtherLabels reads the value of EnvLabels. What it does not know is left out, and so is
+// what would be a label twice.
+func furtherLabels(value string) (out []*further) {
+	for name := range strings.SplitSeq(value, ",") {
+		f := &further{name: strings.TrimSpace(name), seen: map[string]bool{}}
+		switch key, metadata := strings.CutPrefix(f.name, "metadata_"); {
+		case f.name == "model":
+			f.of = func(r *usage.Record) string { return pairOf(r).model }
+		case f.name == "config_name":
+			f.of = func(r *usage.Record) string { return r.ConfigSlug }
+		case f.name == "api_key_id":
+			f.of = func(r *usage.Record) string { return r.KeyID }
+		case metadata && key != "":
+			f.name = "metadata_" + labelName(key)
+			f.of = func(r *usage.Record) string { return r.Metadata[key] }
+		default:
+			continue
+		}
+		if len(out) < maxLabels && !slices.ContainsFunc(out, func(o *further) bool { return o.name == f.name }) {
+			out = append(out, f)
+		}
+	}
+	return out
+}
+
+// labelName returns a text with the characters that names of labels may have.
+func labelName(key string) string {
+	return strings.Map(func(c rune) rune {
+		if c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '_' {
+			return c
+		}
+		return '_'
+	}, key)
+}
+
+// value returns the label's value for a record. Callers can invent values, so that only the
+// first are told apart.
+func (f *further) value(r *usage.Record) string {
+	v := f.of(r)
+	switch {
+	case v == "":
+		return missing
+	case f.seen[v]:
+		return v
+	case len(f.seen) >= maxDistinct || len(v) > maxName || !plain(v):
+		return metric.Other
+	}
+	f.seen[v] = true
+	return v
+}

@@ -1,0 +1,54 @@
+package meter_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"gateway/shared/host/meter"
+	"gateway/shared/usage"
+)
+
+// TestFurtherLabelsAreBounded: labels that the operator asks for are written, and values that
+// callers can invent are bounded by themselves.
+func TestFurtherLabelsAreBounded(t *testing.T) {
+	t.Setenv(meter.EnvLabels, " model,config_name,api_key_id,metadata_team-a,metadata_,unknown,model")
+	totals := meter.NewTotals()
+	sink := totals.Sink(&kept{})
+	emit := func(change func(r *usage.Record)) {
+		t.Helper()
+		r := asked("openai", "gpt-4.1", 200, time.Second, true)
+		change(r)
+		if err := sink.Emit(t.Context(), r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	emit(func(r *usage.Record) {
+		r.ConfigSlug, r.KeyID, r.Metadata = "main", "key-1", map[string]string{"team-a": `re"d`}
+	})
+	emit(func(*usage.Record) {})
+	for i := range 400 {
+		emit(func(r *usage.Record) { r.Metadata = map[string]string{"team-a": fmt.Sprint("invented", i)} })
+	}
+	emit(func(r *usage.Record) { r.ConfigSlug = "later" })
+	emit(func(r *usage.Record) { r.Metadata = map[string]string{"team-a": "with\na line"} })
+	text := metricsOf(t, totals)
+	for _, want := range []string{
+		`,model="gpt-4.1",config_name="main",api_key_id="key-1",metadata_team_a="re\"d"} 1`,
+		`,model="gpt-4.1",config_name="N/A",api_key_id="N/A",metadata_team_a="N/A"} 1`,
+		`,model="gpt-4.1",config_name="N/A",api_key_id="N/A",metadata_team_a="invented0"} 1`,
+		`,model="gpt-4.1",config_name="N/A",api_key_id="N/A",metadata_team_a="other"} 302`,
+		`,model="gpt-4.1",config_name="later",api_key_id="N/A",metadata_team_a="N/A"} 1`,
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("there is no %s", want)
+		}
+	}
+	if n := strings.Count(text, "\nrequest_count{"); n != 103 {
+		t.Errorf("%d series", n)
+	}
+	if strings.Contains(text, "unknown=") || strings.Contains(text, "a line") {
+		t.Error("a label that was not asked for, or a value that is no name")
+	}
+}
