@@ -48,6 +48,8 @@ type Deps struct {
 	// Book is what simulations price by; nil: the list that comes with the gateway.
 	Book *pricing.Book
 	Told *told.Maker // takes what was asked elsewhere
+	// Store has the rows that remember which spans of a trace were counted.
+	Store store.Store
 }
 
 // family is the description with what answers it.

@@ -3,6 +3,7 @@ package logs
 import (
 	"bytes"
 	"compress/gzip"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -14,6 +15,7 @@ import (
 
 	"gateway/shared/admin"
 	"gateway/shared/fault"
+	"gateway/shared/observe/claims"
 	"gateway/shared/observe/otlp"
 	"gateway/shared/observe/senders"
 	"gateway/shared/pricing"
@@ -142,16 +144,8 @@ func (f *family) observe(c *admin.Call, k *kind) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	var kept []told.Exchange
-	no := rejections{}
-	for i := range all {
-		if x, why := exchangeOf(&all[i], k, c.Now); why == "" {
-			kept = append(kept, x)
-		} else {
-			no.add(why)
-		}
-	}
-	if _, err := f.Told.Emit(c.Context, by, kept); err != nil {
+	no, err := f.ingest(c, by, all, k)
+	if err != nil {
 		return nil, err
 	}
 	if inProtobuf(c.Request) {
@@ -203,41 +197,85 @@ func (r *rejections) add(why string) {
 
 func (r *rejections) String() string { return strings.Join(r.whys, "; ") }
 
-// exchangeOf is what a span or a log record says of a request; why not, where it is not
-// taken.
-func exchangeOf(t *otlp.Told, k *kind, now time.Time) (x told.Exchange, why string) {
-	s := senders.Read(t)
-	switch {
-	case s.LoggedHere:
-		return x, "the gateway has the logs of its own spans"
-	case t.BadID || k.needsIDs && (t.Trace == "" || t.ID == ""):
-		return x, "ids must be hexadecimal, 32 digits of a trace and 16 of a span, and not only zeros"
-	case !t.Start.IsZero() && (t.Start.Before(now.Add(-maxToldPast)) || t.Start.After(now.Add(maxAhead))):
-		return x, "entries must have begun in the last 90 days"
+// ingest stores what a request reports, and returns what was not accepted. Entries become
+// records one at a time, so that a request needs little more memory than its entries.
+func (f *family) ingest(c *admin.Call, by *told.Teller, all []otlp.Told, k *kind) (no rejections, err error) {
+	readings := make([]*senders.Reading, len(all))
+	var traces claims.Request
+	for i := range all {
+		x := senders.Read(&all[i])
+		if why := unfit(&all[i], x, k, c.Now); why != "" {
+			no.add(why)
+			continue
+		}
+		if readings[i] = x; k.needsIDs {
+			traces.Add(all[i].Trace, spanOf(&all[i], x))
+		}
 	}
+	verdicts, err := f.traces().Decide(c.Context, c.Scope, &traces)
+	if err != nil {
+		return no, fault.Unavailable(err)
+	}
+	for i, x := range readings {
+		if x == nil {
+			continue
+		}
+		verdict := claims.Verdict{Counts: k.priced(&all[i]) && x.Kind != senders.Other, Usage: x.Usage}
+		if k.needsIDs {
+			verdict, verdicts = verdicts[0], verdicts[1:]
+		}
+		one := exchangeOf(&all[i], x, &verdict, k)
+		if _, err := f.Told.Emit(c.Context, by, []told.Exchange{one}); err != nil {
+			return no, err
+		}
+		readings[i] = nil
+	}
+	return no, nil
+}
+
+// unfit says why an entry is not accepted; "" if it is.
+func unfit(t *otlp.Told, x *senders.Reading, k *kind, now time.Time) string {
+	switch {
+	case x.LoggedHere:
+		return "the gateway has the logs of its own spans"
+	case t.BadID || k.needsIDs && (t.Trace == "" || t.ID == ""):
+		return "ids must be hexadecimal, 32 digits of a trace and 16 of a span, and not only zeros"
+	case !t.Start.IsZero() && (t.Start.Before(now.Add(-maxToldPast)) || t.Start.After(now.Add(maxAhead))):
+		return "entries must have begun in the last 90 days"
+	}
+	return ""
+}
+
+// exchangeOf is what a span or a log record reports about a request.
+func exchangeOf(t *otlp.Told, s *senders.Reading, v *claims.Verdict, k *kind) told.Exchange {
 	took := t.End.Sub(t.Start)
 	if t.Start.IsZero() || took < 0 || took > maxTook*time.Millisecond {
 		took = 0
 	}
-	x = told.Exchange{
+	x := told.Exchange{
 		Created: t.Start, URL: k.path, Method: http.MethodPost, Provider: fault.Clip(s.Provider, 64), Request: s.Request(), Response: s.Answer(),
 		Status: s.Status, Took: took, Stream: s.Stream, TraceID: clean(t.Trace), SpanID: clean(t.ID), ParentSpanID: clean(t.Parent), SpanName: clean(t.Name), Metadata: s.Metadata,
-		Seen: &told.Seen{Endpoint: s.Endpoint, Asked: s.Asked, Model: s.Model, Finish: s.Finish, Usage: s.Usage, Mode: s.Mode, Reported: s.Cost, FirstByte: s.FirstByte, Agent: usage.Agent{Session: clean(s.Session), ID: clean(s.Agent)}},
+		Seen: &told.Seen{Endpoint: s.Endpoint, Asked: s.Asked, Model: s.Model, Finish: s.Finish, Usage: v.Usage, Mode: s.Mode, Reported: s.Cost, FirstByte: s.FirstByte, Agent: usage.Agent{Session: clean(s.Session), ID: clean(s.Agent)}},
 	}
 	if s.URL != "" {
 		x.URL = s.URL
 	}
-	if s.Kind == senders.Aggregate {
-		x.Seen.Usage, x.Seen.Endpoint, x.Seen.Reported = pricing.Usage{}, "", 0
+	if !v.Counts {
+		x.Seen.Endpoint, x.Seen.Usage, x.Seen.Reported = "", pricing.Usage{}, 0
+	} else if v.Usage != s.Usage {
+		x.Seen.Reported = 0 // it is the price of all usage
+	}
+	if v.With != (claims.ID{}) {
+		x.Metadata[senders.NoteKey] = "counted with the span " + hex.EncodeToString(v.With[:])
 	}
 	if !k.priced(t) {
-		// It stands below the span that it belongs to, which is counted.
-		x.SpanID, x.ParentSpanID, x.Seen.Usage, x.Seen.Endpoint = "", x.SpanID, pricing.Usage{}, ""
+		// It is stored below its span, which is counted.
+		x.SpanID, x.ParentSpanID = "", x.SpanID
 	}
 	if t.Trace != "" && t.ID != "" && !t.Start.IsZero() && k.priced(t) {
 		x.ID = "span\x00" + t.Trace + "\x00" + t.ID
 	}
-	return x, ""
+	return x
 }
 
 // clean is a text that fits a log.

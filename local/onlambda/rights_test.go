@@ -291,6 +291,7 @@ func (in *restricted) readUsage() {
 		in.ask("GET", fmt.Sprint("/logs/", row.(map[string]any)["id"], "?workspace_slug=default"), adminKey, "")
 	}
 	in.ask("POST", "/logs", workspaceKey, `{"request":{"url":"/v1/chat/completions","body":{}},"response":{"body":{}}}`)
+	in.ask("POST", "/otel/v1/traces", workspaceKey, `{"resourceSpans":[{"scopeSpans":[{"spans":[{"traceId":"5b8efff798038103d269b633813fc60c","spanId":"eee19b7ec3c1b174","attributes":[{"key":"gen_ai.request.model","value":{"stringValue":"m"}}]}]}]}]}`)
 	in.ask("GET", "/analytics/graphs/requests"+span, adminKey, "")
 	in.ask("GET", "/analytics/groups/ai-models"+span, adminKey, "")
 	for _, whose := range []string{"", "&workspace_slug=default"} {

@@ -74,7 +74,7 @@ func (e *Exporter) drop(p *Push, why string) {
 func (e *Exporter) Prepare(ctx context.Context, records []usage.Record) (out []Push) {
 	of := make(map[store.Scope][]*usage.Record)
 	for i := range records {
-		if r := &records[i]; r.Org != "" && !r.Start.IsZero() {
+		if r := &records[i]; r.Org != "" && !r.Start.IsZero() && !r.Reported { // other spans under the same ids would be forged
 			sc := store.Scope{Org: r.Org, Workspace: r.Workspace}
 			of[sc] = append(of[sc], r)
 		}

@@ -449,3 +449,18 @@ func TestOurOwnSpansAreKnown(t *testing.T) {
 		}
 	}
 }
+
+// TestReportedRecordsAreNotExported: a span of another sender is not sent on as another span
+// under the same ids, and is not part of the gateway's metrics.
+func TestReportedRecordsAreNotExported(t *testing.T) {
+	t.Parallel()
+	reported, own := record(), record()
+	reported.Reported = true
+	e := Exporter{Directory: nowhere{}, Own: &Target{}, Now: time.Now}
+	if got := e.Prepare(context.Background(), []usage.Record{reported}); len(got) != 0 {
+		t.Errorf("%d requests", len(got))
+	}
+	if got := e.Prepare(context.Background(), []usage.Record{reported, own}); len(got) != 2 || got[0].records != 1 || got[1].records != 1 {
+		t.Errorf("%+v", got)
+	}
+}

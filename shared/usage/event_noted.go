@@ -21,6 +21,7 @@ const (
 	notedCall    // as Call.append writes it
 	notedRunning // in decimal
 	notedRefusal // as Refusal.append writes it
+	notedReported
 )
 
 // notes are the texts that there are to note, by number.
@@ -30,7 +31,7 @@ func (r *Record) notes() [notedParentAgent]*string {
 
 // noted tells whether only version 6 can carry the record.
 func (r *Record) noted() bool {
-	return r.Agent != Agent{} || r.Call != nil || r.Running != 0 || r.Refusal != nil
+	return r.Agent != Agent{} || r.Call != nil || r.Running != 0 || r.Refusal != nil || r.Reported
 }
 
 // appendNotes appends what version 6 adds: numbers, each with its text.
@@ -50,6 +51,9 @@ func (r *Record) appendNotes(b []byte) []byte {
 	if r.Refusal != nil {
 		n++
 	}
+	if r.Reported {
+		n++
+	}
 	b = binary.AppendUvarint(b, n)
 	for i, text := range r.notes() {
 		if *text != "" {
@@ -64,6 +68,9 @@ func (r *Record) appendNotes(b []byte) []byte {
 	}
 	if r.Refusal != nil {
 		b = appendString(binary.AppendUvarint(b, notedRefusal), string(r.Refusal.append(nil)))
+	}
+	if r.Reported {
+		b = appendString(binary.AppendUvarint(b, notedReported), "")
 	}
 	return b
 }
@@ -101,6 +108,8 @@ func (c *cursor) notes(r *Record) {
 			within := cursor{rest: text}
 			within.refusal(r)
 			c.bad = c.bad || within.bad
+		case number == notedReported:
+			r.Reported = true
 		case number == notedRunning:
 			n, err := strconv.ParseInt(text, 10, 64)
 			r.Running, c.bad = pricing.NanoDollars(n), c.bad || err != nil || n == 0

@@ -63,6 +63,7 @@ func drawRecord(t *rapid.T) Record {
 	if rapid.Bool().Draw(t, "refused by a limit") {
 		r.Refusal = &Refusal{Subject: str("subject"), ID: str("id"), Entity: str("entity"), Type: str("measure"), Unit: str("unit"), Needed: num("needed")}
 	}
+	r.Reported = rapid.Bool().Draw(t, "reported")
 	if rapid.Bool().Draw(t, "by an agent") {
 		r.Agent = Agent{Session: str("session"), ID: str("agent"), Parent: str("parent agent")}
 	}

@@ -48,6 +48,8 @@ type Record struct {
 	Guards               []Guard // guardrails that were run, in order
 	PromptID, PromptSlug string  // see SetPrompt
 
+	Reported bool // by telemetry of another sender: the request did not pass through the gateway
+
 	Call *Call // of a protocol that asks no model; nil for all others
 
 	// Outcome.
@@ -88,6 +90,10 @@ type Record struct {
 	// part of the event.
 	Pack Pack
 }
+
+// EndpointSpan is the type of records of spans that are stored for their trace: they are no
+// requests, and analytics do not count them.
+const EndpointSpan = "span"
 
 // Pack is a stretch of an object in the bucket.
 type Pack struct {

@@ -25,7 +25,7 @@ func main() {
 		return []admin.Family{logs.New(logs.Deps{
 			Reader: report.New(archive, c.Bucket), Sealer: c.Sealer, Rated: feedback.New(c.Store, c.Now, c.Retention.Records, c.KeptDays),
 			Exports: exporting.Runs(c), Bucket: c.Bucket,
-			Tail: logs.TailOptions{Brief: tailTime}, Told: &told.Maker{Sink: c.Events(), Sealer: c.Sealer, Now: c.Now, Book: c.Book()}, Book: c.Book(),
+			Tail: logs.TailOptions{Brief: tailTime}, Store: c.Store, Told: &told.Maker{Sink: c.Events(), Sealer: c.Sealer, Now: c.Now, Book: c.Book()}, Book: c.Book(),
 		})}
 	}, onaws.Bucket, onaws.Keys, onaws.ExportQueue)
 }

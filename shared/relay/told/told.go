@@ -125,7 +125,7 @@ func (m *Maker) count(r *usage.Record, x *Exchange) {
 		m.price(r, x, seen, &got)
 		return
 	}
-	r.Endpoint, r.Agent = cmp.Or(seen.Endpoint, otherEndpoint), seen.Agent
+	r.Endpoint, r.Agent, r.Reported = cmp.Or(seen.Endpoint, usage.EndpointSpan), seen.Agent, true
 	if seen.FirstByte > 0 && seen.FirstByte < x.Took {
 		r.TimeToFirstByte = seen.FirstByte
 	}

@@ -232,7 +232,7 @@ func (e *beyond) ranked(ctx context.Context, sc store.Scope, q *GroupQuery, a as
 	if isQuantile(q.OrderBy) || wanted > mostRanked {
 		return nil, 0, false, nil
 	}
-	p, err := e.here.plan(ctx, sc, &q.Filter)
+	p, err := e.here.requests(ctx, sc, &q.Filter)
 	if err != nil {
 		return nil, 0, false, err
 	}

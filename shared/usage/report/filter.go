@@ -10,6 +10,7 @@ import (
 	"gateway/shared/fault"
 	"gateway/shared/pricing"
 	"gateway/shared/store"
+	"gateway/shared/usage"
 	"gateway/shared/usage/segment"
 )
 
@@ -122,6 +123,7 @@ type plan struct {
 	ranges   []bounded
 	cubes    bool // the filter can be tested on the cells of cubes
 	users    bool // sketches of users can be used, too: the filter restricts only the workspace
+	requests bool // spans that are no requests do not pass
 	cut      segment.Cut
 	need     columns
 }
@@ -149,6 +151,19 @@ func (r *Reader) plan(ctx context.Context, sc store.Scope, f *Filter) (*plan, er
 	p.cut = cut
 	p.from = max(p.from, cut.Least())
 	p.need.dims[segment.Workspace] = p.need.dims[segment.Workspace] || !cut.One()
+	return p, nil
+}
+
+// requests returns the plan of a filter that only requests pass: spans that are stored for
+// their trace pass if the filter names their type.
+func (r *Reader) requests(ctx context.Context, sc store.Scope, f *Filter) (*plan, error) {
+	p, err := r.plan(ctx, sc, f)
+	if err != nil {
+		return nil, err
+	}
+	if p.requests = p.dims[segment.Endpoint] == nil; p.requests {
+		p.need.dims[segment.Endpoint] = true
+	}
 	return p, nil
 }
 
@@ -263,6 +278,11 @@ func (p *plan) matcher(t *view) *matcher {
 			continue
 		}
 		a := allow(t.Dims[d], func(v string) bool { _, ok := set[v]; return ok })
+		m.never = m.never || a.none()
+		m.dims = append(m.dims, a)
+	}
+	if p.requests {
+		a := allow(t.Dims[segment.Endpoint], func(v string) bool { return v != usage.EndpointSpan })
 		m.never = m.never || a.none()
 		m.dims = append(m.dims, a)
 	}

@@ -59,7 +59,7 @@ const readers = 8
 
 // ask scans for a filter.
 func (r *Reader) ask(ctx context.Context, sc store.Scope, f *Filter, q *question) error {
-	p, err := r.plan(ctx, sc, f)
+	p, err := r.requests(ctx, sc, f)
 	if err != nil {
 		return err
 	}

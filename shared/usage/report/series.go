@@ -98,7 +98,7 @@ func (r *Reader) sum(ctx context.Context, sc store.Scope, f *Filter, a aspect, b
 	err = again(func() error {
 		sum = newTally(a, b.n)
 		q := sum.question(b)
-		p, err := r.plan(ctx, sc, f)
+		p, err := r.requests(ctx, sc, f)
 		if err != nil {
 			return err
 		}

@@ -12,6 +12,7 @@ import (
 	"unicode/utf8"
 
 	"gateway/shared/pricing"
+	"gateway/shared/usage"
 	"gateway/shared/usage/segment"
 )
 
@@ -165,6 +166,9 @@ func (s *statement) where() string {
 			conds = append(conds, column(segment.Column(segment.Dim(d)))+" IN ("+texts(slices.Sorted(maps.Keys(set)))+")")
 		}
 	}
+	if p.requests {
+		conds = append(conds, column(segment.Column(segment.Endpoint))+" <> "+text(usage.EndpointSpan))
+	}
 	for _, key := range slices.Sorted(maps.Keys(p.metadata)) {
 		conds = append(conds, `element_at("metadata", `+text(key)+`) = `+text(p.metadata[key]))
 	}
@@ -257,6 +261,9 @@ func (s *statement) columns() string {
 		if set != nil {
 			need[segment.Column(segment.Dim(d))] = true
 		}
+	}
+	if s.plan.requests {
+		need[segment.Column(segment.Endpoint)] = true
 	}
 	if len(s.plan.models) > 0 {
 		need["provider"], need["model"] = true, true

@@ -173,7 +173,7 @@ func (b *cubeBuilder) add(r *usage.Record) {
 	c.sums[WithUser] += withUser(r)
 	c.sums[Running] += int64(r.Running)
 	c.durations.Add(r.Duration.Microseconds())
-	if r.EndUser != "" {
+	if r.EndUser != "" && r.Endpoint != usage.EndpointSpan {
 		uk := UsersKey{hour, r.Workspace}
 		u := b.users[uk]
 		if u == nil {
