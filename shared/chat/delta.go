@@ -19,6 +19,7 @@ const (
 	DeltaRedacted                       // JSON: the whole data
 	DeltaCitation                       // JSON: an object, not a string
 	DeltaForeign                        // JSON: the whole block, an object
+	DeltaImage                          // JSON: the address of a whole image, see ReadImage
 	DeltaToolStart                      // Call, ID, Name
 	DeltaToolArgs                       // Call, JSON
 	DeltaBlockStop                      // the block has ended; Call: -1 unless it is a tool call
@@ -76,7 +77,7 @@ func (d *Delta) HasContent() bool {
 	switch d.Kind {
 	case DeltaText, DeltaRefusal, DeltaThinking:
 		return len(d.JSON) > 2
-	case DeltaSignature, DeltaRedacted, DeltaForeign, DeltaToolStart, DeltaToolArgs, DeltaStop:
+	case DeltaSignature, DeltaRedacted, DeltaForeign, DeltaImage, DeltaToolStart, DeltaToolArgs, DeltaStop:
 		return true
 	}
 	return false

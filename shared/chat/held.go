@@ -19,6 +19,7 @@ const (
 	HoldsRedacted                      // that are RedactedReasoned
 	HoldsCitations                     // Part.Citations, as far as Held.Cites takes them
 	HoldsForeign                       // blocks of other dialects
+	HoldsImages                        // parts that are an Image, as far as Held.Images takes them
 	HoldsCalls                         // the first tool call
 	HoldsMoreCalls                     // the others
 	HoldsSigned                        // Part.Signature of what is Reasoned
@@ -33,6 +34,8 @@ type Held struct {
 	Own string
 	// Cites tells whether a source, one JSON object, is written; nil: all are.
 	Cites func(citation []byte) bool
+	// Images reports whether an image is written; nil: all are.
+	Images func(*Media) bool
 	// Content is the path of an answer's parts within a choice; Choice is the path of the
 	// choice, without its number. Both are empty for a shape with one answer.
 	Content, Choice string
@@ -51,6 +54,7 @@ const (
 	lostThinking  = "thinking"
 	lostRedacted  = "redacted_thinking"
 	lostCitations = "citations"
+	lostImages    = "images"
 	lostCalls     = "tool_calls"
 	lostSigned    = "thinking.signature"
 	lostCallSign  = "tool_calls.thought_signature"
@@ -59,12 +63,19 @@ const (
 // NoPlace is the reason for every loss of an answer.
 const NoPlace = "no place in the client's shape"
 
-// Writes reports whether the client's shape has a place for a citation or a foreign block of
-// a provider's dialect. It is true for any other delta.
+// writesImage reports whether the client's shape has a place for an image.
+func (h *Held) writesImage(m *Media) bool {
+	return h.Holds&HoldsImages != 0 && (h.Images == nil || h.Images(m))
+}
+
+// Writes reports whether the client's shape has a place for a citation, an image or a foreign
+// block of a provider's dialect. It is true for any other delta.
 func (h *Held) Writes(d *Delta, origin string) bool {
 	switch d.Kind {
 	case DeltaCitation:
 		return h.Holds&HoldsCitations != 0 && (h.Cites == nil || h.Cites(d.JSON))
+	case DeltaImage:
+		return h.writesImage(ReadImage(d.Text()))
 	case DeltaForeign:
 		return h.Holds&HoldsForeign != 0 || origin != "" && origin == h.Own
 	}
@@ -137,6 +148,8 @@ func (m *Missed) choice(c *Choice) {
 		switch {
 		case p.Kind == Foreign:
 			m.foreign(c.Index, p.Type, p.Origin)
+		case p.Kind == Image && !m.held.writesImage(p.Media):
+			m.add(c.Index, true, lostImages)
 		case p.Kind == Call:
 			m.call(c.Index, calls, p.Call.Signature)
 			calls++
@@ -234,6 +247,10 @@ func (m *Missed) Piece(d *Delta) {
 		}
 	case DeltaCitation:
 		m.source(d.Choice, d.JSON)
+	case DeltaImage:
+		if !m.held.Writes(d, m.origin) {
+			m.add(d.Choice, true, lostImages)
+		}
 	case DeltaForeign:
 		m.foreign(d.Choice, "", m.origin)
 	case DeltaToolStart:

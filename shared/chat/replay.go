@@ -62,6 +62,9 @@ func (p *replay) choice(c *Choice) {
 		case Foreign:
 			d.Kind, d.JSON = DeltaForeign, part.Raw
 			p.give(d)
+		case Image:
+			d.Kind, d.JSON = DeltaImage, wire.AppendJSONString(nil, part.Media.Address())
+			p.give(d)
 		case Call:
 			d.Call = calls
 			calls++
@@ -161,6 +164,9 @@ func (c *Collector) Add(d *Delta) {
 	case DeltaForeign:
 		b := c.at(d, Foreign)
 		b.whole = append(b.whole[:0], d.JSON...)
+	case DeltaImage: // each is a block
+		c.choice(d.Choice)
+		c.blocks = append(c.blocks, collected{choice: d.Choice, block: d.Block, kind: Image, text: wire.AppendUnquoted(nil, d.JSON)})
 	case DeltaCitation:
 		b := c.at(d, Text)
 		if len(b.whole) == 0 {
@@ -236,6 +242,8 @@ func (b *collected) part() Part {
 		p.Data = string(b.text)
 	case Foreign:
 		p.Raw = b.whole
+	case Image:
+		p.Media = ReadImage(string(b.text))
 	default:
 		p.Text, p.Signature = string(b.text), string(b.signature)
 		if len(b.whole) > 0 {

@@ -52,6 +52,8 @@ func (e *requestEncoder) assistant(m *chat.Message, last bool) (int, error) {
 			if err := e.call(m, p); err != nil {
 				return n, err
 			}
+		case chat.Image:
+			e.loss.Add(path(m, p), chat.ImageOfAssistant)
 		default:
 			start := len(e.b)
 			if n > 0 {

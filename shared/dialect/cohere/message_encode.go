@@ -230,7 +230,9 @@ func (e *requestEncoder) said(m *chat.Message, calls bool) error {
 			} else if p.Text != "" {
 				thoughts++
 			}
-		case chat.Image, chat.Document, chat.Audio:
+		case chat.Image:
+			e.loss.Add(at, chat.ImageOfAssistant)
+		case chat.Document, chat.Audio:
 			return fault.Invalid(at, "%s must be text: this provider takes no media in messages of the assistant", at)
 		default:
 			e.loss.Add(at, upstream.NotTaken)

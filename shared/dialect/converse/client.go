@@ -68,6 +68,8 @@ func appendBlock(w *upstream.Object, p *chat.Part, o *chat.Options) bool {
 			w.Close('}')
 		}
 		w.B = append(w.B, "}}"...)
+	case chat.Image:
+		appendImage(w, p.Media)
 	case chat.Call:
 		args := chat.ObjectArguments(p.Call.Arguments)
 		if args == "" {

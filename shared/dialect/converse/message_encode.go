@@ -235,6 +235,8 @@ func (e *requestEncoder) assistant(m *chat.Message, last bool) error {
 			if err := e.call(m, p); err != nil {
 				return err
 			}
+		case chat.Image:
+			e.loss.Add(upstream.Path(m, p), chat.ImageOfAssistant)
 		default:
 			q := *p
 			if last && i == len(m.Parts)-1 && p.Kind == chat.Text {

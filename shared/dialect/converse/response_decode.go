@@ -155,6 +155,8 @@ func decodeBlock(d *wire.Decoder, t *chat.Traits) chat.Part {
 			p = decodeCall(d)
 		case "reasoningContent":
 			p = decodeReasoning(d, t)
+		case "image":
+			p = decodeImage(d)
 		case "citationsContent":
 			p = decodeCited(d)
 		default:

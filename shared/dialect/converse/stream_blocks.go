@@ -20,6 +20,8 @@ type block struct {
 	text   []byte // of reasoning, kept until its signature comes
 	sign   []byte
 	hidden []byte // redacted reasoning, decoded
+	format string // of an image
+	image  []byte // decoded
 	closed bool
 }
 
@@ -42,7 +44,7 @@ func (s *streamDecoder) find(index int) *block {
 
 func (s *streamDecoder) blockStart(emit func(*chat.Delta) error) error {
 	d := &s.d
-	index, id, tool, isTool := 0, "", "", false
+	index, id, tool, format, isTool := 0, "", "", "", false
 	for key := range d.Object {
 		switch string(key) {
 		case "contentBlockIndex":
@@ -52,6 +54,10 @@ func (s *streamDecoder) blockStart(emit func(*chat.Delta) error) error {
 				continue
 			}
 			for key := range d.Object {
+				if string(key) == "image" {
+					format, _ = readImage(d)
+					continue
+				}
 				if string(key) != "toolUse" || d.Kind() != wire.KindObject {
 					continue
 				}
@@ -78,6 +84,7 @@ func (s *streamDecoder) blockStart(emit func(*chat.Delta) error) error {
 		return s.unreadable(nil)
 	}
 	if !isTool {
+		b.format = format
 		return nil
 	}
 	b.tool = true
@@ -149,6 +156,8 @@ func (s *streamDecoder) blockDelta(emit func(*chat.Delta) error) error {
 			return s.unreadable(err)
 		}
 		b.hidden = append(b.hidden, raw...)
+	case len(p.image) > 0:
+		return s.picture(b, p.image)
 	case p.citation != nil:
 		s.out = chat.Delta{Kind: chat.DeltaCitation, Block: b.index, JSON: p.citation}
 		return emit(&s.out)
@@ -222,6 +231,12 @@ func (s *streamDecoder) closeBlock(b *block, emit func(*chat.Delta) error) error
 		data := base64.StdEncoding.EncodeToString(b.hidden)
 		s.pending = append(s.pending, chat.Part{Kind: chat.RedactedReasoned, Origin: s.origin, Data: data})
 		if err := s.piece(chat.DeltaRedacted, b, wire.AppendJSONString(nil, data), emit); err != nil {
+			return err
+		}
+	case len(b.image) > 0:
+		s.m.Pieces++
+		s.out = chat.Delta{Kind: chat.DeltaImage, Block: b.index, Call: -1, JSON: b.address()}
+		if err := emit(&s.out); err != nil {
 			return err
 		}
 	case len(b.sign) > 0:

@@ -16,7 +16,7 @@ func (Converse) NewStreamEncoder(o *chat.Options) chat.StreamEncoder {
 // blockKey tells the blocks of an answer apart: by kind of piece, and by the call
 // or the provider's block.
 type blockKey struct {
-	kind byte // t text, r reasoning, c call
+	kind byte // t text, r reasoning, c call, i image
 	n    int
 }
 
@@ -100,6 +100,8 @@ func (s *streamEncoder) Append(dst []byte, d *chat.Delta) []byte {
 		dst = s.delta(dst, blockKey{'r', d.Block}, nested("reasoningContent", "signature", d.JSON))
 	case chat.DeltaRedacted:
 		dst = s.delta(dst, blockKey{'r', d.Block}, nested("reasoningContent", "redactedContent", d.JSON))
+	case chat.DeltaImage:
+		dst = s.image(dst, d)
 	case chat.DeltaToolStart:
 		s.calls = true
 		dst = s.begin(dst)

@@ -10,6 +10,8 @@ import (
 // pieces are what a delta may bring; values alias the event.
 type pieces struct {
 	text, input, thought, signature, redacted, citation []byte
+
+	image []byte // base64
 }
 
 func rawString(d *wire.Decoder) []byte {
@@ -46,6 +48,9 @@ func (p *pieces) read(d *wire.Decoder) {
 					}
 				}
 			}
+		case "image":
+			_, data := readImage(d)
+			p.image = []byte(data)
 		case "citation":
 			if d.Kind() == wire.KindObject {
 				p.citation = d.Raw()

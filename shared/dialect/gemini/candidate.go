@@ -167,6 +167,8 @@ func (c *candidate) add(out *chat.Choice, p *part, t *chat.Traits, ids *callIDs,
 		default:
 			out.Parts = append(out.Parts, chat.Part{Kind: kind, Text: text})
 		}
+	case p.image() != "":
+		out.Parts = append(out.Parts, chat.Part{Kind: chat.Image, Media: chat.ReadImage(p.image())})
 	default:
 		if raw := p.block(); raw != nil {
 			kind := p.foreign

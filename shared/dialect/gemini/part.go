@@ -3,6 +3,7 @@ package gemini
 import (
 	"bytes"
 	"encoding/json"
+	"strings"
 
 	"gateway/shared/wire"
 )
@@ -93,6 +94,17 @@ func (p *part) readData(d *wire.Decoder) {
 // empty reports whether the part holds nothing but perhaps a signature.
 func (p *part) empty() bool {
 	return !p.call && len(p.text) <= len(`""`) && p.foreign == "" && p.data == nil && p.uri == ""
+}
+
+// image returns the address of a part that is an image, "" for any other.
+func (p *part) image() string {
+	switch {
+	case !strings.HasPrefix(p.mime, "image/"):
+		return ""
+	case p.data != nil:
+		return "data:" + p.mime + ";base64," + string(wire.AppendUnquoted(nil, p.data))
+	}
+	return p.uri
 }
 
 // block gives what has no canonical form as a content block, for lenient clients; nil when

@@ -84,6 +84,8 @@ func appendPart(dst []byte, p *chat.Part, o *chat.Options) []byte {
 		return append(dst, '}')
 	case chat.Reasoned, chat.RedactedReasoned:
 		return appendThought(dst, wire.AppendJSONString(nil, p.Text), sealSigned(p, o.Origin))
+	case chat.Image:
+		return appendImage(dst, p.Media)
 	case chat.Call:
 		return appendCall(dst, p.Call.ID, o.ToolName(p.Call.Name), p.Call.Arguments)
 	}
@@ -102,6 +104,22 @@ func appendThought(dst, text []byte, signature string) []byte {
 		dst = wire.AppendJSONString(dst, signature)
 	}
 	return append(dst, '}')
+}
+
+// appendImage writes an image: its data, or the address of the file.
+func appendImage(dst []byte, m *chat.Media) []byte {
+	mime := m.MIME
+	if mime == "" {
+		mime = mimeOf(m.URL, "image/png")
+	}
+	if m.Data != "" {
+		dst = wire.AppendJSONString(append(dst, `{"inlineData":{"mimeType":`...), mime)
+		dst = wire.AppendJSONString(append(dst, `,"data":`...), m.Data)
+	} else {
+		dst = wire.AppendJSONString(append(dst, `{"fileData":{"mimeType":`...), mime)
+		dst = wire.AppendJSONString(append(dst, `,"fileUri":`...), m.URL)
+	}
+	return append(dst, "}}"...)
 }
 
 // appendCall writes a call, or nothing if its arguments are not a JSON object.
@@ -174,6 +192,8 @@ func (s *streamEncoder) Append(dst []byte, d *chat.Delta) []byte {
 		if signature := sealSigned(&part, s.o.Origin); signature != "" {
 			return s.chunk(dst, d.Choice, string(appendThought(nil, []byte(`""`), signature)), "", nil)
 		}
+	case chat.DeltaImage:
+		return s.chunk(dst, d.Choice, string(appendImage(nil, chat.ReadImage(d.Text()))), "", nil)
 	case chat.DeltaToolStart:
 		if s.calls == nil {
 			s.calls = make(map[[2]int]*heldCall)

@@ -90,7 +90,10 @@ func (s *streamDecoder) part(ch *streamChoice, p *part, logprobs []byte, emit fu
 		}
 		return s.sign(ch, string(wire.AppendUnquoted(nil, p.text)), signature, emit)
 	}
-	raw := p.block()
+	kind, raw := chat.DeltaForeign, []byte(p.block())
+	if address := p.image(); address != "" {
+		kind, raw = chat.DeltaImage, wire.AppendJSONString(nil, address)
+	}
 	if raw == nil {
 		return nil
 	}
@@ -99,7 +102,7 @@ func (s *streamDecoder) part(ch *streamChoice, p *part, logprobs []byte, emit fu
 	}
 	s.m.Started = true
 	s.m.OutputBytes += int64(len(raw))
-	s.out = chat.Delta{Kind: chat.DeltaForeign, Choice: ch.index, Block: ch.block, Call: -1, JSON: raw}
+	s.out = chat.Delta{Kind: kind, Choice: ch.index, Block: ch.block, Call: -1, JSON: raw}
 	return s.whole(ch, emit)
 }
 

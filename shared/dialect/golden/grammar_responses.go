@@ -154,10 +154,11 @@ func CheckResponses(t *testing.T, stream []byte) {
 
 // eventsOf are the events that an item of a type may have.
 var eventsOf = map[string]string{
-	"message":          "content_part output_text refusal",
-	"reasoning":        "reasoning_summary_part reasoning_summary_text",
-	"function_call":    "function_call_arguments",
-	"custom_tool_call": "custom_tool_call_input",
+	"message":               "content_part output_text refusal",
+	"reasoning":             "reasoning_summary_part reasoning_summary_text",
+	"image_generation_call": "image_generation_call",
+	"function_call":         "function_call_arguments",
+	"custom_tool_call":      "custom_tool_call_input",
 }
 
 func (it *responsesOpen) event(t *testing.T, ev *responsesEvent, data string) {
@@ -201,6 +202,7 @@ func (it *responsesOpen) event(t *testing.T, ev *responsesEvent, data string) {
 		if json.Unmarshal([]byte(data), &note) != nil || !it.open || note.Index == nil || a.Type != "url_citation" || a.URL == "" || a.StartIndex > a.EndIndex || a.StartIndex == a.EndIndex && it.part != "" || a.EndIndex > utf8.RuneCountInString(it.part) {
 			t.Errorf("a bad annotation of %q: %s", it.part, data)
 		}
+	case what == "image_generation_call" && (how == "in_progress" || how == "completed"):
 	case how == "delta":
 		if strings.HasPrefix(what, "output_text") && !it.open {
 			t.Errorf("a piece outside of a part: %s", data)

@@ -36,6 +36,7 @@ type choiceDelta struct {
 	thinking []byte // reasoning_content or reasoning: JSON string
 	refusal  []byte // JSON string
 	notes    []byte // list of annotations
+	images   []byte // list of images
 	calls    []callDelta
 	function *callDelta // legacy function_call
 	logprobs []byte     // object; nil when null
@@ -58,7 +59,7 @@ type callDelta struct {
 
 // size is how much text the choice brings.
 func (c *choiceDelta) size() int {
-	n := inside(c.content) + inside(c.thinking) + inside(c.refusal) + len(c.parts)
+	n := inside(c.content) + inside(c.thinking) + inside(c.refusal) + len(c.parts) + len(c.images)
 	for i := range c.calls {
 		n += inside(c.calls[i].args) + inside(c.calls[i].name)
 	}
@@ -276,6 +277,10 @@ func (c *choiceDelta) readDelta(d *wire.Decoder) {
 		case "annotations":
 			if d.Kind() == wire.KindArray {
 				c.notes = d.Raw()
+			}
+		case "images":
+			if d.Kind() == wire.KindArray {
+				c.images = d.Raw()
 			}
 		case "tool_calls":
 			if d.Kind() == wire.KindArray {

@@ -17,7 +17,7 @@ func (Chat) Held(o *chat.Options) chat.Held {
 	}
 	if !o.Strict {
 		h.Cites = nil
-		h.Holds |= chat.HoldsExtra | chat.HoldsThinking | chat.HoldsSigned | chat.HoldsRedacted | chat.HoldsForeign | chat.HoldsSignedCalls
+		h.Holds |= chat.HoldsExtra | chat.HoldsThinking | chat.HoldsSigned | chat.HoldsRedacted | chat.HoldsForeign | chat.HoldsImages | chat.HoldsSignedCalls
 	}
 	if o.Legacy() {
 		h.Holds &^= chat.HoldsMoreCalls

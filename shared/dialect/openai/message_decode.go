@@ -31,6 +31,7 @@ type message struct {
 	role, name, callID string
 	parts              []chat.Part
 	blocks             []chat.Part // content_blocks
+	images             []chat.Part
 	calls              []chat.Part
 	function           *chat.ToolCall
 	refusal            string
@@ -56,6 +57,8 @@ func (m *message) read() {
 			m.content()
 		case "content_blocks":
 			m.blocks = m.list()
+		case "images":
+			m.images = imageParts(d)
 		case "name":
 			m.name = d.Str()
 		case "tool_call_id":
@@ -220,6 +223,12 @@ func (m *message) assistant(out *chat.Message) {
 		out.Plain = false
 	} else if m.reasoning != "" {
 		out.Parts = append([]chat.Part{{Kind: chat.Reasoned, Text: m.reasoning}}, out.Parts...)
+	}
+	if !slices.ContainsFunc(m.blocks, isImage) {
+		for i := range m.images {
+			m.images[i].At = -1
+		}
+		out.Parts = append(out.Parts, m.images...)
 	}
 	if m.refusal != "" {
 		out.Parts = append(out.Parts, chat.Part{Kind: chat.Refusal, Text: m.refusal})

@@ -3,6 +3,7 @@ package openai
 import (
 	"bytes"
 	"net/http"
+	"slices"
 	"strconv"
 
 	"gateway/shared/chat"
@@ -160,7 +161,7 @@ func decodeChoice(d *wire.Decoder, i int) (chat.Choice, *fault.Fault) {
 func decodeAnswer(d *wire.Decoder, c *chat.Choice) (refused bool) {
 	var thinking, refusal string
 	var text []chat.Part
-	var calls, blocks []chat.Part
+	var calls, blocks, images []chat.Part
 	var notes []byte
 	for key := range d.Object {
 		switch string(key) {
@@ -181,6 +182,8 @@ func decodeAnswer(d *wire.Decoder, c *chat.Choice) (refused bool) {
 			if d.Kind() == wire.KindArray {
 				blocks = decodeBlocks(d.Raw())
 			}
+		case "images":
+			images = imageParts(d)
 		case "annotations":
 			if d.Kind() == wire.KindArray {
 				notes = d.Raw()
@@ -214,6 +217,9 @@ func decodeAnswer(d *wire.Decoder, c *chat.Choice) (refused bool) {
 		fallthrough
 	default:
 		c.Parts = append(c.Parts, text...)
+	}
+	if !slices.ContainsFunc(blocks, isImage) {
+		c.Parts = append(c.Parts, images...)
 	}
 	if refusal != "" {
 		c.Parts = append(c.Parts, chat.Part{Kind: chat.Refusal, Text: refusal})

@@ -134,6 +134,9 @@ func appendChoice(dst []byte, c *chat.Choice, o *chat.Options) []byte {
 	dst = append(dst, `,"refusal":`...)
 	dst = member.AppendOrNull(dst, refusal)
 	dst = appendAnnotations(dst, c.Parts)
+	if !o.Strict {
+		dst = appendImages(dst, c.Parts)
+	}
 	if calls > 0 {
 		dst = appendCalls(dst, c.Parts, o)
 	}
@@ -254,6 +257,8 @@ func appendBlocks(dst []byte, parts []chat.Part) []byte {
 			dst = append(dst, `{"type":"redacted_thinking","data":`...)
 			dst = wire.AppendJSONString(dst, p.Data)
 			dst = append(dst, '}')
+		case chat.Image:
+			dst = appendImage(dst, wire.AppendJSONString(nil, p.Media.Address()))
 		case chat.Foreign:
 			dst = append(dst, p.Raw...)
 		default:

@@ -40,6 +40,7 @@ type choiceState struct {
 
 	thought  []byte // reasoning since the last call, as text, where the host wants it back
 	unsigned bool   // its signature has not been given
+	images   int    // images given
 }
 
 // callState is one tool call of a choice. Its place in the list is its number
@@ -53,11 +54,12 @@ type callState struct {
 	waiting []byte // arguments that came before the name, as text
 }
 
-// Blocks of the canonical stream: thinking, text, then the calls.
+// Blocks of the canonical stream: thinking, text, then the calls and the images.
 const (
 	blockThinking = iota
 	blockText
 	blockCalls
+	blockImages = blockCalls + maxCalls
 )
 
 func newStreamDecoder() *streamDecoder { return new(streamDecoder) }
@@ -123,7 +125,7 @@ func (s *streamDecoder) learn(data []byte) {
 		return
 	}
 	ch := &c.choices[0]
-	if len(ch.content) <= 2 || ch.size() != inside(ch.content) || len(ch.calls) > 0 || ch.function != nil || ch.logprobs != nil || ch.finish != nil {
+	if len(ch.content) <= 2 || ch.size() != inside(ch.content) || len(ch.calls) > 0 || ch.function != nil || ch.images != nil || ch.logprobs != nil || ch.finish != nil {
 		return
 	}
 	if at := bytes.Index(data, ch.content); at > 0 {
@@ -219,7 +221,7 @@ func (s *streamDecoder) choice(c *choiceDelta, emit func(*chat.Delta) error) err
 		return err
 	}
 	s.think(st, c.thinking)
-	if len(c.content) > 2 || len(c.refusal) > 2 || len(c.calls) > 0 || c.finish != nil {
+	if len(c.content) > 2 || len(c.refusal) > 2 || len(c.images) > 2 || len(c.calls) > 0 || c.finish != nil {
 		if err := s.sign(st, emit); err != nil {
 			return err
 		}
@@ -240,6 +242,11 @@ func (s *streamDecoder) choice(c *choiceDelta, emit func(*chat.Delta) error) err
 	if len(c.refusal) > 2 {
 		st.refused = true
 		if err := s.piece(chat.DeltaRefusal, c.index, blockText, c.refusal, nil, emit); err != nil {
+			return err
+		}
+	}
+	if len(c.images) > 2 {
+		if err := s.images(st, c.images, emit); err != nil {
 			return err
 		}
 	}

@@ -113,6 +113,8 @@ func (s *streamEncoder) Append(dst []byte, d *chat.Delta) []byte {
 		if d.Call >= 0 {
 			dst = s.endCustom(dst, d.Choice, d.Call)
 		}
+	case chat.DeltaImage:
+		dst = s.image(dst, d)
 	case chat.DeltaForeign:
 		dst = s.block(dst, d, "block")
 	case chat.DeltaToolStart:

@@ -9,9 +9,10 @@ import (
 func (Responses) Held(*chat.Options) chat.Held {
 	return chat.Held{
 		Holds: chat.HoldsTier | chat.HoldsLogprobs | chat.HoldsRefusals | chat.HoldsThinking | chat.HoldsSigned | chat.HoldsRedacted |
-			chat.HoldsCitations | chat.HoldsCalls | chat.HoldsMoreCalls,
+			chat.HoldsImages | chat.HoldsCitations | chat.HoldsCalls | chat.HoldsMoreCalls,
 		Own:     name,
 		Cites:   func(citation []byte) bool { c := cite.Read(citation); return c.URL != "" },
+		Images:  takesImage,
 		Content: "output",
 	}
 }

@@ -50,6 +50,7 @@ type item struct {
 	output                       chat.ToolResult
 	summary, thoughts            []string
 	encrypted                    string
+	resultData, outputFormat     string // of an image
 	raw                          []byte
 	unknown                      []string
 	cache                        chat.Cache
@@ -130,6 +131,10 @@ func (it *item) member(key []byte) {
 		it.encrypted = optString(d)
 	case "cache_control":
 		it.cache = openai.ReadCacheMarker(d)
+	case "result":
+		it.resultData = optString(d)
+	case "output_format":
+		it.outputFormat = optString(d)
 	case "status": // answers of the gateway and the provider carry it
 	default:
 		it.unknown = append(it.unknown, string(key))
@@ -173,6 +178,10 @@ func (l *itemList) add(it *item) {
 	case "item_reference":
 		l.assistant(it, false, it.foreign())
 	default: // the work of a hosted tool
+		if p, ok := it.image(); ok {
+			l.assistant(it, false, p)
+			return
+		}
 		l.assistant(it, false, it.foreign())
 	}
 }

@@ -84,6 +84,8 @@ func (w *itemWriter) part(p *chat.Part) {
 	case chat.Reasoned, chat.RedactedReasoned:
 		w.endMessage()
 		w.reasoned(p)
+	case chat.Image:
+		w.image(p.Media)
 	case chat.Call:
 		w.endMessage()
 		w.call(p.Call)

@@ -43,6 +43,7 @@ const (
 	reasoningItem
 	callItem
 	customItem
+	imageItem
 	foreignItem // an item of this dialect that has no canonical form
 )
 
@@ -64,10 +65,11 @@ type openItem struct {
 	refusal      bool            // it is a refusal
 	parts        []byte          // parts of a message that have ended, with commas
 	count        int
-	signature    []byte // text
-	data         []byte // text of hidden reasoning
-	ended        bool   // no more pieces will come
-	whole        []byte // the item as it was written at its end
+	signature    []byte      // text
+	data         []byte      // text of hidden reasoning
+	ended        bool        // no more pieces will come
+	media        *chat.Media // of an image that is complete
+	whole        []byte      // the item as it was written at its end
 }
 
 func newStreamEncoder(o *chat.Options) *streamEncoder {
@@ -140,6 +142,8 @@ func (s *streamEncoder) Append(dst []byte, d *chat.Delta) []byte {
 		dst = s.toolStart(dst, d)
 	case chat.DeltaToolArgs:
 		dst = s.toolArgs(dst, d)
+	case chat.DeltaImage:
+		dst = s.image(dst, d)
 	case chat.DeltaForeign:
 		if s.o.Origin == name {
 			dst = s.foreign(dst, d.JSON)
@@ -235,6 +239,8 @@ func (s *streamEncoder) item(dst []byte, it *openItem, status string) []byte {
 			raw = append(append([]byte{'"'}, it.text...), '"')
 		}
 		dst = appendReasoning(dst, raw, it.encrypted(s.o.Origin))
+	case imageItem:
+		dst = appendImage(append(dst, `image_generation_call"`...), it.media)
 	default:
 		if it.kind == callItem {
 			dst = append(dst, `function_call","status":"`...)

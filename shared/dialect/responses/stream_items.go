@@ -234,7 +234,7 @@ func (s *streamEncoder) toolStart(dst []byte, d *chat.Delta) []byte {
 func (s *streamEncoder) toolArgs(dst []byte, d *chat.Delta) []byte {
 	for i := len(s.items) - 1; i >= 0; i-- {
 		it := s.items[i]
-		if it.call != d.Call || it.kind < callItem || it.whole != nil {
+		if it.call != d.Call || it.kind != callItem && it.kind != customItem || it.whole != nil {
 			continue
 		}
 		piece := d.JSON[1 : len(d.JSON)-1]

@@ -142,6 +142,10 @@ func Flat(m *chat.Message, loss *chat.Loss) (string, error) {
 		case chat.Text, chat.Refusal:
 			lines = append(lines, p.Text)
 		case chat.Image, chat.Document, chat.Audio:
+			if p.Kind == chat.Image && m.Role == chat.Assistant {
+				loss.Add(Path(m, p), chat.ImageOfAssistant)
+				continue
+			}
 			return "", fault.Invalid(Path(m, p), "%s must be text: this provider takes nothing else", Path(m, p))
 		case chat.Call:
 			loss.Add(Path(m, p), "written as text")

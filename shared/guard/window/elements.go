@@ -40,6 +40,7 @@ var treatments = map[chat.DeltaKind]treatment{
 	chat.DeltaRedacted:  exempt,
 	chat.DeltaCitation:  element,
 	chat.DeltaForeign:   element,
+	chat.DeltaImage:     element,
 	chat.DeltaToolStart: element,
 	chat.DeltaToolArgs:  exempt,
 	chat.DeltaBlockStop: exempt,
@@ -87,6 +88,10 @@ func (e *Elements) response(d *chat.Delta) []byte {
 	case chat.DeltaForeign:
 		if e.Held.Writes(d, e.Origin) {
 			return append(append([]byte(`{"choices":[{"message":{"content":[`), d.JSON...), `]}}]}`...)
+		}
+	case chat.DeltaImage:
+		if e.Held.Writes(d, e.Origin) {
+			return append(append([]byte(`{"choices":[{"message":{"content":[{"type":"image_url","image_url":{"url":`), d.JSON...), `}}]}}]}`...)
 		}
 	case chat.DeltaToolStart:
 		if said.IsIdentifier(d.ID, d.Name, d.Signature) {
@@ -163,6 +168,14 @@ func withResponse(d chat.Delta, body []byte) (changed chat.Delta, ok bool) {
 	case d.Kind == chat.DeltaForeign && len(message.Content) == 1:
 		d.JSON = message.Content[0]
 		return d, wire.KindOf(d.JSON) == wire.KindObject
+	case d.Kind == chat.DeltaImage && len(message.Content) == 1:
+		var part struct {
+			Image struct{ URL json.RawMessage } `json:"image_url"`
+		}
+		if json.Unmarshal(message.Content[0], &part) == nil {
+			d.JSON = part.Image.URL
+			return d, wire.KindOf(d.JSON) == wire.KindString
+		}
 	case d.Kind == chat.DeltaCitation && len(message.Content) == 1:
 		var part struct{ Annotations []json.RawMessage }
 		if json.Unmarshal(message.Content[0], &part) == nil && len(part.Annotations) == 1 {
