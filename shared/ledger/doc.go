@@ -29,6 +29,7 @@
 //
 // An entry that nobody settled within Due is settled at its bound by whoever
 // touches the head next, and reported as unconfirmed; RepairAll walks all heads.
+// The row keeps a trace of it; see trace.go.
 // A head with more than SplitAbove open entries splits into shards, rows that
 // hold a part of the budget; see shard.go.
 //

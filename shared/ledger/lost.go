@@ -40,7 +40,7 @@ func (l *Ledger) giveBack(ctx context.Context, p *part) error {
 		if err != nil {
 			return err
 		}
-		if met == entryRepairs || met == entryAbsent && entryPast(d.value, l.clock().Unix()) {
+		if met == entryRepairs || met == entryRepaired || met == entryUnknown && entryPast(d.value, l.clock().Unix()) {
 			p.settledByRepair(&d.entry)
 		}
 		p.lost = p.lost[1:]

@@ -65,6 +65,21 @@ func TestPlays(t *testing.T) {
 	}
 }
 
+// Brief plays in which a process could not tell an entry that repair had settled from one that was
+// never written: by its clock, which was behind, the entry was not due (51408934, charged twice),
+// or it asked when the entry would have been due (55107846, charged too little).
+func TestBriefPlaysThatOnceFailed(t *testing.T) {
+	t.Parallel()
+	c := newCrew(t)
+	for _, seed := range []uint64{51408934, 55107846} {
+		s := settingOf(seed)
+		s.late, s.actors, s.requests = true, 1+s.actors%3, 1+s.requests%2
+		if _, err := s.play(t, c); err != nil {
+			t.Errorf("%v: %v", s, err)
+		}
+	}
+}
+
 // Plays that once ended with books that did not balance: budgets that were reset
 // twice at once (394), two repaired entries of one request that were taken for
 // one (19233), and entries that a request went on beside, because the answers of

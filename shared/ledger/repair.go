@@ -86,7 +86,7 @@ func (l *Ledger) repair(ctx context.Context, key store.Key, row store.Item) (set
 	})
 	for len(due) > 0 {
 		n := min(len(due), repairBatch)
-		done, err := l.repairSome(ctx, key, row, due[:n])
+		done, err := l.repairSome(ctx, key, row, due[:n], n == len(due))
 		settled += done
 		if err != nil {
 			return settled, err
@@ -96,7 +96,9 @@ func (l *Ledger) repair(ctx context.Context, key store.Key, row store.Item) (set
 	return settled, nil
 }
 
-func (l *Ledger) repairSome(ctx context.Context, key store.Key, row store.Item, due []overdue) (int, error) {
+// repairSome repairs a batch of entries. latest says that it is the batch of those that became due
+// last, whose writers may still want to know what became of them.
+func (l *Ledger) repairSome(ctx context.Context, key store.Key, row store.Item, due []overdue, latest bool) (int, error) {
 	err := l.mark(ctx, key, due)
 	if _, changed := store.AsCondition(err); changed {
 		if len(due) == 1 {
@@ -104,7 +106,7 @@ func (l *Ledger) repairSome(ctx context.Context, key store.Key, row store.Item, 
 		}
 		total := 0
 		for i := range due {
-			n, err := l.repairSome(ctx, key, row, due[i:i+1])
+			n, err := l.repairSome(ctx, key, row, due[i:i+1], latest)
 			total += n
 			if err != nil {
 				return total, err
@@ -125,6 +127,9 @@ func (l *Ledger) repairSome(ctx context.Context, key store.Key, row store.Item, 
 		path := store.In(attrOpen, o.id)
 		u.Remove = append(u.Remove, path)
 		u.If = append(u.If, store.IfEqual(path, o.value))
+	}
+	if latest {
+		leaveTraces(&u, row, due, l.clock())
 	}
 	var total amounts
 	for _, o := range due {

@@ -18,6 +18,7 @@ var (
 	attrShards = store.At("shards") // rows that new entries are spread over
 	attrRows   = store.At("rows")   // rows there are; never less than shards
 	attrOpen   = "open"
+	attrTrace  = "repaired:" // begins the names of attributes that trace repaired entries; see trace.go
 )
 
 // slotAttrs are the attributes of one slot.

@@ -99,9 +99,11 @@ func (l *Ledger) openEntry(ctx context.Context, key store.Key, id string) (value
 type closing int
 
 const (
-	entryAbsent  closing = iota // never written, or settled before
-	entryRepairs                // repair has begun with it, and settles it at its bound
-	entryClosed                 // its money has moved
+	entryAbsent   closing = iota // never written, or settled before
+	entryRepairs                 // repair has begun with it, and settles it at its bound
+	entryRepaired                // repair has settled it
+	entryUnknown                 // absent, and repair may have settled it
+	entryClosed                  // its money has moved
 )
 
 // close takes an entry out of its row and moves its money in the same update:
@@ -133,7 +135,10 @@ func (l *Ledger) close(ctx context.Context, p *part, key store.Key, id string, v
 			return entryAbsent, err
 		}
 		stored, open := failed.Current.Map(attrOpen)[id].([]byte)
-		if !open || bytes.Equal(stored, value) {
+		if !open {
+			return missing(failed.Current, id), nil
+		}
+		if bytes.Equal(stored, value) {
 			return entryAbsent, nil
 		}
 		value = stored
