@@ -9,7 +9,8 @@ import (
 	"gateway/shared/relay/kept"
 )
 
-// ofSession are members of a session's messages that name what the session itself makes.
+// ofSession are fields of a session's messages that name what the session itself makes. Nobody has
+// a row for that; what another workspace has a row for is refused.
 var ofSession = []string{"response_id", "conversation", "conversation_id"}
 
 // MaySay refuses a message of a session that names what another workspace has stored. The
@@ -23,9 +24,10 @@ func MaySay(o *Wall, message []byte) error {
 	if err != nil {
 		return err
 	}
-	ids = slices.DeleteFunc(ids, func(n kept.Named) bool {
-		return slices.Contains(ofSession, n.Field[strings.LastIndexByte(n.Field, '.')+1:])
-	})
+	for i := range ids {
+		n := &ids[i]
+		n.Published = n.Published || slices.Contains(ofSession, n.Field[strings.LastIndexByte(n.Field, '.')+1:])
+	}
 	err = o.Target.Means.Owners.Check(o.Target.Req.Base, o.Target.Req.Who.Scope, &to.Wall, ids)
 	if f := fault.From(err); err != nil && f.Code == fault.NotFound {
 		return fault.New(fault.InvalidRequest, f.Field, f.Message) // the message is refused, and the session goes on

@@ -18,7 +18,8 @@ type Named struct {
 	Field, ID string
 	Kind      reference.Kind // of a body's; "" otherwise
 	// Published: an id that nobody has a row for may be used by all. It is that of a model
-	// that was tuned, which an administrator may have made for everybody.
+	// that was tuned, which an administrator may have made for everybody, or of an object that
+	// belongs to a session.
 	Published bool
 }
 
