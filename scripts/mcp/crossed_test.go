@@ -95,10 +95,6 @@ func asksTwice(t *testing.T) (address string) {
 var unreachable = map[string]string{
 	"input-required-result-basic-elicitation": "requires that the question is named user_name; requests in a session have no names",
 	"input-required-result-multi-round":       "the SDK's server asks a client with a session once; see TestTwoRoundsCrossEras",
-	"logging-set-level":                       "levels of logs are not bridged",
-	"tools-call-with-logging":                 "levels of logs are not bridged",
-	"resources-subscribe":                     "subscriptions to resources are not bridged",
-	"resources-unsubscribe":                   "subscriptions to resources are not bridged",
 }
 
 // TestServerConformanceAcrossEras: to clients of one era the gateway is as good a server as

@@ -25,6 +25,7 @@ const (
 	MetaAbilities = MetaPrefix + "clientCapabilities"
 	MetaClient    = MetaPrefix + "clientInfo"
 	MetaServer    = MetaPrefix + "serverInfo"
+	MetaLogLevel  = MetaPrefix + "logLevel"
 	HeaderMethod  = "Mcp-Method"
 	HeaderName    = "Mcp-Name"
 )

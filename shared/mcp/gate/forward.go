@@ -27,6 +27,7 @@ type way struct {
 	abilities json.RawMessage
 	client    json.RawMessage
 	carried   json.RawMessage // capabilities of the client under which a server with sessions may ask it something
+	level     string          // of log messages that the client of a session wants; "": it set none
 	pool      *mcp.Session    // the gateway's own session that the last request was made in
 	reading   chan arrived    // the message of the exchange that is read; nil: none is
 	given     string          // session id that the server gave with its answer
@@ -58,7 +59,7 @@ type outgoing struct {
 func (w *way) send(ctx context.Context, o *outgoing) (*mcp.Exchange, error) {
 	switch w.kind {
 	case toStateless:
-		o.params = statelessParams(o.params, w.abilities, w.client)
+		o.params = statelessParams(o.params, w.abilities, w.client, w.level)
 		h := statelessHeaders(o.req)
 		era.SetParams(h, o.marks, o.params["arguments"])
 		return w.post(ctx, h, o)

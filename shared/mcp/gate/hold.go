@@ -64,9 +64,15 @@ func (v *streams) listens(open func(context.Context) (*mcp.Exchange, error)) (x 
 	return x, func() { x.Close(); ctx.end() }, nil
 }
 
+// source is where the messages of a stream come from.
+type source interface {
+	Next() ([]byte, error)
+	Close()
+}
+
 // follow sends on what comes of an exchange. take makes of a message what the client is
 // shown of it, nil for nothing, and tells whether it is the last one.
-func (v *streams) follow(x *mcp.Exchange, take func(m *said, raw []byte) (shown []byte, last bool)) error {
+func (v *streams) follow(x source, take func(m *said, raw []byte) (shown []byte, last bool)) error {
 	ctx := v.Request.Context()
 	v.began = true
 	v.Event([]byte(": open\n\n"), false, nil)

@@ -54,6 +54,7 @@ type Host struct {
 	// questions has channels for the answers of clients with sessions, by runningKey.
 	questions sync.Map
 	held      shelf
+	settings  settings
 }
 
 // New makes a Host.

@@ -5,11 +5,13 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"sync"
 
 	"gateway/shared/mcp"
 	"gateway/shared/mcp/entitled"
 	"gateway/shared/mcp/era"
 	"gateway/shared/tenant/upstream"
+	"gateway/shared/wire"
 )
 
 const (
@@ -46,13 +48,7 @@ func (v *streams) subscribe(w *way) error {
 		v.wrong(&mcp.Error{Code: mcp.CodeInvalidParams, Message: "params.notifications.resourceSubscriptions may name up to 1000 addresses"})
 		return nil
 	}
-	uris := want.URIs
-	want.URIs = nil
-	for _, uri := range uris {
-		if v.reads(uri) {
-			want.URIs = append(want.URIs, uri)
-		}
-	}
+	want.URIs = v.readable(want.URIs)
 	params := v.params(w)
 	params["notifications"], _ = json.Marshal(&want) // texts
 	x, end, err := v.listens(func(ctx context.Context) (*mcp.Exchange, error) {
@@ -114,7 +110,7 @@ func (w *way) declined(x *mcp.Exchange) error {
 }
 
 // feed holds the stream of a client's session with what a server without sessions tells
-// of its lists.
+// of its lists, and of the resources that the client watches.
 func (v *streams) feed(s *session) error {
 	w, err := v.stand()
 	if err != nil {
@@ -123,12 +119,14 @@ func (v *streams) feed(s *session) error {
 	if v.take(w, s); w.kind != toStateless {
 		return v.only("POST")
 	}
-	id := json.RawMessage(`"listen"`)
-	all, _ := json.Marshal(&wanted{Tools: true, Prompts: true, Resources: true}) // no text
 	req := &era.Request{Message: mcp.Message{Method: methodListen}}
-	x, end, err := v.listens(func(ctx context.Context) (*mcp.Exchange, error) {
-		return w.send(ctx, &outgoing{req: req, params: map[string]json.RawMessage{"notifications": all}, id: id})
-	})
+	watched, changed := v.host.settings.watched(v.settingsKey(), s.Expires, v.Now())
+	// What the client may no longer read is left out of the messages.
+	open := func(ctx context.Context, uris []string) (*mcp.Exchange, error) {
+		want, _ := json.Marshal(&wanted{Tools: true, Prompts: true, Resources: true, URIs: uris}) // texts
+		return w.send(ctx, &outgoing{req: req, params: map[string]json.RawMessage{"notifications": want}, id: json.RawMessage(`"listen"`)})
+	}
+	x, end, err := v.listens(func(ctx context.Context) (*mcp.Exchange, error) { return open(ctx, watched) })
 	if err != nil {
 		return err
 	}
@@ -136,10 +134,86 @@ func (v *streams) feed(s *session) error {
 	if !x.Events {
 		return v.only("POST") // it does not tell
 	}
-	return v.follow(x, func(m *said, _ []byte) ([]byte, bool) {
+	renewed := &renewing{v: v, s: s, open: open, x: x}
+	defer renewed.Close()
+	go renewed.wait(changed) // ends with the request
+	return v.follow(renewed, func(m *said, raw []byte) ([]byte, bool) {
+		if m.Method == methodUpdated {
+			if raw = v.told(m, raw); raw == nil {
+				return nil, false
+			}
+			var of struct{ URI string }
+			if json.Unmarshal(m.Params, &of) != nil {
+				return nil, false
+			}
+			return append(wire.AppendJSONString([]byte(`{"jsonrpc":"2.0","method":"`+methodUpdated+`","params":{"uri":`), of.URI), '}', '}'), false
+		}
 		if !changes[m.Method] {
 			return nil, false
 		}
 		return []byte(`{"jsonrpc":"2.0","method":"` + m.Method + `"}`), false
 	})
+}
+
+// renewing is a stream that is asked for again when the client watches other resources.
+type renewing struct {
+	v    *streams
+	s    *session
+	open func(ctx context.Context, uris []string) (*mcp.Exchange, error)
+
+	mu     sync.Mutex
+	x      *mcp.Exchange
+	renew  bool // x was closed for another
+	closed bool
+}
+
+// wait ends the current exchange when changed is closed.
+func (r *renewing) wait(changed <-chan struct{}) {
+	select {
+	case <-changed:
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.renew = true
+		r.x.Close()
+	case <-r.v.Request.Context().Done():
+	}
+}
+
+// Next implements source.
+func (r *renewing) Next() ([]byte, error) {
+	for {
+		r.mu.Lock()
+		x := r.x
+		r.mu.Unlock()
+		raw, err := x.Next()
+		if err == nil {
+			return raw, nil
+		}
+		r.mu.Lock()
+		again := r.renew && !r.closed
+		r.renew = false
+		r.mu.Unlock()
+		if !again {
+			return nil, err
+		}
+		uris, changed := r.v.host.settings.watched(r.v.settingsKey(), r.s.Expires, r.v.Now())
+		next, err := r.open(r.v.Request.Context(), uris)
+		if err != nil {
+			return nil, err
+		}
+		r.mu.Lock()
+		if r.x = next; r.closed {
+			next.Close()
+		}
+		r.mu.Unlock()
+		go r.wait(changed) // ends with the request
+	}
+}
+
+// Close implements source.
+func (r *renewing) Close() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.closed = true
+	r.x.Close()
 }

@@ -220,8 +220,8 @@ func (v *servers) ended(p *peer, s *mcp.Session, carried json.RawMessage) {
 }
 
 // statelessParams are params of a request without session for a client that declared
-// abilities: members, which are changed.
-func statelessParams(members map[string]json.RawMessage, abilities, client json.RawMessage) map[string]json.RawMessage {
+// abilities and set a level of log messages: members, which are changed.
+func statelessParams(members map[string]json.RawMessage, abilities, client json.RawMessage, level string) map[string]json.RawMessage {
 	meta := mcp.Members(members["_meta"])
 	if meta == nil {
 		meta = map[string]json.RawMessage{}
@@ -233,6 +233,9 @@ func statelessParams(members map[string]json.RawMessage, abilities, client json.
 		client = mcp.OwnName
 	}
 	meta[mcp.MetaVersion], meta[mcp.MetaAbilities], meta[mcp.MetaClient] = json.RawMessage(`"`+era.Version+`"`), abilities, client
+	if level != "" {
+		meta[mcp.MetaLogLevel], _ = json.Marshal(level) // a text
+	}
 	if members == nil {
 		members = make(map[string]json.RawMessage, 1)
 	}

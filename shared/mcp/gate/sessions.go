@@ -27,6 +27,7 @@ func (v *visit) sessions() error {
 		return err
 	}
 	v.take(w, s)
+	w.level = v.host.settings.level(v.settingsKey())
 	if !v.req.IsRequest() {
 		return v.pass(w)
 	}
@@ -118,13 +119,12 @@ func (v *visit) inSession(w *way) error {
 	switch v.req.Method {
 	case "tools/call", "prompts/get", "resources/read", "completion/complete":
 		return v.call(w)
-	case "resources/subscribe", "resources/unsubscribe":
-		if w.kind == toRelayed && !v.Buffered {
+	case "resources/subscribe", "resources/unsubscribe", "logging/setLevel":
+		switch {
+		case w.kind == toRelayed && (!v.Buffered || v.req.Method == "logging/setLevel"):
 			return v.call(w)
-		}
-	case "logging/setLevel":
-		if w.kind == toRelayed {
-			return v.call(w)
+		case w.kind == toStateless && !v.Buffered:
+			return v.set(w)
 		}
 	}
 	v.unknownMethod()
@@ -220,8 +220,9 @@ func (v *visit) begin(w *way, s *session, hello map[string]json.RawMessage) erro
 	var can map[string]json.RawMessage
 	_ = json.Unmarshal(hello["capabilities"], &can) // another form has none
 	relayed := w.kind == toRelayed
-	offer := offered(can, relayed && !v.Buffered, w.kind == toStateless && !v.Buffered)
-	if relayed && can["logging"] != nil {
+	told := w.kind == toStateless && !v.Buffered
+	offer := offered(can, relayed && !v.Buffered || told)
+	if (relayed || told) && can["logging"] != nil {
 		offer["logging"] = can["logging"]
 	}
 	answer := map[string]any{"protocolVersion": s.Version, "capabilities": offer, "serverInfo": serverInfo(hello, v.facts.Server.Record.Slug)}

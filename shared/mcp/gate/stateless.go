@@ -97,7 +97,7 @@ func (v *visit) discover(w *way) error {
 	_ = json.Unmarshal(w.peer.greeting(), &hello) // another form says nothing
 	answer := map[string]any{
 		"resultType": "complete", "supportedVersions": append([]string{era.Version}, mcp.Versions...),
-		"capabilities": offered(w.peer.capabilities(), w.kind == toStateless && !v.Buffered, false), "ttlMs": 0, "cacheScope": "private",
+		"capabilities": offered(w.peer.capabilities(), w.kind == toStateless && !v.Buffered), "ttlMs": 0, "cacheScope": "private",
 	}
 	if age, _ := ageOf(hello); w.kind == toStateless {
 		answer["ttlMs"] = min(age, maxAge).Milliseconds()
@@ -154,9 +154,8 @@ func (p *peer) greeting() json.RawMessage {
 }
 
 // offered are the abilities that clients are told the server has: those that it names, as
-// far as they are carried. held: streams for the server's own messages are held; told: only
-// streams about changed lists are.
-func offered(of map[string]json.RawMessage, held, told bool) map[string]json.RawMessage {
+// far as they are carried. held: streams for the server's own messages are held.
+func offered(of map[string]json.RawMessage, held bool) map[string]json.RawMessage {
 	out := map[string]json.RawMessage{}
 	for _, name := range []string{"tools", "prompts", "resources", "completions"} {
 		raw := of[name]
@@ -164,10 +163,7 @@ func offered(of map[string]json.RawMessage, held, told bool) map[string]json.Raw
 			continue
 		}
 		if !held {
-			raw = without(raw, "subscribe")
-		}
-		if !held && !told {
-			raw = without(raw, "listChanged")
+			raw = without(without(raw, "subscribe"), "listChanged")
 		}
 		out[name] = raw
 	}
