@@ -6,7 +6,7 @@ NICE  ?=
 # are modules of their own.
 PKG   ?= ./...
 
-.PHONY: help run console test raced plain quick unit calm plays tables race-packages race-local programs standard lint contract vulncheck outdated cross fuzz arm clients bench bench-admin bench-mcp bench-analytics matrix load localstack synth infra-test lambdas deps clean
+.PHONY: help run console test raced plain quick unit calm plays tables race-packages race-local programs standard lint contract vulncheck outdated cross fuzz arm clients bench bench-admin bench-mcp bench-analytics matrix senders load localstack synth infra-test lambdas deps clean
 
 help: ## list the commands
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk 'BEGIN{FS=":.*## "}{printf "  make %-12s %s\n",$$1,$$2}'
@@ -162,6 +162,9 @@ clients: deps ## real clients against a local gateway
 
 matrix: ## write shared/provider/MATRIX.md from the results of its test
 	$(GO) test -count=1 -run 'TestMatrix$$' ./local -args -update
+
+senders: ## record what instrumentations of LLM SDKs send, with their packages from npm
+	$(GO) run ./scripts/senders
 
 bench: ## gateway CPU per request beside a bare reverse proxy
 	scripts/bench/bench.sh

@@ -1,0 +1,16 @@
+const s = require('../support.cjs');
+process.env.LANGSMITH_TRACING = 'true';
+process.env.LANGSMITH_OTEL_ENABLED = 'true';
+process.env.LANGSMITH_API_KEY = 'none';
+process.env.LANGSMITH_ENDPOINT = s.COLLECTOR;
+process.env.OTEL_EXPORTER_OTLP_ENDPOINT = s.COLLECTOR;
+process.env.OTEL_EXPORTER_OTLP_TRACES_ENDPOINT = s.COLLECTOR + '/v1/traces';
+const { initializeOTEL } = require('langsmith/experimental/otel/setup');
+const { OTLPTraceExporter } = require('@opentelemetry/exporter-trace-otlp-http');
+const { SimpleSpanProcessor } = require('@opentelemetry/sdk-trace-node');
+const { AsyncLocalStorageContextManager } = require('@opentelemetry/context-async-hooks');
+const { DEFAULT_LANGSMITH_SPAN_PROCESSOR } = initializeOTEL({ exporterConfig: {} });
+const { wrapOpenAI } = require('langsmith/wrappers/openai');
+const OpenAI = require('openai');
+const client = wrapOpenAI(new OpenAI.OpenAI({ apiKey: s.key, baseURL: s.MOCK + '/v1', maxRetries: 0 }));
+s.run(() => s.openai(client), async () => { await DEFAULT_LANGSMITH_SPAN_PROCESSOR.forceFlush(); await new Promise(r => setTimeout(r, 500)); await DEFAULT_LANGSMITH_SPAN_PROCESSOR.shutdown(); });
