@@ -66,17 +66,25 @@ func Conceal(body []byte) []byte {
 			break
 		}
 		at += len(Prefix)
-		secret, _, found := bytes.Cut(rest[at:], []byte("_"))
-		if !found || len(secret) != len(rand.Text()) || bytes.ContainsFunc(secret, notBase32) {
-			out, rest = append(out, rest[:at]...), rest[at:]
-			continue
+		out, rest = append(out, rest[:at]...), rest[at:]
+		for n := secretLength(rest); n > 0; n = secretLength(rest) { // removing one may complete another
+			rest = rest[n:]
 		}
-		out, rest = append(out, rest[:at]...), rest[at+len(secret)+1:]
 	}
 	if out == nil {
 		return body
 	}
 	return append(out, rest...)
+}
+
+// secretLength returns the length of the random part of an id with the sign behind it, if the text
+// behind a prefix begins with one; zero if it does not.
+func secretLength(text []byte) int {
+	secret, _, found := bytes.Cut(text[:min(len(text), len(rand.Text())+1)], []byte("_"))
+	if !found || len(secret) != len(rand.Text()) || bytes.ContainsFunc(secret, notBase32) {
+		return 0
+	}
+	return len(secret) + 1
 }
 
 // notBase32 reports whether a character is none of rand.Text's.

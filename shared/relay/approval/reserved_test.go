@@ -62,6 +62,10 @@ func TestIDsAreConcealedFromProviders(t *testing.T) {
 			t.Errorf("%s: %s", body, got)
 		}
 	}
+	// An id behind the random part of another is none before that is removed.
+	if got := string(Conceal([]byte(`{"id":"` + Prefix + strings.Repeat("B", 26) + "_" + strings.TrimPrefix(id, Prefix) + `"}`))); got != `{"id":"mcpr_call_1"}` {
+		t.Error(got)
+	}
 	for _, body := range []string{"", "mcpr_", "mcpr_call_1", `{"id":"mcpr_682d498e3bd4819196a0ce1664f8e77b04ad1e533afccbfa"}`, "mcpr_" + strings.Repeat("A", 26), "mcpr_" + strings.Repeat("a", 26) + "_x"} {
 		if got := string(Conceal([]byte(body))); got != body {
 			t.Errorf("%s: %s", body, got)

@@ -6,8 +6,9 @@ import (
 	"io"
 )
 
-// ConcealStream is Conceal for a body that is not read whole. The random parts are overwritten
-// and not removed, so that the length of the body stays.
+// ConcealStream is Conceal for a body that is not read whole, such as an upload. The random parts
+// are overwritten and not removed, so that the length of the body stays. Nothing else is changed:
+// only the gateway makes ids of this form.
 func ConcealStream(src io.ReadCloser) io.ReadCloser { return &concealing{src: src} }
 
 type concealing struct {
@@ -22,6 +23,9 @@ var lengthOfID = len(Prefix) + len(rand.Text()) + 1
 
 // Read implements io.Reader.
 func (c *concealing) Read(p []byte) (int, error) {
+	if len(p) == 0 {
+		return 0, nil // a read of nothing never ends the loop below
+	}
 	for c.safe == 0 && c.err == nil {
 		var n int
 		n, c.err = c.src.Read(p)

@@ -31,6 +31,9 @@ func TestStreamsDoNotHaveTheSecretsOfIDs(t *testing.T) {
 			}
 		}
 	}
+	if n, err := ConcealStream(io.NopCloser(strings.NewReader("x"))).Read(nil); n != 0 || err != nil {
+		t.Error(n, err)
+	}
 	if _, err := io.ReadAll(ConcealStream(io.NopCloser(iotest.ErrReader(io.ErrUnexpectedEOF)))); err != io.ErrUnexpectedEOF {
 		t.Error(err)
 	}
