@@ -31,6 +31,8 @@ func failure(r *usage.Record) string {
 	switch {
 	case !r.Success():
 		return strconv.Itoa(r.ClientStatus)
+	case r.ClientGone:
+		return clientGone
 	case r.Call == nil:
 		return ""
 	case r.Call.Code != 0:

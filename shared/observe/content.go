@@ -2,6 +2,7 @@ package observe
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"slices"
 	"strings"
@@ -11,8 +12,9 @@ import (
 
 // Content is the content of a request and its answer, in the form of the conventions.
 type Content struct {
-	attrs attrs // of the request's parameters
-	texts attrs // messages, instructions, tools
+	attrs  attrs  // of the request's parameters
+	texts  attrs  // messages, instructions, tools
+	finish string // of the first message of the response; "" if there is none
 }
 
 // describe adds the content to a span; it may be nil.
@@ -32,6 +34,20 @@ type Part struct {
 	Response  any    `json:"response,omitempty"`
 	Modality  string `json:"modality,omitempty"`
 	URI       string `json:"uri,omitempty"`
+	MimeType  string `json:"mime_type,omitempty"`
+}
+
+// MarshalJSON implements json.Marshaler. The conventions demand the content of texts and
+// blobs also where it is empty; the bytes of blobs are not exported.
+func (p Part) MarshalJSON() ([]byte, error) {
+	type plain Part
+	if p.Content == "" && (p.Type == "text" || p.Type == "reasoning" || p.Type == "blob") {
+		return json.Marshal(struct {
+			plain
+			Content string `json:"content"`
+		}{plain: plain(p)})
+	}
+	return json.Marshal(plain(p))
 }
 
 // Message is one message. Only answers have a Finish.
@@ -43,9 +59,9 @@ type Message struct {
 
 type object = map[string]any
 
-// ReadContent reads requests and answers in the dialects of clients. What it does not
-// understand is left out.
-func ReadContent(b *usage.Bodies) *Content {
+// ReadContent reads requests and responses in the formats of clients. What it does not
+// understand is omitted. failed reports whether the response failed or was truncated.
+func ReadContent(b *usage.Bodies, failed bool) *Content {
 	c := &Content{}
 	if asked, ok := parse(b.Request); ok {
 		c.parameters(asked)
@@ -53,7 +69,7 @@ func ReadContent(b *usage.Bodies) *Content {
 		if system := partsOf(first(asked["system"], asked["instructions"])); len(system) > 0 {
 			c.json(attrInstructions, system)
 		}
-		if tools, ok := asked["tools"].([]any); ok && len(tools) > 0 {
+		if tools := definitions(asked["tools"]); len(tools) > 0 {
 			c.json(attrTools, tools)
 		}
 	}
@@ -64,7 +80,18 @@ func ReadContent(b *usage.Bodies) *Content {
 	if id := str(answer["id"]); id != "" {
 		c.attrs.add(attrResponseID, id)
 	}
-	c.json(attrOutputMessages, outputOf(answer))
+	out := outputOf(answer)
+	for i := range out {
+		// The conventions demand a reason. Some successful responses have none.
+		switch m := &out[i]; {
+		case m.Finish == "" && failed:
+			m.Finish = "error"
+		case m.Finish == "":
+			m.Finish = "stop"
+		}
+		c.finish = out[0].Finish
+	}
+	c.json(attrOutputMessages, out)
 	return c
 }
 
@@ -125,6 +152,68 @@ func (c *Content) parameters(o object) {
 	real(attrPresence, o["presence_penalty"])
 	texts(attrStop, first(o["stop"], o["stop_sequences"]))
 	texts(attrEncodings, o["encoding_format"])
+	c.attrs.text(attrOutputType, outputType(o))
+}
+
+// outputType is the kind of content that a request asks for; "" if it does not say.
+func outputType(o object) string {
+	format, _ := o["response_format"].(object)
+	if text, ok := o["text"].(object); ok && format == nil {
+		format, _ = text["format"].(object)
+	}
+	if config, ok := o["output_config"].(object); ok && format == nil {
+		format, _ = config["format"].(object)
+	}
+	kinds, _ := o["modalities"].([]any)
+	switch {
+	case slices.Contains(kinds, any("audio")):
+		return "speech"
+	case slices.Contains(kinds, any("image")):
+		return "image"
+	case str(format["type"]) == "json_object" || str(format["type"]) == "json_schema":
+		return "json"
+	case str(format["type"]) == "text":
+		return "text"
+	}
+	return ""
+}
+
+// definition is the definition of a tool by the conventions.
+type definition struct {
+	Type        string `json:"type"`
+	Name        string `json:"name"`
+	Description string `json:"description,omitempty"`
+	Parameters  any    `json:"parameters,omitempty"`
+}
+
+// definitions reads the tools of a request in the form of any client.
+func definitions(v any) (out []definition) {
+	list, _ := v.([]any)
+	for _, it := range list {
+		o, _ := it.(object)
+		if declared, ok := first(o["functionDeclarations"], o["function_declarations"]).([]any); ok {
+			for _, it := range declared {
+				f, _ := it.(object)
+				out = append(out, function(f, f["parameters"]))
+			}
+			continue
+		}
+		kind := str(o["type"])
+		f, nested := o["function"].(object)
+		switch {
+		case nested:
+			out = append(out, function(f, f["parameters"]))
+		case kind == "function" || kind == "custom" || kind == "" && o["name"] != nil:
+			out = append(out, function(o, first(o["parameters"], o["input_schema"])))
+		case kind != "":
+			out = append(out, definition{Type: kind, Name: cmp.Or(str(o["name"]), str(o["server_label"]), kind)})
+		}
+	}
+	return slices.DeleteFunc(out, func(d definition) bool { return d.Name == "" })
+}
+
+func function(f object, parameters any) definition {
+	return definition{"function", str(f["name"]), str(f["description"]), parameters}
 }
 
 func first(values ...any) any {
@@ -172,10 +261,11 @@ func outputOf(o object) (out []Message) {
 		out = append(out, Message{Role: "assistant", Parts: parts, Finish: finish(str(o["stop_reason"]))})
 	}
 	if items, ok := o["output"].([]any); ok {
-		made := Message{Role: "assistant", Finish: finish(str(o["status"]))}
+		made := Message{Role: "assistant"}
 		for _, m := range messagesOf(items) {
 			made.Parts = append(made.Parts, m.Parts...)
 		}
+		made.Finish = finishOf(o, made.Parts)
 		if len(made.Parts) > 0 {
 			out = append(out, made)
 		}
@@ -183,19 +273,36 @@ func outputOf(o object) (out []Message) {
 	return out
 }
 
-// finish is a finish reason by its name in the conventions.
+// finish is a finish reason by its name in the conventions; "" if nothing has finished.
 func finish(reason string) string {
-	switch reason {
-	case "end_turn", "stop_sequence", "completed", "":
+	switch strings.ToLower(reason) {
+	case "", "in_progress", "queued":
+		return ""
+	case "end_turn", "stop_sequence", "completed", "stop", "complete", "eos", "pause_turn":
 		return "stop"
-	case "max_tokens", "incomplete":
+	case "max_tokens", "max_output_tokens", "incomplete", "length", "model_length", "model_context_window_exceeded":
 		return "length"
-	case "tool_use", "tool_calls":
+	case "tool_use", "tool_calls", "tool_call", "function_call":
 		return "tool_call"
-	case "refusal":
+	case "refusal", "content_filter", "content_filtered", "safety", "guardrail_intervened", "blocklist", "prohibited_content", "recitation", "spii", "image_safety", "error_toxic":
 		return "content_filter"
+	case "failed", "cancelled", "error", "malformed_function_call":
+		return "error"
 	}
 	return reason
+}
+
+// finishOf is the finish reason of a response whose status is only a status: a response that
+// calls tools has ended with them, and one that is incomplete says why.
+func finishOf(o object, parts []Part) string {
+	status := str(o["status"])
+	if details, ok := o["incomplete_details"].(object); ok && status == "incomplete" {
+		return finish(cmp.Or(str(details["reason"]), status))
+	}
+	if finish(status) == "stop" && slices.ContainsFunc(parts, func(p Part) bool { return p.Type == "tool_call" }) {
+		return "tool_call"
+	}
+	return finish(status)
 }
 
 func messagesOf(list []any) (out []Message) {
@@ -297,7 +404,15 @@ func partOf(o object) Part {
 		if strings.HasPrefix(at, "http") {
 			return Part{Type: "uri", Modality: "image", URI: at}
 		}
-		return Part{Type: "image"} // its bytes are not sent
+		mime := str(o["media_type"])
+		if source, ok := o["source"].(object); ok {
+			mime = str(source["media_type"])
+		} else if rest, ok := strings.CutPrefix(at, "data:"); ok {
+			mime = rest[:max(strings.IndexAny(rest, ";,"), 0)]
+		}
+		return Part{Type: "blob", Modality: "image", MimeType: mime}
+	case kind == "input_audio":
+		return Part{Type: "blob", Modality: "audio"}
 	}
 	return Part{Type: kind}
 }

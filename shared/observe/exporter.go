@@ -110,7 +110,7 @@ func (e *Exporter) pushes(ctx context.Context, t *Target, records []*usage.Recor
 			var c *Content
 			if t.Content && e.Bodies != nil {
 				if b, ok := e.Bodies(ctx, r); ok {
-					c = ReadContent(&b)
+					c = ReadContent(&b, failure(r) != "")
 				}
 			}
 			all = append(all, spans(r, latest, c)...)
@@ -134,7 +134,7 @@ func (e *Exporter) origin(t *Target, latest bool) *otlp.Origin {
 		named[attrConventionsOfNow] = conventionsOfToday
 	}
 	maps.Copy(named, t.Attributes)
-	o := &otlp.Origin{Name: "gateway", Version: "1"}
+	o := &otlp.Origin{Name: "gateway", Version: "1", Schema: schemaOfToday}
 	for _, k := range slices.Sorted(maps.Keys(named)) {
 		o.Resource = append(o.Resource, otlp.Attr{Key: k, Value: named[k]})
 	}

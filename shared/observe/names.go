@@ -28,6 +28,10 @@ const (
 	attrOutputTokens    = "gen_ai.usage.output_tokens"
 	attrCacheReadTokens = "gen_ai.usage.cache_read.input_tokens"
 	attrErrorType       = "error.type"
+	attrUser            = "user.id"
+	attrOutputType      = "gen_ai.output.type"
+	attrUsageCost       = "gen_ai.usage.cost" // dollars
+	attrEstimated       = "gateway.usage.estimated"
 
 	// Names that are in use today.
 	attrSystem           = "gen_ai.system"
@@ -35,7 +39,8 @@ const (
 	attrTokenType        = "gen_ai.token.type"
 	metricTokens         = "gen_ai.client.token.usage"
 	metricDuration       = "gen_ai.client.operation.duration"
-	conventionsOfToday   = "1.40.0"
+	conventionsOfToday   = "1.45.0"
+	schemaOfToday        = "https://opentelemetry.io/schemas/1.45.0"
 	attrConventionsOfNow = "otel.semconv.version"
 
 	// The newer names.
@@ -60,6 +65,7 @@ const (
 	metricServer     = "mcp.server.operation.duration"
 	metricAgent      = "gateway.a2a.operation.duration"
 	toolError        = "tool_error"
+	clientGone       = "client_disconnected"
 	executeTool      = "execute_tool"
 	invokeAgent      = "invoke_agent"
 

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"time"
 
+	"gateway/shared/fault"
 	"gateway/shared/observe/otlp"
 	"gateway/shared/usage"
 )
@@ -46,9 +47,17 @@ func spans(r *usage.Record, latest bool, content *Content) []otlp.Span {
 	}
 	a := described(r, latest)
 	if why := failure(r); why != "" {
-		s.Status, s.Message = otlp.StatusError, why
+		s.Status, s.Message = otlp.StatusError, fault.Clip(cmp.Or(r.ErrorMessage, why), maxStatusText)
 	}
 	content.describe(&a)
+	if content != nil && content.finish != "" && failure(r) == "" {
+		// The response says more than the record where its finish reason is only a status.
+		for i := range a {
+			if a[i].Key == attrFinishReasons {
+				a[i].Value = []string{content.finish}
+			}
+		}
+	}
 	s.Attrs = a
 	out := []otlp.Span{s}
 	for i := range r.Guards {
@@ -56,6 +65,9 @@ func spans(r *usage.Record, latest bool, content *Content) []otlp.Span {
 	}
 	return out
 }
+
+// maxStatusText limits the text of a status, in bytes.
+const maxStatusText = 1024
 
 // common are the attributes that distinguish requests in metrics as well.
 func common(r *usage.Record, latest bool) (a attrs) {
@@ -70,7 +82,9 @@ func common(r *usage.Record, latest bool) (a attrs) {
 		}
 	}
 	a.text(attrRequestModel, r.RequestModel)
-	a.text(attrResponseModel, r.Model)
+	if r.Success() || r.Usage.Known() { // otherwise Model is what was requested
+		a.text(attrResponseModel, r.Model)
+	}
 	return a
 }
 
@@ -80,23 +94,32 @@ func described(r *usage.Record, latest bool) attrs {
 	if r.Call != nil {
 		a = detailed(a, r)
 	}
-	if r.FinishReason != "" {
-		a.add(attrFinishReasons, []string{r.FinishReason})
+	if reason := finish(r.FinishReason); reason != "" && failure(r) == "" {
+		a.add(attrFinishReasons, []string{reason})
 	}
-	a.text(attrConversation, r.Agent.Session)
-	if latest && r.Stream {
+	a.text(attrConversation, conversation(r))
+	if r.Call == nil {
+		a.text(attrUser, cmp.Or(r.EndUser, fromMetadata(r.Metadata, "user.id", "user_id", "userId")))
+		a.text(attrOutputType, outputTypes[r.Endpoint])
+	}
+	if r.Stream && r.Call == nil {
 		a.add(attrStream, true)
-		a.add(attrFirstChunk, r.TimeToFirstByte.Seconds())
+		if r.Success() {
+			a.add(attrFirstChunk, r.TimeToFirstByte.Seconds())
+		}
 	}
 	if u := r.Usage; u.TotalTokens() > 0 && r.Call == nil { // the tokens of calls are a guess that nobody pays for
 		a.add(attrInputTokens, u.InputTokens())
 		a.add(attrOutputTokens, u.OutputTokens())
 		a.count(attrCacheReadTokens, u.Cached())
-		if !latest {
-			a.count(attrCacheMadeTokens, u.Written())
-		} else {
+		if latest {
 			a.count(attrCacheWriteTokens, u.Written())
-			a.count(attrReasoningTokens, reasoning(r))
+		} else {
+			a.count(attrCacheMadeTokens, u.Written())
+		}
+		a.count(attrReasoningTokens, reasoning(r))
+		if u.Estimated {
+			a.add(attrEstimated, true)
 		}
 	}
 	a.text(attrErrorType, failure(r))
@@ -113,12 +136,34 @@ func described(r *usage.Record, latest bool) attrs {
 	if r.Priced && r.Call == nil {
 		a.add(attrCost, int64(r.Cost))
 		a.add(attrCostUSD, float64(r.Cost)/1e9)
+		a.add(attrUsageCost, float64(r.Cost)/1e9)
 	}
 	for _, k := range slices.Sorted(maps.Keys(r.Metadata)) {
 		a.add(attrMetadataBefore+k, r.Metadata[k])
 	}
 	return a
 }
+
+// conversation is the session of a request: that of its headers, else that of its metadata.
+func conversation(r *usage.Record) string {
+	if r.Call != nil || r.Agent.Session != "" {
+		return r.Agent.Session
+	}
+	return fromMetadata(r.Metadata, "session.id", "session_id", "sessionId", "conversation_id", "conversationId", "thread_id", "threadId")
+}
+
+// fromMetadata returns the first value that metadata has under one of several names.
+func fromMetadata(metadata map[string]string, names ...string) string {
+	for _, name := range names {
+		if v := metadata[name]; v != "" {
+			return v
+		}
+	}
+	return ""
+}
+
+// outputTypes are the kinds of content that endpoints produce, where that is not text.
+var outputTypes = map[string]string{"imageGenerate": "image", "imageEdit": "image", "imageVariation": "image", "createSpeech": "speech"}
 
 // guardSpan is the span of a guardrail. When it began is not recorded, so a guardrail
 // before the answer is put at the start of the request, and one after it at its end.

@@ -97,6 +97,7 @@ func attributes(b []byte, field int, attrs []Attr) []byte {
 type Origin struct {
 	Resource      []Attr
 	Name, Version string
+	Schema        string // URL of the schema of its names; "" for none
 }
 
 // request appends the parts that both requests have around their spans or metrics.
@@ -105,7 +106,7 @@ func (o *Origin) request(fill func([]byte) []byte) []byte {
 		b = message(b, 1, func(b []byte) []byte { return attributes(b, 1, o.Resource) })
 		return message(b, 2, func(b []byte) []byte {
 			b = message(b, 1, func(b []byte) []byte { return text(text(b, 1, o.Name), 2, o.Version) })
-			return fill(b)
+			return text(fill(b), 3, o.Schema)
 		})
 	})
 }

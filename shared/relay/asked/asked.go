@@ -39,6 +39,9 @@ const (
 	parentAgentID = "X-Claude-Code-Parent-Agent-Id"
 )
 
+// sessions are further headers in which clients name a session.
+var sessions = [...]string{"X-Session-Id", "Session-Id", "Session_id", "X-Conversation-Id", "Conversation_id", "Helicone-Session-Id", "X-Thread-Id"}
+
 // Names of headers that answers have, likewise.
 const (
 	RetryCount        = "X-Gateway-Retry-Attempt-Count"
@@ -153,6 +156,14 @@ func (a *Headers) readTrace(h http.Header) error {
 	}{{sessionID, &a.Session}, {agentID, &a.Agent}, {parentAgentID, &a.ParentAgent}} {
 		if v, err := Identifier(h, from.name, MaxTraceID); err == nil { // it is a note of the client, and no reason to refuse
 			*from.to = strings.ToValidUTF8(v, "")
+		}
+	}
+	for _, name := range sessions {
+		if a.Session != "" {
+			break
+		}
+		if v, err := Identifier(h, name, MaxTraceID); err == nil {
+			a.Session = strings.ToValidUTF8(v, "")
 		}
 	}
 	a.named = a.TraceID != "" || a.ParentSpanID != ""
