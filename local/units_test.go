@@ -213,6 +213,52 @@ func TestVideosAreBookedAsTheyAreDelivered(t *testing.T) {
 	}
 }
 
+// TestAHostOfTheCallerEndsNoJobOfAnother orders a video and a background response with a credential
+// of the caller's own, and has another host of the caller's say that both have failed: what they may
+// cost stays reserved.
+func TestAHostOfTheCallerEndsNoJobOfAnother(t *testing.T) {
+	t.Parallel()
+	h := &videoHost{ends: map[string]string{}, reads: map[string]int{}}
+	host := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		if strings.HasSuffix(req.URL.Path, "/responses") {
+			w.Header().Set("Content-Type", "application/json")
+			_, _ = io.WriteString(w, `{"id":"resp_1","object":"response","background":true,"status":"queued","model":"gpt-4o-mini","output":[],"usage":null}`)
+			return
+		}
+		h.ServeHTTP(w, req)
+	}))
+	t.Cleanup(host.Close)
+	evil := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		if strings.Contains(req.URL.Path, "/responses/") {
+			_, _ = io.WriteString(w, `{"id":"resp_1","object":"response","background":true,"status":"failed","model":"gpt-4o-mini","output":[],"usage":null}`)
+			return
+		}
+		_, _ = io.WriteString(w, `{"id":"job_1","object":"video","status":"failed","model":"sora-2","seconds":"8","size":"720x1280"}`)
+	}))
+	t.Cleanup(evil.Close)
+	r := start(t)
+	key := r.newKey(`"usage_limits":{"type":"cost","credit_limit":5}`)
+	at := func(host string) []string {
+		return []string{"X-Gateway-Api-Key", key, "X-Gateway-Provider", "openai", "X-Gateway-Custom-Host", host + "/v1", "Authorization", "Bearer brought"}
+	}
+	for _, c := range [][3]string{
+		{"/proxy/videos", `{"model":"sora-2","prompt":"completed","seconds":"8","size":"720x1280"}`, "/proxy/videos/job_1"},
+		{"/responses", `{"model":"gpt-4o-mini","input":"x","background":true,"max_output_tokens":700000}`, "/responses/resp_1"},
+	} {
+		if got := r.call("POST", c[0], c[1], at(host.URL)...); got.status != 200 {
+			t.Fatalf("%s: %d %s", c[0], got.status, got.body)
+		}
+		before := limitsOf(r, key)["reserved_usage"].(float64)
+		if got := r.call("GET", c[2], "", at(evil.URL)...); got.status != 200 {
+			t.Errorf("%s: %d %s", c[2], got.status, got.body)
+		}
+		if after, _ := limitsOf(r, key)["reserved_usage"].(float64); before == 0 || after < before {
+			t.Errorf("%s: %v reserved, then %v", c[0], before, after)
+		}
+	}
+}
+
 // TestImagesArePricedByTheirMegapixels makes images at a host that charges by the megapixel and
 // reports no size. Each is charged by the size in its header, else by the requested one.
 func TestImagesArePricedByTheirMegapixels(t *testing.T) {
@@ -242,6 +288,7 @@ func TestImagesArePricedByTheirMegapixels(t *testing.T) {
 		{`{` + model + `,"n":2,"width":512,"height":768}`, 2 * 512 * 768},
 		{`{` + model + `,"n":2,"size":"512x512"}`, 2 * 512 * 512},
 		{`{` + model + `,"n":2}`, 2 * 1024 * 1024},
+		{`{` + model + `,"n":2,"width":1792}`, 2 * 1792 * 1024},
 		{`{` + model + `,"n":2,"size":"1000x1000","steps":8}`, 2 * 2 * 1000 * 1000},
 		{`{` + model + `,"width":1024,"height":1024,"response_format":"b64_json"}`, 640 * 480},
 	} {
@@ -261,7 +308,7 @@ func TestImagesArePricedByTheirMegapixels(t *testing.T) {
 			return nil
 		})
 	}
-	for _, rec := range r.records(5) {
+	for _, rec := range r.records(6) {
 		if !rec.Priced || rec.Cost == 0 {
 			t.Errorf("%+v", rec)
 		}

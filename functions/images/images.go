@@ -72,12 +72,15 @@ const mostPixels = 2_000_000
 // maxSide bounds a width and a height, so that no product of them overflows.
 const maxSide = 1 << 16
 
+// usualSide is that of an image of which only the other side is stated.
+const usualSide = "1024"
+
 // pixels returns how many pixels one image has, by its size or by its sides; zero if the request
 // states neither.
 func pixels(get relay.Get) int64 {
 	width, height, _ := strings.Cut(get("size"), "x")
-	if w := get("width"); w != "" {
-		width, height = w, get("height")
+	if w, h := get("width"), get("height"); w != "" || h != "" {
+		width, height = cmp.Or(w, usualSide), cmp.Or(h, usualSide)
 	}
 	return min(number(width), maxSide) * min(number(height), maxSide)
 }

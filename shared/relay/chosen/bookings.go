@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 
+	"gateway/shared/dialect/reference"
+	"gateway/shared/provider"
 	"gateway/shared/relay/kept"
 	"gateway/shared/relay/routes"
 	"gateway/shared/relay/units"
@@ -73,13 +75,35 @@ func (b Bookings) Claimed(id string) (bool, error) {
 // is claimed in the caller's workspace.
 func (b Bookings) places() (sc store.Scope, places []string) {
 	if b.Target.To.Saved == nil {
-		return b.Target.Req.Who.Scope, []string{b.Target.To.Target.Provider.ID}
+		return b.Target.Req.Who.Scope, []string{broughtPlace(&b.Target.To.Target)}
 	}
 	places = append(places, b.Target.To.Wall.Places...)
 	if own := b.Target.To.Saved.IntegrationID; !slices.Contains(places, own) {
 		places = append(places, own)
 	}
 	return b.Target.Req.Who.Scope.Organisation(), places
+}
+
+// broughtPlace returns the place of what is made with a credential of the caller's own: the
+// provider, and its host if that is not the provider's usual one. Otherwise a caller could answer
+// from a host of its own that work at another host has failed.
+func broughtPlace(t *provider.Target) string {
+	host := func(t *provider.Target) string {
+		raw, err := t.PassthroughURL("/", "")
+		if err != nil {
+			return ""
+		}
+		u, err := url.Parse(raw)
+		if err != nil {
+			return ""
+		}
+		return strings.TrimSuffix(strings.ToLower(u.Host), ":443")
+	}
+	at := host(t)
+	if at == host(&provider.Target{Provider: t.Provider}) {
+		return t.Provider.ID
+	}
+	return t.Provider.ID + "-" + reference.Hash(at)
 }
 
 // Hold stores what budgets hold for work that goes on under an id; Held returns it.
