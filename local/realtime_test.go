@@ -340,6 +340,46 @@ func TestAClientLeavesInTheMiddle(t *testing.T) {
 	}
 }
 
+// TestSessionsRepeatTheModelTheyWereOpenedBy: an update with the model is accepted under every
+// name by which a session can be opened.
+func TestSessionsRepeatTheModelTheyWereOpenedBy(t *testing.T) {
+	t.Parallel()
+	r := start(t)
+	onMock := []string{"X-Gateway-Provider", "@mock"}
+	byConfig := []string{"X-Gateway-Config", `{"provider":"@mock","override_params":{"model":"gpt-realtime"}}`}
+	for _, c := range []struct {
+		query   string
+		headers []string
+		names   []string
+	}{
+		{"model=@mock/gpt-realtime", nil, []string{"@mock/gpt-realtime", "gpt-realtime"}},
+		{"model=%40mock%2Fgpt-realtime", nil, []string{"@mock/gpt-realtime"}},
+		{"model=gpt-realtime", onMock, []string{"gpt-realtime", "@mock/gpt-realtime"}},
+		{"model=voice", byConfig, []string{"voice", "gpt-realtime"}},
+	} {
+		for _, name := range c.names {
+			s := r.speak(c.query, c.headers...)
+			s.send(fmt.Sprintf(`{"type":"session.update","session":{"type":"realtime","model":%q,"instructions":"Be brief."}}`, name))
+			for {
+				e, err := s.read()
+				if err != nil || e["type"] == "error" {
+					t.Errorf("%s as %s: %v %v", c.query, name, e, err)
+					break
+				}
+				if e["type"] == "session.updated" {
+					if is := e["session"].(map[string]any); is["instructions"] != "Be brief." || is["model"] != "gpt-realtime" {
+						t.Errorf("%s as %s: %v", c.query, name, is)
+					}
+					break
+				}
+			}
+		}
+	}
+	s := r.speak("model=@mock/gpt-realtime")
+	s.send(`{"type":"session.update","session":{"type":"realtime","model":"@mock/gpt-realtime-mini"}}`)
+	s.next("error")
+}
+
 func TestCloseCodesGoBothWays(t *testing.T) {
 	t.Parallel()
 	r := start(t)

@@ -132,7 +132,7 @@ func openNear(c *call, resp *http.Response) error {
 	c.reply.headSent, c.reply.status, c.reply.firstByte = true, http.StatusSwitchingProtocols, c.req.Since()
 	live := &session.Session{
 		Near: near, Far: c.out.far, Times: c.relay.SessionTimes, Memory: c.relay.Memory, Tenant: c.req.Who.Scope.Org, ID: c.req.ULID, Model: c.target.To.Model,
-		Names: namesOf(c.body.Model),
+		Names: session.Names(c.target.To.Names.Slug, c.req.Req.URL.Query().Get("model"), c.body.Model),
 	}
 	if c.req.Bound != nil {
 		live.Opening = c.req.Bound.Opening()
@@ -155,19 +155,6 @@ func openNear(c *call, resp *http.Response) error {
 		ended(c, &result)
 	}, end}
 	return nil
-}
-
-// namesOf returns the names by which a client may repeat the model that it asked for:
-// @slug/model is also model.
-func namesOf(asked string) []string {
-	if asked == "" {
-		return nil
-	}
-	names := []string{asked}
-	if _, model, ok := strings.Cut(asked, "/"); ok && strings.HasPrefix(asked, "@") {
-		names = append(names, model)
-	}
-	return names
 }
 
 // ended notes how a session has ended.

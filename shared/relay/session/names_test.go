@@ -31,6 +31,27 @@ func TestSessionsRepeatTheirModel(t *testing.T) {
 	}
 }
 
+func TestNamesOfTheModelOfASession(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		slug   string
+		opened []string
+		want   string
+	}{
+		{"", nil, ""}, {"", []string{"", ""}, ""},
+		{"", []string{"m", "m"}, "m"},
+		{"s", []string{"m"}, "@s/m m"},
+		{"s", []string{"@s/m", "m"}, "@s/m m"},
+		{"s", []string{"@other/m"}, "@other/m @s/m m"},
+		{"s", []string{"@s/org/m"}, "@s/org/m org/m"},
+		{"", []string{"@nothing"}, "@nothing"},
+	} {
+		if got := strings.Join(Names(c.slug, c.opened...), " "); got != c.want {
+			t.Errorf("%q %v: %s, want %s", c.slug, c.opened, got, c.want)
+		}
+	}
+}
+
 // A close of the provider is the provider's, whatever its code.
 func TestWhoEndedASession(t *testing.T) {
 	t.Parallel()
