@@ -246,6 +246,9 @@ func appendToolChoice(dst []byte, r *chat.Request) []byte {
 	case chat.ToolsRequired:
 		return append(dst, `"required"`...)
 	case chat.ToolsNamed:
+		if isShell(r, c.Name) {
+			return append(dst, `{"type":"local_shell"}`...)
+		}
 		kind := "function"
 		if r.CustomTool(c.Name) {
 			kind = "custom"
@@ -269,7 +272,7 @@ func appendToolName(dst []byte, r *chat.Request, tool string) []byte {
 
 // appendToolEcho writes a tool as the client gave it.
 func appendToolEcho(dst []byte, t *chat.Tool) []byte {
-	if t.Foreign != "" {
+	if t.Raw != nil {
 		return append(dst, t.Raw...)
 	}
 	if !t.Custom {

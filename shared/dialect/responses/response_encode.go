@@ -193,6 +193,9 @@ func appendReasoning(dst, raw []byte, encrypted string) []byte {
 
 func (w *itemWriter) call(c *chat.ToolCall) {
 	tool := w.e.o.ToolName(c.Name)
+	if w.shell(c, tool) {
+		return
+	}
 	args := c.Arguments
 	if c.Custom || w.e.o.Request.CustomTool(tool) {
 		if !c.Custom {

@@ -21,9 +21,10 @@ type streamEncoder struct {
 		id, model string
 		created   int64
 	}
-	items []*openItem // all items, by output_index
-	shown int         // at least the first so many items have had their end written
-	usage pricing.Usage
+	shells map[int]*openItem // calls of local_shell that are not whole, by canonical call
+	items  []*openItem       // all items, by output_index
+	shown  int               // at least the first so many items have had their end written
+	usage  pricing.Usage
 
 	stop   chat.StopReason
 	native string
@@ -44,6 +45,7 @@ const (
 	callItem
 	customItem
 	imageItem
+	shellItem
 	foreignItem // an item of this dialect that has no canonical form
 )
 
@@ -68,6 +70,7 @@ type openItem struct {
 	signature    []byte      // text
 	data         []byte      // text of hidden reasoning
 	ended        bool        // no more pieces will come
+	action       []byte      // of a call of local_shell
 	media        *chat.Media // of an image that is complete
 	whole        []byte      // the item as it was written at its end
 }
@@ -149,8 +152,11 @@ func (s *streamEncoder) Append(dst []byte, d *chat.Delta) []byte {
 			dst = s.foreign(dst, d.JSON)
 		}
 	case chat.DeltaBlockStop:
-		s.blockStop(d)
+		if s.blockStop(d); d.Call >= 0 {
+			dst = s.giveShell(dst, d.Call)
+		}
 	case chat.DeltaStop:
+		dst = s.giveShells(dst)
 		dst = s.release(dst)
 		dst = s.begin(dst)
 		s.stop, s.native = d.Stop, d.Native
@@ -241,6 +247,9 @@ func (s *streamEncoder) item(dst []byte, it *openItem, status string) []byte {
 		dst = appendReasoning(dst, raw, it.encrypted(s.o.Origin))
 	case imageItem:
 		dst = appendImage(append(dst, `image_generation_call"`...), it.media)
+	case shellItem:
+		dst = append(append(append(dst, `local_shell_call","status":"`...), status...), '"')
+		dst = appendShell(dst, it.action, it.callID)
 	default:
 		if it.kind == callItem {
 			dst = append(dst, `function_call","status":"`...)
@@ -294,6 +303,7 @@ func (s *streamEncoder) end(dst []byte, it *openItem, status string) []byte {
 
 // Finish implements chat.StreamEncoder.
 func (s *streamEncoder) Finish(dst []byte) []byte {
+	dst = s.giveShells(dst)
 	dst = s.release(dst)
 	dst = s.begin(dst)
 	dst = s.lateSources(dst)

@@ -228,10 +228,21 @@ func (s *streamEncoder) toolStart(dst []byte, d *chat.Delta) []byte {
 	if s.o.Request.CustomTool(it.tool) {
 		it.kind, prefix = customItem, "ctc"
 	}
+	if isShell(s.o.Request, it.tool) {
+		if s.shells == nil {
+			s.shells = make(map[int]*openItem)
+		}
+		s.shells[d.Call] = it
+		return dst
+	}
 	return s.open(dst, it, prefix)
 }
 
 func (s *streamEncoder) toolArgs(dst []byte, d *chat.Delta) []byte {
+	if it := s.heldCall(d); it != nil {
+		it.text = append(it.text, d.JSON[1:len(d.JSON)-1]...)
+		return dst
+	}
 	for i := len(s.items) - 1; i >= 0; i-- {
 		it := s.items[i]
 		if it.call != d.Call || it.kind != callItem && it.kind != customItem || it.whole != nil {

@@ -77,6 +77,9 @@ func (q *requestDecoder) tool() {
 	case "custom":
 		t.Custom, t.Schema = true, clone([]byte(chat.TextTool))
 		t.Extra = dropPlainFormat(t.Extra)
+	case shellTool:
+		t.Raw = clone(start.Raw())
+		asFunction(&t)
 	default:
 		q.r.Tools = append(q.r.Tools, chat.Tool{Name: kind, Foreign: kind, Raw: clone(start.Raw()), Cache: t.Cache})
 		return
@@ -151,6 +154,8 @@ func (q *requestDecoder) toolChoice() {
 	case "allowed_tools":
 		r.ToolChoice.Mode = choiceMode(mode)
 		r.Extra = append(r.Extra, chat.Field{Name: "tool_choice.tools", Raw: clone(start.Raw())})
+	case shellTool:
+		r.ToolChoice = chat.ToolChoice{Mode: chat.ToolsNamed, Name: shellTool}
 	case "":
 		openai.Missing(d, &start, "type")
 	default:
