@@ -114,3 +114,71 @@ func TestForeignIDsOfWholeItemsAreReplaced(t *testing.T) {
 		}
 	}
 }
+
+// TestReferencesToTranslatedItems plays the default loop of clients that let responses be stored: the
+// second step names the items of the first. The provider is reached by translation, so the gateway
+// stores them, for the workspace alone.
+func TestReferencesToTranslatedItems(t *testing.T) {
+	t.Parallel()
+	var mu sync.Mutex
+	sent := ""
+	host := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		mu.Lock()
+		sent = string(body)
+		mu.Unlock()
+		const call = `"tool_calls":[{"index":0,"id":"c1","type":"function","function":{"name":"f","arguments":"{\"a\":1}"}}]`
+		if strings.Contains(string(body), `"stream":true`) {
+			w.Header().Set("Content-Type", "text/event-stream")
+			_, _ = io.WriteString(w, `data: {"id":"x","object":"chat.completion.chunk","created":1,"model":"deepseek-chat","choices":[{"index":0,"delta":{"role":"assistant","content":"Look","reasoning_content":null},"finish_reason":null}]}`+"\n\n"+
+				`data: {"id":"x","object":"chat.completion.chunk","created":1,"model":"deepseek-chat","choices":[{"index":0,"delta":{`+call+`},"finish_reason":"tool_calls"}],"usage":{"prompt_tokens":1,"completion_tokens":1,"total_tokens":2}}`+"\n\ndata: [DONE]\n\n")
+			return
+		}
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = io.WriteString(w, `{"id":"x","object":"chat.completion","created":1,"model":"deepseek-chat","choices":[{"index":0,"message":{"role":"assistant","content":"Look",`+call+`},"finish_reason":"tool_calls"}],"usage":{"prompt_tokens":1,"completion_tokens":1,"total_tokens":2}}`)
+	}))
+	t.Cleanup(host.Close)
+	n := neighbours{running: start(t)}
+	n.admin("POST", "/integrations", fmt.Sprintf(`{"name":"Common","slug":"common","ai_provider_id":"deepseek","key":"k","configurations":{"custom_host":%q}}`, host.URL))
+	n.admin("PUT", "/integrations/common/workspaces", `{"workspaces":[],"global_workspace_access":{"enabled":true},"override_existing_workspace_access":true}`)
+	for i, key := range []*string{&n.mine, &n.theirs} {
+		ws := n.admin("POST", "/workspaces", fmt.Sprintf(`{"name":"Neighbor %d"}`, i))
+		*key = n.admin("POST", "/api-keys/workspace/service", fmt.Sprintf(`{"name":"k","workspace_id":%q,"scopes":["completions.write"]}`, ws["id"]))["key"].(string)
+	}
+	const tools = `"tools":[{"type":"function","name":"f","parameters":{"type":"object","properties":{}}}]`
+	for _, stream := range []bool{false, true} {
+		for _, store := range []bool{true, false} {
+			first := n.call("POST", "/responses", fmt.Sprintf(`{"model":"deepseek-chat","input":"go","stream":%v,"store":%v,%s}`, stream, store, tools), as(n.mine)...)
+			if first.status != 200 {
+				t.Fatal(first.body)
+			}
+			answer := first.body
+			if stream {
+				answer = answer[strings.LastIndex(answer, `"response":`)+len(`"response":`):]
+				answer = strings.TrimSuffix(strings.TrimSpace(answer), "}")
+			}
+			var made struct{ Output []struct{ ID string } }
+			if err := json.Unmarshal([]byte(answer), &made); err != nil || len(made.Output) != 2 {
+				t.Fatal(err, answer)
+			}
+			second := fmt.Sprintf(`{"model":"deepseek-chat","input":[{"role":"user","content":"go"},{"type":"item_reference","id":%q},{"type":"item_reference","id":%q},{"type":"function_call_output","call_id":"c1","output":"x"}],%s}`, made.Output[0].ID, made.Output[1].ID, tools)
+			mu.Lock()
+			sent = ""
+			mu.Unlock()
+			got := n.call("POST", "/responses", second, as(n.mine)...)
+			mu.Lock()
+			body := sent
+			mu.Unlock()
+			if store {
+				if got.status != 200 || !strings.Contains(body, `"Look"`) || !strings.Contains(body, `"tool_call_id":"c1"`) || !strings.Contains(body, `{\"a\":1}`) {
+					t.Errorf("stream %v: %d %s: sent %s", stream, got.status, got.body, body)
+				}
+			} else if got.status != 400 || body != "" || !strings.Contains(got.body, "set store to false") {
+				t.Errorf("stream %v, not stored: %d %s: sent %s", stream, got.status, got.body, body)
+			}
+			if got := n.call("POST", "/responses", second, as(n.theirs)...); got.status != 400 || !strings.Contains(got.body, "input[1]") {
+				t.Errorf("another workspace: %d %s", got.status, got.body)
+			}
+		}
+	}
+}

@@ -22,6 +22,17 @@ type Portable interface {
 	Portable(r *Request) error
 }
 
+// Referring is a Dialect whose requests can name the items of an earlier response.
+type Referring interface {
+	// Output returns the items of an encoded response and the id under which they are stored; ""
+	// if it has none.
+	Output(response []byte) (id string, items []byte)
+	// Resolve replaces references by the items that they name. find returns the items that were
+	// stored under an id, nil if there are none. Other references stay, and are for Portable to
+	// refuse.
+	Resolve(r *Request, find func(id string) ([]byte, error)) error
+}
+
 // Translate appends the provider's body for r, which client has decoded. It refuses what t
 // is known not to support, see Refuse. Losses and errors are named as in the client's own
 // body.

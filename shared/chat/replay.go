@@ -191,7 +191,21 @@ func (c *Collector) Add(d *Delta) {
 
 func (c *Collector) piece(d *Delta, kind PartKind) {
 	b := c.at(d, kind)
+	if kind == Text && c.interrupted(b) { // clients got it as another text, too
+		c.blocks = append(c.blocks, collected{choice: d.Choice, block: d.Block, kind: kind})
+		b = &c.blocks[len(c.blocks)-1]
+	}
 	b.text = wire.AppendUnquoted(b.text, d.JSON)
+}
+
+// interrupted reports whether another block of the choice came after b.
+func (c *Collector) interrupted(b *collected) bool {
+	for i := len(c.blocks) - 1; i >= 0 && &c.blocks[i] != b; i-- {
+		if c.blocks[i].choice == b.choice {
+			return true
+		}
+	}
+	return false
 }
 
 // at finds or makes the block that a delta belongs to; mostly it is the last.

@@ -1,6 +1,7 @@
 package relay
 
 import (
+	"gateway/shared/relay/chosen"
 	"net/http"
 	"strconv"
 
@@ -44,7 +45,7 @@ func replayed(c *call, r *chat.Response) []byte {
 // gather begins to collect a stream that is to be kept, or judged at its end.
 func gather(c *call, a *answer) {
 	judged := c.books.guards.JudgesEnd()
-	if !c.books.reuse.Keeps() && !judged {
+	if !c.books.reuse.Keeps() && !judged && !chosen.StoresItems(&c.target) {
 		return
 	}
 	if a.stream.Translated() {
@@ -54,9 +55,10 @@ func gather(c *call, a *answer) {
 	a.stream.Gather(cache.MaxBody, false, judged, c.req.Route.Client.NewStreamDecoder(&c.target.To.Traits))
 }
 
-// keepStream keeps a stream that has come whole.
+// keepStream stores a stream that has ended: for the cache, and its items for later references.
 func keepStream(c *call, a *answer) {
-	if !c.books.reuse.Keeps() {
+	stores := chosen.StoresItems(&c.target)
+	if !c.books.reuse.Keeps() && !stores {
 		return
 	}
 	whole := a.stream.Gathered()
@@ -66,7 +68,12 @@ func keepStream(c *call, a *answer) {
 	enc := pooled.New()
 	defer enc.Free()
 	enc.B = encodeWhole(c, enc.B, a, whole)
-	c.books.reuse.Keep(enc.B)
+	if c.books.reuse.Keeps() {
+		c.books.reuse.Keep(enc.B)
+	}
+	if stores {
+		chosen.StoreItems(&c.target, enc.B)
+	}
 }
 
 // encodeWhole writes a stream that was put together as a whole answer.

@@ -3,6 +3,7 @@ package relay
 import (
 	"bytes"
 	"errors"
+	"gateway/shared/relay/chosen"
 	"net/http"
 	"strconv"
 
@@ -246,5 +247,8 @@ func encodePlain(c *call, enc *pooled.Buffer) error {
 	missed := chat.MissedBy(c.req.Route.Client, o, &c.target.Loss)
 	missed.Whole(p.translated)
 	enc.B = c.req.Route.Client.EncodeResponse(enc.B, p.translated, o)
+	if chosen.StoresItems(&c.target) {
+		chosen.StoreItems(&c.target, enc.B)
+	}
 	return nil
 }

@@ -1,6 +1,7 @@
 package relay
 
 import (
+	"gateway/shared/relay/chosen"
 	"io"
 
 	"gateway/shared/chat"
@@ -176,6 +177,9 @@ func translated(c *call, src []byte) ([]byte, error) {
 	r.Model = c.target.To.Upstream
 	if c.target.InPath() {
 		r.Stream = c.target.Stream
+	}
+	if err := chosen.ResolveItems(&c.target, r); err != nil {
+		return nil, err
 	}
 	r.Renamed, r.Recall = nil, nil
 	if c.target.Strict() {

@@ -267,7 +267,7 @@ func (Responses) Portable(r *chat.Request) error {
 		for j := range m.Parts {
 			if p := &m.Parts[j]; p.Kind == chat.Foreign && p.Type == "item_reference" {
 				at := itemPath(p.At)
-				return fault.Newf(fault.UnsupportedOperation, at, "unsupported: %s refers to an item that another provider keeps; this one is reached by translation. Send the item itself", at)
+				return fault.Newf(fault.UnsupportedOperation, at, "unsupported: %s refers to an item that is not stored: this provider is reached by translation, for which the gateway stores items of up to 256 KiB for 24 hours unless store is false. Send the items themselves and set store to false (AI SDK: providerOptions.openai.store)", at)
 			}
 		}
 	}

@@ -1,0 +1,137 @@
+package dialect_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"golang.org/x/tools/txtar"
+
+	"gateway/shared/chat"
+	"gateway/shared/dialect/anthropic"
+	"gateway/shared/dialect/openai"
+	"gateway/shared/dialect/responses"
+	"gateway/shared/wire"
+)
+
+// TestStreamedItemsHaveTheIDsOfWholeOnes: what is stored of a stream is encoded as a whole response,
+// so each item must have the id under which the client got it.
+func TestStreamedItemsHaveTheIDsOfWholeOnes(t *testing.T) {
+	t.Parallel()
+	paths, _ := filepath.Glob("openai/testdata/answers/*.txtar")
+	more, _ := filepath.Glob("openai/testdata/responses-openai/stream-*.txtar")
+	compared := 0
+	for _, path := range append(paths, more...) {
+		a, err := txtar.ParseFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range a.Files {
+			if f.Name == "upstream_response.sse" && sameItems(t, path, f.Data) {
+				compared++
+			}
+		}
+	}
+	if compared < 10 {
+		t.Errorf("%d streams compared", compared)
+	}
+}
+
+// sameItems compares the items of a stream with those of the same response as a whole; false for a
+// stream that fails.
+func sameItems(t *testing.T, path string, in []byte) bool {
+	t.Helper()
+	o := &chat.Options{OwnID: true, ID: "gw-1", Model: "m", Origin: openai.Chat{}.Name()}
+	client := responses.Responses{}
+	var loss chat.Loss
+	dec := chat.Verified(openai.Chat{}.NewStreamDecoder(&chat.Traits{}), client.Held(o), &loss)
+	enc := client.NewStreamEncoder(o)
+	var whole chat.Collector
+	var out []byte
+	var parser wire.SSEParser
+	event := func(name string, data []byte) error {
+		return dec.Event(name, data, func(d *chat.Delta) error {
+			out = enc.Append(out, d)
+			whole.Add(d)
+			return nil
+		})
+	}
+	if parser.Feed(in, event) != nil || parser.End(event) != nil || dec.End() != nil {
+		return false
+	}
+	out = enc.Finish(out)
+	last := out[strings.LastIndex(string(out), "data: ")+len("data: "):]
+	var ended struct{ Response json.RawMessage }
+	if err := json.Unmarshal(last, &ended); err != nil {
+		t.Fatalf("%s: %v", path, err)
+	}
+	items := func(response []byte) (list string) {
+		_, raw := client.Output(response)
+		var of []struct{ ID, Type string }
+		_ = json.Unmarshal(raw, &of)
+		return fmt.Sprint(of)
+	}
+	if streamed, stored := items(ended.Response), items(client.EncodeResponse(nil, whole.Response(), o)); streamed != stored {
+		t.Errorf("%s: streamed %s, stored %s", path, streamed, stored)
+	}
+	return true
+}
+
+// TestReferencesAreTheItemsTheyName: a request with references is translated as one that has the
+// items themselves, and a reference to nothing is a 400 that says what to set.
+func TestReferencesAreTheItemsTheyName(t *testing.T) {
+	t.Parallel()
+	client := responses.Responses{}
+	answer := `{"id":"m1","type":"message","role":"assistant","model":"claude","content":[{"type":"thinking","thinking":"hm","signature":"c2ln"},{"type":"text","text":"Look"},{"type":"tool_use","id":"toolu_1","name":"f","input":{"a":1}},{"type":"tool_use","id":"toolu_2","name":"f","input":{"a":2}}],"stop_reason":"tool_use","usage":{"input_tokens":1,"output_tokens":1}}`
+	r, err := anthropic.Messages{}.DecodeResponse([]byte(answer), &chat.Traits{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	response := client.EncodeResponse(nil, r, &chat.Options{OwnID: true, ID: "gw-1", Origin: anthropic.Messages{}.Name()})
+	id, output := client.Output(response)
+	var items []json.RawMessage
+	if err := json.Unmarshal(output, &items); err != nil || id != "gw-1" || len(items) != 4 {
+		t.Fatalf("%q %v %s", id, err, output)
+	}
+	const head = `{"model":"claude","max_output_tokens":2000,"tools":[{"type":"function","name":"f","parameters":{"type":"object","properties":{}}}],"input":[{"role":"user","content":"go"},`
+	const tail = `,{"type":"function_call_output","call_id":"toolu_1","output":"x"},{"type":"function_call_output","call_id":"toolu_2","output":"y"}]}`
+	var inline, named []string
+	for _, item := range items {
+		var it struct{ ID string }
+		_ = json.Unmarshal(item, &it)
+		inline, named = append(inline, string(item)), append(named, fmt.Sprintf(`{"type":"item_reference","id":%q}`, it.ID))
+	}
+	found := 0
+	find := func(of string) ([]byte, error) {
+		if of != id {
+			return nil, nil
+		}
+		found++
+		return output, nil
+	}
+	encode := func(list []string) (string, error) {
+		q, err := client.DecodeRequest([]byte(head + strings.Join(list, ",") + tail))
+		if err == nil {
+			err = client.Resolve(q, find)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		out, err := chat.Translate(nil, client, anthropic.Messages{}, q, &chat.Traits{}, &chat.Loss{})
+		return string(out), err
+	}
+	want, err := encode(inline)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := encode(named); err != nil || got != want || found != 1 || !strings.Contains(got, "c2ln") {
+		t.Errorf("%v, %d reads\n got %s\nwant %s", err, found, got, want)
+	}
+	for _, unknown := range []string{"fc_gw-2_0", "fc_gw-1_9", "msg_1", "x"} {
+		if _, err := encode([]string{fmt.Sprintf(`{"type":"item_reference","id":%q}`, unknown)}); err == nil || !strings.Contains(err.Error(), "set store to false") {
+			t.Errorf("%s: %v", unknown, err)
+		}
+	}
+}
