@@ -140,6 +140,9 @@ func TestLengthsHaveASourceAndHold(t *testing.T) {
 			}
 		}
 	}
+	if got := CallID("azure-openai", strings.Repeat("a", 41)); len(got) != 40 {
+		t.Errorf("a call id of 41 becomes %q at Azure", got)
+	}
 	long, other := strings.Repeat("a", 70), strings.Repeat("a", 69)+"b"
 	if got := CallID("openai", long); len(got) != 64 || got == CallID("openai", other) || CallID("openai", long[:64]) != long[:64] || CallID("vllm", long) != long {
 		t.Errorf("a call id of 70 becomes %q", got)

@@ -20,12 +20,12 @@ type Length struct {
 var Lengths = []Length{
 	{"openai", "user", 0, 64, "looplj/axonhub#1669 (string_above_max_length)", "2026-11-28"},
 	{"azure-openai", "user", 0, 64, "looplj/axonhub#1669 (string_above_max_length)", "2026-11-28"},
-	{"openrouter", "user", 0, 128, "openrouter.ai/docs/api/reference/parameters", "2026-11-28"},
+	{"openrouter", "user", 0, 128, "ujisati/claude-code-provider-proxy#11", "2026-11-29"},
 	{"zhipu", "user", 6, 128, "docs.bigmodel.cn (user_id)", "2026-11-28"},
 	{"z-ai", "user", 6, 128, "docs.z.ai/api-reference/llm/chat-completion (user_id)", "2026-11-28"},
 	{"byteplus", "user", 6, 128, "docs.byteplus.com/en/docs/ModelArk", "2026-11-28"},
 	{"openai", "tool_call_id", 0, 64, "orchidfiles/ungate#26; AnswerDotAI/fastllm#45", "2026-11-28"},
-	{"azure-openai", "tool_call_id", 0, 64, "AnswerDotAI/fastllm#45", "2026-11-28"},
+	{"azure-openai", "tool_call_id", 0, 40, "BerriAI/litellm#11392; Azure/azure-dev#7324 (64 at /responses: openai/codex#14355)", "2026-11-29"},
 }
 
 // lengthOf returns the row of a field, nil if there is none.

@@ -34,15 +34,15 @@ type Thinker struct {
 // think unless they are told not to.
 var Thinkers = []Thinker{
 	{Host: "openai", Switch: EffortOnly, Efforts: "low medium high xhigh", Source: "platform.openai.com/docs/api-reference/chat/create (reasoning_effort)", Date: "2026-11-28"},
-	{Host: "azure-openai", Switch: EffortOnly, Efforts: "low medium high xhigh", Known: true, Source: "learn.microsoft.com/azure/ai-foundry/openai/how-to/reasoning", Date: "2026-11-28"},
-	{Host: "openrouter", Switch: EffortOnly, Efforts: "low medium high xhigh", Source: "openrouter.ai/docs/use-cases/reasoning-tokens", Date: "2026-11-28"},
+	{Host: "azure-openai", Switch: EffortOnly, Efforts: "low medium high xhigh", Known: true, Source: "learn.microsoft.com/en-us/azure/foundry/openai/how-to/reasoning; anomalyco/opencode#14611 (xhigh)", Date: "2026-11-29"},
+	{Host: "openrouter", Switch: EffortOnly, Efforts: "low medium high xhigh", Source: "openrouter.ai/docs/use-cases/reasoning-tokens; enricoros/big-AGI#940 (reasoning_effort)", Date: "2026-11-29"},
 	{Host: "deepseek", Switch: ThinkingType, Efforts: "low high max", Source: "api-docs.deepseek.com/guides/thinking_mode", Date: "2026-11-29"},
 	{Host: "moonshot", Switch: ThinkingType, Source: "platform.kimi.ai/docs/api/models-overview; anomalyco/models.dev#2294", Date: "2026-11-29"},
 	{Host: "z-ai", Switch: ThinkingType, Source: "docs.z.ai/api-reference/llm/chat-completion (thinking.type); theopenco/llmgateway#3152", Date: "2026-11-29"},
 	{Host: "zhipu", Switch: ThinkingType, Source: "docs.bigmodel.cn (thinking.type); esengine/DeepSeek-Reasonix#5059", Date: "2026-11-29"},
-	{Host: "byteplus", Switch: ThinkingType, Source: "docs.byteplus.com/en/docs/ModelArk/1449737 (thinking.type)", Date: "2026-11-29"},
-	{Host: "dashscope", Switch: EnableThinking, Source: "help.aliyun.com/zh/model-studio/deep-thinking (enable_thinking, thinking_budget)", Date: "2026-11-29"},
-	{Host: "siliconflow", Switch: EnableThinking, Source: "docs.siliconflow.cn/api-reference/chat-completions (enable_thinking, thinking_budget)", Date: "2026-11-29"},
+	{Host: "byteplus", Switch: ThinkingType, Source: "langgenius/dify-official-plugins#1187; chatboxai/chatbox#3548 (thinking.type of Ark)", Date: "2026-11-29"},
+	{Host: "dashscope", Switch: EnableThinking, Source: "help.aliyun.com/en/model-studio/deep-thinking (enable_thinking, thinking_budget)", Date: "2026-11-29"},
+	{Host: "siliconflow", Switch: EnableThinking, Source: "CherryHQ/cherry-studio#14782 (thinking is not accepted); anomalyco/models.dev#2508 (thinking_budget)", Date: "2026-11-29"},
 }
 
 // ThinkerOf returns the row of a provider, nil if there is none.

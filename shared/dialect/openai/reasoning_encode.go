@@ -28,6 +28,7 @@ func (e *requestEncoder) reasoning(m *chat.Message) {
 	}
 	if text != "" {
 		e.str(host.Field, text)
+		e.keep = host.Keep
 	}
 	for _, p := range foreign {
 		e.loss.Add(path(m, p), "reasoning of another provider")

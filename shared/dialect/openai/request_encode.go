@@ -3,6 +3,7 @@ package openai
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"slices"
 	"strconv"
 
 	"gateway/shared/chat"
@@ -14,6 +15,7 @@ import (
 
 // requestEncoder writes one chat request for a provider.
 type requestEncoder struct {
+	keep string // see hosts.Reasoner.Keep; set if reasoning was returned
 	b    []byte
 	r    *chat.Request
 	t    *chat.Traits
@@ -59,6 +61,9 @@ func encodeChatRequest(dst []byte, r *chat.Request, t *chat.Traits, loss *chat.L
 	e.sampling()
 	if err := e.shape(); err != nil {
 		return dst, err
+	}
+	if e.keep != "" && !slices.ContainsFunc(r.Extra, func(x chat.Field) bool { return x.Name == e.keep }) {
+		e.bool(e.keep, true)
 	}
 	e.extra()
 	e.b = append(e.b, '}')
