@@ -166,8 +166,9 @@ matrix: ## write shared/provider/MATRIX.md from the results of its test
 senders: ## record what instrumentations of LLM SDKs send, with their packages from npm
 	$(GO) run ./scripts/senders
 
-bench: ## gateway CPU per request beside a bare reverse proxy
+bench: ## gateway CPU per request beside a bare reverse proxy, and per span of telemetry that is imported
 	scripts/bench/bench.sh
+	$(GO) test -run '^$$' -bench Ingest -benchtime 100x ./functions/logs
 
 bench-admin: ## time of each call of the administration in an organisation with 100,000 resources
 	$(GO) test -count=1 -timeout $(TIMEOUT) -run SpeedOfTheAdministration ./functions/assembly -args -bench-admin

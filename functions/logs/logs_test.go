@@ -39,6 +39,7 @@ type installation struct {
 	worker  *export.Worker
 	steps   *asked
 	options *TailOptions
+	told    *told.Maker
 	ahead   time.Duration // of the archive's clock
 }
 
@@ -87,7 +88,7 @@ func install(t testing.TB) *installation {
 			Reader: reader, Sealer: in.sealer, Rated: feedback.New(d.Resources.Store(), time.Now, 0, nil), Exports: runs, Bucket: b,
 			Tail: TailOptions{Pace: time.Millisecond}, Store: d.Resources.Store(), Told: &told.Maker{Sink: intake{in}, Sealer: in.sealer, Now: time.Now},
 		}}
-		in.options = &f.Tail
+		in.options, in.told = &f.Tail, f.Told
 		return []admin.Family{f.describe()}
 	})
 	return in

@@ -9,7 +9,9 @@ import (
 	"io"
 	"mime"
 	"net/http"
+	"slices"
 	"strings"
+	"sync"
 	"time"
 	"unicode/utf8"
 
@@ -18,7 +20,6 @@ import (
 	"gateway/shared/observe/claims"
 	"gateway/shared/observe/otlp"
 	"gateway/shared/observe/senders"
-	"gateway/shared/pricing"
 	"gateway/shared/relay/told"
 	"gateway/shared/usage"
 )
@@ -197,18 +198,26 @@ func (r *rejections) add(why string) {
 
 func (r *rejections) String() string { return strings.Join(r.whys, "; ") }
 
+// pool has readings that are reused: they are large, and a request has many.
+var pool = sync.Pool{New: func() any { return new([]senders.Reading) }}
+
 // ingest stores what a request reports, and returns what was not accepted. Entries become
 // records one at a time, so that a request needs little more memory than its entries.
 func (f *family) ingest(c *admin.Call, by *told.Teller, all []otlp.Told, k *kind) (no rejections, err error) {
-	readings := make([]*senders.Reading, len(all))
+	kept := pool.Get().(*[]senders.Reading)
+	defer pool.Put(kept)
+	*kept = slices.Grow((*kept)[:0], len(all))[:len(all)]
+	defer clear(*kept)
+	accepted := make([]bool, len(all))
 	var traces claims.Request
 	for i := range all {
-		x := senders.Read(&all[i])
+		x := &(*kept)[i]
+		x.Read(&all[i])
 		if why := unfit(&all[i], x, k, c.Now); why != "" {
 			no.add(why)
 			continue
 		}
-		if readings[i] = x; k.needsIDs {
+		if accepted[i] = true; k.needsIDs {
 			traces.Add(all[i].Trace, spanOf(&all[i], x))
 		}
 	}
@@ -216,11 +225,12 @@ func (f *family) ingest(c *admin.Call, by *told.Teller, all []otlp.Told, k *kind
 	if err != nil {
 		return no, fault.Unavailable(err)
 	}
-	for i, x := range readings {
-		if x == nil {
+	for i, ok := range accepted {
+		if !ok {
 			continue
 		}
-		verdict := claims.Verdict{Counts: k.priced(&all[i]) && x.Kind != senders.Other, Usage: x.Usage}
+		x := &(*kept)[i]
+		verdict := claims.Verdict{Counts: k.priced(&all[i]) && x.Kind != senders.Other, Usage: &x.Usage}
 		if k.needsIDs {
 			verdict, verdicts = verdicts[0], verdicts[1:]
 		}
@@ -228,7 +238,6 @@ func (f *family) ingest(c *admin.Call, by *told.Teller, all []otlp.Told, k *kind
 		if _, err := f.Told.Emit(c.Context, by, []told.Exchange{one}); err != nil {
 			return no, err
 		}
-		readings[i] = nil
 	}
 	return no, nil
 }
@@ -255,14 +264,14 @@ func exchangeOf(t *otlp.Told, s *senders.Reading, v *claims.Verdict, k *kind) to
 	x := told.Exchange{
 		Created: t.Start, URL: k.path, Method: http.MethodPost, Provider: fault.Clip(s.Provider, 64), Request: s.Request(), Response: s.Answer(),
 		Status: s.Status, Took: took, Stream: s.Stream, TraceID: clean(t.Trace), SpanID: clean(t.ID), ParentSpanID: clean(t.Parent), SpanName: clean(t.Name), Metadata: s.Metadata,
-		Seen: &told.Seen{Endpoint: s.Endpoint, Asked: s.Asked, Model: s.Model, Finish: s.Finish, Usage: v.Usage, Mode: s.Mode, Reported: s.Cost, FirstByte: s.FirstByte, Agent: usage.Agent{Session: clean(s.Session), ID: clean(s.Agent)}},
+		Seen: &told.Seen{Endpoint: s.Endpoint, Asked: s.Asked, Model: s.Model, Finish: s.Finish, Mode: s.Mode, Reported: s.Cost, FirstByte: s.FirstByte, Agent: usage.Agent{Session: clean(s.Session), ID: clean(s.Agent)}},
 	}
 	if s.URL != "" {
 		x.URL = s.URL
 	}
 	if !v.Counts {
-		x.Seen.Endpoint, x.Seen.Usage, x.Seen.Reported = "", pricing.Usage{}, 0
-	} else if v.Usage != s.Usage {
+		x.Seen.Endpoint, x.Seen.Reported = "", 0
+	} else if x.Seen.Usage = *v.Usage; x.Seen.Usage != s.Usage {
 		x.Seen.Reported = 0 // it is the price of all usage
 	}
 	if v.With != (claims.ID{}) {

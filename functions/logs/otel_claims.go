@@ -20,7 +20,7 @@ func (f *family) traces() *claims.Traces { return claims.New(f.Store, f.Told.Now
 // spanOf is a span as far as charges depend on it.
 func spanOf(t *otlp.Told, x *senders.Reading) claims.Span {
 	s := claims.Span{
-		ID: idOf(t.ID), Parent: idOf(t.Parent), Claims: x.Kind != senders.Other, Usage: x.Usage, Priced: x.Asked != "" || x.Model != "",
+		ID: idOf(t.ID), Parent: idOf(t.Parent), Claims: x.Kind != senders.Other, Usage: &x.Usage, Priced: x.Asked != "" || x.Model != "",
 		Start: t.Start.UnixMilli(), End: t.End.UnixMilli(),
 	}
 	if x.ResponseID != "" {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/binary"
 	"errors"
+	"math/bits"
 	"slices"
 
 	"gateway/shared/pricing"
@@ -46,9 +47,9 @@ func (t *trace) encode() []byte {
 	for _, n := range list {
 		b = append(append(b, n.ID[:]...), n.Parent[:]...)
 		flags := byte(0)
-		for flag, set := range map[byte]bool{isClaim: n.Claims, isCounted: n.counted, isPartly: n.partly, isLogged: n.Logged} {
+		for i, set := range [...]bool{n.Claims, n.counted, n.partly, n.Logged} {
 			if set {
-				flags |= flag
+				flags |= 1 << i
 			}
 		}
 		if b = append(b, flags); !n.Claims {
@@ -66,16 +67,16 @@ func (t *trace) encode() []byte {
 	return b
 }
 
-func appendUsage(b []byte, u pricing.Usage) []byte {
-	count := 0
-	for c := range pricing.NumClasses {
-		if u.N(c) > 0 {
-			count++
-		}
+func appendUsage(b []byte, u *pricing.Usage) []byte {
+	if u == nil {
+		return append(b, 0)
 	}
-	b = binary.AppendUvarint(b, uint64(count))
-	for c := range pricing.NumClasses {
+	at := len(b)
+	b = append(b, 0) // how many classes follow, which fits a byte
+	for set := u.Classes(); set != 0; set &= set - 1 {
+		c := pricing.Class(bits.TrailingZeros64(set))
 		if n := u.N(c); n > 0 {
+			b[at]++
 			b = binary.AppendUvarint(append(b, byte(c)), uint64(min(n, pricing.MaxUnits)))
 		}
 	}
@@ -158,8 +159,12 @@ func (r *rowReader) skip(size int) {
 	r.b = r.b[size:]
 }
 
-func (r *rowReader) usage() (u pricing.Usage) {
+func (r *rowReader) usage() *pricing.Usage {
 	count := r.uint()
+	if count == 0 {
+		return nil
+	}
+	u := new(pricing.Usage)
 	if count > uint64(pricing.NumClasses) {
 		r.bad, r.b = true, nil
 		return u

@@ -15,6 +15,7 @@ const Remembered = 24 * time.Hour
 
 // Traces remembers traces, in rows of the table usage.
 type Traces struct {
+	store store.Store
 	table store.Table
 	now   func() time.Time
 	// Logged returns the calls that the gateway itself has logged in traces, as spans. It is
@@ -24,7 +25,7 @@ type Traces struct {
 
 // New returns Traces that keep their rows in s.
 func New(s store.Store, now func() time.Time, logged func(ctx context.Context, sc store.Scope, traces []string, from, to time.Time) (map[string][]Span, error)) *Traces {
-	return &Traces{s.Table(store.Usage), now, logged}
+	return &Traces{s, s.Table(store.Usage), now, logged}
 }
 
 // Request are the spans of one request, by their traces.
@@ -75,17 +76,95 @@ func (t *Traces) Decide(ctx context.Context, sc store.Scope, r *Request) ([]Verd
 	if err != nil {
 		return nil, fmt.Errorf("claims: %w", err)
 	}
+	var done []change
+	size := 0
 	for i, trace := range r.order {
-		spans := append(append([]Span(nil), logged[trace]...), r.spans[trace]...)
-		verdicts, err := t.one(ctx, keys[i], rows[keys[i]], spans)
-		if err != nil {
-			return nil, err
+		one := change{trace: trace, key: keys[i], spans: r.spans[trace]}
+		if ours := logged[trace]; len(ours) > 0 {
+			one.ours = len(ours)
+			one.spans = append(ours[:len(ours):len(ours)], one.spans...)
 		}
-		for j, v := range verdicts[len(logged[trace]):] {
-			out[r.at[trace][j]] = v
+		one.decide(rows[keys[i]], t.now())
+		if size += len(one.row.Item.Bytes("spans")); len(done) == maxChanges || size > maxBytes {
+			if err := t.write(ctx, done); err != nil {
+				return nil, err
+			}
+			r.collect(out, done)
+			done, size = done[:0], len(one.row.Item.Bytes("spans"))
+		}
+		done = append(done, one)
+	}
+	if err := t.write(ctx, done); err != nil {
+		return nil, err
+	}
+	r.collect(out, done)
+	return out, nil
+}
+
+// Limits of the changes that are written together.
+const (
+	maxChanges = 50
+	maxBytes   = 1 << 20
+)
+
+// change is what a request changes in a trace.
+type change struct {
+	trace    string
+	key      store.Key
+	spans    []Span // those that the gateway has logged come first
+	ours     int    // how many these are
+	verdicts []Verdict
+	row      store.Row
+	cond     store.Cond
+}
+
+// decide decides about the spans by the stored row; nil if there is none.
+func (c *change) decide(item store.Item, now time.Time) {
+	known, err := decode(item.Bytes("spans"))
+	if err != nil { // a trace begins anew rather than being rejected until its row expires
+		slog.Error("the row of a trace cannot be read", "error", err.Error())
+		known = &trace{nodes: map[ID]*node{}}
+	}
+	c.verdicts = known.decide(c.spans)
+	rev := item.Int("rev")
+	c.row = store.Row{Key: c.key, Item: store.Item{"spans": known.encode(), "rev": rev + 1, "until": store.Epoch(now.Add(Remembered))}, Expires: now.Add(Remembered)}
+	if c.cond = store.IfEqual(store.At("rev"), rev); item == nil {
+		c.cond = store.IfAbsent()
+	}
+}
+
+// collect puts the verdicts of changes where their spans were added.
+func (r *Request) collect(out []Verdict, done []change) {
+	for i := range done {
+		c := &done[i]
+		for j, v := range c.verdicts[c.ours:] {
+			out[r.at[c.trace][j]] = v
 		}
 	}
-	return out, nil
+}
+
+// write writes changes together or, where another request was faster, one by one.
+func (t *Traces) write(ctx context.Context, done []change) error {
+	if len(done) == 0 {
+		return nil
+	}
+	actions := make([]store.Action, len(done))
+	for i := range done {
+		actions[i] = store.Action{Table: store.Usage, Put: &store.Put{Row: done[i].row, If: []store.Cond{done[i].cond}}}
+	}
+	err := t.store.Transact(ctx, actions...)
+	if err == nil {
+		return nil
+	}
+	if _, refused := store.AsCondition(err); !refused && !errors.Is(err, store.ErrContended) {
+		return fmt.Errorf("claims: %w", err)
+	}
+	for i := range done {
+		if err := t.again(ctx, &done[i]); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // ours returns the gateway's own calls in the traces that have claims.
@@ -117,37 +196,29 @@ func (t *Traces) ours(ctx context.Context, sc store.Scope, r *Request) (map[stri
 	return t.logged(ctx, sc, traces, time.UnixMilli(from), time.UnixMilli(to))
 }
 
-// one decides about the spans of a trace whose row is item; nil: there is none.
-func (t *Traces) one(ctx context.Context, key store.Key, item store.Item, spans []Span) ([]Verdict, error) {
+// again decides about one trace until its row is written.
+func (t *Traces) again(ctx context.Context, c *change) error {
 	expired := false
 	for range tries {
-		known, err := decode(item.Bytes("spans"))
-		if err != nil { // a trace begins anew rather than being rejected until its row expires
-			slog.Error("the row of a trace cannot be read", "error", err.Error())
-			known = &trace{nodes: map[ID]*node{}}
+		item, _, err := t.table.Get(ctx, c.key, true)
+		if err != nil {
+			return fmt.Errorf("claims: %w", err)
 		}
-		verdicts := known.decide(spans)
 		now := t.now()
-		rev := item.Int("rev")
-		row := store.Row{Key: key, Item: store.Item{"spans": known.encode(), "rev": rev + 1, "until": store.Epoch(now.Add(Remembered))}, Expires: now.Add(Remembered)}
-		cond := store.IfEqual(store.At("rev"), rev)
-		if item == nil {
+		if c.decide(item, now); item == nil {
 			// An expired row is not read, but it is there until it is deleted.
-			if cond = store.IfAbsent(); expired {
-				cond = store.IfAtMost(store.At("until"), store.Epoch(now))
+			if expired {
+				c.cond = store.IfAtMost(store.At("until"), store.Epoch(now))
 			}
 			expired = !expired
 		}
-		err = t.table.Put(ctx, row, cond)
+		err = t.table.Put(ctx, c.row, c.cond)
 		if err == nil {
-			return verdicts, nil
+			return nil
 		}
 		if _, refused := store.AsCondition(err); !refused {
-			return nil, fmt.Errorf("claims: %w", err)
-		}
-		if item, _, err = t.table.Get(ctx, key, true); err != nil {
-			return nil, fmt.Errorf("claims: %w", err)
+			return fmt.Errorf("claims: %w", err)
 		}
 	}
-	return nil, errBusy
+	return errBusy
 }

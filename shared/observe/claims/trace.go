@@ -10,19 +10,19 @@ type ID [8]byte
 // Span is a span as far as charges depend on it.
 type Span struct {
 	ID, Parent ID
-	Claims     bool          // it reports a call, or the usage of calls
-	Usage      pricing.Usage // of a claim
-	Priced     bool          // its usage can be priced, so that it may stand for that of calls below it
-	Start, End int64         // milliseconds
-	Response   uint64        // hash of the id of the response; 0 if there is none
-	Logged     bool          // it is a call that the gateway has logged, and counts in any case
+	Claims     bool           // it reports a call, or the usage of calls
+	Usage      *pricing.Usage // of a claim; it is not changed. nil means none
+	Priced     bool           // its usage can be priced, so that it may stand for that of calls below it
+	Start, End int64          // milliseconds
+	Response   uint64         // hash of the id of the response; 0 if there is none
+	Logged     bool           // it is a call that the gateway has logged, and counts in any case
 }
 
 // Verdict says how a span is charged.
 type Verdict struct {
 	Counts bool
-	Usage  pricing.Usage // what it is charged for
-	With   ID            // if it does not count: the span with which its call is counted
+	Usage  *pricing.Usage // what it is charged for, if it counts
+	With   ID             // if it does not count: the span with which its call is counted
 }
 
 // node is a span of a trace.
@@ -30,9 +30,9 @@ type node struct {
 	Span
 	open    bool // arrived with the request that is decided
 	counted bool
-	partly  bool          // charged for left only
-	left    pricing.Usage // charged usage that no call below has been found for yet
-	charged pricing.Usage // if partly
+	partly  bool           // charged for left only
+	left    *pricing.Usage // charged usage that no call below has been found for yet
+	charged *pricing.Usage // if partly
 	with    ID
 	seq     int // order of arrival
 }
@@ -148,7 +148,7 @@ const maxSiblings = 8
 // repeats reports whether a claim seems to be above another one, from which a span that has
 // not arrived separates it: it has the same usage and took longer.
 func (t *trace) repeats(up, n *node) bool {
-	if up == n || !used(n.Usage) || up.Start > n.Start || up.End < n.End || up.Start == n.Start && up.End == n.End || !equal(up.Usage, n.Usage) {
+	if up == n || !used(n.Usage) || !used(up.Usage) || up.Start > n.Start || up.End < n.End || up.Start == n.Start && up.End == n.End || !equal(up.Usage, n.Usage) {
 		return false
 	}
 	stay := func(*node) bool { return true }
@@ -207,7 +207,8 @@ func (t *trace) charge(n *node) {
 		if !up.counted || up == n {
 			return
 		}
-		if take(&usage, &up.left) || !used(n.Usage) {
+		var found bool
+		if usage, up.left, found = take(usage, up.left); found || !used(n.Usage) {
 			covered = up
 		}
 	}
@@ -231,21 +232,31 @@ func (t *trace) charge(n *node) {
 	}
 }
 
-// take moves what both have from left to a charge, and reports whether there was anything.
-func take(usage, left *pricing.Usage) (found bool) {
+// take returns a charge and what is left without what both have, and whether there was
+// anything. It does not change its arguments.
+func take(usage, left *pricing.Usage) (rest, remains *pricing.Usage, found bool) {
+	if usage == nil || left == nil {
+		return usage, left, false
+	}
+	a, b := *usage, *left
 	for c := range pricing.NumClasses {
-		n := min(usage.N(c), left.N(c))
-		if n > 0 {
-			usage.Add(c, -n)
-			left.Add(c, -n)
+		if n := min(a.N(c), b.N(c)); n > 0 {
+			a.Add(c, -n)
+			b.Add(c, -n)
 			found = true
 		}
 	}
-	return found
+	if !found {
+		return usage, left, false
+	}
+	return &a, &b, true
 }
 
 // used reports whether anything is counted.
-func used(u pricing.Usage) bool {
+func used(u *pricing.Usage) bool {
+	if u == nil {
+		return false
+	}
 	for c := range pricing.NumClasses {
 		if u.N(c) > 0 {
 			return true
@@ -256,7 +267,7 @@ func used(u pricing.Usage) bool {
 
 // equal reports whether two usages have the same tokens in and out. Instrumentations differ
 // in how they split them.
-func equal(a, b pricing.Usage) bool {
+func equal(a, b *pricing.Usage) bool {
 	return a.InputTokens() == b.InputTokens() && a.OutputTokens() == b.OutputTokens()
 }
 

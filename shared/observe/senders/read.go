@@ -63,9 +63,16 @@ type reader struct {
 	rest     []otlp.Attr // attributes without a field
 }
 
-// Read reads a span or a log record. The Reading refers to t.
+// Read returns the reading of a span or a log record.
 func Read(t *otlp.Told) *Reading {
-	x := &Reading{of: t}
+	x := new(Reading)
+	x.Read(t)
+	return x
+}
+
+// Read reads a span or a log record into x, which is zero. It refers to t.
+func (x *Reading) Read(t *otlp.Told) {
+	x.of = t
 	r := &x.content
 	r.sender = senderOf(t.Scope, func(mark string) bool {
 		return slices.ContainsFunc(t.Attrs, func(a otlp.Attr) bool {
@@ -93,7 +100,6 @@ func Read(t *otlp.Told) *Reading {
 	x.timing()
 	x.metadata()
 	x.note()
-	return x
 }
 
 // add puts an attribute where it belongs.
@@ -298,6 +304,8 @@ func (x *Reading) timing() {
 		x.FirstByte = time.Duration(min(s, 86400) * float64(time.Second))
 	} else if ms, ok := r.real(firstMillis); ok {
 		x.FirstByte = time.Duration(min(ms, 86400_000) * float64(time.Millisecond))
+	} else if !r.has[firstAt] {
+		return
 	} else if at, err := time.Parse(time.RFC3339Nano, strings.Trim(r.text(firstAt), `"`)); err == nil && !x.of.Start.IsZero() {
 		// Senders give it without a stream, too: then it is when the response arrived.
 		if x.FirstByte = at.Sub(x.of.Start); x.FirstByte < 0 || at.After(x.of.End) {
