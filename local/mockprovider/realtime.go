@@ -205,7 +205,17 @@ func (v *voice) take(body []byte) string {
 		if v.beta {
 			added = "conversation.item.created"
 		}
-		v.send(added, told{"item": told{"id": "item_mock" + strconv.Itoa(v.n), "type": "message", "role": e.Item.Role}})
+		content := []told{}
+		for _, c := range e.Item.Content {
+			if c.Audio != "" {
+				content = append(content, told{"type": c.Type, "transcript": nil})
+				continue
+			}
+			content = append(content, told{"type": c.Type, "text": c.Text})
+		}
+		v.send(added, told{"item": told{
+			"id": "item_mock" + strconv.Itoa(v.n), "object": "realtime.item", "type": "message", "status": "completed", "role": e.Item.Role, "content": content,
+		}})
 	case "input_audio_buffer.append":
 		raw, err := base64.StdEncoding.DecodeString(e.Audio)
 		if err != nil {
