@@ -33,6 +33,7 @@ func (f *family) telemetry() *admin.Collection[observe.Destination] {
 			{Name: "signals", Of: &admin.Field{Type: admin.String, Enum: []string{observe.Traces, observe.Metrics}}, Absent: []any{}, Doc: "What is sent; none: both."},
 			{Name: "include_content", Absent: false, Doc: "Whether spans have messages, instructions, tools and parameters of requests, as far as logs keep bodies."},
 			{Name: "semconv_stability_opt_in", Absent: "", Example: observe.Newest, Doc: "gen_ai_latest_experimental: the newer names of the gen_ai conventions, and only they. A list as OTEL_SEMCONV_STABILITY_OPT_IN has it; empty: what the installation says."},
+			{Name: "metrics_temporality", Type: admin.String, Enum: []string{observe.Delta, observe.Cumulative}, Absent: observe.Delta, Doc: "Whether points of metrics count from the point before (delta) or from the start of the process (cumulative), as Prometheus needs it."},
 			{Name: "resource_attributes", Doc: "Further attributes of the resource, such as service.name and deployment.environment.name."},
 			{Name: "status", Type: admin.String, Enum: []string{observe.StatusActive, observe.StatusDisabled}, Column: true, UpdateOnly: true, Doc: "Nothing is sent to one that is disabled."},
 		},

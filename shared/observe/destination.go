@@ -36,11 +36,12 @@ const (
 type Destination struct {
 	// Endpoint is the base of the collector's addresses, which are /v1/traces and /v1/metrics
 	// below it.
-	Endpoint   string            `json:"endpoint" min:"1" max:"2048"`
-	Signals    []string          `json:"signals,omitempty" max:"2" each:"max=16"` // none: all
-	Content    bool              `json:"include_content,omitempty"`
-	OptIn      string            `json:"semconv_stability_opt_in,omitempty" max:"255"`
-	Attributes map[string]string `json:"resource_attributes,omitempty" max:"64" each:"max=255"`
+	Endpoint    string            `json:"endpoint" min:"1" max:"2048"`
+	Signals     []string          `json:"signals,omitempty" max:"2" each:"max=16"` // none: all
+	Content     bool              `json:"include_content,omitempty"`
+	OptIn       string            `json:"semconv_stability_opt_in,omitempty" max:"255"`
+	Temporality string            `json:"metrics_temporality,omitempty" max:"16"` // Delta or Cumulative; "" for Delta
+	Attributes  map[string]string `json:"resource_attributes,omitempty" max:"64" each:"max=255"`
 	// Masked is shown by reads in place of the sealed headers.
 	Masked map[string]string `json:"masked,omitempty"`
 }
@@ -54,6 +55,9 @@ func (d *Destination) Validate() []fault.Detail {
 		} else if slices.Index(d.Signals, s) < i {
 			bad = append(bad, fault.Detail{Field: at, Message: "is named twice"})
 		}
+	}
+	if d.Temporality != "" && d.Temporality != Delta && d.Temporality != Cumulative {
+		bad = append(bad, fault.Detail{Field: "metrics_temporality", Message: "must be one of delta, cumulative"})
 	}
 	return bad
 }

@@ -34,6 +34,13 @@ func FromEnvironment(get func(string) string) (*Target, error) {
 	if p := get("OTEL_EXPORTER_OTLP_PROTOCOL"); p != "" && p != "http/protobuf" {
 		return nil, errors.New("observe: OTEL_EXPORTER_OTLP_PROTOCOL must be http/protobuf, or be left out")
 	}
+	switch p := strings.ToLower(get("OTEL_EXPORTER_OTLP_METRICS_TEMPORALITY_PREFERENCE")); p {
+	case "", Delta, "lowmemory":
+	case Cumulative:
+		t.Temporality = Cumulative
+	default:
+		return nil, errors.New("observe: OTEL_EXPORTER_OTLP_METRICS_TEMPORALITY_PREFERENCE must be delta or cumulative, or be left out")
+	}
 	headers, bad := ParseHeaders(get("OTEL_EXPORTER_OTLP_HEADERS"))
 	if len(bad) > 0 {
 		return nil, errors.New("observe: OTEL_EXPORTER_OTLP_HEADERS " + bad[0].Message)

@@ -38,6 +38,7 @@ type Exporter struct {
 	OwnVia http.RoundTripper // to Own; nil: Via
 	OptIn  string            // same as the environment variable of that name: for destinations that do not choose
 
+	totals  totals
 	dropped atomic.Int64 // records that were not reported to a destination
 	mu      sync.Mutex
 	down    map[string]time.Time // destinations that failed, with the time until which they get nothing
@@ -122,7 +123,11 @@ func (e *Exporter) pushes(ctx context.Context, t *Target, records []*usage.Recor
 		for _, r := range records {
 			s.add(r)
 		}
-		out = append(out, Push{t, Metrics, otlp.Metrics(origin, s.metrics), len(records)})
+		metrics := s.metrics
+		if t.Temporality == Cumulative {
+			metrics = e.totals.add(state(t), metrics)
+		}
+		out = append(out, Push{t, Metrics, otlp.Metrics(origin, metrics), len(records)})
 	}
 	return out
 }
@@ -132,6 +137,9 @@ func (e *Exporter) origin(t *Target, latest bool) *otlp.Origin {
 	named := map[string]string{"service.name": "gateway", "service.version": release.Version}
 	if !latest {
 		named[attrConventionsOfNow] = conventionsOfToday
+	}
+	if t.Temporality == Cumulative {
+		named["service.instance.id"] = e.totals.name()
 	}
 	maps.Copy(named, t.Attributes)
 	o := &otlp.Origin{Name: "gateway", Version: "1", Schema: schemaOfToday}

@@ -8,11 +8,29 @@ import (
 )
 
 // Metric is a counter or, with Bounds, a histogram of what happened from Start to End. Each
-// request reports only what is new, so that nobody has to keep sums.
+// request reports only what is new, unless the metric is Cumulative.
 type Metric struct {
 	Name, Unit, Doc string
 	Bounds          []float64 // of a histogram's buckets, ascending; nil: a counter
 	Points          []Point
+	Cumulative      bool // points count from the start of the process, not from the point before
+}
+
+// Add adds what another point of the same series has counted.
+func (p *Point) Add(o *Point) {
+	if o.Start.Before(p.Start) {
+		p.Start = o.Start
+	}
+	if o.End.After(p.End) {
+		p.End = o.End
+	}
+	if o.Count > 0 && p.Count > 0 {
+		p.Min, p.Max = min(p.Min, o.Min), max(p.Max, o.Max)
+	}
+	p.Sum, p.Count = p.Sum+o.Sum, p.Count+o.Count
+	for i := range min(len(p.Buckets), len(o.Buckets)) {
+		p.Buckets[i] += o.Buckets[i]
+	}
 }
 
 // Point is the values of one set of attributes.
@@ -36,8 +54,18 @@ func (p *Point) Observe(x float64, bounds []float64) {
 	p.Buckets[at]++
 }
 
-// delta is the temporality of values that count from the point before.
-const delta = 1
+// Temporalities of values.
+const (
+	delta      = 1
+	cumulative = 2
+)
+
+func (m *Metric) temporality() uint64 {
+	if m.Cumulative {
+		return cumulative
+	}
+	return delta
+}
 
 // Metrics is an ExportMetricsServiceRequest.
 func Metrics(o *Origin, metrics []Metric) []byte {
@@ -56,14 +84,14 @@ func (m *Metric) append(b []byte) []byte {
 			for i := range m.Points {
 				b = message(b, 1, m.Points[i].count)
 			}
-			return number(number(b, 2, delta), 3, 1) // it only increases
+			return number(number(b, 2, m.temporality()), 3, 1) // it only increases
 		})
 	}
 	return message(b, 9, func(b []byte) []byte {
 		for i := range m.Points {
 			b = message(b, 1, func(b []byte) []byte { return m.Points[i].spread(b, m.Bounds) })
 		}
-		return number(b, 2, delta)
+		return number(b, 2, m.temporality())
 	})
 }
 
