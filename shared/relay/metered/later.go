@@ -37,7 +37,7 @@ func (me *Meters) MakesLater() bool {
 // it is sent, so that whoever knows the id can rely on its being booked, whatever becomes
 // of this process.
 func (me *Meters) Tickets(resp *http.Response) bool {
-	return resp.StatusCode >= 200 && resp.StatusCode <= 299 && strings.HasPrefix(resp.Header.Get("Content-Type"), "application/json") && (me.MakesLater() || me.ordersVideo())
+	return resp.StatusCode >= 200 && resp.StatusCode <= 299 && strings.HasPrefix(resp.Header.Get("Content-Type"), "application/json") && (me.MakesLater() || ordersVideo(me))
 }
 
 func (me *Meters) asksBackground() bool {

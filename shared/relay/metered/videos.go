@@ -19,12 +19,12 @@ import (
 // at all where the job failed.
 
 // ordersVideo reports whether the request is passed through to have videos made.
-func (me *Meters) ordersVideo() bool {
+func ordersVideo(me *Meters) bool {
 	return me.Target.Req.Route.Shape == routes.Raw && me.Target.Req.Req.Method == http.MethodPost && me.Target.Body.Like() == nil && units.OrdersVideo(me.Target.Body.RawPath())
 }
 
 // readsVideoJob reports whether the request asks how far such a job is.
-func (me *Meters) readsVideoJob() bool {
+func readsVideoJob(me *Meters) bool {
 	if me.Target.Req.Route.Shape != routes.Raw {
 		return false
 	}
@@ -38,8 +38,8 @@ func (me *Meters) readsVideoJob() bool {
 // ofVideoJob returns the charge for the response to an order or to a read of one; told is false
 // if it is neither.
 func (a *passed) ofVideoJob(got chat.Meter) (u pricing.Usage, told bool) {
-	orders := a.meters.ordersVideo()
-	if !orders && !a.meters.readsVideoJob() || !a.answer.JSON {
+	orders := ordersVideo(a.meters)
+	if !orders && !readsVideoJob(a.meters) || !a.answer.JSON {
 		return u, false
 	}
 	job, ok := units.ReadJob(a.answer.Kept)
