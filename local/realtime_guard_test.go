@@ -194,6 +194,7 @@ func TestWhatResponsesSayIsJudged(t *testing.T) {
 					s.until("session.updated")
 				}
 				s.says("say=my_word_is_hunter2_and_more chunks=7")
+				s.until(map[bool]string{false: "conversation.item.added", true: "conversation.item.created"}[beta != ""]) // with what the client said
 				s.send(`{"type":"response.create"}`)
 				all, done := s.until("response.done")
 				if c.name == "after" {
