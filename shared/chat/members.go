@@ -52,6 +52,7 @@ var Members = []Member{
 	{"HiddenAnswer", "", nil},
 	{"UnboundJSON", "", nil},
 	{"Recall", "", nil},
+	{"Fits", "", nil},
 	{"Breakpoints", "", nil}, // how Messages are marked
 }
 

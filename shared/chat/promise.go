@@ -56,7 +56,7 @@ func (r *Request) Promised(answer *Response) error {
 
 // schemaHolds reports whether an answer that was asked for in words matches its schema.
 func (r *Request) schemaHolds(object []byte) bool {
-	return r.HiddenAnswer || r.Format.Kind != FormatSchema || Conforms(r.Format.Schema, object)
+	return r.HiddenAnswer || r.Format.Kind != FormatSchema || r.Fits == nil || r.Fits(r.Format.Schema, object)
 }
 
 // replaceText puts text in the place of all texts of the choice.

@@ -90,6 +90,9 @@ type Request struct {
 	// Recall finds the signed reasoning that came before the tool call with this
 	// id, for clients that cannot give it back. May be nil.
 	Recall func(toolCallID string) []Part
+	// Fits reports whether a JSON value matches a JSON schema. If it is nil, a schema that was
+	// given in words is not checked.
+	Fits func(schema, value []byte) bool
 }
 
 // maxUnread bounds Request.Unread.

@@ -1,6 +1,7 @@
 package relay
 
 import (
+	"gateway/shared/guard"
 	"gateway/shared/relay/chosen"
 	"io"
 
@@ -182,6 +183,7 @@ func translated(c *call, src []byte) ([]byte, error) {
 		return nil, err
 	}
 	r.Renamed, r.Recall = nil, nil
+	r.Fits = func(schema, value []byte) bool { return guard.Fits(c.req.Ctx, schema, value) }
 	if c.target.Strict() {
 		r.Recall = c.target.Recall
 	}

@@ -120,6 +120,7 @@ func (g *pair) play() {
 		g.refused(err, o)
 		return
 	}
+	r.Fits = fits
 	if len(g.c.Recall) > 0 {
 		r.Recall = func(id string) []chat.Part { return g.c.Recall[id] }
 	}
