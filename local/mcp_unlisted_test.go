@@ -78,3 +78,27 @@ func peek(r *http.Request) string {
 	r.Body = io.NopCloser(bytes.NewReader(raw))
 	return string(raw)
 }
+
+// TestMCPVirtualNamesAreRewrittenInHeaders: the member is told its own name of a tool in the
+// header Mcp-Name as well as in the body.
+func TestMCPVirtualNamesAreRewrittenInHeaders(t *testing.T) {
+	t.Parallel()
+	r := start(t)
+	up, _ := mcpServer(t, stateless)
+	names := make(chan string, 10)
+	front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		if body := peek(req); strings.Contains(body, `"tools/call"`) {
+			names <- fmt.Sprint(req.Header["Mcp-Name"], strings.Contains(body, `"name":"tool1"`))
+		}
+		up.Config.Handler.ServeHTTP(w, req)
+	}))
+	t.Cleanup(func() { front.CloseClientConnections(); front.Close() })
+	r.registerMCP("files", front.URL, "")
+	r.bundle("all", `[{"server":"files","rename":{"tool1":"say"}}]`, "")
+	if got := r.callTool("all", "say", "x"); got.status != 200 || !strings.Contains(got.body, "said x") {
+		t.Fatalf("%d %s", got.status, got.body)
+	}
+	if got := <-names; got != "[tool1] true" {
+		t.Errorf("the member was sent %s", got)
+	}
+}
