@@ -102,7 +102,7 @@ func (f *granting) read(c *admin.Call, v admin.Values) (a *asked, stop *admin.An
 		return nil, &p
 	}
 	var err error
-	finder := granted.Fetcher{Via: f.Via, CheckURL: f.CheckURL}
+	finder := granted.Fetcher{Via: f.family.Via, CheckURL: f.family.CheckURL}
 	if a.client, err = finder.Find(c.Context, v.Text("client_id")); err != nil {
 		return wrong(sentence(fault.From(err)))
 	}
@@ -181,7 +181,7 @@ func (f *granting) person(c *admin.Call) (*deciding, error) {
 	if !ok {
 		return nil, signin.Ended()
 	}
-	of, v, err := f.Sessions.Find(c.Context, token)
+	of, v, err := f.family.Sessions.Find(c.Context, token)
 	if err != nil {
 		return nil, err
 	}

@@ -34,7 +34,7 @@ const grantDevice = "urn:ietf:params:oauth:grant-type:device_code"
 var codesOfPerson = attempts.Bound{Name: "device codes", Most: 30, Take: 1, Each: 10 * time.Minute}
 
 // devices is the gateway's way in for devices without a browser.
-type devices struct{ *granting }
+type devices struct{ granting *granting }
 
 func (f *devices) routes() []admin.Route {
 	text := func(name string, most int64, doc string) admin.Field {
@@ -78,7 +78,7 @@ func (f *devices) ofClient(c *admin.Call, id string) (name string, err error) {
 	if id == device.ClientGateway {
 		return granted.BuiltIn, nil
 	}
-	found, err := (&granted.Fetcher{Via: f.Via, CheckURL: f.CheckURL}).Find(c.Context, id)
+	found, err := (&granted.Fetcher{Via: f.granting.family.Via, CheckURL: f.granting.family.CheckURL}).Find(c.Context, id)
 	if err != nil {
 		return "", err
 	}
@@ -110,7 +110,7 @@ func (f *devices) begin(c *admin.Call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	page := f.issuer(c) + pathDevice
+	page := f.granting.issuer(c) + pathDevice
 	return authorizing{
 		Device: code, User: device.Shown(r.UserCode), Page: page, Complete: page + "?user_code=" + device.Shown(r.UserCode),
 		Expires: int64(device.Life / time.Second), Interval: int64(device.Interval / time.Second),
@@ -120,13 +120,13 @@ func (f *devices) begin(c *admin.Call) (any, error) {
 // show leads a person to the decision, by up to three steps: to this site, to the sign-in,
 // to the code.
 func (f *devices) show(c *admin.Call) (any, error) {
-	at := f.issuer(c) + pathDevice
+	at := f.granting.issuer(c) + pathDevice
 	q := url.Values{"here": {"true"}}
 	if code := c.Query.Text("user_code"); code != "" {
 		q.Set("user_code", code)
 	}
 	again := at + "?" + q.Encode()
-	p, first, err := f.arrive(c, again)
+	p, first, err := f.granting.arrive(c, again)
 	if err != nil {
 		return nil, err
 	}
@@ -153,14 +153,14 @@ func (f *devices) askCode(c *admin.Call, status int, why string) admin.Answer {
 	if why != "" {
 		why = `<p role="alert">` + page.Escape(why) + "</p>"
 	}
-	body := why + `<form method="get" action="` + page.Escape(f.issuer(c)+pathDevice) + `"><input type="hidden" name="here" value="true"><label>The code that your device shows<input name="user_code" required autofocus autocomplete="off" maxlength="16" placeholder="XXXX-XXXX"></label><button>Go on</button></form>`
+	body := why + `<form method="get" action="` + page.Escape(f.granting.issuer(c)+pathDevice) + `"><input type="hidden" name="here" value="true"><label>The code that your device shows<input name="user_code" required autofocus autocomplete="off" maxlength="16" placeholder="XXXX-XXXX"></label><button>Go on</button></form>`
 	return page.New(status, "Let a device in", body)
 }
 
 // find gives the request of a code. stop is the page for a person whose code does not
 // exist.
 func (f *devices) find(c *admin.Call, p *deciding, typed string) (r *device.Request, stop *admin.Answer, err error) {
-	if err := f.attempts.Try(c.Context, codesOfPerson, p.of.Org+"\x00"+p.of.User, c.Now); err != nil {
+	if err := f.granting.family.attempts.Try(c.Context, codesOfPerson, p.of.Org+"\x00"+p.of.User, c.Now); err != nil {
 		f.failed(c, p, "too many codes")
 		return nil, nil, err
 	}
@@ -183,7 +183,7 @@ func (f *devices) tooLongAgo(c *admin.Call, p *deciding, r *device.Request) *adm
 	if p.of.Via != "" {
 		q.Set("sso_client_id", p.of.Via)
 	}
-	out := page.New(http.StatusForbidden, "Sign in again", `<p>A key is given to who has signed in just now.</p><p><a href="`+page.Escape(f.issuer(c)+"/auth/login?"+q.Encode())+`">Sign in again</a></p>`)
+	out := page.New(http.StatusForbidden, "Sign in again", `<p>A key is given to who has signed in just now.</p><p><a href="`+page.Escape(f.granting.issuer(c)+"/auth/login?"+q.Encode())+`">Sign in again</a></p>`)
 	return &out
 }
 
@@ -220,18 +220,18 @@ func (f *devices) askDecision(c *admin.Call, p *deciding, r *device.Request, sta
 	if why != "" {
 		why = `<p role="alert">` + page.Escape(why) + "</p>"
 	}
-	body := why + "<p>Allow this only if you began it yourself, and if your device shows this very code.</p>" + list + `</dl><form method="post" action="` + page.Escape(f.issuer(c)+pathDevice) + `">` +
+	body := why + "<p>Allow this only if you began it yourself, and if your device shows this very code.</p>" + list + `</dl><form method="post" action="` + page.Escape(f.granting.issuer(c)+pathDevice) + `">` +
 		`<input type="hidden" name="csrf" value="` + page.Escape(signin.WriteToken(p.token)) + `"><input type="hidden" name="user_code" value="` + page.Escape(device.Shown(r.UserCode)) + `">` + choose +
 		`<button name="decision" value="allow">Allow</button><button name="decision" value="deny" formnovalidate>Refuse</button></form>`
 	return page.New(status, "Let a device in?", body), nil
 }
 
 func (f *devices) decide(c *admin.Call) (any, error) {
-	p, err := f.person(c)
+	p, err := f.granting.person(c)
 	if err != nil {
 		return nil, err
 	}
-	if !f.fromOwnPage(c, p) {
+	if !f.granting.fromOwnPage(c, p) {
 		f.failed(c, p, "the decision came from another page")
 		return nil, errNotOurs()
 	}

@@ -34,12 +34,12 @@ func (f *devices) deviceEntry(c *admin.Call, user string, status int, r *device.
 
 // failed tells the audit log of a person who could not decide, and why.
 func (f *devices) failed(c *admin.Call, p *deciding, why string) {
-	if f.Record == nil {
+	if f.granting.family.Record == nil {
 		return
 	}
 	e := f.deviceEntry(c, p.of.User, http.StatusForbidden, nil)
 	e.Action, e.Details["error"] = audit.Accept, why
-	if err := f.Record(c.Context, p.of.Org, e); err != nil {
+	if err := f.granting.family.Record(c.Context, p.of.Org, e); err != nil {
 		slog.Error("a refused decision about a device is not in the audit log", "request_id", c.RequestID, "error", err)
 	}
 }
@@ -199,7 +199,7 @@ func (f *devices) handKey(tx *resource.Tx, r *device.Request, user *resource.Rec
 		}
 		return err
 	}
-	rec, raw, err := people.Hand(tx, f.Resources, nil, sc, user, nil, identity.RankOwner, user.ID) // bounded by the present role of the user
+	rec, raw, err := people.Hand(tx, f.granting.family.Resources, nil, sc, user, nil, identity.RankOwner, user.ID) // bounded by the present role of the user
 	if err != nil {
 		return err
 	}

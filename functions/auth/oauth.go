@@ -15,7 +15,7 @@ import (
 const form = "application/x-www-form-urlencoded"
 
 // granting is the gateway as authorization server.
-type granting struct{ *family }
+type granting struct{ family *family }
 
 // oauthRoutes are the gateway as authorization server for clients of MCP servers.
 func (f *granting) oauthRoutes() []admin.Route {
@@ -24,7 +24,7 @@ func (f *granting) oauthRoutes() []admin.Route {
 		r := &routes[i]
 		if r.Path != granted.PathInspect {
 			r.Public, r.Refusals = true, oauthRefusals
-			f.bound(r)
+			f.family.bound(r)
 		}
 	}
 	return routes
@@ -82,7 +82,9 @@ func sentence(f *fault.Fault) string {
 	}, said[:min(len(said), 1000)])
 }
 
-func (f *granting) issuer(c *admin.Call) string { return granted.Issuer(f.MCPAddress, c.Request) }
+func (f *granting) issuer(c *admin.Call) string {
+	return granted.Issuer(f.family.MCPAddress, c.Request)
+}
 
 // server is RFC 8414's description of an authorization server.
 type server struct {

@@ -25,7 +25,7 @@ const (
 )
 
 // bySAML is the part of the family that speaks SAML.
-type bySAML struct{ *family }
+type bySAML struct{ family *family }
 
 // samlRoutes are what identity providers that speak SAML know of the gateway. The way
 // there is /auth/login.
@@ -42,7 +42,7 @@ func (f bySAML) samlRoutes() []admin.Route {
 			}},
 	}
 	for i := range routes {
-		f.bound(&routes[i])
+		f.family.bound(&routes[i])
 	}
 	return routes
 }
@@ -52,7 +52,7 @@ func (f bySAML) ownMetadata(c *admin.Call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	it, err := f.chosen(c, org, c.Query.Text("sso_client_id"))
+	it, err := f.family.chosen(c, org, c.Query.Text("sso_client_id"))
 	if err != nil {
 		return nil, err
 	}
@@ -107,18 +107,18 @@ func (f bySAML) consume(c *admin.Call) (any, error) {
 		return f.unsolicited(c, org)
 	}
 	if p.Org != org.Org {
-		return nil, f.stray(c, org, signin.BySAML, "", sso.NoPending())
+		return nil, f.family.stray(c, org, signin.BySAML, "", sso.NoPending())
 	}
 	it, err := stored(c, org, p.Connection)
 	if err != nil {
 		return nil, err
 	}
 	if !it.Form.IsSAML() {
-		return nil, f.stray(c, org, signin.BySAML, it.ID, sso.NoPending())
+		return nil, f.family.stray(c, org, signin.BySAML, it.ID, sso.NoPending())
 	}
 	m, err := saml.Open(c.Body.Text("SAMLResponse"))
 	if err != nil {
-		return nil, f.refuse(c, it, "", failed(err))
+		return nil, f.family.refuse(c, it, "", failed(err))
 	}
 	return f.enter(c, it, m, saml.Wanted{Request: requestID(p), Fresh: p.Fresh, Since: p.Since, Now: c.Now}, p.ReturnTo)
 }
@@ -135,17 +135,17 @@ func failed(err error) error {
 func (f bySAML) unsolicited(c *admin.Call, org store.Scope) (any, error) {
 	m, err := saml.Open(c.Body.Text("SAMLResponse"))
 	if err != nil {
-		return nil, f.stray(c, org, signin.BySAML, "", fault.Invalid("SAMLResponse", "cannot be read: %s", err))
+		return nil, f.family.stray(c, org, signin.BySAML, "", fault.Invalid("SAMLResponse", "cannot be read: %s", err))
 	}
 	it, ok, err := f.issuedBy(c, org, m.Claimed())
 	if err != nil {
 		return nil, err
 	}
 	if !ok || m.Asked() != "" {
-		return nil, f.stray(c, org, signin.BySAML, idOf(it), sso.NoPending())
+		return nil, f.family.stray(c, org, signin.BySAML, idOf(it), sso.NoPending())
 	}
 	if !it.Form.Unsolicited {
-		return nil, f.refuse(c, it, "", fault.New(fault.NotAllowed, "", "Sign-ins that begin at the identity provider are not allowed: begin here"))
+		return nil, f.family.refuse(c, it, "", fault.New(fault.NotAllowed, "", "Sign-ins that begin at the identity provider are not allowed: begin here"))
 	}
 	return f.enter(c, it, m, saml.Wanted{Now: c.Now}, "/")
 }
@@ -191,16 +191,16 @@ func (f bySAML) issuedBy(c *admin.Call, org store.Scope, issuer string) (found c
 func (f bySAML) enter(c *admin.Call, it connection, m *saml.Message, w saml.Wanted, to string) (any, error) {
 	who, err := f.believe(c, it, m, w)
 	if err != nil {
-		return nil, f.refuse(c, it, "", failed(err))
+		return nil, f.family.refuse(c, it, "", failed(err))
 	}
 	if err := saml.Use(c.Context, c.Resources.Store(), it.Scope.Org, who); err != nil {
-		return nil, f.refuse(c, it, who.Email, failed(err))
+		return nil, f.family.refuse(c, it, who.Email, failed(err))
 	}
-	token, s, err := f.admit(c, it, &oidc.Person{
+	token, s, err := f.family.admit(c, it, &oidc.Person{
 		Subject: who.Subject, Email: who.Email, FirstName: who.FirstName, LastName: who.LastName, SessionID: who.SessionIndex, AuthenticatedAt: who.Authenticated,
 	}, who.Until)
 	if err != nil {
-		return nil, f.refuse(c, it, who.Email, err)
+		return nil, f.family.refuse(c, it, who.Email, err)
 	}
 	out := redirect(to, browser.Set(token, s.Until), browser.Unbind())
 	out.Status = http.StatusSeeOther

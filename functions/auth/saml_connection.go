@@ -27,7 +27,7 @@ func (f bySAML) checkSAML(c *admin.Call, ch *joining) (bad []fault.Detail) {
 	case form.MetadataURL != "" && form.MetadataXML != "":
 		wrong("metadata_xml", "must not be given beside metadata_url")
 	case form.MetadataURL != "":
-		if _, err := f.CheckURL(form.MetadataURL, "metadata_url"); err != nil {
+		if _, err := f.family.CheckURL(form.MetadataURL, "metadata_url"); err != nil {
 			wrong("metadata_url", fault.From(err).Message)
 		}
 	default:
@@ -55,7 +55,7 @@ func (f bySAML) checkSAML(c *admin.Call, ch *joining) (bad []fault.Detail) {
 // equip gives a new connection the gateway's names there and its key.
 func (f bySAML) equip(c *admin.Call, ch *joining) error {
 	if ch.Form.Base == "" {
-		ch.Form.Base = admin.Address(f.PublicURL, c.Request)
+		ch.Form.Base = admin.Address(f.family.PublicURL, c.Request)
 	}
 	if ch.Rec.HasSecret(sso.SecretService) {
 		return nil
@@ -100,7 +100,7 @@ const (
 
 // entityID is what the gateway is called at the identity providers of an organisation.
 func (f bySAML) entityID(it connection) string {
-	return strings.TrimRight(cmp.Or(f.PublicURL, it.Form.Base), "/") + samlPath + it.Scope.Org
+	return strings.TrimRight(cmp.Or(f.family.PublicURL, it.Form.Base), "/") + samlPath + it.Scope.Org
 }
 
 // provider is an identity provider as its metadata say. renew asks for what is newer
@@ -109,7 +109,7 @@ func (f bySAML) provider(c *admin.Call, it connection, renew bool) (*saml.Provid
 	if it.Form.MetadataXML != "" {
 		return saml.ParseMetadata([]byte(it.Form.MetadataXML), it.Form.Issuer, c.Now)
 	}
-	source := &saml.Source{Store: c.Resources.Store(), Via: f.Via, Org: it.Scope.Org, ID: it.ID, URL: it.Form.MetadataURL, Entity: it.Form.Issuer}
+	source := &saml.Source{Store: c.Resources.Store(), Via: f.family.Via, Org: it.Scope.Org, ID: it.ID, URL: it.Form.MetadataURL, Entity: it.Form.Issuer}
 	return source.Get(c.Context, c.Now, renew)
 }
 

@@ -60,7 +60,7 @@ type sessions struct {
 
 // themselves is the part of the family that tells people of themselves and their
 // sessions.
-type themselves struct{ *family }
+type themselves struct{ family *family }
 
 // selfRoutes are about who calls.
 func (f themselves) selfRoutes() []admin.Route {
@@ -77,7 +77,7 @@ func (f themselves) selfRoutes() []admin.Route {
 	}
 	for i := range routes {
 		r := &routes[i]
-		r.Scopes, r.Where, r.Authenticate = about, admin.Shared, f.Self
+		r.Scopes, r.Where, r.Authenticate = about, admin.Shared, f.family.Self
 		if r.Action != "" {
 			r.Resource = "sessions"
 		}
@@ -90,7 +90,7 @@ type loggedOut struct {
 }
 
 func (f themselves) self(c *admin.Call) (any, error) {
-	of, token, err := f.SessionOf(c.Context, c.Request)
+	of, token, err := f.family.SessionOf(c.Context, c.Request)
 	if err != nil {
 		return nil, err
 	}
@@ -154,7 +154,7 @@ func show(s *signin.Session, current string) session {
 
 // own is the session that calls, of a person.
 func (f themselves) own(c *admin.Call) (*signin.Session, error) {
-	of, _, err := f.SessionOf(c.Context, c.Request)
+	of, _, err := f.family.SessionOf(c.Context, c.Request)
 	if err == nil && of == nil {
 		err = fault.New(fault.NotAllowed, "", "A JSON Web Token has no sessions")
 	}
@@ -166,7 +166,7 @@ func (f themselves) all(c *admin.Call) (of *signin.Session, all []*signin.Sessio
 	if of, err = f.own(c); err != nil {
 		return nil, nil, err
 	}
-	all, err = f.Sessions.Of(c.Context, of.Org, of.User)
+	all, err = f.family.Sessions.Of(c.Context, of.Org, of.User)
 	return of, all, err
 }
 
@@ -204,7 +204,7 @@ func (f themselves) endOthers(c *admin.Call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return nil, admin.Rounds(c, func(tx *resource.Tx) (bool, error) { return f.Sessions.EndAll(tx, of.Org, of.User, of.ID) })
+	return nil, admin.Rounds(c, func(tx *resource.Tx) (bool, error) { return f.family.Sessions.EndAll(tx, of.Org, of.User, of.ID) })
 }
 
 func (f themselves) logout(c *admin.Call) (any, error) {

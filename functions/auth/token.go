@@ -99,7 +99,7 @@ func (f *granting) renew(c *admin.Call) (any, error) {
 // give makes tokens for a grant whose user still exists. If the code or token was used
 // meanwhile, the grant ends.
 func (f *granting) give(c *admin.Call, g *granted.Grant, scopes []string, action string, stage func(*resource.Tx) (*granted.Tokens, error)) (any, error) {
-	view, err := f.Loader.Fresh(c.Context, g.Scope.Org)
+	view, err := f.family.Loader.Fresh(c.Context, g.Scope.Org)
 	if err != nil {
 		return nil, err
 	}
@@ -205,7 +205,7 @@ func (f *granting) introspect(c *admin.Call) (any, error) {
 	if held.Scope.Org != c.Caller.Scope.Org || !c.Caller.Reaches(held.Scope.Workspace) {
 		return inspected{}, nil
 	}
-	view, err := f.Loader.Fresh(c.Context, held.Scope.Org)
+	view, err := f.family.Loader.Fresh(c.Context, held.Scope.Org)
 	if err != nil {
 		return nil, err
 	}

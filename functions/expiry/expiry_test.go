@@ -30,7 +30,7 @@ func keep(t *testing.T, r *resource.Resources, id string, k *identity.Key) {
 			return err
 		}
 		for kind, at := range identity.DueTimes(k) {
-			if err := tx.Due(kind, at, rec.Ref()); err != nil {
+			if err := resource.Schedule(tx, kind, at, rec.Ref()); err != nil {
 				return err
 			}
 		}

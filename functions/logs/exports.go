@@ -32,7 +32,7 @@ const linkValid = time.Hour
 
 // exports is the part of the family that exports logs.
 type exports struct {
-	*family
+	family  *family
 	filters []admin.Field
 	col     *admin.Collection[export.Export]
 }
@@ -96,7 +96,7 @@ func (x *exports) describe() *admin.Collection[export.Export] {
 			if ch.Rec != nil {
 				return
 			}
-			if err := x.Exports.Forget(c.Context, x.Bucket, ch.Old.Scope, ch.Old.ID); err != nil {
+			if err := x.family.Exports.Forget(c.Context, x.family.Bucket, ch.Old.Scope, ch.Old.ID); err != nil {
 				slog.Warn("the run or the file of a deleted export stays", "request_id", c.RequestID, "error", err.Error())
 			}
 		},
@@ -137,7 +137,7 @@ func (x *exports) decorate(c *admin.Call, items []exportItem, objects []admin.Me
 	for i := range items {
 		ids[i] = items[i].ID
 	}
-	runs, err := x.Exports.Get(c.Context, c.Scope, ids...)
+	runs, err := x.family.Exports.Get(c.Context, c.Scope, ids...)
 	if err != nil {
 		return err
 	}
@@ -213,7 +213,7 @@ func (x *exports) query(c *admin.Call, form *export.Export) (q report.LogQuery, 
 	if err := usagequery.Restrict(c, &q.Filter); err != nil {
 		return q, err
 	}
-	return q, usagequery.Rated(c, x.Rated, c.Scope, &q.Filter, usagequery.MaxKeptTraces)
+	return q, usagequery.Rated(c, x.family.Rated, c.Scope, &q.Filter, usagequery.MaxKeptTraces)
 }
 
 // Members of a record's fields that say whose key made the export, or which key if it is
@@ -278,7 +278,7 @@ func (x *exports) before(c *admin.Call, tx *resource.Tx, ch *exportChange) error
 // idle refuses to delete an export that is being written, and to change one that is being
 // written or has a file.
 func (x *exports) idle(c *admin.Call, rec *resource.Record, what string) error {
-	runs, err := x.Exports.Get(c.Context, rec.Scope, rec.ID)
+	runs, err := x.family.Exports.Get(c.Context, rec.Scope, rec.ID)
 	if err != nil {
 		return err
 	}
@@ -334,7 +334,7 @@ func (x *exports) counted(do func(*admin.Call) (any, error)) func(*admin.Call) (
 		}
 		limit := q.Limit
 		q.Limit = 1
-		page, err := x.Reader.Logs(c.Context, c.Scope, &q)
+		page, err := x.family.Reader.Logs(c.Context, c.Scope, &q)
 		if err != nil {
 			return nil, usagequery.Failed(err)
 		}
@@ -377,7 +377,7 @@ func (x *exports) start(c *admin.Call) (any, error) {
 	} else {
 		o.Gzip = it.Form.Compression == export.Gzip
 	}
-	if err := x.Exports.Start(c.Context, c.Scope, it.ID, o); err != nil {
+	if err := x.family.Exports.Start(c.Context, c.Scope, it.ID, o); err != nil {
 		return nil, err
 	}
 	return admin.Members{"message": "The export has started", "object": "export"}, nil
@@ -389,7 +389,7 @@ func (x *exports) cancel(c *admin.Call) (any, error) {
 		return nil, err
 	}
 	c.About(it.ID)
-	if err := x.Exports.Cancel(c.Context, c.Scope, it.ID); err != nil {
+	if err := x.family.Exports.Cancel(c.Context, c.Scope, it.ID); err != nil {
 		return nil, err
 	}
 	return admin.Members{"message": "The export was stopped", "object": "export"}, nil
@@ -408,7 +408,7 @@ func (x *exports) download(c *admin.Call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	runs, err := x.Exports.Get(c.Context, c.Scope, it.ID)
+	runs, err := x.family.Exports.Get(c.Context, c.Scope, it.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -429,10 +429,10 @@ func (x *exports) download(c *admin.Call) (any, error) {
 // link is the address of the file: the bucket's own where it makes such.
 func (x *exports) link(c *admin.Call, r *export.Run) (string, error) {
 	valid := min(linkValid, r.Expires().Sub(c.Now))
-	if links, ok := x.Bucket.(blob.Links); ok {
+	if links, ok := x.family.Bucket.(blob.Links); ok {
 		return links.Link(c.Context, r.Key, valid)
 	}
-	token, err := export.Token(c.Context, x.Sealer, c.Scope.Org, r.Key, c.Now.Add(valid))
+	token, err := export.Token(c.Context, x.family.Sealer, c.Scope.Org, r.Key, c.Now.Add(valid))
 	if err != nil {
 		return "", err
 	}
@@ -441,11 +441,11 @@ func (x *exports) link(c *admin.Call, r *export.Run) (string, error) {
 
 // file sends what a token of link names.
 func (x *exports) file(c *admin.Call) (any, error) {
-	key, err := export.ReadToken(c.Context, x.Sealer, c.Param("token"), c.Now)
+	key, err := export.ReadToken(c.Context, x.family.Sealer, c.Param("token"), c.Now)
 	if err != nil {
 		return nil, err
 	}
-	body, size, err := x.Bucket.Open(c.Context, key, 0, -1)
+	body, size, err := x.family.Bucket.Open(c.Context, key, 0, -1)
 	if errors.Is(err, blob.ErrNotFound) {
 		return nil, export.ErrNoFile
 	}

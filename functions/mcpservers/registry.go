@@ -67,7 +67,7 @@ type remote struct {
 }
 
 // directory lists servers in the form of the public registry.
-type directory struct{ *family }
+type directory struct{ family *family }
 
 func (f directory) routes() []admin.Route {
 	return []admin.Route{{

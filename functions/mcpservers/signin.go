@@ -29,7 +29,7 @@ import (
 )
 
 // signIn brings a user's browser to the authorization server of an upstream and back.
-type signIn struct{ *family }
+type signIn struct{ family *family }
 
 func (f signIn) routes() []admin.Route {
 	text := func(name string, most int64, doc string) admin.Field {
@@ -60,7 +60,7 @@ var texts = admin.Schema{"type": "array", "items": map[string]any{"type": "strin
 
 // ours are the gateway's addresses as authorization servers hear of them.
 func (f signIn) ours(c *admin.Call) connect.Ours {
-	at := f.issuer(c)
+	at := f.family.issuer(c)
 	return connect.Ours{Callback: at + connect.PathCallback, Document: at + connect.PathDocument}
 }
 
@@ -78,7 +78,7 @@ func (j *joining) place() connect.Place {
 // joins finds who is to sign in where; nil where the user may not use the server, or
 // where nobody signs in.
 func (f signIn) joins(ctx context.Context, link *connect.Link) (*joining, error) {
-	v, err := f.Loader.Fresh(ctx, link.Org)
+	v, err := f.family.Loader.Fresh(ctx, link.Org)
 	if err != nil {
 		return nil, err
 	}
@@ -117,7 +117,7 @@ func (f signIn) joins(ctx context.Context, link *connect.Link) (*joining, error)
 func (f signIn) here(c *admin.Call, j *joining, again string) (stop *admin.Answer, err error) {
 	shown := func(a admin.Answer) (*admin.Answer, error) { return &a, nil }
 	if token, ok := browser.Token(c.Request); ok {
-		of, _, err := f.Sessions.Find(c.Context, token)
+		of, _, err := f.family.Sessions.Find(c.Context, token)
 		switch {
 		case err == nil && of.Org == j.link.Org && of.User == j.link.User:
 			return nil, nil
@@ -135,7 +135,7 @@ func (f signIn) here(c *admin.Call, j *joining, again string) (stop *admin.Answe
 	if u, err := url.Parse(again); err == nil {
 		back = u.EscapedPath() + "?" + u.RawQuery
 	}
-	return shown(page.New(http.StatusOK, "Sign in to the gateway first", `<form method="get" action="`+page.Escape(f.issuer(c)+"/auth/login")+`"><label>Your e-mail address<input type="email" name="email" value="`+page.Escape(j.email)+
+	return shown(page.New(http.StatusOK, "Sign in to the gateway first", `<form method="get" action="`+page.Escape(f.family.issuer(c)+"/auth/login")+`"><label>Your e-mail address<input type="email" name="email" value="`+page.Escape(j.email)+
 		`" required></label><input type="hidden" name="return_to" value="`+page.Escape(back)+`"><button>Sign in</button></form>`, "https:", "http:"))
 }
 
@@ -167,14 +167,14 @@ func action(link string) string { return "connect " + link }
 
 func (f signIn) connect(c *admin.Call) (any, error) {
 	text := c.Body.Text("link")
-	if err := confirm.Take(c.Context, c.Resources.Store().Table(store.Keys), c.Request, f.issuer(c), action(text), c.Body.Text(confirm.Field), c.Now); err != nil {
+	if err := confirm.Take(c.Context, c.Resources.Store().Table(store.Keys), c.Request, f.family.issuer(c), action(text), c.Body.Text(confirm.Field), c.Now); err != nil {
 		return cannot(err)
 	}
 	j, stopped, err := f.opened(c, text)
 	if err != nil || stopped != nil {
 		return stopped, err
 	}
-	again := f.issuer(c) + connect.PathConnect + "?" + url.Values{"link": {text}}.Encode()
+	again := f.family.issuer(c) + connect.PathConnect + "?" + url.Values{"link": {text}}.Encode()
 	stop, err := f.here(c, j, again)
 	if err != nil {
 		return nil, err
@@ -205,7 +205,7 @@ func (f signIn) askFirst(c *admin.Call, j *joining) admin.Answer {
 	}
 	link := c.Query.Text("link")
 	value, cookie := confirm.Begin(action(link), c.Now)
-	body += `</dl><form method="post" action="` + page.Escape(f.issuer(c)+connect.PathConnect) + `"><input type="hidden" name="link" value="` + page.Escape(link) +
+	body += `</dl><form method="post" action="` + page.Escape(f.family.issuer(c)+connect.PathConnect) + `"><input type="hidden" name="link" value="` + page.Escape(link) +
 		`"><input type="hidden" name="` + confirm.Field + `" value="` + page.Escape(value) + `"><button>Sign in there</button></form>`
 	out := page.New(http.StatusOK, "Sign in at "+j.facts.Server.Record.Name, body, "https:", "http:")
 	out.Header.Set("Cache-Control", "no-store")
@@ -216,14 +216,14 @@ func (f signIn) askFirst(c *admin.Call, j *joining) admin.Answer {
 // begin finds the authorization server, and who the gateway is there.
 func (f signIn) begin(c *admin.Call, j *joining) (to, binding string, err error) {
 	i := j.facts.Integration
-	_, conf, err := f.Opener.Open(c.Context, i.Record, j.link.Scope())
+	_, conf, err := f.family.Opener.Open(c.Context, i.Record, j.link.Scope())
 	if err == nil {
 		err = upstream.Fail(0, "nobody signs in at this server")
 	}
 	if !errors.Is(err, mcp.ErrSignIn) {
 		return "", "", err
 	}
-	finder := connect.Finder{Via: f.Opener.Via, Hosts: f.Opener.Hosts, CheckURL: f.CheckURL}
+	finder := connect.Finder{Via: f.family.Opener.Via, Hosts: f.family.Opener.Hosts, CheckURL: f.family.CheckURL}
 	a, err := finder.Find(c.Context, i.URL, conf)
 	if err != nil {
 		return "", "", err
@@ -268,7 +268,7 @@ func (f signIn) registered(c *admin.Call, j *joining, a *connect.Authority, conf
 			return client, nil
 		}
 	}
-	client, err := connect.Register(c.Context, f.Opener.Via, a, conf, ours, rec.Scope, j.link.Server)
+	client, err := connect.Register(c.Context, f.family.Opener.Via, a, conf, ours, rec.Scope, j.link.Server)
 	if err != nil {
 		return nil, err
 	}
@@ -310,7 +310,7 @@ func (f signIn) callback(c *admin.Call) (any, error) {
 	if j == nil || j.facts.Integration.URL != flow.Target {
 		return page.New(http.StatusForbidden, "This cannot go on", "<p>The MCP server is not there any more for this user, or has changed meanwhile.</p>"), nil
 	}
-	held, err := flow.Finish(c.Context, f.Opener.Via, c.Request.URL.Query(), c.Now)
+	held, err := flow.Finish(c.Context, f.family.Opener.Via, c.Request.URL.Query(), c.Now)
 	if errors.Is(err, connect.ErrForgotten) {
 		if gone := f.forget(c, clientRecord(j, flow.Authority.Issuer, flow.Callback)); gone != nil {
 			return nil, gone
@@ -379,7 +379,7 @@ func (f signIn) keep(c *admin.Call, j *joining, issuer string, held *connect.Hel
 // learnAs asks the server what it can do, as the user. The sign-in stands without it.
 func (f signIn) learnAs(c *admin.Call, j *joining, held *connect.Held) {
 	of := j.facts.Integration.Record
-	up, _, err := f.Opener.Open(c.Context, of, j.link.Scope())
+	up, _, err := f.family.Opener.Open(c.Context, of, j.link.Scope())
 	if !errors.Is(err, mcp.ErrSignIn) {
 		return
 	}

@@ -96,7 +96,7 @@ func (f *groups) workspaceNamed(tx *resource.Tx, c *admin.Call, name string) (*r
 
 func (f *groups) unmapAll(c *admin.Call, group string) error {
 	alone := map[string]bool{} // workspaces that only exist because of the group's name and that nothing else maps to
-	err := f.rounds(c, func(tx *resource.Tx) (bool, error) {
+	err := f.users.family.rounds(c, func(tx *resource.Tx) (bool, error) {
 		recs, forms, err := people.MappingsOf(tx, c.Organisation(), group)
 		if err != nil {
 			return false, err
@@ -187,7 +187,7 @@ func (f *groups) archiveWorkspace(c *admin.Call, id string) error {
 	if err != nil {
 		return err
 	}
-	return f.rounds(c, func(tx *resource.Tx) (bool, error) {
+	return f.users.family.rounds(c, func(tx *resource.Tx) (bool, error) {
 		rec, ok, err := tx.Get(c.Organisation(), tenant.KindWorkspace, id)
 		if err != nil || !ok || rec.Archived() {
 			return false, err

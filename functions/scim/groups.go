@@ -55,7 +55,7 @@ func (f *groups) shownGroup(c *admin.Call, rec *resource.Record, g *people.Group
 			return nil, err
 		}
 	}
-	return answer(c, rec, groupDoc(f.base(c), rec, g, members, with)), nil
+	return answer(c, rec, groupDoc(f.users.family.base(c), rec, g, members, with)), nil
 }
 
 func (f *groups) getGroup(c *admin.Call) (any, error) {
@@ -98,7 +98,7 @@ func (f *groups) listGroups(c *admin.Call) (any, error) {
 }
 
 func (f *groups) groupDocs(c *admin.Call, rows []resource.Row, filter *scim.Filter, with bool) (out []map[string]any, err error) {
-	base := f.base(c)
+	base := f.users.family.base(c)
 	for part := range slices.Chunk(rows, readAtOnce) {
 		ids := make([]string, len(part))
 		for i := range part {
@@ -189,7 +189,7 @@ func (f *groups) createGroup(c *admin.Call) (any, error) {
 		return nil, err
 	}
 	id := ""
-	err = f.rounds(c, func(tx *resource.Tx) (bool, error) {
+	err = f.users.family.rounds(c, func(tx *resource.Tx) (bool, error) {
 		rec, _, err := people.NewGroup(tx, c.Organisation(), w.name, w.external, c.Actor())
 		if err != nil {
 			return false, err
@@ -242,7 +242,7 @@ func (f *groups) changeGroup(c *admin.Call, become func(now map[string]any) (map
 	if err != nil {
 		return nil, err
 	}
-	doc, err := become(groupDoc(f.base(c), rec, g, before, true))
+	doc, err := become(groupDoc(f.users.family.base(c), rec, g, before, true))
 	if err != nil {
 		return nil, err
 	}
@@ -250,7 +250,7 @@ func (f *groups) changeGroup(c *admin.Call, become func(now map[string]any) (map
 	if err != nil {
 		return nil, err
 	}
-	err = f.rounds(c, func(tx *resource.Tx) (bool, error) {
+	err = f.users.family.rounds(c, func(tx *resource.Tx) (bool, error) {
 		rec, g, ok, err := people.AnyGroup(tx, c.Organisation(), id)
 		if err != nil || !ok {
 			return false, orMissing(c, err)
@@ -297,7 +297,7 @@ func (f *groups) deleteGroup(c *admin.Call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := f.rounds(c, func(tx *resource.Tx) (bool, error) {
+	if err := f.users.family.rounds(c, func(tx *resource.Tx) (bool, error) {
 		now, g, ok, err := people.AnyGroup(tx, c.Organisation(), rec.ID)
 		if err != nil || !ok {
 			return false, orMissing(c, err)

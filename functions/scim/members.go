@@ -72,7 +72,7 @@ func (f *groups) fill(c *admin.Call, id string, want fills) (any, error) {
 		return nil, err
 	}
 	if g.Remapped {
-		if err := f.membersSettled(c, id); err != nil {
+		if err := f.users.family.membersSettled(c, id); err != nil {
 			return nil, err
 		}
 	}
@@ -99,7 +99,7 @@ func (f *groups) settleOpen(c *admin.Call, group string, ended map[[2]string]boo
 	}
 	ids = slices.AppendSeq(ids, maps.Keys(open))
 	slices.Sort(ids)
-	if err := f.settle(c, ended, last, slices.Compact(ids)...); err != nil {
+	if err := f.users.family.settle(c, ended, last, slices.Compact(ids)...); err != nil {
 		return err
 	}
 	return open.Settled(c.Context, c.Resources, c.Organisation(), group)
@@ -120,7 +120,7 @@ const movedAtOnce = 15
 // move puts users into a group, or takes them out.
 func (f *groups) move(c *admin.Call, group string, ids []string, do func(tx *resource.Tx, rec *resource.Record, u *people.User, group string) error) error {
 	for part := range slices.Chunk(ids, movedAtOnce) {
-		err := f.rounds(c, func(tx *resource.Tx) (bool, error) {
+		err := f.users.family.rounds(c, func(tx *resource.Tx) (bool, error) {
 			for _, id := range part {
 				rec, u, ok, err := people.Known(tx, c.Organisation(), id)
 				if err != nil {
@@ -160,7 +160,7 @@ func (f *groups) bringBack(c *admin.Call, ids []string) error {
 			if !u.Stopped && !u.Returning {
 				continue
 			}
-			if err := f.rounds(c, func(tx *resource.Tx) (bool, error) {
+			if err := f.users.family.rounds(c, func(tx *resource.Tx) (bool, error) {
 				rec, u, ok, err := people.Known(tx, c.Organisation(), recs[i].ID)
 				if err != nil || !ok {
 					return false, err

@@ -105,12 +105,12 @@ func (f *groups) protocol() []admin.Route {
 		{Name: "startIndex", Type: admin.Integer, Doc: "Number of the first resource, from 1."}, {Name: "count", Type: admin.Integer, Doc: "How many resources, at most 200."},
 	}, one...)
 	routes := []admin.Route{
-		{Method: "GET", Path: "/scim/Users", Name: "scimListUsers", Doc: "List users, those who are stopped among them.", Query: list, Do: f.listUsers},
-		{Method: "POST", Path: "/scim/Users", Name: "scimCreateUser", Doc: "Make a user. A pending invitation of the address is accepted.", Status: http.StatusCreated, Query: one, Body: userBody, Action: audit.Create, Errors: []int{409}, Do: f.createUser},
-		{Method: "GET", Path: "/scim/Users/{scimId}", Name: "scimGetUser", Doc: "Read a user.", Query: one, Errors: []int{304}, Do: f.getUser},
-		{Method: "PUT", Path: "/scim/Users/{scimId}", Name: "scimReplaceUser", Doc: "Replace a user. active false stops it: keys, sessions and memberships end, and come back with active true.", Query: one, Body: userBody, Action: audit.Update, Errors: []int{409, 412}, Do: f.putUser},
-		{Method: "PATCH", Path: "/scim/Users/{scimId}", Name: "scimPatchUser", Doc: "Change a user.", Query: one, Body: patchBody(userExample), Action: audit.Update, Errors: []int{409, 412}, Do: f.patchUser},
-		{Method: "DELETE", Path: "/scim/Users/{scimId}", Name: "scimDeleteUser", Doc: "Remove a user, with memberships and keys.", Status: http.StatusNoContent, Action: audit.Delete, Errors: []int{412}, Do: f.deleteUser},
+		{Method: "GET", Path: "/scim/Users", Name: "scimListUsers", Doc: "List users, those who are stopped among them.", Query: list, Do: f.users.listUsers},
+		{Method: "POST", Path: "/scim/Users", Name: "scimCreateUser", Doc: "Make a user. A pending invitation of the address is accepted.", Status: http.StatusCreated, Query: one, Body: userBody, Action: audit.Create, Errors: []int{409}, Do: f.users.createUser},
+		{Method: "GET", Path: "/scim/Users/{scimId}", Name: "scimGetUser", Doc: "Read a user.", Query: one, Errors: []int{304}, Do: f.users.getUser},
+		{Method: "PUT", Path: "/scim/Users/{scimId}", Name: "scimReplaceUser", Doc: "Replace a user. active false stops it: keys, sessions and memberships end, and come back with active true.", Query: one, Body: userBody, Action: audit.Update, Errors: []int{409, 412}, Do: f.users.putUser},
+		{Method: "PATCH", Path: "/scim/Users/{scimId}", Name: "scimPatchUser", Doc: "Change a user.", Query: one, Body: patchBody(userExample), Action: audit.Update, Errors: []int{409, 412}, Do: f.users.patchUser},
+		{Method: "DELETE", Path: "/scim/Users/{scimId}", Name: "scimDeleteUser", Doc: "Remove a user, with memberships and keys.", Status: http.StatusNoContent, Action: audit.Delete, Errors: []int{412}, Do: f.users.deleteUser},
 		{Method: "GET", Path: "/scim/Groups", Name: "scimListGroups", Doc: "List groups.", Query: list, Do: f.listGroups},
 		{Method: "POST", Path: "/scim/Groups", Name: "scimCreateGroup", Doc: "Make a group. One whose name says so maps itself to a workspace and a role.", Status: http.StatusCreated, Query: one, Body: groupBody, Action: audit.Create, Errors: []int{409}, Do: f.createGroup},
 		{Method: "GET", Path: "/scim/Groups/{scimId}", Name: "scimGetGroup", Doc: "Read a group.", Query: one, Errors: []int{304}, Do: f.getGroup},
@@ -119,10 +119,10 @@ func (f *groups) protocol() []admin.Route {
 		{Method: "DELETE", Path: "/scim/Groups/{scimId}", Name: "scimDeleteGroup", Doc: "Remove a group. Who was in a workspace by it alone leaves; a workspace that its name made is archived when no other group maps to it.", Status: http.StatusNoContent, Action: audit.Delete, Errors: []int{412}, Do: f.deleteGroup},
 		{Method: "POST", Path: "/scim/Bulk", Name: "refuseScimBulk", Doc: "Refused: send the operations as requests of their own.", Body: bulkBody, Action: audit.Update, Errors: []int{501}, Do: refuseBulk},
 	}
-	routes = append(routes, f.discovery()...)
+	routes = append(routes, f.users.family.discovery()...)
 	for i := range routes {
 		r := &routes[i]
-		r.Scopes, r.Where, r.Authenticate, r.Refusals, r.Produces = []string{provision}, admin.InOrganisation, f.caller, &refusals, mediaType
+		r.Scopes, r.Where, r.Authenticate, r.Refusals, r.Produces = []string{provision}, admin.InOrganisation, f.users.family.caller, &refusals, mediaType
 		if r.AnswerOf == nil && r.Status != http.StatusNoContent {
 			r.Answer = admin.Schema{"type": "object"}
 		}

@@ -34,11 +34,11 @@ type family struct {
 }
 
 // users serves the users of the protocol, and changes their keys and memberships with them.
-type users struct{ *family }
+type users struct{ family *family }
 
 // groups serves the groups of the protocol, and changes the workspaces that their members
 // join.
-type groups struct{ *users }
+type groups struct{ users *users }
 
 type change = admin.Change[people.Mapping]
 

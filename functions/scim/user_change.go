@@ -50,7 +50,7 @@ func (f *users) changeUser(c *admin.Call, become func(now map[string]any) (map[s
 		return nil, err
 	}
 	var w *wanted
-	err := f.rounds(c, func(tx *resource.Tx) (bool, error) {
+	err := f.family.rounds(c, func(tx *resource.Tx) (bool, error) {
 		rec, u, ok, err := people.Known(tx, c.Organisation(), id)
 		if err != nil {
 			return false, err
@@ -65,7 +65,7 @@ func (f *users) changeUser(c *admin.Call, become func(now map[string]any) (map[s
 		if err != nil {
 			return false, err
 		}
-		now, err := userDoc(f.base(c), &rec, u, names)
+		now, err := userDoc(f.family.base(c), &rec, u, names)
 		if err != nil {
 			return false, err
 		}
@@ -131,7 +131,7 @@ func mayWrite(c *admin.Call, u *people.User, w *wanted) error {
 // done again.
 func (f *users) finish(c *admin.Call, id string, w *wanted) (any, error) {
 	with := func(step func(tx *resource.Tx, rec *resource.Record, u *people.User) (bool, error)) error {
-		return f.rounds(c, func(tx *resource.Tx) (bool, error) {
+		return f.family.rounds(c, func(tx *resource.Tx) (bool, error) {
 			rec, u, ok, err := people.Known(tx, c.Organisation(), id)
 			if err != nil || !ok {
 				return false, err
@@ -164,7 +164,7 @@ func (f *users) finish(c *admin.Call, id string, w *wanted) (any, error) {
 		steps = append(steps, func(tx *resource.Tx, rec *resource.Record, u *people.User) (bool, error) {
 			return people.Stop(tx, c.Resources, rec, u, c.Actor())
 		}, func(tx *resource.Tx, _ *resource.Record, _ *people.User) (bool, error) {
-			return f.Sessions.EndAll(tx, c.Organisation().Org, id, "")
+			return f.family.Sessions.EndAll(tx, c.Organisation().Org, id, "")
 		})
 	}
 	for _, step := range steps {
@@ -177,7 +177,7 @@ func (f *users) finish(c *admin.Call, id string, w *wanted) (any, error) {
 			return nil, err
 		}
 	}
-	if err := f.settle(c, nil, true, id); err != nil {
+	if err := f.family.settle(c, nil, true, id); err != nil {
 		return nil, err
 	}
 	rec, u, err := f.user(c, id)
@@ -189,7 +189,7 @@ func (f *users) finish(c *admin.Call, id string, w *wanted) (any, error) {
 
 // putInto puts a user into the groups that were written with it, and into no others.
 func (f *users) putInto(c *admin.Call, id string, groups []string) error {
-	return f.rounds(c, func(tx *resource.Tx) (bool, error) {
+	return f.family.rounds(c, func(tx *resource.Tx) (bool, error) {
 		rec, u, ok, err := people.Known(tx, c.Organisation(), id)
 		if err != nil || !ok {
 			return false, err
@@ -286,7 +286,7 @@ func (f *users) deleteUser(c *admin.Call) (any, error) {
 				return false, err
 			}
 		}
-		more, err := f.Sessions.EndAll(tx, c.Organisation().Org, id, "")
+		more, err := f.family.Sessions.EndAll(tx, c.Organisation().Org, id, "")
 		if err != nil || more {
 			return more, err
 		}

@@ -44,7 +44,7 @@ func (f *users) shownUser(c *admin.Call, rec *resource.Record, u *people.User) (
 	if err != nil {
 		return nil, err
 	}
-	doc, err := userDoc(f.base(c), rec, u, groups)
+	doc, err := userDoc(f.family.base(c), rec, u, groups)
 	if err != nil {
 		return nil, err
 	}
@@ -141,7 +141,7 @@ func ordered(filter *scim.Filter, lists ...[]resource.Row) []resource.Row {
 
 // userDocs reads users, and leaves out those that do not match the filter.
 func (f *users) userDocs(c *admin.Call, rows []resource.Row, filter *scim.Filter) (out []map[string]any, err error) {
-	base := f.base(c)
+	base := f.family.base(c)
 	var groups map[string]string
 	for part := range slices.Chunk(rows, readAtOnce) {
 		ids := make([]string, len(part))
@@ -220,7 +220,7 @@ func (f *users) make(c *admin.Call, w *wanted) (id string, err error) {
 		return "", err
 	}
 	var invited *people.Acceptance
-	err = f.rounds(c, func(tx *resource.Tx) (bool, error) {
+	err = f.family.rounds(c, func(tx *resource.Tx) (bool, error) {
 		if invited == nil {
 			invite, pending, err := people.PendingFor(tx, c.Organisation(), w.email)
 			if err != nil {
@@ -257,7 +257,7 @@ func (f *users) make(c *admin.Call, w *wanted) (id string, err error) {
 	if err != nil || invited == nil {
 		return id, err
 	}
-	return id, f.rounds(c, func(tx *resource.Tx) (bool, error) {
+	return id, f.family.rounds(c, func(tx *resource.Tx) (bool, error) {
 		rec, u, ok, err := people.Known(tx, c.Organisation(), id)
 		if err != nil || !ok {
 			return false, err

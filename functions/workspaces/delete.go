@@ -180,7 +180,7 @@ func release(tx *resource.Tx, rec *resource.Record) error {
 		}
 		identity.Unstage(tx, rec, &k)
 		for kind, at := range identity.DueTimes(&k) {
-			if err := tx.Undue(kind, at, rec.Ref()); err != nil {
+			if err := resource.Unschedule(tx, kind, at, rec.Ref()); err != nil {
 				return err
 			}
 		}

@@ -285,7 +285,7 @@ func (in *installation) dueKey(t *testing.T) resource.Record {
 			return err
 		}
 		for kind, at := range identity.DueTimes(&key) {
-			if err := tx.Due(kind, at, rec.Ref()); err != nil {
+			if err := resource.Schedule(tx, kind, at, rec.Ref()); err != nil {
 				return err
 			}
 		}

@@ -15,7 +15,7 @@ const workspaceID = "workspace_id"
 type entrance struct{ *Call }
 
 // welcome finds who calls a public route. A credential that is not accepted counts as none.
-func (c entrance) welcome() error {
+func welcome(c *Call) error {
 	caller, err := c.authenticate()
 	if err != nil {
 		if fault.From(err).Status() >= http.StatusInternalServerError {
@@ -30,15 +30,15 @@ func (c entrance) welcome() error {
 // locate finds the scope of the call and checks the caller's role there. Faults of
 // workspace_id are added to p, so that they are told with those of other fields; the call
 // then ends before it acts anywhere.
-func (c entrance) locate(raw map[string]json.RawMessage, p *problems) error {
+func locate(c *Call, raw map[string]json.RawMessage, p *problems) error {
 	q := c.Request.URL.Query()
 	if org, ok := raw["organisation_id"]; ok && !isText(org) {
 		p.add("organisation_id", "must be a string")
 	}
-	if err := c.checkOrganisation([]string{q.Get("organisation_id"), textOf(raw, "organisation_id")}); err != nil {
+	if err := checkOrganisation(c, []string{q.Get("organisation_id"), textOf(raw, "organisation_id")}); err != nil {
 		return err
 	}
-	if err := c.placeAsSent(raw, q["workspace_id"]); fault.Is(err, fault.InvalidRequest) {
+	if err := placeAsSent(c, raw, q["workspace_id"]); fault.Is(err, fault.InvalidRequest) {
 		p.add(workspaceID, "%s", fault.From(err).Message)
 	} else if err != nil {
 		return err
@@ -46,11 +46,11 @@ func (c entrance) locate(raw map[string]json.RawMessage, p *problems) error {
 	if err := c.checkRole(); err != nil {
 		return err
 	}
-	return c.checkRecent()
+	return checkRecent(c)
 }
 
 // checkOrganisation refuses a call that names another organisation.
-func (c entrance) checkOrganisation(sent []string) error {
+func checkOrganisation(c *Call, sent []string) error {
 	for _, s := range sent {
 		if s != "" && !strings.EqualFold(s, c.Caller.Scope.Org) {
 			return Denied()
@@ -59,19 +59,19 @@ func (c entrance) checkOrganisation(sent []string) error {
 	return nil
 }
 
-func (c entrance) placeAsSent(raw map[string]json.RawMessage, query []string) error {
+func placeAsSent(c *Call, raw map[string]json.RawMessage, query []string) error {
 	if ws, ok := raw[workspaceID]; ok && c.where() != Shared && !isText(ws) {
 		return fault.Invalid(workspaceID, "must be a string")
 	}
 	if len(query) > 1 && c.where() != Shared {
 		return fault.Invalid(workspaceID, "was given %d times; give it once", len(query))
 	}
-	return c.place(append(query, textOf(raw, workspaceID)))
+	return place(c, append(query, textOf(raw, workspaceID)))
 }
 
 // place finds the scope in which the call acts. sent are the workspace_id of
 // query and body.
-func (c entrance) place(sent []string) error {
+func place(c *Call, sent []string) error {
 	c.Scope = c.Organisation()
 	where := c.where()
 	if where == Shared {
@@ -103,12 +103,12 @@ func (c entrance) place(sent []string) error {
 		}
 		return nil
 	}
-	return c.placeIn(named)
+	return placeIn(c, named)
 }
 
-func (c entrance) placeIn(named string) error {
+func placeIn(c *Call, named string) error {
 	if named == c.Caller.Scope.Workspace {
-		return c.settle(named)
+		return settle(c, named)
 	}
 	rec, ok, err := c.Workspace(named)
 	if err != nil {
@@ -117,12 +117,12 @@ func (c entrance) placeIn(named string) error {
 	if !ok || (rec.Archived() && c.Route.changes()) {
 		return Denied()
 	}
-	return c.settle(rec.ID)
+	return settle(c, rec.ID)
 }
 
 // settle makes a workspace the place of the call. A caller who is a member of several has
 // there the role and scopes of that membership.
-func (c entrance) settle(workspace string) error {
+func settle(c *Call, workspace string) error {
 	c.Scope.Workspace = workspace
 	if c.Caller.In == nil || c.Caller.OfOrganisation() {
 		return nil
@@ -138,7 +138,7 @@ func (c entrance) settle(workspace string) error {
 }
 
 // checkRecent refuses somebody who has to sign in again first.
-func (c entrance) checkRecent() error {
+func checkRecent(c *Call) error {
 	if !c.Route.Recent {
 		return nil
 	}

@@ -176,7 +176,7 @@ func (h *Handler) serve(w http.ResponseWriter, c *Call) (answer any, err error) 
 		}
 		c.Scope = c.Caller.Scope
 	} else if c.Route.Welcomes {
-		if err := (entrance{c}).welcome(); err != nil {
+		if err := welcome((c)); err != nil {
 			return nil, err
 		}
 	}
@@ -197,7 +197,7 @@ func (h *Handler) serve(w http.ResponseWriter, c *Call) (answer any, err error) 
 	}
 	var p problems
 	if !c.Route.Public {
-		if err := (entrance{c}).locate(raw, &p); err != nil {
+		if err := locate((c), raw, &p); err != nil {
 			return nil, err
 		}
 	}

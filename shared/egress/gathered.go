@@ -34,10 +34,11 @@ func giveBack(b *[]byte) {
 //
 // An error appears in the next write, and ends the reading side of the connection.
 type gathered struct {
-	*tls.Conn
-	wire    *corked       // beneath TLS
-	settled chan struct{} // closed when the client has handled the host's first frame, its settings
-	first   firstFrame    // of the reading goroutine
+	net.Conn // secure
+	secure   *tls.Conn
+	wire     *corked       // beneath TLS
+	settled  chan struct{} // closed when the client has handled the host's first frame, its settings
+	first    firstFrame    // of the reading goroutine
 
 	mu      sync.Mutex
 	room    sync.Cond // signals that pending has room
@@ -46,8 +47,11 @@ type gathered struct {
 	err     error
 }
 
+// ConnectionState returns the state of TLS. The HTTP/2 client asks for it.
+func (g *gathered) ConnectionState() tls.ConnectionState { return g.secure.ConnectionState() }
+
 func gather(secure *tls.Conn, wire *corked) *gathered {
-	g := &gathered{Conn: secure, wire: wire, settled: make(chan struct{})}
+	g := &gathered{Conn: secure, secure: secure, wire: wire, settled: make(chan struct{})}
 	g.room.L = &g.mu
 	return g
 }
@@ -123,7 +127,7 @@ func (g *gathered) flush() {
 		g.mu.Lock()
 		if err != nil && g.err == nil {
 			g.err = err
-			_ = g.NetConn().Close() // so that readers do not wait for ever
+			_ = g.secure.NetConn().Close() // so that readers do not wait for ever
 		}
 	}
 	g.flushes = false
@@ -151,7 +155,7 @@ func (g *gathered) Close() error {
 	g.room.Broadcast()
 	g.mu.Unlock()
 	// The socket may have no room for the closing message of TLS.
-	t := time.AfterFunc(closeTime, func() { _ = g.NetConn().Close() })
+	t := time.AfterFunc(closeTime, func() { _ = g.secure.NetConn().Close() })
 	defer t.Stop()
 	return g.Conn.Close()
 }

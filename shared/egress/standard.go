@@ -58,8 +58,8 @@ type Standard struct {
 
 // lanePool is net/http's transport of one lane.
 type lanePool struct {
-	*http.Transport
-	used uint64 // when it was last asked for
+	transport *http.Transport
+	used      uint64 // when it was last asked for
 }
 
 // Bounds of net/http's idle connections. The lane that was used least recently is dropped
@@ -97,18 +97,18 @@ func (s *Standard) of(l lane) *http.Transport {
 		if len(s.lanes) >= maxLanes {
 			last = s.drop()
 		}
-		p = &lanePool{Transport: newTransport(s.policy, s.resolver)}
-		p.TLSClientConfig.ClientSessionCache = s.common.TLSClientConfig.ClientSessionCache
-		p.MaxIdleConns, p.MaxIdleConnsPerHost = maxIdleOfALane, maxIdleOfALane
+		p = &lanePool{transport: newTransport(s.policy, s.resolver)}
+		p.transport.TLSClientConfig.ClientSessionCache = s.common.TLSClientConfig.ClientSessionCache
+		p.transport.MaxIdleConns, p.transport.MaxIdleConnsPerHost = maxIdleOfALane, maxIdleOfALane
 		s.lanes[l] = p
 	}
 	s.tick++
 	p.used = s.tick
 	s.mu.Unlock()
 	if last != nil {
-		last.CloseIdleConnections()
+		last.transport.CloseIdleConnections()
 	}
-	return p.Transport
+	return p.transport
 }
 
 // drop forgets the lane that was used least recently.
@@ -132,7 +132,7 @@ func (s *Standard) CloseIdleConnections() {
 	}
 	s.mu.Unlock()
 	for _, p := range lanes {
-		p.CloseIdleConnections()
+		p.transport.CloseIdleConnections()
 	}
 }
 

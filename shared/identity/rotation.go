@@ -164,12 +164,12 @@ func Reschedule(tx *resource.Tx, ref resource.Ref, was, is *Key) error {
 		if now, same := after[kind]; same && now.Equal(at) {
 			continue
 		}
-		if err := tx.Undue(kind, at, ref); err != nil {
+		if err := resource.Unschedule(tx, kind, at, ref); err != nil {
 			return err
 		}
 	}
 	for kind, at := range after {
-		if err := tx.Due(kind, at, ref); err != nil {
+		if err := resource.Schedule(tx, kind, at, ref); err != nil {
 			return err
 		}
 	}

@@ -19,6 +19,11 @@ type Admission struct {
 	tokens []*held
 }
 
+// Admit counts one request; see rates.Admit.
+func (l *Ledger) Admit(ctx context.Context, caller string, subjects []*Subject) (*Admission, error) {
+	return l.rates.Admit(ctx, caller, subjects)
+}
+
 // Admit counts one request against the request rates of all subjects: one
 // conditional update per limited subject, in parallel. When a limit is reached
 // the others are given back and the fault (429, with RetryAfter) names the

@@ -68,7 +68,7 @@ func TestExhaustedIsWhatNoUsualRequestFits(t *testing.T) {
 							},
 							Failed: func(_ context.Context, what string, err error) { t.Error(what, err) },
 						})
-						l.splitAbove = split
+						l.rows.splitAbove = split
 						s := budgeted(Key, fmt.Sprintf("%s-%d-%d", m, split, i), UsageLimit{Type: m, CreditLimit: 1000, Cadence: Monthly})
 						if split == 1 { // so many open at once that there are shards
 							var crowd []*Reservation

@@ -16,7 +16,7 @@ func BenchmarkAdmitWithoutLimits(b *testing.B) {
 	s := []*Subject{rated(Key, "k"), rated(Workspace, "w")}
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := l.Admit(ctx, "", s); err != nil {
+		if _, err := l.rates.Admit(ctx, "", s); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -29,7 +29,7 @@ func BenchmarkAdmit(b *testing.B) {
 			subjects := []*Subject{rated(Key, "k", RateLimit{Requests, PerMinute, 1 << 40})}
 			b.ReportAllocs()
 			for b.Loop() {
-				if _, err := l.Admit(ctx, "", subjects); err != nil {
+				if _, err := l.rates.Admit(ctx, "", subjects); err != nil {
 					b.Fatal(err)
 				}
 			}
@@ -122,7 +122,7 @@ func BenchmarkReserveAndSettle(b *testing.B) {
 
 // limited does what the limits of one request ask for, and what the worker repeats.
 func limited(l *Ledger, subjects []*Subject) error {
-	if _, err := l.Admit(ctx, subjects[0].ID, subjects); err != nil {
+	if _, err := l.rates.Admit(ctx, subjects[0].ID, subjects); err != nil {
 		return err
 	}
 	r, err := l.Reserve(ctx, "01J9ZQ5M8T3V4W5X6Y7Z8A9B0C", subjects, cost(0.000001))

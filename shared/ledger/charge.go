@@ -50,7 +50,7 @@ func (r *Reservation) Hold(ctx context.Context, until time.Time, before Used) ([
 	late := detach(ctx)
 	defer late.end()
 	errs := make([]error, len(r.parts))
-	r.l.each(len(r.parts), func(i int) { errs[i] = r.l.hold(late, r.parts[i], r.request, until) })
+	r.l.base.each(len(r.parts), func(i int) { errs[i] = r.l.hold(late, r.parts[i], r.request, until) })
 	used := before.amounts()
 	used[slotRequests] = 1
 	var held []Held
@@ -77,7 +77,7 @@ func (l *Ledger) hold(ctx context.Context, p *part, request string, until time.T
 		e := p.entry
 		e.due, e.turn = until.Unix(), max(e.turn, 1)
 		path, value := store.In(attrOpen, p.id), e.encode()
-		_, _, err := l.spend.Update(ctx, store.Update{
+		_, _, err := l.rows.spend.Update(ctx, store.Update{
 			Key: p.key,
 			Set: []store.Assign{{Path: path, Value: value}},
 			If:  []store.Cond{store.IfEqual(path, p.value)},
@@ -110,7 +110,7 @@ func (l *Ledger) SettleHeld(ctx context.Context, held []Held, used Used) ([]usag
 	late := detach(ctx)
 	defer late.end()
 	final, errs := make([]usage.Settle, len(held)), make([]error, len(held))
-	l.each(len(held), func(i int) {
+	l.base.each(len(held), func(i int) {
 		h := &held[i]
 		a := amounts{h.Cost + max(int64(used.Cost), 0), h.Tokens + max(used.Tokens, 0), h.Requests}
 		final[i] = settlement(store.RawKey(h.PK, h.SK), h.ID, atLeast(a, amounts{}))

@@ -32,7 +32,7 @@ func instancesOn(t *testing.T, s store.Store, h *hands, n int, kind Kind, limits
 	}
 	return func(caller string) error {
 		i := random.IntN(n)
-		_, err := ls[i].Admit(ctx, caller, []*Subject{subjects[i]})
+		_, err := ls[i].rates.Admit(ctx, caller, []*Subject{subjects[i]})
 		if err != nil && !fault.Is(err, fault.RateLimited) {
 			t.Fatal(err)
 		}
@@ -158,7 +158,7 @@ func TestTokensOfAWindowAreUsed(t *testing.T) {
 				flying[i] = flying[len(flying)-1]
 				flying = flying[:len(flying)-1]
 			}
-			a, err := ls[random.IntN(len(ls))].Admit(ctx, "", []*Subject{subject})
+			a, err := ls[random.IntN(len(ls))].rates.Admit(ctx, "", []*Subject{subject})
 			if err != nil {
 				t.Fatal(err)
 			}

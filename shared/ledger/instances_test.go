@@ -25,7 +25,7 @@ func TestTwentyInstancesAdmitExactlyTheLimit(t *testing.T) {
 				subject := rated(Workspace, "w", RateLimit{Requests, PerHour, limit})
 				wg.Go(func() {
 					for range calls {
-						if _, err := l.Admit(ctx, "", []*Subject{subject}); err == nil {
+						if _, err := l.rates.Admit(ctx, "", []*Subject{subject}); err == nil {
 							admitted.Add(1)
 						}
 					}
@@ -92,7 +92,7 @@ func TestWritesOfARequest(t *testing.T) {
 		} {
 			for turn := range 2 { // the first makes the rows
 				from := c.writes.Load()
-				if _, err := l.Admit(ctx, "", x.subjects); err != nil {
+				if _, err := l.rates.Admit(ctx, "", x.subjects); err != nil {
 					t.Fatal(err)
 				}
 				r, err := l.Reserve(ctx, "r", x.subjects, cost(0.01))

@@ -45,7 +45,7 @@ const maxWatched = 4096
 // whoever asks first, and must not end with that request.
 func (w *Lately) Exhausted(ctx context.Context, s *Subject) (bool, error) {
 	key := watched{s.derive().head, s.Revision}
-	now := w.ledger.clock()
+	now := w.ledger.base.clock()
 	w.mu.Lock()
 	a := w.known[key]
 	if a != nil && now.Sub(a.asked) < w.most && !now.Before(a.asked) {

@@ -46,10 +46,10 @@ type Hooks struct {
 // Ledger enforces limits on the rate and spend tables. It is safe for
 // concurrent use.
 type Ledger struct {
-	*base
-	*rates
-	*rows
-	alarms
+	base   *base
+	rates  *rates
+	rows   *rows
+	alarms alarms
 }
 
 // base is what rates and budgets have in common.

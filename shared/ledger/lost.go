@@ -21,26 +21,26 @@ type doubtful struct {
 // undo gives back an entry that may have been written although the store reported an error.
 // If that cannot be found out now, the entry is kept with the part: the request must not
 // hold, or be charged for, the same amount twice.
-func (l *Ledger) undo(ctx context.Context, p *part, d doubtful, cause error) {
+func undo(l *Ledger, ctx context.Context, p *part, d doubtful, cause error) {
 	if errors.Is(cause, store.ErrThrottled) || errors.Is(cause, store.ErrContended) {
 		return
 	}
 	p.lost = append(p.lost, d)
 	late := detach(ctx)
 	defer late.end()
-	l.failed(late, "give back a reservation", l.giveBack(late, p))
+	l.base.failed(late, "give back a reservation", giveBack(l, late, p))
 }
 
 // giveBack settles the part's doubtful entries to nothing. One that repair has
 // settled, or may have, counts as charged.
-func (l *Ledger) giveBack(ctx context.Context, p *part) error {
+func giveBack(l *Ledger, ctx context.Context, p *part) error {
 	for len(p.lost) > 0 {
 		d := &p.lost[0]
 		met, err := l.close(ctx, nil, d.key, d.id, d.value, amounts{})
 		if err != nil {
 			return err
 		}
-		if met == entryRepairs || met == entryRepaired || met == entryUnknown && entryPast(d.value, l.clock().Unix()) {
+		if met == entryRepairs || met == entryRepaired || met == entryUnknown && entryPast(d.value, l.base.clock().Unix()) {
 			p.settledByRepair(&d.entry)
 		}
 		p.lost = p.lost[1:]

@@ -47,7 +47,7 @@ func TestALostEntryIsNotChargedBesideItsSuccessor(t *testing.T) {
 				m, h := newMemory(), clockAt("2026-11-20T14:00:00Z")
 				l := New(m, h.now, Hooks{})
 				s := budgeted(Key, "k", dollars(1))
-				if err := l.create(ctx, s, s.derive().plan); err != nil {
+				if err := create(l, ctx, s, s.derive().plan); err != nil {
 					t.Fatal(err)
 				}
 				r, err := l.Reserve(ctx, "r", []*Subject{s}, w.reserve)

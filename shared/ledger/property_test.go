@@ -114,11 +114,11 @@ func (w *world) process(random *rand.Rand) *Ledger {
 		},
 		Alert: func(context.Context, Alert) error { return nil },
 	})
-	l.splitAbove = w.split
+	l.rows.splitAbove = w.split
 	if c := w.story.crew; c != nil {
-		l.each = c.each
+		l.base.each = c.each
 	}
-	l.spread = draws(random)
+	l.rows.spread = draws(random)
 	return l
 }
 

@@ -25,11 +25,11 @@ func (r *Reservation) Raise(ctx context.Context, b Bound) error {
 	if err := r.priced(b); err != nil {
 		return err
 	}
-	return r.each(func(p *part) error { return r.l.raise(ctx, p, r.request, b) })
+	return r.each(func(p *part) error { return raise(r.l, ctx, p, r.request, b) })
 }
 
 // raise makes the part's entry cover the bound, or renews it.
-func (l *Ledger) raise(ctx context.Context, p *part, request string, b Bound) error {
+func raise(l *Ledger, ctx context.Context, p *part, request string, b Bound) error {
 	want, need := p.demand(b)
 	p.waive(&b, &want, &need)
 	if p.id == "" {
@@ -39,7 +39,7 @@ func (l *Ledger) raise(ctx context.Context, p *part, request string, b Bound) er
 		return l.open(ctx, p, request, b, false)
 	}
 	for range attempts {
-		now := l.clock()
+		now := l.base.clock()
 		more := p.lacking(want)
 		beyond := p.beyond(b, sum(p.entry.amounts, more))
 		if more.zero() && beyond == p.entry.beyond && p.entry.due-now.Unix() > int64(Due/time.Second)/2 {
@@ -50,7 +50,7 @@ func (l *Ledger) raise(ctx context.Context, p *part, request string, b Bound) er
 		w.of(p)
 		u.Look = w.look
 		w.u = u
-		after, _, err := w.write(ctx, l.spend, now)
+		after, _, err := w.write(ctx, l.rows.spend, now)
 		if err == nil {
 			p.entry, p.value, p.unsure = e, e.encode(), amounts{}
 			l.touched(ctx, p.key, after)
@@ -76,7 +76,7 @@ func (l *Ledger) raise(ctx context.Context, p *part, request string, b Bound) er
 			continue
 		}
 		row := p.key // money is gathered into the row that has the entry
-		left, err := l.resolve(ctx, p, failed.Current, more)
+		left, err := resolve(l, ctx, p, failed.Current, more)
 		if err != nil {
 			return err
 		}
@@ -84,13 +84,13 @@ func (l *Ledger) raise(ctx context.Context, p *part, request string, b Bound) er
 		if short := lacks(left, more); short >= 0 {
 			within := sum(p.entry.amounts, p.charged)[short] > b.Spent.amounts()[short] // what it holds is not all spent
 			if !b.Assumed || left[short] <= 0 && !within {
-				l.noteRefusal(ctx, p, failed.Current, short, more[short])
+				l.alarms.noteRefusal(ctx, p, failed.Current, short, more[short])
 				if p.subject.audits(short, &b) {
 					p.waived[short] = true
 					want[short] = p.entry.amounts[short]
 					continue
 				}
-				return l.refusal(ctx, p, short, left[short], more[short], more[short])
+				return refusal(l, ctx, p, short, left[short], more[short], more[short])
 			}
 			want[short] -= more[short] - max(left[short], 0)
 		}

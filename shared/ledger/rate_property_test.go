@@ -45,7 +45,7 @@ func TestRatesHoldUnderAnyInterleaving(t *testing.T) {
 			l := New(m, h.now, Hooks{FailedOpen: func(context.Context, *Subject, error) { open.Add(1) }})
 			run[fmt.Sprint(i)] = func(ctx context.Context) {
 				for range 3 {
-					a, err := l.Admit(ctx, "", subjects)
+					a, err := l.rates.Admit(ctx, "", subjects)
 					if err != nil {
 						refusals.Add(1)
 						continue

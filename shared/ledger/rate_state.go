@@ -28,6 +28,11 @@ type RateBucket struct {
 	Place    string // where a list goes on behind it
 }
 
+// RateBuckets lists the counts of a policy's buckets; see rates.RateBuckets.
+func (l *Ledger) RateBuckets(ctx context.Context, policy *Subject, after string, limit int) (list []RateBucket, next string, err error) {
+	return l.rates.RateBuckets(ctx, policy, after, limit)
+}
+
 // RateBuckets lists the buckets of a policy of rates, in the order of their rows.
 // policy is the policy's subject without a Bucket; after is the next of the page
 // before.

@@ -18,7 +18,7 @@ func TestRateBucketsOfAPolicy(t *testing.T) {
 		count := func(bucket string) {
 			t.Helper()
 			s := &Subject{Scope: store.Scope{Org: "o", Workspace: "w"}, Kind: Policy, ID: "r", Bucket: bucket, Rates: []RateLimit{rate}}
-			if _, err := l.Admit(ctx, "", []*Subject{s}); err != nil {
+			if _, err := l.rates.Admit(ctx, "", []*Subject{s}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -27,7 +27,7 @@ func TestRateBucketsOfAPolicy(t *testing.T) {
 			t.Helper()
 			var got []string
 			for after := ""; ; {
-				page, next, err := l.RateBuckets(ctx, policy, after, 1)
+				page, next, err := l.rates.RateBuckets(ctx, policy, after, 1)
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -37,7 +37,7 @@ func rated(kind Kind, id string, rates ...RateLimit) *Subject {
 
 func admitted(t *testing.T, l *Ledger, subjects ...*Subject) bool {
 	t.Helper()
-	_, err := l.Admit(context.Background(), "", subjects)
+	_, err := l.rates.Admit(context.Background(), "", subjects)
 	if err != nil && !fault.Is(err, fault.RateLimited) {
 		t.Fatal(err)
 	}
@@ -49,7 +49,7 @@ func TestNoLimitsCostNothing(t *testing.T) {
 	l := New(m, time.Now, Hooks{})
 	s := []*Subject{rated(Key, "k"), nil, rated(Workspace, "w")}
 	if n := testing.AllocsPerRun(100, func() {
-		a, err := l.Admit(context.Background(), "", s)
+		a, err := l.rates.Admit(context.Background(), "", s)
 		r, err2 := l.Reserve(context.Background(), "r", s, Bound{Cost: 5, Tokens: 5})
 		if err != nil || err2 != nil || a.ReserveTokens(context.Background(), 5) != nil || r.Raise(context.Background(), Bound{}) != nil || r.Settle(context.Background(), 1, 1) != nil {
 			t.Fatal("refused")
@@ -91,7 +91,7 @@ func TestWindowsFillAndRoll(t *testing.T) {
 			t.Fatal("refused below the limit")
 		}
 	}
-	_, err := l.Admit(context.Background(), "", []*Subject{s})
+	_, err := l.rates.Admit(context.Background(), "", []*Subject{s})
 	f := fault.From(err)
 	if f.Code != fault.RateLimited || f.RetryAfter != time.Minute || !strings.Contains(f.Message, `API key "build-bot-label"`) || !strings.Contains(f.Message, "2 requests per minute (rpm)") {
 		t.Errorf("fault %v, retry after %s", f, f.RetryAfter)
@@ -100,7 +100,7 @@ func TestWindowsFillAndRoll(t *testing.T) {
 	if !admitted(t, l, s) || admitted(t, l, s) {
 		t.Error("a new minute leaves one of the hour's three")
 	}
-	_, err = l.Admit(context.Background(), "", []*Subject{s})
+	_, err = l.rates.Admit(context.Background(), "", []*Subject{s})
 	if f := fault.From(err); f.RetryAfter != 59*time.Minute || !strings.Contains(f.Message, "3 requests per hour") {
 		t.Errorf("fault %v, retry after %s", f, f.RetryAfter)
 	}
@@ -137,7 +137,7 @@ func TestARefusalGivesTheOthersBack(t *testing.T) {
 		t.Fatal("refused")
 	}
 	for range 5 {
-		_, err := l.Admit(context.Background(), "", []*Subject{policy, key, workspace})
+		_, err := l.rates.Admit(context.Background(), "", []*Subject{policy, key, workspace})
 		if f := fault.From(err); !strings.Contains(f.Message, `workspace "w-label"`) {
 			t.Fatalf("the first in the documented order is the workspace: %v", err)
 		}
@@ -177,7 +177,7 @@ func admittedOf(l *Ledger, callers int, subjects ...*Subject) int64 {
 	var wg sync.WaitGroup
 	for range callers {
 		wg.Go(func() {
-			if _, err := l.Admit(context.Background(), "", subjects); err == nil {
+			if _, err := l.rates.Admit(context.Background(), "", subjects); err == nil {
 				n.Add(1)
 			}
 		})
@@ -196,7 +196,7 @@ func TestAClockAheadDoesNotFillAWindowTwice(t *testing.T) {
 			t.Errorf("request %d: admitted is not %t", i, want[i])
 		}
 	}
-	_, err := right.Admit(context.Background(), "", []*Subject{s})
+	_, err := right.rates.Admit(context.Background(), "", []*Subject{s})
 	if f := fault.From(err); f.RetryAfter != 5*time.Minute+30*time.Second {
 		t.Errorf("retry after %s", f.RetryAfter)
 	}
@@ -213,7 +213,7 @@ func TestTokenRatesReserveAndSettle(t *testing.T) {
 	l := New(newMemory(), h.now, Hooks{})
 	s := rated(Key, "k", RateLimit{Tokens, PerMinute, 1000})
 	take := func(bound int64) (*Admission, error) {
-		a, err := l.Admit(ctx, "", []*Subject{s})
+		a, err := l.rates.Admit(ctx, "", []*Subject{s})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -256,21 +256,21 @@ func TestTokensOfAnOldWindowStayThere(t *testing.T) {
 	h, ctx := clockAt("2026-11-20T14:00:59Z"), context.Background()
 	l := New(newMemory(), h.now, Hooks{})
 	s := rated(Key, "k", RateLimit{Tokens, PerMinute, 100}, RateLimit{Tokens, PerHour, 1000})
-	a, _ := l.Admit(ctx, "", []*Subject{s})
+	a, _ := l.rates.Admit(ctx, "", []*Subject{s})
 	if err := a.ReserveTokens(ctx, 100); err != nil {
 		t.Fatal(err)
 	}
 	h.add(time.Second)
-	b, _ := l.Admit(ctx, "", []*Subject{s})
+	b, _ := l.rates.Admit(ctx, "", []*Subject{s})
 	if err := b.ReserveTokens(ctx, 60); err != nil {
 		t.Fatal(err)
 	}
 	a.SettleTokens(ctx, 10) // the minute is over, the hour is not
-	c, _ := l.Admit(ctx, "", []*Subject{s})
+	c, _ := l.rates.Admit(ctx, "", []*Subject{s})
 	if err := c.ReserveTokens(ctx, 41); !fault.Is(err, fault.RateLimited) {
 		t.Errorf("60 + 41 of 100 in the minute: %v", err)
 	}
-	item, _, _ := l.rate.Get(ctx, s.derive().rate, true)
+	item, _, _ := l.rates.rate.Get(ctx, s.derive().rate, true)
 	if n := item.Int("rph_tokens_n"); n != 70 {
 		t.Errorf("the hour has %d tokens, want 10 + 60", n)
 	}
@@ -287,7 +287,7 @@ func TestAThrottledStoreAdmitsAndSaysSo(t *testing.T) {
 	}})
 	s := rated(Key, "k", RateLimit{Requests, PerMinute, 1})
 	for range 3 {
-		a, err := l.Admit(context.Background(), "", []*Subject{s})
+		a, err := l.rates.Admit(context.Background(), "", []*Subject{s})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -298,7 +298,7 @@ func TestAThrottledStoreAdmitsAndSaysSo(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	if _, err := l.Admit(ctx, "", []*Subject{s}); !fault.Is(err, fault.ServiceUnavailable) {
+	if _, err := l.rates.Admit(ctx, "", []*Subject{s}); !fault.Is(err, fault.ServiceUnavailable) {
 		t.Errorf("a caller that is gone: %v", err)
 	}
 }

@@ -47,26 +47,26 @@ type overdue struct {
 // request.
 func (l *Ledger) touched(ctx context.Context, key store.Key, after glance) {
 	if after.shards > 0 {
-		l.learn(key, after.shards)
+		l.rows.learn(key, after.shards)
 	}
-	if after.open > l.splitAbove {
-		l.failed(ctx, "split a budget", l.split(ctx, headOf(key)))
+	if after.open > l.rows.splitAbove {
+		l.base.failed(ctx, "split a budget", l.rows.split(ctx, headOf(key)))
 	}
 	if !after.overdue {
 		return
 	}
-	row, _, err := l.spend.Get(ctx, key, true)
+	row, _, err := l.rows.spend.Get(ctx, key, true)
 	if err == nil {
-		_, err = l.repair(ctx, key, row)
+		_, err = repair(l, ctx, key, row)
 	}
-	l.failed(ctx, "repair a budget", err)
+	l.base.failed(ctx, "repair a budget", err)
 }
 
 // repair settles the row's entries past due at their bound. It first marks them, after
 // which no other settle counts; then reports them; then moves their money. Whatever fails
 // in between is done again at the next touch.
-func (l *Ledger) repair(ctx context.Context, key store.Key, row store.Item) (settled int, err error) {
-	now := l.clock().Unix()
+func repair(l *Ledger, ctx context.Context, key store.Key, row store.Item) (settled int, err error) {
+	now := l.base.clock().Unix()
 	var due []overdue
 	for id, v := range row.Map(attrOpen) {
 		value, _ := v.([]byte)
@@ -86,7 +86,7 @@ func (l *Ledger) repair(ctx context.Context, key store.Key, row store.Item) (set
 	})
 	for len(due) > 0 {
 		n := min(len(due), repairBatch)
-		done, err := l.repairSome(ctx, key, row, due[:n], n == len(due))
+		done, err := repairSome(l, ctx, key, row, due[:n], n == len(due))
 		settled += done
 		if err != nil {
 			return settled, err
@@ -98,15 +98,15 @@ func (l *Ledger) repair(ctx context.Context, key store.Key, row store.Item) (set
 
 // repairSome repairs a batch of entries. latest says that it is the batch of those that became due
 // last, whose writers may still want to know what became of them.
-func (l *Ledger) repairSome(ctx context.Context, key store.Key, row store.Item, due []overdue, latest bool) (int, error) {
-	err := l.mark(ctx, key, due)
+func repairSome(l *Ledger, ctx context.Context, key store.Key, row store.Item, due []overdue, latest bool) (int, error) {
+	err := mark(l, ctx, key, due)
 	if _, changed := store.AsCondition(err); changed {
 		if len(due) == 1 {
 			return 0, nil // settled, raised or repaired by another meanwhile
 		}
 		total := 0
 		for i := range due {
-			n, err := l.repairSome(ctx, key, row, due[i:i+1], latest)
+			n, err := repairSome(l, ctx, key, row, due[i:i+1], latest)
 			total += n
 			if err != nil {
 				return total, err
@@ -118,7 +118,7 @@ func (l *Ledger) repairSome(ctx context.Context, key store.Key, row store.Item, 
 		return 0, err
 	}
 	for _, o := range due {
-		if err := l.report(ctx, row, o); err != nil {
+		if err := report(l, ctx, row, o); err != nil {
 			return 0, err
 		}
 	}
@@ -129,7 +129,7 @@ func (l *Ledger) repairSome(ctx context.Context, key store.Key, row store.Item, 
 		u.If = append(u.If, store.IfEqual(path, o.value))
 	}
 	if latest {
-		leaveTraces(&u, row, due, l.clock())
+		leaveTraces(&u, row, due, l.base.clock())
 	}
 	var total amounts
 	for _, o := range due {
@@ -144,19 +144,19 @@ func (l *Ledger) repairSome(ctx context.Context, key store.Key, row store.Item, 
 	u.Look = w.look
 	w.u = u
 	w.settle(&l.alarms, total)
-	after, _, err := w.write(ctx, l.spend, l.clock())
+	after, _, err := w.write(ctx, l.rows.spend, l.base.clock())
 	if _, changed := store.AsCondition(err); changed {
 		return 0, nil // another repair was faster
 	}
 	if err != nil {
 		return 0, err
 	}
-	l.alerts(ctx, key, after)
+	l.alarms.alerts(ctx, key, after)
 	return len(due), nil
 }
 
 // mark flags entries as being repaired, those that are not yet.
-func (l *Ledger) mark(ctx context.Context, key store.Key, due []overdue) error {
+func mark(l *Ledger, ctx context.Context, key store.Key, due []overdue) error {
 	u := store.Update{Key: key}
 	marked := make([][]byte, len(due))
 	for i := range due {
@@ -173,7 +173,7 @@ func (l *Ledger) mark(ctx context.Context, key store.Key, due []overdue) error {
 		u.If = append(u.If, store.IfEqual(path, o.value))
 	}
 	if len(u.Set) > 0 {
-		if _, _, err := l.spend.Update(ctx, u); err != nil {
+		if _, _, err := l.rows.spend.Update(ctx, u); err != nil {
 			return err
 		}
 	}
@@ -183,13 +183,13 @@ func (l *Ledger) mark(ctx context.Context, key store.Key, due []overdue) error {
 	return nil
 }
 
-func (l *Ledger) report(ctx context.Context, row store.Item, o overdue) error {
-	if l.hooks.Unconfirmed == nil {
+func report(l *Ledger, ctx context.Context, row store.Item, o overdue) error {
+	if l.base.hooks.Unconfirmed == nil {
 		return nil
 	}
 	e := &o.entry
 	whole := e.whole()
-	return l.hooks.Unconfirmed(ctx, Unconfirmed{
+	return l.base.hooks.Unconfirmed(ctx, Unconfirmed{
 		RequestID: e.request, Entry: o.id, Turn: e.turn, booked: e.amounts,
 		Scope: store.Scope{Org: row.String("org"), Workspace: row.String("workspace")},
 		Kind:  row.String("kind"), ID: row.String("id"), Bucket: row.String("bucket"),
@@ -232,7 +232,7 @@ func (l *Ledger) RepairAll(ctx context.Context) (done Repaired, err error) {
 	for i := range uint32(listParts) {
 		q := store.Query{Partition: listPartition(i)}
 		for {
-			page, qerr := l.spend.Query(ctx, q)
+			page, qerr := l.rows.spend.Query(ctx, q)
 			if qerr != nil {
 				return done, errors.Join(err, qerr)
 			}
@@ -241,7 +241,7 @@ func (l *Ledger) RepairAll(ctx context.Context) (done Repaired, err error) {
 					return done, errors.Join(err, ctx.Err())
 				}
 				head := store.RawKey(row.Item.String("head_pk"), row.Item.String("head_sk"))
-				if herr := l.repairHead(ctx, head, &done); herr != nil && err == nil {
+				if herr := repairHead(l, ctx, head, &done); herr != nil && err == nil {
 					err = herr
 				}
 			}
@@ -254,26 +254,26 @@ func (l *Ledger) RepairAll(ctx context.Context) (done Repaired, err error) {
 	return done, err
 }
 
-func (l *Ledger) repairHead(ctx context.Context, head store.Key, done *Repaired) error {
-	v, err := l.view(ctx, head)
+func repairHead(l *Ledger, ctx context.Context, head store.Key, done *Repaired) error {
+	v, err := l.rows.view(ctx, head)
 	if err != nil || v == nil {
 		return err
 	}
 	done.Heads++
 	open := 0
 	for i, row := range v.rows {
-		n, err := l.repair(ctx, v.keys[i], row)
+		n, err := repair(l, ctx, v.keys[i], row)
 		done.Settled += n
 		if err != nil {
 			return err
 		}
 		open += len(row.Map(attrOpen)) - n
 	}
-	if l.hooks.Alert != nil && len(v.rows) > 1 { // settles of shards look only now and then
-		l.check(ctx, head, v.rows[0], v.spent(), v.asks())
+	if l.base.hooks.Alert != nil && len(v.rows) > 1 { // settles of shards look only now and then
+		l.alarms.check(ctx, head, v.rows[0], v.spent(), v.asks())
 	}
-	if shards := v.rows[0].Int(attrShards.Attr); shards > 1 && open <= l.splitAbove/4 {
-		_, _, err := l.spend.Update(ctx, store.Update{
+	if shards := v.rows[0].Int(attrShards.Attr); shards > 1 && open <= l.rows.splitAbove/4 {
+		_, _, err := l.rows.spend.Update(ctx, store.Update{
 			Key: head,
 			Set: []store.Assign{{Path: attrShards, Value: int64(1)}},
 			If:  []store.Cond{store.IfEqual(attrShards, shards)},
@@ -284,11 +284,11 @@ func (l *Ledger) repairHead(ctx context.Context, head store.Key, done *Repaired)
 		if err != nil {
 			return err
 		}
-		l.shards.set(head, 1)
+		l.rows.shards.set(head, 1)
 		done.Shrunk++
 	}
 	if v.rows[0].Int(attrRows.Attr) > v.rows[0].Int(attrShards.Attr) || done.Shrunk > 0 {
-		return l.drain(ctx, head, rowPlan(v.rows[0]))
+		return l.rows.drain(ctx, head, rowPlan(v.rows[0]))
 	}
 	return nil
 }

@@ -114,7 +114,7 @@ func (l *Ledger) reservation(requestID string, subjects []*Subject) *Reservation
 		return nil
 	}
 	r := &Reservation{l: l, request: requestID}
-	now := l.clock()
+	now := l.base.clock()
 	r.parts = r.few[:0]
 	for i, s := range inOrder(subjects, func(s *Subject) bool { s.at(now); return s.derive().plan.any }) {
 		p := &part{}
@@ -172,12 +172,12 @@ func (r *Reservation) Entries() []usage.Settle {
 // each runs f for all parts concurrently; the first error in order counts.
 func (r *Reservation) each(f func(*part) error) error {
 	errs := append(r.errs[:0], make([]error, len(r.parts))...)
-	if r.l.turns {
+	if r.l.base.turns {
 		for i, p := range r.parts {
 			errs[i] = f(p)
 		}
 	} else {
-		r.l.each(len(r.parts), func(i int) { errs[i] = f(r.parts[i]) })
+		r.l.base.each(len(r.parts), func(i int) { errs[i] = f(r.parts[i]) })
 	}
 	var refused *fault.Fault
 	for _, err := range errs { // a refusal says more than a store that failed
@@ -244,11 +244,11 @@ func (p *part) rest(final amounts) amounts {
 // open writes an entry with what the bound takes. A forced entry takes it without asking for
 // room, since the bound is money that was already spent; available may become negative.
 func (l *Ledger) open(ctx context.Context, p *part, request string, b Bound, force bool) error {
-	if err := l.giveBack(ctx, p); err != nil {
+	if err := giveBack(l, ctx, p); err != nil {
 		return err
 	}
 	head := p.subject.derive().head
-	p.key = l.rowFor(head)
+	p.key = l.rows.rowFor(head)
 	var left *amounts // available at the last look
 	var seen store.Item
 	for range attempts {
@@ -261,38 +261,38 @@ func (l *Ledger) open(ctx context.Context, p *part, request string, b Bound, for
 		if left != nil {
 			if short := lacks(*left, need); short >= 0 && (!b.Assumed || !shrink(&want, &need, *left)) {
 				if p.subject.audits(short, &b) {
-					l.noteRefusal(ctx, p, seen, short, need[short])
+					l.alarms.noteRefusal(ctx, p, seen, short, need[short])
 					p.waived[short] = true
 					continue
 				}
-				l.noteRefusal(ctx, p, seen, short, need[short])
+				l.alarms.noteRefusal(ctx, p, seen, short, need[short])
 				if b.Assumed { // anything would have been enough
-					return l.refusal(ctx, p, short, left[short], need[short], 1)
+					return refusal(l, ctx, p, short, left[short], need[short], 1)
 				}
-				return l.refusal(ctx, p, short, left[short], need[short], need[short])
+				return refusal(l, ctx, p, short, left[short], need[short], need[short])
 			}
 		}
-		now := l.clock()
+		now := l.base.clock()
 		e := entry{slots: p.plan.on(), due: dueAt(now), amounts: want, beyond: p.beyond(b, want), turn: p.turn, request: request}
 		id, value := newEntryID(), e.encode()
 		w := newWriting(p.key)
 		w.of(p)
 		openUpdate(&w.u, p, id, value, want, need, b.Assumed, now)
-		after, _, err := w.write(ctx, l.spend, now)
+		after, _, err := w.write(ctx, l.rows.spend, now)
 		if err == nil {
 			p.id, p.value, p.entry, p.turn = id, value, e, p.turn+1
 			l.touched(ctx, p.key, after)
-			l.failed(ctx, "balance the rows of a budget", l.level(ctx, p.key, after))
+			l.base.failed(ctx, "balance the rows of a budget", l.rows.level(ctx, p.key, after))
 			return nil
 		}
 		failed, ok := store.AsCondition(err)
 		if !ok {
 			p.turn++
-			l.undo(ctx, p, doubtful{p.key, id, value, e, force}, err)
+			undo(l, ctx, p, doubtful{p.key, id, value, e, force}, err)
 			return err
 		}
 		seen = failed.Current
-		known, err := l.resolve(ctx, p, seen, need)
+		known, err := resolve(l, ctx, p, seen, need)
 		if err != nil {
 			return err
 		}
@@ -325,23 +325,23 @@ func openUpdate(u *store.Update, p *part, id string, value []byte, want, need am
 
 // resolve does what a failed condition calls for: it makes the row, brings it to the plan
 // and the period, or moves money to it. left is what is available to the part.
-func (l *Ledger) resolve(ctx context.Context, p *part, row store.Item, need amounts) (left amounts, err error) {
+func resolve(l *Ledger, ctx context.Context, p *part, row store.Item, need amounts) (left amounts, err error) {
 	head := p.subject.derive().head
 	if row == nil {
 		left = need // as far as is known
 		if p.key != head {
-			l.shards.set(head, 1)
+			l.rows.shards.set(head, 1)
 			p.key = head
 			return left, nil
 		}
-		return left, l.create(ctx, p.subject, p.plan)
+		return left, create(l, ctx, p.subject, p.plan)
 	}
 	if p.key != head {
-		if _, err := l.headRow(ctx, p); err != nil {
+		if _, err := headRow(l, ctx, p); err != nil {
 			return left, err
 		}
 	}
-	row, p.plan, err = l.bring(ctx, p.key, row, p.plan)
+	row, p.plan, err = l.rows.bring(ctx, p.key, row, p.plan)
 	if errors.Is(err, errGone) {
 		return need, nil
 	}
@@ -354,37 +354,37 @@ func (l *Ledger) resolve(ctx context.Context, p *part, row store.Item, need amou
 		if row.Int(attrRows.Attr) <= 1 {
 			return left, nil
 		}
-		l.learn(head, row.Int(attrShards.Attr))
-		l.drainOverdrawn(ctx, head, row, p.plan)
+		l.rows.learn(head, row.Int(attrShards.Attr))
+		l.rows.drainOverdrawn(ctx, head, row, p.plan)
 	}
 	if lacks(left, need) < 0 {
 		return left, nil
 	}
-	return l.gather(ctx, p, need)
+	return l.rows.gather(ctx, p, need)
 }
 
 // headRow reads the head and brings it to the part's plan.
-func (l *Ledger) headRow(ctx context.Context, p *part) (store.Item, error) {
+func headRow(l *Ledger, ctx context.Context, p *part) (store.Item, error) {
 	head := p.subject.derive().head
-	it, ok, err := l.spend.Get(ctx, head, true)
+	it, ok, err := l.rows.spend.Get(ctx, head, true)
 	if err != nil || !ok {
 		return nil, err
 	}
-	it, p.plan, err = l.bring(ctx, head, it, p.plan)
+	it, p.plan, err = l.rows.bring(ctx, head, it, p.plan)
 	if errors.Is(err, errGone) {
 		return nil, nil
 	}
 	if err == nil {
-		l.learn(head, it.Int(attrShards.Attr))
-		l.drainOverdrawn(ctx, head, it, p.plan)
+		l.rows.learn(head, it.Int(attrShards.Attr))
+		l.rows.drainOverdrawn(ctx, head, it, p.plan)
 	}
 	return it, err
 }
 
 // create makes the head and its line in the list that RepairAll walks.
-func (l *Ledger) create(ctx context.Context, s *Subject, p *plan) error {
-	row := newRow(s.derive().head, p, s.owner(), l.clock())
-	err := l.store.Transact(ctx,
+func create(l *Ledger, ctx context.Context, s *Subject, p *plan) error {
+	row := newRow(s.derive().head, p, s.owner(), l.base.clock())
+	err := l.base.store.Transact(ctx,
 		store.Action{Table: store.Spend, Put: &store.Put{Row: row, If: []store.Cond{store.IfAbsent()}}},
 		store.Action{Table: store.Spend, Put: &store.Put{Row: listing(row.Key)}},
 	)
@@ -395,10 +395,10 @@ func (l *Ledger) create(ctx context.Context, s *Subject, p *plan) error {
 }
 
 // refusal names what was asked for, need, and the least that would have been enough.
-func (l *Ledger) refusal(ctx context.Context, p *part, i int, left, need, least int64) error {
+func refusal(l *Ledger, ctx context.Context, p *part, i int, left, need, least int64) error {
 	m, s := slotMeasure[i], &p.plan.slots[i]
 	until := ""
-	if t, ok := s.schedule.Next(l.clock()); ok {
+	if t, ok := s.schedule.Next(l.base.clock()); ok {
 		until = "; it starts again at " + t.Format(time.RFC3339)
 	}
 	text := fmt.Sprintf("The %s budget of %s is exhausted: limit %s", m, p.subject.name(), m.words(s.limit))

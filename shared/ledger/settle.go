@@ -32,7 +32,7 @@ func settleParts(ctx context.Context, r *Reservation, final amounts) error {
 		if p.done {
 			return nil
 		}
-		if err := r.l.giveBack(ctx, p); err != nil {
+		if err := giveBack(r.l, ctx, p); err != nil {
 			return err
 		}
 		rest := p.rest(p.plan.mask(final))
@@ -67,7 +67,7 @@ func (l *Ledger) SettleEntry(ctx context.Context, s usage.Settle) error {
 	if err != nil {
 		return err
 	}
-	value, err := l.openEntry(ctx, key, id)
+	value, err := openEntry(l, ctx, key, id)
 	if err != nil {
 		return closed(err)
 	}
@@ -82,15 +82,15 @@ func (l *Ledger) SettleEntry(ctx context.Context, s usage.Settle) error {
 
 // openEntry returns an entry of a row; nil if it is not open. A row in memory is not
 // returned as a whole, because it would have to be copied before its next change.
-func (l *Ledger) openEntry(ctx context.Context, key store.Key, id string) (value []byte, err error) {
-	if m, ok := l.spend.(interface {
+func openEntry(l *Ledger, ctx context.Context, key store.Key, id string) (value []byte, err error) {
+	if m, ok := l.rows.spend.(interface {
 		Peek(store.Key, store.Path) ([]byte, bool)
 	}); ok {
 		if value, known := m.Peek(key, store.In(attrOpen, id)); known {
 			return value, nil
 		}
 	}
-	it, _, err := l.spend.Get(ctx, key, true)
+	it, _, err := l.rows.spend.Get(ctx, key, true)
 	value, _ = it.Map(attrOpen)[id].([]byte)
 	return value, err
 }
@@ -124,10 +124,10 @@ func (l *Ledger) close(ctx context.Context, p *part, key store.Key, id string, v
 		}
 		w.settle(&l.alarms, actual)
 		closeUpdate(&w.u, id, value, &e, actual)
-		after, _, err := w.write(ctx, l.spend, l.clock())
+		after, _, err := w.write(ctx, l.rows.spend, l.base.clock())
 		if err == nil {
-			l.alerts(ctx, key, after)
-			l.failed(ctx, "balance the rows of a budget", l.level(ctx, key, after))
+			l.alarms.alerts(ctx, key, after)
+			l.base.failed(ctx, "balance the rows of a budget", l.rows.level(ctx, key, after))
 			return entryClosed, nil
 		}
 		failed, ok := store.AsCondition(err)

@@ -23,7 +23,7 @@ func TestAHeadWithManyOpenEntriesSplits(t *testing.T) {
 			Alert:  func(context.Context, Alert) error { alerts.Add(1); return nil },
 			Failed: func(_ context.Context, what string, err error) { t.Error(what, err) },
 		})
-		l.splitAbove = 16
+		l.rows.splitAbove = 16
 		limit := UsageLimit{Type: Cost, CreditLimit: dollar, AlertThreshold: dollar / 2}
 		s := budgeted(Key, "k", limit)
 		var open []*Reservation
@@ -34,7 +34,7 @@ func TestAHeadWithManyOpenEntriesSplits(t *testing.T) {
 			}
 			open = append(open, r)
 		}
-		v, err := l.view(ctx, s.derive().head)
+		v, err := l.rows.view(ctx, s.derive().head)
 		if err != nil || len(v.rows) < firstShards {
 			t.Fatalf("%d rows, %v", len(v.rows), err)
 		}
@@ -87,7 +87,7 @@ func TestAHeadWithManyOpenEntriesSplits(t *testing.T) {
 		if err != nil || done.Shrunk != 1 || done.Heads != 1 {
 			t.Errorf("%+v, %v", done, err)
 		}
-		it, _, _ := l.spend.Get(ctx, s.derive().head, true)
+		it, _, _ := l.rows.spend.Get(ctx, s.derive().head, true)
 		if it.Int("shards") != 1 || it.Int("cost_available") < 0.1*dollar {
 			t.Errorf("head after the pass: %d shards, %d available", it.Int("shards"), it.Int("cost_available"))
 		}
@@ -106,7 +106,7 @@ func TestAHeadWithManyOpenEntriesSplits(t *testing.T) {
 		if err := l.Clear(ctx, low); err != nil {
 			t.Fatal(err)
 		}
-		if page, err := l.spend.Query(ctx, store.Query{Partition: s.derive().head.Partition()}); err != nil || len(page.Rows) != 0 {
+		if page, err := l.rows.spend.Query(ctx, store.Query{Partition: s.derive().head.Partition()}); err != nil || len(page.Rows) != 0 {
 			t.Errorf("%d rows are left, %v", len(page.Rows), err)
 		}
 	})
@@ -120,7 +120,7 @@ func TestParallelCallsOnAHeadThatSplits(t *testing.T) {
 		callers := crowd(st, 300)
 		fit := callers * 5 / 6
 		for _, l := range processes {
-			l.splitAbove = crowd(st, SplitAbove)
+			l.rows.splitAbove = crowd(st, SplitAbove)
 		}
 		s := budgeted(Workspace, "w", dollars(float64(fit)/1000))
 		var gate, all sync.WaitGroup
@@ -149,7 +149,7 @@ func TestParallelCallsOnAHeadThatSplits(t *testing.T) {
 		if taken.Load() != int64(fit) || b.Usage != b.Limit.CreditLimit || b.Reserved != 0 || b.Status != Exhausted {
 			t.Errorf("%d taken of %d, %+v", taken.Load(), fit, b)
 		}
-		v, err := processes[0].view(ctx, s.derive().head)
+		v, err := processes[0].rows.view(ctx, s.derive().head)
 		if err != nil || len(v.rows) < firstShards {
 			t.Errorf("%d rows, %v", len(v.rows), err)
 		}
@@ -161,7 +161,7 @@ func TestShardsTogetherAreOneBudget(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := newMemory()
 		l := New(m, time.Now, Hooks{})
-		l.splitAbove = rapid.IntRange(1, 8).Draw(t, "split above")
+		l.rows.splitAbove = rapid.IntRange(1, 8).Draw(t, "split above")
 		limit := rapid.Int64Range(1, 2000).Draw(t, "limit")
 		s := &Subject{Scope: tenant, Kind: Key, ID: "k", Budgets: []UsageLimit{{Type: Tokens, CreditLimit: limit}}}
 		random := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 0))

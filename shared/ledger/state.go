@@ -79,8 +79,8 @@ func (l *Ledger) State(ctx context.Context, s *Subject) ([]BudgetState, error) {
 	if len(s.Budgets) == 0 {
 		return nil, nil
 	}
-	s.at(l.clock())
-	v, err := l.view(ctx, s.derive().head)
+	s.at(l.base.clock())
+	v, err := l.rows.view(ctx, s.derive().head)
 	if err != nil {
 		return nil, closed(err)
 	}
@@ -91,11 +91,11 @@ func (l *Ledger) State(ctx context.Context, s *Subject) ([]BudgetState, error) {
 func (l *Ledger) States(ctx context.Context, subjects []*Subject) ([][]BudgetState, error) {
 	keys := make([]store.Key, 0, len(subjects))
 	for _, s := range subjects {
-		if s.at(l.clock()); len(s.Budgets) > 0 {
+		if s.at(l.base.clock()); len(s.Budgets) > 0 {
 			keys = append(keys, s.derive().head)
 		}
 	}
-	rows, err := l.spend.GetMany(ctx, keys)
+	rows, err := l.rows.spend.GetMany(ctx, keys)
 	if err != nil {
 		return nil, closed(err)
 	}
@@ -124,20 +124,20 @@ func (l *Ledger) state(ctx context.Context, s *Subject, v *view) ([]BudgetState,
 	if v != nil {
 		settled := 0
 		for i, row := range v.rows {
-			n, err := l.repair(ctx, v.keys[i], row)
+			n, err := repair(l, ctx, v.keys[i], row)
 			settled += n
-			l.failed(ctx, "repair a budget", err)
+			l.base.failed(ctx, "repair a budget", err)
 		}
 		if settled > 0 {
 			var err error
-			if v, err = l.view(ctx, s.derive().head); err != nil {
+			if v, err = l.rows.view(ctx, s.derive().head); err != nil {
 				return nil, closed(err)
 			}
 		}
 	}
 	out := make([]BudgetState, 0, len(s.Budgets))
 	for _, u := range s.Budgets {
-		out = append(out, v.state(s.derive().plan, u, l.clock()))
+		out = append(out, v.state(s.derive().plan, u, l.base.clock()))
 	}
 	return out, nil
 }
@@ -192,7 +192,7 @@ type Bucket struct {
 func (l *Ledger) Buckets(ctx context.Context, policy *Subject, after string, limit int) (list []Bucket, next string, err error) {
 	q := store.Query{Partition: policy.derive().head.Partition(), After: after, Limit: limit}
 	for {
-		page, err := l.spend.Query(ctx, q)
+		page, err := l.rows.spend.Query(ctx, q)
 		if err != nil {
 			return nil, "", closed(err)
 		}
@@ -227,11 +227,11 @@ func (l *Ledger) Buckets(ctx context.Context, policy *Subject, after string, lim
 // for correctness, because the next touch does the same; it makes a raised limit
 // count before the next request. A subject never used stays without a row.
 func (l *Ledger) Apply(ctx context.Context, s *Subject) error {
-	v, err := l.view(ctx, s.derive().head)
+	v, err := l.rows.view(ctx, s.derive().head)
 	if err == nil && v != nil {
 		var p *plan
-		if p, err = l.bringAll(ctx, v, s.derive().plan); err == nil {
-			l.drainOverdrawn(ctx, v.keys[0], v.rows[0], p)
+		if p, err = l.rows.bringAll(ctx, v, s.derive().plan); err == nil {
+			l.rows.drainOverdrawn(ctx, v.keys[0], v.rows[0], p)
 		}
 	}
 	if err != nil {
@@ -245,7 +245,7 @@ func (l *Ledger) Apply(ctx context.Context, s *Subject) error {
 // settled. For a key, provider, integration or workspace prefer
 // UsageLimit.ResetUsage, which is part of the change of the resource.
 func (l *Ledger) Reset(ctx context.Context, s *Subject) error {
-	v, err := l.view(ctx, s.derive().head)
+	v, err := l.rows.view(ctx, s.derive().head)
 	if err != nil || v == nil {
 		if err != nil {
 			err = closed(err)
@@ -253,17 +253,17 @@ func (l *Ledger) Reset(ctx context.Context, s *Subject) error {
 		return err
 	}
 	for i, key := range v.keys {
-		if err := l.resetRow(ctx, key, v.rows[i], s.derive().plan); err != nil {
+		if err := resetRow(l, ctx, key, v.rows[i], s.derive().plan); err != nil {
 			return closed(err)
 		}
 	}
 	return nil
 }
 
-func (l *Ledger) resetRow(ctx context.Context, key store.Key, row store.Item, p *plan) error {
+func resetRow(l *Ledger, ctx context.Context, key store.Key, row store.Item, p *plan) error {
 	for range attempts {
 		var err error
-		if row, p, err = l.bring(ctx, key, row, p); err != nil {
+		if row, p, err = l.rows.bring(ctx, key, row, p); err != nil {
 			return err
 		}
 		e := evolution{update: store.Update{Key: key, If: []store.Cond{store.IfEqual(attrPlan, p.text)}}}
@@ -274,7 +274,7 @@ func (l *Ledger) resetRow(ctx context.Context, key store.Key, row store.Item, p 
 			a, spent := &slotAttr[i], row.Int(slotAttr[i].spent.Attr)
 			e.add(a.available, spent)
 			e.add(a.spent, -spent)
-			e.set(a.last, l.clock().UnixMilli())
+			e.set(a.last, l.base.clock().UnixMilli())
 			e.set(a.asked, int64(0))
 			e.set(a.refused, int64(0))
 			e.update.If = append(e.update.If, store.IfEqual(a.spent, spent))
@@ -285,7 +285,7 @@ func (l *Ledger) resetRow(ctx context.Context, key store.Key, row store.Item, p 
 		if len(e.update.Set) == 0 {
 			return nil
 		}
-		_, _, err = l.spend.Update(ctx, e.update)
+		_, _, err = l.rows.spend.Update(ctx, e.update)
 		failed, ok := store.AsCondition(err)
 		if !ok {
 			return err
@@ -301,30 +301,30 @@ func (l *Ledger) resetRow(ctx context.Context, key store.Key, row store.Item, p 
 // Requests that are under way settle to nothing.
 func (l *Ledger) Clear(ctx context.Context, s *Subject) error {
 	c := s.derive()
-	v, err := l.view(ctx, c.head)
+	v, err := l.rows.view(ctx, c.head)
 	if err != nil {
 		return closed(err)
 	}
 	if v != nil {
 		for i := len(v.keys) - 1; i >= 0; i-- { // the head last: it tells of the others
-			if err := l.spend.Delete(ctx, v.keys[i]); err != nil {
+			if err := l.rows.spend.Delete(ctx, v.keys[i]); err != nil {
 				return closed(err)
 			}
 		}
 	}
-	if err := l.spend.Delete(ctx, listing(c.head).Key); err != nil {
+	if err := l.rows.spend.Delete(ctx, listing(c.head).Key); err != nil {
 		return closed(err)
 	}
-	if err := l.rate.Delete(ctx, c.rate); err != nil {
+	if err := l.rates.rate.Delete(ctx, c.rate); err != nil {
 		return closed(err)
 	}
-	l.shards.set(c.head, 1)
+	l.rows.shards.set(c.head, 1)
 	return nil
 }
 
 // Counts reports whether a subject has counters: whether something was spent on it.
 func (l *Ledger) Counts(ctx context.Context, s *Subject) (bool, error) {
-	v, err := l.view(ctx, s.derive().head)
+	v, err := l.rows.view(ctx, s.derive().head)
 	if err != nil {
 		return false, closed(err)
 	}

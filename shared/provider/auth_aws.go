@@ -28,20 +28,20 @@ const maxSignedBody = 20 << 20
 
 // authorizeAWS sends a bearer key, or signs the request with AWS Signature Version 4. A
 // signature in the caller's request is for another host and is removed.
-func (t awsAccess) authorizeAWS(ctx context.Context, req *http.Request, body []byte) error {
+func authorizeAWS(t *Target, ctx context.Context, req *http.Request, body []byte) error {
 	for _, name := range []string{"X-Amz-Date", "X-Amz-Security-Token", "X-Amz-Content-Sha256", "X-Amz-Signature"} {
 		req.Header.Del(name)
 	}
-	mode := t.awsMode()
+	mode := awsMode(t)
 	if mode == awsAPIKey {
-		return headers(t).keyHeader(req.Header, "Authorization", "Bearer ")
+		return keyHeader(t, req.Header, "Authorization", "Bearer ")
 	}
 	req.Header.Del("Authorization")
-	region, err := t.awsRegion()
+	region, err := awsRegion(t)
 	if err != nil {
 		return err
 	}
-	cred, err := t.awsCredentials(ctx, mode, region)
+	cred, err := awsCredentials(t, ctx, mode, region)
 	if err != nil {
 		return err
 	}
@@ -52,11 +52,11 @@ func (t awsAccess) authorizeAWS(ctx context.Context, req *http.Request, body []b
 	if t.Signer != nil {
 		now = t.Signer.Now()
 	}
-	return signAWS(ctx, req, body, cred, t.awsService(), region, now)
+	return signAWS(ctx, req, body, cred, awsService(t), region, now)
 }
 
 // awsMode is the target's aws_auth_type. If there is only a key, it is sent as it is.
-func (t awsAccess) awsMode() string {
+func awsMode(t *Target) string {
 	mode := t.Field("aws_auth_type")
 	switch {
 	case mode != "":
@@ -68,7 +68,7 @@ func (t awsAccess) awsMode() string {
 }
 
 // awsService is the service name in signatures.
-func (t awsAccess) awsService() string {
+func awsService(t *Target) string {
 	if own := t.Field("aws_service"); own != "" && hostLabel(own, false) {
 		return own
 	}
@@ -76,7 +76,7 @@ func (t awsAccess) awsService() string {
 }
 
 // awsRegion is the region that requests go to and are signed for.
-func (t awsAccess) awsRegion() (string, error) {
+func awsRegion(t *Target) (string, error) {
 	region := t.Field("aws_region")
 	switch {
 	case region == "":

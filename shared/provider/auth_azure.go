@@ -18,19 +18,19 @@ const (
 
 // authorizeAzure sends, in this order of preference, a ready-made Entra token, the token of
 // the target's azure_auth_mode, or the key in the form that the service wants.
-func (t azureAccess) authorizeAzure(ctx context.Context, req *http.Request) error {
+func authorizeAzure(t *Target, ctx context.Context, req *http.Request) error {
 	token := t.Field("azure_ad_token")
 	if token != "" && !printable(token) {
 		return fault.Invalid("azure_ad_token", "azure_ad_token must not contain spaces or control characters")
 	}
 	if mode := t.Field("azure_auth_mode"); token == "" && mode != "" && mode != azureKey {
 		var err error
-		if token, err = t.azureToken(ctx, mode); err != nil {
+		if token, err = azureToken(t, ctx, mode); err != nil {
 			return err
 		}
 	}
 	if t.anthropicDeployment() && req.Header.Get("anthropic-version") == "" {
-		version, _ := headers(t).headerValue("{anthropic_version|2023-06-01}")
+		version, _ := headerValue(t, "{anthropic_version|2023-06-01}")
 		req.Header.Set("anthropic-version", version)
 	}
 	switch {
@@ -38,7 +38,7 @@ func (t azureAccess) authorizeAzure(ctx context.Context, req *http.Request) erro
 		req.Header.Set("Authorization", "Bearer "+token)
 		return nil
 	case t.anthropicDeployment():
-		return headers(t).keyHeader(req.Header, "x-api-key", "")
+		return keyHeader(t, req.Header, "x-api-key", "")
 	}
-	return headers(t).keyHeader(req.Header, t.Provider.Auth.Name, t.Provider.Auth.Prefix)
+	return keyHeader(t, req.Header, t.Provider.Auth.Name, t.Provider.Auth.Prefix)
 }

@@ -59,9 +59,9 @@ func azureTarget(t *testing.T, signer Signer, fields map[string]string) *Target 
 	return &Target{Provider: p, Signer: signer, Credential: Credential{Fields: fields}}
 }
 
-func authorized(target *Target) (http.Header, error) {
+func authorized(t *Target) (http.Header, error) {
 	req := httptest.NewRequest("POST", "https://res.openai.azure.com/openai/v1/chat/completions", nil)
-	err := target.Authorize(context.Background(), req, []byte("{}"))
+	err := t.Authorize(context.Background(), req, []byte("{}"))
 	return req.Header, err
 }
 

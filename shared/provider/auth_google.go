@@ -36,23 +36,23 @@ const (
 
 // authorizeGoogle sends an access token: the key, if it is one, or the token that Google
 // gives for a service account.
-func (t googleAccess) authorizeGoogle(ctx context.Context, req *http.Request) error {
+func authorizeGoogle(t *Target, ctx context.Context, req *http.Request) error {
 	req.Header.Del("X-Goog-Api-Key") // if the caller sent one, it would count beside the token
-	switch mode := t.googleMode(); mode {
+	switch mode := googleMode(t); mode {
 	case googleBasic:
 		if t.Credential.Key == "" {
 			return fault.New(fault.InvalidRequest, "api_key", "vertex-ai needs an OAuth access token as api_key, or a service account in vertex_service_account_json")
 		}
-		return headers(t).keyHeader(req.Header, "Authorization", "Bearer ")
+		return keyHeader(t, req.Header, "Authorization", "Bearer ")
 	case googleServiceAccount:
-		token, err := t.serviceAccountToken(ctx)
+		token, err := serviceAccountToken(t, ctx)
 		if err != nil {
 			return err
 		}
 		req.Header.Set("Authorization", "Bearer "+token)
 		return nil
 	case googleWorkload:
-		token, err := t.googleWorkloadToken(ctx)
+		token, err := googleWorkloadToken(t, ctx)
 		if err != nil {
 			return err
 		}
@@ -64,7 +64,7 @@ func (t googleAccess) authorizeGoogle(ctx context.Context, req *http.Request) er
 }
 
 // googleMode is the target's vertex_auth_type. If a service account is given, it is used.
-func (t googleAccess) googleMode() string {
+func googleMode(t *Target) string {
 	if mode := t.Field("vertex_auth_type"); mode != "" {
 		return mode
 	}
@@ -128,7 +128,7 @@ func rsaKey(text string) (*rsa.PrivateKey, bool) {
 // serviceAccountToken exchanges a signed assertion for an access token (RFC 7523), which is
 // kept until shortly before it expires. The token endpoint is the one in the key file; the
 // egress policy decides which endpoints are allowed.
-func (t googleAccess) serviceAccountToken(ctx context.Context) (string, error) {
+func serviceAccountToken(t *Target, ctx context.Context) (string, error) {
 	signer, err := t.signer()
 	if err != nil {
 		return "", err

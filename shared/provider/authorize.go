@@ -14,27 +14,27 @@ import (
 // the caller sent under the same names. body is what will be sent; schemes that sign a
 // request read it.
 func (t *Target) Authorize(ctx context.Context, req *http.Request, body []byte) error {
-	if err := (headers{t}).ownHeaders(req.Header); err != nil {
+	if err := ownHeaders((t), req.Header); err != nil {
 		return err
 	}
-	headers{t}.messagesVersion(req)
+	messagesVersion(t, req)
 	switch auth := t.Provider.Auth; auth.Scheme {
 	case HeaderAuth:
-		return headers{t}.keyHeader(req.Header, auth.Name, auth.Prefix)
+		return keyHeader(t, req.Header, auth.Name, auth.Prefix)
 	case QueryAuth:
 		if t.Credential.Key == "" {
-			return headers{t}.missingKey()
+			return missingKey(t)
 		}
 		u := *req.URL // the URL may be shared between requests
 		u.RawQuery = strings.TrimPrefix(u.RawQuery+"&"+auth.Name+"="+url.QueryEscape(t.Credential.Key), "&")
 		req.URL = &u
 		return nil
 	case AzureAuth:
-		return azureAccess{t}.authorizeAzure(ctx, req)
+		return authorizeAzure(t, ctx, req)
 	case SigV4Auth:
-		return awsAccess{t}.authorizeAWS(ctx, req, body)
+		return authorizeAWS(t, ctx, req, body)
 	case GoogleOAuth:
-		return googleAccess{t}.authorizeGoogle(ctx, req)
+		return authorizeGoogle(t, ctx, req)
 	case OCIAuth:
 		return ociAccess{t}.authorizeOCI(ctx, req, body)
 	}
@@ -43,7 +43,7 @@ func (t *Target) Authorize(ctx context.Context, req *http.Request, body []byte) 
 
 // messagesVersion names the version of the Messages API where a host of several dialects
 // serves it, and the features that the credential switches on there.
-func (t headers) messagesVersion(req *http.Request) {
+func messagesVersion(t *Target, req *http.Request) {
 	native := t.Provider.Serves(NativeMessages)
 	if !native && t.Provider.DialectOf(Messages) != AnthropicMessages || req.URL == nil {
 		return
@@ -56,7 +56,7 @@ func (t headers) messagesVersion(req *http.Request) {
 		return
 	}
 	if native {
-		t.nativeBetas(req.Header)
+		nativeBetas(t, req.Header)
 	}
 	if req.Header["Anthropic-Version"] != nil {
 		return
@@ -69,7 +69,7 @@ func (t headers) messagesVersion(req *http.Request) {
 }
 
 // nativeBetas adds the betas that the credential asks for to those of the request.
-func (t headers) nativeBetas(h http.Header) {
+func nativeBetas(t *Target, h http.Header) {
 	asked := strings.Join(h["Anthropic-Beta"], ",")
 	all := strings.FieldsFunc(asked, func(r rune) bool { return r == ',' || r == ' ' })
 	for beta := range strings.SplitSeq(t.Field("anthropic_beta"), ",") {
@@ -84,9 +84,9 @@ func (t headers) nativeBetas(h http.Header) {
 
 // ownHeaders sets the extra headers of the row and the custom headers. A
 // row's standard value does not replace what the caller sent.
-func (t headers) ownHeaders(h http.Header) error {
+func ownHeaders(t *Target, h http.Header) error {
 	for _, extra := range t.Provider.Headers {
-		value, standard := t.headerValue(extra.Value)
+		value, standard := headerValue(t, extra.Value)
 		if value == "" || standard && sent(h, extra.Name) {
 			continue
 		}
@@ -112,7 +112,7 @@ func sent(h http.Header, name string) bool {
 
 // headerValue fills in a header's template, which has at most one field. standard: the
 // value comes from the row, not from the credential.
-func (t headers) headerValue(template string) (value string, standard bool) {
+func headerValue(t *Target, template string) (value string, standard bool) {
 	inner, ok := strings.CutPrefix(template, "{")
 	if !ok {
 		return template, true
@@ -125,13 +125,13 @@ func (t headers) headerValue(template string) (value string, standard bool) {
 }
 
 // keyHeader sends the key in a header. A provider that needs no key may get none.
-func (t headers) keyHeader(h http.Header, name, prefix string) error {
+func keyHeader(t *Target, h http.Header, name, prefix string) error {
 	key := t.Credential.Key
 	if key == "" {
 		if t.Provider.Key == "" || t.Provider.Dialect == OpenAIChat && t.ownHost() {
 			return nil
 		}
-		return t.missingKey()
+		return missingKey(t)
 	}
 	if !printable(key) {
 		return fault.New(fault.InvalidRequest, "api_key", "api_key must not contain spaces or control characters")
@@ -140,7 +140,7 @@ func (t headers) keyHeader(h http.Header, name, prefix string) error {
 	return nil
 }
 
-func (t headers) missingKey() *fault.Fault {
+func missingKey(t *Target) *fault.Fault {
 	return fault.Newf(fault.InvalidRequest, "api_key", "%s needs an API key: use a saved provider, or send Authorization: Bearer <key> with the provider's name", t.Provider.ID)
 }
 

@@ -33,14 +33,14 @@ const (
 )
 
 // awsCredentials gives the keys that sign the target's requests.
-func (t awsAccess) awsCredentials(ctx context.Context, mode, region string) (awsKeys, error) {
+func awsCredentials(t *Target, ctx context.Context, mode, region string) (awsKeys, error) {
 	switch mode {
 	case awsAccessKey:
-		return t.ownAWSKeys()
+		return ownAWSKeys(t)
 	case awsAssumedRole:
-		return t.assumedRole(ctx, region)
+		return assumedRole(t, ctx, region)
 	case awsServiceRole:
-		if err := t.mayBorrow(); err != nil {
+		if err := mayBorrow(t); err != nil {
 			return awsKeys{}, err
 		}
 		return processKeys()
@@ -49,7 +49,7 @@ func (t awsAccess) awsCredentials(ctx context.Context, mode, region string) (aws
 }
 
 // ownAWSKeys are the access keys of the credential.
-func (t awsAccess) ownAWSKeys() (awsKeys, error) {
+func ownAWSKeys(t *Target) (awsKeys, error) {
 	k := awsKeys{t.Field("aws_access_key_id"), t.Field("aws_secret_access_key"), t.Field("aws_session_token")}
 	switch {
 	case k.ID == "":
@@ -66,7 +66,7 @@ func (t awsAccess) ownAWSKeys() (awsKeys, error) {
 
 // mayBorrow refuses the gateway's own credentials: always to callers, and to saved
 // providers unless the operator lends them.
-func (t awsAccess) mayBorrow() error {
+func mayBorrow(t *Target) error {
 	switch {
 	case t.CallerKey:
 		return fault.New(fault.InvalidRequest, "aws_auth_type", "The gateway's own AWS credentials are not lent to requests; send aws_access_key_id and aws_secret_access_key, or use a saved provider")
@@ -87,16 +87,16 @@ func processKeys() (awsKeys, error) {
 
 // assumedRole gives the session of the role aws_role_arn. It is assumed with the
 // credential's own access keys if it has some, otherwise by the gateway.
-func (t awsAccess) assumedRole(ctx context.Context, region string) (awsKeys, error) {
+func assumedRole(t *Target, ctx context.Context, region string) (awsKeys, error) {
 	arn := t.Field("aws_role_arn")
 	if !roleARN(arn) {
 		return awsKeys{}, fault.Invalid("aws_role_arn", "aws_role_arn must be the ARN of an IAM role, such as arn:aws:iam::123456789012:role/name, for aws_auth_type assumedRole")
 	}
-	source, err := t.roleSource(ctx, region)
+	source, err := roleSource(t, ctx, region)
 	if err != nil {
 		return awsKeys{}, err
 	}
-	return t.assume(ctx, source, region, arn, t.Field("aws_external_id"), "aws_role_arn")
+	return assume(t, ctx, source, region, arn, t.Field("aws_external_id"), "aws_role_arn")
 }
 
 // roleARN reports whether s is the ARN of a role.
@@ -106,18 +106,18 @@ func roleARN(s string) bool {
 }
 
 // roleSource gives the keys that assume the role.
-func (t awsAccess) roleSource(ctx context.Context, region string) (awsKeys, error) {
+func roleSource(t *Target, ctx context.Context, region string) (awsKeys, error) {
 	if t.Field("aws_access_key_id") != "" {
-		return t.ownAWSKeys()
+		return ownAWSKeys(t)
 	}
 	if t.CallerKey {
 		// A caller who names a role must be able to assume it himself. Otherwise every caller
 		// could use each role that trusts the gateway.
-		return awsKeys{}, t.mayBorrow()
+		return awsKeys{}, mayBorrow(t)
 	}
 	source := awsKeys{ID: os.Getenv(awsSourceID), Secret: os.Getenv(awsSourceSecret)}
 	if source.ID == "" || source.Secret == "" {
-		if err := t.mayBorrow(); err != nil {
+		if err := mayBorrow(t); err != nil {
 			return awsKeys{}, err
 		}
 		var err error
@@ -126,14 +126,14 @@ func (t awsAccess) roleSource(ctx context.Context, region string) (awsKeys, erro
 		}
 	}
 	if first := os.Getenv(awsSourceRole); first != "" {
-		return t.assume(ctx, source, region, first, os.Getenv(awsSourceExternal), "aws_auth_type")
+		return assume(t, ctx, source, region, first, os.Getenv(awsSourceExternal), "aws_auth_type")
 	}
 	return source, nil
 }
 
 // assume gives the session of a role, from the cache or from the token service. field is
 // the field that errors name.
-func (t awsAccess) assume(ctx context.Context, source awsKeys, region, arn, externalID, field string) (awsKeys, error) {
+func assume(t *Target, ctx context.Context, source awsKeys, region, arn, externalID, field string) (awsKeys, error) {
 	s, err := t.signer()
 	if err != nil {
 		return awsKeys{}, err

@@ -17,7 +17,7 @@ import (
 // behind a Bedrock inference profile and the betas that are asked for. It also has what the
 // gateway does for the target before a body is encoded.
 func (t *Target) TraitsFor(ctx context.Context, model string) chat.Traits {
-	traits := awsAccess{t}.credentialTraits(ctx, model)
+	traits := credentialTraits(t, ctx, model)
 	if t.ownHost() {
 		t.permit(&traits, model)
 	}
@@ -27,7 +27,7 @@ func (t *Target) TraitsFor(ctx context.Context, model string) chat.Traits {
 	return traits
 }
 
-func (t awsAccess) credentialTraits(ctx context.Context, model string) chat.Traits {
+func credentialTraits(t *Target, ctx context.Context, model string) chat.Traits {
 	if t.Provider.ID == "bedrock-mantle" && mantleClaude(model) {
 		traits := chat.Traits{Provider: t.Provider.ID}
 		claude(&traits, strings.TrimPrefix(model, "anthropic."))
@@ -55,7 +55,7 @@ func (t awsAccess) credentialTraits(ctx context.Context, model string) chat.Trai
 	if t.Provider.Dialect != Converse {
 		return t.Provider.Traits(model)
 	}
-	traits := t.Provider.Traits(t.foundationModel(ctx, model))
+	traits := t.Provider.Traits(foundationModel(t, ctx, model))
 	if traits.Family == familyAnthropic {
 		for _, beta := range strings.Split(t.Field("anthropic_beta"), ",") {
 			if beta = strings.TrimSpace(beta); beta != "" {
@@ -117,7 +117,7 @@ func invoked(id string) bool {
 }
 
 // bedrock changes the address of operations that depends on the model.
-func (t addressing) bedrock(op Operation, a *ask, p *place) {
+func bedrock(t *Target, op Operation, a *ask, p *place) {
 	switch {
 	case op == MessagesCountTokens && !strings.HasPrefix(a.model, "arn:"):
 		a.model = bedrockID(a.model) // inference profiles cannot count tokens
@@ -138,17 +138,17 @@ const (
 
 // foundationModel is the model behind model. For an application's inference profile Bedrock
 // has to be asked. If that fails, the profile counts as a model of an unknown maker.
-func (t awsAccess) foundationModel(ctx context.Context, model string) string {
+func foundationModel(t *Target, ctx context.Context, model string) string {
 	if !strings.HasPrefix(model, "arn:") || bedrockID(model) != "" || t.Signer == nil {
 		return model
 	}
-	region, err := t.awsRegion()
+	region, err := awsRegion(t)
 	if err != nil {
 		return model
 	}
 	key := TokenKey("aws-profile", region, t.Field("aws_access_key_id"), t.Field("aws_role_arn"), t.Credential.Key, t.customHost(), model)
 	found, err := t.Signer.Get(ctx, key, func(ctx context.Context, rt http.RoundTripper) (string, time.Time, error) {
-		id, err := t.askProfile(ctx, rt, region, model)
+		id, err := askProfile(t, ctx, rt, region, model)
 		if err != nil {
 			return "", t.Signer.Now().Add(profileRetry), nil
 		}
@@ -166,7 +166,7 @@ func (t awsAccess) foundationModel(ctx context.Context, model string) string {
 func (t *Target) PricedAs(ctx context.Context, model string) string {
 	switch t.Provider.ID {
 	case "bedrock":
-		return awsAccess{t}.foundationModel(ctx, model)
+		return foundationModel(t, ctx, model)
 	case "vertex-ai":
 		_, name := vertexModel(model)
 		return name
@@ -175,7 +175,7 @@ func (t *Target) PricedAs(ctx context.Context, model string) string {
 }
 
 // askProfile asks Bedrock for the first model of an inference profile.
-func (t awsAccess) askProfile(ctx context.Context, rt http.RoundTripper, region, profile string) (string, error) {
+func askProfile(t *Target, ctx context.Context, rt http.RoundTripper, region, profile string) (string, error) {
 	base := t.customHost()
 	switch {
 	case base == "":

@@ -38,21 +38,21 @@ const (
 )
 
 // azureToken gives an access token for the target, from the cache or from Entra.
-func (t azureAccess) azureToken(ctx context.Context, mode string) (string, error) {
+func azureToken(t *Target, ctx context.Context, mode string) (string, error) {
 	switch mode {
 	case azureEntra:
-		return t.entraToken(ctx)
+		return entraToken(t, ctx)
 	case azureWorkload:
-		return t.workloadToken(ctx)
+		return workloadToken(t, ctx)
 	case azureManaged:
-		return t.managedToken(ctx)
+		return managedToken(t, ctx)
 	case azureEntraFederated:
-		return t.federatedToken(ctx)
+		return federatedToken(t, ctx)
 	}
 	return "", fault.Invalid("azure_auth_mode", "azure_auth_mode must be default, entra, managed, entraFederated or workload")
 }
 
-func (t azureAccess) entraScope() string {
+func azureTokenScope(t *Target) string {
 	if s := t.Field("azure_entra_scope"); s != "" {
 		return s
 	}
@@ -60,12 +60,12 @@ func (t azureAccess) entraScope() string {
 }
 
 // entraToken is the token of an application that has a secret.
-func (t azureAccess) entraToken(ctx context.Context) (string, error) {
+func entraToken(t *Target, ctx context.Context) (string, error) {
 	secret := t.Field("azure_entra_client_secret")
 	if secret == "" {
 		return "", fault.Invalid("azure_entra_client_secret", "azure_entra_client_secret is required by azure_auth_mode entra")
 	}
-	return t.fromEntra(ctx, t.Field("azure_entra_tenant_id"), "azure_entra_tenant_id", t.Field("azure_entra_client_id"), "azure_entra_client_id", TokenKey("secret", secret),
+	return fromEntra(t, ctx, t.Field("azure_entra_tenant_id"), "azure_entra_tenant_id", t.Field("azure_entra_client_id"), "azure_entra_client_id", TokenKey("secret", secret),
 		func(context.Context, http.RoundTripper) (url.Values, error) {
 			return url.Values{"client_secret": {secret}}, nil
 		})
@@ -73,8 +73,8 @@ func (t azureAccess) entraToken(ctx context.Context) (string, error) {
 
 // workloadToken exchanges the token in the file that the gateway's own platform keeps
 // fresh.
-func (t azureAccess) workloadToken(ctx context.Context) (string, error) {
-	if err := t.mayBorrowAzure(azureWorkload); err != nil {
+func workloadToken(t *Target, ctx context.Context) (string, error) {
+	if err := mayBorrowAzure(t, azureWorkload); err != nil {
 		return "", err
 	}
 	file := os.Getenv(azureFederatedFile)
@@ -88,7 +88,7 @@ func (t azureAccess) workloadToken(ctx context.Context) (string, error) {
 	if client == "" {
 		client = os.Getenv(azureClient)
 	}
-	return t.fromEntra(ctx, tenant, "azure_workload_tenant_id", client, "azure_workload_client_id", file,
+	return fromEntra(t, ctx, tenant, "azure_workload_tenant_id", client, "azure_workload_client_id", file,
 		func(context.Context, http.RoundTripper) (url.Values, error) {
 			token, err := os.ReadFile(file)
 			if err != nil {
@@ -103,8 +103,8 @@ func assertion(token string) url.Values {
 }
 
 // federatedToken exchanges a token that AWS gives for the gateway's own identity.
-func (t azureAccess) federatedToken(ctx context.Context) (string, error) {
-	if err := t.mayBorrowFor(azureEntraFederated); err != nil {
+func federatedToken(t *Target, ctx context.Context) (string, error) {
+	if err := mayBorrowFor(t, azureEntraFederated); err != nil {
 		return "", err
 	}
 	keys, err := processKeys()
@@ -126,7 +126,7 @@ func (t azureAccess) federatedToken(ctx context.Context) (string, error) {
 	if tenant == "" {
 		tenant = os.Getenv(azureTenant)
 	}
-	return t.fromEntra(ctx, tenant, field, t.Field("azure_entra_client_id"), "azure_entra_client_id", TokenKey("aws", keys.ID, region),
+	return fromEntra(t, ctx, tenant, field, t.Field("azure_entra_client_id"), "azure_entra_client_id", TokenKey("aws", keys.ID, region),
 		func(ctx context.Context, rt http.RoundTripper) (url.Values, error) {
 			token, err := webIdentity(ctx, rt, keys, region, s.Now())
 			return assertion(token), err
@@ -134,7 +134,7 @@ func (t azureAccess) federatedToken(ctx context.Context) (string, error) {
 }
 
 // mayBorrowFor refuses the gateway's own AWS identity unless it is lent.
-func (t azureAccess) mayBorrowFor(mode string) error {
+func mayBorrowFor(t *Target, mode string) error {
 	if t.CallerKey || os.Getenv(awsLendVariable) != "true" {
 		return fault.Newf(fault.InvalidRequest, "azure_auth_mode", "azure_auth_mode %s works with the gateway's own AWS identity, which saved providers may use when the operator sets %s=true", mode, awsLendVariable)
 	}
@@ -143,7 +143,7 @@ func (t azureAccess) mayBorrowFor(mode string) error {
 
 // mayBorrowAzure refuses the gateway's own identity: always to callers, and to saved
 // providers unless the operator lends it.
-func (t azureAccess) mayBorrowAzure(mode string) error {
+func mayBorrowAzure(t *Target, mode string) error {
 	if t.CallerKey || os.Getenv(azureLendVariable) != "true" {
 		return fault.Newf(fault.InvalidRequest, "azure_auth_mode", "azure_auth_mode %s works with the gateway's own identity, which saved providers may use when the operator sets %s=true; use entra, or an api_key", mode, azureLendVariable)
 	}
@@ -152,7 +152,7 @@ func (t azureAccess) mayBorrowAzure(mode string) error {
 
 // fromEntra gets a token by the client credentials flow. proof makes the client's proof;
 // source is what the proof depends on.
-func (t azureAccess) fromEntra(ctx context.Context, tenant, tenantField, client, clientField, source string, proof func(context.Context, http.RoundTripper) (url.Values, error)) (string, error) {
+func fromEntra(t *Target, ctx context.Context, tenant, tenantField, client, clientField, source string, proof func(context.Context, http.RoundTripper) (url.Values, error)) (string, error) {
 	switch {
 	case !pathSegment(tenant):
 		return "", fault.Invalid(tenantField, "%s must be the id or domain of an Entra tenant", tenantField)
@@ -168,7 +168,7 @@ func (t azureAccess) fromEntra(ctx context.Context, tenant, tenantField, client,
 		host = entraHost
 	}
 	endpoint := strings.TrimRight(host, "/") + "/" + tenant + "/oauth2/v2.0/token"
-	scope := t.entraScope()
+	scope := azureTokenScope(t)
 	return s.Get(ctx, TokenKey("entra", endpoint, client, scope, source), func(ctx context.Context, rt http.RoundTripper) (string, time.Time, error) {
 		form, err := proof(ctx, rt)
 		if err != nil {
@@ -183,8 +183,8 @@ func (t azureAccess) fromEntra(ctx context.Context, tenant, tenantField, client,
 }
 
 // managedToken asks the identity service of the gateway's own host.
-func (t azureAccess) managedToken(ctx context.Context) (string, error) {
-	if err := t.mayBorrowAzure(azureManaged); err != nil {
+func managedToken(t *Target, ctx context.Context) (string, error) {
+	if err := mayBorrowAzure(t, azureManaged); err != nil {
 		return "", err
 	}
 	endpoint, key := os.Getenv(azureIdentityURL), os.Getenv(azureIdentityKey)
@@ -195,7 +195,7 @@ func (t azureAccess) managedToken(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	query := url.Values{"api-version": {identityVersion}, "resource": {strings.TrimSuffix(t.entraScope(), "/.default")}}
+	query := url.Values{"api-version": {identityVersion}, "resource": {strings.TrimSuffix(azureTokenScope(t), "/.default")}}
 	if client := t.Field("azure_managed_client_id"); client != "" {
 		query.Set("client_id", client)
 	}

@@ -81,7 +81,7 @@ func (s *externalSource) aws() bool { return s.Environment != "" }
 
 // external gives the identity of a target whose vertex_auth_type is workload: the
 // credential's own, or else the operator's.
-func (t googleAccess) external() (*externalAccount, error) {
+func external(t *Target) (*externalAccount, error) {
 	if text := t.Field(accountField); text != "" {
 		return parseExternal(text, accountField, false)
 	}

@@ -22,24 +22,24 @@ import (
 // googleWorkloadToken exchanges an identity of another cloud for an access token of Google.
 // Google's token service exchanges the other side's token for a federated one. If a service
 // account is named, that token is exchanged for one of the account.
-func (t googleAccess) googleWorkloadToken(ctx context.Context) (string, error) {
+func googleWorkloadToken(t *Target, ctx context.Context) (string, error) {
 	signer, err := t.signer()
 	if err != nil {
 		return "", err
 	}
-	a, err := t.external()
+	a, err := external(t)
 	if err != nil {
 		return "", err
 	}
 	var who *awsIdentity
 	if a.Source.aws() {
-		if who, err = t.awsIdentity(); err != nil {
+		if who, err = ownAWSIdentity(t); err != nil {
 			return "", err
 		}
 	}
 	kept, _ := json.Marshal(a)
-	return signer.Get(ctx, TokenKey("google-workload", string(kept), who.key(t.Target)), func(ctx context.Context, rt http.RoundTripper) (string, time.Time, error) {
-		subject, err := a.subject(ctx, rt, t.Target, who, signer.Now())
+	return signer.Get(ctx, TokenKey("google-workload", string(kept), who.key(t)), func(ctx context.Context, rt http.RoundTripper) (string, time.Time, error) {
+		subject, err := a.subject(ctx, rt, t, who, signer.Now())
 		if err != nil {
 			return "", time.Time{}, err
 		}
@@ -60,14 +60,14 @@ type awsIdentity struct {
 
 // awsIdentity decides which keys sign for the target: the credential's own keys, those of
 // the role that it names, or the gateway's if they are lent.
-func (t googleAccess) awsIdentity() (*awsIdentity, error) {
+func ownAWSIdentity(t *Target) (*awsIdentity, error) {
 	who := &awsIdentity{region: os.Getenv("AWS_REGION"), role: t.Field("aws_role_arn") != ""}
 	if !hostLabel(who.region, false) {
 		who.region = "us-east-1"
 	}
 	var err error
 	if t.Field("aws_access_key_id") != "" {
-		who.keys, err = awsAccess(t).ownAWSKeys()
+		who.keys, err = ownAWSKeys(t)
 		return who, err
 	}
 	sources := who.role && os.Getenv(awsSourceID) != ""
@@ -96,7 +96,7 @@ func (a *externalAccount) subject(ctx context.Context, rt http.RoundTripper, t *
 		keys := who.keys
 		if who.role {
 			var err error
-			if keys, err = (awsAccess{t}).assumedRole(ctx, who.region); err != nil {
+			if keys, err = assumedRole((t), ctx, who.region); err != nil {
 				return "", err
 			}
 		}

@@ -23,7 +23,7 @@ func (p Proofs) target(manager string, fields map[string]string) *Target {
 
 // SignAWS implements reference.Identities.
 func (p Proofs) SignAWS(ctx context.Context, auth map[string]string, req *http.Request, body []byte, service, region string) error {
-	keys, err := awsAccess{p.target(reference.AWS, auth)}.awsCredentials(ctx, auth["aws_auth_type"], region)
+	keys, err := awsCredentials(p.target(reference.AWS, auth), ctx, auth["aws_auth_type"], region)
 	if err != nil {
 		return err
 	}
@@ -48,5 +48,5 @@ func (p Proofs) AzureToken(ctx context.Context, auth map[string]string, resource
 	if u, err := url.Parse(resource); err != nil || u.Host == "" {
 		return "", fault.Invalid("azure_vault_url", "is not a URL")
 	}
-	return azureAccess{p.target(reference.Azure, fields)}.azureToken(ctx, mode)
+	return azureToken(p.target(reference.Azure, fields), ctx, mode)
 }

@@ -48,10 +48,10 @@ func (t *Target) ObjectURL(object string) (string, error) {
 	if t.Provider.Auth.Scheme != SigV4Auth {
 		return "", fault.Newf(fault.UnsupportedOperation, "", "%s has no store of objects", t.Provider.ID)
 	}
-	if (awsAccess{t}).awsMode() == awsAPIKey {
+	if awsMode((t)) == awsAPIKey {
 		return "", fault.New(fault.InvalidRequest, "aws_auth_type", "Files lie in Amazon S3, which takes no API key of Bedrock: use access keys or a role")
 	}
-	region, err := awsAccess{t}.awsRegion()
+	region, err := awsRegion(t)
 	if err != nil {
 		return "", err
 	}

@@ -16,7 +16,7 @@ func (t *Target) PassthroughURL(escapedPath, rawQuery string) (string, error) {
 	template := t.Provider.Base
 	switch t.Provider.ID {
 	case "azure-openai":
-		if full, ok, err := (addressing{t}).azureFullHost(escapedPath); ok || err != nil {
+		if full, ok, err := azureFullHost((t), escapedPath); ok || err != nil {
 			return exactQuery(full, rawQuery), err
 		}
 	case "meshy":
@@ -28,7 +28,7 @@ func (t *Target) PassthroughURL(escapedPath, rawQuery string) (string, error) {
 			template = "{huggingface_base_url}"
 		}
 	}
-	base, err := addressing{t}.base(template)
+	base, err := base(t, template)
 	if err != nil {
 		return "", err
 	}
@@ -48,7 +48,7 @@ func exactQuery(rawURL, rawQuery string) string {
 // azureFullHost reads a path that names a whole Azure host, such as
 // /my-resource.openai.azure.com/openai/deployments. A stored credential only goes to its
 // own resource.
-func (t addressing) azureFullHost(path string) (string, bool, error) {
+func azureFullHost(t *Target, path string) (string, bool, error) {
 	const domain = ".openai.azure.com"
 	if !strings.Contains(path, domain) {
 		return "", false, nil

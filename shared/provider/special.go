@@ -13,7 +13,7 @@ type place struct{ base, prefix, path string }
 
 // regionalBase is the base URL template of a provider whose host depends on its region in a
 // special way.
-func (t addressing) regionalBase(template string) string {
+func regionalBase(t *Target, template string) string {
 	switch t.Provider.ID {
 	case "vertex-ai":
 		switch region := t.Field("vertex_region"); region {
@@ -33,16 +33,16 @@ func (t addressing) regionalBase(template string) string {
 
 // special changes the address for the few providers whose addresses depend on more than a
 // template can express.
-func (t addressing) special(op Operation, a *ask, p *place) error {
+func special(t *Target, op Operation, a *ask, p *place) error {
 	switch t.Provider.ID {
 	case "azure-openai":
-		t.azureOpenAI(op, a, p)
+		azureOpenAI(t, op, a, p)
 	case "azure-ai":
-		t.azureAI(op, p)
+		azureAI(t, op, p)
 	case "google":
 		a.model = strings.TrimPrefix(a.model, "models/") // the list of models names them so
 	case "vertex-ai":
-		return t.vertex(op, a, p)
+		return vertex(t, op, a, p)
 	case "huggingface":
 		if own := t.Field("huggingface_base_url"); own != "" {
 			if p.base = "{huggingface_base_url}"; !strings.HasSuffix(strings.TrimRight(own, "/"), "/v1") {
@@ -50,12 +50,12 @@ func (t addressing) special(op Operation, a *ask, p *place) error {
 			}
 		}
 	case "databricks":
-		t.databricks(op, p)
+		databricks(t, op, p)
 	case "predibase":
 		// "base:adapter": the base model is in the path, the adapter in the body.
 		a.model, _, _ = strings.Cut(a.model, ":")
 	case "bedrock":
-		t.bedrock(op, a, p)
+		bedrock(t, op, a, p)
 	case "bedrock-mantle":
 		if op == Chat && mantleClaude(a.model) {
 			p.base, p.path = mantleAnthropic, "/messages"
@@ -95,7 +95,7 @@ func (a *ask) fireworks(p *place) {
 
 // azureOpenAI: the operations on a model are below its deployment, the others below the
 // resource. api_version v1 is the style without either.
-func (t addressing) azureOpenAI(op Operation, a *ask, p *place) {
+func azureOpenAI(t *Target, op Operation, a *ask, p *place) {
 	d := t.Deployment(a.model)
 	if op == Realtime && d.APIVersion == defaultAzureVersion {
 		d.APIVersion = "v1" // only preview versions have it, but no dated one
@@ -189,7 +189,7 @@ func (t *Target) anthropicDeployment() bool {
 	return t.Provider.ID == "azure-ai" && strings.Contains(t.Field("azure_foundry_url"), "anthropic")
 }
 
-func (t addressing) azureAI(op Operation, p *place) {
+func azureAI(t *Target, op Operation, p *place) {
 	if t.anthropicDeployment() {
 		if op == Chat || op == Messages {
 			p.path = "/v1/messages"
@@ -212,7 +212,7 @@ func (t addressing) azureAI(op Operation, p *place) {
 	}
 }
 
-func (t addressing) databricks(op Operation, p *place) {
+func databricks(t *Target, op Operation, p *place) {
 	switch {
 	case op == Messages:
 		p.prefix = "/ai-gateway/anthropic"
@@ -244,8 +244,8 @@ func embedsContent(publisher, name string) bool {
 		!strings.HasPrefix(name, "gemini-embedding-001") && !strings.HasPrefix(name, "gemini-embedding-exp")
 }
 
-func (t addressing) vertex(op Operation, a *ask, p *place) error {
-	project, err := googleAccess(t).vertexProject()
+func vertex(t *Target, op Operation, a *ask, p *place) error {
+	project, err := vertexProject(t)
 	if err != nil {
 		return err
 	}
@@ -283,7 +283,7 @@ func (t addressing) vertex(op Operation, a *ask, p *place) error {
 }
 
 // vertexProject is the project of the service account or else the field vertex_project_id.
-func (t googleAccess) vertexProject() (string, error) {
+func vertexProject(t *Target) (string, error) {
 	project := t.Field("vertex_project_id")
 	if account := t.Field("vertex_service_account_json"); account != "" {
 		var key struct {

@@ -98,15 +98,15 @@ type ask struct {
 
 // URL is the address of op for model.
 func (t *Target) URL(op Operation, model string, stream bool) (string, error) {
-	return addressing{t}.address(op, ask{model: model, stream: stream})
+	return address(t, op, ask{model: model, stream: stream})
 }
 
 // ResourceURL is the address of op on the file, batch, job or response id.
 func (t *Target) ResourceURL(op Operation, id string) (string, error) {
-	return addressing{t}.address(op, ask{id: id})
+	return address(t, op, ask{id: id})
 }
 
-func (t addressing) address(op Operation, a ask) (string, error) {
+func address(t *Target, op Operation, a ask) (string, error) {
 	r, ok := t.Provider.Route(op)
 	if !ok {
 		return "", fault.Newf(fault.UnsupportedOperation, "", "%s is not supported by %s", op, t.Provider.ID)
@@ -118,14 +118,14 @@ func (t addressing) address(op Operation, a ask) (string, error) {
 	if a.stream && r.Stream != "" {
 		place.path = r.Stream
 	}
-	if err := t.special(op, &a, &place); err != nil {
+	if err := special(t, op, &a, &place); err != nil {
 		return "", err
 	}
-	base, err := t.base(place.base)
+	base, err := base(t, place.base)
 	if err != nil {
 		return "", err
 	}
-	path, err := t.expand(place.path, a)
+	path, err := expand(t, place.path, a)
 	if err != nil {
 		return "", err
 	}
@@ -136,20 +136,20 @@ func (t addressing) address(op Operation, a ask) (string, error) {
 }
 
 // base is the target's base URL without a slash at the end.
-func (t addressing) base(template string) (string, error) {
+func base(t *Target, template string) (string, error) {
 	if host := t.customHost(); host != "" {
 		return strings.TrimRight(host, "/"), nil
 	}
 	if template == "" {
 		return "", fault.Newf(fault.InvalidRequest, "custom_host", "custom_host is required by %s, which has no public address", t.Provider.ID)
 	}
-	base, err := t.expand(t.regionalBase(template), ask{})
+	base, err := expand(t, regionalBase(t, template), ask{})
 	return strings.TrimRight(base, "/"), err
 }
 
 // expand fills in a template: {field}, {field|default}, {model} with its slashes kept,
 // {model!} and {id!} escaped as one segment.
-func (t addressing) expand(template string, a ask) (string, error) {
+func expand(t *Target, template string, a ask) (string, error) {
 	if strings.IndexByte(template, '{') < 0 {
 		return template, nil
 	}
@@ -161,7 +161,7 @@ func (t addressing) expand(template string, a ask) (string, error) {
 			return b.String(), nil
 		}
 		name, after, _ := strings.Cut(rest, "}")
-		value, err := t.placeholder(name, a, strings.Contains(b.String(), "?"))
+		value, err := placeholder(t, name, a, strings.Contains(b.String(), "?"))
 		if err != nil {
 			return "", err
 		}
@@ -170,7 +170,7 @@ func (t addressing) expand(template string, a ask) (string, error) {
 	}
 }
 
-func (t addressing) placeholder(name string, a ask, inQuery bool) (string, error) {
+func placeholder(t *Target, name string, a ask, inQuery bool) (string, error) {
 	name, whole := strings.CutSuffix(name, "!")
 	switch name {
 	case "model", "base_model":

@@ -62,18 +62,18 @@ func (r *Resources) try(ctx context.Context, sc store.Scope, f func(*Tx) error) 
 	if err := stageCounts(t); err != nil {
 		return nil, err
 	}
-	if len(t.staged) == 0 {
+	if len(t.batch.staged) == 0 {
 		return t, nil
 	}
 	gen := generationKey(sc.Org)
-	t.stage(place{store.Control, gen}, staged{action: store.Action{Table: store.Control, Update: &store.Update{
+	t.batch.stage(place{store.Control, gen}, staged{action: store.Action{Table: store.Control, Update: &store.Update{
 		Key: gen, Add: []store.Increment{{Path: store.At("n"), By: 1}},
 	}}})
-	if len(t.staged) > store.MaxTransactActions {
-		return nil, fault.Invalid("", "this change touches %d rows, more than the %d of one change: send it in smaller parts", len(t.staged), store.MaxTransactActions)
+	if len(t.batch.staged) > store.MaxTransactActions {
+		return nil, fault.Invalid("", "this change touches %d rows, more than the %d of one change: send it in smaller parts", len(t.batch.staged), store.MaxTransactActions)
 	}
-	actions := make([]store.Action, len(t.staged))
-	for i, s := range t.staged {
+	actions := make([]store.Action, len(t.batch.staged))
+	for i, s := range t.batch.staged {
 		actions[i] = s.action
 	}
 	lists := r.lists.begin(sc.Org, t.lists)
@@ -126,7 +126,7 @@ func stageCounts(t *Tx) error {
 				u.If, onFail = []store.Cond{store.IfAtMost(store.At("n"), quota-delta)}, full
 			}
 		}
-		t.stage(place{store.Control, key}, staged{store.Action{Table: store.Control, Update: u}, onFail})
+		t.batch.stage(place{store.Control, key}, staged{store.Action{Table: store.Control, Update: u}, onFail})
 	}
 	return nil
 }
@@ -134,8 +134,8 @@ func stageCounts(t *Tx) error {
 // refusal tells the meaning of a failed commit.
 func refusal(t *Tx, err error) error {
 	if c, ok := store.AsCondition(err); ok {
-		if c.Action < len(t.staged) && t.staged[c.Action].onFail != nil {
-			return t.staged[c.Action].onFail
+		if c.Action < len(t.batch.staged) && t.batch.staged[c.Action].onFail != nil {
+			return t.batch.staged[c.Action].onFail
 		}
 		return errRetry
 	}
@@ -150,7 +150,7 @@ func refusal(t *Tx, err error) error {
 
 // committed tells this process about a commit and cleans up after it.
 func (r *Resources) committed(ctx context.Context, t *Tx) {
-	if len(t.staged) == 0 {
+	if len(t.batch.staged) == 0 {
 		return
 	}
 	r.tell(t.scope.Org)

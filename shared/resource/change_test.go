@@ -214,7 +214,7 @@ func TestDueRowsAreFoundByTheirHourUntilDone(t *testing.T) {
 	err := r.Change(ctx, scopeA, func(tx *Tx) error {
 		for _, h := range []int{0, 1, 2, 5} {
 			at := base.Add(time.Duration(h) * time.Hour)
-			if err := tx.Due("expire", at, Ref{Scope: scopeA, Kind: widget, ID: fmt.Sprint(h)}); err != nil {
+			if err := Schedule(tx, "expire", at, Ref{Scope: scopeA, Kind: widget, ID: fmt.Sprint(h)}); err != nil {
 				return err
 			}
 		}
@@ -243,7 +243,7 @@ func TestDueRowsAreFoundByTheirHourUntilDone(t *testing.T) {
 		t.Error(diff)
 	}
 	err = r.Change(ctx, scopeA, func(tx *Tx) error {
-		return tx.Undue("expire", base, Ref{Scope: scopeA, Kind: widget, ID: "0"})
+		return Unschedule(tx, "expire", base, Ref{Scope: scopeA, Kind: widget, ID: "0"})
 	})
 	if err != nil {
 		t.Fatal(err)

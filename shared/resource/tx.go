@@ -18,11 +18,11 @@ import (
 // staged and become one transaction when the closure returns. A closure may run several
 // times, so it must not have any effect except on its Tx.
 type Tx struct {
-	ctx   context.Context
-	r     *Resources
-	scope store.Scope
-	now   time.Time
-	batch
+	ctx     context.Context
+	r       *Resources
+	scope   store.Scope
+	now     time.Time
+	batch   batch
 	records map[store.Key]Record
 	counts  map[countID]int64
 	outbox  []Message
@@ -153,8 +153,8 @@ func (t *Tx) Create(rec *Record) error {
 	if !rec.Looked {
 		exists = fault.Newf(fault.Conflict, "id", "a %s with this id exists already", word(rec.Kind))
 	}
-	t.put(store.Control, store.Row{Key: recordKey(rec.Scope, rec.Kind, rec.ID), Item: rec.item()}, exists, store.IfAbsent())
-	t.list(rec)
+	t.batch.put(store.Control, store.Row{Key: recordKey(rec.Scope, rec.Kind, rec.ID), Item: rec.item()}, exists, store.IfAbsent())
+	list(t, rec)
 	t.records[recordKey(rec.Scope, rec.Kind, rec.ID)] = rec.clone()
 	return nil
 }
@@ -186,7 +186,7 @@ func (t *Tx) Update(rec *Record) error {
 		}
 	}
 	if rec.Archived() != rec.archived {
-		t.unlist(rec)
+		unlist(t, rec)
 		rec.archived = rec.Archived()
 		delta := int64(1)
 		if rec.archived {
@@ -194,22 +194,22 @@ func (t *Tx) Update(rec *Record) error {
 		}
 		t.counts[countID{rec.Scope, rec.Kind}] += delta
 	}
-	t.put(store.Control, store.Row{Key: key, Item: rec.item()}, nil, store.IfEqual(store.At("rev"), seen))
-	t.list(rec)
+	t.batch.put(store.Control, store.Row{Key: key, Item: rec.item()}, nil, store.IfEqual(store.At("rev"), seen))
+	list(t, rec)
 	t.records[key] = rec.clone()
 	return nil
 }
 
 // list stages the record's row in its list; unlist removes it.
-func (t *Tx) list(rec *Record) {
+func list(t *Tx, rec *Record) {
 	it := rec.listItem()
 	key := listKey(rec.Scope, rec.Kind, rec.row, rec.archived)
-	t.put(store.Control, store.Row{Key: key, Item: it}, nil)
+	t.batch.put(store.Control, store.Row{Key: key, Item: it}, nil)
 	t.lists = append(t.lists, listPatch{list: listID{rec.Scope, rec.Kind, rec.archived}, row: decodeRow(key.SK(), it)})
 }
 
-func (t *Tx) unlist(rec *Record) {
-	t.delete(store.Control, listKey(rec.Scope, rec.Kind, rec.row, rec.archived), nil)
+func unlist(t *Tx, rec *Record) {
+	t.batch.delete(store.Control, listKey(rec.Scope, rec.Kind, rec.row, rec.archived), nil)
 	t.lists = append(t.lists, listPatch{list: listID{rec.Scope, rec.Kind, rec.archived}, row: Row{Order: rec.row}, gone: true})
 }
 
@@ -249,8 +249,8 @@ func (t *Tx) Delete(rec *Record) error {
 	}
 	key := recordKey(rec.Scope, rec.Kind, rec.ID)
 	dropSlug(t, rec)
-	t.delete(store.Control, key, nil, store.IfEqual(store.At("rev"), rec.Rev))
-	t.unlist(rec)
+	t.batch.delete(store.Control, key, nil, store.IfEqual(store.At("rev"), rec.Rev))
+	unlist(t, rec)
 	if !rec.archived {
 		t.counts[countID{rec.Scope, rec.Kind}]--
 	}
@@ -306,7 +306,7 @@ func putVersion(t *Tx, v *Record, cond store.Cond) {
 	for _, attr := range []string{"held", "row", "latest", "labels"} {
 		delete(it, attr)
 	}
-	t.put(store.Control, store.Row{Key: versionKey(v.Scope, v.Kind, v.ID, v.Version), Item: it}, nil, cond)
+	t.batch.put(store.Control, store.Row{Key: versionKey(v.Scope, v.Kind, v.ID, v.Version), Item: it}, nil, cond)
 }
 
 func takeSlug(t *Tx, rec *Record) {
@@ -315,12 +315,12 @@ func takeSlug(t *Tx, rec *Record) {
 		taken = fault.Newf(fault.Conflict, "slug", "the slug %q is taken by another %s; choose another", rec.Slug, word(rec.Kind))
 	}
 	row := store.Row{Key: slugKey(rec.Scope, rec.Kind, rec.Slug), Item: store.Item{"id": rec.ID}}
-	t.put(store.Control, row, taken, store.IfAbsent())
+	t.batch.put(store.Control, row, taken, store.IfAbsent())
 }
 
 func dropSlug(t *Tx, rec *Record) {
 	if rec.held != "" {
-		t.delete(store.Control, slugKey(rec.Scope, rec.Kind, rec.held), nil)
+		t.batch.delete(store.Control, slugKey(rec.Scope, rec.Kind, rec.held), nil)
 	}
 }
 
@@ -333,7 +333,7 @@ func (t *Tx) Use(of, by Ref) error {
 	it := store.Item{"kind": string(by.Kind), "id": by.ID}
 	setString(it, "ws", by.Scope.Workspace)
 	setString(it, "name", by.Name)
-	t.put(store.Control, store.Row{Key: useKey(of, by), Item: it}, nil)
+	t.batch.put(store.Control, store.Row{Key: useKey(of, by), Item: it}, nil)
 	return t.Hold(of)
 }
 
@@ -352,11 +352,11 @@ func hold(t *Tx, of Ref, more ...store.Cond) error {
 		return err
 	}
 	key := recordKey(of.Scope, of.Kind, of.ID)
-	if t.has(store.Control, key) {
+	if t.batch.has(store.Control, key) {
 		return nil // this change writes it already
 	}
 	gone := fault.Newf(fault.ReferenceNotFound, "", "the %s that is referred to does not exist any more", word(of.Kind))
-	t.stage(place{store.Control, key}, staged{store.Action{Table: store.Control, Update: &store.Update{
+	t.batch.stage(place{store.Control, key}, staged{store.Action{Table: store.Control, Update: &store.Update{
 		Key: key, Add: []store.Increment{{Path: store.At("rev"), By: 1}}, If: append([]store.Cond{store.IfPresent()}, more...),
 	}}, gone})
 	return nil
@@ -369,11 +369,11 @@ func (t *Tx) Require(of Ref) error {
 		return err
 	}
 	key := recordKey(of.Scope, of.Kind, of.ID)
-	if t.has(store.Control, key) {
+	if t.batch.has(store.Control, key) {
 		return nil // this change writes it already
 	}
 	gone := fault.Newf(fault.ReferenceNotFound, "", "the %s that is referred to does not exist any more", word(of.Kind))
-	t.stage(place{store.Control, key}, staged{store.Action{Table: store.Control, Check: &store.Check{
+	t.batch.stage(place{store.Control, key}, staged{store.Action{Table: store.Control, Check: &store.Check{
 		Key: key, If: []store.Cond{store.IfPresent()},
 	}}, gone})
 	return nil
@@ -386,10 +386,10 @@ func (t *Tx) Same(rec *Record) error {
 		return err
 	}
 	key := recordKey(rec.Scope, rec.Kind, rec.ID)
-	if t.has(store.Control, key) {
+	if t.batch.has(store.Control, key) {
 		return nil // the condition of its write says so
 	}
-	t.stage(place{store.Control, key}, staged{action: store.Action{Table: store.Control, Check: &store.Check{
+	t.batch.stage(place{store.Control, key}, staged{action: store.Action{Table: store.Control, Check: &store.Check{
 		Key: key, If: []store.Cond{store.IfEqual(store.At("rev"), rec.Rev)},
 	}}})
 	return nil
@@ -408,13 +408,13 @@ func (t *Tx) Touch(of Ref) error {
 		return err
 	}
 	key := recordKey(of.Scope, of.Kind, of.ID)
-	if t.has(store.Control, key) {
+	if t.batch.has(store.Control, key) {
 		return nil // this change writes it already
 	}
 	if _, there, err := t.Get(of.Scope, of.Kind, of.ID); err != nil || !there {
 		return err
 	}
-	t.stage(place{store.Control, key}, staged{action: store.Action{Table: store.Control, Update: &store.Update{
+	t.batch.stage(place{store.Control, key}, staged{action: store.Action{Table: store.Control, Update: &store.Update{
 		Key: key, Add: []store.Increment{{Path: store.At("rev"), By: 1}}, If: []store.Cond{store.IfPresent()},
 		Set: []store.Assign{{Path: store.At(touched), Value: t.now.UTC().UnixMilli()}},
 	}}})
@@ -426,7 +426,7 @@ func (t *Tx) Unuse(of, by Ref) error {
 	if err := own(t, of.Scope); err != nil {
 		return err
 	}
-	t.delete(store.Control, useKey(of, by), nil)
+	t.batch.delete(store.Control, useKey(of, by), nil)
 	return nil
 }
 
@@ -482,7 +482,7 @@ func (t *Tx) CreateCredential(row store.Row) error {
 	if err := own(t, store.Scope{Org: row.Item.String("org")}); err != nil {
 		return err
 	}
-	t.put(store.Keys, row, fault.New(fault.Conflict, "key", "this key value is in use already"), store.IfAbsent())
+	t.batch.put(store.Keys, row, fault.New(fault.Conflict, "key", "this key value is in use already"), store.IfAbsent())
 	return nil
 }
 
@@ -501,31 +501,31 @@ func (t *Tx) PutCredential(row store.Row) error {
 	if ok {
 		cond = store.IfEqual(store.At("org"), org)
 	}
-	t.put(store.Keys, row, fault.New(fault.Conflict, "key", "this key value is in use already"), cond)
+	t.batch.put(store.Keys, row, fault.New(fault.Conflict, "key", "this key value is in use already"), cond)
 	return nil
 }
 
 // DeleteCredential stages the removal of a keys-table row.
-func (t *Tx) DeleteCredential(key store.Key) { t.delete(store.Keys, key, nil) }
+func (t *Tx) DeleteCredential(key store.Key) { t.batch.delete(store.Keys, key, nil) }
 
-// Due stages that something of kind is due for a record at a time. Workers find
+// Schedule stages that something of kind is due for a record at a time. Workers find
 // it with EachDue.
-func (t *Tx) Due(kind string, at time.Time, of Ref) error {
+func Schedule(t *Tx, kind string, at time.Time, of Ref) error {
 	if err := own(t, of.Scope); err != nil {
 		return err
 	}
 	it := store.Item{"org": of.Scope.Org, "kind": string(of.Kind), "id": of.ID, "at": at.UnixMilli()}
 	setString(it, "ws", of.Scope.Workspace)
-	t.put(store.Control, store.Row{Key: dueKey(kind, at, of), Item: it}, nil)
+	t.batch.put(store.Control, store.Row{Key: dueKey(kind, at, of), Item: it}, nil)
 	return nil
 }
 
-// Undue removes a Due with the same arguments.
-func (t *Tx) Undue(kind string, at time.Time, of Ref) error {
+// Unschedule stages the removal of what Schedule staged with the same arguments.
+func Unschedule(t *Tx, kind string, at time.Time, of Ref) error {
 	if err := own(t, of.Scope); err != nil {
 		return err
 	}
-	t.delete(store.Control, dueKey(kind, at, of), nil)
+	t.batch.delete(store.Control, dueKey(kind, at, of), nil)
 	return nil
 }
 
@@ -533,13 +533,13 @@ func (t *Tx) Undue(kind string, at time.Time, of Ref) error {
 func (t *Tx) Outbox(topic string, body []byte) {
 	m := t.r.NewMessage(topic, t.scope.Org, body)
 	t.outbox = append(t.outbox, m)
-	t.put(store.Control, m.Row(), nil, store.IfAbsent())
+	t.batch.put(store.Control, m.Row(), nil, store.IfAbsent())
 }
 
 // Do stages any other action. If its condition fails, the change returns onFail, or runs
 // again when onFail is nil. It is for rows whose layout another package defines.
 func (t *Tx) Do(a store.Action, onFail error) {
-	t.stage(place{a.Table, a.Target()}, staged{action: a, onFail: onFail})
+	t.batch.stage(place{a.Table, a.Target()}, staged{action: a, onFail: onFail})
 }
 
 // own refuses a scope of another organisation: that is a bug, not an input.

@@ -76,7 +76,7 @@ func (f *fresh) take(at position, r *Record) (e freshEvent, ok bool) {
 
 // takeFresh takes the event at the reader's position without reading the file;
 // false when that cannot be done.
-func (j *Journal) takeFresh() bool {
+func takeFresh(j *Journal) bool {
 	rd := &j.reader
 	if j.fresh == nil || !j.linked() {
 		return false

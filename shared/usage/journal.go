@@ -107,7 +107,7 @@ func OpenJournal(dir string, o JournalOptions) (*Journal, error) {
 	if err := j.begin(next); err != nil {
 		return nil, err
 	}
-	if err := j.openRings(); err != nil {
+	if err := openRings(j); err != nil {
 		return nil, errors.Join(err, j.Close())
 	}
 	return j, nil
@@ -115,7 +115,7 @@ func OpenJournal(dir string, o JournalOptions) (*Journal, error) {
 
 // openRings opens the rings of earlier processes for reading and makes one for
 // writing.
-func (j *Journal) openRings() error {
+func openRings(j *Journal) error {
 	seqs, err := j.numbered(ringSuffix)
 	if err != nil {
 		return err

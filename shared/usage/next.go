@@ -51,7 +51,7 @@ func (j *Journal) await(ctx context.Context, wait time.Duration, max int) error 
 			return ctx.Err()
 		}
 	}
-	for end := time.Now().Add(wait); ctx.Err() == nil && !j.worthABatch(max); {
+	for end := time.Now().Add(wait); ctx.Err() == nil && !worthABatch(j, max); {
 		left := time.Until(end)
 		if left <= 0 {
 			break
@@ -63,7 +63,7 @@ func (j *Journal) await(ctx context.Context, wait time.Duration, max int) error 
 
 // worthABatch tells whether the waiting events fill a batch: by their number, or by their
 // bytes where bytes count.
-func (j *Journal) worthABatch(max int) bool {
+func worthABatch(j *Journal, max int) bool {
 	if j.ring != nil && j.reader.ringsFull(max) {
 		return true
 	}

@@ -133,7 +133,7 @@ func (rd *reader) full(max int) bool { return len(rd.records) >= max || rd.held 
 // read gathers records that are there, up to max in all.
 func (j *Journal) read(max int) error {
 	rd := &j.reader
-	if err := j.takeFromRings(max); err != nil {
+	if err := takeFromRings(j, max); err != nil {
 		return err
 	}
 	for !rd.full(max) {
@@ -142,7 +142,7 @@ func (j *Journal) read(max int) error {
 			return err
 		}
 		if rd.at.off < end {
-			if j.takeFresh() {
+			if takeFresh(j) {
 				continue
 			}
 			if err := j.readChunk(max, end); err != nil {
@@ -250,7 +250,7 @@ func (j *Journal) readChunk(max int, end int64) error {
 			return nil
 		}
 		if int64(need) <= want || rd.at.off+int64(need) > end {
-			return j.skipTail(end)
+			return skipTail(j, end)
 		}
 		want = int64(need) // one event larger than a chunk
 	}
@@ -258,7 +258,7 @@ func (j *Journal) readChunk(max int, end int64) error {
 
 // skipTail goes on behind an event that the file ends within: to the next whole
 // event when its length was damaged, else to the end.
-func (j *Journal) skipTail(end int64) error {
+func skipTail(j *Journal, end int64) error {
 	rd := &j.reader
 	b := make([]byte, min(end-rd.at.off, MaxEvent))
 	if _, err := rd.file.ReadAt(b, rd.at.off); err != nil && err != io.EOF {
@@ -266,7 +266,7 @@ func (j *Journal) skipTail(end int64) error {
 	}
 	n := nextEvent(b)
 	if n < len(b) {
-		j.damage(0, ErrDamaged)
+		damage(j, 0, ErrDamaged)
 	}
 	rd.at.off += int64(n)
 	return nil
@@ -285,19 +285,19 @@ func (j *Journal) decode(b []byte, max int) (used, need int) {
 		}
 		switch {
 		case err == nil:
-			j.place(r, bodies, rd.at.off+int64(used+bodiesAt(bodies)))
+			place(j, r, bodies, rd.at.off+int64(used+bodiesAt(bodies)))
 		case errors.Is(err, ErrTruncated):
 			if n == 0 {
 				n = eventHead
 			}
 			return used, n
 		case n > 0: // one damaged event between whole ones
-			j.damage(int64(used), err)
+			damage(j, int64(used), err)
 		default: // not at an event at all: look for the next one
 			if used > 0 {
 				return used, 0 // with a full chunk from here
 			}
-			j.damage(0, err)
+			damage(j, 0, err)
 			n = nextEvent(b)
 		}
 		used += n
@@ -307,7 +307,7 @@ func (j *Journal) decode(b []byte, max int) (used, need int) {
 
 // place says where the record's bodies are: in the journal's file, which stays
 // as an object of the bucket, or else in memory. off is where they begin.
-func (j *Journal) place(r *Record, bodies []byte, off int64) {
+func place(j *Journal, r *Record, bodies []byte, off int64) {
 	if len(bodies) == 0 {
 		return
 	}
@@ -355,7 +355,7 @@ func (j *Journal) link(file string) (key string, err error) {
 	}
 }
 
-func (j *Journal) damage(off int64, err error) {
+func damage(j *Journal, off int64, err error) {
 	j.o.OnDamage(j.path(j.reader.at.seq), j.reader.at.off+off, err)
 }
 

@@ -33,13 +33,13 @@ func (rd *reader) ringsFull(max int) bool {
 
 // takeFromRings gathers records that are on the rings. Their bodies are in their
 // packs when it returns.
-func (j *Journal) takeFromRings(max int) error {
+func takeFromRings(j *Journal, max int) error {
 	rd := &j.reader
 	ring, at, taken := rd.ring, rd.ringAt, rd.taken
 	bodies := false
 	for g := rd.reading(); g != nil && !rd.full(max); g = rd.reading() {
 		if rd.ringAt < g.at.events.Load() {
-			bodies = j.takeSlot(g) || bodies
+			bodies = takeSlot(j, g) || bodies
 			continue
 		}
 		if rd.ring == len(rd.rings)-1 {
@@ -60,7 +60,7 @@ func (j *Journal) takeFromRings(max int) error {
 
 // takeSlot takes the slot at the reader's place; with bodies when its record has
 // some.
-func (j *Journal) takeSlot(g *ring) (bodies bool) {
+func takeSlot(j *Journal, g *ring) (bodies bool) {
 	rd := &j.reader
 	at, r := rd.ringAt, rd.record()
 	s, next, err := g.read(at, r, &rd.key)

@@ -63,16 +63,16 @@ func (a *ask) call(ctx context.Context) ([]byte, *judge.Failure) {
 		return nil, err
 	}
 	key := a.circuit(req)
-	if !a.breakers.may(key) {
-		return nil, a.fails("VendorDown", "has not answered lately and was not asked")
+	if !a.run.breakers.may(key) {
+		return nil, a.run.fails("VendorDown", "has not answered lately and was not asked")
 	}
-	if a.sign != nil {
-		if err := a.sign(ctx, a, req, body); err != nil {
-			a.breakers.told(key, fault.From(err).StatusCode >= 500)
-			return nil, a.fails("CredentialsError", "was not asked: %s", fault.From(err).Message)
+	if a.run.sign != nil {
+		if err := a.run.sign(ctx, a, req, body); err != nil {
+			a.run.breakers.told(key, fault.From(err).StatusCode >= 500)
+			return nil, a.run.fails("CredentialsError", "was not asked: %s", fault.From(err).Message)
 		}
 	}
-	resp, failed := a.s.Client.Do(req)
+	resp, failed := a.run.s.Client.Do(req)
 	if failed != nil {
 		return nil, a.unanswered(ctx, key, failed, "cannot be reached")
 	}
@@ -81,12 +81,12 @@ func (a *ask) call(ctx context.Context) ([]byte, *judge.Failure) {
 	if failed != nil {
 		return nil, a.unanswered(ctx, key, failed, "broke its answer off")
 	}
-	a.breakers.told(key, resp.StatusCode >= 500)
+	a.run.breakers.told(key, resp.StatusCode >= 500)
 	switch {
 	case resp.StatusCode < 200 || resp.StatusCode > 299:
-		return nil, a.fails("VendorError", "answered with the status %d", resp.StatusCode)
+		return nil, a.run.fails("VendorError", "answered with the status %d", resp.StatusCode)
 	case len(raw) > maxAnswer:
-		return nil, a.fails("VendorError", "gave an answer of more than %d bytes", maxAnswer)
+		return nil, a.run.fails("VendorError", "gave an answer of more than %d bytes", maxAnswer)
 	}
 	return raw, nil
 }
@@ -97,52 +97,52 @@ func (a *ask) unanswered(ctx context.Context, key [32]byte, err error, why strin
 	var slow net.Error // a dialer may time out before the context does
 	late := context.Cause(ctx) == context.DeadlineExceeded || ctx.Err() == nil && errors.As(err, &slow) && slow.Timeout()
 	if late || ctx.Err() == nil {
-		a.breakers.told(key, true)
+		a.run.breakers.told(key, true)
 	}
 	switch {
 	case late:
-		return a.fails("TimeoutError", "did not answer within %d ms", a.timeout.Milliseconds())
+		return a.run.fails("TimeoutError", "did not answer within %d ms", a.run.timeout.Milliseconds())
 	case egress.Refused(err):
-		return a.fails("VendorError", "has an address that must not be called")
+		return a.run.fails("VendorError", "has an address that must not be called")
 	}
-	return a.fails("VendorError", "%s", why)
+	return a.run.fails("VendorError", "%s", why)
 }
 
 // circuit identifies the breaker of a request: its address, its credential, and how long it
 // waits.
 func (a *ask) circuit(req *http.Request) [32]byte {
-	creds, _ := json.Marshal(a.creds)
-	return sha256.Sum256(fmt.Appendf(nil, "%d\n%s\n%s\n%s", a.timeout, a.vendor(), req.URL.Host, creds))
+	creds, _ := json.Marshal(a.run.creds)
+	return sha256.Sum256(fmt.Appendf(nil, "%d\n%s\n%s\n%s", a.run.timeout, a.run.vendor(), req.URL.Host, creds))
 }
 
 func (w *row) vendor() string { v, _, _ := strings.Cut(w.id, "."); return v }
 
 // request makes the request of the wire.
 func (a *ask) request(ctx context.Context) (*http.Request, []byte, *judge.Failure) {
-	address, err := a.address(a.url)
+	address, err := a.address(a.run.url)
 	if err != nil {
 		return nil, nil, err
 	}
-	template := a.bodies[0]
-	if a.behind() {
-		template = a.bodies[1]
+	template := a.run.bodies[0]
+	if a.run.behind() {
+		template = a.run.bodies[1]
 	}
 	body, wrong := json.Marshal(a.fill(template))
 	kind := "application/json"
-	if a.form != nil {
-		body, kind = a.form(a), "application/x-www-form-urlencoded"
+	if a.run.form != nil {
+		body, kind = a.run.form(a), "application/x-www-form-urlencoded"
 	}
 	u, odd := provider.ExactURL(address)
-	if wrong != nil || odd != nil || a.s.Client == nil {
-		return nil, nil, a.fails("VendorError", "has an address that cannot be called")
+	if wrong != nil || odd != nil || a.run.s.Client == nil {
+		return nil, nil, a.run.fails("VendorError", "has an address that cannot be called")
 	}
 	req, wrong := http.NewRequestWithContext(ctx, http.MethodPost, u.Scheme+"://"+u.Host, bytes.NewReader(body))
 	if wrong != nil {
-		return nil, nil, a.fails("VendorError", "has an address that cannot be called")
+		return nil, nil, a.run.fails("VendorError", "has an address that cannot be called")
 	}
 	req.URL = u
-	a.s.Forward(req.Header, a.forward)
-	for line := range strings.Lines(a.header) {
+	a.run.s.Forward(req.Header, a.run.forward)
+	for line := range strings.Lines(a.run.header) {
 		name, template, _ := strings.Cut(strings.TrimSuffix(line, "\n"), ": ")
 		value, err := a.expand(template, plain)
 		switch {
@@ -151,7 +151,7 @@ func (a *ask) request(ctx context.Context) (*http.Request, []byte, *judge.Failur
 		case err != nil:
 			return nil, nil, err
 		case !egress.ValidHeaderValue(value):
-			return nil, nil, a.fails("CredentialsError", "was not asked: what goes into the header %s must not contain line breaks", name)
+			return nil, nil, a.run.fails("CredentialsError", "was not asked: what goes into the header %s must not contain line breaks", name)
 		}
 		req.Header.Set(name, value)
 	}

@@ -20,9 +20,9 @@ import (
 // identity.
 func (a *ask) target(id string, fields map[string]string) *provider.Target {
 	row, _ := provider.ByID(id)
-	t := &provider.Target{Provider: row, Credential: provider.Credential{Fields: map[string]string{}}, Signer: a.Signer, CallerKey: !a.s.Saved, Saved: a.s.Saved}
+	t := &provider.Target{Provider: row, Credential: provider.Credential{Fields: map[string]string{}}, Signer: a.run.Signer, CallerKey: !a.run.s.Saved, Saved: a.run.s.Saved}
 	for field, from := range fields {
-		if v, ok := a.creds[from].(string); ok && v != "" {
+		if v, ok := a.run.creds[from].(string); ok && v != "" {
 			t.Credential.Fields[field] = v
 		}
 	}
@@ -46,7 +46,7 @@ var azureFields = map[string]string{
 
 // signAzure sends the resource's key, or an Entra token for it.
 func signAzure(ctx context.Context, a *ask, req *http.Request, body []byte) error {
-	if mode, _ := a.creds["azureAuthMode"].(string); mode == "" || mode == "apiKey" {
+	if mode, _ := a.run.creds["azureAuthMode"].(string); mode == "" || mode == "apiKey" {
 		return nil // the row's headers have it
 	}
 	req.Header.Del("Ocp-Apim-Subscription-Key")
@@ -115,7 +115,7 @@ func bedrock(a *ask, said answer) {
 					case "ANONYMIZED":
 						masked, assessed = append(masked, name), true
 					default:
-						a.note(name)
+						a.run.note(name)
 						assessed = true
 					}
 				}
@@ -123,13 +123,13 @@ func bedrock(a *ask, said answer) {
 		}
 	}
 	for _, name := range blocked {
-		a.found(name)
+		a.run.found(name)
 	}
 	switch {
 	case !intervened:
 		return
 	case !assessed:
-		a.found("intervened")
+		a.run.found("intervened")
 	case len(blocked) > 0:
 		return
 	}
@@ -139,10 +139,10 @@ func bedrock(a *ask, said answer) {
 	}
 	for _, name := range masked {
 		if text == "" {
-			a.found(name)
+			a.run.found(name)
 			continue
 		}
-		a.redact(a.part, text, name)
+		a.run.redact(a.part, text, name)
 	}
 }
 
@@ -160,11 +160,11 @@ func first(a answer, names ...string) string {
 // Alibaba Cloud's RPC interfaces: over all parameters but the signature, in order, escaped
 // twice.
 func alibabaForm(a *ask) []byte {
-	id, _ := a.creds["accessKeyId"].(string)
-	secret, _ := a.creds["accessKeySecret"].(string)
-	region, _ := a.creds["regionId"].(string)
+	id, _ := a.run.creds["accessKeyId"].(string)
+	secret, _ := a.run.creds["accessKeySecret"].(string)
+	region, _ := a.run.creds["regionId"].(string)
 	service := "query_security_check"
-	if a.behind() {
+	if a.run.behind() {
 		service = "response_security_check"
 	}
 	if region == "" || strings.HasPrefix(region, "cn-") {
@@ -174,7 +174,7 @@ func alibabaForm(a *ask) []byte {
 	}
 	content, _ := json.Marshal(map[string]string{"content": a.text})
 	form := url.Values{"Action": {"MultiModalGuard"}, "Version": {"2022-03-02"}, "Format": {"JSON"}, "AccessKeyId": {id}, "SignatureMethod": {"HMAC-SHA1"}, "SignatureVersion": {"1.0"},
-		"SignatureNonce": {rand.Text()}, "Timestamp": {a.Now().UTC().Format("2006-01-02T15:04:05Z")}, "Service": {service}, "ServiceParameters": {string(content)}}
+		"SignatureNonce": {rand.Text()}, "Timestamp": {a.run.Now().UTC().Format("2006-01-02T15:04:05Z")}, "Service": {service}, "ServiceParameters": {string(content)}}
 	sorted := strings.ReplaceAll(form.Encode(), "+", "%20")
 	mac := hmac.New(sha1.New, []byte(secret+"&"))
 	mac.Write([]byte("POST&%2F&" + url.QueryEscape(sorted)))
@@ -190,11 +190,11 @@ func alibaba(a *ask, said answer) {
 	}
 	suggestion := said.word("Data.Suggestion", "pass", "watch", "mask", "block")
 	if suggestion == "block" || suggestion == "mask" {
-		a.found(suggestion)
+		a.run.found(suggestion)
 	}
 	for _, d := range said.get("Data").listIf("Detail") {
 		if optional[string](d, "Suggestion") != "pass" {
-			a.note(label(d.text("Type")))
+			a.run.note(label(d.text("Type")))
 		}
 	}
 }

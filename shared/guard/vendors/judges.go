@@ -9,7 +9,7 @@ import (
 func flags(path, name string) func(*ask, answer) {
 	return func(a *ask, said answer) {
 		if said.flag(path) {
-			a.found(name)
+			a.run.found(name)
 		}
 	}
 }
@@ -18,7 +18,7 @@ func flags(path, name string) func(*ask, answer) {
 func acts(path, passes string, fails ...string) func(*ask, answer) {
 	return func(a *ask, said answer) {
 		if word := said.word(path, append(fails, passes)...); word != passes {
-			a.found(label(word))
+			a.run.found(label(word))
 		}
 	}
 }
@@ -26,24 +26,24 @@ func acts(path, passes string, fails ...string) func(*ask, answer) {
 func contentSafety(a *ask, said answer) {
 	for _, c := range said.list("categoriesAnalysis") {
 		name, severity := label(c.text("category")), c.number("severity")
-		a.score(name, severity)
-		if severity >= a.number("severity", 2) {
-			a.found(name)
+		a.run.score(name, severity)
+		if severity >= a.run.number("severity", 2) {
+			a.run.found(name)
 		}
 	}
 	for _, m := range said.listIf("blocklistsMatch") {
-		a.found(label("blocklist/" + m.text("blocklistName")))
+		a.run.found(label("blocklist/" + m.text("blocklistName")))
 	}
 }
 
 // documents are the parts of the text, named by their numbers.
 func documents(a *ask) any {
-	language, _ := a.params["language"].(string)
+	language, _ := a.run.params["language"].(string)
 	if language == "" {
 		language = "en"
 	}
 	out := []any{}
-	for i, t := range a.s.Texts {
+	for i, t := range a.run.s.Texts {
 		if t != "" {
 			out = append(out, map[string]any{"id": strconv.Itoa(i), "language": language, "text": t})
 		}
@@ -57,14 +57,14 @@ func azurePII(a *ask, said answer) {
 	left := len(documents(a).([]any))
 	for _, d := range said.list("results.documents") {
 		part, err := strconv.Atoi(d.text("id"))
-		if err != nil || part < 0 || part >= len(a.s.Texts) {
+		if err != nil || part < 0 || part >= len(a.run.s.Texts) {
 			*said.bad = true
 			return
 		}
 		left--
 		redacted := d.text("redactedText")
 		for _, e := range d.list("entities") {
-			a.redact(part, redacted, label(e.text("category")))
+			a.run.redact(part, redacted, label(e.text("category")))
 		}
 	}
 	*said.bad = *said.bad || left > 0
@@ -89,11 +89,11 @@ func systemOrText(a *ask) any {
 
 func shieldPrompt(a *ask, said answer) {
 	if said.flag("userPromptAnalysis.attackDetected") {
-		a.found("prompt_attack")
+		a.run.found("prompt_attack")
 	}
 	for _, d := range said.listIf("documentsAnalysis") {
 		if d.flag("attackDetected") {
-			a.found("document_attack")
+			a.run.found("document_attack")
 		}
 	}
 }
@@ -105,9 +105,9 @@ func f5(a *ask, said answer) {
 	switch {
 	case outcome == "cleared":
 	case outcome == "blocked" || redacted == "":
-		a.found(outcome)
+		a.run.found(outcome)
 	default:
-		a.redact(a.part, redacted, outcome)
+		a.run.redact(a.part, redacted, outcome)
 	}
 }
 
@@ -120,7 +120,7 @@ func mistralPath(a *ask) any {
 }
 
 // talks tells whether the request is a conversation.
-func (a *ask) talks() bool { return a.s.Kind == "chatComplete" || a.s.Kind == "messages" }
+func (a *ask) talks() bool { return a.run.s.Kind == "chatComplete" || a.run.s.Kind == "messages" }
 
 func mistralInput(a *ask) any {
 	if a.talks() {
@@ -130,20 +130,20 @@ func mistralInput(a *ask) any {
 }
 
 func mistral(a *ask, said answer) {
-	want := a.listed("categories")
+	want := a.run.listed("categories")
 	results := said.list("results")
 	*said.bad = *said.bad || len(results) == 0
 	for _, one := range results {
 		names, values := one.members("categories", true)
 		for i, name := range names {
 			if values[i].flag("") && slices.Contains(want, name) {
-				a.found(name)
+				a.run.found(name)
 			}
 		}
 		names, values = one.members("category_scores", false)
 		for i, name := range names {
 			if slices.Contains(want, name) {
-				a.score(name, values[i].number(""))
+				a.run.score(name, values[i].number(""))
 			}
 		}
 	}

@@ -7,9 +7,9 @@ import (
 
 // evaluators are what Patronus is asked for: an evaluator and its criterion.
 func evaluators(a *ask) any {
-	spec := a.arg
+	spec := a.run.arg
 	if spec == "" {
-		if spec, _ = a.params["profile"].(string); !strings.Contains(spec, ":") {
+		if spec, _ = a.run.params["profile"].(string); !strings.Contains(spec, ":") {
 			spec = "judge:" + spec
 		}
 	}
@@ -31,14 +31,14 @@ func patronus(a *ask, said answer) {
 	}
 	r := list[0].get("evaluation_result")
 	if score := optional[float64](r, "score_raw"); score > 0 {
-		a.score("score", score)
+		a.run.score("score", score)
 	}
 	if r.flag("pass") {
 		return
 	}
-	name := a.id[strings.IndexByte(a.id, '.')+1:]
+	name := a.run.id[strings.IndexByte(a.run.id, '.')+1:]
 	if a.part < 0 {
-		a.found(name)
+		a.run.found(name)
 		return
 	}
 	letters := []rune(a.text)
@@ -59,7 +59,7 @@ func patronus(a *ask, said answer) {
 		}
 		spans = append(spans, span{start, end, by})
 	}
-	a.redact(a.part, masked(a.text, longest(spans)), name)
+	a.run.redact(a.part, masked(a.text, longest(spans)), name)
 }
 
 // longest are the spans that are not within others.
@@ -80,21 +80,21 @@ func qualifire(a *ask, said answer) {
 	if status := said.text("status"); status != "failed" {
 		return
 	}
-	a.found("failed")
+	a.run.found("failed")
 	for _, e := range said.listIf("evaluationResults") {
-		a.note(label(first(e, "type")))
+		a.run.note(label(first(e, "type")))
 	}
 }
 
 func policyInput(a *ask) any {
-	if target, _ := a.params["policy_target"].(string); target == "output" && a.behind() {
+	if target, _ := a.run.params["policy_target"].(string); target == "output" && a.run.behind() {
 		return nil
 	}
 	return a.value("asked")
 }
 
 func policyOutput(a *ask) any {
-	if target, _ := a.params["policy_target"].(string); target == "input" {
+	if target, _ := a.run.params["policy_target"].(string); target == "input" {
 		return nil
 	}
 	return a.value("answered")
@@ -142,7 +142,7 @@ func toolTurns(a *ask) any {
 	var said struct {
 		Choices []struct{ Message spoken }
 	}
-	if json.Unmarshal(a.s.Request, &asked) != nil || json.Unmarshal(a.s.Response, &said) != nil || len(said.Choices) == 0 {
+	if json.Unmarshal(a.run.s.Request, &asked) != nil || json.Unmarshal(a.run.s.Response, &said) != nil || len(said.Choices) == 0 {
 		return a.withAnswer()
 	}
 	out := []toolTurn{}
@@ -161,7 +161,7 @@ func toolsOf(a *ask) any {
 	}
 	var body struct{ Tools []struct{ Function tool } }
 	out := []tool{}
-	if json.Unmarshal(a.s.Request, &body) == nil {
+	if json.Unmarshal(a.run.s.Request, &body) == nil {
 		for _, t := range body.Tools {
 			if t.Function.Name != "" {
 				out = append(out, t.Function)
@@ -174,9 +174,9 @@ func toolsOf(a *ask) any {
 func sydelabs(a *ask, said answer) {
 	for category, param := range map[string]string{"PROMPT_INJECT": "prompt_injection", "TOXIC": "toxicity", "EVASION": "evasion"} {
 		score := optional[float64](said.get("category_scores"), category)
-		a.score(category, score)
-		if score > a.number(param+"_threshold", 0.5) {
-			a.found(category)
+		a.run.score(category, score)
+		if score > a.run.number(param+"_threshold", 0.5) {
+			a.run.found(category)
 		}
 	}
 	value[map[string]any](said, "category_scores")
@@ -184,12 +184,12 @@ func sydelabs(a *ask, said answer) {
 
 func walled(a *ask, said answer) {
 	list := said.list("data.safety")
-	if len(list) == 0 && a.is("generic_safety_check") {
+	if len(list) == 0 && a.run.is("generic_safety_check") {
 		*said.bad = true
 	}
 	for _, one := range list {
 		if !one.flag("isSafe") {
-			a.found("unsafe")
+			a.run.found("unsafe")
 		}
 	}
 }

@@ -42,8 +42,8 @@ var acuvityGuards = [][3]string{
 func acuvityRedactions(a *ask) any {
 	out := []string{}
 	for _, kind := range []string{"pii", "secrets"} {
-		if a.is(kind) && a.is(kind+"_redact") {
-			out = append(out, a.listed(kind+"_categories")...)
+		if a.run.is(kind) && a.run.is(kind+"_redact") {
+			out = append(out, a.run.listed(kind+"_categories")...)
 		}
 	}
 	return out
@@ -53,23 +53,23 @@ func acuvityRedactions(a *ask) any {
 // fails. Personal data and secrets do not count as findings where they were redacted.
 func acuvity(a *ask, said answer) {
 	list := said.list("extractions")
-	*said.bad = *said.bad || len(list) != len(a.s.Texts)
+	*said.bad = *said.bad || len(list) != len(a.run.s.Texts)
 	for i, e := range list {
 		for _, g := range acuvityGuards {
-			if score := optional[float64](e.get(g[1]), g[2]); score > 0 && a.is(g[0]) {
-				a.score(g[0], score)
-				if score >= a.number(g[0]+"_threshold", 0.5) {
-					a.found(g[0])
+			if score := optional[float64](e.get(g[1]), g[2]); score > 0 && a.run.is(g[0]) {
+				a.run.score(g[0], score)
+				if score >= a.run.number(g[0]+"_threshold", 0.5) {
+					a.run.found(g[0])
 				}
 			}
 		}
-		if names, _ := e.members("languages", false); a.is("language") && len(names) > 0 {
-			want := a.listed("language_values")
+		if names, _ := e.members("languages", false); a.run.is("language") && len(names) > 0 {
+			want := a.run.listed("language_values")
 			if len(want) == 0 {
 				want = []string{"english"}
 			}
 			if !slices.ContainsFunc(names, func(n string) bool { return slices.Contains(want, strings.ToLower(n)) }) {
-				a.found(label("language/" + names[0]))
+				a.run.found(label("language/" + names[0]))
 			}
 		}
 		a.detections(i, e)
@@ -80,24 +80,24 @@ func (a *ask) detections(part int, e answer) {
 	for _, d := range e.listIf("detections") {
 		kind, name := strings.ToLower(d.text("type")), strings.ToLower(d.text("name"))
 		param := map[string]string{"pii": "pii", "secret": "secrets"}[kind]
-		if param == "" || !a.is(param) {
+		if param == "" || !a.run.is(param) {
 			continue
 		}
-		categories := a.listed(param + "_categories")
+		categories := a.run.listed(param + "_categories")
 		in := slices.ContainsFunc(categories, func(c string) bool { return strings.EqualFold(c, name) })
 		switch text := optional[string](e, "data"); {
 		case len(categories) > 0 && !in:
-		case in && a.is(param+"_redact") && text != "" && part < len(a.s.Texts) && text != a.s.Texts[part]:
-			a.note(label(kind + "/" + name))
-			a.replace(part, text)
+		case in && a.run.is(param+"_redact") && text != "" && part < len(a.run.s.Texts) && text != a.run.s.Texts[part]:
+			a.run.note(label(kind + "/" + name))
+			a.run.replace(part, text)
 		default:
-			a.found(label(kind + "/" + name))
+			a.run.found(label(kind + "/" + name))
 		}
 	}
 }
 
 func aktoPayload(a *ask) any {
-	model := a.s.Model
+	model := a.run.s.Model
 	if model == "" {
 		model = "unknown"
 	}
@@ -109,10 +109,10 @@ func aktoPayload(a *ask) any {
 func akto(a *ask, said answer) {
 	switch {
 	case said.flag("Allowed"):
-	case a.is("deny"):
-		a.found("not_allowed")
+	case a.run.is("deny"):
+		a.run.found("not_allowed")
 	default:
-		a.note("not_allowed")
+		a.run.note("not_allowed")
 	}
 }
 
@@ -134,17 +134,17 @@ func cato(a *ask, said answer) {
 	}
 	switch action.word("action_type", "monitor_action", "block_action", "anonymize_action") {
 	case "block_action":
-		a.found("block_action")
+		a.run.found("block_action")
 	case "anonymize_action":
 		chat := action.get("chat_redaction_result")
 		if chat.v == nil {
 			chat = said.get("redacted_chat")
 		}
-		a.note("anonymize_action")
+		a.run.note("anonymize_action")
 		text := chat.text("redacted_new_message.content")
-		for i, t := range a.s.Texts {
+		for i, t := range a.run.s.Texts {
 			if t != "" {
-				a.replace(i, text)
+				a.run.replace(i, text)
 				text = ""
 			}
 		}
@@ -161,18 +161,18 @@ func crowdstrike(a *ask, said answer) {
 	}
 	switch {
 	case result.flag("blocked"):
-		a.found(policy)
+		a.run.found(policy)
 	case !optional[bool](result, "transformed"):
-	case !a.is("redact"):
-		a.found(policy)
+	case !a.run.is("redact"):
+		a.run.found(policy)
 	default:
 		body, err := json.Marshal(value[map[string]any](result, "guard_output"))
 		if err != nil || wire.CheckStrict(body, wire.MaxDepth) != nil {
 			*said.bad = true
 			return
 		}
-		a.note(policy)
-		a.body = body
+		a.run.note(policy)
+		a.run.body = body
 	}
 }
 
@@ -181,7 +181,7 @@ func javelin(a *ask, said answer) {
 		names, values := one.members("", true)
 		for i, name := range names {
 			if values[i].flag("request_reject") {
-				a.found(label(name))
+				a.run.found(label(name))
 			}
 		}
 	}
@@ -202,32 +202,32 @@ func lakera(a *ask, said answer) {
 		}
 	}
 	_, places := a.parted()
-	spans := make([][]span, len(a.s.Texts))
+	spans := make([][]span, len(a.run.s.Texts))
 	whole := true
 	for _, p := range said.listIf("payload") {
 		at, start, end := int(optional[float64](p, "message_id")), int(p.number("start")), int(p.number("end"))
-		if a.is("endInclusive") {
+		if a.run.is("endInclusive") {
 			end++
 		}
 		name := optional[string](p, "detector_type")
-		if at < 0 || at >= len(places) || start < 0 || end <= start || end > len([]rune(a.s.Texts[places[at]])) {
+		if at < 0 || at >= len(places) || start < 0 || end <= start || end > len([]rune(a.run.s.Texts[places[at]])) {
 			whole = false
 			continue
 		}
 		spans[places[at]] = append(spans[places[at]], span{start, end, "[MASKED_" + token(name) + "]"})
 	}
 	if len(names) == 0 || !people || !whole || !slices.ContainsFunc(spans, func(s []span) bool { return len(s) > 0 }) {
-		a.found("flagged")
+		a.run.found("flagged")
 		for _, name := range names {
-			a.note(name)
+			a.run.note(name)
 		}
 		return
 	}
 	for i, s := range spans {
-		a.replace(i, masked(a.s.Texts[i], s))
+		a.run.replace(i, masked(a.run.s.Texts[i], s))
 	}
 	for _, name := range names {
-		a.note(name)
+		a.run.note(name)
 	}
 }
 
@@ -255,14 +255,14 @@ func lasso(a *ask, said answer) {
 		for _, f := range values[i].list("") {
 			acted = true
 			if action := f.text("action"); action == "BLOCK" {
-				a.found(label(name))
+				a.run.found(label(name))
 			} else {
-				a.note(label(name + "/" + action))
+				a.run.note(label(name + "/" + action))
 			}
 		}
 	}
 	if violated && !acted {
-		a.found("violation")
+		a.run.found("violation")
 	}
 }
 
@@ -271,11 +271,11 @@ func pangea(a *ask, said answer) {
 	names, values := said.members("result.detectors", true)
 	for i, name := range names {
 		if values[i].v != nil && optional[bool](values[i], "detected") {
-			a.found(label(name))
+			a.run.found(label(name))
 		}
 	}
-	if optional[bool](said.get("result"), "blocked") && !a.failed {
-		a.found("blocked")
+	if optional[bool](said.get("result"), "blocked") && !a.run.failed {
+		a.run.found("blocked")
 	}
 }
 
@@ -285,25 +285,25 @@ func pangeaPII(a *ask, said answer) {
 		return
 	}
 	list := said.list("result.redacted_data")
-	if len(list) != len(a.s.Texts) {
+	if len(list) != len(a.run.s.Texts) {
 		*said.bad = true
 		return
 	}
 	for i, one := range list {
 		text := one.text("")
-		if text != a.s.Texts[i] {
-			a.redact(i, text, "pii")
+		if text != a.run.s.Texts[i] {
+			a.run.redact(i, text, "pii")
 		}
 	}
-	if len(a.findings) == 0 {
-		a.found("pii")
+	if len(a.run.findings) == 0 {
+		a.run.found("pii")
 	}
 }
 
 func airsProfile(a *ask) any {
 	out := map[string]any{}
 	for _, name := range []string{"profile_name", "profile_id"} {
-		if v, _ := a.params[name].(string); v != "" {
+		if v, _ := a.run.params[name].(string); v != "" {
 			out[name] = v
 		}
 	}
@@ -314,7 +314,7 @@ func airsProfile(a *ask) any {
 }
 
 func airsApp(a *ask) any {
-	if name, _ := a.params["app_name"].(string); name != "" {
+	if name, _ := a.run.params["app_name"].(string); name != "" {
 		return "gateway-" + name
 	}
 	return "gateway"
@@ -322,10 +322,10 @@ func airsApp(a *ask) any {
 
 // airsContents are the parts of a request that scan_scope chooses, or the answer.
 func airsContents(a *ask) any {
-	if a.behind() {
+	if a.run.behind() {
 		return []any{map[string]any{"response": a.text}}
 	}
-	scope, _ := a.params["scan_scope"].(string)
+	scope, _ := a.run.params["scan_scope"].(string)
 	text := a.text
 	if scope != "" && scope != "last_message" {
 		var kept []string
@@ -339,7 +339,7 @@ func airsContents(a *ask) any {
 		}
 		text = strings.Join(kept, "\n")
 	}
-	if a.is("strip_scaffolding") {
+	if a.run.is("strip_scaffolding") {
 		text = unwrapped(text)
 	}
 	return []any{map[string]any{"prompt": text}}
@@ -376,13 +376,13 @@ func airs(a *ask, said answer) {
 		if category == "" {
 			category = "block"
 		}
-		a.found(category)
+		a.run.found(category)
 	}
 }
 
 func pillarScanners(a *ask) any {
 	out := map[string]bool{}
-	for _, name := range a.listed("scanners") {
+	for _, name := range a.run.listed("scanners") {
 		out[name] = true
 	}
 	return out
@@ -393,12 +393,12 @@ func pillar(a *ask, said answer) {
 	names, values := said.members("", true)
 	seen := 0
 	for i, name := range names {
-		if !slices.Contains(a.listed("scanners"), name) {
+		if !slices.Contains(a.run.listed("scanners"), name) {
 			continue
 		}
 		seen++
 		if on, is := values[i].v.(bool); values[i].v != nil && (!is || on) {
-			a.found(name)
+			a.run.found(name)
 		}
 	}
 	*said.bad = *said.bad || seen == 0
@@ -422,11 +422,11 @@ func promptfooHarm(a *ask, said answer) {
 	if !r.flag("flagged") {
 		return
 	}
-	a.found("harm")
+	a.run.found("harm")
 	names, values := r.members("categories", false)
 	for i, name := range names {
 		if optional[bool](values[i], "") {
-			a.note(label(name))
+			a.run.note(label(name))
 		}
 	}
 }
@@ -440,40 +440,40 @@ func promptfooPII(a *ask, said answer) {
 	var spans []span
 	for _, e := range r.get("payload").listIf("pii") {
 		name := label(e.text("entity_type"))
-		a.note(name)
+		a.run.note(name)
 		spans = append(spans, span{int(e.number("start")), int(e.number("end")), "[" + token(name) + "]"})
 	}
-	a.redact(a.part, masked(a.text, spans), "pii")
+	a.run.redact(a.part, masked(a.text, spans), "pii")
 }
 
 // promptSecurity reads what is reported about the prompt or the answer. With monitorOnly it
 // never fails.
 func promptSecurity(a *ask, said answer) {
-	one := said.get("result").get(a.arg)
+	one := said.get("result").get(a.run.arg)
 	if one.v == nil {
 		*said.bad = true
 	}
-	if passed, text := one.flag("passed"), optional[string](one, "modified_text"); passed || a.is("monitorOnly") {
+	if passed, text := one.flag("passed"), optional[string](one, "modified_text"); passed || a.run.is("monitorOnly") {
 		if !passed {
-			a.note("not_passed")
+			a.run.note("not_passed")
 		} else if text != "" && text != a.text && optional[string](one, "action") == "modify" {
-			a.redact(a.part, text, "modify")
+			a.run.redact(a.part, text, "modify")
 		}
 	} else if text != "" && optional[string](one, "action") == "modify" {
-		a.redact(a.part, text, "modify")
+		a.run.redact(a.part, text, "modify")
 	} else {
-		a.found("not_passed")
+		a.run.found("not_passed")
 	}
 	for _, v := range one.listIf("violations") {
 		if name, ok := v.v.(string); ok {
-			a.note(label(name))
+			a.run.note(label(name))
 		}
 	}
 }
 
 // zscalerPolicy is the number of a policy, which may come as text.
 func zscalerPolicy(a *ask) any {
-	id := strings.Join(a.listed("policyId"), "")
+	id := strings.Join(a.run.listed("policyId"), "")
 	if n, err := strconv.ParseInt(id, 10, 64); err == nil {
 		return n
 	}
@@ -485,11 +485,11 @@ func zscaler(a *ask, said answer) {
 		names, values := said.members("detectorResponses", false)
 		for i, name := range names {
 			if optional[bool](values[i], "triggered") {
-				a.note(label(name))
+				a.run.note(label(name))
 			}
 		}
 	}
 	if said.text("action") == "BLOCK" {
-		a.found("BLOCK")
+		a.run.found("BLOCK")
 	}
 }

@@ -28,15 +28,15 @@ func (a *ask) conversation() []message {
 			out = append(out, message{role, text})
 		}
 	}
-	if json.Unmarshal(a.s.Request, &body) == nil {
-		switch a.s.Kind {
+	if json.Unmarshal(a.run.s.Request, &body) == nil {
+		switch a.run.s.Kind {
 		case "createModelResponse":
 			add("system", body.Instructions)
 			_ = json.Unmarshal(body.Input, &body.Messages)
 		case "messages":
 			add("system", body.System)
 		}
-		if a.s.Kind == "chatComplete" || a.s.Kind == "messages" || a.s.Kind == "createModelResponse" {
+		if a.run.s.Kind == "chatComplete" || a.run.s.Kind == "messages" || a.run.s.Kind == "createModelResponse" {
 			for _, m := range body.Messages {
 				if m.Role == "" {
 					m.Role = "user"
@@ -47,8 +47,8 @@ func (a *ask) conversation() []message {
 	}
 	if len(out) == 0 {
 		text := a.text
-		if a.behind() {
-			text = judge.Joined(a.s.Asked)
+		if a.run.behind() {
+			text = judge.Joined(a.run.s.Asked)
 		}
 		out = append(out, message{"user", text})
 	}
@@ -74,7 +74,7 @@ func textOf(content json.RawMessage) string {
 // withAnswer is the conversation, followed by the answer.
 func (a *ask) withAnswer() any {
 	list := a.conversation()
-	if a.behind() {
+	if a.run.behind() {
 		list = append(list, message{"assistant", a.text})
 	}
 	return list
@@ -84,10 +84,10 @@ func (a *ask) withAnswer() any {
 // these parts.
 func (a *ask) parted() (list []message, places []int) {
 	role := "user"
-	if a.behind() {
+	if a.run.behind() {
 		role = "assistant"
 	}
-	for i, t := range a.s.Texts {
+	for i, t := range a.run.s.Texts {
 		if t != "" {
 			list, places = append(list, message{role, t}), append(places, i)
 		}

@@ -42,7 +42,7 @@ func found(a *ask, answered answer) {
 	}
 	for i, one := range list {
 		src := source{optional[string](one, "title"), one.text("url")}
-		a.sources = append(a.sources, src)
+		a.run.sources = append(a.run.sources, src)
 		fmt.Fprintf(&b, "[%d] %q\nURL: %s\n", i+1, src.Title, src.URL)
 		if date := first(one, "publishedDate", "published_date"); date != "finding" {
 			b.WriteString("Date: " + date + "\n")
@@ -55,23 +55,23 @@ func found(a *ask, answered answer) {
 		return
 	}
 	prefix, suffix := "\n<web_search_context>", "\n</web_search_context>"
-	if s, ok := a.params["prefix"].(string); ok {
+	if s, ok := a.run.params["prefix"].(string); ok {
 		prefix = s
 	}
-	if s, ok := a.params["suffix"].(string); ok {
+	if s, ok := a.run.params["suffix"].(string); ok {
 		suffix = s
 	}
-	a.body = a.with(prefix + "\n" + b.String() + suffix)
+	a.run.body = a.with(prefix + "\n" + b.String() + suffix)
 }
 
 // with is the request with a text added.
 func (a *ask) with(text string) json.RawMessage {
-	body := a.s.Request
-	if a.s.Kind == "complete" {
-		f := said.InRequest(a.s.Kind, body, said.LastMessage)
+	body := a.run.s.Request
+	if a.run.s.Kind == "complete" {
+		f := said.InRequest(a.run.s.Kind, body, said.LastMessage)
 		return changed(&f, body, func(was string) string { return text + was })
 	}
-	if f := said.InRequest(a.s.Kind, body, said.Prompt); len(f.Texts) > 0 {
+	if f := said.InRequest(a.run.s.Kind, body, said.Prompt); len(f.Texts) > 0 {
 		return changed(&f, body, func(was string) string { return was + text })
 	}
 	keys := wire.NewKeySet("messages")

@@ -162,7 +162,7 @@ type run struct {
 
 // ask is one call of a run.
 type ask struct {
-	*run
+	run  *run
 	part int    // index of the subject's text; -1: all of them
 	text string // of this part, or of all
 }

@@ -47,12 +47,12 @@ func (r *run) behind() bool { return r.s.Phase == guard.After }
 // lookup gives a credential or parameter as text; "" if there is none.
 func (a *ask) lookup(name string) string {
 	for one := range strings.SplitSeq(name, "/") {
-		v := a.creds[one]
+		v := a.run.creds[one]
 		if v == nil {
-			v = a.params[one]
+			v = a.run.params[one]
 		}
-		if v == nil && a.values[one] != nil {
-			v = a.values[one](a)
+		if v == nil && a.run.values[one] != nil {
+			v = a.run.values[one](a)
 		}
 		switch v := v.(type) {
 		case string:
@@ -102,19 +102,19 @@ func (a *ask) expand(template string, write escape) (string, *judge.Failure) {
 		var inside string
 		inside, template, _ = strings.Cut(rest, "}")
 		if own, ok := strings.CutPrefix(inside, "%"); ok {
-			b.WriteString(fmt.Sprint(a.values[own](a)))
+			b.WriteString(fmt.Sprint(a.run.values[own](a)))
 			continue
 		}
 		name, standard, _ := strings.Cut(strings.TrimSuffix(inside, "?"), "|")
 		value := a.lookup(name)
 		if value == "" {
 			if value = standard; value == "" {
-				return "", a.fails("CredentialsError", "needs %s", name)
+				return "", a.run.fails("CredentialsError", "needs %s", name)
 			}
 		}
 		text, ok := write(b.String(), value)
 		if !ok {
-			return "", a.fails("CredentialsError", "was not asked: %s has a form that cannot be used", name)
+			return "", a.run.fails("CredentialsError", "was not asked: %s has a form that cannot be used", name)
 		}
 		b.WriteString(text)
 	}
@@ -161,14 +161,14 @@ func (a *ask) fill(template any) any {
 func (a *ask) value(name string) any {
 	if words, ok := strings.CutPrefix(name, "?"); ok {
 		before, after, _ := strings.Cut(words, "|")
-		if a.behind() {
+		if a.run.behind() {
 			return after
 		}
 		return before
 	}
 	if p, ok := strings.CutPrefix(name, "."); ok {
 		p, standard, _ := strings.Cut(p, "|")
-		if v := a.params[p]; v != nil && v != "" {
+		if v := a.run.params[p]; v != nil && v != "" {
 			return v
 		}
 		var v any
@@ -181,14 +181,14 @@ func (a *ask) value(name string) any {
 	case "text":
 		return a.text
 	case "parts":
-		return a.s.Texts
+		return a.run.s.Texts
 	case "asked": // of the same request
-		if a.behind() {
-			return judge.Joined(a.s.Asked)
+		if a.run.behind() {
+			return judge.Joined(a.run.s.Asked)
 		}
 		return a.text
 	case "answered":
-		if a.behind() {
+		if a.run.behind() {
 			return a.text
 		}
 		return nil
@@ -197,20 +197,20 @@ func (a *ask) value(name string) any {
 	case "talk":
 		return a.withAnswer()
 	case "body":
-		if a.behind() {
-			return a.s.Response
+		if a.run.behind() {
+			return a.run.s.Response
 		}
-		return a.s.Request
+		return a.run.s.Request
 	case "model":
-		return some(a.s.Model)
+		return some(a.run.s.Model)
 	case "provider":
-		return some(a.s.Provider)
+		return some(a.run.s.Provider)
 	case "trace":
-		return some(a.s.TraceID)
+		return some(a.run.s.TraceID)
 	case "user":
-		return some(a.s.Metadata["_user"])
+		return some(a.run.s.Metadata["_user"])
 	}
-	if f := a.values[name]; f != nil {
+	if f := a.run.values[name]; f != nil {
 		return f(a)
 	}
 	return nil

@@ -122,7 +122,7 @@ func Renew(tx *resource.Tx, rec *resource.Record, form *Invite) (token string, e
 		tx.DeleteCredential(store.Credential(credentialKind, form.TokenHash))
 	}
 	if !form.ExpiresAt.IsZero() {
-		if err := tx.Undue(DueInvite, form.ExpiresAt, rec.Ref()); err != nil {
+		if err := resource.Unschedule(tx, DueInvite, form.ExpiresAt, rec.Ref()); err != nil {
 			return "", err
 		}
 	}
@@ -132,7 +132,7 @@ func Renew(tx *resource.Tx, rec *resource.Record, form *Invite) (token string, e
 	form.TokenHash, form.ExpiresAt = identity.HashToken(token), now(tx).Add(InviteTTL)
 	form.State = Pending
 	rec.Fields = form.fields()
-	if err := tx.Due(DueInvite, form.ExpiresAt, rec.Ref()); err != nil {
+	if err := resource.Schedule(tx, DueInvite, form.ExpiresAt, rec.Ref()); err != nil {
 		return "", err
 	}
 	return token, tx.CreateCredential(store.Row{
@@ -156,7 +156,7 @@ func StateOf(row *resource.Row, now time.Time) string {
 // address may be invited again.
 func Close(tx *resource.Tx, rec *resource.Record, form *Invite, state, actor string) error {
 	tx.DeleteCredential(store.Credential(credentialKind, form.TokenHash))
-	if err := tx.Undue(DueInvite, form.ExpiresAt, rec.Ref()); err != nil {
+	if err := resource.Unschedule(tx, DueInvite, form.ExpiresAt, rec.Ref()); err != nil {
 		return err
 	}
 	form.State, form.TokenHash, form.Claim = state, "", ""

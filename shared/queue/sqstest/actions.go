@@ -92,7 +92,7 @@ func sum(body string) string {
 }
 
 func (s *Server) send(in *sendRequest) (any, *failure) {
-	q, f := s.find(in.QueueUrl)
+	q, f := find(s, in.QueueUrl)
 	if f == nil {
 		f = in.check()
 	}
@@ -127,7 +127,7 @@ func checkBatch(ids []string) *failure {
 }
 
 // spared applies the injected fault of an entry.
-func (s *Server) spared(action, id, body string) *batchError {
+func spared(s *Server, action, id, body string) *batchError {
 	if s.faults.Entry == nil {
 		return nil
 	}
@@ -141,7 +141,7 @@ func (s *Server) sendBatch(in *struct {
 	QueueUrl string
 	Entries  []sendEntry
 }) (any, *failure) {
-	q, f := s.find(in.QueueUrl)
+	q, f := find(s, in.QueueUrl)
 	if f != nil {
 		return nil, f
 	}
@@ -164,7 +164,7 @@ func (s *Server) sendBatch(in *struct {
 		e := &in.Entries[i]
 		if f := e.check(); f != nil {
 			out.Failed = append(out.Failed, batchError{e.Id, f.code, f.message, true})
-		} else if injected := s.spared("SendMessageBatch", e.Id, *e.MessageBody); injected != nil {
+		} else if injected := spared(s, "SendMessageBatch", e.Id, *e.MessageBody); injected != nil {
 			out.Failed = append(out.Failed, *injected)
 		} else {
 			out.Successful = append(out.Successful, s.put(q, e))
@@ -243,14 +243,14 @@ func (s *Server) receive(ctx context.Context, in *receiveRequest) (any, *failure
 }
 
 func (s *Server) take(in *receiveRequest) ([]received, *failure) {
-	q, f := s.find(in.QueueUrl)
+	q, f := find(s, in.QueueUrl)
 	if f == nil {
 		f = in.check()
 	}
 	if f != nil {
 		return nil, f
 	}
-	s.bury(q)
+	bury(s, q)
 	most, hide := 1, q.opt.Visibility
 	if in.MaxNumberOfMessages != nil {
 		most = *in.MaxNumberOfMessages
@@ -317,7 +317,7 @@ func (s *Server) delete(in *struct {
 	QueueUrl string
 	deleteEntry
 }) (any, *failure) {
-	q, f := s.find(in.QueueUrl)
+	q, f := find(s, in.QueueUrl)
 	if f == nil {
 		f = s.drop(q, in.ReceiptHandle)
 	}
@@ -335,7 +335,7 @@ func (s *Server) deleteBatch(in *struct {
 
 // batch runs a batch whose entries have no result of their own.
 func batch[E any](s *Server, action, url string, entries []E, id func(E) string, do func(*store, E) *failure) (any, *failure) {
-	q, f := s.find(url)
+	q, f := find(s, url)
 	if f != nil {
 		return nil, f
 	}
@@ -348,7 +348,7 @@ func batch[E any](s *Server, action, url string, entries []E, id func(E) string,
 	}
 	var out batchAnswer[struct{ Id string }]
 	for _, e := range entries {
-		if injected := s.spared(action, id(e), ""); injected != nil {
+		if injected := spared(s, action, id(e), ""); injected != nil {
 			out.Failed = append(out.Failed, *injected)
 		} else if f := do(q, e); f != nil {
 			out.Failed = append(out.Failed, batchError{id(e), f.code, f.message, true})
@@ -389,7 +389,7 @@ func (s *Server) change(in *struct {
 	QueueUrl string
 	changeEntry
 }) (any, *failure) {
-	q, f := s.find(in.QueueUrl)
+	q, f := find(s, in.QueueUrl)
 	if f == nil {
 		f = s.changeOne(q, in.changeEntry)
 	}
@@ -409,7 +409,7 @@ func (s *Server) queueURL(in *struct {
 	QueueOwnerAWSAccountId *string
 }) (any, *failure) {
 	url := s.http.URL + "/" + account + "/" + in.QueueName
-	if _, f := s.find(url); f != nil {
+	if _, f := find(s, url); f != nil {
 		return nil, f
 	}
 	return map[string]string{"QueueUrl": url}, nil
@@ -419,7 +419,7 @@ func (s *Server) attributes(in *struct {
 	QueueUrl       string
 	AttributeNames []string
 }) (any, *failure) {
-	q, f := s.find(in.QueueUrl)
+	q, f := find(s, in.QueueUrl)
 	if f != nil {
 		return nil, f
 	}

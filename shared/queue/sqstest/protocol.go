@@ -27,7 +27,7 @@ func fail(code, format string, args ...any) *failure {
 var signature = regexp.MustCompile(`^AWS4-HMAC-SHA256 Credential=[^/]+/\d{8}/[a-z0-9-]+/sqs/aws4_request, SignedHeaders=[a-z0-9;-]*host[a-z0-9;-]*, Signature=[0-9a-f]{64}$`)
 
 func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
-	action, body, f := s.accept(r)
+	action, body, f := accept(s, r)
 	s.mu.Lock()
 	s.calls[action]++
 	faults := s.faults
@@ -71,7 +71,7 @@ func queryCode(code string) string {
 }
 
 // accept checks everything about a request except its fields.
-func (s *Server) accept(r *http.Request) (action string, body []byte, f *failure) {
+func accept(s *Server, r *http.Request) (action string, body []byte, f *failure) {
 	target := r.Header.Get("X-Amz-Target")
 	action, ok := strings.CutPrefix(target, "AmazonSQS.")
 	if !ok {

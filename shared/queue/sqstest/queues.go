@@ -30,7 +30,7 @@ func (s *Server) createQueue(in *struct {
 			}
 			opt.Visibility = time.Duration(n) * time.Second
 		case "RedrivePolicy":
-			if f := s.redrive(v, &opt); f != nil {
+			if f := redrive(s, v, &opt); f != nil {
 				return nil, f
 			}
 		case "MessageRetentionPeriod", "MaximumMessageSize", "ReceiveMessageWaitTimeSeconds", "SqsManagedSseEnabled":
@@ -50,7 +50,7 @@ func (s *Server) createQueue(in *struct {
 	return map[string]string{"QueueUrl": s.http.URL + "/" + account + "/" + in.QueueName}, nil
 }
 
-func (s *Server) redrive(policy string, to *Options) *failure {
+func redrive(s *Server, policy string, to *Options) *failure {
 	var p struct {
 		Target string      `json:"deadLetterTargetArn"`
 		Most   json.Number `json:"maxReceiveCount"`
@@ -68,7 +68,7 @@ func (s *Server) redrive(policy string, to *Options) *failure {
 }
 
 func (s *Server) deleteQueue(in *struct{ QueueUrl string }) (any, *failure) {
-	q, f := s.find(in.QueueUrl)
+	q, f := find(s, in.QueueUrl)
 	if f != nil {
 		return nil, f
 	}

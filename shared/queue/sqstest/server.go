@@ -139,7 +139,7 @@ func (s *Server) wake() {
 }
 
 // find gives the queue that a QueueUrl names.
-func (s *Server) find(url string) (*store, *failure) {
+func find(s *Server, url string) (*store, *failure) {
 	rest, ok := strings.CutPrefix(url, s.http.URL+"/"+account+"/")
 	if !ok {
 		return nil, fail("InvalidAddress", "The address %q is not valid for this endpoint.", url)
@@ -152,7 +152,7 @@ func (s *Server) find(url string) (*store, *failure) {
 }
 
 // bury moves messages that were received too often to the dead-letter queue.
-func (s *Server) bury(q *store) {
+func bury(s *Server, q *store) {
 	if q.opt.MaxReceives == 0 {
 		return
 	}

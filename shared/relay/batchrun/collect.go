@@ -15,18 +15,18 @@ import (
 )
 
 // collect keeps the provider's files of output.
-func (w hosted) collect(ctx context.Context) (func(*managed.Progress), error) {
+func collect(w *work, ctx context.Context) (func(*managed.Progress), error) {
 	from := &w.batch.Provider
-	output, good, err := w.fetch(ctx, from.Output, "output")
+	output, good, err := fetch(w, ctx, from.Output, "output")
 	if err != nil {
 		return nil, err
 	}
-	failures, bad, err := w.fetch(ctx, from.Errors, "error")
+	failures, bad, err := fetch(w, ctx, from.Errors, "error")
 	if err != nil {
 		return nil, err
 	}
 	if from.Judged != "" {
-		if _, err := w.Room(w.sc).Remove(ctx, from.Judged); err != nil {
+		if _, err := w.runner.Room(w.sc).Remove(ctx, from.Judged); err != nil {
 			return nil, err
 		}
 	}
@@ -36,13 +36,13 @@ func (w hosted) collect(ctx context.Context) (func(*managed.Progress), error) {
 			p.Good, p.Bad = good, bad
 		}
 		p.Provider.Stage = ""
-		p.End(cmp.Or(managed.Status(from.Status), managed.Completed), w.Now())
+		p.End(cmp.Or(managed.Status(from.Status), managed.Completed), w.runner.Now())
 	}, nil
 }
 
 // fetch keeps one file of the provider, and counts its rows. Where guardrails judge the rows,
 // they judge those of the output, and the rows that they refused are in the file of errors.
-func (w hosted) fetch(ctx context.Context, file, kind string) (id string, rows int64, err error) {
+func fetch(w *work, ctx context.Context, file, kind string) (id string, rows int64, err error) {
 	judged := w.batch.Provider.Judged != ""
 	if file == "" && !judged {
 		return "", 0, nil
@@ -50,44 +50,44 @@ func (w hosted) fetch(ctx context.Context, file, kind string) (id string, rows i
 	src, to := io.Pipe()
 	done := make(chan error, 1)
 	go func() {
-		err := w.download(ctx, file, to)
+		err := download(w, ctx, file, to)
 		to.CloseWithError(err)
 		done <- err
 	}()
 	counted := &rowCounter{src: src}
 	if judged {
 		good := kind == "output"
-		counted.src = io.MultiReader(src, w.Batches.Rows(ctx, w.sc, w.id, good))
+		counted.src = io.MultiReader(src, w.runner.Batches.Rows(ctx, w.sc, w.id, good))
 		if good {
-			passed, aerr := w.answers(ctx, src)
+			passed, aerr := openAnswers(w, ctx, src)
 			if err = aerr; err == nil {
 				defer passed.Close()
-				counted.src = io.MultiReader(passed, w.Batches.Rows(ctx, w.sc, w.id, good))
+				counted.src = io.MultiReader(passed, w.runner.Batches.Rows(ctx, w.sc, w.id, good))
 			}
 		}
 	}
 	id = managed.FilePrefix + strings.TrimPrefix(w.id, managed.IDPrefix) + "_" + kind
 	if err == nil {
-		_, err = w.Room(w.sc).SaveAs(ctx, id, w.id+"_"+kind+".jsonl", "batch_output", counted)
+		_, err = w.runner.Room(w.sc).SaveAs(ctx, id, w.id+"_"+kind+".jsonl", "batch_output", counted)
 	}
 	_ = src.CloseWithError(io.ErrClosedPipe)
 	if asked := <-done; asked != nil && (err == nil || !errors.Is(asked, io.ErrClosedPipe)) {
 		err = asked
 	}
 	if err == nil && judged && counted.n == 0 {
-		_, err = w.Room(w.sc).Remove(ctx, id)
+		_, err = w.runner.Room(w.sc).Remove(ctx, id)
 		return "", 0, err
 	}
 	return id, counted.n, err
 }
 
 // download writes a file of the provider; "" is an empty one.
-func (w hosted) download(ctx context.Context, file string, to *io.PipeWriter) error {
+func download(w *work, ctx context.Context, file string, to *io.PipeWriter) error {
 	if file == "" {
 		return nil
 	}
 	into := &piped{to: to}
-	broken, err := w.ask(ctx, into, http.MethodGet, "/files/"+url.PathEscape(file)+"/content", nil, 0, "")
+	broken, err := ask(w, ctx, into, http.MethodGet, "/files/"+url.PathEscape(file)+"/content", nil, 0, "")
 	if err == nil && broken {
 		err = errLater
 	}

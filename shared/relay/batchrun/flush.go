@@ -32,23 +32,23 @@ type request struct {
 }
 
 // flush runs the next rows. After the last of them the next step is due at once.
-func (w rows) flush(ctx context.Context) (made func(*managed.Progress), delay time.Duration, err error) {
-	rows, offset, line, over, err := w.next(ctx)
+func flush(w *work, ctx context.Context) (made func(*managed.Progress), delay time.Duration, err error) {
+	rows, offset, line, over, err := next(w, ctx)
 	if err != nil {
 		return nil, 0, err
 	}
 	if !over {
-		delay = w.Pace.Pause
+		delay = w.runner.Pace.Pause
 	}
 	numbers := make([]int, len(rows))
 	for i := range rows {
 		numbers[i] = rows[i].line
 	}
-	good, err := w.Batches.Accepted(ctx, w.sc, w.id, numbers)
+	good, err := w.runner.Batches.Accepted(ctx, w.sc, w.id, numbers)
 	if err != nil {
 		return nil, 0, fault.Unavailable(err)
 	}
-	if err := w.runRows(ctx, rows, good); err != nil {
+	if err := runRows(w, ctx, rows, good); err != nil {
 		return nil, 0, err
 	}
 	return func(p *managed.Progress) {
@@ -62,15 +62,15 @@ func (w rows) flush(ctx context.Context) (made func(*managed.Progress), delay ti
 		p.Offset, p.Line = offset, line
 		switch {
 		case p.Status == managed.Cancelling:
-			p.Finalize(managed.Cancelled, w.Now())
+			p.Finalize(managed.Cancelled, w.runner.Now())
 		case over:
-			p.Finalize(managed.Completed, w.Now())
+			p.Finalize(managed.Completed, w.runner.Now())
 		}
 	}, delay, nil
 }
 
 // next reads the rows of a step; over tells that they are the last.
-func (w rows) next(ctx context.Context) (rows []request, offset int64, line int, over bool, err error) {
+func next(w *work, ctx context.Context) (rows []request, offset int64, line int, over bool, err error) {
 	room, f, err := w.input(ctx)
 	if err != nil {
 		return nil, 0, 0, false, err
@@ -87,7 +87,7 @@ func (w rows) next(ctx context.Context) (rows []request, offset int64, line int,
 		if err != nil {
 			return nil, 0, 0, false, err
 		}
-		if len(rows) == w.Pace.Flush || len(rows) > 0 && size+len(text) > maxFlush {
+		if len(rows) == w.runner.Pace.Flush || len(rows) > 0 && size+len(text) > maxFlush {
 			return rows, offset, line, false, nil
 		}
 		row, err := managed.ParseRow(text)
@@ -101,7 +101,7 @@ func (w rows) next(ctx context.Context) (rows []request, offset int64, line int,
 
 // runRows runs the rows that have no answer yet, as many at a time as their answers
 // have room, and notes in good what became of them.
-func (w rows) runRows(ctx context.Context, rows []request, good map[int]bool) error {
+func runRows(w *work, ctx context.Context, rows []request, good map[int]bool) error {
 	running, stop := w.running(ctx)
 	defer stop()
 	var mu sync.Mutex
@@ -116,8 +116,8 @@ func (w rows) runRows(ctx context.Context, rows []request, good map[int]bool) er
 		q := &left[i]
 		wg.Go(func() {
 			isGood, err := false, errStopped
-			if n := w.units(q); room.take(running, n) {
-				isGood, err = w.row(running, q)
+			if n := rowUnits(w, q); room.take(running, n) {
+				isGood, err = row(w, running, q)
 				room.give(n)
 			}
 			mu.Lock()
@@ -136,8 +136,8 @@ func (w rows) runRows(ctx context.Context, rows []request, good map[int]bool) er
 	return errors.Join(errs...)
 }
 
-// units is how much room the answer of a row takes.
-func (w rows) units(q *request) int {
+// rowUnits is how much room the answer of a row takes.
+func rowUnits(w *work, q *request) int {
 	if w.batch.Endpoint != "/v1/embeddings" {
 		return 1
 	}
@@ -148,29 +148,29 @@ func (w rows) units(q *request) int {
 func (w *work) running(ctx context.Context) (context.Context, context.CancelFunc) {
 	running, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	forget := context.AfterFunc(ctx, func() {
-		t := time.AfterFunc(w.Pace.Stop, cancel)
+		t := time.AfterFunc(w.runner.Pace.Stop, cancel)
 		context.AfterFunc(running, func() { t.Stop() })
 	})
 	return running, func() { forget(); cancel() }
 }
 
 // row runs one row until an answer can be accepted.
-func (w rows) row(ctx context.Context, q *request) (good bool, err error) {
-	limited, cancel := context.WithTimeout(ctx, w.Pace.Row)
+func row(w *work, ctx context.Context, q *request) (good bool, err error) {
+	limited, cancel := context.WithTimeout(ctx, w.runner.Pace.Row)
 	defer cancel()
 	body, err := w.withModel(q.body)
 	var got *recorder.Recorder
 	behalf := &relay.Behalf{Key: w.batch.Key}
 	broken := false
 	for try := 0; err == nil; try++ {
-		got, broken = w.send1(limited, q, body, behalf)
+		got, broken = send1(w, limited, q, body, behalf)
 		if ctx.Err() != nil {
 			return false, errStopped // its answer may be that of a client who went
 		}
-		if limited.Err() != nil || try >= w.Pace.Retries || !broken && !again(got) {
+		if limited.Err() != nil || try >= w.runner.Pace.Retries || !broken && !again(got) {
 			break
 		}
-		if !w.wait(limited, w.Pace.Backoff<<try, got) {
+		if !wait(w, limited, w.runner.Pace.Backoff<<try, got) {
 			break
 		}
 	}
@@ -189,7 +189,7 @@ func (w rows) row(ctx context.Context, q *request) (good bool, err error) {
 		good = got.Status >= 200 && got.Status <= 299
 		out = managed.Answered(nil, w.id, q.line, q.custom, got.Status, behalf.Request, got.Body.Bytes())
 	}
-	good, err = w.Batches.Accept(context.WithoutCancel(ctx), w.sc, w.id, q.line, good, out)
+	good, err = w.runner.Batches.Accept(context.WithoutCancel(ctx), w.sc, w.id, q.line, good, out)
 	if err != nil {
 		return false, fault.Unavailable(err)
 	}
@@ -197,7 +197,7 @@ func (w rows) row(ctx context.Context, q *request) (good bool, err error) {
 }
 
 // send1 takes a row through the walk once.
-func (w rows) send1(ctx context.Context, q *request, body []byte, behalf *relay.Behalf) (*recorder.Recorder, bool) {
+func send1(w *work, ctx context.Context, q *request, body []byte, behalf *relay.Behalf) (*recorder.Recorder, bool) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, w.batch.Endpoint, bytes.NewReader(body))
 	if err != nil { // an endpoint is one of a list
 		return &recorder.Recorder{Status: http.StatusInternalServerError}, false
@@ -206,7 +206,7 @@ func (w rows) send1(ctx context.Context, q *request, body []byte, behalf *relay.
 	req.Header.Set("Content-Type", "application/json")
 	w.trace(req, q.custom)
 	got := &recorder.Recorder{Max: maxAnswer}
-	broken := w.Mux.Run(got, req, behalf)
+	broken := w.runner.Mux.Run(got, req, behalf)
 	return got, broken
 }
 
@@ -253,9 +253,9 @@ func again(got *recorder.Recorder) bool {
 
 // wait waits before a retry: as long as the answer asks for. It is false when that
 // is too long, or when time runs out.
-func (w rows) wait(ctx context.Context, d time.Duration, got *recorder.Recorder) bool {
+func wait(w *work, ctx context.Context, d time.Duration, got *recorder.Recorder) bool {
 	if n, err := strconv.Atoi(got.Header().Get("Retry-After")); err == nil && n > 0 {
-		if d = max(d, time.Duration(n)*time.Second); d > w.Pace.Wait {
+		if d = max(d, time.Duration(n)*time.Second); d > w.runner.Pace.Wait {
 			return false
 		}
 	}

@@ -19,8 +19,8 @@ import (
 
 // judge has guardrails judge the rows before they are given to the provider. Rows that are
 // refused get their response here; the others are kept as guardrails left them.
-func (w hosted) judge(ctx context.Context) (func(*managed.Progress), error) {
-	on, err := w.guarded(ctx)
+func judge(w *work, ctx context.Context) (func(*managed.Progress), error) {
+	on, err := guarded(w, ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -31,12 +31,12 @@ func (w hosted) judge(ctx context.Context) (func(*managed.Progress), error) {
 	passed := 0
 	done := make(chan error, 1)
 	go func() {
-		err := w.judgeRows(ctx, to, &passed)
+		err := judgeRows(w, ctx, to, &passed)
 		to.CloseWithError(err)
 		done <- err
 	}()
 	id := managed.FilePrefix + strings.TrimPrefix(w.id, managed.IDPrefix) + "_judged"
-	_, err = w.Room(w.sc).SaveAs(ctx, id, w.id+"_judged.jsonl", "batch_output", src)
+	_, err = w.runner.Room(w.sc).SaveAs(ctx, id, w.id+"_judged.jsonl", "batch_output", src)
 	_ = src.CloseWithError(io.ErrClosedPipe)
 	if judged := <-done; judged != nil {
 		err = judged
@@ -53,14 +53,14 @@ func (w hosted) judge(ctx context.Context) (func(*managed.Progress), error) {
 }
 
 // guarded reports whether a row has guardrails.
-func (w hosted) guarded(ctx context.Context) (bool, error) {
+func guarded(w *work, ctx context.Context) (bool, error) {
 	room, f, err := w.input(ctx)
 	if err != nil {
 		return false, err
 	}
 	found := false
 	err = eachRow(ctx, room, f, func(row managed.Row, _ int, _ int64) error {
-		if found = w.judgeRow(ctx, row, relay.RowPlanned, nil).Guarded; found {
+		if found = judgeRow(w, ctx, row, relay.RowPlanned, nil).Guarded; found {
 			return io.EOF
 		}
 		return ctx.Err()
@@ -93,8 +93,8 @@ func eachRow(ctx context.Context, room managed.Room, file *chat.HeldFile, f func
 }
 
 // judgeRow has the guardrails judge a row, as a request, or the answer to it.
-func (w hosted) judgeRow(ctx context.Context, row managed.Row, stage relay.RowStage, answer []byte) relay.JudgedRow {
-	body, err := w.planned(row.Body)
+func judgeRow(w *work, ctx context.Context, row managed.Row, stage relay.RowStage, answer []byte) relay.JudgedRow {
+	body, err := planned(w, row.Body)
 	var req *http.Request
 	if err == nil {
 		req, err = http.NewRequestWithContext(ctx, http.MethodPost, w.batch.Endpoint, bytes.NewReader(body))
@@ -107,12 +107,12 @@ func (w hosted) judgeRow(ctx context.Context, row managed.Row, stage relay.RowSt
 	req.Header = managed.Headers(w.batch.Options)
 	req.Header.Set("Content-Type", "application/json")
 	w.trace(req, row.CustomID)
-	return w.Mux.JudgeRow(req, &relay.Behalf{Key: w.batch.Key, Closing: w.closing}, stage, answer)
+	return w.runner.Mux.JudgeRow(req, &relay.Behalf{Key: w.batch.Key, Closing: w.closing}, stage, answer)
 }
 
 // planned gives a row without a model the one of the batch's options, or of the provider's
 // batch.
-func (w hosted) planned(row []byte) ([]byte, error) {
+func planned(w *work, row []byte) ([]byte, error) {
 	body, err := w.withModel(row)
 	if err != nil || len(w.batch.Create) == 0 {
 		return body, err
@@ -134,7 +134,7 @@ type rowJudged struct {
 }
 
 // judgeRows writes the rows that pass.
-func (w hosted) judgeRows(ctx context.Context, to io.Writer, passed *int) error {
+func judgeRows(w *work, ctx context.Context, to io.Writer, passed *int) error {
 	room, f, err := w.input(ctx)
 	if err != nil {
 		return err
@@ -147,14 +147,14 @@ func (w hosted) judgeRows(ctx context.Context, to io.Writer, passed *int) error 
 		for i := range some {
 			numbers[i] = some[i].line
 		}
-		refused, err := w.Batches.Accepted(ctx, w.sc, w.id, numbers) // by an earlier try
+		refused, err := w.runner.Batches.Accepted(ctx, w.sc, w.id, numbers) // by an earlier try
 		if err != nil {
 			return fault.Unavailable(err)
 		}
 		var wg sync.WaitGroup
 		for i := range some {
 			if q := &some[i]; !has(refused, q.line) {
-				wg.Go(func() { q.made = w.judgeRow(ctx, q.row, relay.RowSent, nil) })
+				wg.Go(func() { q.made = judgeRow(w, ctx, q.row, relay.RowSent, nil) })
 			}
 		}
 		wg.Wait()
@@ -164,7 +164,7 @@ func (w hosted) judgeRows(ctx context.Context, to io.Writer, passed *int) error 
 				continue
 			}
 			if q.made.Refused != nil {
-				if err := w.refuse(ctx, q.line, q.row.CustomID, &q.made); err != nil {
+				if err := refuse(w, ctx, q.line, q.row.CustomID, &q.made); err != nil {
 					return err
 				}
 				continue
@@ -187,7 +187,7 @@ func (w hosted) judgeRows(ctx context.Context, to io.Writer, passed *int) error 
 	err = eachRow(ctx, room, f, func(row managed.Row, line int, _ int64) error {
 		row.Body = bytes.Clone(row.Body)
 		some, size = append(some, rowJudged{row: row, line: line}), size+len(row.Body)
-		if len(some) >= max(w.Pace.Flush, 1) || size > maxFlush {
+		if len(some) >= max(w.runner.Pace.Flush, 1) || size > maxFlush {
 			return flush()
 		}
 		return nil
@@ -204,24 +204,24 @@ func has(of map[int]bool, line int) bool {
 }
 
 // refuse keeps the response to a row that guardrails refuse, or to its answer.
-func (w hosted) refuse(ctx context.Context, line int, custom string, made *relay.JudgedRow) error {
+func refuse(w *work, ctx context.Context, line int, custom string, made *relay.JudgedRow) error {
 	if ctx.Err() != nil || again(made.Refused) {
 		return errLater
 	}
 	status := made.Refused.Status
 	out := managed.Answered(nil, w.id, line, custom, status, made.Request, made.Refused.Body.Bytes())
-	if _, err := w.Batches.Accept(ctx, w.sc, w.id, line, status >= 200 && status <= 299, out); err != nil {
+	if _, err := w.runner.Batches.Accept(ctx, w.sc, w.id, line, status >= 200 && status <= 299, out); err != nil {
 		return fault.Unavailable(err)
 	}
 	return nil
 }
 
 // judged finds the file of the rows for the provider.
-func (w hosted) judged(ctx context.Context) (managed.Room, *chat.HeldFile, error) {
+func judged(w *work, ctx context.Context) (managed.Room, *chat.HeldFile, error) {
 	if w.batch.Provider.Judged == "" {
 		return w.input(ctx)
 	}
-	room := w.Room(w.sc)
+	room := w.runner.Room(w.sc)
 	f, err := room.File(ctx, w.batch.Provider.Judged)
 	if err == nil && f == nil {
 		err = fault.New(fault.NotFound, "input_file_id", "The rows that guardrails have judged were deleted")
@@ -231,7 +231,7 @@ func (w hosted) judged(ctx context.Context) (managed.Room, *chat.HeldFile, error
 
 // answers are the rows of output that guardrails let pass. It implements io.Reader.
 type answers struct {
-	batch hosted
+	batch *work
 	ctx   context.Context
 	room  managed.Room
 	file  *chat.HeldFile // the rows that were sent
@@ -249,7 +249,7 @@ type rowAt struct {
 }
 
 // answers makes a reader of the provider's rows of output.
-func (w hosted) answers(ctx context.Context, src io.Reader) (*answers, error) {
+func openAnswers(w *work, ctx context.Context, src io.Reader) (*answers, error) {
 	a := &answers{batch: w, ctx: ctx, at: map[string]rowAt{}, in: managed.NewLines(src, 0, 0)}
 	room, f, err := w.input(ctx)
 	if err != nil {
@@ -262,7 +262,7 @@ func (w hosted) answers(ctx context.Context, src io.Reader) (*answers, error) {
 	}); err != nil {
 		return nil, err
 	}
-	if a.room, a.file, err = w.judged(ctx); err != nil {
+	if a.room, a.file, err = judged(w, ctx); err != nil {
 		return nil, err
 	}
 	return a, eachRow(ctx, a.room, a.file, func(row managed.Row, _ int, offset int64) error {
@@ -323,9 +323,9 @@ func (a *answers) judge(dst, line []byte) ([]byte, error) {
 	if err != nil {
 		return dst, err
 	}
-	made := a.batch.judgeRow(a.ctx, row, relay.RowAnswered, one.Response.Body)
+	made := judgeRow(a.batch, a.ctx, row, relay.RowAnswered, one.Response.Body)
 	if made.Refused != nil {
-		return dst, a.batch.refuse(a.ctx, at.line, one.CustomID, &made)
+		return dst, refuse(a.batch, a.ctx, at.line, one.CustomID, &made)
 	}
 	body := []byte(one.Response.Body)
 	if made.Body != nil {

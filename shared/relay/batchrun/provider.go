@@ -34,65 +34,65 @@ const maxObject = 1 << 20
 var errLater = errors.New("batchrun: the provider is to be asked later")
 
 // handOver does the next stage of a batch that a provider runs.
-func (w hosted) handOver(ctx context.Context) (made func(*managed.Progress), delay time.Duration, err error) {
+func handOver(w *work, ctx context.Context) (made func(*managed.Progress), delay time.Duration, err error) {
 	var left *fault.Fault
-	if w.closing, left, err = w.Mux.Admits(context.WithoutCancel(ctx), w.sc, w.batch.Key, &w.batch.Maker); err != nil {
+	if w.closing, left, err = w.runner.Mux.Admits(context.WithoutCancel(ctx), w.sc, w.batch.Key, &w.batch.Maker); err != nil {
 		return nil, 0, err
 	}
 	if left != nil && w.batch.Status == managed.InProgress {
-		return w.leaving(left), 0, nil
+		return leaving(w, left), 0, nil
 	}
 	if w.batch.Status == managed.Cancelling && w.batch.Provider.Batch == "" && w.batch.Provider.Stage != stageCreating {
-		return func(p *managed.Progress) { p.Provider.Stage = ""; p.Finalize(managed.Cancelled, w.Now()) }, 0, nil
+		return func(p *managed.Progress) { p.Provider.Stage = ""; p.Finalize(managed.Cancelled, w.runner.Now()) }, 0, nil
 	}
 	running, stop := w.running(ctx)
 	defer stop()
 	switch w.batch.Provider.Stage {
 	case stageJudge:
-		made, err = w.judge(running)
+		made, err = judge(w, running)
 	case stageUpload:
-		made, err = w.upload(running)
+		made, err = upload(w, running)
 	case stageCreate, stageCreating:
-		made, err = w.create(running)
+		made, err = create(w, running)
 	case stagePoll:
-		made, err = w.poll(running)
-		delay = w.pollDelay()
+		made, err = poll(w, running)
+		delay = pollDelay(w)
 	default:
-		made, err = w.collect(running)
+		made, err = collect(w, running)
 	}
 	switch {
 	case ctx.Err() != nil && err != nil:
 		err = errStopped
 	case !errors.Is(err, errLater):
-	case w.Now().Unix() >= w.batch.Expires+int64(time.Hour/time.Second):
+	case w.runner.Now().Unix() >= w.batch.Expires+int64(time.Hour/time.Second):
 		return func(p *managed.Progress) {
 			p.Problems = append(p.Problems, managed.Problem{Code: "batch_expired", Message: "The provider did not end the batch in time"})
-			p.End(managed.Expired, w.Now())
+			p.End(managed.Expired, w.runner.Now())
 		}, 0, nil
 	default:
-		made, delay, err = func(*managed.Progress) {}, w.pollDelay(), nil
+		made, delay, err = func(*managed.Progress) {}, pollDelay(w), nil
 	}
 	return made, delay, err
 }
 
 // leaving cancels a batch whose key is no longer valid. What the provider has done
 // until then is still read, kept and booked.
-func (w hosted) leaving(left *fault.Fault) func(*managed.Progress) {
+func leaving(w *work, left *fault.Fault) func(*managed.Progress) {
 	return func(p *managed.Progress) {
 		if p.Status == managed.InProgress {
-			p.Status, p.Cancelling = managed.Cancelling, w.Now().Unix()
+			p.Status, p.Cancelling = managed.Cancelling, w.runner.Now().Unix()
 		}
 		p.Problems = append(p.Problems, managed.Problem{Code: string(left.Code), Message: "The key that made the batch may not run it any more, so it was cancelled: " + left.Message})
 	}
 }
 
 // pollDelay grows with the time that the batch has taken.
-func (w hosted) pollDelay() time.Duration {
-	return min(w.Pace.Poll*time.Duration(1+w.batch.Step/10), 10*w.Pace.Poll)
+func pollDelay(w *work) time.Duration {
+	return min(w.runner.Pace.Poll*time.Duration(1+w.batch.Step/10), 10*w.runner.Pace.Poll)
 }
 
 // ask takes a request of the gateway's own through the walk, for the batch.
-func (w hosted) ask(ctx context.Context, into http.ResponseWriter, method, path string, body io.Reader, length int64, kind string) (broken bool, err error) {
+func ask(w *work, ctx context.Context, into http.ResponseWriter, method, path string, body io.Reader, length int64, kind string) (broken bool, err error) {
 	req, err := http.NewRequestWithContext(ctx, method, "/v1"+path, body)
 	if err != nil {
 		return false, fault.Internal(err)
@@ -106,13 +106,13 @@ func (w hosted) ask(ctx context.Context, into http.ResponseWriter, method, path 
 		req.Header.Set("Content-Type", kind)
 	}
 	w.trace(req, "")
-	return w.Mux.Run(into, req, &relay.Behalf{Key: w.batch.Key, Closing: w.closing, Rows: strings.HasPrefix(path, "/files")}), nil
+	return w.runner.Mux.Run(into, req, &relay.Behalf{Key: w.batch.Key, Closing: w.closing, Rows: strings.HasPrefix(path, "/files")}), nil
 }
 
 // object asks for a JSON object.
-func (w hosted) object(ctx context.Context, method, path string, body io.Reader, length int64, kind string) ([]byte, error) {
+func object(w *work, ctx context.Context, method, path string, body io.Reader, length int64, kind string) ([]byte, error) {
 	got := &recorder.Recorder{Max: maxObject}
-	broken, err := w.ask(ctx, got, method, path, body, length, kind)
+	broken, err := ask(w, ctx, got, method, path, body, length, kind)
 	if err != nil {
 		return nil, err
 	}
@@ -179,17 +179,17 @@ type counts struct {
 
 // create makes the provider's batch, once: a try that broke off is looked for
 // among the provider's batches, by the file that only it has.
-func (w hosted) create(ctx context.Context) (func(*managed.Progress), error) {
+func create(w *work, ctx context.Context) (func(*managed.Progress), error) {
 	if w.batch.Provider.Stage == stageCreating {
-		found, err := w.madeBefore(ctx)
+		found, err := madeBefore(w, ctx)
 		if err != nil || found != nil {
 			return found, err
 		}
 		if w.batch.Status == managed.Cancelling { // nothing was made, and nothing is to be
-			return func(p *managed.Progress) { p.Provider.Stage = ""; p.Finalize(managed.Cancelled, w.Now()) }, nil
+			return func(p *managed.Progress) { p.Provider.Stage = ""; p.Finalize(managed.Cancelled, w.runner.Now()) }, nil
 		}
 	}
-	if _, err := w.Batches.Change(ctx, w.sc, w.id, w.holder, func(b *managed.Batch) error {
+	if _, err := w.runner.Batches.Change(ctx, w.sc, w.id, w.holder, func(b *managed.Batch) error {
 		b.Provider.Stage = stageCreating
 		return nil
 	}); err != nil {
@@ -207,7 +207,7 @@ func (w hosted) create(ctx context.Context) (func(*managed.Progress), error) {
 	if err != nil {
 		return nil, fault.Internal(err)
 	}
-	answer, err := w.object(ctx, http.MethodPost, "/batches", bytes.NewReader(raw), int64(len(raw)), "application/json")
+	answer, err := object(w, ctx, http.MethodPost, "/batches", bytes.NewReader(raw), int64(len(raw)), "application/json")
 	if err != nil {
 		return nil, err
 	}
@@ -215,10 +215,10 @@ func (w hosted) create(ctx context.Context) (func(*managed.Progress), error) {
 	if json.Unmarshal(answer, &b) != nil || b.ID == "" || len(b.ID) > maxMessage {
 		return nil, fault.New(fault.InvalidProviderResponse, "", "The provider's answer names no batch")
 	}
-	return w.madeAs(&b, answer), nil
+	return madeAs(w, &b, answer), nil
 }
 
-func (w hosted) madeAs(b *batchObject, answer []byte) func(*managed.Progress) {
+func madeAs(w *work, b *batchObject, answer []byte) func(*managed.Progress) {
 	return func(p *managed.Progress) {
 		p.Provider.Batch, p.Provider.Status, p.Provider.Stage = b.ID, short(b.Status), stagePoll
 		p.Provider.Answer = shown(answer)
@@ -242,8 +242,8 @@ const maxMessage = 1 << 10
 func short(s string) string { return strings.ToValidUTF8(s[:min(len(s), maxMessage)], "") }
 
 // madeBefore looks for the batch of this batch's file; nil when there is none.
-func (w hosted) madeBefore(ctx context.Context) (func(*managed.Progress), error) {
-	answer, err := w.object(ctx, http.MethodGet, "/batches?limit=100", nil, 0, "")
+func madeBefore(w *work, ctx context.Context) (func(*managed.Progress), error) {
+	answer, err := object(w, ctx, http.MethodGet, "/batches?limit=100", nil, 0, "")
 	if err != nil {
 		return nil, err
 	}
@@ -256,7 +256,7 @@ func (w hosted) madeBefore(ctx context.Context) (func(*managed.Progress), error)
 	for _, raw := range list.Data {
 		var b batchObject
 		if json.Unmarshal(raw, &b) == nil && b.ID != "" && b.Input == w.batch.Provider.File {
-			return w.madeAs(&b, raw), nil
+			return madeAs(w, &b, raw), nil
 		}
 	}
 	return nil, nil
@@ -264,14 +264,14 @@ func (w hosted) madeBefore(ctx context.Context) (func(*managed.Progress), error)
 
 // poll looks at the provider's batch. The walk books its usage with the request
 // that sees it ended first.
-func (w hosted) poll(ctx context.Context) (func(*managed.Progress), error) {
+func poll(w *work, ctx context.Context) (func(*managed.Progress), error) {
 	path := "/batches/" + url.PathEscape(w.batch.Provider.Batch)
 	if w.batch.Status == managed.Cancelling && w.batch.Provider.Status != "cancelling" && !providerEnded(w.batch.Provider.Status) {
-		if _, err := w.object(ctx, http.MethodPost, path+"/cancel", nil, 0, ""); err != nil && fault.From(err).Status() >= 500 {
+		if _, err := object(w, ctx, http.MethodPost, path+"/cancel", nil, 0, ""); err != nil && fault.From(err).Status() >= 500 {
 			return nil, err
 		} // one that has ended meanwhile is refused: the next look shows it
 	}
-	answer, err := w.object(ctx, http.MethodGet, path, nil, 0, "")
+	answer, err := object(w, ctx, http.MethodGet, path, nil, 0, "")
 	if err != nil {
 		return nil, err
 	}
@@ -294,7 +294,7 @@ func (w hosted) poll(ctx context.Context) (func(*managed.Progress), error) {
 			}
 		}
 		p.Provider.Stage = stageCollect
-		p.Finalizing = w.Now().Unix()
+		p.Finalizing = w.runner.Now().Unix()
 		if p.Status == managed.InProgress {
 			p.Status = managed.Finalizing
 		}

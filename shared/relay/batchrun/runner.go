@@ -94,7 +94,7 @@ func (r *Runner) handle(ctx context.Context, m queue.Message) error {
 	if step.Awaited != nil {
 		return r.look(ctx, step)
 	}
-	w := &work{Runner: r, sc: step.Scope(), id: step.Batch, holder: r.process + "/" + uuid.NewString()[:8]}
+	w := &work{runner: r, sc: step.Scope(), id: step.Batch, holder: r.process + "/" + uuid.NewString()[:8]}
 	late := context.WithoutCancel(ctx)
 	w.batch, err = r.Batches.Take(late, w.sc, w.id, w.holder, step.Step, r.Pace.Lease, r.Alone)
 	if errors.Is(err, managed.ErrTaken) || err == nil && w.batch == nil {

@@ -16,8 +16,8 @@ import (
 )
 
 // upload gives the rows to the provider.
-func (w hosted) upload(ctx context.Context) (func(*managed.Progress), error) {
-	length, err := w.formLength(ctx)
+func upload(w *work, ctx context.Context) (func(*managed.Progress), error) {
+	length, err := formLength(w, ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -26,8 +26,8 @@ func (w hosted) upload(ctx context.Context) (func(*managed.Progress), error) {
 	if err := form.SetBoundary(boundary); err != nil {
 		return nil, fault.Internal(err)
 	}
-	go func() { to.CloseWithError(w.writeForm(ctx, form)) }()
-	answer, err := w.object(ctx, http.MethodPost, "/files", body, length, form.FormDataContentType())
+	go func() { to.CloseWithError(writeForm(w, ctx, form)) }()
+	answer, err := object(w, ctx, http.MethodPost, "/files", body, length, form.FormDataContentType())
 	_ = body.Close()
 	if err != nil {
 		return nil, err
@@ -46,13 +46,13 @@ func (w hosted) upload(ctx context.Context) (func(*managed.Progress), error) {
 const boundary = "gateway-batch-rows-7f1c0a52e3"
 
 // formLength is how long the form will be.
-func (w hosted) formLength(ctx context.Context) (int64, error) {
+func formLength(w *work, ctx context.Context) (int64, error) {
 	var n counter
 	form := multipart.NewWriter(&n)
 	if err := form.SetBoundary(boundary); err != nil {
 		return 0, fault.Internal(err)
 	}
-	err := w.writeForm(ctx, form)
+	err := writeForm(w, ctx, form)
 	return int64(n), err
 }
 
@@ -66,7 +66,7 @@ func (c *counter) Write(p []byte) (int, error) {
 }
 
 // writeForm writes the upload.
-func (w hosted) writeForm(ctx context.Context, form *multipart.Writer) error {
+func writeForm(w *work, ctx context.Context, form *multipart.Writer) error {
 	if err := form.WriteField("purpose", "batch"); err != nil {
 		return err
 	}
@@ -74,7 +74,7 @@ func (w hosted) writeForm(ctx context.Context, form *multipart.Writer) error {
 	if err != nil {
 		return err
 	}
-	room, f, err := w.judged(ctx)
+	room, f, err := judged(w, ctx)
 	if err != nil {
 		return err
 	}
@@ -88,7 +88,7 @@ func (w hosted) writeForm(ctx context.Context, form *multipart.Writer) error {
 			return form.Close()
 		}
 		if err == nil {
-			out, err = w.providersRow(out[:0], line)
+			out, err = providersRow(w, out[:0], line)
 		}
 		if err == nil {
 			_, err = part.Write(out)
@@ -100,7 +100,7 @@ func (w hosted) writeForm(ctx context.Context, form *multipart.Writer) error {
 }
 
 // providersRow writes a row with the model as the provider knows it.
-func (w hosted) providersRow(dst, line []byte) ([]byte, error) {
+func providersRow(w *work, dst, line []byte) ([]byte, error) {
 	row, err := managed.ParseRow(line)
 	if err != nil {
 		return dst, err

@@ -17,7 +17,7 @@ import (
 
 // work is one step of one batch, under a lease.
 type work struct {
-	*Runner
+	runner *Runner
 	sc     store.Scope
 	id     string
 	holder string
@@ -49,21 +49,21 @@ func (w *work) run(ctx context.Context) error {
 	case errors.Is(context.Cause(ctx), managed.ErrTaken):
 		return nil // who has it goes on
 	case err != nil:
-		if f := fault.From(err); !errors.Is(err, errStopped) && (f.Status() < 500 || w.Now().Unix() >= w.batch.Expires+patience) {
+		if f := fault.From(err); !errors.Is(err, errStopped) && (f.Status() < 500 || w.runner.Now().Unix() >= w.batch.Expires+patience) {
 			made, delay = w.failing(f), 0
 			break
 		}
 		// Nothing is changed: the step is done again.
-		_, rerr := w.Batches.Release(late, w.sc, w.id, w.holder, nil)
+		_, rerr := w.runner.Batches.Release(late, w.sc, w.id, w.holder, nil)
 		if errors.Is(err, errStopped) {
 			return errors.Join(rerr, w.send(late, w.batch.Step, 0))
 		}
 		return errors.Join(fmt.Errorf("batchrun: %s: %w", w.id, err), rerr)
 	}
-	b, err := w.Batches.Release(late, w.sc, w.id, w.holder, func(p *managed.Progress) {
+	b, err := w.runner.Batches.Release(late, w.sc, w.id, w.holder, func(p *managed.Progress) {
 		made(p)
 		p.Step++
-		p.Next = w.Now().Add(delay).UnixMilli()
+		p.Next = w.runner.Now().Add(delay).UnixMilli()
 	})
 	if err != nil || b == nil || b.Status.Ended() {
 		if errors.Is(err, managed.ErrTaken) {
@@ -75,7 +75,7 @@ func (w *work) run(ctx context.Context) error {
 }
 
 func (w *work) send(ctx context.Context, step int64, delay time.Duration) error {
-	return w.Queue.Send(ctx, managed.Message(w.sc, w.id, step, delay))
+	return w.runner.Queue.Send(ctx, managed.Message(w.sc, w.id, step, delay))
 }
 
 // patience is for how many seconds behind its time a batch whose step fails is
@@ -87,27 +87,27 @@ func (w *work) failing(f *fault.Fault) func(*managed.Progress) {
 	return func(p *managed.Progress) {
 		p.Problems = append(p.Problems, managed.Problem{Code: string(f.Code), Message: f.Message, Param: f.Field})
 		if p.Outcome == "" && p.Provider.Stage == "" && p.Good+p.Bad > 0 {
-			p.Finalize(managed.Failed, w.Now()) // what there is goes out first
+			p.Finalize(managed.Failed, w.runner.Now()) // what there is goes out first
 			return
 		}
-		p.End(managed.Failed, w.Now())
+		p.End(managed.Failed, w.runner.Now())
 	}
 }
 
 // renew keeps the lease while the step runs.
 func (w *work) renew(ctx context.Context, done <-chan struct{}, lost context.CancelCauseFunc) {
-	t := time.NewTicker(w.Pace.Lease / 3)
+	t := time.NewTicker(w.runner.Pace.Lease / 3)
 	defer t.Stop()
 	for {
 		select {
 		case <-done:
 			return
 		case <-t.C:
-			if err := w.Batches.Renew(context.WithoutCancel(ctx), w.sc, w.id, w.holder, w.Pace.Lease); errors.Is(err, managed.ErrTaken) {
+			if err := w.runner.Batches.Renew(context.WithoutCancel(ctx), w.sc, w.id, w.holder, w.runner.Pace.Lease); errors.Is(err, managed.ErrTaken) {
 				lost(managed.ErrTaken)
 				return
 			} else if err != nil {
-				w.OnError(err) // two more tries before it runs out
+				w.runner.OnError(err) // two more tries before it runs out
 			}
 		}
 	}
@@ -127,21 +127,21 @@ func (w *work) step(ctx context.Context) (made func(*managed.Progress), delay ti
 		made, err = w.validate(ctx)
 		return made, 0, err
 	case b.Provider.Stage != "":
-		return hosted{w}.handOver(ctx)
-	case w.Now().Unix() >= b.Expires:
+		return handOver(w, ctx)
+	case w.runner.Now().Unix() >= b.Expires:
 		return w.ending(managed.Expired), 0, nil
 	}
-	return rows{w}.flush(ctx)
+	return flush(w, ctx)
 }
 
 // ending begins the end of the batch.
 func (w *work) ending(outcome managed.Status) func(*managed.Progress) {
-	return func(p *managed.Progress) { p.Finalize(outcome, w.Now()) }
+	return func(p *managed.Progress) { p.Finalize(outcome, w.runner.Now()) }
 }
 
 // input finds the file of the rows.
 func (w *work) input(ctx context.Context) (managed.Room, *chat.HeldFile, error) {
-	room := w.Room(w.sc)
+	room := w.runner.Room(w.sc)
 	f, err := room.File(ctx, w.batch.Input)
 	if err == nil && f == nil {
 		err = fault.New(fault.NotFound, "input_file_id", "The input file was deleted")
@@ -177,7 +177,7 @@ func (w *work) validate(ctx context.Context) (func(*managed.Progress), error) {
 	}
 	total := int64(check.Rows())
 	return func(p *managed.Progress) {
-		now := w.Now()
+		now := w.runner.Now()
 		p.Problems = problems
 		switch {
 		case len(problems) > 0:
@@ -212,7 +212,7 @@ func (w *work) problem(check *managed.Check, line []byte) *managed.Problem {
 
 // finish writes the files of output.
 func (w *work) finish(ctx context.Context) (func(*managed.Progress), error) {
-	b, room := w.batch, w.Room(w.sc)
+	b, room := w.batch, w.runner.Room(w.sc)
 	var left int64
 	if b.Outcome == managed.Expired {
 		left = b.Total - b.Good - b.Bad
@@ -224,14 +224,14 @@ func (w *work) finish(ctx context.Context) (func(*managed.Progress), error) {
 	var output, failures string
 	if b.Good > 0 && b.Output == "" {
 		id, file := name("output")
-		if _, err := room.SaveAs(ctx, id, file, "batch_output", w.Batches.Rows(ctx, w.sc, w.id, true)); err != nil {
+		if _, err := room.SaveAs(ctx, id, file, "batch_output", w.runner.Batches.Rows(ctx, w.sc, w.id, true)); err != nil {
 			return nil, err
 		}
 		output = id
 	}
 	if b.Bad+left > 0 && b.Progress.Errors == "" {
 		id, file := name("error")
-		src := w.Batches.Rows(ctx, w.sc, w.id, false)
+		src := w.runner.Batches.Rows(ctx, w.sc, w.id, false)
 		if left > 0 {
 			late, err := w.expiredRows(ctx)
 			if fault.Is(err, fault.NotFound) {
@@ -256,7 +256,7 @@ func (w *work) finish(ctx context.Context) (func(*managed.Progress), error) {
 			p.Errors = failures
 		}
 		p.Bad += left
-		p.End(p.Outcome, w.Now())
+		p.End(p.Outcome, w.runner.Now())
 	}, nil
 }
 

@@ -49,7 +49,7 @@ func reach(hooks chain.Hooks) (r guard.Reach) {
 // each hook: that of the first part that fails, otherwise that of the last one that was not
 // clean, or of the first.
 type passing struct {
-	*State
+	state        *State
 	hooks        chain.Hooks
 	first, noted int // where its results begin
 }
@@ -60,7 +60,7 @@ func newPassing(s *State, hooks chain.Hooks) *passing {
 
 // run runs the hooks on a part, which is given in the shape of a completion.
 func (p *passing) run(part []byte) (now []byte, denied *fault.Fault) {
-	s, c := p.State, p.call
+	s, c := p.state, p.state.call
 	c.Shape, c.Status, c.Response = "complete", 200, part
 	o := untold(p.hooks.Run(s.ctx, guard.After, &c))
 	if len(s.Results.After) == p.first {
@@ -86,7 +86,7 @@ func (p *passing) run(part []byte) (now []byte, denied *fault.Fault) {
 
 // text judges a piece of a text.
 func (p *passing) text(text string) (string, *fault.Fault) {
-	if len(p.Results.After) > p.first && p.hooks.Clean(p.ctx, &p.call, text) {
+	if len(p.state.Results.After) > p.first && p.hooks.Clean(p.state.ctx, &p.state.call, text) {
 		return text, nil // the results of the pieces before stay as they are
 	}
 	body, denied := p.run(append(wire.AppendJSONString([]byte(`{"choices":[{"text":`), text), `}]}`...))
@@ -97,17 +97,17 @@ func (p *passing) text(text string) (string, *fault.Fault) {
 		Choices []struct{ Text string }
 	}
 	if json.Unmarshal(body, &now) != nil || len(now.Choices) != 1 {
-		return "", p.Verdict.deny(false, p.Results.After[p.first:]) // what was changed cannot be read
+		return "", p.state.Verdict.deny(false, p.state.Results.After[p.first:]) // what was changed cannot be read
 	}
 	return now.Choices[0].Text, nil
 }
 
 // element judges a part that is no text. Most parts have no string that is judged.
 func (p *passing) element(part []byte) (now []byte, denied *fault.Fault) {
-	if f := unreadBody(p.hooks, p.exempts, p.call.Kind, part, true, "all of the response"); f != nil {
+	if f := unreadBody(p.hooks, p.state.exempts, p.state.call.Kind, part, true, "all of the response"); f != nil {
 		return nil, f
 	}
-	if found := said.InAnswer(p.call.Kind, part, said.LastMessage); len(found.Texts) == 0 {
+	if found := said.InAnswer(p.state.call.Kind, part, said.LastMessage); len(found.Texts) == 0 {
 		return nil, nil
 	}
 	return p.run(part)

@@ -130,7 +130,7 @@ func testQueries(t *testing.T, s *suite) {
 				page, err := s.table().Query(s.ctx, store.Query{Partition: p, Limit: limit, Reverse: reverse})
 				s.ok(err)
 				if n := len(page.Rows); n < 9 || n > 11 || page.Next != page.Rows[n-1].Key.SK() {
-					s.Errorf("the first page has %d rows of 100 KB and the next is %q", n, page.Next)
+					s.t.Errorf("the first page has %d rows of 100 KB and the next is %q", n, page.Next)
 				}
 			}
 			got, _ := s.all(store.Query{Partition: p, Reverse: reverse})
@@ -139,7 +139,7 @@ func testQueries(t *testing.T, s *suite) {
 			}
 			for i := range got { // a diff of megabytes would take seconds
 				if i < len(rows) && (got[i].Key != rows[i].Key || !bytes.Equal(got[i].Item.Bytes("b"), rows[i].Item.Bytes("b"))) {
-					s.Errorf("row %d is %s, or damaged", i, got[i].Key.SK())
+					s.t.Errorf("row %d is %s, or damaged", i, got[i].Key.SK())
 				}
 			}
 			s.equal("rows", len(rows), len(got))
@@ -147,7 +147,7 @@ func testQueries(t *testing.T, s *suite) {
 		page, err := s.table().Query(s.ctx, store.Query{Partition: p, CountOnly: true})
 		s.ok(err)
 		if page.Count < 9 || page.Count > 11 || page.Next == "" {
-			s.Errorf("the first page counts %d rows of 100 KB and the next is %q", page.Count, page.Next)
+			s.t.Errorf("the first page counts %d rows of 100 KB and the next is %q", page.Count, page.Next)
 		}
 		_, count := s.all(store.Query{Partition: p, CountOnly: true})
 		s.equal("count", 25, count)

@@ -16,7 +16,7 @@ import (
 // compares every result.
 func testRandom(t *testing.T, s *suite) {
 	rapid.Check(t, func(rt *rapid.T) {
-		w := &walk{T: rt, s: s, model: model{}, partitions: []store.Partition{partition(), partition()}}
+		w := &walk{t: rt, s: s, model: model{}, partitions: []store.Partition{partition(), partition()}}
 		rt.Repeat(map[string]func(*rapid.T){
 			"put":      w.put,
 			"put many": w.putMany,
@@ -38,7 +38,7 @@ func testRandom(t *testing.T, s *suite) {
 var tables = []store.TableName{store.Control, store.Rate}
 
 type walk struct {
-	*rapid.T
+	t          *rapid.T
 	s          *suite
 	model      model
 	partitions []store.Partition

@@ -188,7 +188,7 @@ func testContexts(t *testing.T, s *suite) {
 						done++
 						mu.Unlock()
 					case !errors.Is(err, context.Canceled):
-						s.Error(err)
+						s.t.Error(err)
 					}
 				}
 			}()
@@ -196,7 +196,7 @@ func testContexts(t *testing.T, s *suite) {
 		wg.Wait()
 		// A cancelled update may have been done, but no successful one may be lost.
 		if n := s.get(key).Int("n"); n < done || n > done+8 {
-			s.Errorf("%d updates were answered and %d done", done, n)
+			s.t.Errorf("%d updates were answered and %d done", done, n)
 		}
 	})
 }

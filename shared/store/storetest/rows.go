@@ -89,7 +89,7 @@ func testReads(t *testing.T, s *suite) {
 		for _, consistent := range []bool{true, false} {
 			item, ok, err := s.table().Get(s.ctx, newKey(), consistent)
 			if item != nil || ok || err != nil {
-				s.Errorf("got %v, %v, %v", item, ok, err)
+				s.t.Errorf("got %v, %v, %v", item, ok, err)
 			}
 		}
 	})
@@ -104,7 +104,7 @@ func testReads(t *testing.T, s *suite) {
 				return
 			}
 		}
-		s.Error("the row never came")
+		s.t.Error("the row never came")
 	})
 	s.run("many", func(s *suite) {
 		p := partition()
@@ -136,7 +136,7 @@ func testReads(t *testing.T, s *suite) {
 		s.ok(err)
 		for _, k := range keys {
 			if !bytes.Equal(got[k].Bytes("b"), large) {
-				s.Errorf("row %s is missing or damaged", k.SK())
+				s.t.Errorf("row %s is missing or damaged", k.SK())
 			}
 		}
 	})
@@ -241,16 +241,16 @@ func testExpiry(t *testing.T, s *suite) {
 	s.run("an update sets, keeps and moves it", func(s *suite) {
 		key := newKey()
 		bump := func(u store.Update) {
-			s.Helper()
+			s.t.Helper()
 			u.Key, u.Add = key, []store.Increment{{Path: store.At("n"), By: 1}}
 			_, _, err := s.table().Update(s.ctx, u)
 			s.ok(err)
 		}
 		row := func() store.Row {
-			s.Helper()
+			s.t.Helper()
 			rows, _ := s.all(store.Query{Partition: key.Partition()})
 			if len(rows) != 1 {
-				s.Fatalf("%d rows", len(rows))
+				s.t.Fatalf("%d rows", len(rows))
 			}
 			return rows[0]
 		}

@@ -54,13 +54,13 @@ func Run(t *testing.T, open func(t *testing.T) store.Store, known ...Deviation) 
 		{"contexts", testContexts},
 		{"random operations", testRandom},
 	} {
-		t.Run(g.name, func(t *testing.T) { g.test(t, &suite{T: t, s: s, ctx: t.Context(), known: known}) })
+		t.Run(g.name, func(t *testing.T) { g.test(t, &suite{t: t, s: s, ctx: t.Context(), known: known}) })
 	}
 }
 
 // suite is a test with the store and short names for frequent steps.
 type suite struct {
-	*testing.T
+	t     *testing.T
 	s     store.Store
 	ctx   context.Context
 	known []Deviation
@@ -70,17 +70,17 @@ func (s *suite) deviates(d Deviation) bool { return slices.Contains(s.known, d) 
 
 // unless runs a test, except on an emulator that is known to fail it.
 func (s *suite) unless(d Deviation, name string, f func(*suite)) {
-	s.Helper()
+	s.t.Helper()
 	if s.deviates(d) {
-		s.Logf("NOT TESTED HERE: %s; the emulator deviates: %s", name, d)
+		s.t.Logf("NOT TESTED HERE: %s; the emulator deviates: %s", name, d)
 		return
 	}
 	s.run(name, f)
 }
 
 func (s *suite) run(name string, f func(*suite)) {
-	s.Helper()
-	s.Run(name, func(t *testing.T) { f(&suite{T: t, s: s.s, ctx: t.Context(), known: s.known}) })
+	s.t.Helper()
+	s.t.Run(name, func(t *testing.T) { f(&suite{t: t, s: s.s, ctx: t.Context(), known: s.known}) })
 }
 
 func (s *suite) table() store.Table { return s.s.Table(store.Control) }
@@ -93,48 +93,48 @@ func partition() store.Partition {
 func newKey() store.Key { return partition().Key("THING", "1") }
 
 func (s *suite) put(key store.Key, item store.Item) {
-	s.Helper()
+	s.t.Helper()
 	s.ok(s.table().Put(s.ctx, store.Row{Key: key, Item: item}))
 }
 
 // get is the row by a consistent read, nil when it is absent.
 func (s *suite) get(key store.Key) store.Item {
-	s.Helper()
+	s.t.Helper()
 	item, ok, err := s.table().Get(s.ctx, key, true)
 	s.ok(err)
 	if ok != (item != nil) {
-		s.Fatalf("ok is %v and the item %v", ok, item)
+		s.t.Fatalf("ok is %v and the item %v", ok, item)
 	}
 	return item
 }
 
 func (s *suite) ok(err error) {
-	s.Helper()
+	s.t.Helper()
 	if err != nil {
-		s.Fatal(err)
+		s.t.Fatal(err)
 	}
 }
 
 func (s *suite) equal(what string, want, got any) {
-	s.Helper()
+	s.t.Helper()
 	if diff := cmp.Diff(want, got, compareKeys); diff != "" {
-		s.Errorf("%s (-want +got):\n%s", what, diff)
+		s.t.Errorf("%s (-want +got):\n%s", what, diff)
 	}
 }
 
 func (s *suite) is(err, want error) {
-	s.Helper()
+	s.t.Helper()
 	if !errors.Is(err, want) {
-		s.Errorf("error is %v, want %v", err, want)
+		s.t.Errorf("error is %v, want %v", err, want)
 	}
 }
 
 // condition checks that err names the action, the key and the present row.
 func (s *suite) condition(err error, action int, key store.Key, current store.Item) {
-	s.Helper()
+	s.t.Helper()
 	c, ok := store.AsCondition(err)
 	if !ok {
-		s.Fatalf("error is %v, want a condition error", err)
+		s.t.Fatalf("error is %v, want a condition error", err)
 	}
 	s.equal("failed condition", &store.ConditionError{Action: action, Key: key, Current: current}, c)
 }
@@ -153,7 +153,7 @@ func sortKeys(p store.Page) []string {
 // all reads a query to its end and bounds the pages, so that an endless sequence of pages
 // is an error and not a hang.
 func (s *suite) all(q store.Query) (rows []store.Row, count int) {
-	s.Helper()
+	s.t.Helper()
 	for range 1000 {
 		p, err := s.table().Query(s.ctx, q)
 		s.ok(err)
@@ -163,7 +163,7 @@ func (s *suite) all(q store.Query) (rows []store.Row, count int) {
 		}
 		q.After = p.Next
 	}
-	s.Fatal("the query has no end")
+	s.t.Fatal("the query has no end")
 	return nil, 0
 }
 

@@ -133,7 +133,7 @@ func testTransactions(t *testing.T, s *suite) {
 func testContention(t *testing.T, s *suite) {
 	const workers, each = 16, 12
 	parallel := func(s *suite, f func(worker, turn int) error) {
-		s.Helper()
+		s.t.Helper()
 		var wg sync.WaitGroup
 		errs := make(chan error, workers)
 		for w := range workers {
@@ -151,7 +151,7 @@ func testContention(t *testing.T, s *suite) {
 		wg.Wait()
 		close(errs)
 		for err := range errs {
-			s.Error(err)
+			s.t.Error(err)
 		}
 	}
 	s.run("counters", func(s *suite) {
@@ -212,7 +212,7 @@ func testContention(t *testing.T, s *suite) {
 					return
 				default:
 					if _, err := s.table().Query(s.ctx, store.Query{Partition: p}); err != nil {
-						s.Error(err)
+						s.t.Error(err)
 						return
 					}
 				}

@@ -100,7 +100,7 @@ func testUpdates(t *testing.T, s *suite) {
 		before, after, err := s.table().Update(s.ctx, u)
 		s.ok(err)
 		if before != nil || after != nil {
-			s.Errorf("before %v and after %v", before, after)
+			s.t.Errorf("before %v and after %v", before, after)
 		}
 		s.ok(s.s.Transact(s.ctx, store.Action{Table: store.Control, Update: &u}))
 		s.equal("row", store.Item(nil), s.get(key))
@@ -211,7 +211,7 @@ func testConditions(t *testing.T, s *suite) {
 			before, after, err := s.table().Update(s.ctx, set(conds))
 			s.condition(err, 0, key, item)
 			if before != nil || after != nil {
-				s.Errorf("a refused update returned %v and %v", before, after)
+				s.t.Errorf("a refused update returned %v and %v", before, after)
 			}
 			s.condition(s.table().Delete(s.ctx, key, conds...), 0, key, item)
 			err = s.s.Transact(s.ctx, store.Action{Table: store.Control, Check: &store.Check{Key: key, If: conds}})

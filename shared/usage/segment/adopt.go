@@ -21,7 +21,7 @@ func adopted() store.Key { return keepers().Key("A", "notes") }
 // adopt goes through the notes of days once, a part in each call, and writes the rows of
 // their organisations. A note that is written now comes together with that row.
 func (a thinning) adopt(ctx context.Context, most int) error {
-	at, _, err := a.table.Get(ctx, adopted(), false)
+	at, _, err := a.archive.table.Get(ctx, adopted(), false)
 	if err != nil {
 		return fmt.Errorf("segment: retention: %w", err)
 	}
@@ -31,7 +31,7 @@ func (a thinning) adopt(ctx context.Context, most int) error {
 	found := make(map[string]struct{})
 	sort, after := cmp.Or(at.String("sort"), "B"), at.String("after")
 	for left := most; left > 0; left -= adoptPage {
-		page, err := a.table.Query(ctx, store.Query{Partition: dues(), Prefix: sort + "#", After: after, Limit: min(left, adoptPage)})
+		page, err := a.archive.table.Query(ctx, store.Query{Partition: dues(), Prefix: sort + "#", After: after, Limit: min(left, adoptPage)})
 		if err != nil {
 			return fmt.Errorf("segment: retention: %w", err)
 		}
@@ -44,7 +44,7 @@ func (a thinning) adopt(ctx context.Context, most int) error {
 			}
 		}
 		if len(rows) > 0 {
-			if err := a.table.PutMany(ctx, rows); err != nil {
+			if err := a.archive.table.PutMany(ctx, rows); err != nil {
 				return fmt.Errorf("segment: retention: %w", err)
 			}
 		}
@@ -60,7 +60,7 @@ func (a thinning) adopt(ctx context.Context, most int) error {
 }
 
 func (a thinning) noteAdopted(ctx context.Context, at store.Item) error {
-	if err := a.table.Put(ctx, store.Row{Key: adopted(), Item: at}); err != nil {
+	if err := a.archive.table.Put(ctx, store.Row{Key: adopted(), Item: at}); err != nil {
 		return fmt.Errorf("segment: retention: %w", err)
 	}
 	return nil

@@ -71,8 +71,8 @@ func (a *Archive) noteDue(ctx context.Context, sort, org string, hour int64) err
 
 // compacting merges what is due in an archive at a given time.
 type compacting struct {
-	*Archive
-	now time.Time
+	archive *Archive
+	now     time.Time
 }
 
 // Compact merges what is due; call it every minute or so. Several calls at once do no harm.
@@ -110,7 +110,7 @@ func (a compacting) eachDue(ctx context.Context, sort string, do func(store.Row)
 	var errs []error
 	q := store.Query{Partition: dues(), Prefix: sort + "#"}
 	for {
-		page, err := a.table.Query(ctx, q)
+		page, err := a.archive.table.Query(ctx, q)
 		if err != nil {
 			return fmt.Errorf("segment: due: %w", err)
 		}
@@ -133,7 +133,7 @@ func (a compacting) eachDue(ctx context.Context, sort string, do func(store.Row)
 func (a compacting) hour(ctx context.Context, org string, hour int64) (done bool, err error) {
 	key := hourKey(hour)
 	over := !a.now.Before(time.Unix((hour+1)*hourSeconds, 0).Add(hourGrace))
-	list, err := a.list(ctx, org, key, key+"#~", func(m *Manifest) bool {
+	list, err := a.archive.list(ctx, org, key, key+"#~", func(m *Manifest) bool {
 		return m.Tier < TierDay && (over || m.Tier == TierBatch && a.now.Sub(m.Created) >= settleTime)
 	})
 	if err != nil {
@@ -152,7 +152,7 @@ func (a compacting) hour(ctx context.Context, org string, hour int64) (done bool
 			return false, nil // the next call does the rest, when the merged segments are in the list
 		}
 	}
-	if over && (len(list) > 1 || a.hidden(list)) || len(list) >= a.o.MinMerge {
+	if over && (len(list) > 1 || a.hidden(list)) || len(list) >= a.archive.o.MinMerge {
 		if err := a.merge(ctx, list, tier, hour); err != nil {
 			return false, err
 		}
@@ -160,7 +160,7 @@ func (a compacting) hour(ctx context.Context, org string, hour int64) (done bool
 	if !over {
 		return false, nil
 	}
-	return true, a.noteDue(ctx, "D", org, hour-hour%24)
+	return true, a.archive.noteDue(ctx, "D", org, hour-hour%24)
 }
 
 // inputs is how many segments of a list one merge takes. While the hour lasts, the number
@@ -178,7 +178,7 @@ func inputs(list []Manifest, over bool) int {
 
 // hidden tells whether records should be in files, and those of some segment are not.
 func (a compacting) hidden(list []Manifest) bool {
-	return a.o.Files && slices.ContainsFunc(list, func(m Manifest) bool { return !m.InFile() })
+	return a.archive.o.Files && slices.ContainsFunc(list, func(m Manifest) bool { return !m.InFile() })
 }
 
 // day merges the segments of a day that is over into one, unless that would be too large.
@@ -186,18 +186,18 @@ func (a compacting) day(ctx context.Context, org string, day int64) (done bool, 
 	if a.now.Before(time.Unix((day+24)*hourSeconds, 0).Add(dayGrace)) {
 		return false, nil
 	}
-	list, err := a.ofDay(ctx, org, day)
+	list, err := a.archive.ofDay(ctx, org, day)
 	if err != nil {
 		return false, err
 	}
-	if err := a.noteKept(ctx, org, day); err != nil {
+	if err := a.archive.noteKept(ctx, org, day); err != nil {
 		return false, err
 	}
 	var total int64
 	for i := range list {
 		total += list[i].Records
 	}
-	if total > a.o.MaxDayRecords {
+	if total > a.archive.o.MaxDayRecords {
 		return true, a.rewrite(ctx, list)
 	}
 	if len(list) < 2 && !a.hidden(list) {
@@ -212,7 +212,7 @@ func (a compacting) day(ctx context.Context, org string, day int64) (done bool, 
 // rewrite writes files for segments of a day that stays divided into hours, one for each.
 func (a compacting) rewrite(ctx context.Context, list []Manifest) error {
 	for i := range list {
-		if !a.hides(&list[i]) {
+		if !a.archive.hides(&list[i]) {
 			continue // batches are merged with their hours, which have notes of their own
 		}
 		if err := a.merge(ctx, list[i:i+1], list[i].Tier, list[i].Hour); err != nil {
@@ -226,7 +226,7 @@ func (a compacting) rewrite(ctx context.Context, list []Manifest) error {
 func (a compacting) sweep(ctx context.Context) error {
 	q := store.Query{Partition: dues(), From: "G#", To: fmt.Sprintf("G#%014d", a.now.Add(-gonePeriod).UnixMilli())}
 	for {
-		page, err := a.table.Query(ctx, q)
+		page, err := a.archive.table.Query(ctx, q)
 		if err != nil {
 			return fmt.Errorf("segment: sweep: %w", err)
 		}
@@ -244,11 +244,11 @@ func (a compacting) sweep(ctx context.Context) error {
 					return fmt.Errorf("segment: sweep: %w", err)
 				}
 				m := Manifest{Org: row.Item.String("org"), Name: part[0], blobs: part[1], Hour: hour, bodies: part[3] == "true"}
-				if err := a.objects.drop(ctx, &m, true); err != nil {
+				if err := a.archive.objects.drop(ctx, &m, true); err != nil {
 					return err
 				}
 			}
-			if err := a.table.Delete(ctx, row.Key); err != nil {
+			if err := a.archive.table.Delete(ctx, row.Key); err != nil {
 				return fmt.Errorf("segment: sweep: %w", err)
 			}
 		}

@@ -25,8 +25,8 @@ func (a *Archive) hides(m *Manifest) bool {
 
 // looking goes through the manifests of all organisations, a part in each call.
 type looking struct {
-	*Archive
-	rows int // how many in one call at most, about
+	archive *Archive
+	rows    int // how many in one call at most, about
 }
 
 // looked is the key of the row that holds the progress of a look.
@@ -35,10 +35,10 @@ func looked() store.Key { return dues().Key("F", "look") }
 // look continues where the last call ended, and makes notes for the hidden segments that it
 // finds.
 func (a looking) look(ctx context.Context, now time.Time) error {
-	if !a.o.Files {
+	if !a.archive.o.Files {
 		return nil
 	}
-	item, _, err := a.table.Get(ctx, looked(), false)
+	item, _, err := a.archive.table.Get(ctx, looked(), false)
 	if err != nil {
 		return fmt.Errorf("segment: look: %w", err)
 	}
@@ -49,7 +49,7 @@ func (a looking) look(ctx context.Context, now time.Time) error {
 	if err != nil {
 		return err
 	}
-	if err := a.table.Put(ctx, store.Row{Key: looked(), Item: next}); err != nil {
+	if err := a.archive.table.Put(ctx, store.Row{Key: looked(), Item: next}); err != nil {
 		return fmt.Errorf("segment: look: %w", err)
 	}
 	return nil
@@ -59,7 +59,7 @@ func (a looking) look(ctx context.Context, now time.Time) error {
 func (a looking) part(ctx context.Context, org, after string, now time.Time) (next store.Item, err error) {
 	orgs := store.Query{Partition: keepers(), From: keepers().Key("O", org).SK(), To: keepers().Key("O", "~").SK(), Limit: a.rows}
 	for left := a.rows; ; {
-		page, err := a.table.Query(ctx, orgs)
+		page, err := a.archive.table.Query(ctx, orgs)
 		if err != nil {
 			return nil, fmt.Errorf("segment: look: %w", err)
 		}
@@ -87,7 +87,7 @@ func (a looking) ofOrg(ctx context.Context, org, after string, left int, now tim
 	q := store.Query{Partition: manifests(org), From: hourKey(0), To: hourKey(maxHour), After: after, Limit: left, Eventual: true}
 	noted := ""
 	for left > 0 {
-		page, err := a.table.Query(ctx, q)
+		page, err := a.archive.table.Query(ctx, q)
 		if err != nil {
 			return "", 0, fmt.Errorf("segment: look: %w", err)
 		}
@@ -105,7 +105,7 @@ func (a looking) ofOrg(ctx context.Context, org, after string, left int, now tim
 			if due == noted {
 				continue
 			}
-			if err := a.noteDue(ctx, sort, org, m.Hour); err != nil {
+			if err := a.archive.noteDue(ctx, sort, org, m.Hour); err != nil {
 				return "", 0, err
 			}
 			noted = due

@@ -60,17 +60,17 @@ type progress struct {
 }
 
 // thinning removes from an archive what workspaces no longer keep.
-type thinning struct{ *Archive }
+type thinning struct{ archive *Archive }
 
 // thinAll thins the days of all organisations. An error for one does not stop the others.
 func (a thinning) thinAll(ctx context.Context, now time.Time) error {
-	if a.o.Kept == nil {
+	if a.archive.o.Kept == nil {
 		return nil
 	}
 	errs := []error{a.adopt(ctx, adoptRows)}
 	q := store.Query{Partition: keepers(), Prefix: "O#"}
 	for {
-		page, err := a.table.Query(ctx, q)
+		page, err := a.archive.table.Query(ctx, q)
 		if err != nil {
 			return fmt.Errorf("segment: retention: %w", err)
 		}
@@ -92,7 +92,7 @@ func (a thinning) thinAll(ctx context.Context, now time.Time) error {
 // thinOrg thins the days of an organisation whose time has ended for some workspace since
 // the last call, and the days that got late records.
 func (a thinning) thinOrg(ctx context.Context, org string, now time.Time) error {
-	kept, err := a.o.Kept(ctx, store.Scope{Org: org})
+	kept, err := a.archive.o.Kept(ctx, store.Scope{Org: org})
 	if err != nil || !kept.Any() {
 		return err
 	}
@@ -125,7 +125,7 @@ func (a thinning) thinOrg(ctx context.Context, org string, now time.Time) error 
 		if err := a.thinDay(ctx, org, row.Item.Int("hour"), &kept, now); err != nil {
 			return err
 		}
-		err := a.table.Delete(ctx, row.Key, store.IfEqual(store.At("note"), row.Item.Int("note")))
+		err := a.archive.table.Delete(ctx, row.Key, store.IfEqual(store.At("note"), row.Item.Int("note")))
 		if _, newer := store.AsCondition(err); err != nil && !newer {
 			return fmt.Errorf("segment: retention: %w", err)
 		}
@@ -168,7 +168,7 @@ func (a thinning) pass(ctx context.Context, org string, kept *usage.KeptDays, p 
 
 // days lists the days of an organisation that have segments, by their first hour.
 func (a thinning) days(ctx context.Context, org string, from, to int64) (days []int64, err error) {
-	_, err = a.list(ctx, org, hourKey(from), hourKey(to)+"#~", func(m *Manifest) bool {
+	_, err = a.archive.list(ctx, org, hourKey(from), hourKey(to)+"#~", func(m *Manifest) bool {
 		if day := m.Hour - m.Hour%24; len(days) == 0 || days[len(days)-1] != day {
 			days = append(days, day)
 		}
@@ -180,7 +180,7 @@ func (a thinning) days(ctx context.Context, org string, from, to int64) (days []
 func (a thinning) lateDays(ctx context.Context, org string) (rows []store.Row, err error) {
 	q := store.Query{Partition: keepers(), Prefix: keepers().Key("L", org).SK() + "#"}
 	for {
-		page, err := a.table.Query(ctx, q)
+		page, err := a.archive.table.Query(ctx, q)
 		if err != nil {
 			return nil, fmt.Errorf("segment: retention: %w", err)
 		}
@@ -195,7 +195,7 @@ func (a thinning) lateDays(ctx context.Context, org string) (rows []store.Row, e
 // process is working on them.
 func (a thinning) progressOf(ctx context.Context, org string, now time.Time) (p progress, free bool, err error) {
 	p.key = keepers().Key("P", org)
-	item, ok, err := a.table.Get(ctx, p.key, true)
+	item, ok, err := a.archive.table.Get(ctx, p.key, true)
 	if err != nil {
 		return p, false, fmt.Errorf("segment: retention: %w", err)
 	}
@@ -214,7 +214,7 @@ func (a thinning) note(ctx context.Context, p *progress, until time.Time) (mine 
 	}
 	p.rev++
 	item := store.Item{"rules": p.rules, "done": p.done, "pass": p.pass, "at": p.at, "rev": p.rev, "until": until.UnixMilli(), "by": rand.Text()}
-	err = a.table.Put(ctx, store.Row{Key: p.key, Item: item}, cond)
+	err = a.archive.table.Put(ctx, store.Row{Key: p.key, Item: item}, cond)
 	if refused, lost := store.AsCondition(err); lost {
 		// If this same row is written a second time, the condition fails as well.
 		return refused.Current.String("by") == item.String("by"), nil

@@ -15,7 +15,7 @@ import (
 // merge writes one segment with all records of the inputs and swaps the manifests. If
 // another compactor was faster, nothing changes.
 func (a compacting) merge(ctx context.Context, inputs []Manifest, tier Tier, hour int64) error {
-	w := &merger{a: a.Archive, cube: newCubeBuilder(), e: smallEncoders.Get().(*encoder), seen: make(map[string]struct{})}
+	w := &merger{a: a.archive, cube: newCubeBuilder(), e: smallEncoders.Get().(*encoder), seen: make(map[string]struct{})}
 	defer smallEncoders.Put(w.e)
 	w.e.reset()
 	id, err := w.run(ctx, inputs)
@@ -25,7 +25,7 @@ func (a compacting) merge(ctx context.Context, inputs []Manifest, tier Tier, hou
 		}
 		return err
 	}
-	m := Manifest{Org: inputs[0].Org, ID: id, Tier: tier, Hour: hour, Min: w.min, Max: w.max, Records: w.records, Created: a.o.Clock()}
+	m := Manifest{Org: inputs[0].Org, ID: id, Tier: tier, Hour: hour, Min: w.min, Max: w.max, Records: w.records, Created: a.archive.o.Clock()}
 	actions := make([]store.Action, 0, len(inputs)+2)
 	left := make([]string, 0, len(inputs))
 	standing := false // an input is already what the merge would make
@@ -33,7 +33,7 @@ func (a compacting) merge(ctx context.Context, inputs []Manifest, tier Tier, hou
 	for i := range inputs {
 		in := &inputs[i]
 		if in.key() == m.key() {
-			if standing = !a.hides(in); !standing { // the row of the input gets the name of the new file
+			if standing = !a.archive.hides(in); !standing { // the row of the input gets the name of the new file
 				put = store.IfEqual(store.At("name"), in.Name)
 				left = append(left, in.leftNote())
 			}
@@ -48,19 +48,19 @@ func (a compacting) merge(ctx context.Context, inputs []Manifest, tier Tier, hou
 		}
 		actions = append(actions, store.Action{Table: store.Usage, Put: &store.Put{Row: store.Row{Key: m.key(), Item: m.item()}, If: []store.Cond{put}}})
 	}
-	actions = append(actions, a.leave(m.Org, m.ID+strconv.Itoa(int(tier)), left))
-	err = a.store.Transact(ctx, actions...)
+	actions = append(actions, a.archive.leave(m.Org, m.ID+strconv.Itoa(int(tier)), left))
+	err = a.archive.store.Transact(ctx, actions...)
 	if _, lost := store.AsCondition(err); lost || errors.Is(err, store.ErrContended) {
 		if standing {
 			return nil
 		}
 		// If this same transaction was done already, it fails as well: then nothing is left to
 		// do.
-		item, _, err := a.table.Get(ctx, m.key(), true)
+		item, _, err := a.archive.table.Get(ctx, m.key(), true)
 		if err != nil || item.String("name") == m.Name {
 			return err
 		}
-		return a.objects.drop(ctx, &m, false)
+		return a.archive.objects.drop(ctx, &m, false)
 	}
 	if err != nil {
 		return fmt.Errorf("segment: swap: %w", err)

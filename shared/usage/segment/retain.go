@@ -43,8 +43,8 @@ func (a *Archive) noteKept(ctx context.Context, org string, day int64) error {
 
 // expiring deletes what is over in an archive at a given time.
 type expiring struct {
-	*Archive
-	now time.Time
+	archive *Archive
+	now     time.Time
 }
 
 // Retain deletes what has been kept long enough; call it every hour or so. If it runs out
@@ -67,7 +67,7 @@ func (a expiring) eachOver(ctx context.Context, sort string, keep time.Duration,
 	last := a.now.Add(-keep-oneDay).Unix() / hourSeconds
 	q := store.Query{Partition: dues(), From: sort + "#", To: fmt.Sprintf("%s#%08d#~", sort, last)}
 	for {
-		page, err := a.table.Query(ctx, q)
+		page, err := a.archive.table.Query(ctx, q)
 		if err != nil {
 			return fmt.Errorf("segment: retention: %w", err)
 		}
@@ -79,7 +79,7 @@ func (a expiring) eachOver(ctx context.Context, sort string, keep time.Duration,
 			if err := expire(ctx, org, day); err != nil {
 				return err
 			}
-			if err := a.table.Delete(ctx, row.Key); err != nil {
+			if err := a.archive.table.Delete(ctx, row.Key); err != nil {
 				return fmt.Errorf("segment: retention: %w", err)
 			}
 		}
@@ -97,19 +97,19 @@ func (a *Archive) ofDay(ctx context.Context, org string, day int64) ([]Manifest,
 // bodies deletes all bodies of an organisation's day. Segments of a day only refer to packs
 // of the same day.
 func (a expiring) bodies(ctx context.Context, org string, day int64) error {
-	list, err := a.ofDay(ctx, org, day)
+	list, err := a.archive.ofDay(ctx, org, day)
 	if err != nil {
 		return err
 	}
 	for i := range list {
 		if m := &list[i]; m.bodies && !m.inBucket(bodiesObject) {
-			if err := a.table.Delete(ctx, m.objectKey(bodiesObject)); err != nil {
+			if err := a.archive.table.Delete(ctx, m.objectKey(bodiesObject)); err != nil {
 				return fmt.Errorf("segment: retention: %w", err)
 			}
 		}
 	}
 	place := url.PathEscape(org) + time.Unix(day*hourSeconds, 0).UTC().Format("/2006/01/02/")
-	return errors.Join(a.objects.clear(ctx, "segments/"+string(bodiesObject)+"/"+place), a.objects.clear(ctx, "bodies/"+place))
+	return errors.Join(a.archive.objects.clear(ctx, "segments/"+string(bodiesObject)+"/"+place), a.archive.objects.clear(ctx, "bodies/"+place))
 }
 
 // records removes the manifests of a day; sweep deletes their objects when nobody reads
@@ -118,7 +118,7 @@ func (a expiring) records(ctx context.Context, org string, day int64) error {
 	if err := a.bodies(ctx, org, day); err != nil {
 		return err
 	}
-	list, err := a.ofDay(ctx, org, day)
+	list, err := a.archive.ofDay(ctx, org, day)
 	if err != nil {
 		return err
 	}
@@ -131,8 +131,8 @@ func (a expiring) records(ctx context.Context, org string, day int64) error {
 			actions = append(actions, store.Action{Table: store.Usage, Delete: &store.Delete{Key: part[i].key()}})
 			left = append(left, part[i].leftNote())
 		}
-		actions = append(actions, a.leave(org, part[0].ID+"r", left))
-		if err := a.store.Transact(ctx, actions...); err != nil {
+		actions = append(actions, a.archive.leave(org, part[0].ID+"r", left))
+		if err := a.archive.store.Transact(ctx, actions...); err != nil {
 			return fmt.Errorf("segment: retention: %w", err)
 		}
 	}
@@ -158,12 +158,12 @@ func (a *Archive) leave(org, id string, left []string) store.Action {
 const journalPacks = "bodies/journal/"
 
 func (a expiring) journal(ctx context.Context) error {
-	if a.o.Retention.Bodies == 0 {
+	if a.archive.o.Retention.Bodies == 0 {
 		return nil
 	}
-	first := journalPacks + a.now.Add(-a.o.Retention.Bodies-oneDay).UTC().Format("2006/01/02/")
+	first := journalPacks + a.now.Add(-a.archive.o.Retention.Bodies-oneDay).UTC().Format("2006/01/02/")
 	for {
-		keys, err := a.bucket.List(ctx, journalPacks, "", listPart)
+		keys, err := a.archive.bucket.List(ctx, journalPacks, "", listPart)
 		if err != nil {
 			return fmt.Errorf("segment: retention: %w", err)
 		}
@@ -171,7 +171,7 @@ func (a expiring) journal(ctx context.Context) error {
 			if key >= first {
 				return nil
 			}
-			if err := a.bucket.Delete(ctx, key); err != nil {
+			if err := a.archive.bucket.Delete(ctx, key); err != nil {
 				return fmt.Errorf("segment: retention: %w", err)
 			}
 		}

@@ -75,7 +75,7 @@ var errChanged = errors.New("segment: the segment was merged meanwhile")
 // leaves records that are not shown any more, which the next run finds. If it dies before
 // the swap, it leaves objects that nothing refers to.
 func (a thinning) thin(ctx context.Context, m *Manifest, over func(workspace string) bool) error {
-	cube, err := a.Cube(ctx, m)
+	cube, err := a.archive.Cube(ctx, m)
 	if err != nil {
 		return err
 	}
@@ -86,27 +86,27 @@ func (a thinning) thin(ctx context.Context, m *Manifest, over func(workspace str
 	if !any {
 		return nil
 	}
-	w := &merger{a: a.Archive, cube: newCubeBuilder(), e: smallEncoders.Get().(*encoder), seen: make(map[string]struct{}), out: &leftOut{over: over, packs: make(map[string][]blob.Span)}}
+	w := &merger{a: a.archive, cube: newCubeBuilder(), e: smallEncoders.Get().(*encoder), seen: make(map[string]struct{}), out: &leftOut{over: over, packs: make(map[string][]blob.Span)}}
 	defer smallEncoders.Put(w.e)
 	w.e.reset()
 	id, err := w.run(ctx, []Manifest{*m})
 	if err != nil {
 		return err
 	}
-	if err := w.out.erase(ctx, a.bucket); err != nil {
+	if err := w.out.erase(ctx, a.archive.bucket); err != nil {
 		return err
 	}
 	next := Manifest{Org: m.Org, ID: id, Tier: m.Tier, Hour: m.Hour, Min: w.min, Max: w.max, Records: w.records, Created: m.Created}
 	if next.key() == m.key() {
 		return fmt.Errorf("segment: retention: %s is left as it was", m.Name)
 	}
-	_, standing, err := a.table.Get(ctx, next.key(), true)
+	_, standing, err := a.archive.table.Get(ctx, next.key(), true)
 	if err != nil {
 		return fmt.Errorf("segment: retention: %w", err)
 	}
 	actions := []store.Action{
 		{Table: store.Usage, Delete: &store.Delete{Key: m.key(), If: []store.Cond{store.IfEqual(store.At("name"), m.Name)}}},
-		a.leave(m.Org, m.ID+"t", []string{m.leftNote()}),
+		a.archive.leave(m.Org, m.ID+"t", []string{m.leftNote()}),
 	}
 	made := w.records > 0 && !standing
 	if made {
@@ -115,7 +115,7 @@ func (a thinning) thin(ctx context.Context, m *Manifest, over func(workspace str
 		}
 		actions = append(actions, store.Action{Table: store.Usage, Put: &store.Put{Row: store.Row{Key: next.key(), Item: next.item()}, If: []store.Cond{store.IfAbsent()}}})
 	}
-	err = a.store.Transact(ctx, actions...)
+	err = a.archive.store.Transact(ctx, actions...)
 	if _, lost := store.AsCondition(err); lost || errors.Is(err, store.ErrContended) {
 		return a.afterLoss(ctx, m, &next, made)
 	}
@@ -128,7 +128,7 @@ func (a thinning) thin(ctx context.Context, m *Manifest, over func(workspace str
 // afterLoss finds out why a swap was refused: either this same swap was done already, or
 // another process has merged the segment.
 func (a thinning) afterLoss(ctx context.Context, m, next *Manifest, made bool) error {
-	if _, there, err := a.table.Get(ctx, m.key(), true); err != nil {
+	if _, there, err := a.archive.table.Get(ctx, m.key(), true); err != nil {
 		return fmt.Errorf("segment: retention: %w", err)
 	} else if !there && !made {
 		return nil
@@ -136,14 +136,14 @@ func (a thinning) afterLoss(ctx context.Context, m, next *Manifest, made bool) e
 	if !made {
 		return errChanged
 	}
-	item, _, err := a.table.Get(ctx, next.key(), true)
+	item, _, err := a.archive.table.Get(ctx, next.key(), true)
 	if err != nil {
 		return fmt.Errorf("segment: retention: %w", err)
 	}
 	if item.String("name") == next.Name {
 		return nil
 	}
-	return errors.Join(errChanged, a.objects.drop(ctx, next, false))
+	return errors.Join(errChanged, a.archive.objects.drop(ctx, next, false))
 }
 
 // maxThin is how often a day is listed again when it is merged at the same time.
@@ -155,7 +155,7 @@ func (a thinning) thinDay(ctx context.Context, org string, day int64, kept *usag
 	var err error
 	for range maxThin {
 		var list []Manifest
-		if list, err = a.ofDay(ctx, org, day); err != nil {
+		if list, err = a.archive.ofDay(ctx, org, day); err != nil {
 			return err
 		}
 		changed := false

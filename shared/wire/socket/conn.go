@@ -10,11 +10,18 @@ import (
 // Conn is a TCP connection. Unlike with other connections, two goroutines must not read it
 // at once, nor write to it at once.
 type Conn struct {
-	*net.TCPConn
+	net.Conn
+	tcp *net.TCPConn
 	sys syscall.RawConn
 	in  inlet
 	out outlet
 }
+
+// TCP returns the connection itself, for a reader that waits by other means.
+func (c *Conn) TCP() *net.TCPConn { return c.tcp }
+
+// CloseWrite sends the end of the stream; reading goes on.
+func (c *Conn) CloseWrite() error { return c.tcp.CloseWrite() }
 
 // New gives a connection cheaper reads and writes, if they are Supported.
 func New(tcp *net.TCPConn) (*Conn, error) {
@@ -22,7 +29,7 @@ func New(tcp *net.TCPConn) (*Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Conn{TCPConn: tcp, sys: sys}
+	c := &Conn{Conn: tcp, tcp: tcp, sys: sys}
 	c.in.try, c.out.try = c.in.read, c.out.write
 	return c, nil
 }
@@ -68,7 +75,7 @@ func (c *Conn) BeforeWaiting(f func()) { c.in.waits = f }
 // Read implements net.Conn.
 func (c *Conn) Read(p []byte) (int, error) {
 	if len(p) == 0 {
-		return c.TCPConn.Read(p)
+		return c.tcp.Read(p)
 	}
 	c.in.p = p
 	err := c.sys.Read(c.in.try)

@@ -21,7 +21,7 @@ func (w *walker) address(one *word) bool {
 }
 
 func (w *walker) number(one *word) bool {
-	s := w.text[one.Start:one.End]
+	s := w.finder.text[one.Start:one.End]
 	n := 0
 	for n < len(s) && class[s[n]]&digit != 0 {
 		n++
@@ -48,7 +48,7 @@ func (w *walker) street(one *word) bool {
 			w.put(p.Start, w.further(one.End), Address)
 			return true
 		}
-		ordinal := class[w.text[p.Start]]&digit != 0
+		ordinal := class[w.finder.text[p.Start]]&digit != 0
 		if capital && !p.Capital && !ordinal || !capital && p.what&(never|particle) != 0 {
 			return false
 		}
@@ -61,12 +61,12 @@ func (w *walker) street(one *word) bool {
 // further takes the words that follow a street: a flat, a town, a state, a code.
 func (w *walker) further(at int) int {
 	end := at
-	if end < len(w.text) && w.text[end] == '.' {
-		if end+1 < len(w.text) && w.text[end+1] == ',' {
+	if end < len(w.finder.text) && w.finder.text[end] == '.' {
+		if end+1 < len(w.finder.text) && w.finder.text[end+1] == ',' {
 			end++
 		}
 	}
-	r := lexicon.Reader{Text: w.text[end:min(len(w.text), end+120)]}
+	r := lexicon.Reader{Text: w.finder.text[end:min(len(w.finder.text), end+120)]}
 	from, seen := end, end
 	for range 7 {
 		one, ok := next(&r)
@@ -74,8 +74,8 @@ func (w *walker) further(at int) int {
 			break
 		}
 		one.Start, one.End = one.Start+from, one.End+from
-		gap := w.text[seen:one.Start]
-		s := w.text[one.Start:one.End]
+		gap := w.finder.text[seen:one.Start]
+		s := w.finder.text[one.Start:one.End]
 		code := len(s) <= 7 && class[s[0]]&digit != 0 && len(s) >= 3 || len(s) <= 4 && s == strings.ToUpper(s) && class[s[len(s)-1]]&(digit|alpha) != 0
 		switch {
 		case gap == ", " && (one.Capital || code), gap == " " && code, (gap == " " || gap == " #" || gap == ", #") && seen > at && (one.Capital || class[s[0]]&digit != 0 && len(s) < 6), gap == "\n" && (one.Capital || code) && seen == at:
@@ -101,7 +101,7 @@ func (w *walker) rue(one *word) bool {
 	if p := w.back(1); p != nil && w.number(p) && w.joined(p.End, one.Start, ",") && p.Start >= w.end {
 		start, numbered = p.Start, true
 	}
-	if !one.Capital && !numbered && one.what&street == 0 && len(w.text[one.Start:one.End]) < 5 && w.text[one.Start:one.End] != "rue" && w.text[one.Start:one.End] != "ul" {
+	if !one.Capital && !numbered && one.what&street == 0 && len(w.finder.text[one.Start:one.End]) < 5 && w.finder.text[one.Start:one.End] != "rue" && w.finder.text[one.Start:one.End] != "ul" {
 		return false
 	}
 	r := w.reader
@@ -111,7 +111,7 @@ func (w *walker) rue(one *word) bool {
 		if !ok {
 			break
 		}
-		gap := w.text[end:two.Start]
+		gap := w.finder.text[end:two.Start]
 		if w.number(&two) && names > 0 && !numbered && (gap == " " || gap == ", ") {
 			w.put(start, w.further(two.End), Address)
 			return true
@@ -139,7 +139,7 @@ func (w *walker) compound(one *word) bool {
 	if !one.Capital {
 		return false
 	}
-	s, end := w.text[one.Start:one.End], one.End
+	s, end := w.finder.text[one.Start:one.End], one.End
 	is := false
 	for _, c := range compounds {
 		is = is || strings.HasSuffix(s, c)
@@ -147,12 +147,12 @@ func (w *walker) compound(one *word) bool {
 	if !is {
 		return false
 	}
-	if end < len(w.text) && w.text[end] == '.' && strings.HasSuffix(s, "str") {
+	if end < len(w.finder.text) && w.finder.text[end] == '.' && strings.HasSuffix(s, "str") {
 		end++
 	}
 	r := w.reader
 	two, ok := next(&r)
-	if !ok || w.text[end:two.Start] != " " || !w.number(&two) {
+	if !ok || w.finder.text[end:two.Start] != " " || !w.number(&two) {
 		return false
 	}
 	w.put(one.Start, w.further(two.End), Address)
@@ -163,11 +163,11 @@ func (w *walker) compound(one *word) bool {
 func (w *walker) box(one *word) bool {
 	r := w.reader
 	two, ok := next(&r)
-	if !ok || !w.joined(one.End, two.Start, ":") || class[w.text[two.Start]]&digit == 0 || two.End-two.Start > 7 {
+	if !ok || !w.joined(one.End, two.Start, ":") || class[w.finder.text[two.Start]]&digit == 0 || two.End-two.Start > 7 {
 		return false
 	}
 	start := one.Start
-	if strings.EqualFold(w.text[one.Start:one.End], "box") {
+	if strings.EqualFold(w.finder.text[one.Start:one.End], "box") {
 		p := w.back(1)
 		if p == nil || p.One != 'o' && p.Hash != po {
 			return false
@@ -185,18 +185,18 @@ var po = lexicon.Hash("po")
 
 // zip finds Springfield, IL 62704 around the state.
 func (w *walker) zip(one *word) bool {
-	if s := w.text[one.Start:one.End]; s != strings.ToUpper(s) {
+	if s := w.finder.text[one.Start:one.End]; s != strings.ToUpper(s) {
 		return false
 	}
 	r := w.reader
 	two, ok := next(&r)
-	if !ok || w.text[one.End:two.Start] != " " || two.End-two.Start != 5 || !digits(w.text[two.Start:two.End]) {
+	if !ok || w.finder.text[one.End:two.Start] != " " || two.End-two.Start != 5 || !digits(w.finder.text[two.Start:two.End]) {
 		return false
 	}
 	start := one.Start
 	for k, gap := 1, ", "; k <= 3; k, gap = k+1, " " {
 		p := w.back(k)
-		if p == nil || !p.Capital || w.text[p.End:start] != gap && w.text[p.End:start] != " " || p.Start < w.end {
+		if p == nil || !p.Capital || w.finder.text[p.End:start] != gap && w.finder.text[p.End:start] != " " || p.Start < w.end {
 			break
 		}
 		start = p.Start

@@ -16,7 +16,7 @@ type word struct {
 const before = 6
 
 type walker struct {
-	*finder
+	finder *finder
 	set    Set
 	reader lexicon.Reader
 	last   [8]word // the words seen last, the newest at n-1 modulo 8
@@ -51,7 +51,7 @@ func next(r *lexicon.Reader) (word, bool) {
 }
 
 func (w *walker) put(start, end int, k Kind) {
-	w.out = append(w.out, found{start, end, k})
+	w.finder.out = append(w.finder.out, found{start, end, k})
 	w.end = end
 }
 
@@ -65,7 +65,7 @@ func (w *walker) back(k int) *word {
 
 // joined reports whether only a space, or one of signs and a space, is between two words.
 func (w *walker) joined(a, b int, signs string) bool {
-	gap := w.text[a:b]
+	gap := w.finder.text[a:b]
 	if gap == " " {
 		return true
 	}
@@ -87,7 +87,7 @@ func (w *walker) look(one *word) {
 		w.behind(one, ".", 3, true)
 	case one.what&alone != 0, one.what&introduce != 0 && w.introduced():
 		w.behind(one, ",:", 3, false)
-	case one.what&subject != 0 && one.End < len(w.text) && (w.text[one.End] == ':' || w.text[one.End] == '='):
+	case one.what&subject != 0 && one.End < len(w.finder.text) && (w.finder.text[one.End] == ':' || w.finder.text[one.End] == '='):
 		w.behind(one, ":=", 3, false)
 	}
 }
@@ -109,14 +109,14 @@ func (w *walker) introduced() bool {
 
 // part reports whether a word can be part of a name.
 func (w *walker) part(one *word) bool {
-	return one.Capital && one.what&never == 0 && class[w.text[one.Start]]&digit == 0 && (one.End-one.Start > 1 || one.One != 0)
+	return one.Capital && one.what&never == 0 && class[w.finder.text[one.Start]]&digit == 0 && (one.End-one.Start > 1 || one.One != 0)
 }
 
 // byFirst finds a name that begins with a first name.
 func (w *walker) byFirst(one *word) {
 	end, more := w.rest(one.End, 2)
 	p := w.back(1)
-	begins := p == nil || p.End < one.Start-1 && strings.ContainsAny(w.text[p.End:one.Start], ".!?\n")
+	begins := p == nil || p.End < one.Start-1 && strings.ContainsAny(w.finder.text[p.End:one.Start], ".!?\n")
 	switch {
 	case more == 0 && one.what&first == 0:
 		return
@@ -129,7 +129,7 @@ func (w *walker) byFirst(one *word) {
 // common reports whether nothing is known that explains the capital letter of the word that
 // follows. A doubtful first name needs more than such a word.
 func (w *walker) common(at int) bool {
-	r := lexicon.Reader{Text: w.text[at:min(len(w.text), at+64)]}
+	r := lexicon.Reader{Text: w.finder.text[at:min(len(w.finder.text), at+64)]}
 	two, ok := next(&r)
 	return ok && two.what&(street|road|rue|state|unit) != 0
 }
@@ -141,10 +141,10 @@ func (w *walker) behind(one *word, signs string, most int, titled bool) {
 	if !ok || !w.joined(one.End, two.Start, signs) || !w.part(&two) {
 		return
 	}
-	if titled && (!one.Capital && one.what&(street|first) != 0 || w.text[one.Start:one.End] == "Don") {
+	if titled && (!one.Capital && one.what&(street|first) != 0 || w.finder.text[one.Start:one.End] == "Don") {
 		return
 	}
-	if titled && two.End-two.Start == 1 && two.End < len(w.text) && w.text[two.End] != '.' {
+	if titled && two.End-two.Start == 1 && two.End < len(w.finder.text) && w.finder.text[two.End] != '.' {
 		return
 	}
 	end, _ := w.rest(two.End, most-1)
@@ -154,7 +154,7 @@ func (w *walker) behind(one *word, signs string, most int, titled bool) {
 // rest takes up to so many further parts of a name, from at on. It returns where the name
 // ends, and how many parts it took.
 func (w *walker) rest(at, most int) (end, more int) {
-	r := lexicon.Reader{Text: w.text[at:min(len(w.text), at+80)]}
+	r := lexicon.Reader{Text: w.finder.text[at:min(len(w.finder.text), at+80)]}
 	end = at
 	seen := at
 	for more < most {
@@ -163,8 +163,8 @@ func (w *walker) rest(at, most int) (end, more int) {
 			break
 		}
 		one.Start, one.End = one.Start+at, one.End+at
-		gap := w.text[seen:one.Start]
-		initial := seen > at && gap == ". " && w.text[seen-2] == ' '
+		gap := w.finder.text[seen:one.Start]
+		initial := seen > at && gap == ". " && w.finder.text[seen-2] == ' '
 		if gap != " " && gap != "-" && !initial {
 			break
 		}
