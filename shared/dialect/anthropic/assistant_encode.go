@@ -14,8 +14,8 @@ func legalID(id string) string { return chat.LegalName(id, len(id)) }
 
 // assistant writes a message of the assistant: reasoning first, then the rest in order.
 // last says that it is the last of the conversation, which the model continues.
-func (e *requestEncoder) assistant(m *chat.Message, last bool) (int, error) {
-	e.dropName(m)
+func assistant(e *requestEncoder, m *chat.Message, last bool) (int, error) {
+	dropName(e, m)
 	e.b = append(e.b, `{"role":"assistant","content":[`...)
 	n := 0
 	next := func() {
@@ -25,9 +25,9 @@ func (e *requestEncoder) assistant(m *chat.Message, last bool) (int, error) {
 	}
 	inOrder, first := interleaved(m), firstCall(m)
 	if !inOrder {
-		for _, p := range e.reasoning(m) {
+		for _, p := range reasoning(e, m) {
 			next()
-			e.thought(&p)
+			thought(e, &p)
 		}
 	}
 	for i := range m.Parts {
@@ -39,17 +39,17 @@ func (e *requestEncoder) assistant(m *chat.Message, last bool) (int, error) {
 				e.loss.Add(path(m, p), "reasoning without this provider's signature")
 			case inOrder && signed(p):
 				next()
-				e.thought(p)
+				thought(e, p)
 			}
 		case chat.Call:
 			if p != first {
 				for _, q := range e.recalled[p] {
 					next()
-					e.thought(&q)
+					thought(e, &q)
 				}
 			}
 			next()
-			if err := e.call(m, p); err != nil {
+			if err := encodeCall(e, m, p); err != nil {
 				return n, err
 			}
 		case chat.Image:
@@ -63,7 +63,7 @@ func (e *requestEncoder) assistant(m *chat.Message, last bool) (int, error) {
 			if last && i == len(m.Parts)-1 && p.Kind == chat.Text {
 				q.Text = strings.TrimRight(p.Text, " \t\r\n")
 			}
-			ok, err := e.part(&q, place{m: m, p: p})
+			ok, err := part(e, &q, place{m: m, p: p})
 			if err != nil {
 				return n, err
 			}
@@ -93,7 +93,7 @@ func interleaved(m *chat.Message) bool {
 }
 
 // thought writes signed reasoning unchanged.
-func (e *requestEncoder) thought(p *chat.Part) {
+func thought(e *requestEncoder, p *chat.Part) {
 	if p.Kind == chat.RedactedReasoned {
 		e.b = append(e.b, `{"type":"redacted_thinking","data":`...)
 		e.b = wire.AppendJSONString(e.b, p.Data)
@@ -102,13 +102,13 @@ func (e *requestEncoder) thought(p *chat.Part) {
 	}
 	e.b = append(e.b, `{"type":"thinking","thinking":`...)
 	e.b = wire.AppendJSONString(e.b, p.Text)
-	e.str("signature", p.Signature)
+	str(e, "signature", p.Signature)
 	e.b = append(e.b, '}')
 }
 
 // call writes one tool_use block. Empty arguments are an empty object; others
 // must be one and go out byte for byte.
-func (e *requestEncoder) call(m *chat.Message, p *chat.Part) error {
+func encodeCall(e *requestEncoder, m *chat.Message, p *chat.Part) error {
 	c := p.Call
 	at := place{m: m, p: p}
 	if c.ID == "" {
@@ -129,10 +129,10 @@ func (e *requestEncoder) call(m *chat.Message, p *chat.Part) error {
 	}
 	e.b = append(e.b, `{"type":"tool_use","id":`...)
 	e.b = wire.AppendJSONString(e.b, legalID(c.ID))
-	e.str("name", chat.LegalName(c.Name, e.max))
-	e.key("input")
+	str(e, "name", chat.LegalName(c.Name, e.max))
+	encodeKey(e, "input")
 	e.b = append(e.b, args...)
-	e.marker(p.Cache, at)
+	marker(e, p.Cache, at)
 	e.b = append(e.b, '}')
 	return nil
 }

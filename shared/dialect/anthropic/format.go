@@ -11,7 +11,7 @@ import (
 )
 
 // writeOutputConfig writes effort and native format.
-func (e *toolEncoder) writeOutputConfig() {
+func writeOutputConfig(e *requestEncoder) {
 	if e.think.Effort == "" && e.format != claude.Native {
 		return
 	}
@@ -37,13 +37,13 @@ func (e *toolEncoder) writeOutputConfig() {
 }
 
 // tools writes tools and tool_choice.
-func (e *toolEncoder) tools() error {
+func tools(e *requestEncoder) error {
 	r := e.r
 	n := 0
 	if e.format == claude.ByTool {
 		e.b = append(e.b, `,"tools":[`...)
 		n++
-		e.answerTool()
+		answerTool(e)
 	}
 	own := 0
 	for i := range r.Tools {
@@ -62,7 +62,7 @@ func (e *toolEncoder) tools() error {
 		} else {
 			e.b = append(e.b, ',')
 		}
-		if !e.tool(t, at) {
+		if !encodeTool(e, t, at) {
 			e.b = e.b[:before]
 			continue
 		}
@@ -76,12 +76,12 @@ func (e *toolEncoder) tools() error {
 		return nil
 	}
 	e.b = append(e.b, ']')
-	e.toolChoice(own)
+	toolChoice(e, own)
 	return nil
 }
 
 // answerTool writes the hidden tool.
-func (e *toolEncoder) answerTool() {
+func answerTool(e *requestEncoder) {
 	f := &e.r.Format
 	description := chat.AnswerToolDescription
 	if f.Description != "" {
@@ -90,26 +90,26 @@ func (e *toolEncoder) answerTool() {
 	e.b = append(e.b, `{"name":"`+chat.AnswerTool+`","description":`...)
 	e.b = wire.AppendJSONString(e.b, description)
 	e.b = append(e.b, `,"input_schema":`...)
-	e.schema(f.Schema)
+	encodeSchema(e, f.Schema)
 	e.b = append(e.b, '}')
 }
 
 // tool writes one tool; false when it cannot be carried.
-func (e *toolEncoder) tool(t *chat.Tool, at place) bool {
+func encodeTool(e *requestEncoder, t *chat.Tool, at place) bool {
 	if t.Foreign != "" {
-		return e.foreignTool(t, at)
+		return foreignTool(e, t, at)
 	}
 	e.b = append(e.b, `{"name":`...)
 	e.b = wire.AppendJSONString(e.b, chat.LegalName(t.Name, e.max))
 	if t.Description.Set {
-		e.str("description", t.Description.Value)
+		str(e, "description", t.Description.Value)
 	}
-	e.key("input_schema")
+	encodeKey(e, "input_schema")
 	schema := t.Schema
 	if t.Strict.Value && !e.t.NoStrictTools && schema != nil && e.r.Dialect != name {
 		schema = claude.AppendSchema(nil, schema, at.String()+".parameters", e.loss)
 	}
-	e.schema(schema)
+	encodeSchema(e, schema)
 	if t.Strict.Set {
 		switch {
 		case e.t.NoStrictTools:
@@ -121,13 +121,13 @@ func (e *toolEncoder) tool(t *chat.Tool, at place) bool {
 	for _, x := range t.Extra {
 		switch x.Name {
 		case "defer_loading", "allowed_callers", "input_examples", "eager_input_streaming":
-			e.key(x.Name)
+			encodeKey(e, x.Name)
 			e.b = append(e.b, x.Raw...)
 		default:
 			e.loss.Add(at.String()+"."+x.Name, notTaken)
 		}
 	}
-	e.marker(t.Cache, at)
+	marker(e, t.Cache, at)
 	e.b = append(e.b, '}')
 	return true
 }
@@ -136,7 +136,7 @@ var typeKey = wire.NewKeySet("type")
 
 // schema writes the schema of arguments as it came; the provider only wants a
 // type at its root.
-func (e *toolEncoder) schema(raw []byte) {
+func encodeSchema(e *requestEncoder, raw []byte) {
 	if raw == nil {
 		e.b = append(e.b, `{"type":"object","properties":{}}`...)
 		return
@@ -152,7 +152,7 @@ func (e *toolEncoder) schema(raw []byte) {
 // foreignTool writes a tool of the provider's own. The OpenAI dialect holds it as {type:T,
 // T:{name:V,...}}: here V is the type and T the name. A custom tool of that dialect looks
 // the same, but its V is its own name.
-func (e *toolEncoder) foreignTool(t *chat.Tool, at place) bool {
+func foreignTool(e *requestEncoder, t *chat.Tool, at place) bool {
 	if e.r.Dialect == name {
 		e.b = append(e.b, t.Raw...)
 		return true
@@ -189,14 +189,14 @@ func (e *toolEncoder) foreignTool(t *chat.Tool, at place) bool {
 	}
 	e.b = append(e.b, `"name":`...)
 	e.b = wire.AppendJSONString(e.b, t.Foreign)
-	e.str("type", version)
-	e.marker(t.Cache, at)
+	str(e, "type", version)
+	marker(e, t.Cache, at)
 	e.b = append(e.b, '}')
 	return true
 }
 
 // toolChoice writes which tools may be called. own counts the client's tools.
-func (e *toolEncoder) toolChoice(own int) {
+func toolChoice(e *requestEncoder, own int) {
 	choice := claude.Choice(e.r, e.format, e.think.On(), own)
 	single := e.r.Parallel.Set && !e.r.Parallel.Value
 	switch choice.Mode {

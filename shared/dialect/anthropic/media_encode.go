@@ -10,7 +10,7 @@ import (
 )
 
 // media writes an image or document block.
-func (e *requestEncoder) media(p *chat.Part, at place) error {
+func encodeMedia(e *requestEncoder, p *chat.Part, at place) error {
 	m := p.Media
 	document := p.Kind == chat.Document || namesPDF(m.URL)
 	switch {
@@ -24,25 +24,25 @@ func (e *requestEncoder) media(p *chat.Part, at place) error {
 	} else {
 		e.b = append(e.b, `{"type":"image","source":`...)
 	}
-	if err := e.source(m, document, at); err != nil {
+	if err := source(e, m, document, at); err != nil {
 		return err
 	}
 	if document {
 		if m.Name != "" {
-			e.str("title", m.Name)
+			str(e, "title", m.Name)
 		}
 		if m.Context != "" {
-			e.str("context", m.Context)
+			str(e, "context", m.Context)
 		}
 		if len(m.Citations) > 0 {
-			e.key("citations")
+			encodeKey(e, "citations")
 			e.b = append(e.b, m.Citations...)
 		}
 	}
 	if m.Detail != "" && m.Detail != "auto" {
 		e.loss.Add(at.String()+".image_url.detail", notTaken)
 	}
-	e.marker(p.Cache, at)
+	marker(e, p.Cache, at)
 	e.b = append(e.b, '}')
 	return nil
 }
@@ -55,7 +55,7 @@ func namesPDF(address string) bool {
 	return len(address) > 4 && strings.EqualFold(address[len(address)-4:], ".pdf")
 }
 
-func (e *requestEncoder) source(m *chat.Media, document bool, at place) error {
+func source(e *requestEncoder, m *chat.Media, document bool, at place) error {
 	switch {
 	case m.FileID != "":
 		e.b = append(e.b, `{"type":"file","file_id":`...)
@@ -91,7 +91,7 @@ func (e *requestEncoder) source(m *chat.Media, document bool, at place) error {
 	e.b = append(e.b, kind...)
 	e.b = append(e.b, `","media_type":`...)
 	e.b = wire.AppendJSONString(e.b, mime)
-	e.str("data", data)
+	str(e, "data", data)
 	e.b = append(e.b, '}')
 	return nil
 }

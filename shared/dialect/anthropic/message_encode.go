@@ -12,7 +12,7 @@ import (
 )
 
 // dropName reports the name of a participant.
-func (e *base) dropName(m *chat.Message) {
+func dropName(e *requestEncoder, m *chat.Message) {
 	if m.Name != "" && m.Role != chat.ToolRole {
 		e.loss.Add(path(m, nil)+".name", notTaken)
 	}
@@ -22,7 +22,7 @@ func (e *base) dropName(m *chat.Message) {
 func blank(s string) bool { return strings.TrimSpace(s) == "" }
 
 // system writes all system prompts, wherever they stood, in their order.
-func (e *requestEncoder) system() error {
+func system(e *requestEncoder) error {
 	upstream.MovedPrompts(e.r, e.loss)
 	start := len(e.b)
 	e.b = append(e.b, `,"system":[`...)
@@ -38,15 +38,15 @@ func (e *requestEncoder) system() error {
 			case p.Kind != chat.Text:
 				e.loss.Add(path(m, p), "a system prompt is text here")
 			case blank(p.Text):
-				e.blankMarker(p, place{m: m, p: p})
+				blankMarker(e, p, place{m: m, p: p})
 			default:
 				if n++; n > 1 {
 					e.b = append(e.b, ',')
 				}
-				e.text(p, place{m: m, p: p})
+				encodeText(e, p, place{m: m, p: p})
 			}
 		}
-		e.dropName(m)
+		dropName(e, m)
 	}
 	if e.format == claude.InWords {
 		if n++; n > 1 {
@@ -65,7 +65,7 @@ func (e *requestEncoder) system() error {
 }
 
 // blankMarker reports the cache marker of a text that is left out because it is blank.
-func (e *base) blankMarker(p *chat.Part, at place) {
+func blankMarker(e *requestEncoder, p *chat.Part, at place) {
 	if p.Cache == chat.NoCache {
 		return
 	}
@@ -75,7 +75,7 @@ func (e *base) blankMarker(p *chat.Part, at place) {
 	e.loss.Add(at.String()+".cache_control", "the text is blank")
 }
 
-func (e *requestEncoder) text(p *chat.Part, at place) {
+func encodeText(e *requestEncoder, p *chat.Part, at place) {
 	e.b = append(e.b, `{"type":"text","text":`...)
 	e.b = wire.AppendJSONString(e.b, p.Text)
 	if len(p.Citations) > 0 {
@@ -84,17 +84,17 @@ func (e *requestEncoder) text(p *chat.Part, at place) {
 			e.loss.Add(at.String()+".citations", "made by another provider")
 		}
 		if own != nil {
-			e.key("citations")
+			encodeKey(e, "citations")
 			e.b = append(e.b, own...)
 		}
 	}
-	e.marker(p.Cache, at)
+	marker(e, p.Cache, at)
 	e.b = append(e.b, '}')
 }
 
 // messages writes the turns. Tool results and the user's words that follow them
 // become one message, results first.
-func (e *requestEncoder) messages() error {
+func messages(e *requestEncoder) error {
 	e.b = append(e.b, `,"messages":[`...)
 	list := len(e.b)
 	users := false
@@ -111,12 +111,12 @@ func (e *requestEncoder) messages() error {
 		switch m.Role {
 		case chat.System, chat.Developer:
 		case chat.Assistant:
-			n, err = e.assistant(m, i == last)
+			n, err = assistant(e, m, i == last)
 		case chat.ToolRole:
-			i, n, err = e.results(i)
+			i, n, err = encodeResults(e, i)
 			users = users || n > 0
 		case chat.User:
-			n, err = e.user(m)
+			n, err = user(e, m)
 			users = users || n > 0
 		}
 		if err != nil {
@@ -137,8 +137,8 @@ func (e *requestEncoder) messages() error {
 }
 
 // user writes a message of the user and gives the number of its blocks.
-func (e *requestEncoder) user(m *chat.Message) (int, error) {
-	e.dropName(m)
+func user(e *requestEncoder, m *chat.Message) (int, error) {
+	dropName(e, m)
 	if m.Plain && len(m.Parts) == 1 && m.Parts[0].Cache == chat.NoCache {
 		if blank(m.Parts[0].Text) {
 			e.loss.Add(path(m, nil), "the message is blank")
@@ -150,7 +150,7 @@ func (e *requestEncoder) user(m *chat.Message) (int, error) {
 		return 1, nil
 	}
 	e.b = append(e.b, `{"role":"user","content":[`...)
-	n, err := e.userParts(m, 0)
+	n, err := userParts(e, m, 0)
 	e.b = append(e.b, `]}`...)
 	if n == 0 {
 		e.loss.Add(path(m, nil), "the message is blank")
@@ -159,14 +159,14 @@ func (e *requestEncoder) user(m *chat.Message) (int, error) {
 }
 
 // userParts writes the parts of a user's message behind n blocks.
-func (e *requestEncoder) userParts(m *chat.Message, n int) (int, error) {
+func userParts(e *requestEncoder, m *chat.Message, n int) (int, error) {
 	for i := range m.Parts {
 		p := &m.Parts[i]
 		start := len(e.b)
 		if n > 0 {
 			e.b = append(e.b, ',')
 		}
-		ok, err := e.part(p, place{m: m, p: p})
+		ok, err := part(e, p, place{m: m, p: p})
 		if err != nil {
 			return n, err
 		}
@@ -180,17 +180,17 @@ func (e *requestEncoder) userParts(m *chat.Message, n int) (int, error) {
 }
 
 // part writes one block of content; false when it is left out.
-func (e *requestEncoder) part(p *chat.Part, at place) (bool, error) {
+func part(e *requestEncoder, p *chat.Part, at place) (bool, error) {
 	switch p.Kind {
 	case chat.Text, chat.Refusal:
 		if blank(p.Text) {
-			e.blankMarker(p, at)
+			blankMarker(e, p, at)
 			return false, nil
 		}
-		e.text(p, at)
+		encodeText(e, p, at)
 		return true, nil
 	case chat.Image, chat.Document:
-		return true, e.media(p, at)
+		return true, encodeMedia(e, p, at)
 	case chat.Audio:
 		return false, fault.Invalid(at.String(), "%s is audio, which this provider does not take", at)
 	case chat.Foreign:
@@ -232,7 +232,7 @@ var foreignBlocks = map[string]bool{
 
 // results writes the tool messages from i on, and the user's message behind
 // them, as one message. It gives the index of the last one taken.
-func (e *requestEncoder) results(i int) (int, int, error) {
+func encodeResults(e *requestEncoder, i int) (int, int, error) {
 	ms := e.r.Messages
 	e.b = append(e.b, `{"role":"user","content":[`...)
 	n := 0
@@ -247,7 +247,7 @@ func (e *requestEncoder) results(i int) (int, int, error) {
 				if n > 0 {
 					e.b = append(e.b, ',')
 				}
-				if err := e.result(m, &m.Parts[j]); err != nil {
+				if err := encodeResult(e, m, &m.Parts[j]); err != nil {
 					return last, n, err
 				}
 				n++
@@ -255,10 +255,10 @@ func (e *requestEncoder) results(i int) (int, int, error) {
 			last = i
 			continue
 		case chat.User:
-			e.dropName(m)
+			dropName(e, m)
 			before := n
 			var err error
-			if n, err = e.userParts(m, n); err != nil {
+			if n, err = userParts(e, m, n); err != nil {
 				return last, n, err
 			}
 			if n == before {
@@ -273,7 +273,7 @@ func (e *requestEncoder) results(i int) (int, int, error) {
 }
 
 // result writes one tool_result block.
-func (e *requestEncoder) result(m *chat.Message, p *chat.Part) error {
+func encodeResult(e *requestEncoder, m *chat.Message, p *chat.Part) error {
 	r := p.Result
 	at := place{m: m}
 	if r.CallID == "" {
@@ -282,12 +282,12 @@ func (e *requestEncoder) result(m *chat.Message, p *chat.Part) error {
 	e.b = append(e.b, `{"type":"tool_result","tool_use_id":`...)
 	e.b = wire.AppendJSONString(e.b, legalID(r.CallID))
 	if r.Plain && len(r.Parts) == 1 {
-		e.str("content", r.Parts[0].Text)
+		str(e, "content", r.Parts[0].Text)
 	} else {
-		e.key("content")
+		encodeKey(e, "content")
 		e.b = append(e.b, '[')
 		inner := chat.Message{At: m.At, Parts: r.Parts}
-		if _, err := e.userParts(&inner, 0); err != nil {
+		if _, err := userParts(e, &inner, 0); err != nil {
 			return err
 		}
 		e.b = append(e.b, ']')
@@ -295,7 +295,7 @@ func (e *requestEncoder) result(m *chat.Message, p *chat.Part) error {
 	if r.IsError {
 		e.b = append(e.b, `,"is_error":true`...)
 	}
-	e.marker(p.Cache, at)
+	marker(e, p.Cache, at)
 	e.b = append(e.b, '}')
 	return nil
 }

@@ -18,54 +18,41 @@ const (
 
 const notTaken = "not taken by this provider"
 
-// base is what every part of the encoder has: the body, and which cache markers are
-// written.
-type base struct {
+// requestEncoder writes one request for a provider. Everything that does not
+// change from turn to turn is written before the messages, which come last, so
+// that a conversation's bytes only grow at their end. Its steps are functions in the
+// files of their topics.
+type requestEncoder struct {
 	b    []byte
 	r    *chat.Request
 	t    *chat.Traits
 	loss *chat.Loss
 	max  int // longest tool name
 	skip int // cache markers that are left out, from the front
-}
 
-// thoughtEncoder decides on reasoning, and writes it.
-type thoughtEncoder struct {
-	base
 	think     claude.Thinking
 	maxTokens int64
 	recalled  map[*chat.Part][]chat.Part // signed reasoning in front of calls
+	format    claude.JSON
 }
-
-// toolEncoder writes tools, and whatever makes the model answer in JSON.
-type toolEncoder struct {
-	thoughtEncoder
-	format claude.JSON
-}
-
-// requestEncoder writes one request for a provider. Everything that does not
-// change from turn to turn is written before the messages, which come last, so
-// that a conversation's bytes only grow at their end.
-type requestEncoder struct{ toolEncoder }
 
 func encodeRequest(dst []byte, r *chat.Request, t *chat.Traits, loss *chat.Loss) ([]byte, error) {
-	var e requestEncoder
-	e.base = base{b: dst, r: r, t: t, loss: loss, max: t.MaxToolName}
+	e := &requestEncoder{b: dst, r: r, t: t, loss: loss, max: t.MaxToolName}
 	if e.max == 0 {
 		e.max = maxToolName
 	}
 	if err := r.Rename(e.max); err != nil {
 		return dst, err
 	}
-	if err := e.refuse(); err != nil {
+	if err := refuse(e); err != nil {
 		return dst, err
 	}
 	r.ReportUnread(loss)
 	r.ReportBelow(loss, chat.BelowCallSignatures)
-	if err := e.plan(); err != nil {
+	if err := plan(e); err != nil {
 		return dst, err
 	}
-	if err := e.write(); err != nil {
+	if err := write(e); err != nil {
 		return dst, err
 	}
 	if err := loss.Err(); err != nil {
@@ -75,7 +62,7 @@ func encodeRequest(dst []byte, r *chat.Request, t *chat.Traits, loss *chat.Loss)
 }
 
 // refuse checks the bounds in which this provider is narrower than the specification.
-func (e *requestEncoder) refuse() error {
+func refuse(e *requestEncoder) error {
 	r := e.r
 	if r.N.Set && r.N.Value > 1 {
 		return fault.Invalid("n", "n must be 1 for this provider, which gives one answer")
@@ -93,12 +80,12 @@ func (e *requestEncoder) refuse() error {
 
 // plan decides what several members depend on: thinking, the bound of tokens, the way to a
 // JSON answer, and which cache markers are kept.
-func (e *requestEncoder) plan() error {
+func plan(e *requestEncoder) error {
 	e.maxTokens = e.r.MaxTokens.Or(e.t.DefaultMaxTokens)
 	if e.maxTokens == 0 && !e.r.MaxTokens.Set {
 		e.maxTokens = defaultMaxTokens
 	}
-	if err := e.planThinking(); err != nil {
+	if err := planThinking(e); err != nil {
 		return err
 	}
 	var err error
@@ -110,27 +97,27 @@ func (e *requestEncoder) plan() error {
 }
 
 //go:noinline
-func (e *base) key(name string) {
+func encodeKey(e *requestEncoder, name string) {
 	e.b = append(append(append(e.b, `,"`...), name...), `":`...)
 }
 
-func (e *base) str(name, value string) {
-	e.key(name)
+func str(e *requestEncoder, name, value string) {
+	encodeKey(e, name)
 	e.b = wire.AppendJSONString(e.b, value)
 }
 
-func (e *requestEncoder) write() error {
+func write(e *requestEncoder) error {
 	r := e.r
 	e.b = append(e.b, `{"model":`...)
 	e.b = wire.AppendJSONString(e.b, r.Model)
-	e.key("max_tokens")
+	encodeKey(e, "max_tokens")
 	e.b = strconv.AppendInt(e.b, e.maxTokens, 10)
 	if r.Stream {
 		e.b = append(e.b, `,"stream":true`...)
 	}
-	e.sampling()
+	sampling(e)
 	if stops := claude.Stops(r, e.loss); len(stops) > 0 {
-		e.key("stop_sequences")
+		encodeKey(e, "stop_sequences")
 		e.b = append(e.b, '[')
 		for i, s := range stops {
 			if i > 0 {
@@ -145,17 +132,17 @@ func (e *requestEncoder) write() error {
 		e.b = wire.AppendJSONString(e.b, r.User)
 		e.b = append(e.b, '}')
 	}
-	e.serviceTier()
-	e.writeThinking()
-	e.writeOutputConfig()
-	e.extra()
-	if err := e.tools(); err != nil {
+	serviceTier(e)
+	writeThinking(e)
+	writeOutputConfig(e)
+	extra(e)
+	if err := tools(e); err != nil {
 		return err
 	}
-	if err := e.system(); err != nil {
+	if err := system(e); err != nil {
 		return err
 	}
-	if err := e.messages(); err != nil {
+	if err := messages(e); err != nil {
 		return err
 	}
 	e.b = append(e.b, '}')
@@ -163,23 +150,23 @@ func (e *requestEncoder) write() error {
 }
 
 // sampling writes temperature, top_p and top_k, and reports the rest.
-func (e *requestEncoder) sampling() {
+func sampling(e *requestEncoder) {
 	r := e.r
 	temperature, topP, topK := r.Temperature, r.TopP, r.TopK
 	switch {
 	case e.t.Sampling == chat.SamplingNone:
-		e.drop(&temperature, "temperature", "not taken by this model")
-		e.drop(&topP, "top_p", "not taken by this model")
+		drop(e, &temperature, "temperature", "not taken by this model")
+		drop(e, &topP, "top_p", "not taken by this model")
 		if topK.Set {
 			topK.Set = false
 			e.loss.Add("top_k", "not taken by this model")
 		}
 	case e.think.On():
 		if temperature.Value != 1 {
-			e.drop(&temperature, "temperature", "not taken with thinking")
+			drop(e, &temperature, "temperature", "not taken with thinking")
 		}
 		if topP.Value < 0.95 {
-			e.drop(&topP, "top_p", "not taken with thinking")
+			drop(e, &topP, "top_p", "not taken with thinking")
 		}
 		if topK.Set {
 			topK.Set = false
@@ -187,66 +174,66 @@ func (e *requestEncoder) sampling() {
 		}
 	}
 	if e.t.Sampling == chat.SamplingEither && temperature.Set {
-		e.drop(&topP, "top_p", "not taken beside temperature")
+		drop(e, &topP, "top_p", "not taken beside temperature")
 	}
 	if temperature.Set {
 		if temperature.Value > 1 {
 			temperature.Value = 1
 			e.loss.Add("temperature", "cut to 1")
 		}
-		e.key("temperature")
+		encodeKey(e, "temperature")
 		e.b = strconv.AppendFloat(e.b, temperature.Value, 'g', -1, 64)
 	}
 	if topP.Set {
-		e.key("top_p")
+		encodeKey(e, "top_p")
 		e.b = strconv.AppendFloat(e.b, topP.Value, 'g', -1, 64)
 	}
 	if topK.Set {
-		e.key("top_k")
+		encodeKey(e, "top_k")
 		e.b = strconv.AppendInt(e.b, topK.Value, 10)
 	}
 	r.Lose(e.loss, notTaken, "temperature", "top_p", "top_k", "stop", "user", "service_tier")
 	if r.Logprobs.Set && r.Logprobs.Value {
 		e.loss.AddAnswer("logprobs", notTaken)
 	} else {
-		e.report("logprobs", r.Logprobs.Set)
+		report(e, "logprobs", r.Logprobs.Set)
 	}
-	e.report("top_logprobs", r.TopLogprobs.Set)
+	report(e, "top_logprobs", r.TopLogprobs.Set)
 	if c := r.Completion; c != nil {
-		e.report("suffix", c.Suffix != "")
+		report(e, "suffix", c.Suffix != "")
 		if c.Logprobs.Set {
 			e.loss.AddAnswer("logprobs", notTaken)
 		}
 	}
 }
 
-func (e *base) drop(v *chat.Opt[float64], path, reason string) {
+func drop(e *requestEncoder, v *chat.Opt[float64], path, reason string) {
 	if v.Set {
 		v.Set = false
 		e.loss.Add(path, reason)
 	}
 }
 
-func (e *base) report(path string, set bool) {
+func report(e *requestEncoder, path string, set bool) {
 	if set {
 		e.loss.Add(path, notTaken)
 	}
 }
 
-func (e *requestEncoder) serviceTier() {
+func serviceTier(e *requestEncoder) {
 	switch e.r.ServiceTier {
 	case "":
 	case "auto":
-		e.str("service_tier", "auto")
+		str(e, "service_tier", "auto")
 	case "default", "standard", "standard_only":
-		e.str("service_tier", "standard_only")
+		str(e, "service_tier", "standard_only")
 	default:
 		e.loss.Add("service_tier", notTaken)
 	}
 }
 
 // extra passes members of this dialect on when the client speaks it.
-func (e *requestEncoder) extra() {
+func extra(e *requestEncoder) {
 	for _, x := range e.r.Extra {
 		if e.r.Dialect == name {
 			x.Name = strings.TrimPrefix(x.Name, ownOnly)
@@ -263,7 +250,7 @@ func (e *requestEncoder) extra() {
 		case x.Name == "anthropic_beta" || x.Name == "anthropic_version":
 			e.loss.Add(x.Name, "belongs in a header")
 		default:
-			e.key(x.Name)
+			encodeKey(e, x.Name)
 			e.b = append(e.b, x.Raw...)
 		}
 	}
@@ -271,7 +258,7 @@ func (e *requestEncoder) extra() {
 
 // marker writes a cache marker into the object that is being written. Markers come in the
 // order in which they are counted, except those of system prompts between messages.
-func (e *base) marker(c chat.Cache, at place) {
+func marker(e *requestEncoder, c chat.Cache, at place) {
 	if c == chat.NoCache {
 		return
 	}

@@ -21,7 +21,7 @@ func effortBudget(effort string) int64 {
 	return 8192
 }
 
-func (e *thoughtEncoder) planThinking() error {
+func planThinking(e *requestEncoder) error {
 	r := e.r.Reasoning
 	field := "thinking"
 	if r.Thinking == chat.ThinkingUnsaid {
@@ -31,7 +31,7 @@ func (e *thoughtEncoder) planThinking() error {
 		if r.Thinking >= chat.ThinkingBudget {
 			e.loss.Add("thinking", "this model does not think")
 		}
-		e.reportEffort("this model does not think")
+		reportEffort(e, "this model does not think")
 		return nil
 	}
 	quiet := r.Effort == "none" || r.Effort == "minimal"
@@ -50,7 +50,7 @@ func (e *thoughtEncoder) planThinking() error {
 			}
 		}
 	default:
-		e.planBudget(r)
+		planBudget(e, r)
 	}
 	switch {
 	case r.Effort == "" || quiet:
@@ -62,7 +62,7 @@ func (e *thoughtEncoder) planThinking() error {
 	}
 	if e.t.NoEffort {
 		if e.think.Effort != "" && e.think.Mode == chat.ThinkingAdaptive {
-			e.reportEffort(notTaken)
+			reportEffort(e, notTaken)
 		}
 		e.think.Effort = ""
 	}
@@ -72,14 +72,14 @@ func (e *thoughtEncoder) planThinking() error {
 	return err
 }
 
-func (e *thoughtEncoder) reportEffort(reason string) {
+func reportEffort(e *requestEncoder, reason string) {
 	if e.r.Reasoning.Effort != "" {
 		e.loss.Add("reasoning_effort", reason)
 	}
 }
 
 // planBudget sets a budget, which must be below the bound of tokens.
-func (e *thoughtEncoder) planBudget(r chat.Reasoning) {
+func planBudget(e *requestEncoder, r chat.Reasoning) {
 	e.think.Mode = chat.ThinkingBudget
 	limit := e.t.DefaultMaxTokens
 	if r.Budget.Set {
@@ -119,7 +119,7 @@ func signed(p *chat.Part) bool {
 
 // reasoning gives the signed reasoning that must come first in an assistant's turn: what
 // the client returned, or else what was kept for the turn's first call.
-func (e *thoughtEncoder) reasoning(m *chat.Message) []chat.Part {
+func reasoning(e *requestEncoder, m *chat.Message) []chat.Part {
 	var own []chat.Part
 	for i := range m.Parts {
 		if p := &m.Parts[i]; signed(p) {
@@ -144,11 +144,11 @@ func firstCall(m *chat.Message) *chat.Part {
 	return nil
 }
 
-func (e *thoughtEncoder) writeThinking() {
+func writeThinking(e *requestEncoder) {
 	if e.think.Mode == chat.ThinkingUnsaid {
 		return
 	}
-	e.key("thinking")
+	encodeKey(e, "thinking")
 	switch e.think.Mode {
 	case chat.ThinkingOff:
 		e.b = append(e.b, `{"type":"disabled"}`...)
@@ -165,7 +165,7 @@ func (e *thoughtEncoder) writeThinking() {
 		}
 	}
 	if d := e.r.Reasoning.Display; d != "" {
-		e.str("display", d)
+		str(e, "display", d)
 	}
 	e.b = append(e.b, '}')
 }

@@ -10,7 +10,7 @@ import (
 
 // logprobs asks for log probabilities. The provider gives those of the tokens that it
 // chose, and no alternatives.
-func (e *requestEncoder) logprobs() {
+func encodeLogprobs(e *requestEncoder) {
 	r := e.r
 	if r.Logprobs.Set {
 		e.Bool("logprobs", r.Logprobs.Value)

@@ -13,7 +13,7 @@ import (
 
 // documents writes the documents that the model may cite: the request's own member, and the
 // texts that the user's messages hold as files.
-func (e *requestEncoder) documents() error {
+func documents(e *requestEncoder) error {
 	start := len(e.B)
 	e.Key("documents")
 	e.Open('[')
@@ -36,7 +36,7 @@ func (e *requestEncoder) documents() error {
 			if m.Role != chat.User || p.Kind != chat.Document {
 				continue
 			}
-			text, err := e.documentText(m, p)
+			text, err := documentText(e, m, p)
 			if err != nil {
 				return err
 			}
@@ -58,7 +58,7 @@ func (e *requestEncoder) documents() error {
 }
 
 // documentText is the text of a file in a message; others are refused.
-func (e *requestEncoder) documentText(m *chat.Message, p *chat.Part) (string, error) {
+func documentText(e *requestEncoder, m *chat.Message, p *chat.Part) (string, error) {
 	at, media := upstream.Path(m, p), p.Media
 	switch {
 	case e.t.NoDocuments:
@@ -78,27 +78,27 @@ func (e *requestEncoder) documentText(m *chat.Message, p *chat.Part) (string, er
 }
 
 // message writes one message.
-func (e *requestEncoder) message(m *chat.Message) error {
+func encodeMessage(e *requestEncoder, m *chat.Message) error {
 	if m.Name != "" && m.Role != chat.ToolRole {
 		e.loss.Add(upstream.Path(m, nil)+".name", upstream.NotTaken)
 	}
 	switch m.Role {
 	case chat.Assistant:
-		return e.assistant(m)
+		return assistant(e, m)
 	case chat.ToolRole:
-		return e.results(m)
+		return results(e, m)
 	case chat.System, chat.Developer:
-		return e.spoken(m, "system")
+		return spoken(e, m, "system")
 	}
-	return e.spoken(m, "user")
+	return spoken(e, m, "user")
 }
 
 // spoken writes a message of the system or of the user.
-func (e *requestEncoder) spoken(m *chat.Message, role string) error {
+func spoken(e *requestEncoder, m *chat.Message, role string) error {
 	e.Open('{')
 	e.Str("role", role)
 	if len(m.Parts) == 1 && m.Parts[0].Kind == chat.Text {
-		e.marker(m, &m.Parts[0])
+		marker(e, m, &m.Parts[0])
 		e.Str("content", m.Parts[0].Text)
 		e.Close('}')
 		return nil
@@ -106,7 +106,7 @@ func (e *requestEncoder) spoken(m *chat.Message, role string) error {
 	e.Key("content")
 	e.Open('[')
 	for i := range m.Parts {
-		if err := e.part(m, &m.Parts[i], role); err != nil {
+		if err := part(e, m, &m.Parts[i], role); err != nil {
 			return err
 		}
 	}
@@ -119,25 +119,25 @@ func (e *requestEncoder) spoken(m *chat.Message, role string) error {
 }
 
 // marker reports a cache marker.
-func (e *requestEncoder) marker(m *chat.Message, p *chat.Part) {
+func marker(e *requestEncoder, m *chat.Message, p *chat.Part) {
 	if p.Cache != chat.NoCache {
 		e.loss.Add(upstream.Path(m, p)+".cache_control", upstream.NotTaken)
 	}
 }
 
 // part writes one part of the content of a system prompt or a user's message.
-func (e *requestEncoder) part(m *chat.Message, p *chat.Part, role string) error {
-	e.marker(m, p)
+func part(e *requestEncoder, m *chat.Message, p *chat.Part, role string) error {
+	marker(e, m, p)
 	at := upstream.Path(m, p)
 	switch {
 	case p.Kind == chat.Text || p.Kind == chat.Refusal:
-		e.text(p.Text)
+		encodeText(e, p.Text)
 	case p.Kind == chat.Audio:
 		return fault.Invalid(at, "%s is audio, which this provider does not take", at)
 	case role == "system":
 		e.loss.Add(at, "a system prompt is text here")
 	case p.Kind == chat.Image:
-		return e.image(p, at)
+		return image(e, p, at)
 	case p.Kind == chat.Document: // written with the documents
 	default:
 		e.loss.Add(at, upstream.NotTaken)
@@ -145,14 +145,14 @@ func (e *requestEncoder) part(m *chat.Message, p *chat.Part, role string) error 
 	return nil
 }
 
-func (e *requestEncoder) text(s string) {
+func encodeText(e *requestEncoder, s string) {
 	e.Open('{')
 	e.Str("type", "text")
 	e.Str("text", s)
 	e.Close('}')
 }
 
-func (e *requestEncoder) image(p *chat.Part, at string) error {
+func image(e *requestEncoder, p *chat.Part, at string) error {
 	media := p.Media
 	switch {
 	case e.t.NoImages:
@@ -182,7 +182,7 @@ func (e *requestEncoder) image(p *chat.Part, at string) error {
 var imageTypes = map[string]bool{"image/jpeg": true, "image/png": true, "image/webp": true, "image/gif": true}
 
 // assistant writes an answer of the model. What it said before tool calls is its plan.
-func (e *requestEncoder) assistant(m *chat.Message) error {
+func assistant(e *requestEncoder, m *chat.Message) error {
 	calls := 0
 	for i := range m.Parts {
 		if m.Parts[i].Kind == chat.Call {
@@ -191,7 +191,7 @@ func (e *requestEncoder) assistant(m *chat.Message) error {
 	}
 	e.Open('{')
 	e.Str("role", "assistant")
-	if err := e.said(m, calls > 0); err != nil {
+	if err := encodeSaid(e, m, calls > 0); err != nil {
 		return err
 	}
 	if calls > 0 {
@@ -199,7 +199,7 @@ func (e *requestEncoder) assistant(m *chat.Message) error {
 		e.Open('[')
 		for i := range m.Parts {
 			if p := &m.Parts[i]; p.Kind == chat.Call {
-				if err := e.call(m, p); err != nil {
+				if err := encodeCall(e, m, p); err != nil {
 					return err
 				}
 			}
@@ -211,12 +211,12 @@ func (e *requestEncoder) assistant(m *chat.Message) error {
 }
 
 // said writes the texts and thoughts of an answer.
-func (e *requestEncoder) said(m *chat.Message, calls bool) error {
+func encodeSaid(e *requestEncoder, m *chat.Message, calls bool) error {
 	var texts []string
 	thoughts := 0
 	for i := range m.Parts {
 		p := &m.Parts[i]
-		e.marker(m, p)
+		marker(e, m, p)
 		at := upstream.Path(m, p)
 		switch p.Kind {
 		case chat.Call:
@@ -260,7 +260,7 @@ func (e *requestEncoder) said(m *chat.Message, calls bool) error {
 			e.Str("thinking", p.Text)
 			e.Close('}')
 		case (p.Kind == chat.Text || p.Kind == chat.Refusal) && p.Text != "" && !calls:
-			e.text(p.Text)
+			encodeText(e, p.Text)
 		}
 	}
 	e.Close(']')
@@ -268,7 +268,7 @@ func (e *requestEncoder) said(m *chat.Message, calls bool) error {
 }
 
 // call writes one tool call. Empty arguments are an empty object.
-func (e *requestEncoder) call(m *chat.Message, p *chat.Part) error {
+func encodeCall(e *requestEncoder, m *chat.Message, p *chat.Part) error {
 	c, at := p.Call, upstream.Path(m, p)
 	if c.ID == "" {
 		return fault.Invalid(at+".id", "%s.id must name the call", at)
@@ -290,7 +290,7 @@ func (e *requestEncoder) call(m *chat.Message, p *chat.Part) error {
 }
 
 // results writes one message for each tool result.
-func (e *requestEncoder) results(m *chat.Message) error {
+func results(e *requestEncoder, m *chat.Message) error {
 	for i := range m.Parts {
 		p := &m.Parts[i]
 		r, at := p.Result, upstream.Path(m, nil)
@@ -303,11 +303,11 @@ func (e *requestEncoder) results(m *chat.Message) error {
 		case r.IsError:
 			e.loss.Add(at+".is_error", upstream.NotTaken)
 		}
-		e.marker(m, p)
+		marker(e, m, p)
 		e.Open('{')
 		e.Str("role", "tool")
 		e.Str("tool_call_id", r.CallID)
-		if err := e.resultContent(m, r); err != nil {
+		if err := resultContent(e, m, r); err != nil {
 			return err
 		}
 		e.Close('}')
@@ -315,7 +315,7 @@ func (e *requestEncoder) results(m *chat.Message) error {
 	return nil
 }
 
-func (e *requestEncoder) resultContent(m *chat.Message, r *chat.ToolResult) error {
+func resultContent(e *requestEncoder, m *chat.Message, r *chat.ToolResult) error {
 	if len(r.Parts) == 0 || len(r.Parts) == 1 && r.Parts[0].Kind == chat.Text {
 		inner := chat.Message{Parts: r.Parts}
 		e.Str("content", inner.Text())
@@ -326,13 +326,13 @@ func (e *requestEncoder) resultContent(m *chat.Message, r *chat.ToolResult) erro
 	inner := chat.Message{At: m.At}
 	for i := range r.Parts {
 		p := &r.Parts[i]
-		e.marker(&inner, p)
+		marker(e, &inner, p)
 		at := upstream.Path(&inner, p)
 		switch p.Kind {
 		case chat.Text:
-			e.text(p.Text)
+			encodeText(e, p.Text)
 		case chat.Document:
-			text, err := e.documentText(&inner, p)
+			text, err := documentText(e, &inner, p)
 			if err != nil {
 				return err
 			}

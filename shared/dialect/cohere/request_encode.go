@@ -30,11 +30,11 @@ type requestEncoder struct {
 var passed = []string{"documents", "citation_options", "safety_mode", "strict_tools", "priority", "k", "p"}
 
 func encodeRequest(dst []byte, r *chat.Request, t *chat.Traits, loss *chat.Loss) ([]byte, error) {
-	e := requestEncoder{Object: *upstream.Begin(dst), r: r, t: t, loss: loss}
+	e := &requestEncoder{Object: *upstream.Begin(dst), r: r, t: t, loss: loss}
 	if err := r.Rename(maxToolName); err != nil {
 		return dst, err
 	}
-	if err := e.refuse(); err != nil {
+	if err := refuse(e); err != nil {
 		return dst, err
 	}
 	carried := append([]string{"temperature", "top_p", "top_k", "frequency_penalty", "presence_penalty", "seed", "stop", "logprobs", "tools", "response_format", "reasoning"}, passed...)
@@ -42,7 +42,7 @@ func encodeRequest(dst []byte, r *chat.Request, t *chat.Traits, loss *chat.Loss)
 	if err := upstream.Lose(r, loss, carried...); err != nil {
 		return dst, err
 	}
-	if err := e.write(); err != nil {
+	if err := write(e); err != nil {
 		return dst, err
 	}
 	if err := loss.Err(); err != nil {
@@ -52,7 +52,7 @@ func encodeRequest(dst []byte, r *chat.Request, t *chat.Traits, loss *chat.Loss)
 }
 
 // refuse checks the bounds in which this provider is narrower than the specification.
-func (e *requestEncoder) refuse() error {
+func refuse(e *requestEncoder) error {
 	r := e.r
 	switch {
 	case len(r.Messages) == 0:
@@ -77,30 +77,30 @@ func (e *requestEncoder) refuse() error {
 	return nil
 }
 
-func (e *requestEncoder) write() error {
+func write(e *requestEncoder) error {
 	r := e.r
 	e.Str("model", r.Model)
 	if r.Stream {
 		e.Bool("stream", true)
 	}
 	e.IntIf("max_tokens", r.MaxTokens)
-	e.sampling()
-	e.logprobs()
-	e.thinking()
-	if err := e.format(); err != nil {
+	sampling(e)
+	encodeLogprobs(e)
+	thinking(e)
+	if err := format(e); err != nil {
 		return err
 	}
-	if err := e.tools(); err != nil {
+	if err := tools(e); err != nil {
 		return err
 	}
-	e.extra()
-	if err := e.documents(); err != nil {
+	extra(e)
+	if err := documents(e); err != nil {
 		return err
 	}
 	e.Key("messages")
 	e.Open('[')
 	for i := range r.Messages {
-		if err := e.message(&r.Messages[i]); err != nil {
+		if err := encodeMessage(e, &r.Messages[i]); err != nil {
 			return err
 		}
 	}
@@ -109,7 +109,7 @@ func (e *requestEncoder) write() error {
 	return nil
 }
 
-func (e *requestEncoder) sampling() {
+func sampling(e *requestEncoder) {
 	r := e.r
 	temperature, p := r.Temperature, r.TopP
 	if temperature.Set && temperature.Value > 1 {
@@ -131,7 +131,7 @@ func (e *requestEncoder) sampling() {
 }
 
 // thinking writes whether the model thinks; it knows no levels of effort.
-func (e *requestEncoder) thinking() {
+func thinking(e *requestEncoder) {
 	g := e.r.Reasoning
 	off := g.Thinking == chat.ThinkingOff || g.Thinking == chat.ThinkingUnsaid && (g.Effort == "none" || g.Effort == "minimal")
 	asked := "thinking"
@@ -160,7 +160,7 @@ func (e *requestEncoder) thinking() {
 	}
 }
 
-func (e *requestEncoder) format() error {
+func format(e *requestEncoder) error {
 	f := &e.r.Format
 	if f.Kind == chat.FormatText {
 		return nil
@@ -186,7 +186,7 @@ func (e *requestEncoder) format() error {
 
 // tools writes the functions. To choose one function, only that one is given, because the
 // provider takes no names in tool_choice.
-func (e *requestEncoder) tools() error {
+func tools(e *requestEncoder) error {
 	r := e.r
 	choice := r.ToolChoice
 	list := "tools"
@@ -214,7 +214,7 @@ func (e *requestEncoder) tools() error {
 		if t.Strict.Value {
 			strict++
 		}
-		e.tool(t, at)
+		tool(e, t, at)
 	}
 	e.Close(']')
 	if given == 0 {
@@ -227,7 +227,7 @@ func (e *requestEncoder) tools() error {
 		}
 		return nil
 	}
-	e.strict(strict, given, list)
+	encodeStrict(e, strict, given, list)
 	switch choice.Mode {
 	case chat.ToolsNone:
 		e.Str("tool_choice", "NONE")
@@ -241,7 +241,7 @@ func (e *requestEncoder) tools() error {
 }
 
 // strict holds the model to the schemas: of all tools or of none.
-func (e *requestEncoder) strict(strict, given int, list string) {
+func encodeStrict(e *requestEncoder, strict, given int, list string) {
 	switch {
 	case strict == given && !slices.ContainsFunc(e.r.Extra, func(x chat.Field) bool { return x.Name == "strict_tools" }):
 		e.Bool("strict_tools", true)
@@ -250,7 +250,7 @@ func (e *requestEncoder) strict(strict, given int, list string) {
 	}
 }
 
-func (e *requestEncoder) tool(t *chat.Tool, at string) {
+func tool(e *requestEncoder, t *chat.Tool, at string) {
 	e.Open('{')
 	e.Str("type", "function")
 	e.Key("function")
@@ -275,7 +275,7 @@ func (e *requestEncoder) tool(t *chat.Tool, at string) {
 }
 
 // extra passes on members that only this provider knows.
-func (e *requestEncoder) extra() {
+func extra(e *requestEncoder) {
 	for _, x := range e.r.Extra {
 		switch {
 		case !slices.Contains(passed, x.Name) || x.Name == "documents":

@@ -42,9 +42,9 @@ var extensions = map[string]string{
 var audioFormats = map[string]bool{"wav": true, "mp3": true, "flac": true, "opus": true, "aac": true, "ogg": true, "pcm": true, "webm": true, "m4a": true}
 
 // media writes an image, document, video or audio block.
-func (e *requestEncoder) media(m *chat.Message, p *chat.Part) error {
+func media(e *requestEncoder, m *chat.Message, p *chat.Part) error {
 	d, at := p.Media, upstream.Path(m, p)
-	block, format, err := e.blockOf(p, at)
+	block, format, err := blockOf(e, p, at)
 	if err != nil {
 		return err
 	}
@@ -54,7 +54,7 @@ func (e *requestEncoder) media(m *chat.Message, p *chat.Part) error {
 	case block == "image" && e.t.NoImages:
 		return fault.Invalid(at, "%s is an image, which this model does not take", at)
 	}
-	source, err := e.source(d, at)
+	source, err := encodeSource(e, d, at)
 	if err != nil {
 		return err
 	}
@@ -63,7 +63,7 @@ func (e *requestEncoder) media(m *chat.Message, p *chat.Part) error {
 	e.Open('{')
 	e.Str("format", format)
 	if block == "document" {
-		e.Str("name", e.documentName(d))
+		e.Str("name", documentName(e, d))
 	}
 	e.Raw("source", source)
 	if block == "document" {
@@ -80,7 +80,7 @@ func (e *requestEncoder) media(m *chat.Message, p *chat.Part) error {
 }
 
 // blockOf tells the kind of block and the wire's name of the format.
-func (e *requestEncoder) blockOf(p *chat.Part, at string) (block, format string, err error) {
+func blockOf(e *requestEncoder, p *chat.Part, at string) (block, format string, err error) {
 	d := p.Media
 	if p.Kind == chat.Audio {
 		if !audioFormats[d.Format] {
@@ -117,7 +117,7 @@ func (e *requestEncoder) blockOf(p *chat.Part, at string) (block, format string,
 
 // source gives the source object: bytes, or an address in S3. Nothing is fetched from
 // elsewhere for the client.
-func (e *requestEncoder) source(d *chat.Media, at string) ([]byte, error) {
+func encodeSource(e *requestEncoder, d *chat.Media, at string) ([]byte, error) {
 	o := upstream.Begin(nil)
 	switch {
 	case d.FileID != "":
@@ -141,7 +141,7 @@ func (e *requestEncoder) source(d *chat.Media, at string) ([]byte, error) {
 // documentName makes the name of a document from its content, so that it is the same on
 // each turn and the prompt cache stays warm. The wire wants the names in one request to
 // differ, and to have letters, digits, blanks, dashes and brackets only.
-func (e *requestEncoder) documentName(d *chat.Media) string {
+func documentName(e *requestEncoder, d *chat.Media) string {
 	h := sha256.New()
 	h.Write([]byte(d.Data))
 	h.Write([]byte(d.URL))

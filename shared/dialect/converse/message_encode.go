@@ -18,14 +18,14 @@ func path(m *chat.Message, p *chat.Part) func() string {
 }
 
 // dropName reports the name of a participant.
-func (e *base) dropName(m *chat.Message) {
+func dropName(e *requestEncoder, m *chat.Message) {
 	if m.Name != "" && m.Role != chat.ToolRole {
 		e.loss.Add(upstream.Path(m, nil)+".name", notTaken)
 	}
 }
 
 // text writes a block of text.
-func (e *requestEncoder) text(s string) {
+func text(e *requestEncoder, s string) {
 	e.Open('{')
 	e.Str("text", s)
 	e.Close('}')
@@ -33,7 +33,7 @@ func (e *requestEncoder) text(s string) {
 
 // messages writes the turns. Neighbours of one side are one message; in the
 // user's, tool results come first.
-func (e *requestEncoder) messages() error {
+func encodeMessages(e *requestEncoder) error {
 	e.Key("messages")
 	e.Open('[')
 	ms := e.r.Messages
@@ -53,11 +53,11 @@ func (e *requestEncoder) messages() error {
 			if role != 0 {
 				e.B = append(e.B, "]}"...)
 			}
-			e.systemTurn(later)
-			e.openMessage(side)
+			systemTurn(e, later)
+			openMessage(e, side)
 		}
 		content := len(e.B)
-		if err := e.turn(ms[i:end], i, last); err != nil {
+		if err := turn(e, ms[i:end], i, last); err != nil {
 			return err
 		}
 		switch {
@@ -85,12 +85,12 @@ func (e *requestEncoder) messages() error {
 		return fault.Invalid("messages", "messages must hold a message of the user with content: this provider answers no conversation without one")
 	}
 	e.B = append(e.B, "]}"...)
-	e.systemTurn(later)
+	systemTurn(e, later)
 	e.B = append(e.B, ']')
 	return nil
 }
 
-func (e *requestEncoder) openMessage(side byte) {
+func openMessage(e *requestEncoder, side byte) {
 	e.Open('{')
 	if side == 'u' {
 		e.Str("role", "user")
@@ -126,11 +126,11 @@ func run(ms []chat.Message, i int) int {
 
 // turn writes the messages of one side. first is the index of the first of them,
 // last that of the conversation's last message.
-func (e *requestEncoder) turn(ms []chat.Message, first, last int) error {
+func turn(e *requestEncoder, ms []chat.Message, first, last int) error {
 	if sideOf(&ms[0]) == 'a' {
 		for i := range ms {
 			if sideOf(&ms[i]) == 'a' {
-				if err := e.assistant(&ms[i], first+i == last); err != nil {
+				if err := assistant(e, &ms[i], first+i == last); err != nil {
 					return err
 				}
 			}
@@ -140,7 +140,7 @@ func (e *requestEncoder) turn(ms []chat.Message, first, last int) error {
 	for i := range ms {
 		if ms[i].Role == chat.ToolRole {
 			for j := range ms[i].Parts {
-				if err := e.result(&ms[i], &ms[i].Parts[j]); err != nil {
+				if err := result(e, &ms[i], &ms[i].Parts[j]); err != nil {
 					return err
 				}
 			}
@@ -152,7 +152,7 @@ func (e *requestEncoder) turn(ms []chat.Message, first, last int) error {
 			continue
 		}
 		m := &ms[i]
-		e.dropName(m)
+		dropName(e, m)
 		before := len(e.B)
 		for j := range m.Parts {
 			p := &m.Parts[j]
@@ -160,7 +160,7 @@ func (e *requestEncoder) turn(ms []chat.Message, first, last int) error {
 				documents = i
 			}
 			texts = texts || p.Kind == chat.Text && !blank(p.Text)
-			if err := e.part(m, p); err != nil {
+			if err := part(e, m, p); err != nil {
 				return err
 			}
 		}
@@ -176,17 +176,17 @@ func (e *requestEncoder) turn(ms []chat.Message, first, last int) error {
 }
 
 // part writes one block of content, with its cache point.
-func (e *requestEncoder) part(m *chat.Message, p *chat.Part) error {
+func part(e *requestEncoder, m *chat.Message, p *chat.Part) error {
 	before := len(e.B)
 	switch p.Kind {
 	case chat.Text, chat.Refusal:
 		if blank(p.Text) {
-			e.lostMarker(p.Cache, path(m, p))
+			lostMarker(e, p.Cache, path(m, p))
 			return nil
 		}
-		e.text(p.Text)
+		text(e, p.Text)
 	case chat.Image, chat.Document, chat.Audio:
-		if err := e.media(m, p); err != nil {
+		if err := media(e, m, p); err != nil {
 			return err
 		}
 	case chat.Foreign:
@@ -200,7 +200,7 @@ func (e *requestEncoder) part(m *chat.Message, p *chat.Part) error {
 		e.loss.Add(upstream.Path(m, p), notTaken)
 	}
 	if len(e.B) > before {
-		e.cachePoint(p.Cache, path(m, p))
+		cachePoint(e, p.Cache, path(m, p))
 	}
 	return nil
 }
@@ -208,13 +208,13 @@ func (e *requestEncoder) part(m *chat.Message, p *chat.Part) error {
 // assistant writes a message of the assistant in its order. Reasoning that was kept for a
 // call is written before that call, that of the first call before everything. last says
 // that the model continues this message.
-func (e *requestEncoder) assistant(m *chat.Message, last bool) error {
-	e.dropName(m)
+func assistant(e *requestEncoder, m *chat.Message, last bool) error {
+	dropName(e, m)
 	calls := 0
 	for i := range m.Parts {
 		if m.Parts[i].Call != nil {
 			if calls++; calls == 1 {
-				e.thoughts(e.recalled[&m.Parts[i]])
+				thoughts(e, e.recalled[&m.Parts[i]])
 			}
 		}
 	}
@@ -223,16 +223,16 @@ func (e *requestEncoder) assistant(m *chat.Message, last bool) error {
 		p := &m.Parts[i]
 		switch p.Kind {
 		case chat.Reasoned, chat.RedactedReasoned:
-			if !e.signed(p) {
+			if !signed(e, p) {
 				e.loss.Add(upstream.Path(m, p), "reasoning without this provider's signature")
 				continue
 			}
-			e.thought(p)
+			thought(e, p)
 		case chat.Call:
 			if calls++; calls > 1 {
-				e.thoughts(e.recalled[p])
+				thoughts(e, e.recalled[p])
 			}
-			if err := e.call(m, p); err != nil {
+			if err := call(e, m, p); err != nil {
 				return err
 			}
 		case chat.Image:
@@ -242,7 +242,7 @@ func (e *requestEncoder) assistant(m *chat.Message, last bool) error {
 			if last && i == len(m.Parts)-1 && p.Kind == chat.Text {
 				q.Text = strings.TrimRight(p.Text, " \t\r\n")
 			}
-			if err := e.part(m, &q); err != nil {
+			if err := part(e, m, &q); err != nil {
 				return err
 			}
 		}
@@ -250,14 +250,14 @@ func (e *requestEncoder) assistant(m *chat.Message, last bool) error {
 	return nil
 }
 
-func (e *requestEncoder) thoughts(parts []chat.Part) {
+func thoughts(e *requestEncoder, parts []chat.Part) {
 	for i := range parts {
-		e.thought(&parts[i])
+		thought(e, &parts[i])
 	}
 }
 
 // thought writes signed reasoning unchanged. A signature without text is possible.
-func (e *requestEncoder) thought(p *chat.Part) {
+func thought(e *requestEncoder, p *chat.Part) {
 	e.Open('{')
 	e.Key("reasoningContent")
 	e.Open('{')
@@ -277,7 +277,7 @@ func (e *requestEncoder) thought(p *chat.Part) {
 func toolID(id string) string { return chat.LegalName(id, maxToolID) }
 
 // call writes one tool call. Its arguments go out byte for byte.
-func (e *requestEncoder) call(m *chat.Message, p *chat.Part) error {
+func call(e *requestEncoder, m *chat.Message, p *chat.Part) error {
 	c, at := p.Call, upstream.Path(m, p)
 	if c.ID == "" {
 		return fault.Invalid(at+".id", "%s.id must name the call", at)
@@ -292,7 +292,7 @@ func (e *requestEncoder) call(m *chat.Message, p *chat.Part) error {
 	}
 	if e.flat {
 		e.loss.Add(at, "written as text, as no tool is offered")
-		e.text("[Call " + c.ID + " of the tool " + c.Name + " with " + args + "]")
+		text(e, "[Call "+c.ID+" of the tool "+c.Name+" with "+args+"]")
 	} else {
 		e.Open('{')
 		e.Key("toolUse")
@@ -302,12 +302,12 @@ func (e *requestEncoder) call(m *chat.Message, p *chat.Part) error {
 		e.Raw("input", []byte(args))
 		e.B = append(e.B, "}}"...)
 	}
-	e.cachePoint(p.Cache, path(m, p))
+	cachePoint(e, p.Cache, path(m, p))
 	return nil
 }
 
 // result writes one tool result.
-func (e *requestEncoder) result(m *chat.Message, p *chat.Part) error {
+func result(e *requestEncoder, m *chat.Message, p *chat.Part) error {
 	r, at := p.Result, upstream.Path(m, nil)
 	if r.CallID == "" {
 		return fault.Invalid(at+".tool_call_id", "%s.tool_call_id must name the tool call that is answered", at)
@@ -319,7 +319,7 @@ func (e *requestEncoder) result(m *chat.Message, p *chat.Part) error {
 		if r.IsError {
 			what = "Failure"
 		}
-		e.text("[" + what + " of the call " + r.CallID + "]")
+		text(e, "["+what+" of the call "+r.CallID+"]")
 	} else {
 		e.Open('{')
 		e.Key("toolResult")
@@ -333,12 +333,12 @@ func (e *requestEncoder) result(m *chat.Message, p *chat.Part) error {
 		q := r.Parts[i]
 		if q.Cache != chat.NoCache { // a cache point stands behind the whole result
 			if marker != chat.NoCache {
-				e.lostMarkerOf(&inner, &q)
+				lostMarkerOf(e, &inner, &q)
 			}
 			marker = q.Cache
 		}
 		q.Cache = chat.NoCache
-		if err := e.part(&inner, &q); err != nil {
+		if err := part(e, &inner, &q); err != nil {
 			return err
 		}
 	}
@@ -349,12 +349,12 @@ func (e *requestEncoder) result(m *chat.Message, p *chat.Part) error {
 		}
 		e.B = append(e.B, "}}"...)
 	}
-	e.cachePoint(marker, path(m, nil))
+	cachePoint(e, marker, path(m, nil))
 	return nil
 }
 
 // lostMarkerOf reports a cache marker in a result that has too many of them.
-func (e *base) lostMarkerOf(m *chat.Message, p *chat.Part) {
+func lostMarkerOf(e *requestEncoder, m *chat.Message, p *chat.Part) {
 	e.skip = max(0, e.skip-1)
 	e.loss.Add(upstream.Path(m, p)+".cache_control", "one cache point stands behind a whole result ("+strconv.Itoa(len(m.Parts))+" parts)")
 }

@@ -14,66 +14,50 @@ const (
 
 const notTaken = upstream.NotTaken
 
-// base is what every part of the encoder has: the body, and which cache points are written.
-type base struct {
+// requestEncoder writes one request, with the messages after all other members. Its steps are
+// functions in the files of their topics.
+type requestEncoder struct {
 	upstream.Object
 	r    *chat.Request
 	t    *chat.Traits
 	loss *chat.Loss
 	skip int // cache markers that are left out, from the front
-}
 
-// thoughtEncoder decides on reasoning.
-type thoughtEncoder struct {
-	base
 	think     claude.Thinking
 	maxTokens chat.Opt[int64]
 	recalled  map[*chat.Part][]chat.Part
-}
 
-// toolEncoder writes tools, and whatever makes the model answer in JSON.
-type toolEncoder struct {
-	thoughtEncoder
-	format claude.JSON
-	flat   bool // tool calls and results of the history are given as text
-}
-
-// settingsEncoder writes the members beside the messages.
-type settingsEncoder struct{ toolEncoder }
-
-// requestEncoder writes one request, with the messages after all other members.
-type requestEncoder struct {
-	settingsEncoder
+	format    claude.JSON
+	flat      bool           // tool calls and results of the history are given as text
 	documents map[string]int // names that were given to documents
 	placed    []placedPrompt // system prompts within the conversation, in their order
 }
 
 func encodeRequest(dst []byte, r *chat.Request, t *chat.Traits, loss *chat.Loss) ([]byte, error) {
-	var e requestEncoder
-	e.base = base{Object: *upstream.Begin(dst), r: r, t: t, loss: loss}
+	e := &requestEncoder{Object: *upstream.Begin(dst), r: r, t: t, loss: loss}
 	if err := r.Rename(maxToolName); err != nil {
 		return dst, err
 	}
-	if err := e.refuse(); err != nil {
+	if err := refuse(e); err != nil {
 		return dst, err
 	}
-	if err := upstream.Lose(r, loss, e.carried()...); err != nil {
+	if err := upstream.Lose(r, loss, carried(e)...); err != nil {
 		return dst, err
 	}
-	for _, plan := range []func() error{e.planThinking, e.planFormat, e.planTools, e.planMarkers, e.planSystem} {
-		if err := plan(); err != nil {
+	for _, plan := range []func(*requestEncoder) error{planThinking, planFormat, planTools, planMarkers, planSystem} {
+		if err := plan(e); err != nil {
 			return dst, err
 		}
 	}
-	e.inference()
-	if err := e.settings(); err != nil {
+	inference(e)
+	if err := settings(e); err != nil {
 		return dst, err
 	}
-	if err := e.additional(); err != nil {
+	if err := additional(e); err != nil {
 		return dst, err
 	}
-	for _, write := range []func() error{e.tools, e.system, e.messages} {
-		if err := write(); err != nil {
+	for _, write := range []func(*requestEncoder) error{tools, encodeSystem, encodeMessages} {
+		if err := write(e); err != nil {
 			return dst, err
 		}
 	}
@@ -85,12 +69,12 @@ func encodeRequest(dst []byte, r *chat.Request, t *chat.Traits, loss *chat.Loss)
 }
 
 // refuse checks the bounds in which this provider is narrower than the specification.
-func (e *settingsEncoder) refuse() error {
+func refuse(e *requestEncoder) error {
 	return claude.Refuse(e.r, e.t, 1)
 }
 
 // inference writes inferenceConfig.
-func (e *settingsEncoder) inference() {
+func inference(e *requestEncoder) {
 	r := e.r
 	temperature, topP := r.Temperature, r.TopP
 	drop := func(v *chat.Opt[float64], path, reason string) {
@@ -136,7 +120,7 @@ func (e *settingsEncoder) inference() {
 
 // planMarkers counts the cache markers; the provider takes four, the last ones
 // are kept.
-func (e *base) planMarkers() error {
+func planMarkers(e *requestEncoder) error {
 	if e.t.NoCacheControl {
 		return nil
 	}
@@ -146,7 +130,7 @@ func (e *base) planMarkers() error {
 
 // cachePoint writes a cache point after the element that was marked; path names the
 // element.
-func (e *base) cachePoint(c chat.Cache, path func() string) {
+func cachePoint(e *requestEncoder, c chat.Cache, path func() string) {
 	if c == chat.NoCache {
 		return
 	}
@@ -175,7 +159,7 @@ func (e *base) cachePoint(c chat.Cache, path func() string) {
 }
 
 // lostMarker reports the cache marker of a text that is left out.
-func (e *base) lostMarker(c chat.Cache, path func() string) {
+func lostMarker(e *requestEncoder, c chat.Cache, path func() string) {
 	if c == chat.NoCache {
 		return
 	}

@@ -32,11 +32,11 @@ var additionalNames = map[string]bool{"additionalModelRequestFields": true, "add
 var claudeMembers = map[string]bool{"anthropic_beta": true, "anthropic_version": true}
 
 // carried names what this wire has a place for; everything else is reported.
-func (e *settingsEncoder) carried() []string {
+func carried(e *requestEncoder) []string {
 	names := []string{"temperature", "top_p", "stop", "service_tier", "reasoning", "response_format", "tools"}
 	for _, x := range e.r.Extra {
 		_, known := passed[x.Name]
-		if known || additionalNames[x.Name] || claudeMembers[x.Name] && e.claudes() {
+		if known || additionalNames[x.Name] || claudeMembers[x.Name] && claudes(e) {
 			names = append(names, x.Name)
 		}
 	}
@@ -63,13 +63,13 @@ func (e *settingsEncoder) carried() []string {
 
 // claudes reports whether the model is Claude, or may be Claude because it is behind an
 // ARN.
-func (e *base) claudes() bool { return e.t.Family == familyAnthropic || e.t.Family == "" }
+func claudes(e *requestEncoder) bool { return e.t.Family == familyAnthropic || e.t.Family == "" }
 
 // tiers are the service tiers of this provider by the client's word.
 var tiers = map[string]string{"auto": "default", "default": "default", "standard": "default", "standard_only": "default", "priority": "priority", "flex": "flex", "reserved": "reserved"}
 
 // settings writes the members beside the conversation.
-func (e *settingsEncoder) settings() error {
+func settings(e *requestEncoder) error {
 	written := map[string]bool{}
 	for _, x := range e.r.Extra {
 		to, ok := passed[x.Name]
@@ -100,7 +100,7 @@ func (e *settingsEncoder) settings() error {
 			e.loss.Add("service_tier", notTaken)
 		}
 	}
-	e.outputConfig()
+	outputConfig(e)
 	return nil
 }
 
@@ -131,7 +131,7 @@ func metadataText(s string) bool {
 
 // additional writes additionalModelRequestFields: what the client put there, and what only
 // this maker's models know. The client's own members win.
-func (e *settingsEncoder) additional() error {
+func additional(e *requestEncoder) error {
 	start := len(e.B)
 	e.Key("additionalModelRequestFields")
 	e.Open('{')
@@ -160,7 +160,7 @@ func (e *settingsEncoder) additional() error {
 	}
 	body := e.Object
 	e.Object = *upstream.Begin(nil)
-	e.ofFamily()
+	ofFamily(e)
 	e.Close('}')
 	made := e.B
 	e.Object = body
@@ -180,11 +180,11 @@ func (e *settingsEncoder) additional() error {
 }
 
 // ofFamily writes what the models of one maker know.
-func (e *settingsEncoder) ofFamily() {
+func ofFamily(e *requestEncoder) {
 	r := e.r
 	switch e.t.Family {
 	case familyAnthropic:
-		e.ofClaude()
+		ofClaude(e)
 		return
 	case familyCohere:
 		e.IntIf("k", r.TopK)
@@ -195,8 +195,8 @@ func (e *settingsEncoder) ofFamily() {
 			e.Raw("logitBias", r.LogitBias)
 		}
 	case familyAI21:
-		e.penalty("frequencyPenalty", "frequency_penalty", r.FrequencyPenalty)
-		e.penalty("presencePenalty", "presence_penalty", r.PresencePenalty)
+		penalty(e, "frequencyPenalty", "frequency_penalty", r.FrequencyPenalty)
+		penalty(e, "presencePenalty", "presence_penalty", r.PresencePenalty)
 		for _, x := range r.Extra {
 			switch x.Name {
 			case "frequencyPenalty", "presencePenalty", "countPenalty":
@@ -222,26 +222,26 @@ func (e *settingsEncoder) ofFamily() {
 		e.StrIf("reasoning_effort", e.think.Effort)
 	case "":
 		e.IntIf("top_k", r.TopK)
-		e.ListIf("anthropic_beta", e.betas())
-		e.asSaid()
+		e.ListIf("anthropic_beta", betas(e))
+		asSaid(e)
 	default: // of OpenAI, and of makers that use its names
 		e.StrIf("reasoning_effort", e.think.Effort)
 	}
-	e.foreignTools() // reported: Claude alone has such tools
+	foreignTools(e) // reported: Claude alone has such tools
 	if r.Parallel.Set && !r.Parallel.Value && !e.flat {
 		e.loss.Add("parallel_tool_calls", "not taken by this model")
 	}
 }
 
 // asSaid tells the model how to think in the words of the client's dialect.
-func (e *settingsEncoder) asSaid() {
+func asSaid(e *requestEncoder) {
 	if e.think.Mode >= chat.ThinkingBudget {
-		e.claudeThinking()
+		claudeThinking(e)
 	}
 	switch {
 	case e.think.Effort == "":
 	case e.r.Dialect == messages:
-		e.claudeEffort()
+		claudeEffort(e)
 	default:
 		e.Str("reasoning_effort", e.think.Effort)
 	}
@@ -249,7 +249,7 @@ func (e *settingsEncoder) asSaid() {
 
 // penalty writes a penalty in the form of this maker's older models. The newer ones take a
 // number.
-func (e *settingsEncoder) penalty(old, current string, v chat.Opt[float64]) {
+func penalty(e *requestEncoder, old, current string, v chat.Opt[float64]) {
 	if !v.Set {
 		return
 	}
@@ -264,7 +264,7 @@ func (e *settingsEncoder) penalty(old, current string, v chat.Opt[float64]) {
 }
 
 // ofClaude writes the members that only Claude knows.
-func (e *settingsEncoder) ofClaude() {
+func ofClaude(e *requestEncoder) {
 	r := e.r
 	if topK := r.TopK; topK.Set {
 		switch {
@@ -280,9 +280,9 @@ func (e *settingsEncoder) ofClaude() {
 	case chat.ThinkingOff:
 		e.Raw("thinking", []byte(`{"type":"disabled"}`))
 	case chat.ThinkingBudget, chat.ThinkingAdaptive:
-		e.claudeThinking()
+		claudeThinking(e)
 	}
-	e.claudeEffort()
+	claudeEffort(e)
 	if r.User != "" {
 		e.Key("metadata")
 		e.Open('{')
@@ -294,14 +294,14 @@ func (e *settingsEncoder) ofClaude() {
 			e.Raw(x.Name, x.Raw)
 		}
 	}
-	e.ListIf("anthropic_beta", e.betas())
-	e.foreignTools()
-	if e.single() {
-		e.claudeChoice()
+	e.ListIf("anthropic_beta", betas(e))
+	foreignTools(e)
+	if single(e) {
+		claudeChoice(e)
 	}
 }
 
-func (e *settingsEncoder) claudeThinking() {
+func claudeThinking(e *requestEncoder) {
 	e.Key("thinking")
 	e.Open('{')
 	switch {
@@ -319,7 +319,7 @@ func (e *settingsEncoder) claudeThinking() {
 	e.Close('}')
 }
 
-func (e *settingsEncoder) claudeEffort() {
+func claudeEffort(e *requestEncoder) {
 	if e.think.Effort != "" {
 		e.Key("output_config")
 		e.Open('{')
@@ -330,7 +330,7 @@ func (e *settingsEncoder) claudeEffort() {
 
 // betas are the beta features that the client and the credential ask for. The
 // client may write a list, or a text with commas.
-func (e *settingsEncoder) betas() []string {
+func betas(e *requestEncoder) []string {
 	var all []string
 	add := func(list string) {
 		for _, one := range strings.Split(list, ",") {

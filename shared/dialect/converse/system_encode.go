@@ -19,7 +19,7 @@ type placedPrompt struct{ at, end int } // its index, and the end of the run of 
 // planSystem decides where system prompts go that come after the first turn. A model that
 // takes such prompts takes them only after a turn of the user, each as one message. For
 // other models all of them go in front. Moved prompts are reported.
-func (e *requestEncoder) planSystem() error {
+func planSystem(e *requestEncoder) error {
 	ms := e.r.Messages
 	for i := 0; i < len(ms); {
 		if sideOf(&ms[i]) == 0 { // before the first turn: it goes in front anyway
@@ -27,14 +27,14 @@ func (e *requestEncoder) planSystem() error {
 			continue
 		}
 		end := run(ms, i)
-		e.planRun(i, end)
+		planRun(e, i, end)
 		i = end
 	}
 	return nil
 }
 
 // planRun decides the places of the system prompts within a run.
-func (e *requestEncoder) planRun(first, end int) {
+func planRun(e *requestEncoder, first, end int) {
 	ms := e.r.Messages
 	last, prompts := first, 0 // the last message of the run that is not a system prompt, and how many prompts there are
 	for k := first; k < end; k++ {
@@ -100,7 +100,7 @@ func behind(placed []placedPrompt, end int) (those, rest []placedPrompt) {
 }
 
 // system writes the system prompts that go in front, in their order.
-func (e *requestEncoder) system() error {
+func encodeSystem(e *requestEncoder) error {
 	start := len(e.B)
 	e.Key("system")
 	e.Open('[')
@@ -111,11 +111,11 @@ func (e *requestEncoder) system() error {
 		case len(placed) > 0 && placed[0].at == i:
 			placed = placed[1:]
 		case sideOf(&e.r.Messages[i]) == 0:
-			e.systemTexts(&e.r.Messages[i])
+			systemTexts(e, &e.r.Messages[i])
 		}
 	}
 	if e.format == claude.InWords {
-		e.text(chat.JSONInstruction)
+		text(e, chat.JSONInstruction)
 	}
 	if len(e.B) == list {
 		e.B = e.B[:start]
@@ -126,24 +126,24 @@ func (e *requestEncoder) system() error {
 }
 
 // systemTexts writes the texts of a system prompt.
-func (e *requestEncoder) systemTexts(m *chat.Message) {
+func systemTexts(e *requestEncoder, m *chat.Message) {
 	for j := range m.Parts {
 		p := &m.Parts[j]
 		switch {
 		case p.Kind != chat.Text:
 			e.loss.Add(upstream.Path(m, p), "a system prompt is text here")
 		case blank(p.Text):
-			e.lostMarker(p.Cache, path(m, p))
+			lostMarker(e, p.Cache, path(m, p))
 		default:
-			e.text(p.Text)
-			e.cachePoint(p.Cache, path(m, p))
+			text(e, p.Text)
+			cachePoint(e, p.Cache, path(m, p))
 		}
 	}
-	e.dropName(m)
+	dropName(e, m)
 }
 
 // systemTurn writes system prompts as one message of the conversation.
-func (e *requestEncoder) systemTurn(prompts []placedPrompt) {
+func systemTurn(e *requestEncoder, prompts []placedPrompt) {
 	if len(prompts) == 0 {
 		return
 	}
@@ -154,7 +154,7 @@ func (e *requestEncoder) systemTurn(prompts []placedPrompt) {
 	e.Open('[')
 	content := len(e.B)
 	for _, p := range prompts {
-		e.systemTexts(&e.r.Messages[p.at])
+		systemTexts(e, &e.r.Messages[p.at])
 	}
 	if len(e.B) == content {
 		e.B = e.B[:start]

@@ -28,7 +28,7 @@ func asked(r chat.Reasoning) bool {
 	return r.On() || r.Thinking == chat.ThinkingUnsaid && r.Effort == "minimal"
 }
 
-func (e *thoughtEncoder) planThinking() error {
+func planThinking(e *requestEncoder) error {
 	e.maxTokens = e.r.MaxTokens
 	r := e.r.Reasoning
 	if f := e.t.Family; e.t.Thinking == chat.ThinksNever || f == familyCohere || f == familyAI21 { // they cannot be told to think
@@ -41,12 +41,12 @@ func (e *thoughtEncoder) planThinking() error {
 		return nil
 	}
 	if e.t.Family == "" {
-		e.planAsSaid(r)
+		planAsSaid(e, r)
 		return nil
 	}
 	if e.t.Family != familyAnthropic {
 		e.r.ReportBelow(e.loss, chat.BelowWay)
-		e.planEffort(r)
+		planEffort(e, r)
 		return nil
 	}
 	switch {
@@ -56,19 +56,19 @@ func (e *thoughtEncoder) planThinking() error {
 	case r.Way != "":
 		e.think.Mode, e.think.Budget = chat.ThinkingAdaptive, r.Budget.Value
 	case e.t.Thinking == chat.ThinksAdaptively, e.t.Thinking == chat.ThinksEither && !(r.Thinking == chat.ThinkingBudget && r.Budget.Set):
-		e.planAdaptive(r)
+		planAdaptive(e, r)
 	default:
-		e.planBudget(r)
+		planBudget(e, r)
 	}
-	return e.checkThinking()
+	return checkThinking(e)
 }
 
 // planAsSaid passes on what the client wrote, because the maker of a model behind an ARN is
 // not known.
-func (e *thoughtEncoder) planAsSaid(r chat.Reasoning) {
+func planAsSaid(e *requestEncoder, r chat.Reasoning) {
 	if r.Thinking >= chat.ThinkingBudget {
 		e.think.Mode, e.think.Budget = r.Thinking, r.Budget.Value
-		e.recall()
+		recall(e)
 	}
 	if r.Effort != "none" || r.Thinking == chat.ThinkingUnsaid {
 		e.think.Effort = r.Effort
@@ -76,7 +76,7 @@ func (e *thoughtEncoder) planAsSaid(r chat.Reasoning) {
 }
 
 // planEffort is for models of other makers, which take an effort only.
-func (e *thoughtEncoder) planEffort(r chat.Reasoning) {
+func planEffort(e *requestEncoder, r chat.Reasoning) {
 	if r.Budget.Set {
 		e.loss.Add("thinking.budget_tokens", "this model takes an effort only")
 	}
@@ -96,7 +96,7 @@ func (e *thoughtEncoder) planEffort(r chat.Reasoning) {
 	}
 }
 
-func (e *thoughtEncoder) planAdaptive(r chat.Reasoning) {
+func planAdaptive(e *requestEncoder, r chat.Reasoning) {
 	e.think.Mode, e.think.Effort = chat.ThinkingAdaptive, r.Effort
 	switch {
 	case r.Effort == "minimal":
@@ -114,11 +114,11 @@ func (e *thoughtEncoder) planAdaptive(r chat.Reasoning) {
 }
 
 // planBudget sets a budget, which must be below the bound of tokens.
-func (e *thoughtEncoder) planBudget(r chat.Reasoning) {
+func planBudget(e *requestEncoder, r chat.Reasoning) {
 	e.think.Mode = chat.ThinkingBudget
 	if r.Budget.Set {
 		if !e.maxTokens.Set {
-			e.maxTokens = chat.Some(e.bound(r.Budget.Value + usualMaxTokens))
+			e.maxTokens = chat.Some(bound(e, r.Budget.Value+usualMaxTokens))
 		}
 		if e.think.Budget = claude.FitBudget(r.Budget.Value, e.maxTokens.Value, e.loss); e.think.Budget == 0 {
 			e.think.Mode = chat.ThinkingUnsaid
@@ -127,7 +127,7 @@ func (e *thoughtEncoder) planBudget(r chat.Reasoning) {
 	}
 	// Only an effort was given: the budget is a part of the bound.
 	if !e.maxTokens.Set {
-		e.maxTokens = chat.Some(e.bound(usualMaxTokens))
+		e.maxTokens = chat.Some(bound(e, usualMaxTokens))
 	}
 	limit := e.maxTokens.Value
 	if limit <= claude.MinBudget {
@@ -139,7 +139,7 @@ func (e *thoughtEncoder) planBudget(r chat.Reasoning) {
 }
 
 // bound is n tokens, or what the model can give if that is less.
-func (e *thoughtEncoder) bound(n int64) int64 {
+func bound(e *requestEncoder, n int64) int64 {
 	if most := e.t.DefaultMaxTokens; most > 0 {
 		return min(n, most)
 	}
@@ -147,28 +147,28 @@ func (e *thoughtEncoder) bound(n int64) int64 {
 }
 
 // checkThinking refuses or removes what cannot go together with thinking.
-func (e *thoughtEncoder) checkThinking() error {
+func checkThinking(e *requestEncoder) error {
 	field := "thinking"
 	if e.r.Reasoning.Thinking == chat.ThinkingUnsaid {
 		field = "reasoning_effort"
 	}
-	turns := e.turns()
+	turns := encodeTurns(e)
 	err := turns.Check(&e.think, e.t, field, e.loss)
 	e.recalled = turns.Recalled
 	return err
 }
 
-func (e *thoughtEncoder) turns() claude.Turns { return claude.Turns{Request: e.r, Signed: e.signed} }
+func encodeTurns(e *requestEncoder) claude.Turns { return claude.Turns{Request: e.r, Signed: func(p *chat.Part) bool { return signed(e, p) }} }
 
 // recall looks up the reasoning that the client did not give back.
-func (e *thoughtEncoder) recall() {
-	turns := e.turns()
+func recall(e *requestEncoder) {
+	turns := encodeTurns(e)
 	turns.Recall()
 	e.recalled = turns.Recalled
 }
 
 // signed reports whether the model takes a reasoning part back.
-func (e *thoughtEncoder) signed(p *chat.Part) bool {
+func signed(e *requestEncoder, p *chat.Part) bool {
 	if p.Origin != "" && p.Origin != name && p.Origin != origin(e.t.Family) {
 		return false
 	}

@@ -10,13 +10,13 @@ import (
 	"gateway/shared/wire"
 )
 
-func (e *toolEncoder) planFormat() (err error) {
+func planFormat(e *requestEncoder) (err error) {
 	e.format, err = claude.PlanJSON(e.r, e.t, e.t.Schema == chat.SchemaByTool, e.think.On(), e.loss)
 	return err
 }
 
 // outputConfig writes the schema of the answer. The wire takes it as text.
-func (e *toolEncoder) outputConfig() {
+func outputConfig(e *requestEncoder) {
 	if e.format != claude.Native {
 		return
 	}
@@ -35,7 +35,7 @@ func (e *toolEncoder) outputConfig() {
 	e.B = append(e.B, "}}}}"...)
 }
 
-func (e *toolEncoder) toolPath(i int) string {
+func toolPath(e *requestEncoder, i int) string {
 	if e.r.Legacy {
 		return "functions[" + strconv.Itoa(i) + "]"
 	}
@@ -44,7 +44,7 @@ func (e *toolEncoder) toolPath(i int) string {
 
 // planTools decides whether tools are offered at all. Without tools the wire refuses calls
 // and results in the history, so these are then given as text.
-func (e *toolEncoder) planTools() error {
+func planTools(e *requestEncoder) error {
 	offered := e.format == claude.ByTool
 	if e.r.ToolChoice.Mode == chat.ToolsNone {
 		if len(e.r.Tools) > 0 {
@@ -72,7 +72,7 @@ func (e *toolEncoder) planTools() error {
 }
 
 // tools writes toolConfig.
-func (e *toolEncoder) tools() error {
+func tools(e *requestEncoder) error {
 	own, start := 0, len(e.B)
 	e.Key("toolConfig")
 	e.B = append(e.B, `{"tools":[`...)
@@ -83,7 +83,7 @@ func (e *toolEncoder) tools() error {
 		if f.Description != "" {
 			description += " " + f.Description
 		}
-		e.toolSpec(chat.AnswerTool, description, f.Schema, false)
+		toolSpec(e, chat.AnswerTool, description, f.Schema, false)
 	}
 	for i := range e.r.Tools {
 		t := &e.r.Tools[i]
@@ -91,10 +91,10 @@ func (e *toolEncoder) tools() error {
 			continue // reported, or written among the additional fields
 		}
 		if e.t.NoTools {
-			e.loss.Add(e.toolPath(i), "not taken by this model")
+			e.loss.Add(toolPath(e, i), "not taken by this model")
 			continue
 		}
-		e.tool(t, i)
+		encodeTool(e, t, i)
 		own++
 	}
 	if len(e.B) == list {
@@ -102,38 +102,38 @@ func (e *toolEncoder) tools() error {
 		return nil
 	}
 	e.Close(']')
-	e.toolChoice(own)
+	toolChoice(e, own)
 	e.Close('}')
 	return nil
 }
 
-func (e *toolEncoder) tool(t *chat.Tool, i int) {
+func encodeTool(e *requestEncoder, t *chat.Tool, i int) {
 	strict := t.Strict.Set && t.Strict.Value
 	if strict && e.t.NoStrictTools {
 		strict = false
-		e.loss.Add(e.toolPath(i)+".strict", "not taken by this model")
+		e.loss.Add(toolPath(e, i)+".strict", "not taken by this model")
 	}
 	schema := []byte(t.Schema)
 	if strict && schema != nil && e.t.Family == familyAnthropic {
-		schema = claude.AppendSchema(nil, schema, e.toolPath(i)+".parameters", e.loss)
+		schema = claude.AppendSchema(nil, schema, toolPath(e, i)+".parameters", e.loss)
 	}
-	e.toolSpec(chat.LegalName(t.Name, maxToolName), t.Description.Value, schema, strict)
+	toolSpec(e, chat.LegalName(t.Name, maxToolName), t.Description.Value, schema, strict)
 	for _, x := range t.Extra {
-		e.loss.Add(e.toolPath(i)+"."+x.Name, notTaken)
+		e.loss.Add(toolPath(e, i)+"."+x.Name, notTaken)
 	}
-	path := func() string { return e.toolPath(i) }
+	path := func() string { return toolPath(e, i) }
 	if t.Cache != chat.NoCache && e.t.Family == familyAmazon && !e.t.NoCacheControl {
 		e.loss.Add(path()+".cache_control", "not taken on tools by this model")
 		return
 	}
-	e.cachePoint(t.Cache, path)
+	cachePoint(e, t.Cache, path)
 }
 
 var typeKey = wire.NewKeySet("type")
 
 // toolSpec writes one tool. The schema goes out as it came; the provider only
 // wants a type at its root.
-func (e *toolEncoder) toolSpec(name, description string, schema []byte, strict bool) {
+func toolSpec(e *requestEncoder, name, description string, schema []byte, strict bool) {
 	e.Open('{')
 	e.Key("toolSpec")
 	e.Open('{')
@@ -159,17 +159,17 @@ func (e *toolEncoder) toolSpec(name, description string, schema []byte, strict b
 
 // choice is the tool choice to write, given what else the request wants. own counts the
 // client's tools.
-func (e *toolEncoder) choice(own int) chat.ToolChoice {
+func choice(e *requestEncoder, own int) chat.ToolChoice {
 	return claude.Choice(e.r, e.format, e.think.On() && e.t.Family == familyAnthropic, own)
 }
 
 // toolChoice writes which tools may be called. The wire has no member that limits the model
 // to one call at a time: see single.
-func (e *toolEncoder) toolChoice(own int) {
-	if e.single() {
+func toolChoice(e *requestEncoder, own int) {
+	if single(e) {
 		return // it is among the additional fields
 	}
-	c := e.choice(own)
+	c := choice(e, own)
 	switch c.Mode {
 	case chat.ToolsAuto:
 		e.Raw("toolChoice", []byte(`{"auto":{}}`))
@@ -185,20 +185,20 @@ func (e *toolEncoder) toolChoice(own int) {
 
 // single reports whether the model must make only one call at a time. Only Claude can be
 // told so, in its own tool choice.
-func (e *toolEncoder) single() bool {
+func single(e *requestEncoder) bool {
 	return e.r.Parallel.Set && !e.r.Parallel.Value && !e.flat && e.t.Family == familyAnthropic
 }
 
 // claudeChoice writes the tool choice in Claude's own shape, with the one member that the
 // wire lacks.
-func (e *toolEncoder) claudeChoice() {
+func claudeChoice(e *requestEncoder) {
 	own := 0
 	for i := range e.r.Tools {
 		if e.r.Tools[i].Foreign == "" {
 			own++
 		}
 	}
-	c := e.choice(own)
+	c := choice(e, own)
 	e.Key("tool_choice")
 	e.Open('{')
 	switch c.Mode {
@@ -216,7 +216,7 @@ func (e *toolEncoder) claudeChoice() {
 
 // foreignTools writes Claude's own tools (computer, bash, text editor) in its own
 // shape.
-func (e *toolEncoder) foreignTools() {
+func foreignTools(e *requestEncoder) {
 	open := false
 	for i := range e.r.Tools {
 		t := &e.r.Tools[i]
@@ -224,8 +224,8 @@ func (e *toolEncoder) foreignTools() {
 			continue
 		}
 		raw := claudeTool(t, e.r.Dialect)
-		if raw == nil || !e.claudes() {
-			e.loss.Add(e.toolPath(i), notTaken)
+		if raw == nil || !claudes(e) {
+			e.loss.Add(toolPath(e, i), notTaken)
 			continue
 		}
 		if !open {

@@ -36,8 +36,8 @@ func path(m *chat.Message, p *chat.Part) string {
 
 // contents writes the turns. Neighbours of one role become one turn, except tool results,
 // which have a turn of their own in the order of their calls.
-func (e *contentsEncoder) contents() error {
-	e.key("contents")
+func contents(e *requestEncoder) error {
+	encodeKey(e, "contents")
 	e.b = append(e.b, '[')
 	ms := e.r.Messages
 	open := "" // role of the turn that is being written
@@ -54,7 +54,7 @@ func (e *contentsEncoder) contents() error {
 		}
 		end()
 		turns++
-		e.item()
+		item(e)
 		e.b = append(append(append(e.b, `{"role":"`...), role...), `","parts":[`...)
 		open = role
 	}
@@ -65,13 +65,13 @@ func (e *contentsEncoder) contents() error {
 			role := "user"
 			if m.Role == chat.Assistant {
 				role = "model"
-				e.noteCalls(m)
+				noteCalls(e, m)
 			}
-			e.dropName(m)
+			dropName(e, m)
 			before, turn, was := len(e.b), turns, open
 			begin(role)
 			first := len(e.b)
-			if err := e.parts(m); err != nil {
+			if err := encodeParts(e, m); err != nil {
 				return err
 			}
 			if len(e.b) == first { // nothing was written: the turn is removed again
@@ -80,7 +80,7 @@ func (e *contentsEncoder) contents() error {
 			}
 		case chat.ToolRole:
 			end()
-			last, err := e.results(i)
+			last, err := encodeResults(e, i)
 			if err != nil {
 				return err
 			}
@@ -100,7 +100,7 @@ func (e *contentsEncoder) contents() error {
 }
 
 // noteCalls remembers the names of the calls, by which results are identified.
-func (e *contentsEncoder) noteCalls(m *chat.Message) {
+func noteCalls(e *requestEncoder, m *chat.Message) {
 	for i := range m.Parts {
 		if c := m.Parts[i].Call; c != nil && c.ID != "" {
 			if e.names == nil {
@@ -112,40 +112,40 @@ func (e *contentsEncoder) noteCalls(m *chat.Message) {
 }
 
 // parts writes the parts of a message.
-func (e *contentsEncoder) parts(m *chat.Message) error {
-	s := e.signatures(m)
+func encodeParts(e *requestEncoder, m *chat.Message) error {
+	s := signatures(e, m)
 	for i := range m.Parts {
 		p := &m.Parts[i]
-		e.marker(m, p)
+		marker(e, m, p)
 		var err error
 		switch p.Kind {
 		case chat.Text, chat.Refusal:
 			if p.Text == "" && s.of[i] == "" {
 				continue
 			}
-			e.item()
+			item(e)
 			e.b = append(e.b, '{')
-			e.str("text", p.Text)
+			str(e, "text", p.Text)
 		case chat.Reasoned:
 			if p.Text == "" && (s.of[i] == "" || s.moved[i]) {
 				continue
 			}
-			e.item()
+			item(e)
 			e.b = append(e.b, '{')
-			e.str("text", p.Text)
+			str(e, "text", p.Text)
 			if p.Text != "" {
-				e.raw("thought", []byte("true"))
+				encodeRaw(e, "thought", []byte("true"))
 			}
 		case chat.Image, chat.Document, chat.Audio:
-			e.item()
+			item(e)
 			e.b = append(e.b, '{')
-			err = e.media(p, path(m, p))
+			err = encodeMedia(e, p, path(m, p))
 		case chat.Call:
-			e.item()
+			item(e)
 			e.b = append(e.b, '{')
-			err = e.call(m, p)
+			err = encodeCall(e, m, p)
 		case chat.Foreign:
-			if !e.foreign(m, p) {
+			if !encodeForeign(e, m, p) {
 				continue
 			}
 		default:
@@ -156,7 +156,7 @@ func (e *contentsEncoder) parts(m *chat.Message) error {
 			return err
 		}
 		if s.of[i] != "" && !s.moved[i] {
-			e.str("thoughtSignature", s.of[i])
+			str(e, "thoughtSignature", s.of[i])
 		}
 		e.b = append(e.b, '}')
 	}
@@ -165,7 +165,7 @@ func (e *contentsEncoder) parts(m *chat.Message) error {
 
 // foreign opens a part of the provider's own, as it was given to the client, or
 // a video as clients of the OpenAI shape write it; false when it is neither.
-func (e *contentsEncoder) foreign(m *chat.Message, p *chat.Part) bool {
+func encodeForeign(e *requestEncoder, m *chat.Message, p *chat.Part) bool {
 	d := wire.NewDecoder(p.Raw)
 	var inner []byte
 	for key := range d.Object {
@@ -176,18 +176,18 @@ func (e *contentsEncoder) foreign(m *chat.Message, p *chat.Part) bool {
 	switch p.Type {
 	case "executableCode", "codeExecutionResult", "toolCall", "toolResponse":
 		if wire.KindOf(inner) == wire.KindObject {
-			e.item()
+			item(e)
 			e.b = append(e.b, '{')
-			e.raw(p.Type, inner)
+			encodeRaw(e, p.Type, inner)
 			return true
 		}
 	case "video_url":
 		video := chat.Part{Kind: chat.Document, Media: videoMedia(inner)}
 		if video.Media != nil {
 			before := len(e.b)
-			e.item()
+			item(e)
 			e.b = append(e.b, '{')
-			if e.media(&video, path(m, p)) == nil {
+			if encodeMedia(e, &video, path(m, p)) == nil {
 				return true
 			}
 			e.b = e.b[:before]
@@ -225,7 +225,7 @@ func videoMedia(inner []byte) *chat.Media {
 }
 
 // call writes the inside of a functionCall part.
-func (e *contentsEncoder) call(m *chat.Message, p *chat.Part) error {
+func encodeCall(e *requestEncoder, m *chat.Message, p *chat.Part) error {
 	c := p.Call
 	args := []byte(strings.TrimSpace(c.Arguments))
 	switch {
@@ -240,13 +240,13 @@ func (e *contentsEncoder) call(m *chat.Message, p *chat.Part) error {
 		}
 		return fault.Invalid(field, "%s of the call %q must be a JSON object", field, c.ID)
 	}
-	e.key("functionCall")
+	encodeKey(e, "functionCall")
 	e.b = append(e.b, '{')
 	if c.ID != "" {
-		e.str("id", c.ID)
+		str(e, "id", c.ID)
 	}
-	e.str("name", chat.LegalName(c.Name, maxToolName))
-	e.raw("args", args)
+	str(e, "name", chat.LegalName(c.Name, maxToolName))
+	encodeRaw(e, "args", args)
 	e.b = append(e.b, '}')
 	return nil
 }
@@ -261,7 +261,7 @@ type result struct {
 
 // results writes the tool messages from i on as one turn, in the order of their
 // calls, and gives the index of the last one.
-func (e *contentsEncoder) results(i int) (last int, err error) {
+func encodeResults(e *requestEncoder, i int) (last int, err error) {
 	ms := e.r.Messages
 	order := callOrder(ms[:i])
 	var rs []result
@@ -293,18 +293,18 @@ func (e *contentsEncoder) results(i int) (last int, err error) {
 		}
 	}
 	sort.SliceStable(rs, func(a, b int) bool { return rs[a].at < rs[b].at })
-	e.item()
+	item(e)
 	e.b = append(e.b, `{"role":"user","parts":[`...)
 	var media []result // for models that take no media inside of a result
 	for _, r := range rs {
-		if err := e.result(&r, &media); err != nil {
+		if err := encodeResult(e, &r, &media); err != nil {
 			return last, err
 		}
 	}
 	for _, r := range media {
-		e.item()
+		item(e)
 		e.b = append(e.b, '{')
-		if err := e.media(r.p, path(r.m, nil)); err != nil {
+		if err := encodeMedia(e, r.p, path(r.m, nil)); err != nil {
 			return last, err
 		}
 		e.b = append(e.b, '}')
@@ -331,23 +331,23 @@ func callOrder(ms []chat.Message) map[string]int {
 
 // result writes one functionResponse. Its response must be an object: a success is written
 // under output, a failure under error.
-func (e *contentsEncoder) result(r *result, media *[]result) error {
+func encodeResult(e *requestEncoder, r *result, media *[]result) error {
 	res := r.p.Result
-	e.marker(r.m, r.p)
-	e.item()
+	marker(e, r.m, r.p)
+	item(e)
 	e.b = append(e.b, `{"functionResponse":{`...)
 	if res.CallID != "" {
-		e.str("id", res.CallID)
+		str(e, "id", res.CallID)
 	}
-	e.str("name", chat.LegalName(r.name, maxToolName))
-	e.key("response")
+	str(e, "name", chat.LegalName(r.name, maxToolName))
+	encodeKey(e, "response")
 	e.b = append(e.b, '{')
 	key := "output"
 	if res.IsError {
 		key = "error"
 	}
 	text := chat.Message{Parts: res.Parts}
-	e.str(key, text.Text())
+	str(e, key, text.Text())
 	e.b = append(e.b, '}')
 	inside := false
 	for i := range res.Parts {
@@ -361,12 +361,12 @@ func (e *contentsEncoder) result(r *result, media *[]result) error {
 		default:
 			if !inside {
 				inside = true
-				e.key("parts")
+				encodeKey(e, "parts")
 				e.b = append(e.b, '[')
 			}
-			e.item()
+			item(e)
 			e.b = append(e.b, '{')
-			if err := e.media(p, path(r.m, nil)); err != nil {
+			if err := encodeMedia(e, p, path(r.m, nil)); err != nil {
 				return err
 			}
 			e.b = append(e.b, '}')

@@ -42,14 +42,14 @@ func (x *extras) sort(e *requestEncoder) {
 }
 
 // writeExtra writes those that belong beside generationConfig.
-func (e *requestEncoder) writeExtra() {
+func writeExtra(e *requestEncoder) {
 	x := &e.extra
 	for _, m := range [...]struct {
 		name string
 		raw  []byte
 	}{{"safetySettings", x.safety}, {"cachedContent", x.cached}, {"labels", x.labels}, {"store", x.store}} {
 		if m.raw != nil {
-			e.raw(m.name, m.raw)
+			encodeRaw(e, m.name, m.raw)
 		}
 	}
 	switch tier := e.r.ServiceTier; {
@@ -57,9 +57,9 @@ func (e *requestEncoder) writeExtra() {
 	case e.t.Provider == "vertex-ai":
 		e.loss.Add("service_tier", notTaken)
 	case tier == "default" || tier == "standard" || tier == "standard_only":
-		e.str("serviceTier", "standard")
+		str(e, "serviceTier", "standard")
 	case tier == "flex" || tier == "priority":
-		e.str("serviceTier", tier)
+		str(e, "serviceTier", tier)
 	default:
 		e.loss.Add("service_tier", notTaken)
 	}
@@ -68,27 +68,27 @@ func (e *requestEncoder) writeExtra() {
 // config writes those that belong into generationConfig.
 func (x *extras) config(e *requestEncoder) {
 	if x.modalities != nil {
-		e.key("responseModalities")
+		encodeKey(e, "responseModalities")
 		e.b = append(e.b, '[')
 		d := wire.NewDecoder(x.modalities)
 		for range d.Array {
 			if d.Kind() != wire.KindString {
 				continue
 			}
-			e.item()
+			item(e)
 			e.b = wire.AppendJSONString(e.b, strings.ToUpper(d.Str()))
 		}
 		e.b = append(e.b, ']')
 	}
 	if x.image != nil {
-		e.key("imageConfig")
-		e.camelObject(x.image)
+		encodeKey(e, "imageConfig")
+		camelObject(e, x.image)
 	}
 	if x.speech != nil {
-		e.raw("speechConfig", x.speech)
+		encodeRaw(e, "speechConfig", x.speech)
 	}
 	if x.resolution != nil {
-		e.key("mediaResolution")
+		encodeKey(e, "mediaResolution")
 		word := strings.ToUpper(wire.NewDecoder(x.resolution).Str())
 		if !strings.HasPrefix(word, "MEDIA_RESOLUTION_") {
 			word = "MEDIA_RESOLUTION_" + word
@@ -98,11 +98,11 @@ func (x *extras) config(e *requestEncoder) {
 }
 
 // camelObject writes an object with its own members' names in camel case.
-func (e *base) camelObject(raw []byte) {
+func camelObject(e *requestEncoder, raw []byte) {
 	e.b = append(e.b, '{')
 	d := wire.NewDecoder(raw)
 	for key := range d.Object {
-		e.item()
+		item(e)
 		e.b = wire.AppendJSONString(e.b, camel(string(key)))
 		e.b = append(append(e.b, ':'), d.Raw()...)
 	}

@@ -9,7 +9,7 @@ import (
 )
 
 // media writes the inside of an inlineData or fileData part.
-func (e *base) media(p *chat.Part, at string) error {
+func encodeMedia(e *requestEncoder, p *chat.Part, at string) error {
 	m := p.Media
 	switch {
 	case e.t.NoImages && p.Kind == chat.Image:
@@ -22,7 +22,7 @@ func (e *base) media(p *chat.Part, at string) error {
 	}
 	switch {
 	case m.FileID != "":
-		return e.fileID(m, at)
+		return fileID(e, m, at)
 	case m.URL != "":
 		if !strings.HasPrefix(m.URL, "https://") && !strings.HasPrefix(m.URL, "http://") && !strings.HasPrefix(m.URL, "gs://") {
 			return fault.Invalid(at, "%s must be a data:, https: or gs: URL for this provider", at)
@@ -35,7 +35,7 @@ func (e *base) media(p *chat.Part, at string) error {
 			}
 			mime = mimeOf(m.URL, standard)
 		}
-		e.fileData(m.URL, mime)
+		fileData(e, m.URL, mime)
 		return nil
 	}
 	mime, data := m.MIME, m.Data
@@ -50,10 +50,10 @@ func (e *base) media(p *chat.Part, at string) error {
 	if mime == "" {
 		mime = "application/octet-stream"
 	}
-	e.key("inlineData")
+	encodeKey(e, "inlineData")
 	e.b = append(e.b, '{')
-	e.str("mimeType", mime)
-	e.str("data", data)
+	str(e, "mimeType", mime)
+	str(e, "data", data)
 	e.b = append(e.b, '}')
 	return nil
 }
@@ -63,27 +63,27 @@ func (e *base) media(p *chat.Part, at string) error {
 const filesHost = "generativelanguage.googleapis.com/"
 
 // fileID writes a file that the provider keeps: files/abc or its whole address.
-func (e *base) fileID(m *chat.Media, at string) error {
+func fileID(e *requestEncoder, m *chat.Media, at string) error {
 	switch id := m.FileID; {
 	case strings.HasPrefix(id, "gs://"):
-		e.fileData(id, mimeOf(id, m.MIME))
+		fileData(e, id, mimeOf(id, m.MIME))
 	case strings.HasPrefix(id, "https://"):
-		e.fileData(id, m.MIME)
+		fileData(e, id, m.MIME)
 	case strings.HasPrefix(id, "files/"):
-		e.fileData("https://"+filesHost+"v1beta/"+id, m.MIME)
+		fileData(e, "https://"+filesHost+"v1beta/"+id, m.MIME)
 	default:
 		return fault.Invalid(at+".file.file_id", "%s.file.file_id must be a file of this provider (files/..., gs://...)", at)
 	}
 	return nil
 }
 
-func (e *base) fileData(uri, mime string) {
-	e.key("fileData")
+func fileData(e *requestEncoder, uri, mime string) {
+	encodeKey(e, "fileData")
 	e.b = append(e.b, '{')
 	if mime != "" {
-		e.str("mimeType", mime)
+		str(e, "mimeType", mime)
 	}
-	e.str("fileUri", uri)
+	str(e, "fileUri", uri)
 	e.b = append(e.b, '}')
 }
 

@@ -18,57 +18,38 @@ const (
 
 const notTaken = "not taken by this provider"
 
-// base is what every part of the encoder has: the body and its members, media and schemas.
-type base struct {
+// requestEncoder writes one request for a provider. What does not change from
+// turn to turn comes before the contents, so that a conversation's bytes only
+// grow at their end. Its steps are functions in the files of their topics.
+type requestEncoder struct {
 	b    []byte
 	r    *chat.Request
 	t    *chat.Traits
 	loss *chat.Loss
-}
 
-// thoughtEncoder writes how much the model may think, and finds the signatures of earlier
-// thoughts.
-type thoughtEncoder struct {
-	base
-	unrecalled int // turns with calls that will not be looked up
+	unrecalled int // turns with calls whose signatures will not be looked up
+	tools      toolPlan
+	extra      extras
+	names      map[string]string // tool names by the ids of their calls
 }
-
-// toolEncoder writes tools.
-type toolEncoder struct {
-	thoughtEncoder
-	tools toolPlan
-	extra extras
-}
-
-// contentsEncoder writes the messages.
-type contentsEncoder struct {
-	toolEncoder
-	names map[string]string // tool names by the ids of their calls
-}
-
-// requestEncoder writes one request for a provider. What does not change from
-// turn to turn comes before the contents, so that a conversation's bytes only
-// grow at their end.
-type requestEncoder struct{ contentsEncoder }
 
 func encodeRequest(dst []byte, r *chat.Request, t *chat.Traits, loss *chat.Loss) ([]byte, error) {
-	var e requestEncoder
-	e.base = base{b: dst, r: r, t: t, loss: loss}
+	e := &requestEncoder{b: dst, r: r, t: t, loss: loss}
 	r.HiddenAnswer = false
 	if err := r.Rename(maxToolName); err != nil {
 		return dst, err
 	}
-	if err := e.refuse(); err != nil {
+	if err := refuse(e); err != nil {
 		return dst, err
 	}
 	r.ReportUnread(loss, validated)
 	r.ReportBelow(loss, chat.BelowCitations|chat.BelowDocuments|chat.BelowTitles|chat.BelowResultMarkers|chat.BelowWay)
-	e.extra.sort(&e)
-	e.planRecalls()
-	if err := e.planTools(); err != nil {
+	e.extra.sort(e)
+	planRecalls(e)
+	if err := planTools(e); err != nil {
 		return dst, err
 	}
-	if err := e.write(); err != nil {
+	if err := write(e); err != nil {
 		return dst, err
 	}
 	if err := loss.Err(); err != nil {
@@ -78,7 +59,7 @@ func encodeRequest(dst []byte, r *chat.Request, t *chat.Traits, loss *chat.Loss)
 }
 
 // refuse checks the bounds in which this provider is narrower than the specification.
-func (e *requestEncoder) refuse() error {
+func refuse(e *requestEncoder) error {
 	r := e.r
 	if r.N.Set && r.N.Value > maxCandidates {
 		return fault.Invalid("n", "n must be at most %d for this provider", maxCandidates)
@@ -103,59 +84,59 @@ func (e *requestEncoder) refuse() error {
 // key begins a member; item an element. The comma depends on what stands before.
 //
 //go:noinline
-func (e *base) key(name string) {
-	e.item()
+func encodeKey(e *requestEncoder, name string) {
+	item(e)
 	e.b = append(append(append(e.b, '"'), name...), `":`...)
 }
 
 //go:noinline
-func (e *base) item() {
+func item(e *requestEncoder) {
 	if c := e.b[len(e.b)-1]; c != '{' && c != '[' {
 		e.b = append(e.b, ',')
 	}
 }
 
-func (e *base) str(name, value string) {
-	e.key(name)
+func str(e *requestEncoder, name, value string) {
+	encodeKey(e, name)
 	e.b = wire.AppendJSONString(e.b, value)
 }
 
-func (e *base) raw(name string, value []byte) {
-	e.key(name)
+func encodeRaw(e *requestEncoder, name string, value []byte) {
+	encodeKey(e, name)
 	e.b = append(e.b, value...)
 }
 
-func (e *base) float(name string, v chat.Opt[float64]) {
+func float(e *requestEncoder, name string, v chat.Opt[float64]) {
 	if v.Set {
-		e.key(name)
+		encodeKey(e, name)
 		e.b = strconv.AppendFloat(e.b, v.Value, 'g', -1, 64)
 	}
 }
 
-func (e *base) int(name string, v chat.Opt[int64]) {
+func encodeInt(e *requestEncoder, name string, v chat.Opt[int64]) {
 	if v.Set {
-		e.key(name)
+		encodeKey(e, name)
 		e.b = strconv.AppendInt(e.b, v.Value, 10)
 	}
 }
 
-func (e *base) report(path string, set bool) {
+func report(e *requestEncoder, path string, set bool) {
 	if set {
 		e.loss.Add(path, notTaken)
 	}
 }
 
-func (e *requestEncoder) write() error {
+func write(e *requestEncoder) error {
 	e.b = append(e.b, '{')
-	e.system()
-	if err := e.writeTools(); err != nil {
+	system(e)
+	if err := writeTools(e); err != nil {
 		return err
 	}
-	if err := e.generationConfig(); err != nil {
+	if err := generationConfig(e); err != nil {
 		return err
 	}
-	e.writeExtra()
-	if err := e.contents(); err != nil {
+	writeExtra(e)
+	if err := contents(e); err != nil {
 		return err
 	}
 	e.b = append(e.b, '}')
@@ -163,17 +144,17 @@ func (e *requestEncoder) write() error {
 }
 
 // system writes all system prompts, wherever they stood, in their order.
-func (e *requestEncoder) system() {
+func system(e *requestEncoder) {
 	upstream.MovedPrompts(e.r, e.loss)
 	start, n := len(e.b), 0
-	e.key("systemInstruction")
+	encodeKey(e, "systemInstruction")
 	e.b = append(e.b, `{"parts":[`...)
 	for i := range e.r.Messages {
 		m := &e.r.Messages[i]
 		if m.Role != chat.System && m.Role != chat.Developer {
 			continue
 		}
-		e.dropName(m)
+		dropName(e, m)
 		for j := range m.Parts {
 			p := &m.Parts[j]
 			switch {
@@ -181,12 +162,12 @@ func (e *requestEncoder) system() {
 				e.loss.Add(path(m, p), "a system prompt is text here")
 			case p.Text != "":
 				n++
-				e.item()
+				item(e)
 				e.b = append(e.b, '{')
-				e.str("text", p.Text)
+				str(e, "text", p.Text)
 				e.b = append(e.b, '}')
 			}
-			e.marker(m, p)
+			marker(e, m, p)
 		}
 	}
 	e.b = append(e.b, `]}`...)
@@ -196,50 +177,50 @@ func (e *requestEncoder) system() {
 }
 
 // marker reports a cache marker: this provider caches prefixes by itself.
-func (e *base) marker(m *chat.Message, p *chat.Part) {
+func marker(e *requestEncoder, m *chat.Message, p *chat.Part) {
 	if p.Cache != chat.NoCache {
 		e.loss.Add(path(m, p)+".cache_control", "this provider caches by itself")
 	}
 }
 
 // dropName reports the name of a participant.
-func (e *base) dropName(m *chat.Message) {
+func dropName(e *requestEncoder, m *chat.Message) {
 	if m.Name != "" && m.Role != chat.ToolRole {
 		e.loss.Add(path(m, nil)+".name", notTaken)
 	}
 }
 
 // generationConfig writes how the answer is to be made.
-func (e *requestEncoder) generationConfig() error {
+func generationConfig(e *requestEncoder) error {
 	r := e.r
 	start := len(e.b)
-	e.key("generationConfig")
+	encodeKey(e, "generationConfig")
 	e.b = append(e.b, '{')
 	open := len(e.b)
-	e.float("temperature", r.Temperature)
-	e.float("topP", r.TopP)
-	e.int("topK", r.TopK)
+	float(e, "temperature", r.Temperature)
+	float(e, "topP", r.TopP)
+	encodeInt(e, "topK", r.TopK)
 	if r.N.Value > 1 {
-		e.int("candidateCount", r.N)
+		encodeInt(e, "candidateCount", r.N)
 	}
-	e.int("maxOutputTokens", r.MaxTokens)
+	encodeInt(e, "maxOutputTokens", r.MaxTokens)
 	if len(r.Stop) > 0 {
-		e.key("stopSequences")
+		encodeKey(e, "stopSequences")
 		e.b = append(e.b, '[')
 		for _, s := range r.Stop {
-			e.item()
+			item(e)
 			e.b = wire.AppendJSONString(e.b, s)
 		}
 		e.b = append(e.b, ']')
 	}
-	e.float("presencePenalty", r.PresencePenalty)
-	e.float("frequencyPenalty", r.FrequencyPenalty)
-	e.int("seed", r.Seed)
-	e.logprobs()
-	if err := e.format(); err != nil {
+	float(e, "presencePenalty", r.PresencePenalty)
+	float(e, "frequencyPenalty", r.FrequencyPenalty)
+	encodeInt(e, "seed", r.Seed)
+	encodeLogprobs(e)
+	if err := encodeFormat(e); err != nil {
 		return err
 	}
-	e.thinking()
+	thinking(e)
 	e.extra.config(e)
 	if len(e.b) == open {
 		e.b = e.b[:start]
@@ -248,28 +229,28 @@ func (e *requestEncoder) generationConfig() error {
 	}
 	r.Lose(e.loss, notTaken, "temperature", "top_p", "top_k", "frequency_penalty", "presence_penalty", "seed", "stop", "service_tier")
 	if c := r.Completion; c != nil {
-		e.report("suffix", c.Suffix != "")
+		report(e, "suffix", c.Suffix != "")
 	}
 	return nil
 }
 
-func (e *requestEncoder) logprobs() {
+func encodeLogprobs(e *requestEncoder) {
 	r := e.r
 	top := r.TopLogprobs
 	if c := r.Completion; c != nil && c.Logprobs.Set {
 		top = c.Logprobs
 	} else if !r.Logprobs.Value {
-		e.report("top_logprobs", top.Set)
+		report(e, "top_logprobs", top.Set)
 		return
 	}
-	e.raw("responseLogprobs", []byte("true"))
+	encodeRaw(e, "responseLogprobs", []byte("true"))
 	if top.Value > 0 {
-		e.int("logprobs", top)
+		encodeInt(e, "logprobs", top)
 	}
 }
 
 // format writes the shape of the answer's text.
-func (e *requestEncoder) format() error {
+func encodeFormat(e *requestEncoder) error {
 	f := &e.r.Format
 	if f.Kind == chat.FormatText {
 		return nil
@@ -281,7 +262,7 @@ func (e *requestEncoder) format() error {
 		// Models before Gemini 3 refuse the two together.
 		return fault.New(fault.UnsupportedResponse, "response_format", "This model cannot answer in JSON while it is given tools: send tools without response_format, or response_format without tools")
 	}
-	e.str("responseMimeType", "application/json")
+	str(e, "responseMimeType", "application/json")
 	if f.Kind != chat.FormatSchema {
 		return nil
 	}
@@ -289,11 +270,11 @@ func (e *requestEncoder) format() error {
 		e.loss.Add("response_format.json_schema.description", notTaken)
 	}
 	if e.t.Schema != chat.SchemaSubset {
-		e.raw("responseJsonSchema", f.Schema)
+		encodeRaw(e, "responseJsonSchema", f.Schema)
 		return nil
 	}
-	e.key("responseSchema")
+	encodeKey(e, "responseSchema")
 	var err error
-	e.b, err = e.subset(f.Schema, "response_format.json_schema.schema")
+	e.b, err = subset(e, f.Schema, "response_format.json_schema.schema")
 	return err
 }

@@ -14,7 +14,7 @@ const maxSchema = 256 << 10
 // subset appends a JSON schema in the subset that older models take: references are
 // resolved, null becomes nullable, const becomes enum, and only known keywords are kept.
 // What is narrowed or left out is reported below path. raw is not changed.
-func (e *base) subset(raw []byte, path string) ([]byte, error) {
+func subset(e *requestEncoder, raw []byte, path string) ([]byte, error) {
 	s := subsetter{e: e, root: raw, path: path, limit: len(e.b) + maxSchema}
 	s.node(s.members(raw), path, false)
 	if s.large {
@@ -24,7 +24,7 @@ func (e *base) subset(raw []byte, path string) ([]byte, error) {
 }
 
 type subsetter struct {
-	e     *base
+	e     *requestEncoder
 	root  []byte
 	path  string
 	limit int
@@ -134,10 +134,10 @@ func (s *subsetter) node(ks []keyword, path string, nullable bool) {
 	}
 	e.b = append(e.b, '{')
 	kind := s.kind(ks, kinds)
-	e.str("type", kind)
+	str(e, "type", kind)
 	s.keywords(ks, kind, path, &nullable)
 	if nullable {
-		e.raw("nullable", []byte("true"))
+		encodeRaw(e, "nullable", []byte("true"))
 	}
 	e.b = append(e.b, '}')
 }
@@ -310,7 +310,7 @@ func (s *subsetter) anyOf(ks []keyword, variants []byte, path string, nullable b
 	}
 	s.e.b = append(s.e.b, `{"anyOf":[`...)
 	for i, v := range elements(variants) {
-		s.e.item()
+		item(s.e)
 		s.node(s.members(v), path+indexed(".anyOf", i), nullable)
 	}
 	s.e.b = append(s.e.b, `]}`...)

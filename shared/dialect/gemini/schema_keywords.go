@@ -6,7 +6,7 @@ import "gateway/shared/wire"
 func (s *subsetter) kinds(ks []keyword, kinds []string, path string, nullable bool) {
 	s.e.b = append(s.e.b, `{"anyOf":[`...)
 	for _, k := range kinds {
-		s.e.item()
+		item(s.e)
 		s.node(append([]keyword{{"type", wire.AppendJSONString(nil, k)}}, without(ks, "type")...), path, nullable)
 	}
 	s.e.b = append(s.e.b, `]}`...)
@@ -21,23 +21,23 @@ func (s *subsetter) keywords(ks []keyword, kind, path string, nullable *bool) {
 		case "type", "$schema", "$id", "$anchor", "$comment", "$defs", "definitions", "readOnly", "writeOnly", "deprecated", "examples":
 		case "title", "description":
 			if wire.KindOf(k.raw) == wire.KindString {
-				e.raw(k.name, k.raw)
+				encodeRaw(e, k.name, k.raw)
 			}
 		case "nullable":
 			*nullable = *nullable || string(k.raw) == "true"
 		case "minItems", "maxItems", "minLength", "maxLength", "minProperties", "maxProperties", "minimum", "maximum":
 			if fits(k.name, kind) && wire.KindOf(k.raw) == wire.KindNumber {
-				e.raw(k.name, k.raw)
+				encodeRaw(e, k.name, k.raw)
 			}
 		case "pattern":
-			e.raw(k.name, k.raw)
+			encodeRaw(e, k.name, k.raw)
 		case "default", "example", "propertyOrdering":
-			e.raw(k.name, k.raw)
+			encodeRaw(e, k.name, k.raw)
 		case "format":
 			if f := string(k.raw); kind == "string" && f != `"date-time"` && f != `"enum"` {
 				s.narrowed(at, notInSubset)
 			} else {
-				e.raw(k.name, k.raw)
+				encodeRaw(e, k.name, k.raw)
 			}
 		case "enum", "const":
 			s.enum(k, kind, at, nullable)
@@ -47,7 +47,7 @@ func (s *subsetter) keywords(ks []keyword, kind, path string, nullable *bool) {
 			s.required(k.raw, find(ks, "properties"))
 		case "items":
 			if v := k.raw; wire.KindOf(v) == wire.KindObject {
-				e.key("items")
+				encodeKey(e, "items")
 				s.node(s.members(v), at, false)
 			}
 		case "additionalProperties":
@@ -60,7 +60,7 @@ func (s *subsetter) keywords(ks []keyword, kind, path string, nullable *bool) {
 	}
 	if items := find(ks, "items"); kind == "array" && wire.KindOf(items) != wire.KindObject {
 		s.narrowed(path+".items", "a list must say what it holds: text")
-		e.raw("items", []byte(`{"type":"string"}`))
+		encodeRaw(e, "items", []byte(`{"type":"string"}`))
 	}
 }
 
@@ -96,7 +96,7 @@ func (s *subsetter) enum(k keyword, kind, at string, nullable *bool) {
 		}
 	}
 	if len(texts) > 0 {
-		s.e.raw("enum", list(texts))
+		encodeRaw(s.e, "enum", list(texts))
 	}
 }
 
@@ -104,10 +104,10 @@ func (s *subsetter) properties(raw []byte, path string) {
 	if wire.KindOf(raw) != wire.KindObject {
 		return
 	}
-	s.e.key("properties")
+	encodeKey(s.e, "properties")
 	s.e.b = append(s.e.b, '{')
 	for _, p := range s.members(raw) {
-		s.e.item()
+		item(s.e)
 		s.e.b = append(wire.AppendJSONString(s.e.b, p.name), ':')
 		at := path + "." + p.name
 		if wire.KindOf(p.raw) != wire.KindObject {
@@ -128,6 +128,6 @@ func (s *subsetter) required(raw, properties []byte) {
 		}
 	}
 	if len(names) > 0 {
-		s.e.raw("required", list(names))
+		encodeRaw(s.e, "required", list(names))
 	}
 }

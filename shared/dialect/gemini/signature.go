@@ -53,7 +53,7 @@ const maxRecalls = 64
 // signatures puts signatures back in place. An empty thinking part signs the part after it.
 // What the client did not return is looked up by the call's id. If the first call of a turn
 // still has none, it gets the stand-in where the model insists.
-func (e *thoughtEncoder) signatures(m *chat.Message) signed {
+func signatures(e *requestEncoder, m *chat.Message) signed {
 	s := signed{of: make([]string, len(m.Parts)), moved: make([]bool, len(m.Parts))}
 	if m.Role != chat.Assistant {
 		return s
@@ -70,7 +70,7 @@ func (e *thoughtEncoder) signatures(m *chat.Message) signed {
 				pending = append(pending, i)
 			}
 		case p.Kind == chat.Call:
-			s.of[i] = e.callSignature(p.Call)
+			s.of[i] = callSignature(e, p.Call)
 			if len(pending) > 0 {
 				from := pending[0]
 				pending = pending[1:]
@@ -80,7 +80,7 @@ func (e *thoughtEncoder) signatures(m *chat.Message) signed {
 				}
 			}
 			if s.of[i] == "" && firstCall {
-				s.of[i] = e.recalled(p.Call.ID)
+				s.of[i] = recalled(e, p.Call.ID)
 			}
 			if s.of[i] == "" && firstCall && e.t.SignedCalls {
 				s.of[i] = standIn
@@ -99,7 +99,7 @@ func (e *thoughtEncoder) signatures(m *chat.Message) signed {
 }
 
 // callSignature is the signature that a client gave back with the call itself.
-func (e *thoughtEncoder) callSignature(c *chat.ToolCall) string {
+func callSignature(e *requestEncoder, c *chat.ToolCall) string {
 	if c.Signature == "" {
 		return ""
 	}
@@ -110,7 +110,7 @@ func (e *thoughtEncoder) callSignature(c *chat.ToolCall) string {
 }
 
 // planRecalls counts the turns with calls that will not be looked up.
-func (e *thoughtEncoder) planRecalls() {
+func planRecalls(e *requestEncoder) {
 	e.unrecalled = -maxRecalls
 	for i := range e.r.Messages {
 		for j := range e.r.Messages[i].Parts {
@@ -124,7 +124,7 @@ func (e *thoughtEncoder) planRecalls() {
 
 // recalled looks up what was kept for the first call of a turn, for a client that cannot
 // return it.
-func (e *thoughtEncoder) recalled(id string) string {
+func recalled(e *requestEncoder, id string) string {
 	if e.unrecalled--; e.r.Recall == nil || id == "" || e.unrecalled >= 0 {
 		return ""
 	}

@@ -37,7 +37,7 @@ func level(effort, known string) string {
 }
 
 // thinking writes thinkingConfig.
-func (e *thoughtEncoder) thinking() {
+func thinking(e *requestEncoder) {
 	r := e.r.Reasoning
 	if r.Thinking == chat.ThinkingUnsaid && r.Effort == "" {
 		return
@@ -55,21 +55,21 @@ func (e *thoughtEncoder) thinking() {
 	if r.Thinking != chat.ThinkingUnsaid && r.Effort != "" && (off || r.Budget.Set) {
 		e.loss.Add("reasoning_effort", "thinking is set beside it")
 	}
-	e.key("thinkingConfig")
+	encodeKey(e, "thinkingConfig")
 	e.b = append(e.b, '{')
 	if e.t.Thinking == chat.ThinksAdaptively {
-		e.thinkingLevel(r, off)
+		thinkingLevel(e, r, off)
 	} else {
-		e.thinkingBudget(r, off)
+		thinkingBudget(e, r, off)
 	}
 	if !off && r.On() && r.Display != "omitted" {
-		e.raw("includeThoughts", []byte("true"))
+		encodeRaw(e, "includeThoughts", []byte("true"))
 	}
 	e.b = append(e.b, '}')
 }
 
 // thinkingLevel is for models from Gemini 3 on: they take a level, and always think.
-func (e *thoughtEncoder) thinkingLevel(r chat.Reasoning, off bool) {
+func thinkingLevel(e *requestEncoder, r chat.Reasoning, off bool) {
 	effort := r.Effort
 	switch {
 	case off:
@@ -82,13 +82,13 @@ func (e *thoughtEncoder) thinkingLevel(r chat.Reasoning, off bool) {
 	}
 	word := level(effort, e.t.Efforts)
 	if off && word != "minimal" {
-		e.reportOff(r)
+		reportOff(e, r)
 	}
-	e.str("thinkingLevel", strings.ToUpper(word))
+	str(e, "thinkingLevel", strings.ToUpper(word))
 }
 
 // reportOff reports that the model goes on thinking, as little as possible.
-func (e *thoughtEncoder) reportOff(r chat.Reasoning) {
+func reportOff(e *requestEncoder, r chat.Reasoning) {
 	at := "thinking.type"
 	if r.Thinking == chat.ThinkingUnsaid {
 		at = "reasoning_effort"
@@ -97,7 +97,7 @@ func (e *thoughtEncoder) reportOff(r chat.Reasoning) {
 }
 
 // thinkingBudget is for models of Gemini 2.5, which take a number of tokens.
-func (e *thoughtEncoder) thinkingBudget(r chat.Reasoning, off bool) {
+func thinkingBudget(e *requestEncoder, r chat.Reasoning, off bool) {
 	limit := e.t.MaxBudget
 	if limit == 0 {
 		limit = maxBudget
@@ -105,7 +105,7 @@ func (e *thoughtEncoder) thinkingBudget(r chat.Reasoning, off bool) {
 	budget := int64(0)
 	switch {
 	case off && e.t.ThinksAlways:
-		e.reportOff(r)
+		reportOff(e, r)
 		budget = e.t.MinBudget
 	case off:
 	case r.Budget.Set:
@@ -115,6 +115,6 @@ func (e *thoughtEncoder) thinkingBudget(r chat.Reasoning, off bool) {
 	default:
 		budget = max(effortBudget(r.Effort, limit), e.t.MinBudget)
 	}
-	e.key("thinkingBudget")
+	encodeKey(e, "thinkingBudget")
 	e.b = strconv.AppendInt(e.b, budget, 10)
 }

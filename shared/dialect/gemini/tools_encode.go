@@ -28,7 +28,7 @@ type toolPlan struct {
 	skip      []bool // tools that cannot be carried
 }
 
-func (e *toolEncoder) toolPath(i int) string {
+func toolPath(e *requestEncoder, i int) string {
 	if e.r.Legacy {
 		return indexed("functions", i)
 	}
@@ -36,7 +36,7 @@ func (e *toolEncoder) toolPath(i int) string {
 }
 
 // planTools finds out what can be carried, since other members depend on it.
-func (e *toolEncoder) planTools() error {
+func planTools(e *requestEncoder) error {
 	r := e.r
 	e.tools.skip = make([]bool, len(r.Tools))
 	for i := range r.Tools {
@@ -44,7 +44,7 @@ func (e *toolEncoder) planTools() error {
 		_, own := builtins[t.Name]
 		switch {
 		case e.t.NoTools, t.Foreign != "" && !own:
-			e.loss.Add(e.toolPath(i), notTaken)
+			e.loss.Add(toolPath(e, i), notTaken)
 			e.tools.skip[i] = true
 		case own:
 			e.tools.builtin++
@@ -59,11 +59,11 @@ func (e *toolEncoder) planTools() error {
 }
 
 // writeTools writes tools and toolConfig.
-func (e *toolEncoder) writeTools() error {
+func writeTools(e *requestEncoder) error {
 	if e.tools.functions+e.tools.builtin == 0 {
 		return nil
 	}
-	e.key("tools")
+	encodeKey(e, "tools")
 	e.b = append(e.b, '[')
 	if e.tools.functions > 0 {
 		e.b = append(e.b, `{"functionDeclarations":[`...)
@@ -72,7 +72,7 @@ func (e *toolEncoder) writeTools() error {
 			if _, own := builtins[t.Name]; own || e.tools.skip[i] {
 				continue
 			}
-			if err := e.function(t, i); err != nil {
+			if err := function(e, t, i); err != nil {
 				return err
 			}
 		}
@@ -81,11 +81,11 @@ func (e *toolEncoder) writeTools() error {
 	for i := range e.r.Tools {
 		t := &e.r.Tools[i]
 		if own, ok := builtins[t.Name]; ok && !e.tools.skip[i] {
-			e.builtin(t, own)
+			builtin(e, t, own)
 		}
 	}
 	e.b = append(e.b, ']')
-	e.toolConfig()
+	toolConfig(e)
 	if p := e.r.Parallel; p.Set && !p.Value && e.r.ToolChoice.Mode != chat.ToolsNone {
 		e.loss.Add("parallel_tool_calls", notTaken)
 	}
@@ -93,39 +93,39 @@ func (e *toolEncoder) writeTools() error {
 }
 
 // function writes one functionDeclaration.
-func (e *toolEncoder) function(t *chat.Tool, i int) error {
-	at := e.toolPath(i)
+func function(e *requestEncoder, t *chat.Tool, i int) error {
+	at := toolPath(e, i)
 	if !e.r.Legacy {
 		at += ".function"
 	}
-	e.item()
+	item(e)
 	e.b = append(e.b, '{')
-	e.str("name", chat.LegalName(t.Name, maxToolName))
+	str(e, "name", chat.LegalName(t.Name, maxToolName))
 	if t.Description.Set {
-		e.str("description", t.Description.Value)
+		str(e, "description", t.Description.Value)
 	}
 	switch {
 	case t.Schema == nil:
 	case e.t.Schema == chat.SchemaSubset:
-		e.key("parameters")
+		encodeKey(e, "parameters")
 		start := len(e.b)
 		var err error
-		if e.b, err = e.subset(t.Schema, at+".parameters"); err != nil {
+		if e.b, err = subset(e, t.Schema, at+".parameters"); err != nil {
 			return err
 		}
 		if string(e.b[start:]) == `{"type":"object","properties":{}}` || string(e.b[start:]) == `{"type":"object"}` {
 			e.b = e.b[:start-len(`,"parameters":`)] // an object must have properties
 		}
 	default:
-		e.key("parametersJsonSchema")
-		e.jsonSchema(t.Schema)
+		encodeKey(e, "parametersJsonSchema")
+		jsonSchema(e, t.Schema)
 	}
-	e.report(at+".strict", t.Strict.Set && t.Strict.Value)
+	report(e, at+".strict", t.Strict.Set && t.Strict.Value)
 	for _, x := range t.Extra {
 		e.loss.Add(at+"."+x.Name, notTaken)
 	}
 	if t.Cache != chat.NoCache {
-		e.loss.Add(e.toolPath(i)+".cache_control", "this provider caches by itself")
+		e.loss.Add(toolPath(e, i)+".cache_control", "this provider caches by itself")
 	}
 	e.b = append(e.b, '}')
 	return nil
@@ -135,7 +135,7 @@ var typeKey = wire.NewKeySet("type")
 
 // jsonSchema writes a schema of arguments as it came, but adds a type at its root if there
 // is none.
-func (e *toolEncoder) jsonSchema(raw []byte) {
+func jsonSchema(e *requestEncoder, raw []byte) {
 	var w wire.Walk
 	if typeKey.Walk(raw, &w) != nil || !w.Spans[0].Absent() {
 		e.b = append(e.b, raw...)
@@ -146,7 +146,7 @@ func (e *toolEncoder) jsonSchema(raw []byte) {
 
 // builtin writes a tool of the provider's own with the settings that the client
 // gave: the parameters of a function, or the member named like the tool's type.
-func (e *toolEncoder) builtin(t *chat.Tool, own string) {
+func builtin(e *requestEncoder, t *chat.Tool, own string) {
 	settings := []byte(t.Schema)
 	if t.Foreign != "" {
 		d := wire.NewDecoder(t.Raw)
@@ -156,9 +156,9 @@ func (e *toolEncoder) builtin(t *chat.Tool, own string) {
 			}
 		}
 	}
-	e.item()
+	item(e)
 	e.b = append(e.b, '{')
-	e.key(own)
+	encodeKey(e, own)
 	e.b = append(e.b, '{')
 	d := wire.NewDecoder(settings)
 	if wire.KindOf(bytes.TrimSpace(settings)) == wire.KindObject {
@@ -169,7 +169,7 @@ func (e *toolEncoder) builtin(t *chat.Tool, own string) {
 			case "retrievalConfig":
 				e.extra.retrieval = d.Raw()
 			default:
-				e.item()
+				item(e)
 				e.b = wire.AppendJSONString(e.b, word)
 				e.b = append(append(e.b, ':'), d.Raw()...)
 			}
@@ -179,7 +179,7 @@ func (e *toolEncoder) builtin(t *chat.Tool, own string) {
 }
 
 // toolConfig writes which functions may be called.
-func (e *toolEncoder) toolConfig() {
+func toolConfig(e *requestEncoder) {
 	mode := ""
 	switch e.r.ToolChoice.Mode {
 	case chat.ToolsAuto:
@@ -192,13 +192,13 @@ func (e *toolEncoder) toolConfig() {
 		mode = "ANY"
 	}
 	if e.tools.functions == 0 {
-		e.report("tool_choice", mode != "")
+		report(e, "tool_choice", mode != "")
 		mode = ""
 	}
 	if mode == "" && e.extra.retrieval == nil {
 		return
 	}
-	e.key("toolConfig")
+	encodeKey(e, "toolConfig")
 	e.b = append(e.b, '{')
 	if mode != "" {
 		e.b = append(e.b, `"functionCallingConfig":{"mode":"`...)
@@ -211,7 +211,7 @@ func (e *toolEncoder) toolConfig() {
 		e.b = append(e.b, '}')
 	}
 	if e.extra.retrieval != nil {
-		e.raw("retrievalConfig", e.extra.retrieval)
+		encodeRaw(e, "retrievalConfig", e.extra.retrieval)
 	}
 	e.b = append(e.b, '}')
 }
