@@ -22,7 +22,7 @@ type reply struct {
 }
 
 // hear reads a whole answer or an event of the agent.
-func (v *visit) hear(status int, raw []byte, o *outgoing) (*reply, error) {
+func hear(v *visit, status int, raw []byte, o *outgoing) (*reply, error) {
 	mask.Bytes(raw, v.up.secrets)
 	if status == http.StatusUnauthorized || status == http.StatusForbidden {
 		return nil, upstream.Fail(status, "the agent refuses the gateway's credentials, with status %d", status)
@@ -31,7 +31,7 @@ func (v *visit) hear(status int, raw []byte, o *outgoing) (*reply, error) {
 		return &reply{raw: []byte("null")}, nil
 	}
 	if wire.CheckStrict(raw, maxDepth) != nil {
-		return nil, v.garbage(status, "is not JSON")
+		return nil, garbage(v, status, "is not JSON")
 	}
 	if v.up.rest() {
 		if status/100 == 2 {
@@ -49,7 +49,7 @@ func (v *visit) hear(status int, raw []byte, o *outgoing) (*reply, error) {
 		} `json:"error"`
 	}
 	if json.Unmarshal(raw, &m) != nil {
-		return nil, v.garbage(status, "is not a JSON-RPC message")
+		return nil, garbage(v, status, "is not a JSON-RPC message")
 	}
 	switch {
 	case m.Error != nil:
@@ -57,7 +57,7 @@ func (v *visit) hear(status int, raw []byte, o *outgoing) (*reply, error) {
 	case status/100 != 2:
 		return nil, upstream.Fail(status, "the agent answers with status %d", status)
 	case m.Result == nil || !bytes.Equal(bytes.TrimSpace(m.ID), bytes.TrimSpace(o.id)):
-		return nil, v.garbage(status, "is not that to the request")
+		return nil, garbage(v, status, "is not that to the request")
 	}
 	return &reply{raw: m.Result}, nil
 }
@@ -94,7 +94,7 @@ func restError(status int, raw []byte) *refusal {
 	return r
 }
 
-func (v *visit) garbage(status int, why string) error {
+func garbage(v *visit, status int, why string) error {
 	return &badAgent{upstream.Fail(status, "what the agent answers %s", why)}
 }
 
@@ -103,20 +103,20 @@ type badAgent struct{ *upstream.Failure }
 
 func (b *badAgent) Unwrap() error { return b.Failure }
 
-// result is what the client gets for an answer or an event. changed tells that it differs
+// clientResult is what the client gets for an answer or an event. changed tells that it differs
 // from what the agent said.
-func (v *visit) result(raw []byte) (out []byte, changed, last bool, err error) {
+func clientResult(v *visit, raw []byte) (out []byte, changed, last bool, err error) {
 	q := v.req
-	judged, denied := v.Judge(raw)
+	judged, denied := v.call.Judge(raw)
 	if denied {
-		return nil, false, true, v.denied()
+		return nil, false, true, answerDenied(v)
 	}
 	changed = !bytes.Equal(judged, raw)
 	if q.op.custom {
 		return judged, changed, false, nil
 	}
 	if q.op == opCard {
-		out, err := v.rewrite(judged)
+		out, err := rewrite(v, judged)
 		return out, true, false, err
 	}
 	value, err := shape.Read(judged)
@@ -124,19 +124,19 @@ func (v *visit) result(raw []byte) (out []byte, changed, last bool, err error) {
 		return nil, false, false, err
 	}
 	if o, ok := value.(shape.Object); !ok && q.op.result != shape.Nothing && q.op.result != shape.Pushes || q.op.result == shape.Event && o == nil {
-		return nil, false, false, v.garbage(http.StatusOK, "is no object")
+		return nil, false, false, garbage(v, http.StatusOK, "is no object")
 	}
 	same := v.up.at.Old == q.old && v.up.shape() == q.shape()
 	middle := value
 	if !same || v.own.shared || q.op.streams {
 		middle = shape.Between(v.up.shape(), shape.V1, q.op.result, value)
 	}
-	if err := v.keep(q.op.result, middle); err != nil {
+	if err := keep(v, q.op.result, middle); err != nil {
 		return nil, false, false, err
 	}
 	last = q.op.streams && ends(middle)
 	if q.op == opList && v.own.shared {
-		if middle, err = v.divide(middle); err != nil {
+		if middle, err = divide(v, middle); err != nil {
 			return nil, false, false, err
 		}
 		same = false
@@ -164,41 +164,41 @@ func ends(v any) bool {
 }
 
 // answer answers with a whole answer of the agent.
-func (v *visit) answer(status int, raw []byte, o *outgoing) error {
-	got, err := v.hear(status, raw, o)
-	v.Used(len(v.req.raw), len(raw))
+func answer(v *visit, status int, raw []byte, o *outgoing) error {
+	got, err := hear(v, status, raw, o)
+	v.call.Used(len(v.req.raw), len(raw))
 	if err != nil {
 		return err
 	}
 	if got.refused != nil {
 		return got.refused
 	}
-	out, changed, _, err := v.result(got.raw)
+	out, changed, _, err := clientResult(v, got.raw)
 	if err != nil {
 		return err
 	}
 	if v.up.same && !changed {
-		v.Send(status, "application/json", raw, nil)
+		v.call.Send(status, "application/json", raw, nil)
 		return nil
 	}
 	if v.req.op == opPushDelete && v.req.rest {
-		v.Send(http.StatusNoContent, "", nil, nil)
+		v.call.Send(http.StatusNoContent, "", nil, nil)
 		return nil
 	}
-	v.Send(http.StatusOK, "application/json", v.enveloped(out), nil)
+	v.call.Send(http.StatusOK, "application/json", enveloped(v, out), nil)
 	return nil
 }
 
 // enveloped is a value in the form that the client's binding wants.
-func (v *answers) enveloped(value []byte) []byte {
+func enveloped(v *visit, value []byte) []byte {
 	if v.req.rest {
 		return value
 	}
-	return v.message("result", value)
+	return jsonMessage(v, "result", value)
 }
 
-// message is a JSON-RPC answer with one member.
-func (v *answers) message(member string, raw []byte) []byte {
+// jsonMessage is a JSON-RPC answer with one member.
+func jsonMessage(v *visit, member string, raw []byte) []byte {
 	id := v.req.id
 	if len(id) == 0 {
 		id = json.RawMessage("null")
@@ -210,36 +210,36 @@ func (v *answers) message(member string, raw []byte) []byte {
 
 // fail answers with what went wrong. Faults of the gateway keep their status; failures of
 // the agent become errors of the protocol, which name the trace.
-func (v *answers) fail(err error) {
+func fail(v *visit, err error) {
 	var refused *refusal
 	var bad *badAgent
 	var failed *upstream.Failure
 	switch {
 	case errors.As(err, &refused):
-		v.refuse(refused, nil)
+		sendError(v, refused, nil)
 	case errors.As(err, &bad):
-		v.broken(codeBadAgent, bad.Why, err)
+		broken(v, codeBadAgent, bad.Why, err)
 	case errors.As(err, &failed):
-		v.broken(codeInternal, failed.Why, err)
+		broken(v, codeInternal, failed.Why, err)
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
-		v.broken(codeInternal, "the agent did not answer in time", err)
+		broken(v, codeInternal, "the agent did not answer in time", err)
 	default:
 		f := fault.From(err)
-		v.refuse(ofFault(f, v.TraceID), f)
+		sendError(v, ofFault(f, v.call.TraceID), f)
 	}
 }
 
 // broken answers for an agent whose answer breaks the protocol.
-func (v *answers) broken(code int, why string, err error) {
-	slog.Warn("an agent failed", "trace_id", v.TraceID, "server", v.note.Server, "error", err.Error())
+func broken(v *visit, code int, why string, err error) {
+	slog.Warn("an agent failed", "trace_id", v.call.TraceID, "server", v.note.Server, "error", err.Error())
 	f := fault.New(fault.InvalidProviderResponse, "", why)
 	f.Source = fault.SourceProvider
-	v.refuse(&refusal{code: code, message: why, info: map[string]string{"trace_id": v.TraceID}}, f)
+	sendError(v, &refusal{code: code, message: why, info: map[string]string{"trace_id": v.call.TraceID}}, f)
 }
 
-// refuse answers with an error. f is the gateway's own fault; nil for an error of the
+// sendError answers with an error. f is the gateway's own fault; nil for an error of the
 // protocol.
-func (v *answers) refuse(r *refusal, f *fault.Fault) {
+func sendError(v *visit, r *refusal, f *fault.Fault) {
 	v.note.Code = int64(r.code)
 	status := http.StatusOK
 	if f == nil {
@@ -254,16 +254,16 @@ func (v *answers) refuse(r *refusal, f *fault.Fault) {
 		}
 		body := r.rest(q.old)
 		if v.began {
-			v.Event(wire.AppendSSE(nil, "error", body), true, f)
+			v.call.Event(wire.AppendSSE(nil, "error", body), true, f)
 			return
 		}
-		v.Send(status, "application/json", body, f)
+		v.call.Send(status, "application/json", body, f)
 		return
 	}
-	body := v.message("error", r.rpc(q.old))
+	body := jsonMessage(v, "error", r.rpc(q.old))
 	if v.began {
-		v.Event(wire.AppendSSE(nil, "", body), true, f)
+		v.call.Event(wire.AppendSSE(nil, "", body), true, f)
 		return
 	}
-	v.Send(status, "application/json", body, f)
+	v.call.Send(status, "application/json", body, f)
 }

@@ -21,55 +21,55 @@ func isCard(below []string) bool {
 	return len(below) == 2 && below[0] == ".well-known" && (below[1] == "agent-card.json" || below[1] == "agent.json")
 }
 
-// card answers with the agent's card.
-func (v *visit) card() error {
+// serveCard answers with the agent's card.
+func serveCard(v *visit) error {
 	v.note.Method = "agent-card"
 	v.req.rest = true
-	v.noted()
-	if v.Request.Method == http.MethodDelete {
-		v.Header().Set("Allow", "GET, POST")
+	noted(v)
+	if v.call.Request.Method == http.MethodDelete {
+		v.call.Header().Set("Allow", "GET, POST")
 		return fault.New(fault.MethodNotAllowed, "", "This address takes GET, POST")
 	}
-	card, err := v.cardOf()
+	card, err := cardOf(v)
 	if err != nil {
 		return err
 	}
-	shown, err := v.rewrite(card)
+	shown, err := rewrite(v, card)
 	if err != nil {
 		return err
 	}
 	sum := sha256.Sum256(shown)
 	tag := `"` + hex.EncodeToString(sum[:12]) + `"`
-	h := v.Header()
+	h := v.call.Header()
 	h.Set("Etag", tag)
 	h.Set("Cache-Control", "private, no-cache")
 	h.Add("Vary", "x-gateway-api-key, authorization")
-	if strings.Contains(v.Request.Header.Get("If-None-Match"), tag) {
-		v.Send(http.StatusNotModified, "", nil, nil)
+	if strings.Contains(v.call.Request.Header.Get("If-None-Match"), tag) {
+		v.call.Send(http.StatusNotModified, "", nil, nil)
 		return nil
 	}
-	v.Send(http.StatusOK, "application/json", shown, nil)
+	v.call.Send(http.StatusOK, "application/json", shown, nil)
 	return nil
 }
 
 // rewrite is a card as the caller gets it, signed by the gateway. It lists only skills that
 // the caller may use.
-func (v *visit) rewrite(card json.RawMessage) (json.RawMessage, error) {
+func rewrite(v *visit, card json.RawMessage) (json.RawMessage, error) {
 	if a2a.CheckCard(card) != nil {
-		return nil, v.garbage(http.StatusOK, "is no card")
+		return nil, garbage(v, http.StatusOK, "is no card")
 	}
 	made, err := a2a.Rewrite(card, a2a.Shown{
-		Address: v.Base + "/" + v.facts.Server.Record.Slug, Agent: v.facts.Integration.URL, Push: v.facts.Integration.Pushes(),
+		Address: v.call.Base + "/" + v.facts.Server.Record.Slug, Agent: v.facts.Integration.URL, Push: v.facts.Integration.Pushes(),
 		Disabled: func(skill string) bool { return v.facts.Decide(skill) != entitled.Allowed },
 	})
-	if err != nil || v.Signing == nil {
+	if err != nil || v.call.Signing == nil {
 		return made, err
 	}
-	key, err := v.Signing.For(v.Context, signing.ES256)
+	key, err := v.call.Signing.For(v.call.Context, signing.ES256)
 	if err != nil {
 		return nil, err
 	}
-	return a2a.Sign(made, key, strings.TrimSuffix(v.Base, belowAll)+keySet)
+	return a2a.Sign(made, key, strings.TrimSuffix(v.call.Base, belowAll)+keySet)
 }
 
 // belowAll is the path that all agents are below; keySet is the path of the public keys.
@@ -80,13 +80,13 @@ const (
 
 // cardOf is the agent's own card: the one that is kept with the integration, or else the
 // one that the agent shows now.
-func (v *visit) cardOf() (json.RawMessage, error) {
+func cardOf(v *visit) (json.RawMessage, error) {
 	i := v.facts.Integration
 	if len(i.Card) > 0 {
 		return i.Card, nil
 	}
-	return v.host.cards.get(i.Print, v.Now(), func() (json.RawMessage, error) {
-		ctx, cancel := context.WithTimeout(v.Context, min(v.host.Timeout, cardWait))
+	return v.host.cards.get(i.Print, v.call.Now(), func() (json.RawMessage, error) {
+		ctx, cancel := context.WithTimeout(v.call.Context, min(v.host.Timeout, cardWait))
 		defer cancel()
 		return v.host.opener.Card(ctx, i.Record, v.facts.Server.Record.Scope)
 	})

@@ -84,41 +84,36 @@ type Walk interface {
 	Keep(place string, ids ...string) error
 }
 
-// answers holds the request and what is known about it, and writes the answers to the
-// client.
-type answers struct {
-	*Call
+// visit is one request, what is known of it, and what the client is sent. Its steps are
+// functions in the files of their topics.
+type visit struct {
+	call  *Call
 	host  *Host
 	facts *entitled.Facts
 	note  usage.Call
 	req   *request
 	began bool // the stream has begun
-}
-
-// visit is one request on its way.
-type visit struct {
-	answers
-	up  *upstreamOf
-	own owned
+	up    *upstreamOf
+	own   owned
 }
 
 // Serve answers a request.
 func (h *Host) Serve(c *Call) {
 	h.once.Do(func() { h.opener = &a2a.Opener{Sealer: c.Sealer, Via: c.Via, Secrets: c.Secrets} })
-	v := &visit{answers: answers{Call: c, host: h, note: usage.Call{Protocol: "a2a", Auth: "api_key", Method: c.Request.Method, Gateway: release.Version}}}
+	v := &visit{call: c, host: h, note: usage.Call{Protocol: "a2a", Auth: "api_key", Method: c.Request.Method, Gateway: release.Version}}
 	if c.Bearer {
 		v.note.Auth = "Bearer"
 	}
 	if c.Caller.Has(entitled.Invoke) {
 		v.note.Scope = entitled.Invoke
 	}
-	if err := v.serve(); err != nil {
-		v.fail(err)
+	if err := serve(v); err != nil {
+		fail(v, err)
 	}
 }
 
-func (v *visit) serve() error {
-	parts, ok := split(v.Path)
+func serve(v *visit) error {
+	parts, ok := split(v.call.Path)
 	v.req = &request{rest: len(parts) != 1}
 	if !ok || len(parts) == 0 {
 		return entitled.Missing()
@@ -126,31 +121,31 @@ func (v *visit) serve() error {
 	slug, below := parts[0], parts[1:]
 	var refused *refusal
 	if !isCard(below) { // read first, so that the record of a refusal also tells what was asked for
-		refused = v.read(below)
+		refused = readRequest(v, below)
 	}
 	var err error
-	if v.facts, err = entitled.Load(v.Context, v.View, v.Caller, slug); err != nil {
+	if v.facts, err = entitled.Load(v.call.Context, v.call.View, v.call.Caller, slug); err != nil {
 		if fault.From(err).Status() < http.StatusInternalServerError {
 			v.note.Decision = entitled.NoServer
 		}
-		v.Note("", "", v.note.Method, &v.note)
+		v.call.Note("", "", v.note.Method, &v.note)
 		return err
 	}
 	v.note.Server = v.facts.Server.Record.ID
-	switch err := v.may(""); {
+	switch err := may(v, ""); {
 	case err != nil:
 		return err
 	case isCard(below):
-		return v.card()
+		return serveCard(v)
 	case refused != nil:
 		return refused
 	}
-	return v.call()
+	return callAgent(v)
 }
 
-// read reads the request.
-func (v *visit) read(below []string) *refusal {
-	req, refused := read(v.Request, below, v.Body)
+// readRequest reads the request.
+func readRequest(v *visit, below []string) *refusal {
+	req, refused := read(v.call.Request, below, v.call.Body)
 	v.req = req
 	if v.note.Version = a2a.Version; req.old {
 		v.note.Version = a2a.Older
@@ -162,18 +157,18 @@ func (v *visit) read(below []string) *refusal {
 }
 
 // noted puts what is known so far into the record.
-func (v *answers) noted() {
+func noted(v *visit) {
 	shown := v.note.Name
 	if shown == "" {
 		shown = v.note.Method
 	}
-	v.Note(v.facts.Server.Record.Slug, v.facts.Server.IntegrationID, shown, &v.note)
+	v.call.Note(v.facts.Server.Record.Slug, v.facts.Server.IntegrationID, shown, &v.note)
 }
 
 // may refuses unless the caller may use the agent and, if one is named, the skill.
-func (v *answers) may(skill string) error {
+func may(v *visit, skill string) error {
 	v.note.Name, v.note.Decision = skill, v.facts.Decide(skill)
-	v.noted()
+	noted(v)
 	switch v.note.Decision {
 	case entitled.Allowed:
 		return nil
@@ -187,34 +182,34 @@ func (v *answers) may(skill string) error {
 	return fault.Newf(fault.NotAllowed, "x-gateway-api-key", "This API key lacks the scope %s", entitled.Invoke)
 }
 
-// call serves what goes to the agent.
-func (v *visit) call() error {
+// callAgent serves what goes to the agent.
+func callAgent(v *visit) error {
 	q := v.req
 	for _, skill := range skillsOf(q.params) {
-		if err := v.may(skill); err != nil {
+		if err := may(v, skill); err != nil {
 			return err
 		}
 	}
-	if err := v.pick(); err != nil {
+	if err := pick(v); err != nil {
 		return err
 	}
-	if err := v.owns(); err != nil {
+	if err := owns(v); err != nil {
 		return err
 	}
-	if err := v.pushes(); err != nil {
+	if err := pushes(v); err != nil {
 		return err
 	}
-	if err := v.CountRequest(); err != nil {
+	if err := v.call.CountRequest(); err != nil {
 		return err
 	}
-	if err := v.guard(); err != nil {
+	if err := guard(v); err != nil {
 		return err
 	}
-	out, err := v.outgoing()
+	out, err := newOutgoing(v)
 	if err != nil {
 		return err
 	}
-	return v.exchange(out)
+	return exchange(v, out)
 }
 
 // skillsOf are the skills that a request names, in the message or beside it.
@@ -236,17 +231,17 @@ func skillsOf(params map[string]any) (skills []string) {
 }
 
 // guard has the guardrails judge the message.
-func (v *visit) guard() error {
+func guard(v *visit) error {
 	q := v.req
 	if len(q.raw) == 0 {
 		return nil
 	}
-	changed, denied, err := v.Guard(v.note.Name, q.raw)
+	changed, denied, err := v.call.Guard(v.note.Name, q.raw)
 	switch {
 	case err != nil:
 		return err
 	case denied:
-		return v.denied()
+		return answerDenied(v)
 	case changed == nil:
 		return nil
 	}
@@ -257,7 +252,7 @@ func (v *visit) guard() error {
 	return nil
 }
 
-func (v *answers) denied() error {
+func answerDenied(v *visit) error {
 	v.note.Decision = "guardrail"
 	return fault.New(fault.GuardrailDenied, "", "The guardrail checks of the workspace do not let this through")
 }

@@ -22,7 +22,7 @@ const (
 
 // owns refuses tasks and contexts that the caller's workspace did not make, as if they did
 // not exist.
-func (v *visit) owns() error {
+func owns(v *visit) error {
 	v.own = owned{shared: v.facts.Server.IntegrationOrg, place: "a2a/" + v.facts.Server.IntegrationID, kept: map[string]bool{}}
 	if !v.own.shared {
 		return nil
@@ -56,7 +56,7 @@ func (v *visit) owns() error {
 	if len(ids) == 0 {
 		return nil
 	}
-	mine, err := v.Mine(v.own.place, ids...)
+	mine, err := v.call.Mine(v.own.place, ids...)
 	if err != nil {
 		return err
 	}
@@ -114,7 +114,7 @@ func made(kind shape.Kind, v any) (ids []string) {
 // keep notes the tasks and contexts of an answer as the workspace's, before the client
 // learns of them. If one of them belongs to another workspace, keep fails and the client
 // gets nothing of the answer.
-func (v *visit) keep(kind shape.Kind, value any) error {
+func keep(v *visit, kind shape.Kind, value any) error {
 	if !v.own.shared {
 		return nil
 	}
@@ -128,12 +128,12 @@ func (v *visit) keep(kind shape.Kind, value any) error {
 	if len(fresh) == 0 {
 		return nil
 	}
-	return v.Keep(v.own.place, fresh...)
+	return v.call.Keep(v.own.place, fresh...)
 }
 
 // divide keeps only the tasks of the caller's workspace in a page. The total over all
 // workspaces is not told.
-func (v *visit) divide(value any) (any, error) {
+func divide(v *visit, value any) (any, error) {
 	o, ok := value.(shape.Object)
 	list, is := o["tasks"].([]any)
 	if !v.own.shared || !ok || !is {
@@ -147,7 +147,7 @@ func (v *visit) divide(value any) (any, error) {
 	}
 	left := []any{}
 	if len(ids) > 0 {
-		mine, err := v.Mine(v.own.place, ids...)
+		mine, err := v.call.Mine(v.own.place, ids...)
 		if err != nil {
 			return nil, err
 		}
@@ -167,7 +167,7 @@ func (v *visit) divide(value any) (any, error) {
 
 // pushes refuses addresses to push to unless the integration allows them. Even then it
 // refuses addresses that the gateway itself would not call.
-func (v *visit) pushes() error {
+func pushes(v *visit) error {
 	q := v.req
 	var found []string
 	asks := q.op == opPushSet
@@ -206,7 +206,7 @@ func (v *visit) pushes() error {
 		return refuse(codeNoPush, "Push notifications of this agent are not allowed")
 	}
 	for _, at := range found {
-		if _, err := v.CheckURL(at, "url"); err != nil {
+		if _, err := v.call.CheckURL(at, "url"); err != nil {
 			return refuse(codeParams, "the address to push to must be a public one, by https or http")
 		}
 	}

@@ -32,9 +32,9 @@ func TestNoAnswerOfAnAgentRepeatsACredential(t *testing.T) {
 			"result": `{"jsonrpc":"2.0","id":1,"result":{"parts":[{"text":` + string(text) + `}]}}`,
 			"error":  `{"jsonrpc":"2.0","id":1,"error":{"code":-32000,"message":` + string(text) + `,"data":[` + string(text) + `]}}`,
 		} {
-			v := &visit{answers: answers{Call: &Call{}, req: &request{op: opSend}}, up: &upstreamOf{at: a2a.Interface{Binding: binding}, secrets: provider.HeaderSecrets(nil, headers, nil, nil)}}
+			v := &visit{call: &Call{}, req: &request{op: opSend}, up: &upstreamOf{at: a2a.Interface{Binding: binding}, secrets: provider.HeaderSecrets(nil, headers, nil, nil)}}
 			for _, status := range []int{200, 400} {
-				got, err := v.hear(status, []byte(raw), &outgoing{id: json.RawMessage("1")})
+				got, err := hear(v, status, []byte(raw), &outgoing{id: json.RawMessage("1")})
 				if err != nil {
 					continue // the text of such an error is the gateway's own
 				}

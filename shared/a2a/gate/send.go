@@ -47,8 +47,8 @@ func decimal(n int) string { return strconv.Itoa(n) }
 
 // pick chooses the interface of the agent that is nearest to what the client speaks.
 // Interfaces at the registered host are preferred, because only they get the credentials.
-func (v *visit) pick() error {
-	card, err := v.cardOf()
+func pick(v *visit) error {
+	card, err := cardOf(v)
 	if err != nil {
 		card = nil // an agent without a card is called all the same
 	}
@@ -82,13 +82,13 @@ func (v *visit) pick() error {
 		return refuse(codeNotServed, "the agent's card names no interface that can be called from here: JSON-RPC or HTTP+JSON")
 	}
 	v.up = &upstreamOf{at: best, same: best.Old == q.old && (best.Binding == a2a.REST) == q.rest && best.Tenant == q.tenant}
-	return v.open()
+	return open(v)
 }
 
 // open makes the headers of the call.
-func (v *visit) open() error {
+func open(v *visit) error {
 	of := v.facts.Integration.Record
-	i, own, err := v.host.opener.Open(v.Context, of, v.facts.Server.Record.Scope)
+	i, own, err := v.host.opener.Open(v.call.Context, of, v.facts.Server.Record.Scope)
 	if err != nil {
 		return err
 	}
@@ -97,11 +97,11 @@ func (v *visit) open() error {
 	var client []string
 	if v.up.at.Own {
 		if conf, err := i.Configuration(nil); err == nil && conf.ForwardHeaders != nil {
-			conf.ForwardHeaders.Copy(h, v.Forwards())
+			conf.ForwardHeaders.Copy(h, v.call.Forwards())
 			client = slices.Collect(maps.Keys(h))
 			v.up.secrets = provider.HeaderSecrets(v.up.secrets, h, client, nil)
 		}
-		if trace := v.Trace(""); trace != "" {
+		if trace := v.call.Trace(""); trace != "" {
 			h.Set("Traceparent", trace)
 		}
 		maps.Copy(h, own)
@@ -114,7 +114,7 @@ func (v *visit) open() error {
 	h[headerVersion] = []string{version}
 	for _, name := range []string{headerExtensions, headerOlder} {
 		delete(h, name)
-		if said := slices.Concat(v.Request.Header[headerExtensions], v.Request.Header[headerOlder]); len(said) > 0 && (name == headerOlder) == v.up.at.Old {
+		if said := slices.Concat(v.call.Request.Header[headerExtensions], v.call.Request.Header[headerOlder]); len(said) > 0 && (name == headerOlder) == v.up.at.Old {
 			h[name] = said
 		}
 	}
@@ -130,29 +130,29 @@ type outgoing struct {
 	id          json.RawMessage // of JSON-RPC
 }
 
-func (v *visit) outgoing() (*outgoing, error) {
+func newOutgoing(v *visit) (*outgoing, error) {
 	q, u := v.req, v.up
 	if u.same && !u.rest() {
-		return &outgoing{http.MethodPost, u.at.URL, v.Body, q.id}, nil
+		return &outgoing{http.MethodPost, u.at.URL, v.call.Body, q.id}, nil
 	}
 	if q.op.custom {
-		return v.outgoingRPC(q.raw)
+		return outgoingRPC(v, q.raw)
 	}
 	params := maps.Clone(q.params)
 	if delete(params, "tenant"); u.at.Tenant != "" && !u.rest() {
 		params["tenant"] = u.at.Tenant
 	}
 	if u.rest() {
-		return v.outgoingREST(params)
+		return outgoingREST(v, params)
 	}
 	raw, err := json.Marshal(shape.Between(shape.V1, u.shape(), q.op.params, params))
 	if err != nil {
 		return nil, err
 	}
-	return v.outgoingRPC(raw)
+	return outgoingRPC(v, raw)
 }
 
-func (v *visit) outgoingRPC(params json.RawMessage) (*outgoing, error) {
+func outgoingRPC(v *visit, params json.RawMessage) (*outgoing, error) {
 	q := v.req
 	method := q.op.method(v.up.at.Old)
 	if method == "" {
@@ -171,7 +171,7 @@ func (v *visit) outgoingRPC(params json.RawMessage) (*outgoing, error) {
 }
 
 // outgoingREST moves the params that HTTP+JSON has in the path into the path.
-func (v *visit) outgoingREST(params shape.Object) (*outgoing, error) {
+func outgoingREST(v *visit, params shape.Object) (*outgoing, error) {
 	q, u := v.req, v.up
 	base := u.at.URL
 	switch {
@@ -263,36 +263,36 @@ func (p *patience) heard() { p.timer.Reset(p.long) }
 func (p *patience) end() { p.timer.Stop(); p.cancel() }
 
 // exchange asks the agent and answers the client.
-func (v *visit) exchange(o *outgoing) error {
-	base := v.Context
+func exchange(v *visit, o *outgoing) error {
+	base := v.call.Context
 	if v.req.op.streams {
-		base = v.Request.Context() // a client that closes the stream wants no more of it
+		base = v.call.Request.Context() // a client that closes the stream wants no more of it
 	}
 	ctx := patient(base, v.host.Timeout)
 	defer ctx.end()
-	v.Began()
-	resp, err := v.round(ctx, o)
+	v.call.Began()
+	resp, err := round(v, ctx, o)
 	if err != nil {
-		v.Ended(0)
+		v.call.Ended(0)
 		if ctx.Err() != nil && base.Err() == nil {
 			err = upstream.Fail(0, "the agent did not answer in time")
 		}
 		return err
 	}
 	defer resp.Body.Close()
-	v.Ended(resp.StatusCode)
+	v.call.Ended(resp.StatusCode)
 	mask.Header(resp.Header, v.up.secrets)
 	for _, name := range []string{headerExtensions, headerOlder} {
 		if said := resp.Header[name]; len(said) > 0 {
-			v.Header()[name] = said
+			v.call.Header()[name] = said
 		}
 	}
 	media, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type")) // without a type it is not a stream
 	if media == "text/event-stream" && resp.StatusCode == http.StatusOK {
 		if !v.req.op.streams && !v.req.op.custom {
-			return v.garbage(resp.StatusCode, "is a stream, which was not asked for")
+			return garbage(v, resp.StatusCode, "is a stream, which was not asked for")
 		}
-		return v.stream(ctx, resp.Body, o)
+		return stream(v, ctx, resp.Body, o)
 	}
 	raw, err := io.ReadAll(egress.CapBody(resp.Body, maxAnswer))
 	if err != nil {
@@ -301,33 +301,33 @@ func (v *visit) exchange(o *outgoing) error {
 		}
 		return upstream.Fail(resp.StatusCode, "the agent's answer broke off, or has more than %d bytes", maxAnswer)
 	}
-	if limit := v.host.MaxResult; v.Buffered && limit > 0 && len(raw) > limit {
+	if limit := v.host.MaxResult; v.call.Buffered && limit > 0 && len(raw) > limit {
 		return upstream.Fail(http.StatusOK, "the answer has more than %d bytes, which cannot be passed on from here: use the address of the long-running service", limit)
 	}
-	return v.answer(resp.StatusCode, raw, o)
+	return answer(v, resp.StatusCode, raw, o)
 }
 
 // round makes the request. Where credentials of a secret manager are refused, they are read
 // again and the request is made once more.
-func (v *visit) round(ctx context.Context, o *outgoing) (*http.Response, error) {
-	resp, err := v.send(ctx, o)
+func round(v *visit, ctx context.Context, o *outgoing) (*http.Response, error) {
+	resp, err := send(v, ctx, o)
 	if err != nil || resp.StatusCode != http.StatusUnauthorized {
 		return resp, err
 	}
 	i := v.facts.Integration
-	if len(i.SecretMappings) == 0 || v.Secrets == nil {
+	if len(i.SecretMappings) == 0 || v.call.Secrets == nil {
 		return resp, nil
 	}
 	resp.Body.Close()
-	v.Secrets.Doubt(ctx, v.facts.Server.Record.Scope, i.SecretMappings)
+	v.call.Secrets.Doubt(ctx, v.facts.Server.Record.Scope, i.SecretMappings)
 	v.note.Refreshed = true
-	if err := v.open(); err != nil {
+	if err := open(v); err != nil {
 		return nil, err
 	}
-	return v.send(ctx, o)
+	return send(v, ctx, o)
 }
 
-func (v *visit) send(ctx context.Context, o *outgoing) (*http.Response, error) {
+func send(v *visit, ctx context.Context, o *outgoing) (*http.Response, error) {
 	var body io.Reader
 	if o.body != nil {
 		body = bytes.NewReader(o.body)
@@ -344,7 +344,7 @@ func (v *visit) send(ctx context.Context, o *outgoing) (*http.Response, error) {
 	if body != nil {
 		req.Header.Set("Content-Type", "application/json")
 	}
-	resp, err := v.Via.RoundTrip(req)
+	resp, err := v.call.Via.RoundTrip(req)
 	if err != nil {
 		var failed *upstream.Failure
 		if errors.As(err, &failed) {

@@ -20,7 +20,7 @@ const (
 
 // stream sends on what an agent says, event by event, until the agent or the client ends
 // it.
-func (v *visit) stream(ctx *patience, body io.ReadCloser, o *outgoing) error {
+func stream(v *visit, ctx *patience, body io.ReadCloser, o *outgoing) error {
 	events, left := make(chan []byte), make(chan struct{})
 	var broke error
 	go func() { // ends with the body, or when nobody receives its events
@@ -34,26 +34,26 @@ func (v *visit) stream(ctx *patience, body io.ReadCloser, o *outgoing) error {
 			}
 		})
 	}()
-	down, done, err := v.relay(ctx, events, o)
+	down, done, err := relay(v, ctx, events, o)
 	close(left)
 	body.Close()
 	for range events { // until the reader is gone
 	}
 	if !done {
-		v.Used(len(v.req.raw), down)
+		v.call.Used(len(v.req.raw), down)
 	}
-	gone := v.Request.Context().Err() != nil
+	gone := v.call.Request.Context().Err() != nil
 	switch {
 	case err != nil || done:
 		return err
 	case ctx.Err() != nil && !gone:
 		return upstream.Fail(http.StatusOK, "the agent did not go on in time")
 	case broke != nil && !gone:
-		return v.garbage(http.StatusOK, "broke off")
+		return garbage(v, http.StatusOK, "broke off")
 	case down == 0 && !gone:
-		return v.garbage(http.StatusOK, "is a stream of nothing")
+		return garbage(v, http.StatusOK, "is a stream of nothing")
 	}
-	v.Event(nil, true, nil)
+	v.call.Event(nil, true, nil)
 	return nil
 }
 
@@ -83,7 +83,7 @@ func eventsOf(body io.Reader, take func([]byte) bool) error {
 
 // relay sends events on as they come, and comments while there are none. done tells that
 // the last event was sent.
-func (v *visit) relay(ctx *patience, events <-chan []byte, o *outgoing) (down int, done bool, err error) {
+func relay(v *visit, ctx *patience, events <-chan []byte, o *outgoing) (down int, done bool, err error) {
 	tick := time.NewTicker(look)
 	defer tick.Stop()
 	sent := time.Now()
@@ -95,35 +95,35 @@ func (v *visit) relay(ctx *patience, events <-chan []byte, o *outgoing) (down in
 			}
 			ctx.heard()
 			down += len(raw)
-			got, err := v.hear(http.StatusOK, raw, o)
+			got, err := hear(v, http.StatusOK, raw, o)
 			if err != nil {
 				return down, false, err
 			}
 			if got.refused != nil {
 				return down, false, got.refused
 			}
-			out, changed, last, err := v.result(got.raw)
+			out, changed, last, err := clientResult(v, got.raw)
 			if err != nil {
 				return down, false, err
 			}
 			shown := raw
 			if changed || !v.up.same {
-				shown = v.enveloped(out)
+				shown = enveloped(v, out)
 			}
 			if sent, v.began = time.Now(), true; last { // the last event makes the record, which needs the counts
-				v.Used(len(v.req.raw), down)
+				v.call.Used(len(v.req.raw), down)
 			}
-			v.Event(wire.AppendSSE(nil, "", shown), last, nil)
+			v.call.Event(wire.AppendSSE(nil, "", shown), last, nil)
 			if last {
 				return down, true, nil
 			}
 		case <-tick.C:
-			if err := v.still(); err != nil {
+			if err := still(v); err != nil {
 				return down, false, err
 			}
 			if time.Since(sent) > quiet {
 				sent, v.began = time.Now(), true
-				v.Event([]byte(": here\n\n"), false, nil)
+				v.call.Event([]byte(": here\n\n"), false, nil)
 			}
 		case <-ctx.Done():
 			return down, false, nil
@@ -132,12 +132,12 @@ func (v *visit) relay(ctx *patience, events <-chan []byte, o *outgoing) (down in
 }
 
 // still checks again that the caller may use the agent and the skill of this call.
-func (v *visit) still() error {
-	who, view, err := v.Still()
+func still(v *visit) error {
+	who, view, err := v.call.Still()
 	if err != nil {
 		return err
 	}
-	facts, err := entitled.Load(v.Context, view, who, v.facts.Server.Record.Slug)
+	facts, err := entitled.Load(v.call.Context, view, who, v.facts.Server.Record.Slug)
 	if err != nil {
 		return err
 	}
@@ -145,5 +145,5 @@ func (v *visit) still() error {
 	if v.facts = facts; facts.Server.Record.ID != v.note.Server {
 		return fault.New(fault.Conflict, "", "The agent is another one by now: ask again")
 	}
-	return v.may(skill)
+	return may(v, skill)
 }

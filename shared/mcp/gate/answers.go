@@ -18,13 +18,13 @@ import (
 	"gateway/shared/wire"
 )
 
-// result answers the request.
-func (v *answers) result(raw json.RawMessage) {
+// sendResult answers the request.
+func sendResult(v *visit, raw json.RawMessage) {
 	v.note.Failed = v.note.Method == "tools/call" && failed(raw)
 	room := newRoom(len(raw) + len(v.req.ID) + 64)
 	defer room.free()
 	room.b = append(append(appendOpened(room.b, v.req.ID, "result"), raw...), '}')
-	v.answer(http.StatusOK, room.b, nil)
+	sendLast(v, http.StatusOK, room.b, nil)
 }
 
 // room is memory in which an answer is written. Whoever is given the answer must not keep
@@ -58,7 +58,7 @@ func failed(result []byte) bool {
 }
 
 // message is an answer to the request with one member.
-func (v *answers) message(member string, raw []byte) []byte {
+func message(v *visit, member string, raw []byte) []byte {
 	out := make([]byte, 0, len(raw)+len(v.req.ID)+48)
 	return append(append(appendOpened(out, v.req.ID, member), raw...), '}')
 }
@@ -74,14 +74,14 @@ func appendOpened(out []byte, id json.RawMessage, member string) []byte {
 	return append(out, `":`...)
 }
 
-// answer sends the last message: as an event where a stream has begun or the client
+// sendLast sends the last message: as an event where a stream has begun or the client
 // takes nothing else.
-func (v *answers) answer(status int, body []byte, failure *fault.Fault) {
+func sendLast(v *visit, status int, body []byte, failure *fault.Fault) {
 	if v.began {
-		v.Event(wire.AppendSSE(nil, "message", body), true, failure)
+		v.call.Event(wire.AppendSSE(nil, "message", body), true, failure)
 		return
 	}
-	v.Send(status, "application/json", body, failure)
+	v.call.Send(status, "application/json", body, failure)
 }
 
 // statusOf is the status for an error in the protocol without sessions. Errors that are not
@@ -97,9 +97,9 @@ func statusOf(code int) int {
 }
 
 // refuse answers with an error of the protocol.
-func (v *answers) refuse(r *era.Refusal) { v.refuseAs(r.Status, &r.Error) }
+func refuse(v *visit, r *era.Refusal) { refuseAs(v, r.Status, &r.Error) }
 
-func (v *answers) refuseAs(status int, e *mcp.Error) {
+func refuseAs(v *visit, status int, e *mcp.Error) {
 	if v.req == nil {
 		v.req = &era.Request{}
 	}
@@ -108,67 +108,67 @@ func (v *answers) refuseAs(status int, e *mcp.Error) {
 	if err != nil { // data of an upstream that is no JSON
 		raw, _ = json.Marshal(&mcp.Error{Code: e.Code, Message: e.Message}) // texts
 	}
-	v.answer(status, v.message("error", raw), fault.Newf(fault.Code("mcp_error"), "", "The request was answered with the protocol's error %d", e.Code))
+	sendLast(v, status, message(v, "error", raw), fault.Newf(fault.Code("mcp_error"), "", "The request was answered with the protocol's error %d", e.Code))
 }
 
 // wrong answers a request with an error, with the status that the client's era says.
-func (v *answers) wrong(e *mcp.Error) {
+func wrong(v *visit, e *mcp.Error) {
 	status := http.StatusOK
 	if v.req.Era == era.Stateless {
 		status = statusOf(e.Code)
 	}
-	v.refuseAs(status, e)
+	refuseAs(v, status, e)
 }
 
-func (v *answers) unknownMethod() {
-	v.wrong(&mcp.Error{Code: mcp.CodeMethodNotFound, Message: "the method is not known, or is not of this version of the protocol"})
+func unknownMethod(v *visit) {
+	wrong(v, &mcp.Error{Code: mcp.CodeMethodNotFound, Message: "the method is not known, or is not of this version of the protocol"})
 }
 
 // fail answers with what went wrong: faults of the gateway keep their status, what the
 // server behind did is an internal error of the protocol, which names the trace.
-func (v *answers) fail(err error) {
+func fail(v *visit, err error) {
 	var refused *mcp.Error
 	var failed *upstream.Failure
 	switch {
 	case errors.As(err, &refused):
-		v.wrong(refused)
+		wrong(v, refused)
 	case errors.Is(err, mcp.ErrSignIn):
-		v.signIn()
+		signIn(v)
 	case errors.As(err, &failed):
-		v.broken(failed.Why, failed)
+		broken(v, failed.Why, failed)
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
-		v.broken("the server did not answer in time", err)
+		broken(v, "the server did not answer in time", err)
 	default:
-		v.fault(fault.From(err))
+		sendFault(v, fault.From(err))
 	}
 }
 
 // broken answers for a server that did not answer as the protocol says.
-func (v *answers) broken(why string, err error) {
-	slog.Warn("an MCP server failed", "trace_id", v.TraceID, "server", v.note.Server, "error", err.Error())
+func broken(v *visit, why string, err error) {
+	slog.Warn("an MCP server failed", "trace_id", v.call.TraceID, "server", v.note.Server, "error", err.Error())
 	if v.req == nil {
 		v.req = &era.Request{}
 	}
 	v.note.Code = mcp.CodeInternal
-	data, _ := json.Marshal(map[string]string{"trace_id": v.TraceID}) // texts
+	data, _ := json.Marshal(map[string]string{"trace_id": v.call.TraceID}) // texts
 	raw, _ := json.Marshal(&mcp.Error{Code: mcp.CodeInternal, Message: why, Data: data})
 	f := fault.New(fault.InvalidProviderResponse, "", why)
 	f.Source = fault.SourceProvider
 	status := http.StatusOK
-	if v.Request.Method != http.MethodPost { // where no message waits for an answer the status says it
+	if v.call.Request.Method != http.MethodPost { // where no message waits for an answer the status says it
 		status = http.StatusBadGateway
 	}
-	v.answer(status, v.message("error", raw), f)
+	sendLast(v, status, message(v, "error", raw), f)
 }
 
-// fault answers with a failure of the gateway's own.
-func (v *answers) fault(f *fault.Fault) {
+// sendFault answers with a failure of the gateway's own.
+func sendFault(v *visit, f *fault.Fault) {
 	if v.req == nil {
 		v.req = &era.Request{}
 	}
 	v.note.Code = int64(f.Status())
-	granted.Challenge(v.Header(), v.host.Public, v.Request, v.Path, f)
-	v.answer(f.Status(), v.message("error", AppendError(nil, f, v.TraceID)), f)
+	granted.Challenge(v.call.Header(), v.host.Public, v.call.Request, v.call.Path, f)
+	sendLast(v, f.Status(), message(v, "error", AppendError(nil, f, v.call.TraceID)), f)
 }
 
 // AppendError writes a fault as the error of an answer. Its code is the status of HTTP:
@@ -189,10 +189,10 @@ func AppendError(dst []byte, f *fault.Fault, trace string) []byte {
 }
 
 // accepted answers a notification or an answer of the client.
-func (v *answers) accepted() { v.Send(http.StatusAccepted, "", nil, nil) }
+func accepted(v *visit) { v.call.Send(http.StatusAccepted, "", nil, nil) }
 
 // only answers a verb that the address does not take here.
-func (v *answers) only(methods string) error {
-	v.Header().Set("Allow", methods)
+func only(v *visit, methods string) error {
+	v.call.Header().Set("Allow", methods)
 	return fault.Newf(fault.MethodNotAllowed, "", "This address takes %s", methods)
 }

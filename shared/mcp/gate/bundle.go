@@ -14,26 +14,26 @@ import (
 // answers clients of both eras itself, and calls its members as for a client without a
 // session.
 type bundle struct {
-	*visit
+	visit   *visit
 	members []entitled.Member
 	session *session // of the client; nil: it has none
 }
 
 // virtual answers a message to a virtual server.
-func (v *visit) virtual() error {
+func virtual(v *visit) error {
 	b := &bundle{visit: v}
 	if v.req.Era != era.Stateless {
 		if v.req.Method == "initialize" {
 			return b.initialize()
 		}
-		s, done, err := v.resume()
+		s, done, err := resume(v)
 		if done || err != nil {
 			return err
 		}
 		b.session = s
 	}
 	if !v.req.IsRequest() {
-		v.accepted()
+		accepted(v)
 		return nil
 	}
 	switch v.req.Method {
@@ -46,13 +46,13 @@ func (v *visit) virtual() error {
 	case "tools/call":
 		return b.call()
 	}
-	v.unknownMethod()
+	unknownMethod(v)
 	return nil
 }
 
 // hello is what a virtual server says of itself.
 func (b *bundle) hello() map[string]json.RawMessage {
-	of := b.facts.Server
+	of := b.visit.facts.Server
 	out := map[string]json.RawMessage{"capabilities": json.RawMessage(`{"tools":{}}`)}
 	out["serverInfo"], _ = json.Marshal(map[string]string{"name": of.Record.Slug, "title": of.Record.Name, "version": "1"}) // texts
 	if of.Description != "" {
@@ -62,16 +62,16 @@ func (b *bundle) hello() map[string]json.RawMessage {
 }
 
 func (b *bundle) initialize() error {
-	version, ok := b.version()
+	version, ok := negotiatedVersion(b.visit)
 	if !ok {
 		return nil
 	}
-	s := &session{Version: version, Abilities: b.req.Members["capabilities"], Client: b.req.Members["clientInfo"], Print: b.facts.Print(), Expires: b.Now().Add(sessionLife).Unix()}
+	s := &session{Version: version, Abilities: b.visit.req.Members["capabilities"], Client: b.visit.req.Members["clientInfo"], Print: b.visit.facts.Print(), Expires: b.visit.call.Now().Add(sessionLife).Unix()}
 	hello := b.hello()
-	if b.facts.Server.Searches() {
+	if b.visit.facts.Server.Searches() {
 		hello["capabilities"] = json.RawMessage(`{"tools":{"listChanged":true}}`) // by what is found
 	}
-	return b.begin(&way{kind: toStateless}, s, hello)
+	return begin(b.visit, &way{kind: toStateless}, s, hello)
 }
 
 func (b *bundle) discover() error {
@@ -87,81 +87,81 @@ func (b *bundle) discover() error {
 	if err != nil {
 		return err
 	}
-	b.result(raw)
+	sendResult(b.visit, raw)
 	return nil
 }
 
 // load finds the members, once.
 func (b *bundle) load() (err error) {
-	b.members, err = entitled.Members(b.Context, b.View, b.Caller, b.facts)
+	b.members, err = entitled.Members(b.visit.call.Context, b.visit.call.View, b.visit.call.Caller, b.visit.facts)
 	return err
 }
 
 // to is a visit to a member that takes the place of this one.
 func (b *bundle) to(m *entitled.Member, c *Call, req *era.Request) *visit {
 	sub := new(visit)
-	sub.Call, sub.host, sub.facts, sub.req, sub.opens = c, b.host, m.Facts, req, b.opens
-	sub.trace = b.trace
-	sub.note = usage.Call{Protocol: b.note.Protocol, Gateway: b.note.Gateway, Auth: b.note.Auth, Scope: b.note.Scope, Method: b.note.Method, Version: b.note.Version, Decision: b.note.Decision, Server: m.Facts.Server.Record.ID, Virtual: b.facts.Server.Record.ID}
+	sub.call, sub.host, sub.facts, sub.req, sub.opens = c, b.visit.host, m.Facts, req, b.visit.opens
+	sub.trace = b.visit.trace
+	sub.note = usage.Call{Protocol: b.visit.note.Protocol, Gateway: b.visit.note.Gateway, Auth: b.visit.note.Auth, Scope: b.visit.note.Scope, Method: b.visit.note.Method, Version: b.visit.note.Version, Decision: b.visit.note.Decision, Server: m.Facts.Server.Record.ID, Virtual: b.visit.facts.Server.Record.ID}
 	return sub
 }
 
 // call calls a tool at the member that has it, by its name there. To a caller who may not
 // use it, the tool is unknown, whatever the reason.
 func (b *bundle) call() error {
-	name := b.req.Text("name")
+	name := b.visit.req.Text("name")
 	if name == "" {
-		b.wrong(&mcp.Error{Code: mcp.CodeInvalidParams, Message: "params must name what is asked for"})
+		wrong(b.visit, &mcp.Error{Code: mcp.CodeInvalidParams, Message: "params must name what is asked for"})
 		return nil
 	}
-	b.noted(name)
+	noted(b.visit, name)
 	if err := b.load(); err != nil {
 		return err
 	}
 	if b.session != nil {
-		b.opens = answerable(b.session.Abilities) != nil
+		b.visit.opens = answerable(b.session.Abilities) != nil
 	} else {
-		b.opens = answerable(b.req.Meta[mcp.MetaAbilities]) != nil
+		b.visit.opens = answerable(b.visit.req.Meta[mcp.MetaAbilities]) != nil
 	}
-	if name == mcp.SearchTool && b.facts.Server.Searches() {
+	if name == mcp.SearchTool && b.visit.facts.Server.Searches() {
 		return b.search()
 	}
-	m, tool, decision := b.facts.Route(b.members, name)
-	if b.note.Decision = decision; m == nil {
-		b.wrong(b.unknown(entitled.Capability{Type: mcp.Tool, Key: name}))
+	m, tool, decision := b.visit.facts.Route(b.members, name)
+	if b.visit.note.Decision = decision; m == nil {
+		wrong(b.visit, unknown(b.visit, entitled.Capability{Type: mcp.Tool, Key: name}))
 		return nil
 	}
-	req := *b.req
-	req.Members = maps.Clone(b.req.Members)
+	req := *b.visit.req
+	req.Members = maps.Clone(b.visit.req.Members)
 	req.Members["name"], _ = json.Marshal(tool) // a text
-	sub := b.to(m, b.Call, &req)
-	sub.noted(tool)
+	sub := b.to(m, b.visit.call, &req)
+	noted(sub, tool)
 	if decision != entitled.Allowed {
-		sub.wrong(sub.unknown(entitled.Capability{Type: mcp.Tool, Key: tool}))
+		wrong(sub, unknown(sub, entitled.Capability{Type: mcp.Tool, Key: tool}))
 		return nil
 	}
-	if err := sub.calledFor(b.session); err != nil {
-		sub.fail(err)
+	if err := calledFor(sub, b.session); err != nil {
+		fail(sub, err)
 	}
 	return nil
 }
 
 // calledFor makes the call of a virtual server's client at the member.
-func (v *visit) calledFor(s *session) error {
-	if ok, err := v.proven(); !ok || err != nil {
+func calledFor(v *visit, s *session) error {
+	if ok, err := proven(v); !ok || err != nil {
 		return err
 	}
-	w, err := v.stand()
+	w, err := stand(v)
 	if err != nil {
 		return err
 	}
 	w.plain()
 	if s == nil {
 		w.abilities, w.client = without(v.req.Meta[mcp.MetaAbilities], "extensions"), v.req.Meta[mcp.MetaClient]
-		w.carried = v.carried(w.abilities)
+		w.carried = askableCapabilities(v, w.abilities)
 	} else {
 		w.client = s.Client
-		v.declare(w, s)
+		declare(v, w, s)
 	}
-	return v.call(w)
+	return callCapability(v, w)
 }

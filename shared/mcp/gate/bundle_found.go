@@ -25,18 +25,18 @@ const maxKeptFound = 100
 const partitionFound = "MCP_FOUND"
 
 func (b *bundle) foundKey() store.Key {
-	sum := sha256.Sum256([]byte(b.req.Session)) // opened for this caller, and nobody else
-	return b.Caller.Scope.Partition(partitionFound, b.facts.Server.Record.ID).Key(hex.EncodeToString(sum[:16]))
+	sum := sha256.Sum256([]byte(b.visit.req.Session)) // opened for this caller, and nobody else
+	return b.visit.call.Caller.Scope.Partition(partitionFound, b.visit.facts.Server.Record.ID).Key(hex.EncodeToString(sum[:16]))
 }
 
 // found are the names that the session has found; none where it cannot be read.
 func (b *bundle) found() (names []string) {
-	if b.session == nil || b.Kept == nil {
+	if b.session == nil || b.visit.call.Kept == nil {
 		return nil
 	}
-	it, ok, err := b.Kept.Get(b.Context, b.foundKey(), true)
+	it, ok, err := b.visit.call.Kept.Get(b.visit.call.Context, b.foundKey(), true)
 	if err != nil {
-		slog.Warn("what a session has found cannot be read", "trace_id", b.TraceID, "server", b.facts.Server.Record.ID, "error", err.Error())
+		slog.Warn("what a session has found cannot be read", "trace_id", b.visit.call.TraceID, "server", b.visit.facts.Server.Record.ID, "error", err.Error())
 	}
 	if ok {
 		_ = json.Unmarshal(it.Bytes("names"), &names) // written below
@@ -48,7 +48,7 @@ func (b *bundle) found() (names []string) {
 // two searches at the same time one may be lost from the list; its answer has the tools all
 // the same.
 func (b *bundle) keep(offers []offer) {
-	if b.session == nil || b.Kept == nil || len(offers) == 0 {
+	if b.session == nil || b.visit.call.Kept == nil || len(offers) == 0 {
 		return
 	}
 	names := b.found()
@@ -66,14 +66,14 @@ func (b *bundle) keep(offers []offer) {
 	}
 	names = names[max(0, len(names)-maxKeptFound):]
 	raw, _ := json.Marshal(names) // texts
-	row := store.Row{Key: b.foundKey(), Item: store.Item{"org": b.Caller.Scope.Org, "names": raw}, Expires: time.Unix(b.session.Expires, 0)}
-	if err := b.Kept.Put(b.Context, row); err != nil {
-		slog.Warn("what a session has found cannot be kept", "trace_id", b.TraceID, "server", b.facts.Server.Record.ID, "error", err.Error())
+	row := store.Row{Key: b.foundKey(), Item: store.Item{"org": b.visit.call.Caller.Scope.Org, "names": raw}, Expires: time.Unix(b.session.Expires, 0)}
+	if err := b.visit.call.Kept.Put(b.visit.call.Context, row); err != nil {
+		slog.Warn("what a session has found cannot be kept", "trace_id", b.visit.call.TraceID, "server", b.visit.facts.Server.Record.ID, "error", err.Error())
 		return
 	}
-	if b.req.Streams && !b.Buffered {
-		b.began = true
-		b.Event(wire.AppendSSE(nil, "message", []byte(`{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`)), false, nil)
+	if b.visit.req.Streams && !b.visit.call.Buffered {
+		b.visit.began = true
+		b.visit.call.Event(wire.AppendSSE(nil, "message", []byte(`{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`)), false, nil)
 	}
 }
 

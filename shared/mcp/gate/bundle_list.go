@@ -46,15 +46,15 @@ type gap struct {
 // list answers with the tools of all members that the caller may use, in one page, or
 // with the tool to search them.
 func (b *bundle) list() error {
-	if b.req.Members["cursor"] != nil {
-		b.wrong(&mcp.Error{Code: mcp.CodeInvalidParams, Message: "params.cursor is not one that was given"})
+	if b.visit.req.Members["cursor"] != nil {
+		wrong(b.visit, &mcp.Error{Code: mcp.CodeInvalidParams, Message: "params.cursor is not one that was given"})
 		return nil
 	}
 	if err := b.load(); err != nil {
 		return err
 	}
 	all, gaps := b.tools()
-	if b.facts.Server.ListsSearch(len(all)) {
+	if b.visit.facts.Server.ListsSearch(len(all)) {
 		all = b.searchable(all)
 	}
 	out := append(make([]byte, 0, 4096), `{"tools":[`...)
@@ -72,7 +72,7 @@ func (b *bundle) list() error {
 		}
 		out = append(append(out, `,"_meta":`...), raw...)
 	}
-	if b.req.Era == era.Stateless {
+	if b.visit.req.Era == era.Stateless {
 		out = appendAge(append(out, `,"resultType":"complete"`...), 0)
 	}
 	return b.fits(append(out, '}'))
@@ -80,10 +80,10 @@ func (b *bundle) list() error {
 
 // fits answers with a result, if it can be passed on from here.
 func (b *bundle) fits(result []byte) error {
-	if limit := b.host.MaxResult; b.Buffered && limit > 0 && len(result) > limit {
+	if limit := b.visit.host.MaxResult; b.visit.call.Buffered && limit > 0 && len(result) > limit {
 		return upstream.Fail(http.StatusOK, "the result has more than %d bytes, which cannot be passed on from here: use the address of the long-running service, or search", limit)
 	}
-	b.result(result)
+	sendResult(b.visit, result)
 	return nil
 }
 
@@ -105,14 +105,14 @@ func (b *bundle) tools() (all []offer, gaps []gap) {
 		m, got := &b.members[i], &lists[i]
 		if got.err != nil {
 			slug := m.Facts.Server.Record.Slug
-			slog.Warn("a member of a virtual MCP server is missing in its list", "trace_id", b.TraceID, "server", b.facts.Server.Record.ID, "member", m.Facts.Server.Record.ID, "error", got.err.Error())
+			slog.Warn("a member of a virtual MCP server is missing in its list", "trace_id", b.visit.call.TraceID, "server", b.visit.facts.Server.Record.ID, "member", m.Facts.Server.Record.ID, "error", got.err.Error())
 			gaps = append(gaps, gap{slug, whyMissing(got.err), got.address})
 		}
 		for n := range got.entries {
 			e := &got.entries[n]
 			name := m.Given(e.key)
-			to, tool, decision := b.facts.Route(b.members, name)
-			if b.req.Era == era.Stateless && e.bad || to != m || tool != e.key || decision != entitled.Allowed || taken[name] {
+			to, tool, decision := b.visit.facts.Route(b.members, name)
+			if b.visit.req.Era == era.Stateless && e.bad || to != m || tool != e.key || decision != entitled.Allowed || taken[name] {
 				continue
 			}
 			if raw, ok := renamed(e.raw, e.key, name); ok {
@@ -127,10 +127,10 @@ func (b *bundle) tools() (all []offer, gaps []gap) {
 // ask asks all members for their lists at the same time.
 func (b *bundle) ask() []heard {
 	lists := make([]heard, len(b.members))
-	forwards := b.Forwards()
+	forwards := b.visit.call.Forwards()
 	free := make(chan struct{}, askedAtOnce)
 	var wg sync.WaitGroup
-	b.Began()
+	b.visit.call.Began()
 	for i := range b.members {
 		if m := &b.members[i]; m.Facts.Decide(entitled.Capability{}) == entitled.Allowed {
 			wg.Go(func() {
@@ -145,41 +145,41 @@ func (b *bundle) ask() []heard {
 	for i := range lists {
 		down += lists[i].down
 	}
-	b.Ended(http.StatusOK)
-	b.Used(len(b.Body), down)
+	b.visit.call.Ended(http.StatusOK)
+	b.visit.call.Used(len(b.visit.call.Body), down)
 	return lists
 }
 
 // hear asks one member.
 func (b *bundle) hear(m *entitled.Member, forwards http.Header, got *heard) {
-	ctx, cancel := context.WithTimeout(b.Context, min(b.host.Timeout, listTime))
+	ctx, cancel := context.WithTimeout(b.visit.call.Context, min(b.visit.host.Timeout, listTime))
 	defer cancel()
-	walk := &unheard{Walk: b.Walk, forwards: forwards, header: http.Header{}}
-	c := *b.Call
-	c.Context, c.Request, c.Walk = ctx, b.Request.WithContext(ctx), walk
+	walk := &unheard{Walk: b.visit.call.Walk, forwards: forwards, header: http.Header{}}
+	c := *b.visit.call
+	c.Context, c.Request, c.Walk = ctx, b.visit.call.Request.WithContext(ctx), walk
 	sub := b.to(m, &c, &era.Request{
 		Message: mcp.Message{ID: json.RawMessage("1"), Method: "tools/list"}, Era: era.Stateless, Version: era.Version, Members: map[string]json.RawMessage{},
 	})
-	p := sub.peer()
+	p := peerOf(sub)
 	p.mu.Lock()
-	alone := sub.Now().Before(p.alone)
+	alone := sub.call.Now().Before(p.alone)
 	p.mu.Unlock()
 	if alone {
 		got.err = upstream.Fail(0, "the server did not answer in time a moment ago")
 		return
 	}
-	got.entries, got.err = sub.listAll()
-	if errors.Is(got.err, mcp.ErrSignIn) && sub.Caller.UserID != "" {
-		address, err := sub.signInAt()
+	got.entries, got.err = listAll(sub)
+	if errors.Is(got.err, mcp.ErrSignIn) && sub.call.Caller.UserID != "" {
+		address, err := signInAt(sub)
 		if got.address = address; err != nil {
 			got.err = err
 		}
 	}
 	if got.down = walk.down; got.err != nil && ctx.Err() != nil {
 		got.err = upstream.Fail(0, "the server did not answer in time")
-		if b.Context.Err() == nil {
+		if b.visit.call.Context.Err() == nil {
 			p.mu.Lock()
-			p.alone = sub.Now().Add(leftAlone)
+			p.alone = sub.call.Now().Add(leftAlone)
 			p.mu.Unlock()
 		}
 	}
@@ -189,20 +189,20 @@ func (b *bundle) hear(m *entitled.Member, forwards http.Header, got *heard) {
 var errUnproven = errors.New("gate: the token that the server wants is missing or not good")
 
 // listAll gives all pages of a server's tools.
-func (v *visit) listAll() ([]entry, error) {
-	if ok, err := v.proven(); err != nil {
+func listAll(v *visit) ([]entry, error) {
+	if ok, err := proven(v); err != nil {
 		return nil, err
 	} else if !ok {
 		return nil, errUnproven
 	}
-	w, err := v.stand()
+	w, err := stand(v)
 	if err != nil {
 		return nil, err
 	}
 	w.plain()
 	var out []entry
 	for range maxListed {
-		page, err := v.page(w)
+		page, err := listPage(v, w)
 		if err != nil {
 			return nil, err
 		}

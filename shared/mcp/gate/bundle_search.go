@@ -28,13 +28,13 @@ var searchTool = json.RawMessage(`{"name":"` + mcp.SearchTool + `","title":"Sear
 // search answers with the definitions of tools that fit a query. It counts as a call of a
 // tool of the virtual server.
 func (b *bundle) search() error {
-	query, limit, bad := searched(b.req.Members["arguments"])
+	query, limit, bad := searched(b.visit.req.Members["arguments"])
 	if bad != "" {
 		text, _ := json.Marshal(bad) // a text
-		b.result(b.complete(`{"content":[{"type":"text","text":` + string(text) + `}],"isError":true`))
+		sendResult(b.visit, b.complete(`{"content":[{"type":"text","text":`+string(text)+`}],"isError":true`))
 		return nil
 	}
-	if err := b.Count(b.facts.Server.Record.Slug, mcp.SearchTool); err != nil {
+	if err := b.visit.call.Count(b.visit.facts.Server.Record.Slug, mcp.SearchTool); err != nil {
 		return err
 	}
 	all, gaps := b.tools()
@@ -63,7 +63,7 @@ func (b *bundle) search() error {
 
 // complete ends a result, in the client's era.
 func (b *bundle) complete(result string) []byte {
-	if b.req.Era == era.Stateless {
+	if b.visit.req.Era == era.Stateless {
 		result += `,"resultType":"complete"`
 	}
 	return []byte(result + "}")

@@ -13,9 +13,9 @@ import (
 	"gateway/shared/tenant/upstream"
 )
 
-// subject is the capability that a request is about; ok is false where it names none as
+// capabilityOf is the capability that a request is about; ok is false where it names none as
 // the protocol says.
-func (v *visit) subject() (c entitled.Capability, ok bool) {
+func capabilityOf(v *visit) (c entitled.Capability, ok bool) {
 	switch v.req.Method {
 	case "tools/call":
 		c = entitled.Capability{Type: mcp.Tool, Key: v.req.Text("name")}
@@ -46,32 +46,32 @@ func (v *visit) subject() (c entitled.Capability, ok bool) {
 	return c, c.Key != ""
 }
 
-// call serves what is about one capability.
-func (v *visit) call(w *way) error {
-	about, ok := v.subject()
+// callCapability serves what is about one capability.
+func callCapability(v *visit, w *way) error {
+	about, ok := capabilityOf(v)
 	if !ok {
-		v.wrong(&mcp.Error{Code: mcp.CodeInvalidParams, Message: "params must name what is asked for"})
+		wrong(v, &mcp.Error{Code: mcp.CodeInvalidParams, Message: "params must name what is asked for"})
 		return nil
 	}
-	v.noted(about.Key)
-	if !v.may(about) {
-		v.wrong(v.unknown(about))
+	noted(v, about.Key)
+	if !may(v, about) {
+		wrong(v, unknown(v, about))
 		return nil
 	}
-	if about.Type == mcp.Tool && !v.listsTool(w, about.Key) {
+	if about.Type == mcp.Tool && !listsTool(v, w, about.Key) {
 		v.note.Decision = entitled.NoCapability
-		v.wrong(v.unknown(about))
+		wrong(v, unknown(v, about))
 		return nil
 	}
-	o := &outgoing{req: v.req, params: v.params(w), id: v.req.ID}
+	o := &outgoing{req: v.req, params: upstreamParams(v, w), id: v.req.ID}
 	if about.Type == mcp.Tool {
 		var err error
-		if o.marks, err = v.marks(w.peer, about.Key); err != nil {
+		if o.marks, err = headerMarks(v, w.peer, about.Key); err != nil {
 			return err
 		}
 		if v.req.Era == era.Stateless {
-			if refused := era.CheckParams(v.Request.Header, o.marks, v.req.Members["arguments"]); refused != nil {
-				v.refuse(refused)
+			if refused := era.CheckParams(v.call.Request.Header, o.marks, v.req.Members["arguments"]); refused != nil {
+				refuse(v, refused)
 				return nil
 			}
 		}
@@ -79,23 +79,23 @@ func (v *visit) call(w *way) error {
 	var waiting string
 	if v.req.Era == era.Stateless {
 		var ok bool
-		if waiting, ok = v.reopen(o.params); !ok {
-			v.wrong(&mcp.Error{Code: mcp.CodeInvalidParams, Message: "params.requestState is not one that was given for this request"})
+		if waiting, ok = reopen(v, o.params); !ok {
+			wrong(v, &mcp.Error{Code: mcp.CodeInvalidParams, Message: "params.requestState is not one that was given for this request"})
 			return nil
 		}
 	}
 	if waiting != "" {
-		return v.answersHeld(w, o, waiting, about.Key)
+		return answersHeld(v, w, o, waiting, about.Key)
 	}
 	if about.Type == mcp.Tool {
-		if err := v.Count(v.facts.Server.Record.Slug, about.Key); err != nil {
+		if err := v.call.Count(v.facts.Server.Record.Slug, about.Key); err != nil {
 			return err
 		}
 	}
-	if stop, err := v.guard(about.Key, o); stop || err != nil {
+	if stop, err := guard(v, about.Key, o); stop || err != nil {
 		return err
 	}
-	return v.rounds(w, o, about.Key)
+	return rounds(v, w, o, about.Key)
 }
 
 // maxRounds bounds how often a server asks something of a client within one request.
@@ -103,76 +103,76 @@ const maxRounds = 10
 
 // rounds makes the request and, while a server without sessions asks something of a client
 // with one, repeats it with the client's answers.
-func (v *visit) rounds(w *way, o *outgoing, name string) error {
+func rounds(v *visit, w *way, o *outgoing, name string) error {
 	for range maxRounds {
 		again := false
-		err := v.conclude(func() (json.RawMessage, error) { return w.ask(o) }, func(result json.RawMessage) (err error) {
-			again, err = v.interview(w, o, result)
+		err := conclude(v, func() (json.RawMessage, error) { return w.ask(o) }, func(result json.RawMessage) (err error) {
+			again, err = interview(v, w, o, result)
 			return err
 		})
 		if err != nil || !again {
 			return err
 		}
-		if stop, err := v.guard(name, o); stop || err != nil {
+		if stop, err := guard(v, name, o); stop || err != nil {
 			return err
 		}
 	}
-	v.unable("The server asks for something too often.")
+	unable(v, "The server asks for something too often.")
 	return nil
 }
 
 // conclude answers with what a server says to a call: its questions where it has some, or a
 // result that the guardrails let through, by answer.
-func (v *visit) conclude(ask func() (json.RawMessage, error), answer func(result json.RawMessage) error) error {
+func conclude(v *visit, ask func() (json.RawMessage, error), answer func(result json.RawMessage) error) error {
 	result, err := ask()
 	if h := (*held)(nil); errors.As(err, &h) {
 		asked, _ := json.Marshal(h.questions) // raw members that were JSON
-		judged, denied := v.Judge(asked)
+		judged, denied := v.call.Judge(asked)
 		if denied {
 			h.drop()
-			v.denied()
+			answerDenied(v)
 			return nil
 		}
 		if err = json.Unmarshal(judged, &h.questions); err != nil {
 			h.drop()
 			return err
 		}
-		if result, err = v.keep(h); err == nil {
-			v.result(result)
+		if result, err = keep(v, h); err == nil {
+			sendResult(v, result)
 		}
 		return err
 	}
-	if result, err = v.judged(result, err); result == nil || err != nil {
+	if result, err = judgeResult(v, result, err); result == nil || err != nil {
 		return err
 	}
 	return answer(result)
 }
 
-// judged returns a result that the guardrails let through; nil if the request has been
+// judgeResult returns a result that the guardrails let through; nil if the request has been
 // answered.
-func (v *visit) judged(result json.RawMessage, err error) (json.RawMessage, error) {
+func judgeResult(v *visit, result json.RawMessage, err error) (json.RawMessage, error) {
 	if refused := (*mcp.Error)(nil); errors.As(err, &refused) && refused.Code == era.CodeSignIn && v.req.Era == era.Stateless && asks[v.req.Method] {
-		return nil, v.sends(refused)
+		return nil, sends(v, refused)
 	}
 	if err != nil {
 		return nil, err
 	}
 	if guardedMethods[v.req.Method] {
-		judged, denied := v.Judge(result)
+		judged, denied := v.call.Judge(result)
 		if denied {
-			v.denied()
+			answerDenied(v)
 			return nil, nil
 		}
 		result = judged
 	}
-	if limit := v.host.MaxResult; v.Buffered && limit > 0 && len(result) > limit {
+	if limit := v.host.MaxResult; v.call.Buffered && limit > 0 && len(result) > limit {
 		return nil, upstream.Fail(http.StatusOK, "the result has more than %d bytes, which cannot be passed on from here: use the address of the long-running service", limit)
 	}
 	return result, nil
 }
 
 // unknown is the error for what is not there, or not for this caller.
-func (v *visit) unknown(c entitled.Capability) *mcp.Error {
+func unknown(v *visit, c entitled.Capability) *mcp.Error {
 	switch {
 	case c.Type == mcp.Resource && v.req.Era != era.Stateless:
 		return &mcp.Error{Code: mcp.CodeResourceNotFound, Message: "resource not found"}
@@ -184,9 +184,9 @@ func (v *visit) unknown(c entitled.Capability) *mcp.Error {
 	return &mcp.Error{Code: mcp.CodeInvalidParams, Message: "unknown tool"}
 }
 
-// params are the request's own, without members of its version that the server's version
+// upstreamParams are the request's own, without members of its version that the server's version
 // does not have.
-func (v *servers) params(w *way) map[string]json.RawMessage {
+func upstreamParams(v *visit, w *way) map[string]json.RawMessage {
 	out := make(map[string]json.RawMessage, len(v.req.Members))
 	for name, raw := range v.req.Members {
 		out[name] = raw
@@ -216,7 +216,7 @@ func (v *servers) params(w *way) map[string]json.RawMessage {
 
 // digest tells apart the requests that a state may belong to: by the method and the params,
 // except for what a client adds when it comes again.
-func (v *tickets) digest() string {
+func digest(v *visit) string {
 	h := sha256.New()
 	h.Write([]byte(v.req.Method))
 	for _, name := range []string{"name", "uri", "arguments"} {
@@ -228,12 +228,12 @@ func (v *tickets) digest() string {
 
 // reopen puts the server's own state in the place of the one that the client was given.
 // waiting names the call that waits for the client's answers.
-func (v *tickets) reopen(params map[string]json.RawMessage) (waiting string, ok bool) {
+func reopen(v *visit, params map[string]json.RawMessage) (waiting string, ok bool) {
 	if params["requestState"] == nil {
 		return "", true
 	}
 	var s state
-	if !v.open(v.binding(sealState), v.req.Text("requestState"), &s) || s.Expires < v.Now().Unix() || s.Digest != v.digest() {
+	if !openSealed(v, binding(v, sealState), v.req.Text("requestState"), &s) || s.Expires < v.call.Now().Unix() || s.Digest != digest(v) {
 		return "", false
 	}
 	if delete(params, "requestState"); s.Has {

@@ -37,26 +37,26 @@ func (w *way) cancelUpstream(ctx context.Context, o *outgoing) {
 }
 
 // runningKey identifies a request of a session that the gateway keeps itself.
-func (v *servers) runningKey(id json.RawMessage) string { return v.req.Session + "\x00" + string(id) }
+func runningKey(v *visit, id json.RawMessage) string { return v.req.Session + "\x00" + string(id) }
 
 // cancellable lets a notification of the same session cancel a request; done ends that. In
 // relayed sessions the server has the notification itself, and without sessions the client
 // closes the stream.
-func (v *servers) cancellable(w *way, cancel context.CancelFunc) (done func()) {
+func cancellable(v *visit, w *way, cancel context.CancelFunc) (done func()) {
 	if v.req.Era == era.Stateless || w.kind == toRelayed || v.req.Session == "" {
 		return func() {}
 	}
-	key := v.runningKey(v.req.ID)
+	key := runningKey(v, v.req.ID)
 	v.host.running.Store(key, cancel)
 	return func() { v.host.running.Delete(key) }
 }
 
 // cancelled cancels the request that the client's notification names.
-func (v *servers) cancelled() {
+func cancelled(v *visit) {
 	if v.req.Method != methodCancelled {
 		return
 	}
-	if cancel, ok := v.host.running.Load(v.runningKey(v.req.Members["requestId"])); ok {
+	if cancel, ok := v.host.running.Load(runningKey(v, v.req.Members["requestId"])); ok {
 		cancel.(context.CancelFunc)()
 	}
 }

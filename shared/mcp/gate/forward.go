@@ -18,7 +18,7 @@ import (
 
 // way is how requests of a visit reach the server.
 type way struct {
-	v    *servers
+	v    *visit
 	peer *peer
 	up   *mcp.Upstream
 	kind kind
@@ -70,7 +70,7 @@ func (w *way) send(ctx context.Context, o *outgoing) (*mcp.Exchange, error) {
 	}
 	o.id = json.RawMessage(strconv.FormatInt(ids.Add(1), 10))
 	for again := false; ; again = true {
-		s, err := w.v.pooled(ctx, w.peer, w.up, w.carried)
+		s, err := pooled(w.v, ctx, w.peer, w.up, w.carried)
 		if err != nil {
 			return nil, err
 		}
@@ -80,7 +80,7 @@ func (w *way) send(ctx context.Context, o *outgoing) (*mcp.Exchange, error) {
 			return x, err
 		}
 		x.Close()
-		w.v.ended(w.peer, s, w.carried)
+		dropEnded(w.v, w.peer, s, w.carried)
 	}
 }
 
@@ -156,9 +156,9 @@ func (p *patience) end() { p.timer.Stop(); p.cancel() }
 // server waits for answers of the client.
 func (w *way) ask(o *outgoing) (json.RawMessage, error) {
 	v := w.v
-	base := v.Context
+	base := v.call.Context
 	if v.req.Era == era.Stateless {
-		base = v.Request.Context() // who closes the stream wants no answer
+		base = v.call.Request.Context() // who closes the stream wants no answer
 	}
 	if w.holds() {
 		base = context.WithoutCancel(base)
@@ -181,14 +181,14 @@ func (w *way) under(ctx *patience, o *outgoing, wait func(status *int) (json.Raw
 	v := w.v
 	leaves := func() bool { return true }
 	if w.holds() {
-		leaves = context.AfterFunc(v.Request.Context(), ctx.cancel)
+		leaves = context.AfterFunc(v.call.Request.Context(), ctx.cancel)
 	}
-	done := v.cancellable(w, ctx.cancel)
-	v.Began()
+	done := cancellable(v, w, ctx.cancel)
+	v.call.Began()
 	status := 0
 	result, down, err := wait(&status)
-	v.Ended(status)
-	v.Used(len(v.Body), down)
+	v.call.Ended(status)
+	v.call.Used(len(v.call.Body), down)
 	done()
 	leaves()
 	if h := (*held)(nil); errors.As(err, &h) {
@@ -211,11 +211,11 @@ func unauthorized(x *mcp.Exchange, err error) bool {
 
 func (w *way) exchange(ctx *patience, o *outgoing, status *int) (_ json.RawMessage, down int, _ error) {
 	x, err := w.send(ctx, o)
-	if unauthorized(x, err) && w.v.renew(w.up) {
+	if unauthorized(x, err) && renew(w.v, w.up) {
 		if x != nil {
 			x.Close()
 		}
-		if w.up, err = w.v.openUpstream(); err == nil {
+		if w.up, err = openUpstream(w.v); err == nil {
 			x, err = w.send(ctx, o)
 		}
 		if unauthorized(x, err) && w.v.facts.Integration.AuthType == mcp.AuthOAuth {
@@ -226,7 +226,7 @@ func (w *way) exchange(ctx *patience, o *outgoing, status *int) (_ json.RawMessa
 		return nil, 0, err
 	}
 	*status, w.given = x.Status, x.Session
-	if w.v.wantsMore(x) {
+	if wantsMore(w.v, x) {
 		x.Close()
 		return nil, 0, mcp.ErrSignIn
 	}
@@ -235,10 +235,10 @@ func (w *way) exchange(ctx *patience, o *outgoing, status *int) (_ json.RawMessa
 
 // renew drops fetched credentials that the server refuses; false where fetching again could
 // give no others.
-func (v *servers) renew(up *mcp.Upstream) bool {
+func renew(v *visit, up *mcp.Upstream) bool {
 	i := v.facts.Integration
 	if i.AuthType == mcp.AuthOAuth {
-		v.doubt(up)
+		doubt(v, up)
 		v.note.Refreshed = true
 		return true
 	}
@@ -246,22 +246,22 @@ func (v *servers) renew(up *mcp.Upstream) bool {
 		return false
 	}
 	v.host.opener.Forget(i.Record)
-	if v.Secrets != nil {
-		v.Secrets.Doubt(v.Context, v.facts.Server.Record.Scope, i.SecretMappings)
+	if v.call.Secrets != nil {
+		v.call.Secrets.Doubt(v.call.Context, v.facts.Server.Record.Scope, i.SecretMappings)
 	}
 	v.note.Refreshed = true
 	return true
 }
 
-// marks are what headers repeat of a tool's arguments, as the server said last.
-func (v *servers) marks(p *peer, tool string) ([]era.Mark, error) {
+// headerMarks are what headers repeat of a tool's arguments, as the server said last.
+func headerMarks(v *visit, p *peer, tool string) ([]era.Mark, error) {
 	p.mu.Lock()
 	marks, heard := p.marks[tool]
 	p.mu.Unlock()
 	if heard {
 		return marks, nil
 	}
-	c, err := v.facts.Shape(v.Context, v.View, tool)
+	c, err := v.facts.Shape(v.call.Context, v.call.View, tool)
 	if err != nil || c == nil || !bytes.Contains(c.Shape, []byte(era.MarkedBy)) {
 		return nil, err
 	}
@@ -274,7 +274,7 @@ func (v *servers) marks(p *peer, tool string) ([]era.Mark, error) {
 }
 
 // may tells whether the caller may use a capability, and notes the decision.
-func (v *servers) may(c entitled.Capability) bool {
+func may(v *visit, c entitled.Capability) bool {
 	v.note.Decision = v.facts.Decide(c)
 	return v.note.Decision == entitled.Allowed
 }

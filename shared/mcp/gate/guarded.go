@@ -13,7 +13,7 @@ import (
 var guardedMethods = map[string]bool{"tools/call": true, "prompts/get": true, "resources/read": true, "completion/complete": true}
 
 // guard has the guardrails judge the params of a request. stop: it has been answered.
-func (v *visit) guard(name string, o *outgoing) (stop bool, err error) {
+func guard(v *visit, name string, o *outgoing) (stop bool, err error) {
 	if !guardedMethods[v.req.Method] {
 		return false, nil
 	}
@@ -23,12 +23,12 @@ func (v *visit) guard(name string, o *outgoing) (stop bool, err error) {
 			shown[field] = raw
 		}
 	}
-	changed, denied, err := v.Guard(name, mcp.AppendMembers(nil, shown))
+	changed, denied, err := v.call.Guard(name, mcp.AppendMembers(nil, shown))
 	if err != nil {
 		return false, err
 	}
 	if denied {
-		v.denied()
+		answerDenied(v)
 		return true, nil
 	}
 	if changed == nil {
@@ -37,7 +37,7 @@ func (v *visit) guard(name string, o *outgoing) (stop bool, err error) {
 	made := mcp.Members(changed)
 	for _, field := range [...]string{"name", "uri", "ref"} {
 		if !bytes.Equal(made[field], shown[field]) { // it was allowed for this caller, another was not
-			v.denied()
+			answerDenied(v)
 			return true, nil
 		}
 	}
@@ -49,22 +49,22 @@ func (v *visit) guard(name string, o *outgoing) (stop bool, err error) {
 	return false, nil
 }
 
-// denied answers for a guardrail.
-func (v *answers) denied() {
+// answerDenied answers for a guardrail.
+func answerDenied(v *visit) {
 	v.note.Decision = "guardrail"
-	v.unable("The guardrail checks of the workspace do not let this call through.")
+	unable(v, "The guardrail checks of the workspace do not let this call through.")
 }
 
 // unable answers a request that cannot be served: for a tool as a result, which the model
 // behind the client can read, for anything else as an error.
-func (v *answers) unable(text string) {
+func unable(v *visit, text string) {
 	if v.req.Method != "tools/call" {
-		v.wrong(&mcp.Error{Code: mcp.CodeInvalidParams, Message: text})
+		wrong(v, &mcp.Error{Code: mcp.CodeInvalidParams, Message: text})
 		return
 	}
 	result := `{"content":[{"type":"text","text":"` + text + `"}],"isError":true`
 	if v.req.Era == era.Stateless {
 		result += `,"resultType":"complete"`
 	}
-	v.result(json.RawMessage(result + "}"))
+	sendResult(v, json.RawMessage(result+"}"))
 }

@@ -153,7 +153,7 @@ func (w *way) asked(ctx *patience, m *said, asking map[string]json.RawMessage, q
 	}
 	ctx.timer.Stop()
 	defer ctx.heard()
-	result, err := w.v.judgedQuestion(ctx, q)
+	result, err := judgedQuestion(w.v, ctx, q)
 	if err != nil {
 		return false
 	}
@@ -169,14 +169,14 @@ func (w *way) respond(ctx context.Context, id, result json.RawMessage) {
 }
 
 // keep holds a call and returns the result that asks its client.
-func (v *visit) keep(h *held) (json.RawMessage, error) {
+func keep(v *visit, h *held) (json.RawMessage, error) {
 	name := rand.Text()
-	sealed, err := v.seal(v.binding(sealState), &state{Held: name, Digest: v.digest(), Expires: v.Now().Add(questionTime).Unix()})
+	sealed, err := sealValue(v, binding(v, sealState), &state{Held: name, Digest: digest(v), Expires: v.call.Now().Add(questionTime).Unix()})
 	var result json.RawMessage
 	if err == nil {
 		result, err = inquiry.Required(h.questions, sealed)
 	}
-	h.scope = v.Caller.Scope.Org + "/" + v.Caller.Scope.Workspace
+	h.scope = v.call.Caller.Scope.Org + "/" + v.call.Caller.Scope.Workspace
 	if err == nil && !v.host.held.put(name, h) {
 		err = upstream.Fail(http.StatusOK, "too many calls wait for answers of their clients")
 	}
@@ -188,10 +188,10 @@ func (v *visit) keep(h *held) (json.RawMessage, error) {
 }
 
 // answersHeld goes on with a call that waits for what the client brings.
-func (v *visit) answersHeld(w *way, o *outgoing, name, tool string) error {
+func answersHeld(v *visit, w *way, o *outgoing, name, tool string) error {
 	h := v.host.held.take(name)
 	if h == nil {
-		v.unable("The server no longer waits for these answers. Repeat the call without them.")
+		unable(v, "The server no longer waits for these answers. Repeat the call without them.")
 		return nil
 	}
 	o.params["inputResponses"] = v.req.Members["inputResponses"]
@@ -201,13 +201,13 @@ func (v *visit) answersHeld(w *way, o *outgoing, name, tool string) error {
 	responses := mcp.Members(o.params["inputResponses"])
 	missing, ok := inquiry.Missing(h.ids, responses)
 	if !ok || len(missing) > 0 { // asked again
-		result, err := v.keep(h)
+		result, err := keep(v, h)
 		if err == nil {
-			v.result(result)
+			sendResult(v, result)
 		}
 		return err
 	}
-	if stop, err := v.guard(tool, o); stop || err != nil {
+	if stop, err := guard(v, tool, o); stop || err != nil {
 		h.drop()
 		return err
 	}
@@ -218,5 +218,5 @@ func (v *visit) answersHeld(w *way, o *outgoing, name, tool string) error {
 			w.respond(h.ctx, id, responses[one])
 		}
 	}
-	return v.conclude(func() (json.RawMessage, error) { return w.goOn(h) }, func(result json.RawMessage) error { return v.finish(w, result) })
+	return conclude(v, func() (json.RawMessage, error) { return w.goOn(h) }, func(result json.RawMessage) error { return finish(v, w, result) })
 }

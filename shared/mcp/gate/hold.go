@@ -22,13 +22,13 @@ const (
 
 // hold passes on what a server says by itself in a session, until it or the client ends
 // the stream.
-func (v *streams) hold(s *session) error {
-	up, err := v.openUpstream()
+func hold(v *visit, s *session) error {
+	up, err := openUpstream(v)
 	if err != nil {
 		return err
 	}
-	w := &way{v: &v.servers, up: up, session: s, peer: v.peer()}
-	x, end, err := v.listens(func(ctx context.Context) (*mcp.Exchange, error) {
+	w := &way{v: v, up: up, session: s, peer: peerOf(v)}
+	x, end, err := listens(v, func(ctx context.Context) (*mcp.Exchange, error) {
 		return up.Send(ctx, http.MethodGet, w.sessionHeaders(s.Upstream, s.Speaks), nil)
 	})
 	if err != nil {
@@ -37,30 +37,30 @@ func (v *streams) hold(s *session) error {
 	defer end()
 	switch {
 	case x.Status == http.StatusNotFound:
-		return v.over()
+		return over(v)
 	case x.Status == http.StatusMethodNotAllowed:
-		return v.only("POST, DELETE")
+		return only(v, "POST, DELETE")
 	case !x.Events:
 		return upstream.Fail(x.Status, "the server answers with status %d and no stream", x.Status)
 	}
-	return v.follow(x, func(_ *said, raw []byte) ([]byte, bool) { return raw, false })
+	return follow(v, x, func(_ *said, raw []byte) ([]byte, bool) { return raw, false })
 }
 
 // listens opens a stream of the server. Until it has begun the server may be silent as
 // long as before any answer. end closes it.
-func (v *streams) listens(open func(context.Context) (*mcp.Exchange, error)) (x *mcp.Exchange, end func(), err error) {
-	ctx := patient(v.Request.Context(), v.host.Timeout)
-	v.Began()
+func listens(v *visit, open func(context.Context) (*mcp.Exchange, error)) (x *mcp.Exchange, end func(), err error) {
+	ctx := patient(v.call.Request.Context(), v.host.Timeout)
+	v.call.Began()
 	if x, err = open(ctx); err != nil {
-		v.Ended(0)
-		if ctx.Err() != nil && v.Request.Context().Err() == nil {
+		v.call.Ended(0)
+		if ctx.Err() != nil && v.call.Request.Context().Err() == nil {
 			err = upstream.Fail(0, "the server did not answer in time")
 		}
 		ctx.end()
 		return nil, nil, err
 	}
 	ctx.timer.Stop()
-	v.Ended(x.Status)
+	v.call.Ended(x.Status)
 	return x, func() { x.Close(); ctx.end() }, nil
 }
 
@@ -72,10 +72,10 @@ type source interface {
 
 // follow sends on what comes of an exchange. take makes of a message what the client is
 // shown of it, nil for nothing, and tells whether it is the last one.
-func (v *streams) follow(x source, take func(m *said, raw []byte) (shown []byte, last bool)) error {
-	ctx := v.Request.Context()
+func follow(v *visit, x source, take func(m *said, raw []byte) (shown []byte, last bool)) error {
+	ctx := v.call.Request.Context()
 	v.began = true
-	v.Event([]byte(": open\n\n"), false, nil)
+	v.call.Event([]byte(": open\n\n"), false, nil)
 	messages, left := make(chan []byte), make(chan struct{})
 	var ended error
 	go func() { // ends with the exchange, or when nobody takes its messages
@@ -93,7 +93,7 @@ func (v *streams) follow(x source, take func(m *said, raw []byte) (shown []byte,
 			}
 		}
 	}()
-	done, err := v.relay(messages, take)
+	done, err := relay(v, messages, take)
 	close(left)
 	x.Close()
 	for range messages { // until the reader is gone
@@ -110,13 +110,13 @@ func (v *streams) follow(x source, take func(m *said, raw []byte) (shown []byte,
 	if ended != nil && !errors.Is(ended, io.EOF) && ctx.Err() == nil {
 		failure = fault.New(fault.InvalidProviderResponse, "", "The server's stream broke off")
 	}
-	v.Event(nil, true, failure)
+	v.call.Event(nil, true, failure)
 	return nil
 }
 
 // relay sends messages on as they come, and comments while none do. done: the last one
 // was sent.
-func (v *streams) relay(messages <-chan []byte, take func(*said, []byte) ([]byte, bool)) (done bool, err error) {
+func relay(v *visit, messages <-chan []byte, take func(*said, []byte) ([]byte, bool)) (done bool, err error) {
 	tick := time.NewTicker(look)
 	defer tick.Stop()
 	sent := time.Now()
@@ -130,37 +130,37 @@ func (v *streams) relay(messages <-chan []byte, take func(*said, []byte) ([]byte
 			if err != nil {
 				return false, fault.New(fault.InvalidProviderResponse, "", "The server's stream has what is no message")
 			}
-			v.heardChange(m.Method)
+			heardChange(v, m.Method)
 			shown, last := take(m, raw)
 			if shown == nil {
 				continue
 			}
 			if sent = time.Now(); last {
-				v.Event(wire.AppendSSE(nil, "message", shown), true, nil)
+				v.call.Event(wire.AppendSSE(nil, "message", shown), true, nil)
 				return true, nil
 			}
-			v.Event(wire.AppendSSE(nil, "message", shown), false, nil)
+			v.call.Event(wire.AppendSSE(nil, "message", shown), false, nil)
 		case <-tick.C:
-			if err := v.still(); err != nil {
+			if err := still(v); err != nil {
 				return false, err
 			}
 			if time.Since(sent) > quiet {
 				sent = time.Now()
-				v.Event([]byte(": here\n\n"), false, nil)
+				v.call.Event([]byte(": here\n\n"), false, nil)
 			}
-		case <-v.Request.Context().Done():
+		case <-v.call.Request.Context().Done():
 			return false, nil
 		}
 	}
 }
 
 // still decides again, by what is known now, whether the caller may use the server.
-func (v *streams) still() error {
-	who, view, err := v.Still()
+func still(v *visit) error {
+	who, view, err := v.call.Still()
 	if err != nil {
 		return err
 	}
-	facts, err := entitled.Load(v.Context, view, who, v.facts.Server.Record.Slug)
+	facts, err := entitled.Load(v.call.Context, view, who, v.facts.Server.Record.Slug)
 	if err != nil {
 		return err
 	}
@@ -170,7 +170,7 @@ func (v *streams) still() error {
 	if facts.Integration.Print != v.facts.Integration.Print || facts.Server.Record.ID != v.facts.Server.Record.ID {
 		return fault.New(fault.Conflict, "", "The server is another one by now: listen again")
 	}
-	if v.proof != nil && v.proof.over(v.Now()) {
+	if v.proof != nil && v.proof.over(v.call.Now()) {
 		return fault.New(fault.Unauthorized, "authorization", "The token has expired")
 	}
 	v.facts = facts
@@ -178,11 +178,11 @@ func (v *streams) still() error {
 }
 
 // heardChange drops the lists that are kept of a server that says that one has changed.
-func (v *streams) heardChange(method string) {
+func heardChange(v *visit, method string) {
 	if !changes[method] {
 		return
 	}
-	p := v.peer()
+	p := peerOf(v)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	clear(p.lists)

@@ -104,13 +104,10 @@ type Walk interface {
 	Trace(within string) string
 }
 
-// visit is one request on its way. What it is made of stands one above the other: each
-// part sees those before it.
-type visit struct{ streams }
-
-// answers are the request, what is known of it, and what the client is told.
-type answers struct {
-	*Call
+// visit is one request, what is known of it, and what the client is sent. Its steps are
+// functions in the files of their topics.
+type visit struct {
+	call  *Call
 	host  *Host
 	facts *entitled.Facts
 	note  usage.Call
@@ -123,15 +120,6 @@ type answers struct {
 	scopes []string
 }
 
-// tickets seal what clients bring back.
-type tickets struct{ answers }
-
-// servers reach the server behind, and know what it can do and who may use it.
-type servers struct{ tickets }
-
-// streams are held for what a server says by itself.
-type streams struct{ servers }
-
 // Serve answers a request.
 func (h *Host) Serve(c *Call) {
 	h.once.Do(func() {
@@ -141,39 +129,39 @@ func (h *Host) Serve(c *Call) {
 		h.minter = &signing.Minter{Keys: c.Signing, Now: c.Now}
 	})
 	v := new(visit)
-	v.Call, v.host, v.note = c, h, usage.Call{Protocol: "mcp", Auth: "api_key", Method: c.Request.Method, Gateway: release.Version, Scope: granted.Under(c.Caller, entitled.Invoke)}
+	v.call, v.host, v.note = c, h, usage.Call{Protocol: "mcp", Auth: "api_key", Method: c.Request.Method, Gateway: release.Version, Scope: granted.Under(c.Caller, entitled.Invoke)}
 	if c.Bearer {
 		v.note.Auth = "Bearer"
 	}
-	if err := v.serve(); err != nil {
-		v.unread()
-		v.fail(err)
+	if err := serve(v); err != nil {
+		unread(v)
+		fail(v, err)
 	}
 }
 
 // unread reads the id and method of a message that is refused, so that the answer has its
 // id and the record says what was asked for.
-func (v *answers) unread() {
-	if v.req != nil || v.Request.Method != http.MethodPost {
+func unread(v *visit) {
+	if v.req != nil || v.call.Request.Method != http.MethodPost {
 		return
 	}
-	v.req, _ = era.Read(v.Request.Header, v.Body) // its own faults are not why it is refused
+	v.req, _ = era.Read(v.call.Request.Header, v.call.Body) // its own faults are not why it is refused
 	if v.note.Version = v.req.Version; v.req.Method != "" {
 		v.note.Method = v.req.Method
 	}
-	if v.noted(v.req.Name()); v.facts == nil {
-		v.Note("", "", v.note.Method, &v.note)
+	if noted(v, v.req.Name()); v.facts == nil {
+		v.call.Note("", "", v.note.Method, &v.note)
 	}
 }
 
-func (v *visit) serve() error {
-	if !v.host.Pages.Welcomes(v.Request) {
+func serve(v *visit) error {
+	if !v.host.Pages.Welcomes(v.call.Request) {
 		v.note.Decision = "origin"
 		return fault.New(fault.NotAllowed, "origin", "Pages of this origin may not call MCP servers here")
 	}
-	slug, err := v.place()
+	slug, err := place(v)
 	if err == nil {
-		v.facts, err = entitled.Load(v.Context, v.View, v.Caller, slug)
+		v.facts, err = entitled.Load(v.call.Context, v.call.View, v.call.Caller, slug)
 	}
 	if err != nil {
 		if fault.From(err).Status() < http.StatusInternalServerError {
@@ -183,34 +171,34 @@ func (v *visit) serve() error {
 	}
 	v.note.Server = v.facts.Server.Record.ID
 	v.note.Decision = v.facts.Decide(entitled.Capability{})
-	v.noted("")
+	noted(v, "")
 	// A caller who may not reach the server at all has no token checked. Only a caller
 	// whose token is valid learns whether the user may use it.
 	if v.note.Decision != entitled.Allowed && v.note.Decision != entitled.NoUser {
 		return denied(v.note.Decision)
 	}
 	if v.facts.Server.Virtual() {
-		if v.note.Decision == entitled.Allowed && v.Request.Method != http.MethodPost {
-			return v.only("POST") // it says nothing by itself, and keeps nothing that could end
+		if v.note.Decision == entitled.Allowed && v.call.Request.Method != http.MethodPost {
+			return only(v, "POST") // it says nothing by itself, and keeps nothing that could end
 		}
-	} else if ok, err := v.proven(); !ok || err != nil {
+	} else if ok, err := proven(v); !ok || err != nil {
 		return err
 	}
 	if v.note.Decision != entitled.Allowed {
 		return denied(v.note.Decision)
 	}
-	v.trace = v.Trace("")
-	switch v.Request.Method {
+	v.trace = v.call.Trace("")
+	switch v.call.Request.Method {
 	case http.MethodGet:
-		return v.listen()
+		return listen(v)
 	case http.MethodDelete:
-		return v.end()
+		return endSession(v)
 	}
-	return v.post()
+	return post(v)
 }
 
 // noted puts into the record what is known.
-func (v *answers) noted(name string) {
+func noted(v *visit, name string) {
 	if v.note.Name = name; v.facts == nil {
 		return
 	}
@@ -218,7 +206,7 @@ func (v *answers) noted(name string) {
 	if shown == "" {
 		shown = v.note.Method
 	}
-	v.Note(v.facts.Server.Record.Slug, v.facts.Server.IntegrationID, shown, &v.note)
+	v.call.Note(v.facts.Server.Record.Slug, v.facts.Server.IntegrationID, shown, &v.note)
 }
 
 // denied is the error for a caller that may not use a server.
@@ -233,8 +221,8 @@ func denied(decision string) error {
 }
 
 // place is the slug that the path names: /{server}/mcp or /{workspace}/{server}/mcp.
-func (v *visit) place() (slug string, err error) {
-	parts := strings.Split(strings.Trim(v.Path, "/"), "/")
+func place(v *visit) (slug string, err error) {
+	parts := strings.Split(strings.Trim(v.call.Path, "/"), "/")
 	for i, p := range parts {
 		if parts[i], err = url.PathUnescape(p); err != nil {
 			return "", entitled.Missing()
@@ -243,42 +231,42 @@ func (v *visit) place() (slug string, err error) {
 	switch {
 	case len(parts) == 2:
 		return parts[0], nil
-	case len(parts) == 3 && (parts[0] == v.Caller.WorkspaceSlug || parts[0] == v.Caller.Scope.Workspace):
+	case len(parts) == 3 && (parts[0] == v.call.Caller.WorkspaceSlug || parts[0] == v.call.Caller.Scope.Workspace):
 		return parts[1], nil
 	}
 	return "", fault.New(fault.NotAllowed, "", "This API key is of another workspace than the address")
 }
 
 // post answers a message.
-func (v *visit) post() error {
-	req, refused := era.Read(v.Request.Header, v.Body)
+func post(v *visit) error {
+	req, refused := era.Read(v.call.Request.Header, v.call.Body)
 	v.req = req
 	if req.Method != "" {
 		v.note.Method = req.Method
 	}
 	v.note.Version = req.Version
-	v.trace = v.Trace(req.Traceparent())
-	v.noted(req.Name())
+	v.trace = v.call.Trace(req.Traceparent())
+	noted(v, req.Name())
 	if refused != nil {
-		v.refuse(refused)
+		refuse(v, refused)
 		return nil
 	}
-	if err := v.granted(); err != nil {
+	if err := checkToken(v); err != nil {
 		return err
 	}
 	if v.facts.Server.Virtual() {
-		return v.virtual()
+		return virtual(v)
 	}
 	if req.Era == era.Stateless {
-		return v.stateless()
+		return stateless(v)
 	}
-	return v.sessions()
+	return sessions(v)
 }
 
-// granted refuses what the caller's access token was not given for. Keys are not asked:
+// checkToken refuses what the caller's access token was not given for. Keys are not asked:
 // their scopes were.
-func (v *visit) granted() error {
-	who := v.Caller
+func checkToken(v *visit) error {
+	who := v.call.Caller
 	need := granted.Read
 	switch v.req.Method {
 	case "initialize", "server/discover", "ping", "":
@@ -294,15 +282,15 @@ func (v *visit) granted() error {
 }
 
 // principal names the caller towards what is sealed for it and kept apart by it.
-func (v *tickets) principal() string {
+func principal(v *visit) string {
 	if v.proof != nil {
-		return v.caller() + "/" + v.proof.who
+		return callerName(v) + "/" + v.proof.who
 	}
-	return v.caller()
+	return callerName(v)
 }
 
-func (v *tickets) caller() string {
-	who := v.Caller
+func callerName(v *visit) string {
+	who := v.call.Caller
 	for _, id := range []string{who.UserID, who.EndUser} {
 		if id != "" {
 			return string(who.Type) + ":" + id

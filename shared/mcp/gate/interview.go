@@ -19,10 +19,10 @@ import (
 // questionTime is how long a client may take to answer what a server asks.
 const questionTime = 5 * time.Minute
 
-// carried returns the capabilities of a client under which questions of the server are
+// askableCapabilities returns the capabilities of a client under which questions of the server are
 // asked: none where no stream or call can be held.
-func (v *servers) carried(capabilities json.RawMessage) json.RawMessage {
-	if v.req == nil || v.Buffered || len(capabilities) <= len("{}") || !asks[v.req.Method] || v.req.Era != era.Stateless && !v.req.Streams {
+func askableCapabilities(v *visit, capabilities json.RawMessage) json.RawMessage {
+	if v.req == nil || v.call.Buffered || len(capabilities) <= len("{}") || !asks[v.req.Method] || v.req.Era != era.Stateless && !v.req.Streams {
 		return nil
 	}
 	return inquiry.Carried(capabilities)
@@ -34,14 +34,14 @@ var errUnanswered = errors.New("gate: the client did not answer")
 // interview asks a client with a session what a server without wants to know before it
 // serves the request, and puts the answers into o. again is false if the request has been
 // answered.
-func (v *visit) interview(w *way, o *outgoing, result json.RawMessage) (again bool, err error) {
+func interview(v *visit, w *way, o *outgoing, result json.RawMessage) (again bool, err error) {
 	if v.req.Era == era.Stateless || w.kind != toStateless || !asks[v.req.Method] {
-		return false, v.finish(w, result)
+		return false, finish(v, w, result)
 	}
 	members := mcp.Members(result)
 	var kind string
 	if !mcp.Text(members["resultType"], &kind) || kind != inputRequired {
-		return false, v.finish(w, result)
+		return false, finish(v, w, result)
 	}
 	questions, ok := map[string]inquiry.Question(nil), true
 	if raw := members["inputRequests"]; raw != nil {
@@ -56,20 +56,20 @@ func (v *visit) interview(w *way, o *outgoing, result json.RawMessage) (again bo
 			urls++
 		}
 		if !inquiry.Allowed(w.carried, q) && !(q.URL() && v.opens) {
-			v.unable("The server asks for something that this client cannot be asked for here.")
+			unable(v, "The server asks for something that this client cannot be asked for here.")
 			return false, nil
 		}
 	}
 	if urls > 0 && urls == len(questions) {
-		return false, v.opensAddresses(questions)
+		return false, opensAddresses(v, questions)
 	}
-	ctx, cancel := context.WithCancel(v.Request.Context())
+	ctx, cancel := context.WithCancel(v.call.Request.Context())
 	defer cancel()
-	defer v.cancellable(w, cancel)()
+	defer cancellable(v, w, cancel)()
 	responses := map[string]json.RawMessage{}
 	for name, q := range questions {
-		if responses[name], err = v.question(ctx, q); errors.Is(err, errUnanswered) {
-			v.unable("The client did not answer what the server asks for.")
+		if responses[name], err = question(v, ctx, q); errors.Is(err, errUnanswered) {
+			unable(v, "The client did not answer what the server asks for.")
 			return false, nil
 		}
 		if err != nil {
@@ -88,7 +88,7 @@ func (v *visit) interview(w *way, o *outgoing, result json.RawMessage) (again bo
 }
 
 // opensAddresses tells a client with a session that its user has to open addresses.
-func (v *visit) opensAddresses(questions map[string]inquiry.Question) error {
+func opensAddresses(v *visit, questions map[string]inquiry.Question) error {
 	var urls []json.RawMessage
 	for _, q := range questions {
 		urls = append(urls, q.Params)
@@ -97,24 +97,24 @@ func (v *visit) opensAddresses(questions map[string]inquiry.Question) error {
 	if err != nil {
 		return err
 	}
-	v.wrong(&mcp.Error{Code: era.CodeSignIn, Message: "the user has to open an address first", Data: data})
+	wrong(v, &mcp.Error{Code: era.CodeSignIn, Message: "the user has to open an address first", Data: data})
 	return nil
 }
 
 // judgedQuestion is question for what the guardrails let through in both directions.
-func (v *servers) judgedQuestion(ctx context.Context, q inquiry.Question) (json.RawMessage, error) {
+func judgedQuestion(v *visit, ctx context.Context, q inquiry.Question) (json.RawMessage, error) {
 	if q.Params != nil {
-		params, denied := v.Judge(q.Params)
+		params, denied := v.call.Judge(q.Params)
 		if denied {
 			return nil, errUnanswered
 		}
 		q.Params = params
 	}
-	result, err := v.question(ctx, q)
+	result, err := question(v, ctx, q)
 	if err != nil {
 		return nil, err
 	}
-	changed, denied, err := v.Guard(v.note.Name, result)
+	changed, denied, err := v.call.Guard(v.note.Name, result)
 	switch {
 	case denied:
 		return nil, errUnanswered
@@ -128,14 +128,14 @@ func (v *servers) judgedQuestion(ctx context.Context, q inquiry.Question) (json.
 
 // question sends a question on the stream of the request and waits for the client's
 // answer, which comes as a request of its own.
-func (v *servers) question(ctx context.Context, q inquiry.Question) (json.RawMessage, error) {
+func question(v *visit, ctx context.Context, q inquiry.Question) (json.RawMessage, error) {
 	id := "gateway-" + rand.Text()
 	answer := make(chan json.RawMessage, 1)
-	answered := v.runningKey(wire.AppendJSONString(nil, id))
+	answered := runningKey(v, wire.AppendJSONString(nil, id))
 	v.host.questions.Store(answered, answer)
 	defer v.host.questions.Delete(answered)
 	v.began = true
-	v.Event(wire.AppendSSE(nil, "message", inquiry.Request(id, q)), false, nil)
+	v.call.Event(wire.AppendSSE(nil, "message", inquiry.Request(id, q)), false, nil)
 	ends := time.NewTimer(questionTime)
 	defer ends.Stop()
 	alive := time.NewTicker(quiet)
@@ -148,12 +148,12 @@ func (v *servers) question(ctx context.Context, q inquiry.Question) (json.RawMes
 			}
 			return result, nil
 		case <-alive.C:
-			v.Event([]byte(": here\n\n"), false, nil)
+			v.call.Event([]byte(": here\n\n"), false, nil)
 		case <-ends.C:
 			return nil, errUnanswered
 		case <-ctx.Done():
 			return nil, ctx.Err()
-		case <-v.Request.Context().Done(): // nobody could be answered
+		case <-v.call.Request.Context().Done(): // nobody could be answered
 			return nil, context.Canceled
 		}
 	}
@@ -161,11 +161,11 @@ func (v *servers) question(ctx context.Context, q inquiry.Question) (json.RawMes
 
 // answeredQuestion passes an answer of the client to the request that waits for it: nil for
 // an error. It is a copy, because the memory of the body is used again for other requests.
-func (v *servers) answeredQuestion() {
+func answeredQuestion(v *visit) {
 	if v.req.Method != "" {
 		return
 	}
-	if waits, ok := v.host.questions.LoadAndDelete(v.runningKey(v.req.ID)); ok {
+	if waits, ok := v.host.questions.LoadAndDelete(runningKey(v, v.req.ID)); ok {
 		waits.(chan json.RawMessage) <- bytes.Clone(v.req.Result) // has room for the one answer
 	}
 }

@@ -19,7 +19,7 @@ const maxIntroduction = 8 << 10
 
 // introduceUser tells the server who calls, as its integration says. The client's own value
 // of that header is always removed.
-func (v *servers) introduceUser(up *mcp.Upstream, f *mcp.IdentityForwarding) error {
+func introduceUser(v *visit, up *mcp.Upstream, f *mcp.IdentityForwarding) error {
 	if f == nil {
 		return nil
 	}
@@ -28,14 +28,14 @@ func (v *servers) introduceUser(up *mcp.Upstream, f *mcp.IdentityForwarding) err
 	up.Client = slices.DeleteFunc(up.Client, func(name string) bool { return strings.EqualFold(name, f.Header()) })
 	switch f.Method {
 	case mcp.IdentityBearer:
-		raw := v.ofProvider()
+		raw := ofProvider(v)
 		if raw == "" {
 			return fault.New(fault.Unauthorized, "authorization", "This MCP server is told who calls by the token of the organisation's identity provider: send one that it signed")
 		}
 		h.Set(f.Header(), scheme+raw)
 		return nil
 	case mcp.IdentityClaims:
-		claims, err := v.claims(f.Claims())
+		claims, err := callerClaims(v, f.Claims())
 		if err != nil {
 			return err
 		}
@@ -50,7 +50,7 @@ func (v *servers) introduceUser(up *mcp.Upstream, f *mcp.IdentityForwarding) err
 		h.Set(f.Header(), value)
 		return nil
 	case mcp.IdentitySigned:
-		return v.signed(up, f)
+		return signed(v, up, f)
 	}
 	return fault.New(fault.NotAllowed, "", "The integration of this MCP server forwards identities in a way that this gateway does not have")
 }
@@ -60,8 +60,8 @@ func (v *servers) introduceUser(up *mcp.Upstream, f *mcp.IdentityForwarding) err
 var ownClaims = []string{"iss", "iat", "exp", "nbf", "jti"}
 
 // signed tells it by a token of the gateway's own.
-func (v *servers) signed(up *mcp.Upstream, f *mcp.IdentityForwarding) error {
-	claims, err := v.claims(f.Claims())
+func signed(v *visit, up *mcp.Upstream, f *mcp.IdentityForwarding) error {
+	claims, err := callerClaims(v, f.Claims())
 	if err != nil {
 		return err
 	}
@@ -71,7 +71,7 @@ func (v *servers) signed(up *mcp.Upstream, f *mcp.IdentityForwarding) error {
 	if delete(claims, "aud"); slices.Contains(f.Claims(), "aud") {
 		claims["aud"] = up.URL
 	}
-	token, err := v.host.minter.Token(v.Context, v.Caller.Scope.Org+"/"+v.principal(), claims, f.Lasts())
+	token, err := v.host.minter.Token(v.call.Context, v.call.Caller.Scope.Org+"/"+principal(v), claims, f.Lasts())
 	if err != nil {
 		return err
 	}
@@ -91,23 +91,23 @@ func tooLarge() *fault.Fault {
 
 // ofProvider is the token of the organisation's identity provider that came with the
 // request; "" where there is none. A key or token of the gateway is never one.
-func (v *answers) ofProvider() string {
+func ofProvider(v *visit) string {
 	if v.proof != nil {
 		return v.proof.raw
 	}
-	raw, _, err := identity.Token(v.Request.Header)
-	if err != nil || v.Caller.Type != identity.SignedToken || v.ours(raw) {
+	raw, _, err := identity.Token(v.call.Request.Header)
+	if err != nil || v.call.Caller.Type != identity.SignedToken || isGatewayCredential(v, raw) {
 		return ""
 	}
 	return raw
 }
 
-// claims are what is known of the caller under the names that are asked for. Organisation
+// callerClaims are what is known of the caller under the names that are asked for. Organisation
 // and workspace are the gateway's word; the rest comes from a token that was checked, if
 // there is one.
-func (v *answers) claims(names []string) (map[string]any, error) {
-	who := v.Caller
-	user, err := v.user()
+func callerClaims(v *visit, names []string) (map[string]any, error) {
+	who := v.call.Caller
+	user, err := actingUser(v)
 	if err != nil {
 		return nil, err
 	}
@@ -120,7 +120,7 @@ func (v *answers) claims(names []string) (map[string]any, error) {
 	}
 	if user != "" {
 		known["sub"] = user
-		u, ok, err := resource.Load(v.Context, v.View, who.Scope.Organisation(), people.KindUser, user, people.DecodeUser)
+		u, ok, err := resource.Load(v.call.Context, v.call.View, who.Scope.Organisation(), people.KindUser, user, people.DecodeUser)
 		if err != nil {
 			return nil, err
 		}

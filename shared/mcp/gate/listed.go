@@ -63,15 +63,15 @@ func (p *peer) recordRelisting(caller string, r relisting) {
 
 // listsTool reports whether the server lists a tool: as it was synchronized, as clients
 // were told, or as it says now, which is asked at most once in relistAfter for a caller.
-func (v *visit) listsTool(w *way, tool string) bool {
+func listsTool(v *visit, w *way, tool string) bool {
 	if w.peer.named(tool) || v.facts.Lists(entitled.Capability{Type: mcp.Tool, Key: tool}) {
 		return true
 	}
-	caller := v.principal() + "\x00" + v.req.Session
-	last, ok := w.peer.relisted(caller, v.Now())
+	caller := principal(v) + "\x00" + v.req.Session
+	last, ok := w.peer.relisted(caller, v.call.Now())
 	if !ok {
-		n, err := v.relist(w)
-		last = relisting{v.Now(), err != nil || n == 0}
+		n, err := relist(v, w)
+		last = relisting{v.call.Now(), err != nil || n == 0}
 		w.peer.recordRelisting(caller, last)
 	}
 	return last.decides || w.peer.named(tool)
@@ -79,19 +79,19 @@ func (v *visit) listsTool(w *way, tool string) bool {
 
 // relist asks the server for its tools, in the session of the request if it has one, and
 // returns how many there are.
-func (v *visit) relist(w *way) (n int, err error) {
+func relist(v *visit, w *way) (n int, err error) {
 	sub := new(visit)
-	c := *v.Call
-	c.Walk = &unheard{Walk: v.Walk, forwards: v.Forwards(), header: http.Header{}}
-	sub.Call, sub.host, sub.facts, sub.trace, sub.proof = &c, v.host, v.facts, v.trace, v.proof
+	c := *v.call
+	c.Walk = &unheard{Walk: v.call.Walk, forwards: v.call.Forwards(), header: http.Header{}}
+	sub.call, sub.host, sub.facts, sub.trace, sub.proof = &c, v.host, v.facts, v.trace, v.proof
 	id, _ := json.Marshal("list-" + rand.Text()) // a text
 	sub.req = &era.Request{
 		Message: mcp.Message{ID: id, Method: "tools/list"}, Era: v.req.Era, Version: v.req.Version, Session: v.req.Session, Members: map[string]json.RawMessage{},
 	}
 	to := *w
-	to.v = &sub.servers
+	to.v = sub
 	for range maxListed {
-		page, err := sub.page(&to)
+		page, err := listPage(sub, &to)
 		if err != nil {
 			return 0, err
 		}

@@ -34,24 +34,24 @@ type wanted struct {
 // subscribe holds the stream that a client without session asks for, at a server without
 // session; the stream reports only what the caller may use. In any other case, and where no
 // stream can be held, the answer is that there is no such method.
-func (v *streams) subscribe(w *way) error {
-	if w.kind != toStateless || v.Buffered {
-		v.unknownMethod()
+func subscribe(v *visit, w *way) error {
+	if w.kind != toStateless || v.call.Buffered {
+		unknownMethod(v)
 		return nil
 	}
 	var want wanted
 	if raw := v.req.Members["notifications"]; raw == nil || json.Unmarshal(raw, &want) != nil || string(raw) == "null" {
-		v.wrong(&mcp.Error{Code: mcp.CodeInvalidParams, Message: "params.notifications must say what to tell of: toolsListChanged, promptsListChanged and resourcesListChanged, true or false, and resourceSubscriptions, a list of addresses"})
+		wrong(v, &mcp.Error{Code: mcp.CodeInvalidParams, Message: "params.notifications must say what to tell of: toolsListChanged, promptsListChanged and resourcesListChanged, true or false, and resourceSubscriptions, a list of addresses"})
 		return nil
 	}
 	if len(want.URIs) > maxSubscriptions {
-		v.wrong(&mcp.Error{Code: mcp.CodeInvalidParams, Message: "params.notifications.resourceSubscriptions may name up to 1000 addresses"})
+		wrong(v, &mcp.Error{Code: mcp.CodeInvalidParams, Message: "params.notifications.resourceSubscriptions may name up to 1000 addresses"})
 		return nil
 	}
-	want.URIs = v.readable(want.URIs)
-	params := v.params(w)
+	want.URIs = readable(v, want.URIs)
+	params := upstreamParams(v, w)
 	params["notifications"], _ = json.Marshal(&want) // texts
-	x, end, err := v.listens(func(ctx context.Context) (*mcp.Exchange, error) {
+	x, end, err := listens(v, func(ctx context.Context) (*mcp.Exchange, error) {
 		return w.send(ctx, &outgoing{req: v.req, params: params, id: v.req.ID})
 	})
 	if err != nil {
@@ -61,29 +61,29 @@ func (v *streams) subscribe(w *way) error {
 	if !x.Events {
 		return w.declined(x)
 	}
-	return v.follow(x, func(m *said, raw []byte) ([]byte, bool) {
+	return follow(v, x, func(m *said, raw []byte) ([]byte, bool) {
 		if m.Method == "" {
 			return raw, string(m.ID) == string(v.req.ID)
 		}
-		return v.told(m, raw), false
+		return filterNotification(v, m, raw), false
 	})
 }
 
 // reads tells whether the caller may read a resource.
-func (v *streams) reads(uri string) bool {
+func reads(v *visit, uri string) bool {
 	return v.facts.Decide(entitled.Capability{Type: mcp.Resource, Key: uri}) == entitled.Allowed
 }
 
-// told is a notification as the client may have it; nil: not at all. Requests have no
+// filterNotification is a notification as the client may have it; nil: not at all. Requests have no
 // place on these streams.
-func (v *streams) told(m *said, raw []byte) []byte {
+func filterNotification(v *visit, m *said, raw []byte) []byte {
 	if len(m.ID) > 0 {
 		return nil
 	}
 	if m.Method == methodUpdated {
 		var of struct{ Params map[string]json.RawMessage }
 		var uri string
-		if json.Unmarshal(raw, &of) != nil || json.Unmarshal(of.Params["uri"], &uri) != nil || !v.reads(uri) {
+		if json.Unmarshal(raw, &of) != nil || json.Unmarshal(of.Params["uri"], &uri) != nil || !reads(v, uri) {
 			return nil
 		}
 	}
@@ -111,35 +111,35 @@ func (w *way) declined(x *mcp.Exchange) error {
 
 // feed holds the stream of a client's session with what a server without sessions tells
 // of its lists, and of the resources that the client watches.
-func (v *streams) feed(s *session) error {
-	w, err := v.stand()
+func feed(v *visit, s *session) error {
+	w, err := stand(v)
 	if err != nil {
 		return err
 	}
-	if v.take(w, s); w.kind != toStateless {
-		return v.only("POST")
+	if chooseBridge(v, w, s); w.kind != toStateless {
+		return only(v, "POST")
 	}
 	req := &era.Request{Message: mcp.Message{Method: methodListen}}
-	watched, changed := v.host.settings.watched(v.settingsKey(), s.Expires, v.Now())
+	watched, changed := v.host.settings.watched(sessionKey(v), s.Expires, v.call.Now())
 	// What the client may no longer read is left out of the messages.
 	open := func(ctx context.Context, uris []string) (*mcp.Exchange, error) {
 		want, _ := json.Marshal(&wanted{Tools: true, Prompts: true, Resources: true, URIs: uris}) // texts
 		return w.send(ctx, &outgoing{req: req, params: map[string]json.RawMessage{"notifications": want}, id: json.RawMessage(`"listen"`)})
 	}
-	x, end, err := v.listens(func(ctx context.Context) (*mcp.Exchange, error) { return open(ctx, watched) })
+	x, end, err := listens(v, func(ctx context.Context) (*mcp.Exchange, error) { return open(ctx, watched) })
 	if err != nil {
 		return err
 	}
 	defer end()
 	if !x.Events {
-		return v.only("POST") // it does not tell
+		return only(v, "POST") // it does not tell
 	}
 	renewed := &renewing{v: v, s: s, open: open, x: x}
 	defer renewed.Close()
 	go renewed.wait(changed) // ends with the request
-	return v.follow(renewed, func(m *said, raw []byte) ([]byte, bool) {
+	return follow(v, renewed, func(m *said, raw []byte) ([]byte, bool) {
 		if m.Method == methodUpdated {
-			if raw = v.told(m, raw); raw == nil {
+			if raw = filterNotification(v, m, raw); raw == nil {
 				return nil, false
 			}
 			var of struct{ URI string }
@@ -157,7 +157,7 @@ func (v *streams) feed(s *session) error {
 
 // renewing is a stream that is asked for again when the client watches other resources.
 type renewing struct {
-	v    *streams
+	v    *visit
 	s    *session
 	open func(ctx context.Context, uris []string) (*mcp.Exchange, error)
 
@@ -175,7 +175,7 @@ func (r *renewing) wait(changed <-chan struct{}) {
 		defer r.mu.Unlock()
 		r.renew = true
 		r.x.Close()
-	case <-r.v.Request.Context().Done():
+	case <-r.v.call.Request.Context().Done():
 	}
 }
 
@@ -196,8 +196,8 @@ func (r *renewing) Next() ([]byte, error) {
 		if !again {
 			return nil, err
 		}
-		uris, changed := r.v.host.settings.watched(r.v.settingsKey(), r.s.Expires, r.v.Now())
-		next, err := r.open(r.v.Request.Context(), uris)
+		uris, changed := r.v.host.settings.watched(sessionKey(r.v), r.s.Expires, r.v.call.Now())
+		next, err := r.open(r.v.call.Request.Context(), uris)
 		if err != nil {
 			return nil, err
 		}

@@ -57,14 +57,14 @@ var listed = map[string]struct{ kind, member, key string }{
 	"resources/templates/list": {mcp.ResourceTemplate, "resourceTemplates", "uriTemplate"},
 }
 
-// list answers with those entries that the caller may use.
-func (v *visit) list(w *way) error {
+// serveList answers with those entries that the caller may use.
+func serveList(v *visit, w *way) error {
 	of := listed[v.req.Method]
 	if raw := v.req.Members["cursor"]; raw != nil && raw[0] != '"' && raw[0] != 'n' { // null is none
-		v.wrong(&mcp.Error{Code: mcp.CodeInvalidParams, Message: "params.cursor is not one that was given"})
+		wrong(v, &mcp.Error{Code: mcp.CodeInvalidParams, Message: "params.cursor is not one that was given"})
 		return nil
 	}
-	page, err := v.page(w)
+	page, err := listPage(v, w)
 	if err != nil {
 		return err
 	}
@@ -93,7 +93,7 @@ func (v *visit) list(w *way) error {
 		out = appendAge(append(out, `,"resultType":"complete"`...), page.age)
 	}
 	room.b = append(out, '}', '}')
-	v.answer(http.StatusOK, room.b, nil)
+	sendLast(v, http.StatusOK, room.b, nil)
 	return nil
 }
 
@@ -104,10 +104,10 @@ func appendAge(out []byte, age time.Duration) []byte {
 	return append(out, `,"cacheScope":"private"`...)
 }
 
-// page gives a page as the server lists it, which may be one that was kept.
-func (v *visit) page(w *way) (*list, error) {
-	common, own := listKeys(v.req.Method, v.req.Text("cursor"), v.principal())
-	now := v.Now()
+// listPage gives a page as the server lists it, which may be one that was kept.
+func listPage(v *visit, w *way) (*list, error) {
+	common, own := listKeys(v.req.Method, v.req.Text("cursor"), principal(v))
+	now := v.call.Now()
 	w.peer.mu.Lock()
 	for _, key := range [...]listKey{common, own} {
 		if kept := w.peer.lists[key]; kept != nil && now.Before(kept.expires) {
@@ -116,11 +116,11 @@ func (v *visit) page(w *way) (*list, error) {
 		}
 	}
 	w.peer.mu.Unlock()
-	result, err := w.ask(&outgoing{req: v.req, params: v.params(w), id: v.req.ID})
+	result, err := w.ask(&outgoing{req: v.req, params: upstreamParams(v, w), id: v.req.ID})
 	if err != nil {
 		return nil, err
 	}
-	page, err := v.readPage(w, result)
+	page, err := readPage(v, w, result)
 	if err != nil || page.age == 0 || w.kind != toStateless {
 		return page, err
 	}
@@ -138,7 +138,7 @@ func (v *visit) page(w *way) (*list, error) {
 }
 
 // readPage reads a result.
-func (v *visit) readPage(w *way, result json.RawMessage) (*list, error) {
+func readPage(v *visit, w *way, result json.RawMessage) (*list, error) {
 	of := listed[v.req.Method]
 	members := mcp.Members(result)
 	var raws []json.RawMessage

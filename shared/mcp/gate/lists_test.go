@@ -44,7 +44,7 @@ func TestWhatIsKnownOfAServerIsReadWhileItIsLearned(t *testing.T) {
 		for range 100 {
 			_ = p.capabilities()
 			(&way{peer: p, up: new(mcp.Upstream)}).plain()
-			new(servers).take(&way{peer: p, up: new(mcp.Upstream)}, new(session))
+			chooseBridge(new(visit), &way{peer: p, up: new(mcp.Upstream)}, new(session))
 		}
 	})
 	wg.Wait()

@@ -44,11 +44,11 @@ type peer struct {
 	relistings map[string]relisting
 }
 
-// peer gives what is known of the visit's server.
-func (v *servers) peer() *peer {
+// peerOf gives what is known of the visit's server.
+func peerOf(v *visit) *peer {
 	rec := v.facts.Integration.Record
 	key := peerKey{rec.Scope.Org, rec.Scope.Workspace, rec.ID, v.facts.Integration.Print}
-	h, now := v.host, v.Now()
+	h, now := v.host, v.call.Now()
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	p := h.peers[key]
@@ -63,7 +63,7 @@ func (v *servers) peer() *peer {
 }
 
 // forget drops what is known of the server: it is asked anew.
-func (v *servers) forget(p *peer) {
+func forget(v *visit, p *peer) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.known = false
@@ -73,11 +73,11 @@ func (v *servers) forget(p *peer) {
 
 // open is the way to the server, with its credentials and what is forwarded of the
 // client's headers.
-func (v *servers) openUpstream() (*mcp.Upstream, error) {
+func openUpstream(v *visit) (*mcp.Upstream, error) {
 	of := v.facts.Integration.Record
-	up, conf, err := v.host.opener.Open(v.Context, of, v.facts.Server.Record.Scope)
+	up, conf, err := v.host.opener.Open(v.call.Context, of, v.facts.Server.Record.Scope)
 	if errors.Is(err, mcp.ErrSignIn) {
-		err = v.asUser(up)
+		err = asUser(v, up)
 	}
 	if err != nil {
 		return nil, err
@@ -86,7 +86,7 @@ func (v *servers) openUpstream() (*mcp.Upstream, error) {
 		own := up.Headers
 		up.Headers = http.Header{}
 		if conf.ForwardHeaders != nil {
-			conf.ForwardHeaders.Copy(up.Headers, v.Forwards())
+			conf.ForwardHeaders.Copy(up.Headers, v.call.Forwards())
 		}
 		for name := range up.Headers {
 			if own[name] == nil {
@@ -100,7 +100,7 @@ func (v *servers) openUpstream() (*mcp.Upstream, error) {
 			up.Headers[name] = values
 		}
 	}
-	err = v.introduceUser(up, conf.Identity)
+	err = introduceUser(v, up, conf.Identity)
 	egress.DropLookalikes(up.Headers, func(name string) bool { return slices.Contains(up.Client, name) })
 	return up, err
 }
@@ -108,7 +108,7 @@ func (v *servers) openUpstream() (*mcp.Upstream, error) {
 // learn finds out which eras a server speaks. One caller asks while those who come
 // meanwhile wait. If it learns nothing, they ask for themselves, because their credentials
 // may differ. Nobody waits longer than a server may take that is asked at once.
-func (v *servers) learn(p *peer, up *mcp.Upstream) error {
+func learn(v *visit, p *peer, up *mcp.Upstream) error {
 	p.mu.Lock()
 	if up.Transport == mcp.TransportSSE {
 		p.known, p.legacy, p.modern = true, true, false
@@ -118,7 +118,7 @@ func (v *servers) learn(p *peer, up *mcp.Upstream) error {
 	if told {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(v.Context, v.host.Timeout)
+	ctx, cancel := context.WithTimeout(v.call.Context, v.host.Timeout)
 	defer cancel()
 	first, known := p.ask(ctx)
 	if known {
@@ -181,8 +181,8 @@ func (p *peer) capabilities() map[string]json.RawMessage {
 
 // pooled is the gateway's own session with a server for a caller. carried are the
 // capabilities that it declares there.
-func (v *servers) pooled(ctx context.Context, p *peer, up *mcp.Upstream, carried json.RawMessage) (*mcp.Session, error) {
-	key := v.poolKey(carried)
+func pooled(v *visit, ctx context.Context, p *peer, up *mcp.Upstream, carried json.RawMessage) (*mcp.Session, error) {
+	key := poolKey(v, carried)
 	p.mu.Lock()
 	s := p.sessions[key]
 	p.mu.Unlock()
@@ -206,15 +206,15 @@ func (v *servers) pooled(ctx context.Context, p *peer, up *mcp.Upstream, carried
 }
 
 // poolKey identifies the sessions of a caller that declare the same capabilities.
-func (v *servers) poolKey(carried json.RawMessage) string {
-	return v.principal() + "\x00" + string(carried)
+func poolKey(v *visit, carried json.RawMessage) string {
+	return principal(v) + "\x00" + string(carried)
 }
 
-// ended drops a pooled session that the server has ended.
-func (v *servers) ended(p *peer, s *mcp.Session, carried json.RawMessage) {
+// dropEnded drops a pooled session that the server has ended.
+func dropEnded(v *visit, p *peer, s *mcp.Session, carried json.RawMessage) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if key := v.poolKey(carried); p.sessions[key] == s {
+	if key := poolKey(v, carried); p.sessions[key] == s {
 		delete(p.sessions, key)
 	}
 }

@@ -38,9 +38,9 @@ func (d *discovering) RoundTrip(req *http.Request) (*http.Response, error) {
 }
 
 func (d *discovering) learn(ctx context.Context, p *peer) error {
-	v := new(servers)
-	v.Call, v.host = &Call{Context: ctx}, &Host{Options: Options{Timeout: time.Minute}}
-	return v.learn(p, &mcp.Upstream{URL: "https://tools.example/mcp", Via: d})
+	v := new(visit)
+	v.call, v.host = &Call{Context: ctx}, &Host{Options: Options{Timeout: time.Minute}}
+	return learn(v, p, &mcp.Upstream{URL: "https://tools.example/mcp", Via: d})
 }
 
 // TestCallersOfASilentServer: while one caller asks a server that does not answer, another

@@ -36,37 +36,37 @@ func (p *proof) over(now time.Time) bool {
 
 // proven checks the token that clients of the server must bring besides their key, where
 // it wants one. ok is false where the request was answered.
-func (v *visit) proven() (ok bool, err error) {
+func proven(v *visit) (ok bool, err error) {
 	of := v.facts.Integration
 	if !of.Validates() {
 		return true, nil
 	}
-	_, conf, err := v.host.opener.Configuration(v.Context, of.Record, v.facts.Server.Record.Scope)
+	_, conf, err := v.host.opener.Configuration(v.call.Context, of.Record, v.facts.Server.Record.Scope)
 	if err != nil || conf.JWT == nil {
 		return err == nil, err
 	}
 	rules := v.host.rulesOf(conf.JWT)
-	raw := bearer.Of(v.Request.Header, conf.JWT.Header())
-	if raw != "" && v.ours(raw) {
-		return v.unproven(fault.Unauthorized, conf.JWT, "The header holds a credential of the gateway and no token of the organisation's identity provider")
+	raw := bearer.Of(v.call.Request.Header, conf.JWT.Header())
+	if raw != "" && isGatewayCredential(v, raw) {
+		return unproven(v, fault.Unauthorized, conf.JWT, "The header holds a credential of the gateway and no token of the organisation's identity provider")
 	}
-	t, why, err := v.host.proofs.Check(v.Context, v.asks(), rules, raw)
+	t, why, err := v.host.proofs.Check(v.call.Context, validationClient(v), rules, raw)
 	switch {
 	case err != nil:
 		return false, fault.New(fault.ServiceUnavailable, strings.ToLower(conf.JWT.Header()), "The token cannot be checked now").WithCause(err)
 	case t == nil:
-		return v.unproven(fault.Unauthorized, conf.JWT, why)
+		return unproven(v, fault.Unauthorized, conf.JWT, why)
 	}
 	failed, err := rules.Claims.Judge(t)
 	switch {
 	case err != nil:
 		return false, err
 	case len(failed.Missing) > 0:
-		return v.unproven(fault.Unauthorized, conf.JWT, "Missing required claims: "+strings.Join(failed.Missing, ", "))
+		return unproven(v, fault.Unauthorized, conf.JWT, "Missing required claims: "+strings.Join(failed.Missing, ", "))
 	case len(failed.Mismatched) > 0:
-		return v.unproven(fault.Unauthorized, conf.JWT, "Claims that differ between header and payload: "+strings.Join(failed.Mismatched, ", "))
+		return unproven(v, fault.Unauthorized, conf.JWT, "Claims that differ between header and payload: "+strings.Join(failed.Mismatched, ", "))
 	case len(failed.Wrong) > 0:
-		return v.unproven(fault.NotAllowed, conf.JWT, "Claims with values that are not allowed: "+strings.Join(failed.Wrong, ", "))
+		return unproven(v, fault.NotAllowed, conf.JWT, "Claims with values that are not allowed: "+strings.Join(failed.Wrong, ", "))
 	}
 	v.proof = &proof{raw, t, whoOf(t, raw), rules.Tolerance}
 	return true, nil
@@ -84,20 +84,20 @@ func whoOf(t *bearer.Token, raw string) string {
 	return hex.EncodeToString(sum[:16])
 }
 
-// ours tells whether a value is a key or token of the gateway, which no other host may
+// isGatewayCredential tells whether a value is a key or token of the gateway, which no other host may
 // see. What the organisation's own identity provider signed is none, also where it is
 // what the caller is known by.
-func (v *answers) ours(raw string) bool {
+func isGatewayCredential(v *visit, raw string) bool {
 	if granted.IsOurs(raw) {
 		return true
 	}
-	own, _, err := identity.Token(v.Request.Header)
-	return err == nil && own == raw && !(v.Caller.Type == identity.SignedToken && strings.Count(raw, ".") == 2)
+	own, _, err := identity.Token(v.call.Request.Header)
+	return err == nil && own == raw && !(v.call.Caller.Type == identity.SignedToken && strings.Count(raw, ".") == 2)
 }
 
-// asks calls the hosts that a validation names. Redirects are not followed.
-func (v *answers) asks() *http.Client {
-	return &http.Client{Transport: v.Via, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+// validationClient calls the hosts that a validation names. Redirects are not followed.
+func validationClient(v *visit) *http.Client {
+	return &http.Client{Transport: v.call.Via, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 }
 
 // rulesOf gives the rules of a validation, made once for all that say the same.
@@ -119,19 +119,19 @@ func (h *Host) rulesOf(j *mcp.JWTValidation) *bearer.Rules {
 // unproven rejects a request for its token, as RFC 6750 says, with a body like that of an
 // OAuth error and not a message of the protocol: clients read it as the refusal of the
 // connection. It does not name the gateway's own sign-in, which issues no such token.
-func (v *answers) unproven(code fault.Code, j *mcp.JWTValidation, why string) (bool, error) {
+func unproven(v *visit, code fault.Code, j *mcp.JWTValidation, why string) (bool, error) {
 	f := fault.New(code, strings.ToLower(j.Header()), why)
 	v.note.Code, v.note.Decision = int64(f.Status()), "token"
 	said, name := "unauthorized", "invalid_token"
 	if f.Status() == http.StatusForbidden {
 		said, name = "forbidden", "insufficient_scope"
 	}
-	raw, err := json.Marshal(map[string]string{"error": said, "error_description": why, "field": f.Field, "trace_id": v.TraceID})
+	raw, err := json.Marshal(map[string]string{"error": said, "error_description": why, "field": f.Field, "trace_id": v.call.TraceID})
 	if err != nil {
 		return false, err
 	}
-	v.Header().Set("WWW-Authenticate", `Bearer error=`+strconv.Quote(name))
-	v.unread()
-	v.Send(f.Status(), "application/json", raw, f)
+	v.call.Header().Set("WWW-Authenticate", `Bearer error=`+strconv.Quote(name))
+	unread(v)
+	v.call.Send(f.Status(), "application/json", raw, f)
 	return false, nil
 }

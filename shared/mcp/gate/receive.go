@@ -132,7 +132,7 @@ func (w *way) unanswered(x *mcp.Exchange) error {
 		return errSessionOver
 	}
 	if x.Status/100 != 2 {
-		w.v.forget(w.peer)
+		forget(w.v, w.peer)
 		return upstream.Fail(x.Status, "the server answers with status %d", x.Status)
 	}
 	return upstream.Fail(x.Status, "the server ended its answer without one to the request")
@@ -146,7 +146,7 @@ func (w *way) refusal(x *mcp.Exchange, e *mcp.Error) error {
 	modern := w.v.req.Era == era.Stateless
 	switch {
 	case e.Code == era.CodeHeader || e.Code == era.CodeVersion:
-		w.v.forget(w.peer)
+		forget(w.v, w.peer)
 		return upstream.Fail(x.Status, "the server speaks another version of the protocol than it said")
 	case modern && e.Code == era.CodeSignIn && asks[w.v.req.Method]: // the client is sent there
 	case modern:
@@ -175,7 +175,7 @@ func (w *way) beforehand(ctx context.Context, m *said, raw []byte) {
 		return
 	}
 	v.began = true
-	v.Event(wire.AppendSSE(nil, "message", raw), false, nil)
+	v.call.Event(wire.AppendSSE(nil, "message", raw), false, nil)
 }
 
 // decline answers what a server asks for.

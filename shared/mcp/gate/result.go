@@ -12,14 +12,14 @@ import (
 )
 
 // finish answers with a result, in the client's era.
-func (v *visit) finish(w *way, result json.RawMessage) error {
+func finish(v *visit, w *way, result json.RawMessage) error {
 	modern := v.req.Era == era.Stateless
 	if modern && w.kind != toStateless {
-		v.result(dated(result, v.req.Method))
+		sendResult(v, dated(result, v.req.Method))
 		return nil
 	}
 	if w.kind != toStateless {
-		v.result(result)
+		sendResult(v, result)
 		return nil
 	}
 	members := mcp.Members(result)
@@ -30,12 +30,12 @@ func (v *visit) finish(w *way, result json.RawMessage) error {
 	_ = mcp.Text(members["resultType"], &kind) // another form is none
 	switch {
 	case kind == inputRequired && asks[v.req.Method] && modern:
-		return v.wants(members)
+		return wants(v, members)
 	case kind != "" && kind != "complete":
 		return upstream.Fail(http.StatusOK, "the server's result is of a type that was not asked for")
 	}
 	if modern && kind == "complete" && v.req.Method != "resources/read" {
-		v.result(result)
+		sendResult(v, result)
 		return nil
 	}
 	age, _ := ageOf(members)
@@ -54,7 +54,7 @@ func (v *visit) finish(w *way, result json.RawMessage) error {
 		}
 		raw = append(raw, '}')
 	}
-	v.result(raw)
+	sendResult(v, raw)
 	return nil
 }
 
@@ -91,14 +91,14 @@ var asks = map[string]bool{"tools/call": true, "prompts/get": true, "resources/r
 const inputRequired = "input_required"
 
 // wants passes on that a server asks something of the client, with its state sealed.
-func (v *visit) wants(members map[string]json.RawMessage) error {
-	s := state{Digest: v.digest(), Expires: v.Now().Add(stateLife).Unix()}
+func wants(v *visit, members map[string]json.RawMessage) error {
+	s := state{Digest: digest(v), Expires: v.call.Now().Add(stateLife).Unix()}
 	if raw := members["requestState"]; raw != nil {
 		if json.Unmarshal(raw, &s.State) != nil {
 			return upstream.Fail(http.StatusOK, "the server's state is no text")
 		}
 		s.Has = true
-		text, err := v.seal(v.binding(sealState), &s)
+		text, err := sealValue(v, binding(v, sealState), &s)
 		if err != nil {
 			return err
 		}
@@ -108,13 +108,13 @@ func (v *visit) wants(members map[string]json.RawMessage) error {
 	if err != nil {
 		return err
 	}
-	v.result(raw)
+	sendResult(v, raw)
 	return nil
 }
 
 // sends has a client without a session send its user to the addresses that a server with
 // sessions names, since that server does not know whether the client can do so.
-func (v *visit) sends(refused *mcp.Error) error {
+func sends(v *visit, refused *mcp.Error) error {
 	var said struct {
 		Elicitations []map[string]json.RawMessage `json:"elicitations"`
 	}
@@ -122,7 +122,7 @@ func (v *visit) sends(refused *mcp.Error) error {
 		return upstream.Fail(http.StatusOK, "the server wants an address to be opened, and names none")
 	}
 	if !v.opens {
-		v.refuse(&era.Refusal{Status: http.StatusBadRequest, Error: mcp.Error{
+		refuse(v, &era.Refusal{Status: http.StatusBadRequest, Error: mcp.Error{
 			Code: era.CodeAbilities, Message: "the user has to open an address first, and the client does not declare that it can ask for that", Data: json.RawMessage(`{"requiredCapabilities":{"elicitation":{"url":{}}}}`),
 		}})
 		return nil
@@ -135,7 +135,7 @@ func (v *visit) sends(refused *mcp.Error) error {
 		one["mode"] = json.RawMessage(`"url"`)
 		requests["open-"+strconv.Itoa(i+1)] = map[string]any{"method": "elicitation/create", "params": one}
 	}
-	sealed, err := v.seal(v.binding(sealState), &state{Digest: v.digest(), Expires: v.Now().Add(stateLife).Unix()})
+	sealed, err := sealValue(v, binding(v, sealState), &state{Digest: digest(v), Expires: v.call.Now().Add(stateLife).Unix()})
 	if err != nil {
 		return err
 	}
@@ -143,6 +143,6 @@ func (v *visit) sends(refused *mcp.Error) error {
 	if err != nil {
 		return err
 	}
-	v.result(raw)
+	sendResult(v, raw)
 	return nil
 }

@@ -13,64 +13,64 @@ import (
 )
 
 // sessions serves a client with a session.
-func (v *visit) sessions() error {
+func sessions(v *visit) error {
 	if v.req.Method == "initialize" {
-		return v.initialize()
+		return initialize(v)
 	}
-	s, done, err := v.resume()
+	s, done, err := resume(v)
 	if done || err != nil {
 		return err
 	}
 	v.opens = answerable(s.Abilities) != nil
-	w, err := v.stand()
+	w, err := stand(v)
 	if err != nil {
 		return err
 	}
-	v.take(w, s)
-	w.level = v.host.settings.level(v.settingsKey())
+	chooseBridge(v, w, s)
+	w.level = v.host.settings.level(sessionKey(v))
 	if !v.req.IsRequest() {
-		return v.pass(w)
+		return pass(v, w)
 	}
 	if _, lists := listed[v.req.Method]; lists {
-		err = v.list(w)
+		err = serveList(v, w)
 	} else {
-		err = v.inSession(w)
+		err = inSession(v, w)
 	}
 	if errors.Is(err, errSessionOver) {
-		return v.over()
+		return over(v)
 	}
 	return err
 }
 
 // resume finds the session of a request. done: it has been answered.
-func (v *visit) resume() (s *session, done bool, err error) {
+func resume(v *visit) (s *session, done bool, err error) {
 	if v.req.Session == "" {
-		v.refuseAs(http.StatusBadRequest, &mcp.Error{Code: mcp.CodeInvalidRequest, Message: "mcp-session-id is missing: begin with initialize"})
+		refuseAs(v, http.StatusBadRequest, &mcp.Error{Code: mcp.CodeInvalidRequest, Message: "mcp-session-id is missing: begin with initialize"})
 		return nil, true, nil
 	}
-	s, ok := v.sessionOf(v.req.Session)
+	s, ok := sessionOf(v, v.req.Session)
 	switch {
 	case !ok:
-		return nil, true, v.over()
+		return nil, true, over(v)
 	case v.req.Method == "ping" && v.req.IsRequest():
-		v.result(json.RawMessage("{}"))
+		sendResult(v, json.RawMessage("{}"))
 		return s, true, nil
 	case !v.req.IsRequest() && s.Speaks == "":
-		v.cancelled()
-		v.answeredQuestion()
-		v.accepted() // nobody waits for it
+		cancelled(v)
+		answeredQuestion(v)
+		accepted(v) // nobody waits for it
 		return s, true, nil
 	}
 	return s, false, nil
 }
 
 // over tells the client to begin anew.
-func (v *answers) over() error {
+func over(v *visit) error {
 	return fault.New(fault.NotFound, "mcp-session-id", "The session is over or was never there: begin with initialize")
 }
 
-// take chooses the bridge for a client with a session.
-func (v *servers) take(w *way, s *session) {
+// chooseBridge chooses the bridge for a client with a session.
+func chooseBridge(v *visit, w *way, s *session) {
 	w.session = s
 	w.client = s.Client
 	switch modern, _ := w.peer.eras(); {
@@ -83,12 +83,12 @@ func (v *servers) take(w *way, s *session) {
 	default:
 		w.kind = toPooled
 	}
-	v.declare(w, s)
+	declare(v, w, s)
 }
 
 // declare sets what the server is told that the client of a session can be asked.
-func (v *servers) declare(w *way, s *session) {
-	w.carried = v.carried(s.Abilities)
+func declare(v *visit, w *way, s *session) {
+	w.carried = askableCapabilities(v, s.Abilities)
 	if w.kind != toStateless {
 		return
 	}
@@ -115,26 +115,26 @@ func answerable(abilities json.RawMessage) json.RawMessage {
 }
 
 // inSession serves the requests that are no lists.
-func (v *visit) inSession(w *way) error {
+func inSession(v *visit, w *way) error {
 	switch v.req.Method {
 	case "tools/call", "prompts/get", "resources/read", "completion/complete":
-		return v.call(w)
+		return callCapability(v, w)
 	case "resources/subscribe", "resources/unsubscribe", "logging/setLevel":
 		switch {
-		case w.kind == toRelayed && (!v.Buffered || v.req.Method == "logging/setLevel"):
-			return v.call(w)
-		case w.kind == toStateless && !v.Buffered:
-			return v.set(w)
+		case w.kind == toRelayed && (!v.call.Buffered || v.req.Method == "logging/setLevel"):
+			return callCapability(v, w)
+		case w.kind == toStateless && !v.call.Buffered:
+			return set(v, w)
 		}
 	}
-	v.unknownMethod()
+	unknownMethod(v)
 	return nil
 }
 
-// version is that of a session which initialize begins; false where it was refused.
-func (v *visit) version() (version string, ok bool) {
+// negotiatedVersion is that of a session which initialize begins; false where it was refused.
+func negotiatedVersion(v *visit) (version string, ok bool) {
 	if json.Unmarshal(v.req.Members["protocolVersion"], &version) != nil || !v.req.IsRequest() {
-		v.wrong(&mcp.Error{Code: mcp.CodeInvalidParams, Message: "initialize must be a request, and params.protocolVersion a text"})
+		wrong(v, &mcp.Error{Code: mcp.CodeInvalidParams, Message: "initialize must be a request, and params.protocolVersion a text"})
 		return "", false
 	}
 	if !slices.Contains(mcp.Versions, version) {
@@ -145,37 +145,37 @@ func (v *visit) version() (version string, ok bool) {
 }
 
 // initialize begins a session.
-func (v *visit) initialize() error {
-	version, ok := v.version()
+func initialize(v *visit) error {
+	version, ok := negotiatedVersion(v)
 	if !ok {
 		return nil
 	}
 	v.opens = answerable(v.req.Members["capabilities"]) != nil
-	w, err := v.stand()
-	if err != nil && (!errors.Is(err, mcp.ErrSignIn) || !v.opens || v.Caller.UserID == "") {
+	w, err := stand(v)
+	if err != nil && (!errors.Is(err, mcp.ErrSignIn) || !v.opens || v.call.Caller.UserID == "") {
 		return err
 	}
-	s := &session{Version: version, Abilities: v.req.Members["capabilities"], Client: v.req.Members["clientInfo"], Print: v.facts.Print(), Expires: v.Now().Add(sessionLife).Unix()}
+	s := &session{Version: version, Abilities: v.req.Members["capabilities"], Client: v.req.Members["clientInfo"], Print: v.facts.Print(), Expires: v.call.Now().Add(sessionLife).Unix()}
 	if err != nil { // the user is sent to sign in by the session's next request
-		return v.begin(&way{kind: toPooled}, s, v.unmet())
+		return begin(v, &way{kind: toPooled}, s, unmet(v))
 	}
 	var hello map[string]json.RawMessage
 	if _, legacy := w.peer.eras(); legacy && w.up.Transport != mcp.TransportSSE {
-		hello, err = v.introduce(w, s)
+		hello, err = introduce(v, w, s)
 		if w.peer.onlyStateless(err) {
 			err = nil
 		}
 	}
 	if err == nil && hello == nil {
-		v.take(w, s)
-		if err = v.greet(w); err == nil {
+		chooseBridge(v, w, s)
+		if err = greet(v, w); err == nil {
 			_ = json.Unmarshal(w.peer.greeting(), &hello) // another form says nothing
 		}
 	}
 	if err != nil {
 		return err
 	}
-	return v.begin(w, s, hello)
+	return begin(v, w, s, hello)
 }
 
 // onlyStateless tells whether a server refused to begin a session because it speaks
@@ -192,7 +192,7 @@ func (p *peer) onlyStateless(err error) bool {
 }
 
 // introduce begins the session at the server too, with what the client says of itself.
-func (v *visit) introduce(w *way, s *session) (hello map[string]json.RawMessage, err error) {
+func introduce(v *visit, w *way, s *session) (hello map[string]json.RawMessage, err error) {
 	w.kind, w.session = toRelayed, &session{}
 	params := map[string]json.RawMessage{}
 	for name, raw := range v.req.Members {
@@ -212,16 +212,16 @@ func (v *visit) introduce(w *way, s *session) (hello map[string]json.RawMessage,
 }
 
 // begin answers initialize.
-func (v *visit) begin(w *way, s *session, hello map[string]json.RawMessage) error {
-	id, err := v.seal(v.binding(sealSession), s)
+func begin(v *visit, w *way, s *session, hello map[string]json.RawMessage) error {
+	id, err := sealValue(v, binding(v, sealSession), s)
 	if err != nil {
 		return err
 	}
 	var can map[string]json.RawMessage
 	_ = json.Unmarshal(hello["capabilities"], &can) // another form has none
 	relayed := w.kind == toRelayed
-	told := w.kind == toStateless && !v.Buffered
-	offer := offered(can, relayed && !v.Buffered || told)
+	told := w.kind == toStateless && !v.call.Buffered
+	offer := offered(can, relayed && !v.call.Buffered || told)
 	if (relayed || told) && can["logging"] != nil {
 		offer["logging"] = can["logging"]
 	}
@@ -233,8 +233,8 @@ func (v *visit) begin(w *way, s *session, hello map[string]json.RawMessage) erro
 	if err != nil {
 		return err
 	}
-	v.Header()[mcp.HeaderSession] = []string{id}
-	v.result(raw)
+	v.call.Header()[mcp.HeaderSession] = []string{id}
+	sendResult(v, raw)
 	return nil
 }
 
@@ -252,26 +252,26 @@ func serverInfo(hello map[string]json.RawMessage, slug string) any {
 }
 
 // pass hands a notification or an answer of the client on.
-func (v *visit) pass(w *way) error {
-	ctx := patient(v.Context, v.host.Timeout)
+func pass(v *visit, w *way) error {
+	ctx := patient(v.call.Context, v.host.Timeout)
 	defer ctx.end()
-	x, err := w.up.Send(ctx, http.MethodPost, w.sessionHeaders(w.session.Upstream, w.session.Speaks), v.spelt())
+	x, err := w.up.Send(ctx, http.MethodPost, w.sessionHeaders(w.session.Upstream, w.session.Speaks), spelt(v))
 	if err != nil {
 		return err
 	}
 	defer x.Close()
 	switch {
 	case x.Status == http.StatusNotFound && w.session.Upstream != "":
-		return v.over()
+		return over(v)
 	case x.Status/100 != 2:
 		return upstream.Fail(x.Status, "the server answers with status %d", x.Status)
 	}
-	v.accepted()
+	accepted(v)
 	return nil
 }
 
 // spelt is the client's message with the members that were read and no others.
-func (v *visit) spelt() []byte {
+func spelt(v *visit) []byte {
 	if v.req.Method != "" {
 		return encode(v.req, nil, v.req.Members)
 	}
@@ -283,26 +283,26 @@ func (v *visit) spelt() []byte {
 	return append(append(append(out, `,"result":`...), v.req.Result...), '}')
 }
 
-// end ends a session at the client's word.
-func (v *visit) end() error {
-	id := v.Request.Header.Get(mcp.HeaderSession)
-	if v.Request.Header.Get(mcp.HeaderVersion) >= era.Version || id == "" {
-		return v.only("POST")
+// endSession ends a session at the client's word.
+func endSession(v *visit) error {
+	id := v.call.Request.Header.Get(mcp.HeaderSession)
+	if v.call.Request.Header.Get(mcp.HeaderVersion) >= era.Version || id == "" {
+		return only(v, "POST")
 	}
-	s, ok := v.sessionOf(id)
+	s, ok := sessionOf(v, id)
 	if !ok {
-		return v.over()
+		return over(v)
 	}
 	if s.Upstream == "" {
-		return v.only("POST")
+		return only(v, "POST")
 	}
-	up, err := v.openUpstream()
+	up, err := openUpstream(v)
 	if err != nil {
 		return err
 	}
-	ctx := patient(v.Context, v.host.Timeout)
+	ctx := patient(v.call.Context, v.host.Timeout)
 	defer ctx.end()
-	w := way{v: &v.servers, up: up}
+	w := way{v: v, up: up}
 	x, err := up.Send(ctx, http.MethodDelete, w.sessionHeaders(s.Upstream, s.Speaks), nil)
 	if err != nil {
 		return err
@@ -310,26 +310,26 @@ func (v *visit) end() error {
 	defer x.Close()
 	switch {
 	case x.Status == http.StatusNotFound:
-		return v.over()
+		return over(v)
 	case x.Status/100 != 2:
-		return v.only("POST")
+		return only(v, "POST")
 	}
-	v.Send(http.StatusNoContent, "", nil, nil)
+	v.call.Send(http.StatusNoContent, "", nil, nil)
 	return nil
 }
 
 // listen holds the stream of what a server says by itself, where it can be held.
-func (v *visit) listen() error {
-	id := v.Request.Header.Get(mcp.HeaderSession)
-	if v.Buffered || v.Request.Header.Get(mcp.HeaderVersion) >= era.Version || id == "" {
-		return v.only("POST")
+func listen(v *visit) error {
+	id := v.call.Request.Header.Get(mcp.HeaderSession)
+	if v.call.Buffered || v.call.Request.Header.Get(mcp.HeaderVersion) >= era.Version || id == "" {
+		return only(v, "POST")
 	}
-	s, ok := v.sessionOf(id)
+	s, ok := sessionOf(v, id)
 	if !ok {
-		return v.over()
+		return over(v)
 	}
 	if s.Speaks == "" {
-		return v.feed(s)
+		return feed(v, s)
 	}
-	return v.hold(s)
+	return hold(v, s)
 }

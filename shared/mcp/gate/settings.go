@@ -98,17 +98,17 @@ func (at *setting) watch(uri string, on bool) bool {
 // levels are those of log messages.
 var levels = []string{"debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"}
 
-// settingsKey identifies the session that the request names.
-func (v *servers) settingsKey() settingsKey {
-	return settingsKey{v.Caller.Scope.Org + "/" + v.Caller.Scope.Workspace, v.Request.Header.Get(mcp.HeaderSession)}
+// sessionKey identifies the session that the request names.
+func sessionKey(v *visit) settingsKey {
+	return settingsKey{v.call.Caller.Scope.Org + "/" + v.call.Caller.Scope.Workspace, v.call.Request.Header.Get(mcp.HeaderSession)}
 }
 
 // set answers logging/setLevel, resources/subscribe and resources/unsubscribe of a client
 // with a session at a server without.
-func (v *visit) set(w *way) error {
-	about, ok := v.subject()
-	if v.noted(about.Key); ok && !v.may(about) {
-		v.wrong(v.unknown(about))
+func set(v *visit, w *way) error {
+	about, ok := capabilityOf(v)
+	if noted(v, about.Key); ok && !may(v, about) {
+		wrong(v, unknown(v, about))
 		return nil
 	}
 	level := v.req.Text("level")
@@ -116,11 +116,11 @@ func (v *visit) set(w *way) error {
 		ok = slices.Contains(levels, level)
 	}
 	if !ok {
-		v.wrong(&mcp.Error{Code: mcp.CodeInvalidParams, Message: "params must have a uri, or a level: debug, info, notice, warning, error, critical, alert or emergency"})
+		wrong(v, &mcp.Error{Code: mcp.CodeInvalidParams, Message: "params must have a uri, or a level: debug, info, notice, warning, error, critical, alert or emergency"})
 		return nil
 	}
 	kept := true
-	fits := v.host.settings.change(v.settingsKey(), w.session.Expires, v.Now(), func(at *setting) {
+	fits := v.host.settings.change(sessionKey(v), w.session.Expires, v.call.Now(), func(at *setting) {
 		if about.Type == mcp.Resource {
 			kept = at.watch(about.Key, v.req.Method == "resources/subscribe")
 			return
@@ -128,17 +128,17 @@ func (v *visit) set(w *way) error {
 		at.level = level
 	})
 	if !fits || !kept {
-		v.wrong(&mcp.Error{Code: mcp.CodeInternal, Message: "too many resources are watched, or too many sessions have settings"})
+		wrong(v, &mcp.Error{Code: mcp.CodeInternal, Message: "too many resources are watched, or too many sessions have settings"})
 		return nil
 	}
-	v.result(json.RawMessage("{}"))
+	sendResult(v, json.RawMessage("{}"))
 	return nil
 }
 
 // readable returns those resources that the caller may read.
-func (v *streams) readable(uris []string) (out []string) {
+func readable(v *visit, uris []string) (out []string) {
 	for _, uri := range uris {
-		if v.reads(uri) {
+		if reads(v, uri) {
 			out = append(out, uri)
 		}
 	}

@@ -8,9 +8,9 @@ import (
 )
 
 // stateless serves a client without session.
-func (v *visit) stateless() error {
+func stateless(v *visit) error {
 	if v.req.IsNotification() {
-		v.accepted()
+		accepted(v)
 		return nil
 	}
 	_, lists := listed[v.req.Method]
@@ -18,27 +18,27 @@ func (v *visit) stateless() error {
 	case "server/discover", "tools/call", "prompts/get", "resources/read", "completion/complete", methodListen:
 	default:
 		if !lists {
-			v.unknownMethod()
+			unknownMethod(v)
 			return nil
 		}
 	}
 	v.opens = answerable(v.req.Meta[mcp.MetaAbilities]) != nil
-	w, err := v.stand()
+	w, err := stand(v)
 	if err != nil {
 		return err
 	}
 	w.abilities, w.client = without(v.req.Meta[mcp.MetaAbilities], "extensions"), v.req.Meta[mcp.MetaClient]
 	w.plain()
-	w.carried = v.carried(w.abilities)
+	w.carried = askableCapabilities(v, w.abilities)
 	switch {
 	case lists:
-		return v.list(w)
+		return serveList(v, w)
 	case v.req.Method == "server/discover":
-		return v.discover(w)
+		return discover(v, w)
 	case v.req.Method == methodListen:
-		return v.subscribe(w)
+		return subscribe(v, w)
 	}
-	return v.call(w)
+	return callCapability(v, w)
 }
 
 // plain chooses the bridge for a client whose session, if it has one, is not the server's.
@@ -54,16 +54,16 @@ func (w *way) plain() {
 }
 
 // stand finds the server and what is known of it.
-func (v *servers) stand() (*way, error) {
-	up, err := v.openUpstream()
+func stand(v *visit) (*way, error) {
+	up, err := openUpstream(v)
 	if err != nil {
 		return nil, err
 	}
-	p := v.peer()
-	err = v.learn(p, up)
-	if unauthorized(nil, err) && v.renew(up) {
-		if up, err = v.openUpstream(); err == nil {
-			err = v.learn(p, up)
+	p := peerOf(v)
+	err = learn(v, p, up)
+	if unauthorized(nil, err) && renew(v, up) {
+		if up, err = openUpstream(v); err == nil {
+			err = learn(v, p, up)
 		}
 		if unauthorized(nil, err) && v.facts.Integration.AuthType == mcp.AuthOAuth {
 			err = mcp.ErrSignIn
@@ -89,15 +89,15 @@ func without(raw json.RawMessage, name string) json.RawMessage {
 }
 
 // discover tells what the server can do here.
-func (v *visit) discover(w *way) error {
-	if err := v.greet(w); err != nil {
+func discover(v *visit, w *way) error {
+	if err := greet(v, w); err != nil {
 		return err
 	}
 	var hello map[string]json.RawMessage
 	_ = json.Unmarshal(w.peer.greeting(), &hello) // another form says nothing
 	answer := map[string]any{
 		"resultType": "complete", "supportedVersions": append([]string{era.Version}, mcp.Versions...),
-		"capabilities": offered(w.peer.capabilities(), w.kind == toStateless && !v.Buffered), "ttlMs": 0, "cacheScope": "private",
+		"capabilities": offered(w.peer.capabilities(), w.kind == toStateless && !v.call.Buffered), "ttlMs": 0, "cacheScope": "private",
 	}
 	if age, _ := ageOf(hello); w.kind == toStateless {
 		answer["ttlMs"] = min(age, maxAge).Milliseconds()
@@ -120,19 +120,19 @@ func (v *visit) discover(w *way) error {
 	if err != nil {
 		return err
 	}
-	v.result(raw)
+	sendResult(v, raw)
 	return nil
 }
 
 // greet makes sure that the server has said what it is.
-func (v *servers) greet(w *way) error {
+func greet(v *visit, w *way) error {
 	if w.peer.greeting() != nil {
 		return nil
 	}
-	ctx := patient(v.Context, v.host.Timeout)
+	ctx := patient(v.call.Context, v.host.Timeout)
 	defer ctx.end()
 	if w.kind != toOldStream {
-		_, err := v.pooled(ctx, w.peer, w.up, nil)
+		_, err := pooled(v, ctx, w.peer, w.up, nil)
 		return err
 	}
 	s, err := w.up.Connect(ctx, nil)

@@ -30,33 +30,33 @@ type session struct {
 }
 
 // binding ties a sealed value to its caller and its server: it opens for no other.
-func (v *tickets) binding(kind string) seal.Binding {
-	return seal.Binding{Org: v.Caller.Scope.Org, Table: sealTable, PK: v.Caller.Scope.Workspace + "/" + v.facts.Server.Record.ID, SK: kind + "/" + v.principal()}
+func binding(v *visit, kind string) seal.Binding {
+	return seal.Binding{Org: v.call.Caller.Scope.Org, Table: sealTable, PK: v.call.Caller.Scope.Workspace + "/" + v.facts.Server.Record.ID, SK: kind + "/" + principal(v)}
 }
 
-func (v *tickets) seal(b seal.Binding, value any) (string, error) {
+func sealValue(v *visit, b seal.Binding, value any) (string, error) {
 	plain, err := json.Marshal(value)
 	if err != nil {
 		return "", err
 	}
-	sealed, err := v.Sealer.Seal(v.Context, b, plain)
+	sealed, err := v.call.Sealer.Seal(v.call.Context, b, plain)
 	return base64.RawURLEncoding.EncodeToString(sealed), err
 }
 
-// open reads a sealed value; false for one that is forged, of another or expired.
-func (v *tickets) open(b seal.Binding, text string, value any) bool {
+// openSealed reads a sealed value; false for one that is forged, of another or expired.
+func openSealed(v *visit, b seal.Binding, text string, value any) bool {
 	sealed, err := base64.RawURLEncoding.DecodeString(text)
 	if err != nil || len(sealed) == 0 {
 		return false
 	}
-	plain, err := v.Sealer.Open(v.Context, b, sealed)
+	plain, err := v.call.Sealer.Open(v.call.Context, b, sealed)
 	return err == nil && json.Unmarshal(plain, value) == nil
 }
 
 // sessionOf opens the session id of the request.
-func (v *tickets) sessionOf(id string) (*session, bool) {
+func sessionOf(v *visit, id string) (*session, bool) {
 	s := new(session)
-	if !v.open(v.binding(sealSession), id, s) || s.Expires < v.Now().Unix() || s.Print != v.facts.Print() {
+	if !openSealed(v, binding(v, sealSession), id, s) || s.Expires < v.call.Now().Unix() || s.Print != v.facts.Print() {
 		return nil, false
 	}
 	return s, true
