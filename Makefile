@@ -118,12 +118,14 @@ standard: deps ## end-to-end tests with net/http as server and client, without a
 	GATEWAY_HTTP=standard GATEWAY_RING=off $(NOASM) $(PLAIN) -run '$(STANDARD)' ./local
 	GATEWAY_HTTP=standard $(NOASM) $(PLAIN) -count=1 -run '$(CLIENTS)' ./scripts/clients
 
-lint: ## gofmt, vet and staticcheck
+lint: ## gofmt, vet, staticcheck, and the limit of methods of a type
 	@out=$$(gofmt -l $$(git ls-files '*.go')); if [ -n "$$out" ]; then echo "gofmt wants to change:"; echo "$$out"; exit 1; fi
 	$(GO) vet $(PKG)
 	cd scripts/clients/goclient && $(GO) vet .
 	cd scripts/lint && $(GO) build -o ../../bin/staticcheck honnef.co/go/tools/cmd/staticcheck
 	GOGC=400 bin/staticcheck $(PKG)
+	cd scripts/lint && $(GO) vet ./structure && $(GO) test ./structure && $(GO) build -o ../../bin/structure ./structure
+	bin/structure ./shared/... ./functions/... ./local/...
 
 # Needs the vulnerability database at vuln.go.dev, or a copy: VULNDB=file:///path.
 vulncheck: ## known vulnerabilities in code that is reached

@@ -92,10 +92,10 @@ func (w *itemWriter) shell(c *chat.ToolCall, tool string) bool {
 
 // heldCall returns the call of local_shell that a delta belongs to, nil if it is of another. Such a
 // call is held until it is whole: only then it is known which item it is.
-func (s *streamEncoder) heldCall(d *chat.Delta) *openItem { return s.shells[d.Call] }
+func heldCall(s *streamEncoder, d *chat.Delta) *openItem { return s.shells[d.Call] }
 
 // giveShell writes a call of local_shell that is whole.
-func (s *streamEncoder) giveShell(dst []byte, call int) []byte {
+func giveShell(s *streamEncoder, dst []byte, call int) []byte {
 	it := s.shells[call]
 	if it == nil {
 		return dst
@@ -110,16 +110,16 @@ func (s *streamEncoder) giveShell(dst []byte, call int) []byte {
 	it.text = nil
 	if dst = s.open(dst, it, "fc"); len(piece) > 0 {
 		it.text = piece
-		dst = s.callDelta(dst, it, piece)
+		dst = callDelta(s, dst, it, piece)
 	}
 	it.ended = true
 	return dst
 }
 
 // giveShells writes the calls of local_shell that are left at the end, in their order.
-func (s *streamEncoder) giveShells(dst []byte) []byte {
+func giveShells(s *streamEncoder, dst []byte) []byte {
 	for call := 0; len(s.shells) > 0; call++ {
-		dst = s.giveShell(dst, call)
+		dst = giveShell(s, dst, call)
 	}
 	return dst
 }

@@ -138,7 +138,7 @@ func (s *streamEncoder) Append(dst []byte, d *chat.Delta) []byte {
 	case chat.DeltaRefusal:
 		dst = s.text(dst, d, true)
 	case chat.DeltaCitation:
-		dst = s.cite(dst, d)
+		dst = streamCite(s, dst, d)
 	case chat.DeltaThinking, chat.DeltaSignature, chat.DeltaRedacted:
 		dst = s.thinking(dst, d)
 	case chat.DeltaToolStart:
@@ -149,14 +149,14 @@ func (s *streamEncoder) Append(dst []byte, d *chat.Delta) []byte {
 		dst = s.image(dst, d)
 	case chat.DeltaForeign:
 		if s.o.Origin == name {
-			dst = s.foreign(dst, d.JSON)
+			dst = foreign(s, dst, d.JSON)
 		}
 	case chat.DeltaBlockStop:
 		if s.blockStop(d); d.Call >= 0 {
-			dst = s.giveShell(dst, d.Call)
+			dst = giveShell(s, dst, d.Call)
 		}
 	case chat.DeltaStop:
-		dst = s.giveShells(dst)
+		dst = giveShells(s, dst)
 		dst = s.release(dst)
 		dst = s.begin(dst)
 		s.stop, s.native = d.Stop, d.Native
@@ -281,13 +281,13 @@ func (it *openItem) encrypted(origin string) string {
 func (s *streamEncoder) end(dst []byte, it *openItem, status string) []byte {
 	switch it.kind {
 	case messageItem:
-		dst = s.endPart(dst, it)
+		dst = endPart(s, dst, it)
 	case reasoningItem:
-		dst = s.endSummary(dst, it)
+		dst = endSummary(s, dst, it)
 	case callItem:
 		if len(it.text) == 0 {
 			it.text = append(it.text, "{}"...)
-			dst = s.callDelta(dst, it, it.text)
+			dst = callDelta(s, dst, it, it.text)
 		}
 		dst = s.event(dst, "response.function_call_arguments.done")
 		dst = of(dst, it)
@@ -295,7 +295,7 @@ func (s *streamEncoder) end(dst []byte, it *openItem, status string) []byte {
 		dst = append(dst, `,"arguments":"`...)
 		dst = append(append(dst, it.text...), "\"}\n\n"...)
 	case customItem:
-		dst = s.endCustom(dst, it)
+		dst = endCustom(s, dst, it)
 	}
 	it.whole = s.item(nil, it, status)
 	return s.itemEvent(dst, "response.output_item.done", it.index, it.whole)
@@ -303,10 +303,10 @@ func (s *streamEncoder) end(dst []byte, it *openItem, status string) []byte {
 
 // Finish implements chat.StreamEncoder.
 func (s *streamEncoder) Finish(dst []byte) []byte {
-	dst = s.giveShells(dst)
+	dst = giveShells(s, dst)
 	dst = s.release(dst)
 	dst = s.begin(dst)
-	dst = s.lateSources(dst)
+	dst = lateSources(s, dst)
 	o := outcomeOf(s.stop, s.native)
 	dst = s.endAll(dst, o.status)
 	o.usage = &s.usage

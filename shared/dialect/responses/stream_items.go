@@ -23,10 +23,10 @@ func (s *streamEncoder) text(dst []byte, d *chat.Delta, refusal bool) []byte {
 		dst = s.open(dst, it, "msg")
 	}
 	if it.begun && (it.block != d.Block || it.refusal != refusal) {
-		dst = s.endPart(dst, it)
+		dst = endPart(s, dst, it)
 	}
 	if !it.begun {
-		dst = s.beginPart(dst, it, d.Block, refusal)
+		dst = beginPart(s, dst, it, d.Block, refusal)
 	}
 	it.text = append(it.text, d.JSON[1:len(d.JSON)-1]...)
 	kind := "response.output_text.delta"
@@ -64,7 +64,7 @@ func (it *openItem) part(dst []byte) []byte {
 
 // cite gives a source of the open text: at once if its place is known, otherwise at the end
 // of the part.
-func (s *streamEncoder) cite(dst []byte, d *chat.Delta) []byte {
+func streamCite(s *streamEncoder, dst []byte, d *chat.Delta) []byte {
 	c := cite.Read(d.JSON)
 	it := s.last()
 	if it == nil || it.kind != messageItem || it.whole != nil || !it.begun || it.refusal || it.block != d.Block {
@@ -86,14 +86,14 @@ func (s *streamEncoder) cite(dst []byte, d *chat.Delta) []byte {
 // lateSources writes a message without text for sources of texts that had already ended,
 // because a message that was sent cannot be opened again. It writes none if the texts must
 // be JSON, because an empty text is not JSON.
-func (s *streamEncoder) lateSources(dst []byte) []byte {
+func lateSources(s *streamEncoder, dst []byte) []byte {
 	if len(s.early) == 0 || s.o.Request != nil && s.o.Request.Format.Kind != chat.FormatText {
 		return dst
 	}
 	blocks := slices.Sorted(maps.Keys(s.early))
 	it := &openItem{kind: messageItem}
 	dst = s.open(dst, it, "msg")
-	dst = s.beginPart(dst, it, blocks[0], false)
+	dst = beginPart(s, dst, it, blocks[0], false)
 	for _, block := range blocks[1:] {
 		it.cited = append(it.cited, s.early[block]...)
 	}
@@ -102,7 +102,7 @@ func (s *streamEncoder) lateSources(dst []byte) []byte {
 }
 
 // beginPart opens a part of a message.
-func (s *streamEncoder) beginPart(dst []byte, it *openItem, block int, refusal bool) []byte {
+func beginPart(s *streamEncoder, dst []byte, it *openItem, block int, refusal bool) []byte {
 	it.begun, it.block, it.refusal = true, block, refusal
 	it.cited = s.early[block]
 	delete(s.early, block)
@@ -131,7 +131,7 @@ func (s *streamEncoder) annotation(dst []byte, it *openItem, c *cite.Citation) [
 }
 
 // endPart closes the open part of a message.
-func (s *streamEncoder) endPart(dst []byte, it *openItem) []byte {
+func endPart(s *streamEncoder, dst []byte, it *openItem) []byte {
 	if !it.begun {
 		return dst
 	}
@@ -200,7 +200,7 @@ func (s *streamEncoder) thinking(dst []byte, d *chat.Delta) []byte {
 }
 
 // endSummary closes the summary of reasoning.
-func (s *streamEncoder) endSummary(dst []byte, it *openItem) []byte {
+func endSummary(s *streamEncoder, dst []byte, it *openItem) []byte {
 	if !it.begun {
 		return dst
 	}
@@ -215,7 +215,7 @@ func (s *streamEncoder) endSummary(dst []byte, it *openItem) []byte {
 
 // foreign writes an item that is sent as the provider wrote it. The item is complete in both
 // of its events, so that clients that build their output from the first event have all of it.
-func (s *streamEncoder) foreign(dst, raw []byte) []byte {
+func foreign(s *streamEncoder, dst, raw []byte) []byte {
 	it := &openItem{kind: foreignItem, whole: oneLine(bytes.Clone(raw)), ended: true}
 	dst = s.open(dst, it, "")
 	return s.itemEvent(dst, "response.output_item.done", it.index, it.whole)
@@ -239,7 +239,7 @@ func (s *streamEncoder) toolStart(dst []byte, d *chat.Delta) []byte {
 }
 
 func (s *streamEncoder) toolArgs(dst []byte, d *chat.Delta) []byte {
-	if it := s.heldCall(d); it != nil {
+	if it := heldCall(s, d); it != nil {
 		it.text = append(it.text, d.JSON[1:len(d.JSON)-1]...)
 		return dst
 	}
@@ -253,19 +253,19 @@ func (s *streamEncoder) toolArgs(dst []byte, d *chat.Delta) []byte {
 		if it.kind == customItem || len(piece) == 0 {
 			return dst // it is given at the end, because the text is inside of the arguments
 		}
-		return s.callDelta(dst, it, piece)
+		return callDelta(s, dst, it, piece)
 	}
 	return dst
 }
 
-func (s *streamEncoder) callDelta(dst []byte, it *openItem, piece []byte) []byte {
+func callDelta(s *streamEncoder, dst []byte, it *openItem, piece []byte) []byte {
 	dst = s.event(dst, "response.function_call_arguments.delta")
 	dst = append(of(dst, it), `,"delta":"`...)
 	return append(append(dst, piece...), "\"}\n\n"...)
 }
 
 // endCustom gives the text of a call whose arguments came as JSON.
-func (s *streamEncoder) endCustom(dst []byte, it *openItem) []byte {
+func endCustom(s *streamEncoder, dst []byte, it *openItem) []byte {
 	args := wire.AppendUnquoted(nil, append(append([]byte{'"'}, it.text...), '"'))
 	raw := wire.AppendJSONString(nil, chat.UnwrapText(string(args)))
 	it.text = raw[1 : len(raw)-1]

@@ -16,7 +16,7 @@ import (
 // hexadecimal, 64-bit numbers as strings or numbers. Unknown fields are skipped, and null is
 // the same as an absent field.
 type jsonReader struct {
-	*wire.Decoder
+	dec  *wire.Decoder
 	keys map[string]string // attribute keys seen so far, so that each is allocated once
 }
 
@@ -68,7 +68,7 @@ func readJSON(b []byte, names [3]string, read func(*jsonReader, *Told)) (out []T
 			}
 		})
 	})
-	if err := r.End(); err != nil {
+	if err := r.dec.End(); err != nil {
 		return nil, err
 	}
 	return out, nil
@@ -84,15 +84,15 @@ func (r *jsonReader) scope(out []Told, entries string, read func(*jsonReader, *T
 			r.fields(func(key []byte) {
 				switch string(key) {
 				case "name":
-					of.Scope = r.Str()
+					of.Scope = r.dec.Str()
 				case "version":
-					of.Version = r.Str()
+					of.Version = r.dec.Str()
 				}
 			})
 		case entries:
 			r.list(func() {
 				if len(out) == MaxTold {
-					r.FailWith(errMany)
+					r.dec.FailWith(errMany)
 					return
 				}
 				out = append(out, Told{})
@@ -111,10 +111,10 @@ func (r *jsonReader) scope(out []Told, entries string, read func(*jsonReader, *T
 func (r *jsonReader) fields(f func(key []byte)) {
 	var seen [24]string
 	n := 0
-	for key := range r.Object {
+	for key := range r.dec.Object {
 		for i := range n {
 			if seen[i] == string(key) {
-				r.Fail("has the field %.40q twice", key)
+				r.dec.Fail("has the field %.40q twice", key)
 				return
 			}
 		}
@@ -122,7 +122,7 @@ func (r *jsonReader) fields(f func(key []byte)) {
 			seen[n] = r.key(key)
 			n++
 		}
-		if !r.Null() {
+		if !r.dec.Null() {
 			f(key)
 		}
 	}
@@ -130,7 +130,7 @@ func (r *jsonReader) fields(f func(key []byte)) {
 
 // list calls f for each element of an array.
 func (r *jsonReader) list(f func()) {
-	for range r.Array {
+	for range r.dec.Array {
 		f()
 	}
 }
@@ -151,13 +151,13 @@ func (r *jsonReader) span(t *Told) {
 	r.fields(func(key []byte) {
 		switch string(key) {
 		case "traceId":
-			t.Trace = t.hexID(r.Bytes(), traceLen)
+			t.Trace = t.hexID(r.dec.Bytes(), traceLen)
 		case "spanId":
-			t.ID = t.hexID(r.Bytes(), spanLen)
+			t.ID = t.hexID(r.dec.Bytes(), spanLen)
 		case "parentSpanId":
-			t.Parent = t.hexID(r.Bytes(), spanLen)
+			t.Parent = t.hexID(r.dec.Bytes(), spanLen)
 		case "name":
-			t.Name = r.Str()
+			t.Name = r.dec.Str()
 		case "startTimeUnixNano":
 			t.Start = r.time()
 		case "endTimeUnixNano":
@@ -170,7 +170,7 @@ func (r *jsonReader) span(t *Told) {
 			r.fields(func(key []byte) {
 				switch string(key) {
 				case "message":
-					t.Message = r.Str()
+					t.Message = r.dec.Str()
 				case "code":
 					t.Status = r.code()
 				}
@@ -181,14 +181,14 @@ func (r *jsonReader) span(t *Told) {
 
 func (r *jsonReader) event(t *Told) {
 	if len(t.Events) == maxEvents {
-		r.FailWith(errEvents)
+		r.dec.FailWith(errEvents)
 		return
 	}
 	var e ToldEvent
 	r.fields(func(key []byte) {
 		switch string(key) {
 		case "name":
-			e.Name = r.Str()
+			e.Name = r.dec.Str()
 		case "attributes":
 			e.Attrs = r.attrs()
 		}
@@ -205,15 +205,15 @@ func (r *jsonReader) record(t *Told) {
 		case "observedTimeUnixNano":
 			observed = r.time()
 		case "eventName":
-			t.Name = r.Str()
+			t.Name = r.dec.Str()
 		case "body":
 			t.Body = r.value(0)
 		case "attributes":
 			t.Attrs = r.attrs()
 		case "traceId":
-			t.Trace = t.hexID(r.Bytes(), traceLen)
+			t.Trace = t.hexID(r.dec.Bytes(), traceLen)
 		case "spanId":
-			t.ID = t.hexID(r.Bytes(), spanLen)
+			t.ID = t.hexID(r.dec.Bytes(), spanLen)
 		}
 	})
 	if t.Start.IsZero() {
@@ -224,17 +224,17 @@ func (r *jsonReader) record(t *Told) {
 
 // number returns the digits of a number, which may be written as a string.
 func (r *jsonReader) number() []byte {
-	if r.Kind() == wire.KindString {
-		return r.Bytes()
+	if r.dec.Kind() == wire.KindString {
+		return r.dec.Bytes()
 	}
-	return r.Num()
+	return r.dec.Num()
 }
 
 func (r *jsonReader) int() int64 {
 	raw := r.number()
 	n, err := strconv.ParseInt(string(raw), 10, 64)
-	if err != nil && r.Err() == nil {
-		r.Fail("must be a whole number of 64 bits, not %.40q", raw)
+	if err != nil && r.dec.Err() == nil {
+		r.dec.Fail("must be a whole number of 64 bits, not %.40q", raw)
 	}
 	return n
 }
@@ -253,9 +253,9 @@ func (r *jsonReader) code() int {
 }
 
 func (r *jsonReader) attrs() (out []Attr) {
-	for range r.Array {
+	for range r.dec.Array {
 		if len(out) == maxAttrs {
-			r.FailWith(errAttrs)
+			r.dec.FailWith(errAttrs)
 			return nil
 		}
 		if out == nil {
@@ -267,12 +267,12 @@ func (r *jsonReader) attrs() (out []Attr) {
 }
 
 func (r *jsonReader) pair(depth int) (a Attr) {
-	for key := range r.Object {
+	for key := range r.dec.Object {
 		switch string(key) {
 		case "key":
-			a.Key = r.key(r.Bytes())
+			a.Key = r.key(r.dec.Bytes())
 		case "value":
-			if !r.Null() {
+			if !r.dec.Null() {
 				a.Value = r.value(depth)
 			}
 		}
@@ -283,18 +283,18 @@ func (r *jsonReader) pair(depth int) (a Attr) {
 // value reads an AnyValue; nil for an empty one.
 func (r *jsonReader) value(depth int) (v any) {
 	if depth > maxNested {
-		r.FailWith(errNested)
+		r.dec.FailWith(errNested)
 		return nil
 	}
-	for key := range r.Object {
-		if r.Null() {
+	for key := range r.dec.Object {
+		if r.dec.Null() {
 			continue
 		}
 		switch string(key) {
 		case "stringValue", "bytesValue":
-			v = r.Str()
+			v = r.dec.Str()
 		case "boolValue":
-			v = r.Bool()
+			v = r.dec.Bool()
 		case "intValue":
 			v = r.int()
 		case "doubleValue":
@@ -313,7 +313,7 @@ func (r *jsonReader) value(depth int) (v any) {
 				if string(key) == "values" {
 					r.list(func() {
 						if len(pairs) == maxAttrs {
-							r.FailWith(errAttrs)
+							r.dec.FailWith(errAttrs)
 							return
 						}
 						one := r.pair(depth + 1)
