@@ -51,6 +51,12 @@ func TestCostIsTheExactSum(t *testing.T) {
 				if minutes && (c == Seconds || c == AudioIn || c == AudioOut || c == AudioCacheRead) {
 					continue
 				}
+				if c == Pixels { // priced by the megapixel, rounded up to a femto-dollar
+					x := new(big.Int).Mul(big.NewInt(max(0, u.N(c))), big.NewInt(p.rate[Megapixels]))
+					x.Add(x, big.NewInt(pixelsPerMegapixel-1)).Div(x, big.NewInt(pixelsPerMegapixel))
+					sum.Add(sum, x.Mul(x, big.NewInt(60)))
+					continue
+				}
 				add(max(0, u.N(c)), p.rate[c], 60)
 			}
 			if minutes {

@@ -61,6 +61,7 @@ var samples = map[string][][]chat.Delta{
 		calling(chat.Delta{Kind: chat.DeltaToolStart, Block: 1, ID: marker, Name: "look"}, `"{}"`),
 	},
 	"DeltaToolArgs":  {calling(chat.Delta{Kind: chat.DeltaToolStart, Block: 1, ID: "c", Name: "look"}, `"{\"a\":\"`+marker+`\"}"`)},
+	"DeltaImage":     {{{Kind: chat.DeltaImage, Block: 1, Call: -1, JSON: []byte(`"https://images.example/` + marker + `.png"`)}}},
 	"DeltaBlockStop": {},
 	"DeltaStop": {
 		{{Kind: chat.DeltaStop, Stop: chat.StopSequence, Native: "stop_sequence", StopSequence: marker}},
