@@ -158,7 +158,9 @@ func checkThinking(e *requestEncoder) error {
 	return err
 }
 
-func encodeTurns(e *requestEncoder) claude.Turns { return claude.Turns{Request: e.r, Signed: func(p *chat.Part) bool { return signed(e, p) }} }
+func encodeTurns(e *requestEncoder) claude.Turns {
+	return claude.Turns{Request: e.r, Signed: func(p *chat.Part) bool { return signed(e, p) }}
+}
 
 // recall looks up the reasoning that the client did not give back.
 func recall(e *requestEncoder) {
