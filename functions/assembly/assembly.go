@@ -29,6 +29,7 @@ import (
 	"gateway/functions/images"
 	"gateway/functions/integrations"
 	"gateway/functions/logs"
+	"gateway/functions/logs/ingest"
 	"gateway/functions/mcp"
 	"gateway/functions/mcpservers"
 	"gateway/functions/messages"
@@ -57,7 +58,6 @@ import (
 	"gateway/shared/app/exporting"
 	"gateway/shared/audit"
 	"gateway/shared/relay"
-	"gateway/shared/relay/told"
 	ratings "gateway/shared/usage/feedback"
 	"gateway/shared/usage/report"
 	"gateway/shared/usage/segment"
@@ -81,7 +81,7 @@ func Administration(c *app.Core, archive *segment.Archive) []admin.Family {
 		agentservers.New(agentservers.Deps{CheckURL: c.Egress.CheckURL, PublicURL: c.PublicURL, Opener: &a2a.Opener{Sealer: c.Sealer, Via: c.Transport, Secrets: secrets}}),
 		deployments.New(deployments.Deps{CheckURL: c.Egress.CheckURL, Via: c.Transport}), scim.New(scim.Of(c)), feedback.New(rated), auth.New(auth.Of(c)))
 	families = append(families, analytics.New(reader, rated), logs.New(logs.Deps{Reader: reader, Sealer: c.Sealer, Rated: rated, Exports: exporting.Runs(c), Bucket: c.Bucket,
-		Tail: logs.TailOptions{Ends: c.Stopping}, Store: c.Store, Told: &told.Maker{Sink: c.Events(), Sealer: c.Sealer, Now: c.Now, Book: c.Book()}, Book: c.Book()}), auditlogs.New(audit.NewReader(c.Store, c.Now)))
+		Tail: logs.TailOptions{Ends: c.Stopping}, Store: c.Store, Told: &ingest.Maker{Sink: c.Events(), Sealer: c.Sealer, Now: c.Now, Book: c.Book()}, Book: c.Book()}), auditlogs.New(audit.NewReader(c.Store, c.Now)))
 	return append(families, docs.New(toolbox.Inside{Handler: func() http.Handler { return c.Administration }}, DataPlane(), families...)) // the document describes all families before it
 }
 

@@ -8,9 +8,9 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"gateway/functions/logs/ingest"
 	"gateway/shared/admin"
 	"gateway/shared/fault"
-	"gateway/shared/relay/told"
 	"gateway/shared/tenant"
 )
 
@@ -121,7 +121,7 @@ func (f *family) insert(c *admin.Call) (any, error) {
 	if !c.Caller.HasAny([]string{makeScope}) {
 		return nil, admin.Denied()
 	}
-	all := make([]told.Exchange, len(c.Each))
+	all := make([]ingest.Exchange, len(c.Each))
 	var wrong []fault.Detail
 	for i, in := range c.Each {
 		if in.Text("id") != "" && !in.Given("created_at") {
@@ -148,7 +148,7 @@ func (f *family) insert(c *admin.Call) (any, error) {
 }
 
 // teller is the caller, with what the workspace's logs keep.
-func teller(c *admin.Call) (*told.Teller, error) {
+func teller(c *admin.Call) (*ingest.Teller, error) {
 	ws, _, err := c.Workspace(c.Scope.Workspace)
 	if err != nil {
 		return nil, err
@@ -162,14 +162,14 @@ func teller(c *admin.Call) (*told.Teller, error) {
 	if s.EnforceDebug != nil {
 		bodies = *s.EnforceDebug
 	}
-	return &told.Teller{Scope: c.Scope, Slug: ws.Slug, KeyID: c.Caller.KeyID, KeyType: c.Caller.Type, UserID: c.Caller.UserID, Bodies: bodies}, nil
+	return &ingest.Teller{Scope: c.Scope, Slug: ws.Slug, KeyID: c.Caller.KeyID, KeyType: c.Caller.Type, UserID: c.Caller.UserID, Bodies: bodies}, nil
 }
 
 // exchange is an entry of the body, which has passed its description.
-func exchange(in admin.Values) told.Exchange {
+func exchange(in admin.Values) ingest.Exchange {
 	asked, _ := in.Object("request")
 	came, _ := in.Object("response")
-	x := told.Exchange{
+	x := ingest.Exchange{
 		ID: in.Text("id"), Created: in.Time("created_at"),
 		URL: asked.Text("url"), Method: asked.Text("method"), Provider: asked.Text("provider"), RequestHeaders: asked.TextMap("headers"), Request: asked.Raw("body"),
 		Status: int(came.Int("status")), ResponseHeaders: came.TextMap("headers"), Response: came.Raw("body"), Stream: came.Bool("streamingMode"),
@@ -190,7 +190,7 @@ func exchange(in admin.Values) told.Exchange {
 }
 
 // place takes out of metadata what says where the request belongs.
-func place(x *told.Exchange, pairs map[string]string) {
+func place(x *ingest.Exchange, pairs map[string]string) {
 	to := map[string]*string{"trace_id": &x.TraceID, "span_id": &x.SpanID, "span_name": &x.SpanName, "parent_span_id": &x.ParentSpanID}
 	for name, value := range pairs {
 		if field := to[traceNames[name]]; field != nil {

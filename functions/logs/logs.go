@@ -10,12 +10,12 @@ import (
 	"slices"
 	"time"
 
+	"gateway/functions/logs/ingest"
 	"gateway/shared/admin"
 	"gateway/shared/admin/usagequery"
 	"gateway/shared/blob"
 	"gateway/shared/fault"
 	"gateway/shared/pricing"
-	"gateway/shared/relay/told"
 	"gateway/shared/route"
 	"gateway/shared/seal"
 	"gateway/shared/store"
@@ -47,7 +47,7 @@ type Deps struct {
 	Tail    TailOptions
 	// Book is what simulations price by; nil: the list that comes with the gateway.
 	Book *pricing.Book
-	Told *told.Maker // takes what was asked elsewhere
+	Told *ingest.Maker // takes what was asked elsewhere
 	// Store has the rows that remember which spans of a trace were counted.
 	Store store.Store
 }

@@ -15,12 +15,12 @@ import (
 	"github.com/oklog/ulid/v2"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
+	"gateway/functions/logs/ingest"
 	"gateway/shared/admin"
 	"gateway/shared/admin/admintest"
 	"gateway/shared/blob/files"
 	"gateway/shared/pricing"
 	"gateway/shared/queue"
-	"gateway/shared/relay/told"
 	"gateway/shared/resource"
 	"gateway/shared/seal"
 	"gateway/shared/tenant"
@@ -39,7 +39,7 @@ type installation struct {
 	worker  *export.Worker
 	steps   *asked
 	options *TailOptions
-	told    *told.Maker
+	told    *ingest.Maker
 	ahead   time.Duration // of the archive's clock
 }
 
@@ -86,7 +86,7 @@ func install(t testing.TB) *installation {
 		in.worker = &export.Worker{Runs: runs, Reader: reader, Bucket: b, Sealer: in.sealer, Pace: export.Standard}
 		f := &family{Deps: Deps{
 			Reader: reader, Sealer: in.sealer, Rated: feedback.New(d.Resources.Store(), time.Now, 0, nil), Exports: runs, Bucket: b,
-			Tail: TailOptions{Pace: time.Millisecond}, Store: d.Resources.Store(), Told: &told.Maker{Sink: intake{in}, Sealer: in.sealer, Now: time.Now},
+			Tail: TailOptions{Pace: time.Millisecond}, Store: d.Resources.Store(), Told: &ingest.Maker{Sink: intake{in}, Sealer: in.sealer, Now: time.Now},
 		}}
 		in.options, in.told = &f.Tail, f.Told
 		return []admin.Family{f.describe()}

@@ -15,12 +15,12 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"gateway/functions/logs/ingest"
 	"gateway/shared/admin"
 	"gateway/shared/fault"
 	"gateway/shared/observe/claims"
 	"gateway/shared/observe/otlp"
 	"gateway/shared/observe/senders"
-	"gateway/shared/relay/told"
 	"gateway/shared/usage"
 )
 
@@ -203,7 +203,7 @@ var pool = sync.Pool{New: func() any { return new([]senders.Reading) }}
 
 // ingest stores what a request reports, and returns what was not accepted. Entries become
 // records one at a time, so that a request needs little more memory than its entries.
-func (f *family) ingest(c *admin.Call, by *told.Teller, all []otlp.Told, k *kind) (no rejections, err error) {
+func (f *family) ingest(c *admin.Call, by *ingest.Teller, all []otlp.Told, k *kind) (no rejections, err error) {
 	kept := pool.Get().(*[]senders.Reading)
 	defer pool.Put(kept)
 	*kept = slices.Grow((*kept)[:0], len(all))[:len(all)]
@@ -235,7 +235,7 @@ func (f *family) ingest(c *admin.Call, by *told.Teller, all []otlp.Told, k *kind
 			verdict, verdicts = verdicts[0], verdicts[1:]
 		}
 		one := exchangeOf(&all[i], x, &verdict, k)
-		if _, err := f.Told.Emit(c.Context, by, []told.Exchange{one}); err != nil {
+		if _, err := f.Told.Emit(c.Context, by, []ingest.Exchange{one}); err != nil {
 			return no, err
 		}
 	}
@@ -256,15 +256,15 @@ func unfit(t *otlp.Told, x *senders.Reading, k *kind, now time.Time) string {
 }
 
 // exchangeOf is what a span or a log record reports about a request.
-func exchangeOf(t *otlp.Told, s *senders.Reading, v *claims.Verdict, k *kind) told.Exchange {
+func exchangeOf(t *otlp.Told, s *senders.Reading, v *claims.Verdict, k *kind) ingest.Exchange {
 	took := t.End.Sub(t.Start)
 	if t.Start.IsZero() || took < 0 || took > maxTook*time.Millisecond {
 		took = 0
 	}
-	x := told.Exchange{
+	x := ingest.Exchange{
 		Created: t.Start, URL: k.path, Method: http.MethodPost, Provider: fault.Clip(s.Provider, 64), Request: s.Request(), Response: s.Answer(),
 		Status: s.Status, Took: took, Stream: s.Stream, TraceID: clean(t.Trace), SpanID: clean(t.ID), ParentSpanID: clean(t.Parent), SpanName: clean(t.Name), Metadata: s.Metadata,
-		Seen: &told.Seen{Endpoint: s.Endpoint, Asked: s.Asked, Model: s.Model, Finish: s.Finish, Mode: s.Mode, Reported: s.Cost, FirstByte: s.FirstByte, Agent: usage.Agent{Session: clean(s.Session), ID: clean(s.Agent)}},
+		Seen: &ingest.Seen{Endpoint: s.Endpoint, Asked: s.Asked, Model: s.Model, Finish: s.Finish, Mode: s.Mode, Reported: s.Cost, FirstByte: s.FirstByte, Agent: usage.Agent{Session: clean(s.Session), ID: clean(s.Agent)}},
 	}
 	if s.URL != "" {
 		x.URL = s.URL

@@ -6,8 +6,8 @@ import (
 	"gateway/shared/admin"
 	"gateway/shared/fault"
 	"gateway/shared/pricing"
-	"gateway/shared/relay/saved"
 	"gateway/shared/resource"
+	"gateway/shared/route/saved"
 	"gateway/shared/tenant"
 )
 

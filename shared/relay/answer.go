@@ -9,6 +9,7 @@ import (
 
 	"gateway/shared/chat"
 	"gateway/shared/egress"
+	"gateway/shared/egress/buffer"
 	"gateway/shared/fault"
 	"gateway/shared/provider"
 	"gateway/shared/provider/known"
@@ -17,7 +18,6 @@ import (
 	"gateway/shared/relay/chosen"
 	"gateway/shared/relay/guarded"
 	"gateway/shared/relay/kept"
-	"gateway/shared/relay/pooled"
 	"gateway/shared/relay/reused"
 	"gateway/shared/relay/routes"
 	"gateway/shared/relay/tail"
@@ -308,7 +308,7 @@ func sendRaw(c *call, resp *http.Response) error {
 	c.books.stars.Head(h)
 	answerHeaders(c, nil)
 	c.reply.head(c.books.guards.Verdict.Status(resp.StatusCode))
-	chunk := pooled.New()
+	chunk := buffer.New()
 	defer chunk.Free()
 	p := chunk.B[:cap(chunk.B)]
 	meter := tail.New(resp)

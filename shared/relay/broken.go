@@ -3,9 +3,9 @@ package relay
 import (
 	"errors"
 
+	"gateway/shared/egress/buffer"
 	"gateway/shared/fault"
 	"gateway/shared/relay/came"
-	"gateway/shared/relay/pooled"
 	"gateway/shared/wire/mask"
 )
 
@@ -27,7 +27,7 @@ func unusable(c *call, err error, body []byte) error {
 func brokenAnswer(c *call, err error, body []byte) error {
 	mask.Bytes(body, c.books.stars.Secrets())
 	keepReceived(c, body)
-	if errors.Is(err, pooled.ErrTooLarge) {
+	if errors.Is(err, buffer.ErrTooLarge) {
 		// It is not read for what it tells: that would take its memory twice.
 		c.bill.Charge(c.metered.Estimate(min(came.Tokens(len(body)), c.target.OutBound)))
 		f := fault.Newf(fault.InvalidProviderResponse, "", "The answer of %s is larger than %d bytes", c.target.To.Target.Provider.ID, int64(maxPlainAnswer))

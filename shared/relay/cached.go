@@ -7,7 +7,7 @@ import (
 
 	"gateway/shared/cache"
 	"gateway/shared/chat"
-	"gateway/shared/relay/pooled"
+	"gateway/shared/egress/buffer"
 	"gateway/shared/relay/reused"
 	"gateway/shared/relay/turn"
 )
@@ -65,7 +65,7 @@ func keepStream(c *call, a *answer) {
 	if whole == nil {
 		return
 	}
-	enc := pooled.New()
+	enc := buffer.New()
 	defer enc.Free()
 	enc.B = encodeWhole(c, enc.B, a, whole)
 	if c.books.reuse.Keeps() {

@@ -6,20 +6,18 @@ import (
 
 	"gateway/shared/chat"
 	"gateway/shared/egress"
+	"gateway/shared/egress/buffer"
 	"gateway/shared/fault"
+	"gateway/shared/relay/accounting"
 	"gateway/shared/relay/admitted"
-	"gateway/shared/relay/bill"
 	"gateway/shared/relay/chosen"
 	"gateway/shared/relay/form"
 	"gateway/shared/relay/guarded"
 	"gateway/shared/relay/inbound"
 	"gateway/shared/relay/logged"
 	"gateway/shared/relay/media"
-	"gateway/shared/relay/metered"
 	"gateway/shared/relay/outgoing"
-	"gateway/shared/relay/patience"
 	"gateway/shared/relay/plan"
-	"gateway/shared/relay/pooled"
 	"gateway/shared/relay/reused"
 	"gateway/shared/relay/routes"
 	"gateway/shared/relay/session"
@@ -39,9 +37,9 @@ type call struct {
 	target  chosen.Target // the target that was tried last
 	wall    chosen.Wall
 	chooser chosen.Chooser
-	bill    bill.Bill
+	bill    accounting.Bill
 	out     outbound
-	metered metered.Meters
+	metered accounting.Meters
 	stream  streamState
 	plain   plain
 	reply   reply
@@ -54,22 +52,22 @@ type call struct {
 // outbound is the request to a target: its body and what is known of its way out.
 type outbound struct {
 	media     media.Fetched // fetched for targets that take bytes only
-	sendBuf   *pooled.Buffer
+	sendBuf   *buffer.Buffer
 	sending   *outgoing.Bytes // nil until a body in memory is sent
 	modelJSON []byte
-	injected  bool              // usage was asked for on the client's behalf
-	bodySpent bool              // the client's body was streamed and cannot be sent again
-	upload    *form.Upload      // the body that is streamed
-	patience  patience.Patience // of the attempt under way
-	far       session.Conn      // connection to the provider, on Socket routes
-	part      chosen.Part       // the part that is asked for after the answer has begun
-	waited    time.Duration     // time spent waiting for the provider
+	injected  bool          // usage was asked for on the client's behalf
+	bodySpent bool          // the client's body was streamed and cannot be sent again
+	upload    *form.Upload  // the body that is streamed
+	patience  plan.Patience // of the attempt under way
+	far       session.Conn  // connection to the provider, on Socket routes
+	part      chosen.Part   // the part that is asked for after the answer has begun
+	waited    time.Duration // time spent waiting for the provider
 }
 
 // streamState is the memory of an answer that is a stream.
 type streamState struct {
-	heldBuf *pooled.Buffer // its beginning
-	turnBuf *pooled.Buffer // its translation
+	heldBuf *buffer.Buffer // its beginning
+	turnBuf *buffer.Buffer // its translation
 	backlog turn.Backlog
 }
 

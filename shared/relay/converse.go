@@ -10,10 +10,10 @@ import (
 
 	"gateway/shared/chat"
 	"gateway/shared/fault"
+	"gateway/shared/relay/accounting"
 	"gateway/shared/relay/admitted"
 	"gateway/shared/relay/asked"
 	"gateway/shared/relay/dialogue"
-	"gateway/shared/relay/purse"
 	"gateway/shared/relay/routes"
 	"gateway/shared/relay/session"
 )
@@ -131,7 +131,7 @@ func (p *partner) Check() error {
 		return err
 	}
 	own, _ := p.of.bill.Budgeted()
-	for _, s := range append(purse.Budgeted(now.Who.Subject), own...) {
+	for _, s := range append(accounting.Budgeted(now.Who.Subject), own...) {
 		if s == p.of.req.Who.Subject && s != now.Who.Subject {
 			continue // the key's limits have changed since
 		}

@@ -12,12 +12,12 @@ import (
 	"gateway/shared/guard/chain"
 	"gateway/shared/identity"
 	"gateway/shared/pricing"
+	"gateway/shared/relay/accounting"
 	"gateway/shared/relay/admitted"
 	"gateway/shared/relay/asked"
 	"gateway/shared/relay/chosen"
 	"gateway/shared/relay/guarded"
 	"gateway/shared/relay/inbound"
-	"gateway/shared/relay/purse"
 	"gateway/shared/relay/recorder"
 	"gateway/shared/relay/routes"
 	"gateway/shared/relay/session"
@@ -196,7 +196,7 @@ func (d *desk) Check() error {
 	}
 	who := now.Who
 	own, its := d.of.bill.Budgeted()
-	for _, s := range slices.Concat(purse.Budgeted(who.Subject), own, its) {
+	for _, s := range slices.Concat(accounting.Budgeted(who.Subject), own, its) {
 		if s == d.of.req.Who.Subject && s != who.Subject {
 			continue // the key's limits have changed since
 		}

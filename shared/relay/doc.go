@@ -18,7 +18,7 @@
 //	guardInput         checks the input before it is translated for the target
 //	prepare            builds the upstream body and request
 //	reused.Cache       looks up a cached response
-//	bill.Bill          counts against limits and reserves money
+//	accounting.Bill          counts against limits and reserves money
 //	attempts           calls the provider; each answer is judged before anything is sent
 //	guardOutput, guardStream
 //	                   checks the response before the client gets it
@@ -69,28 +69,21 @@
 //	            the first stages of the walk
 //	betas       switches of a provider's interface that clients ask for
 //	form        multipart bodies
-//	saved       providers and configs that are saved, made ready
-//	breaker     targets that fail, told to other processes
 //	kept        what providers keep under ids, and whose it is
 //	media       what is named by address, fetched
 //	outgoing    the bytes that are sent, until the transport is done with them
-//	patience    the times of an attempt
 //	turn        streams, passed on or translated
 //	tail        the usage at the end of what is passed through
 //	came        what came of an answer that is not whole, and estimates of usage
 //	mask        secrets by their value
-//	bill        what a request counts, holds and costs at its target, over purse (its
-//	            money) and policed (what policies limit of it)
-//	metered     usage, as answers tell it and as it is estimated
+//	accounting  limits, reservation, usage, cost and settlement of a request
 //	reused      answers that were kept
 //	stars       credentials of the target, hidden by their value
 //	logged      bodies for the log
-//	reasoning   signed reasoning for clients that cannot return it
 //	modellist   lists of models
 //	rehearsal   what a dry run says and is told
 //	heldfiles, managed, batchrun
 //	            files that the gateway holds, batches that it runs, and their steps
-//	pooled      memory of bodies
 //
 // # Media by address
 //

@@ -10,6 +10,7 @@ import (
 	"gateway/shared/chat"
 	"gateway/shared/dialect/reference"
 	"gateway/shared/egress"
+	"gateway/shared/egress/buffer"
 	"gateway/shared/fault"
 	"gateway/shared/provider"
 	"gateway/shared/relay/approval"
@@ -18,7 +19,6 @@ import (
 	"gateway/shared/relay/chosen"
 	"gateway/shared/relay/inbound"
 	"gateway/shared/relay/outgoing"
-	"gateway/shared/relay/pooled"
 	"gateway/shared/relay/routes"
 	"gateway/shared/relay/turn"
 	"gateway/shared/usage"
@@ -146,14 +146,14 @@ func verified(c *call, dec chat.StreamDecoder, o *chat.Options) chat.StreamDecod
 // translate begins to translate what dec reads for the client.
 func translate(c *call, dec chat.StreamDecoder, o *chat.Options) turn.Stream {
 	if c.stream.turnBuf == nil {
-		c.stream.turnBuf = pooled.For(2 * streamChunk)
+		c.stream.turnBuf = buffer.For(2 * streamChunk)
 	}
 	return turn.Translate(dec, c.books.guards.Taken.Writer(c.req.Route.Client), o, &c.target.Loss, c.stream.turnBuf.B)
 }
 
 // providerRefused reads a provider's error answer.
 func providerRefused(c *call, resp *http.Response) answer {
-	buf := pooled.New()
+	buf := buffer.New()
 	defer buf.Free()
 	err := readWhole(c, buf, resp, maxErrorAnswer)
 	if unreadableAnswer(err) != nil {
@@ -163,7 +163,7 @@ func providerRefused(c *call, resp *http.Response) answer {
 	c.books.stars.Refusal(resp.Header, buf.B)
 	var f *fault.Fault
 	switch {
-	case err != nil && !errors.Is(err, pooled.ErrTooLarge):
+	case err != nil && !errors.Is(err, buffer.ErrTooLarge):
 		f = fault.Newf(fault.InvalidProviderResponse, "", "The answer of %s broke off", c.target.To.Target.Provider.ID).WithCause(err)
 		f = chat.Told(f, resp.StatusCode, resp.Header) // its status came
 	case c.target.To.Carrier != nil:

@@ -7,12 +7,12 @@ import (
 	"strconv"
 	"strings"
 
+	"gateway/shared/egress/buffer"
 	"gateway/shared/fault"
 	"gateway/shared/guard/said"
 	"gateway/shared/relay/chosen"
 	"gateway/shared/relay/form"
 	"gateway/shared/relay/guarded"
-	"gateway/shared/relay/pooled"
 	"gateway/shared/relay/routes"
 	"gateway/shared/relay/tail"
 	"gateway/shared/wire"
@@ -92,7 +92,7 @@ func guardPassed(c *call, a answer) answer {
 		resp.Body = &overheard{ReadCloser: resp.Body, ended: func(body []byte) { c.books.guards.Ended(kind, body) }}
 		return a
 	}
-	buf := new(pooled.Buffer) // its memory goes into the answer
+	buf := new(buffer.Buffer) // its memory goes into the answer
 	if err := readWhole(c, buf, resp, maxPlainAnswer); err != nil {
 		return answer{fault: fault.From(brokenAnswer(c, err, buf.B)), failed: resp.Header}
 	}

@@ -6,12 +6,12 @@ import (
 	"strings"
 
 	"gateway/shared/chat"
+	"gateway/shared/egress/buffer"
 	"gateway/shared/fault"
 	"gateway/shared/guard/judge"
 	"gateway/shared/relay/guarded"
 	"gateway/shared/relay/kept"
 	"gateway/shared/relay/media"
-	"gateway/shared/relay/pooled"
 	"gateway/shared/relay/routes"
 	"gateway/shared/route"
 	"gateway/shared/wire"
@@ -91,7 +91,7 @@ func inClientShape(c *call) ([]byte, error) {
 		keepReceived(c, p.buf.B)
 		return p.made.B, nil
 	}
-	enc := pooled.Buffer{}
+	enc := buffer.Buffer{}
 	err := encodePlain(c, &enc)
 	return enc.B, err
 }
@@ -165,7 +165,7 @@ func guardedDecoder(c *call, dec chat.StreamDecoder, o *chat.Options) chat.Strea
 // is paid for.
 func drain(c *call, a *answer) {
 	c.req.Leave()
-	chunk := pooled.For(streamChunk)
+	chunk := buffer.For(streamChunk)
 	defer chunk.Free()
 	p := chunk.B[:cap(chunk.B)]
 	for !a.ended {

@@ -5,14 +5,14 @@ import (
 	"time"
 
 	"gateway/shared/chat"
-	"gateway/shared/relay/patience"
+	"gateway/shared/relay/plan"
 )
 
 // hold keeps the head of a's stream back until its first content, so that an error
 // before it is answered with its own status and other targets can still be tried. Its
 // time is bounded, whatever the provider does.
-func holdHead(c *call, a *answer, most time.Duration) *patience.Hold {
-	return patience.NewHold(most, func() { showSign(c, a) })
+func holdHead(c *call, a *answer, most time.Duration) *plan.Hold {
+	return plan.NewHold(most, func() { showSign(c, a) })
 }
 
 // showSign sends the head and what was held, and a sign of life.

@@ -9,12 +9,12 @@ import (
 
 	"gateway/shared/chat"
 	"gateway/shared/egress"
+	"gateway/shared/egress/buffer"
 	"gateway/shared/fault"
 	"gateway/shared/provider"
 	"gateway/shared/relay/asked"
 	"gateway/shared/relay/chosen"
 	"gateway/shared/relay/form"
-	"gateway/shared/relay/pooled"
 	"gateway/shared/usage"
 )
 
@@ -242,7 +242,7 @@ func checkGiven(c *call, raw string) error {
 
 // jobRefused reads a provider's error answer.
 func jobRefused(c *call, resp *http.Response) *fault.Fault {
-	buf := pooled.New()
+	buf := buffer.New()
 	defer buf.Free()
 	err := readWhole(c, buf, resp, maxErrorAnswer)
 	_ = resp.Body.Close()

@@ -9,7 +9,7 @@ import (
 	"gateway/shared/dialect/reference"
 	"gateway/shared/fault"
 	"gateway/shared/provider"
-	"gateway/shared/relay/bill"
+	"gateway/shared/relay/accounting"
 	"gateway/shared/relay/chosen"
 	"gateway/shared/relay/inputbound"
 	"gateway/shared/relay/kept"
@@ -144,7 +144,7 @@ func holdBatch(c *call, answer []byte) {
 		ID string `json:"id"`
 	}
 	if json.Unmarshal(answer, &b) == nil {
-		c.bill.HoldUntilBooked(b.ID, bill.HoldBatch)
+		c.bill.HoldUntilBooked(b.ID, accounting.HoldBatch)
 	}
 }
 

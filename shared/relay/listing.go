@@ -4,9 +4,9 @@ import (
 	"net/http"
 	"strconv"
 
+	"gateway/shared/egress/buffer"
 	"gateway/shared/relay/asked"
 	"gateway/shared/relay/modellist"
-	"gateway/shared/relay/pooled"
 	"gateway/shared/relay/routes"
 )
 
@@ -65,7 +65,7 @@ func sendWhole(c *call, status int, out []byte) {
 
 // sendList answers with a provider's list of models in the OpenAI shape.
 func sendList(c *call, resp *http.Response) error {
-	buf := pooled.New()
+	buf := buffer.New()
 	defer buf.Free()
 	if err := readWhole(c, buf, resp, maxPlainAnswer); err != nil {
 		return brokenAnswer(c, err, buf.B)

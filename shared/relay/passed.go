@@ -8,10 +8,10 @@ import (
 	"strings"
 
 	"gateway/shared/egress"
+	"gateway/shared/egress/buffer"
 	"gateway/shared/fault"
 	"gateway/shared/provider"
 	"gateway/shared/relay/chosen"
-	"gateway/shared/relay/pooled"
 	"gateway/shared/relay/routes"
 	"gateway/shared/relay/tail"
 	"gateway/shared/wire"
@@ -66,7 +66,7 @@ func readable(contentType string) bool {
 // pour sends a body on as it comes, and keeps it for the log where that can show
 // it; whole is false when it broke off.
 func pour(c *call, body io.Reader, meter *tail.Meter, shown bool) (whole bool) {
-	chunk := pooled.For(streamChunk)
+	chunk := buffer.For(streamChunk)
 	defer chunk.Free()
 	p := chunk.B[:cap(chunk.B)]
 	c.reply.flushWhenWaiting(body)
@@ -93,7 +93,7 @@ func pour(c *call, body io.Reader, meter *tail.Meter, shown bool) (whole bool) {
 
 // sendHeld sends an answer that was read whole, as far as it is the workspace's.
 func sendHeld(c *call, resp *http.Response) error {
-	buf := pooled.For(int(min(resp.ContentLength, maxPlainAnswer)) + 1)
+	buf := buffer.For(int(min(resp.ContentLength, maxPlainAnswer)) + 1)
 	defer buf.Free()
 	if err := readWhole(c, buf, resp, maxPlainAnswer); err != nil {
 		return brokenAnswer(c, err, buf.B)
@@ -165,7 +165,7 @@ func nextPage(c *call, after string) ([]byte, error) {
 		return nil, err
 	}
 	defer resp.Body.Close()
-	buf := new(pooled.Buffer)
+	buf := new(buffer.Buffer)
 	if err := readWhole(c, buf, resp, maxPlainAnswer); err != nil {
 		return nil, brokenAnswer(c, err, buf.B)
 	}
@@ -198,7 +198,7 @@ type batchState struct {
 // sendOutput answers with the rows that a batch made: those of its output file,
 // then those that failed.
 func sendOutput(c *call, resp *http.Response) error {
-	buf := pooled.New()
+	buf := buffer.New()
 	defer buf.Free()
 	if err := readWhole(c, buf, resp, maxErrorAnswer); err != nil {
 		return brokenAnswer(c, err, buf.B)

@@ -9,11 +9,11 @@ import (
 
 	"gateway/shared/chat"
 	"gateway/shared/dialect/openai"
+	"gateway/shared/egress/buffer"
 	"gateway/shared/fault"
 	"gateway/shared/provider"
 	"gateway/shared/relay/approval"
 	"gateway/shared/relay/came"
-	"gateway/shared/relay/pooled"
 	"gateway/shared/relay/routes"
 )
 
@@ -21,7 +21,7 @@ import (
 // other targets can still be tried, so that a success that is no answer is retried like a
 // bad gateway.
 type plain struct {
-	buf, made  *pooled.Buffer // the body that came, or what a carrier made of it
+	buf, made  *buffer.Buffer // the body that came, or what a carrier made of it
 	media      string         // of what a carrier made; "": JSON
 	own        bool           // it is passed on as it came
 	retold     []byte         // it came as a stream: the answer that this ends with
@@ -46,7 +46,7 @@ func takesWhole(c *call, resp *http.Response) bool {
 func takePlain(c *call, resp *http.Response) answer {
 	p := &c.plain
 	p.free()
-	p.buf = pooled.For(int(min(resp.ContentLength, maxPlainAnswer)) + 1)
+	p.buf = buffer.For(int(min(resp.ContentLength, maxPlainAnswer)) + 1)
 	t, held := c.relay.Now(), c.req.Lease.Held()
 	err := readWhole(c, p.buf, resp, maxPlainAnswer)
 	c.out.waited += c.relay.Now().Sub(t)
@@ -75,7 +75,7 @@ func readPlain(c *call, resp *http.Response) (err error) {
 	case holdsRetold(c, resp):
 		return readRetold(c, out)
 	case c.target.To.Carrier != nil:
-		p.made = pooled.New()
+		p.made = buffer.New()
 		if p.made.B, p.media, p.meter, err = c.target.To.Carrier.DecodeResponse(p.made.B, out, resp.Header, c.target.Carried()); err != nil {
 			return unusable(c, err, out)
 		}
@@ -206,7 +206,7 @@ func sendPlain(c *call, a *answer) error {
 			kind = []string{p.media}
 		}
 	default:
-		enc := pooled.New()
+		enc := buffer.New()
 		defer enc.Free()
 		if err := encodePlain(c, enc); err != nil {
 			return err
@@ -228,7 +228,7 @@ func sendPlain(c *call, a *answer) error {
 }
 
 // encodePlain writes a decoded answer as the client reads it.
-func encodePlain(c *call, enc *pooled.Buffer) error {
+func encodePlain(c *call, enc *buffer.Buffer) error {
 	p := &c.plain
 	o := options(c)
 	if c.target.SameDialect() {

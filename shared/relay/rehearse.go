@@ -9,8 +9,8 @@ import (
 	"gateway/shared/cache"
 	"gateway/shared/fault"
 	"gateway/shared/provider"
+	"gateway/shared/relay/accounting"
 	"gateway/shared/relay/admitted"
-	"gateway/shared/relay/bill"
 	"gateway/shared/relay/logged"
 	"gateway/shared/relay/plan"
 	"gateway/shared/relay/rehearsal"
@@ -157,7 +157,7 @@ func imagineCall(c *call, leaf *route.Leaf, t *rehearsal.Target) error {
 	if err != nil {
 		return err
 	}
-	if err := bill.MeasureInput(&c.bill); err != nil {
+	if err := accounting.MeasureInput(&c.bill); err != nil {
 		return err
 	}
 	if c.req.Route.Operation != provider.BatchesCreate { // whose bound is that of rows, which are not read here

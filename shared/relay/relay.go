@@ -17,7 +17,6 @@ import (
 	"gateway/shared/provider"
 	"gateway/shared/queue"
 	"gateway/shared/relay/admitted"
-	"gateway/shared/relay/breaker"
 	"gateway/shared/relay/chosen"
 	"gateway/shared/relay/ephemeral"
 	"gateway/shared/relay/guarded"
@@ -26,7 +25,6 @@ import (
 	"gateway/shared/relay/managed"
 	"gateway/shared/relay/outgoing"
 	"gateway/shared/relay/plan"
-	"gateway/shared/relay/reasoning"
 	"gateway/shared/relay/reused"
 	"gateway/shared/relay/routes"
 	"gateway/shared/relay/session"
@@ -103,7 +101,7 @@ type Relay struct {
 	calls     sync.Pool
 	means     *chosen.Means
 	urls      outgoing.URLs // of their targets
-	breakers  *breaker.Shared
+	breakers  *plan.Breakers
 	budgets   *ledger.Lately // of sessions that wait
 	owners    *kept.Owners
 	unread    unread.Prompts
@@ -149,7 +147,7 @@ func New(o Options) *Relay {
 	r.means = &chosen.Means{
 		Sealer: o.Sealer, Secrets: provider.NewSecrets(o.Sealer, tokens, o.Transport),
 		Owners: r.owners, Hosts: egress.NewHosts(o.Egress), Tokens: tokens, Trusting: o.Trusting,
-		Dialects: r.dialects, Carriers: r.carriers, Jobs: r.jobs, Memory: reasoning.New(o.Now, o.Store.Table(store.Usage), o.Sealer),
+		Dialects: r.dialects, Carriers: r.carriers, Jobs: r.jobs, Memory: kept.New(o.Now, o.Store.Table(store.Usage), o.Sealer),
 	}
 	r.means.Await = r.await
 	r.guards = guarded.NewMeans(o.Checks, o.Sealer, o.Trusting, o.Transport, r.means.Secrets, o.Now)
@@ -159,7 +157,7 @@ func New(o Options) *Relay {
 		r.Sleep = sleep
 	}
 	r.budgets = r.Ledger.Lately(budgetAge)
-	r.breakers = breaker.New(o.Now, o.Store.Table(store.Rate), r.failAside)
+	r.breakers = plan.NewBreakers(o.Now, o.Store.Table(store.Rate), r.failAside)
 	r.sources = &plan.Sources{Sealer: o.Sealer, Breakers: r.breakers, Picks: route.NewPicks(o.Now)}
 	r.calls.New = func() any { return newCall() }
 	return r

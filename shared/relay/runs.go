@@ -14,7 +14,7 @@ import (
 	"gateway/shared/relay/kept"
 	"gateway/shared/relay/managed"
 	"gateway/shared/relay/plan"
-	"gateway/shared/relay/saved"
+	"gateway/shared/route/saved"
 	"gateway/shared/store"
 )
 

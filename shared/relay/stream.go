@@ -4,9 +4,9 @@ import (
 	"io"
 
 	"gateway/shared/chat"
+	"gateway/shared/egress/buffer"
 	"gateway/shared/fault"
 	"gateway/shared/provider"
-	"gateway/shared/relay/pooled"
 	"gateway/shared/wire/mask"
 )
 
@@ -25,11 +25,11 @@ func open(c *call, a *answer) {
 		return // nothing is held back: the head goes out at once
 	}
 	if c.stream.heldBuf == nil {
-		c.stream.heldBuf = pooled.New()
+		c.stream.heldBuf = buffer.New()
 	}
 	held := c.stream.heldBuf // an attempt that was given up leaves nothing in it that counts
 	held.B = held.B[:0]
-	chunk := pooled.For(streamChunk) // a stream that comes fast is sent on in few pieces
+	chunk := buffer.For(streamChunk) // a stream that comes fast is sent on in few pieces
 	defer chunk.Free()
 	p := chunk.B[:cap(chunk.B)]
 	h := holdHead(c, a, hold)
@@ -149,7 +149,7 @@ func sendStream(c *call, a *answer) error {
 
 // pump reads the answer to its end.
 func pump(c *call, a *answer) error {
-	chunk := pooled.For(streamChunk)
+	chunk := buffer.For(streamChunk)
 	defer chunk.Free()
 	p := chunk.B[:cap(chunk.B)]
 	for {

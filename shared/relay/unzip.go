@@ -5,13 +5,13 @@ import (
 	"net/http"
 
 	"gateway/shared/egress"
+	"gateway/shared/egress/buffer"
 	"gateway/shared/fault"
-	"gateway/shared/relay/pooled"
 )
 
 // readWhole reads an answer whole, inflated where it came compressed, though nobody
-// asked for it. More than limit bytes is pooled.ErrTooLarge.
-func readWhole(c *call, buf *pooled.Buffer, resp *http.Response, limit int64) error {
+// asked for it. More than limit bytes is buffer.ErrTooLarge.
+func readWhole(c *call, buf *buffer.Buffer, resp *http.Response, limit int64) error {
 	if err := egress.Inflate(resp, 0); err != nil {
 		return err
 	}

@@ -7,10 +7,10 @@ import (
 
 	"gateway/shared/chat"
 	"gateway/shared/dialect/claude"
+	"gateway/shared/egress/buffer"
 	"gateway/shared/provider"
 	"gateway/shared/relay/betas"
 	"gateway/shared/relay/inbound"
-	"gateway/shared/relay/pooled"
 	"gateway/shared/relay/routes"
 	"gateway/shared/wire"
 )
@@ -57,7 +57,7 @@ func upstreamBody(c *call) ([]byte, error) {
 // room for a longer model and for asking for usage.
 func roomToSend(c *call) {
 	if c.out.sendBuf == nil {
-		c.out.sendBuf = pooled.For(len(c.body.In) + 256)
+		c.out.sendBuf = buffer.For(len(c.body.In) + 256)
 	}
 }
 

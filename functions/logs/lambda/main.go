@@ -5,12 +5,12 @@ import (
 	"time"
 
 	"gateway/functions/logs"
+	"gateway/functions/logs/ingest"
 	"gateway/shared/admin"
 	"gateway/shared/app"
 	"gateway/shared/app/exporting"
 	"gateway/shared/app/onaws"
 	"gateway/shared/host/administration"
-	"gateway/shared/relay/told"
 	"gateway/shared/usage/feedback"
 	"gateway/shared/usage/report"
 	"gateway/shared/usage/segment"
@@ -25,7 +25,7 @@ func main() {
 		return []admin.Family{logs.New(logs.Deps{
 			Reader: report.New(archive, c.Bucket), Sealer: c.Sealer, Rated: feedback.New(c.Store, c.Now, c.Retention.Records, c.KeptDays),
 			Exports: exporting.Runs(c), Bucket: c.Bucket,
-			Tail: logs.TailOptions{Brief: tailTime}, Store: c.Store, Told: &told.Maker{Sink: c.Events(), Sealer: c.Sealer, Now: c.Now, Book: c.Book()}, Book: c.Book(),
+			Tail: logs.TailOptions{Brief: tailTime}, Store: c.Store, Told: &ingest.Maker{Sink: c.Events(), Sealer: c.Sealer, Now: c.Now, Book: c.Book()}, Book: c.Book(),
 		})}
 	}, onaws.Bucket, onaws.Keys, onaws.ExportQueue)
 }

@@ -7,7 +7,7 @@ import (
 	"gateway/shared/identity"
 	"gateway/shared/provider"
 	"gateway/shared/relay/kept"
-	"gateway/shared/relay/saved"
+	"gateway/shared/route/saved"
 )
 
 // Claims of the books stand below the credential first, and below the integration, too.

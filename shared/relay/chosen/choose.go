@@ -4,8 +4,8 @@ import (
 	"gateway/shared/fault"
 	"gateway/shared/provider"
 	"gateway/shared/relay/routes"
-	"gateway/shared/relay/saved"
 	"gateway/shared/route"
+	"gateway/shared/route/saved"
 )
 
 // Choose makes a leaf of the route into a target, and the body that its config makes

@@ -5,7 +5,7 @@ import (
 
 	"gateway/shared/fault"
 	"gateway/shared/provider"
-	"gateway/shared/relay/saved"
+	"gateway/shared/route/saved"
 )
 
 // This file holds to one rule: what is saved, be it an integration, a config or a

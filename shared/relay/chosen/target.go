@@ -17,10 +17,9 @@ import (
 	"gateway/shared/relay/inbound"
 	"gateway/shared/relay/kept"
 	"gateway/shared/relay/plan"
-	"gateway/shared/relay/reasoning"
 	"gateway/shared/relay/routes"
-	"gateway/shared/relay/saved"
 	"gateway/shared/route"
+	"gateway/shared/route/saved"
 	"gateway/shared/seal"
 	"gateway/shared/wire"
 )
@@ -52,7 +51,7 @@ type Means struct {
 	Dialects map[string]chat.Provider
 	Carriers map[string]chat.Translator
 	Jobs     map[string]chat.Jobs
-	Memory   *reasoning.Memory
+	Memory   *kept.Memory
 	Await    func(b Bookings, id string) // looks at a response that is made in the background until it is booked
 	plainer  plainer                     // what hosts have refused of what the gateway adds
 }

@@ -11,7 +11,7 @@ import (
 	"gateway/shared/relay/kept"
 	"gateway/shared/relay/reserved"
 	"gateway/shared/relay/routes"
-	"gateway/shared/relay/saved"
+	"gateway/shared/route/saved"
 )
 
 // Wall keeps what workspaces made at a provider apart: see kept.Owners.

@@ -7,14 +7,14 @@ import (
 	"strings"
 
 	"gateway/shared/egress"
+	"gateway/shared/egress/buffer"
 	"gateway/shared/fault"
-	"gateway/shared/relay/pooled"
 	"gateway/shared/wire"
 )
 
 // create is a response that the client asks for.
 type create struct {
-	buf   *pooled.Buffer // the event as it came
+	buf   *buffer.Buffer // the event as it came
 	lease egress.Lease
 
 	lane      string // stream_id

@@ -9,8 +9,8 @@ import (
 	"unicode/utf8"
 
 	"gateway/shared/egress"
+	"gateway/shared/egress/buffer"
 	"gateway/shared/fault"
-	"gateway/shared/relay/pooled"
 	"gateway/shared/relay/session"
 )
 
@@ -149,11 +149,11 @@ func (d *Dialogue) read() error {
 		if err != nil {
 			return err
 		}
-		in := &create{buf: pooled.New()}
+		in := &create{buf: buffer.New()}
 		in.lease.Of(d.Memory, d.Tenant)
 		err = in.buf.ReadAll(d.context, &in.lease, r, -1, session.MaxFromClient)
 		switch {
-		case errors.Is(err, pooled.ErrTooLarge):
+		case errors.Is(err, buffer.ErrTooLarge):
 			err = &session.Ended{Code: session.TooLarge, Reason: "a message has more bytes than the gateway takes"}
 		case fault.Is(err, fault.ServiceUnavailable):
 			err = &session.Ended{Code: session.ServerError, Reason: "the gateway holds as many large messages as its memory allows"}

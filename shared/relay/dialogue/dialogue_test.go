@@ -12,14 +12,14 @@ import (
 	"time"
 
 	"gateway/shared/egress"
+	"gateway/shared/egress/buffer"
 	"gateway/shared/fault"
-	"gateway/shared/relay/pooled"
 	"gateway/shared/relay/session"
 )
 
 func read(t testing.TB, event string) (*create, error) {
 	t.Helper()
-	c := &create{buf: pooled.New()}
+	c := &create{buf: buffer.New()}
 	c.buf.B = append(c.buf.B, event...)
 	return c, c.read()
 }

@@ -4,12 +4,12 @@ import (
 	"encoding/json"
 
 	"gateway/shared/chat"
+	"gateway/shared/egress/buffer"
 	"gateway/shared/prompt"
 	"gateway/shared/relay/admitted"
 	"gateway/shared/relay/ephemeral"
 	"gateway/shared/relay/form"
 	"gateway/shared/relay/kept"
-	"gateway/shared/relay/pooled"
 	"gateway/shared/wire"
 )
 
@@ -18,7 +18,7 @@ import (
 type Body struct {
 	path
 	held
-	inBuf  *pooled.Buffer
+	inBuf  *buffer.Buffer
 	Size   int64   // bytes, as far as they are known
 	Unread bool    // the body's model could not be read: it is not JSON, or hides it
 	Model  string  // as the client named it, without @slug/

@@ -4,10 +4,10 @@ import (
 	"errors"
 
 	"gateway/shared/egress"
+	"gateway/shared/egress/buffer"
 	"gateway/shared/fault"
 	"gateway/shared/relay/asked"
 	"gateway/shared/relay/form"
-	"gateway/shared/relay/pooled"
 	"gateway/shared/relay/routes"
 )
 
@@ -28,14 +28,14 @@ func (b reader) readForm() error {
 			return err
 		}
 	}
-	b.body.inBuf = pooled.For(int(min(room, pooled.Most)))
+	b.body.inBuf = buffer.For(int(min(room, buffer.Most)))
 	f, err := form.Read(b.body.Req.Req.Body, boundary, length, b.body.inBuf.B)
 	if err != nil {
 		return unreadForm(err)
 	}
 	if head := f.Head(); cap(head) != cap(b.body.inBuf.B) {
 		b.body.inBuf.Free()
-		b.body.inBuf = &pooled.Buffer{B: head}
+		b.body.inBuf = &buffer.Buffer{B: head}
 	}
 	b.body.Form = f
 	if f.Whole() {

@@ -9,10 +9,10 @@ import (
 	"os"
 	"strings"
 
+	"gateway/shared/egress/buffer"
 	"gateway/shared/fault"
 	"gateway/shared/relay/asked"
 	"gateway/shared/relay/ephemeral"
-	"gateway/shared/relay/pooled"
 	"gateway/shared/relay/routes"
 	"gateway/shared/relay/units"
 )
@@ -112,11 +112,11 @@ func (b reader) readWanted() (err error) {
 // readAll takes the whole body into memory.
 func (b reader) readAll() error {
 	limit := b.body.Req.Route.BodyLimit()
-	b.body.inBuf = pooled.For(int(min(b.body.Req.Req.ContentLength, limit)) + 1)
+	b.body.inBuf = buffer.For(int(min(b.body.Req.Req.ContentLength, limit)) + 1)
 	err := b.body.inBuf.ReadAll(b.body.Req.Ctx, b.body.Req.Lease, b.body.Req.Req.Body, b.body.Req.Req.ContentLength, limit)
 	switch {
 	case err == nil:
-	case errors.Is(err, pooled.ErrTooLarge):
+	case errors.Is(err, buffer.ErrTooLarge):
 		return fault.Newf(fault.BodyTooLarge, "body", "must have at most %d bytes", limit)
 	case fault.Is(err, fault.ServiceUnavailable):
 		return err

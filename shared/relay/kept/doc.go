@@ -37,4 +37,7 @@
 // it finished first, at the price of batches. So is a run of a thread, at the
 // usual price. What is read or changed where the provider keeps it is not booked
 // again, and asks no budget for a price.
+//
+// Signed reasoning that precedes tool calls is kept for clients whose format has no place for
+// it (reasoning.go).
 package kept

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"gateway/shared/provider"
-	"gateway/shared/relay/saved"
+	"gateway/shared/route/saved"
 	"gateway/shared/store"
 )
 

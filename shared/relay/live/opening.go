@@ -9,8 +9,8 @@ import (
 
 	wires "gateway/shared/dialect/live"
 	"gateway/shared/egress"
+	"gateway/shared/egress/buffer"
 	"gateway/shared/fault"
-	"gateway/shared/relay/pooled"
 	"gateway/shared/relay/session"
 )
 
@@ -43,12 +43,12 @@ func Open(ctx context.Context, within time.Duration, near session.Conn, wire wir
 }
 
 // message reads the next message of a side whole. Its buffer is freed by the caller.
-func message(ctx context.Context, c session.Conn, lease *egress.Lease, most int64) (binary bool, buf *pooled.Buffer, err error) {
+func message(ctx context.Context, c session.Conn, lease *egress.Lease, most int64) (binary bool, buf *buffer.Buffer, err error) {
 	binary, r, err := c.Next()
 	if err != nil {
 		return false, nil, err
 	}
-	buf = pooled.New()
+	buf = buffer.New()
 	if err = buf.ReadAll(ctx, lease, r, -1, most); err == nil {
 		return binary, buf, nil
 	}

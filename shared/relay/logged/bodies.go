@@ -6,7 +6,7 @@ import (
 	"context"
 	"net/http"
 
-	"gateway/shared/relay/pooled"
+	"gateway/shared/egress/buffer"
 	"gateway/shared/seal"
 	"gateway/shared/usage"
 	"gateway/shared/wire/mask"
@@ -19,16 +19,16 @@ const MaxBody = 1 << 20
 // memory back.
 type Bodies struct {
 	of       usage.Bodies
-	answer   *pooled.Buffer
-	received *pooled.Buffer
-	headers  *pooled.Buffer
-	sealed   *pooled.Buffer
+	answer   *buffer.Buffer
+	received *buffer.Buffer
+	headers  *buffer.Buffer
+	sealed   *buffer.Buffer
 }
 
 // Answer keeps the next piece of what the client gets.
 func (b *Bodies) Answer(p []byte) {
 	if b.answer == nil {
-		b.answer = pooled.New()
+		b.answer = buffer.New()
 	}
 	if !b.answer.Keep(p, MaxBody) {
 		b.of.Cut = true
@@ -38,7 +38,7 @@ func (b *Bodies) Answer(p []byte) {
 // Receive keeps what the provider said, in place of what it said before.
 func (b *Bodies) Receive(p []byte) {
 	if b.received == nil {
-		b.received = pooled.New()
+		b.received = buffer.New()
 	}
 	b.received.B = append(b.received.B[:0], p[:min(len(p), MaxBody)]...)
 	b.of.Received = b.received.B
@@ -61,7 +61,7 @@ func (b *Bodies) Head(h http.Header) {
 	if b.answer != nil {
 		b.of.Response = b.answer.B
 	}
-	b.headers = pooled.New()
+	b.headers = buffer.New()
 	b.headers.B = AppendHeaders(b.headers.B, h, nil)
 	b.of.ResponseHeaders = b.headers.B
 }
@@ -103,7 +103,7 @@ type writtenSealer interface {
 
 // Seal gives the bodies sealed; they are valid until Free.
 func (b *Bodies) Seal(ctx context.Context, s seal.Sealer, to seal.Binding) ([]byte, error) {
-	b.sealed = pooled.For(b.of.Size() + sealedRoom)
+	b.sealed = buffer.For(b.of.Size() + sealedRoom)
 	if into, ok := s.(writtenSealer); ok {
 		var err error
 		if b.sealed.B, err = into.SealWritten(ctx, b.sealed.B, to, &b.of); err != nil {

@@ -12,8 +12,8 @@ import (
 	"sync/atomic"
 
 	"gateway/shared/egress"
+	"gateway/shared/egress/buffer"
 	"gateway/shared/fault"
-	"gateway/shared/relay/pooled"
 )
 
 // Fetcher gets media from the web: by GET only, without any credential or
@@ -171,9 +171,9 @@ func (f *Fetcher) read(ctx context.Context, resp *http.Response) ([]byte, error)
 	if enc := resp.Header.Get("Content-Encoding"); enc != "" && enc != "identity" {
 		return nil, reason("its host compresses it, though it was asked not to")
 	}
-	var content pooled.Buffer
+	var content buffer.Buffer
 	err := content.ReadAll(ctx, f.lease, &shared{resp.Body, &f.total}, resp.ContentLength, maxMedium)
-	if errors.Is(err, pooled.ErrTooLarge) {
+	if errors.Is(err, buffer.ErrTooLarge) {
 		err = reason("it is larger than " + strconv.Itoa(maxMedium>>20) + " MB")
 	}
 	if err == nil { // base64 takes a third more

@@ -6,9 +6,7 @@ import (
 
 	"gateway/shared/relay/admitted"
 	"gateway/shared/relay/asked"
-	"gateway/shared/relay/breaker"
 	"gateway/shared/relay/inbound"
-	"gateway/shared/relay/patience"
 	"gateway/shared/route"
 	"gateway/shared/seal"
 )
@@ -21,10 +19,10 @@ type Plan struct {
 	Mine       bool            // the gateway answers itself: no provider is asked
 	Trial      bool            // the config is only tried out: nothing is sent
 	Config     UsedConfig      // the config that the targets come from; zero: none
-	Asked      patience.Asked  // of the request's headers
+	Asked      Asked           // of the request's headers
 	Walker     *route.Walk     // nil: no route has been found
 	way        route.Walk      // the memory of Walker
-	BreakersOf *breaker.Config // nil: the config has none
+	BreakersOf *ConfigBreakers // nil: the config has none
 }
 
 // UsedConfig names a config; ID, Slug and Version are zero for one that came with
@@ -40,7 +38,7 @@ type UsedConfig struct {
 // Sources are what plans are made of, besides the request.
 type Sources struct {
 	Sealer   seal.Sealer
-	Breakers *breaker.Shared
+	Breakers *Breakers
 	Picks    *route.Picks
 }
 

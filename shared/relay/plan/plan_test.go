@@ -12,7 +12,6 @@ import (
 	"gateway/shared/fault"
 	"gateway/shared/identity"
 	"gateway/shared/relay/admitted"
-	"gateway/shared/relay/breaker"
 	"gateway/shared/relay/inbound"
 	"gateway/shared/relay/routes"
 	"gateway/shared/route"
@@ -138,7 +137,7 @@ func TestWhatARequestMayNotBring(t *testing.T) {
 func TestLookingChangesNothing(t *testing.T) {
 	t.Parallel()
 	picks := route.NewPicks(time.Now).Of("o", "w", "c")
-	ctx := onlyLooking(route.Context{Breakers: new(breaker.Config), Sticky: picks})
+	ctx := onlyLooking(route.Context{Breakers: new(ConfigBreakers), Sticky: picks})
 	if !ctx.Breakers.Claim("x", nil) {
 		t.Error("a target is closed to a dry run")
 	}

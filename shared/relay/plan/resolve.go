@@ -7,8 +7,8 @@ import (
 	"gateway/shared/fault"
 	"gateway/shared/guard"
 	"gateway/shared/provider"
-	"gateway/shared/relay/saved"
 	"gateway/shared/route"
+	"gateway/shared/route/saved"
 )
 
 // maxInlineConfig bounds a config in a header, in bytes.

@@ -11,8 +11,8 @@ import (
 
 	"gateway/shared/cache"
 	"gateway/shared/chat"
+	"gateway/shared/relay/accounting"
 	"gateway/shared/relay/asked"
-	"gateway/shared/relay/bill"
 	"gateway/shared/relay/chosen"
 	"gateway/shared/relay/guarded"
 	"gateway/shared/relay/routes"
@@ -53,7 +53,7 @@ func (t Times) OrStandard() Times {
 // Cache is the cache of answers for one request, at the target that is being tried.
 type Cache struct {
 	Target *chosen.Target
-	Bill   *bill.Bill
+	Bill   *accounting.Bill
 	Guards *guarded.State
 	Stars  *stars.Mask
 	Walk   Walk

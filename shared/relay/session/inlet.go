@@ -6,8 +6,8 @@ import (
 	"io"
 
 	"gateway/shared/egress"
+	"gateway/shared/egress/buffer"
 	"gateway/shared/fault"
-	"gateway/shared/relay/pooled"
 )
 
 // inlet reads the messages of one side whole.
@@ -26,7 +26,7 @@ func (in *inlet) each(ctx context.Context, f func(binary bool, p []byte) error) 
 		if err != nil {
 			return err
 		}
-		buf := pooled.New()
+		buf := buffer.New()
 		if err = buf.ReadAll(ctx, &in.lease, r, -1, in.most); err != nil {
 			err = Unheld(err)
 		} else {
@@ -43,7 +43,7 @@ func (in *inlet) each(ctx context.Context, f func(binary bool, p []byte) error) 
 // Unheld is why a session ends when there is no memory for a message.
 func Unheld(err error) error {
 	switch {
-	case errors.Is(err, pooled.ErrTooLarge):
+	case errors.Is(err, buffer.ErrTooLarge):
 		err = &Ended{TooLarge, "a message has more bytes than the gateway takes"}
 	case fault.Is(err, fault.ServiceUnavailable):
 		err = &Ended{ServerError, "the gateway holds as many large messages as its memory allows"}

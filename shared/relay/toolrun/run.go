@@ -10,7 +10,7 @@ import (
 
 	"gateway/shared/fault"
 	"gateway/shared/mcp"
-	"gateway/shared/relay/patience"
+	"gateway/shared/relay/plan"
 	"gateway/shared/relay/routes"
 )
 
@@ -26,7 +26,7 @@ type Bounds struct {
 }
 
 // Standard are the usual bounds.
-var Standard = Bounds{Turns: 10, Calls: 50, Time: 5 * time.Minute, Result: 1 << 20, Results: 8 << 20, MaxAnswer: 16 << 20, Quiet: patience.Again}
+var Standard = Bounds{Turns: 10, Calls: 50, Time: 5 * time.Minute, Result: 1 << 20, Results: 8 << 20, MaxAnswer: 16 << 20, Quiet: plan.Again}
 
 func (b Bounds) filled() Bounds {
 	return Bounds{

@@ -1,0 +1,244 @@
+package ingest
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/oklog/ulid/v2"
+
+	"gateway/shared/chat"
+	"gateway/shared/fault"
+	"gateway/shared/pricing"
+	"gateway/shared/provider"
+	"gateway/shared/relay/asked"
+	"gateway/shared/relay/logged"
+	"gateway/shared/seal"
+	"gateway/shared/store"
+	"gateway/shared/usage"
+)
+
+// Exchange is a request with its answer, as a client tells it. It has passed the bounds
+// of its description.
+type Exchange struct {
+	ID      string    // of the client's choice; "": none
+	Created time.Time // when it began; zero: its answer has just come
+
+	URL, Method, Provider           string
+	RequestHeaders, ResponseHeaders map[string]string
+	Request, Response               []byte // JSON, or a JSON string of other text
+	Status                          int
+	Took                            time.Duration
+	Stream                          bool
+
+	TraceID, SpanID, ParentSpanID, SpanName string
+	Metadata                                map[string]string
+	Seen                                    *Seen // nil: the bodies tell it
+}
+
+// Seen is what was told in numbers, by a span, in place of what is read out of bodies.
+type Seen struct {
+	Endpoint     string // type of request; "": it asked no model and costs nothing
+	Asked, Model string // the model that was asked for, and that which answered
+	Finish       string
+	Usage        pricing.Usage
+	Mode         string              // of the price list; "" for the standard one
+	Reported     pricing.NanoDollars // cost by the sender, used if the model has no price; 0 if there is none
+	FirstByte    time.Duration       // 0: not told
+	Agent        usage.Agent
+}
+
+// Teller is who tells it.
+type Teller struct {
+	Scope                  store.Scope
+	Slug                   string // of the workspace
+	KeyID, KeyType, UserID string
+	Bodies                 bool // bodies of the workspace's logs are kept
+}
+
+var errNowhere = errors.New("told: this process takes no usage events")
+
+// Maker makes and emits records.
+type Maker struct {
+	Sink   usage.Sink
+	Sealer seal.Sealer
+	Now    func() time.Time
+	Book   *pricing.Book // nil: the one that comes with the gateway
+}
+
+// Emit keeps what was told and gives the ids of its logs, in its order. Where a later one
+// fails the first are kept; with ids of their own they can all be sent again.
+func (m *Maker) Emit(ctx context.Context, by *Teller, all []Exchange) (ids []string, err error) {
+	if m.Sink == nil {
+		return nil, fault.Unavailable(errNowhere)
+	}
+	for i := range all {
+		r := m.record(by, &all[i])
+		if err := m.seal(ctx, by, &all[i], r); err != nil {
+			return ids, fault.Unavailable(fmt.Errorf("told: %w", err))
+		}
+		if err := m.Sink.Emit(ctx, r); err != nil {
+			return ids, fault.Unavailable(fmt.Errorf("told: %w", err))
+		}
+		ids = append(ids, r.ID)
+	}
+	return ids, nil
+}
+
+// record is what an exchange leaves behind.
+func (m *Maker) record(by *Teller, x *Exchange) *usage.Record {
+	start := x.Created
+	if start.IsZero() {
+		start = m.Now().Add(-x.Took)
+	}
+	start = start.UTC().Truncate(time.Microsecond)
+	r := &usage.Record{
+		ID: logID(by.Scope, x.ID, start), Start: start, Org: by.Scope.Org, Workspace: by.Scope.Workspace, WorkspaceSlug: by.Slug,
+		KeyID: by.KeyID, KeyType: by.KeyType, UserID: by.UserID, EndUser: x.Metadata["_user"], Metadata: x.Metadata,
+		TraceID: x.TraceID, SpanID: x.SpanID, ParentSpanID: x.ParentSpanID, SpanName: x.SpanName,
+		Method: strings.ToUpper(x.Method), Path: withoutSecrets(x.URL), Stream: x.Stream,
+		RequestBytes: int64(len(x.Request)), ResponseBytes: int64(len(x.Response)), ClientStatus: x.Status, CacheStatus: "DISABLED",
+		Duration: x.Took, TimeToFirstByte: x.Took, UpstreamLatency: x.Took,
+	}
+	if r.TraceID == "" {
+		r.TraceID = r.ID
+	}
+	m.count(r, x)
+	r.Attempts = []usage.Attempt{{Provider: r.Provider, Model: r.AnsweringModel(), Status: x.Status, Latency: x.Took, Usage: r.Usage, Cost: r.Cost}}
+	return r
+}
+
+// count reads the usage, from the numbers that were told or else from the bodies, and
+// prices it.
+func (m *Maker) count(r *usage.Record, x *Exchange) {
+	seen := x.Seen
+	if seen == nil {
+		got := meter(x)
+		r.Endpoint = endpointOf(r.Path)
+		seen = &Seen{Asked: modelIn(x.Request), Model: got.Model, Finish: got.Finish, Usage: got.Usage}
+		m.price(r, x, seen, &got)
+		return
+	}
+	r.Endpoint, r.Agent, r.Reported = cmp.Or(seen.Endpoint, usage.EndpointSpan), seen.Agent, true
+	if seen.FirstByte > 0 && seen.FirstByte < x.Took {
+		r.TimeToFirstByte = seen.FirstByte
+	}
+	var got chat.Meter
+	got.Mode = seen.Mode
+	m.price(r, x, seen, &got)
+	if !r.Priced && seen.Reported > 0 {
+		r.Cost, r.Priced = seen.Reported, true
+	}
+	r.Priced = r.Priced || seen.Endpoint == "" // it cost nothing
+}
+
+// price finds what the usage costs. What a provider charges for an answer that failed is
+// not known.
+func (m *Maker) price(r *usage.Record, x *Exchange, seen *Seen, got *chat.Meter) {
+	r.RequestModel = fault.Clip(seen.Asked, asked.MaxTraceID)
+	r.Model, r.FinishReason = fault.Clip(seen.Model, asked.MaxTraceID), fault.Clip(seen.Finish, asked.MaxTraceID)
+	r.Provider = x.Provider
+	p, known := provider.ByID(x.Provider)
+	if known {
+		r.Provider = p.ID
+	}
+	r.Usage = seen.Usage.Limit(pricing.Usage{})
+	if !r.Success() && !r.Usage.Known() {
+		r.Priced = true // it cost nothing
+		return
+	}
+	o := pricing.Options{ContextTokens: r.Usage.InputTokens(), Region: got.Region, SearchContext: got.SearchContext, Mode: got.Mode}
+	book := m.Book
+	if book == nil {
+		book = pricing.Default()
+	}
+	book = book.Current()
+	if !known && x.Provider == "" && x.Seen != nil {
+		r.Provider, known = vendorOf(book, o, r.Model, r.RequestModel)
+	}
+	if !known || !r.Usage.Known() {
+		return
+	}
+	for _, model := range []string{r.Model, r.RequestModel} {
+		if price, ok := book.Price(r.Provider, model, o); ok && model != "" {
+			r.Cost, r.Priced = price.Cost(r.Usage), price.Covers(r.Usage)
+			r.Book, r.Tariff = book.Version(), price.Line()
+			return
+		}
+	}
+}
+
+// vendors are the providers that make models, before those that serve them as well.
+var vendors = []string{"openai", "anthropic", "google", "mistral-ai", "x-ai", "deepseek", "cohere", "moonshot", "perplexity-ai", "bedrock", "vertex-ai", "groq"}
+
+// vendorOf returns the provider of a model of which only the name is known: the first one
+// that has a price for it.
+func vendorOf(book *pricing.Book, o pricing.Options, models ...string) (id string, ok bool) {
+	for _, model := range models {
+		if model == "" {
+			continue
+		}
+		for _, id := range vendors {
+			if _, ok := book.Price(id, model, o); ok {
+				return id, true
+			}
+		}
+	}
+	return "", false
+}
+
+// seal puts the bodies into the record, those of failed requests only as far as logs of
+// metrics keep them.
+func (m *Maker) seal(ctx context.Context, by *Teller, x *Exchange, r *usage.Record) (err error) {
+	if !by.Bodies && r.Success() {
+		return nil
+	}
+	var b logged.Bodies
+	defer b.Free()
+	b.Answer(plainText(x.Response))
+	b.Head(headersOf(x.ResponseHeaders))
+	if by.Bodies {
+		b.Request(headersOf(x.RequestHeaders), nil, plainText(x.Request))
+	}
+	sealed, err := b.Seal(ctx, m.Sealer, r.BodiesBinding())
+	r.Bodies = append([]byte(nil), sealed...)
+	return err
+}
+
+func headersOf(h map[string]string) http.Header {
+	out := make(http.Header, len(h))
+	for name, value := range h {
+		out.Set(name, value)
+	}
+	return out
+}
+
+// logID is the id of a log: that of an exchange which has one of its own is always the
+// same, and no other workspace can have it.
+func logID(sc store.Scope, id string, start time.Time) string {
+	if id == "" {
+		return ulid.MustNewDefault(start).String()
+	}
+	sum := sha256.Sum256([]byte(sc.Org + "\x00" + sc.Workspace + "\x00" + id))
+	var out ulid.ULID
+	_ = out.SetTime(ulid.Timestamp(start)) // its bounds are those of the description
+	_ = out.SetEntropy(sum[:10])
+	return out.String()
+}
+
+// withoutSecrets is an address without query, fragment and password.
+func withoutSecrets(address string) string {
+	u, err := url.Parse(address)
+	if err != nil {
+		at, _, _ := strings.Cut(address, "?")
+		return at
+	}
+	u.RawQuery, u.Fragment, u.RawFragment, u.User = "", "", "", nil
+	return u.String()
+}

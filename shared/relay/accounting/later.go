@@ -1,0 +1,84 @@
+package accounting
+
+import (
+	"encoding/json"
+	"time"
+
+	"gateway/shared/chat"
+	"gateway/shared/ledger"
+	"gateway/shared/pricing"
+	"gateway/shared/relay/kept"
+)
+
+// How long budgets hold what was reserved for work that a provider does in its own time and
+// whose end nobody has read. Then it is booked at its bound.
+const (
+	// HoldResponse is for responses, interactions and runs: longer than the gateway polls
+	// for their end (managed.AwaitedFor).
+	HoldResponse = 25 * time.Hour
+	// HoldBatch is for batches: a window of 24 hours, and time to read the result.
+	HoldBatch = 72 * time.Hour
+)
+
+// HoldUntilBooked keeps what this request has reserved for the work that its provider does
+// under an id, until a request claims the end of that work or the time is over.
+func (b *Bill) HoldUntilBooked(id string, d time.Duration) {
+	if id == "" || len(id) > kept.MaxID || !b.Purse.Holds() {
+		return
+	}
+	held, err := b.Purse.Hold(b.Target.Req.Base, b.Target.Req.Start.Add(d))
+	if err != nil {
+		b.Target.Req.Fail("hold a reservation", err) // repair books it at its bound, earlier
+	}
+	if len(held) == 0 {
+		return
+	}
+	raw, err := json.Marshal(held)
+	if err == nil {
+		err = b.Target.Bookings().Hold(id, raw)
+	}
+	if err != nil {
+		b.Target.Req.Fail("store a held reservation", err)
+	}
+}
+
+// Claim reports whether this request is the first to see the end of what a provider did in
+// its own time. The first one settles what was held for it.
+func (b *Bill) Claim(id string) bool {
+	first, _ := claim(b, id)
+	return first
+}
+
+// ClaimedByOther claims the booking as well, and reports whether another request surely was
+// the first.
+func (b *Bill) ClaimedByOther(id string) bool {
+	first, err := claim(b, id)
+	return !first && err == nil
+}
+
+// claim reads what is held before it claims: if that fails the work is booked by a later
+// request.
+func claim(b *Bill, id string) (first bool, err error) {
+	raw, err := b.Target.Bookings().Held(id)
+	var held []ledger.Held
+	if err == nil && raw != nil {
+		err = json.Unmarshal(raw, &held)
+	}
+	if err != nil {
+		b.Target.Req.Fail("read a held reservation", err)
+		return false, err
+	}
+	if first, err = b.Target.Bookings().Claim(id); first {
+		b.Purse.Inherit(held)
+	}
+	return first, err
+}
+
+// UsedLater is the usage of a response that was made in the provider's own time, unless
+// another request has booked it.
+func (b *Bill) UsedLater(m chat.Meter) (u pricing.Usage) {
+	if !m.Usage.Known() || m.ID == "" || len(m.ID) > kept.MaxID || !b.Claim(m.ID) {
+		return u
+	}
+	return m.Usage
+}

@@ -1,0 +1,30 @@
+package accounting
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+
+	"gateway/shared/relay/tail"
+)
+
+// The last run is found in a tail that begins in the middle of an event and ends
+// without the empty line behind the last one.
+func TestTheLastRunOfAStream(t *testing.T) {
+	const last = `{"id":"run_2","object":"thread.run","usage":{"total_tokens":3}}`
+	for name, end := range map[string]string{
+		"whole":              "event: thread.run.created\ndata: {\"id\":\"run_1\",\"object\":\"thread.run\"}\n\ndata: " + last + "\n\nevent: done\ndata: [DONE]\n\n",
+		"from the middle":    "ject\":\"thread.run\"}\n\ndata: " + last + "\n\n",
+		"without its end":    "data: {\"object\":\"thread.message\"}\n\ndata: " + last + "\n",
+		"behind a long line": strings.Repeat("x", 5000) + "\n\ndata: " + last + "\n\n",
+	} {
+		m := tail.New(&http.Response{Header: http.Header{"Content-Type": {"text/event-stream"}}})
+		if name == "from the middle" || name == "behind a long line" {
+			m.Total = 1 << 20 // more came before
+		}
+		m.Feed([]byte(end))
+		if got := string(lastRun(m)); got != last {
+			t.Errorf("%s: %q", name, got)
+		}
+	}
+}

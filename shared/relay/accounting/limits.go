@@ -1,0 +1,134 @@
+package accounting
+
+import (
+	"slices"
+
+	"gateway/shared/ledger"
+	"gateway/shared/pricing"
+	"gateway/shared/relay/came"
+	"gateway/shared/relay/routes"
+)
+
+// CountRequest counts the request against the rates of key, workspace and policies.
+func (b *Bill) CountRequest() error {
+	if err := b.ReadPolicies(); err != nil {
+		return err
+	}
+	return b.Purse.CountRequest(b.Target.Req.Ctx, b.Ledger, b.Target.Req.Who.KeyID, append([]*ledger.Subject{b.Target.Req.Who.Subject, b.Target.Req.WS.Subject}, b.early...)...)
+}
+
+// CountCall is CountRequest for a protocol that asks no model. Rates of tokens take what
+// the call says now; Settle adds what the answer says.
+func (b *Bill) CountCall() error {
+	if err := b.CountRequest(); err != nil {
+		return err
+	}
+	return b.Purse.ReserveTokens(b.Target.Req.Ctx, came.Tokens(len(b.Target.Body.In)))
+}
+
+// CountTool is CountCall for a call of a tool, which policies of tools count, too.
+func (b *Bill) CountTool(server, tool string) error {
+	set, err := Load(b.Target.Req.Ctx, b.Target.Req.View, b.Target.Req.Who.Scope)
+	if err != nil {
+		return err
+	}
+	if err := b.Purse.CountRequest(b.Target.Req.Ctx, b.Ledger, b.Target.Req.Who.KeyID, append([]*ledger.Subject{b.Target.Req.Who.Subject, b.Target.Req.WS.Subject}, set.Tools(func(key string) []string {
+		switch key {
+		case "mcp_server":
+			return []string{server}
+		case "mcp_tool":
+			return []string{tool}
+		}
+		return b.fact(key)
+	})...)...); err != nil {
+		return err
+	}
+	return b.Purse.ReserveTokens(b.Target.Req.Ctx, came.Tokens(len(b.Target.Body.In)))
+}
+
+// LimitTarget checks the limits of the target and reserves money once per
+// request, more when this target is dearer than the one before.
+func (b *Bill) LimitTarget() error {
+	before := b.Purse.Counted()
+	rates := b.LimitsOfTarget()
+	if b.Target.Req.Settles() {
+		return nil // it was counted when the work was begun
+	}
+	if b.Target.Req.Route.Shape == routes.Socket && b.Target.Req.Route.Free {
+		return hasMoney(b) // its responses are counted and reserved for, one by one
+	}
+	err := b.Purse.CountTarget(b.Target.Req.Ctx, b.Ledger, b.Target.Req.Who.KeyID, rates)
+	if err == nil && !b.Target.Req.Route.Free && !b.Target.CostsNothing() {
+		own, its := b.Budgeted()
+		budgeted := len(own)+len(its) > 0
+		switch {
+		case b.ReadRows != nil:
+			err = measureRows(b, budgeted)
+		case budgeted:
+			err = measureInput(b)
+		}
+		if err == nil && b.Purse.Asks(own, its) {
+			bound, unmeasured := boundOf(b)
+			if budgeted {
+				err = measuredUnits(b, unmeasured)
+			}
+			if err == nil {
+				err = b.Purse.Reserve(b.Target.Req.Ctx, b.Target.Req.Base, b.Ledger, b.Target.Req.ULID, own, its, bound)
+			}
+		}
+	}
+	if err != nil {
+		b.Purse.GiveBack(b.Target.Req.Base, before)
+	} else {
+		b.counted = append(b.counted, rates...)
+	}
+	return err
+}
+
+// hasMoney refuses a session in which no response could be made, because a budget is used
+// up or a budget is in force and the price is unknown.
+func hasMoney(b *Bill) error {
+	own, its := b.Budgeted()
+	budgets := slices.Concat(own, its)
+	if len(budgets) == 0 {
+		return nil
+	}
+	for _, s := range budgets {
+		if err := b.Ledger.CheckExhausted(b.Target.Req.Ctx, s); err != nil {
+			return err
+		}
+	}
+	least := b.BoundOf()
+	least.Assumed = b.Target.Wanted.Most.N(pricing.Seconds) == 0 // time is reserved for as a whole
+	r, err := b.Ledger.Reserve(b.Target.Req.Ctx, b.Target.Req.ULID, budgets, least)
+	if err != nil {
+		return err
+	}
+	return r.Release(b.Target.Req.Base)
+}
+
+// CoverAgain raises the reservations so that they cover one more attempt at the target,
+// beside what earlier attempts were charged. While those were charged nothing, the store is
+// not asked. It fails when a budget has no room.
+func (b *Bill) CoverAgain() error {
+	if !b.Purse.Short() {
+		return nil
+	}
+	return b.Purse.CoverAgain(b.Target.Req.Ctx, b.BoundOf())
+}
+
+// Spend charges the budgets what the request cost, although it has reserved nothing itself.
+// Where an earlier request has reserved it, Purse.Settle settles that.
+func (b *Bill) Spend() {
+	if b.Purse.Inherited() {
+		return
+	}
+	own, its := b.Budgeted()
+	b.Purse.Spend(b.Target.Req.Base, b.Ledger, b.Target.Req.ULID, own, its)
+}
+
+// Budgeted are the subjects with a budget in force: the caller's own, with those of
+// policies, and the target's.
+func (b *Bill) Budgeted() (own, its []*ledger.Subject) {
+	return Budgeted(append([]*ledger.Subject{b.Target.Req.Who.Subject, b.Target.Req.WS.Subject}, b.early...)...), Budgeted(b.Target.To.Subjects...)
+}

@@ -1,0 +1,176 @@
+package accounting
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+
+	"gateway/shared/chat"
+	"gateway/shared/ledger"
+	"gateway/shared/pricing"
+	"gateway/shared/relay/routes"
+	"gateway/shared/route/saved"
+)
+
+// Heard is what an answer says of itself.
+type Heard struct {
+	Model, Finish string
+	Priced        string // the model that it is charged as; "": the target's
+	Mode          string // of its price; "": the answer's
+	Served        chat.Served
+	Sized, Pixels int64 // of images, see chat.Meter
+}
+
+// Hear takes over who made an answer and in which way, before it is charged.
+func (h *Heard) Hear(m chat.Meter) {
+	if m.Model != "" {
+		h.Model = m.Model
+	}
+	h.Served = m.Served
+	h.Sized, h.Pixels = m.Sized, m.Pixels
+}
+
+// AsPriced is Hear for what is charged as the model that it names.
+func (h *Heard) AsPriced(m chat.Meter) {
+	h.Hear(m)
+	if m.Model != "" {
+		h.Priced = m.Model
+	}
+}
+
+// HeardModel is the model that answered, as it calls itself, else the one that was
+// asked.
+func (b *Bill) HeardModel() string { return cmp.Or(b.Heard.Model, b.Target.To.Names.Model) }
+
+// ModelOf is the model that an answer is charged as.
+func (b *Bill) ModelOf() string { return cmp.Or(b.Heard.Priced, b.Target.To.Model) }
+
+// Charge counts the usage of the answering attempt and prices it, and what further
+// models used on the same bill.
+func (b *Bill) Charge(u pricing.Usage) {
+	u = plausible(b, u)
+	price, known := b.priceOf(b.ModelOf(), priceOptions(b, u.InputTokens(), cmp.Or(b.Heard.Mode, b.Heard.Served.Mode, b.Target.Wanted.Mode)), true)
+	u = price.CountPixels(u, pricing.ImageSizes{Pixels: b.Heard.Pixels, Read: b.Heard.Sized, Each: b.Target.Wanted.Pixels, Steps: b.Target.Wanted.Steps})
+	b.Purse.Charge(u, price, known)
+	for _, line := range b.Heard.Served.Also {
+		used := plausible(b, line.Usage)
+		price, known := priceOfLine(b, line, used.InputTokens())
+		b.Purse.ChargeAlso(used, price, known)
+	}
+	b.Heard.Served.Also = nil
+}
+
+// plausible replaces counts that the request cannot have used by the most that it can, and
+// reports them. The rows of a batch were checked one by one.
+func plausible(b *Bill, u pricing.Usage) pricing.Usage {
+	if b.Heard.Mode == pricing.Batch {
+		return u.Bounded()
+	}
+	if limited := u.Limit(pricing.Usage{}); !limited.Limited || u.Limited {
+		return limited
+	}
+	most := b.Target.Wanted.Most
+	in, out := tokenBound(b)
+	if out == 0 {
+		out = routes.DefaultReserveOutput
+	}
+	most.Set(pricing.Input, in)
+	most.Set(pricing.Output, out)
+	limited := u.Limit(most)
+	b.Target.Req.Fail("usage of a provider", fmt.Errorf("%s reported %d tokens in and %d out, which no request can use; %d and %d are charged",
+		b.HeardModel(), u.Bounded().InputTokens(), u.Bounded().OutputTokens(), limited.InputTokens(), limited.OutputTokens()))
+	return limited
+}
+
+// priceOfLine returns the price of a line of the bill. A line of the requested model has the
+// price of the request, and so has one of the responding model that is not in the price list:
+// hosts may name a model otherwise than the list.
+func priceOfLine(b *Bill, line chat.Line, inputTokens int64) (pricing.Price, bool) {
+	mode := cmp.Or(b.Heard.Mode, line.Mode)
+	if line.Model != b.Target.To.Names.Model {
+		price, known := b.priceOf(line.Model, priceOptions(b, inputTokens, mode), false)
+		if known || line.Model != b.Heard.Model {
+			return price, known
+		}
+	}
+	return b.priceOf(b.ModelOf(), priceOptions(b, inputTokens, cmp.Or(mode, b.Target.Wanted.Mode)), true)
+}
+
+// priceOptions are the facts of the request that prices depend on.
+func priceOptions(b *Bill, inputTokens int64, mode string) pricing.Options {
+	s := &b.Heard.Served
+	return pricing.Options{ContextTokens: inputTokens, Region: cmp.Or(s.Region, b.Target.To.Region()), Quality: b.Target.Wanted.Quality, Size: b.Target.Wanted.Size, Mode: mode, SearchContext: s.SearchContext}
+}
+
+// priceOf finds what a model of the target costs. named: the model may go by the name
+// that it gave itself, too.
+func (b *Bill) priceOf(model string, o pricing.Options, named bool) (pricing.Price, bool) {
+	if b.Target.To.Target.Provider == nil {
+		return pricing.Price{}, false
+	}
+	at := saved.Prices{Book: b.Book, By: b.Target.Req.Org.Prices(), Of: b.Target.To.Target.Provider.ID, Saved: b.Target.To.Saved}
+	name, p, ok := at.Find(model, o)
+	if !ok {
+		if as := b.Target.To.Target.PricedAs(b.Target.Req.Base, name); as != name {
+			p, ok = at.Listed(as, o)
+		}
+	}
+	if heard := b.HeardModel(); !ok && named && heard != "" && heard != name {
+		p, ok = at.Listed(heard, o)
+	}
+	return p, ok
+}
+
+// tokensOfAnImage bounds what an image that is sent by address may cost, since
+// its bytes do not stand in the body.
+const tokensOfAnImage = 4000
+
+// tokenBound returns the most tokens that the request can use at this target, as far as its
+// body tells. A token is at least one byte of the body.
+func tokenBound(b *Bill) (in, out int64) {
+	in = int64(max(len(b.Target.Body.In), len(b.Target.To.Body)))
+	if b.Target.Body.Form != nil {
+		in = b.Target.Body.Form.Text()
+	} else if in == 0 {
+		in = max(b.Target.Req.Req.ContentLength, 0)
+	}
+	in += int64(bytes.Count(b.Target.Body.In, []byte(`"image_url"`))+bytes.Count(b.Target.Body.In, []byte(`"image"`))) * tokensOfAnImage
+	in = max(in, b.Target.InBound, b.hidden)
+	in += b.Fetched.Documents // what was fetched stands in no body of the client
+	return in, b.Target.OutBound
+}
+
+// BoundOf returns the most that the request can cost at this target.
+func (b *Bill) BoundOf() ledger.Bound {
+	most, _ := boundOf(b)
+	return most
+}
+
+// boundOf is BoundOf. unmeasured reports that the price is by units whose number the request does
+// not state, so that the bound is none.
+func boundOf(b *Bill) (most ledger.Bound, unmeasured bool) {
+	if b.ReadRows != nil {
+		return boundOfRows(b)
+	}
+	in, out := tokenBound(b)
+	price, known := b.priceOf(b.ModelOf(), priceOptions(b, in, b.Target.Wanted.Mode), true)
+	most = ledger.Bound{Tokens: in + out, Priced: known, Assumed: b.Target.OutAssumed, Rerouted: b.rerouted}
+	if known {
+		most.Cost = price.Bound(in, out) + price.Cost(price.BoundOfPixels(b.Target.Wanted.Most, b.Target.Wanted.Steps))
+		if b.Target.Wanted.Mode != "" { // the provider may serve it as a standard one
+			plain, _ := b.priceOf(b.ModelOf(), priceOptions(b, in, pricing.Standard), true)
+			most.Cost = max(most.Cost, plain.Bound(in, out)+plain.Cost(plain.BoundOfPixels(b.Target.Wanted.Most, b.Target.Wanted.Steps)))
+		}
+		switch units := price.Measures(b.Target.Wanted.Most); {
+		case price.Bound(in, out) > 0 || price.Free():
+		case units: // tokens cost nothing, and their number is no guess that admits it
+			most.Tokens, most.Assumed = in, false
+		case most.Cost == 0:
+			most.Cost = 1 // of units that the request does not state: an exhausted budget refuses it
+			unmeasured = !price.OnlyTools() || b.hidden > int64(len(sentBody(b)))
+		}
+	} else if b.Target.Req.Org.Settings.Unpriced == "allow" || b.Target.Body.Transcribes { // what transcribes is named later
+		most.Priced = true
+	}
+	return most, unmeasured
+}

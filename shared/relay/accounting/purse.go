@@ -1,0 +1,378 @@
+// Package purse holds what one request takes of limits and budgets, from the first
+// count to its settlement, and adds up what it spent: the one place from which money
+// gets into the books.
+package accounting
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"time"
+
+	"gateway/shared/fault"
+	"gateway/shared/ledger"
+	"gateway/shared/pricing"
+	"gateway/shared/usage"
+)
+
+// Purse is what one request takes and spends. The zero value has taken nothing. It is
+// not safe for concurrent use.
+type Purse struct {
+	Attempts []usage.Attempt // the calls so far, each with what it was charged
+	Usage    pricing.Usage   // of all of them
+	Cost     pricing.NanoDollars
+	Priced   bool           // all of the last charge had a price
+	Tariff   string         // lines of the price list that were used
+	Entries  []usage.Settle // settlements of budgets
+
+	admitted        *ledger.Admission   // of the caller's rates
+	admittedTargets []*ledger.Admission // of those of targets
+	reserved        *ledger.Reservation // of key and workspace, for the whole request
+	held            targetHold          // of the target being tried
+	inherited       []ledger.Held       // of earlier requests, for work whose end this one has seen
+	covered         ledger.Used         // what the reservations cover beyond the target's bound
+	failed          []error             // of settlements
+}
+
+// targetHold is what the budgets of one target hold. Its provider and its integration pay
+// only for what this target used.
+type targetHold struct {
+	reserved *ledger.Reservation
+	attempts int         // of the request before this target
+	before   ledger.Used // likewise
+}
+
+// maxCharge bounds what one answer is charged: ten million dollars. Budgets and
+// cubes sum thousands of these without running over.
+const maxCharge pricing.NanoDollars = 10_000_000 * 1_000_000_000
+
+// Try begins a call. What it points to stands until the next.
+func (p *Purse) Try() *usage.Attempt {
+	p.Attempts = append(p.Attempts, usage.Attempt{})
+	return p.Last()
+}
+
+// Last is the call that was begun last; nil: there was none.
+func (p *Purse) Last() *usage.Attempt {
+	if len(p.Attempts) == 0 {
+		return nil
+	}
+	return &p.Attempts[len(p.Attempts)-1]
+}
+
+// Charge counts what the last call used; known tells that it has a price.
+func (p *Purse) Charge(u pricing.Usage, price pricing.Price, known bool) {
+	add(p, u, price, known)
+	p.Priced = known && price.Covers(u)
+}
+
+// ChargeAlso counts what a further model used within the last charge.
+func (p *Purse) ChargeAlso(u pricing.Usage, price pricing.Price, known bool) {
+	add(p, u, price, known)
+	p.Priced = p.Priced && known && price.Covers(u)
+}
+
+func add(p *Purse, u pricing.Usage, price pricing.Price, known bool) {
+	var cost pricing.NanoDollars
+	if known {
+		cost = min(price.Cost(u), maxCharge)
+		note(p, price.Line())
+	}
+	p.Usage = p.Usage.Plus(u)
+	p.Cost += cost
+	if last := p.Last(); last != nil {
+		last.Usage, last.Cost = last.Usage.Plus(u), last.Cost+cost
+	}
+}
+
+// note keeps a line of the price list, once.
+func note(p *Purse, line string) {
+	switch {
+	case p.Tariff == "":
+		p.Tariff = line
+	case p.Tariff != line && !slices.Contains(strings.Split(p.Tariff, lines), line) && len(p.Tariff) < maxTariff:
+		p.Tariff += lines + line
+	}
+}
+
+const (
+	lines     = "; "
+	maxTariff = 2048 // bytes; what is behind is of further models of one batch
+)
+
+// spent is what the request was charged so far.
+func (p *Purse) spent() ledger.Used { return ledger.Used{Cost: p.Cost, Tokens: p.Usage.TotalTokens()} }
+
+// CountRequest counts the request against the rates of its caller; nil subjects have
+// none.
+func (p *Purse) CountRequest(ctx context.Context, l *ledger.Ledger, caller string, of ...*ledger.Subject) (err error) {
+	p.admitted, err = l.Admit(ctx, caller, of)
+	return err
+}
+
+// CountTarget counts the request against the rates of a target.
+func (p *Purse) CountTarget(ctx context.Context, l *ledger.Ledger, caller string, subjects []*ledger.Subject) error {
+	rates := withRates(subjects)
+	if len(rates) == 0 {
+		return nil
+	}
+	admitted, err := l.Admit(ctx, caller, rates)
+	if err == nil {
+		p.admittedTargets = append(p.admittedTargets, admitted)
+	}
+	return err
+}
+
+// Counted is how many targets were counted; see GiveBack.
+func (p *Purse) Counted() int { return len(p.admittedTargets) }
+
+// GiveBack takes back the counts of targets behind the first n, so that what one limit
+// refuses is not charged to others.
+func (p *Purse) GiveBack(ctx context.Context, n int) {
+	for _, a := range p.admittedTargets[n:] {
+		a.GiveBack(ctx)
+	}
+	p.admittedTargets = p.admittedTargets[:n]
+}
+
+// Asks tells whether anybody needs to know what a target may cost: budgets of the caller or
+// of the target, or rates that count tokens.
+func (p *Purse) Asks(own, its []*ledger.Subject) bool {
+	return len(own) > 0 || len(its) > 0 || p.admitted != nil || len(p.admittedTargets) > 0
+}
+
+// Reserve reserves the most that a target may cost. Of the caller's budgets (own) that is
+// done once for the request, and raised when this target is dearer; of the target's own
+// budgets (its), once those of the target before are settled.
+func (p *Purse) Reserve(ctx, base context.Context, l *ledger.Ledger, id string, own, its []*ledger.Subject, bound ledger.Bound) error {
+	if err := p.ReserveTokens(ctx, bound.Tokens); err != nil {
+		return err
+	}
+	var err error
+	p.covered = p.spent()
+	if len(own) > 0 {
+		all := bound
+		all.Spent = p.covered
+		if p.reserved == nil {
+			p.reserved, err = l.Reserve(ctx, id, own, all)
+		} else {
+			err = p.reserved.Raise(ctx, all)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	settleTarget(p, base)
+	if len(its) == 0 {
+		return nil
+	}
+	p.held.attempts, p.held.before = len(p.Attempts), p.covered
+	bound.Before = p.covered
+	p.held.reserved, err = l.Reserve(ctx, id, its, bound)
+	return err
+}
+
+// Holds tells whether a budget has something reserved: one of the caller's or of the
+// target being tried.
+func (p *Purse) Holds() bool { return p.reserved != nil || p.held.reserved != nil }
+
+// Short tells whether a further call of the target needs larger reservations, because the
+// calls before it were charged. See CoverAgain.
+func (p *Purse) Short() bool {
+	return p.spent() != p.covered && p.Holds()
+}
+
+// CoverAgain raises the reservations so that they cover one more call of the target,
+// besides what the calls before were charged. It fails when a budget has no room.
+func (p *Purse) CoverAgain(ctx context.Context, bound ledger.Bound) error {
+	spent := p.spent()
+	bound.Spent = spent
+	if err := p.reserved.Raise(ctx, bound); err != nil {
+		return err
+	}
+	before := p.held.before
+	bound.Spent, bound.Before = ledger.Used{Cost: spent.Cost - before.Cost, Tokens: spent.Tokens - before.Tokens}, before
+	if err := p.held.reserved.Raise(ctx, bound); err != nil {
+		return err
+	}
+	p.covered = spent
+	return nil
+}
+
+// Cover makes what is reserved cover a larger bound of the call that is under way. What is
+// held stays held when a budget has no room, so that the call is charged at its end.
+func (p *Purse) Cover(ctx context.Context, bound ledger.Bound) error {
+	if err := p.ReserveTokens(ctx, bound.Tokens); err != nil {
+		return err
+	}
+	return p.CoverAgain(ctx, bound)
+}
+
+// Spend charges the budgets of the subjects what the request cost, for which nothing was
+// reserved: the money is already spent, so no room is asked for, and a budget that goes
+// beyond its limit refuses the next request.
+func (p *Purse) Spend(base context.Context, l *ledger.Ledger, id string, of ...[]*ledger.Subject) {
+	for _, subjects := range of {
+		r, err := l.Charge(base, id, subjects, p.spent())
+		p.settle(r, err)
+	}
+}
+
+// CountHit counts a request that costs nothing against budgets of requests. It fails where
+// one has no room.
+func (p *Purse) CountHit(base context.Context, l *ledger.Ledger, id string, own, its []*ledger.Subject) error {
+	if p.reserved != nil {
+		own = nil // they count it with what an earlier target cost
+	}
+	for _, subjects := range [...][]*ledger.Subject{byRequests(own), byRequests(its)} {
+		r, err := l.Reserve(base, id, subjects, ledger.Bound{Priced: true})
+		if err != nil {
+			return err
+		}
+		p.settle(r, r.Settle(base, 0, 0))
+	}
+	return nil
+}
+
+// Hold keeps what is reserved beyond the request, for work that goes on at a provider. It
+// returns what Inherit takes; see ledger.Reservation.Hold.
+func (p *Purse) Hold(base context.Context, until time.Time) ([]ledger.Held, error) {
+	spent := p.spent()
+	held, err := p.reserved.Hold(base, until, spent)
+	before := p.held.before
+	its, err2 := p.held.reserved.Hold(base, until, ledger.Used{Cost: spent.Cost - before.Cost, Tokens: spent.Tokens - before.Tokens})
+	p.reserved, p.held.reserved = nil, nil
+	return append(held, its...), errors.Join(err, err2)
+}
+
+// Inherit takes over what an earlier request holds for work whose end this request has seen.
+// Settle settles it at what this request is charged.
+func (p *Purse) Inherit(held []ledger.Held) { p.inherited = append(p.inherited, held...) }
+
+// Inherited reports whether an earlier request has reserved what this one is charged.
+func (p *Purse) Inherited() bool { return len(p.inherited) > 0 }
+
+// settleInherited settles what earlier requests hold. If this request has reserved for
+// itself, that pays, and what was inherited is given back.
+func settleInherited(p *Purse, base context.Context, l *ledger.Ledger) {
+	if len(p.inherited) == 0 {
+		return
+	}
+	used := p.spent()
+	if p.Holds() {
+		used = ledger.Used{}
+	}
+	entries, err := l.SettleHeld(base, p.inherited, used)
+	if err != nil {
+		p.failed = append(p.failed, err)
+	}
+	p.Entries, p.inherited = append(p.Entries, entries...), nil
+}
+
+// Settle ends, once, what the request holds: budgets get back what was not used, rates
+// learn the tokens. failure is why the client got no good answer; where a limit refused the
+// request before anything was sent, it counts against no limit. The errors come from
+// budgets that the repair will settle.
+func (p *Purse) Settle(base context.Context, l *ledger.Ledger, failure *fault.Fault) []error {
+	settleInherited(p, base, l)
+	settleTarget(p, base)
+	if r := p.reserved; r != nil {
+		if len(p.Attempts) == 0 {
+			p.settle(r, r.Release(base)) // nothing was sent
+		} else {
+			p.settle(r, r.Settle(base, p.Cost, p.Usage.TotalTokens()))
+		}
+	}
+	if failure != nil && ofLimit(failure.Code) && len(p.Attempts) == 0 {
+		p.admitted.GiveBack(base)
+	}
+	p.admitted.SettleTokens(base, p.Usage.TotalTokens())
+	for _, a := range p.admittedTargets {
+		a.SettleTokens(base, p.Usage.TotalTokens())
+	}
+	return p.failed
+}
+
+// ofLimit tells whether a fault is that of a limit.
+func ofLimit(code fault.Code) bool {
+	switch code {
+	case fault.RateLimited, fault.BudgetExhausted, fault.UnpricedModel, fault.UnboundedRequest:
+		return true
+	}
+	return false
+}
+
+// settleTarget settles the budgets of the target that was tried last.
+func settleTarget(p *Purse, base context.Context) {
+	h := &p.held
+	if h.reserved == nil {
+		return
+	}
+	if len(p.Attempts) == h.attempts {
+		p.settle(h.reserved, h.reserved.Release(base))
+	} else {
+		p.settle(h.reserved, h.reserved.Settle(base, p.Cost-h.before.Cost, p.Usage.TotalTokens()-h.before.Tokens))
+	}
+	h.reserved = nil
+}
+
+// settle notes how a settlement went.
+func (p *Purse) settle(r *ledger.Reservation, err error) {
+	if err != nil {
+		p.failed = append(p.failed, err)
+	}
+	p.Entries = append(p.Entries, r.Entries()...)
+}
+
+// ReserveTokens takes what a request may need from the rates that count tokens, once.
+func (p *Purse) ReserveTokens(ctx context.Context, bound int64) error {
+	if err := p.admitted.ReserveTokens(ctx, bound); err != nil {
+		return err
+	}
+	for _, a := range p.admittedTargets {
+		if err := a.ReserveTokens(ctx, bound); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func withRates(subjects []*ledger.Subject) []*ledger.Subject {
+	var out []*ledger.Subject
+	for _, s := range subjects {
+		if len(s.Rates) > 0 {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+// Budgeted are the subjects with a budget in force; nil subjects have none.
+func Budgeted(of ...*ledger.Subject) (budgeted []*ledger.Subject) {
+	for _, s := range of {
+		if s != nil && len(s.Budgets) > 0 {
+			budgeted = append(budgeted, s)
+		}
+	}
+	return budgeted
+}
+
+// Leftover is the memory of the calls, emptied, for another request.
+func (p *Purse) Leftover() []usage.Attempt {
+	clear(p.Attempts)
+	return p.Attempts[:0]
+}
+
+// byRequests are those of the subjects that have a budget of requests.
+func byRequests(of []*ledger.Subject) (out []*ledger.Subject) {
+	for _, s := range of {
+		for i := range s.Budgets {
+			if s.Budgets[i].Type == ledger.Requests {
+				out = append(out, s)
+				break
+			}
+		}
+	}
+	return out
+}

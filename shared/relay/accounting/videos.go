@@ -1,0 +1,92 @@
+package accounting
+
+import (
+	"cmp"
+	"net/http"
+	"strings"
+
+	"gateway/shared/chat"
+	"gateway/shared/pricing"
+	"gateway/shared/relay/kept"
+	"gateway/shared/relay/routes"
+	"gateway/shared/relay/units"
+)
+
+// Videos are made in the provider's own time. Google (AI Studio and Vertex AI), OpenAI and Azure
+// bill the videos that they deliver, so an order only holds what it may cost. It is charged once,
+// with the first response that shows its end: in full, in part where videos were withheld, or not
+// at all where the job failed.
+
+// ordersVideo reports whether the request is passed through to have videos made.
+func ordersVideo(me *Meters) bool {
+	return me.Target.Req.Route.Shape == routes.Raw && me.Target.Req.Req.Method == http.MethodPost && me.Target.Body.Like() == nil && units.OrdersVideo(me.Target.Body.RawPath())
+}
+
+// readsVideoJob reports whether the request asks how far such a job is.
+func readsVideoJob(me *Meters) bool {
+	if me.Target.Req.Route.Shape != routes.Raw {
+		return false
+	}
+	if me.Target.Req.Req.Method == http.MethodPost {
+		return strings.HasSuffix(strings.ToLower(me.Target.Body.RawPath()), ":fetchpredictoperation")
+	}
+	at := me.Target.Body.KeptPath()
+	return me.Target.Req.Req.Method == http.MethodGet && at.ID != "" && !at.Below && (at.Collection == "videos" || at.Collection == "operations")
+}
+
+// ofVideoJob returns the charge for the response to an order or to a read of one; told is false
+// if it is neither.
+func (a *passed) ofVideoJob(got chat.Meter) (u pricing.Usage, told bool) {
+	orders := ordersVideo(a.meters)
+	if !orders && !readsVideoJob(a.meters) || !a.answer.JSON {
+		return u, false
+	}
+	job, ok := units.ReadJob(a.answer.Kept)
+	if !ok || len(job.ID) > kept.MaxID {
+		return u, false
+	}
+	if orders {
+		return a.orderVideo(job, got)
+	}
+	if !job.Ended {
+		return u, true
+	}
+	order, ok, err := a.meters.Target.Bookings().Order(job.ID)
+	if err != nil {
+		a.meters.Target.Req.Fail("read an order", err)
+		return u, true // a later read books it
+	}
+	if !ok || !a.meters.Bill.Claim(job.ID) {
+		return u, ok
+	}
+	if seconds := job.Billed(order.Seconds); seconds > 0 {
+		u.Set(pricing.Seconds, seconds)
+		a.meters.Bill.Heard.Model, a.meters.Bill.Heard.Priced, a.meters.Target.Wanted.Size = order.Model, order.Model, order.Size
+		if a.meters.Target.Req.Behalf != nil {
+			a.meters.Target.Req.Behalf.Booked = true
+		}
+	}
+	return u, true
+}
+
+// orderVideo notes an order and holds what it may cost. told is false if the order must be
+// charged now, because its end could not be recognized.
+func (a *passed) orderVideo(job units.Job, got chat.Meter) (u pricing.Usage, told bool) {
+	seconds := got.Usage.N(pricing.Seconds)
+	switch {
+	case job.Ended && job.Failed:
+		return u, true
+	case job.Ended || seconds <= 0:
+		return u, false
+	}
+	order := kept.Order{Model: cmp.Or(got.Model, a.meters.Bill.ModelOf()), Size: a.meters.Target.Wanted.Size, Seconds: seconds}
+	if err := a.meters.Target.Bookings().NoteOrder(job.ID, order); err != nil {
+		a.meters.Target.Req.Fail("note an order", err)
+		return u, false
+	}
+	a.meters.Bill.HoldUntilBooked(job.ID, HoldResponse)
+	if a.meters.Target.Bookings().PathOfLooks(job.ID) != "" {
+		a.meters.Target.Bookings().Await(job.ID)
+	}
+	return u, true
+}

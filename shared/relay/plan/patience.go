@@ -1,0 +1,177 @@
+package plan
+
+import (
+	"context"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"gateway/shared/fault"
+	"gateway/shared/route"
+)
+
+// Headers that bound the times of streams, in milliseconds. They override every level of a
+// config; 0 switches a config's bound off.
+const (
+	headerFirstToken = "X-Gateway-First-Token-Timeout"
+	headerStreamIdle = "X-Gateway-Stream-Idle-Timeout"
+)
+
+// Asked are the bounds that a request's headers ask for.
+type Asked struct {
+	firstToken, idle       time.Duration
+	hasFirstToken, hasIdle bool
+}
+
+// Read reads the headers; each is a whole number of milliseconds.
+func (a *Asked) Read(h http.Header) (err error) {
+	if a.firstToken, a.hasFirstToken, err = milliseconds(h, headerFirstToken); err != nil {
+		return err
+	}
+	a.idle, a.hasIdle, err = milliseconds(h, headerStreamIdle)
+	return err
+}
+
+// Over gives the bounds that are in force: those of the headers before those of a
+// config.
+func (a *Asked) Over(firstToken, idle time.Duration) (time.Duration, time.Duration) {
+	if a.hasFirstToken {
+		firstToken = a.firstToken
+	}
+	if a.hasIdle {
+		idle = a.idle
+	}
+	return firstToken, idle
+}
+
+func milliseconds(h http.Header, name string) (time.Duration, bool, error) {
+	var v string
+	if all := h[name]; len(all) > 0 {
+		v = all[0]
+	}
+	if v == "" {
+		return 0, false, nil
+	}
+	n, err := strconv.ParseInt(strings.TrimSpace(v), 10, 64)
+	most := route.MaxStreamTimeout.Milliseconds()
+	if err != nil || n < 0 || n > most {
+		return 0, false, fault.Invalid(strings.ToLower(name), "must be a whole number of milliseconds from 0 to %d", most)
+	}
+	return time.Duration(n) * time.Millisecond, true, nil
+}
+
+// The time of an attempt that ran out.
+const (
+	lateHead int32 = 1 + iota
+	lateFirstToken
+	lateIdle
+)
+
+// Patience ends an attempt whose time is over. It makes a timer only where a time is
+// bounded. The zero value bounds nothing.
+type Patience struct {
+	head, firstToken, idle time.Duration // 0: not bounded
+	started                time.Time
+	watch                  *watch // nil: nothing is bounded
+	begun                  bool   // the first content came
+}
+
+// watch is the part that the timer's goroutine sees. It outlives the call.
+type watch struct {
+	cancel context.CancelFunc
+	timer  *time.Timer
+	phase  atomic.Int32 // what the timer waits for
+	late   atomic.Int32 // what ran out; 0: nothing
+}
+
+func (w *watch) expire() {
+	w.late.CompareAndSwap(0, w.phase.Load())
+	w.cancel()
+}
+
+// Begin starts the patience with one attempt: what was begun before is stopped.
+// The context ends when a time is over. release must be called once the attempt's
+// answer is done with; it is nil when nothing is bounded.
+func (p *Patience) Begin(ctx context.Context, head, firstToken, idle time.Duration) (bounded context.Context, release func()) {
+	p.Stop()
+	*p = Patience{head: head, firstToken: firstToken, idle: idle}
+	if head == 0 && firstToken == 0 && idle == 0 {
+		return ctx, nil
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	w := &watch{cancel: cancel}
+	p.started, p.watch = time.Now(), w
+	w.timer = time.AfterFunc(time.Hour, w.expire)
+	w.timer.Stop()
+	switch {
+	case firstToken > 0 && (head == 0 || firstToken <= head):
+		p.wait(lateFirstToken, firstToken)
+	case head > 0:
+		p.wait(lateHead, head)
+	}
+	return ctx, func() {
+		w.timer.Stop()
+		cancel()
+	}
+}
+
+func (p *Patience) wait(phase int32, d time.Duration) {
+	p.watch.phase.Store(phase)
+	p.watch.timer.Reset(max(d, 0))
+}
+
+// HeadCame notes that the head of the answer came; false: too late.
+func (p *Patience) HeadCame() bool {
+	if p.watch == nil {
+		return true
+	}
+	if p.watch.phase.Load() == lateHead {
+		if !p.watch.timer.Stop() {
+			p.watch.late.CompareAndSwap(0, lateHead) // it has just run out
+		}
+		if p.watch.late.Load() == 0 && p.firstToken > 0 {
+			p.wait(lateFirstToken, p.firstToken-time.Since(p.started))
+		}
+	}
+	return p.watch.late.Load() == 0
+}
+
+// Arrived notes that something of a stream came; content: there has been content.
+func (p *Patience) Arrived(content bool) {
+	if p.watch == nil || !content {
+		return
+	}
+	if p.begun && p.idle == 0 {
+		return
+	}
+	p.begun = true
+	p.watch.timer.Stop()
+	if p.idle > 0 {
+		p.wait(lateIdle, p.idle)
+	}
+}
+
+// Stop ends the patience; what ran out is still known.
+func (p *Patience) Stop() {
+	if p.watch != nil {
+		p.watch.timer.Stop()
+	}
+}
+
+// Late is the refusal for the time that ran out; nil when none did.
+func (p *Patience) Late() *fault.Fault {
+	if p.watch == nil {
+		return nil
+	}
+	switch p.watch.late.Load() {
+	case lateHead:
+		return fault.Newf(fault.RequestTimeout, "x-gateway-request-timeout", "Request exceeded the timeout sent in the request: %dms", p.head.Milliseconds())
+	case lateFirstToken:
+		return fault.Newf(fault.RequestTimeout, "x-gateway-first-token-timeout", "The first content of the stream did not come within the first token timeout: %dms", p.firstToken.Milliseconds())
+	case lateIdle:
+		return fault.Newf(fault.RequestTimeout, "x-gateway-stream-idle-timeout", "The stream was silent for longer than the idle timeout: %dms", p.idle.Milliseconds())
+	}
+	return nil
+}
