@@ -1,3 +1,5 @@
+//lint:file-ignore SA1019 clients and servers of earlier versions ask and log in this way
+
 package main
 
 import (

@@ -10,10 +10,6 @@ import (
 
 const workspaceID = "workspace_id"
 
-// entrance finds where a call acts, and who makes it there. Once it is through, neither
-// changes but by Call.Renew.
-type entrance struct{ *Call }
-
 // welcome finds who calls a public route. A credential that is not accepted counts as none.
 func welcome(c *Call) error {
 	caller, err := c.authenticate()

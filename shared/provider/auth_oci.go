@@ -19,12 +19,12 @@ import (
 
 // authorizeOCI signs the request in the way of Oracle Cloud: RSA-SHA256 over the request
 // line, date, host and, with a body, its hash, type and length.
-func (t ociAccess) authorizeOCI(_ context.Context, req *http.Request, body []byte) error {
-	keyID, err := t.ociKeyID()
+func authorizeOCI(t *Target, _ context.Context, req *http.Request, body []byte) error {
+	keyID, err := ociKeyID(t)
 	if err != nil {
 		return err
 	}
-	key, err := t.ociKey()
+	key, err := ociKey(t)
 	if err != nil {
 		return err
 	}
@@ -61,7 +61,7 @@ func (t ociAccess) authorizeOCI(_ context.Context, req *http.Request, body []byt
 }
 
 // ociKeyID names the key: tenancy, user and fingerprint.
-func (t ociAccess) ociKeyID() (string, error) {
+func ociKeyID(t *Target) (string, error) {
 	var parts [3]string
 	for i, name := range [...]string{"oracle_tenancy", "oracle_user", "oracle_fingerprint"} {
 		v := t.Field(name)
@@ -75,7 +75,7 @@ func (t ociAccess) ociKeyID() (string, error) {
 
 // ociKey reads the private key: PEM, also on one line with \n for its line ends, in PKCS #1
 // or PKCS #8. A PKCS #1 key may be encrypted with oracle_key_passphrase.
-func (t ociAccess) ociKey() (*rsa.PrivateKey, error) {
+func ociKey(t *Target) (*rsa.PrivateKey, error) {
 	const field = "oracle_private_key"
 	text := strings.ReplaceAll(t.Field(field), `\n`, "\n")
 	block, _ := pem.Decode([]byte(text))

@@ -36,7 +36,7 @@ func (t *Target) Authorize(ctx context.Context, req *http.Request, body []byte) 
 	case GoogleOAuth:
 		return authorizeGoogle(t, ctx, req)
 	case OCIAuth:
-		return ociAccess{t}.authorizeOCI(ctx, req, body)
+		return authorizeOCI(t, ctx, req, body)
 	}
 	return nil
 }

@@ -48,17 +48,6 @@ type Target struct {
 	Trusting http.RoundTripper
 }
 
-// The methods of a target are grouped by their subject: each of these types is a target,
-// and has only the methods for its subject.
-type (
-	addressing   struct{ *Target } // addresses of operations
-	headers      struct{ *Target } // keys, and the target's own headers
-	awsAccess    struct{ *Target } // signatures of AWS, and the credentials for them
-	azureAccess  struct{ *Target } // tokens of Entra
-	googleAccess struct{ *Target } // tokens of Google Cloud
-	ociAccess    struct{ *Target } // signatures of Oracle Cloud
-)
-
 // Field gives the value of a credential field; "" when it is not set.
 func (t *Target) Field(name string) string { return t.Credential.Fields[name] }
 

@@ -9,7 +9,7 @@ import (
 type field uint8
 
 const (
-	none field = iota
+	_ field = iota
 
 	operation // of the conventions
 	kind      // the sender's own word for the operation

@@ -27,12 +27,6 @@ type work struct {
 	closing *identity.Principal
 }
 
-// rows runs the rows of a batch through the walk, one by one or side by side.
-type rows struct{ *work }
-
-// hosted is a batch that a provider runs: what is sent there, asked and fetched.
-type hosted struct{ *work }
-
 // errStopped says that the process stops before the step is done.
 var errStopped = errors.New("batchrun: the process stops")
 
