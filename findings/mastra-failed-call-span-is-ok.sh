@@ -38,4 +38,4 @@ const { createOpenAI } = require('@ai-sdk/openai');
 JS
 got=$(node run.cjs)
 echo "$got"
-[ "$got" = "call failed: true; chat: OK (["error"]); invoke_agent: ERROR" ] || { echo "the behavior has changed"; exit 1; }
+[ "$got" = 'call failed: true; chat: OK (["error"]); invoke_agent: ERROR' ] || { echo "the behavior has changed"; exit 1; }
