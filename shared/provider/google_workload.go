@@ -58,7 +58,7 @@ type awsIdentity struct {
 	keys   awsKeys // without a role
 }
 
-// awsIdentity decides which keys sign for the target: the credential's own keys, those of
+// ownAWSIdentity decides which keys sign for the target: the credential's own keys, those of
 // the role that it names, or the gateway's if they are lent.
 func ownAWSIdentity(t *Target) (*awsIdentity, error) {
 	who := &awsIdentity{region: os.Getenv("AWS_REGION"), role: t.Field("aws_role_arn") != ""}

@@ -47,7 +47,7 @@ func (a *answer) header() http.Header {
 	return a.resp.Header
 }
 
-// sleep waits before a retry, unless the client goes.
+// pause waits before a retry. It returns an error if the client disconnects.
 func pause(c *call, d time.Duration) error {
 	defer func(from time.Time) { c.out.waited += c.relay.Now().Sub(from) }(c.relay.Now())
 	ctx := c.req.Req.Context()

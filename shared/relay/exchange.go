@@ -37,7 +37,7 @@ func attempt(c *call, body []byte) answer {
 	return a
 }
 
-// judge notes how an attempt ended.
+// judgeAnswer records how an attempt ended.
 func judgeAnswer(c *call, a *answer, at *usage.Attempt) {
 	at.Latency = c.req.Since() - at.Start
 	if a.fault != nil {

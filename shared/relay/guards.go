@@ -153,7 +153,7 @@ func guardStream(c *call, a *answer) {
 	a.stream = translate(c, guardedDecoder(c, verified(c, dec, o), o), o)
 }
 
-// guarded is a decoder whose stream is judged on its way.
+// guardedDecoder returns a decoder that checks the stream it decodes.
 func guardedDecoder(c *call, dec chat.StreamDecoder, o *chat.Options) chat.StreamDecoder {
 	if !c.books.guards.On || c.req.Route.Client == nil {
 		return dec

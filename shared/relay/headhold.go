@@ -8,7 +8,7 @@ import (
 	"gateway/shared/relay/plan"
 )
 
-// hold keeps the head of a's stream back until its first content, so that an error
+// holdHead keeps the head of a's stream back until its first content, so that an error
 // before it is answered with its own status and other targets can still be tried. Its
 // time is bounded, whatever the provider does.
 func holdHead(c *call, a *answer, most time.Duration) *plan.Hold {

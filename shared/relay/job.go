@@ -48,7 +48,7 @@ func exchangeJob(c *call, body []byte, at *usage.Attempt) answer {
 	}}
 }
 
-// job is the operation for the target.
+// runJob returns the operation for the target.
 func runJob(c *call, body []byte, at *usage.Attempt) (*chat.Job, error) {
 	part := asks(c)
 	j := &chat.Job{

@@ -22,7 +22,7 @@ func tellBreakers(c *call) {
 	}
 }
 
-// outcome judges the answer of a target for the walk.
+// outcomeOf judges the response of a target for routing.
 func outcomeOf(c *call, a *answer) route.Outcome {
 	o := route.Outcome{Status: a.status(), Exception: a.exception(), Refused: a.cached != nil || a.refused()}
 	// Once a head has gone out, or the client or its body is gone, no other target can be

@@ -46,7 +46,7 @@ func manage(c *call) error {
 	return sendPassed(c, &http.Response{StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {a.Type}}, Body: a.Body, ContentLength: a.Length})
 }
 
-// managed performs the operation.
+// runManaged performs the operation.
 func runManaged(c *call) (*chat.JobAnswer, error) {
 	j := &chat.Job{
 		Operation: string(c.req.Route.Operation), ID: c.body.ID, Query: url.Values{}, Request: c.req.ULID, Now: c.req.Start,

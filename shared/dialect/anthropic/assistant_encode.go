@@ -106,7 +106,7 @@ func thought(e *requestEncoder, p *chat.Part) {
 	e.b = append(e.b, '}')
 }
 
-// call writes one tool_use block. Empty arguments are an empty object; others
+// encodeCall writes one tool_use block. Empty arguments are an empty object; others
 // must be one and go out byte for byte.
 func encodeCall(e *requestEncoder, m *chat.Message, p *chat.Part) error {
 	c := p.Call

@@ -94,7 +94,7 @@ func answerTool(e *requestEncoder) {
 	e.b = append(e.b, '}')
 }
 
-// tool writes one tool; false when it cannot be carried.
+// encodeTool writes one tool; false when it cannot be carried.
 func encodeTool(e *requestEncoder, t *chat.Tool, at place) bool {
 	if t.Foreign != "" {
 		return foreignTool(e, t, at)
@@ -134,7 +134,7 @@ func encodeTool(e *requestEncoder, t *chat.Tool, at place) bool {
 
 var typeKey = wire.NewKeySet("type")
 
-// schema writes the schema of arguments as it came; the provider only wants a
+// encodeSchema writes the schema of arguments as it came; the provider only wants a
 // type at its root.
 func encodeSchema(e *requestEncoder, raw []byte) {
 	if raw == nil {

@@ -9,7 +9,7 @@ import (
 	"gateway/shared/wire"
 )
 
-// media writes an image or document block.
+// encodeMedia writes an image or document block.
 func encodeMedia(e *requestEncoder, p *chat.Part, at place) error {
 	m := p.Media
 	document := p.Kind == chat.Document || namesPDF(m.URL)

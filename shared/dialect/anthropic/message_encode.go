@@ -230,7 +230,7 @@ var foreignBlocks = map[string]bool{
 	"search_result": true, "container_upload": true, "document": true,
 }
 
-// results writes the tool messages from i on, and the user's message behind
+// encodeResults writes the tool messages from i on, and the user's message behind
 // them, as one message. It gives the index of the last one taken.
 func encodeResults(e *requestEncoder, i int) (int, int, error) {
 	ms := e.r.Messages
@@ -272,7 +272,7 @@ func encodeResults(e *requestEncoder, i int) (int, int, error) {
 	return last, n, nil
 }
 
-// result writes one tool_result block.
+// encodeResult writes one tool_result block.
 func encodeResult(e *requestEncoder, m *chat.Message, p *chat.Part) error {
 	r := p.Result
 	at := place{m: m}

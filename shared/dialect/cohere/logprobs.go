@@ -8,7 +8,7 @@ import (
 	"gateway/shared/wire"
 )
 
-// logprobs asks for log probabilities. The provider gives those of the tokens that it
+// encodeLogprobs asks for log probabilities. The provider gives those of the tokens that it
 // chose, and no alternatives.
 func encodeLogprobs(e *requestEncoder) {
 	r := e.r

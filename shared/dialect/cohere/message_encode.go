@@ -77,7 +77,7 @@ func documentText(e *requestEncoder, m *chat.Message, p *chat.Part) (string, err
 	return "", fault.Invalid(at, "%s is a document of type %q; this provider takes text", at, media.MIME)
 }
 
-// message writes one message.
+// encodeMessage writes one message.
 func encodeMessage(e *requestEncoder, m *chat.Message) error {
 	if m.Name != "" && m.Role != chat.ToolRole {
 		e.loss.Add(upstream.Path(m, nil)+".name", upstream.NotTaken)
@@ -210,7 +210,7 @@ func assistant(e *requestEncoder, m *chat.Message) error {
 	return nil
 }
 
-// said writes the texts and thoughts of an answer.
+// encodeSaid writes the texts and thoughts of an answer.
 func encodeSaid(e *requestEncoder, m *chat.Message, calls bool) error {
 	var texts []string
 	thoughts := 0
@@ -267,7 +267,7 @@ func encodeSaid(e *requestEncoder, m *chat.Message, calls bool) error {
 	return nil
 }
 
-// call writes one tool call. Empty arguments are an empty object.
+// encodeCall writes one tool call. Empty arguments are an empty object.
 func encodeCall(e *requestEncoder, m *chat.Message, p *chat.Part) error {
 	c, at := p.Call, upstream.Path(m, p)
 	if c.ID == "" {

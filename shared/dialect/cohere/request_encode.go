@@ -240,7 +240,7 @@ func tools(e *requestEncoder) error {
 	return nil
 }
 
-// strict holds the model to the schemas: of all tools or of none.
+// encodeStrict holds the model to the schemas: of all tools or of none.
 func encodeStrict(e *requestEncoder, strict, given int, list string) {
 	switch {
 	case strict == given && !slices.ContainsFunc(e.r.Extra, func(x chat.Field) bool { return x.Name == "strict_tools" }):

@@ -115,7 +115,7 @@ func blockOf(e *requestEncoder, p *chat.Part, at string) (block, format string, 
 	return f.block, f.format, nil
 }
 
-// source gives the source object: bytes, or an address in S3. Nothing is fetched from
+// encodeSource gives the source object: bytes, or an address in S3. Nothing is fetched from
 // elsewhere for the client.
 func encodeSource(e *requestEncoder, d *chat.Media, at string) ([]byte, error) {
 	o := upstream.Begin(nil)

@@ -99,7 +99,7 @@ func behind(placed []placedPrompt, end int) (those, rest []placedPrompt) {
 	return placed[:n], placed[n:]
 }
 
-// system writes the system prompts that go in front, in their order.
+// encodeSystem writes the system prompts that go in front, in their order.
 func encodeSystem(e *requestEncoder) error {
 	start := len(e.B)
 	e.Key("system")

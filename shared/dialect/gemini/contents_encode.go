@@ -111,7 +111,7 @@ func noteCalls(e *requestEncoder, m *chat.Message) {
 	}
 }
 
-// parts writes the parts of a message.
+// encodeParts writes the parts of a message.
 func encodeParts(e *requestEncoder, m *chat.Message) error {
 	s := signatures(e, m)
 	for i := range m.Parts {
@@ -163,7 +163,7 @@ func encodeParts(e *requestEncoder, m *chat.Message) error {
 	return nil
 }
 
-// foreign opens a part of the provider's own, as it was given to the client, or
+// encodeForeign opens a part of the provider's own, as it was given to the client, or
 // a video as clients of the OpenAI shape write it; false when it is neither.
 func encodeForeign(e *requestEncoder, m *chat.Message, p *chat.Part) bool {
 	d := wire.NewDecoder(p.Raw)
@@ -224,7 +224,7 @@ func videoMedia(inner []byte) *chat.Media {
 	return &chat.Media{URL: url, MIME: mimeOf(url, "video/mp4")}
 }
 
-// call writes the inside of a functionCall part.
+// encodeCall writes the inside of a functionCall part.
 func encodeCall(e *requestEncoder, m *chat.Message, p *chat.Part) error {
 	c := p.Call
 	args := []byte(strings.TrimSpace(c.Arguments))
@@ -259,7 +259,7 @@ type result struct {
 	at   int
 }
 
-// results writes the tool messages from i on as one turn, in the order of their
+// encodeResults writes the tool messages from i on as one turn, in the order of their
 // calls, and gives the index of the last one.
 func encodeResults(e *requestEncoder, i int) (last int, err error) {
 	ms := e.r.Messages
@@ -329,7 +329,7 @@ func callOrder(ms []chat.Message) map[string]int {
 	return nil
 }
 
-// result writes one functionResponse. Its response must be an object: a success is written
+// encodeResult writes one functionResponse. Its response must be an object: a success is written
 // under output, a failure under error.
 func encodeResult(e *requestEncoder, r *result, media *[]result) error {
 	res := r.p.Result

@@ -8,7 +8,7 @@ import (
 	"gateway/shared/fault"
 )
 
-// media writes the inside of an inlineData or fileData part.
+// encodeMedia writes the inside of an inlineData or fileData part.
 func encodeMedia(e *requestEncoder, p *chat.Part, at string) error {
 	m := p.Media
 	switch {

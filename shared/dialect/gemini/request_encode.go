@@ -81,7 +81,7 @@ func refuse(e *requestEncoder) error {
 	return nil
 }
 
-// key begins a member; item an element. The comma depends on what stands before.
+// encodeKey begins a member; item an element. The comma depends on what stands before.
 //
 //go:noinline
 func encodeKey(e *requestEncoder, name string) {
@@ -249,7 +249,7 @@ func encodeLogprobs(e *requestEncoder) {
 	}
 }
 
-// format writes the shape of the answer's text.
+// encodeFormat writes the shape of the answer's text.
 func encodeFormat(e *requestEncoder) error {
 	f := &e.r.Format
 	if f.Kind == chat.FormatText {

@@ -62,7 +62,7 @@ func (it *openItem) part(dst []byte) []byte {
 	return strconv.AppendInt(dst, int64(it.count), 10)
 }
 
-// cite gives a source of the open text: at once if its place is known, otherwise at the end
+// streamCite gives a source of the open text: at once if its place is known, otherwise at the end
 // of the part.
 func streamCite(s *streamEncoder, dst []byte, d *chat.Delta) []byte {
 	c := cite.Read(d.JSON)

@@ -71,7 +71,7 @@ func forget(v *visit, p *peer) {
 	clear(p.lists)
 }
 
-// open is the way to the server, with its credentials and what is forwarded of the
+// openUpstream returns the way to the server, with its credentials and what is forwarded of the
 // client's headers.
 func openUpstream(v *visit) (*mcp.Upstream, error) {
 	of := v.facts.Integration.Record

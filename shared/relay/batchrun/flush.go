@@ -136,7 +136,7 @@ func runRows(w *work, ctx context.Context, rows []request, good map[int]bool) er
 	return errors.Join(errs...)
 }
 
-// rowUnits is how much room the answer of a row takes.
+// rowUnits returns how many units of memory the answer of a row takes.
 func rowUnits(w *work, q *request) int {
 	if w.batch.Endpoint != "/v1/embeddings" {
 		return 1

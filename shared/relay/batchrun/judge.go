@@ -248,7 +248,7 @@ type rowAt struct {
 	offset int64
 }
 
-// answers makes a reader of the provider's rows of output.
+// openAnswers returns a reader of the provider's rows of output.
 func openAnswers(w *work, ctx context.Context, src io.Reader) (*answers, error) {
 	a := &answers{batch: w, ctx: ctx, at: map[string]rowAt{}, in: managed.NewLines(src, 0, 0)}
 	room, f, err := w.input(ctx)
