@@ -14,6 +14,9 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/mattn/go-isatty"
+
+	"gateway/local/cli"
 	"gateway/shared/app"
 	"gateway/shared/host"
 )
@@ -43,28 +46,41 @@ func (e usageError) Error() string { return e.text }
 const garbage = 70
 
 func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
+	code := cli.Run(ctx, environment(os.Args[1:]), cli.Server{Serve: serveVerb})
+	stop()
+	os.Exit(code)
+}
+
+// environment is that of this process.
+func environment(args []string) cli.Env {
+	e := cli.Env{Args: args, Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Getenv: os.Getenv}
+	e.Home, _ = os.UserHomeDir()
+	e.Host, _ = os.Hostname()
+	e.Terminal = isatty.IsTerminal(os.Stdin.Fd())
+	return e
+}
+
+// serveVerb runs the gateway until it is told to stop.
+func serveVerb(ctx context.Context, e cli.Env) int {
 	host.QuietLog()
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(garbage)
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
-	defer stop()
-	err := run(ctx, os.Args[1:], os.Stdout)
+	err := run(ctx, e.Args, e.Stdout)
 	var wrong usageError
 	switch {
-	case err == nil:
-	case errors.Is(err, flag.ErrHelp):
-		os.Exit(2)
+	case err == nil, errors.Is(err, flag.ErrHelp):
+		return cli.ExitDone
 	case errors.As(err, &wrong):
-		fmt.Fprintln(os.Stderr, wrong.text)
-		os.Exit(2)
-	default:
-		if aws != nil {
-			err = aws.Advise(err)
-		}
-		fmt.Fprintln(os.Stderr, "gateway:", err)
-		os.Exit(1)
+		fmt.Fprintln(e.Stderr, wrong.text)
+		return cli.ExitUsage
 	}
+	if aws != nil {
+		err = aws.Advise(err)
+	}
+	fmt.Fprintln(e.Stderr, "gateway:", err)
+	return cli.ExitRefused
 }
 
 // run starts the gateway and serves until ctx ends.
@@ -110,7 +126,7 @@ func parse(args []string) (options, error) {
 	default:
 		return o, usageError{envRing + " must be on or off"}
 	}
-	fs := flag.NewFlagSet("local", flag.ContinueOnError)
+	fs := flag.NewFlagSet("gateway serve", flag.ContinueOnError)
 	fs.StringVar(&o.addr, "addr", "127.0.0.1:8787", "address to listen on")
 	fs.StringVar(&o.data, "data", ".gateway", "folder of the embedded stores")
 	fs.BoolVar(&o.mock, "mock", true, "run the built-in mock provider")

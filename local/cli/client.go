@@ -1,0 +1,228 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+)
+
+// Names of the environment.
+const (
+	EnvURL = "GATEWAY_URL"
+	EnvKey = "GATEWAY_API_KEY"
+)
+
+// defaultURL is where a gateway on this machine listens.
+const defaultURL = "http://127.0.0.1:8787"
+
+// maxAnswer bounds an answer that is read whole.
+const maxAnswer = 64 << 20
+
+// Client calls the API of a gateway.
+type Client struct {
+	Base string // without a slash at the end and without /v1
+	Key  string // an API key, or the token of a person
+	HTTP *http.Client
+}
+
+// Unreachable is returned when no gateway answers: exit code 3.
+type Unreachable struct {
+	Base string
+	Err  error
+}
+
+func (e Unreachable) Error() string {
+	return fmt.Sprintf("%s is not reachable: %v", e.Base, e.Err)
+}
+func (e Unreachable) Unwrap() error { return e.Err }
+
+// APIError is a response with a status of 400 or above: exit code 1.
+type APIError struct {
+	Method, Path string
+	Status       int
+	Code         string // the header x-gateway-error-code
+	Message      string
+	Trace        string
+}
+
+func (e *APIError) Error() string {
+	text := fmt.Sprintf("%s %s: %d", e.Method, e.Path, e.Status)
+	if e.Message != "" {
+		text += ": " + e.Message
+	}
+	if e.Trace != "" {
+		text += " (trace " + e.Trace + ")"
+	}
+	return text
+}
+
+// Address returns the address of the gateway: GATEWAY_URL, else that of the profile, else
+// the default of a gateway on this machine.
+func (e Env) Address() (string, error) {
+	raw := e.Getenv(EnvURL)
+	if raw == "" {
+		p, err := e.profile()
+		if err != nil {
+			return "", err
+		}
+		raw = p.URL
+	}
+	if raw == "" {
+		raw = defaultURL
+	}
+	return parseAddress(raw)
+}
+
+// parseAddress checks the address of a gateway. It accepts one with and without /v1.
+func parseAddress(raw string) (string, error) {
+	u, err := url.Parse(raw)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" {
+		return "", Usagef("%s must be an address such as https://gateway.example.com, without user name and query", EnvURL)
+	}
+	return strings.TrimSuffix(strings.TrimRight(u.String(), "/"), "/v1"), nil
+}
+
+// Client returns a client of the gateway that GATEWAY_URL and GATEWAY_API_KEY name, or
+// that the profile of login names. The key of a profile goes only to the address of the
+// profile.
+func (e Env) Client(ctx context.Context) (Client, error) {
+	base, err := e.Address()
+	if err != nil {
+		return Client{}, err
+	}
+	c := newClient(base)
+	if c.Key = e.Getenv(EnvKey); c.Key == "" {
+		if c.Key, err = e.storedToken(ctx, base); err != nil {
+			return Client{}, err
+		}
+	}
+	if c.Key == "" {
+		return Client{}, Usagef("no key: set %s, or sign in with gateway login", EnvKey)
+	}
+	if strings.ContainsFunc(c.Key, func(r rune) bool { return r <= ' ' || r > '~' }) {
+		return Client{}, Usagef("%s must be of visible ASCII characters", EnvKey)
+	}
+	return c, nil
+}
+
+func newClient(base string) Client {
+	return Client{Base: base, HTTP: &http.Client{
+		Timeout: 2 * time.Minute,
+		// A key goes nowhere but to the address that was named.
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}}
+}
+
+// Do sends a request to a path below /v1 and returns its response, whatever its status. A
+// body that is not nil is sent as JSON.
+func (c Client) Do(ctx context.Context, method, path string, body any, header ...string) (*http.Response, error) {
+	var r io.Reader
+	if body != nil {
+		raw, err := json.Marshal(body)
+		if err != nil {
+			return nil, err
+		}
+		r = bytes.NewReader(raw)
+	}
+	req, err := http.NewRequestWithContext(ctx, method, c.Base+"/v1"+path, r)
+	if err != nil {
+		return nil, err
+	}
+	if body != nil {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	if c.Key != "" {
+		req.Header.Set("X-Gateway-Api-Key", c.Key)
+	}
+	for i := 0; i+1 < len(header); i += 2 {
+		req.Header.Set(header[i], header[i+1])
+	}
+	resp, err := c.HTTP.Do(req)
+	if err != nil {
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		return nil, Unreachable{c.Base, cause(err)}
+	}
+	if resp.StatusCode >= 300 && resp.StatusCode < 400 {
+		to := resp.Header.Get("Location")
+		resp.Body.Close()
+		return nil, Unreachable{c.Base, fmt.Errorf("it redirects to %.200q; set %s to the address that answers", to, EnvURL)}
+	}
+	return resp, nil
+}
+
+// Call sends a request and decodes the JSON of its response into out, unless that is nil. A
+// status of 400 or above is an *APIError.
+func (c Client) Call(ctx context.Context, method, path string, body, out any, header ...string) error {
+	resp, err := c.Do(ctx, method, path, body, header...)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	raw, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
+	if err != nil {
+		return Unreachable{c.Base, cause(err)}
+	}
+	if resp.StatusCode >= 400 {
+		return c.failed(method, path, resp, raw)
+	}
+	if out == nil {
+		return nil
+	}
+	if err := json.Unmarshal(raw, out); err != nil {
+		return Unreachable{c.Base, fmt.Errorf("%s %s: the response is not the JSON of a gateway: %w", method, path, err)}
+	}
+	return nil
+}
+
+// failed returns the error of a response. One that no gateway wrote says that none is
+// reachable.
+func (c Client) failed(method, path string, resp *http.Response, raw []byte) error {
+	e := &APIError{Method: method, Path: pathOnly(path), Status: resp.StatusCode, Code: resp.Header.Get("X-Gateway-Error-Code"), Trace: resp.Header.Get("X-Gateway-Trace-Id")}
+	var body struct {
+		Message string `json:"message"`
+		Error   struct {
+			Message string `json:"message"`
+		} `json:"error"`
+		Data struct {
+			Message string `json:"message"`
+		} `json:"data"`
+	}
+	parsed := json.Unmarshal(raw, &body) == nil
+	for _, text := range []string{body.Error.Message, body.Data.Message, body.Message} {
+		if e.Message == "" {
+			e.Message = text
+		}
+	}
+	if !parsed && e.Code == "" || resp.StatusCode >= 502 && resp.StatusCode <= 504 && e.Code == "" {
+		return Unreachable{c.Base, fmt.Errorf("%s %s: status %d from something that is not a gateway", method, pathOnly(path), resp.StatusCode)}
+	}
+	return e
+}
+
+func pathOnly(path string) string {
+	path, _, _ = strings.Cut(path, "?")
+	return path
+}
+
+// cause is the error of a request without its address, which the message names already.
+func cause(err error) error {
+	var u *url.Error
+	if errors.As(err, &u) {
+		err = u.Err
+	}
+	var dns *net.DNSError
+	if errors.As(err, &dns) && dns.IsNotFound {
+		return fmt.Errorf("the name %s does not resolve", dns.Name)
+	}
+	return err
+}
