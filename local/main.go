@@ -47,13 +47,13 @@ const garbage = 70
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
-	code := cli.Run(ctx, environment(os.Args[1:]), cli.Server{Serve: serveVerb})
+	code := cli.Run(ctx, processEnv(os.Args[1:]), cli.Server{Serve: serveVerb})
 	stop()
 	os.Exit(code)
 }
 
-// environment is that of this process.
-func environment(args []string) cli.Env {
+// processEnv returns the environment of this process.
+func processEnv(args []string) cli.Env {
 	e := cli.Env{Args: args, Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Getenv: os.Getenv}
 	e.Home, _ = os.UserHomeDir()
 	e.Host, _ = os.Hostname()
