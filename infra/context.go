@@ -16,7 +16,7 @@ import (
 	"gateway/shared/egress"
 	"gateway/shared/host/alias"
 	"gateway/shared/host/placement"
-	"gateway/shared/mcp/webpage"
+	"gateway/shared/mcp/cors"
 )
 
 // contextValue is one value that `cdk -c name=value` or cdk.json sets.
@@ -204,7 +204,7 @@ func setHeaderAliases(o *options, v string) bool {
 
 func setWebPages(o *options, v string) bool {
 	o.webPages = v
-	_, err := webpage.Parse(v)
+	_, err := cors.Parse(v)
 	return err == nil && len(v) <= maxList
 }
 

@@ -7,7 +7,7 @@ import (
 	"github.com/aws/jsii-runtime-go"
 
 	"gateway/shared/host/alias"
-	"gateway/shared/mcp/webpage"
+	"gateway/shared/mcp/cors"
 )
 
 // What context values say to the processes themselves.
@@ -38,7 +38,7 @@ func (o *options) inward(d *dataStack) map[string]*string {
 		env[alias.Env] = jsii.String(o.headerAliases)
 	}
 	if o.webPages != "" {
-		env[webpage.Env] = jsii.String(o.webPages)
+		env[cors.Env] = jsii.String(o.webPages)
 	}
 	return env
 }

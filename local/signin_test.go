@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"gateway/shared/identity/people"
+	"gateway/shared/identity/membership"
 	"gateway/shared/resource"
 	"gateway/shared/signin"
 	"gateway/shared/signin/browser"
@@ -35,7 +35,7 @@ func (r *running) signIn(user string, ago time.Duration) (token string) {
 	r.t.Helper()
 	org := store.Scope{Org: "default"}
 	if err := r.g.core.Resources.Change(context.Background(), org, func(tx *resource.Tx) error {
-		if _, _, ok, err := people.ByID(tx, org, user); err != nil || !ok {
+		if _, _, ok, err := membership.ByID(tx, org, user); err != nil || !ok {
 			return fmt.Errorf("no user %s: %w", user, err)
 		}
 		var err error

@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"gateway/shared/admin/admintest"
-	"gateway/shared/identity/people"
+	"gateway/shared/identity/membership"
 	"gateway/shared/tenant"
 )
 
@@ -13,7 +13,7 @@ import (
 func TestWhatMembersMayDoWithKeys(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
-	ann, bob := addUser(t, h, "ann@example.com", people.Member, h.One), addUser(t, h, "bob@example.com", people.Member, h.One)
+	ann, bob := addUser(t, h, "ann@example.com", membership.Member, h.One), addUser(t, h, "bob@example.com", membership.Member, h.One)
 	member := h.Caller(admintest.MemberKey)
 	member.UserID = ann
 	h.SetCaller("ann", member)

@@ -8,7 +8,7 @@ import (
 
 	"gateway/shared/admin/admintest"
 	"gateway/shared/identity"
-	"gateway/shared/identity/people"
+	"gateway/shared/identity/membership"
 	"gateway/shared/resource"
 	"gateway/shared/store"
 )
@@ -87,7 +87,7 @@ func TestAUserKeyNamesAUserOfTheWorkspace(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
 	const path = "/api-keys/workspace/user"
-	known, there, boss := addUser(t, h, "known@example.com", people.Member, h.One), addUser(t, h, "there@example.com", people.Member, h.Two), addUser(t, h, "boss@example.com", people.Admin)
+	known, there, boss := addUser(t, h, "known@example.com", membership.Member, h.One), addUser(t, h, "there@example.com", membership.Member, h.Two), addUser(t, h, "boss@example.com", membership.Admin)
 	make := func(key, workspace, user string) admintest.Answer {
 		return h.Do("POST", path, key, fmt.Sprintf(`{"name":"k","workspace_id":%q,"scopes":["configs.list"],"user_id":%q}`, workspace, user))
 	}

@@ -7,7 +7,7 @@ import (
 	"gateway/shared/fault"
 	"gateway/shared/identity"
 	"gateway/shared/identity/authority"
-	"gateway/shared/identity/people"
+	"gateway/shared/identity/membership"
 	"gateway/shared/resource"
 )
 
@@ -35,7 +35,7 @@ func rights(tx *resource.Tx, rec *resource.Record, k *identity.Key) (authority.R
 	if k.UserID == "" {
 		return authority.Rights{Rank: rank, Scopes: k.Scopes}, nil
 	}
-	own, err := people.RankIn(tx, rec.Scope, k.UserID)
+	own, err := membership.RankIn(tx, rec.Scope, k.UserID)
 	return authority.Rights{Rank: own.Min(rank), Scopes: k.Scopes}, err
 }
 
@@ -46,7 +46,7 @@ func grants(c *admin.Call, tx *resource.Tx, ch *change) error {
 	k, by := ch.Form, c.Caller.Grantor()
 	if ch.Creates() {
 		if k.UserID != "" && !owns(c, k) {
-			own, err := people.RankIn(tx, ch.Rec.Scope, k.UserID)
+			own, err := membership.RankIn(tx, ch.Rec.Scope, k.UserID)
 			if err != nil {
 				return err
 			}

@@ -10,7 +10,7 @@ import (
 	"gateway/shared/admin"
 	"gateway/shared/admin/admintest"
 	"gateway/shared/identity"
-	"gateway/shared/identity/people"
+	"gateway/shared/identity/membership"
 	"gateway/shared/store"
 	"gateway/shared/tenant"
 )
@@ -18,7 +18,7 @@ import (
 // signIn makes a user the caller of a credential, as a session does.
 func signIn(h *admintest.House, credential, user string, rank identity.Rank) {
 	h.SetCaller(credential, admin.Caller{
-		UserID: user, Type: "session", Scope: store.Scope{Org: admintest.Org, Workspace: h.One}, Scopes: identity.NewScopeSet(people.ScopesOf(rank.Role())...), Since: time.Now(),
+		UserID: user, Type: "session", Scope: store.Scope{Org: admintest.Org, Workspace: h.One}, Scopes: identity.NewScopeSet(membership.ScopesOf(rank.Role())...), Since: time.Now(),
 	}.As(rank))
 }
 
@@ -27,7 +27,7 @@ func TestOnlyTheUserSeesTheSecretOfItsKey(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
 	h.Govern(tenant.Settings{})
-	ann, bob := addUser(t, h, "ann@example.com", people.Member, h.One), addUser(t, h, "bob@example.com", people.Member, h.One)
+	ann, bob := addUser(t, h, "ann@example.com", membership.Member, h.One), addUser(t, h, "bob@example.com", membership.Member, h.One)
 	signIn(h, "ann", ann, identity.RankMember)
 	signIn(h, "bob", bob, identity.RankMember)
 	for _, by := range []string{admintest.AdminKey, admintest.WorkspaceA, admintest.ManagerKey, admintest.WsAdminKey} {
@@ -61,7 +61,7 @@ func TestKeysCarryTheRankOfTheirCreator(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
 	h.Govern(tenant.Settings{})
-	ann := addUser(t, h, "ann@example.com", people.Member, h.One)
+	ann := addUser(t, h, "ann@example.com", membership.Member, h.One)
 	const path = "/api-keys/workspace/service"
 	at := map[string]string{}
 	for by, want := range map[string]identity.Rank{admintest.AdminKey: identity.RankWorkspaceAdmin, admintest.WsAdminKey: identity.RankWorkspaceAdmin, admintest.ManagerKey: identity.RankManager} {
@@ -81,7 +81,7 @@ func TestKeysCarryTheRankOfTheirCreator(t *testing.T) {
 		h.Do("PUT", above, admintest.ManagerKey, `{"name":"renamed"}`).OK()
 	}
 	h.Do("POST", at[admintest.ManagerKey]+"/rotate", admintest.ManagerKey, nil).OK()
-	boss := addUser(t, h, "boss@example.com", people.Owner)
+	boss := addUser(t, h, "boss@example.com", membership.Owner)
 	h.Do("POST", userPath, admintest.WsAdminKey, userKey(h, boss, "")).Refused(403, "AB03", "user_id")
 	h.Do("POST", userPath, admintest.ManagerKey, userKey(h, ann, "")).OK()
 }

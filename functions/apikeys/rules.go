@@ -7,7 +7,7 @@ import (
 	"gateway/shared/admin"
 	"gateway/shared/fault"
 	"gateway/shared/identity"
-	"gateway/shared/identity/people"
+	"gateway/shared/identity/membership"
 	"gateway/shared/resource"
 	"gateway/shared/tenant"
 )
@@ -53,10 +53,10 @@ func ownerOf(c *admin.Call, tx *resource.Tx, ch *change, s *tenant.Settings) err
 	if !admin.IsUUID(k.UserID) {
 		return fault.Invalid("user_id", "must be the UUID of a user")
 	}
-	if _, err := people.Holds(tx, sc, k.UserID, "user_id"); err != nil {
+	if _, err := membership.Holds(tx, sc, k.UserID, "user_id"); err != nil {
 		return err
 	}
-	full, err := people.Full(tx, c.Resources, sc, s)
+	full, err := membership.Full(tx, c.Resources, sc, s)
 	if err != nil {
 		return err
 	}
@@ -101,7 +101,7 @@ func rotation(c *admin.Call, ch *change, s *tenant.Settings) []fault.Detail {
 		if !ch.Creates() && c.Body.Null("rotation_policy") {
 			return []fault.Detail{{Field: "rotation_policy", Message: "cannot be removed: the settings of the workspace ask for a rotation every " + s.RotationPeriod.String()}}
 		}
-		people.Rotating(ch.Form, s, c.Now)
+		membership.Rotating(ch.Form, s, c.Now)
 		return nil
 	}
 	sent, _ := c.Body.Object("rotation_policy")

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"gateway/shared/admin/admintest"
-	"gateway/shared/identity/people"
+	"gateway/shared/identity/membership"
 	"gateway/shared/resource"
 	"gateway/shared/store"
 	"gateway/shared/tenant"
@@ -21,14 +21,14 @@ var org = store.Scope{Org: admintest.Org}
 func addUser(t testing.TB, h *admintest.House, email, role string, workspaces ...string) (id string) {
 	t.Helper()
 	err := h.Resources.Change(context.Background(), org, func(tx *resource.Tx) error {
-		u := &people.User{Email: email, Role: role}
-		rec, err := people.Create(tx, org, u, "test")
+		u := &membership.User{Email: email, Role: role}
+		rec, err := membership.Create(tx, org, u, "test")
 		if err != nil {
 			return err
 		}
 		id = rec.ID
 		for _, ws := range workspaces {
-			if _, err := people.Join(tx, rec, u, ws, people.Member, "test"); err != nil {
+			if _, err := membership.Join(tx, rec, u, ws, membership.Member, "test"); err != nil {
 				return err
 			}
 		}
@@ -62,7 +62,7 @@ const userPath = "/api-keys/workspace/user"
 func TestKeysOfUsersObeyTheSettings(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
-	ann := addUser(t, h, "ann@example.com", people.Member, h.One)
+	ann := addUser(t, h, "ann@example.com", membership.Member, h.One)
 	set(t, h, tenant.Settings{UserKeys: tenant.UserKeys{TTL: 86_400, MaxTTL: 864_000, RotationPeriod: 14}})
 	in := func(d time.Duration) string { return time.Now().Add(d).UTC().Format(time.RFC3339) }
 	const day = 24 * time.Hour
@@ -93,7 +93,7 @@ func TestKeysOfUsersObeyTheSettings(t *testing.T) {
 func TestAWorkspaceHasNoMoreKeysThanItMay(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
-	ann := addUser(t, h, "ann@example.com", people.Member, h.One)
+	ann := addUser(t, h, "ann@example.com", membership.Member, h.One)
 	set(t, h, tenant.Settings{UserKeys: tenant.UserKeys{MaxKeys: 3}})
 	var wg sync.WaitGroup
 	status := make([]int, 8)
@@ -141,7 +141,7 @@ func TestMetadataOfKeysFollowsItsSchema(t *testing.T) {
 func TestUsersDoNotSeeTheKeysOfOthers(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
-	ann := addUser(t, h, "ann@example.com", people.Member, h.One)
+	ann := addUser(t, h, "ann@example.com", membership.Member, h.One)
 	id := h.Do("POST", userPath, admintest.AdminKey, userKey(h, ann, "")).OK().Text("id")
 	own := h.Caller(admintest.ManagerKey)
 	for _, path := range []string{"/api-keys/" + id, "/api-keys"} {

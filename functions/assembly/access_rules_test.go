@@ -9,7 +9,7 @@ import (
 
 	"gateway/shared/admin/admintest/drive"
 	"gateway/shared/identity"
-	"gateway/shared/identity/people"
+	"gateway/shared/identity/membership"
 )
 
 // accessRules are what testdata/access_rules.txt promises.
@@ -127,7 +127,7 @@ func (r *accessRules) may(c *caller, scope string) bool {
 	_, action, _ := strings.Cut(scope, ".")
 	switch c.kind {
 	case signedIn: // what their role allows; who runs the organisation may all
-		return runs(c) || strings.Contains(holders, "P") || slices.Contains(people.ScopesOf(strings.TrimPrefix(c.role, "ws-")), scope)
+		return runs(c) || strings.Contains(holders, "P") || slices.Contains(membership.ScopesOf(strings.TrimPrefix(c.role, "ws-")), scope)
 	case identity.OrganisationService:
 		return strings.Contains(holders, "A")
 	case identity.WorkspaceService:

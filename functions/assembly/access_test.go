@@ -22,7 +22,7 @@ import (
 
 	"gateway/shared/admin/admintest/drive"
 	"gateway/shared/identity"
-	"gateway/shared/identity/people"
+	"gateway/shared/identity/membership"
 	"gateway/shared/resource"
 	"gateway/shared/signin"
 	"gateway/shared/store"
@@ -137,7 +137,7 @@ func (in *installation) session(email string) (token string) {
 	in.t.Helper()
 	org := store.Scope{Org: "first"}
 	if err := in.core.Resources.Change(context.Background(), org, func(tx *resource.Tx) error {
-		rec, _, ok, err := people.ByEmail(tx, org, email)
+		rec, _, ok, err := membership.ByEmail(tx, org, email)
 		if err != nil || !ok {
 			return fmt.Errorf("%s: %v, %w", email, ok, err)
 		}
@@ -154,11 +154,11 @@ func (in *installation) own(id string) {
 	in.t.Helper()
 	org := store.Scope{Org: "first"}
 	if err := in.core.Resources.Change(context.Background(), org, func(tx *resource.Tx) error {
-		rec, u, _, err := people.ByID(tx, org, id)
+		rec, u, _, err := membership.ByID(tx, org, id)
 		if err != nil {
 			return err
 		}
-		u.Role = people.Owner
+		u.Role = membership.Owner
 		if rec.Body, err = json.Marshal(u); err != nil {
 			return err
 		}

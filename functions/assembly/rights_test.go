@@ -17,7 +17,7 @@ import (
 	"gateway/shared/app/console"
 	"gateway/shared/identity"
 	"gateway/shared/identity/authority"
-	"gateway/shared/identity/people"
+	"gateway/shared/identity/membership"
 	"gateway/shared/relay/ephemeral"
 	"gateway/shared/resource"
 	"gateway/shared/signin/sso"
@@ -68,7 +68,7 @@ func newRightsWorld(t *testing.T, seed uint64) *rightsWorld {
 	}
 	for _, role := range rightsRoles { // uncollected, and of the user's own making
 		scopes := []string{"completions.write", "configs.list"}
-		inRole := identity.NewScopeSet(people.ScopesOf(strings.TrimPrefix(role, "org-"))...)
+		inRole := identity.NewScopeSet(membership.ScopesOf(strings.TrimPrefix(role, "org-"))...)
 		waiting := slices.DeleteFunc(identity.ScopesFor(identity.WorkspaceUser), func(s string) bool { return !inRole.Has(s) })
 		w.keys = append(w.keys, w.create(rootKey, "workspace/user", waiting, w.users[role])["id"].(string))
 		if role != "member" {
@@ -319,13 +319,13 @@ func exceeds(c admin.Caller, b bound) string {
 // check reports what the actor has gained.
 func (w *rightsWorld) check(b bound) string {
 	purse := slices.Clone(w.purse)
-	ids, err := w.core.Resources.List(context.Background(), store.Scope{Org: "first"}, people.KindUser)
+	ids, err := w.core.Resources.List(context.Background(), store.Scope{Org: "first"}, membership.KindUser)
 	if err != nil {
 		w.t.Fatal(err)
 	}
 	for i := range ids {
 		email := ids[i].Fields["email"]
-		rank := people.OrganisationRank(ids[i].Fields["role"])
+		rank := membership.OrganisationRank(ids[i].Fields["role"])
 		if was, known := w.initial[ids[i].ID]; rank.Above(b.grantor.Rank) && rank.Above(was) && (known || rank.Above(identity.RankMember)) {
 			return "made " + email + " " + string(rank)
 		}
@@ -372,7 +372,7 @@ func TestNoActorGainsPermissions(t *testing.T) {
 	by := func(role, path string) func(*rightsWorld) string {
 		return func(w *rightsWorld) string {
 			kind := identity.KeyType(strings.ReplaceAll(path, "/", "-"))
-			held := identity.NewScopeSet(people.ScopesOf(role)...)
+			held := identity.NewScopeSet(membership.ScopesOf(role)...)
 			scopes := slices.DeleteFunc(identity.ScopesFor(kind), func(s string) bool { return role == "manager" && !held.Has(s) })
 			return w.create(w.session(role+"@example.com"), path, scopes, "")["key"].(string)
 		}
@@ -393,7 +393,7 @@ func TestNoActorGainsPermissions(t *testing.T) {
 			for seed := range uint64(2) {
 				w := newRightsWorld(t, seed)
 				for role, id := range w.users {
-					w.initial[id] = people.OrganisationRank(map[string]string{"owner": "owner", "org-admin": "admin"}[role])
+					w.initial[id] = membership.OrganisationRank(map[string]string{"owner": "owner", "org-admin": "admin"}[role])
 				}
 				w.purse = []string{begin(w)}
 				c, ok := w.reach(w.purse[0])

@@ -13,7 +13,7 @@ import (
 	"gateway/shared/app"
 	"gateway/shared/app/console"
 	"gateway/shared/audit"
-	"gateway/shared/mcp/granted"
+	"gateway/shared/mcp/oauthserver"
 	"gateway/shared/resource"
 	"gateway/shared/signin"
 	"gateway/shared/signin/attempts"
@@ -36,7 +36,7 @@ type Deps struct {
 	Loader    *resource.Loader
 	Resources *resource.Resources
 	// MCPAddress is that of MCP servers and their authorization server, as
-	// granted.Public gives it.
+	// oauthserver.Public gives it.
 	MCPAddress string
 	PublicURL  string // where people reach the gateway; "": where the request went
 }
@@ -45,7 +45,7 @@ type Deps struct {
 func Of(c *app.Core) Deps {
 	c.Renewal = renewal(c) // whoever has people call in this process may ask for it
 	sessions := console.Sessions(c)
-	d := Deps{Sessions: sessions, Self: console.Self(c), SessionOf: console.SessionOf(c, sessions), CheckURL: c.Egress.CheckURL, Via: c.Transport, PublicURL: c.PublicURL, MCPAddress: granted.Public(c.PublicURL), Loader: c.Loader, Resources: c.Resources}
+	d := Deps{Sessions: sessions, Self: console.Self(c), SessionOf: console.SessionOf(c, sessions), CheckURL: c.Egress.CheckURL, Via: c.Transport, PublicURL: c.PublicURL, MCPAddress: oauthserver.Public(c.PublicURL), Loader: c.Loader, Resources: c.Resources}
 	d.LookUpTXT = func(ctx context.Context, name string) ([]string, error) {
 		if c.LookUpTXT != nil {
 			return c.LookUpTXT(ctx, name)

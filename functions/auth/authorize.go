@@ -14,10 +14,10 @@ import (
 	"gateway/shared/audit"
 	"gateway/shared/fault"
 	"gateway/shared/identity"
-	"gateway/shared/identity/people"
+	"gateway/shared/identity/membership"
 	"gateway/shared/mcp"
-	"gateway/shared/mcp/entitled"
-	"gateway/shared/mcp/granted"
+	"gateway/shared/mcp/authz"
+	"gateway/shared/mcp/oauthserver"
 	"gateway/shared/resource"
 	"gateway/shared/signin"
 	"gateway/shared/signin/browser"
@@ -31,31 +31,31 @@ func (f *granting) grantRoutes() []admin.Route {
 		return admin.Field{Name: name, Type: admin.String, Max: most, Doc: doc}
 	}
 	asking := []admin.Field{
-		text("response_type", 64, "code."), text("client_id", granted.MaxClientID, "Id of a registration, or address of the client's own document."),
+		text("response_type", 64, "code."), text("client_id", oauthserver.MaxClientID, "Id of a registration, or address of the client's own document."),
 		text("redirect_uri", 512, "One of the client's."), text("scope", 255, "Of mcp, mcp:read and mcp:write; default mcp."), text("state", 2048, "Comes back unchanged."),
 		text("code_challenge", 128, "RFC 7636."), text("code_challenge_method", 16, "S256."), text("resource", 2048, "Address of the MCP server (RFC 8707)."),
 	}
 	token := text("token", 512, "An access or refresh token.")
 	token.Required = true
-	client := text("client_id", granted.MaxClientID, "Id of the client.")
+	client := text("client_id", oauthserver.MaxClientID, "Id of the client.")
 	hint := text("token_type_hint", 64, "Not needed.")
 	shown := func(r admin.Route) admin.Route { r.Produces = page.HTML; return r }
 	return []admin.Route{
-		shown(admin.Route{Method: "GET", Path: granted.PathAuthorize, Name: "authorizeMcpClient", Errors: []int{302}, Answer: admin.Schema{"type": "string"}, Do: f.authorize,
+		shown(admin.Route{Method: "GET", Path: oauthserver.PathAuthorize, Name: "authorizeMcpClient", Errors: []int{302}, Answer: admin.Schema{"type": "string"}, Do: f.authorize,
 			Doc:   "Ask the person at a browser whether a client may use an MCP server for it. Who has not signed in does that first.",
 			Query: append(asking, admin.Field{Name: "here", Type: admin.Boolean, Doc: "Set by the page itself."})}),
-		shown(admin.Route{Method: "POST", Path: granted.PathConsent, Name: "consentToMcpClient", Status: http.StatusSeeOther, Consumes: []string{form}, Unrecorded: true, Do: f.consent,
+		shown(admin.Route{Method: "POST", Path: oauthserver.PathConsent, Name: "consentToMcpClient", Status: http.StatusSeeOther, Consumes: []string{form}, Unrecorded: true, Do: f.consent,
 			Doc: "What the person has decided. The browser goes back to the client.", Body: append(asking[:len(asking):len(asking)],
 				text("csrf", 255, "Of the page."), admin.Field{Name: "decision", Type: admin.String, Enum: []string{"allow", "deny"}, Required: true})}),
-		{Method: "POST", Path: granted.PathToken, Name: "getMcpToken", Doc: "Exchange an authorization code, a refresh token, or a device code that was allowed, for tokens.", Consumes: []string{form}, Unrecorded: true,
+		{Method: "POST", Path: oauthserver.PathToken, Name: "getMcpToken", Doc: "Exchange an authorization code, a refresh token, or a device code that was allowed, for tokens.", Consumes: []string{form}, Unrecorded: true,
 			AnswerOf: admin.SchemaOf[tokens], Do: f.token, Body: []admin.Field{
 				{Name: "grant_type", Type: admin.String, Required: true, Max: 255, Doc: "authorization_code, refresh_token or " + grantDevice + "."}, client, text("device_code", 512, "Of "+grantDevice+" (RFC 8628)."), text("code", 512, "Of authorization_code."),
 				text("redirect_uri", 512, "The same as when the code was asked for."), text("code_verifier", 128, "RFC 7636."), text("refresh_token", 512, "Of refresh_token; good once."),
 				text("scope", 255, "Fewer scopes than were given."), text("resource", 2048, "Address of the MCP server (RFC 8707)."),
 			}},
-		{Method: "POST", Path: granted.PathRevoke, Name: "revokeMcpToken", Doc: "End a token and its grant (RFC 7009). It opens nothing any more two seconds later at most.", Consumes: []string{form}, Unrecorded: true,
+		{Method: "POST", Path: oauthserver.PathRevoke, Name: "revokeMcpToken", Doc: "End a token and its grant (RFC 7009). It opens nothing any more two seconds later at most.", Consumes: []string{form}, Unrecorded: true,
 			Answer: admin.Nothing, Do: f.revoke, Body: []admin.Field{token, hint, client}},
-		{Method: "POST", Path: granted.PathInspect, Name: "introspectMcpToken", Doc: "Tell what a token is (RFC 7662), of the caller's own workspaces.", Consumes: []string{form, "application/json"}, Unrecorded: true,
+		{Method: "POST", Path: oauthserver.PathInspect, Name: "introspectMcpToken", Doc: "Tell what a token is (RFC 7662), of the caller's own workspaces.", Consumes: []string{form, "application/json"}, Unrecorded: true,
 			Scopes: []string{"mcp_servers.read"}, Where: admin.Shared, AnswerOf: admin.SchemaOf[inspected], Do: f.introspect, Body: []admin.Field{token, hint}},
 	}
 }
@@ -63,8 +63,8 @@ func (f *granting) grantRoutes() []admin.Route {
 // asked is a client's request that a person shall decide.
 type asked struct {
 	admin.Values
-	client *granted.Client
-	target granted.Target
+	client *oauthserver.Client
+	target oauthserver.Target
 	scopes []string
 	issuer string
 }
@@ -102,7 +102,7 @@ func (f *granting) read(c *admin.Call, v admin.Values) (a *asked, stop *admin.An
 		return nil, &p
 	}
 	var err error
-	finder := granted.Fetcher{Via: f.family.Via, CheckURL: f.family.CheckURL}
+	finder := oauthserver.Fetcher{Via: f.family.Via, CheckURL: f.family.CheckURL}
 	if a.client, err = finder.Find(c.Context, v.Text("client_id")); err != nil {
 		return wrong(sentence(fault.From(err)))
 	}
@@ -122,11 +122,11 @@ func (f *granting) read(c *admin.Call, v admin.Values) (a *asked, stop *admin.An
 	}):
 		return refused("invalid_request", "code_challenge must have 43 characters of base64url")
 	}
-	if s := granted.UnknownScope(v.Text("scope")); s != "" {
-		return refused("invalid_scope", "scope has "+strconv.Quote(fault.Clip(s, 100))+", which is unknown; the scopes are "+strings.Join(granted.Scopes, ", "))
+	if s := oauthserver.UnknownScope(v.Text("scope")); s != "" {
+		return refused("invalid_scope", "scope has "+strconv.Quote(fault.Clip(s, 100))+", which is unknown; the scopes are "+strings.Join(oauthserver.Scopes, ", "))
 	}
-	a.scopes = granted.ScopesOf(v.Text("scope"))
-	if a.target, ok = granted.Named(v.Text("resource"), a.issuer); !ok {
+	a.scopes = oauthserver.ScopesOf(v.Text("scope"))
+	if a.target, ok = oauthserver.Named(v.Text("resource"), a.issuer); !ok {
 		return refused("invalid_target", "resource must be the address of an MCP server here, as in its description")
 	}
 	return a, nil
@@ -137,7 +137,7 @@ func (f *granting) authorize(c *admin.Call) (any, error) {
 	if stop != nil {
 		return *stop, nil
 	}
-	again := a.issuer + granted.PathAuthorize + "?" + a.query(url.Values{"here": {"true"}}).Encode()
+	again := a.issuer + oauthserver.PathAuthorize + "?" + a.query(url.Values{"here": {"true"}}).Encode()
 	p, first, err := f.arrive(c, again)
 	if err != nil {
 		return nil, err
@@ -169,7 +169,7 @@ func (a *asked) query(more url.Values) url.Values {
 type deciding struct {
 	token string
 	of    *signin.Session
-	user  *people.User
+	user  *membership.User
 	view  *resource.View
 	// Of the server that is asked for.
 	workspace *resource.Record
@@ -185,7 +185,7 @@ func (f *granting) person(c *admin.Call) (*deciding, error) {
 	if err != nil {
 		return nil, err
 	}
-	u, ok, err := resource.Load(c.Context, v, store.Scope{Org: of.Org}, people.KindUser, of.User, people.DecodeUser)
+	u, ok, err := resource.Load(c.Context, v, store.Scope{Org: of.Org}, membership.KindUser, of.User, membership.DecodeUser)
 	if err != nil {
 		return nil, err
 	}
@@ -197,7 +197,7 @@ func (f *granting) person(c *admin.Call) (*deciding, error) {
 
 // reaches tells whether the person may use a server; nil where it may not, or where there
 // is none.
-func (p *deciding) reaches(ctx context.Context, f *family, t granted.Target) (*entitled.Facts, error) {
+func (p *deciding) reaches(ctx context.Context, f *family, t oauthserver.Target) (*authz.Facts, error) {
 	at, _, ok, err := mcp.Find(ctx, f.Resources.Store(), store.Scope{Org: p.of.Org}, t.Slug)
 	if err != nil || !ok {
 		return nil, err
@@ -206,15 +206,15 @@ func (p *deciding) reaches(ctx context.Context, f *family, t granted.Target) (*e
 	if err != nil || !ok || ws.Status != tenant.StatusActive || t.Workspace != "" && t.Workspace != ws.Slug && t.Workspace != ws.ID {
 		return nil, err
 	}
-	if _, ok, err := people.LoadRole(ctx, p.view, at, p.of.User); err != nil || !ok {
+	if _, ok, err := membership.LoadRole(ctx, p.view, at, p.of.User); err != nil || !ok {
 		return nil, err
 	}
-	who := &identity.Principal{Type: identity.WorkspaceUser, Scope: at, WorkspaceSlug: ws.Slug, UserID: p.of.User, Scopes: identity.NewScopeSet(entitled.Invoke)}
-	facts, err := entitled.Load(ctx, p.view, who, t.Slug)
+	who := &identity.Principal{Type: identity.WorkspaceUser, Scope: at, WorkspaceSlug: ws.Slug, UserID: p.of.User, Scopes: identity.NewScopeSet(authz.Invoke)}
+	facts, err := authz.Load(ctx, p.view, who, t.Slug)
 	if fault.Is(err, fault.NotFound) {
 		return nil, nil
 	}
-	if err != nil || facts.Decide(entitled.Capability{}) != entitled.Allowed {
+	if err != nil || facts.Decide(authz.Capability{}) != authz.Allowed {
 		return nil, err
 	}
 	p.workspace = ws
@@ -255,13 +255,13 @@ func (f *granting) consent(c *admin.Call) (any, error) {
 	if facts == nil {
 		return a.refuse("access_denied", "there is no such MCP server for this person"), nil
 	}
-	code := &granted.Code{Redirect: a.Text("redirect_uri"), Challenge: a.Text("code_challenge"), Grant: granted.Grant{
+	code := &oauthserver.Code{Redirect: a.Text("redirect_uri"), Challenge: a.Text("code_challenge"), Grant: oauthserver.Grant{
 		Scope: facts.Server.Record.Scope, WorkspaceSlug: p.workspace.Slug, User: p.of.User, Email: p.user.Email, Server: facts.Server.Record.ID,
 		Client: a.client.ID, ClientName: a.client.Shown(), Scopes: a.scopes, Resource: a.Text("resource"),
 	}}
 	secret := ""
 	err = c.Resources.Change(c.Context, code.Scope, func(tx *resource.Tx) (err error) {
-		if secret, err = granted.Begin(tx, code); err != nil {
+		if secret, err = oauthserver.Begin(tx, code); err != nil {
 			return err
 		}
 		return audit.Append(tx, grantEntry(c, &code.Grant, audit.Create))
@@ -273,4 +273,4 @@ func (f *granting) consent(c *admin.Call) (any, error) {
 }
 
 // used tells whether an error is of a code or token that was used before.
-func used(err error) bool { return errors.Is(err, granted.ErrReused) }
+func used(err error) bool { return errors.Is(err, oauthserver.ErrReused) }

@@ -8,7 +8,7 @@ import (
 	"gateway/shared/audit"
 	"gateway/shared/fault"
 	"gateway/shared/identity"
-	"gateway/shared/identity/people"
+	"gateway/shared/identity/membership"
 	"gateway/shared/resource"
 	"gateway/shared/seal"
 	"gateway/shared/signin/oidc"
@@ -108,7 +108,7 @@ func (f *family) checkConnection(c *admin.Call, _ *resource.Tx, ch *joining) err
 	if ch.Form.Protocol == "" {
 		ch.Form.Protocol = sso.OIDC
 	}
-	if err := c.Caller.Grantor().Grant("", people.Rights(identity.RankOwner)); err != nil {
+	if err := c.Caller.Grantor().Grant("", membership.Rights(identity.RankOwner)); err != nil {
 		return err
 	}
 	var bad []fault.Detail

@@ -12,7 +12,7 @@ import (
 	"gateway/shared/admin/page"
 	"gateway/shared/audit"
 	"gateway/shared/fault"
-	"gateway/shared/mcp/granted"
+	"gateway/shared/mcp/oauthserver"
 	"gateway/shared/resource"
 	"gateway/shared/signin"
 	"gateway/shared/signin/attempts"
@@ -40,7 +40,7 @@ func (f *devices) routes() []admin.Route {
 	text := func(name string, most int64, doc string) admin.Field {
 		return admin.Field{Name: name, Type: admin.String, Max: most, Doc: doc}
 	}
-	client := text("client_id", granted.MaxClientID, device.ClientGateway+", id of a registration, or address of the client's own document.")
+	client := text("client_id", oauthserver.MaxClientID, device.ClientGateway+", id of a registration, or address of the client's own document.")
 	client.Required, client.Example = true, device.ClientGateway
 	code := text("user_code", 64, "The code that the device shows.")
 	routes := []admin.Route{
@@ -76,9 +76,9 @@ type authorizing struct {
 // ofClient is the name of who asks.
 func (f *devices) ofClient(c *admin.Call, id string) (name string, err error) {
 	if id == device.ClientGateway {
-		return granted.BuiltIn, nil
+		return oauthserver.BuiltIn, nil
 	}
-	found, err := (&granted.Fetcher{Via: f.granting.family.Via, CheckURL: f.granting.family.CheckURL}).Find(c.Context, id)
+	found, err := (&oauthserver.Fetcher{Via: f.granting.family.Via, CheckURL: f.granting.family.CheckURL}).Find(c.Context, id)
 	if err != nil {
 		return "", err
 	}
@@ -178,7 +178,7 @@ func (f *devices) tooLongAgo(c *admin.Call, p *deciding, r *device.Request) *adm
 	if r.Wants != device.APIKey || c.Now.Sub(p.of.Authenticated) <= admin.RecentFor {
 		return nil
 	}
-	back := granted.BasePath + pathDevice + "?" + url.Values{"user_code": {device.Shown(r.UserCode)}}.Encode()
+	back := oauthserver.BasePath + pathDevice + "?" + url.Values{"user_code": {device.Shown(r.UserCode)}}.Encode()
 	q := url.Values{"organisation_id": {p.of.Org}, "email": {p.user.Email}, "fresh": {"true"}, "return_to": {back}}
 	if p.of.Via != "" {
 		q.Set("sso_client_id", p.of.Via)

@@ -10,7 +10,7 @@ import (
 	"gateway/shared/audit"
 	"gateway/shared/fault"
 	"gateway/shared/identity"
-	"gateway/shared/identity/people"
+	"gateway/shared/identity/membership"
 	"gateway/shared/resource"
 	"gateway/shared/signin"
 	"gateway/shared/signin/device"
@@ -84,7 +84,7 @@ func (f *devices) keyed(c *admin.Call, p *deciding, name string) (*resource.Reco
 		return nil, err
 	}
 	sc := store.Scope{Org: p.of.Org, Workspace: ws.ID}
-	role, ok, err := people.LoadRole(c.Context, p.view, sc, p.of.User)
+	role, ok, err := membership.LoadRole(c.Context, p.view, sc, p.of.User)
 	if err != nil || !ok {
 		return nil, err
 	}
@@ -96,15 +96,15 @@ func (f *devices) keyed(c *admin.Call, p *deciding, name string) (*resource.Reco
 	if err != nil {
 		return nil, err
 	}
-	if settings.Settings.CreatesKeys(form.IsDefault) || p.user.Role == people.Owner {
+	if settings.Settings.CreatesKeys(form.IsDefault) || p.user.Role == membership.Owner {
 		return ws, nil
 	}
-	if p.user.Role == people.Admin {
+	if p.user.Role == membership.Admin {
 		role = tenant.OrganisationAdmin
 	}
 	may, decided := settings.Settings.Rule(role, identity.WorkspaceUser.ScopeFamily()+".create")
 	if !decided {
-		may = role != people.Member
+		may = role != membership.Member
 	}
 	if !may {
 		return nil, nil
@@ -148,7 +148,7 @@ func (f *devices) handOut(c *admin.Call, r *device.Request) (any, error) {
 	var out tokens
 	org := store.Scope{Org: r.By.Org}
 	err := c.Resources.Change(c.Context, org, func(tx *resource.Tx) (err error) {
-		rec, u, ok, err := people.ByID(tx, org, r.By.User)
+		rec, u, ok, err := membership.ByID(tx, org, r.By.User)
 		if err != nil {
 			return err
 		}
@@ -193,13 +193,13 @@ func (f *devices) handOut(c *admin.Call, r *device.Request) (any, error) {
 // handKey makes the key that a device gets.
 func (f *devices) handKey(tx *resource.Tx, r *device.Request, user *resource.Record, out *tokens, now time.Time) error {
 	sc := store.Scope{Org: user.Scope.Org, Workspace: r.Workspace}
-	if _, err := people.Holds(tx, sc, user.ID, "user_id"); err != nil {
+	if _, err := membership.Holds(tx, sc, user.ID, "user_id"); err != nil {
 		if fault.From(err).Status() < 500 {
 			return errLeft
 		}
 		return err
 	}
-	rec, raw, err := people.Hand(tx, f.granting.family.Resources, nil, sc, user, nil, identity.RankOwner, user.ID) // bounded by the present role of the user
+	rec, raw, err := membership.Hand(tx, f.granting.family.Resources, nil, sc, user, nil, identity.RankOwner, user.ID) // bounded by the present role of the user
 	if err != nil {
 		return err
 	}

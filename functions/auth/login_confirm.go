@@ -7,7 +7,7 @@ import (
 	"gateway/shared/admin"
 	"gateway/shared/admin/page"
 	"gateway/shared/fault"
-	"gateway/shared/identity/people"
+	"gateway/shared/identity/membership"
 	"gateway/shared/resource"
 	"gateway/shared/signin/browser"
 	"gateway/shared/signin/confirm"
@@ -53,7 +53,7 @@ func (f *family) otherSession(c *admin.Call, a *loginRequest) (email string, err
 	if err != nil {
 		return "", err
 	}
-	u, ok, err := resource.Load(c.Context, v, store.Scope{Org: s.Org}, people.KindUser, s.User, people.DecodeUser)
+	u, ok, err := resource.Load(c.Context, v, store.Scope{Org: s.Org}, membership.KindUser, s.User, membership.DecodeUser)
 	if err != nil || !ok || s.Org == a.by.Scope.Org && (a.email == "" || a.email == u.Email) {
 		return "", err
 	}

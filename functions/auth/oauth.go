@@ -8,7 +8,7 @@ import (
 	"gateway/shared/admin"
 	"gateway/shared/audit"
 	"gateway/shared/fault"
-	"gateway/shared/mcp/granted"
+	"gateway/shared/mcp/oauthserver"
 	"gateway/shared/signin/device"
 )
 
@@ -22,7 +22,7 @@ func (f *granting) oauthRoutes() []admin.Route {
 	routes := slices.Concat(f.describedRoutes(), f.grantRoutes(), (&devices{f}).routes())
 	for i := range routes {
 		r := &routes[i]
-		if r.Path != granted.PathInspect {
+		if r.Path != oauthserver.PathInspect {
 			r.Public, r.Refusals = true, oauthRefusals
 			f.family.bound(r)
 		}
@@ -83,7 +83,7 @@ func sentence(f *fault.Fault) string {
 }
 
 func (f *granting) issuer(c *admin.Call) string {
-	return granted.Issuer(f.family.MCPAddress, c.Request)
+	return oauthserver.Issuer(f.family.MCPAddress, c.Request)
 }
 
 // server is RFC 8414's description of an authorization server.
@@ -117,19 +117,19 @@ type protected struct {
 // describedRoutes say what there is. The forms with the gateway's own path in them are
 // those that clients make of its address.
 func (f *granting) describedRoutes() []admin.Route {
-	const of = granted.PathProtected
+	const of = oauthserver.PathProtected
 	about := "Describe an MCP server as a protected resource (RFC 9728). The address says nothing of whether there is such a server."
 	text := func(name string, most int64, doc string) admin.Field {
 		return admin.Field{Name: name, Type: admin.String, Max: most, Doc: doc}
 	}
 	return []admin.Route{
-		{Method: "GET", Path: granted.PathServer, Aliases: []string{granted.PathServer + granted.BasePath, granted.PathOpenID, granted.PathOpenID + granted.BasePath},
+		{Method: "GET", Path: oauthserver.PathServer, Aliases: []string{oauthserver.PathServer + oauthserver.BasePath, oauthserver.PathOpenID, oauthserver.PathOpenID + oauthserver.BasePath},
 			Name: "getAuthorizationServer", Doc: "Describe the gateway as an authorization server for clients of MCP servers and for devices without a browser (RFC 8414).", AnswerOf: admin.SchemaOf[server], Do: f.describeServer},
-		{Method: "GET", Path: of + "/mcp/{slug}/mcp", Aliases: []string{of + granted.BasePath + "/mcp/{slug}/mcp"}, Name: "getProtectedMcpServer", Doc: about, AnswerOf: admin.SchemaOf[protected], Do: f.describeProtected},
-		{Method: "GET", Path: of + "/mcp/{slug}/{server}/mcp", Aliases: []string{of + granted.BasePath + "/mcp/{slug}/{server}/mcp"}, Name: "getProtectedMcpServerOfWorkspace", Doc: about, AnswerOf: admin.SchemaOf[protected], Do: f.describeProtected},
-		{Method: "POST", Path: granted.PathRegister, Name: "registerMcpClient", Doc: "Register a client (RFC 7591). Its id describes it: nothing is stored, and nothing can be forgotten.", Status: http.StatusCreated, Unrecorded: true,
+		{Method: "GET", Path: of + "/mcp/{slug}/mcp", Aliases: []string{of + oauthserver.BasePath + "/mcp/{slug}/mcp"}, Name: "getProtectedMcpServer", Doc: about, AnswerOf: admin.SchemaOf[protected], Do: f.describeProtected},
+		{Method: "GET", Path: of + "/mcp/{slug}/{server}/mcp", Aliases: []string{of + oauthserver.BasePath + "/mcp/{slug}/{server}/mcp"}, Name: "getProtectedMcpServerOfWorkspace", Doc: about, AnswerOf: admin.SchemaOf[protected], Do: f.describeProtected},
+		{Method: "POST", Path: oauthserver.PathRegister, Name: "registerMcpClient", Doc: "Register a client (RFC 7591). Its id describes it: nothing is stored, and nothing can be forgotten.", Status: http.StatusCreated, Unrecorded: true,
 			AnswerOf: admin.SchemaOf[registered], Do: f.register, Body: []admin.Field{
-				{Name: "redirect_uris", Type: admin.Array, Required: true, Min: 1, Max: granted.MaxRedirects, Of: &admin.Field{Type: admin.String, Min: 1, Max: 512}, Doc: "Where browsers may be sent back to: https, http on the person's own machine with any port, or a scheme of the application's own. Addresses that may not be used are left out; the response lists the others.", Example: []string{"http://127.0.0.1/callback"}},
+				{Name: "redirect_uris", Type: admin.Array, Required: true, Min: 1, Max: oauthserver.MaxRedirects, Of: &admin.Field{Type: admin.String, Min: 1, Max: 512}, Doc: "Where browsers may be sent back to: https, http on the person's own machine with any port, or a scheme of the application's own. Addresses that may not be used are left out; the response lists the others.", Example: []string{"http://127.0.0.1/callback"}},
 				text("client_name", 100, "Shown to people."), text("client_uri", 512, "Home page of the client."),
 				{Name: "token_endpoint_auth_method", Type: admin.String, Max: 64, Doc: "Whatever is asked for, the answer is none: clients are public."},
 				{Name: "grant_types", Type: admin.Array, Max: 10, Of: &admin.Field{Type: admin.String, Max: 255}, Doc: "Must have authorization_code."},
@@ -142,19 +142,19 @@ func (f *granting) describedRoutes() []admin.Route {
 func (f *granting) describeServer(c *admin.Call) (any, error) {
 	at := f.issuer(c)
 	return server{
-		Issuer: at, Authorization: at + granted.PathAuthorize, Token: at + granted.PathToken, Registration: at + granted.PathRegister,
-		Revocation: at + granted.PathRevoke, Introspection: at + granted.PathInspect, Device: at + pathDeviceAuthorization, Scopes: append(slices.Clone(granted.Scopes), device.Session, device.APIKey), Responses: []string{"code"}, Modes: []string{"query"},
+		Issuer: at, Authorization: at + oauthserver.PathAuthorize, Token: at + oauthserver.PathToken, Registration: at + oauthserver.PathRegister,
+		Revocation: at + oauthserver.PathRevoke, Introspection: at + oauthserver.PathInspect, Device: at + pathDeviceAuthorization, Scopes: append(slices.Clone(oauthserver.Scopes), device.Session, device.APIKey), Responses: []string{"code"}, Modes: []string{"query"},
 		Grants: []string{"authorization_code", "refresh_token", grantDevice}, TokenAuth: []string{"none"}, RevokeAuth: []string{"none"}, Challenges: []string{"S256"}, Documents: true, NamesItself: true,
 	}, nil
 }
 
 func (f *granting) describeProtected(c *admin.Call) (any, error) {
 	at := f.issuer(c)
-	t := granted.Target{Slug: c.Param("slug")}
+	t := oauthserver.Target{Slug: c.Param("slug")}
 	if s := c.Param("server"); s != "" {
-		t = granted.Target{Workspace: t.Slug, Slug: s}
+		t = oauthserver.Target{Workspace: t.Slug, Slug: s}
 	}
-	return protected{Resource: t.Resource(at), Servers: []string{at}, Scopes: []string{granted.All}, Methods: []string{"header"}}, nil
+	return protected{Resource: t.Resource(at), Servers: []string{at}, Scopes: []string{oauthserver.All}, Methods: []string{"header"}}, nil
 }
 
 // registered is what a registration answers.
@@ -191,7 +191,7 @@ func (f *granting) register(c *admin.Call) (any, error) {
 	case lacks("response_types", "code"):
 		return refused("invalid_client_metadata", "response_types must have code")
 	}
-	client, err := granted.Register(c.Body.Text("client_name"), c.Body.Text("client_uri"), c.Body.Texts("redirect_uris"))
+	client, err := oauthserver.Register(c.Body.Text("client_name"), c.Body.Text("client_uri"), c.Body.Texts("redirect_uris"))
 	if err != nil {
 		of := fault.From(err)
 		if strings.HasPrefix(of.Field, "redirect_uris") {
@@ -201,12 +201,12 @@ func (f *granting) register(c *admin.Call) (any, error) {
 	}
 	return registered{
 		ID: client.ID, Issued: c.Now.Unix(), Name: client.Name, URI: client.URI, Redirects: client.Redirects, Grants: []string{"authorization_code", "refresh_token"},
-		Responses: []string{"code"}, TokenAuth: "none", Scope: strings.Join(granted.ScopesOf(c.Body.Text("scope")), " "),
+		Responses: []string{"code"}, TokenAuth: "none", Scope: strings.Join(oauthserver.ScopesOf(c.Body.Text("scope")), " "),
 	}, nil
 }
 
 // grantEntry is the audit record of something that becomes of a grant.
-func grantEntry(c *admin.Call, g *granted.Grant, action string) audit.Entry {
+func grantEntry(c *admin.Call, g *oauthserver.Grant, action string) audit.Entry {
 	e := audit.Entry{
 		RequestID: c.RequestID, UserID: g.User, UserType: audit.UserTypeUser, WorkspaceID: g.Scope.Workspace, StatusCode: http.StatusOK,
 		ResourceType: "mcp_grants", Action: action, ResourceID: g.ID, ClientIP: c.ClientIP(),

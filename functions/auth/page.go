@@ -8,8 +8,8 @@ import (
 	"gateway/shared/admin"
 	"gateway/shared/admin/page"
 	"gateway/shared/fault"
-	"gateway/shared/mcp/entitled"
-	"gateway/shared/mcp/granted"
+	"gateway/shared/mcp/authz"
+	"gateway/shared/mcp/oauthserver"
 	"gateway/shared/signin"
 )
 
@@ -45,7 +45,7 @@ func (f *granting) signInFirst(c *admin.Call, again string) admin.Answer {
 }
 
 // askPerson shows who asks for what.
-func (f *granting) askPerson(a *asked, p *deciding, facts *entitled.Facts) admin.Answer {
+func (f *granting) askPerson(a *asked, p *deciding, facts *authz.Facts) admin.Answer {
 	to, _ := url.Parse(a.Text("redirect_uri")) // it was checked
 	fields := ""
 	for name, v := range a.query(url.Values{"csrf": {signin.WriteToken(p.token)}}) {
@@ -61,7 +61,7 @@ func (f *granting) askPerson(a *asked, p *deciding, facts *entitled.Facts) admin
 	for _, row := range rows {
 		list += "<dt>" + row[0] + "</dt><dd>" + page.Escape(row[1]) + "</dd>"
 	}
-	body := "<p>Allow this only if you began it yourself.</p>" + list + `</dl><form method="post" action="` + page.Escape(a.issuer+granted.PathConsent) + `">` + fields +
+	body := "<p>Allow this only if you began it yourself.</p>" + list + `</dl><form method="post" action="` + page.Escape(a.issuer+oauthserver.PathConsent) + `">` + fields +
 		`<button name="decision" value="allow">Allow</button><button name="decision" value="deny">Refuse</button></form>`
 	return page.New(http.StatusOK, "Allow an application?", body, formSource(to))
 }
@@ -87,9 +87,9 @@ func formSource(to *url.URL) string {
 // may says what scopes allow.
 func may(scopes []string) string {
 	switch strings.Join(scopes, " ") {
-	case granted.Read:
+	case oauthserver.Read:
 		return "see and read what the server offers, and call no tools"
-	case granted.Write:
+	case oauthserver.Write:
 		return "call tools of the server"
 	}
 	return "see and read what the server offers, and call its tools, as you"

@@ -6,7 +6,7 @@ import (
 	"gateway/shared/admin"
 	"gateway/shared/audit"
 	"gateway/shared/fault"
-	"gateway/shared/identity/people"
+	"gateway/shared/identity/membership"
 	"gateway/shared/resource"
 	"gateway/shared/signin"
 	"gateway/shared/signin/browser"
@@ -103,11 +103,11 @@ func (f themselves) self(c *admin.Call) (any, error) {
 	if c.Caller.UserID == "" {
 		return out, nil
 	}
-	rec, ok, err := c.Resources.Get(c.Context, c.Organisation(), people.KindUser, c.Caller.UserID)
+	rec, ok, err := c.Resources.Get(c.Context, c.Organisation(), membership.KindUser, c.Caller.UserID)
 	if err != nil || !ok {
 		return out, err
 	}
-	u, err := people.DecodeUser(rec)
+	u, err := membership.DecodeUser(rec)
 	if err != nil {
 		return nil, err
 	}
@@ -117,7 +117,7 @@ func (f themselves) self(c *admin.Call) (any, error) {
 }
 
 // placesOf are the workspaces of a user and what it is there.
-func placesOf(c *admin.Call, id string, u *people.User) ([]place, error) {
+func placesOf(c *admin.Call, id string, u *membership.User) ([]place, error) {
 	rows, err := c.Resources.List(c.Context, c.Organisation(), tenant.KindWorkspace)
 	if err != nil {
 		return nil, err
@@ -126,12 +126,12 @@ func placesOf(c *admin.Call, id string, u *people.User) ([]place, error) {
 	for i := range rows {
 		role := u.RoleIn("")
 		if role == "" && u.MemberOf(rows[i].ID) {
-			m, ok, err := c.Resources.Get(c.Context, store.Scope{Org: c.Organisation().Org, Workspace: rows[i].ID}, people.KindMember, id)
+			m, ok, err := c.Resources.Get(c.Context, store.Scope{Org: c.Organisation().Org, Workspace: rows[i].ID}, membership.KindMember, id)
 			if err != nil {
 				return nil, err
 			}
 			if ok {
-				form, err := people.DecodeMembership(m)
+				form, err := membership.DecodeMembership(m)
 				if err != nil {
 					return nil, err
 				}

@@ -6,7 +6,7 @@ import (
 
 	"gateway/shared/admin"
 	"gateway/shared/audit"
-	"gateway/shared/mcp/granted"
+	"gateway/shared/mcp/oauthserver"
 	"gateway/shared/resource"
 )
 
@@ -50,18 +50,18 @@ func (f *granting) token(c *admin.Call) (any, error) {
 }
 
 // elsewhere tells whether a client asks for another server than the grant's.
-func elsewhere(c *admin.Call, g *granted.Grant) bool {
+func elsewhere(c *admin.Call, g *oauthserver.Grant) bool {
 	asked := c.Body.Text("resource")
 	return asked != "" && asked != g.Resource
 }
 
 func (f *granting) exchange(c *admin.Call) (any, error) {
 	secret := c.Body.Text("code")
-	code, err := granted.FindCode(c.Context, c.Resources.Store(), secret, c.Now)
+	code, err := oauthserver.FindCode(c.Context, c.Resources.Store(), secret, c.Now)
 	switch {
 	case used(err) && code.Client == c.Body.Text("client_id"):
 		return f.reused(c, &code.Grant)
-	case used(err), err == granted.ErrUnknown:
+	case used(err), err == oauthserver.ErrUnknown:
 		return noGrant()
 	case err != nil:
 		return nil, err
@@ -70,15 +70,15 @@ func (f *granting) exchange(c *admin.Call) (any, error) {
 	case elsewhere(c, &code.Grant):
 		return refuseToken("invalid_target", "resource is not what the code was given for")
 	}
-	return f.give(c, &code.Grant, code.Grant.Scopes, audit.Login, func(tx *resource.Tx) (*granted.Tokens, error) { return code.Exchange(tx, secret) })
+	return f.give(c, &code.Grant, code.Grant.Scopes, audit.Login, func(tx *resource.Tx) (*oauthserver.Tokens, error) { return code.Exchange(tx, secret) })
 }
 
 func (f *granting) renew(c *admin.Call) (any, error) {
-	held, err := granted.FindRefresh(c.Context, c.Resources.Store(), c.Body.Text("refresh_token"), c.Now)
+	held, err := oauthserver.FindRefresh(c.Context, c.Resources.Store(), c.Body.Text("refresh_token"), c.Now)
 	switch {
 	case used(err):
 		return f.reused(c, &held.Grant)
-	case err == granted.ErrUnknown:
+	case err == oauthserver.ErrUnknown:
 		return noGrant()
 	case err != nil:
 		return nil, err
@@ -88,17 +88,17 @@ func (f *granting) renew(c *admin.Call) (any, error) {
 		return refuseToken("invalid_target", "resource is not what the token was given for")
 	}
 	scopes := held.Scopes
-	if fewer, ok := granted.Fewer(held.Scopes, c.Body.Text("scope")); !ok {
+	if fewer, ok := oauthserver.Fewer(held.Scopes, c.Body.Text("scope")); !ok {
 		return refuseToken("invalid_scope", "scope must be of those that were given")
 	} else if len(fewer) > 0 {
 		scopes = fewer
 	}
-	return f.give(c, &held.Grant, scopes, audit.Rotate, func(tx *resource.Tx) (*granted.Tokens, error) { return held.Renew(tx, scopes) })
+	return f.give(c, &held.Grant, scopes, audit.Rotate, func(tx *resource.Tx) (*oauthserver.Tokens, error) { return held.Renew(tx, scopes) })
 }
 
 // give makes tokens for a grant whose user still exists. If the code or token was used
 // meanwhile, the grant ends.
-func (f *granting) give(c *admin.Call, g *granted.Grant, scopes []string, action string, stage func(*resource.Tx) (*granted.Tokens, error)) (any, error) {
+func (f *granting) give(c *admin.Call, g *oauthserver.Grant, scopes []string, action string, stage func(*resource.Tx) (*oauthserver.Tokens, error)) (any, error) {
 	view, err := f.family.Loader.Fresh(c.Context, g.Scope.Org)
 	if err != nil {
 		return nil, err
@@ -109,7 +109,7 @@ func (f *granting) give(c *admin.Call, g *granted.Grant, scopes []string, action
 		}
 		return noGrant()
 	}
-	var t *granted.Tokens
+	var t *oauthserver.Tokens
 	err = c.Resources.Change(c.Context, g.Scope, func(tx *resource.Tx) (err error) {
 		if t, err = stage(tx); err != nil {
 			return err
@@ -127,7 +127,7 @@ func (f *granting) give(c *admin.Call, g *granted.Grant, scopes []string, action
 
 // reused ends a grant of which something was used twice, since one of the two users is a
 // thief.
-func (f *granting) reused(c *admin.Call, g *granted.Grant) (any, error) {
+func (f *granting) reused(c *admin.Call, g *oauthserver.Grant) (any, error) {
 	if err := f.endGrant(c, g.ID); err != nil {
 		return nil, err
 	}
@@ -136,8 +136,8 @@ func (f *granting) reused(c *admin.Call, g *granted.Grant) (any, error) {
 
 // endGrant ends a grant, if it is still there.
 func (f *granting) endGrant(c *admin.Call, id string) error {
-	held, err := granted.FindGrant(c.Context, c.Resources.Store(), id, c.Now)
-	if err == granted.ErrUnknown {
+	held, err := oauthserver.FindGrant(c.Context, c.Resources.Store(), id, c.Now)
+	if err == oauthserver.ErrUnknown {
 		return nil
 	}
 	if err != nil {
@@ -150,19 +150,19 @@ func (f *granting) endGrant(c *admin.Call, id string) error {
 }
 
 // named is the grant of an access or refresh token, also of a used one.
-func (f *granting) named(c *admin.Call) (held *granted.Held, until int64, err error) {
+func (f *granting) named(c *admin.Call) (held *oauthserver.Held, until int64, err error) {
 	token := c.Body.Text("token")
-	if granted.IsAccess(token) {
-		h, at, err := granted.FindAccess(c.Context, c.Resources.Store(), token, c.Now)
+	if oauthserver.IsAccess(token) {
+		h, at, err := oauthserver.FindAccess(c.Context, c.Resources.Store(), token, c.Now)
 		return h, at.Unix(), err
 	}
-	held, err = granted.FindRefresh(c.Context, c.Resources.Store(), token, c.Now)
+	held, err = oauthserver.FindRefresh(c.Context, c.Resources.Store(), token, c.Now)
 	return held, 0, err
 }
 
 func (f *granting) revoke(c *admin.Call) (any, error) {
 	held, _, err := f.named(c)
-	if err == granted.ErrUnknown {
+	if err == oauthserver.ErrUnknown {
 		return nil, nil
 	}
 	if err != nil && !used(err) {
@@ -196,7 +196,7 @@ type inspected struct {
 // does not exist.
 func (f *granting) introspect(c *admin.Call) (any, error) {
 	held, until, err := f.named(c)
-	if err == granted.ErrUnknown || used(err) {
+	if err == oauthserver.ErrUnknown || used(err) {
 		return inspected{}, nil
 	}
 	if err != nil {

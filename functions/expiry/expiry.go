@@ -17,7 +17,7 @@ import (
 
 	"gateway/shared/audit"
 	"gateway/shared/identity"
-	"gateway/shared/identity/people"
+	"gateway/shared/identity/membership"
 	"gateway/shared/notice"
 	"gateway/shared/resource"
 	"gateway/shared/seal"
@@ -60,7 +60,7 @@ func (w *Worker) Run(ctx context.Context) error {
 		{identity.DueOldSecret, w.ofKey(dropOldSecret)},
 		{identity.DueRotation, w.ofKey(w.rotate)},
 		{identity.DueExpiry, w.ofKey(markExpired)},
-		{people.DueInvite, w.expireInvite},
+		{membership.DueInvite, w.expireInvite},
 	}
 	for _, j := range jobs {
 		err := w.Resources.EachDue(ctx, j.kind, from, now, func(d resource.Due) error {

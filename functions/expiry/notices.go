@@ -8,7 +8,7 @@ import (
 
 	"gateway/shared/audit"
 	"gateway/shared/identity"
-	"gateway/shared/identity/people"
+	"gateway/shared/identity/membership"
 	"gateway/shared/notice"
 	"gateway/shared/resource"
 )
@@ -52,7 +52,7 @@ func (w *Worker) warn(ctx context.Context, now time.Time) error {
 			return err
 		}
 	}
-	return w.warnOf(ctx, now, people.DueInvite, func(d resource.Due) (notice.Event, bool, error) { return w.inviteEnds(ctx, d) })
+	return w.warnOf(ctx, now, membership.DueInvite, func(d resource.Due) (notice.Event, bool, error) { return w.inviteEnds(ctx, d) })
 }
 
 // toldBefore tells that a transition is shorter than the warning ahead of it: its end was
@@ -100,19 +100,19 @@ func (w *Worker) key(ctx context.Context, d resource.Due) (*resource.Record, *id
 func stamp(d resource.Due) string { return d.At.UTC().Format(time.RFC3339) }
 
 func (w *Worker) inviteEnds(ctx context.Context, d resource.Due) (e notice.Event, ok bool, err error) {
-	rec, ok, err := w.Resources.Get(ctx, d.Of.Scope, people.KindInvite, d.Of.ID)
+	rec, ok, err := w.Resources.Get(ctx, d.Of.Scope, membership.KindInvite, d.Of.ID)
 	if err != nil || !ok {
 		return e, false, err
 	}
-	i, err := people.DecodeInvite(rec)
-	if err != nil || rec.Archived() || i.StateAt(w.Resources.Now()) != people.Pending || i.ExpiresAt.UnixMilli() != d.At.UnixMilli() {
+	i, err := membership.DecodeInvite(rec)
+	if err != nil || rec.Archived() || i.StateAt(w.Resources.Now()) != membership.Pending || i.ExpiresAt.UnixMilli() != d.At.UnixMilli() {
 		return e, false, err
 	}
 	return invited(i, &rec, notice.InviteExpiring, "The invitation of "+i.Email+" expires at "+stamp(d)), true, nil
 }
 
 // invited is an event about an invite, for whoever sent it.
-func invited(i *people.Invite, rec *resource.Record, kind, summary string) notice.Event {
+func invited(i *membership.Invite, rec *resource.Record, kind, summary string) notice.Event {
 	e := i.Notice(rec, kind, summary)
 	if i.InvitedBy != "" {
 		e.Audience.Users = []string{i.InvitedBy}
@@ -123,15 +123,15 @@ func invited(i *people.Invite, rec *resource.Record, kind, summary string) notic
 // expireInvite writes down that the time of an invitation is over.
 func (w *Worker) expireInvite(ctx context.Context, d resource.Due, _ time.Time) error {
 	return w.Resources.Change(ctx, d.Of.Scope, func(tx *resource.Tx) error {
-		rec, ok, err := tx.Get(d.Of.Scope, people.KindInvite, d.Of.ID)
+		rec, ok, err := tx.Get(d.Of.Scope, membership.KindInvite, d.Of.ID)
 		if err != nil || !ok || rec.Archived() {
 			return err
 		}
-		i, err := people.DecodeInvite(rec)
+		i, err := membership.DecodeInvite(rec)
 		if err != nil {
 			return err
 		}
-		if due, err := people.Expire(tx, &rec, i); err != nil || !due {
+		if due, err := membership.Expire(tx, &rec, i); err != nil || !due {
 			return err
 		}
 		if err := tell(tx, invited(i, &rec, notice.InviteExpired, "The invitation of "+i.Email+" has expired")); err != nil {
@@ -139,7 +139,7 @@ func (w *Worker) expireInvite(ctx context.Context, d resource.Due, _ time.Time) 
 		}
 		return audit.Append(tx, audit.Entry{
 			ResourceType: "organisation_users", Action: audit.Update, ResourceID: rec.ID, StatusCode: 200,
-			Details: map[string]string{"invite_id": rec.ID, "status": people.Expired},
+			Details: map[string]string{"invite_id": rec.ID, "status": membership.Expired},
 		})
 	})
 }

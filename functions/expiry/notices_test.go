@@ -13,7 +13,7 @@ import (
 
 	"gateway/shared/app/notices"
 	"gateway/shared/identity"
-	"gateway/shared/identity/people"
+	"gateway/shared/identity/membership"
 	"gateway/shared/notice"
 	"gateway/shared/resource"
 	"gateway/shared/seal"
@@ -147,7 +147,7 @@ func (c *crew) change(t *testing.T, f func(tx *resource.Tx) error) {
 func (c *crew) user(t *testing.T, email, role string) (id string) {
 	t.Helper()
 	c.change(t, func(tx *resource.Tx) error {
-		rec, err := people.Create(tx, scope, &people.User{Email: email, Role: role}, "")
+		rec, err := membership.Create(tx, scope, &membership.User{Email: email, Role: role}, "")
 		if err == nil {
 			id = rec.ID
 		}
@@ -187,9 +187,9 @@ func TestPeopleAreToldBeforeAndAfter(t *testing.T) {
 	t.Parallel()
 	onEach(t, func(t *testing.T, s store.Store) {
 		c := newCrew(t, s)
-		c.user(t, "chief@example.com", people.Owner)
-		c.user(t, "other@example.com", people.Member)
-		owner := c.user(t, "owner@example.com", people.Member)
+		c.user(t, "chief@example.com", membership.Owner)
+		c.user(t, "other@example.com", membership.Member)
+		owner := c.user(t, "owner@example.com", membership.Member)
 		start := c.clock.at(0)()
 		ends := start.Add(100 * time.Hour)
 		_, first := identity.NewSecret()
@@ -226,7 +226,7 @@ func TestWhatWasMissedIsCaughtUpWithOnce(t *testing.T) {
 	t.Parallel()
 	onEach(t, func(t *testing.T, s store.Store) {
 		c := newCrew(t, s)
-		chief := c.user(t, "chief@example.com", people.Owner)
+		chief := c.user(t, "chief@example.com", membership.Owner)
 		next := time.Date(2026, 11, 23, 0, 0, 0, 0, time.UTC)
 		_, secret := identity.NewSecret()
 		keep(t, c.main, "turning", &identity.Key{Type: identity.OrganisationService, Scopes: []string{"audit_logs.list"}, Secret: secret, Rotation: &identity.RotationPolicy{Period: "weekly", NextAt: &next}})
@@ -245,10 +245,10 @@ func TestWhatWasMissedIsCaughtUpWithOnce(t *testing.T) {
 func invite(t *testing.T, c *crew, email, by string) (id, token string) {
 	t.Helper()
 	c.change(t, func(tx *resource.Tx) error {
-		rec := resource.Record{Scope: scope, Kind: people.KindInvite, ID: resource.NewID()}
-		form := people.Invite{Email: email, Role: people.Admin, InvitedBy: by}
+		rec := resource.Record{Scope: scope, Kind: membership.KindInvite, ID: resource.NewID()}
+		form := membership.Invite{Email: email, Role: membership.Admin, InvitedBy: by}
 		var err error
-		if token, err = people.Ask(tx, &rec, &form); err != nil {
+		if token, err = membership.Ask(tx, &rec, &form); err != nil {
 			return err
 		}
 		if rec.Body, err = json.Marshal(&form); err != nil {
@@ -266,37 +266,37 @@ func TestInvitationsExpire(t *testing.T) {
 	t.Parallel()
 	onEach(t, func(t *testing.T, s store.Store) {
 		c := newCrew(t, s)
-		chief := c.user(t, "chief@example.com", people.Owner)
+		chief := c.user(t, "chief@example.com", membership.Owner)
 		id, token := invite(t, c, "new@example.com", chief)
-		c.clock.later(people.InviteTTL - 20*time.Hour)
+		c.clock.later(membership.InviteTTL - 20*time.Hour)
 		c.run(t)
 		c.told(t, "chief@example.com: The invitation of new@example.com expires at")
-		if _, _, err := people.OfToken(context.Background(), s, token); err != nil {
+		if _, _, err := membership.OfToken(context.Background(), s, token); err != nil {
 			t.Errorf("before its end: %v", err)
 		}
 		c.clock.later(20 * time.Hour)
 		c.run(t)
 		c.told(t, "chief@example.com: The invitation of new@example.com has expired")
-		if _, _, err := people.OfToken(context.Background(), s, token); err == nil {
+		if _, _, err := membership.OfToken(context.Background(), s, token); err == nil {
 			t.Error("the link of an expired invitation is found")
 		}
-		state := func() (resource.Record, *people.Invite) {
-			rec, ok, err := c.main.Get(context.Background(), scope, people.KindInvite, id)
+		state := func() (resource.Record, *membership.Invite) {
+			rec, ok, err := c.main.Get(context.Background(), scope, membership.KindInvite, id)
 			if err != nil || !ok {
 				t.Fatal(ok, err)
 			}
-			i, err := people.DecodeInvite(rec)
+			i, err := membership.DecodeInvite(rec)
 			if err != nil {
 				t.Fatal(err)
 			}
 			return rec, i
 		}
-		if rec, i := state(); i.State != people.Expired || rec.Archived() {
+		if rec, i := state(); i.State != membership.Expired || rec.Archived() {
 			t.Errorf("%+v", i)
 		}
 		c.change(t, func(tx *resource.Tx) error {
 			rec, i := state()
-			if _, err := people.Renew(tx, &rec, i); err != nil {
+			if _, err := membership.Renew(tx, &rec, i); err != nil {
 				return err
 			}
 			var err error
@@ -306,10 +306,10 @@ func TestInvitationsExpire(t *testing.T) {
 			return tx.Update(&rec)
 		})
 		c.run(t)
-		if _, i := state(); i.StateAt(c.clock.at(0)()) != people.Pending {
+		if _, i := state(); i.StateAt(c.clock.at(0)()) != membership.Pending {
 			t.Errorf("sent again it is %s", i.State)
 		}
-		c.clock.later(people.InviteTTL)
+		c.clock.later(membership.InviteTTL)
 		c.run(t)
 		c.told(t, "chief@example.com: The invitation of new@example.com has expired")
 	})

@@ -5,7 +5,7 @@ import (
 	"os"
 	"strings"
 
-	"gateway/shared/a2a/entitled"
+	"gateway/shared/a2a/authz"
 	"gateway/shared/a2a/gate"
 	"gateway/shared/chat"
 	"gateway/shared/fault"
@@ -30,7 +30,7 @@ func agentRoutes() []relay.Route {
 	one := func(method, path, name string, rest bool) relay.Route {
 		p := agents{host, public, rest}
 		return relay.Route{
-			Method: method, Path: belowAgents + path, Name: name, Endpoint: "agent", Shape: relay.Resource, Scope: entitled.Invoke, MaxBody: maxBody,
+			Method: method, Path: belowAgents + path, Name: name, Endpoint: "agent", Shape: relay.Resource, Scope: authz.Invoke, MaxBody: maxBody,
 			NoModel: true, Free: true, NoOutput: true, Errors: p, Protocol: p,
 		}
 	}

@@ -8,7 +8,7 @@ import (
 	"gateway/shared/audit"
 	"gateway/shared/fault"
 	"gateway/shared/mcp"
-	"gateway/shared/mcp/connect"
+	"gateway/shared/mcp/oauthclient"
 	"gateway/shared/resource"
 )
 
@@ -101,7 +101,7 @@ func (f *family) deleteConnection(c *admin.Call) (any, error) {
 		if err != nil || !ok {
 			return err
 		}
-		connect.StageEnd(tx, connect.Place{Scope: parent.Scope, Server: parent.ID, User: user})
+		oauthclient.StageEnd(tx, oauthclient.Place{Scope: parent.Scope, Server: parent.ID, User: user})
 		return tx.Delete(&rec)
 	})
 }

@@ -16,7 +16,7 @@ import (
 	"gateway/shared/admin"
 	"gateway/shared/admin/admintest"
 	"gateway/shared/egress"
-	"gateway/shared/identity/people"
+	"gateway/shared/identity/membership"
 	"gateway/shared/identity/signing"
 	"gateway/shared/mcp"
 	"gateway/shared/provider"
@@ -127,13 +127,13 @@ func member(t testing.TB, h *admintest.House, email, role string) (id string) {
 	t.Helper()
 	org := store.Scope{Org: admintest.Org}
 	err := h.Resources.Change(context.Background(), org, func(tx *resource.Tx) error {
-		u := &people.User{Email: email, FirstName: "F", LastName: "L", Role: people.Member}
-		rec, err := people.Create(tx, org, u, "test")
+		u := &membership.User{Email: email, FirstName: "F", LastName: "L", Role: membership.Member}
+		rec, err := membership.Create(tx, org, u, "test")
 		if err != nil {
 			return err
 		}
 		id = rec.ID
-		_, err = people.Join(tx, rec, u, h.One, role, "test")
+		_, err = membership.Join(tx, rec, u, h.One, role, "test")
 		return err
 	})
 	if err != nil {

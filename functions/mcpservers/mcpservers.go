@@ -11,7 +11,7 @@ import (
 	"gateway/shared/app"
 	"gateway/shared/identity/signing"
 	"gateway/shared/mcp"
-	"gateway/shared/mcp/granted"
+	"gateway/shared/mcp/oauthserver"
 	"gateway/shared/provider"
 	"gateway/shared/resource"
 	"gateway/shared/signin"
@@ -26,7 +26,7 @@ type Deps struct {
 	// PublicURL is where clients reach the gateway, such as
 	// https://gateway.example.com/v1; "": where the request went.
 	PublicURL string
-	// MCPAddress is that of MCP servers, as granted.Public gives it.
+	// MCPAddress is that of MCP servers, as oauthserver.Public gives it.
 	MCPAddress string
 	// Sessions and Loader find who signs in at a server, and at which browser.
 	Sessions *signin.Sessions
@@ -38,7 +38,7 @@ type Deps struct {
 // Of is what the family works with in an installation. secrets reach secret managers.
 func Of(c *app.Core, secrets *provider.Loaded) Deps {
 	return Deps{
-		CheckURL: c.Egress.CheckURL, PublicURL: c.PublicURL, MCPAddress: granted.Public(c.PublicURL), Sessions: signin.New(c.Loader, c.Resources), Loader: c.Loader, Signing: c.Signing,
+		CheckURL: c.Egress.CheckURL, PublicURL: c.PublicURL, MCPAddress: oauthserver.Public(c.PublicURL), Sessions: signin.New(c.Loader, c.Resources), Loader: c.Loader, Signing: c.Signing,
 		Opener: &mcp.Opener{Sealer: c.Sealer, Via: c.Transport, Hosts: c.Trusting, Now: c.Now, Secrets: secrets},
 	}
 }
@@ -75,7 +75,7 @@ type (
 func (f *family) base(r *http.Request) string { return admin.Address(f.PublicURL, r) }
 
 // issuer is the gateway's name as an authorization server, below which MCP servers are.
-func (f *family) issuer(c *admin.Call) string { return granted.Issuer(f.MCPAddress, c.Request) }
+func (f *family) issuer(c *admin.Call) string { return oauthserver.Issuer(f.MCPAddress, c.Request) }
 
 func text(name string) admin.Field {
 	return admin.Field{Name: name, Type: admin.String, Optional: false}

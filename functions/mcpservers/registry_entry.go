@@ -9,7 +9,7 @@ import (
 
 	"gateway/shared/admin"
 	"gateway/shared/mcp"
-	"gateway/shared/mcp/granted"
+	"gateway/shared/mcp/oauthserver"
 )
 
 // icon is one of a server, of those that the registry's schema takes.
@@ -43,7 +43,7 @@ func (f directory) shownIn(c *admin.Call, at *catalogued, o *offer) listed {
 		Schema: schemaOfOne, Name: at.name(), Title: cut(o.Name),
 		Description: cut(cmp.Or(o.Form.Description, said.Description, of.Description, o.Name)),
 		Version:     cmp.Or(said.ServerVersion, noVersion), Website: website(said.Website), Icons: icons(said.Icons),
-		Remotes: []remote{{"streamable-http", granted.Target{Slug: o.Slug}.Resource(f.family.issuer(c))}},
+		Remotes: []remote{{"streamable-http", oauthserver.Target{Slug: o.Slug}.Resource(f.family.issuer(c))}},
 	}}
 	if utf8.RuneCountInString(out.Server.Version) > maxVersion {
 		out.Server.Version = noVersion

@@ -15,10 +15,10 @@ import (
 	"gateway/shared/audit"
 	"gateway/shared/fault"
 	"gateway/shared/identity"
-	"gateway/shared/identity/people"
+	"gateway/shared/identity/membership"
 	"gateway/shared/mcp"
-	"gateway/shared/mcp/connect"
-	"gateway/shared/mcp/entitled"
+	"gateway/shared/mcp/authz"
+	"gateway/shared/mcp/oauthclient"
 	"gateway/shared/resource"
 	"gateway/shared/signin/browser"
 	"gateway/shared/signin/confirm"
@@ -36,19 +36,19 @@ func (f signIn) routes() []admin.Route {
 		return admin.Field{Name: name, Type: admin.String, Max: most, Doc: doc}
 	}
 	return []admin.Route{
-		{Refusals: pages, Method: "GET", Path: connect.PathConnect, Name: "connectMcpServer", Public: true, Errors: []int{403}, Produces: page.HTML, Answer: admin.Schema{"type": "string"}, Do: f.show,
+		{Refusals: pages, Method: "GET", Path: oauthclient.PathConnect, Name: "connectMcpServer", Public: true, Errors: []int{403}, Produces: page.HTML, Answer: admin.Schema{"type": "string"}, Do: f.show,
 			Doc:   "Show a user which account is about to be connected. The address comes from a call of the MCP server.",
 			Query: []admin.Field{text("link", 4096, "Identifies the user and the server; valid for 15 minutes.")}},
-		{Refusals: pages, Method: "POST", Path: connect.PathConnect, Name: "confirmMcpServerConnection", Public: true, Unrecorded: true, Errors: []int{303, 403, 502}, Consumes: []string{"application/x-www-form-urlencoded"}, Produces: page.HTML,
+		{Refusals: pages, Method: "POST", Path: oauthclient.PathConnect, Name: "confirmMcpServerConnection", Public: true, Unrecorded: true, Errors: []int{303, 403, 502}, Consumes: []string{"application/x-www-form-urlencoded"}, Produces: page.HTML,
 			Answer: admin.Schema{"type": "string"}, Do: f.connect, Doc: "Start the sign-in at the server behind an MCP server, from the page that GET shows.",
 			Body: []admin.Field{text("link", 4096, "Same as on the page."), text(confirm.Field, confirm.MaxValue, "Set by the page; valid once.")}},
-		{Refusals: pages, Method: "GET", Path: connect.PathCallback, Name: "connectMcpServerCallback", Public: true, Errors: []int{403, 502}, Produces: page.HTML, Answer: admin.Schema{"type": "string"}, Do: f.callback,
+		{Refusals: pages, Method: "GET", Path: oauthclient.PathCallback, Name: "connectMcpServerCallback", Public: true, Errors: []int{403, 502}, Produces: page.HTML, Answer: admin.Schema{"type": "string"}, Do: f.callback,
 			Doc: "Where the authorization server sends the browser back to. The gateway keeps the tokens for the user.", Query: []admin.Field{
 				text("state", 256, "As it was sent."), text("code", 8192, "What the tokens are asked for with."), text("iss", 2048, "Who answers (RFC 9207)."),
 				text("error", 255, "Why there is no code."), text("error_description", 4096, "The same for people; it is not shown."), text("error_uri", 2048, "The same as an address; it is not followed."),
 				text("session_state", 4096, "Ignored."), text("scope", 4096, "Ignored."), text("authuser", 255, "Ignored."), text("prompt", 255, "Ignored."), text("hd", 255, "Ignored."),
 			}},
-		{Method: "GET", Path: connect.PathDocument, Name: "describeMcpUpstreamClient", Public: true, Doc: "What the gateway says of itself as a client of authorization servers (client id metadata document).",
+		{Method: "GET", Path: oauthclient.PathDocument, Name: "describeMcpUpstreamClient", Public: true, Doc: "What the gateway says of itself as a client of authorization servers (client id metadata document).",
 			Answer: admin.Closed(map[string]admin.Schema{
 				"client_id": {"type": "string"}, "client_name": {"type": "string"}, "redirect_uris": texts, "grant_types": texts, "response_types": texts,
 				"token_endpoint_auth_method": {"type": "string"}, "software_id": {"type": "string"},
@@ -59,25 +59,25 @@ func (f signIn) routes() []admin.Route {
 var texts = admin.Schema{"type": "array", "items": map[string]any{"type": "string"}}
 
 // ours are the gateway's addresses as authorization servers hear of them.
-func (f signIn) ours(c *admin.Call) connect.Ours {
+func (f signIn) ours(c *admin.Call) oauthclient.Ours {
 	at := f.family.issuer(c)
-	return connect.Ours{Callback: at + connect.PathCallback, Document: at + connect.PathDocument}
+	return oauthclient.Ours{Callback: at + oauthclient.PathCallback, Document: at + oauthclient.PathDocument}
 }
 
 // joining is a user who signs in at the server behind an MCP server.
 type joining struct {
-	link  connect.Link
-	facts *entitled.Facts
+	link  oauthclient.Link
+	facts *authz.Facts
 	email string
 }
 
-func (j *joining) place() connect.Place {
-	return connect.Place{Scope: j.link.Scope(), Server: j.link.Server, User: j.link.User}
+func (j *joining) place() oauthclient.Place {
+	return oauthclient.Place{Scope: j.link.Scope(), Server: j.link.Server, User: j.link.User}
 }
 
 // joins finds who is to sign in where; nil where the user may not use the server, or
 // where nobody signs in.
-func (f signIn) joins(ctx context.Context, link *connect.Link) (*joining, error) {
+func (f signIn) joins(ctx context.Context, link *oauthclient.Link) (*joining, error) {
 	v, err := f.family.Loader.Fresh(ctx, link.Org)
 	if err != nil {
 		return nil, err
@@ -88,23 +88,23 @@ func (f signIn) joins(ctx context.Context, link *connect.Link) (*joining, error)
 	if err != nil || !ok || ws.Status != tenant.StatusActive {
 		return nil, err
 	}
-	u, ok, err := resource.Load(ctx, v, at.Organisation(), people.KindUser, link.User, people.DecodeUser)
+	u, ok, err := resource.Load(ctx, v, at.Organisation(), membership.KindUser, link.User, membership.DecodeUser)
 	if err != nil || !ok || u.Leaving {
 		return nil, err
 	}
-	if _, ok, err := people.LoadRole(ctx, v, at, link.User); err != nil || !ok {
+	if _, ok, err := membership.LoadRole(ctx, v, at, link.User); err != nil || !ok {
 		return nil, err
 	}
 	server, ok, err := resource.Load(ctx, v, at, mcp.KindServer, link.Server, as)
 	if err != nil || !ok {
 		return nil, err
 	}
-	who := &identity.Principal{Type: identity.WorkspaceUser, Scope: at, WorkspaceSlug: ws.Slug, UserID: link.User, Scopes: identity.NewScopeSet(entitled.Invoke)}
-	facts, err := entitled.Load(ctx, v, who, server.Slug)
+	who := &identity.Principal{Type: identity.WorkspaceUser, Scope: at, WorkspaceSlug: ws.Slug, UserID: link.User, Scopes: identity.NewScopeSet(authz.Invoke)}
+	facts, err := authz.Load(ctx, v, who, server.Slug)
 	if fault.Is(err, fault.NotFound) {
 		return nil, nil
 	}
-	if err != nil || facts.Decide(entitled.Capability{}) != entitled.Allowed || facts.Integration == nil || facts.Integration.AuthType != mcp.AuthOAuth {
+	if err != nil || facts.Decide(authz.Capability{}) != authz.Allowed || facts.Integration == nil || facts.Integration.AuthType != mcp.AuthOAuth {
 		return nil, err
 	}
 	return &joining{link: *link, facts: facts, email: u.Email}, nil
@@ -141,7 +141,7 @@ func (f signIn) here(c *admin.Call, j *joining, again string) (stop *admin.Answe
 
 // opened reads a link. stop is the page to show if it is not valid.
 func (f signIn) opened(c *admin.Call, text string) (j *joining, stop any, err error) {
-	link, err := connect.ReadLink(c.Context, c.Sealer, text, c.Now)
+	link, err := oauthclient.ReadLink(c.Context, c.Sealer, text, c.Now)
 	if err != nil {
 		stop, err = cannot(err)
 		return nil, stop, err
@@ -174,7 +174,7 @@ func (f signIn) connect(c *admin.Call) (any, error) {
 	if err != nil || stopped != nil {
 		return stopped, err
 	}
-	again := f.family.issuer(c) + connect.PathConnect + "?" + url.Values{"link": {text}}.Encode()
+	again := f.family.issuer(c) + oauthclient.PathConnect + "?" + url.Values{"link": {text}}.Encode()
 	stop, err := f.here(c, j, again)
 	if err != nil {
 		return nil, err
@@ -189,7 +189,7 @@ func (f signIn) connect(c *admin.Call) (any, error) {
 	out := admin.Redirect(http.StatusSeeOther, to)
 	out.Header.Set("Referrer-Policy", "no-referrer")
 	out.Header.Set("Cache-Control", "no-store")
-	out.Header.Add("Set-Cookie", bound(binding, int(connect.PendingFor.Seconds())).String())
+	out.Header.Add("Set-Cookie", bound(binding, int(oauthclient.PendingFor.Seconds())).String())
 	out.Header.Add("Set-Cookie", confirm.Clear(action(text)).String())
 	return out, nil
 }
@@ -205,7 +205,7 @@ func (f signIn) askFirst(c *admin.Call, j *joining) admin.Answer {
 	}
 	link := c.Query.Text("link")
 	value, cookie := confirm.Begin(action(link), c.Now)
-	body += `</dl><form method="post" action="` + page.Escape(f.family.issuer(c)+connect.PathConnect) + `"><input type="hidden" name="link" value="` + page.Escape(link) +
+	body += `</dl><form method="post" action="` + page.Escape(f.family.issuer(c)+oauthclient.PathConnect) + `"><input type="hidden" name="link" value="` + page.Escape(link) +
 		`"><input type="hidden" name="` + confirm.Field + `" value="` + page.Escape(value) + `"><button>Sign in there</button></form>`
 	out := page.New(http.StatusOK, "Sign in at "+j.facts.Server.Record.Name, body, "https:", "http:")
 	out.Header.Set("Cache-Control", "no-store")
@@ -223,22 +223,22 @@ func (f signIn) begin(c *admin.Call, j *joining) (to, binding string, err error)
 	if !errors.Is(err, mcp.ErrSignIn) {
 		return "", "", err
 	}
-	finder := connect.Finder{Via: f.family.Opener.Via, Hosts: f.family.Opener.Hosts, CheckURL: f.family.CheckURL}
+	finder := oauthclient.Finder{Via: f.family.Opener.Via, Hosts: f.family.Opener.Hosts, CheckURL: f.family.CheckURL}
 	a, err := finder.Find(c.Context, i.URL, conf)
 	if err != nil {
 		return "", "", err
 	}
 	ours := f.ours(c)
-	client := connect.Given(conf)
+	client := oauthclient.Given(conf)
 	if client == nil {
-		client = connect.ByDocument(a, ours)
+		client = oauthclient.ByDocument(a, ours)
 	}
 	if client == nil {
 		if client, err = f.registered(c, j, a, conf, ours); err != nil {
 			return "", "", err
 		}
 	}
-	flow := &connect.Flow{Link: j.link, Target: i.URL, Authority: *a, Client: *client, Callback: ours.Callback}
+	flow := &oauthclient.Flow{Link: j.link, Target: i.URL, Authority: *a, Client: *client, Callback: ours.Callback}
 	return flow.Begin(c.Context, c.Resources.Store().Table(store.Keys), c.Sealer, conf, c.Now)
 }
 
@@ -252,7 +252,7 @@ func clientRecord(j *joining, issuer, callback string) resource.Record {
 }
 
 // registered is the gateway as it was registered at an authorization server, or is now.
-func (f signIn) registered(c *admin.Call, j *joining, a *connect.Authority, conf *mcp.Configuration, ours connect.Ours) (*connect.Client, error) {
+func (f signIn) registered(c *admin.Call, j *joining, a *oauthclient.Authority, conf *mcp.Configuration, ours oauthclient.Ours) (*oauthclient.Client, error) {
 	rec := clientRecord(j, a.Issuer, ours.Callback)
 	old, known, err := c.Resources.Get(c.Context, rec.Scope, rec.Kind, rec.ID)
 	if err != nil {
@@ -263,12 +263,12 @@ func (f signIn) registered(c *admin.Call, j *joining, a *connect.Authority, conf
 		if err != nil {
 			return nil, fault.Unavailable(err)
 		}
-		client := new(connect.Client)
+		client := new(oauthclient.Client)
 		if json.Unmarshal(opened[secretClient], client) == nil && !client.Ended(c.Now) {
 			return client, nil
 		}
 	}
-	client, err := connect.Register(c.Context, f.family.Opener.Via, a, conf, ours, rec.Scope, j.link.Server)
+	client, err := oauthclient.Register(c.Context, f.family.Opener.Via, a, conf, ours, rec.Scope, j.link.Server)
 	if err != nil {
 		return nil, err
 	}
@@ -299,7 +299,7 @@ func (f signIn) callback(c *admin.Call) (any, error) {
 	if cookie, err := c.Request.Cookie(bindingCookie); err == nil {
 		had = cookie.Value
 	}
-	flow, err := connect.Take(c.Context, c.Resources.Store().Table(store.Keys), c.Sealer, c.Query.Text("state"), had, c.Now)
+	flow, err := oauthclient.Take(c.Context, c.Resources.Store().Table(store.Keys), c.Sealer, c.Query.Text("state"), had, c.Now)
 	if err != nil {
 		return cannot(err)
 	}
@@ -311,7 +311,7 @@ func (f signIn) callback(c *admin.Call) (any, error) {
 		return page.New(http.StatusForbidden, "This cannot go on", "<p>The MCP server is not there any more for this user, or has changed meanwhile.</p>"), nil
 	}
 	held, err := flow.Finish(c.Context, f.family.Opener.Via, c.Request.URL.Query(), c.Now)
-	if errors.Is(err, connect.ErrForgotten) {
+	if errors.Is(err, oauthclient.ErrForgotten) {
 		if gone := f.forget(c, clientRecord(j, flow.Authority.Issuer, flow.Callback)); gone != nil {
 			return nil, gone
 		}
@@ -340,7 +340,7 @@ func (f signIn) forget(c *admin.Call, of resource.Record) error {
 }
 
 // keep stores that the user has signed in, and the tokens.
-func (f signIn) keep(c *admin.Call, j *joining, issuer string, held *connect.Held) error {
+func (f signIn) keep(c *admin.Call, j *joining, issuer string, held *oauthclient.Held) error {
 	kind := mcp.KindConnection.Of(j.link.Server)
 	return c.Resources.Change(c.Context, j.link.Scope(), func(tx *resource.Tx) error {
 		if err := tx.Require(j.facts.Server.Record.Ref()); err != nil {
@@ -377,7 +377,7 @@ func (f signIn) keep(c *admin.Call, j *joining, issuer string, held *connect.Hel
 }
 
 // learnAs asks the server what it can do, as the user. The sign-in stands without it.
-func (f signIn) learnAs(c *admin.Call, j *joining, held *connect.Held) {
+func (f signIn) learnAs(c *admin.Call, j *joining, held *oauthclient.Held) {
 	of := j.facts.Integration.Record
 	up, _, err := f.family.Opener.Open(c.Context, of, j.link.Scope())
 	if !errors.Is(err, mcp.ErrSignIn) {

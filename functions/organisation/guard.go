@@ -9,7 +9,7 @@ import (
 	"gateway/shared/fault"
 	"gateway/shared/identity"
 	"gateway/shared/identity/authority"
-	"gateway/shared/identity/people"
+	"gateway/shared/identity/membership"
 	"gateway/shared/tenant"
 )
 
@@ -28,7 +28,7 @@ var guarded = []struct {
 	}},
 	// They choose which groups of an identity provider give which role.
 	{"scim_settings", []string{"scim_group_prefix", "scim_role_separator", "group_based_user_provisioning", "scim_user_groups", "scim_only_users"}, false, func() authority.Rights {
-		return people.Rights(identity.RankOrganisationAdmin)
+		return membership.Rights(identity.RankOrganisationAdmin)
 	}},
 }
 

@@ -7,13 +7,13 @@ import (
 	"gateway/shared/admin"
 	"gateway/shared/admin/admintest"
 	"gateway/shared/identity"
-	"gateway/shared/identity/people"
+	"gateway/shared/identity/membership"
 )
 
 // manager is a caller whose role is that of a manager, with every scope of the role.
 func manager(h *admintest.House) string {
 	c := h.Caller(admintest.ManagerKey)
-	c.Scopes = identity.NewScopeSet(people.ScopesOf(people.Manager)...)
+	c.Scopes = identity.NewScopeSet(membership.ScopesOf(membership.Manager)...)
 	h.SetCaller(admintest.ManagerKey, c)
 	return admintest.ManagerKey
 }

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"gateway/shared/identity/people"
+	"gateway/shared/identity/membership"
 	"gateway/shared/resource"
 )
 
@@ -43,29 +43,29 @@ func TestACallThatEndedEarlyIsFinishedByTheNext(t *testing.T) {
 		p := newProvider(t, h, chief)
 		ann := p.user("ann@example.com")
 		var group string
-		move := func(do func(*resource.Tx, *resource.Record, *people.User, string) error) {
+		move := func(do func(*resource.Tx, *resource.Record, *membership.User, string) error) {
 			p.change(func(tx *resource.Tx) error {
-				rec, u, _, err := people.ByID(tx, org, ann)
+				rec, u, _, err := membership.ByID(tx, org, ann)
 				if err == nil {
 					err = do(tx, &rec, u, group)
 				}
 				if err != nil {
 					return err
 				}
-				return people.Save(tx, &rec, u, "test")
+				return membership.Save(tx, &rec, u, "test")
 			})
 		}
 		if c.left {
 			group = p.group("ws-One-role-manager", ann)
 			p.wantRole(name+": before", h.One, ann, "manager")
-			move(people.ExitOpen)
-			if in, err := people.InGroup(context.Background(), h.Resources, org, group); err != nil || len(in) != 0 {
+			move(membership.ExitOpen)
+			if in, err := membership.InGroup(context.Background(), h.Resources, org, group); err != nil || len(in) != 0 {
 				t.Errorf("%s: %v is in the group, %v", name, in, err)
 			}
 			p.wantRole(name+": early", h.One, ann, "manager")
 		} else {
 			group = p.group("ws-One-role-manager")
-			move(people.EnterOpen)
+			move(membership.EnterOpen)
 			p.wantRole(name+": early", h.One, ann, "")
 		}
 		c.repeat(p, group, ann)
@@ -74,7 +74,7 @@ func TestACallThatEndedEarlyIsFinishedByTheNext(t *testing.T) {
 			want = ""
 		}
 		p.wantRole(name, h.One, ann, want)
-		if open, err := people.OpenIn(context.Background(), h.Resources, org, group); err != nil || len(open) != 0 && name != "the user is written" && !strings.HasPrefix(name, "it is stopped") {
+		if open, err := membership.OpenIn(context.Background(), h.Resources, org, group); err != nil || len(open) != 0 && name != "the user is written" && !strings.HasPrefix(name, "it is stopped") {
 			t.Errorf("%s: %v is left, %v", name, open, err)
 		}
 	}
@@ -101,26 +101,26 @@ func TestMappingsThatChangedAreSettledByTheNextCall(t *testing.T) {
 		ann := p.user("ann@example.com")
 		group := p.group("ws-One-role-manager", ann)
 		p.change(func(tx *resource.Tx) error { // the name and its mapping, and no more
-			rec, g, _, err := people.AnyGroup(tx, org, group)
+			rec, g, _, err := membership.AnyGroup(tx, org, group)
 			if err != nil {
 				return err
 			}
-			if err := people.ChangeGroup(tx, &rec, g, "ws-Two-role-member", "", "test"); err != nil {
+			if err := membership.ChangeGroup(tx, &rec, g, "ws-Two-role-member", "", "test"); err != nil {
 				return err
 			}
-			recs, forms, err := people.MappingsOf(tx, org, group)
+			recs, forms, err := membership.MappingsOf(tx, org, group)
 			if err != nil {
 				return err
 			}
-			if err := people.Unmap(tx, &recs[0], forms[0], "test"); err != nil {
+			if err := membership.Unmap(tx, &recs[0], forms[0], "test"); err != nil {
 				return err
 			}
-			now, g, _, err := people.AnyGroup(tx, org, group)
+			now, g, _, err := membership.AnyGroup(tx, org, group)
 			if err != nil {
 				return err
 			}
 			g.Remap(h.One)
-			return people.MapByName(tx, now, g, h.Two, "member", false, "test")
+			return membership.MapByName(tx, now, g, h.Two, "member", false, "test")
 		})
 		p.wantRole(name+": early", h.One, ann, "manager")
 		p.wantRole(name+": early", h.Two, ann, "")
@@ -139,12 +139,12 @@ func TestMappingsThatChangedAreSettledByTheNextCall(t *testing.T) {
 	ann := p.user("ann@example.com")
 	group := p.group("Engineering", ann)
 	p.change(func(tx *resource.Tx) error {
-		rec, g, _, err := people.AnyGroup(tx, org, group)
+		rec, g, _, err := membership.AnyGroup(tx, org, group)
 		if err != nil {
 			return err
 		}
 		g.Remap()
-		return people.MapByName(tx, rec, g, h.One, "member", false, "test")
+		return membership.MapByName(tx, rec, g, h.One, "member", false, "test")
 	})
 	p.wantRole("early", h.One, ann, "")
 	body := fmt.Sprintf(`{"workspace_id":%q,"role":"member","scim_group_id":%q}`, h.One, group)

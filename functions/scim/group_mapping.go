@@ -8,7 +8,7 @@ import (
 	"gateway/shared/fault"
 	"gateway/shared/identity"
 	"gateway/shared/identity/authority"
-	"gateway/shared/identity/people"
+	"gateway/shared/identity/membership"
 	"gateway/shared/provider"
 	"gateway/shared/resource"
 	"gateway/shared/store"
@@ -23,7 +23,7 @@ func (f *groups) mapByName(tx *resource.Tx, c *admin.Call, rec resource.Record) 
 		return err
 	}
 	name, role, automatic := org.Settings.AutomaticGroup(rec.Name)
-	recs, forms, err := people.MappingsOf(tx, c.Organisation(), rec.ID)
+	recs, forms, err := membership.MappingsOf(tx, c.Organisation(), rec.ID)
 	if err != nil {
 		return err
 	}
@@ -48,7 +48,7 @@ func (f *groups) mapByName(tx *resource.Tx, c *admin.Call, rec resource.Record) 
 		if !m.Automatic {
 			continue
 		}
-		if err := people.Unmap(tx, &recs[i], m, c.Actor()); err != nil {
+		if err := membership.Unmap(tx, &recs[i], m, c.Actor()); err != nil {
 			return err
 		}
 		ended = append(ended, m.WorkspaceID)
@@ -63,14 +63,14 @@ func (f *groups) mapByName(tx *resource.Tx, c *admin.Call, rec resource.Record) 
 		}
 		one.stage(tx, ws.ID)
 	}
-	now, g, ok, err := people.AnyGroup(tx, c.Organisation(), rec.ID)
+	now, g, ok, err := membership.AnyGroup(tx, c.Organisation(), rec.ID)
 	if err != nil || !ok {
 		return err
 	}
 	if g.Remap(ended...); !automatic {
-		return people.SaveGroup(tx, &now, g, c.Actor())
+		return membership.SaveGroup(tx, &now, g, c.Actor())
 	}
-	return people.MapByName(tx, now, g, ws.ID, role, made, c.Actor())
+	return membership.MapByName(tx, now, g, ws.ID, role, made, c.Actor())
 }
 
 // workspaceNamed finds the workspace that the name of a group names: first in the same
@@ -97,19 +97,19 @@ func (f *groups) workspaceNamed(tx *resource.Tx, c *admin.Call, name string) (*r
 func (f *groups) unmapAll(c *admin.Call, group string) error {
 	alone := map[string]bool{} // workspaces that only exist because of the group's name and that nothing else maps to
 	err := f.users.family.rounds(c, func(tx *resource.Tx) (bool, error) {
-		recs, forms, err := people.MappingsOf(tx, c.Organisation(), group)
+		recs, forms, err := membership.MappingsOf(tx, c.Organisation(), group)
 		if err != nil {
 			return false, err
 		}
 		for i, m := range forms[:min(len(forms), movedAtOnce)] {
-			others, err := people.Mapped(tx, c.Organisation(), m.WorkspaceID, group)
+			others, err := membership.Mapped(tx, c.Organisation(), m.WorkspaceID, group)
 			if err != nil {
 				return false, err
 			}
 			if m.Made && !others {
 				alone[m.WorkspaceID] = true
 			}
-			if err := people.Unmap(tx, &recs[i], m, c.Actor()); err != nil {
+			if err := membership.Unmap(tx, &recs[i], m, c.Actor()); err != nil {
 				return false, err
 			}
 		}
@@ -177,8 +177,8 @@ func (f *groups) archiveWorkspace(c *admin.Call, id string) error {
 	if err := admin.Drain(c, sc, identity.KindKey, identity.RowsOfKey, identity.Retire); err != nil {
 		return err
 	}
-	err := admin.Drain(c, sc, people.KindMember, rowsOfLeaving, func(tx *resource.Tx, rec *resource.Record) error {
-		more, err := people.Leave(tx, c.Resources, rec, c.Actor())
+	err := admin.Drain(c, sc, membership.KindMember, rowsOfLeaving, func(tx *resource.Tx, rec *resource.Record) error {
+		more, err := membership.Leave(tx, c.Resources, rec, c.Actor())
 		if more {
 			return fault.New(fault.Conflict, "", "keys are made in the workspace while it is archived; try again")
 		}

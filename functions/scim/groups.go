@@ -9,13 +9,13 @@ import (
 
 	"gateway/shared/admin"
 	"gateway/shared/fault"
-	"gateway/shared/identity/people"
+	"gateway/shared/identity/membership"
 	"gateway/shared/resource"
 	"gateway/shared/signin/scim"
 )
 
 // groupDoc is a group as a resource. It has members only where they are asked for.
-func groupDoc(base string, rec *resource.Record, g *people.Group, members []string, with bool) map[string]any {
+func groupDoc(base string, rec *resource.Record, g *membership.Group, members []string, with bool) map[string]any {
 	doc := map[string]any{
 		"schemas": []any{scim.GroupURN}, "id": rec.ID, "displayName": rec.Name, "meta": meta("Group", base+"/Groups/"+rec.ID, rec),
 	}
@@ -33,25 +33,25 @@ func groupDoc(base string, rec *resource.Record, g *people.Group, members []stri
 }
 
 // group reads a group.
-func (f *groups) group(c *admin.Call) (*resource.Record, *people.Group, error) {
+func (f *groups) group(c *admin.Call) (*resource.Record, *membership.Group, error) {
 	id := c.Param("scimId")
-	rec, ok, err := c.Resources.Get(c.Context, c.Organisation(), people.KindGroup, id)
+	rec, ok, err := c.Resources.Get(c.Context, c.Organisation(), membership.KindGroup, id)
 	if err != nil {
 		return nil, nil, err
 	}
 	if !ok || rec.ID != id || rec.Archived() {
 		return nil, nil, missing(c)
 	}
-	g, err := people.DecodeGroup(rec)
+	g, err := membership.DecodeGroup(rec)
 	return &rec, g, err
 }
 
-func (f *groups) shownGroup(c *admin.Call, rec *resource.Record, g *people.Group) (any, error) {
+func (f *groups) shownGroup(c *admin.Call, rec *resource.Record, g *membership.Group) (any, error) {
 	var members []string
 	with := asks(c, "members")
 	if with {
 		var err error
-		if members, err = people.InGroup(c.Context, c.Resources, c.Organisation(), rec.ID); err != nil {
+		if members, err = membership.InGroup(c.Context, c.Resources, c.Organisation(), rec.ID); err != nil {
 			return nil, err
 		}
 	}
@@ -71,7 +71,7 @@ func (f *groups) listGroups(c *admin.Call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	all, err := c.Resources.List(c.Context, c.Organisation(), people.KindGroup)
+	all, err := c.Resources.List(c.Context, c.Organisation(), membership.KindGroup)
 	if err != nil {
 		return nil, err
 	}
@@ -104,12 +104,12 @@ func (f *groups) groupDocs(c *admin.Call, rows []resource.Row, filter *scim.Filt
 		for i := range part {
 			ids[i] = part[i].ID
 		}
-		recs, err := c.Resources.GetMany(c.Context, c.Organisation(), people.KindGroup, ids)
+		recs, err := c.Resources.GetMany(c.Context, c.Organisation(), membership.KindGroup, ids)
 		if err != nil {
 			return nil, err
 		}
 		for i := range recs {
-			g, err := people.DecodeGroup(recs[i])
+			g, err := membership.DecodeGroup(recs[i])
 			if err != nil {
 				return nil, err
 			}
@@ -118,7 +118,7 @@ func (f *groups) groupDocs(c *admin.Call, rows []resource.Row, filter *scim.Filt
 				continue // before the members are read, which takes longer
 			}
 			if with {
-				members, err := people.InGroup(c.Context, c.Resources, c.Organisation(), recs[i].ID)
+				members, err := membership.InGroup(c.Context, c.Resources, c.Organisation(), recs[i].ID)
 				if err != nil {
 					return nil, err
 				}
@@ -155,7 +155,7 @@ func (f *groups) grouped(c *admin.Call, doc map[string]any) (*grouped, error) {
 	slices.Sort(g.members)
 	g.members = slices.Compact(g.members)
 	for part := range slices.Chunk(g.members, readAtOnce) {
-		recs, err := c.Resources.GetMany(c.Context, c.Organisation(), people.KindUser, part)
+		recs, err := c.Resources.GetMany(c.Context, c.Organisation(), membership.KindUser, part)
 		if err != nil {
 			return nil, err
 		}
@@ -190,7 +190,7 @@ func (f *groups) createGroup(c *admin.Call) (any, error) {
 	}
 	id := ""
 	err = f.users.family.rounds(c, func(tx *resource.Tx) (bool, error) {
-		rec, _, err := people.NewGroup(tx, c.Organisation(), w.name, w.external, c.Actor())
+		rec, _, err := membership.NewGroup(tx, c.Organisation(), w.name, w.external, c.Actor())
 		if err != nil {
 			return false, err
 		}
@@ -238,7 +238,7 @@ func (f *groups) changeGroup(c *admin.Call, become func(now map[string]any) (map
 	if err := unchanged(c, rec); err != nil {
 		return nil, err
 	}
-	before, err := people.InGroup(c.Context, c.Resources, c.Organisation(), id)
+	before, err := membership.InGroup(c.Context, c.Resources, c.Organisation(), id)
 	if err != nil {
 		return nil, err
 	}
@@ -251,7 +251,7 @@ func (f *groups) changeGroup(c *admin.Call, become func(now map[string]any) (map
 		return nil, err
 	}
 	err = f.users.family.rounds(c, func(tx *resource.Tx) (bool, error) {
-		rec, g, ok, err := people.AnyGroup(tx, c.Organisation(), id)
+		rec, g, ok, err := membership.AnyGroup(tx, c.Organisation(), id)
 		if err != nil || !ok {
 			return false, orMissing(c, err)
 		}
@@ -262,7 +262,7 @@ func (f *groups) changeGroup(c *admin.Call, become func(now map[string]any) (map
 			return false, f.claim(tx, c, &rec, g)
 		}
 		renamed := rec.Name != w.name
-		if err := people.ChangeGroup(tx, &rec, g, w.name, w.external, c.Actor()); err != nil || !renamed {
+		if err := membership.ChangeGroup(tx, &rec, g, w.name, w.external, c.Actor()); err != nil || !renamed {
 			return false, err
 		}
 		return false, f.mapByName(tx, c, rec)
@@ -275,11 +275,11 @@ func (f *groups) changeGroup(c *admin.Call, become func(now map[string]any) (map
 
 // claim makes sure, where the client sent If-Match, that nobody else changes the group
 // meanwhile: of two calls that have seen the same version, one is refused.
-func (f *groups) claim(tx *resource.Tx, c *admin.Call, rec *resource.Record, g *people.Group) error {
+func (f *groups) claim(tx *resource.Tx, c *admin.Call, rec *resource.Record, g *membership.Group) error {
 	if len(c.Request.Header.Values("If-Match")) == 0 {
 		return nil
 	}
-	return people.SaveGroup(tx, rec, g, c.Actor())
+	return membership.SaveGroup(tx, rec, g, c.Actor())
 }
 
 func orMissing(c *admin.Call, err error) error {
@@ -298,7 +298,7 @@ func (f *groups) deleteGroup(c *admin.Call) (any, error) {
 		return nil, err
 	}
 	if err := f.users.family.rounds(c, func(tx *resource.Tx) (bool, error) {
-		now, g, ok, err := people.AnyGroup(tx, c.Organisation(), rec.ID)
+		now, g, ok, err := membership.AnyGroup(tx, c.Organisation(), rec.ID)
 		if err != nil || !ok {
 			return false, orMissing(c, err)
 		}
@@ -309,11 +309,11 @@ func (f *groups) deleteGroup(c *admin.Call) (any, error) {
 	}); err != nil {
 		return nil, err
 	}
-	members, err := people.InGroup(c.Context, c.Resources, c.Organisation(), id)
+	members, err := membership.InGroup(c.Context, c.Resources, c.Organisation(), id)
 	if err != nil {
 		return nil, err
 	}
-	if err := f.move(c, id, members, people.ExitOpen); err != nil {
+	if err := f.move(c, id, members, membership.ExitOpen); err != nil {
 		return nil, err
 	}
 	if err := f.settleOpen(c, id, g.EndedOf(id), false, nil); err != nil {
@@ -323,10 +323,10 @@ func (f *groups) deleteGroup(c *admin.Call) (any, error) {
 		return nil, err
 	}
 	return admin.Answer{Status: http.StatusNoContent}, c.Change(func(tx *resource.Tx) error {
-		rec, _, ok, err := people.AnyGroup(tx, c.Organisation(), id)
+		rec, _, ok, err := membership.AnyGroup(tx, c.Organisation(), id)
 		if err != nil || !ok {
 			return err
 		}
-		return people.DeleteGroup(tx, &rec)
+		return membership.DeleteGroup(tx, &rec)
 	})
 }

@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"gateway/shared/admin"
-	"gateway/shared/identity/people"
+	"gateway/shared/identity/membership"
 	"gateway/shared/resource"
 	"gateway/shared/tenant"
 )
@@ -36,7 +36,7 @@ func (f *groups) fill(c *admin.Call, id string, want fills) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	have, err := people.InGroup(c.Context, c.Resources, c.Organisation(), id)
+	have, err := membership.InGroup(c.Context, c.Resources, c.Organisation(), id)
 	if err != nil {
 		return nil, err
 	}
@@ -52,10 +52,10 @@ func (f *groups) fill(c *admin.Call, id string, want fills) (any, error) {
 		if !want.partly {
 			want.into, want.out = lacking(want.all, have), lacking(have, want.all)
 		}
-		if err := f.move(c, id, want.into, people.EnterOpen); err != nil {
+		if err := f.move(c, id, want.into, membership.EnterOpen); err != nil {
 			return nil, err
 		}
-		if err := f.move(c, id, want.out, people.ExitOpen); err != nil {
+		if err := f.move(c, id, want.out, membership.ExitOpen); err != nil {
 			return nil, err
 		}
 		if org.Settings.GroupProvisions {
@@ -86,14 +86,14 @@ func (f *groups) fill(c *admin.Call, id string, want fills) (any, error) {
 // membersSettled notes that all members of a group have what its mappings give.
 func (f *family) membersSettled(c *admin.Call, id string) error {
 	return f.rounds(c, func(tx *resource.Tx) (bool, error) {
-		return false, people.MembersSettled(tx, c.Organisation(), id, c.Actor())
+		return false, membership.MembersSettled(tx, c.Organisation(), id, c.Actor())
 	})
 }
 
 // settleOpen settles the users that are given and everybody who entered or left the group,
 // including those of an earlier call that ended too soon.
 func (f *groups) settleOpen(c *admin.Call, group string, ended map[[2]string]bool, last bool, ids []string) error {
-	open, err := people.OpenIn(c.Context, c.Resources, c.Organisation(), group)
+	open, err := membership.OpenIn(c.Context, c.Resources, c.Organisation(), group)
 	if err != nil {
 		return err
 	}
@@ -105,12 +105,12 @@ func (f *groups) settleOpen(c *admin.Call, group string, ended map[[2]string]boo
 	return open.Settled(c.Context, c.Resources, c.Organisation(), group)
 }
 
-func (f *groups) groupByID(c *admin.Call, id string) (*resource.Record, *people.Group, error) {
-	rec, ok, err := c.Resources.Get(c.Context, c.Organisation(), people.KindGroup, id)
+func (f *groups) groupByID(c *admin.Call, id string) (*resource.Record, *membership.Group, error) {
+	rec, ok, err := c.Resources.Get(c.Context, c.Organisation(), membership.KindGroup, id)
 	if err != nil || !ok {
 		return nil, nil, orMissing(c, err)
 	}
-	g, err := people.DecodeGroup(rec)
+	g, err := membership.DecodeGroup(rec)
 	return &rec, g, err
 }
 
@@ -118,11 +118,11 @@ func (f *groups) groupByID(c *admin.Call, id string) (*resource.Record, *people.
 const movedAtOnce = 15
 
 // move puts users into a group, or takes them out.
-func (f *groups) move(c *admin.Call, group string, ids []string, do func(tx *resource.Tx, rec *resource.Record, u *people.User, group string) error) error {
+func (f *groups) move(c *admin.Call, group string, ids []string, do func(tx *resource.Tx, rec *resource.Record, u *membership.User, group string) error) error {
 	for part := range slices.Chunk(ids, movedAtOnce) {
 		err := f.users.family.rounds(c, func(tx *resource.Tx) (bool, error) {
 			for _, id := range part {
-				rec, u, ok, err := people.Known(tx, c.Organisation(), id)
+				rec, u, ok, err := membership.Known(tx, c.Organisation(), id)
 				if err != nil {
 					return false, err
 				}
@@ -132,7 +132,7 @@ func (f *groups) move(c *admin.Call, group string, ids []string, do func(tx *res
 				if err := do(tx, &rec, u, group); err != nil {
 					return false, err
 				}
-				if err := people.Save(tx, &rec, u, c.Actor()); err != nil {
+				if err := membership.Save(tx, &rec, u, c.Actor()); err != nil {
 					return false, err
 				}
 			}
@@ -148,12 +148,12 @@ func (f *groups) move(c *admin.Call, group string, ids []string, do func(tx *res
 // bringBack reactivates users who were stopped.
 func (f *groups) bringBack(c *admin.Call, ids []string) error {
 	for part := range slices.Chunk(ids, readAtOnce) {
-		recs, err := c.Resources.GetMany(c.Context, c.Organisation(), people.KindUser, part)
+		recs, err := c.Resources.GetMany(c.Context, c.Organisation(), membership.KindUser, part)
 		if err != nil {
 			return err
 		}
 		for i := range recs {
-			u, err := people.DecodeUser(recs[i])
+			u, err := membership.DecodeUser(recs[i])
 			if err != nil {
 				return err
 			}
@@ -161,11 +161,11 @@ func (f *groups) bringBack(c *admin.Call, ids []string) error {
 				continue
 			}
 			if err := f.users.family.rounds(c, func(tx *resource.Tx) (bool, error) {
-				rec, u, ok, err := people.Known(tx, c.Organisation(), recs[i].ID)
+				rec, u, ok, err := membership.Known(tx, c.Organisation(), recs[i].ID)
 				if err != nil || !ok {
 					return false, err
 				}
-				return people.Revive(tx, c.Resources, &rec, u, c.Actor())
+				return membership.Revive(tx, c.Resources, &rec, u, c.Actor())
 			}); err != nil {
 				return err
 			}

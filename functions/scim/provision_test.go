@@ -11,7 +11,7 @@ import (
 
 	"gateway/shared/admin/admintest"
 	"gateway/shared/identity"
-	"gateway/shared/identity/people"
+	"gateway/shared/identity/membership"
 	"gateway/shared/resource"
 	"gateway/shared/signin"
 	"gateway/shared/store"
@@ -80,13 +80,13 @@ func (p idp) active(id string, yes bool) {
 // wantRole holds the membership of a user against a role, "" for none.
 func (p idp) wantRole(what, workspace, user, role string) {
 	p.t.Helper()
-	rec, ok, err := p.h.Resources.Get(context.Background(), store.Scope{Org: admintest.Org, Workspace: workspace}, people.KindMember, user)
+	rec, ok, err := p.h.Resources.Get(context.Background(), store.Scope{Org: admintest.Org, Workspace: workspace}, membership.KindMember, user)
 	if err != nil {
 		p.t.Fatal(err)
 	}
 	got := ""
 	if ok && !rec.Archived() {
-		m, err := people.DecodeMembership(rec)
+		m, err := membership.DecodeMembership(rec)
 		if err != nil {
 			p.t.Fatal(err)
 		}
@@ -111,11 +111,11 @@ func (p idp) change(f func(tx *resource.Tx) error) {
 func (p idp) join(user, workspace, role string) {
 	p.t.Helper()
 	p.change(func(tx *resource.Tx) error {
-		rec, u, _, err := people.ByID(tx, org, user)
+		rec, u, _, err := membership.ByID(tx, org, user)
 		if err != nil {
 			return err
 		}
-		_, err = people.Join(tx, &rec, u, workspace, role, "test")
+		_, err = membership.Join(tx, &rec, u, workspace, role, "test")
 		return err
 	})
 }
@@ -124,11 +124,11 @@ func (p idp) join(user, workspace, role string) {
 func (p idp) key(user, workspace string) (raw string) {
 	p.t.Helper()
 	p.change(func(tx *resource.Tx) (err error) {
-		rec, _, _, err := people.ByID(tx, org, user)
+		rec, _, _, err := membership.ByID(tx, org, user)
 		if err != nil {
 			return err
 		}
-		_, raw, err = people.Hand(tx, p.h.Resources, nil, store.Scope{Org: admintest.Org, Workspace: workspace}, &rec, nil, identity.RankOwner, "test")
+		_, raw, err = membership.Hand(tx, p.h.Resources, nil, store.Scope{Org: admintest.Org, Workspace: workspace}, &rec, nil, identity.RankOwner, "test")
 		return err
 	})
 	return raw
@@ -206,7 +206,7 @@ func TestStoppedUsersLoseAndGetBack(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if id, member, err := (people.Named{}).Member(t.Context(), v, store.Scope{Org: admintest.Org, Workspace: h.One}, "ann@example.com"); err != nil || id != ann || member {
+	if id, member, err := (membership.Named{}).Member(t.Context(), v, store.Scope{Org: admintest.Org, Workspace: h.One}, "ann@example.com"); err != nil || id != ann || member {
 		t.Errorf("a signed token speaks for a stopped user: %s %v %v", id, member, err)
 	}
 	p.active(ann, false) // again
@@ -351,9 +351,9 @@ func TestInvitationsAreAcceptedWhenUsersAreMade(t *testing.T) {
 	h := newHouse(t)
 	p := newProvider(t, h, chief)
 	p.change(func(tx *resource.Tx) error {
-		rec := &resource.Record{Scope: org, Kind: people.KindInvite, ID: resource.NewID(), Status: "active"}
-		form := &people.Invite{Email: "ann@example.com", Role: people.Admin, Workspaces: []people.InvitedTo{{ID: h.One, Role: people.Manager}}}
-		if _, err := people.Ask(tx, rec, form); err != nil {
+		rec := &resource.Record{Scope: org, Kind: membership.KindInvite, ID: resource.NewID(), Status: "active"}
+		form := &membership.Invite{Email: "ann@example.com", Role: membership.Admin, Workspaces: []membership.InvitedTo{{ID: h.One, Role: membership.Manager}}}
+		if _, err := membership.Ask(tx, rec, form); err != nil {
 			return err
 		}
 		raw, err := json.Marshal(form)

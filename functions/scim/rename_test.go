@@ -5,18 +5,18 @@ import (
 	"strings"
 	"testing"
 
-	"gateway/shared/identity/people"
+	"gateway/shared/identity/membership"
 	"gateway/shared/resource"
 )
 
 // address is the stored address of a user.
 func (p idp) address(id string) string {
 	p.t.Helper()
-	rec, ok, err := p.h.Resources.Get(context.Background(), org, people.KindUser, id)
+	rec, ok, err := p.h.Resources.Get(context.Background(), org, membership.KindUser, id)
 	if err != nil || !ok {
 		p.t.Fatalf("%v %v", ok, err)
 	}
-	u, err := resource.Decode[people.User](rec)
+	u, err := resource.Decode[membership.User](rec)
 	if err != nil {
 		p.t.Fatal(err)
 	}

@@ -11,7 +11,7 @@ import (
 	"gateway/shared/admin"
 	"gateway/shared/fault"
 	"gateway/shared/identity"
-	"gateway/shared/identity/people"
+	"gateway/shared/identity/membership"
 	"gateway/shared/resource"
 )
 
@@ -29,7 +29,7 @@ func New(d Deps) admin.Family {
 // family holds the mappings, the tokens, and what every part of the protocol needs.
 type family struct {
 	Deps
-	mappings *admin.Collection[people.Mapping]
+	mappings *admin.Collection[membership.Mapping]
 	tokens   *admin.Collection[token]
 }
 
@@ -40,7 +40,7 @@ type users struct{ family *family }
 // join.
 type groups struct{ users *users }
 
-type change = admin.Change[people.Mapping]
+type change = admin.Change[membership.Mapping]
 
 // scopes are those of the organisation's settings.
 func scopes(action string) []string {
@@ -51,7 +51,7 @@ func scopes(action string) []string {
 }
 
 var (
-	roles  = []string{people.Admin, people.Manager, people.Member}
+	roles  = []string{membership.Admin, membership.Manager, membership.Member}
 	paging = admin.Paging{Page: "page", Size: "page_size", DefaultSize: 100}
 )
 
@@ -68,10 +68,10 @@ var mappingEnvelope = admin.Envelope{
 // success is the answer of a delete.
 var success = admin.Closed(map[string]admin.Schema{"success": {"type": "boolean", "const": true}})
 
-func (f *family) describe() *admin.Collection[people.Mapping] {
+func (f *family) describe() *admin.Collection[membership.Mapping] {
 	role := admin.Field{Name: "role", Required: true, Convert: spelled, Type: admin.String, Min: 1, Max: 16, Doc: "admin, manager or member, in any case.", Form: admin.Schema{"type": "string", "example": "member"}}
-	return &admin.Collection[people.Mapping]{
-		Kind: people.KindMapping, Object: "scim-workspace-mapping", Path: "/scim/workspaces", Param: "mappingId", UUIDOnly: true,
+	return &admin.Collection[membership.Mapping]{
+		Kind: membership.KindMapping, Object: "scim-workspace-mapping", Path: "/scim/workspaces", Param: "mappingId", UUIDOnly: true,
 		Scopes: scopes, Resource: "scim_mappings", Where: admin.InOrganisation, ReadRole: admin.Admin, WriteRole: admin.Admin, Missing: fault.NotFound, Without: []string{"read", "update"},
 		List: admin.List{Paging: paging, Envelope: &mappingEnvelope, Match: matches, Query: []admin.Field{
 			{Name: "workspace_id", Type: admin.String, Min: 1, Max: 255, Doc: "Only those of this workspace, by id or slug."},
@@ -137,12 +137,12 @@ func matches(c *admin.Call, row *resource.Row) bool {
 			}
 			c.Keep(asked, id)
 		}
-		if row.Fields[people.FieldWorkspace] != id {
+		if row.Fields[membership.FieldWorkspace] != id {
 			return false
 		}
 	}
-	return (!c.Query.Given("scim_group_id") || row.Fields[people.FieldGroup] == c.Query.Text("scim_group_id")) &&
-		(!c.Query.Given("role") || row.Fields[people.FieldRole] == c.Query.Text("role"))
+	return (!c.Query.Given("scim_group_id") || row.Fields[membership.FieldGroup] == c.Query.Text("scim_group_id")) &&
+		(!c.Query.Given("role") || row.Fields[membership.FieldRole] == c.Query.Text("role"))
 }
 
 // bind finds workspace and group of a new mapping.
@@ -158,26 +158,26 @@ func (f *family) bind(c *admin.Call, tx *resource.Tx, ch *change) error {
 		return fault.Invalid("workspace_id", "is no workspace of the organisation")
 	}
 	ch.Form.WorkspaceID = ws.ID
-	if err := c.Caller.Grantor().Grant("role", people.Rights(identity.Rank(ch.Form.Role))); err != nil {
+	if err := c.Caller.Grantor().Grant("role", membership.Rights(identity.Rank(ch.Form.Role))); err != nil {
 		return err
 	}
 	var of resource.Record
-	var g *people.Group
+	var g *membership.Group
 	if c.Body.Given("scim_group_name") {
 		name := strings.TrimSpace(c.Body.Text("scim_group_name"))
 		if name == "" {
 			return fault.Invalid("scim_group_name", "must not be blank")
 		}
-		of, g, err = people.GroupByName(tx, c.Organisation(), name, c.Actor())
+		of, g, err = membership.GroupByName(tx, c.Organisation(), name, c.Actor())
 	} else {
-		of, g, err = people.GroupByID(tx, c.Organisation(), c.Body.Text("scim_group_id"))
+		of, g, err = membership.GroupByID(tx, c.Organisation(), c.Body.Text("scim_group_id"))
 	}
 	if err != nil {
 		return err
 	}
 	c.Keep(mapped, of.ID)
 	g.Remap()
-	return people.Map(tx, ch.Rec, ch.Form, of, g, c.Actor())
+	return membership.Map(tx, ch.Rec, ch.Form, of, g, c.Actor())
 }
 
 // mapped is the name under which a call keeps the group that it maps.
@@ -186,15 +186,15 @@ const mapped = "group"
 // joinAll makes all members of a group that was mapped join the workspace.
 func (f *family) joinAll(c *admin.Call) error {
 	group, _ := c.Kept(mapped).(string)
-	rec, ok, err := c.Resources.Get(c.Context, c.Organisation(), people.KindGroup, group)
+	rec, ok, err := c.Resources.Get(c.Context, c.Organisation(), membership.KindGroup, group)
 	if err != nil || !ok {
 		return err
 	}
-	g, err := people.DecodeGroup(rec)
+	g, err := membership.DecodeGroup(rec)
 	if err != nil || !g.Remapped {
 		return err
 	}
-	ids, err := people.InGroup(c.Context, c.Resources, c.Organisation(), group)
+	ids, err := membership.InGroup(c.Context, c.Resources, c.Organisation(), group)
 	if err != nil {
 		return err
 	}
@@ -210,20 +210,20 @@ func (f *family) remove(c *admin.Call) (any, error) {
 		if err != nil {
 			return err
 		}
-		return people.Unmap(tx, it.Record, it.Form, c.Actor())
+		return membership.Unmap(tx, it.Record, it.Form, c.Actor())
 	})
 }
 
 // known lists the groups that the identity provider has brought, or a mapping has named.
-func known() *admin.Collection[people.Group] {
-	return &admin.Collection[people.Group]{
-		Kind: people.KindGroup, Object: "scim-group", Path: "/scim/groups", Param: "groupId",
+func known() *admin.Collection[membership.Group] {
+	return &admin.Collection[membership.Group]{
+		Kind: membership.KindGroup, Object: "scim-group", Path: "/scim/groups", Param: "groupId",
 		Scopes: scopes, Resource: "scim_groups", Where: admin.InOrganisation, ReadRole: admin.Admin, Without: []string{"create", "read", "update", "delete"},
 		List:   admin.List{Paging: paging, Search: true},
 		Fields: []admin.Field{admin.NameField(255)},
-		Shown: []admin.Shown[people.Group]{
-			{Field: admin.Field{Name: "role", Type: admin.String, Doc: "What its mappings give."}, Value: func(_ *admin.Call, it admin.Item[people.Group]) any { return admin.OrNull(it.Form.Role) }},
-			{Field: admin.Field{Name: "mappings", Type: admin.Integer, Required: true, Doc: "How many workspaces its members join."}, Value: func(_ *admin.Call, it admin.Item[people.Group]) any { return it.Form.Mappings }},
+		Shown: []admin.Shown[membership.Group]{
+			{Field: admin.Field{Name: "role", Type: admin.String, Doc: "What its mappings give."}, Value: func(_ *admin.Call, it admin.Item[membership.Group]) any { return admin.OrNull(it.Form.Role) }},
+			{Field: admin.Field{Name: "mappings", Type: admin.Integer, Required: true, Doc: "How many workspaces its members join."}, Value: func(_ *admin.Call, it admin.Item[membership.Group]) any { return it.Form.Mappings }},
 		},
 	}
 }

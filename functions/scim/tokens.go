@@ -7,7 +7,7 @@ import (
 	"gateway/shared/admin"
 	"gateway/shared/fault"
 	"gateway/shared/identity"
-	"gateway/shared/identity/people"
+	"gateway/shared/identity/membership"
 	"gateway/shared/resource"
 	"gateway/shared/store"
 )
@@ -48,7 +48,7 @@ func (f *family) describeTokens() *admin.Collection[token] {
 				return nil
 			}
 			// A token makes admins of the organization.
-			if err := c.Caller.Grantor().Grant("", people.Rights(identity.RankOrganisationAdmin)); err != nil {
+			if err := c.Caller.Grantor().Grant("", membership.Rights(identity.RankOrganisationAdmin)); err != nil {
 				return err
 			}
 			rows, err := tx.List(c.Organisation(), kindToken)

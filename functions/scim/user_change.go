@@ -8,7 +8,7 @@ import (
 	"gateway/shared/admin"
 	"gateway/shared/fault"
 	"gateway/shared/identity/authority"
-	"gateway/shared/identity/people"
+	"gateway/shared/identity/membership"
 	"gateway/shared/resource"
 	"gateway/shared/signin/scim"
 )
@@ -51,7 +51,7 @@ func (f *users) changeUser(c *admin.Call, become func(now map[string]any) (map[s
 	}
 	var w *wanted
 	err := f.family.rounds(c, func(tx *resource.Tx) (bool, error) {
-		rec, u, ok, err := people.Known(tx, c.Organisation(), id)
+		rec, u, ok, err := membership.Known(tx, c.Organisation(), id)
 		if err != nil {
 			return false, err
 		}
@@ -76,7 +76,7 @@ func (f *users) changeUser(c *admin.Call, become func(now map[string]any) (map[s
 		if w, err = f.wanted(c, doc, u); err != nil {
 			return false, err
 		}
-		if other, there, err := people.ByLogin(c.Context, c.Resources, c.Organisation(), w.login.UserName); err != nil || there && other != id {
+		if other, there, err := membership.ByLogin(c.Context, c.Resources, c.Organisation(), w.login.UserName); err != nil || there && other != id {
 			if err == nil {
 				err = fault.New(fault.Conflict, "userName", "another user of the organisation has this name or address already")
 			}
@@ -91,31 +91,31 @@ func (f *users) changeUser(c *admin.Call, become func(now map[string]any) (map[s
 }
 
 // write puts what is wanted of a user into its record.
-func (f *users) write(tx *resource.Tx, c *admin.Call, rec *resource.Record, u *people.User, w *wanted) error {
+func (f *users) write(tx *resource.Tx, c *admin.Call, rec *resource.Record, u *membership.User, w *wanted) error {
 	if err := mayWrite(c, u, w); err != nil {
 		return err
 	}
-	if err := people.SetAddress(tx, rec, u, w.email); err != nil {
+	if err := membership.SetAddress(tx, rec, u, w.email); err != nil {
 		return err
 	}
-	people.SetLogin(tx, rec, u, w.login)
+	membership.SetLogin(tx, rec, u, w.login)
 	u.FirstName, u.LastName = w.first, w.last
 	if w.role != "" && w.role != u.Role {
 		if u.Stopped { // the role is counted when the user comes back
 			u.Role = w.role
-			return people.Save(tx, rec, u, c.Actor())
+			return membership.Save(tx, rec, u, c.Actor())
 		}
-		return people.SetRole(tx, rec, u, w.role, c.Actor())
+		return membership.SetRole(tx, rec, u, w.role, c.Actor())
 	}
-	return people.Save(tx, rec, u, c.Actor())
+	return membership.Save(tx, rec, u, c.Actor())
 }
 
 // mayWrite checks that a token gives no role above the rank of who made it, and leaves the
 // role, the names for sign-in and the state of users above that rank as they are.
-func mayWrite(c *admin.Call, u *people.User, w *wanted) error {
+func mayWrite(c *admin.Call, u *membership.User, w *wanted) error {
 	by := c.Caller.Grantor()
 	if w.role != "" && w.role != u.Role {
-		if err := by.Grant("roles", authority.Rights{Rank: people.OrganisationRank(w.role)}); err != nil {
+		if err := by.Grant("roles", authority.Rights{Rank: membership.OrganisationRank(w.role)}); err != nil {
 			return err
 		}
 	}
@@ -124,46 +124,46 @@ func mayWrite(c *admin.Call, u *people.User, w *wanted) error {
 	if same {
 		return nil
 	}
-	return by.Grant("id", authority.Rights{Rank: people.OrganisationRank(u.Role)})
+	return by.Grant("id", authority.Rights{Rank: membership.OrganisationRank(u.Role)})
 }
 
 // finish does what follows from a change, in parts, and shows the user. Each part can be
 // done again.
 func (f *users) finish(c *admin.Call, id string, w *wanted) (any, error) {
-	with := func(step func(tx *resource.Tx, rec *resource.Record, u *people.User) (bool, error)) error {
+	with := func(step func(tx *resource.Tx, rec *resource.Record, u *membership.User) (bool, error)) error {
 		return f.family.rounds(c, func(tx *resource.Tx) (bool, error) {
-			rec, u, ok, err := people.Known(tx, c.Organisation(), id)
+			rec, u, ok, err := membership.Known(tx, c.Organisation(), id)
 			if err != nil || !ok {
 				return false, err
 			}
 			return step(tx, &rec, u)
 		})
 	}
-	steps := []func(tx *resource.Tx, rec *resource.Record, u *people.User) (bool, error){
-		func(tx *resource.Tx, rec *resource.Record, u *people.User) (bool, error) {
-			return people.Readdress(tx, rec, u, c.Actor())
+	steps := []func(tx *resource.Tx, rec *resource.Record, u *membership.User) (bool, error){
+		func(tx *resource.Tx, rec *resource.Record, u *membership.User) (bool, error) {
+			return membership.Readdress(tx, rec, u, c.Actor())
 		},
 	}
 	if w.demoted {
-		steps = append(steps, func(tx *resource.Tx, rec *resource.Record, u *people.User) (bool, error) {
+		steps = append(steps, func(tx *resource.Tx, rec *resource.Record, u *membership.User) (bool, error) {
 			if u.RunsOrganisation() || u.Stopped {
 				return false, nil
 			}
-			more, err := people.Sweep(tx, c.Resources, rec, u)
+			more, err := membership.Sweep(tx, c.Resources, rec, u)
 			if err != nil {
 				return false, err
 			}
-			return more, people.Save(tx, rec, u, c.Actor()) // saved, so that a key that is made meanwhile is noticed
+			return more, membership.Save(tx, rec, u, c.Actor()) // saved, so that a key that is made meanwhile is noticed
 		})
 	}
 	if w.active {
-		steps = append(steps, func(tx *resource.Tx, rec *resource.Record, u *people.User) (bool, error) {
-			return people.Revive(tx, c.Resources, rec, u, c.Actor())
+		steps = append(steps, func(tx *resource.Tx, rec *resource.Record, u *membership.User) (bool, error) {
+			return membership.Revive(tx, c.Resources, rec, u, c.Actor())
 		})
 	} else {
-		steps = append(steps, func(tx *resource.Tx, rec *resource.Record, u *people.User) (bool, error) {
-			return people.Stop(tx, c.Resources, rec, u, c.Actor())
-		}, func(tx *resource.Tx, _ *resource.Record, _ *people.User) (bool, error) {
+		steps = append(steps, func(tx *resource.Tx, rec *resource.Record, u *membership.User) (bool, error) {
+			return membership.Stop(tx, c.Resources, rec, u, c.Actor())
+		}, func(tx *resource.Tx, _ *resource.Record, _ *membership.User) (bool, error) {
 			return f.family.Sessions.EndAll(tx, c.Organisation().Org, id, "")
 		})
 	}
@@ -190,14 +190,14 @@ func (f *users) finish(c *admin.Call, id string, w *wanted) (any, error) {
 // putInto puts a user into the groups that were written with it, and into no others.
 func (f *users) putInto(c *admin.Call, id string, groups []string) error {
 	return f.family.rounds(c, func(tx *resource.Tx) (bool, error) {
-		rec, u, ok, err := people.Known(tx, c.Organisation(), id)
+		rec, u, ok, err := membership.Known(tx, c.Organisation(), id)
 		if err != nil || !ok {
 			return false, err
 		}
 		n := 0
 		for _, g := range slices.Clone(u.Groups) {
 			if !slices.Contains(groups, g) && n < readAtOnce/4 {
-				if err := people.Exit(tx, &rec, u, g); err != nil {
+				if err := membership.Exit(tx, &rec, u, g); err != nil {
 					return false, err
 				}
 				n++
@@ -207,7 +207,7 @@ func (f *users) putInto(c *admin.Call, id string, groups []string) error {
 			if slices.Contains(u.Groups, g) || n >= readAtOnce/4 {
 				continue
 			}
-			if err := people.Enter(tx, &rec, u, g); err != nil {
+			if err := membership.Enter(tx, &rec, u, g); err != nil {
 				return false, err
 			}
 			n++
@@ -215,7 +215,7 @@ func (f *users) putInto(c *admin.Call, id string, groups []string) error {
 		if n == 0 {
 			return false, nil
 		}
-		return true, people.Save(tx, &rec, u, c.Actor())
+		return true, membership.Save(tx, &rec, u, c.Actor())
 	})
 }
 
@@ -227,9 +227,9 @@ func (f *family) settle(c *admin.Call, ended map[[2]string]bool, last bool, ids 
 		next, more := done, false
 		change := func(tx *resource.Tx) (bool, error) {
 			next, more = done, false
-			s := &people.Settling{Resources: c.Resources, Sealer: c.Sealer, Actor: c.Actor(), Rank: c.Caller.Rank, Ended: ended, Room: people.RoomToSettle}
+			s := &membership.Settling{Resources: c.Resources, Sealer: c.Sealer, Actor: c.Actor(), Rank: c.Caller.Rank, Ended: ended, Room: membership.RoomToSettle}
 			for next < len(ids) {
-				rec, u, ok, err := people.Known(tx, c.Organisation(), ids[next])
+				rec, u, ok, err := membership.Known(tx, c.Organisation(), ids[next])
 				if err != nil {
 					return false, err
 				}
@@ -268,16 +268,16 @@ func (f *users) deleteUser(c *admin.Call) (any, error) {
 	if err := unchanged(c, rec); err != nil {
 		return nil, err
 	}
-	if err := c.Caller.Grantor().Grant("id", authority.Rights{Rank: people.OrganisationRank(u.Role)}); err != nil {
+	if err := c.Caller.Grantor().Grant("id", authority.Rights{Rank: membership.OrganisationRank(u.Role)}); err != nil {
 		return nil, err
 	}
 	seen := rec.Rev
 	err = admin.Rounds(c, func(tx *resource.Tx) (bool, error) {
-		rec, ok, err := tx.Get(c.Organisation(), people.KindUser, id)
+		rec, ok, err := tx.Get(c.Organisation(), membership.KindUser, id)
 		if err != nil || !ok {
 			return false, err
 		}
-		u, err := people.DecodeUser(rec)
+		u, err := membership.DecodeUser(rec)
 		if err != nil {
 			return false, err
 		}
@@ -290,7 +290,7 @@ func (f *users) deleteUser(c *admin.Call) (any, error) {
 		if err != nil || more {
 			return more, err
 		}
-		return people.Remove(tx, c.Resources, &rec, u, c.Actor())
+		return membership.Remove(tx, c.Resources, &rec, u, c.Actor())
 	})
 	return admin.Answer{Status: http.StatusNoContent}, err
 }

@@ -7,7 +7,7 @@ import (
 
 	"gateway/shared/admin"
 	"gateway/shared/fault"
-	"gateway/shared/identity/people"
+	"gateway/shared/identity/membership"
 	"gateway/shared/notice"
 	"gateway/shared/resource"
 	"gateway/shared/signin/scim"
@@ -17,7 +17,7 @@ import (
 
 // wanted is what a resource says of a user.
 type wanted struct {
-	login       *people.Provisioned
+	login       *membership.Provisioned
 	email       string
 	first, last string
 	role        string // "": it does not say
@@ -49,8 +49,8 @@ func (f *users) schema(c *admin.Call) (*scim.Schema, error) {
 }
 
 // wanted reads a resource. now is the user as it is.
-func (f *users) wanted(c *admin.Call, doc map[string]any, now *people.User) (*wanted, error) {
-	w := &wanted{login: &people.Provisioned{UserName: strings.TrimSpace(scim.Text(doc, "userName")), ExternalID: scim.Text(doc, "externalId")}, active: !now.Stopped}
+func (f *users) wanted(c *admin.Call, doc map[string]any, now *membership.User) (*wanted, error) {
+	w := &wanted{login: &membership.Provisioned{UserName: strings.TrimSpace(scim.Text(doc, "userName")), ExternalID: scim.Text(doc, "externalId")}, active: !now.Stopped}
 	if active, given := scim.Bool(doc, "active"); given {
 		w.active = active
 	}
@@ -67,7 +67,7 @@ func (f *users) wanted(c *admin.Call, doc map[string]any, now *people.User) (*wa
 		}
 	}
 	w.role = roleOf(doc)
-	w.demoted = w.role == people.Member && now.RunsOrganisation()
+	w.demoted = w.role == membership.Member && now.RunsOrganisation()
 	more, err := f.groupsOf(c, w, doc)
 	if err != nil {
 		return nil, err
@@ -134,11 +134,11 @@ func roleOf(doc map[string]any) (role string) {
 			s = whole.Value
 		}
 		switch s = strings.ToLower(strings.TrimSpace(s)); s {
-		case people.Owner, people.Admin:
+		case membership.Owner, membership.Admin:
 		default:
-			s = people.Member
+			s = membership.Member
 		}
-		if people.Above(s, role) {
+		if membership.Above(s, role) {
 			role = s
 		}
 	}
@@ -151,7 +151,7 @@ func (f *users) groupsOf(c *admin.Call, w *wanted, doc map[string]any) (bad []fa
 	if err != nil || schema == &scim.Users || doc["groups"] == nil && c.Request.Method != http.MethodPatch {
 		return nil, err
 	}
-	rows, err := c.Resources.List(c.Context, c.Organisation(), people.KindGroup)
+	rows, err := c.Resources.List(c.Context, c.Organisation(), membership.KindGroup)
 	if err != nil {
 		return nil, err
 	}
@@ -196,9 +196,9 @@ func (w *wanted) profile(doc map[string]any) []fault.Detail {
 }
 
 // userDoc is a user as a resource.
-func userDoc(base string, rec *resource.Record, u *people.User, groups map[string]string) (map[string]any, error) {
+func userDoc(base string, rec *resource.Record, u *membership.User, groups map[string]string) (map[string]any, error) {
 	doc := map[string]any{}
-	login := &people.Provisioned{UserName: u.Email}
+	login := &membership.Provisioned{UserName: u.Email}
 	if u.Provisioned != nil {
 		login = u.Provisioned
 	}

@@ -7,7 +7,7 @@ import (
 	"gateway/shared/admin"
 	"gateway/shared/fault"
 	"gateway/shared/identity"
-	"gateway/shared/identity/people"
+	"gateway/shared/identity/membership"
 	"gateway/shared/resource"
 	"gateway/shared/signin/scim"
 )
@@ -24,22 +24,22 @@ func (f *users) getUser(c *admin.Call) (any, error) {
 }
 
 // user reads a user, also one who is stopped.
-func (f *users) user(c *admin.Call, id string) (*resource.Record, *people.User, error) {
-	rec, ok, err := c.Resources.Get(c.Context, c.Organisation(), people.KindUser, id)
+func (f *users) user(c *admin.Call, id string) (*resource.Record, *membership.User, error) {
+	rec, ok, err := c.Resources.Get(c.Context, c.Organisation(), membership.KindUser, id)
 	if err != nil {
 		return nil, nil, err
 	}
 	if !ok || rec.ID != id {
 		return nil, nil, missing(c)
 	}
-	u, err := people.DecodeUser(rec)
+	u, err := membership.DecodeUser(rec)
 	if err == nil && u.Leaving && !u.Stopped {
 		err = missing(c)
 	}
 	return &rec, u, err
 }
 
-func (f *users) shownUser(c *admin.Call, rec *resource.Record, u *people.User) (any, error) {
+func (f *users) shownUser(c *admin.Call, rec *resource.Record, u *membership.User) (any, error) {
 	groups, err := f.groupNames(c, u.Groups)
 	if err != nil {
 		return nil, err
@@ -57,7 +57,7 @@ func (f *users) groupNames(c *admin.Call, ids []string) (map[string]string, erro
 	if len(ids) == 0 {
 		return out, nil
 	}
-	rows, err := c.Resources.List(c.Context, c.Organisation(), people.KindGroup)
+	rows, err := c.Resources.List(c.Context, c.Organisation(), membership.KindGroup)
 	if err != nil {
 		return nil, err
 	}
@@ -105,7 +105,7 @@ func filterOf(c *admin.Call) (*scim.Filter, error) {
 func (f *users) userRows(c *admin.Call, filter *scim.Filter) ([]resource.Row, error) {
 	if filter != nil {
 		if name, ok := filter.Equals("userName"); ok {
-			id, ok, err := people.ByLogin(c.Context, c.Resources, c.Organisation(), name)
+			id, ok, err := membership.ByLogin(c.Context, c.Resources, c.Organisation(), name)
 			if err != nil || !ok {
 				return nil, err
 			}
@@ -115,11 +115,11 @@ func (f *users) userRows(c *admin.Call, filter *scim.Filter) ([]resource.Row, er
 			return []resource.Row{{ID: id}}, nil
 		}
 	}
-	live, err := c.Resources.List(c.Context, c.Organisation(), people.KindUser)
+	live, err := c.Resources.List(c.Context, c.Organisation(), membership.KindUser)
 	if err != nil {
 		return nil, err
 	}
-	stopped, err := c.Resources.ListArchived(c.Context, c.Organisation(), people.KindUser)
+	stopped, err := c.Resources.ListArchived(c.Context, c.Organisation(), membership.KindUser)
 	if err != nil {
 		return nil, err
 	}
@@ -133,7 +133,7 @@ func ordered(filter *scim.Filter, lists ...[]resource.Row) []resource.Row {
 	slices.SortFunc(all, func(a, b resource.Row) int { return strings.Compare(a.Order, b.Order) })
 	if filter != nil {
 		if id, ok := filter.Equals("externalId"); ok {
-			return slices.DeleteFunc(all, func(r resource.Row) bool { return r.Fields[people.FieldExternal] != id })
+			return slices.DeleteFunc(all, func(r resource.Row) bool { return r.Fields[membership.FieldExternal] != id })
 		}
 	}
 	return all
@@ -148,12 +148,12 @@ func (f *users) userDocs(c *admin.Call, rows []resource.Row, filter *scim.Filter
 		for i := range part {
 			ids[i] = part[i].ID
 		}
-		recs, err := c.Resources.GetMany(c.Context, c.Organisation(), people.KindUser, ids)
+		recs, err := c.Resources.GetMany(c.Context, c.Organisation(), membership.KindUser, ids)
 		if err != nil {
 			return nil, err
 		}
 		for i := range recs {
-			u, err := people.DecodeUser(recs[i])
+			u, err := membership.DecodeUser(recs[i])
 			if err != nil {
 				return nil, err
 			}
@@ -198,7 +198,7 @@ func (f *users) createUser(c *admin.Call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	w, err := f.wanted(c, doc, &people.User{})
+	w, err := f.wanted(c, doc, &membership.User{})
 	if err != nil {
 		return nil, err
 	}
@@ -213,21 +213,21 @@ func (f *users) createUser(c *admin.Call) (any, error) {
 // make makes a user, or accepts the open invitation of that user.
 func (f *users) make(c *admin.Call, w *wanted) (id string, err error) {
 	taken := fault.New(fault.Conflict, "userName", "another user of the organisation has this name or address already")
-	if _, there, err := people.ByLogin(c.Context, c.Resources, c.Organisation(), w.login.UserName); err != nil || there {
+	if _, there, err := membership.ByLogin(c.Context, c.Resources, c.Organisation(), w.login.UserName); err != nil || there {
 		if there {
 			err = taken
 		}
 		return "", err
 	}
-	var invited *people.Acceptance
+	var invited *membership.Acceptance
 	err = f.family.rounds(c, func(tx *resource.Tx) (bool, error) {
 		if invited == nil {
-			invite, pending, err := people.PendingFor(tx, c.Organisation(), w.email)
+			invite, pending, err := membership.PendingFor(tx, c.Organisation(), w.email)
 			if err != nil {
 				return false, err
 			}
 			if pending {
-				invited = &people.Acceptance{Org: c.Organisation(), ID: invite, Shown: true, Claim: c.RequestID, Rows: 4 + identity.RowsOfKey, FirstName: w.first, LastName: w.last, Joined: f.handed(c)}
+				invited = &membership.Acceptance{Org: c.Organisation(), ID: invite, Shown: true, Claim: c.RequestID, Rows: 4 + identity.RowsOfKey, FirstName: w.first, LastName: w.last, Joined: f.handed(c)}
 			}
 		}
 		if invited != nil {
@@ -237,7 +237,7 @@ func (f *users) make(c *admin.Call, w *wanted) (id string, err error) {
 			}
 			return more, err
 		}
-		rec, err := people.Create(tx, c.Organisation(), &people.User{Email: w.email, FirstName: w.first, LastName: w.last, Role: people.Member}, c.Actor())
+		rec, err := membership.Create(tx, c.Organisation(), &membership.User{Email: w.email, FirstName: w.first, LastName: w.last, Role: membership.Member}, c.Actor())
 		if err != nil {
 			if fault.Is(err, fault.Conflict) {
 				err = taken
@@ -245,7 +245,7 @@ func (f *users) make(c *admin.Call, w *wanted) (id string, err error) {
 			return false, err
 		}
 		id = rec.ID
-		u, err := people.DecodeUser(*rec)
+		u, err := membership.DecodeUser(*rec)
 		if err != nil {
 			return false, err
 		}
@@ -258,7 +258,7 @@ func (f *users) make(c *admin.Call, w *wanted) (id string, err error) {
 		return id, err
 	}
 	return id, f.family.rounds(c, func(tx *resource.Tx) (bool, error) {
-		rec, u, ok, err := people.Known(tx, c.Organisation(), id)
+		rec, u, ok, err := membership.Known(tx, c.Organisation(), id)
 		if err != nil || !ok {
 			return false, err
 		}
@@ -268,9 +268,9 @@ func (f *users) make(c *admin.Call, w *wanted) (id string, err error) {
 
 // handed gives a key to a user who joins a workspace by an invitation, if the invitation
 // says so. The user collects the key.
-func (f *users) handed(c *admin.Call) func(tx *resource.Tx, user *resource.Record, workspace string, i *people.Invite) error {
-	return func(tx *resource.Tx, user *resource.Record, workspace string, i *people.Invite) error {
-		_, _, err := people.HandIfAsked(tx, c.Resources, c.Sealer, workspace, user, i)
+func (f *users) handed(c *admin.Call) func(tx *resource.Tx, user *resource.Record, workspace string, i *membership.Invite) error {
+	return func(tx *resource.Tx, user *resource.Record, workspace string, i *membership.Invite) error {
+		_, _, err := membership.HandIfAsked(tx, c.Resources, c.Sealer, workspace, user, i)
 		return err
 	}
 }

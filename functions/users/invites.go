@@ -10,7 +10,7 @@ import (
 	"gateway/shared/audit"
 	"gateway/shared/fault"
 	"gateway/shared/identity"
-	"gateway/shared/identity/people"
+	"gateway/shared/identity/membership"
 	"gateway/shared/notice"
 	"gateway/shared/resource"
 	"gateway/shared/signin/browser"
@@ -20,21 +20,21 @@ import (
 )
 
 type (
-	invite       = admin.Item[people.Invite]
-	inviteChange = admin.Change[people.Invite]
+	invite       = admin.Item[membership.Invite]
+	inviteChange = admin.Change[membership.Invite]
 )
 
 // tokenKey is where a call keeps the token for its answer and its mail.
 const tokenKey = "token"
 
-func (f *family) describeInvites() *admin.Collection[people.Invite] {
+func (f *family) describeInvites() *admin.Collection[membership.Invite] {
 	text := func(name string) admin.Field { return admin.Field{Name: name, Type: admin.String, Required: true} }
-	return &admin.Collection[people.Invite]{
-		Kind: people.KindInvite, Object: "invite", Path: "/admin/users/invites", Aliases: []string{"/users/invites", "/invites"}, UUIDOnly: true, ArchivedReachable: true,
+	return &admin.Collection[membership.Invite]{
+		Kind: membership.KindInvite, Object: "invite", Path: "/admin/users/invites", Aliases: []string{"/users/invites", "/invites"}, UUIDOnly: true, ArchivedReachable: true,
 		Scope: "organisation_users", Where: admin.InOrganisation, ReadRole: admin.Admin, WriteRole: admin.Admin, Without: []string{"update"},
 		List: admin.List{Paging: paging, Ended: true, Match: matchesInvite, Query: []admin.Field{
-			{Name: "role", Type: admin.String, Enum: []string{people.Admin, people.Member}, Doc: "Only those with this role."}, emailQuery,
-			{Name: "status", Type: admin.String, Enum: []string{people.Pending, people.Cancelled, people.Accepted, people.Expired}, Doc: "Only those in this state."},
+			{Name: "role", Type: admin.String, Enum: []string{membership.Admin, membership.Member}, Doc: "Only those with this role."}, emailQuery,
+			{Name: "status", Type: admin.String, Enum: []string{membership.Pending, membership.Cancelled, membership.Accepted, membership.Expired}, Doc: "Only those in this state."},
 		}},
 		Fields: []admin.Field{
 			{Name: "email", Required: true, Doc: "Who is invited."},
@@ -44,8 +44,8 @@ func (f *family) describeInvites() *admin.Collection[people.Invite] {
 			}}},
 			{Name: "workspace_api_key_details", Doc: "Gives whoever accepts a key with these scopes in each workspace.", Hidden: true},
 		},
-		Shown: []admin.Shown[people.Invite]{
-			{Field: admin.Field{Name: "status", Type: admin.String, Required: true, Enum: []string{people.Pending, people.Cancelled, people.Accepted, people.Expired}},
+		Shown: []admin.Shown[membership.Invite]{
+			{Field: admin.Field{Name: "status", Type: admin.String, Required: true, Enum: []string{membership.Pending, membership.Cancelled, membership.Accepted, membership.Expired}},
 				Value: func(c *admin.Call, it invite) any { return it.Form.StateAt(c.Now) }},
 			{Field: admin.Field{Name: "expires_at", Type: admin.Timestamp, Required: true}, Value: func(_ *admin.Call, it invite) any { return admin.FormatTime(it.Form.ExpiresAt) }},
 			{Field: admin.Field{Name: "accepted_at", Type: admin.Timestamp}, Value: func(_ *admin.Call, it invite) any {
@@ -75,7 +75,7 @@ func (f *family) describeInvites() *admin.Collection[people.Invite] {
 	}
 }
 
-func shownWorkspaces(all []people.InvitedTo) any {
+func shownWorkspaces(all []membership.InvitedTo) any {
 	out := make([]admin.Members, len(all))
 	for i, to := range all {
 		out[i] = admin.Members{"workspace_id": to.ID, "role": to.Role}
@@ -84,13 +84,13 @@ func shownWorkspaces(all []people.InvitedTo) any {
 }
 
 func matchesInvite(c *admin.Call, row *resource.Row) bool {
-	return matches(c, row) && (!c.Query.Given("status") || people.StateOf(row, c.Now) == c.Query.Text("status"))
+	return matches(c, row) && (!c.Query.Given("status") || membership.StateOf(row, c.Now) == c.Query.Text("status"))
 }
 
 // checkInvite tells what is wrong with the workspaces and scopes of a body.
 func checkInvite(_ *admin.Call, ch *inviteChange) (bad []fault.Detail) {
 	form := ch.Form
-	if len(form.Workspaces) == 0 && form.Role == people.Member {
+	if len(form.Workspaces) == 0 && form.Role == membership.Member {
 		bad = append(bad, fault.Detail{Field: "workspaces", Message: "must name a workspace for a member"})
 	}
 	if form.Keys == nil {
@@ -109,13 +109,13 @@ func checkInvite(_ *admin.Call, ch *inviteChange) (bad []fault.Detail) {
 
 // mayInvite checks that everything that an invitation gives is within the rights of the
 // caller, who could accept the link itself.
-func mayInvite(c *admin.Call, form *people.Invite) error {
+func mayInvite(c *admin.Call, form *membership.Invite) error {
 	by := c.Caller.Grantor()
-	if err := by.Grant("role", people.OrganisationRights(form.Role)); err != nil {
+	if err := by.Grant("role", membership.OrganisationRights(form.Role)); err != nil {
 		return err
 	}
 	for i, to := range form.Workspaces {
-		if err := by.Grant(fmt.Sprintf("workspaces[%d].role", i), people.Rights(identity.Rank(to.Role))); err != nil {
+		if err := by.Grant(fmt.Sprintf("workspaces[%d].role", i), membership.Rights(identity.Rank(to.Role))); err != nil {
 			return err
 		}
 	}
@@ -156,7 +156,7 @@ func (f *family) ask(c *admin.Call, tx *resource.Tx, ch *inviteChange) error {
 		form.Keys.Scopes = identity.NewScopeSet(form.Keys.Scopes...).Sorted()
 	}
 	form.InvitedBy, form.Rank = c.Actor(), c.Caller.Rank
-	token, err := people.Ask(tx, ch.Rec, form)
+	token, err := membership.Ask(tx, ch.Rec, form)
 	c.Keep(tokenKey, token)
 	c.Keep("invite", *form)
 	if err != nil {
@@ -166,7 +166,7 @@ func (f *family) ask(c *admin.Call, tx *resource.Tx, ch *inviteChange) error {
 }
 
 // tell raises the notice of an invitation that is sent.
-func tell(tx *resource.Tx, rec *resource.Record, i *people.Invite) error {
+func tell(tx *resource.Tx, rec *resource.Record, i *membership.Invite) error {
 	a, err := notice.Stage(i.Notice(rec, notice.InviteSent, i.Email+" was invited"), tx.Now())
 	if err == nil {
 		tx.Do(a, nil)
@@ -212,7 +212,7 @@ func (f *family) answerLink(create func(*admin.Call) (any, error)) func(*admin.C
 			}
 			return nil, err
 		}
-		form := c.Kept("invite").(people.Invite)
+		form := c.Kept("invite").(membership.Invite)
 		return admin.Members{"id": made.(admin.Members)["id"], "invite_link": f.deliver(c, &form, c.Kept(tokenKey).(string))}, nil
 	}
 }
@@ -231,26 +231,26 @@ func (f *family) pending(c *admin.Call, tx *resource.Tx, states ...string) (invi
 
 func (f *family) cancel(c *admin.Call) (any, error) {
 	return nil, c.Change(func(tx *resource.Tx) error {
-		it, err := f.pending(c, tx, people.Pending, people.Expired)
+		it, err := f.pending(c, tx, membership.Pending, membership.Expired)
 		if err != nil {
 			return err
 		}
-		return people.Close(tx, it.Record, it.Form, people.Cancelled, c.Actor())
+		return membership.Close(tx, it.Record, it.Form, membership.Cancelled, c.Actor())
 	})
 }
 
 func (f *family) resend(c *admin.Call) (any, error) {
 	var token string
-	var form people.Invite
+	var form membership.Invite
 	err := c.Change(func(tx *resource.Tx) error {
-		it, err := f.pending(c, tx, people.Pending, people.Expired)
+		it, err := f.pending(c, tx, membership.Pending, membership.Expired)
 		if err != nil {
 			return err
 		}
 		if err := mayInvite(c, it.Form); err != nil { // who gets the link may accept it
 			return err
 		}
-		if token, err = people.Renew(tx, it.Record, it.Form); err != nil {
+		if token, err = membership.Renew(tx, it.Record, it.Form); err != nil {
 			return err
 		}
 		form = *it.Form
@@ -279,26 +279,26 @@ func (f *family) accept(c *admin.Call) (any, error) {
 	if token == "" {
 		return nil, fault.Invalid("token", "is required: the token of the link")
 	}
-	org, id, err := people.OfToken(c.Context, c.Resources.Store(), token)
+	org, id, err := membership.OfToken(c.Context, c.Resources.Store(), token)
 	if err != nil {
 		return nil, err
 	}
 	c.Caller.Scope, c.Scope = org, org
 	c.About(id)
 	keys, all := map[string]admin.Members{}, []admin.Members{}
-	a := &people.Acceptance{
+	a := &membership.Acceptance{
 		Org: org, ID: id, Token: token, Claim: c.RequestID, Rows: 4 + identity.RowsOfKey, FirstName: c.Body.Text("first_name"), LastName: c.Body.Text("last_name"),
 	}
-	a.Joined = func(tx *resource.Tx, user *resource.Record, workspace string, i *people.Invite) error {
+	a.Joined = func(tx *resource.Tx, user *resource.Record, workspace string, i *membership.Invite) error {
 		signsIn, err := canSignIn(c, org, i.Email)
 		if err != nil {
 			return err
 		}
 		if signsIn || !a.New {
-			_, _, err := people.HandIfAsked(tx, c.Resources, c.Sealer, workspace, user, i)
+			_, _, err := membership.HandIfAsked(tx, c.Resources, c.Sealer, workspace, user, i)
 			return err
 		}
-		rec, raw, err := people.HandIfAsked(tx, c.Resources, nil, workspace, user, i)
+		rec, raw, err := membership.HandIfAsked(tx, c.Resources, nil, workspace, user, i)
 		if rec != nil {
 			keys[workspace] = admin.Members{"id": rec.ID, "workspace_id": workspace, "key": raw}
 		}

@@ -6,7 +6,7 @@ import (
 
 	"gateway/shared/admin/admintest"
 	"gateway/shared/identity"
-	"gateway/shared/identity/people"
+	"gateway/shared/identity/membership"
 	"gateway/shared/resource"
 	"gateway/shared/signin/sso"
 	"gateway/shared/store"
@@ -48,7 +48,7 @@ func TestTheLinkOfAnInvitationShowsNoKeyOfSomebodyElse(t *testing.T) {
 		}
 		token := tokenOf(t, h.Do("POST", "/admin/users/invites", chief, invitation1(h, `,"workspace_api_key_details":{"scopes":["completions.write"]}`)).OK().Text("invite_link"))
 		if c.exists {
-			addUser(t, h, "ann@example.com", people.Member)
+			addUser(t, h, "ann@example.com", membership.Member)
 		}
 		done := h.Do("POST", "/invites/accept?token="+token, "", `{"first_name":"Ann","last_name":"Lee"}`).OK()
 		if got := len(done.At("api_keys").([]any)); (got > 0) != c.shown {

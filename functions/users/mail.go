@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"gateway/shared/admin"
-	"gateway/shared/identity/people"
+	"gateway/shared/identity/membership"
 	"gateway/shared/notice"
 	"gateway/shared/tenant"
 )
@@ -22,7 +22,7 @@ const mailTime = 10 * time.Second
 
 // deliver sends the mail of an invitation and gives its link. A failed mail does not undo
 // the invitation: its maker has the link and can send it again.
-func (f *family) deliver(c *admin.Call, i *people.Invite, token string) string {
+func (f *family) deliver(c *admin.Call, i *membership.Invite, token string) string {
 	link := f.base(c.Request) + "/invites/accept?token=" + url.QueryEscape(token)
 	if f.Mailer == nil {
 		return link
@@ -57,7 +57,7 @@ func plain(s string) string {
 	}, s)
 }
 
-func invitation(organisation string, i *people.Invite, link string) notice.Mail {
+func invitation(organisation string, i *membership.Invite, link string) notice.Mail {
 	name, end := plain(organisation), until(i.ExpiresAt)
 	return notice.Mail{
 		To: []string{i.Email}, Subject: "Invitation to " + name + " on the AI gateway",

@@ -4,7 +4,7 @@ import (
 	"gateway/shared/admin"
 	"gateway/shared/audit"
 	"gateway/shared/fault"
-	"gateway/shared/identity/people"
+	"gateway/shared/identity/membership"
 	"gateway/shared/resource"
 )
 
@@ -36,16 +36,16 @@ func (f *family) setOwnership(c *admin.Call) (any, error) {
 		switch {
 		case it.Form.Leaving:
 			return fault.New(fault.Conflict, "id", "the user is being removed")
-		case owner == (it.Form.Role == people.Owner):
+		case owner == (it.Form.Role == membership.Owner):
 			return fault.Invalid("owner", "is what the user has already")
 		}
-		role := people.Admin
+		role := membership.Admin
 		if owner {
-			role = people.Owner
+			role = membership.Owner
 		}
-		if err := c.Caller.Grantor().Grant("owner", people.OrganisationRights(role)); err != nil {
+		if err := c.Caller.Grantor().Grant("owner", membership.OrganisationRights(role)); err != nil {
 			return err
 		}
-		return people.SetRole(tx, it.Record, it.Form, role, c.Actor())
+		return membership.SetRole(tx, it.Record, it.Form, role, c.Actor())
 	})
 }

@@ -8,7 +8,7 @@ import (
 	"gateway/shared/admin"
 	"gateway/shared/audit"
 	"gateway/shared/fault"
-	"gateway/shared/identity/people"
+	"gateway/shared/identity/membership"
 	"gateway/shared/notice"
 	"gateway/shared/resource"
 	"gateway/shared/tenant"
@@ -33,35 +33,35 @@ func New(d Deps) admin.Family {
 
 type family struct {
 	Deps
-	users   *admin.Collection[people.User]
-	invites *admin.Collection[people.Invite]
+	users   *admin.Collection[membership.User]
+	invites *admin.Collection[membership.Invite]
 }
 
-type item = admin.Item[people.User]
+type item = admin.Item[membership.User]
 
 // paging is that of both lists.
 var paging = admin.Paging{DefaultSize: 100, CamelToo: true}
 
 var emailQuery = admin.Field{Name: "email", Type: admin.String, Max: 254, Doc: "Only the one with this address."}
 
-func (f *family) describeUsers() *admin.Collection[people.User] {
-	return &admin.Collection[people.User]{
-		Kind: people.KindUser, Object: "user", Path: "/admin/users", Aliases: []string{"/users"}, UUIDOnly: true,
+func (f *family) describeUsers() *admin.Collection[membership.User] {
+	return &admin.Collection[membership.User]{
+		Kind: membership.KindUser, Object: "user", Path: "/admin/users", Aliases: []string{"/users"}, UUIDOnly: true,
 		Scope: "organisation_users", Where: admin.InOrganisation, ReadRole: admin.Admin, WriteRole: admin.Admin, Without: []string{"create"},
 		List: admin.List{Paging: paging, Match: matches, Query: []admin.Field{
-			{Name: "role", Type: admin.String, Enum: []string{people.Owner, people.Admin, people.Member}, Doc: "Only those with this role."}, emailQuery,
+			{Name: "role", Type: admin.String, Enum: []string{membership.Owner, membership.Admin, membership.Member}, Doc: "Only those with this role."}, emailQuery,
 		}},
 		Fields: []admin.Field{
 			{Name: "email", Fixed: true}, {Name: "first_name", Fixed: true, Absent: ""}, {Name: "last_name", Fixed: true, Absent: ""},
-			{Name: "role", Enum: []string{people.Owner, people.Admin, people.Member}},
+			{Name: "role", Enum: []string{membership.Owner, membership.Admin, membership.Member}},
 		},
-		Shown: []admin.Shown[people.User]{
+		Shown: []admin.Shown[membership.User]{
 			{Field: admin.Field{Name: "workspace_ids", Type: admin.Array, Of: &admin.Field{Type: admin.String}, Required: true, Doc: "Workspaces that the user is a member of; all of them for owners and admins."}, Value: workspaces},
 		},
 		Adjust: func(action string, r *admin.Route) {
 			switch action {
 			case "update":
-				r.Body = []admin.Field{{Name: "role", Type: admin.String, Required: true, Enum: []string{people.Admin, people.Member}, Doc: "The role in the organisation."}}
+				r.Body = []admin.Field{{Name: "role", Type: admin.String, Required: true, Enum: []string{membership.Admin, membership.Member}, Doc: "The role in the organisation."}}
 				r.BodyMode, r.Doc, r.Do = admin.WholeBody, "Change the role of a user. Who is an owner is settled by /admin/users/{id}/ownership.", f.users.At("update", f.setRole)
 			case "delete":
 				r.Doc = "Remove a user, with its memberships and keys. The last owner stays."
@@ -82,7 +82,7 @@ func byHand(c *admin.Call, tx *resource.Tx) error {
 
 // matches compares an address as it is stored, in one spelling.
 func matches(c *admin.Call, row *resource.Row) bool {
-	return (!c.Query.Given("role") || row.Fields["role"] == c.Query.Text("role")) && (!c.Query.Given("email") || row.Fields["email"] == people.Spelled(c.Query.Text("email")))
+	return (!c.Query.Given("role") || row.Fields["role"] == c.Query.Text("role")) && (!c.Query.Given("email") || row.Fields["email"] == membership.Spelled(c.Query.Text("email")))
 }
 
 // allWorkspaces is where a call keeps the ids of all workspaces.
@@ -121,21 +121,21 @@ func (f *family) setRole(c *admin.Call) (any, error) {
 			return false, err
 		}
 		u := it.Form
-		if err := c.Caller.Grantor().Grant("role", people.OrganisationRights(role)); err != nil {
+		if err := c.Caller.Grantor().Grant("role", membership.OrganisationRights(role)); err != nil {
 			return false, err
 		}
 		switch {
-		case u.Role == people.Owner:
+		case u.Role == membership.Owner:
 			return false, fault.New(fault.NotAllowed, "role", "The role of an owner cannot be changed here; PUT owner false to its ownership first")
 		case u.Role == role && !changed:
 			return false, fault.Invalid("role", "is what the user has already")
 		case u.Role == role: // finishes a demotion
-			return people.Sweep(tx, c.Resources, it.Record, u)
+			return membership.Sweep(tx, c.Resources, it.Record, u)
 		}
-		if err := people.SetRole(tx, it.Record, u, role, c.Actor()); err != nil {
+		if err := membership.SetRole(tx, it.Record, u, role, c.Actor()); err != nil {
 			return false, err
 		}
-		changed = role == people.Member
+		changed = role == membership.Member
 		return changed, nil
 	})
 }
@@ -153,11 +153,11 @@ func (f *family) remove(c *admin.Call) (any, error) {
 		if err := byHand(c, tx); err != nil && !begun {
 			return false, err
 		}
-		if it.Form.Role == people.Owner && !c.Caller.AtLeast(admin.Owner) {
+		if it.Form.Role == membership.Owner && !c.Caller.AtLeast(admin.Owner) {
 			return false, admin.Denied()
 		}
 		begun = true
-		return people.Remove(tx, c.Resources, it.Record, it.Form, c.Actor())
+		return membership.Remove(tx, c.Resources, it.Record, it.Form, c.Actor())
 	})
 }
 

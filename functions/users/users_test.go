@@ -15,7 +15,7 @@ import (
 	"gateway/shared/admin"
 	"gateway/shared/admin/admintest"
 	"gateway/shared/identity"
-	"gateway/shared/identity/people"
+	"gateway/shared/identity/membership"
 	"gateway/shared/notice"
 	"gateway/shared/resource"
 	"gateway/shared/store"
@@ -51,14 +51,14 @@ func addUser(t testing.TB, h *admintest.House, email, role string, workspaces ..
 	t.Helper()
 	var id string
 	err := h.Resources.Change(context.Background(), org, func(tx *resource.Tx) error {
-		u := &people.User{Email: email, FirstName: "F", LastName: "L", Role: role}
-		rec, err := people.Create(tx, org, u, "test")
+		u := &membership.User{Email: email, FirstName: "F", LastName: "L", Role: role}
+		rec, err := membership.Create(tx, org, u, "test")
 		if err != nil {
 			return err
 		}
 		id = rec.ID
 		for _, ws := range workspaces {
-			if _, err := people.Join(tx, rec, u, ws, people.Member, "test"); err != nil {
+			if _, err := membership.Join(tx, rec, u, ws, membership.Member, "test"); err != nil {
 				return err
 			}
 		}
@@ -75,14 +75,14 @@ func handKey(t testing.TB, h *admintest.House, user, workspace string) (id strin
 	t.Helper()
 	sc := store.Scope{Org: admintest.Org, Workspace: workspace}
 	err := h.Resources.Change(context.Background(), org, func(tx *resource.Tx) error {
-		if _, err := people.Holds(tx, sc, user, "user_id"); err != nil {
+		if _, err := membership.Holds(tx, sc, user, "user_id"); err != nil {
 			return err
 		}
-		rec, _, _, err := people.ByID(tx, sc, user)
+		rec, _, _, err := membership.ByID(tx, sc, user)
 		if err != nil {
 			return err
 		}
-		k, _, err := people.Hand(tx, h.Resources, nil, sc, &rec, nil, identity.RankOwner, "test")
+		k, _, err := membership.Hand(tx, h.Resources, nil, sc, &rec, nil, identity.RankOwner, "test")
 		if err == nil {
 			id = k.ID
 		}
@@ -117,7 +117,7 @@ func TestFamilyChecks(t *testing.T) {
 	h, _ := newHouse(t)
 	admintest.CheckFamily(t, h)
 	admintest.BadBodies(t, h, "POST", "/users/invites", chief, `{"email":"ann@example.com","role":"admin"}`)
-	id := addUser(t, h, "ann@example.com", people.Member)
+	id := addUser(t, h, "ann@example.com", membership.Member)
 	admintest.BadBodies(t, h, "PUT", "/admin/users/"+id, chief, `{"role":"admin"}`)
 	invite := h.Do("POST", "/invites", chief, `{"email":"bob@example.com","role":"admin"}`).OK().Text("id")
 	for path, one := range map[string]string{"/admin/users/": id, "/users/invites/": invite} {
@@ -133,8 +133,8 @@ func TestFamilyChecks(t *testing.T) {
 func TestUsersAreListedByRoleAndAddressInPages(t *testing.T) {
 	t.Parallel()
 	h, _ := newHouse(t)
-	owner, boss := addUser(t, h, "owner@example.com", people.Owner), addUser(t, h, "boss@example.com", people.Admin)
-	ann := addUser(t, h, "Ann@Example.com", people.Member, h.One)
+	owner, boss := addUser(t, h, "owner@example.com", membership.Owner), addUser(t, h, "boss@example.com", membership.Admin)
+	ann := addUser(t, h, "Ann@Example.com", membership.Member, h.One)
 	for query, want := range map[string]string{
 		"": "ann boss owner", "?role=admin": "boss", "?role=owner": "owner", "?role=member": "ann", "?email=ANN@example.com": "ann", "?email=no@example.com": "",
 		"?currentPage=1&pageSize=2": "owner", "?current_page=0&page_size=1": "ann",
@@ -166,7 +166,7 @@ func TestUsersAreListedByRoleAndAddressInPages(t *testing.T) {
 func TestRolesOfUsersAreChanged(t *testing.T) {
 	t.Parallel()
 	h, _ := newHouse(t)
-	owner, ann := addUser(t, h, "owner@example.com", people.Owner), addUser(t, h, "ann@example.com", people.Member, h.One)
+	owner, ann := addUser(t, h, "owner@example.com", membership.Owner), addUser(t, h, "ann@example.com", membership.Member, h.One)
 	put := func(id, body string) admintest.Answer { return h.Do("PUT", "/admin/users/"+id, chief, body) }
 	put(ann, `{"role":"member"}`).Refused(400, "AB01", "role")
 	put(ann, `{"role":"owner"}`).Refused(400, "AB01", "role")
@@ -189,7 +189,7 @@ func TestRolesOfUsersAreChanged(t *testing.T) {
 func TestRemovedUsersLoseMembershipsAndKeys(t *testing.T) {
 	t.Parallel()
 	h, _ := newHouse(t)
-	ann, bob := addUser(t, h, "ann@example.com", people.Member, h.One, h.Two), addUser(t, h, "bob@example.com", people.Member, h.One)
+	ann, bob := addUser(t, h, "ann@example.com", membership.Member, h.One, h.Two), addUser(t, h, "bob@example.com", membership.Member, h.One)
 	var keys [][2]string
 	for range 12 { // more than one change takes
 		keys = append(keys, [2]string{h.One, handKey(t, h, ann, h.One)}, [2]string{h.Two, handKey(t, h, ann, h.Two)})
@@ -205,12 +205,12 @@ func TestRemovedUsersLoseMembershipsAndKeys(t *testing.T) {
 		t.Error("a key of another user died")
 	}
 	for _, ws := range []string{h.One, h.Two} {
-		if _, ok, err := h.Resources.Get(t.Context(), store.Scope{Org: admintest.Org, Workspace: ws}, people.KindMember, ann); ok || err != nil {
+		if _, ok, err := h.Resources.Get(t.Context(), store.Scope{Org: admintest.Org, Workspace: ws}, membership.KindMember, ann); ok || err != nil {
 			t.Errorf("a membership is left: %v", err)
 		}
 	}
 	h.Do("GET", "/admin/users/"+ann, chief, nil).Refused(403, "AB03", "")
-	addUser(t, h, "ann@example.com", people.Member)
+	addUser(t, h, "ann@example.com", membership.Member)
 	changes := 0
 	for _, e := range h.Audit() {
 		if e.Action == "delete" && e.ResourceID == ann && e.StatusCode == 200 {
@@ -227,7 +227,7 @@ func TestTheLastOwnerStays(t *testing.T) {
 	t.Parallel()
 	for range 5 {
 		h, _ := newHouse(t)
-		a, b := addUser(t, h, "a@example.com", people.Owner, h.One), addUser(t, h, "b@example.com", people.Owner, h.One)
+		a, b := addUser(t, h, "a@example.com", membership.Owner, h.One), addUser(t, h, "b@example.com", membership.Owner, h.One)
 		var wg sync.WaitGroup
 		status := make([]int, 2)
 		for i, id := range []string{a, b} {
@@ -243,7 +243,7 @@ func TestTheLastOwnerStays(t *testing.T) {
 		}
 		h.Do("DELETE", "/admin/users/"+left, chief, nil).Refused(403, "AB03", "")
 		got := h.Do("GET", "/admin/users/"+left, chief, nil).OK()
-		_, member, err := h.Resources.Get(t.Context(), store.Scope{Org: admintest.Org, Workspace: h.One}, people.KindMember, left)
+		_, member, err := h.Resources.Get(t.Context(), store.Scope{Org: admintest.Org, Workspace: h.One}, membership.KindMember, left)
 		if got.Text("role") != "owner" || !member || err != nil {
 			t.Errorf("the last owner: %s, member %v, %v", got.Body, member, err)
 		}
@@ -254,7 +254,7 @@ func TestTheLastOwnerStays(t *testing.T) {
 func TestOwnershipIsGivenAndTransferred(t *testing.T) {
 	t.Parallel()
 	h, _ := newHouse(t)
-	ann, bob := addUser(t, h, "ann@example.com", people.Member, h.One), addUser(t, h, "bob@example.com", people.Admin)
+	ann, bob := addUser(t, h, "ann@example.com", membership.Member, h.One), addUser(t, h, "bob@example.com", membership.Admin)
 	owner := func(id string, is bool) admintest.Answer {
 		return h.Do("PUT", "/admin/users/"+id+"/ownership", chief, fmt.Sprintf(`{"owner":%t}`, is))
 	}
@@ -288,7 +288,7 @@ func TestOwnershipIsGivenAndTransferred(t *testing.T) {
 	h.SetCaller("boss", asks)
 	h.Do("PUT", "/users/"+bob+"/ownership", "boss", `{"owner":false}`).Refused(403, "AB03", "")
 	h.Do("DELETE", "/users/"+bob, "boss", nil).Refused(403, "AB03", "")
-	carl := addUser(t, h, "carl@example.com", people.Member)
+	carl := addUser(t, h, "carl@example.com", membership.Member)
 	asks.Role = admin.Owner
 	h.SetCaller("boss", asks)
 	h.Do("PUT", "/users/"+carl+"/ownership", "boss", `{"owner":true}`).OK()
@@ -302,7 +302,7 @@ func TestTheLastOwnerKeepsTheRole(t *testing.T) {
 	t.Parallel()
 	for round := range 6 {
 		h, _ := newHouse(t)
-		ids := []string{addUser(t, h, "a@example.com", people.Owner), addUser(t, h, "b@example.com", people.Owner)}
+		ids := []string{addUser(t, h, "a@example.com", membership.Owner), addUser(t, h, "b@example.com", membership.Owner)}
 		var wg sync.WaitGroup
 		status := make([]int, 2)
 		for i, id := range ids {
@@ -351,7 +351,7 @@ func TestAnInvitationIsSentAndAcceptedOnce(t *testing.T) {
 	if a.Text("status") != "pending" || a.Text("email") != "ann@example.com" || a.Text("workspaces", "0", "workspace_id") != h.One || a.Text("workspaces", "0", "role") != "manager" || a.At("accepted_at") != nil || a.Text("invited_by") == "" || a.Text("object") != "invite" {
 		t.Errorf("%s", a.Body)
 	}
-	rec, _, err := h.Resources.Get(t.Context(), org, people.KindInvite, id)
+	rec, _, err := h.Resources.Get(t.Context(), org, membership.KindInvite, id)
 	if err != nil || strings.Contains(string(rec.Body), token) || strings.Contains(string(a.Body), token) {
 		t.Errorf("the token is kept: %v %s", err, rec.Body)
 	}
@@ -406,7 +406,7 @@ func TestInvitationsEnd(t *testing.T) {
 	accept(first.Text("invite_link")).Refused(404, "AB08", "token")
 
 	mu.Lock()
-	at = at.Add(people.InviteTTL)
+	at = at.Add(membership.InviteTTL)
 	mu.Unlock()
 	accept(sent).Refused(404, "AB08", "token")
 	if got := h.Do("GET", "/invites/"+first.Text("id"), chief, nil).OK().Text("status"); got != "expired" {
@@ -524,13 +524,13 @@ func TestAnInvitationStandsWithoutItsMail(t *testing.T) {
 func TestUsersByTheIdentityProviderAlone(t *testing.T) {
 	t.Parallel()
 	h, _ := newHouse(t)
-	id := addUser(t, h, "ann@example.com", people.Member)
+	id := addUser(t, h, "ann@example.com", membership.Member)
 	h.Govern(tenant.Settings{Scim: tenant.Scim{ScimOnly: true}})
 	h.Do("POST", "/admin/users/invites", admintest.AdminKey, `{"email":"new@example.com","role":"admin"}`).Refused(409, "AB07", "")
 	h.Do("PUT", "/admin/users/"+id, admintest.AdminKey, `{"role":"admin"}`).Refused(409, "AB07", "")
 	h.Do("PUT", "/admin/users/"+id+"/ownership", admintest.AdminKey, `{"owner":true}`).Refused(409, "AB07", "")
 	h.Do("DELETE", "/admin/users/"+id, admintest.AdminKey, nil).Refused(409, "AB07", "")
-	if got := h.Do("GET", "/admin/users/"+id, admintest.AdminKey, nil).OK().Text("role"); got != people.Member {
+	if got := h.Do("GET", "/admin/users/"+id, admintest.AdminKey, nil).OK().Text("role"); got != membership.Member {
 		t.Errorf("role %s", got)
 	}
 	if got := h.Do("GET", "/admin/users/invites", admintest.AdminKey, nil).OK().At("total"); got != 0.0 {

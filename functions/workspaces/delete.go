@@ -13,7 +13,7 @@ import (
 	"gateway/shared/fault"
 	"gateway/shared/guard"
 	"gateway/shared/identity"
-	"gateway/shared/identity/people"
+	"gateway/shared/identity/membership"
 	"gateway/shared/ledger"
 	"gateway/shared/mcp"
 	"gateway/shared/observe"
@@ -122,8 +122,8 @@ func (f *family) empty(c *admin.Call, rec *resource.Record, force bool) error {
 	if err := unmap(c, rec); err != nil {
 		return err
 	}
-	return admin.Drain(c, sc, people.KindMember, rowsOfMember, func(tx *resource.Tx, rec *resource.Record) error {
-		more, err := people.Leave(tx, c.Resources, rec, c.Actor())
+	return admin.Drain(c, sc, membership.KindMember, rowsOfMember, func(tx *resource.Tx, rec *resource.Record) error {
+		more, err := membership.Leave(tx, c.Resources, rec, c.Actor())
 		if more {
 			return fault.New(fault.Conflict, "", "Keys are made in the workspace while it is deleted; try again")
 		}
@@ -134,24 +134,24 @@ func (f *family) empty(c *admin.Call, rec *resource.Record, force bool) error {
 // unmap archives the mappings by which groups of an identity provider join the workspace.
 func unmap(c *admin.Call, workspace *resource.Record) error {
 	org := workspace.Scope.Organisation()
-	rows, err := c.Resources.List(c.Context, org, people.KindMapping)
+	rows, err := c.Resources.List(c.Context, org, membership.KindMapping)
 	if err != nil {
 		return err
 	}
 	for i := range rows {
-		if rows[i].Fields[people.FieldWorkspace] != workspace.ID {
+		if rows[i].Fields[membership.FieldWorkspace] != workspace.ID {
 			continue
 		}
 		err := c.Resources.Change(c.Context, org, func(tx *resource.Tx) error {
-			rec, ok, err := tx.Get(org, people.KindMapping, rows[i].ID)
+			rec, ok, err := tx.Get(org, membership.KindMapping, rows[i].ID)
 			if err != nil || !ok || rec.Archived() {
 				return err
 			}
-			m, err := resource.Decode[people.Mapping](rec)
+			m, err := resource.Decode[membership.Mapping](rec)
 			if err != nil {
 				return err
 			}
-			return people.Unmap(tx, &rec, m, c.Actor())
+			return membership.Unmap(tx, &rec, m, c.Actor())
 		})
 		if err != nil {
 			return err

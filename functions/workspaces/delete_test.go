@@ -6,7 +6,7 @@ import (
 
 	"gateway/shared/admin/admintest"
 	"gateway/shared/app/notices"
-	"gateway/shared/identity/people"
+	"gateway/shared/identity/membership"
 	"gateway/shared/ledger"
 	"gateway/shared/observe"
 	"gateway/shared/prompt"
@@ -40,11 +40,11 @@ func TestNothingOfADeletedWorkspaceGoesOn(t *testing.T) {
 			t.Fatal(err)
 		}
 		err = h.Resources.Change(ctx, org, func(tx *resource.Tx) error {
-			of, g, err := people.NewGroup(tx, org, "group of "+ws, "", "a test")
+			of, g, err := membership.NewGroup(tx, org, "group of "+ws, "", "a test")
 			if err != nil {
 				return err
 			}
-			return people.MapByName(tx, of, g, ws, "member", false, "a test")
+			return membership.MapByName(tx, of, g, ws, "member", false, "a test")
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -52,9 +52,9 @@ func TestNothingOfADeletedWorkspaceGoesOn(t *testing.T) {
 	}
 	left := func(ws string) (n int) {
 		sc := store.Scope{Org: admintest.Org, Workspace: ws}
-		for _, k := range append(kinds, people.KindMapping) {
+		for _, k := range append(kinds, membership.KindMapping) {
 			in := sc
-			if k == people.KindMapping {
+			if k == membership.KindMapping {
 				in = org
 			}
 			rows, err := h.Resources.List(ctx, in, k)
@@ -62,7 +62,7 @@ func TestNothingOfADeletedWorkspaceGoesOn(t *testing.T) {
 				t.Fatal(err)
 			}
 			for i := range rows {
-				if k != people.KindMapping || rows[i].Fields[people.FieldWorkspace] == ws {
+				if k != membership.KindMapping || rows[i].Fields[membership.FieldWorkspace] == ws {
 					n++
 				}
 			}

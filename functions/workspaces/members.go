@@ -9,44 +9,44 @@ import (
 	"gateway/shared/fault"
 	"gateway/shared/identity"
 	"gateway/shared/identity/authority"
-	"gateway/shared/identity/people"
+	"gateway/shared/identity/membership"
 	"gateway/shared/resource"
 )
 
 // member is a membership with the user's id as its own.
-type member = admin.Item[people.Membership]
+type member = admin.Item[membership.Membership]
 
 // maxMembers is how many one call adds.
 const maxMembers = 1000
 
-var memberRoles = []string{people.Admin, people.Manager, people.Member}
+var memberRoles = []string{membership.Admin, membership.Manager, membership.Member}
 
 // describeMembers are the members of a workspace. Owners and admins of the organisation are
 // admins of it without being members.
-func (f *family) describeMembers() *admin.Collection[people.Membership] {
-	text := func(name, doc string) admin.Shown[people.Membership] {
-		return admin.Shown[people.Membership]{Field: admin.Field{Name: name, Type: admin.String, Doc: doc, Absent: ""}}
+func (f *family) describeMembers() *admin.Collection[membership.Membership] {
+	text := func(name, doc string) admin.Shown[membership.Membership] {
+		return admin.Shown[membership.Membership]{Field: admin.Field{Name: name, Type: admin.String, Doc: doc, Absent: ""}}
 	}
-	return &admin.Collection[people.Membership]{
-		Kind: people.KindMember, Object: "workspace-user", Path: "/admin/workspaces/{id}/users", Aliases: []string{"/workspaces/{id}/users"}, Param: "userId", UUIDOnly: true,
+	return &admin.Collection[membership.Membership]{
+		Kind: membership.KindMember, Object: "workspace-user", Path: "/admin/workspaces/{id}/users", Aliases: []string{"/workspaces/{id}/users"}, Param: "userId", UUIDOnly: true,
 		Scope: "workspace_users", Where: admin.Shared, WriteRole: admin.Manager, Parent: f.workspaces.AsWorkspace(), Without: []string{"create"},
 		List: admin.List{Query: []admin.Field{
 			{Name: "role", Type: admin.String, Enum: memberRoles, Doc: "Only those with this role."}, {Name: "email", Type: admin.String, Max: 254, Doc: "Only the one with this address."},
 		}, Match: func(c *admin.Call, row *resource.Row) bool {
-			return (!c.Query.Given("role") || row.Fields["role"] == c.Query.Text("role")) && (!c.Query.Given("email") || row.Fields["email"] == people.Spelled(c.Query.Text("email")))
+			return (!c.Query.Given("role") || row.Fields["role"] == c.Query.Text("role")) && (!c.Query.Given("email") || row.Fields["email"] == membership.Spelled(c.Query.Text("email")))
 		}},
 		Fields: []admin.Field{{Name: "email", Fixed: true}, {Name: "role", Enum: memberRoles}},
-		Shown: []admin.Shown[people.Membership]{
+		Shown: []admin.Shown[membership.Membership]{
 			text("first_name", ""), text("last_name", ""), text("org_role", "owner, admin or member."),
 			{Field: admin.Field{Name: "workspace_id", Type: admin.String, Required: true}, Value: func(_ *admin.Call, it member) any { return it.Scope.Workspace }},
-			{Field: admin.Field{Name: "scopes", Type: admin.Array, Of: &admin.Field{Type: admin.String}, Required: true, Doc: "What the role allows."}, Value: func(_ *admin.Call, it member) any { return people.ScopesOf(it.Form.Role) }},
+			{Field: admin.Field{Name: "scopes", Type: admin.Array, Of: &admin.Field{Type: admin.String}, Required: true, Doc: "What the role allows."}, Value: func(_ *admin.Call, it member) any { return membership.ScopesOf(it.Form.Role) }},
 			{Field: admin.Field{Name: "settings", Type: admin.Object, Open: true}, Value: func(*admin.Call, member) any { return nil }},
 		},
 		Decorate: names,
 		Adjust: func(action string, r *admin.Route) {
 			switch action {
 			case "update":
-				r.Body = []admin.Field{{Name: "role", Type: admin.String, Required: true, Enum: memberRoles, Example: people.Member, Doc: "The role in the workspace."}}
+				r.Body = []admin.Field{{Name: "role", Type: admin.String, Required: true, Enum: memberRoles, Example: membership.Member, Doc: "The role in the workspace."}}
 				r.BodyMode, r.Doc, r.Do = admin.WholeBody, "Change the role of a member: never above one's own.", f.members.At("update", f.setMemberRole)
 			case "delete":
 				r.Doc, r.Do = "Remove a member. The user's keys of the workspace die with the membership.", f.members.At("delete", f.removeMember)
@@ -63,7 +63,7 @@ func (f *family) addRoute() admin.Route {
 		Doc:    "Make users of the organisation members of a workspace; of members the role is changed. Roles are never above one's own.",
 		Scopes: f.members.ScopesFor("create"), Answer: admin.Nothing, Errors: []int{409}, Do: f.members.At("create", f.addMembers),
 		Body: []admin.Field{{Name: "users", Type: admin.Array, Required: true, Min: 1, Max: maxMembers, Of: &admin.Field{Type: admin.Object, Fields: []admin.Field{
-			{Name: "id", Type: admin.String, Required: true, Min: 1, Max: 64, Refers: "/admin/users", Doc: "Id of the user."}, {Name: "role", Type: admin.String, Required: true, Enum: memberRoles, Example: people.Member},
+			{Name: "id", Type: admin.String, Required: true, Min: 1, Max: 64, Refers: "/admin/users", Doc: "Id of the user."}, {Name: "role", Type: admin.String, Required: true, Enum: memberRoles, Example: membership.Member},
 		}}}},
 	})
 	return r[0]
@@ -79,7 +79,7 @@ func showUsers(c *admin.Call, items []item, objects []admin.Members) error {
 	if c.Route.Name != "getWorkspace" || len(items) != 1 || !c.Caller.HasAny([]string{"workspace_users.list"}) {
 		return nil
 	}
-	rows, err := c.Resources.List(c.Context, inside(items[0].Record), people.KindMember)
+	rows, err := c.Resources.List(c.Context, inside(items[0].Record), membership.KindMember)
 	if err != nil {
 		return err
 	}
@@ -97,13 +97,13 @@ func names(c *admin.Call, items []member, objects []admin.Members) error {
 	for i := range items {
 		ids[i] = items[i].ID
 	}
-	recs, err := c.Resources.GetMany(c.Context, c.Organisation(), people.KindUser, ids)
+	recs, err := c.Resources.GetMany(c.Context, c.Organisation(), membership.KindUser, ids)
 	if err != nil {
 		return err
 	}
-	users := make(map[string]*people.User, len(recs))
+	users := make(map[string]*membership.User, len(recs))
 	for i := range recs {
-		if users[recs[i].ID], err = people.DecodeUser(recs[i]); err != nil {
+		if users[recs[i].ID], err = membership.DecodeUser(recs[i]); err != nil {
 			return err
 		}
 	}
@@ -123,7 +123,7 @@ func within(c *admin.Call, role string) error {
 // mayGive returns an error unless the caller may give a role of the workspace, with all
 // that the role allows.
 func mayGive(c *admin.Call, field, role string) error {
-	return c.Caller.Grantor().Grant(field, people.Rights(identity.Rank(role)))
+	return c.Caller.Grantor().Grant(field, membership.Rights(identity.Rank(role)))
 }
 
 func (f *family) addMembers(c *admin.Call) (any, error) {
@@ -166,7 +166,7 @@ func (f *family) addMembers(c *admin.Call) (any, error) {
 
 // allUsers refuses entries that name no user, before anything is written.
 func (f *family) allUsers(c *admin.Call, sent []admin.Values, bad []fault.Detail) error {
-	rows, err := c.Resources.List(c.Context, c.Organisation(), people.KindUser)
+	rows, err := c.Resources.List(c.Context, c.Organisation(), membership.KindUser)
 	if err != nil {
 		return err
 	}
@@ -186,7 +186,7 @@ func (f *family) allUsers(c *admin.Call, sent []admin.Values, bad []fault.Detail
 }
 
 func (f *family) addMember(c *admin.Call, tx *resource.Tx, id, role, field string) error {
-	user, u, ok, err := people.ByID(tx, c.Organisation(), id)
+	user, u, ok, err := membership.ByID(tx, c.Organisation(), id)
 	if err != nil {
 		return err
 	}
@@ -194,7 +194,7 @@ func (f *family) addMember(c *admin.Call, tx *resource.Tx, id, role, field strin
 		return fault.Invalid(field, "is no user of the organisation")
 	}
 	if u.MemberOf(c.Scope.Workspace) {
-		was, there, err := tx.Get(c.Scope, people.KindMember, id)
+		was, there, err := tx.Get(c.Scope, membership.KindMember, id)
 		if err != nil {
 			return err
 		}
@@ -204,21 +204,21 @@ func (f *family) addMember(c *admin.Call, tx *resource.Tx, id, role, field strin
 			}
 		}
 	}
-	joined, err := people.Join(tx, &user, u, c.Scope.Workspace, role, c.Actor())
+	joined, err := membership.Join(tx, &user, u, c.Scope.Workspace, role, c.Actor())
 	if err != nil || !joined {
 		return err
 	}
-	creates, err := people.Creates(tx, c.Scope)
+	creates, err := membership.Creates(tx, c.Scope)
 	if err != nil || !creates {
 		return err
 	}
-	_, _, err = people.Hand(tx, c.Resources, c.Sealer, c.Scope, &user, nil, c.Caller.Rank, c.Actor())
+	_, _, err = membership.Hand(tx, c.Resources, c.Sealer, c.Scope, &user, nil, c.Caller.Rank, c.Actor())
 	return err
 }
 
 // withinMember refuses to touch a member whose role is above the caller's.
 func withinMember(c *admin.Call, rec *resource.Record) error {
-	form, err := people.DecodeMembership(*rec)
+	form, err := membership.DecodeMembership(*rec)
 	if err != nil {
 		return err
 	}
@@ -238,7 +238,7 @@ func (f *family) setMemberRole(c *admin.Call) (any, error) {
 		if err := mayGive(c, "role", role); err != nil {
 			return err
 		}
-		return people.SetMemberRole(tx, it.Record, role, c.Actor())
+		return membership.SetMemberRole(tx, it.Record, role, c.Actor())
 	})
 }
 
@@ -256,7 +256,7 @@ func (f *family) removeMember(c *admin.Call) (any, error) {
 			return false, err
 		}
 		begun = true
-		return people.Leave(tx, c.Resources, it.Record, c.Actor())
+		return membership.Leave(tx, c.Resources, it.Record, c.Actor())
 	})
 }
 
@@ -264,20 +264,20 @@ func (f *family) removeMember(c *admin.Call) (any, error) {
 func (f *family) startWith(c *admin.Call, tx *resource.Tx, ch *change) error {
 	ids := c.Body.Texts("users")
 	if len(ids) > 0 {
-		if err := mayGive(c, "users", people.Admin); err != nil {
+		if err := mayGive(c, "users", membership.Admin); err != nil {
 			return err
 		}
 	}
 	slices.Sort(ids)
 	for i, id := range slices.Compact(ids) {
-		user, u, ok, err := people.ByID(tx, c.Organisation(), id)
+		user, u, ok, err := membership.ByID(tx, c.Organisation(), id)
 		if err != nil {
 			return err
 		}
 		if !ok || u.Leaving {
 			return fault.Invalid(fmt.Sprintf("users[%d]", i), "is no user of the organisation")
 		}
-		if _, err := people.Join(tx, &user, u, ch.Rec.ID, people.Admin, c.Actor()); err != nil {
+		if _, err := membership.Join(tx, &user, u, ch.Rec.ID, membership.Admin, c.Actor()); err != nil {
 			return err
 		}
 	}

@@ -9,7 +9,7 @@ import (
 
 	"gateway/shared/admin/admintest"
 	"gateway/shared/identity"
-	"gateway/shared/identity/people"
+	"gateway/shared/identity/membership"
 	"gateway/shared/resource"
 	"gateway/shared/store"
 	"gateway/shared/tenant"
@@ -21,7 +21,7 @@ var org = store.Scope{Org: admintest.Org}
 func addUser(t testing.TB, h *admintest.House, email, role string) (id string) {
 	t.Helper()
 	err := h.Resources.Change(context.Background(), org, func(tx *resource.Tx) error {
-		rec, err := people.Create(tx, org, &people.User{Email: email, FirstName: "F", LastName: "L", Role: role}, "test")
+		rec, err := membership.Create(tx, org, &membership.User{Email: email, FirstName: "F", LastName: "L", Role: role}, "test")
 		if err == nil {
 			id = rec.ID
 		}
@@ -166,7 +166,7 @@ func TestWorkspacesBeginAndEndWithTheirMembers(t *testing.T) {
 	h.Do("POST", "/workspaces", key, `{"name":"Other","users":["`+resource.NewID()+`"]}`).Refused(400, "AB01", "users[0]")
 	h.Do("DELETE", at, key, `{"name":"New"}`).OK()
 	err := h.Resources.Change(t.Context(), org, func(tx *resource.Tx) error {
-		_, u, _, err := people.ByID(tx, org, ann)
+		_, u, _, err := membership.ByID(tx, org, ann)
 		if err == nil && len(u.Workspaces) != 0 {
 			t.Errorf("the user is still a member of %v", u.Workspaces)
 		}

@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"gateway/shared/admin/admintest"
-	"gateway/shared/identity/people"
+	"gateway/shared/identity/membership"
 	"gateway/shared/tenant"
 )
 
@@ -49,7 +49,7 @@ func TestMetadataFollowsTheSchemaOfTheOrganisation(t *testing.T) {
 func TestAWorkspaceShowsItsMembers(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
-	ann := addUser(t, h, "ann@example.com", people.Member)
+	ann := addUser(t, h, "ann@example.com", membership.Member)
 	at := "/admin/workspaces/" + h.One
 	h.Do("POST", at+"/users", key, `{"users":[{"id":"`+ann+`","role":"manager"}]}`).OK()
 	got := h.Do("GET", at, key, nil).OK()

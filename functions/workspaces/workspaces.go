@@ -9,7 +9,7 @@ import (
 
 	"gateway/shared/admin"
 	"gateway/shared/fault"
-	"gateway/shared/identity/people"
+	"gateway/shared/identity/membership"
 	"gateway/shared/ledger"
 	"gateway/shared/resource"
 	"gateway/shared/route"
@@ -40,7 +40,7 @@ func New(d Deps) admin.Family {
 type family struct {
 	Deps
 	workspaces *admin.Collection[tenant.Workspace]
-	members    *admin.Collection[people.Membership]
+	members    *admin.Collection[membership.Membership]
 }
 
 // item and change are a workspace and what happens to it.

@@ -6,7 +6,7 @@ import (
 
 	"gateway/shared/audit"
 	"gateway/shared/identity/jwt"
-	"gateway/shared/identity/people"
+	"gateway/shared/identity/membership"
 	"gateway/shared/route"
 	"gateway/shared/tenant"
 )
@@ -14,7 +14,7 @@ import (
 // tokens accepts signed tokens whose keys an organisation has named.
 func (c *Core) tokens() *jwt.Verifier {
 	return jwt.New(jwt.Options{
-		Loader: c.Loader, Client: c.Transport, Now: c.Now, ConfigKind: route.KindConfig, Users: people.Named{},
+		Loader: c.Loader, Client: c.Transport, Now: c.Now, ConfigKind: route.KindConfig, Users: membership.Named{},
 		Settings: func(_ string, o *tenant.Organisation) jwt.Settings {
 			return jwt.Settings{URL: o.Settings.JWKSURL, Set: o.Settings.JWKS, MaxAge: o.Settings.MaxSession()}
 		},

@@ -13,8 +13,8 @@ import (
 	"gateway/shared/fault"
 	"gateway/shared/host/alias"
 	"gateway/shared/host/http1"
-	"gateway/shared/mcp/granted"
-	"gateway/shared/mcp/webpage"
+	"gateway/shared/mcp/cors"
+	"gateway/shared/mcp/oauthserver"
 )
 
 // DrainTime is how long running streams may go on after a stop was asked for.
@@ -36,7 +36,7 @@ type Options struct {
 	// Aliases of the headers, and the web pages that may call MCP servers: the caller
 	// puts both around the handler.
 	Aliases alias.Prefixes
-	Pages   webpage.Pages
+	Pages   cors.Pages
 }
 
 // DefaultOptions are those of a process that callers reach without a load balancer.
@@ -50,7 +50,7 @@ func (o Options) FromEnvironment() (Options, error) {
 	if o.Aliases, err = alias.FromEnvironment(); err != nil {
 		return o, err
 	}
-	if o.Pages, err = webpage.FromEnvironment(granted.Public(os.Getenv(granted.EnvPublic))); err != nil {
+	if o.Pages, err = cors.FromEnvironment(oauthserver.Public(os.Getenv(oauthserver.EnvPublic))); err != nil {
 		return o, err
 	}
 	for name, to := range map[string]*int{EnvMaxConns: &o.MaxConns, EnvMaxPerAddress: &o.MaxPerAddress} {

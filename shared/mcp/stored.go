@@ -10,7 +10,7 @@ import (
 
 	"gateway/shared/fault"
 	"gateway/shared/fault/bound"
-	"gateway/shared/mcp/granted"
+	"gateway/shared/mcp/oauthserver"
 	"gateway/shared/provider"
 	"gateway/shared/resource"
 	"gateway/shared/store"
@@ -139,7 +139,7 @@ func (s *Server) Uses(sc store.Scope) []resource.Ref {
 }
 
 // Below is what the addresses of servers stand below, behind the gateway's own.
-const Below = granted.Below
+const Below = oauthserver.Below
 
 // Types of capabilities.
 const (

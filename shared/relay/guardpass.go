@@ -9,7 +9,7 @@ import (
 
 	"gateway/shared/egress/buffer"
 	"gateway/shared/fault"
-	"gateway/shared/guard/said"
+	"gateway/shared/guard/content"
 	"gateway/shared/relay/chosen"
 	"gateway/shared/relay/form"
 	"gateway/shared/relay/guarded"
@@ -18,9 +18,9 @@ import (
 	"gateway/shared/wire"
 )
 
-// content is what guardrails are shown of the request. Whatever has a body is shown to them,
-// or is said to be unread: the path by which it came does not matter.
-func content(c *call) guarded.Content {
+// requestContent returns what guardrails judge of the request. Every body is judged, or marked
+// as unread, whatever the path of the request.
+func requestContent(c *call) guarded.Content {
 	body := c.body.In
 	if c.target.To.Body != nil {
 		body = c.target.To.Body
@@ -30,7 +30,7 @@ func content(c *call) guarded.Content {
 	switch raw := c.req.Route.Shape == routes.Raw; {
 	case c.body.Form != nil:
 		shown = formContent(c.body.Form, c.req.Route.Endpoint)
-	case len(body) > 0 && raw && !said.IsJSON(body):
+	case len(body) > 0 && raw && !content.IsJSON(body):
 		shown.Unread = true
 	case len(body) > 0:
 		shown.JSON, shown.Own, shown.Unread = body, true, rowsUnread(c, body)
@@ -38,7 +38,7 @@ func content(c *call) guarded.Content {
 		shown.Unread = streamed
 	}
 	if c.req.Route.Shape == routes.Raw {
-		shown.Query = said.Query(c.req.Req.URL.RawQuery)
+		shown.Query = content.Query(c.req.Req.URL.RawQuery)
 	}
 	return shown
 }
@@ -59,7 +59,7 @@ func formContent(f *form.Form, endpoint string) guarded.Content {
 		add(strings.TrimSuffix(name, "[]"), value)
 	}
 	for _, file := range f.Attachments() {
-		if text, ok := said.ReadFile(file.Type, file.Body, mediaRoutes[endpoint]); !ok {
+		if text, ok := content.ReadFile(file.Type, file.Body, mediaRoutes[endpoint]); !ok {
 			c.Unread = true
 		} else if text != "" {
 			add("text", text)

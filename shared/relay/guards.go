@@ -24,7 +24,7 @@ func guardInput(c *call, leaf *route.Leaf) error {
 	if !guarded.Wants(leaf, &c.req) {
 		return nil
 	}
-	changed, err := c.books.guards.Input(c.relay.guards, &c.target, leaf, content(c), images(c))
+	changed, err := c.books.guards.Input(c.relay.guards, &c.target, leaf, requestContent(c), images(c))
 	if err != nil || changed == nil {
 		return err
 	}

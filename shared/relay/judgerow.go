@@ -103,7 +103,7 @@ func judgeRow(c *call, out *JudgedRow, stage RowStage, answer []byte) error {
 		}
 		out.Body = bytes.Clone(c.books.guards.Sent)
 	case RowAnswered:
-		asked := content(c)
+		asked := requestContent(c)
 		asked.Judged = true
 		if _, err := c.books.guards.Input(c.relay.guards, &c.target, leaf, asked, images(c)); err != nil || !c.books.guards.Outputs() {
 			return err

@@ -8,7 +8,7 @@ import (
 
 	"gateway/shared/fault"
 	"gateway/shared/identity"
-	"gateway/shared/identity/people"
+	"gateway/shared/identity/membership"
 	"gateway/shared/resource"
 	"gateway/shared/store"
 )
@@ -77,7 +77,7 @@ func admitted(ctx context.Context, v *resource.View, of *Session) (bool, error) 
 	if err != nil || !ok || connection.Archived() {
 		return false, err
 	}
-	u, ok, err := resource.Load(ctx, v, org, people.KindUser, of.User, people.DecodeUser)
+	u, ok, err := resource.Load(ctx, v, org, membership.KindUser, of.User, membership.DecodeUser)
 	if err != nil || !ok {
 		return false, err
 	}

@@ -14,7 +14,7 @@ import (
 	"gateway/shared/admin"
 	"gateway/shared/fault"
 	"gateway/shared/mcp"
-	"gateway/shared/mcp/era"
+	"gateway/shared/mcp/protocolversion"
 )
 
 // Path is where the server is; no server of a workspace can have it as its slug.
@@ -70,7 +70,7 @@ func (s *Server) Route() admin.Route {
 type visit struct {
 	*Server
 	call  *admin.Call
-	req   *era.Request
+	req   *protocolversion.Request
 	tools []Tool // those that the address asks for
 }
 
@@ -87,7 +87,7 @@ func (s *Server) serve(c *admin.Call) (any, error) {
 	if err := v.choose(); err != nil {
 		return nil, err
 	}
-	req, refused := era.Read(c.Request.Header, c.Raw())
+	req, refused := protocolversion.Read(c.Request.Header, c.Raw())
 	v.req = req
 	if refused != nil {
 		return answerOf(refused.Status, req.ID, &refused.Error), nil
@@ -142,7 +142,7 @@ func familiesOf(tools []Tool) (names []string) {
 }
 
 func (v *visit) answer() (any, error) {
-	modern := v.req.Era == era.Stateless
+	modern := v.req.Era == protocolversion.Stateless
 	switch {
 	case v.req.Method == "initialize" && !modern:
 		return v.result(v.hello()), nil
@@ -172,14 +172,14 @@ func (v *visit) hello() map[string]any {
 
 func (v *visit) discovered() map[string]any {
 	return v.private(map[string]any{
-		"supportedVersions": append([]string{era.Version}, mcp.Versions...), "capabilities": map[string]any{"tools": struct{}{}}, "instructions": about,
+		"supportedVersions": append([]string{protocolversion.Version}, mcp.Versions...), "capabilities": map[string]any{"tools": struct{}{}}, "instructions": about,
 		"_meta": map[string]any{mcp.MetaServer: mcp.OwnName},
 	})
 }
 
 // private marks a result that only this caller may keep, and not for long.
 func (v *visit) private(result map[string]any) map[string]any {
-	if v.req.Era == era.Stateless {
+	if v.req.Era == protocolversion.Stateless {
 		result["ttlMs"], result["cacheScope"] = 0, "private"
 	}
 	return result
@@ -262,7 +262,7 @@ func (v *visit) said(text string, failed bool) admin.Answer {
 }
 
 func (v *visit) result(members map[string]any) admin.Answer {
-	if v.req.Era == era.Stateless {
+	if v.req.Era == protocolversion.Stateless {
 		members["resultType"] = "complete"
 	}
 	return admin.Answer{Status: http.StatusOK, JSON: map[string]any{"jsonrpc": "2.0", "id": v.req.ID, "result": members}}
@@ -270,7 +270,7 @@ func (v *visit) result(members map[string]any) admin.Answer {
 
 // wrong is an error of the protocol. In eras with sessions its HTTP status is 200.
 func (v *visit) wrong(status, code int, message string) admin.Answer {
-	if v.req.Era != era.Stateless {
+	if v.req.Era != protocolversion.Stateless {
 		status = http.StatusOK
 	}
 	return answerOf(status, v.req.ID, &mcp.Error{Code: code, Message: message})

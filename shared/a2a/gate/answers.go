@@ -8,7 +8,7 @@ import (
 	"log/slog"
 	"net/http"
 
-	"gateway/shared/a2a/shape"
+	"gateway/shared/a2a/wireformat"
 	"gateway/shared/fault"
 	"gateway/shared/tenant/upstream"
 	"gateway/shared/wire"
@@ -119,17 +119,17 @@ func clientResult(v *visit, raw []byte) (out []byte, changed, last bool, err err
 		out, err := rewrite(v, judged)
 		return out, true, false, err
 	}
-	value, err := shape.Read(judged)
+	value, err := wireformat.Read(judged)
 	if err != nil {
 		return nil, false, false, err
 	}
-	if o, ok := value.(shape.Object); !ok && q.op.result != shape.Nothing && q.op.result != shape.Pushes || q.op.result == shape.Event && o == nil {
+	if o, ok := value.(wireformat.Object); !ok && q.op.result != wireformat.Nothing && q.op.result != wireformat.Pushes || q.op.result == wireformat.Event && o == nil {
 		return nil, false, false, garbage(v, http.StatusOK, "is no object")
 	}
 	same := v.up.at.Old == q.old && v.up.shape() == q.shape()
 	middle := value
 	if !same || v.own.shared || q.op.streams {
-		middle = shape.Between(v.up.shape(), shape.V1, q.op.result, value)
+		middle = wireformat.Between(v.up.shape(), wireformat.V1, q.op.result, value)
 	}
 	if err := keep(v, q.op.result, middle); err != nil {
 		return nil, false, false, err
@@ -144,20 +144,20 @@ func clientResult(v *visit, raw []byte) (out []byte, changed, last bool, err err
 	if same {
 		return judged, changed, last, nil
 	}
-	out, err = json.Marshal(shape.Between(shape.V1, q.shape(), q.op.result, middle))
+	out, err = json.Marshal(wireformat.Between(wireformat.V1, q.shape(), q.op.result, middle))
 	return out, true, last, err
 }
 
 // ends tells whether an event of 1.0 is the last of its stream.
 func ends(v any) bool {
-	o, _ := v.(shape.Object)
+	o, _ := v.(wireformat.Object)
 	if _, is := o["message"]; is {
 		return true
 	}
 	for _, name := range []string{"statusUpdate", "task"} {
-		if of, ok := o[name].(shape.Object); ok {
-			status, _ := of["status"].(shape.Object)
-			return shape.Final(textOf(status["state"]))
+		if of, ok := o[name].(wireformat.Object); ok {
+			status, _ := of["status"].(wireformat.Object)
+			return wireformat.Final(textOf(status["state"]))
 		}
 	}
 	return false

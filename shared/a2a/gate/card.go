@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"gateway/shared/a2a"
-	"gateway/shared/a2a/entitled"
+	"gateway/shared/a2a/authz"
 	"gateway/shared/fault"
 	"gateway/shared/identity/signing"
 )
@@ -60,7 +60,7 @@ func rewrite(v *visit, card json.RawMessage) (json.RawMessage, error) {
 	}
 	made, err := a2a.Rewrite(card, a2a.Shown{
 		Address: v.call.Base + "/" + v.facts.Server.Record.Slug, Agent: v.facts.Integration.URL, Push: v.facts.Integration.Pushes(),
-		Disabled: func(skill string) bool { return v.facts.Decide(skill) != entitled.Allowed },
+		Disabled: func(skill string) bool { return v.facts.Decide(skill) != authz.Allowed },
 	})
 	if err != nil || v.call.Signing == nil {
 		return made, err

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"gateway/shared/a2a"
-	"gateway/shared/a2a/entitled"
+	"gateway/shared/a2a/authz"
 	"gateway/shared/fault"
 	"gateway/shared/identity"
 	"gateway/shared/identity/signing"
@@ -89,7 +89,7 @@ type Walk interface {
 type visit struct {
 	call  *Call
 	host  *Host
-	facts *entitled.Facts
+	facts *authz.Facts
 	note  usage.Call
 	req   *request
 	began bool // the stream has begun
@@ -104,8 +104,8 @@ func (h *Host) Serve(c *Call) {
 	if c.Bearer {
 		v.note.Auth = "Bearer"
 	}
-	if c.Caller.Has(entitled.Invoke) {
-		v.note.Scope = entitled.Invoke
+	if c.Caller.Has(authz.Invoke) {
+		v.note.Scope = authz.Invoke
 	}
 	if err := serve(v); err != nil {
 		fail(v, err)
@@ -116,7 +116,7 @@ func serve(v *visit) error {
 	parts, ok := split(v.call.Path)
 	v.req = &request{rest: len(parts) != 1}
 	if !ok || len(parts) == 0 {
-		return entitled.Missing()
+		return authz.Missing()
 	}
 	slug, below := parts[0], parts[1:]
 	var refused *refusal
@@ -124,9 +124,9 @@ func serve(v *visit) error {
 		refused = readRequest(v, below)
 	}
 	var err error
-	if v.facts, err = entitled.Load(v.call.Context, v.call.View, v.call.Caller, slug); err != nil {
+	if v.facts, err = authz.Load(v.call.Context, v.call.View, v.call.Caller, slug); err != nil {
 		if fault.From(err).Status() < http.StatusInternalServerError {
-			v.note.Decision = entitled.NoServer
+			v.note.Decision = authz.NoServer
 		}
 		v.call.Note("", "", v.note.Method, &v.note)
 		return err
@@ -170,16 +170,16 @@ func may(v *visit, skill string) error {
 	v.note.Name, v.note.Decision = skill, v.facts.Decide(skill)
 	noted(v)
 	switch v.note.Decision {
-	case entitled.Allowed:
+	case authz.Allowed:
 		return nil
-	case entitled.NoServer, entitled.NoAccess:
+	case authz.NoServer, authz.NoAccess:
 		return fault.New(fault.NotAllowed, "", "This agent is not active in the workspace")
-	case entitled.NoUser:
+	case authz.NoUser:
 		return fault.New(fault.NotAllowed, "", "This user has no access to the agent")
-	case entitled.NoSkill:
+	case authz.NoSkill:
 		return refuse(codeNotServed, "the agent has no such skill")
 	}
-	return fault.Newf(fault.NotAllowed, "x-gateway-api-key", "This API key lacks the scope %s", entitled.Invoke)
+	return fault.Newf(fault.NotAllowed, "x-gateway-api-key", "This API key lacks the scope %s", authz.Invoke)
 }
 
 // callAgent serves what goes to the agent.

@@ -4,35 +4,35 @@ import (
 	"net/http"
 	"strings"
 
-	"gateway/shared/a2a/shape"
+	"gateway/shared/a2a/wireformat"
 )
 
 // operation is what a request asks for.
 type operation struct {
 	name, old       string // methods of 1.0 and of 0.3; "": that version has none
-	params, result  shape.Kind
+	params, result  wireformat.Kind
 	streams, custom bool
 	task            string // member of the params of 1.0 that names a task; "": none
 	sends           bool   // it says something to the agent
 }
 
 var operations = []*operation{
-	{name: "SendMessage", old: "message/send", params: shape.Send, result: shape.Event, sends: true},
-	{name: "SendStreamingMessage", old: "message/stream", params: shape.Send, result: shape.Event, sends: true, streams: true},
+	{name: "SendMessage", old: "message/send", params: wireformat.Send, result: wireformat.Event, sends: true},
+	{name: "SendStreamingMessage", old: "message/stream", params: wireformat.Send, result: wireformat.Event, sends: true, streams: true},
 	opGet, opList, opCancel, opSubscribe, opPushSet, opPushGet, opPushList, opPushDelete, opCard,
 }
 
 var (
 	opSend, opStream = operations[0], operations[1]
 
-	opGet        = &operation{name: "GetTask", old: "tasks/get", result: shape.Task, task: "id"}
-	opList       = &operation{name: "ListTasks", result: shape.Tasks}
-	opCancel     = &operation{name: "CancelTask", old: "tasks/cancel", result: shape.Task, task: "id"}
-	opSubscribe  = &operation{name: "SubscribeToTask", old: "tasks/resubscribe", result: shape.Event, task: "id", streams: true}
-	opPushSet    = &operation{name: "CreateTaskPushNotificationConfig", old: "tasks/pushNotificationConfig/set", params: shape.PushSet, result: shape.PushConfig, task: "taskId"}
-	opPushGet    = &operation{name: "GetTaskPushNotificationConfig", old: "tasks/pushNotificationConfig/get", params: shape.PushRef, result: shape.PushConfig, task: "taskId"}
-	opPushList   = &operation{name: "ListTaskPushNotificationConfigs", old: "tasks/pushNotificationConfig/list", params: shape.PushList, result: shape.Pushes, task: "taskId"}
-	opPushDelete = &operation{name: "DeleteTaskPushNotificationConfig", old: "tasks/pushNotificationConfig/delete", params: shape.PushRef, task: "taskId"}
+	opGet        = &operation{name: "GetTask", old: "tasks/get", result: wireformat.Task, task: "id"}
+	opList       = &operation{name: "ListTasks", result: wireformat.Tasks}
+	opCancel     = &operation{name: "CancelTask", old: "tasks/cancel", result: wireformat.Task, task: "id"}
+	opSubscribe  = &operation{name: "SubscribeToTask", old: "tasks/resubscribe", result: wireformat.Event, task: "id", streams: true}
+	opPushSet    = &operation{name: "CreateTaskPushNotificationConfig", old: "tasks/pushNotificationConfig/set", params: wireformat.PushSet, result: wireformat.PushConfig, task: "taskId"}
+	opPushGet    = &operation{name: "GetTaskPushNotificationConfig", old: "tasks/pushNotificationConfig/get", params: wireformat.PushRef, result: wireformat.PushConfig, task: "taskId"}
+	opPushList   = &operation{name: "ListTaskPushNotificationConfigs", old: "tasks/pushNotificationConfig/list", params: wireformat.PushList, result: wireformat.Pushes, task: "taskId"}
+	opPushDelete = &operation{name: "DeleteTaskPushNotificationConfig", old: "tasks/pushNotificationConfig/delete", params: wireformat.PushRef, task: "taskId"}
 	opCard       = &operation{name: "GetExtendedAgentCard", old: "agent/getAuthenticatedExtendedCard"}
 )
 

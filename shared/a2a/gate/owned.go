@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 	"strings"
 
-	"gateway/shared/a2a/shape"
+	"gateway/shared/a2a/wireformat"
 )
 
 // owned knows which tasks and contexts belong to the caller's workspace, for an agent that
@@ -40,7 +40,7 @@ func owns(v *visit) error {
 			ids = append(ids, aContext+s)
 		}
 	}
-	if m, ok := q.params["message"].(shape.Object); ok {
+	if m, ok := q.params["message"].(wireformat.Object); ok {
 		ids = append(ids, named(m)...)
 		if list, ok := m["referenceTaskIds"].([]any); ok {
 			for _, one := range list {
@@ -76,7 +76,7 @@ func owns(v *visit) error {
 const maxReferred = 100
 
 // named are the ids of the task and the context that a message or an event belongs to.
-func named(o shape.Object) (ids []string) {
+func named(o wireformat.Object) (ids []string) {
 	if s, ok := o["taskId"].(string); ok && s != "" {
 		ids = append(ids, aTask+s)
 	}
@@ -87,23 +87,23 @@ func named(o shape.Object) (ids []string) {
 }
 
 // made are the tasks and contexts that exist according to an answer of 1.0.
-func made(kind shape.Kind, v any) (ids []string) {
-	o, _ := v.(shape.Object)
-	ofTask := func(o shape.Object) {
+func made(kind wireformat.Kind, v any) (ids []string) {
+	o, _ := v.(wireformat.Object)
+	ofTask := func(o wireformat.Object) {
 		if s, ok := o["id"].(string); ok && s != "" {
 			ids = append(ids, aTask+s)
 		}
-		ids = append(ids, named(shape.Object{"contextId": o["contextId"]})...)
+		ids = append(ids, named(wireformat.Object{"contextId": o["contextId"]})...)
 	}
 	switch kind {
-	case shape.Task:
+	case wireformat.Task:
 		ofTask(o)
-	case shape.Event:
-		if t, ok := o["task"].(shape.Object); ok {
+	case wireformat.Event:
+		if t, ok := o["task"].(wireformat.Object); ok {
 			ofTask(t)
 		}
 		for _, name := range []string{"message", "statusUpdate", "artifactUpdate"} {
-			if m, ok := o[name].(shape.Object); ok {
+			if m, ok := o[name].(wireformat.Object); ok {
 				ids = append(ids, named(m)...)
 			}
 		}
@@ -114,7 +114,7 @@ func made(kind shape.Kind, v any) (ids []string) {
 // keep notes the tasks and contexts of an answer as the workspace's, before the client
 // learns of them. If one of them belongs to another workspace, keep fails and the client
 // gets nothing of the answer.
-func keep(v *visit, kind shape.Kind, value any) error {
+func keep(v *visit, kind wireformat.Kind, value any) error {
 	if !v.own.shared {
 		return nil
 	}
@@ -134,14 +134,14 @@ func keep(v *visit, kind shape.Kind, value any) error {
 // divide keeps only the tasks of the caller's workspace in a page. The total over all
 // workspaces is not told.
 func divide(v *visit, value any) (any, error) {
-	o, ok := value.(shape.Object)
+	o, ok := value.(wireformat.Object)
 	list, is := o["tasks"].([]any)
 	if !v.own.shared || !ok || !is {
 		return value, nil
 	}
 	ids := make([]string, len(list))
 	for i, one := range list {
-		t, _ := one.(shape.Object)
+		t, _ := one.(wireformat.Object)
 		id, _ := t["id"].(string)
 		ids[i] = aTask + id
 	}
@@ -157,7 +157,7 @@ func divide(v *visit, value any) (any, error) {
 			}
 		}
 	}
-	out := shape.Object{}
+	out := wireformat.Object{}
 	for name, m := range o {
 		out[name] = m
 	}
@@ -196,7 +196,7 @@ func pushes(v *visit) error {
 	case q.op == opPushSet:
 		look(q.tree, true)
 	case q.op.sends:
-		o, _ := q.tree.(shape.Object)
+		o, _ := q.tree.(wireformat.Object)
 		look(o["configuration"], false)
 	}
 	if !asks {

@@ -9,7 +9,7 @@ import (
 	"strconv"
 	"strings"
 
-	"gateway/shared/a2a/shape"
+	"gateway/shared/a2a/wireformat"
 	"gateway/shared/wire"
 )
 
@@ -27,22 +27,22 @@ type request struct {
 	rest   bool // HTTP+JSON
 	id     json.RawMessage
 	tenant string
-	raw    json.RawMessage // params as they came; of HTTP+JSON the body
-	tree   any             // raw, read
-	params shape.Object    // in the shape of 1.0
+	raw    json.RawMessage   // params as they came; of HTTP+JSON the body
+	tree   any               // raw, read
+	params wireformat.Object // in the shape of 1.0
 }
 
 // shape is that of the client's values.
-func (q *request) shape() shape.Shape { return shapeOf(q.old, q.rest) }
+func (q *request) shape() wireformat.Shape { return shapeOf(q.old, q.rest) }
 
-func shapeOf(old, rest bool) shape.Shape {
+func shapeOf(old, rest bool) wireformat.Shape {
 	switch {
 	case !old:
-		return shape.V1
+		return wireformat.V1
 	case rest:
-		return shape.OldREST
+		return wireformat.OldREST
 	}
-	return shape.Old
+	return wireformat.Old
 }
 
 // read reads a request. below is the path behind the agent's address, split and without
@@ -110,8 +110,8 @@ func (q *request) readMessage(r *http.Request, body []byte) *refusal {
 
 // take reads the params.
 func (q *request) take() *refusal {
-	v, err := shape.Read(q.raw)
-	o, ok := v.(shape.Object)
+	v, err := wireformat.Read(q.raw)
+	o, ok := v.(wireformat.Object)
 	if err != nil || !ok {
 		if q.op.custom && err == nil {
 			return nil
@@ -132,12 +132,12 @@ func (q *request) take() *refusal {
 }
 
 // write puts the params into the shape of 1.0.
-func (q *request) write(o shape.Object) *refusal {
+func (q *request) write(o wireformat.Object) *refusal {
 	if name := oddName(o); name != "" {
 		return refuse(codeParams, "params has a member whose name stands there twice, or in another spelling: "+name)
 	}
 	q.tree = o
-	q.params, _ = shape.Between(q.shape(), shape.V1, q.op.params, o).(shape.Object)
+	q.params, _ = wireformat.Between(q.shape(), wireformat.V1, q.op.params, o).(wireformat.Object)
 	return nil
 }
 
@@ -158,7 +158,7 @@ var decisive = func() map[string]string {
 // of its names.
 func oddName(v any) string {
 	switch v := v.(type) {
-	case shape.Object:
+	case wireformat.Object:
 		if v["message"] != nil && v["request"] != nil {
 			return "message"
 		}
@@ -191,7 +191,7 @@ func (q *request) check() *refusal {
 		}
 	}
 	if q.op.sends {
-		m, ok := q.params["message"].(shape.Object)
+		m, ok := q.params["message"].(wireformat.Object)
 		if !ok {
 			return refuse(codeParams, "params.message must be an object")
 		}
@@ -232,13 +232,13 @@ func (q *request) readPath(r *http.Request, below []string, body []byte) *refusa
 		return refuse(codeMethod, "there is no such operation at this path in the version that the request names; the header A2A-Version says which it is")
 	}
 	q.op = op
-	params := shape.Object{}
+	params := wireformat.Object{}
 	if len(bytes.TrimSpace(body)) > 0 && (op.sends || op == opPushSet) {
 		if refused := checkBody(r, body, "application/json", "application/a2a+json"); refused != nil {
 			return refused
 		}
-		v, err := shape.Read(body)
-		o, ok := v.(shape.Object)
+		v, err := wireformat.Read(body)
+		o, ok := v.(wireformat.Object)
 		if err != nil || !ok {
 			return refuse(codeParse, "the body must be an object")
 		}
@@ -321,8 +321,8 @@ const maxID = 256
 
 // again reads the params that guardrails have changed.
 func (q *request) again() *refusal {
-	v, err := shape.Read(q.raw)
-	o, ok := v.(shape.Object)
+	v, err := wireformat.Read(q.raw)
+	o, ok := v.(wireformat.Object)
 	if err != nil || !ok {
 		return refuse(codeInternal, "a guardrail left no request")
 	}

@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"gateway/shared/a2a"
-	"gateway/shared/a2a/shape"
+	"gateway/shared/a2a/wireformat"
 	"gateway/shared/egress"
 	"gateway/shared/provider"
 	"gateway/shared/tenant/upstream"
@@ -40,8 +40,8 @@ type upstreamOf struct {
 	same bool
 }
 
-func (u *upstreamOf) rest() bool         { return u.at.Binding == a2a.REST }
-func (u *upstreamOf) shape() shape.Shape { return shapeOf(u.at.Old, u.rest()) }
+func (u *upstreamOf) rest() bool              { return u.at.Binding == a2a.REST }
+func (u *upstreamOf) shape() wireformat.Shape { return shapeOf(u.at.Old, u.rest()) }
 
 func decimal(n int) string { return strconv.Itoa(n) }
 
@@ -145,7 +145,7 @@ func newOutgoing(v *visit) (*outgoing, error) {
 	if u.rest() {
 		return outgoingREST(v, params)
 	}
-	raw, err := json.Marshal(shape.Between(shape.V1, u.shape(), q.op.params, params))
+	raw, err := json.Marshal(wireformat.Between(wireformat.V1, u.shape(), q.op.params, params))
 	if err != nil {
 		return nil, err
 	}
@@ -171,7 +171,7 @@ func outgoingRPC(v *visit, params json.RawMessage) (*outgoing, error) {
 }
 
 // outgoingREST moves the params that HTTP+JSON has in the path into the path.
-func outgoingREST(v *visit, params shape.Object) (*outgoing, error) {
+func outgoingREST(v *visit, params wireformat.Object) (*outgoing, error) {
 	q, u := v.req, v.up
 	base := u.at.URL
 	switch {
@@ -221,7 +221,7 @@ func outgoingREST(v *visit, params shape.Object) (*outgoing, error) {
 			o.body = q.raw
 			return o, nil
 		}
-		raw, err := json.Marshal(shape.Between(shape.V1, u.shape(), q.op.params, params))
+		raw, err := json.Marshal(wireformat.Between(wireformat.V1, u.shape(), q.op.params, params))
 		o.body = raw
 		return o, err
 	case o.method == http.MethodPost:

@@ -6,7 +6,7 @@ import (
 	"net/http"
 	"time"
 
-	"gateway/shared/a2a/entitled"
+	"gateway/shared/a2a/authz"
 	"gateway/shared/fault"
 	"gateway/shared/tenant/upstream"
 	"gateway/shared/wire"
@@ -137,7 +137,7 @@ func still(v *visit) error {
 	if err != nil {
 		return err
 	}
-	facts, err := entitled.Load(v.call.Context, view, who, v.facts.Server.Record.Slug)
+	facts, err := authz.Load(v.call.Context, view, who, v.facts.Server.Record.Slug)
 	if err != nil {
 		return err
 	}

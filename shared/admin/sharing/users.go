@@ -5,7 +5,7 @@ import (
 
 	"gateway/shared/admin"
 	"gateway/shared/fault"
-	"gateway/shared/identity/people"
+	"gateway/shared/identity/membership"
 	"gateway/shared/resource"
 	"gateway/shared/store"
 	"gateway/shared/tenant/access"
@@ -76,7 +76,7 @@ func (u Users[T]) before(c *admin.Call, tx *resource.Tx, ch *admin.Change[access
 	if !ch.Creates() {
 		return nil
 	}
-	_, user, ok, err := people.ByID(tx, c.Organisation(), ch.Rec.ID)
+	_, user, ok, err := membership.ByID(tx, c.Organisation(), ch.Rec.ID)
 	if err != nil {
 		return err
 	}
@@ -105,7 +105,7 @@ func (u Users[T]) list(c *admin.Call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	members, err := c.Resources.List(c.Context, store.Scope{Org: parent.Scope.Org, Workspace: parent.Scope.Workspace}, people.KindMember)
+	members, err := c.Resources.List(c.Context, store.Scope{Org: parent.Scope.Org, Workspace: parent.Scope.Workspace}, membership.KindMember)
 	if err != nil {
 		return nil, err
 	}
@@ -140,13 +140,13 @@ func (u Users[T]) entries(c *admin.Call, server *resource.Record, ids []string, 
 			return nil, err
 		}
 	}
-	users, err := c.Resources.GetMany(c.Context, c.Organisation(), people.KindUser, ids)
+	users, err := c.Resources.GetMany(c.Context, c.Organisation(), membership.KindUser, ids)
 	if err != nil {
 		return nil, err
 	}
-	names := make(map[string]*people.User, len(users))
+	names := make(map[string]*membership.User, len(users))
 	for i := range users {
-		if names[users[i].ID], err = people.DecodeUser(users[i]); err != nil {
+		if names[users[i].ID], err = membership.DecodeUser(users[i]); err != nil {
 			return nil, err
 		}
 	}

@@ -9,7 +9,7 @@ import (
 	"gateway/shared/admin"
 	"gateway/shared/app"
 	"gateway/shared/identity"
-	"gateway/shared/identity/people"
+	"gateway/shared/identity/membership"
 	"gateway/shared/provider"
 	"gateway/shared/resource"
 	"gateway/shared/signin"
@@ -70,7 +70,7 @@ func byKey(a *identity.Authenticator, l *resource.Loader) func(context.Context, 
 		if p.UserID == "" {
 			return c.As(granted), nil
 		}
-		own, ok, err := people.LoadRank(ctx, v, p.Scope, p.UserID)
+		own, ok, err := membership.LoadRank(ctx, v, p.Scope, p.UserID)
 		if err != nil {
 			return admin.Caller{}, err
 		}

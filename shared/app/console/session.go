@@ -12,7 +12,7 @@ import (
 	"gateway/shared/app"
 	"gateway/shared/fault"
 	"gateway/shared/identity"
-	"gateway/shared/identity/people"
+	"gateway/shared/identity/membership"
 	"gateway/shared/resource"
 	"gateway/shared/signin"
 	"gateway/shared/signin/browser"
@@ -68,12 +68,12 @@ func (s signedIn) caller(ctx context.Context, r *http.Request, token string) (ad
 }
 
 // find gives a session and its user. It fails if the user has left.
-func (s signedIn) find(ctx context.Context, token string) (*signin.Session, *people.User, *resource.View, error) {
+func (s signedIn) find(ctx context.Context, token string) (*signin.Session, *membership.User, *resource.View, error) {
 	of, v, err := s.sessions.Find(ctx, token)
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	u, ok, err := resource.Load(ctx, v, store.Scope{Org: of.Org}, people.KindUser, of.User, people.DecodeUser)
+	u, ok, err := resource.Load(ctx, v, store.Scope{Org: of.Org}, membership.KindUser, of.User, membership.DecodeUser)
 	if err == nil && (!ok || u.Leaving) {
 		err = signin.Ended()
 	}
@@ -84,11 +84,11 @@ func (s signedIn) find(ctx context.Context, token string) (*signin.Session, *peo
 }
 
 // in is the caller in a workspace; "": no workspace was chosen.
-func (s signedIn) in(ctx context.Context, v *resource.View, of *signin.Session, u *people.User, workspace string) (admin.Caller, error) {
+func (s signedIn) in(ctx context.Context, v *resource.View, of *signin.Session, u *membership.User, workspace string) (admin.Caller, error) {
 	c := admin.Caller{UserID: of.User, Type: SessionType, Scope: store.Scope{Org: of.Org}, Since: of.Authenticated}
 	if u.RunsOrganisation() {
-		c.Scopes = people.Everything
-		return c.As(people.OrganisationRank(u.Role)), nil
+		c.Scopes = membership.Everything
+		return c.As(membership.OrganisationRank(u.Role)), nil
 	}
 	if len(u.Workspaces) == 0 {
 		return admin.Caller{}, admin.Denied()
@@ -109,19 +109,19 @@ func (s signedIn) in(ctx context.Context, v *resource.View, of *signin.Session, 
 		workspace = u.Workspaces[0]
 	}
 	c.Scope.Workspace = workspace
-	rank, ok, err := people.LoadRank(ctx, v, c.Scope, of.User)
+	rank, ok, err := membership.LoadRank(ctx, v, c.Scope, of.User)
 	if err != nil {
 		return admin.Caller{}, err
 	}
 	if !ok {
 		return admin.Caller{}, admin.Denied()
 	}
-	c.Scopes = identity.NewScopeSet(people.ScopesOf(rank.Role())...)
+	c.Scopes = identity.NewScopeSet(membership.ScopesOf(rank.Role())...)
 	return c.As(rank), nil
 }
 
 // anywhere are the scopes of a user before a workspace is chosen.
-var anywhere = identity.NewScopeSet(people.ScopesOf(people.Admin)...)
+var anywhere = identity.NewScopeSet(membership.ScopesOf(membership.Admin)...)
 
 // namedByPath is the id of the workspace that the path of a request names, by its slug or
 // its id.

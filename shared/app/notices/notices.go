@@ -10,7 +10,7 @@ import (
 	"gateway/shared/app"
 	"gateway/shared/audit"
 	"gateway/shared/identity"
-	"gateway/shared/identity/people"
+	"gateway/shared/identity/membership"
 	"gateway/shared/ledger"
 	"gateway/shared/notice"
 	"gateway/shared/provider"
@@ -127,7 +127,7 @@ func (d *Directory) Gone(ctx context.Context, sc store.Scope, id, why string) er
 // Addresses implements notice.Directory. Nobody is named twice.
 func (d *Directory) Addresses(ctx context.Context, e *notice.Event) ([]string, error) {
 	org, a := store.Scope{Org: e.Org}, &e.Audience
-	users, err := d.Resources.List(ctx, org, people.KindUser)
+	users, err := d.Resources.List(ctx, org, membership.KindUser)
 	if err != nil {
 		return nil, err
 	}
@@ -141,19 +141,19 @@ func (d *Directory) Addresses(ctx context.Context, e *notice.Event) ([]string, e
 		concerned, out = append(concerned, owner), others
 	}
 	if a.Managers && e.Workspace != "" {
-		members, err := d.Resources.List(ctx, e.Scope(), people.KindMember)
+		members, err := d.Resources.List(ctx, e.Scope(), membership.KindMember)
 		if err != nil {
 			return nil, err
 		}
 		for i := range members {
-			if people.Above(members[i].Fields["role"], people.Member) {
+			if membership.Above(members[i].Fields["role"], membership.Member) {
 				concerned = append(concerned, members[i].ID)
 			}
 		}
 	}
 	for i := range users {
 		u := &users[i]
-		if a.Admins && people.Above(u.Fields["role"], people.Member) || slices.Contains(concerned, u.ID) {
+		if a.Admins && membership.Above(u.Fields["role"], membership.Member) || slices.Contains(concerned, u.ID) {
 			out = append(out, u.Fields["email"])
 		}
 	}

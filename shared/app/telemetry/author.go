@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"gateway/shared/identity"
-	"gateway/shared/identity/people"
+	"gateway/shared/identity/membership"
 	"gateway/shared/resource"
 	"gateway/shared/store"
 	"gateway/shared/tenant"
@@ -31,8 +31,8 @@ func (a *Authors) ReadsAllBodies(ctx context.Context, sc store.Scope, author str
 	if err != nil || author == "" {
 		return false, err
 	}
-	rank, ok, err := people.LoadRank(ctx, v, sc, author)
-	scopes := people.ScopesOf(rank.Role())
+	rank, ok, err := membership.LoadRank(ctx, v, sc, author)
+	scopes := membership.ScopesOf(rank.Role())
 	if err == nil && !ok {
 		rank, scopes, err = a.key(ctx, v, sc, author)
 	}

@@ -3,15 +3,15 @@ package chain
 import (
 	"context"
 
+	"gateway/shared/guard/content"
 	"gateway/shared/guard/judge"
-	"gateway/shared/guard/said"
 )
 
 // each runs a local check on every choice of a response separately, as if each were the only
 // one: a text that one choice lacks is not made up for by another, and counts do not add up.
 // The result is that of the worst choice, with the changes of all. Without choices, it runs
 // the check once.
-func (c *check) each(ctx context.Context, s *judge.Subject, choices []said.Choice) judge.Verdict {
+func (c *check) each(ctx context.Context, s *judge.Subject, choices []content.Choice) judge.Verdict {
 	if len(choices) == 0 {
 		return c.run(ctx, s)
 	}

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"gateway/shared/guard"
-	"gateway/shared/guard/said"
+	"gateway/shared/guard/content"
 )
 
 var update = flag.Bool("update", false, "write golden files")
@@ -107,7 +107,7 @@ func TestWhatChecksSee(t *testing.T) {
 				continue
 			}
 			var seen []string
-			for _, scope := range said.Scopes {
+			for _, scope := range content.Scopes {
 				if consulted(t, c, side.phase, scope) {
 					seen = append(seen, scope)
 				}

@@ -9,8 +9,8 @@ import (
 	"strings"
 
 	"gateway/shared/guard"
+	"gateway/shared/guard/content"
 	"gateway/shared/guard/judge"
-	"gateway/shared/guard/said"
 )
 
 // Kit prepares hooks. It is shared and never changed.
@@ -41,7 +41,7 @@ type check struct {
 	run         judge.Func
 	parameters  map[string]json.RawMessage
 	phase       guard.Phase
-	scope       said.Scope
+	scope       content.Scope
 	failOnError bool
 	closed      bool // an error fails the check as if failOnError were set, unless nothing was judged
 	soft        bool
@@ -88,7 +88,7 @@ func (k *Kit) check(a *guard.Applied, h *guard.Hook) check {
 		}
 	}
 	c := check{
-		id: a.ID, parameters: params, phase: guard.Both, scope: said.Scope(member[string](params, "scope")),
+		id: a.ID, parameters: params, phase: guard.Both, scope: content.Scope(member[string](params, "scope")),
 		failOnError: member[bool](params, "failOnError"), soft: member[bool](params, "soft_deny_200"), local: true, saved: h.Stored,
 	}
 	row, ok := guard.Find(a.ID)
@@ -209,7 +209,7 @@ func (h *Hook) Streams() guard.When {
 	for i := range h.checks {
 		c := &h.checks[i]
 		soft = soft || c.soft
-		if c.reach.Whole || c.scope != "" && c.scope != said.LastMessage && c.scope != said.AllMessages {
+		if c.reach.Whole || c.scope != "" && c.scope != content.LastMessage && c.scope != content.AllMessages {
 			return guard.StreamHold
 		}
 	}

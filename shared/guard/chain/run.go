@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"gateway/shared/guard"
+	"gateway/shared/guard/content"
 	"gateway/shared/guard/judge"
-	"gateway/shared/guard/said"
 	"gateway/shared/wire"
 )
 
@@ -256,7 +256,7 @@ func (h *Hook) run(ctx context.Context, phase guard.Phase, c *Call, budget *guar
 		return r
 	}
 	r.Checks = make([]CheckResult, 0, len(which))
-	g := group{call: *c, phase: phase, budget: budget, found: map[said.Scope]*said.Found{}}
+	g := group{call: *c, phase: phase, budget: budget, found: map[content.Scope]*content.Found{}}
 	if h.Sequential {
 		r.sequential(ctx, &g, which)
 	} else {
@@ -280,18 +280,18 @@ type group struct {
 	call   Call
 	phase  guard.Phase
 	budget *guard.Budget
-	found  map[said.Scope]*said.Found
+	found  map[content.Scope]*content.Found
 }
 
 // find gives the texts of a scope.
-func (g *group) find(s said.Scope) *said.Found {
+func (g *group) find(s content.Scope) *content.Found {
 	f := g.found[s]
 	if f == nil {
-		one := said.Found{}
+		one := content.Found{}
 		if g.phase == guard.Before {
-			one = said.InRequest(g.call.Kind, g.call.Request, s)
+			one = content.InRequest(g.call.Kind, g.call.Request, s)
 		} else {
-			one = said.InAnswer(g.call.shape(), g.call.Response, s)
+			one = content.InAnswer(g.call.shape(), g.call.Response, s)
 		}
 		f = &one
 		g.found[s] = f
@@ -310,7 +310,7 @@ func (g *group) subject(k *check, changed bool) *judge.Subject {
 	if g.phase == guard.After {
 		s.Response = c.Response
 		if !k.local || k.mutates {
-			s.Asked = said.InRequest(c.Kind, c.Request, said.LastMessage).Texts
+			s.Asked = content.InRequest(c.Kind, c.Request, content.LastMessage).Texts
 		}
 	}
 	return s
@@ -365,7 +365,7 @@ func (r *ran) change(ctx context.Context, g *group, k *check, v *judge.Verdict, 
 	from := g.call.of(g.phase)
 	if r.body != nil {
 		from = r.body
-		on := group{call: g.call, phase: g.phase, budget: g.budget, found: map[said.Scope]*said.Found{}}
+		on := group{call: g.call, phase: g.phase, budget: g.budget, found: map[content.Scope]*content.Found{}}
 		on.call.with(g.phase, from)
 		again, _ := on.judge(ctx, k, on.subject(k, true))
 		v.Texts, v.Body, v.Restore = again.Texts, again.Body, again.Restore
@@ -405,11 +405,11 @@ func (g *group) changed(v *judge.Verdict, k *check, from []byte) []byte {
 	if v.Texts == nil {
 		return nil
 	}
-	f := said.Found{}
+	f := content.Found{}
 	if g.phase == guard.Before {
-		f = said.InRequest(g.call.Kind, from, k.scope)
+		f = content.InRequest(g.call.Kind, from, k.scope)
 	} else {
-		f = said.InAnswer(g.call.shape(), from, k.scope)
+		f = content.InAnswer(g.call.shape(), from, k.scope)
 	}
 	body := f.With(from, v.Texts)
 	if len(body) == 0 || &body[0] == &from[0] {
@@ -440,7 +440,7 @@ func (g *group) judge(ctx context.Context, k *check, s *judge.Subject) (v judge.
 	if !k.local {
 		return k.run(guard.WithBudget(ctx, g.budget), s), res
 	}
-	var choices []said.Choice
+	var choices []content.Choice
 	if g.phase == guard.After {
 		choices = g.find(k.scope).Choices
 	}

@@ -8,11 +8,11 @@ import (
 	"gateway/shared/guard/judge"
 	"gateway/shared/guard/scan/attack"
 	"gateway/shared/guard/scan/harm"
+	"gateway/shared/guard/scan/invisible"
+	"gateway/shared/guard/scan/langdetect"
 	"gateway/shared/guard/scan/mask"
 	"gateway/shared/guard/scan/pii"
 	"gateway/shared/guard/scan/secret"
-	"gateway/shared/guard/scan/tongue"
-	"gateway/shared/guard/scan/unseen"
 )
 
 // Makers gives, by id, what makes the function of each check that needs no vendor.
@@ -25,7 +25,7 @@ func Makers() map[string]judge.Maker {
 		"gateway.gibberish":        gibberish,
 		"gateway.moderateContent":  moderate,
 		"gateway.profanity":        profanity,
-		"gateway.invisibleUnicode": invisible,
+		"gateway.invisibleUnicode": invisibleCharacters,
 		"gateway.systemPromptLeak": leaks,
 	}
 }
@@ -113,11 +113,11 @@ func language(p map[string]json.RawMessage) judge.Func {
 		return func(context.Context, *judge.Subject) judge.Verdict { return judge.Failed("Error", "Missing language") }
 	}
 	return func(_ context.Context, s *judge.Subject) judge.Verdict {
-		code, sure := tongue.Detect(s.Text())
+		code, sure := langdetect.Detect(s.Text())
 		if code == "" { // even with not
 			return judge.Verdict{Pass: true, Data: map[string]any{"language": nil, "score": 0, "verdict": true, "not": o.not}}
 		}
-		other := !slices.ContainsFunc(want, func(w string) bool { return tongue.Same(w, code) })
+		other := !slices.ContainsFunc(want, func(w string) bool { return langdetect.Same(w, code) })
 		return o.verdict(other, map[string]any{"language": code, "score": sure})
 	}
 }
@@ -128,7 +128,7 @@ const noisy = 0.4
 func gibberish(p map[string]json.RawMessage) judge.Func {
 	o := optionsOf(p)
 	return func(_ context.Context, s *judge.Subject) judge.Verdict {
-		score := tongue.Gibberish(s.Text())
+		score := langdetect.Gibberish(s.Text())
 		label := "clean"
 		if score >= noisy {
 			label = "noise"
@@ -145,16 +145,16 @@ func moderate(p map[string]json.RawMessage) judge.Func {
 	}
 }
 
-func invisible(p map[string]json.RawMessage) judge.Func {
+func invisibleCharacters(p map[string]json.RawMessage) judge.Func {
 	o := optionsOf(p)
 	return func(_ context.Context, s *judge.Subject) judge.Verdict {
 		found := map[string]int{}
 		out := make([]*string, len(s.Texts))
 		for i, t := range s.Texts {
-			count, clean := unseen.Find(t)
+			count, clean := invisible.Find(t)
 			for k, n := range count {
 				if n > 0 {
-					found[unseen.Names[k]] += n
+					found[invisible.Names[k]] += n
 					out[i] = &clean
 				}
 			}

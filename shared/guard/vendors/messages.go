@@ -3,8 +3,8 @@ package vendors
 import (
 	"encoding/json"
 
+	"gateway/shared/guard/content"
 	"gateway/shared/guard/judge"
-	"gateway/shared/guard/said"
 )
 
 // message is one message in the form that vendors get.
@@ -62,12 +62,12 @@ type turn struct {
 }
 
 // textOf is the text of a content: a text, or the texts of its parts.
-func textOf(content json.RawMessage) string {
-	if len(content) == 0 {
+func textOf(parts json.RawMessage) string {
+	if len(parts) == 0 {
 		return ""
 	}
-	body := append(append([]byte(`{"messages":[{"role":"user","content":`), content...), `}]}`...)
-	f := said.InRequest("chatComplete", body, said.LastMessage)
+	body := append(append([]byte(`{"messages":[{"role":"user","content":`), parts...), `}]}`...)
+	f := content.InRequest("chatComplete", body, content.LastMessage)
 	return judge.Joined(f.Texts)
 }
 

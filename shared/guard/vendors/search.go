@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"strings"
 
-	"gateway/shared/guard/said"
+	"gateway/shared/guard/content"
 	"gateway/shared/wire"
 )
 
@@ -68,10 +68,10 @@ func found(a *ask, answered answer) {
 func (a *ask) with(text string) json.RawMessage {
 	body := a.run.s.Request
 	if a.run.s.Kind == "complete" {
-		f := said.InRequest(a.run.s.Kind, body, said.LastMessage)
+		f := content.InRequest(a.run.s.Kind, body, content.LastMessage)
 		return changed(&f, body, func(was string) string { return text + was })
 	}
-	if f := said.InRequest(a.run.s.Kind, body, said.Prompt); len(f.Texts) > 0 {
+	if f := content.InRequest(a.run.s.Kind, body, content.Prompt); len(f.Texts) > 0 {
 		return changed(&f, body, func(was string) string { return was + text })
 	}
 	keys := wire.NewKeySet("messages")
@@ -91,7 +91,7 @@ func (a *ask) with(text string) json.RawMessage {
 }
 
 // changed is a body whose first text has changed.
-func changed(f *said.Found, body []byte, change func(string) string) json.RawMessage {
+func changed(f *content.Found, body []byte, change func(string) string) json.RawMessage {
 	for i, t := range f.Texts {
 		if t != "" {
 			now := make([]*string, len(f.Texts))

@@ -5,7 +5,7 @@ import (
 
 	"gateway/shared/chat"
 	"gateway/shared/fault"
-	"gateway/shared/guard/said"
+	"gateway/shared/guard/content"
 	"gateway/shared/wire"
 )
 
@@ -77,7 +77,7 @@ func (e *Elements) response(d *chat.Delta) []byte {
 	}
 	switch d.Kind {
 	case chat.DeltaStart:
-		if said.IsIdentifier(d.ID, d.Model) {
+		if content.IsIdentifier(d.ID, d.Model) {
 			return nil
 		}
 		return append(field(append(field([]byte{'{'}, "id", d.ID), ','), "model", d.Model), '}')
@@ -94,14 +94,14 @@ func (e *Elements) response(d *chat.Delta) []byte {
 			return append(append([]byte(`{"choices":[{"message":{"content":[{"type":"image_url","image_url":{"url":`), d.JSON...), `}}]}}]}`...)
 		}
 	case chat.DeltaToolStart:
-		if said.IsIdentifier(d.ID, d.Name, d.Signature) {
+		if content.IsIdentifier(d.ID, d.Name, d.Signature) {
 			return nil
 		}
 		out := field([]byte(`{"choices":[{"message":{"tool_calls":[{"type":"function",`), "id", d.ID)
 		out = field(append(out, ','), "signature", d.Signature)
 		return append(field(append(out, `,"function":{`...), "name", d.Name), `}}]}}]}`...)
 	case chat.DeltaStop:
-		if len(d.Extra) == 0 && said.IsIdentifier(d.Native, d.StopSequence) {
+		if len(d.Extra) == 0 && content.IsIdentifier(d.Native, d.StopSequence) {
 			return nil
 		}
 		out := field([]byte(`{"choices":[{`), "finish_reason", d.Native)

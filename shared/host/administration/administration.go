@@ -17,8 +17,8 @@ import (
 	"gateway/shared/host/alias"
 	"gateway/shared/host/door"
 	"gateway/shared/host/meter"
-	"gateway/shared/mcp/granted"
-	"gateway/shared/mcp/webpage"
+	"gateway/shared/mcp/cors"
+	"gateway/shared/mcp/oauthserver"
 	"gateway/shared/seal"
 )
 
@@ -52,7 +52,7 @@ func open(ctx context.Context, families func(*app.Core) []admin.Family, parts []
 	if err != nil {
 		return nil, err
 	}
-	pages, err := webpage.FromEnvironment(granted.Public(os.Getenv(granted.EnvPublic)))
+	pages, err := cors.FromEnvironment(oauthserver.Public(os.Getenv(oauthserver.EnvPublic)))
 	if err != nil {
 		return nil, err
 	}

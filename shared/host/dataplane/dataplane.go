@@ -18,8 +18,8 @@ import (
 	"gateway/shared/host/alias"
 	"gateway/shared/host/door"
 	"gateway/shared/host/meter"
-	"gateway/shared/mcp/granted"
-	"gateway/shared/mcp/webpage"
+	"gateway/shared/mcp/cors"
+	"gateway/shared/mcp/oauthserver"
 	"gateway/shared/provider"
 	"gateway/shared/relay"
 	"gateway/shared/usage"
@@ -59,7 +59,7 @@ func open(ctx context.Context, routes []relay.Route, translators []chat.Translat
 	if err != nil {
 		return nil, err
 	}
-	pages, err := webpage.FromEnvironment(granted.Public(os.Getenv(granted.EnvPublic)))
+	pages, err := cors.FromEnvironment(oauthserver.Public(os.Getenv(oauthserver.EnvPublic)))
 	if err != nil {
 		return nil, err
 	}

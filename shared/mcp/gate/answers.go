@@ -12,8 +12,8 @@ import (
 
 	"gateway/shared/fault"
 	"gateway/shared/mcp"
-	"gateway/shared/mcp/era"
-	"gateway/shared/mcp/granted"
+	"gateway/shared/mcp/oauthserver"
+	"gateway/shared/mcp/protocolversion"
 	"gateway/shared/tenant/upstream"
 	"gateway/shared/wire"
 )
@@ -90,18 +90,18 @@ func statusOf(code int) int {
 	switch code {
 	case mcp.CodeMethodNotFound:
 		return http.StatusNotFound
-	case mcp.CodeInvalidRequest, mcp.CodeParse, era.CodeHeader, era.CodeAbilities, era.CodeVersion:
+	case mcp.CodeInvalidRequest, mcp.CodeParse, protocolversion.CodeHeader, protocolversion.CodeAbilities, protocolversion.CodeVersion:
 		return http.StatusBadRequest
 	}
 	return http.StatusOK
 }
 
 // refuse answers with an error of the protocol.
-func refuse(v *visit, r *era.Refusal) { refuseAs(v, r.Status, &r.Error) }
+func refuse(v *visit, r *protocolversion.Refusal) { refuseAs(v, r.Status, &r.Error) }
 
 func refuseAs(v *visit, status int, e *mcp.Error) {
 	if v.req == nil {
-		v.req = &era.Request{}
+		v.req = &protocolversion.Request{}
 	}
 	v.note.Code = int64(e.Code)
 	raw, err := json.Marshal(e)
@@ -114,7 +114,7 @@ func refuseAs(v *visit, status int, e *mcp.Error) {
 // wrong answers a request with an error, with the status that the client's era says.
 func wrong(v *visit, e *mcp.Error) {
 	status := http.StatusOK
-	if v.req.Era == era.Stateless {
+	if v.req.Era == protocolversion.Stateless {
 		status = statusOf(e.Code)
 	}
 	refuseAs(v, status, e)
@@ -147,7 +147,7 @@ func fail(v *visit, err error) {
 func broken(v *visit, why string, err error) {
 	slog.Warn("an MCP server failed", "trace_id", v.call.TraceID, "server", v.note.Server, "error", err.Error())
 	if v.req == nil {
-		v.req = &era.Request{}
+		v.req = &protocolversion.Request{}
 	}
 	v.note.Code = mcp.CodeInternal
 	data, _ := json.Marshal(map[string]string{"trace_id": v.call.TraceID}) // texts
@@ -164,10 +164,10 @@ func broken(v *visit, why string, err error) {
 // sendFault answers with a failure of the gateway's own.
 func sendFault(v *visit, f *fault.Fault) {
 	if v.req == nil {
-		v.req = &era.Request{}
+		v.req = &protocolversion.Request{}
 	}
 	v.note.Code = int64(f.Status())
-	granted.Challenge(v.call.Header(), v.host.Public, v.call.Request, v.call.Path, f)
+	oauthserver.Challenge(v.call.Header(), v.host.Public, v.call.Request, v.call.Path, f)
 	sendLast(v, f.Status(), message(v, "error", AppendError(nil, f, v.call.TraceID)), f)
 }
 

@@ -5,8 +5,8 @@ import (
 	"maps"
 
 	"gateway/shared/mcp"
-	"gateway/shared/mcp/entitled"
-	"gateway/shared/mcp/era"
+	"gateway/shared/mcp/authz"
+	"gateway/shared/mcp/protocolversion"
 	"gateway/shared/usage"
 )
 
@@ -15,14 +15,14 @@ import (
 // session.
 type bundle struct {
 	visit   *visit
-	members []entitled.Member
+	members []authz.Member
 	session *session // of the client; nil: it has none
 }
 
 // virtual answers a message to a virtual server.
 func virtual(v *visit) error {
 	b := &bundle{visit: v}
-	if v.req.Era != era.Stateless {
+	if v.req.Era != protocolversion.Stateless {
 		if v.req.Method == "initialize" {
 			return b.initialize()
 		}
@@ -80,7 +80,7 @@ func (b *bundle) discover() error {
 	delete(hello, "serverInfo")
 	hello["_meta"], hello["resultType"], hello["ttlMs"], hello["cacheScope"] = meta, json.RawMessage(`"complete"`), json.RawMessage("0"), json.RawMessage(`"private"`)
 	var err error
-	if hello["supportedVersions"], err = json.Marshal(append([]string{era.Version}, mcp.Versions...)); err != nil {
+	if hello["supportedVersions"], err = json.Marshal(append([]string{protocolversion.Version}, mcp.Versions...)); err != nil {
 		return err
 	}
 	raw, err := json.Marshal(hello)
@@ -93,12 +93,12 @@ func (b *bundle) discover() error {
 
 // load finds the members, once.
 func (b *bundle) load() (err error) {
-	b.members, err = entitled.Members(b.visit.call.Context, b.visit.call.View, b.visit.call.Caller, b.visit.facts)
+	b.members, err = authz.Members(b.visit.call.Context, b.visit.call.View, b.visit.call.Caller, b.visit.facts)
 	return err
 }
 
 // to is a visit to a member that takes the place of this one.
-func (b *bundle) to(m *entitled.Member, c *Call, req *era.Request) *visit {
+func (b *bundle) to(m *authz.Member, c *Call, req *protocolversion.Request) *visit {
 	sub := new(visit)
 	sub.call, sub.host, sub.facts, sub.req, sub.opens = c, b.visit.host, m.Facts, req, b.visit.opens
 	sub.trace = b.visit.trace
@@ -128,7 +128,7 @@ func (b *bundle) call() error {
 	}
 	m, tool, decision := b.visit.facts.Route(b.members, name)
 	if b.visit.note.Decision = decision; m == nil {
-		wrong(b.visit, unknown(b.visit, entitled.Capability{Type: mcp.Tool, Key: name}))
+		wrong(b.visit, unknown(b.visit, authz.Capability{Type: mcp.Tool, Key: name}))
 		return nil
 	}
 	req := *b.visit.req
@@ -136,8 +136,8 @@ func (b *bundle) call() error {
 	req.Members["name"], _ = json.Marshal(tool) // a text
 	sub := b.to(m, b.visit.call, &req)
 	noted(sub, tool)
-	if decision != entitled.Allowed {
-		wrong(sub, unknown(sub, entitled.Capability{Type: mcp.Tool, Key: tool}))
+	if decision != authz.Allowed {
+		wrong(sub, unknown(sub, authz.Capability{Type: mcp.Tool, Key: tool}))
 		return nil
 	}
 	if err := calledFor(sub, b.session); err != nil {

@@ -12,8 +12,8 @@ import (
 
 	"gateway/shared/fault"
 	"gateway/shared/mcp"
-	"gateway/shared/mcp/entitled"
-	"gateway/shared/mcp/era"
+	"gateway/shared/mcp/authz"
+	"gateway/shared/mcp/protocolversion"
 	"gateway/shared/tenant/upstream"
 	"gateway/shared/usage"
 )
@@ -72,7 +72,7 @@ func (b *bundle) list() error {
 		}
 		out = append(append(out, `,"_meta":`...), raw...)
 	}
-	if b.visit.req.Era == era.Stateless {
+	if b.visit.req.Era == protocolversion.Stateless {
 		out = appendAge(append(out, `,"resultType":"complete"`...), 0)
 	}
 	return b.fits(append(out, '}'))
@@ -112,7 +112,7 @@ func (b *bundle) tools() (all []offer, gaps []gap) {
 			e := &got.entries[n]
 			name := m.Given(e.key)
 			to, tool, decision := b.visit.facts.Route(b.members, name)
-			if b.visit.req.Era == era.Stateless && e.bad || to != m || tool != e.key || decision != entitled.Allowed || taken[name] {
+			if b.visit.req.Era == protocolversion.Stateless && e.bad || to != m || tool != e.key || decision != authz.Allowed || taken[name] {
 				continue
 			}
 			if raw, ok := renamed(e.raw, e.key, name); ok {
@@ -132,7 +132,7 @@ func (b *bundle) ask() []heard {
 	var wg sync.WaitGroup
 	b.visit.call.Began()
 	for i := range b.members {
-		if m := &b.members[i]; m.Facts.Decide(entitled.Capability{}) == entitled.Allowed {
+		if m := &b.members[i]; m.Facts.Decide(authz.Capability{}) == authz.Allowed {
 			wg.Go(func() {
 				free <- struct{}{}
 				defer func() { <-free }()
@@ -151,14 +151,14 @@ func (b *bundle) ask() []heard {
 }
 
 // hear asks one member.
-func (b *bundle) hear(m *entitled.Member, forwards http.Header, got *heard) {
+func (b *bundle) hear(m *authz.Member, forwards http.Header, got *heard) {
 	ctx, cancel := context.WithTimeout(b.visit.call.Context, min(b.visit.host.Timeout, listTime))
 	defer cancel()
 	walk := &unheard{Walk: b.visit.call.Walk, forwards: forwards, header: http.Header{}}
 	c := *b.visit.call
 	c.Context, c.Request, c.Walk = ctx, b.visit.call.Request.WithContext(ctx), walk
-	sub := b.to(m, &c, &era.Request{
-		Message: mcp.Message{ID: json.RawMessage("1"), Method: "tools/list"}, Era: era.Stateless, Version: era.Version, Members: map[string]json.RawMessage{},
+	sub := b.to(m, &c, &protocolversion.Request{
+		Message: mcp.Message{ID: json.RawMessage("1"), Method: "tools/list"}, Era: protocolversion.Stateless, Version: protocolversion.Version, Members: map[string]json.RawMessage{},
 	})
 	p := peerOf(sub)
 	p.mu.Lock()

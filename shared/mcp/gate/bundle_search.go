@@ -10,7 +10,7 @@ import (
 	"unicode/utf8"
 
 	"gateway/shared/mcp"
-	"gateway/shared/mcp/era"
+	"gateway/shared/mcp/protocolversion"
 )
 
 // Bounds of a search.
@@ -63,7 +63,7 @@ func (b *bundle) search() error {
 
 // complete ends a result, in the client's era.
 func (b *bundle) complete(result string) []byte {
-	if b.visit.req.Era == era.Stateless {
+	if b.visit.req.Era == protocolversion.Stateless {
 		result += `,"resultType":"complete"`
 	}
 	return []byte(result + "}")

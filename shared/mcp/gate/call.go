@@ -8,21 +8,21 @@ import (
 	"net/http"
 
 	"gateway/shared/mcp"
-	"gateway/shared/mcp/entitled"
-	"gateway/shared/mcp/era"
+	"gateway/shared/mcp/authz"
+	"gateway/shared/mcp/protocolversion"
 	"gateway/shared/tenant/upstream"
 )
 
 // capabilityOf is the capability that a request is about; ok is false where it names none as
 // the protocol says.
-func capabilityOf(v *visit) (c entitled.Capability, ok bool) {
+func capabilityOf(v *visit) (c authz.Capability, ok bool) {
 	switch v.req.Method {
 	case "tools/call":
-		c = entitled.Capability{Type: mcp.Tool, Key: v.req.Text("name")}
+		c = authz.Capability{Type: mcp.Tool, Key: v.req.Text("name")}
 	case "prompts/get":
-		c = entitled.Capability{Type: mcp.Prompt, Key: v.req.Text("name")}
+		c = authz.Capability{Type: mcp.Prompt, Key: v.req.Text("name")}
 	case "resources/read", "resources/subscribe", "resources/unsubscribe":
-		c = entitled.Capability{Type: mcp.Resource, Key: v.req.Text("uri")}
+		c = authz.Capability{Type: mcp.Resource, Key: v.req.Text("uri")}
 	case "completion/complete":
 		var ref map[string]json.RawMessage
 		if json.Unmarshal(v.req.Members["ref"], &ref) != nil {
@@ -34,9 +34,9 @@ func capabilityOf(v *visit) (c entitled.Capability, ok bool) {
 		}
 		switch text("type") {
 		case "ref/prompt":
-			c = entitled.Capability{Type: mcp.Prompt, Key: text("name")}
+			c = authz.Capability{Type: mcp.Prompt, Key: text("name")}
 		case "ref/resource":
-			if c = (entitled.Capability{Type: mcp.ResourceTemplate, Key: text("uri")}); v.facts.Decide(c) == entitled.Allowed {
+			if c = (authz.Capability{Type: mcp.ResourceTemplate, Key: text("uri")}); v.facts.Decide(c) == authz.Allowed {
 				c.Type = mcp.Resource
 			}
 		}
@@ -59,7 +59,7 @@ func callCapability(v *visit, w *way) error {
 		return nil
 	}
 	if about.Type == mcp.Tool && !listsTool(v, w, about.Key) {
-		v.note.Decision = entitled.NoCapability
+		v.note.Decision = authz.NoCapability
 		wrong(v, unknown(v, about))
 		return nil
 	}
@@ -69,15 +69,15 @@ func callCapability(v *visit, w *way) error {
 		if o.marks, err = headerMarks(v, w.peer, about.Key); err != nil {
 			return err
 		}
-		if v.req.Era == era.Stateless {
-			if refused := era.CheckParams(v.call.Request.Header, o.marks, v.req.Members["arguments"]); refused != nil {
+		if v.req.Era == protocolversion.Stateless {
+			if refused := protocolversion.CheckParams(v.call.Request.Header, o.marks, v.req.Members["arguments"]); refused != nil {
 				refuse(v, refused)
 				return nil
 			}
 		}
 	}
 	var waiting string
-	if v.req.Era == era.Stateless {
+	if v.req.Era == protocolversion.Stateless {
 		var ok bool
 		if waiting, ok = reopen(v, o.params); !ok {
 			wrong(v, &mcp.Error{Code: mcp.CodeInvalidParams, Message: "params.requestState is not one that was given for this request"})
@@ -151,7 +151,7 @@ func conclude(v *visit, ask func() (json.RawMessage, error), answer func(result 
 // judgeResult returns a result that the guardrails let through; nil if the request has been
 // answered.
 func judgeResult(v *visit, result json.RawMessage, err error) (json.RawMessage, error) {
-	if refused := (*mcp.Error)(nil); errors.As(err, &refused) && refused.Code == era.CodeSignIn && v.req.Era == era.Stateless && asks[v.req.Method] {
+	if refused := (*mcp.Error)(nil); errors.As(err, &refused) && refused.Code == protocolversion.CodeSignIn && v.req.Era == protocolversion.Stateless && asks[v.req.Method] {
 		return nil, sends(v, refused)
 	}
 	if err != nil {
@@ -172,9 +172,9 @@ func judgeResult(v *visit, result json.RawMessage, err error) (json.RawMessage, 
 }
 
 // unknown is the error for what is not there, or not for this caller.
-func unknown(v *visit, c entitled.Capability) *mcp.Error {
+func unknown(v *visit, c authz.Capability) *mcp.Error {
 	switch {
-	case c.Type == mcp.Resource && v.req.Era != era.Stateless:
+	case c.Type == mcp.Resource && v.req.Era != protocolversion.Stateless:
 		return &mcp.Error{Code: mcp.CodeResourceNotFound, Message: "resource not found"}
 	case c.Type == mcp.Resource || c.Type == mcp.ResourceTemplate:
 		return &mcp.Error{Code: mcp.CodeInvalidParams, Message: "resource not found"}
@@ -192,7 +192,7 @@ func upstreamParams(v *visit, w *way) map[string]json.RawMessage {
 		out[name] = raw
 	}
 	withoutSignIn(out)
-	if v.req.Era == era.Stateless && w.kind != toStateless {
+	if v.req.Era == protocolversion.Stateless && w.kind != toStateless {
 		meta := map[string]json.RawMessage{}
 		for name, raw := range v.req.Meta {
 			if len(name) < len(mcp.MetaPrefix) || name[:len(mcp.MetaPrefix)] != mcp.MetaPrefix {
@@ -205,10 +205,10 @@ func upstreamParams(v *visit, w *way) map[string]json.RawMessage {
 			out["_meta"] = mcp.AppendMembers(nil, meta)
 		}
 	}
-	if v.trace != "" && v.req.Meta[era.MetaTrace] != nil {
+	if v.trace != "" && v.req.Meta[protocolversion.MetaTrace] != nil {
 		meta := map[string]json.RawMessage{}
 		_ = json.Unmarshal(out["_meta"], &meta) // was made above, or checked to be an object
-		meta[era.MetaTrace] = json.RawMessage(`"` + v.trace + `"`)
+		meta[protocolversion.MetaTrace] = json.RawMessage(`"` + v.trace + `"`)
 		out["_meta"], _ = json.Marshal(meta) // raw members that were JSON
 	}
 	return out

@@ -6,7 +6,7 @@ import (
 	"net/http"
 	"time"
 
-	"gateway/shared/mcp/era"
+	"gateway/shared/mcp/protocolversion"
 )
 
 // methodCancelled is the notification that the sender of a request wants no result.
@@ -43,7 +43,7 @@ func runningKey(v *visit, id json.RawMessage) string { return v.req.Session + "\
 // relayed sessions the server has the notification itself, and without sessions the client
 // closes the stream.
 func cancellable(v *visit, w *way, cancel context.CancelFunc) (done func()) {
-	if v.req.Era == era.Stateless || w.kind == toRelayed || v.req.Session == "" {
+	if v.req.Era == protocolversion.Stateless || w.kind == toRelayed || v.req.Session == "" {
 		return func() {}
 	}
 	key := runningKey(v, v.req.ID)

@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"gateway/shared/mcp"
-	"gateway/shared/mcp/entitled"
-	"gateway/shared/mcp/era"
+	"gateway/shared/mcp/authz"
+	"gateway/shared/mcp/protocolversion"
 	"gateway/shared/tenant/upstream"
 )
 
@@ -49,10 +49,10 @@ var ids atomic.Int64
 
 // outgoing is a request on the way to the server.
 type outgoing struct {
-	req    *era.Request
+	req    *protocolversion.Request
 	params map[string]json.RawMessage
 	id     json.RawMessage // towards the server
-	marks  []era.Mark
+	marks  []protocolversion.Mark
 }
 
 // send makes the request; the answer is read from the exchange.
@@ -61,7 +61,7 @@ func (w *way) send(ctx context.Context, o *outgoing) (*mcp.Exchange, error) {
 	case toStateless:
 		o.params = statelessParams(o.params, w.abilities, w.client, w.level)
 		h := statelessHeaders(o.req)
-		era.SetParams(h, o.marks, o.params["arguments"])
+		protocolversion.SetParams(h, o.marks, o.params["arguments"])
 		return w.post(ctx, h, o)
 	case toRelayed:
 		return w.post(ctx, w.sessionHeaders(w.session.Upstream, w.session.Speaks), o)
@@ -157,7 +157,7 @@ func (p *patience) end() { p.timer.Stop(); p.cancel() }
 func (w *way) ask(o *outgoing) (json.RawMessage, error) {
 	v := w.v
 	base := v.call.Context
-	if v.req.Era == era.Stateless {
+	if v.req.Era == protocolversion.Stateless {
 		base = v.call.Request.Context() // who closes the stream wants no answer
 	}
 	if w.holds() {
@@ -254,7 +254,7 @@ func renew(v *visit, up *mcp.Upstream) bool {
 }
 
 // headerMarks are what headers repeat of a tool's arguments, as the server said last.
-func headerMarks(v *visit, p *peer, tool string) ([]era.Mark, error) {
+func headerMarks(v *visit, p *peer, tool string) ([]protocolversion.Mark, error) {
 	p.mu.Lock()
 	marks, heard := p.marks[tool]
 	p.mu.Unlock()
@@ -262,19 +262,19 @@ func headerMarks(v *visit, p *peer, tool string) ([]era.Mark, error) {
 		return marks, nil
 	}
 	c, err := v.facts.Shape(v.call.Context, v.call.View, tool)
-	if err != nil || c == nil || !bytes.Contains(c.Shape, []byte(era.MarkedBy)) {
+	if err != nil || c == nil || !bytes.Contains(c.Shape, []byte(protocolversion.MarkedBy)) {
 		return nil, err
 	}
 	var shape struct {
 		Input json.RawMessage `json:"inputSchema"`
 	}
 	_ = json.Unmarshal(c.Shape, &shape) // another form has no marks
-	marks, _ = era.Marks(shape.Input)
+	marks, _ = protocolversion.Marks(shape.Input)
 	return marks, nil
 }
 
 // may tells whether the caller may use a capability, and notes the decision.
-func may(v *visit, c entitled.Capability) bool {
+func may(v *visit, c authz.Capability) bool {
 	v.note.Decision = v.facts.Decide(c)
-	return v.note.Decision == entitled.Allowed
+	return v.note.Decision == authz.Allowed
 }

@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 
 	"gateway/shared/mcp"
-	"gateway/shared/mcp/era"
+	"gateway/shared/mcp/protocolversion"
 )
 
 // guardedMethods are the methods whose params come from a model or a user, and whose
@@ -63,7 +63,7 @@ func unable(v *visit, text string) {
 		return
 	}
 	result := `{"content":[{"type":"text","text":"` + text + `"}],"isError":true`
-	if v.req.Era == era.Stateless {
+	if v.req.Era == protocolversion.Stateless {
 		result += `,"resultType":"complete"`
 	}
 	sendResult(v, json.RawMessage(result+"}"))

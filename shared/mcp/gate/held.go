@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"gateway/shared/mcp"
-	"gateway/shared/mcp/era"
-	"gateway/shared/mcp/inquiry"
+	"gateway/shared/mcp/protocolversion"
+	"gateway/shared/mcp/serverrequest"
 	"gateway/shared/tenant/upstream"
 )
 
@@ -79,7 +79,7 @@ type held struct {
 	up        *mcp.Upstream
 	sent      http.Header
 	ids       map[string]json.RawMessage // of the server's requests, by the names that the client has
-	questions map[string]inquiry.Question
+	questions map[string]serverrequest.Question
 	timer     *time.Timer
 }
 
@@ -136,13 +136,13 @@ func (w *way) next(ctx context.Context, x *mcp.Exchange, hurry bool) ([]byte, er
 
 // holds reports whether a call may outlive the request of its client.
 func (w *way) holds() bool {
-	return w.kind == toPooled && w.carried != nil && w.v.req.Era == era.Stateless
+	return w.kind == toPooled && w.carried != nil && w.v.req.Era == protocolversion.Stateless
 }
 
 // asked takes a request of a server. It reports false if the client cannot be asked.
-func (w *way) asked(ctx *patience, m *said, asking map[string]json.RawMessage, questions map[string]inquiry.Question) bool {
-	q := inquiry.Question{Method: m.Method, Params: m.Params}
-	if w.kind != toPooled || w.carried == nil || !inquiry.Known(m.Method) || !inquiry.Allowed(w.carried, q) {
+func (w *way) asked(ctx *patience, m *said, asking map[string]json.RawMessage, questions map[string]serverrequest.Question) bool {
+	q := serverrequest.Question{Method: m.Method, Params: m.Params}
+	if w.kind != toPooled || w.carried == nil || !serverrequest.Known(m.Method) || !serverrequest.Allowed(w.carried, q) {
 		return false
 	}
 	if w.holds() {
@@ -163,7 +163,7 @@ func (w *way) asked(ctx *patience, m *said, asking map[string]json.RawMessage, q
 
 // respond answers a request of a server.
 func (w *way) respond(ctx context.Context, id, result json.RawMessage) {
-	if x, err := w.up.Send(ctx, http.MethodPost, w.sessionHeaders(w.pool.ID, w.pool.Version), inquiry.Response(id, result)); err == nil {
+	if x, err := w.up.Send(ctx, http.MethodPost, w.sessionHeaders(w.pool.ID, w.pool.Version), serverrequest.Response(id, result)); err == nil {
 		x.Close() // a server that is gone ends the exchange too
 	}
 }
@@ -174,7 +174,7 @@ func keep(v *visit, h *held) (json.RawMessage, error) {
 	sealed, err := sealValue(v, binding(v, sealState), &state{Held: name, Digest: digest(v), Expires: v.call.Now().Add(questionTime).Unix()})
 	var result json.RawMessage
 	if err == nil {
-		result, err = inquiry.Required(h.questions, sealed)
+		result, err = serverrequest.Required(h.questions, sealed)
 	}
 	h.scope = v.call.Caller.Scope.Org + "/" + v.call.Caller.Scope.Workspace
 	if err == nil && !v.host.held.put(name, h) {
@@ -199,7 +199,7 @@ func answersHeld(v *visit, w *way, o *outgoing, name, tool string) error {
 		delete(o.params, "inputResponses")
 	}
 	responses := mcp.Members(o.params["inputResponses"])
-	missing, ok := inquiry.Missing(h.ids, responses)
+	missing, ok := serverrequest.Missing(h.ids, responses)
 	if !ok || len(missing) > 0 { // asked again
 		result, err := keep(v, h)
 		if err == nil {

@@ -9,7 +9,7 @@ import (
 
 	"gateway/shared/fault"
 	"gateway/shared/mcp"
-	"gateway/shared/mcp/entitled"
+	"gateway/shared/mcp/authz"
 	"gateway/shared/tenant/upstream"
 	"gateway/shared/wire"
 )
@@ -160,11 +160,11 @@ func still(v *visit) error {
 	if err != nil {
 		return err
 	}
-	facts, err := entitled.Load(v.call.Context, view, who, v.facts.Server.Record.Slug)
+	facts, err := authz.Load(v.call.Context, view, who, v.facts.Server.Record.Slug)
 	if err != nil {
 		return err
 	}
-	if v.note.Decision = facts.Decide(entitled.Capability{}); v.note.Decision != entitled.Allowed {
+	if v.note.Decision = facts.Decide(authz.Capability{}); v.note.Decision != authz.Allowed {
 		return denied(v.note.Decision)
 	}
 	if facts.Integration.Print != v.facts.Integration.Print || facts.Server.Record.ID != v.facts.Server.Record.ID {

@@ -13,11 +13,11 @@ import (
 	"gateway/shared/identity/bearer"
 	"gateway/shared/identity/signing"
 	"gateway/shared/mcp"
-	"gateway/shared/mcp/connect"
-	"gateway/shared/mcp/entitled"
-	"gateway/shared/mcp/era"
-	"gateway/shared/mcp/granted"
-	"gateway/shared/mcp/webpage"
+	"gateway/shared/mcp/authz"
+	"gateway/shared/mcp/cors"
+	"gateway/shared/mcp/oauthclient"
+	"gateway/shared/mcp/oauthserver"
+	"gateway/shared/mcp/protocolversion"
 	"gateway/shared/provider"
 	"gateway/shared/resource"
 	"gateway/shared/seal"
@@ -31,7 +31,7 @@ type Options struct {
 	// Timeout is how long a server may be silent; 0: a minute.
 	Timeout time.Duration
 	// Pages are the web pages that may call.
-	Pages webpage.Pages
+	Pages cors.Pages
 	// Public is the address that clients reach the gateway at; "": where the request went.
 	Public string
 	// MaxResult bounds a result where answers are buffered (Lambda), in bytes.
@@ -43,7 +43,7 @@ type Host struct {
 	Options
 	once   sync.Once
 	opener *mcp.Opener
-	tokens *connect.Tokens
+	tokens *oauthclient.Tokens
 	proofs *bearer.Checker
 	minter *signing.Minter
 	mu     sync.Mutex
@@ -109,9 +109,9 @@ type Walk interface {
 type visit struct {
 	call  *Call
 	host  *Host
-	facts *entitled.Facts
+	facts *authz.Facts
 	note  usage.Call
-	req   *era.Request
+	req   *protocolversion.Request
 	began bool // the stream has
 	opens bool // the client can send its user to an address
 	trace string
@@ -124,12 +124,12 @@ type visit struct {
 func (h *Host) Serve(c *Call) {
 	h.once.Do(func() {
 		h.opener = &mcp.Opener{Sealer: c.Sealer, Via: c.Via, Hosts: c.Hosts, Secrets: c.Secrets, Now: c.Now, Keeps: true}
-		h.tokens = &connect.Tokens{Table: c.Kept, Sealer: c.Sealer, Via: c.Via, Now: c.Now}
+		h.tokens = &oauthclient.Tokens{Table: c.Kept, Sealer: c.Sealer, Via: c.Via, Now: c.Now}
 		h.proofs = bearer.NewChecker(c.Now)
 		h.minter = &signing.Minter{Keys: c.Signing, Now: c.Now}
 	})
 	v := new(visit)
-	v.call, v.host, v.note = c, h, usage.Call{Protocol: "mcp", Auth: "api_key", Method: c.Request.Method, Gateway: release.Version, Scope: granted.Under(c.Caller, entitled.Invoke)}
+	v.call, v.host, v.note = c, h, usage.Call{Protocol: "mcp", Auth: "api_key", Method: c.Request.Method, Gateway: release.Version, Scope: oauthserver.Under(c.Caller, authz.Invoke)}
 	if c.Bearer {
 		v.note.Auth = "Bearer"
 	}
@@ -145,7 +145,7 @@ func unread(v *visit) {
 	if v.req != nil || v.call.Request.Method != http.MethodPost {
 		return
 	}
-	v.req, _ = era.Read(v.call.Request.Header, v.call.Body) // its own faults are not why it is refused
+	v.req, _ = protocolversion.Read(v.call.Request.Header, v.call.Body) // its own faults are not why it is refused
 	if v.note.Version = v.req.Version; v.req.Method != "" {
 		v.note.Method = v.req.Method
 	}
@@ -161,30 +161,30 @@ func serve(v *visit) error {
 	}
 	slug, err := place(v)
 	if err == nil {
-		v.facts, err = entitled.Load(v.call.Context, v.call.View, v.call.Caller, slug)
+		v.facts, err = authz.Load(v.call.Context, v.call.View, v.call.Caller, slug)
 	}
 	if err != nil {
 		if fault.From(err).Status() < http.StatusInternalServerError {
-			v.note.Decision = entitled.NoServer
+			v.note.Decision = authz.NoServer
 		}
 		return err
 	}
 	v.note.Server = v.facts.Server.Record.ID
-	v.note.Decision = v.facts.Decide(entitled.Capability{})
+	v.note.Decision = v.facts.Decide(authz.Capability{})
 	noted(v, "")
 	// A caller who may not reach the server at all has no token checked. Only a caller
 	// whose token is valid learns whether the user may use it.
-	if v.note.Decision != entitled.Allowed && v.note.Decision != entitled.NoUser {
+	if v.note.Decision != authz.Allowed && v.note.Decision != authz.NoUser {
 		return denied(v.note.Decision)
 	}
 	if v.facts.Server.Virtual() {
-		if v.note.Decision == entitled.Allowed && v.call.Request.Method != http.MethodPost {
+		if v.note.Decision == authz.Allowed && v.call.Request.Method != http.MethodPost {
 			return only(v, "POST") // it says nothing by itself, and keeps nothing that could end
 		}
 	} else if ok, err := proven(v); !ok || err != nil {
 		return err
 	}
-	if v.note.Decision != entitled.Allowed {
+	if v.note.Decision != authz.Allowed {
 		return denied(v.note.Decision)
 	}
 	v.trace = v.call.Trace("")
@@ -212,12 +212,12 @@ func noted(v *visit, name string) {
 // denied is the error for a caller that may not use a server.
 func denied(decision string) error {
 	switch decision {
-	case entitled.NoServer, entitled.NoAccess:
+	case authz.NoServer, authz.NoAccess:
 		return fault.New(fault.NotAllowed, "", "This MCP server is not active in the workspace")
-	case entitled.NoUser:
+	case authz.NoUser:
 		return fault.New(fault.NotAllowed, "", "This user has no access to the MCP server")
 	}
-	return fault.Newf(fault.NotAllowed, "x-gateway-api-key", "This API key lacks the scope %s", entitled.Invoke)
+	return fault.Newf(fault.NotAllowed, "x-gateway-api-key", "This API key lacks the scope %s", authz.Invoke)
 }
 
 // place is the slug that the path names: /{server}/mcp or /{workspace}/{server}/mcp.
@@ -225,7 +225,7 @@ func place(v *visit) (slug string, err error) {
 	parts := strings.Split(strings.Trim(v.call.Path, "/"), "/")
 	for i, p := range parts {
 		if parts[i], err = url.PathUnescape(p); err != nil {
-			return "", entitled.Missing()
+			return "", authz.Missing()
 		}
 	}
 	switch {
@@ -239,7 +239,7 @@ func place(v *visit) (slug string, err error) {
 
 // post answers a message.
 func post(v *visit) error {
-	req, refused := era.Read(v.call.Request.Header, v.call.Body)
+	req, refused := protocolversion.Read(v.call.Request.Header, v.call.Body)
 	v.req = req
 	if req.Method != "" {
 		v.note.Method = req.Method
@@ -257,7 +257,7 @@ func post(v *visit) error {
 	if v.facts.Server.Virtual() {
 		return virtual(v)
 	}
-	if req.Era == era.Stateless {
+	if req.Era == protocolversion.Stateless {
 		return stateless(v)
 	}
 	return sessions(v)
@@ -267,17 +267,17 @@ func post(v *visit) error {
 // their scopes were.
 func checkToken(v *visit) error {
 	who := v.call.Caller
-	need := granted.Read
+	need := oauthserver.Read
 	switch v.req.Method {
 	case "initialize", "server/discover", "ping", "":
 		return nil
 	case "tools/call":
-		need = granted.Write
+		need = oauthserver.Write
 	}
-	if who.Audience == "" || who.Has(granted.All) || who.Has(identity.NormalScope(need)) || v.req.IsNotification() {
+	if who.Audience == "" || who.Has(oauthserver.All) || who.Has(identity.NormalScope(need)) || v.req.IsNotification() {
 		return nil
 	}
-	v.note.Decision = entitled.NoScope
+	v.note.Decision = authz.NoScope
 	return fault.Newf(fault.InsufficientScope, "authorization", "The access token lacks the scope %s", need)
 }
 

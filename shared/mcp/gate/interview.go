@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"gateway/shared/mcp"
-	"gateway/shared/mcp/era"
-	"gateway/shared/mcp/inquiry"
+	"gateway/shared/mcp/protocolversion"
+	"gateway/shared/mcp/serverrequest"
 	"gateway/shared/tenant/upstream"
 	"gateway/shared/wire"
 )
@@ -22,10 +22,10 @@ const questionTime = 5 * time.Minute
 // askableCapabilities returns the capabilities of a client under which questions of the server are
 // asked: none where no stream or call can be held.
 func askableCapabilities(v *visit, capabilities json.RawMessage) json.RawMessage {
-	if v.req == nil || v.call.Buffered || len(capabilities) <= len("{}") || !asks[v.req.Method] || v.req.Era != era.Stateless && !v.req.Streams {
+	if v.req == nil || v.call.Buffered || len(capabilities) <= len("{}") || !asks[v.req.Method] || v.req.Era != protocolversion.Stateless && !v.req.Streams {
 		return nil
 	}
-	return inquiry.Carried(capabilities)
+	return serverrequest.Carried(capabilities)
 }
 
 // errUnanswered means that the client did not answer a question of the server.
@@ -35,7 +35,7 @@ var errUnanswered = errors.New("gate: the client did not answer")
 // serves the request, and puts the answers into o. again is false if the request has been
 // answered.
 func interview(v *visit, w *way, o *outgoing, result json.RawMessage) (again bool, err error) {
-	if v.req.Era == era.Stateless || w.kind != toStateless || !asks[v.req.Method] {
+	if v.req.Era == protocolversion.Stateless || w.kind != toStateless || !asks[v.req.Method] {
 		return false, finish(v, w, result)
 	}
 	members := mcp.Members(result)
@@ -43,9 +43,9 @@ func interview(v *visit, w *way, o *outgoing, result json.RawMessage) (again boo
 	if !mcp.Text(members["resultType"], &kind) || kind != inputRequired {
 		return false, finish(v, w, result)
 	}
-	questions, ok := map[string]inquiry.Question(nil), true
+	questions, ok := map[string]serverrequest.Question(nil), true
 	if raw := members["inputRequests"]; raw != nil {
-		questions, ok = inquiry.Read(raw)
+		questions, ok = serverrequest.Read(raw)
 	}
 	if !ok || len(questions) == 0 && members["requestState"] == nil {
 		return false, upstream.Fail(http.StatusOK, "the server's result asks for something in another form than the protocol's")
@@ -55,7 +55,7 @@ func interview(v *visit, w *way, o *outgoing, result json.RawMessage) (again boo
 		if q.URL() {
 			urls++
 		}
-		if !inquiry.Allowed(w.carried, q) && !(q.URL() && v.opens) {
+		if !serverrequest.Allowed(w.carried, q) && !(q.URL() && v.opens) {
 			unable(v, "The server asks for something that this client cannot be asked for here.")
 			return false, nil
 		}
@@ -88,7 +88,7 @@ func interview(v *visit, w *way, o *outgoing, result json.RawMessage) (again boo
 }
 
 // opensAddresses tells a client with a session that its user has to open addresses.
-func opensAddresses(v *visit, questions map[string]inquiry.Question) error {
+func opensAddresses(v *visit, questions map[string]serverrequest.Question) error {
 	var urls []json.RawMessage
 	for _, q := range questions {
 		urls = append(urls, q.Params)
@@ -97,12 +97,12 @@ func opensAddresses(v *visit, questions map[string]inquiry.Question) error {
 	if err != nil {
 		return err
 	}
-	wrong(v, &mcp.Error{Code: era.CodeSignIn, Message: "the user has to open an address first", Data: data})
+	wrong(v, &mcp.Error{Code: protocolversion.CodeSignIn, Message: "the user has to open an address first", Data: data})
 	return nil
 }
 
 // judgedQuestion is question for what the guardrails let through in both directions.
-func judgedQuestion(v *visit, ctx context.Context, q inquiry.Question) (json.RawMessage, error) {
+func judgedQuestion(v *visit, ctx context.Context, q serverrequest.Question) (json.RawMessage, error) {
 	if q.Params != nil {
 		params, denied := v.call.Judge(q.Params)
 		if denied {
@@ -128,14 +128,14 @@ func judgedQuestion(v *visit, ctx context.Context, q inquiry.Question) (json.Raw
 
 // question sends a question on the stream of the request and waits for the client's
 // answer, which comes as a request of its own.
-func question(v *visit, ctx context.Context, q inquiry.Question) (json.RawMessage, error) {
+func question(v *visit, ctx context.Context, q serverrequest.Question) (json.RawMessage, error) {
 	id := "gateway-" + rand.Text()
 	answer := make(chan json.RawMessage, 1)
 	answered := runningKey(v, wire.AppendJSONString(nil, id))
 	v.host.questions.Store(answered, answer)
 	defer v.host.questions.Delete(answered)
 	v.began = true
-	v.call.Event(wire.AppendSSE(nil, "message", inquiry.Request(id, q)), false, nil)
+	v.call.Event(wire.AppendSSE(nil, "message", serverrequest.Request(id, q)), false, nil)
 	ends := time.NewTimer(questionTime)
 	defer ends.Stop()
 	alive := time.NewTicker(quiet)

@@ -9,7 +9,7 @@ import (
 
 	"gateway/shared/fault"
 	"gateway/shared/identity"
-	"gateway/shared/identity/people"
+	"gateway/shared/identity/membership"
 	"gateway/shared/mcp"
 	"gateway/shared/resource"
 )
@@ -120,7 +120,7 @@ func callerClaims(v *visit, names []string) (map[string]any, error) {
 	}
 	if user != "" {
 		known["sub"] = user
-		u, ok, err := resource.Load(v.call.Context, v.call.View, who.Scope.Organisation(), people.KindUser, user, people.DecodeUser)
+		u, ok, err := resource.Load(v.call.Context, v.call.View, who.Scope.Organisation(), membership.KindUser, user, membership.DecodeUser)
 		if err != nil {
 			return nil, err
 		}

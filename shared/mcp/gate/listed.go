@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"gateway/shared/mcp"
-	"gateway/shared/mcp/entitled"
-	"gateway/shared/mcp/era"
+	"gateway/shared/mcp/authz"
+	"gateway/shared/mcp/protocolversion"
 )
 
 const (
@@ -64,7 +64,7 @@ func (p *peer) recordRelisting(caller string, r relisting) {
 // listsTool reports whether the server lists a tool: as it was synchronized, as clients
 // were told, or as it says now, which is asked at most once in relistAfter for a caller.
 func listsTool(v *visit, w *way, tool string) bool {
-	if w.peer.named(tool) || v.facts.Lists(entitled.Capability{Type: mcp.Tool, Key: tool}) {
+	if w.peer.named(tool) || v.facts.Lists(authz.Capability{Type: mcp.Tool, Key: tool}) {
 		return true
 	}
 	caller := principal(v) + "\x00" + v.req.Session
@@ -85,7 +85,7 @@ func relist(v *visit, w *way) (n int, err error) {
 	c.Walk = &unheard{Walk: v.call.Walk, forwards: v.call.Forwards(), header: http.Header{}}
 	sub.call, sub.host, sub.facts, sub.trace, sub.proof = &c, v.host, v.facts, v.trace, v.proof
 	id, _ := json.Marshal("list-" + rand.Text()) // a text
-	sub.req = &era.Request{
+	sub.req = &protocolversion.Request{
 		Message: mcp.Message{ID: id, Method: "tools/list"}, Era: v.req.Era, Version: v.req.Version, Session: v.req.Session, Members: map[string]json.RawMessage{},
 	}
 	to := *w

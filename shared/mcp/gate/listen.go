@@ -8,8 +8,8 @@ import (
 	"sync"
 
 	"gateway/shared/mcp"
-	"gateway/shared/mcp/entitled"
-	"gateway/shared/mcp/era"
+	"gateway/shared/mcp/authz"
+	"gateway/shared/mcp/protocolversion"
 	"gateway/shared/tenant/upstream"
 	"gateway/shared/wire"
 )
@@ -71,7 +71,7 @@ func subscribe(v *visit, w *way) error {
 
 // reads tells whether the caller may read a resource.
 func reads(v *visit, uri string) bool {
-	return v.facts.Decide(entitled.Capability{Type: mcp.Resource, Key: uri}) == entitled.Allowed
+	return v.facts.Decide(authz.Capability{Type: mcp.Resource, Key: uri}) == authz.Allowed
 }
 
 // filterNotification is a notification as the client may have it; nil: not at all. Requests have no
@@ -119,7 +119,7 @@ func feed(v *visit, s *session) error {
 	if chooseBridge(v, w, s); w.kind != toStateless {
 		return only(v, "POST")
 	}
-	req := &era.Request{Message: mcp.Message{Method: methodListen}}
+	req := &protocolversion.Request{Message: mcp.Message{Method: methodListen}}
 	watched, changed := v.host.settings.watched(sessionKey(v), s.Expires, v.call.Now())
 	// What the client may no longer read is left out of the messages.
 	open := func(ctx context.Context, uris []string) (*mcp.Exchange, error) {

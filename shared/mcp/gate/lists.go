@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"gateway/shared/mcp"
-	"gateway/shared/mcp/entitled"
-	"gateway/shared/mcp/era"
+	"gateway/shared/mcp/authz"
+	"gateway/shared/mcp/protocolversion"
 	"gateway/shared/tenant/upstream"
 )
 
@@ -68,7 +68,7 @@ func serveList(v *visit, w *way) error {
 	if err != nil {
 		return err
 	}
-	modern := v.req.Era == era.Stateless
+	modern := v.req.Era == protocolversion.Stateless
 	room := newRoom(page.size + len(page.next) + len(v.req.ID) + 256)
 	defer room.free()
 	out := append(appendOpened(room.b, v.req.ID, "result"), `{"`...)
@@ -76,7 +76,7 @@ func serveList(v *visit, w *way) error {
 	first := true
 	for i := range page.entries {
 		e := &page.entries[i]
-		if modern && e.bad || v.facts.Decide(entitled.Capability{Type: of.kind, Key: e.key}) != entitled.Allowed {
+		if modern && e.bad || v.facts.Decide(authz.Capability{Type: of.kind, Key: e.key}) != authz.Allowed {
 			continue
 		}
 		if !first {
@@ -157,7 +157,7 @@ func readPage(v *visit, w *way, result json.RawMessage) (*list, error) {
 			continue // nobody could ask for it
 		}
 		if of.kind == mcp.Tool {
-			marks, ok := era.Marks(named["inputSchema"])
+			marks, ok := protocolversion.Marks(named["inputSchema"])
 			if e.bad = !ok; len(marks) > 0 {
 				w.peer.mu.Lock()
 				w.peer.marks[e.key] = marks

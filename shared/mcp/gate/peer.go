@@ -11,7 +11,7 @@ import (
 
 	"gateway/shared/egress"
 	"gateway/shared/mcp"
-	"gateway/shared/mcp/era"
+	"gateway/shared/mcp/protocolversion"
 	"gateway/shared/wire"
 )
 
@@ -38,8 +38,8 @@ type peer struct {
 	asking   chan struct{}   // closed when it was asked which eras it speaks; nil: nobody asks
 	sessions map[string]*mcp.Session
 	lists    map[listKey]*list
-	marks    map[string][]era.Mark // of tools that were listed with some
-	names    map[string]bool       // of tools that were listed
+	marks    map[string][]protocolversion.Mark // of tools that were listed with some
+	names    map[string]bool                   // of tools that were listed
 	// relistings are those of callers that named tools which are not listed.
 	relistings map[string]relisting
 }
@@ -56,7 +56,7 @@ func peerOf(v *visit) *peer {
 		if len(h.peers) >= maxPeers {
 			clear(h.peers)
 		}
-		p = &peer{expires: now.Add(peerLife), sessions: map[string]*mcp.Session{}, lists: map[listKey]*list{}, marks: map[string][]era.Mark{}}
+		p = &peer{expires: now.Add(peerLife), sessions: map[string]*mcp.Session{}, lists: map[listKey]*list{}, marks: map[string][]protocolversion.Mark{}}
 		h.peers[key] = p
 	}
 	return p
@@ -232,7 +232,7 @@ func statelessParams(members map[string]json.RawMessage, abilities, client json.
 	if len(client) == 0 {
 		client = mcp.OwnName
 	}
-	meta[mcp.MetaVersion], meta[mcp.MetaAbilities], meta[mcp.MetaClient] = json.RawMessage(`"`+era.Version+`"`), abilities, client
+	meta[mcp.MetaVersion], meta[mcp.MetaAbilities], meta[mcp.MetaClient] = json.RawMessage(`"`+protocolversion.Version+`"`), abilities, client
 	if level != "" {
 		meta[mcp.MetaLogLevel], _ = json.Marshal(level) // a text
 	}
@@ -244,14 +244,14 @@ func statelessParams(members map[string]json.RawMessage, abilities, client json.
 }
 
 // statelessHeaders are those of a request without session.
-func statelessHeaders(req *era.Request) http.Header {
-	h := http.Header{mcp.HeaderVersion: {era.Version}}
+func statelessHeaders(req *protocolversion.Request) http.Header {
+	h := http.Header{mcp.HeaderVersion: {protocolversion.Version}}
 	req.SetHeaders(h)
 	return h
 }
 
 // encode writes a message with params member by member.
-func encode(req *era.Request, id json.RawMessage, params map[string]json.RawMessage) []byte {
+func encode(req *protocolversion.Request, id json.RawMessage, params map[string]json.RawMessage) []byte {
 	out := append(make([]byte, 0, len(req.Params)+256), `{"jsonrpc":"2.0"`...)
 	if len(id) > 0 {
 		out = append(append(out, `,"id":`...), id...)

@@ -13,7 +13,7 @@ import (
 	"gateway/shared/identity"
 	"gateway/shared/identity/bearer"
 	"gateway/shared/mcp"
-	"gateway/shared/mcp/granted"
+	"gateway/shared/mcp/oauthserver"
 )
 
 // maxRules bounds what is kept of validations in the process.
@@ -88,7 +88,7 @@ func whoOf(t *bearer.Token, raw string) string {
 // see. What the organisation's own identity provider signed is none, also where it is
 // what the caller is known by.
 func isGatewayCredential(v *visit, raw string) bool {
-	if granted.IsOurs(raw) {
+	if oauthserver.IsOurs(raw) {
 		return true
 	}
 	own, _, err := identity.Token(v.call.Request.Header)

@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"gateway/shared/mcp"
-	"gateway/shared/mcp/era"
-	"gateway/shared/mcp/inquiry"
+	"gateway/shared/mcp/protocolversion"
+	"gateway/shared/mcp/serverrequest"
 	"gateway/shared/tenant/upstream"
 	"gateway/shared/wire"
 )
@@ -46,7 +46,7 @@ func (w *way) read(ctx *patience, o *outgoing, x *mcp.Exchange) (_ json.RawMessa
 			x.Close()
 		}
 	}()
-	ids, questions := map[string]json.RawMessage{}, map[string]inquiry.Question{}
+	ids, questions := map[string]json.RawMessage{}, map[string]serverrequest.Question{}
 	for {
 		raw, err := w.next(ctx, x, len(ids) > 0)
 		if errors.Is(err, errQuiet) {
@@ -143,18 +143,18 @@ func (w *way) refusal(x *mcp.Exchange, e *mcp.Error) error {
 	if w.kind == toRelayed && w.session.Upstream != "" && x.Status == http.StatusNotFound {
 		return errSessionOver
 	}
-	modern := w.v.req.Era == era.Stateless
+	modern := w.v.req.Era == protocolversion.Stateless
 	switch {
-	case e.Code == era.CodeHeader || e.Code == era.CodeVersion:
+	case e.Code == protocolversion.CodeHeader || e.Code == protocolversion.CodeVersion:
 		forget(w.v, w.peer)
 		return upstream.Fail(x.Status, "the server speaks another version of the protocol than it said")
-	case modern && e.Code == era.CodeSignIn && asks[w.v.req.Method]: // the client is sent there
+	case modern && e.Code == protocolversion.CodeSignIn && asks[w.v.req.Method]: // the client is sent there
 	case modern:
-		return era.WithoutSession(e)
+		return protocolversion.WithoutSession(e)
 	case w.kind == toStateless && e.Code == mcp.CodeInvalidParams && w.v.req.Method == "resources/read":
 		e.Code = mcp.CodeResourceNotFound
 	case w.kind == toStateless:
-		return era.InSession(e)
+		return protocolversion.InSession(e)
 	}
 	return e
 }

@@ -7,13 +7,13 @@ import (
 	"strconv"
 
 	"gateway/shared/mcp"
-	"gateway/shared/mcp/era"
+	"gateway/shared/mcp/protocolversion"
 	"gateway/shared/tenant/upstream"
 )
 
 // finish answers with a result, in the client's era.
 func finish(v *visit, w *way, result json.RawMessage) error {
-	modern := v.req.Era == era.Stateless
+	modern := v.req.Era == protocolversion.Stateless
 	if modern && w.kind != toStateless {
 		sendResult(v, dated(result, v.req.Method))
 		return nil
@@ -122,8 +122,8 @@ func sends(v *visit, refused *mcp.Error) error {
 		return upstream.Fail(http.StatusOK, "the server wants an address to be opened, and names none")
 	}
 	if !v.opens {
-		refuse(v, &era.Refusal{Status: http.StatusBadRequest, Error: mcp.Error{
-			Code: era.CodeAbilities, Message: "the user has to open an address first, and the client does not declare that it can ask for that", Data: json.RawMessage(`{"requiredCapabilities":{"elicitation":{"url":{}}}}`),
+		refuse(v, &protocolversion.Refusal{Status: http.StatusBadRequest, Error: mcp.Error{
+			Code: protocolversion.CodeAbilities, Message: "the user has to open an address first, and the client does not declare that it can ask for that", Data: json.RawMessage(`{"requiredCapabilities":{"elicitation":{"url":{}}}}`),
 		}})
 		return nil
 	}

@@ -8,7 +8,7 @@ import (
 
 	"gateway/shared/fault"
 	"gateway/shared/mcp"
-	"gateway/shared/mcp/era"
+	"gateway/shared/mcp/protocolversion"
 	"gateway/shared/tenant/upstream"
 )
 
@@ -286,7 +286,7 @@ func spelt(v *visit) []byte {
 // endSession ends a session at the client's word.
 func endSession(v *visit) error {
 	id := v.call.Request.Header.Get(mcp.HeaderSession)
-	if v.call.Request.Header.Get(mcp.HeaderVersion) >= era.Version || id == "" {
+	if v.call.Request.Header.Get(mcp.HeaderVersion) >= protocolversion.Version || id == "" {
 		return only(v, "POST")
 	}
 	s, ok := sessionOf(v, id)
@@ -321,7 +321,7 @@ func endSession(v *visit) error {
 // listen holds the stream of what a server says by itself, where it can be held.
 func listen(v *visit) error {
 	id := v.call.Request.Header.Get(mcp.HeaderSession)
-	if v.call.Buffered || v.call.Request.Header.Get(mcp.HeaderVersion) >= era.Version || id == "" {
+	if v.call.Buffered || v.call.Request.Header.Get(mcp.HeaderVersion) >= protocolversion.Version || id == "" {
 		return only(v, "POST")
 	}
 	s, ok := sessionOf(v, id)

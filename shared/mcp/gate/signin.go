@@ -9,18 +9,18 @@ import (
 	"gateway/shared/fault"
 	"gateway/shared/identity"
 	"gateway/shared/mcp"
-	"gateway/shared/mcp/connect"
-	"gateway/shared/mcp/era"
-	"gateway/shared/mcp/granted"
+	"gateway/shared/mcp/oauthclient"
+	"gateway/shared/mcp/oauthserver"
+	"gateway/shared/mcp/protocolversion"
 )
 
 // asking is the name by which a client is asked to have its user sign in.
 const asking = "gateway-sign-in"
 
 // account is the caller's user at the server.
-func account(v *visit) connect.Place {
+func account(v *visit) oauthclient.Place {
 	of := v.facts.Server.Record
-	return connect.Place{Scope: of.Scope, Server: of.ID, User: v.call.Caller.UserID}
+	return oauthclient.Place{Scope: of.Scope, Server: of.ID, User: v.call.Caller.UserID}
 }
 
 const scheme = "Bearer "
@@ -66,17 +66,17 @@ func wantsMore(v *visit, x *mcp.Exchange) bool {
 	if x == nil || x.Status != http.StatusForbidden || v.facts.Integration.AuthType != mcp.AuthOAuth {
 		return false
 	}
-	wanted := connect.Insufficient(x.Challenges)
+	wanted := oauthclient.Insufficient(x.Challenges)
 	had := v.host.tokens.Asked(account(v))
-	v.scopes = connect.Union(had, wanted)
+	v.scopes = oauthclient.Union(had, wanted)
 	return len(v.scopes) > len(had)
 }
 
 // signInAt is where the caller's user signs in at the server.
 func signInAt(v *visit) (string, error) {
 	who := account(v)
-	link := connect.Link{Org: who.Scope.Org, Workspace: who.Scope.Workspace, Server: who.Server, User: who.User, Scopes: v.scopes}
-	return link.Address(v.call.Context, v.call.Sealer, granted.Issuer(v.host.Public, v.call.Request), v.call.Now())
+	link := oauthclient.Link{Org: who.Scope.Org, Workspace: who.Scope.Workspace, Server: who.Server, User: who.User, Scopes: v.scopes}
+	return link.Address(v.call.Context, v.call.Sealer, oauthserver.Issuer(v.host.Public, v.call.Request), v.call.Now())
 }
 
 // signIn tells the client where its user signs in at the server: as the protocol says
@@ -102,9 +102,9 @@ func signIn(v *visit) {
 	switch {
 	case v.req == nil || !v.req.IsRequest() || !v.opens:
 		unsigned(v, name, address)
-	case v.req.Era != era.Stateless:
+	case v.req.Era != protocolversion.Stateless:
 		data, _ := json.Marshal(map[string]any{"elicitations": []any{ask}}) // texts
-		wrong(v, &mcp.Error{Code: era.CodeSignIn, Message: "the user has to sign in at the server first", Data: data})
+		wrong(v, &mcp.Error{Code: protocolversion.CodeSignIn, Message: "the user has to sign in at the server first", Data: data})
 	case asks[v.req.Method]:
 		raw, _ := json.Marshal(map[string]any{"resultType": "input_required", "inputRequests": map[string]any{asking: map[string]any{"method": "elicitation/create", "params": ask}}}) // texts
 		sendResult(v, raw)
@@ -118,7 +118,7 @@ func signIn(v *visit) {
 func unsigned(v *visit, name, address string) {
 	f := fault.New(fault.Unauthorized, "", "The user has to sign in at this MCP server first")
 	if v.req == nil {
-		v.req = &era.Request{}
+		v.req = &protocolversion.Request{}
 	}
 	v.note.Code = http.StatusUnauthorized
 	raw, _ := json.Marshal(map[string]any{ // texts

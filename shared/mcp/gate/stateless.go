@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 
 	"gateway/shared/mcp"
-	"gateway/shared/mcp/era"
+	"gateway/shared/mcp/protocolversion"
 )
 
 // stateless serves a client without session.
@@ -96,7 +96,7 @@ func discover(v *visit, w *way) error {
 	var hello map[string]json.RawMessage
 	_ = json.Unmarshal(w.peer.greeting(), &hello) // another form says nothing
 	answer := map[string]any{
-		"resultType": "complete", "supportedVersions": append([]string{era.Version}, mcp.Versions...),
+		"resultType": "complete", "supportedVersions": append([]string{protocolversion.Version}, mcp.Versions...),
 		"capabilities": offered(w.peer.capabilities(), w.kind == toStateless && !v.call.Buffered), "ttlMs": 0, "cacheScope": "private",
 	}
 	if age, _ := ageOf(hello); w.kind == toStateless {

@@ -7,7 +7,7 @@ import (
 	"gateway/shared/fault"
 	"gateway/shared/guard"
 	"gateway/shared/guard/chain"
-	"gateway/shared/guard/said"
+	"gateway/shared/guard/content"
 	"gateway/shared/guard/window"
 	"gateway/shared/wire"
 )
@@ -107,7 +107,7 @@ func (p *passing) element(part []byte) (now []byte, denied *fault.Fault) {
 	if f := unreadBody(p.hooks, p.state.exempts, p.state.call.Kind, part, true, "all of the response"); f != nil {
 		return nil, f
 	}
-	if found := said.InAnswer(p.state.call.Kind, part, said.LastMessage); len(found.Texts) == 0 {
+	if found := content.InAnswer(p.state.call.Kind, part, content.LastMessage); len(found.Texts) == 0 {
 		return nil, nil
 	}
 	return p.run(part)

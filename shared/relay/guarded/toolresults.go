@@ -7,7 +7,7 @@ import (
 	"gateway/shared/fault"
 	"gateway/shared/guard"
 	"gateway/shared/guard/chain"
-	"gateway/shared/guard/said"
+	"gateway/shared/guard/content"
 	"gateway/shared/relay/admitted"
 	"gateway/shared/route"
 )
@@ -35,7 +35,7 @@ func NewToolResults(m *Means, q *admitted.Request, targets []*route.Leaf, notes 
 		}
 		hooks = append(hooks, of...)
 	}
-	_, hooks = hooks.Distinct().Apart(said.ToolCall)
+	_, hooks = hooks.Distinct().Apart(content.ToolCall)
 	if len(hooks) == 0 {
 		return nil, nil
 	}
@@ -44,7 +44,7 @@ func NewToolResults(m *Means, q *admitted.Request, targets []*route.Leaf, notes 
 		hooks: hooks, notes: notes,
 		exempts: func(names []string) bool { return exempt(names, endpoint, path) },
 		call: chain.Call{
-			Kind: said.ToolCall, TraceID: q.Ask.TraceID, Status: 200, Headers: q.HeadersForProvider().Clone(),
+			Kind: content.ToolCall, TraceID: q.Ask.TraceID, Status: 200, Headers: q.HeadersForProvider().Clone(),
 			Client: m.client, Public: m.public, Secrets: m.secrets(&q.Caller), Now: m.now, Budget: guard.NewBudget(),
 		},
 	}, nil
@@ -52,7 +52,7 @@ func NewToolResults(m *Means, q *admitted.Request, targets []*route.Leaf, notes 
 
 // Judge judges the result of a call of a tool, an object of MCP. A nil now leaves it unchanged.
 func (r *ToolResults) Judge(ctx context.Context, tool string, result []byte) (now []byte, denied *fault.Fault) {
-	if f := unreadBody(r.hooks, r.exempts, said.ToolCall, result, true, "all of the result of a tool"); f != nil {
+	if f := unreadBody(r.hooks, r.exempts, content.ToolCall, result, true, "all of the result of a tool"); f != nil {
 		return nil, f
 	}
 	c := r.call

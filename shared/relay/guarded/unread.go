@@ -6,7 +6,7 @@ import (
 	"gateway/shared/fault"
 	"gateway/shared/guard"
 	"gateway/shared/guard/chain"
-	"gateway/shared/guard/said"
+	"gateway/shared/guard/content"
 )
 
 // unread is the error for what a guardrail that denies cannot read.
@@ -21,7 +21,7 @@ func unreadBody(hooks chain.Hooks, exempts func(names []string) bool, kind strin
 	if h == nil {
 		return nil
 	}
-	field, is := said.Unread(kind, body, answer)
+	field, is := content.Unread(kind, body, answer)
 	switch {
 	case !is:
 		return nil
@@ -66,7 +66,7 @@ func (s *State) Waits(stream bool) bool {
 // Whole runs the guardrails behind a response that is passed on. The result is what the
 // client gets; it differs from body only in the texts that a guardrail changed.
 func (s *State) Whole(contentType string, body []byte) ([]byte, error) {
-	doc, ok := said.Read(contentType, body)
+	doc, ok := content.Read(contentType, body)
 	if !ok {
 		if h := s.hooks.out.Blocks(s.exempts); h != nil {
 			return nil, unread(h, "the response")
@@ -87,7 +87,7 @@ func (s *State) Whole(contentType string, body []byte) ([]byte, error) {
 	case doc.Own:
 		return made, nil
 	}
-	out, ok := said.Rewrite(contentType, body, made)
+	out, ok := content.Rewrite(contentType, body, made)
 	if !ok {
 		return nil, s.Verdict.deny(false, s.Results.After) // the change cannot be written into the stream
 	}
@@ -97,7 +97,7 @@ func (s *State) Whole(contentType string, body []byte) ([]byte, error) {
 // Ended runs the guardrails that judge a stream once it has been passed on. They only
 // report.
 func (s *State) Ended(contentType string, body []byte) {
-	if doc, ok := said.Read(contentType, body); ok {
+	if doc, ok := content.Read(contentType, body); ok {
 		s.End(doc.JSON)
 	}
 }

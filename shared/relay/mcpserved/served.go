@@ -11,10 +11,10 @@ import (
 	"gateway/shared/fault"
 	"gateway/shared/identity"
 	"gateway/shared/mcp"
-	"gateway/shared/mcp/entitled"
+	"gateway/shared/mcp/authz"
+	"gateway/shared/mcp/cors"
 	"gateway/shared/mcp/gate"
-	"gateway/shared/mcp/granted"
-	"gateway/shared/mcp/webpage"
+	"gateway/shared/mcp/oauthserver"
 	"gateway/shared/relay/routes"
 	"gateway/shared/resource"
 )
@@ -51,14 +51,14 @@ func Calls() *routes.Route {
 }
 
 func served() protocol {
-	public := granted.Public(os.Getenv(granted.EnvPublic))
-	pages, _ := webpage.FromEnvironment(public) // the host does not start where the list is wrong
+	public := oauthserver.Public(os.Getenv(oauthserver.EnvPublic))
+	pages, _ := cors.FromEnvironment(public) // the host does not start where the list is wrong
 	return protocol{gate.New(gate.Options{Timeout: Timeout(os.Getenv(envTimeout)), Pages: pages, MaxResult: maxResult, Public: public})}
 }
 
 func (p protocol) route(method, path string) routes.Route {
 	return routes.Route{
-		Method: method, Path: mcp.Below + path, Endpoint: "mcp", Shape: routes.Resource, Scope: entitled.Invoke, MaxBody: maxBody,
+		Method: method, Path: mcp.Below + path, Endpoint: "mcp", Shape: routes.Resource, Scope: authz.Invoke, MaxBody: maxBody,
 		NoModel: true, Free: true, NoOutput: true, Errors: p, Protocol: p,
 	}
 }
@@ -99,12 +99,12 @@ func (p protocol) AppendStreamError(dst []byte, f *fault.Fault, o *chat.Options)
 
 // Challenge implements routes.Challenger.
 func (p protocol) Challenge(h http.Header, r *http.Request, f *fault.Fault) {
-	granted.Challenge(h, p.host.Public, r, below(r), f)
+	oauthserver.Challenge(h, p.host.Public, r, below(r), f)
 }
 
 // Credentials implements routes.Credentials: access tokens.
 func (protocol) Credentials(l *resource.Loader, now func() time.Time, next identity.TokenVerifier) identity.TokenVerifier {
-	return &granted.Verifier{Loader: l, Now: now, Next: next}
+	return &oauthserver.Verifier{Loader: l, Now: now, Next: next}
 }
 
 // below is the escaped path behind the address that all servers stand below.

@@ -5,7 +5,7 @@ import (
 	"strconv"
 	"strings"
 
-	"gateway/shared/mcp/era"
+	"gateway/shared/mcp/protocolversion"
 )
 
 // tool is one tool of a server.
@@ -17,7 +17,7 @@ type tool struct {
 	schema      json.RawMessage // of its arguments, an object
 	annotations json.RawMessage
 	readOnly    bool
-	marks       []era.Mark
+	marks       []protocolversion.Mark
 }
 
 // maxFunction is the longest name that every provider takes for a function.

@@ -10,7 +10,7 @@ import (
 
 	"gateway/shared/fault"
 	"gateway/shared/mcp"
-	"gateway/shared/mcp/era"
+	"gateway/shared/mcp/protocolversion"
 	"gateway/shared/wire"
 )
 
@@ -37,12 +37,12 @@ type refusal struct {
 
 // ask sends a request to a server by the walk and reads its result.
 func (r *run) ask(ctx context.Context, slug, method string, params map[string]any, h http.Header) (object, *refusal) {
-	params["_meta"] = map[string]any{mcp.MetaVersion: era.Version, mcp.MetaAbilities: struct{}{}, mcp.MetaClient: mcp.OwnName}
+	params["_meta"] = map[string]any{mcp.MetaVersion: protocolversion.Version, mcp.MetaAbilities: struct{}{}, mcp.MetaClient: mcp.OwnName}
 	body, err := json.Marshal(map[string]any{"jsonrpc": "2.0", "id": 1, "method": method, "params": params})
 	if err != nil {
 		return nil, &refusal{status: http.StatusOK, code: mcp.CodeInvalidParams, message: "the arguments are not JSON"}
 	}
-	h[mcp.HeaderVersion], h[mcp.HeaderMethod] = []string{era.Version}, []string{method}
+	h[mcp.HeaderVersion], h[mcp.HeaderMethod] = []string{protocolversion.Version}, []string{method}
 	h["Content-Type"], h["Accept"] = []string{"application/json"}, []string{"application/json, text/event-stream"}
 	limit := r.MaxAnswer
 	if method == "tools/call" {
@@ -147,7 +147,7 @@ func readTool(s *server, of object) *tool {
 		return nil
 	}
 	var ok bool
-	if t.marks, ok = era.Marks(of["inputSchema"]); !ok {
+	if t.marks, ok = protocolversion.Marks(of["inputSchema"]); !ok {
 		return nil
 	}
 	var schema object
@@ -209,8 +209,8 @@ func (r *run) make(ctx context.Context, t *tool, args string) *outcome {
 	if wire.CheckStrict([]byte(args), maxDepth) != nil || wire.KindOf([]byte(args)) != wire.KindObject {
 		return failure(mcp.CodeInvalidParams, "The arguments of the call are not a JSON object.")
 	}
-	h := http.Header{mcp.HeaderName: {era.EncodeHeader(t.name)}}
-	era.SetParams(h, t.marks, json.RawMessage(args))
+	h := http.Header{mcp.HeaderName: {protocolversion.EncodeHeader(t.name)}}
+	protocolversion.SetParams(h, t.marks, json.RawMessage(args))
 	result, refused := r.ask(ctx, t.of.slug, "tools/call", map[string]any{"name": t.name, "arguments": json.RawMessage(args)}, h)
 	switch {
 	case refused == nil:

@@ -6,7 +6,7 @@ import (
 
 	"gateway/shared/fault"
 	"gateway/shared/identity"
-	"gateway/shared/identity/people"
+	"gateway/shared/identity/membership"
 	"gateway/shared/notice"
 	"gateway/shared/resource"
 	"gateway/shared/seal"
@@ -30,7 +30,7 @@ type Admission struct {
 	User *resource.Record
 	New  bool // the user was made, or accepted an invitation
 
-	acceptance *people.Acceptance
+	acceptance *membership.Acceptance
 }
 
 // DomainOf is the domain of an address; "" where it is none.
@@ -53,7 +53,7 @@ var ErrUninvited = errors.New("the person is no user of the organisation and has
 // fault.Conflict comes from another sign-in of the same person: Step may be called again.
 func (a *Admission) Step(tx *resource.Tx) (more bool, err error) {
 	if a.acceptance == nil {
-		rec, u, ok, err := people.ByEmail(tx, a.Org, a.Email)
+		rec, u, ok, err := membership.ByEmail(tx, a.Org, a.Email)
 		if err != nil {
 			return false, err
 		}
@@ -64,7 +64,7 @@ func (a *Admission) Step(tx *resource.Tx) (more bool, err error) {
 			a.User, a.New = &rec, false
 			return false, nil
 		}
-		stopped, err := people.StoppedByEmail(tx, a.Org, a.Email)
+		stopped, err := membership.StoppedByEmail(tx, a.Org, a.Email)
 		if err == nil && stopped {
 			err = ErrStopped
 		}
@@ -73,12 +73,12 @@ func (a *Admission) Step(tx *resource.Tx) (more bool, err error) {
 		}
 	}
 	if a.acceptance == nil {
-		id, pending, err := people.PendingFor(tx, a.Org, a.Email)
+		id, pending, err := membership.PendingFor(tx, a.Org, a.Email)
 		if err != nil {
 			return false, err
 		}
 		if pending {
-			a.acceptance = &people.Acceptance{
+			a.acceptance = &membership.Acceptance{
 				Org: a.Org, ID: id, Shown: true, Claim: a.Claim, Rows: 4 + identity.RowsOfKey, FirstName: a.FirstName, LastName: a.LastName, Joined: a.joined,
 			}
 		}
@@ -103,8 +103,8 @@ func (a *Admission) Step(tx *resource.Tx) (more bool, err error) {
 	if a.InvitedOnly || org.Settings.ScimOnly {
 		return false, ErrUninvited
 	}
-	u := &people.User{Email: a.Email, FirstName: a.FirstName, LastName: a.LastName, Role: people.Member}
-	a.User, err = people.Create(tx, a.Org, u, "")
+	u := &membership.User{Email: a.Email, FirstName: a.FirstName, LastName: a.LastName, Role: membership.Member}
+	a.User, err = membership.Create(tx, a.Org, u, "")
 	a.New = true
 	if fault.Is(err, fault.Conflict) {
 		return true, nil // another sign-in has just made it
@@ -114,7 +114,7 @@ func (a *Admission) Step(tx *resource.Tx) (more bool, err error) {
 
 // joined gives a key to a person who joins a workspace, if the invitation or the settings
 // say so. Nobody sees it here: its user collects it.
-func (a *Admission) joined(tx *resource.Tx, user *resource.Record, workspace string, i *people.Invite) error {
-	_, _, err := people.HandIfAsked(tx, a.Resources, a.Sealer, workspace, user, i)
+func (a *Admission) joined(tx *resource.Tx, user *resource.Record, workspace string, i *membership.Invite) error {
+	_, _, err := membership.HandIfAsked(tx, a.Resources, a.Sealer, workspace, user, i)
 	return err
 }

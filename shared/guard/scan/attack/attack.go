@@ -8,8 +8,8 @@ import (
 	"slices"
 	"sync"
 
+	"gateway/shared/guard/scan/invisible"
 	"gateway/shared/guard/scan/lexicon"
-	"gateway/shared/guard/scan/unseen"
 )
 
 //go:embed rules.txt
@@ -50,7 +50,7 @@ func Score(text string) Result {
 		rest *= 1 - rule.Weight
 		r.add(rule.Label)
 	}
-	if count, _ := unseen.Find(text); count[unseen.Tags] > 7 {
+	if count, _ := invisible.Find(text); count[invisible.Tags] > 7 {
 		rest *= 0.3
 		r.add("hidden")
 	}

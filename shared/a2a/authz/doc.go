@@ -1,0 +1,3 @@
+// Package authz decides who may use which agent and which of its skills. Cards and calls
+// ask the same function.
+package authz

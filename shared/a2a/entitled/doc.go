@@ -1,3 +1,0 @@
-// Package entitled decides who may use which agent and which of its skills. Cards and calls
-// ask the same function.
-package entitled

@@ -1,0 +1,273 @@
+package content
+
+import (
+	"encoding/base64"
+	"slices"
+
+	"gateway/shared/wire"
+)
+
+// Scope chooses the texts.
+type Scope string
+
+// The scopes. The zero Scope is LastMessage.
+const (
+	LastMessage   Scope = "last_message"   // the last message of a request and what stands beside the messages; every choice of a response
+	AllMessages   Scope = "all_messages"   // all messages of a request, every choice of a response
+	System        Scope = "system"         // messages of the system and the developer; definitions of tools and formats
+	ToolArguments Scope = "tool_arguments" // arguments of tool calls
+	ToolResults   Scope = "tool_results"   // results of tools
+	Reasoning     Scope = "reasoning"      // thoughts of a model
+)
+
+// Scopes are all, in the order of the documentation.
+var Scopes = []string{string(LastMessage), string(AllMessages), string(System), string(ToolArguments), string(ToolResults), string(Reasoning)}
+
+// Prompt is the scope of System without definitions. No check can name it.
+const Prompt Scope = "system_prompt"
+
+// ToolCall is the kind of a request about one tool, prompt or resource of an MCP server.
+const ToolCall = "mcp"
+
+// AgentCall is the kind of a message to an agent.
+const AgentCall = "agent"
+
+// class classifies a text.
+type class uint8
+
+const (
+	text      class = iota // of a message
+	arguments              // of a tool call
+	result                 // of a tool
+	reasoned               // by a model
+	other                  // a part that is not text: an image, a sound
+)
+
+// form is how a text stands in the body.
+type form uint8
+
+const (
+	formText    form = iota // a string
+	formObject              // an object, which is one text
+	formBase64              // a string with the base64 of the text
+	formDataURL             // a data URL with the base64 of the text
+	formEncoded             // base64 that may be text: undecided
+	formMade                // base64 of an image or a text: undecided
+)
+
+// piece is one text, and its place.
+type piece struct {
+	message    int // index in the list of messages or choices; beside: none
+	last       bool
+	system     bool
+	definition bool
+	call       bool // arguments of a call that the client or the gateway runs
+	again      bool // it may repeat another piece
+	name       bool // of a participant or a tool: undecided
+	first      bool // it stands before the other texts of its message
+	media      bool // below a field of pictures, sound or vectors
+	class      class
+	form       form
+	at         wire.Span // of the JSON value; absent: no text
+	path       uint64
+}
+
+// Found are the texts of a body.
+type Found struct {
+	Texts []string // "" for a part that is no text
+	// ToolCalls reports whether the body calls tools.
+	ToolCalls bool
+	// Choices are the alternatives of a response that has several. Nil for a request and for
+	// a response with at most one.
+	Choices []Choice
+	pieces  []piece
+	twice   []wire.Span // members that repeat the texts
+}
+
+// Choice is one of the alternatives of a response.
+type Choice struct {
+	From, To  int  // its texts: Found.Texts[From:To]
+	ToolCalls bool // it calls tools
+}
+
+// InRequest finds the texts of a client's body, in any format. kind is the type of the
+// request, and matters for ToolCall and AgentCall only. A body that is no JSON has no texts.
+func InRequest(kind string, body []byte, scope Scope) Found {
+	r := reader(kind, body)
+	r.value(place{message: beside, root: true})
+	return r.choose(scope)
+}
+
+// InAnswer finds the texts of a response, in any format.
+func InAnswer(kind string, body []byte, scope Scope) Found {
+	r := reader(kind, body)
+	r.answer = true
+	r.value(r.origin(kind))
+	return r.choose(scope)
+}
+
+func reader(kind string, body []byte) *reading {
+	return &reading{body: body, d: wire.NewDecoder(body), tools: kind == ToolCall || kind == AgentCall, agent: kind == AgentCall}
+}
+
+// origin is the place of a response.
+func (r *reading) origin(kind string) place {
+	at := place{root: true}
+	if kind == ToolCall {
+		at.class = result
+	}
+	return at
+}
+
+// choose picks the pieces of a scope, those of definitions last.
+func (r *reading) choose(scope Scope) Found {
+	if r.d.Err() != nil {
+		return Found{}
+	}
+	f := Found{twice: r.twice}
+	r.once()
+	for i := range r.pieces {
+		p := &r.pieces[i]
+		p.last = p.last || r.answer
+		f.ToolCalls = f.ToolCalls || p.call
+		if p.in(scope) || r.tools && p.class == arguments && (scope == "" || scope == LastMessage || scope == AllMessages) {
+			f.pieces = append(f.pieces, *p)
+		}
+	}
+	slices.SortStableFunc(f.pieces, func(a, b piece) int {
+		if r.answer && a.message != b.message {
+			return a.message - b.message
+		}
+		if a.first != b.first {
+			return order(b.first) - order(a.first)
+		}
+		return order(a.definition) - order(b.definition)
+	})
+	for i := range f.pieces {
+		f.Texts = append(f.Texts, f.pieces[i].text(r.body))
+	}
+	f.Choices = r.alternatives(f.pieces)
+	return f
+}
+
+// alternatives returns the choices of a response, with their texts among pieces, which are
+// ordered by choice.
+func (r *reading) alternatives(pieces []piece) []Choice {
+	if r.choices < 2 {
+		return nil
+	}
+	out, at := make([]Choice, r.choices), 0
+	for i := range out {
+		out[i].From = at
+		for at < len(pieces) && pieces[at].message == i {
+			at++
+		}
+		out[i].To = at
+	}
+	for i := range r.pieces {
+		if p := &r.pieces[i]; p.call {
+			out[p.message].ToolCalls = true
+		}
+	}
+	return out
+}
+
+// once drops the pieces that repeat others.
+func (r *reading) once() {
+	if !slices.ContainsFunc(r.pieces, func(p piece) bool { return p.again }) {
+		return
+	}
+	texts := map[string]bool{}
+	for i := range r.pieces {
+		if p := &r.pieces[i]; !p.again {
+			texts[p.text(r.body)] = true
+		}
+	}
+	r.pieces = slices.DeleteFunc(r.pieces, func(p piece) bool { return p.again && texts[p.text(r.body)] })
+}
+
+func order(later bool) int {
+	if later {
+		return 1
+	}
+	return 0
+}
+
+// text is the text of a piece.
+func (p *piece) text(body []byte) string {
+	raw := p.at.Of(body)
+	switch p.form {
+	case formObject:
+		return readable(raw)
+	case formBase64:
+		return string(decoded(inside(raw)))
+	case formDataURL:
+		_, data, _ := dataURL(inside(raw))
+		return string(decoded(data))
+	}
+	if len(raw) == 0 {
+		return ""
+	}
+	t := inside(raw)
+	if p.class == arguments && len(t) > 0 && (t[0] == '{' || t[0] == '[') {
+		return readable(t)
+	}
+	return string(t)
+}
+
+// in reports whether a scope includes the piece.
+func (p *piece) in(scope Scope) bool {
+	said := (p.class == text || p.class == other || p.class == result) && !p.definition
+	switch scope {
+	case AllMessages:
+		return said
+	case System:
+		return p.system && p.class == text
+	case Prompt:
+		return p.system && p.class == text && !p.definition
+	case ToolArguments:
+		return p.class == arguments
+	case ToolResults:
+		return p.class == result
+	case Reasoning:
+		return p.class == reasoned
+	}
+	return said && p.last
+}
+
+// With returns the body with new texts in place of those that were found; a nil text leaves
+// the place unchanged.
+func (f *Found) With(body []byte, texts []*string) []byte {
+	edits := make([]wire.Edit, 0, len(texts))
+	for i, t := range texts {
+		if t == nil || i >= len(f.pieces) || f.pieces[i].at.Absent() || *t == f.Texts[i] {
+			continue
+		}
+		edits = append(edits, wire.Replace(f.pieces[i].at, f.pieces[i].written(body, *t)))
+	}
+	if len(edits) == 0 {
+		return body
+	}
+	for _, again := range f.twice {
+		edits = append(edits, wire.Delete(again))
+	}
+	return wire.Splice(nil, body, edits...)
+}
+
+// written is a text as the JSON value that it replaces: an object stays an object, and what
+// was encoded is encoded again.
+func (p *piece) written(body []byte, t string) []byte {
+	switch p.form {
+	case formBase64:
+		return wire.AppendJSONString(nil, base64.StdEncoding.EncodeToString([]byte(t)))
+	case formDataURL:
+		head, _, _ := dataURL(inside(p.at.Of(body)))
+		return wire.AppendJSONString(nil, string(head)+","+base64.StdEncoding.EncodeToString([]byte(t)))
+	case formObject:
+		if wire.KindOf([]byte(t)) == wire.KindObject && wire.CheckStrict([]byte(t), wire.MaxDepth) == nil {
+			return []byte(t)
+		}
+		return append(wire.AppendJSONString([]byte(`{"text":`), t), '}')
+	}
+	return wire.AppendJSONString(nil, t)
+}

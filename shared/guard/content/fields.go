@@ -1,0 +1,128 @@
+package content
+
+import (
+	"strings"
+	"sync"
+)
+
+// treatment says how the reader handles the value of a field.
+type treatment uint8
+
+const (
+	judged        treatment = iota // text: the treatment of every field that the table does not list
+	identifier                     // exempt while the value looks like an identifier
+	address                        // exempt while the value looks like a URL
+	encoded                        // base64: exempt unless it decodes to text
+	opaque                         // exempt while the value has no white space
+	unsent                         // exempt beside the messages
+	repeated                       // in responses it repeats a text, and is removed when that changes
+	blocks                         // the same, where it may also contain more
+	secret                         // exempt in definitions: a credential for another host
+	discriminator                  // type or role: an identifier that classifies its object
+	instruction                    // instructions to the model
+	definition                     // tools and formats of responses
+	schema                         // in definitions one text with its keys; parameters of a call elsewhere
+	list                           // messages, items or texts; input of a call
+	choice                         // alternative responses
+	callArguments                  // arguments of a call, one text
+	callResult                     // result of a call
+	structure                      // result of a call that is an object, one text
+	reasoning                      // thoughts of a model
+	attached                       // a document, whose name the model reads
+	free                           // fields that the client names: every string is text
+	delivery                       // of an agent: where and how it notifies, with credentials
+)
+
+// table has a row for each known field. Names are in lower case without underscores and
+// hyphens, so that every spelling of a name has one row.
+//
+// Fields are exempt for one of these reasons; see exempt.txt in testdata for each of them.
+// Identifiers and enumerated values carry no text: a value that is long or has white space
+// is judged all the same. URLs, signatures and base64 that decodes to no text cannot be
+// read. Fields of unsent are not shown to the model.
+var table = sync.OnceValue(func() map[string]treatment {
+	out := make(map[string]treatment, 256)
+	for does, names := range map[treatment]string{
+		discriminator: "type role",
+		identifier: `id ids object model modelversion name status index finishreason stopreason stopsequence servicetier serverlabel
+			systemfingerprint phase reasoningeffort effort verbosity toolchoice functioncall detail quality size style voice
+			background moderation encodingformat inputtype truncation truncate embeddingtypes modalities mimetype mediatype contenttype
+			include promptcacheretention ttl format mode category threshold probability severity blockreason voicename languagecode
+			language thinkinglevel mediaresolution responsemodalities responsemimetype allowedfunctionnames allowedtools tasktype latency
+			trace guardrailidentifier guardrailversion additionalmodelresponsefieldpaths bucketowner responsetype safetymode
+			citationquality rankfields searchcontextsize speed timezone country createdat executiontime completionwindow endpoint purpose
+			outcome requireapproval environment ranker inputfidelity imagesize aspectratio modality traffictype cachetype
+			timestampgranularities event cachedcontent apiversion method promptcacheoptions sizes qualities createdby
+			generatesummary syntax editformat container strategy version kind state timestamp protocolversion preferredtransport protocolbinding`,
+		address:       "url uri imageurl fileurl fileuri serverurl documenturl audiourl videourl urls",
+		encoded:       "data bytes filedata b64json imagebase64 imagedata audiodata base64 embedding embeddings partialimageb64 blob image images mask",
+		opaque:        "signature thoughtsignature encryptedcontent redactedcontent encryptedstdout encryptedindex requeststate obfuscation",
+		unsent:        "metadata requestmetadata labels user safetyidentifier promptcachekey stop stopsequences usage usagemetadata billedunits meta",
+		repeated:      "logprobs logprobsresult",
+		blocks:        "contentblocks",
+		secret:        "authorization authorizationtoken headers apikey",
+		instruction:   "system instructions systeminstruction systemprompt preamble developer additionalinstructions",
+		definition:    "tools functions responseformat outputformat outputconfig toolconfig mcpservers connectors generationconfig documentannotationformat bboxannotationformat",
+		schema:        "parameters inputschema outputschema schema parametersjsonschema responsejsonschema responseschema parameterdefinitions grammar",
+		list:          "messages input contents chathistory additionalmessages items",
+		choice:        "choices candidates generations",
+		callArguments: "arguments args",
+		callResult:    "output outputs result results stdout stderr tooloutputs",
+		structure:     "response json structuredcontent",
+		reasoning:     "thinking reasoning reasoningcontent reasoningdetails reasoningtext summary",
+		attached:      "document file",
+		free:          "variables promptvariables documents toolresults attributes env",
+		delivery:      "configuration pushnotificationconfig",
+	} {
+		for name := range strings.FieldsSeq(names) {
+			out[name] = does
+		}
+	}
+	return out
+})
+
+// repeatsRequest reports whether an object of a kind repeats the instructions of the request
+// that it was made for.
+func repeatsRequest(object string) bool {
+	return strings.HasPrefix(object, "response") || strings.HasPrefix(object, "thread.run") || strings.HasPrefix(object, "assistant")
+}
+
+// echoed are the fields of a response that repeat its request; instructions do so in some
+// objects only.
+var echoed = map[string]bool{"tools": true, "toolchoice": true, "prompt": true, "metadata": true, "reasoning": true, "text": true}
+
+// longest is the most bytes of a name of the table.
+const longest = 40
+
+// nameOf appends the name of a field as the table spells it.
+func nameOf(dst, key []byte) []byte {
+	for _, c := range key[:min(len(key), longest)] {
+		switch {
+		case c == '_' || c == '-':
+		case 'A' <= c && c <= 'Z':
+			dst = append(dst, c+'a'-'A')
+		default:
+			dst = append(dst, c)
+		}
+	}
+	return dst
+}
+
+// treatmentOf gives the treatment of a field. name is key as the table spells it.
+func treatmentOf(name, key []byte) treatment {
+	if t, ok := table()[string(name)]; ok && len(key) <= longest {
+		return t
+	}
+	k := string(key)
+	for _, end := range [...]string{"_id", "_ids", "Id", "Ids", "ID", "IDs"} {
+		if strings.HasSuffix(k, end) {
+			return identifier
+		}
+	}
+	for _, end := range [...]string{"_url", "_uri", "Url", "Uri", "URL", "URI"} {
+		if strings.HasSuffix(k, end) {
+			return address
+		}
+	}
+	return judged
+}

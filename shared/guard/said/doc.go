@@ -1,4 +1,0 @@
-// Package said finds the texts of a request or an answer that checks judge, in each shape
-// that clients use, and writes changed texts back into their places. All other bytes stay
-// the same.
-package said

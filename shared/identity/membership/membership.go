@@ -1,0 +1,295 @@
+// Package membership knows the users of an organisation, their roles in it and in its
+// workspaces, and who is invited. A user belongs to the organisation. Its memberships are
+// stored in the workspaces and, as a list, with the user.
+//
+// Everything that makes or ends a membership goes through this package, so that a user's
+// keys end with it.
+package membership
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+
+	"gateway/shared/fault"
+	"gateway/shared/notice"
+	"gateway/shared/resource"
+	"gateway/shared/store"
+)
+
+// Kinds of the stored resources. Users and invites are the organisation's,
+// members their workspace's; the id of a member is the user's.
+const (
+	KindUser   resource.Kind = "USER"
+	KindMember resource.Kind = "MEMBER"
+	KindInvite resource.Kind = "INVITE"
+)
+
+// Roles. Owner is only a role of the organisation, Manager only of a workspace.
+const (
+	Owner   = "owner"
+	Admin   = "admin"
+	Manager = "manager"
+	Member  = "member"
+)
+
+var rank = map[string]int{Member: 1, Manager: 2, Admin: 3, Owner: 4}
+
+// Above reports whether a role is higher than another.
+func Above(role, other string) bool { return rank[role] > rank[other] }
+
+// User is the stored form of a user.
+type User struct {
+	Email      string   `json:"email" min:"3" max:"254"` // as Address gives it
+	FirstName  string   `json:"first_name,omitempty" max:"255"`
+	LastName   string   `json:"last_name,omitempty" max:"255"`
+	Role       string   `json:"role" enum:"owner,admin,member"`
+	Workspaces []string `json:"workspaces,omitempty"` // ids of the workspaces where it is a member, sorted
+	// Leaving marks a user who no longer has any rights: its removal has begun, or an
+	// identity provider has stopped it.
+	Leaving bool `json:"leaving,omitempty"`
+	// Provisioned is what an identity provider says about the user; nil: nothing.
+	Provisioned *Provisioned `json:"provisioned,omitempty"`
+	// Groups are the ids of the user's groups; Given are the workspaces that the groups give
+	// it. Both are sorted.
+	Groups []string `json:"groups,omitempty"`
+	Given  []string `json:"given,omitempty"`
+	// Stopped marks a user whom an identity provider has stopped, Returning one whose
+	// return has begun. The record of a stopped user is archived.
+	Stopped   bool `json:"stopped,omitempty"`
+	Returning bool `json:"returning,omitempty"`
+	// StoppedAt is when, in milliseconds, the user was last stopped. Whatever it allowed
+	// others before that stays invalid.
+	StoppedAt int64 `json:"stopped_at,omitempty"`
+}
+
+// MaxWorkspaces is how many workspaces one user may be a member of.
+const MaxWorkspaces = 2000
+
+// RunsOrganisation reports whether the user is an admin of every workspace
+// without being a member.
+func (u *User) RunsOrganisation() bool { return !u.Leaving && (u.Role == Owner || u.Role == Admin) }
+
+// MemberOf reports whether the user is a member of a workspace.
+func (u *User) MemberOf(workspace string) bool {
+	_, in := slices.BinarySearch(u.Workspaces, workspace)
+	return in
+}
+
+// RoleIn is the user's role in a workspace; "": none. member is the role of its membership
+// there, "" for none.
+func (u *User) RoleIn(member string) string {
+	switch {
+	case u.Leaving:
+		return ""
+	case u.RunsOrganisation():
+		return u.Role
+	}
+	return member
+}
+
+// Membership is the stored form of a member of a workspace.
+type Membership struct {
+	Email string `json:"email"` // of the user, for lists
+	Role  string `json:"role" enum:"admin,manager,member"`
+	// Groups are the groups that give the membership; Own is the role that the user would
+	// have there without them, "" for none.
+	Groups []string `json:"groups,omitempty"`
+	Own    string   `json:"own_role,omitempty"`
+}
+
+// slugOf is the slug of a person's address, because addresses have characters that slugs
+// cannot have.
+func slugOf(email string) string {
+	sum := sha256.Sum256([]byte(email))
+	return "mail-" + hex.EncodeToString(sum[:])
+}
+
+// ByID finds a user by its id.
+func ByID(tx *resource.Tx, org store.Scope, id string) (rec resource.Record, u *User, ok bool, err error) {
+	return find(tx, org.Organisation(), id)
+}
+
+// ByEmail finds a user by its address, in any spelling.
+func ByEmail(tx *resource.Tx, org store.Scope, email string) (rec resource.Record, u *User, ok bool, err error) {
+	address, ok := notice.Address(email)
+	if !ok {
+		return rec, nil, false, nil
+	}
+	return find(tx, org.Organisation(), slugOf(address))
+}
+
+// StoppedByEmail tells whether the user of an address was stopped by an identity provider.
+func StoppedByEmail(tx *resource.Tx, org store.Scope, email string) (bool, error) {
+	address, ok := notice.Address(email)
+	if !ok {
+		return false, nil
+	}
+	rec, ok, err := tx.Get(org.Organisation(), KindUser, slugOf(address))
+	return ok && rec.Archived(), err
+}
+
+func find(tx *resource.Tx, org store.Scope, name string) (resource.Record, *User, bool, error) {
+	rec, ok, err := tx.Get(org, KindUser, name)
+	if err != nil || !ok || rec.Archived() {
+		return rec, nil, false, err
+	}
+	u, err := DecodeUser(rec)
+	return rec, u, err == nil, err
+}
+
+// DecodeUser and DecodeMembership read the stored forms.
+func DecodeUser(rec resource.Record) (*User, error) { return resource.Decode[User](rec) }
+
+func DecodeMembership(rec resource.Record) (*Membership, error) {
+	return resource.Decode[Membership](rec)
+}
+
+func encode(rec *resource.Record, form any) error {
+	var err error
+	if rec.Body, err = json.Marshal(form); err != nil {
+		return fmt.Errorf("people: encode %s: %w", rec.Kind, err)
+	}
+	return nil
+}
+
+// Create stages a new user. It puts Email into its one spelling; an address that is taken
+// is a fault.Conflict at email.
+func Create(tx *resource.Tx, org store.Scope, u *User, actor string) (*resource.Record, error) {
+	address, ok := notice.Address(u.Email)
+	if !ok {
+		return nil, fault.Invalid("email", "is not an e-mail address")
+	}
+	u.Email = address
+	// A stopped user keeps its address.
+	if _, taken, err := tx.Get(org.Organisation(), KindUser, slugOf(address)); err != nil || taken {
+		if err == nil {
+			err = fault.New(fault.Conflict, "email", "a user of the organisation has this address already")
+		}
+		return nil, err
+	}
+	rec := &resource.Record{
+		Looked: true,
+		Scope:  org.Organisation(), Kind: KindUser, ID: resource.NewID(), Slug: slugOf(address), Name: address, Status: "active",
+		CreatedBy: actor, UpdatedBy: actor, Fields: u.fields(),
+	}
+	if err := encode(rec, u); err != nil {
+		return nil, err
+	}
+	if u.Role == Owner {
+		countOwners(tx, org, 1)
+	}
+	return rec, tx.Create(rec)
+}
+
+// Save stages a user that was read and changed.
+func Save(tx *resource.Tx, rec *resource.Record, u *User, actor string) error {
+	rec.UpdatedBy = actor
+	rec.Fields = u.fields()
+	if err := encode(rec, u); err != nil {
+		return err
+	}
+	return tx.Update(rec)
+}
+
+func (u *User) fields() map[string]string {
+	out := map[string]string{"role": u.Role, "email": u.Email}
+	if p := u.Provisioned; p != nil && p.ExternalID != "" {
+		out[FieldExternal] = p.ExternalID
+	}
+	return out
+}
+
+// countOwners counts an organisation's owners. The count never falls to zero, even if two
+// owners leave at the same time.
+func countOwners(tx *resource.Tx, org store.Scope, delta int64) {
+	u := &store.Update{Key: org.Organisation().Partition().Key("OWNERS"), Add: []store.Increment{{Path: store.At("n"), By: delta}}}
+	var last error
+	if delta < 0 {
+		u.If = []store.Cond{store.IfAtLeast(store.At("n"), 1-delta)}
+		last = ErrLastOwner()
+	}
+	tx.Do(store.Action{Table: store.Control, Update: u}, last)
+}
+
+// ErrLastOwner is the refusal of a change that would leave an organisation without owners.
+func ErrLastOwner() error {
+	return fault.New(fault.NotAllowed, "", "The last owner of the organisation can neither leave nor lose the role")
+}
+
+// SetRole stages another role of a user in the organisation. Sweep removes what the user
+// loses with its old role.
+func SetRole(tx *resource.Tx, rec *resource.Record, u *User, role, actor string) error {
+	switch {
+	case u.Role == Owner && role != Owner:
+		countOwners(tx, rec.Scope, -1)
+	case u.Role != Owner && role == Owner:
+		countOwners(tx, rec.Scope, 1)
+	}
+	u.Role = role
+	return Save(tx, rec, u, actor)
+}
+
+// Join stages the membership of a user in a workspace. If there is one already, it gets the
+// role. joined tells whether it is new.
+func Join(tx *resource.Tx, user *resource.Record, u *User, workspace, role, actor string) (joined bool, err error) {
+	sc := store.Scope{Org: user.Scope.Org, Workspace: workspace}
+	rec, ok, err := tx.Get(sc, KindMember, user.ID)
+	if err != nil {
+		return false, err
+	}
+	form := Membership{Email: u.Email, Role: role}
+	if ok {
+		was, err := DecodeMembership(rec)
+		if err != nil {
+			return false, err
+		}
+		if form.Groups = was.Groups; len(form.Groups) > 0 {
+			form.Own = role // it stays when no group gives the membership any longer
+		}
+		return false, saveMember(tx, &rec, &form, actor)
+	}
+	if len(u.Workspaces) >= MaxWorkspaces {
+		return false, fault.Newf(fault.QuotaReached, "", "a user is a member of at most %d workspaces", MaxWorkspaces)
+	}
+	rec = resource.Record{Scope: sc, Kind: KindMember, ID: user.ID, Name: u.Email, Status: "active", CreatedBy: actor, UpdatedBy: actor, Looked: true}
+	rec.Fields = form.fields()
+	if err := encode(&rec, &form); err != nil {
+		return false, err
+	}
+	if err := tx.Create(&rec); err != nil {
+		return false, err
+	}
+	u.Workspaces = append(u.Workspaces, workspace)
+	slices.Sort(u.Workspaces)
+	u.Workspaces = slices.Compact(u.Workspaces)
+	return true, Save(tx, user, u, actor)
+}
+
+func (m *Membership) fields() map[string]string {
+	return map[string]string{"role": m.Role, "email": m.Email}
+}
+
+func saveMember(tx *resource.Tx, rec *resource.Record, form *Membership, actor string) error {
+	rec.UpdatedBy, rec.Fields = actor, form.fields()
+	if err := encode(rec, form); err != nil {
+		return err
+	}
+	return tx.Update(rec)
+}
+
+// SetMemberRole stages another role of a member.
+func SetMemberRole(tx *resource.Tx, rec *resource.Record, role, actor string) error {
+	form, err := DecodeMembership(*rec)
+	if err != nil {
+		return err
+	}
+	form.Role = role
+	return saveMember(tx, rec, form, actor)
+}
+
+// now is the time in the precision that is stored.
+func now(tx *resource.Tx) time.Time { return tx.Now().UTC().Truncate(time.Millisecond) }

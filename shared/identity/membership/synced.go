@@ -1,0 +1,333 @@
+package membership
+
+import (
+	"context"
+	"maps"
+	"slices"
+
+	"gateway/shared/fault"
+	"gateway/shared/identity"
+	"gateway/shared/resource"
+	"gateway/shared/seal"
+	"gateway/shared/store"
+	"gateway/shared/tenant"
+)
+
+// memberRows is the kind of the rows that list the members of a group.
+const memberRows = "GROUPMEMBER"
+
+// maxGroups is how many groups a user may be in.
+const maxGroups = 500
+
+func groupMemberKey(org store.Scope, group, user string) store.Key {
+	return org.Organisation().Partition().Key(memberRows, group, user)
+}
+
+// Enter stages that a user is in a group. The caller saves the user, and settles it.
+func Enter(tx *resource.Tx, user *resource.Record, u *User, group string) error {
+	return enter(tx, user, u, group, store.Item{"id": user.ID})
+}
+
+// Members of the rows that list a group's members. They mark users who left or entered and
+// have not been settled yet. A call that ends early leaves the marks for the next call
+// about the group.
+const (
+	openMark = "open"
+	leftMark = "left"
+)
+
+// EnterOpen is Enter with a mark that the user must still be settled.
+func EnterOpen(tx *resource.Tx, user *resource.Record, u *User, group string) error {
+	return enter(tx, user, u, group, store.Item{"id": user.ID, openMark: resource.NewID()})
+}
+
+// ExitOpen is Exit with such a mark.
+func ExitOpen(tx *resource.Tx, user *resource.Record, u *User, group string) error {
+	leave(u, group)
+	row := store.Row{Key: groupMemberKey(user.Scope, group, user.ID), Item: store.Item{"id": user.ID, openMark: resource.NewID(), leftMark: true}}
+	tx.Do(store.Action{Table: store.Control, Put: &store.Put{Row: row}}, nil)
+	return tx.Touch(groupRef(user.Scope, group))
+}
+
+func groupRef(org store.Scope, id string) resource.Ref {
+	return resource.Ref{Scope: org.Organisation(), Kind: KindGroup, ID: id}
+}
+
+func leave(u *User, group string) {
+	u.Groups = slices.DeleteFunc(slices.Clone(u.Groups), func(id string) bool { return id == group })
+}
+
+func enter(tx *resource.Tx, user *resource.Record, u *User, group string, it store.Item) error {
+	if u.inGroup(group) {
+		return nil
+	}
+	if len(u.Groups) >= maxGroups {
+		return fault.Newf(fault.QuotaReached, "", "a user is in at most %d groups", maxGroups)
+	}
+	u.Groups = append(u.Groups, group)
+	slices.Sort(u.Groups)
+	row := store.Row{Key: groupMemberKey(user.Scope, group, user.ID), Item: it}
+	tx.Do(store.Action{Table: store.Control, Put: &store.Put{Row: row}}, nil)
+	if err := tx.Touch(groupRef(user.Scope, group)); err != nil {
+		return err
+	}
+	return tx.Require(groupRef(user.Scope, group)) // also if there was none to touch
+}
+
+// Exit stages that a user is no longer in a group. The caller saves the user.
+func Exit(tx *resource.Tx, user *resource.Record, u *User, group string) error {
+	leave(u, group)
+	tx.Do(store.Action{Table: store.Control, Delete: &store.Delete{Key: groupMemberKey(user.Scope, group, user.ID)}}, nil)
+	return tx.Touch(groupRef(user.Scope, group))
+}
+
+// InGroup lists the ids of the users in a group, sorted.
+func InGroup(ctx context.Context, r *resource.Resources, org store.Scope, group string) (out []string, err error) {
+	err = eachMember(ctx, r, org, group, func(it store.Item) {
+		if !it.Bool(leftMark) {
+			out = append(out, it.String("id"))
+		}
+	})
+	return out, err
+}
+
+// Open are the users who entered or left a group and must be settled, each with what
+// Settled needs to know.
+type Open map[string]store.Item
+
+// OpenIn lists these users of a group.
+func OpenIn(ctx context.Context, r *resource.Resources, org store.Scope, group string) (Open, error) {
+	out := Open{}
+	err := eachMember(ctx, r, org, group, func(it store.Item) {
+		if it.String(openMark) != "" {
+			out[it.String("id")] = it
+		}
+	})
+	return out, err
+}
+
+func eachMember(ctx context.Context, r *resource.Resources, org store.Scope, group string, see func(store.Item)) error {
+	q := store.Query{Partition: org.Organisation().Partition(), Prefix: memberRows + "#" + group + "#"}
+	for {
+		page, err := r.Store().Table(store.Control).Query(ctx, q)
+		if err != nil {
+			return fault.Unavailable(err)
+		}
+		for _, row := range page.Rows {
+			see(row.Item)
+		}
+		if page.Next == "" {
+			return nil
+		}
+		q.After = page.Next
+	}
+}
+
+// Settled removes the marks of users who were settled. A mark that was renewed meanwhile
+// stays.
+func (o Open) Settled(ctx context.Context, r *resource.Resources, org store.Scope, group string) error {
+	table := r.Store().Table(store.Control)
+	for id, it := range o {
+		key, same := groupMemberKey(org, group, id), store.IfEqual(store.At(openMark), it.String(openMark))
+		var err error
+		if it.Bool(leftMark) {
+			err = table.Delete(ctx, key, same)
+		} else {
+			_, _, err = table.Update(ctx, store.Update{Key: key, Remove: []store.Path{store.At(openMark)}, If: []store.Cond{same}})
+		}
+		if _, other := store.AsCondition(err); err != nil && !other {
+			return fault.Unavailable(err)
+		}
+	}
+	return nil
+}
+
+// given is what groups give a user in a workspace.
+type given struct {
+	role   string
+	groups []string
+}
+
+// Settling puts users into the workspaces that their groups give them, and takes them out
+// of those that their groups no longer give. Memberships that were given by hand stay.
+type Settling struct {
+	Resources *resource.Resources
+	Sealer    seal.Sealer // seals keys that are made, until their users collect them
+	Actor     string
+	Rank      identity.Rank // of the actor: bounds the keys that are made
+	// Ended are the mappings, as group and workspace, that this call removes together with
+	// what they gave.
+	Ended map[[2]string]bool
+	// Room is how many more rows the change may have; Settle reduces it.
+	Room int
+}
+
+// Numbers of rows: those that a change has for settling if it does nothing else, and those
+// that joining a workspace takes.
+const (
+	RoomToSettle = 84
+	rowsOfJoin   = 7
+)
+
+// Settle does a part for a user in each change, until more is false. user is as Known gives
+// it. Stopped users are settled when they come back.
+func (s *Settling) Settle(tx *resource.Tx, user *resource.Record, u *User) (more bool, err error) {
+	if u.Stopped || u.Leaving {
+		return false, nil
+	}
+	want, mapped, err := s.wanted(tx, user.Scope, u)
+	if err != nil {
+		return false, err
+	}
+	for _, ws := range slices.Sorted(maps.Keys(want)) {
+		if s.Room < rowsOfJoin+identity.RowsOfKey {
+			return true, nil
+		}
+		if err := s.give(tx, user, u, ws, want[ws]); err != nil {
+			return false, err
+		}
+	}
+	for _, ws := range slices.Clone(u.Given) {
+		if _, stays := want[ws]; stays {
+			continue
+		}
+		if s.Room < RoomToSettle {
+			return true, nil // each removal has a change of its own
+		}
+		s.Room = 0
+		return true, s.take(tx, user, u, ws, mapped)
+	}
+	return false, nil
+}
+
+// wanted is what the groups of a user give, by workspace; mapped has all mappings, as group
+// and workspace.
+func (s *Settling) wanted(tx *resource.Tx, org store.Scope, u *User) (want map[string]given, mapped map[[2]string]bool, err error) {
+	rows, err := s.Resources.List(tx.Context(), org, KindMapping)
+	if err != nil {
+		return nil, nil, err
+	}
+	want, mapped = map[string]given{}, map[[2]string]bool{}
+	for i := range rows {
+		f := rows[i].Fields
+		group, ws, role := f[FieldGroup], f[FieldWorkspace], f[FieldRole]
+		mapped[[2]string{group, ws}] = true
+		if !u.inGroup(group) {
+			continue
+		}
+		g := want[ws]
+		if Above(role, g.role) {
+			g.role = role
+		}
+		g.groups = append(g.groups, group)
+		want[ws] = g
+	}
+	for ws, g := range want {
+		rec, ok, err := tx.Get(org, tenant.KindWorkspace, ws)
+		if err != nil {
+			return nil, nil, err
+		}
+		if !ok || rec.Archived() {
+			delete(want, ws)
+			continue
+		}
+		slices.Sort(g.groups)
+		want[ws] = g
+	}
+	return want, mapped, nil
+}
+
+// give makes a membership what the groups demand, beside what the user has by hand.
+func (s *Settling) give(tx *resource.Tx, user *resource.Record, u *User, ws string, g given) error {
+	sc := store.Scope{Org: user.Scope.Org, Workspace: ws}
+	rec, there, err := tx.Get(sc, KindMember, user.ID)
+	if err != nil {
+		return err
+	}
+	if there {
+		form, err := DecodeMembership(rec)
+		if err != nil {
+			return err
+		}
+		if len(form.Groups) == 0 {
+			form.Own = form.Role
+		}
+		role := g.role
+		if Above(form.Own, role) {
+			role = form.Own
+		}
+		if slices.Equal(form.Groups, g.groups) && form.Role == role && slices.Contains(u.Given, ws) {
+			return nil
+		}
+		s.Room -= rowsOfJoin
+		form.Groups, form.Role = g.groups, role
+		if err := saveMember(tx, &rec, form, s.Actor); err != nil {
+			return err
+		}
+		return s.mark(tx, user, u, ws)
+	}
+	s.Room -= rowsOfJoin
+	if _, err := Join(tx, user, u, ws, g.role, s.Actor); err != nil {
+		return err
+	}
+	if rec, _, err = tx.Get(sc, KindMember, user.ID); err != nil {
+		return err
+	}
+	if err := saveMember(tx, &rec, &Membership{Email: u.Email, Role: g.role, Groups: g.groups}, s.Actor); err != nil {
+		return err
+	}
+	asked, err := Creates(tx, sc)
+	if err != nil {
+		return err
+	}
+	if asked {
+		s.Room -= identity.RowsOfKey
+		if _, _, err := Hand(tx, s.Resources, s.Sealer, sc, user, nil, s.Rank, s.Actor); err != nil {
+			return err
+		}
+	}
+	return s.mark(tx, user, u, ws)
+}
+
+func (s *Settling) mark(tx *resource.Tx, user *resource.Record, u *User, ws string) error {
+	if slices.Contains(u.Given, ws) {
+		return nil
+	}
+	u.Given = append(u.Given, ws)
+	slices.Sort(u.Given)
+	return Save(tx, user, u, s.Actor)
+}
+
+// take ends a membership that came only from groups which the user has left. If instead the
+// mapping was removed while the user was in the group, the user keeps the membership as its
+// own.
+func (s *Settling) take(tx *resource.Tx, user *resource.Record, u *User, ws string, mapped map[[2]string]bool) error {
+	sc := store.Scope{Org: user.Scope.Org, Workspace: ws}
+	rec, there, err := tx.Get(sc, KindMember, user.ID)
+	if err != nil {
+		return err
+	}
+	if !there {
+		u.Given = slices.DeleteFunc(u.Given, func(id string) bool { return id == ws })
+		return Save(tx, user, u, s.Actor)
+	}
+	form, err := DecodeMembership(rec)
+	if err != nil {
+		return err
+	}
+	for _, g := range form.Groups {
+		if at := [2]string{g, ws}; !mapped[at] && !s.Ended[at] && form.Own == "" {
+			form.Own = form.Role
+		}
+	}
+	if form.Own == "" {
+		_, err := Leave(tx, s.Resources, &rec, s.Actor)
+		return err
+	}
+	form.Role, form.Groups, form.Own = form.Own, nil, ""
+	if err := saveMember(tx, &rec, form, s.Actor); err != nil {
+		return err
+	}
+	u.Given = slices.DeleteFunc(u.Given, func(id string) bool { return id == ws })
+	return Save(tx, user, u, s.Actor)
+}

@@ -1,3 +1,0 @@
-// Package entitled decides who may use which server and which of its capabilities:
-// one function, which lists and calls ask alike.
-package entitled

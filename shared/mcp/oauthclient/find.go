@@ -1,0 +1,272 @@
+package oauthclient
+
+import (
+	"cmp"
+	"context"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	"gateway/shared/fault"
+	"gateway/shared/mcp"
+	"gateway/shared/tenant/upstream"
+)
+
+// Authority is an authorization server, and what it is asked for.
+type Authority struct {
+	Issuer        string
+	Authorization string
+	Token         string
+	Registration  string
+	AuthMethods   []string
+	Documents     bool     // it takes addresses of documents as client ids
+	NamesItself   bool     // its answers carry iss
+	Resource      string   // as the server names itself; "": none is named (RFC 8707)
+	Scopes        []string // that the server asks for
+}
+
+// Finder finds authorization servers.
+type Finder struct {
+	Via      http.RoundTripper // guarded
+	Hosts    http.RoundTripper // likewise, also to trusted hosts: to the server itself
+	CheckURL func(raw, field string) (*url.URL, error)
+}
+
+// described is what RFC 8414 and OpenID Connect say of an authorization server.
+type described struct {
+	Issuer        string   `json:"issuer"`
+	Authorization string   `json:"authorization_endpoint"`
+	Token         string   `json:"token_endpoint"`
+	Registration  string   `json:"registration_endpoint"`
+	AuthMethods   []string `json:"token_endpoint_auth_methods_supported"`
+	Challenges    []string `json:"code_challenge_methods_supported"`
+	Documents     bool     `json:"client_id_metadata_document_supported"`
+	NamesItself   bool     `json:"authorization_response_iss_parameter_supported"`
+}
+
+// protected is what RFC 9728 says of a server.
+type protected struct {
+	Resource string   `json:"resource"`
+	Servers  []string `json:"authorization_servers"`
+	Scopes   []string `json:"scopes_supported"`
+}
+
+// Find gives where users of a server sign in: as its integration says, or else as the
+// server itself says.
+func (f *Finder) Find(ctx context.Context, server string, c *mcp.Configuration) (*Authority, error) {
+	if e := c.External; e != nil {
+		a := &Authority{Issuer: e.AuthorizationEndpoint, Authorization: e.AuthorizationEndpoint, Token: e.TokenEndpoint}
+		return a, f.check(a)
+	}
+	if o := c.OAuth; o != nil && o.AuthorizationEndpoint != "" && o.TokenEndpoint != "" {
+		a := &Authority{Issuer: o.Issuer, Authorization: o.AuthorizationEndpoint, Token: o.TokenEndpoint, Resource: server}
+		return a, f.check(a)
+	}
+	p, err := f.protected(ctx, server)
+	if err != nil {
+		return nil, err
+	}
+	issuer := p.Servers[0]
+	if c.OAuth != nil && c.OAuth.Issuer != "" {
+		issuer = c.OAuth.Issuer
+	}
+	a, err := f.authority(ctx, issuer)
+	if err != nil {
+		return nil, err
+	}
+	a.Resource, a.Scopes = p.Resource, p.Scopes
+	return a, f.check(a)
+}
+
+// check refuses addresses that may not be called, and addresses to which no browser may be
+// sent.
+func (f *Finder) check(a *Authority) error {
+	for _, address := range []string{a.Authorization, a.Token, a.Registration} {
+		if address == "" {
+			continue
+		}
+		if _, err := f.CheckURL(address, "address"); err != nil {
+			return upstream.Fail(0, "the authorization server names an address that the gateway does not call: it %s", fault.From(err).Message)
+		}
+	}
+	if a.Authorization == "" || a.Token == "" {
+		return upstream.Fail(0, "the authorization server names no address of authorization or of tokens")
+	}
+	return nil
+}
+
+// protected asks a server where its authorization server is. A server that does not say
+// counts as its own, as in the first versions of the protocol.
+func (f *Finder) protected(ctx context.Context, server string) (*protected, error) {
+	at, err := url.Parse(server)
+	if err != nil || at.Host == "" {
+		return nil, upstream.Fail(0, "the server's address cannot be called")
+	}
+	root := at.Scheme + "://" + at.Host
+	const known = "/.well-known/oauth-protected-resource"
+	places := []string{root + known + strings.TrimSuffix(at.EscapedPath(), "/"), root + known}
+	told, scopes := f.challenged(ctx, server)
+	if told != "" {
+		places = append([]string{told}, places...)
+	}
+	var wrong *upstream.Failure // of a document that does not fit
+	for _, place := range slices.Compact(places) {
+		if _, err := f.CheckURL(place, "address"); err != nil && !strings.HasPrefix(place, root+"/") {
+			return nil, upstream.Fail(0, "the server's description stands at an address that the gateway does not call")
+		}
+		p := new(protected)
+		ok, err := document(ctx, f.over(place, root), place, p)
+		if err != nil {
+			return nil, err
+		}
+		switch {
+		case !ok || p.Resource == "" && len(p.Servers) == 0: // something else is served there
+			continue
+		case !covers(p.Resource, server):
+			wrong = cmp.Or(wrong, upstream.Fail(0, "the server's description is that of another resource"))
+			continue
+		case len(p.Servers) == 0:
+			wrong = cmp.Or(wrong, upstream.Fail(0, "the server's description names no authorization server"))
+			continue
+		}
+		if len(scopes) > 0 {
+			p.Scopes = scopes
+		}
+		return p, nil
+	}
+	if wrong != nil {
+		return nil, wrong
+	}
+	return &protected{Resource: server, Servers: []string{root}, Scopes: scopes}, nil
+}
+
+// over chooses the transport for an address. Trusted hosts are reached only where the
+// address is the server itself.
+func (f *Finder) over(address, root string) http.RoundTripper {
+	if f.Hosts != nil && strings.HasPrefix(address, root+"/") {
+		return f.Hosts
+	}
+	return f.Via
+}
+
+// covers tells whether a resource is the server itself, or an address of its host that the
+// server is below.
+func covers(resource, server string) bool {
+	r, err := url.Parse(resource)
+	s, bad := url.Parse(server)
+	if err != nil || bad != nil || !strings.EqualFold(r.Scheme, s.Scheme) || !strings.EqualFold(r.Host, s.Host) || r.RawQuery != "" || r.Fragment != "" {
+		return false
+	}
+	of, at := strings.TrimSuffix(r.EscapedPath(), "/"), strings.TrimSuffix(s.EscapedPath(), "/")
+	return of == at || strings.HasPrefix(at, of+"/")
+}
+
+// challenged gives where the server says that its description is, and which scopes it
+// wants; nothing where it does not say.
+func (f *Finder) challenged(ctx context.Context, server string) (at string, scopes []string) {
+	ctx, cancel := context.WithTimeout(ctx, askTime)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, server, strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"ping"}`))
+	if err != nil {
+		return "", nil
+	}
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("Accept", "application/json, text/event-stream")
+	via := f.Via
+	if f.Hosts != nil {
+		via = f.Hosts
+	}
+	resp, err := via.RoundTrip(req)
+	if err != nil {
+		return "", nil
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusUnauthorized {
+		return "", nil
+	}
+	for _, c := range resp.Header.Values("Www-Authenticate") {
+		if told := param(c, "resource_metadata"); at == "" && told != "" {
+			at = told
+		}
+		if scopes == nil {
+			scopes = scopesOf(param(c, "scope"))
+		}
+	}
+	return at, scopes
+}
+
+// param is a parameter of a challenge of the scheme Bearer; "": it has none.
+func param(challenge, name string) string {
+	scheme, rest, _ := strings.Cut(strings.TrimSpace(challenge), " ")
+	if !strings.EqualFold(scheme, "bearer") {
+		return ""
+	}
+	for rest = strings.TrimSpace(rest); rest != ""; {
+		key, value, ok := strings.Cut(rest, "=")
+		if !ok {
+			return ""
+		}
+		key, value = strings.TrimSpace(key), strings.TrimSpace(value)
+		if strings.HasPrefix(value, `"`) {
+			end := strings.IndexByte(value[1:], '"')
+			if end < 0 {
+				return ""
+			}
+			value, rest = value[1:1+end], value[end+2:]
+		} else {
+			value, rest, _ = strings.Cut(value, ",")
+			rest = "," + rest
+		}
+		if strings.EqualFold(key, name) {
+			return strings.TrimSpace(value)
+		}
+		rest = strings.TrimSpace(strings.TrimPrefix(strings.TrimSpace(rest), ","))
+	}
+	return ""
+}
+
+// authority reads what an authorization server says of itself.
+func (f *Finder) authority(ctx context.Context, issuer string) (*Authority, error) {
+	u, err := f.CheckURL(issuer, "issuer")
+	if err != nil {
+		return nil, upstream.Fail(0, "the authorization server's address is one that the gateway does not call: it %s", fault.From(err).Message)
+	}
+	root, path := u.Scheme+"://"+u.Host, strings.TrimSuffix(u.EscapedPath(), "/")
+	const oauth, openID = "/.well-known/oauth-authorization-server", "/.well-known/openid-configuration"
+	places := []string{root + oauth + path, root + openID + path, root + path + openID}
+	var wrong *upstream.Failure // of a document that does not fit
+	for _, place := range slices.Compact(places) {
+		d := new(described)
+		ok, err := document(ctx, f.Via, place, d)
+		if err != nil {
+			return nil, err
+		}
+		switch {
+		case !ok || d.Issuer == "": // something else is served there
+			continue
+		case !sameIssuer(d.Issuer, issuer):
+			wrong = cmp.Or(wrong, upstream.Fail(0, "the authorization server calls itself by another address than the one that names it"))
+			continue
+		case !slices.Contains(d.Challenges, "S256"):
+			wrong = cmp.Or(wrong, upstream.Fail(0, "the authorization server does not say that it takes code challenges of S256, which are needed"))
+			continue
+		}
+		return &Authority{
+			Issuer: d.Issuer, Authorization: d.Authorization, Token: d.Token, Registration: d.Registration, AuthMethods: d.AuthMethods,
+			Documents: d.Documents, NamesItself: d.NamesItself,
+		}, nil
+	}
+	return nil, cmp.Or(wrong, upstream.Fail(0, "the authorization server does not describe itself where it should, or in a form that cannot be read"))
+}
+
+// sameIssuer reports whether two issuers are equal. Without a path, one may end with a slash
+// (RFC 3986, 6.2.3), as those of Google's MCP servers do.
+func sameIssuer(a, b string) bool {
+	if a == b {
+		return true
+	}
+	a, b = strings.TrimSuffix(a, "/"), strings.TrimSuffix(b, "/")
+	_, rest, ok := strings.Cut(a, "://")
+	return a == b && ok && !strings.ContainsAny(rest, "/?#")
+}

@@ -1,0 +1,232 @@
+package oauthclient
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/base64"
+	"encoding/json"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"gateway/shared/fault"
+	"gateway/shared/identity"
+	"gateway/shared/mcp"
+	"gateway/shared/seal"
+	"gateway/shared/store"
+	"gateway/shared/tenant/upstream"
+)
+
+// PendingFor is how long a sign-in may take.
+const PendingFor = 10 * time.Minute
+
+// kindPending are the rows of sign-ins that are under way, by the hash of their state.
+const kindPending = "MCP_CONNECT"
+
+// Flow is a sign-in that is under way: what its end is checked against. It can be taken
+// once.
+type Flow struct {
+	Link      Link      `json:"-"`
+	Workspace string    `json:"w"`
+	Server    string    `json:"s"`
+	User      string    `json:"u"`
+	Target    string    `json:"url"` // of the server, which the tokens are for
+	Authority Authority `json:"a"`
+	Client    Client    `json:"c"`
+	Callback  string    `json:"r"`
+	Verifier  string    `json:"v"` // RFC 7636
+	Binding   string    `json:"b"` // hash of what the browser has
+	Until     int64     `json:"x"` // Unix milliseconds
+	Asked     []string  `json:"k,omitempty"`
+}
+
+func secret() string {
+	var b [32]byte
+	_, _ = rand.Read(b[:]) // never fails (crypto/rand)
+	return base64.RawURLEncoding.EncodeToString(b[:])
+}
+
+// Begin stores the sign-in and gives where the browser goes, and what it must bring back.
+func (f *Flow) Begin(ctx context.Context, keys store.Table, s seal.Sealer, c *mcp.Configuration, now time.Time) (to, binding string, err error) {
+	state := secret()
+	binding = secret()
+	f.Workspace, f.Server, f.User = f.Link.Workspace, f.Link.Server, f.Link.User
+	f.Verifier, f.Binding, f.Until = secret(), identity.HashToken(binding), now.Add(PendingFor).UnixMilli()
+	f.Asked = f.scopes(c)
+	plain, err := json.Marshal(f)
+	if err != nil {
+		return "", "", err
+	}
+	hash := identity.HashToken(state)
+	closed, err := s.Seal(ctx, sealed(f.Link.Org, hash, "pending"), plain)
+	if err != nil {
+		return "", "", fault.Unavailable(err)
+	}
+	row := store.Row{Key: store.Credential(kindPending, hash), Expires: now.Add(PendingFor), Item: store.Item{"org": f.Link.Org, "flow": closed}}
+	if err := keys.Put(ctx, row, store.IfAbsent()); err != nil {
+		return "", "", fault.Unavailable(err)
+	}
+	to, err = f.address(c, state)
+	return to, binding, err
+}
+
+// address is where the browser goes. Parameters of the integration cannot replace those
+// that the gateway writes.
+func (f *Flow) address(c *mcp.Configuration, state string) (string, error) {
+	u, err := url.Parse(f.Authority.Authorization)
+	if err != nil {
+		return "", upstream.Fail(0, "the authorization server's address cannot be called")
+	}
+	sum := sha256.Sum256([]byte(f.Verifier))
+	more := map[string]string(nil)
+	switch {
+	case c.External != nil:
+		more = c.External.AuthorizationParams
+	case c.OAuth != nil:
+		more = c.OAuth.AuthorizationParams
+	}
+	q := u.Query()
+	for name, v := range more {
+		q.Set(name, v)
+	}
+	for name, v := range map[string]string{
+		"response_type": "code", "client_id": f.Client.ID, "redirect_uri": f.Callback, "state": state, "scope": strings.Join(f.scopes(c), " "), "resource": f.Authority.Resource,
+		"code_challenge": base64.RawURLEncoding.EncodeToString(sum[:]), "code_challenge_method": "S256",
+	} {
+		if q.Del(name); v != "" {
+			q.Set(name, v)
+		}
+	}
+	u.RawQuery, u.Fragment = q.Encode(), ""
+	return u.String(), nil
+}
+
+// scopes are what the user is asked for: those of the integration, or else of the server,
+// and in addition those that the server wanted when it refused a call.
+func (f *Flow) scopes(c *mcp.Configuration) []string {
+	of := f.Authority.Scopes
+	switch {
+	case c.External != nil:
+		of = strings.Fields(c.External.Scope)
+	case c.OAuth != nil && c.OAuth.Scope != "":
+		of = strings.Fields(c.OAuth.Scope)
+	}
+	return Union(of, f.Link.Scopes)
+}
+
+// errNoFlow refuses an answer that nobody waits for.
+func errNoFlow() error {
+	return fault.Invalid("state", "is of no sign-in that was begun in this browser, or it was finished before: call the MCP server again")
+}
+
+// Take gives the sign-in of a state and ends it. binding is what the browser has.
+func Take(ctx context.Context, keys store.Table, s seal.Sealer, state, binding string, now time.Time) (*Flow, error) {
+	if len(state) != len(secret()) {
+		return nil, errNoFlow()
+	}
+	hash := identity.HashToken(state)
+	key := store.Credential(kindPending, hash)
+	it, ok, err := keys.Get(ctx, key, true)
+	if err != nil {
+		return nil, fault.Unavailable(err)
+	}
+	if !ok {
+		return nil, errNoFlow()
+	}
+	plain, err := s.Open(ctx, sealed(it.String("org"), hash, "pending"), it.Bytes("flow"))
+	if err != nil {
+		return nil, fault.Unavailable(err)
+	}
+	f := new(Flow)
+	if err := json.Unmarshal(plain, f); err != nil {
+		return nil, err
+	}
+	if now.UnixMilli() >= f.Until || subtle.ConstantTimeCompare([]byte(identity.HashToken(binding)), []byte(f.Binding)) != 1 {
+		return nil, errNoFlow() // another browser: the one that began it may go on
+	}
+	if err := keys.Delete(ctx, key, store.IfPresent()); err != nil {
+		if _, taken := store.AsCondition(err); taken {
+			return nil, errNoFlow()
+		}
+		return nil, fault.Unavailable(err)
+	}
+	f.Link = Link{Org: it.String("org"), Workspace: f.Workspace, Server: f.Server, User: f.User}
+	return f, nil
+}
+
+// ErrForgotten says that the authorization server does not know the gateway any more: it
+// has to be registered anew.
+var ErrForgotten = upstream.Fail(http.StatusUnauthorized, "the authorization server does not know the gateway any more: try again")
+
+// Finish reads the authorization server's answer and exchanges its code.
+func (f *Flow) Finish(ctx context.Context, via http.RoundTripper, answer url.Values, now time.Time) (*Held, error) {
+	for name, values := range answer {
+		if len(values) > 1 {
+			return nil, fault.Invalid(name, "was given %d times; give it once", len(values))
+		}
+	}
+	a := &f.Authority
+	if iss := answer.Get("iss"); a.NamesItself && iss == "" || iss != "" && a.Issuer != "" && iss != a.Issuer { // RFC 9207, 2.4: compared as it is
+		return nil, upstream.Fail(0, "the answer is not that of the authorization server which was asked")
+	}
+	if code := answer.Get("error"); code != "" {
+		return nil, upstream.Fail(0, "the authorization server refuses with %s", shown(code))
+	}
+	if answer.Get("code") == "" {
+		return nil, fault.Invalid("code", "is required")
+	}
+	form := url.Values{"grant_type": {"authorization_code"}, "code": {answer.Get("code")}, "redirect_uri": {f.Callback}, "code_verifier": {f.Verifier}}
+	held := &Held{Target: f.Target, Token: a.Token, Resource: a.Resource, Client: f.Client, Asked: f.Asked}
+	err := held.ask(ctx, via, form, now)
+	if held.refused == "invalid_client" || held.refused == "unauthorized_client" {
+		return nil, ErrForgotten
+	}
+	return held, err
+}
+
+// Held are the tokens of a user at a server, with all that it takes to renew them.
+type Held struct {
+	Target   string   `json:"url"` // the server's address: they are sent nowhere else
+	Token    string   `json:"token_endpoint"`
+	Resource string   `json:"resource,omitempty"`
+	Client   Client   `json:"client"`
+	Access   string   `json:"access_token"`
+	Refresh  string   `json:"refresh_token,omitempty"`
+	Expires  int64    `json:"expires"`         // Unix seconds; 0: the server has not said when
+	Asked    []string `json:"asked,omitempty"` // scopes that the user was asked for
+	refused  string
+}
+
+// early is how long before its end an access token is replaced.
+const early = 30 * time.Second
+
+// ask gets tokens from the token endpoint. They replace those that are held.
+func (h *Held) ask(ctx context.Context, via http.RoundTripper, form url.Values, now time.Time) error {
+	if h.Resource != "" {
+		form.Set("resource", h.Resource)
+	}
+	by := h.Client.asClient(form)
+	got, err := askToken(ctx, via, h.Token, form, by)
+	if h.refused = got.Error; err != nil {
+		return err
+	}
+	if h.Access, h.Expires = got.Access, 0; got.Expires > 0 {
+		h.Expires = now.Add(got.Expires).Unix()
+	}
+	if got.Refresh != "" {
+		h.Refresh = got.Refresh
+	}
+	return nil
+}
+
+// renew replaces the tokens by new ones. Where the authorization server rotates refresh
+// tokens, the old one is no longer valid.
+func (h *Held) renew(ctx context.Context, via http.RoundTripper, now time.Time) error {
+	return h.ask(ctx, via, url.Values{"grant_type": {"refresh_token"}, "refresh_token": {h.Refresh}}, now)
+}
+
+// good tells whether the access token can be sent.
+func (h *Held) good(now time.Time) bool { return h.Expires == 0 || now.Add(early).Unix() < h.Expires }
