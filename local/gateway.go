@@ -21,7 +21,7 @@ import (
 	"gateway/shared/app"
 	"gateway/shared/app/console"
 	"gateway/shared/app/exporting"
-	"gateway/shared/app/front"
+	"gateway/shared/app/mux"
 	"gateway/shared/app/notices"
 	"gateway/shared/app/plane"
 	"gateway/shared/app/telemetry"
@@ -186,7 +186,7 @@ func (g *gateway) assemble() error {
 	if err != nil {
 		return err
 	}
-	if g.server, err = host.Listen(g.options.addr, webconsole.Handler(g.options.serve.Pages.Handler(g.options.serve.Aliases.Handler(meter.Page(totals, g.core.MayReadMetrics, &front.Front{Data: data, Admin: admin})))), g.options.serve); err != nil {
+	if g.server, err = host.Listen(g.options.addr, webconsole.Handler(g.options.serve.Pages.Handler(g.options.serve.Aliases.Handler(meter.Page(totals, g.core.MayReadMetrics, &mux.Front{Data: data, Admin: admin})))), g.options.serve); err != nil {
 		return err
 	}
 	exporter := telemetry.Exporter(g.core)

@@ -24,8 +24,8 @@ import (
 	"gateway/shared/app/onaws/profiles"
 	"gateway/shared/app/plane"
 	"gateway/shared/host"
-	"gateway/shared/host/door"
 	"gateway/shared/host/meter"
+	"gateway/shared/host/originauth"
 	"gateway/shared/host/placement"
 	"gateway/shared/relay"
 	"gateway/shared/usage"
@@ -87,7 +87,7 @@ func run(ctx context.Context) error {
 	if err != nil {
 		return errors.Join(err, journal.Close())
 	}
-	server, err := host.Listen(variable(envAddr, ":8080"), healthy(meter.Page(totals, core.MayReadMetrics, host.BehindEdge(door.Of(secrets, core.Store).OnRefused(m.Around), options.Pages.Handler(options.Aliases.Handler(mux))))), options)
+	server, err := host.Listen(variable(envAddr, ":8080"), healthy(meter.Page(totals, core.MayReadMetrics, host.BehindEdge(originauth.Of(secrets, core.Store).OnRefused(m.Around), options.Pages.Handler(options.Aliases.Handler(mux))))), options)
 	if err != nil {
 		return errors.Join(err, journal.Close())
 	}

@@ -18,9 +18,9 @@ import (
 	"gateway/functions/logs/ingest"
 	"gateway/shared/admin"
 	"gateway/shared/fault"
-	"gateway/shared/observe/claims"
+	"gateway/shared/observe/instrumentation"
 	"gateway/shared/observe/otlp"
-	"gateway/shared/observe/senders"
+	"gateway/shared/observe/spandedup"
 	"gateway/shared/usage"
 )
 
@@ -199,17 +199,17 @@ func (r *rejections) add(why string) {
 func (r *rejections) String() string { return strings.Join(r.whys, "; ") }
 
 // pool has readings that are reused: they are large, and a request has many.
-var pool = sync.Pool{New: func() any { return new([]senders.Reading) }}
+var pool = sync.Pool{New: func() any { return new([]instrumentation.Reading) }}
 
 // ingest stores what a request reports, and returns what was not accepted. Entries become
 // records one at a time, so that a request needs little more memory than its entries.
 func (f *family) ingest(c *admin.Call, by *ingest.Teller, all []otlp.Told, k *kind) (no rejections, err error) {
-	kept := pool.Get().(*[]senders.Reading)
+	kept := pool.Get().(*[]instrumentation.Reading)
 	defer pool.Put(kept)
 	*kept = slices.Grow((*kept)[:0], len(all))[:len(all)]
 	defer clear(*kept)
 	accepted := make([]bool, len(all))
-	var traces claims.Request
+	var traces spandedup.Request
 	for i := range all {
 		x := &(*kept)[i]
 		x.Read(&all[i])
@@ -230,7 +230,7 @@ func (f *family) ingest(c *admin.Call, by *ingest.Teller, all []otlp.Told, k *ki
 			continue
 		}
 		x := &(*kept)[i]
-		verdict := claims.Verdict{Counts: k.priced(&all[i]) && x.Kind != senders.Other, Usage: &x.Usage}
+		verdict := spandedup.Verdict{Counts: k.priced(&all[i]) && x.Kind != instrumentation.Other, Usage: &x.Usage}
 		if k.needsIDs {
 			verdict, verdicts = verdicts[0], verdicts[1:]
 		}
@@ -243,7 +243,7 @@ func (f *family) ingest(c *admin.Call, by *ingest.Teller, all []otlp.Told, k *ki
 }
 
 // unfit says why an entry is not accepted; "" if it is.
-func unfit(t *otlp.Told, x *senders.Reading, k *kind, now time.Time) string {
+func unfit(t *otlp.Told, x *instrumentation.Reading, k *kind, now time.Time) string {
 	switch {
 	case x.LoggedHere:
 		return "the gateway has the logs of its own spans"
@@ -256,7 +256,7 @@ func unfit(t *otlp.Told, x *senders.Reading, k *kind, now time.Time) string {
 }
 
 // exchangeOf is what a span or a log record reports about a request.
-func exchangeOf(t *otlp.Told, s *senders.Reading, v *claims.Verdict, k *kind) ingest.Exchange {
+func exchangeOf(t *otlp.Told, s *instrumentation.Reading, v *spandedup.Verdict, k *kind) ingest.Exchange {
 	took := t.End.Sub(t.Start)
 	if t.Start.IsZero() || took < 0 || took > maxTook*time.Millisecond {
 		took = 0
@@ -274,8 +274,8 @@ func exchangeOf(t *otlp.Told, s *senders.Reading, v *claims.Verdict, k *kind) in
 	} else if x.Seen.Usage = *v.Usage; x.Seen.Usage != s.Usage {
 		x.Seen.Reported = 0 // it is the price of all usage
 	}
-	if v.With != (claims.ID{}) {
-		x.Metadata[senders.NoteKey] = "counted with the span " + hex.EncodeToString(v.With[:])
+	if v.With != (spandedup.ID{}) {
+		x.Metadata[instrumentation.NoteKey] = "counted with the span " + hex.EncodeToString(v.With[:])
 	}
 	if !k.priced(t) {
 		// It is stored below its span, which is counted.

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"gateway/shared/fault"
-	"gateway/shared/provider/known"
+	"gateway/shared/provider/modelmeta"
 	"gateway/shared/wire"
 )
 
@@ -104,7 +104,7 @@ func appendAnthropic(out []byte, id string, m *model) []byte {
 	out = append(out, `,"created_at":"`...)
 	out = time.Unix(m.created, 0).UTC().AppendFormat(out, time.RFC3339)
 	out = append(out, '"')
-	if k := known.Of(m.service, m.name); k != nil {
+	if k := modelmeta.Of(m.service, m.name); k != nil {
 		if k.Window > 0 && k.Output > 0 {
 			out = fmt.Appendf(out, `,"max_input_tokens":%d,"max_tokens":%d`, k.Window, k.Output)
 		}

@@ -14,7 +14,7 @@ import (
 	"gateway/shared/fault"
 	"gateway/shared/pricing"
 	"gateway/shared/provider"
-	"gateway/shared/provider/known"
+	"gateway/shared/provider/modelmeta"
 	"gateway/shared/relay"
 	"gateway/shared/resource"
 	"gateway/shared/tenant"
@@ -188,7 +188,7 @@ func (m *model) appendPrice(out []byte) []byte {
 
 // appendKnown tells of window, kinds of input and end, as far as they are known.
 func (m *model) appendKnown(out []byte) []byte {
-	k := known.Of(m.service, m.name)
+	k := modelmeta.Of(m.service, m.name)
 	if k == nil {
 		return out
 	}

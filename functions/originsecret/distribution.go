@@ -7,7 +7,7 @@ import (
 	"io"
 	"strings"
 
-	"gateway/shared/host/door"
+	"gateway/shared/host/originauth"
 )
 
 // place is where a value stands in a document.
@@ -57,7 +57,7 @@ func headerValues(config []byte) (found []place, err error) {
 			case "HeaderValue":
 				value.to = before
 			case "OriginCustomHeader":
-				if strings.EqualFold(strings.TrimSpace(name.String()), door.Header) && value.from > 0 {
+				if strings.EqualFold(strings.TrimSpace(name.String()), originauth.Header) && value.from > 0 {
 					found = append(found, value)
 				}
 			}

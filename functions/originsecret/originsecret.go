@@ -19,7 +19,7 @@ import (
 	"log/slog"
 	"time"
 
-	"gateway/shared/host/door"
+	"gateway/shared/host/originauth"
 	"gateway/shared/store"
 )
 
@@ -89,7 +89,7 @@ func (r *Rotation) run(ctx context.Context, begin bool) error {
 // step does one step. The tables are written before the secret store, so that a failure in
 // between leaves only a secret that is accepted and that nobody knows.
 func (r *Rotation) step(ctx context.Context, s Secret, now time.Time, begin bool) error {
-	ring, err := door.Load(ctx, r.Store, true)
+	ring, err := originauth.Load(ctx, r.Store, true)
 	if err != nil {
 		return err
 	}
@@ -141,7 +141,7 @@ func (r *Rotation) swap(ctx context.Context, s Secret, now time.Time) error {
 }
 
 // retire ends a rotation once nothing sends the previous secret any more.
-func (r *Rotation) retire(ctx context.Context, s Secret, ring door.Ring, now time.Time, waited bool) error {
+func (r *Rotation) retire(ctx context.Context, s Secret, ring originauth.Ring, now time.Time, waited bool) error {
 	settled, err := r.correct(ctx, s)
 	if err != nil || !settled {
 		return errors.Join(err, r.postpone(ctx, s, now))

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"gateway/shared/fault"
-	"gateway/shared/host/door"
+	"gateway/shared/host/originauth"
 	"gateway/shared/store"
 	"gateway/shared/store/sqlite"
 )
@@ -26,7 +26,7 @@ type world struct {
 	secret     Secret
 	configured string
 	places     []string // what each part of the edge sends
-	doors      []*door.Door
+	doors      []*originauth.Door
 	trouble    float64 // how likely a call fails
 	saves      int
 }
@@ -100,13 +100,13 @@ func newWorld(t *testing.T, seed uint64, trouble float64) *world {
 	for range 8 {
 		w.places = append(w.places, "first")
 		// What a door reads fails as well, but for the cold start of one.
-		w.doors = append(w.doors, door.New([]string{"first"}, func(ctx context.Context) (door.Ring, error) { return door.Load(ctx, w, false) }, func() time.Time { return w.now }))
+		w.doors = append(w.doors, originauth.New([]string{"first"}, func(ctx context.Context) (originauth.Ring, error) { return originauth.Load(ctx, w, false) }, func() time.Time { return w.now }))
 	}
 	return w
 }
 
-func (w *world) enters(d *door.Door, secret string) error {
-	return d.Enter(context.Background(), http.Header{door.Header: {secret}})
+func (w *world) enters(d *originauth.Door, secret string) error {
+	return d.Enter(context.Background(), http.Header{originauth.Header: {secret}})
 }
 
 // pass lets time pass; meanwhile each part of the edge may learn of its configuration, and
@@ -132,7 +132,7 @@ func (w *world) pass(t *testing.T, d time.Duration) {
 
 func (w *world) live(t *testing.T) int {
 	t.Helper()
-	r, err := door.Load(t.Context(), w.Store, true)
+	r, err := originauth.Load(t.Context(), w.Store, true)
 	if err != nil {
 		t.Fatal(err)
 	}

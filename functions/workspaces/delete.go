@@ -23,7 +23,7 @@ import (
 	"gateway/shared/route"
 	"gateway/shared/store"
 	"gateway/shared/tenant"
-	"gateway/shared/usage/export/kept"
+	"gateway/shared/usage/export/exportrow"
 )
 
 // deleteRoute is DELETE /admin/workspaces/{id}. It archives the workspace and its keys. If
@@ -161,7 +161,7 @@ func unmap(c *admin.Call, workspace *resource.Record) error {
 }
 
 // along are the kinds that are archived with a workspace even without force.
-var along = []resource.Kind{provider.KindIntegration, mcp.KindIntegration, a2a.KindIntegration, observe.KindDestination, prompt.KindCollection, prompt.KindLabel, ledger.KindUsagePolicy, ledger.KindRatePolicy, notices.KindWebhook, kept.Kind}
+var along = []resource.Kind{provider.KindIntegration, mcp.KindIntegration, a2a.KindIntegration, observe.KindDestination, prompt.KindCollection, prompt.KindLabel, ledger.KindUsagePolicy, ledger.KindRatePolicy, notices.KindWebhook, exportrow.Kind}
 
 // rowsOfMember is how many rows a membership takes when it ends.
 const rowsOfMember = 6
@@ -191,8 +191,8 @@ func release(tx *resource.Tx, rec *resource.Record) error {
 		}
 		of := resource.Ref{Scope: in.IntegrationScope(rec.Scope), Kind: provider.KindIntegration, ID: in.IntegrationID}
 		return tx.Unuse(of, rec.Ref())
-	case kept.Kind: // ends the run that writes into it
-		tx.Do(store.Action{Table: store.Control, Delete: &store.Delete{Key: kept.Run(rec.Scope, rec.ID)}}, nil)
+	case exportrow.Kind: // ends the run that writes into it
+		tx.Do(store.Action{Table: store.Control, Delete: &store.Delete{Key: exportrow.Run(rec.Scope, rec.ID)}}, nil)
 	case mcp.KindServer:
 		return mcp.Release(tx, rec)
 	case a2a.KindServer:

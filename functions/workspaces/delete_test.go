@@ -13,7 +13,7 @@ import (
 	"gateway/shared/resource"
 	"gateway/shared/store"
 	"gateway/shared/tenant"
-	"gateway/shared/usage/export/kept"
+	"gateway/shared/usage/export/exportrow"
 )
 
 // Things that work by themselves end with their workspace: webhooks, telemetry, policies,
@@ -22,7 +22,7 @@ func TestNothingOfADeletedWorkspaceGoesOn(t *testing.T) {
 	h := newHouse(t)
 	ctx := context.Background()
 	org := store.Scope{Org: admintest.Org}
-	kinds := []resource.Kind{notices.KindWebhook, observe.KindDestination, ledger.KindUsagePolicy, ledger.KindRatePolicy, prompt.KindCollection, prompt.KindLabel, kept.Kind}
+	kinds := []resource.Kind{notices.KindWebhook, observe.KindDestination, ledger.KindUsagePolicy, ledger.KindRatePolicy, prompt.KindCollection, prompt.KindLabel, exportrow.Kind}
 	fill := func(ws string) {
 		sc := store.Scope{Org: admintest.Org, Workspace: ws}
 		err := h.Resources.Change(ctx, sc, func(tx *resource.Tx) error {
@@ -32,7 +32,7 @@ func TestNothingOfADeletedWorkspaceGoesOn(t *testing.T) {
 					return err
 				}
 			}
-			row := store.Row{Key: kept.Run(sc, "x-"+ws), Item: store.Item{"run": []byte("{}"), "version": int64(1)}}
+			row := store.Row{Key: exportrow.Run(sc, "x-"+ws), Item: store.Item{"run": []byte("{}"), "version": int64(1)}}
 			tx.Do(store.Action{Table: store.Control, Put: &store.Put{Row: row}}, nil)
 			return nil
 		})
@@ -67,7 +67,7 @@ func TestNothingOfADeletedWorkspaceGoesOn(t *testing.T) {
 				}
 			}
 		}
-		if _, there, err := h.Resources.Store().Table(store.Control).Get(ctx, kept.Run(sc, "x-"+ws), true); err != nil || there {
+		if _, there, err := h.Resources.Store().Table(store.Control).Get(ctx, exportrow.Run(sc, "x-"+ws), true); err != nil || there {
 			n++
 		}
 		return n

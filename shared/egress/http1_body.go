@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"gateway/shared/wire/life"
+	"gateway/shared/wire/reqctx"
 )
 
 // exchange is one request and its answer on a connection. It is also the answer's body:
@@ -17,7 +17,7 @@ type exchange struct {
 	resp  http.Response
 	c     *conn
 	ctx   context.Context
-	watch life.Watch // watches ctx
+	watch reqctx.Watch // watches ctx
 	f     *frame
 
 	writing chan error // of a request that is still being sent; nil when it was sent whole

@@ -11,7 +11,7 @@ import (
 	"github.com/awslabs/aws-lambda-go-api-proxy/httpadapter"
 
 	"gateway/shared/fault"
-	"gateway/shared/host/door"
+	"gateway/shared/host/originauth"
 )
 
 // maxBuffered bounds an answer, in bytes: Lambda's 6 MB, less room for its envelope and for
@@ -22,11 +22,11 @@ const maxBuffered = 5 << 20
 // administration uses it.
 type Buffered struct {
 	adapter *httpadapter.HandlerAdapter
-	door    *door.Door
+	door    *originauth.Door
 }
 
 // NewBuffered makes the adapter. A nil door stands open.
-func NewBuffered(h http.Handler, d *door.Door) *Buffered {
+func NewBuffered(h http.Handler, d *originauth.Door) *Buffered {
 	return &Buffered{adapter: httpadapter.New(restoreCaller(h)), door: d}
 }
 
@@ -59,7 +59,7 @@ func (b *Buffered) Invoke(ctx context.Context, ev events.APIGatewayProxyRequest)
 // strip removes headers that only the adapter may set, and those that are not meant for
 // handlers.
 func strip[V any](headers map[string]V) {
-	maps.DeleteFunc(headers, func(name string, _ V) bool { return reserved(name) || strings.EqualFold(name, door.Header) })
+	maps.DeleteFunc(headers, func(name string, _ V) bool { return reserved(name) || strings.EqualFold(name, originauth.Header) })
 }
 
 func plainRefusal(f *fault.Fault) events.APIGatewayProxyResponse {

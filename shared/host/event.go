@@ -10,7 +10,7 @@ import (
 	"github.com/aws/aws-lambda-go/events"
 
 	"gateway/shared/fault"
-	"gateway/shared/host/door"
+	"gateway/shared/host/originauth"
 )
 
 // stagePrefix is the API's stage, which clients see as the version segment.
@@ -22,7 +22,7 @@ const proxyHeaders = "x-golambdaproxy-"
 
 // newRequest builds the request that a REST API (v1) event stands for, if it came
 // through the edge.
-func newRequest(ctx context.Context, ev *events.APIGatewayProxyRequest, d *door.Door) (*http.Request, error) {
+func newRequest(ctx context.Context, ev *events.APIGatewayProxyRequest, d *originauth.Door) (*http.Request, error) {
 	req := &http.Request{
 		Method: ev.HTTPMethod, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
 		Header: eventHeader(ev), Body: http.NoBody,

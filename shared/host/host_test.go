@@ -16,7 +16,7 @@ import (
 	"github.com/aws/aws-lambda-go/events"
 	"github.com/aws/aws-lambda-go/lambda"
 
-	"gateway/shared/host/door"
+	"gateway/shared/host/originauth"
 	"gateway/shared/host/runtimeapi"
 )
 
@@ -57,7 +57,7 @@ func (l testLog) Write(p []byte) (int, error) {
 func event(method, path string, change ...func(*events.APIGatewayProxyRequest)) []byte {
 	ev := events.APIGatewayProxyRequest{
 		Resource: "/{path+}", HTTPMethod: method, Path: path,
-		MultiValueHeaders: map[string][]string{"Host": {"api.example.com"}, "X-Forwarded-For": {"203.0.113.9, 130.176.1.1"}, door.Header: {"new-secret"}},
+		MultiValueHeaders: map[string][]string{"Host": {"api.example.com"}, "X-Forwarded-For": {"203.0.113.9, 130.176.1.1"}, originauth.Header: {"new-secret"}},
 	}
 	ev.RequestContext.Stage, ev.RequestContext.Path = "v1", "/v1"+path
 	ev.RequestContext.Identity.SourceIP = "130.176.1.1"

@@ -9,13 +9,13 @@ import (
 	"strings"
 
 	"gateway/shared/fault"
-	"gateway/shared/host/door"
+	"gateway/shared/host/originauth"
 )
 
 // BehindEdge gives h the requests that come through the edge, with the caller's
 // address as the edge saw it, for hosts behind a load balancer. The secret does not
 // reach h.
-func BehindEdge(d *door.Door, h http.Handler) http.Handler {
+func BehindEdge(d *originauth.Door, h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if err := enter(d, r); err != nil {
 			f := fault.From(err)
@@ -31,7 +31,7 @@ func BehindEdge(d *door.Door, h http.Handler) http.Handler {
 
 // enter lets a request in or gives the fault that says why not. Its address is the
 // caller's then: what the header says is believed of the edge alone.
-func enter(d *door.Door, r *http.Request) error {
+func enter(d *originauth.Door, r *http.Request) error {
 	if err := d.Enter(r.Context(), r.Header); err != nil {
 		return err
 	}
@@ -40,7 +40,7 @@ func enter(d *door.Door, r *http.Request) error {
 			r.RemoteAddr = remoteAddr(ip)
 		}
 	}
-	r.Header.Del(door.Header)
+	r.Header.Del(originauth.Header)
 	return nil
 }
 

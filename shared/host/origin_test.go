@@ -10,13 +10,13 @@ import (
 	"time"
 
 	"gateway/shared/host"
-	"gateway/shared/host/door"
+	"gateway/shared/host/originauth"
 )
 
 // TestOnlyTheEdgeIsLetIn asks each host with each form of the secret.
 func TestOnlyTheEdgeIsLetIn(t *testing.T) {
 	stream, buffered := start(t, "stream"), start(t, "buffered")
-	container := host.BehindEdge(door.New([]string{"old-secret", "new-secret"}, nil, nil), http.HandlerFunc(echo))
+	container := host.BehindEdge(originauth.New([]string{"old-secret", "new-secret"}, nil, nil), http.HandlerFunc(echo))
 	hosts := map[string]func(t *testing.T, ev []byte, h http.Header) (int, string){
 		"stream": func(t *testing.T, ev []byte, _ http.Header) (int, string) {
 			a := invoke(t, stream, ev, time.Minute)
@@ -59,8 +59,8 @@ func TestOnlyTheEdgeIsLetIn(t *testing.T) {
 	} {
 		for kind, ask := range hosts {
 			t.Run(kind+": "+name, func(t *testing.T) {
-				ev := event("POST", "/echo", withHeader("X-Forwarded-For", c.hops), withHeader(door.Header, c.secret...))
-				h := http.Header{"X-Forwarded-For": {c.hops}, door.Header: c.secret}
+				ev := event("POST", "/echo", withHeader("X-Forwarded-For", c.hops), withHeader(originauth.Header, c.secret...))
+				h := http.Header{"X-Forwarded-For": {c.hops}, originauth.Header: c.secret}
 				status, body := ask(t, ev, h)
 				if c.want == "" || kind == "buffered" && c.secret[0] == "old-secret" { // which knows one
 					if status != 403 || !strings.Contains(body, "edge") || strings.Contains(body, "secret") {
@@ -78,7 +78,7 @@ func TestOnlyTheEdgeIsLetIn(t *testing.T) {
 				if status != 200 || s.Remote != c.want {
 					t.Errorf("%d, %s, want %s", status, s.Remote, c.want)
 				}
-				if s.Header.Get(door.Header) != "" {
+				if s.Header.Get(originauth.Header) != "" {
 					t.Error("the handler sees the origin secret")
 				}
 			})
@@ -89,7 +89,7 @@ func TestOnlyTheEdgeIsLetIn(t *testing.T) {
 // A body is not read of who is not let in.
 func TestWhoIsNotLetInIsNotReadFrom(t *testing.T) {
 	t.Parallel()
-	h := host.BehindEdge(door.New([]string{"s"}, nil, nil), http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("it was served") }))
+	h := host.BehindEdge(originauth.New([]string{"s"}, nil, nil), http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("it was served") }))
 	r := httptest.NewRequest("POST", "/v1/chat/completions", unread{t})
 	w := httptest.NewRecorder()
 	h.ServeHTTP(w, r)

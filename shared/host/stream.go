@@ -16,7 +16,7 @@ import (
 	"github.com/aws/aws-lambda-go/events"
 
 	"gateway/shared/fault"
-	"gateway/shared/host/door"
+	"gateway/shared/host/originauth"
 )
 
 // MaxLambdaBody is the largest request body, in bytes, that is safe in a Lambda
@@ -46,7 +46,7 @@ type BodyEnder interface{ EndBody() }
 // safe for concurrent invocations.
 type Stream struct {
 	Handler   http.Handler
-	Door      *door.Door       // nil: it stands open
+	Door      *originauth.Door // nil: it stands open
 	KeepAlive time.Duration    // quiet time of a server-sent event stream before a comment line; 0: 15 s
 	Thaw      func()           // called before a request that comes after more than 20 s of frozen time
 	Now       func() time.Time // nil: time.Now

@@ -15,7 +15,7 @@ import (
 	"github.com/aws/aws-lambda-go/events"
 
 	"gateway/shared/host"
-	"gateway/shared/host/door"
+	"gateway/shared/host/originauth"
 )
 
 // clock is what the function under test takes for the time; /later moves it on.
@@ -41,11 +41,11 @@ func (c *clock) now() time.Time {
 func functions() map[string]any {
 	c := &clock{}
 	stream := &host.Stream{
-		Handler: streamHandler(c), Door: door.New([]string{"old-secret", "new-secret"}, nil, nil),
+		Handler: streamHandler(c), Door: originauth.New([]string{"old-secret", "new-secret"}, nil, nil),
 		KeepAlive: 60 * time.Millisecond, Now: c.now,
 		Thaw: func() { c.mu.Lock(); c.thaws++; c.mu.Unlock() },
 	}
-	buffered := host.NewBuffered(http.HandlerFunc(bufferedHandler), door.New([]string{"new-secret"}, nil, nil))
+	buffered := host.NewBuffered(http.HandlerFunc(bufferedHandler), originauth.New([]string{"new-secret"}, nil, nil))
 	return map[string]any{"stream": stream.Invoke, "buffered": buffered.Invoke, "sqs": host.SQS(sqsWork), "schedule": host.Tasks(scheduled(), nil)}
 }
 

@@ -21,8 +21,8 @@ import (
 	tracepb "go.opentelemetry.io/proto/otlp/trace/v1"
 	"google.golang.org/protobuf/proto"
 
+	"gateway/shared/observe/instrumentation"
 	"gateway/shared/observe/otlp"
-	"gateway/shared/observe/senders"
 	"gateway/shared/pricing"
 	"gateway/shared/store"
 	"gateway/shared/usage"
@@ -446,7 +446,7 @@ func TestOurOwnSpansAreKnown(t *testing.T) {
 	for _, latest := range []bool{false, true} {
 		made := spans(&usage.Record{ID: "01", TraceID: "t", Endpoint: "chatComplete", ClientStatus: 200}, latest, nil)
 		all, err := otlp.ReadTraces(otlp.Traces(&otlp.Origin{}, made))
-		if err != nil || len(all) != 1 || !senders.Read(&all[0]).LoggedHere {
+		if err != nil || len(all) != 1 || !instrumentation.Read(&all[0]).LoggedHere {
 			t.Errorf("%+v, %v", all, err)
 		}
 	}

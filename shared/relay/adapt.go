@@ -1,7 +1,7 @@
 package relay
 
 import (
-	"gateway/shared/dialect/cite"
+	"gateway/shared/dialect/citation"
 	"gateway/shared/provider"
 )
 
@@ -11,7 +11,7 @@ import (
 func adapt(t *provider.Target, op provider.Operation, dialect, model string, body []byte) (adapted []byte, dropped []string) {
 	var theirs []string
 	if dialect == provider.AnthropicMessages {
-		body, theirs = cite.Unsigned(body)
+		body, theirs = citation.Unsigned(body)
 	}
 	adapted, dropped = t.Adapt(op, dialect, model, body)
 	return adapted, append(theirs, dropped...)

@@ -12,7 +12,7 @@ import (
 	"gateway/shared/egress/buffer"
 	"gateway/shared/fault"
 	"gateway/shared/provider"
-	"gateway/shared/provider/known"
+	"gateway/shared/provider/modelmeta"
 	"gateway/shared/relay/asked"
 	"gateway/shared/relay/came"
 	"gateway/shared/relay/chosen"
@@ -154,7 +154,7 @@ func ownHeaders(c *call, h http.Header) {
 		set(asked.Provider, c.target.To.Names.Provider)
 	}
 	if p := c.target.To.Target.Provider; p != nil {
-		known.Of(p.ID, c.target.To.Model).SetHeaders(h)
+		modelmeta.Of(p.ID, c.target.To.Model).SetHeaders(h)
 	}
 	if c.relay.unread.Any() && c.req.Who != nil && c.relay.unread.Unread(promptsOf(c)) {
 		h[asked.PromptCache] = promptUnread

@@ -4,7 +4,7 @@ import (
 	"bytes"
 
 	"gateway/shared/chat"
-	"gateway/shared/dialect/member"
+	"gateway/shared/dialect/jsonfield"
 	"gateway/shared/dialect/upstream"
 	"gateway/shared/wire"
 )
@@ -34,7 +34,7 @@ func (q *requestDecoder) block(message, at int) chat.Part {
 		case "data":
 			p.Data = upstream.OptString(d)
 		case "cache_control":
-			p.Cache = member.CacheMarker(d)
+			p.Cache = jsonfield.CacheMarker(d)
 		case "source":
 			q.source(&media)
 		case "title":
@@ -78,7 +78,7 @@ func (q *requestDecoder) block(message, at int) chat.Part {
 	case "tool_use":
 		p.Kind, p.Call = chat.Call, &call
 		if call.ID == "" || call.Name == "" {
-			member.Missing(d, &whole, "id and name")
+			jsonfield.Missing(d, &whole, "id and name")
 		}
 	case "tool_result":
 		p.Kind, p.Result = chat.Result, &result
@@ -86,10 +86,10 @@ func (q *requestDecoder) block(message, at int) chat.Part {
 			d.FailWith(contentErr)
 		}
 		if result.CallID == "" {
-			member.Missing(d, &whole, "tool_use_id")
+			jsonfield.Missing(d, &whole, "tool_use_id")
 		}
 	case "":
-		member.Missing(d, &whole, "type")
+		jsonfield.Missing(d, &whole, "type")
 	default:
 		return foreign(&whole, kind, p.Cache)
 	}

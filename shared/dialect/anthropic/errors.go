@@ -8,7 +8,7 @@ import (
 
 	"gateway/shared/chat"
 	"gateway/shared/dialect/hosts"
-	"gateway/shared/dialect/member"
+	"gateway/shared/dialect/jsonfield"
 	"gateway/shared/dialect/upstream"
 	"gateway/shared/fault"
 	"gateway/shared/wire"
@@ -193,9 +193,9 @@ func appendError(dst []byte, f *fault.Fault, o *chat.Options) []byte {
 	dst = append(dst, `,"message":`...)
 	dst = wire.AppendJSONString(dst, message)
 	dst = append(dst, `,"param":`...)
-	dst = member.AppendOrNull(dst, f.Field)
+	dst = jsonfield.AppendOrNull(dst, f.Field)
 	dst = append(dst, `,"code":`...)
-	dst = member.AppendOrNull(dst, code)
+	dst = jsonfield.AppendOrNull(dst, code)
 	dst = append(dst, `,"source":"provider"},"message":`...)
 	dst = wire.AppendJSONString(dst, message)
 	if o.ProviderName != "" {

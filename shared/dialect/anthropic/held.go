@@ -2,7 +2,7 @@ package anthropic
 
 import (
 	"gateway/shared/chat"
-	"gateway/shared/dialect/cite"
+	"gateway/shared/dialect/citation"
 )
 
 // Held implements chat.AnswerWriter.
@@ -11,7 +11,7 @@ func (Messages) Held(*chat.Options) chat.Held {
 		Holds: chat.HoldsSequence | chat.HoldsRefusals | chat.HoldsThinking | chat.HoldsSigned | chat.HoldsRedacted |
 			chat.HoldsCitations | chat.HoldsCalls | chat.HoldsMoreCalls,
 		Own:     name,
-		Cites:   func(citation []byte) bool { c := cite.Read(citation); return c.AppendMessages(nil) != nil },
+		Cites:   func(cite []byte) bool { c := citation.Read(cite); return c.AppendMessages(nil) != nil },
 		Content: "content",
 		Broken:  chat.BrokenFail,
 	}

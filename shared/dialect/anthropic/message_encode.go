@@ -4,7 +4,7 @@ import (
 	"strings"
 
 	"gateway/shared/chat"
-	"gateway/shared/dialect/cite"
+	"gateway/shared/dialect/citation"
 	"gateway/shared/dialect/claude"
 	"gateway/shared/dialect/upstream"
 	"gateway/shared/fault"
@@ -79,7 +79,7 @@ func encodeText(e *requestEncoder, p *chat.Part, at place) {
 	e.b = append(e.b, `{"type":"text","text":`...)
 	e.b = wire.AppendJSONString(e.b, p.Text)
 	if len(p.Citations) > 0 {
-		own, left := cite.Own(p.Citations)
+		own, left := citation.Own(p.Citations)
 		if left > 0 {
 			e.loss.Add(at.String()+".citations", "made by another provider")
 		}

@@ -4,7 +4,7 @@ import (
 	"bytes"
 
 	"gateway/shared/chat"
-	"gateway/shared/dialect/member"
+	"gateway/shared/dialect/jsonfield"
 	"gateway/shared/wire"
 )
 
@@ -77,13 +77,13 @@ func (q *requestDecoder) member(key []byte) {
 			return inner == "user_id"
 		})
 	case "thinking":
-		member.Thinking(d, &r.Reasoning)
+		jsonfield.Thinking(d, &r.Reasoning)
 	case "service_tier":
 		r.ServiceTier = d.Str()
 	case "output_config":
 		q.nested("output_config", q.outputConfig)
 	default:
-		member.Keep(d, extraName(key), &r.Extra)
+		jsonfield.Keep(d, extraName(key), &r.Extra)
 	}
 }
 
@@ -95,7 +95,7 @@ func (q *requestDecoder) nested(outer string, take func(inner string) bool) {
 		}
 		inner := string(key)
 		if !take(inner) {
-			member.Keep(q.d, outer+"."+inner, &q.r.Extra)
+			jsonfield.Keep(q.d, outer+"."+inner, &q.r.Extra)
 		}
 	}
 }
@@ -115,7 +115,7 @@ func (q *requestDecoder) outputConfig(inner string) bool {
 					r.Guess("response_format.type", "text")
 				}
 			case "schema":
-				f.Schema = member.Object(d)
+				f.Schema = jsonfield.Object(d)
 			}
 		}
 		if d.Err() == nil && f.Schema == nil && f.Kind == chat.FormatSchema {
@@ -161,9 +161,9 @@ func (q *requestDecoder) toolChoice() {
 	}
 	switch {
 	case mode == "":
-		member.Missing(d, &whole, "type")
+		jsonfield.Missing(d, &whole, "type")
 	case mode == "tool" && r.ToolChoice.Name == "":
-		member.Missing(d, &whole, "name")
+		jsonfield.Missing(d, &whole, "name")
 	}
 	if mode != "tool" {
 		r.ToolChoice.Name = ""
@@ -184,14 +184,14 @@ func (q *requestDecoder) tool() chat.Tool {
 				t.Foreign = kind
 			}
 		default:
-			member.OfFunction(d, key, "input_schema", &t)
+			jsonfield.OfFunction(d, key, "input_schema", &t)
 		}
 	}
 	if t.Foreign != "" {
 		return chat.Tool{Name: t.Name, Foreign: t.Foreign, Raw: bytes.Clone(whole.Raw()), Cache: t.Cache}
 	}
 	if t.Name == "" {
-		member.Missing(d, &whole, "name")
+		jsonfield.Missing(d, &whole, "name")
 	}
 	return t
 }
@@ -235,10 +235,10 @@ func (q *requestDecoder) message(at int) {
 	}
 	switch {
 	case m.Role == 0:
-		member.Missing(d, &whole, "role")
+		jsonfield.Missing(d, &whole, "role")
 		return
 	case !hasContent:
-		member.Missing(d, &whole, "content")
+		jsonfield.Missing(d, &whole, "content")
 		return
 	}
 	if m.Role == chat.User {

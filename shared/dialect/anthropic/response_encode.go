@@ -2,7 +2,7 @@ package anthropic
 
 import (
 	"gateway/shared/chat"
-	"gateway/shared/dialect/cite"
+	"gateway/shared/dialect/citation"
 	"gateway/shared/wire"
 )
 
@@ -84,7 +84,7 @@ func appendCitations(dst, list []byte) []byte {
 	start := len(dst)
 	dst = append(dst, `,"citations":[`...)
 	none := len(dst)
-	if dst = cite.Join(dst, list, func(dst []byte, c *cite.Citation) []byte { return c.AppendMessages(dst) }); len(dst) == none {
+	if dst = citation.Join(dst, list, func(dst []byte, c *citation.Citation) []byte { return c.AppendMessages(dst) }); len(dst) == none {
 		return dst[:start]
 	}
 	return append(dst, ']')

@@ -5,7 +5,7 @@ import (
 	"strconv"
 
 	"gateway/shared/chat"
-	"gateway/shared/dialect/cite"
+	"gateway/shared/dialect/citation"
 	"gateway/shared/fault"
 	"gateway/shared/pricing"
 	"gateway/shared/wire"
@@ -144,7 +144,7 @@ func (s *streamEncoder) piece(dst []byte, id blockID, kind, member string, raw [
 // block that was sent cannot be opened again. Sources that this shape has no place for are
 // left out.
 func (s *streamEncoder) cited(dst []byte, d *chat.Delta) []byte {
-	c := cite.Read(d.JSON)
+	c := citation.Read(d.JSON)
 	own := c.AppendMessages(nil)
 	if own == nil {
 		return dst

@@ -4,7 +4,7 @@ import (
 	"unicode/utf8"
 
 	"gateway/shared/chat"
-	"gateway/shared/dialect/cite"
+	"gateway/shared/dialect/citation"
 	"gateway/shared/dialect/upstream"
 	"gateway/shared/wire"
 )
@@ -21,7 +21,7 @@ func citations(grounding []byte, text string) []byte {
 	if grounding == nil {
 		return nil
 	}
-	var sources []cite.Citation
+	var sources []citation.Citation
 	var supports []support
 	d := wire.NewDecoder(grounding)
 	for key := range d.Object {
@@ -76,7 +76,7 @@ func each(d *wire.Decoder) func(yield func(int) bool) {
 }
 
 // source reads a grounding chunk: {web: {uri, title}}, or the like of another tool.
-func source(d *wire.Decoder) (c cite.Citation) {
+func source(d *wire.Decoder) (c citation.Citation) {
 	if d.Kind() != wire.KindObject {
 		d.Skip()
 		return c

@@ -5,7 +5,7 @@ import (
 	"unicode/utf8"
 
 	"gateway/shared/chat"
-	"gateway/shared/dialect/cite"
+	"gateway/shared/dialect/citation"
 )
 
 // appendAnnotations writes those sources of an answer's texts that have an address, or
@@ -33,7 +33,7 @@ func appendAnnotations(dst []byte, parts []chat.Part) []byte {
 			dst = append(dst, ',')
 		}
 		comma := len(dst)
-		dst = cite.Join(dst, p.Citations, func(dst []byte, c *cite.Citation) []byte { return c.AppendNested(dst, offset, length) })
+		dst = citation.Join(dst, p.Citations, func(dst []byte, c *citation.Citation) []byte { return c.AppendNested(dst, offset, length) })
 		if len(dst) == comma {
 			dst = dst[:behind]
 		}
@@ -51,7 +51,7 @@ type noted struct {
 	said    int // text so far
 	block   int // block of the last text
 	start   int // where it began
-	waiting []cite.Citation
+	waiting []citation.Citation
 }
 
 // notes finds the notes of a choice.
@@ -70,7 +70,7 @@ func (s *streamEncoder) said(dst []byte, d *chat.Delta) []byte {
 	if d.Choice >= len(s.noted) || s.noted[d.Choice].block != d.Block {
 		dst = s.enter(dst, d)
 	}
-	s.noted[d.Choice].said += cite.Length(d.JSON)
+	s.noted[d.Choice].said += citation.Length(d.JSON)
 	return dst
 }
 
@@ -87,7 +87,7 @@ func (s *streamEncoder) enter(dst []byte, d *chat.Delta) []byte {
 // has ended.
 func (s *streamEncoder) cited(dst []byte, d *chat.Delta) []byte {
 	dst = s.block(dst, d, "citation")
-	c := cite.Read(d.JSON)
+	c := citation.Read(d.JSON)
 	if c.URL == "" {
 		return dst
 	}
@@ -113,7 +113,7 @@ func (s *streamEncoder) annotate(dst []byte, choice int) []byte {
 	return dst
 }
 
-func (s *streamEncoder) annotation(dst []byte, choice int, c *cite.Citation) []byte {
+func (s *streamEncoder) annotation(dst []byte, choice int, c *citation.Citation) []byte {
 	n := s.notes(choice)
 	dst = s.open(dst, choice)
 	dst = append(dst, `"annotations":[`...)

@@ -5,7 +5,7 @@ import (
 	"strconv"
 
 	"gateway/shared/chat"
-	"gateway/shared/dialect/member"
+	"gateway/shared/dialect/jsonfield"
 	"gateway/shared/fault"
 	"gateway/shared/wire"
 )
@@ -165,7 +165,7 @@ func (s *completionEncoder) chunk(dst []byte, choice int, text []byte, finish, n
 	dst = strconv.AppendInt(dst, int64(choice), 10)
 	dst = append(append(dst, `,"text":`...), text...)
 	dst = append(dst, `,"logprobs":null,"finish_reason":`...)
-	dst = member.AppendOrNull(dst, finish)
+	dst = jsonfield.AppendOrNull(dst, finish)
 	dst = appendNative(dst, native, finish, &s.o)
 	dst = append(dst, '}')
 	return append(dst, s.chat.tail...)

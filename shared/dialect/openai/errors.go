@@ -6,7 +6,7 @@ import (
 
 	"gateway/shared/chat"
 	"gateway/shared/dialect/hosts"
-	"gateway/shared/dialect/member"
+	"gateway/shared/dialect/jsonfield"
 	"gateway/shared/dialect/upstream"
 	"gateway/shared/fault"
 	"gateway/shared/wire"
@@ -245,9 +245,9 @@ func appendProviderError(dst []byte, f *fault.Fault, p *chat.ProviderError, o *c
 	dst = append(dst, `,"type":`...)
 	dst = wire.AppendJSONString(dst, typ)
 	dst = append(dst, `,"param":`...)
-	dst = member.AppendOrNull(dst, param)
+	dst = jsonfield.AppendOrNull(dst, param)
 	dst = append(dst, `,"code":`...)
-	dst = member.AppendOrNull(dst, code)
+	dst = jsonfield.AppendOrNull(dst, code)
 	if p != nil && len(p.Inner) > 0 {
 		dst = append(dst, `,"innererror":`...)
 		dst = append(dst, p.Inner...)

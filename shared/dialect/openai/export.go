@@ -2,7 +2,7 @@ package openai
 
 import (
 	"gateway/shared/chat"
-	"gateway/shared/dialect/member"
+	"gateway/shared/dialect/jsonfield"
 	"gateway/shared/fault"
 	"gateway/shared/pricing"
 	"gateway/shared/wire"
@@ -45,10 +45,10 @@ func ReadThinking(d *wire.Decoder, r *chat.Request) {
 }
 
 // ReadCacheMarker reads {type:"ephemeral",ttl:"5m"|"1h"}.
-func ReadCacheMarker(d *wire.Decoder) chat.Cache { return member.CacheMarker(d) }
+func ReadCacheMarker(d *wire.Decoder) chat.Cache { return jsonfield.CacheMarker(d) }
 
 // Missing makes the fault for an object without the member name; whole is at the object.
-func Missing(d, whole *wire.Decoder, name string) { member.Missing(d, whole, name) }
+func Missing(d, whole *wire.Decoder, name string) { jsonfield.Missing(d, whole, name) }
 
 // AppendURL writes the address of media as a JSON string: as it is, or as a
 // data: URL.

@@ -2,7 +2,7 @@ package openai
 
 import (
 	"gateway/shared/chat"
-	"gateway/shared/dialect/cite"
+	"gateway/shared/dialect/citation"
 )
 
 // Held implements chat.AnswerWriter. What has no place in the shape itself goes into
@@ -26,8 +26,8 @@ func (Chat) Held(o *chat.Options) chat.Held {
 }
 
 // addressed tells whether a source has an address. Without one it cannot be an annotation.
-func addressed(citation []byte) bool {
-	c := cite.Read(citation)
+func addressed(cite []byte) bool {
+	c := citation.Read(cite)
 	return c.URL != ""
 }
 

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"gateway/shared/chat"
-	"gateway/shared/dialect/member"
+	"gateway/shared/dialect/jsonfield"
 	"gateway/shared/dialect/upstream"
 	"gateway/shared/wire"
 )
@@ -32,7 +32,7 @@ func (q *requestDecoder) imageURL(media *chat.Media) {
 		}
 	}
 	if media.URL == "" && media.Data == "" {
-		member.Missing(d, &whole, "url")
+		jsonfield.Missing(d, &whole, "url")
 	}
 }
 
@@ -125,7 +125,7 @@ func (q *requestDecoder) file(media *chat.Media) {
 		}
 		q.setData(media, mime, data, false)
 	case media.URL == "" && media.FileID == "":
-		member.Missing(d, &whole, "file_id, file_data or file_url")
+		jsonfield.Missing(d, &whole, "file_id, file_data or file_url")
 	default:
 		media.MIME = mime
 	}

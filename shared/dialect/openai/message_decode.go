@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"gateway/shared/chat"
-	"gateway/shared/dialect/member"
+	"gateway/shared/dialect/jsonfield"
 	"gateway/shared/dialect/upstream"
 	"gateway/shared/wire"
 )
@@ -74,7 +74,7 @@ func (m *message) read() {
 		case "reasoning_content":
 			m.reasoning = upstream.OptString(d)
 		case "cache_control":
-			m.cache = member.CacheMarker(d)
+			m.cache = jsonfield.CacheMarker(d)
 		case "annotations", "audio_transcript":
 			// Answers of the gateway and the provider carry them; they are not read back.
 		default:
@@ -82,7 +82,7 @@ func (m *message) read() {
 		}
 	}
 	if m.role == "" {
-		member.Missing(d, &whole, "role")
+		jsonfield.Missing(d, &whole, "role")
 	}
 }
 
@@ -147,11 +147,11 @@ func (m *message) toolCall(i int) {
 				}
 			}
 		case "cache_control":
-			p.Cache = member.CacheMarker(d)
+			p.Cache = jsonfield.CacheMarker(d)
 		}
 	}
 	if c.Name == "" {
-		member.Missing(d, &whole, "function.name")
+		jsonfield.Missing(d, &whole, "function.name")
 	}
 	m.calls = append(m.calls, p)
 }
@@ -293,7 +293,7 @@ func (q *requestDecoder) part(message, at int) chat.Part {
 	case "tool_use":
 		return chat.Part{} // it is in tool_calls as well
 	case "":
-		member.Missing(d, &whole, "type")
+		jsonfield.Missing(d, &whole, "type")
 	default:
 		return chat.Part{Kind: chat.Foreign, Type: kind, Raw: bytes.Clone(whole.Raw()), Cache: p.Cache}
 	}
@@ -334,7 +334,7 @@ func (q *requestDecoder) partMembers(p *chat.Part, media *chat.Media) (kind stri
 		case "file":
 			q.file(media)
 		case "cache_control":
-			p.Cache = member.CacheMarker(d)
+			p.Cache = jsonfield.CacheMarker(d)
 		case "prompt_cache_breakpoint":
 			p.Cache = ReadBreakpoint(d, q.r)
 		case "citations":

@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"gateway/shared/chat"
-	"gateway/shared/dialect/member"
+	"gateway/shared/dialect/jsonfield"
 	"gateway/shared/fault"
 	"gateway/shared/wire"
 )
@@ -132,7 +132,7 @@ func (q *requestDecoder) sampling(key []byte) {
 	case "service_tier":
 		r.ServiceTier = d.Str()
 	default:
-		member.Keep(d, string(key), &r.Extra)
+		jsonfield.Keep(d, string(key), &r.Extra)
 	}
 }
 
@@ -158,7 +158,7 @@ func (q *requestDecoder) streamOptions() {
 		}
 		name := "stream_options." + string(key)
 		if !d.Null() {
-			member.Keep(d, name, &r.Extra)
+			jsonfield.Keep(d, name, &r.Extra)
 		}
 	}
 }
@@ -179,7 +179,7 @@ func (q *requestDecoder) logprobs() {
 
 func (q *requestDecoder) thinking() {
 	t := &q.r.Reasoning
-	member.Thinking(q.d, t)
+	jsonfield.Thinking(q.d, t)
 	if t.Thinking == chat.ThinkingUnsaid { // the type's default
 		t.Thinking = chat.ThinkingOff
 	}
@@ -216,7 +216,7 @@ func (q *requestDecoder) format() chat.Format {
 				case "description":
 					f.Description = d.Str()
 				case "schema":
-					f.Schema = member.Object(d)
+					f.Schema = jsonfield.Object(d)
 				case "strict":
 					f.Strict = chat.Some(d.Bool())
 				}

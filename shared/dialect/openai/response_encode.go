@@ -4,7 +4,7 @@ import (
 	"strconv"
 
 	"gateway/shared/chat"
-	"gateway/shared/dialect/member"
+	"gateway/shared/dialect/jsonfield"
 	"gateway/shared/wire"
 )
 
@@ -132,7 +132,7 @@ func appendChoice(dst []byte, c *chat.Choice, o *chat.Options) []byte {
 		dst = wire.AppendJSONString(dst, text)
 	}
 	dst = append(dst, `,"refusal":`...)
-	dst = member.AppendOrNull(dst, refusal)
+	dst = jsonfield.AppendOrNull(dst, refusal)
 	dst = appendAnnotations(dst, c.Parts)
 	if !o.Strict {
 		dst = appendImages(dst, c.Parts)

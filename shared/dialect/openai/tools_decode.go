@@ -6,7 +6,7 @@ import (
 	"strconv"
 
 	"gateway/shared/chat"
-	"gateway/shared/dialect/member"
+	"gateway/shared/dialect/jsonfield"
 	"gateway/shared/wire"
 )
 
@@ -29,9 +29,9 @@ func (q *requestDecoder) tool() chat.Tool {
 			seenFunction = true
 			q.function(&t)
 		case "cache_control":
-			t.Cache = member.CacheMarker(d)
+			t.Cache = jsonfield.CacheMarker(d)
 		default:
-			member.Keep(d, string(key), &t.Extra)
+			jsonfield.Keep(d, string(key), &t.Extra)
 		}
 	}
 	if t.Foreign == "custom" && seenFunction && t.Name != "" {
@@ -42,7 +42,7 @@ func (q *requestDecoder) tool() chat.Tool {
 		return chat.Tool{Name: t.Foreign, Foreign: t.Foreign, Raw: bytes.Clone(whole.Raw()), Cache: t.Cache}
 	}
 	if !seenFunction {
-		member.Missing(d, &whole, "function")
+		jsonfield.Missing(d, &whole, "function")
 	}
 	return t
 }
@@ -55,10 +55,10 @@ func (q *requestDecoder) function(t *chat.Tool) {
 		if d.Null() {
 			continue
 		}
-		member.OfFunction(d, key, "parameters", t)
+		jsonfield.OfFunction(d, key, "parameters", t)
 	}
 	if t.Name == "" {
-		member.Missing(d, &whole, "name")
+		jsonfield.Missing(d, &whole, "name")
 	}
 }
 
@@ -98,7 +98,7 @@ func (q *requestDecoder) toolChoice(place string) chat.ToolChoice {
 		return chat.ToolChoice{Mode: allowed}
 	}
 	if name == "" {
-		member.Missing(d, &whole, place)
+		jsonfield.Missing(d, &whole, place)
 	}
 	return chat.ToolChoice{Mode: chat.ToolsNamed, Name: name}
 }

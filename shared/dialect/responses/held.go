@@ -2,7 +2,7 @@ package responses
 
 import (
 	"gateway/shared/chat"
-	"gateway/shared/dialect/cite"
+	"gateway/shared/dialect/citation"
 )
 
 // Held implements chat.AnswerWriter.
@@ -11,7 +11,7 @@ func (Responses) Held(*chat.Options) chat.Held {
 		Holds: chat.HoldsTier | chat.HoldsLogprobs | chat.HoldsRefusals | chat.HoldsThinking | chat.HoldsSigned | chat.HoldsRedacted |
 			chat.HoldsImages | chat.HoldsCitations | chat.HoldsCalls | chat.HoldsMoreCalls,
 		Own:     name,
-		Cites:   func(citation []byte) bool { c := cite.Read(citation); return c.URL != "" },
+		Cites:   func(cite []byte) bool { c := citation.Read(cite); return c.URL != "" },
 		Images:  takesImage,
 		Content: "output",
 	}

@@ -5,7 +5,7 @@ import (
 	"unicode/utf8"
 
 	"gateway/shared/chat"
-	"gateway/shared/dialect/cite"
+	"gateway/shared/dialect/citation"
 	"gateway/shared/wire"
 )
 
@@ -134,7 +134,7 @@ func annotations(p *chat.Part) []byte {
 		return nil
 	}
 	length := utf8.RuneCountInString(p.Text)
-	return cite.Join(nil, p.Citations, func(dst []byte, c *cite.Citation) []byte { return c.AppendFlat(dst, 0, length) })
+	return citation.Join(nil, p.Citations, func(dst []byte, c *citation.Citation) []byte { return c.AppendFlat(dst, 0, length) })
 }
 
 // appendContent writes a part of a message; raw is its text as a JSON string,

@@ -5,7 +5,7 @@ import (
 	"strconv"
 
 	"gateway/shared/chat"
-	"gateway/shared/dialect/cite"
+	"gateway/shared/dialect/citation"
 	"gateway/shared/fault"
 	"gateway/shared/pricing"
 	"gateway/shared/wire"
@@ -33,7 +33,7 @@ type streamEncoder struct {
 	answered bool         // and has come
 	held     []chat.Delta // text beside it, given only if that answer does not come
 
-	early map[int][]cite.Citation // sources of a block whose text is not open
+	early map[int][]citation.Citation // sources of a block whose text is not open
 }
 
 // itemKind is the kind of an output item.
@@ -58,14 +58,14 @@ type openItem struct {
 	call  int // canonical call
 
 	callID, tool string
-	text         []byte          // inside of a JSON string: of the open part, the summary, the arguments
-	logprobs     []byte          // of the open part: elements with commas
-	cited        []cite.Citation // of the open part: sources that wait for its end
-	notes        []byte          // of the open part: annotations with commas
-	noted        int             // how many
-	begun        bool            // a part is open
-	refusal      bool            // it is a refusal
-	parts        []byte          // parts of a message that have ended, with commas
+	text         []byte              // inside of a JSON string: of the open part, the summary, the arguments
+	logprobs     []byte              // of the open part: elements with commas
+	cited        []citation.Citation // of the open part: sources that wait for its end
+	notes        []byte              // of the open part: annotations with commas
+	noted        int                 // how many
+	begun        bool                // a part is open
+	refusal      bool                // it is a refusal
+	parts        []byte              // parts of a message that have ended, with commas
 	count        int
 	signature    []byte      // text
 	data         []byte      // text of hidden reasoning

@@ -7,7 +7,7 @@ import (
 	"strconv"
 
 	"gateway/shared/chat"
-	"gateway/shared/dialect/cite"
+	"gateway/shared/dialect/citation"
 	"gateway/shared/wire"
 )
 
@@ -65,12 +65,12 @@ func (it *openItem) part(dst []byte) []byte {
 // streamCite gives a source of the open text: at once if its place is known, otherwise at the end
 // of the part.
 func streamCite(s *streamEncoder, dst []byte, d *chat.Delta) []byte {
-	c := cite.Read(d.JSON)
+	c := citation.Read(d.JSON)
 	it := s.last()
 	if it == nil || it.kind != messageItem || it.whole != nil || !it.begun || it.refusal || it.block != d.Block {
 		if c.URL != "" { // its text may still come
 			if s.early == nil {
-				s.early = map[int][]cite.Citation{}
+				s.early = map[int][]citation.Citation{}
 			}
 			s.early[d.Block] = append(s.early[d.Block], c)
 		}
@@ -114,8 +114,8 @@ func beginPart(s *streamEncoder, dst []byte, it *openItem, block int, refusal bo
 }
 
 // annotation writes one annotation of the open part.
-func (s *streamEncoder) annotation(dst []byte, it *openItem, c *cite.Citation) []byte {
-	note := c.AppendFlat(nil, 0, cite.Length(it.text))
+func (s *streamEncoder) annotation(dst []byte, it *openItem, c *citation.Citation) []byte {
+	note := c.AppendFlat(nil, 0, citation.Length(it.text))
 	if note == nil {
 		return dst
 	}

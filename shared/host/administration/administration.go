@@ -15,8 +15,8 @@ import (
 	"gateway/shared/app/onaws"
 	"gateway/shared/host"
 	"gateway/shared/host/alias"
-	"gateway/shared/host/door"
 	"gateway/shared/host/meter"
+	"gateway/shared/host/originauth"
 	"gateway/shared/mcp/cors"
 	"gateway/shared/mcp/oauthserver"
 	"gateway/shared/seal"
@@ -60,5 +60,5 @@ func open(ctx context.Context, families func(*app.Core) []admin.Family, parts []
 	if err != nil {
 		return nil, err
 	}
-	return host.NewBuffered(m.Handler(pages.Handler(aliases.Handler(h))), door.Of(secrets, in.Store).OnRefused(m.Around)), nil
+	return host.NewBuffered(m.Handler(pages.Handler(aliases.Handler(h))), originauth.Of(secrets, in.Store).OnRefused(m.Around)), nil
 }

@@ -16,8 +16,8 @@ import (
 	"gateway/shared/chat"
 	"gateway/shared/host"
 	"gateway/shared/host/alias"
-	"gateway/shared/host/door"
 	"gateway/shared/host/meter"
+	"gateway/shared/host/originauth"
 	"gateway/shared/mcp/cors"
 	"gateway/shared/mcp/oauthserver"
 	"gateway/shared/provider"
@@ -68,7 +68,7 @@ func open(ctx context.Context, routes []relay.Route, translators []chat.Translat
 		return nil, err
 	}
 	r := plane.New(in.Core, m.Sink(newOwn(lastResort{in.Sink})), plane.Options{RecordAfterBody: true, Drain: drain, Jobs: jobs, Translators: translators, Vectors: vectors})
-	return &host.Stream{Handler: pages.Handler(aliases.Handler(relay.NewMux(r, routes))), Door: door.Of(secrets, in.Store).OnRefused(m.Around), Thaw: in.CloseIdleConnections}, nil
+	return &host.Stream{Handler: pages.Handler(aliases.Handler(relay.NewMux(r, routes))), Door: originauth.Of(secrets, in.Store).OnRefused(m.Around), Thaw: in.CloseIdleConnections}, nil
 }
 
 // carried refuses routes of jobs where nothing carries them.

@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"sync"
 
-	"gateway/shared/wire/life"
+	"gateway/shared/wire/reqctx"
 )
 
 // answer is the memory that an answer is put together in.
@@ -72,7 +72,7 @@ type exchange struct {
 	req  *http.Request
 	url  url.URL
 	body body
-	life life.Life // the request's context
+	life reqctx.Life // the request's context
 
 	wantsClose bool // the request asks for the connection's end
 	head       bool // HEAD: the answer has no body, whatever is written

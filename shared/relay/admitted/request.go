@@ -22,7 +22,7 @@ import (
 	"gateway/shared/resource"
 	"gateway/shared/store"
 	"gateway/shared/tenant"
-	"gateway/shared/wire/life"
+	"gateway/shared/wire/reqctx"
 )
 
 // Doors are what requests come in through. All are required.
@@ -77,7 +77,7 @@ func (q *Request) Arrive(d *Doors, req *http.Request, rt *routes.Route, lease *e
 	q.doors, q.Route, q.Req, q.Lease = d, rt, req, lease
 	q.Start = d.Now()
 	q.ULID = ulid.MustNewDefault(q.Start).String()
-	q.Base = life.Endless(req.Context())
+	q.Base = reqctx.Endless(req.Context())
 	q.alive = new(lifetime)
 	q.alive.lane.Context = q.Base
 	q.alive.Begin(&q.alive.lane)
@@ -126,8 +126,8 @@ func (q *Request) End() (afterwards []func()) {
 
 // lifetime is the context of a request's work. It outlives the pooled call.
 type lifetime struct {
-	life.Life
-	client life.Watch // over the client's own context
+	reqctx.Life
+	client reqctx.Watch // over the client's own context
 	lane   egress.Lane
 	drain  time.Duration
 }

@@ -4,7 +4,7 @@ import (
 	"strings"
 
 	"gateway/shared/dialect/reference"
-	"gateway/shared/provider/known"
+	"gateway/shared/provider/modelmeta"
 	"gateway/shared/relay/approval"
 )
 
@@ -96,7 +96,7 @@ func Window(provider string, names ...string) int64 {
 			name, _, _ = strings.Cut(base, ":")
 		}
 		for _, host := range append([]string{provider}, hosts[:]...) {
-			if m := known.Of(host, name); m != nil && m.Window > 0 {
+			if m := modelmeta.Of(host, name); m != nil && m.Window > 0 {
 				return m.Window
 			}
 		}

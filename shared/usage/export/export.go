@@ -3,11 +3,11 @@ package export
 import (
 	"encoding/json"
 
-	"gateway/shared/usage/export/kept"
+	"gateway/shared/usage/export/exportrow"
 )
 
 // Kind is the kind of the records of exports.
-const Kind = kept.Kind
+const Kind = exportrow.Kind
 
 // Export is what is stored of an export: what it is to write. How far it has come is
 // its Run.

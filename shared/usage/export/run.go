@@ -12,7 +12,7 @@ import (
 	"gateway/shared/queue"
 	"gateway/shared/store"
 	"gateway/shared/usage"
-	"gateway/shared/usage/export/kept"
+	"gateway/shared/usage/export/exportrow"
 	"gateway/shared/usage/report"
 )
 
@@ -106,7 +106,7 @@ type Runs struct {
 func (s *Runs) Get(ctx context.Context, sc store.Scope, ids ...string) (map[string]*Run, error) {
 	keys := make([]store.Key, len(ids))
 	for i, id := range ids {
-		keys[i] = kept.Run(sc, id)
+		keys[i] = exportrow.Run(sc, id)
 	}
 	items, err := s.Store.Table(store.Control).GetMany(ctx, keys)
 	if err != nil {
@@ -149,7 +149,7 @@ func (s *Runs) put(ctx context.Context, sc store.Scope, id string, r *Run) (ok b
 	if r.version > 0 {
 		cond = store.IfEqual(store.At("version"), r.version)
 	}
-	row := store.Row{Key: kept.Run(sc, id), Item: store.Item{"run": raw, "version": r.version + 1}}
+	row := store.Row{Key: exportrow.Run(sc, id), Item: store.Item{"run": raw, "version": r.version + 1}}
 	err = s.Store.Table(store.Control).Put(ctx, row, cond)
 	if _, taken := store.AsCondition(err); taken {
 		return false, nil
@@ -251,7 +251,7 @@ func (s *Runs) Forget(ctx context.Context, b blob.Bucket, sc store.Scope, id str
 	if key := runs[id].Key; key != "" {
 		err = b.Delete(ctx, key)
 	}
-	return errors.Join(err, s.Store.Table(store.Control).Delete(ctx, kept.Run(sc, id)))
+	return errors.Join(err, s.Store.Table(store.Control).Delete(ctx, exportrow.Run(sc, id)))
 }
 
 // step is what a message says.

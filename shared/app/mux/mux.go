@@ -1,0 +1,60 @@
+// Package mux puts the data plane and the administration behind one address,
+// for processes that serve both.
+package mux
+
+import (
+	"net/http"
+	"strings"
+
+	"gateway/shared/relay"
+	"gateway/shared/wire/release"
+)
+
+// Administration is the administration's handler and what it answers for.
+type Administration interface {
+	http.Handler
+	// Serves tells whether the administration has a route for the escaped path,
+	// with any method.
+	Serves(escapedPath string) bool
+}
+
+// Front is the handler of the whole gateway.
+type Front struct {
+	Data  *relay.Mux
+	Admin Administration
+}
+
+// wellKnown is how addresses begin that clients build from the gateway's address by putting
+// its path behind this one (RFC 8414, RFC 9728). They are served below the base path.
+const wellKnown = "/.well-known/"
+
+func below(req *http.Request) *http.Request {
+	own, u := *req, *req.URL
+	u.Path = relay.BasePath + u.Path
+	if u.RawPath != "" {
+		u.RawPath = relay.BasePath + u.RawPath
+	}
+	own.URL = &u
+	return &own
+}
+
+// ServeHTTP switches on the path: first the data plane's own routes, then the
+// administration's with any method, then pass-through for everything that is not reserved.
+func (f *Front) ServeHTTP(w http.ResponseWriter, req *http.Request) {
+	path := req.URL.Path
+	if strings.HasPrefix(path, wellKnown) {
+		req = below(req)
+	}
+	req = f.Data.Spelled(req)
+	switch {
+	case f.Data.Owns(req.URL.EscapedPath()):
+	case path == "/healthz" || path == "/":
+		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+		_, _ = w.Write([]byte(release.Health))
+		return
+	case f.Admin != nil && f.Admin.Serves(req.URL.EscapedPath()):
+		f.Admin.ServeHTTP(w, req)
+		return
+	}
+	f.Data.ServeHTTP(w, req)
+}

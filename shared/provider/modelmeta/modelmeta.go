@@ -1,0 +1,121 @@
+// Package modelmeta has what is known about models beside their prices: their window, what they
+// read, and when their provider ends them. It only informs: nothing is refused because of
+// it.
+package modelmeta
+
+import (
+	_ "embed"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+)
+
+//go:embed models.txt
+var text string
+
+// Model is what is known about one model; zero values are unknown.
+type Model struct {
+	Window, Output int64    // tokens
+	Inputs         []string // besides text: image, audio, video, document
+	Deprecated     time.Time
+	Shutdown       time.Time
+
+	headers []header // headers for the answers that it made
+}
+
+type header struct {
+	name   string
+	values []string
+}
+
+type key struct{ provider, model string }
+
+var table = sync.OnceValue(func() map[key]*Model {
+	all, err := parse(text)
+	if err != nil {
+		panic("modelmeta: " + err.Error()) // cannot happen: a test reads the same file
+	}
+	return all
+})
+
+// Of is what is known about a provider's model; nil if nothing is.
+func Of(provider, model string) *Model { return table()[key{provider, model}] }
+
+// SetHeaders announces the model's end, if one is known: Deprecation (RFC 9745) and Sunset
+// (RFC 8594). Headers of the provider itself are kept. A nil Model sets nothing.
+func (m *Model) SetHeaders(h http.Header) {
+	if m == nil {
+		return
+	}
+	for i := range m.headers {
+		if _, said := h[m.headers[i].name]; !said {
+			h[m.headers[i].name] = m.headers[i].values
+		}
+	}
+}
+
+func parse(text string) (map[key]*Model, error) {
+	all := make(map[key]*Model)
+	n := 0
+	for line := range strings.SplitSeq(text, "\n") {
+		n++
+		f := strings.Fields(line)
+		if len(f) == 0 || f[0] == "#" {
+			continue
+		}
+		if len(f) != 7 {
+			return nil, fmt.Errorf("models.txt:%d: want 7 columns, not %d", n, len(f))
+		}
+		m, err := read(f)
+		if err != nil {
+			return nil, fmt.Errorf("models.txt:%d: %w", n, err)
+		}
+		for provider := range strings.SplitSeq(f[0], ",") {
+			for model := range strings.SplitSeq(f[1], ",") {
+				if all[key{provider, model}] != nil {
+					return nil, fmt.Errorf("models.txt:%d: %s of %s stands twice", n, model, provider)
+				}
+				all[key{provider, model}] = m
+			}
+		}
+	}
+	return all, nil
+}
+
+func read(f []string) (*Model, error) {
+	m := new(Model)
+	for column, to := range map[int]*int64{2: &m.Window, 3: &m.Output} {
+		if f[column] == "-" {
+			continue
+		}
+		var err error
+		if *to, err = strconv.ParseInt(f[column], 10, 64); err != nil || *to <= 0 {
+			return nil, fmt.Errorf("%q is no number of tokens", f[column])
+		}
+	}
+	if f[4] != "-" {
+		m.Inputs = strings.Split(f[4], ",")
+	}
+	for column, to := range map[int]*time.Time{5: &m.Deprecated, 6: &m.Shutdown} {
+		if f[column] == "-" {
+			continue
+		}
+		var err error
+		if *to, err = time.Parse(time.DateOnly, f[column]); err != nil {
+			return nil, fmt.Errorf("%q is no day", f[column])
+		}
+	}
+	if !m.Shutdown.IsZero() && m.Shutdown.Before(m.Deprecated) {
+		return nil, fmt.Errorf("it ends before the notice of its end")
+	}
+	if !m.Deprecated.IsZero() {
+		m.headers = append(m.headers, header{"Deprecation", []string{"@" + strconv.FormatInt(m.Deprecated.Unix(), 10)}})
+	}
+	if !m.Shutdown.IsZero() {
+		m.headers = append(m.headers, header{"Sunset", []string{m.Shutdown.Format(http.TimeFormat)}})
+	}
+	return m, nil
+}
