@@ -72,7 +72,7 @@ func (f *family) experiments() admin.Route {
 	return admin.Route{
 		Method: "GET", Path: "/prompts/{promptId}/experiments/{experimentId}/results", Name: "getPromptExperimentResults",
 		Doc:    "Compare the versions of an experiment: requests, cost, latency, tokens, errors, feedback and verdicts of guardrails, with confidence intervals.",
-		Scopes: scopes, Where: admin.InWorkspace, AnswerOf: admin.SchemaOf[Results], Do: f.results,
+		Scopes: scopes, Where: admin.InWorkspace, Unplaced: true, AnswerOf: admin.SchemaOf[Results], Do: f.results,
 	}
 }
 
@@ -80,7 +80,11 @@ func (f *family) results(c *admin.Call) (any, error) {
 	missing := func(what, name string) error {
 		return fault.Newf(fault.NotFound, name, "This %s does not exist", what)
 	}
-	of, ok, err := c.Resources.Get(c.Context, c.Scope, prompt.KindPrompt, prompt.ParseReference(c.Param("promptId")).Name)
+	name := prompt.ParseReference(c.Param("promptId")).Name
+	if err := admin.PlaceByName(c, prompt.KindPrompt, name, "prompt"); err != nil {
+		return nil, err
+	}
+	of, ok, err := c.Resources.Get(c.Context, c.Scope, prompt.KindPrompt, name)
 	if err != nil {
 		return nil, err
 	}

@@ -10,6 +10,7 @@ import (
 	"gateway/shared/fault"
 	"gateway/shared/prompt"
 	"gateway/shared/resource"
+	"gateway/shared/store"
 )
 
 // New makes the family.
@@ -27,8 +28,9 @@ func collections() *admin.Collection[prompt.Collection] {
 	return &admin.Collection[prompt.Collection]{
 		Kind: prompt.KindCollection, Object: "collection", Path: "/collections", Param: "collectionId",
 		Scope: "prompts", Resource: "collections", Where: admin.InWorkspace, WriteRole: admin.Manager, Missing: fault.NotFound,
-		Slugs: &admin.Slugs{Prefix: "col-"},
-		List:  admin.List{Envelope: &admin.TotalEnvelope, Search: true},
+		PlacedBy: map[string]resource.Kind{"parent_collection_id": prompt.KindCollection},
+		Slugs:    &admin.Slugs{Prefix: "col-"},
+		List:     admin.List{Envelope: &admin.TotalEnvelope, Search: true},
 		Fields: []admin.Field{
 			admin.NameField(prompt.MaxName),
 			{Name: "parent_collection_id", In: "parent_collection_id", Refers: "/collections", CreateOnly: true},
@@ -39,6 +41,9 @@ func collections() *admin.Collection[prompt.Collection] {
 			{Field: admin.Field{Name: "child_collections", Type: admin.Array, Required: true, Single: true, Doc: "Collections in it.", Form: childrenSchema}},
 		},
 		Admit: func(c *admin.Call, _ string) error {
+			if c.Scope.Workspace == "" { // a list of all workspaces
+				return nil
+			}
 			_, err := prompt.DefaultCollection(c.Context, c.Resources, c.Scope)
 			return err
 		},
@@ -123,14 +128,28 @@ type inside struct {
 }
 
 func decorate(c *admin.Call, items []item, objects []admin.Members) error {
-	children, err := c.Resources.List(c.Context, c.Scope, prompt.KindCollection)
-	if err != nil {
-		return err
-	}
-	prompts, err := c.Resources.List(c.Context, c.Scope, prompt.KindPrompt)
-	if err != nil {
-		return err
-	}
+	return admin.ByScope(items, func(sc store.Scope, positions []int) error {
+		children, err := c.Resources.List(c.Context, sc, prompt.KindCollection)
+		if err != nil {
+			return err
+		}
+		prompts, err := c.Resources.List(c.Context, sc, prompt.KindPrompt)
+		if err != nil {
+			return err
+		}
+		of := count(children, prompts)
+		for _, i := range positions {
+			objects[i]["collection_details"] = of(items[i].ID).shown()
+		}
+		if len(items) == 1 { // lists omit it
+			objects[0]["child_collections"] = below(items[0].ID, children, of)
+		}
+		return nil
+	})
+}
+
+// count returns what each collection of a workspace contains, by id.
+func count(collections, prompts []resource.Row) func(id string) *inside {
 	held := map[string]*inside{}
 	of := func(id string) *inside {
 		if held[id] == nil {
@@ -138,28 +157,26 @@ func decorate(c *admin.Call, items []item, objects []admin.Members) error {
 		}
 		return held[id]
 	}
-	for i := range children {
-		in := of(children[i].Fields[prompt.FieldParent])
-		in.children, in.childrenLatest = in.children+1, max(in.childrenLatest, updated(&children[i]))
+	for i := range collections {
+		in := of(collections[i].Fields[prompt.FieldParent])
+		in.children, in.childrenLatest = in.children+1, max(in.childrenLatest, updated(&collections[i]))
 	}
 	for i := range prompts {
 		in := of(prompts[i].Fields[prompt.FieldCollection])
 		in.prompts, in.promptsAt = in.prompts+1, max(in.promptsAt, updated(&prompts[i]))
 	}
-	for i, it := range items {
-		objects[i]["collection_details"] = of(it.ID).shown()
-	}
-	if len(items) != 1 { // lists leave it out
-		return nil
-	}
-	below := []admin.Members{}
-	for i := range children {
-		if n := &children[i]; n.Fields[prompt.FieldParent] == items[0].ID {
-			below = append(below, admin.Members{"id": n.ID, "name": n.Name, "last_updated_at": at(updated(n)), "collection_details": of(n.ID).shown()})
+	return of
+}
+
+// below returns the collections directly below a collection.
+func below(id string, collections []resource.Row, of func(id string) *inside) []admin.Members {
+	out := []admin.Members{}
+	for i := range collections {
+		if n := &collections[i]; n.Fields[prompt.FieldParent] == id {
+			out = append(out, admin.Members{"id": n.ID, "name": n.Name, "last_updated_at": at(updated(n)), "collection_details": of(n.ID).shown()})
 		}
 	}
-	objects[0]["child_collections"] = below
-	return nil
+	return out
 }
 
 func (in *inside) shown() admin.Members {

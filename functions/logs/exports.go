@@ -16,6 +16,7 @@ import (
 	"gateway/shared/blob"
 	"gateway/shared/fault"
 	"gateway/shared/resource"
+	"gateway/shared/store"
 	"gateway/shared/tenant"
 	"gateway/shared/usage/export"
 	"gateway/shared/usage/report"
@@ -133,20 +134,22 @@ func exportShown() []admin.Shown[export.Export] {
 }
 
 func (x *exports) decorate(c *admin.Call, items []exportItem, objects []admin.Members) error {
-	ids := make([]string, len(items))
-	for i := range items {
-		ids[i] = items[i].ID
-	}
-	runs, err := x.family.Exports.Get(c.Context, c.Scope, ids...)
-	if err != nil {
-		return err
-	}
-	for i, o := range objects {
-		r := runs[ids[i]]
-		o["status"], o["rows"], o["bytes"] = r.Status, r.Rows, r.Bytes
-		o["error"], o["started_at"], o["ended_at"], o["expires_at"] = orNil(r.Error), timeOrNil(r.Started), timeOrNil(r.Ended), timeOrNil(r.Expires())
-	}
-	return nil
+	return admin.ByScope(items, func(sc store.Scope, positions []int) error {
+		ids := make([]string, len(positions))
+		for n, i := range positions {
+			ids[n] = items[i].ID
+		}
+		runs, err := x.family.Exports.Get(c.Context, sc, ids...)
+		if err != nil {
+			return err
+		}
+		for _, i := range positions {
+			o, r := objects[i], runs[items[i].ID]
+			o["status"], o["rows"], o["bytes"] = r.Status, r.Rows, r.Bytes
+			o["error"], o["started_at"], o["ended_at"], o["expires_at"] = orNil(r.Error), timeOrNil(r.Started), timeOrNil(r.Ended), timeOrNil(r.Expires())
+		}
+		return nil
+	})
 }
 
 func orNil(s string) any {

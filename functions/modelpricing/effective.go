@@ -6,6 +6,7 @@ import (
 	"gateway/shared/admin"
 	"gateway/shared/fault"
 	"gateway/shared/pricing"
+	"gateway/shared/provider"
 	"gateway/shared/resource"
 	"gateway/shared/route/saved"
 	"gateway/shared/tenant"
@@ -67,6 +68,11 @@ func pricesOf(c *admin.Call, b *pricing.Book) (at saved.Prices, err error) {
 	}
 	if err := place(c); err != nil {
 		return at, err
+	}
+	if own {
+		if err := admin.PlaceByName(c, provider.KindProvider, slug, "provider"); err != nil {
+			return at, err
+		}
 	}
 	if own && c.Scope.Workspace == "" {
 		return at, fault.Invalid("workspace_id", "is required with an organisation key: the id or slug of the workspace that @%s is in", fault.Clip(slug, 100))

@@ -49,7 +49,7 @@ func (f *family) describe() *admin.Collection[prompt.Prompt] {
 	return &admin.Collection[prompt.Prompt]{
 		Kind: prompt.KindPrompt, Object: "prompt", Path: "/prompts", Param: "promptId",
 		Scope: "prompts", Where: admin.InWorkspace, WriteRole: admin.Manager, Missing: fault.NotFound,
-		Slugs: &slugs,
+		Slugs: &slugs, PlacedBy: map[string]resource.Kind{"collection_id": prompt.KindCollection},
 		List: admin.List{Envelope: &admin.TotalEnvelope, Search: true, Match: matches, Query: []admin.Field{
 			{Name: "collection_id", Type: admin.String, Max: 255, Doc: "Only those of this collection, by id or slug."},
 			{Name: "type", Type: admin.String, Enum: []string{"shared"}, Doc: "shared lists what other workspaces share with this one."},

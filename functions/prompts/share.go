@@ -32,8 +32,10 @@ func (f *family) admit(c *admin.Call, action string) error {
 	if err := prompt.EnsureLabels(c.Context, c.Resources, c.Scope.Org); err != nil {
 		return err
 	}
-	if _, err := prompt.DefaultCollection(c.Context, c.Resources, c.Scope); err != nil {
-		return err
+	if c.Scope.Workspace != "" {
+		if _, err := prompt.DefaultCollection(c.Context, c.Resources, c.Scope); err != nil {
+			return err
+		}
 	}
 	switch action {
 	case "read":
@@ -111,6 +113,9 @@ func (f *family) narrow(c *admin.Call) error {
 	if c.Query.Text("type") != "shared" {
 		return nil
 	}
+	if c.Scope.Workspace == "" {
+		return fault.Invalid("workspace_id", "is required with type shared: the workspace that sees the prompts")
+	}
 	rows, err := c.Resources.List(c.Context, c.Organisation(), prompt.KindShare)
 	if err != nil {
 		return err
@@ -144,7 +149,7 @@ func across(c *admin.Call) ([]store.Scope, error) {
 	if owners, ok := c.Kept(keptOwners).([]store.Scope); ok {
 		return owners, nil
 	}
-	return []store.Scope{c.Scope}, nil
+	return admin.WorkspaceScopes(c)
 }
 
 // decorate adds who else sees the prompts, where that is asked for.

@@ -30,7 +30,7 @@ func TestFamilyChecks(t *testing.T) {
 			h.Do(method, path+"/"+slug, admintest.MemberKey, `{"name":"b"}`).Refused(403, "AB03", "")
 		}
 		h.Do("GET", path+"/"+slug, admintest.MemberKey, nil).OK()
-		h.Do("GET", path+"/"+slug, chief, nil).Refused(400, "AB01", "workspace_id")
+		h.Do("GET", path+"/"+slug, chief, nil).OK() // the slug determines the workspace
 		h.Do("GET", path+"/"+slug+"?workspace_id="+admintest.OneSlug, chief, nil).OK()
 		h.Do("PUT", path+"/"+slug, admintest.ManagerKey, `{"name":"b"}`).OK()
 	}

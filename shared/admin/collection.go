@@ -28,10 +28,13 @@ type Collection[T any] struct {
 
 	// Scope is the family of scopes: Scope.list, .read, .create, .update,
 	// .delete. Scopes replaces it where several families will do.
-	Scope     string
-	Scopes    func(action string) []string
-	Resource  string // of the audit log; default Scope
-	Where     Where
+	Scope    string
+	Scopes   func(action string) []string
+	Resource string // of the audit log; default Scope
+	Where    Where
+	// PlacedBy are fields of bodies and lists whose record decides the workspace of a call
+	// that names none, with the kind of that record.
+	PlacedBy  map[string]resource.Kind
 	ReadRole  Role
 	WriteRole Role
 	// Missing is the code for an id that does not exist in the caller's reach:
@@ -280,6 +283,7 @@ func (col *Collection[T]) readQuery() []Field {
 // finish gives a route of the collection its place, scopes and guard.
 func (col *Collection[T]) finish(action string, r Route) Route {
 	r.Where, r.Resource, r.Scopes, r.Do = col.Where, col.resource(), col.ScopesFor(action), col.At(action, r.Do)
+	r.Unplaced = col.unplaced(action) || col.Parent != nil && col.Where == InWorkspace
 	if col.Adjust != nil {
 		col.Adjust(action, &r)
 	}
@@ -304,7 +308,7 @@ func (col *Collection[T]) Below(routes ...Route) []Route {
 	_, _ = col.compile() // a mistake shows in Routes
 	for i := range routes {
 		r := &routes[i]
-		r.Where, r.Resource = col.Where, col.resource()
+		r.Where, r.Resource, r.Unplaced = col.Where, col.resource(), col.unplaced("update")
 		action := "update"
 		if r.Role = col.WriteRole; r.Method == "GET" {
 			action, r.Role = "read", col.ReadRole
@@ -326,6 +330,9 @@ func (col *Collection[T]) enter(c *Call, action string) error {
 		if err := col.Parent.enter(c); err != nil {
 			return err
 		}
+	}
+	if err := col.place(c, action); err != nil {
+		return err
 	}
 	if col.Admit != nil {
 		return col.Admit(c, action)

@@ -94,8 +94,8 @@ func place(c *Call, sent []string) error {
 			return fault.Invalid("workspace_id", "is required: the id or slug of one of your workspaces")
 		}
 		c.Scope.Workspace = c.Caller.Scope.Workspace
-		if c.Scope.Workspace == "" && where == InWorkspace {
-			return fault.Invalid("workspace_id", "is required with an organisation key: the id or slug of a workspace")
+		if c.Scope.Workspace == "" && where == InWorkspace && !c.Route.Unplaced {
+			return workspaceRequired()
 		}
 		return nil
 	}

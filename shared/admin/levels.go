@@ -3,10 +3,8 @@ package admin
 import (
 	"slices"
 
-	"gateway/shared/fault"
 	"gateway/shared/resource"
 	"gateway/shared/store"
-	"gateway/shared/tenant"
 )
 
 // Levels says that a resource belongs to the organisation or to one workspace. That decides
@@ -181,31 +179,7 @@ func (l *places) locate(c *Call) error {
 	if c.Scope.Workspace != "" {
 		return nil // the family's answer for what is missing follows
 	}
-	return l.locateInWorkspaces(c, kind, name, title(l.object))
-}
-
-func (l *places) locateInWorkspaces(c *Call, kind resource.Kind, name, word string) error {
-	scopes, err := WorkspaceScopes(c)
-	if err != nil {
-		return err
-	}
-	lists, err := c.Resources.ListMany(c.Context, scopes, kind, false)
-	if err != nil {
-		return err
-	}
-	var found []store.Scope
-	for n, rows := range lists {
-		if slices.ContainsFunc(rows, func(r resource.Row) bool { return r.ID == name || r.Slug == name }) {
-			found = append(found, scopes[n])
-		}
-	}
-	if len(found) > 1 {
-		return fault.Invalid(workspaceID, "%d workspaces have this %s: name the workspace", len(found), word)
-	}
-	if len(found) == 1 {
-		c.Scope = found[0]
-	}
-	return nil
+	return PlaceByName(c, kind, name, title(l.object))
 }
 
 // across are the scopes of a list that the caller may list.
@@ -228,21 +202,4 @@ func (l *places) across(c *Call) ([]store.Scope, error) {
 		scopes = append(scopes, in...)
 	}
 	return scopes, nil
-}
-
-// WorkspaceScopes are the scope of the call's workspace, or those of all live
-// workspaces where the call acts in the organisation.
-func WorkspaceScopes(c *Call) ([]store.Scope, error) {
-	if c.Scope.Workspace != "" {
-		return []store.Scope{c.Scope}, nil
-	}
-	spaces, err := c.Resources.List(c.Context, c.Organisation(), tenant.KindWorkspace)
-	if err != nil {
-		return nil, err
-	}
-	out := make([]store.Scope, len(spaces))
-	for i := range spaces {
-		out[i] = store.Scope{Org: c.Scope.Org, Workspace: spaces[i].ID}
-	}
-	return out, nil
 }

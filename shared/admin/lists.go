@@ -132,10 +132,13 @@ func recordsOf(c *Call, kind resource.Kind, rows []placed) ([]*resource.Record, 
 
 // rows are all rows of the list that the query selects.
 func (l lister[T]) rows(c *Call) (merged, error) {
-	scopes := []store.Scope{c.Scope}
-	if l.col.Across != nil {
+	scopes, across := []store.Scope{c.Scope}, l.col.Across
+	if across == nil && l.col.Where == InWorkspace && l.col.Parent == nil {
+		across = WorkspaceScopes
+	}
+	if across != nil {
 		var err error
-		if scopes, err = l.col.Across(c); err != nil {
+		if scopes, err = across(c); err != nil {
 			return nil, err
 		}
 	}

@@ -48,6 +48,9 @@ type Route struct {
 	// KeyHeader takes the credential in x-gateway-api-key and in no other header.
 	KeyHeader bool
 	Where     Where
+	// Unplaced routes accept organization keys without workspace_id although they are
+	// InWorkspace: Do finds the workspace (see PlaceByName) or covers all of them.
+	Unplaced bool
 	// WhereOf takes the place of Where in a call whose path decides it.
 	WhereOf func(*Call) Where
 

@@ -362,7 +362,7 @@ func TestSharedPromptsAreReadAndForked(t *testing.T) {
 	h.Do("GET", at, admintest.WorkspaceB, nil).Refused(404, "AB08", "promptId")
 	h.Do("POST", at+"/share?workspace_id="+h.One, admintest.AdminKey, `{"organisation":true}`).OK()
 	h.Do("GET", at, admintest.WorkspaceB, nil).OK()
-	h.Do("GET", at, admintest.OtherAdmin, nil).Refused(400, "AB01", "workspace_id")
+	h.Do("GET", at, admintest.OtherAdmin, nil).Refused(404, "AB08", "promptId")
 	h.Do("GET", at+"?workspace_id="+h.Three, admintest.OtherAdmin, nil).Refused(404, "AB08", "promptId")
 }
 

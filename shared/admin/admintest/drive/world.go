@@ -122,7 +122,7 @@ func (w *World) Need(collection string, place Place) (*Thing, error) {
 				break
 			}
 		}
-		if err != nil && place == Organisation && w.takes(create, workspaceID) != nil {
+		if place == Organisation && w.takes(create, workspaceID) != nil && (err != nil || w.inWorkspace(t)) {
 			return w.Need(collection, Workspace)
 		}
 	}
@@ -131,6 +131,13 @@ func (w *World) Need(collection string, place Place) (*Thing, error) {
 	}
 	w.things[at] = t
 	return t, nil
+}
+
+// inWorkspace reports whether a resource that was made without naming a workspace is in one:
+// that of a resource that it refers to.
+func (w *World) inWorkspace(t *Thing) bool {
+	got, err := w.Get(t)
+	return err == nil && text(got[workspaceID]) != ""
 }
 
 // After numbers names from n on, so that two worlds have none in common.
