@@ -81,6 +81,11 @@ func serve(api toolbox.API, text func() (json.RawMessage, error)) admin.Family {
 			Do: func(*admin.Call) (any, error) { return page("") },
 		},
 		{
+			Method: "GET", Path: "/docs/" + searchPath, Name: "getSearchIndex", Doc: "Read the search index of the documentation: title, address below /docs and text of every section.", Public: true,
+			Errors: []int{304}, Answer: admin.Schema{"type": "array", "items": admin.Schema{"type": "array", "items": admin.Schema{"type": "string"}, "minItems": 3, "maxItems": 3}},
+			Do: func(*admin.Call) (any, error) { return page(searchPath) },
+		},
+		{
 			Method: "GET", Path: "/docs/{family}", Name: "getReferenceOfFamily", Doc: "Read the reference of one family of routes.", Public: true,
 			Errors: []int{304, 404}, Produces: pageType, Answer: html,
 			Do: func(c *admin.Call) (any, error) { return page(c.Param("family")) },

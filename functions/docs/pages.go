@@ -50,6 +50,9 @@ type row struct {
 // methods in the order that people read them.
 var methodOrder = []string{"get", "post", "put", "patch", "delete"}
 
+// searchPath is the path of the search index, beside the pages of families.
+const searchPath = "search"
+
 // guidePath is the path of guides, below that of the pages of families.
 const guidePath = "guides/"
 
@@ -77,7 +80,7 @@ func makePages(raw json.RawMessage) (map[string]*admin.Document, error) {
 		if name == "" {
 			p.Base = ""
 		}
-		made, err := admin.NewPage(pageType, p.render())
+		made, err := admin.NewPage(pageType, p.render(), script)
 		if err != nil {
 			return fmt.Errorf("docs: %w", err)
 		}
@@ -97,7 +100,33 @@ func makePages(raw json.RawMessage) (map[string]*admin.Document, error) {
 			return nil, err
 		}
 	}
-	return out, nil
+	index, err := json.Marshal(searchIndex(families, all))
+	if err != nil {
+		return nil, fmt.Errorf("docs: %w", err)
+	}
+	out[searchPath], err = admin.NewDocument(index)
+	return out, err
+}
+
+// searchIndex lists what the search finds: each section of a guide and each operation, as
+// title, address below /docs and text.
+func searchIndex(families []*familyPage, all []guides.Guide) [][3]string {
+	var out [][3]string
+	for _, g := range all {
+		for _, s := range g.Sections {
+			entry := [3]string{g.Title, "/" + guidePath + g.Name, s.Text}
+			if s.ID != "" {
+				entry[0], entry[1] = g.Title+" › "+s.Title, entry[1]+"#"+s.ID
+			}
+			out = append(out, entry)
+		}
+	}
+	for _, f := range families {
+		for _, o := range f.Operations {
+			out = append(out, [3]string{o.Method + " " + o.Path, "/" + f.Name + "#" + o.ID, strings.TrimSpace(o.Doc + " " + strings.Join(o.Scopes, " "))})
+		}
+	}
+	return out
 }
 
 // familiesOf sorts the operations of a document into its tags.

@@ -21,9 +21,43 @@ func pages(t *testing.T) map[string]string {
 	}
 	out := map[string]string{}
 	for name, p := range all {
-		out[name] = string(p.JSON())
+		if name != searchPath {
+			out[name] = string(p.JSON())
+		}
 	}
 	return out
+}
+
+// TestSearchFindsSections requires that every entry of the search index leads to a section
+// that exists, and that the index covers guides and operations.
+func TestSearchFindsSections(t *testing.T) {
+	t.Parallel()
+	all, err := makePages(document.JSON)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var index [][3]string
+	if err := json.Unmarshal(all[searchPath].JSON(), &index); err != nil {
+		t.Fatal(err)
+	}
+	words := map[string]string{}
+	for _, entry := range index {
+		name, id, _ := strings.Cut(strings.TrimPrefix(entry[1], "/"), "#")
+		page := all[name]
+		if page == nil || id != "" && !strings.Contains(string(page.JSON()), `id="`+id+`"`) {
+			t.Errorf("%q leads to %s, which does not exist", entry[0], entry[1])
+		}
+		words[entry[1]] = entry[2]
+	}
+	for address, text := range map[string]string{
+		"/guides/quickstart#send-a-request": "/v1/chat/completions",
+		"/guides/routing#cache":             "semantic",
+		"/configs#createConfig":             "config",
+	} {
+		if !strings.Contains(words[address], text) {
+			t.Errorf("the text of %s lacks %q: %q", address, text, words[address])
+		}
+	}
 }
 
 // Every operation of the document stands on the overview and on a page of its
@@ -69,14 +103,18 @@ func TestTheReferenceShowsEveryOperation(t *testing.T) {
 	}
 }
 
-// Pages are well formed, load nothing from elsewhere, run nothing, and their links
-// lead to pages and sections that exist.
+// Pages are well formed, load nothing from elsewhere, run only the script of the package, and
+// their links lead to pages and sections that exist.
 func TestPagesStandAlone(t *testing.T) {
 	t.Parallel()
 	all := pages(t)
 	outside := regexp.MustCompile(`(?i)<(script|link|img|iframe|object|form)|(src|action)=|url\(|@import|\son[a-z]+=`)
 	for name, body := range all {
-		if found := outside.FindString(body); found != "" {
+		rest := strings.Replace(body, "<script>"+script+"</script>", "", 1)
+		if rest = strings.Replace(rest, `<form role="search"`, "", 1); len(body)-len(rest) < len(script) {
+			t.Errorf("page %q lacks the script", name)
+		}
+		if found := outside.FindString(rest); found != "" {
 			t.Errorf("page %q has %q", name, found)
 		}
 		root, err := html.Parse(strings.NewReader(body))
@@ -126,8 +164,11 @@ func TestTheReferenceIsServed(t *testing.T) {
 	if a := h.Do("GET", "/docs/things", "", nil); a.Status != 200 || !strings.Contains(string(a.Body), "configs.delete") {
 		t.Errorf("/docs/things: %d %.200s", a.Status, a.Body)
 	}
-	if a := h.Do("GET", "/docs/guides/quickstart", "", nil); a.Status != 200 || !strings.Contains(string(a.Body), `<a href="#send-a-request">Send a request</a>`) || !strings.Contains(string(a.Body), `href="../../docs/guides/concepts"`) {
+	if a := h.Do("GET", "/docs/guides/quickstart", "", nil); a.Status != 200 || !strings.Contains(string(a.Body), `<a href="#send-a-request">Send a request</a>`) || !strings.Contains(string(a.Body), `href="../../docs/guides/concepts"`) || !strings.Contains(a.Header.Get("Content-Security-Policy"), "script-src 'sha256-") {
 		t.Errorf("/docs/guides/quickstart: %d %.200s", a.Status, a.Body)
+	}
+	if a := h.Do("GET", "/docs/search", "", nil); a.Status != 200 || !strings.HasPrefix(a.Header.Get("Content-Type"), "application/json") || strings.Contains(a.Header.Get("Content-Security-Policy"), "script-src") || !strings.Contains(string(a.Body), `"/things#deleteThing"`) && !strings.Contains(string(a.Body), `DELETE /things/{thingId}`) {
+		t.Errorf("/docs/search: %d %v %.200s", a.Status, a.Header, a.Body)
 	}
 	for _, path := range []string{"/docs/guides/nothing", "/docs/guides/quickstart.md", "/docs/nothing", "/docs/..", "/docs/%2e%2e", "/docs/<script>"} {
 		if a := h.Do("GET", path, "", nil); a.Status != 404 || strings.Contains(string(a.Body), "script") {

@@ -16,6 +16,12 @@ import (
 //go:embed page.css
 var style string
 
+// script adds search, copy buttons and a page list that closes on small screens. Pages are
+// complete without it.
+//
+//go:embed page.js
+var script string
+
 // hyper writes HTML. Text that is put in with text is escaped.
 type hyper struct{ strings.Builder }
 
@@ -39,9 +45,11 @@ func (p *page) render() []byte {
 		title = p.Guide.Title + " · " + title
 	}
 	w.put("<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<title>%s</title>\n", title)
-	w.WriteString("<style>\n" + style + "</style>\n</head>\n<body>\n")
+	w.WriteString("<style>\n" + style + "</style>\n</head>\n<body>\n<a class=\"skip\" href=\"#content\">Skip to content</a>\n")
+	w.top(p)
+	w.WriteString("<div class=\"columns\">\n")
 	w.navigation(p)
-	w.WriteString("<main>\n")
+	w.WriteString("<main id=\"content\">\n")
 	switch {
 	case p.Family != nil:
 		w.family(p.Family)
@@ -50,46 +58,58 @@ func (p *page) render() []byte {
 	default:
 		w.overview(p)
 	}
-	w.WriteString("</main>\n</body>\n</html>\n")
+	w.WriteString("</main>\n</div>\n<script>" + script + "</script>\n</body>\n</html>\n")
 	return []byte(w.String())
+}
+
+// top writes the title of the site and the search form, which the script makes visible.
+func (w *hyper) top(p *page) {
+	w.put("<header>\n<a href=\"%sdocs\">%s</a>\n<form role=\"search\" data-base=\"%s\" hidden>\n<label for=\"search\">Search</label>\n<input id=\"search\" type=\"search\" autocomplete=\"off\" placeholder=\"Search the documentation ( / )\">\n", p.Base, p.Title, p.Base)
+	w.WriteString("<div class=\"results\"><p role=\"status\"></p><ul></ul></div>\n</form>\n</header>\n")
 }
 
 // navigation lists all pages.
 func (w *hyper) navigation(p *page) {
-	w.put("<nav aria-label=\"Pages\">\n<a href=\"%sdocs\"", p.Base)
-	w.current(p.Guide == nil && p.Family == nil)
-	w.put(">%s</a>\n<p>Guides</p>\n", p.Title)
+	w.WriteString("<nav aria-label=\"Pages\">\n<details open>\n<summary>Pages</summary>\n<h2>Guides</h2>\n<ul>\n")
+	w.link(p.Base+"docs", "Overview", p.Guide == nil && p.Family == nil)
 	for i := range p.Guides {
 		g := &p.Guides[i]
-		w.put("<a href=\"%sdocs/"+guidePath+"%s\"", p.Base, url.PathEscape(g.Name))
-		w.current(g == p.Guide)
-		w.put(">%s</a>\n", g.Title)
+		w.link(p.Base+"docs/"+guidePath+url.PathEscape(g.Name), g.Title, g == p.Guide)
 	}
-	w.WriteString("<p>API reference</p>\n")
+	w.WriteString("</ul>\n<h2>API reference</h2>\n<ul>\n")
 	for _, f := range p.Families {
-		w.put("<a href=\"%sdocs/%s\"", p.Base, url.PathEscape(f.Name))
-		w.current(f == p.Family)
-		w.put(">%s</a>\n", f.Name)
+		w.link(p.Base+"docs/"+url.PathEscape(f.Name), f.Name, f == p.Family)
 	}
-	w.put("<a href=\"%sopenapi.json\">openapi.json</a>\n</nav>\n", p.Base)
+	w.link(p.Base+"openapi.json", "openapi.json", false)
+	w.WriteString("</ul>\n</details>\n</nav>\n")
 }
 
-// current marks the link to the page itself.
-func (w *hyper) current(is bool) {
-	if is {
-		w.WriteString(` aria-current="page"`)
+// link writes an entry of the navigation; current marks the page itself.
+func (w *hyper) link(to, title string, current bool) {
+	mark := ""
+	if current {
+		mark = ` aria-current="page"`
 	}
+	w.put("<li><a href=\"%s\"", to)
+	w.WriteString(mark)
+	w.put(">%s</a></li>\n", title)
 }
 
 // guide writes a guide with the list of its sections.
 func (w *hyper) guide(g *guides.Guide) {
 	w.put("<h1>%s</h1>\n", g.Title)
-	if len(g.Sections) > 1 {
-		w.WriteString("<ul>\n")
-		for _, s := range g.Sections {
-			w.put("<li><a href=\"#%s\">%s</a></li>\n", s.ID, s.Title)
+	var sections []guides.Section
+	for _, one := range g.Sections {
+		if one.Level == 2 {
+			sections = append(sections, one)
 		}
-		w.WriteString("</ul>\n")
+	}
+	if len(sections) > 1 {
+		w.WriteString("<nav aria-label=\"On this page\">\n<ul>\n")
+		for _, one := range sections {
+			w.put("<li><a href=\"#%s\">%s</a></li>\n", one.ID, one.Title)
+		}
+		w.WriteString("</ul>\n</nav>\n")
 	}
 	w.Write(g.HTML)
 }
@@ -101,18 +121,18 @@ const firstRequest = `curl $GATEWAY/v1/chat/completions \
 func (w *hyper) overview(p *page) {
 	w.put("<h1>%s %s</h1>\n", p.Title, p.Version)
 	w.WriteString("<p>Every request carries a key, as <code>x-gateway-api-key</code> or as <code>Authorization: Bearer</code>. Models are called with a workspace key. Resources are managed with an organization key, or with a workspace key inside its workspace. All paths are below <code>/v1</code>.</p>\n")
-	w.put("<pre>%s</pre>\n<h2>Guides</h2>\n<ul>\n", firstRequest)
+	w.put("<pre tabindex=\"0\">%s</pre>\n<h2>Guides</h2>\n<ul>\n", firstRequest)
 	for i := range p.Guides {
 		w.put("<li><a href=\"%sdocs/"+guidePath+"%s\">%s</a></li>\n", p.Base, url.PathEscape(p.Guides[i].Name), p.Guides[i].Title)
 	}
 	w.put("</ul>\n<h2>API reference</h2>\n<p>For programs: <a href=\"%sopenapi.json\">openapi.json</a>, from which these pages are made.</p>\n", p.Base)
 	for _, f := range p.Families {
 		at := p.Base + "docs/" + url.PathEscape(f.Name)
-		w.put("<section>\n<h3><a href=\"%s\">%s</a></h3>\n<p>%s</p>\n<table>\n", at, f.Name, f.Doc)
+		w.put("<section>\n<h3><a href=\"%s\">%s</a></h3>\n<p>%s</p>\n<div class=\"scroll\" tabindex=\"0\"><table>\n", at, f.Name, f.Doc)
 		for _, o := range f.Operations {
 			w.put("<tr><td class=\"path\"><a href=\"%s#%s\">%s %s</a></td><td>%s</td></tr>\n", at, o.ID, o.Method, o.Path, o.Doc)
 		}
-		w.WriteString("</table>\n</section>\n")
+		w.WriteString("</table></div>\n</section>\n")
 	}
 }
 
@@ -128,9 +148,9 @@ func (w *hyper) family(f *familyPage) {
 }
 
 func (w *hyper) operation(o *operationPage) {
-	w.put("<section id=\"%s\">\n<h3 class=\"path\"><span class=\"method\">%s</span>%s</h3>\n<p>%s</p>\n<p>", o.ID, o.Method, o.Path, o.Doc)
+	w.put("<section id=\"%s\">\n<h2 class=\"path\"><span class=\"method\">%s</span> %s <a class=\"anchor\" href=\"#%s\" aria-label=\"Link to %s\">#</a></h2>\n<p>%s</p>\n<p>", o.ID, o.Method, o.Path, o.ID, o.ID, o.Doc)
 	if o.Public {
-		w.WriteString("Needs no key.")
+		w.WriteString("No key is needed.")
 	} else {
 		w.WriteString("Scope: ")
 		for i, s := range o.Scopes {
@@ -144,15 +164,15 @@ func (w *hyper) operation(o *operationPage) {
 	w.table("Parameters", o.Parameters, true)
 	w.table("Body", o.Body, false)
 	if o.Example != "" {
-		w.put("<p>Example</p><pre>%s</pre>\n", o.Example)
+		w.put("<p>Example</p><pre tabindex=\"0\">%s</pre>\n", o.Example)
 	}
-	w.put("<p>Answers: %s", strings.Join(o.Statuses, ", "))
+	w.put("<p>Responses: %s", strings.Join(o.Statuses, ", "))
 	if o.Media != "" {
 		w.put(" · %s", o.Media)
 	}
 	w.WriteString("</p>\n")
 	if o.Answer != "" {
-		w.put("<pre>%s</pre>\n", o.Answer)
+		w.put("<pre tabindex=\"0\">%s</pre>\n", o.Answer)
 	}
 	w.WriteString("</section>\n")
 }
@@ -162,11 +182,11 @@ func (w *hyper) table(caption string, rows []row, where bool) {
 	if len(rows) == 0 {
 		return
 	}
-	w.put("<table><caption>%s</caption><tr><th>Name</th>", caption)
+	w.put("<div class=\"scroll\" tabindex=\"0\"><table><caption>%s</caption><tr><th scope=\"col\">Name</th>", caption)
 	if where {
-		w.WriteString("<th>In</th>")
+		w.WriteString("<th scope=\"col\">In</th>")
 	}
-	w.WriteString("<th>Type</th><th></th></tr>\n")
+	w.WriteString("<th scope=\"col\">Type</th><th scope=\"col\">Description</th></tr>\n")
 	for _, r := range rows {
 		w.put("<tr><td><code>%s</code>", r.Name)
 		if r.Required {
@@ -178,5 +198,5 @@ func (w *hyper) table(caption string, rows []row, where bool) {
 		}
 		w.put("<td>%s</td><td>%s</td></tr>\n", r.Type, r.Doc)
 	}
-	w.WriteString("</table>\n")
+	w.WriteString("</table></div>\n")
 }

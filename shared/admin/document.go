@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"compress/gzip"
 	"crypto/sha256"
+	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
 	"net/http"
@@ -17,10 +18,19 @@ type Document struct {
 	plain, packed []byte // the text, and the same by gzip
 	tag           string
 	media         string
+	policy        string
 }
 
-// pagePolicy: a page is text with a style of its own; it loads, runs and sends nothing.
+// pagePolicy is the Content-Security-Policy of a document. A page contains its style and
+// loads nothing.
 const pagePolicy = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+
+// scriptPolicy returns the policy of a page with one inline script, which is allowed by its
+// hash, may read from the gateway and must not write markup.
+func scriptPolicy(script string) string {
+	sum := sha256.Sum256([]byte(script))
+	return pagePolicy + "; script-src 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'; connect-src 'self'; require-trusted-types-for 'script'; trusted-types 'none'"
+}
 
 // documentAge is how long others may keep a document without asking, in seconds.
 const documentAge = 300
@@ -31,11 +41,12 @@ func NewDocument(text json.RawMessage) (*Document, error) {
 	if err := json.Compact(&plain, text); err != nil {
 		return nil, err
 	}
-	return NewPage(jsonType, plain.Bytes())
+	return NewPage(jsonType, plain.Bytes(), "")
 }
 
-// NewPage makes a document of another media type.
-func NewPage(media string, text []byte) (*Document, error) {
+// NewPage returns a document of another media type. script is the text of the only script
+// that the page runs, or empty.
+func NewPage(media string, text []byte, script string) (*Document, error) {
 	var packed bytes.Buffer
 	z, err := gzip.NewWriterLevel(&packed, gzip.BestCompression)
 	if err != nil {
@@ -45,9 +56,13 @@ func NewPage(media string, text []byte) (*Document, error) {
 	if err == nil {
 		err = z.Close()
 	}
+	policy := pagePolicy
+	if script != "" {
+		policy = scriptPolicy(script)
+	}
 	sum := sha256.Sum256(text)
 	// Weak: both forms are the same document.
-	return &Document{plain: text, packed: packed.Bytes(), media: media, tag: `W/"` + hex.EncodeToString(sum[:12]) + `"`}, err
+	return &Document{plain: text, packed: packed.Bytes(), media: media, policy: policy, tag: `W/"` + hex.EncodeToString(sum[:12]) + `"`}, err
 }
 
 // JSON is the text of a document of JSON.
@@ -57,7 +72,7 @@ func (d *Document) JSON() json.RawMessage { return d.plain }
 func (d *Document) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h := w.Header()
 	h.Set("Content-Type", d.media)
-	h.Set("Content-Security-Policy", pagePolicy)
+	h.Set("Content-Security-Policy", d.policy)
 	h.Set("Cache-Control", "public, max-age="+strconv.Itoa(documentAge))
 	h.Set("Etag", d.tag)
 	h.Set("Vary", "Accept-Encoding")

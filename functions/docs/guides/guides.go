@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"embed"
 	"fmt"
+	"html"
 	"strings"
 	"sync"
 
@@ -14,6 +15,7 @@ import (
 	"github.com/yuin/goldmark/ast"
 	"github.com/yuin/goldmark/extension"
 	"github.com/yuin/goldmark/parser"
+	"github.com/yuin/goldmark/renderer"
 	"github.com/yuin/goldmark/text"
 	"github.com/yuin/goldmark/util"
 )
@@ -35,8 +37,13 @@ type Guide struct {
 	HTML     []byte // without the H1
 }
 
-// Section is an H2 of a guide.
-type Section struct{ ID, Title string }
+// Section is an H2 or H3 of a guide, with the text up to the next one. The section before the
+// first heading has no ID and no title.
+type Section struct {
+	ID, Title string
+	Level     int
+	Text      string
+}
 
 // All returns the guides in reading order. The result must not be changed.
 var All = sync.OnceValues(func() ([]Guide, error) {
@@ -59,24 +66,44 @@ var All = sync.OnceValues(func() ([]Guide, error) {
 var markdown = goldmark.New(
 	goldmark.WithExtensions(extension.Table),
 	goldmark.WithParserOptions(parser.WithAutoHeadingID(), parser.WithASTTransformers(util.Prioritized(links{}, 0))),
+	goldmark.WithRendererOptions(renderer.WithNodeRenderers(util.Prioritized(headings{}, 0))),
 )
 
+// headings renders headings, those below the H1 with a link to themselves.
+type headings struct{}
+
+// RegisterFuncs implements renderer.NodeRenderer.
+func (headings) RegisterFuncs(r renderer.NodeRendererFuncRegisterer) {
+	r.Register(ast.KindHeading, func(w util.BufWriter, source []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
+		h := n.(*ast.Heading)
+		id, _ := h.AttributeString("id")
+		if entering {
+			fmt.Fprintf(w, "<h%d id=\"%s\">", h.Level, html.EscapeString(string(id.([]byte))))
+			return ast.WalkContinue, nil
+		}
+		fmt.Fprintf(w, " <a class=\"anchor\" href=\"#%s\" aria-label=\"Link to %s\">#</a></h%d>\n", html.EscapeString(string(id.([]byte))), html.EscapeString(plain(h, source)), h.Level)
+		return ast.WalkContinue, nil
+	})
+}
+
 func render(name string, source []byte) (Guide, error) {
-	g := Guide{Name: name}
+	g := Guide{Name: name, Sections: []Section{{}}}
 	doc := markdown.Parser().Parse(text.NewReader(source))
 	for node := doc.FirstChild(); node != nil; {
 		next := node.NextSibling()
-		if h, ok := node.(*ast.Heading); ok {
-			switch {
-			case h.Level == 1 && g.Title != "":
-				return g, fmt.Errorf("a second H1: %s", plain(h, source))
-			case h.Level == 1:
-				g.Title = plain(h, source)
-				doc.RemoveChild(doc, h)
-			case h.Level == 2:
-				id, _ := h.AttributeString("id")
-				g.Sections = append(g.Sections, Section{string(id.([]byte)), plain(h, source)})
-			}
+		h, ok := node.(*ast.Heading)
+		switch {
+		case ok && h.Level == 1 && g.Title != "":
+			return g, fmt.Errorf("a second H1: %s", plain(h, source))
+		case ok && h.Level == 1:
+			g.Title = plain(h, source)
+			doc.RemoveChild(doc, h)
+		case ok && h.Level <= 3:
+			id, _ := h.AttributeString("id")
+			g.Sections = append(g.Sections, Section{ID: string(id.([]byte)), Title: plain(h, source), Level: h.Level})
+		default:
+			last := &g.Sections[len(g.Sections)-1]
+			last.Text = strings.TrimSpace(last.Text + " " + plain(node, source))
 		}
 		node = next
 	}
@@ -87,20 +114,50 @@ func render(name string, source []byte) (Guide, error) {
 	if err := markdown.Renderer().Render(&b, source, doc); err != nil {
 		return g, err
 	}
-	g.HTML = b.Bytes()
+	g.HTML = readable.ReplaceAll(b.Bytes())
 	return g, nil
 }
 
-// plain returns the text of a node.
+// replacements are pairs of HTML that goldmark writes and what a page has in its place.
+type replacements [][2]string
+
+func (r replacements) ReplaceAll(html []byte) []byte {
+	for _, pair := range r {
+		html = bytes.ReplaceAll(html, []byte(pair[0]), []byte(pair[1]))
+	}
+	return html
+}
+
+// readable makes wide blocks scroll inside the page, also by keyboard. Text cannot contain
+// these tags, because goldmark escapes it and drops raw HTML.
+var readable = replacements{
+	{"<pre>", `<pre tabindex="0">`},
+	{"<table>", `<div class="scroll" tabindex="0"><table>`},
+	{"</table>", "</table></div>"},
+}
+
+// plain returns the text of a node, with a space between blocks.
 func plain(n ast.Node, source []byte) string {
 	var b strings.Builder
 	_ = ast.Walk(n, func(n ast.Node, entering bool) (ast.WalkStatus, error) {
-		if t, ok := n.(*ast.Text); ok && entering {
-			b.Write(t.Segment.Value(source))
+		if !entering {
+			return ast.WalkContinue, nil
+		}
+		if n.Type() == ast.TypeBlock && b.Len() > 0 {
+			b.WriteByte(' ')
+		}
+		switch n := n.(type) {
+		case *ast.Text:
+			b.Write(n.Segment.Value(source))
+			if n.SoftLineBreak() || n.HardLineBreak() {
+				b.WriteByte(' ')
+			}
+		case *ast.FencedCodeBlock:
+			b.Write(n.Lines().Value(source))
 		}
 		return ast.WalkContinue, nil
 	})
-	return b.String()
+	return strings.Join(strings.Fields(b.String()), " ")
 }
 
 // links turns links to files of guides into links to their pages, and links to other files of

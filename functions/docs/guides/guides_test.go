@@ -81,7 +81,7 @@ func TestRawHTMLIsDropped(t *testing.T) {
 		t.Fatal(err)
 	}
 	html := string(g.HTML)
-	if g.Title != "T" || len(g.Sections) != 1 || g.Sections[0] != (Section{"a-b", "A b"}) {
+	if g.Title != "T" || len(g.Sections) != 2 || g.Sections[1] != (Section{ID: "a-b", Title: "A b", Level: 2, Text: "x and z"}) {
 		t.Errorf("%+v", g)
 	}
 	if strings.Contains(html, "script") || strings.Contains(html, "y.go") || !strings.Contains(html, `x and <a href="z#q">z</a>`) {
