@@ -1,0 +1,146 @@
+package declare
+
+import "strings"
+
+// kind is a kind of resources: how a document names it and how the API serves it.
+type kind struct {
+	section string // of the document
+	noun    string
+	path    string
+	levels  level
+	bySlug  bool // the document gives the slug; otherwise the name identifies a resource
+	detail  bool // lists leave fields out
+	secrets bool // reads may contain masks
+	fields  []field
+	// builtIn reports whether a live resource comes with the gateway: it can be referred to
+	// but is neither exported nor deleted. Nil means none does.
+	builtIn func(m map[string]any) bool
+	extras  []extra
+	// referredBy are sections whose reads name resources of this kind by their ids.
+	referredBy []string
+}
+
+// level says where resources of a kind are.
+type level uint8
+
+const (
+	inOrganization level = 1 << iota
+	inWorkspace
+)
+
+// field is a field of the body that creates or changes a resource.
+type field struct {
+	name    string // in reads and in the document
+	write   string // in bodies, if that differs
+	fixed   bool   // cannot be changed
+	exact   bool   // a change replaces the whole value
+	partial bool   // a change keeps the members that it does not name
+	strip   []string
+}
+
+func plain(names ...string) []field {
+	out := make([]field, len(names))
+	for i, n := range names {
+		out[i] = field{name: n}
+	}
+	return out
+}
+
+func fixed(name string) field { return field{name: name, fixed: true} }
+
+// Members of limits that only reads have.
+var limitState = []string{"current_usage", "reserved_usage", "available", "status", "next_usage_reset_at", "last_reset_at", "is_threshold_alerts_sent", "is_exhausted_alerts_sent"}
+
+func limits() []field {
+	return []field{{name: "usage_limits", strip: limitState}, {name: "rate_limits"}}
+}
+
+// kinds are in the order in which resources are created; they are deleted in the reverse
+// order.
+var kinds = []*kind{
+	{section: "secret_references", noun: "secret reference", path: "/secret-references", levels: inOrganization, bySlug: true, detail: true, secrets: true,
+		fields: join(plain("name"), []field{fixed("slug"), fixed("manager_type"), {name: "auth_config", partial: true}}, plain("description", "secret_path", "secret_key", "allow_all_workspaces", "allowed_workspaces", "tags"))},
+	{section: "integrations", noun: "integration", path: "/integrations", levels: inOrganization | inWorkspace, bySlug: true, detail: true, secrets: true,
+		fields: join(plain("name"), []field{fixed("slug"), fixed("ai_provider_id")}, plain("description", "key"), []field{{name: "configurations", partial: true}}, plain("secret_mappings", "pricing_adjustments", "tags")),
+		extras: []extra{integrationModels, workspaceAccess}},
+	{section: "providers", noun: "provider", path: "/providers", levels: inWorkspace, bySlug: true,
+		fields: join(plain("name"), []field{fixed("slug"), fixed("integration_id")}, plain("note", "expires_at", "tags"), limits())},
+	{section: "guardrails", noun: "guardrail", path: "/guardrails", levels: inOrganization | inWorkspace, detail: true, secrets: true, fields: plain("name", "checks", "actions")},
+	{section: "mcp_integrations", noun: "MCP integration", path: "/mcp-integrations", levels: inOrganization | inWorkspace, bySlug: true, detail: true, secrets: true,
+		fields: join(plain("name"), []field{fixed("slug")}, plain("url", "auth_type", "transport", "description"), []field{{name: "configurations", partial: true}}, plain("secret_mappings")),
+		extras: []extra{workspaceAccess}, referredBy: []string{"mcp_servers"}},
+	{section: "mcp_servers", noun: "MCP server", path: "/mcp-servers", levels: inWorkspace, bySlug: true, detail: true,
+		fields: join(plain("name"), []field{fixed("slug"), fixed("mcp_integration_id")}, plain("description", "members", "search", "search_threshold"))},
+	{section: "agent_integrations", noun: "agent integration", path: "/agent-integrations", levels: inOrganization | inWorkspace, bySlug: true, detail: true, secrets: true,
+		fields: join(plain("name"), []field{fixed("slug")}, plain("url", "auth_type", "description"), []field{{name: "configurations", partial: true}}, plain("secret_mappings")),
+		extras: []extra{workspaceAccess}, referredBy: []string{"agent_servers"}},
+	{section: "agent_servers", noun: "agent server", path: "/agent-servers", levels: inWorkspace, bySlug: true, detail: true,
+		fields: join(plain("name"), []field{fixed("slug"), fixed("agent_integration_id")}, plain("description"))},
+	{section: "collections", noun: "collection", path: "/collections", levels: inWorkspace, builtIn: flagged("is_default"), referredBy: []string{"prompts"},
+		fields: []field{{name: "name"}, fixed("parent_collection_id")}},
+	{section: "labels", noun: "label", path: "/labels", levels: inWorkspace, builtIn: flagged("is_universal"), fields: plain("name", "description", "color_code")},
+	{section: "partials", noun: "partial", path: "/prompts/partials", levels: inWorkspace, detail: true, fields: plain("name", "string")},
+	{section: "prompts", noun: "prompt", path: "/prompts", levels: inWorkspace, detail: true, fields: join(plain("name", "collection_id", "string"), []field{{name: "parameters", exact: true}},
+		plain("virtual_key", "model", "functions", "tools", "tool_choice", "template_metadata", "is_raw_template", "require_tests", "tests"))},
+	{section: "configs", noun: "config", path: "/configs", levels: inWorkspace, detail: true, secrets: true,
+		fields: []field{{name: "name"}, {name: "config", exact: true}, {name: "is_default", write: "isDefault"}}},
+	{section: "usage_limit_policies", noun: "usage limit policy", path: "/policies/usage-limits", levels: inWorkspace,
+		fields: join(plain("name", "description", "conditions"), []field{fixed("group_by"), fixed("type")}, plain("credit_limit", "alert_threshold", "periodic_reset", "periodic_reset_days", "on_exceeded", "fallback_model"))},
+	{section: "rate_limit_policies", noun: "rate limit policy", path: "/policies/rate-limits", levels: inWorkspace,
+		fields: join(plain("name", "description", "conditions"), []field{fixed("group_by"), fixed("type"), fixed("target")}, plain("unit", "value"))},
+}
+
+func join(lists ...[]field) (all []field) {
+	for _, l := range lists {
+		all = append(all, l...)
+	}
+	return all
+}
+
+func flagged(name string) func(map[string]any) bool {
+	return func(m map[string]any) bool { return flagNumber(m[name]) == "1" }
+}
+
+func kindOf(section string) *kind {
+	for _, k := range kinds {
+		if k.section == section {
+			return k
+		}
+	}
+	return nil
+}
+
+// field returns a field of the document's form.
+func (k *kind) field(name string) *field {
+	for i := range k.fields {
+		if k.fields[i].name == name {
+			return &k.fields[i]
+		}
+	}
+	return nil
+}
+
+func (k *kind) extra(name string) *extra {
+	for i := range k.extras {
+		for _, n := range k.extras[i].names {
+			if n == name {
+				return &k.extras[i]
+			}
+		}
+	}
+	return nil
+}
+
+// names are the fields that a document may give, for messages.
+func (k *kind) names() string {
+	names := []string{"slug"}
+	for _, f := range k.fields {
+		if f.name != "slug" {
+			names = append(names, f.name)
+		}
+	}
+	for _, e := range k.extras {
+		names = append(names, e.names...)
+	}
+	return strings.Join(names, ", ")
+}

@@ -1,0 +1,611 @@
+package declare
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// Actions of changes.
+const (
+	Create = "create"
+	Change = "change"
+	Delete = "delete"
+)
+
+// Step is one change that a plan makes.
+type Step struct {
+	Action    string   `json:"action"`
+	Noun      string   `json:"kind"`
+	Name      string   `json:"name"`
+	Workspace string   `json:"workspace,omitempty"`
+	Fields    []string `json:"fields,omitempty"` // what a change changes
+
+	missing []string
+	refused string // why it cannot be done
+	run     func(ctx context.Context, p *Plan) error
+}
+
+// String is the step in one line.
+func (s *Step) String() string {
+	text := s.Action + " " + s.Noun + " " + s.Name
+	if s.Workspace != "" && s.Noun != nounWorkspace {
+		text += " in " + s.Workspace
+	}
+	if len(s.Fields) > 0 {
+		text += ": " + strings.Join(s.Fields, ", ")
+	}
+	return text
+}
+
+const nounWorkspace = "workspace"
+
+// Plan is what has to be done to reach a declared state.
+type Plan struct {
+	Steps []*Step
+
+	api  API
+	refs map[string]string // slugs of the document to live ones
+}
+
+// Missing returns the names of the secrets that the plan needs and does not have.
+func (p *Plan) Missing() []string {
+	var all []string
+	for _, s := range p.Steps {
+		all = append(all, s.missing...)
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// Options change how a plan is made.
+type Options struct {
+	Prune   bool // delete what the document does not have, in the sections that it has
+	Secrets Secrets
+	// OwnWorkspace says that the key is of one workspace, the only one of the document.
+	OwnWorkspace bool
+	// KeepNames leaves the names of workspaces as they are.
+	KeepNames bool
+}
+
+// Make compares a document with the live state.
+func Make(ctx context.Context, api API, d *Document, o Options) (*Plan, error) {
+	live, err := readState(ctx, api, d.scope(o))
+	if err != nil {
+		return nil, err
+	}
+	p := &Plan{api: api, refs: map[string]string{}}
+	b := &planner{Plan: p, o: o}
+	if d.Organization != nil {
+		b.match(d.Organization.Sections, live.items)
+	}
+	spaces := make([]*space, len(d.Workspaces))
+	for i, w := range d.Workspaces {
+		if spaces[i] = live.find(w, o.OwnWorkspace); spaces[i] != nil {
+			if w.Slug != "" {
+				p.refs[w.Slug] = spaces[i].slug
+			}
+			b.match(w.Sections, spaces[i].items)
+		}
+	}
+	if o := d.Organization; o != nil {
+		b.single("settings of the organization", "", o.Settings, live.settings, "/admin/organisation/settings")
+		b.resources(o.Sections, live.items, "", inOrganization)
+	}
+	for i, w := range d.Workspaces {
+		b.workspace(w, spaces[i])
+	}
+	if o := d.Organization; o != nil {
+		b.single("defaults of the organization", "", o.Defaults, live.defaults, "/admin/organisation/defaults")
+	}
+	b.deletions(d, live, spaces)
+	return p, nil
+}
+
+// scope is what has to be read to compare a document.
+func (d *Document) scope(o Options) scope {
+	sc := scope{organization: d.Organization != nil, own: o.OwnWorkspace}
+	in := map[level]map[string]bool{inOrganization: {}, inWorkspace: {}}
+	if d.Organization != nil {
+		for s := range d.Organization.Sections {
+			in[inOrganization][s] = true
+		}
+	}
+	for _, w := range d.Workspaces {
+		for s := range w.Sections {
+			in[inWorkspace][s] = true
+		}
+	}
+	sc.sections = func(at level, section string) bool { return in[at][section] }
+	all := o.Prune && d.listsWorkspaces
+	sc.workspace = func(slug, name string) bool {
+		return all || slices.ContainsFunc(d.Workspaces, func(w *Workspace) bool { return w.Slug != "" && w.Slug == slug || w.Name == name })
+	}
+	return sc
+}
+
+// find returns the live workspace that is declared: by its slug, else by its name.
+func (s *state) find(w *Workspace, own bool) *space {
+	if own {
+		return s.spaces[0]
+	}
+	for _, sp := range s.spaces {
+		if w.Slug != "" && sp.slug == w.Slug {
+			return sp
+		}
+	}
+	for _, sp := range s.spaces {
+		if w.Name != "" && sp.name == w.Name {
+			return sp
+		}
+	}
+	return nil
+}
+
+// planner collects the steps of a plan.
+type planner struct {
+	*Plan
+	o Options
+}
+
+// match notes the live slugs of declared resources.
+func (b *planner) match(sections map[string][]*Resource, items []*item) {
+	for section, list := range sections {
+		for _, r := range list {
+			slug, _ := r.Fields["slug"].(string)
+			if it := findItem(kindOf(section), r.Fields, items); it != nil && slug != "" && it.slug != "" {
+				b.refs[slug] = it.slug
+			}
+		}
+	}
+}
+
+// findItem returns the live resource that is declared: by its slug, else by its name.
+func findItem(k *kind, fields map[string]any, items []*item) *item {
+	slug, _ := fields["slug"].(string)
+	for _, it := range items {
+		if it.kind == k && slug != "" && it.slug == slug {
+			return it
+		}
+	}
+	if k.bySlug {
+		return nil
+	}
+	id := identity(k, fields)
+	for _, it := range items {
+		if it.kind == k && it.name() == id {
+			return it
+		}
+	}
+	return nil
+}
+
+// generated is the form of slugs that a gateway makes; they may stand inside a text.
+var generated = regexp.MustCompile(`-[0-9a-f]{6}$`)
+
+// rewrite replaces the slugs of the document by live ones.
+func (p *Plan) rewrite(v any) any {
+	switch v := v.(type) {
+	case string:
+		if to, ok := p.refs[v]; ok {
+			return to
+		}
+		for from, to := range p.refs {
+			if from != to && generated.MatchString(from) && strings.Contains(v, from) {
+				v = strings.ReplaceAll(v, from, to)
+			}
+		}
+		return v
+	case []any:
+		out := make([]any, len(v))
+		for i := range v {
+			out[i] = p.rewrite(v[i])
+		}
+		return out
+	case map[string]any:
+		out := make(map[string]any, len(v))
+		for k := range v {
+			out[k] = p.rewrite(v[k])
+		}
+		return out
+	}
+	return v
+}
+
+// wanted are the fields of a declared resource as they are now known.
+func (b *planner) wanted(fields map[string]any) map[string]any {
+	m, _ := b.o.Secrets.resolve(b.rewrite(Native(fields))).(map[string]any)
+	return m
+}
+
+// Native returns v in the types of decoded JSON.
+func Native(v any) any {
+	raw, err := json.Marshal(v)
+	if err != nil {
+		panic(err) // values of a document
+	}
+	d := json.NewDecoder(bytes.NewReader(raw))
+	d.UseNumber()
+	var out any
+	if err := d.Decode(&out); err != nil {
+		panic(err)
+	}
+	return out
+}
+
+// single plans a change of an object that always exists.
+func (b *planner) single(noun, workspace string, want, have map[string]any, path string) {
+	want = b.wanted(want)
+	var changed []string
+	for k, v := range want {
+		if !equal(v, have[k], false) && !(empty(v) && empty(have[k])) {
+			changed = append(changed, k)
+		}
+	}
+	if len(changed) == 0 {
+		return
+	}
+	slices.Sort(changed)
+	body := pick(want, changed...)
+	_, missing := reveal(body, false)
+	b.Steps = append(b.Steps, &Step{Action: Change, Noun: noun, Workspace: workspace, Fields: changed, missing: missing, run: func(ctx context.Context, p *Plan) error {
+		sent, _ := reveal(p.rewrite(body), false)
+		_, err := call(ctx, p.api, "PUT", path, sent)
+		return err
+	}})
+}
+
+func (b *planner) workspace(w *Workspace, live *space) {
+	name := w.Name
+	if name == "" {
+		name = w.Slug
+	}
+	to := &target{name: name, label: w.Slug}
+	have := map[string]any{}
+	if live != nil {
+		to.slug, to.name, have = live.slug, live.name, live.fields
+		if b.o.OwnWorkspace {
+			to.name = ""
+		}
+	} else {
+		body := b.wanted(pick(w.Fields, "description", "icon"))
+		body["name"] = name
+		b.Steps = append(b.Steps, &Step{Action: Create, Noun: nounWorkspace, Name: name, run: func(ctx context.Context, p *Plan) error {
+			out, err := call(ctx, p.api, "POST", "/admin/workspaces", body)
+			if err != nil {
+				return err
+			}
+			if to.slug, _ = out["slug"].(string); to.slug == "" {
+				return errors.New("the response to the creation of a workspace has no slug")
+			}
+			if to.label != "" {
+				p.refs[to.label] = to.slug
+			}
+			return nil
+		}})
+	}
+	var items []*item
+	if live != nil {
+		items = live.items
+	}
+	if live == nil || w.Settings != nil {
+		var own map[string]any
+		if live != nil {
+			own = live.settings
+		}
+		b.inWorkspace("settings of the workspace", to, w.Settings, own, "/settings")
+	}
+	b.resourcesIn(w.Sections, items, to, inWorkspace)
+	fields := maps.Clone(w.Fields)
+	if w.Name != "" && live != nil && !b.o.OwnWorkspace && !b.o.KeepNames {
+		if fields == nil {
+			fields = map[string]any{}
+		}
+		fields["name"] = w.Name
+	}
+	if live == nil {
+		have = pick(w.Fields, "description", "icon")
+	}
+	b.inWorkspace(nounWorkspace, to, fields, have, "")
+}
+
+// target is the workspace that steps work in. Its slug is known once it exists.
+type target struct{ slug, name, label string }
+
+// inWorkspace plans a change of a workspace itself, or of its settings.
+func (b *planner) inWorkspace(noun string, to *target, want, have map[string]any, more string) {
+	want = b.wanted(want)
+	var changed []string
+	for k, v := range want {
+		if !equal(v, have[k], false) {
+			changed = append(changed, k)
+		}
+	}
+	if len(changed) == 0 {
+		return
+	}
+	slices.Sort(changed)
+	body := pick(want, changed...)
+	_, missing := reveal(body, false)
+	b.Steps = append(b.Steps, &Step{Action: Change, Noun: noun, Name: to.name, Workspace: to.name, Fields: changed, missing: missing, run: func(ctx context.Context, p *Plan) error {
+		sent, _ := reveal(p.rewrite(body), false)
+		_, err := call(ctx, p.api, "PUT", "/admin/workspaces/"+to.slug+more, sent)
+		return err
+	}})
+}
+
+func (b *planner) resources(sections map[string][]*Resource, items []*item, name string, at level) {
+	b.resourcesIn(sections, items, &target{name: name}, at)
+}
+
+func (b *planner) resourcesIn(sections map[string][]*Resource, items []*item, to *target, at level) {
+	for _, k := range kinds {
+		list := sections[k.section]
+		if k.section == "collections" {
+			list = parentsFirst(list)
+		}
+		for _, r := range list {
+			if it := findItem(k, r.Fields, items); it != nil {
+				b.change(r, it, to)
+			} else {
+				b.create(k, r, to, at)
+			}
+		}
+	}
+}
+
+// parentsFirst orders collections so that each comes after the one that contains it.
+func parentsFirst(list []*Resource) []*Resource {
+	var out []*Resource
+	done := map[any]bool{}
+	for range list {
+		for _, r := range list {
+			parent := r.Fields["parent_collection_id"]
+			waits := slices.ContainsFunc(list, func(o *Resource) bool { return o.Fields["slug"] != nil && o.Fields["slug"] == parent })
+			if !done[r] && (!waits || done[parent]) {
+				done[r] = true
+				if s := r.Fields["slug"]; s != nil {
+					done[s] = true
+				}
+				out = append(out, r)
+			}
+		}
+	}
+	for _, r := range list { // a cycle: the gateway rejects it
+		if !done[r] {
+			out = append(out, r)
+		}
+	}
+	return out
+}
+
+// body returns the fields that a kind writes at its own address, under the names of bodies.
+func (k *kind) body(fields map[string]any, creates bool) map[string]any {
+	out := map[string]any{}
+	for i := range k.fields {
+		f := &k.fields[i]
+		v, given := fields[f.name]
+		if !given || f.fixed && !creates {
+			continue
+		}
+		name := f.name
+		if f.write != "" {
+			name = f.write
+			if b, ok := v.(bool); ok {
+				v = map[bool]int{true: 1, false: 0}[b]
+			}
+		}
+		out[name] = v
+	}
+	return out
+}
+
+func (b *planner) create(k *kind, r *Resource, to *target, at level) {
+	want := b.wanted(r.Fields)
+	body := k.body(want, true)
+	for name, v := range body {
+		if v == nil {
+			delete(body, name)
+		}
+	}
+	switch {
+	case k.section == "integrations" && at == inWorkspace:
+		body["create_default_provider"] = false // providers are declared
+	case k.section == "collections" && body["parent_collection_id"] == "":
+		delete(body, "parent_collection_id")
+	}
+	_, missing := reveal(body, false)
+	label, _ := r.Fields["slug"].(string)
+	b.Steps = append(b.Steps, &Step{Action: Create, Noun: k.noun, Name: identity(k, want), Workspace: to.name, missing: missing, run: func(ctx context.Context, p *Plan) error {
+		sent, _ := reveal(p.rewrite(body), false)
+		it := &item{kind: k, workspace: to.slug}
+		out, err := call(ctx, p.api, "POST", k.path, it.body(sent.(map[string]any)))
+		if err != nil {
+			return err
+		}
+		if inner, ok := out["data"].(map[string]any); ok {
+			out = inner
+		}
+		it.slug, _ = out["slug"].(string)
+		if it.id = it.slug; it.id == "" {
+			it.id, _ = out["id"].(string)
+		}
+		if label != "" && it.slug != "" {
+			p.refs[label] = it.slug
+		}
+		for i := range k.extras {
+			e := &k.extras[i]
+			if e.at&at == 0 {
+				continue
+			}
+			fields := pick(want, e.names...)
+			if len(fields) == 0 || e.unchanged(fields, map[string]any{"allow_all_models": true}) {
+				continue
+			}
+			sent, _ := reveal(p.rewrite(fields), true)
+			if err := e.write(ctx, p.api, it, sent.(map[string]any)); err != nil {
+				return err
+			}
+		}
+		return nil
+	}})
+}
+
+func (e *extra) unchanged(want, have map[string]any) bool {
+	for n, v := range want {
+		if !e.equal(n, v, have) {
+			return false
+		}
+	}
+	return true
+}
+
+func (b *planner) change(r *Resource, it *item, to *target) {
+	if it.builtIn {
+		return
+	}
+	k, want := it.kind, b.wanted(r.Fields)
+	var changed, extras []string
+	for name, v := range want {
+		f, e := k.field(name), k.extra(name)
+		switch {
+		case e != nil:
+			if !e.equal(name, v, it.fields) {
+				extras = append(extras, name)
+			}
+		case f == nil || name == "slug":
+		case !equal(v, it.fields[name], f.exact):
+			changed = append(changed, name)
+		}
+	}
+	if len(changed)+len(extras) == 0 {
+		return
+	}
+	slices.Sort(changed)
+	slices.Sort(extras)
+	send := pick(want, changed...)
+	if len(changed) > 0 && k.secrets { // a change of the address needs its secrets again
+		for name, v := range want {
+			if f := k.field(name); f != nil && !f.fixed && hasSecret(v) && (f.partial || known(v)) {
+				send[name] = v
+			}
+		}
+	}
+	var missing, wrong []string
+	body := map[string]any{}
+	for name, v := range k.body(send, false) {
+		f := k.field(name)
+		_, m := reveal(v, f != nil && f.partial)
+		if f == nil || !f.partial {
+			missing = append(missing, m...)
+		}
+		body[name] = v
+	}
+	for _, name := range changed {
+		if k.field(name).fixed {
+			wrong = append(wrong, name)
+		}
+	}
+	step := &Step{Action: Change, Noun: k.noun, Name: it.name(), Workspace: to.name, Fields: append(changed, extras...), missing: missing}
+	if len(wrong) > 0 {
+		step.refused = fmt.Sprintf("%s cannot be changed; delete the %s first", strings.Join(wrong, ", "), k.noun)
+	}
+	step.run = func(ctx context.Context, p *Plan) error {
+		if len(body) > 0 {
+			sent, _ := p.rewrite(body).(map[string]any)
+			for name, v := range sent {
+				f := k.field(name)
+				sent[name], _ = reveal(v, f != nil && f.partial)
+			}
+			if _, err := call(ctx, p.api, "PUT", k.path+"/"+it.id, it.body(sent)); err != nil {
+				return err
+			}
+			if err := publish(ctx, p.api, it); err != nil {
+				return err
+			}
+		}
+		for i := range k.extras {
+			e := &k.extras[i]
+			if !slices.ContainsFunc(e.names, func(n string) bool { return slices.Contains(extras, n) }) {
+				continue
+			}
+			sent, _ := reveal(p.rewrite(pick(want, e.names...)), true)
+			if err := e.write(ctx, p.api, it, sent.(map[string]any)); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	b.Steps = append(b.Steps, step)
+}
+
+// known reports whether no secret in v is unknown.
+func known(v any) bool {
+	_, missing := reveal(v, false)
+	return len(missing) == 0
+}
+
+// deletions plans the deletion of what is not declared.
+func (b *planner) deletions(d *Document, live *state, spaces []*space) {
+	if !b.o.Prune {
+		return
+	}
+	drop := func(sections map[string][]*Resource, items []*item, workspace string) {
+		for _, k := range slices.Backward(kinds) {
+			list, declared := sections[k.section]
+			if !declared {
+				continue
+			}
+			for _, it := range slices.Backward(items) {
+				if it.kind == k && !it.builtIn && !slices.ContainsFunc(list, func(r *Resource) bool { return findItem(k, r.Fields, items) == it }) {
+					b.Steps = append(b.Steps, &Step{Action: Delete, Noun: k.noun, Name: it.name(), Workspace: workspace, run: func(ctx context.Context, p *Plan) error {
+						_, err := call(ctx, p.api, "DELETE", it.path(""), nil)
+						return err
+					}})
+				}
+			}
+		}
+	}
+	for i, w := range d.Workspaces {
+		if spaces[i] != nil {
+			drop(w.Sections, spaces[i].items, spaces[i].name)
+		}
+	}
+	for _, sp := range live.spaces {
+		if d.listsWorkspaces && !slices.Contains(spaces, sp) && !sp.isDefault {
+			b.Steps = append(b.Steps, &Step{Action: Delete, Noun: nounWorkspace, Name: sp.name, run: func(ctx context.Context, p *Plan) error {
+				_, err := call(ctx, p.api, "DELETE", "/admin/workspaces/"+sp.slug, map[string]any{"name": sp.name, "force_delete": true})
+				return err
+			}})
+		}
+	}
+	if d.Organization != nil {
+		drop(d.Organization.Sections, live.items, "")
+	}
+}
+
+// Apply carries out a plan. It stops at the first step that fails; a further plan goes on
+// from there. done is called after each step.
+func (p *Plan) Apply(ctx context.Context, done func(*Step)) error {
+	if missing := p.Missing(); len(missing) > 0 {
+		return fmt.Errorf("no value for %s: set them in the environment; nothing was written", strings.Join(missing, ", "))
+	}
+	for _, s := range p.Steps {
+		if s.refused != "" {
+			return fmt.Errorf("%s: %s; nothing was written", s, s.refused)
+		}
+	}
+	for i, s := range p.Steps {
+		if err := s.run(ctx, p); err != nil {
+			return fmt.Errorf("%s: %w (%d of %d steps are done; run the command again to go on)", s, err, i, len(p.Steps))
+		}
+		done(s)
+	}
+	return nil
+}

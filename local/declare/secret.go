@@ -1,0 +1,166 @@
+package declare
+
+import (
+	"regexp"
+	"strings"
+)
+
+// secret is a value that the document names as ${NAME}.
+type secret struct {
+	name, value string
+	known       bool
+}
+
+// mask is a live secret as the API shows it.
+type mask string
+
+// placeholder is the form of a named secret: the whole text. A text of the same form is
+// written with a second $ before it.
+var placeholder = regexp.MustCompile(`^(\$+)\{([A-Za-z_][A-Za-z0-9_]*)\}$`)
+
+// maskForm is what the API shows in place of a secret.
+var maskForm = regexp.MustCompile(`^[^*]{0,4}\*{4,}[^*]{0,4}$`)
+
+// Secrets returns the value of a named secret.
+type Secrets func(name string) (value string, known bool)
+
+// resolve returns v with named secrets as secret values and escaped texts plain.
+func (s Secrets) resolve(v any) any {
+	switch v := v.(type) {
+	case string:
+		m := placeholder.FindStringSubmatch(v)
+		switch {
+		case m == nil:
+			return v
+		case len(m[1]) > 1:
+			return v[1:]
+		}
+		value, known := s(m[2])
+		return secret{m[2], value, known && value != ""}
+	case []any:
+		out := make([]any, len(v))
+		for i := range v {
+			out[i] = s.resolve(v[i])
+		}
+		return out
+	case map[string]any:
+		out := make(map[string]any, len(v))
+		for k := range v {
+			out[k] = s.resolve(v[k])
+		}
+		return out
+	}
+	return v
+}
+
+// Escape returns a text in the form of a document, in which ${NAME} names a secret.
+func Escape(text string) string {
+	if placeholder.MatchString(text) {
+		return "$" + text
+	}
+	return text
+}
+
+// fits reports whether a value can be the secret behind a mask.
+func (m mask) fits(value string) bool {
+	begin := strings.Index(string(m), "*")
+	end := strings.LastIndex(string(m), "*")
+	if begin < 0 {
+		return false
+	}
+	head, tail := string(m)[:begin], string(m)[end+1:]
+	return len(value) >= len(head)+len(tail) && strings.HasPrefix(value, head) && strings.HasSuffix(value, tail)
+}
+
+// masked returns a live value with the secrets in it as masks.
+func masked(v any) any {
+	switch v := v.(type) {
+	case string:
+		if maskForm.MatchString(v) {
+			return mask(v)
+		}
+	case []any:
+		for i := range v {
+			v[i] = masked(v[i])
+		}
+	case map[string]any:
+		for k, e := range v {
+			v[k] = masked(e)
+			if name, ok := strings.CutPrefix(k, "masked_"); ok {
+				delete(v, k)
+				v[name] = allMasked(e)
+			}
+		}
+	}
+	return v
+}
+
+// allMasked returns a live value that is masked as a whole.
+func allMasked(v any) any {
+	switch v := v.(type) {
+	case string:
+		return mask(v)
+	case map[string]any:
+		for k := range v {
+			v[k] = allMasked(v[k])
+		}
+	case []any:
+		for i := range v {
+			v[i] = allMasked(v[i])
+		}
+	}
+	return v
+}
+
+// reveal returns v as it is sent, with the names of the secrets that are unknown. With drop
+// these are left out of the mappings that contain them: the API keeps what it has.
+func reveal(v any, drop bool) (sent any, missing []string) {
+	switch v := v.(type) {
+	case secret:
+		if !v.known {
+			return nil, []string{v.name}
+		}
+		return v.value, nil
+	case []any:
+		out := make([]any, len(v))
+		for i := range v {
+			var m []string
+			out[i], m = reveal(v[i], drop)
+			missing = append(missing, m...)
+		}
+		return out, missing
+	case map[string]any:
+		out := make(map[string]any, len(v))
+		for k := range v {
+			one, m := reveal(v[k], drop)
+			if drop && len(m) > 0 {
+				continue
+			}
+			out[k] = one
+			missing = append(missing, m...)
+		}
+		return out, missing
+	}
+	return v, nil
+}
+
+// hasSecret reports whether v contains a named secret.
+func hasSecret(v any) bool {
+	switch v := v.(type) {
+	case secret:
+		return true
+	case []any:
+		for _, e := range v {
+			if hasSecret(e) {
+				return true
+			}
+		}
+	case map[string]any:
+		for _, e := range v {
+			if hasSecret(e) {
+				return true
+			}
+		}
+	}
+	return false
+}
