@@ -9,6 +9,7 @@ var listed []Verb
 func init() {
 	listed = []Verb{
 		{Name: "serve", Args: "[flags]", Summary: "Start the gateway on this machine (the default)"},
+		importVerb,
 		versionVerb,
 		completionVerb,
 		helpVerb,

@@ -1,0 +1,106 @@
+package migrate
+
+import (
+	"encoding/json"
+	"math/big"
+	"strings"
+
+	"gateway/local/declare"
+	"gateway/local/document"
+)
+
+// tokenPrices are the prices of model_info in US dollars per unit, and the names that they
+// have here, in US cents.
+var tokenPrices = map[string]string{
+	"input_cost_per_token": "request_token", "output_cost_per_token": "response_token", "cache_read_input_token_cost": "cache_read_input_token", "cache_creation_input_token_cost": "cache_write_input_token",
+	"input_cost_per_audio_token": "request_audio_token", "output_cost_per_audio_token": "response_audio_token", "output_cost_per_reasoning_token": "reasoning_token", "input_cost_per_image_token": "request_image_token", "output_cost_per_image_token": "response_image_token",
+}
+
+// infoNotes are fields of model_info that change nothing here.
+var infoNotes = map[string]mark{
+	"mode":        {Mapped, "the path of a request says what it is"},
+	"id":          {NotMapped, "targets are named by their place in the config"},
+	"db_model":    {NotMapped, "describes the source's store"},
+	"description": {NotMapped, "models have no description"},
+	"max_tokens":  {Changed, "the price list has the limits of models"}, "max_input_tokens": {Changed, "the price list has the limits of models"}, "max_output_tokens": {Changed, "the price list has the limits of models"}, "output_vector_size": {Changed, "the provider decides"},
+	"access_groups": {NotMapped, "give keys a config, or restrict models with model_settings of the workspace"}, "team_id": {NotMapped, "workspaces separate teams"}, "tier": {NotMapped, "write a condition on metadata"}, "health_check_model": {NotMapped, "circuit breakers watch real requests"}, "health_check_timeout": {NotMapped, "circuit breakers watch real requests"},
+	"litellm_provider": {Mapped, "provider of the integration"}, "version": {NotMapped, "models have no version beside their name"}, "disable_background_health_check": {NotMapped, "circuit breakers watch real requests"},
+}
+
+// readInfo maps model_info, and the prices that may also be in litellm_params.
+func readInfo(l *litellm, d *deployment, info, params *document.Node) error {
+	prices := map[string]any{}
+	base := ""
+	for _, n := range []*document.Node{params, info} {
+		for _, f := range n.Fields() {
+			v := f.Value
+			if to, ok := tokenPrices[f.Name]; ok && v.Kind() != document.Null {
+				cents, ok := centsOf(v.Scalar())
+				if !ok {
+					return document.Errorf(v.At, f.Name, "must be a price in US dollars")
+				}
+				prices[to] = map[string]any{"price": json.Number(cents)}
+				l.mapped(v, "price of the model, in US cents")
+				continue
+			}
+			switch {
+			case f.Name == "base_model":
+				base = v.Scalar()
+				l.mapped(v, "base_model_slug of the integration's model")
+			case n == params:
+			case strings.HasPrefix(f.Name, "supports_"):
+				l.changed(v, "requests are sent with what they have; the provider decides")
+			case strings.Contains(f.Name, "_cost"):
+				l.not(v, "prices of this unit are set in pricing_config by hand")
+			default:
+				m, ok := infoNotes[f.Name]
+				if !ok {
+					m = mark{NotMapped, "is a note of the source; models have no free fields"}
+				}
+				l.set(v, m.status, m.note)
+			}
+		}
+	}
+	for _, name := range []string{"input_cost_per_second", "output_cost_per_second"} {
+		l.not(params.Get(name), "prices of this unit are set in pricing_config by hand")
+	}
+	if len(prices) == 0 && base == "" || d.anyModel || strings.Contains(d.model, "*") {
+		return nil
+	}
+	model := map[string]any{"slug": d.model, "enabled": true}
+	if len(prices) > 0 {
+		model["pricing_config"] = map[string]any{"type": "static", "pay_as_you_go": prices}
+	}
+	if _, name, ok := strings.Cut(base, "/"); ok {
+		base = name
+	}
+	if base != "" {
+		model["is_custom"], model["base_model_slug"] = true, declare.Escape(base)
+	}
+	for _, r := range l.space.Sections["integrations"] {
+		if r.Fields["slug"] != d.integrate {
+			continue
+		}
+		list, _ := r.Fields["models"].([]any)
+		for _, m := range list {
+			if m.(map[string]any)["slug"] == d.model {
+				return nil // two entries of one model: the first one's price counts
+			}
+		}
+		r.Fields["models"] = append(list, model)
+	}
+	return nil
+}
+
+// centsOf turns US dollars into US cents, exactly.
+func centsOf(dollars string) (string, bool) {
+	if len(dollars) > 40 {
+		return "", false
+	}
+	r, ok := new(big.Rat).SetString(strings.TrimSpace(dollars))
+	if !ok || strings.Contains(dollars, "/") || r.Sign() < 0 {
+		return "", false
+	}
+	text := strings.TrimRight(r.Mul(r, big.NewRat(100, 1)).FloatString(20), "0")
+	return strings.TrimSuffix(text, "."), true
+}
