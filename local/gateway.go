@@ -17,6 +17,7 @@ import (
 	"gateway/functions/assembly"
 	webconsole "gateway/functions/console"
 	"gateway/functions/expiry"
+	"gateway/functions/logs"
 	"gateway/local/mockprovider"
 	"gateway/shared/app"
 	"gateway/shared/app/console"
@@ -234,6 +235,7 @@ var batchPace = batchrun.Standard
 const maxBatch = 500
 
 func (g *gateway) usageWorker(archive *segment.Archive, told *observe.Queue) worker {
+	g.stores.Journal.Watch(logs.Followed)
 	w := usage.Worker{Source: g.stores.Journal, Ingester: archive, Settler: g.core.Ledger, Kept: told.Offer, MaxRecords: maxBatch, OnError: logged("usage worker")}
 	return w.Run
 }

@@ -6,6 +6,7 @@ package assembly
 import (
 	"net/http"
 	"slices"
+	"time"
 
 	"gateway/functions/agentservers"
 	"gateway/functions/analytics"
@@ -81,7 +82,7 @@ func Administration(c *app.Core, archive *segment.Archive) []admin.Family {
 		agentservers.New(agentservers.Deps{CheckURL: c.Egress.CheckURL, PublicURL: c.PublicURL, Opener: &a2a.Opener{Sealer: c.Sealer, Via: c.Transport, Secrets: secrets}}),
 		deployments.New(deployments.Deps{CheckURL: c.Egress.CheckURL, Via: c.Transport}), scim.New(scim.Of(c)), feedback.New(rated), auth.New(auth.Of(c)))
 	families = append(families, analytics.New(reader, rated), logs.New(logs.Deps{Reader: reader, Sealer: c.Sealer, Rated: rated, Exports: exporting.Runs(c), Bucket: c.Bucket,
-		Tail: logs.TailOptions{Ends: c.Stopping}, Store: c.Store, Told: &ingest.Maker{Sink: c.Events(), Sealer: c.Sealer, Now: c.Now, Book: c.Book()}, Book: c.Book()}), auditlogs.New(audit.NewReader(c.Store, c.Now)))
+		Tail: logs.TailOptions{Pace: 250 * time.Millisecond, Ends: c.Stopping}, Store: c.Store, Told: &ingest.Maker{Sink: c.Events(), Sealer: c.Sealer, Now: c.Now, Book: c.Book()}, Book: c.Book()}), auditlogs.New(audit.NewReader(c.Store, c.Now)))
 	return append(families, docs.New(toolbox.Inside{Handler: func() http.Handler { return c.Administration }}, DataPlane(), families...)) // the document describes all families before it
 }
 

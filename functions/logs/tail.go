@@ -35,6 +35,9 @@ type TailOptions struct {
 // tails counts those that are open.
 var tails atomic.Int64
 
+// Followed reports whether a client of this process follows logs.
+func Followed() bool { return tails.Load() > 0 }
+
 func (f *family) tailRoute() admin.Route {
 	return admin.Route{
 		Method: "GET", Path: "/logs/tail", Name: "tailLogs",

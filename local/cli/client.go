@@ -167,6 +167,11 @@ func (c Client) Call(ctx context.Context, method, path string, body, out any, he
 	if err != nil {
 		return err
 	}
+	return c.read(method, path, resp, out)
+}
+
+// read reads and closes a response, as Call does.
+func (c Client) read(method, path string, resp *http.Response, out any) error {
 	defer resp.Body.Close()
 	raw, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
 	if err != nil {
@@ -179,7 +184,7 @@ func (c Client) Call(ctx context.Context, method, path string, body, out any, he
 		return nil
 	}
 	if err := json.Unmarshal(raw, out); err != nil {
-		return Unreachable{c.Base, fmt.Errorf("%s %s: the response is not the JSON of a gateway: %w", method, path, err)}
+		return Unreachable{c.Base, fmt.Errorf("%s %s: the response is not the JSON of a gateway: %w", method, pathOnly(path), err)}
 	}
 	return nil
 }

@@ -9,6 +9,11 @@ var listed []Verb
 func init() {
 	listed = []Verb{
 		{Name: "serve", Args: "[flags]", Summary: "Start the gateway on this machine (the default)"},
+		setupVerb,
+		envVerb,
+		logsVerb,
+		explainVerb,
+		validateVerb,
 		importVerb,
 		versionVerb,
 		completionVerb,

@@ -41,8 +41,9 @@ type Journal struct {
 		size int64  // and so many bytes of it
 	}
 
-	wake   chan struct{} // holds one token when something was written
-	reader reader
+	wake    chan struct{} // holds one token when something was written
+	watched atomic.Pointer[func() bool]
+	reader  reader
 }
 
 // JournalOptions are the choices of a journal.

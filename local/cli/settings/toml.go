@@ -1,0 +1,249 @@
+package settings
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// statement is a part of a TOML file: a line, or several when its value spans lines.
+type statement struct {
+	start, end int    // end is behind the end of the line
+	table      string // of a header: its name; else ""
+	key        string // of an assignment: its name; else ""
+}
+
+// SetTOML sets a key of the root table. It stands in the first line, where no table has
+// begun. An earlier assignment is removed.
+func SetTOML(src []byte, key, value string) ([]byte, error) {
+	list, err := statements(src)
+	if err != nil {
+		return nil, err
+	}
+	bom := len(src) - len(bytes.TrimPrefix(src, []byte("\ufeff")))
+	out := append(append([]byte{}, src[:bom]...), key+" = "+value+"\n"...)
+	root := true
+	for _, s := range list {
+		root = root && s.table == ""
+		if root && s.key == key {
+			continue
+		}
+		out = append(out, src[max(s.start, bom):s.end]...)
+	}
+	return out, nil
+}
+
+// SetTableTOML replaces a table, with the tables below it, by one of these lines at the end.
+func SetTableTOML(src []byte, name string, lines ...string) ([]byte, error) {
+	list, err := statements(src)
+	if err != nil {
+		return nil, err
+	}
+	var out []byte
+	table := ""
+	for _, s := range list {
+		if s.table != "" {
+			table = s.table
+		}
+		if within(table, name) {
+			continue
+		}
+		if s.key != "" {
+			full := s.key
+			if table != "" {
+				full = table + "." + s.key
+			}
+			// A dotted key or an inline table above: a header would define it twice.
+			if within(full, name) || within(name, full) {
+				return nil, fmt.Errorf("line %d: %s is defined by another form; write it as the table [%s] or remove it", bytes.Count(src[:s.start], []byte("\n"))+1, full, name)
+			}
+		}
+		out = append(out, src[s.start:s.end]...)
+	}
+	if out = bytes.TrimRight(out, " \t\r\n"); len(out) > 0 {
+		out = append(out, "\n\n"...)
+	}
+	return append(out, "["+name+"]\n"+strings.Join(lines, "\n")+"\n"...), nil
+}
+
+// within reports whether a dotted name is another one or below it.
+func within(name, of string) bool { return name == of || strings.HasPrefix(name, of+".") }
+
+// QuoteTOML returns a basic string.
+func QuoteTOML(s string) string {
+	var b strings.Builder
+	b.WriteByte('"')
+	for _, r := range s {
+		switch {
+		case r == '"' || r == '\\':
+			b.WriteByte('\\')
+			b.WriteRune(r)
+		case r < ' ' || r == 0x7f:
+			fmt.Fprintf(&b, `\u%04X`, r)
+		default:
+			b.WriteRune(r)
+		}
+	}
+	b.WriteByte('"')
+	return b.String()
+}
+
+// statements splits a file. Together they are the whole file.
+func statements(src []byte) ([]statement, error) {
+	if len(src) > MaxSize {
+		return nil, fmt.Errorf("larger than %d bytes", MaxSize)
+	}
+	var list []statement
+	i := 0
+	if bytes.HasPrefix(src, []byte("\ufeff")) {
+		i = 3
+	}
+	for start := 0; start < len(src); {
+		s := statement{start: start}
+		i = skipBlank(src, max(i, start))
+		var err error
+		switch {
+		case i >= len(src) || src[i] == '\n' || src[i] == '#':
+			i = lineEnd(src, i)
+		case src[i] == '[':
+			s.table, i, err = tomlHeader(src, i)
+		default:
+			s.key, i, err = tomlAssignment(src, i)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("line %d: %w", bytes.Count(src[:start], []byte("\n"))+1, err)
+		}
+		s.end, start = i, i
+		list = append(list, s)
+	}
+	return list, nil
+}
+
+func skipBlank(src []byte, i int) int {
+	for i < len(src) && (src[i] == ' ' || src[i] == '\t' || src[i] == '\r') {
+		i++
+	}
+	return i
+}
+
+// lineEnd returns the offset behind the end of the line.
+func lineEnd(src []byte, i int) int {
+	if n := bytes.IndexByte(src[min(i, len(src)):], '\n'); n >= 0 {
+		return i + n + 1
+	}
+	return len(src)
+}
+
+func tomlHeader(src []byte, i int) (name string, end int, err error) {
+	for i < len(src) && src[i] == '[' {
+		i++
+	}
+	if name, i, err = tomlName(src, i, ']'); err != nil {
+		return "", i, err
+	}
+	for i < len(src) && src[i] == ']' {
+		i++
+	}
+	return name, lineEnd(src, i), nil
+}
+
+// tomlName reads a dotted name up to a byte and returns it without quotes.
+func tomlName(src []byte, i int, until byte) (string, int, error) {
+	var parts []string
+	for {
+		i = skipBlank(src, i)
+		var part string
+		if i < len(src) && (src[i] == '"' || src[i] == '\'') {
+			n := bytes.IndexByte(src[i+1:], src[i])
+			if n < 0 {
+				return "", i, errors.New("a name does not end")
+			}
+			part, i = string(src[i+1:i+1+n]), i+n+2
+		} else {
+			from := i
+			for i < len(src) && (src[i] == '_' || src[i] == '-' || src[i] >= '0' && src[i] <= '9' || src[i]|0x20 >= 'a' && src[i]|0x20 <= 'z') {
+				i++
+			}
+			if part = string(src[from:i]); part == "" {
+				return "", i, errors.New("a name is missing")
+			}
+		}
+		parts = append(parts, part)
+		i = skipBlank(src, i)
+		switch {
+		case i < len(src) && src[i] == '.':
+			i++
+		case i < len(src) && src[i] == until:
+			return strings.Join(parts, "."), i, nil
+		default:
+			return "", i, fmt.Errorf("%q is missing behind %.100q", until, strings.Join(parts, "."))
+		}
+	}
+}
+
+func tomlAssignment(src []byte, i int) (key string, end int, err error) {
+	if key, i, err = tomlName(src, i, '='); err != nil {
+		return "", i, err
+	}
+	depth := 0
+	for i++; i < len(src); {
+		switch c := src[i]; c {
+		case '"', '\'':
+			if i, err = tomlString(src, i); err != nil {
+				return "", i, err
+			}
+		case '#':
+			i = lineEnd(src, i)
+			if depth == 0 {
+				return key, i, nil
+			}
+		case '\n':
+			i++
+			if depth == 0 {
+				return key, i, nil
+			}
+		case '[', '{':
+			depth++
+			i++
+		case ']', '}':
+			depth--
+			i++
+		default:
+			i++
+		}
+	}
+	if depth > 0 {
+		return "", i, fmt.Errorf("the value of %.100q does not end", key)
+	}
+	return key, i, nil
+}
+
+func tomlString(src []byte, i int) (int, error) {
+	quote := src[i]
+	long := bytes.Repeat([]byte{quote}, 3)
+	if bytes.HasPrefix(src[i:], long) {
+		for j := i + 3; j < len(src); j++ {
+			switch {
+			case quote == '"' && src[j] == '\\':
+				j++
+			case bytes.HasPrefix(src[j:], long):
+				for j += 3; j < len(src) && src[j] == quote; j++ {
+				}
+				return j, nil
+			}
+		}
+		return i, errors.New("a string does not end")
+	}
+	for j := i + 1; j < len(src); j++ {
+		switch {
+		case quote == '"' && src[j] == '\\':
+			j++
+		case src[j] == '\n':
+			return i, errors.New("a string does not end")
+		case src[j] == quote:
+			return j + 1, nil
+		}
+	}
+	return i, errors.New("a string does not end")
+}
