@@ -2,6 +2,7 @@ package relay
 
 import (
 	"bytes"
+	"gateway/shared/relay/record"
 	"io"
 	"net/http"
 	"strconv"
@@ -108,7 +109,7 @@ func send(c *call, a *answer) error {
 		return sendOutput(c, a.resp)
 	case !a.whole && c.target.Passes(a.resp):
 		return sendPassed(c, a.resp)
-	case c.wall.Filtered():
+	case chosen.Filtered(&c.target):
 		return sendHeld(c, a.resp)
 	case a.stream.Is():
 		return sendStream(c, a)
@@ -125,7 +126,7 @@ func answerHeaders(c *call, from http.Header) {
 		return
 	}
 	came.PassHeaders(h, from)
-	c.books.stars.Head(h)
+	c.mask.Head(h)
 	if !c.target.Loss.Empty() && (!c.target.Strict() || !asksAsOpenAI(c)) {
 		h.Set(asked.Translation, c.target.Loss.Header())
 	}
@@ -145,8 +146,8 @@ func ownHeaders(c *call, h http.Header) {
 		h[name] = values[len(values)-1 : len(values) : len(values)]
 	}
 	set(asked.TraceID, c.req.Ask.TraceID)
-	set(asked.RetryCount, strconv.Itoa(c.books.retries))
-	set(asked.CacheStatus, c.books.reuse.Status)
+	set(asked.RetryCount, strconv.Itoa(c.log.Outcome().Retries))
+	set(asked.CacheStatus, c.cache.Status)
 	if c.target.To.Names.Option != "" {
 		set(asked.OptionIndex, c.target.To.Names.Option)
 	}
@@ -184,7 +185,7 @@ func sendFault(c *call, f *fault.Fault) {
 	f.SetHeaders(h)
 	ownHeaders(c, h)
 	if came.PassHeaders(h, c.reply.told); c.reply.told != nil {
-		mask.Header(h, c.books.stars.Secrets())
+		mask.Header(h, c.mask.Secrets())
 	}
 	h.Set(headerCode, string(f.Code))
 	if f.Source != fault.SourceProvider && f.Status() >= 500 && f.Code == fault.InternalError {
@@ -209,13 +210,11 @@ func sendFault(c *call, f *fault.Fault) {
 		body, status = by.AppendRefusal(nil, f, options(c)), http.StatusOK
 	}
 	h.Set("Content-Length", strconv.Itoa(len(body)))
-	c.reply.failure = f
-	captureAnswer(c, body)
-	c.reply.status = f.Status() // of the record
+	c.log.Reject(f)
+	c.log.Body(record.Response, body)
 	keepBooks(c)
 	c.reply.head(status)
 	c.reply.write(body)
-	c.reply.status = f.Status()
 }
 
 // sendsEvent reports whether a refusal is sent as an event: it is final, the request asks
@@ -243,7 +242,7 @@ func errorBody(c *call, f *fault.Fault) []byte {
 	if c.req.Route.Protocol != nil {
 		return body
 	}
-	return c.books.guards.Told(body, true)
+	return c.guards.Told(body, true)
 }
 
 // plainError returns an error in the provider's own words if the client speaks to it in its
@@ -279,35 +278,34 @@ func plainJSON(resp *http.Response) bool {
 
 // endRawStream writes the error event of a passed-through stream of events that broke off
 // between two of them, for clients that would else take it for a network failure alone.
-func endRawStream(c *call, resp *http.Response) {
+func endRawStream(c *call, resp *http.Response, f fault.Fault) {
 	speaker := errorSpeaker(c)
 	if b, ok := speaker.(chat.Breaker); !ok || !b.BreaksConnection() || !events(resp) || resp.Header.Get("Content-Encoding") != "" {
 		return
 	}
-	f := *c.reply.failure
 	f.Source = fault.SourceProvider
 	last := speaker.AppendStreamError(nil, &f, options(c))
-	captureAnswer(c, last)
+	c.log.Body(record.Response, last)
 	c.reply.write(last)
 	c.reply.flush()
 }
 
 // sendRaw passes an answer through byte for byte, as it comes.
 func sendRaw(c *call, resp *http.Response) error {
-	if c.wall.Holds(resp) || c.metered.Tickets(resp) || c.bill.Purse.Holds() && createsBatch(c) && plainJSON(resp) {
+	if chosen.Holds(&c.target, resp) || c.metered.Tickets(resp) || c.bill.Purse.Holds() && createsBatch(c) && plainJSON(resp) {
 		return sendHeld(c, resp)
 	}
-	watch := c.wall.Watch(resp)
+	watch := chosen.Watch(&c.target, resp)
 	if resp.StatusCode < 200 || resp.StatusCode > 299 {
-		if err := c.books.stars.Raw(resp); err != nil {
+		if err := c.mask.Raw(resp); err != nil {
 			return err
 		}
 	}
 	h := c.reply.w.Header()
 	egress.CopyResponseHeaders(h, resp.Header)
-	c.books.stars.Head(h)
+	c.mask.Head(h)
 	answerHeaders(c, nil)
-	c.reply.head(c.books.guards.Verdict.Status(resp.StatusCode))
+	c.reply.head(c.guards.Verdict.Status(resp.StatusCode))
 	chunk := buffer.New()
 	defer chunk.Free()
 	p := chunk.B[:cap(chunk.B)]
@@ -321,14 +319,14 @@ func sendRaw(c *call, resp *http.Response) error {
 	for {
 		t := c.relay.Now()
 		n, err := resp.Body.Read(p)
-		c.out.waited += c.relay.Now().Sub(t)
+		c.log.Wait(c.relay.Now().Sub(t))
 		if n > 0 {
 			between = bytes.HasSuffix(p[:n], []byte("\n\n")) || bytes.HasSuffix(p[:n], []byte("\r\n\r\n"))
 			meter.Feed(p[:n])
 			if err := watch.Feed(p[:n]); err != nil {
 				c.req.Fail("note what was made", err)
 			}
-			captureAnswer(c, p[:n])
+			c.log.Body(record.Response, p[:n])
 			c.reply.write(p[:n])
 			c.reply.flushSoon()
 		}
@@ -339,9 +337,10 @@ func sendRaw(c *call, resp *http.Response) error {
 			break
 		}
 		if err != nil {
-			recordFailure(&c.reply, brokeOff())
+			f := brokeOff()
+			c.log.Reject(f)
 			if between {
-				endRawStream(c, resp)
+				endRawStream(c, resp, *f)
 			}
 			meter.Cut = true
 			c.metered.LearnRaw(meter, resp.StatusCode)

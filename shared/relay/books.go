@@ -23,7 +23,7 @@ import (
 // last byte of the answer goes out, or, where answers end before the process may
 // be frozen, by finish.
 func keepBooks(c *call) {
-	if c.books.inBooks || c.relay.RecordAfterBody {
+	if c.relay.RecordAfterBody {
 		return
 	}
 	writeBooks(c)
@@ -38,43 +38,44 @@ func finish(c *call) {
 			e.EndBody()
 		}
 	}
-	if !c.books.inBooks {
-		writeBooks(c)
-	}
+	writeBooks(c)
 	c.req.Over()
 }
 
 func writeBooks(c *call) {
-	c.books.inBooks = true
+	if !c.log.Close() {
+		return
+	}
+	outcome := c.log.Outcome()
 	describe(c)
 	settleBreakers(c)
 	ctx := c.req.Base
-	for _, err := range c.bill.Purse.Settle(ctx, c.bill.Ledger, c.reply.failure) {
+	for _, err := range c.bill.Purse.Settle(ctx, c.bill.Ledger, outcome.Failure) {
 		c.req.Fail("settle", err)
 	}
 	if c.req.Who == nil {
 		return // an unknown caller has no books
 	}
 	describeMoney(c)
-	if u := &c.books.rec.Usage; u.N(pricing.CacheWrite5m)+u.N(pricing.CacheWrite1h)+u.N(pricing.CacheRead) > 0 {
+	if u := &c.rec.Usage; u.N(pricing.CacheWrite5m)+u.N(pricing.CacheWrite1h)+u.N(pricing.CacheRead) > 0 {
 		c.relay.unread.Note(promptsOf(c), u.Written() > 0, u.N(pricing.CacheRead) > 0)
 	}
-	c.books.rec.ClientStatus, c.books.rec.ClientGone = c.reply.status, c.reply.gone
-	c.books.rec.ResponseBytes = c.books.answered
-	c.books.rec.Duration = c.req.Since()
-	c.books.rec.TimeToFirstByte = c.reply.firstByte
+	c.rec.ClientStatus, c.rec.ClientGone = outcome.Status, c.reply.gone
+	c.rec.ResponseBytes = outcome.Bytes
+	c.rec.Duration = c.req.Since()
+	c.rec.TimeToFirstByte = c.reply.firstByte
 	if c.reply.firstByte == 0 {
-		c.books.rec.TimeToFirstByte = c.books.rec.Duration
+		c.rec.TimeToFirstByte = c.rec.Duration
 	}
-	c.books.rec.GatewayTime = max(c.books.rec.Duration-c.out.waited+c.reply.flushing, 0)
+	c.rec.GatewayTime = max(c.rec.Duration-outcome.Waited+c.reply.flushing, 0)
 	// A provider's answer and a path may say more than a record has room for.
-	c.books.rec.Model, c.books.rec.FinishReason = fault.Clip(c.books.rec.Model, inbound.MaxModel), clipText(c.books.rec.FinishReason)
+	c.rec.Model, c.rec.FinishReason = fault.Clip(c.rec.Model, inbound.MaxModel), clipText(c.rec.FinishReason)
 	hideInRecord(c)
 	if c.req.OnlyLooked() {
 		return
 	}
 	sealBodies(c, ctx)
-	if err := c.relay.Sink.Emit(ctx, &c.books.rec); err != nil {
+	if err := c.relay.Sink.Emit(ctx, &c.rec); err != nil {
 		c.req.Fail("usage event", err)
 	}
 }
@@ -89,8 +90,8 @@ func describe(c *call) {
 
 // describeWalk tells what the walk was decided on, before it is settled.
 func describeWalk(c *call) {
-	r := &c.books.rec
-	r.Guards = c.books.guards.Notes.All(c.relay.RecordAfterBody)
+	r := &c.rec
+	r.Guards = c.guards.Notes.All(c.relay.RecordAfterBody)
 	if c.plan.Walker == nil {
 		return
 	}
@@ -100,11 +101,11 @@ func describeWalk(c *call) {
 
 // describeAnswer tells who was asked last and what came of it.
 func describeAnswer(c *call) {
-	r, to := &c.books.rec, &c.target.To.Names
+	r, to, outcome := &c.rec, &c.target.To.Names, c.log.Outcome()
 	r.OptionIndex, r.Provider, r.ProviderSlug, r.IntegrationID = to.Option, to.Provider, to.Slug, to.Integration
 	r.Model, r.FinishReason = c.bill.HeardModel(), c.bill.Heard.Finish
-	r.RetryCount, r.CacheStatus, r.Losses = c.books.retries, c.books.reuse.Status, c.target.Loss.Paths()
-	if f := c.reply.failure; f != nil {
+	r.RetryCount, r.CacheStatus, r.Losses = outcome.Retries, c.cache.Status, c.target.Loss.Paths()
+	if f := outcome.Failure; f != nil {
 		r.ErrorCode, r.ErrorMessage = string(f.Code), recorded(f)
 		if by := f.Limit; by != nil {
 			r.Refusal = &usage.Refusal{Subject: by.Subject, ID: by.ID, Entity: by.Entity, Type: by.Type, Unit: by.Unit, Needed: by.Needed}
@@ -114,20 +115,20 @@ func describeAnswer(c *call) {
 
 // describeMoney tells what was called and what it cost, once it is settled.
 func describeMoney(c *call) {
-	r, p := &c.books.rec, &c.bill.Purse
+	r, p := &c.rec, &c.bill.Purse
 	r.Attempts, r.Usage, r.Cost, r.Priced, r.SettleSubjects = p.Attempts, p.Usage, p.Cost, p.Priced, p.Entries
 	if r.Tariff = p.Tariff; r.Tariff != "" {
 		r.Book = c.bill.Book.Version()
 	}
-	r.UpstreamLatency = c.books.upstream
-	if hit := c.books.reuse.Hit; hit != nil {
+	r.UpstreamLatency = c.log.Outcome().Upstream
+	if hit := c.cache.Hit; hit != nil {
 		r.CacheSaved, r.Priced = hit.Cost, true
 	}
 }
 
 // describeRequest tells what the stages before the targets learned.
 func describeRequest(c *call) {
-	r := &c.books.rec
+	r := &c.rec
 	r.ID, r.Start = c.req.ULID, c.req.Start
 	r.Endpoint, r.Method, r.Path = c.req.Route.Endpoint, c.req.Req.Method, audit.MaskPath(c.req.Req.URL.EscapedPath())
 	r.TraceID, r.SpanID, r.ParentSpanID, r.SpanName = c.req.Ask.TraceID, c.req.Ask.SpanID, c.req.Ask.ParentSpanID, c.req.Ask.SpanName
@@ -150,26 +151,16 @@ func describeRequest(c *call) {
 
 // options are what the dialects write an answer with.
 func options(c *call) *chat.Options {
-	c.books.opts = chat.Options{
+	c.opts = chat.Options{
 		Strict: c.target.Strict(), IncludeUsage: c.target.WantUsage, Model: c.target.To.Model, ID: c.req.ULID,
 		Created: c.req.Start.Unix(), ProviderName: c.target.To.Names.Provider, Request: c.target.Decoded,
 	}
 	if c.target.To.Dialect != nil {
-		c.books.opts.OwnID = !c.target.SameDialect()
-		c.books.opts.Origin = c.target.To.Dialect.Name()
+		c.opts.OwnID = !c.target.SameDialect()
+		c.opts.Origin = c.target.To.Dialect.Name()
 	}
-	return &c.books.opts
+	return &c.opts
 }
-
-// captureAnswer keeps what the client gets for the log, and counts it.
-func captureAnswer(c *call, p []byte) {
-	c.books.answered += int64(len(p))
-	c.books.bodies.Answer(p)
-}
-
-// keepReceived keeps the provider's own words of an answer that was translated
-// or refused.
-func keepReceived(c *call, p []byte) { c.books.bodies.Receive(p) }
 
 // keepSent keeps what was sent where it differs from what came in. The body is
 // not copied: it stands until the next attempt, which is kept in its place.
@@ -179,31 +170,32 @@ func keepSent(c *call, h http.Header, body []byte) {
 	}
 	names := c.req.Ask.Sensitive
 	if len(c.target.To.Target.CustomHeaders)+len(c.target.To.Target.Credential.CustomHeaders) > 0 {
-		names = c.books.stars.CustomNames(slices.Clone(names))
+		names = c.mask.CustomNames(slices.Clone(names))
 	}
 	var room [8]string
-	c.books.bodies.Send(h, body, names, c.target.To.Target.Secrets(room[:0], false))
+	c.log.Sent(h, body, names, c.target.To.Target.Secrets(room[:0], false))
 }
 
 // sealBodies puts the bodies that the log keeps into the record, sealed.
 func sealBodies(c *call, ctx context.Context) {
 	full := c.req.Logs()
-	failed := c.reply.status < 200 || c.reply.status > 299
+	status := c.log.Outcome().Status
+	failed := status < 200 || status > 299
 	if !full && !failed {
 		return
 	}
-	b := &c.books.bodies
+	b := &c.log.Bodies
 	b.Head(c.reply.w.Header())
-	if c.books.guards.Taken.Any() {
-		b.Rewrite(c.books.guards.Taken.Hidden)
+	if c.guards.Taken.Any() {
+		b.Rewrite(c.guards.Taken.Hidden)
 	}
 	if full {
 		in := c.body.In
 		if p := c.target.To.Prompt; p != c.body.Filled && p != nil {
 			in = p.Body
 		}
-		if c.books.guards.Sent != nil {
-			in = c.books.guards.Sent // what was taken out of it is in no log
+		if c.guards.Sent != nil {
+			in = c.guards.Sent // what was taken out of it is in no log
 		}
 		if c.req.Route.Operation == provider.BatchesCreate {
 			in = managed.HideConfig(in)
@@ -217,7 +209,7 @@ func sealBodies(c *call, ctx context.Context) {
 	}
 	hideInLog(c)
 	var err error
-	if c.books.rec.Bodies, err = b.Seal(ctx, c.relay.Sealer, c.books.rec.BodiesBinding()); err != nil {
+	if c.rec.Bodies, err = b.Seal(ctx, c.relay.Sealer, c.rec.BodiesBinding()); err != nil {
 		c.req.Fail("seal bodies", err)
 	}
 }
@@ -229,7 +221,7 @@ func hideInLog(c *call) {
 	}
 	var room [8]string
 	secrets := c.target.To.Target.Secrets(room[:0], false)
-	c.books.bodies.Hide(secrets)
+	c.log.Bodies.Hide(secrets)
 }
 
 // hideInRecord takes secrets out of what the books repeat of an answer.
@@ -239,8 +231,8 @@ func hideInRecord(c *call) {
 	}
 	var room [8]string
 	secrets := c.target.To.Target.Secrets(room[:0], false)
-	c.books.rec.Model, c.books.rec.FinishReason = mask.Text(c.books.rec.Model, secrets), mask.Text(c.books.rec.FinishReason, secrets)
-	for i := range c.books.rec.Attempts {
-		c.books.rec.Attempts[i].RequestID = mask.Text(c.books.rec.Attempts[i].RequestID, secrets)
+	c.rec.Model, c.rec.FinishReason = mask.Text(c.rec.Model, secrets), mask.Text(c.rec.FinishReason, secrets)
+	for i := range c.rec.Attempts {
+		c.rec.Attempts[i].RequestID = mask.Text(c.rec.Attempts[i].RequestID, secrets)
 	}
 }

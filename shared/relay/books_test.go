@@ -13,11 +13,11 @@ func TestSearchingAGoodAnswerAllocatesNothing(t *testing.T) {
 	c := newCall()
 	c.target.To.Target.Provider, _ = provider.ByID("openai")
 	c.target.To.Target.Credential.Key = "sk-0123456789"
-	c.books.rec.Model, c.books.rec.FinishReason = "gpt-4o-mini", "stop"
-	c.books.bodies.Answer(bytes.Repeat([]byte("sk-answer "), 1000))
-	c.books.bodies.Head(nil)
+	c.rec.Model, c.rec.FinishReason = "gpt-4o-mini", "stop"
+	c.log.Bodies.Answer(bytes.Repeat([]byte("sk-answer "), 1000))
+	c.log.Bodies.Head(nil)
 	h := http.Header{"X-Request-Id": {"abc"}}
-	if n := testing.AllocsPerRun(100, func() { hideInLog(c); hideInRecord(c); c.books.stars.Head(h) }); n != 0 {
+	if n := testing.AllocsPerRun(100, func() { hideInLog(c); hideInRecord(c); c.mask.Head(h) }); n != 0 {
 		t.Errorf("%v allocations", n)
 	}
 }
@@ -26,8 +26,8 @@ func BenchmarkSearchAGoodAnswer(b *testing.B) {
 	c := newCall()
 	c.target.To.Target.Provider, _ = provider.ByID("openai")
 	c.target.To.Target.Credential.Key = "sk-0123456789"
-	c.books.bodies.Answer(bytes.Repeat([]byte(`{"choices":[{"message":"some text of an answer"}]}`), 20))
-	c.books.bodies.Head(nil)
+	c.log.Bodies.Answer(bytes.Repeat([]byte(`{"choices":[{"message":"some text of an answer"}]}`), 20))
+	c.log.Bodies.Head(nil)
 	b.ReportAllocs()
 	for b.Loop() {
 		hideInLog(c)

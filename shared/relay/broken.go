@@ -2,6 +2,7 @@ package relay
 
 import (
 	"errors"
+	"gateway/shared/relay/record"
 
 	"gateway/shared/egress/buffer"
 	"gateway/shared/fault"
@@ -17,16 +18,16 @@ func unusable(c *call, err error, body []byte) error {
 		f = fault.Newf(fault.InvalidProviderResponse, "", "Invalid response received from %s", c.target.To.Target.Provider.ID).WithCause(err)
 	}
 	f.Source = fault.SourceProvider
-	mask.Bytes(body, c.books.stars.Secrets())
-	keepReceived(c, body)
+	mask.Bytes(body, c.mask.Secrets())
+	c.log.Body(record.Received, body)
 	c.metered.ChargeWhatCame(body)
 	return f
 }
 
 // brokenAnswer answers for a body that did not arrive whole. body is what came.
 func brokenAnswer(c *call, err error, body []byte) error {
-	mask.Bytes(body, c.books.stars.Secrets())
-	keepReceived(c, body)
+	mask.Bytes(body, c.mask.Secrets())
+	c.log.Body(record.Received, body)
 	if errors.Is(err, buffer.ErrTooLarge) {
 		// It is not read for what it tells: that would take its memory twice.
 		c.bill.Charge(c.metered.Estimate(min(came.Tokens(len(body)), c.target.OutBound)))

@@ -16,10 +16,7 @@ import (
 // paid.
 func sendCached(c *call, a *reused.Answer) error {
 	e := a.Entry
-	c.bill.Heard.Finish, c.books.reuse.Hit = e.Finish, e
-	if e.Model != "" {
-		c.bill.Heard.Model = e.Model
-	}
+	c.cache.Use(e)
 	out := e.Body
 	h := c.reply.w.Header()
 	if a.Whole != nil {
@@ -27,11 +24,11 @@ func sendCached(c *call, a *reused.Answer) error {
 		h["Content-Type"], h["Cache-Control"] = eventStream, noCache
 	} else {
 		h["Content-Type"] = jsonType
-		out = c.books.guards.Told(c.books.guards.Taken.Restored(out), false)
+		out = c.guards.Told(c.guards.Taken.Restored(out), false)
 		h["Content-Length"] = []string{strconv.Itoa(len(out))}
 	}
 	answerHeaders(c, nil)
-	sendWhole(c, c.books.guards.Verdict.Status(http.StatusOK), out)
+	sendWhole(c, c.guards.Verdict.Status(http.StatusOK), out)
 	return nil
 }
 
@@ -44,8 +41,8 @@ func replayed(c *call, r *chat.Response) []byte {
 
 // gather begins to collect a stream that is to be kept, or judged at its end.
 func gather(c *call, a *answer) {
-	judged := c.books.guards.JudgesEnd()
-	if !c.books.reuse.Keeps() && !judged && !chosen.StoresItems(&c.target) {
+	judged := c.guards.JudgesEnd()
+	if !c.cache.Keeps() && !judged && !chosen.StoresItems(&c.target) {
 		return
 	}
 	if a.stream.Translated() {
@@ -58,7 +55,7 @@ func gather(c *call, a *answer) {
 // keepStream stores a stream that has ended: for the cache, and its items for later references.
 func keepStream(c *call, a *answer) {
 	stores := chosen.StoresItems(&c.target)
-	if !c.books.reuse.Keeps() && !stores {
+	if !c.cache.Keeps() && !stores {
 		return
 	}
 	whole := a.stream.Gathered()
@@ -68,8 +65,8 @@ func keepStream(c *call, a *answer) {
 	enc := buffer.New()
 	defer enc.Free()
 	enc.B = encodeWhole(c, enc.B, a, whole)
-	if c.books.reuse.Keeps() {
-		c.books.reuse.Keep(enc.B)
+	if c.cache.Keeps() {
+		c.cache.Keep(enc.B)
 	}
 	if stores {
 		chosen.StoreItems(&c.target, enc.B)

@@ -14,10 +14,10 @@ import (
 	"gateway/shared/relay/form"
 	"gateway/shared/relay/guarded"
 	"gateway/shared/relay/inbound"
-	"gateway/shared/relay/logged"
 	"gateway/shared/relay/media"
 	"gateway/shared/relay/outgoing"
 	"gateway/shared/relay/plan"
+	"gateway/shared/relay/record"
 	"gateway/shared/relay/reused"
 	"gateway/shared/relay/routes"
 	"gateway/shared/relay/session"
@@ -30,20 +30,24 @@ import (
 // filled. Stages are functions; each value refers to those before it. Calls are pooled:
 // nothing may keep a part of one after finish has returned.
 type call struct {
-	relay   *Relay
-	req     admitted.Request
-	body    inbound.Body
-	plan    plan.Plan
-	target  chosen.Target // the target that was tried last
-	wall    chosen.Wall
-	chooser chosen.Chooser
-	bill    accounting.Bill
-	out     outbound
-	metered accounting.Meters
-	stream  streamState
-	plain   plain
-	reply   reply
-	books   books
+	relay    *Relay
+	req      admitted.Request
+	body     inbound.Body
+	plan     plan.Plan
+	target   chosen.Target // the target that was tried last
+	bill     accounting.Bill
+	out      outbound
+	metered  accounting.Meters
+	stream   streamState
+	plain    plain
+	reply    reply
+	log      record.Log   // what the record states of the response
+	rec      usage.Record // see describe
+	cache    reused.Cache
+	guards   guarded.State
+	mask     stars.Mask // over the target's credentials
+	opts     chat.Options
+	protocol *calling // of a protocol that asks no model; nil for others
 
 	leased    egress.Lease // memory of the request
 	runsTools bool         // the gateway calls tools for the model
@@ -61,7 +65,6 @@ type outbound struct {
 	patience  plan.Patience // of the attempt under way
 	far       session.Conn  // connection to the provider, on Socket routes
 	part      chosen.Part   // the part that is asked for after the answer has begun
-	waited    time.Duration // time spent waiting for the provider
 }
 
 // streamState is the memory of an answer that is a stream.
@@ -74,9 +77,9 @@ type streamState struct {
 // reply is what the client was sent.
 type reply struct {
 	from      *admitted.Request
+	log       *record.Log
 	w         http.ResponseWriter
 	headSent  bool
-	status    int
 	firstByte time.Duration
 	gone      bool          // the client disconnected
 	gathers   bool          // what is written is held until the next wait for the provider
@@ -86,24 +89,7 @@ type reply struct {
 	words     []byte        // body of the provider's error, if it is sent unchanged
 	flushing  time.Duration // the gateway's own time within the time that it seemed to wait for the provider
 	tail      []byte        // last bytes, held until the request is recorded
-	failure   *fault.Fault  // why the answer failed; nil if it did not
 	carry     carry         // the session that was opened
-}
-
-// books are what is recorded of the request.
-type books struct {
-	rec      usage.Record  // see describe
-	upstream time.Duration // of the attempt that answered
-	reuse    reused.Cache
-	retries  int   // of the target that was tried last
-	answered int64 // bytes of the answer's body
-	bodies   logged.Bodies
-	guards   guarded.State
-	stars    stars.Mask   // over the target's credentials
-	endFault *fault.Fault // the provider's fault for which a begun answer did not end well
-	inBooks  bool
-	calling  *calling // of a protocol that asks no model; nil for others
-	opts     chat.Options
 }
 
 func newCall() *call {
@@ -117,22 +103,20 @@ func (c *call) connect() {
 	c.body.Req = &c.req
 	c.plan.Req, c.plan.Body = &c.req, &c.body
 	c.target.Req, c.target.Body, c.target.Plan = &c.req, &c.body, &c.plan
-	c.wall.Target = &c.target
-	c.chooser.Target, c.chooser.Wall = &c.target, &c.wall
 	c.bill.Target, c.bill.Fetched = &c.target, &c.out.media
 	c.metered.Target, c.metered.Bill = &c.target, &c.bill
-	c.reply.from = &c.req
-	c.books.stars.Target = &c.target
-	c.books.reuse.Target, c.books.reuse.Bill = &c.target, &c.bill
-	c.books.reuse.Guards, c.books.reuse.Stars = &c.books.guards, &c.books.stars
+	c.reply.from, c.reply.log = &c.req, &c.log
+	c.mask.Target = &c.target
+	c.cache.Target, c.cache.Bill = &c.target, &c.bill
+	c.cache.Guards, c.cache.Stars = &c.guards, &c.mask
 }
 
 func (c *call) begin(r *Relay, w http.ResponseWriter, req *http.Request, rt *routes.Route) {
 	c.req.Arrive(r.doors, req, rt, &c.leased)
 	c.relay, c.target.Means, c.reply.w = r, r.means, w
 	c.bill.Ledger, c.bill.Book = r.Ledger, r.Book.Current()
-	c.books.reuse.Store, c.books.reuse.Times, c.books.reuse.Walk = r.Cache, r.CacheTimes, c
-	c.books.reuse.Fresh()
+	c.cache.Store, c.cache.Times, c.cache.Walk = r.Cache, r.CacheTimes, c
+	c.cache.Fresh()
 }
 
 // reset drops every reference, so that the pool keeps no request alive.
@@ -148,14 +132,14 @@ func (c *call) reset() {
 	attempts := c.bill.Purse.Leftover()
 	// Parts that keep their memory are saved one by one, because a literal of the whole
 	// call would be built beside it first.
-	c.books.bodies.Free()
-	bodies := c.books.bodies
+	c.log.Free()
+	log := c.log
 	tail, modelJSON := c.reply.tail[:0], c.out.modelJSON[:0]
 	*c = call{}
 	c.connect()
 	c.body.Reuse(body)
 	c.target.Edited = edited
-	c.books.bodies = bodies
+	c.log = log
 	c.reply.tail, c.out.modelJSON = tail, modelJSON
 	c.bill.Purse.Attempts = attempts
 }
@@ -163,8 +147,8 @@ func (c *call) reset() {
 // refuse answers with an error, or ends a started stream with an error event.
 func refuse(c *call, err error) {
 	f := fault.From(err)
-	c.books.stars.Fault(f)
-	c.reply.failure = f
+	c.mask.Fault(f)
+	c.log.Fail(f)
 	if f.Status() >= 500 && f.Source != fault.SourceProvider {
 		c.req.Fail("request", f)
 	}

@@ -43,12 +43,12 @@ func TestMetadataEndsWithItsCall(t *testing.T) {
 			t.Fatal(err)
 		}
 		describe(c)
-		if !maps.Equal(c.body.Metadata, x.want) || !maps.Equal(c.books.rec.Metadata, x.want) || c.books.rec.EndUser != x.want["_user"] {
-			t.Errorf("%s: %v, %v, %q; want %v", x.body, c.body.Metadata, c.books.rec.Metadata, c.books.rec.EndUser, x.want)
+		if !maps.Equal(c.body.Metadata, x.want) || !maps.Equal(c.rec.Metadata, x.want) || c.rec.EndUser != x.want["_user"] {
+			t.Errorf("%s: %v, %v, %q; want %v", x.body, c.body.Metadata, c.rec.Metadata, c.rec.EndUser, x.want)
 		}
 		c.reset()
-		if c.body.Metadata != nil || c.books.rec.Metadata != nil {
-			t.Errorf("%s: metadata is left: %v %v", x.body, c.body.Metadata, c.books.rec.Metadata)
+		if c.body.Metadata != nil || c.rec.Metadata != nil {
+			t.Errorf("%s: metadata is left: %v %v", x.body, c.body.Metadata, c.rec.Metadata)
 		}
 	}
 }

@@ -33,7 +33,7 @@ func converse(c *call) error {
 	if err != nil {
 		return err
 	}
-	c.reply.headSent, c.reply.status, c.reply.firstByte = true, http.StatusSwitchingProtocols, c.req.Since()
+	c.reply.upgraded()
 	d := &dialogue.Dialogue{
 		Client: client, Times: c.relay.SessionTimes, Memory: c.relay.Memory, Tenant: c.req.Who.Scope.Org, ID: c.req.ULID, Now: c.relay.Now, Desk: newPartner(c, c.req.Route.Turn()),
 	}
@@ -45,10 +45,11 @@ func converse(c *call) error {
 	}
 	c.reply.carry = carry{client, nil, func() {
 		result := d.Run(c.req.Base)
-		c.body.Size, c.books.answered = result.FromClient, result.ToClient
-		c.bill.Heard.Finish = result.Told()
+		c.body.Carried(result.FromClient)
+		c.log.Count(result.ToClient)
+		c.bill.Heard.Ended(result.Told())
 		if result.Fault != nil {
-			c.reply.failure = result.Fault
+			c.log.Fail(result.Fault)
 		}
 		c.metered.LearnOperation(chat.Meter{Started: true, Complete: true})
 	}, end}

@@ -2,6 +2,7 @@ package relay
 
 import (
 	"context"
+	"gateway/shared/relay/record"
 	"net/http"
 	"slices"
 	"sync/atomic"
@@ -23,7 +24,6 @@ import (
 	"gateway/shared/relay/session"
 	"gateway/shared/relay/spoken"
 	"gateway/shared/route"
-	"gateway/shared/usage"
 )
 
 // desk admits and books the responses of a session. Each response takes a walk of its own,
@@ -74,14 +74,13 @@ func (d *desk) open(who *identity.Principal, counted bool) (*call, error) {
 	}
 	if err == nil {
 		fresh(c)
-		err = c.chooser.Choose(d.leaf)
+		err = chosen.Choose(&c.target, d.leaf)
 	}
 	return c, err
 }
 
 // shut ends a walk and gives its memory back.
 func (d *desk) shut(c *call) {
-	c.reply.headSent = true
 	finish(c)
 	c.reset()
 	d.relay.calls.Put(c)
@@ -91,7 +90,7 @@ func (d *desk) shut(c *call) {
 func (d *desk) Begin(what *session.Wanted) (session.Turn, error) {
 	now, err := d.of.req.Still(d.of.req.Base)
 	if err == nil {
-		err = d.of.books.guards.Live().Renew(d.of.req.Base, now)
+		err = d.of.guards.Live().Renew(d.of.req.Base, now)
 	}
 	if err != nil {
 		return nil, err
@@ -99,13 +98,11 @@ func (d *desk) Begin(what *session.Wanted) (session.Turn, error) {
 	c, err := d.open(now.Who, d.begun.Swap(true))
 	if err == nil {
 		wants(c, what)
-		c.body.In = append([]byte(nil), what.Event...) // the connection's memory is used again
-		c.body.Size = int64(len(c.body.In))
+		c.body.Hold(append([]byte(nil), what.Event...)) // the connection's memory is used again
 		err = c.bill.LimitTarget()
 	}
 	if err != nil {
-		f := fault.From(err)
-		c.reply.failure, c.reply.status = f, f.Status()
+		c.log.Reject(fault.From(err))
 		d.shut(c)
 		return nil, err
 	}
@@ -117,18 +114,13 @@ func wants(c *call, what *session.Wanted) {
 	if what.Model != "" {
 		charged(c, what.Model)
 	}
-	c.target.InBound, c.target.HeldIn, c.target.OutBound, c.target.OutAssumed = what.Input, what.HeldIn, what.Output, false
-	if what.Seconds > 0 {
-		c.target.Wanted.Most.Set(pricing.Seconds, what.Seconds)
-	} else if what.Output == 0 {
-		c.target.OutBound, c.target.OutAssumed = routes.DefaultReserveOutput, true
-	}
+	c.target.Bound(what.Input, what.HeldIn, what.Output, what.Seconds)
 }
 
 // charged has a response charged as another model than the session's.
 func charged(c *call, model string) {
-	c.bill.Heard.Model, c.bill.Heard.Priced = model, model
-	c.target.To.Names.Model = model
+	c.bill.Heard.PricedAs(model)
+	c.target.To.Names = c.target.To.Names.Of(model)
 }
 
 // Late implements session.Desk.
@@ -142,7 +134,7 @@ func (d *desk) Late(done *realtime.Done, event []byte) {
 	if done.Model != "" {
 		charged(c, done.Model)
 	}
-	c.bill.Heard.Served = done.Served
+	c.bill.Heard.ServedAs(done.Served)
 	r := &response{desk: d, call: c}
 	c.bill.LimitsOfTarget()
 	r.charge(done.Usage, done.Status, event)
@@ -178,10 +170,10 @@ func (d *desk) Allows(model string) error {
 }
 
 // Names implements session.Desk.
-func (d *desk) Names(message []byte) error { return chosen.MaySay(&d.of.wall, message) }
+func (d *desk) Names(message []byte) error { return chosen.MaySay(&d.of.target, message) }
 
 // Made implements session.Desk.
-func (d *desk) Made(handle string) error { return chosen.KeepHandle(&d.of.wall, handle) }
+func (d *desk) Made(handle string) error { return chosen.KeepHandle(&d.of.target, handle) }
 
 // Check implements session.Desk.
 func (d *desk) Check() error {
@@ -191,7 +183,7 @@ func (d *desk) Check() error {
 	}
 	// A guardrail that is named and not there refuses the next response; until then those
 	// that were read hold.
-	if err := d.of.books.guards.Live().Renew(d.of.req.Base, now); err != nil && !fault.Is(err, fault.InvalidConfig) {
+	if err := d.of.guards.Live().Renew(d.of.req.Base, now); err != nil && !fault.Is(err, fault.InvalidConfig) {
 		return err
 	}
 	who := now.Who
@@ -241,7 +233,7 @@ func (r *response) End(d *realtime.Done, event []byte) {
 	if d.Model != "" {
 		charged(r.call, d.Model)
 	}
-	r.call.bill.Heard.Served = d.Served
+	r.call.bill.Heard.ServedAs(d.Served)
 	reason := d.Status
 	if d.Reason != "" {
 		reason = d.Reason
@@ -255,39 +247,30 @@ func (r *response) End(d *realtime.Done, event []byte) {
 // said before it.
 func (r *response) judged(id string) {
 	g, c := r.desk.guard, r.call
-	c.books.guards.Notes.Heard(r.desk.of.books.guards.Live())
+	c.guards.Notes.Heard(r.desk.of.guards.Live())
 	if g == nil {
 		return
 	}
 	switch o := g.Of(id); {
 	case o.Denied:
-		c.reply.failure = fault.New(fault.GuardrailDenied, "", chain.Denial(nil))
-		c.reply.status = c.reply.failure.Status()
+		c.log.Reject(fault.New(fault.GuardrailDenied, "", chain.Denial(nil)))
 	case o.Failed:
-		c.reply.status = guarded.StatusFailed
+		c.log.Status(guarded.StatusFailed)
 	}
 }
 
 // charge books what a response has used.
 func (r *response) charge(u pricing.Usage, finish string, event []byte) {
 	c := r.call
-	at := r.attempt()
-	at.Status = http.StatusOK
-	at.Latency = c.req.Since() - at.Start
-	c.books.upstream, c.out.waited = at.Latency, at.Latency
-	c.reply.status, c.bill.Heard.Finish = http.StatusOK, clipText(finish)
-	captureAnswer(c, event)
+	latency := c.req.Since() - r.began
+	c.bill.Try(r.began).End(http.StatusOK, "", latency)
+	c.log.Attempt(latency)
+	c.log.Wait(latency)
+	c.log.Status(http.StatusOK)
+	c.bill.Heard.Ended(clipText(finish))
+	c.log.Body(record.Response, event)
 	u.Add(pricing.Requests, 1)
 	c.bill.Charge(u)
-}
-
-// attempt notes that the provider was asked.
-func (r *response) attempt() *usage.Attempt {
-	c := r.call
-	at := c.bill.Purse.Try()
-	at.Provider, at.ProviderSlug, at.Model = c.target.To.Target.Provider.ID, c.target.To.Names.Slug, fault.Clip(c.bill.ModelOf(), inbound.MaxModel)
-	at.OptionIndex, at.Start = c.target.To.Names.Option, r.began
-	return at
 }
 
 // Drop implements session.Turn.
@@ -295,11 +278,10 @@ func (r *response) Drop(refused *fault.Fault) {
 	c := r.call
 	if refused == nil { // nothing was sent, and nothing is said of it
 		c.bill.Purse.Settle(c.req.Base, c.bill.Ledger, nil)
-		c.books.inBooks = true
+		c.log.Close()
 	} else {
-		at := r.attempt()
-		at.Status, at.ErrorCode = refused.Status(), string(refused.Code)
-		c.reply.failure, c.reply.status = refused, refused.Status()
+		c.bill.Try(r.began).End(refused.Status(), string(refused.Code), 0)
+		c.log.Reject(refused)
 	}
 	r.desk.shut(c)
 }

@@ -1,10 +1,10 @@
 package relay
 
 import (
+	"gateway/shared/relay/chosen"
 	"net/http"
 	"time"
 
-	"gateway/shared/chat"
 	"gateway/shared/fault"
 	"gateway/shared/route"
 )
@@ -12,14 +12,15 @@ import (
 // fresh forgets what the target before left.
 func fresh(c *call) {
 	c.target.Loss.Reset()
-	c.books.guards.Fresh()
-	c.books.retries, c.bill.Heard.Model, c.bill.Heard.Served = 0, "", chat.Served{}
-	c.books.reuse.Fresh()
+	c.guards.Fresh()
+	c.log.Retried(0)
+	c.bill.NextTarget()
+	c.cache.Fresh()
 }
 
 // prepare chooses the target of a leaf and makes the body for it.
 func prepare(c *call, leaf *route.Leaf) ([]byte, error) {
-	if err := c.chooser.Choose(leaf); err != nil {
+	if err := chosen.Choose(&c.target, leaf); err != nil {
 		return nil, err
 	}
 	if err := guardInput(c, leaf); err != nil {
@@ -49,7 +50,7 @@ func (a *answer) header() http.Header {
 
 // pause waits before a retry. It returns an error if the client disconnects.
 func pause(c *call, d time.Duration) error {
-	defer func(from time.Time) { c.out.waited += c.relay.Now().Sub(from) }(c.relay.Now())
+	defer func(from time.Time) { c.log.Wait(c.relay.Now().Sub(from)) }(c.relay.Now())
 	ctx := c.req.Req.Context()
 	if ctx.Err() != nil || d > 0 && !c.relay.Sleep(ctx.Done(), d) {
 		return fault.New(fault.RequestTimeout, "", "The client went away before a retry")

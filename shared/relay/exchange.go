@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"errors"
+	"gateway/shared/relay/record"
 	"net/http"
 	"net/url"
 
@@ -17,7 +18,6 @@ import (
 	"gateway/shared/relay/asked"
 	"gateway/shared/relay/betas"
 	"gateway/shared/relay/chosen"
-	"gateway/shared/relay/inbound"
 	"gateway/shared/relay/outgoing"
 	"gateway/shared/relay/routes"
 	"gateway/shared/relay/turn"
@@ -29,9 +29,7 @@ import (
 // head is good.
 func attempt(c *call, body []byte) answer {
 	// What the attempt is charged for while it runs is noted in it.
-	at := c.bill.Purse.Try()
-	at.Provider, at.ProviderSlug, at.Model = c.target.To.Target.Provider.ID, c.target.To.Names.Slug, fault.Clip(c.bill.ModelOf(), inbound.MaxModel)
-	at.OptionIndex, at.Start = c.target.To.Names.Option, c.req.Since()
+	at := c.bill.Try(c.req.Since())
 	a := exchange(c, body, at)
 	judgeAnswer(c, &a, at)
 	return a
@@ -39,15 +37,15 @@ func attempt(c *call, body []byte) answer {
 
 // judgeAnswer records how an attempt ended.
 func judgeAnswer(c *call, a *answer, at *usage.Attempt) {
-	at.Latency = c.req.Since() - at.Start
-	if a.fault != nil {
-		at.Status, at.ErrorCode = a.fault.Status(), string(a.fault.Code)
-		if a.connectFailed() {
-			at.Status = 0
-		}
-	} else {
-		at.Status = a.resp.StatusCode
-		c.books.upstream = at.Latency
+	latency := c.req.Since() - at.Start
+	switch {
+	case a.fault == nil:
+		at.End(a.resp.StatusCode, "", latency)
+		c.log.Attempt(latency)
+	case a.connectFailed():
+		at.End(0, string(a.fault.Code), latency)
+	default:
+		at.End(a.fault.Status(), string(a.fault.Code), latency)
 	}
 	if at.Status == http.StatusUnauthorized {
 		c.target.CredentialRefused()
@@ -72,7 +70,7 @@ func exchange(c *call, body []byte, at *usage.Attempt) answer {
 	}
 	t := c.relay.Now()
 	resp, err := roundTrip(c, req)
-	c.out.waited += c.relay.Now().Sub(t)
+	c.log.Wait(c.relay.Now().Sub(t))
 	if err != nil {
 		if c.out.upload != nil {
 			if f := c.out.upload.Fault(); f != nil {
@@ -85,7 +83,7 @@ func exchange(c *call, body []byte, at *usage.Attempt) answer {
 		c.metered.GivenUp(gaveUp(c) && c.out.sending.Whole())
 		return refusal(cut(c, c.target.To.Unreachable(err)))
 	}
-	at.RequestID = requestID(c.target.To.Unrouted(resp).Header)
+	at.Identify(requestID(c.target.To.Unrouted(resp).Header))
 	if c.req.Route.Shape != routes.Raw && (resp.StatusCode < 200 || resp.StatusCode > 299) {
 		// The time for the head counts for an error's whole body.
 		refused := providerRefused(c, resp)
@@ -118,7 +116,7 @@ func requestID(h http.Header) string {
 
 // startStream prepares what handles the stream and reads it to its first content.
 func startStream(c *call, resp *http.Response) answer {
-	a := &answer{resp: resp, made: c.wall.WatchMade()}
+	a := &answer{resp: resp, made: chosen.WatchMade(&c.target)}
 	if err := egress.Inflate(resp, 0); err != nil {
 		return refusal(unreadableAnswer(err))
 	}
@@ -148,7 +146,7 @@ func translate(c *call, dec chat.StreamDecoder, o *chat.Options) turn.Stream {
 	if c.stream.turnBuf == nil {
 		c.stream.turnBuf = buffer.For(2 * streamChunk)
 	}
-	return turn.Translate(dec, c.books.guards.Taken.Writer(c.req.Route.Client), o, &c.target.Loss, c.stream.turnBuf.B)
+	return turn.Translate(dec, c.guards.Taken.Writer(c.req.Route.Client), o, &c.target.Loss, c.stream.turnBuf.B)
 }
 
 // providerRefused reads a provider's error answer.
@@ -160,7 +158,7 @@ func providerRefused(c *call, resp *http.Response) answer {
 		buf.B, err = buf.B[:0], nil // its status still says what it is
 	}
 	_ = resp.Body.Close()
-	c.books.stars.Refusal(resp.Header, buf.B)
+	c.mask.Refusal(resp.Header, buf.B)
 	var f *fault.Fault
 	switch {
 	case err != nil && !errors.Is(err, buffer.ErrTooLarge):
@@ -174,7 +172,7 @@ func providerRefused(c *call, resp *http.Response) answer {
 		f = c.relay.errorDialect().DecodeError(resp.StatusCode, resp.Header, buf.B)
 	}
 	f.Source = fault.SourceProvider
-	keepReceived(c, buf.B)
+	c.log.Body(record.Received, buf.B)
 	return answer{fault: f, failed: resp.Header, words: wordsOf(c, resp.StatusCode, buf.B)}
 }
 
@@ -250,7 +248,7 @@ func upstreamRequest(c *call, body []byte) (*http.Request, error) {
 			h.Set(k, v)
 		}
 	}
-	for k, v := range c.books.guards.Headers() {
+	for k, v := range c.guards.Headers() {
 		if delete(h, k); v != nil {
 			h[k] = v
 		}
@@ -275,7 +273,7 @@ func upstreamRequest(c *call, body []byte) (*http.Request, error) {
 		return nil, err
 	}
 	h["User-Agent"] = userAgent
-	c.books.stars.Sent = req.Header
+	c.mask.Sent = req.Header
 	keepSent(c, req.Header, body)
 	return req, nil
 }

@@ -1,6 +1,8 @@
 package relay
 
 import (
+	"gateway/shared/relay/chosen"
+	"gateway/shared/relay/record"
 	"net/http"
 	"strconv"
 	"time"
@@ -17,10 +19,10 @@ import (
 
 // governed answers by the protocol of the route.
 func governed(c *call) error {
-	c.books.calling = &calling{began: c.relay.Now()}
+	c.protocol = &calling{began: c.relay.Now()}
 	g := routes.Governed{
 		Context: c.req.Ctx, Request: c.req.Req, Body: c.body.In, Caller: c.req.Who, View: c.req.View, Metadata: c.body.Metadata, TraceID: c.req.Ask.TraceID,
-		Bearer: c.req.KeyInAuth, Now: c.relay.Now, Walk: &governor{c, c.books.calling},
+		Bearer: c.req.KeyInAuth, Now: c.relay.Now, Walk: &governor{c, c.protocol},
 		Own: routes.Own{Via: c.relay.Transport, Hosts: c.relay.Trusting, Sealer: c.relay.Sealer, Secrets: &provider.Loaded{Secrets: c.target.Means.Secrets, Loader: c.relay.Loader}, Loader: c.relay.Loader, Kept: c.relay.owners.Table, Signing: c.relay.Signing, CheckURL: c.relay.Egress.WithoutTrusted().CheckURL, Buffers: c.relay.RecordAfterBody},
 	}
 	return c.req.Route.Protocol.Answer(&g)
@@ -36,10 +38,10 @@ type calling struct {
 
 // describeCall tells what a protocol said of its call.
 func describeCall(c *call) {
-	if c.books.calling == nil || c.books.calling.call == nil {
+	if c.protocol == nil || c.protocol.call == nil {
 		return
 	}
-	of, r := c.books.calling, &c.books.rec
+	of, r := c.protocol, &c.rec
 	own := *of.call
 	r.Stream = of.streamed
 	r.Call, r.Provider, r.ProviderSlug, r.IntegrationID, r.Model, r.RequestModel = &own, own.Protocol, of.server, of.integration, of.name, of.name
@@ -95,32 +97,31 @@ func (g *governor) Keep(place string, ids ...string) error {
 // Guard implements routes.Walk.
 func (g *governor) Guard(name string, args []byte) (changed []byte, denied bool, err error) {
 	s := g.s
-	return s.books.guards.Around(s.relay.guards, &s.req, s.req.Route.Endpoint, name, s.body.Metadata, args)
+	return s.guards.Around(s.relay.guards, &s.req, s.req.Route.Endpoint, name, s.body.Metadata, args)
 }
 
 // Judge implements routes.Walk.
-func (g *governor) Judge(result []byte) ([]byte, bool) { return g.s.books.guards.Behind(result) }
+func (g *governor) Judge(result []byte) ([]byte, bool) { return g.s.guards.Behind(result) }
 
 // Note implements routes.Walk.
 func (g *governor) Note(server, integration, name string, call *usage.Call) {
 	g.of.server, g.of.integration, g.of.name, g.of.call = server, integration, name, call
-	g.s.target.To.Names.Slug, g.s.target.To.Names.Provider = server, call.Protocol
+	g.s.target.To.Names = chosen.Names{Slug: server, Provider: call.Protocol}
 }
 
 // Began implements routes.Walk.
 func (g *governor) Began() {
 	g.of.began = g.s.relay.Now()
-	a := g.s.bill.Purse.Try()
-	a.Provider, a.ProviderSlug, a.Model, a.Start = g.of.call.Protocol, g.of.server, g.of.name, g.s.req.Since()
+	g.s.bill.Purse.Try(usage.Attempt{Provider: g.of.call.Protocol, ProviderSlug: g.of.server, Model: g.of.name, Start: g.s.req.Since()})
 }
 
 // Ended implements routes.Walk.
 func (g *governor) Ended(status int) {
 	took := g.s.relay.Now().Sub(g.of.began)
-	g.s.out.waited += took
-	g.s.books.upstream = took
+	g.s.log.Wait(took)
+	g.s.log.Attempt(took)
 	if a := g.s.bill.Purse.Last(); a != nil {
-		a.Status, a.Latency = status, took
+		a.End(status, "", took)
 	}
 }
 
@@ -130,7 +131,7 @@ func (g *governor) Used(up, down int) {
 	u.Add(pricing.Input, came.Tokens(up))
 	u.Add(pricing.Output, came.Tokens(down))
 	g.s.bill.Purse.Charge(u, pricing.Price{}, false)
-	g.s.bill.Purse.Priced = true
+	g.s.bill.Purse.Unpriced()
 }
 
 // Trace implements routes.Walk.
@@ -153,7 +154,7 @@ func (g *governor) Send(status int, media string, body []byte, failure *fault.Fa
 	}
 	if failure != nil {
 		failure.SetHeaders(h)
-		s.reply.failure = failure
+		s.log.Fail(failure)
 	}
 	h.Set("Content-Length", strconv.Itoa(len(body)))
 	ownHeaders(s, h)
@@ -172,9 +173,9 @@ func (g *governor) Event(event []byte, last bool, failure *fault.Fault) {
 		s.reply.head(http.StatusOK)
 	}
 	if failure != nil {
-		s.reply.failure = failure
+		s.log.Fail(failure)
 	}
-	captureAnswer(s, event)
+	s.log.Body(record.Response, event)
 	if !last {
 		s.reply.write(event)
 		s.reply.flush()

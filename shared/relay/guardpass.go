@@ -84,12 +84,12 @@ func rowsUnread(c *call, body []byte) bool {
 // judge it once it has been sent.
 func guardPassed(c *call, a answer) answer {
 	resp := a.resp
-	if c.req.Route.Shape == routes.Socket || c.req.Route.Retold != nil || resp.StatusCode < 200 || resp.StatusCode > 299 || !c.books.guards.Outputs() {
+	if c.req.Route.Shape == routes.Socket || c.req.Route.Retold != nil || resp.StatusCode < 200 || resp.StatusCode > 299 || !c.guards.Outputs() {
 		return a
 	}
 	kind := resp.Header.Get("Content-Type")
-	if !c.books.guards.Waits(strings.HasPrefix(kind, "text/event-stream") || strings.HasPrefix(kind, "application/vnd.amazon.eventstream")) {
-		resp.Body = &overheard{ReadCloser: resp.Body, ended: func(body []byte) { c.books.guards.Ended(kind, body) }}
+	if !c.guards.Waits(strings.HasPrefix(kind, "text/event-stream") || strings.HasPrefix(kind, "application/vnd.amazon.eventstream")) {
+		resp.Body = &overheard{ReadCloser: resp.Body, ended: func(body []byte) { c.guards.Ended(kind, body) }}
 		return a
 	}
 	buf := new(buffer.Buffer) // its memory goes into the answer
@@ -98,7 +98,7 @@ func guardPassed(c *call, a answer) answer {
 	}
 	_ = resp.Body.Close()
 	resp.Header.Del("Content-Encoding") // it was read and unzipped
-	out, err := c.books.guards.Whole(kind, buf.B)
+	out, err := c.guards.Whole(kind, buf.B)
 	if err != nil {
 		learnWithheld(c, resp, buf.B)
 		return answer{fault: fault.From(err), failed: resp.Header}

@@ -2,6 +2,8 @@ package relay
 
 import (
 	"context"
+	"gateway/shared/relay/chosen"
+	"gateway/shared/relay/record"
 	"net/http"
 	"strings"
 
@@ -24,11 +26,11 @@ func guardInput(c *call, leaf *route.Leaf) error {
 	if !guarded.Wants(leaf, &c.req) {
 		return nil
 	}
-	changed, err := c.books.guards.Input(c.relay.guards, &c.target, leaf, requestContent(c), images(c))
+	changed, err := c.guards.Input(c.relay.guards, &c.target, leaf, requestContent(c), images(c))
 	if err != nil || changed == nil {
 		return err
 	}
-	return c.chooser.Rewrite(changed)
+	return chosen.Rewrite(&c.target, changed)
 }
 
 // images returns a function that fetches images for checks that put them into the request,
@@ -44,31 +46,31 @@ func images(c *call) judge.Fetch {
 // guardOutput is where the guardrails behind a target judge its answer. What they refuse
 // becomes the answer; of a stream, guardStream has had judged what was held of it.
 func guardOutput(c *call, _ *route.Leaf, a answer) answer {
-	if !c.books.guards.On || a.fault != nil {
+	if !c.guards.On || a.fault != nil {
 		return a
 	}
 	if a.resp != nil && !a.whole && !a.stream.Is() {
 		if a = guardPassed(c, a); a.fault != nil {
 			return a
 		}
-		if c.books.guards.Changed {
-			keepReceived(c, nil)
+		if c.guards.Changed {
+			c.log.Body(record.Received, nil)
 		}
 	}
-	if c.books.guards.Outputs() && a.whole && a.status() == http.StatusOK {
+	if c.guards.Outputs() && a.whole && a.status() == http.StatusOK {
 		out, err := inClientShape(c)
 		if err == nil && !kept.Unmade(out) {
 			c.metered.SettleResponse(out, false) // it is paid for whatever they say
-			err = asError(c.books.guards.Output(out))
+			err = asError(c.guards.Output(out))
 		}
-		if c.books.guards.Changed {
-			keepReceived(c, nil) // the log has nothing that was removed from it, denied or not
+		if c.guards.Changed {
+			c.log.Body(record.Received, nil) // the log has nothing that was removed from it, denied or not
 		}
 		if err != nil {
 			return answer{fault: fault.From(err), failed: a.resp.Header}
 		}
 	}
-	a.soft = a.status() == http.StatusOK && c.books.guards.Verdict.Failed()
+	a.soft = a.status() == http.StatusOK && c.guards.Verdict.Failed()
 	return a
 }
 
@@ -88,7 +90,7 @@ func inClientShape(c *call) ([]byte, error) {
 	case p.own:
 		return p.buf.B, nil
 	case p.translated == nil:
-		keepReceived(c, p.buf.B)
+		c.log.Body(record.Received, p.buf.B)
 		return p.made.B, nil
 	}
 	enc := buffer.Buffer{}
@@ -99,16 +101,16 @@ func inClientShape(c *call) ([]byte, error) {
 // repeats tells whether the target is called once more because of what guardrails said
 // of its answer: its config lists their status.
 func repeats(c *call, s *route.Schedule, a *answer) bool {
-	refused, _ := c.books.guards.Verdict.Refused()
+	refused, _ := c.guards.Verdict.Refused()
 	if !a.soft && !refused || c.reply.headSent || c.out.bodySpent || !s.Repeat(a.status()) {
 		return false
 	}
 	if c.bill.CoverAgain() != nil {
 		return false
 	}
-	c.books.retries = s.Count()
+	c.log.Retried(s.Count())
 	a.drop()
-	c.books.guards.Again()
+	c.guards.Again()
 	return true
 }
 
@@ -120,30 +122,30 @@ func deniedBody(c *call, h http.Header, f *fault.Fault) []byte {
 	if made := c.req.Route.Retold; made != nil {
 		client = made.Client
 	}
-	if _, soft := c.books.guards.Verdict.Refused(); !soft || client == nil || c.req.Route.Shape != routes.Unified && c.req.Route.Retold == nil {
+	if _, soft := c.guards.Verdict.Refused(); !soft || client == nil || c.req.Route.Shape != routes.Unified && c.req.Route.Retold == nil {
 		if d, ok := errorSpeaker(c).(chat.Dialect); ok && !strings.HasPrefix(d.Name(), "openai.") {
 			return nil
 		}
 		body := append(wire.AppendJSONString([]byte(`{"error":{"message":`), f.Message), `,"type":"hooks_failed","param":null,"code":null},"hook_results":`...)
-		return append(c.books.guards.Shown().Append(body, true), '}')
+		return append(c.guards.Shown().Append(body, true), '}')
 	}
 	r := &chat.Response{ID: c.req.ULID, Model: c.target.To.Model, Created: c.req.Start.Unix(), Choices: []chat.Choice{{Parts: []chat.Part{{Kind: chat.Text, Text: f.Message}}, Stop: chat.StopEnd, Native: "stop"}}}
 	if c.target.Stream {
 		h["Content-Type"], h["Cache-Control"] = eventStream, noCache
 		return replayed(c, r)
 	}
-	return c.books.guards.Told(client.EncodeResponse(nil, r, options(c)), true)
+	return c.guards.Told(client.EncodeResponse(nil, r, options(c)), true)
 }
 
 // guardStream is where the guardrails behind a target begin to judge an answer that is
 // a stream, before its first byte is read. One that is judged on its way is decoded and
 // written anew, also where client and provider speak the same dialect.
 func guardStream(c *call, a *answer) {
-	if !c.books.guards.On {
+	if !c.guards.On {
 		return
 	}
-	c.books.guards.Again()
-	if !c.books.guards.OnItsWay() || c.req.Route.Client == nil {
+	c.guards.Again()
+	if !c.guards.OnItsWay() || c.req.Route.Client == nil {
 		return
 	}
 	dec, o := c.target.To.Dialect.NewStreamDecoder(&c.target.To.Traits), options(c)
@@ -155,10 +157,10 @@ func guardStream(c *call, a *answer) {
 
 // guardedDecoder returns a decoder that checks the stream it decodes.
 func guardedDecoder(c *call, dec chat.StreamDecoder, o *chat.Options) chat.StreamDecoder {
-	if !c.books.guards.On || c.req.Route.Client == nil {
+	if !c.guards.On || c.req.Route.Client == nil {
 		return dec
 	}
-	return c.books.guards.Decoder(dec, guarded.Shape{Client: c.req.Route.Client, Options: *o, Traits: &c.target.To.Traits})
+	return c.guards.Decoder(dec, guarded.Shape{Client: c.req.Route.Client, Options: *o, Traits: &c.target.To.Traits})
 }
 
 // drain reads a stream that was denied to its end, for what it used: it was made, and
@@ -184,10 +186,10 @@ func drain(c *call, a *answer) {
 // denyStream ends a stream that has begun with the denial, at once; then it is read on
 // and settled.
 func denyStream(c *call, a *answer, f *fault.Fault) error {
-	recordFailure(&c.reply, f)
+	c.log.Reject(f)
 	// Client libraries stop reading at the error.
-	last, _ := a.stream.AppendError(c.books.guards.LastEvent(c.req.Route.Endpoint, c.target.Strict()), f)
-	captureAnswer(c, last)
+	last, _ := a.stream.AppendError(c.guards.LastEvent(c.req.Route.Endpoint, c.target.Strict()), f)
+	c.log.Body(record.Response, last)
 	c.reply.tail = c.reply.tail[:0]
 	c.reply.write(last)
 	c.reply.flush()
@@ -202,23 +204,23 @@ func denyStream(c *call, a *answer, f *fault.Fault) error {
 // judgeEnd has the guardrails that do not judge a stream on its way look at it once it
 // has ended. The client has all of it by then.
 func judgeEnd(c *call, a *answer) {
-	if !c.books.guards.On {
+	if !c.guards.On {
 		return
 	}
 	if whole := a.stream.Judged(); whole != nil {
 		c.reply.write(c.reply.tail)
 		c.reply.tail = c.reply.tail[:0]
 		c.reply.flush()
-		c.books.guards.End(encodeWhole(c, nil, a, whole))
+		c.guards.End(encodeWhole(c, nil, a, whole))
 	}
-	told := c.books.guards.LastEvent(c.req.Route.Endpoint, c.target.Strict())
-	captureAnswer(c, told)
+	told := c.guards.LastEvent(c.req.Route.Endpoint, c.target.Strict())
+	c.log.Body(record.Response, told)
 	c.reply.tail = append(c.reply.tail, told...)
 }
 
 // streamTold is a whole stream with what the hooks before it said.
 func streamTold(c *call, out []byte) []byte {
-	if told := c.books.guards.FirstEvent(c.req.Route.Endpoint, c.target.Strict()); len(told) > 0 {
+	if told := c.guards.FirstEvent(c.req.Route.Endpoint, c.target.Strict()); len(told) > 0 {
 		return append(told, out...)
 	}
 	return out

@@ -1,6 +1,7 @@
 package relay
 
 import (
+	"gateway/shared/relay/record"
 	"net/http"
 	"time"
 
@@ -19,12 +20,12 @@ func holdHead(c *call, a *answer, most time.Duration) *plan.Hold {
 func showSign(c *call, a *answer) {
 	streamHead(c, a)
 	if held := c.stream.heldBuf; len(held.B) > 0 {
-		captureAnswer(c, held.B)
+		c.log.Body(record.Response, held.B)
 		c.reply.write(held.B)
 		held.B = held.B[:0]
 	}
 	sign := signOfLife(c)
-	captureAnswer(c, sign)
+	c.log.Body(record.Response, sign)
 	c.reply.write(sign)
 	c.reply.flush()
 }
@@ -58,9 +59,9 @@ func streamHead(c *call, a *answer) {
 	}
 	h["Cache-Control"] = noCache
 	answerHeaders(c, a.resp.Header)
-	c.reply.head(c.books.guards.Verdict.Status(http.StatusOK))
-	if told := c.books.guards.FirstEvent(c.req.Route.Endpoint, c.target.Strict()); len(told) > 0 {
-		captureAnswer(c, told)
+	c.reply.head(c.guards.Verdict.Status(http.StatusOK))
+	if told := c.guards.FirstEvent(c.req.Route.Endpoint, c.target.Strict()); len(told) > 0 {
+		c.log.Body(record.Response, told)
 		c.reply.write(told)
 	}
 }

@@ -2,6 +2,7 @@ package relay
 
 import (
 	"context"
+	"gateway/shared/relay/record"
 	"io"
 	"net/http"
 	"net/url"
@@ -200,18 +201,18 @@ func callJob(c *call, ctx context.Context, call *chat.JobCall, at *usage.Attempt
 		return nil, err
 	}
 	req.Header["User-Agent"] = userAgent
-	c.books.stars.Sent = req.Header
+	c.mask.Sent = req.Header
 	t := c.relay.Now()
 	out := out(c)
 	if call.URL != "" && !c.target.To.OwnHost(call.URL) {
 		out = c.relay.Transport
 	}
 	resp, err := out.RoundTrip(req)
-	c.out.waited += c.relay.Now().Sub(t)
+	c.log.Wait(c.relay.Now().Sub(t))
 	if err != nil {
 		return nil, c.target.To.Unreachable(err)
 	}
-	at.RequestID = requestID(resp.Header)
+	at.Identify(requestID(resp.Header))
 	if resp.StatusCode < 200 || resp.StatusCode > 299 {
 		return nil, jobRefused(c, resp)
 	}
@@ -250,8 +251,8 @@ func jobRefused(c *call, resp *http.Response) *fault.Fault {
 		f := fault.Newf(fault.InvalidProviderResponse, "", "The answer of %s broke off", c.target.To.Target.Provider.ID).WithCause(err)
 		return chat.Told(f, resp.StatusCode, resp.Header)
 	}
-	c.books.stars.Refusal(resp.Header, buf.B)
-	keepReceived(c, buf.B)
+	c.mask.Refusal(resp.Header, buf.B)
+	c.log.Body(record.Received, buf.B)
 	f := c.target.To.Jobs.DecodeError(resp.StatusCode, resp.Header, buf.B)
 	f.Source = fault.SourceProvider
 	return f

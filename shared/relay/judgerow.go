@@ -3,6 +3,7 @@ package relay
 import (
 	"bytes"
 	"fmt"
+	"gateway/shared/relay/chosen"
 	"log/slog"
 	"net/http"
 	"runtime/debug"
@@ -90,7 +91,7 @@ func judgeRow(c *call, out *JudgedRow, stage RowStage, answer []byte) error {
 		return fault.New(fault.InvalidConfig, "x-gateway-config", "No provider selected, please check the weights")
 	}
 	fresh(c)
-	if err := c.chooser.Choose(leaf); err != nil {
+	if err := chosen.Choose(&c.target, leaf); err != nil {
 		return err
 	}
 	if out.Guarded = guarded.Wants(leaf, &c.req); !out.Guarded {
@@ -101,18 +102,18 @@ func judgeRow(c *call, out *JudgedRow, stage RowStage, answer []byte) error {
 		if err := guardInput(c, leaf); err != nil {
 			return err
 		}
-		out.Body = bytes.Clone(c.books.guards.Sent)
+		out.Body = bytes.Clone(c.guards.Sent)
 	case RowAnswered:
 		asked := requestContent(c)
 		asked.Judged = true
-		if _, err := c.books.guards.Input(c.relay.guards, &c.target, leaf, asked, images(c)); err != nil || !c.books.guards.Outputs() {
+		if _, err := c.guards.Input(c.relay.guards, &c.target, leaf, asked, images(c)); err != nil || !c.guards.Outputs() {
 			return err
 		}
-		if f := c.books.guards.Output(answer); f != nil {
+		if f := c.guards.Output(answer); f != nil {
 			return f
 		}
-		if c.books.guards.Changed {
-			out.Body = bytes.Clone(c.books.guards.Answer)
+		if c.guards.Changed {
+			out.Body = bytes.Clone(c.guards.Answer)
 		}
 	}
 	return nil

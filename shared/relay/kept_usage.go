@@ -39,9 +39,9 @@ func settleBatch(c *call, answer []byte) {
 		return
 	}
 	if b.Model != "" {
-		c.bill.Heard.Model, c.bill.Heard.Priced = b.Model, b.Model
+		c.bill.Heard.PricedAs(b.Model)
 	}
-	c.bill.Heard.Mode = "batch"
+	c.bill.Heard.InMode("batch")
 	c.bill.Charge(b.Usage)
 	c.bill.Spend()
 }
@@ -96,7 +96,8 @@ func readRows(c *call, sum *inputbound.Sum) error {
 func eachRow(c *call, file string, checks bool, sum *inputbound.Sum) error {
 	attempts := len(c.bill.Purse.Attempts)
 	resp, err := again(c, chosen.Part{Op: provider.FilesContent, ID: file, Method: http.MethodGet})
-	c.out.part, c.bill.Purse.Attempts = chosen.Part{}, c.bill.Purse.Attempts[:attempts]
+	c.out.part = chosen.Part{}
+	c.bill.Purse.Forget(attempts)
 	if err != nil {
 		return err
 	}

@@ -1,6 +1,7 @@
 package relay
 
 import (
+	"gateway/shared/relay/record"
 	"net/http"
 	"strconv"
 
@@ -47,8 +48,8 @@ func sendHidden(c *call, body, shown []byte) {
 	h.Set("Content-Length", strconv.Itoa(len(body)))
 	h.Set("Cache-Control", "no-store")
 	ownHeaders(c, h)
-	captureAnswer(c, shown)
-	c.reply.status = http.StatusOK
+	c.log.Body(record.Response, shown)
+	c.log.Status(http.StatusOK)
 	keepBooks(c)
 	c.reply.head(http.StatusOK)
 	c.reply.write(body)
@@ -56,8 +57,8 @@ func sendHidden(c *call, body, shown []byte) {
 
 // sendWhole sends an answer whose headers are set, once it is in the books.
 func sendWhole(c *call, status int, out []byte) {
-	captureAnswer(c, out)
-	c.reply.status = status
+	c.log.Body(record.Response, out)
+	c.log.Status(status)
 	keepBooks(c)
 	c.reply.head(status)
 	c.reply.write(out)

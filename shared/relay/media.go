@@ -37,7 +37,7 @@ func fetchMedia(c *call, wanted []media.Wanted) error {
 		from := c.relay.Now()
 		f := media.NewFetcher(c.relay.Transport, c.relay.Egress.WithoutTrusted(), c.req.Lease)
 		f.FetchAll(admitted.ClientContext(&c.req), &c.out.media, missing)
-		c.out.waited += c.relay.Now().Sub(from)
+		c.log.Wait(c.relay.Now().Sub(from))
 	}
 	return c.out.media.Failure(wanted)
 }

@@ -2,6 +2,7 @@ package relay
 
 import (
 	"bytes"
+	"gateway/shared/relay/chosen"
 	"time"
 
 	"gateway/shared/fault"
@@ -20,7 +21,7 @@ func mint(c *call) error {
 		return fault.New(fault.InvalidConfig, "x-gateway-config", "No provider selected, please check the weights")
 	}
 	fresh(c)
-	if err := c.chooser.Choose(leaf); err != nil {
+	if err := chosen.Choose(&c.target, leaf); err != nil {
 		return err
 	}
 	if s := c.target.To.Saved; s != nil && c.body.Minting.Transcription != "" {

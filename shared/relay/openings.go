@@ -3,7 +3,6 @@ package relay
 import (
 	"context"
 	"errors"
-	"net/http"
 
 	"gateway/shared/chat"
 	"gateway/shared/fault"
@@ -29,7 +28,7 @@ func awaitOpening(c *call) error {
 	if err != nil {
 		return err
 	}
-	c.reply.headSent, c.reply.status, c.reply.firstByte = true, http.StatusSwitchingProtocols, c.req.Since()
+	c.reply.upgraded()
 	wire := c.req.Route.Live()
 	end, ok := c.relay.sessions.Begin(waiting{near})
 	if !ok {
@@ -60,13 +59,15 @@ func unopened(c *call, near session.Conn, o *session.Opened, err error) {
 	if e := (*session.Ended)(nil); errors.As(err, &e) {
 		near.Close(e.Code, e.Reason) // nothing is sent where the client has closed it
 		near.Linger()
-		c.bill.Heard.Finish = "closed_by_client"
+		c.bill.Heard.Ended("closed_by_client")
 	} else {
-		c.reply.failure = fault.From(err)
-		if c.bill.Heard.Finish = "ended_by_policy"; o != nil {
-			c.body.Size = o.First
+		f := fault.From(err)
+		c.log.Fail(f)
+		c.bill.Heard.Ended("ended_by_policy")
+		if o != nil {
+			c.body.Carried(o.First)
 		}
-		live.Refuse(near, c.req.Route.Live(), c.reply.failure, c.req.ULID)
+		live.Refuse(near, c.req.Route.Live(), f, c.req.ULID)
 	}
 	c.metered.LearnOperation(chat.Meter{Started: true, Complete: true})
 }
@@ -77,7 +78,7 @@ func opened(c *call, o *session.Opened) {
 	req.Header.Set(asked.TraceID, c.req.Ask.TraceID)
 	req.URL.RawQuery = ""
 	answer, near := &recorder.Recorder{Max: live.MaxRefusal}, &live.Taken{Maker: c.req.Route.Sockets, Near: o.Near}
-	c.books.inBooks = true
+	c.log.Close() // the session that is opened has the record
 	broken := c.relay.run(answer, req, c.req.Route.With(o, near), c.req.PathID, nil)
 	if near.Begun {
 		return
@@ -96,7 +97,7 @@ func sendLive(c *call, guards *guarded.Live) error {
 	if err != nil {
 		return err
 	}
-	c.reply.headSent, c.reply.status, c.reply.firstByte = true, http.StatusSwitchingProtocols, c.req.Since()
+	c.reply.upgraded()
 	run := &live.Session{
 		Near: near, Far: c.out.far, Wire: o.Wire, Desk: newDesk(c), Times: c.relay.SessionTimes, Memory: c.relay.Memory, Tenant: c.req.Who.Scope.Org,
 		ID: c.req.ULID, Model: c.target.To.Upstream, Opening: o.Opening, First: o.First,

@@ -5,6 +5,7 @@ import (
 	"gateway/shared/dialect/upstream"
 	"gateway/shared/fault"
 	"gateway/shared/relay/came"
+	"gateway/shared/relay/record"
 	"gateway/shared/relay/turn"
 	"gateway/shared/wire/mask"
 )
@@ -67,8 +68,8 @@ func decodeWhole(c *call, body []byte) (*chat.Response, chat.Meter, []chat.Signe
 func eventsBroke(c *call, err error, m chat.Meter, body []byte) error {
 	f := c.target.To.StreamBroke(err)
 	f.Source = fault.SourceProvider
-	mask.Bytes(body, c.books.stars.Secrets())
-	keepReceived(c, body)
+	mask.Bytes(body, c.mask.Secrets())
+	c.log.Body(record.Received, body)
 	if m.Usage.Known() || m.OutputEstimate() > 0 {
 		c.bill.Heard.Hear(m)
 		u := c.metered.Used(m)

@@ -2,6 +2,7 @@ package relay
 
 import (
 	"encoding/json"
+	"gateway/shared/relay/record"
 	"io"
 	"net/http"
 	"strconv"
@@ -31,9 +32,9 @@ func sendPassed(c *call, resp *http.Response) error {
 		h["Content-Length"] = []string{strconv.FormatInt(resp.ContentLength, 10)}
 	}
 	answerHeaders(c, resp.Header)
-	c.reply.head(c.books.guards.Verdict.Status(http.StatusOK))
+	c.reply.head(c.guards.Verdict.Status(http.StatusOK))
 	if c.req.Route.Retold != nil && events(resp) {
-		c.reply.write(c.books.guards.FirstEvent(c.req.Route.Endpoint, c.target.Strict()))
+		c.reply.write(c.guards.FirstEvent(c.req.Route.Endpoint, c.target.Strict()))
 	}
 	meter := tail.New(resp)
 	meter.Memory(c.req.Ctx, c.req.Lease)
@@ -50,7 +51,7 @@ func sendPassed(c *call, resp *http.Response) error {
 		c.metered.LearnOperation(c.metered.Meter(nil))
 	}
 	if !whole {
-		recordFailure(&c.reply, brokeOff())
+		c.log.Reject(brokeOff())
 		c.reply.broken = true // the client must see that the body is not whole
 		return nil
 	}
@@ -73,13 +74,13 @@ func pour(c *call, body io.Reader, meter *tail.Meter, shown bool) (whole bool) {
 	for {
 		t := c.relay.Now()
 		n, err := body.Read(p)
-		c.out.waited += c.relay.Now().Sub(t)
+		c.log.Wait(c.relay.Now().Sub(t))
 		if n > 0 {
 			meter.Feed(p[:n])
 			if shown {
-				captureAnswer(c, p[:n])
+				c.log.Body(record.Response, p[:n])
 			} else {
-				c.books.answered += int64(n)
+				c.log.Count(int64(n))
 			}
 			c.reply.write(p[:n])
 			c.reply.flushSoon()
@@ -110,18 +111,18 @@ func sendHeld(c *call, resp *http.Response) error {
 	} else {
 		c.metered.LearnOperation(c.metered.Meter(out))
 	}
-	if c.wall.Filtered() {
+	if chosen.Filtered(&c.target) {
 		var err error
 		if out, err = ownList(c, out); err != nil {
 			return err
 		}
-	} else if err := c.wall.Keep(out); err != nil {
+	} else if err := chosen.Keep(&c.target, out); err != nil {
 		return err
 	}
 	h := c.reply.w.Header()
 	if c.req.Route.Shape == routes.Raw {
 		egress.CopyResponseHeaders(h, resp.Header)
-		c.books.stars.Head(h)
+		c.mask.Head(h)
 		h.Del("Content-Encoding") // it was read and unzipped
 		answerHeaders(c, nil)
 	} else {
@@ -207,7 +208,7 @@ func sendOutput(c *call, resp *http.Response) error {
 	if err := json.Unmarshal(buf.B, &b); err != nil {
 		return unusable(c, err, buf.B)
 	}
-	if err := c.wall.Keep(buf.B); err != nil {
+	if err := chosen.Keep(&c.target, buf.B); err != nil {
 		return err
 	}
 	settleBatch(c, buf.B)
@@ -251,7 +252,7 @@ func sendFiles(c *call, ids ...string) error {
 	}
 	c.metered.LearnOperation(c.metered.Meter(nil))
 	if !whole {
-		recordFailure(&c.reply, brokeOff())
+		c.log.Reject(brokeOff())
 		c.reply.broken = true
 		return nil
 	}

@@ -107,7 +107,7 @@ func relay(c *call) error {
 	}
 	err := send(c, &last)
 	if f := fault.From(err); f != nil && f.Source == fault.SourceProvider {
-		c.books.endFault = f
+		c.log.EndedBy(f)
 	}
 	return err
 }
@@ -119,8 +119,8 @@ func try(c *call, leaf *route.Leaf) answer {
 	if err != nil {
 		return refusal(err)
 	}
-	hit, waited, err := c.books.reuse.LookUp(leaf, body)
-	c.out.waited += waited
+	hit, waited, err := c.cache.LookUp(leaf, body)
+	c.log.Wait(waited)
 	if err != nil {
 		return refusal(err)
 	}
@@ -161,7 +161,7 @@ func attempts(c *call, leaf *route.Leaf, body []byte) answer {
 		}
 		tried := schedule.Count()
 		wait, again := schedule.Next(a.status(), a.header(), a.connectFailed(), c.relay.Now())
-		c.books.retries = schedule.Count()
+		c.log.Retried(schedule.Count())
 		if !again || c.out.bodySpent {
 			if a = guardOutput(c, leaf, a); repeats(c, &schedule, &a) {
 				waited = 0
@@ -170,7 +170,7 @@ func attempts(c *call, leaf *route.Leaf, body []byte) answer {
 			return a
 		}
 		if c.bill.CoverAgain() != nil {
-			c.books.retries = tried
+			c.log.Retried(tried)
 			return guardOutput(c, leaf, a) // the answer that came is kept: after its charge the budget has no room for another
 		}
 		a.drop()

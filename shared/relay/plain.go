@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"gateway/shared/relay/chosen"
+	"gateway/shared/relay/record"
 	"net/http"
 	"strconv"
 
@@ -39,7 +40,7 @@ func (p *plain) free() {
 // takesWhole tells whether an answer is read before it is chosen. A further part of an
 // answer that is being sent is not.
 func takesWhole(c *call, resp *http.Response) bool {
-	return c.req.Route.Shape != routes.Raw && c.req.Route.Shape != routes.Listing && c.req.Route.Shape != routes.Socket && c.req.Route.Operation != provider.BatchesOutput && !c.out.part.Further && !c.target.Passes(resp) && !c.wall.Filtered()
+	return c.req.Route.Shape != routes.Raw && c.req.Route.Shape != routes.Listing && c.req.Route.Shape != routes.Socket && c.req.Route.Operation != provider.BatchesOutput && !c.out.part.Further && !c.target.Passes(resp) && !chosen.Filtered(&c.target)
 }
 
 // takePlain reads an answer whole, books it, and judges whether it is one.
@@ -49,7 +50,7 @@ func takePlain(c *call, resp *http.Response) answer {
 	p.buf = buffer.For(int(min(resp.ContentLength, maxPlainAnswer)) + 1)
 	t, held := c.relay.Now(), c.req.Lease.Held()
 	err := readWhole(c, p.buf, resp, maxPlainAnswer)
-	c.out.waited += c.relay.Now().Sub(t)
+	c.log.Wait(c.relay.Now().Sub(t))
 	_ = resp.Body.Close()
 	if err == nil {
 		err = roomToDecode(c, len(p.buf.B))
@@ -183,12 +184,12 @@ func sendPlain(c *call, a *answer) error {
 	case p.retold != nil:
 		kind = eventStream
 		out = sentRetold(c, out)
-	case c.books.guards.Answer != nil:
-		out = c.books.guards.Answer
+	case c.guards.Answer != nil:
+		out = c.guards.Answer
 		if !p.own {
 			break
 		}
-		if err := c.wall.KeepMade(p.buf.B, p.meter.ID); err != nil {
+		if err := chosen.KeepMade(&c.target, p.buf.B, p.meter.ID); err != nil {
 			return err
 		}
 	case p.own:
@@ -197,11 +198,11 @@ func sendPlain(c *call, a *answer) error {
 			settleBatch(c, out)
 			c.metered.SettleResponse(out, false)
 		}
-		if err := c.wall.KeepMade(out, p.meter.ID); err != nil {
+		if err := chosen.KeepMade(&c.target, out, p.meter.ID); err != nil {
 			return err
 		}
 	case p.translated == nil:
-		keepReceived(c, out)
+		c.log.Body(record.Received, out)
 		if out = p.made.B; p.media != "" {
 			kind = []string{p.media}
 		}
@@ -213,17 +214,17 @@ func sendPlain(c *call, a *answer) error {
 		}
 		out = enc.B
 	}
-	if c.books.reuse.Keeps() {
-		c.books.reuse.Keep(out)
+	if c.cache.Keeps() {
+		c.cache.Keep(out)
 	}
-	if c.books.guards.On && kind[0] == jsonType[0] {
-		out = c.books.guards.Told(c.books.guards.Taken.Restored(out), true)
+	if c.guards.On && kind[0] == jsonType[0] {
+		out = c.guards.Told(c.guards.Taken.Restored(out), true)
 	}
 	h := c.reply.w.Header()
 	h["Content-Type"] = kind
 	h["Content-Length"] = []string{strconv.Itoa(len(out))}
 	answerHeaders(c, resp.Header)
-	sendWhole(c, c.books.guards.Verdict.Status(http.StatusOK), out)
+	sendWhole(c, c.guards.Verdict.Status(http.StatusOK), out)
 	return nil
 }
 
@@ -233,17 +234,17 @@ func encodePlain(c *call, enc *buffer.Buffer) error {
 	o := options(c)
 	if c.target.SameDialect() {
 		o.Request = c.body.LegacyOnly()
-		if err := c.wall.KeepMade(p.buf.B, p.meter.ID); err != nil {
+		if err := chosen.KeepMade(&c.target, p.buf.B, p.meter.ID); err != nil {
 			return err
 		}
 	} else {
 		if err := c.target.Decoded.Promised(p.translated); err != nil {
-			keepReceived(c, p.buf.B)
+			c.log.Body(record.Received, p.buf.B)
 			return err
 		}
 		c.target.Remember(p.signed)
 	}
-	keepReceived(c, p.buf.B)
+	c.log.Body(record.Received, p.buf.B)
 	missed := chat.MissedBy(c.req.Route.Client, o, &c.target.Loss)
 	missed.Whole(p.translated)
 	enc.B = c.req.Route.Client.EncodeResponse(enc.B, p.translated, o)

@@ -2,6 +2,7 @@ package relay
 
 import (
 	"encoding/json"
+	"gateway/shared/relay/chosen"
 	"net/http"
 	"slices"
 	"time"
@@ -11,8 +12,8 @@ import (
 	"gateway/shared/provider"
 	"gateway/shared/relay/accounting"
 	"gateway/shared/relay/admitted"
-	"gateway/shared/relay/logged"
 	"gateway/shared/relay/plan"
+	"gateway/shared/relay/record"
 	"gateway/shared/relay/rehearsal"
 	"gateway/shared/relay/routes"
 	"gateway/shared/route"
@@ -119,11 +120,11 @@ func imagineTarget(c *call, leaf *route.Leaf) rehearsal.Target {
 	if leaf.Retry != nil {
 		t.Retries = leaf.Retry.Attempts
 	}
-	c.books.guards.Fresh()
+	c.guards.Fresh()
 	err := imagineCall(c, leaf, &t)
-	if c.books.guards.On {
-		t.Guardrails = append(t.Guardrails, c.books.guards.Names...)
-		t.Verdicts = c.books.guards.Results.Append(nil, false)
+	if c.guards.On {
+		t.Guardrails = append(t.Guardrails, c.guards.Names...)
+		t.Verdicts = c.guards.Results.Append(nil, false)
 	}
 	if p := c.target.To.Target.Provider; p != nil {
 		t.Provider, t.Model = p.ID, c.target.To.Upstream
@@ -142,7 +143,7 @@ func imagineTarget(c *call, leaf *route.Leaf) rehearsal.Target {
 }
 
 func imagineCall(c *call, leaf *route.Leaf, t *rehearsal.Target) error {
-	if err := c.chooser.Choose(leaf); err != nil {
+	if err := chosen.Choose(&c.target, leaf); err != nil {
 		return err
 	}
 	if err := guardInput(c, leaf); err != nil {
@@ -178,7 +179,7 @@ func imagineCall(c *call, leaf *route.Leaf, t *rehearsal.Target) error {
 	if err := imagineCredential(c, req, body); err != nil {
 		return err
 	}
-	shown := logged.AppendHeaders(nil, req.Header, c.books.stars.CustomNames(slices.Clone(c.req.Ask.Sensitive)))
+	shown := record.AppendHeaders(nil, req.Header, c.mask.CustomNames(slices.Clone(c.req.Ask.Sensitive)))
 	mask.Bytes(shown, c.target.To.Target.Secrets(nil, true))
 	if err := json.Unmarshal(shown, &t.Headers); err != nil {
 		return fault.Internal(err)

@@ -1,6 +1,7 @@
 package relay
 
 import (
+	"gateway/shared/relay/record"
 	"net/http"
 	"strings"
 
@@ -24,7 +25,7 @@ func events(resp *http.Response) bool {
 // is sent, because a guardrail may refuse or change it. Nobody waits for its words one by
 // one.
 func holdsRetold(c *call, resp *http.Response) bool {
-	return c.req.Route.Retold != nil && c.books.guards.Outputs() && c.books.guards.OnItsWay() && resp.StatusCode == http.StatusOK && events(resp)
+	return c.req.Route.Retold != nil && c.guards.Outputs() && c.guards.OnItsWay() && resp.StatusCode == http.StatusOK && events(resp)
 }
 
 // readRetold reads a stream that tells an answer again.
@@ -43,24 +44,24 @@ func readRetold(c *call, stream []byte) error {
 // sentRetold is what the client gets of such a stream: the stream itself, or another one
 // where guardrails have changed the answer, with what they said.
 func sentRetold(c *call, stream []byte) []byte {
-	out := c.books.guards.FirstEvent(c.req.Route.Endpoint, c.target.Strict())
-	if !c.books.guards.Changed {
+	out := c.guards.FirstEvent(c.req.Route.Endpoint, c.target.Strict())
+	if !c.guards.Changed {
 		out = append(out, stream...)
-	} else if r, err := c.req.Route.Retold.Client.DecodeResponse(c.books.guards.Answer, &c.target.To.Traits); err == nil {
+	} else if r, err := c.req.Route.Retold.Client.DecodeResponse(c.guards.Answer, &c.target.To.Traits); err == nil {
 		out = append(out, turn.Replay(r, c.req.Route.Retold.Client.NewStreamEncoder(options(c)))...)
 	}
-	return append(out, c.books.guards.LastEvent(c.req.Route.Endpoint, c.target.Strict())...)
+	return append(out, c.guards.LastEvent(c.req.Route.Endpoint, c.target.Strict())...)
 }
 
 // judgeRetold has those guardrails look at it that judge streams once they have ended.
 func judgeRetold(c *call, stream []byte) {
-	if c.req.Route.Retold == nil || !c.books.guards.JudgesEnd() {
+	if c.req.Route.Retold == nil || !c.guards.JudgesEnd() {
 		return
 	}
 	if whole := kept.LastResponse(stream); whole != nil && !kept.Unmade(whole) {
-		c.books.guards.End(whole)
+		c.guards.End(whole)
 	}
-	told := c.books.guards.LastEvent(c.req.Route.Endpoint, c.target.Strict())
-	captureAnswer(c, told)
+	told := c.guards.LastEvent(c.req.Route.Endpoint, c.target.Strict())
+	c.log.Body(record.Response, told)
 	c.reply.write(told)
 }

@@ -44,8 +44,8 @@ func settleBreakers(c *call) {
 	status := http.StatusOK
 	switch {
 	case c.reply.gone:
-	case c.books.endFault != nil:
-		status = c.books.endFault.Status()
+	case c.log.Outcome().ProviderFault != nil:
+		status = c.log.Outcome().ProviderFault.Status()
 	case c.reply.broken:
 		status = http.StatusBadGateway
 	}
@@ -59,10 +59,11 @@ func called(c *call, s *route.Schedule, waited time.Duration) {
 	if at == nil || s.Used() == 0 {
 		return
 	}
-	at.Retry, at.Wait, at.WaitReason = s.Used(), waited, usage.WaitBackoff
+	reason := usage.WaitBackoff
 	if s.Named() {
-		at.WaitReason = usage.WaitNamed
+		reason = usage.WaitNamed
 	}
+	at.Repeats(s.Used(), waited, reason)
 }
 
 // failAside reports a failure that no request sees.

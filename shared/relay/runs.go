@@ -1,6 +1,7 @@
 package relay
 
 import (
+	"gateway/shared/relay/chosen"
 	"io"
 	"net/http"
 	"net/url"
@@ -29,7 +30,7 @@ func (r *Relay) Room(sc store.Scope) managed.Room { return r.rooms.Own(sc) }
 
 // manage answers a request that no provider is asked for.
 func manage(c *call) error {
-	c.target.To.Names.Provider = plan.OwnProvider
+	c.target.To.Names = chosen.Names{Provider: plan.OwnProvider}
 	a, err := runManaged(c)
 	if err != nil {
 		return err

@@ -12,8 +12,15 @@ func (r *reply) head(status int) {
 	if r.headSent {
 		return
 	}
-	r.headSent, r.status = true, status
+	r.headSent = true
+	r.log.Head(status)
 	r.w.WriteHeader(status)
+}
+
+// upgraded records that the client's connection has become a WebSocket.
+func (r *reply) upgraded() {
+	r.headSent, r.firstByte = true, r.from.Since()
+	r.log.Head(http.StatusSwitchingProtocols)
 }
 
 // readsOn lets the client's body be read while the answer goes out, because a provider may

@@ -117,7 +117,7 @@ func (r *Relay) carryOn(c *call, s carry) {
 }
 
 func openNear(c *call, resp *http.Response) error {
-	guards, err := c.books.guards.GoLive(c.relay.guards, &c.target, c.target.To.Leaf, images(c))
+	guards, err := c.guards.GoLive(c.relay.guards, &c.target, c.target.To.Leaf, images(c))
 	if err != nil {
 		return err
 	}
@@ -129,7 +129,7 @@ func openNear(c *call, resp *http.Response) error {
 	if err != nil {
 		return err
 	}
-	c.reply.headSent, c.reply.status, c.reply.firstByte = true, http.StatusSwitchingProtocols, c.req.Since()
+	c.reply.upgraded()
 	live := &session.Session{
 		Near: near, Far: c.out.far, Times: c.relay.SessionTimes, Memory: c.relay.Memory, Tenant: c.req.Who.Scope.Org, ID: c.req.ULID, Model: c.target.To.Model,
 		Names: session.Names(c.target.To.Names.Slug, c.req.Req.URL.Query().Get("model"), c.body.Model),
@@ -159,14 +159,15 @@ func openNear(c *call, resp *http.Response) error {
 
 // ended notes how a session has ended.
 func ended(c *call, r *session.Result) {
-	c.books.guards.Notes.Ended(c.books.guards.Live())
-	c.body.Size, c.books.answered = r.FromClient, r.ToClient
-	c.bill.Heard.Finish = r.Told()
+	c.guards.Notes.Ended(c.guards.Live())
+	c.body.Carried(r.FromClient)
+	c.log.Count(r.ToClient)
+	c.bill.Heard.Ended(r.Told())
 	switch {
 	case r.Fault != nil:
-		c.reply.failure = r.Fault
+		c.log.Fail(r.Fault)
 	case r.ByProvider && r.Code == session.ServerError:
-		recordFailure(&c.reply, brokeOff())
+		c.log.Reject(brokeOff())
 	}
 	c.metered.LearnOperation(chat.Meter{Started: true, Complete: true})
 }

@@ -1,6 +1,8 @@
 package relay
 
 import (
+	"gateway/shared/relay/chosen"
+	"gateway/shared/relay/record"
 	"io"
 
 	"gateway/shared/chat"
@@ -37,7 +39,7 @@ func open(c *call, a *answer) {
 	for {
 		t := c.relay.Now()
 		n, err := h.Read(a.resp.Body, p)
-		c.out.waited += c.relay.Now().Sub(t)
+		c.log.Wait(c.relay.Now().Sub(t))
 		if n > 0 {
 			out, ferr := pass(c, a, p[:n])
 			held.Reserve(len(out))
@@ -45,7 +47,7 @@ func open(c *call, a *answer) {
 			m := a.stream.Meter()
 			c.out.patience.Arrived(m.Started || m.Held)
 			if ferr != nil || m.Err != nil {
-				mask.Bytes(held.B, c.books.stars.Secrets())
+				mask.Bytes(held.B, c.mask.Secrets())
 				if !m.Started && !c.reply.headSent {
 					firstEventFailed(c, a, m, ferr)
 					return
@@ -125,7 +127,7 @@ func firstEventFailed(c *call, a *answer, m chat.Meter, err error) {
 // sendStream passes a stream on as it comes. The end of it is held until the
 // books are written.
 func sendStream(c *call, a *answer) error {
-	err := c.wall.KeepMade(nil, a.stream.Meter().ID)
+	err := chosen.KeepMade(&c.target, nil, a.stream.Meter().ID)
 	if err != nil { // the provider makes the rest all the same
 		drain(c, a)
 	}
@@ -155,13 +157,13 @@ func pump(c *call, a *answer) error {
 	for {
 		t := c.relay.Now()
 		n, err := a.resp.Body.Read(p)
-		c.out.waited += c.relay.Now().Sub(t)
+		c.log.Wait(c.relay.Now().Sub(t))
 		if n > 0 {
 			out, ferr := pass(c, a, p[:n])
 			m := a.stream.Meter()
 			c.out.patience.Arrived(m.Started || m.Held)
 			if a.stream.Meter().Err != nil {
-				mask.Bytes(out, c.books.stars.Secrets())
+				mask.Bytes(out, c.mask.Secrets())
 			}
 			piece(c, a, out)
 			if ferr != nil {
@@ -185,7 +187,7 @@ func piece(c *call, a *answer, out []byte) {
 	if len(out) == 0 {
 		return
 	}
-	captureAnswer(c, out)
+	c.log.Body(record.Response, out)
 	if len(c.reply.tail) > 0 || a.stream.Meter().Complete {
 		c.reply.tail = append(c.reply.tail, out...)
 		return
@@ -212,7 +214,7 @@ func closeStream(c *call, a *answer, err error) error {
 	c.target.Remember(a.stream.Signed())
 	c.metered.Learn(m)
 	if err == nil && m.Err == nil {
-		captureAnswer(c, last)
+		c.log.Body(record.Response, last)
 		c.reply.tail = append(c.reply.tail, last...)
 		judgeEnd(c, a)
 		keepStream(c, a)
@@ -225,9 +227,9 @@ func closeStream(c *call, a *answer, err error) error {
 		f = c.target.To.StreamBroke(err)
 	}
 	f.Source = fault.SourceProvider
-	c.books.stars.Fault(f)
-	c.books.endFault = f
-	recordFailure(&c.reply, f)
+	c.mask.Fault(f)
+	c.log.EndedBy(f)
+	c.log.Reject(f)
 	if ended, ok := a.stream.AppendError(last[:0], f); ok {
 		last = ended
 	} else if !a.stream.TellsError() {
@@ -238,17 +240,13 @@ func closeStream(c *call, a *answer, err error) error {
 		}
 		last = c.req.Route.Client.AppendStreamError(last[:0], f, o)
 	}
-	captureAnswer(c, last)
+	c.log.Body(record.Response, last)
 	c.reply.tail = append(c.reply.tail[:0], last...)
 	keepBooks(c)
 	flushTail(c)
 	breakConnection(&c.reply)
 	return nil
 }
-
-// recordFailure records why a response whose head has gone out is not a good one. The record
-// has the status of the failure: the client got no success, although the head said so.
-func recordFailure(r *reply, f *fault.Fault) { r.failure, r.status = f, f.Status() }
 
 // breakConnection has the connection cut behind the error event of a stream if the clients
 // of its shape need that.

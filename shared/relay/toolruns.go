@@ -57,7 +57,7 @@ func runTools(c *call) error {
 			return c.req.Route.Client.AppendStreamError(nil, f, o)
 		},
 	}
-	c.bill.Purse.Priced = true // its parts are paid for by themselves
+	c.bill.Purse.Unpriced() // its parts are paid for by themselves
 	return of.Answer(&desk)
 }
 
@@ -71,7 +71,7 @@ func judgeTools(c *call) (func(ctx context.Context, tool string, result []byte) 
 	if c.plan.Walker == nil {
 		return nil, nil
 	}
-	results, err := guarded.NewToolResults(c.relay.guards, &c.req, c.plan.Walker.Leaves(), &c.books.guards.Notes)
+	results, err := guarded.NewToolResults(c.relay.guards, &c.req, c.plan.Walker.Leaves(), &c.guards.Notes)
 	if err != nil || results == nil {
 		return nil, err
 	}

@@ -143,6 +143,20 @@ type Attempt struct {
 	WaitReason                                 string        // WaitBackoff or WaitNamed; empty for a first call
 }
 
+// End records how the call ended: the status of the response (zero if there was none), the code of
+// the error, and the time to the response head.
+func (a *Attempt) End(status int, code string, latency time.Duration) {
+	a.Status, a.ErrorCode, a.Latency = status, code, latency
+}
+
+// Identify records the provider's id of the call.
+func (a *Attempt) Identify(id string) { a.RequestID = id }
+
+// Repeats records that the call is the nth retry, how long it waited, and why.
+func (a *Attempt) Repeats(n int, waited time.Duration, reason string) {
+	a.Retry, a.Wait, a.WaitReason = n, waited, reason
+}
+
 // Why a retry waited as long as it did.
 const (
 	WaitBackoff = "backoff"     // doubling from one second

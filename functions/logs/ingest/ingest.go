@@ -18,7 +18,7 @@ import (
 	"gateway/shared/pricing"
 	"gateway/shared/provider"
 	"gateway/shared/relay/asked"
-	"gateway/shared/relay/logged"
+	"gateway/shared/relay/record"
 	"gateway/shared/seal"
 	"gateway/shared/store"
 	"gateway/shared/usage"
@@ -199,7 +199,7 @@ func (m *Maker) seal(ctx context.Context, by *Teller, x *Exchange, r *usage.Reco
 	if !by.Bodies && r.Success() {
 		return nil
 	}
-	var b logged.Bodies
+	var b record.Bodies
 	defer b.Free()
 	b.Answer(plainText(x.Response))
 	b.Head(headersOf(x.ResponseHeaders))

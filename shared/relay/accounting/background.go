@@ -110,9 +110,7 @@ func (me *Meters) SettleResponse(answer []byte, stream bool) {
 	if u.Known() {
 		me.Bill.Charge(u)
 		me.Bill.Spend()
-		if me.Target.Req.Behalf != nil {
-			me.Target.Req.Behalf.Booked = true
-		}
+		me.Target.Req.Book()
 	}
 }
 
@@ -135,7 +133,7 @@ func (me *Meters) BookRows(used []chat.Meter) {
 	if len(used) == 0 {
 		return
 	}
-	me.Bill.Heard.Mode = "batch"
+	me.Bill.Heard.InMode(batchMode)
 	for _, m := range used {
 		me.Bill.Heard.AsPriced(m)
 		me.Bill.Charge(m.Usage)

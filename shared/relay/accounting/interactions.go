@@ -50,9 +50,8 @@ func (a *passed) ofInteraction() (u pricing.Usage, told bool) {
 	named := got.ID != "" && len(got.ID) <= kept.MaxID
 	if !a.meters.startsInteraction() {
 		if ended && named && got.Usage.Known() && a.meters.Bill.Claim(got.ID) {
-			if u = got.Usage; a.meters.Target.Req.Behalf != nil {
-				a.meters.Target.Req.Behalf.Booked = true
-			}
+			u = got.Usage
+			a.meters.Target.Req.Book()
 		} else if ended && named && !got.Usage.Known() {
 			a.meters.Bill.Claim(got.ID) // nothing was used: what is held for it is given back
 		}

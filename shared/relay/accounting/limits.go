@@ -130,5 +130,5 @@ func (b *Bill) Spend() {
 // Budgeted are the subjects with a budget in force: the caller's own, with those of
 // policies, and the target's.
 func (b *Bill) Budgeted() (own, its []*ledger.Subject) {
-	return Budgeted(append([]*ledger.Subject{b.Target.Req.Who.Subject, b.Target.Req.WS.Subject}, b.early...)...), Budgeted(b.Target.To.Subjects...)
+	return Budgeted(append([]*ledger.Subject{b.Target.Req.Who.Subject, b.Target.Req.WS.Subject}, b.early...)...), append(Budgeted(b.Target.To.Subjects...), Budgeted(b.late...)...)
 }

@@ -1,7 +1,6 @@
 package accounting
 
 import (
-	"cmp"
 	"net/http"
 	"strings"
 
@@ -32,9 +31,9 @@ func (me *Meters) LearnRaw(m *tail.Meter, status int) {
 		got = a.read()
 		me.Bill.Heard.Hear(got)
 		if got.Model != "" && me.Target.To.Model == "" {
-			me.Bill.Heard.Priced = got.Model
+			me.Bill.Heard.ChargedAs(got.Model)
 		}
-		me.Bill.Heard.Finish = got.Finish
+		me.Bill.Heard.Ended(got.Finish)
 		var told bool
 		if u, told = a.charged(got); !told || u.Known() && u == got.Usage {
 			if came, ok := a.cut(); ok {
@@ -77,7 +76,8 @@ func (a *passed) read() (got chat.Meter) {
 	switch {
 	case like == nil && a.meters.Target.Req.Req.Method == http.MethodPost && a.meters.Target.Body.KeptPath().Collection == "videos":
 		if video, ok := units.ReadVideo(a.answer.Kept); ok {
-			got.Model, got.Usage, a.meters.Target.Wanted.Size = video.Model, video.Usage, cmp.Or(video.Size, a.meters.Target.Wanted.Size)
+			got.Model, got.Usage = video.Model, video.Usage
+			a.meters.Bill.Heard.OfSize(video.Size)
 			return got
 		}
 	case like == nil:
@@ -210,7 +210,7 @@ func (a *passed) cut() (u pricing.Usage, ok bool) {
 	got := b.Meter
 	a.meters.Bill.Heard.Hear(got)
 	if got.Model != "" && a.meters.Target.To.Model == "" {
-		a.meters.Bill.Heard.Priced = got.Model
+		a.meters.Bill.Heard.ChargedAs(got.Model)
 	}
 	switch {
 	case got.Usage.Known() && b.Within:

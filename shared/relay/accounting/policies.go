@@ -16,6 +16,7 @@ type Ruled struct {
 	sent     bool              // a budget has sent the request to another model
 	rerouted string            // that model, while it is the target
 	counted  []*ledger.Subject // of targets, whose rates the request was counted by
+	late     []*ledger.Subject // counters that the target decided
 }
 
 // ReadPolicies finds what policies say of the request before it is routed.
@@ -90,18 +91,22 @@ func (b *Bill) LimitsOfTarget() (rates []*ledger.Subject) {
 	if b.policies.Empty() {
 		return rates
 	}
-	late := b.policies.Late(b.fact)
-	if len(late) == 0 {
+	if b.late = b.policies.Late(b.fact); len(b.late) == 0 {
 		return rates
 	}
-	own := rates[:len(rates):len(rates)]
-	rates, b.Target.To.Subjects = own, append(own, late...)
-	for _, s := range late {
+	rates = rates[:len(rates):len(rates)]
+	for _, s := range b.late {
 		if !slices.Contains(b.counted, s) {
 			rates = append(rates, s)
 		}
 	}
 	return rates
+}
+
+// NextTarget clears what holds for the previous target alone.
+func (b *Bill) NextTarget() {
+	b.Heard.Clear()
+	b.late = nil
 }
 
 // Reroute is the target to which a budget that has not enough sends the request; it does so

@@ -4,6 +4,10 @@ import (
 	"bytes"
 	"cmp"
 	"fmt"
+	"gateway/shared/fault"
+	"gateway/shared/relay/inbound"
+	"gateway/shared/usage"
+	"time"
 
 	"gateway/shared/chat"
 	"gateway/shared/ledger"
@@ -18,7 +22,8 @@ type Heard struct {
 	Priced        string // the model that it is charged as; "": the target's
 	Mode          string // of its price; "": the answer's
 	Served        chat.Served
-	Sized, Pixels int64 // of images, see chat.Meter
+	Sized, Pixels int64  // of images, see chat.Meter
+	Size          string // of a video; "": as the request states it
 }
 
 // Hear takes over who made an answer and in which way, before it is charged.
@@ -99,7 +104,7 @@ func priceOfLine(b *Bill, line chat.Line, inputTokens int64) (pricing.Price, boo
 // priceOptions are the facts of the request that prices depend on.
 func priceOptions(b *Bill, inputTokens int64, mode string) pricing.Options {
 	s := &b.Heard.Served
-	return pricing.Options{ContextTokens: inputTokens, Region: cmp.Or(s.Region, b.Target.To.Region()), Quality: b.Target.Wanted.Quality, Size: b.Target.Wanted.Size, Mode: mode, SearchContext: s.SearchContext}
+	return pricing.Options{ContextTokens: inputTokens, Region: cmp.Or(s.Region, b.Target.To.Region()), Quality: b.Target.Wanted.Quality, Size: cmp.Or(b.Heard.Size, b.Target.Wanted.Size), Mode: mode, SearchContext: s.SearchContext}
 }
 
 // priceOf finds what a model of the target costs. named: the model may go by the name
@@ -173,4 +178,42 @@ func boundOf(b *Bill) (most ledger.Bound, unmeasured bool) {
 		most.Priced = true
 	}
 	return most, unmeasured
+}
+
+// Clear drops what the response of the previous target stated. What was priced stays.
+func (h *Heard) Clear() { h.Model, h.Served, h.Size = "", chat.Served{}, "" }
+
+// Ended records why the response ended.
+func (h *Heard) Ended(reason string) { h.Finish = reason }
+
+// PricedAs has the response charged as a model, which is also the model that answered.
+func (h *Heard) PricedAs(model string) { h.Model, h.Priced = model, model }
+
+// InMode has the response charged at the price of a mode, such as batch.
+func (h *Heard) InMode(mode string) { h.Mode = mode }
+
+// ServedAs records how the provider served the response.
+func (h *Heard) ServedAs(s chat.Served) { h.Served = s }
+
+// Cached takes the model and the finish reason over from a stored response.
+func (h *Heard) Cached(model, finish string) {
+	h.Finish = finish
+	if model != "" {
+		h.Model = model
+	}
+}
+
+// OfSize has a video charged by the size that the provider states.
+func (h *Heard) OfSize(size string) { h.Size = size }
+
+// ChargedAs has the response charged as the model that it names, where the request names none.
+func (h *Heard) ChargedAs(model string) { h.Priced = model }
+
+// Try begins a call of the target, which starts at a time since the arrival of the request. The
+// result is valid until the next call.
+func (b *Bill) Try(start time.Duration) *usage.Attempt {
+	to := &b.Target.To
+	return b.Purse.Try(usage.Attempt{
+		Provider: to.Target.Provider.ID, ProviderSlug: to.Names.Slug, Model: fault.Clip(b.ModelOf(), inbound.MaxModel), OptionIndex: to.Names.Option, Start: start,
+	})
 }

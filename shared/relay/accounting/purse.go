@@ -47,11 +47,17 @@ type targetHold struct {
 // cubes sum thousands of these without running over.
 const maxCharge pricing.NanoDollars = 10_000_000 * 1_000_000_000
 
-// Try begins a call. What it points to stands until the next.
-func (p *Purse) Try() *usage.Attempt {
-	p.Attempts = append(p.Attempts, usage.Attempt{})
+// Try begins a call. The result is valid until the next one.
+func (p *Purse) Try(a usage.Attempt) *usage.Attempt {
+	p.Attempts = append(p.Attempts, a)
 	return p.Last()
 }
+
+// Forget drops the calls after the first n, which were not calls of the request itself.
+func (p *Purse) Forget(n int) { p.Attempts = p.Attempts[:n] }
+
+// Unpriced marks a request whose cost is known to be nothing.
+func (p *Purse) Unpriced() { p.Priced = true }
 
 // Last is the call that was begun last; nil: there was none.
 func (p *Purse) Last() *usage.Attempt {

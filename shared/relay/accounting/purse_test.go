@@ -2,6 +2,7 @@ package accounting
 
 import (
 	"context"
+	"gateway/shared/usage"
 	"path/filepath"
 	"testing"
 	"time"
@@ -48,7 +49,7 @@ func bound(n int64) ledger.Bound { return ledger.Bound{Tokens: n, Priced: true} 
 
 // call tries a target and charges it.
 func (p *Purse) call(n int64) {
-	p.Try()
+	p.Try(usage.Attempt{})
 	p.Charge(used(n), pricing.Price{}, false)
 }
 
@@ -245,7 +246,7 @@ func TestHitsCountAgainstBudgetsOfRequests(t *testing.T) {
 func TestMemoryIsEmptied(t *testing.T) {
 	t.Parallel()
 	p := new(Purse)
-	p.Try().ErrorCode = "x"
+	p.Try(usage.Attempt{ErrorCode: "x"})
 	left := p.Leftover()
 	if len(left) != 0 || left[:1][0].ErrorCode != "" || (&Purse{Attempts: left}).Last() != nil {
 		t.Errorf("%+v", left[:1])

@@ -71,9 +71,9 @@ const maxID = 256
 // Learn takes over what an answer reported.
 func (me *Meters) Learn(m chat.Meter) {
 	me.Bill.Heard.Hear(m)
-	me.Bill.Heard.Finish = m.Finish
+	me.Bill.Heard.Ended(m.Finish)
 	if at := me.Bill.Purse.Last(); at != nil && at.RequestID == "" && len(m.ID) <= maxID {
-		at.RequestID = m.ID // a translated answer has another
+		at.Identify(m.ID) // a translated answer has another
 	}
 	u := me.Used(m)
 	u.Add(pricing.Requests, 1)

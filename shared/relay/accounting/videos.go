@@ -61,10 +61,9 @@ func (a *passed) ofVideoJob(got chat.Meter) (u pricing.Usage, told bool) {
 	}
 	if seconds := job.Billed(order.Seconds); seconds > 0 {
 		u.Set(pricing.Seconds, seconds)
-		a.meters.Bill.Heard.Model, a.meters.Bill.Heard.Priced, a.meters.Target.Wanted.Size = order.Model, order.Model, order.Size
-		if a.meters.Target.Req.Behalf != nil {
-			a.meters.Target.Req.Behalf.Booked = true
-		}
+		a.meters.Bill.Heard.PricedAs(order.Model)
+		a.meters.Bill.Heard.OfSize(order.Size)
+		a.meters.Target.Req.Book()
 	}
 	return u, true
 }
@@ -79,7 +78,7 @@ func (a *passed) orderVideo(job units.Job, got chat.Meter) (u pricing.Usage, tol
 	case job.Ended || seconds <= 0:
 		return u, false
 	}
-	order := kept.Order{Model: cmp.Or(got.Model, a.meters.Bill.ModelOf()), Size: a.meters.Target.Wanted.Size, Seconds: seconds}
+	order := kept.Order{Model: cmp.Or(got.Model, a.meters.Bill.ModelOf()), Size: cmp.Or(a.meters.Bill.Heard.Size, a.meters.Target.Wanted.Size), Seconds: seconds}
 	if err := a.meters.Target.Bookings().NoteOrder(job.ID, order); err != nil {
 		a.meters.Target.Req.Fail("note an order", err)
 		return u, false

@@ -28,3 +28,10 @@ func (q *Request) Settles() bool { return q.Behalf != nil && q.Behalf.Settling }
 
 // OnlyLooked tells whether it did, and found nothing to book.
 func (q *Request) OnlyLooked() bool { return q.Settles() && !q.Behalf.Booked }
+
+// Book records, for whoever the request is made for, that it has charged what was used.
+func (q *Request) Book() {
+	if q.Behalf != nil {
+		q.Behalf.Booked = true
+	}
+}

@@ -94,6 +94,10 @@ func ClientContext(q *Request) context.Context {
 	return egress.WithLane(q.Req.Context(), egress.LaneOf(q.Ctx))
 }
 
+// ServeAs changes the route as which the request is served: to that of the type of a saved
+// prompt, and to pass-through for a target that takes the request unchanged.
+func (q *Request) ServeAs(rt *routes.Route) { q.Route = rt }
+
 // After has f called once the request is over.
 func (q *Request) After(f func()) { q.Afterwards = append(q.Afterwards, f) }
 

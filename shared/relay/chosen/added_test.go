@@ -33,21 +33,21 @@ func TestARefusedCacheKeyIsLeftOut(t *testing.T) {
 		"what was not added":    {refusal(400, "stream_options", ""), false, 0},
 		"no answer of the host": {fault.New(fault.ProviderUnreachable, "", "x"), false, 0},
 	} {
-		call := newChooser(&Means{})
-		call.Target.Req.Route = &routes.Route{Shape: routes.Unified, Client: anthropic.Messages{}}
-		call.Target.To.Target.Provider, _ = provider.ByID("openai")
-		call.Target.To.Dialect, call.Target.To.Traits.PromptCacheKey = openai.Chat{}, true
-		call.Target.Decoded = &chat.Request{}
+		call := newTarget(&Means{})
+		call.Req.Route = &routes.Route{Shape: routes.Unified, Client: anthropic.Messages{}}
+		call.To.Target.Provider, _ = provider.ByID("openai")
+		call.To.Dialect, call.To.Traits.PromptCacheKey = openai.Chat{}, true
+		call.Decoded = &chat.Request{}
 		if c.own {
-			call.Target.Decoded.Extra = append(call.Target.Decoded.Extra, chat.Field{Name: "prompt_cache_key", Raw: []byte(`"k"`)})
+			call.Decoded.Extra = append(call.Decoded.Extra, chat.Field{Name: "prompt_cache_key", Raw: []byte(`"k"`)})
 		}
-		if got := call.Target.RefusedAdded(c.a); got != c.refused {
+		if got := call.RefusedAdded(c.a); got != c.refused {
 			t.Errorf("%s: %b, want %b", name, got, c.refused)
 			continue
 		}
-		c.refused.without(&call.Target.To.Traits)
-		if call.Target.To.Traits.PromptCacheKey == (c.refused != 0) {
-			t.Errorf("%s: the key is sent: %v", name, call.Target.To.Traits.PromptCacheKey)
+		c.refused.without(&call.To.Traits)
+		if call.To.Traits.PromptCacheKey == (c.refused != 0) {
+			t.Errorf("%s: the key is sent: %v", name, call.To.Traits.PromptCacheKey)
 		}
 	}
 }

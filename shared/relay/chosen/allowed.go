@@ -11,125 +11,125 @@ import (
 	"gateway/shared/provider"
 	"gateway/shared/relay/asked"
 	"gateway/shared/relay/form"
-	"gateway/shared/relay/inbound"
 	"gateway/shared/relay/kept"
 	"gateway/shared/relay/routes"
 	"gateway/shared/relay/units"
 )
 
 // named takes the model from the path of a passed-through request, whatever its body says.
-func (ch *Chooser) named(p *provider.Provider) error {
-	if ch.Target.Req.Route.Shape != routes.Raw {
+func named(tg *Target, p *provider.Provider) error {
+	if tg.Req.Route.Shape != routes.Raw {
 		return nil
 	}
-	if model := p.PathModel(ch.Target.Body.RawPath()); model != "" {
-		ch.Target.To.Model = model
+	if model := p.PathModel(tg.Body.RawPath()); model != "" {
+		tg.To.Model = model
 	}
-	return readVideo(ch)
+	return readVideo(tg)
 }
 
 // readVideo reads the model, the length and the size of a video that is ordered by a form.
-func readVideo(ch *Chooser) error {
-	if at := ch.Target.Body.KeptPath(); at.Collection != "videos" || at.ID != "" || ch.Target.Req.Req.Method != http.MethodPost || !ch.Target.Body.Multipart() {
+func readVideo(tg *Target) error {
+	if at := tg.Body.KeptPath(); at.Collection != "videos" || at.ID != "" || tg.Req.Req.Method != http.MethodPost || !tg.Body.Multipart() {
 		return nil
 	}
-	f, err := passedForm(ch.Target)
+	f, err := passedForm(tg)
 	if err != nil || f == nil {
 		return err
 	}
-	if model, _ := f.Get("model"); model != "" && ch.Target.To.Model == "" {
-		ch.Target.To.Model = model
+	if model, _ := f.Get("model"); model != "" && tg.To.Model == "" {
+		tg.To.Model = model
 	}
-	inbound.SetUnits(&ch.Target.Body.Own, units.DemandOfForm(ch.Target.Body.RawPath(), f.Get, ch.Target.Req.Req.ContentLength))
+	order := units.DemandOfForm(tg.Body.RawPath(), f.Get, tg.Req.Req.ContentLength)
 	if !f.Whole() {
-		ch.Target.Body.Own.Wanted.Size = "" // it may be behind the files
+		order.Size = "" // it may be behind the files
 	}
+	tg.To.order = &order
 	return nil
 }
 
 // hidden reports whether the request may name a model that cannot be read here: behind the
 // files of a form, or in the rows of a batch.
-func (ch *Chooser) hidden() bool {
-	return ch.Target.Req.Route.AnyModel || (ch.Target.To.Model == "" || ch.Target.Body.Form != nil && ch.Target.Body.Form.Nameless) && (ch.Target.Body.Unread || ch.prompted())
+func hidden(tg *Target) bool {
+	return tg.Req.Route.AnyModel || (tg.To.Model == "" || tg.Body.Form != nil && tg.Body.Form.Nameless) && (tg.Body.Unread || prompted(tg))
 }
 
 // mayCall checks the models that the request names against those that the settings allow.
-func (ch *Chooser) mayCall(p *provider.Provider) error {
-	if len(ch.Target.Req.Org.Settings.AllowedModels) == 0 {
+func mayCall(tg *Target, p *provider.Provider) error {
+	if len(tg.Req.Org.Settings.AllowedModels) == 0 {
 		return nil
 	}
-	if ch.hidden() && !(ch.Target.Req.Route.Shape == routes.Raw && ch.Target.Body.Multipart()) {
+	if hidden(tg) && !(tg.Req.Route.Shape == routes.Raw && tg.Body.Multipart()) {
 		return fault.New(fault.ModelNotAllowed, "model", "The settings allow some models only, and the model of this body cannot be read; send it as plain JSON, and not as rows of a batch")
 	}
-	if err := ch.Target.MayCall(p, ch.Target.To.Model); err != nil {
+	if err := tg.MayCall(p, tg.To.Model); err != nil {
 		return err
 	}
 	switch {
-	case ch.Target.Req.Route.Shape == routes.Raw:
-		return mayCallPassed(ch, p)
-	case ch.Target.Body.Form != nil && !ch.Target.Req.Route.NoModel:
-		return mayCallInForm(ch, p, ch.Target.Body.Form, true)
-	case ch.Target.Body.Form != nil || ch.Target.Body.Unread:
+	case tg.Req.Route.Shape == routes.Raw:
+		return mayCallPassed(tg, p)
+	case tg.Body.Form != nil && !tg.Req.Route.NoModel:
+		return mayCallInForm(tg, p, tg.Body.Form, true)
+	case tg.Body.Form != nil || tg.Body.Unread:
 		return nil // an upload, or a body whose model is that of the address
 	}
-	return ch.mayCallAll(p, ch.Target.Body.In)
+	return mayCallAll(tg, p, tg.Body.In)
 }
 
 // mayCallPassed checks the models that a passed-through request names: in its address, its
 // query and its body. It refuses what cannot be read, and what names none where the provider
 // reads it: a query parameter, or a member below the body that the provider ignores, does not
 // name the model of the request.
-func mayCallPassed(ch *Chooser, p *provider.Provider) error {
-	for _, model := range queryModels(ch.Target.Req.Req.URL.Query()) {
-		if err := ch.Target.MayCall(p, model); err != nil {
+func mayCallPassed(tg *Target, p *provider.Provider) error {
+	for _, model := range queryModels(tg.Req.Req.URL.Query()) {
+		if err := tg.MayCall(p, model); err != nil {
 			return err
 		}
 	}
-	models := []string{ch.Target.To.Model}
-	if p.PathModel(ch.Target.Body.RawPath()) == "" {
-		models = append(models, pathModels(ch.Target.Body.RawPath())...)
+	models := []string{tg.To.Model}
+	if p.PathModel(tg.Body.RawPath()) == "" {
+		models = append(models, pathModels(tg.Body.RawPath())...)
 	}
-	if leaf := ch.Target.To.Leaf; leaf.Model == "" && len(ch.Target.Body.In) > 0 { // not what a config has put in its place
-		models = append(models, ch.Target.Body.Model, leaf.DefaultModel)
+	if leaf := tg.To.Leaf; leaf.Model == "" && len(tg.Body.In) > 0 { // not what a config has put in its place
+		models = append(models, tg.Body.Model, leaf.DefaultModel)
 	}
 	named := false
 	for _, model := range models {
-		if err := ch.Target.MayCall(p, model); err != nil {
+		if err := tg.MayCall(p, model); err != nil {
 			return err
 		}
 		named = named || model != ""
 	}
-	switch kind := strings.ToLower(asked.One(ch.Target.Req.Req.Header, "Content-Type")); {
-	case ch.Target.Body.Multipart():
-		f, err := passedForm(ch.Target)
+	switch kind := strings.ToLower(asked.One(tg.Req.Req.Header, "Content-Type")); {
+	case tg.Body.Multipart():
+		f, err := passedForm(tg)
 		if err != nil {
 			return err
 		}
 		if f != nil {
-			if err := mayCallInForm(ch, p, f, false); err != nil {
+			if err := mayCallInForm(tg, p, f, false); err != nil {
 				return err
 			}
 			named = named || len(modelsInForm(f)) > 0
 		}
-	case ch.Target.Body.Unread && !isMedia(kind):
+	case tg.Body.Unread && !isMedia(kind):
 		return fault.New(fault.ModelNotAllowed, "content-type", "The settings allow some models only, and the models of this body cannot be read; send it as plain JSON")
-	case len(ch.Target.Body.In) > 0 && !ch.Target.Body.Unread:
-		others, err := otherModels(ch.Target.Body.In)
+	case len(tg.Body.In) > 0 && !tg.Body.Unread:
+		others, err := otherModels(tg.Body.In)
 		if err != nil {
 			return err
 		}
-		if err := mayCallEach(ch, p, others); err != nil {
+		if err := mayCallEach(tg, p, others); err != nil {
 			return err
 		}
-		named = named || slices.ContainsFunc(others, func(r reference.Reference) bool { return namesBelow(ch.Target.Body.RawPath(), p.ID, r.Field) })
+		named = named || slices.ContainsFunc(others, func(r reference.Reference) bool { return namesBelow(tg.Body.RawPath(), p.ID, r.Field) })
 	}
-	if field := RowsFile(ch.Target.Body.RawPath(), ch.Target.Body.In); field != "" {
+	if field := RowsFile(tg.Body.RawPath(), tg.Body.In); field != "" {
 		return fault.Newf(fault.ModelNotAllowed, field, "The settings allow some models only, and the models of rows in a file cannot be read")
 	}
-	if !mayRunModel(ch.Target.Req.Req.Method, ch.Target.Body.RawPath(), ch.Target.Body.KeptPath(), p) {
+	if !mayRunModel(tg.Req.Req.Method, tg.Body.RawPath(), tg.Body.KeptPath(), p) {
 		return nil
 	}
-	if p.PathModel(ch.Target.Body.RawPath()) == "" && !readsBodyModel(ch.Target.Body.RawPath()) {
+	if p.PathModel(tg.Body.RawPath()) == "" && !readsBodyModel(tg.Body.RawPath()) {
 		return fault.New(fault.ModelNotAllowed, "path", "The settings allow some models only, and it is not known where a request to this path names its model; use the gateway's route for this operation")
 	}
 	if !named {
@@ -180,19 +180,19 @@ func mayRunModel(method, escapedPath string, at *kept.Path, p *provider.Provider
 
 // mayCallInForm checks the models that the fields of a form name. Fields behind the first file
 // of a form that is not held whole end the request. replaced: the gateway writes the field model.
-func mayCallInForm(ch *Chooser, p *provider.Provider, f *form.Form, replaced bool) error {
+func mayCallInForm(tg *Target, p *provider.Provider, f *form.Form, replaced bool) error {
 	named := modelsInForm(f)
 	if replaced {
 		named = slices.DeleteFunc(named, func(r reference.Reference) bool { return r.Field == "model" })
 	}
-	if err := mayCallEach(ch, p, named); err != nil {
+	if err := mayCallEach(tg, p, named); err != nil {
 		return err
 	}
-	if at := ch.Target.Body.KeptPath(); !at.TakesUploads() || at.Evasive {
+	if at := tg.Body.KeptPath(); !at.TakesUploads() || at.Evasive {
 		if field := modelFile(f); field != "" {
 			return fault.Newf(fault.ModelNotAllowed, field, "The settings allow some models only, and %s is a file; send it as a field of text", field)
 		}
-		fieldsFirst(ch.Target, f)
+		fieldsFirst(tg, f)
 	}
 	return nil
 }
@@ -250,20 +250,20 @@ func pathModels(escapedPath string) (models []string) {
 
 // mayCallAll checks every model that a body names against those that the settings allow:
 // of fallbacks, of tools, of rows.
-func (ch *Chooser) mayCallAll(p *provider.Provider, body []byte) error {
-	if len(ch.Target.Req.Org.Settings.AllowedModels) == 0 || len(body) == 0 {
+func mayCallAll(tg *Target, p *provider.Provider, body []byte) error {
+	if len(tg.Req.Org.Settings.AllowedModels) == 0 || len(body) == 0 {
 		return nil
 	}
 	others, err := otherModels(body)
 	if err != nil {
 		return err
 	}
-	return mayCallEach(ch, p, others)
+	return mayCallEach(tg, p, others)
 }
 
-func mayCallEach(ch *Chooser, p *provider.Provider, named []reference.Reference) error {
+func mayCallEach(tg *Target, p *provider.Provider, named []reference.Reference) error {
 	for _, r := range named {
-		if err := ch.Target.MayCall(p, r.ID); err != nil {
+		if err := tg.MayCall(p, r.ID); err != nil {
 			f := fault.From(err)
 			return fault.New(f.Code, r.Field, f.Message)
 		}

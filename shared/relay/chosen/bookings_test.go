@@ -17,7 +17,7 @@ func TestClaimsStandBelowTheCredential(t *testing.T) {
 		{[]string{"print", "integration"}, []string{"print", "integration"}},
 		{nil, []string{"integration"}},
 	} {
-		o := Bookings{newChooser(nil).Target}
+		o := Bookings{newTarget(nil)}
 		o.Target.Req.Who = new(identity.Principal)
 		o.Target.To.Saved, o.Target.To.Wall = &saved.Provider{IntegrationID: "integration"}, kept.Wall{Places: c.known}
 		if _, places := o.places(); !slices.Equal(places, c.want) {

@@ -38,17 +38,17 @@ func wantsResponses(h http.Header) bool {
 
 // byResponses sends a conversation to /responses where its model takes tools with
 // reasoning nowhere else. body is what the target is asked.
-func (ch *Chooser) byResponses(body []byte) {
-	if ch.Target.Req.Route.Client == nil || ch.Target.To.Dialect == nil || ch.Target.To.Op != provider.Chat || ch.Target.To.Dialect.Name() != provider.OpenAIChat {
+func byResponses(tg *Target, body []byte) {
+	if tg.Req.Route.Client == nil || tg.To.Dialect == nil || tg.To.Op != provider.Chat || tg.To.Dialect.Name() != provider.OpenAIChat {
 		return
 	}
-	asked := wantsResponses(ch.Target.Req.Req.Header) && ch.Target.To.Target.Provider.Serves(provider.ResponsesCreate)
-	when := ch.Target.To.Target.ToolsByResponses(ch.Target.To.Model)
+	asked := wantsResponses(tg.Req.Req.Header) && tg.To.Target.Provider.Serves(provider.ResponsesCreate)
+	when := tg.To.Target.ToolsByResponses(tg.To.Model)
 	if !asked && (when == provider.NeverByResponses || !reasonsWithTools(body, when)) {
 		return
 	}
-	if d := ch.Target.Means.Dialects[provider.OpenAIResponses]; d != nil {
-		ch.Target.To.Dialect, ch.Target.To.Op = d, provider.ResponsesCreate
+	if d := tg.Means.Dialects[provider.OpenAIResponses]; d != nil {
+		tg.To.Dialect, tg.To.Op = d, provider.ResponsesCreate
 	}
 }
 

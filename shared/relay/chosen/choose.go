@@ -10,104 +10,104 @@ import (
 
 // Choose makes a leaf of the route into a target, and the body that its config makes
 // of the client's.
-func (ch *Chooser) Choose(leaf *route.Leaf) error {
-	if err := ch.reach(leaf); err != nil {
+func Choose(tg *Target, leaf *route.Leaf) error {
+	if err := reach(tg, leaf); err != nil {
 		return err
 	}
-	return ch.effective()
+	return effective(tg)
 }
 
 // reach settles where the target is, with which credential, in which shape.
-func (ch *Chooser) reach(leaf *route.Leaf) error {
-	if ch.Target.native != nil {
-		ch.Target.Req.Route = ch.Target.native // the target before spoke its shape
+func reach(tg *Target, leaf *route.Leaf) error {
+	if tg.native != nil {
+		tg.Req.ServeAs(tg.native) // the target before spoke its shape
 	}
-	ch.Target.To = Choice{Leaf: leaf, Model: ch.Target.Body.Model, lenient: leaf.Lenient, Timeout: leaf.Timeout, Forward: leaf.Forward}
-	ch.Target.To.Names.Option = leaf.Path
-	if ch.Target.Req.Ask.Timeout > 0 {
-		ch.Target.To.Timeout = ch.Target.Req.Ask.Timeout
+	tg.To = Choice{Leaf: leaf, Model: tg.Body.Model, lenient: leaf.Lenient, Timeout: leaf.Timeout, Forward: leaf.Forward}
+	tg.To.Names.Option = leaf.Path
+	if tg.Req.Ask.Timeout > 0 {
+		tg.To.Timeout = tg.Req.Ask.Timeout
 	}
-	if len(ch.Target.Req.Ask.Forward) > 0 {
-		ch.Target.To.Forward = ch.Target.Req.Ask.Forward
+	if len(tg.Req.Ask.Forward) > 0 {
+		tg.To.Forward = tg.Req.Ask.Forward
 	}
-	own, err := ch.fill(leaf)
+	own, err := fill(tg, leaf)
 	if err != nil {
 		return err
 	}
 	slug, model := leaf.Slug, leaf.Model
 	if model != "" {
-		ch.Target.To.Model = model
+		tg.To.Model = model
 	}
 	if slug == "" && leaf.Provider == "" {
-		slug = ch.Target.Plan.SlugAskedOr(leaf, own)
+		slug = tg.Plan.SlugAskedOr(leaf, own)
 	}
 	if slug != "" {
-		err = ch.chooseSaved(slug)
+		err = chooseSaved(tg, slug)
 	} else {
-		err = ch.chooseDirect(leaf)
+		err = chooseDirect(tg, leaf)
 	}
 	if err != nil {
 		return err
 	}
-	if !ch.Target.Req.Rehearsing { // a rehearsal asks no token service and no catalogue
-		ch.Target.To.Target.Signer, ch.Target.To.Target.Trusting = ch.Target.Means.Tokens, ch.Target.Means.Trusting
+	if !tg.Req.Rehearsing { // a rehearsal asks no token service and no catalogue
+		tg.To.Target.Signer, tg.To.Target.Trusting = tg.Means.Tokens, tg.Means.Trusting
 	}
-	ch.Target.To.Names.Provider, ch.Target.To.Names.Model = ch.Target.To.Target.Provider.ID, ch.Target.To.Model
-	return ch.speak()
+	tg.To.Names.Provider, tg.To.Names.Model = tg.To.Target.Provider.ID, tg.To.Model
+	return speak(tg)
 }
 
 // chooseSaved uses a saved provider. Its credential goes only to the provider's
 // own address or to the host saved with it.
-func (ch *Chooser) chooseSaved(slug string) error {
-	s, err := saved.Load(ch.Target.Req.Ctx, ch.Target.Req.View, ch.Target.Req.Who.Scope, slug, ch.Target.Req.Start)
+func chooseSaved(tg *Target, slug string) error {
+	s, err := saved.Load(tg.Req.Ctx, tg.Req.View, tg.Req.Who.Scope, slug, tg.Req.Start)
 	if err != nil {
 		return err
 	}
-	ch.Target.To.asked = s.Provider
-	if host, field := ch.hostAsked(); host != "" && !sameHost(host, s.CustomHost) {
+	tg.To.asked = s.Provider
+	if host, field := hostAsked(tg); host != "" && !sameHost(host, s.CustomHost) {
 		return storedWithAddress(field)
 	}
-	if err := ch.named(s.Provider); err != nil {
+	if err := named(tg, s.Provider); err != nil {
 		return err
 	}
-	if err := ch.mayCall(s.Provider); err != nil {
+	if err := mayCall(tg, s.Provider); err != nil {
 		return err
 	}
-	if ch.Target.To.Model != "" {
-		if err := s.Allows(ch.Target.To.Model); err != nil {
+	if tg.To.Model != "" {
+		if err := s.Allows(tg.To.Model); err != nil {
 			return err
 		}
-	} else if ch.hidden() && s.Integration.Restricts() {
+	} else if hidden(tg) && s.Integration.Restricts() {
 		return fault.Newf(fault.ModelNotAllowed, "model", "The provider @%s serves some models only, and the model of this body cannot be read; send it as plain JSON", s.Slug)
 	}
-	if err := ch.Wall.mayPass(s.Provider, true); err != nil {
+	if err := mayPass(tg, s.Provider, true); err != nil {
 		return err
 	}
-	opened := s.Ready(ch.Target.Req.Start)
+	opened := s.Ready(tg.Req.Start)
 	if opened == nil {
-		if opened, err = s.Open(ch.Target.Req.Ctx, ch.Target.opening()); err != nil {
+		if opened, err = s.Open(tg.Req.Ctx, tg.opening()); err != nil {
 			return err
 		}
 	}
 	cred := opened.Credential
-	ch.Wall.raise(s, opened)
-	if err := ch.Wall.mayUse(); err != nil {
+	raise(tg, s, opened)
+	if err := mayUse(tg); err != nil {
 		return err
 	}
-	if err := ch.staysPut(s, cred); err != nil {
+	if err := staysPut(tg, s, cred); err != nil {
 		return err
 	}
-	ch.Target.To.Saved, ch.Target.To.Subjects = s, s.Subjects
-	ch.Target.To.Target = provider.Target{Provider: s.Provider, Saved: true, Credential: *cred, CustomHost: s.CustomHost, CustomHeaders: s.CustomHeaders}
-	if m := s.Model(ch.Target.To.Model); m != nil && m.Configurations != nil {
+	tg.To.Saved, tg.To.Subjects = s, s.Subjects
+	tg.To.Target = provider.Target{Provider: s.Provider, Saved: true, Credential: *cred, CustomHost: s.CustomHost, CustomHeaders: s.CustomHeaders}
+	if m := s.Model(tg.To.Model); m != nil && m.Configurations != nil {
 		if m.Configurations.CustomHost != "" {
-			ch.Target.To.Target.CustomHost = m.Configurations.CustomHost
+			tg.To.Target.CustomHost = m.Configurations.CustomHost
 		}
 		if headers := opened.ModelHeaders[m.Slug]; headers != nil {
-			ch.Target.To.Target.CustomHeaders = headers
+			tg.To.Target.CustomHeaders = headers
 		}
 	}
-	ch.Target.To.Names.Slug, ch.Target.To.Names.Integration = s.Slug, s.IntegrationID
+	tg.To.Names.Slug, tg.To.Names.Integration = s.Slug, s.IntegrationID
 	return nil
 }
 
@@ -125,14 +125,14 @@ func (tg *Target) CredentialRefused() {
 
 // chooseDirect uses a provider by name with a credential that the request or the
 // config carries.
-func (ch *Chooser) chooseDirect(leaf *route.Leaf) error {
+func chooseDirect(tg *Target, leaf *route.Leaf) error {
 	name := leaf.Provider
 	inline := name == ""
 	if inline {
-		name = ch.Target.Req.Ask.Provider
+		name = tg.Req.Ask.Provider
 	}
 	if name == "" {
-		if f := withheldAnyway(ch.Target.Req.Route.Shape, ch.Target.Body.RawPath); f != nil {
+		if f := withheldAnyway(tg.Req.Route.Shape, tg.Body.RawPath); f != nil {
 			return f
 		}
 		return fault.New(fault.MissingProvider, "x-gateway-provider", "Either x-gateway-config or x-gateway-provider header is required; or name a saved provider in the model as @slug/model")
@@ -141,13 +141,13 @@ func (ch *Chooser) chooseDirect(leaf *route.Leaf) error {
 	if !ok {
 		return fault.Newf(fault.UnknownProvider, "x-gateway-provider", "Invalid provider passed: %q is not a provider of this gateway", fault.Clip(name, 300))
 	}
-	if inline && ch.Target.Req.BlocksInline() {
-		return ch.Target.Req.Blocked(fault.InlineProviderBlocked, "x-gateway-provider", "a provider name")
+	if inline && tg.Req.BlocksInline() {
+		return tg.Req.Blocked(fault.InlineProviderBlocked, "x-gateway-provider", "a provider name")
 	}
-	if err := ch.named(p); err != nil {
+	if err := named(tg, p); err != nil {
 		return err
 	}
-	if err := ch.mayCall(p); err != nil {
+	if err := mayCall(tg, p); err != nil {
 		return err
 	}
 	var cred provider.Credential
@@ -155,111 +155,111 @@ func (ch *Chooser) chooseDirect(leaf *route.Leaf) error {
 	if leaf.APIKey != "" || !inline {
 		cred = provider.CredentialFromConfig(p, leaf.APIKey, leaf.Fields)
 	}
-	saved := ch.Target.Plan.Config.ID != "" && (leaf.APIKey != "" || !inline) && p.Holds(leaf.APIKey, leaf.Fields)
-	if err := ch.Wall.mayPass(p, saved); err != nil {
+	saved := tg.Plan.Config.ID != "" && (leaf.APIKey != "" || !inline) && p.Holds(leaf.APIKey, leaf.Fields)
+	if err := mayPass(tg, p, saved); err != nil {
 		return err
 	}
 	if saved {
-		if err := ch.staysWithConfig(p, &cred, inline); err != nil {
+		if err := staysWithConfig(tg, p, &cred, inline); err != nil {
 			return err
 		}
 	}
 	if cred.Key == "" {
 		var sent provider.Credential
-		if sent, err = provider.CredentialFromHeaders(p, ch.Target.Req.HeadersForProvider()); err != nil {
+		if sent, err = provider.CredentialFromHeaders(p, tg.Req.HeadersForProvider()); err != nil {
 			return err
 		}
 		cred = cred.Or(sent)
 	}
-	ch.Target.To.Target = provider.Target{Provider: p, Credential: cred, CallerKey: true, Saved: saved}
-	ch.Target.To.Target.CustomHost, _ = ch.hostAsked()
-	if host, field := ch.Target.To.Target.OwnHost(); host != "" {
-		checked, err := ch.Target.Means.Hosts.Check(host, field)
+	tg.To.Target = provider.Target{Provider: p, Credential: cred, CallerKey: true, Saved: saved}
+	tg.To.Target.CustomHost, _ = hostAsked(tg)
+	if host, field := tg.To.Target.OwnHost(); host != "" {
+		checked, err := tg.Means.Hosts.Check(host, field)
 		if err != nil {
 			return err
 		}
-		if ch.Target.To.Target.CustomHost != "" {
-			ch.Target.To.Target.CustomHost = trimSlash(checked)
+		if tg.To.Target.CustomHost != "" {
+			tg.To.Target.CustomHost = trimSlash(checked)
 		}
 	}
 	return nil
 }
 
 // speak settles which dialect the target speaks on this route.
-func (ch *Chooser) speak() error {
-	p := ch.Target.To.Target.Provider
+func speak(tg *Target) error {
+	p := tg.To.Target.Provider
 	switch {
-	case ch.Target.Req.Route.Shape == routes.Raw:
+	case tg.Req.Route.Shape == routes.Raw:
 		return nil
-	case ch.Target.Req.Route.Shape == routes.Listing:
-		ch.Target.To.Op = ch.Target.Req.Route.Operation
+	case tg.Req.Route.Shape == routes.Listing:
+		tg.To.Op = tg.Req.Route.Operation
 		return nil
 	}
-	if err := ch.needsModel(); err != nil {
+	if err := needsModel(tg); err != nil {
 		return err
 	}
-	if ch.Target.Req.Route.Client == nil {
-		return ch.speakOperation()
+	if tg.Req.Route.Client == nil {
+		return speakOperation(tg)
 	}
-	name, op, ok := ch.Target.To.Target.Speaks(ch.Target.Req.Route.Operation, ch.Target.Req.Route.Client.Name(), ch.Target.To.Model)
-	if ch.Target.Req.Route.Passed() != nil && ok && name == ch.Target.Req.Route.Client.Name() && !(ch.Target.Req.Route.InPath && ch.Target.To.Model != ch.Target.Body.ID) {
-		return ch.pass()
+	name, op, ok := tg.To.Target.Speaks(tg.Req.Route.Operation, tg.Req.Route.Client.Name(), tg.To.Model)
+	if tg.Req.Route.Passed() != nil && ok && name == tg.Req.Route.Client.Name() && !(tg.Req.Route.InPath && tg.To.Model != tg.Body.ID) {
+		return pass(tg)
 	}
-	if ch.Target.Req.Route.Streams && ch.Target.Req.Route.Client.Name() == provider.Gemini && ch.Target.Req.Req.URL.Query().Get("alt") != "sse" {
+	if tg.Req.Route.Streams && tg.Req.Route.Client.Name() == provider.Gemini && tg.Req.Req.URL.Query().Get("alt") != "sse" {
 		return fault.Invalid("alt", "alt must be sse: %s does not speak this shape, and its stream is translated to events alone", p.ID)
 	}
 	if ok {
-		ch.Target.To.Dialect, ok = ch.Target.Means.Dialects[name]
+		tg.To.Dialect, ok = tg.Means.Dialects[name]
 	}
 	if !ok {
-		return Unsupported(ch.Target.Req.Route.Endpoint, p)
+		return Unsupported(tg.Req.Route.Endpoint, p)
 	}
-	if ch.Target.To.Model == "" && !ch.Target.SameDialect() {
+	if tg.To.Model == "" && !tg.SameDialect() {
 		return fault.Invalid("model", "is required: %s keeps no prompts that name one", p.ID)
 	}
-	ch.Target.To.Op, ch.Target.To.Traits = op, ch.Target.To.Target.TraitsFor(ch.Target.Req.Ctx, ch.Target.To.Model)
-	ch.Target.Means.plainer.apply(ch.Target, ch.Target.Req.Now)
-	ch.Target.To.Upstream = ch.Target.To.Target.UpstreamModel(ch.Target.To.Model)
-	ch.Target.Loss.Strict, ch.Target.Loss.StrictAnswer = ch.Target.Req.Ask.NoLoss, ch.Target.Strict()
-	return ch.Wall.mayRefer()
+	tg.To.Op, tg.To.Traits = op, tg.To.Target.TraitsFor(tg.Req.Ctx, tg.To.Model)
+	tg.Means.plainer.apply(tg, tg.Req.Now)
+	tg.To.Upstream = tg.To.Target.UpstreamModel(tg.To.Model)
+	tg.Loss.Strict, tg.Loss.StrictAnswer = tg.Req.Ask.NoLoss, tg.Strict()
+	return mayRefer(tg)
 }
 
 // pass has a target of the client's own shape get the request as it came.
-func (ch *Chooser) pass() error {
-	ch.Target.native = ch.Target.Req.Route
-	ch.Target.Req.Route = ch.Target.native.Passed()
-	if err := ch.Wall.mayPass(ch.Target.To.Target.Provider, ch.Target.To.Target.Saved); err != nil || ch.Target.To.Saved == nil {
+func pass(tg *Target) error {
+	tg.native = tg.Req.Route
+	tg.Req.ServeAs(tg.native.Passed())
+	if err := mayPass(tg, tg.To.Target.Provider, tg.To.Target.Saved); err != nil || tg.To.Saved == nil {
 		return err
 	}
-	return ch.Wall.mayUse()
+	return mayUse(tg)
 }
 
 // speakOperation settles how the target takes an operation that is no
 // conversation: in the client's own shape, or by a translator.
-func (ch *Chooser) speakOperation() error {
-	ch.Target.Loss.Strict, ch.Target.Loss.StrictAnswer = ch.Target.Req.Ask.NoLoss, false
-	if ch.Target.Req.Route.Operation == provider.GeminiCountTokens && ch.Target.To.Target.Provider.ID == "google" && ch.Target.To.Model == ch.Target.Body.ID {
-		return ch.pass()
+func speakOperation(tg *Target) error {
+	tg.Loss.Strict, tg.Loss.StrictAnswer = tg.Req.Ask.NoLoss, false
+	if tg.Req.Route.Operation == provider.GeminiCountTokens && tg.To.Target.Provider.ID == "google" && tg.To.Model == tg.Body.ID {
+		return pass(tg)
 	}
-	if ch.Target.Req.Route.Local != nil && ch.Target.To.Target.DialectOf(ch.Target.Req.Route.Operation, ch.Target.To.Model) == "" {
-		ch.Target.To.Op, ch.Target.To.Local = ch.Target.Req.Route.Operation, true
+	if tg.Req.Route.Local != nil && tg.To.Target.DialectOf(tg.Req.Route.Operation, tg.To.Model) == "" {
+		tg.To.Op, tg.To.Local = tg.Req.Route.Operation, true
 		return nil
 	}
-	p, op := ch.Target.To.Target.Provider, ch.Target.Req.Route.Operation
-	if err := ch.needsRecording(op); err != nil {
+	p, op := tg.To.Target.Provider, tg.Req.Route.Operation
+	if err := needsRecording(tg, op); err != nil {
 		return err
 	}
 	if op == provider.BatchesOutput {
 		op = provider.BatchesGet // the batch says which file holds its output
 	}
-	name := ch.Target.To.Target.DialectOf(op, ch.Target.To.Model)
-	ch.Target.To.Jobs = ch.Target.Means.Jobs[name]
-	if ch.Target.To.Carrier = ch.Target.Means.Carriers[name]; ch.Target.To.Carrier == nil && ch.Target.To.Jobs == nil && name != provider.OpenAI && name != provider.OpenAIResponses && !ch.Target.Through() && (ch.Target.Req.Route.Live == nil || name == "") {
-		return Unsupported(ch.Target.Req.Route.Endpoint, p)
+	name := tg.To.Target.DialectOf(op, tg.To.Model)
+	tg.To.Jobs = tg.Means.Jobs[name]
+	if tg.To.Carrier = tg.Means.Carriers[name]; tg.To.Carrier == nil && tg.To.Jobs == nil && name != provider.OpenAI && name != provider.OpenAIResponses && !tg.Through() && (tg.Req.Route.Live == nil || name == "") {
+		return Unsupported(tg.Req.Route.Endpoint, p)
 	}
-	ch.Target.To.Op, ch.Target.To.Traits = op, ch.Target.To.Target.TraitsFor(ch.Target.Req.Ctx, ch.Target.To.Model)
-	if ch.Target.To.Model != "" && !(ch.Target.Req.Route.NoModel && ch.Target.Body.Model == "") {
-		ch.Target.To.Upstream = ch.Target.To.Target.UpstreamModel(ch.Target.To.Model)
+	tg.To.Op, tg.To.Traits = op, tg.To.Target.TraitsFor(tg.Req.Ctx, tg.To.Model)
+	if tg.To.Model != "" && !(tg.Req.Route.NoModel && tg.Body.Model == "") {
+		tg.To.Upstream = tg.To.Target.UpstreamModel(tg.To.Model)
 	}
 	return nil
 }

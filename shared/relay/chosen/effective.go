@@ -14,84 +14,87 @@ import (
 // effective makes the body that the target's config makes of the client's, and
 // goes by it from here on: whether the answer is a stream, whether usage is told
 // in it, and what it may cost.
-func (ch *Chooser) effective() error {
-	ch.Target.Demands = ch.Target.Body.Own
-	body, other := ch.Target.Body.In, ch.Target.To.Prompt != ch.Target.Body.Filled
-	if other {
-		body = ch.Target.To.Prompt.Body
+func effective(tg *Target) error {
+	tg.Demands = tg.Body.Own
+	if tg.To.order != nil {
+		inbound.SetUnits(&tg.Demands, *tg.To.order)
 	}
-	if len(body) == 0 || ch.Target.To.Leaf.Plain() && !other {
-		if err := ch.byWay(body); err != nil {
+	body, other := tg.Body.In, tg.To.Prompt != tg.Body.Filled
+	if other {
+		body = tg.To.Prompt.Body
+	}
+	if len(body) == 0 || tg.To.Leaf.Plain() && !other {
+		if err := byWay(tg, body); err != nil {
 			return err
 		}
-		return ch.withinBounds(ch.Target.Body.Excess())
+		return withinBounds(tg, tg.Body.Excess())
 	}
 	var err error
-	if !ch.Target.To.Leaf.Plain() {
-		if body, err = ch.Target.To.Leaf.Apply(nil, body); err != nil {
+	if !tg.To.Leaf.Plain() {
+		if body, err = tg.To.Leaf.Apply(nil, body); err != nil {
 			return err
 		}
 	}
-	return ch.Rewrite(body)
+	return Rewrite(tg, body)
 }
 
 // Rewrite takes a body in place of the client's: what a config or a guardrail has made
 // of it.
-func (ch *Chooser) Rewrite(body []byte) error {
-	ch.Target.To.Body = body
-	if err := ch.mayName(body); err != nil {
+func Rewrite(tg *Target, body []byte) error {
+	tg.To.Body = body
+	if err := mayName(tg, body); err != nil {
 		return err
 	}
-	if ch.Target.Req.Route.Shape == routes.Raw && ch.Target.Body.Like() == nil && ch.Target.Req.Req.Method == http.MethodPost {
-		inbound.SetUnits(&ch.Target.Demands, units.Demand(ch.Target.Body.RawPath(), body, int64(len(body))))
+	if tg.Req.Route.Shape == routes.Raw && tg.Body.Like() == nil && tg.Req.Req.Method == http.MethodPost {
+		inbound.SetUnits(&tg.Demands, units.Demand(tg.Body.RawPath(), body, int64(len(body))))
 	}
-	if ch.Target.Req.Route.Shape != routes.Unified {
+	if tg.Req.Route.Shape != routes.Unified {
 		return nil
 	}
-	if err := ch.byWay(body); err != nil {
+	if err := byWay(tg, body); err != nil {
 		return err
 	}
-	if ch.Target.Req.Route.Client != nil {
+	if tg.Req.Route.Client != nil {
 		// What a config makes of a body keeps to the same bounds.
 		checked := chat.Checked{ByTarget: true}
-		if err := ch.Target.Req.Route.Client.Check(body, &checked); err != nil {
+		if err := tg.Req.Route.Client.Check(body, &checked); err != nil {
 			return err
 		}
-		if err := ch.withinBounds(checked.Excess); err != nil {
+		if err := withinBounds(tg, checked.Excess); err != nil {
 			return err
 		}
 	}
 	var err error
-	ch.Target.Demands, err = ch.Target.Body.DemandsOf(body, &ch.Target.Edited)
+	tg.Demands, err = tg.Body.DemandsOf(body, &tg.Edited)
 	return err
 }
 
 // mayName checks what a body names that is not the client's own: a config's parameters may
 // name models and stored things as the client's body may.
-func (ch *Chooser) mayName(body []byte) error {
-	if ch.Target.To.Target.Provider != nil {
-		if err := ch.mayCallAll(ch.Target.To.Target.Provider, body); err != nil {
+func mayName(tg *Target, body []byte) error {
+	if tg.To.Target.Provider != nil {
+		if err := mayCallAll(tg, tg.To.Target.Provider, body); err != nil {
 			return err
 		}
 	}
-	if ch.Target.To.Saved == nil || !ch.Target.To.Wall.On {
+	if tg.To.Saved == nil || !tg.To.Wall.On {
 		return nil
 	}
-	if err := mayUseItems(ch.Wall, body); err != nil || !reference.MayNameObjects(body) {
+	if err := mayUseItems(tg, body); err != nil || !reference.MayNameObjects(body) {
 		return err
 	}
 	ids, err := kept.IDsIn(body)
 	if err != nil {
 		return err
 	}
-	if ch.Target.Req.Route.Client != nil && !ch.Target.SameDialect() {
+	if tg.Req.Route.Client != nil && !tg.SameDialect() {
 		ids = kept.Files(ids)
 	}
-	return ch.Wall.check(ids)
+	return check(tg, ids)
 }
 
 // byWay settles by which of the target's operations a body goes that may go by several.
-func (ch *Chooser) byWay(body []byte) error {
-	ch.byResponses(body)
-	return ch.byNative(body)
+func byWay(tg *Target, body []byte) error {
+	byResponses(tg, body)
+	return byNative(tg, body)
 }

@@ -16,11 +16,11 @@ import (
 
 // formOf returns the form that the request carries, nil if it carries none. A form that is passed
 // through is read only under a credential that other workspaces use.
-func formOf(o *Wall) (*form.Form, error) {
-	if o.Target.Body.Form != nil || !o.Target.To.Wall.Shared {
-		return o.Target.Body.Form, nil
+func formOf(tg *Target) (*form.Form, error) {
+	if tg.Body.Form != nil || !tg.To.Wall.Shared {
+		return tg.Body.Form, nil
 	}
-	return passedForm(o.Target)
+	return passedForm(tg)
 }
 
 // fieldsFirst ends the request at a field behind the first file of a form that is not held
@@ -52,21 +52,21 @@ func (tg *Target) BodyFault() *fault.Fault {
 
 // passedForm reads the form of a passed-through request, nil if it carries none. What was read
 // precedes the rest of the body again.
-func passedForm(o *Target) (*form.Form, error) {
-	if o.To.form != nil || o.Req.Route.Shape != routes.Raw || o.Body.In != nil || !o.Body.Multipart() ||
-		o.Req.Req.Body == nil || o.Req.Req.Body == http.NoBody || o.Req.Req.ContentLength == 0 {
-		return o.To.form, nil
+func passedForm(tg *Target) (*form.Form, error) {
+	if tg.To.form != nil || tg.Req.Route.Shape != routes.Raw || tg.Body.In != nil || !tg.Body.Multipart() ||
+		tg.Req.Req.Body == nil || tg.Req.Req.Body == http.NoBody || tg.Req.Req.ContentLength == 0 {
+		return tg.To.form, nil
 	}
-	boundary, err := form.BoundaryOf(asked.One(o.Req.Req.Header, "Content-Type"))
+	boundary, err := form.BoundaryOf(asked.One(tg.Req.Req.Header, "Content-Type"))
 	if err != nil {
 		return nil, err
 	}
-	if room := form.Room(o.Req.Req.ContentLength); room > egress.Uncounted {
-		if err := o.Req.Lease.Take(o.Req.Ctx, room); err != nil {
+	if room := form.Room(tg.Req.Req.ContentLength); room > egress.Uncounted {
+		if err := tg.Req.Lease.Take(tg.Req.Ctx, room); err != nil {
 			return nil, err
 		}
 	}
-	f, err := form.Read(o.Req.Req.Body, boundary, o.Req.Req.ContentLength, nil)
+	f, err := form.Read(tg.Req.Req.Body, boundary, tg.Req.Req.ContentLength, nil)
 	var long form.TooLong
 	var broken form.ReadError
 	switch {
@@ -77,8 +77,8 @@ func passedForm(o *Target) (*form.Form, error) {
 	case err != nil:
 		return nil, err
 	}
-	o.To.form = f
-	o.Req.Req.Body = &resumed{bytes.NewReader(f.Head()), o.Req.Req.Body}
+	tg.To.form = f
+	tg.Req.Req.Body = &resumed{bytes.NewReader(f.Head()), tg.Req.Req.Body}
 	return f, nil
 }
 

@@ -20,18 +20,18 @@ import (
 // byNative sends a conversation in its client's own shape where the target's host is
 // known to take it so, unless the body has what only the host's own dialect carries.
 // body is what the target is asked.
-func (ch *Chooser) byNative(body []byte) error {
-	if ch.Target.Req.Route.Client == nil || ch.Target.To.Dialect == nil || ch.Target.To.Op != provider.Chat || ch.Target.To.leaves&addedNative != 0 {
+func byNative(tg *Target, body []byte) error {
+	if tg.Req.Route.Client == nil || tg.To.Dialect == nil || tg.To.Op != provider.Chat || tg.To.leaves&addedNative != 0 {
 		return nil
 	}
-	shape := ch.Target.Req.Route.Client.Name()
-	op := ch.Target.To.Target.Native(shape, ch.Target.To.Model)
-	d := ch.Target.Means.Dialects[shape]
-	if op == "" || d == nil || staysWithOwn(body, shape, ch.Target.To.Model) {
+	shape := tg.Req.Route.Client.Name()
+	op := tg.To.Target.Native(shape, tg.To.Model)
+	d := tg.Means.Dialects[shape]
+	if op == "" || d == nil || staysWithOwn(body, shape, tg.To.Model) {
 		return nil
 	}
-	ch.Target.To.Dialect, ch.Target.To.Op = d, op
-	return ch.Wall.mayRefer()
+	tg.To.Dialect, tg.To.Op = d, op
+	return mayRefer(tg)
 }
 
 // byOwn sends the conversation in the host's own dialect after all.

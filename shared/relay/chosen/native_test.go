@@ -68,12 +68,12 @@ func TestWhatOnlyConverseCarriesStaysThere(t *testing.T) {
 }
 
 // atNative is a target that is asked in its client's shape.
-func atNative() *Chooser {
-	c := newChooser(&Means{})
-	c.Target.To.Target.Provider, _ = provider.ByID("bedrock")
-	c.Target.Req.Route = &routes.Route{Shape: routes.Unified, Client: anthropic.Messages{}}
-	c.Target.To.Dialect = anthropic.Messages{}
-	c.Target.To.Op, c.Target.To.Model = provider.NativeMessages, "anthropic.claude-opus-5"
+func atNative() *Target {
+	c := newTarget(&Means{})
+	c.To.Target.Provider, _ = provider.ByID("bedrock")
+	c.Req.Route = &routes.Route{Shape: routes.Unified, Client: anthropic.Messages{}}
+	c.To.Dialect = anthropic.Messages{}
+	c.To.Op, c.To.Model = provider.NativeMessages, "anthropic.claude-opus-5"
 	return c
 }
 
@@ -93,7 +93,7 @@ func TestAPathIsUnknownByAWSsOwnWords(t *testing.T) {
 		{200, none + strings.Repeat(" ", maxUnknown), 200},
 	} {
 		resp := &http.Response{StatusCode: c.status, ContentLength: int64(len(c.body)), Body: io.NopCloser(strings.NewReader(c.body))}
-		got := atNative().Target.To.Unrouted(resp)
+		got := atNative().To.Unrouted(resp)
 		rest, err := io.ReadAll(got.Body)
 		if got.StatusCode != c.want || string(rest) != c.body || err != nil {
 			t.Errorf("%d %.80s: %d %q %v", c.status, c.body, got.StatusCode, rest, err)
@@ -130,18 +130,18 @@ func TestWhyANativeRouteIsLeft(t *testing.T) {
 		{refusal(403, "not authorized", ""), 0},
 	} {
 		call := atNative()
-		if got := call.Target.RefusedAdded(c.f); got != c.want {
+		if got := call.RefusedAdded(c.f); got != c.want {
 			t.Errorf("%d %q: %b, want %b", c.f.StatusCode, c.f.Message, got, c.want)
 			continue
 		}
 		if lasting := c.want.lasting(); lasting != 0 {
-			call.Target.Means.plainer.learn(call.Target.To.hostModel(), lasting, now)
+			call.Means.plainer.learn(call.To.hostModel(), lasting, now)
 		}
 		for after, want := range map[time.Duration]bool{0: c.want == addedNative, learned - 1: c.want == addedNative, learned: false} {
 			later := atNative()
-			later.Target.Means = call.Target.Means
-			later.Target.Means.plainer.apply(later.Target, func() time.Time { return now.Add(after) })
-			if got := later.Target.To.leaves&addedNative != 0; got != want {
+			later.Means = call.Means
+			later.Means.plainer.apply(later, func() time.Time { return now.Add(after) })
+			if got := later.To.leaves&addedNative != 0; got != want {
 				t.Errorf("%d %v: remembered %v after %v", c.f.StatusCode, chat.ProviderErrorOf(c.f).Message, got, after)
 			}
 		}

@@ -7,9 +7,9 @@ import (
 
 // needsRecording refuses a form without a file where the target takes no address of a
 // recording in its place.
-func (ch *Chooser) needsRecording(op provider.Operation) error {
-	if op != provider.AudioTranscription && op != provider.AudioTranslation || ch.Target.Body.Form == nil || !ch.Target.Body.Form.Whole() || ch.Target.Body.Form.HasFile("file") || ch.Target.To.Target.TakesRecordingURL() {
+func needsRecording(tg *Target, op provider.Operation) error {
+	if op != provider.AudioTranscription && op != provider.AudioTranslation || tg.Body.Form == nil || !tg.Body.Form.Whole() || tg.Body.Form.HasFile("file") || tg.To.Target.TakesRecordingURL() {
 		return nil
 	}
-	return fault.Newf(fault.InvalidRequest, "file", "file is required: a file; %s takes no url in its place", ch.Target.To.Target.Provider.ID)
+	return fault.Newf(fault.InvalidRequest, "file", "file is required: a file; %s takes no url in its place", tg.To.Target.Provider.ID)
 }

@@ -55,11 +55,11 @@ func EvalRowsElsewhere(escapedPath string, body []byte) bool {
 
 // mayReadRows refuses a new batch with rows in a file that is not read here, where the credential
 // is used by several workspaces: the rows may name objects of others.
-func mayReadRows(o *Wall) error {
-	if o.Target.Req.Route.Shape != routes.Raw || o.Target.Req.Req.Method != http.MethodPost {
+func mayReadRows(tg *Target) error {
+	if tg.Req.Route.Shape != routes.Raw || tg.Req.Req.Method != http.MethodPost {
 		return nil
 	}
-	field, at := RowsFile(o.Target.Body.RawPath(), o.Target.Body.In), o.Target.Body.KeptPath()
+	field, at := RowsFile(tg.Body.RawPath(), tg.Body.In), tg.Body.KeptPath()
 	if field == "" || field == OpenAIRows && at.Collection == "batches" && at.ID == "" {
 		return nil
 	}

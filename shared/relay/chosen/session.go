@@ -15,8 +15,8 @@ var ofSession = []string{"response_id", "conversation", "conversation_id"}
 
 // MaySay refuses a message of a session that names what another workspace has stored. The
 // session outlives the request's own context.
-func MaySay(o *Wall, message []byte) error {
-	to := &o.Target.To
+func MaySay(tg *Target, message []byte) error {
+	to := &tg.To
 	if to.Saved == nil || !to.Wall.On || !reference.MayNameObjects(message) {
 		return nil
 	}
@@ -28,7 +28,7 @@ func MaySay(o *Wall, message []byte) error {
 		n := &ids[i]
 		n.Published = n.Published || slices.Contains(ofSession, n.Field[strings.LastIndexByte(n.Field, '.')+1:])
 	}
-	err = o.Target.Means.Owners.Check(o.Target.Req.Base, o.Target.Req.Who.Scope, &to.Wall, ids)
+	err = tg.Means.Owners.Check(tg.Req.Base, tg.Req.Who.Scope, &to.Wall, ids)
 	if f := fault.From(err); err != nil && f.Code == fault.NotFound {
 		return fault.New(fault.InvalidRequest, f.Field, f.Message) // the message is refused, and the session goes on
 	}
@@ -37,11 +37,11 @@ func MaySay(o *Wall, message []byte) error {
 
 // KeepHandle notes whose the session is that a handle resumes. It is called before the
 // client can know the handle.
-func KeepHandle(o *Wall, handle string) error {
-	if !o.keeps() {
+func KeepHandle(tg *Target, handle string) error {
+	if !keeps(tg) {
 		return nil
 	}
-	if err := o.Target.Means.Owners.Own(o.Target.Req.Base, o.Target.Req.Who.Scope, o.Target.To.Wall.Places, o.Target.To.Saved.Slug, reference.Hash(handle)); err != nil {
+	if err := tg.Means.Owners.Own(tg.Req.Base, tg.Req.Who.Scope, tg.To.Wall.Places, tg.To.Saved.Slug, reference.Hash(handle)); err != nil {
 		return fault.Unavailable(err)
 	}
 	return nil

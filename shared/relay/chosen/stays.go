@@ -19,23 +19,23 @@ func storedWithAddress(field string) error {
 
 // hostAsked is the custom host of the request or of the config, and where it
 // stands.
-func (ch *Chooser) hostAsked() (host, field string) {
-	if ch.Target.Req.Ask.CustomHost != "" {
-		return ch.Target.Req.Ask.CustomHost, "x-gateway-custom-host"
+func hostAsked(tg *Target) (host, field string) {
+	if tg.Req.Ask.CustomHost != "" {
+		return tg.Req.Ask.CustomHost, "x-gateway-custom-host"
 	}
-	return ch.Target.To.Leaf.CustomHost, "custom_host"
+	return tg.To.Leaf.CustomHost, "custom_host"
 }
 
 // staysPut refuses what would move a saved provider: headers, and fields of a
 // config that came with the request.
-func (ch *Chooser) staysPut(s *saved.Provider, cred *provider.Credential) error {
-	if field := cred.MovedBy(s.Provider, ch.Target.Req.Req.Header); field != "" {
+func staysPut(tg *Target, s *saved.Provider, cred *provider.Credential) error {
+	if field := cred.MovedBy(s.Provider, tg.Req.Req.Header); field != "" {
 		return storedWithAddress(field)
 	}
-	if ch.Target.Plan.Config.ID != "" || len(ch.Target.To.Leaf.Fields) == 0 {
+	if tg.Plan.Config.ID != "" || len(tg.To.Leaf.Fields) == 0 {
 		return nil
 	}
-	if field := cred.MovedByFields(s.Provider, ch.Target.To.Leaf.Fields); field != "" {
+	if field := cred.MovedByFields(s.Provider, tg.To.Leaf.Fields); field != "" {
 		return storedWithAddress(field)
 	}
 	return nil
@@ -44,14 +44,14 @@ func (ch *Chooser) staysPut(s *saved.Provider, cred *provider.Credential) error 
 // staysWithConfig refuses a request that would send the credential of a saved config's
 // target to another address. inline: the request chooses the provider, so it would choose
 // who is given the key.
-func (ch *Chooser) staysWithConfig(p *provider.Provider, cred *provider.Credential, inline bool) error {
+func staysWithConfig(tg *Target, p *provider.Provider, cred *provider.Credential, inline bool) error {
 	if inline {
 		return storedWithAddress("x-gateway-provider")
 	}
-	if host := ch.Target.Req.Ask.CustomHost; host != "" && !sameHost(host, ch.Target.To.Leaf.CustomHost) {
+	if host := tg.Req.Ask.CustomHost; host != "" && !sameHost(host, tg.To.Leaf.CustomHost) {
 		return storedWithAddress("x-gateway-custom-host")
 	}
-	if field := cred.MovedBy(p, ch.Target.Req.Req.Header); field != "" {
+	if field := cred.MovedBy(p, tg.Req.Req.Header); field != "" {
 		return storedWithAddress(field)
 	}
 	return nil

@@ -1,6 +1,7 @@
 package chosen
 
 import (
+	"gateway/shared/pricing"
 	"gateway/shared/relay/admitted"
 	"net/http"
 	"net/url"
@@ -56,8 +57,8 @@ type Means struct {
 	plainer  plainer                     // what hosts have refused of what the gateway adds
 }
 
-// names are what records and answers call a target.
-type names struct{ Option, Provider, Slug, Integration, Model string }
+// Names are what records and responses call a target.
+type Names struct{ Option, Provider, Slug, Integration, Model string }
 
 // Choice is one target made ready: where, with which credential, in which shape.
 type Choice struct {
@@ -79,13 +80,14 @@ type Choice struct {
 	ContentType string
 	Op          provider.Operation
 	leaves      added // what is added elsewhere and its host is known to refuse
-	Names       names
+	Names       Names
 	lenient     bool
 	Timeout     time.Duration
 	Body        []byte // what the config made of the client's body; nil: it is sent as it came
 	Forward     []string
 	Subjects    []*ledger.Subject  // limits of the provider and of its integration
 	form        *form.Form         // of a passed-through request, where it was read
+	order       *routes.Demand     // of a video that is ordered by that form; nil: none is
 	asked       *provider.Provider // of the saved provider, before it may be used
 }
 
@@ -239,4 +241,23 @@ func (tg *Target) Passes(resp *http.Response) bool {
 		return false
 	}
 	return tg.Req.Route.Binary || tg.Req.Route.Media && !strings.HasPrefix(resp.Header.Get("Content-Type"), "application/json")
+}
+
+// Bound sets how much a response of a session can use at most: input tokens beside the message,
+// a field by which the provider adds input of any length, and output tokens, or seconds where it
+// is priced by them.
+func (tg *Target) Bound(input int64, heldIn string, output, seconds int64) {
+	d := &tg.Demands
+	d.InBound, d.HeldIn, d.OutBound, d.OutAssumed = input, heldIn, output, false
+	if seconds > 0 {
+		d.Wanted.Most.Set(pricing.Seconds, seconds)
+	} else if output == 0 {
+		d.OutBound, d.OutAssumed = routes.DefaultReserveOutput, true
+	}
+}
+
+// Of returns the names with another model.
+func (n Names) Of(model string) Names {
+	n.Model = model
+	return n
 }

@@ -14,50 +14,45 @@ import (
 	"gateway/shared/route/saved"
 )
 
-// Wall keeps what workspaces made at a provider apart: see kept.Owners.
-type Wall struct {
-	Target *Target
-}
-
 // mayUse checks the ids that the request names against a saved provider, before
 // its credential is opened.
-func (o *Wall) mayUse() error {
-	if !o.Target.To.Wall.On {
+func mayUse(tg *Target) error {
+	if !tg.To.Wall.On {
 		return nil // nobody else uses the credential
 	}
-	if o.Target.Req.Route.Client != nil {
+	if tg.Req.Route.Client != nil {
 		return nil // see mayRefer
 	}
-	if err := o.mayReach(); err != nil {
+	if err := mayReach(tg); err != nil {
 		return err
 	}
-	if err := mayUseItems(o, o.Target.Body.In); err != nil {
+	if err := mayUseItems(tg, tg.Body.In); err != nil {
 		return err
 	}
-	ids, err := o.idsAsked()
+	ids, err := idsAsked(tg)
 	if err == nil {
-		err = o.check(ids)
+		err = check(tg, ids)
 	}
 	if err != nil {
 		return err
 	}
-	return mayReadRows(o)
+	return mayReadRows(tg)
 }
 
 // mayPass refuses paths that are not passed on with what is stored, and connections that
 // would go on where nothing of them is seen.
-func (o *Wall) mayPass(p *provider.Provider, saved bool) error {
-	if o.Target.Req.Route.Shape != routes.Raw {
+func mayPass(tg *Target, p *provider.Provider, saved bool) error {
+	if tg.Req.Route.Shape != routes.Raw {
 		return nil
 	}
 	if saved {
-		if why := reserved.Withholds(o.Target.Body.RawPath(), p.ID); why != "" {
+		if why := reserved.Withholds(tg.Body.RawPath(), p.ID); why != "" {
 			return withheld(" of "+p.ID, why)
 		}
 	}
 	// Other upgrades, such as the h2c that some clients offer with each request, are not
 	// passed on and end here.
-	if slices.ContainsFunc(o.Target.Req.Req.Header["Upgrade"], func(v string) bool { return strings.Contains(strings.ToLower(v), "websocket") }) {
+	if slices.ContainsFunc(tg.Req.Req.Header["Upgrade"], func(v string) bool { return strings.Contains(strings.ToLower(v), "websocket") }) {
 		return fault.New(fault.NotAllowed, "upgrade", "The gateway carries WebSockets at "+routes.BasePath+"/realtime, "+routes.BasePath+"/responses, "+routes.BasePath+"/live/sessions and that of Gemini's Live API alone; what is said over others could not be told, limited or paid. Send requests and read streams of events")
 	}
 	return nil
@@ -83,155 +78,155 @@ func withheldAnyway(shape routes.Shape, path func() string) error {
 
 // mayReach refuses paths that cannot be read in one way only, and bodies whose
 // ids cannot be read.
-func (o *Wall) mayReach() error {
-	if o.Target.Body.KeptPath().Collection == "" || !o.Target.To.Wall.Shared {
+func mayReach(tg *Target) error {
+	if tg.Body.KeptPath().Collection == "" || !tg.To.Wall.Shared {
 		return nil
 	}
-	if o.Target.Body.KeptPath().Evasive {
-		return kept.Missing("path", o.Target.Req.Req.URL.EscapedPath())
+	if tg.Body.KeptPath().Evasive {
+		return kept.Missing("path", tg.Req.Req.URL.EscapedPath())
 	}
-	if o.Target.Body.Unread && o.Target.Body.Form == nil && !o.Target.Body.Multipart() {
+	if tg.Body.Unread && tg.Body.Form == nil && !tg.Body.Multipart() {
 		return fault.New(fault.InvalidContentType, "content-type", "The credential is shared by several workspaces: send the body as plain JSON, so that the things that it names can be checked")
 	}
 	return nil
 }
 
 // idsAsked are the ids of stored things in path, query and body.
-func (o *Wall) idsAsked() ([]kept.Named, error) {
-	ids := o.Target.Body.KeptPath().IDs(o.Target.Req.Req.Method, o.Target.Req.Req.URL)
-	form, err := formOf(o)
+func idsAsked(tg *Target) ([]kept.Named, error) {
+	ids := tg.Body.KeptPath().IDs(tg.Req.Req.Method, tg.Req.Req.URL)
+	form, err := formOf(tg)
 	if err != nil {
 		return nil, err
 	}
 	if form != nil {
-		switch at := o.Target.Body.KeptPath(); {
-		case form.Whole() || !o.Target.To.Wall.Shared || at.TakesUploads():
+		switch at := tg.Body.KeptPath(); {
+		case form.Whole() || !tg.To.Wall.Shared || at.TakesUploads():
 		case at.FormsNameObjects():
 			return nil, formTooLong()
 		default:
-			fieldsFirst(o.Target, form)
+			fieldsFirst(tg, form)
 		}
 		more, err := kept.IDsInForm(form)
 		return append(ids, more...), err
 	}
-	if len(o.Target.Body.In) == 0 || o.Target.Body.Unread || o.Target.Body.KeptPath().Collection == "" && !reference.MayNameObjects(o.Target.Body.In) {
+	if len(tg.Body.In) == 0 || tg.Body.Unread || tg.Body.KeptPath().Collection == "" && !reference.MayNameObjects(tg.Body.In) {
 		return ids, nil
 	}
-	more, err := kept.IDsIn(o.Target.Body.In)
+	more, err := kept.IDsIn(tg.Body.In)
 	return append(ids, more...), err
 }
 
 // mayRefer checks the ids in the body of a conversation: all where its bytes go to the
 // provider as they came, those of files where it is translated.
-func (o *Wall) mayRefer() error {
-	if o.Target.Req.Route.Client == nil || o.Target.To.Saved == nil || !o.Target.To.Wall.On {
+func mayRefer(tg *Target) error {
+	if tg.Req.Route.Client == nil || tg.To.Saved == nil || !tg.To.Wall.On {
 		return nil
 	}
-	if err := mayUseItems(o, o.Target.Body.In); err != nil {
+	if err := mayUseItems(tg, tg.Body.In); err != nil {
 		return err
 	}
-	if !reference.MayNameObjects(o.Target.Body.In) {
-		return o.check(nil)
+	if !reference.MayNameObjects(tg.Body.In) {
+		return check(tg, nil)
 	}
-	ids, err := kept.IDsIn(o.Target.Body.In)
+	ids, err := kept.IDsIn(tg.Body.In)
 	if err != nil {
 		return err
 	}
-	if !o.Target.SameDialect() {
+	if !tg.SameDialect() {
 		ids = kept.Files(ids)
 	}
-	return o.check(ids)
+	return check(tg, ids)
 }
 
-func (o *Wall) check(ids []kept.Named) error {
-	if kept.Tuned(o.Target.To.Model) {
-		ids = append(ids, kept.Named{Field: "model", ID: o.Target.To.Model, Published: true})
+func check(tg *Target, ids []kept.Named) error {
+	if kept.Tuned(tg.To.Model) {
+		ids = append(ids, kept.Named{Field: "model", ID: tg.To.Model, Published: true})
 	}
-	return o.Target.Means.Owners.Check(o.Target.Req.Ctx, o.Target.Req.Who.Scope, &o.Target.To.Wall, ids)
+	return tg.Means.Owners.Check(tg.Req.Ctx, tg.Req.Who.Scope, &tg.To.Wall, ids)
 }
 
 // Keep notes whose the things are that an answer tells of. It is called before
 // the client can know the ids.
-func (o *Wall) Keep(answer []byte) error {
-	if !o.keeps() || o.Target.Body.KeptPath().Collection == "" {
+func Keep(tg *Target, answer []byte) error {
+	if !keeps(tg) || tg.Body.KeptPath().Collection == "" {
 		return nil
 	}
-	ids := kept.Made(answer, o.makes())
-	if o.Target.Body.KeptPath().Collection == "chat/completions" {
+	ids := kept.Made(answer, makes(tg))
+	if tg.Body.KeptPath().Collection == "chat/completions" {
 		ids = append(ids, kept.Sounds(answer)...)
 	}
-	if err := keepItems(o, answer); err != nil {
+	if err := keepItems(tg, answer); err != nil {
 		return err
 	}
-	return o.keepIDs(ids...)
+	return keepIDs(tg, ids...)
 }
 
 // KeepMade notes what a unified answer made: a response, and a chat that is to be
 // kept, by its id, other things by what the answer says. Of a stream it is only the id.
-func (o *Wall) KeepMade(answer []byte, id string) error {
-	if o.Target.Req.Route.Client == nil {
-		return o.Keep(answer)
+func KeepMade(tg *Target, answer []byte, id string) error {
+	if tg.Req.Route.Client == nil {
+		return Keep(tg, answer)
 	}
-	if o.talksMessages() && id != "" && kept.Resumable(o.Target.Body.In) {
-		if err := o.keepIDs(id); err != nil {
+	if talksMessages(tg) && id != "" && kept.Resumable(tg.Body.In) {
+		if err := keepIDs(tg, id); err != nil {
 			return err
 		}
 	}
-	if err := keepItems(o, answer); err != nil {
+	if err := keepItems(tg, answer); err != nil {
 		return err
 	}
-	if o.talksMessages() && answer != nil {
-		return o.keepIDs(kept.Containers(answer)...)
+	if talksMessages(tg) && answer != nil {
+		return keepIDs(tg, kept.Containers(answer)...)
 	}
-	if talksChat(o) && answer != nil {
-		if err := o.keepIDs(kept.Sounds(answer)...); err != nil {
+	if talksChat(tg) && answer != nil {
+		if err := keepIDs(tg, kept.Sounds(answer)...); err != nil {
 			return err
 		}
 	}
-	if id == "" || !o.Target.SameDialect() {
+	if id == "" || !tg.SameDialect() {
 		return nil
 	}
-	if o.Target.Req.Route.Operation == provider.ResponsesCreate || o.Target.Req.Route.Operation == provider.Chat && o.storesChat() {
-		return o.keepIDs(id)
+	if tg.Req.Route.Operation == provider.ResponsesCreate || tg.Req.Route.Operation == provider.Chat && storesChat(tg) {
+		return keepIDs(tg, id)
 	}
 	return nil
 }
 
 // talksMessages tells whether the answer is one of Messages as the provider gives it.
-func (o *Wall) talksMessages() bool {
-	return o.keeps() && o.Target.Req.Route.Operation == provider.Messages && o.Target.SameDialect()
+func talksMessages(tg *Target) bool {
+	return keeps(tg) && tg.Req.Route.Operation == provider.Messages && tg.SameDialect()
 }
 
 // WatchMade makes a watcher for the stream of a conversation; nil where it makes nothing
 // but what its id names.
-func (o *Wall) WatchMade() *kept.IDWatcher {
+func WatchMade(tg *Target) *kept.IDWatcher {
 	switch {
-	case o.Target.Req.Route.Client == nil:
-	case o.talksMessages():
-		return kept.WatchContainers(o.keepIDs)
-	case talksChat(o):
-		return kept.WatchSounds(o.keepIDs)
-	case keepsItems(o):
-		return kept.WatchItems(o.keepIDs)
+	case tg.Req.Route.Client == nil:
+	case talksMessages(tg):
+		return kept.WatchContainers(func(ids ...string) error { return keepIDs(tg, ids...) })
+	case talksChat(tg):
+		return kept.WatchSounds(func(ids ...string) error { return keepIDs(tg, ids...) })
+	case keepsItems(tg):
+		return kept.WatchItems(func(ids ...string) error { return keepIDs(tg, ids...) })
 	}
 	return nil
 }
 
 // talksChat tells whether the answer is a chat as the provider gives it, which may be sound.
-func talksChat(o *Wall) bool {
-	body := o.Target.Body.In
-	if o.Target.To.Body != nil {
-		body = o.Target.To.Body
+func talksChat(tg *Target) bool {
+	body := tg.Body.In
+	if tg.To.Body != nil {
+		body = tg.To.Body
 	}
-	return o.keeps() && o.Target.Req.Route.Operation == provider.Chat && o.Target.SameDialect() && kept.AsksSound(body)
+	return keeps(tg) && tg.Req.Route.Operation == provider.Chat && tg.SameDialect() && kept.AsksSound(body)
 }
 
 // keepIDs notes that the workspace of the request made things.
-func (o *Wall) keepIDs(ids ...string) error {
-	if !o.keeps() || len(ids) == 0 {
+func keepIDs(tg *Target, ids ...string) error {
+	if !keeps(tg) || len(ids) == 0 {
 		return nil
 	}
-	if err := o.Target.Means.Owners.Own(o.Target.Req.Ctx, o.Target.Req.Who.Scope, o.Target.To.Wall.Places, o.Target.To.Saved.Slug, ids...); err != nil {
+	if err := tg.Means.Owners.Own(tg.Req.Ctx, tg.Req.Who.Scope, tg.To.Wall.Places, tg.To.Saved.Slug, ids...); err != nil {
 		return fault.Unavailable(err)
 	}
 	return nil
@@ -239,76 +234,76 @@ func (o *Wall) keepIDs(ids ...string) error {
 
 // Filtered tells whether the answer is a list that holds things of several
 // workspaces.
-func (o *Wall) Filtered() bool {
-	return o.Target.To.Saved != nil && o.Target.To.Wall.Shared && o.Target.Req.Req.Method == http.MethodGet && o.Target.Body.KeptPath().Lists()
+func Filtered(tg *Target) bool {
+	return tg.To.Saved != nil && tg.To.Wall.Shared && tg.Req.Req.Method == http.MethodGet && tg.Body.KeptPath().Lists()
 }
 
 // raise learns which wall stands around the saved provider's things.
-func (o *Wall) raise(s *saved.Provider, cred *saved.Opened) {
+func raise(tg *Target, s *saved.Provider, cred *saved.Opened) {
 	age := kept.UsesAsked
-	if o.Target.Req.Route.Client != nil && o.Target.Req.Route.Operation != provider.ResponsesCreate {
+	if tg.Req.Route.Client != nil && tg.Req.Route.Operation != provider.ResponsesCreate {
 		age = kept.UsesTalked
 	}
 	a := kept.Account{Integration: s.IntegrationID, Provider: s.Provider, Credential: cred.Credential, CustomHost: s.CustomHost, CustomHeaders: s.CustomHeaders}
-	w, err := o.Target.Means.Owners.Around(o.Target.Req.Ctx, o.Target.Req.Who.Scope, cred.Users, &a, o.Target.Req.Start, age)
+	w, err := tg.Means.Owners.Around(tg.Req.Ctx, tg.Req.Who.Scope, cred.Users, &a, tg.Req.Start, age)
 	if err != nil {
-		o.Target.Req.Fail("who else uses a credential", err)
+		tg.Req.Fail("who else uses a credential", err)
 	}
 	w.On, w.Shared = w.On || s.OrgWide, w.Shared || s.Shared
-	o.Target.To.Wall = w
+	tg.To.Wall = w
 }
 
 // keeps tells whether what the request makes is noted: always where workspaces
 // share the credential.
-func (o *Wall) keeps() bool {
-	return o.Target.To.Saved != nil && (o.Target.To.Wall.On || o.Target.Body.KeptPath().AlwaysNoted())
+func keeps(tg *Target) bool {
+	return tg.To.Saved != nil && (tg.To.Wall.On || tg.Body.KeptPath().AlwaysNoted())
 }
 
 // storesChat tells whether the body has the provider keep a chat completion.
-func (o *Wall) storesChat() bool {
-	if o.Target.To.Saved == nil || !o.Target.To.Wall.On {
+func storesChat(tg *Target) bool {
+	if tg.To.Saved == nil || !tg.To.Wall.On {
 		return false // whose it is need not be known
 	}
-	if o.Target.To.Body != nil {
-		return kept.StoresChat(o.Target.To.Body)
+	if tg.To.Body != nil {
+		return kept.StoresChat(tg.To.Body)
 	}
-	return kept.StoresChat(o.Target.Body.In)
+	return kept.StoresChat(tg.Body.In)
 }
 
 // makes tells whether the request has the provider make something that it keeps.
-func (o *Wall) makes() bool {
-	if o.Target.Req.Req.Method != http.MethodPost {
+func makes(tg *Target) bool {
+	if tg.Req.Req.Method != http.MethodPost {
 		return false
 	}
-	s := o.Target.Body.KeptPath()
-	return s.Creates() || s.Collection == "chat/completions" && s.ID == "" && o.storesChat()
+	s := tg.Body.KeptPath()
+	return s.Creates() || s.Collection == "chat/completions" && s.ID == "" && storesChat(tg)
 }
 
 // Holds tells whether a raw answer is read whole before it is sent, because it
 // makes things known or is a list that must be divided.
-func (o *Wall) Holds(resp *http.Response) bool {
-	if resp.StatusCode < 200 || resp.StatusCode > 299 || !o.keeps() {
+func Holds(tg *Target, resp *http.Response) bool {
+	if resp.StatusCode < 200 || resp.StatusCode > 299 || !keeps(tg) {
 		return false
 	}
-	s := o.Target.Body.KeptPath()
+	s := tg.Body.KeptPath()
 	if s.Collection == "" {
 		return false
 	}
-	if o.Filtered() {
+	if Filtered(tg) {
 		return true
 	}
-	return strings.HasPrefix(resp.Header.Get("Content-Type"), "application/json") && (o.Target.Req.Req.Method == http.MethodPost || !s.Below || keepsItems(o))
+	return strings.HasPrefix(resp.Header.Get("Content-Type"), "application/json") && (tg.Req.Req.Method == http.MethodPost || !s.Below || keepsItems(tg))
 }
 
 // Watch makes a watcher for answers that need one.
-func (o *Wall) Watch(resp *http.Response) *kept.Watcher {
-	if !o.keeps() || !strings.HasPrefix(resp.Header.Get("Content-Type"), "text/event-stream") {
+func Watch(tg *Target, resp *http.Response) *kept.Watcher {
+	if !keeps(tg) || !strings.HasPrefix(resp.Header.Get("Content-Type"), "text/event-stream") {
 		return nil
 	}
-	sound := o.Target.Req.Req.Method == http.MethodPost && o.Target.Body.KeptPath().Collection == "chat/completions" && kept.AsksSound(o.Target.Body.In)
-	items := keepsItems(o)
-	if !o.makes() && !sound && !items {
+	sound := tg.Req.Req.Method == http.MethodPost && tg.Body.KeptPath().Collection == "chat/completions" && kept.AsksSound(tg.Body.In)
+	items := keepsItems(tg)
+	if !makes(tg) && !sound && !items {
 		return nil
 	}
-	return kept.Watch(kept.Sought{Made: o.makes(), Sounds: sound, Items: items}, o.keepIDs)
+	return kept.Watch(kept.Sought{Made: makes(tg), Sounds: sound, Items: items}, func(ids ...string) error { return keepIDs(tg, ids...) })
 }

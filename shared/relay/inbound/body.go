@@ -73,19 +73,18 @@ const (
 // Pass-through bodies that are large or not JSON stay in the request. The metadata
 // is there also when it fails: the record of the refusal is found by it.
 func (b *Body) Read() error {
-	r := reader{b}
-	err := r.take()
+	err := take(b)
 	if err != nil {
 		b.walk.Spans = b.walk.Spans[:0] // the beginning of a body says nothing
 	}
-	r.mergeMetadata()
+	mergeMetadata(b)
 	return err
 }
 
 // ReadFrom takes a unified body that no client sent.
 func (b *Body) ReadFrom(body []byte) error {
 	b.In, b.Size = body, int64(len(body))
-	return reader{b}.walkBody()
+	return walkBody(b)
 }
 
 // Excess is what of the body passes the bounds of the specification.
@@ -101,3 +100,9 @@ func (b *held) Found() *chat.Checked {
 	}
 	return &b.checked
 }
+
+// Hold puts a message of a session in the place of the body.
+func (b *Body) Hold(message []byte) { b.In, b.Size = message, int64(len(message)) }
+
+// Carried records how many bytes the client has sent, for requests whose body is a connection.
+func (b *Body) Carried(n int64) { b.Size = n }

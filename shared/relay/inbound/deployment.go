@@ -9,34 +9,34 @@ import (
 // empty. The deployment is then the model, at whatever provider.
 
 // deployment is the one that the address names; "" for none.
-func (b reader) deployment() string {
-	if b.body.Req.Req == nil || b.body.Req.Req.URL == nil || b.body.Req.Req.URL.RawQuery == "" || b.body.Req.Route.NoModel || b.body.Req.Route.InPath {
+func deployment(b *Body) string {
+	if b.Req.Req == nil || b.Req.Req.URL == nil || b.Req.Req.URL.RawQuery == "" || b.Req.Route.NoModel || b.Req.Route.InPath {
 		return ""
 	}
-	return azure.Deployment(b.body.Req.Req.URL.RawQuery)
+	return azure.Deployment(b.Req.Req.URL.RawQuery)
 }
 
 // nameDeployment writes the deployment as the model into a body that names none.
-func (b reader) nameDeployment() {
-	name := b.deployment()
+func nameDeployment(b *Body) {
+	name := deployment(b)
 	if name == "" {
 		return
 	}
 	var w wire.Walk
-	if bodyKeys.Walk(b.body.In, &w) != nil {
+	if bodyKeys.Walk(b.In, &w) != nil {
 		return // the check tells why
 	}
-	if v := w.Spans[keyModel]; !v.Present(b.body.In) || string(v.Of(b.body.In)) == `""` {
-		b.body.In = wire.Splice(nil, b.body.In, SetModel(&w, wire.AppendJSONString(nil, name)))
+	if v := w.Spans[keyModel]; !v.Present(b.In) || string(v.Of(b.In)) == `""` {
+		b.In = wire.Splice(nil, b.In, SetModel(&w, wire.AppendJSONString(nil, name)))
 	}
 }
 
 // formDeployment takes the deployment for the model of a form that names none.
-func (b reader) formDeployment() (taken bool, err error) {
-	name := b.deployment()
+func formDeployment(b *Body) (taken bool, err error) {
+	name := deployment(b)
 	if name == "" {
 		return false, nil
 	}
-	b.body.Form.Nameless, b.body.Unread = true, !b.body.Form.Whole()
-	return true, b.splitModel(name, true)
+	b.Form.Nameless, b.Unread = true, !b.Form.Whole()
+	return true, splitModel(b, name, true)
 }

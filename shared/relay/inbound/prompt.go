@@ -10,14 +10,14 @@ import (
 
 // readPrompt reads what a route of saved prompts is asked. The body for the provider
 // is made later, by Fill: the plan may name another prompt than the path.
-func (b reader) readPrompt() (err error) {
-	if len(b.body.In) == 0 {
-		b.body.In = []byte("{}")
+func readPrompt(b *Body) (err error) {
+	if len(b.In) == 0 {
+		b.In = []byte("{}")
 	}
-	if err = bodyKeys.Walk(b.body.In, &b.body.walk); err != nil {
+	if err = bodyKeys.Walk(b.In, &b.walk); err != nil {
 		return err
 	}
-	b.body.prompts, err = prompt.ParseRequest(b.body.In)
+	b.prompts, err = prompt.ParseRequest(b.In)
 	return err
 }
 
@@ -49,8 +49,10 @@ func (b *Body) Fill(by *prompt.Filled) error {
 	if as.Render {
 		return nil
 	}
-	if b.Req.Route = as.Chat; by.Compiled.Type == prompt.Completion {
-		b.Req.Route = as.Completion
+	if by.Compiled.Type == prompt.Completion {
+		b.Req.ServeAs(as.Completion)
+	} else {
+		b.Req.ServeAs(as.Chat)
 	}
 	if n := int64(len(by.Body)); n > egress.Uncounted {
 		if err := b.Req.Lease.Take(b.Req.Ctx, n); err != nil {

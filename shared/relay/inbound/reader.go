@@ -17,67 +17,64 @@ import (
 	"gateway/shared/relay/units"
 )
 
-// reader reads the body of a request, in the way of its route, and fills in what is found.
-// The stages behind it see only what was read.
-type reader struct{ body *Body }
-
-func (b reader) take() error {
-	if err := b.readID(); err != nil {
+// take reads the body of a request in the way of its route.
+func take(b *Body) error {
+	if err := readID(b); err != nil {
 		return err
 	}
 	switch {
-	case b.body.Req.Route.Protocol != nil:
-		if b.bodiless() {
+	case b.Req.Route.Protocol != nil:
+		if bodiless(b) {
 			return nil
 		}
-		return b.readAll()
-	case b.body.Req.Route.Shape == routes.Resource:
+		return readAll(b)
+	case b.Req.Route.Shape == routes.Resource:
 		return nil
-	case b.body.Req.Route.Shape == routes.Socket:
-		return b.takeSocket()
-	case b.body.Req.Route.Shape == routes.Multipart:
-		b.body.Size = max(b.body.Req.Req.ContentLength, 0)
-		return b.readForm()
+	case b.Req.Route.Shape == routes.Socket:
+		return takeSocket(b)
+	case b.Req.Route.Shape == routes.Multipart:
+		b.Size = max(b.Req.Req.ContentLength, 0)
+		return readForm(b)
 	}
-	kind, err := b.contentType()
+	kind, err := contentType(b)
 	if err != nil {
 		return err
 	}
-	if enc := asked.One(b.body.Req.Req.Header, "Content-Encoding"); enc != "" && enc != "identity" && b.body.Req.Route.Shape == routes.Unified {
+	if enc := asked.One(b.Req.Req.Header, "Content-Encoding"); enc != "" && enc != "identity" && b.Req.Route.Shape == routes.Unified {
 		return fault.Invalid("content-encoding", "must be identity or left out: this route takes bodies as they are")
 	}
-	b.body.Size = max(b.body.Req.Req.ContentLength, 0)
-	if b.bodiless() {
+	b.Size = max(b.Req.Req.ContentLength, 0)
+	if bodiless(b) {
 		return nil
 	}
-	if b.body.Req.Route.Shape == routes.Raw && kind != "application/json" {
-		b.body.Unread = b.body.Req.Req.ContentLength != 0
-		if b.body.Unread && b.body.Req.Req.Method == http.MethodPost {
-			SetUnits(&b.body.Own, units.Demand(b.body.RawPath(), nil, b.body.Req.Req.ContentLength))
+	if b.Req.Route.Shape == routes.Raw && kind != "application/json" {
+		b.Unread = b.Req.Req.ContentLength != 0
+		if b.Unread && b.Req.Req.Method == http.MethodPost {
+			SetUnits(&b.Own, units.Demand(b.RawPath(), nil, b.Req.Req.ContentLength))
 		}
 		return nil // streamed through
 	}
-	if err := b.readAll(); err != nil {
+	if err := readAll(b); err != nil {
 		return err
 	}
 	switch {
-	case b.body.Req.Route.Shape == routes.Raw:
-		return b.walkRaw()
-	case b.body.Req.Route.Prompt != nil:
-		return b.readPrompt()
-	case b.body.Req.Route.Mints != 0:
-		return b.readWanted()
+	case b.Req.Route.Shape == routes.Raw:
+		return walkRaw(b)
+	case b.Req.Route.Prompt != nil:
+		return readPrompt(b)
+	case b.Req.Route.Mints != 0:
+		return readWanted(b)
 	}
-	return b.walkBody()
+	return walkBody(b)
 }
 
 // readID reads the variable of the route's path. A saved provider may be named
 // in it as in a model: @slug/id.
-func (b reader) readID() error {
-	if b.body.Req.PathID == "" {
+func readID(b *Body) error {
+	if b.Req.PathID == "" {
 		return nil
 	}
-	id, err := url.PathUnescape(b.body.Req.PathID)
+	id, err := url.PathUnescape(b.Req.PathID)
 	if err != nil {
 		return fault.Invalid("id", "id is not well escaped")
 	}
@@ -89,31 +86,31 @@ func (b reader) readID() error {
 	if len(id) > 2048 {
 		return fault.Invalid("id", "id must have at most 2048 bytes")
 	}
-	if rest, ok := strings.CutPrefix(id, "@"); ok && b.body.Req.Route.Prompt == nil {
+	if rest, ok := strings.CutPrefix(id, "@"); ok && b.Req.Route.Prompt == nil {
 		slug, name, ok := strings.Cut(rest, "/")
 		if !ok || slug == "" || name == "" {
 			return fault.Invalid("id", "a saved provider is named as @slug/id")
 		}
-		b.body.Slug, id = slug, name
+		b.Slug, id = slug, name
 	}
-	b.body.ID = id
+	b.ID = id
 	return nil
 }
 
 // readWanted reads which client secret is asked for.
-func (b reader) readWanted() (err error) {
-	if b.body.Minting, err = ephemeral.Read(b.body.Req.Route.Mints, b.body.In); err != nil {
+func readWanted(b *Body) (err error) {
+	if b.Minting, err = ephemeral.Read(b.Req.Route.Mints, b.In); err != nil {
 		return err
 	}
-	b.body.Transcribes = b.body.Minting.Transcribes
-	return b.splitModel(b.body.Minting.Model, true)
+	b.Transcribes = b.Minting.Transcribes
+	return splitModel(b, b.Minting.Model, true)
 }
 
 // readAll takes the whole body into memory.
-func (b reader) readAll() error {
-	limit := b.body.Req.Route.BodyLimit()
-	b.body.inBuf = buffer.For(int(min(b.body.Req.Req.ContentLength, limit)) + 1)
-	err := b.body.inBuf.ReadAll(b.body.Req.Ctx, b.body.Req.Lease, b.body.Req.Req.Body, b.body.Req.Req.ContentLength, limit)
+func readAll(b *Body) error {
+	limit := b.Req.Route.BodyLimit()
+	b.inBuf = buffer.For(int(min(b.Req.Req.ContentLength, limit)) + 1)
+	err := b.inBuf.ReadAll(b.Req.Ctx, b.Req.Lease, b.Req.Req.Body, b.Req.Req.ContentLength, limit)
 	switch {
 	case err == nil:
 	case errors.Is(err, buffer.ErrTooLarge):
@@ -123,36 +120,36 @@ func (b reader) readAll() error {
 	default:
 		return Unreadable(err)
 	}
-	b.body.In = b.body.inBuf.B
-	b.body.Size = int64(len(b.body.In))
+	b.In = b.inBuf.B
+	b.Size = int64(len(b.In))
 	return nil
 }
 
 // bodiless tells whether there is no body to read: operations that read or delete
 // have none, but a provider's own path may.
-func (b reader) bodiless() bool {
-	switch b.body.Req.Req.Method {
+func bodiless(b *Body) bool {
+	switch b.Req.Req.Method {
 	case http.MethodGet, http.MethodDelete, http.MethodHead:
-		return b.body.Req.Route.Shape != routes.Raw || b.body.Req.Req.ContentLength == 0
+		return b.Req.Route.Shape != routes.Raw || b.Req.Req.ContentLength == 0
 	}
 	return false
 }
 
 // contentType gives the media type of the body. Unified routes take JSON; an
 // absent type counts as JSON. Pass-through takes any.
-func (b reader) contentType() (string, error) {
-	v := asked.One(b.body.Req.Req.Header, "Content-Type")
+func contentType(b *Body) (string, error) {
+	v := asked.One(b.Req.Req.Header, "Content-Type")
 	if v == "" || v == "application/json" {
 		return "application/json", nil
 	}
 	kind, _, err := mime.ParseMediaType(v)
 	if err != nil {
-		if b.body.Req.Route.Shape == routes.Raw {
+		if b.Req.Route.Shape == routes.Raw {
 			return "", nil
 		}
 		return "", fault.New(fault.InvalidContentType, "content-type", "Invalid content type passed: it cannot be parsed; send application/json")
 	}
-	if kind != "application/json" && b.body.Req.Route.Shape == routes.Unified && b.body.Req.Req.Method == http.MethodPost {
+	if kind != "application/json" && b.Req.Route.Shape == routes.Unified && b.Req.Req.Method == http.MethodPost {
 		return "", fault.New(fault.InvalidContentType, "content-type", "Invalid content type passed: this route takes application/json")
 	}
 	return kind, nil

@@ -14,32 +14,32 @@ import (
 
 // takeSocket reads what a request asks for that becomes a WebSocket: its query names the
 // model, or that nothing is to be done but to transcribe.
-func (b reader) takeSocket() error {
-	if b.body.Req.Route.Sockets == nil {
+func takeSocket(b *Body) error {
+	if b.Req.Route.Sockets == nil {
 		f := fault.New(fault.UnsupportedOperation, "", "WebSockets need the container, which this installation runs without")
-		if f.StatusCode = http.StatusNotImplemented; b.body.Req.Route.Turns != "" {
+		if f.StatusCode = http.StatusNotImplemented; b.Req.Route.Turns != "" {
 			f.StatusCode = http.StatusUpgradeRequired // its clients then post their requests
 		}
 		return f
 	}
-	if err := upgrades(b.body.Req.Req); err != nil {
+	if err := upgrades(b.Req.Req); err != nil {
 		return err
 	}
-	q, err := url.ParseQuery(b.body.Req.Req.URL.RawQuery)
+	q, err := url.ParseQuery(b.Req.Req.URL.RawQuery)
 	if err != nil {
 		return fault.Invalid("query", "is not well escaped")
 	}
-	if o := b.body.Req.Route.Opened(); o != nil {
+	if o := b.Req.Route.Opened(); o != nil {
 		for _, begins := range o.Steps {
 			if begins.Seconds > 0 {
-				b.body.Own.Wanted.Most.Set(pricing.Seconds, begins.Seconds)
+				b.Own.Wanted.Most.Set(pricing.Seconds, begins.Seconds)
 			}
 		}
-		return b.splitModel(o.Model, true)
+		return splitModel(b, o.Model, true)
 	}
 	for name, values := range q {
 		switch {
-		case b.body.Req.Route.Live != nil && placeholder(b.body.Req.Req, name):
+		case b.Req.Route.Live != nil && placeholder(b.Req.Req, name):
 			continue // clients send it because they cannot leave it out; it is ignored
 		case len(values) > 1:
 			return fault.Invalid(fault.Clip(name, 100), "was sent %d times; send it once", len(values))
@@ -49,9 +49,9 @@ func (b reader) takeSocket() error {
 	}
 	model, intent := q.Get("model"), q.Get("intent")
 	switch {
-	case b.body.Req.Route.Live != nil && len(q) > 0 && !onlyKey(q):
+	case b.Req.Route.Live != nil && len(q) > 0 && !onlyKey(q):
 		return fault.Invalid("query", "must be empty: the first message says what the session is")
-	case b.body.Req.Route.Turns != "" || b.body.Req.Route.Live != nil:
+	case b.Req.Route.Turns != "" || b.Req.Route.Live != nil:
 		return nil // messages name it
 	case q.Has("call_id"):
 		return fault.Invalid("call_id", "calls are not made by way of this gateway: their sound would go past it")
@@ -62,11 +62,11 @@ func (b reader) takeSocket() error {
 	case q.Has("model") && model == "":
 		return fault.Invalid("model", "must not be empty")
 	}
-	b.body.Transcribes = intent != ""
-	if model == "" && !b.body.Transcribes {
-		model = b.deployment()
+	b.Transcribes = intent != ""
+	if model == "" && !b.Transcribes {
+		model = deployment(b)
 	}
-	return b.splitModel(model, true)
+	return splitModel(b, model, true)
 }
 
 // placeholder tells whether a query's member is the key that clients of Gemini always write

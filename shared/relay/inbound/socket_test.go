@@ -17,7 +17,7 @@ func TestSocketsThatAreNotServed(t *testing.T) {
 		var b Body
 		b.Req = new(admitted.Request)
 		b.Req.Route = &routes.Route{Shape: routes.Socket, Turns: turns}
-		if f := fault.From((reader{body: &b}).takeSocket()); f.Status() != want {
+		if f := fault.From(takeSocket(&b)); f.Status() != want {
 			t.Errorf("turns %q: %d, want %d", turns, f.Status(), want)
 		}
 	}

@@ -75,6 +75,12 @@ type Walk interface {
 // Fresh forgets what the target before left.
 func (ca *Cache) Fresh() { ca.at, ca.Status = nil, Disabled }
 
+// Use records that the response is a stored one.
+func (ca *Cache) Use(e *cache.Entry) {
+	ca.Hit = e
+	ca.Bill.Heard.Cached(e.Model, e.Finish)
+}
+
 // Keeps tells whether the target's answers are kept.
 func (ca *Cache) Keeps() bool { return ca.at != nil }
 

@@ -12,7 +12,7 @@ import (
 	"gateway/shared/fault"
 	"gateway/shared/provider"
 	"gateway/shared/relay/chosen"
-	"gateway/shared/relay/logged"
+	"gateway/shared/relay/record"
 	"gateway/shared/wire/mask"
 )
 
@@ -27,7 +27,7 @@ type Mask struct {
 func (m *Mask) Secrets() []string {
 	all := m.Target.To.Target.Secrets(nil, true)
 	for name, values := range m.Sent {
-		if !logged.Hides(name, nil) && name != m.Target.To.Target.Provider.Auth.Name {
+		if !record.Hides(name, nil) && name != m.Target.To.Target.Provider.Auth.Name {
 			continue
 		}
 		for _, v := range values {

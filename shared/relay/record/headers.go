@@ -1,4 +1,4 @@
-package logged
+package record
 
 import (
 	"net/http"

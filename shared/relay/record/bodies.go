@@ -1,6 +1,6 @@
-// Package logged keeps what the log shows of a request and its answer: bounded, with
+// Package record keeps what the log shows of a request and its answer: bounded, with
 // credentials hidden, and sealed.
-package logged
+package record
 
 import (
 	"context"
