@@ -15,10 +15,10 @@ func askAgain(c *call, a *answer) (again answer, body []byte, ok bool) {
 		}
 		before := c.target.To
 		c.target.LeaveOut(refused)
-		plain, err := upstreamBody(c)
+		plain, err := upstreamBody(c.relay, &c.target, &c.out, &c.log)
 		if err != nil { // without it the target cannot be asked: its refusal stands
 			c.target.To = before
-			if restored, err := upstreamBody(c); err == nil { // the attempt may have written over it
+			if restored, err := upstreamBody(c.relay, &c.target, &c.out, &c.log); err == nil { // the attempt may have written over it
 				body, ok = restored, true
 			}
 			break

@@ -2,7 +2,6 @@ package relay
 
 import (
 	"bytes"
-	"gateway/shared/relay/record"
 	"io"
 	"net/http"
 	"strconv"
@@ -14,11 +13,14 @@ import (
 	"gateway/shared/fault"
 	"gateway/shared/provider"
 	"gateway/shared/provider/modelmeta"
+	"gateway/shared/relay/accounting"
+	"gateway/shared/relay/admitted"
 	"gateway/shared/relay/asked"
 	"gateway/shared/relay/came"
 	"gateway/shared/relay/chosen"
 	"gateway/shared/relay/guarded"
 	"gateway/shared/relay/kept"
+	"gateway/shared/relay/record"
 	"gateway/shared/relay/reused"
 	"gateway/shared/relay/routes"
 	"gateway/shared/relay/tail"
@@ -127,7 +129,7 @@ func answerHeaders(c *call, from http.Header) {
 	}
 	came.PassHeaders(h, from)
 	c.mask.Head(h)
-	if !c.target.Loss.Empty() && (!c.target.Strict() || !asksAsOpenAI(c)) {
+	if !c.target.Loss.Empty() && (!c.target.Strict() || !asksAsOpenAI(&c.req)) {
 		h.Set(asked.Translation, c.target.Loss.Header())
 	}
 }
@@ -135,8 +137,8 @@ func answerHeaders(c *call, from http.Header) {
 // asksAsOpenAI tells whether the client speaks one of OpenAI's shapes. Answers to such
 // clients keep strictly to the shape unless the client allows more; other shapes have
 // headers for the rest anyway.
-func asksAsOpenAI(c *call) bool {
-	return c.req.Route.Client == nil || strings.HasPrefix(c.req.Route.Client.Name(), "openai.")
+func asksAsOpenAI(q *admitted.Request) bool {
+	return q.Route.Client == nil || strings.HasPrefix(q.Route.Client.Name(), "openai.")
 }
 
 func ownHeaders(c *call, h http.Header) {
@@ -157,7 +159,7 @@ func ownHeaders(c *call, h http.Header) {
 	if p := c.target.To.Target.Provider; p != nil {
 		modelmeta.Of(p.ID, c.target.To.Model).SetHeaders(h)
 	}
-	if c.relay.unread.Any() && c.req.Who != nil && c.relay.unread.Unread(promptsOf(c)) {
+	if c.relay.unread.Any() && c.req.Who != nil && c.relay.unread.Unread(promptsOf(&c.target, &c.bill)) {
 		h[asked.PromptCache] = promptUnread
 	}
 }
@@ -166,10 +168,10 @@ var promptUnread = []string{"unread"}
 
 // promptsOf tells together with which other requests this one's prompt is counted, see
 // unread.
-func promptsOf(c *call) unread.Of {
+func promptsOf(tg *chosen.Target, bill *accounting.Bill) unread.Of {
 	return unread.Of{
-		Org: c.req.Who.Scope.Org, Workspace: c.req.Who.Scope.Workspace, Key: c.req.Who.KeyID,
-		Provider: c.target.To.Names.Slug, Model: c.bill.ModelOf(), Session: c.req.Ask.Session,
+		Org: tg.Req.Who.Scope.Org, Workspace: tg.Req.Who.Scope.Workspace, Key: tg.Req.Who.KeyID,
+		Provider: tg.To.Names.Slug, Model: bill.ModelOf(), Session: tg.Req.Ask.Session,
 	}
 }
 
@@ -198,16 +200,16 @@ func sendFault(c *call, f *fault.Fault) {
 	if f.Status() == http.StatusUpgradeRequired {
 		h.Set("Upgrade", "websocket")
 	}
-	speaker := errorSpeaker(c)
+	speaker := errorSpeaker(c.relay, &c.target)
 	if by, ok := speaker.(routes.Challenger); ok {
 		by.Challenge(h, c.req.Req, f) // behind what the provider's headers say
 	}
 	status := f.Status()
-	if by, ok := speaker.(chat.Refuser); ok && sendsEvent(c, f) {
+	if by, ok := speaker.(chat.Refuser); ok && sendsEvent(&c.target, f) {
 		h["Content-Type"], h["Cache-Control"] = eventStream, noCache
 		h.Set(asked.ErrorStatus, strconv.Itoa(status))
 		h.Del("Retry-After")
-		body, status = by.AppendRefusal(nil, f, options(c)), http.StatusOK
+		body, status = by.AppendRefusal(nil, f, chosen.Options(&c.target)), http.StatusOK
 	}
 	h.Set("Content-Length", strconv.Itoa(len(body)))
 	c.log.Reject(f)
@@ -219,26 +221,26 @@ func sendFault(c *call, f *fault.Fault) {
 
 // sendsEvent reports whether a refusal is sent as an event: it is final, the request asks
 // for a stream, and it or its config asks for such events.
-func sendsEvent(c *call, f *fault.Fault) bool {
+func sendsEvent(tg *chosen.Target, f *fault.Fault) bool {
 	if f.Status() >= http.StatusInternalServerError || !f.Final() {
 		return false
 	}
-	if asked.One(c.req.Req.Header, asked.Refusals) != "event" && !c.plan.Config.RefusalEvents {
+	if asked.One(tg.Req.Req.Header, asked.Refusals) != "event" && !tg.Plan.Config.RefusalEvents {
 		return false
 	}
 	// A body that was not read, as of a wrong key, does not say whether it asks for a stream.
-	return c.target.Stream || c.body.In == nil && strings.Contains(asked.One(c.req.Req.Header, "Accept"), "text/event-stream")
+	return tg.Stream || tg.Body.In == nil && strings.Contains(asked.One(tg.Req.Req.Header, "Accept"), "text/event-stream")
 }
 
 // errorBody returns the body of an error, with the results of the guardrails of the target
 // that was tried last. JSON-RPC has no place for them.
 func errorBody(c *call, f *fault.Fault) []byte {
 	if f.Code == fault.GuardrailDenied {
-		if body := deniedBody(c, c.reply.w.Header(), f); body != nil {
+		if body := deniedBody(c.relay, &c.target, &c.guards, c.reply.w.Header(), f); body != nil {
 			return body
 		}
 	}
-	body := plainError(c, f)
+	body := plainError(c.relay, &c.target, &c.bill, &c.reply, f)
 	if c.req.Route.Protocol != nil {
 		return body
 	}
@@ -247,27 +249,27 @@ func errorBody(c *call, f *fault.Fault) []byte {
 
 // plainError returns an error in the provider's own words if the client speaks to it in its
 // own shape, otherwise in the gateway's words and the client's shape.
-func plainError(c *call, f *fault.Fault) []byte {
-	h := c.reply.w.Header()
-	if c.reply.words != nil && f.Source == fault.SourceProvider {
-		came.PassRetry(h, c.reply.told)
-		return c.reply.words
+func plainError(r *Relay, tg *chosen.Target, bill *accounting.Bill, rw *reply, f *fault.Fault) []byte {
+	h := rw.w.Header()
+	if rw.words != nil && f.Source == fault.SourceProvider {
+		came.PassRetry(h, rw.told)
+		return rw.words
 	}
-	return withAttempts(c, errorSpeaker(c).AppendError(nil, f, options(c)))
+	return withAttempts(tg, bill, errorSpeaker(r, tg).AppendError(nil, f, chosen.Options(tg)))
 }
 
 // errorSpeaker returns what writes an error in its client's shape.
-func errorSpeaker(c *call) chat.ErrorWriter {
+func errorSpeaker(r *Relay, tg *chosen.Target) chat.ErrorWriter {
 	switch {
-	case c.req.Route.Client != nil:
-		return c.req.Route.Client
-	case c.req.Route.Errors != nil:
-		return c.req.Route.Errors
+	case tg.Req.Route.Client != nil:
+		return tg.Req.Route.Client
+	case tg.Req.Route.Errors != nil:
+		return tg.Req.Route.Errors
 	}
-	if own, ok := c.relay.dialects[chosen.ErrorDialect(&c.target)].(chat.ErrorWriter); ok {
+	if own, ok := r.dialects[chosen.ErrorDialect(tg)].(chat.ErrorWriter); ok {
 		return own
 	}
-	speaker, _ := c.relay.errorDialect().(chat.ErrorWriter)
+	speaker, _ := r.errorDialect().(chat.ErrorWriter)
 	return speaker
 }
 
@@ -278,21 +280,21 @@ func plainJSON(resp *http.Response) bool {
 
 // endRawStream writes the error event of a passed-through stream of events that broke off
 // between two of them, for clients that would else take it for a network failure alone.
-func endRawStream(c *call, resp *http.Response, f fault.Fault) {
-	speaker := errorSpeaker(c)
+func endRawStream(r *Relay, tg *chosen.Target, rw *reply, log *record.Log, resp *http.Response, f fault.Fault) {
+	speaker := errorSpeaker(r, tg)
 	if b, ok := speaker.(chat.Breaker); !ok || !b.BreaksConnection() || !events(resp) || resp.Header.Get("Content-Encoding") != "" {
 		return
 	}
 	f.Source = fault.SourceProvider
-	last := speaker.AppendStreamError(nil, &f, options(c))
-	c.log.Body(record.Response, last)
-	c.reply.write(last)
-	c.reply.flush()
+	last := speaker.AppendStreamError(nil, &f, chosen.Options(tg))
+	log.Body(record.Response, last)
+	rw.write(last)
+	rw.flush()
 }
 
 // sendRaw passes an answer through byte for byte, as it comes.
 func sendRaw(c *call, resp *http.Response) error {
-	if chosen.Holds(&c.target, resp) || c.metered.Tickets(resp) || c.bill.Purse.Holds() && createsBatch(c) && plainJSON(resp) {
+	if chosen.Holds(&c.target, resp) || accounting.Tickets(&c.bill, resp) || c.bill.Purse.Holds() && createsBatch(&c.req, &c.body) && plainJSON(resp) {
 		return sendHeld(c, resp)
 	}
 	watch := chosen.Watch(&c.target, resp)
@@ -340,15 +342,15 @@ func sendRaw(c *call, resp *http.Response) error {
 			f := brokeOff()
 			c.log.Reject(f)
 			if between {
-				endRawStream(c, resp, *f)
+				endRawStream(c.relay, &c.target, &c.reply, &c.log, resp, *f)
 			}
 			meter.Cut = true
-			c.metered.LearnRaw(meter, resp.StatusCode)
+			accounting.LearnRaw(&c.bill, meter, resp.StatusCode)
 			c.reply.broken = true // the client must see that the body is not whole
 			return nil
 		}
 	}
-	c.metered.LearnRaw(meter, resp.StatusCode)
+	accounting.LearnRaw(&c.bill, meter, resp.StatusCode)
 	if meter.JSON && resp.StatusCode == http.StatusOK {
 		settleBatch(c, meter.Kept)
 	}

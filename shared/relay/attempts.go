@@ -4,6 +4,8 @@ import (
 	"strconv"
 
 	"gateway/shared/fault"
+	"gateway/shared/relay/accounting"
+	"gateway/shared/relay/chosen"
 	"gateway/shared/usage"
 	"gateway/shared/wire"
 )
@@ -11,27 +13,27 @@ import (
 // withAttempts adds to an error's body what was tried before it, for clients
 // that do not keep to the strict shape. An error of the only target that was
 // tried once stays as it is.
-func withAttempts(c *call, body []byte) []byte {
-	if c.plan.Walker == nil || c.target.Strict() || len(body) == 0 || body[0] != '{' {
+func withAttempts(tg *chosen.Target, bill *accounting.Bill, body []byte) []byte {
+	if tg.Plan.Walker == nil || tg.Strict() || len(body) == 0 || body[0] != '{' {
 		return body
 	}
-	refused, skips := 0, c.plan.Walker.Skips(nil)
+	refused, skips := 0, tg.Plan.Walker.Skips(nil)
 	for i := range skips {
 		if skips[i].Reason == usage.SkipRefused {
 			refused++
 		}
 	}
-	if len(c.bill.Purse.Attempts)+refused < 2 {
+	if len(bill.Purse.Attempts)+refused < 2 {
 		return body
 	}
-	return wire.Splice(nil, body, wire.InsertAt(0, "attempts", appendAttempts(c, nil, skips)))
+	return wire.Splice(nil, body, wire.InsertAt(0, "attempts", appendAttempts(bill, nil, skips)))
 }
 
 // appendAttempts writes the calls, then the targets that the gateway refused.
-func appendAttempts(c *call, dst []byte, skips []usage.Skip) []byte {
+func appendAttempts(bill *accounting.Bill, dst []byte, skips []usage.Skip) []byte {
 	dst = append(dst, '[')
-	for i := range c.bill.Purse.Attempts {
-		a := &c.bill.Purse.Attempts[i]
+	for i := range bill.Purse.Attempts {
+		a := &bill.Purse.Attempts[i]
 		dst = appendAttempt(dst, a.OptionIndex, a.Provider, a.Model, a.Status, a.ErrorCode)
 	}
 	for i := range skips {

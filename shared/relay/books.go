@@ -7,14 +7,20 @@ import (
 	"slices"
 
 	"gateway/shared/audit"
-	"gateway/shared/chat"
 	"gateway/shared/fault"
 	"gateway/shared/identity"
 	"gateway/shared/pricing"
 	"gateway/shared/provider"
+	"gateway/shared/relay/accounting"
+	"gateway/shared/relay/chosen"
+	"gateway/shared/relay/guarded"
 	"gateway/shared/relay/inbound"
 	"gateway/shared/relay/managed"
+	"gateway/shared/relay/plan"
+	"gateway/shared/relay/record"
+	"gateway/shared/relay/reused"
 	"gateway/shared/relay/routes"
+	"gateway/shared/relay/stars"
 	"gateway/shared/usage"
 	"gateway/shared/wire/mask"
 )
@@ -32,7 +38,7 @@ func keepBooks(c *call) {
 // finish ends the walk: whatever happened, the request is settled and recorded.
 func finish(c *call) {
 	if c.relay.RecordAfterBody {
-		flushTail(c)
+		flushTail(c.relay, &c.reply)
 		// A cut answer must not end like a whole one: the host breaks the connection off.
 		if e, ok := c.reply.w.(interface{ EndBody() }); ok && !c.reply.broken {
 			e.EndBody()
@@ -56,9 +62,9 @@ func writeBooks(c *call) {
 	if c.req.Who == nil {
 		return // an unknown caller has no books
 	}
-	describeMoney(c)
+	describeMoney(&c.bill, &c.log, &c.cache, &c.rec)
 	if u := &c.rec.Usage; u.N(pricing.CacheWrite5m)+u.N(pricing.CacheWrite1h)+u.N(pricing.CacheRead) > 0 {
-		c.relay.unread.Note(promptsOf(c), u.Written() > 0, u.N(pricing.CacheRead) > 0)
+		c.relay.unread.Note(promptsOf(&c.target, &c.bill), u.Written() > 0, u.N(pricing.CacheRead) > 0)
 	}
 	c.rec.ClientStatus, c.rec.ClientGone = outcome.Status, c.reply.gone
 	c.rec.ResponseBytes = outcome.Bytes
@@ -70,7 +76,7 @@ func writeBooks(c *call) {
 	c.rec.GatewayTime = max(c.rec.Duration-outcome.Waited+c.reply.flushing, 0)
 	// A provider's answer and a path may say more than a record has room for.
 	c.rec.Model, c.rec.FinishReason = fault.Clip(c.rec.Model, inbound.MaxModel), clipText(c.rec.FinishReason)
-	hideInRecord(c)
+	hideInRecord(&c.target, &c.rec)
 	if c.req.OnlyLooked() {
 		return
 	}
@@ -82,21 +88,21 @@ func writeBooks(c *call) {
 
 // describe puts into the record what the stages learned.
 func describe(c *call) {
-	describeRequest(c)
-	describeWalk(c)
+	describeRequest(&c.target, &c.rec)
+	describeWalk(c.relay, &c.plan, &c.guards, &c.rec)
 	describeAnswer(c)
-	describeCall(c)
+	describeCall(&c.rec, c.protocol)
 }
 
 // describeWalk tells what the walk was decided on, before it is settled.
-func describeWalk(c *call) {
-	r := &c.rec
-	r.Guards = c.guards.Notes.All(c.relay.RecordAfterBody)
-	if c.plan.Walker == nil {
+func describeWalk(relay *Relay, pl *plan.Plan, gs *guarded.State, rec *usage.Record) {
+	r := rec
+	r.Guards = gs.Notes.All(relay.RecordAfterBody)
+	if pl.Walker == nil {
 		return
 	}
-	r.Draws, r.Breakers = c.plan.Walker.Draws(r.Draws[:0]), c.plan.Walker.Breakers(r.Breakers[:0])
-	r.Matches, r.Skips = c.plan.Walker.Matches(r.Matches[:0]), c.plan.Walker.Skips(r.Skips[:0])
+	r.Draws, r.Breakers = pl.Walker.Draws(r.Draws[:0]), pl.Walker.Breakers(r.Breakers[:0])
+	r.Matches, r.Skips = pl.Walker.Matches(r.Matches[:0]), pl.Walker.Skips(r.Skips[:0])
 }
 
 // describeAnswer tells who was asked last and what came of it.
@@ -114,66 +120,53 @@ func describeAnswer(c *call) {
 }
 
 // describeMoney tells what was called and what it cost, once it is settled.
-func describeMoney(c *call) {
-	r, p := &c.rec, &c.bill.Purse
+func describeMoney(bill *accounting.Bill, log *record.Log, ca *reused.Cache, rec *usage.Record) {
+	r, p := rec, &bill.Purse
 	r.Attempts, r.Usage, r.Cost, r.Priced, r.SettleSubjects = p.Attempts, p.Usage, p.Cost, p.Priced, p.Entries
 	if r.Tariff = p.Tariff; r.Tariff != "" {
-		r.Book = c.bill.Book.Version()
+		r.Book = bill.Book.Version()
 	}
-	r.UpstreamLatency = c.log.Outcome().Upstream
-	if hit := c.cache.Hit; hit != nil {
+	r.UpstreamLatency = log.Outcome().Upstream
+	if hit := ca.Hit; hit != nil {
 		r.CacheSaved, r.Priced = hit.Cost, true
 	}
 }
 
 // describeRequest tells what the stages before the targets learned.
-func describeRequest(c *call) {
-	r := &c.rec
-	r.ID, r.Start = c.req.ULID, c.req.Start
-	r.Endpoint, r.Method, r.Path = c.req.Route.Endpoint, c.req.Req.Method, audit.MaskPath(c.req.Req.URL.EscapedPath())
-	r.TraceID, r.SpanID, r.ParentSpanID, r.SpanName = c.req.Ask.TraceID, c.req.Ask.SpanID, c.req.Ask.ParentSpanID, c.req.Ask.SpanName
-	r.Agent = usage.Agent{Session: c.req.Ask.Session, ID: c.req.Ask.Agent, Parent: c.req.Ask.ParentAgent}
-	if who := c.req.Who; who != nil {
+func describeRequest(tg *chosen.Target, rec *usage.Record) {
+	r := rec
+	r.ID, r.Start = tg.Req.ULID, tg.Req.Start
+	r.Endpoint, r.Method, r.Path = tg.Req.Route.Endpoint, tg.Req.Req.Method, audit.MaskPath(tg.Req.Req.URL.EscapedPath())
+	r.TraceID, r.SpanID, r.ParentSpanID, r.SpanName = tg.Req.Ask.TraceID, tg.Req.Ask.SpanID, tg.Req.Ask.ParentSpanID, tg.Req.Ask.SpanName
+	r.Agent = usage.Agent{Session: tg.Req.Ask.Session, ID: tg.Req.Ask.Agent, Parent: tg.Req.Ask.ParentAgent}
+	if who := tg.Req.Who; who != nil {
 		r.Org, r.Workspace, r.WorkspaceSlug = who.Scope.Org, who.Scope.Workspace, who.WorkspaceSlug
 		r.KeyID, r.KeyType = who.KeyID, string(who.Type)
 		if who.Type != identity.SignedToken { // in a signed token the user is whatever its maker wrote
 			r.UserID = who.UserID
 		}
 	}
-	r.RequestBytes, r.Stream, r.RequestModel = c.body.Size, c.target.Stream, c.body.Model
-	r.Metadata, r.EndUser = c.body.Metadata, c.body.Metadata["_user"]
-	if by := cmp.Or(c.target.To.Prompt, c.body.Filled); by != nil {
+	r.RequestBytes, r.Stream, r.RequestModel = tg.Body.Size, tg.Stream, tg.Body.Model
+	r.Metadata, r.EndUser = tg.Body.Metadata, tg.Body.Metadata["_user"]
+	if by := cmp.Or(tg.To.Prompt, tg.Body.Filled); by != nil {
 		r.PromptSlug = by.Slug
 		r.SetPrompt(by.ID, by.Version, by.Experiment)
 	}
-	r.ConfigID, r.ConfigSlug, r.ConfigVersion, r.Mode = c.plan.Config.ID, c.plan.Config.Slug, c.plan.Config.Version, c.plan.Config.Mode
-}
-
-// options are what the dialects write an answer with.
-func options(c *call) *chat.Options {
-	c.opts = chat.Options{
-		Strict: c.target.Strict(), IncludeUsage: c.target.WantUsage, Model: c.target.To.Model, ID: c.req.ULID,
-		Created: c.req.Start.Unix(), ProviderName: c.target.To.Names.Provider, Request: c.target.Decoded,
-	}
-	if c.target.To.Dialect != nil {
-		c.opts.OwnID = !c.target.SameDialect()
-		c.opts.Origin = c.target.To.Dialect.Name()
-	}
-	return &c.opts
+	r.ConfigID, r.ConfigSlug, r.ConfigVersion, r.Mode = tg.Plan.Config.ID, tg.Plan.Config.Slug, tg.Plan.Config.Version, tg.Plan.Config.Mode
 }
 
 // keepSent keeps what was sent where it differs from what came in. The body is
 // not copied: it stands until the next attempt, which is kept in its place.
-func keepSent(c *call, h http.Header, body []byte) {
-	if !c.req.Logs() || len(body) == 0 || c.req.Route.Shape == routes.Raw || c.target.SameDialect() {
+func keepSent(tg *chosen.Target, log *record.Log, mk *stars.Mask, h http.Header, body []byte) {
+	if !tg.Req.Logs() || len(body) == 0 || tg.Req.Route.Shape == routes.Raw || tg.SameDialect() {
 		return
 	}
-	names := c.req.Ask.Sensitive
-	if len(c.target.To.Target.CustomHeaders)+len(c.target.To.Target.Credential.CustomHeaders) > 0 {
-		names = c.mask.CustomNames(slices.Clone(names))
+	names := tg.Req.Ask.Sensitive
+	if len(tg.To.Target.CustomHeaders)+len(tg.To.Target.Credential.CustomHeaders) > 0 {
+		names = mk.CustomNames(slices.Clone(names))
 	}
 	var room [8]string
-	c.log.Sent(h, body, names, c.target.To.Target.Secrets(room[:0], false))
+	log.Sent(h, body, names, tg.To.Target.Secrets(room[:0], false))
 }
 
 // sealBodies puts the bodies that the log keeps into the record, sealed.
@@ -207,7 +200,7 @@ func sealBodies(c *call, ctx context.Context) {
 	if c.req.Route.Operation == provider.Embeddings && !failed {
 		b.Unanswered() // vectors are long and say nothing
 	}
-	hideInLog(c)
+	hideInLog(&c.target, &c.log)
 	var err error
 	if c.rec.Bodies, err = b.Seal(ctx, c.relay.Sealer, c.rec.BodiesBinding()); err != nil {
 		c.req.Fail("seal bodies", err)
@@ -215,24 +208,24 @@ func sealBodies(c *call, ctx context.Context) {
 }
 
 // hideInLog takes secrets out of what the log keeps.
-func hideInLog(c *call) {
-	if c.target.To.Target.Provider == nil {
+func hideInLog(tg *chosen.Target, log *record.Log) {
+	if tg.To.Target.Provider == nil {
 		return
 	}
 	var room [8]string
-	secrets := c.target.To.Target.Secrets(room[:0], false)
-	c.log.Bodies.Hide(secrets)
+	secrets := tg.To.Target.Secrets(room[:0], false)
+	log.Bodies.Hide(secrets)
 }
 
 // hideInRecord takes secrets out of what the books repeat of an answer.
-func hideInRecord(c *call) {
-	if c.target.To.Target.Provider == nil {
+func hideInRecord(tg *chosen.Target, rec *usage.Record) {
+	if tg.To.Target.Provider == nil {
 		return
 	}
 	var room [8]string
-	secrets := c.target.To.Target.Secrets(room[:0], false)
-	c.rec.Model, c.rec.FinishReason = mask.Text(c.rec.Model, secrets), mask.Text(c.rec.FinishReason, secrets)
-	for i := range c.rec.Attempts {
-		c.rec.Attempts[i].RequestID = mask.Text(c.rec.Attempts[i].RequestID, secrets)
+	secrets := tg.To.Target.Secrets(room[:0], false)
+	rec.Model, rec.FinishReason = mask.Text(rec.Model, secrets), mask.Text(rec.FinishReason, secrets)
+	for i := range rec.Attempts {
+		rec.Attempts[i].RequestID = mask.Text(rec.Attempts[i].RequestID, secrets)
 	}
 }

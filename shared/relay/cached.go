@@ -1,13 +1,14 @@
 package relay
 
 import (
-	"gateway/shared/relay/chosen"
 	"net/http"
 	"strconv"
 
 	"gateway/shared/cache"
 	"gateway/shared/chat"
 	"gateway/shared/egress/buffer"
+	"gateway/shared/relay/chosen"
+	"gateway/shared/relay/guarded"
 	"gateway/shared/relay/reused"
 	"gateway/shared/relay/turn"
 )
@@ -20,7 +21,7 @@ func sendCached(c *call, a *reused.Answer) error {
 	out := e.Body
 	h := c.reply.w.Header()
 	if a.Whole != nil {
-		out = replayed(c, a.Whole)
+		out = replayed(&c.target, &c.guards, a.Whole)
 		h["Content-Type"], h["Cache-Control"] = eventStream, noCache
 	} else {
 		h["Content-Type"] = jsonType
@@ -33,29 +34,29 @@ func sendCached(c *call, a *reused.Answer) error {
 }
 
 // replayed is a whole answer as a stream in the client's dialect.
-func replayed(c *call, r *chat.Response) []byte {
-	o := options(c)
-	o.Request = c.body.LegacyOnly()
-	return streamTold(c, turn.Replay(r, c.req.Route.Client.NewStreamEncoder(o)))
+func replayed(tg *chosen.Target, gs *guarded.State, r *chat.Response) []byte {
+	o := chosen.Options(tg)
+	o.Request = tg.Body.LegacyOnly()
+	return streamTold(tg, gs, turn.Replay(r, tg.Req.Route.Client.NewStreamEncoder(o)))
 }
 
 // gather begins to collect a stream that is to be kept, or judged at its end.
-func gather(c *call, a *answer) {
-	judged := c.guards.JudgesEnd()
-	if !c.cache.Keeps() && !judged && !chosen.StoresItems(&c.target) {
+func gather(tg *chosen.Target, gs *guarded.State, ca *reused.Cache, a *answer) {
+	judged := gs.JudgesEnd()
+	if !ca.Keeps() && !judged && !chosen.StoresItems(tg) {
 		return
 	}
 	if a.stream.Translated() {
-		a.stream.Gather(cache.MaxBody, c.target.Decoded != nil && c.target.Decoded.HiddenAnswer, judged, nil)
+		a.stream.Gather(cache.MaxBody, tg.Decoded != nil && tg.Decoded.HiddenAnswer, judged, nil)
 		return
 	}
-	a.stream.Gather(cache.MaxBody, false, judged, c.req.Route.Client.NewStreamDecoder(&c.target.To.Traits))
+	a.stream.Gather(cache.MaxBody, false, judged, tg.Req.Route.Client.NewStreamDecoder(&tg.To.Traits))
 }
 
 // keepStream stores a stream that has ended: for the cache, and its items for later references.
-func keepStream(c *call, a *answer) {
-	stores := chosen.StoresItems(&c.target)
-	if !c.cache.Keeps() && !stores {
+func keepStream(tg *chosen.Target, ca *reused.Cache, a *answer) {
+	stores := chosen.StoresItems(tg)
+	if !ca.Keeps() && !stores {
 		return
 	}
 	whole := a.stream.Gathered()
@@ -64,21 +65,21 @@ func keepStream(c *call, a *answer) {
 	}
 	enc := buffer.New()
 	defer enc.Free()
-	enc.B = encodeWhole(c, enc.B, a, whole)
-	if c.cache.Keeps() {
-		c.cache.Keep(enc.B)
+	enc.B = encodeWhole(tg, enc.B, a, whole)
+	if ca.Keeps() {
+		ca.Keep(enc.B)
 	}
 	if stores {
-		chosen.StoreItems(&c.target, enc.B)
+		chosen.StoreItems(tg, enc.B)
 	}
 }
 
 // encodeWhole writes a stream that was put together as a whole answer.
-func encodeWhole(c *call, dst []byte, a *answer, whole *chat.Response) []byte {
-	o := options(c)
-	if !a.stream.Translated() || c.target.SameDialect() {
-		o.Request = c.body.LegacyOnly()
+func encodeWhole(tg *chosen.Target, dst []byte, a *answer, whole *chat.Response) []byte {
+	o := chosen.Options(tg)
+	if !a.stream.Translated() || tg.SameDialect() {
+		o.Request = tg.Body.LegacyOnly()
 	}
-	whole.Attribute(c.target.To.Dialect.Name())
-	return c.req.Route.Client.EncodeResponse(dst, whole, o)
+	whole.Attribute(tg.To.Dialect.Name())
+	return tg.Req.Route.Client.EncodeResponse(dst, whole, o)
 }

@@ -4,7 +4,6 @@ import (
 	"net/http"
 	"time"
 
-	"gateway/shared/chat"
 	"gateway/shared/egress"
 	"gateway/shared/egress/buffer"
 	"gateway/shared/fault"
@@ -37,7 +36,6 @@ type call struct {
 	target   chosen.Target // the target that was tried last
 	bill     accounting.Bill
 	out      outbound
-	metered  accounting.Meters
 	stream   streamState
 	plain    plain
 	reply    reply
@@ -46,8 +44,7 @@ type call struct {
 	cache    reused.Cache
 	guards   guarded.State
 	mask     stars.Mask // over the target's credentials
-	opts     chat.Options
-	protocol *calling // of a protocol that asks no model; nil for others
+	protocol *calling   // of a protocol that asks no model; nil for others
 
 	leased    egress.Lease // memory of the request
 	runsTools bool         // the gateway calls tools for the model
@@ -104,7 +101,6 @@ func (c *call) connect() {
 	c.plan.Req, c.plan.Body = &c.req, &c.body
 	c.target.Req, c.target.Body, c.target.Plan = &c.req, &c.body, &c.plan
 	c.bill.Target, c.bill.Fetched = &c.target, &c.out.media
-	c.metered.Target, c.metered.Bill = &c.target, &c.bill
 	c.reply.from, c.reply.log = &c.req, &c.log
 	c.mask.Target = &c.target
 	c.cache.Target, c.cache.Bill = &c.target, &c.bill

@@ -51,7 +51,7 @@ func converse(c *call) error {
 		if result.Fault != nil {
 			c.log.Fail(result.Fault)
 		}
-		c.metered.LearnOperation(chat.Meter{Started: true, Complete: true})
+		accounting.LearnOperation(&c.bill, chat.Meter{Started: true, Complete: true})
 	}, end}
 	return nil
 }

@@ -2,7 +2,6 @@ package relay
 
 import (
 	"context"
-	"gateway/shared/relay/record"
 	"net/http"
 	"slices"
 	"sync/atomic"
@@ -19,6 +18,7 @@ import (
 	"gateway/shared/relay/chosen"
 	"gateway/shared/relay/guarded"
 	"gateway/shared/relay/inbound"
+	"gateway/shared/relay/record"
 	"gateway/shared/relay/recorder"
 	"gateway/shared/relay/routes"
 	"gateway/shared/relay/session"
@@ -97,7 +97,7 @@ func (d *desk) Begin(what *session.Wanted) (session.Turn, error) {
 	}
 	c, err := d.open(now.Who, d.begun.Swap(true))
 	if err == nil {
-		wants(c, what)
+		wants(&c.target, &c.bill, what)
 		c.body.Hold(append([]byte(nil), what.Event...)) // the connection's memory is used again
 		err = c.bill.LimitTarget()
 	}
@@ -110,17 +110,17 @@ func (d *desk) Begin(what *session.Wanted) (session.Turn, error) {
 }
 
 // wants notes how much a response can cost at most.
-func wants(c *call, what *session.Wanted) {
+func wants(tg *chosen.Target, bill *accounting.Bill, what *session.Wanted) {
 	if what.Model != "" {
-		charged(c, what.Model)
+		charged(tg, bill, what.Model)
 	}
-	c.target.Bound(what.Input, what.HeldIn, what.Output, what.Seconds)
+	tg.Bound(what.Input, what.HeldIn, what.Output, what.Seconds)
 }
 
 // charged has a response charged as another model than the session's.
-func charged(c *call, model string) {
-	c.bill.Heard.PricedAs(model)
-	c.target.To.Names = c.target.To.Names.Of(model)
+func charged(tg *chosen.Target, bill *accounting.Bill, model string) {
+	bill.Heard.PricedAs(model)
+	tg.To.Names = tg.To.Names.Of(model)
 }
 
 // Late implements session.Desk.
@@ -132,7 +132,7 @@ func (d *desk) Late(done *realtime.Done, event []byte) {
 		return
 	}
 	if done.Model != "" {
-		charged(c, done.Model)
+		charged(&c.target, &c.bill, done.Model)
 	}
 	c.bill.Heard.ServedAs(done.Served)
 	r := &response{desk: d, call: c}
@@ -150,7 +150,7 @@ func (d *desk) Heard(t *realtime.Transcript, model string, event []byte) {
 		d.shut(c)
 		return
 	}
-	charged(c, model)
+	charged(&c.target, &c.bill, model)
 	r := &response{desk: d, call: c}
 	c.bill.LimitsOfTarget()
 	r.charge(t.Usage, "transcribed", event)
@@ -217,7 +217,7 @@ type response struct {
 // budget that does not allow it.
 func (r *response) Cover(what *session.Wanted) error {
 	c := r.call
-	wants(c, what)
+	wants(&c.target, &c.bill, what)
 	own, its := c.bill.Budgeted()
 	switch {
 	case !c.bill.Purse.Asks(own, its):
@@ -231,7 +231,7 @@ func (r *response) Cover(what *session.Wanted) error {
 // End implements session.Turn.
 func (r *response) End(d *realtime.Done, event []byte) {
 	if d.Model != "" {
-		charged(r.call, d.Model)
+		charged(&r.call.target, &r.call.bill, d.Model)
 	}
 	r.call.bill.Heard.ServedAs(d.Served)
 	reason := d.Status

@@ -1,11 +1,13 @@
 package relay
 
 import (
-	"gateway/shared/relay/chosen"
 	"net/http"
 	"time"
 
 	"gateway/shared/fault"
+	"gateway/shared/relay/admitted"
+	"gateway/shared/relay/chosen"
+	"gateway/shared/relay/record"
 	"gateway/shared/route"
 )
 
@@ -23,10 +25,10 @@ func prepare(c *call, leaf *route.Leaf) ([]byte, error) {
 	if err := chosen.Choose(&c.target, leaf); err != nil {
 		return nil, err
 	}
-	if err := guardInput(c, leaf); err != nil {
+	if err := guardInput(c.relay, &c.target, &c.guards, leaf); err != nil {
 		return nil, err
 	}
-	return upstreamBody(c)
+	return upstreamBody(c.relay, &c.target, &c.out, &c.log)
 }
 
 func refusal(err error) answer { return answer{fault: fault.From(err)} }
@@ -49,10 +51,10 @@ func (a *answer) header() http.Header {
 }
 
 // pause waits before a retry. It returns an error if the client disconnects.
-func pause(c *call, d time.Duration) error {
-	defer func(from time.Time) { c.log.Wait(c.relay.Now().Sub(from)) }(c.relay.Now())
-	ctx := c.req.Req.Context()
-	if ctx.Err() != nil || d > 0 && !c.relay.Sleep(ctx.Done(), d) {
+func pause(r *Relay, q *admitted.Request, log *record.Log, d time.Duration) error {
+	defer func(from time.Time) { log.Wait(r.Now().Sub(from)) }(r.Now())
+	ctx := q.Req.Context()
+	if ctx.Err() != nil || d > 0 && !r.Sleep(ctx.Done(), d) {
 		return fault.New(fault.RequestTimeout, "", "The client went away before a retry")
 	}
 	return nil

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"errors"
-	"gateway/shared/relay/record"
 	"net/http"
 	"net/url"
 
@@ -14,12 +13,17 @@ import (
 	"gateway/shared/egress/buffer"
 	"gateway/shared/fault"
 	"gateway/shared/provider"
+	"gateway/shared/relay/accounting"
+	"gateway/shared/relay/admitted"
 	"gateway/shared/relay/approval"
 	"gateway/shared/relay/asked"
 	"gateway/shared/relay/betas"
 	"gateway/shared/relay/chosen"
+	"gateway/shared/relay/guarded"
 	"gateway/shared/relay/outgoing"
+	"gateway/shared/relay/record"
 	"gateway/shared/relay/routes"
+	"gateway/shared/relay/stars"
 	"gateway/shared/relay/turn"
 	"gateway/shared/usage"
 	"gateway/shared/wire"
@@ -31,24 +35,24 @@ func attempt(c *call, body []byte) answer {
 	// What the attempt is charged for while it runs is noted in it.
 	at := c.bill.Try(c.req.Since())
 	a := exchange(c, body, at)
-	judgeAnswer(c, &a, at)
+	judgeAnswer(&c.target, &c.log, &a, at)
 	return a
 }
 
 // judgeAnswer records how an attempt ended.
-func judgeAnswer(c *call, a *answer, at *usage.Attempt) {
-	latency := c.req.Since() - at.Start
+func judgeAnswer(tg *chosen.Target, log *record.Log, a *answer, at *usage.Attempt) {
+	latency := tg.Req.Since() - at.Start
 	switch {
 	case a.fault == nil:
 		at.End(a.resp.StatusCode, "", latency)
-		c.log.Attempt(latency)
+		log.Attempt(latency)
 	case a.connectFailed():
 		at.End(0, string(a.fault.Code), latency)
 	default:
 		at.End(a.fault.Status(), string(a.fault.Code), latency)
 	}
 	if at.Status == http.StatusUnauthorized {
-		c.target.CredentialRefused()
+		tg.CredentialRefused()
 	}
 }
 
@@ -65,11 +69,11 @@ func exchange(c *call, body []byte, at *usage.Attempt) answer {
 		c.reply.readsOn()
 	}
 	patience := &c.out.patience
-	if ctx := beginPatience(c, req.Context()); ctx != req.Context() {
+	if ctx := beginPatience(&c.target, &c.out, req.Context()); ctx != req.Context() {
 		req = req.WithContext(ctx)
 	}
 	t := c.relay.Now()
-	resp, err := roundTrip(c, req)
+	resp, err := roundTrip(c.relay, &c.target, &c.out, req)
 	c.log.Wait(c.relay.Now().Sub(t))
 	if err != nil {
 		if c.out.upload != nil {
@@ -80,13 +84,13 @@ func exchange(c *call, body []byte, at *usage.Attempt) answer {
 		if f := c.target.BodyFault(); f != nil {
 			return refusal(f)
 		}
-		c.metered.GivenUp(gaveUp(c) && c.out.sending.Whole())
-		return refusal(cut(c, c.target.To.Unreachable(err)))
+		accounting.GivenUp(&c.bill, gaveUp(&c.req, &c.out) && c.out.sending.Whole())
+		return refusal(cut(&c.out, c.target.To.Unreachable(err)))
 	}
 	at.Identify(requestID(c.target.To.Unrouted(resp).Header))
 	if c.req.Route.Shape != routes.Raw && (resp.StatusCode < 200 || resp.StatusCode > 299) {
 		// The time for the head counts for an error's whole body.
-		refused := providerRefused(c, resp)
+		refused := providerRefused(c.relay, &c.target, &c.log, &c.mask, resp)
 		patience.Stop()
 		if f := patience.Late(); f != nil {
 			return refusal(f)
@@ -95,13 +99,13 @@ func exchange(c *call, body []byte, at *usage.Attempt) answer {
 	}
 	if !patience.HeadCame() {
 		_ = resp.Body.Close()
-		c.metered.GivenUp(resp.StatusCode < 300)
+		accounting.GivenUp(&c.bill, resp.StatusCode < 300)
 		return refusal(patience.Late())
 	}
 	if c.req.Route.Shape != routes.Raw && c.target.Stream && c.req.Route.Client != nil {
 		return startStream(c, resp)
 	}
-	if takesWhole(c, resp) || holdsRetold(c, resp) {
+	if takesWhole(&c.target, &c.out, resp) || holdsRetold(&c.req, &c.guards, resp) {
 		return takePlain(c, resp)
 	}
 	return answer{resp: resp}
@@ -123,63 +127,63 @@ func startStream(c *call, resp *http.Response) answer {
 	if c.target.SameDialect() {
 		a.stream = turn.Pass(c.req.Route.Client.NewStreamFilter(&chat.FilterOptions{Strict: c.target.Strict(), IncludeUsage: c.target.WantUsage, Injected: c.out.injected}))
 	} else {
-		o := options(c)
-		a.stream = translate(c, verified(c, c.target.To.Dialect.NewStreamDecoder(&c.target.To.Traits), o), o)
+		o := chosen.Options(&c.target)
+		a.stream = translate(&c.target, &c.guards, &c.stream, verified(&c.target, c.target.To.Dialect.NewStreamDecoder(&c.target.To.Traits), o), o)
 	}
-	guardStream(c, a)
-	gather(c, a)
+	guardStream(&c.target, &c.guards, &c.stream, a)
+	gather(&c.target, &c.guards, &c.cache, a)
 	open(c, a)
 	return *a
 }
 
 // verified is a decoder whose answer is verified for the client, see chat.Verified. What
 // guardrails make of an answer is not: they may leave nothing of it.
-func verified(c *call, dec chat.StreamDecoder, o *chat.Options) chat.StreamDecoder {
-	if !c.target.SameDialect() {
-		dec = chat.Promised(c.target.Decoded, dec)
+func verified(tg *chosen.Target, dec chat.StreamDecoder, o *chat.Options) chat.StreamDecoder {
+	if !tg.SameDialect() {
+		dec = chat.Promised(tg.Decoded, dec)
 	}
-	return chat.Verified(dec, c.req.Route.Client.Held(o), &c.target.Loss)
+	return chat.Verified(dec, tg.Req.Route.Client.Held(o), &tg.Loss)
 }
 
 // translate begins to translate what dec reads for the client.
-func translate(c *call, dec chat.StreamDecoder, o *chat.Options) turn.Stream {
-	if c.stream.turnBuf == nil {
-		c.stream.turnBuf = buffer.For(2 * streamChunk)
+func translate(tg *chosen.Target, gs *guarded.State, st *streamState, dec chat.StreamDecoder, o *chat.Options) turn.Stream {
+	if st.turnBuf == nil {
+		st.turnBuf = buffer.For(2 * streamChunk)
 	}
-	return turn.Translate(dec, c.guards.Taken.Writer(c.req.Route.Client), o, &c.target.Loss, c.stream.turnBuf.B)
+	return turn.Translate(dec, gs.Taken.Writer(tg.Req.Route.Client), o, &tg.Loss, st.turnBuf.B)
 }
 
 // providerRefused reads a provider's error answer.
-func providerRefused(c *call, resp *http.Response) answer {
+func providerRefused(r *Relay, tg *chosen.Target, log *record.Log, mk *stars.Mask, resp *http.Response) answer {
 	buf := buffer.New()
 	defer buf.Free()
-	err := readWhole(c, buf, resp, maxErrorAnswer)
+	err := readWhole(tg.Req, buf, resp, maxErrorAnswer)
 	if unreadableAnswer(err) != nil {
 		buf.B, err = buf.B[:0], nil // its status still says what it is
 	}
 	_ = resp.Body.Close()
-	c.mask.Refusal(resp.Header, buf.B)
+	mk.Refusal(resp.Header, buf.B)
 	var f *fault.Fault
 	switch {
 	case err != nil && !errors.Is(err, buffer.ErrTooLarge):
-		f = fault.Newf(fault.InvalidProviderResponse, "", "The answer of %s broke off", c.target.To.Target.Provider.ID).WithCause(err)
+		f = fault.Newf(fault.InvalidProviderResponse, "", "The answer of %s broke off", tg.To.Target.Provider.ID).WithCause(err)
 		f = chat.Told(f, resp.StatusCode, resp.Header) // its status came
-	case c.target.To.Carrier != nil:
-		f = c.target.To.Carrier.DecodeError(resp.StatusCode, resp.Header, buf.B)
-	case c.target.To.Dialect != nil:
-		f = c.target.To.Dialect.DecodeError(resp.StatusCode, resp.Header, buf.B)
+	case tg.To.Carrier != nil:
+		f = tg.To.Carrier.DecodeError(resp.StatusCode, resp.Header, buf.B)
+	case tg.To.Dialect != nil:
+		f = tg.To.Dialect.DecodeError(resp.StatusCode, resp.Header, buf.B)
 	default:
-		f = c.relay.errorDialect().DecodeError(resp.StatusCode, resp.Header, buf.B)
+		f = r.errorDialect().DecodeError(resp.StatusCode, resp.Header, buf.B)
 	}
 	f.Source = fault.SourceProvider
-	c.log.Body(record.Received, buf.B)
-	return answer{fault: f, failed: resp.Header, words: wordsOf(c, resp.StatusCode, buf.B)}
+	log.Body(record.Received, buf.B)
+	return answer{fault: f, failed: resp.Header, words: wordsOf(tg, resp.StatusCode, buf.B)}
 }
 
 // wordsOf is a copy of a provider's error where the client reads it as it came: on
 // routes of its own shape, if it is an error of that shape at all.
-func wordsOf(c *call, status int, body []byte) []byte {
-	if !c.req.Route.Verbatim || !speaksAlike(c) || chat.ErrorStatus(status) != status || wire.KindOf(body) != wire.KindObject {
+func wordsOf(tg *chosen.Target, status int, body []byte) []byte {
+	if !tg.Req.Route.Verbatim || !speaksAlike(tg) || chat.ErrorStatus(status) != status || wire.KindOf(body) != wire.KindObject {
 		return nil
 	}
 	var w wire.Walk
@@ -191,8 +195,8 @@ func wordsOf(c *call, status int, body []byte) []byte {
 
 // speaksAlike tells whether the provider speaks the client's shape, also where a
 // translator of that shape carries the request.
-func speaksAlike(c *call) bool {
-	return c.target.SameDialect() || c.target.To.Carrier != nil && c.target.To.Carrier.Name() == provider.AnthropicMessages
+func speaksAlike(tg *chosen.Target) bool {
+	return tg.SameDialect() || tg.To.Carrier != nil && tg.To.Carrier.Name() == provider.AnthropicMessages
 }
 
 var errorKeys = wire.NewKeySet("error")
@@ -207,19 +211,19 @@ func upstreamRequest(c *call, body []byte) (*http.Request, error) {
 	ctx := c.req.Ctx
 	if len(body) > 0 {
 		if c.out.sending == nil {
-			c.out.sending = outgoing.New(out(c))
+			c.out.sending = outgoing.New(out(c.relay, &c.target))
 		}
 		ctx = c.out.sending.Watch(ctx)
 	}
 	req := (&http.Request{Method: cmp.Or(c.out.part.Method, c.req.Req.Method), Header: h, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1}).WithContext(ctx)
 	var err error
 	if c.req.Route.Shape == routes.Raw {
-		if req.URL, err = rawURL(c); err != nil {
+		if req.URL, err = rawURL(&c.target, &c.out); err != nil {
 			return nil, err
 		}
 		egress.CopyRequestHeaders(h, c.req.HeadersForProvider())
 	} else {
-		if req.URL, err = unifiedURL(c); err != nil {
+		if req.URL, err = unifiedURL(c.relay, &c.target, &c.out); err != nil {
 			return nil, err
 		}
 		switch {
@@ -260,12 +264,12 @@ func upstreamRequest(c *call, body []byte) (*http.Request, error) {
 		}
 	}
 	betas.Set(h, c.req.Req.Header, c.target.To.Target.ToldAs(c.target.To.Op))
-	if c.req.Route.Verbatim && speaksAlike(c) {
+	if c.req.Route.Verbatim && speaksAlike(&c.target) {
 		betas.SetAnthropic(h, c.req.Req.Header)
 	}
-	egress.DropLookalikes(h, func(name string) bool { return fromClient(c, name) }, "Authorization", "User-Agent", "X-Api-Key", "Api-Key", c.target.To.Target.Provider.Auth.Name)
+	egress.DropLookalikes(h, func(name string) bool { return fromClient(&c.req, name) }, "Authorization", "User-Agent", "X-Api-Key", "Api-Key", c.target.To.Target.Provider.Auth.Name)
 	body = reference.Disown(approval.Conceal(body), c.target.To.Wall.Foreign)
-	setBody(c, req, body)
+	setBody(&c.target, &c.out, req, body)
 	if c.req.Rehearsing {
 		return req, nil // no token is asked for
 	}
@@ -274,7 +278,7 @@ func upstreamRequest(c *call, body []byte) (*http.Request, error) {
 	}
 	h["User-Agent"] = userAgent
 	c.mask.Sent = req.Header
-	keepSent(c, req.Header, body)
+	keepSent(&c.target, &c.log, &c.mask, req.Header, body)
 	return req, nil
 }
 
@@ -288,75 +292,75 @@ var (
 
 // setBody gives the request its body: bytes that can be sent again, or the
 // client's own stream.
-func setBody(c *call, req *http.Request, body []byte) {
+func setBody(tg *chosen.Target, up *outbound, req *http.Request, body []byte) {
 	switch {
 	case len(body) > 0:
-		c.out.sending.Attach(req, body)
-	case c.body.Form != nil:
-		form, length := formStream(c)
-		c.out.sending = c.out.sending.Stream(req, approval.ConcealStream(form), length)
-		c.out.bodySpent = true
-	case c.req.Route.Shape == routes.Raw && c.body.In == nil && c.req.Req.Body != nil && c.req.Req.ContentLength != 0:
-		c.out.sending = c.out.sending.Stream(req, approval.ConcealStream(outgoing.Exactly(c.req.Req.Body, c.req.Req.ContentLength)), c.req.Req.ContentLength)
-		c.out.bodySpent = true
+		up.sending.Attach(req, body)
+	case tg.Body.Form != nil:
+		form, length := formStream(tg, up)
+		up.sending = up.sending.Stream(req, approval.ConcealStream(form), length)
+		up.bodySpent = true
+	case tg.Req.Route.Shape == routes.Raw && tg.Body.In == nil && tg.Req.Req.Body != nil && tg.Req.Req.ContentLength != 0:
+		up.sending = up.sending.Stream(req, approval.ConcealStream(outgoing.Exactly(tg.Req.Req.Body, tg.Req.Req.ContentLength)), tg.Req.Req.ContentLength)
+		up.bodySpent = true
 	default:
 		req.Body = http.NoBody
 	}
 }
 
 // out is the way to the target.
-func out(c *call) http.RoundTripper {
-	if c.target.To.AtOwnHost() {
-		return c.relay.Trusting
+func out(r *Relay, tg *chosen.Target) http.RoundTripper {
+	if tg.To.AtOwnHost() {
+		return r.Trusting
 	}
-	return c.relay.Transport
+	return r.Transport
 }
 
 // asks is the part of the answer that is asked for: the first, or a further one.
-func asks(c *call) chosen.Part {
-	if c.out.part.Further {
-		return c.out.part
+func asks(tg *chosen.Target, up *outbound) chosen.Part {
+	if up.part.Further {
+		return up.part
 	}
-	return chosen.Part{Op: c.target.To.Op, ID: c.body.ID, Query: c.req.Req.URL.RawQuery}
+	return chosen.Part{Op: tg.To.Op, ID: tg.Body.ID, Query: tg.Req.Req.URL.RawQuery}
 }
 
-func unifiedURL(c *call) (*url.URL, error) {
-	if c.req.Route.Shape == routes.Socket {
-		return socketURL(c)
+func unifiedURL(r *Relay, tg *chosen.Target, up *outbound) (*url.URL, error) {
+	if tg.Req.Route.Shape == routes.Socket {
+		return socketURL(tg)
 	}
-	if c.req.Route.Shape != routes.Listing && c.req.Route.Client == nil && (c.body.Nameless() || c.target.Through()) {
-		return c.target.OperationURL(asks(c))
+	if tg.Req.Route.Shape != routes.Listing && tg.Req.Route.Client == nil && (tg.Body.Nameless() || tg.Through()) {
+		return tg.OperationURL(asks(tg, up))
 	}
-	if s := c.target.To.Saved; s != nil {
-		if u := s.KnownURL(c.target.To.Op, c.target.To.Model, c.target.Stream); u != nil {
+	if s := tg.To.Saved; s != nil {
+		if u := s.KnownURL(tg.To.Op, tg.To.Model, tg.Stream); u != nil {
 			return u, nil
 		}
 	}
 	var raw string
 	var err error
-	if c.req.Route.Shape == routes.Listing && !c.target.To.Target.Provider.Serves(c.target.To.Op) {
-		raw, err = c.target.To.Target.PassthroughURL("/models", "")
+	if tg.Req.Route.Shape == routes.Listing && !tg.To.Target.Provider.Serves(tg.To.Op) {
+		raw, err = tg.To.Target.PassthroughURL("/models", "")
 	} else {
-		raw, err = c.target.To.Target.URL(c.target.To.Op, c.target.To.Model, c.target.Stream)
+		raw, err = tg.To.Target.URL(tg.To.Op, tg.To.Model, tg.Stream)
 	}
 	if err != nil {
 		return nil, err
 	}
-	if c.target.To.Saved == nil {
-		return c.relay.urls.Exact(raw)
+	if tg.To.Saved == nil {
+		return r.urls.Exact(raw)
 	}
 	u, err := provider.ExactURL(raw)
-	if err == nil && c.target.To.Saved.Allows(c.target.To.Model) == nil {
-		c.target.To.Saved.KeepURL(c.target.To.Op, c.target.To.Model, c.target.Stream, u)
+	if err == nil && tg.To.Saved.Allows(tg.To.Model) == nil {
+		tg.To.Saved.KeepURL(tg.To.Op, tg.To.Model, tg.Stream, u)
 	}
 	return u, err
 }
 
-func rawURL(c *call) (*url.URL, error) {
-	if c.out.part.Further && c.out.part.Op != "" {
-		return c.target.OperationURL(c.out.part)
+func rawURL(tg *chosen.Target, up *outbound) (*url.URL, error) {
+	if up.part.Further && up.part.Op != "" {
+		return tg.OperationURL(up.part)
 	}
-	raw, err := c.target.To.Target.PassthroughURL(c.body.RawPath(), asks(c).Query)
+	raw, err := tg.To.Target.PassthroughURL(tg.Body.RawPath(), asks(tg, up).Query)
 	if err != nil {
 		return nil, err
 	}
@@ -364,4 +368,4 @@ func rawURL(c *call) (*url.URL, error) {
 }
 
 // fromClient reports whether the client sent a header of this name.
-func fromClient(c *call, name string) bool { return len(c.req.Req.Header[name]) > 0 }
+func fromClient(q *admitted.Request, name string) bool { return len(q.Req.Header[name]) > 0 }

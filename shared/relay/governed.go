@@ -1,8 +1,6 @@
 package relay
 
 import (
-	"gateway/shared/relay/chosen"
-	"gateway/shared/relay/record"
 	"net/http"
 	"strconv"
 	"time"
@@ -12,6 +10,8 @@ import (
 	"gateway/shared/pricing"
 	"gateway/shared/provider"
 	"gateway/shared/relay/came"
+	"gateway/shared/relay/chosen"
+	"gateway/shared/relay/record"
 	"gateway/shared/relay/routes"
 	"gateway/shared/resource"
 	"gateway/shared/usage"
@@ -37,11 +37,11 @@ type calling struct {
 }
 
 // describeCall tells what a protocol said of its call.
-func describeCall(c *call) {
-	if c.protocol == nil || c.protocol.call == nil {
+func describeCall(rec *usage.Record, pc *calling) {
+	if pc == nil || pc.call == nil {
 		return
 	}
-	of, r := c.protocol, &c.rec
+	of, r := pc, rec
 	own := *of.call
 	r.Stream = of.streamed
 	r.Call, r.Provider, r.ProviderSlug, r.IntegrationID, r.Model, r.RequestModel = &own, own.Protocol, of.server, of.integration, of.name, of.name
@@ -183,5 +183,5 @@ func (g *governor) Event(event []byte, last bool, failure *fault.Fault) {
 	}
 	s.reply.tail = append(s.reply.tail[:0], event...)
 	keepBooks(s)
-	flushTail(s)
+	flushTail(s.relay, &s.reply)
 }

@@ -10,9 +10,12 @@ import (
 	"gateway/shared/egress/buffer"
 	"gateway/shared/fault"
 	"gateway/shared/guard/content"
+	"gateway/shared/relay/accounting"
+	"gateway/shared/relay/admitted"
 	"gateway/shared/relay/chosen"
 	"gateway/shared/relay/form"
 	"gateway/shared/relay/guarded"
+	"gateway/shared/relay/inbound"
 	"gateway/shared/relay/routes"
 	"gateway/shared/relay/tail"
 	"gateway/shared/wire"
@@ -20,25 +23,25 @@ import (
 
 // requestContent returns what guardrails judge of the request. Every body is judged, or marked
 // as unread, whatever the path of the request.
-func requestContent(c *call) guarded.Content {
-	body := c.body.In
-	if c.target.To.Body != nil {
-		body = c.target.To.Body
+func requestContent(tg *chosen.Target) guarded.Content {
+	body := tg.Body.In
+	if tg.To.Body != nil {
+		body = tg.To.Body
 	}
 	var shown guarded.Content
-	streamed := c.req.Req.Body != nil && c.req.Req.Body != http.NoBody && c.req.Req.ContentLength != 0
-	switch raw := c.req.Route.Shape == routes.Raw; {
-	case c.body.Form != nil:
-		shown = formContent(c.body.Form, c.req.Route.Endpoint)
+	streamed := tg.Req.Req.Body != nil && tg.Req.Req.Body != http.NoBody && tg.Req.Req.ContentLength != 0
+	switch raw := tg.Req.Route.Shape == routes.Raw; {
+	case tg.Body.Form != nil:
+		shown = formContent(tg.Body.Form, tg.Req.Route.Endpoint)
 	case len(body) > 0 && raw && !content.IsJSON(body):
 		shown.Unread = true
 	case len(body) > 0:
-		shown.JSON, shown.Own, shown.Unread = body, true, rowsUnread(c, body)
+		shown.JSON, shown.Own, shown.Unread = body, true, rowsUnread(tg.Req, tg.Body, body)
 	case raw:
 		shown.Unread = streamed
 	}
-	if c.req.Route.Shape == routes.Raw {
-		shown.Query = content.Query(c.req.Req.URL.RawQuery)
+	if tg.Req.Route.Shape == routes.Raw {
+		shown.Query = content.Query(tg.Req.Req.URL.RawQuery)
 	}
 	return shown
 }
@@ -72,11 +75,11 @@ func formContent(f *form.Form, endpoint string) guarded.Content {
 // rowsUnread reports whether the request creates a batch, or starts the run of an evaluation,
 // whose rows were not judged. Those of a batch that the gateway submits to a provider were
 // judged one by one.
-func rowsUnread(c *call, body []byte) bool {
-	if c.req.Behalf != nil || c.req.Req.Method != http.MethodPost {
+func rowsUnread(q *admitted.Request, in *inbound.Body, body []byte) bool {
+	if q.Behalf != nil || q.Req.Method != http.MethodPost {
 		return false
 	}
-	return chosen.RowsFile(c.body.RawPath(), body) != "" || chosen.EvalRowsElsewhere(c.body.RawPath(), body)
+	return chosen.RowsFile(in.RawPath(), body) != "" || chosen.EvalRowsElsewhere(in.RawPath(), body)
 }
 
 // guardPassed has the guardrails behind a target judge an answer that is passed on as it
@@ -93,14 +96,14 @@ func guardPassed(c *call, a answer) answer {
 		return a
 	}
 	buf := new(buffer.Buffer) // its memory goes into the answer
-	if err := readWhole(c, buf, resp, maxPlainAnswer); err != nil {
+	if err := readWhole(&c.req, buf, resp, maxPlainAnswer); err != nil {
 		return answer{fault: fault.From(brokenAnswer(c, err, buf.B)), failed: resp.Header}
 	}
 	_ = resp.Body.Close()
 	resp.Header.Del("Content-Encoding") // it was read and unzipped
 	out, err := c.guards.Whole(kind, buf.B)
 	if err != nil {
-		learnWithheld(c, resp, buf.B)
+		learnWithheld(&c.req, &c.bill, resp, buf.B)
 		return answer{fault: fault.From(err), failed: resp.Header}
 	}
 	if resp.Header.Get("Content-Length") != "" {
@@ -111,15 +114,15 @@ func guardPassed(c *call, a answer) answer {
 }
 
 // learnWithheld charges an answer that was made and is not sent.
-func learnWithheld(c *call, resp *http.Response, body []byte) {
-	if c.req.Route.Shape != routes.Raw {
-		c.metered.LearnOperation(c.metered.Meter(body))
+func learnWithheld(q *admitted.Request, bill *accounting.Bill, resp *http.Response, body []byte) {
+	if q.Route.Shape != routes.Raw {
+		accounting.LearnOperation(bill, accounting.Meter(bill, body))
 		return
 	}
 	meter := tail.New(&http.Response{Header: http.Header{"Content-Type": resp.Header["Content-Type"]}})
 	meter.Wide = true
 	meter.Feed(body)
-	c.metered.LearnRaw(meter, resp.StatusCode)
+	accounting.LearnRaw(bill, meter, resp.StatusCode)
 }
 
 // maxOverheard bounds how much of a stream is kept for guardrails that judge it at its end.

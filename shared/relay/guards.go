@@ -2,8 +2,6 @@ package relay
 
 import (
 	"context"
-	"gateway/shared/relay/chosen"
-	"gateway/shared/relay/record"
 	"net/http"
 	"strings"
 
@@ -11,9 +9,14 @@ import (
 	"gateway/shared/egress/buffer"
 	"gateway/shared/fault"
 	"gateway/shared/guard/judge"
+	"gateway/shared/relay/accounting"
+	"gateway/shared/relay/admitted"
+	"gateway/shared/relay/chosen"
 	"gateway/shared/relay/guarded"
 	"gateway/shared/relay/kept"
 	"gateway/shared/relay/media"
+	"gateway/shared/relay/record"
+	"gateway/shared/relay/reused"
 	"gateway/shared/relay/routes"
 	"gateway/shared/route"
 	"gateway/shared/wire"
@@ -22,22 +25,22 @@ import (
 // guardInput is where the guardrails before a target judge what it is to be sent. The
 // target is chosen, and the client's body is what its config made of it. What they make
 // of it goes in its place, and the target is asked for that.
-func guardInput(c *call, leaf *route.Leaf) error {
-	if !guarded.Wants(leaf, &c.req) {
+func guardInput(r *Relay, tg *chosen.Target, gs *guarded.State, leaf *route.Leaf) error {
+	if !guarded.Wants(leaf, tg.Req) {
 		return nil
 	}
-	changed, err := c.guards.Input(c.relay.guards, &c.target, leaf, requestContent(c), images(c))
+	changed, err := gs.Input(r.guards, tg, leaf, requestContent(tg), images(r, tg.Req))
 	if err != nil || changed == nil {
 		return err
 	}
-	return chosen.Rewrite(&c.target, changed)
+	return chosen.Rewrite(tg, changed)
 }
 
 // images returns a function that fetches images for checks that put them into the request,
 // all of them within the limit of the media of a request. A fetch ends with the context of
 // its check, which has the lane of the request.
-func images(c *call) judge.Fetch {
-	f := media.NewFetcher(c.relay.Transport, c.relay.Egress.WithoutTrusted(), c.req.Lease)
+func images(r *Relay, q *admitted.Request) judge.Fetch {
+	f := media.NewFetcher(r.Transport, r.Egress.WithoutTrusted(), q.Lease)
 	return func(ctx context.Context, address string, most int64) (mime, data string, err error) {
 		return f.Image(ctx, address, most)
 	}
@@ -58,9 +61,9 @@ func guardOutput(c *call, _ *route.Leaf, a answer) answer {
 		}
 	}
 	if c.guards.Outputs() && a.whole && a.status() == http.StatusOK {
-		out, err := inClientShape(c)
+		out, err := inClientShape(&c.target, &c.log, &c.plain)
 		if err == nil && !kept.Unmade(out) {
-			c.metered.SettleResponse(out, false) // it is paid for whatever they say
+			accounting.SettleResponse(&c.bill, out, false) // it is paid for whatever they say
 			err = asError(c.guards.Output(out))
 		}
 		if c.guards.Changed {
@@ -82,19 +85,19 @@ func asError(f *fault.Fault) error {
 }
 
 // inClientShape is a whole answer as the client would get it, in memory of its own.
-func inClientShape(c *call) ([]byte, error) {
-	p := &c.plain
+func inClientShape(tg *chosen.Target, log *record.Log, pn *plain) ([]byte, error) {
+	p := pn
 	switch {
 	case p.retold != nil:
 		return p.retold, nil
 	case p.own:
 		return p.buf.B, nil
 	case p.translated == nil:
-		c.log.Body(record.Received, p.buf.B)
+		log.Body(record.Received, p.buf.B)
 		return p.made.B, nil
 	}
 	enc := buffer.Buffer{}
-	err := encodePlain(c, &enc)
+	err := encodePlain(tg, log, pn, &enc)
 	return enc.B, err
 }
 
@@ -117,63 +120,63 @@ func repeats(c *call, s *route.Schedule, a *answer) bool {
 // deniedBody returns the body of a denial: in OpenAI's shape an error with the results of
 // the hooks, or, where the guardrail says so, a response with the error for its text. It is
 // nil where the denial is an error like others.
-func deniedBody(c *call, h http.Header, f *fault.Fault) []byte {
-	client := c.req.Route.Client
-	if made := c.req.Route.Retold; made != nil {
+func deniedBody(relay *Relay, tg *chosen.Target, gs *guarded.State, h http.Header, f *fault.Fault) []byte {
+	client := tg.Req.Route.Client
+	if made := tg.Req.Route.Retold; made != nil {
 		client = made.Client
 	}
-	if _, soft := c.guards.Verdict.Refused(); !soft || client == nil || c.req.Route.Shape != routes.Unified && c.req.Route.Retold == nil {
-		if d, ok := errorSpeaker(c).(chat.Dialect); ok && !strings.HasPrefix(d.Name(), "openai.") {
+	if _, soft := gs.Verdict.Refused(); !soft || client == nil || tg.Req.Route.Shape != routes.Unified && tg.Req.Route.Retold == nil {
+		if d, ok := errorSpeaker(relay, tg).(chat.Dialect); ok && !strings.HasPrefix(d.Name(), "openai.") {
 			return nil
 		}
 		body := append(wire.AppendJSONString([]byte(`{"error":{"message":`), f.Message), `,"type":"hooks_failed","param":null,"code":null},"hook_results":`...)
-		return append(c.guards.Shown().Append(body, true), '}')
+		return append(gs.Shown().Append(body, true), '}')
 	}
-	r := &chat.Response{ID: c.req.ULID, Model: c.target.To.Model, Created: c.req.Start.Unix(), Choices: []chat.Choice{{Parts: []chat.Part{{Kind: chat.Text, Text: f.Message}}, Stop: chat.StopEnd, Native: "stop"}}}
-	if c.target.Stream {
+	r := &chat.Response{ID: tg.Req.ULID, Model: tg.To.Model, Created: tg.Req.Start.Unix(), Choices: []chat.Choice{{Parts: []chat.Part{{Kind: chat.Text, Text: f.Message}}, Stop: chat.StopEnd, Native: "stop"}}}
+	if tg.Stream {
 		h["Content-Type"], h["Cache-Control"] = eventStream, noCache
-		return replayed(c, r)
+		return replayed(tg, gs, r)
 	}
-	return c.guards.Told(client.EncodeResponse(nil, r, options(c)), true)
+	return gs.Told(client.EncodeResponse(nil, r, chosen.Options(tg)), true)
 }
 
 // guardStream is where the guardrails behind a target begin to judge an answer that is
 // a stream, before its first byte is read. One that is judged on its way is decoded and
 // written anew, also where client and provider speak the same dialect.
-func guardStream(c *call, a *answer) {
-	if !c.guards.On {
+func guardStream(tg *chosen.Target, gs *guarded.State, st *streamState, a *answer) {
+	if !gs.On {
 		return
 	}
-	c.guards.Again()
-	if !c.guards.OnItsWay() || c.req.Route.Client == nil {
+	gs.Again()
+	if !gs.OnItsWay() || tg.Req.Route.Client == nil {
 		return
 	}
-	dec, o := c.target.To.Dialect.NewStreamDecoder(&c.target.To.Traits), options(c)
-	if c.target.SameDialect() {
-		o.Request = c.body.LegacyOnly()
+	dec, o := tg.To.Dialect.NewStreamDecoder(&tg.To.Traits), chosen.Options(tg)
+	if tg.SameDialect() {
+		o.Request = tg.Body.LegacyOnly()
 	}
-	a.stream = translate(c, guardedDecoder(c, verified(c, dec, o), o), o)
+	a.stream = translate(tg, gs, st, guardedDecoder(tg, gs, verified(tg, dec, o), o), o)
 }
 
 // guardedDecoder returns a decoder that checks the stream it decodes.
-func guardedDecoder(c *call, dec chat.StreamDecoder, o *chat.Options) chat.StreamDecoder {
-	if !c.guards.On || c.req.Route.Client == nil {
+func guardedDecoder(tg *chosen.Target, gs *guarded.State, dec chat.StreamDecoder, o *chat.Options) chat.StreamDecoder {
+	if !gs.On || tg.Req.Route.Client == nil {
 		return dec
 	}
-	return c.guards.Decoder(dec, guarded.Shape{Client: c.req.Route.Client, Options: *o, Traits: &c.target.To.Traits})
+	return gs.Decoder(dec, guarded.Shape{Client: tg.Req.Route.Client, Options: *o, Traits: &tg.To.Traits})
 }
 
 // drain reads a stream that was denied to its end, for what it used: it was made, and
 // is paid for.
-func drain(c *call, a *answer) {
-	c.req.Leave()
+func drain(tg *chosen.Target, gs *guarded.State, ca *reused.Cache, st *streamState, a *answer) {
+	tg.Req.Leave()
 	chunk := buffer.For(streamChunk)
 	defer chunk.Free()
 	p := chunk.B[:cap(chunk.B)]
 	for !a.ended {
 		n, err := a.resp.Body.Read(p)
 		if n > 0 {
-			if _, ferr := pass(c, a, p[:n]); ferr != nil {
+			if _, ferr := pass(tg, gs, ca, st, a, p[:n]); ferr != nil {
 				return
 			}
 		}
@@ -193,9 +196,9 @@ func denyStream(c *call, a *answer, f *fault.Fault) error {
 	c.reply.tail = c.reply.tail[:0]
 	c.reply.write(last)
 	c.reply.flush()
-	drain(c, a)
+	drain(&c.target, &c.guards, &c.cache, &c.stream, a)
 	c.target.Remember(a.stream.Signed())
-	c.metered.Learn(a.stream.Meter())
+	accounting.Learn(&c.bill, a.stream.Meter())
 	keepBooks(c)
 	breakConnection(&c.reply)
 	return nil
@@ -203,24 +206,24 @@ func denyStream(c *call, a *answer, f *fault.Fault) error {
 
 // judgeEnd has the guardrails that do not judge a stream on its way look at it once it
 // has ended. The client has all of it by then.
-func judgeEnd(c *call, a *answer) {
-	if !c.guards.On {
+func judgeEnd(tg *chosen.Target, rw *reply, log *record.Log, gs *guarded.State, a *answer) {
+	if !gs.On {
 		return
 	}
 	if whole := a.stream.Judged(); whole != nil {
-		c.reply.write(c.reply.tail)
-		c.reply.tail = c.reply.tail[:0]
-		c.reply.flush()
-		c.guards.End(encodeWhole(c, nil, a, whole))
+		rw.write(rw.tail)
+		rw.tail = rw.tail[:0]
+		rw.flush()
+		gs.End(encodeWhole(tg, nil, a, whole))
 	}
-	told := c.guards.LastEvent(c.req.Route.Endpoint, c.target.Strict())
-	c.log.Body(record.Response, told)
-	c.reply.tail = append(c.reply.tail, told...)
+	told := gs.LastEvent(tg.Req.Route.Endpoint, tg.Strict())
+	log.Body(record.Response, told)
+	rw.tail = append(rw.tail, told...)
 }
 
 // streamTold is a whole stream with what the hooks before it said.
-func streamTold(c *call, out []byte) []byte {
-	if told := c.guards.FirstEvent(c.req.Route.Endpoint, c.target.Strict()); len(told) > 0 {
+func streamTold(tg *chosen.Target, gs *guarded.State, out []byte) []byte {
+	if told := gs.FirstEvent(tg.Req.Route.Endpoint, tg.Strict()); len(told) > 0 {
 		return append(told, out...)
 	}
 	return out

@@ -1,12 +1,13 @@
 package relay
 
 import (
-	"gateway/shared/relay/record"
 	"net/http"
 	"time"
 
 	"gateway/shared/chat"
+	"gateway/shared/relay/admitted"
 	"gateway/shared/relay/plan"
+	"gateway/shared/relay/record"
 )
 
 // holdHead keeps the head of a's stream back until its first content, so that an error
@@ -24,7 +25,7 @@ func showSign(c *call, a *answer) {
 		c.reply.write(held.B)
 		held.B = held.B[:0]
 	}
-	sign := signOfLife(c)
+	sign := signOfLife(&c.req)
 	c.log.Body(record.Response, sign)
 	c.reply.write(sign)
 	c.reply.flush()
@@ -37,11 +38,11 @@ var (
 
 // signOfLife is what clients of the route's dialect pass over: a comment, or the
 // ping event where the dialect has one.
-func signOfLife(c *call) []byte {
-	if c.req.Route.Client.Name() == "anthropic.messages" {
+func signOfLife(q *admitted.Request) []byte {
+	if q.Route.Client.Name() == "anthropic.messages" {
 		return pingSign
 	}
-	if _, framed := c.req.Route.Client.(chat.FramedWriter); framed {
+	if _, framed := q.Route.Client.(chat.FramedWriter); framed {
 		return nil // such streams have no place for one
 	}
 	return commentSign

@@ -2,7 +2,6 @@ package relay
 
 import (
 	"context"
-	"gateway/shared/relay/record"
 	"io"
 	"net/http"
 	"net/url"
@@ -16,6 +15,8 @@ import (
 	"gateway/shared/relay/asked"
 	"gateway/shared/relay/chosen"
 	"gateway/shared/relay/form"
+	"gateway/shared/relay/record"
+	"gateway/shared/relay/stars"
 	"gateway/shared/usage"
 )
 
@@ -26,7 +27,7 @@ import (
 // exchangeJob performs an operation of the target's jobs. Its calls count as one
 // attempt.
 func exchangeJob(c *call, body []byte, at *usage.Attempt) answer {
-	ctx := beginPatience(c, c.req.Ctx)
+	ctx := beginPatience(&c.target, &c.out, c.req.Ctx)
 	j, err := runJob(c, body, at)
 	if err != nil {
 		return refusal(err)
@@ -42,7 +43,7 @@ func exchangeJob(c *call, body []byte, at *usage.Attempt) answer {
 		if c.out.upload != nil && c.out.upload.Fault() != nil {
 			return refusal(c.out.upload.Fault()) // it is the client's body that broke
 		}
-		return refusal(cut(c, err))
+		return refusal(cut(&c.out, err))
 	}
 	return answer{resp: &http.Response{
 		StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {got.Type}}, Body: got.Body, ContentLength: got.Length,
@@ -51,15 +52,15 @@ func exchangeJob(c *call, body []byte, at *usage.Attempt) answer {
 
 // runJob returns the operation for the target.
 func runJob(c *call, body []byte, at *usage.Attempt) (*chat.Job, error) {
-	part := asks(c)
+	part := asks(&c.target, &c.out)
 	j := &chat.Job{
 		Operation: string(part.Op), ID: part.ID, Query: url.Values{}, Model: c.target.To.Upstream, Request: c.req.ULID, Now: c.req.Start,
 		ProviderName: c.target.To.Target.Provider.ID, Strict: c.target.Strict(), Loss: &c.target.Loss, Field: c.target.To.Target.Field,
 		Header: func(name string) string { return asked.One(c.req.Req.Header, name) },
-		Talk:   func(client, model string) (*chat.Talk, error) { return talk(c, client, model) },
+		Talk:   func(client, model string) (*chat.Talk, error) { return talk(c.relay, &c.target, client, model) },
 		Room:   c.relay.rooms.Of(c.req.Who.Scope),
 		Call: func(ctx context.Context, call *chat.JobCall) (*http.Response, error) {
-			return callJob(c, ctx, call, at)
+			return callJob(c.relay, &c.target, &c.log, &c.mask, ctx, call, at)
 		},
 	}
 	if c.req.Req.Method == http.MethodGet || c.req.Req.Method == http.MethodDelete {
@@ -70,27 +71,27 @@ func runJob(c *call, body []byte, at *usage.Attempt) (*chat.Job, error) {
 		return j, nil
 	}
 	var err error
-	j.Upload, err = jobUpload(c, body)
+	j.Upload, err = jobUpload(&c.target, &c.out, body)
 	return j, err
 }
 
 // jobUpload opens the form up to its file.
-func jobUpload(c *call, body []byte) (*chat.Upload, error) {
+func jobUpload(tg *chosen.Target, up *outbound, body []byte) (*chat.Upload, error) {
 	var src io.Reader = strings.NewReader(string(body)) // a call that was given up may still read it
-	if !c.body.Form.Whole() {
-		src, _ = formStream(c)
-		c.out.bodySpent = true
+	if !tg.Body.Form.Whole() {
+		src, _ = formStream(tg, up)
+		up.bodySpent = true
 	}
-	file, err := form.OpenFile(src, c.body.Form.Boundary(), func(err error) error { return formFault(c, err) })
+	file, err := form.OpenFile(src, tg.Body.Form.Boundary(), func(err error) error { return formFault(up, err) })
 	if err != nil {
 		return nil, err
 	}
 	return &chat.Upload{Name: file.Name, File: file, Fields: file.Rest}, nil
 }
 
-func formFault(c *call, err error) error {
-	if c.out.upload != nil {
-		if f := c.out.upload.Fault(); f != nil {
+func formFault(up *outbound, err error) error {
+	if up.upload != nil {
+		if f := up.upload.Fault(); f != nil {
 			return f
 		}
 	}
@@ -99,45 +100,45 @@ func formFault(c *call, err error) error {
 
 // talk is the conversation between the rows of a batch and one of the target's
 // models, which may be named as @slug/model.
-func talk(c *call, client, model string) (*chat.Talk, error) {
+func talk(r *Relay, tg *chosen.Target, client, model string) (*chat.Talk, error) {
 	if rest, ok := strings.CutPrefix(model, "@"); ok {
 		slug, name, _ := strings.Cut(rest, "/")
-		if c.target.To.Saved == nil || slug != c.target.To.Saved.Slug || name == "" {
+		if tg.To.Saved == nil || slug != tg.To.Saved.Slug || name == "" {
 			return nil, fault.Invalid("model", "model must be one of the provider that runs the batch")
 		}
 		model = name
 	}
-	if c.target.To.Op == provider.BatchesCreate {
-		if err := c.target.MayCall(c.target.To.Target.Provider, model); err != nil {
+	if tg.To.Op == provider.BatchesCreate {
+		if err := tg.MayCall(tg.To.Target.Provider, model); err != nil {
 			return nil, err
 		}
 	}
-	if c.target.To.Saved != nil && c.target.To.Op == provider.BatchesCreate {
-		if err := c.target.To.Saved.Allows(model); err != nil {
+	if tg.To.Saved != nil && tg.To.Op == provider.BatchesCreate {
+		if err := tg.To.Saved.Allows(model); err != nil {
 			return nil, err
 		}
 	}
-	talk := &chat.Talk{Model: c.target.To.Target.UpstreamModel(model)}
-	talk.Client, _ = c.relay.dialects[client].(chat.Client)
+	talk := &chat.Talk{Model: tg.To.Target.UpstreamModel(model)}
+	talk.Client, _ = r.dialects[client].(chat.Client)
 	op, known := talkOperations[client]
 	if !known {
-		return nil, chosen.Unsupported(client, c.target.To.Target.Provider)
+		return nil, chosen.Unsupported(client, tg.To.Target.Provider)
 	}
 	ok := false
 	if op == provider.Embeddings {
-		name := c.target.To.Target.DialectOf(op, model)
-		talk.Adapt = func(body []byte) ([]byte, []string) { return adapt(&c.target.To.Target, op, name, model, body) }
-		if talk.Translator, ok = c.relay.carriers[name]; name == provider.OpenAI {
+		name := tg.To.Target.DialectOf(op, model)
+		talk.Adapt = func(body []byte) ([]byte, []string) { return adapt(&tg.To.Target, op, name, model, body) }
+		if talk.Translator, ok = r.carriers[name]; name == provider.OpenAI {
 			ok = true
 		}
-	} else if name, spoken, found := c.target.To.Target.Speaks(op, client, model); found && talk.Client != nil {
-		talk.Provider, ok = c.relay.dialects[name]
-		talk.Adapt = func(body []byte) ([]byte, []string) { return adapt(&c.target.To.Target, spoken, name, model, body) }
+	} else if name, spoken, found := tg.To.Target.Speaks(op, client, model); found && talk.Client != nil {
+		talk.Provider, ok = r.dialects[name]
+		talk.Adapt = func(body []byte) ([]byte, []string) { return adapt(&tg.To.Target, spoken, name, model, body) }
 	}
 	if !ok {
-		return nil, chosen.Unsupported(client, c.target.To.Target.Provider)
+		return nil, chosen.Unsupported(client, tg.To.Target.Provider)
 	}
-	traits := c.target.To.Target.TraitsFor(c.req.Ctx, model)
+	traits := tg.To.Target.TraitsFor(tg.Req.Ctx, model)
 	talk.Traits = &traits
 	return talk, nil
 }
@@ -151,13 +152,13 @@ var talkOperations = map[string]provider.Operation{
 }
 
 // callJob sends one request of an operation.
-func callJob(c *call, ctx context.Context, call *chat.JobCall, at *usage.Attempt) (*http.Response, error) {
-	target := c.target.To.Target
+func callJob(r *Relay, tg *chosen.Target, log *record.Log, mk *stars.Mask, ctx context.Context, call *chat.JobCall, at *usage.Attempt) (*http.Response, error) {
+	target := tg.To.Target
 	var raw string
 	var err error
 	switch {
 	case call.URL != "":
-		raw, err = call.URL, checkGiven(c, call.URL)
+		raw, err = call.URL, checkGiven(r, tg, call.URL)
 	case call.Object != "":
 		target = target.Objects()
 		raw, err = target.ObjectURL(call.Object)
@@ -194,27 +195,27 @@ func callJob(c *call, ctx context.Context, call *chat.JobCall, at *usage.Attempt
 		req.Header[k] = v
 	}
 	if call.URL == "" {
-		err = target.Authorize(c.req.Ctx, req, call.Body)
+		err = target.Authorize(tg.Req.Ctx, req, call.Body)
 	}
 	if err != nil {
 		_ = req.Body.Close()
 		return nil, err
 	}
 	req.Header["User-Agent"] = userAgent
-	c.mask.Sent = req.Header
-	t := c.relay.Now()
-	out := out(c)
-	if call.URL != "" && !c.target.To.OwnHost(call.URL) {
-		out = c.relay.Transport
+	mk.Sent = req.Header
+	t := r.Now()
+	out := out(r, tg)
+	if call.URL != "" && !tg.To.OwnHost(call.URL) {
+		out = r.Transport
 	}
 	resp, err := out.RoundTrip(req)
-	c.log.Wait(c.relay.Now().Sub(t))
+	log.Wait(r.Now().Sub(t))
 	if err != nil {
-		return nil, c.target.To.Unreachable(err)
+		return nil, tg.To.Unreachable(err)
 	}
 	at.Identify(requestID(resp.Header))
 	if resp.StatusCode < 200 || resp.StatusCode > 299 {
-		return nil, jobRefused(c, resp)
+		return nil, jobRefused(tg, log, mk, resp)
 	}
 	if err := egress.Inflate(resp, 0); err != nil {
 		return nil, unreadableAnswer(err)
@@ -224,17 +225,17 @@ func callJob(c *call, ctx context.Context, call *chat.JobCall, at *usage.Attempt
 
 // checkGiven holds an address that a provider gave to the rules for hosts that
 // callers name.
-func checkGiven(c *call, raw string) error {
+func checkGiven(r *Relay, tg *chosen.Target, raw string) error {
 	u, err := url.Parse(raw)
 	if err == nil {
-		policy := c.relay.Egress
-		if !c.target.To.OwnHost(raw) {
+		policy := r.Egress
+		if !tg.To.OwnHost(raw) {
 			policy = policy.WithoutTrusted()
 		}
 		_, err = policy.CheckURL(strings.ToLower(u.Scheme)+"://"+u.Host+"/", "")
 	}
 	if err != nil {
-		f := fault.Newf(fault.InvalidProviderResponse, "", "%s gave an address that cannot be called", c.target.To.Target.Provider.ID)
+		f := fault.Newf(fault.InvalidProviderResponse, "", "%s gave an address that cannot be called", tg.To.Target.Provider.ID)
 		f.Source = fault.SourceProvider
 		return f
 	}
@@ -242,18 +243,18 @@ func checkGiven(c *call, raw string) error {
 }
 
 // jobRefused reads a provider's error answer.
-func jobRefused(c *call, resp *http.Response) *fault.Fault {
+func jobRefused(tg *chosen.Target, log *record.Log, mk *stars.Mask, resp *http.Response) *fault.Fault {
 	buf := buffer.New()
 	defer buf.Free()
-	err := readWhole(c, buf, resp, maxErrorAnswer)
+	err := readWhole(tg.Req, buf, resp, maxErrorAnswer)
 	_ = resp.Body.Close()
 	if err != nil && len(buf.B) == 0 {
-		f := fault.Newf(fault.InvalidProviderResponse, "", "The answer of %s broke off", c.target.To.Target.Provider.ID).WithCause(err)
+		f := fault.Newf(fault.InvalidProviderResponse, "", "The answer of %s broke off", tg.To.Target.Provider.ID).WithCause(err)
 		return chat.Told(f, resp.StatusCode, resp.Header)
 	}
-	c.mask.Refusal(resp.Header, buf.B)
-	c.log.Body(record.Received, buf.B)
-	f := c.target.To.Jobs.DecodeError(resp.StatusCode, resp.Header, buf.B)
+	mk.Refusal(resp.Header, buf.B)
+	log.Body(record.Received, buf.B)
+	f := tg.To.Jobs.DecodeError(resp.StatusCode, resp.Header, buf.B)
 	f.Source = fault.SourceProvider
 	return f
 }

@@ -3,13 +3,13 @@ package relay
 import (
 	"bytes"
 	"fmt"
-	"gateway/shared/relay/chosen"
 	"log/slog"
 	"net/http"
 	"runtime/debug"
 
 	"gateway/shared/fault"
 	"gateway/shared/relay/admitted"
+	"gateway/shared/relay/chosen"
 	"gateway/shared/relay/guarded"
 	"gateway/shared/relay/recorder"
 	"gateway/shared/relay/routes"
@@ -99,14 +99,14 @@ func judgeRow(c *call, out *JudgedRow, stage RowStage, answer []byte) error {
 	}
 	switch stage {
 	case RowSent:
-		if err := guardInput(c, leaf); err != nil {
+		if err := guardInput(c.relay, &c.target, &c.guards, leaf); err != nil {
 			return err
 		}
 		out.Body = bytes.Clone(c.guards.Sent)
 	case RowAnswered:
-		asked := requestContent(c)
+		asked := requestContent(&c.target)
 		asked.Judged = true
-		if _, err := c.guards.Input(c.relay.guards, &c.target, leaf, asked, images(c)); err != nil || !c.guards.Outputs() {
+		if _, err := c.guards.Input(c.relay.guards, &c.target, leaf, asked, images(c.relay, &c.req)); err != nil || !c.guards.Outputs() {
 			return err
 		}
 		if f := c.guards.Output(answer); f != nil {

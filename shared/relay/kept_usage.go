@@ -10,7 +10,9 @@ import (
 	"gateway/shared/fault"
 	"gateway/shared/provider"
 	"gateway/shared/relay/accounting"
+	"gateway/shared/relay/admitted"
 	"gateway/shared/relay/chosen"
+	"gateway/shared/relay/inbound"
 	"gateway/shared/relay/inputbound"
 	"gateway/shared/relay/kept"
 	"gateway/shared/relay/managed"
@@ -21,7 +23,7 @@ import (
 // sees it. The rows of a batch run at the provider, long after it was created,
 // so its cost comes to no request of their own.
 func settleBatch(c *call, answer []byte) {
-	if !readsBatch(c) || c.relay.errorDialect() == nil {
+	if !readsBatch(&c.req, &c.body) || c.relay.errorDialect() == nil {
 		return
 	}
 	b, ok := kept.EndedBatch(answer)
@@ -48,17 +50,17 @@ func settleBatch(c *call, answer []byte) {
 
 // createsBatch reports whether the request has a provider begin a batch, by its own route or
 // passed through.
-func createsBatch(c *call) bool {
-	return c.req.Route.Operation == provider.BatchesCreate || c.req.Route.Shape == routes.Raw && routes.StartsBatch(c.req.Req.Method, c.body.RawPath())
+func createsBatch(q *admitted.Request, in *inbound.Body) bool {
+	return q.Route.Operation == provider.BatchesCreate || q.Route.Shape == routes.Raw && routes.StartsBatch(q.Req.Method, in.RawPath())
 }
 
 // readsBatch reports whether the answer to the request tells how far a batch is.
-func readsBatch(c *call) bool {
-	if op := c.req.Route.Operation; op == provider.BatchesGet || op == provider.BatchesOutput {
+func readsBatch(q *admitted.Request, in *inbound.Body) bool {
+	if op := q.Route.Operation; op == provider.BatchesGet || op == provider.BatchesOutput {
 		return true
 	}
-	at := c.body.KeptPath()
-	return c.req.Route.Shape == routes.Raw && c.req.Req.Method == http.MethodGet && at.Collection == "batches" && at.ID != "" && !at.Below
+	at := in.KeptPath()
+	return q.Route.Shape == routes.Raw && q.Req.Method == http.MethodGet && at.Collection == "batches" && at.ID != "" && !at.Below
 }
 
 // readRows reads the rows of the batch that the request creates from where its input file is,
@@ -112,7 +114,7 @@ func eachRow(c *call, file string, checks bool, sum *inputbound.Sum) error {
 			return err
 		}
 		if checks {
-			if err := mayName(c, line); err != nil {
+			if err := mayName(&c.target, line); err != nil {
 				f := fault.From(err)
 				return fault.Newf(f.Code, "input_file_id", "line %d: %s", lines.Number, f.Message)
 			}
@@ -124,7 +126,7 @@ func eachRow(c *call, file string, checks bool, sum *inputbound.Sum) error {
 }
 
 // mayName checks the objects that a row names: it is a body that the provider reads later.
-func mayName(c *call, row []byte) error {
+func mayName(tg *chosen.Target, row []byte) error {
 	ids, err := kept.IDsInRow(row)
 	if err != nil {
 		return err
@@ -132,20 +134,20 @@ func mayName(c *call, row []byte) error {
 	for _, it := range reference.ItemsInRow(row) { // it cannot be changed: the provider has the file
 		ids = append(ids, kept.Named{Field: it.Field + ".id", ID: it.ID})
 	}
-	return c.target.Means.Owners.Check(c.req.Ctx, c.req.Who.Scope, &c.target.To.Wall, ids)
+	return tg.Means.Owners.Check(tg.Req.Ctx, tg.Req.Who.Scope, &tg.To.Wall, ids)
 }
 
 // holdBatch keeps what is reserved for a batch that a provider has accepted until its usage is
 // booked.
-func holdBatch(c *call, answer []byte) {
-	if !createsBatch(c) {
+func holdBatch(q *admitted.Request, in *inbound.Body, bill *accounting.Bill, answer []byte) {
+	if !createsBatch(q, in) {
 		return
 	}
 	var b struct {
 		ID string `json:"id"`
 	}
 	if json.Unmarshal(answer, &b) == nil {
-		c.bill.HoldUntilBooked(b.ID, accounting.HoldBatch)
+		bill.HoldUntilBooked(b.ID, accounting.HoldBatch)
 	}
 }
 
@@ -179,7 +181,7 @@ func rowsUsage(c *call, id string, batch []byte) {
 		return
 	}
 	if c.bill.Claim(id) {
-		c.metered.BookRows(used)
+		accounting.BookRows(&c.bill, used)
 	}
 }
 
@@ -203,6 +205,6 @@ func jobUsage(c *call, id string) {
 		return
 	}
 	if c.bill.Claim(id) { // one without results gives back what is held for it
-		c.metered.BookRows(used)
+		accounting.BookRows(&c.bill, used)
 	}
 }

@@ -1,13 +1,13 @@
 package relay
 
 import (
-	"gateway/shared/relay/record"
 	"net/http"
 	"strconv"
 
 	"gateway/shared/egress/buffer"
 	"gateway/shared/relay/asked"
 	"gateway/shared/relay/modellist"
+	"gateway/shared/relay/record"
 	"gateway/shared/relay/routes"
 )
 
@@ -68,12 +68,12 @@ func sendWhole(c *call, status int, out []byte) {
 func sendList(c *call, resp *http.Response) error {
 	buf := buffer.New()
 	defer buf.Free()
-	if err := readWhole(c, buf, resp, maxPlainAnswer); err != nil {
+	if err := readWhole(&c.req, buf, resp, maxPlainAnswer); err != nil {
 		return brokenAnswer(c, err, buf.B)
 	}
 	out, err := modellist.OpenAI(buf.B, c.target.To.Target.Provider)
 	if err != nil {
-		return unusable(c, err, buf.B)
+		return unusable(&c.target, &c.bill, &c.log, &c.mask, err, buf.B)
 	}
 	sendJSON(c, out, resp.Header)
 	return nil

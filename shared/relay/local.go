@@ -4,11 +4,14 @@ import (
 	"bytes"
 	"io"
 	"net/http"
+
+	"gateway/shared/relay/admitted"
+	"gateway/shared/relay/inbound"
 )
 
 // answerHere answers in the provider's place.
-func answerHere(c *call) answer {
-	body, err := c.req.Route.Local(c.body.In)
+func answerHere(q *admitted.Request, in *inbound.Body) answer {
+	body, err := q.Route.Local(in.In)
 	if err != nil {
 		return refusal(err)
 	}

@@ -7,57 +7,59 @@ import (
 	"gateway/shared/chat"
 	"gateway/shared/fault"
 	"gateway/shared/relay/admitted"
+	"gateway/shared/relay/chosen"
 	"gateway/shared/relay/media"
+	"gateway/shared/relay/record"
 )
 
 // withMediaBytes calls encode while the web addresses of r are replaced by the fetched
 // bytes. Afterwards r is as before, for targets that read addresses.
-func withMediaBytes(c *call, r *chat.Request, encode func() error) error {
-	wanted := media.In(r, &c.target.To.Traits)
+func withMediaBytes(relay *Relay, tg *chosen.Target, up *outbound, log *record.Log, r *chat.Request, encode func() error) error {
+	wanted := media.In(r, &tg.To.Traits)
 	if len(wanted) == 0 {
 		return encode()
 	}
-	if err := fetchMedia(c, wanted); err != nil {
-		return inWordsOf(c.req.Route.Client, err)
+	if err := fetchMedia(relay, tg.Req, up, log, wanted); err != nil {
+		return inWordsOf(tg.Req.Route.Client, err)
 	}
 	addressed := r.Messages
-	r.Messages = c.out.media.Inlined(addressed, &c.target.To.Traits)
+	r.Messages = up.media.Inlined(addressed, &tg.To.Traits)
 	defer func() { r.Messages = addressed }()
 	return encode()
 }
 
 // fetchMedia fetches the addresses that are not there yet. The error is that of
 // the first part that failed.
-func fetchMedia(c *call, wanted []media.Wanted) error {
-	missing, err := c.out.media.Want(wanted, c.req.Rehearsing)
+func fetchMedia(r *Relay, q *admitted.Request, up *outbound, log *record.Log, wanted []media.Wanted) error {
+	missing, err := up.media.Want(wanted, q.Rehearsing)
 	if err != nil {
 		return err
 	}
 	if len(missing) > 0 {
-		from := c.relay.Now()
-		f := media.NewFetcher(c.relay.Transport, c.relay.Egress.WithoutTrusted(), c.req.Lease)
-		f.FetchAll(admitted.ClientContext(&c.req), &c.out.media, missing)
-		c.log.Wait(c.relay.Now().Sub(from))
+		from := r.Now()
+		f := media.NewFetcher(r.Transport, r.Egress.WithoutTrusted(), q.Lease)
+		f.FetchAll(admitted.ClientContext(q), &up.media, missing)
+		log.Wait(r.Now().Sub(from))
 	}
-	return c.out.media.Failure(wanted)
+	return up.media.Failure(wanted)
 }
 
 // mediaInline gives the body of a host that speaks the client's dialect and takes
 // bytes only: src, when it names no web address.
-func mediaInline(c *call, src []byte) ([]byte, error) {
-	if c.req.Route.Client == nil || !c.target.To.Traits.NeedsMediaBytes || !bytes.Contains(src, []byte("http")) {
+func mediaInline(relay *Relay, tg *chosen.Target, up *outbound, log *record.Log, src []byte) ([]byte, error) {
+	if tg.Req.Route.Client == nil || !tg.To.Traits.NeedsMediaBytes || !bytes.Contains(src, []byte("http")) {
 		return src, nil
 	}
-	r, err := c.target.Decode(src)
+	r, err := tg.Decode(src)
 	if err != nil {
 		return nil, err
 	}
-	if len(media.In(r, &c.target.To.Traits)) == 0 {
+	if len(media.In(r, &tg.To.Traits)) == 0 {
 		return src, nil
 	}
 	var out []byte
-	err = withMediaBytes(c, r, func() (err error) {
-		out, err = chat.Translate(nil, c.req.Route.Client, c.req.Route.Client, r, &c.target.To.Traits, &c.target.Loss)
+	err = withMediaBytes(relay, tg, up, log, r, func() (err error) {
+		out, err = chat.Translate(nil, tg.Req.Route.Client, tg.Req.Route.Client, r, &tg.To.Traits, &tg.Loss)
 		return err
 	})
 	return out, err

@@ -71,7 +71,7 @@ func TestMediaOfARequest(t *testing.T) {
 	inResult := chat.Part{Kind: chat.Result, At: 3, Result: &chat.ToolResult{CallID: "c", Parts: []chat.Part{image(s.URL+"/a.png", 0)}}}
 	r := conversation(image(s.URL+"/a.png", 0), image(s.URL+"/b.pdf", 1), image("https://a.files.example/x", 2), inResult, image("gs://b/c", 4))
 	for range 2 { // of two targets
-		err := withMediaBytes(c, r, func() error {
+		err := withMediaBytes(c.relay, &c.target, &c.out, &c.log, r, func() error {
 			got := r.Messages[1].Parts
 			if got[0].Media.MIME != "image/png" || got[0].Media.URL != "" || got[0].Media.Detail != "low" || got[1].Kind != chat.Document || got[2].Media.URL == "" || got[4].Media.URL == "" {
 				t.Errorf("%+v", got)
@@ -94,7 +94,7 @@ func TestMediaOfARequest(t *testing.T) {
 
 	bad := conversation(image(s.URL+"/a.png", 0), chat.Part{Kind: chat.Text, Text: "x", At: 1}, image(s.URL+"/none", 2))
 	for range 2 {
-		err := withMediaBytes(newCall(transport), bad, func() error { t.Error("encoded"); return nil })
+		err := withMediaBytes(newCall(transport).relay, &newCall(transport).target, &newCall(transport).out, &newCall(transport).log, bad, func() error { t.Error("encoded"); return nil })
 		if f := fault.From(err); f.Status() != 400 || f.Field != "messages[1].content[2]" || !strings.Contains(f.Message, "404") {
 			t.Errorf("%v", err)
 		}
@@ -104,19 +104,19 @@ func TestMediaOfARequest(t *testing.T) {
 		many = append(many, image(s.URL+"/a.png?"+strings.Repeat("i", i), i))
 	}
 	down := new(failing)
-	if f := fault.From(withMediaBytes(newCall(down), conversation(many...), nil)); f.Field != "messages[1].content[100]" || down.n.Load() != 0 {
+	if f := fault.From(withMediaBytes(newCall(down).relay, &newCall(down).target, &newCall(down).out, &newCall(down).log, conversation(many...), nil)); f.Field != "messages[1].content[100]" || down.n.Load() != 0 {
 		t.Errorf("%v after %d requests", f, down.n.Load())
 	}
 	imagined := newCall(down)
 	imagined.req.Rehearsing = true
-	if err := withMediaBytes(imagined, conversation(image("https://x.example/a.png", 0)), func() error { return nil }); err != nil || down.n.Load() != 0 {
+	if err := withMediaBytes(imagined.relay, &imagined.target, &imagined.out, &imagined.log, conversation(image("https://x.example/a.png", 0)), func() error { return nil }); err != nil || down.n.Load() != 0 {
 		t.Errorf("%v after %d requests", err, down.n.Load())
 	}
 	gone := newCall(transport)
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	gone.req.Req = gone.req.Req.WithContext(ctx)
-	if f := fault.From(withMediaBytes(gone, conversation(image(s.URL+"/a.png", 0)), nil)); f.Code != fault.RequestTimeout {
+	if f := fault.From(withMediaBytes(gone.relay, &gone.target, &gone.out, &gone.log, conversation(image(s.URL+"/a.png", 0)), nil)); f.Code != fault.RequestTimeout {
 		t.Errorf("%v", f)
 	}
 }
@@ -145,19 +145,19 @@ func TestFetchesEndWithTheirCaller(t *testing.T) {
 		"timeoutMs of inlineImageUrls": {t.Context(), func(c *call) error {
 			check := remote.Makers(time.Now, nil)["default.inlineImageUrls"](map[string]json.RawMessage{"timeoutMs": json.RawMessage("20")})
 			body := `{"messages":[{"role":"user","content":[{"type":"image_url","image_url":{"url":"` + s.URL + `/x.png"}}]}]}`
-			if v := check(admitted.ClientContext(&c.req), &judge.Subject{Request: json.RawMessage(body), Fetch: images(c)}); v.Err != nil {
+			if v := check(admitted.ClientContext(&c.req), &judge.Subject{Request: json.RawMessage(body), Fetch: images(c.relay, &c.req)}); v.Err != nil {
 				return errors.New(v.Err.Message)
 			}
 			return nil
 		}},
 		"an image of a check whose client leaves": {short, func(c *call) error {
-			_, _, err := images(c)(admitted.ClientContext(&c.req), s.URL+"/x.png", 1000)
+			_, _, err := images(c.relay, &c.req)(admitted.ClientContext(&c.req), s.URL+"/x.png", 1000)
 			return err
 		}},
 		"media whose client leaves": {short, func(c *call) error {
 			c.target.To.Traits.NeedsMediaBytes = true
 			r := &chat.Request{Messages: []chat.Message{{Role: chat.User, Parts: []chat.Part{{Kind: chat.Image, Media: &chat.Media{URL: s.URL + "/x.png"}}}}}}
-			return withMediaBytes(c, r, func() error { return nil })
+			return withMediaBytes(c.relay, &c.target, &c.out, &c.log, r, func() error { return nil })
 		}},
 	} {
 		in := newCall()

@@ -2,10 +2,10 @@ package relay
 
 import (
 	"bytes"
-	"gateway/shared/relay/chosen"
 	"time"
 
 	"gateway/shared/fault"
+	"gateway/shared/relay/chosen"
 	"gateway/shared/relay/ephemeral"
 	"gateway/shared/route"
 )

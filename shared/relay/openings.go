@@ -6,9 +6,13 @@ import (
 
 	"gateway/shared/chat"
 	"gateway/shared/fault"
+	"gateway/shared/relay/accounting"
+	"gateway/shared/relay/admitted"
 	"gateway/shared/relay/asked"
 	"gateway/shared/relay/guarded"
+	"gateway/shared/relay/inbound"
 	"gateway/shared/relay/live"
+	"gateway/shared/relay/record"
 	"gateway/shared/relay/recorder"
 	"gateway/shared/relay/session"
 )
@@ -38,10 +42,10 @@ func awaitOpening(c *call) error {
 	c.req.After(end) // once its record is written
 	o, err := live.Open(c.req.Base, c.relay.SessionTimes.Open, near, wire, c.relay.Memory, c.req.Who.Scope.Org)
 	if err != nil {
-		unopened(c, near, o, err)
+		unopened(&c.req, &c.body, &c.bill, &c.log, near, o, err)
 		return nil
 	}
-	opened(c, o)
+	opened(c.relay, &c.req, &c.log, o)
 	return nil
 }
 
@@ -55,31 +59,31 @@ func (w waiting) Drain() { w.near.Close(session.GoingAway, restarting().Message)
 func (w waiting) Break() { w.near.Drop() }
 
 // unopened ends a connection on which no session was asked for.
-func unopened(c *call, near session.Conn, o *session.Opened, err error) {
+func unopened(q *admitted.Request, in *inbound.Body, bill *accounting.Bill, log *record.Log, near session.Conn, o *session.Opened, err error) {
 	if e := (*session.Ended)(nil); errors.As(err, &e) {
 		near.Close(e.Code, e.Reason) // nothing is sent where the client has closed it
 		near.Linger()
-		c.bill.Heard.Ended("closed_by_client")
+		bill.Heard.Ended("closed_by_client")
 	} else {
 		f := fault.From(err)
-		c.log.Fail(f)
-		c.bill.Heard.Ended("ended_by_policy")
+		log.Fail(f)
+		bill.Heard.Ended("ended_by_policy")
 		if o != nil {
-			c.body.Carried(o.First)
+			in.Carried(o.First)
 		}
-		live.Refuse(near, c.req.Route.Live(), f, c.req.ULID)
+		live.Refuse(near, q.Route.Live(), f, q.ULID)
 	}
-	c.metered.LearnOperation(chat.Meter{Started: true, Complete: true})
+	accounting.LearnOperation(bill, chat.Meter{Started: true, Complete: true})
 }
 
 // opened takes the session that was asked for through the walk. That walk has the record.
-func opened(c *call, o *session.Opened) {
-	req := c.req.Req.Clone(context.WithoutCancel(c.req.Req.Context()))
-	req.Header.Set(asked.TraceID, c.req.Ask.TraceID)
+func opened(r *Relay, q *admitted.Request, log *record.Log, o *session.Opened) {
+	req := q.Req.Clone(context.WithoutCancel(q.Req.Context()))
+	req.Header.Set(asked.TraceID, q.Ask.TraceID)
 	req.URL.RawQuery = ""
-	answer, near := &recorder.Recorder{Max: live.MaxRefusal}, &live.Taken{Maker: c.req.Route.Sockets, Near: o.Near}
-	c.log.Close() // the session that is opened has the record
-	broken := c.relay.run(answer, req, c.req.Route.With(o, near), c.req.PathID, nil)
+	answer, near := &recorder.Recorder{Max: live.MaxRefusal}, &live.Taken{Maker: q.Route.Sockets, Near: o.Near}
+	log.Close() // the session that is opened has the record
+	broken := r.run(answer, req, q.Route.With(o, near), q.PathID, nil)
 	if near.Begun {
 		return
 	}
@@ -87,7 +91,7 @@ func opened(c *call, o *session.Opened) {
 	if broken || f == nil {
 		f = fault.New(fault.ServiceUnavailable, "", "The session could not be opened")
 	}
-	live.Refuse(o.Near, o.Wire, f, c.req.ULID)
+	live.Refuse(o.Near, o.Wire, f, q.ULID)
 }
 
 // sendLive opens the client's side of a Live session.
@@ -113,7 +117,7 @@ func sendLive(c *call, guards *guarded.Live) error {
 	}
 	c.reply.carry = carry{near, c.out.far, func() {
 		result := run.Run(c.req.Base)
-		ended(c, &result)
+		ended(&c.body, &c.bill, &c.log, &c.guards, &result)
 	}, end}
 	return nil
 }

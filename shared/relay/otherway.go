@@ -4,8 +4,13 @@ import (
 	"gateway/shared/chat"
 	"gateway/shared/dialect/upstream"
 	"gateway/shared/fault"
+	"gateway/shared/relay/accounting"
 	"gateway/shared/relay/came"
+	"gateway/shared/relay/chosen"
+	"gateway/shared/relay/guarded"
 	"gateway/shared/relay/record"
+	"gateway/shared/relay/reused"
+	"gateway/shared/relay/stars"
 	"gateway/shared/relay/turn"
 	"gateway/shared/wire/mask"
 )
@@ -14,9 +19,9 @@ import (
 // shows it, often against its headers. The client gets what it asked for.
 
 // pass gives the next bytes of an answer to whatever handles the stream.
-func pass(c *call, a *answer, in []byte) ([]byte, error) {
+func pass(tg *chosen.Target, gs *guarded.State, ca *reused.Cache, st *streamState, a *answer, in []byte) ([]byte, error) {
 	if a.stream.ComesWhole(in) {
-		takeWhole(c, a)
+		takeWhole(tg, gs, ca, st, a)
 	}
 	unnoted := a.made.Feed(in)
 	out, err := a.stream.Feed(in)
@@ -25,26 +30,26 @@ func pass(c *call, a *answer, in []byte) ([]byte, error) {
 		return nil, unnoted
 	}
 	if err == nil {
-		err = c.stream.backlog.Came(c.req.Ctx, c.req.Lease, len(in), len(out))
+		err = st.backlog.Came(tg.Req.Ctx, tg.Req.Lease, len(in), len(out))
 	}
 	return out, err
 }
 
 // takeWhole makes a an answer that came whole and is replayed to the client as a stream.
-func takeWhole(c *call, a *answer) {
-	dec := upstream.NewWhole(c.target.To.Dialect, &c.target.To.Traits)
-	o := options(c)
+func takeWhole(tg *chosen.Target, gs *guarded.State, ca *reused.Cache, st *streamState, a *answer) {
+	dec := upstream.NewWhole(tg.To.Dialect, &tg.To.Traits)
+	o := chosen.Options(tg)
 	if !a.stream.Translated() {
-		o.Request = c.body.LegacyOnly()
+		o.Request = tg.Body.LegacyOnly()
 	}
-	a.stream.Instead(translate(c, guardedDecoder(c, verified(c, dec, o), o), o))
-	gather(c, a)
+	a.stream.Instead(translate(tg, gs, st, guardedDecoder(tg, gs, verified(tg, dec, o), o), o))
+	gather(tg, gs, ca, a)
 }
 
 // cameAsEvents tells whether the body of a conversation's plain answer is a
 // stream that nobody asked for.
-func cameAsEvents(c *call, body []byte) bool {
-	if c.req.Route.Client == nil || c.target.To.Dialect == nil {
+func cameAsEvents(tg *chosen.Target, body []byte) bool {
+	if tg.Req.Route.Client == nil || tg.To.Dialect == nil {
 		return false
 	}
 	return turn.IsEvents(body)
@@ -52,29 +57,29 @@ func cameAsEvents(c *call, body []byte) bool {
 
 // decodeWhole reads an answer of the provider's dialect: a plain one, or a stream
 // that is put together.
-func decodeWhole(c *call, body []byte) (*chat.Response, chat.Meter, []chat.Signed, error) {
-	if !cameAsEvents(c, body) {
-		r, err := c.target.To.Dialect.DecodeResponse(body, &c.target.To.Traits)
+func decodeWhole(tg *chosen.Target, body []byte) (*chat.Response, chat.Meter, []chat.Signed, error) {
+	if !cameAsEvents(tg, body) {
+		r, err := tg.To.Dialect.DecodeResponse(body, &tg.To.Traits)
 		if err != nil {
 			return nil, chat.Meter{}, nil, err
 		}
 		return r, r.Meter(), r.Signed(), nil
 	}
-	return turn.Collect(c.target.To.Dialect.NewStreamDecoder(&c.target.To.Traits), body)
+	return turn.Collect(tg.To.Dialect.NewStreamDecoder(&tg.To.Traits), body)
 }
 
 // eventsBroke answers for a stream that nobody asked for and that cannot be put
 // together. What came of it was made, and is paid for.
-func eventsBroke(c *call, err error, m chat.Meter, body []byte) error {
-	f := c.target.To.StreamBroke(err)
+func eventsBroke(tg *chosen.Target, bill *accounting.Bill, log *record.Log, mk *stars.Mask, err error, m chat.Meter, body []byte) error {
+	f := tg.To.StreamBroke(err)
 	f.Source = fault.SourceProvider
-	mask.Bytes(body, c.mask.Secrets())
-	c.log.Body(record.Received, body)
+	mask.Bytes(body, mk.Secrets())
+	log.Body(record.Received, body)
 	if m.Usage.Known() || m.OutputEstimate() > 0 {
-		c.bill.Heard.Hear(m)
-		u := c.metered.Used(m)
+		bill.Heard.Hear(m)
+		u := accounting.Used(bill, m)
 		came.MadeUp(&u, m)
-		c.bill.Charge(u)
+		bill.Charge(u)
 	}
 	return f
 }

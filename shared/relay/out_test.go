@@ -16,11 +16,11 @@ func TestTheWayOutIsThatOfTheHost(t *testing.T) {
 	c := newCall()
 	c.relay = &Relay{Options: Options{Transport: strict, Trusting: trusting}}
 	c.target.To.Target.Provider, _ = provider.ByID("openai")
-	if out(c) != strict {
+	if out(c.relay, &c.target) != strict {
 		t.Error("a provider's own address is trusted")
 	}
 	c.target.To.Target.CustomHost = "https://10.1.2.3:8000/v1"
-	if out(c) != trusting {
+	if out(c.relay, &c.target) != trusting {
 		t.Error("a custom host is not trusted")
 	}
 }

@@ -2,7 +2,6 @@ package relay
 
 import (
 	"encoding/json"
-	"gateway/shared/relay/record"
 	"io"
 	"net/http"
 	"strconv"
@@ -12,7 +11,9 @@ import (
 	"gateway/shared/egress/buffer"
 	"gateway/shared/fault"
 	"gateway/shared/provider"
+	"gateway/shared/relay/accounting"
 	"gateway/shared/relay/chosen"
+	"gateway/shared/relay/record"
 	"gateway/shared/relay/routes"
 	"gateway/shared/relay/tail"
 	"gateway/shared/wire"
@@ -39,16 +40,16 @@ func sendPassed(c *call, resp *http.Response) error {
 	meter := tail.New(resp)
 	meter.Memory(c.req.Ctx, c.req.Lease)
 	meter.Wide = true // an event may hold an image
-	whole := pour(c, resp.Body, meter, readable(resp.Header.Get("Content-Type")))
+	whole := pour(c.relay, &c.reply, &c.log, resp.Body, meter, readable(resp.Header.Get("Content-Type")))
 	meter.Unpack()
 	if meter.Stream {
-		c.metered.LearnOperation(c.metered.MeterEvents(meter.Kept))
-		c.metered.SettleResponse(meter.WholeEvents(), true)
+		accounting.LearnOperation(&c.bill, accounting.MeterEvents(&c.bill, meter.Kept))
+		accounting.SettleResponse(&c.bill, meter.WholeEvents(), true)
 		if whole {
-			judgeRetold(c, meter.WholeEvents())
+			judgeRetold(&c.target, &c.reply, &c.log, &c.guards, meter.WholeEvents())
 		}
 	} else {
-		c.metered.LearnOperation(c.metered.Meter(nil))
+		accounting.LearnOperation(&c.bill, accounting.Meter(&c.bill, nil))
 	}
 	if !whole {
 		c.log.Reject(brokeOff())
@@ -66,27 +67,27 @@ func readable(contentType string) bool {
 
 // pour sends a body on as it comes, and keeps it for the log where that can show
 // it; whole is false when it broke off.
-func pour(c *call, body io.Reader, meter *tail.Meter, shown bool) (whole bool) {
+func pour(r *Relay, rw *reply, log *record.Log, body io.Reader, meter *tail.Meter, shown bool) (whole bool) {
 	chunk := buffer.For(streamChunk)
 	defer chunk.Free()
 	p := chunk.B[:cap(chunk.B)]
-	c.reply.flushWhenWaiting(body)
+	rw.flushWhenWaiting(body)
 	for {
-		t := c.relay.Now()
+		t := r.Now()
 		n, err := body.Read(p)
-		c.log.Wait(c.relay.Now().Sub(t))
+		log.Wait(r.Now().Sub(t))
 		if n > 0 {
 			meter.Feed(p[:n])
 			if shown {
-				c.log.Body(record.Response, p[:n])
+				log.Body(record.Response, p[:n])
 			} else {
-				c.log.Count(int64(n))
+				log.Count(int64(n))
 			}
-			c.reply.write(p[:n])
-			c.reply.flushSoon()
+			rw.write(p[:n])
+			rw.flushSoon()
 		}
 		if err != nil {
-			c.reply.flushWritten()
+			rw.flushWritten()
 			return err == io.EOF
 		}
 	}
@@ -96,20 +97,20 @@ func pour(c *call, body io.Reader, meter *tail.Meter, shown bool) (whole bool) {
 func sendHeld(c *call, resp *http.Response) error {
 	buf := buffer.For(int(min(resp.ContentLength, maxPlainAnswer)) + 1)
 	defer buf.Free()
-	if err := readWhole(c, buf, resp, maxPlainAnswer); err != nil {
+	if err := readWhole(&c.req, buf, resp, maxPlainAnswer); err != nil {
 		return brokenAnswer(c, err, buf.B)
 	}
 	out := buf.B
 	if c.req.Route.Shape == routes.Raw { // before anything can fail: it is used
 		meter := tail.New(&http.Response{Header: http.Header{"Content-Type": resp.Header["Content-Type"]}})
 		meter.Feed(out)
-		c.metered.LearnRaw(meter, resp.StatusCode)
+		accounting.LearnRaw(&c.bill, meter, resp.StatusCode)
 		if plainJSON(resp) {
-			holdBatch(c, out)
+			holdBatch(&c.req, &c.body, &c.bill, out)
 			settleBatch(c, out)
 		}
 	} else {
-		c.metered.LearnOperation(c.metered.Meter(out))
+		accounting.LearnOperation(&c.bill, accounting.Meter(&c.bill, out))
 	}
 	if chosen.Filtered(&c.target) {
 		var err error
@@ -167,7 +168,7 @@ func nextPage(c *call, after string) ([]byte, error) {
 	}
 	defer resp.Body.Close()
 	buf := new(buffer.Buffer)
-	if err := readWhole(c, buf, resp, maxPlainAnswer); err != nil {
+	if err := readWhole(&c.req, buf, resp, maxPlainAnswer); err != nil {
 		return nil, brokenAnswer(c, err, buf.B)
 	}
 	return buf.B, nil
@@ -201,12 +202,12 @@ type batchState struct {
 func sendOutput(c *call, resp *http.Response) error {
 	buf := buffer.New()
 	defer buf.Free()
-	if err := readWhole(c, buf, resp, maxErrorAnswer); err != nil {
+	if err := readWhole(&c.req, buf, resp, maxErrorAnswer); err != nil {
 		return brokenAnswer(c, err, buf.B)
 	}
 	var b batchState
 	if err := json.Unmarshal(buf.B, &b); err != nil {
-		return unusable(c, err, buf.B)
+		return unusable(&c.target, &c.bill, &c.log, &c.mask, err, buf.B)
 	}
 	if err := chosen.Keep(&c.target, buf.B); err != nil {
 		return err
@@ -244,13 +245,13 @@ func sendFiles(c *call, ids ...string) error {
 			answerHeaders(c, resp.Header)
 			c.reply.head(http.StatusOK)
 		}
-		whole = pour(c, tail.Lines(resp.Body), meter, true)
+		whole = pour(c.relay, &c.reply, &c.log, tail.Lines(resp.Body), meter, true)
 		_ = resp.Body.Close()
 		if !whole {
 			break
 		}
 	}
-	c.metered.LearnOperation(c.metered.Meter(nil))
+	accounting.LearnOperation(&c.bill, accounting.Meter(&c.bill, nil))
 	if !whole {
 		c.log.Reject(brokeOff())
 		c.reply.broken = true

@@ -90,7 +90,7 @@ func relay(c *call) error {
 		leaf, f := c.plan.Walker.Next(outcome)
 		if f != nil {
 			last.drop()
-			tellBreakers(c)
+			tellBreakers(c.relay, &c.req, &c.plan)
 			return f
 		}
 		if leaf == nil {
@@ -99,9 +99,9 @@ func relay(c *call) error {
 		last.drop()
 		c.bill.Planned()
 		last = try(c, leaf)
-		outcome = outcomeOf(c, &last)
+		outcome = outcomeOf(&c.req, &c.plan, &c.out, &c.reply, &last)
 	}
-	tellBreakers(c)
+	tellBreakers(c.relay, &c.req, &c.plan)
 	if last.resp == nil && last.fault == nil && last.cached == nil {
 		return fault.New(fault.InvalidConfig, "x-gateway-config", "No provider selected, please check the weights")
 	}
@@ -130,7 +130,7 @@ func try(c *call, leaf *route.Leaf) answer {
 		}
 		return guardOutput(c, leaf, answer{cached: hit})
 	}
-	if createsBatch(c) {
+	if createsBatch(&c.req, &c.body) {
 		c.bill.ReadRows = func(sum *inputbound.Sum) error { return readRows(c, sum) }
 	}
 	if err := c.bill.LimitTarget(); err != nil {
@@ -140,7 +140,7 @@ func try(c *call, leaf *route.Leaf) answer {
 		return refusal(err)
 	}
 	if c.target.To.Local {
-		return guardOutput(c, leaf, answerHere(c))
+		return guardOutput(c, leaf, answerHere(&c.req, &c.body))
 	}
 	return attempts(c, leaf, body)
 }
@@ -155,7 +155,7 @@ func attempts(c *call, leaf *route.Leaf, body []byte) answer {
 		if again, plain, ok := askAgain(c, &a); ok {
 			a, body = again, plain
 		}
-		called(c, &schedule, waited)
+		called(&c.bill, &schedule, waited)
 		if c.reply.headSent {
 			return a // the stream has begun; nothing can be taken back
 		}
@@ -174,7 +174,7 @@ func attempts(c *call, leaf *route.Leaf, body []byte) answer {
 			return guardOutput(c, leaf, a) // the answer that came is kept: after its charge the budget has no room for another
 		}
 		a.drop()
-		if err := pause(c, wait); err != nil {
+		if err := pause(c.relay, &c.req, &c.log, wait); err != nil {
 			return refusal(err)
 		}
 		waited = wait

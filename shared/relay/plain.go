@@ -3,8 +3,6 @@ package relay
 import (
 	"bytes"
 	"errors"
-	"gateway/shared/relay/chosen"
-	"gateway/shared/relay/record"
 	"net/http"
 	"strconv"
 
@@ -13,8 +11,12 @@ import (
 	"gateway/shared/egress/buffer"
 	"gateway/shared/fault"
 	"gateway/shared/provider"
+	"gateway/shared/relay/accounting"
+	"gateway/shared/relay/admitted"
 	"gateway/shared/relay/approval"
 	"gateway/shared/relay/came"
+	"gateway/shared/relay/chosen"
+	"gateway/shared/relay/record"
 	"gateway/shared/relay/routes"
 )
 
@@ -39,8 +41,8 @@ func (p *plain) free() {
 
 // takesWhole tells whether an answer is read before it is chosen. A further part of an
 // answer that is being sent is not.
-func takesWhole(c *call, resp *http.Response) bool {
-	return c.req.Route.Shape != routes.Raw && c.req.Route.Shape != routes.Listing && c.req.Route.Shape != routes.Socket && c.req.Route.Operation != provider.BatchesOutput && !c.out.part.Further && !c.target.Passes(resp) && !chosen.Filtered(&c.target)
+func takesWhole(tg *chosen.Target, up *outbound, resp *http.Response) bool {
+	return tg.Req.Route.Shape != routes.Raw && tg.Req.Route.Shape != routes.Listing && tg.Req.Route.Shape != routes.Socket && tg.Req.Route.Operation != provider.BatchesOutput && !up.part.Further && !tg.Passes(resp) && !chosen.Filtered(tg)
 }
 
 // takePlain reads an answer whole, books it, and judges whether it is one.
@@ -49,11 +51,11 @@ func takePlain(c *call, resp *http.Response) answer {
 	p.free()
 	p.buf = buffer.For(int(min(resp.ContentLength, maxPlainAnswer)) + 1)
 	t, held := c.relay.Now(), c.req.Lease.Held()
-	err := readWhole(c, p.buf, resp, maxPlainAnswer)
+	err := readWhole(&c.req, p.buf, resp, maxPlainAnswer)
 	c.log.Wait(c.relay.Now().Sub(t))
 	_ = resp.Body.Close()
 	if err == nil {
-		err = roomToDecode(c, len(p.buf.B))
+		err = roomToDecode(&c.target, len(p.buf.B))
 	}
 	if err != nil {
 		err = brokenAnswer(c, err, p.buf.B)
@@ -73,36 +75,36 @@ func readPlain(c *call, resp *http.Response) (err error) {
 	p := &c.plain
 	out := p.buf.B
 	switch {
-	case holdsRetold(c, resp):
-		return readRetold(c, out)
+	case holdsRetold(&c.req, &c.guards, resp):
+		return readRetold(&c.target, &c.bill, &c.plain, out)
 	case c.target.To.Carrier != nil:
 		p.made = buffer.New()
 		if p.made.B, p.media, p.meter, err = c.target.To.Carrier.DecodeResponse(p.made.B, out, resp.Header, c.target.Carried()); err != nil {
-			return unusable(c, err, out)
+			return unusable(&c.target, &c.bill, &c.log, &c.mask, err, out)
 		}
-		c.metered.Learn(p.meter)
-	case c.target.SameDialect() && !cameAsEvents(c, out):
+		accounting.Learn(&c.bill, p.meter)
+	case c.target.SameDialect() && !cameAsEvents(&c.target, out):
 		p.own = true
 		if tellsItems(c.req.Route) {
 			clean, err := approval.Clean(out)
 			if err != nil {
-				return unusable(c, err, out)
+				return unusable(&c.target, &c.bill, &c.log, &c.mask, err, out)
 			}
 			out, p.buf.B = clean, clean
 		}
 		if c.req.Req.Method == http.MethodPost && !came.Enclosed(out) {
-			return unusable(c, errNoJSON, out)
+			return unusable(&c.target, &c.bill, &c.log, &c.mask, errNoJSON, out)
 		}
-		if p.meter = c.metered.Meter(out); p.meter.Err != nil {
-			return unusable(c, p.meter.Err, out)
+		if p.meter = accounting.Meter(&c.bill, out); p.meter.Err != nil {
+			return unusable(&c.target, &c.bill, &c.log, &c.mask, p.meter.Err, out)
 		}
-		if !answers(c, &p.meter, out) {
-			return unusable(c, errNoAnswer, out)
+		if !answers(&c.target, &p.meter, out) {
+			return unusable(&c.target, &c.bill, &c.log, &c.mask, errNoAnswer, out)
 		}
-		if operates(c) {
-			c.metered.LearnOperation(p.meter)
+		if operates(&c.req) {
+			accounting.LearnOperation(&c.bill, p.meter)
 		} else {
-			c.metered.Learn(p.meter)
+			accounting.Learn(&c.bill, p.meter)
 		}
 		if client, ok := c.req.Route.Client.(chat.Conformer); ok {
 			p.buf.B = client.Conform(out, p.meter.Finish, c.target.Strict())
@@ -110,23 +112,23 @@ func readPlain(c *call, resp *http.Response) (err error) {
 			p.buf.B = openai.ConformEmbeddings(out, c.body.In)
 		}
 	default:
-		p.translated, p.meter, p.signed, err = decodeWhole(c, out)
-		if err != nil && cameAsEvents(c, out) {
-			return eventsBroke(c, err, p.meter, out)
+		p.translated, p.meter, p.signed, err = decodeWhole(&c.target, out)
+		if err != nil && cameAsEvents(&c.target, out) {
+			return eventsBroke(&c.target, &c.bill, &c.log, &c.mask, err, p.meter, out)
 		}
 		if err != nil {
-			return unusable(c, err, out)
+			return unusable(&c.target, &c.bill, &c.log, &c.mask, err, out)
 		}
 		if d, ok := c.target.To.Dialect.(chat.Headed); ok {
 			d.ReadHeader(resp.Header, p.translated)
 			p.meter = p.translated.Meter()
 		}
 		if !c.target.SameDialect() {
-			if err = chat.Verify(p.translated, c.req.Route.Client.Held(options(c)), &c.target.Loss); err != nil {
-				return unusable(c, err, out)
+			if err = chat.Verify(p.translated, c.req.Route.Client.Held(chosen.Options(&c.target)), &c.target.Loss); err != nil {
+				return unusable(&c.target, &c.bill, &c.log, &c.mask, err, out)
 			}
 		}
-		c.metered.Learn(p.meter)
+		accounting.Learn(&c.bill, p.meter)
 	}
 	return nil
 }
@@ -142,8 +144,8 @@ func tellsItems(rt *routes.Route) bool {
 
 // operates tells whether the route is metered as an operation, not as a
 // conversation.
-func operates(c *call) bool {
-	return c.req.Route.Client == nil && (c.req.Route.Demand != nil || c.req.Route.Meter == nil)
+func operates(q *admitted.Request) bool {
+	return q.Route.Client == nil && (q.Route.Demand != nil || q.Route.Meter == nil)
 }
 
 var (
@@ -153,15 +155,15 @@ var (
 
 // answers tells whether a body in the client's dialect is an answer at all. One that tells
 // usage, an id or a model is; others are looked at more closely.
-func answers(c *call, m *chat.Meter, out []byte) bool {
-	if m.Usage.Known() || m.ID != "" || m.Model != "" || m.OutputBytes > 0 || c.req.Req.Method != http.MethodPost {
+func answers(tg *chosen.Target, m *chat.Meter, out []byte) bool {
+	if m.Usage.Known() || m.ID != "" || m.Model != "" || m.OutputBytes > 0 || tg.Req.Req.Method != http.MethodPost {
 		return true
 	}
-	if c.req.Route.Client != nil {
-		r, err := c.req.Route.Client.DecodeResponse(out, &c.target.To.Traits)
+	if tg.Req.Route.Client != nil {
+		r, err := tg.Req.Route.Client.DecodeResponse(out, &tg.To.Traits)
 		return err == nil && (r.Meter().OutputBytes > 0 || len(r.Choices) > 0 && len(r.Choices[0].Parts) > 0)
 	}
-	switch c.req.Route.Operation {
+	switch tg.Req.Route.Operation {
 	case provider.Embeddings:
 		return bytes.Contains(out, []byte(`"embedding"`))
 	case provider.Moderations:
@@ -183,7 +185,7 @@ func sendPlain(c *call, a *answer) error {
 	switch {
 	case p.retold != nil:
 		kind = eventStream
-		out = sentRetold(c, out)
+		out = sentRetold(&c.target, &c.guards, out)
 	case c.guards.Answer != nil:
 		out = c.guards.Answer
 		if !p.own {
@@ -193,10 +195,10 @@ func sendPlain(c *call, a *answer) error {
 			return err
 		}
 	case p.own:
-		if operates(c) {
-			holdBatch(c, out)
+		if operates(&c.req) {
+			holdBatch(&c.req, &c.body, &c.bill, out)
 			settleBatch(c, out)
-			c.metered.SettleResponse(out, false)
+			accounting.SettleResponse(&c.bill, out, false)
 		}
 		if err := chosen.KeepMade(&c.target, out, p.meter.ID); err != nil {
 			return err
@@ -209,7 +211,7 @@ func sendPlain(c *call, a *answer) error {
 	default:
 		enc := buffer.New()
 		defer enc.Free()
-		if err := encodePlain(c, enc); err != nil {
+		if err := encodePlain(&c.target, &c.log, &c.plain, enc); err != nil {
 			return err
 		}
 		out = enc.B
@@ -229,27 +231,27 @@ func sendPlain(c *call, a *answer) error {
 }
 
 // encodePlain writes a decoded answer as the client reads it.
-func encodePlain(c *call, enc *buffer.Buffer) error {
-	p := &c.plain
-	o := options(c)
-	if c.target.SameDialect() {
-		o.Request = c.body.LegacyOnly()
-		if err := chosen.KeepMade(&c.target, p.buf.B, p.meter.ID); err != nil {
+func encodePlain(tg *chosen.Target, log *record.Log, pn *plain, enc *buffer.Buffer) error {
+	p := pn
+	o := chosen.Options(tg)
+	if tg.SameDialect() {
+		o.Request = tg.Body.LegacyOnly()
+		if err := chosen.KeepMade(tg, p.buf.B, p.meter.ID); err != nil {
 			return err
 		}
 	} else {
-		if err := c.target.Decoded.Promised(p.translated); err != nil {
-			c.log.Body(record.Received, p.buf.B)
+		if err := tg.Decoded.Promised(p.translated); err != nil {
+			log.Body(record.Received, p.buf.B)
 			return err
 		}
-		c.target.Remember(p.signed)
+		tg.Remember(p.signed)
 	}
-	c.log.Body(record.Received, p.buf.B)
-	missed := chat.MissedBy(c.req.Route.Client, o, &c.target.Loss)
+	log.Body(record.Received, p.buf.B)
+	missed := chat.MissedBy(tg.Req.Route.Client, o, &tg.Loss)
 	missed.Whole(p.translated)
-	enc.B = c.req.Route.Client.EncodeResponse(enc.B, p.translated, o)
-	if chosen.StoresItems(&c.target) {
-		chosen.StoreItems(&c.target, enc.B)
+	enc.B = tg.Req.Route.Client.EncodeResponse(enc.B, p.translated, o)
+	if chosen.StoresItems(tg) {
+		chosen.StoreItems(tg, enc.B)
 	}
 	return nil
 }

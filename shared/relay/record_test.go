@@ -13,7 +13,7 @@ import (
 // or keeps in its own type.
 var describers = map[string]bool{
 	"describeRequest": true, "describeWalk": true, "describeAnswer": true, "describeCall": true, "describeMoney": true,
-	"writeBooks": true, "hideInRecord": true, "sealBodies": true,
+	"describe": true, "writeBooks": true, "hideInRecord": true, "sealBodies": true,
 }
 
 // each calls f for every function of the package that is no test.

@@ -2,7 +2,6 @@ package relay
 
 import (
 	"encoding/json"
-	"gateway/shared/relay/chosen"
 	"net/http"
 	"slices"
 	"time"
@@ -12,6 +11,7 @@ import (
 	"gateway/shared/provider"
 	"gateway/shared/relay/accounting"
 	"gateway/shared/relay/admitted"
+	"gateway/shared/relay/chosen"
 	"gateway/shared/relay/plan"
 	"gateway/shared/relay/record"
 	"gateway/shared/relay/rehearsal"
@@ -43,7 +43,7 @@ func rehearse(c *call) error {
 	// A dry run may try a config that could not come with a request.
 	in.plan.Trial = q.Brings()
 	out := &rehearsal.Answer{Object: "dry-run", Endpoint: rt.Endpoint, Targets: []rehearsal.Target{}, Decision: rehearsal.NoDecision()}
-	if err := enter(in); err != nil {
+	if err := enter(in.relay, &in.target); err != nil {
 		out.Error = rehearsal.Told(err)
 	} else {
 		out.Error = walkThrough(in, q, out)
@@ -63,18 +63,18 @@ func rehearse(c *call) error {
 }
 
 // enter is admission for a caller who is known already, without counting.
-func enter(c *call) error {
-	if !c.req.Who.Has(c.req.Route.Scope) && !slices.ContainsFunc(c.req.Route.OrScopes, c.req.Who.Has) {
-		return fault.Newf(fault.NotAllowed, "x-gateway-api-key", "This API key lacks the scope %s", c.req.Route.Scope)
+func enter(r *Relay, tg *chosen.Target) error {
+	if !tg.Req.Who.Has(tg.Req.Route.Scope) && !slices.ContainsFunc(tg.Req.Route.OrScopes, tg.Req.Who.Has) {
+		return fault.Newf(fault.NotAllowed, "x-gateway-api-key", "This API key lacks the scope %s", tg.Req.Route.Scope)
 	}
-	if err := c.req.Ask.Read(c.req.Req.Header); err != nil {
+	if err := tg.Req.Ask.Read(tg.Req.Req.Header); err != nil {
 		return err
 	}
-	if err := c.body.Read(); err != nil {
+	if err := tg.Body.Read(); err != nil {
 		return err
 	}
-	err := c.plan.Resolve(c.relay.sources)
-	c.target.Demands = c.body.Own
+	err := tg.Plan.Resolve(r.sources)
+	tg.Demands = tg.Body.Own
 	return err
 }
 
@@ -146,7 +146,7 @@ func imagineCall(c *call, leaf *route.Leaf, t *rehearsal.Target) error {
 	if err := chosen.Choose(&c.target, leaf); err != nil {
 		return err
 	}
-	if err := guardInput(c, leaf); err != nil {
+	if err := guardInput(c.relay, &c.target, &c.guards, leaf); err != nil {
 		return err
 	}
 	t.Stream, t.Answered = c.target.Stream, c.target.To.Local
@@ -154,7 +154,7 @@ func imagineCall(c *call, leaf *route.Leaf, t *rehearsal.Target) error {
 	if t.Limits, err = rehearsal.Limits(c.req.Ctx, c.bill.Ledger, c.target.To.Subjects...); err != nil {
 		return err
 	}
-	body, err := upstreamBody(c)
+	body, err := upstreamBody(c.relay, &c.target, &c.out, &c.log)
 	if err != nil {
 		return err
 	}
@@ -176,7 +176,7 @@ func imagineCall(c *call, leaf *route.Leaf, t *rehearsal.Target) error {
 	if json.Valid(body) {
 		t.Body = slices.Clone(body)
 	}
-	if err := imagineCredential(c, req, body); err != nil {
+	if err := imagineCredential(&c.target, req, body); err != nil {
 		return err
 	}
 	shown := record.AppendHeaders(nil, req.Header, c.mask.CustomNames(slices.Clone(c.req.Ask.Sensitive)))
@@ -189,15 +189,15 @@ func imagineCall(c *call, leaf *route.Leaf, t *rehearsal.Target) error {
 
 // imagineCredential authorizes the request, so that a missing credential is reported. Where
 // a token would have to be requested, a placeholder is used.
-func imagineCredential(c *call, req *http.Request, body []byte) error {
-	t := &c.target.To.Target
+func imagineCredential(tg *chosen.Target, req *http.Request, body []byte) error {
+	t := &tg.To.Target
 	switch scheme := t.Provider.Auth.Scheme; {
 	case scheme == provider.SigV4Auth || scheme == provider.GoogleOAuth || scheme == provider.OCIAuth,
 		scheme == provider.AzureAuth && t.Field("azure_auth_mode") != "" && t.Credential.Key == "":
 		req.Header.Set("Authorization", "to be made")
 		return nil
 	}
-	return t.Authorize(c.req.Ctx, req, body)
+	return t.Authorize(tg.Req.Ctx, req, body)
 }
 
 // forget ends a call that was never sent and leaves no books.

@@ -1,13 +1,17 @@
 package relay
 
 import (
-	"gateway/shared/relay/record"
 	"net/http"
 	"strings"
 
 	"gateway/shared/chat"
 	"gateway/shared/fault"
+	"gateway/shared/relay/accounting"
+	"gateway/shared/relay/admitted"
+	"gateway/shared/relay/chosen"
+	"gateway/shared/relay/guarded"
 	"gateway/shared/relay/kept"
+	"gateway/shared/relay/record"
 	"gateway/shared/relay/turn"
 )
 
@@ -24,44 +28,44 @@ func events(resp *http.Response) bool {
 // holdsRetold tells whether a stream that tells an old answer again is read whole before it
 // is sent, because a guardrail may refuse or change it. Nobody waits for its words one by
 // one.
-func holdsRetold(c *call, resp *http.Response) bool {
-	return c.req.Route.Retold != nil && c.guards.Outputs() && c.guards.OnItsWay() && resp.StatusCode == http.StatusOK && events(resp)
+func holdsRetold(q *admitted.Request, gs *guarded.State, resp *http.Response) bool {
+	return q.Route.Retold != nil && gs.Outputs() && gs.OnItsWay() && resp.StatusCode == http.StatusOK && events(resp)
 }
 
 // readRetold reads a stream that tells an answer again.
-func readRetold(c *call, stream []byte) error {
-	p := &c.plain
+func readRetold(tg *chosen.Target, bill *accounting.Bill, pn *plain, stream []byte) error {
+	p := pn
 	if p.retold = kept.LastResponse(stream); p.retold == nil {
-		f := fault.Newf(fault.InvalidProviderResponse, "", "The stream of %s broke off before its end", c.target.To.Target.Provider.ID)
+		f := fault.Newf(fault.InvalidProviderResponse, "", "The stream of %s broke off before its end", tg.To.Target.Provider.ID)
 		f.Source = fault.SourceProvider
 		return f
 	}
 	p.own, p.meter = true, chat.Meter{Complete: true, Started: true}
-	c.metered.LearnOperation(p.meter)
+	accounting.LearnOperation(bill, p.meter)
 	return nil
 }
 
 // sentRetold is what the client gets of such a stream: the stream itself, or another one
 // where guardrails have changed the answer, with what they said.
-func sentRetold(c *call, stream []byte) []byte {
-	out := c.guards.FirstEvent(c.req.Route.Endpoint, c.target.Strict())
-	if !c.guards.Changed {
+func sentRetold(tg *chosen.Target, gs *guarded.State, stream []byte) []byte {
+	out := gs.FirstEvent(tg.Req.Route.Endpoint, tg.Strict())
+	if !gs.Changed {
 		out = append(out, stream...)
-	} else if r, err := c.req.Route.Retold.Client.DecodeResponse(c.guards.Answer, &c.target.To.Traits); err == nil {
-		out = append(out, turn.Replay(r, c.req.Route.Retold.Client.NewStreamEncoder(options(c)))...)
+	} else if r, err := tg.Req.Route.Retold.Client.DecodeResponse(gs.Answer, &tg.To.Traits); err == nil {
+		out = append(out, turn.Replay(r, tg.Req.Route.Retold.Client.NewStreamEncoder(chosen.Options(tg)))...)
 	}
-	return append(out, c.guards.LastEvent(c.req.Route.Endpoint, c.target.Strict())...)
+	return append(out, gs.LastEvent(tg.Req.Route.Endpoint, tg.Strict())...)
 }
 
 // judgeRetold has those guardrails look at it that judge streams once they have ended.
-func judgeRetold(c *call, stream []byte) {
-	if c.req.Route.Retold == nil || !c.guards.JudgesEnd() {
+func judgeRetold(tg *chosen.Target, rw *reply, log *record.Log, gs *guarded.State, stream []byte) {
+	if tg.Req.Route.Retold == nil || !gs.JudgesEnd() {
 		return
 	}
 	if whole := kept.LastResponse(stream); whole != nil && !kept.Unmade(whole) {
-		c.guards.End(whole)
+		gs.End(whole)
 	}
-	told := c.guards.LastEvent(c.req.Route.Endpoint, c.target.Strict())
-	c.log.Body(record.Response, told)
-	c.reply.write(told)
+	told := gs.LastEvent(tg.Req.Route.Endpoint, tg.Strict())
+	log.Body(record.Response, told)
+	rw.write(told)
 }

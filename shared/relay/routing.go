@@ -5,32 +5,36 @@ import (
 	"net/http"
 	"time"
 
+	"gateway/shared/relay/accounting"
+	"gateway/shared/relay/admitted"
+	"gateway/shared/relay/chosen"
+	"gateway/shared/relay/plan"
 	"gateway/shared/relay/routes"
 	"gateway/shared/route"
 	"gateway/shared/usage"
 )
 
 // tellBreakers tells other processes what the walk learned of targets.
-func tellBreakers(c *call) {
-	s := c.plan.BreakersOf
+func tellBreakers(r *Relay, q *admitted.Request, pl *plan.Plan) {
+	s := pl.BreakersOf
 	switch {
 	case s == nil || !s.Untold():
-	case c.relay.RecordAfterBody:
-		c.req.After(func() { s.Tell(nil) })
+	case r.RecordAfterBody:
+		q.After(func() { s.Tell(nil) })
 	default:
 		s.TellSoon()
 	}
 }
 
 // outcomeOf judges the response of a target for routing.
-func outcomeOf(c *call, a *answer) route.Outcome {
+func outcomeOf(q *admitted.Request, pl *plan.Plan, up *outbound, rw *reply, a *answer) route.Outcome {
 	o := route.Outcome{Status: a.status(), Exception: a.exception(), Refused: a.cached != nil || a.refused()}
 	// Once a head has gone out, or the client or its body is gone, no other target can be
 	// tried.
-	o.Final = c.reply.headSent || c.out.bodySpent || c.req.Req.Context().Err() != nil
+	o.Final = rw.headSent || up.bodySpent || q.Req.Context().Err() != nil
 	o.Coming = a.fault == nil && a.cached == nil && a.resp != nil && o.Status < 300
 	if a.fault != nil && o.Refused {
-		c.plan.Walker.Refused(a.fault.Code, o.Status)
+		pl.Walker.Refused(a.fault.Code, o.Status)
 	}
 	return o
 }
@@ -50,12 +54,12 @@ func settleBreakers(c *call) {
 		status = http.StatusBadGateway
 	}
 	c.plan.Walker.Settle(status)
-	tellBreakers(c)
+	tellBreakers(c.relay, &c.req, &c.plan)
 }
 
 // called notes in the last attempt which retry it was and what it waited for.
-func called(c *call, s *route.Schedule, waited time.Duration) {
-	at := c.bill.Purse.Last()
+func called(bill *accounting.Bill, s *route.Schedule, waited time.Duration) {
+	at := bill.Purse.Last()
 	if at == nil || s.Used() == 0 {
 		return
 	}
@@ -80,14 +84,14 @@ func (r *Relay) Close() {
 }
 
 // beginPatience bounds the times of an attempt.
-func beginPatience(c *call, ctx context.Context) context.Context {
+func beginPatience(tg *chosen.Target, up *outbound, ctx context.Context) context.Context {
 	var firstToken, idle time.Duration
-	if c.target.Stream && c.req.Route.Client != nil && c.req.Route.Shape == routes.Unified {
-		firstToken, idle = c.plan.Asked.Over(c.target.To.Leaf.FirstToken, c.target.To.Leaf.Idle)
+	if tg.Stream && tg.Req.Route.Client != nil && tg.Req.Route.Shape == routes.Unified {
+		firstToken, idle = tg.Plan.Asked.Over(tg.To.Leaf.FirstToken, tg.To.Leaf.Idle)
 	}
-	ctx, release := c.out.patience.Begin(ctx, c.target.To.Timeout, firstToken, idle)
+	ctx, release := up.patience.Begin(ctx, tg.To.Timeout, firstToken, idle)
 	if release != nil {
-		c.req.After(release)
+		tg.Req.After(release)
 	}
 	return ctx
 }

@@ -1,7 +1,6 @@
 package relay
 
 import (
-	"gateway/shared/relay/chosen"
 	"io"
 	"net/http"
 	"net/url"
@@ -11,7 +10,10 @@ import (
 	"gateway/shared/dialect/job"
 	"gateway/shared/fault"
 	"gateway/shared/provider"
+	"gateway/shared/relay/admitted"
 	"gateway/shared/relay/asked"
+	"gateway/shared/relay/chosen"
+	"gateway/shared/relay/inbound"
 	"gateway/shared/relay/kept"
 	"gateway/shared/relay/managed"
 	"gateway/shared/relay/plan"
@@ -31,7 +33,7 @@ func (r *Relay) Room(sc store.Scope) managed.Room { return r.rooms.Own(sc) }
 // manage answers a request that no provider is asked for.
 func manage(c *call) error {
 	c.target.To.Names = chosen.Names{Provider: plan.OwnProvider}
-	a, err := runManaged(c)
+	a, err := runManaged(c.relay, &c.target, &c.out)
 	if err != nil {
 		return err
 	}
@@ -48,70 +50,70 @@ func manage(c *call) error {
 }
 
 // runManaged performs the operation.
-func runManaged(c *call) (*chat.JobAnswer, error) {
+func runManaged(r *Relay, tg *chosen.Target, outb *outbound) (*chat.JobAnswer, error) {
 	j := &chat.Job{
-		Operation: string(c.req.Route.Operation), ID: c.body.ID, Query: url.Values{}, Request: c.req.ULID, Now: c.req.Start,
-		ProviderName: "files that the gateway keeps", Strict: true, Loss: &c.target.Loss, Room: c.relay.rooms.Own(c.req.Who.Scope),
+		Operation: string(tg.Req.Route.Operation), ID: tg.Body.ID, Query: url.Values{}, Request: tg.Req.ULID, Now: tg.Req.Start,
+		ProviderName: "files that the gateway keeps", Strict: true, Loss: &tg.Loss, Room: r.rooms.Own(tg.Req.Who.Scope),
 	}
-	desk := managed.Desk{Batches: c.relay.batches, Room: c.relay.rooms.Own(c.req.Who.Scope), Scope: c.req.Who.Scope, Wake: func(b *managed.Batch) { wake(c, b) }}
-	if c.req.Req.Method == http.MethodGet {
-		j.Query = c.req.Req.URL.Query()
+	desk := managed.Desk{Batches: r.batches, Room: r.rooms.Own(tg.Req.Who.Scope), Scope: tg.Req.Who.Scope, Wake: func(b *managed.Batch) { wake(r, tg.Req, b) }}
+	if tg.Req.Req.Method == http.MethodGet {
+		j.Query = tg.Req.Req.URL.Query()
 	}
-	switch c.req.Route.Operation {
+	switch tg.Req.Route.Operation {
 	case provider.BatchesCreate:
-		return createRun(c, &desk)
+		return createRun(r, tg.Req, tg.Body, tg.Plan, &desk)
 	case provider.BatchesList:
-		return desk.List(c.req.Ctx, j)
+		return desk.List(tg.Req.Ctx, j)
 	case provider.BatchesGet, provider.BatchesCancel, provider.BatchesOutput:
-		return desk.Act(c.req.Ctx, j)
+		return desk.Act(tg.Req.Ctx, j)
 	case provider.FilesUpload:
-		up, err := jobUpload(c, c.body.In)
+		up, err := jobUpload(tg, outb, tg.Body.In)
 		if err != nil {
 			return nil, err
 		}
 		up.File = managed.Checked(up.File)
 		j.Upload = up
 	}
-	a, done, err := job.Held(c.req.Ctx, j)
+	a, done, err := job.Held(tg.Req.Ctx, j)
 	if err == nil && !done {
-		err = kept.Missing("id", c.body.ID)
+		err = kept.Missing("id", tg.Body.ID)
 	}
 	return a, err
 }
 
 // createRun makes a batch. The route has checked the bounds of the body.
-func createRun(c *call, desk *managed.Desk) (*chat.JobAnswer, error) {
-	if c.relay.Runs == nil || c.relay.Bucket == nil {
+func createRun(r *Relay, q *admitted.Request, in *inbound.Body, pl *plan.Plan, desk *managed.Desk) (*chat.JobAnswer, error) {
+	if r.Runs == nil || r.Bucket == nil {
 		return nil, fault.New(fault.UnsupportedOperation, "x-gateway-provider", "This installation runs no batches of its own; name a provider that does")
 	}
-	d, err := managed.ReadDefinition(c.body.In)
+	d, err := managed.ReadDefinition(in.In)
 	if err != nil {
 		return nil, err
 	}
-	d.Key, d.Maker = c.req.KeyHash(), managed.Maker{
-		KeyID: c.req.Who.KeyID, Type: string(c.req.Who.Type), User: c.req.Who.UserID, Slug: c.req.Who.WorkspaceSlug,
+	d.Key, d.Maker = q.KeyHash(), managed.Maker{
+		KeyID: q.Who.KeyID, Type: string(q.Who.Type), User: q.Who.UserID, Slug: q.Who.WorkspaceSlug,
 	}
-	if err := c.relay.Auth.Entrust(c.req.Ctx, c.req.Who, d.Key, c.relay.Now().Add(managed.Lifetime)); err != nil {
+	if err := r.Auth.Entrust(q.Ctx, q.Who, d.Key, r.Now().Add(managed.Lifetime)); err != nil {
 		return nil, err
 	}
-	return desk.Create(c.req.Ctx, d, func(d *managed.Definition) error { return tryOptions(c, d) })
+	return desk.Create(q.Ctx, d, func(d *managed.Definition) error { return tryOptions(r, q, pl, d) })
 }
 
 // wake sends the message of a batch's next step. One that is lost is sent again by
 // the sweep.
-func wake(c *call, b *managed.Batch) {
-	if c.relay.Runs == nil {
+func wake(r *Relay, q *admitted.Request, b *managed.Batch) {
+	if r.Runs == nil {
 		return
 	}
-	if err := c.relay.Runs.Send(c.req.Ctx, managed.Message(c.req.Who.Scope, b.ID, b.Step, 0)); err != nil {
-		c.req.Fail("queue of batches", err)
+	if err := r.Runs.Send(q.Ctx, managed.Message(q.Who.Scope, b.ID, b.Step, 0)); err != nil {
+		q.Fail("queue of batches", err)
 	}
 }
 
 // tryOptions resolves the route that the rows will take, so that what is wrong
 // with it is told at once, as one of gateway_options.
-func tryOptions(c *call, d *managed.Definition) error {
-	err := rowsRoute(c, d)
+func tryOptions(r *Relay, q *admitted.Request, pl *plan.Plan, d *managed.Definition) error {
+	err := rowsRoute(r, q, pl, d)
 	if err == nil {
 		return nil
 	}
@@ -125,7 +127,7 @@ func tryOptions(c *call, d *managed.Definition) error {
 }
 
 // rowsRoute resolves the route of the rows.
-func rowsRoute(c *call, d *managed.Definition) error {
+func rowsRoute(r *Relay, q *admitted.Request, pl *plan.Plan, d *managed.Definition) error {
 	h := managed.Headers(d.Options)
 	var ask asked.Headers
 	if err := ask.Read(h); err != nil {
@@ -139,7 +141,7 @@ func rowsRoute(c *call, d *managed.Definition) error {
 	case d.Window == managed.Day && ask.Config != "":
 		return fault.Invalid("gateway_options.x-gateway-config", "gateway_options.x-gateway-config is for rows that the gateway runs: use completion_window immediate")
 	}
-	if err := c.plan.ResolveAs(c.relay.sources, ask, h); err != nil {
+	if err := pl.ResolveAs(r.sources, ask, h); err != nil {
 		return err
 	}
 	slug, named := strings.CutPrefix(ask.Provider, "@")
@@ -155,6 +157,6 @@ func rowsRoute(c *call, d *managed.Definition) error {
 		}
 		return nil
 	}
-	_, err := saved.Load(c.req.Ctx, c.req.View, c.req.Who.Scope, slug, c.req.Start)
+	_, err := saved.Load(q.Ctx, q.View, q.Who.Scope, slug, q.Start)
 	return err
 }

@@ -12,7 +12,12 @@ import (
 	"gateway/shared/chat"
 	"gateway/shared/fault"
 	"gateway/shared/provider"
+	"gateway/shared/relay/accounting"
 	"gateway/shared/relay/asked"
+	"gateway/shared/relay/chosen"
+	"gateway/shared/relay/guarded"
+	"gateway/shared/relay/inbound"
+	"gateway/shared/relay/record"
 	"gateway/shared/relay/routes"
 	"gateway/shared/relay/session"
 	"gateway/shared/relay/spoken"
@@ -22,12 +27,12 @@ import (
 // open such a request is as every other: its targets are tried in turn.
 
 // roundTrip asks the target. A Socket route's answer is the connection that was opened.
-func roundTrip(c *call, req *http.Request) (*http.Response, error) {
-	if c.req.Route.Shape != routes.Socket {
-		return out(c).RoundTrip(req)
+func roundTrip(r *Relay, tg *chosen.Target, up *outbound, req *http.Request) (*http.Response, error) {
+	if tg.Req.Route.Shape != routes.Socket {
+		return out(r, tg).RoundTrip(req)
 	}
-	far, resp, err := c.req.Route.Sockets.Dial(req.Context(), &session.Address{
-		URL: req.URL, Header: req.Header, Protocols: asked.Protocols(c.req.Req.Header), Dialer: c.relay.dialers.Of(c.relay.Egress, c.target.To.AtOwnHost()),
+	far, resp, err := tg.Req.Route.Sockets.Dial(req.Context(), &session.Address{
+		URL: req.URL, Header: req.Header, Protocols: asked.Protocols(tg.Req.Req.Header), Dialer: r.dialers.Of(r.Egress, tg.To.AtOwnHost()),
 	})
 	switch {
 	case err != nil:
@@ -38,29 +43,29 @@ func roundTrip(c *call, req *http.Request) (*http.Response, error) {
 	case far == nil:
 		return resp, nil
 	}
-	c.out.far = far
+	up.far = far
 	return &http.Response{StatusCode: http.StatusOK, Header: resp.Header, Body: session.Body{Conn: far}}, nil
 }
 
 // socketURL is the address of a session at the target.
-func socketURL(c *call) (*url.URL, error) {
-	if c.req.Route.Live != nil {
-		raw, err := c.target.To.Target.PassthroughURL(strings.Replace(c.req.Route.Path, "{id}", url.PathEscape(c.body.ID), 1), "")
+func socketURL(tg *chosen.Target) (*url.URL, error) {
+	if tg.Req.Route.Live != nil {
+		raw, err := tg.To.Target.PassthroughURL(strings.Replace(tg.Req.Route.Path, "{id}", url.PathEscape(tg.Body.ID), 1), "")
 		if err != nil {
 			return nil, err
 		}
 		return provider.ExactURL(raw)
 	}
-	q := c.target.SocketQuery()
+	q := tg.SocketQuery()
 	var raw string
 	var err error
-	if c.target.Through() || c.target.To.Model == "" {
-		if c.target.To.Upstream != "" {
-			q.Set("model", c.target.To.Upstream)
+	if tg.Through() || tg.To.Model == "" {
+		if tg.To.Upstream != "" {
+			q.Set("model", tg.To.Upstream)
 		}
-		raw, err = c.target.To.Target.PassthroughURL(c.req.Route.Path, "")
+		raw, err = tg.To.Target.PassthroughURL(tg.Req.Route.Path, "")
 	} else {
-		raw, err = c.target.To.Target.URL(c.target.To.Op, c.target.To.Model, false)
+		raw, err = tg.To.Target.URL(tg.To.Op, tg.To.Model, false)
 	}
 	if err != nil {
 		return nil, err
@@ -117,7 +122,7 @@ func (r *Relay) carryOn(c *call, s carry) {
 }
 
 func openNear(c *call, resp *http.Response) error {
-	guards, err := c.guards.GoLive(c.relay.guards, &c.target, c.target.To.Leaf, images(c))
+	guards, err := c.guards.GoLive(c.relay.guards, &c.target, c.target.To.Leaf, images(c.relay, &c.req))
 	if err != nil {
 		return err
 	}
@@ -152,24 +157,24 @@ func openNear(c *call, resp *http.Response) error {
 	c.reply.carry = carry{near, c.out.far, func() {
 		defer desk.guard.Close()
 		result := live.Run(c.req.Base)
-		ended(c, &result)
+		ended(&c.body, &c.bill, &c.log, &c.guards, &result)
 	}, end}
 	return nil
 }
 
 // ended notes how a session has ended.
-func ended(c *call, r *session.Result) {
-	c.guards.Notes.Ended(c.guards.Live())
-	c.body.Carried(r.FromClient)
-	c.log.Count(r.ToClient)
-	c.bill.Heard.Ended(r.Told())
+func ended(in *inbound.Body, bill *accounting.Bill, log *record.Log, gs *guarded.State, r *session.Result) {
+	gs.Notes.Ended(gs.Live())
+	in.Carried(r.FromClient)
+	log.Count(r.ToClient)
+	bill.Heard.Ended(r.Told())
 	switch {
 	case r.Fault != nil:
-		c.log.Fail(r.Fault)
+		log.Fail(r.Fault)
 	case r.ByProvider && r.Code == session.ServerError:
-		c.log.Reject(brokeOff())
+		log.Reject(brokeOff())
 	}
-	c.metered.LearnOperation(chat.Meter{Started: true, Complete: true})
+	accounting.LearnOperation(bill, chat.Meter{Started: true, Complete: true})
 }
 
 // Drain tells realtime sessions to end, each once no response of it is under way: the

@@ -1,14 +1,16 @@
 package relay
 
 import (
-	"gateway/shared/relay/chosen"
-	"gateway/shared/relay/record"
 	"io"
 
 	"gateway/shared/chat"
 	"gateway/shared/egress/buffer"
 	"gateway/shared/fault"
 	"gateway/shared/provider"
+	"gateway/shared/relay/accounting"
+	"gateway/shared/relay/admitted"
+	"gateway/shared/relay/chosen"
+	"gateway/shared/relay/record"
 	"gateway/shared/wire/mask"
 )
 
@@ -41,7 +43,7 @@ func open(c *call, a *answer) {
 		n, err := h.Read(a.resp.Body, p)
 		c.log.Wait(c.relay.Now().Sub(t))
 		if n > 0 {
-			out, ferr := pass(c, a, p[:n])
+			out, ferr := pass(&c.target, &c.guards, &c.cache, &c.stream, a, p[:n])
 			held.Reserve(len(out))
 			held.B = append(held.B, out...)
 			m := a.stream.Meter()
@@ -55,7 +57,7 @@ func open(c *call, a *answer) {
 				a.broken = ferr
 				break
 			}
-			if m.Started || m.Complete || len(held.B) > maxHeld || c.reply.headSent && err == nil || len(held.B) > 0 && passesEvents(c) {
+			if m.Started || m.Complete || len(held.B) > maxHeld || c.reply.headSent && err == nil || len(held.B) > 0 && passesEvents(&c.target) {
 				break
 			}
 		}
@@ -64,7 +66,7 @@ func open(c *call, a *answer) {
 			break
 		}
 		if err != nil && c.reply.headSent {
-			a.broken = cut(c, err)
+			a.broken = cut(&c.out, err)
 			break
 		}
 		if err != nil {
@@ -82,10 +84,10 @@ func open(c *call, a *answer) {
 // passesEvents tells that each event goes out before the next is read. Agents that speak
 // the Messages API to a provider of that shape rely on it, and holding the first event
 // gains nothing where no other target would be tried.
-func passesEvents(c *call) bool {
-	leaf := c.target.To.Leaf
-	return c.target.SameDialect() && c.target.To.Dialect.Name() == provider.AnthropicMessages &&
-		leaf.Retry == nil && leaf.FirstToken == 0 && (c.plan.Walker == nil || c.plan.Walker.Alone())
+func passesEvents(tg *chosen.Target) bool {
+	leaf := tg.To.Leaf
+	return tg.SameDialect() && tg.To.Dialect.Name() == provider.AnthropicMessages &&
+		leaf.Retry == nil && leaf.FirstToken == 0 && (tg.Plan.Walker == nil || tg.Plan.Walker.Alone())
 }
 
 // firstEventFailed turns a stream that never began into a refusal.
@@ -96,8 +98,8 @@ func firstEventFailed(c *call, a *answer, m chat.Meter, err error) {
 	case fault.ByGuardrail(err), fault.Is(err, fault.ServiceUnavailable):
 		// The gateway itself ends it: the owner of its items could not be stored, for example.
 		// The provider makes the rest all the same.
-		drain(c, a)
-		c.metered.Learn(a.stream.Meter())
+		drain(&c.target, &c.guards, &c.cache, &c.stream, a)
+		accounting.Learn(&c.bill, a.stream.Meter())
 		c.out.patience.Stop()
 		a.failed = a.resp.Header
 		a.drop()
@@ -116,8 +118,8 @@ func firstEventFailed(c *call, a *answer, m chat.Meter, err error) {
 	case m.Usage.Known():
 		c.bill.Heard.Hear(m)
 		c.bill.Charge(m.Usage)
-	case m.Err == nil && gaveUp(c):
-		c.metered.Learn(m) // the provider has read the request, and was not given time to say so
+	case m.Err == nil && gaveUp(&c.req, &c.out):
+		accounting.Learn(&c.bill, m) // the provider has read the request, and was not given time to say so
 	}
 	a.failed = a.resp.Header
 	a.drop()
@@ -129,16 +131,16 @@ func firstEventFailed(c *call, a *answer, m chat.Meter, err error) {
 func sendStream(c *call, a *answer) error {
 	err := chosen.KeepMade(&c.target, nil, a.stream.Meter().ID)
 	if err != nil { // the provider makes the rest all the same
-		drain(c, a)
+		drain(&c.target, &c.guards, &c.cache, &c.stream, a)
 	}
 	if err != nil && !c.reply.headSent {
-		c.metered.Learn(a.stream.Meter())
+		accounting.Learn(&c.bill, a.stream.Meter())
 		return err
 	}
 	streamHead(c, a)
 	c.reply.flushWhenWaiting(a.resp.Body)
 	if len(a.held) > 0 {
-		piece(c, a, a.held)
+		piece(&c.reply, &c.log, a, a.held)
 	}
 	if err == nil {
 		err = a.broken
@@ -159,13 +161,13 @@ func pump(c *call, a *answer) error {
 		n, err := a.resp.Body.Read(p)
 		c.log.Wait(c.relay.Now().Sub(t))
 		if n > 0 {
-			out, ferr := pass(c, a, p[:n])
+			out, ferr := pass(&c.target, &c.guards, &c.cache, &c.stream, a, p[:n])
 			m := a.stream.Meter()
 			c.out.patience.Arrived(m.Started || m.Held)
 			if a.stream.Meter().Err != nil {
 				mask.Bytes(out, c.mask.Secrets())
 			}
-			piece(c, a, out)
+			piece(&c.reply, &c.log, a, out)
 			if ferr != nil {
 				return ferr
 			}
@@ -177,23 +179,23 @@ func pump(c *call, a *answer) error {
 			return nil
 		}
 		if err != nil {
-			return cut(c, err)
+			return cut(&c.out, err)
 		}
 	}
 }
 
 // piece sends a part of a stream on, or keeps it when it holds the stream's end.
-func piece(c *call, a *answer, out []byte) {
+func piece(rw *reply, log *record.Log, a *answer, out []byte) {
 	if len(out) == 0 {
 		return
 	}
-	c.log.Body(record.Response, out)
-	if len(c.reply.tail) > 0 || a.stream.Meter().Complete {
-		c.reply.tail = append(c.reply.tail, out...)
+	log.Body(record.Response, out)
+	if len(rw.tail) > 0 || a.stream.Meter().Complete {
+		rw.tail = append(rw.tail, out...)
 		return
 	}
-	c.reply.write(out)
-	c.reply.flushSoon()
+	rw.write(out)
+	rw.flushSoon()
 }
 
 // closeStream settles a stream and sends its end: the terminal event when it is
@@ -212,14 +214,14 @@ func closeStream(c *call, a *answer, err error) error {
 	}
 	m = a.stream.Meter()
 	c.target.Remember(a.stream.Signed())
-	c.metered.Learn(m)
+	accounting.Learn(&c.bill, m)
 	if err == nil && m.Err == nil {
 		c.log.Body(record.Response, last)
 		c.reply.tail = append(c.reply.tail, last...)
-		judgeEnd(c, a)
-		keepStream(c, a)
+		judgeEnd(&c.target, &c.reply, &c.log, &c.guards, a)
+		keepStream(&c.target, &c.cache, a)
 		keepBooks(c)
-		flushTail(c)
+		flushTail(c.relay, &c.reply)
 		return nil
 	}
 	f := m.Err
@@ -234,7 +236,7 @@ func closeStream(c *call, a *answer, err error) error {
 		last = ended
 	} else if !a.stream.TellsError() {
 		// A provider's own error event has been passed on already.
-		o := options(c)
+		o := chosen.Options(&c.target)
 		if o.NextEvent = m.NextEvent; m.ID != "" {
 			o.ID = m.ID
 		}
@@ -243,7 +245,7 @@ func closeStream(c *call, a *answer, err error) error {
 	c.log.Body(record.Response, last)
 	c.reply.tail = append(c.reply.tail[:0], last...)
 	keepBooks(c)
-	flushTail(c)
+	flushTail(c.relay, &c.reply)
 	breakConnection(&c.reply)
 	return nil
 }
@@ -259,15 +261,17 @@ func breakConnection(r *reply) {
 
 // cut tells why a read of a stream failed. If the gateway's own patience ran out, that is
 // the reason.
-func cut(c *call, err error) error {
-	if f := c.out.patience.Late(); f != nil {
+func cut(up *outbound, err error) error {
+	if f := up.patience.Late(); f != nil {
 		return f
 	}
 	return err
 }
 
 // gaveUp: the gateway itself has ended the attempt, as its client is gone or a time ran out.
-func gaveUp(c *call) bool { return c.req.Ctx.Err() != nil || c.out.patience.Late() != nil }
+func gaveUp(q *admitted.Request, up *outbound) bool {
+	return q.Ctx.Err() != nil || up.patience.Late() != nil
+}
 
 // Values of headers are shared between requests; nobody changes them in place.
 var (
@@ -276,10 +280,10 @@ var (
 )
 
 // flushTail sends what was held for the books.
-func flushTail(c *call) {
-	c.reply.write(c.reply.tail)
-	c.reply.tail = c.reply.tail[:0]
-	if c.relay.RecordAfterBody {
-		c.reply.flush() // else the server sends it with the end of the body, at once
+func flushTail(r *Relay, rw *reply) {
+	rw.write(rw.tail)
+	rw.tail = rw.tail[:0]
+	if r.RecordAfterBody {
+		rw.flush() // else the server sends it with the end of the body, at once
 	}
 }

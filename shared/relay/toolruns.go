@@ -5,8 +5,11 @@ import (
 	"net/http"
 
 	"gateway/shared/fault"
+	"gateway/shared/relay/admitted"
 	"gateway/shared/relay/approval"
+	"gateway/shared/relay/chosen"
 	"gateway/shared/relay/guarded"
+	"gateway/shared/relay/plan"
 	"gateway/shared/relay/routes"
 )
 
@@ -29,7 +32,7 @@ func runTools(c *call) error {
 	if scope := of.Calls.Scope; !c.req.Who.Has(scope) {
 		return fault.Newf(fault.NotAllowed, "x-gateway-api-key", "This API key lacks the scope %s, which calls of tools need", scope)
 	}
-	judge, err := judgeTools(c)
+	judge, err := judgeTools(c.relay, &c.req, &c.plan, &c.guards)
 	if err != nil {
 		return err
 	}
@@ -50,9 +53,9 @@ func runTools(c *call) error {
 			}
 			return p.take(ctx, w, calls, slug, own, body, req)
 		},
-		Judge: judge, Header: out.Header, Send: out.Send, Event: out.Event, Sign: signOfLife(c),
+		Judge: judge, Header: out.Header, Send: out.Send, Event: out.Event, Sign: signOfLife(&c.req),
 		StreamError: func(f *fault.Fault, next int64, id string) []byte {
-			o := options(c)
+			o := chosen.Options(&c.target)
 			o.NextEvent, o.ID = next, id
 			return c.req.Route.Client.AppendStreamError(nil, f, o)
 		},
@@ -64,14 +67,14 @@ func runTools(c *call) error {
 // judgeTools returns what judges the results of tools of the run: the output guardrails of the
 // config, of all its targets, because the target of a turn is not known yet. Those of the
 // workspace and the organization judge each call of a server. It returns nil if there are none.
-func judgeTools(c *call) (func(ctx context.Context, tool string, result []byte) ([]byte, *fault.Fault), error) {
-	if err := c.plan.Resolve(c.relay.sources); err != nil {
+func judgeTools(r *Relay, q *admitted.Request, pl *plan.Plan, gs *guarded.State) (func(ctx context.Context, tool string, result []byte) ([]byte, *fault.Fault), error) {
+	if err := pl.Resolve(r.sources); err != nil {
 		return nil, err
 	}
-	if c.plan.Walker == nil {
+	if pl.Walker == nil {
 		return nil, nil
 	}
-	results, err := guarded.NewToolResults(c.relay.guards, &c.req, c.plan.Walker.Leaves(), &c.guards.Notes)
+	results, err := guarded.NewToolResults(r.guards, q, pl.Walker.Leaves(), &gs.Notes)
 	if err != nil || results == nil {
 		return nil, err
 	}

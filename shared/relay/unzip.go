@@ -7,15 +7,17 @@ import (
 	"gateway/shared/egress"
 	"gateway/shared/egress/buffer"
 	"gateway/shared/fault"
+	"gateway/shared/relay/admitted"
+	"gateway/shared/relay/chosen"
 )
 
 // readWhole reads an answer whole, inflated where it came compressed, though nobody
 // asked for it. More than limit bytes is buffer.ErrTooLarge.
-func readWhole(c *call, buf *buffer.Buffer, resp *http.Response, limit int64) error {
+func readWhole(q *admitted.Request, buf *buffer.Buffer, resp *http.Response, limit int64) error {
 	if err := egress.Inflate(resp, 0); err != nil {
 		return err
 	}
-	return buf.ReadAll(c.req.Ctx, c.req.Lease, resp.Body, resp.ContentLength, limit)
+	return buf.ReadAll(q.Ctx, q.Lease, resp.Body, resp.ContentLength, limit)
 }
 
 // maxTranslated bounds an answer that is translated, in bytes: while that lasts it
@@ -23,14 +25,14 @@ func readWhole(c *call, buf *buffer.Buffer, resp *http.Response, limit int64) er
 const maxTranslated = 40 << 20
 
 // roomToDecode takes the memory that the translation of n bytes needs.
-func roomToDecode(c *call, n int) error {
+func roomToDecode(tg *chosen.Target, n int) error {
 	switch {
-	case n <= egress.Uncounted, c.target.To.Carrier == nil && c.target.SameDialect():
+	case n <= egress.Uncounted, tg.To.Carrier == nil && tg.SameDialect():
 		return nil
 	case n > maxTranslated:
-		return fault.Newf(fault.InvalidProviderResponse, "", "The answer of %s is larger than the %d bytes that can be translated", c.target.To.Target.Provider.ID, maxTranslated)
+		return fault.Newf(fault.InvalidProviderResponse, "", "The answer of %s is larger than the %d bytes that can be translated", tg.To.Target.Provider.ID, maxTranslated)
 	}
-	return c.req.Lease.Take(c.req.Ctx, int64(n))
+	return tg.Req.Lease.Take(tg.Req.Ctx, int64(n))
 }
 
 // unreadableAnswer is the fault for an answer that the gateway would not take in:

@@ -1,152 +1,153 @@
 package relay
 
 import (
-	"gateway/shared/guard"
-	"gateway/shared/relay/chosen"
 	"io"
 
 	"gateway/shared/chat"
 	"gateway/shared/dialect/claude"
 	"gateway/shared/egress/buffer"
+	"gateway/shared/guard"
 	"gateway/shared/provider"
 	"gateway/shared/relay/betas"
+	"gateway/shared/relay/chosen"
 	"gateway/shared/relay/inbound"
+	"gateway/shared/relay/record"
 	"gateway/shared/relay/routes"
 	"gateway/shared/wire"
 )
 
 // upstreamBody is the body for the target: the client's own, spliced, or its
 // translation. Nil where the body is streamed through.
-func upstreamBody(c *call) ([]byte, error) {
-	if len(c.body.In) == 0 {
+func upstreamBody(r *Relay, tg *chosen.Target, up *outbound, log *record.Log) ([]byte, error) {
+	if len(tg.Body.In) == 0 {
 		return nil, nil
 	}
-	if c.out.sending.Busy() {
-		c.out.sendBuf = nil // the target before may still be reading
+	if up.sending.Busy() {
+		up.sendBuf = nil // the target before may still be reading
 	}
-	if c.body.Form != nil {
-		roomToSend(c)
-		if !c.target.To.Leaf.Plain() {
-			c.target.Loss.Add("override_params", "a config does not change the fields of a form")
+	if tg.Body.Form != nil {
+		roomToSend(tg.Body, up)
+		if !tg.To.Leaf.Plain() {
+			tg.Loss.Add("override_params", "a config does not change the fields of a form")
 		}
-		return formBody(c), nil
+		return formBody(tg, up), nil
 	}
-	src := c.body.In
-	if c.target.To.Body != nil {
-		src = c.target.To.Body
+	src := tg.Body.In
+	if tg.To.Body != nil {
+		src = tg.To.Body
 	}
-	if c.req.Route.Shape == routes.Raw {
-		return rawBody(c, src)
+	if tg.Req.Route.Shape == routes.Raw {
+		return rawBody(tg, up, src)
 	}
 	switch {
-	case c.target.SameDialect():
-		src, err := mediaInline(c, src)
+	case tg.SameDialect():
+		src, err := mediaInline(r, tg, up, log, src)
 		if err != nil {
 			return nil, err
 		}
-		return spliced(c, src)
-	case c.target.To.Carrier != nil:
-		roomToSend(c)
-		return carriedBody(c, src)
+		return spliced(tg, up, src)
+	case tg.To.Carrier != nil:
+		roomToSend(tg.Body, up)
+		return carriedBody(tg, up, src)
 	}
-	roomToSend(c)
-	return translated(c, src)
+	roomToSend(tg.Body, up)
+	return translated(r, tg, up, log, src)
 }
 
 // roomToSend makes the buffer for a body that differs from the client's. There is
 // room for a longer model and for asking for usage.
-func roomToSend(c *call) {
-	if c.out.sendBuf == nil {
-		c.out.sendBuf = buffer.For(len(c.body.In) + 256)
+func roomToSend(in *inbound.Body, up *outbound) {
+	if up.sendBuf == nil {
+		up.sendBuf = buffer.For(len(in.In) + 256)
 	}
 }
 
 // carriedBody is the body of an operation that a translator carries.
-func carriedBody(c *call, src []byte) ([]byte, error) {
-	a := c.target.Carried()
+func carriedBody(tg *chosen.Target, up *outbound, src []byte) ([]byte, error) {
+	a := tg.Carried()
 	a.Body = src
 	var err error
-	c.out.sendBuf.B, c.target.To.ContentType, err = c.target.To.Carrier.EncodeRequest(c.out.sendBuf.B[:0], src, a)
+	up.sendBuf.B, tg.To.ContentType, err = tg.To.Carrier.EncodeRequest(up.sendBuf.B[:0], src, a)
 	if err != nil {
 		return nil, err
 	}
-	if c.target.To.Carrier.Name() == provider.AnthropicMessages {
-		c.out.sendBuf.B, _ = adapt(&c.target.To.Target, c.target.To.Op, provider.AnthropicMessages, c.target.To.Model, c.out.sendBuf.B)
+	if tg.To.Carrier.Name() == provider.AnthropicMessages {
+		up.sendBuf.B, _ = adapt(&tg.To.Target, tg.To.Op, provider.AnthropicMessages, tg.To.Model, up.sendBuf.B)
 	}
-	return c.out.sendBuf.B, c.target.Loss.Err()
+	return up.sendBuf.B, tg.Loss.Err()
 }
 
 // rawBody changes a pass-through body only where a saved provider was named in
 // the model.
-func rawBody(c *call, src []byte) ([]byte, error) {
-	if c.body.Slug == "" || c.target.To.Saved == nil || c.target.InPath() {
+func rawBody(tg *chosen.Target, up *outbound, src []byte) ([]byte, error) {
+	if tg.Body.Slug == "" || tg.To.Saved == nil || tg.InPath() {
 		return src, nil
 	}
-	return withModel(c, src)
+	return withModel(tg, up, src)
 }
 
 // foundOf is what the dialect's check found of a body; nil for what a config made
 // of the client's.
-func foundOf(c *call, src []byte) *chat.Checked {
-	if !c.body.IsOwn(src) {
+func foundOf(in *inbound.Body, src []byte) *chat.Checked {
+	if !in.IsOwn(src) {
 		return nil
 	}
-	return c.body.Found()
+	return in.Found()
 }
 
 // withModel writes the model into its place.
-func withModel(c *call, src []byte) ([]byte, error) {
-	w, err := c.body.WalkFor(src, &c.target.Edited)
+func withModel(tg *chosen.Target, up *outbound, src []byte) ([]byte, error) {
+	w, err := tg.Body.WalkFor(src, &tg.Edited)
 	if err != nil {
 		return nil, err
 	}
-	c.out.modelJSON = wire.AppendJSONString(c.out.modelJSON[:0], c.target.To.Model)
-	roomToSend(c)
-	c.out.sendBuf.B = wire.Splice(c.out.sendBuf.B[:0], src, inbound.SetModel(w, c.out.modelJSON))
-	return c.out.sendBuf.B, nil
+	up.modelJSON = wire.AppendJSONString(up.modelJSON[:0], tg.To.Model)
+	roomToSend(tg.Body, up)
+	up.sendBuf.B = wire.Splice(up.sendBuf.B[:0], src, inbound.SetModel(w, up.modelJSON))
+	return up.sendBuf.B, nil
 }
 
 // spliced is the client's body with the model that was decided on, and with
 // usage asked for in streams.
-func spliced(c *call, src []byte) ([]byte, error) {
-	w, err := c.body.WalkFor(src, &c.target.Edited)
+func spliced(tg *chosen.Target, up *outbound, src []byte) ([]byte, error) {
+	w, err := tg.Body.WalkFor(src, &tg.Edited)
 	if err != nil {
 		return nil, err
 	}
-	if c.req.Route.Client != nil && (c.target.To.Traits.MayExceed(src, foundOf(c, src)) || c.target.To.Traits.NoThreads && chat.NamesThread(c.req.Route.Client, src)) {
-		if err := within(c, src); err != nil {
+	if tg.Req.Route.Client != nil && (tg.To.Traits.MayExceed(src, foundOf(tg.Body, src)) || tg.To.Traits.NoThreads && chat.NamesThread(tg.Req.Route.Client, src)) {
+		if err := within(tg, src); err != nil {
 			return nil, err
 		}
 	}
 	var edits [2]wire.Edit
 	n := 0
-	c.out.modelJSON = wire.AppendJSONString(c.out.modelJSON[:0], c.target.To.Upstream)
-	if c.target.To.Upstream != "" && !c.target.InPath() && !inbound.ModelIs(w, src, c.out.modelJSON) {
-		edits[n] = inbound.SetModel(w, c.out.modelJSON)
+	up.modelJSON = wire.AppendJSONString(up.modelJSON[:0], tg.To.Upstream)
+	if tg.To.Upstream != "" && !tg.InPath() && !inbound.ModelIs(w, src, up.modelJSON) {
+		edits[n] = inbound.SetModel(w, up.modelJSON)
 		n++
 	}
-	c.out.injected = c.target.Stream && !c.target.WantUsage && c.req.Route.Client != nil && c.target.To.AsksUsage()
-	if c.out.injected {
+	up.injected = tg.Stream && !tg.WantUsage && tg.Req.Route.Client != nil && tg.To.AsksUsage()
+	if up.injected {
 		edits[n] = inbound.UsageEdit(w, src)
 		n++
 	}
 	if n > 0 {
-		roomToSend(c)
-		c.out.sendBuf.B = wire.Splice(c.out.sendBuf.B[:0], src, edits[:n]...)
-		src = c.out.sendBuf.B
+		roomToSend(tg.Body, up)
+		up.sendBuf.B = wire.Splice(up.sendBuf.B[:0], src, edits[:n]...)
+		src = up.sendBuf.B
 	}
-	adapted, dropped := adapt(&c.target.To.Target, c.target.To.Op, c.target.To.DialectName(), c.target.To.Model, src)
+	adapted, dropped := adapt(&tg.To.Target, tg.To.Op, tg.To.DialectName(), tg.To.Model, src)
 	for _, name := range dropped {
-		c.target.Loss.Add(name, "the host refuses it")
+		tg.Loss.Add(name, "the host refuses it")
 	}
-	return marked(c, adapted), c.target.Loss.Err()
+	return marked(tg, adapted), tg.Loss.Err()
 }
 
 // marked is a body with markers for the provider's prompt cache, where the config asks for
 // them.
-func marked(c *call, body []byte) []byte {
-	leaf := c.target.To.Leaf
-	if leaf == nil || leaf.PromptCache == nil || c.target.To.DialectName() != provider.AnthropicMessages {
+func marked(tg *chosen.Target, body []byte) []byte {
+	leaf := tg.To.Leaf
+	if leaf == nil || leaf.PromptCache == nil || tg.To.DialectName() != provider.AnthropicMessages {
 		return body
 	}
 	return claude.Mark(body, leaf.PromptCache.Hour)
@@ -154,74 +155,74 @@ func marked(c *call, body []byte) []byte {
 
 // within refuses what the target is known not to do, in a body that is passed on
 // as it is. One that cannot be decoded is the provider's to refuse.
-func within(c *call, src []byte) error {
-	r, err := c.req.Route.Client.DecodeRequest(src)
+func within(tg *chosen.Target, src []byte) error {
+	r, err := tg.Req.Route.Client.DecodeRequest(src)
 	if err != nil {
 		return nil
 	}
-	if err := r.RefuseThread(c.target.To.Traits.NoThreads); err != nil {
+	if err := r.RefuseThread(tg.To.Traits.NoThreads); err != nil {
 		return err
 	}
-	traits := c.target.To.Traits
+	traits := tg.To.Traits
 	if traits.Schema == chat.SchemaInWords { // only a translation can put it in words
 		traits.Schema = chat.SchemaNone
 	}
-	return chat.Refuse(c.req.Route.Client, r, &traits, &c.target.Loss)
+	return chat.Refuse(tg.Req.Route.Client, r, &traits, &tg.Loss)
 }
 
 // translated decodes the request once and encodes it for the target.
-func translated(c *call, src []byte) ([]byte, error) {
-	r, err := c.target.Decode(src)
+func translated(relay *Relay, tg *chosen.Target, up *outbound, log *record.Log, src []byte) ([]byte, error) {
+	r, err := tg.Decode(src)
 	if err != nil {
 		return nil, err
 	}
-	r.Model = c.target.To.Upstream
-	if c.target.InPath() {
-		r.Stream = c.target.Stream
+	r.Model = tg.To.Upstream
+	if tg.InPath() {
+		r.Stream = tg.Stream
 	}
-	if err := chosen.ResolveItems(&c.target, r); err != nil {
+	if err := chosen.ResolveItems(tg, r); err != nil {
 		return nil, err
 	}
 	r.Renamed, r.Recall = nil, nil
-	r.Fits = func(schema, value []byte) bool { return guard.Fits(c.req.Ctx, schema, value) }
-	if c.target.Strict() {
-		r.Recall = c.target.Recall
+	r.Fits = func(schema, value []byte) bool { return guard.Fits(tg.Req.Ctx, schema, value) }
+	if tg.Strict() {
+		r.Recall = tg.Recall
 	}
-	if c.req.Route.Verbatim {
-		betas.Carry(c.req.Req.Header, c.target.To.DialectName(), &c.target.To.Traits, &c.target.Loss)
+	if tg.Req.Route.Verbatim {
+		betas.Carry(tg.Req.Req.Header, tg.To.DialectName(), &tg.To.Traits, &tg.Loss)
 	}
-	err = withMediaBytes(c, r, func() (err error) {
-		c.out.sendBuf.B, err = chat.Translate(c.out.sendBuf.B[:0], c.req.Route.Client, c.target.To.Dialect, r, &c.target.To.Traits, &c.target.Loss)
+	err = withMediaBytes(relay, tg, up, log, r, func() (err error) {
+		up.sendBuf.B, err = chat.Translate(up.sendBuf.B[:0], tg.Req.Route.Client, tg.To.Dialect, r, &tg.To.Traits, &tg.Loss)
 		return err
 	})
 	if err != nil {
 		return nil, err
 	}
-	if c.target.To.Dialect.Name() == provider.AnthropicMessages {
+	if tg.To.Dialect.Name() == provider.AnthropicMessages {
 		// Some hosts of these models want what the address says removed from the body.
-		c.out.sendBuf.B, _ = adapt(&c.target.To.Target, c.target.To.Op, provider.AnthropicMessages, c.target.To.Model, c.out.sendBuf.B)
+		up.sendBuf.B, _ = adapt(&tg.To.Target, tg.To.Op, provider.AnthropicMessages, tg.To.Model, up.sendBuf.B)
 	}
-	if err := c.target.Loss.Err(); err != nil {
+	if err := tg.Loss.Err(); err != nil {
 		return nil, err
 	}
-	c.out.sendBuf.B = marked(c, c.out.sendBuf.B)
-	return c.out.sendBuf.B, nil
+	up.sendBuf.B = marked(tg, up.sendBuf.B)
+	return up.sendBuf.B, nil
 }
 
 // formBody is the form for the target, when it is held whole: nil otherwise.
-func formBody(c *call) []byte {
-	if !c.body.Form.Whole() {
+func formBody(tg *chosen.Target, up *outbound) []byte {
+	if !tg.Body.Form.Whole() {
 		return nil
 	}
-	if c.target.To.Upstream == "" || c.body.Form.Is("model", c.target.To.Upstream) {
-		return c.body.In
+	if tg.To.Upstream == "" || tg.Body.Form.Is("model", tg.To.Upstream) {
+		return tg.Body.In
 	}
-	c.out.sendBuf.B = c.body.Form.Set(c.out.sendBuf.B[:0], "model", c.target.To.Upstream)
-	return c.out.sendBuf.B
+	up.sendBuf.B = tg.Body.Form.Set(up.sendBuf.B[:0], "model", tg.To.Upstream)
+	return up.sendBuf.B
 }
 
 // formStream is the body of a long form; length is -1 when it is not known.
-func formStream(c *call) (body io.ReadCloser, length int64) {
-	c.out.upload, length = c.body.Form.Stream(c.req.Req.Body, c.target.To.Upstream, c.req.Req.ContentLength, c.req.Route.BodyLimit(), inbound.Unreadable)
-	return c.out.upload, length
+func formStream(tg *chosen.Target, up *outbound) (body io.ReadCloser, length int64) {
+	up.upload, length = tg.Body.Form.Stream(tg.Req.Req.Body, tg.To.Upstream, tg.Req.Req.ContentLength, tg.Req.Route.BodyLimit(), inbound.Unreadable)
+	return up.upload, length
 }

@@ -14,40 +14,40 @@ var inward = [...]pricing.Class{pricing.Input, pricing.AudioIn, pricing.ImageIn,
 // GivenUp books a call of which nothing is known but that the gateway itself has ended it,
 // because its client had gone or a time had run out. If the provider had the whole request
 // by then, it charges for what it was sent.
-func (me *Meters) GivenUp(whole bool) {
+func GivenUp(b *Bill, whole bool) {
 	if !whole {
 		return
 	}
-	if u := me.sent(); u.Known() {
+	if u := sent(b); u.Known() {
 		u.Add(pricing.Requests, 1)
-		me.Bill.Charge(u)
+		b.Charge(u)
 	}
 }
 
 // sent estimates what the request alone costs; nothing where it costs nothing, or where the
 // provider may go on with it and whoever reads the result later is charged for all of it.
-func (me *Meters) sent() (u pricing.Usage) {
-	if me.Target.Req.Req.Method != http.MethodPost || me.Target.CostsNothing() || me.goesOn() {
+func sent(b *Bill) (u pricing.Usage) {
+	if b.Target.Req.Req.Method != http.MethodPost || b.Target.CostsNothing() || goesOn(b) {
 		return u
 	}
-	like := me.Target.Req.Route
+	like := b.Target.Req.Route
 	if like.Shape == routes.Raw {
-		like = me.Target.Body.Like()
+		like = b.Target.Body.Like()
 	}
 	switch {
 	case like == nil: // no shape that is known: see LearnRaw
-		if (&passed{meters: me}).estimates() {
-			u = me.Estimate(0)
+		if (&passed{bill: b}).estimates() {
+			u = Estimate(b, 0)
 		}
 		return u
 	case like.Free || like.NoModel: // what it starts is charged when it has been done
 		return u
 	}
 	if like.Client != nil || like.Demand == nil {
-		return me.Estimate(0)
+		return Estimate(b, 0)
 	}
 	for _, c := range inward {
-		if n, ok := me.Target.Wanted.Assumed.Get(c); ok {
+		if n, ok := b.Target.Wanted.Assumed.Get(c); ok {
 			u.Set(c, n)
 			u.Estimated = true
 		}
@@ -58,9 +58,9 @@ func (me *Meters) sent() (u pricing.Usage) {
 // goesOn tells whether a provider works on a request in its own time and the result can be
 // read later, though no answer came: a run by its thread, and a response or interaction in the
 // background by a request with the same key.
-func (me *Meters) goesOn() bool {
-	if me.Target.Req.Route.Shape == routes.Raw && me.Target.Body.KeptPath().Collection == "threads" {
+func goesOn(b *Bill) bool {
+	if b.Target.Req.Route.Shape == routes.Raw && b.Target.Body.KeptPath().Collection == "threads" {
 		return true
 	}
-	return (me.MakesLater() || me.startsInteraction()) && me.Target.Req.Req.Header.Get("Idempotency-Key") != ""
+	return (MakesLater(b) || startsInteraction(b)) && b.Target.Req.Req.Header.Get("Idempotency-Key") != ""
 }

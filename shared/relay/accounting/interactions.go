@@ -12,13 +12,13 @@ import (
 )
 
 // interacts tells whether the answer is of Gemini's Interactions.
-func (me *Meters) interacts() bool {
-	return me.Target.Body.KeptPath().Collection == "interactions" && me.Target.To.Target.Provider.Dialect == provider.Gemini
+func interacts(b *Bill) bool {
+	return b.Target.Body.KeptPath().Collection == "interactions" && b.Target.To.Target.Provider.Dialect == provider.Gemini
 }
 
 // startsInteraction tells whether the request makes or continues one.
-func (me *Meters) startsInteraction() bool {
-	return me.interacts() && me.Target.Req.Req.Method == http.MethodPost && me.Target.Body.KeptPath().ID == ""
+func startsInteraction(b *Bill) bool {
+	return interacts(b) && b.Target.Req.Req.Method == http.MethodPost && b.Target.Body.KeptPath().ID == ""
 }
 
 // interaction reads the interaction that an answer tells of, of a stream the last that
@@ -48,24 +48,24 @@ func interaction(m *tail.Meter) (got chat.Meter, ended bool) {
 func (a *passed) ofInteraction() (u pricing.Usage, told bool) {
 	got, ended := interaction(a.answer)
 	named := got.ID != "" && len(got.ID) <= kept.MaxID
-	if !a.meters.startsInteraction() {
-		if ended && named && got.Usage.Known() && a.meters.Bill.Claim(got.ID) {
+	if !startsInteraction(a.bill) {
+		if ended && named && got.Usage.Known() && a.bill.Claim(got.ID) {
 			u = got.Usage
-			a.meters.Target.Req.Book()
+			a.bill.Target.Req.Book()
 		} else if ended && named && !got.Usage.Known() {
-			a.meters.Bill.Claim(got.ID) // nothing was used: what is held for it is given back
+			a.bill.Claim(got.ID) // nothing was used: what is held for it is given back
 		}
 		return u, true
 	}
-	if !got.Usage.Known() && named && !ended && (a.meters.MakesLater() || !a.answer.Stream && !a.answer.Cut) {
-		a.meters.await(got.ID)
+	if !got.Usage.Known() && named && !ended && (MakesLater(a.bill) || !a.answer.Stream && !a.answer.Cut) {
+		await(a.bill, got.ID)
 		return u, true // only a ticket: the interaction is charged at its end
 	}
 	if named && !ended && !got.Usage.Known() && !a.estimates() {
-		a.meters.await(got.ID) // its stream broke off; usage is not guessed
+		await(a.bill, got.ID) // its stream broke off; usage is not guessed
 		return u, true
 	}
-	if named && (ended || !got.Usage.Known()) && a.meters.Bill.ClaimedByOther(got.ID) {
+	if named && (ended || !got.Usage.Known()) && a.bill.ClaimedByOther(got.ID) {
 		return u, true // a read told of it while its stream was under way, or had broken off
 	}
 	return got.Usage, got.Usage.Known()

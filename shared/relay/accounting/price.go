@@ -4,16 +4,16 @@ import (
 	"bytes"
 	"cmp"
 	"fmt"
-	"gateway/shared/fault"
-	"gateway/shared/relay/inbound"
-	"gateway/shared/usage"
 	"time"
 
 	"gateway/shared/chat"
+	"gateway/shared/fault"
 	"gateway/shared/ledger"
 	"gateway/shared/pricing"
+	"gateway/shared/relay/inbound"
 	"gateway/shared/relay/routes"
 	"gateway/shared/route/saved"
+	"gateway/shared/usage"
 )
 
 // Heard is what an answer says of itself.

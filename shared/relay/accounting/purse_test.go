@@ -2,7 +2,6 @@ package accounting
 
 import (
 	"context"
-	"gateway/shared/usage"
 	"path/filepath"
 	"testing"
 	"time"
@@ -12,6 +11,7 @@ import (
 	"gateway/shared/pricing"
 	"gateway/shared/store"
 	"gateway/shared/store/sqlite"
+	"gateway/shared/usage"
 )
 
 var ctx = context.Background()

@@ -8,31 +8,31 @@ import (
 )
 
 // noteTurn notes what a new response amounts to if later requests may continue it.
-func noteTurn(me *Meters, m chat.Meter) {
-	if makesTurn(me) && (m.Complete || !me.Target.Stream) {
-		NoteTurn(me.Bill, m)
+func noteTurn(b *Bill, m chat.Meter) {
+	if makesTurn(b) && (m.Complete || !b.Target.Stream) {
+		NoteTurn(b, m)
 	}
 }
 
 // makesTurn reports whether the provider stores the response under an id by which the client
 // may continue it.
-func makesTurn(me *Meters) bool {
-	switch like := me.Target.Body.Like(); {
-	case me.Target.Req.Route.Shape != routes.Raw:
-		return me.Target.Req.Route.Operation == provider.ResponsesCreate && me.Target.SameDialect() && stores(me)
+func makesTurn(b *Bill) bool {
+	switch like := b.Target.Body.Like(); {
+	case b.Target.Req.Route.Shape != routes.Raw:
+		return b.Target.Req.Route.Operation == provider.ResponsesCreate && b.Target.SameDialect() && stores(b)
 	case like != nil:
-		return like.Operation == provider.ResponsesCreate && stores(me)
+		return like.Operation == provider.ResponsesCreate && stores(b)
 	}
-	return me.startsInteraction() && stores(me)
+	return startsInteraction(b) && stores(b)
 }
 
 var storeKeys = wire.NewKeySet("store")
 
 // stores reports whether the body lets the provider store its response, as it does by default.
-func stores(me *Meters) bool {
-	body := me.Target.Body.In
-	if me.Target.To.Body != nil {
-		body = me.Target.To.Body
+func stores(b *Bill) bool {
+	body := b.Target.Body.In
+	if b.Target.To.Body != nil {
+		body = b.Target.To.Body
 	}
 	var w wire.Walk
 	if storeKeys.Walk(body, &w) != nil {

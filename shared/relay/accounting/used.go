@@ -10,28 +10,28 @@ import (
 
 // Used is the usage of an answer: as reported, with an estimate for what is
 // missing.
-func (me *Meters) Used(m chat.Meter) pricing.Usage {
-	if me.MakesLater() {
-		return me.laterOrAwaited(m)
+func Used(b *Bill, m chat.Meter) pricing.Usage {
+	if MakesLater(b) {
+		return laterOrAwaited(b, m)
 	}
 	u := m.Usage
 	if !u.Known() {
-		return me.Estimate(m.OutputEstimate())
+		return Estimate(b, m.OutputEstimate())
 	}
-	if me.Target.Req.Route.Client != nil {
-		u = came.Fill(m, me.estimateInput, me.Target.Req.Route.NoOutput)
+	if b.Target.Req.Route.Client != nil {
+		u = came.Fill(m, func() int64 { return estimateInput(b) }, b.Target.Req.Route.NoOutput)
 	}
-	if me.Target.Stream && !m.Complete && !me.Target.Req.Route.NoOutput {
+	if b.Target.Stream && !m.Complete && !b.Target.Req.Route.NoOutput {
 		came.MadeUp(&u, m)
 	}
 	return u
 }
 
 // Estimate is usage without any report of the provider.
-func (me *Meters) Estimate(output int64) pricing.Usage {
+func Estimate(b *Bill, output int64) pricing.Usage {
 	var u pricing.Usage
-	u.Set(pricing.Input, me.estimateInput())
-	if !me.Target.Req.Route.NoOutput {
+	u.Set(pricing.Input, estimateInput(b))
+	if !b.Target.Req.Route.NoOutput {
 		u.Set(pricing.Output, output)
 	}
 	u.Estimated = true
@@ -40,63 +40,63 @@ func (me *Meters) Estimate(output int64) pricing.Usage {
 
 // estimateInput counts the text of a conversation, a token for four bytes and
 // four for each message; other bodies count as they are.
-func (me *Meters) estimateInput() int64 {
-	r, like := me.Target.Decoded, me.Target.Req.Route
+func estimateInput(b *Bill) int64 {
+	r, like := b.Target.Decoded, b.Target.Req.Route
 	if r == nil && like.Shape == routes.Raw {
-		like = me.Target.Body.Like()
+		like = b.Target.Body.Like()
 	}
 	if r == nil && like != nil && like.Client != nil {
-		r, _ = like.Client.DecodeRequest(me.Target.Body.In) // a body that was answered can be read
+		r, _ = like.Client.DecodeRequest(b.Target.Body.In) // a body that was answered can be read
 	}
 	if r == nil {
-		return came.Tokens(len(me.Target.Body.In))
+		return came.Tokens(len(b.Target.Body.In))
 	}
 	return came.TokensOf(r)
 }
 
 // Meter reads usage and model of an answer in the client's own dialect.
-func (me *Meters) Meter(out []byte) chat.Meter {
-	if me.Target.Req.Route.Client != nil {
-		return me.Target.Req.Route.Client.MeterResponse(out)
+func Meter(b *Bill, out []byte) chat.Meter {
+	if b.Target.Req.Route.Client != nil {
+		return b.Target.Req.Route.Client.MeterResponse(out)
 	}
-	if me.Target.Req.Route.Meter == nil {
+	if b.Target.Req.Route.Meter == nil {
 		return chat.Meter{Complete: true, Started: true}
 	}
-	return me.Target.Req.Route.Meter(out)
+	return b.Target.Req.Route.Meter(out)
 }
 
 // maxID bounds the id of an answer that stands in the record.
 const maxID = 256
 
 // Learn takes over what an answer reported.
-func (me *Meters) Learn(m chat.Meter) {
-	me.Bill.Heard.Hear(m)
-	me.Bill.Heard.Ended(m.Finish)
-	if at := me.Bill.Purse.Last(); at != nil && at.RequestID == "" && len(m.ID) <= maxID {
+func Learn(b *Bill, m chat.Meter) {
+	b.Heard.Hear(m)
+	b.Heard.Ended(m.Finish)
+	if at := b.Purse.Last(); at != nil && at.RequestID == "" && len(m.ID) <= maxID {
 		at.Identify(m.ID) // a translated answer has another
 	}
-	u := me.Used(m)
+	u := Used(b, m)
 	u.Add(pricing.Requests, 1)
-	me.Bill.Charge(u)
-	noteTurn(me, m)
+	b.Charge(u)
+	noteTurn(b, m)
 }
 
 // LearnOperation notes what the answer of an operation reported. What is not reported keeps
 // the value that was assumed.
-func (me *Meters) LearnOperation(m chat.Meter) {
-	me.Bill.Heard.Hear(m)
+func LearnOperation(b *Bill, m chat.Meter) {
+	b.Heard.Hear(m)
 	u := m.Usage
 	if !u.Known() {
-		u = me.Target.Wanted.Assumed
+		u = b.Target.Wanted.Assumed
 	}
 	u.Add(pricing.Requests, 1)
-	me.Bill.Charge(u)
+	b.Charge(u)
 }
 
 // MeterEvents reads the usage of a stream from its end.
-func (me *Meters) MeterEvents(end []byte) (last chat.Meter) {
-	if me.Target.Req.Route.Meter == nil {
+func MeterEvents(b *Bill, end []byte) (last chat.Meter) {
+	if b.Target.Req.Route.Meter == nil {
 		return last
 	}
-	return tail.MeterEvents(me.Target.Req.Route.Meter, end)
+	return tail.MeterEvents(b.Target.Req.Route.Meter, end)
 }

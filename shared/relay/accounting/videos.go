@@ -18,27 +18,27 @@ import (
 // at all where the job failed.
 
 // ordersVideo reports whether the request is passed through to have videos made.
-func ordersVideo(me *Meters) bool {
-	return me.Target.Req.Route.Shape == routes.Raw && me.Target.Req.Req.Method == http.MethodPost && me.Target.Body.Like() == nil && units.OrdersVideo(me.Target.Body.RawPath())
+func ordersVideo(b *Bill) bool {
+	return b.Target.Req.Route.Shape == routes.Raw && b.Target.Req.Req.Method == http.MethodPost && b.Target.Body.Like() == nil && units.OrdersVideo(b.Target.Body.RawPath())
 }
 
 // readsVideoJob reports whether the request asks how far such a job is.
-func readsVideoJob(me *Meters) bool {
-	if me.Target.Req.Route.Shape != routes.Raw {
+func readsVideoJob(b *Bill) bool {
+	if b.Target.Req.Route.Shape != routes.Raw {
 		return false
 	}
-	if me.Target.Req.Req.Method == http.MethodPost {
-		return strings.HasSuffix(strings.ToLower(me.Target.Body.RawPath()), ":fetchpredictoperation")
+	if b.Target.Req.Req.Method == http.MethodPost {
+		return strings.HasSuffix(strings.ToLower(b.Target.Body.RawPath()), ":fetchpredictoperation")
 	}
-	at := me.Target.Body.KeptPath()
-	return me.Target.Req.Req.Method == http.MethodGet && at.ID != "" && !at.Below && (at.Collection == "videos" || at.Collection == "operations")
+	at := b.Target.Body.KeptPath()
+	return b.Target.Req.Req.Method == http.MethodGet && at.ID != "" && !at.Below && (at.Collection == "videos" || at.Collection == "operations")
 }
 
 // ofVideoJob returns the charge for the response to an order or to a read of one; told is false
 // if it is neither.
 func (a *passed) ofVideoJob(got chat.Meter) (u pricing.Usage, told bool) {
-	orders := ordersVideo(a.meters)
-	if !orders && !readsVideoJob(a.meters) || !a.answer.JSON {
+	orders := ordersVideo(a.bill)
+	if !orders && !readsVideoJob(a.bill) || !a.answer.JSON {
 		return u, false
 	}
 	job, ok := units.ReadJob(a.answer.Kept)
@@ -51,19 +51,19 @@ func (a *passed) ofVideoJob(got chat.Meter) (u pricing.Usage, told bool) {
 	if !job.Ended {
 		return u, true
 	}
-	order, ok, err := a.meters.Target.Bookings().Order(job.ID)
+	order, ok, err := a.bill.Target.Bookings().Order(job.ID)
 	if err != nil {
-		a.meters.Target.Req.Fail("read an order", err)
+		a.bill.Target.Req.Fail("read an order", err)
 		return u, true // a later read books it
 	}
-	if !ok || !a.meters.Bill.Claim(job.ID) {
+	if !ok || !a.bill.Claim(job.ID) {
 		return u, ok
 	}
 	if seconds := job.Billed(order.Seconds); seconds > 0 {
 		u.Set(pricing.Seconds, seconds)
-		a.meters.Bill.Heard.PricedAs(order.Model)
-		a.meters.Bill.Heard.OfSize(order.Size)
-		a.meters.Target.Req.Book()
+		a.bill.Heard.PricedAs(order.Model)
+		a.bill.Heard.OfSize(order.Size)
+		a.bill.Target.Req.Book()
 	}
 	return u, true
 }
@@ -78,14 +78,14 @@ func (a *passed) orderVideo(job units.Job, got chat.Meter) (u pricing.Usage, tol
 	case job.Ended || seconds <= 0:
 		return u, false
 	}
-	order := kept.Order{Model: cmp.Or(got.Model, a.meters.Bill.ModelOf()), Size: cmp.Or(a.meters.Bill.Heard.Size, a.meters.Target.Wanted.Size), Seconds: seconds}
-	if err := a.meters.Target.Bookings().NoteOrder(job.ID, order); err != nil {
-		a.meters.Target.Req.Fail("note an order", err)
+	order := kept.Order{Model: cmp.Or(got.Model, a.bill.ModelOf()), Size: cmp.Or(a.bill.Heard.Size, a.bill.Target.Wanted.Size), Seconds: seconds}
+	if err := a.bill.Target.Bookings().NoteOrder(job.ID, order); err != nil {
+		a.bill.Target.Req.Fail("note an order", err)
 		return u, false
 	}
-	a.meters.Bill.HoldUntilBooked(job.ID, HoldResponse)
-	if a.meters.Target.Bookings().PathOfLooks(job.ID) != "" {
-		a.meters.Target.Bookings().Await(job.ID)
+	a.bill.HoldUntilBooked(job.ID, HoldResponse)
+	if a.bill.Target.Bookings().PathOfLooks(job.ID) != "" {
+		a.bill.Target.Bookings().Await(job.ID)
 	}
 	return u, true
 }

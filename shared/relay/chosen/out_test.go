@@ -1,12 +1,12 @@
 package chosen
 
 import (
-	"gateway/shared/relay/admitted"
-	"gateway/shared/relay/inbound"
-	"gateway/shared/relay/plan"
 	"testing"
 
 	"gateway/shared/provider"
+	"gateway/shared/relay/admitted"
+	"gateway/shared/relay/inbound"
+	"gateway/shared/relay/plan"
 )
 
 // TestOnlyCustomHostsAreTrusted: every provider of the catalogue is called by the

@@ -1,8 +1,6 @@
 package chosen
 
 import (
-	"gateway/shared/pricing"
-	"gateway/shared/relay/admitted"
 	"net/http"
 	"net/url"
 	"strings"
@@ -12,8 +10,10 @@ import (
 	"gateway/shared/egress"
 	"gateway/shared/fault"
 	"gateway/shared/ledger"
+	"gateway/shared/pricing"
 	"gateway/shared/prompt"
 	"gateway/shared/provider"
+	"gateway/shared/relay/admitted"
 	"gateway/shared/relay/form"
 	"gateway/shared/relay/inbound"
 	"gateway/shared/relay/kept"
@@ -38,6 +38,7 @@ type Target struct {
 	decodedOwn      bool          // decoded is of the client's own body, not of an edited one
 	Loss            chat.Loss
 	Edited          wire.Walk     // of a body that a config has changed
+	options         chat.Options  // memory of Options
 	native          *routes.Route // of a target that takes the request as it came; nil: others
 }
 
@@ -260,4 +261,17 @@ func (tg *Target) Bound(input int64, heldIn string, output, seconds int64) {
 func (n Names) Of(model string) Names {
 	n.Model = model
 	return n
+}
+
+// Options returns what dialects write a response with. The result is valid until the next call.
+func Options(tg *Target) *chat.Options {
+	tg.options = chat.Options{
+		Strict: tg.Strict(), IncludeUsage: tg.WantUsage, Model: tg.To.Model, ID: tg.Req.ULID,
+		Created: tg.Req.Start.Unix(), ProviderName: tg.To.Names.Provider, Request: tg.Decoded,
+	}
+	if tg.To.Dialect != nil {
+		tg.options.OwnID = !tg.SameDialect()
+		tg.options.Origin = tg.To.Dialect.Name()
+	}
+	return &tg.options
 }

@@ -1,11 +1,11 @@
 package inbound
 
 import (
-	"gateway/shared/relay/admitted"
 	"net/http"
 	"testing"
 
 	"gateway/shared/fault"
+	"gateway/shared/relay/admitted"
 	"gateway/shared/relay/routes"
 )
 
