@@ -15,6 +15,8 @@ func init() {
 		explainVerb,
 		validateVerb,
 		importVerb,
+		exportVerb,
+		applyVerb,
 		versionVerb,
 		completionVerb,
 		helpVerb,

@@ -30,7 +30,7 @@ func Export(ctx context.Context, api API) ([]byte, []string, error) {
 		if len(sp.settings) > 0 {
 			o = append(o, document.Entry{Name: "settings", Value: w.value(sp.settings, "")})
 		}
-		spaces = append(spaces, append(o, w.sections(sp.items, inWorkspace, sp.slug)...))
+		spaces = append(spaces, append(o, w.sections(sp.items, inWorkspace, sp.name)...))
 	}
 	raw, err := document.Write(document.Ordered{{Name: "version", Value: 1}, {Name: "organization", Value: org}, {Name: "workspaces", Value: spaces}})
 	return raw, w.names, err

@@ -65,17 +65,14 @@ var workspaceAccess = extra{
 		if err != nil {
 			return err
 		}
-		rows, _ := out["workspaces"].([]any)
-		for _, row := range rows {
+		all, _ := out["workspaces"].([]any)
+		rows := []any{}
+		for _, row := range all {
 			if m, ok := row.(map[string]any); ok {
-				delete(m, "last_reset_at")
-				for _, l := range []string{"usage_limits"} {
-					stripAll(m[l], limitState)
-				}
+				m = pick(m, "id", "enabled", "usage_limits", "rate_limits")
+				stripAll(m["usage_limits"], limitState)
+				rows = append(rows, m)
 			}
-		}
-		if rows == nil {
-			rows = []any{}
 		}
 		it.fields["workspaces"], it.fields["global_workspace_access"] = rows, out["global_workspace_access"]
 		stripAll(it.fields["global_workspace_access"], limitState)
@@ -88,8 +85,8 @@ var workspaceAccess = extra{
 		return byKey("id", want, live[name], map[string]any{"enabled": false})
 	},
 	write: func(ctx context.Context, api API, it *item, fields map[string]any) error {
-		if _, given := fields["workspaces"]; !given {
-			fields["workspaces"] = []any{}
+		if empty(fields["workspaces"]) {
+			fields["workspaces"], fields["override_existing_workspace_access"] = []any{}, true
 		}
 		if it.kind.section == "integrations" {
 			fields["create_default_provider"] = false // providers are declared

@@ -84,6 +84,8 @@ var kinds = []*kind{
 		plain("virtual_key", "model", "functions", "tools", "tool_choice", "template_metadata", "is_raw_template", "require_tests", "tests"))},
 	{section: "configs", noun: "config", path: "/configs", levels: inWorkspace, detail: true, secrets: true,
 		fields: []field{{name: "name"}, {name: "config", exact: true}, {name: "is_default", write: "isDefault"}}},
+	{section: "telemetry_destinations", noun: "telemetry destination", path: "/telemetry-destinations", levels: inOrganization | inWorkspace, detail: true, secrets: true,
+		fields: plain("name", "endpoint", "headers", "signals", "resource_attributes", "include_content", "metrics_temporality", "semconv_stability_opt_in")},
 	{section: "usage_limit_policies", noun: "usage limit policy", path: "/policies/usage-limits", levels: inWorkspace,
 		fields: join(plain("name", "description", "conditions"), []field{fixed("group_by"), fixed("type")}, plain("credit_limit", "alert_threshold", "periodic_reset", "periodic_reset_days", "on_exceeded", "fallback_model"))},
 	{section: "rate_limit_policies", noun: "rate limit policy", path: "/policies/rate-limits", levels: inWorkspace,

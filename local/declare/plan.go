@@ -34,7 +34,7 @@ type Step struct {
 
 // String is the step in one line.
 func (s *Step) String() string {
-	text := s.Action + " " + s.Noun + " " + s.Name
+	text := strings.TrimSpace(s.Action + " " + s.Noun + " " + s.Name)
 	if s.Workspace != "" && s.Noun != nounWorkspace {
 		text += " in " + s.Workspace
 	}
@@ -94,12 +94,16 @@ func Make(ctx context.Context, api API, d *Document, o Options) (*Plan, error) {
 			b.match(w.Sections, spaces[i].items)
 		}
 	}
+	targets := make([]*target, len(d.Workspaces))
+	for i, w := range d.Workspaces { // before what the organization opens to them
+		targets[i] = b.target(w, spaces[i])
+	}
 	if o := d.Organization; o != nil {
 		b.single("settings of the organization", "", o.Settings, live.settings, "/admin/organisation/settings")
 		b.resources(o.Sections, live.items, "", inOrganization)
 	}
 	for i, w := range d.Workspaces {
-		b.workspace(w, spaces[i])
+		b.workspace(w, spaces[i], targets[i])
 	}
 	if o := d.Organization; o != nil {
 		b.single("defaults of the organization", "", o.Defaults, live.defaults, "/admin/organisation/defaults")
@@ -261,38 +265,41 @@ func (b *planner) single(noun, workspace string, want, have map[string]any, path
 	}})
 }
 
-func (b *planner) workspace(w *Workspace, live *space) {
-	name := w.Name
-	if name == "" {
-		name = w.Slug
+// target returns the workspace that a part of the document is about. It plans the creation
+// of one that does not exist.
+func (b *planner) target(w *Workspace, live *space) *target {
+	to := &target{name: w.Name, label: w.Slug}
+	if to.name == "" {
+		to.name = w.Slug
 	}
-	to := &target{name: name, label: w.Slug}
-	have := map[string]any{}
 	if live != nil {
-		to.slug, to.name, have = live.slug, live.name, live.fields
-		if b.o.OwnWorkspace {
-			to.name = ""
-		}
-	} else {
-		body := b.wanted(pick(w.Fields, "description", "icon"))
-		body["name"] = name
-		b.Steps = append(b.Steps, &Step{Action: Create, Noun: nounWorkspace, Name: name, run: func(ctx context.Context, p *Plan) error {
-			out, err := call(ctx, p.api, "POST", "/admin/workspaces", body)
-			if err != nil {
-				return err
-			}
-			if to.slug, _ = out["slug"].(string); to.slug == "" {
-				return errors.New("the response to the creation of a workspace has no slug")
-			}
-			if to.label != "" {
-				p.refs[to.label] = to.slug
-			}
-			return nil
-		}})
+		to.slug, to.name = live.slug, live.name
+		return to
 	}
+	body := b.wanted(pick(w.Fields, "description", "icon"))
+	body["name"] = to.name
+	b.Steps = append(b.Steps, &Step{Action: Create, Noun: nounWorkspace, Name: to.name, run: func(ctx context.Context, p *Plan) error {
+		out, err := call(ctx, p.api, "POST", "/admin/workspaces", body)
+		if err != nil {
+			return err
+		}
+		if to.slug, _ = out["slug"].(string); to.slug == "" {
+			return errors.New("the response to the creation of a workspace has no slug")
+		}
+		if to.label != "" {
+			p.refs[to.label] = to.slug
+		}
+		return nil
+	}})
+	return to
+}
+
+// workspace plans what is declared of one workspace.
+func (b *planner) workspace(w *Workspace, live *space, to *target) {
+	have := map[string]any{}
 	var items []*item
 	if live != nil {
-		items = live.items
+		have, items = live.fields, live.items
 	}
 	if live == nil || w.Settings != nil {
 		var own map[string]any
@@ -385,6 +392,9 @@ func parentsFirst(list []*Resource) []*Resource {
 	return out
 }
 
+// created are parts of a resource as they are when it is new.
+var created = map[string]any{"allow_all_models": true, "global_workspace_access": map[string]any{"enabled": false}}
+
 // body returns the fields that a kind writes at its own address, under the names of bodies.
 func (k *kind) body(fields map[string]any, creates bool) map[string]any {
 	out := map[string]any{}
@@ -445,7 +455,7 @@ func (b *planner) create(k *kind, r *Resource, to *target, at level) {
 				continue
 			}
 			fields := pick(want, e.names...)
-			if len(fields) == 0 || e.unchanged(fields, map[string]any{"allow_all_models": true}) {
+			if len(fields) == 0 || e.unchanged(fields, created) {
 				continue
 			}
 			sent, _ := reveal(p.rewrite(fields), true)
@@ -590,9 +600,9 @@ func (b *planner) deletions(d *Document, live *state, spaces []*space) {
 	}
 }
 
-// Apply carries out a plan. It stops at the first step that fails; a further plan goes on
-// from there. done is called after each step.
-func (p *Plan) Apply(ctx context.Context, done func(*Step)) error {
+// Check returns an error if the plan cannot be carried out: it lacks secrets, or has a change
+// that the gateway does not make.
+func (p *Plan) Check() error {
 	if missing := p.Missing(); len(missing) > 0 {
 		return fmt.Errorf("no value for %s: set them in the environment; nothing was written", strings.Join(missing, ", "))
 	}
@@ -600,6 +610,15 @@ func (p *Plan) Apply(ctx context.Context, done func(*Step)) error {
 		if s.refused != "" {
 			return fmt.Errorf("%s: %s; nothing was written", s, s.refused)
 		}
+	}
+	return nil
+}
+
+// Apply carries out a plan. It stops at the first step that fails; a further plan goes on
+// from there. done is called after each step. Nothing is written if Check fails.
+func (p *Plan) Apply(ctx context.Context, done func(*Step)) error {
+	if err := p.Check(); err != nil {
+		return err
 	}
 	for i, s := range p.Steps {
 		if err := s.run(ctx, p); err != nil {

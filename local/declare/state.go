@@ -68,40 +68,44 @@ func readState(ctx context.Context, api API, sc scope) (*state, error) {
 	if sc.own {
 		sp := &space{fields: map[string]any{}}
 		s.spaces = []*space{sp}
-		return s, readSections(ctx, api, sc, inWorkspace, "", &sp.items)
-	}
-	if sc.organization {
-		if err := s.readOrganization(ctx, api, sc); err != nil {
-			return nil, err
-		}
+		return s, readSections(ctx, api, sc, inWorkspace, "", nil, &sp.items)
 	}
 	rows, err := list(ctx, api, "/admin/workspaces", url.Values{"name_format": {"plain"}})
 	if err != nil {
 		return nil, err
 	}
 	slices.Reverse(rows) // oldest first
+	ids := map[string]string{}
 	for _, row := range rows {
 		slug, _ := row["slug"].(string)
 		name, _ := row["name"].(string)
-		if !sc.workspace(slug, name) || row["status"] == "archived" {
+		wanted := sc.workspace(slug, name)
+		if !wanted && !sc.organization || row["status"] == "archived" {
 			continue
 		}
 		sp := &space{slug: slug, name: name, fields: pick(row, "name", "description", "icon", "defaults", "usage_limits", "rate_limits")}
 		sp.isDefault = flagNumber(row["is_default"]) == "1"
 		stripAll(sp.fields["usage_limits"], limitState)
 		stripAll(sp.fields["defaults"], []string{"is_default", "object"})
-		if sp.settings, err = ownSettings(ctx, api, slug); err != nil {
+		id := ""
+		if id, sp.settings, err = ownSettings(ctx, api, slug); err != nil {
 			return nil, err
 		}
-		if err := readSections(ctx, api, sc, inWorkspace, slug, &sp.items); err != nil {
+		if ids[id] = slug; !wanted {
+			continue
+		}
+		if err := readSections(ctx, api, sc, inWorkspace, slug, nil, &sp.items); err != nil {
 			return nil, err
 		}
 		s.spaces = append(s.spaces, sp)
 	}
-	return s, nil
+	if !sc.organization {
+		return s, nil
+	}
+	return s, s.readOrganization(ctx, api, sc, ids)
 }
 
-func (s *state) readOrganization(ctx context.Context, api API, sc scope) error {
+func (s *state) readOrganization(ctx context.Context, api API, sc scope, workspaces map[string]string) error {
 	out, err := call(ctx, api, "GET", "/admin/organisation/settings", nil)
 	if err != nil {
 		return err
@@ -117,7 +121,7 @@ func (s *state) readOrganization(ctx context.Context, api API, sc scope) error {
 	for k, v := range s.defaults {
 		s.defaults[k] = slugsOf(v)
 	}
-	return readSections(ctx, api, sc, inOrganization, "", &s.items)
+	return readSections(ctx, api, sc, inOrganization, "", workspaces, &s.items)
 }
 
 // slugsOf turns a list of objects with a slug into a list of their slugs.
@@ -137,13 +141,15 @@ func slugsOf(v any) any {
 	return out
 }
 
-// ownSettings are the settings of a workspace that do not come from the organization.
-func ownSettings(ctx context.Context, api API, slug string) (map[string]any, error) {
+// ownSettings returns the id of a workspace, and its settings that do not come from the
+// organization.
+func ownSettings(ctx context.Context, api API, slug string) (id string, own map[string]any, err error) {
 	out, err := call(ctx, api, "GET", "/admin/workspaces/"+url.PathEscape(slug)+"/settings", nil)
 	if err != nil {
-		return nil, err
+		return "", nil, err
 	}
-	own := map[string]any{}
+	id, _ = out["workspace_id"].(string)
+	own = map[string]any{}
 	origins, _ := out["origins"].(map[string]any)
 	for at, origin := range origins {
 		section, name, ok := strings.Cut(at, ".")
@@ -158,11 +164,14 @@ func ownSettings(ctx context.Context, api API, slug string) (map[string]any, err
 		}
 		in[name] = values[name]
 	}
-	return own, nil
+	return id, own, nil
 }
 
-func readSections(ctx context.Context, api API, sc scope, at level, workspace string, into *[]*item) error {
-	slugs := map[string]string{} // by id
+func readSections(ctx context.Context, api API, sc scope, at level, workspace string, known map[string]string, into *[]*item) error {
+	slugs := maps.Clone(known) // by id
+	if slugs == nil {
+		slugs = map[string]string{}
+	}
 	for _, k := range kinds {
 		wanted := sc.sections(at, k.section)
 		for _, section := range k.referredBy {
