@@ -14,6 +14,7 @@ var (
 	ofBrowsers     = attempts.Bound{Name: "pages of sign-in", Most: 120, Take: 5, Each: time.Minute}
 	ofClients      = attempts.Bound{Name: "calls of clients", Most: 1200, Take: 20, Each: time.Minute}
 	ofOrganisation = attempts.Bound{Name: "sign-ins to an organisation", Most: 1200, Take: 20, Each: time.Minute}
+	ofWrongKeys    = attempts.Bound{Name: "sign-ins with a wrong key", Most: 20, Take: 1, Each: time.Minute}
 	// ofStrays bounds what anybody can put into the audit log of an organisation.
 	ofStrays = attempts.Bound{Name: "answers that end no sign-in", Most: 60, Take: 1, Each: time.Minute}
 )

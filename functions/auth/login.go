@@ -239,7 +239,7 @@ func (f *family) callback(c *admin.Call) (any, error) {
 	if err != nil {
 		return nil, f.refuse(c, it, person.Email, err)
 	}
-	return redirect(p.ReturnTo, browser.Set(token, s.Until), browser.Unbind()), nil
+	return redirect(p.ReturnTo, append(browser.ClearKey(), browser.Set(token, s.Until), browser.Unbind())...), nil
 }
 
 // admit makes a session for a person for whom an identity provider has vouched. until is

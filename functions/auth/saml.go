@@ -202,7 +202,7 @@ func (f bySAML) enter(c *admin.Call, it connection, m *saml.Message, w saml.Want
 	if err != nil {
 		return nil, f.family.refuse(c, it, who.Email, err)
 	}
-	out := redirect(to, browser.Set(token, s.Until), browser.Unbind())
+	out := redirect(to, append(browser.ClearKey(), browser.Set(token, s.Until), browser.Unbind())...)
 	out.Status = http.StatusSeeOther
 	return out, nil
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"gateway/shared/admin"
+	"gateway/shared/admin/invited"
 	"gateway/shared/audit"
 	"gateway/shared/fault"
 	"gateway/shared/identity"
@@ -14,8 +15,6 @@ import (
 	"gateway/shared/notice"
 	"gateway/shared/resource"
 	"gateway/shared/signin/browser"
-	"gateway/shared/signin/sso"
-	"gateway/shared/store"
 	"gateway/shared/tenant"
 )
 
@@ -266,8 +265,6 @@ func (f *family) resend(c *admin.Call) (any, error) {
 }
 
 // accept accepts an invitation by its token. The audit log names the new user as the actor.
-// Its response has the keys that come with the invitation only for a new user who cannot
-// sign in; others sign in and collect them.
 func (f *family) accept(c *admin.Call) (any, error) {
 	if !browser.SameOrigin(c.Request, f.PublicURL) {
 		return nil, fault.New(fault.NotAllowed, "origin", "An invitation is accepted on the gateway's own page, or by a program. Open the link")
@@ -279,63 +276,19 @@ func (f *family) accept(c *admin.Call) (any, error) {
 	if token == "" {
 		return nil, fault.Invalid("token", "is required: the token of the link")
 	}
-	org, id, err := membership.OfToken(c.Context, c.Resources.Store(), token)
+	a, err := invited.Accept(c, token, c.Body.Text("first_name"), c.Body.Text("last_name"))
 	if err != nil {
 		return nil, err
 	}
-	c.Caller.Scope, c.Scope = org, org
-	c.About(id)
-	keys, all := map[string]admin.Members{}, []admin.Members{}
-	a := &membership.Acceptance{
-		Org: org, ID: id, Token: token, Claim: c.RequestID, Rows: 4 + identity.RowsOfKey, FirstName: c.Body.Text("first_name"), LastName: c.Body.Text("last_name"),
-	}
-	a.Joined = func(tx *resource.Tx, user *resource.Record, workspace string, i *membership.Invite) error {
-		signsIn, err := canSignIn(c, org, i.Email)
-		if err != nil {
-			return err
-		}
-		if signsIn || !a.New {
-			_, _, err := membership.HandIfAsked(tx, c.Resources, c.Sealer, workspace, user, i)
-			return err
-		}
-		rec, raw, err := membership.HandIfAsked(tx, c.Resources, nil, workspace, user, i)
-		if rec != nil {
-			keys[workspace] = admin.Members{"id": rec.ID, "workspace_id": workspace, "key": raw}
-		}
-		return err
-	}
-	err = admin.Rounds(c, func(tx *resource.Tx) (bool, error) {
-		more, err := a.Step(tx)
-		if a.User != nil {
-			c.Caller.UserID = a.User.ID
-		}
-		return more, err
-	})
-	if err != nil {
-		return nil, err
-	}
-	joined := shownWorkspaces(a.Invite.Workspaces)
-	for _, to := range a.Invite.Workspaces {
-		if k, made := keys[to.ID]; made {
-			all = append(all, k)
-		}
+	keys := []admin.Members{}
+	for _, k := range a.Keys {
+		keys = append(keys, admin.Members{"id": k.ID, "workspace_id": k.Workspace, "key": k.Secret})
 	}
 	return admin.Members{
-		"object": "invite-acceptance", "user_id": a.User.ID, "organisation_id": org.Org, "email": a.Invite.Email, "role": a.Invite.Role, "workspaces": joined, "api_keys": all,
+		"object": "invite-acceptance", "user_id": a.User, "organisation_id": a.Org.Org, "email": a.Invite.Email, "role": a.Invite.Role,
+		"workspaces": shownWorkspaces(a.Invite.Workspaces), "api_keys": keys,
 	}, nil
 }
 
-// canSignIn reports whether somebody with an address can sign in, and so can collect a key.
-// Whoever has the link of an invitation, such as its author, may accept it, but does not show
-// to be the person whom it names; only a sign-in shows that.
-func canSignIn(c *admin.Call, org store.Scope, email string) (bool, error) {
-	ways, err := c.Resources.List(c.Context, org, sso.KindConnection)
-	if err != nil || len(ways) == 0 {
-		return false, err
-	}
-	_, domain := sso.DomainOf(email)
-	return sso.Allows(c.Context, c.Resources, org, domain)
-}
-
-// until writes a time for people.
+// until writes a time for membership.
 func until(t time.Time) string { return t.UTC().Format("2 January 2006, 15:04 UTC") }

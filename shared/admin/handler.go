@@ -292,6 +292,20 @@ func (c *Call) bound() bool {
 	return c.Caller.Role != "" && c.handler.deps.Rights != nil && rank[c.Caller.Role] < rank[Owner]
 }
 
+// Allows reports whether the caller may use a scope: whether it holds the scope and the
+// settings do not take it from its role. bySettings reports that the settings allow it to
+// the role, so that routes with the scope ask for no higher role.
+func (c *Call) Allows(scope string) (ok, bySettings bool, err error) {
+	if c.Caller.Scopes == nil || !c.Caller.Scopes.Has(scope) {
+		return false, false, nil
+	}
+	if !c.bound() {
+		return true, false, nil
+	}
+	allowed, decided, err := c.handler.deps.Rights(c.Context, &c.Caller, scope)
+	return allowed || !decided, allowed && decided, err
+}
+
 // Sees tells whether the settings let the caller see more than a route shows to everybody,
 // such as tenant.SeeOthers. Where they do not say, the caller may.
 func (c *Call) Sees(what string) (bool, error) {

@@ -4,7 +4,7 @@ import "strings"
 
 // prefixes begin the credentials that the gateway itself issues, which have secretLength
 // random characters: keys, sessions, tokens of identity providers and of MCP clients.
-var prefixes = [...]string{"gw-", "gs-", "scim-", "ga-", "gr-"}
+var prefixes = [...]string{"gw-", "gs-", "gk-", "scim-", "ga-", "gr-"}
 
 // secretLength is the length of 32 random bytes in base64url.
 const secretLength = 43

@@ -41,14 +41,17 @@ func Authenticate(core *app.Core) admin.Authenticate {
 	sessions := signedIn{Sessions(core)}
 	byKey := byKey(a, l)
 	return func(ctx context.Context, r *http.Request, requestID string) (admin.Caller, error) {
-		token, err := credential(r, core.PublicURL)
-		if err != nil {
+		sent, err := readCredential(r, core.PublicURL)
+		switch {
+		case err != nil:
 			return admin.Caller{}, err
+		case sent.keySession:
+			_, c, err := bySession(ctx, core, sent.token)
+			return c, err
+		case signin.IsToken(sent.token):
+			return sessions.caller(ctx, r, sent.token)
 		}
-		if signin.IsToken(token) {
-			return sessions.caller(ctx, r, token)
-		}
-		return byKey(ctx, token, identity.Asked{Request: r, ID: requestID})
+		return byKey(ctx, sent.token, identity.Asked{Request: r, ID: requestID})
 	}
 }
 
@@ -58,27 +61,33 @@ func byKey(a *identity.Authenticator, l *resource.Loader) func(context.Context, 
 		if err != nil {
 			return admin.Caller{}, err
 		}
-		c := admin.Caller{KeyID: p.KeyID, UserID: p.UserID, Type: string(p.Type), Scope: p.Scope, Scopes: p.Scopes}
-		v, err := l.Fresh(ctx, p.Scope.Org)
-		if err != nil {
-			return admin.Caller{}, err
-		}
-		granted, _, err := identity.Granted(ctx, v, p)
-		if err != nil {
-			return admin.Caller{}, err
-		}
-		if p.UserID == "" {
-			return c.As(granted), nil
-		}
-		own, ok, err := membership.LoadRank(ctx, v, p.Scope, p.UserID)
-		if err != nil {
-			return admin.Caller{}, err
-		}
-		if !ok {
-			return admin.Caller{}, identity.ErrInvalidKey()
-		}
-		return c.As(own.Min(granted)), nil
+		return CallerOf(ctx, l, p)
 	}
+}
+
+// CallerOf returns the caller that a principal is now. The role of a user's key is the
+// user's present one, but never above the rank of the key's creator.
+func CallerOf(ctx context.Context, l *resource.Loader, p *identity.Principal) (admin.Caller, error) {
+	c := admin.Caller{KeyID: p.KeyID, UserID: p.UserID, Type: string(p.Type), Scope: p.Scope, Scopes: p.Scopes}
+	v, err := l.Fresh(ctx, p.Scope.Org)
+	if err != nil {
+		return admin.Caller{}, err
+	}
+	granted, _, err := identity.Granted(ctx, v, p)
+	if err != nil {
+		return admin.Caller{}, err
+	}
+	if p.UserID == "" {
+		return c.As(granted), nil
+	}
+	own, ok, err := membership.LoadRank(ctx, v, p.Scope, p.UserID)
+	if err != nil {
+		return admin.Caller{}, err
+	}
+	if !ok {
+		return admin.Caller{}, identity.ErrInvalidKey()
+	}
+	return c.As(own.Min(granted)), nil
 }
 
 // rights tells what an organisation's settings say about the role of a caller.

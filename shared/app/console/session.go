@@ -16,6 +16,7 @@ import (
 	"gateway/shared/resource"
 	"gateway/shared/signin"
 	"gateway/shared/signin/browser"
+	"gateway/shared/signin/keysession"
 	"gateway/shared/store"
 	"gateway/shared/tenant"
 )
@@ -23,26 +24,93 @@ import (
 // SessionType is the type of callers that have signed in.
 const SessionType = "session"
 
-// credential returns the caller's credential: from a header, or else from a browser's
-// cookie. A write with the cookie must come from a page of the gateway and needs the write
+// sent is the credential of a request.
+type sent struct {
+	token      string
+	keySession bool // the token is that of a session by key, which counts as a cookie alone
+}
+
+// readCredential returns the caller's credential: from a header, or else from a browser's
+// cookie. A write with a cookie must come from a page of the gateway and needs the write
 // token as well, which no other site can know. public is the address of the installation.
-func credential(r *http.Request, public string) (string, error) {
+func readCredential(r *http.Request, public string) (sent, error) {
 	token, _, err := identity.Token(r.Header)
 	if err == nil {
-		return token, nil
+		return sent{token: token}, nil
 	}
-	cookie, ok := browser.Token(r)
-	if !ok || !fault.Is(err, fault.Unauthorized) {
-		return "", err
+	if !fault.Is(err, fault.Unauthorized) {
+		return sent{}, err
 	}
-	if safe := r.Method == http.MethodGet || r.Method == http.MethodHead; safe {
-		return cookie, nil
+	cookie, byKey := browser.KeyToken(r, public)
+	if !byKey {
+		var ok bool
+		if cookie, ok = browser.Token(r); !ok {
+			return sent{}, err
+		}
 	}
-	sent := r.Header.Get(browser.WriteHeader)
-	if !browser.SameOrigin(r, public) || subtle.ConstantTimeCompare([]byte(sent), []byte(signin.WriteToken(cookie))) != 1 {
-		return "", fault.New(fault.NotAllowed, strings.ToLower(browser.WriteHeader), "Calls with the session's cookie that change something must carry "+browser.WriteHeader+", as GET /auth/self gives it, and come from the gateway's own pages")
+	if safe := r.Method == http.MethodGet || r.Method == http.MethodHead; !safe && !mayWrite(r, public, cookie, byKey) {
+		return sent{}, fault.New(fault.NotAllowed, strings.ToLower(browser.WriteHeader), "Calls with the session's cookie that change something must carry "+browser.WriteHeader+", as GET /session and GET /auth/self give it, and come from the gateway's own pages")
 	}
-	return cookie, nil
+	return sent{token: cookie, keySession: byKey}, nil
+}
+
+// mayWrite reports whether a request with a cookie may change something. A session by key
+// is used by pages alone, which always send their origin.
+func mayWrite(r *http.Request, public, cookie string, byKey bool) bool {
+	if byKey && len(r.Header.Values("Origin")) == 0 {
+		return false
+	}
+	written := r.Header.Get(browser.WriteHeader)
+	return browser.SameOrigin(r, public) && subtle.ConstantTimeCompare([]byte(written), []byte(signin.WriteToken(cookie))) == 1
+}
+
+// credential returns a credential that is no session by key.
+func credential(r *http.Request, public string) (string, error) {
+	got, err := readCredential(r, public)
+	if err == nil && got.keySession {
+		err = fault.New(fault.Unauthorized, "", "This route is for people who have signed in and for JSON Web Tokens, not for API keys")
+	}
+	return got.token, err
+}
+
+// bySession returns a session by key and its caller, which is the key's.
+func bySession(ctx context.Context, core *app.Core, token string) (*keysession.Session, admin.Caller, error) {
+	s, p, err := keysession.Find(ctx, core.Loader, core.Auth, core.Resources.Now(), token)
+	if err != nil {
+		return nil, admin.Caller{}, err
+	}
+	c, err := CallerOf(ctx, core.Loader, p)
+	if fault.Is(err, fault.Unauthorized) {
+		err = keysession.Ended()
+	}
+	return s, c, err
+}
+
+// Browser finds the caller of a route about the session of a browser, by its cookie: a
+// session by key, or one of a user.
+func Browser(core *app.Core) admin.Authenticate {
+	sessions := signedIn{Sessions(core)}
+	return func(ctx context.Context, r *http.Request, _ string) (admin.Caller, error) {
+		without := *r // headers are no session
+		without.Header = r.Header.Clone()
+		for _, name := range []string{"X-Gateway-Api-Key", "Authorization", "X-Api-Key", "Api-Key", "X-Goog-Api-Key"} {
+			without.Header.Del(name)
+		}
+		got, err := readCredential(&without, core.PublicURL)
+		if err != nil {
+			return admin.Caller{}, err
+		}
+		if got.keySession {
+			_, c, err := bySession(ctx, core, got.token)
+			c.Scopes = itself
+			return c, err
+		}
+		of, u, _, err := sessions.find(ctx, got.token)
+		if err != nil {
+			return admin.Caller{}, err
+		}
+		return admin.Caller{UserID: of.User, Type: SessionType, Scope: store.Scope{Org: of.Org}, Role: admin.Role(u.Role), Scopes: itself, Since: of.Authenticated}, nil
+	}
 }
 
 // signedIn makes callers of people with sessions.

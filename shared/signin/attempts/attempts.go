@@ -52,8 +52,7 @@ type Counter struct {
 func (c *Counter) Try(ctx context.Context, b Bound, subject string, now time.Time) error {
 	window := now.UnixNano() / int64(b.Each)
 	until := time.Unix(0, (window+1)*int64(b.Each))
-	sum := sha256.Sum256([]byte(b.Name + "\x00" + strconv.FormatInt(window, 10) + "\x00" + subject))
-	name := hex.EncodeToString(sum[:])
+	name := b.row(window, subject)
 	h := c.of(name, until, now)
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -72,6 +71,26 @@ func (c *Counter) Try(ctx context.Context, b Bound, subject string, now time.Tim
 	}
 	h.left--
 	return nil
+}
+
+// Exhausted returns an error if a subject has no attempts left in this window. It counts
+// nothing, so that only attempts that fail need to be counted with Try; b.Take should be 1.
+func (c *Counter) Exhausted(ctx context.Context, b Bound, subject string, now time.Time) error {
+	window := now.UnixNano() / int64(b.Each)
+	it, _, err := c.Store.Table(store.Keys).Get(ctx, store.Credential(kind, b.row(window, subject)), true)
+	if err != nil {
+		return fault.Unavailable(err)
+	}
+	if it.Int("n") >= b.Most {
+		return refused(time.Unix(0, (window+1)*int64(b.Each)).Sub(now))
+	}
+	return nil
+}
+
+// row returns the name of a subject's count in a window.
+func (b Bound) row(window int64, subject string) string {
+	sum := sha256.Sum256([]byte(b.Name + "\x00" + strconv.FormatInt(window, 10) + "\x00" + subject))
+	return hex.EncodeToString(sum[:])
 }
 
 // of gives what the process holds of a count.

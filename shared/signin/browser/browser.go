@@ -19,17 +19,8 @@ const WriteHeader = "X-Gateway-Csrf"
 // Token is the session's token in the cookie of a request. If there are two cookies of this
 // name, none counts: one of them is not the gateway's.
 func Token(r *http.Request) (string, bool) {
-	found := ""
-	for _, c := range r.Cookies() {
-		if c.Name != Cookie {
-			continue
-		}
-		if found != "" && found != c.Value {
-			return "", false
-		}
-		found = c.Value
-	}
-	return found, signin.IsToken(found)
+	found, ok := single(r, Cookie)
+	return found, ok && signin.IsToken(found)
 }
 
 // Set is the cookie of a session until its end.
