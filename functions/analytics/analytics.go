@@ -30,6 +30,7 @@ func New(r *report.Reader, rated *feedback.Store) admin.Family {
 		Method: "GET", Path: "/analytics/summary/cache", Name: "getCacheSummary", Doc: "Sum up what the cache did.",
 		Scopes: scopes, Where: admin.InEither, Query: query, AnswerOf: admin.SchemaOf[cacheAnswer], Do: f.cache,
 	}}
+	routes = append(routes, f.severalGraphs(query))
 	for _, name := range report.GraphNames() {
 		routes = append(routes, f.graph(name, query))
 	}

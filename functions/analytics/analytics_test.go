@@ -108,7 +108,7 @@ func TestEveryGraphHasItsDocument(t *testing.T) {
 // routes of the tests: concrete paths by the documented ones.
 func routes() map[string]string {
 	out := map[string]string{
-		"/analytics/summary/cache": "/analytics/summary/cache", "/analytics/groups/users": "/analytics/groups/users",
+		"/analytics/summary/cache": "/analytics/summary/cache", "/analytics/graphs": "/analytics/graphs?include=cost,latency", "/analytics/groups/users": "/analytics/groups/users",
 		"/analytics/groups/ai-models": "/analytics/groups/ai-models", "/analytics/groups/metadata/{metadataKey}": "/analytics/groups/metadata/team",
 		"/analytics/groups/{groupBy}": "/analytics/groups/status_code", "/logs/groups/{groupBy}": "/logs/groups/config",
 	}

@@ -28,6 +28,8 @@ func TestEveryRangeOfTimeEndsWithItsDay(t *testing.T) {
 			key = firstKey
 			body = fmt.Appendf(nil, `{"workspace_id":"first-space","filters":{%q:%q,%q:%q},"requested_data":["id"]}`, from, start, to, end)
 			q = nil
+		case path == "/analytics/graphs":
+			q.Set("include", "cost")
 		case method == http.MethodPost:
 			body = []byte(`{"prices":{"multipliers":{"openai/*":0.8}}}`)
 		}

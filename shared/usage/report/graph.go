@@ -55,6 +55,7 @@ type (
 		Avg float64 `json:"avg"`
 		P50 float64 `json:"p50"`
 		P90 float64 `json:"p90"`
+		P95 float64 `json:"p95"`
 		P99 float64 `json:"p99"`
 	}
 	LatencyPoint struct {
@@ -253,7 +254,7 @@ func tokens(s *Stats) Tokens {
 }
 
 func latency(s *Stats) Latency {
-	return Latency{s.AvgLatency(), s.Latency(0.5), s.Latency(0.9), s.Latency(0.99)}
+	return Latency{s.AvgLatency(), s.Latency(0.5), s.Latency(0.9), s.Latency(0.95), s.Latency(0.99)}
 }
 
 func hitRate(s *Stats) HitRate {
