@@ -136,7 +136,7 @@ func TestTheConsoleInABrowser(t *testing.T) {
 		return "[...document.querySelectorAll('nav a')].find((x) => x.innerText==='" + name + "').click()"
 	}
 	for _, p := range []struct{ name, click, ready string }{
-		{"overview", nav("Overview"), heading + "==='What does the gateway do?' && document.querySelectorAll('canvas').length===3 && document.querySelector('.tiles').innerText.includes('$0.00')"},
+		{"overview", nav("Overview"), heading + "==='What does the gateway do?' && document.querySelectorAll('canvas').length===4 && document.querySelector('.tiles').innerText.includes('$0.00')"},
 		{"logs", nav("Logs"), heading + "==='Which requests were made?' && document.querySelectorAll('tbody tr').length===2"},
 		{"request", "document.querySelector('tbody a').click()", heading + "==='What happened to this request?' && document.querySelectorAll('.steps li').length>0 && /^\\/console\\/logs\\/.+/.test(location.pathname)"},
 		{"usage", nav("Usage"), heading + "==='Who spends what?' && document.querySelector('main > .scroll')?.innerText.includes('gpt-4o-mini')"},

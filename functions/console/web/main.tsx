@@ -1,82 +1,138 @@
 import { render } from "preact";
 import { useEffect, useState } from "preact/hooks";
-import { call, Failure, setCsrf, setKey, usesKey } from "./api";
+import { Audit, Playground, Settings } from "./admin";
+import { call, can, Failure, ofOrganisation, room, Session, setSession, signedIn, who, workspace } from "./api";
+import { kinds } from "./kinds";
 import { Logs, Overview, Request, Usage } from "./pages";
-import { go, Link } from "./ui";
+import { Item, kindOf, List, New, sees, Tabs } from "./resources";
+import { ErrorView, failureOf, go, Link, setQuery, Shown } from "./ui";
 import "uplot.css";
 import "./style.css";
 
-const pages: [string, string, () => any][] = [["/console/", "Overview", Overview], ["/console/logs", "Logs", Logs], ["/console/usage", "Usage", Usage]];
+// Page is an entry of a section: its address below /console/, its name, what shows it, and
+// whether the caller may see it.
+type Page = [string, string, () => any, () => boolean];
+const of = (at: string): Page => { const k = kinds.find((x) => x.at === at)!; return [at, k.tab, () => <List k={k} />, () => sees(k)]; };
 
-// sso marks a tab that went to an identity provider; it is no secret.
-const sso = "gateway-sso";
+const sections: [string, Page[]][] = [
+  ["Overview", [["", "Overview", Overview, () => can(["analytics.view"])]]],
+  ["Logs", [["logs", "Logs", Logs, () => can(["logs.list"])]]],
+  ["Usage", [["usage", "Usage", Usage, () => can(["analytics.view"])]]],
+  ["Budgets", [of("budgets"), of("budgets/rates")]],
+  ["Keys", [of("keys")]],
+  ["Providers", [of("providers"), of("providers/integrations")]],
+  ["Configs", [of("configs")]],
+  ["Prompts", [of("prompts"), ["playground", "Playground", Playground, () => can(["prompts.list"])], of("prompts/partials"), of("prompts/collections")]],
+  ["Guardrails", [of("guardrails"), of("guardrails/mcp"), of("guardrails/mcp-integrations"), of("guardrails/agents"), of("guardrails/agent-integrations")]],
+  ["Organization", [of("organization"), of("organization/members"), of("organization/invitations"), ["organization/settings", "Settings", Settings, () => can(["organisation_settings.read"], "admin") && ofOrganisation()], ["organization/audit", "Audit log", Audit, () => can(["audit_logs.list"], "admin") && ofOrganisation()], of("organization/secrets"), of("organization/deployments"), of("organization/webhooks")]],
+];
 
-function SignIn({ done }: { done: () => void }) {
-  const [wrong, say] = useState("");
-  const [busy, work] = useState(false);
-  const submit = async (e: any) => {
-    e.preventDefault();
-    const field = e.target.elements.key as HTMLInputElement, typed = field.value.trim();
-    if (!typed) return say("Enter an API key.");
-    work(true);
-    setKey(typed);
+function SignIn({ done, ended }: { done: (s: Session) => void; ended: boolean }) {
+  const [wrong, say] = useState(ended ? "The session has ended. Sign in again." : ""), [busy, work] = useState(false), [made, show] = useState<Session>(), [other, failed] = useState<Failure>();
+  const begin = async (body: any, field: HTMLInputElement) => {
+    work(true); failed(undefined); say("");
     try {
-      await call("/logs", { page_size: "1" });
+      const s: Session = await call("/session", {}, { method: "POST", body });
       field.value = "";
-      done();
+      if (s.api_keys?.length) show(s); else done(s);
     } catch (err) {
-      setKey("");
-      const f = err as Failure;
-      say(f.status === 401 ? "This API key is not valid. Check that it is complete and has not expired." : f.status === 403 ? "This API key may not read logs. Use one with the scope logs.list." : f.message);
+      const f = failureOf(err);
+      if (f.status === 401) say("This API key is not valid. Check that it is complete and has not expired.");
+      else if (f.status >= 500 || f.status === 0) failed(f);
+      else say(f.message);
     }
     work(false);
   };
+  const byKey = (e: any) => {
+    e.preventDefault();
+    const field = e.target.elements.key as HTMLInputElement, typed = field.value.trim();
+    if (!typed) return say("Enter an API key.");
+    begin({ api_key: typed }, field);
+  };
+  const byInvitation = (e: any) => {
+    e.preventDefault();
+    const field = e.target.elements.invitation as HTMLInputElement;
+    begin({ invitation: field.value.trim().replace(/^.*[?&]token=/, "").replace(/&.*$/, ""), first_name: e.target.elements.first.value.trim() || undefined }, field);
+  };
   const bySSO = (e: any) => {
     e.preventDefault();
-    sessionStorage.setItem(sso, "1");
     location.assign("/v1/auth/login?" + new URLSearchParams({ email: e.target.elements.email.value.trim(), return_to: location.pathname + location.search }));
   };
-  return <main class="signin"><h1>Sign in to the AI gateway</h1>
-    <form onSubmit={submit}><label for="key">API key</label><input id="key" name="key" type="password" autocomplete="off" spellcheck={false} aria-describedby="wrong" autofocus />
-      <p id="wrong" role="alert">{wrong}</p><button class="main" disabled={busy}>{busy ? "Signing in…" : "Sign in"}</button></form>
-    <p>The key stays in this tab's memory: after a reload you enter it again. On a new installation, <code>go run ./local</code> prints an admin key once.</p>
-    <form onSubmit={bySSO}><label for="email">Work email, for single sign-on</label><input id="email" name="email" type="email" required autocomplete="email" /><button>Continue with single sign-on</button></form></main>;
+  if (made) return <main class="signin"><h1>Welcome</h1><Shown name="Your API key" secret={made.api_keys![0].key} done={() => done(made)} /></main>;
+  return <main class="signin"><div class="card"><p class="brand"><Mark /> AI gateway</p><h1>Sign in to the AI gateway</h1>
+    <form onSubmit={byKey}><label for="key">API key</label><input id="key" name="key" type="password" autocomplete="off" spellcheck={false} aria-describedby="wrong" autofocus />
+      <p id="wrong" role="alert">{wrong}</p><button class="main" disabled={busy}>{busy ? "Signing in…" : "Sign in"}</button></form>{other && <ErrorView failure={other} />}
+    <details><summary>Single sign-on</summary><form onSubmit={bySSO}><label for="email">Work email</label><input id="email" name="email" type="email" required autocomplete="email" /><button>Continue with single sign-on</button></form></details>
+    <details><summary>Invitation</summary><form onSubmit={byInvitation}><label for="invitation">Link or token of the invitation</label><input id="invitation" name="invitation" type="password" required autocomplete="off" /><label for="first">First name</label><input id="first" name="first" autocomplete="given-name" /><button>Accept and sign in</button></form></details>
+    <p class="quiet">The key opens a session of at most 12 hours. It is not stored in this browser. On a new installation, <code>go run ./local</code> prints an admin key once.</p></div></main>;
+}
+
+const Mark = () => <svg viewBox="0 0 20 20" width="18" height="18" aria-hidden="true"><path d="M3 10h4m6 0h4M7 4v12M13 4v12" fill="none" stroke="currentColor" stroke-width="2" stroke-linecap="round" /></svg>;
+
+function pageOf(path: string): [string, any, Page | undefined, Page[]] {
+  const rest = path.replace(/^\/console\/?/, "").replace(/\/$/, "");
+  let name = "", found: Page | undefined, tabs: Page[] = [], most = -1;
+  for (const [section, pages] of sections) for (const p of pages) {
+    if ((rest === p[0] || p[0] !== "" && rest.startsWith(p[0] + "/")) && p[0].length > most) { name = section; found = p; tabs = pages; most = p[0].length; }
+  }
+  if (!found) return ["Not found", null, undefined, []];
+  const [at, title, Show, allowed] = found;
+  if (!allowed()) return [title, <Denied />, found, tabs];
+  if (rest === at) return [title, <Show />, found, tabs];
+  let id = rest.slice(at.length + 1);
+  try { id = decodeURIComponent(id); } catch { /* shown as it is */ }
+  if (at === "logs") return ["Request", <Request id={id} key={id} />, found, []];
+  const k = kindOf(at);
+  if (!k || k.at !== at) return ["Not found", null, undefined, []];
+  return id === "new" ? ["Create", <New k={k} key={k.at} />, found, []] : [k.tab, <Item k={k} id={id} key={k.at + id} />, found, []];
+}
+
+function Denied() {
+  return <><h1>You may not see this page</h1><p>Your role or key does not include it. Ask an admin for a role or a key that does.</p><p><Link to="/console/">Go to the overview</Link></p></>;
 }
 
 function App() {
-  const [, moved] = useState(0);
-  const [state, set] = useState<"in" | "out" | "asking">(sessionStorage.getItem(sso) ? "asking" : "out");
+  const [, moved] = useState(0), [menu, open] = useState(false);
+  const [state, set] = useState<"in" | "out" | "ended" | "asking">("asking"), [failure, fail] = useState<Failure>();
+  const ask = () => { fail(undefined); call("/session").then((s) => { setSession(s); set(signedIn() ? "in" : "out"); }, (e) => fail(failureOf(e))); };
   useEffect(() => {
     let n = 0;
-    const move = () => moved(++n), end = () => { setKey(""); sessionStorage.removeItem(sso); set("out"); };
+    const move = () => { moved(++n); open(false); }, end = () => { if (!signedIn()) return; setSession(null); set("ended"); };
     addEventListener("console:address", move);
     addEventListener("popstate", move);
     addEventListener("console:ended", end);
-    if (state === "asking") call("/auth/self").then((who) => { setCsrf(who.csrf_token ?? ""); set("in"); }, end);
+    ask();
     const keys = (e: KeyboardEvent) => {
-      if (e.key !== "/" || /INPUT|SELECT|TEXTAREA/.test((e.target as Element).tagName)) return;
+      if (e.key === "Escape") open(false);
+      if (e.key !== "/" || e.ctrlKey || e.metaKey || /INPUT|SELECT|TEXTAREA/.test((e.target as Element).tagName)) return;
       e.preventDefault();
       document.getElementById("find")?.focus();
     };
     addEventListener("keydown", keys);
     return () => { removeEventListener("console:address", move); removeEventListener("popstate", move); removeEventListener("console:ended", end); removeEventListener("keydown", keys); };
   }, []);
-  const path = location.pathname;
-  const page = pages.find(([p]) => p === path);
-  useEffect(() => { document.title = (state === "in" ? page?.[1] ?? (path.startsWith("/console/logs/") ? "Request" : "Not found") : "Sign in") + " · AI gateway"; });
+  const [name, shown, page, tabs] = state === "in" ? pageOf(location.pathname) : ["", null, undefined, []] as any;
+  useEffect(() => { document.title = (state === "in" ? name : "Sign in") + " · AI gateway"; });
+  if (failure) return <main class="signin"><h1>The console cannot start</h1><ErrorView failure={failure} again={ask} /></main>;
   if (state === "asking") return <p class="loading" role="status">Loading…</p>;
-  if (state === "out") return <SignIn done={() => set("in")} />;
+  if (state !== "in") return <SignIn ended={state === "ended"} done={(s) => { setSession(s); set("in"); }} />;
   const out = async () => {
-    try { if (!usesKey()) await call("/auth/logout", {}, "POST"); } finally { dispatchEvent(new Event("console:ended")); }
+    try { const r = await call("/session", {}, { method: "DELETE" }); if (r.logout_url) location.assign(r.logout_url); } catch { /* it has ended already */ }
+    setSession(null); set("out");
   };
-  let shown;
-  if (page) { const Page = page[2]; shown = <Page />; }
-  else if (path.startsWith("/console/logs/")) { let id = path.slice(14); try { id = decodeURIComponent(id); } catch { /* shown as it is */ } shown = <Request id={id} key={id} />; }
-  else shown = <><h1>There is no such page</h1><p><Link to="/console/">Go to the overview</Link></p></>;
-  return <><a class="skip" href="#content">Skip to content</a><div class="bar"><strong>AI gateway</strong>
-    <nav aria-label="Pages">{pages.map(([to, name]) => <Link to={to} aria-current={to === path || to === "/console/logs" && path.startsWith("/console/logs/") ? "page" : undefined}>{name}</Link>)}<a href="/v1/docs">API reference</a></nav>
-    <form role="search" onSubmit={(e: any) => { e.preventDefault(); const id = e.target.elements.find.value.trim(); if (id) go("/console/logs/" + encodeURIComponent(id)); }}><label for="find">Log id</label><input id="find" name="find" placeholder="Press / to search" /></form>
-    <button type="button" onClick={out}>Sign out</button></div><main id="content" tabIndex={-1}>{shown}<footer>Times are in {Intl.DateTimeFormat("en-US").resolvedOptions().timeZone}.</footer></main></>;
+  const visible = sections.map(([title, pages]) => [title, pages.filter((p) => p[3]())] as const).filter(([, pages]) => pages.length > 0);
+  const here = visible.find(([, pages]) => pages.some((p) => p === page))?.[0];
+  const rooms = who().workspaces, all = ofOrganisation();
+  const seen = tabs.filter((p: Page) => p[3]());
+  return <div class="shell"><a class="skip" href="#content">Skip to content</a>
+    <div class="bar" role="banner"><Link class="brand" to="/console/"><Mark /> AI gateway</Link><button type="button" class="menu" aria-expanded={menu} aria-controls="side" onClick={() => open(!menu)}>Menu</button></div>
+    <aside aria-label="Navigation" class={"side" + (menu ? " open" : "")} id="side">
+      {rooms.length > 0 && <label class="rooms">Workspace <select value={workspace() || (all ? "" : room())} onChange={async (e: any) => { const id = e.target.value; setQuery("workspace", id, false); if (!all) setSession(await call("/session", { workspace_id: id })); moved(-1); }}>{all && <option value="">All workspaces</option>}{rooms.map((w) => <option value={w.id}>{w.name}</option>)}</select></label>}
+      <nav aria-label="Pages">{visible.map(([title, pages]) => <Link to={"/console/" + pages[0][0]} aria-current={title === here ? "page" : undefined}>{title}</Link>)}<a href="/v1/docs">API reference</a></nav>
+      {can(["logs.list"]) && <form role="search" onSubmit={(e: any) => { e.preventDefault(); const id = e.target.elements.find.value.trim(); if (id) go("/console/logs/" + encodeURIComponent(id)); }}><label for="find">Log id</label><input id="find" name="find" placeholder="Press / to search" /></form>}
+      <p class="who">{who().type === "session" ? who().role : who().type.replaceAll("-", " ") + " key"}<button type="button" onClick={out}>Sign out</button></p></aside>
+    <main id="content" tabIndex={-1}><Tabs at={page?.[0] ?? ""} tabs={seen.map((p: Page) => [p[0], p[1]])} />{shown ?? <><h1>There is no such page</h1><p><Link to="/console/">Go to the overview</Link></p></>}
+      <footer>{who().organisation_id && <>Organization {who().organisation_id}. </>}Times are in {Intl.DateTimeFormat("en-US").resolvedOptions().timeZone}.</footer></main></div>;
 }
 
 render(<App />, document.getElementById("root")!);

@@ -1,9 +1,10 @@
-import { useState } from "preact/hooks";
-import { address, call } from "./api";
-import { count, dollars, millis, moment, percent } from "./format";
-import { between, Copy, Link, Plot, Range, rangeOf, setQuery, State, Text, useCalls } from "./ui";
+import { useEffect, useState } from "preact/hooks";
+import { address, call, can, ofOrganisation, room, workspace } from "./api";
+import { count, date, dollars, millis, moment, percent } from "./format";
+import { Badge, between, Copy, ErrorView, Facts, failureOf, Head, Link, Plot, Range, rangeOf, setQuery, State, Status, Table, Text, useCalls } from "./ui";
 
 const query = () => new URLSearchParams(location.search);
+const inRoom = (): Record<string, string> => workspace() ? { workspace_slug: workspace() } : {};
 
 function change(now: number, before: number | undefined): string {
   if (before == null) return "";
@@ -12,92 +13,134 @@ function change(now: number, before: number | undefined): string {
   return (by >= 0 ? "+" : "") + by.toFixed(0) + "% to the previous period";
 }
 
-const snippet = () => `curl ${location.origin}/v1/chat/completions -H "x-gateway-api-key: $GATEWAY_WORKSPACE_KEY" -H "x-gateway-provider: @mock" -H "content-type: application/json" -d '{"model":"gpt-4o-mini","messages":[{"role":"user","content":"Hello"}]}'`;
+const snippets: [string, () => string][] = [
+  ["curl", () => `curl ${location.origin}/v1/chat/completions -H "x-gateway-api-key: $GATEWAY_WORKSPACE_KEY" -H "x-gateway-provider: @mock" -H "content-type: application/json" -d '{"model":"gpt-4o-mini","messages":[{"role":"user","content":"Hello"}]}'`],
+  ["Python", () => `import os\nfrom openai import OpenAI\n\nclient = OpenAI(base_url="${location.origin}/v1", api_key=os.environ["GATEWAY_WORKSPACE_KEY"],\n                default_headers={"x-gateway-provider": "@mock"})\nprint(client.chat.completions.create(model="gpt-4o-mini",\n      messages=[{"role": "user", "content": "Hello"}]).choices[0].message.content)`],
+  ["TypeScript", () => `import OpenAI from "openai";\n\nconst client = new OpenAI({ baseURL: "${location.origin}/v1", apiKey: process.env.GATEWAY_WORKSPACE_KEY,\n  defaultHeaders: { "x-gateway-provider": "@mock" } });\nconst r = await client.chat.completions.create({ model: "gpt-4o-mini",\n  messages: [{ role: "user", content: "Hello" }] });\nconsole.log(r.choices[0].message.content);`],
+  ["Claude Code", () => `export ANTHROPIC_BASE_URL=${location.origin}\nexport ANTHROPIC_AUTH_TOKEN=$GATEWAY_WORKSPACE_KEY\nexport ANTHROPIC_CUSTOM_HEADERS="x-gateway-provider: @mock-anthropic"\nclaude`],
+  ["Codex", () => `# ~/.codex/config.toml\nmodel_provider = "gateway"\n[model_providers.gateway]\nname = "Gateway"\nbase_url = "${location.origin}/v1"\nenv_key = "GATEWAY_WORKSPACE_KEY"\nwire_api = "responses"\nhttp_headers = { "x-gateway-provider" = "@mock" }`],
+];
 
-function FirstRequest() {
-  return <div class="empty"><p>There are no requests in this time. Send one, with a workspace key in <code>GATEWAY_WORKSPACE_KEY</code> and the slug of a provider:</p>
-    <pre tabIndex={0} aria-label="Command">{snippet()}</pre><Copy text={snippet()} label="Copy command" /></div>;
+// useTail follows the log. Events come while the page is shown.
+function useTail(on: boolean, each: (log: any) => void) {
+  const [state, set] = useState<"off" | "open" | "waiting">("off");
+  useEffect(() => {
+    if (!on) return set("off");
+    const tail = new EventSource(address("/logs/tail", inRoom()));
+    tail.onopen = () => set("open");
+    tail.onerror = () => set("waiting");
+    const take = (e: MessageEvent) => { try { each(JSON.parse(e.data)); } catch { /* a comment */ } };
+    tail.onmessage = take;
+    for (const name of ["log", "request"]) tail.addEventListener(name, take as any);
+    return () => tail.close();
+  }, [on, workspace()]);
+  return state;
+}
+
+// FirstRequest shows how to send a request, and when one arrives.
+function FirstRequest({ arrived }: { arrived: () => void }) {
+  const [lang, pick] = useState("curl"), [seen, see] = useState<any>();
+  const state = useTail(can(["logs.list"]), (log) => see(log));
+  const text = snippets.find(([n]) => n === lang)![1]();
+  return <section class="empty first" aria-label="First request"><h2>Send your first request</h2>
+    <p>There are no requests in this time. Put a workspace key into <code>GATEWAY_WORKSPACE_KEY</code>, name a provider by its slug, and run:</p>
+    <p class="tabs">{snippets.map(([n]) => <button type="button" aria-pressed={n === lang} onClick={() => pick(n)}>{n}</button>)}</p>
+    <pre tabIndex={0} aria-label="Command">{text}</pre>
+    <p class="row"><Copy text={text} label="Copy command" />{can(["workspace_service_api_keys.create"], "manager") && <Link class="button" to="/console/keys/new">Create a workspace key</Link>}</p>
+    <p role="status" class="arrival">{seen ? <><Badge text="Your request arrived" tone="good" /> <Link to={"/console/logs/" + encodeURIComponent(seen.id)}>See what happened to it</Link> <button type="button" onClick={arrived}>Show all requests</button></> : state === "open" ? <Badge text="Waiting for a request" tone="wait" /> : <span class="quiet">Refresh after the request.</span>}</p></section>;
 }
 
 export function Overview() {
   const range = rangeOf(query());
-  const got = useCalls("overview " + range, (s) => {
-    const at = { ...between(range), compare: "previous" };
-    return Promise.all(["requests", "cost", "latency"].map((g) => call("/analytics/graphs/" + g, at, "GET", s)));
-  });
-  return <><header><h1>What does the gateway do?</h1><Range value={range} /></header>
-    <State of={got}>{([requests, cost, latency]) => {
-      if (!requests.summary.total) return <FirstRequest />;
+  const limits = can(["policies.list"]) && room();
+  const got = useCalls("overview " + range + workspace(), (s) => Promise.all([
+    call("/analytics/graphs", { ...between(range), ...inRoom(), include: "requests,cost,latency,errors,tokens,cache/hit-rate", compare: "previous" }, { signal: s }),
+    limits ? call("/policies/usage-limits", { workspace_id: room() }, { signal: s }) : { data: [] },
+  ]));
+  return <><Head title="What does the gateway do?"><Range value={range} /></Head>
+    <State of={got}>{([all, policies]) => {
+      const { requests, cost, latency, errors, tokens } = all.graphs, cache = all.graphs["cache/hit-rate"];
+      if (!requests.summary.total) return <FirstRequest arrived={got.again} />;
+      const saved = (g: any) => { const p = g?.data_points?.at(-1); return p ? p.cumulative_simple_cache_savings_usd + p.cumulative_semantic_cache_savings_usd : undefined; };
       const tiles: [string, string, string][] = [
         ["Spend", dollars(cost.summary.total / 100), change(cost.summary.total, cost.previous?.summary.total)],
         ["Requests", count(requests.summary.total), change(requests.summary.total, requests.previous?.summary.total)],
+        ["Errors", count(errors.summary.total), change(errors.summary.total, errors.previous?.summary.total)],
         ["Latency p50", millis(latency.summary.p50), change(latency.summary.p50, latency.previous?.summary.p50 || undefined)],
-        ["Latency p99", millis(latency.summary.p99), change(latency.summary.p99, latency.previous?.summary.p99 || undefined)],
+        ["Latency p95", millis(latency.summary.p95 ?? latency.summary.p99), change(latency.summary.p95 ?? latency.summary.p99, (latency.previous?.summary.p95 ?? latency.previous?.summary.p99) || undefined)],
+        ["Tokens", count(tokens.summary.total), change(tokens.summary.total, tokens.previous?.summary.total)],
+        ["Cache savings", dollars(saved(cache) ?? 0), percent(cache.summary.rate) + " of requests"],
       ];
       return <><dl class="tiles">{tiles.map(([name, value, note]) => <div><dt>{name}</dt><dd>{value}<small>{note}</small></dd></div>)}</dl>
-        <Plot title="Spend" points={cost.data_points.map((p: any) => [p.timestamp, p.total / 100])} format={dollars} />
+        <div class="plots"><Plot title="Spend" points={cost.data_points.map((p: any) => [p.timestamp, p.total / 100])} format={dollars} />
         <Plot title="Requests" points={requests.data_points.map((p: any) => [p.timestamp, p.total])} format={count} />
-        <Plot title="Latency p50" points={latency.data_points.map((p: any) => [p.timestamp, p.p50])} format={millis} /></>;
+        <Plot title="Latency p50" points={latency.data_points.map((p: any) => [p.timestamp, p.p50])} format={millis} />
+        <Plot title="Errors" points={errors.data_points.map((p: any) => [p.timestamp, p.total])} format={count} /></div>
+        {policies.data.length > 0 && <><h2>Limits</h2><Table label="Limits" rows={policies.data.slice(0, 5)} columns={[["Name", (r: any) => <Link to={"/console/budgets/" + r.id}>{r.name ?? r.id}</Link>], ["Limit", (r: any) => r.type === "cost" ? dollars(r.credit_limit) : count(r.credit_limit), "n"], ["When reached", (r: any) => r.on_exceeded], ["Next reset", (r: any) => r.next_usage_reset_at ? date(r.next_usage_reset_at) : "never"], ["Status", (r: any) => <Badge text={r.status} />]]} /></>}</>;
     }}</State></>;
 }
 
-const filters: [string, string][] = [["ai_model", "Model"], ["status_code", "Status"], ["trace_id", "Trace id"]];
+const filters: [string, string][] = [["ai_model", "Model"], ["status_code", "Status"], ["trace_id", "Trace id"], ["virtual_keys", "Provider"], ["configs", "Config"], ["api_key_ids", "API key"]];
+const columns = (): any[] => [
+  ["Time", (r: any) => <Link to={"/console/logs/" + encodeURIComponent(r.id)} title={r.created_at}>{moment(r.created_at)}</Link>], ["Status", (r: any) => <Status code={r.response_status_code} />],
+  ["Model", (r: any) => r.ai_model ?? "–"], ["Provider", (r: any) => r.virtual_key ?? r.ai_org ?? "–"], ["Endpoint", (r: any) => r.endpoint], ["Tokens", (r: any) => count(r.total_units), "n"],
+  ["Latency", (r: any) => millis(r.response_time), "n"], ["Cost", (r: any) => r.is_priced ? dollars(r.cost_usd) : "not priced", "n"], ["Cache", (r: any) => r.cache_status],
+];
+
+export const maxTail = 1000;
 
 export function Logs() {
   const q = query(), range = rangeOf(q), cursor = q.get("cursor") ?? "";
+  const [live, follow] = useState(false), [fresh, add] = useState<any[]>([]);
+  const tail = useTail(live, (log) => add((was) => [log, ...was].slice(0, maxTail)));
   const asked = Object.fromEntries(filters.map(([name]) => [name, q.get(name) ?? ""]));
-  const got = useCalls("logs " + q, (s) => call("/logs", { ...between(range), ...asked, cursor, page_size: "50" }, "GET", s));
-  return <><header><h1>Which requests were made?</h1><Range value={range} /></header>
+  const got = useCalls("logs " + q, (s) => call("/logs", { ...between(range), ...asked, ...inRoom(), cursor, page_size: "50" }, { signal: s }));
+  const filtered = filters.some(([n]) => q.get(n));
+  return <><Head title="Which requests were made?"><Range value={range} /></Head>
     <form class="filters" key={String(q)} onSubmit={(e) => e.preventDefault()}>{filters.map(([name, label]) => <label>{label} <input name={name} value={asked[name]} onChange={(e: any) => setQuery(name, e.target.value.trim())} /></label>)}
-      <button type="button" onClick={got.again}>Refresh</button></form>
+      <button type="button" aria-pressed={live} onClick={() => { add([]); follow(!live); }}>{live ? "Pause live" : "Live"}</button><button type="button" onClick={got.again}>Refresh</button>{filtered && <Link to="/console/logs">Remove the filters</Link>}</form>
+    {live && <section aria-label="Live"><p role="status"><Badge text={tail === "open" ? "Live" : "Connecting"} tone={tail === "open" ? "good" : "wait"} /> <span class="quiet">{count(fresh.length)} new requests, without the filters</span></p>{fresh.length > 0 && <Table label="Live requests" rows={fresh.slice(0, 100)} columns={columns()} />}</section>}
     <State of={got}>{(page) => page.data.length === 0
-      ? (q.size > (q.has("range") ? 1 : 0) ? <p class="empty">No request passes these filters. <Link to="/console/logs">Remove the filters</Link></p> : <FirstRequest />)
-      : <><p>{count(page.total)} requests</p><div class="scroll" tabIndex={0} role="region" aria-label="Requests">
-        <table><thead><tr><th>Time</th><th>Status</th><th>Model</th><th>Provider</th><th>Endpoint</th><th class="n">Tokens</th><th class="n">Latency</th><th class="n">Cost</th><th>Cache</th></tr></thead>
-          <tbody>{page.data.map((r: any) => <tr><td title={r.created_at}><Link to={"/console/logs/" + encodeURIComponent(r.id)}>{moment(r.created_at)}</Link></td>
-            <td><Status code={r.response_status_code} /></td><td>{r.ai_model ?? "–"}</td><td>{r.virtual_key ?? r.ai_org ?? "–"}</td><td>{r.endpoint}</td>
-            <td class="n">{count(r.total_units)}</td><td class="n">{millis(r.response_time)}</td><td class="n">{r.is_priced ? dollars(r.cost_usd) : "not priced"}</td><td>{r.cache_status}</td></tr>)}</tbody></table></div>
-        <p>{cursor && <button type="button" onClick={() => history.back()}>Previous page</button>} {page.next_cursor && <button type="button" onClick={() => setQuery("cursor", page.next_cursor)}>Next page</button>}</p></>}</State></>;
-}
-
-function Status({ code }: { code: number }) {
-  const good = code >= 200 && code < 300 || code === 101;
-  return <span class={good ? "good" : "bad"}>{good ? "✓" : "✕"} {code}</span>;
+      ? (q.size > (q.has("range") ? 1 : 0) + (q.has("workspace") ? 1 : 0) ? <p class="empty">No request passes these filters. <Link to="/console/logs">Remove the filters</Link></p> : <FirstRequest arrived={got.again} />)
+      : <><p class="quiet">{count(page.total)} requests</p><Table label="Requests" rows={page.data} columns={columns()} />
+        <p class="row">{cursor && <button type="button" onClick={() => history.back()}>Previous page</button>} {page.next_cursor && <button type="button" onClick={() => setQuery("cursor", page.next_cursor)}>Next page</button>}</p></>}</State></>;
 }
 
 export function Request({ id }: { id: string }) {
-  const [tab, show] = useState("body");
+  const [tab, show] = useState("body"), [rated, rate] = useState(""), [failure, fail] = useState<any>();
   const at = "/logs/" + encodeURIComponent(id);
-  const got = useCalls("request " + id, (s) => Promise.all([call(at, {}, "GET", s), call(at + "/explain", {}, "GET", s)]));
-  return <><header><h1>What happened to this request?</h1></header><p class="id">{id}</p>
+  const got = useCalls("request " + id, (s) => Promise.all([call(at, {}, { signal: s }), call(at + "/explain", {}, { signal: s })]));
+  return <><p class="crumb"><Link to="/console/logs">Logs</Link></p><Head title="What happened to this request?" /><p class="id">{id}</p>
     <State of={got}>{([log, why]) => {
       const m = log.metrics ?? log;
-      const facts: [string, any][] = [["Status", <Status code={why.status} />], ["Model", m.ai_model], ["Provider", m.virtual_key ?? m.ai_org], ["Latency", millis(why.timing.total_ms)], ["First byte", millis(why.timing.first_byte_ms)],
-        ["Cost", m.is_priced ? dollars(why.cost_usd) : "not priced"], ["Tariff", m.tariff], ["Tokens", count(m.total_units)], ["Cache", m.cache_status], ["Config", m.config], ["API key", m.api_key_id], ["Trace id", m.trace_id], ["Error", m.error_message]];
-      return <><dl class="facts">{facts.filter(([, v]) => v != null && v !== "").map(([name, v]) => <div><dt>{name}</dt><dd>{v}</dd></div>)}</dl>
+      const feedback = async (value: number) => { fail(undefined); try { await call("/feedback", {}, { method: "POST", body: { trace_id: m.trace_id, value } }); rate(value > 0 ? "Rated as good" : "Rated as bad"); } catch (e) { fail(failureOf(e)); } };
+      return <><Facts of={[["Status", <Status code={why.status} />], ["Model", m.ai_model], ["Provider", m.virtual_key ?? m.ai_org], ["Latency", millis(why.timing.total_ms)], ["First byte", millis(why.timing.first_byte_ms)],
+        ["Cost", m.is_priced ? dollars(why.cost_usd) : "not priced"], ["Tariff", m.tariff], ["Tokens", count(m.total_units)], ["Cache", m.cache_status], ["Config", m.config], ["API key", m.api_key_id && <Link to={"/console/keys/" + m.api_key_id}>{m.api_key_id}</Link>], ["Trace id", m.trace_id], ["Error", m.error_message]]} />
         <h2>Steps</h2><ol class="steps">{why.steps.map((s: any) => <li><span>{s.text}</span>{s.status != null && <Status code={s.status} />}<small>{s.start_ms != null && "at " + millis(s.start_ms)} {s.took_ms != null && "took " + millis(s.took_ms)} {s.path}</small></li>)}</ol>
-        <h2>Attempts</h2>{(log.attempts ?? []).length === 0 ? <p>No provider was called.</p> : <div class="scroll" tabIndex={0} role="region" aria-label="Attempts"><table><thead><tr><th>Model</th><th>Provider</th><th>Target</th><th>Status</th><th class="n">Latency</th><th class="n">Cost</th></tr></thead>
-          <tbody>{log.attempts.map((a: any) => <tr><td>{a.ai_model}</td><td>{a.virtual_key ?? a.ai_org}</td><td>{a.option ?? "–"}</td><td><Status code={a.response_status_code} /></td><td class="n">{millis(a.latency)}</td><td class="n">{dollars(a.cost_usd)}</td></tr>)}</tbody></table></div>}
-        {(log.feedback ?? []).length > 0 && <><h2>Feedback</h2><Text value={log.feedback} label="Feedback" /></>}
+        <h2>Attempts</h2>{(log.attempts ?? []).length === 0 ? <p class="quiet">No provider was called.</p> : <Table label="Attempts" rows={log.attempts} columns={[["Model", (a: any) => a.ai_model], ["Provider", (a: any) => a.virtual_key ?? a.ai_org], ["Target", (a: any) => a.option ?? "–"], ["Status", (a: any) => <Status code={a.response_status_code} />], ["Latency", (a: any) => millis(a.latency), "n"], ["Cost", (a: any) => dollars(a.cost_usd), "n"]]} />}
+        {(why.limits ?? []).length > 0 && <><h2>Limits</h2><Text value={why.limits} label="Limits" /></>}
+        <h2>Feedback</h2>{(log.feedback ?? []).length > 0 ? <Text value={log.feedback} label="Feedback" /> : <p class="quiet">{rated || "There is no feedback."}</p>}
+        {can(["feedbacks.write"]) && <p class="row"><button type="button" onClick={() => feedback(1)}>Good</button><button type="button" onClick={() => feedback(-1)}>Bad</button></p>}{failure && <ErrorView failure={failure} />}
         <h2>Content</h2><p class="row"><button type="button" aria-pressed={tab === "body"} onClick={() => show("body")}>Bodies</button><button type="button" aria-pressed={tab === "json"} onClick={() => show("json")}>JSON</button>
           <Copy label="Copy as curl" text={`curl ${location.origin}${address(at)} -H "x-gateway-api-key: $GATEWAY_ADMIN_KEY"`} /></p>
         {tab === "json" ? <Text value={log} label="Log as JSON" /> : log.request || log.response
           ? <><h3>Request</h3><Text value={log.request} label="Request" /><h3>Response</h3><Text value={log.response} label="Response" /></>
-          : <p>{log.bodies_hidden ? "You may not see the bodies of this request." : "No bodies were stored for this request."}</p>}</>;
+          : <p class="quiet">{log.bodies_hidden ? "You may not see the bodies of this request." : "No bodies were stored for this request."}</p>}</>;
     }}</State></>;
 }
 
-const groups: [string, string][] = [["model", "Model"], ["api_key", "API key"], ["config", "Config"], ["workspace", "Workspace"], ["provider", "Provider"], ["prompt", "Prompt"], ["status_code", "Status"]];
+const groups: [string, string][] = [["model", "Model"], ["users", "User"], ["api_key", "API key"], ["config", "Config"], ["workspace", "Workspace"], ["provider", "Provider"], ["prompt", "Prompt"], ["status_code", "Status"], ["metadata", "Metadata"]];
 
 export function Usage() {
-  const q = query(), range = rangeOf(q), asked = q.get("by") ?? "";
-  const by = groups.find(([k]) => k === asked) ?? groups[0];
-  const got = useCalls("usage " + range + by[0], (s) => Promise.all([call("/analytics/groups/" + by[0], { ...between(range), columns: "cost,requests,error_count,total_tokens,p95_latency,cache_hit_rate", order_by: "cost:desc" }, "GET", s), call("/analytics/graphs/cost", between(range), "GET", s)]));
-  const name = (r: any) => String(r[by[0]] ?? "–");
-  return <><header><h1>Who spends what?</h1><label>By <select value={by[0]} onChange={(e: any) => setQuery("by", e.target.value)}>{groups.map(([k, t]) => <option value={k}>{t}</option>)}</select></label><Range value={range} /></header>
-    <State of={got}>{([rows, cost]) => rows.data.length === 0 ? <FirstRequest /> : <>
-      <dl class="tiles"><div><dt>Spend</dt><dd>{dollars(cost.summary.total / 100)}</dd></div></dl>
+  const q = query(), range = rangeOf(q), asked = q.get("by") ?? "", key = q.get("key") ?? "";
+  const by = groups.find(([k]) => k === asked && (k !== "workspace" || ofOrganisation())) ?? groups[0];
+  const path = by[0] === "metadata" ? "/analytics/groups/metadata/" + encodeURIComponent(key || "_user") : "/analytics/groups/" + by[0];
+  const got = useCalls("usage " + range + path + workspace(), (s) => Promise.all([call(path, { ...between(range), ...inRoom(), columns: "cost,error_count,total_tokens,p95_latency,cache_hit_rate", order_by: "cost:desc" }, { signal: s }), call("/analytics/graphs/cost", { ...between(range), ...inRoom() }, { signal: s })]));
+  const value = (r: any) => String(r[by[0]] ?? r.user ?? r.metadata_value ?? "–");
+  const link = (r: any) => by[0] === "api_key" ? <Link to={"/console/keys/" + encodeURIComponent(value(r))}>{value(r)}</Link> : by[0] === "model" ? <Link to={"/console/logs?ai_model=" + encodeURIComponent(value(r))}>{value(r)}</Link> : value(r);
+  return <><Head title="Who spends what?"><label>By <select value={by[0]} onChange={(e: any) => setQuery("by", e.target.value)}>{groups.filter(([k]) => k !== "workspace" || ofOrganisation()).map(([k, t]) => <option value={k}>{t}</option>)}</select></label>{by[0] === "metadata" && <label>Key <input value={key} placeholder="_user" onChange={(e: any) => setQuery("key", e.target.value.trim())} /></label>}<Range value={range} /></Head>
+    <State of={got}>{([rows, cost]) => rows.data.length === 0 ? <FirstRequest arrived={got.again} /> : <>
+      <dl class="tiles"><div><dt>Spend</dt><dd>{dollars(cost.summary.total / 100)}</dd></div><div><dt>{by[1]}s</dt><dd>{count(rows.total)}</dd></div></dl>
       <Plot title="Spend" points={cost.data_points.map((p: any) => [p.timestamp, p.total / 100])} format={dollars} />
-      <div class="scroll" tabIndex={0} role="region" aria-label="Usage"><table><thead><tr><th>{by[1]}</th><th class="n">Spend</th><th class="n">Requests</th><th class="n">Errors</th><th class="n">Tokens</th><th class="n">Latency p95</th><th class="n">Cache hits</th></tr></thead>
-        <tbody>{rows.data.map((r: any) => <tr><td>{name(r)}</td><td class="n">{dollars(r.cost / 100)}</td><td class="n">{count(r.requests)}</td><td class="n">{count(r.error_count)}</td><td class="n">{count(r.total_tokens)}</td><td class="n">{millis(r.p95_latency)}</td><td class="n">{percent(r.cache_hit_rate)}</td></tr>)}</tbody></table></div></>}</State></>;
+      <Table label="Usage" rows={rows.data} columns={[[by[1], link], ["Spend", (r: any) => dollars(r.cost / 100), "n"], ["Share", (r: any) => cost.summary.total ? percent(r.cost / cost.summary.total * 100) : "–", "n"], ["Requests", (r: any) => count(r.requests), "n"], ["Errors", (r: any) => count(r.error_count), "n"], ["Tokens", (r: any) => count(r.total_tokens), "n"], ["Latency p95", (r: any) => millis(r.p95_latency), "n"], ["Cache hits", (r: any) => percent(r.cache_hit_rate), "n"]]} /></>}</State></>;
 }
