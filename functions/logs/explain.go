@@ -76,6 +76,7 @@ func steps(r *usage.Record) []step {
 	var within []step
 	within = append(within, conditions(r)...)
 	within = append(within, draws(r)...)
+	within = append(within, measured(r)...)
 	within = append(within, breakers(r)...)
 	within = append(within, guards(r)...)
 	within = append(within, skips(r)...)
@@ -162,6 +163,38 @@ func draws(r *usage.Record) []step {
 		}
 	}
 	return out
+}
+
+// measured tells by which figures targets were chosen.
+func measured(r *usage.Record) []step {
+	out := make([]step, len(r.Measured))
+	for i := range r.Measured {
+		m := &r.Measured[i]
+		out[i] = step{Step: "measure", Path: &m.Path, Index: &m.Chosen, Text: fmt.Sprintf("Strategy %s chose target %d: %s", m.By, m.Chosen, measuredTexts[m.Reason])}
+		for _, f := range m.Figures {
+			shown := f.Show(m.By)
+			text := fmt.Sprintf("; target %d: ", f.Index)
+			if shown.Value == nil {
+				text += "unknown"
+			} else {
+				text += strconv.FormatFloat(*shown.Value, 'g', 6, 64) + " " + shown.Unit
+			}
+			if m.By == usage.ByLatency {
+				text += fmt.Sprintf(" of %d", f.Observed)
+			}
+			if f.Avoided {
+				text += ", avoided after failures"
+			}
+			out[i].Text += text
+		}
+	}
+	return out
+}
+
+var measuredTexts = map[string]string{
+	usage.ChosenBest: "it has the lowest figure", usage.ChosenTie: "it is one of several with equal figures", usage.ChosenToExplore: "it was measured again (explore)",
+	usage.ChosenTooFew: "it has too few observations", usage.ChosenUnknown: "no figures were known", usage.ChosenAllFail: "all targets were failing",
+	usage.ChosenSticky: "an earlier request with the same sticky fields went there", usage.ChosenRecorded: "as recorded",
 }
 
 func breakers(r *usage.Record) []step {

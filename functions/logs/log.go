@@ -180,12 +180,13 @@ func attempts(r *usage.Record) []attempt {
 
 // decision is what the routing was decided on, and what was lost between shapes.
 type decision struct {
-	Draws    []draw    `json:"draws"`
-	Breakers []circuit `json:"breakers"`
-	Matches  []match   `json:"matches"`
-	Skips    []skip    `json:"skips"`
-	Losses   []string  `json:"losses" doc:"Of the request: what the provider was not told."`
-	Missed   []string  `json:"missed" doc:"Of the provider's answer: what the client's shape has no place for."`
+	Draws    []draw                `json:"draws"`
+	Measured []usage.MeasuredShown `json:"measured" doc:"Choices by latency, cost or load."`
+	Breakers []circuit             `json:"breakers"`
+	Matches  []match               `json:"matches"`
+	Skips    []skip                `json:"skips"`
+	Losses   []string              `json:"losses" doc:"Of the request: what the provider was not told."`
+	Missed   []string              `json:"missed" doc:"Of the provider's answer: what the client's shape has no place for."`
 }
 
 type (
@@ -216,7 +217,7 @@ type (
 func decisionOf(r *usage.Record) decision {
 	d := decision{
 		Draws: make([]draw, len(r.Draws)), Breakers: make([]circuit, len(r.Breakers)), Matches: make([]match, len(r.Matches)), Skips: make([]skip, len(r.Skips)),
-		Losses: []string{}, Missed: []string{},
+		Measured: usage.ShowMeasured(r.Measured), Losses: []string{}, Missed: []string{},
 	}
 	for i, w := range r.Draws {
 		d.Draws[i] = draw{w.Path, float64(w.Number) / (1 << 32), w.Chosen, orNull(w.Sticky)}

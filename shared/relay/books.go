@@ -102,6 +102,7 @@ func describeWalk(relay *Relay, pl *plan.Plan, gs *guarded.State, rec *usage.Rec
 		return
 	}
 	r.Draws, r.Breakers = pl.Walker.Draws(r.Draws[:0]), pl.Walker.Breakers(r.Breakers[:0])
+	r.Measured = pl.Walker.Measured(r.Measured[:0])
 	r.Matches, r.Skips = pl.Walker.Matches(r.Matches[:0]), pl.Walker.Skips(r.Skips[:0])
 }
 

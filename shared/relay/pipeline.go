@@ -100,6 +100,7 @@ func relay(c *call) error {
 		c.bill.Planned()
 		last = try(c, leaf)
 		outcome = outcomeOf(&c.req, &c.plan, &c.out, &c.reply, &last)
+		outcome.Latency = latencyOf(&c.bill, outcome)
 	}
 	tellBreakers(c.relay, &c.req, &c.plan)
 	if last.resp == nil && last.fault == nil && last.cached == nil {

@@ -31,6 +31,7 @@ import (
 	"gateway/shared/relay/unread"
 	"gateway/shared/resource"
 	"gateway/shared/route"
+	"gateway/shared/route/measure"
 	"gateway/shared/seal"
 	"gateway/shared/store"
 	"gateway/shared/usage"
@@ -158,7 +159,7 @@ func New(o Options) *Relay {
 	}
 	r.budgets = r.Ledger.Lately(budgetAge)
 	r.breakers = plan.NewBreakers(o.Now, o.Store.Table(store.Rate), r.failAside)
-	r.sources = &plan.Sources{Sealer: o.Sealer, Breakers: r.breakers, Picks: route.NewPicks(o.Now)}
+	r.sources = &plan.Sources{Sealer: o.Sealer, Breakers: r.breakers, Picks: route.NewPicks(o.Now), Figures: measure.NewBoard(o.Now), Book: o.Book, Now: o.Now}
 	r.calls.New = func() any { return newCall() }
 	return r
 }

@@ -39,6 +39,14 @@ func outcomeOf(q *admitted.Request, pl *plan.Plan, up *outbound, rw *reply, a *a
 	return o
 }
 
+// latencyOf is the latency of the target that was tried last; 0 if it was not called.
+func latencyOf(bill *accounting.Bill, o route.Outcome) time.Duration {
+	if at := bill.Purse.Last(); at != nil && !o.Refused {
+		return at.Latency
+	}
+	return 0
+}
+
 // settleBreakers tells breakers how an answer ended that had begun well. An answer that the
 // client no longer wants says nothing against its provider.
 func settleBreakers(c *call) {

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"gateway/shared/resource"
+	"gateway/shared/usage"
 )
 
 // KindConfig is the kind of saved configs. The body of their records is the
@@ -17,6 +18,9 @@ const (
 	ModeLoadbalance = "loadbalance"
 	ModeFallback    = "fallback"
 	ModeConditional = "conditional"
+	ModeLatency     = usage.ByLatency
+	ModeCost        = usage.ByCost
+	ModeLeastBusy   = usage.ByLoad
 )
 
 // Bounds of a config.
@@ -92,6 +96,33 @@ type Strategy struct {
 	Conditions    []Condition
 	Default       string // name of a target
 	Sticky        *StickyRule
+	Measure       MeasureRule // latency, cost, least_busy
+}
+
+// MeasureRule is how a strategy chooses that compares figures of its targets.
+type MeasureRule struct {
+	Explore  float64 // share of the requests that go to another target than the best one
+	Floor    int     // min_observations: latencies that a target needs before figures decide
+	TieBreak string  // TieByWeight or TieByOrder
+}
+
+// Values of tie_break: among equals, one by weight or the first in the config.
+const (
+	TieByWeight = "weight"
+	TieByOrder  = "order"
+)
+
+// Standards and bounds of a MeasureRule.
+const (
+	DefaultExplore = 0.01 // of latency; other figures need no requests to stay current
+	MaxExplore     = 0.5
+	DefaultFloor   = 3
+	MaxFloor       = 100
+)
+
+// Compares reports whether a mode compares figures of targets.
+func Compares(mode string) bool {
+	return mode == ModeLatency || mode == ModeCost || mode == ModeLeastBusy
 }
 
 // Condition sends a request that matches Query to the target named Then.

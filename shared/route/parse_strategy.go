@@ -11,8 +11,10 @@ import (
 // parseStrategy reads a strategy. breaker takes a cb_config that is written inside of it,
 // if the node has none of its own.
 func parseStrategy(r *reader, v value, breaker *value) *Strategy {
-	s := &Strategy{}
+	s := &Strategy{Measure: MeasureRule{Floor: DefaultFloor, TieBreak: TieByWeight}}
 	var mode value
+	var measured []value // members that only modes with figures have
+	explored := false
 	r.members(v, func(key string, v value) {
 		switch key {
 		case "mode":
@@ -26,6 +28,23 @@ func parseStrategy(r *reader, v value, breaker *value) *Strategy {
 			s.Default = r.name(v)
 		case "sticky":
 			s.Sticky = parseSticky(r, v)
+		case "explore":
+			s.Measure.Explore, explored = r.number(v, 0, MaxExplore), true
+			measured = append(measured, v)
+		case "min_observations":
+			s.Measure.Floor = int(r.whole(v, 1))
+			if s.Measure.Floor > MaxFloor {
+				s.Measure.Floor = MaxFloor
+				if r.strict {
+					r.add(v.path, "must be at most %d", MaxFloor)
+				}
+			}
+			measured = append(measured, v)
+		case "tie_break":
+			if s.Measure.TieBreak = r.text(v); s.Measure.TieBreak != TieByWeight && s.Measure.TieBreak != TieByOrder && v.kind() == wire.KindString {
+				r.add(v.path, "must be weight or order")
+			}
+			measured = append(measured, v)
 		case "cb_config":
 			if breaker.raw == nil {
 				*breaker = v
@@ -39,7 +58,11 @@ func parseStrategy(r *reader, v value, breaker *value) *Strategy {
 	}
 	path := v.path
 	switch s.Mode {
-	case ModeSingle, ModeLoadbalance, ModeFallback:
+	case ModeSingle, ModeLoadbalance, ModeFallback, ModeCost, ModeLeastBusy:
+	case ModeLatency:
+		if !explored {
+			s.Measure.Explore = DefaultExplore
+		}
 	case ModeConditional:
 		if len(s.Conditions) == 0 {
 			r.add(path+".conditions", "No conditions passed in the query router")
@@ -49,7 +72,12 @@ func parseStrategy(r *reader, v value, breaker *value) *Strategy {
 		}
 	default:
 		if mode.raw == nil || mode.kind() == wire.KindString {
-			r.add(path+".mode", "must be one of single, loadbalance, fallback, conditional")
+			r.add(path+".mode", "must be one of single, loadbalance, fallback, conditional, latency, cost, least_busy")
+		}
+	}
+	if !Compares(s.Mode) && r.strict {
+		for _, m := range measured {
+			r.add(m.path, "is only for the modes latency, cost and least_busy")
 		}
 	}
 	return s

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"gateway/shared/fault"
+	"gateway/shared/route/measure"
 )
 
 // Tree is a compiled config. It is never changed and may be shared.
@@ -16,6 +17,7 @@ type Tree struct {
 	leaves  []*Leaf
 	guarded bool // some target has a breaker that decisions depend on
 	sticky  bool // some strategy has a sticky rule
+	figures bool // some strategy compares figures of its targets
 	events  bool // refusals is event at the root
 }
 
@@ -37,6 +39,8 @@ type node struct {
 	def      *node // the default of a conditional strategy; nil: none or unknown
 	defName  string
 	sticky   *StickyRule
+	rule     measure.Rule
+	key      measure.Key // of a leaf: its provider, host and, if it names one, model
 }
 
 type compiledCondition struct {
@@ -129,12 +133,19 @@ func (t *Tree) compile(c *Config, from inherited, details *[]fault.Detail) *node
 	n := &node{path: c.Path, name: c.Name, weight: c.Weight, breaker: here.breaker}
 	if len(c.Targets) == 0 {
 		n.leaf = c.leaf(here, details)
+		n.key = n.leaf.measured()
 		t.leaves = append(t.leaves, n.leaf)
 		return n
 	}
 	n.mode = ModeSingle
 	if s := c.Strategy; s != nil {
 		n.mode, n.onStatus, n.sticky, n.defName = s.Mode, s.OnStatusCodes, s.Sticky, s.Default
+	}
+	if Compares(n.mode) {
+		m := c.Strategy.Measure
+		n.rule = measure.Rule{By: n.mode, Explore: m.Explore, Floor: m.Floor, InOrder: m.TieBreak == TieByOrder}
+		t.figures = true
+		n.id = identity(c.Name, c.Path)
 	}
 	byName := map[string]*node{}
 	for i, target := range c.Targets {

@@ -3,6 +3,7 @@ package route
 import (
 	"encoding/json"
 	"slices"
+	"time"
 
 	"gateway/shared/fault"
 	"gateway/shared/usage"
@@ -17,6 +18,7 @@ type Context struct {
 	Breakers Breakers                                  // nil: no breakers
 	Sticky   Sticky                                    // nil: sticky rules use only their hash
 	Past     Past                                      // nil: decisions by weight are made again
+	Measures *Measures                                 // nil: figures are unknown
 }
 
 // Past are the decisions by weight of an earlier request, by the paths of strategies, for a
@@ -26,6 +28,8 @@ type Past interface {
 	Number(path string) uint32
 	// Kept is the target that a sticky rule remembered.
 	Kept(path string) (index int, ok bool)
+	// Measured is the target that was chosen by figures, if that choice is to be repeated.
+	Measured(path, by string) (index int, ok bool)
 }
 
 // Outcome is the answer of the target that was tried last.
@@ -39,6 +43,9 @@ type Outcome struct {
 	// Coming: the answer has begun well and is still being read. Walk.Settle reports it to
 	// the breakers when its end is known.
 	Coming bool
+	// Latency is the time of the response: to the first content of a stream, else to its
+	// end; 0: unknown.
+	Latency time.Duration
 }
 
 // Walk is one request's way through a tree. It must not be used by several goroutines at
@@ -54,8 +61,11 @@ type Walk struct {
 	done    bool
 	coming  []claim // claims whose answers are still coming
 	claims  [4]claim
+	flying  bool // at was counted as a request in flight
 
 	draws    []usage.Draw
+	measured []usage.Measured
+	compared [1]usage.Measured // the memory of measured
 	breakers []usage.Breaker
 	matches  []usage.Match
 	skips    []usage.Skip
@@ -90,6 +100,7 @@ func (t *Tree) Start(ctx Context) *Walk {
 func (t *Tree) StartIn(w *Walk, ctx Context) {
 	*w = Walk{tree: t, ctx: ctx}
 	w.stack = w.frames[:0]
+	w.measured = w.compared[:0]
 }
 
 // Prompts are the prompts of the tree's leaves; nil unless each leaf has one.
@@ -137,6 +148,7 @@ func (w *Walk) Next(prev Outcome) (*Leaf, *fault.Fault) {
 		return w.descend(w.tree.root, false)
 	}
 	w.report(w.at, w.probe, prev)
+	w.observe(prev)
 	for len(w.stack) > 0 {
 		top := &w.stack[len(w.stack)-1]
 		if top.n.mode == ModeFallback && !prev.Final && !top.n.stops(prev) {
@@ -156,6 +168,7 @@ func (w *Walk) Next(prev Outcome) (*Leaf, *fault.Fault) {
 // Settle tells the breakers how the answer ended that was still coming: with its first
 // status, or with the status of what broke it. It does nothing when no answer was coming.
 func (w *Walk) Settle(status int) {
+	w.settled(status)
 	for _, c := range w.coming {
 		w.ctx.Breakers.Record(c.n.path, c.n.breaker, status, c.probe)
 	}
@@ -167,6 +180,7 @@ func (w *Walk) Settle(status int) {
 func (w *Walk) Abandon() {
 	if w.started && !w.done {
 		w.giveBack(w.at, w.probe)
+		w.land()
 		w.unwind()
 	}
 }
@@ -234,6 +248,7 @@ func (w *Walk) descend(n *node, probe bool) (*Leaf, *fault.Fault) {
 		n, probe = next, nextProbe
 	}
 	w.at, w.probe = n, probe
+	w.takeOff()
 	return n.leaf, nil
 }
 
@@ -247,7 +262,7 @@ func (w *Walk) choose(n *node, probe bool) (child *node, claimed bool, f *fault.
 	}
 	top.candidates, top.bypass = w.healthy(n)
 	for {
-		if n.mode == ModeLoadbalance && !top.bypass && weights(top.candidates) <= 0 {
+		if (n.mode == ModeLoadbalance || Compares(n.mode)) && !top.bypass && weights(top.candidates) <= 0 {
 			top.candidates, top.bypass = n.children, true // an open breaker is better than no target
 		}
 		if child, f = w.pick(n, top.candidates); f != nil {
@@ -273,8 +288,11 @@ func (w *Walk) choose(n *node, probe bool) (child *node, claimed bool, f *fault.
 
 // pick takes one of the candidates, as the strategy says.
 func (w *Walk) pick(n *node, candidates []*node) (*node, *fault.Fault) {
-	if n.mode == ModeLoadbalance {
+	switch {
+	case n.mode == ModeLoadbalance:
 		return w.balance(n, candidates)
+	case Compares(n.mode):
+		return w.compare(n, candidates)
 	}
 	return candidates[0], nil
 }
@@ -351,7 +369,7 @@ func (w *Walk) skip(s usage.Skip) {
 func (w *Walk) balance(n *node, candidates []*node) (*node, *fault.Fault) {
 	total := weights(candidates)
 	if total <= 0 {
-		return nil, fault.New(fault.InvalidConfig, field(n.path, "targets"), "No provider selected, please check the weights")
+		return nil, noWeight(n)
 	}
 	if key, ok := w.stickyKey(n); ok {
 		return w.stick(n, key, candidates), nil
@@ -366,6 +384,10 @@ func (w *Walk) balance(n *node, candidates []*node) (*node, *fault.Fault) {
 	chosen := pick(candidates, total, number)
 	w.draws = append(w.draws, usage.Draw{Path: n.path, Number: number, Chosen: chosen})
 	return usable(candidates, chosen), nil
+}
+
+func noWeight(n *node) *fault.Fault {
+	return fault.New(fault.InvalidConfig, field(n.path, "targets"), "No provider selected, please check the weights")
 }
 
 func weights(nodes []*node) (total float64) {

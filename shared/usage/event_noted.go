@@ -22,6 +22,7 @@ const (
 	notedRunning // in decimal
 	notedRefusal // as Refusal.append writes it
 	notedReported
+	notedMeasured // as appendMeasured writes it
 )
 
 // notes are the texts that there are to note, by number.
@@ -31,7 +32,7 @@ func (r *Record) notes() [notedParentAgent]*string {
 
 // noted tells whether only version 6 can carry the record.
 func (r *Record) noted() bool {
-	return r.Agent != Agent{} || r.Call != nil || r.Running != 0 || r.Refusal != nil || r.Reported
+	return r.Agent != Agent{} || r.Call != nil || r.Running != 0 || r.Refusal != nil || r.Reported || len(r.Measured) > 0
 }
 
 // appendNotes appends what version 6 adds: numbers, each with its text.
@@ -54,6 +55,9 @@ func (r *Record) appendNotes(b []byte) []byte {
 	if r.Reported {
 		n++
 	}
+	if len(r.Measured) > 0 {
+		n++
+	}
 	b = binary.AppendUvarint(b, n)
 	for i, text := range r.notes() {
 		if *text != "" {
@@ -71,6 +75,9 @@ func (r *Record) appendNotes(b []byte) []byte {
 	}
 	if r.Reported {
 		b = appendString(binary.AppendUvarint(b, notedReported), "")
+	}
+	if len(r.Measured) > 0 {
+		b = appendString(binary.AppendUvarint(b, notedMeasured), string(appendMeasured(nil, r.Measured)))
 	}
 	return b
 }
@@ -107,6 +114,10 @@ func (c *cursor) notes(r *Record) {
 		case number == notedRefusal:
 			within := cursor{rest: text}
 			within.refusal(r)
+			c.bad = c.bad || within.bad
+		case number == notedMeasured:
+			within := cursor{rest: text}
+			within.measured(r)
 			c.bad = c.bad || within.bad
 		case number == notedReported:
 			r.Reported = true

@@ -40,8 +40,9 @@ type Record struct {
 	// Decision inputs, for explain.
 	ConfigID, ConfigSlug string
 	ConfigVersion        int64
-	Mode                 string // single, loadbalance, fallback, conditional; empty without a config
-	Draws                []Draw // random draws, in order
+	Mode                 string     // single, loadbalance, fallback, conditional; empty without a config
+	Draws                []Draw     // random draws, in order
+	Measured             []Measured // choices by figures, in order
 	Breakers             []Breaker
 	Matches              []Match // conditional strategies, in order
 	Skips                []Skip  // targets that were passed over, in order

@@ -134,7 +134,7 @@ func (r *Record) thin() {
 	if n := len(r.Attempts); n > 2*keptAttempts {
 		r.Attempts = slices.Concat(r.Attempts[:keptAttempts], r.Attempts[n-keptAttempts:])
 	}
-	r.Draws, r.Breakers, r.Matches, r.Skips, r.Losses, r.Guards = nil, nil, nil, nil, nil, nil
+	r.Draws, r.Measured, r.Breakers, r.Matches, r.Skips, r.Losses, r.Guards = nil, nil, nil, nil, nil, nil, nil
 }
 
 // Batch is what a source gave at once. Done acknowledges it; without Done its

@@ -14,6 +14,9 @@ func onlyLooking(ctx route.Context) route.Context {
 	if ctx.Sticky != nil {
 		ctx.Sticky = looking{ctx.Sticky}
 	}
+	if ctx.Measures != nil {
+		ctx.Measures.Looking = true
+	}
 	return ctx
 }
 

@@ -3,11 +3,14 @@ package plan
 import (
 	"net/http"
 	"strings"
+	"time"
 
+	"gateway/shared/pricing"
 	"gateway/shared/relay/admitted"
 	"gateway/shared/relay/asked"
 	"gateway/shared/relay/inbound"
 	"gateway/shared/route"
+	"gateway/shared/route/measure"
 	"gateway/shared/seal"
 )
 
@@ -40,6 +43,9 @@ type Sources struct {
 	Sealer   seal.Sealer
 	Breakers *Breakers
 	Picks    *route.Picks
+	Figures  *measure.Board
+	Book     *pricing.Book
+	Now      func() time.Time
 }
 
 // headerTree is the route of a request without a config: one target that takes

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"crypto/sha256"
 	"math/rand/v2"
 	"strings"
 
@@ -65,7 +66,7 @@ func (p *Plan) resolve(from *Sources) error {
 	case sent != "" && p.Req.Who.Defaults.RefusesConfig():
 		return fault.New(fault.ConfigOverrideRefused, "x-gateway-config", "Requests with this API key may not bring a config of their own")
 	case strings.HasPrefix(sent, "{"):
-		return p.inlineConfig(sent)
+		return p.inlineConfig(from, sent)
 	case sent != "":
 		return p.useConfig(from, sent)
 	case p.Req.Who.Defaults.ConfigID != "":
@@ -114,7 +115,7 @@ func (p *Plan) checkInline() error {
 }
 
 // inlineConfig compiles the config of the header.
-func (p *Plan) inlineConfig(text string) error {
+func (p *Plan) inlineConfig(from *Sources, text string) error {
 	if len(text) > maxInlineConfig {
 		return fault.Newf(fault.InvalidConfig, "x-gateway-config", "must have at most %d bytes; save larger configs", maxInlineConfig)
 	}
@@ -135,7 +136,16 @@ func (p *Plan) inlineConfig(text string) error {
 		return invalidConfig(details)
 	}
 	p.Config.Mode, p.Config.RefusalEvents = tree.Mode(), tree.RefusalEvents()
-	p.startWalk(tree, p.routeContext())
+	ctx := p.routeContext()
+	ctx.Measures = p.measures(from, tree)
+	if tree.Sticky() && tree.Measured() {
+		sum := sha256.Sum256([]byte(text))
+		ctx.Sticky = from.Picks.Of(p.Req.Who.Scope.Org, p.Req.Who.Scope.Workspace, string(sum[:]))
+	}
+	if p.Req.Rehearsing {
+		ctx = onlyLooking(ctx)
+	}
+	p.startWalk(tree, ctx)
 	return nil
 }
 
@@ -190,6 +200,7 @@ func (p *Plan) useTree(from *Sources, tree *route.Tree, config string, version i
 	if tree.Sticky() {
 		ctx.Sticky = from.Picks.Of(scope.Org, scope.Workspace, config)
 	}
+	ctx.Measures = p.measures(from, tree)
 	if p.Req.Rehearsing {
 		ctx = onlyLooking(ctx)
 	}

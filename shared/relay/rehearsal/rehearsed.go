@@ -7,6 +7,7 @@ import (
 	"gateway/shared/fault"
 	"gateway/shared/ledger"
 	"gateway/shared/route"
+	"gateway/shared/usage"
 )
 
 // Answer is the answer of a dry run.
@@ -92,10 +93,11 @@ type rehearsedDetail struct {
 
 // rehearsedDecision is shown as the decision of a log is.
 type rehearsedDecision struct {
-	Draws    []map[string]any `json:"draws"`
-	Matches  []map[string]any `json:"matches"`
-	Breakers []map[string]any `json:"breakers"`
-	Skips    []map[string]any `json:"skips"`
+	Draws    []map[string]any      `json:"draws"`
+	Measured []usage.MeasuredShown `json:"measured"`
+	Matches  []map[string]any      `json:"matches"`
+	Breakers []map[string]any      `json:"breakers"`
+	Skips    []map[string]any      `json:"skips"`
 }
 
 // orNull shows no text as null.
@@ -107,7 +109,7 @@ func orNull(s string) any {
 }
 
 func NoDecision() rehearsedDecision {
-	return rehearsedDecision{Draws: []map[string]any{}, Matches: []map[string]any{}, Breakers: []map[string]any{}, Skips: []map[string]any{}}
+	return rehearsedDecision{Draws: []map[string]any{}, Measured: []usage.MeasuredShown{}, Matches: []map[string]any{}, Breakers: []map[string]any{}, Skips: []map[string]any{}}
 }
 
 func DecisionOf(w *route.Walk) rehearsedDecision {
@@ -115,6 +117,7 @@ func DecisionOf(w *route.Walk) rehearsedDecision {
 	for _, v := range w.Draws(nil) {
 		d.Draws = append(d.Draws, map[string]any{"path": v.Path, "number": float64(v.Number) / (1 << 32), "chosen": v.Chosen, "sticky": orNull(v.Sticky)})
 	}
+	d.Measured = usage.ShowMeasured(w.Measured(nil))
 	for _, v := range w.Matches(nil) {
 		d.Matches = append(d.Matches, map[string]any{"path": v.Path, "condition": v.Condition, "chosen": v.Chosen})
 	}

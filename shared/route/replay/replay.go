@@ -5,6 +5,7 @@ import (
 	"context"
 	"math"
 	"strings"
+	"time"
 
 	"gateway/shared/fault"
 	"gateway/shared/pricing"
@@ -64,11 +65,13 @@ type Run struct {
 	means   Means
 	sums    sums
 	buckets int // counters of all limits
+	figures figures
 }
 
 // New begins a simulation.
 func New(q Question, m Means) *Run {
 	r := &Run{q: q, means: m}
+	r.figures.begin()
 	r.sums.begin(&q)
 	return r
 }
@@ -92,14 +95,16 @@ type course struct {
 	restIn   int64               // part of the tokens that belongs to no call
 	restOut  int64
 	cost     pricing.NanoDollars
-	refused  bool     // a limit refused it when it was recorded
-	by       *Limit   // the limit that refuses it now
-	released bool     // it was refused then, but not now
-	exceeded []*Limit // limits that it exceeds, and that let it pass
-	denied   bool     // guardrails denied it
-	barred   bool     // guardrails before the call denied it
-	tripped  []string // guardrails that fail
-	open     []string // reasons why parts could not be judged
+	refused  bool          // a limit refused it when it was recorded
+	by       *Limit        // the limit that refuses it now
+	released bool          // it was refused then, but not now
+	exceeded []*Limit      // limits that it exceeds, and that let it pass
+	denied   bool          // guardrails denied it
+	barred   bool          // guardrails before the call denied it
+	tripped  []string      // guardrails that fail
+	before   time.Duration // latency as recorded; 0: unknown
+	after    time.Duration // likewise, of the target that would have answered
+	open     []string      // reasons why parts could not be judged
 }
 
 func (c *course) unjudged(why string) {
@@ -116,12 +121,16 @@ func (c *course) unjudged(why string) {
 func (r *Run) Take(ctx context.Context, rec *usage.Record, bodies Bodies) error {
 	c := &course{rec: rec, bodies: bodies}
 	c.recorded()
+	r.figures.until(rec.Start)
 	if r.q.Config != nil {
 		if err := r.reroute(ctx, c); err != nil {
 			return err
 		}
 	}
 	r.charge(c)
+	if err := r.compare(ctx, c); err != nil {
+		return err
+	}
 	if r.q.Checks.Any() {
 		r.check(ctx, c)
 	}

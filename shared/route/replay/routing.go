@@ -27,7 +27,8 @@ func (r *Run) reroute(ctx context.Context, c *course) error {
 		c.unjudged(Cached)
 		return nil
 	}
-	p := &past{rec: c.rec, body: c.bodies.Request}
+	same := r.q.Config.ID != "" && c.rec.ConfigID == r.q.Config.ID && c.rec.ConfigVersion == r.q.Config.Version
+	p := &past{rec: c.rec, body: c.bodies.Request, same: same}
 	tried, open, err := r.walk(ctx, c, p)
 	if err != nil {
 		return err
@@ -35,7 +36,6 @@ func (r *Run) reroute(ctx context.Context, c *course) error {
 	if p.unknown {
 		open = Parameters
 	}
-	same := r.q.Config.ID != "" && c.rec.ConfigID == r.q.Config.ID && c.rec.ConfigVersion == r.q.Config.Version
 	if open == "" && same && tried[len(tried)-1].Target != c.was {
 		open = NotReproduced
 	}
@@ -55,7 +55,7 @@ type try struct {
 // walk gives the targets in their order, or the reason why there are none.
 func (r *Run) walk(ctx context.Context, c *course, p *past) (tried []try, open string, err error) {
 	rec := c.rec
-	w := r.q.Config.Tree.Start(route.Context{Metadata: rec.Metadata, Params: p.param, Path: rec.Path, Breakers: p, Past: p})
+	w := r.q.Config.Tree.Start(route.Context{Metadata: rec.Metadata, Params: p.param, Path: rec.Path, Breakers: p, Past: p, Measures: r.measures(ctx, c)})
 	outcome := route.Outcome{}
 	for range maxTries {
 		leaf, f := w.Next(outcome)
@@ -200,6 +200,7 @@ type past struct {
 	body    []byte // the client's body; empty: not read, or not kept
 	members map[string]json.RawMessage
 	unknown bool // a member of the body was needed that records do not have
+	same    bool // the record was routed by this very config
 }
 
 // param gives a member of the client's body.
@@ -245,6 +246,16 @@ func (p *past) Kept(path string) (int, bool) {
 	for i := len(p.rec.Draws) - 1; i >= 0; i-- {
 		if d := &p.rec.Draws[i]; d.Path == path && d.Sticky == usage.StickyKept {
 			return d.Chosen, true
+		}
+	}
+	return 0, false
+}
+
+// Measured is the target that was chosen by figures, if the strategy compared the same ones.
+func (p *past) Measured(path, by string) (int, bool) {
+	for i := len(p.rec.Measured) - 1; p.same && i >= 0; i-- {
+		if m := &p.rec.Measured[i]; m.Path == path && m.By == by {
+			return m.Chosen, true
 		}
 	}
 	return 0, false

@@ -20,15 +20,16 @@ const (
 
 // Result is the result of a simulation. Money is in US cents.
 type Result struct {
-	From        *time.Time   `json:"from" doc:"Of the first request that was read; null: there was none."`
-	To          *time.Time   `json:"to" doc:"Of the last one."`
-	Before      Total        `json:"before" doc:"As recorded."`
-	After       Total        `json:"after" doc:"As it would have been."`
-	Models      []ModelSum   `json:"models" doc:"By whom was asked, what costs most first: up to 200, and the rest together with null for both names."`
-	Differences []Difference `json:"differences" doc:"Kinds of differences that there are."`
-	Limits      []LimitSum   `json:"limits" doc:"The limits of the question, in their order."`
-	Guardrails  []CheckSum   `json:"guardrails" doc:"The checks of the question, in their order."`
-	Unjudged    []Open       `json:"unjudged" doc:"What could not be judged, and counts as it was recorded."`
+	From         *time.Time    `json:"from" doc:"Of the first request that was read; null: there was none."`
+	To           *time.Time    `json:"to" doc:"Of the last one."`
+	Before       Total         `json:"before" doc:"As recorded."`
+	After        Total         `json:"after" doc:"As it would have been."`
+	Alternatives []Alternative `json:"alternatives" doc:"The targets of the config, in their order: what all requests would have cost there, and how fast the target answered in this time. Up to 100."`
+	Models       []ModelSum    `json:"models" doc:"By whom was asked, what costs most first: up to 200, and the rest together with null for both names."`
+	Differences  []Difference  `json:"differences" doc:"Kinds of differences that there are."`
+	Limits       []LimitSum    `json:"limits" doc:"The limits of the question, in their order."`
+	Guardrails   []CheckSum    `json:"guardrails" doc:"The checks of the question, in their order."`
+	Unjudged     []Open        `json:"unjudged" doc:"What could not be judged, and counts as it was recorded."`
 }
 
 // Total sums up requests.
@@ -41,8 +42,11 @@ type Total struct {
 	Cost     float64     `json:"cost" doc:"US cents."`
 	Unit     string      `json:"cost_unit" enum:"cents"`
 	USD      json.Number `json:"cost_usd" doc:"cost in US dollars, exactly."`
+	Latency  *float64    `json:"latency_ms" doc:"Mean time to the response of the target that answered, of the requests for which it is known: of another target than the recorded one, its mean until then. null: of none."`
 
-	cost pricing.NanoDollars
+	cost  pricing.NanoDollars
+	took  time.Duration
+	timed int64
 }
 
 // ModelSum is the sum of the calls to a provider's model, before and after.
@@ -145,11 +149,14 @@ func (s *sums) add(c *course) {
 		s.from = rec.Start
 	}
 	s.to = rec.Start
+	s.before.time(c.before)
 	s.before.add(c.refused, denied(rec), rec.Usage.InputTokens(), rec.Usage.OutputTokens(), rec.Cost)
 	cost := c.cost
 	in, out := c.tokens()
 	if c.by != nil || c.barred {
 		cost, in, out = 0, 0, 0
+	} else {
+		s.after.time(c.after)
 	}
 	refused := c.by != nil || c.refused && !c.released
 	s.after.add(refused, c.denied || denied(rec) && !refused, in, out, cost)
@@ -270,7 +277,11 @@ func (r *Run) Result() *Result {
 	out := &Result{Before: s.before, After: s.after, Models: s.byModel(), Differences: []Difference{}, Limits: []LimitSum{}, Guardrails: []CheckSum{}, Unjudged: []Open{}}
 	for _, t := range []*Total{&out.Before, &out.After} {
 		t.Cost, t.Unit, t.USD = cents(t.cost), pricing.CostUnit, t.cost.USD()
+		if t.timed > 0 {
+			t.Latency = milliseconds(t.took / time.Duration(t.timed))
+		}
 	}
+	out.Alternatives = r.figures.alternatives()
 	if s.before.Requests > 0 {
 		from, to := s.from.UTC(), s.to.UTC()
 		out.From, out.To = &from, &to

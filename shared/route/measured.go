@@ -1,0 +1,175 @@
+package route
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"time"
+
+	"gateway/shared/fault"
+	"gateway/shared/pricing"
+	"gateway/shared/route/measure"
+	"gateway/shared/usage"
+)
+
+// Measures are the figures that strategies compare: latency, cost, least_busy.
+type Measures struct {
+	Room  *measure.Room // of the workspace
+	Class measure.Class // of the request
+	Model string        // that the request names, for targets that name none
+	// Price estimates what the request costs at a target; false: it has no price. k identifies
+	// the target with its model.
+	Price func(l *Leaf, k measure.Key) (pricing.NanoDollars, bool)
+	// Key identifies a target with its model; nil: by its provider, host and model.
+	Key func(*Leaf) measure.Key
+	// Looking: nothing is noted, because no request is sent.
+	Looking bool
+}
+
+// Measured reports whether a strategy compares figures of its targets.
+func (t *Tree) Measured() bool { return t.figures }
+
+// Measured appends the choices by figures so far to dst.
+func (w *Walk) Measured(dst []usage.Measured) []usage.Measured { return append(dst, w.measured...) }
+
+// measured is the key of a leaf, without the model of the request.
+func (l *Leaf) measured() measure.Key {
+	text := make([]byte, 0, 128)
+	for _, s := range [...]string{l.Slug, l.Provider, l.CustomHost, l.Model} {
+		text = append(binary.AppendUvarint(text, uint64(len(s))), s...)
+	}
+	if l.Slug == "" && l.Provider == "" || l.Passthrough {
+		text = append(text, l.Path...) // the request names it
+	}
+	sum := sha256.Sum256(text)
+	return measure.Key(binary.LittleEndian.Uint64(sum[:]))
+}
+
+// keyOf is the key of a leaf for this request.
+func (w *Walk) keyOf(n *node) measure.Key {
+	if w.ctx.Measures.Key != nil {
+		return w.ctx.Measures.Key(n.leaf)
+	}
+	if n.leaf.Model != "" || w.ctx.Measures.Model == "" {
+		return n.key
+	}
+	h := uint64(14695981039346656037) // FNV-1a
+	for i := range len(w.ctx.Measures.Model) {
+		h = (h ^ uint64(w.ctx.Measures.Model[i])) * 1099511628211
+	}
+	return measure.Key(mix(uint64(n.key) ^ h))
+}
+
+// compare chooses the child with the best figure, or keeps to the one that the sticky rule
+// remembers while it works.
+func (w *Walk) compare(n *node, candidates []*node) (*node, *fault.Fault) {
+	if weights(candidates) <= 0 {
+		return nil, noWeight(n)
+	}
+	if w.ctx.Past != nil {
+		if index, ok := w.ctx.Past.Measured(n.path, n.mode); ok {
+			if c := usable(candidates, index); c != nil {
+				w.measured = append(w.measured, usage.Measured{Path: n.path, By: n.mode, Chosen: index, Reason: usage.ChosenRecorded})
+				return c, nil
+			}
+		}
+	}
+	number := func() uint32 {
+		switch {
+		case w.ctx.Past != nil:
+			return w.ctx.Past.Number(n.path)
+		case w.ctx.Random != nil:
+			return w.ctx.Random()
+		}
+		return 0
+	}
+	m := w.ctx.Measures
+	if m == nil {
+		m = &Measures{Room: measure.NewRoom(noTime), Looking: true}
+		w.ctx.Measures = m
+	}
+	key, sticks := w.stickyKey(n)
+	sticks = sticks && w.ctx.Sticky != nil
+	if sticks {
+		if index, ok := w.ctx.Sticky.Kept(key); ok {
+			if c := usable(candidates, index); c != nil && !m.Room.Failing(w.keyOf(c.first())) {
+				w.measured = append(w.measured, usage.Measured{Path: n.path, By: n.mode, Chosen: index, Reason: usage.ChosenSticky})
+				return c, nil
+			}
+		}
+	}
+	var room [24]measure.Candidate
+	list := room[:0]
+	for _, c := range candidates {
+		first := c.first()
+		one := measure.Candidate{Key: w.keyOf(first), Index: c.index, Weight: c.weight}
+		if n.mode == ModeCost && m.Price != nil && c.weight > 0 {
+			one.Cost, one.Priced = m.Price(first.leaf, one.Key)
+		}
+		list = append(list, one)
+	}
+	rule := n.rule
+	if w.ctx.Past != nil {
+		rule.Floor, rule.Explore = 0, 0 // nothing can be measured any more
+	}
+	at, made := m.Room.Choose(n.id, rule, m.Class, list, number, m.Looking)
+	made.Path = n.path
+	w.measured = append(w.measured, made)
+	if sticks {
+		w.ctx.Sticky.Keep(key, candidates[at].index, n.sticky.TTL)
+	}
+	return candidates[at], nil
+}
+
+// first is the leaf by which a node is judged: the first one below it.
+func (n *node) first() *node {
+	for n.leaf == nil {
+		n = n.children[0]
+	}
+	return n
+}
+
+// measures reports whether the walk notes what targets do.
+func (w *Walk) measures() bool {
+	return w.tree.figures && w.ctx.Measures != nil && !w.ctx.Measures.Looking
+}
+
+// takeOff counts the request that goes to the leaf that was given last.
+func (w *Walk) takeOff() {
+	if w.measures() {
+		w.ctx.Measures.Room.Begin(w.keyOf(w.at))
+		w.flying = true
+	}
+}
+
+// land ends what takeOff began.
+func (w *Walk) land() {
+	if w.flying {
+		w.ctx.Measures.Room.End(w.keyOf(w.at))
+		w.flying = false
+	}
+}
+
+// observe notes the outcome of the leaf that was given last. A response that is still
+// coming stays in flight.
+func (w *Walk) observe(o Outcome) {
+	if !w.measures() {
+		return
+	}
+	if !o.Refused {
+		w.ctx.Measures.Room.Observe(w.keyOf(w.at), w.ctx.Measures.Class, o.Status, o.Latency)
+	}
+	if !o.Coming || o.Refused {
+		w.land()
+	}
+}
+
+// settled notes how a response ended that was still coming.
+func (w *Walk) settled(status int) {
+	if w.flying && measure.Failure(status) {
+		w.ctx.Measures.Room.Observe(w.keyOf(w.at), w.ctx.Measures.Class, status, 0)
+	}
+	w.land()
+}
+
+// noTime is the clock of a walk that has no figures.
+func noTime() time.Time { return time.Time{} }
