@@ -19,7 +19,7 @@ import (
 // step is one thing that happened to a request, told in words beside the values
 // that it was decided on.
 type step struct {
-	Step     string   `json:"step" enum:"config,condition,draw,breaker,guardrail,skip,attempt,cache,translation,answer"`
+	Step     string   `json:"step" enum:"config,condition,draw,measure,breaker,guardrail,skip,attempt,cache,translation,answer"`
 	Path     *string  `json:"path"` // of the config
 	Text     string   `json:"text"`
 	Index    *int     `json:"index"`     // chosen target, or the condition that held
