@@ -70,7 +70,7 @@ func TestMembersThatWantMoreThanAKey(t *testing.T) {
 		wrong := append(slices.Clone(auth), "X-User-Token", p.token(p.key, map[string]any{"email": nil}))
 
 		first := l.lookAt(all, auth...)
-		if link, ok := first.missing[private]; !ok || !strings.HasPrefix(link, l.base+"/oauth/upstream-connect?link=") || len(first.missing) != 2 || !strings.Contains(first.reasons, "sign in at this server first") || !strings.Contains(first.reasons, "has not the token") || len(first.tools) != 6 {
+		if link, ok := first.missing[private]; !ok || !strings.HasPrefix(link, l.base+"/oauth/upstream-connect?link=") || len(first.missing) != 2 || !strings.Contains(first.reasons, "sign in at this server first") || !strings.Contains(first.reasons, "lacks the token") || len(first.tools) != 6 {
 			t.Fatalf("%s: %+v", speaks, first)
 		}
 		l.wants("a member to sign in at", l.use(all, "p_tool1", "{}", auth...), 401, `"id":"r7"`, `"error":"sign_in_required"`, "/oauth/upstream-connect?link=")

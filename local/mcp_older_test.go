@@ -47,7 +47,7 @@ func TestMCPServersOfTheOlderTransportAreAnswered(t *testing.T) {
 	// Registered as what it is not, it says what it is.
 	r.admin("POST", "/mcp-integrations", fmt.Sprintf(`{"name":"wrong","slug":"wrong","url":%q,"auth_type":"none","transport":"http",`, up.URL)+at)
 	said := r.call("GET", "/mcp-integrations/wrong/metadata?workspace_id="+r.workspace(), "", "X-Gateway-Api-Key", adminKey)
-	if !strings.Contains(said.body, "transport must be sse") {
+	if !strings.Contains(said.body, "transport to sse") {
 		t.Errorf("%d %s", said.status, said.body)
 	}
 }

@@ -287,7 +287,7 @@ func TestToolRunsAreBounded(t *testing.T) {
 	at := fmt.Sprintf(`"workspace_id":%q`, r.workspace())
 	words := r.admin("POST", "/guardrails", `{"name":"words","checks":[{"id":"default.regexMatch","parameters":{"rule":"said hunter2","not":true}}],"actions":{"deny":true},`+at+`}`)
 	r.admin("PUT", "/admin/workspaces/"+r.workspace(), fmt.Sprintf(`{"defaults":{"output_guardrails":[%q]}}`, words["id"]))
-	if got := ask("mock: call=tool1 {\"text\":\"hunter2\"}\nGo.", ""); got.status != 200 || strings.Contains(got.body, `"output":"said hunter2"`) || strings.Contains(got.body, "says: said hunter2") || !strings.Contains(got.body, "do not let this call through") {
+	if got := ask("mock: call=tool1 {\"text\":\"hunter2\"}\nGo.", ""); got.status != 200 || strings.Contains(got.body, `"output":"said hunter2"`) || strings.Contains(got.body, "says: said hunter2") || !strings.Contains(got.body, "denied this call") {
 		t.Errorf("a guardrail: %d %s", got.status, got.body)
 	}
 	r.admin("PUT", "/admin/workspaces/"+r.workspace(), `{"defaults":{"output_guardrails":[]}}`)

@@ -70,7 +70,7 @@ func Of(c *app.Core) Deps {
 	return d
 }
 
-// New makes the family.
+// New returns the family.
 func New(d Deps) admin.Family {
 	f := &family{Deps: d, attempts: &attempts.Counter{Store: d.Resources.Store()}}
 	f.connections, f.domains = f.describeConnections(), f.describeDomains()

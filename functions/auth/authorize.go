@@ -69,7 +69,7 @@ type asked struct {
 	issuer string
 }
 
-// back is where the browser goes with an answer: RFC 9207 names who answers.
+// back is where the browser goes with a response: RFC 9207 names who answers.
 func (a *asked) back(answer url.Values) admin.Answer {
 	if s := a.Text("state"); s != "" {
 		answer.Set("state", s)
@@ -126,7 +126,7 @@ func (f *granting) read(c *admin.Call, v admin.Values) (a *asked, stop *admin.An
 		return refused("invalid_scope", "scope has "+strconv.Quote(fault.Clip(s, 100))+", which is unknown; the scopes are "+strings.Join(oauthserver.Scopes, ", "))
 	}
 	a.scopes = oauthserver.ScopesOf(v.Text("scope"))
-	if a.target, ok = oauthserver.Named(v.Text("resource"), a.issuer); !ok {
+	if a.target, ok = oauthserver.ParseResource(v.Text("resource"), a.issuer); !ok {
 		return refused("invalid_target", "resource must be the address of an MCP server here, as in its description")
 	}
 	return a, nil
@@ -155,7 +155,7 @@ func (f *granting) authorize(c *admin.Call) (any, error) {
 	return f.askPerson(a, p, facts), nil
 }
 
-// query is the request again, as a page of ours sends it.
+// query returns the request again, as a page of ours sends it.
 func (a *asked) query(more url.Values) url.Values {
 	for _, name := range []string{"response_type", "client_id", "redirect_uri", "scope", "state", "code_challenge", "code_challenge_method", "resource"} {
 		if v := a.Text(name); v != "" {
@@ -195,10 +195,10 @@ func (f *granting) person(c *admin.Call) (*deciding, error) {
 	return &deciding{token: token, of: of, user: u, view: v}, nil
 }
 
-// reaches tells whether the person may use a server; nil where it may not, or where there
-// is none.
+// reaches reports whether the person may use a server; nil where it may not, or where there is
+// none.
 func (p *deciding) reaches(ctx context.Context, f *family, t oauthserver.Target) (*authz.Facts, error) {
-	at, _, ok, err := mcp.Find(ctx, f.Resources.Store(), store.Scope{Org: p.of.Org}, t.Slug)
+	at, _, ok, err := mcp.FindBySlug(ctx, f.Resources.Store(), store.Scope{Org: p.of.Org}, t.Slug)
 	if err != nil || !ok {
 		return nil, err
 	}
@@ -221,7 +221,7 @@ func (p *deciding) reaches(ctx context.Context, f *family, t oauthserver.Target)
 	return facts, nil
 }
 
-// errNotOurs refuses a decision that no page of ours has sent for the person.
+// errNotOurs rejects a decision that no page of ours has sent for the person.
 func errNotOurs() error {
 	return fault.New(fault.NotAllowed, "csrf", "The decision must come from the gateway's own page. Begin again")
 }
@@ -272,5 +272,5 @@ func (f *granting) consent(c *admin.Call) (any, error) {
 	return a.back(url.Values{"code": {secret}}), nil
 }
 
-// used tells whether an error is of a code or token that was used before.
+// used reports whether an error is of a code or token that was used before.
 func used(err error) bool { return errors.Is(err, oauthserver.ErrReused) }

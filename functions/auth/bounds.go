@@ -15,11 +15,11 @@ var (
 	ofClients      = attempts.Bound{Name: "calls of clients", Most: 1200, Take: 20, Each: time.Minute}
 	ofOrganisation = attempts.Bound{Name: "sign-ins to an organisation", Most: 1200, Take: 20, Each: time.Minute}
 	ofWrongKeys    = attempts.Bound{Name: "sign-ins with a wrong key", Most: 20, Take: 1, Each: time.Minute}
-	// ofStrays bounds what anybody can put into the audit log of an organisation.
+	// ofStrays limits what anyone can write to the audit log of an organisation.
 	ofStrays = attempts.Bound{Name: "answers that end no sign-in", Most: 60, Take: 1, Each: time.Minute}
 )
 
-// bound makes a public route refuse an address that calls it too often. Routes that only
+// bound makes a public route reject an address that calls it too often. Routes that only
 // describe the gateway cost nothing and are not bounded.
 func (f *family) bound(r *admin.Route) {
 	by := ofBrowsers

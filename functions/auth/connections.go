@@ -20,7 +20,7 @@ type (
 	joining    = admin.Change[sso.Connection]
 )
 
-// scopes are those of the organisation's settings.
+// scopes returns those of the organisation's settings.
 func scopes(action string) []string {
 	if action == "list" || action == "read" {
 		return []string{"organisation_settings.read"}
@@ -30,8 +30,8 @@ func scopes(action string) []string {
 
 const connectionsPath = "/auth/sso-configurations"
 
-// describeConnections are the identity providers that people of the organisation sign
-// in with.
+// describeConnections returns the identity providers that people of the organisation sign in
+// with.
 func (f *family) describeConnections() *admin.Collection[sso.Connection] {
 	return &admin.Collection[sso.Connection]{
 		Kind: sso.KindConnection, Object: "sso-configuration", Path: connectionsPath, Param: "configurationId", UUIDOnly: true,
@@ -195,7 +195,7 @@ type verified struct {
 	Message string `json:"message"`
 }
 
-// client is the gateway at an identity provider.
+// client returns the gateway at an identity provider.
 func (f *family) client(c *admin.Call, it connection) (*oidc.Client, error) {
 	out, err := clientOf(c.Context, it, c.Sealer)
 	if err != nil {

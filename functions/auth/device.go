@@ -28,9 +28,8 @@ const (
 // grantDevice is the grant type of RFC 8628.
 const grantDevice = "urn:ietf:params:oauth:grant-type:device_code"
 
-// codesOfPerson bounds how many codes a person may try. Valid ones count too, so that the
-// count does not tell which of many was valid. The 34 random bits of a code withstand so
-// many tries.
+// codesOfPerson limits how many codes a person may try. Valid ones count too, so that the count
+// does not tell which of many was valid. The 34 random bits of a code withstand so many tries.
 var codesOfPerson = attempts.Bound{Name: "device codes", Most: 30, Take: 1, Each: 10 * time.Minute}
 
 // devices is the gateway's way in for devices without a browser.
@@ -73,7 +72,7 @@ type authorizing struct {
 	Interval int64  `json:"interval"`
 }
 
-// ofClient is the name of who asks.
+// ofClient returns the name of who asks.
 func (f *devices) ofClient(c *admin.Call, id string) (name string, err error) {
 	if id == device.ClientGateway {
 		return oauthserver.BuiltIn, nil
@@ -157,8 +156,7 @@ func (f *devices) askCode(c *admin.Call, status int, why string) admin.Answer {
 	return page.New(status, "Let a device in", body)
 }
 
-// find gives the request of a code. stop is the page for a person whose code does not
-// exist.
+// find returns the request of a code. stop is the page for a person whose code does not exist.
 func (f *devices) find(c *admin.Call, p *deciding, typed string) (r *device.Request, stop *admin.Answer, err error) {
 	if err := f.granting.family.attempts.Try(c.Context, codesOfPerson, p.of.Org+"\x00"+p.of.User, c.Now); err != nil {
 		f.failed(c, p, "too many codes")
@@ -187,7 +185,7 @@ func (f *devices) tooLongAgo(c *admin.Call, p *deciding, r *device.Request) *adm
 	return &out
 }
 
-// maxOffered bounds the workspaces that a page offers; others are typed.
+// maxOffered limits the workspaces that a page offers; others are typed.
 const maxOffered = 100
 
 func (f *devices) askDecision(c *admin.Call, p *deciding, r *device.Request, status int, why string) (any, error) {

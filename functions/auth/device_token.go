@@ -20,7 +20,7 @@ import (
 
 func scopeOf(p *deciding) store.Scope { return store.Scope{Org: p.of.Org} }
 
-// deviceEntry is the audit record of something that becomes of a device's request.
+// deviceEntry returns the audit record of something that becomes of a device's request.
 func (f *devices) deviceEntry(c *admin.Call, user string, status int, r *device.Request) audit.Entry {
 	e := audit.Entry{
 		Method: c.Request.Method, URI: c.Request.URL.EscapedPath(), RequestID: c.RequestID, UserID: user, UserType: audit.UserTypeUser, StatusCode: status,
@@ -44,7 +44,7 @@ func (f *devices) failed(c *admin.Call, p *deciding, why string) {
 	}
 }
 
-// offered are the slugs of workspaces in which a person may have a key, as many as a page
+// offered returns the slugs of workspaces in which a person may have a key, as many as a page
 // shows.
 func (f *devices) offered(c *admin.Call, p *deciding) (out []string, err error) {
 	names := p.user.Workspaces
@@ -73,8 +73,8 @@ func (f *devices) offered(c *admin.Call, p *deciding) (out []string, err error) 
 	return out, nil
 }
 
-// keyed gives a workspace in which a person may have a key of its own, either because it
-// could make one there itself or because everybody who joins gets one. nil: there is none.
+// keyed returns a workspace in which a person may have a key separate, either because it could
+// make one there itself or because everybody who joins gets one. nil: there is none.
 func (f *devices) keyed(c *admin.Call, p *deciding, name string) (*resource.Record, error) {
 	if name == "" {
 		return nil, nil
@@ -112,7 +112,7 @@ func (f *devices) keyed(c *admin.Call, p *deciding, name string) (*resource.Reco
 	return ws, nil
 }
 
-// fetch gives a device what its person has allowed.
+// fetch returns a device what its person has allowed.
 func (f *devices) fetch(c *admin.Call) (any, error) {
 	r, err := device.Ask(c.Context, c.Resources.Store(), c.Body.Text("device_code"), c.Body.Text("client_id"), c.Now)
 	switch err {
@@ -190,7 +190,7 @@ func (f *devices) handOut(c *admin.Call, r *device.Request) (any, error) {
 	return out, nil
 }
 
-// handKey makes the key that a device gets.
+// handKey returns the key that a device gets.
 func (f *devices) handKey(tx *resource.Tx, r *device.Request, user *resource.Record, out *tokens, now time.Time) error {
 	sc := store.Scope{Org: user.Scope.Org, Workspace: r.Workspace}
 	if _, err := membership.Holds(tx, sc, user.ID, "user_id"); err != nil {

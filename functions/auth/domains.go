@@ -14,7 +14,7 @@ const domainsPath = "/auth/domains"
 
 type domain = admin.Item[sso.Domain]
 
-// describeDomains are the domains of the addresses of people who may sign in.
+// describeDomains returns the domains of the addresses of people who may sign in.
 func (f *family) describeDomains() *admin.Collection[sso.Domain] {
 	record := func(value func(d *sso.Domain) string) func(*admin.Call, domain) any {
 		return func(_ *admin.Call, it domain) any { return value(it.Form) }

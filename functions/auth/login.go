@@ -20,9 +20,9 @@ import (
 	"gateway/shared/store"
 )
 
-// callbackPath is where browsers come back to. Each organisation has an address of its own
-// below it, so that an answer of one's identity provider ends no sign-in to another: not
-// every provider names itself in its answers, as RFC 9207 has it.
+// callbackPath is where browsers come back to. Each organisation has an address separate below
+// it, so that a response of one's identity provider ends no sign-in to another: not every
+// provider names itself in its answers, as RFC 9207 has it.
 const callbackPath = "/auth/callback/"
 
 // pathLogin is where sign-ins start.
@@ -153,7 +153,7 @@ func (f *family) startLogin(c *admin.Call, a *loginRequest) (any, error) {
 	return redirect(to, browser.Bind(p.Binding, c.Now.Add(sso.PendingFor))), nil
 }
 
-// chosen is the configuration of an organisation that is asked for, or its only one.
+// chosen returns the configuration of an organisation that is asked for, or its only one.
 func (f *family) chosen(c *admin.Call, org store.Scope, id string) (connection, error) {
 	rows, err := c.Resources.List(c.Context, org, sso.KindConnection)
 	if err != nil {
@@ -201,7 +201,7 @@ func told(err error) string {
 	return s[:min(len(s), 300)]
 }
 
-// callback ends a sign-in: with a session, or with a refusal that the audit log has.
+// callback ends a sign-in: with a session, or with a rejection that the audit log has.
 func (f *family) callback(c *admin.Call) (any, error) {
 	if more := c.Request.URL.Query()["state"]; len(more) > 1 {
 		return nil, fault.Invalid("state", "was given %d times; give it once", len(more))
@@ -242,8 +242,8 @@ func (f *family) callback(c *admin.Call) (any, error) {
 	return redirect(p.ReturnTo, append(browser.ClearKey(), browser.Set(token, s.Until), browser.Unbind())...), nil
 }
 
-// admit makes a session for a person for whom an identity provider has vouched. until is
-// when it ends at the latest; zero: as the settings say.
+// admit returns a session for a person for whom an identity provider has vouched. until is when
+// it ends at the latest; zero: as the settings say.
 func (f *family) admit(c *admin.Call, it connection, who *oidc.Person, until time.Time) (token string, s *signin.Session, err error) {
 	email, domain := sso.DomainOf(who.Email)
 	if email == "" {
@@ -318,7 +318,7 @@ func yes(b bool) string {
 	return "false"
 }
 
-// maxAgent bounds what is kept of a browser's name.
+// maxAgent limits what is kept of a browser's name.
 const maxAgent = 255
 
 func agent(r *http.Request) string {
@@ -326,7 +326,7 @@ func agent(r *http.Request) string {
 	return s[:min(len(s), maxAgent)]
 }
 
-// refuse tells the audit log of a sign-in that failed, and gives the refusal.
+// reject tells the audit log of a sign-in that failed, and gives the rejection.
 func (f *family) refuse(c *admin.Call, it connection, email string, why error) error {
 	f.record(c, it.Scope, f.entry(c, it, fault.From(why).Status(), "", map[string]string{"email": email, "error": fault.From(why).Message}))
 	return why
@@ -341,9 +341,9 @@ func (f *family) record(c *admin.Call, org store.Scope, e audit.Entry) {
 	}
 }
 
-// stray tells the audit log of an answer that ends no sign-in: nobody began one, another
-// browser did, or it cannot be read. Anybody can send such answers, so only the first of
-// each minute are logged. id is the configuration; "": none is known.
+// stray tells the audit log of a response that ends no sign-in: nobody began one, another
+// browser did, or it cannot be read. Anybody can send such responses, so only the first of each
+// minute are logged. id is the configuration; "": none is known.
 func (f *family) stray(c *admin.Call, org store.Scope, method, id string, why error) error {
 	if fault.From(why).Status() >= http.StatusInternalServerError || f.attempts.Try(c.Context, ofStrays, org.Org, c.Now) != nil {
 		return why

@@ -17,7 +17,7 @@ const form = "application/x-www-form-urlencoded"
 // granting is the gateway as authorization server.
 type granting struct{ family *family }
 
-// oauthRoutes are the gateway as authorization server for clients of MCP servers.
+// oauthRoutes returns the gateway as authorization server for clients of MCP servers.
 func (f *granting) oauthRoutes() []admin.Route {
 	routes := slices.Concat(f.describedRoutes(), f.grantRoutes(), (&devices{f}).routes())
 	for i := range routes {
@@ -30,7 +30,7 @@ func (f *granting) oauthRoutes() []admin.Route {
 	return routes
 }
 
-// oauthRefusals writes refusals as RFC 6749 does.
+// oauthRefusals writes rejections as RFC 6749 does.
 var oauthRefusals = &admin.Refusals{
 	ContentType: "application/json",
 	Schema: admin.Closed(map[string]admin.Schema{
@@ -114,8 +114,8 @@ type protected struct {
 	Methods  []string `json:"bearer_methods_supported"`
 }
 
-// describedRoutes say what there is. The forms with the gateway's own path in them are
-// those that clients make of its address.
+// describedRoutes say what there is. The forms with the gateway's path in them are those that
+// clients make of its address.
 func (f *granting) describedRoutes() []admin.Route {
 	const of = oauthserver.PathProtected
 	about := "Describe an MCP server as a protected resource (RFC 9728). The address says nothing of whether there is such a server."
@@ -205,7 +205,7 @@ func (f *granting) register(c *admin.Call) (any, error) {
 	}, nil
 }
 
-// grantEntry is the audit record of something that becomes of a grant.
+// grantEntry returns the audit record of something that becomes of a grant.
 func grantEntry(c *admin.Call, g *oauthserver.Grant, action string) audit.Entry {
 	e := audit.Entry{
 		RequestID: c.RequestID, UserID: g.User, UserType: audit.UserTypeUser, WorkspaceID: g.Scope.Workspace, StatusCode: http.StatusOK,

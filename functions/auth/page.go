@@ -41,7 +41,7 @@ func (f *granting) signInFirst(c *admin.Call, again string) admin.Answer {
 	}
 	body := `<form method="get" action="` + page.Escape(f.issuer(c)+"/auth/login") + `"><label>Your e-mail address<input type="email" name="email" required autofocus></label>` +
 		`<input type="hidden" name="return_to" value="` + page.Escape(back) + `"><button>Sign in</button></form>`
-	return page.New(http.StatusOK, "Sign in to go on", body, "https:", "http:")
+	return page.New(http.StatusOK, "Sign in to continue", body, "https:", "http:")
 }
 
 // askPerson shows who asks for what.
@@ -75,7 +75,7 @@ func shownHost(to *url.URL) string {
 	return "an application on this computer (" + to.Scheme + ":)"
 }
 
-// formSource is the source of a redirect address in a content security policy, which knows
+// formSource returns the source of a redirect address in a content security policy, which knows
 // no hosts of other schemes.
 func formSource(to *url.URL) string {
 	if to.Scheme == "https" || to.Scheme == "http" {

@@ -17,7 +17,7 @@ import (
 
 const metadataType = "application/samlmetadata+xml"
 
-// Bounds of what a browser posts: base64 of a response, and the form around it.
+// Limits of what a browser posts: base64 of a response, and the form around it.
 const (
 	maxPosted = saml.MaxResponse/3*4 + 1024
 	maxForm   = 512 << 10
@@ -89,7 +89,7 @@ func (f bySAML) loginBySAML(c *admin.Call, it connection, p *sso.Pending) (any, 
 
 func requestID(p *sso.Pending) string { return "_" + p.Nonce }
 
-// consume ends a sign-in: with a session, or with a refusal that the audit log has.
+// consume ends a sign-in: with a session, or with a rejection that the audit log has.
 func (f bySAML) consume(c *admin.Call) (any, error) {
 	org, err := organisation(c)
 	if err != nil {
@@ -150,7 +150,7 @@ func (f bySAML) unsolicited(c *admin.Call, org store.Scope) (any, error) {
 	return f.enter(c, it, m, saml.Wanted{Now: c.Now}, "/")
 }
 
-// idOf is the id of a configuration that may not have been found.
+// idOf returns the id of a configuration that may not have been found.
 func idOf(it connection) string {
 	if it.Record == nil {
 		return ""

@@ -52,7 +52,7 @@ func (f bySAML) checkSAML(c *admin.Call, ch *joining) (bad []fault.Detail) {
 	return sorted(bad)
 }
 
-// equip gives a new connection the gateway's names there and its key.
+// equip returns a new connection the gateway's names there and its key.
 func (f bySAML) equip(c *admin.Call, ch *joining) error {
 	if ch.Form.Base == "" {
 		ch.Form.Base = admin.Address(f.family.PublicURL, c.Request)
@@ -103,8 +103,8 @@ func (f bySAML) entityID(it connection) string {
 	return strings.TrimRight(cmp.Or(f.family.PublicURL, it.Form.Base), "/") + samlPath + it.Scope.Org
 }
 
-// provider is an identity provider as its metadata say. renew asks for what is newer
-// than the copy that is there.
+// provider returns an identity provider as its metadata say. renew asks for what is newer than
+// the copy that is there.
 func (f bySAML) provider(c *admin.Call, it connection, renew bool) (*saml.Provider, error) {
 	if it.Form.MetadataXML != "" {
 		return saml.ParseMetadata([]byte(it.Form.MetadataXML), it.Form.Issuer, c.Now)
@@ -113,7 +113,7 @@ func (f bySAML) provider(c *admin.Call, it connection, renew bool) (*saml.Provid
 	return source.Get(c.Context, c.Now, renew)
 }
 
-// service is the gateway at an identity provider; p may be nil where only its own names
+// service returns the gateway at an identity provider; p may be nil where only its own names
 // are needed.
 func (f bySAML) service(c *admin.Call, it connection, p *saml.Provider) (*saml.Service, error) {
 	secrets, err := it.OpenSecrets(c.Context, c.Sealer)
@@ -131,7 +131,7 @@ func (f bySAML) service(c *admin.Call, it connection, p *saml.Provider) (*saml.S
 	}, nil
 }
 
-// organisation is the one of a path; there may be none.
+// organisation returns the one of a path; there may be none.
 func organisation(c *admin.Call) (store.Scope, error) {
 	org := store.Scope{Org: c.Param("organisationId")}
 	if len(org.Org) > 64 {

@@ -116,7 +116,7 @@ func (f themselves) self(c *admin.Call) (any, error) {
 	return out, err
 }
 
-// placesOf are the workspaces of a user and what it is there.
+// placesOf returns the workspaces of a user and what it is there.
 func placesOf(c *admin.Call, id string, u *membership.User) ([]place, error) {
 	rows, err := c.Resources.List(c.Context, c.Organisation(), tenant.KindWorkspace)
 	if err != nil {
@@ -152,7 +152,7 @@ func show(s *signin.Session, current string) session {
 	}
 }
 
-// own is the session that calls, of a person.
+// own returns the session that calls, of a person.
 func (f themselves) own(c *admin.Call) (*signin.Session, error) {
 	of, _, err := f.family.SessionOf(c.Context, c.Request)
 	if err == nil && of == nil {
@@ -161,7 +161,7 @@ func (f themselves) own(c *admin.Call) (*signin.Session, error) {
 	return of, err
 }
 
-// all are the session that calls, and all of its person.
+// all returns the session that calls, and all of its person.
 func (f themselves) all(c *admin.Call) (of *signin.Session, all []*signin.Session, err error) {
 	if of, err = f.own(c); err != nil {
 		return nil, nil, err

@@ -26,7 +26,7 @@ func refuseToken(code, why string) (any, error) {
 	return admin.Answer{Status: http.StatusBadRequest, JSON: problem{code, why}}, nil
 }
 
-// noGrant is the one refusal of codes and tokens that are not good.
+// noGrant returns the one rejection of codes and tokens that are not good.
 func noGrant() (any, error) {
 	return refuseToken("invalid_grant", "the code or token is not known, has expired, was used before, or is of another client")
 }
@@ -49,7 +49,7 @@ func (f *granting) token(c *admin.Call) (any, error) {
 	return refuseToken("unsupported_grant_type", "grant_type must be authorization_code, refresh_token or "+grantDevice)
 }
 
-// elsewhere tells whether a client asks for another server than the grant's.
+// elsewhere reports whether a client asks for another server than the grant's.
 func elsewhere(c *admin.Call, g *oauthserver.Grant) bool {
 	asked := c.Body.Text("resource")
 	return asked != "" && asked != g.Resource
@@ -149,8 +149,8 @@ func (f *granting) endGrant(c *admin.Call, id string) error {
 	})
 }
 
-// named is the grant of an access or refresh token, also of a used one.
-func (f *granting) named(c *admin.Call) (held *oauthserver.Held, until int64, err error) {
+// named returns the grant of an access or refresh token, also of a used one.
+func (f *granting) named(c *admin.Call) (held *oauthserver.StoredGrant, until int64, err error) {
 	token := c.Body.Text("token")
 	if oauthserver.IsAccess(token) {
 		h, at, err := oauthserver.FindAccess(c.Context, c.Resources.Store(), token, c.Now)

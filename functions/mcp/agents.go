@@ -22,7 +22,7 @@ const (
 // belowAgents is what the addresses of agents stand below.
 const belowAgents = "/agent"
 
-// agentRoutes are the routes of the agent protocol: JSON-RPC at an agent's address,
+// agentRoutes returns the routes of the agent protocol: JSON-RPC at an agent's address,
 // HTTP+JSON and the card below it.
 func agentRoutes() []relay.Route {
 	host := gate.New(gate.Options{Timeout: mcpserved.Timeout(os.Getenv(envAgentTimeout)), MaxResult: maxResult})
@@ -68,13 +68,13 @@ func (a agents) Answer(g *relay.Governed) error {
 		Context: g.Context, Request: g.Request, Path: strings.TrimPrefix(g.Request.URL.EscapedPath(), relay.BasePath+belowAgents), Body: g.Body,
 		Base:   a.base(g.Request),
 		Caller: g.Caller, View: g.View, TraceID: g.TraceID, Bearer: g.Bearer, Now: g.Now,
-		Via: g.Own.Via, Sealer: g.Own.Sealer, Secrets: g.Own.Secrets, CheckURL: g.Own.CheckURL, Signing: g.Own.Signing, Buffered: g.Own.Buffers, Walk: g.Walk,
+		Via: g.Own.Via, Sealer: g.Own.Sealer, Secrets: g.Own.Secrets, CheckURL: g.Own.CheckURL, Signing: g.Own.Signing, Buffered: g.Own.Buffers, Pipeline: g.Walk,
 	})
 	return nil
 }
 
-// AppendError implements chat.ErrorWriter: what is refused before the message was read
-// answers no id.
+// AppendError implements chat.ErrorWriter: what is rejected before the message was read answers
+// no id.
 func (a agents) AppendError(dst []byte, f *fault.Fault, _ *chat.Options) []byte {
 	return gate.AppendError(dst, f, a.rest)
 }

@@ -7,11 +7,11 @@ import (
 	"gateway/shared/relay/mcpserved"
 )
 
-// Bounds of agents, in bytes.
+// Limits of agents, in bytes.
 const (
 	maxBody   = 12 << 20
 	maxResult = 6_000_000 // of a function
 )
 
-// Routes are the family's routes.
+// Routes returns the family's routes.
 func Routes() []relay.Route { return append(mcpserved.Routes(), agentRoutes()...) }

@@ -16,7 +16,7 @@ import (
 
 const maxNamed = 1000
 
-// describeKnown are the capabilities of an integration.
+// describeKnown returns the capabilities of an integration.
 func (f *family) describeKnown() *admin.Collection[mcp.Capability] {
 	return &admin.Collection[mcp.Capability]{
 		Kind: mcp.KindCapability, Object: "mcp-capability", Path: "/mcp-integrations/{integrationId}/capabilities", Param: "capabilityId",
@@ -133,7 +133,7 @@ func (f *family) toggle(c *admin.Call, of *resource.Record, owner resource.Ref, 
 	return admin.Members{"success": true}, err
 }
 
-// wanted are the capabilities that an entry names: by name, and resources and templates
+// wanted returns the capabilities that an entry names: by name, and resources and templates
 // also by address. One that is not known yet is noted under its name.
 func wanted(rows []resource.Row, in admin.Values) (out []named) {
 	kind, name, on := in.Text("type"), in.Text("name"), in.Bool("enabled")
@@ -184,8 +184,8 @@ func write(tx *resource.Tx, rec *resource.Record, known bool) error {
 	return tx.Create(rec)
 }
 
-// listCapabilities gives a page of what an integration can do. server is whose
-// overrides count; nil: the integration alone.
+// listCapabilities returns a page of what an integration can do. server is whose overrides
+// count; nil: the integration alone.
 func (f *family) listCapabilities(c *admin.Call, of, server *resource.Record) (any, error) {
 	page, err := sharing.FromOne().Of(c.Query)
 	if err != nil {

@@ -33,7 +33,7 @@ const (
 	quiet = `{"name":"Up","slug":"up","url":"https://mcp.example.com/mcp","auth_type":"oauth_auto","transport":"http"}`
 )
 
-// newHouse is an installation that reaches this machine.
+// newHouse returns an installation that reaches this machine.
 func newHouse(t testing.TB) *admintest.House { return newHouseAt(t, time.Now) }
 
 // newHouseAt is newHouse whose secret managers are asked by a clock.
@@ -66,7 +66,7 @@ type fixture struct {
 // want changes what the server wants as Authorization.
 func (u *fixture) want(token string) { u.mu.Lock(); u.token = token; u.mu.Unlock() }
 
-// takes tells whether a request has what the server wants.
+// takes reports whether a request has what the server wants.
 func (u *fixture) takes(r *http.Request) bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -122,7 +122,7 @@ func register(h *admintest.House, url, more string) admintest.Answer {
 	return h.Do("POST", "/mcp-integrations?workspace_id="+h.One, chief, fmt.Sprintf(`{"name":"Up","url":%q,"transport":"http",%s}`, url, strings.TrimPrefix(more, ","))).OK()
 }
 
-// member makes a user of the first workspace.
+// member returns a user of the first workspace.
 func member(t testing.TB, h *admintest.House, email, role string) (id string) {
 	t.Helper()
 	org := store.Scope{Org: admintest.Org}

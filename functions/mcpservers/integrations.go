@@ -95,7 +95,7 @@ func rawOrNull(raw json.RawMessage) any {
 	return raw
 }
 
-// changed is where a call notes that the server has to be asked anew.
+// changed is where a call notes that the server has to be asked again.
 const changed = "changed"
 
 // before puts the configurations into place and checks the whole.
@@ -129,7 +129,7 @@ func (f *family) before(c *admin.Call, tx *resource.Tx, ch *integrationChange) e
 		if err := c.Body.Into("configurations", &set.Members); err != nil {
 			return err
 		}
-		if err := form.Configure(c.Context, mcp.Keeper{Sealer: c.Sealer, CheckURL: f.CheckURL}, ch.Rec, set); err != nil {
+		if err := form.Configure(c.Context, mcp.ConfigDeps{Sealer: c.Sealer, CheckURL: f.CheckURL}, ch.Rec, set); err != nil {
 			return err
 		}
 	}
@@ -163,7 +163,7 @@ func (f *family) decorateIntegrations(c *admin.Call, items []integration, object
 	return nil
 }
 
-// integrationRoutes are the routes of one integration beside those of every record.
+// integrationRoutes returns the routes of one integration beside those of every record.
 func (f *family) integrationRoutes() []admin.Route {
 	const item = "/mcp-integrations/{integrationId}"
 	routes := sharing.Workspaces[mcp.Integration]{Of: f.integrations, Name: "McpIntegration", Entries: func(i *mcp.Integration) *access.Workspaces { return &i.Access }}.Routes(item + "/workspaces")

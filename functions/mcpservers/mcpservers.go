@@ -43,7 +43,7 @@ func Of(c *app.Core, secrets *provider.Loaded) Deps {
 	}
 }
 
-// New makes the family.
+// New returns the family.
 func New(d Deps) admin.Family {
 	f := &family{Deps: d}
 	f.integrations, f.servers = f.describeIntegrations(), f.describeServers()
@@ -71,10 +71,10 @@ type (
 	serverChange      = admin.Change[mcp.Server]
 )
 
-// base is the address that servers are reached below.
+// base returns the address that servers are reached below.
 func (f *family) base(r *http.Request) string { return admin.Address(f.PublicURL, r) }
 
-// issuer is the gateway's name as an authorization server, below which MCP servers are.
+// issuer returns the gateway's name as an authorization server, below which MCP servers are.
 func (f *family) issuer(c *admin.Call) string { return oauthserver.Issuer(f.MCPAddress, c.Request) }
 
 func text(name string) admin.Field {

@@ -50,8 +50,8 @@ func (f *family) probe(c *admin.Call, rec *resource.Record, in store.Scope) (any
 	return out, mcp.StoreFailure(c.Context, c.Resources, rec.Ref(), why)
 }
 
-// reason tells why a server could not be asked, without quoting it; known is false where
-// the failure is the gateway's own.
+// reason tells why a server could not be asked, without quoting it; known is false where the
+// failure is the gateway's.
 func reason(err error) (why string, status int, known bool) {
 	var failed *upstream.Failure
 	var refused *mcp.Error
@@ -69,7 +69,7 @@ func reason(err error) (why string, status int, known bool) {
 func (f *family) look(ctx context.Context, rec *resource.Record, in store.Scope, within time.Duration) (*mcp.Snapshot, error) {
 	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
-	return f.Opener.Look(ctx, rec, in)
+	return f.Opener.Inspect(ctx, rec, in)
 }
 
 // learn asks the server of an integration that is new or has changed. The integration
@@ -90,6 +90,6 @@ func (f *family) learn(c *admin.Call, ref resource.Ref) {
 		err = mcp.StoreFailure(c.Context, c.Resources, ref, why)
 	}
 	if err != nil {
-		slog.Warn("an MCP server could not be asked", "request_id", c.RequestID, "integration", ref.ID, "error", err.Error())
+		slog.Warn("inspecting an MCP server failed", "request_id", c.RequestID, "integration", ref.ID, "error", err.Error())
 	}
 }

@@ -32,7 +32,7 @@ func (p *published) routes() []admin.Route {
 	}}
 }
 
-// document is the set as it is now, made ready once for as long as it stays.
+// document returns the set as it is now, made ready once for as long as it stays.
 func (p *published) document(c *admin.Call) (*admin.Document, error) {
 	text, err := p.Keys.Set(c.Context)
 	if err != nil {

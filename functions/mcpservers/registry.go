@@ -16,7 +16,7 @@ import (
 	"gateway/shared/tenant"
 )
 
-// Bounds of the catalogue.
+// Limits of the catalogue.
 const (
 	defaultShown = 50
 	maxShown     = 100
@@ -71,7 +71,7 @@ type directory struct{ family *family }
 
 func (f directory) routes() []admin.Route {
 	return []admin.Route{{
-		Method: "GET", Path: "/v0.1/servers", Aliases: []string{mcp.Below + "/v0.1/servers"}, Name: "listMcpRegistryServers",
+		Method: "GET", Path: "/v0.1/servers", Aliases: []string{mcp.PathPrefix + "/v0.1/servers"}, Name: "listMcpRegistryServers",
 		Doc:    "List MCP servers in the form of the public registry of MCP servers: those that are active, with integration, access and workspace, newest first. Keys of the organisation see all workspaces, others their own.",
 		Scopes: []string{scopeServers + ".list"}, Where: admin.Shared, KeyHeader: true, Errors: []int{404},
 		Query: []admin.Field{
@@ -91,7 +91,7 @@ type catalogued struct {
 	in *resource.Record
 }
 
-// after tells whether a row comes later than a place of the list, whose newest rows come
+// after reports whether a row comes later than a place of the list, whose newest rows come
 // first.
 func (e *catalogued) after(order, id string) int {
 	return cmp.Or(strings.Compare(order, e.Order), strings.Compare(id, e.ID))
@@ -122,7 +122,7 @@ func (f directory) listRegistry(c *admin.Call) (any, error) {
 	return f.pageOf(c, rows, limit)
 }
 
-// pageOf are the first servers of rows that are open, and where the next page begins.
+// pageOf returns the first servers of rows that are open, and where the next page begins.
 func (f directory) pageOf(c *admin.Call, rows []catalogued, limit int) (*listing, error) {
 	out := &listing{Servers: []listed{}}
 	since := instant.Of(c.Query, "updated_since")
@@ -154,7 +154,7 @@ func (f directory) pageOf(c *admin.Call, rows []catalogued, limit int) (*listing
 	return out, nil
 }
 
-// placesOf are the workspaces whose servers the caller is shown: the one that it names, or
+// placesOf returns the workspaces whose servers the caller is shown: the one that it names, or
 // else all that it reaches. One out of reach is treated like one that does not exist.
 func (f directory) placesOf(c *admin.Call) ([]*resource.Record, error) {
 	if named := c.Query.Text("workspace_id"); named != "" {
@@ -202,7 +202,7 @@ func (f directory) placesOf(c *admin.Call) ([]*resource.Record, error) {
 	return out, nil
 }
 
-// holdsIn tells whether somebody with several workspaces may list servers in this one.
+// holdsIn reports whether somebody with several workspaces may list servers in this one.
 func holdsIn(c *admin.Call, workspace string) (bool, error) {
 	if c.Caller.In == nil || c.Caller.OfOrganisation() {
 		return true, nil
@@ -211,8 +211,7 @@ func holdsIn(c *admin.Call, workspace string) (bool, error) {
 	return err == nil && there.HasAny(c.Route.Scopes), err
 }
 
-// catalogue are the rows of all servers of workspaces that the search finds, newest
-// first.
+// catalogue returns the rows of all servers of workspaces that the search finds, newest first.
 func (f directory) catalogue(c *admin.Call, spaces []*resource.Record) ([]catalogued, error) {
 	scopes := make([]store.Scope, len(spaces))
 	for i, ws := range spaces {
@@ -242,7 +241,7 @@ type offer struct {
 	of *integration
 }
 
-// open are the servers of rows, in their order: nil for one that is not active, or not on
+// open returns the servers of rows, in their order: nil for one that is not active, or not on
 // every level, or has not changed since. known are integrations that were read before.
 func (f directory) open(c *admin.Call, rows []catalogued, since time.Time, known integrations) ([]*offer, error) {
 	ids := map[string][]string{}
@@ -288,7 +287,7 @@ func (f directory) open(c *admin.Call, rows []catalogued, since time.Time, known
 	return out, nil
 }
 
-// cursor is the place behind a row, for clients that do not look into it.
+// cursor returns the place behind a row, for clients that do not look into it.
 func (e *catalogued) cursor() string {
 	return base64.RawURLEncoding.EncodeToString([]byte(e.Order + " " + e.ID))
 }

@@ -20,7 +20,7 @@ type icon struct {
 	Theme  string   `json:"theme,omitempty" enum:"light,dark"`
 }
 
-// Bounds of the registry's schema, in characters.
+// Limits of the registry's schema, in characters.
 const (
 	maxIcon    = 255 // of its address
 	maxVersion = 255
@@ -32,7 +32,7 @@ var (
 	iconTheme = map[string]bool{"": true, "light": true, "dark": true}
 )
 
-// shownIn is a server as the catalogue shows it.
+// shownIn returns a server as the catalogue shows it.
 func (f directory) shownIn(c *admin.Call, at *catalogued, o *offer) listed {
 	of := &mcp.Integration{}
 	if o.of != nil {
@@ -61,7 +61,7 @@ func cut(s string) string {
 	return string([]rune(s)[:maxSaid-1]) + "…"
 }
 
-// website is an address that people can be sent to; "" for another.
+// website returns an address that people can be sent to; "" for another.
 func website(raw string) string {
 	if u, err := url.Parse(raw); err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" {
 		return ""
@@ -69,7 +69,7 @@ func website(raw string) string {
 	return raw
 }
 
-// icons are those that are taken: servers say them as they like.
+// icons returns those that are taken: servers say them as they like.
 func icons(raw json.RawMessage) (out []icon) {
 	var all []json.RawMessage
 	_ = json.Unmarshal(raw, &all) // another form is none

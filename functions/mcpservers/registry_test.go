@@ -24,7 +24,7 @@ import (
 
 const registry = "/v0.1/servers"
 
-// catalogue gives the names of a page, without the part that all have, and its cursor.
+// catalogue returns the names of a page, without the part that all have, and its cursor.
 func catalogue(t testing.TB, h *admintest.House, who, query string) (names []string, next string) {
 	t.Helper()
 	got := h.Do("GET", registry+query, who, nil).OK()
@@ -41,7 +41,7 @@ func catalogue(t testing.TB, h *admintest.House, who, query string) (names []str
 	return names, next
 }
 
-// serve makes a server of the workspace of a key.
+// serve returns a server of the workspace of a key.
 func serve(h *admintest.House, who, slug string) admintest.Answer {
 	return h.Do("POST", "/mcp-servers", who, fmt.Sprintf(`{"name":"Server of %s","slug":%q,"mcp_integration_id":"up"}`, slug, slug)).OK()
 }

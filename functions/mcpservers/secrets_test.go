@@ -12,8 +12,8 @@ import (
 	"gateway/shared/admin/admintest"
 )
 
-// A header from a secret manager is sent. When the server refuses it, the manager is asked
-// again, although its last answer is still valid.
+// A header from a secret manager is sent. When the server rejects it, the manager is asked
+// again, although its last response is still valid.
 func TestSecretsOfManagersAreResolved(t *testing.T) {
 	t.Parallel()
 	apart := &admintest.Clock{}
@@ -48,7 +48,7 @@ func TestSecretsOfManagersAreResolved(t *testing.T) {
 	}
 }
 
-// A token that the server refuses is forgotten and fetched again, once.
+// A token that the server rejects is forgotten and fetched again, once.
 func TestATokenThatIsRefusedIsFetchedAgainOnce(t *testing.T) {
 	t.Parallel()
 	h, up := newHouse(t), newUpstream(t, false)

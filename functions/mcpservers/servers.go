@@ -23,7 +23,7 @@ func (f *family) describeServers() *admin.Collection[mcp.Server] {
 		of(admin.Field{Name: "owner_id", Type: admin.String, Required: true}, func(_ *admin.Call, it server) any { return it.CreatedBy }),
 		of(admin.Field{Name: "mcp_integration_id", Type: admin.String, Required: true, Doc: "Empty for virtual servers, as its slug is."}, func(_ *admin.Call, it server) any { return it.Form.IntegrationID }),
 		of(admin.Field{Name: "mcp_integration_slug", Type: admin.String, Required: true}, func(_ *admin.Call, it server) any { return it.Form.IntegrationSlug }),
-		of(admin.Field{Name: "url", Type: admin.String, Required: true, Doc: "Where clients connect to."}, func(c *admin.Call, it server) any { return f.base(c.Request) + mcp.Below + "/" + it.Slug + "/mcp" }),
+		of(admin.Field{Name: "url", Type: admin.String, Required: true, Doc: "Where clients connect to."}, func(c *admin.Call, it server) any { return f.base(c.Request) + mcp.PathPrefix + "/" + it.Slug + "/mcp" }),
 		{Field: text("mcp_integration_url")}, {Field: text("auth_type")}, {Field: text("workspace_name")}, {Field: text("workspace_slug")},
 		{Field: admin.Field{Name: "mcp_integration_details", Type: admin.Object, Open: true, Single: true, Optional: true, Doc: "For keys of services; secrets are masked."}},
 	}
@@ -48,7 +48,7 @@ func (f *family) describeServers() *admin.Collection[mcp.Server] {
 		Shown: shown, Before: f.bind, Decorate: f.decorateServers,
 		After: func(_ *admin.Call, tx *resource.Tx, ch *serverChange) error {
 			if ch.Creates() {
-				mcp.Claim(tx, ch.Rec)
+				mcp.ClaimSlug(tx, ch.Rec)
 			}
 			return link(tx, ch)
 		},
@@ -112,7 +112,7 @@ func (f *family) decorateServers(c *admin.Call, items []server, objects []admin.
 // integrations are those that were read, by where they are: nil for one that is not there.
 type integrations map[store.Scope]map[string]*integration
 
-// of is the integration of a server.
+// of returns the integration of a server.
 func (known integrations) of(it server) *integration {
 	return known[it.Form.IntegrationScope(it.Scope)][it.Form.IntegrationID]
 }
@@ -149,7 +149,7 @@ func readIntegrations(c *admin.Call, servers []server, known integrations) error
 	return nil
 }
 
-// workspacesOf are the workspaces that servers are in, by id.
+// workspacesOf returns the workspaces that servers are in, by id.
 func (f *family) workspacesOf(c *admin.Call, items []server) (map[string]*resource.Record, error) {
 	ids := make([]string, len(items))
 	for i, it := range items {
@@ -176,7 +176,7 @@ func showIntegration(c *admin.Call, of *integration, o admin.Members) {
 	}
 }
 
-// serverRoutes are the routes of one server beside those of every record.
+// serverRoutes returns the routes of one server beside those of every record.
 func (f *family) serverRoutes() []admin.Route {
 	const item = "/mcp-servers/{serverId}"
 	routes := f.servers.Below(
@@ -205,7 +205,7 @@ func (f *family) serverRoutes() []admin.Route {
 	return append(routes, f.connectionRoutes()...)
 }
 
-// ofServer is the server that the path names, and its integration.
+// ofServer returns the server that the path names, and its integration.
 func (f *family) ofServer(c *admin.Call) (server, integration, error) {
 	it, err := f.servers.Find(c)
 	if err != nil {

@@ -52,16 +52,16 @@ func (f signIn) routes() []admin.Route {
 			Answer: admin.Closed(map[string]admin.Schema{
 				"client_id": {"type": "string"}, "client_name": {"type": "string"}, "redirect_uris": texts, "grant_types": texts, "response_types": texts,
 				"token_endpoint_auth_method": {"type": "string"}, "software_id": {"type": "string"},
-			}), Do: func(c *admin.Call) (any, error) { return f.ours(c).About(), nil }},
+			}), Do: func(c *admin.Call) (any, error) { return f.ours(c).Metadata(), nil }},
 	}
 }
 
 var texts = admin.Schema{"type": "array", "items": map[string]any{"type": "string"}}
 
-// ours are the gateway's addresses as authorization servers hear of them.
-func (f signIn) ours(c *admin.Call) oauthclient.Ours {
+// ours returns the gateway's addresses as authorization servers hear of them.
+func (f signIn) ours(c *admin.Call) oauthclient.Endpoints {
 	at := f.family.issuer(c)
-	return oauthclient.Ours{Callback: at + oauthclient.PathCallback, Document: at + oauthclient.PathDocument}
+	return oauthclient.Endpoints{Callback: at + oauthclient.PathCallback, Document: at + oauthclient.PathDocument}
 }
 
 // joining is a user who signs in at the server behind an MCP server.
@@ -218,7 +218,7 @@ func (f signIn) begin(c *admin.Call, j *joining) (to, binding string, err error)
 	i := j.facts.Integration
 	_, conf, err := f.family.Opener.Open(c.Context, i.Record, j.link.Scope())
 	if err == nil {
-		err = upstream.Fail(0, "nobody signs in at this server")
+		err = upstream.Fail(0, "users do not sign in at this server")
 	}
 	if !errors.Is(err, mcp.ErrSignIn) {
 		return "", "", err
@@ -229,7 +229,7 @@ func (f signIn) begin(c *admin.Call, j *joining) (to, binding string, err error)
 		return "", "", err
 	}
 	ours := f.ours(c)
-	client := oauthclient.Given(conf)
+	client := oauthclient.Configured(conf)
 	if client == nil {
 		client = oauthclient.ByDocument(a, ours)
 	}
@@ -251,8 +251,8 @@ func clientRecord(j *joining, issuer, callback string) resource.Record {
 	return resource.Record{Scope: j.link.Scope(), Kind: mcp.KindClient.Of(j.link.Server), ID: "client-" + hex.EncodeToString(sum[:16]), Name: "client", Status: "active", Body: []byte("{}"), CreatedBy: j.link.User}
 }
 
-// registered is the gateway as it was registered at an authorization server, or is now.
-func (f signIn) registered(c *admin.Call, j *joining, a *oauthclient.Authority, conf *mcp.Configuration, ours oauthclient.Ours) (*oauthclient.Client, error) {
+// registered returns the gateway as it was registered at an authorization server, or is now.
+func (f signIn) registered(c *admin.Call, j *joining, a *oauthclient.Authority, conf *mcp.Configuration, ours oauthclient.Endpoints) (*oauthclient.Client, error) {
 	rec := clientRecord(j, a.Issuer, ours.Callback)
 	old, known, err := c.Resources.Get(c.Context, rec.Scope, rec.Kind, rec.ID)
 	if err != nil {
@@ -264,7 +264,7 @@ func (f signIn) registered(c *admin.Call, j *joining, a *oauthclient.Authority, 
 			return nil, fault.Unavailable(err)
 		}
 		client := new(oauthclient.Client)
-		if json.Unmarshal(opened[secretClient], client) == nil && !client.Ended(c.Now) {
+		if json.Unmarshal(opened[secretClient], client) == nil && !client.Expired(c.Now) {
 			return client, nil
 		}
 	}
@@ -340,7 +340,7 @@ func (f signIn) forget(c *admin.Call, of resource.Record) error {
 }
 
 // keep stores that the user has signed in, and the tokens.
-func (f signIn) keep(c *admin.Call, j *joining, issuer string, held *oauthclient.Held) error {
+func (f signIn) keep(c *admin.Call, j *joining, issuer string, held *oauthclient.StoredTokens) error {
 	kind := mcp.KindConnection.Of(j.link.Server)
 	return c.Resources.Change(c.Context, j.link.Scope(), func(tx *resource.Tx) error {
 		if err := tx.Require(j.facts.Server.Record.Ref()); err != nil {
@@ -377,7 +377,7 @@ func (f signIn) keep(c *admin.Call, j *joining, issuer string, held *oauthclient
 }
 
 // learnAs asks the server what it can do, as the user. The sign-in stands without it.
-func (f signIn) learnAs(c *admin.Call, j *joining, held *oauthclient.Held) {
+func (f signIn) learnAs(c *admin.Call, j *joining, held *oauthclient.StoredTokens) {
 	of := j.facts.Integration.Record
 	up, _, err := f.family.Opener.Open(c.Context, of, j.link.Scope())
 	if !errors.Is(err, mcp.ErrSignIn) {
@@ -386,18 +386,18 @@ func (f signIn) learnAs(c *admin.Call, j *joining, held *oauthclient.Held) {
 	ctx, cancel := context.WithTimeout(c.Context, learnTime)
 	defer cancel()
 	up.Headers.Set("Authorization", "Bearer "+held.Access)
-	snap, err := mcp.Look(ctx, up)
+	snap, err := mcp.Inspect(ctx, up)
 	if err == nil {
 		err = mcp.Store(c.Context, c.Resources, of.Ref(), snap, j.link.User)
 	} else if why, _, known := reason(err); known {
 		err = mcp.StoreFailure(c.Context, c.Resources, of.Ref(), why)
 	}
 	if err != nil {
-		slog.Warn("an MCP server could not be asked", "request_id", c.RequestID, "integration", of.ID, "error", err.Error())
+		slog.Warn("inspecting an MCP server failed", "request_id", c.RequestID, "integration", of.ID, "error", err.Error())
 	}
 }
 
-// cannot is the page for what a person or an authorization server did wrong.
+// cannot returns the page for what a person or an authorization server did wrong.
 func cannot(err error) (any, error) {
 	var failed *upstream.Failure
 	if errors.As(err, &failed) {

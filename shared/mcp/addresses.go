@@ -2,16 +2,16 @@ package mcp
 
 import "gateway/shared/seal/hostpin"
 
-// Addresses returns the hosts that secrets of the integration are sent to, before and after
-// a change. was is the zero Integration for a new one. The tokens of users are not among
-// these secrets: each is bound to the address for which it was issued.
+// Addresses returns the hosts that receive secrets of the integration, before and after a
+// change. was is the zero Integration for a new one. User tokens are not among these secrets:
+// each is bound to the address for which it was issued.
 func (i *Integration) Addresses(was *Integration) []hostpin.Address {
 	const oauth, external, jwt = configPrefix + confOAuth, configPrefix + confExternal, configPrefix + confJWT
 	toServer := []string{oauth}
 	for _, name := range []string{confHeaders, confCustom, confPassthrough, confPassOne} {
 		toServer = append(toServer, configPrefix+name)
 	}
-	before, after := was.places(), i.places()
+	before, after := was.addressFields(), i.addressFields()
 	of := func(field string, secrets ...string) hostpin.Address {
 		return hostpin.Address{Field: field, Was: before[field], Now: after[field], Open: true, Secrets: secrets}
 	}
@@ -23,9 +23,9 @@ func (i *Integration) Addresses(was *Integration) []hostpin.Address {
 	}
 }
 
-// places are the values of the fields that Addresses names. A configuration that cannot be
-// read has none: Check refuses it.
-func (i *Integration) places() map[string]string {
+// addressFields returns the values of the fields that Addresses names. If the configuration
+// cannot be decoded, it returns only the URL: Check rejects such a configuration.
+func (i *Integration) addressFields() map[string]string {
 	out := map[string]string{"url": i.URL}
 	c, err := i.Configuration(nil)
 	if err != nil {

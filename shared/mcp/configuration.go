@@ -6,8 +6,8 @@ import (
 	"gateway/shared/tenant/upstream"
 )
 
-// Configuration is how an upstream is called and who may call it. Its members are
-// stored one by one: an update names those that it changes.
+// Configuration describes how an upstream is called and who may call it. Its fields are stored
+// separately, so an update names only the fields that it changes.
 type Configuration struct {
 	Headers            map[string]string   `json:"headers,omitempty" max:"50" each:"max=8192" doc:"Sent with each call."`
 	CustomHeaders      map[string]string   `json:"custom_headers,omitempty" max:"50" each:"max=8192" doc:"As headers."`
@@ -18,12 +18,12 @@ type Configuration struct {
 	Identity           *IdentityForwarding `json:"user_identity_forwarding,omitempty" doc:"How the server learns who calls."`
 	JWT                *JWTValidation      `json:"jwt_validation,omitempty" doc:"Tokens that clients must bring besides their key, in each request."`
 	External           *ExternalAuth       `json:"external_auth_config,omitempty" doc:"Sign-in at an identity provider of the organisation."`
-	// Announced members are accepted but have no effect yet.
+	// These fields are accepted for compatibility and have no effect.
 	ToolAuthorization json.RawMessage `json:"tool_authorization,omitempty" doc:"Not used."`
 	Webhook           json.RawMessage `json:"authorization_webhook,omitempty" doc:"Not used."`
 }
 
-// Names of the members that hold secrets.
+// Fields that contain secrets.
 const (
 	confHeaders     = "headers"
 	confCustom      = "custom_headers"
@@ -36,10 +36,10 @@ const (
 
 const confIdentity = "user_identity_forwarding"
 
-// announced are members that are not kept.
-var announced = []string{"tool_authorization", "authorization_webhook"}
+// ignoredFields are accepted and not stored.
+var ignoredFields = []string{"tool_authorization", "authorization_webhook"}
 
-// OAuthMetadata is what is known of an authorization server, and of us there.
+// OAuthMetadata describes an authorization server and the gateway's client there.
 type OAuthMetadata struct {
 	Issuer                string            `json:"issuer,omitempty" max:"2048"`
 	AuthorizationEndpoint string            `json:"authorization_endpoint,omitempty" max:"2048"`
@@ -62,7 +62,7 @@ type OAuthMetadata struct {
 	AuthorizationParams   map[string]string `json:"authorization_params,omitempty" max:"20" each:"max=2048"`
 }
 
-// IdentityForwarding says how the upstream learns who calls.
+// IdentityForwarding configures how the upstream learns the identity of the caller.
 type IdentityForwarding struct {
 	Method        string   `json:"method" min:"1" enum:"claims_header,bearer,jwt_header" doc:"jwt_header is a token that the gateway signs (RS256): verify it by /.well-known/jwks.json."`
 	IncludeClaims []string `json:"include_claims,omitempty" max:"50" each:"max=255"`
@@ -70,7 +70,7 @@ type IdentityForwarding struct {
 	Expiry        int64    `json:"jwt_expiry_seconds,omitempty" min:"1" max:"86400" doc:"Of jwt_header; 300 without it."`
 }
 
-// JWTValidation says which tokens clients must bring besides their key.
+// JWTValidation configures the tokens that clients must send in addition to their key.
 type JWTValidation struct {
 	JWKSURI                string                `json:"jwksUri,omitempty" max:"2048"`
 	JWKS                   json.RawMessage       `json:"jwks,omitempty"`
@@ -89,13 +89,13 @@ type JWTValidation struct {
 	HeaderPayloadMatch     []string              `json:"headerPayloadMatch,omitempty" max:"50" each:"max=255"`
 }
 
-// ClaimValue is what a claim must be.
+// ClaimValue lists the allowed values of a claim.
 type ClaimValue struct {
 	Values    Texts  `json:"values"`
 	MatchType string `json:"matchType,omitempty" enum:"exact,contains,containsAll,regex"`
 }
 
-// ExternalAuth is the organisation's own identity provider.
+// ExternalAuth is an identity provider of the organisation.
 type ExternalAuth struct {
 	AuthorizationEndpoint string            `json:"authorization_endpoint" min:"1" max:"2048"`
 	TokenEndpoint         string            `json:"token_endpoint" min:"1" max:"2048"`
@@ -105,8 +105,8 @@ type ExternalAuth struct {
 	AuthorizationParams   map[string]string `json:"authorization_params,omitempty" max:"20" each:"max=2048"`
 }
 
-// Configuration reads the stored members, with what was sealed in its place. sealed
-// is what Record.OpenSecrets gives; without it secrets are masked.
+// Configuration decodes the stored fields and restores their secrets. sealed is the result of
+// Record.OpenSecrets; without it secrets stay masked.
 func (i *Integration) Configuration(sealed map[string][]byte) (*Configuration, error) {
 	c := new(Configuration)
 	return c, upstream.Open(i.Configurations, sealed, c)

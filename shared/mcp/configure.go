@@ -15,10 +15,9 @@ import (
 	"gateway/shared/tenant/upstream"
 )
 
-// Texts is one text or a list of them.
+// Texts is a list of strings. Its JSON is a list or a single string.
 type Texts []string
 
-// UnmarshalJSON implements json.Unmarshaler.
 func (t *Texts) UnmarshalJSON(raw []byte) error {
 	var one string
 	if json.Unmarshal(raw, &one) == nil {
@@ -28,27 +27,27 @@ func (t *Texts) UnmarshalJSON(raw []byte) error {
 	return json.Unmarshal(raw, (*[]string)(t))
 }
 
-// lockedParams cannot be set by authorization_params.
+// lockedParams are set by the gateway and cannot be set by authorization_params.
 var lockedParams = []string{"response_type", "client_id", "client_secret", "code_challenge", "code_challenge_method", "redirect_uri", "state", "scope", "resource"}
 
 func checkParams(field string, params map[string]string) (bad []fault.Detail) {
 	for _, name := range slices.Sorted(maps.Keys(params)) {
 		if slices.Contains(lockedParams, name) {
-			bad = append(bad, fault.Detail{Field: field + ".authorization_params." + name, Message: "is written by the gateway itself"})
+			bad = append(bad, fault.Detail{Field: field + ".authorization_params." + name, Message: "is set by the gateway"})
 		}
 	}
 	return bad
 }
 
-// Keeper is what a configuration is stored with.
-type Keeper struct {
+// ConfigDeps are the dependencies of Configure.
+type ConfigDeps struct {
 	Sealer   seal.Sealer
 	CheckURL provider.URLCheck
 }
 
-// check gives the faults that the members' own bounds do not find. Field names begin with
-// configurations.
-func (c *Configuration) check(k Keeper) (bad []fault.Detail) {
+// check returns the faults that the limits in the struct tags do not cover. Field names begin
+// with configurations.
+func (c *Configuration) check(k ConfigDeps) (bad []fault.Detail) {
 	const at = "configurations."
 	for name, headers := range map[string]map[string]string{confHeaders: c.Headers, confCustom: c.CustomHeaders, confPassthrough: c.PassthroughHeaders, confPassOne: c.PassthroughHeader} {
 		bad = append(bad, upstream.CheckHeaders(at+name, headers)...)
@@ -83,7 +82,8 @@ func (c *Configuration) check(k Keeper) (bad []fault.Detail) {
 	return bad
 }
 
-// checkCredentials names what the chosen way to authenticate needs and lacks.
+// checkCredentials returns the fields that the authentication type requires and that are
+// missing.
 func (i *Integration) checkCredentials() []fault.Detail {
 	mapped := slices.ContainsFunc(i.SecretMappings, func(m provider.SecretMapping) bool { return strings.HasPrefix(m.TargetField, configPrefix) })
 	c, err := i.Configuration(nil)
@@ -92,7 +92,7 @@ func (i *Integration) checkCredentials() []fault.Detail {
 	}
 	switch {
 	case i.AuthType == AuthHeaders && !mapped && len(c.Headers)+len(c.CustomHeaders)+len(c.PassthroughHeaders)+len(c.PassthroughHeader) == 0:
-		return []fault.Detail{{Field: "configurations.headers", Message: "is required with auth_type headers, unless secret_mappings fill it"}}
+		return []fault.Detail{{Field: "configurations.headers", Message: "is required with auth_type headers, unless secret_mappings set it"}}
 	case i.AuthType == AuthClientCredentials && (c.OAuth == nil || c.OAuth.ClientID == "" || c.OAuth.TokenEndpoint == "" || c.OAuth.ClientSecret == "" && !mapped):
 		return []fault.Detail{{Field: "configurations.oauth_metadata", Message: "must have token_endpoint, client_id and client_secret with auth_type oauth_client_credentials"}}
 	}
@@ -101,20 +101,19 @@ func (i *Integration) checkCredentials() []fault.Detail {
 
 const configPrefix = upstream.Prefix
 
-// secretsOf are the members that have secrets.
+// secretsOf lists the fields with secrets, and which parts of them are secret.
 var secretsOf = upstream.Secrets{
 	confHeaders: nil, confCustom: nil, confPassthrough: nil, confPassOne: nil,
 	confOAuth: {"client_secret"}, confExternal: {"client_secret"}, confJWT: {"introspectClientSecret"},
 }
 
-// Configure checks what is changed, seals what is secret of it into rec and keeps the
-// rest.
-func (i *Integration) Configure(ctx context.Context, k Keeper, rec *resource.Record, ch upstream.Change) error {
+// Configure validates the changed fields, seals their secrets into rec and stores the rest.
+func (i *Integration) Configure(ctx context.Context, k ConfigDeps, rec *resource.Record, ch upstream.Change) error {
 	sent := new(Configuration)
 	if err := upstream.Open(ch.Members, nil, sent); err != nil {
 		return fault.Invalid("configurations", "does not have the expected form")
 	}
-	for _, name := range announced {
+	for _, name := range ignoredFields {
 		delete(ch.Members, name)
 	}
 	next, err := ch.Apply(ctx, k.Sealer, rec, i.Configurations, secretsOf, func() []fault.Detail { return sent.check(k) })
@@ -124,7 +123,7 @@ func (i *Integration) Configure(ctx context.Context, k Keeper, rec *resource.Rec
 	return err
 }
 
-// CheckMappings gives what is wrong with the targets of secret mappings.
+// CheckMappings validates the target fields of secret mappings.
 func CheckMappings(list []provider.SecretMapping) (bad []fault.Detail) {
 	seen := map[string]bool{}
 	for n, m := range list {

@@ -22,38 +22,38 @@ import (
 	"gateway/shared/tenant/upstream"
 )
 
-// Opener makes integrations callable.
+// Opener resolves the credentials of integrations so that they can be called.
 type Opener struct {
 	Sealer  seal.Sealer
 	Via     http.RoundTripper
-	Hosts   http.RoundTripper // to the servers themselves, which may be trusted hosts; nil: Via
-	Secrets *provider.Loaded  // nil: integrations with secret mappings cannot be called
+	Hosts   http.RoundTripper // transport to the servers themselves, which may be trusted hosts; Via if nil
+	Secrets *provider.Loaded  // if nil, integrations with secret mappings cannot be called
 	Now     func() time.Time
-	// Keeps says that records are unchanged copies of what is stored, so that what was read
-	// from one holds for its revision.
-	Keeps bool
+	// CacheRecords states that records are immutable, so that a decoded record is cached by its
+	// revision.
+	CacheRecords bool
 
-	tokens sync.Map // of client credentials: *grant by the integration and its revision
+	tokens sync.Map // client credentials: recordKey to *cachedToken
 
-	mu     sync.Mutex
-	opened map[grantKey]*opened
+	mu    sync.Mutex
+	cache map[recordKey]*cachedIntegration
 }
 
-// opened is an integration with its own secrets, as it was read last. Nothing of it is
-// changed.
-type opened struct {
+// cachedIntegration is a decoded integration with its secrets. It is immutable.
+type cachedIntegration struct {
 	integration   *Integration
 	configuration *Configuration
 }
 
-// maxOpened bounds how many are kept.
-const maxOpened = 1000
+// maxCached is the number of integrations in the cache.
+const maxCached = 1000
 
-// ErrSignIn says that the upstream needs a sign-in of each user.
+// ErrSignIn is returned when the upstream requires a sign-in by each user.
 var ErrSignIn = errors.New("mcp: the server needs a sign-in by each user")
 
-// Open gives the address and the credentials of an integration, which is used in a
-// workspace or by the organisation. A *Failure is the upstream's.
+// Open returns the address and the credentials of an integration for a workspace or for the
+// organisation. Errors of the upstream are *upstream.Failure; with ErrSignIn the other results
+// are valid.
 func (o *Opener) Open(ctx context.Context, rec *resource.Record, in store.Scope) (*Upstream, *Configuration, error) {
 	i, c, err := o.Configuration(ctx, rec, in)
 	if err != nil {
@@ -73,11 +73,12 @@ func (o *Opener) Open(ctx context.Context, rec *resource.Record, in store.Scope)
 	return u, c, nil
 }
 
-// Configuration is that of an integration with its secrets. Neither may be changed.
+// Configuration returns an integration and its configuration with secrets. Both are shared:
+// callers must not change them.
 func (o *Opener) Configuration(ctx context.Context, rec *resource.Record, in store.Scope) (*Integration, *Configuration, error) {
 	key := keyOf(rec)
 	o.mu.Lock()
-	known := o.opened[key]
+	known := o.cache[key]
 	o.mu.Unlock()
 	if known != nil {
 		return known.integration, known.configuration, nil
@@ -86,15 +87,15 @@ func (o *Opener) Configuration(ctx context.Context, rec *resource.Record, in sto
 	if err != nil {
 		return nil, nil, err
 	}
-	if !o.Keeps || len(i.SecretMappings) > 0 { // values of a secret manager may change at any time
-		return i, c, o.fill(ctx, in, i, c)
+	if !o.CacheRecords || len(i.SecretMappings) > 0 { // values of a secret manager may change at any time
+		return i, c, o.resolveSecrets(ctx, in, i, c)
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.opened == nil || len(o.opened) >= maxOpened {
-		o.opened = map[grantKey]*opened{}
+	if o.cache == nil || len(o.cache) >= maxCached {
+		o.cache = map[recordKey]*cachedIntegration{}
 	}
-	o.opened[key] = &opened{i, c}
+	o.cache[key] = &cachedIntegration{i, c}
 	return i, c, nil
 }
 
@@ -121,7 +122,7 @@ func (o *Opener) hosts() http.RoundTripper {
 	return o.Via
 }
 
-// Static are the headers that are sent with each call.
+// Static returns the headers that are sent with each call.
 func (c *Configuration) Static() http.Header {
 	h := http.Header{}
 	for _, of := range [...]map[string]string{c.CustomHeaders, c.Headers, c.PassthroughHeader, c.PassthroughHeaders} {
@@ -135,56 +136,56 @@ func (c *Configuration) Static() http.Header {
 	return h
 }
 
-// Look asks the server of an integration what it can do. When it refuses the
-// credentials, those that were fetched are fetched anew, once.
-func (o *Opener) Look(ctx context.Context, rec *resource.Record, in store.Scope) (*Snapshot, error) {
-	snap, err := o.look(ctx, rec, in)
+// Inspect lists what the server of an integration offers. If the server rejects cached
+// credentials, Inspect fetches them again once.
+func (o *Opener) Inspect(ctx context.Context, rec *resource.Record, in store.Scope) (*Snapshot, error) {
+	snap, err := o.inspect(ctx, rec, in)
 	var failed *upstream.Failure
 	if !errors.As(err, &failed) || failed.Status != http.StatusUnauthorized {
 		return snap, err
 	}
 	i, decoded := DecodeIntegration(*rec)
 	if decoded != nil || i.AuthType != AuthClientCredentials && len(i.SecretMappings) == 0 {
-		return snap, err // there is nothing that could be another
+		return snap, err // no other credentials could be fetched
 	}
 	o.Forget(rec)
 	if o.Secrets != nil {
 		o.Secrets.Doubt(ctx, in, i.SecretMappings)
 	}
-	return o.look(ctx, rec, in)
+	return o.inspect(ctx, rec, in)
 }
 
-func (o *Opener) look(ctx context.Context, rec *resource.Record, in store.Scope) (*Snapshot, error) {
+func (o *Opener) inspect(ctx context.Context, rec *resource.Record, in store.Scope) (*Snapshot, error) {
 	u, _, err := o.Open(ctx, rec, in)
 	if err != nil {
 		return nil, err
 	}
-	return Look(ctx, u)
+	return Inspect(ctx, u)
 }
 
-// fill puts the values of secret mappings into their places.
-func (o *Opener) fill(ctx context.Context, in store.Scope, i *Integration, c *Configuration) error {
+// resolveSecrets sets the fields that secret mappings name.
+func (o *Opener) resolveSecrets(ctx context.Context, in store.Scope, i *Integration, c *Configuration) error {
 	if len(i.SecretMappings) == 0 {
 		return nil
 	}
 	if o.Secrets == nil {
-		return upstream.Fail(0, "the server's credentials are in a secret manager, which is not reached from here")
+		return upstream.Fail(0, "the server's credentials are in a secret manager that is not available here")
 	}
 	values, err := o.Secrets.Values(ctx, in, i.SecretMappings)
 	if err != nil {
 		return upstream.Unresolved(err)
 	}
 	for _, m := range i.SecretMappings {
-		if err := c.put(strings.TrimPrefix(m.TargetField, configPrefix), values[m.TargetField]); err != nil {
+		if err := c.set(strings.TrimPrefix(m.TargetField, configPrefix), values[m.TargetField]); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// put sets a member, such as headers.Authorization, to a value. A whole member takes
-// the JSON of an object.
-func (c *Configuration) put(target, value string) error {
+// set sets a field such as headers.Authorization. Without a dot the value is the JSON of the
+// whole field.
+func (c *Configuration) set(target, value string) error {
 	top, below, deep := strings.Cut(target, ".")
 	patch := map[string]json.RawMessage{top: json.RawMessage(value)}
 	if deep {
@@ -195,57 +196,58 @@ func (c *Configuration) put(target, value string) error {
 		patch[top] = inner
 	}
 	raw, err := json.Marshal(patch)
-	if err != nil || json.Unmarshal(raw, c) != nil { // members that are there stay
-		return upstream.Fail(0, "a secret of the server's credentials does not have the form of its field")
+	if err != nil || json.Unmarshal(raw, c) != nil { // unmarshaling keeps the fields that patch does not contain
+		return upstream.Fail(0, "a secret of the server's credentials does not match its field")
 	}
 	return nil
 }
 
-// grant is a token of client credentials.
-type grant struct {
-	asking  chan struct{} // holds one: of the caller that asks for it
-	mu      sync.Mutex
-	token   string
-	expires time.Time // zero: the server has not said when
+// cachedToken is an access token of the client credentials grant.
+type cachedToken struct {
+	fetching chan struct{} // semaphore of one: held while a token is fetched
+	mu       sync.Mutex
+	token    string
+	expires  time.Time // zero if the server named no lifetime
 }
 
-type grantKey struct {
+type recordKey struct {
 	org, workspace, id string
 	rev                int64
 }
 
-func keyOf(rec *resource.Record) grantKey {
-	return grantKey{rec.Scope.Org, rec.Scope.Workspace, rec.ID, rec.Rev}
+func keyOf(rec *resource.Record) recordKey {
+	return recordKey{rec.Scope.Org, rec.Scope.Workspace, rec.ID, rec.Rev}
 }
 
 const (
-	early    = 30 * time.Second // before its end a token is replaced
-	maxToken = 64 << 10
-	askTime  = 20 * time.Second // for the wait for another that asks, and the answer
+	tokenLeeway  = 30 * time.Second // a token is replaced this long before it expires
+	maxToken     = 64 << 10
+	tokenTimeout = 20 * time.Second // includes waiting for another request that fetches the token
 )
 
-// token gives a token of the client credentials, asked for once until it expires.
+// token returns an access token of the client credentials grant. Concurrent callers share one
+// fetch.
 func (o *Opener) token(ctx context.Context, rec *resource.Record, i *Integration, m *OAuthMetadata) (string, error) {
 	v, ok := o.tokens.Load(keyOf(rec))
 	if !ok {
-		v, _ = o.tokens.LoadOrStore(keyOf(rec), &grant{asking: make(chan struct{}, 1)})
+		v, _ = o.tokens.LoadOrStore(keyOf(rec), &cachedToken{fetching: make(chan struct{}, 1)})
 	}
-	g := v.(*grant)
-	if token := g.good(o.Now()); token != "" {
+	g := v.(*cachedToken)
+	if token := g.valid(o.Now()); token != "" {
 		return token, nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, askTime)
+	ctx, cancel := context.WithTimeout(ctx, tokenTimeout)
 	defer cancel()
 	select {
-	case g.asking <- struct{}{}:
-		defer func() { <-g.asking }()
+	case g.fetching <- struct{}{}:
+		defer func() { <-g.fetching }()
 	case <-ctx.Done():
-		return "", upstream.Fail(0, "the server's address of tokens did not answer in time")
+		return "", upstream.Fail(0, "the server's token endpoint did not respond in time")
 	}
-	if token := g.good(o.Now()); token != "" {
+	if token := g.valid(o.Now()); token != "" {
 		return token, nil
 	}
-	token, expires, err := o.ask(ctx, i, m)
+	token, expires, err := o.fetchToken(ctx, i, m)
 	if err != nil {
 		return "", err
 	}
@@ -255,8 +257,8 @@ func (o *Opener) token(ctx context.Context, rec *resource.Record, i *Integration
 	return token, nil
 }
 
-// good is the token while it lasts; "": there is none.
-func (g *grant) good(now time.Time) string {
+// valid returns the token, or "" if there is none or it has expired.
+func (g *cachedToken) valid(now time.Time) string {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.expires.IsZero() || now.Before(g.expires) {
@@ -265,12 +267,12 @@ func (g *grant) good(now time.Time) string {
 	return ""
 }
 
-// Forget drops the token of an integration that its upstream refuses.
+// Forget drops the cached token of an integration, after the upstream rejected it.
 func (o *Opener) Forget(rec *resource.Record) {
 	o.tokens.Delete(keyOf(rec))
 }
 
-func (o *Opener) ask(ctx context.Context, i *Integration, m *OAuthMetadata) (string, time.Time, error) {
+func (o *Opener) fetchToken(ctx context.Context, i *Integration, m *OAuthMetadata) (string, time.Time, error) {
 	form := url.Values{"grant_type": {"client_credentials"}, "resource": {i.URL}}
 	if m.Scope != "" {
 		form.Set("scope", m.Scope)
@@ -285,7 +287,7 @@ func (o *Opener) ask(ctx context.Context, i *Integration, m *OAuthMetadata) (str
 	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, m.TokenEndpoint, strings.NewReader(form.Encode()))
 	if err != nil {
-		return "", time.Time{}, upstream.Fail(0, "the address of tokens cannot be called")
+		return "", time.Time{}, upstream.Fail(0, "the token endpoint's address is invalid")
 	}
 	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	req.Header.Set("Accept", "application/json")
@@ -303,10 +305,10 @@ func (o *Opener) ask(ctx context.Context, i *Integration, m *OAuthMetadata) (str
 		got, err = tokenresponse.Read(resp.Header.Get("Content-Type"), raw)
 	}
 	if err != nil || resp.StatusCode != http.StatusOK || got.Access == "" {
-		return "", time.Time{}, upstream.Fail(resp.StatusCode, "the server's address of tokens gives none for the client's credentials")
+		return "", time.Time{}, upstream.Fail(resp.StatusCode, "the server's token endpoint issued no token for the client credentials")
 	}
 	if got.Expires == 0 {
 		return got.Access, time.Time{}, nil
 	}
-	return got.Access, o.Now().Add(max(min(got.Expires, 24*time.Hour)-early, time.Second)), nil
+	return got.Access, o.Now().Add(max(min(got.Expires, 24*time.Hour)-tokenLeeway, time.Second)), nil
 }

@@ -12,13 +12,13 @@ import (
 	"gateway/shared/store"
 )
 
-// TestTokensOfASilentIssuer: while one caller waits for a token that does not come, another
-// may give up. The next caller asks again, and the answer counts for all of them.
-func TestTokensOfASilentIssuer(t *testing.T) {
+// While one caller waits for a token endpoint that does not respond, another caller may abort.
+// The next caller fetches the token for all of them.
+func TestTokenFetchSurvivesCanceledCallers(t *testing.T) {
 	t.Parallel()
 	asked, say := make(chan struct{}), make(chan string)
 	issuer := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		_ = r.ParseForm() // to the end, so that a client that leaves is seen
+		_ = r.ParseForm() // reads to the end, so that a client disconnect is noticed
 		select {
 		case asked <- struct{}{}:
 		case <-r.Context().Done():

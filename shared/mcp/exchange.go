@@ -16,47 +16,47 @@ import (
 	"gateway/shared/wire/mask"
 )
 
-// Exchange is a request to an upstream and the messages that come back, one by one.
+// Exchange is a request to an upstream and the sequence of messages in its response.
 type Exchange struct {
 	Status  int
-	Session string // that the upstream names
-	// Challenges are those of a refusal: values of WWW-Authenticate.
+	Session string // session id from the response headers
+	// Challenges are the WWW-Authenticate values of a rejected request.
 	Challenges []string
-	Events     bool // they come as a stream
+	Events     bool // the response is an event stream
 	body       io.ReadCloser
 	parser     wire.SSEParser
 	at         position
 	ready      [][]byte
 	buf        []byte
 	ended      bool
-	secrets    []string // of the request
+	secrets    []string // credentials of the request, redacted from messages
 }
 
-// Resumes tells where a stream that ended goes on, by the name of its last event, and
-// after which time; ok is false where it does not.
+// Resumes returns the id of the last event and the wait before the stream is resumed. ok is
+// false if the stream cannot be resumed.
 func (x *Exchange) Resumes() (after string, wait time.Duration, ok bool) {
 	return x.at.id, x.at.wait, x.Events && x.at.id != ""
 }
 
-// Said is an exchange that has one message.
-func Said(message []byte) *Exchange {
+// SingleMessage returns an exchange with one message.
+func SingleMessage(message []byte) *Exchange {
 	return &Exchange{Status: http.StatusOK, ready: [][]byte{message}, ended: true}
 }
 
-// secrets returns the credentials of a request to the server. Servers repeat them in
-// errors, descriptions and results, so they are redacted from every message that is read.
+// secrets returns the credentials of a request to the server. Servers echo them in errors,
+// descriptions and results, so they are redacted from every message.
 func (u *Upstream) secrets(sent http.Header) []string {
 	return provider.HeaderSecrets(nil, sent, u.Client, u.Secret)
 }
 
-// Send makes a request of the streamable transport. Headers of it go over those that
-// are configured. A status without messages is for the caller to judge.
+// Send makes a request of the streamable HTTP transport. h takes precedence over configured
+// headers. The caller handles a status without messages.
 func (u *Upstream) Send(ctx context.Context, method string, h http.Header, body []byte) (*Exchange, error) {
 	req, err := http.NewRequestWithContext(ctx, method, u.URL, nil)
 	if err != nil {
-		return nil, upstream.Fail(0, "the server's address cannot be called")
+		return nil, upstream.Fail(0, "the server's address is invalid")
 	}
-	if body != nil { // the gateway's own client takes bodies of this kind
+	if body != nil { // egress requires bodies of this type
 		req.Body, req.ContentLength = egress.NewBody(body), int64(len(body))
 		req.GetBody = func() (io.ReadCloser, error) { return egress.NewBody(body), nil }
 	}
@@ -78,40 +78,40 @@ func (u *Upstream) Send(ctx context.Context, method string, h http.Header, body 
 	}
 	if resp.StatusCode/100 == 3 {
 		resp.Body.Close()
-		return nil, upstream.Fail(resp.StatusCode, "the server answers with a redirect, which is not followed")
+		return nil, upstream.Fail(resp.StatusCode, "the server responded with a redirect; redirects are not followed")
 	}
 	secrets := u.secrets(req.Header)
 	mask.Header(resp.Header, secrets)
 	x := &Exchange{Status: resp.StatusCode, Session: resp.Header.Get(HeaderSession), Challenges: resp.Header["Www-Authenticate"], body: resp.Body, secrets: secrets}
-	x.parser.MaxEvent = MaxAnswer
-	media, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type")) // no type is none of ours
+	x.parser.MaxEvent = MaxResponse
+	media, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type")) // an invalid type is not one of those below
 	switch {
 	case media == "text/event-stream" && resp.StatusCode == http.StatusOK:
 		x.Events = true
 	case media == "application/json":
-		raw, err := readWhole(resp)
+		raw, err := readBody(resp)
 		if err != nil {
 			x.Close()
-			return nil, broken(err)
+			return nil, readFailure(err)
 		}
 		if len(bytes.TrimSpace(raw)) > 0 {
 			x.ready = [][]byte{raw}
 		}
 		x.ended = true
 	default:
-		_, _ = io.Copy(io.Discard, io.LimitReader(resp.Body, 64<<10)) // so that the connection serves again
+		_, _ = io.Copy(io.Discard, io.LimitReader(resp.Body, 64<<10)) // drains the body so that the connection can be reused
 		x.ended = true
 	}
 	return x, nil
 }
 
-// maxRoom bounds the memory that is made ready because an answer announces its length.
-const maxRoom = 64 << 10
+// maxPrealloc limits the memory allocated because of a Content-Length.
+const maxPrealloc = 64 << 10
 
-// readWhole reads an answer whose length is told into memory of that size.
-func readWhole(resp *http.Response) ([]byte, error) {
-	body := egress.CapBody(resp.Body, MaxAnswer)
-	if resp.ContentLength <= 0 || resp.ContentLength > maxRoom {
+// readBody reads a response into a buffer of its announced size.
+func readBody(resp *http.Response) ([]byte, error) {
+	body := egress.CapBody(resp.Body, MaxResponse)
+	if resp.ContentLength <= 0 || resp.ContentLength > maxPrealloc {
 		return io.ReadAll(body)
 	}
 	raw := bytes.NewBuffer(make([]byte, 0, resp.ContentLength+bytes.MinRead))
@@ -126,8 +126,8 @@ func (x *Exchange) Close() {
 	}
 }
 
-// Next gives the next message, which is JSON without members that stand twice; io.EOF
-// behind the last one.
+// Next returns the next message, which is JSON without duplicate fields, or io.EOF after the
+// last one.
 func (x *Exchange) Next() ([]byte, error) {
 	for len(x.ready) == 0 {
 		if x.ended {
@@ -141,7 +141,7 @@ func (x *Exchange) Next() ([]byte, error) {
 	x.ready = x.ready[1:]
 	mask.Bytes(next, x.secrets)
 	if wire.CheckStrict(next, maxDepth) != nil {
-		return nil, upstream.Fail(x.Status, "the server's answer is not JSON")
+		return nil, upstream.Fail(x.Status, "the server's response is not JSON")
 	}
 	return next, nil
 }
@@ -159,16 +159,16 @@ func (x *Exchange) read() error {
 	n, err := x.body.Read(x.buf)
 	x.at.feed(x.buf[:n])
 	if fed := x.parser.Feed(x.buf[:n], take); fed != nil {
-		return broken(fed)
+		return readFailure(fed)
 	}
 	switch {
 	case errors.Is(err, io.EOF):
 		x.ended = true
 		if fed := x.parser.End(take); fed != nil {
-			return broken(fed)
+			return readFailure(fed)
 		}
 	case err != nil:
-		return broken(err)
+		return readFailure(err)
 	}
 	return nil
 }

@@ -10,11 +10,10 @@ import (
 	"time"
 )
 
-// TestWhereStreamsGoOn: a stream is resumed after its last whole event, however its bytes
-// were cut.
-func TestWhereStreamsGoOn(t *testing.T) {
+// A stream is resumed after its last complete event, however its bytes were split.
+func TestResumesReturnsLastCompleteEvent(t *testing.T) {
 	t.Parallel()
-	long := strings.Repeat("x", 2*maxMark)
+	long := strings.Repeat("x", 2*maxLine)
 	for name, c := range map[string]struct {
 		stream, id string
 		wait       time.Duration
@@ -46,9 +45,8 @@ func TestWhereStreamsGoOn(t *testing.T) {
 	}
 }
 
-// TestVersionsAreTriedAgain: a server that refuses the version and names it as one that it
-// speaks is asked once more, and no other.
-func TestVersionsAreTriedAgain(t *testing.T) {
+// A server that rejects the version and also lists it as supported is called again once.
+func TestDiscoverRetriesContradictoryVersionErrors(t *testing.T) {
 	t.Parallel()
 	const good = `{"jsonrpc":"2.0","id":0,"result":{"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":{}}}`
 	refused := func(code, supported string) string {

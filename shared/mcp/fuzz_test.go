@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// FuzzMessage reads messages: one that is read is a request, a notification or an
-// answer at most, and is the same message when it is written and read again.
+// FuzzMessage checks that a decoded message is exactly one of request, notification and
+// response, and that encoding preserves it.
 func FuzzMessage(f *testing.F) {
 	for _, m := range []string{
 		`{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{}}`, `{"jsonrpc":"2.0","method":"notifications/initialized"}`,
@@ -24,7 +24,7 @@ func FuzzMessage(f *testing.F) {
 			return
 		}
 		n := 0
-		for _, is := range []bool{m.IsRequest(), m.IsNotification(), m.IsAnswer()} {
+		for _, is := range []bool{m.IsRequest(), m.IsNotification(), m.IsResponse()} {
 			if is {
 				n++
 			}
@@ -46,10 +46,10 @@ func FuzzMessage(f *testing.F) {
 	})
 }
 
-// asked stands in answers for the id of the request.
-const asked = "7777"
+// requestID stands for the id of the request in responses.
+const requestID = "7777"
 
-// server answers the calls of a conversation one after the other, the last for ever.
+// server returns canned responses in order, and repeats the last one.
 type server struct {
 	media   string
 	answers [][]byte
@@ -66,14 +66,14 @@ func (s *server) RoundTrip(r *http.Request) (*http.Response, error) {
 			return nil, err
 		}
 	}
-	body = bytes.ReplaceAll(body, []byte(asked), m.ID)
+	body = bytes.ReplaceAll(body, []byte(requestID), m.ID)
 	resp := &http.Response{StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {s.media}}, Body: io.NopCloser(bytes.NewReader(body)), Request: r}
 	return resp, nil
 }
 
-// FuzzAnswers lets a server say whatever it wants when it is asked what it can do: what
-// is kept of it is bounded and has keys, and asking ends.
-func FuzzAnswers(f *testing.F) {
+// FuzzResponses inspects a server with arbitrary responses: the result is limited, has keys,
+// and the inspection ends.
+func FuzzResponses(f *testing.F) {
 	const hello = `{"jsonrpc":"2.0","id":7777,"result":{"protocolVersion":"2025-06-18","capabilities":{"tools":{},"resources":{}},"serverInfo":{"name":"s","version":"1","icons":[]}}}`
 	for _, list := range []string{
 		`{"jsonrpc":"2.0","id":7777,"result":{"tools":[{"name":"a","inputSchema":{}},{"name":""},{"title":1}],"resources":[{"uri":"a:b"}],"resourceTemplates":[],"nextCursor":"x"}}`,
@@ -87,7 +87,7 @@ func FuzzAnswers(f *testing.F) {
 		if stream {
 			s.media = "text/event-stream"
 		}
-		snap, err := Look(t.Context(), &Upstream{URL: "https://tools.example.com/mcp", Transport: "http", Via: s})
+		snap, err := Inspect(t.Context(), &Upstream{URL: "https://tools.example.com/mcp", Transport: "http", Via: s})
 		if err != nil {
 			if len(err.Error()) > 1000 && len(first)+len(then) < 500 {
 				t.Errorf("a refusal of %d characters", len(err.Error()))
@@ -102,7 +102,7 @@ func FuzzAnswers(f *testing.F) {
 				t.Errorf("%+v is kept", c)
 			}
 		}
-		if m := snap.Metadata; len([]rune(m.ServerName)) > maxSaid || len(m.Icons) > maxIcons || len(m.Capabilities) > maxIcons {
+		if m := snap.Metadata; len([]rune(m.ServerName)) > maxText || len(m.Icons) > maxIcons || len(m.Capabilities) > maxIcons {
 			t.Errorf("%+v is kept", m)
 		}
 	})

@@ -5,10 +5,10 @@ import (
 	"fmt"
 )
 
-// Versions of the protocol with sessions that are spoken, the newest first.
+// Versions lists the supported protocol versions with sessions, the newest first.
 var Versions = []string{"2025-11-25", "2025-06-18", "2025-03-26"}
 
-// Codes of JSON-RPC and of the protocol.
+// Error codes of JSON-RPC and of the protocol.
 const (
 	CodeParse            = -32700
 	CodeInvalidRequest   = -32600
@@ -18,8 +18,8 @@ const (
 	CodeResourceNotFound = -32002
 )
 
-// Message is one JSON-RPC message: a request has a method and an id, a notification
-// a method only, an answer an id and a result or an error.
+// Message is a JSON-RPC message: a request has a method and an id, a notification only a
+// method, a response an id and either a result or an error.
 type Message struct {
 	Version string          `json:"jsonrpc"`
 	ID      json.RawMessage `json:"id,omitempty"`
@@ -29,26 +29,25 @@ type Message struct {
 	Error   *Error          `json:"error,omitempty"`
 }
 
-// Error is the error of an answer.
+// Error is the error of a response.
 type Error struct {
 	Code    int             `json:"code"`
 	Message string          `json:"message"`
 	Data    json.RawMessage `json:"data,omitempty"`
 }
 
-// Error implements error.
 func (e *Error) Error() string { return fmt.Sprintf("mcp: %d: %s", e.Code, e.Message) }
 
-// IsRequest, IsNotification and IsAnswer tell what a message is.
+// IsRequest, IsNotification and IsResponse report the kind of a message.
 func (m *Message) IsRequest() bool      { return m.Method != "" && len(m.ID) > 0 }
 func (m *Message) IsNotification() bool { return m.Method != "" && len(m.ID) == 0 }
-func (m *Message) IsAnswer() bool {
+func (m *Message) IsResponse() bool {
 	return m.Method == "" && len(m.ID) > 0 && (len(m.Result) > 0) != (m.Error != nil)
 }
 
-// Declined is the answer to a request that a server makes though nothing was declared that
-// would allow it; a ping is answered as it wants.
-func Declined(m *Message) []byte {
+// DeclineRequest returns the response to a request from a server that no declared capability
+// allows. It answers a ping with success.
+func DeclineRequest(m *Message) []byte {
 	begin := append(append([]byte(`{"jsonrpc":"2.0","id":`), m.ID...), ',')
 	if m.Method == "ping" {
 		return append(begin, `"result":{}}`...)
@@ -56,7 +55,7 @@ func Declined(m *Message) []byte {
 	return append(begin, `"error":{"code":-32601,"message":"the client has not declared this"}}`...)
 }
 
-// ReadMessage reads one message. Its JSON has been checked by the caller.
+// ReadMessage decodes one message. The caller must have validated its JSON.
 func ReadMessage(raw []byte) (*Message, *Error) {
 	m := new(Message)
 	if err := json.Unmarshal(raw, m); err != nil {
@@ -65,10 +64,10 @@ func ReadMessage(raw []byte) (*Message, *Error) {
 	switch {
 	case m.Version != "2.0":
 		return nil, &Error{Code: CodeInvalidRequest, Message: `jsonrpc must be "2.0"`}
-	case len(m.ID) > 0 && !GoodID(m.ID):
-		return nil, &Error{Code: CodeInvalidRequest, Message: "id must be a string or a whole number"}
-	case m.Method == "" && !m.IsAnswer():
-		return nil, &Error{Code: CodeInvalidRequest, Message: "the message is neither a request nor an answer"}
+	case len(m.ID) > 0 && !ValidID(m.ID):
+		return nil, &Error{Code: CodeInvalidRequest, Message: "id must be a string or an integer"}
+	case m.Method == "" && !m.IsResponse():
+		return nil, &Error{Code: CodeInvalidRequest, Message: "the message is not a request, a notification or a response"}
 	case len(m.Params) > 0 && m.Params[0] != '{':
 		return nil, &Error{Code: CodeInvalidRequest, Message: "params must be an object"}
 	}

@@ -12,8 +12,8 @@ import (
 	"testing"
 )
 
-// repeating is a server that puts the value of every header that it was sent into every
-// text of every message: JSON-RPC errors, results, notifications, challenges.
+// repeating returns a server that echoes all header values of the request in every string of
+// every message: JSON-RPC errors, results, notifications, challenges.
 func repeating(t *testing.T, transport string) *httptest.Server {
 	t.Helper()
 	var posted chan []byte
@@ -67,9 +67,8 @@ func repeating(t *testing.T, transport string) *httptest.Server {
 	return s
 }
 
-// TestNoMessageOfAServerRepeatsACredential reads every kind of message by every way that
-// messages are read.
-func TestNoMessageOfAServerRepeatsACredential(t *testing.T) {
+// Each kind of message is read through each way of reading messages.
+func TestMessagesOfServersAreRedacted(t *testing.T) {
 	t.Parallel()
 	const token, password, custom, passed = "MCP-SECRET-ERR-123", "the-\"password\"", "custom-secret-value", "forwarded-secret"
 	check := func(what string, texts ...any) {

@@ -18,9 +18,9 @@ import (
 	"gateway/shared/tenant/upstream"
 )
 
-// Kinds of the stored resources. An integration belongs to the organisation or to
-// one workspace, a server always to a workspace. Capabilities stand below their
-// integration; overrides, users and connections below their server.
+// Kinds of stored resources. An integration belongs to the organisation or to one workspace, a
+// server always to a workspace. Capabilities are stored under their integration; overrides,
+// users and connections under their server.
 const (
 	KindIntegration resource.Kind = "MCP_INTEGRATION"
 	KindServer      resource.Kind = "MCP_SERVER"
@@ -28,10 +28,9 @@ const (
 	KindOverride    resource.Kind = "MCP_OVERRIDE"
 	KindUser        resource.Kind = "MCP_USER_ACCESS"
 	KindConnection  resource.Kind = "MCP_CONNECTION"
-	KindClient      resource.Kind = "MCP_CLIENT" // who the gateway is at an authorization server
+	KindClient      resource.Kind = "MCP_CLIENT" // the gateway's client at an authorization server
 )
 
-// Values of Integration.AuthType.
 const (
 	AuthNone              = "none"
 	AuthHeaders           = "headers"
@@ -39,7 +38,6 @@ const (
 	AuthClientCredentials = "oauth_client_credentials"
 )
 
-// Transports towards upstreams.
 const (
 	TransportHTTP = "http"
 	TransportSSE  = "sse"
@@ -51,15 +49,15 @@ type Integration struct {
 	AuthType    string `json:"auth_type" enum:"oauth_auto,headers,none,oauth_client_credentials"`
 	Transport   string `json:"transport" enum:"http,sse"`
 	Description string `json:"description,omitempty" max:"2048"`
-	// Configurations are those of Configuration by name, with secrets masked; a
-	// member that has some is sealed whole under its name.
+	// Configurations maps the JSON fields of Configuration to their values, with secrets
+	// masked. A field with secrets is sealed as a whole under its name.
 	Configurations map[string]json.RawMessage `json:"configurations,omitempty"`
 	SecretMappings []provider.SecretMapping   `json:"secret_mappings,omitempty"`
 	Access         access.Workspaces          `json:"access"`
 	Synced         Metadata                   `json:"synced"`
 }
 
-// Metadata is what the server said of itself when it was asked last.
+// Metadata is what the server reported at the last synchronization.
 type Metadata struct {
 	Title           string          `json:"title,omitempty"`
 	Description     string          `json:"description,omitempty"`
@@ -75,45 +73,42 @@ type Metadata struct {
 	Error           string          `json:"sync_error,omitempty"`
 }
 
-// Values of Metadata.Status.
 const (
 	SyncPending = "pending"
 	SyncSuccess = "success"
 	SyncFailed  = "failed"
 )
 
-// Check gives what is out of bounds and what does not go together, once the
-// configurations are in place.
+// Check validates the fields and their combinations after the configurations were set.
 func (i *Integration) Check() []fault.Detail {
 	bad := append(bound.Check(i), i.Access.Validate()...)
 	return append(bad, i.checkCredentials()...)
 }
 
-// Server is the stored form of an integration in one workspace, or of a bundle of tools
-// of other servers there.
+// Server is the stored form of an integration in one workspace, or of a virtual server.
 type Server struct {
 	Description     string `json:"description,omitempty" max:"500"`
-	IntegrationID   string `json:"mcp_integration_id"`        // "": it is virtual
-	IntegrationOrg  bool   `json:"integration_org,omitempty"` // the integration is the organisation's
+	IntegrationID   string `json:"mcp_integration_id"`        // empty for a virtual server
+	IntegrationOrg  bool   `json:"integration_org,omitempty"` // the integration belongs to the organisation
 	IntegrationSlug string `json:"mcp_integration_slug"`
-	// UserAccess holds for users without an entry of their own.
+	// UserAccess applies to users without an entry.
 	UserAccess string `json:"default_user_access,omitempty" enum:"allow,deny"`
 
-	// Of virtual servers.
+	// Only for virtual servers.
 	Members   []Member `json:"members,omitempty" max:"20"`
 	Search    string   `json:"search,omitempty" enum:"always,auto,off"`
 	Threshold int64    `json:"search_threshold,omitempty" min:"1" max:"5000"`
 }
 
-// Bounds of servers, in characters.
+// Limits in characters.
 const (
 	MaxName     = 255
 	MinSlug     = 3
 	MaxSlug     = 50
-	MaxSlugLong = 255 // of integrations
+	MaxSlugLong = 255 // for integrations
 )
 
-// IntegrationScope is where the server's integration lives.
+// IntegrationScope returns the scope of the server's integration.
 func (s *Server) IntegrationScope(sc store.Scope) store.Scope {
 	if s.IntegrationOrg {
 		return sc.Organisation()
@@ -121,12 +116,12 @@ func (s *Server) IntegrationScope(sc store.Scope) store.Scope {
 	return sc
 }
 
-// Integration is the reference to the server's integration.
+// Integration returns the reference to the server's integration.
 func (s *Server) Integration(sc store.Scope) resource.Ref {
 	return resource.Ref{Scope: s.IntegrationScope(sc), Kind: KindIntegration, ID: s.IntegrationID}
 }
 
-// Uses are what the server stands on: its integration, or its members.
+// Uses returns the resources that the server depends on: its integration or its members.
 func (s *Server) Uses(sc store.Scope) []resource.Ref {
 	if !s.Virtual() {
 		return []resource.Ref{s.Integration(sc)}
@@ -138,10 +133,9 @@ func (s *Server) Uses(sc store.Scope) []resource.Ref {
 	return out
 }
 
-// Below is what the addresses of servers stand below, behind the gateway's own.
-const Below = oauthserver.Below
+// PathPrefix is the path under which servers are reached.
+const PathPrefix = oauthserver.PathPrefix
 
-// Types of capabilities.
 const (
 	Tool             = "tool"
 	Prompt           = "prompt"
@@ -149,52 +143,49 @@ const (
 	ResourceTemplate = "resource_template"
 )
 
-// Types lists the types of capabilities.
 var Types = []string{Tool, Prompt, Resource, ResourceTemplate}
 
-// Capability is the stored form of what an upstream can do. Its record has the name;
-// Shape is what the upstream said, unchanged.
+// Capability is the stored form of a capability. Its record has the name; Shape is the
+// upstream's definition, verbatim.
 type Capability struct {
 	Type    string          `json:"type" enum:"tool,prompt,resource,resource_template"`
 	Enabled bool            `json:"enabled"`
 	Shape   json.RawMessage `json:"shape,omitempty"`
 }
 
-// Override is what a server says of a capability of its integration. Its id is the
-// capability's.
+// Override is the setting of a server for a capability of its integration, under the id of the
+// capability.
 type Override struct {
 	Type    string `json:"type" enum:"tool,prompt,resource,resource_template"`
 	Name    string `json:"name"`
 	Enabled bool   `json:"enabled"`
 }
 
-// CapabilityID is the id of a capability: names may be longer than ids, and have
-// characters that ids have not. Resources and templates are told apart by their
-// address, tools and prompts by their name.
+// CapabilityID returns the id of a capability: a hash, because names may be longer than ids and
+// contain other characters. key is the URI of a resource or template, the name of a tool or
+// prompt.
 func CapabilityID(kind, key string) string {
 	sum := sha256.Sum256([]byte(key))
 	return kind + "-" + hex.EncodeToString(sum[:16])
 }
 
-// IsCapability reports whether an id is that of a capability of a kind, listed or not.
+// IsCapability reports whether id is a capability id of the kind.
 func IsCapability(id, kind string) bool { return strings.HasPrefix(id, kind+"-") }
 
-// Connection is the stored form of what a user has signed in to. The tokens stand in a
-// row of their own, sealed: see the package connect.
+// Connection is the stored form of a user's sign-in. The sealed tokens are in a separate row,
+// see package oauthclient.
 type Connection struct {
 	Issuer string `json:"issuer,omitempty"`
-	Serial string `json:"serial,omitempty"` // of the tokens that belong to it
+	Serial string `json:"serial,omitempty"` // identifies the tokens that belong to the connection
 }
 
 var slugs = upstream.Slugs{Row: "MCP_SLUG", What: "mcp server"}
 
-// Claim stages that a new server takes its slug, which no other of the organisation
-// may have.
-func Claim(tx *resource.Tx, rec *resource.Record) { slugs.Claim(tx, rec) }
+// ClaimSlug stages the claim of a new server's slug, which is unique in the organisation.
+func ClaimSlug(tx *resource.Tx, rec *resource.Record) { slugs.Claim(tx, rec) }
 
-// Find gives where the server of a slug is in an organisation; ok is false where there is
-// none.
-func Find(ctx context.Context, s store.Store, org store.Scope, slug string) (at store.Scope, id string, ok bool, err error) {
+// FindBySlug returns the location of a server. ok is false if there is none.
+func FindBySlug(ctx context.Context, s store.Store, org store.Scope, slug string) (at store.Scope, id string, ok bool, err error) {
 	it, ok, err := s.Table(store.Control).Get(ctx, slugs.Key(org, slug), true)
 	if err != nil {
 		return at, "", false, fault.Unavailable(err)
@@ -202,7 +193,7 @@ func Find(ctx context.Context, s store.Store, org store.Scope, slug string) (at 
 	return store.Scope{Org: org.Org, Workspace: it.String("ws")}, it.String("id"), ok, nil
 }
 
-// Release stages that a server that goes gives back its slug and what it stands on.
+// Release stages the release of a deleted server's slug and references.
 func Release(tx *resource.Tx, rec *resource.Record) error {
 	s, err := DecodeServer(*rec)
 	if err != nil {
@@ -217,7 +208,7 @@ func Release(tx *resource.Tx, rec *resource.Record) error {
 	return slugs.Release(tx, rec, uses[0])
 }
 
-// DecodeIntegration, DecodeServer and the others read the stored forms.
+// DecodeIntegration decodes a stored integration.
 func DecodeIntegration(rec resource.Record) (*Integration, error) {
 	return resource.Decode[Integration](rec)
 }

@@ -9,8 +9,7 @@ import (
 	"gateway/shared/resource"
 )
 
-// syncRows is how many capabilities one change of a synchronisation writes: a record
-// and its list row each.
+// syncRows is the number of capabilities per transaction; each writes a record and a list row.
 const syncRows = 30
 
 // Fields of the list rows of capabilities.
@@ -19,13 +18,13 @@ const (
 	FieldEnabled = "enabled"
 )
 
-// Row makes the record of a capability.
+// Row returns the record of a capability.
 func (c *Capability) Row(of *resource.Record, id, name string) (resource.Record, error) {
 	rec := resource.Record{Scope: of.Scope, Kind: KindCapability.Of(of.ID), ID: id, Name: name, Status: "active"}
 	return rec, c.Into(&rec)
 }
 
-// Into puts the form into its record.
+// Into encodes the capability into its record.
 func (c *Capability) Into(rec *resource.Record) error {
 	rec.Fields = map[string]string{FieldType: c.Type}
 	if c.Enabled {
@@ -36,9 +35,8 @@ func (c *Capability) Into(rec *resource.Record) error {
 	return err
 }
 
-// Store writes what an upstream says of itself: new capabilities are enabled, those
-// that somebody disabled stay so, also while the upstream does not list them. of is
-// the integration.
+// Store writes the result of an inspection for the integration of. New capabilities are
+// enabled. Disabled capabilities stay disabled, even while the upstream does not list them.
 func Store(ctx context.Context, r *resource.Resources, of resource.Ref, snap *Snapshot, actor string) error {
 	kind := KindCapability.Of(of.ID)
 	rows, err := r.List(ctx, of.Scope, kind)
@@ -57,7 +55,7 @@ func Store(ctx context.Context, r *resource.Resources, of resource.Ref, snap *Sn
 	}
 	for i := range rows {
 		if listed[rows[i].ID] == nil && rows[i].Fields[FieldEnabled] != "" {
-			ids = append(ids, rows[i].ID) // gone, and of no concern to anybody
+			ids = append(ids, rows[i].ID) // no longer listed and not disabled
 		}
 	}
 	for len(ids) > 0 {
@@ -68,7 +66,7 @@ func Store(ctx context.Context, r *resource.Resources, of resource.Ref, snap *Sn
 				return err
 			}
 			for _, id := range part {
-				if err := storeOne(tx, of, id, listed[id], actor); err != nil {
+				if err := storeCapability(tx, of, id, listed[id], actor); err != nil {
 					return err
 				}
 			}
@@ -78,10 +76,10 @@ func Store(ctx context.Context, r *resource.Resources, of resource.Ref, snap *Sn
 			return err
 		}
 	}
-	return note(ctx, r, of, snap.Metadata)
+	return storeMetadata(ctx, r, of, snap.Metadata)
 }
 
-func storeOne(tx *resource.Tx, of resource.Ref, id string, f *Found, actor string) error {
+func storeCapability(tx *resource.Tx, of resource.Ref, id string, f *Found, actor string) error {
 	rec, known, err := tx.Get(of.Scope, KindCapability.Of(of.ID), id)
 	if err != nil {
 		return err
@@ -117,13 +115,13 @@ func storeOne(tx *resource.Tx, of resource.Ref, id string, f *Found, actor strin
 	return tx.Create(&rec)
 }
 
-// StoreFailure notes that an upstream could not be asked; what is known of it stays.
+// StoreFailure records that the inspection failed and keeps the earlier result.
 func StoreFailure(ctx context.Context, r *resource.Resources, of resource.Ref, why string) error {
-	return note(ctx, r, of, Metadata{Status: SyncFailed, Error: why})
+	return storeMetadata(ctx, r, of, Metadata{Status: SyncFailed, Error: why})
 }
 
-// note writes the metadata into the integration.
-func note(ctx context.Context, r *resource.Resources, of resource.Ref, m Metadata) error {
+// storeMetadata writes the metadata into the integration.
+func storeMetadata(ctx context.Context, r *resource.Resources, of resource.Ref, m Metadata) error {
 	return r.Change(ctx, of.Scope.Organisation(), func(tx *resource.Tx) error {
 		rec, ok, err := tx.Get(of.Scope, KindIntegration, of.ID)
 		if err != nil || !ok || rec.Archived() {

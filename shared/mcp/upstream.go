@@ -24,42 +24,42 @@ const (
 	HeaderVersion = "Mcp-Protocol-Version"
 )
 
-// MaxAnswer bounds one answer of an upstream, in bytes.
-const MaxAnswer = 12 << 20
+// MaxResponse is the size limit of an upstream's response in bytes.
+const MaxResponse = 12 << 20
 
-// Upstream is how a server is reached.
+// Upstream describes how to reach a server.
 type Upstream struct {
 	URL       string
 	Transport string
-	Headers   http.Header // credentials, and what is configured
-	Client    []string    // names of those headers that were forwarded from the client
-	Secret    []string    // names of those headers that a secret manager fills
+	Headers   http.Header // credentials and configured headers
+	Client    []string    // names of the headers that were forwarded from the client
+	Secret    []string    // names of the headers with values from a secret manager
 	Via       http.RoundTripper
 }
 
-// Session is a conversation with an upstream, after initialize.
+// Session is an initialized session with an upstream.
 type Session struct {
 	up      *Upstream
-	ID      string // the upstream's; "": it keeps none
+	ID      string // empty if the upstream keeps no session
 	Version string
 	Hello   json.RawMessage // the result of initialize
-	// Heard is told of notifications that come on the stream of the transport sse; nil: nobody is.
-	Heard  func(message []byte)
-	stream *oldStream // of the transport sse
-	calls  int
+	// OnNotification is called for notifications on the stream of the SSE transport. It may be
+	// nil.
+	OnNotification func(message []byte)
+	stream         *legacySSE // only for the SSE transport
+	calls          int
 }
 
-// hello is what the gateway says of itself.
-func hello(version string, capabilities json.RawMessage) json.RawMessage {
-	raw, _ := json.Marshal(map[string]any{ // texts only
+// initializeParams returns the params of initialize.
+func initializeParams(version string, capabilities json.RawMessage) json.RawMessage {
+	raw, _ := json.Marshal(map[string]any{ // only strings
 		"protocolVersion": version, "capabilities": capabilities,
-		"clientInfo": OwnName,
+		"clientInfo": ClientInfo,
 	})
 	return raw
 }
 
-// Connect begins a session. capabilities are those of the client that is spoken
-// for; nil for none.
+// Connect begins a session. capabilities are those of the client, or nil if there are none.
 func (u *Upstream) Connect(ctx context.Context, capabilities json.RawMessage) (*Session, error) {
 	if capabilities == nil {
 		capabilities = json.RawMessage("{}")
@@ -67,27 +67,27 @@ func (u *Upstream) Connect(ctx context.Context, capabilities json.RawMessage) (*
 	s := &Session{up: u}
 	if u.Transport == TransportSSE {
 		var err error
-		if s.stream, err = u.openStream(ctx); err != nil {
+		if s.stream, err = u.openLegacySSE(ctx); err != nil {
 			return nil, err
 		}
 	}
-	if err := s.begin(ctx, capabilities); err != nil {
+	if err := s.initialize(ctx, capabilities); err != nil {
 		s.Close()
-		if u.older(ctx, err) {
-			return nil, upstream.Fail(http.StatusOK, "the server speaks by the older transport, with a stream for its answers: the integration's transport must be sse")
+		if u.isLegacySSE(ctx, err) {
+			return nil, upstream.Fail(http.StatusOK, "the server uses the older SSE transport: set the integration's transport to sse")
 		}
 		return nil, err
 	}
 	return s, nil
 }
 
-// lookOlder is how long a stream is waited for that would show the older transport; newer
-// servers have a stream that stays silent.
-const lookOlder = 3 * time.Second
+// legacyProbeTimeout is the wait for the first event of the SSE transport. The stream of newer
+// servers stays silent.
+const legacyProbeTimeout = 3 * time.Second
 
-// older tells whether a server that refuses a posted initialize has a stream of the older
+// isLegacySSE reports whether a server that rejected a posted initialize supports the SSE
 // transport.
-func (u *Upstream) older(ctx context.Context, err error) bool {
+func (u *Upstream) isLegacySSE(ctx context.Context, err error) bool {
 	var refused *upstream.Failure
 	if u.Transport == TransportSSE || !errors.As(err, &refused) {
 		return false
@@ -97,9 +97,9 @@ func (u *Upstream) older(ctx context.Context, err error) bool {
 	default:
 		return false
 	}
-	within, cancel := context.WithTimeout(ctx, lookOlder)
+	within, cancel := context.WithTimeout(ctx, legacyProbeTimeout)
 	defer cancel()
-	stream, err := u.openStream(within)
+	stream, err := u.openLegacySSE(within)
 	if err != nil {
 		return false
 	}
@@ -107,30 +107,29 @@ func (u *Upstream) older(ctx context.Context, err error) bool {
 	return true
 }
 
-func (s *Session) begin(ctx context.Context, capabilities json.RawMessage) error {
-	result, err := s.Call(ctx, "initialize", hello(Versions[0], capabilities))
+func (s *Session) initialize(ctx context.Context, capabilities json.RawMessage) error {
+	result, err := s.Call(ctx, "initialize", initializeParams(Versions[0], capabilities))
 	if err != nil {
 		return err
 	}
-	var said struct {
+	var negotiated struct {
 		Version string `json:"protocolVersion"`
 	}
-	if json.Unmarshal(result, &said) != nil || said.Version == "" {
-		return upstream.Fail(http.StatusOK, "the server's answer to initialize names no version of the protocol")
+	if json.Unmarshal(result, &negotiated) != nil || negotiated.Version == "" {
+		return upstream.Fail(http.StatusOK, "the server's response to initialize has no protocolVersion")
 	}
-	s.Version, s.Hello = said.Version, result
+	s.Version, s.Hello = negotiated.Version, result
 	return s.Notify(ctx, "notifications/initialized")
 }
 
-// Close ends what the session holds. The upstream's own end is told by End.
+// Close releases the session's resources without ending it at the upstream.
 func (s *Session) Close() {
 	if s.stream != nil {
 		s.stream.close()
 	}
 }
 
-// End tells the upstream that the session is over; one that cannot be told forgets it
-// by itself.
+// End ends the session at the upstream. Errors are ignored: the upstream expires sessions.
 func (s *Session) End(ctx context.Context) {
 	defer s.Close()
 	if s.ID == "" || s.stream != nil {
@@ -145,8 +144,8 @@ func (s *Session) End(ctx context.Context) {
 	}
 }
 
-// Call sends a request and waits for its answer. An error of the upstream is an
-// *Error, anything else a *upstream.Failure.
+// Call sends a request and waits for its response. It returns an *Error for an error of the
+// upstream and an *upstream.Failure otherwise.
 func (s *Session) Call(ctx context.Context, method string, params json.RawMessage) (json.RawMessage, error) {
 	s.calls++
 	m := &Message{Version: "2.0", ID: json.RawMessage(strconv.Itoa(s.calls)), Method: method, Params: params}
@@ -155,7 +154,7 @@ func (s *Session) Call(ctx context.Context, method string, params json.RawMessag
 	case err != nil:
 		return nil, err
 	case answer == nil:
-		return nil, upstream.Fail(http.StatusOK, "the server's answer to %s has no result", method)
+		return nil, upstream.Fail(http.StatusOK, "the server's response to %s has no result", method)
 	case answer.Error != nil:
 		return nil, answer.Error
 	}
@@ -191,11 +190,11 @@ func (s *Session) send(ctx context.Context, m *Message) (*Message, error) {
 	return read(resp, m, s.up.secrets(req.Header))
 }
 
-// request is a request with the headers of the session over those of the upstream.
+// request returns a request whose session headers take precedence over those of the upstream.
 func (s *Session) request(ctx context.Context, method, url string, body []byte) (*http.Request, error) {
 	req, err := http.NewRequestWithContext(ctx, method, url, bytes.NewReader(body))
 	if err != nil {
-		return nil, upstream.Fail(0, "the server's address cannot be called")
+		return nil, upstream.Fail(0, "the server's address is invalid")
 	}
 	for name, values := range s.up.Headers {
 		req.Header[name] = values
@@ -213,80 +212,79 @@ func (s *Session) request(ctx context.Context, method, url string, body []byte) 
 	return req, nil
 }
 
-// read finds the answer to a message in what an upstream sent for it; nil where none
-// belongs to it.
+// read returns the response to m, or nil if there is none.
 func read(resp *http.Response, m *Message, secrets []string) (*Message, error) {
-	media, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type")) // no type is none of ours
-	body := egress.CapBody(resp.Body, MaxAnswer)
+	media, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type")) // an invalid type is neither of those below
+	body := egress.CapBody(resp.Body, MaxResponse)
 	switch {
 	case resp.StatusCode/100 == 3:
-		return nil, upstream.Fail(resp.StatusCode, "the server answers with a redirect, which is not followed")
+		return nil, upstream.Fail(resp.StatusCode, "the server responded with a redirect; redirects are not followed")
 	case m.IsNotification() && resp.StatusCode/100 == 2:
 		return nil, nil
 	case media == "text/event-stream" && resp.StatusCode/100 == 2:
 		return readEvents(body, m, secrets)
 	case media != "application/json":
-		return nil, upstream.Fail(resp.StatusCode, "the server answers with status %d and no JSON", resp.StatusCode)
+		return nil, upstream.Fail(resp.StatusCode, "the server responded with status %d and no JSON", resp.StatusCode)
 	}
 	raw, err := io.ReadAll(body)
 	if err != nil {
-		return nil, broken(err)
+		return nil, readFailure(err)
 	}
 	mask.Bytes(raw, secrets)
-	answer, err := parseAnswer(raw, m)
+	answer, err := parseResponse(raw, m)
 	if answer == nil && err == nil {
-		err = upstream.Fail(resp.StatusCode, "the server's answer is not that to the request")
+		err = upstream.Fail(resp.StatusCode, "the server's response does not belong to the request")
 	}
 	if resp.StatusCode/100 != 2 && (err != nil || answer.Error == nil) {
-		return nil, upstream.Fail(resp.StatusCode, "the server answers with status %d", resp.StatusCode)
+		return nil, upstream.Fail(resp.StatusCode, "the server responded with status %d", resp.StatusCode)
 	}
 	return answer, err
 }
 
-func broken(err error) *upstream.Failure {
-	f := upstream.Fail(http.StatusOK, "the server's answer ended early or is too long")
+func readFailure(err error) *upstream.Failure {
+	f := upstream.Fail(http.StatusOK, "the server's response is incomplete or too long")
 	f.Cause = err
 	return f
 }
 
-// maxDepth is how deep an upstream's messages may nest.
+// maxDepth is the nesting limit of messages from upstreams.
 const maxDepth = 256
 
-// parseAnswer reads a message; nil where it is another than the answer to m.
-func parseAnswer(raw []byte, m *Message) (*Message, error) {
+// parseResponse decodes a message. It returns nil if the message is not the response to m.
+func parseResponse(raw []byte, m *Message) (*Message, error) {
 	if err := wire.CheckStrict(raw, maxDepth); err != nil {
-		return nil, upstream.Fail(http.StatusOK, "the server's answer is not JSON")
+		return nil, upstream.Fail(http.StatusOK, "the server's response is not JSON")
 	}
 	answer, bad := ReadMessage(raw)
 	if bad != nil {
-		return nil, upstream.Fail(http.StatusOK, "the server's answer is not a JSON-RPC message")
+		return nil, upstream.Fail(http.StatusOK, "the server's response is not a JSON-RPC message")
 	}
-	if !answer.IsAnswer() || !bytes.Equal(answer.ID, m.ID) {
+	if !answer.IsResponse() || !bytes.Equal(answer.ID, m.ID) {
 		return nil, nil
 	}
 	return answer, nil
 }
 
-// errFound ends the reading of a stream.
-var errFound = errors.New("mcp: found")
+// errResponseFound stops reading a stream.
+var errResponseFound = errors.New("mcp: found")
 
-// readEvents reads a stream until the answer to m comes.
+// readEvents reads a stream until the response to m.
 func readEvents(body io.Reader, m *Message, secrets []string) (*Message, error) {
 	var answer *Message
-	p := wire.SSEParser{MaxEvent: MaxAnswer}
+	p := wire.SSEParser{MaxEvent: MaxResponse}
 	take := func(_ string, data []byte) error {
 		if len(bytes.TrimSpace(data)) == 0 {
 			return nil
 		}
 		data = bytes.Clone(data)
 		mask.Bytes(data, secrets)
-		found, err := parseAnswer(data, m)
+		found, err := parseResponse(data, m)
 		if err != nil {
 			return err
 		}
 		if found != nil {
 			answer = found
-			return errFound
+			return errResponseFound
 		}
 		return nil
 	}
@@ -294,7 +292,7 @@ func readEvents(body io.Reader, m *Message, secrets []string) (*Message, error) 
 	for {
 		n, err := body.Read(buf)
 		if n > 0 {
-			if fed := p.Feed(buf[:n], take); fed != nil && !errors.Is(fed, errFound) {
+			if fed := p.Feed(buf[:n], take); fed != nil && !errors.Is(fed, errResponseFound) {
 				return nil, asFailure(fed)
 			}
 		}
@@ -302,16 +300,16 @@ func readEvents(body io.Reader, m *Message, secrets []string) (*Message, error) 
 			return answer, nil
 		}
 		if err == io.EOF {
-			if fed := p.End(take); fed != nil && !errors.Is(fed, errFound) {
+			if fed := p.End(take); fed != nil && !errors.Is(fed, errResponseFound) {
 				return nil, asFailure(fed)
 			}
 			if answer != nil {
 				return answer, nil
 			}
-			return nil, upstream.Fail(http.StatusOK, "the server ended its stream without an answer")
+			return nil, upstream.Fail(http.StatusOK, "the server ended its stream without a response")
 		}
 		if err != nil {
-			return nil, broken(err)
+			return nil, readFailure(err)
 		}
 	}
 }
@@ -321,5 +319,5 @@ func asFailure(err error) error {
 	if errors.As(err, &f) {
 		return f
 	}
-	return broken(err)
+	return readFailure(err)
 }

@@ -16,15 +16,14 @@ import (
 	"gateway/shared/tenant/upstream"
 )
 
-// Standards of what a JWTValidation does not say.
+// Defaults of JWTValidation.
 const (
-	standardTolerance = 5 // seconds
-	standardKeep      = 86_400
+	defaultTolerance = 5 // seconds
+	defaultKeyTTL    = 86_400
 )
 
-// Validates tells whether clients of the integration must bring a token besides their
-// key.
-func (i *Integration) Validates() bool {
+// RequiresToken reports whether clients must send a token in addition to their key.
+func (i *Integration) RequiresToken() bool {
 	raw := i.Configurations[confJWT]
 	return len(raw) > 0 && string(raw) != "null" || slices.ContainsFunc(i.SecretMappings, func(m provider.SecretMapping) bool {
 		top, _, _ := strings.Cut(strings.TrimPrefix(m.TargetField, configPrefix), ".")
@@ -32,17 +31,16 @@ func (i *Integration) Validates() bool {
 	})
 }
 
-// Header is where the token is.
+// Header returns the header that contains the token.
 func (j *JWTValidation) Header() string { return cmp.Or(j.HeaderKey, "Authorization") }
 
-// Rules are what tokens are checked against. If something of them cannot be read, no token
-// passes.
+// Rules returns the validation rules. A rule that cannot be parsed rejects every token.
 func (j *JWTValidation) Rules() *bearer.Rules {
 	seconds := func(n int64) time.Duration { return time.Duration(n) * time.Second }
 	r := &bearer.Rules{
 		JWKSURI: j.JWKSURI, Introspect: j.IntrospectEndpoint, Kind: cmp.Or(j.IntrospectContentType, "application/json"),
 		ClientID: j.IntrospectClientID, ClientSecret: j.IntrospectClientSecret,
-		Remember: seconds(j.IntrospectCacheMaxAge), KeepSet: seconds(cmp.Or(j.CacheMaxAge, standardKeep)), Tolerance: seconds(cmp.Or(j.ClockTolerance, standardTolerance)),
+		Remember: seconds(j.IntrospectCacheMaxAge), KeepSet: seconds(cmp.Or(j.CacheMaxAge, defaultKeyTTL)), Tolerance: seconds(cmp.Or(j.ClockTolerance, defaultTolerance)),
 		Algorithms: j.Algorithms, NeedExpiry: true,
 		Claims: bearer.ClaimRules{Required: j.RequiredClaims, Match: j.HeaderPayloadMatch},
 	}
@@ -72,7 +70,7 @@ func (j *JWTValidation) Rules() *bearer.Rules {
 	return r
 }
 
-// check gives what the members do not say by their bounds.
+// check returns the faults that the limits in the struct tags do not cover.
 func (j *JWTValidation) check(at string) (bad []fault.Detail) {
 	sources := 0
 	for _, given := range []bool{j.JWKSURI != "", len(j.JWKS) > 0, j.IntrospectEndpoint != ""} {
@@ -89,7 +87,7 @@ func (j *JWTValidation) check(at string) (bad []fault.Detail) {
 		}
 	}
 	if h := j.HeaderKey; h != "" && (!upstream.HeaderName(h) || upstream.Ours(strings.ToLower(h)) || http.CanonicalHeaderKey(h) == "X-Gateway-Api-Key") {
-		bad = append(bad, fault.Detail{Field: at + ".headerKey", Message: "must be a header in which clients send a token, and not their key"})
+		bad = append(bad, fault.Detail{Field: at + ".headerKey", Message: "must be a valid header name, and not the header of the key"})
 	}
 	if j.MaxTokenAge != "" {
 		if d, err := time.ParseDuration(j.MaxTokenAge); err != nil || d <= 0 {
@@ -110,9 +108,9 @@ func (j *JWTValidation) check(at string) (bad []fault.Detail) {
 	return bad
 }
 
-// Print differs for two validations that differ, also only in secrets; "" where it cannot
-// be made.
-func (j *JWTValidation) Print() string {
+// Fingerprint returns a string that differs for validations that differ, secrets included, or
+// "" if it cannot be encoded.
+func (j *JWTValidation) Fingerprint() string {
 	raw, err := json.Marshal(j)
 	if err != nil {
 		return ""

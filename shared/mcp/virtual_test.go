@@ -32,17 +32,17 @@ func TestMembersShareNoName(t *testing.T) {
 		for i := range s.Members {
 			m := &s.Members[i]
 			tool := name.Draw(t, "tool")
-			given := m.Given(tool)
-			back, ok := m.Real(given)
+			given := m.ExposedName(tool)
+			back, ok := m.UpstreamTool(given)
 			if ok && back != tool && m.Rename[back] != given {
 				t.Fatalf("%+v: %s is given as %s, which is %s", m, tool, given, back)
 			}
 			for j := range s.Members {
-				if other, has := s.Members[j].Real(given); has && j != i && ok {
+				if other, has := s.Members[j].UpstreamTool(given); has && j != i && ok {
 					t.Fatalf("%s is %s of member %d and %s of member %d: %+v", given, back, i, other, j, s.Members)
 				}
 			}
-			if !m.takes(tool) && ok && back == tool {
+			if !m.includes(tool) && ok && back == tool {
 				t.Fatalf("%+v: %s is not taken", m, tool)
 			}
 		}
@@ -87,7 +87,7 @@ func TestToolsAreFoundUnderTheirNames(t *testing.T) {
 	t.Parallel()
 	m := &Member{Prefix: "git_", Rename: map[string]string{"create": "git_new", "drop": "remove"}}
 	for name, want := range map[string]string{"git_list": "list", "git_new": "create", "remove": "drop", "git_create": "", "git_drop": "", "git_": "", "list": "", "": "", "GIT_list": ""} {
-		if got, ok := m.Real(name); got != want || ok != (want != "") {
+		if got, ok := m.UpstreamTool(name); got != want || ok != (want != "") {
 			t.Errorf("%q: %q, %t", name, got, ok)
 		}
 	}

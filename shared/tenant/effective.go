@@ -30,7 +30,7 @@ type Value struct {
 	Origin string
 }
 
-// Hold is the one place that decides which value of a setting applies in a workspace: its
+// Hold returns the one place that decides which value of a setting applies in a workspace: its
 // own one if it is in Kept, or else the organisation's, or else the standard. The maps are
 // members of stored settings.
 func Hold(member string, kept, of, standard map[string]json.RawMessage) Value {
@@ -48,8 +48,8 @@ func Hold(member string, kept, of, standard map[string]json.RawMessage) Value {
 // the time when they were set.
 const openings = "openings"
 
-// Kept gives the part of a workspace's own settings that still counts: nothing of a
-// category that is closed, or that was closed since.
+// Kept returns the part of a workspace's own settings that still counts: nothing of a category
+// that is closed, or that was closed since.
 func (s *Settings) Kept(own map[string]json.RawMessage) map[string]json.RawMessage {
 	var then map[string]int64
 	if raw, ok := own[openings]; ok && json.Unmarshal(raw, &then) != nil {
@@ -121,7 +121,7 @@ func DecodeOverrides(rec resource.Record) (*Overrides, error) {
 	return o, nil
 }
 
-// Over gives the effective settings in a workspace of an organisation. The value is shared
+// Over returns the effective settings in a workspace of an organisation. The value is shared
 // and must not be changed.
 func (o *Overrides) Over(of *Organisation) (*Organisation, error) {
 	if h := o.held.Load(); h != nil && h.of == of {
@@ -161,8 +161,8 @@ func (o *Overrides) over(of *Organisation) (*Organisation, error) {
 // standard is an organisation of which nothing is stored.
 var standard = &Organisation{Settings: Settings{BlockInlineConfig: true}}
 
-// LoadSettings gives the organisation with the settings that apply in one of its scopes.
-// The value is shared and must not be changed.
+// LoadSettings returns the organisation with the settings that apply in one of its scopes. The
+// value is shared and must not be changed.
 func LoadSettings(ctx context.Context, v *resource.View, sc store.Scope) (*Organisation, error) {
 	org, ok, err := resource.Load(ctx, v, sc.Organisation(), KindOrganisation, sc.Org, DecodeOrganisation)
 	if err != nil {

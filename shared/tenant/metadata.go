@@ -92,7 +92,7 @@ func (m *MetadataMember) check(v string) (bad []string) {
 	return bad
 }
 
-// Complete gives metadata with the schema's defaults added; a nil schema has none.
+// Complete returns metadata with the schema's defaults added; a nil schema has none.
 func (s *MetadataSchema) Complete(metadata map[string]string) map[string]string {
 	if s == nil {
 		return metadata

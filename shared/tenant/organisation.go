@@ -44,12 +44,12 @@ type Organisation struct {
 	prices *pricing.Overrides // from the settings
 }
 
-// Prices are the organisation's own prices and multipliers; nil: none. They are
-// shared and never changed.
+// Prices returns the organisation's own prices and multipliers; nil: none. They are shared and
+// never changed.
 func (o *Organisation) Prices() *pricing.Overrides { return o.prices }
 
-// CacheAge is how long an answer of the cache may be used for a config that asks for asked;
-// 0 asks for the organisation's own time. A result of 0 means the standard of the cache.
+// CacheAge is how long a response of the cache may be used for a config that asks for asked; 0
+// asks for the organisation's own time. A result of 0 means the standard of the cache.
 func (s *Settings) CacheAge(asked time.Duration) time.Duration {
 	own := time.Duration(s.CacheMaxAge) * time.Second
 	if own == 0 || asked > 0 && asked < own {

@@ -75,7 +75,7 @@ var AllRights = sync.OnceValue(func() []Right {
 	return out
 })
 
-// Has tells whether a right is given; known is false for an unknown name.
+// Has reports whether a right is given; known is false for an unknown name.
 func (r *Rights) Has(name string) (holds, known bool) {
 	for _, right := range AllRights() {
 		if right.Name != name {
@@ -211,7 +211,7 @@ var Categories = sync.OnceValue(func() []string {
 // OpenPrefix comes before the categories in the stored form.
 const OpenPrefix = "open_"
 
-// To tells whether workspaces may set a category for themselves.
+// To reports whether workspaces may set a category for themselves.
 func (o *Open) To(category string) bool {
 	for i, name := range Categories() {
 		if name == category {
@@ -244,9 +244,9 @@ var categoryOf = sync.OnceValue(func() map[string]string {
 	return out
 })
 
-// CategoryOf is the category of a setting by its stored name; "": workspaces may never set
+// CategoryOf returns the category of a setting by its stored name; "": workspaces may never set
 // it.
 func CategoryOf(member string) string { return categoryOf()[member] }
 
-// Overridable tells whether workspaces may set a member for themselves.
+// Overridable reports whether workspaces may set a member for themselves.
 func (s *Settings) Overridable(member string) bool { return s.Open.To(CategoryOf(member)) }

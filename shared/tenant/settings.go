@@ -15,7 +15,7 @@ import (
 // Settings of an organisation. If the organisation has opened a setting's category, a
 // workspace may have its own value; see LoadSettings.
 type Settings struct {
-	// BlockInlineConfig refuses everything that a request brings instead of naming something
+	// BlockInlineConfig rejects everything that a request brings instead of naming something
 	// saved. It is on for organisations that are made by the API.
 	BlockInlineConfig bool `json:"block_inline_config"`
 	// RequestLogging is LogFull (also when empty) or LogMetrics.
@@ -42,7 +42,7 @@ type Settings struct {
 	// AllowedModels are the models that requests may call; empty: all. See AllowsModel.
 	AllowedModels []string `json:"allowed_models,omitempty" max:"1000" each:"min=1 max=255"`
 
-	// MaxSessionTTL is how old a session may become, in seconds; 0: no bound of its own.
+	// MaxSessionTTL is how old a session may become, in seconds; 0: no bound separate.
 	MaxSessionTTL int64 `json:"max_session_ttl,omitempty" min:"900" max:"31536000"`
 	// MaxIdleTime is how long a session lasts without activity, in seconds; 0: the standard.
 	MaxIdleTime int64 `json:"max_idle_time,omitempty" min:"300" max:"31536000"`
@@ -87,7 +87,7 @@ func (s *Settings) Validate() []fault.Detail {
 	return d
 }
 
-// MaxSession is how old a session may become; 0: no bound of its own.
+// MaxSession is how old a session may become; 0: no bound separate.
 func (s *Settings) MaxSession() time.Duration { return time.Duration(s.MaxSessionTTL) * time.Second }
 
 // MaxIdle is how long a session lasts without activity.
@@ -98,9 +98,9 @@ func (s *Settings) MaxIdle(standard time.Duration) time.Duration {
 	return time.Duration(s.MaxIdleTime) * time.Second
 }
 
-// AllowsModel tells whether requests may call a model of a provider. An entry of the list
-// is model, or provider/model, and may end in *. An entry with a slash names its provider,
-// so that another provider's model of that name is not meant.
+// AllowsModel reports whether requests may call a model of a provider. An entry of the list is
+// model, or provider/model, and may end in *. An entry with a slash names its provider, so that
+// another provider's model of that name is not meant.
 func (s *Settings) AllowsModel(provider, model string) bool {
 	if len(s.AllowedModels) == 0 {
 		return true
@@ -119,7 +119,7 @@ func (s *Settings) AllowsModel(provider, model string) bool {
 	})
 }
 
-// CreatesKeys tells whether a user that joins a workspace gets a key.
+// CreatesKeys reports whether a user that joins a workspace gets a key.
 func (k *UserKeys) CreatesKeys(defaultWorkspace bool) bool {
 	on := k.AutoCreate
 	if defaultWorkspace {
@@ -128,9 +128,9 @@ func (k *UserKeys) CreatesKeys(defaultWorkspace bool) bool {
 	return on != nil && *on
 }
 
-// Expiry gives when a key expires. asked is the time that was asked for, which may be nil;
-// said tells whether anything was given, even null. ok is false if the time is later than
-// the maximum.
+// Expiry returns when a key expires. asked is the time that was asked for, which may be nil;
+// said reports whether anything was given, even null. ok is false if the time is later than the
+// maximum.
 func (k *UserKeys) Expiry(asked *time.Time, said bool, now time.Time) (at *time.Time, ok bool) {
 	if asked == nil && !said {
 		ttl := k.TTL
@@ -172,7 +172,7 @@ func (p *RotationPeriod) UnmarshalJSON(raw []byte) error {
 	return nil
 }
 
-// String is the period in words.
+// String returns the period in words.
 func (p RotationPeriod) String() string { return fmt.Sprintf("%d days", int(p)) }
 
 // ExportFields are the fields that exports of logs can have, and can be denied.

@@ -29,7 +29,7 @@ const (
 	OutputExcluded = "no_output"
 )
 
-// MaxName bounds a workspace's name, in characters.
+// MaxName limits a workspace's name, in characters.
 const MaxName = 255
 
 // Workspace is the stored form of a workspace: the body of its resource.
@@ -56,8 +56,8 @@ type WorkspaceDefaults struct {
 	UserAPIKeyConfig string            `json:"user_api_key_config,omitempty" max:"255" doc:"Config, by id or slug, of keys that have none."` // kept as the slug
 }
 
-// Validate gives all errors of the workspace's own fields; limits check themselves when
-// they are decoded.
+// Validate returns all errors of the workspace's own fields; limits check themselves when they
+// are decoded.
 func (w *Workspace) Validate(name string) []fault.Detail {
 	return append(bound.Text("name", name, 1, MaxName), bound.Check(w)...)
 }
@@ -76,10 +76,10 @@ type Effective struct {
 	inputExcluded, outputExcluded bool
 }
 
-// Guardrails are the guardrails for every request of the workspace: first the
-// organisation's, unless the workspace is excluded from them, then its own. Each is an id
-// or a slug, of the workspace or else of the organisation. The lists are shared and must
-// not be changed.
+// Guardrails returns the guardrails for every request of the workspace: first the
+// organisation's, unless the workspace is excluded from them, then its own. Each is an id or a
+// slug, of the workspace or else of the organisation. The lists are shared and must not be
+// changed.
 func (e *Effective) Guardrails(of *Organisation) (input, output []string) {
 	return merged(of.InputGuardrails, e.Defaults.InputGuardrails, e.inputExcluded), merged(of.OutputGuardrails, e.Defaults.OutputGuardrails, e.outputExcluded)
 }
@@ -121,7 +121,7 @@ func DecodeWorkspace(rec resource.Record) (*Effective, error) {
 	return e, nil
 }
 
-// WorkspaceSubject is the ledger subject of a workspace; nil without limits.
+// WorkspaceSubject returns the ledger subject of a workspace; nil without limits.
 func WorkspaceSubject(sc store.Scope, name string, revision int64, w *Workspace) *ledger.Subject {
 	if len(w.UsageLimits) == 0 && len(w.RateLimits) == 0 {
 		return nil
@@ -129,7 +129,7 @@ func WorkspaceSubject(sc store.Scope, name string, revision int64, w *Workspace)
 	return &ledger.Subject{Scope: sc, Kind: ledger.Workspace, ID: sc.Workspace, Label: name, Rates: w.RateLimits, Budgets: w.UsageLimits, Revision: revision}
 }
 
-// NewWorkspace is the record of a workspace that has only a name.
+// NewWorkspace returns the record of a workspace that has only a name.
 func NewWorkspace(org store.Scope, name, slug string, schema *MetadataSchema, actor string) (*resource.Record, error) {
 	body, err := json.Marshal(&Workspace{Defaults: WorkspaceDefaults{Metadata: schema.Complete(nil)}})
 	if err != nil {

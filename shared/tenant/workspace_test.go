@@ -10,7 +10,7 @@ import (
 	"gateway/shared/store"
 )
 
-// Bounds of a workspace's fields, as its type has them.
+// Limits of a workspace's fields, as its type has them.
 const (
 	maxDescription = 1024
 	maxIcon        = 32

@@ -167,13 +167,13 @@ func (v *visit) hello() map[string]any {
 	if !slices.Contains(mcp.Versions, version) {
 		version = mcp.Versions[0]
 	}
-	return map[string]any{"protocolVersion": version, "capabilities": map[string]any{"tools": struct{}{}}, "serverInfo": mcp.OwnName, "instructions": about}
+	return map[string]any{"protocolVersion": version, "capabilities": map[string]any{"tools": struct{}{}}, "serverInfo": mcp.ClientInfo, "instructions": about}
 }
 
 func (v *visit) discovered() map[string]any {
 	return v.private(map[string]any{
 		"supportedVersions": append([]string{protocolversion.Version}, mcp.Versions...), "capabilities": map[string]any{"tools": struct{}{}}, "instructions": about,
-		"_meta": map[string]any{mcp.MetaServer: mcp.OwnName},
+		"_meta": map[string]any{mcp.MetaServer: mcp.ClientInfo},
 	})
 }
 
@@ -188,11 +188,11 @@ func (v *visit) private(result map[string]any) map[string]any {
 // list is a page of the tools that the caller's scopes allow.
 func (v *visit) list() (any, error) {
 	from := 0
-	if v.req.Members["cursor"] != nil {
+	if v.req.Fields["cursor"] != nil {
 		after, err := base64.RawURLEncoding.DecodeString(v.req.Text("cursor"))
 		n := slices.IndexFunc(v.tools, func(t Tool) bool { return t.Name == string(after) })
 		if err != nil || n < 0 {
-			return v.wrong(http.StatusOK, mcp.CodeInvalidParams, "params.cursor is not one that was given"), nil
+			return v.wrong(http.StatusOK, mcp.CodeInvalidParams, "params.cursor is unknown; use nextCursor of the previous page"), nil
 		}
 		from = n + 1
 	}
@@ -223,7 +223,7 @@ func (v *visit) use() (any, error) {
 		return v.wrong(http.StatusOK, mcp.CodeInvalidParams, v.unknown(name)), nil
 	}
 	t := &v.tools[n]
-	r, why := t.request(v.call.Context, v.req.Members["arguments"])
+	r, why := t.request(v.call.Context, v.req.Fields["arguments"])
 	if why != "" {
 		return v.said(why, true), nil
 	}

@@ -13,21 +13,21 @@ import (
 	"gateway/shared/tenant/upstream"
 )
 
-// Invoke is the scope that callers of servers hold.
+// Invoke is the scope that callers of servers need.
 const Invoke = "mcp.invoke"
 
-// Facts are what a decision is based on. They are as fresh as the View from which they were
-// read. What they point to is shared.
+// Facts are the data that an authorization decision depends on. They are as recent as the View
+// that they were read from and share its memory.
 type Facts struct {
 	Server      *Server
 	Integration *Integration
 	Scopes      identity.ScopeSet
 	Workspace   string            // of the caller
-	User        *access.User      // the caller's entry at the server; nil: none
+	User        *access.User      // the caller's entry at the server, or nil
 	Off         map[string]bool   // ids of capabilities that the integration disables
-	Overrides   map[string]bool   // what the server says of capabilities, by id
+	Overrides   map[string]bool   // settings of the server, by capability id
 	Templates   []Template        // of the integration
-	Listed      map[string]string // types of the capabilities that the server lists, by id
+	Listed      map[string]string // types of the listed capabilities, by id
 }
 
 // Server is a server with its record.
@@ -36,36 +36,37 @@ type Server struct {
 	Record resource.Record
 }
 
-// Integration is likewise. Print tells apart what it is called by.
+// Integration is an integration with its record. Fingerprint changes with its connection
+// settings.
 type Integration struct {
 	*mcp.Integration
-	Record *resource.Record
-	Print  string
+	Record      *resource.Record
+	Fingerprint string
 }
 
-// Template is a resource template: its id and what its addresses look like.
+// Template is a resource template.
 type Template struct {
 	ID      string
-	Pattern []string // literal pieces, with anything between them
+	Pattern []string // literal parts between the expressions
 }
 
-// Decisions, as records tell them.
+// Decisions as they appear in records.
 const (
 	Allowed      = "allowed"
-	NoScope      = "scope"       // the key does not hold mcp.invoke
-	NoServer     = "server"      // it is not there or not active
-	NoAccess     = "integration" // it is not active, or not open to the workspace
+	NoScope      = "scope"       // the key lacks mcp.invoke
+	NoServer     = "server"      // the server does not exist or is not active
+	NoAccess     = "integration" // the integration is not active or not available to the workspace
 	NoUser       = "user"        // the user has no access
 	NoCapability = "capability"  // disabled at the integration or the server
 )
 
-// Capability is something of a server that is to be used; the zero value is the server
-// itself. Key is the name of a tool or prompt, the address of a resource or template.
+// Capability identifies a capability of a server; the zero value is the server itself. Key is
+// the name of a tool or prompt, the URI of a resource or template.
 type Capability struct{ Type, Key string }
 
 const active = "active"
 
-// Decide tells whether the caller may use the server and, of it, a capability.
+// Decide returns whether the caller may use the server and, if c is set, the capability.
 func (f *Facts) Decide(c Capability) string {
 	switch {
 	case !f.Scopes.Has(Invoke):
@@ -77,27 +78,28 @@ func (f *Facts) Decide(c Capability) string {
 	case !access.Permits(f.Server.UserAccess, f.User):
 		return NoUser
 	case c.Type != "" && (f.Server.Virtual() || !f.enabled(c)):
-		return NoCapability // what a virtual server has is its members': see Route
+		return NoCapability // Route decides about the tools of a virtual server
 	}
 	return Allowed
 }
 
-// Print changes when the way to call the server changes; a virtual server is not called.
-func (f *Facts) Print() string {
+// Fingerprint changes with the connection settings of the server. It is empty for a virtual
+// server.
+func (f *Facts) Fingerprint() string {
 	if f.Integration == nil {
 		return ""
 	}
-	return f.Integration.Print
+	return f.Integration.Fingerprint
 }
 
-// provided tells whether the integration is active and open to the workspace.
+// provided reports whether the integration is active and available to the workspace.
 func (f *Facts) provided() bool {
 	return f.Integration != nil && f.Integration.Record.Status == active && f.Integration.Access.OpenTo(f.Integration.Record, f.Workspace)
 }
 
-// enabled reports whether neither the integration nor the server has disabled a
-// capability. As soon as one of a type is disabled, only those of the type that the server
-// lists under this very name are known: servers may accept other spellings of a name.
+// enabled reports whether neither the integration nor the server disables a capability. If any
+// capability of a type is disabled, only listed names of the type are enabled, because servers
+// may accept other spellings of a disabled name.
 func (f *Facts) enabled(c Capability) bool {
 	if len(f.Off) == 0 && len(f.Overrides) == 0 {
 		return true // nothing is disabled
@@ -112,23 +114,23 @@ func (f *Facts) enabled(c Capability) bool {
 	if c.Type != mcp.Resource {
 		return !f.restricted(c.Type)
 	}
-	// An address that is not listed by itself is judged by the templates that it fits.
-	fits := false
+	// A URI that is not listed is enabled by the templates that match it.
+	matched := false
 	for i := range f.Templates {
-		if t := &f.Templates[i]; t.fits(c.Key) {
+		if t := &f.Templates[i]; t.matches(c.Key) {
 			if !f.off(t.ID) {
 				return true
 			}
-			fits = true
+			matched = true
 		}
 	}
-	return !fits && !f.restricted(mcp.Resource)
+	return !matched && !f.restricted(mcp.Resource)
 }
 
-// Lists reports whether the server listed a capability when it was last synchronized.
+// Lists reports whether the server listed a capability at the last synchronization.
 func (f *Facts) Lists(c Capability) bool { return f.Listed[mcp.CapabilityID(c.Type, c.Key)] != "" }
 
-// restricted reports whether a capability of a type is disabled.
+// restricted reports whether any capability of a type is disabled.
 func (f *Facts) restricted(kind string) bool {
 	for id, off := range f.Off {
 		if off && mcp.IsCapability(id, kind) {
@@ -144,12 +146,12 @@ func (f *Facts) restricted(kind string) bool {
 }
 
 func (f *Facts) off(id string) bool {
-	on, said := f.Overrides[id]
-	return f.Off[id] || said && !on
+	on, set := f.Overrides[id]
+	return f.Off[id] || set && !on
 }
 
-// fits tells whether an address may be one of the template.
-func (t *Template) fits(uri string) bool {
+// matches reports whether a URI may be an expansion of the template.
+func (t *Template) matches(uri string) bool {
 	last := len(t.Pattern) - 1
 	rest, ok := strings.CutPrefix(uri, t.Pattern[0])
 	if !ok || last == 0 {
@@ -175,13 +177,12 @@ func pattern(template string) (pieces []string) {
 	}
 }
 
-// Missing is the answer for a server that is not there, also for what another
-// workspace has.
+// Missing returns the fault for a server that does not exist in the workspace.
 func Missing() *fault.Fault {
 	return fault.New(fault.NotFound, "", "There is no such MCP server in the workspace of this key")
 }
 
-// Load reads what a caller's decisions at a server are made of. slug names the server.
+// Load reads the facts for a caller and the server of a slug.
 func Load(ctx context.Context, v *resource.View, who *identity.Principal, slug string) (*Facts, error) {
 	server, ok, err := resource.Load(ctx, v, who.Scope, mcp.KindServer, slug, decodeServer)
 	if err != nil {
@@ -196,7 +197,7 @@ func Load(ctx context.Context, v *resource.View, who *identity.Principal, slug s
 	return load(ctx, v, who, server)
 }
 
-// load is Load of a server that has been found.
+// load reads the facts for a server that was found.
 func load(ctx context.Context, v *resource.View, who *identity.Principal, server *Server) (f *Facts, err error) {
 	f = &Facts{Server: server, Scopes: who.Scopes, Workspace: who.Scope.Workspace}
 	if who.UserID != "" {
@@ -227,7 +228,7 @@ func load(ctx context.Context, v *resource.View, who *identity.Principal, server
 	return f, nil
 }
 
-// Shape is what the upstream said last of a tool; nil where nothing is known.
+// Shape returns the last known definition of a tool, or nil.
 func (f *Facts) Shape(ctx context.Context, v *resource.View, tool string) (*mcp.Capability, error) {
 	of := f.Integration.Record
 	c, _, err := resource.Load(ctx, v, of.Scope, mcp.KindCapability.Of(of.ID), mcp.CapabilityID(mcp.Tool, tool), mcp.DecodeCapability)
@@ -246,11 +247,11 @@ func decodeIntegration(rec resource.Record) (*Integration, error) {
 	}
 	called := *i
 	called.Synced, called.Access, called.Description = mcp.Metadata{}, access.Workspaces{}, ""
-	mark, err := upstream.Fingerprint(called, rec.Sealed)
-	return &Integration{i, &rec, mark}, err
+	fingerprint, err := upstream.Fingerprint(called, rec.Sealed)
+	return &Integration{i, &rec, fingerprint}, err
 }
 
-// keyOf is the address of a template, which its record may name otherwise.
+// keyOf returns the URI template, which may differ from the record's name.
 func keyOf(c *mcp.Capability, name string) string {
 	var shape struct {
 		Template string `json:"uriTemplate"`
@@ -261,7 +262,7 @@ func keyOf(c *mcp.Capability, name string) string {
 	return name
 }
 
-// folded is what the capabilities of an integration say together.
+// folded summarizes the capabilities of an integration.
 type folded struct {
 	off       map[string]bool
 	listed    map[string]string

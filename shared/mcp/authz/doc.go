@@ -1,3 +1,3 @@
-// Package authz decides who may use which server and which of its capabilities:
-// one function, which lists and calls ask alike.
+// Package authz decides who may use which MCP server and which of its capabilities. Lists and
+// calls use the same function.
 package authz

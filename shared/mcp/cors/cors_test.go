@@ -56,7 +56,7 @@ func TestBrowsersAreToldWhichPagesMayCall(t *testing.T) {
 func TestNamesOfHeadersThatAreNoneAreNotSentBack(t *testing.T) {
 	t.Parallel()
 	h := Pages{Origins: []string{"https://app.example.com"}}.Handler(http.NotFoundHandler())
-	for _, names := range []string{"a\x00b", "a: b", "a;b", "é", strings.Repeat("a,", maxAsked)} {
+	for _, names := range []string{"a\x00b", "a: b", "a;b", "é", strings.Repeat("a,", maxRequestHeaders)} {
 		r := httptest.NewRequest("OPTIONS", "/v1/mcp/tools/mcp", nil)
 		r.Header = http.Header{"Origin": {"https://app.example.com"}, "Access-Control-Request-Method": {"POST"}, "Access-Control-Request-Headers": {names}}
 		w := httptest.NewRecorder()

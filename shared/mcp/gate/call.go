@@ -13,9 +13,9 @@ import (
 	"gateway/shared/tenant/upstream"
 )
 
-// capabilityOf is the capability that a request is about; ok is false where it names none as
-// the protocol says.
-func capabilityOf(v *visit) (c authz.Capability, ok bool) {
+// capabilityOf returns the capability that a request names. ok is false if params do not name
+// one.
+func capabilityOf(v *requestState) (c authz.Capability, ok bool) {
 	switch v.req.Method {
 	case "tools/call":
 		c = authz.Capability{Type: mcp.Tool, Key: v.req.Text("name")}
@@ -25,11 +25,11 @@ func capabilityOf(v *visit) (c authz.Capability, ok bool) {
 		c = authz.Capability{Type: mcp.Resource, Key: v.req.Text("uri")}
 	case "completion/complete":
 		var ref map[string]json.RawMessage
-		if json.Unmarshal(v.req.Members["ref"], &ref) != nil {
+		if json.Unmarshal(v.req.Fields["ref"], &ref) != nil {
 			return c, false
 		}
 		text := func(name string) (s string) {
-			_ = json.Unmarshal(ref[name], &s) // another form is none
+			_ = json.Unmarshal(ref[name], &s) // an unexpected type counts as empty
 			return s
 		}
 		switch text("type") {
@@ -46,32 +46,32 @@ func capabilityOf(v *visit) (c authz.Capability, ok bool) {
 	return c, c.Key != ""
 }
 
-// callCapability serves what is about one capability.
-func callCapability(v *visit, w *way) error {
+// callCapability serves a request for one capability.
+func callCapability(v *requestState, w *bridge) error {
 	about, ok := capabilityOf(v)
 	if !ok {
-		wrong(v, &mcp.Error{Code: mcp.CodeInvalidParams, Message: "params must name what is asked for"})
+		sendError(v, &mcp.Error{Code: mcp.CodeInvalidParams, Message: "params must name a tool, prompt or resource"})
 		return nil
 	}
-	noted(v, about.Key)
-	if !may(v, about) {
-		wrong(v, unknown(v, about))
+	updateRecord(v, about.Key)
+	if !authorize(v, about) {
+		sendError(v, unknown(v, about))
 		return nil
 	}
 	if about.Type == mcp.Tool && !listsTool(v, w, about.Key) {
-		v.note.Decision = authz.NoCapability
-		wrong(v, unknown(v, about))
+		v.record.Decision = authz.NoCapability
+		sendError(v, unknown(v, about))
 		return nil
 	}
 	o := &outgoing{req: v.req, params: upstreamParams(v, w), id: v.req.ID}
 	if about.Type == mcp.Tool {
 		var err error
-		if o.marks, err = headerMarks(v, w.peer, about.Key); err != nil {
+		if o.headerParams, err = headerParams(v, w.peer, about.Key); err != nil {
 			return err
 		}
 		if v.req.Era == protocolversion.Stateless {
-			if refused := protocolversion.CheckParams(v.call.Request.Header, o.marks, v.req.Members["arguments"]); refused != nil {
-				refuse(v, refused)
+			if refused := protocolversion.CheckParams(v.call.Request.Header, o.headerParams, v.req.Fields["arguments"]); refused != nil {
+				reject(v, refused)
 				return nil
 			}
 		}
@@ -80,53 +80,53 @@ func callCapability(v *visit, w *way) error {
 	if v.req.Era == protocolversion.Stateless {
 		var ok bool
 		if waiting, ok = reopen(v, o.params); !ok {
-			wrong(v, &mcp.Error{Code: mcp.CodeInvalidParams, Message: "params.requestState is not one that was given for this request"})
+			sendError(v, &mcp.Error{Code: mcp.CodeInvalidParams, Message: "params.requestState was not issued for this request, or has expired"})
 			return nil
 		}
 	}
 	if waiting != "" {
-		return answersHeld(v, w, o, waiting, about.Key)
+		return resumeCall(v, w, o, waiting, about.Key)
 	}
 	if about.Type == mcp.Tool {
 		if err := v.call.Count(v.facts.Server.Record.Slug, about.Key); err != nil {
 			return err
 		}
 	}
-	if stop, err := guard(v, about.Key, o); stop || err != nil {
+	if stop, err := guardParams(v, about.Key, o); stop || err != nil {
 		return err
 	}
 	return rounds(v, w, o, about.Key)
 }
 
-// maxRounds bounds how often a server asks something of a client within one request.
+// maxRounds limits how often a server may request input within one request.
 const maxRounds = 10
 
-// rounds makes the request and, while a server without sessions asks something of a client
-// with one, repeats it with the client's answers.
-func rounds(v *visit, w *way, o *outgoing, name string) error {
+// rounds makes the request and repeats it with the client's input while a stateless server
+// requests input from a client with a session.
+func rounds(v *requestState, w *bridge, o *outgoing, name string) error {
 	for range maxRounds {
 		again := false
-		err := conclude(v, func() (json.RawMessage, error) { return w.ask(o) }, func(result json.RawMessage) (err error) {
-			again, err = interview(v, w, o, result)
+		err := conclude(v, func() (json.RawMessage, error) { return w.roundTrip(o) }, func(result json.RawMessage) (err error) {
+			again, err = collectInput(v, w, o, result)
 			return err
 		})
 		if err != nil || !again {
 			return err
 		}
-		if stop, err := guard(v, name, o); stop || err != nil {
+		if stop, err := guardParams(v, name, o); stop || err != nil {
 			return err
 		}
 	}
-	unable(v, "The server asks for something too often.")
+	unable(v, "The server requests input too often.")
 	return nil
 }
 
-// conclude answers with what a server says to a call: its questions where it has some, or a
-// result that the guardrails let through, by answer.
-func conclude(v *visit, ask func() (json.RawMessage, error), answer func(result json.RawMessage) error) error {
+// conclude makes a call. If the server requests input, conclude sends the questions to the
+// client; otherwise it passes a result that the guardrails allow to answer.
+func conclude(v *requestState, ask func() (json.RawMessage, error), answer func(result json.RawMessage) error) error {
 	result, err := ask()
-	if h := (*held)(nil); errors.As(err, &h) {
-		asked, _ := json.Marshal(h.questions) // raw members that were JSON
+	if h := (*heldCall)(nil); errors.As(err, &h) {
+		asked, _ := json.Marshal(h.questions) // decoded from JSON
 		judged, denied := v.call.Judge(asked)
 		if denied {
 			h.drop()
@@ -137,7 +137,7 @@ func conclude(v *visit, ask func() (json.RawMessage, error), answer func(result 
 			h.drop()
 			return err
 		}
-		if result, err = keep(v, h); err == nil {
+		if result, err = holdCall(v, h); err == nil {
 			sendResult(v, result)
 		}
 		return err
@@ -148,11 +148,10 @@ func conclude(v *visit, ask func() (json.RawMessage, error), answer func(result 
 	return answer(result)
 }
 
-// judgeResult returns a result that the guardrails let through; nil if the request has been
-// answered.
-func judgeResult(v *visit, result json.RawMessage, err error) (json.RawMessage, error) {
-	if refused := (*mcp.Error)(nil); errors.As(err, &refused) && refused.Code == protocolversion.CodeSignIn && v.req.Era == protocolversion.Stateless && asks[v.req.Method] {
-		return nil, sends(v, refused)
+// judgeResult returns a result that the guardrails allow, or nil if a response was sent.
+func judgeResult(v *requestState, result json.RawMessage, err error) (json.RawMessage, error) {
+	if refused := (*mcp.Error)(nil); errors.As(err, &refused) && refused.Code == protocolversion.CodeSignIn && v.req.Era == protocolversion.Stateless && inputMethods[v.req.Method] {
+		return nil, sendURLInput(v, refused)
 	}
 	if err != nil {
 		return nil, err
@@ -166,13 +165,14 @@ func judgeResult(v *visit, result json.RawMessage, err error) (json.RawMessage, 
 		result = judged
 	}
 	if limit := v.host.MaxResult; v.call.Buffered && limit > 0 && len(result) > limit {
-		return nil, upstream.Fail(http.StatusOK, "the result has more than %d bytes, which cannot be passed on from here: use the address of the long-running service", limit)
+		return nil, upstream.Fail(http.StatusOK, "the result has more than %d bytes, which is too large here: use the address of the long-running service", limit)
 	}
 	return result, nil
 }
 
-// unknown is the error for what is not there, or not for this caller.
-func unknown(v *visit, c authz.Capability) *mcp.Error {
+// unknown returns the error for a capability that does not exist or that the caller may not
+// use.
+func unknown(v *requestState, c authz.Capability) *mcp.Error {
 	switch {
 	case c.Type == mcp.Resource && v.req.Era != protocolversion.Stateless:
 		return &mcp.Error{Code: mcp.CodeResourceNotFound, Message: "resource not found"}
@@ -184,11 +184,11 @@ func unknown(v *visit, c authz.Capability) *mcp.Error {
 	return &mcp.Error{Code: mcp.CodeInvalidParams, Message: "unknown tool"}
 }
 
-// upstreamParams are the request's own, without members of its version that the server's version
-// does not have.
-func upstreamParams(v *visit, w *way) map[string]json.RawMessage {
-	out := make(map[string]json.RawMessage, len(v.req.Members))
-	for name, raw := range v.req.Members {
+// upstreamParams returns the params for the server, without fields that only the client's
+// protocol version has.
+func upstreamParams(v *requestState, w *bridge) map[string]json.RawMessage {
+	out := make(map[string]json.RawMessage, len(v.req.Fields))
+	for name, raw := range v.req.Fields {
 		out[name] = raw
 	}
 	withoutSignIn(out)
@@ -199,36 +199,36 @@ func upstreamParams(v *visit, w *way) map[string]json.RawMessage {
 				meta[name] = raw
 			}
 		}
-		delete(out, "inputResponses") // answers to what the gateway made of the server's word
+		delete(out, "inputResponses") // responses to input requests that the gateway created
 		delete(out, "_meta")
 		if len(meta) > 0 {
-			out["_meta"] = mcp.AppendMembers(nil, meta)
+			out["_meta"] = mcp.AppendFields(nil, meta)
 		}
 	}
 	if v.trace != "" && v.req.Meta[protocolversion.MetaTrace] != nil {
 		meta := map[string]json.RawMessage{}
-		_ = json.Unmarshal(out["_meta"], &meta) // was made above, or checked to be an object
+		_ = json.Unmarshal(out["_meta"], &meta) // an object, checked above
 		meta[protocolversion.MetaTrace] = json.RawMessage(`"` + v.trace + `"`)
-		out["_meta"], _ = json.Marshal(meta) // raw members that were JSON
+		out["_meta"], _ = json.Marshal(meta) // decoded from JSON
 	}
 	return out
 }
 
-// digest tells apart the requests that a state may belong to: by the method and the params,
-// except for what a client adds when it comes again.
-func digest(v *visit) string {
+// digest identifies the request that a state belongs to: the method and the params that do not
+// change when a client retries.
+func digest(v *requestState) string {
 	h := sha256.New()
 	h.Write([]byte(v.req.Method))
 	for _, name := range []string{"name", "uri", "arguments"} {
 		h.Write([]byte{0})
-		h.Write(v.req.Members[name])
+		h.Write(v.req.Fields[name])
 	}
 	return hex.EncodeToString(h.Sum(nil)[:16])
 }
 
-// reopen puts the server's own state in the place of the one that the client was given.
-// waiting names the call that waits for the client's answers.
-func reopen(v *visit, params map[string]json.RawMessage) (waiting string, ok bool) {
+// reopen replaces the sealed state of the client with the server's own. waiting is the name of
+// the held call that waits for the client's input.
+func reopen(v *requestState, params map[string]json.RawMessage) (waiting string, ok bool) {
 	if params["requestState"] == nil {
 		return "", true
 	}
@@ -236,8 +236,8 @@ func reopen(v *visit, params map[string]json.RawMessage) (waiting string, ok boo
 	if !openSealed(v, binding(v, sealState), v.req.Text("requestState"), &s) || s.Expires < v.call.Now().Unix() || s.Digest != digest(v) {
 		return "", false
 	}
-	if delete(params, "requestState"); s.Has {
-		params["requestState"], _ = json.Marshal(s.State) // a text
+	if delete(params, "requestState"); s.HasState {
+		params["requestState"], _ = json.Marshal(s.State) // a string
 	}
 	return s.Held, true
 }

@@ -5,9 +5,9 @@ import (
 	"testing"
 )
 
-// TestResultsOfServersWithSessions: for a client without they say what kind they are, once,
-// whatever the server says there.
-func TestResultsOfServersWithSessions(t *testing.T) {
+// Results of servers with sessions have exactly one resultType for stateless clients, whatever
+// the server sends.
+func TestSessionResultsGetOneResultType(t *testing.T) {
 	t.Parallel()
 	for result, want := range map[string]string{
 		`{}`:              `{"resultType":"complete"}`,
@@ -17,7 +17,7 @@ func TestResultsOfServersWithSessions(t *testing.T) {
 		`{"ttlMs":9,"cacheScope":"public"}`:                               `{"resultType":"complete"}`,
 		`{"a":{"ttlMs":"\u00e9"}}`:                                        `{"resultType":"complete","a":{"ttlMs":"\u00e9"}}`,
 	} {
-		got := dated(json.RawMessage(result), "tools/call")
+		got := addStatelessFields(json.RawMessage(result), "tools/call")
 		var whole, wanted map[string]any
 		if json.Unmarshal(got, &whole) != nil || json.Unmarshal([]byte(want), &wanted) != nil || len(got) != len(want) || len(whole) != len(wanted) || whole["resultType"] != "complete" {
 			t.Errorf("%s: %s, want %s", result, got, want)

@@ -9,40 +9,42 @@ import (
 	"gateway/shared/mcp/protocolversion"
 )
 
-// methodCancelled is the notification that the sender of a request wants no result.
+// methodCancelled is the notification with which the sender cancels a request.
 const methodCancelled = "notifications/cancelled"
 
-// cancelTime bounds how long a server may take to accept that notification.
+// cancelTime is the timeout of that notification.
 const cancelTime = time.Second
 
-// cancelUpstream tells a server with a session that nobody waits for the result of o any
-// more. For a server without sessions the end of the request says it.
-func (w *way) cancelUpstream(ctx context.Context, o *outgoing) {
-	if w.kind != toPooled && w.kind != toRelayed || w.sent == nil {
+// cancelUpstream notifies a server with a session that o was cancelled. A stateless server sees
+// the end of the request.
+func (w *bridge) cancelUpstream(ctx context.Context, o *outgoing) {
+	if w.kind != toPooled && w.kind != toRelayed || w.sentHeaders == nil {
 		return
 	}
 	body, err := json.Marshal(map[string]any{
 		"jsonrpc": "2.0", "method": methodCancelled, "params": map[string]any{"requestId": o.id, "reason": "the client has cancelled the request"},
 	})
 	if err != nil {
-		return // the id was read as JSON
+		return // the id was decoded from JSON
 	}
 	within, cancel := context.WithTimeout(context.WithoutCancel(ctx), cancelTime)
 	defer cancel()
-	h := w.sent.Clone()
+	h := w.sentHeaders.Clone()
 	h.Del(headerLastEvent)
-	if x, err := w.up.Send(within, http.MethodPost, h, body); err == nil { // a server that has gone needs no word
+	if x, err := w.up.Send(within, http.MethodPost, h, body); err == nil { // errors are ignored
 		x.Close()
 	}
 }
 
-// runningKey identifies a request of a session that the gateway keeps itself.
-func runningKey(v *visit, id json.RawMessage) string { return v.req.Session + "\x00" + string(id) }
+// runningKey identifies a request in a session of the gateway.
+func runningKey(v *requestState, id json.RawMessage) string {
+	return v.req.Session + "\x00" + string(id)
+}
 
-// cancellable lets a notification of the same session cancel a request; done ends that. In
-// relayed sessions the server has the notification itself, and without sessions the client
-// closes the stream.
-func cancellable(v *visit, w *way, cancel context.CancelFunc) (done func()) {
+// cancellable allows a notification in the same session to cancel a request until done is
+// called. In relayed sessions the server receives the notification itself, and clients without
+// a session close the stream.
+func cancellable(v *requestState, w *bridge, cancel context.CancelFunc) (done func()) {
 	if v.req.Era == protocolversion.Stateless || w.kind == toRelayed || v.req.Session == "" {
 		return func() {}
 	}
@@ -52,11 +54,11 @@ func cancellable(v *visit, w *way, cancel context.CancelFunc) (done func()) {
 }
 
 // cancelled cancels the request that the client's notification names.
-func cancelled(v *visit) {
+func cancelled(v *requestState) {
 	if v.req.Method != methodCancelled {
 		return
 	}
-	if cancel, ok := v.host.running.Load(runningKey(v, v.req.Members["requestId"])); ok {
+	if cancel, ok := v.host.running.Load(runningKey(v, v.req.Fields["requestId"])); ok {
 		cancel.(context.CancelFunc)()
 	}
 }

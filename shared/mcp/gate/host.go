@@ -26,15 +26,15 @@ import (
 	"gateway/shared/wire/release"
 )
 
-// Options are what installations differ in.
+// Options are the settings of an installation.
 type Options struct {
-	// Timeout is how long a server may be silent; 0: a minute.
+	// Timeout is how long a server may be silent. The default is one minute.
 	Timeout time.Duration
-	// Pages are the web pages that may call.
+	// Pages are the web origins that may call.
 	Pages cors.Pages
-	// Public is the address that clients reach the gateway at; "": where the request went.
+	// Public is the gateway's public address. If empty, the address of the request is used.
 	Public string
-	// MaxResult bounds a result where answers are buffered (Lambda), in bytes.
+	// MaxResult is the size limit of a buffered response (Lambda) in bytes.
 	MaxResult int
 }
 
@@ -48,16 +48,17 @@ type Host struct {
 	minter *signing.Minter
 	mu     sync.Mutex
 	peers  map[peerKey]*peer
-	rules  map[string]*bearer.Rules // by what they say
-	// running has the cancel functions of requests, by runningKey.
+	rules  map[string]*bearer.Rules // by fingerprint
+	// running maps runningKey to the cancel functions of requests.
 	running sync.Map
-	// questions has channels for the answers of clients with sessions, by runningKey.
+	// questions maps runningKey to the channels that receive the input of clients with
+	// sessions.
 	questions sync.Map
-	held      shelf
+	held      heldCalls
 	settings  settings
 }
 
-// New makes a Host.
+// New returns a Host.
 func New(o Options) *Host {
 	if o.Timeout == 0 {
 		o.Timeout = time.Minute
@@ -65,11 +66,11 @@ func New(o Options) *Host {
 	return &Host{Options: o, peers: map[peerKey]*peer{}, rules: map[string]*bearer.Rules{}}
 }
 
-// Call is a request of a client whose caller is known.
+// Call is a request of an authenticated client.
 type Call struct {
 	Context  context.Context
 	Request  *http.Request
-	Path     string // behind the address that all servers stand below, escaped
+	Path     string // escaped path below mcp.PathPrefix
 	Body     []byte
 	Caller   *identity.Principal
 	View     *resource.View
@@ -77,18 +78,18 @@ type Call struct {
 	Bearer   bool
 	Now      func() time.Time
 	Via      http.RoundTripper
-	Hosts    http.RoundTripper // to the servers themselves; nil: Via
+	Hosts    http.RoundTripper // transport to the servers themselves; Via if nil
 	Sealer   seal.Sealer
 	Secrets  *provider.Loaded
-	Kept     store.Table // of what changes with use: tokens of users at servers
+	Usage    store.Table // mutable data: the tokens of users at servers
 	Signing  *signing.Keys
-	Buffered bool // the process keeps nothing between requests, and holds no stream open
-	Walk
+	Buffered bool // responses are buffered: no streams and no state between requests
+	Pipeline
 }
 
-// Walk counts, guards and records; see relay/routes. Nothing of the bodies and events that
-// it is given is kept when it returns.
-type Walk interface {
+// Pipeline counts, guards and records requests. It must not retain bodies and events. See
+// relay/routes.
+type Pipeline interface {
 	Still() (*identity.Principal, *resource.View, error)
 	Forwards() http.Header
 	Count(server, tool string) error
@@ -104,113 +105,111 @@ type Walk interface {
 	Trace(within string) string
 }
 
-// visit is one request, what is known of it, and what the client is sent. Its steps are
-// functions in the files of their topics.
-type visit struct {
-	call  *Call
-	host  *Host
-	facts *authz.Facts
-	note  usage.Call
-	req   *protocolversion.Request
-	began bool // the stream has
-	opens bool // the client can send its user to an address
-	trace string
-	proof *proof
-	// scopes are what the server wants of its user besides what was asked for.
+// requestState is one request of a client and the state of its response.
+type requestState struct {
+	call           *Call
+	host           *Host
+	facts          *authz.Facts
+	record         usage.Call
+	req            *protocolversion.Request
+	streaming      bool // the response stream has begun
+	urlElicitation bool // the client supports URL elicitation
+	trace          string
+	token          *verifiedToken
+	// scopes are those that the server requires and that the user has not been asked for.
 	scopes []string
 }
 
-// Serve answers a request.
+// Serve serves a request.
 func (h *Host) Serve(c *Call) {
 	h.once.Do(func() {
-		h.opener = &mcp.Opener{Sealer: c.Sealer, Via: c.Via, Hosts: c.Hosts, Secrets: c.Secrets, Now: c.Now, Keeps: true}
-		h.tokens = &oauthclient.Tokens{Table: c.Kept, Sealer: c.Sealer, Via: c.Via, Now: c.Now}
+		h.opener = &mcp.Opener{Sealer: c.Sealer, Via: c.Via, Hosts: c.Hosts, Secrets: c.Secrets, Now: c.Now, CacheRecords: true}
+		h.tokens = &oauthclient.Tokens{Table: c.Usage, Sealer: c.Sealer, Via: c.Via, Now: c.Now}
 		h.proofs = bearer.NewChecker(c.Now)
 		h.minter = &signing.Minter{Keys: c.Signing, Now: c.Now}
 	})
-	v := new(visit)
-	v.call, v.host, v.note = c, h, usage.Call{Protocol: "mcp", Auth: "api_key", Method: c.Request.Method, Gateway: release.Version, Scope: oauthserver.Under(c.Caller, authz.Invoke)}
+	v := new(requestState)
+	v.call, v.host, v.record = c, h, usage.Call{Protocol: "mcp", Auth: "api_key", Method: c.Request.Method, Gateway: release.Version, Scope: oauthserver.HeldScopes(c.Caller, authz.Invoke)}
 	if c.Bearer {
-		v.note.Auth = "Bearer"
+		v.record.Auth = "Bearer"
 	}
 	if err := serve(v); err != nil {
-		unread(v)
-		fail(v, err)
+		parseRejected(v)
+		sendFailure(v, err)
 	}
 }
 
-// unread reads the id and method of a message that is refused, so that the answer has its
-// id and the record says what was asked for.
-func unread(v *visit) {
+// parseRejected reads the id and method of a rejected message for the response and the record.
+func parseRejected(v *requestState) {
 	if v.req != nil || v.call.Request.Method != http.MethodPost {
 		return
 	}
-	v.req, _ = protocolversion.Read(v.call.Request.Header, v.call.Body) // its own faults are not why it is refused
-	if v.note.Version = v.req.Version; v.req.Method != "" {
-		v.note.Method = v.req.Method
+	v.req, _ = protocolversion.Read(v.call.Request.Header, v.call.Body) // its faults are not the reason for the rejection
+	if v.record.Version = v.req.Version; v.req.Method != "" {
+		v.record.Method = v.req.Method
 	}
-	if noted(v, v.req.Name()); v.facts == nil {
-		v.call.Note("", "", v.note.Method, &v.note)
+	if updateRecord(v, v.req.Name()); v.facts == nil {
+		v.call.Note("", "", v.record.Method, &v.record)
 	}
 }
 
-func serve(v *visit) error {
-	if !v.host.Pages.Welcomes(v.call.Request) {
-		v.note.Decision = "origin"
+func serve(v *requestState) error {
+	if !v.host.Pages.Allows(v.call.Request) {
+		v.record.Decision = "origin"
 		return fault.New(fault.NotAllowed, "origin", "Pages of this origin may not call MCP servers here")
 	}
-	slug, err := place(v)
+	slug, err := serverSlug(v)
 	if err == nil {
 		v.facts, err = authz.Load(v.call.Context, v.call.View, v.call.Caller, slug)
 	}
 	if err != nil {
 		if fault.From(err).Status() < http.StatusInternalServerError {
-			v.note.Decision = authz.NoServer
+			v.record.Decision = authz.NoServer
 		}
 		return err
 	}
-	v.note.Server = v.facts.Server.Record.ID
-	v.note.Decision = v.facts.Decide(authz.Capability{})
-	noted(v, "")
-	// A caller who may not reach the server at all has no token checked. Only a caller
-	// whose token is valid learns whether the user may use it.
-	if v.note.Decision != authz.Allowed && v.note.Decision != authz.NoUser {
-		return denied(v.note.Decision)
+	v.record.Server = v.facts.Server.Record.ID
+	v.record.Decision = v.facts.Decide(authz.Capability{})
+	updateRecord(v, "")
+	// Tokens are checked only for callers with access to the server. Whether the user has
+	// access is reported only after a valid token.
+	if v.record.Decision != authz.Allowed && v.record.Decision != authz.NoUser {
+		return accessError(v.record.Decision)
 	}
 	if v.facts.Server.Virtual() {
-		if v.note.Decision == authz.Allowed && v.call.Request.Method != http.MethodPost {
-			return only(v, "POST") // it says nothing by itself, and keeps nothing that could end
+		if v.record.Decision == authz.Allowed && v.call.Request.Method != http.MethodPost {
+			return methodNotAllowed(v, "POST") // a virtual server sends no notifications and has no session to end
 		}
-	} else if ok, err := proven(v); !ok || err != nil {
+	} else if ok, err := verifyToken(v); !ok || err != nil {
 		return err
 	}
-	if v.note.Decision != authz.Allowed {
-		return denied(v.note.Decision)
+	if v.record.Decision != authz.Allowed {
+		return accessError(v.record.Decision)
 	}
 	v.trace = v.call.Trace("")
 	switch v.call.Request.Method {
 	case http.MethodGet:
-		return listen(v)
+		return serveGet(v)
 	case http.MethodDelete:
 		return endSession(v)
 	}
-	return post(v)
+	return servePost(v)
 }
 
-// noted puts into the record what is known.
-func noted(v *visit, name string) {
-	if v.note.Name = name; v.facts == nil {
+// updateRecord records the name of the capability and what is known of the server.
+func updateRecord(v *requestState, name string) {
+	if v.record.Name = name; v.facts == nil {
 		return
 	}
 	shown := name
 	if shown == "" {
-		shown = v.note.Method
+		shown = v.record.Method
 	}
-	v.call.Note(v.facts.Server.Record.Slug, v.facts.Server.IntegrationID, shown, &v.note)
+	v.call.Note(v.facts.Server.Record.Slug, v.facts.Server.IntegrationID, shown, &v.record)
 }
 
-// denied is the error for a caller that may not use a server.
-func denied(decision string) error {
+// accessError returns the fault for a caller without access to a server.
+func accessError(decision string) error {
 	switch decision {
 	case authz.NoServer, authz.NoAccess:
 		return fault.New(fault.NotAllowed, "", "This MCP server is not active in the workspace")
@@ -220,8 +219,8 @@ func denied(decision string) error {
 	return fault.Newf(fault.NotAllowed, "x-gateway-api-key", "This API key lacks the scope %s", authz.Invoke)
 }
 
-// place is the slug that the path names: /{server}/mcp or /{workspace}/{server}/mcp.
-func place(v *visit) (slug string, err error) {
+// serverSlug returns the slug in the path: /{server}/mcp or /{workspace}/{server}/mcp.
+func serverSlug(v *requestState) (slug string, err error) {
 	parts := strings.Split(strings.Trim(v.call.Path, "/"), "/")
 	for i, p := range parts {
 		if parts[i], err = url.PathUnescape(p); err != nil {
@@ -237,35 +236,34 @@ func place(v *visit) (slug string, err error) {
 	return "", fault.New(fault.NotAllowed, "", "This API key is of another workspace than the address")
 }
 
-// post answers a message.
-func post(v *visit) error {
+// servePost serves a message.
+func servePost(v *requestState) error {
 	req, refused := protocolversion.Read(v.call.Request.Header, v.call.Body)
 	v.req = req
 	if req.Method != "" {
-		v.note.Method = req.Method
+		v.record.Method = req.Method
 	}
-	v.note.Version = req.Version
+	v.record.Version = req.Version
 	v.trace = v.call.Trace(req.Traceparent())
-	noted(v, req.Name())
+	updateRecord(v, req.Name())
 	if refused != nil {
-		refuse(v, refused)
+		reject(v, refused)
 		return nil
 	}
-	if err := checkToken(v); err != nil {
+	if err := checkTokenScope(v); err != nil {
 		return err
 	}
 	if v.facts.Server.Virtual() {
-		return virtual(v)
+		return serveVirtual(v)
 	}
 	if req.Era == protocolversion.Stateless {
-		return stateless(v)
+		return serveStateless(v)
 	}
-	return sessions(v)
+	return serveSession(v)
 }
 
-// checkToken refuses what the caller's access token was not given for. Keys are not asked:
-// their scopes were.
-func checkToken(v *visit) error {
+// checkTokenScope checks the scopes of an access token. Scopes of keys were checked before.
+func checkTokenScope(v *requestState) error {
 	who := v.call.Caller
 	need := oauthserver.Read
 	switch v.req.Method {
@@ -277,19 +275,19 @@ func checkToken(v *visit) error {
 	if who.Audience == "" || who.Has(oauthserver.All) || who.Has(identity.NormalScope(need)) || v.req.IsNotification() {
 		return nil
 	}
-	v.note.Decision = authz.NoScope
+	v.record.Decision = authz.NoScope
 	return fault.Newf(fault.InsufficientScope, "authorization", "The access token lacks the scope %s", need)
 }
 
-// principal names the caller towards what is sealed for it and kept apart by it.
-func principal(v *visit) string {
-	if v.proof != nil {
-		return callerName(v) + "/" + v.proof.who
+// principal identifies the caller in sealed values and cache keys.
+func principal(v *requestState) string {
+	if v.token != nil {
+		return callerName(v) + "/" + v.token.subject
 	}
 	return callerName(v)
 }
 
-func callerName(v *visit) string {
+func callerName(v *requestState) string {
 	who := v.call.Caller
 	for _, id := range []string{who.UserID, who.EndUser} {
 		if id != "" {

@@ -12,10 +12,10 @@ import (
 )
 
 const (
-	// relistAfter is how long the list of a server is taken as it was, for one caller that
-	// names tools that are not in it.
+	// relistAfter is the interval at which a caller can cause the tools of a server to be
+	// listed again.
 	relistAfter = 10 * time.Second
-	maxNames    = 100_000 // of listed tools of one server
+	maxNames    = 100_000 // listed tools of one server
 )
 
 // recordNames remembers the tools that a server listed.
@@ -30,21 +30,20 @@ func (p *peer) recordNames(entries []entry) {
 	}
 }
 
-// named reports whether the server listed a tool.
-func (p *peer) named(tool string) bool {
+// hasTool reports whether the server listed a tool.
+func (p *peer) hasTool(tool string) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.names[tool]
 }
 
-// relisting is what came of listing the tools of a server again for a caller.
+// relisting is the result of listing the tools of a server again for a caller.
 type relisting struct {
 	at      time.Time
-	decides bool // the server lists no tools or could not be asked: it decides by itself
+	decides bool // the server lists no tools or could not be called, so it decides itself
 }
 
-// relisted returns what came of listing the tools again for a caller; false if that was
-// relistAfter ago, or never.
+// relisted returns the last relisting of a caller. ok is false if it is older than relistAfter.
 func (p *peer) relisted(caller string, now time.Time) (relisting, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -61,10 +60,10 @@ func (p *peer) recordRelisting(caller string, r relisting) {
 	p.relistings[caller] = r
 }
 
-// listsTool reports whether the server lists a tool: as it was synchronized, as clients
-// were told, or as it says now, which is asked at most once in relistAfter for a caller.
-func listsTool(v *visit, w *way, tool string) bool {
-	if w.peer.named(tool) || v.facts.Lists(authz.Capability{Type: mcp.Tool, Key: tool}) {
+// listsTool reports whether the server lists a tool: at the last synchronization, in a list
+// sent to a client, or now. The server is called at most once per relistAfter and caller.
+func listsTool(v *requestState, w *bridge, tool string) bool {
+	if w.peer.hasTool(tool) || v.facts.Lists(authz.Capability{Type: mcp.Tool, Key: tool}) {
 		return true
 	}
 	caller := principal(v) + "\x00" + v.req.Session
@@ -74,19 +73,19 @@ func listsTool(v *visit, w *way, tool string) bool {
 		last = relisting{v.call.Now(), err != nil || n == 0}
 		w.peer.recordRelisting(caller, last)
 	}
-	return last.decides || w.peer.named(tool)
+	return last.decides || w.peer.hasTool(tool)
 }
 
-// relist asks the server for its tools, in the session of the request if it has one, and
-// returns how many there are.
-func relist(v *visit, w *way) (n int, err error) {
-	sub := new(visit)
+// relist lists the tools of the server, in the session of the request if there is one, and
+// returns their number.
+func relist(v *requestState, w *bridge) (n int, err error) {
+	sub := new(requestState)
 	c := *v.call
-	c.Walk = &unheard{Walk: v.call.Walk, forwards: v.call.Forwards(), header: http.Header{}}
-	sub.call, sub.host, sub.facts, sub.trace, sub.proof = &c, v.host, v.facts, v.trace, v.proof
-	id, _ := json.Marshal("list-" + rand.Text()) // a text
+	c.Pipeline = &memberPipeline{Pipeline: v.call.Pipeline, forwards: v.call.Forwards(), header: http.Header{}}
+	sub.call, sub.host, sub.facts, sub.trace, sub.token = &c, v.host, v.facts, v.trace, v.token
+	id, _ := json.Marshal("list-" + rand.Text()) // a string
 	sub.req = &protocolversion.Request{
-		Message: mcp.Message{ID: id, Method: "tools/list"}, Era: v.req.Era, Version: v.req.Version, Session: v.req.Session, Members: map[string]json.RawMessage{},
+		Message: mcp.Message{ID: id, Method: "tools/list"}, Era: v.req.Era, Version: v.req.Version, Session: v.req.Session, Fields: map[string]json.RawMessage{},
 	}
 	to := *w
 	to.v = sub
@@ -98,7 +97,7 @@ func relist(v *visit, w *way) (n int, err error) {
 		if n += len(page.entries); page.next == nil || n > mcp.MaxCapabilities {
 			break
 		}
-		sub.req.Members["cursor"] = page.next
+		sub.req.Fields["cursor"] = page.next
 	}
 	return n, nil
 }

@@ -19,39 +19,38 @@ const (
 	methodAcknowledged = "notifications/subscriptions/acknowledged"
 	methodUpdated      = "notifications/resources/updated"
 
-	maxSubscriptions = 1000 // resources that one stream tells of
+	maxSubscriptions = 1000 // resources per stream
 )
 
-// wanted is what a stream is to tell of. Members that are not known here are not asked
-// for.
-type wanted struct {
+// subscription is the filter of a stream. Unknown fields are not forwarded.
+type subscription struct {
 	Tools     bool     `json:"toolsListChanged,omitempty"`
 	Prompts   bool     `json:"promptsListChanged,omitempty"`
 	Resources bool     `json:"resourcesListChanged,omitempty"`
 	URIs      []string `json:"resourceSubscriptions,omitempty"`
 }
 
-// subscribe holds the stream that a client without session asks for, at a server without
-// session; the stream reports only what the caller may use. In any other case, and where no
-// stream can be held, the answer is that there is no such method.
-func subscribe(v *visit, w *way) error {
+// subscribe serves a notification stream of a stateless server to a client without a session.
+// The stream contains only what the caller may use. If no stream can be held, the method is
+// unknown.
+func subscribe(v *requestState, w *bridge) error {
 	if w.kind != toStateless || v.call.Buffered {
 		unknownMethod(v)
 		return nil
 	}
-	var want wanted
-	if raw := v.req.Members["notifications"]; raw == nil || json.Unmarshal(raw, &want) != nil || string(raw) == "null" {
-		wrong(v, &mcp.Error{Code: mcp.CodeInvalidParams, Message: "params.notifications must say what to tell of: toolsListChanged, promptsListChanged and resourcesListChanged, true or false, and resourceSubscriptions, a list of addresses"})
+	var want subscription
+	if raw := v.req.Fields["notifications"]; raw == nil || json.Unmarshal(raw, &want) != nil || string(raw) == "null" {
+		sendError(v, &mcp.Error{Code: mcp.CodeInvalidParams, Message: "params.notifications must be an object with toolsListChanged, promptsListChanged and resourcesListChanged (booleans) and resourceSubscriptions (a list of URIs)"})
 		return nil
 	}
 	if len(want.URIs) > maxSubscriptions {
-		wrong(v, &mcp.Error{Code: mcp.CodeInvalidParams, Message: "params.notifications.resourceSubscriptions may name up to 1000 addresses"})
+		sendError(v, &mcp.Error{Code: mcp.CodeInvalidParams, Message: "params.notifications.resourceSubscriptions may have up to 1000 entries"})
 		return nil
 	}
 	want.URIs = readable(v, want.URIs)
 	params := upstreamParams(v, w)
-	params["notifications"], _ = json.Marshal(&want) // texts
-	x, end, err := listens(v, func(ctx context.Context) (*mcp.Exchange, error) {
+	params["notifications"], _ = json.Marshal(&want) // only strings
+	x, end, err := openServerStream(v, func(ctx context.Context) (*mcp.Exchange, error) {
 		return w.send(ctx, &outgoing{req: v.req, params: params, id: v.req.ID})
 	})
 	if err != nil {
@@ -59,9 +58,9 @@ func subscribe(v *visit, w *way) error {
 	}
 	defer end()
 	if !x.Events {
-		return w.declined(x)
+		return w.streamDeclined(x)
 	}
-	return follow(v, x, func(m *said, raw []byte) ([]byte, bool) {
+	return forwardStream(v, x, func(m *serverMessage, raw []byte) ([]byte, bool) {
 		if m.Method == "" {
 			return raw, string(m.ID) == string(v.req.ID)
 		}
@@ -69,75 +68,75 @@ func subscribe(v *visit, w *way) error {
 	})
 }
 
-// reads tells whether the caller may read a resource.
-func reads(v *visit, uri string) bool {
+// mayRead reports whether the caller may read a resource.
+func mayRead(v *requestState, uri string) bool {
 	return v.facts.Decide(authz.Capability{Type: mcp.Resource, Key: uri}) == authz.Allowed
 }
 
-// filterNotification is a notification as the client may have it; nil: not at all. Requests have no
-// place on these streams.
-func filterNotification(v *visit, m *said, raw []byte) []byte {
+// filterNotification returns a notification that the client may receive, or nil. Requests are
+// not allowed on these streams.
+func filterNotification(v *requestState, m *serverMessage, raw []byte) []byte {
 	if len(m.ID) > 0 {
 		return nil
 	}
 	if m.Method == methodUpdated {
 		var of struct{ Params map[string]json.RawMessage }
 		var uri string
-		if json.Unmarshal(raw, &of) != nil || json.Unmarshal(of.Params["uri"], &uri) != nil || !reads(v, uri) {
+		if json.Unmarshal(raw, &of) != nil || json.Unmarshal(of.Params["uri"], &uri) != nil || !mayRead(v, uri) {
 			return nil
 		}
 	}
 	return raw
 }
 
-// declined is why a server holds no stream.
-func (w *way) declined(x *mcp.Exchange) error {
+// streamDeclined returns the reason why a server opened no stream.
+func (w *bridge) streamDeclined(x *mcp.Exchange) error {
 	raw, err := x.Next()
 	if errors.Is(err, io.EOF) {
-		return w.unanswered(x)
+		return w.missingResponse(x)
 	}
 	if err != nil {
 		return err
 	}
-	m, err := readSaid(raw)
+	m, err := parseServerMessage(raw)
 	if err != nil {
 		return err
 	}
 	if m.Error != nil {
-		return w.refusal(x, m.Error)
+		return w.clientError(x, m.Error)
 	}
-	return upstream.Fail(x.Status, "the server answers with no stream")
+	return upstream.Fail(x.Status, "the server responded without a stream")
 }
 
-// feed holds the stream of a client's session with what a server without sessions tells
-// of its lists, and of the resources that the client watches.
-func feed(v *visit, s *session) error {
-	w, err := stand(v)
+// serveListChanges sends list changes and resource updates of a stateless server to the
+// client's session.
+func serveListChanges(v *requestState, s *session) error {
+	w, err := newBridge(v)
 	if err != nil {
 		return err
 	}
 	if chooseBridge(v, w, s); w.kind != toStateless {
-		return only(v, "POST")
+		return methodNotAllowed(v, "POST")
 	}
 	req := &protocolversion.Request{Message: mcp.Message{Method: methodListen}}
 	watched, changed := v.host.settings.watched(sessionKey(v), s.Expires, v.call.Now())
-	// What the client may no longer read is left out of the messages.
+	// filterNotification drops resources that the client may no longer read.
 	open := func(ctx context.Context, uris []string) (*mcp.Exchange, error) {
-		want, _ := json.Marshal(&wanted{Tools: true, Prompts: true, Resources: true, URIs: uris}) // texts
+		want, _ := json.Marshal(&subscription{Tools: true, Prompts: true, Resources: true, URIs: uris}) // only strings
 		return w.send(ctx, &outgoing{req: req, params: map[string]json.RawMessage{"notifications": want}, id: json.RawMessage(`"listen"`)})
 	}
-	x, end, err := listens(v, func(ctx context.Context) (*mcp.Exchange, error) { return open(ctx, watched) })
+	x, end, err := openServerStream(v, func(ctx context.Context) (*mcp.Exchange, error) { return open(ctx, watched) })
 	if err != nil {
 		return err
 	}
 	defer end()
 	if !x.Events {
-		return only(v, "POST") // it does not tell
+		return methodNotAllowed(v, "POST") // the server sends no notifications
 	}
-	renewed := &renewing{v: v, s: s, open: open, x: x}
+	renewed := &renewableStream{v: v, s: s, open: open, x: x}
 	defer renewed.Close()
 	go renewed.wait(changed) // ends with the request
-	return follow(v, renewed, func(m *said, raw []byte) ([]byte, bool) {
+	return forwardStream(v, renewed, func(m *serverMessage, raw []byte) ([]byte, bool) {
 		if m.Method == methodUpdated {
 			if raw = filterNotification(v, m, raw); raw == nil {
 				return nil, false
@@ -148,27 +147,27 @@ func feed(v *visit, s *session) error {
 			}
 			return append(wire.AppendJSONString([]byte(`{"jsonrpc":"2.0","method":"`+methodUpdated+`","params":{"uri":`), of.URI), '}', '}'), false
 		}
-		if !changes[m.Method] {
+		if !listChanges[m.Method] {
 			return nil, false
 		}
 		return []byte(`{"jsonrpc":"2.0","method":"` + m.Method + `"}`), false
 	})
 }
 
-// renewing is a stream that is asked for again when the client watches other resources.
-type renewing struct {
-	v    *visit
+// renewableStream reopens its exchange when the client subscribes to other resources.
+type renewableStream struct {
+	v    *requestState
 	s    *session
 	open func(ctx context.Context, uris []string) (*mcp.Exchange, error)
 
 	mu     sync.Mutex
 	x      *mcp.Exchange
-	renew  bool // x was closed for another
+	renew  bool // x was closed to be reopened
 	closed bool
 }
 
-// wait ends the current exchange when changed is closed.
-func (r *renewing) wait(changed <-chan struct{}) {
+// wait closes the current exchange when changed is closed.
+func (r *renewableStream) wait(changed <-chan struct{}) {
 	select {
 	case <-changed:
 		r.mu.Lock()
@@ -179,8 +178,8 @@ func (r *renewing) wait(changed <-chan struct{}) {
 	}
 }
 
-// Next implements source.
-func (r *renewing) Next() ([]byte, error) {
+// Next implements messageSource.
+func (r *renewableStream) Next() ([]byte, error) {
 	for {
 		r.mu.Lock()
 		x := r.x
@@ -210,8 +209,8 @@ func (r *renewing) Next() ([]byte, error) {
 	}
 }
 
-// Close implements source.
-func (r *renewing) Close() {
+// Close implements messageSource.
+func (r *renewableStream) Close() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.closed = true

@@ -12,56 +12,56 @@ import (
 	"gateway/shared/tenant/upstream"
 )
 
-// maxAge bounds how long a client may rely on an answer, since access that is taken away
-// must end within that time.
+// maxAge limits how long a client may cache a response, because revoked access must end within
+// this time.
 const maxAge = 2 * time.Second
 
-// maxLists bounds the pages of lists that are kept of one server.
+// maxLists is the number of cached pages per server.
 const maxLists = 1000
 
-// list is a page of what a server lists.
+// list is a page of a server's list.
 type list struct {
 	entries []entry
-	size    int             // of the entries together, in bytes
-	next    json.RawMessage // cursor of the next page; nil: the last
+	size    int             // total size of the entries in bytes
+	next    json.RawMessage // cursor of the next page, or nil
 	expires time.Time
-	age     time.Duration // that the server allows; 0: it is not kept
-	shared  bool          // it is the same for all callers
+	age     time.Duration // cache lifetime that the server allows; zero if not cacheable
+	shared  bool          // the page is the same for all callers
 }
 
-// listKey names a page. What a client sends as a cursor stands apart from the user, so that
-// it names nobody else's page.
+// listKey identifies a page. The client's cursor and the user are separate fields, so that a
+// cursor cannot select the page of another user.
 type listKey struct {
 	method, cursor string
-	user           string // "" for a page that is the same for all
+	user           string // empty for shared pages
 	shared         bool
 }
 
-// listKeys name a page where it is the same for all, and where it is a user's own.
+// listKeys returns the keys of the shared page and of the user's page.
 func listKeys(method, cursor, user string) (common, own listKey) {
 	return listKey{method: method, cursor: cursor, shared: true}, listKey{method: method, cursor: cursor, user: user}
 }
 
 type entry struct {
-	key string
-	bad bool // of a form that the protocol without sessions does not allow
-	raw json.RawMessage
+	key     string
+	invalid bool // not valid in the stateless protocol
+	raw     json.RawMessage
 }
 
-// listed are how capabilities are listed: their type, the member of the result, and of
-// an entry the one that names it.
-var listed = map[string]struct{ kind, member, key string }{
+// listMethods describes how capabilities are listed: their type, the field of the result, and
+// the key field of an entry.
+var listMethods = map[string]struct{ kind, member, key string }{
 	"tools/list":               {mcp.Tool, "tools", "name"},
 	"prompts/list":             {mcp.Prompt, "prompts", "name"},
 	"resources/list":           {mcp.Resource, "resources", "uri"},
 	"resources/templates/list": {mcp.ResourceTemplate, "resourceTemplates", "uriTemplate"},
 }
 
-// serveList answers with those entries that the caller may use.
-func serveList(v *visit, w *way) error {
-	of := listed[v.req.Method]
-	if raw := v.req.Members["cursor"]; raw != nil && raw[0] != '"' && raw[0] != 'n' { // null is none
-		wrong(v, &mcp.Error{Code: mcp.CodeInvalidParams, Message: "params.cursor is not one that was given"})
+// serveList responds with the entries that the caller may use.
+func serveList(v *requestState, w *bridge) error {
+	of := listMethods[v.req.Method]
+	if raw := v.req.Fields["cursor"]; raw != nil && raw[0] != '"' && raw[0] != 'n' { // null means no cursor
+		sendError(v, &mcp.Error{Code: mcp.CodeInvalidParams, Message: "params.cursor is unknown; use nextCursor of the previous page"})
 		return nil
 	}
 	page, err := listPage(v, w)
@@ -69,14 +69,14 @@ func serveList(v *visit, w *way) error {
 		return err
 	}
 	modern := v.req.Era == protocolversion.Stateless
-	room := newRoom(page.size + len(page.next) + len(v.req.ID) + 256)
-	defer room.free()
-	out := append(appendOpened(room.b, v.req.ID, "result"), `{"`...)
+	buf := newBuffer(page.size + len(page.next) + len(v.req.ID) + 256)
+	defer buf.free()
+	out := append(appendResponseHead(buf.b, v.req.ID, "result"), `{"`...)
 	out = append(append(out, of.member...), `":[`...)
 	first := true
 	for i := range page.entries {
 		e := &page.entries[i]
-		if modern && e.bad || v.facts.Decide(authz.Capability{Type: of.kind, Key: e.key}) != authz.Allowed {
+		if modern && e.invalid || v.facts.Decide(authz.Capability{Type: of.kind, Key: e.key}) != authz.Allowed {
 			continue
 		}
 		if !first {
@@ -92,31 +92,31 @@ func serveList(v *visit, w *way) error {
 	if modern {
 		out = appendAge(append(out, `,"resultType":"complete"`...), page.age)
 	}
-	room.b = append(out, '}', '}')
-	sendLast(v, http.StatusOK, room.b, nil)
+	buf.b = append(out, '}', '}')
+	sendLast(v, http.StatusOK, buf.b, nil)
 	return nil
 }
 
-// appendAge appends how long an answer holds, for this caller alone.
+// appendAge appends how long this caller may cache the response.
 func appendAge(out []byte, age time.Duration) []byte {
 	out = append(out, `,"ttlMs":`...)
 	out = strconv.AppendInt(out, min(age, maxAge).Milliseconds(), 10)
 	return append(out, `,"cacheScope":"private"`...)
 }
 
-// listPage gives a page as the server lists it, which may be one that was kept.
-func listPage(v *visit, w *way) (*list, error) {
+// listPage returns a page of the server, which may be cached.
+func listPage(v *requestState, w *bridge) (*list, error) {
 	common, own := listKeys(v.req.Method, v.req.Text("cursor"), principal(v))
 	now := v.call.Now()
 	w.peer.mu.Lock()
 	for _, key := range [...]listKey{common, own} {
-		if kept := w.peer.lists[key]; kept != nil && now.Before(kept.expires) {
+		if cached := w.peer.lists[key]; cached != nil && now.Before(cached.expires) {
 			w.peer.mu.Unlock()
-			return kept, nil
+			return cached, nil
 		}
 	}
 	w.peer.mu.Unlock()
-	result, err := w.ask(&outgoing{req: v.req, params: upstreamParams(v, w), id: v.req.ID})
+	result, err := w.roundTrip(&outgoing{req: v.req, params: upstreamParams(v, w), id: v.req.ID})
 	if err != nil {
 		return nil, err
 	}
@@ -137,28 +137,28 @@ func listPage(v *visit, w *way) (*list, error) {
 	return page, nil
 }
 
-// readPage reads a result.
-func readPage(v *visit, w *way, result json.RawMessage) (*list, error) {
-	of := listed[v.req.Method]
-	members := mcp.Members(result)
+// readPage decodes a result.
+func readPage(v *requestState, w *bridge, result json.RawMessage) (*list, error) {
+	of := listMethods[v.req.Method]
+	members := mcp.Fields(result)
 	var raws []json.RawMessage
-	strange := upstream.Fail(http.StatusOK, "the server's answer to %s has another form than the protocol's", v.req.Method)
+	malformed := upstream.Fail(http.StatusOK, "the server's response to %s does not match the protocol", v.req.Method)
 	if members == nil || json.Unmarshal(members[of.member], &raws) != nil {
-		return nil, strange
+		return nil, malformed
 	}
 	page := &list{entries: make([]entry, 0, len(raws))}
 	for _, raw := range raws {
-		named := mcp.Members(raw)
+		named := mcp.Fields(raw)
 		e := entry{raw: raw}
 		if named == nil {
-			return nil, strange
+			return nil, malformed
 		}
 		if json.Unmarshal(named[of.key], &e.key) != nil || e.key == "" {
-			continue // nobody could ask for it
+			continue // it could not be called
 		}
 		if of.kind == mcp.Tool {
-			marks, ok := protocolversion.Marks(named["inputSchema"])
-			if e.bad = !ok; len(marks) > 0 {
+			marks, ok := protocolversion.HeaderParams(named["inputSchema"])
+			if e.invalid = !ok; len(marks) > 0 {
 				w.peer.mu.Lock()
 				w.peer.marks[e.key] = marks
 				w.peer.mu.Unlock()
@@ -172,24 +172,24 @@ func readPage(v *visit, w *way, result json.RawMessage) (*list, error) {
 	}
 	var next string
 	if raw := members["nextCursor"]; raw != nil && json.Unmarshal(raw, &next) != nil {
-		return nil, strange
+		return nil, malformed
 	}
 	if next != "" {
 		page.next = members["nextCursor"]
 	}
 	if w.kind == toStateless {
-		page.age, page.shared = ageOf(members)
+		page.age, page.shared = cacheAge(members)
 	}
 	return page, nil
 }
 
-// ageOf is how long a server says that an answer holds, and whether for all callers.
-func ageOf(members map[string]json.RawMessage) (age time.Duration, shared bool) {
+// cacheAge returns how long the server allows caching, and whether for all callers.
+func cacheAge(members map[string]json.RawMessage) (age time.Duration, shared bool) {
 	var ms float64
 	var scope string
 	if json.Unmarshal(members["ttlMs"], &ms) != nil || ms <= 0 {
 		return 0, false
 	}
-	_ = json.Unmarshal(members["cacheScope"], &scope) // another form is private
+	_ = json.Unmarshal(members["cacheScope"], &scope) // an unexpected type means private
 	return time.Duration(min(ms, 1e9)) * time.Millisecond, scope == "public"
 }

@@ -8,8 +8,8 @@ import (
 	"gateway/shared/mcp"
 )
 
-// No cursor names the page that was kept for another user, nor the page of all.
-func TestACursorNamesNobodyElsesPage(t *testing.T) {
+// A cursor cannot select a page that was cached for another user or for all.
+func TestCursorCannotSelectForeignPage(t *testing.T) {
 	t.Parallel()
 	const method, victim = "tools/list", "user:victim"
 	all, theirs := listKeys(method, "", victim)
@@ -27,24 +27,24 @@ func TestACursorNamesNobodyElsesPage(t *testing.T) {
 	}
 }
 
-// What a server says of itself and which eras it speaks may be learned anew while others
-// read it. The race detector tells.
-func TestWhatIsKnownOfAServerIsReadWhileItIsLearned(t *testing.T) {
+// A server can be probed again while other requests read its state. The race detector checks
+// this.
+func TestPeerIsReadDuringProbe(t *testing.T) {
 	t.Parallel()
 	p := new(peer)
 	var wg sync.WaitGroup
 	wg.Go(func() {
 		for range 100 {
 			p.mu.Lock()
-			p.modern, p.legacy, p.hello = true, true, json.RawMessage(`{"capabilities":{"tools":{}}}`)
+			p.stateless, p.sessioned, p.hello = true, true, json.RawMessage(`{"capabilities":{"tools":{}}}`)
 			p.mu.Unlock()
 		}
 	})
 	wg.Go(func() {
 		for range 100 {
 			_ = p.capabilities()
-			(&way{peer: p, up: new(mcp.Upstream)}).plain()
-			chooseBridge(new(visit), &way{peer: p, up: new(mcp.Upstream)}, new(session))
+			(&bridge{peer: p, up: new(mcp.Upstream)}).chooseWithoutSession()
+			chooseBridge(new(requestState), &bridge{peer: p, up: new(mcp.Upstream)}, new(session))
 		}
 	})
 	wg.Wait()

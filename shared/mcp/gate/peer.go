@@ -15,39 +15,38 @@ import (
 	"gateway/shared/wire"
 )
 
-// Bounds of what is kept of servers in the process.
+// Limits of what the process stores about servers.
 const (
 	maxPeers    = 10_000
-	maxSessions = 1000 // of one server
+	maxSessions = 1000 // per server
 	peerLife    = 10 * time.Minute
 )
 
-// peerKey names a server by the way it is called, so that a changed configuration counts as
-// another server.
+// peerKey identifies a server and its configuration: after a change it is another server.
 type peerKey struct{ org, workspace, id, print string }
 
-// peer is what is known of a server behind.
+// peer is the process's state about an upstream server.
 type peer struct {
-	mu       sync.Mutex
-	expires  time.Time
-	known    bool
-	modern   bool            // it speaks without sessions
-	legacy   bool            // with sessions
-	hello    json.RawMessage // what it says of itself
-	alone    time.Time       // lists of several servers leave it out until then
-	asking   chan struct{}   // closed when it was asked which eras it speaks; nil: nobody asks
-	sessions map[string]*mcp.Session
-	lists    map[listKey]*list
-	marks    map[string][]protocolversion.Mark // of tools that were listed with some
-	names    map[string]bool                   // of tools that were listed
-	// relistings are those of callers that named tools which are not listed.
+	mu        sync.Mutex
+	expires   time.Time
+	known     bool
+	stateless bool            // supports the stateless version
+	sessioned bool            // supports sessions
+	hello     json.RawMessage // self-description
+	skipUntil time.Time       // lists of several servers skip it until then
+	probing   chan struct{}   // closed when the version probe ends; nil if there is none
+	sessions  map[string]*mcp.Session
+	lists     map[listKey]*list
+	marks     map[string][]protocolversion.HeaderParam // mirrored arguments of listed tools
+	names     map[string]bool                          // listed tools
+	// relistings are keyed by the callers that named tools which are not listed.
 	relistings map[string]relisting
 }
 
-// peerOf gives what is known of the visit's server.
-func peerOf(v *visit) *peer {
+// peerOf returns the state about the request's server.
+func peerOf(v *requestState) *peer {
 	rec := v.facts.Integration.Record
-	key := peerKey{rec.Scope.Org, rec.Scope.Workspace, rec.ID, v.facts.Integration.Print}
+	key := peerKey{rec.Scope.Org, rec.Scope.Workspace, rec.ID, v.facts.Integration.Fingerprint}
 	h, now := v.host, v.call.Now()
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -56,14 +55,14 @@ func peerOf(v *visit) *peer {
 		if len(h.peers) >= maxPeers {
 			clear(h.peers)
 		}
-		p = &peer{expires: now.Add(peerLife), sessions: map[string]*mcp.Session{}, lists: map[listKey]*list{}, marks: map[string][]protocolversion.Mark{}}
+		p = &peer{expires: now.Add(peerLife), sessions: map[string]*mcp.Session{}, lists: map[listKey]*list{}, marks: map[string][]protocolversion.HeaderParam{}}
 		h.peers[key] = p
 	}
 	return p
 }
 
-// forget drops what is known of the server: it is asked anew.
-func forget(v *visit, p *peer) {
+// resetPeer drops the state about the server, so that it is probed again.
+func resetPeer(v *requestState, p *peer) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.known = false
@@ -71,18 +70,18 @@ func forget(v *visit, p *peer) {
 	clear(p.lists)
 }
 
-// openUpstream returns the way to the server, with its credentials and what is forwarded of the
-// client's headers.
-func openUpstream(v *visit) (*mcp.Upstream, error) {
+// openUpstream returns the upstream with its credentials and the forwarded headers of the
+// client.
+func openUpstream(v *requestState) (*mcp.Upstream, error) {
 	of := v.facts.Integration.Record
 	up, conf, err := v.host.opener.Open(v.call.Context, of, v.facts.Server.Record.Scope)
 	if errors.Is(err, mcp.ErrSignIn) {
-		err = asUser(v, up)
+		err = addUserToken(v, up)
 	}
 	if err != nil {
 		return nil, err
 	}
-	if conf.ForwardHeaders != nil || v.trace != "" { // below what is configured
+	if conf.ForwardHeaders != nil || v.trace != "" { // configured headers take precedence
 		own := up.Headers
 		up.Headers = http.Header{}
 		if conf.ForwardHeaders != nil {
@@ -100,27 +99,27 @@ func openUpstream(v *visit) (*mcp.Upstream, error) {
 			up.Headers[name] = values
 		}
 	}
-	err = introduceUser(v, up, conf.Identity)
+	err = forwardIdentity(v, up, conf.Identity)
 	egress.DropLookalikes(up.Headers, func(name string) bool { return slices.Contains(up.Client, name) })
 	return up, err
 }
 
-// learn finds out which eras a server speaks. One caller asks while those who come
-// meanwhile wait. If it learns nothing, they ask for themselves, because their credentials
-// may differ. Nobody waits longer than a server may take that is asked at once.
-func learn(v *visit, p *peer, up *mcp.Upstream) error {
+// detectVersions finds out which protocol versions a server supports. One caller probes while
+// the others wait. If the probe fails, the others probe themselves, because their credentials
+// may differ.
+func detectVersions(v *requestState, p *peer, up *mcp.Upstream) error {
 	p.mu.Lock()
 	if up.Transport == mcp.TransportSSE {
-		p.known, p.legacy, p.modern = true, true, false
+		p.known, p.sessioned, p.stateless = true, true, false
 	}
-	told := p.known
+	known := p.known
 	p.mu.Unlock()
-	if told {
+	if known {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(v.call.Context, v.host.Timeout)
 	defer cancel()
-	first, known := p.ask(ctx)
+	first, known := p.claimProbe(ctx)
 	if known {
 		return nil
 	}
@@ -128,39 +127,39 @@ func learn(v *visit, p *peer, up *mcp.Upstream) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if first {
-		close(p.asking)
-		p.asking = nil
+		close(p.probing)
+		p.probing = nil
 	}
 	if err != nil {
 		return err
 	}
-	p.known, p.modern, p.legacy, p.hello = true, hello != nil, hello == nil, hello
+	p.known, p.stateless, p.sessioned, p.hello = true, hello != nil, hello == nil, hello
 	for _, version := range versions {
-		p.legacy = p.legacy || slices.Contains(mcp.Versions, version)
+		p.sessioned = p.sessioned || slices.Contains(mcp.Versions, version)
 	}
 	return nil
 }
 
-// eras tells what is known of the eras that the server speaks.
-func (p *peer) eras() (modern, legacy bool) {
+// versions returns the detected kinds of protocol versions.
+func (p *peer) versions() (modern, legacy bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.modern, p.legacy
+	return p.stateless, p.sessioned
 }
 
-// ask tells whether the caller is the first to ask a server, or what it says is known by
-// now.
-func (p *peer) ask(ctx context.Context) (first, known bool) {
+// claimProbe reports whether the caller must probe the server, or whether the result is known.
+// It waits for a probe in progress.
+func (p *peer) claimProbe(ctx context.Context) (first, known bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.known {
 		return false, true
 	}
-	if p.asking == nil {
-		p.asking = make(chan struct{})
+	if p.probing == nil {
+		p.probing = make(chan struct{})
 		return true, false
 	}
-	asking := p.asking
+	asking := p.probing
 	p.mu.Unlock()
 	select {
 	case <-asking:
@@ -170,18 +169,18 @@ func (p *peer) ask(ctx context.Context) (first, known bool) {
 	return false, p.known
 }
 
-// capabilities are what the server says that it can do, by name.
+// capabilities returns the server's capabilities by name.
 func (p *peer) capabilities() map[string]json.RawMessage {
-	var said struct {
+	var hello struct {
 		Capabilities map[string]json.RawMessage `json:"capabilities"`
 	}
-	_ = json.Unmarshal(p.greeting(), &said) // another form has none
-	return said.Capabilities
+	_ = json.Unmarshal(p.description(), &hello) // an unexpected type counts as empty
+	return hello.Capabilities
 }
 
-// pooled is the gateway's own session with a server for a caller. carried are the
-// capabilities that it declares there.
-func pooled(v *visit, ctx context.Context, p *peer, up *mcp.Upstream, carried json.RawMessage) (*mcp.Session, error) {
+// pooledSession returns the gateway's session with a server for a caller. declared are the
+// client capabilities that it declares there.
+func pooledSession(v *requestState, ctx context.Context, p *peer, up *mcp.Upstream, carried json.RawMessage) (*mcp.Session, error) {
 	key := poolKey(v, carried)
 	p.mu.Lock()
 	s := p.sessions[key]
@@ -205,13 +204,13 @@ func pooled(v *visit, ctx context.Context, p *peer, up *mcp.Upstream, carried js
 	return s, nil
 }
 
-// poolKey identifies the sessions of a caller that declare the same capabilities.
-func poolKey(v *visit, carried json.RawMessage) string {
+// poolKey identifies the sessions of a caller with the same declared capabilities.
+func poolKey(v *requestState, carried json.RawMessage) string {
 	return principal(v) + "\x00" + string(carried)
 }
 
 // dropEnded drops a pooled session that the server has ended.
-func dropEnded(v *visit, p *peer, s *mcp.Session, carried json.RawMessage) {
+func dropEnded(v *requestState, p *peer, s *mcp.Session, carried json.RawMessage) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if key := poolKey(v, carried); p.sessions[key] == s {
@@ -219,10 +218,9 @@ func dropEnded(v *visit, p *peer, s *mcp.Session, carried json.RawMessage) {
 	}
 }
 
-// statelessParams are params of a request without session for a client that declared
-// abilities and set a level of log messages: members, which are changed.
+// statelessParams adds the metadata of a stateless request to fields, which it changes.
 func statelessParams(members map[string]json.RawMessage, abilities, client json.RawMessage, level string) map[string]json.RawMessage {
-	meta := mcp.Members(members["_meta"])
+	meta := mcp.Fields(members["_meta"])
 	if meta == nil {
 		meta = map[string]json.RawMessage{}
 	}
@@ -230,27 +228,27 @@ func statelessParams(members map[string]json.RawMessage, abilities, client json.
 		abilities = json.RawMessage("{}")
 	}
 	if len(client) == 0 {
-		client = mcp.OwnName
+		client = mcp.ClientInfo
 	}
-	meta[mcp.MetaVersion], meta[mcp.MetaAbilities], meta[mcp.MetaClient] = json.RawMessage(`"`+protocolversion.Version+`"`), abilities, client
+	meta[mcp.MetaVersion], meta[mcp.MetaCapabilities], meta[mcp.MetaClient] = json.RawMessage(`"`+protocolversion.Version+`"`), abilities, client
 	if level != "" {
-		meta[mcp.MetaLogLevel], _ = json.Marshal(level) // a text
+		meta[mcp.MetaLogLevel], _ = json.Marshal(level) // a string
 	}
 	if members == nil {
 		members = make(map[string]json.RawMessage, 1)
 	}
-	members["_meta"] = mcp.AppendMembers(nil, meta)
+	members["_meta"] = mcp.AppendFields(nil, meta)
 	return members
 }
 
-// statelessHeaders are those of a request without session.
+// statelessHeaders returns the headers of a stateless request.
 func statelessHeaders(req *protocolversion.Request) http.Header {
 	h := http.Header{mcp.HeaderVersion: {protocolversion.Version}}
 	req.SetHeaders(h)
 	return h
 }
 
-// encode writes a message with params member by member.
+// encode encodes a message with the given params.
 func encode(req *protocolversion.Request, id json.RawMessage, params map[string]json.RawMessage) []byte {
 	out := append(make([]byte, 0, len(req.Params)+256), `{"jsonrpc":"2.0"`...)
 	if len(id) > 0 {
@@ -258,7 +256,7 @@ func encode(req *protocolversion.Request, id json.RawMessage, params map[string]
 	}
 	out = wire.AppendJSONString(append(out, `,"method":`...), req.Method)
 	if params != nil {
-		out = mcp.AppendMembers(append(out, `,"params":`...), params)
+		out = mcp.AppendFields(append(out, `,"params":`...), params)
 	}
 	return append(out, '}')
 }

@@ -15,14 +15,13 @@ import (
 	"gateway/shared/mcp"
 )
 
-// discovering is a server that is asked which eras it speaks, and answers once it is told
-// what.
-type discovering struct {
+// delayedDiscovery is a server that delays its discovery response until the test releases it.
+type delayedDiscovery struct {
 	asked  atomic.Int32
 	answer chan string
 }
 
-func (d *discovering) RoundTrip(req *http.Request) (*http.Response, error) {
+func (d *delayedDiscovery) RoundTrip(req *http.Request) (*http.Response, error) {
 	_, _ = io.Copy(io.Discard, req.Body)
 	if err := req.Context().Err(); err != nil { // as a connection does
 		return nil, err
@@ -37,18 +36,18 @@ func (d *discovering) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 }
 
-func (d *discovering) learn(ctx context.Context, p *peer) error {
-	v := new(visit)
+func (d *delayedDiscovery) learn(ctx context.Context, p *peer) error {
+	v := new(requestState)
 	v.call, v.host = &Call{Context: ctx}, &Host{Options: Options{Timeout: time.Minute}}
-	return learn(v, p, &mcp.Upstream{URL: "https://tools.example/mcp", Via: d})
+	return detectVersions(v, p, &mcp.Upstream{URL: "https://tools.example/mcp", Via: d})
 }
 
-// TestCallersOfASilentServer: while one caller asks a server that does not answer, another
-// may leave; and when the first has given up, the others ask at the same time.
-func TestCallersOfASilentServer(t *testing.T) {
+// While one caller waits for a silent server, another may abort. When the first times out, the
+// others probe concurrently.
+func TestCallersProbeAfterFirstTimesOut(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		d, p := &discovering{answer: make(chan string)}, new(peer)
+		d, p := &delayedDiscovery{answer: make(chan string)}, new(peer)
 		var wg sync.WaitGroup
 		ask := func(ctx context.Context, want error) {
 			wg.Go(func() {
@@ -56,7 +55,7 @@ func TestCallersOfASilentServer(t *testing.T) {
 					t.Errorf("%v, want %v", err, want)
 				}
 			})
-			synctest.Wait() // it asks, or waits for one that does
+			synctest.Wait() // it probes, or waits for the probe
 		}
 		first, giveUp := context.WithCancel(t.Context())
 		ask(first, context.Canceled)
@@ -79,18 +78,17 @@ func TestCallersOfASilentServer(t *testing.T) {
 			d.answer <- `{"jsonrpc":"2.0","id":0,"result":{"supportedVersions":["2026-07-28","2025-11-25"]}}`
 		}
 		wg.Wait()
-		if !p.known || !p.modern || !p.legacy {
+		if !p.known || !p.stateless || !p.sessioned {
 			t.Errorf("%+v", p)
 		}
 	})
 }
 
-// TestAServerIsAskedOnce: what one caller was told counts for all that waited, and for all
-// that come later.
-func TestAServerIsAskedOnce(t *testing.T) {
+// The result of one probe serves all waiting and later callers.
+func TestProbeIsShared(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		d, p := &discovering{answer: make(chan string)}, new(peer)
+		d, p := &delayedDiscovery{answer: make(chan string)}, new(peer)
 		var wg sync.WaitGroup
 		ask := func() {
 			wg.Go(func() {
@@ -107,7 +105,7 @@ func TestAServerIsAskedOnce(t *testing.T) {
 		wg.Wait()
 		ask()
 		wg.Wait()
-		if n := d.asked.Load(); n != 1 || !p.known || !p.modern || p.legacy {
+		if n := d.asked.Load(); n != 1 || !p.known || !p.stateless || p.sessioned {
 			t.Errorf("asked %d times: %+v", n, p)
 		}
 	})

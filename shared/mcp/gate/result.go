@@ -11,38 +11,38 @@ import (
 	"gateway/shared/tenant/upstream"
 )
 
-// finish answers with a result, in the client's era.
-func finish(v *visit, w *way, result json.RawMessage) error {
+// finish sends a result in the form of the client's protocol version.
+func finish(v *requestState, w *bridge, result json.RawMessage) error {
 	modern := v.req.Era == protocolversion.Stateless
 	if modern && w.kind != toStateless {
-		sendResult(v, dated(result, v.req.Method))
+		sendResult(v, addStatelessFields(result, v.req.Method))
 		return nil
 	}
 	if w.kind != toStateless {
 		sendResult(v, result)
 		return nil
 	}
-	members := mcp.Members(result)
+	members := mcp.Fields(result)
 	if members == nil {
-		return upstream.Fail(http.StatusOK, "the server's result is no object")
+		return upstream.Fail(http.StatusOK, "the server's result is not an object")
 	}
 	var kind string
-	_ = mcp.Text(members["resultType"], &kind) // another form is none
+	_ = mcp.ParseString(members["resultType"], &kind) // an unexpected type counts as empty
 	switch {
-	case kind == inputRequired && asks[v.req.Method] && modern:
-		return wants(v, members)
+	case kind == inputRequired && inputMethods[v.req.Method] && modern:
+		return sendInputRequired(v, members)
 	case kind != "" && kind != "complete":
-		return upstream.Fail(http.StatusOK, "the server's result is of a type that was not asked for")
+		return upstream.Fail(http.StatusOK, "the server's result has an unexpected resultType")
 	}
 	if modern && kind == "complete" && v.req.Method != "resources/read" {
 		sendResult(v, result)
 		return nil
 	}
-	age, _ := ageOf(members)
-	for _, name := range ours {
+	age, _ := cacheAge(members)
+	for _, name := range statelessFields {
 		delete(members, name)
 	}
-	raw := mcp.AppendMembers(nil, members)
+	raw := mcp.AppendFields(nil, members)
 	if modern {
 		raw = raw[:len(raw)-1]
 		if len(members) > 0 {
@@ -58,19 +58,19 @@ func finish(v *visit, w *way, result json.RawMessage) error {
 	return nil
 }
 
-// ours are the members of results that servers with sessions do not have.
-var ours = [...]string{"resultType", "ttlMs", "cacheScope"}
+// statelessFields are the result fields that only the stateless version has.
+var statelessFields = [...]string{"resultType", "ttlMs", "cacheScope"}
 
-// dated makes a result of a server with sessions into one for a client without. Members
-// that only the gateway may write there are removed first.
-func dated(result json.RawMessage, method string) json.RawMessage {
-	for _, name := range append(ours[:], `\u`) { // a name may be written so
+// addStatelessFields converts a result of a server with sessions for a client without. It first
+// removes fields that only the gateway may set.
+func addStatelessFields(result json.RawMessage, method string) json.RawMessage {
+	for _, name := range append(statelessFields[:], `\u`) { // names may contain escapes
 		if bytes.Contains(result, []byte(name)) {
-			members := mcp.Members(result)
-			for _, name := range ours {
+			members := mcp.Fields(result)
+			for _, name := range statelessFields {
 				delete(members, name)
 			}
-			result = mcp.AppendMembers(nil, members)
+			result = mcp.AppendFields(nil, members)
 			break
 		}
 	}
@@ -84,25 +84,25 @@ func dated(result json.RawMessage, method string) json.RawMessage {
 	return append(out, result[1:]...)
 }
 
-// asks are the methods whose results may ask something of the client.
-var asks = map[string]bool{"tools/call": true, "prompts/get": true, "resources/read": true}
+// inputMethods are the methods whose results may request input.
+var inputMethods = map[string]bool{"tools/call": true, "prompts/get": true, "resources/read": true}
 
 // inputRequired is the type of such results.
 const inputRequired = "input_required"
 
-// wants passes on that a server asks something of the client, with its state sealed.
-func wants(v *visit, members map[string]json.RawMessage) error {
+// sendInputRequired forwards a request for input, with the server's state sealed.
+func sendInputRequired(v *requestState, members map[string]json.RawMessage) error {
 	s := state{Digest: digest(v), Expires: v.call.Now().Add(stateLife).Unix()}
 	if raw := members["requestState"]; raw != nil {
 		if json.Unmarshal(raw, &s.State) != nil {
-			return upstream.Fail(http.StatusOK, "the server's state is no text")
+			return upstream.Fail(http.StatusOK, "the server's requestState is not a string")
 		}
-		s.Has = true
+		s.HasState = true
 		text, err := sealValue(v, binding(v, sealState), &s)
 		if err != nil {
 			return err
 		}
-		members["requestState"], _ = json.Marshal(text) // a text
+		members["requestState"], _ = json.Marshal(text) // a string
 	}
 	raw, err := json.Marshal(members)
 	if err != nil {
@@ -112,25 +112,25 @@ func wants(v *visit, members map[string]json.RawMessage) error {
 	return nil
 }
 
-// sends has a client without a session send its user to the addresses that a server with
-// sessions names, since that server does not know whether the client can do so.
-func sends(v *visit, refused *mcp.Error) error {
-	var said struct {
+// sendURLInput asks a client without a session to open the addresses that a server with
+// sessions requires.
+func sendURLInput(v *requestState, refused *mcp.Error) error {
+	var data struct {
 		Elicitations []map[string]json.RawMessage `json:"elicitations"`
 	}
-	if json.Unmarshal(refused.Data, &said) != nil || len(said.Elicitations) == 0 || !asks[v.req.Method] {
-		return upstream.Fail(http.StatusOK, "the server wants an address to be opened, and names none")
+	if json.Unmarshal(refused.Data, &data) != nil || len(data.Elicitations) == 0 || !inputMethods[v.req.Method] {
+		return upstream.Fail(http.StatusOK, "the server requires the user to open an address, but names none")
 	}
-	if !v.opens {
-		refuse(v, &protocolversion.Refusal{Status: http.StatusBadRequest, Error: mcp.Error{
-			Code: protocolversion.CodeAbilities, Message: "the user has to open an address first, and the client does not declare that it can ask for that", Data: json.RawMessage(`{"requiredCapabilities":{"elicitation":{"url":{}}}}`),
+	if !v.urlElicitation {
+		reject(v, &protocolversion.Rejection{Status: http.StatusBadRequest, Error: mcp.Error{
+			Code: protocolversion.CodeCapabilities, Message: "the user must open an address first, and the client does not declare elicitation.url", Data: json.RawMessage(`{"requiredCapabilities":{"elicitation":{"url":{}}}}`),
 		}})
 		return nil
 	}
 	requests := map[string]any{}
-	for i, one := range said.Elicitations {
+	for i, one := range data.Elicitations {
 		if one == nil || one["url"] == nil {
-			return upstream.Fail(http.StatusOK, "the server wants an address to be opened, and names none")
+			return upstream.Fail(http.StatusOK, "the server requires the user to open an address, but names none")
 		}
 		one["mode"] = json.RawMessage(`"url"`)
 		requests["open-"+strconv.Itoa(i+1)] = map[string]any{"method": "elicitation/create", "params": one}

@@ -9,23 +9,22 @@ import (
 	"gateway/shared/mcp"
 )
 
-// Limits of what clients set in sessions that the gateway keeps itself.
+// Limits of session settings.
 const (
 	maxSettingsOf = 1000   // sessions of one workspace
 	maxSettings   = 20_000 // sessions of one process
 )
 
-// settings are what clients with sessions set for servers without sessions, which are told
-// with each request: the level of log messages, and the resources to watch. They are kept in
-// the process that received them.
+// settings stores what clients with sessions set for stateless servers: the log level and the
+// subscribed resources. They are sent with each request and exist only in this process.
 type settings struct {
-	mu sync.Mutex
-	of map[settingsKey]*setting
+	mu       sync.Mutex
+	sessions map[settingsKey]*setting
 }
 
 type settingsKey struct{ scope, session string }
 
-// setting is that of one session.
+// setting is the setting of one session.
 type setting struct {
 	level   string
 	uris    []string
@@ -33,51 +32,50 @@ type setting struct {
 	expires int64         // Unix seconds
 }
 
-// change changes the setting of a session; false if there are too many sessions.
+// change updates the setting of a session. It returns false if there are too many sessions.
 func (s *settings) change(k settingsKey, expires int64, now time.Time, do func(*setting)) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	at := s.of[k]
+	at := s.sessions[k]
 	if at == nil {
 		own := 0
-		for other, o := range s.of {
+		for other, o := range s.sessions {
 			if o.expires < now.Unix() {
-				delete(s.of, other)
+				delete(s.sessions, other)
 			} else if other.scope == k.scope {
 				own++
 			}
 		}
-		if own >= maxSettingsOf || len(s.of) >= maxSettings {
+		if own >= maxSettingsOf || len(s.sessions) >= maxSettings {
 			return false
 		}
-		if s.of == nil {
-			s.of = map[settingsKey]*setting{}
+		if s.sessions == nil {
+			s.sessions = map[settingsKey]*setting{}
 		}
 		at = &setting{changed: make(chan struct{}), expires: expires}
-		s.of[k] = at
+		s.sessions[k] = at
 	}
 	do(at)
 	return true
 }
 
-// level returns the level of log messages that a client wants; "": none was set.
+// level returns the log level of a session, or "".
 func (s *settings) level(k settingsKey) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if at := s.of[k]; at != nil {
+	if at := s.sessions[k]; at != nil {
 		return at.level
 	}
 	return ""
 }
 
-// watched returns the resources that a client watches, and a channel that is closed when
-// they change.
+// watched returns the subscribed resources and a channel that is closed when they change.
 func (s *settings) watched(k settingsKey, expires int64, now time.Time) (uris []string, changed <-chan struct{}) {
 	s.change(k, expires, now, func(at *setting) { uris, changed = at.uris, at.changed })
 	return uris, changed
 }
 
-// watch adds or removes a resource; false if there would be too many.
+// watch adds or removes a resource. It returns false if there are too many.
 func (at *setting) watch(uri string, on bool) bool {
 	has := slices.Contains(at.uris, uri)
 	switch {
@@ -95,20 +93,20 @@ func (at *setting) watch(uri string, on bool) bool {
 	return true
 }
 
-// levels are those of log messages.
+// levels are the log levels of the protocol.
 var levels = []string{"debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"}
 
-// sessionKey identifies the session that the request names.
-func sessionKey(v *visit) settingsKey {
+// sessionKey identifies the session of the request.
+func sessionKey(v *requestState) settingsKey {
 	return settingsKey{v.call.Caller.Scope.Org + "/" + v.call.Caller.Scope.Workspace, v.call.Request.Header.Get(mcp.HeaderSession)}
 }
 
-// set answers logging/setLevel, resources/subscribe and resources/unsubscribe of a client
-// with a session at a server without.
-func set(v *visit, w *way) error {
+// set serves logging/setLevel, resources/subscribe and resources/unsubscribe for a client with
+// a session and a stateless server.
+func set(v *requestState, w *bridge) error {
 	about, ok := capabilityOf(v)
-	if noted(v, about.Key); ok && !may(v, about) {
-		wrong(v, unknown(v, about))
+	if updateRecord(v, about.Key); ok && !authorize(v, about) {
+		sendError(v, unknown(v, about))
 		return nil
 	}
 	level := v.req.Text("level")
@@ -116,7 +114,7 @@ func set(v *visit, w *way) error {
 		ok = slices.Contains(levels, level)
 	}
 	if !ok {
-		wrong(v, &mcp.Error{Code: mcp.CodeInvalidParams, Message: "params must have a uri, or a level: debug, info, notice, warning, error, critical, alert or emergency"})
+		sendError(v, &mcp.Error{Code: mcp.CodeInvalidParams, Message: "params must have a uri, or a level of debug, info, notice, warning, error, critical, alert or emergency"})
 		return nil
 	}
 	kept := true
@@ -128,17 +126,17 @@ func set(v *visit, w *way) error {
 		at.level = level
 	})
 	if !fits || !kept {
-		wrong(v, &mcp.Error{Code: mcp.CodeInternal, Message: "too many resources are watched, or too many sessions have settings"})
+		sendError(v, &mcp.Error{Code: mcp.CodeInternal, Message: "too many resource subscriptions or sessions with settings"})
 		return nil
 	}
 	sendResult(v, json.RawMessage("{}"))
 	return nil
 }
 
-// readable returns those resources that the caller may read.
-func readable(v *visit, uris []string) (out []string) {
+// readable returns the resources that the caller may read.
+func readable(v *requestState, uris []string) (out []string) {
 	for _, uri := range uris {
-		if reads(v, uri) {
+		if mayRead(v, uri) {
 			out = append(out, uri)
 		}
 	}

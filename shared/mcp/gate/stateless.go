@@ -7,13 +7,13 @@ import (
 	"gateway/shared/mcp/protocolversion"
 )
 
-// stateless serves a client without session.
-func stateless(v *visit) error {
+// serveStateless serves a client without a session.
+func serveStateless(v *requestState) error {
 	if v.req.IsNotification() {
-		accepted(v)
+		sendAccepted(v)
 		return nil
 	}
-	_, lists := listed[v.req.Method]
+	_, lists := listMethods[v.req.Method]
 	switch v.req.Method {
 	case "server/discover", "tools/call", "prompts/get", "resources/read", "completion/complete", methodListen:
 	default:
@@ -22,14 +22,14 @@ func stateless(v *visit) error {
 			return nil
 		}
 	}
-	v.opens = answerable(v.req.Meta[mcp.MetaAbilities]) != nil
-	w, err := stand(v)
+	v.urlElicitation = urlElicitation(v.req.Meta[mcp.MetaCapabilities]) != nil
+	w, err := newBridge(v)
 	if err != nil {
 		return err
 	}
-	w.abilities, w.client = without(v.req.Meta[mcp.MetaAbilities], "extensions"), v.req.Meta[mcp.MetaClient]
-	w.plain()
-	w.carried = askableCapabilities(v, w.abilities)
+	w.capabilities, w.client = withoutField(v.req.Meta[mcp.MetaCapabilities], "extensions"), v.req.Meta[mcp.MetaClient]
+	w.chooseWithoutSession()
+	w.declared = askableCapabilities(v, w.capabilities)
 	switch {
 	case lists:
 		return serveList(v, w)
@@ -41,9 +41,10 @@ func stateless(v *visit) error {
 	return callCapability(v, w)
 }
 
-// plain chooses the bridge for a client whose session, if it has one, is not the server's.
-func (w *way) plain() {
-	switch modern, _ := w.peer.eras(); {
+// chooseWithoutSession selects the bridge for a client whose session, if any, is not the
+// server's.
+func (w *bridge) chooseWithoutSession() {
+	switch modern, _ := w.peer.versions(); {
 	case modern:
 		w.kind = toStateless
 	case w.up.Transport == mcp.TransportSSE:
@@ -53,17 +54,17 @@ func (w *way) plain() {
 	}
 }
 
-// stand finds the server and what is known of it.
-func stand(v *visit) (*way, error) {
+// newBridge connects to the server and detects its protocol versions.
+func newBridge(v *requestState) (*bridge, error) {
 	up, err := openUpstream(v)
 	if err != nil {
 		return nil, err
 	}
 	p := peerOf(v)
-	err = learn(v, p, up)
-	if unauthorized(nil, err) && renew(v, up) {
+	err = detectVersions(v, p, up)
+	if unauthorized(nil, err) && refreshCredentials(v, up) {
 		if up, err = openUpstream(v); err == nil {
-			err = learn(v, p, up)
+			err = detectVersions(v, p, up)
 		}
 		if unauthorized(nil, err) && v.facts.Integration.AuthType == mcp.AuthOAuth {
 			err = mcp.ErrSignIn
@@ -72,41 +73,41 @@ func stand(v *visit) (*way, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &way{v: v, peer: p, up: up}, nil
+	return &bridge{v: v, peer: p, up: up}, nil
 }
 
-// without gives an object without a member.
-func without(raw json.RawMessage, name string) json.RawMessage {
+// withoutField returns an object without a field.
+func withoutField(raw json.RawMessage, name string) json.RawMessage {
 	if len(raw) <= len("{}") {
 		return raw
 	}
-	members := mcp.Members(raw)
+	members := mcp.Fields(raw)
 	if members[name] == nil {
 		return raw
 	}
 	delete(members, name)
-	return mcp.AppendMembers(nil, members)
+	return mcp.AppendFields(nil, members)
 }
 
-// discover tells what the server can do here.
-func discover(v *visit, w *way) error {
-	if err := greet(v, w); err != nil {
+// discover responds with the server's self-description.
+func discover(v *requestState, w *bridge) error {
+	if err := fetchHello(v, w); err != nil {
 		return err
 	}
 	var hello map[string]json.RawMessage
-	_ = json.Unmarshal(w.peer.greeting(), &hello) // another form says nothing
+	_ = json.Unmarshal(w.peer.description(), &hello) // an unexpected type counts as empty
 	answer := map[string]any{
 		"resultType": "complete", "supportedVersions": append([]string{protocolversion.Version}, mcp.Versions...),
 		"capabilities": offered(w.peer.capabilities(), w.kind == toStateless && !v.call.Buffered), "ttlMs": 0, "cacheScope": "private",
 	}
-	if age, _ := ageOf(hello); w.kind == toStateless {
+	if age, _ := cacheAge(hello); w.kind == toStateless {
 		answer["ttlMs"] = min(age, maxAge).Milliseconds()
 	}
 	if hello["instructions"] != nil {
 		answer["instructions"] = hello["instructions"]
 	}
 	meta := map[string]json.RawMessage{}
-	_ = json.Unmarshal(hello["_meta"], &meta) // likewise
+	_ = json.Unmarshal(hello["_meta"], &meta) // an unexpected type counts as empty
 	if hello["serverInfo"] != nil {
 		if meta == nil {
 			meta = map[string]json.RawMessage{}
@@ -124,15 +125,15 @@ func discover(v *visit, w *way) error {
 	return nil
 }
 
-// greet makes sure that the server has said what it is.
-func greet(v *visit, w *way) error {
-	if w.peer.greeting() != nil {
+// fetchHello ensures that the server's self-description is known.
+func fetchHello(v *requestState, w *bridge) error {
+	if w.peer.description() != nil {
 		return nil
 	}
-	ctx := patient(v.call.Context, v.host.Timeout)
-	defer ctx.end()
+	ctx := withIdleTimeout(v.call.Context, v.host.Timeout)
+	defer ctx.stop()
 	if w.kind != toOldStream {
-		_, err := pooled(v, ctx, w.peer, w.up, nil)
+		_, err := pooledSession(v, ctx, w.peer, w.up, nil)
 		return err
 	}
 	s, err := w.up.Connect(ctx, nil)
@@ -146,15 +147,15 @@ func greet(v *visit, w *way) error {
 	return nil
 }
 
-// greeting is what the server said of itself; nil where it was not asked yet.
-func (p *peer) greeting() json.RawMessage {
+// description returns the server's self-description, or nil if it is not known.
+func (p *peer) description() json.RawMessage {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.hello
 }
 
-// offered are the abilities that clients are told the server has: those that it names, as
-// far as they are carried. held: streams for the server's own messages are held.
+// offered returns the server capabilities that clients see. held states whether notification
+// streams are supported.
 func offered(of map[string]json.RawMessage, held bool) map[string]json.RawMessage {
 	out := map[string]json.RawMessage{}
 	for _, name := range []string{"tools", "prompts", "resources", "completions"} {
@@ -163,7 +164,7 @@ func offered(of map[string]json.RawMessage, held bool) map[string]json.RawMessag
 			continue
 		}
 		if !held {
-			raw = without(without(raw, "subscribe"), "listChanged")
+			raw = withoutField(withoutField(raw, "subscribe"), "listChanged")
 		}
 		out[name] = raw
 	}

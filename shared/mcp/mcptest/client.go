@@ -7,21 +7,21 @@ import (
 	"strings"
 )
 
-// Version is that which clients speak.
+// Version is the protocol version of clients.
 const Version = "2025-11-25"
 
 // Client keeps a session with a server behind the gateway.
 type Client struct {
-	URL    string // of the server at the gateway
-	HTTP   *http.Client
-	Header http.Header // of each request: who calls
-	Name   string      // the trace of its nth call is Name-n
-	ID     string      // of the session, as the gateway gave it
-	behind string      // the server's own, as the tool tells it
-	calls  int
+	URL             string // of the server at the gateway
+	HTTP            *http.Client
+	Header          http.Header // credentials of each request
+	Name            string      // the trace id of the nth call is Name-n
+	ID              string      // session id from the gateway
+	upstreamSession string      // the server's session id, as the tool reports it
+	calls           int
 }
 
-// send sends a message and gives the answer.
+// send sends a message and returns the response.
 func (c *Client) send(trace, body string) (header http.Header, status int, answer string, err error) {
 	req, err := http.NewRequest(http.MethodPost, c.URL, strings.NewReader(body))
 	if err != nil {
@@ -62,7 +62,7 @@ func (c *Client) Begin() error {
 	return nil
 }
 
-// Say calls the tool of a Holder. An error says that no answer came, or a wrong one.
+// Say calls the tool of a Holder. It returns an error if there is no valid response.
 func (c *Client) Say(text string) error {
 	c.calls++
 	trace := fmt.Sprintf("%s-%d", c.Name, c.calls)
@@ -70,16 +70,16 @@ func (c *Client) Say(text string) error {
 	if err != nil {
 		return err
 	}
-	behind, _, ok := strings.Cut(answer, said+text)
+	behind, _, ok := strings.Cut(answer, separator+text)
 	if status != http.StatusOK || !ok || !strings.Contains(answer, fmt.Sprintf(`"id":%d`, c.calls)) {
 		return fmt.Errorf("%s: %d %s", trace, status, answer)
 	}
 	behind = behind[strings.LastIndexByte(behind, '"')+1:]
-	if c.behind == "" {
-		c.behind = behind
+	if c.upstreamSession == "" {
+		c.upstreamSession = behind
 	}
-	if behind == "" || behind != c.behind {
-		return fmt.Errorf("%s: the server's session is %q, and was %q", trace, behind, c.behind)
+	if behind == "" || behind != c.upstreamSession {
+		return fmt.Errorf("%s: the server's session is %q, and was %q", trace, behind, c.upstreamSession)
 	}
 	return nil
 }

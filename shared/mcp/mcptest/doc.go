@@ -1,4 +1,3 @@
-// Package mcptest holds what tests of several hosts need to show that sessions outlive the
-// process between client and server: a server that holds calls back, clients that keep
-// their sessions whatever happens, and what may become of each call. Only tests import it.
+// Package mcptest contains what the tests of several hosts share to show that sessions survive
+// a restart of the process between client and server. Only tests import it.
 package mcptest

@@ -12,16 +12,16 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// Holder is a server of the official SDK with sessions and the tool say. It holds calls
-// back whose text begins with "hold" until GoOn.
+// Holder is a server built with the official SDK, with sessions and the tool say. It delays
+// calls whose text begins with "hold" until GoOn.
 type Holder struct {
 	*httptest.Server
 	held atomic.Int32
 	on   chan struct{}
-	came sync.Map // how often each text came: *atomic.Int32
+	came sync.Map // number of calls by text: *atomic.Int32
 }
 
-// NewHolder starts one.
+// NewHolder starts a Holder.
 func NewHolder(t testing.TB) *Holder {
 	h := &Holder{on: make(chan struct{})}
 	s := sdk.NewServer(&sdk.Implementation{Name: "holder", Version: "1"}, nil)
@@ -34,23 +34,23 @@ func NewHolder(t testing.TB) *Holder {
 			h.held.Add(1)
 			<-h.on
 		}
-		return &sdk.CallToolResult{Content: []sdk.Content{&sdk.TextContent{Text: r.Session.ID() + said + a.Text}}}, nil, nil
+		return &sdk.CallToolResult{Content: []sdk.Content{&sdk.TextContent{Text: r.Session.ID() + separator + a.Text}}}, nil, nil
 	})
 	h.Server = httptest.NewServer(sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return s }, nil))
 	t.Cleanup(func() { h.CloseClientConnections(); h.Close() })
 	return h
 }
 
-// said stands between the server's session and what was said.
-const said = " said "
+// separator separates the server's session id from the text.
+const separator = " said "
 
-// Held is how many calls were held back so far.
+// Held returns the number of delayed calls so far.
 func (h *Holder) Held() int { return int(h.held.Load()) }
 
-// GoOn answers what is held back, and what comes.
+// GoOn releases delayed calls and stops delaying.
 func (h *Holder) GoOn() { close(h.on) }
 
-// Came is how often a text came.
+// Came returns the number of calls with a text.
 func (h *Holder) Came(text string) int {
 	n, ok := h.came.Load(text)
 	if !ok {

@@ -7,9 +7,9 @@ import (
 	"testing"
 )
 
-// Outlive begins a session for each client, has the process killed in the middle of a call
-// of each, and has all go on in the one that is launched after it. wait repeats until it
-// gets no error; kill returns when the process is gone.
+// Outlive begins a session for each client, kills the process during a call of each, and
+// continues all sessions in the process that launch starts. wait repeats until there is no
+// error; kill returns when the process has exited.
 func Outlive(t *testing.T, h *Holder, clients []*Client, wait func(func() error), kill, launch func()) {
 	t.Helper()
 	each := func(do func(c *Client) error) *sync.WaitGroup {
@@ -49,7 +49,7 @@ func Outlive(t *testing.T, h *Holder, clients []*Client, wait func(func() error)
 	h.GoOn()
 	launch()
 	each(func(c *Client) error {
-		if err := c.Say("hold " + c.Name); err != nil { // the client's own decision
+		if err := c.Say("hold " + c.Name); err != nil { // the client aborts by itself
 			return err
 		}
 		return c.Say("after " + c.Name)
@@ -63,8 +63,8 @@ func Outlive(t *testing.T, h *Holder, clients []*Client, wait func(func() error)
 	}
 }
 
-// Recorded tells whether each call of Outlive that was answered has one record, and each
-// that was cut off none or one. get gives what the administration answers at a path.
+// Recorded checks that each answered call of Outlive has one record and each interrupted call
+// at most one. get returns the administration API's response for a path.
 func Recorded(clients []*Client, get func(path string) ([]byte, error)) error {
 	seen := map[string]int{}
 	for n, more := 0, true; more; n++ {
@@ -91,8 +91,8 @@ func Recorded(clients []*Client, get func(path string) ([]byte, error)) error {
 	return nil
 }
 
-// countCalls counts the calls of the tool on a page of the log, by trace, and tells whether
-// anything stands there.
+// countCalls counts the calls of the tool on a page of the log, by trace, and reports whether
+// the page has records.
 func countCalls(page []byte, seen map[string]int) (more bool, _ error) {
 	var logs struct {
 		Data []struct {

@@ -16,33 +16,33 @@ import (
 	"gateway/shared/wire"
 )
 
-// Ways in which the gateway shows who it is.
+// Client authentication methods.
 const (
 	methodNone  = "none"
 	methodBasic = "client_secret_basic"
 	methodPost  = "client_secret_post"
 )
 
-// Client is how an authorization server knows the gateway.
+// Client is the gateway's registration at an authorization server.
 type Client struct {
 	ID      string `json:"id"`
 	Secret  string `json:"secret,omitempty"`
 	Method  string `json:"method"`
-	Expires int64  `json:"expires,omitempty"` // Unix seconds; 0: never
+	Expires int64  `json:"expires,omitempty"` // Unix seconds; zero means never
 }
 
-// Given is the client that the integration names; nil: it names none.
-func Given(c *mcp.Configuration) *Client {
+// Configured returns the client that the integration configures, or nil.
+func Configured(c *mcp.Configuration) *Client {
 	if e := c.External; e != nil {
-		return given(e.ClientID, e.ClientSecret, "")
+		return configured(e.ClientID, e.ClientSecret, "")
 	}
 	if o := c.OAuth; o != nil && o.ClientID != "" {
-		return given(o.ClientID, o.ClientSecret, o.TokenEndpointAuth)
+		return configured(o.ClientID, o.ClientSecret, o.TokenEndpointAuth)
 	}
 	return nil
 }
 
-func given(id, secret, method string) *Client {
+func configured(id, secret, method string) *Client {
 	switch {
 	case secret == "":
 		method = methodNone
@@ -52,23 +52,23 @@ func given(id, secret, method string) *Client {
 	return &Client{ID: id, Secret: secret, Method: method}
 }
 
-// Ours are the gateway's own addresses that authorization servers hear of.
-type Ours struct {
-	Callback string // where browsers come back to
-	Document string // about the gateway as a client
+// Endpoints are the gateway's addresses that authorization servers use.
+type Endpoints struct {
+	Callback string // redirect URI
+	Document string // client metadata document
 }
 
-// ByDocument is a client whose id is the address of the gateway's own document; nil where
-// the authorization server does not accept such ids, or could not read the document.
-func ByDocument(a *Authority, o Ours) *Client {
+// ByDocument returns a client whose id is the address of the gateway's metadata document, or
+// nil if the authorization server does not support such ids or could not read the document.
+func ByDocument(a *Authority, o Endpoints) *Client {
 	if !a.Documents || !strings.HasPrefix(o.Document, "https://") {
 		return nil
 	}
 	return &Client{ID: o.Document, Method: methodNone}
 }
 
-// Document is what the gateway says of itself as a client.
-func (o Ours) About() map[string]any {
+// Metadata returns the gateway's client metadata document.
+func (o Endpoints) Metadata() map[string]any {
 	return map[string]any{
 		"client_id": o.Document, "client_name": "AI gateway", "redirect_uris": []string{o.Callback}, "grant_types": grants,
 		"response_types": []string{"code"}, "token_endpoint_auth_method": methodNone, "software_id": softwareID,
@@ -79,7 +79,7 @@ const softwareID = "ai.gateway.mcp"
 
 var grants = []string{"authorization_code", "refresh_token"}
 
-// registration is what the gateway says of itself where it registers (RFC 7591).
+// registration is the client metadata of a dynamic registration (RFC 7591).
 type registration struct {
 	Name            string   `json:"client_name"`
 	Redirects       []string `json:"redirect_uris"`
@@ -97,34 +97,34 @@ type registration struct {
 	SoftwareVersion string   `json:"software_version,omitempty"`
 }
 
-// Register makes the gateway a client of an authorization server. of and server distinguish
-// it from the clients of other workspaces.
-func Register(ctx context.Context, via http.RoundTripper, a *Authority, c *mcp.Configuration, o Ours, of store.Scope, server string) (*Client, error) {
+// Register registers the gateway at an authorization server. of and server distinguish the
+// registrations of workspaces.
+func Register(ctx context.Context, via http.RoundTripper, a *Authority, c *mcp.Configuration, o Endpoints, of store.Scope, server string) (*Client, error) {
 	if a.Registration == "" {
-		return nil, upstream.Fail(0, "the authorization server registers no clients: set configurations.oauth_metadata.client_id to one that is known there")
+		return nil, upstream.Fail(0, "the authorization server does not register clients: set configurations.oauth_metadata.client_id to a client that is registered there")
 	}
 	m := c.OAuth
 	if m == nil {
 		m = new(mcp.OAuthMetadata)
 	}
-	asked := &registration{
+	request := &registration{
 		Name: cmp.Or(m.ClientName, fmt.Sprintf("Gateway (%s/%s)", of.Workspace, server)), Redirects: []string{o.Callback}, Grants: grants, Responses: []string{"code"},
 		AuthMethod: cmp.Or(m.TokenEndpointAuth, methodNone), Scope: m.Scope, URI: m.ClientURI, Logo: m.LogoURI, Contacts: m.Contacts, Tos: m.TosURI, Policy: m.PolicyURI,
 		SoftwareID: cmp.Or(m.SoftwareID, softwareID), SoftwareVersion: m.SoftwareVersion,
 	}
-	if asked.Application = "web"; !strings.HasPrefix(o.Callback, "https://") {
-		asked.Application = "native" // browsers come back to this machine
+	if request.Application = "web"; !strings.HasPrefix(o.Callback, "https://") {
+		request.Application = "native" // the redirect URI is on the user's machine
 	}
 	if len(m.GrantTypes) > 0 {
-		asked.Grants = m.GrantTypes
+		request.Grants = m.GrantTypes
 	}
 	if m.TokenEndpointAuth == "" && len(a.AuthMethods) > 0 && !slices.Contains(a.AuthMethods, methodNone) {
-		asked.AuthMethod = methodBasic
+		request.AuthMethod = methodBasic
 		if !slices.Contains(a.AuthMethods, methodBasic) {
-			asked.AuthMethod = methodPost
+			request.AuthMethod = methodPost
 		}
 	}
-	raw, err := json.Marshal(asked)
+	raw, err := json.Marshal(request)
 	if err != nil {
 		return nil, err
 	}
@@ -139,33 +139,33 @@ func Register(ctx context.Context, via http.RoundTripper, a *Authority, c *mcp.C
 		return nil, err
 	}
 	if status/100 != 2 {
-		var refusal struct {
+		var rejection struct {
 			Code string `json:"error"`
 		}
-		if wire.CheckStrict(raw, maxDepth) != nil || json.Unmarshal(raw, &refusal) != nil || refusal.Code == "" || status >= 500 || status == http.StatusTooManyRequests {
-			return nil, upstream.Fail(status, "the authorization server answers with status %d", status)
+		if wire.CheckStrict(raw, maxDepth) != nil || json.Unmarshal(raw, &rejection) != nil || rejection.Code == "" || status >= 500 || status == http.StatusTooManyRequests {
+			return nil, upstream.Fail(status, "the authorization server responded with status %d", status)
 		}
-		return nil, upstream.Fail(status, "the authorization server refuses with %s", shown(refusal.Code))
+		return nil, upstream.Fail(status, "the authorization server returned the error %s", shown(rejection.Code))
 	}
 	if wire.CheckStrict(raw, maxDepth) != nil || json.Unmarshal(raw, &got) != nil {
 		return nil, upstream.Fail(status, "the authorization server's response to the registration cannot be read")
 	}
 	if got.ID == "" {
-		return nil, upstream.Fail(http.StatusOK, "the authorization server registers the gateway and gives it no id")
+		return nil, upstream.Fail(http.StatusOK, "the authorization server's registration has no client_id")
 	}
-	method := cmp.Or(got.Method, asked.AuthMethod)
+	method := cmp.Or(got.Method, request.AuthMethod)
 	switch {
 	case got.Secret == "" && method == methodNone:
 	case got.Secret != "" && (method == methodBasic || method == methodPost):
 	case method == methodNone && got.Method == "" && len(a.AuthMethods) == 0:
-		method = methodBasic // a secret for nothing else: the default of RFC 7591 and RFC 8414
+		method = methodBasic // the default of RFC 7591 and RFC 8414 for a client with a secret
 	case method == methodNone:
 		got.Secret = ""
 	default:
-		return nil, upstream.Fail(http.StatusOK, "the authorization server wants the gateway to show who it is in a way that it cannot")
+		return nil, upstream.Fail(http.StatusOK, "the authorization server requires an unsupported token_endpoint_auth_method")
 	}
 	return &Client{ID: got.ID, Secret: got.Secret, Method: method, Expires: got.Expires}, nil
 }
 
-// Ended tells whether the client's secret is no longer valid.
-func (c *Client) Ended(now time.Time) bool { return c.Expires != 0 && now.Unix() >= c.Expires-60 }
+// Expired reports whether the client's secret is no longer valid.
+func (c *Client) Expired(now time.Time) bool { return c.Expires != 0 && now.Unix() >= c.Expires-60 }

@@ -1,15 +1,13 @@
-// Package oauthclient is the gateway as a client of the authorization servers of upstreams:
-// each user signs in at the server behind an MCP server once, and the gateway keeps and
-// renews the tokens.
+// Package oauthclient implements the gateway's role as an OAuth client of the authorization
+// servers of MCP servers. Each user signs in once; the gateway stores and renews the tokens.
 //
-//	Link     the address that a user is sent to: sealed, for one user and one server
+//	Link     the sealed address where one user signs in at one server
 //	Find     discovery: RFC 9728, RFC 8414 and OpenID Connect
-//	Client   who the gateway is there: given, a document of its own, or registered
-//	Begin    the way to the authorization server: PKCE, resource, state that is good once
-//	Finish   the way back: issuer, code, tokens
+//	Client   the client: configured, a metadata document, or registered
+//	Begin    the authorization request: PKCE, resource, single-use state
+//	Finish   the authorization response: issuer, code, tokens
 //	Tokens   access tokens for calls, renewed by one process at a time
 //
-// The record of a connection says that there is one; who removes it ends the tokens
-// within two seconds. The tokens stand beside it, sealed, so that renewing them changes
-// nothing that every process has read.
+// Deleting the record of a connection ends its tokens within two seconds. The sealed tokens are
+// in a separate row, so that renewal does not change cached records.
 package oauthclient

@@ -13,27 +13,27 @@ import (
 	"gateway/shared/tenant/upstream"
 )
 
-// Authority is an authorization server, and what it is asked for.
+// Authority describes an authorization server and what to request from it.
 type Authority struct {
 	Issuer        string
 	Authorization string
 	Token         string
 	Registration  string
 	AuthMethods   []string
-	Documents     bool     // it takes addresses of documents as client ids
-	NamesItself   bool     // its answers carry iss
-	Resource      string   // as the server names itself; "": none is named (RFC 8707)
-	Scopes        []string // that the server asks for
+	Documents     bool     // supports client metadata documents
+	NamesItself   bool     // responses contain iss
+	Resource      string   // the server's resource identifier; empty if none is requested (RFC 8707)
+	Scopes        []string // that the server requires
 }
 
-// Finder finds authorization servers.
+// Finder discovers authorization servers.
 type Finder struct {
 	Via      http.RoundTripper // guarded
-	Hosts    http.RoundTripper // likewise, also to trusted hosts: to the server itself
+	Hosts    http.RoundTripper // guarded; also allows trusted hosts, for the server itself
 	CheckURL func(raw, field string) (*url.URL, error)
 }
 
-// described is what RFC 8414 and OpenID Connect say of an authorization server.
+// described is the metadata of an authorization server (RFC 8414, OpenID Connect).
 type described struct {
 	Issuer        string   `json:"issuer"`
 	Authorization string   `json:"authorization_endpoint"`
@@ -45,15 +45,15 @@ type described struct {
 	NamesItself   bool     `json:"authorization_response_iss_parameter_supported"`
 }
 
-// protected is what RFC 9728 says of a server.
+// protected is the metadata of a protected resource (RFC 9728).
 type protected struct {
 	Resource string   `json:"resource"`
 	Servers  []string `json:"authorization_servers"`
 	Scopes   []string `json:"scopes_supported"`
 }
 
-// Find gives where users of a server sign in: as its integration says, or else as the
-// server itself says.
+// Find returns where users of a server sign in: as the integration configures, otherwise by
+// discovery.
 func (f *Finder) Find(ctx context.Context, server string, c *mcp.Configuration) (*Authority, error) {
 	if e := c.External; e != nil {
 		a := &Authority{Issuer: e.AuthorizationEndpoint, Authorization: e.AuthorizationEndpoint, Token: e.TokenEndpoint}
@@ -79,44 +79,43 @@ func (f *Finder) Find(ctx context.Context, server string, c *mcp.Configuration) 
 	return a, f.check(a)
 }
 
-// check refuses addresses that may not be called, and addresses to which no browser may be
-// sent.
+// check rejects addresses that must not be called or opened in a browser.
 func (f *Finder) check(a *Authority) error {
 	for _, address := range []string{a.Authorization, a.Token, a.Registration} {
 		if address == "" {
 			continue
 		}
 		if _, err := f.CheckURL(address, "address"); err != nil {
-			return upstream.Fail(0, "the authorization server names an address that the gateway does not call: it %s", fault.From(err).Message)
+			return upstream.Fail(0, "the authorization server names an address that is not allowed: it %s", fault.From(err).Message)
 		}
 	}
 	if a.Authorization == "" || a.Token == "" {
-		return upstream.Fail(0, "the authorization server names no address of authorization or of tokens")
+		return upstream.Fail(0, "the authorization server's metadata has no authorization_endpoint or token_endpoint")
 	}
 	return nil
 }
 
-// protected asks a server where its authorization server is. A server that does not say
-// counts as its own, as in the first versions of the protocol.
+// protected discovers the authorization server of a server. Without metadata the server is its
+// own authorization server, as in early versions of the protocol.
 func (f *Finder) protected(ctx context.Context, server string) (*protected, error) {
 	at, err := url.Parse(server)
 	if err != nil || at.Host == "" {
-		return nil, upstream.Fail(0, "the server's address cannot be called")
+		return nil, upstream.Fail(0, "the server's address is invalid")
 	}
 	root := at.Scheme + "://" + at.Host
 	const known = "/.well-known/oauth-protected-resource"
 	places := []string{root + known + strings.TrimSuffix(at.EscapedPath(), "/"), root + known}
-	told, scopes := f.challenged(ctx, server)
-	if told != "" {
-		places = append([]string{told}, places...)
+	metadataURL, scopes := f.challenged(ctx, server)
+	if metadataURL != "" {
+		places = append([]string{metadataURL}, places...)
 	}
-	var wrong *upstream.Failure // of a document that does not fit
+	var wrong *upstream.Failure // metadata that does not match
 	for _, place := range slices.Compact(places) {
 		if _, err := f.CheckURL(place, "address"); err != nil && !strings.HasPrefix(place, root+"/") {
-			return nil, upstream.Fail(0, "the server's description stands at an address that the gateway does not call")
+			return nil, upstream.Fail(0, "the server's resource metadata is at an address that is not allowed")
 		}
 		p := new(protected)
-		ok, err := document(ctx, f.over(place, root), place, p)
+		ok, err := document(ctx, f.transport(place, root), place, p)
 		if err != nil {
 			return nil, err
 		}
@@ -124,10 +123,10 @@ func (f *Finder) protected(ctx context.Context, server string) (*protected, erro
 		case !ok || p.Resource == "" && len(p.Servers) == 0: // something else is served there
 			continue
 		case !covers(p.Resource, server):
-			wrong = cmp.Or(wrong, upstream.Fail(0, "the server's description is that of another resource"))
+			wrong = cmp.Or(wrong, upstream.Fail(0, "the server's resource metadata is for another resource"))
 			continue
 		case len(p.Servers) == 0:
-			wrong = cmp.Or(wrong, upstream.Fail(0, "the server's description names no authorization server"))
+			wrong = cmp.Or(wrong, upstream.Fail(0, "the server's resource metadata names no authorization server"))
 			continue
 		}
 		if len(scopes) > 0 {
@@ -141,17 +140,16 @@ func (f *Finder) protected(ctx context.Context, server string) (*protected, erro
 	return &protected{Resource: server, Servers: []string{root}, Scopes: scopes}, nil
 }
 
-// over chooses the transport for an address. Trusted hosts are reached only where the
-// address is the server itself.
-func (f *Finder) over(address, root string) http.RoundTripper {
+// transport returns the transport for an address. Trusted hosts are allowed only for the server
+// itself.
+func (f *Finder) transport(address, root string) http.RoundTripper {
 	if f.Hosts != nil && strings.HasPrefix(address, root+"/") {
 		return f.Hosts
 	}
 	return f.Via
 }
 
-// covers tells whether a resource is the server itself, or an address of its host that the
-// server is below.
+// covers reports whether a resource is the server or a parent path on its host.
 func covers(resource, server string) bool {
 	r, err := url.Parse(resource)
 	s, bad := url.Parse(server)
@@ -162,10 +160,9 @@ func covers(resource, server string) bool {
 	return of == at || strings.HasPrefix(at, of+"/")
 }
 
-// challenged gives where the server says that its description is, and which scopes it
-// wants; nothing where it does not say.
+// challenged returns the metadata address and the scopes in the server's challenge, if any.
 func (f *Finder) challenged(ctx context.Context, server string) (at string, scopes []string) {
-	ctx, cancel := context.WithTimeout(ctx, askTime)
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, server, strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"ping"}`))
 	if err != nil {
@@ -186,8 +183,8 @@ func (f *Finder) challenged(ctx context.Context, server string) (at string, scop
 		return "", nil
 	}
 	for _, c := range resp.Header.Values("Www-Authenticate") {
-		if told := param(c, "resource_metadata"); at == "" && told != "" {
-			at = told
+		if metadataURL := param(c, "resource_metadata"); at == "" && metadataURL != "" {
+			at = metadataURL
 		}
 		if scopes == nil {
 			scopes = scopesOf(param(c, "scope"))
@@ -196,7 +193,7 @@ func (f *Finder) challenged(ctx context.Context, server string) (at string, scop
 	return at, scopes
 }
 
-// param is a parameter of a challenge of the scheme Bearer; "": it has none.
+// param returns a parameter of a Bearer challenge, or "".
 func param(challenge, name string) string {
 	scheme, rest, _ := strings.Cut(strings.TrimSpace(challenge), " ")
 	if !strings.EqualFold(scheme, "bearer") {
@@ -226,16 +223,16 @@ func param(challenge, name string) string {
 	return ""
 }
 
-// authority reads what an authorization server says of itself.
+// authority fetches the metadata of an authorization server.
 func (f *Finder) authority(ctx context.Context, issuer string) (*Authority, error) {
 	u, err := f.CheckURL(issuer, "issuer")
 	if err != nil {
-		return nil, upstream.Fail(0, "the authorization server's address is one that the gateway does not call: it %s", fault.From(err).Message)
+		return nil, upstream.Fail(0, "the authorization server's address is not allowed: it %s", fault.From(err).Message)
 	}
 	root, path := u.Scheme+"://"+u.Host, strings.TrimSuffix(u.EscapedPath(), "/")
 	const oauth, openID = "/.well-known/oauth-authorization-server", "/.well-known/openid-configuration"
 	places := []string{root + oauth + path, root + openID + path, root + path + openID}
-	var wrong *upstream.Failure // of a document that does not fit
+	var wrong *upstream.Failure // metadata that does not match
 	for _, place := range slices.Compact(places) {
 		d := new(described)
 		ok, err := document(ctx, f.Via, place, d)
@@ -246,10 +243,10 @@ func (f *Finder) authority(ctx context.Context, issuer string) (*Authority, erro
 		case !ok || d.Issuer == "": // something else is served there
 			continue
 		case !sameIssuer(d.Issuer, issuer):
-			wrong = cmp.Or(wrong, upstream.Fail(0, "the authorization server calls itself by another address than the one that names it"))
+			wrong = cmp.Or(wrong, upstream.Fail(0, "the authorization server's metadata has another issuer"))
 			continue
 		case !slices.Contains(d.Challenges, "S256"):
-			wrong = cmp.Or(wrong, upstream.Fail(0, "the authorization server does not say that it takes code challenges of S256, which are needed"))
+			wrong = cmp.Or(wrong, upstream.Fail(0, "the authorization server does not support the code challenge method S256"))
 			continue
 		}
 		return &Authority{
@@ -257,7 +254,7 @@ func (f *Finder) authority(ctx context.Context, issuer string) (*Authority, erro
 			Documents: d.Documents, NamesItself: d.NamesItself,
 		}, nil
 	}
-	return nil, cmp.Or(wrong, upstream.Fail(0, "the authorization server does not describe itself where it should, or in a form that cannot be read"))
+	return nil, cmp.Or(wrong, upstream.Fail(0, "the authorization server has no readable metadata"))
 }
 
 // sameIssuer reports whether two issuers are equal. Without a path, one may end with a slash

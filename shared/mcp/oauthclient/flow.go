@@ -20,36 +20,36 @@ import (
 	"gateway/shared/tenant/upstream"
 )
 
-// PendingFor is how long a sign-in may take.
+// PendingFor is the time limit of a sign-in.
 const PendingFor = 10 * time.Minute
 
-// kindPending are the rows of sign-ins that are under way, by the hash of their state.
+// kindPending is the kind of rows of pending sign-ins, keyed by the hash of their state.
 const kindPending = "MCP_CONNECT"
 
-// Flow is a sign-in that is under way: what its end is checked against. It can be taken
-// once.
+// Flow is a pending sign-in. It can be taken once.
 type Flow struct {
 	Link      Link      `json:"-"`
 	Workspace string    `json:"w"`
 	Server    string    `json:"s"`
 	User      string    `json:"u"`
-	Target    string    `json:"url"` // of the server, which the tokens are for
+	Target    string    `json:"url"` // address of the server
 	Authority Authority `json:"a"`
 	Client    Client    `json:"c"`
 	Callback  string    `json:"r"`
-	Verifier  string    `json:"v"` // RFC 7636
-	Binding   string    `json:"b"` // hash of what the browser has
+	Verifier  string    `json:"v"` // PKCE code verifier (RFC 7636)
+	Binding   string    `json:"b"` // hash of the browser's cookie
 	Until     int64     `json:"x"` // Unix milliseconds
 	Asked     []string  `json:"k,omitempty"`
 }
 
 func secret() string {
 	var b [32]byte
-	_, _ = rand.Read(b[:]) // never fails (crypto/rand)
+	_, _ = rand.Read(b[:]) // crypto/rand never fails
 	return base64.RawURLEncoding.EncodeToString(b[:])
 }
 
-// Begin stores the sign-in and gives where the browser goes, and what it must bring back.
+// Begin stores the sign-in and returns the authorization address and the browser's binding
+// value.
 func (f *Flow) Begin(ctx context.Context, keys store.Table, s seal.Sealer, c *mcp.Configuration, now time.Time) (to, binding string, err error) {
 	state := secret()
 	binding = secret()
@@ -73,12 +73,12 @@ func (f *Flow) Begin(ctx context.Context, keys store.Table, s seal.Sealer, c *mc
 	return to, binding, err
 }
 
-// address is where the browser goes. Parameters of the integration cannot replace those
-// that the gateway writes.
+// address returns the authorization address. Parameters of the integration cannot replace those
+// of the gateway.
 func (f *Flow) address(c *mcp.Configuration, state string) (string, error) {
 	u, err := url.Parse(f.Authority.Authorization)
 	if err != nil {
-		return "", upstream.Fail(0, "the authorization server's address cannot be called")
+		return "", upstream.Fail(0, "the authorization server's address is invalid")
 	}
 	sum := sha256.Sum256([]byte(f.Verifier))
 	more := map[string]string(nil)
@@ -104,8 +104,8 @@ func (f *Flow) address(c *mcp.Configuration, state string) (string, error) {
 	return u.String(), nil
 }
 
-// scopes are what the user is asked for: those of the integration, or else of the server,
-// and in addition those that the server wanted when it refused a call.
+// scopes returns the requested scopes: those of the integration or else of the server, plus
+// those that the server required when it rejected a call.
 func (f *Flow) scopes(c *mcp.Configuration) []string {
 	of := f.Authority.Scopes
 	switch {
@@ -117,12 +117,13 @@ func (f *Flow) scopes(c *mcp.Configuration) []string {
 	return Union(of, f.Link.Scopes)
 }
 
-// errNoFlow refuses an answer that nobody waits for.
+// errNoFlow returns the fault for an unknown or finished sign-in.
 func errNoFlow() error {
-	return fault.Invalid("state", "is of no sign-in that was begun in this browser, or it was finished before: call the MCP server again")
+	return fault.Invalid("state", "does not belong to a pending sign-in in this browser: call the MCP server again")
 }
 
-// Take gives the sign-in of a state and ends it. binding is what the browser has.
+// Take returns the sign-in of a state and ends it. binding is the value in the browser's
+// cookie.
 func Take(ctx context.Context, keys store.Table, s seal.Sealer, state, binding string, now time.Time) (*Flow, error) {
 	if len(state) != len(secret()) {
 		return nil, errNoFlow()
@@ -145,7 +146,7 @@ func Take(ctx context.Context, keys store.Table, s seal.Sealer, state, binding s
 		return nil, err
 	}
 	if now.UnixMilli() >= f.Until || subtle.ConstantTimeCompare([]byte(identity.HashToken(binding)), []byte(f.Binding)) != 1 {
-		return nil, errNoFlow() // another browser: the one that began it may go on
+		return nil, errNoFlow() // another browser; the one that began the sign-in can still finish it
 	}
 	if err := keys.Delete(ctx, key, store.IfPresent()); err != nil {
 		if _, taken := store.AsCondition(err); taken {
@@ -157,59 +158,59 @@ func Take(ctx context.Context, keys store.Table, s seal.Sealer, state, binding s
 	return f, nil
 }
 
-// ErrForgotten says that the authorization server does not know the gateway any more: it
-// has to be registered anew.
-var ErrForgotten = upstream.Fail(http.StatusUnauthorized, "the authorization server does not know the gateway any more: try again")
+// ErrForgotten is returned when the authorization server no longer recognizes the gateway,
+// which must register again.
+var ErrForgotten = upstream.Fail(http.StatusUnauthorized, "the authorization server no longer recognizes the gateway: try again")
 
-// Finish reads the authorization server's answer and exchanges its code.
-func (f *Flow) Finish(ctx context.Context, via http.RoundTripper, answer url.Values, now time.Time) (*Held, error) {
+// Finish checks the authorization response and exchanges its code.
+func (f *Flow) Finish(ctx context.Context, via http.RoundTripper, answer url.Values, now time.Time) (*StoredTokens, error) {
 	for name, values := range answer {
 		if len(values) > 1 {
 			return nil, fault.Invalid(name, "was given %d times; give it once", len(values))
 		}
 	}
 	a := &f.Authority
-	if iss := answer.Get("iss"); a.NamesItself && iss == "" || iss != "" && a.Issuer != "" && iss != a.Issuer { // RFC 9207, 2.4: compared as it is
-		return nil, upstream.Fail(0, "the answer is not that of the authorization server which was asked")
+	if iss := answer.Get("iss"); a.NamesItself && iss == "" || iss != "" && a.Issuer != "" && iss != a.Issuer { // RFC 9207, 2.4: simple string comparison
+		return nil, upstream.Fail(0, "the response is from another authorization server")
 	}
 	if code := answer.Get("error"); code != "" {
-		return nil, upstream.Fail(0, "the authorization server refuses with %s", shown(code))
+		return nil, upstream.Fail(0, "the authorization server returned the error %s", shown(code))
 	}
 	if answer.Get("code") == "" {
 		return nil, fault.Invalid("code", "is required")
 	}
 	form := url.Values{"grant_type": {"authorization_code"}, "code": {answer.Get("code")}, "redirect_uri": {f.Callback}, "code_verifier": {f.Verifier}}
-	held := &Held{Target: f.Target, Token: a.Token, Resource: a.Resource, Client: f.Client, Asked: f.Asked}
-	err := held.ask(ctx, via, form, now)
+	held := &StoredTokens{Target: f.Target, Token: a.Token, Resource: a.Resource, Client: f.Client, Asked: f.Asked}
+	err := held.request(ctx, via, form, now)
 	if held.refused == "invalid_client" || held.refused == "unauthorized_client" {
 		return nil, ErrForgotten
 	}
 	return held, err
 }
 
-// Held are the tokens of a user at a server, with all that it takes to renew them.
-type Held struct {
-	Target   string   `json:"url"` // the server's address: they are sent nowhere else
+// StoredTokens are the tokens of a user at a server, with the data to renew them.
+type StoredTokens struct {
+	Target   string   `json:"url"` // the server's address; the tokens are sent only there
 	Token    string   `json:"token_endpoint"`
 	Resource string   `json:"resource,omitempty"`
 	Client   Client   `json:"client"`
 	Access   string   `json:"access_token"`
 	Refresh  string   `json:"refresh_token,omitempty"`
-	Expires  int64    `json:"expires"`         // Unix seconds; 0: the server has not said when
-	Asked    []string `json:"asked,omitempty"` // scopes that the user was asked for
+	Expires  int64    `json:"expires"`         // Unix seconds; zero if the server did not state it
+	Asked    []string `json:"asked,omitempty"` // scopes that were requested
 	refused  string
 }
 
-// early is how long before its end an access token is replaced.
-const early = 30 * time.Second
+// renewBefore is how long before its expiry an access token is replaced.
+const renewBefore = 30 * time.Second
 
-// ask gets tokens from the token endpoint. They replace those that are held.
-func (h *Held) ask(ctx context.Context, via http.RoundTripper, form url.Values, now time.Time) error {
+// request replaces the tokens with those from the token endpoint.
+func (h *StoredTokens) request(ctx context.Context, via http.RoundTripper, form url.Values, now time.Time) error {
 	if h.Resource != "" {
 		form.Set("resource", h.Resource)
 	}
-	by := h.Client.asClient(form)
-	got, err := askToken(ctx, via, h.Token, form, by)
+	by := h.Client.authenticate(form)
+	got, err := requestToken(ctx, via, h.Token, form, by)
 	if h.refused = got.Error; err != nil {
 		return err
 	}
@@ -222,11 +223,13 @@ func (h *Held) ask(ctx context.Context, via http.RoundTripper, form url.Values, 
 	return nil
 }
 
-// renew replaces the tokens by new ones. Where the authorization server rotates refresh
-// tokens, the old one is no longer valid.
-func (h *Held) renew(ctx context.Context, via http.RoundTripper, now time.Time) error {
-	return h.ask(ctx, via, url.Values{"grant_type": {"refresh_token"}, "refresh_token": {h.Refresh}}, now)
+// renew refreshes the tokens. If the authorization server rotates refresh tokens, the old one
+// becomes invalid.
+func (h *StoredTokens) renew(ctx context.Context, via http.RoundTripper, now time.Time) error {
+	return h.request(ctx, via, url.Values{"grant_type": {"refresh_token"}, "refresh_token": {h.Refresh}}, now)
 }
 
-// good tells whether the access token can be sent.
-func (h *Held) good(now time.Time) bool { return h.Expires == 0 || now.Add(early).Unix() < h.Expires }
+// valid reports whether the access token can be sent.
+func (h *StoredTokens) valid(now time.Time) bool {
+	return h.Expires == 0 || now.Add(renewBefore).Unix() < h.Expires
+}

@@ -20,31 +20,31 @@ const (
 	PathDocument = "/oauth/upstream-client.json"
 )
 
-// linkLife is how long the address is good that a user is sent to.
+// linkLife is the lifetime of a link.
 const linkLife = 15 * time.Minute
 
-// Link is who shall sign in where.
+// Link asks one user to sign in at one server.
 type Link struct {
 	Org       string `json:"-"`
 	Workspace string `json:"w"`
 	Server    string `json:"s"` // id
 	User      string `json:"u"`
 	Expires   int64  `json:"x"` // Unix seconds
-	// Scopes are asked for besides those that the server names.
+	// Scopes are requested in addition to those that the server names.
 	Scopes []string `json:"c,omitempty"`
 }
 
-// Scope is the server's.
+// Scope returns the scope of the server.
 func (l *Link) Scope() store.Scope { return store.Scope{Org: l.Org, Workspace: l.Workspace} }
 
-// sealed binds what this package seals to one purpose and place: it opens for no other.
+// sealed binds a sealed value to its purpose and place.
 func sealed(org, place, what string) seal.Binding {
 	return seal.Binding{Org: org, Table: "mcp", PK: place, SK: what}
 }
 
 const maxLink = 4096
 
-// Address is where the user goes. Nobody else can make such an address.
+// Address returns the sealed sign-in address. It cannot be forged.
 func (l *Link) Address(ctx context.Context, s seal.Sealer, issuer string, now time.Time) (string, error) {
 	l.Expires = now.Add(linkLife).Unix()
 	plain, err := json.Marshal(l)
@@ -59,9 +59,9 @@ func (l *Link) Address(ctx context.Context, s seal.Sealer, issuer string, now ti
 	return issuer + PathConnect + "?" + url.Values{"link": {text}}.Encode(), nil
 }
 
-// errNoLink refuses what is no link, or not any more.
+// errNoLink returns the fault for an invalid or expired link.
 func errNoLink() error {
-	return fault.Invalid("link", "is not good, or not any more: call the MCP server again for another")
+	return fault.Invalid("link", "is invalid or has expired: call the MCP server again for a new one")
 }
 
 // ReadLink opens a link.

@@ -59,15 +59,15 @@ func TestAuthoritiesAreFound(t *testing.T) {
 		"another resource":      {map[string]string{ofServer: strings.Replace(about, "@/mcp", "https://other.example.com/mcp", 1), ofOAuth: good}, "another resource"},
 		"a path beside":         {map[string]string{ofServer: strings.Replace(about, "@/mcp", "@/mc", 1), ofOAuth: good}, "another resource"},
 		"no authority":          {map[string]string{ofServer: `{"resource":"@/mcp"}`}, "no authorization server"},
-		"another issuer":        {map[string]string{ofServer: about, ofOAuth: strings.Replace(good, "@/a", "@/a/", 1)}, "calls itself"},
+		"another issuer":        {map[string]string{ofServer: about, ofOAuth: strings.Replace(good, "@/a", "@/a/", 1)}, "another issuer"},
 		"plain challenges only": {map[string]string{ofServer: about, ofOAuth: strings.Replace(good, "S256", "plain", 1)}, "S256"},
 		"no challenges":         {map[string]string{ofServer: about, ofOAuth: `{"issuer":"@/a","authorization_endpoint":"@/in","token_endpoint":"@/t"}`}, "S256"},
-		"members twice":         {map[string]string{ofServer: about, ofOAuth: `{"issuer":"@/a",` + good[1:]}, "cannot be read"},
-		"other types":           {map[string]string{ofServer: about, ofOAuth: `{"issuer":1}`}, "cannot be read"},
-		"no JSON":               {map[string]string{ofServer: "<html>"}, "cannot be read"},
-		"too long":              {map[string]string{ofServer: about, ofOAuth: `{"issuer":"` + strings.Repeat("a", maxDocument) + `"}`}, "cannot be read"},
-		"no address of tokens":  {map[string]string{ofServer: about, ofOAuth: strings.Replace(good, "token_endpoint", "x", 1)}, "no address"},
-		"undescribed":           {map[string]string{ofServer: about}, "does not describe itself"},
+		"members twice":         {map[string]string{ofServer: about, ofOAuth: `{"issuer":"@/a",` + good[1:]}, "no readable metadata"},
+		"other types":           {map[string]string{ofServer: about, ofOAuth: `{"issuer":1}`}, "no readable metadata"},
+		"no JSON":               {map[string]string{ofServer: "<html>"}, "no readable metadata"},
+		"too long":              {map[string]string{ofServer: about, ofOAuth: `{"issuer":"` + strings.Repeat("a", maxDocument) + `"}`}, "no readable metadata"},
+		"no address of tokens":  {map[string]string{ofServer: about, ofOAuth: strings.Replace(good, "token_endpoint", "x", 1)}, "no authorization_endpoint"},
+		"undescribed":           {map[string]string{ofServer: about}, "no readable metadata"},
 		"a page for the server": {map[string]string{ofServer: "<html>", "/.well-known/oauth-protected-resource": strings.Replace(about, "@/mcp", "@", 1), ofOAuth: good}, ""},
 		"other JSON, server":    {map[string]string{ofServer: `{"error":"not found"}`, "/.well-known/oauth-protected-resource": strings.Replace(about, "@/mcp", "@", 1), ofOAuth: good}, ""},
 		"a page for OAuth":      {map[string]string{ofServer: about, ofOAuth: "<html>", ofOpenID: good}, ""},
@@ -96,11 +96,11 @@ func TestWhatTheIntegrationSaysGoesFirst(t *testing.T) {
 	if err != nil || a.Resource != "https://mcp.example.com/mcp" || a.Authorization != "https://a.example.com/in" {
 		t.Errorf("%v %+v", err, a)
 	}
-	c := Given(&mcp.Configuration{External: &mcp.ExternalAuth{ClientID: "c", ClientSecret: "s"}})
+	c := Configured(&mcp.Configuration{External: &mcp.ExternalAuth{ClientID: "c", ClientSecret: "s"}})
 	if c == nil || c.Method != methodBasic {
 		t.Errorf("%+v", c)
 	}
-	if c := ByDocument(&Authority{Documents: true}, Ours{Document: "http://127.0.0.1/x"}); c != nil {
+	if c := ByDocument(&Authority{Documents: true}, Endpoints{Document: "http://127.0.0.1/x"}); c != nil {
 		t.Errorf("a document that others cannot read: %+v", c)
 	}
 }

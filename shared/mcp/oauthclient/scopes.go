@@ -5,14 +5,14 @@ import (
 	"strings"
 )
 
-// Bounds of what servers want in challenges.
+// Limits of scopes in challenges.
 const (
 	maxScopes     = 50
-	maxScopeBytes = 1024 // of all together
+	maxScopeBytes = 1024 // total size
 )
 
-// Insufficient are the scopes that a server wants in addition of a user whose token lacks
-// them (RFC 6750, step-up); nil where its challenges name none.
+// Insufficient returns the scopes that a server requires in addition (RFC 6750, step-up), or
+// nil.
 func Insufficient(challenges []string) []string {
 	for _, c := range challenges {
 		if param(c, "error") == "insufficient_scope" {
@@ -22,7 +22,7 @@ func Insufficient(challenges []string) []string {
 	return nil
 }
 
-// scopesOf reads a list of scopes; nil for one that is none, or too long.
+// scopesOf parses a list of scopes. It returns nil if the list is invalid or too long.
 func scopesOf(list string) []string {
 	odd := func(r rune) bool { return r < ' ' || r > '~' || r == '"' || r == '\\' }
 	scopes := strings.Fields(list)
@@ -32,8 +32,8 @@ func scopesOf(list string) []string {
 	return scopes
 }
 
-// Union are the scopes of both lists, each once, in their order. What would make it too
-// long to be sent is left out.
+// Union returns the distinct scopes of both lists in order. It omits scopes that would make the
+// list too long.
 func Union(one, other []string) []string {
 	out := slices.Clone(one)
 	size := len(strings.Join(one, " "))

@@ -112,7 +112,7 @@ func TestWhoTheGatewayIsWhenRegistered(t *testing.T) {
 			w.WriteHeader(http.StatusCreated)
 			_, _ = io.WriteString(w, c.answer)
 		}))
-		got, err := Register(context.Background(), http.DefaultTransport, &Authority{Registration: s.URL, AuthMethods: c.takes}, new(mcp.Configuration), Ours{Callback: c.callback}, store.Scope{Workspace: "w"}, "server")
+		got, err := Register(context.Background(), http.DefaultTransport, &Authority{Registration: s.URL, AuthMethods: c.takes}, new(mcp.Configuration), Endpoints{Callback: c.callback}, store.Scope{Workspace: "w"}, "server")
 		s.Close()
 		if asked.AuthMethod != c.asked || asked.Application != c.app {
 			t.Errorf("%s: asked %+v", name, asked)

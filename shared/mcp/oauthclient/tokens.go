@@ -16,37 +16,37 @@ import (
 	"gateway/shared/tenant/upstream"
 )
 
-// Tokens gives access tokens of users for calls. It is safe for concurrent use.
+// Tokens supplies access tokens of users. It is safe for concurrent use.
 type Tokens struct {
-	Table  store.Table // of rows that change with use
+	Table  store.Table // of mutable rows
 	Sealer seal.Sealer
 	Via    http.RoundTripper
 	Now    func() time.Time
 
-	mu    sync.Mutex
-	known map[Place]*known
+	mu     sync.Mutex
+	places map[Place]*cached
 }
 
-// Place is a user at a server.
+// Place identifies a user at a server.
 type Place struct {
 	Scope        store.Scope
 	Server, User string
 }
 
-// known is what the process remembers of a place.
-type known struct {
-	mu     sync.Mutex // one renewal at a time
-	serial string
-	rev    int64
-	held   *Held
-	doubt  string // an access token that the server refuses
+// cached is the cached state of a Place.
+type cached struct {
+	mu       sync.Mutex // held during a renewal
+	serial   string
+	rev      int64
+	tokens   *StoredTokens
+	rejected string // an access token that the server rejected
 }
 
 const (
-	maxKnown  = 10_000
-	leaseLife = 40 * time.Second // a renewal takes no longer than askTime
+	maxCached = 10_000
+	leaseLife = 40 * time.Second // longer than requestTimeout, the limit of a renewal
 	again     = 100 * time.Millisecond
-	unused    = 180 * 24 * time.Hour // tokens that nobody renews are forgotten
+	unused    = 180 * 24 * time.Hour // tokens that are not renewed for this long are deleted
 )
 
 func (p Place) key() store.Key { return p.Scope.Partition("MCP_TOKENS", p.Server).Key(p.User) }
@@ -56,9 +56,9 @@ func (p Place) binding() seal.Binding {
 	return sealed(p.Scope.Org, k.PK(), k.SK())
 }
 
-// Stage stages the row of tokens that a user was just given. serial is that of the
-// connection's record, so that tokens of an earlier connection are no longer used.
-func (h *Held) Stage(ctx context.Context, tx *resource.Tx, s seal.Sealer, p Place, serial string) error {
+// Stage stages the row of a user's new tokens. serial is that of the connection's record, so
+// that tokens of an earlier connection become invalid.
+func (h *StoredTokens) Stage(ctx context.Context, tx *resource.Tx, s seal.Sealer, p Place, serial string) error {
 	it, err := h.item(ctx, s, p, serial, 1)
 	if err != nil {
 		return err
@@ -67,12 +67,12 @@ func (h *Held) Stage(ctx context.Context, tx *resource.Tx, s seal.Sealer, p Plac
 	return nil
 }
 
-// StageEnd stages that a user's tokens go.
+// StageEnd stages the deletion of a user's tokens.
 func StageEnd(tx *resource.Tx, p Place) {
 	tx.Do(store.Action{Table: store.Usage, Delete: &store.Delete{Key: p.key()}}, nil)
 }
 
-func (h *Held) item(ctx context.Context, s seal.Sealer, p Place, serial string, rev int64) (store.Item, error) {
+func (h *StoredTokens) item(ctx context.Context, s seal.Sealer, p Place, serial string, rev int64) (store.Item, error) {
 	plain, err := json.Marshal(h)
 	if err != nil {
 		return nil, err
@@ -84,8 +84,8 @@ func (h *Held) item(ctx context.Context, s seal.Sealer, p Place, serial string, 
 	return store.Item{"org": p.Scope.Org, "serial": serial, "rev": rev, "lease": int64(0), "held": closed}, nil
 }
 
-// Access gives the access token of a user for a server that is called at target;
-// mcp.ErrSignIn where the user has to sign in first.
+// Access returns the access token of a user for the server at target. It returns mcp.ErrSignIn
+// if the user must sign in first.
 func (t *Tokens) Access(ctx context.Context, v *resource.View, p Place, target string) (string, error) {
 	c, ok, err := resource.Load(ctx, v, p.Scope, mcp.KindConnection.Of(p.Server), p.User, mcp.DecodeConnection)
 	if err != nil {
@@ -102,53 +102,53 @@ func (t *Tokens) Access(ctx context.Context, v *resource.View, p Place, target s
 			return "", err
 		}
 	}
-	if k.held.Target != target {
-		return "", mcp.ErrSignIn // they were given for another address
+	if k.tokens.Target != target {
+		return "", mcp.ErrSignIn // the tokens are for another address
 	}
-	return k.held.Access, nil
+	return k.tokens.Access, nil
 }
 
-// Asked are the scopes that were asked for when the user signed in whose token Access gave.
+// Asked returns the scopes that were requested for the token that Access returned.
 func (t *Tokens) Asked(p Place) []string {
 	k := t.place(p)
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if k.held == nil {
+	if k.tokens == nil {
 		return nil
 	}
-	return k.held.Asked
+	return k.tokens.Asked
 }
 
-// Doubt makes the next Access renew a token that the server has refused.
+// Doubt makes the next Access renew a token that the server rejected.
 func (t *Tokens) Doubt(p Place, access string) {
 	k := t.place(p)
 	k.mu.Lock()
-	k.doubt = access
+	k.rejected = access
 	k.mu.Unlock()
 }
 
-func (k *known) usable(serial string, now time.Time) bool {
-	return k.held != nil && k.serial == serial && k.held.good(now) && k.held.Access != k.doubt
+func (k *cached) usable(serial string, now time.Time) bool {
+	return k.tokens != nil && k.serial == serial && k.tokens.valid(now) && k.tokens.Access != k.rejected
 }
 
-func (t *Tokens) place(p Place) *known {
+func (t *Tokens) place(p Place) *cached {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	k := t.known[p]
+	k := t.places[p]
 	if k == nil {
-		if t.known == nil || len(t.known) >= maxKnown {
-			t.known = map[Place]*known{}
+		if t.places == nil || len(t.places) >= maxCached {
+			t.places = map[Place]*cached{}
 		}
-		k = new(known)
-		t.known[p] = k
+		k = new(cached)
+		t.places[p] = k
 	}
 	return k
 }
 
-// read reads the tokens and renews them when that is due. Only one process renews, because
-// a refresh token can be used once; the others wait for what it writes.
-func (t *Tokens) read(ctx context.Context, k *known, p Place, serial string) error {
-	deadline := time.Now().Add(leaseLife + askTime)
+// read loads the tokens and renews them if necessary. Only one process renews, because a
+// refresh token is valid once; the others wait for its result.
+func (t *Tokens) read(ctx context.Context, k *cached, p Place, serial string) error {
+	deadline := time.Now().Add(leaseLife + requestTimeout)
 	for {
 		it, ok, err := t.Table.Get(ctx, p.key(), true)
 		if err != nil {
@@ -161,11 +161,11 @@ func (t *Tokens) read(ctx context.Context, k *known, p Place, serial string) err
 		if err != nil {
 			return fault.Unavailable(err)
 		}
-		held := new(Held)
+		held := new(StoredTokens)
 		if err := json.Unmarshal(plain, held); err != nil {
 			return err
 		}
-		k.serial, k.rev, k.held = serial, it.Int("rev"), held
+		k.serial, k.rev, k.tokens = serial, it.Int("rev"), held
 		if k.usable(serial, t.Now()) {
 			return nil
 		}
@@ -175,10 +175,10 @@ func (t *Tokens) read(ctx context.Context, k *known, p Place, serial string) err
 		if mine, err := t.lease(ctx, p, k.rev); err != nil {
 			return err
 		} else if mine {
-			return t.renew(context.WithoutCancel(ctx), k, p) // what was rotated must not be lost
+			return t.renew(context.WithoutCancel(ctx), k, p) // a rotated refresh token must be stored
 		}
 		if time.Now().After(deadline) {
-			return upstream.Fail(0, "the user's tokens are being renewed, which takes too long")
+			return upstream.Fail(0, "the renewal of the user's tokens takes too long")
 		}
 		select {
 		case <-time.After(again):
@@ -188,7 +188,7 @@ func (t *Tokens) read(ctx context.Context, k *known, p Place, serial string) err
 	}
 }
 
-// lease takes the right to renew; false where another process has it.
+// lease acquires the right to renew. It returns false if another process has it.
 func (t *Tokens) lease(ctx context.Context, p Place, rev int64) (bool, error) {
 	now := t.Now()
 	_, _, err := t.Table.Update(ctx, store.Update{
@@ -204,20 +204,20 @@ func (t *Tokens) lease(ctx context.Context, p Place, rev int64) (bool, error) {
 	return true, nil
 }
 
-func (t *Tokens) renew(ctx context.Context, k *known, p Place) error {
-	next := *k.held
+func (t *Tokens) renew(ctx context.Context, k *cached, p Place) error {
+	next := *k.tokens
 	err := next.renew(ctx, t.Via, t.Now())
 	switch {
 	case err == nil:
-	case tokenresponse.EndsGrant(next.refused): // what is stored is of no use any more
-		k.held = nil
+	case tokenresponse.EndsGrant(next.refused): // the stored tokens are useless
+		k.tokens = nil
 		if err := t.Table.Delete(ctx, p.key(), store.IfEqual(store.At("rev"), k.rev)); err != nil {
 			if _, changed := store.AsCondition(err); !changed {
 				return fault.Unavailable(err)
 			}
 		}
 		return mcp.ErrSignIn
-	default: // the lease is given back, or ends by itself
+	default: // releases the lease, which otherwise expires
 		_, _, _ = t.Table.Update(ctx, store.Update{Key: p.key(), Set: []store.Assign{{Path: store.At("lease"), Value: int64(0)}}, If: []store.Cond{store.IfEqual(store.At("rev"), k.rev)}})
 		return err
 	}
@@ -227,10 +227,10 @@ func (t *Tokens) renew(ctx context.Context, k *known, p Place) error {
 	}
 	if err := t.Table.Put(ctx, store.Row{Key: p.key(), Item: it, Expires: t.Now().Add(unused)}, store.IfEqual(store.At("rev"), k.rev), store.IfEqual(store.At("serial"), k.serial)); err != nil {
 		if _, changed := store.AsCondition(err); changed {
-			return mcp.ErrSignIn // the connection was ended meanwhile, or made anew
+			return mcp.ErrSignIn // the connection was ended or replaced
 		}
 		return fault.Unavailable(err)
 	}
-	k.held, k.rev = &next, k.rev+1
+	k.tokens, k.rev = &next, k.rev+1
 	return nil
 }

@@ -70,7 +70,7 @@ func TestHowLongTokensAreUsed(t *testing.T) {
 		ctx := context.Background()
 		tokens := &Tokens{Table: db.Table(store.Usage), Sealer: seal.New(master, clock), Via: http.DefaultTransport, Now: clock}
 		at := Place{Scope: store.Scope{Org: "o", Workspace: "w"}, Server: "s", User: "u"}
-		held := &Held{Token: s.URL, Access: "old", Refresh: c.refresh}
+		held := &StoredTokens{Token: s.URL, Access: "old", Refresh: c.refresh}
 		if c.expires > 0 {
 			held.Expires = now.Add(c.expires).Unix()
 		}
@@ -96,8 +96,8 @@ func TestHowLongTokensAreUsed(t *testing.T) {
 			if !errors.As(err, &failed) {
 				t.Errorf("%s: %v, want the server's failure", name, err)
 			}
-		case err != nil || k.held.Access != c.want:
-			t.Errorf("%s: %+v, %v", name, k.held, err)
+		case err != nil || k.tokens.Access != c.want:
+			t.Errorf("%s: %+v, %v", name, k.tokens, err)
 		}
 		if asked != c.asked {
 			t.Errorf("%s: the token endpoint was asked %d times", name, asked)

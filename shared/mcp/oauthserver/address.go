@@ -11,18 +11,18 @@ import (
 	"gateway/shared/identity"
 )
 
-// EnvBase names the address that clients reach MCP servers below, where that is another
-// than the gateway's own.
+// EnvBase is the environment variable with the public address of MCP servers, if it differs
+// from the gateway's.
 const EnvBase = "MCP_GATEWAY_BASE_URL"
 
-// EnvPublic names the address of the gateway, where EnvBase names no other.
+// EnvPublic is the environment variable with the gateway's public address.
 const EnvPublic = "GATEWAY_PUBLIC_URL"
 
-// BasePath is that of the gateway's routes.
+// BasePath is the path prefix of the gateway's routes.
 const BasePath = "/v1"
 
-// Below is what the addresses of servers stand below, behind the gateway's own.
-const Below = "/mcp"
+// PathPrefix is the path prefix of servers, below the gateway's address.
+const PathPrefix = "/mcp"
 
 // Paths below the gateway's address.
 const (
@@ -37,14 +37,14 @@ const (
 	PathInspect   = "/oauth/introspect"
 )
 
-// Public is the address that an installation is reached at: public is the operator's
-// setting. "": where the request went.
+// Public returns the configured public address, or "" if the address of the request is used.
+// public is the operator's setting.
 func Public(public string) string {
 	return strings.TrimRight(cmp.Or(os.Getenv(EnvBase), public), "/")
 }
 
-// Issuer is the authorization server's address, which is also that of the gateway. public
-// is what Public gave.
+// Issuer returns the address of the authorization server, which is the gateway's. public is the
+// result of Public.
 func Issuer(public string, r *http.Request) string {
 	if public != "" {
 		return public
@@ -56,18 +56,18 @@ func Issuer(public string, r *http.Request) string {
 	return scheme + "://" + r.Host + BasePath
 }
 
-// Target is a server as an address names it.
+// Target identifies a server in an address.
 type Target struct{ Workspace, Slug string }
 
-// Resource is the address of a server.
+// Resource returns the address of a server.
 func (t Target) Resource(issuer string) string {
 	if t.Workspace != "" {
-		return issuer + Below + "/" + url.PathEscape(t.Workspace) + "/" + url.PathEscape(t.Slug) + "/mcp"
+		return issuer + PathPrefix + "/" + url.PathEscape(t.Workspace) + "/" + url.PathEscape(t.Slug) + "/mcp"
 	}
-	return issuer + Below + "/" + url.PathEscape(t.Slug) + "/mcp"
+	return issuer + PathPrefix + "/" + url.PathEscape(t.Slug) + "/mcp"
 }
 
-// Metadata is where the description of a server as a protected resource is.
+// Metadata returns the address of a server's protected resource metadata.
 func (t Target) Metadata(issuer string) string {
 	u, err := url.Parse(issuer)
 	if err != nil {
@@ -76,7 +76,7 @@ func (t Target) Metadata(issuer string) string {
 	return strings.TrimSuffix(issuer, u.EscapedPath()) + PathProtected + strings.TrimPrefix(t.Resource(issuer), strings.TrimSuffix(issuer, u.EscapedPath()))
 }
 
-// TargetOf reads an escaped path below the address that all servers stand below.
+// TargetOf parses an escaped path below PathPrefix.
 func TargetOf(path string) (t Target, ok bool) {
 	parts := strings.Split(strings.Trim(path, "/"), "/")
 	for i, p := range parts {
@@ -95,9 +95,9 @@ func TargetOf(path string) (t Target, ok bool) {
 	return t, false
 }
 
-// Named reads the address of a server as a client sends it: byte for byte ours.
-func Named(resource, issuer string) (t Target, ok bool) {
-	path, ok := strings.CutPrefix(resource, issuer+Below+"/")
+// ParseResource parses a server address from a client, which must equal Resource byte for byte.
+func ParseResource(resource, issuer string) (t Target, ok bool) {
+	path, ok := strings.CutPrefix(resource, issuer+PathPrefix+"/")
 	if !ok {
 		return t, false
 	}
@@ -105,7 +105,7 @@ func Named(resource, issuer string) (t Target, ok bool) {
 	return t, ok && t.Resource(issuer) == resource
 }
 
-// Challenge tells a client that was refused where to sign in: RFC 9728, section 5.1.
+// Challenge sets the WWW-Authenticate header of a rejected request (RFC 9728, 5.1).
 func Challenge(h http.Header, public string, r *http.Request, path string, f *fault.Fault) {
 	t, ok := TargetOf(path)
 	issuer := Issuer(public, r)

@@ -20,15 +20,15 @@ import (
 	"gateway/shared/wire"
 )
 
-// Client is an application that people let in.
+// Client is an application that users can authorize.
 type Client struct {
 	ID        string
 	Name      string
-	URI       string // of its home page; "": none is told
+	URI       string // home page, may be empty
 	Redirects []string
 }
 
-// Bounds of clients, in bytes.
+// Limits in bytes.
 const (
 	MaxClientID  = 4096
 	maxName      = 100
@@ -39,36 +39,35 @@ const (
 	maxDepth     = 16
 )
 
-// registered begins the ids of registered clients: what follows is what they said.
-const registered = "mcp-client."
+// registeredPrefix is the prefix of registered client ids, followed by the client's metadata.
+const registeredPrefix = "mcp-client."
 
-// said is what a registered client's id contains: what it told of itself.
-type said struct {
+// metadata is the content of a registered client's id.
+type metadata struct {
 	Name      string   `json:"n,omitempty"`
 	URI       string   `json:"u,omitempty"`
 	Redirects []string `json:"r"`
 }
 
-// Register gives a client an id that describes it, with those of its redirect addresses that
-// may be used (RFC 7591, 3.2.1). Nothing is stored: anybody who could forge an id could also
-// have registered it.
+// Register returns a client whose id contains its metadata, with the valid redirect URIs (RFC
+// 7591, 3.2.1). Nothing is stored: forging an id has the same effect as registering.
 func Register(name, uri string, redirects []string) (*Client, error) {
 	c := &Client{Name: name, URI: uri, Redirects: usable(redirects)}
 	if bad := c.check("client_name", "client_uri", "redirect_uris"); bad != nil {
 		return nil, bad
 	}
-	raw, err := json.Marshal(said{name, uri, c.Redirects})
+	raw, err := json.Marshal(metadata{name, uri, c.Redirects})
 	if err != nil {
 		return nil, err
 	}
-	c.ID = registered + base64.RawURLEncoding.EncodeToString(raw)
+	c.ID = registeredPrefix + base64.RawURLEncoding.EncodeToString(raw)
 	if len(c.ID) > MaxClientID {
 		return nil, fault.Invalid("redirect_uris", "are too long together: at most %d bytes with the name", MaxClientID*3/4)
 	}
 	return c, nil
 }
 
-// check refuses what no client may say of itself. The fields are named as they were sent.
+// check validates the metadata. The arguments are the field names in faults.
 func (c *Client) check(name, uri, redirects string) error {
 	var bad []fault.Detail
 	if len(c.Name) > maxName || !utf8.ValidString(c.Name) || strings.ContainsFunc(c.Name, func(r rune) bool { return r < ' ' || r == 0x7f }) {
@@ -94,8 +93,8 @@ func (c *Client) check(name, uri, redirects string) error {
 	return nil
 }
 
-// usable returns the addresses to which a browser may be sent; all of them if there are none
-// or too many, so that check says why.
+// usable returns the valid redirect URIs. It returns all of them if none is valid or there are
+// too many, so that check reports the reason.
 func usable(redirects []string) []string {
 	if len(redirects) > MaxRedirects {
 		return redirects
@@ -112,8 +111,8 @@ func usable(redirects []string) []string {
 	return kept
 }
 
-// wrongRedirect says why a browser may not be sent to an address; "": it may. Addresses
-// other than https are those of an application on the person's own machine.
+// wrongRedirect returns why a redirect URI is invalid, or "". URIs other than https must refer
+// to an application on the user's machine.
 func wrongRedirect(raw string) string {
 	u, err := url.Parse(raw)
 	switch {
@@ -131,34 +130,33 @@ func wrongRedirect(raw string) string {
 	return "must begin with https://, with http:// and name this machine (127.0.0.1, [::1] or localhost), or with a scheme of the application's own"
 }
 
-// privateUse reports whether an address has a scheme of an application's own, as those of
-// editors do (RFC 8252, 7.1): the reverse of a domain name, or another one before a host.
-// PKCE is required of every client, so that another application with the same scheme gains
-// nothing by the code.
+// privateUse reports whether a URI has a private-use scheme, as those of editors do (RFC 8252,
+// 7.1): a reversed domain name, or another scheme followed by a host. Every client must use
+// PKCE, so an application that claims the same scheme cannot use the code.
 func privateUse(u *url.URL) bool {
-	if u.Opaque != "" || slices.Contains(taken, u.Scheme) || slices.ContainsFunc(system, func(prefix string) bool { return strings.HasPrefix(u.Scheme, prefix) }) {
+	if u.Opaque != "" || slices.Contains(reservedSchemes, u.Scheme) || slices.ContainsFunc(systemPrefixes, func(prefix string) bool { return strings.HasPrefix(u.Scheme, prefix) }) {
 		return false
 	}
 	return u.Host != "" || strings.Contains(u.Scheme, ".") && strings.HasPrefix(u.Path, "/")
 }
 
-// taken are schemes that browsers and operating systems handle themselves.
-var taken = []string{
+// reservedSchemes are handled by browsers and operating systems.
+var reservedSchemes = []string{
 	"", "http", "https", "about", "blob", "chrome", "chrome-extension", "content", "data", "edge", "facetime", "file", "filesystem", "ftp", "ftps", "gopher", "help", "intent", "jar",
 	"javascript", "ldap", "ldaps", "mailto", "mhtml", "moz-extension", "news", "nntp", "res", "resource", "rtsp", "sftp", "shell", "sms", "smb", "ssh", "tel", "telnet", "vbscript", "view-source",
 	"wais", "ws", "wss", "x-apple.systempreferences",
 }
 
-// system begins schemes by which systems start programs of their own.
-var system = []string{"ms-", "search-ms", "android-app", "ios-app", "web+"}
+// systemPrefixes begin the schemes with which systems start programs.
+var systemPrefixes = []string{"ms-", "search-ms", "android-app", "ios-app", "web+"}
 
 func loopback(host string) bool {
 	a, err := netip.ParseAddr(host)
 	return host == "localhost" || err == nil && a.IsLoopback()
 }
 
-// Allows tells whether a redirect address is one of the client's: the same bytes, but for
-// the port of the person's own machine, which applications are given when they start.
+// Allows reports whether a redirect URI belongs to the client. The port of a loopback URI may
+// differ, because applications get it at startup.
 func (c *Client) Allows(redirect string) bool {
 	if wrongRedirect(redirect) != "" {
 		return false
@@ -168,7 +166,7 @@ func (c *Client) Allows(redirect string) bool {
 	})
 }
 
-// anyPort is an address of the own machine without its port; "" for others.
+// anyPort returns a loopback URI without its port, or "" for other URIs.
 func anyPort(raw string) string {
 	u, err := url.Parse(raw)
 	if err != nil || u.Scheme != "http" || !loopback(u.Hostname()) {
@@ -178,7 +176,7 @@ func anyPort(raw string) string {
 	return "http://" + u.Hostname() + strings.TrimPrefix(raw, head)
 }
 
-// Shown is what people are shown of the client: its name, else where it is.
+// Shown returns the name of the client that users see.
 func (c *Client) Shown() string {
 	if c.Name != "" {
 		return c.Name
@@ -189,7 +187,7 @@ func (c *Client) Shown() string {
 	return "An application"
 }
 
-// Host is where the client's description is from; "" for one that described itself.
+// Host returns the host of the client's metadata document, or "" for a registered client.
 func (c *Client) Host() string {
 	if u, err := url.Parse(c.ID); err == nil && u.Scheme == "https" {
 		return u.Host
@@ -204,26 +202,26 @@ type Fetcher struct {
 }
 
 func unknown() error {
-	return fault.Invalid("client_id", "is not known: it must be that of a registration, or the https address of a document about the client")
+	return fault.Invalid("client_id", "is unknown: it must be a registered client_id or the https address of a client metadata document")
 }
 
-// Find gives the client of an id. The errors are for who asks.
+// Find returns the client of an id. Errors are faults that can be shown to the client.
 func (f *Fetcher) Find(ctx context.Context, id string) (*Client, error) {
 	switch {
 	case len(id) > MaxClientID:
 		return nil, unknown()
-	case strings.HasPrefix(id, registered):
-		return described(id)
+	case strings.HasPrefix(id, registeredPrefix):
+		return decodeID(id)
 	case strings.HasPrefix(id, "https://"):
 		return f.fetch(ctx, id)
 	}
 	return nil, unknown()
 }
 
-// described reads the id of a registered client, by the rules of registrations.
-func described(id string) (*Client, error) {
-	raw, err := base64.RawURLEncoding.DecodeString(id[len(registered):])
-	var s said
+// decodeID decodes and validates the id of a registered client.
+func decodeID(id string) (*Client, error) {
+	raw, err := base64.RawURLEncoding.DecodeString(id[len(registeredPrefix):])
+	var s metadata
 	if err != nil || wire.CheckStrict(raw, maxDepth) != nil || json.Unmarshal(raw, &s) != nil {
 		return nil, unknown()
 	}
@@ -234,7 +232,7 @@ func described(id string) (*Client, error) {
 	return c, nil
 }
 
-// documentAddress checks the address of a client's document.
+// documentAddress reports whether id is a valid address of a client metadata document.
 func documentAddress(id string) bool {
 	u, err := url.Parse(id)
 	if err != nil || u.Host == "" || u.User != nil || u.Fragment != "" || strings.HasSuffix(id, "#") || len(id) > maxURI || u.Path == "" || u.Path == "/" {
@@ -248,7 +246,7 @@ func documentAddress(id string) bool {
 	return true
 }
 
-// fetch reads the document of a client at its own address.
+// fetch reads the metadata document at the client's id.
 func (f *Fetcher) fetch(ctx context.Context, id string) (*Client, error) {
 	if !documentAddress(id) {
 		return nil, unknown()
@@ -269,7 +267,7 @@ func (f *Fetcher) fetch(ctx context.Context, id string) (*Client, error) {
 		return nil, wrong("cannot be read")
 	}
 	defer resp.Body.Close()
-	media, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type")) // no type is none of these
+	media, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type")) // an invalid type is not JSON
 	raw, err := io.ReadAll(egress.CapBody(resp.Body, maxDocument))
 	switch {
 	case resp.StatusCode != http.StatusOK:
@@ -284,7 +282,7 @@ func (f *Fetcher) fetch(ctx context.Context, id string) (*Client, error) {
 	return readDocument(id, raw)
 }
 
-// readDocument reads a client's own description.
+// readDocument validates a client metadata document.
 func readDocument(id string, raw []byte) (*Client, error) {
 	var d struct {
 		ID        string   `json:"client_id"`

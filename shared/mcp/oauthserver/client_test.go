@@ -33,7 +33,7 @@ func TestTheIDOfARegistrationDescribesIt(t *testing.T) {
 			t.Errorf("%s: %t", redirect, !want)
 		}
 	}
-	for _, id := range []string{"", "x", registered, c.ID[:len(c.ID)-3], c.ID + "=", registered + "e30", registered + strings.Repeat("A", MaxClientID)} {
+	for _, id := range []string{"", "x", registeredPrefix, c.ID[:len(c.ID)-3], c.ID + "=", registeredPrefix + "e30", registeredPrefix + strings.Repeat("A", MaxClientID)} {
 		if _, err := f.Find(context.Background(), id); !fault.Is(err, fault.InvalidRequest) || fault.From(err).Field != "client_id" {
 			t.Errorf("%.60s: %v", id, err)
 		}
@@ -125,7 +125,7 @@ func TestAddressesOfServersAreOursByteForByte(t *testing.T) {
 		issuer + "/mcp/tools/mcp": {Slug: "tools"}, issuer + "/mcp/team/tools/mcp": {"team", "tools"},
 		issuer + "/mcp/tools/mcp/": {}, issuer + "/mcp//mcp": {}, issuer + "/mcp/tools": {}, issuer + "/mcp/a/b/c/mcp": {}, "https://gw.example.com/mcp/tools/mcp": {}, issuer + "/mcp/%74ools/mcp": {}, issuer + "/mcp/tools/mcp?x": {}, "": {},
 	} {
-		got, ok := Named(resource, issuer)
+		got, ok := ParseResource(resource, issuer)
 		if ok != (want != Target{}) || ok && (got != want || got.Resource(issuer) != resource) {
 			t.Errorf("%s: %v %t", resource, got, ok)
 		}
@@ -142,15 +142,15 @@ func FuzzClients(f *testing.F) {
 	}
 	f.Add(c.ID, "https://a.b/c", []byte(`{"client_id":"https://a.b/x","redirect_uris":["https://a.b/c"]}`))
 	f.Fuzz(func(t *testing.T, id, redirect string, document []byte) {
-		if strings.HasPrefix(id, registered) {
-			if c, err := described(id); err == nil && c.Allows(redirect) && wrongRedirect(redirect) != "" {
+		if strings.HasPrefix(id, registeredPrefix) {
+			if c, err := decodeID(id); err == nil && c.Allows(redirect) && wrongRedirect(redirect) != "" {
 				t.Errorf("%q may be gone to", redirect)
 			}
 		}
 		if c, err := readDocument("https://a.b/x", document); err == nil && (c.ID != "https://a.b/x" || len(c.Redirects) == 0) {
 			t.Errorf("%+v", c)
 		}
-		if t2, ok := Named(redirect, "https://a.b/v1"); ok && t2.Resource("https://a.b/v1") != redirect {
+		if t2, ok := ParseResource(redirect, "https://a.b/v1"); ok && t2.Resource("https://a.b/v1") != redirect {
 			t.Errorf("%q is %v", redirect, t2)
 		}
 	})

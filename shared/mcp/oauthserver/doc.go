@@ -1,13 +1,11 @@
-// Package oauthserver is what people allow clients of the Model Context Protocol: OAuth 2.1
-// with the gateway as authorization server.
+// Package oauthserver is the OAuth 2.1 authorization server for clients of MCP servers.
 //
-//	Client    who asks: described by a document at its own address (CIMD), or by its id
-//	          itself (RFC 7591, registration without a record)
-//	Grant     one permission: of a person, to a client, for one server
+//	Client    described by a metadata document at its id (CIMD), or by the id itself
+//	          (RFC 7591, registration without a record)
+//	Grant     a user's authorization of a client for one server
 //	tokens    an authorization code, then an access token and a refresh token of the grant
 //
-// Tokens are opaque and stored by their hash. An access token opens one server, as long
-// as its user is a member of the workspace; a refresh token is good once, and a second use
-// ends its grant. Nothing is kept in the process. What must not come in: HTTP towards
-// clients, pages, audit records.
+// Tokens are opaque and stored as hashes. An access token is valid for one server while its
+// user is a member of the workspace. A refresh token is valid once; reusing it ends the grant.
+// Do not add HTTP handlers, pages or audit records here.
 package oauthserver

@@ -15,19 +15,19 @@ import (
 	"gateway/shared/store"
 )
 
-// Scopes that clients ask for. All is the other two.
+// Scopes of clients. All includes the other two.
 const (
 	All   = "mcp"
-	Read  = "mcp:read"  // all but calls of tools
-	Write = "mcp:write" // calls of tools
+	Read  = "mcp:read"  // everything except tool calls
+	Write = "mcp:write" // tool calls
 )
 
-// Scopes lists them, the one that clients get who ask for none first.
+// Scopes lists the scopes, the default first.
 var Scopes = []string{All, Read, Write}
 
-// ScopesOf returns those of Scopes that a client asks for. Others, such as offline_access or
-// scopes of a vendor, are left out, as RFC 6749, 3.3 allows: the response states what was
-// granted. A client that asks for none of them gets All.
+// ScopesOf returns the supported scopes in a request. It ignores others such as offline_access,
+// as RFC 6749, 3.3 allows: the response states the granted scopes. Without a supported scope it
+// returns All.
 func ScopesOf(text string) (scopes []string) {
 	for s := range strings.FieldsSeq(text) {
 		if slices.Contains(Scopes, s) && !slices.Contains(scopes, s) {
@@ -40,8 +40,8 @@ func ScopesOf(text string) (scopes []string) {
 	return scopes
 }
 
-// UnknownScope returns the first scope of a text that is named like one of Scopes and is none;
-// "" if there is none. It stands for a right that nobody can give.
+// UnknownScope returns the first scope that has the prefix of this package's scopes and is not
+// supported, or "".
 func UnknownScope(text string) string {
 	for s := range strings.FieldsSeq(text) {
 		if strings.HasPrefix(s, All) && !slices.Contains(Scopes, s) {
@@ -51,8 +51,8 @@ func UnknownScope(text string) string {
 	return ""
 }
 
-// Fewer returns the scopes of a token that a client renews with fewer scopes than the grant
-// has; none: it does not ask for fewer. ok is false if it asks for more.
+// Fewer returns the scopes of a refresh request that narrows the grant's scopes; empty if it
+// does not. ok is false if the request exceeds the grant.
 func Fewer(of []string, text string) (scopes []string, ok bool) {
 	for s := range strings.FieldsSeq(text) {
 		if !slices.Contains(Scopes, s) {
@@ -68,20 +68,20 @@ func Fewer(of []string, text string) (scopes []string, ok bool) {
 	return scopes, true
 }
 
-// How long things last.
+// Lifetimes of codes and tokens.
 const (
 	CodeLife    = time.Minute
 	AccessLife  = time.Hour
-	RefreshLife = 30 * 24 * time.Hour // since it was used last
+	RefreshLife = 30 * 24 * time.Hour // since the last use
 )
 
-// Grant is what a person has allowed a client.
+// Grant is a user's authorization of a client.
 type Grant struct {
-	ID            string // tells nothing
+	ID            string // random
 	Scope         store.Scope
 	WorkspaceSlug string
 	User, Email   string
-	Server        string // id of the one that it is for
+	Server        string // id of the server
 	Client        string // id
 	ClientName    string
 	Scopes        []string
@@ -89,27 +89,27 @@ type Grant struct {
 	Since         time.Time
 }
 
-// Code is an authorization code and what its exchange is held against.
+// Code is an authorization code with the data to verify its exchange.
 type Code struct {
 	Grant
 	Redirect  string
 	Challenge string // S256
 }
 
-// Tokens are what a client gets.
+// Tokens are the tokens of a response.
 type Tokens struct {
 	Access, Refresh string
-	Expires         time.Duration // of the access token
+	Expires         time.Duration // lifetime of the access token
 }
 
-// Kinds of rows, by the hash of what finds them.
+// Kinds of rows, keyed by hashes.
 const (
 	kindCode   = "MCP_CODE"
 	kindGrant  = "MCP_GRANT"
 	kindAccess = "MCP_ACCESS"
 )
 
-// Beginnings of tokens, and how long their parts are.
+// Prefixes of tokens and lengths of their parts.
 const (
 	prefixAccess  = "ga-"
 	prefixRefresh = "gr-"
@@ -119,16 +119,16 @@ const (
 
 func secret() string {
 	var b [32]byte
-	_, _ = rand.Read(b[:]) // never fails (crypto/rand)
+	_, _ = rand.Read(b[:]) // crypto/rand never fails
 	return base64.RawURLEncoding.EncodeToString(b[:])
 }
 
 func key(kind, token string) store.Key { return store.Credential(kind, identity.HashToken(token)) }
 
-// Refusals of tokens. Which of them it is, clients are not told.
+// Errors of codes and tokens. Clients get the same error for both.
 var (
-	ErrUnknown = errors.New("granted: no such code or token, or not any more")
-	ErrReused  = errors.New("granted: the code or token was used before")
+	ErrUnknown = errors.New("oauthserver: unknown or expired code or token")
+	ErrReused  = errors.New("oauthserver: the code or token was used before")
 )
 
 func (g *Grant) item(until time.Time) store.Item {
@@ -146,17 +146,17 @@ func grantOf(it store.Item) Grant {
 	}
 }
 
-// Begin stages a code for a permission that was just given. It fills ID and Since.
+// Begin stages a code for a new grant. It sets ID and Since.
 func Begin(tx *resource.Tx, c *Code) (code string, err error) {
 	code, c.ID, c.Since = secret(), rand.Text(), tx.Now().UTC().Truncate(time.Millisecond)
 	until := tx.Now().Add(CodeLife)
 	it := c.item(until)
 	it["redirect"], it["challenge"] = c.Redirect, c.Challenge
-	// The row outlasts the code by a day, so that a second use is known as one.
+	// The row outlives the code by a day, so that a reuse is detected.
 	return code, tx.CreateCredential(store.Row{Key: key(kindCode, code), Item: it, Expires: until.Add(24 * time.Hour)})
 }
 
-// Matches tells whether a verifier is that of the code's challenge: RFC 7636.
+// Matches reports whether a verifier matches the code's challenge (RFC 7636).
 func (c *Code) Matches(verifier string) bool {
 	if len(verifier) < 43 || len(verifier) > 128 {
 		return false
@@ -165,8 +165,8 @@ func (c *Code) Matches(verifier string) bool {
 	return subtle.ConstantTimeCompare([]byte(base64.RawURLEncoding.EncodeToString(sum[:])), []byte(c.Challenge)) == 1
 }
 
-// Exchange stages the end of a code and the first tokens of its grant. ErrReused: the code
-// was exchanged meanwhile.
+// Exchange stages the use of a code and the first tokens of its grant. The transaction fails
+// with ErrReused if the code was exchanged before.
 func (c *Code) Exchange(tx *resource.Tx, code string) (*Tokens, error) {
 	tx.Do(store.Action{Table: store.Keys, Update: &store.Update{
 		Key: key(kindCode, code), Set: []store.Assign{{Path: store.At("used"), Value: int64(1)}}, If: []store.Cond{store.IfPresent(), store.IfMissing(store.At("used"))},
@@ -175,7 +175,7 @@ func (c *Code) Exchange(tx *resource.Tx, code string) (*Tokens, error) {
 	return t, tx.CreateCredential(store.Row{Key: key(kindGrant, c.ID), Item: it, Expires: tx.Now().Add(RefreshLife)})
 }
 
-// issue stages an access token with scopes. it is the row of the grant with both tokens.
+// issue stages an access token with scopes. it is the grant's row with both tokens.
 func (g *Grant) issue(tx *resource.Tx, scopes []string) (t *Tokens, it store.Item) {
 	access, fresh := prefixAccess+secret(), secret()
 	until := tx.Now().Add(AccessLife)
@@ -187,15 +187,15 @@ func (g *Grant) issue(tx *resource.Tx, scopes []string) (t *Tokens, it store.Ite
 	return &Tokens{Access: access, Refresh: prefixRefresh + g.ID + fresh, Expires: AccessLife}, it
 }
 
-// Held is a grant as it is stored.
-type Held struct {
+// StoredGrant is a grant with its stored hashes.
+type StoredGrant struct {
 	Grant
 	access, refresh string // hashes
 }
 
-// Renew stages new tokens in place of a grant's. scopes are those of the access token; the
-// grant keeps its own. ErrReused: the refresh token was used meanwhile.
-func (h *Held) Renew(tx *resource.Tx, scopes []string) (*Tokens, error) {
+// Renew stages new tokens for a grant. scopes are those of the access token; the grant keeps
+// its own. The transaction fails with ErrReused if the refresh token was used before.
+func (h *StoredGrant) Renew(tx *resource.Tx, scopes []string) (*Tokens, error) {
 	t, it := h.issue(tx, scopes)
 	tx.DeleteCredential(store.Credential(kindAccess, h.access))
 	tx.Do(store.Action{Table: store.Keys, Put: &store.Put{
@@ -204,9 +204,8 @@ func (h *Held) Renew(tx *resource.Tx, scopes []string) (*Tokens, error) {
 	return t, nil
 }
 
-// End stages the end of a grant with its tokens. They open nothing any more two seconds
-// later at most.
-func (h *Held) End(tx *resource.Tx) {
+// End stages the deletion of a grant and its tokens, which takes effect within two seconds.
+func (h *StoredGrant) End(tx *resource.Tx) {
 	tx.DeleteCredential(store.Credential(kindAccess, h.access))
 	tx.DeleteCredential(key(kindGrant, h.ID))
 }

@@ -8,7 +8,7 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// BuiltIn is the name under which users are shown the gateway's own command line.
+// BuiltIn is the display name of the gateway's command line client.
 const BuiltIn = "The gateway's command line"
 
 // Reserved reports whether a name looks like that of a built-in client: it contains the
@@ -18,8 +18,8 @@ func Reserved(name string) bool {
 	return strings.Contains(s, skeleton("gateway's command line")) || strings.TrimPrefix(s, "the") == skeleton("gateway-cli")
 }
 
-// skeleton returns the letters and digits of a name in one spelling: without case, accents
-// and width, and with letters of other scripts that look like Latin ones replaced.
+// skeleton returns the letters and digits of a name in one spelling: without case, accents and
+// width, with look-alikes of other scripts replaced by Latin letters.
 func skeleton(name string) string {
 	var b strings.Builder
 	for _, r := range norm.NFKD.String(name) {
@@ -34,9 +34,8 @@ func skeleton(name string) string {
 	return b.String()
 }
 
-// lookalikes maps letters that look like a lower-case Latin one, from the confusables of
-// Unicode (UTS 39), and digits that are read as letters. It is made when it is first needed,
-// so that programs without registration link nothing of it.
+// lookalikes maps letters and digits that look like a lowercase Latin letter (Unicode UTS 39).
+// It is computed on first use, so that programs without registration do not link it.
 var lookalikes = sync.OnceValue(func() map[rune]rune {
 	out := map[rune]rune{}
 	for latin, others := range map[rune]string{

@@ -14,7 +14,7 @@ import (
 	"gateway/shared/store"
 )
 
-// find reads a row; ErrUnknown where there is none, or not any more.
+// find reads a row. It returns ErrUnknown if there is none.
 func find(ctx context.Context, s store.Store, k store.Key) (store.Item, error) {
 	it, ok, err := s.Table(store.Keys).Get(ctx, k, true)
 	switch {
@@ -26,7 +26,8 @@ func find(ctx context.Context, s store.Store, k store.Key) (store.Item, error) {
 	return it, nil
 }
 
-// FindCode gives an authorization code; ErrReused with it for one that was exchanged.
+// FindCode returns an authorization code. For a code that was exchanged it also returns
+// ErrReused.
 func FindCode(ctx context.Context, s store.Store, code string, now time.Time) (*Code, error) {
 	if len(code) != secretLength {
 		return nil, ErrUnknown
@@ -45,8 +46,8 @@ func FindCode(ctx context.Context, s store.Store, code string, now time.Time) (*
 	return c, nil
 }
 
-// FindGrant gives a grant by its id.
-func FindGrant(ctx context.Context, s store.Store, id string, now time.Time) (*Held, error) {
+// FindGrant returns a grant.
+func FindGrant(ctx context.Context, s store.Store, id string, now time.Time) (*StoredGrant, error) {
 	it, err := find(ctx, s, key(kindGrant, id))
 	if err != nil {
 		return nil, err
@@ -54,12 +55,12 @@ func FindGrant(ctx context.Context, s store.Store, id string, now time.Time) (*H
 	if now.UnixMilli() >= it.Int("until") {
 		return nil, ErrUnknown
 	}
-	return &Held{Grant: grantOf(it), access: it.String("access"), refresh: it.String("refresh")}, nil
+	return &StoredGrant{Grant: grantOf(it), access: it.String("access"), refresh: it.String("refresh")}, nil
 }
 
-// FindRefresh gives the grant of a refresh token; ErrReused with it where the token is not
-// the grant's newest.
-func FindRefresh(ctx context.Context, s store.Store, token string, now time.Time) (*Held, error) {
+// FindRefresh returns the grant of a refresh token. If the token is not the grant's latest, it
+// also returns ErrReused.
+func FindRefresh(ctx context.Context, s store.Store, token string, now time.Time) (*StoredGrant, error) {
 	rest, ok := strings.CutPrefix(token, prefixRefresh)
 	if !ok || len(rest) != idLength+secretLength {
 		return nil, ErrUnknown
@@ -74,8 +75,8 @@ func FindRefresh(ctx context.Context, s store.Store, token string, now time.Time
 	return h, nil
 }
 
-// FindAccess gives the grant of an access token, and when the token ends.
-func FindAccess(ctx context.Context, s store.Store, token string, now time.Time) (*Held, time.Time, error) {
+// FindAccess returns the grant of an access token and the token's expiry.
+func FindAccess(ctx context.Context, s store.Store, token string, now time.Time) (*StoredGrant, time.Time, error) {
 	if !IsAccess(token) {
 		return nil, time.Time{}, ErrUnknown
 	}
@@ -91,9 +92,8 @@ func FindAccess(ctx context.Context, s store.Store, token string, now time.Time)
 	return h, until, err
 }
 
-// Allowed tells whether the grant's user is still a member of its workspace. When an
-// identity provider deactivates a user, that ends the grant for good, even if the user
-// comes back.
+// Allowed reports whether the grant's user is still a member of its workspace. Deactivation by
+// an identity provider ends the grant even if the user is activated again.
 func (g *Grant) Allowed(ctx context.Context, v *resource.View) (bool, error) {
 	_, ok, err := membership.LoadRole(ctx, v, g.Scope, g.User)
 	if err != nil || !ok {
@@ -106,12 +106,12 @@ func (g *Grant) Allowed(ctx context.Context, v *resource.View) (bool, error) {
 	return g.Since.UnixMilli() > u.StoppedAt, nil
 }
 
-// IsAccess tells whether a credential has the form of an access token.
+// IsAccess reports whether a credential has the form of an access token.
 func IsAccess(token string) bool {
 	return len(token) == len(prefixAccess)+secretLength && strings.HasPrefix(token, prefixAccess)
 }
 
-// Verifier takes access tokens where servers are called, and hands other tokens on.
+// Verifier verifies access tokens for MCP servers and forwards other tokens to Next.
 type Verifier struct {
 	Loader *resource.Loader
 	Now    func() time.Time
@@ -124,18 +124,18 @@ var _ identity.TokenVerifier = (*Verifier)(nil)
 func (v *Verifier) Is(credential string) bool { return IsAccess(credential) || v.Next.Is(credential) }
 
 func invalid() error {
-	return fault.New(fault.Unauthorized, "authorization", "The access token is not known, has expired or was revoked. Sign in again")
+	return fault.New(fault.Unauthorized, "authorization", "The access token is unknown, has expired or was revoked. Sign in again")
 }
 
-// access is a token as it is remembered.
+// access is the cached form of an access token.
 type access struct {
 	grant Grant
 	until time.Time
 	who   *identity.Principal
 }
 
-// Verify implements identity.TokenVerifier. A token opens MCP servers and nothing else of
-// the gateway; whether it is for the server that is called is entitled's to decide.
+// Verify implements identity.TokenVerifier. Access tokens are valid only for MCP servers;
+// package authz checks whether the token is for the called server.
 func (v *Verifier) Verify(ctx context.Context, token string, by identity.Asked) (*identity.Principal, error) {
 	if !IsAccess(token) {
 		return v.Next.Verify(ctx, token, by)
@@ -164,7 +164,7 @@ func (v *Verifier) Verify(ctx context.Context, token string, by identity.Asked) 
 }
 
 func below(r *http.Request) bool {
-	return strings.HasPrefix(r.URL.EscapedPath(), BasePath+Below+"/")
+	return strings.HasPrefix(r.URL.EscapedPath(), BasePath+PathPrefix+"/")
 }
 
 func decode(it store.Item) (*access, error) {
@@ -176,9 +176,9 @@ func decode(it store.Item) (*access, error) {
 	}}, nil
 }
 
-// Under tells which scopes a caller has here: those of its access token, separated by
-// spaces; of another caller the needed one, or "" if it does not hold it.
-func Under(who *identity.Principal, needed string) string {
+// HeldScopes returns the scopes of the caller's access token, separated by spaces. For other
+// callers it returns needed if the caller has it, otherwise "".
+func HeldScopes(who *identity.Principal, needed string) string {
 	if who.Audience == "" {
 		if who.Has(needed) {
 			return needed
@@ -194,7 +194,8 @@ func Under(who *identity.Principal, needed string) string {
 	return strings.Join(held, " ")
 }
 
-// IsOurs tells whether a credential has the form of a token that the gateway gave.
+// IsOurs reports whether a credential has the form of an access or refresh token of the
+// gateway.
 func IsOurs(token string) bool {
 	return strings.HasPrefix(token, prefixAccess) || strings.HasPrefix(token, prefixRefresh)
 }

@@ -1,6 +1,5 @@
-// Package protocolversion reads what clients of the Model Context Protocol send, in both of its eras.
-// With sessions (2025-11-25 and older) a request depends on what was said before. Without
-// (2026-07-28) each request says everything itself, and repeats in headers what routing
-// needs. The era is decided for each request, independently of the era of the server
-// behind.
+// Package protocolversion reads messages from clients of the Model Context Protocol in both
+// kinds of protocol versions. With sessions (2025-11-25 and older) a request depends on
+// initialize. Without (2026-07-28) each request is self-contained and repeats in headers what
+// routing needs. The kind is detected for each request and is independent of the server's.
 package protocolversion

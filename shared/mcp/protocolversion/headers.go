@@ -12,13 +12,13 @@ import (
 	"gateway/shared/mcp"
 )
 
-// These mark header values that are encoded because a header cannot hold them as they are.
+// Markers of base64-encoded header values.
 const (
 	markBegin = "=?base64?"
 	markEnd   = "?="
 )
 
-// EncodeHeader writes a text as the value of Mcp-Name or Mcp-Param.
+// EncodeHeader encodes a string as a value of Mcp-Name or Mcp-Param.
 func EncodeHeader(s string) string {
 	if visible(s) && !(strings.HasPrefix(s, markBegin) && strings.HasSuffix(s, markEnd)) {
 		return s
@@ -26,7 +26,7 @@ func EncodeHeader(s string) string {
 	return markBegin + base64.StdEncoding.EncodeToString([]byte(s)) + markEnd
 }
 
-// DecodeHeader reads such a value.
+// DecodeHeader decodes such a value.
 func DecodeHeader(v string) (string, bool) {
 	inner, marked := strings.CutPrefix(v, markBegin)
 	if marked {
@@ -39,7 +39,7 @@ func DecodeHeader(v string) (string, bool) {
 	return string(raw), err == nil && utf8.Valid(raw)
 }
 
-// visible tells whether a text is of visible ASCII, with spaces inside only.
+// visible reports whether a string is printable ASCII without surrounding spaces.
 func visible(s string) bool {
 	for i := range len(s) {
 		if s[i] < ' ' || s[i] > '~' {
@@ -49,40 +49,40 @@ func visible(s string) bool {
 	return s == strings.TrimSpace(s)
 }
 
-// Mark is an argument of a tool that a header repeats.
-type Mark struct {
+// HeaderParam is a tool argument that is mirrored in a header.
+type HeaderParam struct {
 	Path   []string
-	Header string // the whole name, in the spelling of net/http
+	Header string // full name in the spelling of net/http
 }
 
 const paramPrefix = "Mcp-Param-"
 
-// MarkedBy is the member of a schema that marks an argument.
-const MarkedBy = "x-mcp-header"
+// HeaderAnnotation is the schema field that marks a mirrored argument.
+const HeaderAnnotation = "x-mcp-header"
 
-// property is what is read of a schema.
+// property is the part of a schema that matters here.
 type property struct {
 	Type       json.RawMessage      `json:"type"`
 	Header     json.RawMessage      `json:"x-mcp-header"`
 	Properties map[string]*property `json:"properties"`
 }
 
-// Marks are the marked arguments of a tool's inputSchema; ok is false where a mark breaks
-// the rules of the protocol: such a tool is not offered.
-func Marks(schema json.RawMessage) (marks []Mark, ok bool) {
-	if !bytes.Contains(schema, []byte(MarkedBy)) {
+// HeaderParams returns the mirrored arguments of an inputSchema. ok is false if an annotation
+// violates the protocol: such a tool is not listed.
+func HeaderParams(schema json.RawMessage) (marks []HeaderParam, ok bool) {
+	if !bytes.Contains(schema, []byte(HeaderAnnotation)) {
 		return nil, true
 	}
 	var root property
 	if json.Unmarshal(schema, &root) != nil {
-		return nil, true // nothing can be said of it
+		return nil, true // an unreadable schema has no annotations
 	}
 	seen := map[string]bool{}
-	ok = root.marks(nil, seen, &marks)
+	ok = root.collect(nil, seen, &marks)
 	return marks, ok
 }
 
-func (p *property) marks(path []string, seen map[string]bool, out *[]Mark) bool {
+func (p *property) collect(path []string, seen map[string]bool, out *[]HeaderParam) bool {
 	if len(path) > maxDepth {
 		return false
 	}
@@ -93,24 +93,24 @@ func (p *property) marks(path []string, seen map[string]bool, out *[]Mark) bool 
 		at := append(path[:len(path):len(path)], name)
 		if below.Header != nil {
 			var header, kind string
-			if json.Unmarshal(below.Header, &header) != nil || !token(header) || seen[strings.ToLower(header)] {
+			if json.Unmarshal(below.Header, &header) != nil || !isToken(header) || seen[strings.ToLower(header)] {
 				return false
 			}
 			if json.Unmarshal(below.Type, &kind) != nil || kind != "string" && kind != "integer" && kind != "boolean" {
 				return false
 			}
 			seen[strings.ToLower(header)] = true
-			*out = append(*out, Mark{at, http.CanonicalHeaderKey(paramPrefix + header)})
+			*out = append(*out, HeaderParam{at, http.CanonicalHeaderKey(paramPrefix + header)})
 		}
-		if !below.marks(at, seen, out) {
+		if !below.collect(at, seen, out) {
 			return false
 		}
 	}
 	return true
 }
 
-// token tells whether a text may be the name of a header.
-func token(s string) bool {
+// isToken reports whether a string is a valid header name.
+func isToken(s string) bool {
 	for i := range len(s) {
 		c := s[i]
 		if c|0x20 >= 'a' && c|0x20 <= 'z' || c >= '0' && c <= '9' || strings.IndexByte("!#$%&'*+-.^_`|~", c) >= 0 {
@@ -121,9 +121,9 @@ func token(s string) bool {
 	return s != ""
 }
 
-// value is the text that a header repeats; ok is false where there is nothing to
-// repeat: the argument is absent or null, or none that a header can hold.
-func (m *Mark) value(arguments json.RawMessage) (text string, ok bool) {
+// value returns the header value of an argument. ok is false if the argument is absent, null or
+// not representable.
+func (m *HeaderParam) value(arguments json.RawMessage) (text string, ok bool) {
 	at := arguments
 	for _, name := range m.Path {
 		var members map[string]json.RawMessage
@@ -143,12 +143,12 @@ func (m *Mark) value(arguments json.RawMessage) (text string, ok bool) {
 	case 'n', '{', '[':
 		return "", false
 	}
-	return whole(string(at))
+	return formatInteger(string(at))
 }
 
-// whole writes an integer in its one canonical way; false for numbers that are none, or
-// that some readers cannot hold.
-func whole(s string) (string, bool) {
+// formatInteger returns the canonical form of an integer. ok is false for other numbers and for
+// integers that a float64 cannot represent.
+func formatInteger(s string) (string, bool) {
 	const most = 1<<53 - 1
 	f, err := strconv.ParseFloat(s, 64)
 	if err != nil || f != float64(int64(f)) || f > most || f < -most {
@@ -157,8 +157,8 @@ func whole(s string) (string, bool) {
 	return strconv.FormatInt(int64(f), 10), true
 }
 
-// CheckParams holds the headers of a call of a tool against its arguments.
-func CheckParams(h http.Header, marks []Mark, arguments json.RawMessage) *Refusal {
+// CheckParams compares the headers of a tool call with its arguments.
+func CheckParams(h http.Header, marks []HeaderParam, arguments json.RawMessage) *Rejection {
 	for i := range marks {
 		m := &marks[i]
 		want, given := m.value(arguments)
@@ -166,18 +166,18 @@ func CheckParams(h http.Header, marks []Mark, arguments json.RawMessage) *Refusa
 			continue
 		}
 		got, ok := DecodeHeader(one(h, m.Header))
-		if n, number := whole(got); number && got != want {
+		if n, number := formatInteger(got); number && got != want {
 			got = n
 		}
 		if !ok || len(h[m.Header]) != 1 || got != want {
-			return refuse(http.StatusBadRequest, CodeHeader, strings.ToLower(m.Header)+" must be there once and be the argument "+strings.Join(m.Path, "."))
+			return reject(http.StatusBadRequest, CodeHeader, strings.ToLower(m.Header)+" must be sent once and equal the argument "+strings.Join(m.Path, "."))
 		}
 	}
 	return nil
 }
 
-// SetParams writes the headers of a call of a tool.
-func SetParams(h http.Header, marks []Mark, arguments json.RawMessage) {
+// SetParams sets the headers of a tool call.
+func SetParams(h http.Header, marks []HeaderParam, arguments json.RawMessage) {
 	for i := range marks {
 		if v, given := marks[i].value(arguments); given {
 			h[marks[i].Header] = []string{EncodeHeader(v)}
@@ -185,10 +185,10 @@ func SetParams(h http.Header, marks []Mark, arguments json.RawMessage) {
 	}
 }
 
-// SetHeaders writes the headers of a request without session.
+// SetHeaders sets the headers of a stateless request.
 func (r *Request) SetHeaders(h http.Header) {
 	h[mcp.HeaderMethod] = []string{r.Method}
-	if named[r.Method] != "" {
+	if nameFields[r.Method] != "" {
 		h[mcp.HeaderName] = []string{EncodeHeader(r.Name())}
 	}
 }

@@ -151,7 +151,7 @@ func TestMarksOfSchemas(t *testing.T) {
 		`{"properties":{"a":{"x-mcp-header":"n"}}}`:                                                                                         nil,
 		`{"properties":` + strings.Repeat(`{"a":{"properties":`, 200) + `{}` + strings.Repeat(`}}`, 200) + `,"description":"x-mcp-header"}`: nil,
 	} {
-		marks, ok := Marks(json.RawMessage(schema))
+		marks, ok := HeaderParams(json.RawMessage(schema))
 		got := make([]string, 0, len(marks))
 		for _, m := range marks {
 			got = append(got, m.Header+" "+strings.Join(m.Path, "."))
@@ -164,7 +164,7 @@ func TestMarksOfSchemas(t *testing.T) {
 
 // TestParamsOfCalls: headers that repeat arguments must be those, one each.
 func TestParamsOfCalls(t *testing.T) {
-	marks := []Mark{{[]string{"r", "n"}, "Mcp-Param-N"}}
+	marks := []HeaderParam{{[]string{"r", "n"}, "Mcp-Param-N"}}
 	for _, c := range []struct {
 		arguments string
 		header    []string

@@ -10,35 +10,33 @@ import (
 	"gateway/shared/wire"
 )
 
-// Era is how a side speaks.
+// Era is the kind of a protocol version.
 type Era uint8
 
-// The eras.
 const (
-	Sessions  Era = iota + 1 // initialize, then requests that name a session
-	Stateless                // every request stands alone
+	Sessions  Era = iota + 1 // initialize, then requests with a session id
+	Stateless                // self-contained requests
 )
 
-// Version is that of the protocol without sessions; First is the version of clients that
-// name none.
+// Version is the stateless version; First is assumed for clients that name none.
 const (
 	Version = mcp.Modern
 	First   = "2025-03-26"
 )
 
-// Codes of the protocol without sessions.
+// Error codes of the stateless version.
 const (
-	CodeHeader    = -32020 // header and body disagree
-	CodeAbilities = -32021 // the client does not declare what is needed
-	CodeVersion   = -32022
-	CodeSignIn    = -32042 // with sessions: the user is to open an address
+	CodeHeader       = -32020 // header and body disagree
+	CodeCapabilities = -32021 // the client lacks a required capability
+	CodeVersion      = -32022
+	CodeSignIn       = -32042 // only with sessions: the user must open an address
 )
 
-// InSession returns an error of a server without sessions as a client with a session may
-// read it: codes that only the protocol without sessions has become those of JSON-RPC.
+// InSession converts an error of a stateless server for a client with a session: codes of the
+// stateless version become JSON-RPC codes.
 func InSession(e *mcp.Error) *mcp.Error {
 	switch e.Code {
-	case CodeAbilities:
+	case CodeCapabilities:
 		return &mcp.Error{Code: mcp.CodeInvalidRequest, Message: e.Message, Data: e.Data}
 	case CodeHeader, CodeVersion:
 		return &mcp.Error{Code: mcp.CodeInternal, Message: e.Message, Data: e.Data}
@@ -46,8 +44,7 @@ func InSession(e *mcp.Error) *mcp.Error {
 	return e
 }
 
-// WithoutSession returns an error of a server with sessions as a client without may read
-// it.
+// WithoutSession converts an error of a server with sessions for a stateless client.
 func WithoutSession(e *mcp.Error) *mcp.Error {
 	switch e.Code {
 	case mcp.CodeResourceNotFound:
@@ -58,44 +55,44 @@ func WithoutSession(e *mcp.Error) *mcp.Error {
 	return e
 }
 
-// maxDepth is how deep a client's message may nest.
+// maxDepth is the nesting limit of client messages.
 const maxDepth = 128
 
-// maxName bounds names and addresses in bytes.
+// maxName is the size limit of names and URIs in bytes.
 const maxName = 8 << 10
 
-// Request is one message of a client. Its members are parts of the body that was read.
+// Request is one message of a client. Its fields alias the body.
 type Request struct {
 	mcp.Message
 	Era     Era
-	Version string // of the protocol, as the client speaks it
-	Session string // that it names; "": none
-	Members map[string]json.RawMessage
+	Version string // protocol version of the client
+	Session string // session id, may be empty
+	Fields  map[string]json.RawMessage
 	Meta    map[string]json.RawMessage
-	Streams bool // the client takes streams
+	Streams bool // the client accepts event streams
 }
 
-// Refusal is a message that is not served: a status of HTTP and an error.
-type Refusal struct {
+// Rejection is an HTTP status and an error for a message that is not served.
+type Rejection struct {
 	Status int
 	mcp.Error
 }
 
-func refuse(status, code int, message string) *Refusal {
-	return &Refusal{status, mcp.Error{Code: code, Message: message}}
+func reject(status, code int, message string) *Rejection {
+	return &Rejection{status, mcp.Error{Code: code, Message: message}}
 }
 
-// Read reads the body of a POST. The request is there, as far as it was read, also with
-// a refusal, which answers its id.
-func Read(h http.Header, body []byte) (*Request, *Refusal) {
+// Read parses the body of a POST. With a rejection the request contains what was parsed, such
+// as its id.
+func Read(h http.Header, body []byte) (*Request, *Rejection) {
 	r := &Request{Version: First, Era: Sessions, Session: one(h, mcp.HeaderSession)}
 	plain, streams := accepts(h)
 	r.Streams = streams
 	if !plain && !streams {
-		return r, refuse(http.StatusNotAcceptable, mcp.CodeInvalidRequest, "accept must name application/json and text/event-stream")
+		return r, reject(http.StatusNotAcceptable, mcp.CodeInvalidRequest, "accept must name application/json and text/event-stream")
 	}
 	if media, _, _ := strings.Cut(one(h, "Content-Type"), ";"); !strings.EqualFold(strings.TrimSpace(media), "application/json") {
-		return r, refuse(http.StatusUnsupportedMediaType, mcp.CodeInvalidRequest, "content-type must be application/json")
+		return r, reject(http.StatusUnsupportedMediaType, mcp.CodeInvalidRequest, "content-type must be application/json")
 	}
 	if refused := r.parse(body); refused != nil {
 		return r, refused
@@ -104,29 +101,29 @@ func Read(h http.Header, body []byte) (*Request, *Refusal) {
 	if _, modern := r.Meta[mcp.MetaVersion]; modern || isDate(header) && header >= Version {
 		r.Era, r.Version = Stateless, header
 		if !plain || !streams {
-			return r, refuse(http.StatusNotAcceptable, mcp.CodeInvalidRequest, "accept must name application/json and text/event-stream")
+			return r, reject(http.StatusNotAcceptable, mcp.CodeInvalidRequest, "accept must name application/json and text/event-stream")
 		}
 		return r, r.checkStateless(h)
 	}
 	if header != "" {
 		r.Version = header
 		if !slices.Contains(mcp.Versions, header) {
-			return r, refuse(http.StatusBadRequest, mcp.CodeInvalidRequest, "mcp-protocol-version must be one of "+strings.Join(mcp.Versions, ", ")+", or "+Version)
+			return r, reject(http.StatusBadRequest, mcp.CodeInvalidRequest, "mcp-protocol-version must be one of "+strings.Join(mcp.Versions, ", ")+", or "+Version)
 		}
 	}
 	return r, nil
 }
 
-// MetaTrace is where a message says of which trace it is.
+// MetaTrace is the metadata field with the trace context.
 const MetaTrace = "traceparent"
 
-// Traceparent is the W3C trace context that the message carries; "" for none.
+// Traceparent returns the W3C trace context of the message, or "".
 func (r *Request) Traceparent() (value string) {
-	_ = mcp.Text(r.Meta[MetaTrace], &value) // what is no text is none
+	_ = mcp.ParseString(r.Meta[MetaTrace], &value) // an unexpected type counts as empty
 	return value
 }
 
-// one is the value of a header that comes once; "" for none and for several.
+// one returns the value of a header that occurs once, otherwise "".
 func one(h http.Header, name string) string {
 	if v := h[name]; len(v) == 1 {
 		return strings.TrimSpace(v[0])
@@ -138,7 +135,7 @@ func isDate(s string) bool {
 	return len(s) == 10 && s[4] == '-' && s[7] == '-' && strings.Trim(s, "0123456789-") == ""
 }
 
-// accepts tells which forms of an answer the client takes.
+// accepts reports which response types the client accepts.
 func accepts(h http.Header) (plain, streams bool) {
 	values := h["Accept"]
 	if len(values) == 0 {
@@ -160,126 +157,124 @@ func accepts(h http.Header) (plain, streams bool) {
 	return plain, streams
 }
 
-// decides are the members of params that decisions depend on. A server behind might also
-// read another spelling of one.
-var decides = []string{"name", "uri", "arguments", "cursor", "ref", "taskid", "_meta", "requeststate", "inputresponses"}
+// securityFields are the fields of params that decisions depend on. They are rejected in
+// another case, because the server might accept it.
+var securityFields = []string{"name", "uri", "arguments", "cursor", "ref", "taskid", "_meta", "requeststate", "inputresponses"}
 
-// bounded are the members of params that name something: they are kept in records, and
-// repeated in headers.
-var bounded = []string{"name", "uri", "cursor", "ref", "taskId"}
+// sizedFields are the fields of params that are recorded and mirrored in headers.
+var sizedFields = []string{"name", "uri", "cursor", "ref", "taskId"}
 
-// spelling is how those of them with capitals are written.
-var spelling = map[string]string{"taskid": "taskId", "requeststate": "requestState", "inputresponses": "inputResponses"}
+// canonicalCase maps lowercase names to those with capitals.
+var canonicalCase = map[string]string{"taskid": "taskId", "requeststate": "requestState", "inputresponses": "inputResponses"}
 
-// parse reads a message member by member, by exact names: a member whose name differs in
-// case is not taken for one of them.
-func (r *Request) parse(body []byte) *Refusal {
+// parse parses a message by exact field names.
+func (r *Request) parse(body []byte) *Rejection {
 	if wire.CheckStrict(body, maxDepth) != nil {
-		return refuse(http.StatusBadRequest, mcp.CodeParse, "the body is not JSON in UTF-8, has a member twice, or nests too deep")
+		return reject(http.StatusBadRequest, mcp.CodeParse, "the body is not JSON in UTF-8, has a duplicate field, or is nested too deeply")
 	}
-	m := mcp.Members(body)
+	m := mcp.Fields(body)
 	if m == nil {
-		return refuse(http.StatusBadRequest, mcp.CodeInvalidRequest, "the body must be one JSON-RPC object")
+		return reject(http.StatusBadRequest, mcp.CodeInvalidRequest, "the body must be one JSON-RPC object")
 	}
-	bad := func(message string) *Refusal { return refuse(http.StatusBadRequest, mcp.CodeInvalidRequest, message) }
+	bad := func(message string) *Rejection { return reject(http.StatusBadRequest, mcp.CodeInvalidRequest, message) }
 	if id := m["id"]; id != nil {
-		if !goodID(id) {
-			return bad("id must be a string or a whole number")
+		if !validID(id) {
+			return bad("id must be a string or an integer")
 		}
 		r.ID = id
 	}
-	if !mcp.Text(m["jsonrpc"], &r.Message.Version) || r.Message.Version != "2.0" {
+	if !mcp.ParseString(m["jsonrpc"], &r.Message.Version) || r.Message.Version != "2.0" {
 		return bad(`jsonrpc must be "2.0"`)
 	}
-	if raw := m["method"]; raw != nil && !mcp.Text(raw, &r.Method) || len(r.Method) > 256 {
-		return bad("method must be a text of up to 256 bytes")
+	if raw := m["method"]; raw != nil && !mcp.ParseString(raw, &r.Method) || len(r.Method) > 256 {
+		return bad("method must be a string of up to 256 bytes")
 	}
 	r.Result = m["result"]
 	if raw := m["error"]; raw != nil && json.Unmarshal(raw, &r.Error) != nil {
 		return bad("error must be an object with code and message")
 	}
 	if r.Params = m["params"]; r.Params != nil {
-		if r.Members = mcp.Members(r.Params); r.Members == nil {
+		if r.Fields = mcp.Fields(r.Params); r.Fields == nil {
 			return bad("params must be an object")
 		}
 	}
-	if r.Method == "" && !r.IsAnswer() || r.Method != "" && (r.Result != nil || r.Error != nil) {
-		return bad("the body must be a request, a notification or an answer")
+	if r.Method == "" && !r.IsResponse() || r.Method != "" && (r.Result != nil || r.Error != nil) {
+		return bad("the body must be a request, a notification or a response")
 	}
-	for name := range r.Members {
+	for name := range r.Fields {
 		lower := strings.ToLower(name)
-		if want := spelling[lower]; want == name || want == "" && lower == name {
+		if want := canonicalCase[lower]; want == name || want == "" && lower == name {
 			continue
 		}
-		if slices.Contains(decides, lower) {
-			return refuse(http.StatusBadRequest, mcp.CodeInvalidParams, "params has a member that is another only by its capitals")
+		if slices.Contains(securityFields, lower) {
+			return reject(http.StatusBadRequest, mcp.CodeInvalidParams, "params has a field that differs from a known field only in case")
 		}
 	}
-	for _, name := range bounded {
-		if len(r.Members[name]) > maxName {
-			return refuse(http.StatusBadRequest, mcp.CodeInvalidParams, "params."+name+" may have up to 8192 bytes")
+	for _, name := range sizedFields {
+		if len(r.Fields[name]) > maxName {
+			return reject(http.StatusBadRequest, mcp.CodeInvalidParams, "params."+name+" may have up to 8192 bytes")
 		}
 	}
-	if raw := r.Members["_meta"]; raw != nil {
-		if r.Meta = mcp.Members(raw); r.Meta == nil {
-			return refuse(http.StatusBadRequest, mcp.CodeInvalidParams, "params._meta must be an object")
+	if raw := r.Fields["_meta"]; raw != nil {
+		if r.Meta = mcp.Fields(raw); r.Meta == nil {
+			return reject(http.StatusBadRequest, mcp.CodeInvalidParams, "params._meta must be an object")
 		}
 	}
 	return nil
 }
 
-func goodID(id json.RawMessage) bool {
-	return mcp.GoodID(id) && len(id) <= maxName
+func validID(id json.RawMessage) bool {
+	return mcp.ValidID(id) && len(id) <= maxName
 }
 
-// Text is a member of params that is a text; "" for another.
+// Text returns a string field of params, or "".
 func (r *Request) Text(member string) (s string) {
-	_ = mcp.Text(r.Members[member], &s) // another form is none
+	_ = mcp.ParseString(r.Fields[member], &s) // an unexpected type counts as empty
 	return s
 }
 
-// named is the member of params that Mcp-Name repeats.
-var named = map[string]string{
+// nameFields are the fields of params that Mcp-Name mirrors.
+var nameFields = map[string]string{
 	"tools/call": "name", "prompts/get": "name", "resources/read": "uri", "tasks/get": "taskId", "tasks/update": "taskId", "tasks/cancel": "taskId",
 }
 
-// Name is the name or address that the request is about, which headers repeat.
+// Name returns the name or URI that headers mirror.
 func (r *Request) Name() string {
-	if member := named[r.Method]; member != "" {
+	if member := nameFields[r.Method]; member != "" {
 		return r.Text(member)
 	}
 	return ""
 }
 
-// checkStateless holds a request without session against its headers.
-func (r *Request) checkStateless(h http.Header) *Refusal {
-	if r.IsAnswer() {
-		return refuse(http.StatusBadRequest, mcp.CodeInvalidRequest, "answers are not sent in this version of the protocol")
+// checkStateless compares a stateless request with its headers.
+func (r *Request) checkStateless(h http.Header) *Rejection {
+	if r.IsResponse() {
+		return reject(http.StatusBadRequest, mcp.CodeInvalidRequest, "this protocol version has no responses from clients")
 	}
 	if r.IsNotification() {
-		return nil // nothing comes of it
+		return nil // it has no effect
 	}
 	var version string
-	if raw := r.Meta[mcp.MetaVersion]; raw == nil || !mcp.Text(raw, &version) || version == "" {
-		return refuse(http.StatusBadRequest, mcp.CodeInvalidParams, "params._meta must have "+mcp.MetaVersion)
+	if raw := r.Meta[mcp.MetaVersion]; raw == nil || !mcp.ParseString(raw, &version) || version == "" {
+		return reject(http.StatusBadRequest, mcp.CodeInvalidParams, "params._meta must have "+mcp.MetaVersion)
 	}
-	if raw := r.Meta[mcp.MetaAbilities]; wire.KindOf(raw) != wire.KindObject {
-		return refuse(http.StatusBadRequest, mcp.CodeInvalidParams, "params._meta must have "+mcp.MetaAbilities+", an object")
+	if raw := r.Meta[mcp.MetaCapabilities]; wire.KindOf(raw) != wire.KindObject {
+		return reject(http.StatusBadRequest, mcp.CodeInvalidParams, "params._meta must have "+mcp.MetaCapabilities+", an object")
 	}
 	r.Version = version
 	if one(h, mcp.HeaderVersion) != version {
-		return refuse(http.StatusBadRequest, CodeHeader, "mcp-protocol-version must be there once and be that of params._meta")
+		return reject(http.StatusBadRequest, CodeHeader, "mcp-protocol-version must be sent once and equal params._meta")
 	}
 	if version != Version {
-		data, _ := json.Marshal(map[string]any{"supported": []string{Version}, "requested": version}) // texts
-		return &Refusal{http.StatusBadRequest, mcp.Error{Code: CodeVersion, Message: "the version of the protocol is not supported", Data: data}}
+		data, _ := json.Marshal(map[string]any{"supported": []string{Version}, "requested": version}) // only strings
+		return &Rejection{http.StatusBadRequest, mcp.Error{Code: CodeVersion, Message: "the protocol version is not supported", Data: data}}
 	}
 	if one(h, mcp.HeaderMethod) != r.Method {
-		return refuse(http.StatusBadRequest, CodeHeader, "mcp-method must be there once and be the method of the body")
+		return reject(http.StatusBadRequest, CodeHeader, "mcp-method must be sent once and equal the method in the body")
 	}
-	if member := named[r.Method]; member != "" {
+	if member := nameFields[r.Method]; member != "" {
 		if got, ok := DecodeHeader(one(h, mcp.HeaderName)); !ok || got == "" || got != r.Text(member) {
-			return refuse(http.StatusBadRequest, CodeHeader, "mcp-name must be there once and be params."+member+" of the body")
+			return reject(http.StatusBadRequest, CodeHeader, "mcp-name must be sent once and equal params."+member+" of the body")
 		}
 	}
 	return nil

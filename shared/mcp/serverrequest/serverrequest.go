@@ -1,7 +1,7 @@
-// Package serverrequest has what a server asks of the client while it serves a request: forms and
-// addresses for the user (elicitation), an answer of the client's model (sampling) and the
-// client's roots. With sessions these are requests of the server, without they are entries
-// of a result of the type input_required; their methods, params and results are the same.
+// Package serverrequest contains the requests of a server to the client: forms and addresses
+// for the user (elicitation), completions of the client's model (sampling) and the client's
+// roots. With sessions they are requests of the server; without they are entries of an
+// input_required result. Methods, params and results are the same.
 package serverrequest
 
 import (
@@ -22,30 +22,29 @@ const (
 // capability is the client capability that each method requires.
 var capability = map[string]string{Elicit: "elicitation", Sample: "sampling", Roots: "roots"}
 
-// Known reports whether method is that of a question.
+// Known reports whether method is a question.
 func Known(method string) bool { return capability[method] != "" }
 
-// Question is one thing that a server asks.
+// Question is a request of a server for input.
 type Question struct {
 	Method string          `json:"method"`
 	Params json.RawMessage `json:"params,omitempty"`
 }
 
-// maxQuestions bounds the questions of one result.
+// maxQuestions is the number of questions in one result.
 const maxQuestions = 32
 
-// Read returns the entries of inputRequests by name; false if they do not have the
-// protocol's form.
+// Read decodes inputRequests. It returns false if they are malformed.
 func Read(inputRequests json.RawMessage) (map[string]Question, bool) {
-	members := mcp.Members(inputRequests)
+	members := mcp.Fields(inputRequests)
 	if members == nil || len(members) > maxQuestions {
 		return nil, false
 	}
 	out := make(map[string]Question, len(members))
 	for name, raw := range members {
-		one := mcp.Members(raw)
+		one := mcp.Fields(raw)
 		var q Question
-		if one == nil || !mcp.Text(one["method"], &q.Method) || !Known(q.Method) {
+		if one == nil || !mcp.ParseString(one["method"], &q.Method) || !Known(q.Method) {
 			return nil, false
 		}
 		if q.Params = one["params"]; q.Params != nil && wire.KindOf(q.Params) != wire.KindObject {
@@ -59,17 +58,17 @@ func Read(inputRequests json.RawMessage) (map[string]Question, bool) {
 // URL reports whether q asks to open an address.
 func (q Question) URL() bool {
 	var mode string
-	return q.Method == Elicit && mcp.Text(mcp.Members(q.Params)["mode"], &mode) && mode == "url"
+	return q.Method == Elicit && mcp.ParseString(mcp.Fields(q.Params)["mode"], &mode) && mode == "url"
 }
 
-// Carried returns those of a client's capabilities under which questions are asked, as both
-// eras write them: elicitation without a mode means forms. It is nil if there are none.
+// Carried returns the client capabilities that allow questions, in the form of both protocol
+// versions: elicitation without a mode means forms. It returns nil if there are none.
 func Carried(capabilities json.RawMessage) json.RawMessage {
-	has := mcp.Members(capabilities)
+	has := mcp.Fields(capabilities)
 	out := map[string]json.RawMessage{}
 	if raw := has["elicitation"]; wire.KindOf(raw) == wire.KindObject {
 		modes := map[string]json.RawMessage{}
-		for name, mode := range mcp.Members(raw) {
+		for name, mode := range mcp.Fields(raw) {
 			if (name == "form" || name == "url") && wire.KindOf(mode) == wire.KindObject {
 				modes[name] = json.RawMessage("{}")
 			}
@@ -77,23 +76,23 @@ func Carried(capabilities json.RawMessage) json.RawMessage {
 		if len(modes) == 0 {
 			modes["form"] = json.RawMessage("{}")
 		}
-		out["elicitation"] = mcp.AppendMembers(nil, modes)
+		out["elicitation"] = mcp.AppendFields(nil, modes)
 	}
 	if raw := has["sampling"]; wire.KindOf(raw) == wire.KindObject {
 		out["sampling"] = raw
 	}
 	if wire.KindOf(has["roots"]) == wire.KindObject {
-		out["roots"] = json.RawMessage("{}") // changes of roots are not told across eras
+		out["roots"] = json.RawMessage("{}") // changes of roots are not forwarded between protocol versions
 	}
 	if len(out) == 0 {
 		return nil
 	}
-	return mcp.AppendMembers(nil, out)
+	return mcp.AppendFields(nil, out)
 }
 
-// Allowed reports whether a client with these carried capabilities may be asked q.
+// Allowed reports whether a client with the carried capabilities can be asked q.
 func Allowed(carried json.RawMessage, q Question) bool {
-	has := mcp.Members(carried)[capability[q.Method]]
+	has := mcp.Fields(carried)[capability[q.Method]]
 	if q.Method != Elicit || has == nil {
 		return has != nil
 	}
@@ -101,10 +100,10 @@ func Allowed(carried json.RawMessage, q Question) bool {
 	if q.URL() {
 		mode = "url"
 	}
-	return mcp.Members(has)[mode] != nil
+	return mcp.Fields(has)[mode] != nil
 }
 
-// Request writes q as the request of a server with sessions.
+// Request encodes q as a request of a server with sessions.
 func Request(id string, q Question) []byte {
 	out := wire.AppendJSONString([]byte(`{"jsonrpc":"2.0","id":`), id)
 	out = wire.AppendJSONString(append(out, `,"method":`...), q.Method)
@@ -114,14 +113,14 @@ func Request(id string, q Question) []byte {
 	return append(out, '}')
 }
 
-// Response writes the result that answers such a request.
+// Response encodes the result of such a request.
 func Response(id, result json.RawMessage) []byte {
 	out := append([]byte(`{"jsonrpc":"2.0","id":`), id...)
 	return append(append(append(out, `,"result":`...), result...), '}')
 }
 
-// Required writes the result that asks the questions of a client without sessions. Each has
-// params, because some clients cannot read a question without them.
+// Required encodes the result that asks a stateless client. Each question has params, because
+// some clients require them.
 func Required(questions map[string]Question, state string) (json.RawMessage, error) {
 	for name, q := range questions {
 		if q.Params == nil {
@@ -132,8 +131,8 @@ func Required(questions map[string]Question, state string) (json.RawMessage, err
 	return json.Marshal(map[string]any{"resultType": "input_required", "inputRequests": questions, "requestState": state})
 }
 
-// Missing returns the names of the questions that responses do not answer with an object;
-// false if a response has another form.
+// Missing returns the names of the questions without a response. It returns false if a response
+// is not an object.
 func Missing(ids map[string]json.RawMessage, responses map[string]json.RawMessage) (names []string, ok bool) {
 	for name := range ids {
 		switch raw := responses[name]; {

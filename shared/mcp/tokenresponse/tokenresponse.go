@@ -1,5 +1,5 @@
-// Package tokenresponse reads the responses of OAuth token endpoints (RFC 6749, sections 5.1
-// and 5.2) in the forms that authorization servers send.
+// Package tokenresponse parses the responses of OAuth token endpoints (RFC 6749, 5.1 and 5.2)
+// in the forms that authorization servers send.
 package tokenresponse
 
 import (
@@ -14,28 +14,28 @@ import (
 	"gateway/shared/wire"
 )
 
-// Response is what a token endpoint returned: tokens or an error code.
+// Response contains tokens or an error code.
 type Response struct {
 	Access  string
-	Refresh string        // "": none
-	Expires time.Duration // after the response; 0: not stated, the token is good until the server refuses it
-	Error   string        // error code of the server; "": tokens were issued
+	Refresh string        // may be empty
+	Expires time.Duration // after the response; zero if not stated
+	Error   string        // error code of the server; empty if tokens were issued
 }
 
-// Bounds of a response.
+// Limits of a response.
 const (
 	maxToken   = 16 << 10 // bytes
 	maxDepth   = 16
 	maxExpires = 366 * 24 * time.Hour
 )
 
-// ErrUnreadable says that a response has neither a usable token nor an error code.
+// ErrUnreadable is returned when a response has neither a usable token nor an error code.
 var ErrUnreadable = errors.New("tokenresponse: no bearer token and no error code")
 
-// Read reads the body of a response with the given Content-Type: JSON, or a form as GitHub
-// sends it. An expires_in may be a number or text (Entra ID v1); absent, null and 0 say
-// nothing. A missing token_type means bearer. An error code counts whatever the HTTP status
-// is: GitHub sends bad_refresh_token with 200.
+// Read parses the body of a response with the given Content-Type: JSON, or a form as GitHub
+// sends it. expires_in may be a number or a string (Entra ID v1); absent, null and 0 mean that
+// it is not stated. A missing token_type means bearer. An error code counts whatever the HTTP
+// status is: GitHub sends bad_refresh_token with 200.
 func Read(contentType string, body []byte) (Response, error) {
 	fields, err := read(contentType, body)
 	if err != nil {
@@ -60,7 +60,7 @@ func Read(contentType string, body []byte) (Response, error) {
 	return r, nil
 }
 
-// read returns the fields of a response as text; null is as absent.
+// read returns the fields of a response as strings. null counts as absent.
 func read(contentType string, body []byte) (map[string]string, error) {
 	fields := map[string]string{"access_token": "", "token_type": "", "expires_in": "", "refresh_token": "", "error": ""}
 	if media, _, _ := mime.ParseMediaType(contentType); media == "application/x-www-form-urlencoded" {
@@ -108,8 +108,7 @@ func sendable(token string) bool {
 	return len(token) <= maxToken && !strings.ContainsFunc(token, func(r rune) bool { return r <= ' ' || r > '~' })
 }
 
-// EndsGrant reports whether an error code says that a refresh token will never be accepted
-// again. Every other error leaves the grant as it is.
+// EndsGrant reports whether an error code means that the refresh token is permanently invalid.
 func EndsGrant(code string) bool {
-	return code == "invalid_grant" || code == "bad_refresh_token" // the second is GitHub's
+	return code == "invalid_grant" || code == "bad_refresh_token" // bad_refresh_token is sent by GitHub
 }

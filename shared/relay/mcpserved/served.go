@@ -58,7 +58,7 @@ func served() protocol {
 
 func (p protocol) route(method, path string) routes.Route {
 	return routes.Route{
-		Method: method, Path: mcp.Below + path, Endpoint: "mcp", Shape: routes.Resource, Scope: authz.Invoke, MaxBody: maxBody,
+		Method: method, Path: mcp.PathPrefix + path, Endpoint: "mcp", Shape: routes.Resource, Scope: authz.Invoke, MaxBody: maxBody,
 		NoModel: true, Free: true, NoOutput: true, Errors: p, Protocol: p,
 	}
 }
@@ -80,7 +80,7 @@ func (p protocol) Answer(g *routes.Governed) error {
 	p.host.Serve(&gate.Call{
 		Context: g.Context, Request: g.Request, Path: below(g.Request), Body: g.Body,
 		Caller: g.Caller, View: g.View, TraceID: g.TraceID, Bearer: g.Bearer, Now: g.Now,
-		Via: g.Own.Via, Hosts: g.Own.Hosts, Sealer: g.Own.Sealer, Secrets: g.Own.Secrets, Kept: g.Own.Kept, Signing: g.Own.Signing, Buffered: g.Own.Buffers, Walk: g.Walk,
+		Via: g.Own.Via, Hosts: g.Own.Hosts, Sealer: g.Own.Sealer, Secrets: g.Own.Secrets, Usage: g.Own.Kept, Signing: g.Own.Signing, Buffered: g.Own.Buffers, Pipeline: g.Walk,
 	})
 	return nil
 }
@@ -109,5 +109,5 @@ func (protocol) Credentials(l *resource.Loader, now func() time.Time, next ident
 
 // below is the escaped path behind the address that all servers stand below.
 func below(r *http.Request) string {
-	return strings.TrimPrefix(r.URL.EscapedPath(), routes.BasePath+mcp.Below)
+	return strings.TrimPrefix(r.URL.EscapedPath(), routes.BasePath+mcp.PathPrefix)
 }

@@ -17,7 +17,7 @@ type tool struct {
 	schema      json.RawMessage // of its arguments, an object
 	annotations json.RawMessage
 	readOnly    bool
-	marks       []protocolversion.Mark
+	marks       []protocolversion.HeaderParam
 }
 
 // maxFunction is the longest name that every provider takes for a function.

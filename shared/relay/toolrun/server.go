@@ -37,7 +37,7 @@ type refusal struct {
 
 // ask sends a request to a server by the walk and reads its result.
 func (r *run) ask(ctx context.Context, slug, method string, params map[string]any, h http.Header) (object, *refusal) {
-	params["_meta"] = map[string]any{mcp.MetaVersion: protocolversion.Version, mcp.MetaAbilities: struct{}{}, mcp.MetaClient: mcp.OwnName}
+	params["_meta"] = map[string]any{mcp.MetaVersion: protocolversion.Version, mcp.MetaCapabilities: struct{}{}, mcp.MetaClient: mcp.ClientInfo}
 	body, err := json.Marshal(map[string]any{"jsonrpc": "2.0", "id": 1, "method": method, "params": params})
 	if err != nil {
 		return nil, &refusal{status: http.StatusOK, code: mcp.CodeInvalidParams, message: "the arguments are not JSON"}
@@ -147,7 +147,7 @@ func readTool(s *server, of object) *tool {
 		return nil
 	}
 	var ok bool
-	if t.marks, ok = protocolversion.Marks(of["inputSchema"]); !ok {
+	if t.marks, ok = protocolversion.HeaderParams(of["inputSchema"]); !ok {
 		return nil
 	}
 	var schema object

@@ -32,7 +32,7 @@ type Workspace struct {
 // MaxWorkspaces is how many entries a record may have; they are stored in it.
 const MaxWorkspaces = 3000
 
-// Enabled tells whether a workspace has access.
+// Enabled reports whether a workspace has access.
 func (w *Workspaces) Enabled(workspace string) bool {
 	if n := w.find(workspace); n >= 0 {
 		return w.Own[n].Enabled
@@ -40,7 +40,7 @@ func (w *Workspaces) Enabled(workspace string) bool {
 	return w.Global
 }
 
-// OpenTo tells whether a record with these entries is open to a workspace.
+// OpenTo reports whether a record with these entries is open to a workspace.
 func (w *Workspaces) OpenTo(rec *resource.Record, workspace string) bool {
 	if rec.Scope.Workspace != "" {
 		return rec.Scope.Workspace == workspace
@@ -70,7 +70,7 @@ func (w *Workspaces) Set(workspace string, enabled bool, now time.Time) {
 	w.Own[n].Enabled, w.Own[n].Updated = enabled, now.UnixMilli()
 }
 
-// Validate gives what is out of bounds.
+// Validate returns what is out of bounds.
 func (w *Workspaces) Validate() []fault.Detail {
 	if len(w.Own) > MaxWorkspaces {
 		return []fault.Detail{{Field: "workspaces", Message: "more workspaces have settings of their own than can be kept; use global_workspace_access"}}
@@ -90,8 +90,8 @@ type User struct {
 	Enabled bool `json:"enabled"`
 }
 
-// Permits tells whether a user may use something with this default. own is the user's
-// entry; nil for none. For callers that act for no user only the default counts.
+// Permits reports whether a user may use something with this default. own is the user's entry;
+// nil for none. For callers that act for no user only the default counts.
 func Permits(byDefault string, own *User) bool {
 	if own != nil {
 		return own.Enabled

@@ -27,9 +27,9 @@ type Change struct {
 // that are not listed have no secrets.
 type Secrets map[string][]string
 
-// Apply gives the members as they will be stored, with secrets masked, and seals those that
-// have secrets into rec. check gives further errors in what was sent; after any error
-// nothing is sealed.
+// Apply returns the members as they will be stored, with secrets masked, and seals those that
+// have secrets into rec. check gives further errors in what was sent; after any error nothing
+// is sealed.
 func (ch *Change) Apply(ctx context.Context, s seal.Sealer, rec *resource.Record, stored map[string]json.RawMessage, secrets Secrets, check func() []fault.Detail) (map[string]json.RawMessage, error) {
 	next := maps.Clone(stored)
 	if next == nil {
@@ -85,7 +85,7 @@ func (ch *Change) Kept(rec *resource.Record) (fields []string) {
 	return fields
 }
 
-// mask is a member as it is shown, and tells whether it has secrets.
+// mask returns a member as it is shown, and reports whether it has secrets.
 func (s Secrets) mask(name string, raw json.RawMessage) (shown json.RawMessage, secret bool, bad []fault.Detail) {
 	names, known := s[name]
 	if !known {
@@ -113,7 +113,7 @@ func (s Secrets) mask(name string, raw json.RawMessage) (shown json.RawMessage, 
 	return shown, texts.Found, texts.Bad
 }
 
-// Open gives the members with the sealed values in their places. opened is what
+// Open returns the members with the sealed values in their places. opened is what
 // Record.OpenSecrets gives; without it secrets are masked.
 func Open(stored map[string]json.RawMessage, opened map[string][]byte, into any) error {
 	whole := make(map[string]json.RawMessage, len(stored))

@@ -20,15 +20,15 @@ type Failure struct {
 // Error implements error.
 func (f *Failure) Error() string { return f.Why }
 
-// Unwrap gives the cause.
+// Unwrap returns the cause.
 func (f *Failure) Unwrap() error { return f.Cause }
 
-// Fail makes a Failure.
+// Fail returns a Failure.
 func Fail(status int, format string, args ...any) *Failure {
 	return &Failure{Status: status, Why: fmt.Sprintf(format, args...)}
 }
 
-// Unreachable hides the text of a transport's error, except the refusals of the guard. what
+// Unreachable hides the text of a transport's error, except the rejections of the guard. what
 // names the upstream: the server.
 func Unreachable(what string, err error) *Failure {
 	f := Fail(0, "%s cannot be reached", what)
@@ -36,7 +36,7 @@ func Unreachable(what string, err error) *Failure {
 	case egress.Refused(err):
 		f.Why = what + "'s address is one that the gateway does not call"
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled): // the waiting caller ended the call, if it still waits
-		f.Why = what + " did not answer in time"
+		f.Why = what + " did not respond in time"
 	}
 	f.Cause = err
 	return f

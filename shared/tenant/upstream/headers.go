@@ -14,7 +14,7 @@ import (
 	"gateway/shared/fault"
 )
 
-// Forward names client headers that are passed on to the upstream.
+// Forward names client headers that are forwarded to the upstream.
 type Forward struct {
 	Mode    string    `json:"mode"` // allowlist or all-except
 	Headers []Renamed `json:"headers"`
@@ -56,10 +56,10 @@ func (r *Renamed) UnmarshalJSON(raw []byte) error {
 
 const maxForwarded = 64
 
-// maxHeaderName bounds a header's name, in bytes.
+// maxHeaderName limits a header's name, in bytes.
 const maxHeaderName = 128
 
-// HeaderName tells whether a text may be a header's name: a token of RFC 9110.
+// HeaderName reports whether a text may be a header's name: a token of RFC 9110.
 func HeaderName(name string) bool {
 	odd := func(r rune) bool {
 		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && !strings.ContainsRune("!#$%&'*+.^_`|~-", r)
@@ -70,8 +70,8 @@ func HeaderName(name string) bool {
 // neverForwarded are client headers that no upstream gets.
 var neverForwarded = []string{"cookie", "set-cookie", "x-api-key", "x-gateway-api-key", "api-key", "apikey", "x-auth-token", "x-access-token", "x-user-claims", "x-user-jwt"}
 
-// Forwardable reports whether a client header may be passed on to an upstream. The gateway
-// sets the headers of the protocol itself.
+// Forwardable reports whether a client header may be forwarded to an upstream. The gateway sets
+// the headers of the protocol itself.
 func Forwardable(name string) bool {
 	lower := egress.Dashed(strings.ToLower(name))
 	return HeaderName(name) && egress.Forwardable(name) && !slices.Contains(neverForwarded, lower) && !Ours(lower)
@@ -118,9 +118,9 @@ func CheckHeaders(field string, headers map[string]string) (bad []fault.Detail) 
 	for _, name := range slices.Sorted(maps.Keys(headers)) {
 		switch v := headers[name]; {
 		case !HeaderName(name) || !egress.Forwardable(name):
-			bad = append(bad, fault.Detail{Field: field + "." + name, Message: "is not a header that can be sent"})
+			bad = append(bad, fault.Detail{Field: field + "." + name, Message: "is not a valid header name, or the header is reserved"})
 		case Ours(strings.ToLower(name)):
-			bad = append(bad, fault.Detail{Field: field + "." + name, Message: "is written by the gateway itself"})
+			bad = append(bad, fault.Detail{Field: field + "." + name, Message: "is set by the gateway"})
 		case !egress.ValidHeaderValue(v):
 			bad = append(bad, fault.Detail{Field: field + "." + name, Message: "is not a value that a header can have"})
 		}
@@ -141,7 +141,7 @@ var renamedSchema = map[string]any{"oneOf": []any{
 	map[string]any{"type": "object", "required": []string{"from", "to"}, "properties": map[string]any{"from": map[string]any{"type": "string"}, "to": map[string]any{"type": "string"}}},
 }}
 
-// Copy puts those of a client's headers into dst that are passed on to the upstream.
+// Copy puts those of a client's headers into dst that are forwarded to the upstream.
 func (f *Forward) Copy(dst, client http.Header) {
 	hop := ofConnection(client)
 	if f.Mode == AllExcept {
@@ -159,7 +159,7 @@ func (f *Forward) Copy(dst, client http.Header) {
 	}
 }
 
-// ofConnection are the headers that concern only the client's connection, according to its
+// ofConnection returns the headers that concern only the client's connection, according to its
 // Connection header (RFC 9110, 7.6.1), in lower case.
 func ofConnection(client http.Header) (names []string) {
 	for _, v := range client["Connection"] {

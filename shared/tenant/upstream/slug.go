@@ -13,7 +13,7 @@ type Slugs struct {
 	What string // what has these slugs, as a word for people
 }
 
-// Key is the row of a slug. It has the server's id and its workspace, as id and ws.
+// Key returns the row of a slug. It has the server's id and its workspace, as id and ws.
 func (s Slugs) Key(org store.Scope, slug string) store.Key {
 	return org.Organisation().Partition().Key(s.Row, slug)
 }

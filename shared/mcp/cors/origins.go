@@ -10,21 +10,21 @@ import (
 	"strings"
 )
 
-// Env names the origins of pages that may call besides the gateway's own, separated by
-// commas.
+// Env is the environment variable with the allowed origins besides the gateway's own, separated
+// by commas.
 const Env = "MCP_ALLOWED_ORIGINS"
 
-// maxOrigins is how many there may be.
+// maxOrigins is the number of origins in Env.
 const maxOrigins = 100
 
-// Pages are the pages that may call.
+// Pages are the origins whose pages may call.
 type Pages struct {
-	Origins []string // besides those of the gateway itself
-	// Public is the address that clients reach the gateway at; "": where the request went.
+	Origins []string // in addition to the gateway's own
+	// Public is the gateway's public address. If empty, the address of the request is used.
 	Public string
 }
 
-// Parse reads a list such as https://app.example.com,http://localhost:6274.
+// Parse parses a list such as https://app.example.com,http://localhost:6274.
 func Parse(list string) (out []string, err error) {
 	for o := range strings.SplitSeq(list, ",") {
 		if o = strings.TrimSpace(o); o == "" {
@@ -42,14 +42,15 @@ func Parse(list string) (out []string, err error) {
 	return out, nil
 }
 
-// FromEnvironment reads Env. public is what granted.Public gave.
+// FromEnvironment reads Env. public is the result of oauthserver.Public.
 func FromEnvironment(public string) (Pages, error) {
 	origins, err := Parse(os.Getenv(Env))
 	return Pages{Origins: origins, Public: public}, err
 }
 
-// Welcomes tells whether a page may call, by its Origin; what is no browser has none.
-func (p Pages) Welcomes(r *http.Request) bool {
+// Allows reports whether a page may call, by its Origin. Requests without an Origin are not
+// from a page.
+func (p Pages) Allows(r *http.Request) bool {
 	origin := r.Header.Get("Origin")
 	if origin == "" || slices.Contains(p.Origins, origin) {
 		return true
@@ -64,8 +65,8 @@ func (p Pages) Welcomes(r *http.Request) bool {
 	return u.Host == r.Host && !p.rebound(r)
 }
 
-// rebound tells whether a name that is none of the gateway's leads to this machine: a
-// page that has its own name point here is of the same origin to the browser.
+// rebound reports whether a foreign host name resolves to this machine (DNS rebinding): the
+// page of such a name has the same origin for the browser.
 func (p Pages) rebound(r *http.Request) bool {
 	from, err := netip.ParseAddrPort(r.RemoteAddr)
 	if err != nil || !from.Addr().Unmap().IsLoopback() || r.TLS != nil {

@@ -12,29 +12,29 @@ import (
 	"gateway/shared/tenant/upstream"
 )
 
-// codeVersion is how upstreams without sessions refuse a version.
+// codeVersion is the error code of stateless servers for an unsupported version.
 const codeVersion = "-32022"
 
-// Modern is the version of the protocol without sessions.
+// Modern is the stateless protocol version.
 const Modern = "2026-07-28"
 
-// Names of what requests of that version say of themselves.
+// Metadata fields and headers of stateless requests.
 const (
-	MetaPrefix    = "io.modelcontextprotocol/"
-	MetaVersion   = MetaPrefix + "protocolVersion"
-	MetaAbilities = MetaPrefix + "clientCapabilities"
-	MetaClient    = MetaPrefix + "clientInfo"
-	MetaServer    = MetaPrefix + "serverInfo"
-	MetaLogLevel  = MetaPrefix + "logLevel"
-	HeaderMethod  = "Mcp-Method"
-	HeaderName    = "Mcp-Name"
+	MetaPrefix       = "io.modelcontextprotocol/"
+	MetaVersion      = MetaPrefix + "protocolVersion"
+	MetaCapabilities = MetaPrefix + "clientCapabilities"
+	MetaClient       = MetaPrefix + "clientInfo"
+	MetaServer       = MetaPrefix + "serverInfo"
+	MetaLogLevel     = MetaPrefix + "logLevel"
+	HeaderMethod     = "Mcp-Method"
+	HeaderName       = "Mcp-Name"
 )
 
-// OwnName is what the gateway calls itself.
-var OwnName = json.RawMessage(`{"name":"gateway","version":"1"}`)
+// ClientInfo is the gateway's Implementation object.
+var ClientInfo = json.RawMessage(`{"name":"gateway","version":"1"}`)
 
-// Discover asks an upstream whether it speaks without sessions, and what it is: hello is
-// nil where it does not. versions are all that it names.
+// Discover asks an upstream for its stateless self-description. hello is nil if the upstream
+// does not support the stateless version. versions are the versions that it lists.
 func (u *Upstream) Discover(ctx context.Context) (hello json.RawMessage, versions []string, err error) {
 	hello, versions, again, err := u.discover(ctx)
 	if again {
@@ -43,8 +43,8 @@ func (u *Upstream) Discover(ctx context.Context) (hello json.RawMessage, version
 	return hello, versions, err
 }
 
-// discover asks once. again: the upstream refuses the version that it names itself as one
-// that it speaks.
+// discover makes one attempt. again is set if the upstream rejected the version although it
+// lists the version as supported.
 func (u *Upstream) discover(ctx context.Context) (hello json.RawMessage, versions []string, again bool, err error) {
 	x, err := u.Send(ctx, http.MethodPost, http.Header{HeaderVersion: {Modern}, HeaderMethod: {"server/discover"}}, modernRequest(0, "server/discover", ""))
 	if err != nil {
@@ -52,16 +52,16 @@ func (u *Upstream) discover(ctx context.Context) (hello json.RawMessage, version
 	}
 	defer x.Close()
 	if x.Status == http.StatusUnauthorized || x.Status == http.StatusForbidden || x.Status >= 500 {
-		return nil, nil, false, upstream.Fail(x.Status, "the server answers with status %d", x.Status)
+		return nil, nil, false, upstream.Fail(x.Status, "the server responded with status %d", x.Status)
 	}
 	raw, err := x.Next()
 	switch {
 	case errors.Is(err, io.EOF), err != nil && x.Status != http.StatusOK:
-		return nil, nil, false, nil // nothing, or words of its own
+		return nil, nil, false, nil // an empty or custom body
 	case err != nil:
 		return nil, nil, false, err
 	}
-	var said struct {
+	var response struct {
 		Result json.RawMessage `json:"result"`
 		Error  struct {
 			Code json.RawMessage `json:"code"`
@@ -73,47 +73,45 @@ func (u *Upstream) discover(ctx context.Context) (hello json.RawMessage, version
 	var found struct {
 		Versions []string `json:"supportedVersions"`
 	}
-	if json.Unmarshal(raw, &said) != nil {
+	if json.Unmarshal(raw, &response) != nil {
 		return nil, nil, false, nil
 	}
-	if said.Result != nil && json.Unmarshal(said.Result, &found) == nil && slices.Contains(found.Versions, Modern) {
-		return said.Result, found.Versions, false, nil
+	if response.Result != nil && json.Unmarshal(response.Result, &found) == nil && slices.Contains(found.Versions, Modern) {
+		return response.Result, found.Versions, false, nil
 	}
-	return nil, nil, string(said.Error.Code) == codeVersion && slices.Contains(said.Error.Data.Supported, Modern), nil
+	return nil, nil, string(response.Error.Code) == codeVersion && slices.Contains(response.Error.Data.Supported, Modern), nil
 }
 
-// modernRequest is a request of the gateway's own for nobody.
+// modernRequest returns a stateless request that the gateway makes for itself.
 func modernRequest(id int, method, cursor string) []byte {
-	params := map[string]any{"_meta": map[string]any{MetaVersion: Modern, MetaAbilities: struct{}{}, MetaClient: OwnName}}
+	params := map[string]any{"_meta": map[string]any{MetaVersion: Modern, MetaCapabilities: struct{}{}, MetaClient: ClientInfo}}
 	if cursor != "" {
 		params["cursor"] = cursor
 	}
-	raw, _ := json.Marshal(map[string]any{"jsonrpc": "2.0", "id": id, "method": method, "params": params}) // texts
+	raw, _ := json.Marshal(map[string]any{"jsonrpc": "2.0", "id": id, "method": method, "params": params}) // only strings
 	return raw
 }
 
-// pages is what lists are asked through.
-type pages interface {
+// pageLister fetches one page of a list.
+type pageLister interface {
 	page(ctx context.Context, method, cursor string) (json.RawMessage, error)
 }
 
-// page implements pages.
 func (s *Session) page(ctx context.Context, method, cursor string) (json.RawMessage, error) {
 	params := json.RawMessage("{}")
 	if cursor != "" {
-		params, _ = json.Marshal(map[string]string{"cursor": cursor}) // a text
+		params, _ = json.Marshal(map[string]string{"cursor": cursor}) // a string
 	}
 	return s.Call(ctx, method, params)
 }
 
-// withoutSession asks an upstream that needs none.
-type withoutSession struct {
+// statelessClient lists the capabilities of a stateless upstream.
+type statelessClient struct {
 	up    *Upstream
 	calls int
 }
 
-// page implements pages.
-func (w *withoutSession) page(ctx context.Context, method, cursor string) (json.RawMessage, error) {
+func (w *statelessClient) page(ctx context.Context, method, cursor string) (json.RawMessage, error) {
 	w.calls++
 	x, err := w.up.Send(ctx, http.MethodPost, http.Header{HeaderVersion: {Modern}, HeaderMethod: {method}}, modernRequest(w.calls, method, cursor))
 	if err != nil {
@@ -124,12 +122,12 @@ func (w *withoutSession) page(ctx context.Context, method, cursor string) (json.
 	for {
 		raw, err := x.Next()
 		if errors.Is(err, io.EOF) {
-			return nil, upstream.Fail(x.Status, "the server answers with status %d and no result of %s", x.Status, method)
+			return nil, upstream.Fail(x.Status, "the server responded with status %d and no result for %s", x.Status, method)
 		}
 		if err != nil {
 			return nil, err
 		}
-		answer, err := parseAnswer(raw, m)
+		answer, err := parseResponse(raw, m)
 		switch {
 		case err != nil:
 			return nil, err

@@ -8,12 +8,13 @@ import (
 	"gateway/shared/mcp/protocolversion"
 )
 
-// guardedMethods are the methods whose params come from a model or a user, and whose
-// results a model reads. The others carry no text: subscriptions and levels of logs.
+// guardedMethods are the methods whose params come from a model or a user and whose results a
+// model reads. The other methods carry no text.
 var guardedMethods = map[string]bool{"tools/call": true, "prompts/get": true, "resources/read": true, "completion/complete": true}
 
-// guard has the guardrails judge the params of a request. stop: it has been answered.
-func guard(v *visit, name string, o *outgoing) (stop bool, err error) {
+// guardParams runs the guardrails on the params of a request. stop is set if a response was
+// sent.
+func guardParams(v *requestState, name string, o *outgoing) (stop bool, err error) {
 	if !guardedMethods[v.req.Method] {
 		return false, nil
 	}
@@ -23,7 +24,7 @@ func guard(v *visit, name string, o *outgoing) (stop bool, err error) {
 			shown[field] = raw
 		}
 	}
-	changed, denied, err := v.call.Guard(name, mcp.AppendMembers(nil, shown))
+	changed, denied, err := v.call.Guard(name, mcp.AppendFields(nil, shown))
 	if err != nil {
 		return false, err
 	}
@@ -34,9 +35,9 @@ func guard(v *visit, name string, o *outgoing) (stop bool, err error) {
 	if changed == nil {
 		return false, nil
 	}
-	made := mcp.Members(changed)
+	made := mcp.Fields(changed)
 	for _, field := range [...]string{"name", "uri", "ref"} {
-		if !bytes.Equal(made[field], shown[field]) { // it was allowed for this caller, another was not
+		if !bytes.Equal(made[field], shown[field]) { // authorization covered only the original value
 			answerDenied(v)
 			return true, nil
 		}
@@ -49,17 +50,17 @@ func guard(v *visit, name string, o *outgoing) (stop bool, err error) {
 	return false, nil
 }
 
-// answerDenied answers for a guardrail.
-func answerDenied(v *visit) {
-	v.note.Decision = "guardrail"
-	unable(v, "The guardrail checks of the workspace do not let this call through.")
+// answerDenied responds that a guardrail denied the call.
+func answerDenied(v *requestState) {
+	v.record.Decision = "guardrail"
+	unable(v, "The guardrail checks of the workspace denied this call.")
 }
 
-// unable answers a request that cannot be served: for a tool as a result, which the model
-// behind the client can read, for anything else as an error.
-func unable(v *visit, text string) {
+// unable responds that a request cannot be served: to a tool call with a result that the model
+// can read, otherwise with an error.
+func unable(v *requestState, text string) {
 	if v.req.Method != "tools/call" {
-		wrong(v, &mcp.Error{Code: mcp.CodeInvalidParams, Message: text})
+		sendError(v, &mcp.Error{Code: mcp.CodeInvalidParams, Message: text})
 		return
 	}
 	result := `{"content":[{"type":"text","text":"` + text + `"}],"isError":true`

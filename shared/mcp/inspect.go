@@ -10,30 +10,30 @@ import (
 	"gateway/shared/tenant/upstream"
 )
 
-// Bounds of what is kept of an upstream.
+// Limits of what an upstream may list.
 const (
 	maxPages        = 200
 	MaxCapabilities = 5000
 	maxShape        = 100 << 10 // bytes of one capability
 	maxIcons        = 16 << 10
-	maxSaid         = 8 << 10 // characters of a text
+	maxText         = 8 << 10 // characters
 )
 
-// Snapshot is what an upstream says of itself.
+// Snapshot is the result of inspecting an upstream.
 type Snapshot struct {
 	Metadata
 	Found []Found
 }
 
-// Found is a capability as the upstream shows it.
+// Found is a capability in the form that the upstream lists.
 type Found struct {
 	Type, Name string
-	Key        string // what tells it from others of its type
+	Key        string // unique within the type
 	Shape      json.RawMessage
 }
 
-// kinds are how capabilities are listed: the method, the member of its result, the
-// flag of the server that says that it has some, and the member that is the key.
+// kinds describes how capabilities are listed: the method, the field of its result, the
+// server's capability flag, and the key field of an entry.
 var kinds = []struct{ kind, method, member, flag, key string }{
 	{Tool, "tools/list", "tools", "tools", "name"},
 	{Prompt, "prompts/list", "prompts", "prompts", "name"},
@@ -41,16 +41,16 @@ var kinds = []struct{ kind, method, member, flag, key string }{
 	{ResourceTemplate, "resources/templates/list", "resourceTemplates", "resources", "uriTemplate"},
 }
 
-// Look asks an upstream for all that it can do.
-func Look(ctx context.Context, u *Upstream) (*Snapshot, error) {
-	through, hello, version, err := u.meet(ctx)
+// Inspect reads the metadata and all capabilities of an upstream.
+func Inspect(ctx context.Context, u *Upstream) (*Snapshot, error) {
+	through, hello, version, err := u.handshake(ctx)
 	if err != nil {
 		return nil, err
 	}
 	if s, ok := through.(*Session); ok {
 		defer s.End(context.WithoutCancel(ctx))
 	}
-	snap, flags, err := said(hello, version)
+	snap, flags, err := parseHello(hello, version)
 	if err != nil {
 		return nil, err
 	}
@@ -58,7 +58,7 @@ func Look(ctx context.Context, u *Upstream) (*Snapshot, error) {
 		if _, has := flags[k.flag]; !has {
 			continue
 		}
-		if err := all(ctx, through, k.method, k.member, func(raw json.RawMessage) error {
+		if err := listAll(ctx, through, k.method, k.member, func(raw json.RawMessage) error {
 			return snap.add(k.kind, k.key, raw)
 		}); err != nil {
 			if e, refused := err.(*Error); refused && e.Code == CodeMethodNotFound {
@@ -70,15 +70,15 @@ func Look(ctx context.Context, u *Upstream) (*Snapshot, error) {
 	return snap, nil
 }
 
-// meet finds out in which way an upstream speaks, and what it says of itself.
-func (u *Upstream) meet(ctx context.Context) (_ pages, hello json.RawMessage, version string, _ error) {
+// handshake detects whether an upstream is stateless and returns its self-description.
+func (u *Upstream) handshake(ctx context.Context) (_ pageLister, hello json.RawMessage, version string, _ error) {
 	if u.Transport != TransportSSE {
 		hello, _, err := u.Discover(ctx)
 		if err != nil {
 			return nil, nil, "", err
 		}
 		if hello != nil {
-			return &withoutSession{up: u}, hello, Modern, nil
+			return &statelessClient{up: u}, hello, Modern, nil
 		}
 	}
 	s, err := u.Connect(ctx, nil)
@@ -88,7 +88,7 @@ func (u *Upstream) meet(ctx context.Context) (_ pages, hello json.RawMessage, ve
 	return s, s.Hello, s.Version, nil
 }
 
-// serverName is what an upstream calls itself.
+// serverName is the Implementation object of an upstream.
 type serverName struct {
 	Name        string          `json:"name"`
 	Title       string          `json:"title"`
@@ -98,8 +98,8 @@ type serverName struct {
 	Icons       json.RawMessage `json:"icons"`
 }
 
-// said reads what the upstream said at the beginning.
-func said(hello json.RawMessage, version string) (*Snapshot, map[string]json.RawMessage, error) {
+// parseHello reads the result of server/discover or initialize.
+func parseHello(hello json.RawMessage, version string) (*Snapshot, map[string]json.RawMessage, error) {
 	var h struct {
 		Capabilities map[string]json.RawMessage `json:"capabilities"`
 		Instructions string                     `json:"instructions"`
@@ -109,15 +109,15 @@ func said(hello json.RawMessage, version string) (*Snapshot, map[string]json.Raw
 		} `json:"_meta"`
 	}
 	if json.Unmarshal(hello, &h) != nil {
-		return nil, nil, upstream.Fail(http.StatusOK, "what the server says of itself has another form than the protocol's")
+		return nil, nil, upstream.Fail(http.StatusOK, "the server's self-description does not match the protocol")
 	}
 	if h.Meta.Server != nil {
 		h.Server = *h.Meta.Server
 	}
-	flags, _ := json.Marshal(h.Capabilities) // was JSON
+	flags, _ := json.Marshal(h.Capabilities) // decoded from JSON
 	m := Metadata{
-		Title: bounded(h.Server.Title), Description: bounded(h.Server.Description), ServerName: bounded(h.Server.Name), ServerVersion: bounded(h.Server.Version),
-		ProtocolVersion: bounded(version), Instructions: bounded(h.Instructions), Website: bounded(h.Server.Website),
+		Title: truncate(h.Server.Title), Description: truncate(h.Server.Description), ServerName: truncate(h.Server.Name), ServerVersion: truncate(h.Server.Version),
+		ProtocolVersion: truncate(version), Instructions: truncate(h.Instructions), Website: truncate(h.Server.Website),
 	}
 	if len(h.Capabilities) > 0 && len(flags) <= maxIcons {
 		m.Capabilities = flags
@@ -128,15 +128,15 @@ func said(hello json.RawMessage, version string) (*Snapshot, map[string]json.Raw
 	return &Snapshot{Metadata: m}, h.Capabilities, nil
 }
 
-func bounded(s string) string {
-	if utf8.RuneCountInString(s) > maxSaid {
-		s = string([]rune(s)[:maxSaid])
+func truncate(s string) string {
+	if utf8.RuneCountInString(s) > maxText {
+		s = string([]rune(s)[:maxText])
 	}
 	return s
 }
 
-// all gives the entries of all pages of a list.
-func all(ctx context.Context, of pages, method, member string, each func(json.RawMessage) error) error {
+// listAll calls each for the entries of all pages of a list.
+func listAll(ctx context.Context, of pageLister, method, member string, each func(json.RawMessage) error) error {
 	cursor := ""
 	for range maxPages {
 		result, err := of.page(ctx, method, cursor)
@@ -147,7 +147,7 @@ func all(ctx context.Context, of pages, method, member string, each func(json.Ra
 		var entries []json.RawMessage
 		var next string
 		if json.Unmarshal(result, &page) != nil || json.Unmarshal(page[member], &entries) != nil {
-			return upstream.Fail(http.StatusOK, "the server's answer to %s has another form than the protocol's", method)
+			return upstream.Fail(http.StatusOK, "the server's response to %s does not match the protocol", method)
 		}
 		for _, raw := range entries {
 			if err := each(raw); err != nil {
@@ -155,25 +155,25 @@ func all(ctx context.Context, of pages, method, member string, each func(json.Ra
 			}
 		}
 		if raw := page["nextCursor"]; len(raw) > 0 && json.Unmarshal(raw, &next) != nil {
-			return upstream.Fail(http.StatusOK, "the server's answer to %s has another form than the protocol's", method)
+			return upstream.Fail(http.StatusOK, "the server's response to %s does not match the protocol", method)
 		}
 		if next == "" || next == cursor {
 			return nil
 		}
 		cursor, next = next, ""
 	}
-	return upstream.Fail(http.StatusOK, "the server's answers to %s do not end", method)
+	return upstream.Fail(http.StatusOK, "the server's list %s has too many pages", method)
 }
 
-// add takes a capability. One without a name is left out: nobody could ask for it.
+// add appends a capability. It skips capabilities without a name, since they cannot be called.
 func (s *Snapshot) add(kind, key string, raw json.RawMessage) error {
 	var named map[string]json.RawMessage
 	text := func(member string) (t string) {
-		_ = json.Unmarshal(named[member], &t) // another form is none
+		_ = json.Unmarshal(named[member], &t) // an unexpected type counts as empty
 		return t
 	}
 	if json.Unmarshal(raw, &named) != nil {
-		return upstream.Fail(http.StatusOK, "the server lists a %s that is no object", strings.ReplaceAll(kind, "_", " "))
+		return upstream.Fail(http.StatusOK, "the server lists a %s that is not an object", strings.ReplaceAll(kind, "_", " "))
 	}
 	f := Found{Type: kind, Name: text("name"), Key: text(key), Shape: raw}
 	switch {

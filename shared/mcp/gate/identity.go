@@ -14,12 +14,12 @@ import (
 	"gateway/shared/resource"
 )
 
-// maxIntroduction bounds what a server is told of a user, in bytes.
-const maxIntroduction = 8 << 10
+// maxIdentity is the size limit of forwarded identity, in bytes.
+const maxIdentity = 8 << 10
 
-// introduceUser tells the server who calls, as its integration says. The client's own value
-// of that header is always removed.
-func introduceUser(v *visit, up *mcp.Upstream, f *mcp.IdentityForwarding) error {
+// forwardIdentity sends the identity of the caller to the server as the integration configures.
+// It always removes the client's value of that header.
+func forwardIdentity(v *requestState, up *mcp.Upstream, f *mcp.IdentityForwarding) error {
 	if f == nil {
 		return nil
 	}
@@ -28,9 +28,9 @@ func introduceUser(v *visit, up *mcp.Upstream, f *mcp.IdentityForwarding) error 
 	up.Client = slices.DeleteFunc(up.Client, func(name string) bool { return strings.EqualFold(name, f.Header()) })
 	switch f.Method {
 	case mcp.IdentityBearer:
-		raw := ofProvider(v)
+		raw := providerToken(v)
 		if raw == "" {
-			return fault.New(fault.Unauthorized, "authorization", "This MCP server is told who calls by the token of the organisation's identity provider: send one that it signed")
+			return fault.New(fault.Unauthorized, "authorization", "This MCP server requires a token of the organisation's identity provider: send one")
 		}
 		h.Set(f.Header(), scheme+raw)
 		return nil
@@ -43,39 +43,38 @@ func introduceUser(v *visit, up *mcp.Upstream, f *mcp.IdentityForwarding) error 
 		if err != nil {
 			return err
 		}
-		value := ascii(string(raw))
-		if len(value) > maxIntroduction {
+		value := escapeASCII(string(raw))
+		if len(value) > maxIdentity {
 			return tooLarge()
 		}
 		h.Set(f.Header(), value)
 		return nil
 	case mcp.IdentitySigned:
-		return signed(v, up, f)
+		return setSignedIdentity(v, up, f)
 	}
-	return fault.New(fault.NotAllowed, "", "The integration of this MCP server forwards identities in a way that this gateway does not have")
+	return fault.New(fault.NotAllowed, "", "The integration of this MCP server has an unsupported user_identity_forwarding.method")
 }
 
-// ownClaims describe a token itself (issuer, times and the like). They are not copied from
-// another token, where they describe that one.
-var ownClaims = []string{"iss", "iat", "exp", "nbf", "jti"}
+// tokenClaims describe a token itself and are not copied from another token.
+var tokenClaims = []string{"iss", "iat", "exp", "nbf", "jti"}
 
-// signed tells it by a token of the gateway's own.
-func signed(v *visit, up *mcp.Upstream, f *mcp.IdentityForwarding) error {
+// setSignedIdentity sends the identity as a token that the gateway signs.
+func setSignedIdentity(v *requestState, up *mcp.Upstream, f *mcp.IdentityForwarding) error {
 	claims, err := callerClaims(v, f.Claims())
 	if err != nil {
 		return err
 	}
-	for _, name := range ownClaims {
+	for _, name := range tokenClaims {
 		delete(claims, name)
 	}
 	if delete(claims, "aud"); slices.Contains(f.Claims(), "aud") {
 		claims["aud"] = up.URL
 	}
-	token, err := v.host.minter.Token(v.call.Context, v.call.Caller.Scope.Org+"/"+principal(v), claims, f.Lasts())
+	token, err := v.host.minter.Token(v.call.Context, v.call.Caller.Scope.Org+"/"+principal(v), claims, f.Lifetime())
 	if err != nil {
 		return err
 	}
-	if len(token) > maxIntroduction {
+	if len(token) > maxIdentity {
 		return tooLarge()
 	}
 	if strings.EqualFold(f.Header(), "Authorization") {
@@ -86,14 +85,14 @@ func signed(v *visit, up *mcp.Upstream, f *mcp.IdentityForwarding) error {
 }
 
 func tooLarge() *fault.Fault {
-	return fault.Newf(fault.NotAllowed, "", "The claims of this user have more than %d bytes, which the MCP server cannot be told", maxIntroduction)
+	return fault.Newf(fault.NotAllowed, "", "The claims of this user have more than %d bytes and cannot be forwarded to the MCP server", maxIdentity)
 }
 
-// ofProvider is the token of the organisation's identity provider that came with the
-// request; "" where there is none. A key or token of the gateway is never one.
-func ofProvider(v *visit) string {
-	if v.proof != nil {
-		return v.proof.raw
+// providerToken returns the token of the organisation's identity provider in the request, or
+// "". It never returns a key or token of the gateway.
+func providerToken(v *requestState) string {
+	if v.token != nil {
+		return v.token.raw
 	}
 	raw, _, err := identity.Token(v.call.Request.Header)
 	if err != nil || v.call.Caller.Type != identity.SignedToken || isGatewayCredential(v, raw) {
@@ -102,10 +101,9 @@ func ofProvider(v *visit) string {
 	return raw
 }
 
-// callerClaims are what is known of the caller under the names that are asked for. Organisation
-// and workspace are the gateway's word; the rest comes from a token that was checked, if
-// there is one.
-func callerClaims(v *visit, names []string) (map[string]any, error) {
+// callerClaims returns the requested claims of the caller. Organisation and workspace come from
+// the gateway; the others come from a verified token if there is one.
+func callerClaims(v *requestState, names []string) (map[string]any, error) {
 	who := v.call.Caller
 	user, err := actingUser(v)
 	if err != nil {
@@ -128,8 +126,8 @@ func callerClaims(v *visit, names []string) (map[string]any, error) {
 			known["email"], known["username"] = u.Email, u.Email
 		}
 	}
-	if v.proof != nil {
-		for name, value := range v.proof.token.Claims {
+	if v.token != nil {
+		for name, value := range v.token.token.Claims {
 			known[name] = value
 		}
 	}
@@ -147,8 +145,8 @@ func callerClaims(v *visit, names []string) (map[string]any, error) {
 	return out, nil
 }
 
-// ascii writes JSON without what headers cannot carry everywhere.
-func ascii(text string) string {
+// escapeASCII escapes characters of JSON that headers do not support.
+func escapeASCII(text string) string {
 	var b strings.Builder
 	for _, r := range text {
 		switch {

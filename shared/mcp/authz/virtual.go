@@ -8,14 +8,14 @@ import (
 	"gateway/shared/resource"
 )
 
-// Member is one server of a virtual server, with the facts that decide about it.
+// Member is a member of a virtual server with the facts about its server.
 type Member struct {
 	*mcp.Member
 	Facts *Facts
 }
 
-// Members are the members of a virtual server that exist, in its order. Each decides for
-// itself who may use it: a virtual server adds no right.
+// Members returns the existing members of a virtual server in their order. A virtual server
+// grants no access: each member makes its own decision.
 func Members(ctx context.Context, v *resource.View, who *identity.Principal, f *Facts) ([]Member, error) {
 	out := make([]Member, 0, len(f.Server.Members))
 	for i := range f.Server.Members {
@@ -36,18 +36,17 @@ func Members(ctx context.Context, v *resource.View, who *identity.Principal, f *
 	return out, nil
 }
 
-// Route finds the tool behind a name of a virtual server, for lists and calls alike: which
-// member has it, what it is called there, and whether the caller may use it. m is nil where
-// no member can have it.
+// Route resolves a tool name of a virtual server, for lists and calls. It returns the member,
+// the tool's name at the member and the decision. m is nil if no member has the tool.
 func (f *Facts) Route(members []Member, name string) (m *Member, tool, decision string) {
 	if decision = f.Decide(Capability{}); decision != Allowed {
 		return nil, "", decision
 	}
-	if name == mcp.SearchTool && f.Server.Searches() {
-		return nil, "", NoCapability // the virtual server's own
+	if name == mcp.SearchTool && f.Server.HasSearch() {
+		return nil, "", NoCapability // a tool of the virtual server itself
 	}
 	for i := range members {
-		if tool, ok := members[i].Real(name); ok {
+		if tool, ok := members[i].UpstreamTool(name); ok {
 			return &members[i], tool, members[i].Facts.Decide(Capability{mcp.Tool, tool})
 		}
 	}

@@ -40,7 +40,7 @@ func TestPagesThatMayCall(t *testing.T) {
 		if c.secure {
 			r.TLS = new(tls.ConnectionState)
 		}
-		if got := p.Welcomes(r); got != c.welcome {
+		if got := p.Allows(r); got != c.welcome {
 			t.Errorf("%+v: %t", c, got)
 		}
 	}

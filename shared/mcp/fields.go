@@ -8,10 +8,9 @@ import (
 	"gateway/shared/wire"
 )
 
-// Members are those of an object, where raw is one and is JSON; nil where it is not. They
-// are parts of raw: none may be changed, nor kept for longer than it. A member that stands
-// twice is the later one; wire.CheckStrict refuses such.
-func Members(raw []byte) map[string]json.RawMessage {
+// Fields returns the fields of a JSON object, or nil if raw is not an object. The values alias
+// raw. Of duplicate fields the last one wins; wire.CheckStrict rejects duplicates.
+func Fields(raw []byte) map[string]json.RawMessage {
 	if raw = bytes.TrimLeft(raw, " \t\r\n"); wire.KindOf(raw) != wire.KindObject {
 		return nil
 	}
@@ -26,10 +25,10 @@ func Members(raw []byte) map[string]json.RawMessage {
 	return out
 }
 
-// AppendMembers appends an object of members that are JSON, in the order of their names.
-func AppendMembers(dst []byte, members map[string]json.RawMessage) []byte {
+// AppendFields appends a JSON object with the fields in the order of their names.
+func AppendFields(dst []byte, members map[string]json.RawMessage) []byte {
 	dst = append(dst, '{')
-	var room [16]string // most objects have fewer members
+	var room [16]string // most objects have fewer fields
 	names := room[:0]
 	for name := range members {
 		names = append(names, name)
@@ -49,18 +48,18 @@ func AppendMembers(dst []byte, members map[string]json.RawMessage) []byte {
 	return append(dst, '}')
 }
 
-// Text reads a text of checked JSON into s, as json.Unmarshal does: null changes nothing, and
-// ok is false for another form.
-func Text(raw json.RawMessage, s *string) (ok bool) {
-	if len(raw) >= 2 && raw[0] == '"' && raw[len(raw)-1] == '"' && plain(raw[1:len(raw)-1]) {
+// ParseString decodes a valid JSON string into s like json.Unmarshal: null leaves s unchanged.
+// ok is false for any other type.
+func ParseString(raw json.RawMessage, s *string) (ok bool) {
+	if len(raw) >= 2 && raw[0] == '"' && raw[len(raw)-1] == '"' && isPlain(raw[1:len(raw)-1]) {
 		*s = string(raw[1 : len(raw)-1])
 		return true
 	}
 	return len(raw) > 0 && json.Unmarshal(raw, s) == nil
 }
 
-// plain tells whether what stands between quotes is what it says, letter by letter.
-func plain(inner []byte) bool {
+// isPlain reports whether a quoted string has no escapes.
+func isPlain(inner []byte) bool {
 	for _, c := range inner {
 		if c < ' ' || c >= 0x80 || c == '"' || c == '\\' {
 			return false
@@ -69,9 +68,8 @@ func plain(inner []byte) bool {
 	return true
 }
 
-// GoodID tells whether the id of a message, which is checked JSON, is a text or a whole
-// number.
-func GoodID(id json.RawMessage) bool {
+// ValidID reports whether the id of a message, which is valid JSON, is a string or an integer.
+func ValidID(id json.RawMessage) bool {
 	if id[0] == '"' {
 		return true
 	}

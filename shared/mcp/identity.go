@@ -9,14 +9,14 @@ import (
 	"gateway/shared/tenant/upstream"
 )
 
-// Ways by which a server learns who calls.
+// Values of IdentityForwarding.Method.
 const (
 	IdentityClaims = "claims_header"
 	IdentityBearer = "bearer"
 	IdentitySigned = "jwt_header"
 )
 
-// Header is where the server is told who calls.
+// Header returns the header that carries the identity.
 func (f *IdentityForwarding) Header() string {
 	switch f.Method {
 	case IdentityBearer:
@@ -27,7 +27,7 @@ func (f *IdentityForwarding) Header() string {
 	return cmp.Or(f.HeaderName, "X-User-Claims")
 }
 
-// Claims are the names of what the server is told.
+// Claims returns the names of the claims to forward.
 func (f *IdentityForwarding) Claims() []string {
 	if len(f.IncludeClaims) > 0 {
 		return f.IncludeClaims
@@ -35,18 +35,18 @@ func (f *IdentityForwarding) Claims() []string {
 	return []string{"sub", "email", "username", "user_id", "workspace_id", "organisation_id", "scope", "client_id"}
 }
 
-// Lasts is how long a token is good that the gateway signs.
-func (f *IdentityForwarding) Lasts() time.Duration {
-	return time.Duration(cmp.Or(f.Expiry, expiry)) * time.Second
+// Lifetime returns how long a signed token is valid.
+func (f *IdentityForwarding) Lifetime() time.Duration {
+	return time.Duration(cmp.Or(f.Expiry, defaultExpiry)) * time.Second
 }
 
-// expiry is that of Expiry where none is set.
-const expiry = 300
+// defaultExpiry is in seconds.
+const defaultExpiry = 300
 
-// check gives what the members do not say by their bounds.
+// check returns the faults that the limits in the struct tags do not cover.
 func (f *IdentityForwarding) check(at string) (bad []fault.Detail) {
 	if f.HeaderName != "" && (!upstream.HeaderName(f.HeaderName) || upstream.Ours(strings.ToLower(f.HeaderName))) {
-		bad = append(bad, fault.Detail{Field: at + ".header_name", Message: "is not a header that can be sent"})
+		bad = append(bad, fault.Detail{Field: at + ".header_name", Message: "is not a valid header name, or the header is reserved"})
 	}
 	return bad
 }

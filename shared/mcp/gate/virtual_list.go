@@ -1,0 +1,261 @@
+package gate
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"net/http"
+	"strconv"
+	"sync"
+	"time"
+
+	"gateway/shared/fault"
+	"gateway/shared/mcp"
+	"gateway/shared/mcp/authz"
+	"gateway/shared/mcp/protocolversion"
+	"gateway/shared/tenant/upstream"
+	"gateway/shared/usage"
+)
+
+// Limits of listing several servers.
+const (
+	listTimeout        = 8 * time.Second  // for all pages of one server
+	timeoutPause       = 10 * time.Second // pause after a server timed out
+	maxConcurrentLists = 8
+	maxListed          = 200 // pages of one server
+)
+
+// metaMissing is the metadata field that lists the servers missing from a list.
+const metaMissing = "ai.gateway/missing"
+
+// listedTool is a tool that the caller may use, as the virtual server exposes it.
+type listedTool struct {
+	name string
+	raw  json.RawMessage
+}
+
+// missingMember is a member whose tools could not be listed.
+type missingMember struct {
+	Server  string `json:"server"`
+	Reason  string `json:"reason"`
+	Address string `json:"authorization_url,omitempty"` // where the user must sign in first
+}
+
+// list responds with all tools that the caller may use, in one page, or with the search tool.
+func (b *virtualServer) list() error {
+	if b.state.req.Fields["cursor"] != nil {
+		sendError(b.state, &mcp.Error{Code: mcp.CodeInvalidParams, Message: "params.cursor is unknown; use nextCursor of the previous page"})
+		return nil
+	}
+	if err := b.loadMembers(); err != nil {
+		return err
+	}
+	all, gaps := b.tools()
+	if b.state.facts.Server.ListsSearch(len(all)) {
+		all = b.searchable(all)
+	}
+	out := append(make([]byte, 0, 4096), `{"tools":[`...)
+	for i := range all {
+		if i > 0 {
+			out = append(out, ',')
+		}
+		out = append(out, all[i].raw...)
+	}
+	out = append(out, ']')
+	if len(gaps) > 0 {
+		raw, err := json.Marshal(map[string][]missingMember{metaMissing: gaps})
+		if err != nil {
+			return err
+		}
+		out = append(append(out, `,"_meta":`...), raw...)
+	}
+	if b.state.req.Era == protocolversion.Stateless {
+		out = appendAge(append(out, `,"resultType":"complete"`...), 0)
+	}
+	return b.sendWithinLimit(append(out, '}'))
+}
+
+// sendWithinLimit sends a result unless it exceeds the limit for buffered responses.
+func (b *virtualServer) sendWithinLimit(result []byte) error {
+	if limit := b.state.host.MaxResult; b.state.call.Buffered && limit > 0 && len(result) > limit {
+		return upstream.Fail(http.StatusOK, "the result has more than %d bytes, which is too large here: use the address of the long-running service, or search", limit)
+	}
+	sendResult(b.state, result)
+	return nil
+}
+
+// memberList is the result of listing one member.
+type memberList struct {
+	entries  []entry
+	received int    // bytes received
+	address  string // where the user must sign in
+	err      error
+}
+
+// tools returns the tools of all members that the caller may use, in the order of the members
+// and of their lists, and the members that could not be listed. Calls use the same
+// authorization.
+func (b *virtualServer) tools() (all []listedTool, gaps []missingMember) {
+	lists := b.listMembers()
+	taken := map[string]bool{}
+	for i := range b.members {
+		m, got := &b.members[i], &lists[i]
+		if got.err != nil {
+			slug := m.Facts.Server.Record.Slug
+			slog.Warn("listing a member of a virtual MCP server failed", "trace_id", b.state.call.TraceID, "server", b.state.facts.Server.Record.ID, "member", m.Facts.Server.Record.ID, "error", got.err.Error())
+			gaps = append(gaps, missingMember{slug, missingReason(got.err), got.address})
+		}
+		for n := range got.entries {
+			e := &got.entries[n]
+			name := m.ExposedName(e.key)
+			to, tool, decision := b.state.facts.Route(b.members, name)
+			if b.state.req.Era == protocolversion.Stateless && e.invalid || to != m || tool != e.key || decision != authz.Allowed || taken[name] {
+				continue
+			}
+			if raw, ok := renameTool(e.raw, e.key, name); ok {
+				taken[name] = true
+				all = append(all, listedTool{name, raw})
+			}
+		}
+	}
+	return all, gaps
+}
+
+// listMembers lists all members concurrently.
+func (b *virtualServer) listMembers() []memberList {
+	lists := make([]memberList, len(b.members))
+	forwards := b.state.call.Forwards()
+	free := make(chan struct{}, maxConcurrentLists)
+	var wg sync.WaitGroup
+	b.state.call.Began()
+	for i := range b.members {
+		if m := &b.members[i]; m.Facts.Decide(authz.Capability{}) == authz.Allowed {
+			wg.Go(func() {
+				free <- struct{}{}
+				defer func() { <-free }()
+				b.listMember(m, forwards, &lists[i])
+			})
+		}
+	}
+	wg.Wait()
+	down := 0
+	for i := range lists {
+		down += lists[i].received
+	}
+	b.state.call.Ended(http.StatusOK)
+	b.state.call.Used(len(b.state.call.Body), down)
+	return lists
+}
+
+// listMember lists one member.
+func (b *virtualServer) listMember(m *authz.Member, forwards http.Header, got *memberList) {
+	ctx, cancel := context.WithTimeout(b.state.call.Context, min(b.state.host.Timeout, listTimeout))
+	defer cancel()
+	pipeline := &memberPipeline{Pipeline: b.state.call.Pipeline, forwards: forwards, header: http.Header{}}
+	c := *b.state.call
+	c.Context, c.Request, c.Pipeline = ctx, b.state.call.Request.WithContext(ctx), pipeline
+	sub := b.memberRequest(m, &c, &protocolversion.Request{
+		Message: mcp.Message{ID: json.RawMessage("1"), Method: "tools/list"}, Era: protocolversion.Stateless, Version: protocolversion.Version, Fields: map[string]json.RawMessage{},
+	})
+	p := peerOf(sub)
+	p.mu.Lock()
+	paused := sub.call.Now().Before(p.skipUntil)
+	p.mu.Unlock()
+	if paused {
+		got.err = upstream.Fail(0, "the server timed out a moment ago")
+		return
+	}
+	got.entries, got.err = listAll(sub)
+	if errors.Is(got.err, mcp.ErrSignIn) && sub.call.Caller.UserID != "" {
+		address, err := signInAt(sub)
+		if got.address = address; err != nil {
+			got.err = err
+		}
+	}
+	if got.received = pipeline.received; got.err != nil && ctx.Err() != nil {
+		got.err = upstream.Fail(0, "the server did not respond in time")
+		if b.state.call.Context.Err() == nil {
+			p.mu.Lock()
+			p.skipUntil = sub.call.Now().Add(timeoutPause)
+			p.mu.Unlock()
+		}
+	}
+}
+
+// errTokenRequired is returned when the request lacks a valid token for a member.
+var errTokenRequired = errors.New("gate: the token that the server requires is missing or invalid")
+
+// listAll returns the tools of a server from all pages.
+func listAll(v *requestState) ([]entry, error) {
+	if ok, err := verifyToken(v); err != nil {
+		return nil, err
+	} else if !ok {
+		return nil, errTokenRequired
+	}
+	w, err := newBridge(v)
+	if err != nil {
+		return nil, err
+	}
+	w.chooseWithoutSession()
+	var out []entry
+	for range maxListed {
+		page, err := listPage(v, w)
+		if err != nil {
+			return nil, err
+		}
+		if out = append(out, page.entries...); page.next == nil {
+			return out, nil
+		}
+		if len(out) > mcp.MaxCapabilities {
+			return nil, upstream.Fail(http.StatusOK, "the server lists more than %d tools", mcp.MaxCapabilities)
+		}
+		v.req.Fields["cursor"] = page.next
+	}
+	return nil, upstream.Fail(http.StatusOK, "the server's list has too many pages")
+}
+
+// missingReason returns the reason that clients see for a missing member.
+func missingReason(err error) string {
+	var failed *upstream.Failure
+	switch {
+	case errors.As(err, &failed):
+		return failed.Why
+	case errors.Is(err, mcp.ErrSignIn):
+		return "each user must sign in at this server first"
+	case errors.Is(err, errTokenRequired):
+		return "the request lacks the token that this server requires"
+	}
+	return "the server could not be called"
+}
+
+// renameTool returns a tool definition with another name.
+func renameTool(raw json.RawMessage, was, name string) (json.RawMessage, bool) {
+	if was == name {
+		return raw, true
+	}
+	var members map[string]json.RawMessage
+	if json.Unmarshal(raw, &members) != nil {
+		return nil, false
+	}
+	members["name"] = json.RawMessage(strconv.Quote(name))
+	out, err := json.Marshal(members)
+	return out, err == nil
+}
+
+// memberPipeline replaces the pipeline for requests to members, since the request is recorded
+// once for all members.
+type memberPipeline struct {
+	Pipeline
+	forwards, header http.Header
+	received         int
+}
+
+func (u *memberPipeline) Forwards() http.Header                    { return u.forwards }
+func (u *memberPipeline) Header() http.Header                      { return u.header }
+func (u *memberPipeline) Note(string, string, string, *usage.Call) {}
+func (u *memberPipeline) Began()                                   {}
+func (u *memberPipeline) Ended(int)                                {}
+func (u *memberPipeline) Used(_, down int)                         { u.received += down }
+func (u *memberPipeline) Send(int, string, []byte, *fault.Fault)   {}
+func (u *memberPipeline) Event([]byte, bool, *fault.Fault)         {}
