@@ -25,7 +25,7 @@ type Deps struct {
 	PublicURL string
 }
 
-// New makes the family.
+// New returns the family.
 func New(d Deps) admin.Family {
 	f := &family{Deps: d}
 	f.integrations, f.servers = f.describeIntegrations(), f.describeServers()
@@ -57,5 +57,5 @@ type (
 	serverChange      = admin.Change[a2a.Server]
 )
 
-// base is the address that agents are reached below.
+// base returns the address that agents are reached below.
 func (f *family) base(r *http.Request) string { return admin.Address(f.PublicURL, r) }

@@ -204,7 +204,7 @@ func TestAnAgentWithoutACardIsRegisteredAllTheSame(t *testing.T) {
 	if hits.Load() != 0 {
 		t.Error("a redirect is followed")
 	}
-	large := agent(t, cardPath, `{"name":"x","url":"`+strings.Repeat("a", a2a.MaxKeptCard)+`"}`, "")
+	large := agent(t, cardPath, `{"name":"x","url":"`+strings.Repeat("a", a2a.MaxStoredCard)+`"}`, "")
 	h.Do("PUT", "/agent-integrations/a", key, fmt.Sprintf(`{"url":%q}`, large.URL)).OK()
 	if got := h.Do("POST", "/agent-integrations/a/test", key, nil).OK(); got.At("success") != false || !strings.Contains(got.Text("error"), "too large") {
 		t.Errorf("%s", got.Body)

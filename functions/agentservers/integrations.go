@@ -90,7 +90,7 @@ func shownOfIntegration() []admin.Shown[a2a.Integration] {
 	}
 }
 
-// changed is where a call notes that the card has to be fetched anew.
+// changed is where a call notes that the card has to be fetched again.
 const changed = "changed"
 
 // before puts the configurations into place and checks the whole.
@@ -175,7 +175,7 @@ func (f *family) fetch(ctx context.Context, r *resource.Resources, rec *resource
 	if asked != nil && !errors.As(asked, &failed) {
 		return nil, asked, asked
 	}
-	if asked == nil && len(card) > a2a.MaxKeptCard {
+	if asked == nil && len(card) > a2a.MaxStoredCard {
 		failed = &upstream.Failure{Status: http.StatusOK, Why: "the agent's card is too large to be kept"}
 		asked = failed
 	}
@@ -254,7 +254,7 @@ var signatureSchema = admin.Schema{"type": []string{"object", "null"}, "addition
 
 var cardSchema = admin.Schema{"type": "object", "description": "The card of an agent, as the protocol describes it."}
 
-// integrationRoutes are the routes beside those of every record.
+// integrationRoutes returns the routes beside those of every record.
 func (f *family) integrationRoutes() []admin.Route {
 	headers := admin.Field{Name: "headers", Type: admin.Map, Of: &admin.Field{Type: admin.String, Max: 8192}, Max: 50, Doc: "Sent with the request for the card."}
 	routes := f.integrations.Below(

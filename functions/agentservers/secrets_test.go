@@ -12,8 +12,8 @@ import (
 	"gateway/shared/admin/admintest"
 )
 
-// Headers that a secret manager keeps are sent, one or all of them; when the agent
-// refuses them, the manager is asked again, once.
+// Headers that a secret manager keeps are sent, one or all of them; when the agent rejects
+// them, the manager is asked again, once.
 func TestSecretsOfManagersAreResolved(t *testing.T) {
 	t.Parallel()
 	apart := &admintest.Clock{}

@@ -34,7 +34,7 @@ func (f *family) describeServers() *admin.Collection[a2a.Server] {
 			if !ch.Creates() {
 				return nil
 			}
-			a2a.Claim(tx, ch.Rec)
+			a2a.ClaimSlug(tx, ch.Rec)
 			return tx.Use(ch.Form.Integration(ch.Rec.Scope), ch.Rec.Ref())
 		},
 		Retire: func(_ *admin.Call, tx *resource.Tx, it server) error { return a2a.Release(tx, it.Record) },
@@ -73,7 +73,7 @@ func (f *family) bind(c *admin.Call, tx *resource.Tx, ch *serverChange) error {
 	return admin.Denied()
 }
 
-// whole is the server that the path names, and its integration.
+// whole returns the server that the path names, and its integration.
 func (f *family) whole(c *admin.Call) (server, integration, error) {
 	it, err := f.servers.Find(c)
 	if err != nil {
@@ -91,7 +91,7 @@ func (f *family) whole(c *admin.Call) (server, integration, error) {
 	return it, integration{Record: &rec, Form: form}, err
 }
 
-// serverRoutes are the routes of one server beside those of every record.
+// serverRoutes returns the routes of one server beside those of every record.
 func (f *family) serverRoutes() []admin.Route {
 	const item = "/agent-servers/{serverId}"
 	return f.servers.Below(
@@ -120,5 +120,5 @@ func (f *family) card(c *admin.Call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return a2a.Rewrite(of.Form.Card, a2a.Shown{Address: f.address(c, it), Agent: of.Form.URL, Push: of.Form.Pushes(), Disabled: func(skill string) bool { return off[skill] }})
+	return a2a.Rewrite(of.Form.Card, a2a.CardOptions{Address: f.address(c, it), Agent: of.Form.URL, Push: of.Form.AllowsPush(), Disabled: func(skill string) bool { return off[skill] }})
 }

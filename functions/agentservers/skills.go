@@ -28,7 +28,7 @@ func (f *family) describeSwitches(kind resource.Kind, object, path, scope string
 	}
 }
 
-// skillOf is the skill of an entry of the call's body, by the id of its switch.
+// skillOf returns the skill of an entry of the call's body, by the id of its switch.
 func skillOf(c *admin.Call, id string) string {
 	for _, in := range c.Body.Objects("skills") {
 		if s := in.Text("id"); a2a.SwitchID(s) == id {
@@ -87,7 +87,7 @@ func switches(c *admin.Call, rec *resource.Record, kind resource.Kind) (map[stri
 	return out, nil
 }
 
-// disabled are the skills that an integration or its server has disabled.
+// disabled returns the skills that an integration or its server has disabled.
 func (f *family) disabled(c *admin.Call, it server, of integration) (map[string]bool, error) {
 	out := map[string]bool{}
 	for _, level := range []struct {
@@ -133,7 +133,7 @@ func (f *family) listOfServer(c *admin.Call) (any, error) {
 	return listSkills(c, of.Form, off)
 }
 
-// listSkills are the skills of the card, and behind them those that are known by their
+// listSkills returns the skills of the card, and behind them those that are known by their
 // switch alone.
 func listSkills(c *admin.Call, of *a2a.Integration, off map[string]bool) (any, error) {
 	page, err := sharing.FromOne().Of(c.Query)

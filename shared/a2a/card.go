@@ -16,20 +16,19 @@ import (
 	"gateway/shared/wire/mask"
 )
 
-// Bounds of cards, in bytes: of a card that is fetched, and of one that is kept with its
-// integration.
+// Size limits of a fetched card and of a stored card, in bytes.
 const (
-	MaxCard     = 1 << 20
-	MaxKeptCard = 200 << 10
-	maxDepth    = 64
+	MaxCard       = 1 << 20
+	MaxStoredCard = 200 << 10
+	maxDepth      = 64
 )
 
-// Paths of a card below an agent's address. The first is the protocol's; the other was used
-// by its first versions.
+// cardPaths are the paths of a card below an agent's address. The second is that of early
+// versions of the protocol.
 var cardPaths = []string{"/.well-known/agent-card.json", "/.well-known/agent.json"}
 
-// Fetch returns the card of the agent at an address, requested with headers, of which those
-// named in secret came from a secret manager.
+// Fetch returns the card of the agent at an address. secret lists the headers with values from
+// a secret manager.
 func Fetch(ctx context.Context, via http.RoundTripper, address string, headers http.Header, secret []string) (json.RawMessage, error) {
 	if strings.Contains(address, "#") {
 		return nil, upstream.Fail(0, "the agent's address has a fragment")
@@ -50,7 +49,7 @@ func Fetch(ctx context.Context, via http.RoundTripper, address string, headers h
 			last = err
 		}
 		if !errors.As(err, &f) || f.Status == 0 {
-			break // the other path is at the same host, which gave no answer
+			break // the host is unreachable, so the other path would fail as well
 		}
 	}
 	return nil, last
@@ -59,7 +58,7 @@ func Fetch(ctx context.Context, via http.RoundTripper, address string, headers h
 func fetch(ctx context.Context, via http.RoundTripper, at string, headers http.Header, secret []string) (json.RawMessage, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, at, nil)
 	if err != nil {
-		return nil, upstream.Fail(0, "the agent's address cannot be called")
+		return nil, upstream.Fail(0, "the agent's address is invalid")
 	}
 	for name, values := range headers {
 		req.Header[name] = values
@@ -71,7 +70,7 @@ func fetch(ctx context.Context, via http.RoundTripper, at string, headers http.H
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusOK {
-		return nil, upstream.Fail(resp.StatusCode, "the agent answers with status %d and no card", resp.StatusCode)
+		return nil, upstream.Fail(resp.StatusCode, "the agent responded with status %d and no card", resp.StatusCode)
 	}
 	raw, err := io.ReadAll(io.LimitReader(resp.Body, MaxCard+1))
 	switch {
@@ -84,8 +83,8 @@ func fetch(ctx context.Context, via http.RoundTripper, at string, headers http.H
 	return raw, CheckCard(raw)
 }
 
-// CheckCard tells whether something is the card of an agent: an object with a name,
-// and addresses as either version of the protocol writes them.
+// CheckCard reports whether raw is the card of an agent: an object with a name and with
+// addresses in the form of either protocol version.
 func CheckCard(raw []byte) error {
 	var card struct {
 		Name       *string         `json:"name"`
@@ -93,11 +92,11 @@ func CheckCard(raw []byte) error {
 		Interfaces json.RawMessage `json:"supportedInterfaces"`
 	}
 	if wire.CheckStrict(raw, maxDepth) != nil || json.Unmarshal(raw, &card) != nil {
-		return upstream.Fail(http.StatusOK, "what the agent shows is not the JSON of a card")
+		return upstream.Fail(http.StatusOK, "the agent's card is not valid JSON")
 	}
 	list := bytes.TrimSpace(card.Interfaces)
 	if card.Name == nil || *card.Name == "" || (card.URL == nil || *card.URL == "") && (len(list) == 0 || list[0] != '[') {
-		return upstream.Fail(http.StatusOK, "what the agent shows is no card: it has no name, or neither url nor supportedInterfaces")
+		return upstream.Fail(http.StatusOK, "the agent's card has no name, or neither url nor supportedInterfaces")
 	}
 	return nil
 }
@@ -108,7 +107,7 @@ type Skill struct {
 	Tags                  []string
 }
 
-// Skills are the skills of a card that have an id, in its order.
+// Skills returns the skills of a card that have an id, in order.
 func Skills(card json.RawMessage) []Skill {
 	var c struct {
 		Skills []struct {
@@ -117,7 +116,7 @@ func Skills(card json.RawMessage) []Skill {
 		} `json:"skills"`
 	}
 	if json.Unmarshal(card, &c) != nil {
-		return nil // a card without a list of skills has none
+		return nil // an unexpected type counts as empty
 	}
 	var out []Skill
 	for _, s := range c.Skills {
@@ -129,6 +128,6 @@ func Skills(card json.RawMessage) []Skill {
 }
 
 func text(raw json.RawMessage) (s string) {
-	_ = json.Unmarshal(raw, &s) // another form is none
+	_ = json.Unmarshal(raw, &s) // an unexpected type counts as empty
 	return s
 }

@@ -19,12 +19,12 @@ import (
 	"gateway/shared/tenant/upstream"
 )
 
-// Configuration is how an agent is called. Its members are stored one by one: an
-// update names those that it changes.
+// Configuration describes how an agent is called. Its fields are stored separately, so an
+// update names only the fields that it changes.
 type Configuration struct {
 	Headers        map[string]string `json:"headers,omitempty" max:"50" each:"max=8192" doc:"Sent with each call."`
 	ForwardHeaders *upstream.Forward `json:"forward_headers,omitempty" doc:"Which of a client's headers go to the agent."`
-	// PushNotifications: what the agent pushes does not pass through the gateway.
+	// PushNotifications allows push. Pushed messages bypass the gateway.
 	PushNotifications bool `json:"push_notifications,omitempty" doc:"Clients may have the agent push to public addresses of theirs."`
 }
 
@@ -32,8 +32,7 @@ const confHeaders = "headers"
 
 var secretsOf = upstream.Secrets{confHeaders: nil}
 
-// Configure checks the members that are changed, seals the secret ones into rec and keeps
-// the rest.
+// Configure validates the changed fields, seals their secrets into rec and stores the rest.
 func (i *Integration) Configure(ctx context.Context, s seal.Sealer, rec *resource.Record, ch upstream.Change) error {
 	sent := new(Configuration)
 	if err := upstream.Open(ch.Members, nil, sent); err != nil {
@@ -48,21 +47,20 @@ func (i *Integration) Configure(ctx context.Context, s seal.Sealer, rec *resourc
 	return err
 }
 
-// Addresses returns the host that the headers are sent to, before and after a change. was is
-// the zero Integration for a new one.
+// Addresses returns the host that receives the headers, before and after a change. was is the
+// zero Integration for a new one.
 func (i *Integration) Addresses(was *Integration) []hostpin.Address {
 	return []hostpin.Address{{Field: "url", Was: was.URL, Now: i.URL, Open: true, Secrets: []string{upstream.Prefix + confHeaders}}}
 }
 
-// Configuration reads the stored members and puts the sealed ones in their places. sealed
-// is what Record.OpenSecrets gives; without it secrets are masked.
+// Configuration decodes the stored fields and restores their secrets. sealed is the result of
+// Record.OpenSecrets; without it secrets stay masked.
 func (i *Integration) Configuration(sealed map[string][]byte) (*Configuration, error) {
 	c := new(Configuration)
 	return c, upstream.Open(i.Configurations, sealed, c)
 }
 
-// Check tells which members are out of bounds and which do not go together, once the
-// configurations are in place.
+// Check validates the fields and their combinations after the configurations were set.
 func (i *Integration) Check() []fault.Detail {
 	bad := append(bound.Check(i), i.Access.Validate()...)
 	c, err := i.Configuration(nil)
@@ -70,7 +68,7 @@ func (i *Integration) Check() []fault.Detail {
 		return append(bad, fault.Detail{Field: "configurations", Message: "does not have the expected form"})
 	}
 	if i.AuthType == AuthHeaders && len(c.Headers) == 0 && len(i.SecretMappings) == 0 {
-		bad = append(bad, fault.Detail{Field: "configurations.headers", Message: "is required with auth_type headers, unless secret_mappings fill it"})
+		bad = append(bad, fault.Detail{Field: "configurations.headers", Message: "is required with auth_type headers, unless secret_mappings set it"})
 	}
 	if strings.Contains(i.URL, "#") {
 		bad = append(bad, fault.Detail{Field: "url", Message: "must not have a fragment"})
@@ -78,10 +76,12 @@ func (i *Integration) Check() []fault.Detail {
 	return bad
 }
 
-// Pushes tells whether clients may have the agent push.
-func (i *Integration) Pushes() bool { return string(i.Configurations["push_notifications"]) == "true" }
+// AllowsPush reports whether clients may register push notifications.
+func (i *Integration) AllowsPush() bool {
+	return string(i.Configurations["push_notifications"]) == "true"
+}
 
-// CheckMappings gives what is wrong with the targets of secret mappings.
+// CheckMappings validates the target fields of secret mappings.
 func CheckMappings(list []provider.SecretMapping) (bad []fault.Detail) {
 	var seen []string
 	for n, m := range list {
@@ -97,15 +97,15 @@ func CheckMappings(list []provider.SecretMapping) (bad []fault.Detail) {
 	return bad
 }
 
-// Opener gives the headers that agents are called with.
+// Opener resolves the headers for calls to agents.
 type Opener struct {
 	Sealer  seal.Sealer
 	Via     http.RoundTripper
-	Secrets *provider.Loaded // nil: integrations with secret mappings cannot be called
+	Secrets *provider.Loaded // if nil, integrations with secret mappings cannot be called
 }
 
-// Open gives the headers of each call of an integration, which is used in a workspace
-// or by the organisation.
+// Open returns the headers for calls of an integration, for a workspace or for the
+// organisation.
 func (o *Opener) Open(ctx context.Context, rec *resource.Record, in store.Scope) (*Integration, http.Header, error) {
 	i, err := DecodeIntegration(*rec)
 	if err != nil {
@@ -123,16 +123,16 @@ func (o *Opener) Open(ctx context.Context, rec *resource.Record, in store.Scope)
 	for name, v := range c.Headers {
 		h.Set(name, v)
 	}
-	return i, h, o.fill(ctx, in, i, h)
+	return i, h, o.resolveSecrets(ctx, in, i, h)
 }
 
-// fill puts the values of secret mappings into headers.
-func (o *Opener) fill(ctx context.Context, in store.Scope, i *Integration, h http.Header) error {
+// resolveSecrets sets the headers that secret mappings name.
+func (o *Opener) resolveSecrets(ctx context.Context, in store.Scope, i *Integration, h http.Header) error {
 	if len(i.SecretMappings) == 0 {
 		return nil
 	}
 	if o.Secrets == nil {
-		return upstream.Fail(0, "the agent's credentials are in a secret manager, which is not reached from here")
+		return upstream.Fail(0, "the agent's credentials are in a secret manager that is not available here")
 	}
 	values, err := o.Secrets.Values(ctx, in, i.SecretMappings)
 	if err != nil {
@@ -143,10 +143,10 @@ func (o *Opener) fill(ctx context.Context, in store.Scope, i *Integration, h htt
 		if name, one := strings.CutPrefix(m.TargetField, upstream.Prefix+confHeaders+"."); one {
 			all[name] = values[m.TargetField]
 		} else if json.Unmarshal([]byte(values[m.TargetField]), &all) != nil {
-			return upstream.Fail(0, "a secret of the agent's credentials does not have the form of its field")
+			return upstream.Fail(0, "a secret of the agent's credentials does not match its field")
 		}
 		if len(upstream.CheckHeaders(confHeaders, all)) > 0 {
-			return upstream.Fail(0, "a secret of the agent's credentials is no header that can be sent")
+			return upstream.Fail(0, "a secret of the agent's credentials is not a valid header")
 		}
 		for name, v := range all {
 			h.Set(name, v)
@@ -155,8 +155,8 @@ func (o *Opener) fill(ctx context.Context, in store.Scope, i *Integration, h htt
 	return nil
 }
 
-// Card fetches the card of an integration's agent. When the agent refuses the credentials,
-// those of secret managers are read again, once.
+// Card fetches the card of an integration's agent. If the agent rejects the credentials, those
+// of secret managers are read again once.
 func (o *Opener) Card(ctx context.Context, rec *resource.Record, in store.Scope) (json.RawMessage, error) {
 	card, err := o.card(ctx, rec, in)
 	var failed *upstream.Failure

@@ -1,10 +1,10 @@
-// Package a2a is the room of the agent-to-agent protocol: registered agents, their
-// cards and skills, and who may use them.
+// Package a2a contains the domain of the Agent2Agent protocol: registered agents, their cards
+// and skills, and access to them.
 //
-//	Integration   one agent: address, credentials, the card that it shows
+//	Integration   one agent: address, credentials, card
 //	Server        an integration in one workspace, under a slug: what clients call
-//	Switch        a skill that an integration or a server disables
+//	Switch        a skill that an integration or a server enables or disables
 //
-// Calls to agents go out through the guarded transport that the caller gives. What
-// must not come in: HTTP towards clients, limits, records.
+// Calls to agents use the guarded transport of the caller. Do not add HTTP towards clients,
+// limits or records here.
 package a2a

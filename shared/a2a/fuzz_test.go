@@ -6,9 +6,8 @@ import (
 	"testing"
 )
 
-// FuzzCard gives the reader of cards whatever an agent may show. An accepted card is still
-// a card when clients get it: with only the gateway's address, without disabled skills and
-// without signatures.
+// FuzzCard parses arbitrary cards. A valid card stays valid when rewritten: with only the
+// gateway's address, without disabled skills and signatures.
 func FuzzCard(f *testing.F) {
 	for _, card := range []string{
 		`{"name":"a","url":"https://agent.example.com","skills":[{"id":"one","name":"One","tags":["x"]},{"id":"two"}],"signatures":[{}]}`,
@@ -23,7 +22,7 @@ func FuzzCard(f *testing.F) {
 		if CheckCard(card) != nil {
 			return
 		}
-		shown, err := Rewrite(card, Shown{Address: here, Agent: "https://agent.example.com", Disabled: func(skill string) bool { return skill == off }})
+		shown, err := Rewrite(card, CardOptions{Address: here, Agent: "https://agent.example.com", Disabled: func(skill string) bool { return skill == off }})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -6,30 +6,29 @@ import (
 	"strings"
 )
 
-// Bindings of the protocol that the gateway serves and calls.
+// Protocol bindings that the gateway supports.
 const (
 	JSONRPC = "JSONRPC"
 	REST    = "HTTP+JSON"
 )
 
-// Versions of the protocol.
+// Protocol versions.
 const (
-	Version = "1.0"
-	Older   = "0.3"
+	Version    = "1.0"
+	OldVersion = "0.3"
 )
 
-// Interface is where an agent is called.
+// Interface is an address at which an agent is called.
 type Interface struct {
-	URL     string
-	Binding string // JSONRPC or REST
-	Old     bool   // version 0.3
-	Tenant  string
-	Own     bool // it is at the host of the integration's address
+	URL      string
+	Binding  string // JSONRPC or REST
+	Old      bool   // version 0.3
+	Tenant   string
+	SameHost bool // on the host of the integration's address
 }
 
-// Interfaces are the interfaces of an agent that the gateway can call, in the order of the
-// agent's card, which is its own preference. An agent without a card is assumed to speak
-// 0.3 at its address.
+// Interfaces returns the supported interfaces of an agent in the order of its card. An agent
+// without a card is assumed to use 0.3 at its address.
 func Interfaces(card json.RawMessage, address string) (out []Interface) {
 	var c struct {
 		URL, PreferredTransport, ProtocolVersion string
@@ -60,7 +59,7 @@ func Interfaces(card json.RawMessage, address string) (out []Interface) {
 		add(address, JSONRPC, true, "")
 		return out
 	}
-	_ = json.Unmarshal(card, &c) // anything of another type names no interface
+	_ = json.Unmarshal(card, &c) // unexpected types name no interface
 	for _, i := range c.SupportedInterfaces {
 		add(i.URL, i.ProtocolBinding, strings.HasPrefix(i.ProtocolVersion, "0."), i.Tenant)
 	}

@@ -6,28 +6,28 @@ import (
 	"slices"
 )
 
-// Shown is what clients of the gateway are shown of an agent's card.
-type Shown struct {
+// CardOptions are the settings of a rewritten card.
+type CardOptions struct {
 	Address  string // of the agent at the gateway
-	Agent    string // its own address, as it is registered
-	Push     bool   // clients may have the agent push to addresses of theirs
+	Agent    string // the agent's registered address
+	Push     bool   // clients may register push notifications
 	Disabled func(skill string) bool
 }
 
-// scheme is how clients sign in to the gateway, in both versions of the protocol.
+// scheme is the security scheme of the gateway, in the form of both protocol versions.
 const scheme = `{"gateway":{"type":"apiKey","in":"header","name":"x-gateway-api-key","apiKeySecurityScheme":{"location":"header","name":"x-gateway-api-key"}}}`
 
-// Rewrite is a card as clients of the gateway get it, readable for both versions. Its
-// addresses and the way to sign in are the gateway's. Disabled skills and the agent's
-// signatures, which no longer match, are left out; see Sign.
-func Rewrite(card json.RawMessage, as Shown) (json.RawMessage, error) {
+// Rewrite returns a card for clients of the gateway, readable by both protocol versions. It
+// replaces the addresses and security schemes, and removes disabled skills and the agent's
+// signatures, which no longer match; see Sign.
+func Rewrite(card json.RawMessage, as CardOptions) (json.RawMessage, error) {
 	var c map[string]json.RawMessage
 	if err := json.Unmarshal(card, &c); err != nil {
 		return nil, fmt.Errorf("a2a: stored card: %w", err)
 	}
 	delete(c, "signatures")
 	put := func(name string, v any) {
-		if raw, err := json.Marshal(v); err == nil { // texts and raw members that were JSON
+		if raw, err := json.Marshal(v); err == nil { // strings and decoded JSON
 			c[name] = raw
 		}
 	}
@@ -37,12 +37,12 @@ func Rewrite(card json.RawMessage, as Shown) (json.RawMessage, error) {
 	put("additionalInterfaces", []any{map[string]string{"url": as.Address, "transport": JSONRPC}, map[string]string{"url": as.Address, "transport": REST}})
 	put("supportedInterfaces", interfaces(Interfaces(card, as.Agent), as.Address))
 	put("capabilities", capabilities(c["capabilities"], as.Push))
-	put("supportsAuthenticatedExtendedCard", extended(c))
+	put("supportsAuthenticatedExtendedCard", hasExtendedCard(c))
 	put("securitySchemes", json.RawMessage(scheme))
 	put("security", []any{map[string][]string{"gateway": {}}})
 	put("securityRequirements", json.RawMessage(`[{"schemes":{"gateway":{"list":[]}}}]`))
 	if raw, has := c["skills"]; has {
-		skills, err := without(raw, as.Disabled)
+		skills, err := filterSkills(raw, as.Disabled)
 		if err != nil {
 			return nil, err
 		}
@@ -51,8 +51,8 @@ func Rewrite(card json.RawMessage, as Shown) (json.RawMessage, error) {
 	return json.Marshal(c)
 }
 
-// interfaces are those that the gateway serves: each version in both bindings, the agent's
-// preferred version first, and again for each of the agent's tenants.
+// interfaces returns the interfaces that the gateway serves: each version in both bindings, the
+// agent's preferred version first, and again for each tenant.
 func interfaces(of []Interface, address string) (out []any) {
 	tenants := []string{""}
 	for _, i := range of {
@@ -60,16 +60,16 @@ func interfaces(of []Interface, address string) (out []any) {
 			tenants = append(tenants, i.Tenant)
 		}
 	}
-	versions := []string{Version, Older}
+	versions := []string{Version, OldVersion}
 	if len(of) > 0 && of[0].Old {
-		versions = []string{Older, Version}
+		versions = []string{OldVersion, Version}
 	}
 	for _, tenant := range tenants {
 		for _, version := range versions {
 			for _, binding := range []string{JSONRPC, REST} {
 				i := map[string]string{"url": address, "protocolBinding": binding, "protocolVersion": version}
 				if tenant != "" {
-					if version == Older {
+					if version == OldVersion {
 						continue
 					}
 					i["tenant"] = tenant
@@ -81,16 +81,16 @@ func interfaces(of []Interface, address string) (out []any) {
 	return out
 }
 
-func members(raw json.RawMessage) map[string]json.RawMessage {
+func fields(raw json.RawMessage) map[string]json.RawMessage {
 	var o map[string]json.RawMessage
 	if json.Unmarshal(raw, &o) != nil || o == nil {
-		o = map[string]json.RawMessage{} // anything but an object has no members
+		o = map[string]json.RawMessage{} // a value that is not an object has no fields
 	}
 	return o
 }
 
 func capabilities(raw json.RawMessage, push bool) map[string]json.RawMessage {
-	c := members(raw)
+	c := fields(raw)
 	if string(c["pushNotifications"]) != "true" || !push {
 		c["pushNotifications"] = json.RawMessage("false")
 	}
@@ -100,15 +100,14 @@ func capabilities(raw json.RawMessage, push bool) map[string]json.RawMessage {
 	return c
 }
 
-// extended tells whether there is a card for signed-in clients. The two versions say so in
-// different places.
-func extended(c map[string]json.RawMessage) bool {
-	return string(c["supportsAuthenticatedExtendedCard"]) == "true" || string(members(c["capabilities"])["extendedAgentCard"]) == "true"
+// hasExtendedCard reports whether there is a card for authenticated clients, which the versions
+// declare in different places.
+func hasExtendedCard(c map[string]json.RawMessage) bool {
+	return string(c["supportsAuthenticatedExtendedCard"]) == "true" || string(fields(c["capabilities"])["extendedAgentCard"]) == "true"
 }
 
-// without leaves out disabled skills, and what skills say about signing in to the agent
-// itself.
-func without(raw json.RawMessage, disabled func(string) bool) (json.RawMessage, error) {
+// filterSkills removes disabled skills, and the security requirements of skills.
+func filterSkills(raw json.RawMessage, disabled func(string) bool) (json.RawMessage, error) {
 	var all []json.RawMessage
 	if json.Unmarshal(raw, &all) != nil {
 		return json.RawMessage("[]"), nil

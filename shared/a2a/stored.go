@@ -13,9 +13,9 @@ import (
 	"gateway/shared/tenant/upstream"
 )
 
-// Kinds of the stored resources. An integration belongs to the organisation or to one
-// workspace, a server always to a workspace. Switches are stored below the integration or
-// server that they apply to, users below their server.
+// Kinds of stored resources. An integration belongs to the organisation or to one workspace, a
+// server always to a workspace. Switches are stored under their integration or server, users
+// under their server.
 const (
 	KindIntegration       resource.Kind = "AGENT_INTEGRATION"
 	KindServer            resource.Kind = "AGENT_SERVER"
@@ -24,7 +24,6 @@ const (
 	KindUser              resource.Kind = "AGENT_USER_ACCESS"
 )
 
-// Values of Integration.AuthType.
 const (
 	AuthNone    = "none"
 	AuthHeaders = "headers"
@@ -35,24 +34,23 @@ type Integration struct {
 	URL         string `json:"url" min:"1" max:"2048"`
 	AuthType    string `json:"auth_type" enum:"none,headers"`
 	Description string `json:"description,omitempty" max:"2048"`
-	// Configurations are the members of Configuration by name, with secrets masked. A member
-	// that holds secrets is also sealed as a whole, under its name.
+	// Configurations maps the JSON fields of Configuration to their values, with secrets
+	// masked. A field with secrets is sealed as a whole under its name.
 	Configurations map[string]json.RawMessage `json:"configurations,omitempty"`
 	SecretMappings []provider.SecretMapping   `json:"secret_mappings,omitempty"`
 	Access         access.Workspaces          `json:"access"`
-	Card           json.RawMessage            `json:"card,omitempty"`      // as the agent shows it
+	Card           json.RawMessage            `json:"card,omitempty"`      // verbatim
 	Signature      *Verified                  `json:"signature,omitempty"` // of the card
 	Synced         Synced                     `json:"synced"`
 }
 
-// Synced tells when the card was fetched last, and what went wrong.
+// Synced is the result of the last fetch of the card.
 type Synced struct {
 	Status string     `json:"sync_status,omitempty" enum:"pending,success,failed"`
 	At     *time.Time `json:"last_synced_at,omitempty"`
 	Error  string     `json:"sync_error,omitempty"`
 }
 
-// Values of Synced.Status.
 const (
 	SyncPending = "pending"
 	SyncSuccess = "success"
@@ -63,28 +61,28 @@ const (
 type Server struct {
 	Description     string `json:"description,omitempty" max:"500"`
 	IntegrationID   string `json:"agent_integration_id"`
-	IntegrationOrg  bool   `json:"integration_org,omitempty"` // the integration is the organisation's
+	IntegrationOrg  bool   `json:"integration_org,omitempty"` // the integration belongs to the organisation
 	IntegrationSlug string `json:"agent_integration_slug"`
-	// UserAccess applies to users without an entry of their own.
+	// UserAccess applies to users without an entry.
 	UserAccess string `json:"default_user_access,omitempty" enum:"allow,deny"`
 }
 
-// Switch is what an integration or a server says of a skill.
+// Switch enables or disables a skill of an integration or a server.
 type Switch struct {
 	Skill   string `json:"skill"`
 	Enabled bool   `json:"enabled"`
 }
 
-// Bounds in characters.
+// Limits in characters.
 const (
 	MaxName     = 255
 	MinSlug     = 3
 	MaxSlug     = 50
-	MaxSlugLong = 255 // of integrations
-	MaxSkill    = 512 // of the id of a skill
+	MaxSlugLong = 255 // for integrations
+	MaxSkill    = 512 // for skill ids
 )
 
-// IntegrationScope is where the server's integration lives.
+// IntegrationScope returns the scope of the server's integration.
 func (s *Server) IntegrationScope(sc store.Scope) store.Scope {
 	if s.IntegrationOrg {
 		return sc.Organisation()
@@ -92,12 +90,13 @@ func (s *Server) IntegrationScope(sc store.Scope) store.Scope {
 	return sc
 }
 
-// Integration is the reference to the server's integration.
+// Integration returns the reference to the server's integration.
 func (s *Server) Integration(sc store.Scope) resource.Ref {
 	return resource.Ref{Scope: s.IntegrationScope(sc), Kind: KindIntegration, ID: s.IntegrationID}
 }
 
-// SwitchID is the id of the switch of a skill. The skill's own id may have any characters.
+// SwitchID returns the id of a skill's switch: a hash, because skill ids may contain any
+// characters.
 func SwitchID(skill string) string {
 	sum := sha256.Sum256([]byte(skill))
 	return "skill-" + hex.EncodeToString(sum[:16])
@@ -105,11 +104,10 @@ func SwitchID(skill string) string {
 
 var slugs = upstream.Slugs{Row: "AGENT_SLUG", What: "agent server"}
 
-// Claim stages that a new server takes its slug, which no other server of the organisation
-// may have.
-func Claim(tx *resource.Tx, rec *resource.Record) { slugs.Claim(tx, rec) }
+// ClaimSlug stages the claim of a new server's slug, which is unique in the organisation.
+func ClaimSlug(tx *resource.Tx, rec *resource.Record) { slugs.Claim(tx, rec) }
 
-// Release stages that a server that is deleted gives back its slug and its integration.
+// Release stages the release of a deleted server's slug and integration.
 func Release(tx *resource.Tx, rec *resource.Record) error {
 	s, err := DecodeServer(*rec)
 	if err != nil {
@@ -118,7 +116,7 @@ func Release(tx *resource.Tx, rec *resource.Record) error {
 	return slugs.Release(tx, rec, s.Integration(rec.Scope))
 }
 
-// DecodeIntegration, DecodeServer and DecodeSwitch read the stored forms.
+// DecodeIntegration decodes a stored integration.
 func DecodeIntegration(rec resource.Record) (*Integration, error) {
 	return resource.Decode[Integration](rec)
 }

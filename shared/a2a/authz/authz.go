@@ -12,20 +12,19 @@ import (
 	"gateway/shared/tenant/upstream"
 )
 
-// Invoke is the scope that callers of agents hold.
+// Invoke is the scope that callers of agents need.
 const Invoke = "agents.invoke"
 
-// Facts are what a decision depends on. They are as fresh as the View that they were read
-// by. What they point to is shared.
+// Facts are the data that an authorization decision depends on. They are as recent as the View
+// that they were read from and share its memory.
 type Facts struct {
 	Server      *Server
 	Integration *Integration
 	Scopes      identity.ScopeSet
 	Workspace   string       // of the caller
-	User        *access.User // the caller's entry at the server; nil: none
-	// Of are the switches of skills at the integration and At those at the server, by the id
-	// of the switch.
-	Of, At map[string]bool
+	User        *access.User // the caller's entry at the server, or nil
+	// Skills that are switched on or off, by switch id.
+	IntegrationSwitches, ServerSwitches map[string]bool
 }
 
 // Server is a server with its record.
@@ -34,28 +33,27 @@ type Server struct {
 	Record resource.Record
 }
 
-// Integration is an integration with its record. Print changes with how the agent is called
-// and with the card that it shows.
+// Integration is an integration with its record. Fingerprint changes with the agent's
+// connection settings and card.
 type Integration struct {
 	*a2a.Integration
-	Record *resource.Record
-	Print  string
+	Record      *resource.Record
+	Fingerprint string
 }
 
-// Decisions, as records tell them.
+// Decisions as they appear in records.
 const (
 	Allowed  = "allowed"
-	NoScope  = "scope"       // the key does not hold agents.invoke
-	NoServer = "server"      // it is not there or not active
-	NoAccess = "integration" // it is not active, or not open to the workspace
+	NoScope  = "scope"       // the key lacks agents.invoke
+	NoServer = "server"      // the server does not exist or is not active
+	NoAccess = "integration" // the integration is not active or not available to the workspace
 	NoUser   = "user"        // the user has no access
 	NoSkill  = "skill"       // disabled at the integration or the server
 )
 
 const active = "active"
 
-// Decide tells whether the caller may use a skill of the agent; "" asks for the agent
-// itself.
+// Decide returns whether the caller may use the agent and, if skill is not empty, the skill.
 func (f *Facts) Decide(skill string) string {
 	switch {
 	case !f.Scopes.Has(Invoke):
@@ -72,15 +70,15 @@ func (f *Facts) Decide(skill string) string {
 	return Allowed
 }
 
-// enabled reports whether neither the integration nor the server has disabled a skill. As
-// soon as one is disabled, only skills that the card lists under this very id, or that were
-// enabled by it, are known: agents may accept other spellings.
+// enabled reports whether neither the integration nor the server disables a skill. If any skill
+// is disabled, only skills that the card lists or that have a switch are enabled, because
+// agents may accept other spellings of a disabled id.
 func (f *Facts) enabled(skill string) bool {
 	id := a2a.SwitchID(skill)
-	if f.off(id) {
+	if f.disabled(id) {
 		return false
 	}
-	if f.Of[id] || f.At[id] || !f.restricted() {
+	if f.IntegrationSwitches[id] || f.ServerSwitches[id] || !f.restricted() {
 		return true
 	}
 	return slices.ContainsFunc(a2a.Skills(f.Integration.Card), func(s a2a.Skill) bool { return s.ID == skill })
@@ -88,7 +86,7 @@ func (f *Facts) enabled(skill string) bool {
 
 // restricted reports whether any skill is disabled.
 func (f *Facts) restricted() bool {
-	for _, of := range [...]map[string]bool{f.Of, f.At} {
+	for _, of := range [...]map[string]bool{f.IntegrationSwitches, f.ServerSwitches} {
 		for _, on := range of {
 			if !on {
 				return true
@@ -98,25 +96,22 @@ func (f *Facts) restricted() bool {
 	return false
 }
 
-// off tells whether the integration or the server has disabled a skill. A skill without a
-// switch is on.
-func (f *Facts) off(id string) bool {
-	of, said := f.Of[id]
-	if said && !of {
+// disabled reports whether the integration or the server disables a skill.
+func (f *Facts) disabled(id string) bool {
+	of, set := f.IntegrationSwitches[id]
+	if set && !of {
 		return true
 	}
-	at, said := f.At[id]
-	return said && !at
+	at, set := f.ServerSwitches[id]
+	return set && !at
 }
 
-// Missing is the answer for an agent that is not there, also for what another
-// workspace has.
+// Missing returns the fault for an agent that does not exist in the workspace.
 func Missing() *fault.Fault {
 	return fault.New(fault.NotFound, "", "There is no such agent in the workspace of this key")
 }
 
-// Load reads what the decisions about a caller at an agent depend on. slug names the
-// agent's server.
+// Load reads the facts for a caller and the agent of a slug.
 func Load(ctx context.Context, v *resource.View, who *identity.Principal, slug string) (*Facts, error) {
 	server, ok, err := resource.Load(ctx, v, who.Scope, a2a.KindServer, slug, decodeServer)
 	if err != nil {
@@ -139,10 +134,10 @@ func Load(ctx context.Context, v *resource.View, who *identity.Principal, slug s
 			return nil, err
 		}
 	}
-	if f.Of, err = resource.LoadFolded(ctx, v, of.Scope, a2a.KindIntegrationSwitch.Of(of.ID), fold); err != nil {
+	if f.IntegrationSwitches, err = resource.LoadFolded(ctx, v, of.Scope, a2a.KindIntegrationSwitch.Of(of.ID), fold); err != nil {
 		return nil, err
 	}
-	f.At, err = resource.LoadFolded(ctx, v, server.Record.Scope, a2a.KindServerSwitch.Of(server.Record.ID), fold)
+	f.ServerSwitches, err = resource.LoadFolded(ctx, v, server.Record.Scope, a2a.KindServerSwitch.Of(server.Record.ID), fold)
 	return f, err
 }
 
@@ -158,8 +153,8 @@ func decodeIntegration(rec resource.Record) (*Integration, error) {
 	}
 	called := *i
 	called.Synced, called.Access, called.Description = a2a.Synced{}, access.Workspaces{}, ""
-	mark, err := upstream.Fingerprint(called, rec.Sealed)
-	return &Integration{i, &rec, mark}, err
+	fingerprint, err := upstream.Fingerprint(called, rec.Sealed)
+	return &Integration{i, &rec, fingerprint}, err
 }
 
 type switches = map[string]bool

@@ -13,9 +13,9 @@ import (
 	"gateway/shared/tenant/access"
 )
 
-// TestDecisions compares decisions with what each condition says by itself: if one
-// condition does not hold, the call is refused, whatever the others say.
-func TestDecisions(t *testing.T) {
+// TestDecide compares decisions with the individual conditions: if one condition does not hold,
+// the call is denied.
+func TestDecide(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		yes := func(name string) bool { return rapid.Bool().Draw(t, name) }
 		mostly := func(name string) bool { return rapid.IntRange(0, 9).Draw(t, name) > 0 }
@@ -25,7 +25,7 @@ func TestDecisions(t *testing.T) {
 		saidOf, of, saidAt, at := yes("said of"), yes("of"), yes("said at"), yes("at")
 
 		const ws, skill = "w", "a skill"
-		f := &Facts{Workspace: ws, Scopes: identity.NewScopeSet("mcp.invoke"), Of: map[string]bool{}, At: map[string]bool{}}
+		f := &Facts{Workspace: ws, Scopes: identity.NewScopeSet("mcp.invoke"), IntegrationSwitches: map[string]bool{}, ServerSwitches: map[string]bool{}}
 		if scoped {
 			f.Scopes = identity.NewScopeSet(Invoke)
 		}
@@ -49,12 +49,12 @@ func TestDecisions(t *testing.T) {
 			}
 		}
 		if saidOf {
-			f.Of[a2a.SwitchID(skill)] = of
+			f.IntegrationSwitches[a2a.SwitchID(skill)] = of
 		}
 		if saidAt {
-			f.At[a2a.SwitchID(skill)] = at
+			f.ServerSwitches[a2a.SwitchID(skill)] = at
 		}
-		f.Of[a2a.SwitchID("other")], f.At[a2a.SwitchID("other")] = yes("another of"), yes("another at")
+		f.IntegrationSwitches[a2a.SwitchID("other")], f.ServerSwitches[a2a.SwitchID("other")] = yes("another of"), yes("another at")
 
 		user := entry && enabled || !entry && !denies
 		server := scoped && activeServer && here && there && activeIntegration && shared && user
@@ -64,7 +64,7 @@ func TestDecisions(t *testing.T) {
 		if got := f.Decide(skill); (got == Allowed) != (server && (!saidOf || of) && (!saidAt || at)) {
 			t.Errorf("the skill: %s", got)
 		}
-		// An integration of a workspace is nobody else's.
+		// an integration of a workspace is available only there
 		if there {
 			f.Integration.Record.Scope.Workspace = "x"
 			if got := f.Decide(""); got == Allowed {

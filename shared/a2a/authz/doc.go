@@ -1,3 +1,3 @@
-// Package authz decides who may use which agent and which of its skills. Cards and calls
-// ask the same function.
+// Package authz decides who may use which agent and which of its skills. Cards and calls use
+// the same function.
 package authz

@@ -11,16 +11,16 @@ import (
 	"gateway/shared/tenant/access"
 )
 
-// TestSkillsAreKnownByTheirExactID covers spellings that an agent may take for the id of a
-// disabled skill.
-func TestSkillsAreKnownByTheirExactID(t *testing.T) {
+// TestEnabledRequiresExactID covers spellings that an agent may accept for the id of a disabled
+// skill.
+func TestEnabledRequiresExactID(t *testing.T) {
 	t.Parallel()
 	off := switches{a2a.SwitchID("secret"): false}
 	for what, of := range map[string][2]switches{"integration": {off, nil}, "server": {nil, off}} {
 		f := &Facts{
 			Server: &Server{&a2a.Server{UserAccess: access.Allow}, resource.Record{Status: active, Scope: store.Scope{Org: "o", Workspace: "w"}}}, Workspace: "w", Scopes: identity.NewScopeSet(Invoke),
-			Integration: &Integration{Integration: &a2a.Integration{Access: access.Workspaces{Global: true}, Card: json.RawMessage(`{"skills":[{"id":"secret"},{"id":"open"}]}`)}, Record: &resource.Record{Status: active, Scope: store.Scope{Org: "o"}}},
-			Of:          of[0], At: of[1],
+			Integration:         &Integration{Integration: &a2a.Integration{Access: access.Workspaces{Global: true}, Card: json.RawMessage(`{"skills":[{"id":"secret"},{"id":"open"}]}`)}, Record: &resource.Record{Status: active, Scope: store.Scope{Org: "o"}}},
+			IntegrationSwitches: of[0], ServerSwitches: of[1],
 		}
 		for _, skill := range []string{"secret", "Secret", "secret ", "secret\x00", "secret\u200b", "ｓecret", "new"} {
 			if got := f.Decide(skill); got != NoSkill {
@@ -30,7 +30,7 @@ func TestSkillsAreKnownByTheirExactID(t *testing.T) {
 		if got := f.Decide("open"); got != Allowed {
 			t.Errorf("%s, the listed one: %s", what, got)
 		}
-		if f.Of, f.At = nil, nil; f.Decide("new") != Allowed {
+		if f.IntegrationSwitches, f.ServerSwitches = nil, nil; f.Decide("new") != Allowed {
 			t.Errorf("nothing is disabled, and a new skill is unknown")
 		}
 	}

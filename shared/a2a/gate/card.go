@@ -16,16 +16,16 @@ import (
 	"gateway/shared/identity/signing"
 )
 
-// isCard tells whether a path behind an agent's address is that of its card.
+// isCard reports whether a path below an agent's address is that of its card.
 func isCard(below []string) bool {
 	return len(below) == 2 && below[0] == ".well-known" && (below[1] == "agent-card.json" || below[1] == "agent.json")
 }
 
-// serveCard answers with the agent's card.
-func serveCard(v *visit) error {
-	v.note.Method = "agent-card"
+// serveCard responds with the agent's card.
+func serveCard(v *requestState) error {
+	v.record.Method = "agent-card"
 	v.req.rest = true
-	noted(v)
+	updateRecord(v)
 	if v.call.Request.Method == http.MethodDelete {
 		v.call.Header().Set("Allow", "GET, POST")
 		return fault.New(fault.MethodNotAllowed, "", "This address takes GET, POST")
@@ -34,7 +34,7 @@ func serveCard(v *visit) error {
 	if err != nil {
 		return err
 	}
-	shown, err := rewrite(v, card)
+	shown, err := rewriteCard(v, card)
 	if err != nil {
 		return err
 	}
@@ -52,14 +52,14 @@ func serveCard(v *visit) error {
 	return nil
 }
 
-// rewrite is a card as the caller gets it, signed by the gateway. It lists only skills that
-// the caller may use.
-func rewrite(v *visit, card json.RawMessage) (json.RawMessage, error) {
+// rewriteCard returns a card for the caller: with the gateway's addresses and signature, and
+// only with skills that the caller may use.
+func rewriteCard(v *requestState, card json.RawMessage) (json.RawMessage, error) {
 	if a2a.CheckCard(card) != nil {
-		return nil, garbage(v, http.StatusOK, "is no card")
+		return nil, malformed(v, http.StatusOK, "is no card")
 	}
-	made, err := a2a.Rewrite(card, a2a.Shown{
-		Address: v.call.Base + "/" + v.facts.Server.Record.Slug, Agent: v.facts.Integration.URL, Push: v.facts.Integration.Pushes(),
+	made, err := a2a.Rewrite(card, a2a.CardOptions{
+		Address: v.call.Base + "/" + v.facts.Server.Record.Slug, Agent: v.facts.Integration.URL, Push: v.facts.Integration.AllowsPush(),
 		Disabled: func(skill string) bool { return v.facts.Decide(skill) != authz.Allowed },
 	})
 	if err != nil || v.call.Signing == nil {
@@ -69,52 +69,51 @@ func rewrite(v *visit, card json.RawMessage) (json.RawMessage, error) {
 	if err != nil {
 		return nil, err
 	}
-	return a2a.Sign(made, key, strings.TrimSuffix(v.call.Base, belowAll)+keySet)
+	return a2a.Sign(made, key, strings.TrimSuffix(v.call.Base, pathPrefix)+keySetPath)
 }
 
-// belowAll is the path that all agents are below; keySet is the path of the public keys.
+// pathPrefix is the path of all agents; keySetPath is the path of the public keys.
 const (
-	belowAll = "/agent"
-	keySet   = "/.well-known/jwks.json"
+	pathPrefix = "/agent"
+	keySetPath = "/.well-known/jwks.json"
 )
 
-// cardOf is the agent's own card: the one that is kept with the integration, or else the
-// one that the agent shows now.
-func cardOf(v *visit) (json.RawMessage, error) {
+// cardOf returns the agent's card: the stored one, otherwise the current one.
+func cardOf(v *requestState) (json.RawMessage, error) {
 	i := v.facts.Integration
 	if len(i.Card) > 0 {
 		return i.Card, nil
 	}
-	return v.host.cards.get(i.Print, v.call.Now(), func() (json.RawMessage, error) {
+	return v.host.cards.get(i.Fingerprint, v.call.Now(), func() (json.RawMessage, error) {
 		ctx, cancel := context.WithTimeout(v.call.Context, min(v.host.Timeout, cardWait))
 		defer cancel()
 		return v.host.opener.Card(ctx, i.Record, v.facts.Server.Record.Scope)
 	})
 }
 
-// Bounds of the cards that are not kept with their integration, because they are larger, or
-// because the agent could not be reached when it was registered.
+// Limits of cards that are not stored because they are large or because the agent was
+// unreachable at registration.
 const (
 	cardLife = time.Minute
 	cardWait = 10 * time.Second
 	maxCards = 64
 )
 
-// cards holds such cards for a while.
-type cards struct {
-	mu  sync.Mutex
-	all map[string]heldCard
+// cardCache caches such cards.
+type cardCache struct {
+	mu      sync.Mutex
+	entries map[string]cachedCard
 }
 
-type heldCard struct {
+type cachedCard struct {
 	card  json.RawMessage
 	err   error
 	until time.Time
 }
 
-func (c *cards) get(print string, now time.Time, fetch func() (json.RawMessage, error)) (json.RawMessage, error) {
+func (c *cardCache) get(print string, now time.Time, fetch func() (json.RawMessage, error)) (json.RawMessage, error) {
 	c.mu.Lock()
-	held, ok := c.all[print]
+	held, ok := c.entries[print]
 	c.mu.Unlock()
 	if ok && now.Before(held.until) {
 		return held.card, held.err
@@ -122,9 +121,9 @@ func (c *cards) get(print string, now time.Time, fetch func() (json.RawMessage, 
 	card, err := fetch()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.all == nil || len(c.all) >= maxCards {
-		c.all = map[string]heldCard{}
+	if c.entries == nil || len(c.entries) >= maxCards {
+		c.entries = map[string]cachedCard{}
 	}
-	c.all[print] = heldCard{card, err, now.Add(cardLife)}
+	c.entries[print] = cachedCard{card, err, now.Add(cardLife)}
 	return card, err
 }

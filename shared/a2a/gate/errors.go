@@ -7,7 +7,7 @@ import (
 	"gateway/shared/fault"
 )
 
-// Codes of errors: those of JSON-RPC, and the protocol's own.
+// Error codes of JSON-RPC and of the protocol.
 const (
 	codeParse     = -32700
 	codeRequest   = -32600
@@ -21,9 +21,8 @@ const (
 	codeVersion   = -32009
 )
 
-// told are what the protocol says of its codes: the reason of an ErrorInfo, the status
-// of HTTP and the word for it.
-var told = map[int]struct {
+// errorCodes maps codes to their ErrorInfo reason, HTTP status and status name.
+var errorCodes = map[int]struct {
 	reason string
 	status int
 	word   string
@@ -49,22 +48,24 @@ const (
 	errorInfo = "type.googleapis.com/google.rpc.ErrorInfo"
 )
 
-// refusal is an error of the protocol. data comes from the agent, in the agent's version.
-type refusal struct {
+// protocolError is an error of the protocol. data comes from the agent, in the agent's version.
+type protocolError struct {
 	code    int
 	message string
 	data    any
-	info    map[string]string // details that the gateway adds to its own errors
-	status  int               // of HTTP, where the code does not imply it
+	info    map[string]string // details of the gateway's errors
+	status  int               // HTTP status, if the code does not imply it
 }
 
-func (r *refusal) Error() string { return r.message }
+func (r *protocolError) Error() string { return r.message }
 
-func refuse(code int, message string) *refusal { return &refusal{code: code, message: message} }
+func newError(code int, message string) *protocolError {
+	return &protocolError{code: code, message: message}
+}
 
-// http is the status of an answer of HTTP+JSON.
-func (r *refusal) http() int {
-	if t, ok := told[r.code]; ok {
+// httpStatus returns the status in the HTTP+JSON binding.
+func (r *protocolError) httpStatus() int {
+	if t, ok := errorCodes[r.code]; ok {
 		return t.status
 	}
 	if r.status >= 400 {
@@ -73,15 +74,15 @@ func (r *refusal) http() int {
 	return http.StatusInternalServerError
 }
 
-// details are the data of an error in 1.0, or in 0.3.
-func (r *refusal) details(old bool) any {
+// details returns the data of an error in 1.0 or 0.3.
+func (r *protocolError) details(old bool) any {
 	if r.data != nil || r.info == nil && old {
 		return r.data
 	}
 	if old {
 		return r.info
 	}
-	reason := told[r.code].reason
+	reason := errorCodes[r.code].reason
 	if reason == "" {
 		reason = "GATEWAY"
 	}
@@ -92,8 +93,8 @@ func (r *refusal) details(old bool) any {
 	return []any{info}
 }
 
-// rpc is the error of a JSON-RPC answer.
-func (r *refusal) rpc(old bool) []byte {
+// encodeRPC returns the error of a JSON-RPC response.
+func (r *protocolError) encodeRPC(old bool) []byte {
 	e := map[string]any{"code": r.code, "message": r.message}
 	if data := r.details(old); data != nil {
 		e["data"] = data
@@ -101,32 +102,32 @@ func (r *refusal) rpc(old bool) []byte {
 	return encode(e, `{"code":-32603,"message":"internal error"}`)
 }
 
-// rest is the body of an answer of HTTP+JSON.
-func (r *refusal) rest(old bool) []byte {
+// encodeREST returns the body of an error in the HTTP+JSON binding.
+func (r *protocolError) encodeREST(old bool) []byte {
 	if old {
-		return r.rpc(true)
+		return r.encodeRPC(true)
 	}
-	word := told[r.code].word
+	word := errorCodes[r.code].word
 	if word == "" {
-		word = map[int]string{401: "UNAUTHENTICATED", 403: "PERMISSION_DENIED", 404: "NOT_FOUND", 429: "RESOURCE_EXHAUSTED", 503: "UNAVAILABLE"}[r.http()]
+		word = map[int]string{401: "UNAUTHENTICATED", 403: "PERMISSION_DENIED", 404: "NOT_FOUND", 429: "RESOURCE_EXHAUSTED", 503: "UNAVAILABLE"}[r.httpStatus()]
 	}
 	if word == "" {
 		word = "FAILED_PRECONDITION"
 	}
-	return encode(map[string]any{"error": map[string]any{"code": r.http(), "status": word, "message": r.message, "details": r.details(false)}}, `{"error":{"code":500,"status":"INTERNAL","message":"internal error"}}`)
+	return encode(map[string]any{"error": map[string]any{"code": r.httpStatus(), "status": word, "message": r.message, "details": r.details(false)}}, `{"error":{"code":500,"status":"INTERNAL","message":"internal error"}}`)
 }
 
 func encode(v any, otherwise string) []byte {
 	raw, err := json.Marshal(v)
-	if err != nil { // data of an agent that is no JSON
+	if err != nil { // the agent's data is not JSON
 		return []byte(otherwise)
 	}
 	return raw
 }
 
-// ofFault is the gateway's own failure as an error of the protocol. Its code is the HTTP
-// status, which no code of the protocol can equal.
-func ofFault(f *fault.Fault, trace string) *refusal {
+// fromFault converts a fault of the gateway. Its code is the HTTP status, which is outside the
+// range of the protocol's codes.
+func fromFault(f *fault.Fault, trace string) *protocolError {
 	info := map[string]string{"error": string(f.Code)}
 	if f.Field != "" {
 		info["field"] = f.Field
@@ -134,16 +135,16 @@ func ofFault(f *fault.Fault, trace string) *refusal {
 	if trace != "" {
 		info["trace_id"] = trace
 	}
-	return &refusal{code: f.Status(), message: f.Message, info: info, status: f.Status()}
+	return &protocolError{code: f.Status(), message: f.Message, info: info, status: f.Status()}
 }
 
-// AppendError writes the refusal of a request that was not read yet: as HTTP+JSON if rest
-// is set, otherwise as JSON-RPC.
+// AppendError appends the error for a request that was not parsed: as HTTP+JSON if rest is set,
+// otherwise as JSON-RPC.
 func AppendError(dst []byte, f *fault.Fault, rest bool) []byte {
-	r := ofFault(f, "")
+	r := fromFault(f, "")
 	if rest {
-		return append(dst, r.rest(false)...)
+		return append(dst, r.encodeREST(false)...)
 	}
-	dst = append(append(dst, `{"jsonrpc":"2.0","id":null,"error":`...), r.rpc(false)...)
+	dst = append(append(dst, `{"jsonrpc":"2.0","id":null,"error":`...), r.encodeRPC(false)...)
 	return append(dst, '}')
 }

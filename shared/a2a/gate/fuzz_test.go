@@ -9,8 +9,8 @@ import (
 	"gateway/shared/wire"
 )
 
-// FuzzRequest reads whatever clients send, at whatever path. An accepted request names
-// everything that the gateway decides on; a refusal can be written in both bindings.
+// FuzzRequest parses arbitrary requests at any path. A valid request contains everything that
+// decisions depend on; an error can be encoded in both bindings.
 func FuzzRequest(f *testing.F) {
 	for _, body := range []string{
 		`{"jsonrpc":"2.0","id":1,"method":"SendMessage","params":{"message":{"role":"ROLE_USER","parts":[{"text":"a"}],"taskId":"t"}}}`,
@@ -23,14 +23,14 @@ func FuzzRequest(f *testing.F) {
 		}
 	}
 	f.Fuzz(func(t *testing.T, body []byte, path, version, method string) {
-		parts, ok := split(path)
+		parts, ok := splitPath(path)
 		if !ok || len(parts) == 0 {
 			return
 		}
 		r := &http.Request{Method: method, URL: &url.URL{RawQuery: path}, Header: http.Header{headerVersion: {version}, "Content-Type": {"application/json"}}}
 		q, refused := read(r, parts[1:], body)
 		if refused != nil {
-			for _, raw := range [][]byte{refused.rpc(true), refused.rpc(false), refused.rest(true), refused.rest(false)} {
+			for _, raw := range [][]byte{refused.encodeRPC(true), refused.encodeRPC(false), refused.encodeREST(true), refused.encodeREST(false)} {
 				if !json.Valid(raw) {
 					t.Fatalf("%s", raw)
 				}
@@ -40,7 +40,7 @@ func FuzzRequest(f *testing.F) {
 		if q.op == nil {
 			t.Fatal("no operation")
 		}
-		if q.op.task != "" && q.params[q.op.task].(string) == "" {
+		if q.op.taskField != "" && q.params[q.op.taskField].(string) == "" {
 			t.Fatal("no task")
 		}
 		if len(q.raw) > 0 && wire.CheckStrict(q.raw, maxDepth) != nil {

@@ -18,11 +18,11 @@ import (
 	"gateway/shared/wire/release"
 )
 
-// Options are what differs between installations.
+// Options are the settings of an installation.
 type Options struct {
-	// Timeout is how long an agent may be silent; 0: five minutes.
+	// Timeout is how long an agent may be silent. The default is five minutes.
 	Timeout time.Duration
-	// MaxResult bounds an answer where answers are buffered (Lambda), in bytes.
+	// MaxResult is the size limit of a buffered response (Lambda) in bytes.
 	MaxResult int
 }
 
@@ -31,10 +31,10 @@ type Host struct {
 	Options
 	once   sync.Once
 	opener *a2a.Opener
-	cards  cards
+	cards  cardCache
 }
 
-// New makes a Host.
+// New returns a Host.
 func New(o Options) *Host {
 	if o.Timeout == 0 {
 		o.Timeout = 5 * time.Minute
@@ -42,12 +42,12 @@ func New(o Options) *Host {
 	return &Host{Options: o}
 }
 
-// Call is a request of a client whose caller is known.
+// Call is a request of an authenticated client.
 type Call struct {
 	Context  context.Context
 	Request  *http.Request
-	Path     string // below the address of all agents, escaped
-	Base     string // that address, as clients write it
+	Path     string // escaped path below the address of all agents
+	Base     string // that address as clients see it
 	Body     []byte
 	Caller   *identity.Principal
 	View     *resource.View
@@ -59,12 +59,12 @@ type Call struct {
 	Secrets  *provider.Loaded
 	CheckURL provider.URLCheck
 	Signing  *signing.Keys
-	Buffered bool // the process keeps nothing between requests
-	Walk
+	Buffered bool // responses are buffered: no state between requests
+	Pipeline
 }
 
-// Walk counts, guards and records; see relay/routes.
-type Walk interface {
+// Pipeline counts, guards and records requests; see relay/routes.
+type Pipeline interface {
 	Still() (*identity.Principal, *resource.View, error)
 	Forwards() http.Header
 	CountRequest() error
@@ -78,61 +78,60 @@ type Walk interface {
 	Event(event []byte, last bool, failure *fault.Fault)
 	Header() http.Header
 	Trace(within string) string
-	// Mine and Keep record which workspace has made a task, for agents that several
-	// workspaces use.
+	// Mine and Keep check and record which workspace created a task of an agent that serves
+	// several workspaces.
 	Mine(place string, ids ...string) ([]bool, error)
 	Keep(place string, ids ...string) error
 }
 
-// visit is one request, what is known of it, and what the client is sent. Its steps are
-// functions in the files of their topics.
-type visit struct {
-	call  *Call
-	host  *Host
-	facts *authz.Facts
-	note  usage.Call
-	req   *request
-	began bool // the stream has begun
-	up    *upstreamOf
-	own   owned
+// requestState is one request of a client and the state of its response.
+type requestState struct {
+	call      *Call
+	host      *Host
+	facts     *authz.Facts
+	record    usage.Call
+	req       *request
+	streaming bool // the response stream has begun
+	agent     *agentRoute
+	ownership ownership
 }
 
-// Serve answers a request.
+// Serve serves a request.
 func (h *Host) Serve(c *Call) {
 	h.once.Do(func() { h.opener = &a2a.Opener{Sealer: c.Sealer, Via: c.Via, Secrets: c.Secrets} })
-	v := &visit{call: c, host: h, note: usage.Call{Protocol: "a2a", Auth: "api_key", Method: c.Request.Method, Gateway: release.Version}}
+	v := &requestState{call: c, host: h, record: usage.Call{Protocol: "a2a", Auth: "api_key", Method: c.Request.Method, Gateway: release.Version}}
 	if c.Bearer {
-		v.note.Auth = "Bearer"
+		v.record.Auth = "Bearer"
 	}
 	if c.Caller.Has(authz.Invoke) {
-		v.note.Scope = authz.Invoke
+		v.record.Scope = authz.Invoke
 	}
 	if err := serve(v); err != nil {
-		fail(v, err)
+		sendFailure(v, err)
 	}
 }
 
-func serve(v *visit) error {
-	parts, ok := split(v.call.Path)
+func serve(v *requestState) error {
+	parts, ok := splitPath(v.call.Path)
 	v.req = &request{rest: len(parts) != 1}
 	if !ok || len(parts) == 0 {
 		return authz.Missing()
 	}
 	slug, below := parts[0], parts[1:]
-	var refused *refusal
-	if !isCard(below) { // read first, so that the record of a refusal also tells what was asked for
+	var refused *protocolError
+	if !isCard(below) { // parsed first, so that the record of a rejection contains the method
 		refused = readRequest(v, below)
 	}
 	var err error
 	if v.facts, err = authz.Load(v.call.Context, v.call.View, v.call.Caller, slug); err != nil {
 		if fault.From(err).Status() < http.StatusInternalServerError {
-			v.note.Decision = authz.NoServer
+			v.record.Decision = authz.NoServer
 		}
-		v.call.Note("", "", v.note.Method, &v.note)
+		v.call.Note("", "", v.record.Method, &v.record)
 		return err
 	}
-	v.note.Server = v.facts.Server.Record.ID
-	switch err := may(v, ""); {
+	v.record.Server = v.facts.Server.Record.ID
+	switch err := authorize(v, ""); {
 	case err != nil:
 		return err
 	case isCard(below):
@@ -143,33 +142,33 @@ func serve(v *visit) error {
 	return callAgent(v)
 }
 
-// readRequest reads the request.
-func readRequest(v *visit, below []string) *refusal {
+// readRequest parses the request.
+func readRequest(v *requestState, below []string) *protocolError {
 	req, refused := read(v.call.Request, below, v.call.Body)
 	v.req = req
-	if v.note.Version = a2a.Version; req.old {
-		v.note.Version = a2a.Older
+	if v.record.Version = a2a.Version; req.old {
+		v.record.Version = a2a.OldVersion
 	}
 	if req.op != nil {
-		v.note.Method = req.op.method(req.old)
+		v.record.Method = req.op.method(req.old)
 	}
 	return refused
 }
 
-// noted puts what is known so far into the record.
-func noted(v *visit) {
-	shown := v.note.Name
+// updateRecord records what is known of the request.
+func updateRecord(v *requestState) {
+	shown := v.record.Name
 	if shown == "" {
-		shown = v.note.Method
+		shown = v.record.Method
 	}
-	v.call.Note(v.facts.Server.Record.Slug, v.facts.Server.IntegrationID, shown, &v.note)
+	v.call.Note(v.facts.Server.Record.Slug, v.facts.Server.IntegrationID, shown, &v.record)
 }
 
-// may refuses unless the caller may use the agent and, if one is named, the skill.
-func may(v *visit, skill string) error {
-	v.note.Name, v.note.Decision = skill, v.facts.Decide(skill)
-	noted(v)
-	switch v.note.Decision {
+// authorize checks that the caller may use the agent and, if skill is not empty, the skill.
+func authorize(v *requestState, skill string) error {
+	v.record.Name, v.record.Decision = skill, v.facts.Decide(skill)
+	updateRecord(v)
+	switch v.record.Decision {
 	case authz.Allowed:
 		return nil
 	case authz.NoServer, authz.NoAccess:
@@ -177,42 +176,42 @@ func may(v *visit, skill string) error {
 	case authz.NoUser:
 		return fault.New(fault.NotAllowed, "", "This user has no access to the agent")
 	case authz.NoSkill:
-		return refuse(codeNotServed, "the agent has no such skill")
+		return newError(codeNotServed, "the agent has no such skill")
 	}
 	return fault.Newf(fault.NotAllowed, "x-gateway-api-key", "This API key lacks the scope %s", authz.Invoke)
 }
 
-// callAgent serves what goes to the agent.
-func callAgent(v *visit) error {
+// callAgent serves a request to the agent.
+func callAgent(v *requestState) error {
 	q := v.req
 	for _, skill := range skillsOf(q.params) {
-		if err := may(v, skill); err != nil {
+		if err := authorize(v, skill); err != nil {
 			return err
 		}
 	}
-	if err := pick(v); err != nil {
+	if err := selectInterface(v); err != nil {
 		return err
 	}
-	if err := owns(v); err != nil {
+	if err := checkOwnership(v); err != nil {
 		return err
 	}
-	if err := pushes(v); err != nil {
+	if err := checkPush(v); err != nil {
 		return err
 	}
 	if err := v.call.CountRequest(); err != nil {
 		return err
 	}
-	if err := guard(v); err != nil {
+	if err := guardMessage(v); err != nil {
 		return err
 	}
 	out, err := newOutgoing(v)
 	if err != nil {
 		return err
 	}
-	return exchange(v, out)
+	return forward(v, out)
 }
 
-// skillsOf are the skills that a request names, in the message or beside it.
+// skillsOf returns the skills that a request names, in the message or in its params.
 func skillsOf(params map[string]any) (skills []string) {
 	look := func(o any) {
 		m, _ := o.(map[string]any)
@@ -230,13 +229,13 @@ func skillsOf(params map[string]any) (skills []string) {
 	return skills
 }
 
-// guard has the guardrails judge the message.
-func guard(v *visit) error {
+// guardMessage runs the guardrails on the message.
+func guardMessage(v *requestState) error {
 	q := v.req
 	if len(q.raw) == 0 {
 		return nil
 	}
-	changed, denied, err := v.call.Guard(v.note.Name, q.raw)
+	changed, denied, err := v.call.Guard(v.record.Name, q.raw)
 	switch {
 	case err != nil:
 		return err
@@ -245,14 +244,14 @@ func guard(v *visit) error {
 	case changed == nil:
 		return nil
 	}
-	q.raw, v.up.same = changed, v.up.same && q.rest // the message around it is written anew
-	if refused := q.again(); refused != nil {
+	q.raw, v.agent.verbatim = changed, v.agent.verbatim && q.rest // the JSON-RPC envelope is encoded again
+	if refused := q.rereadParams(); refused != nil {
 		return refused
 	}
 	return nil
 }
 
-func answerDenied(v *visit) error {
-	v.note.Decision = "guardrail"
-	return fault.New(fault.GuardrailDenied, "", "The guardrail checks of the workspace do not let this through")
+func answerDenied(v *requestState) error {
+	v.record.Decision = "guardrail"
+	return fault.New(fault.GuardrailDenied, "", "The guardrail checks of the workspace denied this message")
 }

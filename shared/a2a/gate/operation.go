@@ -7,46 +7,46 @@ import (
 	"gateway/shared/a2a/wireformat"
 )
 
-// operation is what a request asks for.
+// operation is an operation of the protocol.
 type operation struct {
-	name, old       string // methods of 1.0 and of 0.3; "": that version has none
+	name, oldName   string // methods of 1.0 and of 0.3; empty if the version has none
 	params, result  wireformat.Kind
 	streams, custom bool
-	task            string // member of the params of 1.0 that names a task; "": none
-	sends           bool   // it says something to the agent
+	taskField       string // field of the 1.0 params with the task id; may be empty
+	sendsMessage    bool   // it sends a message to the agent
 }
 
 var operations = []*operation{
-	{name: "SendMessage", old: "message/send", params: wireformat.Send, result: wireformat.Event, sends: true},
-	{name: "SendStreamingMessage", old: "message/stream", params: wireformat.Send, result: wireformat.Event, sends: true, streams: true},
+	{name: "SendMessage", oldName: "message/send", params: wireformat.Send, result: wireformat.Event, sendsMessage: true},
+	{name: "SendStreamingMessage", oldName: "message/stream", params: wireformat.Send, result: wireformat.Event, sendsMessage: true, streams: true},
 	opGet, opList, opCancel, opSubscribe, opPushSet, opPushGet, opPushList, opPushDelete, opCard,
 }
 
 var (
 	opSend, opStream = operations[0], operations[1]
 
-	opGet        = &operation{name: "GetTask", old: "tasks/get", result: wireformat.Task, task: "id"}
+	opGet        = &operation{name: "GetTask", oldName: "tasks/get", result: wireformat.Task, taskField: "id"}
 	opList       = &operation{name: "ListTasks", result: wireformat.Tasks}
-	opCancel     = &operation{name: "CancelTask", old: "tasks/cancel", result: wireformat.Task, task: "id"}
-	opSubscribe  = &operation{name: "SubscribeToTask", old: "tasks/resubscribe", result: wireformat.Event, task: "id", streams: true}
-	opPushSet    = &operation{name: "CreateTaskPushNotificationConfig", old: "tasks/pushNotificationConfig/set", params: wireformat.PushSet, result: wireformat.PushConfig, task: "taskId"}
-	opPushGet    = &operation{name: "GetTaskPushNotificationConfig", old: "tasks/pushNotificationConfig/get", params: wireformat.PushRef, result: wireformat.PushConfig, task: "taskId"}
-	opPushList   = &operation{name: "ListTaskPushNotificationConfigs", old: "tasks/pushNotificationConfig/list", params: wireformat.PushList, result: wireformat.Pushes, task: "taskId"}
-	opPushDelete = &operation{name: "DeleteTaskPushNotificationConfig", old: "tasks/pushNotificationConfig/delete", params: wireformat.PushRef, task: "taskId"}
-	opCard       = &operation{name: "GetExtendedAgentCard", old: "agent/getAuthenticatedExtendedCard"}
+	opCancel     = &operation{name: "CancelTask", oldName: "tasks/cancel", result: wireformat.Task, taskField: "id"}
+	opSubscribe  = &operation{name: "SubscribeToTask", oldName: "tasks/resubscribe", result: wireformat.Event, taskField: "id", streams: true}
+	opPushSet    = &operation{name: "CreateTaskPushNotificationConfig", oldName: "tasks/pushNotificationConfig/set", params: wireformat.PushSet, result: wireformat.PushConfig, taskField: "taskId"}
+	opPushGet    = &operation{name: "GetTaskPushNotificationConfig", oldName: "tasks/pushNotificationConfig/get", params: wireformat.PushRef, result: wireformat.PushConfig, taskField: "taskId"}
+	opPushList   = &operation{name: "ListTaskPushNotificationConfigs", oldName: "tasks/pushNotificationConfig/list", params: wireformat.PushList, result: wireformat.Pushes, taskField: "taskId"}
+	opPushDelete = &operation{name: "DeleteTaskPushNotificationConfig", oldName: "tasks/pushNotificationConfig/delete", params: wireformat.PushRef, taskField: "taskId"}
+	opCard       = &operation{name: "GetExtendedAgentCard", oldName: "agent/getAuthenticatedExtendedCard"}
 )
 
-// method is the operation's method in a version of the protocol.
+// method returns the method in a version of the protocol.
 func (op *operation) method(old bool) string {
 	if old && !op.custom {
-		return op.old
+		return op.oldName
 	}
 	return op.name
 }
 
-// ofMethod finds the operation of a method. other tells that only the other version has
-// this method.
-func ofMethod(method string, old bool) (op *operation, other bool) {
+// operationByMethod returns the operation of a method. other is set if only the other version
+// has the method.
+func operationByMethod(method string, old bool) (op *operation, other bool) {
 	for _, op := range operations {
 		switch {
 		case method == op.method(old) && method != "":
@@ -58,9 +58,9 @@ func ofMethod(method string, old bool) (op *operation, other bool) {
 	return &operation{name: method, custom: true}, false
 }
 
-// ofPath finds the operation for an HTTP method and a path of HTTP+JSON, which is split at
-// its slashes. named are the values that the path gives.
-func ofPath(method string, path []string) (op *operation, named map[string]string) {
+// operationByPath returns the operation of an HTTP method and a split path in the HTTP+JSON
+// binding, and the params in the path.
+func operationByPath(method string, path []string) (op *operation, named map[string]string) {
 	last := path[len(path)-1]
 	post, get := method == http.MethodPost, method == http.MethodGet
 	one := func(op *operation, ok bool, pairs ...string) (*operation, map[string]string) {

@@ -11,9 +11,9 @@ import (
 	"gateway/shared/provider"
 )
 
-// TestNoAnswerOfAnAgentRepeatsACredential reads every kind of answer of an agent that
-// repeats the headers that it was sent.
-func TestNoAnswerOfAnAgentRepeatsACredential(t *testing.T) {
+// TestCredentialsAreRedactedFromReplies parses every kind of response of an agent that echoes
+// the request's headers.
+func TestCredentialsAreRedactedFromReplies(t *testing.T) {
 	t.Parallel()
 	const secret = "AGENT-SECRET-ERR-123"
 	headers := http.Header{"Authorization": {"Bearer " + secret}, "X-Custom": {"custom-secret-value"}}
@@ -32,14 +32,14 @@ func TestNoAnswerOfAnAgentRepeatsACredential(t *testing.T) {
 			"result": `{"jsonrpc":"2.0","id":1,"result":{"parts":[{"text":` + string(text) + `}]}}`,
 			"error":  `{"jsonrpc":"2.0","id":1,"error":{"code":-32000,"message":` + string(text) + `,"data":[` + string(text) + `]}}`,
 		} {
-			v := &visit{call: &Call{}, req: &request{op: opSend}, up: &upstreamOf{at: a2a.Interface{Binding: binding}, secrets: provider.HeaderSecrets(nil, headers, nil, nil)}}
+			v := &requestState{call: &Call{}, req: &request{op: opSend}, agent: &agentRoute{iface: a2a.Interface{Binding: binding}, secrets: provider.HeaderSecrets(nil, headers, nil, nil)}}
 			for _, status := range []int{200, 400} {
-				got, err := hear(v, status, []byte(raw), &outgoing{id: json.RawMessage("1")})
+				got, err := parseReply(v, status, []byte(raw), &outgoing{id: json.RawMessage("1")})
 				if err != nil {
-					continue // the text of such an error is the gateway's own
+					continue // the error text is the gateway's
 				}
-				if got.refused != nil {
-					data, _ := json.Marshal([]any{got.refused.message, got.refused.data})
+				if got.err != nil {
+					data, _ := json.Marshal([]any{got.err.message, got.err.data})
 					shows(binding+" "+name, data)
 					continue
 				}

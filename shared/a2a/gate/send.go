@@ -22,35 +22,36 @@ import (
 	"gateway/shared/wire/mask"
 )
 
-// Bounds of what agents say, in bytes.
+// Size limits of agent responses in bytes.
 const (
-	maxAnswer = 20 << 20
-	maxEvent  = 10 << 20
+	maxResponse = 20 << 20
+	maxEvent    = 10 << 20
 )
 
-// upstreamOf is how the agent of a visit is called.
-type upstreamOf struct {
-	at      a2a.Interface
+// agentRoute describes how the agent is called.
+type agentRoute struct {
+	iface   a2a.Interface
 	headers http.Header
-	// secrets are the credentials in headers. Agents repeat them in errors, cards and results,
-	// so they are redacted from everything that is read.
+	// secrets are the credentials in headers. Agents echo them in errors, cards and results, so
+	// they are redacted from everything that is read.
 	secrets []string
-	// same tells that the agent speaks the client's version and binding, so that what the
-	// client sent goes out as it came.
-	same bool
+	// verbatim is set if the agent uses the client's version and binding, so that the request
+	// is forwarded verbatim.
+	verbatim bool
 }
 
-func (u *upstreamOf) rest() bool              { return u.at.Binding == a2a.REST }
-func (u *upstreamOf) shape() wireformat.Shape { return shapeOf(u.at.Old, u.rest()) }
+func (u *agentRoute) rest() bool                { return u.iface.Binding == a2a.REST }
+func (u *agentRoute) format() wireformat.Format { return formatOf(u.iface.Old, u.rest()) }
 
 func decimal(n int) string { return strconv.Itoa(n) }
 
-// pick chooses the interface of the agent that is nearest to what the client speaks.
-// Interfaces at the registered host are preferred, because only they get the credentials.
-func pick(v *visit) error {
+// selectInterface selects the agent's interface that is closest to the client's version and
+// binding. It prefers interfaces on the registered host, because only that host gets the
+// credentials.
+func selectInterface(v *requestState) error {
 	card, err := cardOf(v)
 	if err != nil {
-		card = nil // an agent without a card is called all the same
+		card = nil // an agent without a card is called anyway
 	}
 	q, best, most := v.req, a2a.Interface{}, -1
 	for _, i := range a2a.Interfaces(card, v.facts.Integration.URL) {
@@ -61,13 +62,13 @@ func pick(v *visit) error {
 		for _, of := range [...]struct {
 			yes    bool
 			weight int
-		}{{i.Own, 8}, {i.Tenant == q.tenant, 4}, {i.Old == q.old, 2}, {(i.Binding == a2a.REST) == q.rest, 1}} {
+		}{{i.SameHost, 8}, {i.Tenant == q.tenant, 4}, {i.Old == q.old, 2}, {(i.Binding == a2a.REST) == q.rest, 1}} {
 			if of.yes {
 				points += of.weight
 			}
 		}
 		if q.op.custom && (i.Old != q.old || i.Binding != a2a.JSONRPC) {
-			continue // an unknown method cannot be translated
+			continue // an unknown method cannot be converted
 		}
 		if points > most {
 			best, most = i, points
@@ -75,31 +76,31 @@ func pick(v *visit) error {
 	}
 	switch {
 	case most < 0 && q.tenant != "":
-		return refuse(codeParams, "tenant is none of the agent's card")
+		return newError(codeParams, "tenant is not in the agent's card")
 	case most < 0 && q.op.custom:
-		return refuse(codeMethod, "the method is not known, and the agent does not speak the request's version in JSON-RPC")
+		return newError(codeMethod, "the method is unknown, and the agent does not support the request's version in JSON-RPC")
 	case most < 0:
-		return refuse(codeNotServed, "the agent's card names no interface that can be called from here: JSON-RPC or HTTP+JSON")
+		return newError(codeNotServed, "the agent's card has no supported interface: JSON-RPC or HTTP+JSON")
 	}
-	v.up = &upstreamOf{at: best, same: best.Old == q.old && (best.Binding == a2a.REST) == q.rest && best.Tenant == q.tenant}
-	return open(v)
+	v.agent = &agentRoute{iface: best, verbatim: best.Old == q.old && (best.Binding == a2a.REST) == q.rest && best.Tenant == q.tenant}
+	return setHeaders(v)
 }
 
-// open makes the headers of the call.
-func open(v *visit) error {
+// setHeaders sets the headers of the call.
+func setHeaders(v *requestState) error {
 	of := v.facts.Integration.Record
 	i, own, err := v.host.opener.Open(v.call.Context, of, v.facts.Server.Record.Scope)
 	if err != nil {
 		return err
 	}
 	h := http.Header{}
-	v.up.secrets = provider.HeaderSecrets(nil, own, nil, provider.MappedHeaders(i.SecretMappings))
+	v.agent.secrets = provider.HeaderSecrets(nil, own, nil, provider.MappedHeaders(i.SecretMappings))
 	var client []string
-	if v.up.at.Own {
+	if v.agent.iface.SameHost {
 		if conf, err := i.Configuration(nil); err == nil && conf.ForwardHeaders != nil {
 			conf.ForwardHeaders.Copy(h, v.call.Forwards())
 			client = slices.Collect(maps.Keys(h))
-			v.up.secrets = provider.HeaderSecrets(v.up.secrets, h, client, nil)
+			v.agent.secrets = provider.HeaderSecrets(v.agent.secrets, h, client, nil)
 		}
 		if trace := v.call.Trace(""); trace != "" {
 			h.Set("Traceparent", trace)
@@ -108,18 +109,18 @@ func open(v *visit) error {
 		client = slices.DeleteFunc(client, func(name string) bool { return own[name] != nil })
 	}
 	version := a2a.Version
-	if v.up.at.Old {
-		version = a2a.Older
+	if v.agent.iface.Old {
+		version = a2a.OldVersion
 	}
 	h[headerVersion] = []string{version}
 	for _, name := range []string{headerExtensions, headerOlder} {
 		delete(h, name)
-		if said := slices.Concat(v.call.Request.Header[headerExtensions], v.call.Request.Header[headerOlder]); len(said) > 0 && (name == headerOlder) == v.up.at.Old {
+		if said := slices.Concat(v.call.Request.Header[headerExtensions], v.call.Request.Header[headerOlder]); len(said) > 0 && (name == headerOlder) == v.agent.iface.Old {
 			h[name] = said
 		}
 	}
 	egress.DropLookalikes(h, func(name string) bool { return slices.Contains(client, name) })
-	v.up.headers = h
+	v.agent.headers = h
 	return nil
 }
 
@@ -130,33 +131,33 @@ type outgoing struct {
 	id          json.RawMessage // of JSON-RPC
 }
 
-func newOutgoing(v *visit) (*outgoing, error) {
-	q, u := v.req, v.up
-	if u.same && !u.rest() {
-		return &outgoing{http.MethodPost, u.at.URL, v.call.Body, q.id}, nil
+func newOutgoing(v *requestState) (*outgoing, error) {
+	q, u := v.req, v.agent
+	if u.verbatim && !u.rest() {
+		return &outgoing{http.MethodPost, u.iface.URL, v.call.Body, q.id}, nil
 	}
 	if q.op.custom {
 		return outgoingRPC(v, q.raw)
 	}
 	params := maps.Clone(q.params)
-	if delete(params, "tenant"); u.at.Tenant != "" && !u.rest() {
-		params["tenant"] = u.at.Tenant
+	if delete(params, "tenant"); u.iface.Tenant != "" && !u.rest() {
+		params["tenant"] = u.iface.Tenant
 	}
 	if u.rest() {
 		return outgoingREST(v, params)
 	}
-	raw, err := json.Marshal(wireformat.Between(wireformat.V1, u.shape(), q.op.params, params))
+	raw, err := json.Marshal(wireformat.Convert(wireformat.V1, u.format(), q.op.params, params))
 	if err != nil {
 		return nil, err
 	}
 	return outgoingRPC(v, raw)
 }
 
-func outgoingRPC(v *visit, params json.RawMessage) (*outgoing, error) {
+func outgoingRPC(v *requestState, params json.RawMessage) (*outgoing, error) {
 	q := v.req
-	method := q.op.method(v.up.at.Old)
+	method := q.op.method(v.agent.iface.Old)
 	if method == "" {
-		return nil, refuse(codeNotServed, "the agent's version of the protocol has no such operation in its binding")
+		return nil, newError(codeNotServed, "the agent's version of the protocol has no such operation in its binding")
 	}
 	id := q.id
 	if id == nil && !q.op.custom {
@@ -167,18 +168,18 @@ func outgoingRPC(v *visit, params json.RawMessage) (*outgoing, error) {
 		m["id"] = id
 	}
 	body, err := json.Marshal(m)
-	return &outgoing{http.MethodPost, v.up.at.URL, body, id}, err
+	return &outgoing{http.MethodPost, v.agent.iface.URL, body, id}, err
 }
 
-// outgoingREST moves the params that HTTP+JSON has in the path into the path.
-func outgoingREST(v *visit, params wireformat.Object) (*outgoing, error) {
-	q, u := v.req, v.up
-	base := u.at.URL
+// outgoingREST moves params into the path as the HTTP+JSON binding requires.
+func outgoingREST(v *requestState, params wireformat.Object) (*outgoing, error) {
+	q, u := v.req, v.agent
+	base := u.iface.URL
 	switch {
-	case u.at.Old:
+	case u.iface.Old:
 		base += "/v1"
-	case u.at.Tenant != "":
-		base += "/" + url.PathEscape(u.at.Tenant)
+	case u.iface.Tenant != "":
+		base += "/" + url.PathEscape(u.iface.Tenant)
 	}
 	take := func(name string) string {
 		s, _ := params[name].(string)
@@ -194,7 +195,7 @@ func outgoingREST(v *visit, params wireformat.Object) (*outgoing, error) {
 			path = "/message:stream"
 		}
 	case opCard:
-		if path = "/extendedAgentCard"; u.at.Old {
+		if path = "/extendedAgentCard"; u.iface.Old {
 			path = "/card"
 		}
 	case opList:
@@ -216,12 +217,12 @@ func outgoingREST(v *visit, params wireformat.Object) (*outgoing, error) {
 	}
 	o.url = base + path
 	switch {
-	case q.op.sends || q.op == opPushSet:
-		if u.same && q.op.sends {
+	case q.op.sendsMessage || q.op == opPushSet:
+		if u.verbatim && q.op.sendsMessage {
 			o.body = q.raw
 			return o, nil
 		}
-		raw, err := json.Marshal(wireformat.Between(wireformat.V1, u.shape(), q.op.params, params))
+		raw, err := json.Marshal(wireformat.Convert(wireformat.V1, u.format(), q.op.params, params))
 		o.body = raw
 		return o, err
 	case o.method == http.MethodPost:
@@ -245,71 +246,71 @@ func outgoingREST(v *visit, params wireformat.Object) (*outgoing, error) {
 	return o, nil
 }
 
-// patience ends a context when the agent has been silent for too long.
-type patience struct {
+// idleTimeout cancels a context when the agent was silent for too long.
+type idleTimeout struct {
 	context.Context
 	cancel context.CancelFunc
 	timer  *time.Timer
-	long   time.Duration
+	limit  time.Duration
 }
 
-func patient(ctx context.Context, d time.Duration) *patience {
+func withIdleTimeout(ctx context.Context, d time.Duration) *idleTimeout {
 	ctx, cancel := context.WithCancel(ctx)
-	return &patience{ctx, cancel, time.AfterFunc(d, cancel), d}
+	return &idleTimeout{ctx, cancel, time.AfterFunc(d, cancel), d}
 }
 
-func (p *patience) heard() { p.timer.Reset(p.long) }
+func (p *idleTimeout) reset() { p.timer.Reset(p.limit) }
 
-func (p *patience) end() { p.timer.Stop(); p.cancel() }
+func (p *idleTimeout) stop() { p.timer.Stop(); p.cancel() }
 
-// exchange asks the agent and answers the client.
-func exchange(v *visit, o *outgoing) error {
+// forward calls the agent and responds to the client.
+func forward(v *requestState, o *outgoing) error {
 	base := v.call.Context
 	if v.req.op.streams {
-		base = v.call.Request.Context() // a client that closes the stream wants no more of it
+		base = v.call.Request.Context() // a client cancels by closing the stream
 	}
-	ctx := patient(base, v.host.Timeout)
-	defer ctx.end()
+	ctx := withIdleTimeout(base, v.host.Timeout)
+	defer ctx.stop()
 	v.call.Began()
-	resp, err := round(v, ctx, o)
+	resp, err := sendWithRetry(v, ctx, o)
 	if err != nil {
 		v.call.Ended(0)
 		if ctx.Err() != nil && base.Err() == nil {
-			err = upstream.Fail(0, "the agent did not answer in time")
+			err = upstream.Fail(0, "the agent did not respond in time")
 		}
 		return err
 	}
 	defer resp.Body.Close()
 	v.call.Ended(resp.StatusCode)
-	mask.Header(resp.Header, v.up.secrets)
+	mask.Header(resp.Header, v.agent.secrets)
 	for _, name := range []string{headerExtensions, headerOlder} {
 		if said := resp.Header[name]; len(said) > 0 {
 			v.call.Header()[name] = said
 		}
 	}
-	media, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type")) // without a type it is not a stream
+	media, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type")) // an invalid type is not a stream
 	if media == "text/event-stream" && resp.StatusCode == http.StatusOK {
 		if !v.req.op.streams && !v.req.op.custom {
-			return garbage(v, resp.StatusCode, "is a stream, which was not asked for")
+			return malformed(v, resp.StatusCode, "is a stream, which was not requested")
 		}
-		return stream(v, ctx, resp.Body, o)
+		return forwardStream(v, ctx, resp.Body, o)
 	}
-	raw, err := io.ReadAll(egress.CapBody(resp.Body, maxAnswer))
+	raw, err := io.ReadAll(egress.CapBody(resp.Body, maxResponse))
 	if err != nil {
 		if ctx.Err() != nil && base.Err() == nil {
-			return upstream.Fail(resp.StatusCode, "the agent did not answer in time")
+			return upstream.Fail(resp.StatusCode, "the agent did not respond in time")
 		}
-		return upstream.Fail(resp.StatusCode, "the agent's answer broke off, or has more than %d bytes", maxAnswer)
+		return upstream.Fail(resp.StatusCode, "the agent's response is incomplete or has more than %d bytes", maxResponse)
 	}
 	if limit := v.host.MaxResult; v.call.Buffered && limit > 0 && len(raw) > limit {
-		return upstream.Fail(http.StatusOK, "the answer has more than %d bytes, which cannot be passed on from here: use the address of the long-running service", limit)
+		return upstream.Fail(http.StatusOK, "the response has more than %d bytes, which is too large here: use the address of the long-running service", limit)
 	}
-	return answer(v, resp.StatusCode, raw, o)
+	return sendReply(v, resp.StatusCode, raw, o)
 }
 
-// round makes the request. Where credentials of a secret manager are refused, they are read
-// again and the request is made once more.
-func round(v *visit, ctx context.Context, o *outgoing) (*http.Response, error) {
+// sendWithRetry makes the request. If credentials from a secret manager are rejected, it reads
+// them again and retries once.
+func sendWithRetry(v *requestState, ctx context.Context, o *outgoing) (*http.Response, error) {
 	resp, err := send(v, ctx, o)
 	if err != nil || resp.StatusCode != http.StatusUnauthorized {
 		return resp, err
@@ -320,23 +321,23 @@ func round(v *visit, ctx context.Context, o *outgoing) (*http.Response, error) {
 	}
 	resp.Body.Close()
 	v.call.Secrets.Doubt(ctx, v.facts.Server.Record.Scope, i.SecretMappings)
-	v.note.Refreshed = true
-	if err := open(v); err != nil {
+	v.record.Refreshed = true
+	if err := setHeaders(v); err != nil {
 		return nil, err
 	}
 	return send(v, ctx, o)
 }
 
-func send(v *visit, ctx context.Context, o *outgoing) (*http.Response, error) {
+func send(v *requestState, ctx context.Context, o *outgoing) (*http.Response, error) {
 	var body io.Reader
 	if o.body != nil {
 		body = bytes.NewReader(o.body)
 	}
 	req, err := http.NewRequestWithContext(ctx, o.method, o.url, body)
 	if err != nil {
-		return nil, upstream.Fail(0, "the agent's address cannot be called")
+		return nil, upstream.Fail(0, "the agent's address is invalid")
 	}
-	maps.Copy(req.Header, v.up.headers)
+	maps.Copy(req.Header, v.agent.headers)
 	req.Header.Set("Accept", "application/json")
 	if v.req.op.streams || v.req.op.custom {
 		req.Header.Set("Accept", "text/event-stream, application/json")
@@ -354,7 +355,7 @@ func send(v *visit, ctx context.Context, o *outgoing) (*http.Response, error) {
 	}
 	if resp.StatusCode/100 == 3 {
 		resp.Body.Close()
-		return nil, upstream.Fail(resp.StatusCode, "the agent answers with a redirect, which is not followed")
+		return nil, upstream.Fail(resp.StatusCode, "the agent responded with a redirect; redirects are not followed")
 	}
 	return resp, nil
 }

@@ -12,20 +12,19 @@ import (
 	"gateway/shared/wire"
 )
 
-// Times of long streams.
+// Long-lived streams.
 const (
-	quiet = 20 * time.Second // after so long without an event, a comment tells the client that the stream is alive
-	look  = time.Second      // how often the caller's rights are checked again
+	keepAliveInterval = 20 * time.Second // silence after which a keep-alive comment is sent
+	recheckInterval   = time.Second      // interval of authorization checks
 )
 
-// stream sends on what an agent says, event by event, until the agent or the client ends
-// it.
-func stream(v *visit, ctx *patience, body io.ReadCloser, o *outgoing) error {
+// forwardStream forwards the events of an agent until the agent or the client ends the stream.
+func forwardStream(v *requestState, ctx *idleTimeout, body io.ReadCloser, o *outgoing) error {
 	events, left := make(chan []byte), make(chan struct{})
-	var broke error
-	go func() { // ends with the body, or when nobody receives its events
+	var readErr error
+	go func() { // ends with the body, or when left is closed
 		defer close(events)
-		broke = eventsOf(body, func(data []byte) bool {
+		readErr = readEvents(body, func(data []byte) bool {
 			select {
 			case events <- data:
 				return true
@@ -34,10 +33,10 @@ func stream(v *visit, ctx *patience, body io.ReadCloser, o *outgoing) error {
 			}
 		})
 	}()
-	down, done, err := relay(v, ctx, events, o)
+	down, done, err := forwardEvents(v, ctx, events, o)
 	close(left)
 	body.Close()
-	for range events { // until the reader is gone
+	for range events { // wait for the reader to exit
 	}
 	if !done {
 		v.call.Used(len(v.req.raw), down)
@@ -47,20 +46,20 @@ func stream(v *visit, ctx *patience, body io.ReadCloser, o *outgoing) error {
 	case err != nil || done:
 		return err
 	case ctx.Err() != nil && !gone:
-		return upstream.Fail(http.StatusOK, "the agent did not go on in time")
-	case broke != nil && !gone:
-		return garbage(v, http.StatusOK, "broke off")
+		return upstream.Fail(http.StatusOK, "the agent did not continue its stream in time")
+	case readErr != nil && !gone:
+		return malformed(v, http.StatusOK, "broke off")
 	case down == 0 && !gone:
-		return garbage(v, http.StatusOK, "is a stream of nothing")
+		return malformed(v, http.StatusOK, "is an empty stream")
 	}
 	v.call.Event(nil, true, nil)
 	return nil
 }
 
-// eventsOf reads events until take returns false.
-func eventsOf(body io.Reader, take func([]byte) bool) error {
+// readEvents reads events until take returns false.
+func readEvents(body io.Reader, take func([]byte) bool) error {
 	parser, buf := wire.SSEParser{MaxEvent: maxEvent}, make([]byte, 16<<10)
-	enough := errors.New("nobody listens")
+	enough := errors.New("no receiver")
 	emit := func(_ string, data []byte) error {
 		if len(data) > 0 && !take(append([]byte(nil), data...)) {
 			return enough
@@ -81,58 +80,58 @@ func eventsOf(body io.Reader, take func([]byte) bool) error {
 	}
 }
 
-// relay sends events on as they come, and comments while there are none. done tells that
+// forwardEvents sends events to the client, and keep-alive comments in between. done is set if
 // the last event was sent.
-func relay(v *visit, ctx *patience, events <-chan []byte, o *outgoing) (down int, done bool, err error) {
-	tick := time.NewTicker(look)
+func forwardEvents(v *requestState, ctx *idleTimeout, events <-chan []byte, o *outgoing) (received int, done bool, err error) {
+	tick := time.NewTicker(recheckInterval)
 	defer tick.Stop()
 	sent := time.Now()
 	for {
 		select {
 		case raw, more := <-events:
 			if !more {
-				return down, false, nil
+				return received, false, nil
 			}
-			ctx.heard()
-			down += len(raw)
-			got, err := hear(v, http.StatusOK, raw, o)
+			ctx.reset()
+			received += len(raw)
+			got, err := parseReply(v, http.StatusOK, raw, o)
 			if err != nil {
-				return down, false, err
+				return received, false, err
 			}
-			if got.refused != nil {
-				return down, false, got.refused
+			if got.err != nil {
+				return received, false, got.err
 			}
 			out, changed, last, err := clientResult(v, got.raw)
 			if err != nil {
-				return down, false, err
+				return received, false, err
 			}
 			shown := raw
-			if changed || !v.up.same {
-				shown = enveloped(v, out)
+			if changed || !v.agent.verbatim {
+				shown = envelope(v, out)
 			}
-			if sent, v.began = time.Now(), true; last { // the last event makes the record, which needs the counts
-				v.call.Used(len(v.req.raw), down)
+			if sent, v.streaming = time.Now(), true; last { // the last event completes the record, which needs the counts
+				v.call.Used(len(v.req.raw), received)
 			}
 			v.call.Event(wire.AppendSSE(nil, "", shown), last, nil)
 			if last {
-				return down, true, nil
+				return received, true, nil
 			}
 		case <-tick.C:
-			if err := still(v); err != nil {
-				return down, false, err
+			if err := recheckAccess(v); err != nil {
+				return received, false, err
 			}
-			if time.Since(sent) > quiet {
-				sent, v.began = time.Now(), true
+			if time.Since(sent) > keepAliveInterval {
+				sent, v.streaming = time.Now(), true
 				v.call.Event([]byte(": here\n\n"), false, nil)
 			}
 		case <-ctx.Done():
-			return down, false, nil
+			return received, false, nil
 		}
 	}
 }
 
-// still checks again that the caller may use the agent and the skill of this call.
-func still(v *visit) error {
+// recheckAccess checks that the caller may still use the agent and the skill.
+func recheckAccess(v *requestState) error {
 	who, view, err := v.call.Still()
 	if err != nil {
 		return err
@@ -141,9 +140,9 @@ func still(v *visit) error {
 	if err != nil {
 		return err
 	}
-	skill := v.note.Name
-	if v.facts = facts; facts.Server.Record.ID != v.note.Server {
-		return fault.New(fault.Conflict, "", "The agent is another one by now: ask again")
+	skill := v.record.Name
+	if v.facts = facts; facts.Server.Record.ID != v.record.Server {
+		return fault.New(fault.Conflict, "", "The agent was replaced: repeat the request")
 	}
-	return may(v, skill)
+	return authorize(v, skill)
 }

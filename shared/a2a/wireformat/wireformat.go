@@ -7,37 +7,35 @@ import (
 	"strings"
 )
 
-// Shape is how values are written.
-type Shape uint8
+// Format is the format of values.
+type Format uint8
 
-// The shapes.
 const (
-	V1      Shape = iota + 1 // of 1.0, in both bindings
-	Old                      // of 0.3 in JSON-RPC
-	OldREST                  // of 0.3 in HTTP+JSON
+	V1      Format = iota + 1 // 1.0, in both bindings
+	Old                       // 0.3 in JSON-RPC
+	OldREST                   // 0.3 in HTTP+JSON
 )
 
 // Object is a JSON object.
 type Object = map[string]any
 
-// Kind is what a value is.
+// Kind is the type of a value.
 type Kind uint8
 
-// The kinds.
 const (
-	Nothing    Kind = iota // it is left as it is
-	Send                   // params of a message
-	PushSet                // params that make a push notification config
-	PushRef                // params that name one
-	PushList               // params that name those of a task
+	Opaque     Kind = iota // not converted
+	Send                   // params with a message
+	PushSet                // params that create a push notification config
+	PushRef                // params that name a push notification config
+	PushList               // params that name the push notification configs of a task
 	Event                  // result of a message, or an event of a stream
 	Task                   // a task
 	Tasks                  // a page of tasks
 	PushConfig             // a push notification config of a task
-	Pushes                 // a list of those
+	Pushes                 // a list of push notification configs
 )
 
-// Read gives the value of JSON; numbers stay as they were written.
+// Read decodes JSON and preserves the text of numbers.
 func Read(raw []byte) (any, error) {
 	d := json.NewDecoder(bytes.NewReader(raw))
 	d.UseNumber()
@@ -46,22 +44,22 @@ func Read(raw []byte) (any, error) {
 	return v, err
 }
 
-// Between turns a value of one shape into another.
-func Between(from, to Shape, kind Kind, v any) any {
-	if from == to || kind == Nothing {
+// Convert converts a value from one format to another.
+func Convert(from, to Format, kind Kind, v any) any {
+	if from == to || kind == Opaque {
 		return v
 	}
 	if from != V1 {
-		v = up(kind, v)
+		v = toV1(kind, v)
 	}
 	if to != V1 {
-		v = down(to, kind, v)
+		v = fromV1(to, kind, v)
 	}
 	return v
 }
 
-// up turns either form of 0.3 into 1.0.
-func up(kind Kind, v any) any {
+// toV1 converts either format of 0.3 to 1.0.
+func toV1(kind Kind, v any) any {
 	if list, ok := v.([]any); ok && kind == Pushes {
 		return Object{"configs": each(list, pushUp)}
 	}
@@ -83,15 +81,15 @@ func up(kind Kind, v any) any {
 	case Task:
 		return taskUp(o)
 	case Tasks:
-		return inside(o, "tasks", taskUp)
+		return mapField(o, "tasks", taskUp)
 	case Pushes:
-		return inside(o, "configs", pushUp)
+		return mapField(o, "configs", pushUp)
 	}
 	return v
 }
 
-// down turns 1.0 into a form of 0.3.
-func down(to Shape, kind Kind, v any) any {
+// fromV1 converts 1.0 to a format of 0.3.
+func fromV1(to Format, kind Kind, v any) any {
 	o, ok := v.(Object)
 	if !ok {
 		return v
@@ -111,9 +109,9 @@ func down(to Shape, kind Kind, v any) any {
 	case Task:
 		return w.task(o)
 	case Tasks:
-		return inside(o, "tasks", w.task)
+		return mapField(o, "tasks", w.task)
 	case Pushes:
-		o = inside(o, "configs", w.push)
+		o = mapField(o, "configs", w.push)
 		if w {
 			return o
 		}
@@ -126,7 +124,7 @@ func down(to Shape, kind Kind, v any) any {
 	return v
 }
 
-// rename gives a copy with members under other names, in pairs.
+// rename returns a copy with renamed fields. pairs are old and new names.
 func rename(o Object, pairs ...string) Object {
 	out := maps.Clone(o)
 	for i := 0; i < len(pairs); i += 2 {
@@ -140,9 +138,9 @@ func rename(o Object, pairs ...string) Object {
 	return out
 }
 
-// inside gives a copy in which change was applied to a member: to an object, or to each
+// mapField returns a copy in which change was applied to a field: to an object, or to each
 // object of a list.
-func inside(o Object, name string, change func(Object) Object) Object {
+func mapField(o Object, name string, change func(Object) Object) Object {
 	v, has := o[name]
 	if !has {
 		return o
@@ -170,7 +168,7 @@ func each(list []any, change func(Object) Object) []any {
 }
 
 func text(v any) string {
-	s, _ := v.(string) // another type is no text
+	s, _ := v.(string) // an unexpected type counts as empty
 	return s
 }
 
@@ -180,7 +178,7 @@ const (
 	rolePrefix  = "ROLE_"
 )
 
-// stateUp and stateDown write the states of tasks.
+// stateUp and stateDown convert task states.
 func stateUp(v any) any {
 	s, ok := v.(string)
 	switch {
@@ -217,8 +215,8 @@ func roleDown(v any) any {
 	return v
 }
 
-// Final tells whether a stream ends with a task state of 1.0: the task is over, or waits
-// for the client.
+// Final reports whether a 1.0 task state ends a stream: the task has ended or waits for the
+// client.
 func Final(state string) bool {
 	switch strings.TrimPrefix(text(stateUp(state)), statePrefix) {
 	case "COMPLETED", "FAILED", "CANCELED", "REJECTED", "INPUT_REQUIRED", "AUTH_REQUIRED":

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// pairs are the same value in the three shapes.
+// pairs are equal values in the three formats.
 var pairs = []struct {
 	name          string
 	kind          Kind
@@ -43,7 +43,7 @@ var pairs = []struct {
 func TestTheSameInAllShapes(t *testing.T) {
 	t.Parallel()
 	for _, p := range pairs {
-		forms := map[Shape]string{V1: p.v1, Old: p.old, OldREST: p.rest}
+		forms := map[Format]string{V1: p.v1, Old: p.old, OldREST: p.rest}
 		for from, raw := range forms {
 			for to, want := range forms {
 				v, err := Read([]byte(raw))
@@ -51,7 +51,7 @@ func TestTheSameInAllShapes(t *testing.T) {
 					t.Fatal(err)
 				}
 				before, _ := json.Marshal(v)
-				got, err := json.Marshal(Between(from, to, p.kind, v))
+				got, err := json.Marshal(Convert(from, to, p.kind, v))
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -82,21 +82,21 @@ func same(t *testing.T, a, b string) bool {
 func TestFormsThatAreNotKnownStay(t *testing.T) {
 	t.Parallel()
 	for _, v := range []any{nil, "a", json.Number("1"), []any{}, Object{"task": "x", "parts": 1}, Object{"tasks": []any{1, nil}}} {
-		for kind := Nothing; kind <= Pushes; kind++ {
-			for _, to := range []Shape{V1, Old, OldREST} {
-				Between(Old, to, kind, v)
-				Between(V1, to, kind, v)
+		for kind := Opaque; kind <= Pushes; kind++ {
+			for _, to := range []Format{V1, Old, OldREST} {
+				Convert(Old, to, kind, v)
+				Convert(V1, to, kind, v)
 			}
 		}
 	}
-	got, _ := json.Marshal(Between(V1, Old, Send, Object{"message": Object{"parts": []any{Object{"data": []any{1}}}}}))
+	got, _ := json.Marshal(Convert(V1, Old, Send, Object{"message": Object{"parts": []any{Object{"data": []any{1}}}}}))
 	if string(got) != `{"message":{"kind":"message","parts":[{"data":{"value":[1]},"kind":"data"}]}}` {
 		t.Errorf("%s", got)
 	}
 }
 
-// FuzzShapes turns whatever agents and clients write into every shape and back.
-func FuzzShapes(f *testing.F) {
+// FuzzFormats converts arbitrary values to every format and back.
+func FuzzFormats(f *testing.F) {
 	for _, p := range pairs {
 		f.Add([]byte(p.v1), uint8(p.kind))
 		f.Add([]byte(p.old), uint8(p.kind))
@@ -107,9 +107,9 @@ func FuzzShapes(f *testing.F) {
 		if err != nil {
 			return
 		}
-		for _, from := range []Shape{V1, Old, OldREST} {
-			for _, to := range []Shape{V1, Old, OldREST} {
-				if _, err := json.Marshal(Between(from, to, Kind(kind%uint8(Pushes+1)), v)); err != nil {
+		for _, from := range []Format{V1, Old, OldREST} {
+			for _, to := range []Format{V1, Old, OldREST} {
+				if _, err := json.Marshal(Convert(from, to, Kind(kind%uint8(Pushes+1)), v)); err != nil {
 					t.Fatal(err)
 				}
 			}

@@ -35,14 +35,14 @@ func newKeys(t *testing.T) *signing.Keys {
 	return signing.New(signing.Options{Table: s.Table(store.Usage), Sealer: seal.New(master, nil), Now: time.Now})
 }
 
-// someCard has members of both versions, some that are empty, and some that no model has.
+// someCard has fields of both versions, empty fields and fields outside the model.
 const someCard = `{"name":"Agent","description":"Ö <&>","version":"1","url":"https://a/rpc","preferredTransport":"JSONRPC","iconUrl":"","provider":{"organization":"O","x":1},"capabilities":{"streaming":true,"pushNotifications":false,"extensions":[{"uri":"u","required":false,"params":{"n":1.50,"e":[],"f":false}}],"stateTransitionHistory":true},"supportedInterfaces":[{"url":"https://a/rpc","protocolBinding":"JSONRPC","protocolVersion":"1.0","tenant":""}],"securitySchemes":{"k":{"type":"apiKey","apiKeySecurityScheme":{"location":"header","name":"n"}}},"securityRequirements":[{"schemes":{"k":{"list":[]}}}],"skills":[{"id":"s","name":"","description":"d","tags":["t",""],"security":[]}],"x-more":null,"signatures":[{"protected":"x","signature":"y"}]}`
 
-// modelled is what the libraries of 1.0 sign of it.
+// modelled is what libraries of 1.0 sign.
 const modelled = `{"capabilities":{"extensions":[{"params":{"f":false,"n":1.5},"uri":"u"}],"pushNotifications":false,"streaming":true},"description":"Ö <&>","name":"Agent","provider":{"organization":"O"},"securitySchemes":{"k":{"apiKeySecurityScheme":{"location":"header","name":"n"}}},"skills":[{"description":"d","id":"s","tags":["t"]}],"supportedInterfaces":[{"protocolBinding":"JSONRPC","protocolVersion":"1.0","url":"https://a/rpc"}],"version":"1"}`
 
-// TestCardsAreSigned: in both forms, by another library, and always the same.
-func TestCardsAreSigned(t *testing.T) {
+// Cards are signed in both forms, verified by another library, and deterministic.
+func TestSignIsVerifiableInBothForms(t *testing.T) {
 	t.Parallel()
 	keys := newKeys(t)
 	key, err := keys.For(context.Background(), signing.ES256)
@@ -95,8 +95,7 @@ func published(t *testing.T, keys *signing.Keys) (set jose.JSONWebKeySet) {
 	return set
 }
 
-// TestSignaturesOfAgents: what is told of them.
-func TestSignaturesOfAgents(t *testing.T) {
+func TestVerifyReportsSignatureStatus(t *testing.T) {
 	t.Parallel()
 	keys := newKeys(t)
 	key, err := keys.For(context.Background(), signing.ES256)

@@ -13,7 +13,7 @@ import (
 	"gateway/shared/identity/signing"
 )
 
-// maxSignatures bounds how many signatures of an agent's card are looked at.
+// maxSignatures is the number of signatures that are checked.
 const maxSignatures = 8
 
 // signature is an entry of a card's signatures.
@@ -22,11 +22,10 @@ type signature struct {
 	Signature string `json:"signature"`
 }
 
-// Sign puts the gateway's signatures into a card, in place of existing ones: one for each
-// form that libraries verify. keySet is the address of the public keys. The same card and
-// key give the same text.
+// Sign replaces the signatures of a card by the gateway's, one for each form that libraries
+// verify. keySet is the address of the public keys. The result is deterministic.
 func Sign(card json.RawMessage, key *signing.Key, keySet string) (json.RawMessage, error) {
-	sent, modelled, err := forms(card)
+	sent, modelled, err := signedForms(card)
 	if err != nil {
 		return nil, err
 	}
@@ -42,7 +41,7 @@ func Sign(card json.RawMessage, key *signing.Key, keySet string) (json.RawMessag
 		}
 		list = append(list, s)
 	}
-	c := members(card)
+	c := fields(card)
 	if c["signatures"], err = json.Marshal(list); err != nil {
 		return nil, err
 	}
@@ -52,8 +51,8 @@ func Sign(card json.RawMessage, key *signing.Key, keySet string) (json.RawMessag
 // Values of Verified.Status.
 const (
 	SignatureValid     = "valid"
-	SignatureInvalid   = "invalid"   // its key is known, but does not match this card
-	SignatureUnchecked = "unchecked" // its key cannot be read, or is of a kind that is not known here
+	SignatureInvalid   = "invalid"   // the key was read and does not match the card
+	SignatureUnchecked = "unchecked" // the key cannot be read or is of an unsupported type
 )
 
 // Verified is the result of checking the signatures of an agent's card.
@@ -63,20 +62,20 @@ type Verified struct {
 	KeySet string `json:"key_set,omitempty"`
 }
 
-// Verify checks the signatures of the card of the agent at an address; nil: the card has
-// none. One good signature is enough. Key sets are read by https, or at the agent's own
+// Verify checks the signatures of the card of the agent at an address. It returns nil if the
+// card has none. One valid signature suffices. Key sets are read over https or from the agent's
 // host.
 func Verify(ctx context.Context, via http.RoundTripper, card json.RawMessage, address string) *Verified {
 	var c struct {
 		Signatures []signature `json:"signatures"`
 	}
 	if json.Unmarshal(card, &c) != nil || len(c.Signatures) == 0 {
-		if raw := members(card)["signatures"]; raw == nil || string(raw) == "null" || string(raw) == "[]" {
+		if raw := fields(card)["signatures"]; raw == nil || string(raw) == "null" || string(raw) == "[]" {
 			return nil
 		}
 		return &Verified{Status: SignatureUnchecked}
 	}
-	sent, modelled, err := forms(card)
+	sent, modelled, err := signedForms(card)
 	if err != nil {
 		return &Verified{Status: SignatureUnchecked}
 	}
@@ -89,18 +88,18 @@ func Verify(ctx context.Context, via http.RoundTripper, card json.RawMessage, ad
 		if !ok || !readable(jku, address) {
 			continue
 		}
-		good, known, err := checker.Detached(ctx, client, jku, &d, sent, modelled)
+		valid, known, err := checker.Detached(ctx, client, jku, &d, sent, modelled)
 		switch {
-		case good:
-			return &Verified{SignatureValid, clip(kid), jku}
+		case valid:
+			return &Verified{SignatureValid, truncate(kid), jku}
 		case known && err == nil:
-			out = &Verified{SignatureInvalid, clip(kid), jku}
+			out = &Verified{SignatureInvalid, truncate(kid), jku}
 		}
 	}
 	return out
 }
 
-// readable tells whether keys may be read from the address of a key set.
+// readable reports whether a key set may be read from an address.
 func readable(jku, address string) bool {
 	of, err := url.Parse(jku)
 	if err != nil || of.Host == "" || of.User != nil || len(jku) > 2048 {
@@ -110,5 +109,5 @@ func readable(jku, address string) bool {
 	return of.Scheme == "https" || err == nil && of.Scheme == home.Scheme && strings.EqualFold(of.Host, home.Host)
 }
 
-// clip keeps a name within a line.
-func clip(s string) string { return s[:min(len(s), 255)] }
+// truncate limits the length of a name.
+func truncate(s string) string { return s[:min(len(s), 255)] }

@@ -1,10 +1,10 @@
 package wireformat
 
-// writer writes 0.3; it is true for the form of HTTP+JSON.
+// writer converts values from 1.0 to 0.3; true selects the format of HTTP+JSON.
 type writer bool
 
 func (w writer) part(p Object) Object {
-	out := without(p, "url", "raw", "mediaType", "filename")
+	out := withoutFields(p, "url", "raw", "mediaType", "filename")
 	if v, has := p["data"]; has {
 		structure, ok := v.(Object)
 		if !ok {
@@ -46,8 +46,8 @@ func (w writer) part(p Object) Object {
 	return out
 }
 
-// kinded adds the kind of a value, in the form that has such a member.
-func (w writer) kinded(o Object, kind string) Object {
+// withKind adds the kind field in the format that has it.
+func (w writer) withKind(o Object, kind string) Object {
 	if !w {
 		o["kind"] = kind
 	}
@@ -55,7 +55,7 @@ func (w writer) kinded(o Object, kind string) Object {
 }
 
 func (w writer) message(m Object) Object {
-	out := inside(without(m), "parts", w.part)
+	out := mapField(withoutFields(m), "parts", w.part)
 	if w {
 		if parts, has := out["parts"]; has {
 			delete(out, "parts")
@@ -66,37 +66,36 @@ func (w writer) message(m Object) Object {
 	if role, has := m["role"]; has {
 		out["role"] = roleDown(role)
 	}
-	return w.kinded(out, "message")
+	return w.withKind(out, "message")
 }
 
 func (w writer) status(s Object) Object {
-	out := inside(without(s), "message", w.message)
+	out := mapField(withoutFields(s), "message", w.message)
 	if state, has := s["state"]; has && !bool(w) {
 		out["state"] = stateDown(state)
 	}
 	return out
 }
 
-func (w writer) artifact(a Object) Object { return inside(a, "parts", w.part) }
+func (w writer) artifact(a Object) Object { return mapField(a, "parts", w.part) }
 
 func (w writer) task(t Object) Object {
-	out := inside(inside(inside(without(t), "status", w.status), "artifacts", w.artifact), "history", w.message)
-	return w.kinded(out, "task")
+	out := mapField(mapField(mapField(withoutFields(t), "status", w.status), "artifacts", w.artifact), "history", w.message)
+	return w.withKind(out, "task")
 }
 
 func (w writer) statusEvent(e Object) Object {
-	out := inside(without(e), "status", w.status)
+	out := mapField(withoutFields(e), "status", w.status)
 	status, _ := e["status"].(Object)
 	out["final"] = Final(text(status["state"]))
-	return w.kinded(out, "status-update")
+	return w.withKind(out, "status-update")
 }
 
 func (w writer) artifactEvent(e Object) Object {
-	return w.kinded(inside(without(e), "artifact", w.artifact), "artifact-update")
+	return w.withKind(mapField(withoutFields(e), "artifact", w.artifact), "artifact-update")
 }
 
-// event takes the content of an answer or an event out of the member that is named after
-// its kind.
+// event unwraps a result or event from the field that is named after its kind.
 func (w writer) event(e Object) Object {
 	for _, m := range [...]struct {
 		name, to string
@@ -113,7 +112,7 @@ func (w writer) event(e Object) Object {
 }
 
 func (w writer) send(p Object) Object {
-	out := inside(inside(without(p, "tenant"), "message", w.message), "configuration", w.configuration)
+	out := mapField(mapField(withoutFields(p, "tenant"), "message", w.message), "configuration", w.configuration)
 	if m, has := out["message"]; has && bool(w) {
 		delete(out, "message")
 		out["request"] = m
@@ -122,7 +121,7 @@ func (w writer) send(p Object) Object {
 }
 
 func (w writer) configuration(c Object) Object {
-	out := without(c, "returnImmediately", "taskPushNotificationConfig")
+	out := withoutFields(c, "returnImmediately", "taskPushNotificationConfig")
 	at, _ := c["returnImmediately"].(bool)
 	out["blocking"] = !at
 	if push, ok := c["taskPushNotificationConfig"].(Object); ok {
@@ -130,14 +129,14 @@ func (w writer) configuration(c Object) Object {
 		if w {
 			name = "pushNotification"
 		}
-		out[name] = address(without(push, "taskId", "tenant"))
+		out[name] = address(withoutFields(push, "taskId", "tenant"))
 	}
 	return out
 }
 
 func address(c Object) Object {
-	return inside(c, "authentication", func(a Object) Object {
-		out := without(a, "scheme")
+	return mapField(c, "authentication", func(a Object) Object {
+		out := withoutFields(a, "scheme")
 		if s, has := a["scheme"]; has {
 			out["schemes"] = []any{s}
 		}
@@ -147,7 +146,7 @@ func address(c Object) Object {
 
 func (w writer) push(p Object) Object {
 	task := p["taskId"]
-	config := address(without(p, "taskId", "tenant"))
+	config := address(withoutFields(p, "taskId", "tenant"))
 	if w {
 		return Object{"name": "tasks/" + text(task) + "/pushNotificationConfigs/" + text(p["id"]), "pushNotificationConfig": config}
 	}

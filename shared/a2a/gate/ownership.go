@@ -7,12 +7,12 @@ import (
 	"gateway/shared/a2a/wireformat"
 )
 
-// owned knows which tasks and contexts belong to the caller's workspace, for an agent that
-// several workspaces use.
-type owned struct {
-	shared bool
-	place  string
-	kept   map[string]bool // ids that were noted in this request
+// ownership checks which tasks and contexts belong to the caller's workspace if several
+// workspaces share an agent.
+type ownership struct {
+	shared    bool
+	namespace string
+	known     map[string]bool // ids that were checked or recorded in this request
 }
 
 const (
@@ -20,20 +20,20 @@ const (
 	aContext = "context/"
 )
 
-// owns refuses tasks and contexts that the caller's workspace did not make, as if they did
-// not exist.
-func owns(v *visit) error {
-	v.own = owned{shared: v.facts.Server.IntegrationOrg, place: "a2a/" + v.facts.Server.IntegrationID, kept: map[string]bool{}}
-	if !v.own.shared {
+// checkOwnership rejects tasks and contexts that another workspace created, as if they did not
+// exist.
+func checkOwnership(v *requestState) error {
+	v.ownership = ownership{shared: v.facts.Server.IntegrationOrg, namespace: "a2a/" + v.facts.Server.IntegrationID, known: map[string]bool{}}
+	if !v.ownership.shared {
 		return nil
 	}
 	q := v.req
 	if q.op.custom {
-		return refuse(codeNotServed, "several workspaces use this agent, and whose a method's tasks are can be told only of methods of the protocol's versions 0.3 and 1.0")
+		return newError(codeNotServed, "several workspaces share this agent, and the owner of tasks can be determined only for methods of the protocol versions 0.3 and 1.0")
 	}
 	var ids []string
-	if q.op.task != "" {
-		ids = append(ids, aTask+q.params[q.op.task].(string))
+	if q.op.taskField != "" {
+		ids = append(ids, aTask+q.params[q.op.taskField].(string))
 	}
 	if q.op == opList {
 		if s, ok := q.params["contextId"].(string); ok && s != "" {
@@ -41,7 +41,7 @@ func owns(v *visit) error {
 		}
 	}
 	if m, ok := q.params["message"].(wireformat.Object); ok {
-		ids = append(ids, named(m)...)
+		ids = append(ids, messageIDs(m)...)
 		if list, ok := m["referenceTaskIds"].([]any); ok {
 			for _, one := range list {
 				if s, ok := one.(string); ok && s != "" {
@@ -51,23 +51,23 @@ func owns(v *visit) error {
 		}
 	}
 	if len(ids) > maxReferred {
-		return refuse(codeParams, "the message names too many tasks")
+		return newError(codeParams, "the message names too many tasks")
 	}
 	if len(ids) == 0 {
 		return nil
 	}
-	mine, err := v.call.Mine(v.own.place, ids...)
+	mine, err := v.call.Mine(v.ownership.namespace, ids...)
 	if err != nil {
 		return err
 	}
 	for i, ok := range mine {
 		switch {
 		case ok:
-			v.own.kept[ids[i]] = true
+			v.ownership.known[ids[i]] = true
 		case strings.HasPrefix(ids[i], aTask):
-			return refuse(codeTask, "Task not found")
+			return newError(codeTask, "Task not found")
 		default:
-			return refuse(codeParams, "contextId is not one that the agent gave to this workspace; leave it out to begin a new one")
+			return newError(codeParams, "contextId does not belong to this workspace; omit it to begin a new context")
 		}
 	}
 	return nil
@@ -75,8 +75,8 @@ func owns(v *visit) error {
 
 const maxReferred = 100
 
-// named are the ids of the task and the context that a message or an event belongs to.
-func named(o wireformat.Object) (ids []string) {
+// messageIDs returns the ids of the task and context of a message or event.
+func messageIDs(o wireformat.Object) (ids []string) {
 	if s, ok := o["taskId"].(string); ok && s != "" {
 		ids = append(ids, aTask+s)
 	}
@@ -86,14 +86,14 @@ func named(o wireformat.Object) (ids []string) {
 	return ids
 }
 
-// made are the tasks and contexts that exist according to an answer of 1.0.
-func made(kind wireformat.Kind, v any) (ids []string) {
+// resultIDs returns the ids of the tasks and contexts in a 1.0 result.
+func resultIDs(kind wireformat.Kind, v any) (ids []string) {
 	o, _ := v.(wireformat.Object)
 	ofTask := func(o wireformat.Object) {
 		if s, ok := o["id"].(string); ok && s != "" {
 			ids = append(ids, aTask+s)
 		}
-		ids = append(ids, named(wireformat.Object{"contextId": o["contextId"]})...)
+		ids = append(ids, messageIDs(wireformat.Object{"contextId": o["contextId"]})...)
 	}
 	switch kind {
 	case wireformat.Task:
@@ -104,39 +104,39 @@ func made(kind wireformat.Kind, v any) (ids []string) {
 		}
 		for _, name := range []string{"message", "statusUpdate", "artifactUpdate"} {
 			if m, ok := o[name].(wireformat.Object); ok {
-				ids = append(ids, named(m)...)
+				ids = append(ids, messageIDs(m)...)
 			}
 		}
 	}
 	return ids
 }
 
-// keep notes the tasks and contexts of an answer as the workspace's, before the client
-// learns of them. If one of them belongs to another workspace, keep fails and the client
-// gets nothing of the answer.
-func keep(v *visit, kind wireformat.Kind, value any) error {
-	if !v.own.shared {
+// recordOwnership records the tasks and contexts of a result as the workspace's before the
+// client receives them. It fails if one belongs to another workspace; then the client does not
+// receive the result.
+func recordOwnership(v *requestState, kind wireformat.Kind, value any) error {
+	if !v.ownership.shared {
 		return nil
 	}
-	var fresh []string
-	for _, id := range made(kind, value) {
-		if !v.own.kept[id] {
-			v.own.kept[id] = true
-			fresh = append(fresh, id)
+	var added []string
+	for _, id := range resultIDs(kind, value) {
+		if !v.ownership.known[id] {
+			v.ownership.known[id] = true
+			added = append(added, id)
 		}
 	}
-	if len(fresh) == 0 {
+	if len(added) == 0 {
 		return nil
 	}
-	return v.call.Keep(v.own.place, fresh...)
+	return v.call.Keep(v.ownership.namespace, added...)
 }
 
-// divide keeps only the tasks of the caller's workspace in a page. The total over all
-// workspaces is not told.
-func divide(v *visit, value any) (any, error) {
+// filterTasks removes the tasks of other workspaces from a page. It replaces the total, which
+// covers all workspaces.
+func filterTasks(v *requestState, value any) (any, error) {
 	o, ok := value.(wireformat.Object)
 	list, is := o["tasks"].([]any)
-	if !v.own.shared || !ok || !is {
+	if !v.ownership.shared || !ok || !is {
 		return value, nil
 	}
 	ids := make([]string, len(list))
@@ -147,7 +147,7 @@ func divide(v *visit, value any) (any, error) {
 	}
 	left := []any{}
 	if len(ids) > 0 {
-		mine, err := v.call.Mine(v.own.place, ids...)
+		mine, err := v.call.Mine(v.ownership.namespace, ids...)
 		if err != nil {
 			return nil, err
 		}
@@ -165,9 +165,9 @@ func divide(v *visit, value any) (any, error) {
 	return out, nil
 }
 
-// pushes refuses addresses to push to unless the integration allows them. Even then it
-// refuses addresses that the gateway itself would not call.
-func pushes(v *visit) error {
+// checkPush rejects push notification addresses unless the integration allows them, and
+// addresses that the gateway would not call.
+func checkPush(v *requestState) error {
 	q := v.req
 	var found []string
 	asks := q.op == opPushSet
@@ -192,22 +192,22 @@ func pushes(v *visit) error {
 	switch {
 	case q.op.custom:
 		asks = isPush(q.op.name)
-		look(q.tree, asks)
+		look(q.value, asks)
 	case q.op == opPushSet:
-		look(q.tree, true)
-	case q.op.sends:
-		o, _ := q.tree.(wireformat.Object)
+		look(q.value, true)
+	case q.op.sendsMessage:
+		o, _ := q.value.(wireformat.Object)
 		look(o["configuration"], false)
 	}
 	if !asks {
 		return nil
 	}
-	if !v.facts.Integration.Pushes() {
-		return refuse(codeNoPush, "Push notifications of this agent are not allowed")
+	if !v.facts.Integration.AllowsPush() {
+		return newError(codeNoPush, "Push notifications of this agent are not allowed")
 	}
 	for _, at := range found {
 		if _, err := v.call.CheckURL(at, "url"); err != nil {
-			return refuse(codeParams, "the address to push to must be a public one, by https or http")
+			return newError(codeParams, "the push notification url must be a public https or http address")
 		}
 	}
 	return nil
@@ -218,6 +218,6 @@ func isPush(name string) bool {
 }
 
 func textOf(v any) string {
-	s, _ := v.(string) // another type is no address
+	s, _ := v.(string) // an unexpected type counts as empty
 	return s
 }

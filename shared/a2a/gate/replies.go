@@ -1,0 +1,269 @@
+package gate
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"net/http"
+
+	"gateway/shared/a2a/wireformat"
+	"gateway/shared/fault"
+	"gateway/shared/tenant/upstream"
+	"gateway/shared/wire"
+	"gateway/shared/wire/mask"
+)
+
+// reply is a result or an error of the agent.
+type reply struct {
+	raw []byte // the result
+	err *protocolError
+}
+
+// parseReply parses a complete response or an event of the agent.
+func parseReply(v *requestState, status int, raw []byte, o *outgoing) (*reply, error) {
+	mask.Bytes(raw, v.agent.secrets)
+	if status == http.StatusUnauthorized || status == http.StatusForbidden {
+		return nil, upstream.Fail(status, "the agent rejected the gateway's credentials with status %d", status)
+	}
+	if len(bytes.TrimSpace(raw)) == 0 && status/100 == 2 && (v.req.op == opPushDelete || v.req.op.custom) {
+		return &reply{raw: []byte("null")}, nil
+	}
+	if wire.CheckStrict(raw, maxDepth) != nil {
+		return nil, malformed(v, status, "is not JSON")
+	}
+	if v.agent.rest() {
+		if status/100 == 2 {
+			return &reply{raw: raw}, nil
+		}
+		return &reply{err: restError(status, raw)}, nil
+	}
+	var m struct {
+		ID     json.RawMessage `json:"id"`
+		Result json.RawMessage `json:"result"`
+		Error  *struct {
+			Code    int    `json:"code"`
+			Message string `json:"message"`
+			Data    any    `json:"data"`
+		} `json:"error"`
+	}
+	if json.Unmarshal(raw, &m) != nil {
+		return nil, malformed(v, status, "is not a JSON-RPC message")
+	}
+	switch {
+	case m.Error != nil:
+		return &reply{err: &protocolError{code: m.Error.Code, message: m.Error.Message, data: m.Error.Data, status: status}}, nil
+	case status/100 != 2:
+		return nil, upstream.Fail(status, "the agent responded with status %d", status)
+	case m.Result == nil || !bytes.Equal(bytes.TrimSpace(m.ID), bytes.TrimSpace(o.id)):
+		return nil, malformed(v, status, "does not belong to the request")
+	}
+	return &reply{raw: m.Result}, nil
+}
+
+// restError parses an error of the HTTP+JSON binding, of either version.
+func restError(status int, raw []byte) *protocolError {
+	r := &protocolError{code: codeInternal, message: "the agent responded with an error", status: status}
+	var m map[string]any
+	if json.Unmarshal(raw, &m) != nil {
+		return r
+	}
+	if inner, ok := m["error"].(map[string]any); ok {
+		m = inner
+	}
+	if s, ok := m["message"].(string); ok {
+		r.message = s
+	}
+	if code, ok := m["code"].(float64); ok && code < 0 {
+		r.code, r.data = int(code), m["data"]
+		return r
+	}
+	if list, ok := m["details"].([]any); ok {
+		r.data = list
+		for _, one := range list {
+			info, _ := one.(map[string]any)
+			for code, t := range errorCodes {
+				if t.reason == info["reason"] && (code > codeMethod || code == codeParams || t.reason != errorCodes[codeRequest].reason) {
+					r.code = code
+					return r
+				}
+			}
+		}
+	}
+	return r
+}
+
+func malformed(v *requestState, status int, why string) error {
+	return &malformedReply{upstream.Fail(status, "the agent's response %s", why)}
+}
+
+// malformedReply is the error of an agent that violates the protocol.
+type malformedReply struct{ *upstream.Failure }
+
+func (b *malformedReply) Unwrap() error { return b.Failure }
+
+// clientResult converts a result or an event for the client. changed reports whether it differs
+// from the agent's.
+func clientResult(v *requestState, raw []byte) (out []byte, changed, last bool, err error) {
+	q := v.req
+	judged, denied := v.call.Judge(raw)
+	if denied {
+		return nil, false, true, answerDenied(v)
+	}
+	changed = !bytes.Equal(judged, raw)
+	if q.op.custom {
+		return judged, changed, false, nil
+	}
+	if q.op == opCard {
+		out, err := rewriteCard(v, judged)
+		return out, true, false, err
+	}
+	value, err := wireformat.Read(judged)
+	if err != nil {
+		return nil, false, false, err
+	}
+	if o, ok := value.(wireformat.Object); !ok && q.op.result != wireformat.Opaque && q.op.result != wireformat.Pushes || q.op.result == wireformat.Event && o == nil {
+		return nil, false, false, malformed(v, http.StatusOK, "is no object")
+	}
+	same := v.agent.iface.Old == q.old && v.agent.format() == q.format()
+	middle := value
+	if !same || v.ownership.shared || q.op.streams {
+		middle = wireformat.Convert(v.agent.format(), wireformat.V1, q.op.result, value)
+	}
+	if err := recordOwnership(v, q.op.result, middle); err != nil {
+		return nil, false, false, err
+	}
+	last = q.op.streams && isLast(middle)
+	if q.op == opList && v.ownership.shared {
+		if middle, err = filterTasks(v, middle); err != nil {
+			return nil, false, false, err
+		}
+		same = false
+	}
+	if same {
+		return judged, changed, last, nil
+	}
+	out, err = json.Marshal(wireformat.Convert(wireformat.V1, q.format(), q.op.result, middle))
+	return out, true, last, err
+}
+
+// isLast reports whether a 1.0 event is the last of its stream.
+func isLast(v any) bool {
+	o, _ := v.(wireformat.Object)
+	if _, is := o["message"]; is {
+		return true
+	}
+	for _, name := range []string{"statusUpdate", "task"} {
+		if of, ok := o[name].(wireformat.Object); ok {
+			status, _ := of["status"].(wireformat.Object)
+			return wireformat.Final(textOf(status["state"]))
+		}
+	}
+	return false
+}
+
+// sendReply responds with a complete response of the agent.
+func sendReply(v *requestState, status int, raw []byte, o *outgoing) error {
+	got, err := parseReply(v, status, raw, o)
+	v.call.Used(len(v.req.raw), len(raw))
+	if err != nil {
+		return err
+	}
+	if got.err != nil {
+		return got.err
+	}
+	out, changed, _, err := clientResult(v, got.raw)
+	if err != nil {
+		return err
+	}
+	if v.agent.verbatim && !changed {
+		v.call.Send(status, "application/json", raw, nil)
+		return nil
+	}
+	if v.req.op == opPushDelete && v.req.rest {
+		v.call.Send(http.StatusNoContent, "", nil, nil)
+		return nil
+	}
+	v.call.Send(http.StatusOK, "application/json", envelope(v, out), nil)
+	return nil
+}
+
+// envelope wraps a result for the client's binding.
+func envelope(v *requestState, value []byte) []byte {
+	if v.req.rest {
+		return value
+	}
+	return jsonMessage(v, "result", value)
+}
+
+// jsonMessage returns a JSON-RPC response with a result or an error.
+func jsonMessage(v *requestState, member string, raw []byte) []byte {
+	id := v.req.id
+	if len(id) == 0 {
+		id = json.RawMessage("null")
+	}
+	out := append(make([]byte, 0, len(raw)+len(id)+48), `{"jsonrpc":"2.0","id":`...)
+	out = append(append(append(out, id...), `,"`...), member...)
+	return append(append(append(out, `":`...), raw...), '}')
+}
+
+// sendFailure maps an error to a response. Gateway faults keep their status; failures of the
+// agent become protocol errors with the trace id.
+func sendFailure(v *requestState, err error) {
+	var refused *protocolError
+	var bad *malformedReply
+	var failed *upstream.Failure
+	switch {
+	case errors.As(err, &refused):
+		sendError(v, refused, nil)
+	case errors.As(err, &bad):
+		sendAgentError(v, codeBadAgent, bad.Why, err)
+	case errors.As(err, &failed):
+		sendAgentError(v, codeInternal, failed.Why, err)
+	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
+		sendAgentError(v, codeInternal, "the agent did not respond in time", err)
+	default:
+		f := fault.From(err)
+		sendError(v, fromFault(f, v.call.TraceID), f)
+	}
+}
+
+// sendAgentError responds with a failure of the agent.
+func sendAgentError(v *requestState, code int, why string, err error) {
+	slog.Warn("an agent failed", "trace_id", v.call.TraceID, "server", v.record.Server, "error", err.Error())
+	f := fault.New(fault.InvalidProviderResponse, "", why)
+	f.Source = fault.SourceProvider
+	sendError(v, &protocolError{code: code, message: why, info: map[string]string{"trace_id": v.call.TraceID}}, f)
+}
+
+// sendError responds with an error. f is the gateway's fault, or nil for an error of the
+// protocol.
+func sendError(v *requestState, r *protocolError, f *fault.Fault) {
+	v.record.Code = int64(r.code)
+	status := http.StatusOK
+	if f == nil {
+		f = fault.Newf(fault.Code("a2a_error"), "", "The request was answered with the protocol's error %d", r.code)
+	} else if r.code > 0 {
+		status = f.Status()
+	}
+	q := v.req
+	if q.rest {
+		if status == http.StatusOK {
+			status = r.httpStatus()
+		}
+		body := r.encodeREST(q.old)
+		if v.streaming {
+			v.call.Event(wire.AppendSSE(nil, "error", body), true, f)
+			return
+		}
+		v.call.Send(status, "application/json", body, f)
+		return
+	}
+	body := jsonMessage(v, "error", r.encodeRPC(q.old))
+	if v.streaming {
+		v.call.Event(wire.AppendSSE(nil, "", body), true, f)
+		return
+	}
+	v.call.Send(status, "application/json", body, f)
+}
