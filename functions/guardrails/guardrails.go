@@ -21,7 +21,7 @@ type Deps struct {
 	CheckURL guard.URLCheck
 }
 
-// New makes the family.
+// New returns the family.
 func New(d Deps) admin.Family {
 	return admin.Family{Name: "guardrails", Doc: "Guardrails: checks of requests and answers, and what becomes of their outcome.", Routes: (&family{d}).describe().Routes()}
 }
@@ -87,7 +87,7 @@ func shownChecks(checks []guard.Applied) []guard.Applied {
 	return checks
 }
 
-// checked gives all errors of the checks.
+// checked returns all errors of the checks.
 func (f *family) checked(raw json.RawMessage) []fault.Detail {
 	checks, bad := guard.ParseChecks(raw, f.CheckURL)
 	if len(bad) > 0 {

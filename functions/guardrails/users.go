@@ -38,7 +38,7 @@ func retire(c *admin.Call, tx *resource.Tx, it item) error {
 	return link(tx, it.Ref(), hostpin.Caller{}, it.Form.Checks, nil)
 }
 
-// standard are the workspaces, and perhaps the organisation, that apply the guardrail to
+// standard returns the workspaces, and perhaps the organisation, that apply the guardrail to
 // every request.
 func standard(c *admin.Call, scopes []store.Scope, of *resource.Record) ([]resource.Ref, error) {
 	ids := make([]string, len(scopes))
@@ -65,7 +65,7 @@ func standard(c *admin.Call, scopes []store.Scope, of *resource.Record) ([]resou
 	return out, nil
 }
 
-// lists are the guardrails that a workspace or an organisation names.
+// lists returns the guardrails that a workspace or an organisation names.
 func lists(body []byte) []string {
 	var form struct {
 		Input    []string `json:"input_guardrails"`

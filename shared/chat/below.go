@@ -5,11 +5,11 @@ import (
 	"strconv"
 )
 
-// Below are members within those of a request that few wires have a place for, and that no
+// Below are fields within those of a request that few wires have a place for, and that no
 // encoder looks for by itself.
 type Below uint8
 
-// The members.
+// The fields.
 const (
 	BelowCitations      Below = 1 << iota // sources of earlier answers
 	BelowDocuments                        // what is said about documents: context, citations
@@ -20,9 +20,9 @@ const (
 	BelowWay                              // Reasoning.Way, where it is taken for adaptive
 )
 
-// ReportBelow reports those of members that the request has, for an encoder that carries
-// none of them. All encoders call it, so a member that is added here is reported by every
-// encoder that does not carry it.
+// ReportBelow reports those of fields that the request has, for an encoder that carries none of
+// them. All encoders call it, so a field that is added here is reported by every encoder that
+// does not carry it.
 func (r *Request) ReportBelow(loss *Loss, members Below) {
 	if members&BelowWay != 0 && r.Reasoning.Way != "" {
 		loss.Add("thinking.type", "not known; taken for adaptive")
@@ -43,8 +43,8 @@ func (r *Request) ReportBelow(loss *Loss, members Below) {
 	}
 }
 
-// inResult is the path of a part of a tool's result, which is a message of its own
-// in the shape of chat completions and a part in others.
+// inResult returns the path of a part of a tool's result, which is a message separate in the
+// shape of chat completions and a part in others.
 func (m *Message) inResult(result, p *Part) string {
 	at := m.Path(nil)
 	if m.Role != ToolRole || len(m.Parts) > 1 {

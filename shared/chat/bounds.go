@@ -40,7 +40,7 @@ var Unbounded = Room{
 	Stops: math.MaxInt, Tools: math.MaxInt, Temperature: math.MaxFloat64, Logprobs: math.MaxInt, CountedLogprobs: math.MaxInt, NoEnd: true,
 }
 
-// Within gives the 400 for the first excess that the target has no room for.
+// Within returns the 400 for the first excess that the target has no room for.
 func (r *Room) Within(all []Excess) error {
 	for i := range all {
 		if !r.takes(&all[i]) {

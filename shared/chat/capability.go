@@ -8,9 +8,9 @@ import (
 	"gateway/shared/fault"
 )
 
-// Limits are what a host or model is known not to support. A request for it is refused with
-// 400 before anything is sent, because an answer that ignores a part of the request looks
-// like a good one. The zero value knows of no limits.
+// Limits are what a host or model is known not to support. A request for it is refused with 400
+// before anything is sent, because a response that ignores a part of the request looks like a
+// good one. The zero value knows of no limits.
 type Limits struct {
 	NoTools     bool // the model takes no tools
 	NoImages    bool // the model takes no images
@@ -18,16 +18,16 @@ type Limits struct {
 	NoAudio     bool // the model takes no audio
 	NoStream    bool // the host does not stream this model
 	NoLogprobs  bool // no log probabilities of tokens
-	NoSeveral   bool // one answer only: n is 1
-	NoJSON      bool // an answer cannot be held to be JSON without a schema
+	NoSeveral   bool // one response only: n is 1
+	NoJSON      bool // a response cannot be held to be JSON without a schema
 	NoThinking  bool // the model does not think at all
 }
 
-// MayExceed reports whether body may ask for something that t refuses, without reading it:
-// it looks for the members of such a request, or else for words that it must contain. false
-// is certain, except for words that are written with escapes, which the provider then sees
-// itself. known is what the dialect's check found in this body, which saves a search of the
-// whole; nil: nothing.
+// MayExceed reports whether body may ask for something that t refuses, without reading it: it
+// looks for the fields of such a request, or else for words that it must contain. false is
+// certain, except for words that are written with escapes, which the provider then sees itself.
+// known is what the dialect's check found in this body, which saves a search of the whole; nil:
+// nothing.
 func (t *Traits) MayExceed(body []byte, known *Checked) bool {
 	if t.Limits == (Limits{}) && t.Schema != SchemaNone && t.Schema != SchemaInWords {
 		return false
@@ -47,7 +47,7 @@ func (t *Traits) saysMedia(body []byte) bool {
 		t.NoAudio && says(body, `audio`)
 }
 
-// says tells whether a body has a member: at its top level if the dialect knows the member
+// says reports whether a body has a field: at its top level if the dialect knows the field
 // there, or else anywhere.
 func (c *Checked) says(body []byte, member string) bool {
 	if c.knows(member) {
@@ -74,7 +74,7 @@ func (c *Checked) saysFormat(body []byte) bool {
 	return says(body, `json`)
 }
 
-// textOnly tells whether no message has a list: then every content is a text, because media
+// textOnly reports whether no message has a list: then every content is a text, because media
 // are in lists of parts.
 func (c *Checked) textOnly() bool {
 	if !c.knows("messages") || c.Walk.Arrays[c.Keys.Index("messages")] > 1 {
@@ -85,11 +85,11 @@ func (c *Checked) textOnly() bool {
 
 func says(body []byte, word string) bool { return bytes.Contains(body, []byte(word)) }
 
-// Refuse gives the 400 for what r asks and t is known not to support. It names the field as
+// Refuse returns the 400 for what r asks and t is known not to support. It names the field as
 // client wrote it: unsupported_operation, or unsupported_response_format for a format. Log
-// probabilities are refused to clients that rely on the exact shape and are lost for
-// others, see Loss.StrictAnswer. Offering tools that may not be called does not count as
-// asking for tools.
+// probabilities are refused to clients that rely on the exact shape and are lost for others,
+// see Loss.StrictAnswer. Offering tools that may not be called does not count as asking for
+// tools.
 func Refuse(client Dialect, r *Request, t *Traits, loss *Loss) error {
 	err := r.exceeds(t, loss)
 	if n, ok := client.(Named); ok {
@@ -170,7 +170,7 @@ func (r *Request) exceedsPart(m *Message, p *Part, t *Traits) error {
 		q := &p.Result.Parts[i]
 		err := exceedsMedia(q, t, func() string {
 			at := "messages[" + strconv.Itoa(m.At) + "]"
-			if !strings.HasPrefix(r.Dialect, "openai.") { // in that shape a result is a message of its own
+			if !strings.HasPrefix(r.Dialect, "openai.") { // in that shape a result is a message separate
 				at = m.Path(p)
 			}
 			return at + ".content[" + strconv.Itoa(q.At) + "]"

@@ -5,7 +5,7 @@ import (
 	"gateway/shared/wire"
 )
 
-// DeltaKind says which members of a Delta count.
+// DeltaKind says which fields of a Delta count.
 type DeltaKind uint8
 
 // The kinds of delta. Choice and Block count for all from DeltaText to
@@ -28,14 +28,13 @@ const (
 	DeltaPing                           // keep-alive
 )
 
-// Delta is one step of a streamed answer. It and what it points to are valid
-// until the function that it is given to returns.
+// Delta is one step of a streamed response. It and what it points to are valid until the
+// function that it is given to returns.
 //
-// A decoder gives a DeltaStart first, a DeltaToolStart before the arguments of
-// each call (Call counts from 0 without gaps within a choice), the arguments of
-// each call as one JSON object in pieces ("{}" for a call without arguments),
-// and a DeltaStop for each choice that ended. Blocks of different tool calls
-// may overlap; encoders whose wire forbids it must buffer.
+// A decoder gives a DeltaStart first, a DeltaToolStart before the arguments of each call (Call
+// counts from 0 without gaps within a choice), the arguments of each call as one JSON object in
+// pieces ("{}" for a call without arguments), and a DeltaStop for each choice that ended.
+// Blocks of different tool calls may overlap; encoders whose wire forbids it must buffer.
 type Delta struct {
 	Kind   DeltaKind
 	Choice int
@@ -63,7 +62,7 @@ type Delta struct {
 	Usage *pricing.Usage
 }
 
-// Text gives the piece as plain text.
+// Text returns the piece as plain text.
 func (d *Delta) Text() string {
 	if len(d.JSON) < 2 || d.JSON[0] != '"' {
 		return ""

@@ -8,19 +8,19 @@ import (
 	"gateway/shared/wire"
 )
 
-// Checked is what a bounds check found: where the members stand that the
-// dialect knows. It may be used again; its memory is kept.
+// Checked is what a bounds check found: where the fields stand that the dialect knows. It may
+// be used again; its memory is kept.
 type Checked struct {
 	Walk wire.Walk
-	Keys *wire.KeySet // the members of Walk
+	Keys *wire.KeySet // the fields of Walk
 	// ByTarget: exceeding a bound that some hosts set wider is no error of the check. It is
 	// noted in Excess, and whoever sends the body must ask the target.
 	ByTarget bool
 	Excess   []Excess
 }
 
-// Span is where the value of a top-level member stands, so that the body need
-// not be walked again; the zero span when it is absent or unknown to the dialect.
+// Span is where the value of a top-level field stands, so that the body need not be walked
+// again; the zero span when it is absent or unknown to the dialect.
 func (c *Checked) Span(name string) wire.Span {
 	if c.Keys == nil {
 		return wire.Span{}
@@ -31,13 +31,13 @@ func (c *Checked) Span(name string) wire.Span {
 	return wire.Span{}
 }
 
-// Options are what an answer to a client is written with.
+// Options are what a response to a client is written with.
 type Options struct {
-	Strict       bool   // keep to the client's own shape: no extension members
+	Strict       bool   // keep to the client's own shape: no extension fields
 	IncludeUsage bool   // the client asked for usage in the stream
 	Model        string // used where the provider named none
 	ID           string // used where the provider gave none, or OwnID is set
-	// OwnID names the answer by ID even if the provider named it: of a translated answer,
+	// OwnID names the response by ID even if the provider named it: of a translated answer,
 	// whose provider promises nothing about its ids to clients of another shape.
 	OwnID        bool
 	Created      int64  // Unix seconds, used where the provider gave none
@@ -47,13 +47,13 @@ type Options struct {
 	// NextEvent is the number of an event that is added to a stream, where the
 	// client's dialect numbers them.
 	NextEvent int64
-	// Request is the decoded request that is answered; nil when the answer is not
-	// a translation. It says which tool names were changed, whether calls are read
-	// as function_call, and which stop strings may have ended the answer.
+	// Request is the decoded request that is answered; nil when the response is not a
+	// translation. It says which tool names were changed, whether calls are read as
+	// function_call, and which stop strings may have ended the response.
 	Request *Request
 }
 
-// AnswerID is the id of an answer that the provider named given. An id of the gateway's own
+// AnswerID returns the id of a response that the provider named given. An id of the gateway's
 // begins with prefix, as ids of the client's shape do.
 func (o *Options) AnswerID(given, prefix string) string {
 	switch {
@@ -65,7 +65,7 @@ func (o *Options) AnswerID(given, prefix string) string {
 	return o.ID
 }
 
-// ToolName is the client's name for a tool that the provider calls name.
+// ToolName returns the client's name for a tool that the provider calls name.
 func (o *Options) ToolName(name string) string {
 	if o.Request == nil || o.Request.Renamed == nil {
 		return name
@@ -110,9 +110,9 @@ type RequestReader interface {
 
 // AnswerWriter writes answers to clients.
 type AnswerWriter interface {
-	// EncodeResponse appends an answer.
+	// EncodeResponse appends a response.
 	EncodeResponse(dst []byte, r *Response, o *Options) []byte
-	// NewStreamEncoder writes a streamed answer.
+	// NewStreamEncoder writes a streamed response.
 	NewStreamEncoder(o *Options) StreamEncoder
 	// Held tells what both have a place for; everything else is reported, see Missed.
 	Held(o *Options) Held
@@ -165,7 +165,7 @@ type ErrorReader interface {
 	DecodeError(status int, h http.Header, body []byte) *fault.Fault
 }
 
-// Passer meters answers that are passed on as they are.
+// Passer meters answers that are forwarded as they are.
 type Passer interface {
 	// MeterResponse reads what the books need of a plain answer.
 	MeterResponse(body []byte) Meter
@@ -175,8 +175,8 @@ type Passer interface {
 
 // Conformer is a Passer whose shape many hosts imitate without keeping to it.
 type Conformer interface {
-	// Conform returns a plain answer that clients of the shape can read: body itself where
-	// they can read that. finish is the answer's own Meter.Finish.
+	// Conform returns a plain answer that clients of the shape can read: body itself where they
+	// can read that. finish is the response's own Meter.Finish.
 	Conform(body []byte, finish string, strict bool) []byte
 }
 
@@ -205,11 +205,11 @@ type Spoken interface {
 
 // Headed is a Provider that tells a part of a plain answer in its headers, mostly usage.
 type Headed interface {
-	// ReadHeader adds what h tells to an answer that has been decoded.
+	// ReadHeader adds what h tells to a response that has been decoded.
 	ReadHeader(h http.Header, r *Response)
 }
 
-// StreamEncoder writes the events of one streamed answer.
+// StreamEncoder writes the events of one streamed response.
 type StreamEncoder interface {
 	// Append appends the events for d, which may be none.
 	Append(dst []byte, d *Delta) []byte
@@ -246,7 +246,7 @@ type StreamFilter interface {
 	Passed() bool
 }
 
-// Meter is what the books need to know of an answer.
+// Meter is what the books need to know of a response.
 type Meter struct {
 	Model, ID string // as the provider named them
 	Finish    string // stop reason in the provider's own word
@@ -266,8 +266,8 @@ type Meter struct {
 	Served
 }
 
-// Served is what the price of an answer depends on besides its usage, as far as the
-// provider tells it.
+// Served is what the price of a response depends on besides its usage, as far as the provider
+// tells it.
 type Served struct {
 	Mode          string // see pricing.ModeOf
 	Region        string // where it was made: us

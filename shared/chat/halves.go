@@ -14,7 +14,7 @@ type halves struct {
 // halfLen is the length of an escape: \ud83d.
 const halfLen = 6
 
-// piece gives d to emit, without a first half at its end, and with the one before it.
+// piece returns d to emit, without a first half at its end, and with the one before it.
 func (h *halves) piece(d *Delta, emit func(*Delta) error) error {
 	if len(h.half) == 0 && !endsInHalf(d.JSON) {
 		return emit(d)
@@ -46,7 +46,7 @@ func (h *halves) continues(d *Delta) bool {
 	return len(d.JSON) > 2 && d.Kind == h.of.Kind && d.Choice == h.of.Choice && d.Block == h.of.Block && d.Call == h.of.Call && d.Answer == h.of.Answer
 }
 
-// flush gives a first half whose second does not come.
+// flush returns a first half whose second does not come.
 func (h *halves) flush(emit func(*Delta) error) error {
 	if len(h.half) == 0 {
 		return nil

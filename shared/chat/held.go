@@ -2,8 +2,7 @@ package chat
 
 import "strconv"
 
-// Holds are things that an answer may have and that not every client's shape has
-// a place for.
+// Holds are things that a response may have and that not every client's shape has a place for.
 type Holds uint16
 
 // The things. Everything else has a place in every shape, or concerns the gateway alone.
@@ -26,18 +25,18 @@ const (
 	HoldsSignedCalls                   // ToolCall.Signature
 )
 
-// Held tells which parts of an answer the client's shape has a place for.
+// Held tells which parts of a response the client's shape has a place for.
 type Held struct {
 	Holds Holds
 	// Own is the dialect whose foreign blocks are written, even if those of other dialects
 	// are not.
 	Own string
-	// Cites tells whether a source, one JSON object, is written; nil: all are.
+	// Cites reports whether a source, one JSON object, is written; nil: all are.
 	Cites func(citation []byte) bool
 	// Images reports whether an image is written; nil: all are.
 	Images func(*Media) bool
-	// Content is the path of an answer's parts within a choice; Choice is the path of the
-	// choice, without its number. Both are empty for a shape with one answer.
+	// Content is the path of a response's parts within a choice; Choice is the path of the
+	// choice, without its number. Both are empty for a shape with one response.
 	Content, Choice string
 	// Broken is what becomes of tool calls whose arguments are not a JSON object.
 	Broken BrokenCalls
@@ -60,7 +59,7 @@ const (
 	lostCallSign  = "tool_calls.thought_signature"
 )
 
-// NoPlace is the reason for every loss of an answer.
+// NoPlace is the reason for every loss of a response.
 const NoPlace = "no place in the client's shape"
 
 // writesImage reports whether the client's shape has a place for an image.
@@ -82,7 +81,7 @@ func (h *Held) Writes(d *Delta, origin string) bool {
 	return true
 }
 
-// Missed reports what the client does not get of an answer. It looks at everything that the
+// Missed reports what the client does not get of a response. It looks at everything that the
 // client's encoder is given, whole or streamed, and makes nothing while nothing is lost.
 type Missed struct {
 	held   Held
@@ -90,12 +89,12 @@ type Missed struct {
 	loss   *Loss
 }
 
-// MissedBy begins a report for an answer that client writes with o.
+// MissedBy begins a report for a response that client writes with o.
 func MissedBy(client AnswerWriter, o *Options, loss *Loss) Missed {
 	return Missed{client.Held(o), o.Origin, loss}
 }
 
-// no tells whether the client has no place for a thing.
+// no reports whether the client has no place for a thing.
 func (m *Missed) no(h Holds) bool { return m.held.Holds&h == 0 }
 
 // add reports a thing of a choice; content says that it is one of its parts.
@@ -120,7 +119,7 @@ func (m *Missed) further(choice int) {
 	m.loss.AddMissed("choices["+strconv.Itoa(choice)+"]", NoPlace)
 }
 
-// Whole looks at an answer.
+// Whole looks at a response.
 func (m *Missed) Whole(r *Response) {
 	if r.SystemFingerprint != "" && m.no(HoldsFingerprint) {
 		m.loss.AddMissed("system_fingerprint", NoPlace)

@@ -1,8 +1,8 @@
 package chat
 
-// AnswerTool is a hidden tool. Where a host cannot make a model answer by a schema, the
-// model gives its answer as this tool's arguments. Clients never see the tool: answers and
-// streams show the arguments as text.
+// AnswerTool is a hidden tool. Where a host cannot make a model answer by a schema, the model
+// gives its response as this tool's arguments. Clients never see the tool: answers and streams
+// show the arguments as text.
 const AnswerTool = "gateway_json_answer"
 
 // What a model is told about answers in JSON.
@@ -11,8 +11,8 @@ const (
 	JSONInstruction       = "Answer with one JSON object and nothing else: no text around it, no code fence."
 )
 
-// Unhide makes the arguments of the hidden tool the text of the answer. Text around the
-// call was not asked for and is dropped.
+// Unhide makes the arguments of the hidden tool the text of the response. Text around the call
+// was not asked for and is dropped.
 func (c *Choice) Unhide() {
 	hidden, others := -1, false
 	for i := range c.Parts {
@@ -44,7 +44,7 @@ func (c *Choice) Unhide() {
 	}
 }
 
-// SchemaInstruction returns the words by which a model is told the schema of its answer.
+// SchemaInstruction returns the words by which a model is told the schema of its response.
 func SchemaInstruction(schema []byte) string {
 	return JSONInstruction + " The JSON object must match this JSON schema: " + string(schema)
 }

@@ -2,7 +2,7 @@ package chat
 
 import "strings"
 
-// An image of an answer is a Part of the kind Image. In a stream it is one DeltaImage with the
+// An image of a response is a Part of the kind Image. In a stream it is one DeltaImage with the
 // image's address as a JSON string: a data: URL, or the address that the host gave.
 
 // ReadImage returns the media of an image address. The content of a data: URL in base64 becomes

@@ -18,7 +18,7 @@ import (
 type Jobs interface {
 	// Name is what the catalogue's rows refer to, e.g. anthropic.jobs.
 	Name() string
-	// Do performs the operation; its answer has OpenAI's shape.
+	// Do performs the operation; its response has OpenAI's shape.
 	Do(ctx context.Context, j *Job) (*JobAnswer, error)
 	// Usage is what the rows of the ended batch j.ID used, with one entry for each model.
 	Usage(ctx context.Context, j *Job) ([]Meter, error)
@@ -62,12 +62,12 @@ type Talk struct {
 	Translator Translator // of rows that are no conversations, in place of both; nil where such rows need none
 	Model      string     // as the provider takes it
 	Traits     *Traits
-	// Adapt changes a body that the provider's dialect wrote where the host differs
-	// from others that speak it; dropped are the members that were left out.
+	// Adapt changes a body that the provider's dialect wrote where the host differs from others
+	// that speak it; dropped are the fields that were omitted.
 	Adapt func(body []byte) (adapted []byte, dropped []string)
 }
 
-// Wire is the name of what the provider speaks.
+// Wire returns the name of what the provider speaks.
 func (t *Talk) Wire() string {
 	switch {
 	case t.Translator != nil:
@@ -78,7 +78,7 @@ func (t *Talk) Wire() string {
 	return t.Provider.Name()
 }
 
-// Spoken tells whether the provider takes the client's own shape.
+// Spoken reports whether the provider takes the client's own shape.
 func (t *Talk) Spoken() bool {
 	return t.Translator == nil && (t.Provider == nil || t.Provider.Name() == t.Client.Name())
 }
@@ -98,14 +98,14 @@ type JobCall struct {
 	Length    int64
 }
 
-// JobAnswer is the answer to the client.
+// JobAnswer is the response to the client.
 type JobAnswer struct {
 	Type   string // media type
 	Body   io.ReadCloser
 	Length int64 // bytes; -1: not known
 }
 
-// JobJSON is an answer of JSON.
+// JobJSON returns a response of JSON.
 func JobJSON(b []byte) *JobAnswer {
 	return &JobAnswer{Type: "application/json", Body: io.NopCloser(bytes.NewReader(b)), Length: int64(len(b))}
 }

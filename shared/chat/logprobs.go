@@ -49,7 +49,7 @@ func appendElements(dst []byte, d *wire.Decoder) []byte {
 	return dst
 }
 
-// object is the whole object in the shape of chat completions.
+// object returns the whole object in the shape of chat completions.
 func (l *logprobs) object() []byte {
 	dst := []byte(`{"content":`)
 	if dst = appendList(dst, l.content); len(l.refusal) == 0 {

@@ -11,29 +11,29 @@ import (
 type Lost struct {
 	Path   string // JSON path in the client's body, e.g. messages[2].content[1]
 	Reason string // short, without content of the request
-	answer bool   // the client will miss it in the answer
+	answer bool   // the client will miss it in the response
 }
 
 // Loss reports what an encoder could not carry. The zero Loss only reports.
 type Loss struct {
 	// Strict refuses a request that would lose anything.
 	Strict bool
-	// StrictAnswer refuses a request that would lose what the client will look
-	// for in the answer (log probabilities, audio): set it for clients that rely
-	// on the exact OpenAI shape.
+	// StrictAnswer refuses a request that would lose what the client will look for in the
+	// response (log probabilities, audio): set it for clients that rely on the exact OpenAI
+	// shape.
 	StrictAnswer bool
 
 	Entries []Lost
 	More    int // losses beyond the first maxLost, which have no entry
 	refused bool
 
-	// Missed is what the client does not get of the provider's answer, by the names of the
+	// Missed is what the client does not get of the provider's response, by the names of the
 	// client's shape. It is paid for and is no reason to refuse.
 	Missed     []Lost
 	MoreMissed int
 }
 
-// maxLost bounds the entries of a report.
+// maxLost limits the entries of a report.
 const maxLost = 100
 
 // Add and AddMissed are not inlined: most of the 300 places that call them are seldom
@@ -44,7 +44,7 @@ const maxLost = 100
 //go:noinline
 func (l *Loss) Add(path, reason string) { l.Entries = note(l.Entries, &l.More, path, reason) }
 
-// AddMissed reports that path of the answer does not reach the client.
+// AddMissed reports that path of the response does not reach the client.
 //
 //go:noinline
 func (l *Loss) AddMissed(path, reason string) {
@@ -65,7 +65,7 @@ func note(list []Lost, more *int, path, reason string) []Lost {
 	return append(list, Lost{Path: path, Reason: reason})
 }
 
-// AddAnswer reports that the client will miss path in the answer.
+// AddAnswer reports that the client will miss path in the response.
 func (l *Loss) AddAnswer(path, reason string) {
 	l.Add(path, reason)
 	for i := range l.Entries {
@@ -85,7 +85,7 @@ func (l *Loss) Reset() {
 // Empty reports whether everything was carried, both ways.
 func (l *Loss) Empty() bool { return len(l.Entries) == 0 && len(l.Missed) == 0 }
 
-// Err is a 400 that names what would be lost, if the report refuses the request; otherwise
+// Err returns a 400 that names what would be lost, if the report refuses the request; otherwise
 // nil. Losses that do not harm the client are not named.
 func (l *Loss) Err() error {
 	if len(l.Entries) == 0 || !l.Strict && !l.refused {
@@ -106,15 +106,15 @@ func (l *Loss) Err() error {
 	return fault.Newf(fault.TranslationLoss, why.Entries[0].Path, "The provider of this target cannot be told everything: %s", why.Header())
 }
 
-// ofAnswer marks the paths of a record that tell what was lost of the answer.
+// ofAnswer marks the paths of a record that tell what was lost of the response.
 const ofAnswer = "answer: "
 
-// OfAnswer gives the path in the answer of an entry of Paths; ok is false when the entry is
+// OfAnswer returns the path in the response of an entry of Paths; ok is false when the entry is
 // about the request.
 func OfAnswer(lost string) (path string, ok bool) { return strings.CutPrefix(lost, ofAnswer) }
 
-// Paths lists what was lost, for the record: of the request, then of the answer,
-// see OfAnswer.
+// Paths lists what was lost, for the record: of the request, then of the response, see
+// OfAnswer.
 func (l *Loss) Paths() []string {
 	if l.Empty() {
 		return nil
@@ -129,12 +129,12 @@ func (l *Loss) Paths() []string {
 	return paths
 }
 
-// maxHeader bounds the header value in bytes.
+// maxHeader limits the header value in bytes.
 const maxHeader = 2048
 
-// Header is the value of the x-gateway-translation header:
-// "dropped=path (reason), path (reason)" of the request,
-// "missed=path (reason)" of the answer, and "; " between. It is printable ASCII.
+// Header returns the value of the x-gateway-translation header: "dropped=path (reason), path
+// (reason)" of the request, "missed=path (reason)" of the response, and "; " between. It is
+// printable ASCII.
 func (l *Loss) Header() string {
 	var b strings.Builder
 	header(&b, "dropped=", l.Entries, l.More)

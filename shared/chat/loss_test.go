@@ -8,8 +8,7 @@ import (
 )
 
 // A client that relies on the exact shape is refused only for what it would miss in the
-// answer, and the refusal names only that: removing what is lost without harm would not
-// help.
+// response, and the refusal names only that: removing what is lost without harm would not help.
 func TestTheRefusalNamesWhatTheAnswerMisses(t *testing.T) {
 	loss := Loss{StrictAnswer: true}
 	loss.Add("seed", "not taken")

@@ -7,9 +7,9 @@ import (
 	"gateway/shared/fault"
 )
 
-// Rename makes the tool names of r fit a host that takes letters, digits, _ and
-// - up to max bytes. Names that do not fit are changed, always in the same way,
-// and r.Renamed maps them back. Two names that would become one are a 400.
+// Rename returns the tool names of r fit a host that takes letters, digits, _ and
+//   - up to max bytes. Names that do not fit are changed, always in the same way, and r.Renamed
+//     maps them back. Two names that would become one are a 400.
 func (r *Request) Rename(max int) error {
 	r.Renamed = nil
 	if r.namesFit(max) {

@@ -2,7 +2,7 @@ package chat
 
 import "encoding/json"
 
-// PartKind says which members of a Part count.
+// PartKind says which fields of a Part count.
 type PartKind uint8
 
 // The kinds of part.
@@ -65,7 +65,7 @@ type Media struct {
 	Detail string // of an image: auto, low, high
 	Format string // of audio: wav, mp3
 
-	// Context and Citations are members of a document that only some hosts know.
+	// Context and Citations are fields of a document that only some hosts know.
 	Context   string
 	Citations json.RawMessage
 }

@@ -10,12 +10,12 @@ import (
 )
 
 // A model without a mode for JSON is asked for JSON in words, or may call a hidden tool.
-// Neither binds the model, so its answer is checked before the client gets it: an answer
+// Neither binds the model, so its response is checked before the client gets it: a response
 // that ended normally but is not JSON is a failure of the provider. White space and a code
 // fence around the JSON are removed. Answers that were cut or refused, or that call the
 // client's tools, say so by their stop reason and stay as they are.
 
-// errNoJSON is the fault for an answer that is not the JSON that was asked for.
+// errNoJSON returns the fault for a response that is not the JSON that was asked for.
 func errNoJSON(hidden bool) *fault.Fault {
 	message := "The model was asked for one JSON object and gave something else"
 	if hidden {
@@ -26,13 +26,12 @@ func errNoJSON(hidden bool) *fault.Fault {
 	return f
 }
 
-// ended reports whether an answer with this stop claims to be complete.
+// ended reports whether a response with this stop claims to be complete.
 func (s StopReason) ended() bool {
 	return s == StopUnknown || s == StopEnd || s == StopSequence || s == StopPause
 }
 
-// Promised checks a whole answer against the JSON that r asked for, see
-// Request.UnboundJSON.
+// Promised checks a whole response against the JSON that r asked for, see Request.UnboundJSON.
 func (r *Request) Promised(answer *Response) error {
 	if r == nil || !r.UnboundJSON {
 		return nil
@@ -54,7 +53,7 @@ func (r *Request) Promised(answer *Response) error {
 	return nil
 }
 
-// schemaHolds reports whether an answer that was asked for in words matches its schema.
+// schemaHolds reports whether a response that was asked for in words matches its schema.
 func (r *Request) schemaHolds(object []byte) bool {
 	return r.HiddenAnswer || r.Format.Kind != FormatSchema || r.Fits == nil || r.Fits(r.Format.Schema, object)
 }
@@ -111,7 +110,7 @@ func (j *jsonText) add(piece []byte) bool {
 	return len(bytes.Trim(piece, "` \t\r\n")) == 0
 }
 
-// inside gives the number of bytes of piece that belong to the object.
+// inside returns the number of bytes of piece that belong to the object.
 func (j *jsonText) inside(piece []byte) int {
 	for i, c := range piece {
 		switch {
@@ -155,10 +154,9 @@ func (j *jsonText) whole() bool {
 	return d.End() == nil
 }
 
-// Promised gives a decoder that checks its answer against the JSON that r asked for, or dec
-// itself where there is nothing to check. Text is passed on as it comes, unless the
-// client's own tools may be called: then it is kept until it is known whether it is the
-// answer.
+// Promised returns a decoder that checks its response against the JSON that r asked for, or dec
+// itself where there is nothing to check. Text is forwarded as it comes, unless the client's
+// own tools may be called: then it is kept until it is known whether it is the response.
 func Promised(r *Request, dec StreamDecoder) StreamDecoder {
 	if r == nil || !r.UnboundJSON {
 		return dec
@@ -179,8 +177,8 @@ type promised struct {
 
 	kept     []Delta
 	json     jsonText
-	answered bool // the hidden tool gave the answer
-	excused  bool // a tool was called, or the answer refused
+	answered bool // the hidden tool gave the response
+	excused  bool // a tool was called, or the response refused
 	scratch  []byte
 }
 
@@ -226,7 +224,7 @@ func (p *promised) fail() error {
 	return p.fault
 }
 
-// delta looks at one step of the answer.
+// delta looks at one step of the response.
 func (p *promised) delta(d *Delta) error {
 	switch {
 	case d.Kind == DeltaToolStart || d.Kind == DeltaRefusal:
@@ -252,7 +250,7 @@ func (p *promised) delta(d *Delta) error {
 	return p.emit(d)
 }
 
-// pass gives on what was kept, as it came, and then d.
+// pass returns on what was kept, verbatim, and then d.
 func (p *promised) pass(d *Delta) error {
 	for i := range p.kept {
 		if err := p.emit(&p.kept[i]); err != nil {
@@ -263,7 +261,7 @@ func (p *promised) pass(d *Delta) error {
 	return p.emit(d)
 }
 
-// text gives on the part of a piece that belongs to the object.
+// text returns on the part of a piece that belongs to the object.
 func (p *promised) text(d *Delta) error {
 	before := len(p.json.object)
 	if !p.json.add(wire.AppendUnquoted(nil, d.JSON)) {
@@ -278,7 +276,7 @@ func (p *promised) text(d *Delta) error {
 	return p.emit(&c)
 }
 
-// stop checks the whole answer against what was asked for.
+// stop checks the whole response against what was asked for.
 func (p *promised) stop(d *Delta) error {
 	if p.excused || p.answered || !d.Stop.ended() {
 		return p.pass(d)

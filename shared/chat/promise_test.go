@@ -26,7 +26,7 @@ func (p *pieces) End() error       { return nil }
 func (p *pieces) Meter() Meter     { return p.m }
 func (p *pieces) Signed() []Signed { return nil }
 
-// streamed gives text in pieces of size bytes and collects what a client gets.
+// streamed returns text in pieces of size bytes and collects what a client gets.
 func streamed(r *Request, text string, stop StopReason, size int) (string, error) {
 	dec := Promised(r, &pieces{stop: stop})
 	var c Collector

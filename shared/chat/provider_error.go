@@ -67,7 +67,7 @@ func RetryAfter(h http.Header) time.Duration {
 	return 0
 }
 
-// bounded is a number of seconds as a duration between nothing and a day.
+// bounded returns a number of seconds as a duration between nothing and a day.
 func bounded(seconds float64) time.Duration {
 	if math.IsNaN(seconds) || seconds <= 0 {
 		return 0
@@ -87,8 +87,8 @@ func Told(f *fault.Fault, status int, h http.Header) *fault.Fault {
 	return f
 }
 
-// ErrorStatus is the status of the refusal for an answer that is not a success: the
-// answer's own status if it is an error's, otherwise a bad gateway.
+// ErrorStatus returns the status of the refusal for a response that is not a success: the
+// response's own status if it is an error's, otherwise a bad gateway.
 func ErrorStatus(status int) int {
 	if status >= 400 && status <= 599 {
 		return status
@@ -96,7 +96,7 @@ func ErrorStatus(status int) int {
 	return http.StatusBadGateway
 }
 
-// NotJSON is the fault for an error answer that is not JSON: a proxy or the host's own
+// NotJSON returns the fault for an error answer that is not JSON: a proxy or the host's own
 // front door has answered.
 func NotJSON(status int, h http.Header) *fault.Fault {
 	f := fault.New(fault.InvalidProviderResponse, "", "The provider answered with an error that is not JSON (status "+strconv.Itoa(status)+")")

@@ -10,8 +10,8 @@ import (
 // replayPiece is how many characters of text one delta of a replay has.
 const replayPiece = 500
 
-// Replay gives a whole answer as the deltas of a stream, for a client that asked
-// for a stream of an answer that is kept, or that a provider gave whole.
+// Replay returns a whole response as the deltas of a stream, for a client that asked for a
+// stream of a response that is kept, or that a provider gave whole.
 func (r *Response) Replay(emit func(*Delta) error) error {
 	p := replay{emit: emit}
 	p.give(Delta{Kind: DeltaStart, ID: r.ID, Model: r.Model, Created: r.Created, Usage: &r.Usage})
@@ -117,8 +117,8 @@ func (p *replay) citations(d Delta, list []byte) {
 	}
 }
 
-// Collector puts the deltas of a stream together into a whole answer. It serves clients
-// that want a whole answer from a provider that only streams, and it makes the answers of
+// Collector puts the deltas of a stream together into a whole response. It serves clients that
+// want a whole response from a provider that only streams, and it makes the responses of
 // streams that are kept. The zero Collector is ready.
 type Collector struct {
 	r        Response
@@ -232,7 +232,7 @@ func (c *Collector) choice(index int) *Choice {
 	return &c.r.Choices[at]
 }
 
-// Response is the answer that the deltas made. No delta may be added after it.
+// Response returns the response that the deltas made. No delta may be added after it.
 func (c *Collector) Response() *Response {
 	for i := range c.blocks {
 		b := &c.blocks[i]

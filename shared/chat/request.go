@@ -13,10 +13,10 @@ type Opt[T any] struct {
 	Set   bool
 }
 
-// Some is a present value.
+// Some returns a present value.
 func Some[T any](v T) Opt[T] { return Opt[T]{v, true} }
 
-// Or is the value, or other when it is absent.
+// Or returns the value, or other when it is absent.
 func (o Opt[T]) Or(other T) T {
 	if o.Set {
 		return o.Value
@@ -36,13 +36,13 @@ type Request struct {
 
 	Tools      []Tool
 	ToolChoice ToolChoice
-	Parallel   Opt[bool] // several tool calls in one answer
+	Parallel   Opt[bool] // several tool calls in one response
 
-	Format    Format // shape of the answer's text
+	Format    Format // shape of the response's text
 	Reasoning Reasoning
 
 	MaxTokens Opt[int64] // most output tokens, reasoning included
-	// MaxTokensField is the member by which the client gave MaxTokens.
+	// MaxTokensField is the field by which the client gave MaxTokens.
 	MaxTokensField string
 
 	Temperature, TopP                 Opt[float64]
@@ -67,20 +67,20 @@ type Request struct {
 	// Completion holds what only text completions have; nil for a chat.
 	Completion *Completion
 
-	// Extra are the top-level members that the client's dialect does not know or
-	// that have no canonical form, in their order.
+	// Extra are the top-level fields that the client's dialect does not know or that have no
+	// canonical form, in their order.
 	Extra []Field
-	// Unread are the paths of members inside of messages that the client's
-	// dialect does not know, at most maxUnread.
+	// Unread are the paths of fields inside of messages that the client's dialect does not
+	// know, at most maxUnread.
 	Unread []string
-	// Guessed are members whose value is not known here, with what it is taken for.
+	// Guessed are fields whose value is not known here, with what it is taken for.
 	Guessed []Lost
 
-	// Renamed maps tool names as sent to the provider to the client's names. It
-	// is set by EncodeRequest when the provider's dialect forbids a name, and read
-	// when the answer is encoded.
+	// Renamed maps tool names as sent to the provider to the client's names. It is set by
+	// EncodeRequest when the provider's dialect forbids a name, and read when the response is
+	// encoded.
 	Renamed map[string]string
-	// HiddenAnswer is set by EncodeRequest when the text of the answer comes as arguments of
+	// HiddenAnswer is set by EncodeRequest when the text of the response comes as arguments of
 	// the hidden tool: other text is then not part of it.
 	HiddenAnswer bool
 	// UnboundJSON is set by EncodeRequest when Format asks for JSON and only words or the
@@ -98,7 +98,7 @@ type Request struct {
 // maxUnread bounds Request.Unread.
 const maxUnread = 32
 
-// Unknown notes a member inside of a message that the dialect does not know.
+// Unknown notes a field inside of a message that the dialect does not know.
 func (r *Request) Unknown(message, part int, member []byte) {
 	if len(r.Unread) == maxUnread {
 		return
@@ -110,7 +110,7 @@ func (r *Request) Unknown(message, part int, member []byte) {
 	r.Unread = append(r.Unread, path+"."+clipName(string(member)))
 }
 
-// Guess notes that the value of a member is not known here and is taken for another.
+// Guess notes that the value of a field is not known here and is taken for another.
 func (r *Request) Guess(path, taken string) {
 	r.Guessed = append(r.Guessed, Lost{Path: path, Reason: "not known; taken for " + taken})
 }
@@ -129,16 +129,16 @@ func (r *Request) ReportUnread(loss *Loss, words ...string) {
 	}
 }
 
-// Field is a top-level member of a body, as it came.
+// Field is a top-level field of a body, verbatim.
 type Field struct {
 	Name string
 	Raw  json.RawMessage
 }
 
-// Fields are members that a shape has no place for, in their order.
+// Fields are fields that a shape has no place for, in their order.
 type Fields []Field
 
-// Find gives the value of the member name; nil when it is absent.
+// Find returns the value of the field name; nil when it is absent.
 func (fs Fields) Find(name string) []byte {
 	for _, f := range fs {
 		if f.Name == name {
@@ -191,7 +191,7 @@ const (
 
 var roleNames = [...]string{"", "system", "developer", "user", "assistant", "tool"}
 
-// String is the role's usual name.
+// String returns the role's usual name.
 func (r Role) String() string { return roleNames[r] }
 
 // Message is one message.
@@ -232,7 +232,7 @@ type Tool struct {
 	Schema json.RawMessage
 	Strict Opt[bool]
 	Cache  Cache
-	// Extra are further members of the tool that only some hosts know.
+	// Extra are further fields of the tool that only some hosts know.
 	Extra []Field
 	// Custom says that the client's tool takes free text: Schema is then an object
 	// with the one string "input", and calls are given back as their text.
@@ -266,10 +266,10 @@ type ToolChoice struct {
 	Word string
 }
 
-// Forced reports whether the answer must call a tool.
+// Forced reports whether the response must call a tool.
 func (c ToolChoice) Forced() bool { return c.Mode == ToolsRequired || c.Mode == ToolsNamed }
 
-// FormatKind is the kind of text that an answer must be.
+// FormatKind is the kind of text that a response must be.
 type FormatKind uint8
 
 // The kinds of format; the zero value is plain text.
@@ -279,7 +279,7 @@ const (
 	FormatSchema            // JSON of a schema
 )
 
-// Format is the shape that the text of the answer must have.
+// Format is the shape that the text of the response must have.
 type Format struct {
 	Kind        FormatKind
 	Set         bool // the client said so, be it text
@@ -293,7 +293,7 @@ type Format struct {
 	AssumedStrict bool
 }
 
-// WritesStrict tells whether the member strict is written, for a host that knows it.
+// WritesStrict reports whether the field strict is written, for a host that knows it.
 func (f *Format) WritesStrict(t *Traits) bool {
 	return f.Strict.Set && !(f.AssumedStrict && (t.NoAssumedStrict || !HoldsStrict(f.Schema)))
 }

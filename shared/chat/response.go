@@ -6,7 +6,7 @@ import (
 	"gateway/shared/pricing"
 )
 
-// Response is a whole answer.
+// Response is a whole response.
 type Response struct {
 	ID, Model string
 	Created   int64 // Unix seconds; 0: not said
@@ -23,7 +23,7 @@ type Response struct {
 	Served
 }
 
-// Choice is one of the answers.
+// Choice is one of the responses.
 type Choice struct {
 	Index int
 	Parts []Part // in the order in which the model gave them
@@ -32,11 +32,10 @@ type Choice struct {
 	Native       string // the provider's own word for Stop
 	StopSequence string // the stop string that came, for StopSequence
 
-	// Logprobs is the object of the OpenAI shape, as it came.
+	// Logprobs is the object of the OpenAI shape, verbatim.
 	Logprobs json.RawMessage
-	// Extra are members that the provider gave with the choice and that have no
-	// canonical form (groundingMetadata, safetyRatings), for clients that do not
-	// keep to the strict shape.
+	// Extra are fields that the provider gave with the choice and that have no canonical form
+	// (groundingMetadata, safetyRatings), for clients that do not keep to the strict shape.
 	Extra []Field
 }
 
@@ -59,7 +58,7 @@ func (r *Response) Attribute(origin string) {
 	}
 }
 
-// Meter is what the books need of the answer.
+// Meter is what the books need of the response.
 func (r *Response) Meter() Meter {
 	m := Meter{Model: r.Model, ID: r.ID, Usage: r.Usage, ReportedTotal: r.ReportedTotal, Complete: true, Started: true, Served: r.Served}
 	if m.Mode == "" {
@@ -90,9 +89,9 @@ type Signed struct {
 	Parts      []Part
 }
 
-// Signed gives the signed reasoning of the answer, each with the tool calls that follow it,
-// so that it can be kept for clients that cannot return it. The first call after the
-// reasoning carries it.
+// Signed returns the signed reasoning of the response, each with the tool calls that follow it,
+// so that it can be kept for clients that cannot return it. The first call after the reasoning
+// carries it.
 func (r *Response) Signed() []Signed {
 	var out []Signed
 	for i := range r.Choices {

@@ -1,6 +1,6 @@
 package chat
 
-// StopReason is why an answer ended. The zero value is not known.
+// StopReason is why a response ended. The zero value is not known.
 type StopReason uint8
 
 // The stop reasons.
@@ -18,10 +18,10 @@ const (
 
 var openAIStops = [...]string{"stop", "stop", "stop", "length", "length", "tool_calls", "content_filter", "stop", "stop"}
 
-// OpenAI is the finish_reason of the stop reason.
+// OpenAI returns the finish_reason of the stop reason.
 func (s StopReason) OpenAI() string { return openAIStops[s] }
 
 var anthropicStops = [...]string{"end_turn", "end_turn", "stop_sequence", "max_tokens", "model_context_window_exceeded", "tool_use", "refusal", "pause_turn", "end_turn"}
 
-// Anthropic is the stop_reason of the stop reason.
+// Anthropic returns the stop_reason of the stop reason.
 func (s StopReason) Anthropic() string { return anthropicStops[s] }

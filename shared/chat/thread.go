@@ -6,8 +6,8 @@ import (
 	"gateway/shared/fault"
 )
 
-// threadMember is the member of a Messages request by which the provider keeps the
-// conversation, so that the client sends only what is new.
+// threadMember is the field of a Messages request by which the provider keeps the conversation,
+// so that the client sends only what is new.
 const threadMember = "thread"
 
 // RefuseThread returns the error by which Anthropic's clients learn that a thread is not kept,

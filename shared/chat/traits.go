@@ -9,15 +9,15 @@ type Traits struct {
 	// DefaultMaxTokens is sent where the dialect requires a bound and the client
 	// gave none: the most that the model can give. 0: the dialect's default.
 	DefaultMaxTokens int64
-	// MaxTokensField is the member that takes the bound in the OpenAI dialect:
-	// max_tokens or max_completion_tokens. Empty: as the client named it.
+	// MaxTokensField is the field that takes the bound in the OpenAI dialect: max_tokens or
+	// max_completion_tokens. Empty: as the client named it.
 	MaxTokensField string
 
 	// SystemRole is system or developer when the host takes only that one of the
 	// two. Empty: as the client wrote it.
 	SystemRole string
 
-	// Sampling says which sampling members the model takes.
+	// Sampling says which sampling fields the model takes.
 	Sampling Sampling
 	// ClampTemperature cuts a temperature that is too high for the host instead
 	// of refusing it.
@@ -57,7 +57,7 @@ type Traits struct {
 	PromptCacheKey  bool // the host takes prompt_cache_key; one is derived when absent
 	Breakpoints     bool // content parts take prompt_cache_breakpoint (OpenAI's dialects)
 	NoThreads       bool // the host keeps no threads, though it speaks the Messages dialect
-	NoUnknown       bool // the host refuses members that are not in its own reference
+	NoUnknown       bool // the host refuses fields that are not in its own reference
 
 	// NeedsMediaBytes: the host fetches nothing from the web for the model, so the bytes
 	// replace http: and https: addresses before a request is encoded. MediaHosts are hosts,
@@ -86,7 +86,7 @@ type Traits struct {
 	DowngradeToolChoice bool
 }
 
-// Sampling is which sampling members a model takes.
+// Sampling is which sampling fields a model takes.
 type Sampling uint8
 
 // The kinds of sampling.
@@ -107,7 +107,7 @@ const (
 	ThinksNever                           // the model does not think
 )
 
-// SchemaSupport is how an answer of a JSON schema is had.
+// SchemaSupport is how a response of a JSON schema is had.
 type SchemaSupport uint8
 
 // The ways.

@@ -18,8 +18,8 @@ type Translator interface {
 	// route has checked. What it cannot carry is in loss; it refuses what the
 	// provider would refuse. An empty contentType is application/json.
 	EncodeRequest(dst, body []byte, a *Asked) (out []byte, contentType string, err error)
-	// DecodeResponse appends the client's answer. An error body inside a success
-	// is an error. An empty contentType is application/json.
+	// DecodeResponse appends the client's response. An error body inside a success is an error.
+	// An empty contentType is application/json.
 	DecodeResponse(dst, answer []byte, h http.Header, a *Asked) (out []byte, contentType string, m Meter, err error)
 	// DecodeError reads a provider's error answer, as ErrorReader does.
 	DecodeError(status int, h http.Header, body []byte) *fault.Fault
@@ -27,7 +27,7 @@ type Translator interface {
 
 // Asked is what a Translator may know of the request that it carries.
 type Asked struct {
-	Body         []byte // the client's body, also when the answer is decoded
+	Body         []byte // the client's body, also when the response is decoded
 	Model        string // as the provider takes it
 	Operation    string // embeddings, images_generate, rerank ...
 	Traits       *Traits

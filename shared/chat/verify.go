@@ -9,44 +9,44 @@ import (
 	"gateway/shared/wire"
 )
 
-// A translated answer is verified between the decoder of the provider's dialect and the
-// encoder of the client's:
+// A translated answer is verified between the decoder of the provider's dialect and the encoder
+// of the client's:
 //
-//   - an answer without any choice is a failure of the provider,
+//   - a response without any choice is a failure of the provider,
 //   - a tool call is never invented: the arguments of a call are what the model wrote, or
-//     the call is left out,
-//   - an answer with tool calls waits for their results, also where the host says "stop".
+//     the call is omitted,
+//   - a response with tool calls waits for their results, also where the host says "stop".
 
 // BrokenCalls is what a client's shape does with a tool call whose arguments are not a JSON
 // object.
 type BrokenCalls uint8
 
-// The ways. A call that was cut, because the answer ended at a limit, is left out of an
-// answer in which the arguments are an object, and the stop reason says why.
+// The ways. A call that was cut, because the response ended at a limit, is omitted of a
+// response in which the arguments are an object, and the stop reason says why.
 const (
 	BrokenAsText BrokenCalls = iota // arguments are text, and go through as the model wrote them
-	BrokenFail                      // the answer is a failure, unless it has valid calls
-	BrokenStop                      // the answer ends with StopMalformed, unless it has valid calls
+	BrokenFail                      // the response is a failure, unless it has valid calls
+	BrokenStop                      // the response ends with StopMalformed, unless it has valid calls
 )
 
-// lostBroken is the reason for a tool call that is left out.
+// lostBroken is the reason for a tool call that is omitted.
 const lostBroken = "the arguments are not a JSON object"
 
-// errBrokenCall is the fault for an answer whose only tool calls cannot be read.
+// errBrokenCall returns the fault for a response whose only tool calls cannot be read.
 func errBrokenCall() *fault.Fault {
 	f := fault.New(fault.InvalidProviderResponse, "", "The model called a tool with arguments that are not a JSON object")
 	f.Source = fault.SourceProvider
 	return f
 }
 
-// errEmpty is the fault for a success without any answer.
+// errEmpty returns the fault for a success without any answer.
 func errEmpty() *fault.Fault {
 	f := fault.New(fault.InvalidProviderResponse, "", "The provider answered without any choice")
 	f.Source = fault.SourceProvider
 	return f
 }
 
-// cut reports whether an answer with this stop may have ended within a tool call.
+// cut reports whether a response with this stop may have ended within a tool call.
 func (s StopReason) cut() bool {
 	switch s {
 	case StopLength, StopContext, StopFilter, StopSequence, StopPause:
@@ -55,7 +55,7 @@ func (s StopReason) cut() bool {
 	return false
 }
 
-// withCalls is the stop reason of an answer that has valid tool calls.
+// withCalls returns the stop reason of a response that has valid tool calls.
 func (s StopReason) withCalls() StopReason {
 	switch s {
 	case StopUnknown, StopEnd, StopSequence, StopMalformed:
@@ -64,7 +64,7 @@ func (s StopReason) withCalls() StopReason {
 	return s
 }
 
-// ObjectArguments is the arguments of a tool call as a JSON object; empty if they are
+// ObjectArguments returns the arguments of a tool call as a JSON object; empty if they are
 // something else. The call of a tool without parameters has none, for which some hosts write
 // null.
 func ObjectArguments(args string) string {
@@ -82,8 +82,8 @@ func ObjectArguments(args string) string {
 	return args
 }
 
-// Verify verifies a whole answer for a client that has a place for h. Calls that are left
-// out are reported in loss.
+// Verify verifies a whole response for a client that has a place for h. Calls that are omitted
+// are reported in loss.
 func Verify(r *Response, h Held, loss *Loss) error {
 	if len(r.Choices) == 0 {
 		return errEmpty()
@@ -132,10 +132,10 @@ func (c *Choice) verify(h Held, loss *Loss) error {
 	return nil
 }
 
-// Verified gives a decoder that verifies its answer for a client that has a place for h, see
-// Verify. In a stream a call that cannot be read may have been sent already: the answer then
-// ends with an error, or with StopMalformed where the shape has that. A character whose two
-// halves came in two pieces is joined.
+// Verified returns a decoder that verifies its response for a client that has a place for h,
+// see Verify. In a stream a call that cannot be read may have been sent already: the response
+// then ends with an error, or with StopMalformed where the shape has that. A character whose
+// two halves came in two pieces is joined.
 func Verified(dec StreamDecoder, h Held, loss *Loss) StreamDecoder {
 	v := &verified{dec: dec, held: h, loss: loss}
 	v.give = v.delta
@@ -150,7 +150,7 @@ type verified struct {
 	emit  func(*Delta) error
 	give  func(*Delta) error
 	fault *fault.Fault
-	some  bool // something of an answer came
+	some  bool // something of a response came
 	calls []streamedCall
 	ended []int   // choices with a stop reason
 	stops []Delta // stop reasons that wait for the end
@@ -297,7 +297,7 @@ func (v *verified) count(choice int) (calls, whole int) {
 	return calls, whole
 }
 
-// settle gives the stop reasons that waited, once nothing more comes.
+// settle returns the stop reasons that waited, once nothing more comes.
 func (v *verified) settle() error {
 	stops := v.stops
 	v.stops = nil
@@ -335,7 +335,7 @@ func (v *verified) settle() error {
 	return nil
 }
 
-// call is the call that d belongs to; mostly the last.
+// call returns the call that d belongs to; mostly the last.
 func (v *verified) call(d *Delta) *streamedCall {
 	for i := len(v.calls) - 1; i >= 0; i-- {
 		if c := &v.calls[i]; c.choice == d.Choice && c.call == d.Call {

@@ -9,7 +9,7 @@ import (
 	"gateway/shared/wire"
 )
 
-// answerOf is an answer with calls that have these arguments.
+// answerOf returns a response with calls that have these arguments.
 func answerOf(stop chat.StopReason, args ...string) *chat.Response {
 	c := chat.Choice{Stop: stop}
 	for _, a := range args {
@@ -18,7 +18,7 @@ func answerOf(stop chat.StopReason, args ...string) *chat.Response {
 	return &chat.Response{Choices: []chat.Choice{c}}
 }
 
-// outcome is how an answer reaches the client.
+// outcome is how a response reaches the client.
 type outcome struct {
 	Calls  int
 	Stop   chat.StopReason
@@ -88,7 +88,7 @@ func both(t *testing.T, h chat.Held, r *chat.Response, whole, streamed outcome) 
 	}
 }
 
-// replayed is a decoder that gives an answer with its first event.
+// replayed is a decoder that gives a response with its first event.
 type replayed struct {
 	r    chat.Response
 	done bool

@@ -8,7 +8,7 @@ import (
 	"gateway/shared/fault"
 )
 
-// ParseActions reads what is done for each outcome. Unknown members are ignored. onFail and
+// ParseActions reads what is done for each outcome. Unknown fields are ignored. onFail and
 // onSuccess may also be a word: block denies; log and warn do not.
 func ParseActions(raw json.RawMessage) (Actions, []fault.Detail) {
 	a, r := StandardActions(), &reader{}

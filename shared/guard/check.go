@@ -39,13 +39,13 @@ type Param struct {
 	Min, Max int64
 	Enum     []string // allowed values of a text, or of the entries of a list
 	Default  any
-	Members  []Param // of an Object; further members are allowed
+	Members  []Param // of an Object; further fields are allowed
 }
 
 // Phase is when a check runs.
 type Phase uint8
 
-// The phases: before the request, after the answer, both.
+// The phases: before the request, after the response, both.
 const (
 	Before Phase = 1 << iota
 	After
@@ -57,9 +57,9 @@ type Category string
 
 // The categories.
 const (
-	Basic  Category = "basic"  // decided in this process, from the request or the answer alone
+	Basic  Category = "basic"  // decided in this process, from the request or the response alone
 	Remote Category = "remote" // calls a host that the customer names
-	Model  Category = "model"  // asks the gateway's own judges of texts
+	Model  Category = "model"  // asks the gateway's judges of texts
 	Vendor Category = "vendor" // asks a vendor, with the customer's credentials
 )
 
@@ -90,15 +90,15 @@ var (
 	forward = Param{Name: "forwardHeaders", Type: Headers}
 )
 
-// maxTimeout bounds how long to wait for a check, in milliseconds.
+// maxTimeout limits how long to wait for a check, in milliseconds.
 const maxTimeout = 60_000
 
-// timeout is the parameter of that name.
+// timeout returns the parameter of that name.
 func timeout(standard int64) Param {
 	return Param{Name: "timeout", Type: Integer, Min: 1, Max: maxTimeout, Default: standard}
 }
 
-// needed is a required parameter.
+// needed returns a required parameter.
 func needed(p Param) Param { p.Required = true; return p }
 
 // Parameters are all parameters of the check, including those that every check of its
@@ -125,13 +125,13 @@ func (c *Check) shared() []Param {
 	return []Param{failing, scope, soft}
 }
 
-// Find gives the check with an id, or with another of its names.
+// Find returns the check with an id, or with another of its names.
 func Find(id string) (*Check, bool) {
 	c, ok := byID[id]
 	return c, ok
 }
 
-// Table gives all checks, in the order of the table.
+// Table returns all checks, in the order of the table.
 func Table() []*Check { return all }
 
 var (
@@ -147,7 +147,7 @@ var (
 	}()
 )
 
-// near are the checks of the same plugin, for messages.
+// near returns the checks of the same plugin, for messages.
 func near(id string) []string {
 	plugin, _, _ := strings.Cut(id, ".")
 	var out, plugins []string

@@ -2,8 +2,8 @@ package guard
 
 import "sync"
 
-// maxCompiled bounds the patterns and the schemas that are kept compiled, because configs
-// that come with requests can bring any number of new ones.
+// maxCompiled limits the patterns and the schemas that are kept compiled, because configs that
+// come with requests can bring any number of new ones.
 const maxCompiled = 512
 
 // compiled keeps texts with what they were compiled to. When it is full it forgets all.

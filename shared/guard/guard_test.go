@@ -64,7 +64,7 @@ func TestTheTableIsSound(t *testing.T) {
 	}
 }
 
-// sample is a value that a parameter takes.
+// sample returns a value that a parameter takes.
 func sample(p *Param) string {
 	switch p.Name {
 	case "jwks":

@@ -16,7 +16,7 @@ const KindGuardrail resource.Kind = "GUARDRAIL"
 // they hold secrets. The record's body then shows them masked.
 const SealedChecks = "checks"
 
-// MaxChecks bounds the checks of one guardrail.
+// MaxChecks limits the checks of one guardrail.
 const MaxChecks = 50
 
 // Guardrail is the stored form of a guardrail: the body of its record, and of each
@@ -40,7 +40,7 @@ type Actions struct {
 	Deny       bool   `json:"deny"`
 	Async      bool   `json:"async"`
 	Sequential bool   `json:"sequential"`
-	Soft       bool   `json:"soft_deny_200"` // a refusal is answered with status 200
+	Soft       bool   `json:"soft_deny_200"` // a rejection is answered with status 200
 	OnSuccess  Branch `json:"on_success"`
 	OnFail     Branch `json:"on_fail"`
 	// Stream says when an output guardrail judges a stream: after, hold or window. Window is
@@ -64,7 +64,7 @@ type Feedback struct {
 	Metadata json.RawMessage `json:"metadata"`
 }
 
-// StandardActions are the actions of a guardrail that names none.
+// StandardActions returns the actions of a guardrail that names none.
 func StandardActions() Actions {
 	none := json.RawMessage(`""`)
 	return Actions{OnSuccess: Branch{Feedback{5, 1, none}}, OnFail: Branch{Feedback{-5, 1, none}}}

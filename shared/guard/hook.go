@@ -38,17 +38,17 @@ const (
 	StreamWindow When = "window" // piece by piece: a text is sent once what follows it has passed, too
 )
 
-// Bounds of the window, in characters.
+// Limits of the window, in characters.
 const (
 	StandardWindow = 200
 	MinWindow      = 20
 	MaxWindow      = 10_000
 )
 
-// MaxUnread bounds how many routes a guardrail exempts.
+// MaxUnread limits how many routes a guardrail exempts.
 const MaxUnread = 50
 
-// HookOf is a saved guardrail as a hook.
+// HookOf returns a saved guardrail as a hook.
 func (s *Saved) HookOf() *Hook {
 	return &Hook{ID: s.Slug, Label: cmp.Or(s.Name, s.Slug), Checks: s.Checks, Actions: s.Actions, OnSuccess: true, OnFail: true, Stored: true}
 }
@@ -56,9 +56,9 @@ func (s *Saved) HookOf() *Hook {
 // reservedMembers of a guardrail in a config are not checks.
 var reservedMembers = words("deny async sequential on_fail on_success onFail onSuccess id type guardrail_version_id checks soft_deny_200 stream stream_window allow_unread credentials name is_enabled")
 
-// ReadHook reads a guardrail that is written in a config: with a list of checks, or in
-// short with a member for each check. before tells the side, and so the id of a guardrail
-// that has none of its own. Mistakes in a check show only when it runs.
+// ReadHook reads a guardrail that is written in a config: with a list of checks, or in short
+// with a field for each check. before tells the side, and so the id of a guardrail that has
+// none separate. Mistakes in a check show only when it runs.
 func ReadHook(raw json.RawMessage, before, mutator bool) *Hook {
 	h, _ := parseHook(raw, before, mutator, nil)
 	return h
@@ -114,7 +114,7 @@ func parseHook(raw json.RawMessage, before, mutator bool, r *reader) (*Hook, []f
 	return h, r.bad
 }
 
-// feeds tells whether feedback was asked for.
+// feeds reports whether feedback was asked for.
 func feeds(in map[string]json.RawMessage, names ...string) bool {
 	for _, name := range names {
 		if f, ok := objectOf(in[name])["feedback"]; ok && string(f) != "null" {
@@ -124,7 +124,7 @@ func feeds(in map[string]json.RawMessage, names ...string) bool {
 	return false
 }
 
-// mark is a short name for a text, always the same one.
+// mark returns a short name for a text, always the same one.
 func mark(raw []byte) string {
 	const letters = "abcdefghijklmnopqrstuvwxyz0123456789"
 	f := fnv.New32a()
@@ -180,7 +180,7 @@ func (a Applied) named() Applied {
 	return a
 }
 
-// short reads a check that is a member: the name is its id, the value its parameters.
+// short reads a check that is a field: the name is its id, the value its parameters.
 func (h *Hook) short(name string, raw json.RawMessage, r *reader, strict bool) {
 	a := Applied{ID: name, Enabled: true, Parameters: objectOf(raw)}
 	if !strings.Contains(name, ".") {
@@ -221,13 +221,13 @@ var foreignID = regexp.MustCompile(`^[a-z0-9][a-z0-9_-]*\.[A-Za-z0-9][A-Za-z0-9_
 // pattern large, and every process compiles it when it starts.
 const maxIDPart = 64
 
-// Foreign tells whether an id may be that of a vendor's check that is not known here. Such
-// a check can be saved. When it should run it has no verdict, and a hook that denies then
-// refuses the request.
+// Foreign reports whether an id may be that of a vendor's check that is not known here. Such a
+// check can be saved. When it should run it has no verdict, and a hook that denies then rejects
+// the request.
 func Foreign(id string) bool {
 	plugin, check, _ := strings.Cut(id, ".")
 	return plugin != "default" && plugin != "gateway" && max(len(plugin), len(check)) <= maxIDPart && foreignID.MatchString(id)
 }
 
-// Saved tells whether an id may be that of a saved guardrail.
+// Saved reports whether an id may be that of a saved guardrail.
 func (h *Hook) Saved() bool { return strings.HasPrefix(h.ID, "pg-") }

@@ -20,7 +20,7 @@ const MappingsParameter = "secret_mappings"
 // mappings are credentials that are filled from an external secret manager.
 var mappings = Param{Name: MappingsParameter, Type: Mapped}
 
-// Mappings are the secret mappings in a check's parameters; nil if there are none.
+// Mappings returns the secret mappings in a check's parameters; nil if there are none.
 func Mappings(params map[string]json.RawMessage) (list []provider.SecretMapping) {
 	if json.Unmarshal(params[mappings.Name], &list) != nil {
 		return nil
@@ -169,7 +169,7 @@ func placed(p *Param, path string, raw json.RawMessage) map[string]site {
 // secrets: no secret may be sent to an address that another secret names.
 var places = words("domain apiDomain resourceName awsRegion regionId azureAuthMode awsAuthType")
 
-// mapped are the fields of credentials that a secret may fill, such as credentials.apiKey.
+// mapped returns the fields of credentials that a secret may fill, such as credentials.apiKey.
 func mapped(p *Param, path string) (out []string) {
 	for i := range p.Members {
 		switch m := &p.Members[i]; {

@@ -10,10 +10,10 @@ import (
 	"gateway/shared/fault"
 )
 
-// MaskChecks gives a copy of checks for storing and showing, with their secrets masked, and
+// MaskChecks returns a copy of checks for storing and showing, with their secrets masked, and
 // whether they have any. Secrets are credentials, headers that go to a customer's host, and
-// everything with the name of a secret. A value that is masked already is refused: it would
-// be stored as the secret.
+// everything with the name of a secret. A value that is masked already is rejected: it would be
+// stored as the secret.
 func MaskChecks(checks []Applied) (masked []Applied, found bool, bad []fault.Detail) {
 	m := &masker{}
 	masked = slices.Clone(checks)

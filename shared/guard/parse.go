@@ -15,7 +15,7 @@ import (
 // URLCheck is the egress rule for hosts that people name.
 type URLCheck func(raw, field string) (*url.URL, error)
 
-// maxBad bounds the errors of one reading.
+// maxBad limits the errors of one reading.
 const maxBad = 50
 
 // ParseChecks reads the checks of a guardrail that is saved. It reports all errors at once,
@@ -43,7 +43,7 @@ type reader struct {
 	url    URLCheck
 	bad    []fault.Detail
 	inline bool            // the guardrail is in a config
-	filled map[string]bool // members that secrets fill, by path
+	filled map[string]bool // fields that secrets fill, by path
 }
 
 //go:noinline
@@ -94,7 +94,7 @@ func (r *reader) applied(a *Applied, raw json.RawMessage, path string) {
 	}
 }
 
-// into reads a member; it reports whether the member has a value of the right type.
+// into reads a field; it reports whether the field has a value of the right type.
 func (r *reader) into(in map[string]json.RawMessage, name, path string, to any, form string) bool {
 	raw, ok := in[name]
 	if !ok || string(raw) == "null" {
@@ -256,7 +256,7 @@ func (r *reader) value(p *Param, raw json.RawMessage, path string) {
 	}
 }
 
-// maxText bounds texts that have no bound of their own, in bytes.
+// maxText limits texts that have no bound of their own, in bytes.
 const maxText = 65_536
 
 func (r *reader) text(p *Param, s, path string) {
@@ -303,7 +303,7 @@ func (r *reader) number(p *Param, raw json.RawMessage, path string) {
 	}
 }
 
-// maxEntries bounds lists and objects that have no bound of their own.
+// maxEntries limits lists and objects that have no bound of their own.
 const maxEntries = 1000
 
 func (r *reader) texts(p *Param, raw json.RawMessage, path string) {
@@ -370,8 +370,8 @@ var neverForwarded = words(`authorization x-api-key ocp-apim-subscription-key pr
 // gatewayHeaders are the gateway's headers that may be passed along.
 var gatewayHeaders = words("x-gateway-trace-id x-gateway-span-id")
 
-// NeverForwarded tells whether a header, in small letters, is one that no check may see or
-// set: headers of credentials, of connections and of the gateway.
+// NeverForwarded reports whether a header, in lower case, is one that no check may see or set:
+// headers of credentials, of connections and of the gateway.
 func NeverForwarded(name string) bool {
 	return slices.Contains(neverForwarded, name) || strings.HasPrefix(name, "x-gateway-") && !slices.Contains(gatewayHeaders, name)
 }
@@ -392,7 +392,7 @@ func (r *reader) headers(names []string, path string) {
 	}
 }
 
-// objectOf are the members of an object; nil for anything else.
+// objectOf returns the fields of an object; nil for anything else.
 func objectOf(raw json.RawMessage) map[string]json.RawMessage {
 	var m map[string]json.RawMessage
 	if len(raw) == 0 || json.Unmarshal(raw, &m) != nil {
@@ -401,7 +401,7 @@ func objectOf(raw json.RawMessage) map[string]json.RawMessage {
 	return m
 }
 
-// listOf are the texts of a list, or of one text with commas; others are left out.
+// listOf returns the texts of a list, or of one text with commas; others are omitted.
 func listOf(raw json.RawMessage) []string {
 	var list []string
 	var one string

@@ -13,7 +13,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// Bounds of patterns and schemas.
+// Limits of patterns and schemas.
 const (
 	maxPattern = 10_000  // characters
 	maxSchema  = 100_000 // bytes
@@ -21,8 +21,8 @@ const (
 	// may need very long. The clock measures it, so it must be longer than a busy machine
 	// delays a search: a text whose search is ended is not judged.
 	MatchTime = 500 * time.Millisecond
-	// shortTime bounds a search that begins when less than MatchTime is left. The engine
-	// cannot be stopped from outside, and its clock ticks every 100 ms.
+	// shortTime limits a search that begins when less than MatchTime is left. The engine cannot
+	// be stopped from outside, and its clock ticks every 100 ms.
 	shortTime = 20 * time.Millisecond
 )
 
@@ -156,7 +156,7 @@ func compile(pattern, flags string) (*Regex, error) {
 	})}, nil
 }
 
-// reason is the engine's message without the pattern, which it repeats at the end.
+// reason returns the engine's message without the pattern, which it repeats at the end.
 func reason(err error) string {
 	text := strings.TrimPrefix(err.Error(), "error parsing regexp: ")
 	if cut := strings.Index(text, " in `"); cut > 0 {
@@ -249,7 +249,7 @@ func compileSchema(raw []byte) (*compiledSchema, error) {
 	return out, nil
 }
 
-// lastLine is the place of the mistake in the schema.
+// lastLine returns the place of the mistake in the schema.
 func lastLine(err error) string {
 	var wrong *jsonschema.SchemaValidationError
 	if !errors.As(err, &wrong) {

@@ -17,7 +17,7 @@ type Reach struct {
 	Overlap int
 }
 
-// And is the reach that satisfies both.
+// And returns the reach that satisfies both.
 func (r Reach) And(o Reach) Reach {
 	return Reach{r.Whole || o.Whole, max(r.Most, o.Most), r.Words || o.Words, r.Grown || o.Grown, max(r.Overlap, o.Overlap)}
 }
@@ -25,13 +25,13 @@ func (r Reach) And(o Reach) Reach {
 // MaxReach is the largest number of characters for which pieces are judged one by one.
 const MaxReach = 4000
 
-// ReachOf is the reach of a pattern, or of /pattern/flags if replaced is true.
+// ReachOf returns the reach of a pattern, or of /pattern/flags if replaced is true.
 //
-// Every match contains a shortest one at the same place, in which the repetitions at its
-// ends have their least counts. It is enough to see that one. Repetitions between other
-// parts can have any length. If neither the repeated part nor anything else in the pattern
-// can match white space, the match is within one word. Patterns that look around, look
-// back, or look for the ends of the text have no known bound.
+// Every match contains a shortest one at the same place, in which the repetitions at its ends
+// have their least counts. It is enough to see that one. Repetitions between other parts can
+// have any length. If neither the repeated part nor anything else in the pattern can match
+// white space, the match is within one word. Patterns that look around, look back, or look for
+// the ends of the text have no known bound.
 func ReachOf(text string, replaced bool) Reach {
 	if replaced {
 		text, _ = flagged(text)
@@ -50,7 +50,7 @@ func ReachOf(text string, replaced bool) Reach {
 	return Reach{Most: max(m.most, 1), Words: m.words}
 }
 
-// shortest is a pattern whose repetitions at its ends are cut to their least counts.
+// shortest returns a pattern whose repetitions at its ends are cut to their least counts.
 func shortest(re *syntax.Regexp) *syntax.Regexp {
 	re = edge(re, false)
 	return edge(re, true)
@@ -94,7 +94,7 @@ func edge(re *syntax.Regexp, last bool) *syntax.Regexp {
 
 // measure is what is known about the texts that a pattern matches.
 type measure struct {
-	most     int  // characters, if the length is bounded
+	most     int  // characters, if the length is limited
 	endless  bool // a repetition has no bound
 	blank    bool // a match may contain white space
 	words    bool // the pattern looks at ends of words
@@ -142,8 +142,8 @@ func measureOf(re *syntax.Regexp) (m measure) {
 	return m
 }
 
-// Ends tells whether a character ends a word. Other characters that look like white space
-// may count as part of a word for a pattern.
+// Ends reports whether a character ends a word. Other characters that look like white space may
+// count as part of a word for a pattern.
 func Ends(r rune) bool { return r == ' ' || r == '\n' || r == '\t' || r == '\r' || r == '\f' }
 
 func hasSpace(from, to rune) bool {
@@ -155,7 +155,7 @@ func hasSpace(from, to rune) bool {
 	return false
 }
 
-// ReachOfWords is the reach of words that are searched for literally.
+// ReachOfWords returns the reach of words that are searched for literally.
 func ReachOfWords(words []string) (r Reach) {
 	r.Most = 1
 	for _, w := range words {

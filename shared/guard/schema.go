@@ -76,7 +76,7 @@ func (p *Param) schema() map[string]any {
 	return s
 }
 
-// members describes the known members of an object.
+// fields describes the known fields of an object.
 func (p *Param) members(s map[string]any) {
 	if len(p.Members) == 0 {
 		return

@@ -24,12 +24,12 @@ var RequestTypes = []string{
 // matchTypes are the ways of comparing values.
 var matchTypes = []string{"exact", "contains", "containsAll", "regex"}
 
-// counted are the bounds of a check that counts something.
+// counted returns the bounds of a check that counts something.
 func counted(least, most string, limit int64) []Param {
 	return []Param{{Name: least, Type: Integer, Max: 1_000_000_000, Default: 0}, {Name: most, Type: Integer, Max: 1_000_000_000, Default: limit}, not}
 }
 
-// ordered refuses a lower bound above the upper one.
+// ordered rejects a lower bound above the upper one.
 func ordered(least, most string) func(map[string]json.RawMessage) []fault.Detail {
 	return func(params map[string]json.RawMessage) []fault.Detail {
 		var a, b int64
@@ -82,7 +82,7 @@ var secret = Param{Name: "secret", Type: Text, Min: 16, Max: 1024}
 // toolRules are lists of what tools may or may not be.
 var toolRules = []Param{{Name: "blockedTypes", Type: Texts}, {Name: "allowedTypes", Type: Texts}, {Name: "blockedFunctionNames", Type: Texts}, {Name: "allowedFunctionNames", Type: Texts}}
 
-// blockedTools refuses lists of tools that contradict each other.
+// blockedTools rejects lists of tools that contradict each other.
 func blockedTools(params map[string]json.RawMessage) []fault.Detail {
 	return append(notBoth("allowedTypes", "blockedTypes")(params), notBoth("allowedFunctionNames", "blockedFunctionNames")(params)...)
 }
@@ -102,7 +102,7 @@ var remoteChecks = []*Check{
 		{Name: "providers", Type: Texts}, {Name: "maxSizeBytes", Type: Integer, Min: 1, Max: 20 << 20, Default: 20 << 20}, {Name: "timeoutMs", Type: Integer, Min: 1, Max: maxTimeout, Default: 30_000}}},
 }
 
-// notBoth refuses an entry that is in two lists.
+// notBoth rejects an entry that is in two lists.
 func notBoth(allowed, blocked string) func(map[string]json.RawMessage) []fault.Detail {
 	return func(params map[string]json.RawMessage) []fault.Detail {
 		other := listOf(params[allowed])

@@ -33,15 +33,15 @@ const (
 	StatusArchived = "archived"
 )
 
-// MaxName bounds a key's name, in characters.
+// MaxName limits a key's name, in characters.
 const MaxName = 255
 
 // Key is the stored form of an API key: the body of its resource.
 type Key struct {
 	Type   KeyType `json:"type"`
 	UserID string  `json:"user_id,omitempty" max:"64"`
-	// Rank is that of the key's creator: the key never acts with a higher one. A user's key
-	// is bounded by the present role of its user as well. Empty in keys from before ranks were
+	// Rank is that of the key's creator: the key never acts with a higher one. A user's key is
+	// limited by the present role of its user as well. Empty in keys from before ranks were
 	// stored; see Granted.
 	Rank         Rank               `json:"rank,omitempty"`
 	Description  string             `json:"description,omitempty" max:"1024"`
@@ -79,7 +79,7 @@ type Secret struct {
 	Shared bool `json:"shared,omitempty"`
 }
 
-// NewSecret makes a random raw key of 32 bytes (43 characters) and its stored form.
+// NewSecret returns a random raw key of 32 bytes (43 characters) and its stored form.
 func NewSecret() (raw string, s Secret) {
 	var b [32]byte
 	_, _ = rand.Read(b[:]) // never fails (crypto/rand)
@@ -87,12 +87,12 @@ func NewSecret() (raw string, s Secret) {
 	return raw, SecretOf(raw)
 }
 
-// SecretOf gives the stored form of a raw key.
+// SecretOf returns the stored form of a raw key.
 func SecretOf(raw string) Secret {
 	return Secret{Hash: HashToken(raw), Masked: Mask(raw)}
 }
 
-// HashToken is the SHA-256 of a token's bytes, in hex.
+// HashToken returns the SHA-256 of a token's bytes, in hex.
 func HashToken(raw string) string {
 	sum := sha256.Sum256([]byte(raw))
 	return hex.EncodeToString(sum[:])
@@ -140,8 +140,8 @@ func Live(status string, k *Key, now time.Time) string {
 	return status
 }
 
-// CredentialRows gives the keys-table rows of a key: one per live secret. They hold all
-// that admission needs, so that a request costs one read.
+// CredentialRows returns the keys-table rows of a key: one per live secret. They hold all that
+// admission needs, so that a request costs one read.
 func CredentialRows(rec *resource.Record, k *Key, workspaceSlug string) ([]store.Row, error) {
 	body, err := json.Marshal(principalBody{
 		ID: rec.ID, Revision: rec.Rev, Name: rec.Name, Type: k.Type, UserID: k.UserID, WorkspaceSlug: workspaceSlug,
@@ -214,7 +214,7 @@ func placeKey(org, id string) store.Key {
 	return store.Scope{Org: org}.Partition().Key("KEYPLACE", id)
 }
 
-// CredentialKey is the keys-table key of a secret.
+// CredentialKey returns the keys-table key of a secret.
 func CredentialKey(s Secret) store.Key { return store.Credential(credentialKind, s.Hash) }
 
 func earliest(a, b *time.Time) *time.Time {

@@ -7,7 +7,7 @@ import (
 	"gateway/shared/resource"
 )
 
-// Notice is an event about a key, for the people whom it concerns: admins of the
+// Notice returns an event about a key, for the people whom it concerns: admins of the
 // organisation, the key's owner and its alert_emails. what continues the sentence after the
 // key's name: "was rotated".
 func (k *Key) Notice(rec *resource.Record, kind, what string, more map[string]string) notice.Event {

@@ -81,7 +81,7 @@ func decodePrincipal(it store.Item) (*Principal, error) {
 	return p, nil
 }
 
-// SubjectOf is the ledger subject of a key; nil when it has no limits.
+// SubjectOf returns the ledger subject of a key; nil when it has no limits.
 func SubjectOf(sc store.Scope, id, name string, revision int64, rates []ledger.RateLimit, budget *ledger.UsageLimit) *ledger.Subject {
 	if len(rates) == 0 && budget == nil {
 		return nil
@@ -93,7 +93,7 @@ func SubjectOf(sc store.Scope, id, name string, revision int64, rates []ledger.R
 	return s
 }
 
-// TokenSubject is the ledger subject of a signed token; nil when it has no limits.
+// TokenSubject returns the ledger subject of a signed token; nil when it has no limits.
 func TokenSubject(sc store.Scope, id, name string, rates []ledger.RateLimit, budgets []ledger.UsageLimit) *ledger.Subject {
 	if len(rates) == 0 && len(budgets) == 0 {
 		return nil
@@ -112,17 +112,17 @@ type Authenticator struct {
 
 // TokenVerifier turns signed tokens into principals.
 type TokenVerifier interface {
-	// Is tells whether a credential is a signed token and not a key.
+	// Is reports whether a credential is a signed token and not a key.
 	Is(credential string) bool
 	// Verify gives the principal of a token. Its errors are those of Authenticate, and 403
 	// for a token whose workspace or scopes are not available.
 	Verify(ctx context.Context, token string, by Asked) (*Principal, error)
 }
 
-// Asked is the request that a credential came with, so that a refusal can be recorded.
+// Asked is the request that a credential came with, so that a rejection can be recorded.
 type Asked struct {
 	Request *http.Request // nil: the work has no request
-	ID      string        // the request's id, as its answer shows it; empty if it shows none
+	ID      string        // the request's id, as its response shows it; empty if it shows none
 }
 
 // NewAuthenticator reads keys through the loader.
@@ -130,13 +130,13 @@ func NewAuthenticator(l *resource.Loader, now func() time.Time) *Authenticator {
 	return &Authenticator{loader: l, now: now}
 }
 
-// ErrInvalidKey is the one answer for unknown, wrong and archived keys: it must not tell
+// ErrInvalidKey returns the one response for unknown, wrong and archived keys: it must not tell
 // them apart.
 func ErrInvalidKey() *fault.Fault {
 	return fault.New(fault.Unauthorized, "x-gateway-api-key", "Invalid API key. Send a valid key in x-gateway-api-key, or as Authorization: Bearer")
 }
 
-// maxToken bounds what is hashed; longer tokens cannot be the gateway's.
+// maxToken limits what is hashed; longer tokens cannot be the gateway's.
 const maxToken = 8 << 10
 
 // Authenticate finds the principal of a raw token: 401 when it is unknown,
@@ -201,10 +201,10 @@ func (a *Authenticator) Entrust(ctx context.Context, p *Principal, hash string, 
 	return a.loader.Keep(ctx, p.Scope, store.Row{Key: store.Credential(credentialKind, hash), Item: it, Expires: until})
 }
 
-// Former gives the principal of a key that is no longer valid, so that work that was begun
+// Former returns the principal of a key that is no longer valid, so that work that was begun
 // with it can be finished: it has the given scopes and no others. If the key still has a
-// budget, further costs are charged to it, because a key that has expired, or whose secret
-// was rotated, may be used again.
+// budget, further costs are charged to it, because a key that has expired, or whose secret was
+// rotated, may be used again.
 func (a *Authenticator) Former(ctx context.Context, sc store.Scope, keyID string, scopes ...string) (*Principal, error) {
 	p := &Principal{KeyID: keyID, Scope: sc, Scopes: NewScopeSet(scopes...)}
 	v, err := a.loader.Fresh(ctx, sc.Org)
@@ -231,11 +231,11 @@ func (a *Authenticator) Former(ctx context.Context, sc store.Scope, keyID string
 // order in which they are tried.
 var keyHeaders = [...]string{"X-Api-Key", "Api-Key", "X-Goog-Api-Key"}
 
-// Token reads the gateway credential of a request: x-gateway-api-key, or else
-// Authorization: Bearer, or else a header in which clients of one provider send their only
-// key. inAuthorization tells that Authorization also, or only, has the gateway's key and
-// must not go to a provider: some clients send one key in both headers. A header that comes
-// twice is refused.
+// Token reads the gateway credential of a request: x-gateway-api-key, or else Authorization:
+// Bearer, or else a header in which clients of one provider send their only key.
+// inAuthorization tells that Authorization also, or only, has the gateway's key and must not go
+// to a provider: some clients send one key in both headers. A header that comes twice is
+// rejected.
 func Token(h http.Header) (token string, inAuthorization bool, err error) {
 	if v := h["X-Gateway-Api-Key"]; len(v) > 0 {
 		if len(v) > 1 {
@@ -263,7 +263,7 @@ func Token(h http.Header) (token string, inAuthorization bool, err error) {
 	return "", false, fault.New(fault.Unauthorized, "x-gateway-api-key", "No API key was sent. Send one in x-gateway-api-key, or as Authorization: Bearer")
 }
 
-// holds tells whether a value is the token, with or without a scheme.
+// holds reports whether a value is the token, with or without a scheme.
 func holds(values []string, token string) bool {
 	for _, v := range values {
 		v = strings.TrimSpace(v)

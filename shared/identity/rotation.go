@@ -20,7 +20,7 @@ type RotationPolicy struct {
 	TransitionMS int64      `json:"key_transition_period_ms,omitempty" doc:"How long old and new key are both valid: at least 30 minutes, less than the period."`
 }
 
-// Validate gives all errors of the policy.
+// Validate returns all errors of the policy.
 func (p *RotationPolicy) Validate(now time.Time) []fault.Detail {
 	var d []fault.Detail
 	bad := func(field, format string, args ...any) {
@@ -51,7 +51,7 @@ func (p *RotationPolicy) Validate(now time.Time) []fault.Detail {
 	return d
 }
 
-// length is the shortest period that the policy describes; 0 for a single date.
+// length returns the shortest period that the policy describes; 0 for a single date.
 func (p *RotationPolicy) length() time.Duration {
 	const day = 24 * time.Hour
 	switch {
@@ -76,7 +76,7 @@ func (p *RotationPolicy) AllowsTransition(d time.Duration) bool {
 	return p == nil || p.length() == 0 || d < p.length()
 }
 
-// Next is the first rotation strictly after now; nil when the policy names none.
+// Next returns the first rotation strictly after now; nil when the policy names none.
 func (p *RotationPolicy) Next(now time.Time) *time.Time {
 	if p.NextAt != nil && Midnight(*p.NextAt).After(now) {
 		t := Midnight(*p.NextAt)
@@ -103,8 +103,8 @@ func Midnight(t time.Time) time.Time {
 	return time.Date(y, m, d, 0, 0, 0, 0, time.UTC)
 }
 
-// Rotate gives the key a new secret; the old one stays valid for transition. It
-// refuses while an earlier old one is still valid: a key has at most two.
+// Rotate returns the key a new secret; the old one stays valid for transition. It rejects while
+// an earlier old one is still valid: a key has at most two.
 func Rotate(k *Key, now time.Time, transition time.Duration) (raw string, err error) {
 	if k.InTransition(now) {
 		return "", fault.Newf(fault.Conflict, "id", "the previous secret is still valid until %s; rotate again after that, or say in during_transition whether the new secret is to be replaced or the previous one to end", k.Previous.ExpiresAt.UTC().Format(time.RFC3339))
@@ -127,7 +127,7 @@ func (k *Key) InTransition(now time.Time) bool {
 	return k.Previous != nil && k.Previous.ExpiresAt != nil && k.Previous.ExpiresAt.After(now)
 }
 
-// Replace gives a key in transition another new secret in place of the last one, which is
+// Replace returns a key in transition another new secret in place of the last one, which is
 // invalid from now on. The earlier secret and its end stay: the response that had the last
 // secret was lost.
 func Replace(k *Key) (raw string) {
@@ -183,7 +183,7 @@ const (
 	DueOldSecret = "KEYOLDSECRET" // the end of a transition
 )
 
-// DueTimes are the times at which something must be done for a key; none for nil.
+// DueTimes returns the times at which something must be done for a key; none for nil.
 func DueTimes(k *Key) map[string]time.Time {
 	due := make(map[string]time.Time)
 	if k == nil {

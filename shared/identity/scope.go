@@ -133,7 +133,7 @@ func ScopesFor(t KeyType) []string {
 	return out
 }
 
-// ScopeFamily is the family of the scopes that manage keys of type t. The audit log uses
+// ScopeFamily returns the family of the scopes that manage keys of type t. The audit log uses
 // the same name for such keys: workspace_service_api_keys.
 func (t KeyType) ScopeFamily() string {
 	return strings.ReplaceAll(string(t), "-", "_") + "_api_keys"
@@ -150,7 +150,7 @@ var includedIn = map[string]string{"secret_references.use": "secret_references.r
 // scope itself if no other includes it.
 func IncludedIn(scope string) string { return cmp.Or(includedIn[scope], scope) }
 
-// NormalScope gives the stored spelling of a scope: "policies:create" and
+// NormalScope returns the stored spelling of a scope: "policies:create" and
 // "gateway.policies.create" both mean "policies.create".
 func NormalScope(s string) string {
 	return strings.Replace(strings.TrimPrefix(s, "gateway."), ":", ".", 1)
@@ -159,7 +159,7 @@ func NormalScope(s string) string {
 // ScopeSet is a set of scopes.
 type ScopeSet map[string]struct{}
 
-// NewScopeSet makes a set of normalised scopes.
+// NewScopeSet returns a set of normalised scopes.
 func NewScopeSet(scopes ...string) ScopeSet {
 	set := make(ScopeSet, len(scopes))
 	for _, s := range scopes {

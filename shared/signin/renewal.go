@@ -16,7 +16,7 @@ import (
 const (
 	RenewEvery = time.Hour       // of use
 	renewAgain = 5 * time.Minute // after the provider could not be reached
-	renewLate  = time.Hour       // how long after the due time a session is refused if nobody has asked
+	renewLate  = time.Hour       // how long after the due time a session is rejected if nobody has asked
 	renewLease = time.Minute     // one question takes no longer
 	waitEach   = 100 * time.Millisecond
 )
@@ -57,14 +57,14 @@ func (s *Session) renewable(ctx context.Context, it store.Item) error {
 	return nil
 }
 
-// errLate refuses a session whose provider was not asked for too long, in a process that
-// cannot ask.
+// errLate rejects a session whose provider was not asked for too long, in a process that cannot
+// ask.
 func errLate() error {
 	return fault.New(fault.Unauthorized, "", "The identity provider has to confirm the session: call GET /auth/self, then this again")
 }
 
-// vouched makes the identity provider of a session confirm it, once in RenewEvery of use
-// and by one process at a time. Other calls go on meanwhile, unless the renewal is late.
+// vouched returns the identity provider of a session confirm it, once in RenewEvery of use and
+// by one process at a time. Other calls go on meanwhile, unless the renewal is late.
 func (s *Sessions) vouched(ctx context.Context, of *Session) error {
 	if of.Due.IsZero() || s.resources.Now().Before(s.dueOf(of)) {
 		return nil
@@ -129,7 +129,7 @@ func (s *Sessions) lease(ctx context.Context, of *Session, rev int64, now time.T
 	})
 }
 
-// renew asks the provider, and stores the answer.
+// renew asks the provider, and stores the response.
 func (s *Sessions) renew(ctx context.Context, of *Session, it store.Item) error {
 	rev, next := it.Int("rev"), ""
 	token, err := s.Renewal.Sealer.Open(ctx, of.binding(), it.Bytes("renewal"))
@@ -165,7 +165,7 @@ func (s *Sessions) ask(ctx context.Context, of *Session, rev int64, after time.D
 	return nil
 }
 
-// refused ends a session that the provider does not renew.
+// rejected ends a session that the provider does not renew.
 func (s *Sessions) refused(ctx context.Context, of *Session) error {
 	if err := s.resources.Change(ctx, store.Scope{Org: of.Org}, func(tx *resource.Tx) error {
 		End(tx, of)

@@ -81,7 +81,7 @@ func (p *provider) want(t *testing.T, what string, asked int) {
 	}
 }
 
-// renewed is a session that a provider renews.
+// renewed returns a session that a provider renews.
 func renewed(t *testing.T, a process) string {
 	t.Helper()
 	var token string

@@ -68,12 +68,12 @@ type Session struct {
 	hash string
 }
 
-// IsToken tells whether a credential is a session's token and not a key.
+// IsToken reports whether a credential is a session's token and not a key.
 func IsToken(credential string) bool {
 	return len(credential) == tokenLength && strings.HasPrefix(credential, prefix)
 }
 
-// Ended is the one refusal of sessions that are unknown, expired or ended.
+// Ended returns the one rejection of sessions that are unknown, expired or ended.
 func Ended() error {
 	return fault.New(fault.Unauthorized, "", "The session has ended. Sign in again")
 }
@@ -158,7 +158,7 @@ func Lives(tx *resource.Tx, org, user, id string, gone error) {
 	tx.Do(store.Action{Table: store.Control, Check: &store.Check{Key: of.place(), If: []store.Cond{store.IfPresent()}}}, gone)
 }
 
-// place is the session's row among those of its user.
+// place returns the session's row among those of its user.
 func (s *Session) place() store.Key {
 	return store.Scope{Org: s.Org}.Partition().Key(credentialKind, s.User, s.ID)
 }
@@ -192,8 +192,8 @@ func decode(it store.Item) (*Session, error) {
 	return s, nil
 }
 
-// Find gives the session of a token, with the present state of its organisation; Ended if
-// the session no longer exists.
+// Find returns the session of a token, with the present state of its organisation; Ended if the
+// session no longer exists.
 func (s *Sessions) Find(ctx context.Context, token string) (*Session, *resource.View, error) {
 	if !IsToken(token) {
 		return nil, nil, Ended()
@@ -241,7 +241,7 @@ func (s *Sessions) Find(ctx context.Context, token string) (*Session, *resource.
 	return found, v, s.vouched(ctx, found)
 }
 
-// lastSeen is the last activity of a session that this process knows.
+// lastSeen returns the last activity of a session that this process knows.
 func (s *Sessions) lastSeen(of *Session) time.Time {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -251,10 +251,10 @@ func (s *Sessions) lastSeen(of *Session) time.Time {
 	return of.Seen
 }
 
-// maxSeen bounds how many sessions' activity is remembered.
+// maxSeen limits how many sessions' activity is remembered.
 const maxSeen = 10_000
 
-// silent tells whether activity must be stored, and notes it as stored.
+// silent reports whether activity must be stored, and notes it as stored.
 func (s *Sessions) silent(of *Session, now time.Time) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -310,11 +310,11 @@ func (s *Sessions) Use(ctx context.Context, of *Session) error {
 	return nil
 }
 
-// maxListed bounds how many sessions of a user are read together.
+// maxListed limits how many sessions of a user are read together.
 const maxListed = 1000
 
 // Of lists the sessions of a user, oldest id first. Sessions that the settings have ended
-// meanwhile are left out.
+// meanwhile are omitted.
 func (s *Sessions) Of(ctx context.Context, org, user string) ([]*Session, error) {
 	settings, err := tenant.FetchSettings(ctx, s.resources, store.Scope{Org: org})
 	if err != nil {

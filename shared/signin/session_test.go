@@ -88,7 +88,7 @@ func TestASessionEndsInEveryProcess(t *testing.T) {
 	endsIn(t, a, b, c)
 }
 
-// The same where each process has connections of its own to a DynamoDB.
+// The same where each process has connections separate to a DynamoDB.
 func TestASessionEndsInEveryProcessOnDynamoDB(t *testing.T) {
 	t.Parallel()
 	endpoint := dynamotest.Start(t)

@@ -48,9 +48,9 @@ type blockedParam struct {
 	Reasons []string        `json:"reasons"`
 }
 
-// requestParameters passes a request whose tools, top-level members and their values are
+// requestParameters passes a request whose tools, top-level fields and their values are
 // allowed. An empty list of allowed entries allows all. A rule about the value of an absent
-// member is satisfied.
+// field is satisfied.
 func requestParameters(raw map[string]json.RawMessage) judge.Func {
 	tools, _ := judge.Object[toolRules](raw, "tools")
 	params, _ := judge.Object[paramRules](raw, "params")
@@ -129,7 +129,7 @@ func (r *toolRules) found(raw json.RawMessage) []blockedTool {
 	for _, t := range tools {
 		kind, name := t.Type, t.Function.Name
 		if kind == "" {
-			kind = "function" // in messages the type may be left out
+			kind = "function" // in messages the type may be omitted
 		}
 		if name == "" {
 			name = t.Name

@@ -7,7 +7,7 @@ import (
 	"gateway/shared/guard/judge"
 )
 
-// Makers are the checks of this package, by id.
+// Makers returns the checks of this package, by id.
 func Makers() map[string]judge.Maker {
 	return map[string]judge.Maker{
 		"default.regexMatch":               regexMatch,
@@ -34,7 +34,7 @@ func Makers() map[string]judge.Maker {
 	}
 }
 
-// excerpt is the beginning of a text: 100 characters.
+// excerpt returns the beginning of a text: 100 characters.
 func excerpt(text string) string {
 	const most = 100
 	n := 0
@@ -47,10 +47,10 @@ func excerpt(text string) string {
 	return text
 }
 
-// failed is the verdict of a check that could not decide.
+// failed returns the verdict of a check that could not decide.
 func failed(message string) judge.Verdict { return judge.Failed("Error", message) }
 
-// always gives the same verdict, for parameters that cannot be used.
+// always returns the same verdict, for parameters that cannot be used.
 func always(v judge.Verdict) judge.Func {
 	return func(context.Context, *judge.Subject) judge.Verdict { return v }
 }

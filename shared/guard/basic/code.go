@@ -27,7 +27,7 @@ type codeData struct {
 	Found       []string `json:"foundFormats"`
 }
 
-// containsCode passes an answer that has a fenced block of a language.
+// containsCode passes a response that has a fenced block of a language.
 func containsCode(raw map[string]json.RawMessage) judge.Func {
 	format, not := judge.Get(raw, "format", ""), judge.Get(raw, "not", false)
 	if format == "" {
@@ -66,8 +66,8 @@ func containsCode(raw map[string]json.RawMessage) judge.Func {
 // fence is a block between ``` and ```.
 type fence struct{ tag, body string }
 
-// fences gives the blocks of a text. The tag is the rest of the opening line, if that is
-// one word.
+// fences returns the blocks of a text. The tag is the rest of the opening line, if that is one
+// word.
 func fences(text string) func(func(fence) bool) {
 	return func(yield func(fence) bool) {
 		for {

@@ -14,7 +14,7 @@ import (
 	"gateway/shared/guard/judge"
 )
 
-// Bounds of what is looked for in an answer.
+// Limits of what is searched in a response.
 const (
 	maxCandidates = 100 // pieces of JSON that are tried
 	maxInvalid    = 20  // mistakes that are reported
@@ -32,8 +32,8 @@ type invalid struct {
 	Message string `json:"message"`
 }
 
-// jsonSchema passes an answer with JSON that fits a schema. An answer without any JSON
-// fails, even with not: there is nothing that could fail to fit.
+// jsonSchema passes a response with JSON that fits a schema. A response without any JSON fails,
+// even with not: there is nothing that could fail to fit.
 func jsonSchema(raw map[string]json.RawMessage) judge.Func {
 	not := judge.Get(raw, "not", false)
 	text := raw["schema"]
@@ -73,7 +73,7 @@ func jsonSchema(raw map[string]json.RawMessage) judge.Func {
 	}
 }
 
-// mistakes are the places where a value does not fit.
+// mistakes returns the places where a value does not fit.
 func mistakes(err error) []invalid {
 	var wrong *jsonschema.ValidationError
 	if !errors.As(err, &wrong) {
@@ -93,7 +93,7 @@ func mistakes(err error) []invalid {
 	return out
 }
 
-// said is the text of one mistake, without the place that the library puts before it.
+// said returns the text of one mistake, without the place that the library puts before it.
 func said(e *jsonschema.ValidationError) string {
 	text := e.Error()
 	if at := strings.LastIndex(text, "- at '"); at >= 0 {
@@ -114,7 +114,7 @@ type keysData struct {
 	Operator    string   `json:"operator"`
 }
 
-// jsonKeys passes an answer with JSON whose top level has any, all or none of the keys.
+// jsonKeys passes a response with JSON whose top level has any, all or none of the keys.
 func jsonKeys(raw map[string]json.RawMessage) judge.Func {
 	keys, ok := judge.Read[[]string](raw, "keys")
 	operator := judge.Get(raw, "operator", "any")
@@ -154,7 +154,7 @@ func jsonKeys(raw map[string]json.RawMessage) judge.Func {
 	}
 }
 
-// candidates gives the JSON of an answer: its fenced blocks, or the objects in its text if
+// candidates returns the JSON of a response: its fenced blocks, or the objects in its text if
 // no block is JSON.
 func candidates(text string) func(func(any) bool) {
 	return func(yield func(any) bool) {
@@ -195,7 +195,7 @@ func candidates(text string) func(func(any) bool) {
 	}
 }
 
-// closing is the end of the object that opens at a place; -1 if it does not end.
+// closing returns the end of the object that opens at a place; -1 if it does not end.
 func closing(text string, at int) int {
 	depth, in := 0, false
 	for i := at; i < len(text); i++ {

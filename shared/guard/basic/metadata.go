@@ -21,7 +21,7 @@ type metadataData struct {
 	Explanation string   `json:"explanation"`
 }
 
-// passing is the error of a check that is asked for something that it cannot do. The check
+// passing returns the error of a check that is asked for something that it cannot do. The check
 // then passes.
 func passing(message string) judge.Verdict {
 	v := failed(message)
@@ -98,7 +98,7 @@ func metadataPairs(raw map[string]json.RawMessage) judge.Func {
 	}
 }
 
-// Primitives are the texts of a value, or of the entries of a list.
+// Primitives returns the texts of a value, or of the entries of a list.
 func Primitives(raw json.RawMessage) []string {
 	var list []json.RawMessage
 	if json.Unmarshal(raw, &list) != nil {

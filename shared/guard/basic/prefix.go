@@ -25,7 +25,7 @@ type prefixer struct {
 	add, ifEmpty bool
 }
 
-// addPrefix puts a text before a message, or adds it as a message of its own at the front.
+// addPrefix puts a text before a message, or adds it as a message separate at the front.
 func addPrefix(raw map[string]json.RawMessage) judge.Func {
 	a := prefixer{
 		prefix: judge.Get(raw, "prefix", "Please respond helpfully and accurately to the following: "), role: judge.Get(raw, "applyToRole", "user"),
@@ -46,7 +46,7 @@ func addPrefix(raw map[string]json.RawMessage) judge.Func {
 	}
 }
 
-// apply gives the changed body; nil if it does not change.
+// apply returns the changed body; nil if it does not change.
 func (a *prefixer) apply(kind string, body []byte) ([]byte, error) {
 	switch kind {
 	case "complete":
@@ -62,7 +62,7 @@ func (a *prefixer) apply(kind string, body []byte) ([]byte, error) {
 	return a.messages(body, "messages")
 }
 
-// member finds a member of the body.
+// field finds a field of the body.
 func member(body []byte, name string) (wire.Walk, *wire.KeySet, []byte, error) {
 	keys := wire.NewKeySet(name)
 	var w wire.Walk
@@ -202,7 +202,7 @@ func (a *prefixer) contentOf(raw []byte, kind string) ([]byte, error) {
 	return array(slices.Insert(parts, 0, json.RawMessage(append(own, '}')))), nil
 }
 
-// empty tells whether a content has no text.
+// empty reports whether a content has no text.
 func empty(raw []byte) bool {
 	trimmed := bytes.TrimSpace(raw)
 	return len(trimmed) == 0 || wire.IsNull(trimmed) || string(trimmed) == `""` || string(trimmed) == "[]"

@@ -80,7 +80,7 @@ func modelRules(raw map[string]json.RawMessage) judge.Func {
 	}
 }
 
-// valuesOf are the values of a piece of metadata, which may be a list in JSON.
+// valuesOf returns the values of a piece of metadata, which may be a list in JSON.
 func valuesOf(said string) []string {
 	var list []string
 	if strings.HasPrefix(said, "[") && json.Unmarshal([]byte(said), &list) == nil {

@@ -127,7 +127,7 @@ type nullData struct {
 	Explanation string `json:"explanation"`
 }
 
-// notNull passes an answer that has a text, or that calls tools: such an answer needs no
+// notNull passes a response that has a text, or that calls tools: such a response needs no
 // text.
 func notNull(raw map[string]json.RawMessage) judge.Func {
 	not := judge.Get(raw, "not", false)

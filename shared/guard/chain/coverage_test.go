@@ -15,8 +15,8 @@ import (
 
 var update = flag.Bool("update", false, "write golden files")
 
-// The word that is looked for, and bodies of each endpoint that have it in one place
-// alone. What an endpoint cannot say has no body.
+// The word that is searched, and bodies of each endpoint that have it in one place alone. What
+// an endpoint cannot say has no body.
 const secretWord = "hunter2"
 
 type cell struct{ kind, content, request, answer string }

@@ -18,7 +18,7 @@ type Kit struct {
 	makers map[string]judge.Maker
 }
 
-// NewKit makes a kit of the register of checks.
+// NewKit returns a kit of the register of checks.
 func NewKit(makers map[string]judge.Maker) *Kit { return &Kit{makers} }
 
 // Hook is a guardrail that is ready to run. It is shared between requests and never
@@ -111,8 +111,8 @@ func (k *Kit) check(a *guard.Applied, h *guard.Hook) check {
 		c.run = make(params)
 		return c
 	}
-	// This installation cannot run the check: the hook passes or, if it denies, the request
-	// is refused.
+	// This installation cannot run the check: the hook passes or, if it denies, the request is
+	// rejected.
 	missing := judge.Failed("NotAvailable", "This installation does not run the check "+a.ID)
 	c.run, c.failOnError = func(context.Context, *judge.Subject) judge.Verdict { return missing }, c.failOnError || h.Actions.Deny
 	return c
@@ -188,16 +188,16 @@ func (hs Hooks) Blocks(exempts func(names []string) bool) *Hook {
 	return nil
 }
 
-// runs tells whether the check runs in a phase: some checks need what only a request has.
+// runs reports whether the check runs in a phase: some checks need what only a request has.
 func (c *check) runs(phase guard.Phase) bool {
 	return phase == guard.Before || c.phase&guard.After != 0
 }
 
-// Streams returns when the hook judges a stream: as its actions say or, if they say nothing,
-// in a window if the hook denies and once the stream has ended otherwise. A hook that is set
-// to judge it piece by piece holds it instead if one of its checks needs the whole answer
-// or looks at more than its text, or if it answers denials softly: nothing may have been
-// sent before such an answer.
+// Streams returns when the hook judges a stream: as its actions say or, if they say nothing, in
+// a window if the hook denies and once the stream has ended otherwise. A hook that is set to
+// judge it piece by piece holds it instead if one of its checks needs the whole response or
+// looks at more than its text, or if it answers denials softly: nothing may have been sent
+// before such a response.
 func (h *Hook) Streams() guard.When {
 	when, soft := h.Actions.Stream, h.Soft
 	if when == "" && h.Deny {

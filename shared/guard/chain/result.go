@@ -41,7 +41,7 @@ type CheckResult struct {
 	FailOnError bool           `json:"fail_on_error"`
 }
 
-// passes tells whether the check gives the hook no reason to fail.
+// passes reports whether the check gives the hook no reason to fail.
 func (c *CheckResult) passes() bool { return c.Verdict || c.Error != nil && !c.FailOnError }
 
 // failed returns the ids of the checks that made the hook fail.
@@ -143,11 +143,11 @@ func Unquoted(results []Result) []Result {
 	return out
 }
 
-// Empty tells whether there are no results.
+// Empty reports whether there are no results.
 func (r *Results) Empty() bool { return len(r.Before)+len(r.After) == 0 }
 
-// Append writes the value of the answer's member: {"before_request_hooks":[],...}. For an
-// answer from a cache, no hooks have run after the answer.
+// Append writes the value of the response's field: {"before_request_hooks":[],...}. For a
+// response from a cache, no hooks have run after the response.
 func (r *Results) Append(dst []byte, after bool) []byte {
 	dst = append(dst, `{"before_request_hooks":`...)
 	dst = appendResults(dst, r.Before)
@@ -157,7 +157,7 @@ func (r *Results) Append(dst []byte, after bool) []byte {
 	return append(dst, '}')
 }
 
-// AppendAfter writes the member of the hooks after the answer.
+// AppendAfter writes the field of the hooks after the response.
 func (r *Results) AppendAfter(dst []byte) []byte {
 	return appendResults(append(dst, `"after_request_hooks":`...), r.After)
 }
@@ -173,7 +173,7 @@ func appendResults(dst []byte, list []Result) []byte {
 	return append(dst, raw...)
 }
 
-// Into puts the results after the other members of an answer that is an object.
+// Into puts the results after the other fields of a response that is an object.
 func (r *Results) Into(dst, body []byte, after bool) []byte {
 	end := len(body)
 	for end > 0 && (body[end-1] == ' ' || body[end-1] == '\n' || body[end-1] == '\r' || body[end-1] == '\t') {

@@ -26,7 +26,7 @@ type Call struct {
 	Metadata                       map[string]string
 	Headers                        http.Header
 	Request                        []byte
-	Response                       []byte // in the client's shape; nil before the answer
+	Response                       []byte // in the client's shape; nil before the response
 	Status                         int
 	Client, Public                 *http.Client
 	Fetch                          judge.Fetch
@@ -41,7 +41,7 @@ type Outcome struct {
 	Results []Result
 	Failed  bool   // a hook that does not deny has failed
 	Denied  bool   // a hook that denies has failed
-	Soft    bool   // the denial is sent as an answer
+	Soft    bool   // the denial is sent as a response
 	Body    []byte // the changed body; nil: unchanged
 	Headers http.Header
 	Restore map[string]string
@@ -77,7 +77,7 @@ func (hs Hooks) Distinct() Hooks {
 	return out
 }
 
-// Local tells whether none of the hooks leaves this process.
+// Local reports whether none of the hooks leaves this process.
 func (hs Hooks) Local() bool {
 	for _, h := range hs {
 		if !h.local {
@@ -87,8 +87,8 @@ func (hs Hooks) Local() bool {
 	return true
 }
 
-// Here gives the hooks with only those checks that ask nobody outside of this process.
-// Hooks without such checks are left out.
+// Here returns the hooks with only those checks that ask nobody outside of this process. Hooks
+// without such checks are omitted.
 func (hs Hooks) Here() Hooks {
 	out := make(Hooks, 0, len(hs))
 	for _, h := range hs {
@@ -118,7 +118,7 @@ func (hs Hooks) Print() string {
 	return string(sum.Sum(nil))
 }
 
-// Names are the ids of the hooks.
+// Names returns the ids of the hooks.
 func (hs Hooks) Names() []string {
 	out := []string{}
 	for _, h := range hs {
@@ -127,10 +127,10 @@ func (hs Hooks) Names() []string {
 	return out
 }
 
-// Run runs the hooks concurrently on the same body. If several change it, each later one is
-// run once more on what the earlier ones have left, so that no hook brings back what
-// another has removed; its verdict is still that on the original body. What the hooks
-// removed is not in the results either.
+// Run runs the hooks concurrently on the same body. If several change it, each later one is run
+// again on what the earlier ones have left, so that no hook brings back what another has
+// removed; its verdict is still that on the original body. What the hooks removed is not in the
+// results either.
 func (hs Hooks) Run(ctx context.Context, phase guard.Phase, c *Call) Outcome {
 	budget := c.Budget
 	if budget == nil && len(hs) > 0 {
@@ -213,7 +213,7 @@ func (c *Call) with(phase guard.Phase, body []byte) {
 	}
 }
 
-// shape is the shape of the answer.
+// shape returns the shape of the response.
 func (c *Call) shape() string { return cmp.Or(c.Shape, c.Kind) }
 
 func (c *Call) of(phase guard.Phase) []byte {
@@ -283,7 +283,7 @@ type group struct {
 	found  map[content.Scope]*content.Found
 }
 
-// find gives the texts of a scope.
+// find returns the texts of a scope.
 func (g *group) find(s content.Scope) *content.Found {
 	f := g.found[s]
 	if f == nil {
@@ -330,9 +330,8 @@ func (r *ran) sequential(ctx context.Context, g *group, which []*check) {
 }
 
 // parallel runs the checks concurrently on the same body. If two change it, the later one is
-// run once more on what the earlier one has left, so that neither brings back what the
-// other has removed. Local checks come last in that order, because repeating them calls
-// nobody.
+// run again on what the earlier one has left, so that neither brings back what the other has
+// removed. Local checks come last in that order, because repeating them calls nobody.
 func (r *ran) parallel(ctx context.Context, g *group, which []*check) {
 	verdicts, results := make([]judge.Verdict, len(which)), make([]CheckResult, len(which))
 	var wait sync.WaitGroup
@@ -394,7 +393,7 @@ func (r *ran) keep(v *judge.Verdict, res CheckResult) {
 	}
 }
 
-// changed gives the body that a verdict makes of another; nil if it changes nothing.
+// changed returns the body that a verdict makes of another; nil if it changes nothing.
 func (g *group) changed(v *judge.Verdict, k *check, from []byte) []byte {
 	if v.Body != nil {
 		if wire.KindOf(v.Body) != wire.KindObject || wire.CheckStrict(v.Body, wire.MaxDepth) != nil {

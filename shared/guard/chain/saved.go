@@ -21,9 +21,9 @@ type saved struct {
 
 func decode(rec resource.Record) (*saved, error) { return &saved{record: rec}, nil }
 
-// Load gives a saved guardrail of a workspace, or else of its organisation, by its id or
-// slug. If it no longer exists, that is an error: no request is served without the checks
-// that were asked for. A failure to open its secrets is not remembered.
+// Load returns a saved guardrail of a workspace, or else of its organisation, by its id or
+// slug. If it no longer exists, that is an error: no request is served without the checks that
+// were asked for. A failure to open its secrets is not remembered.
 func (k *Kit) Load(ctx context.Context, v *resource.View, sc store.Scope, ref string, sealer seal.Sealer) (*Hook, error) {
 	ref = strings.TrimPrefix(ref, "@")
 	for _, in := range [...]store.Scope{sc, sc.Organisation()} {

@@ -29,7 +29,7 @@ func Makers(d Deps) map[string]judge.Maker {
 	return all
 }
 
-// parts are the packages with checks, each with a table of its own.
+// parts returns the packages with checks, each with a table separate.
 func parts(d Deps) []map[string]judge.Maker {
 	return []map[string]judge.Maker{
 		basic.Makers(),

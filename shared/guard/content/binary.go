@@ -19,7 +19,7 @@ type content uint8
 const (
 	unknown  content = iota
 	document         // a format that may contain text and is read by none of our checks: PDF, archives, Office
-	medium           // a picture, sound or video
+	medium           // an image, audio or video
 )
 
 // Unread reports whether a body has a part that may contain text and cannot be read: a
@@ -62,7 +62,7 @@ func hasNumber(d *wire.Decoder) (found bool) {
 }
 
 // ReadFile returns the text of a file of a form. ok is false for a file that may contain text
-// and cannot be read. Pictures and sound have no text; media says that the receiver reads the
+// and cannot be read. Images and audio have no text; media says that the receiver reads the
 // file as such, and contentType is its declared type.
 func ReadFile(contentType string, file []byte, media bool) (text string, ok bool) {
 	is := contentOf(file)
@@ -124,12 +124,12 @@ func isUTF16(b []byte) bool {
 	return len(b) >= 4 && len(b)%2 == 0 && (b[0] == 0xff && b[1] == 0xfe || b[0] == 0xfe && b[1] == 0xff)
 }
 
-// mediaNames are parts of the names of fields below which providers read pictures, sound or
+// mediaNames are parts of the names of fields below which providers read images, audio or
 // vectors.
 var mediaNames = [...]string{"audio", "image", "video", "mask", "embedding"}
 
-// isMediaName reports whether the values of a field, whose name is as the table spells it,
-// are pictures, sound or vectors.
+// isMediaName reports whether the values of a field, whose name is as the table spells it, are
+// images, audio or vectors.
 func isMediaName(name []byte) bool {
 	for _, part := range mediaNames {
 		if bytes.Contains(name, []byte(part)) {
@@ -139,7 +139,7 @@ func isMediaName(name []byte) bool {
 	return false
 }
 
-// isMediaType reports whether the type of an object says that it is a picture or sound.
+// isMediaType reports whether the type of an object says that it is an image or audio.
 func isMediaType(kind string) bool {
 	return strings.Contains(kind, "image") || strings.Contains(kind, "audio") || strings.Contains(kind, "video")
 }

@@ -28,8 +28,8 @@ func formats() map[string]string {
 	return out
 }
 
-// places are where the formats of clients and providers have documents, pictures and sound.
-// %s is base64.
+// places are where the formats of clients and providers have documents, Images and audio. %s is
+// base64.
 var places = []struct{ name, kind, body string }{
 	{"Anthropic document", "document", `{"messages":[{"role":"user","content":[{"type":"document","source":{"type":"base64","media_type":"application/pdf","data":"%s"}}]}]}`},
 	{"Anthropic document in a tool result", "document", `{"messages":[{"role":"user","content":[{"type":"tool_result","tool_use_id":"t","content":[{"type":"document","source":{"type":"base64","media_type":"application/pdf","data":"%s"}}]}]}]}`},
@@ -57,8 +57,8 @@ var places = []struct{ name, kind, body string }{
 
 // TestDocumentsThatCannotBeReadAreUnread puts files of each format into each place where a
 // client or a provider can put one: a document is unread whatever it is declared to be, and
-// pictures, sound and texts are not. Bytes of no known format are a document unless they are
-// in the place of a picture or of sound.
+// images, audio and texts are not. Bytes of no known format are a document unless they are in
+// the place of an image or of audio.
 func TestDocumentsThatCannotBeReadAreUnread(t *testing.T) {
 	t.Parallel()
 	for _, p := range places {
@@ -115,8 +115,7 @@ func TestWhatIsNoDocumentIsRead(t *testing.T) {
 	}
 }
 
-// TestFilesOfForms: a text is judged, a document is unread, and pictures and sound have no
-// text.
+// TestFilesOfForms: a text is judged, a document is unread, and Images and audio have no text.
 func TestFilesOfForms(t *testing.T) {
 	t.Parallel()
 	for name, file := range formats() {

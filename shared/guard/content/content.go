@@ -65,7 +65,7 @@ type piece struct {
 	again      bool // it may repeat another piece
 	name       bool // of a participant or a tool: undecided
 	first      bool // it stands before the other texts of its message
-	media      bool // below a field of pictures, sound or vectors
+	media      bool // below a field of images, audio or vectors
 	class      class
 	form       form
 	at         wire.Span // of the JSON value; absent: no text
@@ -81,7 +81,7 @@ type Found struct {
 	// a response with at most one.
 	Choices []Choice
 	pieces  []piece
-	twice   []wire.Span // members that repeat the texts
+	twice   []wire.Span // fields that repeat the texts
 }
 
 // Choice is one of the alternatives of a response.
@@ -110,7 +110,7 @@ func reader(kind string, body []byte) *reading {
 	return &reading{body: body, d: wire.NewDecoder(body), tools: kind == ToolCall || kind == AgentCall, agent: kind == AgentCall}
 }
 
-// origin is the place of a response.
+// origin returns the place of a response.
 func (r *reading) origin(kind string) place {
 	at := place{root: true}
 	if kind == ToolCall {
@@ -193,7 +193,7 @@ func order(later bool) int {
 	return 0
 }
 
-// text is the text of a piece.
+// text returns the text of a piece.
 func (p *piece) text(body []byte) string {
 	raw := p.at.Of(body)
 	switch p.form {
@@ -254,8 +254,8 @@ func (f *Found) With(body []byte, texts []*string) []byte {
 	return wire.Splice(nil, body, edits...)
 }
 
-// written is a text as the JSON value that it replaces: an object stays an object, and what
-// was encoded is encoded again.
+// written returns a text as the JSON value that it replaces: an object stays an object, and
+// what was encoded is encoded again.
 func (p *piece) written(body []byte, t string) []byte {
 	switch p.form {
 	case formBase64:

@@ -18,7 +18,7 @@ type Document struct {
 	Unread bool
 }
 
-// Read makes a document of a body of any media type. ok is false for a body that cannot be
+// Read returns a document of a body of any media type. ok is false for a body that cannot be
 // read: it may contain text, and nobody knows which.
 func Read(contentType string, body []byte) (doc Document, ok bool) {
 	kind, _, err := mime.ParseMediaType(contentType)
@@ -37,7 +37,7 @@ func Read(contentType string, body []byte) (doc Document, ok bool) {
 		ok := readEvents(body, &j)
 		return j.read(), ok
 	case isMedia(kind) && !isJSON(body) && (!utf8.Valid(body) || hasControls(body)):
-		return Document{}, true // pictures and sound are not judged in conversations either
+		return Document{}, true // Images and audio are not judged in conversations either
 	case isJSON(body):
 		if wire.KindOf(bytes.TrimLeft(body, " \t\r\n")) == wire.KindObject {
 			return Document{JSON: body, Own: true}, true
@@ -195,7 +195,7 @@ func (j *joined) text(at fieldOf, t string, from int, p piece) {
 // read returns what was collected.
 func (j *joined) read() Document { return Document{JSON: j.document(), Unread: j.unread} }
 
-// document is a response in the shape of chat completions with the texts.
+// document returns a response in the shape of chat completions with the texts.
 func (j *joined) document() []byte {
 	var content, thoughts, calls []byte
 	for _, at := range j.order {

@@ -108,7 +108,7 @@ func nameOf(dst, key []byte) []byte {
 	return dst
 }
 
-// treatmentOf gives the treatment of a field. name is key as the table spells it.
+// treatmentOf returns the treatment of a field. name is key as the table spells it.
 func treatmentOf(name, key []byte) treatment {
 	if t, ok := table()[string(name)]; ok && len(key) <= longest {
 		return t

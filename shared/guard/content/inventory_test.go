@@ -108,7 +108,7 @@ func leaves(body []byte, answer bool, from string) (out []leaf) {
 	return out
 }
 
-// ofGoldenFiles are the bodies of the golden files of all dialects: what clients send, what
+// ofGoldenFiles returns the bodies of the golden files of all dialects: what clients send, what
 // providers are sent, and what both receive, also as events.
 func ofGoldenFiles(t *testing.T) (out []leaf) {
 	t.Helper()

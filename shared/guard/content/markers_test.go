@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestMembersHideNoText: a member that a client adds to its own words does not take them out
-// of what is judged.
+// TestMembersHideNoText: a field that a client adds to its own words does not take them out of
+// what is judged.
 func TestMembersHideNoText(t *testing.T) {
 	t.Parallel()
 	const word = "FORBIDDENWORD"

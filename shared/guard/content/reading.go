@@ -25,7 +25,7 @@ type reading struct {
 	choices int
 	unread  bool        // it has a part that cannot be read
 	tokens  string      // the field with token ids that cannot be read
-	twice   []wire.Span // members that repeat the texts of others
+	twice   []wire.Span // fields that repeat the texts of others
 	name    [longest]byte
 }
 
@@ -38,7 +38,7 @@ type place struct {
 	definition bool
 	attached   bool // a field of a document itself
 	parts      bool // a list of parts
-	media      bool // below a field of pictures, sound or vectors
+	media      bool // below a field of images, audio or vectors
 	again      bool // it may repeat another text of the body
 	class      class
 	path       uint64 // tells fields of an event apart
@@ -96,7 +96,7 @@ func (r *reading) none(at *place) {
 	r.pieces = append(r.pieces, piece{message: at.message, last: at.message == beside, class: other})
 }
 
-// inside is the text between the quotes of a string.
+// inside returns the text between the quotes of a string.
 func inside(raw []byte) []byte {
 	if bytes.IndexByte(raw, '\\') < 0 {
 		return raw[1 : len(raw)-1]
@@ -325,8 +325,8 @@ func (r *reading) object(at place) (o object) {
 	}
 	o.typed = kind != ""
 	o.turn = o.turn || role != "" || kind == "message" || kind == "item_reference" || isCall(kind) || isResult(kind) || isThought(kind)
-	// A class is taken from what makes a part of a turn, never from a member that any object
-	// can be given: an object with a role is a turn, and its sender's own words are text.
+	// A class is taken from what makes a part of a turn, never from a field that any object can
+	// be given: an object with a role is a turn, and its sender's own words are text.
 	part := !at.root && role == ""
 	sent := role != "" && role != "assistant" && role != "model" && role != "chatbot" && role != "tool" && role != "function"
 	kept := from
@@ -394,7 +394,7 @@ func (r *reading) settle(p *piece, kind, format string) bool {
 	return false
 }
 
-// isMedia reports whether a media type is that of a picture or of sound.
+// isMedia reports whether a media type is that of an image or of audio.
 func isMedia(kind string) bool {
 	family, of, _ := strings.Cut(strings.ToLower(kind), "/")
 	return (family == "image" || family == "audio" || family == "video") && !strings.HasPrefix(of, "svg")

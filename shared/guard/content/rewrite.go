@@ -25,7 +25,7 @@ type origin struct {
 type source struct {
 	origin
 	raw   []byte
-	twice []wire.Span // members that repeat its texts
+	twice []wire.Span // fields that repeat its texts
 	edits []wire.Edit
 	now   []byte // what replaces raw; nil: unchanged
 }
@@ -39,9 +39,9 @@ type segment struct {
 
 // Rewrite returns a body that is a stream or a text with the texts of changed, which is the
 // Document that Read made of the body, with other texts. Only strings that contain a changed
-// text are replaced (and members that repeat them, such as log probabilities, are removed);
-// all other bytes stay the same: ids, signatures, usage, headers of frames. ok is false if a
-// change cannot be written back.
+// text are replaced (and fields that repeat them, such as log probabilities, are removed); all
+// other bytes stay the same: ids, signatures, usage, headers of frames. ok is false if a change
+// cannot be written back.
 func Rewrite(contentType string, body, changed []byte) (out []byte, ok bool) {
 	texts, ok := textsOf(changed)
 	if !ok {
@@ -317,7 +317,7 @@ type replacement struct {
 }
 
 // How texts are compared: anchor is how many equal bytes end a difference, ahead how far they
-// are looked for.
+// are searched.
 const (
 	anchor = 12
 	ahead  = 4 << 10

@@ -41,7 +41,7 @@ var streamsOf = []streamed{
 	{"responses text", "text/event-stream", `{"type":"response.output_text.delta","item_id":"m_1","output_index":0,"delta":%s,"sequence_number":7}`, nil, nil, text},
 }
 
-// frame makes a stream of events.
+// frame returns a stream of events.
 func (s *streamed) frame(events []string) []byte {
 	var out []byte
 	for i, e := range events {
@@ -64,7 +64,7 @@ func (s *streamed) frame(events []string) []byte {
 	return out
 }
 
-// of makes a stream whose events contain the pieces.
+// of returns a stream whose events contain the pieces.
 func (s *streamed) of(pieces []string) []byte {
 	events := slices.Clone(s.first)
 	for _, p := range pieces {

@@ -111,7 +111,7 @@ func decodedText(s []byte) (text []byte, ok bool) {
 func isPlain(b []byte) bool { return utf8.Valid(b) && controls(b)*10 <= len(b) }
 
 // decoded decodes base64 that is said to be text, as lenient readers do: what is no base64 is
-// left out, and what is no UTF-8 is read as UTF-16 or replaced.
+// omitted, and what is no UTF-8 is read as UTF-16 or replaced.
 func decoded(s []byte) []byte {
 	if text, ok := decodedText(s); ok {
 		return text

@@ -17,11 +17,11 @@ import (
 	"gateway/shared/prompt"
 )
 
-// maxText bounds a text to compare with, in bytes.
+// maxText limits a text to compare with, in bytes.
 const maxText = 10_000
 
-// Validate tells what is wrong with a table beyond the bounds of its members. Fields are
-// below the field that holds the table.
+// Validate tells what is wrong with a table beyond the bounds of its fields. Fields are below
+// the field that holds the table.
 func Validate(field string, table []prompt.Case) (bad []fault.Detail) {
 	if raw, err := json.Marshal(table); err != nil || len(raw) > prompt.MaxTable {
 		return []fault.Detail{{Field: field, Message: fmt.Sprintf("may have %d bytes of JSON", prompt.MaxTable)}}
@@ -44,7 +44,7 @@ func Validate(field string, table []prompt.Case) (bad []fault.Detail) {
 	return bad
 }
 
-// check gives the mistake of an assertion; no message if there is none.
+// check returns the mistake of an assertion; no message if there is none.
 func check(a *prompt.Assertion, renderOnly bool) fault.Detail {
 	switch {
 	case !slices.Contains(prompt.Assertions, a.Type):
@@ -62,7 +62,7 @@ func check(a *prompt.Assertion, renderOnly bool) fault.Detail {
 	return fault.Detail{}
 }
 
-// value gives the mistake of an assertion's value; "": none.
+// value returns the mistake of an assertion's value; "": none.
 func value(a *prompt.Assertion) string {
 	switch a.Type {
 	case prompt.MaxLatency:
@@ -99,8 +99,8 @@ func value(a *prompt.Assertion) string {
 
 // Outcome is what an assertion is checked against.
 type Outcome struct {
-	Text  string        // the answer's, or the rendered prompt
-	Took  time.Duration // of the answer
+	Text  string        // the response's, or the rendered prompt
+	Took  time.Duration // of the response
 	Guard func(name string) (passes bool, err error)
 }
 

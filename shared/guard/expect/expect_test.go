@@ -38,7 +38,7 @@ func TestAssertionsHoldOrTellWhy(t *testing.T) {
 	}
 }
 
-// FuzzTable: whatever a table says, it is refused or can be judged.
+// FuzzTable: whatever a table says, it is rejected or can be judged.
 func FuzzTable(f *testing.F) {
 	f.Add(`[{"name":"a","assertions":[{"type":"regex","value":"a+"},{"type":"json_schema","value":{"type":"object"}}]}]`, "text")
 	f.Add(`[{"name":"a","render_only":true,"assertions":[{"type":"equals","value":"","on":"rendered"}]}]`, "{}")

@@ -22,7 +22,7 @@ func (s *Subject) Forward(h http.Header, names []string) {
 	}
 }
 
-// traceparent is the header for a trace: its id if that has the right form, otherwise a
+// traceparent returns the header for a trace: its id if that has the right form, otherwise a
 // hash of it.
 func traceparent(trace string) string {
 	sum := sha256.Sum256([]byte(trace))

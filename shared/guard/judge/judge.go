@@ -22,19 +22,19 @@ type Subject struct {
 	Provider string
 	Model    string
 	Stream   bool
-	Status   int // of the provider's answer; 0 before it
+	Status   int // of the provider's response; 0 before it
 	TraceID  string
 	// Texts are the texts to be judged, one for each part of the message. A part that is not
 	// text has "", so that a Verdict can change part by part.
 	Texts []string
-	// Asked are, after the answer, the texts of the request that the same check would have
-	// been given before it; nil before the answer.
+	// Asked are, after the response, the texts of the request that the same check would have
+	// been given before it; nil before the response.
 	Asked []string
 	// Changed says that an earlier check has changed the body of its phase.
 	Changed bool
-	// ToolCalls says that the answer holds calls of tools.
+	// ToolCalls says that the response holds calls of tools.
 	ToolCalls bool
-	// Request and Response are the bodies as JSON; Response is nil before the answer.
+	// Request and Response are the bodies as JSON; Response is nil before the response.
 	Request, Response json.RawMessage
 	Metadata          map[string]string
 	// Headers are those of the client, for checks that read or forward them.
@@ -66,17 +66,17 @@ type Secrets func(ctx context.Context, of []provider.SecretMapping) (map[string]
 // check passes: see its parameter failOnError.
 type Verdict struct {
 	Pass bool
-	Data any // what the answer shows of the check under "data"; marshalled as JSON
+	Data any // what the response shows of the check under "data"; marshalled as JSON
 	Err  *Failure
-	// Nothing says that the error means that there is nothing to judge, such as an answer that
+	// Nothing says that the error means that there is nothing to judge, such as a response that
 	// only calls tools. Such an error does not make a hook that denies fail.
 	Nothing bool
 	// Texts replace the subject's texts part by part; a nil entry keeps the part, a nil slice
 	// all of them.
 	Texts []*string
-	// Body replaces the whole request, or after the answer the whole answer.
+	// Body replaces the whole request, or after the response the whole response.
 	Body json.RawMessage
-	// Restore are the values behind the tokens in Texts, to be put back into the answer: see
+	// Restore are the values behind the tokens in Texts, to be put back into the response: see
 	// mask.Restorer. Nil if nothing is put back.
 	Restore map[string]string
 	// Headers are added to what is sent to the provider.
@@ -100,7 +100,7 @@ type Func func(ctx context.Context, s *Subject) Verdict
 // the function is not.
 type Maker func(parameters map[string]json.RawMessage) Func
 
-// Failed is a verdict with an error.
+// Failed returns a verdict with an error.
 func Failed(name, message string) Verdict {
 	return Verdict{Err: &Failure{Name: name, Message: message}}
 }

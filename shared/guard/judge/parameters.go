@@ -42,7 +42,7 @@ func List(p map[string]json.RawMessage, name string) []string {
 // Text is all that a check is about: the parts, each on a new line.
 func (s *Subject) Text() string { return Joined(s.Texts) }
 
-// Joined are the texts that are not empty, each on a new line.
+// Joined returns the texts that are not empty, each on a new line.
 func Joined(texts []string) string {
 	switch len(texts) {
 	case 0:

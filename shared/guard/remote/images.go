@@ -12,7 +12,7 @@ import (
 	"gateway/shared/wire"
 )
 
-// maxImages bounds the addresses of images of one request.
+// maxImages limits the addresses of images of one request.
 const maxImages = 100
 
 type imagesData struct {
@@ -109,7 +109,7 @@ type imageAt struct {
 	source  bool
 }
 
-// with is the image in the form that this place needs.
+// with returns the image in the form that this place needs.
 func (at *imageAt) with(g *fetched) []byte {
 	if at.source {
 		return append(wire.AppendJSONString(append(wire.AppendJSONString([]byte(`{"type":"base64","media_type":`), g.mime), `,"data":`...), g.data), '}')

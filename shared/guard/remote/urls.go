@@ -14,7 +14,7 @@ import (
 	"gateway/shared/guard/judge"
 )
 
-// Bounds of the addresses of one answer.
+// Limits of the addresses of one response.
 const (
 	maxURLs   = 50
 	atOnce    = 8
@@ -25,7 +25,7 @@ const (
 
 var link = regexp.MustCompile(`https?://[^\s,"'{}\[\]]+`)
 
-// links are the addresses that a text names, each once.
+// links returns the addresses that a text names, each once.
 func links(text string) []string {
 	var out []string
 	for _, u := range link.FindAllString(text, -1) {
@@ -57,8 +57,8 @@ type urlsData struct {
 // LookUp gives the addresses of a host name.
 type LookUp func(ctx context.Context, host string) ([]string, error)
 
-// validURLs makes the check of addresses: each address in an answer must answer a HEAD with
-// 2xx, or its host name must exist. An answer without addresses fails, even with not.
+// validURLs returns the check of addresses: each address in a response must answer a HEAD with
+// 2xx, or its host name must exist. A response without addresses fails, even with not.
 func validURLs(lookUp LookUp) judge.Maker {
 	return func(p map[string]json.RawMessage) judge.Func {
 		not, onlyDNS := judge.Get(p, "not", false), judge.Get(p, "onlyDNS", false)
@@ -120,7 +120,7 @@ func tryAll(ctx context.Context, all []string, try func(context.Context, *url.UR
 	return out
 }
 
-// answers tells whether an address answers with 2xx. An http address is called over TLS if
+// answers reports whether an address answers with 2xx. An http address is called over TLS if
 // plain connections are not allowed.
 func answers(ctx context.Context, public *http.Client, u *url.URL) bool {
 	c := *public

@@ -18,7 +18,7 @@ import (
 	"gateway/shared/guard/judge"
 )
 
-// Makers are the checks of this package, by id.
+// Makers returns the checks of this package, by id.
 func Makers(now func() time.Time, lookUp LookUp) map[string]judge.Maker {
 	return map[string]judge.Maker{
 		"default.webhook":         func(p map[string]json.RawMessage) judge.Func { return webhook(p, now) },
@@ -28,10 +28,10 @@ func Makers(now func() time.Time, lookUp LookUp) map[string]judge.Maker {
 	}
 }
 
-// maxAnswer bounds what is read of a host's answer, in bytes.
+// maxAnswer limits what is read of a host's response, in bytes.
 const maxAnswer = 20 << 20
 
-// host is a customer's service that gets a request or an answer.
+// host is a customer's service that gets a request or a response.
 type host struct {
 	url     string
 	headers map[string]string
@@ -104,7 +104,7 @@ func contextOf(s *judge.Subject) *told {
 	return t
 }
 
-// ask sends what a check was given, and returns the status and the answer.
+// ask sends what a check was given, and returns the status and the response.
 func (h *host) ask(ctx context.Context, s *judge.Subject) (int, []byte, error) {
 	body, err := json.Marshal(contextOf(s))
 	if err != nil {
@@ -182,7 +182,7 @@ func webhook(params map[string]json.RawMessage, now func() time.Time) judge.Func
 	}
 }
 
-// logTo sends the request and the answer to a customer's service.
+// logTo sends the request and the response to a customer's service.
 func logTo(params map[string]json.RawMessage, now func() time.Time) judge.Func {
 	h := hostOf(params, "logURL", now)
 	return func(ctx context.Context, s *judge.Subject) judge.Verdict {

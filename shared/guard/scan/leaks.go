@@ -9,7 +9,7 @@ import (
 	"gateway/shared/guard/scan/leak"
 )
 
-// leaks judges how much of the request's system prompt the answer reveals.
+// leaks judges how much of the request's system prompt the response reveals.
 func leaks(p map[string]json.RawMessage) judge.Func {
 	o, least, row := optionsOf(p), judge.Get(p, "threshold", 0.3), judge.Get(p, "minWords", leak.Least)
 	return func(_ context.Context, s *judge.Subject) judge.Verdict {
@@ -46,7 +46,7 @@ type turn struct {
 	Content json.RawMessage `json:"content"`
 }
 
-// content is a text, or the texts of its parts.
+// content returns a text, or the texts of its parts.
 func content(raw json.RawMessage) string {
 	var text string
 	if len(raw) == 0 || json.Unmarshal(raw, &text) == nil {

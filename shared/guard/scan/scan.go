@@ -37,20 +37,20 @@ func optionsOf(p map[string]json.RawMessage) options {
 	return options{judge.Get(p, "not", false), judge.Get(p, "redact", false), judge.Get(p, "restore", false)}
 }
 
-// verdict is the verdict of a check that fails on a find or, with not, fails without one.
+// verdict returns the verdict of a check that fails on a find or, with not, fails without one.
 func (o options) verdict(found bool, data map[string]any) judge.Verdict {
 	pass := found == o.not
 	data["not"], data["verdict"] = o.not, pass
 	return judge.Verdict{Pass: pass, Data: data}
 }
 
-// changed is the verdict of a check that has removed what it found.
+// changed returns the verdict of a check that has removed what it found.
 func (o options) changed(texts []*string, data map[string]any) judge.Verdict {
 	data["redacted"], data["verdict"], data["not"] = true, true, o.not
 	return judge.Verdict{Pass: true, Texts: texts, Data: data}
 }
 
-// counts are the number of finds in all parts, by label, without the texts.
+// counts returns the number of finds in all parts, by label, without the texts.
 func counts(spans [][]mask.Span) map[string]int {
 	out := map[string]int{}
 	for _, part := range spans {
@@ -61,7 +61,7 @@ func counts(spans [][]mask.Span) map[string]int {
 	return out
 }
 
-// masking makes a check that judges by what find finds in each part. If it is to redact, it
+// masking returns a check that judges by what find finds in each part. If it is to redact, it
 // removes the finds and passes.
 func masking(p map[string]json.RawMessage, find func(string) []mask.Span) judge.Func {
 	o := optionsOf(p)

@@ -14,7 +14,7 @@ import (
 // ID is that of the check.
 const ID = "default.jwt"
 
-// Makers gives the check. It remembers keys and answers for all callers.
+// Makers returns the check. It remembers keys and answers for all callers.
 func Makers(now func() time.Time) map[string]judge.Maker {
 	c := bearer.NewChecker(now)
 	return map[string]judge.Maker{ID: func(p map[string]json.RawMessage) judge.Func { return check(p, c) }}

@@ -72,7 +72,7 @@ func verdict(ctx context.Context, r bearer.ClaimRules, e *extraction, t *bearer.
 	return v
 }
 
-// maxHeader bounds a claim that is passed on as a header, in bytes.
+// maxHeader limits a claim that is forwarded as a header, in bytes.
 const maxHeader = 4096
 
 // headers are claims for the provider. If the token lacks a claim, a client header of the

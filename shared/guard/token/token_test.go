@@ -52,7 +52,7 @@ func set(t testing.TB) string {
 
 var now = time.Unix(1_800_000_000, 0)
 
-// sign makes a token; claims without iat get one of a minute ago, and exp of an hour.
+// sign returns a token; claims without iat get one of a minute ago, and exp of an hour.
 func sign(t testing.TB, method golangjwt.SigningMethod, key crypto.PrivateKey, head, claims map[string]any) string {
 	c := golangjwt.MapClaims{"iat": now.Add(-time.Minute).Unix(), "exp": now.Add(time.Hour).Unix()}
 	for k, v := range claims {
@@ -150,8 +150,8 @@ func TestClaimsGoAlongAsHeaders(t *testing.T) {
 	}
 }
 
-// TestKeySetsOfAddresses: a set is asked once, once more for a key that it has not, and
-// is used on while its address fails.
+// TestKeySetsOfAddresses: a set is asked once, again for a key that it has not, and is used on
+// while its address fails.
 func TestKeySetsOfAddresses(t *testing.T) {
 	t.Parallel()
 	var hits atomic.Int64
@@ -228,7 +228,7 @@ func TestServicesOfTokens(t *testing.T) {
 	}
 }
 
-// FuzzTokens: whatever a header holds, it is refused and nothing breaks.
+// FuzzTokens: whatever a header holds, it is rejected and nothing breaks.
 func FuzzTokens(f *testing.F) {
 	f.Add("a.b.c")
 	f.Add("eyJhbGciOiJSUzI1NiIsImtpZCI6ImEifQ.e30.AAAA")

@@ -6,14 +6,14 @@ import (
 	"strings"
 )
 
-// answer is a part of a vendor's answer. If a value has another type than is asked for, the
-// whole answer counts as wrong: all parts share bad.
+// answer is a part of a vendor's response. If a value has another type than is asked for, the
+// whole response counts as wrong: all parts share bad.
 type answer struct {
 	v   any
 	bad *bool
 }
 
-// get gives the member at a path such as a.b.c, or everything for "". If it does not exist,
+// get returns the field at a path such as a.b.c, or everything for "". If it does not exist,
 // the result has no value.
 func (a answer) get(path string) answer {
 	if path == "" {
@@ -28,7 +28,7 @@ func (a answer) get(path string) answer {
 
 func (a answer) has(path string) bool { return a.get(path).v != nil }
 
-// value reads a member that must be of a type.
+// value reads a field that must be of a type.
 func value[T any](a answer, path string) T {
 	v, ok := a.get(path).v.(T)
 	if !ok {
@@ -37,7 +37,7 @@ func value[T any](a answer, path string) T {
 	return v
 }
 
-// optional reads a member that may be absent or null.
+// optional reads a field that may be absent or null.
 func optional[T any](a answer, path string) (v T) {
 	if a.has(path) {
 		return value[T](a, path)
@@ -49,10 +49,10 @@ func (a answer) flag(path string) bool      { return value[bool](a, path) }
 func (a answer) text(path string) string    { return value[string](a, path) }
 func (a answer) number(path string) float64 { return value[float64](a, path) }
 
-// list gives the entries of a list.
+// list returns the entries of a list.
 func (a answer) list(path string) []answer { return a.entries(value[[]any](a, path)) }
 
-// listIf gives the entries of a list that may be absent.
+// listIf returns the entries of a list that may be absent.
 func (a answer) listIf(path string) []answer { return a.entries(optional[[]any](a, path)) }
 
 func (a answer) entries(list []any) []answer {
@@ -63,7 +63,7 @@ func (a answer) entries(list []any) []answer {
 	return out
 }
 
-// members gives the members of an object, in the order of their names. If the object may be
+// fields gives the fields of an object, in the order of their names. If the object may be
 // absent, an absent one has none.
 func (a answer) members(path string, needed bool) (names []string, values []answer) {
 	var object map[string]any
@@ -88,7 +88,7 @@ func (a answer) word(path string, allowed ...string) string {
 	return s
 }
 
-// label is a text of the vendor that is short enough to be shown.
+// label returns a text of the vendor that is short enough to be shown.
 func label(s string) string {
 	if len(s) > 100 {
 		s = strings.ToValidUTF8(s[:100], "")

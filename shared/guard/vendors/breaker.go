@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Bounds of breakers.
+// Limits of breakers.
 const (
 	tripsAt     = 3 // outages in a row
 	restsFor    = 30 * time.Second
@@ -28,7 +28,7 @@ type circuit struct {
 	until   time.Time // until then nobody calls
 }
 
-// may tells whether the vendor may be called.
+// may reports whether the vendor may be called.
 func (b *breakers) may(key [32]byte) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()

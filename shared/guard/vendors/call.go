@@ -19,10 +19,10 @@ import (
 	"gateway/shared/provider"
 )
 
-// maxAnswer bounds what is read of a vendor's answer, in bytes.
+// maxAnswer limits what is read of a vendor's response, in bytes.
 const maxAnswer = 20 << 20
 
-// ask makes one call and reads its answer into the run. The first error is kept.
+// ask makes one call and reads its response into the run. The first error is kept.
 func (r *run) ask(ctx context.Context, part int, text string) {
 	a := &ask{run: r, part: part, text: text}
 	raw, err := a.call(ctx)
@@ -36,7 +36,7 @@ func (r *run) ask(ctx context.Context, part int, text string) {
 	}
 }
 
-// read passes an answer to the wire's function.
+// read passes a response to the wire's function.
 func (r *run) read(a *ask, raw []byte) *judge.Failure {
 	bad := false
 	said := answer{bad: &bad}
@@ -51,12 +51,12 @@ func (r *run) read(a *ask, raw []byte) *judge.Failure {
 	return nil
 }
 
-// fails is an error that names the vendor.
+// fails returns an error that names the vendor.
 func (c *check) fails(name, format string, args ...any) *judge.Failure {
 	return &judge.Failure{Name: name, Message: c.name + " " + fmt.Sprintf(format, args...)}
 }
 
-// call sends the wire's request, and returns the answer if its status is a success.
+// call sends the wire's request, and returns the response if its status is a success.
 func (a *ask) call(ctx context.Context) ([]byte, *judge.Failure) {
 	req, body, err := a.request(ctx)
 	if err != nil {
@@ -91,7 +91,7 @@ func (a *ask) call(ctx context.Context) ([]byte, *judge.Failure) {
 	return raw, nil
 }
 
-// unanswered is the error of a call without an answer. If the request itself was ended,
+// unanswered returns the error of a call without a response. If the request itself was ended,
 // that does not count against the vendor.
 func (a *ask) unanswered(ctx context.Context, key [32]byte, err error, why string) *judge.Failure {
 	var slow net.Error // a dialer may time out before the context does
@@ -117,7 +117,7 @@ func (a *ask) circuit(req *http.Request) [32]byte {
 
 func (w *row) vendor() string { v, _, _ := strings.Cut(w.id, "."); return v }
 
-// request makes the request of the wire.
+// request returns the request of the wire.
 func (a *ask) request(ctx context.Context) (*http.Request, []byte, *judge.Failure) {
 	address, err := a.address(a.run.url)
 	if err != nil {

@@ -15,8 +15,8 @@ import (
 	"gateway/shared/provider"
 )
 
-// target is a provider whose way of signing requests a check uses. Credentials of a check
-// in a request are the caller's; only checks of saved guardrails may use the gateway's own
+// target returns a provider whose way of signing requests a check uses. Credentials of a check
+// in a request are the caller's; only checks of saved guardrails may use the gateway's
 // identity.
 func (a *ask) target(id string, fields map[string]string) *provider.Target {
 	row, _ := provider.ByID(id)
@@ -53,7 +53,7 @@ func signAzure(ctx context.Context, a *ask, req *http.Request, body []byte) erro
 	return a.target("azure-openai", azureFields).Authorize(ctx, req, body)
 }
 
-// azureReady gives the base of the resource's address.
+// azureReady returns the base of the resource's address.
 func azureReady(c *check) *judge.Failure {
 	host, _ := c.creds["customHost"].(string)
 	name, _ := c.creds["resourceName"].(string)
@@ -71,7 +71,7 @@ func azureReady(c *check) *judge.Failure {
 	return nil
 }
 
-// awsReady gives the base of the address in the region.
+// awsReady returns the base of the address in the region.
 func awsReady(c *check) *judge.Failure {
 	host, _ := c.params["customHost"].(string)
 	if own, _ := c.creds["customHost"].(string); own != "" {
@@ -146,7 +146,7 @@ func bedrock(a *ask, said answer) {
 	}
 }
 
-// first is the first of several texts that an answer has.
+// first returns the first of several texts that a response has.
 func first(a answer, names ...string) string {
 	for _, name := range names {
 		if s, ok := a.get(name).v.(string); ok && s != "" {
@@ -156,7 +156,7 @@ func first(a answer, names ...string) string {
 	return "finding"
 }
 
-// alibabaForm is a call of MultiModalGuard. It is signed with HMAC-SHA1 in the way of
+// alibabaForm returns a call of MultiModalGuard. It is signed with HMAC-SHA1 in the way of
 // Alibaba Cloud's RPC interfaces: over all parameters but the signature, in order, escaped
 // twice.
 func alibabaForm(a *ask) []byte {

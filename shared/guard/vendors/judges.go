@@ -5,7 +5,7 @@ import (
 	"strconv"
 )
 
-// flags fails if a member is true.
+// flags fails if a field is true.
 func flags(path, name string) func(*ask, answer) {
 	return func(a *ask, said answer) {
 		if said.flag(path) {
@@ -36,7 +36,7 @@ func contentSafety(a *ask, said answer) {
 	}
 }
 
-// documents are the parts of the text, named by their numbers.
+// documents returns the parts of the text, named by their numbers.
 func documents(a *ask) any {
 	language, _ := a.run.params["language"].(string)
 	if language == "" {
@@ -51,8 +51,8 @@ func documents(a *ask) any {
 	return out
 }
 
-// azurePII reads the entities of each document. A document that was not judged makes
-// the answer an error.
+// azurePII reads the entities of each document. A document that was not judged makes the
+// response an error.
 func azurePII(a *ask, said answer) {
 	left := len(documents(a).([]any))
 	for _, d := range said.list("results.documents") {
@@ -70,7 +70,7 @@ func azurePII(a *ask, said answer) {
 	*said.bad = *said.bad || left > 0
 }
 
-// systemOrText is the system prompt if there is one, otherwise the text.
+// systemOrText returns the system prompt if there is one, otherwise the text.
 func systemOrText(a *ask) any {
 	system := ""
 	for _, m := range a.conversation() {
@@ -111,7 +111,7 @@ func f5(a *ask, said answer) {
 	}
 }
 
-// mistralPath gives conversations an address of their own.
+// mistralPath returns conversations an address of their own.
 func mistralPath(a *ask) any {
 	if a.talks() {
 		return "chat/moderations"
@@ -119,7 +119,7 @@ func mistralPath(a *ask) any {
 	return "moderations"
 }
 
-// talks tells whether the request is a conversation.
+// talks reports whether the request is a conversation.
 func (a *ask) talks() bool { return a.run.s.Kind == "chatComplete" || a.run.s.Kind == "messages" }
 
 func mistralInput(a *ask) any {

@@ -62,7 +62,7 @@ func patronus(a *ask, said answer) {
 	a.run.redact(a.part, masked(a.text, longest(spans)), name)
 }
 
-// longest are the spans that are not within others.
+// longest returns the spans that are not within others.
 func longest(spans []span) (out []span) {
 	for i, s := range spans {
 		inside := false
@@ -136,7 +136,7 @@ func (m *spoken) asTurn() toolTurn {
 	return t
 }
 
-// toolTurns are the conversation and the answer, with their calls of tools.
+// toolTurns returns the conversation and the response, with their calls of tools.
 func toolTurns(a *ask) any {
 	var asked struct{ Messages []spoken }
 	var said struct {
@@ -152,7 +152,7 @@ func toolTurns(a *ask) any {
 	return append(out, said.Choices[0].Message.asTurn())
 }
 
-// toolsOf are the tools of the request.
+// toolsOf returns the tools of the request.
 func toolsOf(a *ask) any {
 	type tool struct {
 		Name        string          `json:"name"`

@@ -116,7 +116,7 @@ func akto(a *ask, said answer) {
 	}
 }
 
-// catoMessages are the conversation with its texts as parts.
+// catoMessages returns the conversation with its texts as parts.
 func catoMessages(a *ask) any {
 	out := []any{}
 	for _, m := range a.withAnswer().([]message) {
@@ -231,7 +231,7 @@ func lakera(a *ask, said answer) {
 	}
 }
 
-// token is the last part of a label, in capital letters.
+// token returns the last part of a label, in capital letters.
 func token(name string) string {
 	name = name[strings.LastIndexByte(name, '/')+1:]
 	name = strings.Map(func(r rune) rune {
@@ -320,7 +320,7 @@ func airsApp(a *ask) any {
 	return "gateway"
 }
 
-// airsContents are the parts of a request that scan_scope chooses, or the answer.
+// airsContents returns the parts of a request that scan_scope chooses, or the response.
 func airsContents(a *ask) any {
 	if a.run.behind() {
 		return []any{map[string]any{"response": a.text}}
@@ -446,7 +446,7 @@ func promptfooPII(a *ask, said answer) {
 	a.run.redact(a.part, masked(a.text, spans), "pii")
 }
 
-// promptSecurity reads what is reported about the prompt or the answer. With monitorOnly it
+// promptSecurity reads what is reported about the prompt or the response. With monitorOnly it
 // never fails.
 func promptSecurity(a *ask, said answer) {
 	one := said.get("result").get(a.run.arg)
@@ -471,7 +471,7 @@ func promptSecurity(a *ask, said answer) {
 	}
 }
 
-// zscalerPolicy is the number of a policy, which may come as text.
+// zscalerPolicy returns the number of a policy, which may come as text.
 func zscalerPolicy(a *ask) any {
 	id := strings.Join(a.run.listed("policyId"), "")
 	if n, err := strconv.ParseInt(id, 10, 64); err == nil {

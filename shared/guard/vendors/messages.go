@@ -13,7 +13,7 @@ type message struct {
 	Content string `json:"content"`
 }
 
-// conversation are the messages of the request; if it is not a conversation, one message of
+// conversation returns the messages of the request; if it is not a conversation, one message of
 // the user.
 func (a *ask) conversation() []message {
 	var body struct {
@@ -61,7 +61,7 @@ type turn struct {
 	Content json.RawMessage `json:"content"`
 }
 
-// textOf is the text of a content: a text, or the texts of its parts.
+// textOf returns the text of a content: a text, or the texts of its parts.
 func textOf(parts json.RawMessage) string {
 	if len(parts) == 0 {
 		return ""
@@ -71,7 +71,7 @@ func textOf(parts json.RawMessage) string {
 	return judge.Joined(f.Texts)
 }
 
-// withAnswer is the conversation, followed by the answer.
+// withAnswer returns the conversation, followed by the response.
 func (a *ask) withAnswer() any {
 	list := a.conversation()
 	if a.run.behind() {
@@ -80,7 +80,7 @@ func (a *ask) withAnswer() any {
 	return list
 }
 
-// parted is the judged text with each of its parts as a message; places are the numbers of
+// parted returns the judged text with each of its parts as a message; places are the numbers of
 // these parts.
 func (a *ask) parted() (list []message, places []int) {
 	role := "user"

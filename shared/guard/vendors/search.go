@@ -64,7 +64,7 @@ func found(a *ask, answered answer) {
 	a.run.body = a.with(prefix + "\n" + b.String() + suffix)
 }
 
-// with is the request with a text added.
+// with returns the request with a text added.
 func (a *ask) with(text string) json.RawMessage {
 	body := a.run.s.Request
 	if a.run.s.Kind == "complete" {
@@ -90,7 +90,7 @@ func (a *ask) with(text string) json.RawMessage {
 	return wire.Splice(nil, body, keys.SetKey(&w, 0, append(raw, list[1:]...)))
 }
 
-// changed is a body whose first text has changed.
+// changed returns a body whose first text has changed.
 func changed(f *content.Found, body []byte, change func(string) string) json.RawMessage {
 	for i, t := range f.Texts {
 		if t != "" {

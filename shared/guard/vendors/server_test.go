@@ -25,8 +25,8 @@ import (
 	"gateway/shared/provider"
 )
 
-// strict is a server that takes requests of one vendor's shape alone, for any host. It
-// tells what is wrong with one that it refuses.
+// strict is a server that takes requests of one vendor's shape alone, for any host. It tells
+// what is wrong with one that it rejects.
 type strict struct {
 	*httptest.Server
 	p       *proof
@@ -150,7 +150,7 @@ type proof struct {
 
 	host, path string
 	header     map[string]string // "*": any value
-	shape      any               // what the body is decoded into: other members are refused
+	shape      any               // what the body is decoded into: other fields are rejected
 	check      func(r *http.Request, body []byte) string
 	golden     string // the body
 
@@ -343,7 +343,7 @@ func texts(v judge.Verdict) string {
 	return strings.Join(out, "/")
 }
 
-// refuse takes addresses of the public alone.
+// reject takes addresses of the public alone.
 func refuse(raw, field string) (*url.URL, error) { return egress.Policy{}.CheckURL(raw, field) }
 
 type roundTrip func(*http.Request) (*http.Response, error)

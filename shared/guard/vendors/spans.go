@@ -12,8 +12,8 @@ type span struct {
 	by         string
 }
 
-// masked is a text with its spans replaced. Overlapping spans become one; a span that reaches
-// outside of the text is ignored.
+// masked returns a text with its spans replaced. Overlapping spans become one; a span that
+// reaches outside of the text is ignored.
 func masked(text string, spans []span) string {
 	letters := []rune(text)
 	spans = slices.DeleteFunc(slices.Clone(spans), func(s span) bool { return s.start < 0 || s.end <= s.start || s.end > len(letters) })

@@ -21,7 +21,7 @@ type Deps struct {
 	Signer provider.Signer // trades credentials for short-lived ones
 }
 
-// Makers are the checks of this package, by id.
+// Makers returns the checks of this package, by id.
 func Makers(d Deps) map[string]judge.Maker {
 	b := &breakers{now: d.Now, known: map[[32]byte]*circuit{}}
 	out := make(map[string]judge.Maker, len(wires))
@@ -40,7 +40,7 @@ type check struct {
 	breakers *breakers
 	params   map[string]any // with the table's defaults for those that are absent
 	creds    map[string]any
-	bodies   [2]any // templates: before the request, after the answer
+	bodies   [2]any // templates: before the request, after the response
 	timeout  time.Duration
 	forward  []string
 	mapped   []provider.SecretMapping // credentials that a secret manager fills
@@ -86,7 +86,7 @@ func (w *row) check(d Deps, b *breakers, raw map[string]json.RawMessage) *check 
 	return c
 }
 
-// filled is the check with the credentials from a secret manager. They are only for saved
+// filled returns the check with the credentials from a secret manager. They are only for saved
 // guardrails: otherwise the author of a config could choose where a secret is sent.
 func (c *check) filled(ctx context.Context, s *judge.Subject) (*check, *judge.Failure) {
 	if len(c.mapped) == 0 || c.broken != nil {
@@ -210,7 +210,7 @@ func (c *check) run(ctx context.Context, s *judge.Subject) judge.Verdict {
 	return r.verdict()
 }
 
-// maxSideBySide bounds how many calls of one check run at a time.
+// maxSideBySide limits how many calls of one check run at a time.
 const maxSideBySide = 8
 
 // data is what a check reports.

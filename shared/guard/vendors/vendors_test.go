@@ -15,7 +15,7 @@ import (
 	"gateway/shared/provider"
 )
 
-// proofOf is the first proof of a check.
+// proofOf returns the first proof of a check.
 func proofOf(id string) *proof {
 	for i := range proofs {
 		if proofs[i].id == id {

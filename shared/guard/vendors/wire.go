@@ -12,24 +12,24 @@ import (
 	"gateway/shared/guard/judge"
 )
 
-// row is a row of the table: how a vendor is asked, and how its answer is read.
+// row is a row of the table: how a vendor is asked, and how its response is read.
 //
 // url and the values of header have placeholders for credentials and parameters: {name},
-// {name|standard}, {a/b} for the first that exists, {name?} for a header that is left out
-// without it, {%name} for a value that is not escaped. body is JSON in which a text that
-// begins with $ stands for a value, see ask.value; a member without a value is left out.
+// {name|standard}, {a/b} for the first that exists, {name?} for a header that is omitted
+// without it, {%name} for a value that is not escaped. body is JSON in which a text that begins
+// with $ stands for a value, see ask.value; a field without a value is omitted.
 type row struct {
 	id     string
 	name   string // of the vendor, for messages
 	url    string
 	header string // lines
 	body   string
-	after  string   // body after the answer; "": the same as body
+	after  string   // body after the response; "": the same as body
 	each   bool     // one call for each part of the text
 	most   int      // characters that the vendor takes in one call; longer texts are sent piece by piece
 	empty  bool     // an empty text may be sent
 	only   []string // types of requests that it supports; nil: all
-	nest   string   // the member of the credentials that holds those of the check
+	nest   string   // the field of the credentials that holds those of the check
 	arg    string   // the difference between rows of one vendor
 	// ready derives further credentials from the given ones.
 	ready func(c *check) *judge.Failure
@@ -41,10 +41,10 @@ type row struct {
 	values map[string]func(a *ask) any
 }
 
-// behind tells whether the check runs after the answer.
+// behind reports whether the check runs after the response.
 func (r *run) behind() bool { return r.s.Phase == guard.After }
 
-// lookup gives a credential or parameter as text; "" if there is none.
+// lookup returns a credential or parameter as text; "" if there is none.
 func (a *ask) lookup(name string) string {
 	for one := range strings.SplitSeq(name, "/") {
 		v := a.run.creds[one]
@@ -120,7 +120,7 @@ func (a *ask) expand(template string, write escape) (string, *judge.Failure) {
 	}
 }
 
-// fill gives a template in which values replace the variables.
+// fill returns a template in which values replace the variables.
 func (a *ask) fill(template any) any {
 	switch t := template.(type) {
 	case string:
@@ -147,16 +147,16 @@ func (a *ask) fill(template any) any {
 	return template
 }
 
-// value gives a variable of a body; nil where it has none:
+// value returns a variable of a body; nil where it has none:
 //
 //	text, parts   what is judged, as one text or part by part
 //	asked         the text of the request
-//	answered      behind an answer, its text
+//	answered      behind a response, its text
 //	messages      the conversation of the request: role and text of each message
-//	talk          the same, with the answer behind it
-//	body          the whole request, or the whole answer
+//	talk          the same, with the response behind it
+//	body          the whole request, or the whole response
 //	model, provider, trace, user
-//	?a|b          a before the request, b behind the answer
+//	?a|b          a before the request, b behind the response
 //	.name         a parameter; .name|standard, a text or JSON
 func (a *ask) value(name string) any {
 	if words, ok := strings.CutPrefix(name, "?"); ok {
@@ -216,7 +216,7 @@ func (a *ask) value(name string) any {
 	return nil
 }
 
-// some is a text, or nothing.
+// some returns a text, or nothing.
 func some(s string) any {
 	if s == "" {
 		return nil

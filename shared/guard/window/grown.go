@@ -8,10 +8,10 @@ import (
 // text is judged again: each judgement costs more as the text grows.
 const part = 16
 
-// grow judges all of a text that has come, and passes on the part that has passed: as much
-// as stays the same when it is judged by itself. So at any time everything that was sent is
-// a text that the judge has seen by itself and has passed or changed. Whatever the judge
-// forbids is not in it, whatever its length.
+// grow judges all of a text that has come, and forwards the part that has passed: as much as
+// stays the same when it is judged by itself. So at any time everything that was sent is a text
+// that the judge has seen by itself and has passed or changed. Whatever the judge forbids is
+// not in it, whatever its length.
 func (g *texts) grow(l *line, come []byte) error {
 	all := append(l.seen[:len(l.seen):len(l.seen)], come...)
 	now, denied := g.judge(string(all))
@@ -59,9 +59,9 @@ func (g *texts) releaseGrown(l *line, cut int, head string) error {
 	return err
 }
 
-// grownUp judges a text that has ended, and passes on the rest of it. If the end changes
-// how the beginning should have been sent, the rest is judged by itself, and must be
-// consistent with what was sent; otherwise it is not sent.
+// grownUp judges a text that has ended, and forwards the rest of it. If the end changes how the
+// beginning should have been sent, the rest is judged by itself, and must be consistent with
+// what was sent; otherwise it is not sent.
 func (g *texts) grownUp(l *line) error {
 	now, denied := g.judge(string(l.seen) + string(l.text))
 	if g.denied = denied; denied != nil {

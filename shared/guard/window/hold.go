@@ -5,11 +5,11 @@ import (
 	"gateway/shared/fault"
 )
 
-// Verdict says what to do with a whole answer: send another one instead (nil: none), or
-// deny it.
+// Verdict says what to do with a whole response: send another one instead (nil: none), or deny
+// it.
 type Verdict func(whole *chat.Response) (now *chat.Response, denied *fault.Fault)
 
-// Whole gives a decoder that passes nothing on before the whole answer has come and has
+// Whole returns a decoder that passes nothing on before the whole response has come and has
 // been judged.
 func Whole(dec chat.StreamDecoder, judge Verdict) chat.StreamDecoder {
 	h := &whole{front: front{dec: dec}, judge: judge}
@@ -72,7 +72,7 @@ func (h *whole) delta(d *chat.Delta) error {
 	return nil
 }
 
-// release judges the answer and passes it on.
+// release judges the response and passes it on.
 func (h *whole) release() error {
 	h.released = true
 	now, denied := h.judge(h.into.Response())
@@ -88,7 +88,7 @@ func (h *whole) release() error {
 	for i := range kept {
 		d := &kept[i]
 		if d.Kind == chat.DeltaCitation && !cited[[2]int{d.Choice, d.Block}] {
-			continue // the whole answer has no place for it, so it was not judged
+			continue // the whole response has no place for it, so it was not judged
 		}
 		if err := h.emit(d); err != nil {
 			return err

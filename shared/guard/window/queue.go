@@ -7,8 +7,8 @@ import (
 	"gateway/shared/chat"
 )
 
-// queue holds deltas that wait, in order, in few buffers of its own. Pieces of a text differ
-// in their JSON only, so it has one delta for all of them.
+// queue holds deltas that wait, in order, in few buffers separate. Pieces of a text differ in
+// their JSON only, so it has one delta for all of them.
 type queue struct {
 	runs   []series
 	pieces []piece
@@ -69,7 +69,7 @@ func (q *queue) shorten(json []byte, text int) {
 	p := &q.pieces[q.piece]
 	q.json = slices.Replace(q.json, q.at, q.at+p.json, json...)
 	p.json, p.text = len(json), text
-	q.runs[q.run].delta.Logprobs = nil // a delta that has any is a run of its own
+	q.runs[q.run].delta.Logprobs = nil // a delta that has any is a run separate
 }
 
 // compact frees the memory of deltas that were dropped.
@@ -96,7 +96,7 @@ func alike(a, b *chat.Delta) bool {
 		a.Logprobs == nil && b.Logprobs == nil && a.Extra == nil && b.Extra == nil && a.Usage == nil && b.Usage == nil
 }
 
-// clone copies a delta into memory of its own.
+// clone copies a delta into memory separate.
 func clone(d *chat.Delta) chat.Delta {
 	k := cloneWithoutJSON(d)
 	k.JSON = bytes.Clone(d.JSON)

@@ -7,7 +7,7 @@ import (
 	"gateway/shared/wire"
 )
 
-// Restoring is a writer of answers that replaces tokens by their values, even if a token
+// Restoring returns a writer of responses that replaces tokens by their values, even if a token
 // comes in several pieces.
 func Restoring(to chat.AnswerWriter, r *mask.Restorer) chat.AnswerWriter {
 	return restoring{to, r}

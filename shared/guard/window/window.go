@@ -15,20 +15,20 @@ import (
 // Judge decides about a text: what is sent in its place, or that it is denied.
 type Judge func(text string) (now string, denied *fault.Fault)
 
-// Texts gives a decoder whose texts pass through a window, whose width is a reach.
+// Texts returns a decoder whose texts pass through a window, whose width is a reach.
 //
-// A text is passed on up to a point after which at least so many characters have come and
-// have been judged together with it. So anything forbidden that is not longer than the
-// window is seen whole before any of it is sent, however the stream is cut into pieces. A
-// replacement is passed on once the rest of the text reads the same when it is judged by
-// itself: then no change reaches across. Until then more text is awaited, at most the whole
-// answer. A text that stays as it is is judged again only as far as the reach overlaps with
-// what comes after it.
+// A text is forwarded up to a point after which at least so many characters have come and have
+// been judged together with it. So anything forbidden that is not longer than the window is
+// seen whole before any of it is sent, however the stream is cut into pieces. A replacement is
+// forwarded once the rest of the text reads the same when it is judged by itself: then no
+// change reaches across. Until then more text is awaited, at most the whole response. A text
+// that stays as it is is judged again only as far as the reach overlaps with what comes after
+// it.
 //
-// With words, a text is only judged and passed on up to the end of a word, however long the
-// word is. So anything forbidden within a word is seen whole, with its ends. With grown, a
-// text is judged with everything before it: see grow. If too much of a text has been sent
-// to change it, deny gives the denial.
+// With words, a text is only judged and forwarded up to the end of a word, however long the
+// word is. So anything forbidden within a word is seen whole, with its ends. With grown, a text
+// is judged with everything before it: see grow. If too much of a text has been sent to change
+// it, deny gives the denial.
 //
 // What is no piece of a text, such as a citation, is judged by elements when it comes.
 func Texts(dec chat.StreamDecoder, reach guard.Reach, judge Judge, elements Elements, deny func() *fault.Fault) chat.StreamDecoder {
@@ -95,19 +95,19 @@ type texts struct {
 	deny     func() *fault.Fault
 
 	lines  map[int]*line // by choice
-	sent   bool          // something has been passed on
+	sent   bool          // something has been forwarded
 	judged bool          // the judge was asked
 	json   []byte
 }
 
-// line is what has come of one choice and was not yet passed on.
+// line is what has come of one choice and was not yet forwarded.
 type line struct {
 	queue queue
 	text  []byte // of the texts among the deltas
 	count int    // length of text in characters
 	clean int    // how much of text was judged and stays as it is, in bytes
 	next  int    // length in characters at which it is judged again
-	seen  []byte // what was passed on, as it came; kept if texts are judged grown
+	seen  []byte // what was forwarded, verbatim; kept if texts are judged grown
 	sent  string // the same as it was sent
 	// passed is the length of the beginning of seen and text that stayed as it was when it was
 	// last judged, by itself; only if texts are judged grown.
@@ -139,7 +139,7 @@ func (g *texts) End() error {
 	return g.tell()
 }
 
-// Meter implements chat.StreamDecoder. The answer has not begun before something was sent.
+// Meter implements chat.StreamDecoder. The response has not begun before something was sent.
 func (g *texts) Meter() chat.Meter {
 	m := g.dec.Meter()
 	if m.Held = m.Started && !g.sent; m.Held {
@@ -204,7 +204,7 @@ func (g *texts) text(d *chat.Delta) error {
 	return g.advance(l)
 }
 
-// advance judges what has come and passes on what has passed.
+// advance judges what has come and forwards what has passed.
 func (g *texts) advance(l *line) error {
 	come := l.text
 	if g.words {
@@ -281,8 +281,7 @@ func (g *texts) overlap(l *line, come []byte) int {
 	return at
 }
 
-// cut is where a text that is passed on may end: size characters before its end, after a
-// word.
+// cut is where a text that is forwarded may end: size characters before its end, after a word.
 func (g *texts) cut(text []byte) int {
 	at := len(text)
 	for range g.size {
@@ -295,7 +294,7 @@ func (g *texts) cut(text []byte) int {
 	return g.end(text, at)
 }
 
-// end is the end of the last word at or before a place. A text without white space is cut
+// end returns the end of the last word at or before a place. A text without white space is cut
 // between characters, unless words must stay whole.
 func (g *texts) end(text []byte, at int) int {
 	for at > 0 && at < len(text) && !utf8.RuneStart(text[at]) {
@@ -315,7 +314,7 @@ func (g *texts) end(text []byte, at int) int {
 	return at
 }
 
-// finish judges the rest of a choice and passes it on. An answer without any text is judged
+// finish judges the rest of a choice and passes it on. A response without any text is judged
 // too.
 func (g *texts) finish(choice int) error {
 	l := g.lines[choice]
@@ -335,8 +334,7 @@ func (g *texts) finish(choice int) error {
 	return g.release(l, len(l.text), now)
 }
 
-// release passes on what comes before a place in the text, replaced by now if that is not
-// nil.
+// release forwards what comes before a place in the text, replaced by now if that is not nil.
 func (g *texts) release(l *line, cut int, now *string) error {
 	whole, at := cut == len(l.text), 0
 	for at < cut || whole {
@@ -385,8 +383,8 @@ func empty(now *string) *string {
 	return &none
 }
 
-// piece passes on a text in place of a delta's, without its logprobs, which contain the
-// text too.
+// piece forwards a text in place of a delta's, without its logprobs, which contain the text
+// too.
 func (g *texts) piece(d *chat.Delta, text []byte, now *string) error {
 	if now != nil {
 		text = []byte(*now)

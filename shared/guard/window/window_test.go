@@ -103,7 +103,7 @@ func checkWindow(pattern, text string, cuts []int, window int) error {
 // together with a mark is not in the original text.
 const mark = "#"
 
-// findsPlaces tells whether a pattern finds a place between characters of a text, or of any.
+// findsPlaces reports whether a pattern finds a place between characters of a text, or of any.
 func findsPlaces(re *regexp.Regexp, text string) bool {
 	for _, m := range append(re.FindAllStringIndex(text, -1), re.FindStringIndex("")) {
 		if len(m) == 2 && m[0] == m[1] {

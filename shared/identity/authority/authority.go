@@ -28,8 +28,8 @@ type Rights struct {
 }
 
 // holds reports whether the grantor may give a scope. A scope that no credential of the
-// grantor's type can hold, such as completions.write for organization keys, is bounded by
-// the rank alone.
+// grantor's type can hold, such as completions.write for organization keys, is limited by the
+// rank alone.
 func (g Grantor) holds(scope string) bool {
 	if g.Scopes != nil && (g.Scopes.Has(scope) || g.Scopes.Has(identity.IncludedIn(scope))) {
 		return true

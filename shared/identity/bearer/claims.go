@@ -22,13 +22,13 @@ type ValueRule struct {
 	How    string
 }
 
-// Pattern tells whether a text fits a pattern.
+// Pattern reports whether a text fits a pattern.
 type Pattern func(pattern, text string) (bool, error)
 
 // Failings are the names of claims that fail, by what is wrong with them.
 type Failings struct{ Missing, Wrong, Mismatched []string }
 
-// None tells whether no claim fails.
+// None reports whether no claim fails.
 func (f *Failings) None() bool { return len(f.Missing)+len(f.Wrong)+len(f.Mismatched) == 0 }
 
 // Judge checks a valid token against the rules. An error comes from a pattern.
@@ -56,8 +56,8 @@ func (r *ClaimRules) Judge(t *Token) (f Failings, err error) {
 	return f, nil
 }
 
-// Matches tells whether a value is one of those wanted (exact), holds one of them
-// (contains) or all of them (containsAll), or fits one as a pattern (regex).
+// Matches reports whether a value is one of those wanted (exact), holds one of them (contains)
+// or all of them (containsAll), or fits one as a pattern (regex).
 func Matches(how, said string, wanted []string, pattern Pattern) (bool, error) {
 	switch how {
 	case "contains":
@@ -80,7 +80,7 @@ func Matches(how, said string, wanted []string, pattern Pattern) (bool, error) {
 	return slices.Contains(wanted, said), nil
 }
 
-// fits tells whether a claim satisfies the rule. If the claim is a list, one of its entries
+// fits reports whether a claim satisfies the rule. If the claim is a list, one of its entries
 // must satisfy it; for containsAll every wanted value must be an entry.
 func (v ValueRule) fits(claim any, pattern Pattern) (bool, error) {
 	_, many := claim.([]any)
@@ -101,7 +101,7 @@ func (v ValueRule) fits(claim any, pattern Pattern) (bool, error) {
 	return false, nil
 }
 
-// Texts are the texts of a value, or of the entries of a list.
+// Texts returns the texts of a value, or of the entries of a list.
 func Texts(v any) []string {
 	switch v := v.(type) {
 	case string:

@@ -20,7 +20,7 @@ type Detached struct{ Protected, Signature string }
 // Algorithms of signatures with public keys.
 var asymmetric = []string{"RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA"}
 
-// maxProtected bounds a protected header, in bytes.
+// maxProtected limits a protected header, in bytes.
 const maxProtected = 8 << 10
 
 // Head is what a signature says about itself. ok is false for one that cannot be checked
@@ -37,9 +37,9 @@ func (d *Detached) Head() (alg, kid, jku string, ok bool) {
 	return alg, kid, jku, h["crit"] == nil && kid != "" && slices.Contains(asymmetric, alg)
 }
 
-// Detached tells whether a signature signs one of several forms of a thing, by the key set
-// at an address. known is false if the set has no such key; an error says that the set
-// could not be read.
+// Detached reports whether a signature signs one of several forms of a thing, by the key set at
+// an address. known is false if the set has no such key; an error says that the set could not
+// be read.
 func (c *Checker) Detached(ctx context.Context, client *http.Client, uri string, d *Detached, forms ...[]byte) (good, known bool, err error) {
 	alg, kid, _, ok := d.Head()
 	sig, wrong := base64.RawURLEncoding.DecodeString(strings.TrimRight(d.Signature, "="))

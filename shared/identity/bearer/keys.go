@@ -21,7 +21,7 @@ import (
 	"gateway/shared/wire"
 )
 
-// Bounds of key sets.
+// Limits of key sets.
 const (
 	maxSet   = 256 << 10 // bytes
 	maxSets  = 1000      // addresses that a process remembers
@@ -140,7 +140,7 @@ func (k *keys) verify(ctx context.Context, client *http.Client, r *Rules, raw st
 // keyOnTrial is a public key that can be compared; every kind of public key can.
 type keyOnTrial interface{ Equal(x crypto.PublicKey) bool }
 
-// over tells whether a token says that it has expired. That needs no request and no
+// over reports whether a token says that it has expired. That needs no request and no
 // cryptography, and nothing else in the token is believed yet.
 func over(raw string, now time.Time, tolerance time.Duration) bool {
 	_, rest, _ := strings.Cut(raw, ".")
@@ -163,7 +163,7 @@ func badTime(raw string) string {
 	return jwk.BadTime(text)
 }
 
-// headOf is the token's header. A header that brings a key, or asks for something unknown,
+// headOf returns the token's header. A header that brings a key, or asks for something unknown,
 // cannot be read.
 func headOf(raw string) (map[string]any, bool) {
 	first, _, _ := strings.Cut(raw, ".")
@@ -176,7 +176,7 @@ func headOf(raw string) (map[string]any, bool) {
 	return h, !crit
 }
 
-// said gives the library's refusals in our words; they quote nothing of the token.
+// said returns the library's rejections in our words; they quote nothing of the token.
 func said(err error) string {
 	switch {
 	case errors.Is(err, golangjwt.ErrTokenSignatureInvalid):
@@ -205,9 +205,9 @@ func (k *keys) set(uri string) *KeySet {
 	return s
 }
 
-// find gives the key of a token; nil if the set has none. It asks the address when the set
-// is old, and also for a key that is not in the set or that failed, but not more than every
-// ten seconds. While the address fails, the last set is used on.
+// find returns the key of a token; nil if the set has none. It asks the address when the set is
+// old, and also for a key that is not in the set or that failed, but not more than every ten
+// seconds. While the address fails, the last set is used on.
 func (k *keys) find(ctx context.Context, client *http.Client, r *Rules, s *KeySet, kid, alg string, used keyOnTrial) (crypto.PublicKey, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -236,7 +236,7 @@ func (k *keys) find(ctx context.Context, client *http.Client, r *Rules, s *KeySe
 	return pick(s.keys, kid, alg), nil
 }
 
-// pick is the key of a set that fits an algorithm.
+// pick returns the key of a set that fits an algorithm.
 func pick(set []jwk.Key, kid, alg string) crypto.PublicKey {
 	for i := range set {
 		k := &set[i]
@@ -272,7 +272,7 @@ func fetch(ctx context.Context, client *http.Client, uri string) ([]jwk.Key, err
 	return readSet(raw)
 }
 
-// answerOf is a good answer of a host; what names the host's role in errors.
+// answerOf returns a good answer of a host; what names the host's role in errors.
 func answerOf(client *http.Client, req *http.Request, what string) ([]byte, error) {
 	resp, err := client.Do(req)
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// MaxToken bounds a token, in bytes.
+// MaxToken limits a token, in bytes.
 const MaxToken = 16 << 10
 
 // Rules say how tokens are checked: by a key set at an address or in the rules, or by
@@ -38,7 +38,7 @@ type Checker struct {
 	answers *answers
 }
 
-// NewChecker makes a Checker.
+// NewChecker returns a Checker.
 func NewChecker(now func() time.Time) *Checker {
 	return &Checker{now, &keys{now: now, sets: map[string]*KeySet{}}, &answers{now: now, known: map[answerKey]answer{}}}
 }
@@ -50,9 +50,9 @@ type Token struct {
 
 var errNoClient = errors.New("no host can be called")
 
-// Check tells whether a token is valid, apart from its claims. why tells what is wrong with
-// it and quotes nothing of it; an error says that it could not be checked. A client is
-// needed where hosts are asked.
+// Check reports whether a token is valid, apart from its claims. why tells what is wrong with
+// it and quotes nothing of it; an error says that it could not be checked. A client is needed
+// where hosts are asked.
 func (c *Checker) Check(ctx context.Context, client *http.Client, r *Rules, raw string) (t *Token, why string, err error) {
 	switch {
 	case raw == "":
@@ -67,14 +67,14 @@ func (c *Checker) Check(ctx context.Context, client *http.Client, r *Rules, raw 
 	return c.keys.verify(ctx, client, r, raw, c.now())
 }
 
-// InPlace is a key set that is part of the rules themselves.
+// InPlace returns a key set that is part of the rules themselves.
 func InPlace(raw json.RawMessage) *KeySet {
 	s := &KeySet{fixed: true}
 	s.keys, s.err = readSet(raw)
 	return s
 }
 
-// Of is the token in a header, whose name may be in any case, without the scheme.
+// Of returns the token in a header, whose name may be in any case, without the scheme.
 func Of(h http.Header, name string) string {
 	v := strings.TrimSpace(h.Get(name))
 	if len(v) > 7 && strings.EqualFold(v[:7], "Bearer ") {

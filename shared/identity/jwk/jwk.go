@@ -14,8 +14,7 @@ import (
 	"strings"
 )
 
-// Bounds of the modulus of an RSA key, in bits: checking a signature must not cost too
-// much.
+// Limits of the modulus of an RSA key, in bits: checking a signature must not cost too much.
 const (
 	MinRSA = 2048
 	maxRSA = 16 << 10
@@ -29,11 +28,11 @@ type Key struct {
 	D, P, K            json.RawMessage
 }
 
-// Secret tells whether the key is one that only its owner may have.
+// Secret reports whether the key is one that only its owner may have.
 func (k *Key) Secret() bool { return k.D != nil || k.P != nil || k.K != nil }
 
-// Public is the key: *rsa.PublicKey, *ecdsa.PublicKey or ed25519.PublicKey. ok is false for
-// other kinds and for keys that cannot be read.
+// Public returns the key: *rsa.PublicKey, *ecdsa.PublicKey or ed25519.PublicKey. ok is false
+// for other kinds and for keys that cannot be read.
 func (k *Key) Public() (public crypto.PublicKey, ok bool) {
 	switch k.Kty {
 	case "RSA":
@@ -56,7 +55,7 @@ func octets(s string) ([]byte, error) {
 	return base64.RawURLEncoding.DecodeString(strings.TrimRight(s, "="))
 }
 
-// RSA is the key if it is of that kind. It may be too short to be used, see MinRSA.
+// RSA returns the key if it is of that kind. It may be too short to be used, see MinRSA.
 func (k *Key) RSA() (*rsa.PublicKey, bool) {
 	n, err := octets(k.N)
 	if err != nil || len(n) == 0 || len(n) > maxRSA/8 {
@@ -73,7 +72,7 @@ func (k *Key) RSA() (*rsa.PublicKey, bool) {
 	return &rsa.PublicKey{N: new(big.Int).SetBytes(n), E: exponent}, exponent > 2 && exponent < 1<<31
 }
 
-// curve is a key on a NIST curve. A point outside of the curve is not a key.
+// curve returns a key on a NIST curve. A point outside of the curve is not a key.
 func (k *Key) curve() (*ecdsa.PublicKey, bool) {
 	curves := map[string]elliptic.Curve{"P-256": elliptic.P256(), "P-384": elliptic.P384(), "P-521": elliptic.P521()}
 	c, ok := curves[k.Crv]

@@ -14,7 +14,7 @@ import (
 	"gateway/shared/wire"
 )
 
-// Bounds of a token.
+// Limits of a token.
 const (
 	maxToken  = 8 << 10 // bytes
 	maxDepth  = 8       // of the JSON in it
@@ -22,8 +22,8 @@ const (
 	maxPairs  = 64 // of default metadata
 )
 
-// Is tells whether a credential has the form of a token: three parts of base64url,
-// of which the first is a JSON object.
+// Is reports whether a credential has the form of a token: three parts of base64url, of which
+// the first is a JSON object.
 func Is(credential string) bool {
 	if len(credential) < 5 || strings.Count(credential, ".") != 2 {
 		return false
@@ -102,7 +102,7 @@ type claims struct {
 	Budgets                 []ledger.UsageLimit
 }
 
-// either gives the first of two claims that exists; if both exist, they must be equal.
+// either returns the first of two claims that exists; if both exist, they must be equal.
 func either(raw map[string]json.RawMessage, names ...string) (string, error) {
 	var found string
 	for _, name := range names {
@@ -121,7 +121,7 @@ func either(raw map[string]json.RawMessage, names ...string) (string, error) {
 	return found, nil
 }
 
-// organisationOf gives the organisation that a payload names.
+// organisationOf returns the organisation that a payload names.
 func organisationOf(part string) (string, error) {
 	raw, err := object(part, "payload")
 	if err != nil {
@@ -262,7 +262,7 @@ func withoutState(raw json.RawMessage) json.RawMessage {
 	return out
 }
 
-// invalid is the fault for a token that cannot be accepted.
+// invalid returns the fault for a token that cannot be accepted.
 func invalid(format string, args ...any) *fault.Fault {
 	return fault.Newf(fault.Unauthorized, "x-gateway-api-key", "The token is not valid: "+format, args...)
 }

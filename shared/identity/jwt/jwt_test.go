@@ -129,7 +129,7 @@ func (h *house) create(sc store.Scope, k resource.Kind, id, slug string, form an
 	return rec.ID
 }
 
-// claims are those of a good token; change sets members, or removes those set to nil.
+// claims returns those of a good token; change sets members, or removes those set to nil.
 func (h *house) claims(change map[string]any) golangjwt.MapClaims {
 	c := golangjwt.MapClaims{
 		"organisation_id": org, "workspace_slug": "ws-team", "scope": "completions.write logs.view",
@@ -143,7 +143,7 @@ func (h *house) claims(change map[string]any) golangjwt.MapClaims {
 	return c
 }
 
-// sign makes a token with a header.
+// sign returns a token with a header.
 func sign(t testing.TB, key any, m golangjwt.SigningMethod, header map[string]any, c golangjwt.Claims) string {
 	t.Helper()
 	tok := golangjwt.NewWithClaims(m, c)
@@ -509,7 +509,7 @@ func TestKeySetsAreChecked(t *testing.T) {
 	}
 }
 
-// The audit log hears of a refused token once a minute, and never sees the token.
+// The audit log hears of a rejected token once a minute, and never sees the token.
 func TestRefusalsAreTold(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, nil)

@@ -34,7 +34,7 @@ type Settings struct {
 	MaxAge time.Duration
 }
 
-// On tells whether tokens are accepted at all.
+// On reports whether tokens are accepted at all.
 func (s Settings) On() bool { return s.URL != "" || len(s.Set) > 0 }
 
 // print is different for different settings.
@@ -123,9 +123,9 @@ func parseSet(raw []byte) (map[string]*rsa.PublicKey, error) {
 	return out, nil
 }
 
-// key gives the key that a token was signed with. It asks the address when the set is old,
-// and once a minute for a key that is not in the set. While the address fails, the last set
-// is used on.
+// key returns the key that a token was signed with. It asks the address when the set is old,
+// and once a minute for a key that is not in the set. While the address fails, the last set is
+// used on.
 func (v *Verifier) key(ctx context.Context, s *keySet, at Settings, h header) (*rsa.PublicKey, error) {
 	keys, read := s.now()
 	if at.URL == "" {
@@ -197,7 +197,7 @@ func (v *Verifier) fetch(ctx context.Context, address string) (map[string]*rsa.P
 	return parseSet(raw)
 }
 
-// find gives the key of a set that a header names.
+// find returns the key of a set that a header names.
 func find(set map[string]*rsa.PublicKey, h header) (*rsa.PublicKey, error) {
 	k := set[h.Kid]
 	switch {

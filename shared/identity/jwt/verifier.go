@@ -22,7 +22,7 @@ import (
 // skew is how far the clocks of issuer and gateway may be apart.
 const skew = 5 * time.Second
 
-// maxKnown bounds the tokens that a process remembers.
+// maxKnown limits the tokens that a process remembers.
 const maxKnown = 50_000
 
 // Options are what a Verifier works with.
@@ -32,23 +32,23 @@ type Options struct {
 	Now    func() time.Time
 	// Settings tells where the keys of an organisation are.
 	Settings func(id string, o *tenant.Organisation) Settings
-	// ConfigKind is the kind of configs. A default config that does not exist is left out.
+	// ConfigKind is the kind of configs. A default config that does not exist is omitted.
 	ConfigKind resource.Kind
 	// Users finds the platform user of an e-mail address; nil: there are none.
 	Users Users
-	// Refused is called for each refusal whose organisation is known, at most once a minute
+	// Refused is called for each rejection whose organisation is known, at most once a minute
 	// for a token; nil: nobody is told.
 	Refused func(ctx context.Context, org string, r Refusal)
 }
 
 // Users knows the platform users of an organisation.
 type Users interface {
-	// Member finds a user by its e-mail address; empty where there is none. member
-	// tells whether it may work in the workspace.
+	// Member finds a user by its e-mail address; empty where there is none. member reports
+	// whether it may work in the workspace.
 	Member(ctx context.Context, v *resource.View, workspace store.Scope, email string) (id string, member bool, err error)
 }
 
-// Refusal is what the audit log gets about a token that was not accepted.
+// Rejection is what the audit log gets about a token that was not accepted.
 type Refusal struct {
 	Masked string // the token: its first and last two characters
 	Reason string
@@ -76,7 +76,7 @@ type known struct {
 	of        [sha256.Size]byte // the settings at that time
 }
 
-// New makes a Verifier.
+// New returns a Verifier.
 func New(o Options) *Verifier {
 	return &Verifier{
 		Options: o, client: o.Client, now: o.Now,
@@ -84,12 +84,12 @@ func New(o Options) *Verifier {
 	}
 }
 
-// Is tells whether a credential is a token and not a key.
+// Is reports whether a credential is a token and not a key.
 func (v *Verifier) Is(credential string) bool { return Is(credential) }
 
-// Verify gives the principal of a token: 401 when the token is not valid or its
-// organisation is unknown, 403 when what it names may not be reached, 503 when keys or
-// stores cannot be read.
+// Verify returns the principal of a token: 401 when the token is not valid or its organisation
+// is unknown, 403 when what it names may not be reached, 503 when keys or stores cannot be
+// read.
 func (v *Verifier) Verify(ctx context.Context, token string, by identity.Asked) (*identity.Principal, error) {
 	org, p, err := v.verify(ctx, token)
 	if err != nil && org != "" {
@@ -219,7 +219,7 @@ func (v *Verifier) admit(ctx context.Context, view *resource.View, at Settings, 
 	return k, nil
 }
 
-// fresh refuses a token that is older than the organisation's sessions may be.
+// fresh rejects a token that is older than the organisation's sessions may be.
 func (v *Verifier) fresh(at Settings, k *known) error {
 	switch {
 	case at.MaxAge == 0:
@@ -267,7 +267,7 @@ func errWorkspace() error {
 	return fault.New(fault.NotAllowed, "x-gateway-api-key", "The token's workspace does not exist or is not active")
 }
 
-// said gives the library's refusals in our words; they quote nothing of the token.
+// said returns the library's rejections in our words; they quote nothing of the token.
 func said(err error) error {
 	for _, c := range []struct {
 		is  error
@@ -286,7 +286,7 @@ func said(err error) error {
 	return invalid("it cannot be read: exp, nbf and iat must be numbers, and the signature base64url without padding")
 }
 
-// set gives the key set of an organisation under its present settings.
+// set returns the key set of an organisation under its present settings.
 func (v *Verifier) set(org string, at Settings) *keySet {
 	of := at.print()
 	v.mu.Lock()
@@ -325,7 +325,7 @@ func (v *Verifier) remember(sum [sha256.Size]byte, k *known) {
 	v.known[sum] = k
 }
 
-// tell reports a refusal, once a minute for a token.
+// tell reports a rejection, once a minute for a token.
 func (v *Verifier) tell(ctx context.Context, org, token string, by identity.Asked, f *fault.Fault) {
 	if v.Refused == nil || f.Status() >= 500 {
 		return

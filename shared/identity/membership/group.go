@@ -89,7 +89,7 @@ const (
 	FieldRole      = "role"
 )
 
-// groupSlug is the slug of a group, by its name, which may have any characters.
+// groupSlug returns the slug of a group, by its name, which may have any characters.
 func groupSlug(name string) string {
 	sum := sha256.Sum256([]byte(name))
 	return "group-" + hex.EncodeToString(sum[:])
@@ -218,7 +218,7 @@ func workspaceRef(org store.Scope, m *Mapping) resource.Ref {
 	return resource.Ref{Scope: org.Organisation(), Kind: tenant.KindWorkspace, ID: m.WorkspaceID}
 }
 
-// errGroupTaken is the refusal of a name that another group has.
+// errGroupTaken returns the rejection of a name that another group has.
 func errGroupTaken() error {
 	return fault.New(fault.Conflict, "displayName", "another group of the organisation has this name already")
 }
@@ -316,7 +316,7 @@ func MapByName(tx *resource.Tx, of resource.Record, g *Group, workspace, role st
 	return tx.Create(&rec)
 }
 
-// Mapped tells whether other groups map to a workspace.
+// Mapped reports whether other groups map to a workspace.
 func Mapped(tx *resource.Tx, org store.Scope, workspace, but string) (bool, error) {
 	rows, err := tx.List(org.Organisation(), KindMapping)
 	if err != nil {

@@ -59,7 +59,7 @@ type InvitedWithKey struct {
 	Scopes []string `json:"scopes" min:"1" max:"500" each:"max=255"`
 }
 
-// StateAt is the state of the invite at a time.
+// StateAt returns the state of the invite at a time.
 func (i *Invite) StateAt(now time.Time) string {
 	if i.State == Pending && !now.Before(i.ExpiresAt) {
 		return Expired
@@ -73,12 +73,12 @@ func DecodeInvite(rec resource.Record) (*Invite, error) { return resource.Decode
 // credentialKind is the partition kind of the rows by which tokens are found.
 const credentialKind = "INVITE"
 
-// maxToken bounds what is hashed.
+// maxToken limits what is hashed.
 const maxToken = 256
 
-// Ask makes a new invite ready to be stored: its address, its place among the pending ones,
-// and its token, which it returns. If the address belongs to a user or a pending invite,
-// that is a fault.Conflict at email.
+// Ask returns a new invite ready to be stored: its address, its place among the pending ones,
+// and its token, which it returns. If the address belongs to a user or a pending invite, that
+// is a fault.Conflict at email.
 func Ask(tx *resource.Tx, rec *resource.Record, form *Invite) (token string, err error) {
 	address, ok := notice.Address(form.Email)
 	if !ok {
@@ -115,7 +115,7 @@ func Ask(tx *resource.Tx, rec *resource.Record, form *Invite) (token string, err
 	return Renew(tx, rec, form)
 }
 
-// Renew gives an invite a new token and its full time again. The old token is no longer
+// Renew returns an invite a new token and its full time again. The old token is no longer
 // valid. The caller stores rec and form.
 func Renew(tx *resource.Tx, rec *resource.Record, form *Invite) (token string, err error) {
 	if form.TokenHash != "" {
@@ -145,7 +145,7 @@ func (i *Invite) fields() map[string]string {
 	return map[string]string{"email": i.Email, "role": i.Role, "state": i.State, "until": i.ExpiresAt.UTC().Format(time.RFC3339Nano)}
 }
 
-// StateOf is the state of an invite at a time, from its row in a list.
+// StateOf returns the state of an invite at a time, from its row in a list.
 func StateOf(row *resource.Row, now time.Time) string {
 	until, _ := time.Parse(time.RFC3339Nano, row.Fields["until"])
 	i := Invite{State: row.Fields["state"], ExpiresAt: until}
@@ -182,7 +182,7 @@ func Expire(tx *resource.Tx, rec *resource.Record, form *Invite) (due bool, err 
 	return true, tx.Update(rec)
 }
 
-// Notice is an event about an invite that is stored in a record.
+// Notice returns an event about an invite that is stored in a record.
 func (i *Invite) Notice(rec *resource.Record, kind, summary string) notice.Event {
 	return notice.Event{
 		Type: kind, Org: rec.Scope.Org, Summary: summary,
@@ -190,7 +190,7 @@ func (i *Invite) Notice(rec *resource.Record, kind, summary string) notice.Event
 	}
 }
 
-// errGone is the one answer for tokens that are unknown, used, replaced or too old.
+// errGone returns the one response for tokens that are unknown, used, replaced or too old.
 func errGone() error {
 	return fault.New(fault.NotFound, "token", "This invitation is not valid any more; ask for another")
 }
@@ -313,7 +313,7 @@ func (a *Acceptance) user(tx *resource.Tx, form *Invite) (*resource.Record, *Use
 // roomForWorkspaces is how many rows a change has for them.
 const roomForWorkspaces = 75
 
-// join makes the user a member of the workspaces that it is not yet in.
+// join returns the user a member of the workspaces that it is not yet in.
 func (a *Acceptance) join(tx *resource.Tx, user *resource.Record, u *User, form *Invite) (more bool, err error) {
 	most := max(1, roomForWorkspaces/max(a.Rows, 1))
 	for _, to := range form.Workspaces {
@@ -341,7 +341,7 @@ func (a *Acceptance) join(tx *resource.Tx, user *resource.Record, u *User, form 
 	return false, nil
 }
 
-// Names tells whether the invite includes a workspace.
+// Names reports whether the invite includes a workspace.
 func (i *Invite) Names(workspace string) bool {
 	return slices.ContainsFunc(i.Workspaces, func(to InvitedTo) bool { return to.ID == workspace })
 }

@@ -14,9 +14,9 @@ import (
 	"gateway/shared/tenant"
 )
 
-// Holds makes sure that a user may have a key in a workspace, as a member or as one who
-// runs the organisation, and that the change fails if that ends meanwhile. field names the
-// user in the refusal, which does not reveal who exists elsewhere.
+// Holds makes sure that a user may have a key in a workspace, as a member or as one who runs
+// the organisation, and that the change fails if that ends meanwhile. field names the user in
+// the rejection, which does not reveal who exists elsewhere.
 func Holds(tx *resource.Tx, sc store.Scope, user, field string) (*User, error) {
 	refused := fault.Invalid(field, "is no member of the workspace")
 	rec, u, ok, err := ByID(tx, sc, user)
@@ -44,10 +44,10 @@ func Holds(tx *resource.Tx, sc store.Scope, user, field string) (*User, error) {
 // standardScopes are the scopes of a key for a user, if none are named.
 var standardScopes = []string{"completions.write", "prompts.list", "prompts.read", "prompts.render"}
 
-// Hand makes the key that a user gets on joining a workspace. It returns the raw key. If
-// sealer is not nil, the raw key is also sealed with the key until its user collects it. rank is that of the principal that
-// causes it: the key never acts with a higher one. If
-// the workspace has as many keys as it may have, none is made: nil.
+// Hand returns the key that a user gets on joining a workspace. It returns the raw key. If
+// sealer is not nil, the raw key is also sealed with the key until its user collects it. rank
+// is that of the principal that causes it: the key never acts with a higher one. If the
+// workspace has as many keys as it may have, none is made: nil.
 func Hand(tx *resource.Tx, r *resource.Resources, sealer seal.Sealer, sc store.Scope, user *resource.Record, scopes []string, rank identity.Rank, actor string) (*resource.Record, string, error) {
 	org, err := tenant.ReadSettings(tx, sc)
 	if err != nil {
@@ -98,7 +98,7 @@ func Hand(tx *resource.Tx, r *resource.Resources, sealer seal.Sealer, sc store.S
 	return rec, raw, identity.Stage(tx, rec, &k, ws.Slug)
 }
 
-// keyScopes are the scopes of the key that an invitation promises; nil: it promises none.
+// keyScopes returns the scopes of the key that an invitation promises; nil: it promises none.
 func (i *Invite) keyScopes() []string {
 	if i.Keys == nil {
 		return nil
@@ -106,7 +106,7 @@ func (i *Invite) keyScopes() []string {
 	return i.Keys.Scopes
 }
 
-// rank is that of the principal that made the invitation.
+// rank returns that of the principal that made the invitation.
 func (i *Invite) rank() identity.Rank { return cmp.Or(i.Rank, identity.RankOwner) }
 
 // HandIfAsked is Hand for a user who joins a workspace by an invitation, if the invitation
@@ -122,7 +122,7 @@ func HandIfAsked(tx *resource.Tx, r *resource.Resources, sealer seal.Sealer, wor
 	return Hand(tx, r, sealer, sc, user, scopes, i.rank(), user.ID)
 }
 
-// Creates tells whether users that join a workspace get a key.
+// Creates reports whether users that join a workspace get a key.
 func Creates(tx *resource.Tx, sc store.Scope) (bool, error) {
 	org, err := tenant.ReadSettings(tx, sc)
 	if err != nil {
@@ -164,7 +164,7 @@ func Rotating(k *identity.Key, s *tenant.Settings, at time.Time) {
 	k.Rotation.NextAt = k.Rotation.Next(at)
 }
 
-// Full tells whether a workspace has as many user keys as it may have. If there is a bound,
+// Full reports whether a workspace has as many user keys as it may have. If there is a bound,
 // new keys of one workspace are made one after the other.
 func Full(tx *resource.Tx, r *resource.Resources, sc store.Scope, s *tenant.Settings) (bool, error) {
 	if s.MaxKeys == 0 {

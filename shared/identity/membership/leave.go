@@ -13,9 +13,9 @@ import (
 // keysPerRound is how many keys one change retires beside the membership.
 const keysPerRound = 80 / identity.RowsOfKey
 
-// retireKeys retires as many keys of a user in a workspace as fit into a change; left tells
-// whether there are more. The caller must write a record that every new key of the user
-// touches (the member's or the user's), so that a key that is made meanwhile is noticed.
+// retireKeys retires as many keys of a user in a workspace as fit into a change; left reports
+// whether there are more. The caller must write a record that every new key of the user touches
+// (the member's or the user's), so that a key that is made meanwhile is noticed.
 func retireKeys(tx *resource.Tx, r *resource.Resources, sc store.Scope, user string, most int) (done int, left bool, err error) {
 	return endKeys(tx, r, sc, user, most, identity.Retire)
 }

@@ -79,7 +79,7 @@ func (u *User) MemberOf(workspace string) bool {
 	return in
 }
 
-// RoleIn is the user's role in a workspace; "": none. member is the role of its membership
+// RoleIn returns the user's role in a workspace; "": none. member is the role of its membership
 // there, "" for none.
 func (u *User) RoleIn(member string) string {
 	switch {
@@ -101,7 +101,7 @@ type Membership struct {
 	Own    string   `json:"own_role,omitempty"`
 }
 
-// slugOf is the slug of a person's address, because addresses have characters that slugs
+// slugOf returns the slug of a person's address, because addresses have characters that slugs
 // cannot have.
 func slugOf(email string) string {
 	sum := sha256.Sum256([]byte(email))
@@ -122,7 +122,7 @@ func ByEmail(tx *resource.Tx, org store.Scope, email string) (rec resource.Recor
 	return find(tx, org.Organisation(), slugOf(address))
 }
 
-// StoppedByEmail tells whether the user of an address was stopped by an identity provider.
+// StoppedByEmail reports whether the user of an address was stopped by an identity provider.
 func StoppedByEmail(tx *resource.Tx, org store.Scope, email string) (bool, error) {
 	address, ok := notice.Address(email)
 	if !ok {
@@ -215,7 +215,8 @@ func countOwners(tx *resource.Tx, org store.Scope, delta int64) {
 	tx.Do(store.Action{Table: store.Control, Update: u}, last)
 }
 
-// ErrLastOwner is the refusal of a change that would leave an organisation without owners.
+// ErrLastOwner returns the rejection of a change that would leave an organisation without
+// owners.
 func ErrLastOwner() error {
 	return fault.New(fault.NotAllowed, "", "The last owner of the organisation can neither leave nor lose the role")
 }
@@ -234,7 +235,7 @@ func SetRole(tx *resource.Tx, rec *resource.Record, u *User, role, actor string)
 }
 
 // Join stages the membership of a user in a workspace. If there is one already, it gets the
-// role. joined tells whether it is new.
+// role. joined reports whether it is new.
 func Join(tx *resource.Tx, user *resource.Record, u *User, workspace, role, actor string) (joined bool, err error) {
 	sc := store.Scope{Org: user.Scope.Org, Workspace: workspace}
 	rec, ok, err := tx.Get(sc, KindMember, user.ID)
@@ -291,5 +292,5 @@ func SetMemberRole(tx *resource.Tx, rec *resource.Record, role, actor string) er
 	return saveMember(tx, rec, form, actor)
 }
 
-// now is the time in the precision that is stored.
+// now returns the time in the precision that is stored.
 func now(tx *resource.Tx) time.Time { return tx.Now().UTC().Truncate(time.Millisecond) }

@@ -42,7 +42,7 @@ func stored(tx *resource.Tx, org store.Scope, id string) (rec resource.Record, u
 	return rec, u, err == nil, err
 }
 
-// loginKey is the row of the identity provider's name for a user. Only one user can have
+// loginKey returns the row of the identity provider's name for a user. Only one user can have
 // the name.
 func loginKey(org store.Scope, name string) store.Key {
 	return org.Organisation().Partition().Key("SCIMLOGIN", identity.HashToken(Spelled(name)))
@@ -52,7 +52,7 @@ func dropLogin(tx *resource.Tx, org store.Scope, name string) {
 	tx.Do(store.Action{Table: store.Control, Delete: &store.Delete{Key: loginKey(org, name)}}, nil)
 }
 
-// errTaken is the refusal of a name that another user has.
+// errTaken returns the rejection of a name that another user has.
 func errTaken() error {
 	return fault.New(fault.Conflict, "userName", "another user of the organisation has this name or address already")
 }
@@ -170,13 +170,13 @@ func Stop(tx *resource.Tx, r *resource.Resources, rec *resource.Record, u *User,
 		}
 	}
 	if most < keysPerRound {
-		return true, nil // the rest goes into a change of its own
+		return true, nil // the rest goes into a change separate
 	}
 	return sweep(tx, r, rec, u, identity.Suspend)
 }
 
-// Revive gives a user back what Stop took, and nothing else. The first change gives it
-// access again. Each further change does a part of the rest, until more is false.
+// Revive returns a user back what Stop took, and nothing else. The first change gives it access
+// again. Each further change does a part of the rest, until more is false.
 func Revive(tx *resource.Tx, r *resource.Resources, rec *resource.Record, u *User, actor string) (more bool, err error) {
 	switch {
 	case u.Stopped:
@@ -280,7 +280,7 @@ func restoreKeys(tx *resource.Tx, sc store.Scope, rows []resource.Row, user stri
 	return n, nil
 }
 
-// inGroup tells whether a user is in a group.
+// inGroup reports whether a user is in a group.
 func (u *User) inGroup(group string) bool {
 	_, in := slices.BinarySearch(u.Groups, group)
 	return in

@@ -12,7 +12,7 @@ import (
 	"gateway/shared/store"
 )
 
-// LoadRole gives a user's role in a workspace, for requests; ok is false if it has none
+// LoadRole returns a user's role in a workspace, for requests; ok is false if it has none
 // there, or is no longer a user.
 func LoadRole(ctx context.Context, v *resource.View, sc store.Scope, user string) (role string, ok bool, err error) {
 	rank, ok, err := LoadRank(ctx, v, sc, user)
@@ -113,5 +113,5 @@ func ScopesOf(role string) []string {
 	})
 }
 
-// Spelled is an address in the one spelling that is stored, for comparing it.
+// Spelled returns an address in the one spelling that is stored, for comparing it.
 func Spelled(email string) string { return strings.ToLower(strings.TrimSpace(email)) }

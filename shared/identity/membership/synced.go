@@ -192,7 +192,7 @@ func (s *Settling) Settle(tx *resource.Tx, user *resource.Record, u *User) (more
 			continue
 		}
 		if s.Room < RoomToSettle {
-			return true, nil // each removal has a change of its own
+			return true, nil // each removal has a change separate
 		}
 		s.Room = 0
 		return true, s.take(tx, user, u, ws, mapped)
@@ -237,7 +237,7 @@ func (s *Settling) wanted(tx *resource.Tx, org store.Scope, u *User) (want map[s
 	return want, mapped, nil
 }
 
-// give makes a membership what the groups demand, beside what the user has by hand.
+// give returns a membership what the groups demand, beside what the user has by hand.
 func (s *Settling) give(tx *resource.Tx, user *resource.Record, u *User, ws string, g given) error {
 	sc := store.Scope{Org: user.Scope.Org, Workspace: ws}
 	rec, there, err := tx.Get(sc, KindMember, user.ID)

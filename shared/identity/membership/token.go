@@ -17,7 +17,7 @@ type named struct {
 	live, stopped bool
 }
 
-// Member finds a user by its e-mail address; the id is empty if there is none. member tells
+// Member finds a user by its e-mail address; the id is empty if there is none. member reports
 // whether the user has a role in the workspace.
 func (Named) Member(ctx context.Context, v *resource.View, workspace store.Scope, email string) (id string, member bool, err error) {
 	address, ok := notice.Address(email)

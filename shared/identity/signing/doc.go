@@ -5,7 +5,6 @@
 //	Key     one of them: it signs, and its public half is published
 //	Minter  tokens that tell a server who calls, kept until shortly before their end
 //
-// A process with JWT_PRIVATE_KEY signs tokens with that key instead of a key from the
-// tables. Without any key nothing is signed, and requests that need a signature are
-// refused.
+// A process with JWT_PRIVATE_KEY signs tokens with that key instead of a key from the tables.
+// Without any key nothing is signed, and requests that need a signature are rejected.
 package signing

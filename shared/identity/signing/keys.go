@@ -27,7 +27,7 @@ const (
 	timeout = 10 * time.Second // for reading, and for writing
 )
 
-// maxRounds bounds how often a change is tried while others change the row too.
+// maxRounds limits how often a change is tried while others change the row too.
 const maxRounds = 5
 
 var errNone = errors.New("signing: there is no key")
@@ -56,17 +56,17 @@ type Options struct {
 	Given string
 }
 
-// New gives the keys. Nothing is read before one is needed.
+// New returns the keys. Nothing is read before one is needed.
 func New(o Options) *Keys {
 	return &Keys{table: o.Table, sealer: o.Sealer, now: o.Now, given: sync.OnceValues(func() ([]*Key, error) { return readGiven(o.Given) })}
 }
 
-// unavailable is the refusal of a request that needs a key.
+// unavailable returns the rejection of a request that needs a key.
 func unavailable(err error) *fault.Fault {
 	return fault.New(fault.ServiceUnavailable, "", "The gateway has no key to sign with now").WithCause(err)
 }
 
-// For gives the key that signs now by an algorithm. If there is none, that is a 503 fault.
+// For returns the key that signs now by an algorithm. If there is none, that is a 503 fault.
 func (k *Keys) For(ctx context.Context, alg string) (*Key, error) {
 	given, err := k.given()
 	if err != nil {
@@ -91,9 +91,9 @@ func (k *Keys) For(ctx context.Context, alg string) (*Key, error) {
 	return key, nil
 }
 
-// Set is the key set by which others verify. It has all keys that sign now, will sign
-// later, or signed something that may still be in use. An installation without keys gives a
-// 503 fault.
+// Set returns the key set by which others verify. It has all keys that sign now, will sign
+// later, or signed something that may still be in use. An installation without keys gives a 503
+// fault.
 func (k *Keys) Set(ctx context.Context) (json.RawMessage, error) {
 	all, err := k.given()
 	if err != nil {
@@ -164,7 +164,7 @@ func (k *Keys) load(ctx context.Context, now time.Time) (ring, error) {
 	return nil, store.ErrContended
 }
 
-// held are the keys in the tables, and the revision of their row; 0: there is none.
+// held returns the keys in the tables, and the revision of their row; 0: there is none.
 func (k *Keys) held(ctx context.Context) (r ring, rev int64, err error) {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()

@@ -34,9 +34,8 @@ type minted struct {
 	until time.Time
 }
 
-// Token gives a token with the claims of a user, for so long. The gateway sets iss, iat and
-// exp itself. A token that is given out is valid for most of its time: none is about to
-// end.
+// Token returns a token with the claims of a user, for so long. The gateway sets iss, iat and
+// exp itself. A token that is given out is valid for most of its time: none is about to end.
 func (m *Minter) Token(ctx context.Context, user string, claims map[string]any, lasts time.Duration) (string, error) {
 	key, err := m.Keys.For(ctx, RS256)
 	if err != nil {

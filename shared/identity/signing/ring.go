@@ -40,7 +40,7 @@ type stored struct {
 // ring is all keys of an installation; those of one algorithm are in the order of From.
 type ring []stored
 
-// made makes a key.
+// made returns a key.
 func made(alg string, from time.Time) (stored, error) {
 	var private crypto.Signer
 	var err error
@@ -56,7 +56,7 @@ func made(alg string, from time.Time) (stored, error) {
 	return stored{alg, from.Unix(), der}, err
 }
 
-// next is the ring as it must be now; changed is false if it already is.
+// next returns the ring as it must be now; changed is false if it already is.
 func (r ring) next(now time.Time) (out ring, changed bool, err error) {
 	for _, alg := range []string{RS256, ES256} {
 		keys, ahead := r.of(alg), false
@@ -105,8 +105,8 @@ func (r ring) of(alg string) (out ring) {
 	return out
 }
 
-// active is the key that signs now by an algorithm. If the clock is behind, it is the first
-// one.
+// active returns the key that signs now by an algorithm. If the clock is behind, it is the
+// first one.
 func (r ring) active(alg string, now time.Time) (*Key, error) {
 	var found *stored
 	for i := range r {

@@ -9,21 +9,21 @@ import (
 	"gateway/shared/signin"
 )
 
-// Cookie is the name of the cookie. Its prefix makes browsers refuse it without Secure,
-// with a Domain, or for only a part of the paths.
+// Cookie is the name of the cookie. Its prefix makes browsers reject it without Secure, with a
+// Domain, or for only a part of the paths.
 const Cookie = "__Host-gateway-session"
 
 // WriteHeader carries the write token of a session.
 const WriteHeader = "X-Gateway-Csrf"
 
-// Token is the session's token in the cookie of a request. If there are two cookies of this
-// name, none counts: one of them is not the gateway's.
+// Token returns the session's token in the cookie of a request. If there are two cookies of
+// this name, none counts: one of them is not the gateway's.
 func Token(r *http.Request) (string, bool) {
 	found, ok := single(r, Cookie)
 	return found, ok && signin.IsToken(found)
 }
 
-// Set is the cookie of a session until its end.
+// Set returns the cookie of a session until its end.
 func Set(token string, until time.Time) *http.Cookie {
 	return &http.Cookie{Name: Cookie, Value: token, Path: "/", Expires: until, Secure: true, HttpOnly: true, SameSite: http.SameSiteStrictMode}
 }
@@ -39,7 +39,7 @@ func Clear() *http.Cookie {
 // identity provider sends the browser back, unlike the session's cookie.
 const bindingCookie = "__Host-gateway-signin"
 
-// Bind is the cookie of a sign-in that is in progress.
+// Bind returns the cookie of a sign-in that is in progress.
 func Bind(secret string, until time.Time) *http.Cookie {
 	return &http.Cookie{Name: bindingCookie, Value: secret, Path: "/", Expires: until, Secure: true, HttpOnly: true, SameSite: http.SameSiteLaxMode}
 }
@@ -59,7 +59,7 @@ func Unbind() *http.Cookie {
 	return c
 }
 
-// Binding is the secret of the sign-in that the browser has begun; "": none.
+// Binding returns the secret of the sign-in that the browser has begun; "": none.
 func Binding(r *http.Request) string {
 	c, err := r.Cookie(bindingCookie)
 	if err != nil {

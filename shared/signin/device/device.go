@@ -28,7 +28,7 @@ const (
 	remembered = time.Hour
 )
 
-// ClientGateway is the id of the gateway's own programs, which need no registration.
+// ClientGateway is the id of the gateway's programs, which need no registration.
 const ClientGateway = "gateway-cli"
 
 // Request is what a device asks a person for.
@@ -69,7 +69,7 @@ const (
 	kindUser   = "DEVICE_USER"
 )
 
-// Refusals, with their names in RFC 8628. ErrUnknown is also for codes of other clients and
+// Rejections, with their names in RFC 8628. ErrUnknown is also for codes of other clients and
 // for codes that were used.
 var (
 	ErrUnknown  = errors.New("device: no such code")
@@ -118,7 +118,7 @@ func Spelled(typed string) (code string, ok bool) {
 	return code, len(code) == userLength
 }
 
-// Shown is a code in the form that people are shown.
+// Shown returns a code in the form that people are shown.
 func Shown(code string) string { return code[:userLength/2] + "-" + code[userLength/2:] }
 
 func key(kind, hash string) store.Key { return store.Credential(kind, hash) }
@@ -170,7 +170,7 @@ func decode(it store.Item) *Request {
 	return r
 }
 
-// Find gives the request for a code that a person types, as long as nobody has decided.
+// Find returns the request for a code that a person types, as long as nobody has decided.
 func Find(ctx context.Context, s store.Store, typed string, now time.Time) (*Request, error) {
 	code, ok := Spelled(typed)
 	if !ok {
@@ -224,14 +224,14 @@ func (r *Request) Allow(tx *resource.Tx, by By, workspace string) {
 	r.moves(tx, stateAsked, stateAllowed, set...)
 }
 
-// Deny stages that a person refuses.
+// Deny stages that a person rejects.
 func (r *Request) Deny(tx *resource.Tx) { r.moves(tx, stateAsked, stateDenied) }
 
 // Take stages that the device gets what it was allowed. That can happen only once.
 func (r *Request) Take(tx *resource.Tx) { r.moves(tx, stateAllowed, stateTaken) }
 
-// Ask is a question of a device. It gives a request that was allowed but not taken yet.
-// Every refusal is one of this package's errors.
+// Ask returns a question of a device. It gives a request that was allowed but not taken yet.
+// Every rejection is one of this package's errors.
 func Ask(ctx context.Context, s store.Store, code, client string, now time.Time) (*Request, error) {
 	if len(code) != codeLength {
 		return nil, ErrUnknown

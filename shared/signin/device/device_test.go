@@ -13,7 +13,7 @@ import (
 	"gateway/shared/store/sqlite"
 )
 
-// at is a store with resources at a time that the test moves.
+// at returns a store with resources at a time that the test moves.
 func at(t *testing.T) (store.Store, *resource.Resources, *time.Time) {
 	t.Helper()
 	s, err := sqlite.Open(filepath.Join(t.TempDir(), "store.db"), sqlite.Options{})

@@ -62,7 +62,7 @@ type Person struct {
 	EndSession          string    // where a browser ends the session at the provider; "": nowhere
 }
 
-// Bounds of calls to an identity provider.
+// Limits of calls to an identity provider.
 const (
 	callTime  = 10 * time.Second
 	maxAnswer = 1 << 20
@@ -156,7 +156,7 @@ func (c *Client) config(p *coreos.Provider) *oauth2.Config {
 	return &oauth2.Config{ClientID: c.ID, ClientSecret: secret, Endpoint: end, RedirectURL: c.Redirect, Scopes: scopes}
 }
 
-// Begin gives the address where a browser goes to sign in.
+// Begin returns the address where a browser goes to sign in.
 func (c *Client) Begin(ctx context.Context, w *Pending, hint string) (string, error) {
 	ctx, cancel := c.context(ctx)
 	defer cancel()
@@ -356,7 +356,7 @@ func (c *Client) ask(ctx context.Context, p *coreos.Provider, token *oauth2.Toke
 	return nil
 }
 
-// CheckKeys refuses anything but a set of private keys that can sign.
+// CheckKeys rejects anything but a set of private keys that can sign.
 func CheckKeys(raw []byte) error {
 	_, err := signingKey(raw)
 	return err
@@ -376,7 +376,7 @@ func signingKey(raw []byte) (*jose.JSONWebKey, error) {
 	return nil, errors.New("must have a private RSA, EC or Ed25519 key to sign with")
 }
 
-// algorithmOf is the algorithm by which a key signs; "" for symmetric keys, with which
+// algorithmOf returns the algorithm by which a key signs; "" for symmetric keys, with which
 // others could also sign.
 func algorithmOf(k *jose.JSONWebKey) jose.SignatureAlgorithm {
 	if k.Algorithm != "" {

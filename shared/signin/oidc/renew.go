@@ -18,17 +18,17 @@ const offline = coreos.ScopeOfflineAccess
 
 const assertionType = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"
 
-// maxRefresh bounds a refresh token.
+// maxRefresh limits a refresh token.
 const maxRefresh = 16 << 10
 
 // ErrNotRenewed says that the provider has ended a sign-in.
 var ErrNotRenewed = errors.New("the provider does not renew the sign-in")
 
-// Renews tells whether sign-ins must be renewed.
+// Renews reports whether sign-ins must be renewed.
 func (c *Client) Renews() bool { return slices.Contains(c.Scopes, offline) }
 
-// Renew makes the provider renew the sign-in of a subject, and returns the refresh token
-// for the next time. Only ErrNotRenewed says that the sign-in has ended.
+// Renew returns the provider renew the sign-in of a subject, and returns the refresh token for
+// the next time. Only ErrNotRenewed says that the sign-in has ended.
 func (c *Client) Renew(ctx context.Context, refresh, subject string) (next string, err error) {
 	ctx, cancel := c.context(ctx)
 	defer cancel()
@@ -60,7 +60,7 @@ func (c *Client) Renew(ctx context.Context, refresh, subject string) (next strin
 	return refresh, nil
 }
 
-// renewed is the answer of a token endpoint to a refresh token.
+// renewed is the response of a token endpoint to a refresh token.
 type renewed struct {
 	Access  string `json:"access_token"`
 	Refresh string `json:"refresh_token"`

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// signed is a change of the assertion before it is signed.
+// signed returns a change of the assertion before it is signed.
 func signed(from, to string) func(*forge) {
 	return func(f *forge) {
 		f.plain = func(a string) string {

@@ -21,8 +21,8 @@ func read(f *forge) (*saml.Person, error) {
 	return f.service.Check(m, f.wanted)
 }
 
-// attack is something that must be refused with a reason; twin is as similar as possible,
-// and is accepted.
+// attack is something that must be rejected with a reason; twin is as similar as possible, and
+// is accepted.
 type attack struct {
 	name         string
 	attack, twin func(*forge)
@@ -31,7 +31,7 @@ type attack struct {
 
 func nothing(*forge) {}
 
-// bent is a change of the whole response at its end.
+// bent returns a change of the whole response at its end.
 func bent(f func(string) string) func(*forge) { return func(g *forge) { g.bend = f } }
 
 // whole signs the response and not the assertion.

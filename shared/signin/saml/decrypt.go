@@ -41,7 +41,7 @@ var ciphers = map[string]struct {
 	nsCipher + "aes128-cbc": {16, false}, nsCipher + "aes192-cbc": {24, false}, nsCipher + "aes256-cbc": {32, false},
 }
 
-// errSealed is the one refusal of encrypted assertions. If it told which step failed, an
+// errSealed is the one rejection of encrypted assertions. If it told which step failed, an
 // attacker could find out an assertion's content by many tries.
 var errSealed = errors.New("the encrypted assertion cannot be opened, or is not one that the identity provider has signed")
 
@@ -117,7 +117,7 @@ func unwrap(e *etree.Element, key *rsa.PrivateKey) ([]byte, error) {
 	return key.Decrypt(rand.Reader, content, opts)
 }
 
-// cipherValue is the content inside the element; content elsewhere is not fetched.
+// cipherValue returns the content inside the element; content elsewhere is not fetched.
 func cipherValue(e *etree.Element) ([]byte, error) {
 	data := only(e, nsCipher, "CipherData")
 	value, ok := text(only(data, nsCipher, "CipherValue"))

@@ -123,7 +123,7 @@ func given(name, value string) string {
 	return fmt.Sprintf(` %s="%s"`, name, value)
 }
 
-// make gives what a browser would post.
+// make returns what a browser would post.
 func (f *forge) make() string {
 	f.t.Helper()
 	conditions := f.conditions
@@ -197,7 +197,7 @@ func (f *forge) sign(text string) string {
 	return strings.Replace(text, "</saml:Issuer>", "</saml:Issuer>"+signature, 1)
 }
 
-// info is a KeyInfo with a certificate.
+// info returns a KeyInfo with a certificate.
 func info(p pair) string {
 	return `<ds:KeyInfo><ds:X509Data><ds:X509Certificate>` + base64.StdEncoding.EncodeToString(p.cert) + `</ds:X509Certificate></ds:X509Data></ds:KeyInfo>`
 }
@@ -215,7 +215,7 @@ func cut(text, begin, end string) string {
 func assertionOf(r string) string { return cut(r, "<saml:Assertion ", "</saml:Assertion>") }
 func signatureOf(r string) string { return cut(r, "<ds:Signature ", "</ds:Signature>") }
 
-// evil is an element without its signature that names somebody else by another id.
+// evil returns an element without its signature that names somebody else by another id.
 func evil(e string) string {
 	if strings.Contains(e, "<ds:Signature ") {
 		e = strings.Replace(e, signatureOf(e), "", 1)

@@ -21,7 +21,7 @@ type Provider struct {
 	Until        time.Time `json:"until,omitzero"` // zero: the metadata does not say
 }
 
-// Bounds of metadata.
+// Limits of metadata.
 const (
 	maxKeys     = 10
 	maxProvider = 1000 // entities in one document
@@ -136,7 +136,7 @@ func usable(der []byte) (*x509.Certificate, error) {
 	return c, nil
 }
 
-// certificates are those certificates that are valid at this time, parsed.
+// certificates returns those certificates that are valid at this time, parsed.
 func (p *Provider) certificates(now time.Time) (out []*x509.Certificate, err error) {
 	for _, der := range p.Certificates {
 		if c, err := usable(der); err == nil && !now.Before(c.NotBefore) && !now.After(c.NotAfter) {
@@ -159,7 +159,7 @@ func instant(s string) (time.Time, error) {
 	return time.Parse(time.RFC3339, s)
 }
 
-// earlier is the earlier of two times; the zero time means none.
+// earlier returns the earlier of two times; the zero time means none.
 func earlier(a, b time.Time) time.Time {
 	if a.IsZero() || !b.IsZero() && b.Before(a) {
 		return b

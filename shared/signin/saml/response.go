@@ -49,7 +49,7 @@ func Open(posted string) (*Message, error) {
 	return &Message{root}, nil
 }
 
-// Claimed is the sender named in a response; nothing has proved it yet.
+// Claimed returns the sender named in a response; nothing has proved it yet.
 func (m *Message) Claimed() string {
 	if i := said(only(m.root, nsAssertion, "Issuer")); i != "" {
 		return i
@@ -62,7 +62,7 @@ func (m *Message) Asked() string { return attribute(m.root, "InResponseTo") }
 
 const success = "urn:oasis:names:tc:SAML:2.0:status:Success"
 
-// status refuses a response that is not a success.
+// status rejects a response that is not a success.
 func status(root *etree.Element) error {
 	code := only(only(root, nsProtocol, "Status"), nsProtocol, "StatusCode")
 	if code == nil {
@@ -111,7 +111,7 @@ type Person struct {
 	NotAfter  time.Time // after this the assertion is no longer accepted
 }
 
-// IsUnknownKey tells whether a response was refused because no known key has made its
+// IsUnknownKey reports whether a response was rejected because no known key has made its
 // signature: the identity provider may have changed its keys.
 func IsUnknownKey(err error) bool {
 	return errors.Is(err, errSignature) || errors.Is(err, errSealed) || errors.Is(err, errExpired)

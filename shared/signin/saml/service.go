@@ -32,10 +32,10 @@ type Service struct {
 // Mapping names the attributes that identify a person; "": the usual ones.
 type Mapping struct{ Email, FirstName, LastName string }
 
-// Validity of the gateway's own certificate, which only carries its key.
+// Validity of the gateway's certificate, which only carries its key.
 const certificateYears = 20
 
-// NewKey makes the key of a service and its certificate, signed by itself.
+// NewKey returns the key of a service and its certificate, signed by itself.
 func NewKey(name string, now time.Time) (key, certificate []byte, err error) {
 	k, err := rsa.GenerateKey(rand.Reader, leastRSA)
 	if err != nil {
@@ -118,7 +118,7 @@ func (s *Service) RequestURL(id, state string, fresh bool, now time.Time) (strin
 	return u.String(), nil
 }
 
-// Metadata is the gateway's own description, for its identity provider.
+// Metadata returns the gateway's description, for its identity provider.
 func (s *Service) Metadata() []byte {
 	key := ""
 	for _, use := range []string{"signing", "encryption"} {

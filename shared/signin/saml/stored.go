@@ -19,10 +19,10 @@ const (
 	metadataKind = "SAMLMETA"
 )
 
-// ErrUsed refuses an assertion that was used before.
+// ErrUsed rejects an assertion that was used before.
 var ErrUsed = errors.New("the assertion was used before")
 
-// Use marks an assertion as used: a second use is refused.
+// Use marks an assertion as used: a second use is rejected.
 func Use(ctx context.Context, s store.Store, org string, p *Person) error {
 	key := store.Credential(usedKind, identity.HashToken(org+"\x00"+p.Issuer+"\x00"+p.Assertion))
 	err := s.Table(store.Keys).Put(ctx, store.Row{Key: key, Expires: p.NotAfter, Item: store.Item{"org": org}}, store.IfAbsent())
@@ -58,9 +58,9 @@ func (s *Source) key() store.Key {
 	return store.Credential(metadataKind, identity.HashToken(s.Org+"\x00"+s.ID+"\x00"+s.URL+"\x00"+s.Entity))
 }
 
-// Get gives the metadata that the provider has published. renew asks for newer metadata
-// because a copy lacks the right key; if the copy is too young to ask again, it is still
-// the copy.
+// Get returns the metadata that the provider has published. renew asks for newer metadata
+// because a copy lacks the right key; if the copy is too young to ask again, it is still the
+// copy.
 func (s *Source) Get(ctx context.Context, now time.Time, renew bool) (*Provider, error) {
 	copied, at, err := s.stored(ctx, now)
 	if err != nil {

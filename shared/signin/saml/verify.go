@@ -27,13 +27,13 @@ const (
 	enveloped = "http://www.w3.org/2000/09/xmldsig#enveloped-signature"
 )
 
-// errSignature is the one refusal of signatures that have the right shape but that no key
-// of the identity provider has made for this content.
+// errSignature is the one rejection of signatures that have the right shape but that no key of
+// the identity provider has made for this content.
 var errSignature = errors.New("the signature is not the identity provider's, or what it covers was changed")
 
-// verify gives an element exactly as its signature covers it: parsed from the canonical
-// bytes whose digest one of the keys has signed, whatever the document around it says.
-// KeyInfo is ignored: keys come only from the metadata.
+// verify returns an element exactly as its signature covers it: parsed from the canonical bytes
+// whose digest one of the keys has signed, whatever the document around it says. KeyInfo is
+// ignored: keys come only from the metadata.
 func verify(el *etree.Element, keys []*x509.Certificate, now time.Time) (*etree.Element, error) {
 	if err := shape(el); err != nil {
 		return nil, err
@@ -64,9 +64,9 @@ func verify(el *etree.Element, keys []*x509.Certificate, now time.Time) (*etree.
 	return nil, errSignature
 }
 
-// shape refuses every signature except the one plain kind: directly below the element that
-// it covers, by its id, whole, with the two transforms of SAML and nothing inside that
-// could hold anything else.
+// shape rejects every signature except the one plain kind: directly below the element that it
+// covers, by its id, whole, with the two transforms of SAML and nothing inside that could hold
+// anything else.
 func shape(el *etree.Element) error {
 	bad := errors.New("the signature is not of the one kind that is taken: enveloped, exclusive canonicalization, RSA with SHA-256 or better")
 	signature := only(el, nsSignature, "Signature")
@@ -113,9 +113,9 @@ func shape(el *etree.Element) error {
 	return nil
 }
 
-// arranged refuses a document in which one thing could be mistaken for another: a second
-// assertion or response anywhere, ids that occur twice, and signatures that are not
-// directly below what they cover.
+// arranged rejects a document in which one thing could be mistaken for another: a second
+// assertion or response anywhere, ids that occur twice, and signatures that are not directly
+// below what they cover.
 func arranged(root *etree.Element) error {
 	var err error
 	assertions := 0

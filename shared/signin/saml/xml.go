@@ -26,10 +26,10 @@ type limits struct {
 	comments                           bool // bounds on comments of people, in metadata
 }
 
-// MaxResponse bounds the bytes of a response.
+// MaxResponse limits the bytes of a response.
 const MaxResponse = 256 << 10
 
-// MaxMetadata bounds the bytes of an identity provider's metadata.
+// MaxMetadata limits the bytes of an identity provider's metadata.
 const MaxMetadata = 1 << 20
 
 var (
@@ -51,7 +51,7 @@ func parse(raw []byte, l limits) (*etree.Element, error) {
 	return doc.Root(), nil
 }
 
-// scan refuses what no parser should see, and what exceeds the limits.
+// scan rejects what no parser should see, and what exceeds the limits.
 func scan(raw []byte, l limits) error {
 	switch {
 	case len(raw) > l.bytes:
@@ -133,12 +133,12 @@ func repeated(attrs []xml.Attr) bool {
 	return false
 }
 
-// is tells whether an element has a name in a namespace.
+// is reports whether an element has a name in a namespace.
 func is(e *etree.Element, space, tag string) bool {
 	return e != nil && e.Tag == tag && e.NamespaceURI() == space
 }
 
-// children are the elements with a name directly below e.
+// children returns the elements with a name directly below e.
 func children(e *etree.Element, space, tag string) (out []*etree.Element) {
 	if e == nil {
 		return nil
@@ -151,7 +151,7 @@ func children(e *etree.Element, space, tag string) (out []*etree.Element) {
 	return out
 }
 
-// only is the one element with a name directly below e; nil if there is none, or more than
+// only returns the one element with a name directly below e; nil if there is none, or more than
 // one.
 func only(e *etree.Element, space, tag string) *etree.Element {
 	if all := children(e, space, tag); len(all) == 1 {
@@ -160,7 +160,7 @@ func only(e *etree.Element, space, tag string) *etree.Element {
 	return nil
 }
 
-// text is an element's text, without spaces at its ends; ok is false if it has elements.
+// text returns an element's text, without spaces at its ends; ok is false if it has elements.
 func text(e *etree.Element) (s string, ok bool) {
 	if e == nil {
 		return "", false
@@ -183,7 +183,7 @@ func said(e *etree.Element) string {
 	return s
 }
 
-// attribute is the value of an attribute without a prefix; "" if it is absent.
+// attribute returns the value of an attribute without a prefix; "" if it is absent.
 func attribute(e *etree.Element, name string) string {
 	for _, a := range e.Attr {
 		if a.Space == "" && a.Key == name {

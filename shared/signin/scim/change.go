@@ -15,7 +15,7 @@ type change struct {
 	t  target
 }
 
-// clean is the value in the form of the schema.
+// clean returns the value in the form of the schema.
 func (c *change) clean(a *attribute, v any) (any, error) {
 	var cl cleaner
 	out := cl.value(a, v, "value")
@@ -267,7 +267,7 @@ func (c *change) chosen() error {
 	return nil
 }
 
-// made is a value that the filter would find; it supports only comparisons with eq.
+// made returns a value that the filter would find; it supports only comparisons with eq.
 func (c *change) made() (map[string]any, bool) {
 	out := map[string]any{}
 	ok := c.t.filter.fill(out)
@@ -300,9 +300,9 @@ func (f *Filter) fill(out map[string]any) bool {
 	return false
 }
 
-// fresh tells whether a replace makes the value that its filter does not find: one with a
-// type that the schema knows, or the primary one. Some providers know no other way to set
-// the first value.
+// fresh reports whether a replace makes the value that its filter does not find: one with a
+// type that the schema knows, or the primary one. Some providers know no other way to set the
+// first value.
 func (f *Filter) fresh(a *attribute) bool {
 	if f.op == "and" {
 		return f.left.fresh(a) && f.right.fresh(a)

@@ -6,7 +6,7 @@ import (
 	"gateway/shared/fault"
 )
 
-// Type is the kind of a refusal in RFC 7644 (3.12).
+// Type is the kind of a rejection in RFC 7644 (3.12).
 type Type string
 
 // The kinds.
@@ -21,15 +21,15 @@ const (
 	InvalidValue  Type = "invalidValue"
 )
 
-// Error implements error, so that a refusal can carry its kind.
+// Error implements error, so that a rejection can carry its kind.
 func (t Type) Error() string { return string(t) }
 
-// refuse is a 400 of a kind on one attribute.
+// reject is a 400 of a kind on one attribute.
 func refuse(t Type, field, format string, args ...any) *fault.Fault {
 	return fault.Invalid(field, format, args...).WithCause(t)
 }
 
-// TypeOf is the kind of a refusal; "" if RFC 7644 has none for it.
+// TypeOf returns the kind of a rejection; "" if RFC 7644 has none for it.
 func TypeOf(f *fault.Fault) Type {
 	var t Type
 	switch {

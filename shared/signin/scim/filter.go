@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Bounds of filters.
+// Limits of filters.
 const (
 	MaxFilter = 2048 // bytes
 	maxTerms  = 50   // comparisons
@@ -231,7 +231,7 @@ func spelledBool(s string) any {
 	return nil
 }
 
-// valueEnd is the end of a comparison's value.
+// valueEnd returns the end of a comparison's value.
 func valueEnd(s string) int {
 	if s[0] != '"' {
 		if n := strings.IndexAny(s, " )]"); n >= 0 {

@@ -18,7 +18,7 @@ func ann() map[string]any {
 	}
 }
 
-// FuzzFilter: a filter is read or refused in the protocol's way, and is met or not.
+// FuzzFilter: a filter is read or rejected in the protocol's way, and is met or not.
 func FuzzFilter(f *testing.F) {
 	for _, s := range []string{
 		`userName eq "ann@example.com"`, `emails[type eq "work" and value co "@"] or not (active eq true)`, `name.givenName pr`, `meta.lastModified gt "2011-05-13T04:42:34Z"`,

@@ -5,14 +5,14 @@ import (
 	"time"
 )
 
-// Equals gives the value that an attribute must have if the filter demands nothing but
-// that, such as userName eq "ann".
+// Equals returns the value that an attribute must have if the filter demands nothing but that,
+// such as userName eq "ann".
 func (f *Filter) Equals(attribute string) (string, bool) {
 	s, text := f.value.(string)
 	return s, text && f.op == "eq" && strings.EqualFold(f.path.name, attribute) && f.path.sub == ""
 }
 
-// Names tells whether the filter asks about an attribute of a resource.
+// Names reports whether the filter asks about an attribute of a resource.
 func (f *Filter) Names(attribute string) bool {
 	if f == nil {
 		return false
@@ -20,7 +20,7 @@ func (f *Filter) Names(attribute string) bool {
 	return strings.EqualFold(f.path.name, attribute) || f.left.Names(attribute) || f.right.Names(attribute)
 }
 
-// Matches tells whether a resource matches the filter.
+// Matches reports whether a resource matches the filter.
 func (f *Filter) Matches(resource map[string]any) bool { return f.matches(resource, false) }
 
 // matches is also used inside of an attribute's values. A value that is not an object
@@ -70,7 +70,7 @@ func (f *Filter) matches(in map[string]any, inside bool) bool {
 	return false
 }
 
-// scalar is the part of a value that is compared.
+// scalar returns the part of a value that is compared.
 func scalar(v any) any {
 	if of, ok := v.(map[string]any); ok {
 		return member(of, "value")
@@ -92,7 +92,7 @@ func empty(v any) bool {
 	return false
 }
 
-// valuesAt are the values of an attribute; if there are several, each of them.
+// valuesAt returns the values of an attribute; if there are several, each of them.
 func valuesAt(in map[string]any, p attrPath) []any {
 	of := in
 	if p.urn != "" && !coreURN(p.urn) {
@@ -125,7 +125,7 @@ func each(v any) []any {
 	return []any{v}
 }
 
-// member is a member of an object, whose name may be in any case.
+// member returns a member of an object, whose name may be in any case.
 func member(in map[string]any, name string) any {
 	if v, ok := in[name]; ok {
 		return v

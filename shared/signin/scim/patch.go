@@ -7,16 +7,16 @@ import (
 	"gateway/shared/fault"
 )
 
-// maxOperations bounds a PATCH.
+// maxOperations limits a PATCH.
 const maxOperations = 1000
 
-// maxPath bounds a path, in bytes.
+// maxPath limits a path, in bytes.
 const maxPath = 1024
 
 // operation is an operation of a PATCH: RFC 7644, 3.5.2.
 type operation struct {
 	op    string // add, replace, remove
-	at    string // path in the body, for refusals
+	at    string // path in the body, for rejections
 	path  string
 	given bool // there is a value
 	value any
@@ -29,8 +29,8 @@ type target struct {
 	sub    string   // part of the values that the filter finds
 }
 
-// Patch changes a resource as the body of a PATCH demands. The resource is changed in
-// place; after a refusal it must not be used.
+// Patch changes a resource as the body of a PATCH demands. The resource is changed in place;
+// after a rejection it must not be used.
 func (s *Schema) Patch(resource, body map[string]any) error {
 	ops, err := operations(body)
 	if err != nil {
@@ -44,7 +44,7 @@ func (s *Schema) Patch(resource, body map[string]any) error {
 	return nil
 }
 
-// located names the operation in a refusal.
+// located names the operation in a rejection.
 func located(err error, at string) error {
 	f := fault.From(err)
 	t := TypeOf(f)
@@ -103,7 +103,7 @@ func operations(body map[string]any) ([]operation, error) {
 	return out, nil
 }
 
-// listed are the texts of a list.
+// listed returns the texts of a list.
 func listed(v any) (out []string) {
 	for _, e := range each(v) {
 		if s, ok := e.(string); ok {
@@ -171,7 +171,7 @@ func isUnkept(name string) bool {
 	return false
 }
 
-// holder is the object that has an attribute.
+// holder returns the object that has an attribute.
 func (s *Schema) holder(resource map[string]any, urn string) (map[string]any, error) {
 	if urn == "" || strings.EqualFold(urn, s.URN) {
 		return resource, nil

@@ -11,16 +11,16 @@ import (
 	"gateway/shared/fault"
 )
 
-// Bounds of resources.
+// Limits of resources.
 const (
 	maxText   = 1024   // characters of a value
 	maxValues = 10_000 // of an attribute
 )
 
-// Read reads a resource that a client sends. It puts names into the schema's spelling,
-// turns texts into truth values where those are needed, and puts a single value into a list
-// where an attribute has several. Read-only and unknown attributes are left out. All
-// mistakes are reported at once.
+// Read reads a resource that a client sends. It puts names into the schema's spelling, turns
+// texts into truth values where those are needed, and puts a single value into a list where an
+// attribute has several. Read-only and unknown attributes are omitted. All mistakes are
+// reported at once.
 func (s *Schema) Read(body map[string]any) (map[string]any, error) {
 	c := &cleaner{}
 	out := c.object(s.attributes, common, body, "")
@@ -204,7 +204,7 @@ func Copy(v any) any {
 	return v
 }
 
-// Text is a text of a resource, by the name of an attribute or of a part of one.
+// Text returns a text of a resource, by the name of an attribute or of a part of one.
 func Text(resource map[string]any, path string) string {
 	p, _ := parseName(path)
 	for _, v := range valuesAt(resource, p) {
@@ -215,13 +215,13 @@ func Text(resource map[string]any, path string) string {
 	return ""
 }
 
-// Bool is a truth value of a resource; given tells whether it has it.
+// Bool returns a truth value of a resource; given reports whether it has it.
 func Bool(resource map[string]any, name string) (yes, given bool) {
 	yes, given = member(resource, name).(bool)
 	return yes, given
 }
 
-// Primary is the value that is marked as primary, or else the first.
+// Primary returns the value that is marked as primary, or else the first.
 func Primary(resource map[string]any, name string) string {
 	first := ""
 	for _, v := range each(member(resource, name)) {
@@ -240,7 +240,7 @@ func Primary(resource map[string]any, name string) string {
 	return first
 }
 
-// Values are the values of an attribute of several.
+// Values returns the values of an attribute of several.
 func Values(resource map[string]any, name string) (out []string) {
 	for _, v := range each(member(resource, name)) {
 		if m, ok := v.(map[string]any); ok {

@@ -41,7 +41,7 @@ type Schema struct {
 	Extension *Schema
 }
 
-// plural is an attribute of several values that have a type and of which one is primary.
+// plural returns an attribute of several values that have a type and of which one is primary.
 func plural(name, doc string, types ...string) attribute {
 	return attribute{name: name, doc: doc, kind: "complex", multi: true, sub: []attribute{
 		{name: "value", doc: "The value."}, {name: "display", doc: "The value for people."}, {name: "type", doc: "What it is for.", values: types},
@@ -148,12 +148,12 @@ func (s *Schema) attribute(p attrPath) *attribute {
 	return find(a.sub, p.sub)
 }
 
-// coreURN tells whether the attributes of a schema are at the top level.
+// coreURN reports whether the attributes of a schema are at the top level.
 func coreURN(urn string) bool {
 	return strings.EqualFold(urn, UserURN) || strings.EqualFold(urn, GroupURN)
 }
 
-// caseExact tells whether case matters in comparisons of an attribute.
+// caseExact reports whether case matters in comparisons of an attribute.
 func caseExact(p attrPath, inside bool) bool {
 	if inside {
 		return p.name == "$ref"
@@ -166,7 +166,7 @@ func caseExact(p attrPath, inside bool) bool {
 	return false
 }
 
-// Document is the schema in the form that clients read: RFC 7643, 8.7.
+// Document returns the schema in the form that clients read: RFC 7643, 8.7.
 func (s *Schema) Document(location string) map[string]any {
 	return map[string]any{
 		"schemas": []string{schemaURN}, "id": s.URN, "name": s.Name, "description": s.Doc, "attributes": described(s.attributes),

@@ -33,7 +33,7 @@ type Admission struct {
 	acceptance *membership.Acceptance
 }
 
-// DomainOf is the domain of an address; "" where it is none.
+// DomainOf returns the domain of an address; "" where it is none.
 func DomainOf(email string) (address, domain string) {
 	address, ok := notice.Address(email)
 	if !ok {
@@ -42,11 +42,11 @@ func DomainOf(email string) (address, domain string) {
 	return address, address[strings.LastIndexByte(address, '@')+1:]
 }
 
-// ErrStopped refuses a person whom an identity provider has stopped, or who is just being
+// ErrStopped rejects a person whom an identity provider has stopped, or who is just being
 // removed.
 var ErrStopped = errors.New("the user was stopped")
 
-// ErrUninvited refuses a person who is not a user and was not invited.
+// ErrUninvited rejects a person who is not a user and was not invited.
 var ErrUninvited = errors.New("the person is no user of the organisation and has no invitation")
 
 // Step does a part in a change, until more is false. Parts that were done stay. A
@@ -112,8 +112,8 @@ func (a *Admission) Step(tx *resource.Tx) (more bool, err error) {
 	return false, err
 }
 
-// joined gives a key to a person who joins a workspace, if the invitation or the settings
-// say so. Nobody sees it here: its user collects it.
+// joined returns a key to a person who joins a workspace, if the invitation or the settings say
+// so. Nobody sees it here: its user collects it.
 func (a *Admission) joined(tx *resource.Tx, user *resource.Record, workspace string, i *membership.Invite) error {
 	_, _, err := membership.HandIfAsked(tx, a.Resources, a.Sealer, workspace, user, i)
 	return err

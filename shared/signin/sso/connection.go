@@ -53,13 +53,13 @@ type Connection struct {
 	// gateway's names at the identity provider are below it, whichever host a later request
 	// names.
 	Base        string `json:"base,omitempty"`
-	Certificate []byte `json:"certificate,omitempty"` // DER, of the gateway's own key
+	Certificate []byte `json:"certificate,omitempty"` // DER, of the gateway's key
 
 	// Masked has the masks of the sealed secrets.
 	Masked map[string]string `json:"masked,omitempty"`
 }
 
-// IsSAML tells whether the identity provider speaks SAML.
+// IsSAML reports whether the identity provider speaks SAML.
 func (c *Connection) IsSAML() bool { return c.Protocol == SAML }
 
 // Validate tells what is wrong with the fields by themselves.
@@ -92,7 +92,7 @@ func DecodeConnection(rec resource.Record) (*Connection, error) {
 // Domain is a verified domain of an organization.
 type Domain = signin.Domain
 
-// Spelled is a domain in its one spelling; ok is false for anything else, and for domains
+// Spelled returns a domain in its one spelling; ok is false for anything else, and for domains
 // that belong to everybody, such as com or github.io.
 func Spelled(s string) (domain string, ok bool) {
 	s = strings.TrimSuffix(strings.ToLower(strings.TrimSpace(s)), ".")
@@ -112,7 +112,7 @@ func Spelled(s string) (domain string, ok bool) {
 	return s, suffix != s
 }
 
-// Root tells whether a domain was registered by itself.
+// Root reports whether a domain was registered by itself.
 func Root(domain string) bool {
 	root, err := publicsuffix.EffectiveTLDPlusOne(domain)
 	return err == nil && root == domain

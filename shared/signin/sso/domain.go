@@ -21,7 +21,7 @@ func ownerKey(domain string) store.Key {
 // LookUp asks the domain name system for TXT records.
 type LookUp func(ctx context.Context, name string) ([]string, error)
 
-// NewChallenge makes the required content of a domain's TXT record.
+// NewChallenge returns the required content of a domain's TXT record.
 func NewChallenge() string { return secret() }
 
 // Claim stages that a verified domain belongs to an organisation.
@@ -51,10 +51,10 @@ func OwnerOf(ctx context.Context, s store.Store, domain string) (org string, ok 
 	return "", false, nil
 }
 
-// Slug is the slug of a domain among those of an organisation.
+// Slug returns the slug of a domain among those of an organisation.
 func Slug(domain string) string { return signin.DomainSlug(domain) }
 
-// Allows tells whether addresses of a domain may sign in to an organisation: the domain is
+// Allows reports whether addresses of a domain may sign in to an organisation: the domain is
 // verified, or a domain above it is and says so.
 func Allows(ctx context.Context, r *resource.Resources, org store.Scope, domain string) (bool, error) {
 	for _, name := range Above(domain) {

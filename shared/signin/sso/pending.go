@@ -32,7 +32,7 @@ type Pending struct {
 	Binding         string
 }
 
-// Start makes the secrets of a sign-in and stores it.
+// Start returns the secrets of a sign-in and stores it.
 func Start(ctx context.Context, s store.Store, p *Pending, now time.Time) error {
 	p.State, p.Nonce, p.Verifier, p.Binding, p.Since = secret(), secret(), oauth2.GenerateVerifier(), secret(), now
 	err := s.Table(store.Keys).Put(ctx, store.Row{
@@ -48,17 +48,17 @@ func Start(ctx context.Context, s store.Store, p *Pending, now time.Time) error 
 	return nil
 }
 
-// NoPending refuses an answer that belongs to no sign-in in progress.
+// NoPending rejects a response that belongs to no sign-in in progress.
 func NoPending() error {
 	return fault.New(fault.Unauthorized, "state", "This sign-in was not begun in this browser, is too old, or was finished before; begin again")
 }
 
-// maxState bounds what is hashed.
+// maxState limits what is hashed.
 const maxState = 256
 
-// Take gives the sign-in of a state and ends it, so that a second answer finds none.
-// binding is the value that the browser has. If another browser has begun the sign-in, it
-// returns its organisation and connection with the refusal.
+// Take returns the sign-in of a state and ends it, so that a second answer finds none. binding
+// is the value that the browser has. If another browser has begun the sign-in, it returns its
+// organisation and connection with the rejection.
 func Take(ctx context.Context, s store.Store, state, binding string, now time.Time) (*Pending, error) {
 	if state == "" || len(state) > maxState {
 		return nil, NoPending()
@@ -92,10 +92,10 @@ func secret() string {
 	return base64.RawURLEncoding.EncodeToString(b[:])
 }
 
-// maxReturn bounds a path to return to.
+// maxReturn limits a path to return to.
 const maxReturn = 8192
 
-// ReturnTo is a path of this host to which a browser may be sent; ok is false for anything
+// ReturnTo returns a path of this host to which a browser may be sent; ok is false for anything
 // that could lead elsewhere.
 func ReturnTo(s string) (path string, ok bool) {
 	if s == "" {

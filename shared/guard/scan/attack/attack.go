@@ -27,13 +27,13 @@ type Result struct {
 }
 
 // Score tells how much a text looks like an attack. Each phrase in it counts once: one is a
-// sign, several make sure.
+// sign, several ensure.
 //
-// On the cases of the test at Standard (64 attacks in 10 languages, 64 twins that use the
-// same words): precision 0.98, recall 0.95. The cases were known when the phrases were
-// written, so both are lower on other texts. An attack that is told as a story, or in words
-// of its own, is not found. What this finds cheaply is the bulk of attacks, which are
-// copied from one place to another.
+// On the cases of the test at Standard (64 attacks in 10 languages, 64 twins that use the same
+// words): precision 0.98, recall 0.95. The cases were known when the phrases were written, so
+// both are lower on other texts. An attack that is told as a story, or in words separate, is
+// not found. What this finds cheaply is the bulk of attacks, which are copied from one place to
+// another.
 func Score(text string) Result {
 	p := phrases()
 	var buf [16]lexicon.Hit

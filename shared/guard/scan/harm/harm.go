@@ -28,14 +28,14 @@ var (
 // Label is the label of tokens that replace profanity.
 const Label = "PROFANITY"
 
-// Profanity gives the profane words of a text, in order: about 450 words in English,
-// German, French, Spanish, Italian, Portuguese, Dutch, Polish, Russian, Turkish, the
-// languages of Scandinavia, and some of others. A word that is harmless in another of these
-// languages is not in the list.
+// Profanity returns the profane words of a text, in order: about 450 words in English, German,
+// French, Spanish, Italian, Portuguese, Dutch, Polish, Russian, Turkish, the languages of
+// Scandinavia, and some of others. A word that is harmless in another of these languages is not
+// in the list.
 //
-// On the cases of the test (30 texts, 40 twins), which were known when the lists were
-// written: precision 1.00, recall 1.00. A word that is mostly harmless is only found
-// together with its neighbours.
+// On the cases of the test (30 texts, 40 twins), which were known when the lists were written:
+// precision 1.00, recall 1.00. A word that is mostly harmless is only found together with its
+// neighbours.
 func Profanity(text string) []mask.Span {
 	hits := profanity().Find(nil, text)
 	sort.Slice(hits, func(i, j int) bool { return hits[i].Start < hits[j].Start })
@@ -50,13 +50,13 @@ func Profanity(text string) []mask.Span {
 	return out
 }
 
-// Categories gives the categories of moderation that apply to a text, in the order in which
+// Categories returns the categories of moderation that apply to a text, in the order in which
 // they are found.
 //
-// On the cases of the test (40 texts, 40 twins that use the same words; a text counts as
-// right when its category is among those given): precision 1.00, recall 1.00. The cases
-// were known when the phrases were written. Other texts fare worse: harm that is told
-// without the words of the lists is not found, and news or help that use them is.
+// On the cases of the test (40 texts, 40 twins that use the same words; a text counts as right
+// when its category is among those given): precision 1.00, recall 1.00. The cases were known
+// when the phrases were written. Other texts fare worse: harm that is told without the words of
+// the lists is not found, and news or help that use them is.
 func Categories(text string) []string {
 	p := moderation()
 	var out []string

@@ -55,7 +55,7 @@ func Find(text string) (count [kinds]int, clean string) {
 	return count, b.String()
 }
 
-// first is the index of the first byte that is not plain text, or -1.
+// first returns the index of the first byte that is not plain text, or -1.
 func first(text string) int {
 	for i := range len(text) {
 		if c := text[i]; c >= 0x80 || c < ' ' && c != '\n' && c != '\t' && c != '\r' || c == 0x7f {

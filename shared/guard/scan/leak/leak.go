@@ -1,4 +1,4 @@
-// Package leak tells how much of a secret text, such as the system prompt, an answer gives
+// Package leak tells how much of a secret text, such as the system prompt, a response gives
 // away: sequences of words, unchanged or with small changes.
 package leak
 
@@ -11,11 +11,11 @@ const row = 4
 // as "You are a helpful assistant", are common.
 const Least = 12
 
-// most bounds the words of the secret that are compared.
+// most limits the words of the secret that are compared.
 const most = 20_000
 
-// Share is the part, from 0 to 1, of the secret's word sequences that the answer also has,
-// and the length in words of the longest one. It is 0 if the secret is shorter than Least.
+// Share returns the part, from 0 to 1, of the secret's word sequences that the response also
+// has, and the length in words of the longest one. It is 0 if the secret is shorter than Least.
 //
 // On the cases of the test (14 leaks, 14 twins), at a share of 0.3 or 12 words in a row:
 // precision 1.00, recall 0.86. A leak in other words or another language is not found.

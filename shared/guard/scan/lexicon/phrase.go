@@ -18,7 +18,7 @@ type Phrases struct {
 	states  sync.Pool
 }
 
-// Rule is a phrase that is looked for.
+// Rule is a phrase that is searched.
 type Rule struct {
 	Label  string
 	Weight float64
@@ -134,7 +134,7 @@ func (c *compiler) step(e entry, alternates string) {
 	}
 }
 
-// Rules are the phrases, by their numbers.
+// Rules returns the phrases, by their numbers.
 func (p *Phrases) Rules() []Rule { return p.rules }
 
 // Find appends the phrases of a text to hits, in the order in which they end.

@@ -25,13 +25,13 @@ type Word struct {
 // Reader reads the words of a text.
 type Reader struct {
 	Text string
-	// Accents keeps accents and foreign letters, in small letters.
+	// Accents keeps accents and foreign letters, in lower case.
 	Accents bool
 	at      int
 }
 
-// Hash gives the hash under which a reader without Accents finds a word, which is given in
-// small letters without accents.
+// Hash returns the hash under which a reader without Accents finds a word, which is given in
+// lower case without accents.
 func Hash(word string) uint64 {
 	h := uint64(seed)
 	for _, c := range word {
@@ -138,7 +138,7 @@ func (r *Reader) word(w *Word, i int) bool {
 // within reports whether a sign before c is part of the word.
 func within(c byte) bool { return class[c] >= 'a' || class[c] == beyond || c == '$' || c == '@' }
 
-// maxWord bounds the letters of a word that are read: longer words are not in any list.
+// maxWord limits the letters of a word that are read: longer words are not in any list.
 const maxWord = 64
 
 // slow reads a word that has more than ASCII letters and digits.
@@ -233,7 +233,7 @@ func (r *Reader) finish(w *Word, letters []rune, mixed bool) {
 	}
 }
 
-// loose is the hash of an ASCII word, with digits read as letters, and letters that are
+// loose returns the hash of an ASCII word, with digits read as letters, and letters that are
 // repeated three or more times read once.
 func loose(word string) uint64 {
 	h := uint64(seed)
@@ -285,8 +285,8 @@ func alone(c rune) bool {
 	return c >= 0x2E80 && c <= 0x9FFF && c != 0x3164 || c >= 0xE00 && c <= 0xE7F || c >= 0xF900 && c <= 0xFAFF || c >= 0x20000 && c <= 0x3FFFF
 }
 
-// fold gives the small form of a letter, without accents unless they are kept; 0 for
-// anything but a letter or digit.
+// fold returns the small form of a letter, without accents unless they are kept; 0 for anything
+// but a letter or digit.
 func fold(c rune, accents bool) rune {
 	switch {
 	case c >= 0xFF01 && c <= 0xFF5E: // full width
@@ -318,7 +318,7 @@ const plain = "aaaaaaaceeeeiiiidnooooo ouuuuy saaaaaaaceeeeiiiidnooooo ouuuuy y"
 	"aaaaaaccccccccddddeeeeeeeeeegggggggghhhhiiiiiiiiiiiijjkkklllllll" +
 	"lllnnnnnnnnnoooooooorrrrrrssssssssttttttuuuuuuuuuuuuwwyyyzzzzzzs"
 
-// alike is the Latin letter that a letter of another script looks like.
+// alike returns the Latin letter that a letter of another script looks like.
 func alike(c rune) rune {
 	for i, o := range lookalikes {
 		if o == c {

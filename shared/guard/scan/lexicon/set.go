@@ -9,7 +9,7 @@ type Set struct {
 	shift  uint
 }
 
-// NewSet makes a set of hashes. Values are not above 65,535.
+// NewSet returns a set of hashes. Values are not above 65,535.
 func NewSet(words map[uint64]uint16) *Set {
 	size := max(4, bits.Len(uint(len(words)*3)))
 	s := &Set{keys: make([]uint64, 1<<size), values: make([]uint16, 1<<size), shift: uint(64 - size)}
@@ -25,7 +25,7 @@ func NewSet(words map[uint64]uint16) *Set {
 
 func (s *Set) slot(h uint64) int { return int(h * 0x9E3779B97F4A7C15 >> s.shift) }
 
-// Find gives the number of a word.
+// Find returns the number of a word.
 func (s *Set) Find(h uint64) (uint16, bool) {
 	for i := s.slot(h); ; i = (i + 1) & (len(s.keys) - 1) {
 		switch s.keys[i] {

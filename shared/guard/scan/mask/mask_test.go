@@ -126,7 +126,7 @@ func TestNoEndOfAnOverlapStaysReadable(t *testing.T) {
 	}
 }
 
-// TestLogsShowTokens: what was put back into an answer is a token again in its log, also
+// TestLogsShowTokens: what was put back into a response is a token again in its log, also
 // within JSON, and the longest value first.
 func TestLogsShowTokens(t *testing.T) {
 	t.Parallel()

@@ -105,7 +105,7 @@ func (s *Stream) Push(piece string) string {
 	}
 }
 
-// End gives what was held back when the text has ended.
+// End returns what was held back when the text has ended.
 func (s *Stream) End() string {
 	held := s.held
 	s.held = ""

@@ -32,7 +32,7 @@ type Set uint16
 // All are all the kinds.
 const All Set = 1<<kinds - 1
 
-// Of gives the kinds with these labels; others are left out.
+// Of returns the kinds with these labels; others are omitted.
 func Of(labels []string) Set {
 	var s Set
 	for i, l := range Labels {
@@ -62,13 +62,13 @@ type finder struct {
 	row   candidate
 }
 
-// Find gives the finds of the kinds in a text, in order; none overlaps another.
+// Find returns the finds of the kinds in a text, in order; none overlaps another.
 //
-// On the cases of the tests, 115 with something to find and as many twins without:
-// precision 1.00 and recall 1.00 for numbers with a check digit, mail and network
-// addresses. For names and postal addresses see TestFigures, whose bounds are lower. Names
-// are found by a list of first names, a title or an introduction, in Latin script only.
-// Numbers that could be anything need a word before them that says what they are.
+// On the cases of the tests, 115 with something to find and as many twins without: precision
+// 1.00 and recall 1.00 for numbers with a check digit, mail and network addresses. For names
+// and postal addresses see TestFigures, whose bounds are lower. Names are found by a list of
+// first names, a title or an introduction, in Latin script only. Numbers that could be anything
+// need a word before them that says what they are.
 func Find(text string, set Set) []mask.Span {
 	f := &finder{text: text}
 	f.bytes()

@@ -2,7 +2,7 @@ package pii
 
 import "strings"
 
-// maxMixed bounds words of letters and digits that are looked at.
+// maxMixed limits words of letters and digits that are looked at.
 const maxMixed = 40
 
 // mixed finds accounts and papers around i, which are written with letters and digits. It
@@ -231,7 +231,7 @@ func mexican(word string) bool {
 const ibans = "AD24AE23AL28AT20AZ28BA20BE16BG22BH22BR29BY28CH21CR22CY28CZ24DE22DK18DO28EE20EG29ES24FI18FO18FR27GB22GE22GI23GL18GR27GT28HR21HU28IE22IL23IQ23IS26IT27" +
 	"JO30KW30KZ20LB28LC32LI21LT20LU20LV21LY25MC27MD24ME22MK19MR27MT31MU30NL18NO15PK24PL28PS29PT25QA29RO24RS22SA24SC31SD18SE24SI19SK24SM27ST25SV28TL23TN24TR26UA29VA22VG24XK20"
 
-// iban is the length of the account number at the start of s, with or without spaces
+// iban returns the length of the account number at the start of s, with or without spaces
 // between its groups; otherwise 0.
 func iban(s string) int {
 	size := 0

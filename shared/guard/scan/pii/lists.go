@@ -18,7 +18,7 @@ const (
 	never                        // never part of a name, although written with a capital letter
 	particle                     // a small word within names
 	street                       // the last word of a street
-	road                         // the same, and also in small letters
+	road                         // the same, and also in lower case
 	rue                          // the first word of a street
 	state                        // of the United States, by its two letters
 	box                          // for mail

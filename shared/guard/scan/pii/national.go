@@ -202,7 +202,7 @@ func weighDown(d []byte, first int) int {
 	return sum
 }
 
-// modDown is the check digit of such a sum; 0 for ten and eleven.
+// modDown returns the check digit of such a sum; 0 for ten and eleven.
 func modDown(d []byte, first int) byte {
 	r := 11 - weighDown(d, first)%11
 	if r >= 10 {

@@ -1,6 +1,6 @@
 package pii
 
-// Bounds of a number that is written in groups.
+// Limits of a number that is written in groups.
 const (
 	maxGroups = 10
 	maxDigits = 24
@@ -70,7 +70,7 @@ func (f *finder) number(i int) int {
 	return end
 }
 
-// between is the length of the signs between groups of digits, if another group follows;
+// between returns the length of the signs between groups of digits, if another group follows;
 // otherwise 0.
 func between(s string) int {
 	k := 0
@@ -103,7 +103,7 @@ func (f *finder) sign(start int) int {
 	return start
 }
 
-// tail is the length of a last sign that belongs to a number.
+// tail returns the length of a last sign that belongs to a number.
 func (f *finder) tail(end int, k Kind) int {
 	if k == National && end < len(f.text) && f.text[end]|32 == 'x' {
 		return 1
@@ -111,7 +111,7 @@ func (f *finder) tail(end int, k Kind) int {
 	return 0
 }
 
-// sep is the sign between all groups from..from+n, or 0 if they differ.
+// sep returns the sign between all groups from..from+n, or 0 if they differ.
 func (n *numeral) sep(from, count int) byte {
 	var c byte
 	for k := from; k < from+count; k++ {
@@ -184,7 +184,7 @@ func (c *candidate) kind() (Kind, bool) {
 	return 0, false
 }
 
-// shape are the sizes of the groups and the signs between them: 3-2-4. A space is written
+// shape returns the sizes of the groups and the signs between them: 3-2-4. A space is written
 // _.
 func (c *candidate) shape() []byte {
 	if c.size > 0 {

@@ -39,8 +39,8 @@ func cases(t *testing.T) (texts []string, want [][]mask.Span) {
 	return texts, want
 }
 
-// TestFigures holds precision and recall on the table: of what has a check digit or a
-// form of its own, and of what is found by rules about words.
+// TestFigures holds precision and recall on the table: of what has a check digit or a form
+// separate, and of what is found by rules about words.
 func TestFigures(t *testing.T) {
 	t.Parallel()
 	texts, want := cases(t)

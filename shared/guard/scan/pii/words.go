@@ -55,7 +55,7 @@ func (w *walker) put(start, end int, k Kind) {
 	w.end = end
 }
 
-// back is the k-th word before the present one, from 1.
+// back returns the k-th word before the present one, from 1.
 func (w *walker) back(k int) *word {
 	if k > w.n || k > len(w.last) {
 		return nil

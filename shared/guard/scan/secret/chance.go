@@ -6,7 +6,7 @@ import (
 	"gateway/shared/guard/scan/mask"
 )
 
-// Bounds for random texts, in characters and in sixteenths of bits a character.
+// Limits for random texts, in characters and in sixteenths of bits a character.
 const (
 	shortest  = 10       // after a name
 	longest   = 36       // from this length on also without a name
@@ -61,7 +61,7 @@ func hexadecimal(s string) bool {
 	return true
 }
 
-// worded reports whether a text is made of words: long runs of small letters with few other
+// worded reports whether a text is made of words: long runs of lowercase letters with few other
 // signs between them, as in file names.
 func worded(s string) bool {
 	letters, rows, row := 0, 0, 0

@@ -7,7 +7,7 @@ import (
 	"gateway/shared/guard/scan/mask"
 )
 
-// Options tell what is looked for besides keys of known forms.
+// Options tell what is searched besides keys of known forms.
 type Options struct {
 	// Chance finds texts that look random: long ones anywhere, shorter ones after a name such
 	// as password.
@@ -21,13 +21,13 @@ const (
 	Token      = "SECRET"
 )
 
-// Find gives the secrets of a text, in order. It takes one pass.
+// Find returns the secrets of a text, in order. It takes one pass.
 //
-// On the cases of the test, each known form is found in six places, and one that is a
-// character short is not. Of 54 texts, 18 have a key block, a password or a random text,
-// and 36 are twins: precision 1.00 and recall 1.00. Example keys in a service's
-// documentation do not count as secrets. A password that is a word is not found, and a
-// random text without a name needs 36 characters.
+// On the cases of the test, each known form is found in six places, and one that is a character
+// short is not. Of 54 texts, 18 have a key block, a password or a random text, and 36 are
+// twins: precision 1.00 and recall 1.00. Example keys in a service's documentation do not count
+// as secrets. A password that is a word is not found, and a random text without a name needs 36
+// characters.
 func Find(text string, o Options) []mask.Span {
 	var out []mask.Span
 	done := 0
@@ -125,7 +125,7 @@ func run(text string, from, end int, kinds uint8, o Options) (mask.Span, bool) {
 	return chance(text, from, end, kinds)
 }
 
-// block is the length of a private key in text form at the start of s. If the key is cut
+// block returns the length of a private key in text form at the start of s. If the key is cut
 // off, it ends where the text no longer looks like one. 0 for anything else.
 func block(s string) int {
 	line := s[:min(len(s), 64)]
@@ -213,7 +213,7 @@ func spread(s string) int {
 	return sum / n
 }
 
-// log16 is the binary logarithm of a number, in sixteenths.
+// log16 returns the binary logarithm of a number, in sixteenths.
 func log16(n int) int {
 	whole := bits.Len(uint(n)) - 1
 	rest := n << 16 >> whole // in 1 to 2, times 65536

@@ -55,8 +55,8 @@ var byStart, groups = func() (by [1 << 14]uint8, groups [][]uint8) {
 
 func start(s string) int { return int(s[0]&0x7f)<<7 | int(s[1]&0x7f) }
 
-// known is the label and the length of the key at the start of a run of letters, digits and
-// marks; 0 if there is none.
+// known returns the label and the length of the key at the start of a run of letters, digits
+// and marks; 0 if there is none.
 func known(word string) (label string, size int) {
 	for _, i := range groups[byStart[start(word)]] {
 		k := &keys[i]
@@ -107,7 +107,7 @@ func example(s string) bool {
 	return strings.Count(tail, tail[:1]) == len(tail)
 }
 
-// token is the length of a JSON Web Token at the start of s, signed or not; else 0.
+// token returns the length of a JSON Web Token at the start of s, signed or not; else 0.
 func token(s string) int {
 	if !strings.HasPrefix(s, "eyJ") {
 		return 0

@@ -7,7 +7,7 @@ import (
 	"gateway/shared/guard/scan/mask"
 )
 
-// chanceful gives n characters that look like chance and are always the same.
+// chanceful returns n characters that look like chance and are always the same.
 func chanceful(n int, chars string) string {
 	out := make([]byte, n)
 	x := uint32(2463534242)
@@ -50,7 +50,7 @@ func TestKeysOfServices(t *testing.T) {
 	}
 }
 
-// TestFigures holds precision and recall of what has no form of its own.
+// TestFigures holds precision and recall of what has no form separate.
 func TestFigures(t *testing.T) {
 	t.Parallel()
 	pem := "-----BEGIN RSA PRIVATE KEY-----\n" + strings.Repeat(chanceful(64, alnum)+"\n", 4) + "-----END RSA PRIVATE KEY-----"
