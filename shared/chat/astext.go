@@ -7,8 +7,8 @@ import (
 	"gateway/shared/wire"
 )
 
-// asText returns the text of a block that only Anthropic has but that any model can read: a
-// search result, or the name of a tool that was found.
+// asText returns the text of an Anthropic-only block that any model can read: a search result,
+// or the name of a found tool.
 func (p *Part) asText() (string, bool) {
 	if p.Kind != Foreign || p.Type != "search_result" && p.Type != "tool_reference" {
 		return "", false
@@ -40,7 +40,8 @@ func (p *Part) asText() (string, bool) {
 	return strings.Join(lines, "\n"), d.Err() == nil && len(lines) > 0
 }
 
-// withTexts returns r with such blocks as text, which is reported, or r itself if it has none.
+// withTexts returns r with such blocks converted to text and reported, or r itself if it has
+// none.
 func (r *Request) withTexts(loss *Loss) *Request {
 	out := r
 	for i := range r.Messages {
@@ -72,7 +73,7 @@ func (r *Request) withTexts(loss *Loss) *Request {
 	return out
 }
 
-// inText returns parts with such blocks as text; parts itself if it has none.
+// inText returns parts with such blocks converted to text, or parts itself if it has none.
 func inText(parts []Part, loss *Loss, path func(*Part) string) []Part {
 	out := parts
 	for i := range parts {

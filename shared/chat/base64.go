@@ -1,7 +1,7 @@
 package chat
 
-// CleanBase64 checks base64 in either alphabet, with or without padding, and
-// gives it in the standard form. It only copies when it must.
+// CleanBase64 validates base64 in either alphabet, with or without padding, and returns its
+// standard form. It copies only if necessary.
 func CleanBase64(s string) (string, bool) {
 	plain := true
 	n := len(s)
@@ -40,8 +40,8 @@ func CleanBase64(s string) (string, bool) {
 	return string(b), true
 }
 
-// base64Class: 1 for the standard alphabet, 2 for what is put right, 0 for what
-// is refused.
+// base64Class is 1 for the standard alphabet, 2 for characters that are corrected, 0 for
+// invalid ones.
 var base64Class = func() (t [256]uint8) {
 	for _, c := range "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/" {
 		t[c] = 1

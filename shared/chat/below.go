@@ -5,24 +5,23 @@ import (
 	"strconv"
 )
 
-// Below are fields within those of a request that few wires have a place for, and that no
-// encoder looks for by itself.
+// Below is a set of nested request fields that few wire formats support and that encoders do
+// not check individually.
 type Below uint8
 
-// The fields.
 const (
-	BelowCitations      Below = 1 << iota // sources of earlier answers
-	BelowDocuments                        // what is said about documents: context, citations
+	BelowCitations      Below = 1 << iota // sources of earlier responses
+	BelowDocuments                        // fields of documents: context, citations
 	BelowTitles                           // names of media
-	BelowRemoteTitles                     // names of media that are text, or that the provider fetches or keeps
+	BelowRemoteTitles                     // names of media that are text, or that the provider fetches or stores
 	BelowCallSignatures                   // signatures on tool calls
-	BelowResultMarkers                    // cache markers inside of the results of tools
-	BelowWay                              // Reasoning.Way, where it is taken for adaptive
+	BelowResultMarkers                    // cache markers within tool results
+	BelowWay                              // Reasoning.Way, if it is treated as adaptive
 )
 
-// ReportBelow reports those of fields that the request has, for an encoder that carries none of
-// them. All encoders call it, so a field that is added here is reported by every encoder that
-// does not carry it.
+// ReportBelow reports those of fields that the request has, for an encoder that supports none
+// of them. All encoders call it, so a new field is reported by every encoder that does not
+// support it.
 func (r *Request) ReportBelow(loss *Loss, members Below) {
 	if members&BelowWay != 0 && r.Reasoning.Way != "" {
 		loss.Add("thinking.type", "not known; taken for adaptive")
@@ -43,8 +42,8 @@ func (r *Request) ReportBelow(loss *Loss, members Below) {
 	}
 }
 
-// inResult returns the path of a part of a tool's result, which is a message separate in the
-// shape of chat completions and a part in others.
+// inResult returns the path of a part of a tool result, which is a separate message in chat
+// completions and a part in other formats.
 func (m *Message) inResult(result, p *Part) string {
 	at := m.Path(nil)
 	if m.Role != ToolRole || len(m.Parts) > 1 {

@@ -2,45 +2,43 @@ package chat
 
 import "math"
 
-// Excess is a bound of the specification that a body exceeds and that some hosts are known
-// to set wider. The target decides, see Room.
+// Excess is a limit of the specification that a body exceeds and that some hosts extend. The
+// target decides, see Room.
 type Excess struct {
 	Kind   ExcessKind
-	Amount float64 // what the body has: how many, or the number itself
-	Err    error   // the 400 for targets that are not known to be wider
+	Amount float64 // the amount in the body: a count, or the number itself
+	Err    error   // the 400 for targets without an extended limit
 }
 
-// ExcessKind says which bound is passed.
+// ExcessKind identifies the exceeded limit.
 type ExcessKind uint8
 
-// The bounds that some target widens.
+// The limits that some target extends.
 const (
 	ManyStops       ExcessKind = iota + 1 // more stop strings
 	ManyTools                             // more tools
-	HighTemperature                       // a higher temperature
-	ManyLogprobs                          // more alternatives of each token
-	CountedLogprobs                       // logprobs of a chat as a number
-	NoEnd                                 // -1 as the bound of tokens: none
+	HighTemperature                       // temperature
+	ManyLogprobs                          // alternatives per token
+	CountedLogprobs                       // logprobs of a chat given as a number
+	NoEnd                                 // -1 as the token limit: no limit
 )
 
-// Room is how much wider than the specification a target's bounds are. The zero
-// value is the specification.
+// Room contains the extended limits of a target. The zero value is the specification.
 type Room struct {
-	Stops           int     // most stop strings
-	Tools           int     // most tools
-	Temperature     float64 // highest
-	Logprobs        int     // most alternatives of each token
-	CountedLogprobs int     // highest logprobs of a chat that is a number
-	NoEnd           bool    // takes -1 as the bound of tokens
+	Stops           int     // stop strings
+	Tools           int     // tools
+	Temperature     float64 // maximum
+	Logprobs        int     // alternatives per token
+	CountedLogprobs int     // maximum of logprobs of a chat given as a number
+	NoEnd           bool    // accepts -1 as the token limit
 }
 
-// Unbounded is the room of a host of which nothing is known: the host itself refuses what
-// it does not take.
+// Unbounded is the Room of an unknown host: the host itself rejects what it does not accept.
 var Unbounded = Room{
 	Stops: math.MaxInt, Tools: math.MaxInt, Temperature: math.MaxFloat64, Logprobs: math.MaxInt, CountedLogprobs: math.MaxInt, NoEnd: true,
 }
 
-// Within returns the 400 for the first excess that the target has no room for.
+// Within returns the error of the first excess that the target does not allow.
 func (r *Room) Within(all []Excess) error {
 	for i := range all {
 		if !r.takes(&all[i]) {
@@ -68,8 +66,7 @@ func (r *Room) takes(e *Excess) bool {
 	return false
 }
 
-// Exceeds notes that a body exceeds a bound. It returns err at once where nobody will ask
-// the target.
+// Exceeds records that a body exceeds a limit. It returns err if no target will be consulted.
 func (c *Checked) Exceeds(kind ExcessKind, amount float64, err error) error {
 	if !c.ByTarget {
 		return err

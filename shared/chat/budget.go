@@ -2,7 +2,7 @@ package chat
 
 import "strconv"
 
-// EffortOf returns the effort that a budget of thinking tokens stands for.
+// EffortOf returns the effort that corresponds to a budget of thinking tokens.
 func EffortOf(budget int64) string {
 	switch {
 	case budget <= 2048:
@@ -13,9 +13,9 @@ func EffortOf(budget int64) string {
 	return "high"
 }
 
-// FitBudget returns the budget of thinking tokens within least and most that is nearest to
-// asked, and reports a change. Clients of other shapes cannot know the bounds of the target, so
-// they get what it can give instead of an error.
+// FitBudget returns the budget of thinking tokens between least and most that is nearest to
+// asked, and reports a change. Clients of other formats cannot know the limits of the target,
+// so they get the nearest value instead of an error.
 func FitBudget(asked, least, most int64, loss *Loss) int64 {
 	fit := min(max(asked, least), most)
 	if fit != asked {
@@ -24,10 +24,10 @@ func FitBudget(asked, least, most int64, loss *Loss) int64 {
 	return fit
 }
 
-// efforts are the efforts in their order.
+// efforts are ordered from lowest to highest.
 var efforts = [...]string{"none", "minimal", "low", "medium", "high", "xhigh", "max"}
 
-// EffortRank orders efforts; one that is not known comes last.
+// EffortRank returns the position of an effort; unknown efforts come last.
 func EffortRank(effort string) int {
 	for i, w := range efforts {
 		if w == effort {

@@ -8,26 +8,25 @@ import (
 	"gateway/shared/fault"
 )
 
-// Limits are what a host or model is known not to support. A request for it is refused with 400
-// before anything is sent, because a response that ignores a part of the request looks like a
-// good one. The zero value knows of no limits.
+// Limits are known limitations of a host or model. A request that needs an unsupported feature
+// is rejected with 400 before it is sent, because a response that ignores a part of the request
+// looks correct. The zero value has no limitations.
 type Limits struct {
-	NoTools     bool // the model takes no tools
-	NoImages    bool // the model takes no images
-	NoDocuments bool // the model takes no documents
-	NoAudio     bool // the model takes no audio
-	NoStream    bool // the host does not stream this model
-	NoLogprobs  bool // no log probabilities of tokens
-	NoSeveral   bool // one response only: n is 1
-	NoJSON      bool // a response cannot be held to be JSON without a schema
-	NoThinking  bool // the model does not think at all
+	NoTools     bool // no tools
+	NoImages    bool // no images
+	NoDocuments bool // no documents
+	NoAudio     bool // no audio
+	NoStream    bool // no streaming
+	NoLogprobs  bool // no log probabilities
+	NoSeveral   bool // only one choice: n is 1
+	NoJSON      bool // no JSON responses without a schema
+	NoThinking  bool // no thinking
 }
 
-// MayExceed reports whether body may ask for something that t refuses, without reading it: it
-// looks for the fields of such a request, or else for words that it must contain. false is
-// certain, except for words that are written with escapes, which the provider then sees itself.
-// known is what the dialect's check found in this body, which saves a search of the whole; nil:
-// nothing.
+// MayExceed reports whether body may need something that t does not support, without parsing
+// it: it searches for the fields of such a request, or for words that it must contain. false is
+// certain, except for words with escapes, which the provider then rejects. known is the result
+// of the dialect's check of this body, which saves a full search; it may be nil.
 func (t *Traits) MayExceed(body []byte, known *Checked) bool {
 	if t.Limits == (Limits{}) && t.Schema != SchemaNone && t.Schema != SchemaInWords {
 		return false
@@ -48,7 +47,7 @@ func (t *Traits) saysMedia(body []byte) bool {
 }
 
 // says reports whether a body has a field: at its top level if the dialect knows the field
-// there, or else anywhere.
+// there, otherwise anywhere.
 func (c *Checked) says(body []byte, member string) bool {
 	if c.knows(member) {
 		return c.Span(member).Present(body)
@@ -74,7 +73,7 @@ func (c *Checked) saysFormat(body []byte) bool {
 	return says(body, `json`)
 }
 
-// textOnly reports whether no message has a list: then every content is a text, because media
+// textOnly reports whether no message has a list: then every content is a string, because media
 // are in lists of parts.
 func (c *Checked) textOnly() bool {
 	if !c.knows("messages") || c.Walk.Arrays[c.Keys.Index("messages")] > 1 {
@@ -85,11 +84,10 @@ func (c *Checked) textOnly() bool {
 
 func says(body []byte, word string) bool { return bytes.Contains(body, []byte(word)) }
 
-// Refuse returns the 400 for what r asks and t is known not to support. It names the field as
-// client wrote it: unsupported_operation, or unsupported_response_format for a format. Log
-// probabilities are refused to clients that rely on the exact shape and are lost for others,
-// see Loss.StrictAnswer. Offering tools that may not be called does not count as asking for
-// tools.
+// Refuse returns the 400 for what r needs and t does not support. It names the field of the
+// client's format: unsupported_operation, or unsupported_response_format for a format. Log
+// probabilities are rejected for clients that rely on the exact format and dropped for others,
+// see Loss.StrictAnswer. Tools that must not be called do not count.
 func Refuse(client Dialect, r *Request, t *Traits, loss *Loss) error {
 	err := r.exceeds(t, loss)
 	if n, ok := client.(Named); ok {
@@ -147,7 +145,7 @@ func (r *Request) exceeds(t *Traits, loss *Loss) error {
 	return nil
 }
 
-// wantsTools reports whether functions are offered that the model may call.
+// wantsTools reports whether the request offers functions that the model may call.
 func (r *Request) wantsTools() bool {
 	if r.ToolChoice.Mode == ToolsNone {
 		return false
@@ -160,8 +158,7 @@ func (r *Request) wantsTools() bool {
 	return false
 }
 
-// exceedsPart refuses media that t does not take, in a message or in the result
-// of a tool.
+// exceedsPart rejects media that t does not support, in a message or in a tool result.
 func (r *Request) exceedsPart(m *Message, p *Part, t *Traits) error {
 	if err := exceedsMedia(p, t, func() string { return m.Path(p) }); err != nil || p.Result == nil {
 		return err
@@ -170,7 +167,7 @@ func (r *Request) exceedsPart(m *Message, p *Part, t *Traits) error {
 		q := &p.Result.Parts[i]
 		err := exceedsMedia(q, t, func() string {
 			at := "messages[" + strconv.Itoa(m.At) + "]"
-			if !strings.HasPrefix(r.Dialect, "openai.") { // in that shape a result is a message separate
+			if !strings.HasPrefix(r.Dialect, "openai.") { // in that format a result is a separate message
 				at = m.Path(p)
 			}
 			return at + ".content[" + strconv.Itoa(q.At) + "]"
@@ -198,8 +195,8 @@ func exceedsMedia(p *Part, t *Traits, path func() string) error {
 	return fault.Newf(fault.UnsupportedOperation, at, "%s is %s, which this model does not take", at, what)
 }
 
-// Path is where a message (p nil) or one of its parts stands in a body of chat
-// completions: messages[2], messages[2].content[0], messages[2].tool_calls[1].
+// Path returns the path of a message (p nil) or of one of its parts in chat completions:
+// messages[2], messages[2].content[0], messages[2].tool_calls[1].
 func (m *Message) Path(p *Part) string {
 	if m.At < 0 {
 		if p == nil {

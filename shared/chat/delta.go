@@ -5,56 +5,56 @@ import (
 	"gateway/shared/wire"
 )
 
-// DeltaKind says which fields of a Delta count.
+// DeltaKind determines which fields of a Delta are set.
 type DeltaKind uint8
 
-// The kinds of delta. Choice and Block count for all from DeltaText to
-// DeltaBlockStop; Choice for DeltaStop.
+// The kinds of delta. Choice and Block are set from DeltaText to DeltaBlockStop; Choice also
+// for DeltaStop.
 const (
 	DeltaStart     DeltaKind = iota + 1 // ID, Model, Created, Usage: first of a stream
 	DeltaText                           // JSON
 	DeltaRefusal                        // JSON
 	DeltaThinking                       // JSON
-	DeltaSignature                      // JSON: belongs to the thinking of its Block
-	DeltaRedacted                       // JSON: the whole data
-	DeltaCitation                       // JSON: an object, not a string
-	DeltaForeign                        // JSON: the whole block, an object
-	DeltaImage                          // JSON: the address of a whole image, see ReadImage
+	DeltaSignature                      // JSON; belongs to the thinking of its Block
+	DeltaRedacted                       // JSON; the complete data
+	DeltaCitation                       // JSON; an object, not a string
+	DeltaForeign                        // JSON; the complete block, an object
+	DeltaImage                          // JSON; the address of a complete image, see ReadImage
 	DeltaToolStart                      // Call, ID, Name
 	DeltaToolArgs                       // Call, JSON
-	DeltaBlockStop                      // the block has ended; Call: -1 unless it is a tool call
+	DeltaBlockStop                      // end of a block; Call is -1 unless it is a tool call
 	DeltaStop                           // Stop, Native, StopSequence
-	DeltaUsage                          // Usage: all that is known so far; replaces the one before
+	DeltaUsage                          // Usage so far; replaces the previous one
 	DeltaPing                           // keep-alive
 )
 
-// Delta is one step of a streamed response. It and what it points to are valid until the
-// function that it is given to returns.
+// Delta is one step of a streamed response. It and its references are valid until the receiving
+// function returns.
 //
-// A decoder gives a DeltaStart first, a DeltaToolStart before the arguments of each call (Call
+// A decoder emits a DeltaStart first, a DeltaToolStart before the arguments of each call (Call
 // counts from 0 without gaps within a choice), the arguments of each call as one JSON object in
 // pieces ("{}" for a call without arguments), and a DeltaStop for each choice that ended.
-// Blocks of different tool calls may overlap; encoders whose wire forbids it must buffer.
+// Blocks of different tool calls may overlap; encoders whose format forbids it must buffer.
 type Delta struct {
 	Kind   DeltaKind
 	Choice int
-	Block  int // content block of the choice, counted by the provider
+	Block  int // content block of the choice, numbered by the provider
 	Call   int // tool call of the choice, from 0
-	// Answer says that a text came by the hidden tool, see Request.HiddenAnswer.
+	// Answer is set for text from the hidden tool, see Request.HiddenAnswer.
 	Answer bool
 
 	ID, Name, Model string
 	Created         int64
 
-	// JSON is the piece as a JSON string with its quotes, already checked.
+	// JSON is the piece as a validated JSON string with its quotes.
 	JSON []byte
-	// Logprobs is the logprobs object of the piece in the OpenAI shape; may be nil.
+	// Logprobs is the logprobs object of the piece in the OpenAI format; it may be nil.
 	Logprobs []byte
 
 	Stop                 StopReason
 	Native, StopSequence string
-	// Signature of the reasoning that led to the call of a DeltaToolStart, where a
-	// host keeps it there; see ToolCall.Signature.
+	// Signature of the reasoning that led to the call of a DeltaToolStart, if the host attaches
+	// it to the call; see ToolCall.Signature.
 	Signature string
 	// Extra of a DeltaStop: see Choice.Extra.
 	Extra []Field
@@ -70,7 +70,7 @@ func (d *Delta) Text() string {
 	return string(wire.AppendUnquoted(nil, d.JSON))
 }
 
-// HasContent reports whether the delta brings anything that a client shows or runs. Once
+// HasContent reports whether the delta contains anything that a client shows or executes. After
 // such a delta was sent, the request cannot be sent to another target.
 func (d *Delta) HasContent() bool {
 	switch d.Kind {

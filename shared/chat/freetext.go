@@ -2,8 +2,7 @@ package chat
 
 import "gateway/shared/wire"
 
-// TextTool is the schema under which a tool of free text is offered to providers whose tools
-// take JSON.
+// TextTool is the schema of a free-text tool for providers whose tools take JSON.
 const TextTool = `{"type":"object","properties":{"input":{"type":"string"}},"required":["input"],"additionalProperties":false}`
 
 // CustomTool reports whether the client's tool of this name takes free text. r may be nil.
@@ -12,7 +11,7 @@ func (r *Request) CustomTool(name string) bool {
 	return t != nil && t.Custom
 }
 
-// tool returns the client's tool of this name, nil if there is none.
+// tool returns the client's tool of this name, or nil.
 func (r *Request) tool(name string) *Tool {
 	if r == nil {
 		return nil
@@ -25,13 +24,13 @@ func (r *Request) tool(name string) *Tool {
 	return nil
 }
 
-// WrapText returns the arguments of a tool of free text.
+// WrapText returns free text as JSON arguments.
 func WrapText(text string) string {
 	return string(append(wire.AppendJSONString([]byte(`{"input":`), text), '}'))
 }
 
-// UnwrapText returns the free text in arguments made by WrapText or by a model. Other arguments
-// are returned unchanged.
+// UnwrapText returns the free text in arguments created by WrapText or by a model. It returns
+// other arguments unchanged.
 func UnwrapText(args string) string {
 	d := wire.NewDecoder([]byte(args))
 	text, ok := "", false
@@ -48,8 +47,7 @@ func UnwrapText(args string) string {
 	return text
 }
 
-// JoinNamespace returns the name under which a tool of a namespace is offered to providers that
-// know no namespaces.
+// JoinNamespace returns the name of a tool of a namespace for providers without namespaces.
 func JoinNamespace(namespace, name string) string {
 	if namespace == "" {
 		return name
@@ -57,8 +55,7 @@ func JoinNamespace(namespace, name string) string {
 	return namespace + "__" + name
 }
 
-// SplitNamespace returns the namespace in which the client knows a tool, and its name there. r
-// may be nil.
+// SplitNamespace returns the client's namespace of a tool, and its name there. r may be nil.
 func (r *Request) SplitNamespace(name string) (namespace, own string) {
 	if t := r.tool(name); t != nil && t.Namespace != "" {
 		return t.Namespace, name[len(JoinNamespace(t.Namespace, "")):]

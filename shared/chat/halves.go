@@ -2,19 +2,19 @@ package chat
 
 import "bytes"
 
-// halves joins characters of a stream whose two halves came in two pieces. JSON writes a
-// character beyond the first 65,536 as two escapes, \ud83d\ude00, and hosts that cut their
-// text by its length may cut between them.
+// halves joins surrogate pairs that were split between two pieces of a stream. JSON encodes a
+// character beyond U+FFFF as two escapes, \ud83d\ude00, and hosts that split their text by
+// length may split between them.
 type halves struct {
 	of   Delta  // the piece that ended with the first half; JSON is not set
-	half []byte // the escape, or nothing
+	half []byte // the escape, or empty
 	buf  []byte
 }
 
 // halfLen is the length of an escape: \ud83d.
 const halfLen = 6
 
-// piece returns d to emit, without a first half at its end, and with the one before it.
+// piece emits d without a first half at its end, and with the pending first half.
 func (h *halves) piece(d *Delta, emit func(*Delta) error) error {
 	if len(h.half) == 0 && !endsInHalf(d.JSON) {
 		return emit(d)
@@ -41,12 +41,12 @@ func (h *halves) piece(d *Delta, emit func(*Delta) error) error {
 	return emit(&joined)
 }
 
-// continues reports whether d goes on with the text that ended with the first half.
+// continues reports whether d continues the text that ended with the first half.
 func (h *halves) continues(d *Delta) bool {
 	return len(d.JSON) > 2 && d.Kind == h.of.Kind && d.Choice == h.of.Choice && d.Block == h.of.Block && d.Call == h.of.Call && d.Answer == h.of.Answer
 }
 
-// flush returns a first half whose second does not come.
+// flush emits a first half without a second.
 func (h *halves) flush(emit func(*Delta) error) error {
 	if len(h.half) == 0 {
 		return nil

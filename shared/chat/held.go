@@ -2,12 +2,12 @@ package chat
 
 import "strconv"
 
-// Holds are things that a response may have and that not every client's shape has a place for.
+// Holds is a set of response features that not every client format supports.
 type Holds uint16
 
-// The things. Everything else has a place in every shape, or concerns the gateway alone.
+// The features. All others are supported by every format, or concern only the gateway.
 const (
-	HoldsChoices     Holds = 1 << iota // more than the first
+	HoldsChoices     Holds = 1 << iota // choices after the first
 	HoldsFingerprint                   // Response.SystemFingerprint
 	HoldsTier                          // Response.ServiceTier
 	HoldsSequence                      // Choice.StopSequence
@@ -16,36 +16,35 @@ const (
 	HoldsRefusals                      // parts that are a Refusal
 	HoldsThinking                      // parts that are Reasoned
 	HoldsRedacted                      // that are RedactedReasoned
-	HoldsCitations                     // Part.Citations, as far as Held.Cites takes them
+	HoldsCitations                     // Part.Citations, if Held.Cites accepts them
 	HoldsForeign                       // blocks of other dialects
-	HoldsImages                        // parts that are an Image, as far as Held.Images takes them
+	HoldsImages                        // parts that are an Image, if Held.Images accepts them
 	HoldsCalls                         // the first tool call
 	HoldsMoreCalls                     // the others
-	HoldsSigned                        // Part.Signature of what is Reasoned
+	HoldsSigned                        // Part.Signature of Reasoned
 	HoldsSignedCalls                   // ToolCall.Signature
 )
 
-// Held tells which parts of a response the client's shape has a place for.
+// Held states which parts of a response the client's format supports.
 type Held struct {
 	Holds Holds
-	// Own is the dialect whose foreign blocks are written, even if those of other dialects
-	// are not.
+	// Own is the dialect whose foreign blocks are written even if HoldsForeign is not set.
 	Own string
-	// Cites reports whether a source, one JSON object, is written; nil: all are.
+	// Cites reports whether a source, one JSON object, is written. If nil, all are.
 	Cites func(citation []byte) bool
-	// Images reports whether an image is written; nil: all are.
+	// Images reports whether an image is written. If nil, all are.
 	Images func(*Media) bool
 	// Content is the path of a response's parts within a choice; Choice is the path of the
-	// choice, without its number. Both are empty for a shape with one response.
+	// choice, without its number. Both are empty for a format with one response.
 	Content, Choice string
-	// Broken is what becomes of tool calls whose arguments are not a JSON object.
+	// Broken is the handling of tool calls whose arguments are not a JSON object.
 	Broken BrokenCalls
-	// WholeCalls reports that the shape has no pieces of calls: a stream holds each back
-	// until it is whole.
+	// WholeCalls is set if the format cannot split calls: a stream holds each back until it is
+	// complete.
 	WholeCalls bool
 }
 
-// Names of what may be lost, below the choice or its content.
+// Names of features in reports, below the choice or its content.
 const (
 	lostSequence  = "stop_sequence"
 	lostLogprobs  = "logprobs"
@@ -59,16 +58,16 @@ const (
 	lostCallSign  = "tool_calls.thought_signature"
 )
 
-// NoPlace is the reason for every loss of a response.
+// NoPlace is the reason of every loss of a response.
 const NoPlace = "no place in the client's shape"
 
-// writesImage reports whether the client's shape has a place for an image.
+// writesImage reports whether the client's format supports an image.
 func (h *Held) writesImage(m *Media) bool {
 	return h.Holds&HoldsImages != 0 && (h.Images == nil || h.Images(m))
 }
 
-// Writes reports whether the client's shape has a place for a citation, an image or a foreign
-// block of a provider's dialect. It is true for any other delta.
+// Writes reports whether the client's format supports a citation, an image or a foreign block
+// of a provider's dialect. It is true for any other delta.
 func (h *Held) Writes(d *Delta, origin string) bool {
 	switch d.Kind {
 	case DeltaCitation:
@@ -81,28 +80,28 @@ func (h *Held) Writes(d *Delta, origin string) bool {
 	return true
 }
 
-// Missed reports what the client does not get of a response. It looks at everything that the
-// client's encoder is given, whole or streamed, and makes nothing while nothing is lost.
+// Missed reports what the client does not receive of a response. It examines everything that
+// the client's encoder receives, complete or streamed, and allocates only for a loss.
 type Missed struct {
 	held   Held
 	origin string // the provider's dialect
 	loss   *Loss
 }
 
-// MissedBy begins a report for a response that client writes with o.
+// MissedBy returns a report for a response that client writes with o.
 func MissedBy(client AnswerWriter, o *Options, loss *Loss) Missed {
 	return Missed{client.Held(o), o.Origin, loss}
 }
 
-// no reports whether the client has no place for a thing.
+// no reports whether the client's format lacks a feature.
 func (m *Missed) no(h Holds) bool { return m.held.Holds&h == 0 }
 
-// add reports a thing of a choice; content says that it is one of its parts.
+// add reports a feature of a choice; content is set if it is one of its parts.
 func (m *Missed) add(choice int, content bool, name string) {
 	m.because(choice, content, name, NoPlace)
 }
 
-// because reports a thing of a choice with a reason.
+// because reports a feature of a choice with a reason.
 func (m *Missed) because(choice int, content bool, name, reason string) {
 	path := name
 	if content && m.held.Content != "" {
@@ -114,12 +113,12 @@ func (m *Missed) because(choice int, content bool, name, reason string) {
 	m.loss.AddMissed(path, reason)
 }
 
-// further reports a choice that is not the first.
+// further reports a choice after the first.
 func (m *Missed) further(choice int) {
 	m.loss.AddMissed("choices["+strconv.Itoa(choice)+"]", NoPlace)
 }
 
-// Whole looks at a response.
+// Whole examines a complete response.
 func (m *Missed) Whole(r *Response) {
 	if r.SystemFingerprint != "" && m.no(HoldsFingerprint) {
 		m.loss.AddMissed("system_fingerprint", NoPlace)
@@ -164,8 +163,8 @@ func (m *Missed) choice(c *Choice) {
 	}
 }
 
-// stop looks at how a choice ended. Where only the provider knows the stop string, a shape
-// without a place for it loses it.
+// stop examines how a choice ended. If only the provider knows the stop string, a format
+// without a field for it loses it.
 func (m *Missed) stop(choice int, stop StopReason, sequence string, extra []Field) {
 	if stop == StopSequence && sequence != "" && m.no(HoldsSequence) {
 		m.add(choice, false, lostSequence)
@@ -205,7 +204,7 @@ func (m *Missed) call(choice, n int, signature string) {
 	}
 }
 
-// cited looks at the sources of a text.
+// cited examines the sources of a text.
 func (m *Missed) cited(choice int, p *Part) {
 	if len(p.Citations) == 0 || m.held.Cites == nil && !m.no(HoldsCitations) {
 		return
@@ -220,7 +219,7 @@ func (m *Missed) source(choice int, citation []byte) {
 	}
 }
 
-// Piece looks at one step of a stream.
+// Piece examines one step of a stream.
 func (m *Missed) Piece(d *Delta) {
 	if d.Kind == DeltaStart || d.Kind == DeltaUsage || d.Kind == DeltaPing || d.Kind == DeltaBlockStop {
 		return

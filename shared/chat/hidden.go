@@ -1,18 +1,18 @@
 package chat
 
-// AnswerTool is a hidden tool. Where a host cannot make a model answer by a schema, the model
-// gives its response as this tool's arguments. Clients never see the tool: answers and streams
-// show the arguments as text.
+// AnswerTool is a hidden tool. If a host cannot force a model to follow a schema, the model
+// returns its response as this tool's arguments. Clients never see the tool: responses and
+// streams show the arguments as text.
 const AnswerTool = "gateway_json_answer"
 
-// What a model is told about answers in JSON.
+// Instructions to a model for JSON responses.
 const (
 	AnswerToolDescription = "Give the answer to the user by calling this tool once. Its arguments are the whole answer."
 	JSONInstruction       = "Answer with one JSON object and nothing else: no text around it, no code fence."
 )
 
-// Unhide makes the arguments of the hidden tool the text of the response. Text around the call
-// was not asked for and is dropped.
+// Unhide replaces the text of the response by the arguments of the hidden tool. Text around the
+// call is dropped.
 func (c *Choice) Unhide() {
 	hidden, others := -1, false
 	for i := range c.Parts {
@@ -44,7 +44,7 @@ func (c *Choice) Unhide() {
 	}
 }
 
-// SchemaInstruction returns the words by which a model is told the schema of its response.
+// SchemaInstruction returns the instruction that contains the schema of the response.
 func SchemaInstruction(schema []byte) string {
 	return JSONInstruction + " The JSON object must match this JSON schema: " + string(schema)
 }

@@ -9,7 +9,7 @@ type logprobs struct {
 	content, refusal []byte
 }
 
-// tokens takes the logprobs of a piece of text.
+// tokens adds the logprobs of a piece of text.
 func (c *Collector) tokens(d *Delta) {
 	var l *logprobs
 	for i := range c.logprobs {
@@ -49,7 +49,7 @@ func appendElements(dst []byte, d *wire.Decoder) []byte {
 	return dst
 }
 
-// object returns the whole object in the shape of chat completions.
+// object returns the complete object in the format of chat completions.
 func (l *logprobs) object() []byte {
 	dst := []byte(`{"content":`)
 	if dst = appendList(dst, l.content); len(l.refusal) == 0 {

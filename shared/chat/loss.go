@@ -7,39 +7,38 @@ import (
 	"gateway/shared/fault"
 )
 
-// Lost is one thing of the request that did not reach the provider.
+// Lost is a field that did not reach the provider or the client.
 type Lost struct {
 	Path   string // JSON path in the client's body, e.g. messages[2].content[1]
 	Reason string // short, without content of the request
 	answer bool   // the client will miss it in the response
 }
 
-// Loss reports what an encoder could not carry. The zero Loss only reports.
+// Loss reports what an encoder does not support. The zero Loss only reports.
 type Loss struct {
-	// Strict refuses a request that would lose anything.
+	// Strict rejects a request that would lose anything.
 	Strict bool
-	// StrictAnswer refuses a request that would lose what the client will look for in the
-	// response (log probabilities, audio): set it for clients that rely on the exact OpenAI
-	// shape.
+	// StrictAnswer rejects a request that would lose something that the client expects in the
+	// response (log probabilities, audio). It is set for clients that rely on the exact OpenAI
+	// format.
 	StrictAnswer bool
 
 	Entries []Lost
-	More    int // losses beyond the first maxLost, which have no entry
+	More    int // losses after the first maxLost, without entries
 	refused bool
 
-	// Missed is what the client does not get of the provider's response, by the names of the
-	// client's shape. It is paid for and is no reason to refuse.
+	// Missed lists what the client does not receive of the provider's response, by the names of
+	// the client's format. It is paid for and not a reason for a rejection.
 	Missed     []Lost
 	MoreMissed int
 }
 
-// maxLost limits the entries of a report.
+// maxLost is the number of entries of a report.
 const maxLost = 100
 
-// Add and AddMissed are not inlined: most of the 300 places that call them are seldom
-// reached.
+// Add and AddMissed are not inlined: most of their 300 callers are rarely executed.
 
-// Add reports that path was not carried.
+// Add reports that path was not encoded.
 //
 //go:noinline
 func (l *Loss) Add(path, reason string) { l.Entries = note(l.Entries, &l.More, path, reason) }
@@ -51,7 +50,7 @@ func (l *Loss) AddMissed(path, reason string) {
 	l.Missed = note(l.Missed, &l.MoreMissed, path, reason)
 }
 
-// note adds a loss to a list, once for each path.
+// note adds a loss to a list, once per path.
 func note(list []Lost, more *int, path, reason string) []Lost {
 	for i := range list {
 		if list[i].Path == path {
@@ -76,17 +75,17 @@ func (l *Loss) AddAnswer(path, reason string) {
 	l.refused = l.refused || l.StrictAnswer
 }
 
-// Reset forgets what was reported, for the next target.
+// Reset clears the report for the next target.
 func (l *Loss) Reset() {
 	l.Entries, l.More, l.refused = l.Entries[:0], 0, false
 	l.Missed, l.MoreMissed = l.Missed[:0], 0
 }
 
-// Empty reports whether everything was carried, both ways.
+// Empty reports whether nothing was lost in either direction.
 func (l *Loss) Empty() bool { return len(l.Entries) == 0 && len(l.Missed) == 0 }
 
-// Err returns a 400 that names what would be lost, if the report refuses the request; otherwise
-// nil. Losses that do not harm the client are not named.
+// Err returns a 400 that names what would be lost if the report rejects the request, otherwise
+// nil. It does not name losses that do not matter to the client.
 func (l *Loss) Err() error {
 	if len(l.Entries) == 0 || !l.Strict && !l.refused {
 		return nil
@@ -99,22 +98,21 @@ func (l *Loss) Err() error {
 				why.Entries = append(why.Entries, e)
 			}
 		}
-		if len(why.Entries) == 0 { // the reason is beyond the entries that the report holds
+		if len(why.Entries) == 0 { // the reason is after the entries of the report
 			why = l
 		}
 	}
 	return fault.Newf(fault.TranslationLoss, why.Entries[0].Path, "The provider of this target cannot be told everything: %s", why.Header())
 }
 
-// ofAnswer marks the paths of a record that tell what was lost of the response.
+// ofAnswer is the prefix of recorded paths of responses.
 const ofAnswer = "answer: "
 
-// OfAnswer returns the path in the response of an entry of Paths; ok is false when the entry is
-// about the request.
+// OfAnswer returns the path in the response of an entry of Paths. ok is false if the entry
+// refers to the request.
 func OfAnswer(lost string) (path string, ok bool) { return strings.CutPrefix(lost, ofAnswer) }
 
-// Paths lists what was lost, for the record: of the request, then of the response, see
-// OfAnswer.
+// Paths returns the losses for the record: of the request, then of the response, see OfAnswer.
 func (l *Loss) Paths() []string {
 	if l.Empty() {
 		return nil
@@ -129,11 +127,11 @@ func (l *Loss) Paths() []string {
 	return paths
 }
 
-// maxHeader limits the header value in bytes.
+// maxHeader is the size limit of the header value in bytes.
 const maxHeader = 2048
 
 // Header returns the value of the x-gateway-translation header: "dropped=path (reason), path
-// (reason)" of the request, "missed=path (reason)" of the response, and "; " between. It is
+// (reason)" of the request, "missed=path (reason)" of the response, separated by "; ". It is
 // printable ASCII.
 func (l *Loss) Header() string {
 	var b strings.Builder

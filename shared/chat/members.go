@@ -2,19 +2,19 @@ package chat
 
 import "slices"
 
-// Member is a field of Request with its place in a client's body.
+// Member is a field of Request with its path in a client's body.
 type Member struct {
 	Field string // of Request
-	// Path is where it stands in the shape of chat completions, in which encoders
-	// report; Named gives the client's own. Empty where no client writes it.
+	// Path is the path in chat completions, which encoders report; Named converts it to the
+	// client's. It is empty for fields that no client writes.
 	Path string
-	// said reports whether the client gave it. nil for fields that have fields of their own, or
-	// that concern the whole request: each encoder looks at those.
+	// said reports whether the client set the field. It is nil for fields with subfields and
+	// for fields that concern the whole request: each encoder handles those.
 	said func(r *Request) bool
 }
 
-// Members are all fields of Request. A test checks that none is missing, and that no encoder
-// drops one silently.
+// Members lists all fields of Request. A test checks that it is complete, and that no encoder
+// drops a field silently.
 var Members = []Member{
 	{"Temperature", "temperature", func(r *Request) bool { return r.Temperature.Set }},
 	{"TopP", "top_p", func(r *Request) bool { return r.TopP.Set }},
@@ -56,7 +56,7 @@ var Members = []Member{
 	{"Breakpoints", "", nil}, // how Messages are marked
 }
 
-// Lose reports, with reason, the fields that the client gave and that are not in carried, whose
+// Lose reports, with reason, the fields that the client set and that are not in carried, whose
 // entries are paths of Members. An encoder that calls it also reports fields that are added
 // later.
 func (r *Request) Lose(loss *Loss, reason string, carried ...string) {

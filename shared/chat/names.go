@@ -7,9 +7,9 @@ import (
 	"gateway/shared/fault"
 )
 
-// Rename returns the tool names of r fit a host that takes letters, digits, _ and
-//   - up to max bytes. Names that do not fit are changed, always in the same way, and r.Renamed
-//     maps them back. Two names that would become one are a 400.
+// Rename changes the tool names of r for a host that accepts letters, digits, _ and - up to max
+// bytes. Invalid names are changed deterministically, and r.Renamed maps them back. If two
+// names would become equal, it returns a 400.
 func (r *Request) Rename(max int) error {
 	r.Renamed = nil
 	if r.namesFit(max) {
@@ -90,8 +90,8 @@ func fits(name string, max int) bool {
 	return true
 }
 
-// LegalName is name with _ for each byte that is not a letter, a digit, _ or -.
-// A name that is too long is cut and ends in a part of its hash.
+// LegalName replaces each byte of name that is not a letter, a digit, _ or - by _. A name that
+// is too long is truncated and ends in a part of its hash.
 func LegalName(name string, max int) string {
 	if fits(name, max) {
 		return name

@@ -2,10 +2,9 @@ package chat
 
 import "encoding/json"
 
-// PartKind says which fields of a Part count.
+// PartKind determines which fields of a Part are set.
 type PartKind uint8
 
-// The kinds of part.
 const (
 	Text             PartKind = iota + 1 // Text
 	Image                                // Media
@@ -13,16 +12,16 @@ const (
 	Audio                                // Media
 	Call                                 // Call
 	Result                               // Result
-	Reasoned                             // Text, Signature: thinking shown to the client
+	Reasoned                             // Text, Signature: visible thinking
 	RedactedReasoned                     // Data: thinking that only the provider can read
 	Refusal                              // Text
-	Foreign                              // Raw: a block that only its own dialect knows
+	Foreign                              // Raw: a block of one dialect
 )
 
-// Part is one piece of a message or answer.
+// Part is one part of a message or response.
 type Part struct {
 	Kind  PartKind
-	Cache Cache // the prefix up to and with this part is to be cached
+	Cache Cache // the prefix up to and including this part is to be cached
 
 	Text      string
 	Signature string // of thinking
@@ -31,26 +30,24 @@ type Part struct {
 	Call      *ToolCall
 	Result    *ToolResult
 
-	// Raw is a foreign block as its dialect wrote it; Type its type.
+	// Raw is a foreign block in its dialect's format; Type is its type.
 	Raw  json.RawMessage
 	Type string
-	// Origin names the dialect that made a signed or foreign part; empty when it
-	// is not known.
+	// Origin names the dialect that created a signed or foreign part; empty if unknown.
 	Origin string
-	// Citations are sources of a text, as the provider wrote them.
+	// Citations are sources of a text in the provider's format.
 	Citations json.RawMessage
-	// At is the index in the content list that the part came from.
+	// At is the index of the part in its content list.
 	At int
 }
 
-// Cache marks where a prompt prefix ends that the provider is to keep.
+// Cache marks the end of a prompt prefix that the provider should cache.
 type Cache uint8
 
-// The cache markers.
 const (
 	NoCache    Cache = iota
-	CacheShort       // the provider's usual time, five minutes
-	Cache5m          // five minutes, as said by the client
+	CacheShort       // the provider's default time, five minutes
+	Cache5m          // five minutes, set by the client
 	Cache1h          // an hour
 )
 
@@ -58,35 +55,35 @@ const (
 type Media struct {
 	URL    string // https address
 	Data   string // base64 without white space, or text when Plain
-	FileID string // id of a file kept by the provider
+	FileID string // id of a file stored by the provider
 	MIME   string // type of Data, e.g. image/jpeg; may be empty for URL and FileID
 	Plain  bool   // Data is text
 	Name   string // file name or title
 	Detail string // of an image: auto, low, high
 	Format string // of audio: wav, mp3
 
-	// Context and Citations are fields of a document that only some hosts know.
+	// Context and Citations are document fields that only some hosts support.
 	Context   string
 	Citations json.RawMessage
 }
 
-// ToolCall is a call that the model made.
+// ToolCall is a call by the model.
 type ToolCall struct {
 	ID   string
 	Name string
-	// Arguments is a JSON object as text, byte for byte as the model wrote it. It
-	// may be empty or not be JSON in what a client sends.
+	// Arguments is a JSON object as text, verbatim from the model. From a client it may be
+	// empty or invalid.
 	Arguments string
-	// Custom says that Arguments is free text, not JSON.
+	// Custom is set if Arguments is free text, not JSON.
 	Custom bool
-	// Signature of the reasoning that led to the call, where a host keeps it there.
+	// Signature of the reasoning that led to the call, if the host attaches it to the call.
 	Signature string
 }
 
-// ToolResult is what a tool gave back.
+// ToolResult is the result of a tool.
 type ToolResult struct {
 	CallID  string
-	Name    string // of the tool, where the client said it
+	Name    string // of the tool, if the client named it
 	Parts   []Part // text, images, documents
 	IsError bool
 	Plain   bool // the content was one string

@@ -6,36 +6,32 @@ import (
 	"gateway/shared/fault"
 )
 
-// Named is a Dialect whose bodies have other names than the paths that encoders report,
-// which are those of chat completions: messages[2].content[0], reasoning_effort,
-// response_format.
+// Named is a Dialect whose paths differ from those that encoders report, which are those of
+// chat completions: messages[2].content[0], reasoning_effort, response_format.
 type Named interface {
-	// ClientPath is where the client wrote what an encoder calls path.
+	// ClientPath returns the client's path for an encoder's path.
 	ClientPath(path string) string
 }
 
-// Portable is a Dialect that can ask for what only a provider of the same
-// dialect has.
+// Portable is a Dialect with features that only a provider of the same dialect supports.
 type Portable interface {
-	// Portable refuses a request that no other dialect can serve: 400 naming the
+	// Portable rejects a request that no other dialect can serve, with a 400 that names the
 	// field.
 	Portable(r *Request) error
 }
 
-// Referring is a Dialect whose requests can name the items of an earlier response.
+// Referring is a Dialect whose requests can refer to the items of an earlier response.
 type Referring interface {
-	// Output returns the items of an encoded response and the id under which they are stored; ""
-	// if it has none.
+	// Output returns the items of an encoded response and the id under which they are stored,
+	// or "" if it has none.
 	Output(response []byte) (id string, items []byte)
 	// Resolve replaces references by the items that they name. find returns the items that were
-	// stored under an id, nil if there are none. Other references stay, and are for Portable to
-	// refuse.
+	// stored under an id, or nil. Other references stay, and Portable rejects them.
 	Resolve(r *Request, find func(id string) ([]byte, error)) error
 }
 
-// Translate appends the provider's body for r, which client has decoded. It refuses what t
-// is known not to support, see Refuse. Losses and errors are named as in the client's own
-// body.
+// Translate appends the provider's body for r, which client has decoded. It rejects what t does
+// not support, see Refuse. Losses and errors use the names of the client's format.
 func Translate(dst []byte, client Dialect, provider RequestWriter, r *Request, t *Traits, loss *Loss) ([]byte, error) {
 	if p, ok := client.(Portable); ok {
 		if err := p.Portable(r); err != nil {
@@ -48,7 +44,7 @@ func Translate(dst []byte, client Dialect, provider RequestWriter, r *Request, t
 	if t.NoThinking && r.thinksByHabit() && client.Name() != provider.Name() {
 		asked := r.Reasoning
 		r.Reasoning = Reasoning{Effort: asked.Effort}
-		defer func() { r.Reasoning = asked }() // another target may be able to think
+		defer func() { r.Reasoning = asked }() // another target may support thinking
 		loss.Add("thinking", "this model does not think")
 	}
 	if err := Refuse(client, r, t, loss); err != nil {
@@ -74,7 +70,7 @@ func Translate(dst []byte, client Dialect, provider RequestWriter, r *Request, t
 	return out, renamed(err, n, loss)
 }
 
-// renameMarkers names cache markers as clients of OpenAI's shape do.
+// renameMarkers names cache markers as clients of OpenAI's format do.
 func (l *Loss) renameMarkers(err error) error {
 	for i := range l.Entries {
 		if path, tail, found := strings.Cut(l.Entries[i].Path, "].cache_control"); found {
@@ -87,14 +83,13 @@ func (l *Loss) renameMarkers(err error) error {
 	return err
 }
 
-// thinksByHabit reports whether thinking was asked for in the Messages shape. Its clients
-// ask every model for it, and can do without; in the other shapes a client that sets a
-// budget means it.
+// thinksByHabit reports whether thinking was requested in the Messages format. Its clients
+// request it of every model and can do without; in other formats a budget is deliberate.
 func (r *Request) thinksByHabit() bool {
 	return r.Dialect == "anthropic.messages" && r.Reasoning.Thinking == ThinkingBudget
 }
 
-// renamed is err in the client's words.
+// renamed returns err with the names of the client's format.
 func renamed(err error, n Named, loss *Loss) error {
 	if err == nil {
 		return nil
@@ -114,14 +109,14 @@ func renamed(err error, n Named, loss *Loss) error {
 	return &g
 }
 
-// signedMark begins a signature that says which dialect made it.
+// signedMark is the prefix of a signature that names the dialect that created it.
 const signedMark = "gw1:"
 
-// MarkSigned marks a signature, or the data of hidden reasoning, with the
-// dialect that made it, for clients and memories that keep one string.
+// MarkSigned marks a signature, or the data of hidden reasoning, with the dialect that created
+// it, for clients and stores that keep one string.
 func MarkSigned(origin, value string) string { return signedMark + origin + ":" + value }
 
-// UnmarkSigned takes the mark off; ok is false when value has none.
+// UnmarkSigned removes the mark. ok is false if value has none.
 func UnmarkSigned(marked string) (origin, value string, ok bool) {
 	rest, ok := strings.CutPrefix(marked, signedMark)
 	if !ok {

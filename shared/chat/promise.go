@@ -9,13 +9,13 @@ import (
 	"gateway/shared/wire"
 )
 
-// A model without a mode for JSON is asked for JSON in words, or may call a hidden tool.
-// Neither binds the model, so its response is checked before the client gets it: a response
-// that ended normally but is not JSON is a failure of the provider. White space and a code
-// fence around the JSON are removed. Answers that were cut or refused, or that call the
-// client's tools, say so by their stop reason and stay as they are.
+// A model without a JSON mode is asked for JSON by an instruction, or may call a hidden tool.
+// Neither is binding, so its response is checked before the client receives it: a response that
+// ended normally but is not JSON is a failure of the provider. White space and a code fence
+// around the JSON are removed. Responses that were truncated or refused, or that call the
+// client's tools, have another stop reason and stay unchanged.
 
-// errNoJSON returns the fault for a response that is not the JSON that was asked for.
+// errNoJSON returns the fault for a response that is not the requested JSON.
 func errNoJSON(hidden bool) *fault.Fault {
 	message := "The model was asked for one JSON object and gave something else"
 	if hidden {
@@ -26,12 +26,13 @@ func errNoJSON(hidden bool) *fault.Fault {
 	return f
 }
 
-// ended reports whether a response with this stop claims to be complete.
+// ended reports whether a response with this stop reason is complete.
 func (s StopReason) ended() bool {
 	return s == StopUnknown || s == StopEnd || s == StopSequence || s == StopPause
 }
 
-// Promised checks a whole response against the JSON that r asked for, see Request.UnboundJSON.
+// Promised checks a complete response against the JSON that r requested, see
+// Request.UnboundJSON.
 func (r *Request) Promised(answer *Response) error {
 	if r == nil || !r.UnboundJSON {
 		return nil
@@ -53,12 +54,13 @@ func (r *Request) Promised(answer *Response) error {
 	return nil
 }
 
-// schemaHolds reports whether a response that was asked for in words matches its schema.
+// schemaHolds reports whether a response that was requested by an instruction matches its
+// schema.
 func (r *Request) schemaHolds(object []byte) bool {
 	return r.HiddenAnswer || r.Format.Kind != FormatSchema || r.Fits == nil || r.Fits(r.Format.Schema, object)
 }
 
-// replaceText puts text in the place of all texts of the choice.
+// replaceText replaces all texts of the choice by text.
 func (c *Choice) replaceText(text string) {
 	first := true
 	c.Parts = slices.DeleteFunc(c.Parts, func(p Part) bool {
@@ -73,20 +75,20 @@ func (c *Choice) replaceText(text string) {
 	}
 }
 
-// jsonText finds one JSON object in a text that comes in pieces.
+// jsonText finds one JSON object in a text that arrives in pieces.
 type jsonText struct {
-	head     []byte // what stands before the object
+	head     []byte // text before the object
 	object   []byte
 	depth    int
-	text     bool // inside of a string
+	text     bool // within a string
 	escaped  bool
 	finished bool // the object is closed
 }
 
-// maxFence is the longest text that may come before the object.
+// maxFence is the length limit of text before the object.
 const maxFence = 64
 
-// add takes the next piece; false when the text cannot be one JSON object.
+// add processes the next piece. It returns false if the text cannot be one JSON object.
 func (j *jsonText) add(piece []byte) bool {
 	if len(j.object) == 0 {
 		at := bytes.IndexByte(piece, '{')
@@ -132,8 +134,8 @@ func (j *jsonText) inside(piece []byte) int {
 	return len(piece)
 }
 
-// beginsFence reports whether head is white space, or the beginning of a code fence that
-// may name JSON. If all is set, head must be a whole one, because the object follows.
+// beginsFence reports whether head is white space, or the beginning of a code fence that may
+// name JSON. If all is set, head must be complete, because the object follows.
 func beginsFence(head []byte, all bool) bool {
 	s := strings.ToLower(strings.TrimSpace(string(head)))
 	for _, fence := range []string{"", "```", "```json"} {
@@ -144,7 +146,7 @@ func beginsFence(head []byte, all bool) bool {
 	return false
 }
 
-// whole reports whether the object is there and is JSON.
+// whole reports whether the object is complete and valid JSON.
 func (j *jsonText) whole() bool {
 	if !j.finished {
 		return false
@@ -154,9 +156,9 @@ func (j *jsonText) whole() bool {
 	return d.End() == nil
 }
 
-// Promised returns a decoder that checks its response against the JSON that r asked for, or dec
-// itself where there is nothing to check. Text is forwarded as it comes, unless the client's
-// own tools may be called: then it is kept until it is known whether it is the response.
+// Promised returns a decoder that checks its response against the JSON that r requested, or dec
+// itself if there is nothing to check. Text is forwarded on arrival, unless the client's tools
+// may be called: then it is held until it is known whether it is the response.
 func Promised(r *Request, dec StreamDecoder) StreamDecoder {
 	if r == nil || !r.UnboundJSON {
 		return dec
@@ -166,7 +168,7 @@ func Promised(r *Request, dec StreamDecoder) StreamDecoder {
 	return p
 }
 
-// promised is a StreamDecoder in front of another.
+// promised wraps a StreamDecoder.
 type promised struct {
 	dec   StreamDecoder
 	r     *Request
@@ -177,8 +179,8 @@ type promised struct {
 
 	kept     []Delta
 	json     jsonText
-	answered bool // the hidden tool gave the response
-	excused  bool // a tool was called, or the response refused
+	answered bool // the hidden tool returned the response
+	excused  bool // a tool was called, or the response was refused
 	scratch  []byte
 }
 
@@ -224,7 +226,7 @@ func (p *promised) fail() error {
 	return p.fault
 }
 
-// delta looks at one step of the response.
+// delta processes one step of the response.
 func (p *promised) delta(d *Delta) error {
 	switch {
 	case d.Kind == DeltaToolStart || d.Kind == DeltaRefusal:
@@ -250,7 +252,7 @@ func (p *promised) delta(d *Delta) error {
 	return p.emit(d)
 }
 
-// pass returns on what was kept, verbatim, and then d.
+// pass forwards the held deltas and then d.
 func (p *promised) pass(d *Delta) error {
 	for i := range p.kept {
 		if err := p.emit(&p.kept[i]); err != nil {
@@ -261,7 +263,7 @@ func (p *promised) pass(d *Delta) error {
 	return p.emit(d)
 }
 
-// text returns on the part of a piece that belongs to the object.
+// text forwards the part of a piece that belongs to the object.
 func (p *promised) text(d *Delta) error {
 	before := len(p.json.object)
 	if !p.json.add(wire.AppendUnquoted(nil, d.JSON)) {
@@ -276,7 +278,7 @@ func (p *promised) text(d *Delta) error {
 	return p.emit(&c)
 }
 
-// stop checks the whole response against what was asked for.
+// stop checks the complete response against the request.
 func (p *promised) stop(d *Delta) error {
 	if p.excused || p.answered || !d.Stop.ended() {
 		return p.pass(d)

@@ -11,8 +11,8 @@ import (
 	"gateway/shared/fault"
 )
 
-// Codes of provider errors that clients look for, beside those of the catalogue
-// of faults. Their status is always set on the fault.
+// Codes of provider errors that clients recognize, in addition to those of package fault. Their
+// status is always set on the fault.
 const (
 	Overloaded        fault.Code = "overloaded"
 	InsufficientQuota fault.Code = "insufficient_quota"
@@ -20,8 +20,8 @@ const (
 	ContentFilter     fault.Code = "content_filter"
 )
 
-// ProviderError is what a provider said about a failure, in its own words. It is
-// the cause of the fault that DecodeError gives.
+// ProviderError is a provider's description of a failure. It is the cause of the fault that
+// DecodeError returns.
 type ProviderError struct {
 	Status  int
 	Type    string
@@ -31,13 +31,12 @@ type ProviderError struct {
 	Inner   json.RawMessage // further details that a client may need (innererror)
 }
 
-// Error is for logs. It leaves the message out, which may quote the request.
+// Error is for logs. It omits the message, which may quote the request.
 func (e *ProviderError) Error() string {
 	return "provider answered " + strconv.Itoa(e.Status) + " " + e.Type + " " + e.Code
 }
 
-// ProviderErrorOf finds the provider's words in err; nil when the gateway itself
-// made it.
+// ProviderErrorOf returns the provider's error in err, or nil if the gateway created err.
 func ProviderErrorOf(err error) *ProviderError {
 	var p *ProviderError
 	if errors.As(err, &p) {
@@ -46,7 +45,7 @@ func ProviderErrorOf(err error) *ProviderError {
 	return nil
 }
 
-// RetryAfter reads how long a provider asks to wait; 0 when it does not say.
+// RetryAfter returns how long a provider asks to wait, or 0.
 func RetryAfter(h http.Header) time.Duration {
 	if h == nil {
 		return 0
@@ -67,7 +66,7 @@ func RetryAfter(h http.Header) time.Duration {
 	return 0
 }
 
-// bounded returns a number of seconds as a duration between nothing and a day.
+// bounded returns a number of seconds as a duration between zero and a day.
 func bounded(seconds float64) time.Duration {
 	if math.IsNaN(seconds) || seconds <= 0 {
 		return 0
@@ -75,10 +74,9 @@ func bounded(seconds float64) time.Duration {
 	return time.Duration(min(seconds, 86400) * float64(time.Second))
 }
 
-// Told completes the fault for an error answer. Its status is the provider's own, whatever
-// the words of the error mean elsewhere, because configs and breakers list the statuses
-// that the provider sends. A wait that the headers ask for takes precedence over one in the
-// words.
+// Told completes the fault of an error response. Its status is the provider's, whatever the
+// error text says, because configs and breakers list the statuses that the provider sends. A
+// wait in the headers takes precedence over one in the text.
 func Told(f *fault.Fault, status int, h http.Header) *fault.Fault {
 	f.Source, f.StatusCode = fault.SourceProvider, ErrorStatus(status)
 	if wait := RetryAfter(h); wait > 0 {
@@ -87,8 +85,8 @@ func Told(f *fault.Fault, status int, h http.Header) *fault.Fault {
 	return f
 }
 
-// ErrorStatus returns the status of the refusal for a response that is not a success: the
-// response's own status if it is an error's, otherwise a bad gateway.
+// ErrorStatus returns the status for a response that is not a success: the response's status if
+// it is an error status, otherwise bad gateway.
 func ErrorStatus(status int) int {
 	if status >= 400 && status <= 599 {
 		return status
@@ -96,8 +94,8 @@ func ErrorStatus(status int) int {
 	return http.StatusBadGateway
 }
 
-// NotJSON returns the fault for an error answer that is not JSON: a proxy or the host's own
-// front door has answered.
+// NotJSON returns the fault for an error response that is not JSON, from a proxy or the host's
+// load balancer.
 func NotJSON(status int, h http.Header) *fault.Fault {
 	f := fault.New(fault.InvalidProviderResponse, "", "The provider answered with an error that is not JSON (status "+strconv.Itoa(status)+")")
 	return Told(f, status, h)

@@ -7,11 +7,11 @@ import (
 	"gateway/shared/wire"
 )
 
-// replayPiece is how many characters of text one delta of a replay has.
+// replayPiece is the number of characters in one delta of a replay.
 const replayPiece = 500
 
-// Replay returns a whole response as the deltas of a stream, for a client that asked for a
-// stream of a response that is kept, or that a provider gave whole.
+// Replay emits a complete response as the deltas of a stream, for a client that requested a
+// stream of a cached response or of one that a provider did not stream.
 func (r *Response) Replay(emit func(*Delta) error) error {
 	p := replay{emit: emit}
 	p.give(Delta{Kind: DeltaStart, ID: r.ID, Model: r.Model, Created: r.Created, Usage: &r.Usage})
@@ -44,7 +44,7 @@ func (p *replay) choice(c *Choice) {
 		switch part.Kind {
 		case Text:
 			if part.Text != "" {
-				d.Logprobs, logprobs = logprobs, nil // all of them go with the first text
+				d.Logprobs, logprobs = logprobs, nil // the first text carries all of them
 			}
 			p.text(d, DeltaText, part.Text)
 			d.Logprobs = nil
@@ -85,7 +85,7 @@ func (p *replay) choice(c *Choice) {
 	p.give(Delta{Kind: DeltaStop, Choice: c.Index, Stop: c.Stop, Native: c.Native, StopSequence: c.StopSequence, Extra: c.Extra})
 }
 
-// text gives s in pieces, cut between characters.
+// text emits s in pieces, split between characters.
 func (p *replay) text(d Delta, kind DeltaKind, s string) {
 	d.Kind = kind
 	for len(s) > 0 {
@@ -105,7 +105,7 @@ func (p *replay) text(d Delta, kind DeltaKind, s string) {
 	}
 }
 
-// citations gives each element of a list of citations.
+// citations emits each element of a list of citations.
 func (p *replay) citations(d Delta, list []byte) {
 	d.Kind = DeltaCitation
 	in := wire.NewDecoder(list)
@@ -117,16 +117,16 @@ func (p *replay) citations(d Delta, list []byte) {
 	}
 }
 
-// Collector puts the deltas of a stream together into a whole response. It serves clients that
-// want a whole response from a provider that only streams, and it makes the responses of
-// streams that are kept. The zero Collector is ready.
+// Collector assembles the deltas of a stream into a complete response. It serves clients that
+// do not stream from a provider that only streams, and creates the responses of cached streams.
+// The zero Collector is ready to use.
 type Collector struct {
 	r        Response
 	blocks   []collected
 	logprobs []logprobs
 }
 
-// collected is one block in the making.
+// collected is an incomplete block.
 type collected struct {
 	choice, block int
 	kind          PartKind
@@ -137,7 +137,7 @@ type collected struct {
 	callSign      string // signature of a call
 }
 
-// Add takes one delta.
+// Add processes one delta.
 func (c *Collector) Add(d *Delta) {
 	switch d.Kind {
 	case DeltaStart:
@@ -191,14 +191,14 @@ func (c *Collector) Add(d *Delta) {
 
 func (c *Collector) piece(d *Delta, kind PartKind) {
 	b := c.at(d, kind)
-	if kind == Text && c.interrupted(b) { // clients got it as another text, too
+	if kind == Text && c.interrupted(b) { // clients received it as another text, too
 		c.blocks = append(c.blocks, collected{choice: d.Choice, block: d.Block, kind: kind})
 		b = &c.blocks[len(c.blocks)-1]
 	}
 	b.text = wire.AppendUnquoted(b.text, d.JSON)
 }
 
-// interrupted reports whether another block of the choice came after b.
+// interrupted reports whether another block of the choice followed b.
 func (c *Collector) interrupted(b *collected) bool {
 	for i := len(c.blocks) - 1; i >= 0 && &c.blocks[i] != b; i-- {
 		if c.blocks[i].choice == b.choice {
@@ -208,7 +208,7 @@ func (c *Collector) interrupted(b *collected) bool {
 	return false
 }
 
-// at finds or makes the block that a delta belongs to; mostly it is the last.
+// at finds or creates the block of a delta; mostly it is the last.
 func (c *Collector) at(d *Delta, kind PartKind) *collected {
 	for i := len(c.blocks) - 1; i >= 0; i-- {
 		if b := &c.blocks[i]; b.choice == d.Choice && b.block == d.Block && b.kind == kind {
@@ -220,7 +220,7 @@ func (c *Collector) at(d *Delta, kind PartKind) *collected {
 	return &c.blocks[len(c.blocks)-1]
 }
 
-// choice finds or makes a choice; choices stay in the order of their index.
+// choice finds or creates a choice; choices are ordered by index.
 func (c *Collector) choice(index int) *Choice {
 	at := 0
 	for ; at < len(c.r.Choices) && c.r.Choices[at].Index <= index; at++ {
@@ -232,7 +232,7 @@ func (c *Collector) choice(index int) *Choice {
 	return &c.r.Choices[at]
 }
 
-// Response returns the response that the deltas made. No delta may be added after it.
+// Response returns the assembled response. No delta may be added afterwards.
 func (c *Collector) Response() *Response {
 	for i := range c.blocks {
 		b := &c.blocks[i]

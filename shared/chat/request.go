@@ -16,7 +16,7 @@ type Opt[T any] struct {
 // Some returns a present value.
 func Some[T any](v T) Opt[T] { return Opt[T]{v, true} }
 
-// Or returns the value, or other when it is absent.
+// Or returns the value, or other if it is absent.
 func (o Opt[T]) Or(other T) T {
 	if o.Set {
 		return o.Value
@@ -24,25 +24,26 @@ func (o Opt[T]) Or(other T) T {
 	return other
 }
 
-// Request is one conversation turn asked for. Dialects decode to it and encode
-// from it; encoders change nothing in it but Renamed, HiddenAnswer and UnboundJSON.
+// Request is one requested turn of a conversation. Dialects decode to it and encode from it;
+// encoders change only Renamed, HiddenAnswer and UnboundJSON.
 type Request struct {
-	// Dialect is the name of the dialect that the client speaks.
+	// Dialect is the name of the client's dialect.
 	Dialect  string
 	Model    string
-	Messages []Message // in the client's order; system messages anywhere
-	// Breakpoints: cache markers of its parts are OpenAI's prompt_cache_breakpoint.
+	Messages []Message // in the client's order; system messages may be anywhere
+	// Breakpoints is set if the cache markers of its parts are OpenAI's
+	// prompt_cache_breakpoint.
 	Breakpoints bool
 
 	Tools      []Tool
 	ToolChoice ToolChoice
 	Parallel   Opt[bool] // several tool calls in one response
 
-	Format    Format // shape of the response's text
+	Format    Format // format of the response's text
 	Reasoning Reasoning
 
-	MaxTokens Opt[int64] // most output tokens, reasoning included
-	// MaxTokensField is the field by which the client gave MaxTokens.
+	MaxTokens Opt[int64] // output token limit, including reasoning
+	// MaxTokensField is the field in which the client set MaxTokens.
 	MaxTokensField string
 
 	Temperature, TopP                 Opt[float64]
@@ -56,49 +57,46 @@ type Request struct {
 	TopLogprobs                       Opt[int64]
 
 	Stream       bool
-	IncludeUsage Opt[bool] // the client wants usage at the end of the stream
+	IncludeUsage Opt[bool] // the client requests usage at the end of the stream
 
 	User        string // end user's id
 	ServiceTier string
 
-	// Legacy says that the client gave its tools as functions and reads calls as
-	// function_call.
+	// Legacy is set if the client sent its tools as functions and reads calls as function_call.
 	Legacy bool
-	// Completion holds what only text completions have; nil for a chat.
+	// Completion contains the fields of text completions; nil for a chat.
 	Completion *Completion
 
 	// Extra are the top-level fields that the client's dialect does not know or that have no
-	// canonical form, in their order.
+	// canonical form, in order.
 	Extra []Field
-	// Unread are the paths of fields inside of messages that the client's dialect does not
-	// know, at most maxUnread.
+	// Unread are the paths of unknown fields within messages, at most maxUnread.
 	Unread []string
-	// Guessed are fields whose value is not known here, with what it is taken for.
+	// Guessed are fields with an unknown value, with the assumed value.
 	Guessed []Lost
 
-	// Renamed maps tool names as sent to the provider to the client's names. It is set by
-	// EncodeRequest when the provider's dialect forbids a name, and read when the response is
-	// encoded.
+	// Renamed maps tool names sent to the provider to the client's names. EncodeRequest sets it
+	// if the provider's dialect does not allow a name; the response encoder reads it.
 	Renamed map[string]string
-	// HiddenAnswer is set by EncodeRequest when the text of the response comes as arguments of
+	// HiddenAnswer is set by EncodeRequest if the text of the response arrives as arguments of
 	// the hidden tool: other text is then not part of it.
 	HiddenAnswer bool
-	// UnboundJSON is set by EncodeRequest when Format asks for JSON and only words or the
-	// hidden tool make the model give it, see Promised.
+	// UnboundJSON is set by EncodeRequest if Format requests JSON and only an instruction or
+	// the hidden tool enforces it, see Promised.
 	UnboundJSON bool
 
-	// Recall finds the signed reasoning that came before the tool call with this
-	// id, for clients that cannot give it back. May be nil.
+	// Recall finds the signed reasoning before the tool call with this id, for clients that
+	// cannot return it. It may be nil.
 	Recall func(toolCallID string) []Part
 	// Fits reports whether a JSON value matches a JSON schema. If it is nil, a schema that was
-	// given in words is not checked.
+	// sent as an instruction is not checked.
 	Fits func(schema, value []byte) bool
 }
 
-// maxUnread bounds Request.Unread.
+// maxUnread is the length limit of Request.Unread.
 const maxUnread = 32
 
-// Unknown notes a field inside of a message that the dialect does not know.
+// Unknown records an unknown field within a message.
 func (r *Request) Unknown(message, part int, member []byte) {
 	if len(r.Unread) == maxUnread {
 		return
@@ -110,12 +108,12 @@ func (r *Request) Unknown(message, part int, member []byte) {
 	r.Unread = append(r.Unread, path+"."+clipName(string(member)))
 }
 
-// Guess notes that the value of a field is not known here and is taken for another.
+// Guess records that the value of a field is unknown and treated as another.
 func (r *Request) Guess(path, taken string) {
 	r.Guessed = append(r.Guessed, Lost{Path: path, Reason: "not known; taken for " + taken})
 }
 
-// ReportUnread adds what was not read, and what was guessed, to a report. words are the modes of
+// ReportUnread adds unknown fields and assumed values to a report. words are the modes of
 // ToolChoice.Word that the encoder writes.
 func (r *Request) ReportUnread(loss *Loss, words ...string) {
 	if w := r.ToolChoice.Word; w != "" && !slices.Contains(words, w) {
@@ -135,10 +133,10 @@ type Field struct {
 	Raw  json.RawMessage
 }
 
-// Fields are fields that a shape has no place for, in their order.
+// Fields are unsupported fields in order.
 type Fields []Field
 
-// Find returns the value of the field name; nil when it is absent.
+// Find returns the value of the field name, or nil.
 func (fs Fields) Find(name string) []byte {
 	for _, f := range fs {
 		if f.Name == name {
@@ -148,7 +146,7 @@ func (fs Fields) Find(name string) []byte {
 	return nil
 }
 
-// Report adds those that are not among carried to loss.
+// Report adds the fields that are not in carried to loss.
 func (fs Fields) Report(loss *Loss, reason string, carried ...string) {
 	for _, f := range fs {
 		if !slices.Contains(carried, f.Name) {
@@ -157,7 +155,7 @@ func (fs Fields) Report(loss *Loss, reason string, carried ...string) {
 	}
 }
 
-// Pass hands those among names to write.
+// Pass calls write for the fields in names.
 func (fs Fields) Pass(write func(name string, value []byte), names ...string) {
 	for _, f := range fs {
 		if slices.Contains(names, f.Name) {
@@ -166,21 +164,21 @@ func (fs Fields) Pass(write func(name string, value []byte), names ...string) {
 	}
 }
 
-// Completion is what a text completion asks beyond a chat.
+// Completion contains the fields of a text completion that a chat does not have.
 type Completion struct {
 	Echo   bool
 	Suffix string
 	BestOf Opt[int64]
-	// Logprobs is how many alternatives are given for each token.
+	// Logprobs is the number of alternatives per token.
 	Logprobs Opt[int64]
-	// Prompts says how many prompts were given; each makes N choices.
+	// Prompts is the number of prompts; each has N choices.
 	Prompts int
 }
 
-// Role is who speaks in a message.
+// Role is the sender of a message.
 type Role uint8
 
-// The roles. Tool messages hold tool results only.
+// The roles. Tool messages contain only tool results.
 const (
 	System Role = iota + 1
 	Developer
@@ -199,10 +197,9 @@ type Message struct {
 	Role  Role
 	Name  string // of the participant
 	Parts []Part
-	// At is the index in the client's messages, -1 for a system prompt that
-	// stood outside of them.
+	// At is the index in the client's messages, -1 for a separate system prompt.
 	At int
-	// Plain says that the content was one string and not a list.
+	// Plain is set if the content was one string and not a list.
 	Plain bool
 }
 
@@ -223,33 +220,32 @@ func (m *Message) Text() string {
 	return s.String()
 }
 
-// Tool is a function that the model may call, or a tool of the provider's own.
+// Tool is a function that the model may call, or a built-in tool of the provider.
 type Tool struct {
 	Name        string
 	Description Opt[string]
-	// Schema is the JSON schema of the arguments, byte for byte; nil when the
-	// client gave none.
+	// Schema is the JSON schema of the arguments, verbatim; nil if the client sent none.
 	Schema json.RawMessage
 	Strict Opt[bool]
 	Cache  Cache
-	// Extra are further fields of the tool that only some hosts know.
+	// Extra are further fields of the tool that only some hosts support.
 	Extra []Field
-	// Custom says that the client's tool takes free text: Schema is then an object
-	// with the one string "input", and calls are given back as their text.
+	// Custom is set if the client's tool takes free text: Schema is then an object with the one
+	// string "input", and calls are returned as their text.
 	Custom bool
-	// Namespace is the group in which the client knows the tool; Name has it in front, see
+	// Namespace is the client's namespace of the tool; Name has it as a prefix, see
 	// JoinNamespace.
 	Namespace string
-	// Foreign is set for a tool that is not a function: its type, with Raw the
-	// whole tool as the client's dialect writes it.
+	// Foreign is the type of a tool that is not a function; Raw is the whole tool in the
+	// client's dialect.
 	Foreign string
 	Raw     json.RawMessage
 }
 
-// ToolChoiceMode says whether tools must, may or must not be called.
+// ToolChoiceMode states whether tools must, may or must not be called.
 type ToolChoiceMode uint8
 
-// The modes; the zero value says that the client did not choose.
+// The modes; the zero value means that the client did not choose.
 const (
 	ToolsUnsaid ToolChoiceMode = iota
 	ToolsAuto
@@ -258,18 +254,19 @@ const (
 	ToolsNamed
 )
 
-// ToolChoice is which tools may be called.
+// ToolChoice restricts which tools may be called.
 type ToolChoice struct {
 	Mode ToolChoiceMode
 	Name string // of the one tool, for ToolsNamed
-	// Word is a mode that only some hosts know, such as validated; Mode is then the closest one.
+	// Word is a mode that only some hosts support, such as validated; Mode is then the closest
+	// one.
 	Word string
 }
 
 // Forced reports whether the response must call a tool.
 func (c ToolChoice) Forced() bool { return c.Mode == ToolsRequired || c.Mode == ToolsNamed }
 
-// FormatKind is the kind of text that a response must be.
+// FormatKind is the kind of a response's text.
 type FormatKind uint8
 
 // The kinds of format; the zero value is plain text.
@@ -279,29 +276,29 @@ const (
 	FormatSchema            // JSON of a schema
 )
 
-// Format is the shape that the text of the response must have.
+// Format is the required format of the response's text.
 type Format struct {
 	Kind        FormatKind
-	Set         bool // the client said so, be it text
+	Set         bool // the client set it, even to text
 	Name        string
 	Description string
 	Schema      json.RawMessage
 	Strict      Opt[bool]
-	// AssumedStrict: the client's dialect enforces every schema, so Strict is true although
-	// the client did not say so. Hosts that take only some schemas are told so for a schema
-	// that they take, see HoldsStrict.
+	// AssumedStrict is set if the client's dialect enforces every schema, so Strict is true
+	// although the client did not set it. Hosts that accept only some schemas as strict get
+	// strict only for those, see HoldsStrict.
 	AssumedStrict bool
 }
 
-// WritesStrict reports whether the field strict is written, for a host that knows it.
+// WritesStrict reports whether the field strict is written for a host that supports it.
 func (f *Format) WritesStrict(t *Traits) bool {
 	return f.Strict.Set && !(f.AssumedStrict && (t.NoAssumedStrict || !HoldsStrict(f.Schema)))
 }
 
-// Thinking is whether the model reasons before it answers.
+// Thinking states whether the model reasons before it responds.
 type Thinking uint8
 
-// The kinds of thinking; the zero value says that the client did not choose.
+// The kinds of thinking; the zero value means that the client did not choose.
 const (
 	ThinkingUnsaid Thinking = iota
 	ThinkingOff
@@ -309,16 +306,16 @@ const (
 	ThinkingAdaptive // the model decides
 )
 
-// Reasoning is how much the model may think.
+// Reasoning limits how much the model may think.
 type Reasoning struct {
-	Effort   string // none, minimal, low, medium, high, xhigh, max; empty: not said
+	Effort   string // none, minimal, low, medium, high, xhigh, max; may be empty
 	Thinking Thinking
-	Way      string     // a type of thinking that is not known here; Thinking is then adaptive
+	Way      string     // an unknown type of thinking; Thinking is then adaptive
 	Budget   Opt[int64] // tokens
-	Display  string     // how thinking is shown: summarized, omitted; empty: not said
+	Display  string     // how thinking is shown: summarized, omitted; may be empty
 }
 
-// On reports whether the client asked for thinking, in either way.
+// On reports whether the client requested thinking of any kind.
 func (r Reasoning) On() bool {
 	return r.Thinking >= ThinkingBudget || r.Thinking == ThinkingUnsaid && r.Effort != "" && r.Effort != "none" && r.Effort != "minimal"
 }

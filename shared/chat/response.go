@@ -6,16 +6,16 @@ import (
 	"gateway/shared/pricing"
 )
 
-// Response is a whole response.
+// Response is a complete response.
 type Response struct {
 	ID, Model string
-	Created   int64 // Unix seconds; 0: not said
+	Created   int64 // Unix seconds; zero if unknown
 	Choices   []Choice
 	Usage     pricing.Usage
-	// ReportedTotal is the provider's own total when it is not the sum of Usage.
+	// ReportedTotal is the provider's total if it is not the sum of Usage.
 	ReportedTotal int64
-	// Billed is what the provider charges for, when it reports that separately from Usage,
-	// which the client gets; nil or unknown: Usage.
+	// Billed is what the provider charges for, if it reports that separately from Usage, which
+	// the client receives. If nil or unknown, Usage is billed.
 	Billed *pricing.Usage
 
 	SystemFingerprint string
@@ -23,19 +23,19 @@ type Response struct {
 	Served
 }
 
-// Choice is one of the responses.
+// Choice is one alternative of a response.
 type Choice struct {
 	Index int
-	Parts []Part // in the order in which the model gave them
+	Parts []Part // in the model's order
 
 	Stop         StopReason
-	Native       string // the provider's own word for Stop
-	StopSequence string // the stop string that came, for StopSequence
+	Native       string // the provider's value of Stop
+	StopSequence string // the matched stop string, for StopSequence
 
-	// Logprobs is the object of the OpenAI shape, verbatim.
+	// Logprobs is the object in the OpenAI format, verbatim.
 	Logprobs json.RawMessage
-	// Extra are fields that the provider gave with the choice and that have no canonical form
-	// (groundingMetadata, safetyRatings), for clients that do not keep to the strict shape.
+	// Extra are provider fields of the choice without a canonical form (groundingMetadata,
+	// safetyRatings), for clients that do not require the strict format.
 	Extra []Field
 }
 
@@ -45,8 +45,8 @@ func (c *Choice) Text() string {
 	return m.Text()
 }
 
-// Attribute sets the origin of foreign parts that have none, such as those of a response that
-// a Collector made: its deltas do not name the dialect that the provider speaks.
+// Attribute sets the origin of foreign parts that have none, such as those of a response that a
+// Collector assembled: its deltas do not name the provider's dialect.
 func (r *Response) Attribute(origin string) {
 	for i := range r.Choices {
 		parts := r.Choices[i].Parts
@@ -58,7 +58,7 @@ func (r *Response) Attribute(origin string) {
 	}
 }
 
-// Meter is what the books need of the response.
+// Meter returns the accounting data of the response.
 func (r *Response) Meter() Meter {
 	m := Meter{Model: r.Model, ID: r.ID, Usage: r.Usage, ReportedTotal: r.ReportedTotal, Complete: true, Started: true, Served: r.Served}
 	if m.Mode == "" {
@@ -83,15 +83,15 @@ func (r *Response) Meter() Meter {
 	return m
 }
 
-// Signed is the reasoning that a provider wants back before a tool call.
+// Signed is reasoning that a provider requires before a tool call.
 type Signed struct {
 	ToolCallID string
 	Parts      []Part
 }
 
 // Signed returns the signed reasoning of the response, each with the tool calls that follow it,
-// so that it can be kept for clients that cannot return it. The first call after the reasoning
-// carries it.
+// so that it can be stored for clients that cannot return it. The first call after the
+// reasoning carries it.
 func (r *Response) Signed() []Signed {
 	var out []Signed
 	for i := range r.Choices {

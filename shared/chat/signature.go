@@ -2,8 +2,8 @@ package chat
 
 import "crypto/rand"
 
-// SignedBy returns who made a signature, and its value, inside of all marks that were put around
-// it. ok is false if it has no mark.
+// SignedBy returns the creator of a signature and its value without any marks. ok is false if
+// it has no mark.
 func SignedBy(signature string) (origin, value string, ok bool) {
 	for {
 		by, inner, marked := UnmarkSigned(signature)
@@ -14,6 +14,6 @@ func SignedBy(signature string) (origin, value string, ok bool) {
 	}
 }
 
-// NewCallID returns a unique id for a tool call that the provider gave none. It has the form of
-// OpenAI's ids, in letters that every wire takes.
+// NewCallID returns a unique id for a tool call without one. It has the form of OpenAI's ids,
+// in letters that every format accepts.
 func NewCallID() string { return "call_" + rand.Text() }

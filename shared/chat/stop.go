@@ -1,19 +1,18 @@
 package chat
 
-// StopReason is why a response ended. The zero value is not known.
+// StopReason is the reason why a response ended. The zero value is unknown.
 type StopReason uint8
 
-// The stop reasons.
 const (
 	StopUnknown   StopReason = iota
-	StopEnd                  // the model was done
-	StopSequence             // a stop string of the client came
-	StopLength               // the token bound was reached
+	StopEnd                  // the model finished
+	StopSequence             // a stop string of the client matched
+	StopLength               // the token limit was reached
 	StopContext              // the context window was full
 	StopToolCalls            // the model waits for tool results
 	StopFilter               // refused or filtered
-	StopPause                // a long turn was paused and may go on
-	StopMalformed            // the model called a tool with arguments that cannot be read, see Held.Broken
+	StopPause                // a long turn was paused and may continue
+	StopMalformed            // the model called a tool with invalid arguments, see Held.Broken
 )
 
 var openAIStops = [...]string{"stop", "stop", "stop", "length", "length", "tool_calls", "content_filter", "stop", "stop"}

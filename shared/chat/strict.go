@@ -6,8 +6,8 @@ import (
 	"gateway/shared/wire"
 )
 
-// HoldsStrict reports whether hosts that know strict take it for a JSON schema: each object
-// in it must require all of its properties and allow no others.
+// HoldsStrict reports whether hosts with strict mode accept a JSON schema: each object in it
+// must require all of its properties and allow no others.
 func HoldsStrict(schema []byte) bool {
 	if wire.KindOf(schema) != wire.KindObject {
 		return false
@@ -16,7 +16,7 @@ func HoldsStrict(schema []byte) bool {
 	return holdsStrict(d) && d.Err() == nil
 }
 
-// holdsStrict reads the schema at d.
+// holdsStrict checks the schema at d.
 func holdsStrict(d *wire.Decoder) bool {
 	ok := true
 	object, closed := false, false
@@ -74,7 +74,7 @@ func holdsStrict(d *wire.Decoder) bool {
 	return ok && closed && all(properties, required)
 }
 
-// inner reads a schema inside of another; true and false are schemas too.
+// inner checks a nested schema; true and false are schemas too.
 func inner(d *wire.Decoder) bool { return d.Kind() == wire.KindObject && holdsStrict(d) }
 
 func all(properties, required []string) bool {
@@ -90,18 +90,18 @@ func all(properties, required []string) bool {
 	return true
 }
 
-// WritesStrict reports whether a tool's strict is written for a host of OpenAI's shape. Clients
-// of other shapes may hold a model to a schema with optional properties, which such a host
-// refuses with 400.
+// WritesStrict reports whether a tool's strict is written for a host of OpenAI's format.
+// Clients of other formats may use schemas with optional properties in strict mode, which such
+// a host rejects with 400.
 func (r *Request) WritesStrict(t *Tool) bool {
 	return t.Strict.Set && (!t.Strict.Value || strings.HasPrefix(r.Dialect, "openai.") || HoldsStrict(t.Schema))
 }
 
-// rootKeys say at the root of a schema what its values are.
+// rootKeys describe the values at the root of a schema.
 var rootKeys = wire.NewKeySet("type", "properties", "$ref", "anyOf", "oneOf", "allOf")
 
-// ObjectSchema returns the schema of a tool's arguments as hosts of OpenAI's shape demand it: an
-// object with properties, though it may have none. Other schemas are returned as they are.
+// ObjectSchema returns the schema of a tool's arguments as hosts of OpenAI's format require it:
+// an object with properties, even if empty. It returns other schemas unchanged.
 func ObjectSchema(schema []byte) []byte {
 	var w wire.Walk
 	if schema == nil || rootKeys.Walk(schema, &w) != nil {

@@ -6,14 +6,15 @@ import (
 	"gateway/shared/fault"
 )
 
-// threadMember is the field of a Messages request by which the provider keeps the conversation,
-// so that the client sends only what is new.
+// threadMember is the field of a Messages request with which the provider stores the
+// conversation, so that the client sends only new messages.
 const threadMember = "thread"
 
-// RefuseThread returns the error by which Anthropic's clients learn that a thread is not kept,
-// and send the whole conversation instead: thread_not_found if the request continues one,
-// thread_unsupported_request otherwise. It returns nil if the request has no thread, or if the
-// target keeps threads. Without the error, a conversation would lose all of its earlier turns.
+// RefuseThread returns the error from which Anthropic's clients learn that a thread is not
+// stored, so that they send the whole conversation: thread_not_found if the request continues
+// one, thread_unsupported_request otherwise. It returns nil if the request has no thread, or if
+// the target supports threads. Without the error, a conversation would lose all of its earlier
+// turns.
 func (r *Request) RefuseThread(unsupported bool) error {
 	if !unsupported || r.Dialect != "anthropic.messages" {
 		return nil
@@ -28,7 +29,8 @@ func (r *Request) RefuseThread(unsupported bool) error {
 	return fault.New(fault.ThreadUnsupported, threadMember, "thread is not supported by the provider of this target; send the whole conversation in messages")
 }
 
-// NamesThread reports whether a body in a client's shape may have a thread, without parsing it.
+// NamesThread reports whether a body in a client's format may have a thread, without parsing
+// it.
 func NamesThread(client Dialect, body []byte) bool {
 	return client.Name() == "anthropic.messages" && bytes.Contains(body, []byte(`"`+threadMember+`"`))
 }

@@ -9,44 +9,44 @@ import (
 	"gateway/shared/wire"
 )
 
-// A translated answer is verified between the decoder of the provider's dialect and the encoder
-// of the client's:
+// A translated response is verified between the decoder of the provider's dialect and the
+// encoder of the client's:
 //
 //   - a response without any choice is a failure of the provider,
-//   - a tool call is never invented: the arguments of a call are what the model wrote, or
-//     the call is omitted,
-//   - a response with tool calls waits for their results, also where the host says "stop".
+//   - tool calls are never invented: the arguments of a call are the model's, or the call is
+//     omitted,
+//   - a response with tool calls waits for their results, even if the host's stop reason is
+//     "stop".
 
-// BrokenCalls is what a client's shape does with a tool call whose arguments are not a JSON
-// object.
+// BrokenCalls is the handling of a tool call whose arguments are not a JSON object.
 type BrokenCalls uint8
 
-// The ways. A call that was cut, because the response ended at a limit, is omitted of a
-// response in which the arguments are an object, and the stop reason says why.
+// The ways. A call that was truncated at a token limit is omitted from formats in which the
+// arguments are an object; the stop reason states why.
 const (
-	BrokenAsText BrokenCalls = iota // arguments are text, and go through as the model wrote them
-	BrokenFail                      // the response is a failure, unless it has valid calls
+	BrokenAsText BrokenCalls = iota // arguments are text and are forwarded verbatim
+	BrokenFail                      // the response fails, unless it has valid calls
 	BrokenStop                      // the response ends with StopMalformed, unless it has valid calls
 )
 
-// lostBroken is the reason for a tool call that is omitted.
+// lostBroken is the reason for an omitted tool call.
 const lostBroken = "the arguments are not a JSON object"
 
-// errBrokenCall returns the fault for a response whose only tool calls cannot be read.
+// errBrokenCall returns the fault for a response with only invalid tool calls.
 func errBrokenCall() *fault.Fault {
 	f := fault.New(fault.InvalidProviderResponse, "", "The model called a tool with arguments that are not a JSON object")
 	f.Source = fault.SourceProvider
 	return f
 }
 
-// errEmpty returns the fault for a success without any answer.
+// errEmpty returns the fault for a success without any content.
 func errEmpty() *fault.Fault {
 	f := fault.New(fault.InvalidProviderResponse, "", "The provider answered without any choice")
 	f.Source = fault.SourceProvider
 	return f
 }
 
-// cut reports whether a response with this stop may have ended within a tool call.
+// cut reports whether a response with this stop reason may have ended within a tool call.
 func (s StopReason) cut() bool {
 	switch s {
 	case StopLength, StopContext, StopFilter, StopSequence, StopPause:
@@ -55,7 +55,7 @@ func (s StopReason) cut() bool {
 	return false
 }
 
-// withCalls returns the stop reason of a response that has valid tool calls.
+// withCalls returns the stop reason of a response with valid tool calls.
 func (s StopReason) withCalls() StopReason {
 	switch s {
 	case StopUnknown, StopEnd, StopSequence, StopMalformed:
@@ -64,9 +64,8 @@ func (s StopReason) withCalls() StopReason {
 	return s
 }
 
-// ObjectArguments returns the arguments of a tool call as a JSON object; empty if they are
-// something else. The call of a tool without parameters has none, for which some hosts write
-// null.
+// ObjectArguments returns the arguments of a tool call as a JSON object, or "" if they are
+// something else. Some hosts write null for a call without parameters.
 func ObjectArguments(args string) string {
 	trimmed := strings.TrimSpace(args)
 	switch {
@@ -82,8 +81,8 @@ func ObjectArguments(args string) string {
 	return args
 }
 
-// Verify verifies a whole response for a client that has a place for h. Calls that are omitted
-// are reported in loss.
+// Verify verifies a complete response for a client whose format supports h. It reports omitted
+// calls in loss.
 func Verify(r *Response, h Held, loss *Loss) error {
 	if len(r.Choices) == 0 {
 		return errEmpty()
@@ -132,17 +131,17 @@ func (c *Choice) verify(h Held, loss *Loss) error {
 	return nil
 }
 
-// Verified returns a decoder that verifies its response for a client that has a place for h,
-// see Verify. In a stream a call that cannot be read may have been sent already: the response
-// then ends with an error, or with StopMalformed where the shape has that. A character whose
-// two halves came in two pieces is joined.
+// Verified returns a decoder that verifies its response for a client whose format supports h,
+// see Verify. In a stream an invalid call may have been sent already: the response then ends
+// with an error, or with StopMalformed if the format supports it. Split surrogate pairs are
+// joined.
 func Verified(dec StreamDecoder, h Held, loss *Loss) StreamDecoder {
 	v := &verified{dec: dec, held: h, loss: loss}
 	v.give = v.delta
 	return v
 }
 
-// verified is a StreamDecoder in front of another.
+// verified wraps a StreamDecoder.
 type verified struct {
 	dec   StreamDecoder
 	held  Held
@@ -150,17 +149,17 @@ type verified struct {
 	emit  func(*Delta) error
 	give  func(*Delta) error
 	fault *fault.Fault
-	some  bool // something of a response came
+	some  bool // part of a response arrived
 	calls []streamedCall
 	ended []int   // choices with a stop reason
-	stops []Delta // stop reasons that wait for the end
+	stops []Delta // deferred stop reasons
 	half  halves
 }
 
 // streamedCall is one tool call of a stream.
 type streamedCall struct {
 	choice, call int
-	args         []byte // text; only where the client's shape wants an object
+	args         []byte // text; only if the client's format requires an object
 }
 
 // Parser implements Framed.
@@ -261,7 +260,7 @@ func (v *verified) delta(d *Delta) error {
 }
 
 // stop verifies the calls of a choice that has ended. A few hosts send arguments after the
-// finish reason, so a stop reason with calls that are not whole waits for the end.
+// finish reason, so a stop reason with incomplete calls is deferred to the end.
 func (v *verified) stop(d *Delta) error {
 	v.ended = append(v.ended, d.Choice)
 	calls, whole := v.count(d.Choice)
@@ -282,7 +281,7 @@ func (v *verified) stop(d *Delta) error {
 	return v.emit(&changed)
 }
 
-// count returns the number of calls of a choice, and how many of them are whole.
+// count returns the number of calls of a choice, and the number of complete ones.
 func (v *verified) count(choice int) (calls, whole int) {
 	for i := range v.calls {
 		c := &v.calls[i]
@@ -297,7 +296,7 @@ func (v *verified) count(choice int) (calls, whole int) {
 	return calls, whole
 }
 
-// settle returns the stop reasons that waited, once nothing more comes.
+// settle emits the deferred stop reasons at the end.
 func (v *verified) settle() error {
 	stops := v.stops
 	v.stops = nil
@@ -335,7 +334,7 @@ func (v *verified) settle() error {
 	return nil
 }
 
-// call returns the call that d belongs to; mostly the last.
+// call returns the call of d; mostly it is the last.
 func (v *verified) call(d *Delta) *streamedCall {
 	for i := len(v.calls) - 1; i >= 0; i-- {
 		if c := &v.calls[i]; c.choice == d.Choice && c.call == d.Call {

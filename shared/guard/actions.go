@@ -8,8 +8,8 @@ import (
 	"gateway/shared/fault"
 )
 
-// ParseActions reads what is done for each outcome. Unknown fields are ignored. onFail and
-// onSuccess may also be a word: block denies; log and warn do not.
+// ParseActions parses the actions for each outcome. Unknown fields are ignored. onFail and
+// onSuccess may also be a keyword: block denies; log and warn do not.
 func ParseActions(raw json.RawMessage) (Actions, []fault.Detail) {
 	a, r := StandardActions(), &reader{}
 	in := objectOf(raw)
@@ -43,7 +43,7 @@ func ParseActions(raw json.RawMessage) (Actions, []fault.Detail) {
 		}
 		return isWord(word)
 	})
-	for i := range r.bad { // errors about the whole have no name in front
+	for i := range r.bad { // errors about the whole value have no field name
 		if r.bad[i].Field != "" && r.bad[i].Field[0] == '.' {
 			r.bad[i].Field = r.bad[i].Field[1:]
 		}

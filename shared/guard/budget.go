@@ -7,17 +7,17 @@ import (
 	"time"
 )
 
-// LocalTime is how long the local checks of one request may take together, over all
-// targets, before and after the provider. It is far more than ordinary checks need, and
-// longer than a busy machine delays them.
+// LocalTime is the time that all local checks of one request may take together, over all
+// targets, before and after the provider. It is far above what ordinary checks need and longer
+// than scheduling delays on a busy machine.
 const LocalTime = 2 * time.Second
 
 // ErrTime is returned when a search takes too long, when the budget of its request is
 // spent, or when the client of the request has disconnected.
 var ErrTime = errors.New("the pattern took too long on this text")
 
-// Budget is the time that the local checks of one request have left. They take turns, so
-// that a request never uses more than one CPU for them. A Budget may be used concurrently.
+// Budget is the remaining time for the local checks of one request. The checks take turns, so
+// that a request never uses more than one CPU for them. A Budget is safe for concurrent use.
 type Budget struct {
 	mu   sync.Mutex
 	left time.Duration
@@ -40,8 +40,8 @@ func (b *Budget) Spend(ctx context.Context, f func(ctx context.Context)) error {
 	return nil
 }
 
-// limited is a context with a deadline but without a timer: local checks ask it for its
-// deadline and never wait for its end.
+// limited is a context with a deadline but without a timer: local checks poll the deadline and
+// never wait for Done.
 type limited struct {
 	context.Context
 	at time.Time

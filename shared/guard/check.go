@@ -16,16 +16,16 @@ const (
 	Text       Type = iota + 1
 	Integer         // a whole number
 	Number          //
-	Flag            // true or false
-	Texts           // a list of texts
-	Listed          // a list of texts, or one text with commas
-	Object          // an object, or JSON text of one
-	Pattern         // a regular expression of JavaScript, without flags
+	Flag            // a boolean
+	Texts           // a list of strings
+	Listed          // a list of strings, or one comma-separated string
+	Object          // an object, or its JSON text
+	Pattern         // a JavaScript regular expression without flags
 	Replaced        // a pattern, or /pattern/flags
 	Schema          // a JSON Schema, draft 2020-12
 	URL             // address of a host that the gateway may call
-	Headers         // names of client headers that are passed along
-	TextOrList      // a text, or a list of texts
+	Headers         // names of client headers to forward
+	TextOrList      // a string, or a list of strings
 	Mapped          // secret mappings of credentials
 	Anything
 )
@@ -35,9 +35,10 @@ type Param struct {
 	Name     string
 	Type     Type
 	Required bool
-	// Min and Max bound characters, entries and values. Max 0: the bound of the type.
+	// Min and Max limit characters, entries and values. If Max is zero, the limit of the type
+	// applies.
 	Min, Max int64
-	Enum     []string // allowed values of a text, or of the entries of a list
+	Enum     []string // allowed values of a string, or of the entries of a list
 	Default  any
 	Members  []Param // of an Object; further fields are allowed
 }
@@ -52,15 +53,15 @@ const (
 	Both = Before | After
 )
 
-// Category is what a check needs to run.
+// Category states what a check needs to run.
 type Category string
 
 // The categories.
 const (
-	Basic  Category = "basic"  // decided in this process, from the request or the response alone
-	Remote Category = "remote" // calls a host that the customer names
-	Model  Category = "model"  // asks the gateway's judges of texts
-	Vendor Category = "vendor" // asks a vendor, with the customer's credentials
+	Basic  Category = "basic"  // needs only the request or the response
+	Remote Category = "remote" // calls a host of the customer
+	Model  Category = "model"  // calls the gateway's text classifiers
+	Vendor Category = "vendor" // calls a vendor with the customer's credentials
 )
 
 // Check is a row of the table: the names of a check, when it runs, and its parameters.
@@ -69,16 +70,16 @@ type Check struct {
 	Aliases  []string
 	Phase    Phase
 	Category Category
-	// Mutates says that the check changes texts, and not only judges them.
+	// Mutates is set if the check can change texts.
 	Mutates bool
 	Params  []Param
 	Doc     string
-	// also reports parameters that do not go together. Each of them is valid by itself.
-	// Fields are below the parameters.
+	// also validates combinations of parameters that are individually valid. Fields are
+	// relative to the parameters.
 	also func(params map[string]json.RawMessage) []fault.Detail
 }
 
-// Parameters that many checks take.
+// Parameters of many checks.
 var (
 	not     = Param{Name: "not", Type: Flag, Default: false}
 	redact  = Param{Name: "redact", Type: Flag, Default: false}
@@ -90,19 +91,18 @@ var (
 	forward = Param{Name: "forwardHeaders", Type: Headers}
 )
 
-// maxTimeout limits how long to wait for a check, in milliseconds.
+// maxTimeout is the longest timeout of a check in milliseconds.
 const maxTimeout = 60_000
 
-// timeout returns the parameter of that name.
+// timeout returns the timeout parameter.
 func timeout(standard int64) Param {
 	return Param{Name: "timeout", Type: Integer, Min: 1, Max: maxTimeout, Default: standard}
 }
 
-// needed returns a required parameter.
+// needed returns p as a required parameter.
 func needed(p Param) Param { p.Required = true; return p }
 
-// Parameters are all parameters of the check, including those that every check of its
-// category has.
+// Parameters returns all parameters of the check, including those of its category.
 func (c *Check) Parameters() []Param {
 	out := slices.Clone(c.Params)
 	for _, p := range c.shared() {
@@ -125,13 +125,13 @@ func (c *Check) shared() []Param {
 	return []Param{failing, scope, soft}
 }
 
-// Find returns the check with an id, or with another of its names.
+// Find returns the check with an id or alias.
 func Find(id string) (*Check, bool) {
 	c, ok := byID[id]
 	return c, ok
 }
 
-// Table returns all checks, in the order of the table.
+// Table returns all checks in order.
 func Table() []*Check { return all }
 
 var (

@@ -2,11 +2,11 @@ package guard
 
 import "sync"
 
-// maxCompiled limits the patterns and the schemas that are kept compiled, because configs that
-// come with requests can bring any number of new ones.
+// maxCompiled is the number of cached patterns and schemas. Configs in requests can contain any
+// number of new ones.
 const maxCompiled = 512
 
-// compiled keeps texts with what they were compiled to. When it is full it forgets all.
+// compiled caches compiled texts. When it is full, it is cleared.
 type compiled[T any] struct {
 	mu    sync.Mutex
 	known map[string]T
@@ -43,12 +43,12 @@ var (
 	compiling compiled[*JSONSchema]
 )
 
-// PatternOf is CompilePattern, but compiles each text only once.
+// PatternOf is CompilePattern with a cache.
 func PatternOf(text string) (*Regex, error) {
 	return patterns.get(text, func() (*Regex, error) { return CompilePattern(text) })
 }
 
-// ReplacedOf is CompileReplaced, but compiles each text only once.
+// ReplacedOf is CompileReplaced with a cache.
 func ReplacedOf(text string) (re *Regex, global bool, err error) {
 	r, err := replaced.get(text, func() (replacing, error) {
 		re, global, err := CompileReplaced(text)
@@ -57,7 +57,7 @@ func ReplacedOf(text string) (re *Regex, global bool, err error) {
 	return r.re, r.global, err
 }
 
-// SchemaOf is CompileSchema, but compiles each text only once.
+// SchemaOf is CompileSchema with a cache.
 func SchemaOf(raw []byte) (*JSONSchema, error) {
 	return compiling.get(string(raw), func() (*JSONSchema, error) { return CompileSchema(raw) })
 }

@@ -2,10 +2,9 @@ package guard
 
 import "strings"
 
-// credentials are the credentials that vendors take, by the check or else by the vendor: names
-// separated by spaces. After a name, ! marks one that is required, @ an address, and = a choice
-// of words, separated by |. A word with a colon in front names the field that holds the
-// credentials.
+// credentials lists the credentials of checks or vendors: names separated by spaces. After a
+// name, ! marks a required one, @ an address, and = a choice of values separated by |. A name
+// followed by a colon is the field that contains the credentials.
 var credentials = map[string]string{
 	"acuvity":          "apiKey!",
 	"akto":             "apiKey! apiDomain!",
@@ -36,8 +35,8 @@ var credentials = map[string]string{
 
 const azureCredentials = "resourceName! apiKey azureAuthMode=apiKey|entra|managed clientId clientSecret tenantId customHost@"
 
-// opening returns the parameter that holds the credentials of a check. It may be absent,
-// because a guardrail of a config can have credentials for all of its checks.
+// opening returns the parameter with the credentials of a check. It is optional, because a
+// guardrail in a config can have credentials for all its checks.
 func opening(id string) Param {
 	vendor, _, _ := strings.Cut(id, ".")
 	p := Param{Name: "credentials", Type: Object}

@@ -1,6 +1,6 @@
-// Package guard holds the table of checks with their parameters, and the stored form of a saved
-// guardrail, whose checks are validated by the table. The table is the one source: validation,
-// the document of the administration and the engine of checks derive from it.
+// Package guard contains the table of checks with their parameters, and the stored form of
+// guardrails, whose checks the table validates. Validation, the API document and the engine
+// derive from the table.
 //
-// What must not be added: HTTP of the gateway's routes, and routing.
+// Do not add HTTP handlers or routing here.
 package guard

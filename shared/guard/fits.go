@@ -7,8 +7,9 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// Fits reports whether a JSON value matches a JSON schema. Every value matches a schema that cannot
-// be compiled, or whose patterns take too long: the provider has accepted the request with it.
+// Fits reports whether a JSON value matches a JSON schema. It returns true for a schema that
+// cannot be compiled or whose patterns take too long: the provider has accepted the request
+// with it.
 func Fits(ctx context.Context, schema, value []byte) bool {
 	s, err := CompileSchema(schema)
 	if err != nil {

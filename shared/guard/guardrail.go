@@ -8,15 +8,14 @@ import (
 	"gateway/shared/resource"
 )
 
-// KindGuardrail is the kind of saved guardrails, of the organisation or of a
-// workspace.
+// KindGuardrail is the kind of saved guardrails of an organisation or a workspace.
 const KindGuardrail resource.Kind = "GUARDRAIL"
 
-// SealedChecks is the name under which all checks of a guardrail are sealed together if
-// they hold secrets. The record's body then shows them masked.
+// SealedChecks is the name under which the checks of a guardrail are sealed together if they
+// contain secrets. The record's body then shows them masked.
 const SealedChecks = "checks"
 
-// MaxChecks limits the checks of one guardrail.
+// MaxChecks is the number of checks of one guardrail.
 const MaxChecks = 50
 
 // Guardrail is the stored form of a guardrail: the body of its record, and of each
@@ -26,7 +25,7 @@ type Guardrail struct {
 	Actions Actions   `json:"actions"`
 }
 
-// Applied is a check with its parameters, as a guardrail has it.
+// Applied is a check of a guardrail with its parameters.
 type Applied struct {
 	ID         string                     `json:"id"`
 	Name       string                     `json:"name,omitempty"`
@@ -35,53 +34,52 @@ type Applied struct {
 	Forward    []string                   `json:"forward_headers,omitempty"`
 }
 
-// Actions tell what is done for each outcome.
+// Actions configure the reaction to each outcome.
 type Actions struct {
 	Deny       bool   `json:"deny"`
 	Async      bool   `json:"async"`
 	Sequential bool   `json:"sequential"`
-	Soft       bool   `json:"soft_deny_200"` // a rejection is answered with status 200
+	Soft       bool   `json:"soft_deny_200"` // a denial has status 200
 	OnSuccess  Branch `json:"on_success"`
 	OnFail     Branch `json:"on_fail"`
-	// Stream says when an output guardrail judges a stream: after, hold or window. Window is
+	// Stream sets when an output guardrail judges a stream: after, hold or window. Window is
 	// its width in characters.
 	Stream When `json:"stream,omitempty"`
 	Window int  `json:"stream_window,omitempty"`
-	// Unread names the routes that may be used although the guardrail denies and their
-	// bodies cannot be read: request types, or beginnings of paths below the base URL.
+	// Unread names the routes that are allowed although the guardrail denies and their bodies
+	// cannot be read: request types, or path prefixes below the base URL.
 	Unread []string `json:"allow_unread,omitempty"`
 }
 
-// Branch is what is done for one outcome.
+// Branch is the reaction to one outcome.
 type Branch struct {
 	Feedback Feedback `json:"feedback"`
 }
 
-// Feedback is what is recorded on the request's trace.
+// Feedback is recorded on the request's trace.
 type Feedback struct {
 	Value    int64           `json:"value"`
 	Weight   float64         `json:"weight"`
 	Metadata json.RawMessage `json:"metadata"`
 }
 
-// StandardActions returns the actions of a guardrail that names none.
+// StandardActions returns the default actions.
 func StandardActions() Actions {
 	none := json.RawMessage(`""`)
 	return Actions{OnSuccess: Branch{Feedback{5, 1, none}}, OnFail: Branch{Feedback{-5, 1, none}}}
 }
 
-// ErrSealed says that checks have secrets that have not been opened.
+// ErrSealed is returned for checks with secrets that have not been opened.
 var ErrSealed = errors.New("guard: the checks are sealed")
 
-// Saved is a version of a guardrail in the form that requests use. It is shared and never
-// changed.
+// Saved is a version of a guardrail in the form that requests use. It is immutable and shared.
 type Saved struct {
 	ID, Slug, Name, Status, VersionID string
 	Guardrail
 }
 
-// Decode reads a record, or one of its versions. opened are its secrets, see
-// resource.Record.OpenSecrets; they are required for a guardrail whose checks are sealed.
+// Decode decodes a record or one of its versions. opened are its secrets, see
+// resource.Record.OpenSecrets; they are required if the checks are sealed.
 func Decode(rec resource.Record, opened map[string][]byte) (*Saved, error) {
 	s := &Saved{ID: rec.ID, Slug: rec.Slug, Name: rec.Name, Status: rec.Status, VersionID: rec.VersionID}
 	if err := json.Unmarshal(rec.Body, &s.Guardrail); err != nil {

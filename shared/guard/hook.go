@@ -13,39 +13,38 @@ import (
 	"gateway/shared/fault"
 )
 
-// Hook is a guardrail as a request runs it: a saved one, or one that is written in a
-// config.
+// Hook is a guardrail of a request: a saved one, or one in a config.
 type Hook struct {
 	ID      string
-	Label   string // its name, where it has one
+	Label   string // its name, may be empty
 	Mutator bool   // it changes texts and does not judge
 	Checks  []Applied
 	Actions Actions
-	// Feedback is only given if it was asked for.
+	// Feedback is given only if it was configured.
 	OnSuccess, OnFail bool
 	Credentials       json.RawMessage
 	Stored            bool // it is a saved guardrail
 }
 
-// When says when the output hooks judge a stream.
+// When is when the output hooks judge a stream.
 type When string
 
-// The ways. The zero When is StreamWindow for a guardrail that denies, and StreamAfter for
-// others.
+// Values of When. The zero value means StreamWindow for a guardrail that denies and StreamAfter
+// for others.
 const (
-	StreamAfter  When = "after"  // once it has ended; nothing of it is held back
+	StreamAfter  When = "after"  // after it has ended, without delay
 	StreamHold   When = "hold"   // before any of it is sent
-	StreamWindow When = "window" // piece by piece: a text is sent once what follows it has passed, too
+	StreamWindow When = "window" // in pieces: a text is sent once the following text has also passed
 )
 
-// Limits of the window, in characters.
+// Limits of the window in characters.
 const (
 	StandardWindow = 200
 	MinWindow      = 20
 	MaxWindow      = 10_000
 )
 
-// MaxUnread limits how many routes a guardrail exempts.
+// MaxUnread is the number of routes that a guardrail may exempt.
 const MaxUnread = 50
 
 // HookOf returns a saved guardrail as a hook.
@@ -53,19 +52,19 @@ func (s *Saved) HookOf() *Hook {
 	return &Hook{ID: s.Slug, Label: cmp.Or(s.Name, s.Slug), Checks: s.Checks, Actions: s.Actions, OnSuccess: true, OnFail: true, Stored: true}
 }
 
-// reservedMembers of a guardrail in a config are not checks.
+// reservedMembers are the fields of a guardrail in a config that are not checks.
 var reservedMembers = words("deny async sequential on_fail on_success onFail onSuccess id type guardrail_version_id checks soft_deny_200 stream stream_window allow_unread credentials name is_enabled")
 
-// ReadHook reads a guardrail that is written in a config: with a list of checks, or in short
-// with a field for each check. before tells the side, and so the id of a guardrail that has
-// none separate. Mistakes in a check show only when it runs.
+// ReadHook parses a guardrail in a config: with a list of checks, or in short form with a field
+// for each check. before is set for input guardrails and determines the default id. Invalid
+// checks are reported when they run.
 func ReadHook(raw json.RawMessage, before, mutator bool) *Hook {
 	h, _ := parseHook(raw, before, mutator, nil)
 	return h
 }
 
-// CheckHook tells everything that is wrong with a guardrail in a config that is to be
-// saved, with paths below the guardrail.
+// CheckHook returns all faults of a guardrail in a config to be saved, with paths relative to
+// the guardrail.
 func CheckHook(raw json.RawMessage, check URLCheck) []fault.Detail {
 	_, bad := parseHook(raw, true, false, &reader{url: check, inline: true})
 	return bad
@@ -114,7 +113,7 @@ func parseHook(raw json.RawMessage, before, mutator bool, r *reader) (*Hook, []f
 	return h, r.bad
 }
 
-// feeds reports whether feedback was asked for.
+// feeds reports whether feedback was configured.
 func feeds(in map[string]json.RawMessage, names ...string) bool {
 	for _, name := range names {
 		if f, ok := objectOf(in[name])["feedback"]; ok && string(f) != "null" {
@@ -124,7 +123,7 @@ func feeds(in map[string]json.RawMessage, names ...string) bool {
 	return false
 }
 
-// mark returns a short name for a text, always the same one.
+// mark returns a short hash of a text.
 func mark(raw []byte) string {
 	const letters = "abcdefghijklmnopqrstuvwxyz0123456789"
 	f := fnv.New32a()
@@ -138,7 +137,7 @@ func mark(raw []byte) string {
 	return string(out[:])
 }
 
-// listed reads a list of checks.
+// listed parses a list of checks.
 func (h *Hook) listed(raw json.RawMessage, r *reader, strict bool) {
 	var list []json.RawMessage
 	if json.Unmarshal(raw, &list) != nil {
@@ -156,7 +155,7 @@ func (h *Hook) listed(raw json.RawMessage, r *reader, strict bool) {
 	}
 }
 
-// lenient reads a check without validating it.
+// lenient parses a check without validating it.
 func lenient(raw json.RawMessage) Applied {
 	in := objectOf(raw)
 	a := Applied{Enabled: true, Parameters: objectOf(in["parameters"])}
@@ -169,7 +168,7 @@ func lenient(raw json.RawMessage) Applied {
 	return a.named()
 }
 
-// named replaces another name of a check by its id.
+// named replaces an alias of a check by its id.
 func (a Applied) named() Applied {
 	if row, ok := Find(a.ID); ok {
 		a.ID = row.ID
@@ -180,7 +179,7 @@ func (a Applied) named() Applied {
 	return a
 }
 
-// short reads a check that is a field: the name is its id, the value its parameters.
+// short parses a check in short form: the name is its id, the value its parameters.
 func (h *Hook) short(name string, raw json.RawMessage, r *reader, strict bool) {
 	a := Applied{ID: name, Enabled: true, Parameters: objectOf(raw)}
 	if !strings.Contains(name, ".") {
@@ -217,13 +216,12 @@ func (h *Hook) short(name string, raw json.RawMessage, r *reader, strict bool) {
 
 var foreignID = regexp.MustCompile(`^[a-z0-9][a-z0-9_-]*\.[A-Za-z0-9][A-Za-z0-9_-]*$`)
 
-// maxIDPart bounds each side of a check's id. A count within the pattern would make the
-// pattern large, and every process compiles it when it starts.
+// maxIDPart is the length limit of each side of a check's id. It is not part of the pattern
+// because that would make the pattern large, and every process compiles it at startup.
 const maxIDPart = 64
 
-// Foreign reports whether an id may be that of a vendor's check that is not known here. Such a
-// check can be saved. When it should run it has no verdict, and a hook that denies then rejects
-// the request.
+// Foreign reports whether an id may be that of an unknown vendor's check. Such a check can be
+// saved. When it runs it has no verdict, and a hook that denies then rejects the request.
 func Foreign(id string) bool {
 	plugin, check, _ := strings.Cut(id, ".")
 	return plugin != "default" && plugin != "gateway" && max(len(plugin), len(check)) <= maxIDPart && foreignID.MatchString(id)

@@ -17,10 +17,10 @@ import (
 // MappingsParameter is the parameter of a check that lists its secret mappings.
 const MappingsParameter = "secret_mappings"
 
-// mappings are credentials that are filled from an external secret manager.
+// mappings is the parameter for credentials from an external secret manager.
 var mappings = Param{Name: MappingsParameter, Type: Mapped}
 
-// Mappings returns the secret mappings in a check's parameters; nil if there are none.
+// Mappings returns the secret mappings in a check's parameters.
 func Mappings(params map[string]json.RawMessage) (list []provider.SecretMapping) {
 	if json.Unmarshal(params[mappings.Name], &list) != nil {
 		return nil
@@ -28,10 +28,10 @@ func Mappings(params map[string]json.RawMessage) (list []provider.SecretMapping)
 	return list
 }
 
-// LinkSecrets stages that a guardrail uses the secret references of its checks, and no
-// longer those of its earlier checks. The error names mappings that cannot be made, and
-// addresses that they cannot be combined with, by their paths below the record. The
-// mappings in now are stored as link marks them.
+// LinkSecrets stages the references of a guardrail to the secrets of its checks, in place of
+// those of its earlier checks. The error names invalid mappings, and addresses that they cannot
+// be combined with, by their paths relative to the record. The mappings in now are stored as
+// link marks them.
 func LinkSecrets(link func(provider.Links) error, was, now []Applied) error {
 	var l provider.Links
 	for i := range was {
@@ -76,7 +76,7 @@ func atPaths(err error, paths []string) error {
 	return err
 }
 
-// storeMappings writes mappings back into the parameters of the checks that they belong to.
+// storeMappings writes mappings back into the parameters of their checks.
 func storeMappings(checks []Applied, all []provider.SecretMapping) error {
 	for i := range checks {
 		was := Mappings(checks[i].Parameters)
@@ -94,9 +94,9 @@ func storeMappings(checks []Applied, all []provider.SecretMapping) error {
 	return nil
 }
 
-// addresses returns the parameters of a check that decide where its mapped secrets are
-// sent, most of which are among its credentials. An address stays where it was if an earlier check of the same kind had the same one
-// with the same mappings.
+// addresses returns the parameters of a check that determine where its mapped secrets are sent,
+// most of which are among its credentials. An address is unchanged if an earlier check of the
+// same kind had the same one with the same mappings.
 func addresses(c *Applied, path string, was []Applied) (out []hostpin.Address) {
 	for name, m := range sites(c) {
 		a := hostpin.Address{Field: path + name, Now: m.value, Open: m.open}
@@ -119,13 +119,13 @@ func sameMappings(a, b *Applied) bool {
 	})
 }
 
-// site is the value of a credential that names a host, or a part of one.
+// site is the value of a credential that contains a host name or a part of one.
 type site struct {
 	value string
 	open  bool // it can name any host
 }
 
-// sites returns the parameters of a check that name a host, by their paths.
+// sites returns the parameters of a check that name a host, by path.
 func sites(c *Applied) map[string]site {
 	opening := opening(c.ID)
 	out := placed(&opening, opening.Name, c.Parameters[opening.Name])
@@ -133,7 +133,7 @@ func sites(c *Applied) map[string]site {
 	if !ok {
 		return out
 	}
-	for i := range row.Params { // beside the credentials, words such as domain have another meaning
+	for i := range row.Params { // outside the credentials, names such as domain have another meaning
 		var value string
 		if p := &row.Params[i]; p.Type == URL && json.Unmarshal(c.Parameters[p.Name], &value) == nil && value != "" {
 			out[p.Name] = site{value, true}
@@ -142,7 +142,7 @@ func sites(c *Applied) map[string]site {
 	return out
 }
 
-// placed returns the credentials below p that name a host, by their paths.
+// placed returns the credentials below p that name a host, by path.
 func placed(p *Param, path string, raw json.RawMessage) map[string]site {
 	out := map[string]site{}
 	var members map[string]json.RawMessage
@@ -165,11 +165,11 @@ func placed(p *Param, path string, raw json.RawMessage) map[string]site {
 	return out
 }
 
-// places are credentials that tell where a vendor is, not who is calling. They cannot be
-// secrets: no secret may be sent to an address that another secret names.
+// places are credentials that determine the address of a vendor. They cannot be secrets: no
+// secret may be sent to an address that another secret names.
 var places = words("domain apiDomain resourceName awsRegion regionId azureAuthMode awsAuthType")
 
-// mapped returns the fields of credentials that a secret may fill, such as credentials.apiKey.
+// mapped returns the credential fields that a secret may set, such as credentials.apiKey.
 func mapped(p *Param, path string) (out []string) {
 	for i := range p.Members {
 		switch m := &p.Members[i]; {
@@ -182,7 +182,7 @@ func mapped(p *Param, path string) (out []string) {
 	return out
 }
 
-// mappings checks the secret mappings of a check.
+// mappings validates the secret mappings of a check.
 func (r *reader) mappings(row *Check, raw json.RawMessage, path string) {
 	if r.inline {
 		r.add(path, "are for saved guardrails: a config writes its credentials out, or names a guardrail")

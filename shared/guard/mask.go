@@ -10,10 +10,10 @@ import (
 	"gateway/shared/fault"
 )
 
-// MaskChecks returns a copy of checks for storing and showing, with their secrets masked, and
-// whether they have any. Secrets are credentials, headers that go to a customer's host, and
-// everything with the name of a secret. A value that is masked already is rejected: it would be
-// stored as the secret.
+// MaskChecks returns a copy of checks with their secrets masked, for storing and showing, and
+// whether they have any. Secrets are credentials, headers for a customer's host, and every
+// field with the name of a secret. A value that is already masked is rejected, because it would
+// be stored as the secret.
 func MaskChecks(checks []Applied) (masked []Applied, found bool, bad []fault.Detail) {
 	m := &masker{}
 	masked = slices.Clone(checks)
@@ -31,11 +31,11 @@ type masker struct {
 	audit.Texts
 }
 
-// wholly are parameters whose texts are all secret.
+// wholly are parameters that are secret as a whole.
 var wholly = []string{"credentials", "headers", "secret"}
 
-// known reports whether the table describes a parameter: then it is not a secret, whatever
-// its name.
+// known reports whether the table describes a parameter: then it is not a secret, whatever its
+// name.
 func known(check, name string) bool {
 	c, ok := Find(check)
 	return ok && slices.ContainsFunc(c.Parameters(), func(p Param) bool { return p.Name == name })
@@ -71,7 +71,7 @@ func (m *masker) member(check, name string, raw json.RawMessage, path string) js
 	return out
 }
 
-// below masks everything with the name of a secret.
+// below masks every field with the name of a secret.
 func (m *masker) below(v any, path string) any {
 	switch v := v.(type) {
 	case map[string]any:

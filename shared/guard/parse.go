@@ -12,14 +12,14 @@ import (
 	"gateway/shared/wire"
 )
 
-// URLCheck is the egress rule for hosts that people name.
+// URLCheck is the egress rule for hosts that users configure.
 type URLCheck func(raw, field string) (*url.URL, error)
 
-// maxBad limits the errors of one reading.
+// maxBad is the number of reported faults.
 const maxBad = 50
 
-// ParseChecks reads the checks of a guardrail that is saved. It reports all errors at once,
-// with their paths below the list: [0].parameters.rule.
+// ParseChecks parses the checks of a guardrail to be saved. It reports all faults with their
+// paths relative to the list: [0].parameters.rule.
 func ParseChecks(raw json.RawMessage, check URLCheck) ([]Applied, []fault.Detail) {
 	r := &reader{url: check}
 	var list []json.RawMessage
@@ -43,7 +43,7 @@ type reader struct {
 	url    URLCheck
 	bad    []fault.Detail
 	inline bool            // the guardrail is in a config
-	filled map[string]bool // fields that secrets fill, by path
+	filled map[string]bool // fields that secrets set, by path
 }
 
 //go:noinline
@@ -88,13 +88,13 @@ func (r *reader) applied(a *Applied, raw json.RawMessage, path string) {
 	if a.Parameters == nil {
 		a.Parameters = map[string]json.RawMessage{}
 	}
-	if ok { // the maker of an unknown check knows its parameters
+	if ok { // the maker of an unknown check validates its parameters
 		a.ID = row.ID
 		r.parameters(row, a.Parameters, at)
 	}
 }
 
-// into reads a field; it reports whether the field has a value of the right type.
+// into decodes a field. It reports whether the value has the right type.
 func (r *reader) into(in map[string]json.RawMessage, name, path string, to any, form string) bool {
 	raw, ok := in[name]
 	if !ok || string(raw) == "null" {
@@ -107,8 +107,7 @@ func (r *reader) into(in map[string]json.RawMessage, name, path string, to any, 
 	return true
 }
 
-// parameters checks the parameters of a check; those that the table does not list are
-// errors.
+// parameters validates the parameters of a check; unknown ones are faults.
 func (r *reader) parameters(row *Check, in map[string]json.RawMessage, path string) {
 	before := len(r.bad)
 	for _, m := range Mappings(in) {
@@ -144,7 +143,7 @@ func (r *reader) parameters(row *Check, in map[string]json.RawMessage, path stri
 	}
 }
 
-// unknown reports the parameters that the check does not have.
+// unknown returns a fault for each unknown parameter.
 func (c *Check) unknown(in map[string]json.RawMessage, path string) (bad []fault.Detail) {
 	for _, name := range c.Unknown(in) {
 		if len(bad) < maxBad {
@@ -154,8 +153,8 @@ func (c *Check) unknown(in map[string]json.RawMessage, path string) (bad []fault
 	return bad
 }
 
-// Unknown returns the names of the parameters that the check does not have. A stored
-// guardrail may have some, from before they were errors.
+// Unknown returns the names of unknown parameters. Guardrails that were stored before they were
+// rejected may have some.
 func (c *Check) Unknown(in map[string]json.RawMessage) (unknown []string) {
 	known := c.names()
 	for _, name := range slices.Sorted(maps.Keys(in)) {
@@ -174,9 +173,9 @@ func (c *Check) names() (names []string) {
 	return names
 }
 
-// UnknownParameters reports the parameters that checks of a guardrail in a config do not
-// have, with paths below the guardrail. It is all that is checked of a config that comes with
-// a request: other mistakes show when the check runs.
+// UnknownParameters returns the unknown parameters of checks of a guardrail in a config, with
+// paths relative to the guardrail. Nothing else of a config in a request is validated: other
+// faults are reported when the check runs.
 func UnknownParameters(raw json.RawMessage) (bad []fault.Detail) {
 	in := objectOf(raw)
 	var list []json.RawMessage
@@ -202,7 +201,7 @@ func UnknownParameters(raw json.RawMessage) (bad []fault.Detail) {
 	return bad
 }
 
-// form describes in words what a parameter must be.
+// form describes the expected value of a parameter.
 func (p *Param) form() string {
 	switch p.Type {
 	case Text:
@@ -256,7 +255,7 @@ func (r *reader) value(p *Param, raw json.RawMessage, path string) {
 	}
 }
 
-// maxText limits texts that have no bound of their own, in bytes.
+// maxText is the default length limit of texts in bytes.
 const maxText = 65_536
 
 func (r *reader) text(p *Param, s, path string) {
@@ -303,7 +302,7 @@ func (r *reader) number(p *Param, raw json.RawMessage, path string) {
 	}
 }
 
-// maxEntries limits lists and objects that have no bound of their own.
+// maxEntries is the default limit of lists and objects.
 const maxEntries = 1000
 
 func (r *reader) texts(p *Param, raw json.RawMessage, path string) {
@@ -339,7 +338,7 @@ func (r *reader) texts(p *Param, raw json.RawMessage, path string) {
 	}
 }
 
-// object also takes the JSON text of an object.
+// object also accepts the JSON text of an object.
 func (r *reader) object(p *Param, raw json.RawMessage, path string) {
 	in := objectOf(raw)
 	if in == nil {
@@ -367,11 +366,11 @@ func (r *reader) object(p *Param, raw json.RawMessage, path string) {
 var neverForwarded = words(`authorization x-api-key ocp-apim-subscription-key proxy-authorization cookie set-cookie host content-length connection keep-alive
 	proxy-authenticate proxy-connection te trailer transfer-encoding upgrade metadata metadata-flavor x-aws-ec2-metadata-token x-aws-ec2-metadata-token-ttl-seconds x-google-metadata-request`)
 
-// gatewayHeaders are the gateway's headers that may be passed along.
+// gatewayHeaders are the gateway's headers that may be forwarded.
 var gatewayHeaders = words("x-gateway-trace-id x-gateway-span-id")
 
-// NeverForwarded reports whether a header, in lower case, is one that no check may see or set:
-// headers of credentials, of connections and of the gateway.
+// NeverForwarded reports whether no check may see or set a header, given in lower case: headers
+// of credentials, of connections and of the gateway.
 func NeverForwarded(name string) bool {
 	return slices.Contains(neverForwarded, name) || strings.HasPrefix(name, "x-gateway-") && !slices.Contains(gatewayHeaders, name)
 }
@@ -392,7 +391,7 @@ func (r *reader) headers(names []string, path string) {
 	}
 }
 
-// objectOf returns the fields of an object; nil for anything else.
+// objectOf returns the fields of an object, or nil for any other value.
 func objectOf(raw json.RawMessage) map[string]json.RawMessage {
 	var m map[string]json.RawMessage
 	if len(raw) == 0 || json.Unmarshal(raw, &m) != nil {
@@ -401,7 +400,7 @@ func objectOf(raw json.RawMessage) map[string]json.RawMessage {
 	return m
 }
 
-// listOf returns the texts of a list, or of one text with commas; others are omitted.
+// listOf returns the strings of a list, or of one comma-separated string.
 func listOf(raw json.RawMessage) []string {
 	var list []string
 	var one string

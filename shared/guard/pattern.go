@@ -17,20 +17,20 @@ import (
 const (
 	maxPattern = 10_000  // characters
 	maxSchema  = 100_000 // bytes
-	// MatchTime bounds one search of a pattern, because the engine goes back and forth and
-	// may need very long. The clock measures it, so it must be longer than a busy machine
-	// delays a search: a text whose search is ended is not judged.
+	// MatchTime is the time limit of one search, because the engine backtracks. It is wall
+	// time, so it must exceed scheduling delays on a busy machine: a text whose search times
+	// out is not judged.
 	MatchTime = 500 * time.Millisecond
-	// shortTime limits a search that begins when less than MatchTime is left. The engine cannot
-	// be stopped from outside, and its clock ticks every 100 ms.
+	// shortTime is the time limit of a search that begins when less than MatchTime is left. The
+	// engine cannot be interrupted, and its clock ticks every 100 ms.
 	shortTime = 20 * time.Millisecond
 )
 
-// Regex is a compiled regular expression of JavaScript. A search ends after MatchTime, or
-// sooner if its context does, and then returns ErrTime. It may be used concurrently.
+// Regex is a compiled JavaScript regular expression. A search ends after MatchTime, or earlier
+// with its context, and then returns ErrTime. It is safe for concurrent use.
 type Regex struct {
 	full  *regexp2.Regexp
-	short func() *regexp2.Regexp // the same with shortTime; most patterns never need it
+	short func() *regexp2.Regexp // the same with shortTime; rarely needed
 }
 
 // String returns the source of the pattern.
@@ -63,7 +63,7 @@ func (p *Regex) Match(ctx context.Context, text string) (bool, error) {
 	return found, nil
 }
 
-// Find returns the first match in text; nil if there is none.
+// Find returns the first match in text, or nil.
 func (p *Regex) Find(ctx context.Context, text string) (*regexp2.Match, error) {
 	return p.find(ctx, []rune(text), nil)
 }
@@ -86,8 +86,8 @@ func (p *Regex) find(ctx context.Context, text []rune, after *regexp2.Match) (*r
 	return m, nil
 }
 
-// Replace replaces the first match in text, or all of them, by a literal text. found
-// reports whether there was one. The context bounds all searches together.
+// Replace replaces the first match in text, or all matches, by a literal text. found reports
+// whether there was one. The context limits all searches together.
 func (p *Regex) Replace(ctx context.Context, text, by string, all bool) (now string, found bool, err error) {
 	runes := []rune(text)
 	m, err := p.find(ctx, runes, nil)
@@ -111,12 +111,12 @@ func (p *Regex) Replace(ctx context.Context, text, by string, all bool) (now str
 	return b.String(), true, nil
 }
 
-// CompilePattern compiles a regular expression of JavaScript without flags. The error for a
-// pattern contains no part of it.
+// CompilePattern compiles a JavaScript regular expression without flags. Errors do not contain
+// the pattern.
 func CompilePattern(pattern string) (*Regex, error) { return compile(pattern, "") }
 
-// CompileReplaced compiles a pattern, or /pattern/flags. global says that all matches are
-// replaced, not only the first.
+// CompileReplaced compiles a pattern, or /pattern/flags. global is set if all matches are
+// replaced.
 func CompileReplaced(text string) (re *Regex, global bool, err error) {
 	pattern, flags := flagged(text)
 	re, err = compile(pattern, flags)
@@ -156,7 +156,7 @@ func compile(pattern, flags string) (*Regex, error) {
 	})}, nil
 }
 
-// reason returns the engine's message without the pattern, which it repeats at the end.
+// reason returns the engine's message without the pattern at its end.
 func reason(err error) string {
 	text := strings.TrimPrefix(err.Error(), "error parsing regexp: ")
 	if cut := strings.Index(text, " in `"); cut > 0 {
@@ -165,23 +165,22 @@ func reason(err error) string {
 	return text
 }
 
-// JSONSchema is a compiled JSON Schema. It may be used concurrently.
+// JSONSchema is a compiled JSON Schema. It is safe for concurrent use.
 type JSONSchema struct {
 	text []byte
 	mu   sync.Mutex
-	free []*compiledSchema // not in use now
+	free []*compiledSchema // idle instances
 }
 
-// compiledSchema is a schema whose patterns search under the context of the validation that
-// uses it at the moment.
+// compiledSchema is a schema whose patterns search under the context of the current validation.
 type compiledSchema struct {
 	*jsonschema.Schema
 	ctx context.Context
 	err error // of a search
 }
 
-// CompileSchema compiles a JSON Schema; if it names no version, draft 2020-12. It cannot
-// refer to other documents. Its patterns are those of JavaScript.
+// CompileSchema compiles a JSON Schema, by default of draft 2020-12. It cannot refer to other
+// documents. Its patterns are JavaScript regular expressions.
 func CompileSchema(raw []byte) (*JSONSchema, error) {
 	if len(raw) > maxSchema {
 		return nil, fmt.Errorf("must have at most %d bytes", maxSchema)
@@ -193,8 +192,8 @@ func CompileSchema(raw []byte) (*JSONSchema, error) {
 	return &JSONSchema{text: raw, free: []*compiledSchema{c}}, nil
 }
 
-// Validate reports with an error what in v does not fit the schema. It returns ErrTime if
-// the patterns of the schema take too long, together as each alone.
+// Validate returns an error that describes where v does not match the schema. It returns
+// ErrTime if the patterns of the schema take too long, individually or together.
 func (s *JSONSchema) Validate(ctx context.Context, v any) error {
 	c, err := s.take()
 	if err != nil {
@@ -249,7 +248,7 @@ func compileSchema(raw []byte) (*compiledSchema, error) {
 	return out, nil
 }
 
-// lastLine returns the place of the mistake in the schema.
+// lastLine returns the location of the fault in the schema.
 func lastLine(err error) string {
 	var wrong *jsonschema.SchemaValidationError
 	if !errors.As(err, &wrong) {
@@ -259,7 +258,7 @@ func lastLine(err error) string {
 	return clipTo(strings.TrimLeft(lines[len(lines)-1], "- \t"), 200)
 }
 
-// nowhere loads nothing.
+// nowhere is a loader that loads nothing.
 type nowhere struct{}
 
 func (nowhere) Load(string) (any, error) {
@@ -271,8 +270,7 @@ type schemaPattern struct {
 	of *compiledSchema
 }
 
-// MatchString implements jsonschema.Regexp. After a search that took too long, no other one
-// begins.
+// MatchString implements jsonschema.Regexp. After a search timed out, it starts no other.
 func (p schemaPattern) MatchString(s string) bool {
 	if p.of.err != nil || p.of.ctx == nil {
 		return false

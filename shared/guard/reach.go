@@ -5,15 +5,15 @@ import (
 	"unicode/utf8"
 )
 
-// Reach says how much of a text must be seen at once so that no match is missed when the
-// text comes in pieces.
+// Reach states how much of a text must be visible at once so that no match is missed when the
+// text arrives in pieces.
 type Reach struct {
-	Whole bool // all of it: no bound is known
-	Most  int  // this many characters, unless Words
-	Words bool // pieces must also end with words: a match is within a word, or ends with one
-	Grown bool // a piece must also be judged with all that came before it
-	// Overlap is how many characters before new text must be judged with it, if they passed
-	// before. Zero: all that were not sent yet.
+	Whole bool // the whole text: there is no limit
+	Most  int  // this many characters, unless Words is set
+	Words bool // pieces must also end with words: a match is within a word or ends with one
+	Grown bool // a piece must also be judged together with everything before it
+	// Overlap is the number of earlier characters that must be judged again with new text. Zero
+	// means all that were not sent yet.
 	Overlap int
 }
 
@@ -22,16 +22,16 @@ func (r Reach) And(o Reach) Reach {
 	return Reach{r.Whole || o.Whole, max(r.Most, o.Most), r.Words || o.Words, r.Grown || o.Grown, max(r.Overlap, o.Overlap)}
 }
 
-// MaxReach is the largest number of characters for which pieces are judged one by one.
+// MaxReach is the largest number of characters for which pieces are judged separately.
 const MaxReach = 4000
 
 // ReachOf returns the reach of a pattern, or of /pattern/flags if replaced is true.
 //
-// Every match contains a shortest one at the same place, in which the repetitions at its ends
-// have their least counts. It is enough to see that one. Repetitions between other parts can
+// Every match contains a shortest match at the same place, in which the repetitions at its ends
+// have their minimum counts. It suffices to see that one. Repetitions between other parts can
 // have any length. If neither the repeated part nor anything else in the pattern can match
-// white space, the match is within one word. Patterns that look around, look back, or look for
-// the ends of the text have no known bound.
+// white space, the match is within one word. Patterns with lookaround, back references or
+// anchors have no limit.
 func ReachOf(text string, replaced bool) Reach {
 	if replaced {
 		text, _ = flagged(text)
@@ -50,14 +50,15 @@ func ReachOf(text string, replaced bool) Reach {
 	return Reach{Most: max(m.most, 1), Words: m.words}
 }
 
-// shortest returns a pattern whose repetitions at its ends are cut to their least counts.
+// shortest returns the pattern with the repetitions at its ends reduced to their minimum
+// counts.
 func shortest(re *syntax.Regexp) *syntax.Regexp {
 	re = edge(re, false)
 	return edge(re, true)
 }
 
-// edge cuts the repetition at the beginning or the end of a pattern. If a part may be
-// empty, the part next to it may be at the end instead; such repetitions are not cut.
+// edge reduces the repetition at the beginning or the end of a pattern. If a part may be empty,
+// its neighbor may be at the end instead; such repetitions are not reduced.
 func edge(re *syntax.Regexp, last bool) *syntax.Regexp {
 	now := *re
 	switch re.Op {
@@ -92,13 +93,13 @@ func edge(re *syntax.Regexp, last bool) *syntax.Regexp {
 	return &now
 }
 
-// measure is what is known about the texts that a pattern matches.
+// measure describes the texts that a pattern matches.
 type measure struct {
 	most     int  // characters, if the length is limited
-	endless  bool // a repetition has no bound
+	endless  bool // a repetition has no limit
 	blank    bool // a match may contain white space
-	words    bool // the pattern looks at ends of words
-	anchored bool // the pattern looks at ends of the text or of lines
+	words    bool // the pattern tests word boundaries
+	anchored bool // the pattern tests boundaries of the text or of lines
 }
 
 func measureOf(re *syntax.Regexp) (m measure) {
@@ -142,8 +143,8 @@ func measureOf(re *syntax.Regexp) (m measure) {
 	return m
 }
 
-// Ends reports whether a character ends a word. Other characters that look like white space may
-// count as part of a word for a pattern.
+// Ends reports whether a character ends a word. Patterns may count other white space as part of
+// a word.
 func Ends(r rune) bool { return r == ' ' || r == '\n' || r == '\t' || r == '\r' || r == '\f' }
 
 func hasSpace(from, to rune) bool {
@@ -155,7 +156,7 @@ func hasSpace(from, to rune) bool {
 	return false
 }
 
-// ReachOfWords returns the reach of words that are searched for literally.
+// ReachOfWords returns the reach of a literal search for words.
 func ReachOfWords(words []string) (r Reach) {
 	r.Most = 1
 	for _, w := range words {

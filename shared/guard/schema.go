@@ -1,6 +1,6 @@
 package guard
 
-// Document describes the checks of a guardrail as a JSON Schema, from the table.
+// Document returns a JSON Schema of the checks of a guardrail, from the table.
 func Document() map[string]any {
 	rows := make([]any, len(all))
 	for i, c := range all {
@@ -76,7 +76,7 @@ func (p *Param) schema() map[string]any {
 	return s
 }
 
-// fields describes the known fields of an object.
+// members describes the known fields of an object.
 func (p *Param) members(s map[string]any) {
 	if len(p.Members) == 0 {
 		return

@@ -11,25 +11,25 @@ import (
 	"gateway/shared/fault"
 )
 
-// languages are the formats of code that can be recognised.
+// languages are the code formats that are recognized.
 var languages = []string{"SQL", "Python", "TypeScript", "JavaScript", "Java", "C#", "C++", "C", "Ruby", "PHP", "Swift", "Kotlin", "Go", "Rust", "Scala", "R", "Perl", "Shell", "HTML", "CSS", "XML", "JSON", "YAML", "Markdown", "Dockerfile"}
 
-// RequestTypes are the kinds of requests that checks and policies name.
+// RequestTypes are the request types that checks and policies name.
 var RequestTypes = []string{
 	"complete", "chatComplete", "embed", "rerank", "moderate", "proxy", "imageGenerate", "createSpeech", "createTranscription", "createTranslation", "realtime", "mcp", "agent",
 	"uploadFile", "listFiles", "retrieveFile", "deleteFile", "retrieveFileContent", "createBatch", "retrieveBatch", "cancelBatch", "listBatches", "getBatchOutput",
 	"listFinetunes", "createFinetune", "retrieveFinetune", "cancelFinetune", "createModelResponse", "getModelResponse", "deleteModelResponse", "listResponseInputItems", "messages", "otel",
 }
 
-// matchTypes are the ways of comparing values.
+// matchTypes are the ways to compare values.
 var matchTypes = []string{"exact", "contains", "containsAll", "regex"}
 
-// counted returns the bounds of a check that counts something.
+// counted returns the limits of a check that counts something.
 func counted(least, most string, limit int64) []Param {
 	return []Param{{Name: least, Type: Integer, Max: 1_000_000_000, Default: 0}, {Name: most, Type: Integer, Max: 1_000_000_000, Default: limit}, not}
 }
 
-// ordered rejects a lower bound above the upper one.
+// ordered rejects a lower limit above the upper one.
 func ordered(least, most string) func(map[string]json.RawMessage) []fault.Detail {
 	return func(params map[string]json.RawMessage) []fault.Detail {
 		var a, b int64
@@ -40,7 +40,7 @@ func ordered(least, most string) func(map[string]json.RawMessage) []fault.Detail
 	}
 }
 
-// basicChecks judge texts, and need nothing else.
+// basicChecks judge only texts.
 var basicChecks = []*Check{
 	{ID: "default.regexMatch", Phase: Both, Category: Basic, Params: []Param{{Name: "rule", Type: Pattern, Required: true}, not}, Doc: "The text matches a pattern."},
 	{ID: "default.regexReplace", Phase: Both, Category: Basic, Mutates: true, Doc: "Replaces what matches a pattern.",
@@ -61,7 +61,7 @@ var basicChecks = []*Check{
 		{Name: "applyToRole", Type: Text, Enum: []string{"user", "system", "assistant"}, Default: "user"}, {Name: "addToExisting", Type: Flag, Default: true}, {Name: "onlyIfEmpty", Type: Flag, Default: false}}},
 }
 
-// requestChecks judge properties of a request other than its text.
+// requestChecks judge request properties other than text.
 var requestChecks = []*Check{
 	{ID: "default.modelwhitelist", Aliases: []string{"default.modelWhitelist"}, Phase: Before, Category: Basic, Params: []Param{{Name: "models", Type: Texts, Required: true, Min: 1}, not}, Doc: "The model is one of a list."},
 	{ID: "default.modelRules", Phase: Before, Category: Basic, Params: []Param{{Name: "rules", Type: Object, Required: true, Members: []Param{{Name: "defaults", Type: Texts}, {Name: "metadata", Type: Object}}}, not}, also: modelRules, Doc: "The model is one that the metadata of the request allows."},
@@ -76,18 +76,18 @@ var requestChecks = []*Check{
 	{ID: "default.blockedTools", Phase: Both, Category: Basic, Doc: "Tools of the request are allowed. default.requestParametersCheck does the same, and more.", also: blockedTools, Params: toolRules},
 }
 
-// secret is the key by which a customer's host verifies signatures.
+// secret is the key with which a customer's host verifies signatures.
 var secret = Param{Name: "secret", Type: Text, Min: 16, Max: 1024}
 
-// toolRules are lists of what tools may or may not be.
+// toolRules are lists of allowed and blocked tools.
 var toolRules = []Param{{Name: "blockedTypes", Type: Texts}, {Name: "allowedTypes", Type: Texts}, {Name: "blockedFunctionNames", Type: Texts}, {Name: "allowedFunctionNames", Type: Texts}}
 
-// blockedTools rejects lists of tools that contradict each other.
+// blockedTools rejects contradictory lists of tools.
 func blockedTools(params map[string]json.RawMessage) []fault.Detail {
 	return append(notBoth("allowedTypes", "blockedTypes")(params), notBoth("allowedFunctionNames", "blockedFunctionNames")(params)...)
 }
 
-// remoteChecks call hosts that the customer names.
+// remoteChecks call hosts of the customer.
 var remoteChecks = []*Check{
 	{ID: "default.jwt", Phase: Before, Category: Remote, Doc: "A header of the request has a valid token.", also: jwt, Params: []Param{
 		{Name: "jwksUri", Type: URL}, {Name: "jwks", Type: Object}, {Name: "introspectEndpoint", Type: URL}, {Name: "headerKey", Type: Text, Min: 1, Max: 255, Default: "Authorization"},
@@ -102,7 +102,7 @@ var remoteChecks = []*Check{
 		{Name: "providers", Type: Texts}, {Name: "maxSizeBytes", Type: Integer, Min: 1, Max: 20 << 20, Default: 20 << 20}, {Name: "timeoutMs", Type: Integer, Min: 1, Max: maxTimeout, Default: 30_000}}},
 }
 
-// notBoth rejects an entry that is in two lists.
+// notBoth rejects an entry that is in both lists.
 func notBoth(allowed, blocked string) func(map[string]json.RawMessage) []fault.Detail {
 	return func(params map[string]json.RawMessage) []fault.Detail {
 		other := listOf(params[allowed])
@@ -139,7 +139,7 @@ func requestParameters(params map[string]json.RawMessage) []fault.Detail {
 	return bad
 }
 
-// modelRules checks {"metadata":{key:{value:[models]}}}.
+// modelRules validates {"metadata":{key:{value:[models]}}}.
 func modelRules(params map[string]json.RawMessage) []fault.Detail {
 	var bad []fault.Detail
 	for key, raw := range objectOf(objectOf(params["rules"])["metadata"]) {
@@ -157,7 +157,7 @@ func modelRules(params map[string]json.RawMessage) []fault.Detail {
 	return bad
 }
 
-// metadataPairs requires that patterns compile where pairs are matched by pattern.
+// metadataPairs requires valid patterns where pairs are matched by pattern.
 func metadataPairs(params map[string]json.RawMessage) []fault.Detail {
 	var bad []fault.Detail
 	if string(params["matchType"]) != `"regex"` {
@@ -173,8 +173,7 @@ func metadataPairs(params map[string]json.RawMessage) []fault.Detail {
 	return bad
 }
 
-// jwt requires one source of keys, an age that can be read, and values that can be
-// compared.
+// jwt requires one source of keys, a valid age, and comparable values.
 func jwt(params map[string]json.RawMessage) []fault.Detail {
 	var bad []fault.Detail
 	if params["jwksUri"] == nil && params["jwks"] == nil && params["introspectEndpoint"] == nil {
@@ -212,7 +211,7 @@ func jwt(params map[string]json.RawMessage) []fault.Detail {
 	return bad
 }
 
-// ParseAge reads a whole number of seconds, minutes, hours or days: 30s, 5m, 12h, 1d.
+// ParseAge parses a whole number of seconds, minutes, hours or days: 30s, 5m, 12h, 1d.
 func ParseAge(s string) (time.Duration, error) {
 	units := map[byte]time.Duration{'s': time.Second, 'm': time.Minute, 'h': time.Hour, 'd': 24 * time.Hour}
 	if len(s) > 1 {

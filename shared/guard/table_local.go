@@ -1,9 +1,9 @@
 package guard
 
-// restore puts what was redacted back into the response.
+// restore restores redacted values in the response.
 var restore = flag("restore", false)
 
-// localChecks are further ones of the gateway's judges.
+// localChecks are further built-in checks.
 var localChecks = []*Check{
 	{ID: "gateway.secrets", Phase: Both, Category: Model, Mutates: true, Params: []Param{redact, restore, flag("entropy", true), not}, Doc: "The text has no keys or passwords."},
 	{ID: "gateway.promptInjection", Phase: Both, Category: Model, Params: []Param{share("threshold"), not}, Doc: "The text is no attack on the model."},

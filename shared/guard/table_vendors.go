@@ -2,10 +2,10 @@ package guard
 
 import "strings"
 
-// words returns a list of texts, written with spaces.
+// words splits a list of words.
 func words(text string) []string { return strings.Fields(text) }
 
-// categories are entries of a list.
+// categories returns a parameter with entries of a list.
 func categories(name string, required bool, list ...string) Param {
 	p := Param{Name: name, Type: Texts, Required: required, Enum: list}
 	if required {
@@ -14,12 +14,12 @@ func categories(name string, required bool, list ...string) Param {
 	return p
 }
 
-// optional returns a parameter that may be omitted; if it is given, its bounds hold.
+// optional returns p as an optional parameter.
 func optional(p Param) Param { p.Required = false; return p }
 
 func flag(name string, standard bool) Param { return Param{Name: name, Type: Flag, Default: standard} }
 
-// share returns a threshold from 0 to 1.
+// share returns a threshold parameter from 0 to 1.
 func share(name string) Param { return Param{Name: name, Type: Number, Max: 1, Default: 0.5} }
 
 func text(name string) Param { return Param{Name: name, Type: Text, Max: 4096} }
@@ -30,12 +30,12 @@ func count(name string, standard int64) Param {
 	return Param{Name: name, Type: Integer, Min: 1, Max: 1000, Default: standard}
 }
 
-// tongues are the languages that the gateway's judge recognises.
+// tongues are the language codes that the gateway detects.
 var tongues = words(`eng_Latn zho_Hans spa_Latn ara_Arab por_Latn ind_Latn fra_Latn jpn_Jpan rus_Cyrl deu_Latn kor_Hang tur_Latn ita_Latn pes_Arab pol_Latn vie_Latn nld_Latn
 	hin_Deva tha_Thai heb_Hebr ben_Beng swe_Latn ces_Latn ron_Latn ell_Grek ukr_Cyrl dan_Latn fin_Latn nor_Latn hun_Latn cat_Latn bul_Cyrl msa_Latn hrv_Latn arb_Latn slk_Latn
 	lit_Latn lav_Latn srp_Cyrl slv_Latn est_Latn urd_Arab fil_Latn aze_Latn tam_Taml tel_Telu mar_Deva kan_Knda fas_Arab`)
 
-// modelChecks ask the gateway's judges.
+// modelChecks call the gateway's text classifiers.
 var modelChecks = []*Check{
 	{ID: "gateway.moderateContent", Phase: Both, Category: Model, Doc: "The text is harmless.", Params: []Param{
 		categories("categories", true, words("hate hate/threatening harassment harassment/threatening self-harm self-harm/intent self-harm/instructions sexual sexual/minors violence violence/graphic")...), not}},
@@ -44,12 +44,12 @@ var modelChecks = []*Check{
 	{ID: "gateway.gibberish", Phase: Both, Category: Model, Params: []Param{not}, Doc: "The text makes sense."},
 }
 
-// vendor returns a row of a vendor's check.
+// vendor returns the row of a vendor's check.
 func vendor(id string, phase Phase, doc string, params ...Param) *Check {
 	return &Check{ID: id, Phase: phase, Category: Vendor, Doc: doc, Params: params}
 }
 
-// changing returns a vendor's check that can also change the text.
+// changing returns the row of a vendor's check that can also change the text.
 func changing(id string, phase Phase, doc string, params ...Param) *Check {
 	c := vendor(id, phase, doc, append(params, redact)...)
 	c.Mutates = true
@@ -62,7 +62,7 @@ var (
 	slow         = timeout(15_000)
 )
 
-// vendorChecks ask vendors.
+// vendorChecks call vendors.
 var vendorChecks = []*Check{
 	{ID: "acuvity.scan", Phase: Both, Category: Vendor, Mutates: true, Doc: "Acuvity scans the text.", Params: []Param{
 		flag("prompt_injection", true), flag("toxic", true), flag("jail_break", true), flag("malicious_url", true), flag("biased", true), flag("harmful", true),

@@ -19,8 +19,8 @@ import (
 	"gateway/shared/store"
 )
 
-// KindKey is the resource kind of API keys. Organisation keys live in the
-// organisation's scope, workspace keys in their workspace's.
+// KindKey is the resource kind of API keys. Organisation keys are in the organisation's scope,
+// workspace keys in their workspace's.
 const KindKey resource.Kind = "APIKEY"
 
 // credentialKind is the partition kind of rows found by a key's hash.
@@ -40,8 +40,8 @@ const MaxName = 255
 type Key struct {
 	Type   KeyType `json:"type"`
 	UserID string  `json:"user_id,omitempty" max:"64"`
-	// Rank is that of the key's creator: the key never acts with a higher one. A user's key is
-	// limited by the present role of its user as well. Empty in keys from before ranks were
+	// Rank is the rank of the key's creator, which the key never exceeds. A user's key is also
+	// limited by the current role of its user. It is empty in keys from before ranks were
 	// stored; see Granted.
 	Rank         Rank               `json:"rank,omitempty"`
 	Description  string             `json:"description,omitempty" max:"1024"`
@@ -63,26 +63,26 @@ type Key struct {
 type Defaults struct {
 	ConfigID      string            `json:"config_id,omitempty" max:"255" doc:"Id or slug of the config that routes requests; null unbinds."`
 	Metadata      map[string]string `json:"metadata,omitempty" max:"64" each:"max=128" doc:"Pairs added to the metadata of every request."`
-	AllowOverride *bool             `json:"allow_config_override,omitempty" doc:"Whether a request may bring another config."` // nil: yes
+	AllowOverride *bool             `json:"allow_config_override,omitempty" doc:"Whether a request may bring another config."` // nil means true
 }
 
-// RefusesConfig tells that requests with the key must not bring a config.
+// RefusesConfig reports whether requests with the key must not contain a config.
 func (d *Defaults) RefusesConfig() bool { return d.AllowOverride != nil && !*d.AllowOverride }
 
-// Secret is one raw key, kept as its hash and a masked form.
+// Secret is a raw key, stored as its hash and a masked form.
 type Secret struct {
 	Hash      string     `json:"hash"` // SHA-256, hex
 	Masked    string     `json:"masked"`
 	ExpiresAt *time.Time `json:"expires_at,omitempty"` // of a secret in transition
-	// Shared is set for a secret in transition that others than the key's user may know. It
-	// does not act for the user, although the key's new secret does.
+	// Shared is set for a secret in transition that users other than the key's user may know.
+	// It does not act for the user, although the key's new secret does.
 	Shared bool `json:"shared,omitempty"`
 }
 
 // NewSecret returns a random raw key of 32 bytes (43 characters) and its stored form.
 func NewSecret() (raw string, s Secret) {
 	var b [32]byte
-	_, _ = rand.Read(b[:]) // never fails (crypto/rand)
+	_, _ = rand.Read(b[:]) // crypto/rand never fails
 	raw = "gw-" + base64.RawURLEncoding.EncodeToString(b[:])
 	return raw, SecretOf(raw)
 }
@@ -132,7 +132,7 @@ func (k *Key) Validate(name string, now time.Time) []fault.Detail {
 	return bound.Sorted(k, d)
 }
 
-// Live reports the key's state at now, apart from its budget.
+// Live returns the key's state at now, apart from its budget.
 func Live(status string, k *Key, now time.Time) string {
 	if status == StatusActive && k.ExpiresAt != nil && !now.Before(*k.ExpiresAt) {
 		return StatusExpired
@@ -140,8 +140,8 @@ func Live(status string, k *Key, now time.Time) string {
 	return status
 }
 
-// CredentialRows returns the keys-table rows of a key: one per live secret. They hold all that
-// admission needs, so that a request costs one read.
+// CredentialRows returns the keys-table rows of a key: one per valid secret. They contain
+// everything that admission needs, so that a request costs one read.
 func CredentialRows(rec *resource.Record, k *Key, workspaceSlug string) ([]store.Row, error) {
 	body, err := json.Marshal(principalBody{
 		ID: rec.ID, Revision: rec.Rev, Name: rec.Name, Type: k.Type, UserID: k.UserID, WorkspaceSlug: workspaceSlug,
@@ -171,8 +171,8 @@ func CredentialRows(rec *resource.Record, k *Key, workspaceSlug string) ([]store
 	return rows, nil
 }
 
-// Stage puts the rows that belong to a key into the change: one per live secret, and one
-// that tells where the key lives. gone are secrets that are no longer valid.
+// Stage stages the rows of a key: one per valid secret, and one with the key's scope. gone are
+// secrets that are no longer valid.
 func Stage(tx *resource.Tx, rec *resource.Record, k *Key, workspaceSlug string, gone ...Secret) error {
 	rows, err := CredentialRows(rec, k, workspaceSlug)
 	if err != nil {
@@ -191,7 +191,7 @@ func Stage(tx *resource.Tx, rec *resource.Record, k *Key, workspaceSlug string, 
 	return nil
 }
 
-// Unstage removes what Stage put.
+// Unstage stages the deletion of the rows of Stage.
 func Unstage(tx *resource.Tx, rec *resource.Record, k *Key) {
 	tx.DeleteCredential(CredentialKey(k.Secret))
 	if k.Previous != nil {
@@ -200,8 +200,8 @@ func Unstage(tx *resource.Tx, rec *resource.Record, k *Key) {
 	tx.Do(store.Action{Table: store.Control, Delete: &store.Delete{Key: placeKey(rec.Scope.Org, rec.ID)}}, nil)
 }
 
-// ScopeOf finds the scope in which a key lives by its id, for callers that may reach the
-// whole organisation.
+// ScopeOf finds the scope of a key by its id, for callers with access to the whole
+// organisation.
 func ScopeOf(ctx context.Context, s store.Store, org, id string) (store.Scope, bool, error) {
 	it, ok, err := s.Table(store.Control).Get(ctx, placeKey(org, id), true)
 	if err != nil {
@@ -226,7 +226,7 @@ func earliest(a, b *time.Time) *time.Time {
 
 func index(field string, i int) string { return field + "[" + strconv.Itoa(i) + "]" }
 
-// clip keeps a caller's text short in an error message.
+// clip shortens a caller's text for an error message.
 func clip(s string) string {
 	if len(s) > 64 {
 		return s[:64] + "..."

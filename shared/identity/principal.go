@@ -16,8 +16,8 @@ import (
 	"gateway/shared/store"
 )
 
-// Principal is who makes a request: a valid API key with what admission needs.
-// It is shared between requests and never changed.
+// Principal is the authenticated caller of a request, with everything that admission needs. It
+// is immutable and shared between requests.
 type Principal struct {
 	KeyID         string
 	Name          string
@@ -26,18 +26,18 @@ type Principal struct {
 	WorkspaceSlug string
 	UserID        string
 	Rank          Rank   // stored with the key; see Granted
-	EndUser       string // the user whom a signed token names, for logs; it may be no user of the gateway
+	EndUser       string // the user in a signed token, for logs; it may not be a platform user
 	Scopes        ScopeSet
 	Defaults      Defaults
 	Subject       *ledger.Subject // nil without limits
-	Audience      string          // id of the only MCP server that it may use; "": all
-	Until         time.Time       // zero: does not expire
+	Audience      string          // id of the only MCP server that it may use; empty if unrestricted
+	Until         time.Time       // zero if it does not expire
 	rotated       bool            // Until is the end of a rotation's transition
-	shared        bool            // others than the user may know the secret; see Secret.Shared
+	shared        bool            // other users may know the secret; see Secret.Shared
 	Status        string
 }
 
-// Has reports whether the principal holds the scope.
+// Has reports whether the principal has the scope.
 func (p *Principal) Has(scope string) bool { return p.Scopes.Has(scope) }
 
 // principalBody is the part of a credential row that is opaque to the store.
@@ -54,12 +54,12 @@ type principalBody struct {
 	Defaults      Defaults           `json:"defaults"`
 	Rank          Rank               `json:"rank,omitempty"`
 
-	// For signed tokens whose work goes on; see Entrust.
+	// For signed tokens of long-running work; see Entrust.
 	EndUser string              `json:"end_user,omitempty"`
 	Budgets []ledger.UsageLimit `json:"budgets,omitempty"`
 }
 
-// decodePrincipal reads a credential row.
+// decodePrincipal decodes a credential row.
 func decodePrincipal(it store.Item) (*Principal, error) {
 	var b principalBody
 	if err := json.Unmarshal(it.Bytes("body"), &b); err != nil {
@@ -81,7 +81,7 @@ func decodePrincipal(it store.Item) (*Principal, error) {
 	return p, nil
 }
 
-// SubjectOf returns the ledger subject of a key; nil when it has no limits.
+// SubjectOf returns the ledger subject of a key, or nil without limits.
 func SubjectOf(sc store.Scope, id, name string, revision int64, rates []ledger.RateLimit, budget *ledger.UsageLimit) *ledger.Subject {
 	if len(rates) == 0 && budget == nil {
 		return nil
@@ -93,7 +93,7 @@ func SubjectOf(sc store.Scope, id, name string, revision int64, rates []ledger.R
 	return s
 }
 
-// TokenSubject returns the ledger subject of a signed token; nil when it has no limits.
+// TokenSubject returns the ledger subject of a signed token, or nil without limits.
 func TokenSubject(sc store.Scope, id, name string, rates []ledger.RateLimit, budgets []ledger.UsageLimit) *ledger.Subject {
 	if len(rates) == 0 && len(budgets) == 0 {
 		return nil
@@ -101,46 +101,45 @@ func TokenSubject(sc store.Scope, id, name string, rates []ledger.RateLimit, bud
 	return &ledger.Subject{Scope: sc, Kind: ledger.Key, ID: id, Label: name, Rates: rates, Budgets: budgets, Revision: 1}
 }
 
-// Authenticator turns the credential of a request into a Principal.
+// Authenticator authenticates the credential of a request.
 type Authenticator struct {
-	// Tokens takes credentials that are signed tokens; nil: they are unknown keys.
+	// Tokens verifies signed tokens. If nil, they are unknown keys.
 	Tokens TokenVerifier
 
 	loader *resource.Loader
 	now    func() time.Time
 }
 
-// TokenVerifier turns signed tokens into principals.
+// TokenVerifier verifies signed tokens.
 type TokenVerifier interface {
 	// Is reports whether a credential is a signed token and not a key.
 	Is(credential string) bool
-	// Verify gives the principal of a token. Its errors are those of Authenticate, and 403
+	// Verify returns the principal of a token. Its errors are those of Authenticate, and 403
 	// for a token whose workspace or scopes are not available.
 	Verify(ctx context.Context, token string, by Asked) (*Principal, error)
 }
 
-// Asked is the request that a credential came with, so that a rejection can be recorded.
+// Asked describes the request with a credential, so that a rejection can be recorded.
 type Asked struct {
-	Request *http.Request // nil: the work has no request
-	ID      string        // the request's id, as its response shows it; empty if it shows none
+	Request *http.Request // nil for work without a request
+	ID      string        // the request id in the response; may be empty
 }
 
-// NewAuthenticator reads keys through the loader.
+// NewAuthenticator returns an Authenticator that reads keys through the loader.
 func NewAuthenticator(l *resource.Loader, now func() time.Time) *Authenticator {
 	return &Authenticator{loader: l, now: now}
 }
 
-// ErrInvalidKey returns the one response for unknown, wrong and archived keys: it must not tell
-// them apart.
+// ErrInvalidKey returns the fault for unknown, invalid and archived keys, which must be
+// indistinguishable.
 func ErrInvalidKey() *fault.Fault {
 	return fault.New(fault.Unauthorized, "x-gateway-api-key", "Invalid API key. Send a valid key in x-gateway-api-key, or as Authorization: Bearer")
 }
 
-// maxToken limits what is hashed; longer tokens cannot be the gateway's.
+// maxToken limits the input of the hash; the gateway's tokens are shorter.
 const maxToken = 8 << 10
 
-// Authenticate finds the principal of a raw token: 401 when it is unknown,
-// archived or past its expiry.
+// Authenticate returns the principal of a raw token: 401 if it is unknown, archived or expired.
 func (a *Authenticator) Authenticate(ctx context.Context, token string, by Asked) (*Principal, error) {
 	if a.Tokens != nil && a.Tokens.Is(token) {
 		return a.Tokens.Verify(ctx, token, by)
@@ -148,16 +147,15 @@ func (a *Authenticator) Authenticate(ctx context.Context, token string, by Asked
 	if token == "" || len(token) > maxToken {
 		return nil, ErrInvalidKey()
 	}
-	var room [256]byte // most tokens fit, and need no memory allocation
+	var room [256]byte // avoids an allocation for most tokens
 	sum := sha256.Sum256(append(room[:0], token...))
 	var hash [2 * sha256.Size]byte
 	hex.Encode(hash[:], sum[:])
 	return a.ByHash(ctx, string(hash[:]))
 }
 
-// ByHash finds the principal of a token by its hash, which HashToken makes. It is for work
-// that outlives its request, because the token itself is not kept. Errors are those of
-// Authenticate.
+// ByHash returns the principal of a token by HashToken of it, for work that outlives its
+// request, because the token itself is not stored. Errors are those of Authenticate.
 func (a *Authenticator) ByHash(ctx context.Context, hash string) (*Principal, error) {
 	p, ok, err := resource.LoadCredential(ctx, a.loader, credentialKind, hash, decodePrincipal)
 	if err != nil {
@@ -175,14 +173,14 @@ func (a *Authenticator) ByHash(ctx context.Context, hash string) (*Principal, er
 	return p, nil
 }
 
-// Entrust lets ByHash find a signed token until a time that may be after its own expiry:
-// for work that was begun with the token and takes longer. The token itself does not become
-// valid longer, because it is never looked up by its hash. Keys do not need this.
+// Entrust allows ByHash to find a signed token until a time that may be after its expiry: for
+// work that began with the token and takes longer. The token itself does not become valid
+// longer, because it is never looked up by its hash. Keys do not need this.
 func (a *Authenticator) Entrust(ctx context.Context, p *Principal, hash string, until time.Time) error {
 	if p.Type != SignedToken {
 		return nil
 	}
-	// An existing row is not written again: each write empties the organisation's caches.
+	// An existing row is not written again: each write invalidates the organisation's caches.
 	if known, err := a.ByHash(ctx, hash); err == nil && !known.Until.Before(until.Truncate(time.Millisecond)) {
 		return nil
 	}
@@ -201,10 +199,9 @@ func (a *Authenticator) Entrust(ctx context.Context, p *Principal, hash string, 
 	return a.loader.Keep(ctx, p.Scope, store.Row{Key: store.Credential(credentialKind, hash), Item: it, Expires: until})
 }
 
-// Former returns the principal of a key that is no longer valid, so that work that was begun
-// with it can be finished: it has the given scopes and no others. If the key still has a
-// budget, further costs are charged to it, because a key that has expired, or whose secret was
-// rotated, may be used again.
+// Former returns the principal of an invalid key, so that work that began with it can be
+// finished: it has only the given scopes. If the key still has a budget, further costs are
+// charged to it, because an expired or rotated key may become valid again.
 func (a *Authenticator) Former(ctx context.Context, sc store.Scope, keyID string, scopes ...string) (*Principal, error) {
 	p := &Principal{KeyID: keyID, Scope: sc, Scopes: NewScopeSet(scopes...)}
 	v, err := a.loader.Fresh(ctx, sc.Org)
@@ -227,15 +224,14 @@ func (a *Authenticator) Former(ctx context.Context, sc store.Scope, keyID string
 	return p, nil
 }
 
-// keyHeaders are the headers in which clients of single providers send their key, in the
-// order in which they are tried.
+// keyHeaders are the headers in which clients of single providers send their key, in the order
+// of evaluation.
 var keyHeaders = [...]string{"X-Api-Key", "Api-Key", "X-Goog-Api-Key"}
 
-// Token reads the gateway credential of a request: x-gateway-api-key, or else Authorization:
-// Bearer, or else a header in which clients of one provider send their only key.
-// inAuthorization tells that Authorization also, or only, has the gateway's key and must not go
-// to a provider: some clients send one key in both headers. A header that comes twice is
-// rejected.
+// Token reads the gateway credential of a request: x-gateway-api-key, otherwise Authorization:
+// Bearer, otherwise a header of a provider's clients. inAuthorization is set if Authorization
+// contains the gateway's key and must not be sent to a provider: some clients send one key in
+// both headers. A duplicate header is rejected.
 func Token(h http.Header) (token string, inAuthorization bool, err error) {
 	if v := h["X-Gateway-Api-Key"]; len(v) > 0 {
 		if len(v) > 1 {
@@ -277,9 +273,9 @@ func holds(values []string, token string) bool {
 	return false
 }
 
-// Granted returns the highest rank that a principal acts with, and whether only the user
-// whom it names can know its secret. Principals other than keys are personal; signed tokens
-// have at most the rank of an organization admin, whichever user they name.
+// Granted returns the highest rank of a principal, and whether only its user can know its
+// secret. Principals other than keys are personal; signed tokens have at most the rank of an
+// organization admin, whichever user they name.
 func Granted(ctx context.Context, v *resource.View, p *Principal) (rank Rank, personal bool, err error) {
 	switch {
 	case p.Rank != "":
@@ -288,7 +284,7 @@ func Granted(ctx context.Context, v *resource.View, p *Principal) (rank Rank, pe
 		return RankWorkspaceAdmin, true, nil
 	case p.Type == SignedToken:
 		return RankOrganisationAdmin, true, nil
-	case p.Audience != "": // an access token, which its user gave to a client of one MCP server
+	case p.Audience != "": // an access token that its user granted to a client of one MCP server
 		return RankMember, true, nil
 	case p.Type == "":
 		return RankOwner, true, nil

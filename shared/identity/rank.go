@@ -31,14 +31,14 @@ func (r Rank) Min(other Rank) Rank {
 // Role returns the role of the rank: organization admins have the role admin.
 func (r Rank) Role() string { return strings.TrimPrefix(string(r), "organisation-") }
 
-// Granted returns the highest rank that a key acts with, and whether only its own user can
-// know its secret. createdBy is the author of the key's record.
+// Granted returns the highest rank of a key, and whether only its own user can know its secret.
+// createdBy is the author of the key's record.
 //
-// Keys store the rank of their creator, and their user collects the secret. Keys from
-// before ranks were stored get a safe one: a bootstrap key, which has no author, the rank
-// of an owner, or of an admin in its workspace; a key that a user created for itself, or got on joining a workspace, the
-// user's own rank; an organization key that of an organization admin; and every other key
-// that of the lowest role that has its scopes, but not less than a manager's.
+// Keys store the rank of their creator, and their user collects the secret. Keys from before
+// ranks were stored get a safe one: a bootstrap key, which has no author, the rank of an owner,
+// or of an admin in its workspace; a key that a user created for itself, or got on joining a
+// workspace, the user's rank; an organization key that of an organization admin; and every
+// other key that of the lowest role with its scopes, but not less than a manager's.
 func (k *Key) Granted(createdBy string) (rank Rank, personal bool) {
 	own := k.UserID != "" && (createdBy == k.UserID || k.CreationMode == "auto")
 	switch {

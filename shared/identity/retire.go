@@ -11,8 +11,8 @@ import (
 // kindConfig is the kind of configs. A key may name one as its default.
 const kindConfig resource.Kind = "CONFIG"
 
-// Retire archives a key within a change: it is no longer valid, and nothing is stored for
-// it. It takes at most RowsOfKey rows.
+// Retire archives a key within a transaction: it becomes invalid, and its rows are deleted. It
+// takes at most RowsOfKey rows.
 func Retire(tx *resource.Tx, rec *resource.Record) error {
 	var k Key
 	if err := json.Unmarshal(rec.Body, &k); err != nil {
@@ -36,13 +36,13 @@ func Retire(tx *resource.Tx, rec *resource.Record) error {
 	return tx.Archive(rec)
 }
 
-// Fields of suspended keys: the user, and the former status.
+// Fields of suspended keys: the user and the former status.
 const (
 	suspendedFor = "suspended"
 	suspendedAs  = "suspended_as"
 )
 
-// Suspend retires a key so that Restore can bring it back.
+// Suspend retires a key so that Restore can restore it.
 func Suspend(tx *resource.Tx, rec *resource.Record) error {
 	fields := map[string]string{suspendedFor: rec.Fields["user"], suspendedAs: rec.Status}
 	maps.Copy(fields, rec.Fields)
@@ -50,10 +50,10 @@ func Suspend(tx *resource.Tx, rec *resource.Record) error {
 	return Retire(tx, rec)
 }
 
-// Suspended tells for which user a key is suspended, from its row in a list; "": none.
+// Suspended returns the user for whom a key is suspended, from its list row, or "".
 func Suspended(row *resource.Row) string { return row.Fields[suspendedFor] }
 
-// Restore brings a suspended key back. It takes at most RowsOfKey rows.
+// Restore restores a suspended key. It takes at most RowsOfKey rows.
 func Restore(tx *resource.Tx, rec *resource.Record, workspaceSlug string) error {
 	var k Key
 	if err := json.Unmarshal(rec.Body, &k); err != nil {
@@ -87,5 +87,5 @@ func Restore(tx *resource.Tx, rec *resource.Record, workspaceSlug string) error 
 	return Stage(tx, rec, &k, workspaceSlug)
 }
 
-// RowsOfKey is how many rows a key takes at most when it is made or retired.
+// RowsOfKey is the maximum number of rows for creating or retiring a key.
 const RowsOfKey = 14

@@ -8,11 +8,11 @@ import (
 	"gateway/shared/resource"
 )
 
-// MinTransition is the shortest time, and the default, during which the old and
-// the new secret of a rotated key are both valid.
+// MinTransition is the minimum and default time during which the old and the new secret of a
+// rotated key are both valid.
 const MinTransition = 30 * time.Minute
 
-// RotationPolicy makes the gateway rotate a key by itself, at 00:00 UTC.
+// RotationPolicy configures automatic rotation of a key at 00:00 UTC.
 type RotationPolicy struct {
 	Period       string     `json:"rotation_period,omitempty" doc:"weekly (Monday) or monthly (the 1st)."`
 	PeriodDays   int        `json:"rotation_period_days,omitempty" doc:"1 to 365; excludes rotation_period."`
@@ -51,7 +51,7 @@ func (p *RotationPolicy) Validate(now time.Time) []fault.Detail {
 	return d
 }
 
-// length returns the shortest period that the policy describes; 0 for a single date.
+// length returns the shortest period of the policy; 0 for a single date.
 func (p *RotationPolicy) length() time.Duration {
 	const day = 24 * time.Hour
 	switch {
@@ -63,7 +63,7 @@ func (p *RotationPolicy) length() time.Duration {
 	return time.Duration(p.PeriodDays) * day
 }
 
-// Transition is how long old and new secret are both valid.
+// Transition returns how long the old and the new secret are both valid.
 func (p *RotationPolicy) Transition() time.Duration {
 	if p == nil || p.TransitionMS == 0 {
 		return MinTransition
@@ -71,12 +71,12 @@ func (p *RotationPolicy) Transition() time.Duration {
 	return time.Duration(p.TransitionMS) * time.Millisecond
 }
 
-// AllowsTransition checks a manual rotation's own period against the policy.
+// AllowsTransition checks the transition of a manual rotation against the policy.
 func (p *RotationPolicy) AllowsTransition(d time.Duration) bool {
 	return p == nil || p.length() == 0 || d < p.length()
 }
 
-// Next returns the first rotation strictly after now; nil when the policy names none.
+// Next returns the first rotation after now, or nil.
 func (p *RotationPolicy) Next(now time.Time) *time.Time {
 	if p.NextAt != nil && Midnight(*p.NextAt).After(now) {
 		t := Midnight(*p.NextAt)
@@ -97,14 +97,14 @@ func (p *RotationPolicy) Next(now time.Time) *time.Time {
 	return &t
 }
 
-// Midnight is 00:00 UTC of the time's UTC day.
+// Midnight returns 00:00 UTC of the time's UTC day.
 func Midnight(t time.Time) time.Time {
 	y, m, d := t.UTC().Date()
 	return time.Date(y, m, d, 0, 0, 0, 0, time.UTC)
 }
 
-// Rotate returns the key a new secret; the old one stays valid for transition. It rejects while
-// an earlier old one is still valid: a key has at most two.
+// Rotate gives the key a new secret; the old one stays valid for transition. It fails while an
+// earlier secret is still valid: a key has at most two.
 func Rotate(k *Key, now time.Time, transition time.Duration) (raw string, err error) {
 	if k.InTransition(now) {
 		return "", fault.Newf(fault.Conflict, "id", "the previous secret is still valid until %s; rotate again after that, or say in during_transition whether the new secret is to be replaced or the previous one to end", k.Previous.ExpiresAt.UTC().Format(time.RFC3339))
@@ -127,22 +127,20 @@ func (k *Key) InTransition(now time.Time) bool {
 	return k.Previous != nil && k.Previous.ExpiresAt != nil && k.Previous.ExpiresAt.After(now)
 }
 
-// Replace returns a key in transition another new secret in place of the last one, which is
-// invalid from now on. The earlier secret and its end stay: the response that had the last
-// secret was lost.
+// Replace gives a key in transition another new secret in place of the last one, which becomes
+// invalid. The earlier secret and its end stay: the response with the last secret was lost.
 func Replace(k *Key) (raw string) {
 	raw, k.Secret = NewSecret()
 	return raw
 }
 
-// UncollectedSecret is the name under which the raw secret from an automatic rotation is
-// sealed in the key's record, until somebody collects it.
+// UncollectedSecret is the name under which the raw secret of an automatic rotation is sealed
+// in the key's record until it is collected.
 const UncollectedSecret = "rotated"
 
-// RotateDue rotates a key whose policy says that it is time, and plans the next rotation.
-// raw is empty if the key was not rotated: because its policy has changed, because the key
-// has ended, or because the transition of a manual rotation is not over, so that this
-// rotation is skipped.
+// RotateDue rotates a key if its policy is due, and schedules the next rotation. raw is empty
+// if the key was not rotated: because its policy has changed, the key has ended, or the
+// transition of a manual rotation has not ended, in which case this rotation is skipped.
 func RotateDue(k *Key, status string, now time.Time) (raw string) {
 	p := k.Rotation
 	if p == nil || p.NextAt == nil || p.NextAt.After(now) || Live(status, k, now) != StatusActive {
@@ -156,8 +154,8 @@ func RotateDue(k *Key, status string, now time.Time) (raw string) {
 	return raw
 }
 
-// Reschedule updates the due lists from what a key was and is; nil for a key that does not
-// exist.
+// Reschedule updates the due lists from the earlier and the current key; nil for a key that
+// does not exist.
 func Reschedule(tx *resource.Tx, ref resource.Ref, was, is *Key) error {
 	before, after := DueTimes(was), DueTimes(is)
 	for kind, at := range before {
@@ -176,14 +174,14 @@ func Reschedule(tx *resource.Tx, ref resource.Ref, was, is *Key) error {
 	return nil
 }
 
-// Kinds of the due lists that the key worker walks.
+// Kinds of the due lists of the key worker.
 const (
 	DueExpiry    = "KEYEXPIRY"    // a key passes its expires_at
-	DueRotation  = "KEYROTATION"  // a policy's next rotation
-	DueOldSecret = "KEYOLDSECRET" // the end of a transition
+	DueRotation  = "KEYROTATION"  // a policy's next rotation is due
+	DueOldSecret = "KEYOLDSECRET" // a transition ends
 )
 
-// DueTimes returns the times at which something must be done for a key; none for nil.
+// DueTimes returns the due times of a key; none for nil.
 func DueTimes(k *Key) map[string]time.Time {
 	due := make(map[string]time.Time)
 	if k == nil {

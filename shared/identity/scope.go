@@ -6,16 +6,16 @@ import (
 	"strings"
 )
 
-// KeyType is the kind of an API key; it fixes which scopes the key may hold and
-// whether it reaches the whole organisation or one workspace.
+// KeyType is the type of an API key. It determines which scopes the key may hold and whether it
+// can access the whole organisation or one workspace.
 type KeyType string
 
 const (
 	OrganisationService KeyType = "organisation-service" // admin key: every workspace, no data plane
 	WorkspaceService    KeyType = "workspace-service"
 	WorkspaceUser       KeyType = "workspace-user"
-	// SignedToken is not a key of the gateway: it is a JSON Web Token of an issuer that the
-	// organisation trusts. It reaches one workspace.
+	// SignedToken is not a key of the gateway but a JSON Web Token of an issuer that the
+	// organisation trusts. It is for one workspace.
 	SignedToken KeyType = "jwt"
 )
 
@@ -26,20 +26,20 @@ const (
 	org holders = 1 << iota // organisation-service
 	svc                     // workspace-service
 	usr                     // workspace-user
-	jwt                     // signed tokens, besides what user keys may hold
+	jwt                     // signed tokens, in addition to what user keys may hold
 	ws  = svc | usr
 	all = org | ws
 )
 
-// scopeFamily is one resource with the actions that can be granted on it.
+// scopeFamily is a resource with its grantable actions.
 type scopeFamily struct {
 	resource string
 	actions  string
 	who      holders
 }
 
-// scopeTable lists every grantable scope. A resource may be in several rows if different
-// key types may hold its actions.
+// scopeTable lists every grantable scope. A resource has several rows if different key types
+// may hold its actions.
 var scopeTable = []scopeFamily{
 	{"organisation_users", "create read update delete list", org},
 	{"organisation_service_api_keys", "create read update delete list rotate", org},
@@ -50,7 +50,7 @@ var scopeTable = []scopeFamily{
 	{"plugins", "create update list", org},
 	{"deployments", "create read update delete list", org},
 	{"secret_references", "create read update delete list", org},
-	{"secret_references", "use", org | svc}, // to map them; read includes it
+	{"secret_references", "use", org | svc}, // for mapping them; read includes it
 	{"organisation_webhooks", "create read update delete list", org},
 	{"organisation_telemetry", "create read update delete list", org},
 	{"workspaces", "create delete", org},
@@ -99,7 +99,7 @@ var grantable = func() map[string]holders {
 		for _, a := range strings.Fields(f.actions) {
 			who := f.who
 			if who&usr != 0 || who&svc != 0 && (a == "read" || a == "list") {
-				who |= jwt // a token reads what a key of its workspace may read
+				who |= jwt // a token may read what a key of its workspace may read
 			}
 			m[f.resource+"."+a] = who
 		}
@@ -142,12 +142,11 @@ func (t KeyType) ScopeFamily() string {
 // Grantable reports whether a key of type t may hold the scope.
 func (t KeyType) Grantable(scope string) bool { return grantable[scope]&t.holder() != 0 }
 
-// includedIn names, for a scope that was split from another, the scope that includes it.
-// Keys from before the split have the other one alone.
+// includedIn names, for a scope that was split from another, the scope that includes it. Keys
+// from before the split have only the other one.
 var includedIn = map[string]string{"secret_references.use": "secret_references.read"}
 
-// IncludedIn returns the scope whose holders may do and grant what scope allows as well, or
-// scope itself if no other includes it.
+// IncludedIn returns the scope that includes scope, or scope itself.
 func IncludedIn(scope string) string { return cmp.Or(includedIn[scope], scope) }
 
 // NormalScope returns the stored spelling of a scope: "policies:create" and

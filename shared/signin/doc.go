@@ -1,7 +1,7 @@
-// Package signin has the sessions of people who have signed in. A session is an opaque
-// token whose hash is stored. It allows what its user may do at the moment of a call. It
-// ends by itself, is ended by its user or with its user, or ends by the settings of the
-// organisation; then no process accepts it after two seconds.
+// Package signin manages the sessions of signed-in users. A session is an opaque token that is
+// stored as a hash. It has the user's current permissions. It ends on expiry, at the user's
+// request, with the user, or by the organisation's settings; then no process accepts it after
+// two seconds.
 //
-// The ways to sign in are packages below this one.
+// The sign-in methods are in the subpackages.
 package signin

@@ -13,8 +13,8 @@ import (
 	"gateway/shared/store"
 )
 
-// Kinds of what admits users: identity providers and verified domains of an organization.
-// Package sso configures them.
+// Kinds of resources that admit users: identity providers and verified domains of an
+// organization. Package sso manages them.
 const (
 	KindConnection resource.Kind = "SSO"
 	KindDomain     resource.Kind = "SSODOMAIN"
@@ -28,11 +28,11 @@ type Domain struct {
 	VerifiedAt string `json:"verified_at,omitempty"`
 }
 
-// DomainSlug returns the slug of a domain among those of an organization.
+// DomainSlug returns the slug of a domain of an organization.
 func DomainSlug(domain string) string { return "domain-" + identity.HashToken(domain) }
 
-// challengePrefix begins the content of a TXT record; challengeLabel is the name of its
-// place.
+// challengePrefix is the prefix of a TXT record's content; challengeLabel is the label of its
+// name.
 const (
 	challengePrefix = "gateway-domain-verification="
 	challengeLabel  = "_gateway-challenge."
@@ -49,7 +49,7 @@ func (d *Domain) Record() (name, value string) {
 	return challengeLabel + d.Domain, challengePrefix + d.Challenge
 }
 
-// Shown checks whether the TXT record exists. The error is for people.
+// Shown checks whether the TXT record exists. The error can be shown to users.
 func (d *Domain) Shown(ctx context.Context, ask func(ctx context.Context, name string) ([]string, error)) error {
 	ctx, cancel := context.WithTimeout(ctx, lookUpTime)
 	defer cancel()
@@ -64,9 +64,9 @@ func (d *Domain) Shown(ctx context.Context, ask func(ctx context.Context, name s
 	return nil
 }
 
-// admitted reports whether what admitted a session still admits its user: the identity
-// provider is configured, and a verified domain covers the user's address. A session that
-// names no configuration was begun by the gateway itself.
+// admitted reports whether the configuration that admitted a session still admits its user: the
+// identity provider is configured, and a verified domain covers the user's address. A session
+// without a configuration was begun by the gateway.
 func admitted(ctx context.Context, v *resource.View, of *Session) (bool, error) {
 	if of.Via == "" {
 		return true, nil
@@ -94,7 +94,7 @@ func admitted(ctx context.Context, v *resource.View, of *Session) (bool, error) 
 	return false, nil
 }
 
-// decodeDomain returns a domain without verification for an archived record.
+// decodeDomain returns an unverified domain for an archived record.
 func decodeDomain(rec resource.Record) (*Domain, error) {
 	if rec.Archived() {
 		return new(Domain), nil

@@ -12,42 +12,42 @@ import (
 	"gateway/shared/store"
 )
 
-// Times of sessions that only live while their identity provider renews them.
+// Times of sessions that depend on renewal by their identity provider.
 const (
 	RenewEvery = time.Hour       // of use
-	renewAgain = 5 * time.Minute // after the provider could not be reached
-	renewLate  = time.Hour       // how long after the due time a session is rejected if nobody has asked
-	renewLease = time.Minute     // one question takes no longer
+	renewAgain = 5 * time.Minute // after the provider was unreachable
+	renewLate  = time.Hour       // how long after the due time a session is rejected without renewal
+	renewLease = time.Minute     // longer than a request
 	waitEach   = 100 * time.Millisecond
 )
 
-// ErrNotRenewed says that a provider no longer lets a person be signed in.
+// ErrNotRenewed is returned when a provider does not renew a sign-in.
 var ErrNotRenewed = errors.New("the identity provider does not renew the sign-in")
 
-// Renewable is what is needed to renew a sign-in at a provider. It is stored sealed, beside
-// the session, and deleted with it.
+// Renewable is the data for renewing a sign-in at a provider. It is stored sealed with the
+// session and deleted with it.
 type Renewable struct {
 	Token  string
 	Sealer seal.Sealer
 }
 
-// Renewal asks identity providers, in a process that may do so.
+// Renewal renews sessions at identity providers, in a process that may do so.
 type Renewal struct {
 	Sealer seal.Sealer
-	// Ask gives the token for the next time, which may be the same; ErrNotRenewed if the
-	// provider has ended the sign-in. Other errors tell nothing about the person.
+	// Ask returns the token for the next renewal, which may be the same, or ErrNotRenewed if
+	// the provider has ended the sign-in. Other errors do not affect the session.
 	Ask func(ctx context.Context, of *Session, token string) (next string, err error)
 	// Ended stages the record of a session that the provider has ended.
 	Ended func(tx *resource.Tx, of *Session) error
 }
 
-// binding ties a token to its session.
+// binding returns the seal binding of a session's token.
 func (s *Session) binding() seal.Binding {
 	k := s.place()
 	return seal.Binding{Org: s.Org, Table: string(store.Control), PK: k.PK(), SK: k.SK() + "#renewal"}
 }
 
-// renewable adds what renews a session to its row.
+// renewable adds the renewal data of a session to its row.
 func (s *Session) renewable(ctx context.Context, it store.Item) error {
 	sealed, err := s.Renewable.Sealer.Seal(ctx, s.binding(), []byte(s.Renewable.Token))
 	if err != nil {
@@ -57,14 +57,13 @@ func (s *Session) renewable(ctx context.Context, it store.Item) error {
 	return nil
 }
 
-// errLate rejects a session whose provider was not asked for too long, in a process that cannot
-// ask.
+// errLate returns the fault for an overdue session, in a process that cannot renew.
 func errLate() error {
 	return fault.New(fault.Unauthorized, "", "The identity provider has to confirm the session: call GET /auth/self, then this again")
 }
 
-// vouched returns the identity provider of a session confirm it, once in RenewEvery of use and
-// by one process at a time. Other calls go on meanwhile, unless the renewal is late.
+// vouched renews a session at its identity provider, once in RenewEvery of use and by one
+// process at a time. Other calls continue in the meantime, unless the renewal is overdue.
 func (s *Sessions) vouched(ctx context.Context, of *Session) error {
 	if of.Due.IsZero() || s.resources.Now().Before(s.dueOf(of)) {
 		return nil
@@ -93,7 +92,7 @@ func (s *Sessions) vouched(ctx context.Context, of *Session) error {
 		switch {
 		case err != nil:
 			return err
-		case mine: // a rotated token must not be lost if the caller leaves
+		case mine: // a rotated token must be stored even if the caller disconnects
 			return s.renew(context.WithoutCancel(ctx), of, it)
 		case !late:
 			return nil
@@ -108,7 +107,7 @@ func (s *Sessions) vouched(ctx context.Context, of *Session) error {
 	}
 }
 
-// change writes the row of a session, unless somebody has renewed it since rev.
+// change writes the row of a session, unless it was changed since rev.
 func (s *Sessions) change(ctx context.Context, of *Session, rev int64, u store.Update) (done bool, err error) {
 	u.Key, u.If = of.place(), append(u.If, store.IfEqual(store.At("rev"), rev))
 	_, _, err = s.resources.Store().Table(store.Control).Update(ctx, u)
@@ -121,7 +120,7 @@ func (s *Sessions) change(ctx context.Context, of *Session, rev int64, u store.U
 	return true, nil
 }
 
-// lease takes the right to ask; false if another process has it, or has asked.
+// lease acquires the right to renew. It returns false if another process has it or has renewed.
 func (s *Sessions) lease(ctx context.Context, of *Session, rev int64, now time.Time) (bool, error) {
 	return s.change(ctx, of, rev, store.Update{
 		Set: []store.Assign{{Path: store.At("lease"), Value: now.Add(renewLease).UnixMilli()}},
@@ -129,7 +128,7 @@ func (s *Sessions) lease(ctx context.Context, of *Session, rev int64, now time.T
 	})
 }
 
-// renew asks the provider, and stores the response.
+// renew renews at the provider and stores the result.
 func (s *Sessions) renew(ctx context.Context, of *Session, it store.Item) error {
 	rev, next := it.Int("rev"), ""
 	token, err := s.Renewal.Sealer.Open(ctx, of.binding(), it.Bytes("renewal"))
@@ -150,7 +149,7 @@ func (s *Sessions) renew(ctx context.Context, of *Session, it store.Item) error 
 	return s.ask(ctx, of, rev, RenewEvery, store.Assign{Path: store.At("renewal"), Value: sealed})
 }
 
-// ask sets when the provider is asked next, together with set.
+// ask stores the time of the next renewal, together with set.
 func (s *Sessions) ask(ctx context.Context, of *Session, rev int64, after time.Duration, set ...store.Assign) error {
 	due := s.resources.Now().Add(after)
 	set = append(set, store.Assign{Path: store.At("due"), Value: due.UnixMilli()}, store.Assign{Path: store.At("lease"), Value: int64(0)})
@@ -159,13 +158,13 @@ func (s *Sessions) ask(ctx context.Context, of *Session, rev int64, after time.D
 	case err != nil:
 		return err
 	case !done:
-		return Ended() // it was ended meanwhile
+		return Ended() // it has ended in the meantime
 	}
 	s.noteDue(of, due)
 	return nil
 }
 
-// rejected ends a session that the provider does not renew.
+// refused ends a session that the provider does not renew.
 func (s *Sessions) refused(ctx context.Context, of *Session) error {
 	if err := s.resources.Change(ctx, store.Scope{Org: of.Org}, func(tx *resource.Tx) error {
 		End(tx, of)
@@ -176,7 +175,7 @@ func (s *Sessions) refused(ctx context.Context, of *Session) error {
 	return Ended()
 }
 
-// dueOf is when the provider must be asked, as far as this process knows.
+// dueOf returns when the session must be renewed, as far as this process knows.
 func (s *Sessions) dueOf(of *Session) time.Time {
 	s.mu.Lock()
 	defer s.mu.Unlock()

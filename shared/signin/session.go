@@ -20,97 +20,97 @@ import (
 	"gateway/shared/tenant"
 )
 
-// Times of sessions if the organisation's settings do not set them.
+// Default times of sessions.
 const (
-	TTL  = 12 * time.Hour // from the sign-in
+	TTL  = 12 * time.Hour // since the sign-in
 	Idle = 2 * time.Hour  // without activity
 )
 
-// touchEvery is how old the last stored activity may be before new activity is stored.
+// touchEvery is the age of the stored activity at which new activity is stored.
 const touchEvery = time.Minute
 
-// Ways to sign in.
+// Sign-in methods.
 const (
 	ByOIDC = "oidc"
 	BySAML = "saml"
-	// ByDevice is a device without a browser, allowed from a session of another way.
+	// ByDevice is a device without a browser, allowed from another session.
 	ByDevice = "device"
 )
 
-// prefix begins the tokens of sessions; tokenLength is their length.
+// prefix is the prefix of session tokens; tokenLength is their length.
 const (
 	prefix      = "gs-"
 	tokenLength = len(prefix) + 43
 )
 
-// credentialKind is the partition kind of rows that are found by a session's token.
+// credentialKind is the partition kind of rows that are found by token.
 const credentialKind = "SESSION"
 
 // Session is one sign-in of one user.
 type Session struct {
 	ID, Org, User string
 	Method        string // ByOIDC, BySAML, ByDevice
-	Via           string // id of the configuration that was used
-	Subject       string // the identity provider's id of the user, and of its session
+	Via           string // id of the configuration
+	Subject       string // the identity provider's ids of the user and its session
 	ProviderSID   string
-	LogoutURL     string // where a browser ends the session at the identity provider; "": nowhere
+	LogoutURL     string // logout address at the identity provider; may be empty
 	ClientIP      string
 	Agent         string
 	Created       time.Time
-	Authenticated time.Time // when the person last authenticated
-	Until         time.Time // its end, whatever the settings say
+	Authenticated time.Time // when the user last authenticated
+	Until         time.Time // end, independent of the settings
 	Seen          time.Time // the last stored activity
-	// Renewable says, when the session begins, that the session ends if its provider does not
-	// renew it. Due is when the provider is first asked; zero: never.
+	// Renewable is set at the beginning of a session that ends unless its provider renews it.
+	// Due is the time of the first renewal, or zero.
 	Renewable *Renewable
 	Due       time.Time
 
 	hash string
 }
 
-// IsToken reports whether a credential is a session's token and not a key.
+// IsToken reports whether a credential is a session token and not a key.
 func IsToken(credential string) bool {
 	return len(credential) == tokenLength && strings.HasPrefix(credential, prefix)
 }
 
-// Ended returns the one rejection of sessions that are unknown, expired or ended.
+// Ended returns the fault for sessions that are unknown, expired or ended.
 func Ended() error {
 	return fault.New(fault.Unauthorized, "", "The session has ended. Sign in again")
 }
 
-// WriteToken is what a browser must send besides its cookie when it changes something. Only
-// somebody who can read answers of the gateway knows it.
+// WriteToken returns the value that a browser must send with its cookie for changes (CSRF
+// protection). Only readers of the gateway's responses know it.
 func WriteToken(token string) string {
 	m := hmac.New(sha256.New, []byte(token))
 	m.Write([]byte("write token of a session"))
 	return base64.RawURLEncoding.EncodeToString(m.Sum(nil))
 }
 
-// Sessions begins, finds and ends them. It is safe for concurrent use.
+// Sessions begins, finds and ends sessions. It is safe for concurrent use.
 type Sessions struct {
-	// Renewal asks identity providers; nil: this process leaves that to others.
+	// Renewal renews sessions at identity providers. If nil, other processes do so.
 	Renewal *Renewal
 
 	loader    *resource.Loader
 	resources *resource.Resources
 
 	mu       sync.Mutex
-	seen     map[string]time.Time // activity that was stored, by the hash of the session
-	due      map[string]time.Time // when providers are asked next, by the same hash
+	seen     map[string]time.Time // stored activity, by session hash
+	due      map[string]time.Time // next renewals, by session hash
 	readOnly bool                 // the process may not store activity
 }
 
-// New makes Sessions.
+// New returns a Sessions.
 func New(l *resource.Loader, r *resource.Resources) *Sessions {
 	return &Sessions{loader: l, resources: r, seen: map[string]time.Time{}, due: map[string]time.Time{}}
 }
 
-// Begin stages a new session of a user and returns its token, which is stored nowhere. It
-// sets ID, Created and Seen. It sets Authenticated if that is zero, and Until if that is
-// zero or later than the settings allow.
+// Begin stages a new session of a user and returns its token, which is not stored. It sets ID,
+// Created and Seen. It sets Authenticated if that is zero, and Until if that is zero or later
+// than the settings allow.
 func Begin(tx *resource.Tx, s *Session) (token string, err error) {
 	var b [32]byte
-	_, _ = rand.Read(b[:]) // never fails (crypto/rand)
+	_, _ = rand.Read(b[:]) // crypto/rand never fails
 	token = prefix + base64.RawURLEncoding.EncodeToString(b[:])
 	now := tx.Now().UTC().Truncate(time.Millisecond)
 	settings, err := tenant.ReadSettings(tx, store.Scope{Org: s.Org})
@@ -151,14 +151,14 @@ func End(tx *resource.Tx, s *Session) {
 	tx.Do(store.Action{Table: store.Control, Delete: &store.Delete{Key: s.place()}}, nil)
 }
 
-// Lives makes a change depend on a session: if the session has ended, the change fails with
-// gone.
+// Lives makes the transaction conditional on a session: if the session has ended, the
+// transaction fails with gone.
 func Lives(tx *resource.Tx, org, user, id string, gone error) {
 	of := Session{Org: org, User: user, ID: id}
 	tx.Do(store.Action{Table: store.Control, Check: &store.Check{Key: of.place(), If: []store.Cond{store.IfPresent()}}}, gone)
 }
 
-// place returns the session's row among those of its user.
+// place returns the key of the session's row.
 func (s *Session) place() store.Key {
 	return store.Scope{Org: s.Org}.Partition().Key(credentialKind, s.User, s.ID)
 }
@@ -192,8 +192,8 @@ func decode(it store.Item) (*Session, error) {
 	return s, nil
 }
 
-// Find returns the session of a token, with the present state of its organisation; Ended if the
-// session no longer exists.
+// Find returns the session of a token, with the current state of its organisation, or the fault
+// Ended.
 func (s *Sessions) Find(ctx context.Context, token string) (*Session, *resource.View, error) {
 	if !IsToken(token) {
 		return nil, nil, Ended()
@@ -227,7 +227,7 @@ func (s *Sessions) Find(ctx context.Context, token string) (*Session, *resource.
 	if now.Sub(s.lastSeen(found)) < idle {
 		return found, v, s.vouched(ctx, found)
 	}
-	// Only the store knows the activity that other processes have seen.
+	// Only the store contains the activity that other processes have seen.
 	it, ok, err := s.resources.Store().Table(store.Control).Get(ctx, found.place(), true)
 	if err != nil {
 		return nil, nil, fault.Unavailable(err)
@@ -251,10 +251,10 @@ func (s *Sessions) lastSeen(of *Session) time.Time {
 	return of.Seen
 }
 
-// maxSeen limits how many sessions' activity is remembered.
+// maxSeen is the number of sessions with activity in memory.
 const maxSeen = 10_000
 
-// silent reports whether activity must be stored, and notes it as stored.
+// silent reports whether activity must be stored, and records it as stored.
 func (s *Sessions) silent(of *Session, now time.Time) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -269,9 +269,8 @@ func (s *Sessions) silent(of *Session, now time.Time) bool {
 	return true
 }
 
-// Touch stores activity, once a minute however often it is called. It changes nothing that
-// other processes must know at once, because they read the store again before they treat a
-// session as idle. It writes the row among those of the user, which every process that
+// Touch stores activity, at most once a minute. Other processes read the store again before
+// they treat a session as idle. It writes only the session's row, which every process that
 // changes resources may write.
 func (s *Sessions) Touch(ctx context.Context, of *Session) error {
 	now := s.resources.Now()
@@ -290,8 +289,8 @@ func (s *Sessions) Touch(ctx context.Context, of *Session) error {
 	return nil
 }
 
-// Use is Touch for any call. Some processes only read, such as some functions on AWS, and
-// may not write activity: such a process logs that once, and leaves it to the others.
+// Use is Touch for any call. Some processes, such as some functions on AWS, are read-only: such
+// a process logs that once and leaves it to others.
 func (s *Sessions) Use(ctx context.Context, of *Session) error {
 	s.mu.Lock()
 	readOnly := s.readOnly
@@ -310,11 +309,11 @@ func (s *Sessions) Use(ctx context.Context, of *Session) error {
 	return nil
 }
 
-// maxListed limits how many sessions of a user are read together.
+// maxListed is the number of sessions of a user in one read.
 const maxListed = 1000
 
-// Of lists the sessions of a user, oldest id first. Sessions that the settings have ended
-// meanwhile are omitted.
+// Of lists the sessions of a user, oldest id first. It omits sessions that the settings have
+// ended.
 func (s *Sessions) Of(ctx context.Context, org, user string) ([]*Session, error) {
 	settings, err := tenant.FetchSettings(ctx, s.resources, store.Scope{Org: org})
 	if err != nil {
@@ -357,11 +356,11 @@ func (s *Sessions) all(ctx context.Context, org, user string) (out []*Session, e
 	return out, nil
 }
 
-// perChange is how many sessions one change can end.
+// perChange is the number of sessions that one transaction can end.
 const perChange = 40
 
-// EndAll stages the end of a user's sessions, as many as fit into a change; more tells that
-// there are others. The session keep is not ended.
+// EndAll stages the end of a user's sessions, except keep, as many as fit into a transaction;
+// more is set if there are others.
 func (s *Sessions) EndAll(tx *resource.Tx, org, user, keep string) (more bool, err error) {
 	all, err := s.all(tx.Context(), org, user)
 	if err != nil {

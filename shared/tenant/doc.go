@@ -1,3 +1,3 @@
-// Package tenant has the owners of everything else: organisations and workspaces, their
-// settings, and the effective value of a setting for a request.
+// Package tenant contains the owners of all other resources: organisations and workspaces,
+// their settings, and the effective value of a setting for a request.
 package tenant

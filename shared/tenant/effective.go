@@ -10,8 +10,8 @@ import (
 	"gateway/shared/store"
 )
 
-// KindOverrides is the resource kind of a workspace's own settings: one record in its
-// scope, whose id is OverridesID.
+// KindOverrides is the resource kind of a workspace's own settings: one record in its scope
+// with the id OverridesID.
 const KindOverrides resource.Kind = "WORKSPACE_SETTINGS"
 
 // OverridesID is the id of that record.
@@ -24,15 +24,15 @@ const (
 	FromStandard     = "standard"
 )
 
-// Value is a setting that applies in a workspace, and where it comes from.
+// Value is the effective value of a setting in a workspace, and its origin.
 type Value struct {
-	Raw    json.RawMessage // nil: nobody has set it, and there is no standard
+	Raw    json.RawMessage // nil if it is not set and has no default
 	Origin string
 }
 
-// Hold returns the one place that decides which value of a setting applies in a workspace: its
-// own one if it is in Kept, or else the organisation's, or else the standard. The maps are
-// members of stored settings.
+// Hold returns the effective value of a setting in a workspace: the workspace's own value if it
+// is in Kept, otherwise the organisation's, otherwise the default. The maps contain the fields
+// of stored settings.
 func Hold(member string, kept, of, standard map[string]json.RawMessage) Value {
 	if raw, ok := kept[member]; ok {
 		return Value{raw, FromWorkspace}
@@ -44,12 +44,12 @@ func Hold(member string, kept, of, standard map[string]json.RawMessage) Value {
 	return Value{raw, FromOrganisation}
 }
 
-// openings is the member of a workspace's settings that has the organisation's Openings at
-// the time when they were set.
+// openings is the field of a workspace's settings that stores the organisation's Openings when
+// they were set.
 const openings = "openings"
 
-// Kept returns the part of a workspace's own settings that still counts: nothing of a category
-// that is closed, or that was closed since.
+// Kept returns the workspace's own settings that still apply: without those of a category that
+// is closed or was closed in the meantime.
 func (s *Settings) Kept(own map[string]json.RawMessage) map[string]json.RawMessage {
 	var then map[string]int64
 	if raw, ok := own[openings]; ok && json.Unmarshal(raw, &then) != nil {
@@ -64,7 +64,7 @@ func (s *Settings) Kept(own map[string]json.RawMessage) map[string]json.RawMessa
 	return out
 }
 
-// Mark adds to a workspace's own settings when they were set.
+// Mark records when a workspace's own settings were set.
 func (s *Settings) Mark(own map[string]json.RawMessage) error {
 	delete(own, openings)
 	if len(s.Openings) == 0 {
@@ -75,8 +75,8 @@ func (s *Settings) Mark(own map[string]json.RawMessage) error {
 	return err
 }
 
-// CountOpenings counts, in the members of settings, which categories a change opens, so
-// that what workspaces had set before does not count again.
+// CountOpenings counts the categories that a change of the settings opens, so that earlier
+// values of workspaces do not apply again.
 func CountOpenings(was, now map[string]json.RawMessage) error {
 	var n map[string]int64
 	if raw, ok := now[openings]; ok {
@@ -100,11 +100,11 @@ func CountOpenings(was, now map[string]json.RawMessage) error {
 	return err
 }
 
-// Overrides are a workspace's own settings, as stored.
+// Overrides are the stored settings of a workspace.
 type Overrides struct {
 	own map[string]json.RawMessage
-	// held keeps the effective settings beside the settings from which they were made, which
-	// are shared and never change.
+	// held caches the effective settings together with the settings they were computed from.
+	// Both are immutable.
 	held atomic.Pointer[held]
 }
 
@@ -112,7 +112,7 @@ type held struct {
 	of, settings *Organisation
 }
 
-// DecodeOverrides reads the record for requests.
+// DecodeOverrides decodes the record for requests.
 func DecodeOverrides(rec resource.Record) (*Overrides, error) {
 	o := &Overrides{}
 	if err := json.Unmarshal(rec.Body, &o.own); err != nil {
@@ -121,7 +121,7 @@ func DecodeOverrides(rec resource.Record) (*Overrides, error) {
 	return o, nil
 }
 
-// Over returns the effective settings in a workspace of an organisation. The value is shared
+// Over returns the effective settings in a workspace of an organisation. The result is shared
 // and must not be changed.
 func (o *Overrides) Over(of *Organisation) (*Organisation, error) {
 	if h := o.held.Load(); h != nil && h.of == of {
@@ -158,11 +158,11 @@ func (o *Overrides) over(of *Organisation) (*Organisation, error) {
 	return &out, nil
 }
 
-// standard is an organisation of which nothing is stored.
+// standard is an organisation without stored settings.
 var standard = &Organisation{Settings: Settings{BlockInlineConfig: true}}
 
-// LoadSettings returns the organisation with the settings that apply in one of its scopes. The
-// value is shared and must not be changed.
+// LoadSettings returns the organisation with the effective settings of one of its scopes. The
+// result is shared and must not be changed.
 func LoadSettings(ctx context.Context, v *resource.View, sc store.Scope) (*Organisation, error) {
 	org, ok, err := resource.Load(ctx, v, sc.Organisation(), KindOrganisation, sc.Org, DecodeOrganisation)
 	if err != nil {
@@ -181,8 +181,7 @@ func LoadSettings(ctx context.Context, v *resource.View, sc store.Scope) (*Organ
 	return own.Over(org)
 }
 
-// FetchSettings is LoadSettings for callers that need the present settings: it reads the
-// store.
+// FetchSettings is LoadSettings for callers that need the latest settings: it reads the store.
 func FetchSettings(ctx context.Context, r *resource.Resources, sc store.Scope) (of *Organisation, err error) {
 	rec, ok, err := r.Get(ctx, sc.Organisation(), KindOrganisation, sc.Org)
 	if err != nil {
@@ -206,7 +205,7 @@ func FetchSettings(ctx context.Context, r *resource.Resources, sc store.Scope) (
 	return own.Over(of)
 }
 
-// ReadSettings is LoadSettings within a change, which reads the store.
+// ReadSettings is LoadSettings within a transaction; it reads the store.
 func ReadSettings(tx *resource.Tx, sc store.Scope) (*Organisation, error) {
 	rec, ok, err := tx.Get(sc.Organisation(), KindOrganisation, sc.Org)
 	if err != nil {

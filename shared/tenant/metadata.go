@@ -11,8 +11,8 @@ import (
 	"gateway/shared/fault"
 )
 
-// MetadataSchema tells which metadata new keys or workspaces must have: the part of JSON
-// Schema (draft 07) that describes an object of texts.
+// MetadataSchema describes the required metadata of new keys or workspaces: the part of JSON
+// Schema (draft 07) for an object of strings.
 type MetadataSchema struct {
 	Schema     string                    `json:"$schema,omitempty"`
 	Type       string                    `json:"type"`
@@ -21,7 +21,7 @@ type MetadataSchema struct {
 	Additional *bool                     `json:"additionalProperties,omitempty"`
 }
 
-// MetadataMember is one member.
+// MetadataMember describes one field.
 type MetadataMember struct {
 	Type        string   `json:"type"`
 	Title       string   `json:"title,omitempty"`
@@ -33,10 +33,10 @@ type MetadataMember struct {
 	MaxLength   int      `json:"maxLength,omitempty"`
 }
 
-// maxMetadata is how many members a schema may describe.
+// maxMetadata is the number of fields of a schema.
 const maxMetadata = 64
 
-// CheckMetadataSchema tells what is wrong with a schema before it is stored.
+// CheckMetadataSchema returns the faults of a schema to be stored.
 func CheckMetadataSchema(raw json.RawMessage) []fault.Detail {
 	var s MetadataSchema
 	d := json.NewDecoder(strings.NewReader(string(raw)))
@@ -92,7 +92,7 @@ func (m *MetadataMember) check(v string) (bad []string) {
 	return bad
 }
 
-// Complete returns metadata with the schema's defaults added; a nil schema has none.
+// Complete adds the schema's defaults to metadata. A nil schema has none.
 func (s *MetadataSchema) Complete(metadata map[string]string) map[string]string {
 	if s == nil {
 		return metadata
@@ -109,8 +109,8 @@ func (s *MetadataSchema) Complete(metadata map[string]string) map[string]string 
 	return out
 }
 
-// Check tells what metadata lacks; field is its name in errors. A nil schema demands
-// nothing.
+// Check returns the faults of metadata; field is its name in faults. A nil schema has no
+// requirements.
 func (s *MetadataSchema) Check(field string, metadata map[string]string) (bad []fault.Detail) {
 	if s == nil {
 		return nil

@@ -11,8 +11,8 @@ import (
 	"gateway/shared/store"
 )
 
-// KindOrganisation is the resource kind of the organisation itself: one row,
-// whose id is the organisation's.
+// KindOrganisation is the resource kind of the organisation itself: one row with the
+// organisation's id.
 const KindOrganisation resource.Kind = "ORGANISATION"
 
 // Request logging modes.
@@ -21,13 +21,13 @@ const (
 	LogMetrics = "metrics" // metrics only
 )
 
-// What is done about models without a price.
+// Handling of models without a price.
 const (
 	UnpricedRefuse = "refuse"
 	UnpricedAllow  = "allow"
 )
 
-// What is done about requests whose cost the gateway cannot bound.
+// Handling of requests with a cost that cannot be limited in advance.
 const (
 	UnboundedRefuse = "refuse"
 	UnboundedAllow  = "allow"
@@ -36,7 +36,7 @@ const (
 // Organisation is the stored form of an organisation: the body of its resource.
 type Organisation struct {
 	Settings Settings `json:"settings"`
-	// Guardrails, by id, for the requests of every workspace that is not excluded; see
+	// Ids of guardrails for the requests of every workspace that is not excluded; see
 	// Effective.Guardrails.
 	InputGuardrails  []string `json:"input_guardrails,omitempty" max:"100"`
 	OutputGuardrails []string `json:"output_guardrails,omitempty" max:"100"`
@@ -44,12 +44,12 @@ type Organisation struct {
 	prices *pricing.Overrides // from the settings
 }
 
-// Prices returns the organisation's own prices and multipliers; nil: none. They are shared and
-// never changed.
+// Prices returns the organisation's prices and multipliers, or nil. They are shared and must
+// not be changed.
 func (o *Organisation) Prices() *pricing.Overrides { return o.prices }
 
-// CacheAge is how long a response of the cache may be used for a config that asks for asked; 0
-// asks for the organisation's own time. A result of 0 means the standard of the cache.
+// CacheAge returns how long a cached response may be used for a config that requests asked;
+// zero requests the organisation's time. A result of zero means the cache's default.
 func (s *Settings) CacheAge(asked time.Duration) time.Duration {
 	own := time.Duration(s.CacheMaxAge) * time.Second
 	if own == 0 || asked > 0 && asked < own {
@@ -58,7 +58,7 @@ func (s *Settings) CacheAge(asked time.Duration) time.Duration {
 	return own
 }
 
-// DecodeOrganisation reads an organisation resource for requests.
+// DecodeOrganisation decodes an organisation resource for requests.
 func DecodeOrganisation(rec resource.Record) (*Organisation, error) {
 	var o Organisation
 	if err := json.Unmarshal(rec.Body, &o); err != nil {
@@ -71,8 +71,8 @@ func DecodeOrganisation(rec resource.Record) (*Organisation, error) {
 	return &o, nil
 }
 
-// AmendOrganisation changes the record of an organisation within a change. If nothing is
-// stored yet, it begins with the standard.
+// AmendOrganisation changes the record of an organisation within a transaction. If nothing is
+// stored yet, it starts from the defaults.
 func AmendOrganisation(tx *resource.Tx, sc store.Scope, actor string, f func(o *Organisation) error) error {
 	rec, ok, err := tx.Get(sc.Organisation(), KindOrganisation, sc.Org)
 	if err != nil {

@@ -7,9 +7,8 @@ import (
 	"sync"
 )
 
-// Rights tell what the roles of a workspace may do; nil is the standard. Only the last two
-// apply to owners and admins of the organisation, and none applies to admins of a
-// workspace.
+// Rights are the permissions of workspace roles; nil means the defaults. Only the last two
+// apply to owners and admins of the organisation, and none applies to workspace admins.
 type Rights struct {
 	MembersViewAllData  *bool `json:"membersViewAllData,omitempty" category:"data_visibility" standard:"true" doc:"false: logs and analytics of own keys only."`
 	ManagersViewAllData *bool `json:"managersViewAllData,omitempty" category:"data_visibility" standard:"true" doc:"false: logs and analytics of own keys only."`
@@ -55,15 +54,15 @@ type Rights struct {
 	AdminsViewLogMetadata *bool `json:"organisationAdminsViewLogMetadata,omitempty" standard:"true" doc:"Logs without bodies."`
 }
 
-// Right is a member of Rights in the form that others use.
+// Right describes a field of Rights.
 type Right struct {
-	Name     string // in JSON
-	Category string // the category that lets workspaces set it; "": they never may
+	Name     string // JSON name
+	Category string // the category that allows workspaces to set it; empty if they never may
 	Standard bool
 	index    int
 }
 
-// AllRights lists them, in their order.
+// AllRights lists the permissions in order.
 var AllRights = sync.OnceValue(func() []Right {
 	t := reflect.TypeFor[Rights]()
 	out := make([]Right, t.NumField())
@@ -75,7 +74,7 @@ var AllRights = sync.OnceValue(func() []Right {
 	return out
 })
 
-// Has reports whether a right is given; known is false for an unknown name.
+// Has reports whether a permission is granted. known is false for an unknown name.
 func (r *Rights) Has(name string) (holds, known bool) {
 	for _, right := range AllRights() {
 		if right.Name != name {
@@ -89,34 +88,34 @@ func (r *Rights) Has(name string) (holds, known bool) {
 	return false, false
 }
 
-// OrganisationAdmin is the role of an admin of the organisation, where it must differ from
-// an admin of a workspace.
+// OrganisationAdmin is the role of an organisation admin where it must differ from a workspace
+// admin.
 const OrganisationAdmin = "organisation-admin"
 
-// prefixes begin the names of rights and name the roles that they bind.
+// prefixes maps roles to the prefixes of permission names.
 var prefixes = map[string]string{"member": "members", "manager": "managers", OrganisationAdmin: "organisationAdmins"}
 
 // Parts of logs and analytics that a role may see; they are used like scopes.
 const (
 	SeeBodies = "see.bodies" // bodies of logs
-	SeeOthers = "see.others" // what keys of others left
+	SeeOthers = "see.others" // data of other users' keys
 )
 
-// subjects are the parts of rights' names for families of scopes.
+// subjects maps families of scopes to parts of permission names.
 var subjects = map[string]string{
 	"prompts": "Prompts", "configs": "Configs", "guardrails": "Guardrails", "analytics": "Analytics",
 	"providers": "Providers", "virtual_keys": "Providers", "workspace_service_api_keys": "ApiKeys", "workspace_user_api_keys": "ApiKeys",
 	"workspace_integrations": "WsIntegrations", "workspace_mcp_integrations": "WsMcpIntegrations", "mcp_servers": "McpServers",
 }
 
-// verbs are the parts of rights' names for actions.
+// verbs maps actions to parts of permission names.
 var verbs = map[string][]string{
 	"list": {"View"}, "read": {"View"}, "view": {"View"},
 	"create": {"Write", "Manage"}, "update": {"Write", "Manage"}, "delete": {"Write", "Manage"}, "publish": {"Write", "Manage"}, "duplicate": {"Write", "Manage"}, "copy": {"Write", "Manage"},
 }
 
-// Rule tells what the settings decide about a role that uses a scope, such as
-// configs.update; decided is false if they leave it to the role.
+// Rule returns the settings' decision about a role that uses a scope, such as configs.update.
+// decided is false if they leave it to the role.
 func (r *Rights) Rule(role, scope string) (allowed, decided bool) {
 	who := prefixes[role]
 	if who == "" {
@@ -136,7 +135,7 @@ func (r *Rights) Rule(role, scope string) (allowed, decided bool) {
 		return all || some, true
 	case subjects[family] == "ApiKeys" && action == "rotate":
 		if role == "member" {
-			return true, true // members only rotate their own keys
+			return true, true // members rotate only their own keys
 		}
 		return r.Has(who + "ManageApiKeys")
 	case family == "logs" && action == "export":
@@ -150,8 +149,8 @@ func (r *Rights) Rule(role, scope string) (allowed, decided bool) {
 	return false, false
 }
 
-// Opened returns the scopes, and the parts of logs, that a role may use by one version of
-// the rights and might not by another, sorted.
+// Opened returns, sorted, the scopes and parts of logs that a role may use under now and might
+// not under was.
 func Opened(was, now *Rights) (out []string) {
 	for family, subject := range subjects {
 		for action := range verbs {
@@ -174,11 +173,11 @@ func Opened(was, now *Rights) (out []string) {
 	})
 }
 
-// IsView reports whether a scope of a rule is a part of logs and analytics, and not a scope
-// that a key can hold.
+// IsView reports whether the scope of a rule is a part of logs and analytics, and not a scope
+// of keys.
 func IsView(scope string) bool { return scope == SeeBodies || scope == SeeOthers }
 
-// Open are the categories of settings that workspaces may set for themselves.
+// Open lists the categories of settings that workspaces may override.
 type Open struct {
 	DataVisibility      bool `json:"open_data_visibility,omitempty"`
 	Analytics           bool `json:"open_analytics,omitempty"`
@@ -197,7 +196,7 @@ type Open struct {
 	Exports             bool `json:"open_export_settings,omitempty"`
 }
 
-// Categories are the names of Open, in their order.
+// Categories lists the names of Open in order.
 var Categories = sync.OnceValue(func() []string {
 	t := reflect.TypeFor[Open]()
 	out := make([]string, t.NumField())
@@ -208,10 +207,10 @@ var Categories = sync.OnceValue(func() []string {
 	return out
 })
 
-// OpenPrefix comes before the categories in the stored form.
+// OpenPrefix is the prefix of categories in the stored form.
 const OpenPrefix = "open_"
 
-// To reports whether workspaces may set a category for themselves.
+// To reports whether workspaces may override a category.
 func (o *Open) To(category string) bool {
 	for i, name := range Categories() {
 		if name == category {
@@ -221,8 +220,8 @@ func (o *Open) To(category string) bool {
 	return false
 }
 
-// categories are the categories of settings that are not rights. Settings without one
-// belong to the organisation alone.
+// categories maps settings other than permissions to their category. Settings without one
+// belong to the organisation only.
 var categories = map[string]string{
 	"block_inline_config": "data_plane_security_settings",
 	"request_logging":     "request_logging", "enforce_debug": "request_logging", "log_retention_days": "request_logging",
@@ -244,9 +243,9 @@ var categoryOf = sync.OnceValue(func() map[string]string {
 	return out
 })
 
-// CategoryOf returns the category of a setting by its stored name; "": workspaces may never set
-// it.
+// CategoryOf returns the category of a setting by its stored name, or "" if workspaces may
+// never override it.
 func CategoryOf(member string) string { return categoryOf()[member] }
 
-// Overridable reports whether workspaces may set a member for themselves.
+// Overridable reports whether workspaces may override a setting.
 func (s *Settings) Overridable(member string) bool { return s.Open.To(CategoryOf(member)) }

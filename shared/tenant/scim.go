@@ -2,26 +2,26 @@ package tenant
 
 import "strings"
 
-// Scim tells how users and groups from an identity provider are treated.
+// Scim configures how users and groups from an identity provider are handled.
 type Scim struct {
 	GroupPrefix   string `json:"scim_group_prefix,omitempty" max:"64"`
 	RoleSeparator string `json:"scim_role_separator,omitempty" max:"64"`
-	// GroupProvisions reactivates stopped users who are put into a group.
+	// GroupProvisions reactivates deactivated users who are added to a group.
 	GroupProvisions bool `json:"group_based_user_provisioning,omitempty"`
-	// UserGroups makes the groups of a user part of the user, not of the groups.
+	// UserGroups returns groups as part of the user instead of users as part of the group.
 	UserGroups bool `json:"scim_user_groups,omitempty"`
-	// ScimOnly lets only the identity provider add and remove users and give them roles.
+	// ScimOnly allows only the identity provider to add and remove users and to assign roles.
 	ScimOnly bool `json:"scim_only_users,omitempty"`
 }
 
-// Standards for names of groups that map themselves.
+// Default name patterns of groups that are mapped automatically.
 const (
 	GroupPrefix   = "ws-"
 	RoleSeparator = "-role-"
 )
 
-// AutomaticGroup reads the name of a group that itself tells which workspace and which role
-// its members get; ok is false for other names.
+// AutomaticGroup parses the name of a group that contains its workspace and role. ok is false
+// for other names.
 func (s *Scim) AutomaticGroup(name string) (workspace, role string, ok bool) {
 	prefix, separator := s.GroupPrefix, s.RoleSeparator
 	if prefix == "" {

@@ -12,48 +12,48 @@ import (
 	"gateway/shared/fault/bound"
 )
 
-// Settings of an organisation. If the organisation has opened a setting's category, a
-// workspace may have its own value; see LoadSettings.
+// Settings of an organisation. If the organisation has opened a setting's category, a workspace
+// may override it; see LoadSettings.
 type Settings struct {
-	// BlockInlineConfig rejects everything that a request brings instead of naming something
-	// saved. It is on for organisations that are made by the API.
+	// BlockInlineConfig rejects inline configuration in requests, which must name saved
+	// resources instead. It is on for organisations that the API creates.
 	BlockInlineConfig bool `json:"block_inline_config"`
-	// RequestLogging is LogFull (also when empty) or LogMetrics.
+	// RequestLogging is LogFull (the default) or LogMetrics.
 	RequestLogging string `json:"request_logging,omitempty" enum:"full,metrics"`
-	// EnforceDebug, when not nil, overrides the x-gateway-debug header.
+	// EnforceDebug, if set, overrides the x-gateway-debug header.
 	EnforceDebug *bool `json:"enforce_debug,omitempty"`
-	// LogDays is for how many days logs, and the counts made from them, are kept; 0: as long
-	// as the installation keeps them.
+	// LogDays is the retention of logs and of the counts derived from them, in days. Zero means
+	// the retention of the installation.
 	LogDays int64 `json:"log_retention_days,omitempty" min:"1" max:"36500"`
-	// Unpriced is UnpricedRefuse (also when empty) or UnpricedAllow: what is done about a
-	// model without a price while a cost budget is in force.
+	// Unpriced is UnpricedRefuse (the default) or UnpricedAllow: the handling of a model
+	// without a price while a cost budget applies.
 	Unpriced string `json:"unpriced,omitempty" enum:"refuse,allow"`
-	// Unbounded is UnboundedRefuse (also when empty) or UnboundedAllow: what is done, while a
-	// budget is in force, about a request whose input is stored at a provider or fetched by it
-	// and whose model's context window is unknown, and about a batch whose rows cannot be read.
+	// Unbounded is UnboundedRefuse (the default) or UnboundedAllow: the handling, while a
+	// budget applies, of a request whose input is stored at or fetched by a provider and whose
+	// model's context window is unknown, and of a batch with unreadable rows.
 	Unbounded string `json:"unbounded,omitempty" enum:"refuse,allow"`
-	// ModelPrices are the organisation's own prices, {"provider/model":
-	// pricing_config}, and PriceMultiplier its multipliers; see pricing.Overrides.
+	// ModelPrices are the organisation's prices, {"provider/model": pricing_config}, and
+	// PriceMultiplier its multipliers; see pricing.Overrides.
 	ModelPrices     json.RawMessage `json:"model_prices,omitempty"`
 	PriceMultiplier json.RawMessage `json:"price_multiplier,omitempty"`
-	// CacheMaxAge is how many seconds answers of the cache are used if a config does not say,
-	// and the most if it does; 0: the standard, and only the bound of configs.
+	// CacheMaxAge is the default and maximum lifetime of cached responses in seconds. Zero
+	// means the cache's default, limited only by configs.
 	CacheMaxAge int64 `json:"cache_max_age,omitempty" min:"60" max:"25923000"`
-	// AllowedModels are the models that requests may call; empty: all. See AllowsModel.
+	// AllowedModels are the models that requests may use. Empty means all. See AllowsModel.
 	AllowedModels []string `json:"allowed_models,omitempty" max:"1000" each:"min=1 max=255"`
 
-	// MaxSessionTTL is how old a session may become, in seconds; 0: no bound separate.
+	// MaxSessionTTL is the maximum lifetime of a session in seconds. Zero means no separate
+	// limit.
 	MaxSessionTTL int64 `json:"max_session_ttl,omitempty" min:"900" max:"31536000"`
-	// MaxIdleTime is how long a session lasts without activity, in seconds; 0: the standard.
+	// MaxIdleTime is the maximum idle time of a session in seconds. Zero means the default.
 	MaxIdleTime int64 `json:"max_idle_time,omitempty" min:"300" max:"31536000"`
-	// JWKSURL and JWKS are the keys by which signed tokens are checked; only one of them may
-	// be set.
+	// JWKSURL and JWKS are the keys for signed tokens; only one of them may be set.
 	JWKSURL string          `json:"jwks_url,omitempty" min:"1" max:"2048"`
 	JWKS    json.RawMessage `json:"jwks,omitempty"`
 	// DeniedExportFields are never exported.
 	DeniedExportFields []string `json:"denied_export_fields,omitempty" max:"100" each:"min=1 max=64"`
 
-	// Schemas of the metadata that new keys and workspaces have by default.
+	// Default schemas of the metadata of new keys and workspaces.
 	KeyMetadata       *MetadataSchema `json:"key_metadata,omitempty"`
 	WorkspaceMetadata *MetadataSchema `json:"workspace_metadata,omitempty"`
 
@@ -65,7 +65,7 @@ type Settings struct {
 	Openings map[string]int64 `json:"openings,omitempty"`
 }
 
-// UserKeys are the rules of keys of users.
+// UserKeys are the rules for users' keys.
 type UserKeys struct {
 	AutoCreate        *bool          `json:"user_api_key_auto_create,omitempty" doc:"Whether a user gets a key on joining a workspace."`
 	DefaultAutoCreate *bool          `json:"default_workspace_user_api_key_auto_create,omitempty" doc:"The same for the default workspace."`
@@ -75,7 +75,7 @@ type UserKeys struct {
 	RotationPeriod    RotationPeriod `json:"user_api_key_rotation_period,omitempty" doc:"Days after which keys are rotated: 1 to 365, weekly or monthly."`
 }
 
-// Validate tells what does not go together.
+// Validate returns the faults of field combinations.
 func (s *Settings) Validate() []fault.Detail {
 	d := bound.Check(s)
 	if k := s.UserKeys; k.MaxTTL > 0 && k.TTL > k.MaxTTL {
@@ -87,10 +87,10 @@ func (s *Settings) Validate() []fault.Detail {
 	return d
 }
 
-// MaxSession is how old a session may become; 0: no bound separate.
+// MaxSession returns the maximum lifetime of a session. Zero means no separate limit.
 func (s *Settings) MaxSession() time.Duration { return time.Duration(s.MaxSessionTTL) * time.Second }
 
-// MaxIdle is how long a session lasts without activity.
+// MaxIdle returns the maximum idle time of a session.
 func (s *Settings) MaxIdle(standard time.Duration) time.Duration {
 	if s.MaxIdleTime == 0 {
 		return standard
@@ -98,9 +98,9 @@ func (s *Settings) MaxIdle(standard time.Duration) time.Duration {
 	return time.Duration(s.MaxIdleTime) * time.Second
 }
 
-// AllowsModel reports whether requests may call a model of a provider. An entry of the list is
-// model, or provider/model, and may end in *. An entry with a slash names its provider, so that
-// another provider's model of that name is not meant.
+// AllowsModel reports whether requests may use a model of a provider. An entry of the list is
+// model or provider/model, and may end in *. An entry with a slash does not match another
+// provider's model of that name.
 func (s *Settings) AllowsModel(provider, model string) bool {
 	if len(s.AllowedModels) == 0 {
 		return true
@@ -119,7 +119,7 @@ func (s *Settings) AllowsModel(provider, model string) bool {
 	})
 }
 
-// CreatesKeys reports whether a user that joins a workspace gets a key.
+// CreatesKeys reports whether a user who joins a workspace gets a key.
 func (k *UserKeys) CreatesKeys(defaultWorkspace bool) bool {
 	on := k.AutoCreate
 	if defaultWorkspace {
@@ -128,9 +128,8 @@ func (k *UserKeys) CreatesKeys(defaultWorkspace bool) bool {
 	return on != nil && *on
 }
 
-// Expiry returns when a key expires. asked is the time that was asked for, which may be nil;
-// said reports whether anything was given, even null. ok is false if the time is later than the
-// maximum.
+// Expiry returns when a key expires. asked is the requested time, which may be nil; said is set
+// if the request contains the field, even as null. ok is false if the time exceeds the maximum.
 func (k *UserKeys) Expiry(asked *time.Time, said bool, now time.Time) (at *time.Time, ok bool) {
 	if asked == nil && !said {
 		ttl := k.TTL
@@ -152,7 +151,6 @@ func (k *UserKeys) Expiry(asked *time.Time, said bool, now time.Time) (at *time.
 // RotationPeriod is a number of days. weekly and monthly are 7 and 30.
 type RotationPeriod int
 
-// UnmarshalJSON implements json.Unmarshaler.
 func (p *RotationPeriod) UnmarshalJSON(raw []byte) error {
 	var days int
 	switch string(raw) {
@@ -172,10 +170,10 @@ func (p *RotationPeriod) UnmarshalJSON(raw []byte) error {
 	return nil
 }
 
-// String returns the period in words.
+// String returns the period as text.
 func (p RotationPeriod) String() string { return fmt.Sprintf("%d days", int(p)) }
 
-// ExportFields are the fields that exports of logs can have, and can be denied.
+// ExportFields are the fields of log exports, which can be denied.
 var ExportFields = []string{
 	"id", "trace_id", "created_at", "request", "response", "is_success", "ai_org", "ai_model", "req_units", "res_units", "total_units", "request_url",
 	"cost", "gateway_cost", "gateway_cost_usd", "cost_currency", "cost_unit", "cost_usd", "response_time", "response_status_code", "mode", "config", "prompt_slug", "metadata",

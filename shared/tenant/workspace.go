@@ -12,8 +12,8 @@ import (
 	"gateway/shared/store"
 )
 
-// KindWorkspace is the resource kind of workspaces. Their rows belong to the organisation;
-// what belongs to a workspace is in the scope {Org, Workspace id}.
+// KindWorkspace is the resource kind of workspaces. Their rows belong to the organisation; the
+// resources of a workspace are in the scope {Org, Workspace id}.
 const KindWorkspace resource.Kind = "WORKSPACE"
 
 // States of a workspace.
@@ -22,26 +22,26 @@ const (
 	StatusArchived = "archived"
 )
 
-// Fields of a workspace's list row. They are not empty if the workspace is excluded from
-// the organisation's guardrails.
+// Fields of a workspace's list row, set if the workspace is excluded from the organisation's
+// guardrails.
 const (
 	InputExcluded  = "no_input"
 	OutputExcluded = "no_output"
 )
 
-// MaxName limits a workspace's name, in characters.
+// MaxName is the length limit of a workspace's name in characters.
 const MaxName = 255
 
 // Workspace is the stored form of a workspace: the body of its resource.
 type Workspace struct {
 	Description string              `json:"description,omitempty" max:"1024"`
-	Icon        string              `json:"icon,omitempty" max:"32"` // an emoji, put before the name in display reads
+	Icon        string              `json:"icon,omitempty" max:"32"` // an emoji, shown before the name
 	Defaults    WorkspaceDefaults   `json:"defaults"`
 	UsageLimits []ledger.UsageLimit `json:"usage_limits,omitempty" max:"10"`
 	RateLimits  []ledger.RateLimit  `json:"rate_limits,omitempty" max:"10"`
-	IsDefault   bool                `json:"is_default,omitempty"` // the shared workspace, cannot be deleted
-	// DefaultConfig is the id of the config for requests that name none and whose key has
-	// none. The family of configs sets it.
+	IsDefault   bool                `json:"is_default,omitempty"` // the shared workspace, which cannot be deleted
+	// DefaultConfig is the id of the config for requests without a config and with a key
+	// without one. Package configs sets it.
 	DefaultConfig string `json:"default_config,omitempty"`
 	// Excludes the workspace from the organisation's guardrails.
 	InputExcluded  bool `json:"input_guardrails_excluded,omitempty"`
@@ -53,23 +53,23 @@ type WorkspaceDefaults struct {
 	Metadata         map[string]string `json:"metadata,omitempty" max:"64" each:"max=128"`
 	InputGuardrails  []string          `json:"input_guardrails,omitempty" max:"100" each:"min=1 max=255"`
 	OutputGuardrails []string          `json:"output_guardrails,omitempty" max:"100" each:"min=1 max=255"`
-	UserAPIKeyConfig string            `json:"user_api_key_config,omitempty" max:"255" doc:"Config, by id or slug, of keys that have none."` // kept as the slug
+	UserAPIKeyConfig string            `json:"user_api_key_config,omitempty" max:"255" doc:"Config, by id or slug, of keys that have none."` // stored as the slug
 }
 
-// Validate returns all errors of the workspace's own fields; limits check themselves when they
-// are decoded.
+// Validate returns the faults of the workspace's own fields; limits are validated when they are
+// decoded.
 func (w *Workspace) Validate(name string) []fault.Detail {
 	return append(bound.Text("name", name, 1, MaxName), bound.Check(w)...)
 }
 
-// Effective is a workspace in the form that requests use. It is shared and never changed.
+// Effective is a workspace in the form that requests use. It is immutable and shared.
 type Effective struct {
 	Scope    store.Scope
 	Slug     string
 	Name     string
 	Status   string
 	Defaults WorkspaceDefaults
-	// DefaultConfig is the id of the config for requests that have no other one.
+	// DefaultConfig is the id of the config for requests without another.
 	DefaultConfig string
 	Subject       *ledger.Subject // nil without limits
 
@@ -78,8 +78,7 @@ type Effective struct {
 
 // Guardrails returns the guardrails for every request of the workspace: first the
 // organisation's, unless the workspace is excluded from them, then its own. Each is an id or a
-// slug, of the workspace or else of the organisation. The lists are shared and must not be
-// changed.
+// slug of the workspace or the organisation. The lists are shared and must not be changed.
 func (e *Effective) Guardrails(of *Organisation) (input, output []string) {
 	return merged(of.InputGuardrails, e.Defaults.InputGuardrails, e.inputExcluded), merged(of.OutputGuardrails, e.Defaults.OutputGuardrails, e.outputExcluded)
 }
@@ -100,7 +99,7 @@ func merged(shared, own []string, excluded bool) []string {
 	return out
 }
 
-// ReadWorkspace reads the stored form.
+// ReadWorkspace decodes the stored form.
 func ReadWorkspace(rec resource.Record) (*Workspace, error) {
 	w := new(Workspace)
 	if err := json.Unmarshal(rec.Body, w); err != nil {
@@ -109,7 +108,7 @@ func ReadWorkspace(rec resource.Record) (*Workspace, error) {
 	return w, nil
 }
 
-// DecodeWorkspace reads a workspace resource for requests.
+// DecodeWorkspace decodes a workspace resource for requests.
 func DecodeWorkspace(rec resource.Record) (*Effective, error) {
 	var w Workspace
 	if err := json.Unmarshal(rec.Body, &w); err != nil {
@@ -121,7 +120,7 @@ func DecodeWorkspace(rec resource.Record) (*Effective, error) {
 	return e, nil
 }
 
-// WorkspaceSubject returns the ledger subject of a workspace; nil without limits.
+// WorkspaceSubject returns the ledger subject of a workspace, or nil without limits.
 func WorkspaceSubject(sc store.Scope, name string, revision int64, w *Workspace) *ledger.Subject {
 	if len(w.UsageLimits) == 0 && len(w.RateLimits) == 0 {
 		return nil
@@ -129,7 +128,7 @@ func WorkspaceSubject(sc store.Scope, name string, revision int64, w *Workspace)
 	return &ledger.Subject{Scope: sc, Kind: ledger.Workspace, ID: sc.Workspace, Label: name, Rates: w.RateLimits, Budgets: w.UsageLimits, Revision: revision}
 }
 
-// NewWorkspace returns the record of a workspace that has only a name.
+// NewWorkspace returns the record of a workspace with only a name.
 func NewWorkspace(org store.Scope, name, slug string, schema *MetadataSchema, actor string) (*resource.Record, error) {
 	body, err := json.Marshal(&Workspace{Defaults: WorkspaceDefaults{Metadata: schema.Complete(nil)}})
 	if err != nil {

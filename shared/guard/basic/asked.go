@@ -48,9 +48,9 @@ type blockedParam struct {
 	Reasons []string        `json:"reasons"`
 }
 
-// requestParameters passes a request whose tools, top-level fields and their values are
-// allowed. An empty list of allowed entries allows all. A rule about the value of an absent
-// field is satisfied.
+// requestParameters passes a request whose tools, top-level fields and values are allowed. An
+// empty list of allowed entries allows all. A rule about the value of an absent field is
+// satisfied.
 func requestParameters(raw map[string]json.RawMessage) judge.Func {
 	tools, _ := judge.Object[toolRules](raw, "tools")
 	params, _ := judge.Object[paramRules](raw, "params")
@@ -71,8 +71,7 @@ func requestParameters(raw map[string]json.RawMessage) judge.Func {
 	}
 }
 
-// blockedTools is requestParameters with the rules for tools alone, which are at the top
-// level.
+// blockedTools is requestParameters with only the rules for tools, at the top level.
 func blockedTools(raw map[string]json.RawMessage) judge.Func {
 	tools, err := json.Marshal(raw)
 	if err != nil {
@@ -94,7 +93,7 @@ func (r *paramRules) conflict() bool {
 	return false
 }
 
-// has looks for a value among primitive ones, by type and value.
+// has reports whether a list of primitive values contains v, comparing type and value.
 func has(list []json.RawMessage, v json.RawMessage) bool {
 	return slices.ContainsFunc(list, func(e json.RawMessage) bool { return same(e, v) })
 }
@@ -129,7 +128,7 @@ func (r *toolRules) found(raw json.RawMessage) []blockedTool {
 	for _, t := range tools {
 		kind, name := t.Type, t.Function.Name
 		if kind == "" {
-			kind = "function" // in messages the type may be omitted
+			kind = "function" // the type is optional in messages
 		}
 		if name == "" {
 			name = t.Name

@@ -7,7 +7,7 @@ import (
 	"gateway/shared/guard/judge"
 )
 
-// Makers returns the checks of this package, by id.
+// Makers returns the checks of this package by id.
 func Makers() map[string]judge.Maker {
 	return map[string]judge.Maker{
 		"default.regexMatch":               regexMatch,
@@ -34,7 +34,7 @@ func Makers() map[string]judge.Maker {
 	}
 }
 
-// excerpt returns the beginning of a text: 100 characters.
+// excerpt returns the first 100 characters of a text.
 func excerpt(text string) string {
 	const most = 100
 	n := 0
@@ -50,12 +50,12 @@ func excerpt(text string) string {
 // failed returns the verdict of a check that could not decide.
 func failed(message string) judge.Verdict { return judge.Failed("Error", message) }
 
-// always returns the same verdict, for parameters that cannot be used.
+// always returns a check with a constant verdict, for invalid parameters.
 func always(v judge.Verdict) judge.Func {
 	return func(context.Context, *judge.Subject) judge.Verdict { return v }
 }
 
-// utf16 counts the units in which JavaScript counts.
+// utf16 returns the length of a text in UTF-16 code units, as JavaScript counts.
 func utf16(text string) int {
 	n := 0
 	for i := 0; i < len(text); i++ {

@@ -9,7 +9,7 @@ import (
 	"gateway/shared/guard/judge"
 )
 
-// tagged are the languages, by the names that fences use for them.
+// tagged maps the tags of code fences to languages.
 var tagged = map[string]string{
 	"sql": "SQL", "python": "Python", "py": "Python", "gyp": "Python", "typescript": "TypeScript", "ts": "TypeScript", "tsx": "TypeScript",
 	"javascript": "JavaScript", "js": "JavaScript", "jsx": "JavaScript", "java": "Java", "csharp": "C#", "cs": "C#", "c#": "C#",
@@ -27,7 +27,7 @@ type codeData struct {
 	Found       []string `json:"foundFormats"`
 }
 
-// containsCode passes a response that has a fenced block of a language.
+// containsCode passes a response that has a fenced block in a language.
 func containsCode(raw map[string]json.RawMessage) judge.Func {
 	format, not := judge.Get(raw, "format", ""), judge.Get(raw, "not", false)
 	if format == "" {
@@ -66,8 +66,8 @@ func containsCode(raw map[string]json.RawMessage) judge.Func {
 // fence is a block between ``` and ```.
 type fence struct{ tag, body string }
 
-// fences returns the blocks of a text. The tag is the rest of the opening line, if that is one
-// word.
+// fences iterates over the blocks of a text. The tag is the rest of the opening line, if that
+// is one word.
 func fences(text string) func(func(fence) bool) {
 	return func(yield func(fence) bool) {
 		for {

@@ -11,13 +11,13 @@ import (
 	"gateway/shared/guard/judge"
 )
 
-// between makes a check that counts something and compares the count with two bounds.
+// between is a check that counts something and compares the count with two limits.
 type between struct {
 	least, most string // parameters
 	standard    float64
-	name, many  string // names of the count, in the data and in prose
-	empty       bool   // an empty text can be counted: 0
-	whole       bool   // the bounds are whole numbers
+	name, many  string // names of the count, in the data and in messages
+	empty       bool   // an empty text counts as 0
+	whole       bool   // the limits are integers
 	count       func(text string) int
 }
 
@@ -67,7 +67,7 @@ func (b between) bound(p map[string]json.RawMessage, name string, standard float
 	return f, ok && (!b.whole || f == math.Trunc(f))
 }
 
-// sentences counts the marks that end a sentence.
+// sentences counts the punctuation marks that end a sentence.
 func sentences(text string) int {
 	n := 0
 	for i := 0; i < len(text); i++ {
@@ -89,7 +89,7 @@ func words(text string) int {
 			}
 			continue
 		}
-		// JavaScript also counts the byte order mark as white space.
+		// JavaScript also treats the byte order mark as white space.
 		space := r == ' ' || r != 0x85 && (unicode.IsSpace(r) || r == 0xfeff)
 		if !space && !in {
 			n++

@@ -14,10 +14,10 @@ import (
 	"gateway/shared/guard/judge"
 )
 
-// Limits of what is searched in a response.
+// Limits of the search for JSON in a response.
 const (
 	maxCandidates = 100 // pieces of JSON that are tried
-	maxInvalid    = 20  // mistakes that are reported
+	maxInvalid    = 20  // errors that are reported
 )
 
 type schemaData struct {
@@ -32,8 +32,8 @@ type invalid struct {
 	Message string `json:"message"`
 }
 
-// jsonSchema passes a response with JSON that fits a schema. A response without any JSON fails,
-// even with not: there is nothing that could fail to fit.
+// jsonSchema passes a response with JSON that matches a schema. A response without JSON fails,
+// even with not.
 func jsonSchema(raw map[string]json.RawMessage) judge.Func {
 	not := judge.Get(raw, "not", false)
 	text := raw["schema"]
@@ -73,7 +73,7 @@ func jsonSchema(raw map[string]json.RawMessage) judge.Func {
 	}
 }
 
-// mistakes returns the places where a value does not fit.
+// mistakes returns the schema violations of a value.
 func mistakes(err error) []invalid {
 	var wrong *jsonschema.ValidationError
 	if !errors.As(err, &wrong) {
@@ -93,7 +93,7 @@ func mistakes(err error) []invalid {
 	return out
 }
 
-// said returns the text of one mistake, without the place that the library puts before it.
+// message returns the text of a violation without the location that the library prepends.
 func said(e *jsonschema.ValidationError) string {
 	text := e.Error()
 	if at := strings.LastIndex(text, "- at '"); at >= 0 {
@@ -154,8 +154,8 @@ func jsonKeys(raw map[string]json.RawMessage) judge.Func {
 	}
 }
 
-// candidates returns the JSON of a response: its fenced blocks, or the objects in its text if
-// no block is JSON.
+// candidates iterates over the JSON of a response: its fenced blocks, or the objects in its
+// text if no block is JSON.
 func candidates(text string) func(func(any) bool) {
 	return func(yield func(any) bool) {
 		n, found := 0, false
@@ -195,7 +195,7 @@ func candidates(text string) func(func(any) bool) {
 	}
 }
 
-// closing returns the end of the object that opens at a place; -1 if it does not end.
+// closing returns the end of the object that begins at a position, or -1 if it is not closed.
 func closing(text string, at int) int {
 	depth, in := 0, false
 	for i := at; i < len(text); i++ {

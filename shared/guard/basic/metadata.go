@@ -21,8 +21,7 @@ type metadataData struct {
 	Explanation string   `json:"explanation"`
 }
 
-// passing returns the error of a check that is asked for something that it cannot do. The check
-// then passes.
+// passing returns an error verdict for an unsupported request. The check then passes.
 func passing(message string) judge.Verdict {
 	v := failed(message)
 	v.Pass = true
@@ -98,7 +97,7 @@ func metadataPairs(raw map[string]json.RawMessage) judge.Func {
 	}
 }
 
-// Primitives returns the texts of a value, or of the entries of a list.
+// Primitives returns a value, or the entries of a list, as strings.
 func Primitives(raw json.RawMessage) []string {
 	var list []json.RawMessage
 	if json.Unmarshal(raw, &list) != nil {
@@ -115,7 +114,7 @@ func Primitives(raw json.RawMessage) []string {
 	return out
 }
 
-// FitsPattern reports whether a pattern of the guardrails is found in a text.
+// FitsPattern reports whether a guardrail pattern matches a text.
 func FitsPattern(ctx context.Context, pattern, text string) (bool, error) {
 	re, err := guard.PatternOf(pattern)
 	if err != nil {

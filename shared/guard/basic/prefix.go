@@ -19,13 +19,13 @@ type prefixData struct {
 	Explanation string `json:"explanation"`
 }
 
-// prefixer puts a text before the first message of a role.
+// prefixer inserts a text before the first message of a role.
 type prefixer struct {
 	prefix, role string
 	add, ifEmpty bool
 }
 
-// addPrefix puts a text before a message, or adds it as a message separate at the front.
+// addPrefix inserts a text into a message, or adds it as the first message.
 func addPrefix(raw map[string]json.RawMessage) judge.Func {
 	a := prefixer{
 		prefix: judge.Get(raw, "prefix", "Please respond helpfully and accurately to the following: "), role: judge.Get(raw, "applyToRole", "user"),
@@ -46,7 +46,7 @@ func addPrefix(raw map[string]json.RawMessage) judge.Func {
 	}
 }
 
-// apply returns the changed body; nil if it does not change.
+// apply returns the changed body, or nil if it does not change.
 func (a *prefixer) apply(kind string, body []byte) ([]byte, error) {
 	switch kind {
 	case "complete":
@@ -128,7 +128,7 @@ func (a *prefixer) messages(body []byte, name string) ([]byte, error) {
 	if name == "input" {
 		kind = "input_text"
 		var one string
-		if json.Unmarshal(raw, &one) == nil { // the whole input is one message of the user
+		if json.Unmarshal(raw, &one) == nil { // the whole input is one user message
 			raw = array([]json.RawMessage{message("user", text(one))})
 		}
 	}
@@ -169,7 +169,7 @@ func (a *prefixer) speaks(m json.RawMessage) bool {
 	return json.Unmarshal(m, &who) == nil && who.Role == a.role
 }
 
-// contentOf puts the prefix before a content, which is a text or a list of parts. In a list
+// contentOf inserts the prefix into a content, which is a string or a list of parts. In a list
 // it changes the first text.
 func (a *prefixer) contentOf(raw []byte, kind string) ([]byte, error) {
 	var one string

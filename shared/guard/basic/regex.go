@@ -23,13 +23,12 @@ type matchData struct {
 
 type matchDetails struct {
 	Matched  string            `json:"matchedText"`
-	Index    int               `json:"index"` // in the units of JavaScript
+	Index    int               `json:"index"` // in UTF-16 code units
 	Groups   map[string]string `json:"groups"`
 	Captures []string          `json:"captures"`
 }
 
-// regexMatch passes a text in which a pattern is found; with not, one in which it is not
-// found.
+// regexMatch passes a text that matches a pattern; with not, one that does not match.
 func regexMatch(raw map[string]json.RawMessage) judge.Func {
 	rule, not := judge.Get(raw, "rule", ""), judge.Get(raw, "not", false)
 	if rule == "" {
@@ -97,8 +96,8 @@ type replaceData struct {
 	Explanation string `json:"explanation"`
 }
 
-// regexReplace replaces what a pattern finds, part by part: its first match, or all matches
-// if the pattern has the flag g.
+// regexReplace replaces the matches of a pattern in each part: the first match, or all with the
+// flag g.
 func regexReplace(raw map[string]json.RawMessage) judge.Func {
 	rule, by, fails := judge.Get(raw, "rule", ""), judge.Get(raw, "redactText", "[REDACTED]"), judge.Get(raw, "failOnDetection", false)
 	if rule == "" {

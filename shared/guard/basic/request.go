@@ -25,7 +25,7 @@ func (d *modelData) judged(in bool) judge.Verdict {
 	return judge.Verdict{Pass: d.Verdict, Data: d}
 }
 
-// modelList passes the models of a list; with not, all other models.
+// modelList passes the models in a list; with not, all others.
 func modelList(raw map[string]json.RawMessage) judge.Func {
 	models, ok := judge.Read[[]string](raw, "models")
 	not := judge.Get(raw, "not", false)
@@ -41,14 +41,14 @@ func modelList(raw map[string]json.RawMessage) judge.Func {
 	}
 }
 
-// rules are lists of models by values of metadata.
+// rules maps metadata values to lists of models.
 type rules struct {
 	Defaults []string                       `json:"defaults"`
 	Metadata map[string]map[string][]string `json:"metadata"`
 }
 
-// modelRules passes the models that the metadata of the request allow. If no rule matches
-// the metadata, it passes the default models. * means every model.
+// modelRules passes the models that the metadata of the request allows. If no rule matches, it
+// passes the default models. * means every model.
 func modelRules(raw map[string]json.RawMessage) judge.Func {
 	r, ok := judge.Object[rules](raw, "rules")
 	not := judge.Get(raw, "not", false)
@@ -80,7 +80,7 @@ func modelRules(raw map[string]json.RawMessage) judge.Func {
 	}
 }
 
-// valuesOf returns the values of a piece of metadata, which may be a list in JSON.
+// valuesOf returns the values of a metadata entry, which may be a JSON list.
 func valuesOf(said string) []string {
 	var list []string
 	if strings.HasPrefix(said, "[") && json.Unmarshal([]byte(said), &list) == nil {
@@ -99,9 +99,9 @@ type typesData struct {
 	Explanation string   `json:"explanation"`
 }
 
-// requestTypes passes kinds of requests that are allowed and not blocked. What is passed
-// through is of the kinds that its path reaches at the provider, and is blocked as proxy, too. If a list is
-// empty, the list in the metadata is used: supported_endpoints, blocked_endpoints.
+// requestTypes passes request types that are allowed and not blocked. A passed-through request
+// has the types that its path reaches at the provider, and the type proxy. An empty list is
+// replaced by the list in the metadata: supported_endpoints, blocked_endpoints.
 func requestTypes(raw map[string]json.RawMessage) judge.Func {
 	allowed, blocked := listed(raw["allowedTypes"]), listed(raw["blockedTypes"])
 	return func(_ context.Context, s *judge.Subject) judge.Verdict {
@@ -149,7 +149,7 @@ func requestTypes(raw map[string]json.RawMessage) judge.Func {
 	}
 }
 
-// listed reads a list of texts, or a text with commas.
+// listed returns a list of strings, or the parts of a comma-separated string.
 func listed(raw json.RawMessage) []string {
 	var list []string
 	var text string

@@ -16,8 +16,8 @@ type containsData struct {
 	Verdict     bool     `json:"verdict"`
 }
 
-// contains passes a text with any, all or none of its words. Case matters, and a word may
-// be part of a longer one.
+// contains passes a text with any, all or none of its words. It is case-sensitive and matches
+// within longer words.
 func contains(raw map[string]json.RawMessage) judge.Func {
 	list, ok := judge.Read[[]string](raw, "words")
 	operator := judge.Get(raw, "operator", "any")
@@ -39,7 +39,7 @@ func contains(raw map[string]json.RawMessage) judge.Func {
 	}
 }
 
-// held applies any, all or none.
+// held evaluates any, all or none.
 func held(operator string, found, missing int, of string) (bool, string) {
 	var pass bool
 	switch operator {
@@ -67,7 +67,7 @@ type suffixData struct {
 	Excerpt     string `json:"textExcerpt"`
 }
 
-// endsWith passes a text that ends with a suffix; a full stop may follow.
+// endsWith passes a text that ends with a suffix, optionally followed by a period.
 func endsWith(raw map[string]json.RawMessage) judge.Func {
 	suffix, not := judge.Get(raw, "suffix", ""), judge.Get(raw, "not", false)
 	if suffix == "" {
@@ -94,8 +94,8 @@ type caseData struct {
 	Excerpt     string `json:"textExcerpt"`
 }
 
-// letterCase passes a text whose letters A to Z are all of one case; other alphabets do not
-// count.
+// letterCase passes a text whose letters A to Z are all of one case; other alphabets are
+// ignored.
 func letterCase(upper bool) judge.Maker {
 	first, last, name := byte('a'), byte('z'), "upper"
 	if !upper {
@@ -127,8 +127,7 @@ type nullData struct {
 	Explanation string `json:"explanation"`
 }
 
-// notNull passes a response that has a text, or that calls tools: such a response needs no
-// text.
+// notNull passes a response that has a text or calls tools.
 func notNull(raw map[string]json.RawMessage) judge.Func {
 	not := judge.Get(raw, "not", false)
 	return func(_ context.Context, s *judge.Subject) judge.Verdict {

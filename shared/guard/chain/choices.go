@@ -7,10 +7,9 @@ import (
 	"gateway/shared/guard/judge"
 )
 
-// each runs a local check on every choice of a response separately, as if each were the only
-// one: a text that one choice lacks is not made up for by another, and counts do not add up.
-// The result is that of the worst choice, with the changes of all. Without choices, it runs
-// the check once.
+// each runs a local check separately on every choice of a response: a text that is missing in
+// one choice is not compensated by another, and counts are not added. The result is that of the
+// worst choice, with the changes of all. Without choices, it runs the check once.
 func (c *check) each(ctx context.Context, s *judge.Subject, choices []content.Choice) judge.Verdict {
 	if len(choices) == 0 {
 		return c.run(ctx, s)
@@ -35,7 +34,7 @@ func (c *check) each(ctx context.Context, s *judge.Subject, choices []content.Ch
 	return worst
 }
 
-// severity orders verdicts: nothing to judge, a pass, an error that passes, and a failure.
+// severity orders verdicts: nothing to judge, pass, passing error, failure.
 func (c *check) severity(v *judge.Verdict) int {
 	switch {
 	case v.Err == nil && !v.Pass, v.Err != nil && c.fails(v):

@@ -7,9 +7,9 @@ import (
 	"gateway/shared/guard/judge"
 )
 
-// Clean reports whether all checks of local hooks pass a text of a response and change nothing
-// of it. It makes no results, so it is much cheaper than Run, for the pieces of a stream in
-// which nothing is found. False means that Run has to decide.
+// Clean reports whether all checks of local hooks pass a text of a response unchanged. It
+// produces no results and is therefore much cheaper than Run for the pieces of a stream. If it
+// returns false, Run must decide.
 func (hs Hooks) Clean(ctx context.Context, c *Call, text string) (clean bool) {
 	if c.Budget == nil || !hs.Local() {
 		return false

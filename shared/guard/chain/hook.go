@@ -13,29 +13,28 @@ import (
 	"gateway/shared/guard/judge"
 )
 
-// Kit prepares hooks. It is shared and never changed.
+// Kit prepares hooks. It is immutable and shared.
 type Kit struct {
 	makers map[string]judge.Maker
 }
 
-// NewKit returns a kit of the register of checks.
+// NewKit returns a kit for the registered checks.
 func NewKit(makers map[string]judge.Maker) *Kit { return &Kit{makers} }
 
-// Hook is a guardrail that is ready to run. It is shared between requests and never
-// changed.
+// Hook is a guardrail that is ready to run. It is immutable and shared between requests.
 type Hook struct {
 	ID      string
-	Label   string // how messages name the guardrail
+	Label   string // name of the guardrail in messages
 	Mutator bool
 	guard.Actions
 	feedback struct{ success, fail *guard.Feedback }
 	checks   []check
 	print    [sha256.Size]byte
-	local    bool // no check leaves this process
-	typesOf  bool // a check looks at types of requests, so the hook also runs for pass-through
+	local    bool // no check calls another service
+	typesOf  bool // a check judges request types, so the hook also runs for pass-through
 }
 
-// check is one check of a hook, with the function that was made for it.
+// check is one check of a hook with its function.
 type check struct {
 	id          string
 	run         judge.Func
@@ -43,7 +42,7 @@ type check struct {
 	phase       guard.Phase
 	scope       content.Scope
 	failOnError bool
-	closed      bool // an error fails the check as if failOnError were set, unless nothing was judged
+	closed      bool // an error fails the check as with failOnError, unless there was nothing to judge
 	soft        bool
 	local       bool
 	mutates     bool
@@ -100,8 +99,8 @@ func (k *Kit) check(a *guard.Applied, h *guard.Hook) check {
 	if c.runs(guard.After) {
 		c.reach = reachOf(a.ID, params)
 	}
-	// What a parameter that the check does not have was to forbid is not known. A hook that
-	// denies then rejects the request; others run without it.
+	// The effect of an unknown parameter is unknown, so a hook that denies rejects the request;
+	// other hooks run without it.
 	if unknown := unknownOf(row, a.Parameters); unknown != nil && h.Actions.Deny {
 		wrong := judge.Failed("ParameterError", "The check "+a.ID+" has no parameter "+strings.Join(unknown, ", ")+"; save the guardrail without it")
 		c.run, c.failOnError = func(context.Context, *judge.Subject) judge.Verdict { return wrong }, true
@@ -111,8 +110,8 @@ func (k *Kit) check(a *guard.Applied, h *guard.Hook) check {
 		c.run = make(params)
 		return c
 	}
-	// This installation cannot run the check: the hook passes or, if it denies, the request is
-	// rejected.
+	// The check is not available in this installation: the hook passes or, if it denies,
+	// rejects the request.
 	missing := judge.Failed("NotAvailable", "This installation does not run the check "+a.ID)
 	c.run, c.failOnError = func(context.Context, *judge.Subject) judge.Verdict { return missing }, c.failOnError || h.Actions.Deny
 	return c
@@ -120,7 +119,7 @@ func (k *Kit) check(a *guard.Applied, h *guard.Hook) check {
 
 func unknownOf(row *guard.Check, params map[string]json.RawMessage) []string {
 	if row == nil {
-		return nil // the maker of an unknown check knows its parameters
+		return nil // the maker of an unknown check validates its parameters
 	}
 	return row.Unknown(params)
 }
@@ -130,12 +129,12 @@ func member[T any](params map[string]json.RawMessage, name string) (v T) {
 	return v
 }
 
-// reachOf is how much of a stream a check must see at once. An unknown check judges a text
-// as a whole, and so do checks that ask another service. So does a check that requires
-// something, because that may be anywhere, and a check that weighs the whole text.
+// reachOf returns how much of a stream a check must see at once. Unknown checks, checks that
+// call another service, checks that require something, and checks that weigh the whole text
+// judge the text as a whole.
 //
-// What local scanners look for has no known bound. But whatever they found stays found
-// however the text goes on, so they judge each piece with all that came before it.
+// The matches of local scanners have no length limit. But a match stays a match however the
+// text continues, so they judge each piece together with everything before it.
 func reachOf(id string, params map[string]json.RawMessage) guard.Reach {
 	whole, not := guard.Reach{Whole: true}, member[bool](params, "not")
 	switch id {
@@ -164,7 +163,7 @@ func reachOf(id string, params map[string]json.RawMessage) guard.Reach {
 // fails reports whether an error of the check makes its hook fail.
 func (c *check) fails(v *judge.Verdict) bool { return c.failOnError || c.closed && !v.Nothing }
 
-// Reads reports whether a check of the hook judges bodies, and not only types of requests.
+// Reads reports whether a check of the hook judges bodies and not only request types.
 func (h *Hook) Reads() bool {
 	for i := range h.checks {
 		if h.checks[i].id != typeCheck {
@@ -174,11 +173,12 @@ func (h *Hook) Reads() bool {
 	return false
 }
 
-// typeCheck is the check that judges the type of a request alone.
+// typeCheck is the check that judges only the request type.
 const typeCheck = "default.allowedRequestTypes"
 
-// Blocks returns the first hook that must not let a body pass that it cannot read: one that
-// denies by what it reads, and does not exempt the route. nil: there is none. A nil exempts exempts nothing.
+// Blocks returns the first hook that rejects a body which it cannot read: one that denies,
+// judges bodies and does not exempt the route. It returns nil if there is none. A nil exempts
+// exempts nothing.
 func (hs Hooks) Blocks(exempts func(names []string) bool) *Hook {
 	for _, h := range hs {
 		if h.Deny && !h.Async && h.Reads() && (exempts == nil || !exempts(h.Actions.Unread)) {
@@ -188,16 +188,15 @@ func (hs Hooks) Blocks(exempts func(names []string) bool) *Hook {
 	return nil
 }
 
-// runs reports whether the check runs in a phase: some checks need what only a request has.
+// runs reports whether the check runs in a phase: some checks need a request.
 func (c *check) runs(phase guard.Phase) bool {
 	return phase == guard.Before || c.phase&guard.After != 0
 }
 
-// Streams returns when the hook judges a stream: as its actions say or, if they say nothing, in
-// a window if the hook denies and once the stream has ended otherwise. A hook that is set to
-// judge it piece by piece holds it instead if one of its checks needs the whole response or
-// looks at more than its text, or if it answers denials softly: nothing may have been sent
-// before such a response.
+// Streams returns when the hook judges a stream: as its actions configure; by default in a
+// window if the hook denies and after the stream otherwise. A hook with a window holds the
+// stream instead if one of its checks needs the whole response or more than its text, or if it
+// denies softly: then nothing may be sent before the denial.
 func (h *Hook) Streams() guard.When {
 	when, soft := h.Actions.Stream, h.Soft
 	if when == "" && h.Deny {
@@ -219,9 +218,9 @@ func (h *Hook) Streams() guard.When {
 	return guard.StreamWindow
 }
 
-// Sees is how the hook's window sees a stream: how many characters at once (as set, or more
-// if one of its checks needs more), whether pieces end with words, and whether they are
-// judged with everything before them.
+// Sees returns how the hook's window sees a stream: how many characters at once (as configured,
+// or more if a check needs more), whether pieces end with words, and whether they are judged
+// with everything before them.
 func (h *Hook) Sees() guard.Reach {
 	w := guard.Reach{Most: h.Actions.Window}
 	if w.Most == 0 {

@@ -9,12 +9,11 @@ import (
 	"gateway/shared/wire"
 )
 
-// redacted replaces what a result quotes of a text that was removed.
+// redacted replaces a quote of removed text.
 const redacted = "[redacted]"
 
-// redactQuotes removes from results what they quote of a body and what is not in the body
-// any more that was made of it: results are sent to the client and stored, and must not
-// contain what a check has redacted.
+// redactQuotes removes quotes of removed text from results: results are sent to the client and
+// stored, and must not contain what a check has redacted.
 func redactQuotes(results []Result, before, after []byte) {
 	q := quotes{textOf(before), textOf(after)}
 	for i := range results {
@@ -28,11 +27,11 @@ func redactQuotes(results []Result, before, after []byte) {
 	}
 }
 
-// quotes are the texts of a body before and after checks changed it.
+// quotes contains the texts of a body before and after checks changed it.
 type quotes struct{ before, after string }
 
-// removed reports whether s quotes something that is not in the changed body. Words are
-// compared as well, because a quote may begin or end anywhere.
+// removed reports whether s quotes text that is not in the changed body. Words are compared as
+// well, because a quote may begin or end anywhere.
 func (q *quotes) removed(s string) bool {
 	s = strings.TrimSuffix(s, "...")
 	if q.lost(s) {
@@ -52,7 +51,7 @@ func (q *quotes) lost(s string) bool {
 	return len(s) > 1 && strings.Contains(q.before, s) && !strings.Contains(q.after, s)
 }
 
-// clean returns a value without quotes of what was removed.
+// clean returns a value without quotes of removed text.
 func (q *quotes) clean(v any) any {
 	if v == nil {
 		return nil

@@ -13,11 +13,11 @@ import (
 	"gateway/shared/wire"
 )
 
-// Result is what a hook found, as answers and logs show it.
+// Result is the result of a hook in responses and logs.
 type Result struct {
 	Verdict     bool          `json:"verdict"`
 	ID          string        `json:"id"`
-	Label       string        `json:"-"` // how messages name the guardrail
+	Label       string        `json:"-"` // name of the guardrail in messages
 	Transformed bool          `json:"transformed"`
 	Checks      []CheckResult `json:"checks"`
 	Feedback    *Feedback     `json:"feedback"`
@@ -25,10 +25,10 @@ type Result struct {
 	Async       bool          `json:"async"`
 	Type        string        `json:"type"`
 	Created     time.Time     `json:"created_at"`
-	Deny        bool          `json:"deny"` // it has failed, and denies
+	Deny        bool          `json:"deny"` // the hook failed and denies
 }
 
-// CheckResult is what one of the hook's checks found.
+// CheckResult is the result of one of the hook's checks.
 type CheckResult struct {
 	ID          string         `json:"id"`
 	Verdict     bool           `json:"verdict"`
@@ -41,7 +41,7 @@ type CheckResult struct {
 	FailOnError bool           `json:"fail_on_error"`
 }
 
-// passes reports whether the check gives the hook no reason to fail.
+// passes reports whether the check does not make the hook fail.
 func (c *CheckResult) passes() bool { return c.Verdict || c.Error != nil && !c.FailOnError }
 
 // failed returns the ids of the checks that made the hook fail.
@@ -55,8 +55,7 @@ func (r *Result) failed() (ids []string) {
 }
 
 // Denial returns the message for a client whose request or response was denied. It names the
-// guardrail that denied, or that otherwise caused the denial, and its checks that failed, and
-// quotes nothing of what they judged.
+// guardrail that caused the denial and its failed checks, and does not quote what they judged.
 func Denial(results []Result) string {
 	const sentence = "The guardrail checks defined in the config failed."
 	var by *Result
@@ -81,14 +80,14 @@ func Denial(results []Result) string {
 	return message + "."
 }
 
-// Feedback is what is recorded on the request's trace.
+// Feedback is recorded on the request's trace.
 type Feedback struct {
 	Value    int64          `json:"value"`
 	Weight   float64        `json:"weight"`
 	Metadata map[string]any `json:"metadata"`
 }
 
-// feedback is the feedback of the branch that the checks lead to.
+// feedbackOf returns the feedback for the outcome of the checks.
 func (h *Hook) feedbackOf(checks []CheckResult) *Feedback {
 	var passed, failed, errored []string
 	for i := range checks {
@@ -122,13 +121,12 @@ func (h *Hook) feedbackOf(checks []CheckResult) *Feedback {
 	return out
 }
 
-// Results are what the hooks of a request found, except hooks that ran beside the request.
+// Results are the results of a request's hooks, except of hooks that ran asynchronously.
 type Results struct {
 	Before, After []Result
 }
 
-// Unquoted returns the results without what checks report about a text beside their verdict:
-// it may quote the text.
+// Unquoted returns the results without the data that may quote the judged text.
 func (r *Results) Unquoted() *Results { return &Results{Unquoted(r.Before), Unquoted(r.After)} }
 
 // Unquoted returns copies of results without the data and the log of their checks.
@@ -146,8 +144,8 @@ func Unquoted(results []Result) []Result {
 // Empty reports whether there are no results.
 func (r *Results) Empty() bool { return len(r.Before)+len(r.After) == 0 }
 
-// Append writes the value of the response's field: {"before_request_hooks":[],...}. For a
-// response from a cache, no hooks have run after the response.
+// Append appends the field of a response: {"before_request_hooks":[],...}. A cached response
+// has no hooks after the response.
 func (r *Results) Append(dst []byte, after bool) []byte {
 	dst = append(dst, `{"before_request_hooks":`...)
 	dst = appendResults(dst, r.Before)
@@ -157,7 +155,7 @@ func (r *Results) Append(dst []byte, after bool) []byte {
 	return append(dst, '}')
 }
 
-// AppendAfter writes the field of the hooks after the response.
+// AppendAfter appends the field of the hooks after the response.
 func (r *Results) AppendAfter(dst []byte) []byte {
 	return appendResults(append(dst, `"after_request_hooks":`...), r.After)
 }
@@ -168,12 +166,12 @@ func appendResults(dst []byte, list []Result) []byte {
 	}
 	raw, err := json.Marshal(list)
 	if err != nil {
-		return append(dst, '[', ']') // a check reported something that is not JSON
+		return append(dst, '[', ']') // a check reported invalid JSON
 	}
 	return append(dst, raw...)
 }
 
-// Into puts the results after the other fields of a response that is an object.
+// Into inserts the results after the other fields of a response that is an object.
 func (r *Results) Into(dst, body []byte, after bool) []byte {
 	end := len(body)
 	for end > 0 && (body[end-1] == ' ' || body[end-1] == '\n' || body[end-1] == '\r' || body[end-1] == '\t') {

@@ -16,33 +16,34 @@ import (
 	"gateway/shared/wire"
 )
 
-// Call is what the hooks of a target are given.
+// Call is the input of a target's hooks.
 type Call struct {
 	Kind, Provider, Model, TraceID string
-	Reached                        []string // types of requests that a passed-through path reaches
-	Shape                          string   // shape of the bodies, if it is not that of Kind
+	Reached                        []string // request types that a passed-through path reaches
+	Shape                          string   // format of the bodies, if it differs from Kind
 	Stream                         bool
-	Passed                         bool // the body is passed through unread: only types of requests are judged
+	Passed                         bool // the body is passed through unread: only request types are judged
 	Metadata                       map[string]string
 	Headers                        http.Header
 	Request                        []byte
-	Response                       []byte // in the client's shape; nil before the response
+	Response                       []byte // in the client's format; nil before the response
 	Status                         int
 	Client, Public                 *http.Client
 	Fetch                          judge.Fetch
 	Secrets                        judge.Secrets
 	Now                            func() time.Time
-	// Budget is the time that local checks have left. Nil: that of the context, or a new one.
+	// Budget is the remaining time of local checks. If nil, the budget of the context or a new
+	// one is used.
 	Budget *guard.Budget
 }
 
-// Outcome is the joint result of hooks.
+// Outcome is the combined result of hooks.
 type Outcome struct {
 	Results []Result
-	Failed  bool   // a hook that does not deny has failed
-	Denied  bool   // a hook that denies has failed
+	Failed  bool   // a hook that does not deny failed
+	Denied  bool   // a hook that denies failed
 	Soft    bool   // the denial is sent as a response
-	Body    []byte // the changed body; nil: unchanged
+	Body    []byte // the changed body, or nil
 	Headers http.Header
 	Restore map[string]string
 }
@@ -50,8 +51,8 @@ type Outcome struct {
 // Hooks are the hooks of one phase of a target, in the order of their results.
 type Hooks []*Hook
 
-// Apart separates the hooks that run beside the request from the others. A mutator beside
-// the request has nothing to change, so it does not run; nor do mutators of embeddings.
+// Apart separates asynchronous hooks from the others. Asynchronous mutators have nothing to
+// change and do not run; nor do mutators of embeddings.
 func (hs Hooks) Apart(kind string) (beside, in Hooks) {
 	for _, h := range hs {
 		switch {
@@ -65,7 +66,7 @@ func (hs Hooks) Apart(kind string) (beside, in Hooks) {
 	return beside, in
 }
 
-// Distinct returns the hooks without those that judge and change as an earlier one does.
+// Distinct removes hooks that are equivalent to an earlier one.
 func (hs Hooks) Distinct() Hooks {
 	seen, out := map[[sha256.Size]byte]bool{}, make(Hooks, 0, len(hs))
 	for _, h := range hs {
@@ -77,7 +78,7 @@ func (hs Hooks) Distinct() Hooks {
 	return out
 }
 
-// Local reports whether none of the hooks leaves this process.
+// Local reports whether no hook calls another service.
 func (hs Hooks) Local() bool {
 	for _, h := range hs {
 		if !h.local {
@@ -87,8 +88,8 @@ func (hs Hooks) Local() bool {
 	return true
 }
 
-// Here returns the hooks with only those checks that ask nobody outside of this process. Hooks
-// without such checks are omitted.
+// Here returns the hooks with only those checks that call no other service. It omits hooks
+// without such checks.
 func (hs Hooks) Here() Hooks {
 	out := make(Hooks, 0, len(hs))
 	for _, h := range hs {
@@ -106,7 +107,8 @@ func (hs Hooks) Here() Hooks {
 	return out
 }
 
-// Print is different for hooks that judge or change differently; empty if there are none.
+// Print returns a fingerprint that differs for hooks that judge or change differently; empty if
+// there are none.
 func (hs Hooks) Print() string {
 	if len(hs) == 0 {
 		return ""
@@ -127,10 +129,10 @@ func (hs Hooks) Names() []string {
 	return out
 }
 
-// Run runs the hooks concurrently on the same body. If several change it, each later one is run
-// again on what the earlier ones have left, so that no hook brings back what another has
-// removed; its verdict is still that on the original body. What the hooks removed is not in the
-// results either.
+// Run runs the hooks concurrently on the same body. If several change it, each later one runs
+// again on the result of the earlier ones, so that no hook restores what another removed; its
+// verdict is still that on the original body. The results do not contain what the hooks
+// removed.
 func (hs Hooks) Run(ctx context.Context, phase guard.Phase, c *Call) Outcome {
 	budget := c.Budget
 	if budget == nil && len(hs) > 0 {
@@ -169,8 +171,8 @@ func (hs Hooks) Run(ctx context.Context, phase guard.Phase, c *Call) Outcome {
 	return out
 }
 
-// repeated takes over what a second run has changed. A hook that failed on the original body
-// has failed.
+// repeated takes the changes of a second run. A hook that failed on the original body stays
+// failed.
 func (r *ran) repeated(again ran) {
 	if r.Verdict {
 		r.Result, r.soft = again.Result, again.soft
@@ -197,7 +199,7 @@ func (o *Outcome) take(h *Hook, r *ran) {
 	}
 	switch {
 	case r.Deny:
-		o.Soft = (o.Soft || !o.Denied) && r.soft // a hard denial wins
+		o.Soft = (o.Soft || !o.Denied) && r.soft // a hard denial takes precedence
 		o.Denied = true
 	case !r.Verdict && !h.Async:
 		o.Failed = true
@@ -213,7 +215,7 @@ func (c *Call) with(phase guard.Phase, body []byte) {
 	}
 }
 
-// shape returns the shape of the response.
+// shape returns the format of the response.
 func (c *Call) shape() string { return cmp.Or(c.Shape, c.Kind) }
 
 func (c *Call) of(phase guard.Phase) []byte {
@@ -233,7 +235,7 @@ type ran struct {
 	restore map[string]string
 }
 
-// Beside runs hooks for whose outcome nobody waits.
+// Beside runs asynchronous hooks.
 func (hs Hooks) Beside(ctx context.Context, phase guard.Phase, c *Call) []Result {
 	return hs.Run(ctx, phase, c).Results
 }
@@ -275,7 +277,7 @@ func (h *Hook) run(ctx context.Context, phase guard.Phase, c *Call, budget *guar
 	return r
 }
 
-// group is what the checks of one hook are given.
+// group is the shared input of the checks of one hook.
 type group struct {
 	call   Call
 	phase  guard.Phase
@@ -299,7 +301,7 @@ func (g *group) find(s content.Scope) *content.Found {
 	return f
 }
 
-// subject is what one check is given.
+// subject returns the input of one check.
 func (g *group) subject(k *check, changed bool) *judge.Subject {
 	c, f := &g.call, g.find(k.scope)
 	s := &judge.Subject{
@@ -316,7 +318,7 @@ func (g *group) subject(k *check, changed bool) *judge.Subject {
 	return s
 }
 
-// sequential runs the checks one by one. Each sees the changes of those before it.
+// sequential runs the checks in order. Each sees the changes of the earlier ones.
 func (r *ran) sequential(ctx context.Context, g *group, which []*check) {
 	for _, k := range which {
 		v, res := g.judge(ctx, k, g.subject(k, r.body != nil))
@@ -329,9 +331,9 @@ func (r *ran) sequential(ctx context.Context, g *group, which []*check) {
 	}
 }
 
-// parallel runs the checks concurrently on the same body. If two change it, the later one is
-// run again on what the earlier one has left, so that neither brings back what the other has
-// removed. Local checks come last in that order, because repeating them calls nobody.
+// parallel runs the checks concurrently on the same body. If two change it, the later one runs
+// again on the result of the earlier one, so that neither restores what the other removed.
+// Local checks come last in that order, because repeating them calls no service.
 func (r *ran) parallel(ctx context.Context, g *group, which []*check) {
 	verdicts, results := make([]judge.Verdict, len(which)), make([]CheckResult, len(which))
 	var wait sync.WaitGroup
@@ -359,7 +361,7 @@ func (r *ran) parallel(ctx context.Context, g *group, which []*check) {
 	}
 }
 
-// change applies what a check changes to the body, which others may have changed already.
+// change applies the changes of a check to the body, which others may have changed already.
 func (r *ran) change(ctx context.Context, g *group, k *check, v *judge.Verdict, res *CheckResult) {
 	from := g.call.of(g.phase)
 	if r.body != nil {
@@ -393,7 +395,7 @@ func (r *ran) keep(v *judge.Verdict, res CheckResult) {
 	}
 }
 
-// changed returns the body that a verdict makes of another; nil if it changes nothing.
+// changed returns the body with the changes of a verdict, or nil if it changes nothing.
 func (g *group) changed(v *judge.Verdict, k *check, from []byte) []byte {
 	if v.Body != nil {
 		if wire.KindOf(v.Body) != wire.KindObject || wire.CheckStrict(v.Body, wire.MaxDepth) != nil {

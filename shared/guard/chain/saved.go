@@ -13,7 +13,7 @@ import (
 	"gateway/shared/store"
 )
 
-// saved is a saved guardrail. It is prepared when it is first needed.
+// saved is a saved guardrail, prepared on first use.
 type saved struct {
 	record resource.Record
 	ready  atomic.Pointer[Hook]
@@ -21,9 +21,9 @@ type saved struct {
 
 func decode(rec resource.Record) (*saved, error) { return &saved{record: rec}, nil }
 
-// Load returns a saved guardrail of a workspace, or else of its organisation, by its id or
-// slug. If it no longer exists, that is an error: no request is served without the checks that
-// were asked for. A failure to open its secrets is not remembered.
+// Load returns a saved guardrail of a workspace or of its organisation by id or slug. A missing
+// guardrail is an error, so that no request is served without its checks. Errors of opening its
+// secrets are not cached.
 func (k *Kit) Load(ctx context.Context, v *resource.View, sc store.Scope, ref string, sealer seal.Sealer) (*Hook, error) {
 	ref = strings.TrimPrefix(ref, "@")
 	for _, in := range [...]store.Scope{sc, sc.Organisation()} {

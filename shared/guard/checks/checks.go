@@ -13,14 +13,14 @@ import (
 	"gateway/shared/provider"
 )
 
-// Deps are what checks need beside their subject.
+// Deps are the dependencies of checks.
 type Deps struct {
 	Now    func() time.Time
-	Signer provider.Signer // trades credentials of vendors for short-lived ones
-	LookUp remote.LookUp   // looks up names that answers contain
+	Signer provider.Signer // exchanges credentials of vendors for short-lived ones
+	LookUp remote.LookUp   // resolves host names in responses
 }
 
-// Makers gives, by the id of the table, what makes the function of each check.
+// Makers returns the maker of each check by id.
 func Makers(d Deps) map[string]judge.Maker {
 	all := map[string]judge.Maker{}
 	for _, part := range parts(d) {
@@ -29,7 +29,7 @@ func Makers(d Deps) map[string]judge.Maker {
 	return all
 }
 
-// parts returns the packages with checks, each with a table separate.
+// parts returns the tables of the packages with checks.
 func parts(d Deps) []map[string]judge.Maker {
 	return []map[string]judge.Maker{
 		basic.Makers(),

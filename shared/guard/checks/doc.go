@@ -1,3 +1,2 @@
-// Package checks is the register: it tells which function runs each check of the table. It
-// is the one place that joins the packages with checks.
+// Package checks is the registry that maps the checks of the table to their functions.
 package checks

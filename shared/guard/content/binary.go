@@ -9,7 +9,7 @@ import (
 	"gateway/shared/wire"
 )
 
-// shortBinary is the length up to which base64 that decodes to no known format is judged as a
+// shortBinary is the length up to which base64 that decodes to no known format is judged as
 // text: it is too short for a document.
 const shortBinary = 64
 
@@ -18,14 +18,14 @@ type content uint8
 
 const (
 	unknown  content = iota
-	document         // a format that may contain text and is read by none of our checks: PDF, archives, Office
+	document         // a format that may contain text and that no check reads: PDF, archives, Office
 	medium           // an image, audio or video
 )
 
-// Unread reports whether a body has a part that may contain text and cannot be read: a
-// document in a binary format, or token ids in place of a text of a request. kind is as for
-// InRequest and InAnswer; answer is true for a response. field names the field with token ids;
-// it is empty for a document.
+// Unread reports whether a body may contain text that cannot be read: a document in a binary
+// format, or token ids instead of a text of a request. kind is as for InRequest and InAnswer;
+// answer is true for a response. field names the field with token ids; it is empty for a
+// document.
 func Unread(kind string, body []byte, answer bool) (field string, unread bool) {
 	r := reader(kind, body)
 	at := place{message: beside, root: true}
@@ -36,8 +36,8 @@ func Unread(kind string, body []byte, answer bool) (field string, unread bool) {
 	return r.tokens, r.unread && r.d.Err() == nil
 }
 
-// isTokens reports whether a field of a request contains token ids: numbers where a text may
-// be. d is at its value; name is the name of the field as the table spells it.
+// isTokens reports whether a field of a request contains token ids: numbers instead of a text.
+// d is at its value; name is the normalized name of the field.
 func isTokens(name string, d wire.Decoder) bool {
 	if name != "prompt" && name != "input" && !strings.HasSuffix(name, "tokenids") {
 		return false
@@ -45,7 +45,7 @@ func isTokens(name string, d wire.Decoder) bool {
 	return hasNumber(&d)
 }
 
-// hasNumber reports whether an array, or an array within it, has a number as its element.
+// hasNumber reports whether an array, at any depth, has a number as an element.
 func hasNumber(d *wire.Decoder) (found bool) {
 	if d.Kind() != wire.KindArray {
 		d.Skip()
@@ -61,8 +61,8 @@ func hasNumber(d *wire.Decoder) (found bool) {
 	return found
 }
 
-// ReadFile returns the text of a file of a form. ok is false for a file that may contain text
-// and cannot be read. Images and audio have no text; media says that the receiver reads the
+// ReadFile returns the text of an uploaded file. ok is false for a file that may contain text
+// and cannot be read. Images and audio have no text; media states that the receiver reads the
 // file as such, and contentType is its declared type.
 func ReadFile(contentType string, file []byte, media bool) (text string, ok bool) {
 	is := contentOf(file)
@@ -79,7 +79,7 @@ func ReadFile(contentType string, file []byte, media bool) (text string, ok bool
 
 // begin decodes the beginning of base64.
 func begin(s []byte) []byte {
-	const most = 704 // decodes to more than the 512 bytes that tell a format
+	const most = 704 // decodes to more than the 512 bytes that identify a format
 	plain := alphabet(s[:min(len(s), 2*most)])
 	plain = plain[:min(len(plain), most)]
 	if len(plain)%4 == 1 {
@@ -90,7 +90,7 @@ func begin(s []byte) []byte {
 	return out[:n]
 }
 
-// contentOf classifies bytes by how they begin.
+// contentOf classifies bytes by their beginning.
 func contentOf(b []byte) content {
 	// Readers of PDF accept bytes before its header.
 	if bytes.Contains(b[:min(len(b), 1024)], []byte("%PDF-")) {
@@ -128,8 +128,7 @@ func isUTF16(b []byte) bool {
 // vectors.
 var mediaNames = [...]string{"audio", "image", "video", "mask", "embedding"}
 
-// isMediaName reports whether the values of a field, whose name is as the table spells it, are
-// images, audio or vectors.
+// isMediaName reports whether a field with a normalized name contains images, audio or vectors.
 func isMediaName(name []byte) bool {
 	for _, part := range mediaNames {
 		if bytes.Contains(name, []byte(part)) {
@@ -139,7 +138,7 @@ func isMediaName(name []byte) bool {
 	return false
 }
 
-// isMediaType reports whether the type of an object says that it is an image or audio.
+// isMediaType reports whether the type of an object is that of an image or audio.
 func isMediaType(kind string) bool {
 	return strings.Contains(kind, "image") || strings.Contains(kind, "audio") || strings.Contains(kind, "video")
 }

@@ -7,23 +7,23 @@ import (
 	"gateway/shared/wire"
 )
 
-// Scope chooses the texts.
+// Scope selects texts.
 type Scope string
 
 // The scopes. The zero Scope is LastMessage.
 const (
-	LastMessage   Scope = "last_message"   // the last message of a request and what stands beside the messages; every choice of a response
+	LastMessage   Scope = "last_message"   // the last message of a request and the texts outside the messages; every choice of a response
 	AllMessages   Scope = "all_messages"   // all messages of a request, every choice of a response
-	System        Scope = "system"         // messages of the system and the developer; definitions of tools and formats
+	System        Scope = "system"         // system and developer messages; definitions of tools and formats
 	ToolArguments Scope = "tool_arguments" // arguments of tool calls
 	ToolResults   Scope = "tool_results"   // results of tools
 	Reasoning     Scope = "reasoning"      // thoughts of a model
 )
 
-// Scopes are all, in the order of the documentation.
+// Scopes lists all scopes in the order of the documentation.
 var Scopes = []string{string(LastMessage), string(AllMessages), string(System), string(ToolArguments), string(ToolResults), string(Reasoning)}
 
-// Prompt is the scope of System without definitions. No check can name it.
+// Prompt is System without definitions. Checks cannot select it.
 const Prompt Scope = "system_prompt"
 
 // ToolCall is the kind of a request about one tool, prompt or resource of an MCP server.
@@ -40,10 +40,10 @@ const (
 	arguments              // of a tool call
 	result                 // of a tool
 	reasoned               // by a model
-	other                  // a part that is not text: an image, a sound
+	other                  // a part other than text: an image, audio
 )
 
-// form is how a text stands in the body.
+// form is the encoding of a text in the body.
 type form uint8
 
 const (
@@ -51,34 +51,34 @@ const (
 	formObject              // an object, which is one text
 	formBase64              // a string with the base64 of the text
 	formDataURL             // a data URL with the base64 of the text
-	formEncoded             // base64 that may be text: undecided
-	formMade                // base64 of an image or a text: undecided
+	formEncoded             // base64 that may be text; not yet decided
+	formMade                // base64 of an image or a text; not yet decided
 )
 
-// piece is one text, and its place.
+// piece is a text and its position.
 type piece struct {
-	message    int // index in the list of messages or choices; beside: none
+	message    int // index in the list of messages or choices, or beside
 	last       bool
 	system     bool
 	definition bool
-	call       bool // arguments of a call that the client or the gateway runs
+	call       bool // arguments of a call that the client or the gateway executes
 	again      bool // it may repeat another piece
-	name       bool // of a participant or a tool: undecided
-	first      bool // it stands before the other texts of its message
+	name       bool // name of a participant or a tool; not yet decided
+	first      bool // it precedes the other texts of its message
 	media      bool // below a field of images, audio or vectors
 	class      class
 	form       form
-	at         wire.Span // of the JSON value; absent: no text
+	at         wire.Span // of the JSON value; absent if there is no text
 	path       uint64
 }
 
-// Found are the texts of a body.
+// Found contains the texts of a body.
 type Found struct {
-	Texts []string // "" for a part that is no text
+	Texts []string // empty for a part without text
 	// ToolCalls reports whether the body calls tools.
 	ToolCalls bool
-	// Choices are the alternatives of a response that has several. Nil for a request and for
-	// a response with at most one.
+	// Choices are the alternatives of a response that has several; nil for a request and for a
+	// response with at most one.
 	Choices []Choice
 	pieces  []piece
 	twice   []wire.Span // fields that repeat the texts
@@ -86,12 +86,12 @@ type Found struct {
 
 // Choice is one of the alternatives of a response.
 type Choice struct {
-	From, To  int  // its texts: Found.Texts[From:To]
+	From, To  int  // its texts are Found.Texts[From:To]
 	ToolCalls bool // it calls tools
 }
 
-// InRequest finds the texts of a client's body, in any format. kind is the type of the
-// request, and matters for ToolCall and AgentCall only. A body that is no JSON has no texts.
+// InRequest finds the texts of a client's body in any format. kind is the request type, which
+// matters only for ToolCall and AgentCall. A body that is not JSON has no texts.
 func InRequest(kind string, body []byte, scope Scope) Found {
 	r := reader(kind, body)
 	r.value(place{message: beside, root: true})
@@ -110,7 +110,7 @@ func reader(kind string, body []byte) *reading {
 	return &reading{body: body, d: wire.NewDecoder(body), tools: kind == ToolCall || kind == AgentCall, agent: kind == AgentCall}
 }
 
-// origin returns the place of a response.
+// origin returns the initial place of a response.
 func (r *reading) origin(kind string) place {
 	at := place{root: true}
 	if kind == ToolCall {
@@ -119,7 +119,7 @@ func (r *reading) origin(kind string) place {
 	return at
 }
 
-// choose picks the pieces of a scope, those of definitions last.
+// choose returns the pieces of a scope, those of definitions last.
 func (r *reading) choose(scope Scope) Found {
 	if r.d.Err() != nil {
 		return Found{}
@@ -172,7 +172,7 @@ func (r *reading) alternatives(pieces []piece) []Choice {
 	return out
 }
 
-// once drops the pieces that repeat others.
+// once removes pieces that repeat others.
 func (r *reading) once() {
 	if !slices.ContainsFunc(r.pieces, func(p piece) bool { return p.again }) {
 		return
@@ -235,8 +235,7 @@ func (p *piece) in(scope Scope) bool {
 	return said && p.last
 }
 
-// With returns the body with new texts in place of those that were found; a nil text leaves
-// the place unchanged.
+// With returns the body with the texts replaced; a nil text stays unchanged.
 func (f *Found) With(body []byte, texts []*string) []byte {
 	edits := make([]wire.Edit, 0, len(texts))
 	for i, t := range texts {
@@ -254,8 +253,8 @@ func (f *Found) With(body []byte, texts []*string) []byte {
 	return wire.Splice(nil, body, edits...)
 }
 
-// written returns a text as the JSON value that it replaces: an object stays an object, and
-// what was encoded is encoded again.
+// written encodes a text as the JSON value that it replaces: an object stays an object, and
+// encoded text is encoded again.
 func (p *piece) written(body []byte, t string) []byte {
 	switch p.form {
 	case formBase64:

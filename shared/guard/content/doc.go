@@ -1,4 +1,3 @@
-// Package content finds the texts of a request or a response that checks judge, in each shape
-// that clients use, and writes changed texts back into their places. All other bytes stay the
-// same.
+// Package content extracts the texts that checks judge from requests and responses in every
+// client format, and writes changed texts back. All other bytes stay unchanged.
 package content

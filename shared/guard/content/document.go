@@ -10,16 +10,16 @@ import (
 
 // Document is a body as guardrails read it.
 type Document struct {
-	JSON []byte // nil: there is no text in the body
-	// Own: JSON is the body itself, so that changes can be written back.
+	JSON []byte // nil if the body has no text
+	// Own is set if JSON is the body itself, so that changes can be written back.
 	Own bool
-	// Unread: the body has a document, or the beginning of a binary message, that cannot be
-	// read and is not in JSON.
+	// Unread is set if the body contains a document or a truncated binary message that cannot
+	// be read and is not in JSON.
 	Unread bool
 }
 
-// Read returns a document of a body of any media type. ok is false for a body that cannot be
-// read: it may contain text, and nobody knows which.
+// Read returns the document of a body of any media type. ok is false for a body that may
+// contain text and cannot be read.
 func Read(contentType string, body []byte) (doc Document, ok bool) {
 	kind, _, err := mime.ParseMediaType(contentType)
 	if err != nil {
@@ -37,7 +37,7 @@ func Read(contentType string, body []byte) (doc Document, ok bool) {
 		ok := readEvents(body, &j)
 		return j.read(), ok
 	case isMedia(kind) && !isJSON(body) && (!utf8.Valid(body) || hasControls(body)):
-		return Document{}, true // Images and audio are not judged in conversations either
+		return Document{}, true // images and audio are not judged in conversations either
 	case isJSON(body):
 		if wire.KindOf(bytes.TrimLeft(body, " \t\r\n")) == wire.KindObject {
 			return Document{JSON: body, Own: true}, true
@@ -110,33 +110,33 @@ func readLines(body []byte, j *joined) (ok bool) {
 		}
 		j.add(line, origin{parent: none, end: end - (len(row) - len(bytes.TrimRight(row, " \t\r")))})
 		for at := range j.texts {
-			j.texts[at] = append(j.texts[at], '\n') // the rows have nothing to do with each other
+			j.texts[at] = append(j.texts[at], '\n') // the rows are independent
 		}
 	}
 	return true
 }
 
-// joined collects the texts of events. What the same field of several events contains is
-// one text, since providers cut texts anywhere.
+// joined collects the texts of events. The texts of the same field in consecutive events are
+// one text, since providers split texts anywhere.
 type joined struct {
 	order []fieldOf
 	texts map[fieldOf][]byte
-	// unread: an event has a document that cannot be read.
+	// unread is set if an event has a document that cannot be read.
 	unread bool
 	// track records where the texts come from, so that changes can be written back.
 	track    bool
 	sources  []source
 	segments map[fieldOf][]segment
-	events   []int // the source of each event of a framing; none: an event without texts
+	events   []int // source of each event of a framing, or none for an event without texts
 }
 
-// fieldOf is a field of events.
+// fieldOf identifies a field of events.
 type fieldOf struct {
 	path  uint64
 	class class
 }
 
-// event adds an event. One that is no JSON is a text.
+// event adds an event. An event that is not JSON is a text.
 func (j *joined) event(_ string, data []byte) error {
 	next := none
 	if trimmed := bytes.TrimSpace(data); len(trimmed) > 0 && string(trimmed) != "[DONE]" {
@@ -149,7 +149,7 @@ func (j *joined) event(_ string, data []byte) error {
 	return nil
 }
 
-// add adds the texts of an event that comes from a place.
+// add adds the texts of an event.
 func (j *joined) add(data []byte, from origin) {
 	if j.texts == nil {
 		j.texts, j.segments = map[fieldOf][]byte{}, map[fieldOf][]segment{}
@@ -192,10 +192,10 @@ func (j *joined) text(at fieldOf, t string, from int, p piece) {
 	j.texts[at] = append(j.texts[at], t...)
 }
 
-// read returns what was collected.
+// read returns the collected document.
 func (j *joined) read() Document { return Document{JSON: j.document(), Unread: j.unread} }
 
-// document returns a response in the shape of chat completions with the texts.
+// document returns the texts in the format of chat completions.
 func (j *joined) document() []byte {
 	var content, thoughts, calls []byte
 	for _, at := range j.order {

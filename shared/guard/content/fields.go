@@ -5,41 +5,41 @@ import (
 	"sync"
 )
 
-// treatment says how the reader handles the value of a field.
+// treatment is how the reader handles the value of a field.
 type treatment uint8
 
 const (
-	judged        treatment = iota // text: the treatment of every field that the table does not list
+	judged        treatment = iota // text; the default for fields that are not in the table
 	identifier                     // exempt while the value looks like an identifier
 	address                        // exempt while the value looks like a URL
 	encoded                        // base64: exempt unless it decodes to text
 	opaque                         // exempt while the value has no white space
 	unsent                         // exempt beside the messages
-	repeated                       // in responses it repeats a text, and is removed when that changes
-	blocks                         // the same, where it may also contain more
+	repeated                       // repeats a text of the response, and is removed when that text changes
+	blocks                         // the same, but may contain more
 	secret                         // exempt in definitions: a credential for another host
 	discriminator                  // type or role: an identifier that classifies its object
 	instruction                    // instructions to the model
 	definition                     // tools and formats of responses
-	schema                         // in definitions one text with its keys; parameters of a call elsewhere
+	schema                         // in definitions one text with its keys; otherwise parameters of a call
 	list                           // messages, items or texts; input of a call
 	choice                         // alternative responses
 	callArguments                  // arguments of a call, one text
 	callResult                     // result of a call
 	structure                      // result of a call that is an object, one text
 	reasoning                      // thoughts of a model
-	attached                       // a document, whose name the model reads
-	free                           // fields that the client names: every string is text
-	delivery                       // of an agent: where and how it notifies, with credentials
+	attached                       // a document; the model reads its name
+	free                           // the client names the fields: every string is text
+	delivery                       // of an agent: notification address with credentials
 )
 
-// table has a row for each known field. Names are in lower case without underscores and
-// hyphens, so that every spelling of a name has one row.
+// table has a row for each known field. Names are lowercase without underscores and hyphens, so
+// that every spelling of a name has one row.
 //
-// Fields are exempt for one of these reasons; see exempt.txt in testdata for each of them.
-// Identifiers and enumerated values carry no text: a value that is long or has white space
-// is judged all the same. URLs, signatures and base64 that decodes to no text cannot be
-// read. Fields of unsent are not shown to the model.
+// Fields are exempt for one of these reasons; exempt.txt in testdata lists the reason of each.
+// Identifiers and enumerated values contain no text: a long value or one with white space is
+// judged anyway. URLs, signatures and base64 that does not decode to text cannot be read. The
+// model does not see fields of unsent.
 var table = sync.OnceValue(func() map[string]treatment {
 	out := make(map[string]treatment, 256)
 	for does, names := range map[treatment]string{
@@ -87,14 +87,14 @@ func repeatsRequest(object string) bool {
 	return strings.HasPrefix(object, "response") || strings.HasPrefix(object, "thread.run") || strings.HasPrefix(object, "assistant")
 }
 
-// echoed are the fields of a response that repeat its request; instructions do so in some
-// objects only.
+// echoed are the fields of a response that repeat its request; instructions do so only in some
+// objects.
 var echoed = map[string]bool{"tools": true, "toolchoice": true, "prompt": true, "metadata": true, "reasoning": true, "text": true}
 
-// longest is the most bytes of a name of the table.
+// longest is the length limit of a name in the table, in bytes.
 const longest = 40
 
-// nameOf appends the name of a field as the table spells it.
+// nameOf appends the normalized name of a field.
 func nameOf(dst, key []byte) []byte {
 	for _, c := range key[:min(len(key), longest)] {
 		switch {
@@ -108,7 +108,7 @@ func nameOf(dst, key []byte) []byte {
 	return dst
 }
 
-// treatmentOf returns the treatment of a field. name is key as the table spells it.
+// treatmentOf returns the treatment of a field. name is the normalized key.
 func treatmentOf(name, key []byte) treatment {
 	if t, ok := table()[string(name)]; ok && len(key) <= longest {
 		return t

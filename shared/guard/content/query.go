@@ -7,9 +7,8 @@ import (
 	"gateway/shared/wire"
 )
 
-// queryNames are parameters of query strings that providers do not show to a model, in
-// lower case. A value that does not look like an identifier is judged all the same, except
-// for credentials.
+// queryNames are query parameters that providers do not show to a model, in lower case. A value
+// that does not look like an identifier is judged anyway, except for credentials.
 var queryNames = func() map[string]treatment {
 	out := map[string]treatment{}
 	for does, names := range map[treatment]string{
@@ -23,8 +22,8 @@ var queryNames = func() map[string]treatment {
 	return out
 }()
 
-// Query returns the texts of a query string as a JSON object; nil if it has none. A query
-// that is malformed is a text as a whole.
+// Query returns the texts of a query string as a JSON object, or nil if there are none. A
+// malformed query is one text.
 func Query(raw string) []byte {
 	if raw == "" {
 		return nil

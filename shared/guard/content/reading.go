@@ -8,46 +8,45 @@ import (
 	"gateway/shared/wire"
 )
 
-// reading collects the texts of a body. It knows no format: it visits every string of the
-// body, and classifies it by the names of the fields around it and by the types and roles
-// of their objects. So it reads all formats alike, and a field that it does not know is
-// judged.
+// reading collects the texts of a body. It is independent of formats: it visits every string,
+// and classifies it by the names of the surrounding fields and by the types and roles of their
+// objects. Unknown fields are judged.
 type reading struct {
 	body   []byte
 	d      *wire.Decoder
 	answer bool
-	tools  bool // a tool call or an agent's message by itself: arguments and results are the conversation
+	tools  bool // a single tool call or agent message: arguments and results are the conversation
 	agent  bool
 	pieces []piece
 	next   int // index of the next message
-	// choices is how many alternatives a response has. Their pieces have the index of the
-	// choice as their message; those of no choice have 0.
+	// choices is the number of alternatives of a response. Their pieces have the index of the
+	// choice as their message; other pieces have 0.
 	choices int
-	unread  bool        // it has a part that cannot be read
-	tokens  string      // the field with token ids that cannot be read
-	twice   []wire.Span // fields that repeat the texts of others
+	unread  bool        // a part cannot be read
+	tokens  string      // the field with token ids
+	twice   []wire.Span // fields that repeat other texts
 	name    [longest]byte
 }
 
-// place is where a value stands.
+// place is the context of a value.
 type place struct {
-	message    int  // index of its message or choice; none: beside the messages
-	root       bool // a field of the body itself
-	element    bool // a field of a message or an item itself
+	message    int  // index of its message or choice, or beside
+	root       bool // a direct field of the body
+	element    bool // a direct field of a message or an item
 	system     bool
 	definition bool
-	attached   bool // a field of a document itself
+	attached   bool // a direct field of a document
 	parts      bool // a list of parts
 	media      bool // below a field of images, audio or vectors
 	again      bool // it may repeat another text of the body
 	class      class
-	path       uint64 // tells fields of an event apart
+	path       uint64 // distinguishes fields of an event
 }
 
-// beside is the message of what is in no message.
+// beside is the message index of values outside of messages.
 const beside = -1
 
-// outside reports whether a place is in no message of a request, or at the root of a
+// outside reports whether a place is outside of the messages of a request, or at the root of a
 // response.
 func (r *reading) outside(at *place) bool {
 	if r.answer {
@@ -56,7 +55,7 @@ func (r *reading) outside(at *place) bool {
 	return at.message == beside || at.element
 }
 
-// value reads the next value, whatever it is.
+// value reads the next value.
 func (r *reading) value(at place) {
 	switch r.d.Kind() {
 	case wire.KindString:
@@ -79,7 +78,7 @@ func (r *reading) value(at place) {
 	}
 }
 
-// add notes the value that was just read.
+// add records the value that was just read.
 func (r *reading) add(raw []byte, at place, f form) {
 	if raw == nil {
 		return
@@ -91,7 +90,7 @@ func (r *reading) add(raw []byte, at place, f form) {
 	})
 }
 
-// none notes a part that is not text.
+// none records a part that is not text.
 func (r *reading) none(at *place) {
 	r.pieces = append(r.pieces, piece{message: at.message, last: at.message == beside, class: other})
 }
@@ -104,7 +103,7 @@ func inside(raw []byte) []byte {
 	return wire.AppendUnquoted(nil, raw)
 }
 
-// unless reads a value whose strings are exempt where ok accepts them.
+// unless reads a value whose strings are exempt if ok accepts them.
 func (r *reading) unless(ok func([]byte) bool, at place) {
 	switch r.d.Kind() {
 	case wire.KindString:
@@ -120,7 +119,7 @@ func (r *reading) unless(ok func([]byte) bool, at place) {
 	}
 }
 
-// all reads every string of a value whose fields the client names.
+// all reads every string of a value with fields that the client names.
 func (r *reading) all(at place) {
 	switch r.d.Kind() {
 	case wire.KindArray:
@@ -136,7 +135,7 @@ func (r *reading) all(at place) {
 	}
 }
 
-// encoded reads values that may be base64. Their object may still say that they are text.
+// encoded reads values that may be base64. Their object may still declare that they are text.
 func (r *reading) encoded(at place, as form) {
 	switch r.d.Kind() {
 	case wire.KindString:
@@ -156,7 +155,7 @@ func (r *reading) encoded(at place, as form) {
 	}
 }
 
-// address notes a string unless it is a URL that contains no text.
+// address records a string unless it is a URL without text.
 func (r *reading) address(raw []byte, at place) {
 	s := inside(raw)
 	if head, data, ok := dataURL(s); ok {
@@ -191,7 +190,7 @@ func (r *reading) addresses(at place) {
 	}
 }
 
-// whole reads an object as one text, and another value as usual.
+// whole reads an object as one text, and any other value as usual.
 func (r *reading) whole(at place, call bool) {
 	from := len(r.pieces)
 	if r.d.Kind() == wire.KindObject {
@@ -204,8 +203,8 @@ func (r *reading) whole(at place, call bool) {
 	}
 }
 
-// messages reads a list of messages or items. Parts and texts that stand in its place are
-// the last message together.
+// messages reads a list of messages or items. Parts and texts in its place form the last
+// message.
 func (r *reading) messages(at place) {
 	from, base, n, turns := len(r.pieces), r.next, 0, false
 	at.element, at.root = true, false
@@ -235,7 +234,7 @@ func (r *reading) messages(at place) {
 		at.message, r.next = base, base+1
 		r.value(at)
 	}
-	last := base // the last message with something in it: empty ones are not sent
+	last := base // the last message that is not empty: empty messages are not sent
 	for i := from; i < len(r.pieces); i++ {
 		if p := &r.pieces[i]; len(p.at.Of(r.body)) > len(`""`) {
 			last = max(last, p.message)
@@ -247,19 +246,19 @@ func (r *reading) messages(at place) {
 	}
 }
 
-// object is what was learned of an object.
+// object is the classification of an object.
 type object struct {
 	typed bool // it has a type
 	turn  bool // it is a message or an item
 }
 
-// object reads an object. Its type and role may come after its texts.
+// object reads an object. Its type and role may follow its texts.
 func (r *reading) object(at place) (o object) {
 	from := len(r.pieces)
 	var role, kind, format string
 	var thought, repeats bool
 	var index uint64
-	var echoes []wire.Span // of pieces: instructions that may repeat the request
+	var echoes []wire.Span // pieces with instructions that may repeat the request
 	for key := range r.d.Object {
 		name := nameOf(r.name[:0], key)
 		does := treatmentOf(name, key)
@@ -325,8 +324,8 @@ func (r *reading) object(at place) (o object) {
 	}
 	o.typed = kind != ""
 	o.turn = o.turn || role != "" || kind == "message" || kind == "item_reference" || isCall(kind) || isResult(kind) || isThought(kind)
-	// A class is taken from what makes a part of a turn, never from a field that any object can
-	// be given: an object with a role is a turn, and its sender's own words are text.
+	// The class depends on what makes a part of a turn, never on a field that any object can
+	// have: an object with a role is a turn, and its sender's words are text.
 	part := !at.root && role == ""
 	sent := role != "" && role != "assistant" && role != "model" && role != "chatbot" && role != "tool" && role != "function"
 	kept := from
@@ -336,7 +335,7 @@ func (r *reading) object(at place) (o object) {
 			continue
 		}
 		if p.name {
-			// The name of a tool is exempt; that of a participant is text of the message.
+			// The name of a tool is exempt; that of a participant is text.
 			of := role != "" && role != "tool" && role != "function"
 			if p.name, p.first = false, of; !of && isName(inside(p.at.Of(r.body))) {
 				continue
@@ -366,8 +365,8 @@ func (r *reading) object(at place) (o object) {
 	return o
 }
 
-// settle decides what a value of a base64 field is, once the type of its object is known:
-// text, base64 of a text, or nothing to judge.
+// settle decides how to judge a value of a base64 field once the type of its object is known:
+// as text, as base64 of a text, or not at all.
 func (r *reading) settle(p *piece, kind, format string) bool {
 	s := inside(p.at.Of(r.body))
 	switch {
@@ -378,7 +377,7 @@ func (r *reading) settle(p *piece, kind, format string) bool {
 		return false
 	}
 	is, media := contentOf(begin(s)), p.media || isMedia(format) || isMediaType(kind)
-	r.unread = r.unread || is == document // also one that is written in letters
+	r.unread = r.unread || is == document // also an escaped one
 	if _, ok := decodedText(s); ok || isTextual(format) || !media && isUTF16(begin(s)) {
 		p.form = formBase64
 		return true
@@ -519,7 +518,7 @@ func (r *reading) field(does treatment, name string, at *place, sub place) {
 		r.value(sub)
 	case reasoning:
 		if kind == wire.KindString && !r.answer && at.message == beside {
-			r.unless(isIdentifier, sub) // how much a model is to think
+			r.unless(isIdentifier, sub) // the model's reasoning effort
 			return
 		}
 		if r.answer || at.message != beside {
@@ -546,8 +545,8 @@ func (r *reading) field(does treatment, name string, at *place, sub place) {
 	}
 }
 
-// data reads a structure of an agent, which takes the place of a text: as a whole, or a list
-// entry by entry.
+// data reads a structure of an agent, which replaces a text: as a whole, or a list entry by
+// entry.
 func (r *reading) data(at place) {
 	at.class = result
 	if r.d.Kind() == wire.KindArray {
@@ -559,7 +558,7 @@ func (r *reading) data(at place) {
 	r.whole(at, false)
 }
 
-// mix and hash tell the fields of events apart: FNV-1a.
+// mix and hash distinguish the fields of events: FNV-1a.
 func mix(h, v uint64) uint64 { return (h ^ v) * 1099511628211 }
 
 func hash(h uint64, s []byte) uint64 {

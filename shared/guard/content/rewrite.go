@@ -11,14 +11,14 @@ import (
 	"gateway/shared/wire"
 )
 
-// none is the parent of a source that is not within another one.
+// none is the parent of a source that is not nested.
 const none = -1
 
-// origin is where an event comes from.
+// origin is the position of an event.
 type origin struct {
-	parent int   // the source that contains it in base64, as piece; none: the body
+	parent int   // the source that contains it in base64, as piece; none for the body
 	piece  piece // of parent
-	end    int   // the end of the event in the body, unless a framing contains it
+	end    int   // end of the event in the body, unless a framing contains it
 }
 
 // source is an event whose texts were collected.
@@ -27,20 +27,20 @@ type source struct {
 	raw   []byte
 	twice []wire.Span // fields that repeat its texts
 	edits []wire.Edit
-	now   []byte // what replaces raw; nil: unchanged
+	now   []byte // replacement of raw, or nil
 }
 
-// segment is the part of a joined text that one event contains.
+// segment is the part of a joined text from one event.
 type segment struct {
 	source int
 	piece  piece
 	span   wire.Span // in the text
 }
 
-// Rewrite returns a body that is a stream or a text with the texts of changed, which is the
-// Document that Read made of the body, with other texts. Only strings that contain a changed
-// text are replaced (and fields that repeat them, such as log probabilities, are removed); all
-// other bytes stay the same: ids, signatures, usage, headers of frames. ok is false if a change
+// Rewrite returns a stream or text body with the texts of changed, which is the Document that
+// Read returned for the body, with some texts replaced. It replaces only strings that contain a
+// changed text (and removes fields that repeat them, such as log probabilities); all other
+// bytes stay unchanged: ids, signatures, usage, headers of frames. ok is false if a change
 // cannot be written back.
 func Rewrite(contentType string, body, changed []byte) (out []byte, ok bool) {
 	texts, ok := textsOf(changed)
@@ -68,7 +68,7 @@ func Rewrite(contentType string, body, changed []byte) (out []byte, ok bool) {
 	if out, ok = write(body, &j); !ok {
 		return nil, false
 	}
-	// Whatever went wrong, nothing that was removed leaves.
+	// Verifies that nothing that was removed remains.
 	again, ok := Read(contentType, out)
 	if !ok {
 		return nil, false
@@ -81,7 +81,7 @@ func Rewrite(contentType string, body, changed []byte) (out []byte, ok bool) {
 type contents struct {
 	texts, calls []string
 	thoughts     string
-	plain        []byte // the text of a body that is no stream; nil: it is one
+	plain        []byte // the text of a body that is not a stream, or nil
 }
 
 func textsOf(doc []byte) (c contents, ok bool) {
@@ -128,8 +128,8 @@ func (c *contents) within(others contents) bool {
 	return c.thoughts == others.thoughts
 }
 
-// change notes the edits that give the texts. It returns false if these are not the texts
-// that were collected.
+// change records the edits that produce the texts. It returns false if they do not correspond
+// to the collected texts.
 func (j *joined) change(to contents) bool {
 	var thoughts []byte
 	var thinking []segment
@@ -160,7 +160,7 @@ func (j *joined) change(to contents) bool {
 	return len(to.calls)+len(to.texts) == 0 && (len(thinking) > 0 || to.thoughts == "")
 }
 
-// edit notes the edits that make a text out of another one, which consists of segments.
+// edit records the edits that turn a text, which consists of segments, into another.
 func (j *joined) edit(old, now string, of []segment) {
 	changes := difference(old, now)
 	if len(changes) == 0 || len(of) == 0 {
@@ -168,7 +168,7 @@ func (j *joined) edit(old, now string, of []segment) {
 	}
 	texts, changed := make([][]byte, len(of)), make([]bool, len(of))
 	for i, c := range changes {
-		// The new text goes into the first segment that ends behind the place of the change.
+		// The new text goes into the first segment that ends after the change.
 		first := slices.IndexFunc(of, func(s segment) bool { return s.span.End > c.Start })
 		if first < 0 {
 			first = len(of) - 1
@@ -223,7 +223,7 @@ func (j *joined) splice() bool {
 	return true
 }
 
-// replaced returns what replaces the data of the event with an index; nil: nothing.
+// replaced returns the replacement of an event's data, or nil.
 func (j *joined) replaced(event int) []byte {
 	if event >= len(j.events) || j.events[event] == none {
 		return nil
@@ -309,24 +309,24 @@ func writeEvents(body []byte, j *joined) (out []byte, ok bool) {
 	return out, true
 }
 
-// replacement is a part of a text that is replaced.
+// replacement is a part of a text to replace.
 type replacement struct {
 	wire.Span
 	now   string
-	first int // index of the segment that gets it
+	first int // index of the receiving segment
 }
 
-// How texts are compared: anchor is how many equal bytes end a difference, ahead how far they
-// are searched.
+// Parameters of the comparison: anchor is the number of equal bytes that end a difference,
+// ahead the distance of the search.
 const (
 	anchor = 12
 	ahead  = 4 << 10
 )
 
-// difference returns replacements that make one text out of another. Replacements are not
-// always the smallest; a long one keeps the text right, but not its distribution to events.
+// difference returns replacements that turn one text into another. They are not always minimal;
+// a long one is correct but affects more events.
 func difference(old, now string) (out []replacement) {
-	end := 0 // of the suffix that both have
+	end := 0 // length of the common suffix
 	for end < min(len(old), len(now)) && old[len(old)-1-end] == now[len(now)-1-end] {
 		end++
 	}

@@ -10,7 +10,7 @@ import (
 	"gateway/shared/wire"
 )
 
-// maxIdentifier bounds an identifier or an enumerated value, in bytes.
+// maxIdentifier is the length limit of an identifier or an enumerated value, in bytes.
 const maxIdentifier = 256
 
 // isIdentifier reports whether a value can be an identifier: short and without white space.
@@ -27,8 +27,8 @@ func IsIdentifier(values ...string) bool {
 	return true
 }
 
-// isName reports whether a value can be the name of a tool or of a participant. The model
-// reads it, so an address or a number is judged.
+// isName reports whether a value can be the name of a tool or a participant. The model reads
+// it, so an address or a number is judged.
 func isName(s []byte) bool {
 	for i, c := range s {
 		if (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && c != '_' && (i == 0 || c != '-' && c != '.' && (c < '0' || c > '9')) {
@@ -85,17 +85,16 @@ func isBase64(s []byte) bool {
 }
 
 // isLenientBase64 reports whether a value is long and has hardly any characters outside of
-// base64: lenient decoders skip these.
+// base64, which lenient decoders skip.
 func isLenientBase64(s []byte) bool {
 	return len(s) >= shortBinary && isOpaque(s) && (len(s)-len(alphabet(s)))*10 <= len(s)
 }
 
 // decodedText decodes base64 that contains text. ok is false for anything else, such as an
-// image. A few control characters do not make a text something else, since whoever writes it
-// can add them.
+// image. A few control characters are allowed, since the author can add them.
 func decodedText(s []byte) (text []byte, ok bool) {
 	plain := alphabet(s)
-	const head = 64 // tells most binary formats at little cost
+	const head = 64 // identifies most binary formats at little cost
 	if len(plain) > head {
 		if begin, err := base64.RawStdEncoding.DecodeString(string(plain[:head])); err != nil || isBinary(begin) {
 			return nil, false
@@ -110,8 +109,8 @@ func decodedText(s []byte) (text []byte, ok bool) {
 // isPlain reports whether bytes are text in UTF-8, with few control characters.
 func isPlain(b []byte) bool { return utf8.Valid(b) && controls(b)*10 <= len(b) }
 
-// decoded decodes base64 that is said to be text, as lenient readers do: what is no base64 is
-// omitted, and what is no UTF-8 is read as UTF-16 or replaced.
+// decoded decodes base64 that is declared as text, as lenient readers do: it skips other
+// characters, and reads invalid UTF-8 as UTF-16 or replaces it.
 func decoded(s []byte) []byte {
 	if text, ok := decodedText(s); ok {
 		return text
@@ -186,10 +185,10 @@ func isTextual(kind string) bool {
 	return false
 }
 
-// hasControls reports whether s has control characters that no text has.
+// hasControls reports whether s has control characters that do not occur in text.
 func hasControls(s []byte) bool { return controls(s) > 0 }
 
-// controls counts the control characters that no text has.
+// controls counts the control characters that do not occur in text.
 func controls(s []byte) (n int) {
 	for _, c := range s {
 		if c < ' ' && c != '\t' && c != '\n' && c != '\r' && c != '\f' || c == 0x7f {
@@ -208,8 +207,8 @@ func dataURL(s []byte) (head, data []byte, ok bool) {
 	return head, data, ok && len(head) >= 5 && bytes.EqualFold(head[:5], []byte("data:")) && bytes.HasSuffix(bytes.ToLower(head), []byte(";base64"))
 }
 
-// readable is JSON with the escapes of its strings resolved where they need none, so that an
-// escaped letter hides no word. What is no JSON stays as it is.
+// readable returns JSON with unnecessary escapes in its strings resolved, so that an escaped
+// letter hides no word. Anything but JSON is returned unchanged.
 func readable(raw []byte) string {
 	if bytes.IndexByte(raw, '\\') < 0 || !isJSON(raw) {
 		return string(raw)

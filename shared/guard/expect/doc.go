@@ -1,6 +1,6 @@
-// Package expect judges tables of tests of prompts: it validates their assertions, and reports
-// whether they hold for a response. Patterns and schemas are those of guardrails, with their
-// bounds.
+// Package expect evaluates test tables of prompts: it validates their assertions and reports
+// whether they hold for a response. It uses the patterns and schemas of guardrails with their
+// limits.
 //
-// What must not be added: calls of models, and running of guardrails; the caller does both.
+// Do not add calls of models or guardrails here; the caller makes both.
 package expect

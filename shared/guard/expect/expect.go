@@ -17,11 +17,11 @@ import (
 	"gateway/shared/prompt"
 )
 
-// maxText limits a text to compare with, in bytes.
+// maxText is the length limit of a text to compare with, in bytes.
 const maxText = 10_000
 
-// Validate tells what is wrong with a table beyond the bounds of its fields. Fields are below
-// the field that holds the table.
+// Validate returns the faults of a table that the limits in the struct tags do not cover.
+// Fields are relative to the field with the table.
 func Validate(field string, table []prompt.Case) (bad []fault.Detail) {
 	if raw, err := json.Marshal(table); err != nil || len(raw) > prompt.MaxTable {
 		return []fault.Detail{{Field: field, Message: fmt.Sprintf("may have %d bytes of JSON", prompt.MaxTable)}}
@@ -44,7 +44,7 @@ func Validate(field string, table []prompt.Case) (bad []fault.Detail) {
 	return bad
 }
 
-// check returns the mistake of an assertion; no message if there is none.
+// check returns the fault of an assertion; its message is empty if there is none.
 func check(a *prompt.Assertion, renderOnly bool) fault.Detail {
 	switch {
 	case !slices.Contains(prompt.Assertions, a.Type):
@@ -62,7 +62,7 @@ func check(a *prompt.Assertion, renderOnly bool) fault.Detail {
 	return fault.Detail{}
 }
 
-// value returns the mistake of an assertion's value; "": none.
+// value returns the fault of an assertion's value, or "".
 func value(a *prompt.Assertion) string {
 	switch a.Type {
 	case prompt.MaxLatency:
@@ -97,17 +97,17 @@ func value(a *prompt.Assertion) string {
 	return ""
 }
 
-// Outcome is what an assertion is checked against.
+// Outcome is the input of an assertion.
 type Outcome struct {
-	Text  string        // the response's, or the rendered prompt
+	Text  string        // of the response, or the rendered prompt
 	Took  time.Duration // of the response
 	Guard func(name string) (passes bool, err error)
 }
 
-// Judge reports whether a valid assertion holds, and if not, why. It reveals nothing of the
-// text. Searches share the budget of ctx, see guard.BudgetOf.
+// Judge reports whether a valid assertion holds, and otherwise the reason, which does not quote
+// the text. Searches share the budget of ctx, see guard.BudgetOf.
 func Judge(ctx context.Context, a *prompt.Assertion, o *Outcome) (holds bool, why string) {
-	text := func() (s string) { _ = json.Unmarshal(a.Value, &s); return s } // Validate has read it
+	text := func() (s string) { _ = json.Unmarshal(a.Value, &s); return s } // validated by Validate
 	switch a.Type {
 	case prompt.Contains:
 		return say(strings.Contains(o.Text, text()), "the text does not stand there")
@@ -153,7 +153,7 @@ func matches(ctx context.Context, pattern, text string) (holds bool, why string)
 	return say(found, "nothing matches the pattern")
 }
 
-// fits reports whether a text is JSON that fits a schema.
+// fits reports whether a text is JSON that matches a schema.
 func fits(ctx context.Context, schema []byte, text string) (holds bool, why string) {
 	s, err := guard.SchemaOf(schema)
 	if err != nil {

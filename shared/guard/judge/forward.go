@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// Forward copies headers of the client into a check's request to a host, except those that
-// h has already. If a traceparent is wanted and the client sent none, it is made from the
-// trace's id.
+// Forward copies headers of the client into a check's request to a host, except those that h
+// already has. If a traceparent is requested and the client sent none, it is created from the
+// trace id.
 func (s *Subject) Forward(h http.Header, names []string) {
 	for _, name := range names {
 		v := s.Headers.Get(name)
@@ -22,8 +22,7 @@ func (s *Subject) Forward(h http.Header, names []string) {
 	}
 }
 
-// traceparent returns the header for a trace: its id if that has the right form, otherwise a
-// hash of it.
+// traceparent returns the header for a trace: its id if it is valid, otherwise a hash of it.
 func traceparent(trace string) string {
 	sum := sha256.Sum256([]byte(trace))
 	id := hex.EncodeToString(sum[:16])

@@ -9,95 +9,93 @@ import (
 	"gateway/shared/provider"
 )
 
-// Subject is what one check is given. A check only reads it; if it changes texts, it says
-// so in its Verdict.
+// Subject is the input of one check. Checks must not change it; they return changed texts in
+// their Verdict.
 type Subject struct {
-	Phase guard.Phase // guard.Before or guard.After, one of them
-	// Kind is the type of the request: chatComplete, complete, embed, messages,
-	// createModelResponse, proxy...
+	Phase guard.Phase // either guard.Before or guard.After
+	// Kind is the request type: chatComplete, complete, embed, messages, createModelResponse,
+	// proxy...
 	Kind string
-	// Reached are the types of requests that a request which is passed through reaches at the
-	// provider by its path; nil: Kind says what it is.
+	// Reached are the request types that a passed-through request reaches at the provider by
+	// its path, or nil.
 	Reached  []string
 	Provider string
 	Model    string
 	Stream   bool
-	Status   int // of the provider's response; 0 before it
+	Status   int // of the provider's response; zero before it
 	TraceID  string
-	// Texts are the texts to be judged, one for each part of the message. A part that is not
-	// text has "", so that a Verdict can change part by part.
+	// Texts are the texts to judge, one for each part of the message. A part that is not text
+	// is "", so that a Verdict can change part by part.
 	Texts []string
-	// Asked are, after the response, the texts of the request that the same check would have
-	// been given before it; nil before the response.
+	// Asked are the texts of the request in the same scope. They are set only after the
+	// response.
 	Asked []string
-	// Changed says that an earlier check has changed the body of its phase.
+	// Changed is set if an earlier check has changed the body of its phase.
 	Changed bool
-	// ToolCalls says that the response holds calls of tools.
+	// ToolCalls is set if the response calls tools.
 	ToolCalls bool
 	// Request and Response are the bodies as JSON; Response is nil before the response.
 	Request, Response json.RawMessage
 	Metadata          map[string]string
-	// Headers are those of the client, for checks that read or forward them.
+	// Headers are those of the client.
 	Headers http.Header
-	// Parameters are the check's parameters, validated when they were saved. Credentials of
-	// the hook are in "credentials".
+	// Parameters are the validated parameters of the check. Credentials of the hook are in
+	// "credentials".
 	Parameters map[string]json.RawMessage
-	// Client calls hosts that the customer names in its checks, through the guarded dialer.
-	// Public calls hosts that texts name, which are never trusted.
+	// Client calls hosts that the customer configures, through the guarded dialer. Public calls
+	// hosts that texts name, which are never trusted.
 	Client, Public *http.Client
 	Fetch          Fetch
-	// Saved says that the check belongs to a saved guardrail, and not to a config that may
-	// have come with the request.
+	// Saved is set if the check belongs to a saved guardrail, and not to a config that may be
+	// part of the request.
 	Saved bool
-	// Secrets fetches the values of secret mappings, by their target fields; nil if there is
-	// no secret manager.
+	// Secrets fetches the values of secret mappings by their target fields; nil without a
+	// secret manager.
 	Secrets Secrets
 }
 
-// Fetch gets an image of at most so many bytes from the web, in base64. Its errors name
-// no address.
+// Fetch downloads an image of at most the given size, in base64. Its errors do not contain the
+// address.
 type Fetch func(ctx context.Context, address string, most int64) (mime, data string, err error)
 
-// Secrets fetches the values of secret mappings. Its error is a fault that reveals nothing
-// of a secret.
+// Secrets fetches the values of secret mappings. Its errors do not reveal secrets.
 type Secrets func(ctx context.Context, of []provider.SecretMapping) (map[string]string, error)
 
-// Verdict is the result of a check. If there is also an error, the chain decides whether the
-// check passes: see its parameter failOnError.
+// Verdict is the result of a check. If it has an error, the chain decides whether the check
+// passes: see the parameter failOnError.
 type Verdict struct {
 	Pass bool
-	Data any // what the response shows of the check under "data"; marshalled as JSON
+	Data any // the check's "data" in the response, as JSON
 	Err  *Failure
-	// Nothing says that the error means that there is nothing to judge, such as a response that
+	// Nothing is set if the error means that there is nothing to judge, such as a response that
 	// only calls tools. Such an error does not make a hook that denies fail.
 	Nothing bool
 	// Texts replace the subject's texts part by part; a nil entry keeps the part, a nil slice
-	// all of them.
+	// all parts.
 	Texts []*string
-	// Body replaces the whole request, or after the response the whole response.
+	// Body replaces the whole request or response.
 	Body json.RawMessage
-	// Restore are the values behind the tokens in Texts, to be put back into the response: see
-	// mask.Restorer. Nil if nothing is put back.
+	// Restore maps the tokens in Texts to the values to restore in the response: see
+	// mask.Restorer. Nil if nothing is restored.
 	Restore map[string]string
-	// Headers are added to what is sent to the provider.
+	// Headers are added to the provider request.
 	Headers http.Header
 	Log     any
 }
 
-// Failure is an error of a check, with names that its users know.
+// Failure is an error of a check, with a documented name.
 type Failure struct {
 	Name    string `json:"name"`
 	Message string `json:"message"`
 }
 
-// Func runs one check. It ends with ctx, does not panic whatever the subject holds, and
-// keeps no part of the subject.
+// Func runs one check. It ends with ctx, does not panic for any subject, and retains no part of
+// the subject.
 type Func func(ctx context.Context, s *Subject) Verdict
 
-// Maker makes the function of one check of a guardrail, once. The function keeps its
-// compiled parameters, and many requests call it at the same time. The parameters are also
-// those in each Subject. If a parameter cannot be used, every verdict is an error; making
-// the function is not.
+// Maker creates the function of a check of a guardrail. The function contains the compiled
+// parameters and is called concurrently. Each Subject contains the same parameters. If a
+// parameter is invalid, every verdict is an error.
 type Maker func(parameters map[string]json.RawMessage) Func
 
 // Failed returns a verdict with an error.
@@ -112,5 +110,5 @@ func Nothing(message string) Verdict {
 	return v
 }
 
-// TooSlow returns the verdict for a check whose time is over: see guard.ErrTime.
+// TooSlow returns the verdict for a check that timed out: see guard.ErrTime.
 func TooSlow() Verdict { return Failed("TimeoutError", "The check took too long on this text") }

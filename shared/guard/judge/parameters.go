@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Get reads a parameter; standard where it is absent, null or of another type.
+// Get returns a parameter, or standard if it is absent, null or of another type.
 func Get[T any](p map[string]json.RawMessage, name string, standard T) T {
 	v, ok := Read[T](p, name)
 	if !ok {
@@ -14,7 +14,7 @@ func Get[T any](p map[string]json.RawMessage, name string, standard T) T {
 	return v
 }
 
-// Read reads a parameter; ok is false where it is absent, null or of another type.
+// Read returns a parameter. ok is false if it is absent, null or of another type.
 func Read[T any](p map[string]json.RawMessage, name string) (v T, ok bool) {
 	raw := p[name]
 	if len(raw) == 0 || string(raw) == "null" {
@@ -23,7 +23,7 @@ func Read[T any](p map[string]json.RawMessage, name string) (v T, ok bool) {
 	return v, json.Unmarshal(raw, &v) == nil
 }
 
-// Object reads a parameter that is an object, or JSON text of one.
+// Object returns a parameter that is an object or its JSON text.
 func Object[T any](p map[string]json.RawMessage, name string) (v T, ok bool) {
 	if text, is := Read[string](p, name); is {
 		return v, json.Unmarshal([]byte(text), &v) == nil
@@ -31,7 +31,7 @@ func Object[T any](p map[string]json.RawMessage, name string) (v T, ok bool) {
 	return Read[T](p, name)
 }
 
-// List reads a parameter that is a list of texts, or one text.
+// List returns a parameter that is a list of strings or one string.
 func List(p map[string]json.RawMessage, name string) []string {
 	if one := Get(p, name, ""); one != "" {
 		return []string{one}
@@ -39,7 +39,7 @@ func List(p map[string]json.RawMessage, name string) []string {
 	return Get(p, name, []string(nil))
 }
 
-// Text is all that a check is about: the parts, each on a new line.
+// Text returns all texts of the subject, each on a new line.
 func (s *Subject) Text() string { return Joined(s.Texts) }
 
 // Joined returns the texts that are not empty, each on a new line.

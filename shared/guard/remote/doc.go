@@ -1,3 +1,3 @@
-// Package remote runs the checks that call a host which the customer names, through the
-// guarded client that each is given.
+// Package remote implements the checks that call a host of the customer, through the guarded
+// client of the subject.
 package remote

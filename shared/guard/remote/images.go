@@ -12,7 +12,7 @@ import (
 	"gateway/shared/wire"
 )
 
-// maxImages limits the addresses of images of one request.
+// maxImages is the number of image addresses in one request.
 const maxImages = 100
 
 type imagesData struct {
@@ -21,15 +21,15 @@ type imagesData struct {
 	Explanation string        `json:"explanation"`
 }
 
-// imageFailed reports an image whose address stays, but not the address itself, which may
-// contain a signature.
+// imageFailed reports an image whose address is kept. It does not contain the address, which
+// may contain a signature.
 type imageFailed struct {
 	Image  int    `json:"image"` // from 1, in the order of the request
 	Reason string `json:"reason"`
 }
 
-// inlineImages replaces the addresses of images by the images, for providers that do not
-// fetch them. An address that cannot be fetched stays, and is an error of the check.
+// inlineImages replaces image addresses by the images, for providers that do not fetch them. If
+// an image cannot be fetched, its address stays and the check has an error.
 func inlineImages(p map[string]json.RawMessage) judge.Func {
 	providers := judge.Get(p, "providers", []string(nil))
 	most := judge.Get(p, "maxSizeBytes", int64(20<<20))
@@ -75,7 +75,7 @@ func inlineImages(p map[string]json.RawMessage) judge.Func {
 	}
 }
 
-// fetched is an image, or why there is none.
+// fetched is an image or an error.
 type fetched struct {
 	mime, data string
 	err        error
@@ -101,15 +101,14 @@ func fetchAll(ctx context.Context, fetch judge.Fetch, found []imageAt, most int6
 	return got
 }
 
-// imageAt is a place in a body that names an image by its address: a string or, in
-// messages, a source object.
+// imageAt is an image address in a body: a string or, in messages, a source object.
 type imageAt struct {
 	address string
 	span    wire.Span
 	source  bool
 }
 
-// with returns the image in the form that this place needs.
+// with returns the image in the form of this position.
 func (at *imageAt) with(g *fetched) []byte {
 	if at.source {
 		return append(wire.AppendJSONString(append(wire.AppendJSONString([]byte(`{"type":"base64","media_type":`), g.mime), `,"data":`...), g.data), '}')
@@ -137,8 +136,7 @@ type imageWalk struct {
 	found []imageAt
 }
 
-// value walks everything that may contain parts. Arguments of tools are not parts, whatever
-// they contain.
+// value traverses everything that may contain parts. Arguments of tools are not parts.
 func (w *imageWalk) value() {
 	switch w.d.Kind() {
 	case wire.KindArray:
@@ -159,7 +157,7 @@ func (w *imageWalk) value() {
 	}
 }
 
-// image reads the address of an image, a string or an object with url.
+// image reads the address of an image: a string or an object with url.
 func (w *imageWalk) image() {
 	switch w.d.Kind() {
 	case wire.KindString:

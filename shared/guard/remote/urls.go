@@ -19,13 +19,13 @@ const (
 	maxURLs   = 50
 	atOnce    = 8
 	maxHops   = 5
-	linkTime  = 3 * time.Second // for each of them
+	linkTime  = 3 * time.Second // for each address
 	linkTotal = 15 * time.Second
 )
 
 var link = regexp.MustCompile(`https?://[^\s,"'{}\[\]]+`)
 
-// links returns the addresses that a text names, each once.
+// links returns the distinct addresses in a text.
 func links(text string) []string {
 	var out []string
 	for _, u := range link.FindAllString(text, -1) {
@@ -54,11 +54,11 @@ type urlsData struct {
 	Invalid     []string `json:"invalidUrls"`
 }
 
-// LookUp gives the addresses of a host name.
+// LookUp returns the addresses of a host name.
 type LookUp func(ctx context.Context, host string) ([]string, error)
 
-// validURLs returns the check of addresses: each address in a response must answer a HEAD with
-// 2xx, or its host name must exist. A response without addresses fails, even with not.
+// validURLs returns the check of addresses: each address in a response must respond to HEAD
+// with 2xx, or its host name must exist. A response without addresses fails, even with not.
 func validURLs(lookUp LookUp) judge.Maker {
 	return func(p map[string]json.RawMessage) judge.Func {
 		not, onlyDNS := judge.Get(p, "not", false), judge.Get(p, "onlyDNS", false)
@@ -120,7 +120,7 @@ func tryAll(ctx context.Context, all []string, try func(context.Context, *url.UR
 	return out
 }
 
-// answers reports whether an address answers with 2xx. An http address is called over TLS if
+// answers reports whether an address responds with 2xx. An http address is called over TLS if
 // plain connections are not allowed.
 func answers(ctx context.Context, public *http.Client, u *url.URL) bool {
 	c := *public

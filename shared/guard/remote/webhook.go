@@ -18,7 +18,7 @@ import (
 	"gateway/shared/guard/judge"
 )
 
-// Makers returns the checks of this package, by id.
+// Makers returns the checks of this package by id.
 func Makers(now func() time.Time, lookUp LookUp) map[string]judge.Maker {
 	return map[string]judge.Maker{
 		"default.webhook":         func(p map[string]json.RawMessage) judge.Func { return webhook(p, now) },
@@ -28,16 +28,16 @@ func Makers(now func() time.Time, lookUp LookUp) map[string]judge.Maker {
 	}
 }
 
-// maxAnswer limits what is read of a host's response, in bytes.
+// maxAnswer is the size limit of a host's response in bytes.
 const maxAnswer = 20 << 20
 
-// host is a customer's service that gets a request or a response.
+// host is a customer's service that receives a request or a response.
 type host struct {
 	url     string
 	headers map[string]string
 	forward []string
 	timeout time.Duration
-	secret  []byte // signs what is sent; empty: there is no signature
+	secret  []byte // signs the body; empty for no signature
 	now     func() time.Time
 }
 
@@ -45,7 +45,7 @@ func hostOf(p map[string]json.RawMessage, name string, now func() time.Time) hos
 	h := host{url: judge.Get(p, name, ""), secret: []byte(judge.Get(p, "secret", "")), timeout: 3 * time.Second, now: now}
 	h.headers, _ = judge.Object[map[string]string](p, "headers")
 	for _, name := range judge.Get(p, "forwardHeaders", []string(nil)) {
-		if !guard.NeverForwarded(strings.ToLower(name)) { // a config that came with the request was not validated
+		if !guard.NeverForwarded(strings.ToLower(name)) { // a config in the request was not validated
 			h.forward = append(h.forward, name)
 		}
 	}
@@ -55,8 +55,8 @@ func hostOf(p map[string]json.RawMessage, name string, now func() time.Time) hos
 	return h
 }
 
-// Signature is the header with the signature: t=<seconds since 1970>,v1=<hex>, where hex is
-// the HMAC-SHA256 of the seconds, a dot and the body.
+// Signature is the header with the signature: t=<Unix seconds>,v1=<hex>, where hex is the
+// HMAC-SHA256 of the seconds, a dot and the body.
 const Signature = "X-Gateway-Signature"
 
 func (h *host) sign(body []byte) string {
@@ -67,7 +67,7 @@ func (h *host) sign(body []byte) string {
 	return "t=" + at + ",v1=" + hex.EncodeToString(m.Sum(nil))
 }
 
-// told is what is sent to the service.
+// payload is the body for the service.
 type told struct {
 	Request struct {
 		JSON        json.RawMessage `json:"json"`
@@ -104,7 +104,7 @@ func contextOf(s *judge.Subject) *told {
 	return t
 }
 
-// ask sends what a check was given, and returns the status and the response.
+// ask sends the subject of a check and returns the status and the response.
 func (h *host) ask(ctx context.Context, s *judge.Subject) (int, []byte, error) {
 	body, err := json.Marshal(contextOf(s))
 	if err != nil {
@@ -149,7 +149,7 @@ type webhookData struct {
 	} `json:"requestContext"`
 }
 
-// webhook asks a customer's service for the verdict; the service may also change the body.
+// webhook requests the verdict from a customer's service, which may also change the body.
 func webhook(params map[string]json.RawMessage, now func() time.Time) judge.Func {
 	h := hostOf(params, "webhookURL", now)
 	return func(ctx context.Context, s *judge.Subject) judge.Verdict {

@@ -1,4 +1,4 @@
-// Package scan runs the checks that need no vendor: the scanners below it, as functions of
-// guardrails. They judge by lists, forms and rules, at once and on this machine. Each
-// scanner's comment tells what it finds and misses.
+// Package scan implements the checks that need no vendor, by the scanners in its subpackages.
+// They use lists, patterns and rules on this machine. The comment of each scanner describes
+// what it finds and misses.
 package scan

@@ -18,8 +18,7 @@ func leaks(p map[string]json.RawMessage) judge.Func {
 	}
 }
 
-// system is what a request says before its users do: in messages, beside them, or as
-// instructions.
+// system returns the system prompt of a request: in messages, beside them, or as instructions.
 func system(request json.RawMessage) string {
 	var in struct {
 		System       json.RawMessage `json:"system"`
@@ -32,7 +31,7 @@ func system(request json.RawMessage) string {
 	}
 	parts := []string{content(in.System), content(in.Instructions)}
 	var items []turn
-	_ = json.Unmarshal(in.Input, &items) // if it is a text, there are no items
+	_ = json.Unmarshal(in.Input, &items) // a string has no items
 	for _, m := range append(in.Messages, items...) {
 		if m.Role == "system" || m.Role == "developer" {
 			parts = append(parts, content(m.Content))

@@ -15,7 +15,7 @@ import (
 	"gateway/shared/guard/scan/secret"
 )
 
-// Makers gives, by id, what makes the function of each check that needs no vendor.
+// Makers returns the makers of the checks that need no vendor, by id.
 func Makers() map[string]judge.Maker {
 	return map[string]judge.Maker{
 		"gateway.pii":              people,
@@ -30,27 +30,27 @@ func Makers() map[string]judge.Maker {
 	}
 }
 
-// options are parameters that many of these checks take.
+// options are parameters of many of these checks.
 type options struct{ not, redact, restore bool }
 
 func optionsOf(p map[string]json.RawMessage) options {
 	return options{judge.Get(p, "not", false), judge.Get(p, "redact", false), judge.Get(p, "restore", false)}
 }
 
-// verdict returns the verdict of a check that fails on a find or, with not, fails without one.
+// verdict returns the verdict of a check that fails on a match or, with not, without one.
 func (o options) verdict(found bool, data map[string]any) judge.Verdict {
 	pass := found == o.not
 	data["not"], data["verdict"] = o.not, pass
 	return judge.Verdict{Pass: pass, Data: data}
 }
 
-// changed returns the verdict of a check that has removed what it found.
+// changed returns the verdict of a check that removed its matches.
 func (o options) changed(texts []*string, data map[string]any) judge.Verdict {
 	data["redacted"], data["verdict"], data["not"] = true, true, o.not
 	return judge.Verdict{Pass: true, Texts: texts, Data: data}
 }
 
-// counts returns the number of finds in all parts, by label, without the texts.
+// counts returns the number of matches in all parts by label, without the texts.
 func counts(spans [][]mask.Span) map[string]int {
 	out := map[string]int{}
 	for _, part := range spans {
@@ -61,8 +61,8 @@ func counts(spans [][]mask.Span) map[string]int {
 	return out
 }
 
-// masking returns a check that judges by what find finds in each part. If it is to redact, it
-// removes the finds and passes.
+// masking returns a check that judges by the matches in each part. If it redacts, it removes
+// the matches and passes.
 func masking(p map[string]json.RawMessage, find func(string) []mask.Span) judge.Func {
 	o := optionsOf(p)
 	return func(_ context.Context, s *judge.Subject) judge.Verdict {
@@ -106,7 +106,7 @@ func attacks(p map[string]json.RawMessage) judge.Func {
 	}
 }
 
-// language passes a text in one of the languages, and a text whose language cannot be told.
+// language passes a text in one of the languages, and a text whose language is not detected.
 func language(p map[string]json.RawMessage) judge.Func {
 	o, want := optionsOf(p), judge.List(p, "language")
 	if len(want) == 0 {
@@ -122,7 +122,7 @@ func language(p map[string]json.RawMessage) judge.Func {
 	}
 }
 
-// noisy is the least part of a text that counts as gibberish.
+// noisy is the fraction of a text from which it counts as gibberish.
 const noisy = 0.4
 
 func gibberish(p map[string]json.RawMessage) judge.Func {

@@ -11,10 +11,10 @@ import (
 	"gateway/shared/identity/bearer"
 )
 
-// ID is that of the check.
+// ID is the id of the check.
 const ID = "default.jwt"
 
-// Makers returns the check. It remembers keys and answers for all callers.
+// Makers returns the check. It caches keys and responses for all callers.
 func Makers(now func() time.Time) map[string]judge.Maker {
 	c := bearer.NewChecker(now)
 	return map[string]judge.Maker{ID: func(p map[string]json.RawMessage) judge.Func { return check(p, c) }}
@@ -53,7 +53,7 @@ func rulesOf(p map[string]json.RawMessage) (r rules, err error) {
 
 func seconds(n int64) time.Duration { return time.Duration(n) * time.Second }
 
-// told is what the check reports.
+// report is the data of a verdict.
 type told struct {
 	Verdict     bool        `json:"verdict"`
 	Explanation string      `json:"explanation"`
@@ -67,7 +67,7 @@ type validations struct {
 	Header    *result `json:"headerPayloadMatch,omitempty"`
 }
 
-// result reports one kind of claims, by their names alone.
+// result reports one kind of claims by their names only.
 type result struct {
 	Valid      bool     `json:"valid"`
 	Missing    []string `json:"missing,omitempty"`

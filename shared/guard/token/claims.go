@@ -35,13 +35,13 @@ func claimRulesOf(p map[string]json.RawMessage) (r bearer.ClaimRules, err error)
 	return r, nil
 }
 
-// extraction tells which claims of a token the provider gets.
+// extraction selects the claims that the provider receives.
 type extraction struct {
 	claims []string
 	prefix string
 }
 
-// verdict compares a token whose signature is valid with the rules.
+// verdict compares a token with a valid signature with the rules.
 func verdict(ctx context.Context, r bearer.ClaimRules, e *extraction, t *bearer.Token) judge.Verdict {
 	r.Pattern = func(pattern, text string) (fits bool, err error) {
 		err = guard.ErrTime
@@ -72,11 +72,11 @@ func verdict(ctx context.Context, r bearer.ClaimRules, e *extraction, t *bearer.
 	return v
 }
 
-// maxHeader limits a claim that is forwarded as a header, in bytes.
+// maxHeader is the size limit of a claim that is forwarded as a header, in bytes.
 const maxHeader = 4096
 
-// headers are claims for the provider. If the token lacks a claim, a client header of the
-// same name is removed, because only the token may make the claim.
+// headers returns the claims for the provider. If the token lacks a claim, a client header of
+// the same name is removed, because only the token may make the claim.
 func (e *extraction) headers(t *bearer.Token) http.Header {
 	if len(e.claims) == 0 {
 		return nil

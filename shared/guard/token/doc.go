@@ -1,3 +1,3 @@
-// Package token is the check of signed tokens that clients send along: signature, times and
-// claims. It uses keys of the customer, or asks the customer's token service.
+// Package token implements the check of signed tokens that clients send: signature, times and
+// claims. It uses keys of the customer or the customer's introspection endpoint.
 package token

@@ -6,15 +6,15 @@ import (
 	"strings"
 )
 
-// answer is a part of a vendor's response. If a value has another type than is asked for, the
-// whole response counts as wrong: all parts share bad.
+// answer is a part of a vendor's response. A value of an unexpected type makes the whole
+// response invalid: all parts share bad.
 type answer struct {
 	v   any
 	bad *bool
 }
 
-// get returns the field at a path such as a.b.c, or everything for "". If it does not exist,
-// the result has no value.
+// get returns the field at a path such as a.b.c, or the whole value for "". If it does not
+// exist, the result has no value.
 func (a answer) get(path string) answer {
 	if path == "" {
 		return a
@@ -28,7 +28,7 @@ func (a answer) get(path string) answer {
 
 func (a answer) has(path string) bool { return a.get(path).v != nil }
 
-// value reads a field that must be of a type.
+// value returns a field that must have a type.
 func value[T any](a answer, path string) T {
 	v, ok := a.get(path).v.(T)
 	if !ok {
@@ -37,7 +37,7 @@ func value[T any](a answer, path string) T {
 	return v
 }
 
-// optional reads a field that may be absent or null.
+// optional returns a field that may be absent or null.
 func optional[T any](a answer, path string) (v T) {
 	if a.has(path) {
 		return value[T](a, path)
@@ -63,8 +63,8 @@ func (a answer) entries(list []any) []answer {
 	return out
 }
 
-// fields gives the fields of an object, in the order of their names. If the object may be
-// absent, an absent one has none.
+// members returns the fields of an object in the order of their names. If the object is
+// optional, an absent one has none.
 func (a answer) members(path string, needed bool) (names []string, values []answer) {
 	var object map[string]any
 	if needed {
@@ -79,7 +79,7 @@ func (a answer) members(path string, needed bool) (names []string, values []answ
 	return names, values
 }
 
-// word reads a text that must be one of a few.
+// word returns a string that must be one of a few.
 func (a answer) word(path string, allowed ...string) string {
 	s := a.text(path)
 	if !slices.Contains(allowed, s) {
@@ -88,7 +88,7 @@ func (a answer) word(path string, allowed ...string) string {
 	return s
 }
 
-// label returns a text of the vendor that is short enough to be shown.
+// label returns a string of the vendor if it is short enough to be shown.
 func label(s string) string {
 	if len(s) > 100 {
 		s = strings.ToValidUTF8(s[:100], "")

@@ -7,25 +7,25 @@ import (
 
 // Limits of breakers.
 const (
-	tripsAt     = 3 // outages in a row
+	tripsAt     = 3 // consecutive outages
 	restsFor    = 30 * time.Second
 	maxCircuits = 4096
 )
 
-// breakers keep vendors that do not answer from delaying every request. There is one for
-// each address, credential and waiting time, so that one customer's settings cannot cut off
-// a vendor for others. When there are too many, all are forgotten.
+// breakers prevent vendors with outages from delaying every request. There is one for each
+// address, credential and timeout, so that one customer's settings cannot block a vendor for
+// others. When there are too many, all are dropped.
 type breakers struct {
 	now   func() time.Time
 	mu    sync.Mutex
 	known map[[32]byte]*circuit
 }
 
-// circuit counts outages in a row. After too many it is open for a while and nobody calls.
-// Then one request calls, and the others wait for its result.
+// circuit counts consecutive outages. After too many it opens for a while and no request calls
+// the vendor. Then one request calls, and the others wait for its result.
 type circuit struct {
 	outages int
-	until   time.Time // until then nobody calls
+	until   time.Time // no calls until then
 }
 
 // may reports whether the vendor may be called.
@@ -40,11 +40,11 @@ func (b *breakers) may(key [32]byte) bool {
 	if now.Before(c.until) {
 		return false
 	}
-	c.until = now.Add(restsFor) // stops the others while this one tries
+	c.until = now.Add(restsFor) // blocks the others during this attempt
 	return true
 }
 
-// told records the result of a call.
+// record records the result of a call.
 func (b *breakers) told(key [32]byte, outage bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

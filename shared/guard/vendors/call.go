@@ -19,7 +19,7 @@ import (
 	"gateway/shared/provider"
 )
 
-// maxAnswer limits what is read of a vendor's response, in bytes.
+// maxAnswer is the size limit of a vendor's response in bytes.
 const maxAnswer = 20 << 20
 
 // ask makes one call and reads its response into the run. The first error is kept.

@@ -15,9 +15,8 @@ import (
 	"gateway/shared/provider"
 )
 
-// target returns a provider whose way of signing requests a check uses. Credentials of a check
-// in a request are the caller's; only checks of saved guardrails may use the gateway's
-// identity.
+// target returns a provider whose request signing a check uses. Credentials of a check in a
+// request are the caller's; only checks of saved guardrails may use the gateway's identity.
 func (a *ask) target(id string, fields map[string]string) *provider.Target {
 	row, _ := provider.ByID(id)
 	t := &provider.Target{Provider: row, Credential: provider.Credential{Fields: map[string]string{}}, Signer: a.run.Signer, CallerKey: !a.run.s.Saved, Saved: a.run.s.Saved}
@@ -97,9 +96,9 @@ var policies = map[string][]string{
 	"sensitiveInformationPolicy": {"piiEntities", "regexes"}, "contextualGroundingPolicy": {"filters"}, "automatedReasoningPolicy": {"findings"},
 }
 
-// bedrock reads the assessments of a guardrail. Whatever is blocked fails. Whatever is
-// masked fails too, unless the check redacts and nothing was blocked. Whatever is only
-// detected (action NONE) is reported, and passes.
+// bedrock reads the assessments of a guardrail. Blocked content fails. Masked content also
+// fails, unless the check redacts and nothing was blocked. Content that was only detected
+// (action NONE) is reported and passes.
 func bedrock(a *ask, said answer) {
 	intervened := said.word("action", "NONE", "GUARDRAIL_INTERVENED") == "GUARDRAIL_INTERVENED"
 	blocked, masked, assessed := []string{}, []string{}, false
@@ -156,9 +155,8 @@ func first(a answer, names ...string) string {
 	return "finding"
 }
 
-// alibabaForm returns a call of MultiModalGuard. It is signed with HMAC-SHA1 in the way of
-// Alibaba Cloud's RPC interfaces: over all parameters but the signature, in order, escaped
-// twice.
+// alibabaForm returns a call of MultiModalGuard, signed with HMAC-SHA1 as Alibaba Cloud's RPC
+// interfaces require: over all parameters but the signature, in order, escaped twice.
 func alibabaForm(a *ask) []byte {
 	id, _ := a.run.creds["accessKeyId"].(string)
 	secret, _ := a.run.creds["accessKeySecret"].(string)
@@ -182,7 +180,8 @@ func alibabaForm(a *ask) []byte {
 	return []byte(form.Encode())
 }
 
-// alibaba fails what it would block or mask; what it only watches is reported.
+// alibaba fails content that the vendor would block or mask, and reports content that it only
+// watches.
 func alibaba(a *ask, said answer) {
 	if said.number("Code") != 200 {
 		*said.bad = true

@@ -1,9 +1,7 @@
-// Package vendors runs the checks that ask a vendor of guardrails. They are one table of wires,
-// which says for each check how to ask its vendor and how to read the response. A wire sends a
-// template and reads by a function of a few lines. Calling, credentials, bounds, errors and
-// breakers are the same for all.
+// Package vendors implements the checks that call a guardrail vendor. A table of wires defines
+// for each check how to call its vendor and how to read the response: a template for the
+// request and a short function. Calls, credentials, limits, errors and breakers are shared.
 //
-// If a vendor does not answer, or answers wrongly, that is an error of the check, which then
-// passes unless failOnError is set. About a text, a check reports labels and scores, never
-// parts of the text.
+// If a vendor does not respond or responds incorrectly, the check has an error and passes
+// unless failOnError is set. A check reports labels and scores, never parts of the text.
 package vendors

@@ -111,7 +111,7 @@ func f5(a *ask, said answer) {
 	}
 }
 
-// mistralPath returns conversations an address of their own.
+// mistralPath returns a separate path for conversations.
 func mistralPath(a *ask) any {
 	if a.talks() {
 		return "chat/moderations"

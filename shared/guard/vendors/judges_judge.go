@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// evaluators are what Patronus is asked for: an evaluator and its criterion.
+// evaluators returns the evaluator of Patronus and its criterion.
 func evaluators(a *ask) any {
 	spec := a.run.arg
 	if spec == "" {

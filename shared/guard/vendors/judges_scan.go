@@ -105,7 +105,7 @@ func aktoPayload(a *ask) any {
 	return string(raw)
 }
 
-// akto reports what is not allowed; it does not fail if deny is false.
+// akto reports denied content; it does not fail if deny is false.
 func akto(a *ask, said answer) {
 	switch {
 	case said.flag("Allowed"):
@@ -125,8 +125,8 @@ func catoMessages(a *ask) any {
 	return out
 }
 
-// cato blocks, replaces names, or only watches. Its new message goes into the first text
-// part, and the other text parts are emptied.
+// cato blocks, replaces names, or only watches. Its new message replaces the first text part,
+// and the other text parts become empty.
 func cato(a *ask, said answer) {
 	action := said.get("required_action")
 	if action.v == nil && said.has("analysis_result") {
@@ -151,7 +151,7 @@ func cato(a *ask, said answer) {
 	}
 }
 
-// crowdstrike returns the whole body where it changed it.
+// crowdstrike returns the whole body if it changed it.
 func crowdstrike(a *ask, said answer) {
 	said.word("status", "Success")
 	result := said.get("result")
@@ -187,8 +187,8 @@ func javelin(a *ask, said answer) {
 	}
 }
 
-// lakera masks what it found if all of it is personal data, and otherwise fails. Its places
-// are counted in characters.
+// lakera masks its matches if all are personal data, and otherwise fails. Its positions count
+// characters.
 func lakera(a *ask, said answer) {
 	if !said.flag("flagged") {
 		return
@@ -345,7 +345,7 @@ func airsContents(a *ask) any {
 	return []any{map[string]any{"prompt": text}}
 }
 
-// scaffolds are what agents put around the words of their users.
+// scaffolds are tags with which agents wrap the words of their users.
 var scaffolds = []string{"system-reminder", "environment_details", "environment_context", "command-message", "ide_opened_file", "user_info"}
 
 // unwrapped removes from a text what agents add. If nothing else is left, the text stays.
@@ -388,7 +388,7 @@ func pillarScanners(a *ask) any {
 	return out
 }
 
-// pillar fails for each scanner that was asked for and that found something.
+// pillar fails for each requested scanner that found something.
 func pillar(a *ask, said answer) {
 	names, values := said.members("", true)
 	seen := 0
@@ -446,8 +446,8 @@ func promptfooPII(a *ask, said answer) {
 	a.run.redact(a.part, masked(a.text, spans), "pii")
 }
 
-// promptSecurity reads what is reported about the prompt or the response. With monitorOnly it
-// never fails.
+// promptSecurity reads the result about the prompt or the response. With monitorOnly it never
+// fails.
 func promptSecurity(a *ask, said answer) {
 	one := said.get("result").get(a.run.arg)
 	if one.v == nil {

@@ -4,9 +4,8 @@ import "slices"
 
 const bearer = "Authorization: Bearer {apiKey}"
 
-// wires are the checks. Their shapes come from the vendors' documentation, from their own
-// clients and from public plugins of gateways. If these leave something open, the row says
-// so.
+// wires are the checks. Their formats come from the vendors' documentation, SDKs and public
+// gateway plugins. Rows note what these leave open.
 var wires = slices.Concat(firstWires, scanWires, judgeWires, searchWires)
 
 var firstWires = []row{

@@ -26,7 +26,7 @@ var judgeWires = append(append(
 		body:  `{"text":"$text","generic_safety_check":"$.generic_safety_check","greetings_list":"$.greetings_list|[\"Casual & Friendly\"]","pii_list":"$.pii_list|[\"Person's Name\",\"Address\",\"Email Id\",\"Contact No\",\"Date Of Birth\",\"Unique Id\",\"Financial Data\"]","compliance_list":"$.compliance_list|[]"}`,
 		judge: walled})
 
-// asPatronus makes rows of pairs: the evaluator and its criterion, and the check.
+// asPatronus returns rows for pairs of an evaluator with criterion and a check.
 func asPatronus(pairs ...string) (out []row) {
 	for i := 0; i < len(pairs); i += 2 {
 		out = append(out, row{id: "patronus." + pairs[i+1], name: "Patronus", arg: pairs[i], url: patronusURL, header: apiKeyHeader, body: patronusBody, each: pairs[i] == "pii" || pairs[i] == "phi",
@@ -35,7 +35,7 @@ func asPatronus(pairs ...string) (out []row) {
 	return out
 }
 
-// asQualifire makes rows of pairs: the check, and its body.
+// asQualifire returns rows for pairs of a check and its body.
 func asQualifire(pairs ...string) (out []row) {
 	v := values{"turns": toolTurns, "tools": toolsOf, "policyInput": policyInput, "policyOutput": policyOutput}
 	for i := 0; i < len(pairs); i += 2 {

@@ -22,7 +22,7 @@ var searchWires = []row{
 		values: values{"query": searchQuery}, judge: found},
 }
 
-// searched are the types of requests that a search goes into.
+// searched are the request types that a search extends.
 var searched = []string{"chatComplete", "complete"}
 
 func searchQuery(a *ask) any { return strings.TrimSpace(strings.ReplaceAll(a.text, "\n", " ")) }
@@ -90,7 +90,7 @@ func (a *ask) with(text string) json.RawMessage {
 	return wire.Splice(nil, body, keys.SetKey(&w, 0, append(raw, list[1:]...)))
 }
 
-// changed returns a body whose first text has changed.
+// changed returns a body with its first text changed.
 func changed(f *content.Found, body []byte, change func(string) string) json.RawMessage {
 	for i, t := range f.Texts {
 		if t != "" {

@@ -15,7 +15,7 @@ import (
 	"gateway/shared/provider"
 )
 
-// Deps are what the checks of vendors need beside their subject.
+// Deps are the dependencies of vendor checks.
 type Deps struct {
 	Now    func() time.Time
 	Signer provider.Signer // trades credentials for short-lived ones
@@ -32,8 +32,8 @@ func Makers(d Deps) map[string]judge.Maker {
 	return out
 }
 
-// check is a vendor's check with the parameters of one guardrail. It is shared between
-// requests and never changed.
+// check is a vendor's check with the parameters of one guardrail. It is immutable and shared
+// between requests.
 type check struct {
 	*row
 	Deps
@@ -50,7 +50,7 @@ type check struct {
 func (w *row) check(d Deps, b *breakers, raw map[string]json.RawMessage) *check {
 	c := &check{row: w, Deps: d, breakers: b, params: map[string]any{}, timeout: 5 * time.Second}
 	if row, ok := guard.Find(w.id); ok {
-		for _, p := range row.Parameters() { // whatever else was stored is not read
+		for _, p := range row.Parameters() { // unknown parameters are ignored
 			if p.Default != nil {
 				c.params[p.Name] = p.Default
 			}
@@ -213,7 +213,7 @@ func (c *check) run(ctx context.Context, s *judge.Subject) judge.Verdict {
 // maxSideBySide limits how many calls of one check run at a time.
 const maxSideBySide = 8
 
-// data is what a check reports.
+// data is the data of a verdict.
 type data struct {
 	Verdict  bool               `json:"verdict"`
 	Findings []string           `json:"findings"` // labels from the vendor
@@ -239,14 +239,14 @@ func (r *run) verdict() judge.Verdict {
 // found reports something for which the vendor faults the text.
 func (r *run) found(label string) { r.note(label); r.failed = true }
 
-// note reports something that does not make the check fail.
+// note reports a label that does not make the check fail.
 func (r *run) note(label string) {
 	if label != "" {
 		r.findings = append(r.findings, label)
 	}
 }
 
-// score keeps a number that the vendor gave.
+// score stores a score of the vendor.
 func (r *run) score(name string, x float64) {
 	if r.scores == nil {
 		r.scores = map[string]float64{}
@@ -265,8 +265,7 @@ func (r *run) replace(part int, text string) {
 	r.texts[part] = &text
 }
 
-// redact replaces the text of a part if the check is set to redact; otherwise it makes the
-// check fail.
+// redact replaces the text of a part if the check redacts; otherwise it makes the check fail.
 func (r *run) redact(part int, text, label string) {
 	if !r.is("redact") || part < 0 || part >= len(r.s.Texts) || r.s.Texts[part] == text {
 		r.found(label)

@@ -12,12 +12,12 @@ import (
 	"gateway/shared/guard/judge"
 )
 
-// row is a row of the table: how a vendor is asked, and how its response is read.
+// row is a row of the table: how to call a vendor and how to read its response.
 //
 // url and the values of header have placeholders for credentials and parameters: {name},
-// {name|standard}, {a/b} for the first that exists, {name?} for a header that is omitted
-// without it, {%name} for a value that is not escaped. body is JSON in which a text that begins
-// with $ stands for a value, see ask.value; a field without a value is omitted.
+// {name|default}, {a/b} for the first that exists, {name?} for a header that is omitted without
+// it, {%name} for a value that is not escaped. body is JSON in which a string that begins with
+// $ stands for a value, see ask.value; a field without a value is omitted.
 type row struct {
 	id     string
 	name   string // of the vendor, for messages
@@ -26,14 +26,14 @@ type row struct {
 	body   string
 	after  string   // body after the response; "": the same as body
 	each   bool     // one call for each part of the text
-	most   int      // characters that the vendor takes in one call; longer texts are sent piece by piece
+	most   int      // characters that the vendor accepts in one call; longer texts are split
 	empty  bool     // an empty text may be sent
-	only   []string // types of requests that it supports; nil: all
-	nest   string   // the field of the credentials that holds those of the check
+	only   []string // supported request types; nil means all
+	nest   string   // the field of the credentials that contains those of the check
 	arg    string   // the difference between rows of one vendor
-	// ready derives further credentials from the given ones.
+	// ready derives further credentials.
 	ready func(c *check) *judge.Failure
-	// form makes the body if it is a form and not JSON.
+	// form encodes a body that is not JSON.
 	form  func(a *ask) []byte
 	sign  func(ctx context.Context, a *ask, req *http.Request, body []byte) error
 	judge func(a *ask, said answer)
@@ -71,8 +71,8 @@ type escape func(before, value string) (string, bool)
 
 func plain(_, value string) (string, bool) { return value, true }
 
-// inURL writes a value into an address. It may be the whole address (if the address begins
-// with it), a host name, a segment of the path, or a value of the query.
+// inURL inserts a value into an address: as the whole address (if the template begins with it),
+// a host name, a path segment, or a query value.
 func inURL(before, value string) (string, bool) {
 	if before == "" {
 		u, err := url.Parse(value)
@@ -147,17 +147,17 @@ func (a *ask) fill(template any) any {
 	return template
 }
 
-// value returns a variable of a body; nil where it has none:
+// value returns a variable of a body, or nil if it has none:
 //
-//	text, parts   what is judged, as one text or part by part
+//	text, parts   the judged text, as one text or part by part
 //	asked         the text of the request
-//	answered      behind a response, its text
+//	answered      the text of the response, after it
 //	messages      the conversation of the request: role and text of each message
-//	talk          the same, with the response behind it
-//	body          the whole request, or the whole response
+//	talk          the same, followed by the response
+//	body          the whole request or response
 //	model, provider, trace, user
-//	?a|b          a before the request, b behind the response
-//	.name         a parameter; .name|standard, a text or JSON
+//	?a|b          a before the request, b after the response
+//	.name         a parameter; .name|default, a string or JSON
 func (a *ask) value(name string) any {
 	if words, ok := strings.CutPrefix(name, "?"); ok {
 		before, after, _ := strings.Cut(words, "|")

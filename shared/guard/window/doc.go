@@ -1,5 +1,4 @@
-// Package window judges a stream while it is on its way, between the reader of the provider's
-// events and the writer of the client's. A window passes a text on once it has been judged
-// together with what follows it. A hold passes nothing on before the whole response has been
-// judged.
+// Package window judges a stream between the reader of the provider's events and the writer of
+// the client's. A window forwards a text after it was judged together with the following text.
+// A hold forwards nothing before the whole response was judged.
 package window

@@ -9,28 +9,28 @@ import (
 	"gateway/shared/wire"
 )
 
-// Elements judges what a delta contains other than a piece of a text, such as a citation.
+// Elements judges the parts of a delta other than text, such as citations.
 type Elements struct {
-	// Held is what the client's format has a place for; the rest is not judged. Origin is the
+	// Held is what the client's format supports; the rest is not judged. Origin is the
 	// provider's dialect.
 	Held   chat.Held
 	Origin string
-	// Judge is given a response in the format of chat completions that contains the strings
-	// of the delta. It returns the response to send instead; nil leaves it unchanged.
+	// Judge receives a response in the format of chat completions with the strings of the
+	// delta. It returns the response to send instead, or nil to leave it unchanged.
 	Judge func(body []byte) (now []byte, denied *fault.Fault)
 }
 
-// treatment is what a window does with a kind of delta.
+// treatment is how a window handles a kind of delta.
 type treatment uint8
 
 const (
 	exempt  treatment = iota + 1 // it contains no string that a window judges
 	text                         // a piece of a text, which waits until enough of it has come
-	element                      // its strings are judged when it comes
+	element                      // its strings are judged on arrival
 )
 
-// treatments has a row for each kind of delta. Arguments of tools and reasoning are exempt
-// because a hook that judges them holds the stream.
+// treatments has a row for each kind of delta. Tool arguments and reasoning are exempt because
+// a hook that judges them holds the stream.
 var treatments = map[chat.DeltaKind]treatment{
 	chat.DeltaStart:     element,
 	chat.DeltaText:      text,
@@ -119,7 +119,7 @@ func (e *Elements) response(d *chat.Delta) []byte {
 	return nil
 }
 
-// withResponse returns a delta with the strings of a response that was made of it. ok is
+// withResponse returns a delta with the strings of a response that was created from it. ok is
 // false if the response has another structure.
 func withResponse(d chat.Delta, body []byte) (changed chat.Delta, ok bool) {
 	var whole struct {

@@ -4,14 +4,14 @@ import (
 	"strings"
 )
 
-// part is the fraction of a text's length that must come, beside the window, before the
-// text is judged again: each judgement costs more as the text grows.
+// part is the fraction of a text's length that must arrive, beyond the window, before the text
+// is judged again: each judgment costs more as the text grows.
 const part = 16
 
-// grow judges all of a text that has come, and forwards the part that has passed: as much as
-// stays the same when it is judged by itself. So at any time everything that was sent is a text
-// that the judge has seen by itself and has passed or changed. Whatever the judge forbids is
-// not in it, whatever its length.
+// grow judges the whole text so far, and forwards the part that passed: as much as stays the
+// same when it is judged separately. So everything that was sent is at any time a text that the
+// judge has passed or changed, and contains nothing that the judge forbids, whatever its
+// length.
 func (g *texts) grow(l *line, come []byte) error {
 	all := append(l.seen[:len(l.seen):len(l.seen)], come...)
 	now, denied := g.judge(string(all))
@@ -21,7 +21,7 @@ func (g *texts) grow(l *line, come []byte) error {
 	passed := l.passed
 	if l.passed = 0; now == string(all) {
 		l.passed = len(all)
-		// What passed by itself the last time need not be judged again.
+		// What passed separately the last time need not be judged again.
 		if cut := passed - len(l.seen); cut > 0 && cut <= g.cut(come) && strings.HasPrefix(now, l.sent) {
 			return g.releaseGrown(l, cut, now[:passed])
 		}
@@ -36,8 +36,8 @@ func (g *texts) grow(l *line, come []byte) error {
 	return nil
 }
 
-// slack is how many characters more than the window are awaited, so that the text that was
-// judged the last time ends before the window although only whole words are judged.
+// slack is how many characters beyond the window are awaited, so that the text that was judged
+// last ends before the window although only complete words are judged.
 const slack = 24
 
 // step is how many characters must come before a text is judged again.
@@ -60,7 +60,7 @@ func (g *texts) releaseGrown(l *line, cut int, head string) error {
 }
 
 // grownUp judges a text that has ended, and forwards the rest of it. If the end changes how the
-// beginning should have been sent, the rest is judged by itself, and must be consistent with
+// beginning should have been sent, the rest is judged separately, and must be consistent with
 // what was sent; otherwise it is not sent.
 func (g *texts) grownUp(l *line) error {
 	now, denied := g.judge(string(l.seen) + string(l.text))

@@ -5,12 +5,11 @@ import (
 	"gateway/shared/fault"
 )
 
-// Verdict says what to do with a whole response: send another one instead (nil: none), or deny
-// it.
+// Verdict decides about a whole response: it returns another one to send instead, or a denial,
+// or nil for both.
 type Verdict func(whole *chat.Response) (now *chat.Response, denied *fault.Fault)
 
-// Whole returns a decoder that passes nothing on before the whole response has come and has
-// been judged.
+// Whole returns a decoder that forwards nothing before the whole response was judged.
 func Whole(dec chat.StreamDecoder, judge Verdict) chat.StreamDecoder {
 	h := &whole{front: front{dec: dec}, judge: judge}
 	h.give = h.delta
@@ -72,7 +71,7 @@ func (h *whole) delta(d *chat.Delta) error {
 	return nil
 }
 
-// release judges the response and passes it on.
+// release judges the response and forwards it.
 func (h *whole) release() error {
 	h.released = true
 	now, denied := h.judge(h.into.Response())
@@ -88,7 +87,7 @@ func (h *whole) release() error {
 	for i := range kept {
 		d := &kept[i]
 		if d.Kind == chat.DeltaCitation && !cited[[2]int{d.Choice, d.Block}] {
-			continue // the whole response has no place for it, so it was not judged
+			continue // the whole response has no field for it, so it was not judged
 		}
 		if err := h.emit(d); err != nil {
 			return err

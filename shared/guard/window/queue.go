@@ -7,29 +7,29 @@ import (
 	"gateway/shared/chat"
 )
 
-// queue holds deltas that wait, in order, in few buffers separate. Pieces of a text differ in
-// their JSON only, so it has one delta for all of them.
+// queue stores waiting deltas in order in few buffers. Consecutive pieces of a text differ only
+// in their JSON, so they share one delta.
 type queue struct {
 	runs   []series
 	pieces []piece
-	json   []byte // of the pieces, one after the other
-	// The first delta that waits: its run, its place in it, its piece and its JSON.
+	json   []byte // of the pieces, concatenated
+	// The first waiting delta: its run, its position in it, its piece and its JSON.
 	run, used, piece, at int
 }
 
-// series is a number of successive deltas that differ in their JSON only.
+// series is a number of consecutive deltas that differ only in their JSON.
 type series struct {
 	delta chat.Delta // its JSON is set by first
 	count int
 }
 
-// piece has the lengths of a delta's JSON and of its text, in bytes.
+// piece contains the lengths of a delta's JSON and of its text, in bytes.
 type piece struct{ json, text int }
 
 // len returns the number of deltas.
 func (q *queue) len() int { return len(q.pieces) - q.piece }
 
-// add appends a copy of a delta whose text has a length.
+// add appends a copy of a delta with a text of the given length.
 func (q *queue) add(d *chat.Delta, text int) {
 	if n := len(q.runs); n > q.run && alike(&q.runs[n-1].delta, d) {
 		q.runs[n-1].count++
@@ -40,8 +40,8 @@ func (q *queue) add(d *chat.Delta, text int) {
 	q.json = append(q.json, d.JSON...)
 }
 
-// first returns the first delta and the length of its text. It is valid until the next call
-// of first, add, shorten or compact. ok is false if there is none.
+// first returns the first delta and the length of its text. It is valid until the next call of
+// first, add, shorten or compact. ok is false if there is none.
 func (q *queue) first() (d *chat.Delta, text int, ok bool) {
 	if q.piece == len(q.pieces) {
 		return nil, 0, false
@@ -63,16 +63,16 @@ func (q *queue) drop() {
 	}
 }
 
-// shorten replaces the JSON of the first delta, which then has a text of a length and no
-// logprobs.
+// shorten replaces the JSON of the first delta, which then has a text of the given length and
+// no logprobs.
 func (q *queue) shorten(json []byte, text int) {
 	p := &q.pieces[q.piece]
 	q.json = slices.Replace(q.json, q.at, q.at+p.json, json...)
 	p.json, p.text = len(json), text
-	q.runs[q.run].delta.Logprobs = nil // a delta that has any is a run separate
+	q.runs[q.run].delta.Logprobs = nil // a delta with logprobs is a separate run
 }
 
-// compact frees the memory of deltas that were dropped.
+// compact frees the memory of dropped deltas.
 func (q *queue) compact() {
 	if q.run > 0 {
 		n := copy(q.runs, q.runs[q.run:])
@@ -87,8 +87,8 @@ func (q *queue) compact() {
 	q.run, q.used, q.piece, q.at = 0, 0, 0, 0
 }
 
-// alike reports whether two deltas differ at most in their JSON. Deltas with data beside it
-// are never alike.
+// alike reports whether two deltas differ only in their JSON. Deltas with other data are never
+// alike.
 func alike(a, b *chat.Delta) bool {
 	return a.Kind == b.Kind && a.Choice == b.Choice && a.Block == b.Block && a.Call == b.Call && a.Answer == b.Answer &&
 		a.Created == b.Created && a.Stop == b.Stop && a.ID == b.ID && a.Name == b.Name && a.Model == b.Model &&
@@ -96,7 +96,7 @@ func alike(a, b *chat.Delta) bool {
 		a.Logprobs == nil && b.Logprobs == nil && a.Extra == nil && b.Extra == nil && a.Usage == nil && b.Usage == nil
 }
 
-// clone copies a delta into memory separate.
+// clone returns a deep copy of a delta.
 func clone(d *chat.Delta) chat.Delta {
 	k := cloneWithoutJSON(d)
 	k.JSON = bytes.Clone(d.JSON)

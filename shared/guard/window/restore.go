@@ -7,8 +7,8 @@ import (
 	"gateway/shared/wire"
 )
 
-// Restoring returns a writer of responses that replaces tokens by their values, even if a token
-// comes in several pieces.
+// Restoring returns a response writer that replaces tokens by their values, even if a token
+// arrives in several pieces.
 func Restoring(to chat.AnswerWriter, r *mask.Restorer) chat.AnswerWriter {
 	return restoring{to, r}
 }
@@ -76,7 +76,7 @@ func (e *encoder) piece(dst []byte, d *chat.Delta) []byte {
 // write writes a piece with its text replaced.
 func (e *encoder) write(dst []byte, d *chat.Delta, text string) []byte {
 	if text == "" && len(d.JSON) > 2 {
-		return dst // it may be the beginning of a token: more must be seen
+		return dst // it may be the beginning of a token
 	}
 	c := *d
 	e.json = wire.AppendJSONString(e.json[:0], text)
@@ -84,7 +84,7 @@ func (e *encoder) write(dst []byte, d *chat.Delta, text string) []byte {
 	return e.to.Append(dst, &c)
 }
 
-// close writes what was held back for texts that have ended.
+// close writes the delayed text of texts that have ended.
 func (e *encoder) close(dst []byte, ended func(place) bool) []byte {
 	for at, o := range e.open {
 		if !ended(at) {

@@ -12,25 +12,25 @@ import (
 	"gateway/shared/wire"
 )
 
-// Judge decides about a text: what is sent in its place, or that it is denied.
+// Judge returns the text to send instead of a text, or a denial.
 type Judge func(text string) (now string, denied *fault.Fault)
 
 // Texts returns a decoder whose texts pass through a window, whose width is a reach.
 //
-// A text is forwarded up to a point after which at least so many characters have come and have
-// been judged together with it. So anything forbidden that is not longer than the window is
-// seen whole before any of it is sent, however the stream is cut into pieces. A replacement is
-// forwarded once the rest of the text reads the same when it is judged by itself: then no
-// change reaches across. Until then more text is awaited, at most the whole response. A text
-// that stays as it is is judged again only as far as the reach overlaps with what comes after
-// it.
+// A text is forwarded up to a point after which at least the window's characters have arrived
+// and were judged together with it. So anything forbidden that is not longer than the window is
+// seen completely before any of it is sent, however the stream is split. A replacement is
+// forwarded once the remaining text yields the same result when judged separately: then no
+// change crosses the cut. Until then the decoder waits for more text, at most the whole
+// response. Unchanged text is judged again only as far as the reach overlaps with the following
+// text.
 //
-// With words, a text is only judged and forwarded up to the end of a word, however long the
-// word is. So anything forbidden within a word is seen whole, with its ends. With grown, a text
-// is judged with everything before it: see grow. If too much of a text has been sent to change
-// it, deny gives the denial.
+// With words, a text is judged and forwarded only up to the end of a word, however long the
+// word is. So anything forbidden within a word is seen completely, with its ends. With grown, a
+// text is judged with everything before it: see grow. If too much of a text was sent to change
+// it, deny returns the denial.
 //
-// What is no piece of a text, such as a citation, is judged by elements when it comes.
+// Other deltas, such as citations, are judged by elements on arrival.
 func Texts(dec chat.StreamDecoder, reach guard.Reach, judge Judge, elements Elements, deny func() *fault.Fault) chat.StreamDecoder {
 	g := &texts{front: front{dec: dec}, size: reach.Most, reach: reach.Overlap, words: reach.Words, grown: reach.Grown, elements: elements, deny: deny, lines: map[int]*line{}}
 	g.judge = func(text string) (string, *fault.Fault) {
@@ -41,7 +41,7 @@ func Texts(dec chat.StreamDecoder, reach guard.Reach, judge Judge, elements Elem
 	return g
 }
 
-// front is what both decoders have in common.
+// front is the common part of both decoders.
 type front struct {
 	dec    chat.StreamDecoder
 	emit   func(*chat.Delta) error
@@ -63,8 +63,8 @@ func (f *front) Signed() []chat.Signed { return f.dec.Signed() }
 
 func nothing(*chat.Delta) error { return nil }
 
-// event reads an event. After a denial it is only read for its usage: a denied answer was
-// made, and must be paid.
+// event reads an event. After a denial it is read only for its usage: the response was
+// generated and must be paid for.
 func (f *front) event(event string, data []byte, emit func(*chat.Delta) error) error {
 	if f.told {
 		return f.dec.Event(event, data, nothing)
@@ -86,7 +86,7 @@ func (f *front) tell() error {
 type texts struct {
 	front
 	size  int
-	reach int // characters before new text that are judged with it; 0: all
+	reach int // characters before new text that are judged with it; zero means all
 	words bool
 	grown bool
 	judge Judge
@@ -95,22 +95,22 @@ type texts struct {
 	deny     func() *fault.Fault
 
 	lines  map[int]*line // by choice
-	sent   bool          // something has been forwarded
-	judged bool          // the judge was asked
+	sent   bool          // something was forwarded
+	judged bool          // the judge was called
 	json   []byte
 }
 
-// line is what has come of one choice and was not yet forwarded.
+// line is the text of one choice that was not yet forwarded.
 type line struct {
 	queue queue
 	text  []byte // of the texts among the deltas
 	count int    // length of text in characters
-	clean int    // how much of text was judged and stays as it is, in bytes
+	clean int    // length of the judged and unchanged text, in bytes
 	next  int    // length in characters at which it is judged again
-	seen  []byte // what was forwarded, verbatim; kept if texts are judged grown
+	seen  []byte // forwarded text, verbatim; kept if texts are judged grown
 	sent  string // the same as it was sent
-	// passed is the length of the beginning of seen and text that stayed as it was when it was
-	// last judged, by itself; only if texts are judged grown.
+	// passed is the length of the prefix of seen and text that was unchanged when it was last
+	// judged separately; only if texts are judged grown.
 	passed int
 }
 
@@ -139,7 +139,7 @@ func (g *texts) End() error {
 	return g.tell()
 }
 
-// Meter implements chat.StreamDecoder. The response has not begun before something was sent.
+// Meter implements chat.StreamDecoder. The response begins only when something was sent.
 func (g *texts) Meter() chat.Meter {
 	m := g.dec.Meter()
 	if m.Held = m.Started && !g.sent; m.Held {
@@ -160,7 +160,7 @@ func (g *texts) delta(d *chat.Delta) error {
 			return nil
 		}
 	case exempt:
-	default: // a kind that nobody judges
+	default: // a kind that is not judged
 		g.denied = g.deny()
 		return nil
 	}
@@ -174,7 +174,7 @@ func (g *texts) delta(d *chat.Delta) error {
 		return g.pass(d)
 	}
 	if l := g.lines[d.Choice]; l != nil && l.queue.len() > 0 {
-		l.queue.add(d, 0) // keeps the order of what comes
+		l.queue.add(d, 0) // preserves the order of arrival
 		return nil
 	}
 	return g.pass(d)
@@ -185,7 +185,7 @@ func (g *texts) pass(d *chat.Delta) error {
 	return g.emit(d)
 }
 
-// text takes the next piece of a text.
+// text processes the next piece of a text.
 func (g *texts) text(d *chat.Delta) error {
 	l := g.lines[d.Choice]
 	if l == nil {
@@ -204,7 +204,7 @@ func (g *texts) text(d *chat.Delta) error {
 	return g.advance(l)
 }
 
-// advance judges what has come and forwards what has passed.
+// advance judges the text that arrived and forwards what passed.
 func (g *texts) advance(l *line) error {
 	come := l.text
 	if g.words {
@@ -241,9 +241,8 @@ func (g *texts) advance(l *line) error {
 	return nil
 }
 
-// judgeNew judges the beginning of a line's text. What was judged before and stays as it is
-// is only judged again as far as a match can reach back from the new text. A nil text stays
-// as it is.
+// judgeNew judges the beginning of a line's text. Text that was judged and unchanged is judged
+// again only as far as a match can reach back from the new text. A nil result means unchanged.
 func (g *texts) judgeNew(l *line, come []byte) (now *string, denied *fault.Fault) {
 	if from := g.overlap(l, come); from > 0 {
 		text := string(come[from:])
@@ -262,7 +261,7 @@ func (g *texts) judgeNew(l *line, come []byte) (now *string, denied *fault.Fault
 	return &changed, nil
 }
 
-// overlap is where the text begins that must be judged with the new text of a line.
+// overlap returns where the text begins that must be judged with the new text of a line.
 func (g *texts) overlap(l *line, come []byte) int {
 	if g.reach == 0 || l.clean == 0 {
 		return 0
@@ -281,7 +280,7 @@ func (g *texts) overlap(l *line, come []byte) int {
 	return at
 }
 
-// cut is where a text that is forwarded may end: size characters before its end, after a word.
+// cut returns where a forwarded text may end: size characters before its end, after a word.
 func (g *texts) cut(text []byte) int {
 	at := len(text)
 	for range g.size {
@@ -294,8 +293,8 @@ func (g *texts) cut(text []byte) int {
 	return g.end(text, at)
 }
 
-// end returns the end of the last word at or before a place. A text without white space is cut
-// between characters, unless words must stay whole.
+// end returns the end of the last word at or before a position. A text without white space is
+// cut between characters, unless words must stay complete.
 func (g *texts) end(text []byte, at int) int {
 	for at > 0 && at < len(text) && !utf8.RuneStart(text[at]) {
 		at--
@@ -314,8 +313,7 @@ func (g *texts) end(text []byte, at int) int {
 	return at
 }
 
-// finish judges the rest of a choice and passes it on. A response without any text is judged
-// too.
+// finish judges the rest of a choice and forwards it. A response without text is judged too.
 func (g *texts) finish(choice int) error {
 	l := g.lines[choice]
 	if l == nil || l.queue.len() == 0 {
@@ -334,7 +332,8 @@ func (g *texts) finish(choice int) error {
 	return g.release(l, len(l.text), now)
 }
 
-// release forwards what comes before a place in the text, replaced by now if that is not nil.
+// release forwards everything before a position in the text, replaced by now if that is not
+// nil.
 func (g *texts) release(l *line, cut int, now *string) error {
 	whole, at := cut == len(l.text), 0
 	for at < cut || whole {

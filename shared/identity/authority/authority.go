@@ -1,8 +1,8 @@
-// Package authority holds the one rule about permissions that a principal gives to another:
-// role rank and scopes never exceed those of the principal that gives them.
+// Package authority implements the rule for granting permissions: role rank and scopes never
+// exceed those of the granting principal.
 //
-// It is called wherever a principal, a role, a scope or a mapping to one is created,
-// changed or shown. It must not read the store: callers pass values.
+// It is called wherever a principal, a role, a scope or a mapping to one is created, changed or
+// shown. It must not read the store: callers pass values.
 package authority
 
 import (
@@ -21,15 +21,15 @@ type Grantor struct {
 	Scopes interface{ Has(scope string) bool }
 }
 
-// Rights are what a call would give, or show the secret of.
+// Rights are the permissions that a call grants, or whose secret it shows.
 type Rights struct {
 	Rank   identity.Rank
 	Scopes []string
 }
 
-// holds reports whether the grantor may give a scope. A scope that no credential of the
-// grantor's type can hold, such as completions.write for organization keys, is limited by the
-// rank alone.
+// holds reports whether the grantor may grant a scope. A scope that no credential of the
+// grantor's type can hold, such as completions.write for organization keys, is limited by rank
+// only.
 func (g Grantor) holds(scope string) bool {
 	if g.Scopes != nil && (g.Scopes.Has(scope) || g.Scopes.Has(identity.IncludedIn(scope))) {
 		return true
@@ -39,7 +39,7 @@ func (g Grantor) holds(scope string) bool {
 
 var keyTypes = []identity.KeyType{identity.OrganisationService, identity.WorkspaceService, identity.WorkspaceUser, identity.SignedToken}
 
-// maxNamed is how many missing scopes an error names.
+// maxNamed is the number of missing scopes in an error.
 const maxNamed = 5
 
 // Grant returns a *fault.Fault (403) at field unless the rights are within those of the
@@ -64,8 +64,8 @@ func (g Grantor) Grant(field string, r Rights) error {
 	return fault.New(fault.NotAllowed, field, "goes beyond the rights of the caller, which lacks "+strings.Join(missing, ", ")+more+". Use a key that has them, or sign in as somebody who has them by role")
 }
 
-// GrantScopes is Grant for a list of scopes at field, whose entries are named one by one.
-// Scopes in had were given before, and may stay.
+// GrantScopes is Grant for a list of scopes at field, with a fault for each entry. Scopes in
+// had were granted before and are allowed.
 func (g Grantor) GrantScopes(field string, scopes, had []string) error {
 	before := identity.NewScopeSet(had...)
 	var bad []fault.Detail

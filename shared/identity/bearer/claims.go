@@ -6,32 +6,32 @@ import (
 	"strings"
 )
 
-// ClaimRules are what a token must claim.
+// ClaimRules are the requirements for the claims of a token.
 type ClaimRules struct {
 	Required []string
 	Values   []ValueRule
-	Match    []string // members that header and claims must both have with the same value
+	Match    []string // fields that header and claims must both have with the same value
 	Pattern  Pattern  // nil if no value is a pattern
 }
 
-// ValueRule is what a claim must be: equal to one of the wanted values (exact), contain one
-// (contains) or all of them (containsAll), or fit a pattern (regex).
+// ValueRule requires a claim to equal one of the wanted values (exact), contain one (contains)
+// or all of them (containsAll), or match a pattern (regex).
 type ValueRule struct {
 	Claim  string
 	Wanted []string
 	How    string
 }
 
-// Pattern reports whether a text fits a pattern.
+// Pattern reports whether a text matches a pattern.
 type Pattern func(pattern, text string) (bool, error)
 
-// Failings are the names of claims that fail, by what is wrong with them.
+// Failings are the names of failed claims by reason.
 type Failings struct{ Missing, Wrong, Mismatched []string }
 
-// None reports whether no claim fails.
+// None reports whether no claim failed.
 func (f *Failings) None() bool { return len(f.Missing)+len(f.Wrong)+len(f.Mismatched) == 0 }
 
-// Judge checks a valid token against the rules. An error comes from a pattern.
+// Judge checks the claims of a valid token. An error comes from a pattern.
 func (r *ClaimRules) Judge(t *Token) (f Failings, err error) {
 	for _, name := range r.Required {
 		if v, ok := t.Claims[name]; !ok || v == nil {
@@ -56,8 +56,8 @@ func (r *ClaimRules) Judge(t *Token) (f Failings, err error) {
 	return f, nil
 }
 
-// Matches reports whether a value is one of those wanted (exact), holds one of them (contains)
-// or all of them (containsAll), or fits one as a pattern (regex).
+// Matches reports whether a value equals one of the wanted values (exact), contains one of them
+// (contains) or all of them (containsAll), or matches one as a pattern (regex).
 func Matches(how, said string, wanted []string, pattern Pattern) (bool, error) {
 	switch how {
 	case "contains":
@@ -101,7 +101,7 @@ func (v ValueRule) fits(claim any, pattern Pattern) (bool, error) {
 	return false, nil
 }
 
-// Texts returns the texts of a value, or of the entries of a list.
+// Texts returns a string, or the strings of a list.
 func Texts(v any) []string {
 	switch v := v.(type) {
 	case string:

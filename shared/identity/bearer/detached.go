@@ -13,18 +13,17 @@ import (
 	"gateway/shared/wire"
 )
 
-// Detached is a JWS signature without the content that it signs; both parts are in
-// base64url.
+// Detached is a JWS signature without its payload; both parts are in base64url.
 type Detached struct{ Protected, Signature string }
 
-// Algorithms of signatures with public keys.
+// asymmetric lists the signature algorithms with public keys.
 var asymmetric = []string{"RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA"}
 
-// maxProtected limits a protected header, in bytes.
+// maxProtected is the size limit of a protected header in bytes.
 const maxProtected = 8 << 10
 
-// Head is what a signature says about itself. ok is false for one that cannot be checked
-// here: it does not name its key, uses another algorithm, or asks for something unknown.
+// Head returns fields of the protected header. ok is false for a signature that cannot be
+// verified: it does not name its key, uses another algorithm, or requires an unknown extension.
 func (d *Detached) Head() (alg, kid, jku string, ok bool) {
 	text, err := base64.RawURLEncoding.DecodeString(d.Protected)
 	var h map[string]json.RawMessage
@@ -37,8 +36,8 @@ func (d *Detached) Head() (alg, kid, jku string, ok bool) {
 	return alg, kid, jku, h["crit"] == nil && kid != "" && slices.Contains(asymmetric, alg)
 }
 
-// Detached reports whether a signature signs one of several forms of a thing, by the key set at
-// an address. known is false if the set has no such key; an error says that the set could not
+// Detached reports whether a signature signs one of several forms of a payload, using the key
+// set at an address. known is false if the set has no such key; err is set if the set could not
 // be read.
 func (c *Checker) Detached(ctx context.Context, client *http.Client, uri string, d *Detached, forms ...[]byte) (good, known bool, err error) {
 	alg, kid, _, ok := d.Head()

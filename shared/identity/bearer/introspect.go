@@ -15,19 +15,18 @@ import (
 )
 
 const (
-	FormType   = "application/x-www-form-urlencoded" // of the request to a service
-	maxAnswers = 10_000                              // that a process remembers
+	FormType   = "application/x-www-form-urlencoded" // of the introspection request
+	maxAnswers = 10_000                              // cached per process
 )
 
-// answers are what services answered about tokens (RFC 7662).
+// answers caches introspection responses (RFC 7662).
 type answers struct {
 	now   func() time.Time
 	mu    sync.Mutex
 	known map[answerKey]answer
 }
 
-// answerKey identifies a service, the client that asks it, and a token, so that no other
-// answer is used.
+// answerKey identifies an endpoint, its client and a token, so that no other response is used.
 type answerKey [sha256.Size]byte
 
 type answer struct {
@@ -35,7 +34,7 @@ type answer struct {
 	until time.Time
 }
 
-// ask lets the customer's service say whether a token is valid.
+// ask returns whether a token is valid according to the introspection endpoint.
 func (a *answers) ask(ctx context.Context, client *http.Client, r *Rules, raw string) (*Token, string, error) {
 	key := answerKey(sha256.Sum256([]byte(r.Introspect + "\x00" + r.Kind + "\x00" + r.ClientID + "\x00" + r.ClientSecret + "\x00" + raw)))
 	now := a.now()

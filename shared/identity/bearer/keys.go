@@ -24,20 +24,20 @@ import (
 // Limits of key sets.
 const (
 	maxSet   = 256 << 10 // bytes
-	maxSets  = 1000      // addresses that a process remembers
+	maxSets  = 1000      // addresses cached per process
 	askAgain = 10 * time.Second
 )
 
-// keys are the key sets of addresses.
+// keys caches the key sets of addresses.
 type keys struct {
 	now  func() time.Time
 	mu   sync.Mutex
 	sets map[string]*KeySet
 }
 
-// KeySet is the key set of one address, or the one in the rules themselves.
+// KeySet is the key set of one address, or the inline set of rules.
 type KeySet struct {
-	mu    sync.Mutex // held while the address is asked; others wait for the same answer
+	mu    sync.Mutex // held during a request to the address; others wait for the same response
 	fixed bool
 	keys  []jwk.Key
 	read  time.Time
@@ -45,7 +45,7 @@ type KeySet struct {
 	err   error
 }
 
-// CheckSet tells what is wrong with a key set.
+// CheckSet returns an error for an invalid key set.
 func CheckSet(raw json.RawMessage) error {
 	keys, err := readSet(raw)
 	if err != nil {
@@ -70,8 +70,8 @@ func readSet(raw []byte) ([]jwk.Key, error) {
 	return keys, nil
 }
 
-// verify checks the signature and the times of a token. why tells what is wrong with it; an
-// error says that it could not be checked.
+// verify checks the signature and the times of a token. why is the reason of a rejection; err
+// is set if the token could not be checked.
 func (k *keys) verify(ctx context.Context, client *http.Client, r *Rules, raw string, now time.Time) (t *Token, why string, err error) {
 	h, ok := headOf(raw)
 	if !ok {
@@ -103,7 +103,7 @@ func (k *keys) verify(ctx context.Context, client *http.Client, r *Rules, raw st
 	parser := golangjwt.NewParser(options...)
 	claims := golangjwt.MapClaims{}
 	var used keyOnTrial
-	for range 2 { // a second time if the address now has another key under the name of one that failed
+	for range 2 { // a second time if the address now has another key under the same id
 		var public crypto.PublicKey
 		if public, err = k.find(ctx, client, r, set, kid, alg, used); err != nil {
 			return nil, "", err
@@ -137,11 +137,11 @@ func (k *keys) verify(ctx context.Context, client *http.Client, r *Rules, raw st
 	return &Token{h, claims}, "", nil
 }
 
-// keyOnTrial is a public key that can be compared; every kind of public key can.
+// keyOnTrial is a comparable public key; every public key type implements it.
 type keyOnTrial interface{ Equal(x crypto.PublicKey) bool }
 
-// over reports whether a token says that it has expired. That needs no request and no
-// cryptography, and nothing else in the token is believed yet.
+// over reports whether an unverified token has expired, which needs no request and no
+// cryptography.
 func over(raw string, now time.Time, tolerance time.Duration) bool {
 	_, rest, _ := strings.Cut(raw, ".")
 	payload, _, _ := strings.Cut(rest, ".")
@@ -158,13 +158,13 @@ func badTime(raw string) string {
 	payload, _, _ := strings.Cut(rest, ".")
 	text, err := base64.RawURLEncoding.DecodeString(payload)
 	if err != nil {
-		return "" // the token cannot be read, which is found later
+		return "" // an unreadable token is rejected later
 	}
 	return jwk.BadTime(text)
 }
 
-// headOf returns the token's header. A header that brings a key, or asks for something unknown,
-// cannot be read.
+// headOf returns the token's header. It rejects headers that contain a key or require an
+// unknown extension.
 func headOf(raw string) (map[string]any, bool) {
 	first, _, _ := strings.Cut(raw, ".")
 	text, err := base64.RawURLEncoding.DecodeString(first)
@@ -176,7 +176,7 @@ func headOf(raw string) (map[string]any, bool) {
 	return h, !crit
 }
 
-// said returns the library's rejections in our words; they quote nothing of the token.
+// said translates the library's errors; the result quotes nothing of the token.
 func said(err error) string {
 	switch {
 	case errors.Is(err, golangjwt.ErrTokenSignatureInvalid):
@@ -205,9 +205,9 @@ func (k *keys) set(uri string) *KeySet {
 	return s
 }
 
-// find returns the key of a token; nil if the set has none. It asks the address when the set is
-// old, and also for a key that is not in the set or that failed, but not more than every ten
-// seconds. While the address fails, the last set is used on.
+// find returns the key of a token, or nil if the set has none. It fetches the set when it is
+// old, and also for a key that is missing or failed, but at most every ten seconds. While the
+// address fails, the last set is used.
 func (k *keys) find(ctx context.Context, client *http.Client, r *Rules, s *KeySet, kid, alg string, used keyOnTrial) (crypto.PublicKey, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -227,7 +227,7 @@ func (k *keys) find(ctx context.Context, client *http.Client, r *Rules, s *KeySe
 		if got, s.err = fetch(ctx, client, r.JWKSURI); s.err == nil {
 			s.keys, s.read = got, now
 		} else if ctx.Err() != nil {
-			s.tried = time.Time{} // the next caller may ask
+			s.tried = time.Time{} // allows the next caller to fetch
 		}
 	}
 	if s.keys == nil {
@@ -236,7 +236,7 @@ func (k *keys) find(ctx context.Context, client *http.Client, r *Rules, s *KeySe
 	return pick(s.keys, kid, alg), nil
 }
 
-// pick returns the key of a set that fits an algorithm.
+// pick returns the key of a set for an algorithm.
 func pick(set []jwk.Key, kid, alg string) crypto.PublicKey {
 	for i := range set {
 		k := &set[i]
@@ -254,7 +254,7 @@ func pick(set []jwk.Key, kid, alg string) crypto.PublicKey {
 	return nil
 }
 
-// askTime bounds one question to a host of the customer.
+// askTime is the timeout of a request to a host of the customer.
 const askTime = 5 * time.Second
 
 func fetch(ctx context.Context, client *http.Client, uri string) ([]jwk.Key, error) {
@@ -272,7 +272,7 @@ func fetch(ctx context.Context, client *http.Client, uri string) ([]jwk.Key, err
 	return readSet(raw)
 }
 
-// answerOf returns a good answer of a host; what names the host's role in errors.
+// answerOf returns a successful response of a host; what names the host's role in errors.
 func answerOf(client *http.Client, req *http.Request, what string) ([]byte, error) {
 	resp, err := client.Do(req)
 	if err != nil {

@@ -9,29 +9,29 @@ import (
 	"time"
 )
 
-// MaxToken limits a token, in bytes.
+// MaxToken is the size limit of a token in bytes.
 const MaxToken = 16 << 10
 
-// Rules say how tokens are checked: by a key set at an address or in the rules, or by
-// asking a service. Rules are safe for concurrent use once they are made.
+// Rules configure the verification of tokens: by a key set at an address or inline, or by
+// introspection. Rules are safe for concurrent use.
 type Rules struct {
 	JWKSURI      string
-	Inline       *KeySet // nil: the set is at an address
+	Inline       *KeySet // nil if the set is at an address
 	Introspect   string
-	Kind         string        // content type of the request to the service
-	ClientID     string        // the gateway's id at the service; "": it needs none
-	ClientSecret string        // likewise
-	Remember     time.Duration // how long the service's answers are kept; 0: not at all
+	Kind         string        // content type of introspection requests
+	ClientID     string        // the gateway's client id at the endpoint; may be empty
+	ClientSecret string        // may be empty
+	Remember     time.Duration // how long introspection responses are cached; zero means not at all
 	KeepSet      time.Duration
-	Tolerance    time.Duration // of clocks
-	MaxAge       time.Duration // from iat on; 0: any
+	Tolerance    time.Duration // for clock differences
+	MaxAge       time.Duration // since iat; zero means no limit
 	NeedExpiry   bool          // a token must have an expiry
 	Algorithms   []string
 	Claims       ClaimRules
 }
 
-// Checker remembers key sets and the services' answers, for all Rules. It is safe for
-// concurrent use.
+// Checker caches key sets and introspection responses for all Rules. It is safe for concurrent
+// use.
 type Checker struct {
 	now     func() time.Time
 	keys    *keys
@@ -43,16 +43,16 @@ func NewChecker(now func() time.Time) *Checker {
 	return &Checker{now, &keys{now: now, sets: map[string]*KeySet{}}, &answers{now: now, known: map[answerKey]answer{}}}
 }
 
-// Token is a token that was found valid, or what a service told about one.
+// Token is a valid token, or the introspection response for one.
 type Token struct {
 	Header, Claims map[string]any
 }
 
 var errNoClient = errors.New("no host can be called")
 
-// Check reports whether a token is valid, apart from its claims. why tells what is wrong with
-// it and quotes nothing of it; an error says that it could not be checked. A client is needed
-// where hosts are asked.
+// Check reports whether a token is valid, apart from its claims. why is the reason of a
+// rejection and does not quote the token; err is set if the token could not be checked. client
+// is used for requests to the hosts in the rules.
 func (c *Checker) Check(ctx context.Context, client *http.Client, r *Rules, raw string) (t *Token, why string, err error) {
 	switch {
 	case raw == "":
@@ -67,14 +67,14 @@ func (c *Checker) Check(ctx context.Context, client *http.Client, r *Rules, raw 
 	return c.keys.verify(ctx, client, r, raw, c.now())
 }
 
-// InPlace returns a key set that is part of the rules themselves.
+// InPlace returns an inline key set.
 func InPlace(raw json.RawMessage) *KeySet {
 	s := &KeySet{fixed: true}
 	s.keys, s.err = readSet(raw)
 	return s
 }
 
-// Of returns the token in a header, whose name may be in any case, without the scheme.
+// Of returns the token in a header, without the scheme. The name may be in any case.
 func Of(h http.Header, name string) string {
 	v := strings.TrimSpace(h.Get(name))
 	if len(v) > 7 && strings.EqualFold(v[:7], "Bearer ") {

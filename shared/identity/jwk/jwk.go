@@ -1,5 +1,5 @@
-// Package jwk reads public keys of key sets: RFC 7517, and the members of RFC 7518
-// and RFC 8037.
+// Package jwk parses public keys of key sets: RFC 7517, with the parameters of RFC 7518 and RFC
+// 8037.
 package jwk
 
 import (
@@ -14,7 +14,7 @@ import (
 	"strings"
 )
 
-// Limits of the modulus of an RSA key, in bits: checking a signature must not cost too much.
+// Limits of the modulus of an RSA key in bits, to limit the cost of verification.
 const (
 	MinRSA = 2048
 	maxRSA = 16 << 10
@@ -28,11 +28,11 @@ type Key struct {
 	D, P, K            json.RawMessage
 }
 
-// Secret reports whether the key is one that only its owner may have.
+// Secret reports whether the key is private or symmetric.
 func (k *Key) Secret() bool { return k.D != nil || k.P != nil || k.K != nil }
 
 // Public returns the key: *rsa.PublicKey, *ecdsa.PublicKey or ed25519.PublicKey. ok is false
-// for other kinds and for keys that cannot be read.
+// for other types and for invalid keys.
 func (k *Key) Public() (public crypto.PublicKey, ok bool) {
 	switch k.Kty {
 	case "RSA":
@@ -55,7 +55,7 @@ func octets(s string) ([]byte, error) {
 	return base64.RawURLEncoding.DecodeString(strings.TrimRight(s, "="))
 }
 
-// RSA returns the key if it is of that kind. It may be too short to be used, see MinRSA.
+// RSA returns an RSA key. It may be too short to be used, see MinRSA.
 func (k *Key) RSA() (*rsa.PublicKey, bool) {
 	n, err := octets(k.N)
 	if err != nil || len(n) == 0 || len(n) > maxRSA/8 {
@@ -72,7 +72,7 @@ func (k *Key) RSA() (*rsa.PublicKey, bool) {
 	return &rsa.PublicKey{N: new(big.Int).SetBytes(n), E: exponent}, exponent > 2 && exponent < 1<<31
 }
 
-// curve returns a key on a NIST curve. A point outside of the curve is not a key.
+// curve returns a key on a NIST curve. A point that is not on the curve is invalid.
 func (k *Key) curve() (*ecdsa.PublicKey, bool) {
 	curves := map[string]elliptic.Curve{"P-256": elliptic.P256(), "P-384": elliptic.P384(), "P-521": elliptic.P521()}
 	c, ok := curves[k.Crv]

@@ -30,9 +30,9 @@ func ReadSet(raw []byte) ([]Key, error) {
 // signatures are the algorithms of asymmetric signatures (RFC 7518, RFC 8037 and RFC 9864).
 var signatures = []string{"RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA", "Ed25519"}
 
-// Usable returns a set with only those entries that are public keys for signatures that
-// this package reads, for libraries that give up at the first entry of another kind. Text
-// that is not a set is returned unchanged.
+// Usable returns a set with only those entries that are supported public signature keys, for
+// libraries that fail at the first unsupported entry. Text that is not a set is returned
+// unchanged.
 func Usable(raw []byte) []byte {
 	var whole struct {
 		Keys []json.RawMessage `json:"keys"`

@@ -17,7 +17,7 @@ import (
 // Limits of a token.
 const (
 	maxToken  = 8 << 10 // bytes
-	maxDepth  = 8       // of the JSON in it
+	maxDepth  = 8       // of the JSON
 	maxScopes = 500
 	maxPairs  = 64 // of default metadata
 )
@@ -45,11 +45,11 @@ type header struct {
 	Alg, Typ, Kid string
 }
 
-// keyBearers are members of a header that bring a key, the address of one, or rules of
-// their own. With them the maker of a token could choose what it is checked with.
+// keyBearers are header parameters that contain a key, the address of one, or verification
+// rules. They would let the issuer of a token choose how it is verified.
 var keyBearers = []string{"jku", "jwk", "x5u", "x5c", "crit", "b64", "zip", "enc"}
 
-// readHeader reads the first part of a token, strictly.
+// readHeader parses the first part of a token strictly.
 func readHeader(part string) (header, error) {
 	raw, err := object(part, "header")
 	if err != nil {
@@ -77,7 +77,7 @@ func readHeader(part string) (header, error) {
 	return h, nil
 }
 
-// object decodes a part of a token: a JSON object in which no key comes twice.
+// object decodes a part of a token: a JSON object without duplicate keys.
 func object(part, what string) (map[string]json.RawMessage, error) {
 	raw, err := base64.RawURLEncoding.Strict().DecodeString(part)
 	if err != nil {
@@ -90,19 +90,19 @@ func object(part, what string) (map[string]json.RawMessage, error) {
 	return out, nil
 }
 
-// claims are the parts of a token that the gateway reads.
+// claims are the supported claims of a token.
 type claims struct {
 	golangjwt.RegisteredClaims
 	Organisation, Workspace string
 	Scopes                  []string // normal spelling
-	User                    string   // for logs: e-mail address, subject or uid
-	Email                   string   // may be that of a platform user
+	User                    string   // for logs: email address, subject or uid
+	Email                   string   // may be the address of a platform user
 	Defaults                identity.Defaults
 	Rates                   []ledger.RateLimit
 	Budgets                 []ledger.UsageLimit
 }
 
-// either returns the first of two claims that exists; if both exist, they must be equal.
+// either returns the first existing of two claims; if both exist, they must be equal.
 func either(raw map[string]json.RawMessage, names ...string) (string, error) {
 	var found string
 	for _, name := range names {
@@ -134,8 +134,8 @@ func organisationOf(part string) (string, error) {
 	return id, err
 }
 
-// readClaims reads the second part of a token. Before the signature was checked, nothing in
-// it may be believed, except where the keys are.
+// readClaims parses the second part of a token. Before the signature is verified, its content
+// is used only to find the keys.
 func readClaims(part string) (*claims, error) {
 	raw, err := object(part, "payload")
 	if err != nil {
@@ -180,8 +180,8 @@ func readClaims(part string) (*claims, error) {
 	return c, c.readLimits(raw)
 }
 
-// readScopes takes scopes as one string, separated by spaces or commas, or as an array.
-// Scopes that a token cannot hold are ignored.
+// readScopes accepts scopes as one string, separated by spaces or commas, or as an array. It
+// ignores scopes that a token cannot hold.
 func (c *claims) readScopes(raw map[string]json.RawMessage) error {
 	var named []string
 	for _, name := range []string{"scope", "scopes"} {
@@ -232,7 +232,7 @@ func (c *claims) readDefaults(raw json.RawMessage) error {
 	return nil
 }
 
-// readLimits reads the limits of this token alone, in the form that keys have.
+// readLimits reads the limits of this token, in the form of key limits.
 func (c *claims) readLimits(raw map[string]json.RawMessage) error {
 	var details []fault.Detail
 	if v := raw["usage_limits"]; v != nil {
@@ -247,8 +247,7 @@ func (c *claims) readLimits(raw map[string]json.RawMessage) error {
 	return nil
 }
 
-// withoutState removes what an issuer may say about a limit besides the limit itself: an id
-// and a status.
+// withoutState removes the id and the status of a limit.
 func withoutState(raw json.RawMessage) json.RawMessage {
 	var limits []map[string]json.RawMessage
 	if json.Unmarshal(raw, &limits) != nil {
@@ -258,11 +257,11 @@ func withoutState(raw json.RawMessage) json.RawMessage {
 		delete(l, "id")
 		delete(l, "status")
 	}
-	out, _ := json.Marshal(limits) // what was decoded can be encoded
+	out, _ := json.Marshal(limits) // decoded before
 	return out
 }
 
-// invalid returns the fault for a token that cannot be accepted.
+// invalid returns the fault for an invalid token.
 func invalid(format string, args ...any) *fault.Fault {
 	return fault.Newf(fault.Unauthorized, "x-gateway-api-key", "The token is not valid: "+format, args...)
 }

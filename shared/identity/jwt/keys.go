@@ -17,32 +17,32 @@ import (
 	"gateway/shared/identity/jwk"
 )
 
-// Times and bounds of key sets.
+// Times and limits of key sets.
 const (
-	keepSet    = 24 * time.Hour  // an address is asked again after this time
-	askAgain   = time.Minute     // for a key that is not in the set, and after a failure
+	keepSet    = 24 * time.Hour  // age at which a set is fetched again
+	askAgain   = time.Minute     // interval of fetching for a missing key, and after a failure
 	askTimeout = 5 * time.Second // of one request
 	maxSet     = 256 << 10       // bytes
-	maxSets    = 10_000          // organisations whose sets a process keeps
+	maxSets    = 10_000          // organisations with cached sets per process
 )
 
-// Settings tell where an organisation's keys are: at an address, or in the settings.
+// Settings locate an organisation's keys: at an address or inline.
 type Settings struct {
 	URL string
 	Set json.RawMessage // {"keys":[...]}
-	// MaxAge is how long after its claim iat a token is valid; 0: as long as the token says.
+	// MaxAge is how long after iat a token is valid. If zero, only exp applies.
 	MaxAge time.Duration
 }
 
-// On reports whether tokens are accepted at all.
+// On reports whether tokens are accepted.
 func (s Settings) On() bool { return s.URL != "" || len(s.Set) > 0 }
 
-// print is different for different settings.
+// print returns a fingerprint of the settings.
 func (s Settings) print() [sha256.Size]byte {
 	return sha256.Sum256(append([]byte(s.URL+"\x00"), s.Set...))
 }
 
-// CheckSet tells what is wrong with a key set in an organisation's settings.
+// CheckSet returns an error for an invalid key set in an organisation's settings.
 func CheckSet(raw json.RawMessage) error {
 	if len(raw) > maxSet {
 		return fmt.Errorf("must have at most %d bytes", maxSet)
@@ -65,7 +65,7 @@ func CheckSet(raw json.RawMessage) error {
 	return err
 }
 
-// CheckURL tells what is wrong with the address of a key set.
+// CheckURL returns an error for an invalid address of a key set.
 func CheckURL(address string) error {
 	u, err := url.Parse(address)
 	if err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" || u.User != nil || u.Fragment != "" {
@@ -74,17 +74,17 @@ func CheckURL(address string) error {
 	return nil
 }
 
-// keySet is what is known of an organisation's keys.
+// keySet is the cached key set of an organisation.
 type keySet struct {
-	of [sha256.Size]byte // the settings
+	of [sha256.Size]byte // fingerprint of the settings
 
 	mu   sync.Mutex
 	keys map[string]*rsa.PublicKey
-	read time.Time // when the address last answered
+	read time.Time // when the address last responded
 
-	asking sync.Mutex // held while the address is asked; others wait for the same answer
-	tried  time.Time  // when it was last asked
-	failed error      // the result of that
+	asking sync.Mutex // held during a fetch; others wait for the same response
+	tried  time.Time  // time of the last fetch
+	failed error      // error of the last fetch
 }
 
 func (s *keySet) now() (map[string]*rsa.PublicKey, time.Time) {
@@ -99,8 +99,8 @@ func (s *keySet) put(k map[string]*rsa.PublicKey, at time.Time) {
 	s.keys, s.read = k, at
 }
 
-// parseSet returns the keys of a set for RS256 signatures by their kid, at least one. Other
-// keys, and those that cannot be read, are skipped.
+// parseSet returns the RS256 keys of a set by kid, at least one. It skips other and invalid
+// keys.
 func parseSet(raw []byte) (map[string]*rsa.PublicKey, error) {
 	keys, err := jwk.ReadSet(raw)
 	if err != nil {
@@ -123,9 +123,8 @@ func parseSet(raw []byte) (map[string]*rsa.PublicKey, error) {
 	return out, nil
 }
 
-// key returns the key that a token was signed with. It asks the address when the set is old,
-// and once a minute for a key that is not in the set. While the address fails, the last set is
-// used on.
+// key returns the key of a token. It fetches the set when it is old, and at most once a minute
+// for a missing key. While the address fails, the last set is used.
 func (v *Verifier) key(ctx context.Context, s *keySet, at Settings, h header) (*rsa.PublicKey, error) {
 	keys, read := s.now()
 	if at.URL == "" {
@@ -150,9 +149,8 @@ func (v *Verifier) key(ctx context.Context, s *keySet, at Settings, h header) (*
 	return find(keys, h)
 }
 
-// ask reads the set from its address, unless that was done within the last minute or while
-// the caller waited; read is the set that the caller has seen. The error is that of the
-// last try.
+// ask fetches the set, unless it was fetched within the last minute or while the caller waited;
+// read is the age of the set that the caller used. It returns the error of the last fetch.
 func (v *Verifier) ask(ctx context.Context, s *keySet, address string, read time.Time) error {
 	s.asking.Lock()
 	defer s.asking.Unlock()
@@ -197,7 +195,7 @@ func (v *Verifier) fetch(ctx context.Context, address string) (map[string]*rsa.P
 	return parseSet(raw)
 }
 
-// find returns the key of a set that a header names.
+// find returns the key that a header names.
 func find(set map[string]*rsa.PublicKey, h header) (*rsa.PublicKey, error) {
 	k := set[h.Kid]
 	switch {

@@ -19,44 +19,44 @@ import (
 	"gateway/shared/tenant"
 )
 
-// skew is how far the clocks of issuer and gateway may be apart.
+// skew is the allowed difference between the clocks of issuer and gateway.
 const skew = 5 * time.Second
 
-// maxKnown limits the tokens that a process remembers.
+// maxKnown is the number of cached tokens.
 const maxKnown = 50_000
 
-// Options are what a Verifier works with.
+// Options are the dependencies of a Verifier.
 type Options struct {
 	Loader *resource.Loader
-	Client http.RoundTripper // guarded, because customers give the addresses of key sets
+	Client http.RoundTripper // guarded, because customers configure the addresses of key sets
 	Now    func() time.Time
-	// Settings tells where the keys of an organisation are.
+	// Settings returns the location of an organisation's keys.
 	Settings func(id string, o *tenant.Organisation) Settings
-	// ConfigKind is the kind of configs. A default config that does not exist is omitted.
+	// ConfigKind is the kind of configs. A missing default config is ignored.
 	ConfigKind resource.Kind
-	// Users finds the platform user of an e-mail address; nil: there are none.
+	// Users finds the platform user of an email address. It may be nil.
 	Users Users
-	// Refused is called for each rejection whose organisation is known, at most once a minute
-	// for a token; nil: nobody is told.
+	// Refused is called for each rejection with a known organisation, at most once a minute per
+	// token. It may be nil.
 	Refused func(ctx context.Context, org string, r Refusal)
 }
 
-// Users knows the platform users of an organisation.
+// Users finds the platform users of an organisation.
 type Users interface {
-	// Member finds a user by its e-mail address; empty where there is none. member reports
-	// whether it may work in the workspace.
+	// Member finds a user by email address; id is empty if there is none. member reports
+	// whether the user may use the workspace.
 	Member(ctx context.Context, v *resource.View, workspace store.Scope, email string) (id string, member bool, err error)
 }
 
-// Rejection is what the audit log gets about a token that was not accepted.
+// Refusal describes a rejected token for the audit log.
 type Refusal struct {
-	Masked string // the token: its first and last two characters
+	Masked string // the first and last two characters of the token
 	Reason string
 	Status int
 	By     identity.Asked
 }
 
-// Verifier turns tokens into principals. It is an identity.TokenVerifier.
+// Verifier verifies tokens. It implements identity.TokenVerifier.
 type Verifier struct {
 	Options
 	client http.RoundTripper
@@ -65,15 +65,15 @@ type Verifier struct {
 	mu      sync.Mutex
 	sets    map[string]*keySet // by organisation
 	known   map[[sha256.Size]byte]*known
-	refused map[[sha256.Size]byte]time.Time // tokens that were reported lately
+	refused map[[sha256.Size]byte]time.Time // recently reported tokens
 }
 
-// known is a token that was found valid.
+// known is a verified token.
 type known struct {
 	principal *identity.Principal
 	email     string
-	issued    time.Time         // zero if the token does not say
-	of        [sha256.Size]byte // the settings at that time
+	issued    time.Time         // zero if the token has no iat
+	of        [sha256.Size]byte // fingerprint of the settings
 }
 
 // New returns a Verifier.
@@ -87,9 +87,8 @@ func New(o Options) *Verifier {
 // Is reports whether a credential is a token and not a key.
 func (v *Verifier) Is(credential string) bool { return Is(credential) }
 
-// Verify returns the principal of a token: 401 when the token is not valid or its organisation
-// is unknown, 403 when what it names may not be reached, 503 when keys or stores cannot be
-// read.
+// Verify returns the principal of a token: 401 if the token is invalid or its organisation
+// unknown, 403 if its workspace or user is not available, 503 if keys or stores cannot be read.
 func (v *Verifier) Verify(ctx context.Context, token string, by identity.Asked) (*identity.Principal, error) {
 	org, p, err := v.verify(ctx, token)
 	if err != nil && org != "" {
@@ -98,7 +97,7 @@ func (v *Verifier) Verify(ctx context.Context, token string, by identity.Asked) 
 	return p, err
 }
 
-// verify also names the organisation, once it is known to exist.
+// verify also returns the organisation if it exists.
 func (v *Verifier) verify(ctx context.Context, token string) (string, *identity.Principal, error) {
 	if len(token) > maxToken {
 		return "", nil, invalid("it has more than %d bytes", maxToken)
@@ -135,8 +134,8 @@ func (v *Verifier) verify(ctx context.Context, token string) (string, *identity.
 	return organisation, p, err
 }
 
-// organisation finds the organisation and where its keys are. The view is nil if there is
-// no such organisation.
+// organisation returns the organisation's view and the location of its keys. The view is nil if
+// there is no such organisation.
 func (v *Verifier) organisation(ctx context.Context, id string) (*resource.View, Settings, error) {
 	there, err := v.Loader.Exists(ctx, id)
 	if err != nil {
@@ -219,7 +218,7 @@ func (v *Verifier) admit(ctx context.Context, view *resource.View, at Settings, 
 	return k, nil
 }
 
-// fresh rejects a token that is older than the organisation's sessions may be.
+// fresh rejects a token that exceeds the organisation's session lifetime.
 func (v *Verifier) fresh(at Settings, k *known) error {
 	switch {
 	case at.MaxAge == 0:
@@ -232,8 +231,8 @@ func (v *Verifier) fresh(at Settings, k *known) error {
 	return nil
 }
 
-// current checks what can change while a token lives: the clock, the workspace, and
-// the membership of the user that it names.
+// current checks everything that can change during a token's life: the clock, the workspace,
+// and the user's membership.
 func (v *Verifier) current(ctx context.Context, view *resource.View, k *known) (*identity.Principal, error) {
 	p := k.principal
 	if !v.now().Before(p.Until) {
@@ -267,7 +266,7 @@ func errWorkspace() error {
 	return fault.New(fault.NotAllowed, "x-gateway-api-key", "The token's workspace does not exist or is not active")
 }
 
-// said returns the library's rejections in our words; they quote nothing of the token.
+// said translates the library's errors; the result quotes nothing of the token.
 func said(err error) error {
 	for _, c := range []struct {
 		is  error
@@ -286,7 +285,7 @@ func said(err error) error {
 	return invalid("it cannot be read: exp, nbf and iat must be numbers, and the signature base64url without padding")
 }
 
-// set returns the key set of an organisation under its present settings.
+// set returns the key set of an organisation under its current settings.
 func (v *Verifier) set(org string, at Settings) *keySet {
 	of := at.print()
 	v.mu.Lock()
@@ -325,7 +324,7 @@ func (v *Verifier) remember(sum [sha256.Size]byte, k *known) {
 	v.known[sum] = k
 }
 
-// tell reports a rejection, once a minute for a token.
+// tell reports a rejection, at most once a minute per token.
 func (v *Verifier) tell(ctx context.Context, org, token string, by identity.Asked, f *fault.Fault) {
 	if v.Refused == nil || f.Status() >= 500 {
 		return
@@ -342,7 +341,7 @@ func (v *Verifier) tell(ctx context.Context, org, token string, by identity.Aske
 				}
 			}
 		}
-		// So thousands of tokens a minute from one sender do not fill the log.
+		// Limits the reports caused by many different tokens from one sender.
 		if told = len(v.refused) >= most; !told {
 			v.refused[sum] = now
 		}

@@ -11,8 +11,8 @@ import (
 	"gateway/shared/tenant"
 )
 
-// Kinds of what an identity provider brings: groups, and the workspaces that their members
-// join. Both belong to the organisation.
+// Kinds of resources from an identity provider: groups, and their mappings to workspaces. Both
+// belong to the organisation.
 const (
 	KindGroup   resource.Kind = "SCIM_GROUP"
 	KindMapping resource.Kind = "SCIM_MAPPING"
@@ -20,20 +20,20 @@ const (
 
 // Group is the stored form of a group. Its name is in the record.
 type Group struct {
-	// Role is the role that all of its mappings give; "" while it has none.
+	// Role is the role of all its mappings; empty while it has none.
 	Role     string `json:"role,omitempty"`
 	Mappings int    `json:"mappings,omitempty"`
-	// Provisioned tells that the identity provider knows the group; ExternalID is the group's
+	// Provisioned is set if the identity provider manages the group; ExternalID is the group's
 	// id there.
 	Provisioned bool   `json:"provisioned,omitempty"`
 	ExternalID  string `json:"external_id,omitempty"`
-	// Remapped tells that mappings of the group have changed. Ended names the workspaces of
-	// mappings that its former name made. Both stay until the members were settled.
+	// Remapped is set if mappings of the group have changed. Ended names the workspaces of
+	// mappings that its former name created. Both are kept until the members were settled.
 	Remapped bool     `json:"remapped,omitempty"`
 	Ended    []string `json:"ended,omitempty"`
 }
 
-// EndedOf tells Settling about mappings that a former name of the group made.
+// EndedOf returns the mappings of a former name of the group, for Settling.
 func (g *Group) EndedOf(id string) map[[2]string]bool {
 	out := map[[2]string]bool{}
 	for _, ws := range g.Ended {
@@ -42,7 +42,7 @@ func (g *Group) EndedOf(id string) map[[2]string]bool {
 	return out
 }
 
-// Remap notes that mappings of a group have changed; the caller saves the group.
+// Remap records that mappings of a group have changed; the caller saves the group.
 func (g *Group) Remap(ended ...string) {
 	g.Remapped = true
 	for _, ws := range ended {
@@ -70,13 +70,13 @@ func MembersSettled(tx *resource.Tx, org store.Scope, id, actor string) error {
 	return SaveGroup(tx, &rec, g, actor)
 }
 
-// Mapping is the stored form of the link from a group to a workspace.
+// Mapping is the stored form of a mapping from a group to a workspace.
 type Mapping struct {
 	WorkspaceID string `json:"workspace_id"`
 	GroupID     string `json:"scim_group_id"`
 	Group       string `json:"scim_group"` // name, for lists
 	Role        string `json:"role"`       // admin, manager or member
-	// Automatic tells that the group's name made the mapping, Made that it also made the
+	// Automatic is set if the group's name created the mapping, Made if it also created the
 	// workspace.
 	Automatic bool `json:"automatic,omitempty"`
 	Made      bool `json:"made,omitempty"`
@@ -89,7 +89,7 @@ const (
 	FieldRole      = "role"
 )
 
-// groupSlug returns the slug of a group, by its name, which may have any characters.
+// groupSlug returns the slug of a group, a hash of its name, which may contain any characters.
 func groupSlug(name string) string {
 	sum := sha256.Sum256([]byte(name))
 	return "group-" + hex.EncodeToString(sum[:])
@@ -134,8 +134,8 @@ func group(tx *resource.Tx, org store.Scope, name string) (resource.Record, *Gro
 	return rec, g, err == nil, err
 }
 
-// Map puts a group and a workspace into a new mapping. All mappings of a group give the
-// same role; they are counted in the group, so that this also holds for concurrent calls.
+// Map adds a mapping between a group and a workspace. All mappings of a group have the same
+// role; they are counted in the group to ensure this for concurrent calls.
 func Map(tx *resource.Tx, rec *resource.Record, m *Mapping, of resource.Record, g *Group, actor string) error {
 	if g.Role != "" && g.Role != m.Role {
 		return fault.Newf(fault.Conflict, "role", "the group gives the role %s in other workspaces, and gives one role only", g.Role)
@@ -153,7 +153,7 @@ func Map(tx *resource.Tx, rec *resource.Record, m *Mapping, of resource.Record, 
 	return tx.Use(workspaceRef(rec.Scope, m), rec.Ref())
 }
 
-// Unmap archives a mapping. People who joined by it stay, and so does the workspace.
+// Unmap archives a mapping. The workspace and its members stay.
 func Unmap(tx *resource.Tx, rec *resource.Record, m *Mapping, actor string) error {
 	of, g, ok, err := group(tx, rec.Scope, m.GroupID)
 	if err != nil {
@@ -183,8 +183,8 @@ func Unmap(tx *resource.Tx, rec *resource.Record, m *Mapping, actor string) erro
 	return tx.ArchiveAndFreeSlug(rec)
 }
 
-// inherit notes in another mapping of a workspace that a group's name made the workspace,
-// so that the workspace ends with its last mapping, whichever that is.
+// inherit records in another mapping that a group's name created the workspace, so that the
+// workspace ends with its last mapping.
 func inherit(tx *resource.Tx, of *resource.Record, gone *Mapping, actor string) error {
 	rows, err := tx.List(of.Scope, KindMapping)
 	if err != nil {
@@ -218,7 +218,7 @@ func workspaceRef(org store.Scope, m *Mapping) resource.Ref {
 	return resource.Ref{Scope: org.Organisation(), Kind: tenant.KindWorkspace, ID: m.WorkspaceID}
 }
 
-// errGroupTaken returns the rejection of a name that another group has.
+// errGroupTaken returns the fault for a name that another group has.
 func errGroupTaken() error {
 	return fault.New(fault.Conflict, "displayName", "another group of the organisation has this name already")
 }
@@ -229,8 +229,8 @@ func AnyGroup(tx *resource.Tx, org store.Scope, id string) (resource.Record, *Gr
 	return rec, g, ok && rec.ID == id, err
 }
 
-// NewGroup stages a group that an identity provider brings, also one that a mapping has
-// named before.
+// NewGroup stages a group of an identity provider, which may already exist because of a
+// mapping.
 func NewGroup(tx *resource.Tx, org store.Scope, name, external, actor string) (resource.Record, *Group, error) {
 	rec, g, ok, err := group(tx, org, groupSlug(name))
 	switch {
@@ -259,7 +259,7 @@ func setGroup(rec *resource.Record, g *Group, actor string) error {
 	return encode(rec, g)
 }
 
-// ChangeGroup stages another name and another id at the identity provider for a group.
+// ChangeGroup stages another name and another external id of a group.
 func ChangeGroup(tx *resource.Tx, rec *resource.Record, g *Group, name, external, actor string) error {
 	if other, _, ok, err := group(tx, rec.Scope, groupSlug(name)); err != nil || ok && other.ID != rec.ID {
 		if err == nil {
@@ -274,7 +274,7 @@ func ChangeGroup(tx *resource.Tx, rec *resource.Record, g *Group, name, external
 	return tx.Update(rec)
 }
 
-// DeleteGroup stages the end of a group that no longer has mappings or members.
+// DeleteGroup stages the deletion of a group without mappings and members.
 func DeleteGroup(tx *resource.Tx, rec *resource.Record) error { return tx.Delete(rec) }
 
 // MappingsOf lists the mappings of a group.
@@ -303,7 +303,7 @@ func MappingsOf(tx *resource.Tx, org store.Scope, group string) (recs []resource
 	return recs, forms, nil
 }
 
-// MapByName stages the mapping that the name of a group stands for.
+// MapByName stages the mapping that the name of a group describes.
 func MapByName(tx *resource.Tx, of resource.Record, g *Group, workspace, role string, made bool, actor string) error {
 	m := &Mapping{WorkspaceID: workspace, Role: role, Automatic: true, Made: made}
 	rec := resource.Record{Scope: of.Scope, Kind: KindMapping, ID: resource.NewID(), Status: "active", CreatedBy: actor, UpdatedBy: actor, Looked: true}
@@ -316,7 +316,7 @@ func MapByName(tx *resource.Tx, of resource.Record, g *Group, workspace, role st
 	return tx.Create(&rec)
 }
 
-// Mapped reports whether other groups map to a workspace.
+// Mapped reports whether other groups are mapped to a workspace.
 func Mapped(tx *resource.Tx, org store.Scope, workspace, but string) (bool, error) {
 	rows, err := tx.List(org.Organisation(), KindMapping)
 	if err != nil {
@@ -330,5 +330,5 @@ func Mapped(tx *resource.Tx, org store.Scope, workspace, but string) (bool, erro
 	return false, nil
 }
 
-// DecodeGroup reads the stored form.
+// DecodeGroup decodes the stored form.
 func DecodeGroup(rec resource.Record) (*Group, error) { return resource.Decode[Group](rec) }

@@ -15,13 +15,13 @@ import (
 	"gateway/shared/tenant"
 )
 
-// InviteTTL is how long an invitation can be accepted.
+// InviteTTL is the lifetime of an invitation.
 const InviteTTL = 7 * 24 * time.Hour
 
-// DueInvite is the kind of the due list of invites that expire.
+// DueInvite is the kind of the due list of expiring invites.
 const DueInvite = "INVITEEXPIRY"
 
-// States of an invite. Expired is derived from the time; a worker stores it later.
+// States of an invite. Expired is derived from the time and stored later by a worker.
 const (
 	Pending   = "pending"
 	Cancelled = "cancelled"
@@ -29,8 +29,7 @@ const (
 	Expired   = "expired"
 )
 
-// Invite is the stored form of an invitation. Only the invited person knows its token; the
-// store has a hash.
+// Invite is the stored form of an invitation. Its token is stored as a hash.
 type Invite struct {
 	Email      string          `json:"email" min:"3" max:"254"`
 	Role       string          `json:"role" enum:"admin,member"`
@@ -41,20 +40,20 @@ type Invite struct {
 	ExpiresAt  time.Time       `json:"expires_at"`
 	AcceptedAt *time.Time      `json:"accepted_at,omitempty"`
 	InvitedBy  string          `json:"invited_by,omitempty"`
-	Rank       identity.Rank   `json:"rank,omitempty"`    // of who invites: bounds the keys that come with it
-	UserID     string          `json:"user_id,omitempty"` // of who accepted, or is accepting as a new user
-	// Claim tells which call is accepting it, if that takes several changes.
+	Rank       identity.Rank   `json:"rank,omitempty"`    // of the inviting principal; limits the keys of the invitation
+	UserID     string          `json:"user_id,omitempty"` // of the user who accepted or is accepting
+	// Claim identifies the call that is accepting it, if that takes several transactions.
 	Claim   string    `json:"claim,omitempty"`
 	ClaimAt time.Time `json:"claim_at,omitzero"`
 }
 
-// InvitedTo is a workspace that an invitation includes. The stored form names it by id.
+// InvitedTo is a workspace of an invitation, stored by id.
 type InvitedTo struct {
 	ID   string `json:"id" min:"1" max:"255" doc:"Id or slug of the workspace."`
 	Role string `json:"role" enum:"admin,manager,member"`
 }
 
-// InvitedWithKey says that the accepting user gets a key in each workspace.
+// InvitedWithKey is set if the accepting user gets a key in each workspace.
 type InvitedWithKey struct {
 	Scopes []string `json:"scopes" min:"1" max:"500" each:"max=255"`
 }
@@ -67,18 +66,18 @@ func (i *Invite) StateAt(now time.Time) string {
 	return i.State
 }
 
-// DecodeInvite reads the stored form.
+// DecodeInvite decodes the stored form.
 func DecodeInvite(rec resource.Record) (*Invite, error) { return resource.Decode[Invite](rec) }
 
-// credentialKind is the partition kind of the rows by which tokens are found.
+// credentialKind is the partition kind of the rows that are found by token.
 const credentialKind = "INVITE"
 
-// maxToken limits what is hashed.
+// maxToken limits the input of the hash.
 const maxToken = 256
 
-// Ask returns a new invite ready to be stored: its address, its place among the pending ones,
-// and its token, which it returns. If the address belongs to a user or a pending invite, that
-// is a fault.Conflict at email.
+// Ask prepares a new invite: it claims its address, adds it to the pending invites and returns
+// its token. If the address belongs to a user or a pending invite, it returns a fault.Conflict
+// at email.
 func Ask(tx *resource.Tx, rec *resource.Record, form *Invite) (token string, err error) {
 	address, ok := notice.Address(form.Email)
 	if !ok {
@@ -115,8 +114,8 @@ func Ask(tx *resource.Tx, rec *resource.Record, form *Invite) (token string, err
 	return Renew(tx, rec, form)
 }
 
-// Renew returns an invite a new token and its full time again. The old token is no longer
-// valid. The caller stores rec and form.
+// Renew gives an invite a new token and its full lifetime. The old token becomes invalid. The
+// caller stores rec and form.
 func Renew(tx *resource.Tx, rec *resource.Record, form *Invite) (token string, err error) {
 	if form.TokenHash != "" {
 		tx.DeleteCredential(store.Credential(credentialKind, form.TokenHash))
@@ -127,7 +126,7 @@ func Renew(tx *resource.Tx, rec *resource.Record, form *Invite) (token string, e
 		}
 	}
 	var b [32]byte
-	_, _ = rand.Read(b[:]) // never fails (crypto/rand)
+	_, _ = rand.Read(b[:]) // crypto/rand never fails
 	token = base64.RawURLEncoding.EncodeToString(b[:])
 	form.TokenHash, form.ExpiresAt = identity.HashToken(token), now(tx).Add(InviteTTL)
 	form.State = Pending
@@ -152,8 +151,8 @@ func StateOf(row *resource.Row, now time.Time) string {
 	return i.StateAt(now)
 }
 
-// Close stages the end of an invite that was read: its token is no longer valid, and its
-// address may be invited again.
+// Close stages the end of an invite: its token becomes invalid, and its address may be invited
+// again.
 func Close(tx *resource.Tx, rec *resource.Record, form *Invite, state, actor string) error {
 	tx.DeleteCredential(store.Credential(credentialKind, form.TokenHash))
 	if err := resource.Unschedule(tx, DueInvite, form.ExpiresAt, rec.Ref()); err != nil {
@@ -167,8 +166,8 @@ func Close(tx *resource.Tx, rec *resource.Record, form *Invite, state, actor str
 	return tx.ArchiveAndFreeSlug(rec)
 }
 
-// Expire stages the expiry of an invite that was read: its token is not valid until the
-// invite is renewed. due is false when it is not pending or has time left.
+// Expire stages the expiry of an invite: its token is invalid until the invite is renewed. due
+// is false if it is not pending or not expired.
 func Expire(tx *resource.Tx, rec *resource.Record, form *Invite) (due bool, err error) {
 	if form.State != Pending || form.StateAt(tx.Now()) != Expired {
 		return false, nil
@@ -182,7 +181,7 @@ func Expire(tx *resource.Tx, rec *resource.Record, form *Invite) (due bool, err 
 	return true, tx.Update(rec)
 }
 
-// Notice returns an event about an invite that is stored in a record.
+// Notice returns an event about an invite.
 func (i *Invite) Notice(rec *resource.Record, kind, summary string) notice.Event {
 	return notice.Event{
 		Type: kind, Org: rec.Scope.Org, Summary: summary,
@@ -190,12 +189,12 @@ func (i *Invite) Notice(rec *resource.Record, kind, summary string) notice.Event
 	}
 }
 
-// errGone returns the one response for tokens that are unknown, used, replaced or too old.
+// errGone returns the fault for tokens that are unknown, used, replaced or expired.
 func errGone() error {
 	return fault.New(fault.NotFound, "token", "This invitation is not valid any more; ask for another")
 }
 
-// OfToken finds the invite of a token: its organisation and its id.
+// OfToken returns the organisation and the id of a token's invite.
 func OfToken(ctx context.Context, s store.Store, token string) (org store.Scope, id string, err error) {
 	if token == "" || len(token) > maxToken {
 		return org, "", errGone()
@@ -210,7 +209,7 @@ func OfToken(ctx context.Context, s store.Store, token string) (org store.Scope,
 	return store.Scope{Org: it.String("org")}, it.String("id"), nil
 }
 
-// PendingFor finds the invite of an address that can be accepted.
+// PendingFor returns the pending invite of an address.
 func PendingFor(tx *resource.Tx, org store.Scope, email string) (id string, ok bool, err error) {
 	rec, ok, err := tx.Get(org.Organisation(), KindInvite, slugOf(email))
 	if err != nil || !ok || rec.Archived() {
@@ -223,32 +222,30 @@ func PendingFor(tx *resource.Tx, org store.Scope, email string) (id string, ok b
 	return rec.ID, form.StateAt(tx.Now()) == Pending, nil
 }
 
-// claimTTL is how long one call may take to accept an invite before another may continue
-// it.
+// claimTTL is how long a call may take to accept an invite before another may continue it.
 const claimTTL = time.Minute
 
-// Acceptance is an invite that is being accepted, in as many changes as that takes. Step
-// runs in each.
+// Acceptance is an invite that is being accepted in several transactions. Step runs in each.
 type Acceptance struct {
 	Org       store.Scope
 	ID, Token string
-	// Shown replaces Token: the person has proved that the address is its own.
+	// Shown replaces Token: the user has proved ownership of the address.
 	Shown     bool
 	FirstName string // of a new user
 	LastName  string
 	Claim     string // identifies this call
-	// Joined is called for each workspace that the user joins, in the change.
+	// Joined is called within the transaction for each workspace that the user joins.
 	Joined func(tx *resource.Tx, user *resource.Record, workspace string, i *Invite) error
-	// Rows is the most rows that joining a workspace takes.
+	// Rows is the maximum number of rows for joining a workspace.
 	Rows int
 
-	User   *resource.Record // who it is
-	New    bool             // the user was made by this invitation
+	User   *resource.Record // the invited user
+	New    bool             // the user was created by this invitation
 	Invite *Invite
 }
 
-// Step does a part. If it fails, the parts that were done stay, and the invite can be
-// accepted again.
+// Step makes a part of the changes. If it fails, the completed parts stay, and the invite can
+// be accepted again.
 func (a *Acceptance) Step(tx *resource.Tx) (more bool, err error) {
 	rec, ok, err := tx.Get(a.Org, KindInvite, a.ID)
 	if err != nil {
@@ -291,7 +288,7 @@ func (a *Acceptance) Step(tx *resource.Tx) (more bool, err error) {
 	return false, Close(tx, &rec, form, Accepted, user.ID)
 }
 
-// user finds or makes the invited user.
+// user finds or creates the invited user.
 func (a *Acceptance) user(tx *resource.Tx, form *Invite) (*resource.Record, *User, error) {
 	user, u, ok, err := find(tx, a.Org, slugOf(form.Email))
 	if err != nil {
@@ -310,10 +307,10 @@ func (a *Acceptance) user(tx *resource.Tx, form *Invite) (*resource.Record, *Use
 	return rec, u, err
 }
 
-// roomForWorkspaces is how many rows a change has for them.
+// roomForWorkspaces is the number of rows for workspaces in a transaction.
 const roomForWorkspaces = 75
 
-// join returns the user a member of the workspaces that it is not yet in.
+// join adds the user to the workspaces of which it is not yet a member.
 func (a *Acceptance) join(tx *resource.Tx, user *resource.Record, u *User, form *Invite) (more bool, err error) {
 	most := max(1, roomForWorkspaces/max(a.Rows, 1))
 	for _, to := range form.Workspaces {

@@ -14,9 +14,9 @@ import (
 	"gateway/shared/tenant"
 )
 
-// Holds makes sure that a user may have a key in a workspace, as a member or as one who runs
-// the organisation, and that the change fails if that ends meanwhile. field names the user in
-// the rejection, which does not reveal who exists elsewhere.
+// Holds checks that a user may have a key in a workspace, as a member or as an admin of the
+// organisation, and makes the transaction conditional on it. field names the user in the fault,
+// which does not reveal who exists elsewhere.
 func Holds(tx *resource.Tx, sc store.Scope, user, field string) (*User, error) {
 	refused := fault.Invalid(field, "is no member of the workspace")
 	rec, u, ok, err := ByID(tx, sc, user)
@@ -41,13 +41,13 @@ func Holds(tx *resource.Tx, sc store.Scope, user, field string) (*User, error) {
 	return u, tx.HoldAs(rec.Ref(), rec.Status)
 }
 
-// standardScopes are the scopes of a key for a user, if none are named.
+// standardScopes are the default scopes of a user's key.
 var standardScopes = []string{"completions.write", "prompts.list", "prompts.read", "prompts.render"}
 
-// Hand returns the key that a user gets on joining a workspace. It returns the raw key. If
-// sealer is not nil, the raw key is also sealed with the key until its user collects it. rank
-// is that of the principal that causes it: the key never acts with a higher one. If the
-// workspace has as many keys as it may have, none is made: nil.
+// Hand creates the key of a user who joins a workspace. It returns the raw key. If sealer is
+// not nil, the raw key is also sealed with the key until its user collects it. rank is that of
+// the causing principal: the key never exceeds it. If the workspace's key limit is reached, it
+// returns nil.
 func Hand(tx *resource.Tx, r *resource.Resources, sealer seal.Sealer, sc store.Scope, user *resource.Record, scopes []string, rank identity.Rank, actor string) (*resource.Record, string, error) {
 	org, err := tenant.ReadSettings(tx, sc)
 	if err != nil {
@@ -98,7 +98,7 @@ func Hand(tx *resource.Tx, r *resource.Resources, sealer seal.Sealer, sc store.S
 	return rec, raw, identity.Stage(tx, rec, &k, ws.Slug)
 }
 
-// keyScopes returns the scopes of the key that an invitation promises; nil: it promises none.
+// keyScopes returns the scopes of the key of an invitation, or nil.
 func (i *Invite) keyScopes() []string {
 	if i.Keys == nil {
 		return nil
@@ -106,12 +106,12 @@ func (i *Invite) keyScopes() []string {
 	return i.Keys.Scopes
 }
 
-// rank returns that of the principal that made the invitation.
+// rank returns the rank of the inviting principal.
 func (i *Invite) rank() identity.Rank { return cmp.Or(i.Rank, identity.RankOwner) }
 
 // HandIfAsked is Hand for a user who joins a workspace by an invitation, if the invitation
-// names scopes or the settings say that users get a key. Without a sealer the caller shows the raw key. With
-// one nobody sees it now, and its user collects it.
+// names scopes or the settings require a key. Without a sealer the caller shows the raw key.
+// With one only its user can collect it.
 func HandIfAsked(tx *resource.Tx, r *resource.Resources, sealer seal.Sealer, workspace string, user *resource.Record, i *Invite) (*resource.Record, string, error) {
 	sc := store.Scope{Org: user.Scope.Org, Workspace: workspace}
 	asked, err := Creates(tx, sc)
@@ -122,7 +122,7 @@ func HandIfAsked(tx *resource.Tx, r *resource.Resources, sealer seal.Sealer, wor
 	return Hand(tx, r, sealer, sc, user, scopes, i.rank(), user.ID)
 }
 
-// Creates reports whether users that join a workspace get a key.
+// Creates reports whether users who join a workspace get a key.
 func Creates(tx *resource.Tx, sc store.Scope) (bool, error) {
 	org, err := tenant.ReadSettings(tx, sc)
 	if err != nil {
@@ -142,7 +142,7 @@ func Creates(tx *resource.Tx, sc store.Scope) (bool, error) {
 // kindConfig is the kind of configs.
 const kindConfig resource.Kind = "CONFIG"
 
-// useConfig binds the workspace's config for keys, if that still exists.
+// useConfig binds the workspace's config for keys, if it exists.
 func useConfig(tx *resource.Tx, rec *resource.Record, k *identity.Key, name string) error {
 	if name == "" {
 		return nil
@@ -155,7 +155,7 @@ func useConfig(tx *resource.Tx, rec *resource.Record, k *identity.Key, name stri
 	return tx.Use(cfg.Ref(), rec.Ref())
 }
 
-// Rotating gives a key the rotation that its organisation demands, unless it has one.
+// Rotating sets the rotation that the organisation requires, unless the key has one.
 func Rotating(k *identity.Key, s *tenant.Settings, at time.Time) {
 	if s.RotationPeriod == 0 || k.Rotation != nil {
 		return
@@ -164,8 +164,8 @@ func Rotating(k *identity.Key, s *tenant.Settings, at time.Time) {
 	k.Rotation.NextAt = k.Rotation.Next(at)
 }
 
-// Full reports whether a workspace has as many user keys as it may have. If there is a bound,
-// new keys of one workspace are made one after the other.
+// Full reports whether a workspace has reached its limit of user keys. With a limit, new keys
+// of a workspace are created sequentially.
 func Full(tx *resource.Tx, r *resource.Resources, sc store.Scope, s *tenant.Settings) (bool, error) {
 	if s.MaxKeys == 0 {
 		return false, nil
@@ -175,7 +175,7 @@ func Full(tx *resource.Tx, r *resource.Resources, sc store.Scope, s *tenant.Sett
 	if err != nil {
 		return false, fault.Unavailable(err)
 	}
-	rows, err := tx.List(sc, identity.KindKey) // not the cached list: another key may have been made just now
+	rows, err := tx.List(sc, identity.KindKey) // not the cached list: another key may have just been created
 	if err != nil {
 		return false, err
 	}

@@ -10,17 +10,17 @@ import (
 	"gateway/shared/tenant"
 )
 
-// keysPerRound is how many keys one change retires beside the membership.
+// keysPerRound is the number of keys that a transaction retires in addition to the membership.
 const keysPerRound = 80 / identity.RowsOfKey
 
-// retireKeys retires as many keys of a user in a workspace as fit into a change; left reports
-// whether there are more. The caller must write a record that every new key of the user touches
-// (the member's or the user's), so that a key that is made meanwhile is noticed.
+// retireKeys retires as many keys of a user in a workspace as fit into a transaction; left is
+// set if there are more. The caller must write a record that every new key of the user touches
+// (the member's or the user's), so that a concurrently created key causes a conflict.
 func retireKeys(tx *resource.Tx, r *resource.Resources, sc store.Scope, user string, most int) (done int, left bool, err error) {
 	return endKeys(tx, r, sc, user, most, identity.Retire)
 }
 
-// endKeys ends the keys by the function end.
+// endKeys ends the keys with the function end.
 func endKeys(tx *resource.Tx, r *resource.Resources, sc store.Scope, user string, most int, end func(*resource.Tx, *resource.Record) error) (done int, left bool, err error) {
 	rows, err := r.List(tx.Context(), sc, identity.KindKey)
 	if err != nil {
@@ -48,8 +48,8 @@ func endKeys(tx *resource.Tx, r *resource.Resources, sc store.Scope, user string
 	return done, false, nil
 }
 
-// Leave ends a membership and retires the user's keys in the workspace. Each change does a
-// part, until more is false. member is the record of the membership, read in this change.
+// Leave ends a membership and retires the user's keys in the workspace, in several transactions
+// until more is false. member is the record of the membership, read in this transaction.
 func Leave(tx *resource.Tx, r *resource.Resources, member *resource.Record, actor string) (more bool, err error) {
 	if _, more, err = retireKeys(tx, r, member.Scope, member.ID, keysPerRound); err != nil || more {
 		return more, err
@@ -68,9 +68,9 @@ func Leave(tx *resource.Tx, r *resource.Resources, member *resource.Record, acto
 	return false, tx.Delete(member)
 }
 
-// Remove ends a user with its memberships and keys. Each change does a part, until more is
-// false. The first change decides whether the user may be removed. user was read in this
-// change.
+// Remove removes a user with its memberships and keys, in several transactions until more is
+// false. The first one decides whether the user may be removed. user was read in this
+// transaction.
 func Remove(tx *resource.Tx, r *resource.Resources, user *resource.Record, u *User, actor string) (more bool, err error) {
 	switch {
 	case !u.Leaving:
@@ -114,9 +114,9 @@ func leaveFirst(tx *resource.Tx, r *resource.Resources, user *resource.Record, u
 	return true, Save(tx, user, u, actor)
 }
 
-// Sweep retires the keys that a user has in workspaces where it is not a member: owners and
-// admins may have such keys, and lose them with the role. Each change does a part, until
-// more is false. The caller writes the user's record.
+// Sweep retires a user's keys in workspaces where it is not a member: owners and admins may
+// have such keys, and lose them with the role. It takes several transactions until more is
+// false. The caller writes the user's record.
 func Sweep(tx *resource.Tx, r *resource.Resources, user *resource.Record, u *User) (more bool, err error) {
 	return sweep(tx, r, user, u, identity.Retire)
 }

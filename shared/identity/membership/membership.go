@@ -1,9 +1,8 @@
-// Package membership knows the users of an organisation, their roles in it and in its
-// workspaces, and who is invited. A user belongs to the organisation. Its memberships are
+// Package membership manages the users of an organisation, their roles in it and in its
+// workspaces, groups and invitations. A user belongs to the organisation. Its memberships are
 // stored in the workspaces and, as a list, with the user.
 //
-// Everything that makes or ends a membership goes through this package, so that a user's
-// keys end with it.
+// Every change of a membership goes through this package, so that a user's keys end with it.
 package membership
 
 import (
@@ -20,8 +19,8 @@ import (
 	"gateway/shared/store"
 )
 
-// Kinds of the stored resources. Users and invites are the organisation's,
-// members their workspace's; the id of a member is the user's.
+// Kinds of stored resources. Users and invites belong to the organisation, members to their
+// workspace; the id of a member is the user's.
 const (
 	KindUser   resource.Kind = "USER"
 	KindMember resource.Kind = "MEMBER"
@@ -43,34 +42,34 @@ func Above(role, other string) bool { return rank[role] > rank[other] }
 
 // User is the stored form of a user.
 type User struct {
-	Email      string   `json:"email" min:"3" max:"254"` // as Address gives it
+	Email      string   `json:"email" min:"3" max:"254"` // normalized by Address
 	FirstName  string   `json:"first_name,omitempty" max:"255"`
 	LastName   string   `json:"last_name,omitempty" max:"255"`
 	Role       string   `json:"role" enum:"owner,admin,member"`
-	Workspaces []string `json:"workspaces,omitempty"` // ids of the workspaces where it is a member, sorted
-	// Leaving marks a user who no longer has any rights: its removal has begun, or an
-	// identity provider has stopped it.
+	Workspaces []string `json:"workspaces,omitempty"` // sorted ids of the user's workspaces
+	// Leaving marks a user without permissions: its removal has begun, or an identity provider
+	// has deactivated it.
 	Leaving bool `json:"leaving,omitempty"`
-	// Provisioned is what an identity provider says about the user; nil: nothing.
+	// Provisioned contains the identity provider's data about the user, or nil.
 	Provisioned *Provisioned `json:"provisioned,omitempty"`
-	// Groups are the ids of the user's groups; Given are the workspaces that the groups give
-	// it. Both are sorted.
+	// Groups are the sorted ids of the user's groups; Given are the sorted workspaces of these
+	// groups.
 	Groups []string `json:"groups,omitempty"`
 	Given  []string `json:"given,omitempty"`
-	// Stopped marks a user whom an identity provider has stopped, Returning one whose
-	// return has begun. The record of a stopped user is archived.
+	// Stopped marks a user whom an identity provider has deactivated, Returning one whose
+	// reactivation has begun. The record of a deactivated user is archived.
 	Stopped   bool `json:"stopped,omitempty"`
 	Returning bool `json:"returning,omitempty"`
-	// StoppedAt is when, in milliseconds, the user was last stopped. Whatever it allowed
-	// others before that stays invalid.
+	// StoppedAt is the time in milliseconds of the last deactivation. Everything that the user
+	// authorized before stays invalid.
 	StoppedAt int64 `json:"stopped_at,omitempty"`
 }
 
-// MaxWorkspaces is how many workspaces one user may be a member of.
+// MaxWorkspaces is the number of workspaces of one user.
 const MaxWorkspaces = 2000
 
-// RunsOrganisation reports whether the user is an admin of every workspace
-// without being a member.
+// RunsOrganisation reports whether the user is an admin of every workspace without being a
+// member.
 func (u *User) RunsOrganisation() bool { return !u.Leaving && (u.Role == Owner || u.Role == Admin) }
 
 // MemberOf reports whether the user is a member of a workspace.
@@ -79,8 +78,8 @@ func (u *User) MemberOf(workspace string) bool {
 	return in
 }
 
-// RoleIn returns the user's role in a workspace; "": none. member is the role of its membership
-// there, "" for none.
+// RoleIn returns the user's role in a workspace, or "". member is the role of its membership
+// there, or "".
 func (u *User) RoleIn(member string) string {
 	switch {
 	case u.Leaving:
@@ -95,14 +94,14 @@ func (u *User) RoleIn(member string) string {
 type Membership struct {
 	Email string `json:"email"` // of the user, for lists
 	Role  string `json:"role" enum:"admin,manager,member"`
-	// Groups are the groups that give the membership; Own is the role that the user would
-	// have there without them, "" for none.
+	// Groups are the groups that grant the membership; Own is the role that the user would have
+	// without them, or "".
 	Groups []string `json:"groups,omitempty"`
 	Own    string   `json:"own_role,omitempty"`
 }
 
-// slugOf returns the slug of a person's address, because addresses have characters that slugs
-// cannot have.
+// slugOf returns the slug of an address, a hash, because addresses contain characters that
+// slugs do not allow.
 func slugOf(email string) string {
 	sum := sha256.Sum256([]byte(email))
 	return "mail-" + hex.EncodeToString(sum[:])
@@ -122,7 +121,8 @@ func ByEmail(tx *resource.Tx, org store.Scope, email string) (rec resource.Recor
 	return find(tx, org.Organisation(), slugOf(address))
 }
 
-// StoppedByEmail reports whether the user of an address was stopped by an identity provider.
+// StoppedByEmail reports whether the user of an address was deactivated by an identity
+// provider.
 func StoppedByEmail(tx *resource.Tx, org store.Scope, email string) (bool, error) {
 	address, ok := notice.Address(email)
 	if !ok {
@@ -141,7 +141,7 @@ func find(tx *resource.Tx, org store.Scope, name string) (resource.Record, *User
 	return rec, u, err == nil, err
 }
 
-// DecodeUser and DecodeMembership read the stored forms.
+// DecodeUser decodes the stored form.
 func DecodeUser(rec resource.Record) (*User, error) { return resource.Decode[User](rec) }
 
 func DecodeMembership(rec resource.Record) (*Membership, error) {
@@ -156,15 +156,15 @@ func encode(rec *resource.Record, form any) error {
 	return nil
 }
 
-// Create stages a new user. It puts Email into its one spelling; an address that is taken
-// is a fault.Conflict at email.
+// Create stages a new user and normalizes Email. If the address is taken, it returns a
+// fault.Conflict at email.
 func Create(tx *resource.Tx, org store.Scope, u *User, actor string) (*resource.Record, error) {
 	address, ok := notice.Address(u.Email)
 	if !ok {
 		return nil, fault.Invalid("email", "is not an e-mail address")
 	}
 	u.Email = address
-	// A stopped user keeps its address.
+	// A deactivated user keeps its address.
 	if _, taken, err := tx.Get(org.Organisation(), KindUser, slugOf(address)); err != nil || taken {
 		if err == nil {
 			err = fault.New(fault.Conflict, "email", "a user of the organisation has this address already")
@@ -185,7 +185,7 @@ func Create(tx *resource.Tx, org store.Scope, u *User, actor string) (*resource.
 	return rec, tx.Create(rec)
 }
 
-// Save stages a user that was read and changed.
+// Save stages a changed user.
 func Save(tx *resource.Tx, rec *resource.Record, u *User, actor string) error {
 	rec.UpdatedBy = actor
 	rec.Fields = u.fields()
@@ -204,7 +204,7 @@ func (u *User) fields() map[string]string {
 }
 
 // countOwners counts an organisation's owners. The count never falls to zero, even if two
-// owners leave at the same time.
+// owners leave concurrently.
 func countOwners(tx *resource.Tx, org store.Scope, delta int64) {
 	u := &store.Update{Key: org.Organisation().Partition().Key("OWNERS"), Add: []store.Increment{{Path: store.At("n"), By: delta}}}
 	var last error
@@ -215,14 +215,13 @@ func countOwners(tx *resource.Tx, org store.Scope, delta int64) {
 	tx.Do(store.Action{Table: store.Control, Update: u}, last)
 }
 
-// ErrLastOwner returns the rejection of a change that would leave an organisation without
-// owners.
+// ErrLastOwner returns the fault for a change that would leave an organisation without owners.
 func ErrLastOwner() error {
 	return fault.New(fault.NotAllowed, "", "The last owner of the organisation can neither leave nor lose the role")
 }
 
-// SetRole stages another role of a user in the organisation. Sweep removes what the user
-// loses with its old role.
+// SetRole stages another role of a user in the organisation. Sweep removes the keys that the
+// old role allowed.
 func SetRole(tx *resource.Tx, rec *resource.Record, u *User, role, actor string) error {
 	switch {
 	case u.Role == Owner && role != Owner:
@@ -234,8 +233,8 @@ func SetRole(tx *resource.Tx, rec *resource.Record, u *User, role, actor string)
 	return Save(tx, rec, u, actor)
 }
 
-// Join stages the membership of a user in a workspace. If there is one already, it gets the
-// role. joined reports whether it is new.
+// Join stages the membership of a user in a workspace, or its role if it is a member. joined
+// reports whether the membership is new.
 func Join(tx *resource.Tx, user *resource.Record, u *User, workspace, role, actor string) (joined bool, err error) {
 	sc := store.Scope{Org: user.Scope.Org, Workspace: workspace}
 	rec, ok, err := tx.Get(sc, KindMember, user.ID)
@@ -249,7 +248,7 @@ func Join(tx *resource.Tx, user *resource.Record, u *User, workspace, role, acto
 			return false, err
 		}
 		if form.Groups = was.Groups; len(form.Groups) > 0 {
-			form.Own = role // it stays when no group gives the membership any longer
+			form.Own = role // it stays when no group grants the membership
 		}
 		return false, saveMember(tx, &rec, &form, actor)
 	}
@@ -292,5 +291,5 @@ func SetMemberRole(tx *resource.Tx, rec *resource.Record, role, actor string) er
 	return saveMember(tx, rec, form, actor)
 }
 
-// now returns the time in the precision that is stored.
+// now returns the time in the stored precision.
 func now(tx *resource.Tx) time.Time { return tx.Now().UTC().Truncate(time.Millisecond) }

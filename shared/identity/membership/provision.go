@@ -13,20 +13,20 @@ import (
 	"gateway/shared/tenant"
 )
 
-// Provisioned is what an identity provider says about a user beside what every user has.
+// Provisioned contains the identity provider's additional data about a user.
 type Provisioned struct {
 	UserName   string          `json:"user_name"`
 	ExternalID string          `json:"external_id,omitempty"`
 	Profile    json.RawMessage `json:"profile,omitempty"` // attributes that the gateway does not use
 }
 
-// FieldExternal is the field of list rows that has the provider's id of a user or group.
+// FieldExternal is the list row field with the external id of a user or group.
 const FieldExternal = "external_id"
 
-// rowsPerRound is how many plain rows one change takes.
+// rowsPerRound is the number of rows in one transaction.
 const rowsPerRound = 40
 
-// Known finds a user by its id, including stopped ones.
+// Known finds a user by id, including deactivated users.
 func Known(tx *resource.Tx, org store.Scope, id string) (rec resource.Record, u *User, ok bool, err error) {
 	rec, u, ok, err = stored(tx, org, id)
 	return rec, u, ok && (!u.Leaving || u.Stopped), err
@@ -42,8 +42,7 @@ func stored(tx *resource.Tx, org store.Scope, id string) (rec resource.Record, u
 	return rec, u, err == nil, err
 }
 
-// loginKey returns the row of the identity provider's name for a user. Only one user can have
-// the name.
+// loginKey returns the key of the row of a login name, which is unique.
 func loginKey(org store.Scope, name string) store.Key {
 	return org.Organisation().Partition().Key("SCIMLOGIN", identity.HashToken(Spelled(name)))
 }
@@ -52,13 +51,13 @@ func dropLogin(tx *resource.Tx, org store.Scope, name string) {
 	tx.Do(store.Action{Table: store.Control, Delete: &store.Delete{Key: loginKey(org, name)}}, nil)
 }
 
-// errTaken returns the rejection of a name that another user has.
+// errTaken returns the fault for a name that another user has.
 func errTaken() error {
 	return fault.New(fault.Conflict, "userName", "another user of the organisation has this name or address already")
 }
 
 // ByLogin finds the id of the user with a name: its name at the identity provider, or the
-// address of a user that no identity provider knows yet.
+// address of a user that no identity provider manages.
 func ByLogin(ctx context.Context, r *resource.Resources, org store.Scope, name string) (id string, ok bool, err error) {
 	it, ok, err := r.Store().Table(store.Control).Get(ctx, loginKey(org, name), true)
 	if err != nil {
@@ -91,8 +90,8 @@ func SetLogin(tx *resource.Tx, rec *resource.Record, u *User, p *Provisioned) {
 	u.Provisioned = p
 }
 
-// SetAddress stages another address of a user, which must not be another user's. The caller
-// saves the user; Readdress updates its memberships.
+// SetAddress stages another address of a user, which must be free. The caller saves the user;
+// Readdress updates its memberships.
 func SetAddress(tx *resource.Tx, rec *resource.Record, u *User, address string) error {
 	if address == u.Email {
 		return nil
@@ -108,8 +107,8 @@ func SetAddress(tx *resource.Tx, rec *resource.Record, u *User, address string) 
 	return nil
 }
 
-// Readdress writes the address of a user into its memberships. Each change does a part,
-// until more is false.
+// Readdress writes the address of a user into its memberships, in several transactions until
+// more is false.
 func Readdress(tx *resource.Tx, rec *resource.Record, u *User, actor string) (more bool, err error) {
 	n := 0
 	for _, ws := range u.Workspaces {
@@ -135,9 +134,9 @@ func Readdress(tx *resource.Tx, rec *resource.Record, u *User, actor string) (mo
 	return false, nil
 }
 
-// Stop takes from a user everything that Revive can give back: its rights, memberships and
-// keys. The first change stops it. Each further change does a part of the rest, until more
-// is false. rec is as Known gives it.
+// Stop deactivates a user: it ends the user's permissions, memberships and keys so that Revive
+// can restore them. The first transaction deactivates; further ones complete it, until more is
+// false. rec is the result of Known.
 func Stop(tx *resource.Tx, r *resource.Resources, rec *resource.Record, u *User, actor string) (more bool, err error) {
 	if !u.Stopped {
 		if u.Role == Owner {
@@ -170,13 +169,13 @@ func Stop(tx *resource.Tx, r *resource.Resources, rec *resource.Record, u *User,
 		}
 	}
 	if most < keysPerRound {
-		return true, nil // the rest goes into a change separate
+		return true, nil // the rest goes into a separate transaction
 	}
 	return sweep(tx, r, rec, u, identity.Suspend)
 }
 
-// Revive returns a user back what Stop took, and nothing else. The first change gives it access
-// again. Each further change does a part of the rest, until more is false.
+// Revive restores what Stop ended, and nothing else. The first transaction reactivates; further
+// ones complete it, until more is false.
 func Revive(tx *resource.Tx, r *resource.Resources, rec *resource.Record, u *User, actor string) (more bool, err error) {
 	switch {
 	case u.Stopped:
@@ -223,8 +222,8 @@ func Revive(tx *resource.Tx, r *resource.Resources, rec *resource.Record, u *Use
 	return false, Save(tx, rec, u, actor)
 }
 
-// reviveIn brings a membership and its keys back, and tells how much of a round that took.
-// What ended with its workspace stays ended.
+// reviveIn restores a membership and its keys, and returns the number of rows used. What ended
+// with its workspace is not restored.
 func reviveIn(tx *resource.Tx, r *resource.Resources, sc store.Scope, user *resource.Record, most int, actor string) (n int, err error) {
 	member, ok, err := tx.Get(sc, KindMember, user.ID)
 	if err != nil || !ok {

@@ -12,8 +12,8 @@ import (
 	"gateway/shared/store"
 )
 
-// LoadRole returns a user's role in a workspace, for requests; ok is false if it has none
-// there, or is no longer a user.
+// LoadRole returns a user's role in a workspace for requests. ok is false if it has none there
+// or no longer exists.
 func LoadRole(ctx context.Context, v *resource.View, sc store.Scope, user string) (role string, ok bool, err error) {
 	rank, ok, err := LoadRank(ctx, v, sc, user)
 	return rank.Role(), ok, err
@@ -48,8 +48,8 @@ func OrganisationRank(role string) identity.Rank {
 	return identity.Rank(role)
 }
 
-// OrganisationRights returns what a role of the organization allows. Members of it have
-// permissions in workspaces alone, by their memberships.
+// OrganisationRights returns the permissions of a role of the organization. The role member has
+// permissions only in workspaces, by membership.
 func OrganisationRights(role string) authority.Rights {
 	if role == Member {
 		return authority.Rights{Rank: identity.RankMember}
@@ -57,7 +57,7 @@ func OrganisationRights(role string) authority.Rights {
 	return Rights(OrganisationRank(role))
 }
 
-// RankIn returns a user's rank in a workspace within a change.
+// RankIn returns a user's rank in a workspace within a transaction.
 func RankIn(tx *resource.Tx, sc store.Scope, user string) (identity.Rank, error) {
 	_, u, ok, err := ByID(tx, sc, user)
 	switch {
@@ -79,11 +79,11 @@ func RankIn(tx *resource.Tx, sc store.Scope, user string) (identity.Rank, error)
 	return identity.Rank(u.RoleIn(m.Role)), nil
 }
 
-// Everything is the scopes of those who run the organization: all that keys may hold.
+// Everything contains the scopes of organization admins: all that keys may hold.
 var Everything = identity.NewScopeSet(append(identity.ScopesFor(identity.OrganisationService), ScopesOf(Admin)...)...)
 
-// Rights returns what a rank allows in a workspace, or in the whole organization for those
-// who run it.
+// Rights returns the permissions of a rank in a workspace, or in the whole organization for its
+// admins.
 func Rights(rank identity.Rank) authority.Rights {
 	scopes := ScopesOf(rank.Role())
 	if rank.Above(identity.RankWorkspaceAdmin) {
@@ -92,10 +92,10 @@ func Rights(rank identity.Rank) authority.Rights {
 	return authority.Rights{Rank: rank, Scopes: scopes}
 }
 
-// ScopesOf returns the scopes that a role of a workspace allows, sorted. Admins have all
-// that workspace keys may hold, managers all but those that change the workspace itself, and
-// members those that read or call models, or rotate their own keys. No role of a workspace
-// uses secret references, which belong to the organization: its admins grant that to a key.
+// ScopesOf returns the sorted scopes of a role of a workspace. Admins have all that workspace
+// keys may hold, managers all but those that change the workspace itself, and members those
+// that read or call models, or rotate their own keys. No role of a workspace uses secret
+// references, which belong to the organization: its admins grant that to a key.
 func ScopesOf(role string) []string {
 	all := identity.NewScopeSet(append(identity.ScopesFor(identity.WorkspaceService), identity.ScopesFor(identity.WorkspaceUser)...)...).Sorted()
 	all = slices.DeleteFunc(all, func(s string) bool { return s == hostpin.ScopeUse })
@@ -113,5 +113,5 @@ func ScopesOf(role string) []string {
 	})
 }
 
-// Spelled returns an address in the one spelling that is stored, for comparing it.
+// Spelled returns the normalized form of an address.
 func Spelled(email string) string { return strings.ToLower(strings.TrimSpace(email)) }

@@ -13,30 +13,29 @@ import (
 	"gateway/shared/tenant"
 )
 
-// memberRows is the kind of the rows that list the members of a group.
+// memberRows is the kind of the rows with the members of a group.
 const memberRows = "GROUPMEMBER"
 
-// maxGroups is how many groups a user may be in.
+// maxGroups is the number of groups of a user.
 const maxGroups = 500
 
 func groupMemberKey(org store.Scope, group, user string) store.Key {
 	return org.Organisation().Partition().Key(memberRows, group, user)
 }
 
-// Enter stages that a user is in a group. The caller saves the user, and settles it.
+// Enter stages that a user joins a group. The caller saves the user, and settles it.
 func Enter(tx *resource.Tx, user *resource.Record, u *User, group string) error {
 	return enter(tx, user, u, group, store.Item{"id": user.ID})
 }
 
-// Members of the rows that list a group's members. They mark users who left or entered and
-// have not been settled yet. A call that ends early leaves the marks for the next call
-// about the group.
+// Fields of the rows with a group's members. They mark users who joined or left and have not
+// been settled. A call that ends early leaves the marks for the next call about the group.
 const (
 	openMark = "open"
 	leftMark = "left"
 )
 
-// EnterOpen is Enter with a mark that the user must still be settled.
+// EnterOpen is Enter with a mark that the user must be settled.
 func EnterOpen(tx *resource.Tx, user *resource.Record, u *User, group string) error {
 	return enter(tx, user, u, group, store.Item{"id": user.ID, openMark: resource.NewID()})
 }
@@ -71,17 +70,17 @@ func enter(tx *resource.Tx, user *resource.Record, u *User, group string, it sto
 	if err := tx.Touch(groupRef(user.Scope, group)); err != nil {
 		return err
 	}
-	return tx.Require(groupRef(user.Scope, group)) // also if there was none to touch
+	return tx.Require(groupRef(user.Scope, group)) // also if there was no mark
 }
 
-// Exit stages that a user is no longer in a group. The caller saves the user.
+// Exit stages that a user leaves a group. The caller saves the user.
 func Exit(tx *resource.Tx, user *resource.Record, u *User, group string) error {
 	leave(u, group)
 	tx.Do(store.Action{Table: store.Control, Delete: &store.Delete{Key: groupMemberKey(user.Scope, group, user.ID)}}, nil)
 	return tx.Touch(groupRef(user.Scope, group))
 }
 
-// InGroup lists the ids of the users in a group, sorted.
+// InGroup returns the sorted ids of the users in a group.
 func InGroup(ctx context.Context, r *resource.Resources, org store.Scope, group string) (out []string, err error) {
 	err = eachMember(ctx, r, org, group, func(it store.Item) {
 		if !it.Bool(leftMark) {
@@ -91,8 +90,7 @@ func InGroup(ctx context.Context, r *resource.Resources, org store.Scope, group 
 	return out, err
 }
 
-// Open are the users who entered or left a group and must be settled, each with what
-// Settled needs to know.
+// Open are the users who joined or left a group and must be settled, with the data for Settled.
 type Open map[string]store.Item
 
 // OpenIn lists these users of a group.
@@ -123,8 +121,7 @@ func eachMember(ctx context.Context, r *resource.Resources, org store.Scope, gro
 	}
 }
 
-// Settled removes the marks of users who were settled. A mark that was renewed meanwhile
-// stays.
+// Settled removes the marks of settled users. A mark that was renewed in the meantime stays.
 func (o Open) Settled(ctx context.Context, r *resource.Resources, org store.Scope, group string) error {
 	table := r.Store().Table(store.Control)
 	for id, it := range o {
@@ -142,35 +139,35 @@ func (o Open) Settled(ctx context.Context, r *resource.Resources, org store.Scop
 	return nil
 }
 
-// given is what groups give a user in a workspace.
+// given is what groups grant a user in a workspace.
 type given struct {
 	role   string
 	groups []string
 }
 
-// Settling puts users into the workspaces that their groups give them, and takes them out
-// of those that their groups no longer give. Memberships that were given by hand stay.
+// Settling adds users to the workspaces of their groups, and removes them from those that their
+// groups no longer grant. Manual memberships stay.
 type Settling struct {
 	Resources *resource.Resources
-	Sealer    seal.Sealer // seals keys that are made, until their users collect them
+	Sealer    seal.Sealer // seals created keys until their users collect them
 	Actor     string
-	Rank      identity.Rank // of the actor: bounds the keys that are made
+	Rank      identity.Rank // of the actor; limits the created keys
 	// Ended are the mappings, as group and workspace, that this call removes together with
-	// what they gave.
+	// their memberships.
 	Ended map[[2]string]bool
-	// Room is how many more rows the change may have; Settle reduces it.
+	// Room is the number of rows left in the transaction; Settle reduces it.
 	Room int
 }
 
-// Numbers of rows: those that a change has for settling if it does nothing else, and those
-// that joining a workspace takes.
+// Numbers of rows: those for settling in a transaction that does nothing else, and those for
+// joining a workspace.
 const (
 	RoomToSettle = 84
 	rowsOfJoin   = 7
 )
 
-// Settle does a part for a user in each change, until more is false. user is as Known gives
-// it. Stopped users are settled when they come back.
+// Settle changes a part of a user's memberships in each transaction, until more is false. user
+// is the result of Known. Deactivated users are settled when they are reactivated.
 func (s *Settling) Settle(tx *resource.Tx, user *resource.Record, u *User) (more bool, err error) {
 	if u.Stopped || u.Leaving {
 		return false, nil
@@ -192,7 +189,7 @@ func (s *Settling) Settle(tx *resource.Tx, user *resource.Record, u *User) (more
 			continue
 		}
 		if s.Room < RoomToSettle {
-			return true, nil // each removal has a change separate
+			return true, nil // each removal has a separate transaction
 		}
 		s.Room = 0
 		return true, s.take(tx, user, u, ws, mapped)
@@ -200,8 +197,8 @@ func (s *Settling) Settle(tx *resource.Tx, user *resource.Record, u *User) (more
 	return false, nil
 }
 
-// wanted is what the groups of a user give, by workspace; mapped has all mappings, as group
-// and workspace.
+// wanted returns what the groups of a user grant, by workspace; mapped contains all mappings,
+// as group and workspace.
 func (s *Settling) wanted(tx *resource.Tx, org store.Scope, u *User) (want map[string]given, mapped map[[2]string]bool, err error) {
 	rows, err := s.Resources.List(tx.Context(), org, KindMapping)
 	if err != nil {
@@ -237,7 +234,7 @@ func (s *Settling) wanted(tx *resource.Tx, org store.Scope, u *User) (want map[s
 	return want, mapped, nil
 }
 
-// give returns a membership what the groups demand, beside what the user has by hand.
+// give sets a membership to what the groups grant, in addition to manual roles.
 func (s *Settling) give(tx *resource.Tx, user *resource.Record, u *User, ws string, g given) error {
 	sc := store.Scope{Org: user.Scope.Org, Workspace: ws}
 	rec, there, err := tx.Get(sc, KindMember, user.ID)
@@ -299,8 +296,7 @@ func (s *Settling) mark(tx *resource.Tx, user *resource.Record, u *User, ws stri
 }
 
 // take ends a membership that came only from groups which the user has left. If instead the
-// mapping was removed while the user was in the group, the user keeps the membership as its
-// own.
+// mapping was removed while the user was in the group, the membership becomes manual.
 func (s *Settling) take(tx *resource.Tx, user *resource.Record, u *User, ws string, mapped map[[2]string]bool) error {
 	sc := store.Scope{Org: user.Scope.Org, Workspace: ws}
 	rec, there, err := tx.Get(sc, KindMember, user.ID)

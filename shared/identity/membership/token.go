@@ -8,7 +8,7 @@ import (
 	"gateway/shared/store"
 )
 
-// Named finds the users that signed tokens name; it is jwt.Users.
+// Named finds the users of signed tokens; it implements jwt.Users.
 type Named struct{}
 
 // named is a user with its id.
@@ -17,8 +17,8 @@ type named struct {
 	live, stopped bool
 }
 
-// Member finds a user by its e-mail address; the id is empty if there is none. member reports
-// whether the user has a role in the workspace.
+// Member finds a user by email address; id is empty if there is none. member reports whether
+// the user has a role in the workspace.
 func (Named) Member(ctx context.Context, v *resource.View, workspace store.Scope, email string) (id string, member bool, err error) {
 	address, ok := notice.Address(email)
 	if !ok {
@@ -32,7 +32,7 @@ func (Named) Member(ctx context.Context, v *resource.View, workspace store.Scope
 		return named{rec.ID, !rec.Archived(), form.Stopped}, nil
 	})
 	if err == nil && ok && u.stopped {
-		return u.id, false, nil // tokens cannot speak for a stopped user
+		return u.id, false, nil // tokens cannot act for a deactivated user
 	}
 	if err != nil || !ok || !u.live {
 		return "", false, err

@@ -9,19 +9,19 @@ import (
 	"strings"
 )
 
-// Env is the variable with a key that an operator gives to the installation.
+// Env is the environment variable with the operator's key.
 const Env = "JWT_PRIVATE_KEY"
 
 var errGiven = errors.New(Env + " must be private keys of RSA in PEM (PKCS #8 or #1), of 2048 bits or more, without a password")
 
-// Check tells what is wrong with the value of Env. The error does not hold it.
+// Check returns an error for an invalid value of Env, without quoting it.
 func Check(value string) error {
 	_, err := readGiven(value)
 	return err
 }
 
-// readGiven reads the keys of Env: the first one signs, all are published. A backslash and
-// an n count as a line end, because many environments do not allow line ends in variables.
+// readGiven parses the keys of Env: the first one signs, all are published. \n counts as a line
+// end, because many environments do not allow line ends in variables.
 func readGiven(value string) (out []*Key, err error) {
 	rest := []byte(strings.ReplaceAll(strings.TrimSpace(value), `\n`, "\n"))
 	for len(rest) > 0 {

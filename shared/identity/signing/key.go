@@ -13,7 +13,7 @@ import (
 	"math/big"
 )
 
-// Key is a key that signs.
+// Key is a signing key.
 type Key struct {
 	ID  string // its thumbprint (RFC 7638)
 	Alg string // RS256 or ES256
@@ -22,7 +22,7 @@ type Key struct {
 	public  Public
 }
 
-// Public is the public half of a key, as key sets have it (RFC 7517).
+// Public is the public half of a key in a key set (RFC 7517).
 type Public struct {
 	Kty string `json:"kty"`
 	Use string `json:"use"`
@@ -37,7 +37,7 @@ type Public struct {
 
 var errKind = errors.New("signing: the key is neither of RSA with 2048 bits or more nor on the curve P-256")
 
-// halfP256 is the length of each half of a signature of ES256.
+// halfP256 is the length of each half of an ES256 signature.
 const halfP256 = 32
 
 var b64 = base64.RawURLEncoding.EncodeToString
@@ -68,9 +68,9 @@ func newKey(alg string, private crypto.Signer) (*Key, error) {
 	return k, nil
 }
 
-// Sign signs as JWS does (RFC 7515): alg and kid are added to header, and the protected
-// header and the payload are signed. It returns the header and the signature in base64url.
-// The same input gives the same signature, also for ES256 (RFC 6979).
+// Sign creates a JWS (RFC 7515): it adds alg and kid to header, and signs the protected header
+// and the payload. It returns the header and the signature in base64url. The result is
+// deterministic, also for ES256 (RFC 6979).
 func (k *Key) Sign(header map[string]any, payload []byte) (protected, signature string, err error) {
 	whole := map[string]any{"alg": k.Alg, "kid": k.ID}
 	for name, v := range header {
@@ -92,7 +92,7 @@ func (k *Key) Sign(header map[string]any, payload []byte) (protected, signature 
 	return protected, b64(sig), nil
 }
 
-// halves writes an ECDSA signature in the form of JWS.
+// halves converts an ECDSA signature to the form of JWS.
 func halves(der []byte) ([]byte, error) {
 	var s struct{ R, S *big.Int }
 	if _, err := asn1.Unmarshal(der, &s); err != nil {

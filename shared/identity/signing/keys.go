@@ -16,18 +16,17 @@ import (
 // The row with the keys of an installation.
 var row = store.System("SIGNING").Key("KEYS")
 
-// sealed is the purpose for which the keys are sealed: no organisation's data key opens
-// them.
+// sealed is the seal binding of the keys, which no organisation's data key opens.
 var sealed = seal.Binding{Org: "#installation", Table: "mcp", PK: row.PK(), SK: row.SK()}
 
 // Times for reading the keys.
 const (
-	fresh   = 5 * time.Minute  // how old the keys that were read may be
-	pause   = 10 * time.Second // between a failed reading and the next
-	timeout = 10 * time.Second // for reading, and for writing
+	fresh   = 5 * time.Minute  // maximum age of cached keys
+	pause   = 10 * time.Second // pause after a failed read
+	timeout = 10 * time.Second // for reading and for writing
 )
 
-// maxRounds limits how often a change is tried while others change the row too.
+// maxRounds is the number of attempts of a concurrent change.
 const maxRounds = 5
 
 var errNone = errors.New("signing: there is no key")
@@ -41,32 +40,32 @@ type Keys struct {
 
 	mu    sync.Mutex
 	known ring
-	asOf  time.Time // of the last reading that succeeded
+	asOf  time.Time // time of the last successful read
 	tried time.Time
-	of    map[string]*Key // the keys of known that are in use, by algorithm; emptied when the keys are read
+	of    map[string]*Key // active keys of known by algorithm; cleared when the keys are read
 }
 
-// Options are what differs between installations.
+// Options are the settings of an installation.
 type Options struct {
-	Table  store.Table // of rows that change with use
-	Sealer seal.Sealer // nil: there are no keys but Given
+	Table  store.Table // of mutable rows
+	Sealer seal.Sealer // if nil, there are no keys but Given
 	Now    func() time.Time
-	// Given is an RSA private key in PEM, which signs tokens instead of a key from the
-	// tables. Further keys may follow it; those are only published.
+	// Given is an RSA private key in PEM, which signs tokens instead of a key from the tables.
+	// Further keys may follow it; those are only published.
 	Given string
 }
 
-// New returns the keys. Nothing is read before one is needed.
+// New returns the keys. They are read on first use.
 func New(o Options) *Keys {
 	return &Keys{table: o.Table, sealer: o.Sealer, now: o.Now, given: sync.OnceValues(func() ([]*Key, error) { return readGiven(o.Given) })}
 }
 
-// unavailable returns the rejection of a request that needs a key.
+// unavailable returns the fault for a request that needs a key.
 func unavailable(err error) *fault.Fault {
 	return fault.New(fault.ServiceUnavailable, "", "The gateway has no key to sign with now").WithCause(err)
 }
 
-// For returns the key that signs now by an algorithm. If there is none, that is a 503 fault.
+// For returns the active key of an algorithm, or a 503 fault if there is none.
 func (k *Keys) For(ctx context.Context, alg string) (*Key, error) {
 	given, err := k.given()
 	if err != nil {
@@ -91,9 +90,9 @@ func (k *Keys) For(ctx context.Context, alg string) (*Key, error) {
 	return key, nil
 }
 
-// Set returns the key set by which others verify. It has all keys that sign now, will sign
-// later, or signed something that may still be in use. An installation without keys gives a 503
-// fault.
+// Set returns the key set for verification. It contains all keys that sign now, will sign
+// later, or signed something that may still be in use. An installation without keys returns a
+// 503 fault.
 func (k *Keys) Set(ctx context.Context) (json.RawMessage, error) {
 	all, err := k.given()
 	if err != nil {
@@ -120,8 +119,8 @@ func (k *Keys) Set(ctx context.Context) (json.RawMessage, error) {
 	return json.Marshal(out)
 }
 
-// read makes sure that the keys are known and up to date. While the tables do not answer,
-// the known keys are used on. The lock is held.
+// read ensures that the keys are loaded and current. While the tables do not respond, the
+// cached keys are used. The lock is held.
 func (k *Keys) read(ctx context.Context) error {
 	now := k.now()
 	if k.known != nil && (now.Sub(k.asOf) < fresh || now.Sub(k.tried) < pause) {
@@ -141,14 +140,14 @@ func (k *Keys) read(ctx context.Context) error {
 	return nil
 }
 
-// load reads the keys, and writes them if they have to be renewed.
+// load reads the keys, and rotates them if due.
 func (k *Keys) load(ctx context.Context, now time.Time) (ring, error) {
 	for range maxRounds {
 		held, rev, err := k.held(ctx)
 		if err != nil {
 			return nil, err
 		}
-		next, changed, err := held.next(now) // making a key takes time, but no call waits for it
+		next, changed, err := held.next(now) // generating a key takes time, but no call waits for it
 		if err != nil || !changed {
 			return held, err
 		}
@@ -164,7 +163,7 @@ func (k *Keys) load(ctx context.Context, now time.Time) (ring, error) {
 	return nil, store.ErrContended
 }
 
-// held returns the keys in the tables, and the revision of their row; 0: there is none.
+// held returns the keys in the tables and the revision of their row, or 0 if there is none.
 func (k *Keys) held(ctx context.Context) (r ring, rev int64, err error) {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()

@@ -10,38 +10,37 @@ import (
 	"time"
 )
 
-// Issuer is the issuer of tokens for servers.
+// Issuer is the issuer of identity tokens.
 const Issuer = "gateway-mcp-gateway"
 
-// maxTokens is how many tokens are kept.
+// maxTokens is the number of cached tokens.
 const maxTokens = 10_000
 
-// Minter makes tokens that tell servers who calls, and keeps them. It is safe for
-// concurrent use.
+// Minter creates and caches identity tokens for servers. It is safe for concurrent use.
 type Minter struct {
 	Keys *Keys
 	Now  func() time.Time
 
 	mu    sync.Mutex
-	order *list.List // of *minted, the last used one in front
+	order *list.List // of *minted, the most recently used first
 	known map[[sha256.Size]byte]*list.Element
 }
 
-// minted is a token that is kept.
+// minted is a cached token.
 type minted struct {
 	of    [sha256.Size]byte
 	token string
 	until time.Time
 }
 
-// Token returns a token with the claims of a user, for so long. The gateway sets iss, iat and
-// exp itself. A token that is given out is valid for most of its time: none is about to end.
+// Token returns a token with the claims of a user and a lifetime. The gateway sets iss, iat and
+// exp. A cached token is returned only while most of its lifetime remains.
 func (m *Minter) Token(ctx context.Context, user string, claims map[string]any, lasts time.Duration) (string, error) {
 	key, err := m.Keys.For(ctx, RS256)
 	if err != nil {
 		return "", err
 	}
-	said, err := json.Marshal([]any{user, claims, lasts, key.ID}) // members of maps are written in order
+	said, err := json.Marshal([]any{user, claims, lasts, key.ID}) // map keys are encoded in order
 	if err != nil {
 		return "", err
 	}
@@ -91,7 +90,7 @@ func (m *Minter) keep(t *minted) {
 		m.order, m.known = list.New(), map[[sha256.Size]byte]*list.Element{}
 	}
 	if e := m.known[t.of]; e != nil {
-		e.Value = t // another call made the same token
+		e.Value = t // another call created the same token
 		return
 	}
 	m.known[t.of] = m.order.PushFront(t)

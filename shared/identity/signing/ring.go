@@ -18,29 +18,29 @@ const (
 	ES256 = "ES256"
 )
 
-// Times of keys. A new key is published for lead before it signs, so that everybody who
-// caches the key set knows it by then. A former key stays published for behind, which is
-// longer than the life of anything that it signed.
+// Times of keys. A new key is published for lead before it signs, so that caches of the key set
+// contain it by then. A former key stays published for behind, which is longer than the life of
+// anything that it signed.
 const (
 	life   = 90 * 24 * time.Hour
 	lead   = 7 * 24 * time.Hour
 	behind = 30 * 24 * time.Hour
 )
 
-// bitsRSA is the length of keys that are made here.
+// bitsRSA is the length of generated keys.
 const bitsRSA = 2048
 
-// stored is a key as it is sealed.
+// stored is the sealed form of a key.
 type stored struct {
 	Alg     string `json:"alg"`
 	From    int64  `json:"from"` // when it begins to sign, in Unix seconds
 	Private []byte `json:"private"`
 }
 
-// ring is all keys of an installation; those of one algorithm are in the order of From.
+// ring contains all keys of an installation; those of one algorithm are ordered by From.
 type ring []stored
 
-// made returns a key.
+// made returns a new key.
 func made(alg string, from time.Time) (stored, error) {
 	var private crypto.Signer
 	var err error
@@ -56,7 +56,7 @@ func made(alg string, from time.Time) (stored, error) {
 	return stored{alg, from.Unix(), der}, err
 }
 
-// next returns the ring as it must be now; changed is false if it already is.
+// next returns the current ring; changed is false if it is unchanged.
 func (r ring) next(now time.Time) (out ring, changed bool, err error) {
 	for _, alg := range []string{RS256, ES256} {
 		keys, ahead := r.of(alg), false
@@ -85,7 +85,7 @@ func (r ring) next(now time.Time) (out ring, changed bool, err error) {
 				from = now.Add(lead)
 			}
 		} else if ahead {
-			continue // a clock that is behind those of others
+			continue // the clock is behind those of other processes
 		}
 		k, err := made(alg, from)
 		if err != nil {
@@ -105,8 +105,7 @@ func (r ring) of(alg string) (out ring) {
 	return out
 }
 
-// active returns the key that signs now by an algorithm. If the clock is behind, it is the
-// first one.
+// active returns the current key of an algorithm. If the clock is behind, it is the first one.
 func (r ring) active(alg string, now time.Time) (*Key, error) {
 	var found *stored
 	for i := range r {
@@ -132,7 +131,7 @@ func (s *stored) key() (*Key, error) {
 	return newKey(s.Alg, signer)
 }
 
-// readRing reads what was sealed.
+// readRing decodes the sealed form.
 func readRing(plain []byte) (r ring, err error) {
 	if err = json.Unmarshal(plain, &r); err != nil {
 		return nil, fmt.Errorf("signing: stored keys: %w", err)

@@ -6,12 +6,12 @@ import (
 	"strings"
 )
 
-// SameOrigin reports whether a request may come from a page of the gateway. Browsers state
-// the source in Sec-Fetch-Site and Origin, and no page can change either. Each must name
-// the gateway if it is present; requests of other programs have neither. public is the
-// address of the installation, or "" if that is where the request went.
+// SameOrigin reports whether a request may come from a page of the gateway. Browsers set
+// Sec-Fetch-Site and Origin, and pages cannot change them. Each must match the gateway if it is
+// present; other programs send neither. public is the address of the installation, or "" for
+// the address of the request.
 //
-// Every request that a cookie authorizes to change something must pass this check.
+// Every change that a cookie authorizes must pass this check.
 func SameOrigin(r *http.Request, public string) bool {
 	for _, site := range r.Header.Values("Sec-Fetch-Site") {
 		if site != "same-origin" {
@@ -35,8 +35,8 @@ func sameOrigin(u *url.URL, address string) bool {
 	return err == nil && own.Host != "" && own.Scheme == u.Scheme && strings.EqualFold(own.Host, u.Host)
 }
 
-// CrossSite reports whether a page of another site, or of another host of the same site,
-// led the browser here.
+// CrossSite reports whether another site, or another host of the same site, led the browser
+// here.
 func CrossSite(r *http.Request) bool {
 	for _, site := range r.Header.Values("Sec-Fetch-Site") {
 		if site != "same-origin" && site != "none" {

@@ -1,7 +1,6 @@
-// Package confirm ties an action that a link can start to a page of the gateway on which a
-// user has read what will happen. Only the page knows the value that its form posts, only
-// the browser that was shown the page has the cookie that belongs to it, and the value is
-// accepted once.
+// Package confirm ties an action that a link can start to a confirmation page of the gateway.
+// Only the page knows the value that its form posts, only the browser that was shown the page
+// has the matching cookie, and the value is accepted once.
 package confirm
 
 import (
@@ -28,17 +27,17 @@ const Field = "confirmation"
 // MaxValue is the length limit of a value.
 const MaxValue = 128
 
-// Life is how long a page can be used.
+// Life is the lifetime of a confirmation page.
 const Life = 15 * time.Minute
 
-// kind is the partition kind of values that were used.
+// kind is the partition kind of used values.
 const kind = "CONFIRMED"
 
 // Begin returns the value for the form of a page that confirms an action, and the cookie
 // that the page must set. The cookie is not sent with requests that other sites start.
 func Begin(action string, now time.Time) (value string, cookie *http.Cookie) {
 	var b [32]byte
-	_, _ = rand.Read(b[:]) // never fails (crypto/rand)
+	_, _ = rand.Read(b[:]) // crypto/rand never fails
 	value = base64.RawURLEncoding.EncodeToString(b[:]) + "." + strconv.FormatInt(now.Add(Life).Unix(), 10)
 	return value, cookieOf(action, digest(action, value), int(Life/time.Second))
 }
@@ -46,8 +45,8 @@ func Begin(action string, now time.Time) (value string, cookie *http.Cookie) {
 // Clear returns the cookie that removes the one of an action.
 func Clear(action string) *http.Cookie { return cookieOf(action, "", -1) }
 
-// Take checks that a request comes from the page of an action, and uses its value up. It
-// returns a 403 fault otherwise. public is the address of the installation.
+// Take checks that a request comes from the confirmation page of an action, and invalidates its
+// value. It returns a 403 fault otherwise. public is the address of the installation.
 func Take(ctx context.Context, keys store.Table, r *http.Request, public, action, value string, now time.Time) error {
 	until, ok := expiry(value)
 	cookie, err := r.Cookie(name(action))
@@ -83,8 +82,7 @@ func digest(action, value string) string {
 	return base64.RawURLEncoding.EncodeToString(sum[:])
 }
 
-// name is different for each action, so that pages in two tabs do not replace each other's
-// cookie.
+// name differs for each action, so that pages in two tabs do not replace each other's cookie.
 func name(action string) string {
 	sum := sha256.Sum256([]byte(action))
 	return "__Host-gateway-confirm-" + hex.EncodeToString(sum[:4])

@@ -14,44 +14,44 @@ import (
 	"gateway/shared/store"
 )
 
-// What a device may ask for.
+// What a device may request.
 const (
-	Session = "session" // of the person
-	APIKey  = "api_key" // of the person, in one workspace
+	Session = "session" // of the user
+	APIKey  = "api_key" // of the user, in one workspace
 )
 
 // Times of a request.
 const (
 	Life     = 10 * time.Minute
-	Interval = 5 * time.Second // between two questions of a device; longer after each question that comes too early
-	// remembered is how long an ended code is still recognised.
+	Interval = 5 * time.Second // between two polls of a device; longer after each poll that is too early
+	// remembered is how long an ended code is recognized.
 	remembered = time.Hour
 )
 
-// ClientGateway is the id of the gateway's programs, which need no registration.
+// ClientGateway is the client id of the gateway's programs, which need no registration.
 const ClientGateway = "gateway-cli"
 
-// Request is what a device asks a person for.
+// Request is a device authorization request.
 type Request struct {
 	Client, ClientName string
 	Wants              string // Session or APIKey
-	Workspace          string // for APIKey: asked for by the device, then chosen by the person; "": not chosen yet
+	Workspace          string // for APIKey: requested by the device, then selected by the user; empty if not selected yet
 	ClientIP, Agent    string // of the device
-	UserCode           string // as it is stored, without the hyphen
+	UserCode           string // normalized, without the hyphen
 	Since, Until       time.Time
-	// The person who allowed it, with the session that was used.
+	// The user who allowed it, with the session that was used.
 	By By
 
 	hash string
 }
 
-// By is the person who decides.
+// By is the user who decides.
 type By struct {
 	Org, User, Session        string
 	Method, Via, Subject, SID string
 	LogoutURL                 string
 	Authenticated             time.Time
-	Ends                      time.Time // end of the session: a session that is made from it ends no later
+	Ends                      time.Time // end of the session, which limits a new session
 	At                        time.Time // when it was allowed; set by Allow
 }
 
@@ -63,14 +63,14 @@ const (
 	stateTaken   = "taken"
 )
 
-// Kinds of rows, which are found by the hash of a code.
+// Kinds of rows, keyed by the hash of a code.
 const (
 	kindDevice = "DEVICE"
 	kindUser   = "DEVICE_USER"
 )
 
-// Rejections, with their names in RFC 8628. ErrUnknown is also for codes of other clients and
-// for codes that were used.
+// Errors with the names of RFC 8628. ErrUnknown is also returned for codes of other clients and
+// for used codes.
 var (
 	ErrUnknown  = errors.New("device: no such code")
 	ErrPending  = errors.New("device: nobody has decided yet")
@@ -80,20 +80,20 @@ var (
 )
 
 const (
-	// letters are the letters of codes for people. There are no vowels, so that codes do not
-	// form words, and no letters that are easily confused.
+	// letters are the letters of user codes: no vowels, so that codes do not form words, and no
+	// letters that are easily confused.
 	letters    = "BCDFGHJKLMNPQRSTVWXZ"
 	userLength = 8
 	codeLength = 43
 )
 
-// userCode has 34 random bits. A code lives for ten minutes, and each person can try only a
-// few.
+// userCode returns a code with 34 random bits. A code lives for ten minutes, and each user can
+// try only a few.
 func userCode() string {
 	out := make([]byte, 0, userLength)
 	var b [1]byte
 	for len(out) < userLength {
-		_, _ = rand.Read(b[:]) // never fails (crypto/rand)
+		_, _ = rand.Read(b[:]) // crypto/rand never fails
 		if int(b[0]) < 256-256%len(letters) {
 			out = append(out, letters[int(b[0])%len(letters)])
 		}
@@ -101,8 +101,7 @@ func userCode() string {
 	return string(out)
 }
 
-// Spelled puts a code as people type it into its one spelling; ok is false if it is not a
-// code.
+// Spelled normalizes a typed code. ok is false if it is not a code.
 func Spelled(typed string) (code string, ok bool) {
 	if len(typed) > 64 {
 		return "", false
@@ -118,16 +117,16 @@ func Spelled(typed string) (code string, ok bool) {
 	return code, len(code) == userLength
 }
 
-// Shown returns a code in the form that people are shown.
+// Shown returns the displayed form of a code.
 func Shown(code string) string { return code[:userLength/2] + "-" + code[userLength/2:] }
 
 func key(kind, hash string) store.Key { return store.Credential(kind, hash) }
 
-// Begin stores a request and returns the code with which the device asks. It sets UserCode,
-// Since and Until.
+// Begin stores a request and returns the device code for polling. It sets UserCode, Since and
+// Until.
 func Begin(ctx context.Context, s store.Store, r *Request, now time.Time) (code string, err error) {
 	var b [32]byte
-	_, _ = rand.Read(b[:]) // never fails (crypto/rand)
+	_, _ = rand.Read(b[:]) // crypto/rand never fails
 	code = base64.RawURLEncoding.EncodeToString(b[:])
 	r.hash, r.Since, r.Until = identity.HashToken(code), now.UTC().Truncate(time.Millisecond), now.Add(Life).UTC().Truncate(time.Millisecond)
 	for range 5 {
@@ -170,7 +169,7 @@ func decode(it store.Item) *Request {
 	return r
 }
 
-// Find returns the request for a code that a person types, as long as nobody has decided.
+// Find returns the pending request of a typed code.
 func Find(ctx context.Context, s store.Store, typed string, now time.Time) (*Request, error) {
 	code, ok := Spelled(typed)
 	if !ok {
@@ -200,7 +199,7 @@ func get(ctx context.Context, s store.Store, k store.Key) (store.Item, error) {
 	return it, nil
 }
 
-// moves stages the change of a request from one state to the next; ErrUnknown if another
+// moves stages a state change of a request. The transaction fails with ErrUnknown if another
 // call was faster.
 func (r *Request) moves(tx *resource.Tx, from, to string, set ...store.Assign) {
 	tx.Do(store.Action{Table: store.Keys, Update: &store.Update{
@@ -209,8 +208,7 @@ func (r *Request) moves(tx *resource.Tx, from, to string, set ...store.Assign) {
 	}}, ErrUnknown)
 }
 
-// Allow stages that a person allows the device, and gives it a key in a workspace if it
-// asks for one.
+// Allow stages that a user allows the device, and selects the workspace of its key.
 func (r *Request) Allow(tx *resource.Tx, by By, workspace string) {
 	var set []store.Assign
 	for name, v := range map[string]string{
@@ -224,14 +222,14 @@ func (r *Request) Allow(tx *resource.Tx, by By, workspace string) {
 	r.moves(tx, stateAsked, stateAllowed, set...)
 }
 
-// Deny stages that a person rejects.
+// Deny stages that a user denies the request.
 func (r *Request) Deny(tx *resource.Tx) { r.moves(tx, stateAsked, stateDenied) }
 
-// Take stages that the device gets what it was allowed. That can happen only once.
+// Take stages that the device receives its credential, which can happen only once.
 func (r *Request) Take(tx *resource.Tx) { r.moves(tx, stateAllowed, stateTaken) }
 
-// Ask returns a question of a device. It gives a request that was allowed but not taken yet.
-// Every rejection is one of this package's errors.
+// Ask handles a poll of a device. It returns a request that was allowed but not taken. Every
+// other result is one of this package's errors.
 func Ask(ctx context.Context, s store.Store, code, client string, now time.Time) (*Request, error) {
 	if len(code) != codeLength {
 		return nil, ErrUnknown
@@ -254,11 +252,10 @@ func Ask(ctx context.Context, s store.Store, code, client string, now time.Time)
 	return nil, wait(ctx, s, k, it, now)
 }
 
-// wait notes when a device has asked. A device that asks too early must wait longer from
-// then on.
+// wait records a poll. A device that polls too early must wait longer afterwards.
 func wait(ctx context.Context, s store.Store, k store.Key, it store.Item, now time.Time) error {
 	interval, out := it.Int("interval"), ErrPending
-	// The clock and the network may make a question a little early.
+	// Clock and network may make a poll slightly early.
 	if last := it.Int("asked"); last > 0 && now.UnixMilli()-last < interval*1000-500 {
 		interval, out = interval+int64(Interval/time.Second), ErrSlowDown
 	}

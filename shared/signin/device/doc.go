@@ -1,5 +1,5 @@
-// Package device signs in devices without a browser: RFC 8628. A device shows a short code.
-// A person who has signed in elsewhere reads it and decides. The device gets what it asked
-// for with its next question. Requests are rows found by the hashes of their codes. What
-// the device gets is made when it is fetched, and stored nowhere.
+// Package device implements the device authorization grant (RFC 8628) for devices without a
+// browser. A device shows a short code. A user who has signed in elsewhere enters it and
+// decides. The device receives its credential with the next poll; it is created at that moment
+// and not stored. Requests are stored under the hashes of their codes.
 package device

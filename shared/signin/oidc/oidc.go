@@ -1,7 +1,6 @@
-// Package oidc signs people in by OpenID Connect: discovery, the authorization code with
-// PKCE, state and nonce, and an ID token, which is believed only if everything about it is
-// right. It stores nothing: the caller must store what is needed when the browser comes
-// back.
+// Package oidc signs users in with OpenID Connect: discovery, the authorization code flow with
+// PKCE, state and nonce, and strict validation of the ID token. It stores nothing: the caller
+// must store the Pending until the callback.
 package oidc
 
 import (
@@ -26,40 +25,40 @@ import (
 	"gateway/shared/identity/jwk"
 )
 
-// Ways in which a client proves itself at the token endpoint.
+// Client authentication methods.
 const (
 	Basic      = "client_secret_basic"
 	Post       = "client_secret_post"
 	PrivateKey = "private_key_jwt"
 )
 
-// Client is the gateway at an identity provider.
+// Client is the gateway's registration at an identity provider.
 type Client struct {
 	Issuer, ID, Secret string
 	Method             string   // Basic, Post or PrivateKey
-	Keys               []byte   // private JWK set, of PrivateKey
-	Scopes             []string // beside openid, profile and email
-	Redirect           string   // address of the callback
+	Keys               []byte   // private JWK set, for PrivateKey
+	Scopes             []string // in addition to openid, profile and email
+	Redirect           string   // redirect URI
 	Via                http.RoundTripper
 	Now                func() time.Time
 }
 
-// Pending is what the callback is compared with.
+// Pending contains what the callback is checked against.
 type Pending struct {
 	State, Nonce, Verifier string
-	// Fresh asks the person to authenticate again; Since is when that was asked.
+	// Fresh requires the user to authenticate again; Since is the time of the request.
 	Fresh bool
 	Since time.Time
 }
 
-// Person is the person who has signed in, according to the identity provider.
+// Person is the signed-in user according to the identity provider.
 type Person struct {
 	Subject, Email      string
 	FirstName, LastName string
 	SessionID           string
-	AuthenticatedAt     time.Time // zero: the provider does not say
-	Refresh             string    // renews the sign-in; "": it cannot be renewed
-	EndSession          string    // where a browser ends the session at the provider; "": nowhere
+	AuthenticatedAt     time.Time // zero if the provider does not state it
+	Refresh             string    // refresh token; may be empty
+	EndSession          string    // logout address at the provider; may be empty
 }
 
 // Limits of calls to an identity provider.
@@ -69,10 +68,10 @@ const (
 	skew      = time.Minute
 )
 
-// algorithms are signature algorithms for which only the provider has the key.
+// algorithms are the asymmetric signature algorithms.
 var algorithms = []string{coreos.RS256, coreos.RS384, coreos.RS512, coreos.PS256, coreos.PS384, coreos.PS512, coreos.ES256, coreos.ES384, coreos.ES512, coreos.EdDSA}
 
-// described are members of discovery that the library does not read.
+// described contains discovery fields that the library does not read.
 type described struct {
 	EndSession  string   `json:"end_session_endpoint"`
 	NamesItself bool     `json:"authorization_response_iss_parameter_supported"`
@@ -82,7 +81,7 @@ type described struct {
 	Keys        string   `json:"jwks_uri"`
 }
 
-// bounded cuts off answers that are too long, and follows no redirects.
+// bounded limits the size of responses and does not follow redirects.
 type bounded struct{ via http.RoundTripper }
 
 func (b bounded) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -107,7 +106,7 @@ func (c *Client) caller() *http.Client {
 	}
 }
 
-// discover reads the provider's own description.
+// discover fetches the provider's metadata.
 func (c *Client) discover(ctx context.Context) (*coreos.Provider, *described, error) {
 	p, err := coreos.NewProvider(ctx, c.Issuer)
 	if err != nil {
@@ -128,8 +127,7 @@ func (c *Client) discover(ctx context.Context) (*coreos.Provider, *described, er
 	return p, &d, nil
 }
 
-// Check reads the provider's description, so that a mistake is found before somebody signs
-// in.
+// Check validates the provider's metadata, so that errors are found before the first sign-in.
 func (c *Client) Check(ctx context.Context) error {
 	ctx, cancel := c.context(ctx)
 	defer cancel()
@@ -156,7 +154,7 @@ func (c *Client) config(p *coreos.Provider) *oauth2.Config {
 	return &oauth2.Config{ClientID: c.ID, ClientSecret: secret, Endpoint: end, RedirectURL: c.Redirect, Scopes: scopes}
 }
 
-// Begin returns the address where a browser goes to sign in.
+// Begin returns the authorization address.
 func (c *Client) Begin(ctx context.Context, w *Pending, hint string) (string, error) {
 	ctx, cancel := c.context(ctx)
 	defer cancel()
@@ -182,8 +180,8 @@ func (c *Client) Begin(ctx context.Context, w *Pending, hint string) (string, er
 	return c.config(p).AuthCodeURL(w.State, more...), nil
 }
 
-// Finish checks what came back to the callback, and believes it or tells why not. The error
-// is for people: it contains nothing secret.
+// Finish validates the parameters of the callback. The error can be shown to users: it contains
+// nothing secret.
 func (c *Client) Finish(ctx context.Context, w *Pending, q url.Values) (*Person, error) {
 	ctx, cancel := c.context(ctx)
 	defer cancel()
@@ -191,7 +189,7 @@ func (c *Client) Finish(ctx context.Context, w *Pending, q url.Values) (*Person,
 	if err != nil {
 		return nil, err
 	}
-	// RFC 9207: the provider that answers must be the one that was asked.
+	// RFC 9207: the response must come from the requested provider.
 	if iss := q.Get("iss"); iss != "" && iss != c.Issuer || iss == "" && d.NamesItself {
 		return nil, errors.New("the answer is not from the provider that was asked")
 	}
@@ -221,7 +219,7 @@ func (c *Client) Finish(ctx context.Context, w *Pending, q url.Values) (*Person,
 	return c.person(ctx, p, d, w, token)
 }
 
-// claims are those of an ID token and of the provider's own answer about a person.
+// claims are those of an ID token and of the userinfo response.
 type claims struct {
 	Subject    string `json:"sub"`
 	Party      string `json:"azp"`
@@ -233,10 +231,9 @@ type claims struct {
 	SessionID  string `json:"sid"`
 }
 
-// flag is true or false; some providers write it as text.
+// flag is a boolean; some providers encode it as a string.
 type flag bool
 
-// UnmarshalJSON implements json.Unmarshaler.
 func (f *flag) UnmarshalJSON(raw []byte) error {
 	switch strings.Trim(string(raw), `"`) {
 	case "true":
@@ -249,8 +246,7 @@ func (f *flag) UnmarshalJSON(raw []byte) error {
 	return nil
 }
 
-// usableKeys removes entries from key sets that the library cannot read, since it would
-// reject the whole set.
+// usableKeys removes keys that the library cannot read, since it would reject the whole set.
 type usableKeys struct{ via http.RoundTripper }
 
 func (u usableKeys) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -268,8 +264,8 @@ func (u usableKeys) RoundTrip(r *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// verify checks the signature, the audience and the times of an ID token. jwks is the
-// address of the provider's keys.
+// verify checks the signature, the audience and the times of an ID token. jwks is the address
+// of the provider's keys.
 func (c *Client) verify(ctx context.Context, jwks, raw string) (*coreos.IDToken, error) {
 	caller := c.caller()
 	caller.Transport = usableKeys{caller.Transport}
@@ -339,7 +335,7 @@ func (c *Client) person(ctx context.Context, p *coreos.Provider, d *described, w
 	return out, nil
 }
 
-// ask asks the provider about a person if the ID token does not tell enough.
+// ask requests userinfo if the ID token lacks required claims.
 func (c *Client) ask(ctx context.Context, p *coreos.Provider, token *oauth2.Token, cl *claims) error {
 	info, err := p.UserInfo(ctx, oauth2.StaticTokenSource(token))
 	if err != nil {
@@ -356,7 +352,7 @@ func (c *Client) ask(ctx context.Context, p *coreos.Provider, token *oauth2.Toke
 	return nil
 }
 
-// CheckKeys rejects anything but a set of private keys that can sign.
+// CheckKeys rejects anything but a set of private signing keys.
 func CheckKeys(raw []byte) error {
 	_, err := signingKey(raw)
 	return err
@@ -376,7 +372,7 @@ func signingKey(raw []byte) (*jose.JSONWebKey, error) {
 	return nil, errors.New("must have a private RSA, EC or Ed25519 key to sign with")
 }
 
-// algorithmOf returns the algorithm by which a key signs; "" for symmetric keys, with which
+// algorithmOf returns the signature algorithm of a key, or "" for symmetric keys, with which
 // others could also sign.
 func algorithmOf(k *jose.JSONWebKey) jose.SignatureAlgorithm {
 	if k.Algorithm != "" {
@@ -395,7 +391,7 @@ func algorithmOf(k *jose.JSONWebKey) jose.SignatureAlgorithm {
 	return ""
 }
 
-// assertion proves the client at the token endpoint: RFC 7523.
+// assertion returns the client assertion for the token endpoint (RFC 7523).
 func (c *Client) assertion(endpoint string) (string, error) {
 	k, err := signingKey(c.Keys)
 	if err != nil {
@@ -412,7 +408,7 @@ func (c *Client) assertion(endpoint string) (string, error) {
 	}).Serialize()
 }
 
-// plain turns a provider's text into one short line of plain characters.
+// plain converts a provider's text to one short line of plain characters.
 func plain(s string) string {
 	s = strings.Map(func(r rune) rune {
 		if r < ' ' || r > '~' {
@@ -423,7 +419,7 @@ func plain(s string) string {
 	return s[:min(len(s), 200)]
 }
 
-// cut shortens a name to what is stored, on one line.
+// cut truncates a name to the stored length, on one line.
 func cut(s string) string {
 	r := []rune(strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) {
@@ -434,8 +430,8 @@ func cut(s string) string {
 	return string(r[:min(len(r), 255)])
 }
 
-// LogoutURL is where a browser ends its session at the provider; "": nowhere. The provider
-// may send the browser to back afterwards.
+// LogoutURL returns the address that ends the session at the provider, or "". The provider may
+// redirect the browser to back afterwards.
 func LogoutURL(end, client, back string) string {
 	u, err := url.Parse(end)
 	if err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" {

@@ -13,22 +13,22 @@ import (
 	coreos "github.com/coreos/go-oidc/v3/oidc"
 )
 
-// offline is the scope that asks for a refresh token.
+// offline is the scope that requests a refresh token.
 const offline = coreos.ScopeOfflineAccess
 
 const assertionType = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"
 
-// maxRefresh limits a refresh token.
+// maxRefresh is the size limit of a refresh token.
 const maxRefresh = 16 << 10
 
-// ErrNotRenewed says that the provider has ended a sign-in.
+// ErrNotRenewed is returned when the provider has ended a sign-in.
 var ErrNotRenewed = errors.New("the provider does not renew the sign-in")
 
 // Renews reports whether sign-ins must be renewed.
 func (c *Client) Renews() bool { return slices.Contains(c.Scopes, offline) }
 
-// Renew returns the provider renew the sign-in of a subject, and returns the refresh token for
-// the next time. Only ErrNotRenewed says that the sign-in has ended.
+// Renew renews the sign-in of a subject at the provider and returns the next refresh token.
+// Only ErrNotRenewed means that the sign-in has ended.
 func (c *Client) Renew(ctx context.Context, refresh, subject string) (next string, err error) {
 	ctx, cancel := c.context(ctx)
 	defer cancel()
@@ -46,7 +46,7 @@ func (c *Client) Renew(ctx context.Context, refresh, subject string) (next strin
 			return "", fmt.Errorf("the ID token is not good: %s", plain(err.Error()))
 		}
 		if id.Subject != subject {
-			return "", ErrNotRenewed // it is another person
+			return "", ErrNotRenewed // another user
 		}
 	}
 	switch {
@@ -60,7 +60,7 @@ func (c *Client) Renew(ctx context.Context, refresh, subject string) (next strin
 	return refresh, nil
 }
 
-// renewed is the response of a token endpoint to a refresh token.
+// renewed is a token response to a refresh token.
 type renewed struct {
 	Access  string `json:"access_token"`
 	Refresh string `json:"refresh_token"`

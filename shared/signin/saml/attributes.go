@@ -13,14 +13,14 @@ const (
 	formatNone  = "urn:oasis:names:tc:SAML:1.1:nameid-format:unspecified"
 )
 
-// Usual names of the attributes that are needed.
+// Common names of the required attributes.
 var (
 	usualEmail = []string{"email", "mail", "emailAddress", "http://schemas.xmlsoap.org/ws/2005/05/identity/claims/emailaddress", "urn:oid:0.9.2342.19200300.100.1.3", "urn:oid:1.2.840.113549.1.9.1"}
 	usualFirst = []string{"firstName", "first_name", "givenName", "given_name", "http://schemas.xmlsoap.org/ws/2005/05/identity/claims/givenname", "urn:oid:2.5.4.42"}
 	usualLast  = []string{"lastName", "last_name", "surname", "sn", "family_name", "http://schemas.xmlsoap.org/ws/2005/05/identity/claims/surname", "urn:oid:2.5.4.4"}
 )
 
-// attributes of an assertion: name -> values, each once.
+// attributes returns the distinct values of an assertion's attributes by name.
 func attributes(a *etree.Element) map[string][]string {
 	out := map[string][]string{}
 	for _, s := range children(a, nsAssertion, "AttributeStatement") {
@@ -36,7 +36,7 @@ func attributes(a *etree.Element) map[string][]string {
 	return out
 }
 
-// describe finds the address and the names of the person.
+// describe finds the address and the names of the user.
 func (s *Service) describe(a, name *etree.Element, p *Person) error {
 	all := attributes(a)
 	pick := func(mapped string, usual []string) (string, bool) {
@@ -72,7 +72,7 @@ func (s *Service) describe(a, name *etree.Element, p *Person) error {
 	return nil
 }
 
-// cut shortens a name to what is stored.
+// cut truncates a name to the stored length.
 func cut(s string) string {
 	r := []rune(s)
 	return string(r[:min(len(r), 255)])

@@ -6,7 +6,7 @@ import (
 	"crypto/cipher"
 	"crypto/rand"
 	"crypto/rsa"
-	_ "crypto/sha1" // RSA-OAEP may use it for its mask, which weakens nothing
+	_ "crypto/sha1" // RSA-OAEP may use it for its mask, which is secure
 	_ "crypto/sha256"
 	_ "crypto/sha512"
 	"encoding/base64"
@@ -16,9 +16,9 @@ import (
 	"github.com/beevik/etree"
 )
 
-// Ways to wrap a key: RSA 1.5 is not among them.
+// Supported key transport algorithms: not RSA 1.5.
 const (
-	oaepFirst  = "http://www.w3.org/2001/04/xmlenc#rsa-oaep-mgf1p" // its mask is always made with SHA-1
+	oaepFirst  = "http://www.w3.org/2001/04/xmlenc#rsa-oaep-mgf1p" // its mask always uses SHA-1
 	oaepSecond = "http://www.w3.org/2009/xmlenc11#rsa-oaep"
 	nsCipher11 = "http://www.w3.org/2009/xmlenc11#"
 )
@@ -41,8 +41,8 @@ var ciphers = map[string]struct {
 	nsCipher + "aes128-cbc": {16, false}, nsCipher + "aes192-cbc": {24, false}, nsCipher + "aes256-cbc": {32, false},
 }
 
-// errSealed is the one rejection of encrypted assertions. If it told which step failed, an
-// attacker could find out an assertion's content by many tries.
+// errSealed is the only error of encrypted assertions. Revealing the failed step would allow an
+// attacker to decrypt an assertion by many attempts.
 var errSealed = errors.New("the encrypted assertion cannot be opened, or is not one that the identity provider has signed")
 
 // decrypt opens an EncryptedAssertion.
@@ -117,7 +117,7 @@ func unwrap(e *etree.Element, key *rsa.PrivateKey) ([]byte, error) {
 	return key.Decrypt(rand.Reader, content, opts)
 }
 
-// cipherValue returns the content inside the element; content elsewhere is not fetched.
+// cipherValue returns the inline content of the element; references are not fetched.
 func cipherValue(e *etree.Element) ([]byte, error) {
 	data := only(e, nsCipher, "CipherData")
 	value, ok := text(only(data, nsCipher, "CipherValue"))

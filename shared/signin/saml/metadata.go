@@ -12,13 +12,13 @@ import (
 	"github.com/beevik/etree"
 )
 
-// Provider is an identity provider as its metadata describes it.
+// Provider is the metadata of an identity provider.
 type Provider struct {
 	EntityID     string    `json:"entity_id"`
-	SignOn       string    `json:"sign_on"`      // where requests go, by redirect
-	Certificates [][]byte  `json:"certificates"` // DER, of the keys with which it signs
+	SignOn       string    `json:"sign_on"`      // address for requests by redirect
+	Certificates [][]byte  `json:"certificates"` // DER certificates of its signing keys
 	WantsSigned  bool      `json:"wants_signed,omitempty"`
-	Until        time.Time `json:"until,omitzero"` // zero: the metadata does not say
+	Until        time.Time `json:"until,omitzero"` // zero if the metadata does not state it
 }
 
 // Limits of metadata.
@@ -33,8 +33,8 @@ const (
 
 const redirectBinding = "urn:oasis:names:tc:SAML:2.0:bindings:HTTP-Redirect"
 
-// ParseMetadata reads the metadata of an identity provider. entity chooses one of several;
-// "": the only one. The error is for people.
+// ParseMetadata parses the metadata of an identity provider. entity selects one of several, or
+// is empty. The error can be shown to users.
 func ParseMetadata(raw []byte, entity string, now time.Time) (*Provider, error) {
 	root, err := parse(raw, ofMetadata)
 	if err != nil {
@@ -73,7 +73,7 @@ func ParseMetadata(raw []byte, entity string, now time.Time) (*Provider, error) 
 	return p, p.keys(role)
 }
 
-// choose finds the entity, and until when the metadata is valid.
+// choose finds the entity and the expiry of the metadata.
 func choose(root *etree.Element, entity string) (*etree.Element, time.Time, error) {
 	all := []*etree.Element{root}
 	var until time.Time
@@ -99,7 +99,7 @@ func choose(root *etree.Element, entity string) (*etree.Element, time.Time, erro
 	return found[0], until, nil
 }
 
-// keys takes the certificates whose keys the provider may sign with.
+// keys reads the certificates of the provider's signing keys.
 func (p *Provider) keys(role *etree.Element) error {
 	for _, k := range children(role, nsMetadata, "KeyDescriptor") {
 		if use := attribute(k, "use"); use != "" && use != "signing" {
@@ -124,7 +124,7 @@ func (p *Provider) keys(role *etree.Element) error {
 	return nil
 }
 
-// usable reads a certificate with a key that is strong enough.
+// usable parses a certificate with a sufficiently strong key.
 func usable(der []byte) (*x509.Certificate, error) {
 	c, err := x509.ParseCertificate(der)
 	if err != nil {
@@ -136,7 +136,7 @@ func usable(der []byte) (*x509.Certificate, error) {
 	return c, nil
 }
 
-// certificates returns those certificates that are valid at this time, parsed.
+// certificates returns the parsed certificates that are valid at this time.
 func (p *Provider) certificates(now time.Time) (out []*x509.Certificate, err error) {
 	for _, der := range p.Certificates {
 		if c, err := usable(der); err == nil && !now.Before(c.NotBefore) && !now.After(c.NotAfter) {
@@ -151,7 +151,7 @@ func (p *Provider) certificates(now time.Time) (out []*x509.Certificate, err err
 
 var errExpired = errors.New("the identity provider's certificates have expired: it has to publish new ones")
 
-// instant reads an XML time; "" is the zero time.
+// instant parses an XML time; "" is the zero time.
 func instant(s string) (time.Time, error) {
 	if s == "" {
 		return time.Time{}, nil

@@ -10,11 +10,11 @@ import (
 	"github.com/beevik/etree"
 )
 
-// Message is a response that has come, and of which nothing is believed yet.
+// Message is a received response that was not validated.
 type Message struct{ root *etree.Element }
 
-// Open reads what a browser has posted: base64 of a response within its limits, in the only
-// arrangement that is accepted. The error is for people.
+// Open parses a posted response: base64 within its limits, in the only accepted structure. The
+// error can be shown to users.
 func Open(posted string) (*Message, error) {
 	if base64.StdEncoding.DecodedLen(len(posted)) > MaxResponse+4 {
 		return nil, errors.New("the response is too large")
@@ -49,7 +49,7 @@ func Open(posted string) (*Message, error) {
 	return &Message{root}, nil
 }
 
-// Claimed returns the sender named in a response; nothing has proved it yet.
+// Claimed returns the unverified issuer of a response.
 func (m *Message) Claimed() string {
 	if i := said(only(m.root, nsAssertion, "Issuer")); i != "" {
 		return i
@@ -57,7 +57,7 @@ func (m *Message) Claimed() string {
 	return said(only(only(m.root, nsAssertion, "Assertion"), nsAssertion, "Issuer"))
 }
 
-// Asked tells which request a response claims to answer; "": none.
+// Asked returns the request id that a response refers to, or "".
 func (m *Message) Asked() string { return attribute(m.root, "InResponseTo") }
 
 const success = "urn:oasis:names:tc:SAML:2.0:status:Success"
@@ -78,7 +78,7 @@ func status(root *etree.Element) error {
 	return errors.New("the identity provider refused: " + plain(value[strings.LastIndexByte(value, ':')+1:]))
 }
 
-// plain turns a provider's text into one short line of plain characters.
+// plain converts a provider's text to one short line of plain characters.
 func plain(s string) string {
 	s = strings.Map(func(r rune) rune {
 		if r < ' ' || r > '~' {
@@ -89,36 +89,35 @@ func plain(s string) string {
 	return s[:min(len(s), 100)]
 }
 
-// Wanted is what a response is compared with.
+// Wanted contains what a response is checked against.
 type Wanted struct {
-	Request string // id of the request that it must answer; "": it came by itself
-	// Fresh demands that the person has authenticated since this time.
+	Request string // id of the request; empty if the response is unsolicited
+	// Fresh requires that the user has authenticated since this time.
 	Fresh bool
 	Since time.Time
 	Now   time.Time
 }
 
-// Person is the person who has signed in, according to the identity provider.
+// Person is the signed-in user according to the identity provider.
 type Person struct {
 	Subject, Email      string
 	FirstName, LastName string
 	SessionIndex        string
 	Authenticated       time.Time
-	Until               time.Time // end of the session there; zero: the provider does not say
+	Until               time.Time // end of the session there; zero if the provider does not state it
 
 	Issuer    string    // the identity provider
-	Assertion string    // the assertion's id, which can be used once
-	NotAfter  time.Time // after this the assertion is no longer accepted
+	Assertion string    // the assertion's id, which is accepted once
+	NotAfter  time.Time // the assertion is rejected after this time
 }
 
-// IsUnknownKey reports whether a response was rejected because no known key has made its
-// signature: the identity provider may have changed its keys.
+// IsUnknownKey reports whether a response was rejected because no known key has signed it: the
+// identity provider may have rotated its keys.
 func IsUnknownKey(err error) bool {
 	return errors.Is(err, errSignature) || errors.Is(err, errSealed) || errors.Is(err, errExpired)
 }
 
-// Check believes a response, or tells why not. The error is for people: it has
-// nothing secret.
+// Check validates a response. The error can be shown to users: it contains nothing secret.
 func (s *Service) Check(m *Message, w Wanted) (*Person, error) {
 	root, whole := m.root, false
 	keys, err := s.Provider.certificates(w.Now)
@@ -163,8 +162,8 @@ func (s *Service) Check(m *Message, w Wanted) (*Person, error) {
 	return s.person(assertion, w)
 }
 
-// addressed compares the response itself with what was asked. If it is not signed, the
-// assertion must say the same.
+// addressed compares the response with the request. If the response is not signed, the
+// assertion must contain the same values.
 func (s *Service) addressed(root *etree.Element, w Wanted, signed bool) error {
 	issuers := children(root, nsAssertion, "Issuer")
 	to := attribute(root, "Destination")
@@ -181,7 +180,7 @@ func (s *Service) addressed(root *etree.Element, w Wanted, signed bool) error {
 	return issuedBefore(root, w.Now)
 }
 
-// Tolerance of times, and the longest validity of an assertion.
+// Clock tolerance, and the longest validity of an assertion.
 const (
 	skew        = time.Minute
 	maxLifetime = 24 * time.Hour
@@ -195,7 +194,7 @@ func issuedBefore(e *etree.Element, now time.Time) error {
 	return nil
 }
 
-// unseal puts the assertion in place of the encrypted one, so that prefixes that are
+// unseal replaces the encrypted assertion by the decrypted one, so that prefixes that are
 // declared around it are known.
 func (s *Service) unseal(root, sealed *etree.Element) (*etree.Element, error) {
 	raw, err := decrypt(sealed, s.Key)
@@ -217,7 +216,7 @@ func (s *Service) unseal(root, sealed *etree.Element) (*etree.Element, error) {
 	return inner, nil
 }
 
-// person reads an assertion that certainly comes from the identity provider.
+// person reads an assertion that is verified to come from the identity provider.
 func (s *Service) person(a *etree.Element, w Wanted) (*Person, error) {
 	if attribute(a, "Version") != "2.0" || attribute(a, "ID") == "" || len(attribute(a, "ID")) > maxName {
 		return nil, errors.New("the assertion must be of SAML 2.0 and have an id")
@@ -290,9 +289,8 @@ func within(e *etree.Element, now time.Time) error {
 	return nil
 }
 
-// confirmed finds a confirmation by which whoever brings the assertion counts as its
-// subject. Other confirmations may be valid for longer, so the assertion is remembered as
-// long as any of them.
+// confirmed finds a bearer confirmation of the subject. Other confirmations may be valid for
+// longer, so the assertion is remembered as long as any of them.
 func (s *Service) confirmed(subject *etree.Element, w Wanted, p *Person) error {
 	why := errors.New("the assertion must have a bearer's confirmation")
 	good := false
@@ -321,7 +319,7 @@ func (s *Service) confirmed(subject *etree.Element, w Wanted, p *Person) error {
 	return why
 }
 
-// authenticated reads how and when the person has authenticated.
+// authenticated reads how and when the user has authenticated.
 func authenticated(a *etree.Element, w Wanted, p *Person) error {
 	all := children(a, nsAssertion, "AuthnStatement")
 	if len(all) == 0 {

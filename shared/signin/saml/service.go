@@ -19,9 +19,9 @@ import (
 	"time"
 )
 
-// Service is the gateway as one identity provider knows it.
+// Service is the gateway as a service provider of one identity provider.
 type Service struct {
-	EntityID, Consumer string // the gateway's name there, and where responses are sent
+	EntityID, Consumer string // the gateway's entity id, and the address for responses
 	Provider           *Provider
 	Key                *rsa.PrivateKey
 	Certificate        []byte // DER, of Key
@@ -29,13 +29,13 @@ type Service struct {
 	Mapping            Mapping
 }
 
-// Mapping names the attributes that identify a person; "": the usual ones.
+// Mapping names the attributes of a user; empty for the common names.
 type Mapping struct{ Email, FirstName, LastName string }
 
-// Validity of the gateway's certificate, which only carries its key.
+// Validity of the gateway's certificate, which only transports its key.
 const certificateYears = 20
 
-// NewKey returns the key of a service and its certificate, signed by itself.
+// NewKey returns the key of a service and its self-signed certificate.
 func NewKey(name string, now time.Time) (key, certificate []byte, err error) {
 	k, err := rsa.GenerateKey(rand.Reader, leastRSA)
 	if err != nil {
@@ -58,7 +58,7 @@ func NewKey(name string, now time.Time) (key, certificate []byte, err error) {
 	return key, certificate, nil
 }
 
-// ReadKey reads what NewKey made.
+// ReadKey decodes the result of NewKey.
 func ReadKey(raw []byte) (*rsa.PrivateKey, error) {
 	k, err := x509.ParsePKCS8PrivateKey(raw)
 	if own, ok := k.(*rsa.PrivateKey); err == nil && ok {
@@ -67,7 +67,7 @@ func ReadKey(raw []byte) (*rsa.PrivateKey, error) {
 	return nil, errors.New("saml: the stored key cannot be read")
 }
 
-// instantForm is the form of times, in UTC.
+// instantForm is the time format, in UTC.
 const instantForm = "2006-01-02T15:04:05Z"
 
 func escaped(s string) string {
@@ -76,8 +76,8 @@ func escaped(s string) string {
 	return b.String()
 }
 
-// RequestURL is where a browser goes to sign in: a request with the id, by redirect. state
-// comes back unchanged; fresh makes the provider ask the person again.
+// RequestURL returns the address of an authentication request with the id. state is returned
+// unchanged; fresh requires the user to authenticate again.
 func (s *Service) RequestURL(id, state string, fresh bool, now time.Time) (string, error) {
 	force := ""
 	if fresh {
@@ -118,7 +118,7 @@ func (s *Service) RequestURL(id, state string, fresh bool, now time.Time) (strin
 	return u.String(), nil
 }
 
-// Metadata returns the gateway's description, for its identity provider.
+// Metadata returns the gateway's metadata for its identity provider.
 func (s *Service) Metadata() []byte {
 	key := ""
 	for _, use := range []string{"signing", "encryption"} {

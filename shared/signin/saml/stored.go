@@ -13,16 +13,16 @@ import (
 	"gateway/shared/store"
 )
 
-// Partition kinds of rows that are found by a hash.
+// Partition kinds of rows that are keyed by a hash.
 const (
 	usedKind     = "SAMLUSED"
 	metadataKind = "SAMLMETA"
 )
 
-// ErrUsed rejects an assertion that was used before.
+// ErrUsed is returned for an assertion that was used before.
 var ErrUsed = errors.New("the assertion was used before")
 
-// Use marks an assertion as used: a second use is rejected.
+// Use marks an assertion as used. It returns ErrUsed for a second use.
 func Use(ctx context.Context, s store.Store, org string, p *Person) error {
 	key := store.Credential(usedKind, identity.HashToken(org+"\x00"+p.Issuer+"\x00"+p.Assertion))
 	err := s.Table(store.Keys).Put(ctx, store.Row{Key: key, Expires: p.NotAfter, Item: store.Item{"org": org}}, store.IfAbsent())
@@ -44,23 +44,22 @@ const (
 	fetchTime = 10 * time.Second
 )
 
-// Source has the metadata of an identity provider that publishes them. Fetched metadata is
-// in the store, so that every process has it.
+// Source fetches the published metadata of an identity provider. They are cached in the store
+// for every process.
 type Source struct {
 	Store   store.Store
 	Via     http.RoundTripper // guarded
 	Org, ID string            // of the configuration
 	URL     string
-	Entity  string // the entity that is meant; "": the only one
+	Entity  string // the selected entity; empty for the only one
 }
 
 func (s *Source) key() store.Key {
 	return store.Credential(metadataKind, identity.HashToken(s.Org+"\x00"+s.ID+"\x00"+s.URL+"\x00"+s.Entity))
 }
 
-// Get returns the metadata that the provider has published. renew asks for newer metadata
-// because a copy lacks the right key; if the copy is too young to ask again, it is still the
-// copy.
+// Get returns the published metadata. renew requests newer metadata because a copy lacks the
+// key; if the copy is too recent, Get returns the copy.
 func (s *Source) Get(ctx context.Context, now time.Time, renew bool) (*Provider, error) {
 	copied, at, err := s.stored(ctx, now)
 	if err != nil {
@@ -101,7 +100,7 @@ func (s *Source) stored(ctx context.Context, now time.Time) (*Provider, time.Tim
 	return p, at, nil
 }
 
-// fetch asks the provider, and follows no redirects.
+// fetch fetches the metadata without following redirects.
 func (s *Source) fetch(ctx context.Context, now time.Time) (*Provider, error) {
 	ctx, cancel := context.WithTimeout(ctx, fetchTime)
 	defer cancel()

@@ -12,7 +12,7 @@ import (
 	"github.com/russellhaering/goxmldsig/etreeutils"
 )
 
-// Allowed algorithms of signatures. SHA-1 is not among them.
+// Allowed signature algorithms. SHA-1 is not among them.
 var (
 	signatureMethods = []string{
 		"http://www.w3.org/2001/04/xmldsig-more#rsa-sha256", "http://www.w3.org/2001/04/xmldsig-more#rsa-sha384", "http://www.w3.org/2001/04/xmldsig-more#rsa-sha512",
@@ -27,13 +27,13 @@ const (
 	enveloped = "http://www.w3.org/2000/09/xmldsig#enveloped-signature"
 )
 
-// errSignature is the one rejection of signatures that have the right shape but that no key of
-// the identity provider has made for this content.
+// errSignature is the only error of well-formed signatures that no key of the identity provider
+// has created for this content.
 var errSignature = errors.New("the signature is not the identity provider's, or what it covers was changed")
 
 // verify returns an element exactly as its signature covers it: parsed from the canonical bytes
-// whose digest one of the keys has signed, whatever the document around it says. KeyInfo is
-// ignored: keys come only from the metadata.
+// with a signed digest, independent of the surrounding document. KeyInfo is ignored: keys come
+// only from the metadata.
 func verify(el *etree.Element, keys []*x509.Certificate, now time.Time) (*etree.Element, error) {
 	if err := shape(el); err != nil {
 		return nil, err
@@ -64,9 +64,8 @@ func verify(el *etree.Element, keys []*x509.Certificate, now time.Time) (*etree.
 	return nil, errSignature
 }
 
-// shape rejects every signature except the one plain kind: directly below the element that it
-// covers, by its id, whole, with the two transforms of SAML and nothing inside that could hold
-// anything else.
+// shape rejects every signature except the plain kind: a direct child of the element that it
+// covers, by its id, complete, with the two transforms of SAML and without other content.
 func shape(el *etree.Element) error {
 	bad := errors.New("the signature is not of the one kind that is taken: enveloped, exclusive canonicalization, RSA with SHA-256 or better")
 	signature := only(el, nsSignature, "Signature")
@@ -113,9 +112,8 @@ func shape(el *etree.Element) error {
 	return nil
 }
 
-// arranged rejects a document in which one thing could be mistaken for another: a second
-// assertion or response anywhere, ids that occur twice, and signatures that are not directly
-// below what they cover.
+// arranged rejects ambiguous documents: a second assertion or response anywhere, duplicate ids,
+// and signatures that are not direct children of the element that they cover.
 func arranged(root *etree.Element) error {
 	var err error
 	assertions := 0

@@ -20,16 +20,16 @@ const (
 	nsCipher    = "http://www.w3.org/2001/04/xmlenc#"
 )
 
-// limits bound a document.
+// limits are the limits of a document.
 type limits struct {
 	bytes, depth, elements, attributes int
-	comments                           bool // bounds on comments of people, in metadata
+	comments                           bool // allows comments in metadata
 }
 
-// MaxResponse limits the bytes of a response.
+// MaxResponse is the size limit of a response in bytes.
 const MaxResponse = 256 << 10
 
-// MaxMetadata limits the bytes of an identity provider's metadata.
+// MaxMetadata is the size limit of an identity provider's metadata in bytes.
 const MaxMetadata = 1 << 20
 
 var (
@@ -37,21 +37,22 @@ var (
 	ofMetadata = limits{bytes: MaxMetadata, depth: 32, elements: 20_000, attributes: 64, comments: true}
 )
 
-// parse reads a document within its limits. The error is for people, and reveals nothing of
-// the document's content.
+// parse parses a document within its limits. The error can be shown to users and reveals
+// nothing of the content.
 func parse(raw []byte, l limits) (*etree.Element, error) {
 	if err := scan(raw, l); err != nil {
 		return nil, err
 	}
 	doc := etree.NewDocument()
-	doc.ReadSettings.ValidateInput = false // scan did
+	doc.ReadSettings.ValidateInput = false // scan has validated it
 	if err := doc.ReadFromBytes(raw); err != nil || doc.Root() == nil {
 		return nil, errors.New("is not well-formed XML")
 	}
 	return doc.Root(), nil
 }
 
-// scan rejects what no parser should see, and what exceeds the limits.
+// scan rejects constructs that parsers handle differently, and documents that exceed the
+// limits.
 func scan(raw []byte, l limits) error {
 	switch {
 	case len(raw) > l.bytes:
@@ -76,7 +77,7 @@ func scan(raw []byte, l limits) error {
 	return count(raw, l)
 }
 
-// count walks a document by its tokens.
+// count traverses the tokens of a document.
 func count(raw []byte, l limits) error {
 	d := xml.NewDecoder(bytes.NewReader(raw))
 	d.Strict = true
@@ -138,7 +139,7 @@ func is(e *etree.Element, space, tag string) bool {
 	return e != nil && e.Tag == tag && e.NamespaceURI() == space
 }
 
-// children returns the elements with a name directly below e.
+// children returns the direct children with a name.
 func children(e *etree.Element, space, tag string) (out []*etree.Element) {
 	if e == nil {
 		return nil
@@ -151,8 +152,7 @@ func children(e *etree.Element, space, tag string) (out []*etree.Element) {
 	return out
 }
 
-// only returns the one element with a name directly below e; nil if there is none, or more than
-// one.
+// only returns the one direct child with a name, or nil if there is not exactly one.
 func only(e *etree.Element, space, tag string) *etree.Element {
 	if all := children(e, space, tag); len(all) == 1 {
 		return all[0]
@@ -160,7 +160,7 @@ func only(e *etree.Element, space, tag string) *etree.Element {
 	return nil
 }
 
-// text returns an element's text, without spaces at its ends; ok is false if it has elements.
+// text returns an element's trimmed text. ok is false if it has child elements.
 func text(e *etree.Element) (s string, ok bool) {
 	if e == nil {
 		return "", false
@@ -177,13 +177,13 @@ func text(e *etree.Element) (s string, ok bool) {
 	return strings.TrimSpace(b.String()), true
 }
 
-// said is text, or "".
+// said returns text, or "".
 func said(e *etree.Element) string {
 	s, _ := text(e)
 	return s
 }
 
-// attribute returns the value of an attribute without a prefix; "" if it is absent.
+// attribute returns the value of an attribute without a prefix, or "".
 func attribute(e *etree.Element, name string) string {
 	for _, a := range e.Attr {
 		if a.Space == "" && a.Key == name {
@@ -193,7 +193,7 @@ func attribute(e *etree.Element, name string) string {
 	return ""
 }
 
-// walk visits an element and everything below it until visit returns false.
+// walk visits an element and its descendants until visit returns false.
 func walk(e *etree.Element, visit func(*etree.Element) bool) bool {
 	if !visit(e) {
 		return false

@@ -15,7 +15,7 @@ type change struct {
 	t  target
 }
 
-// clean returns the value in the form of the schema.
+// clean normalizes the value to the schema.
 func (c *change) clean(a *attribute, v any) (any, error) {
 	var cl cleaner
 	out := cl.value(a, v, "value")
@@ -114,8 +114,7 @@ func isPrimary(v any) bool {
 	return yes
 }
 
-// remove removes an attribute, or those of its values that the operation names, as some
-// providers do.
+// remove removes an attribute, or the values that the operation names, as some providers send.
 func (c *change) remove() error {
 	if !c.o.given || c.o.value == nil || !c.a.multi {
 		delete(c.in, c.a.name)
@@ -150,7 +149,7 @@ func (c *change) put(values []any) {
 	c.in[c.a.name] = values
 }
 
-// part changes one part of an attribute; if it has several values, in each of them.
+// part changes one part of an attribute, for each of its values.
 func (c *change) part() error {
 	sub := find(c.a.sub, c.t.path.sub)
 	objects := each(c.in[c.a.name])
@@ -195,7 +194,7 @@ func (c *change) set(sub *attribute, objects []any) error {
 	return nil
 }
 
-// tidy drops values that have no parts left.
+// tidy removes values without parts.
 func (c *change) tidy() {
 	if !c.a.multi {
 		if m, ok := c.in[c.a.name].(map[string]any); ok && len(m) == 0 {
@@ -213,7 +212,7 @@ func (c *change) tidy() {
 	c.put(left)
 }
 
-// chosen changes the values that a filter finds.
+// chosen changes the values that a filter matches.
 func (c *change) chosen() error {
 	if c.a.kind != "complex" {
 		return refuse(InvalidPath, "path", "%s has no parts to choose by", c.a.name)
@@ -267,7 +266,7 @@ func (c *change) chosen() error {
 	return nil
 }
 
-// made returns a value that the filter would find; it supports only comparisons with eq.
+// made returns a value that the filter would match; it supports only comparisons with eq.
 func (c *change) made() (map[string]any, bool) {
 	out := map[string]any{}
 	ok := c.t.filter.fill(out)
@@ -300,9 +299,8 @@ func (f *Filter) fill(out map[string]any) bool {
 	return false
 }
 
-// fresh reports whether a replace makes the value that its filter does not find: one with a
-// type that the schema knows, or the primary one. Some providers know no other way to set the
-// first value.
+// fresh reports whether a replace creates the value that its filter does not match: one with a
+// type of the schema, or the primary one. Some providers set the first value this way.
 func (f *Filter) fresh(a *attribute) bool {
 	if f.op == "and" {
 		return f.left.fresh(a) && f.right.fresh(a)

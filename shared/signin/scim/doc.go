@@ -1,5 +1,4 @@
-// Package scim is the protocol by which identity providers keep users and groups in step
-// (RFC 7643 and 7644): its schemas, its filters and paths, and changes by PATCH, in the
-// shapes of the RFCs and in those that providers really send. It works on resources as JSON
-// objects, and does not know how they are stored.
+// Package scim implements the protocol with which identity providers synchronize users and
+// groups (RFC 7643 and 7644): schemas, filters, paths and PATCH, in the forms of the RFCs and
+// in those that providers send. It works on resources as JSON objects, independent of storage.
 package scim

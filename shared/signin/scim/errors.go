@@ -6,10 +6,9 @@ import (
 	"gateway/shared/fault"
 )
 
-// Type is the kind of a rejection in RFC 7644 (3.12).
+// Type is the scimType of an error in RFC 7644 (3.12).
 type Type string
 
-// The kinds.
 const (
 	InvalidFilter Type = "invalidFilter"
 	TooMany       Type = "tooMany"
@@ -21,15 +20,15 @@ const (
 	InvalidValue  Type = "invalidValue"
 )
 
-// Error implements error, so that a rejection can carry its kind.
+// Error implements error, so that a fault can carry its type.
 func (t Type) Error() string { return string(t) }
 
-// reject is a 400 of a kind on one attribute.
+// refuse returns a 400 with a type for one attribute.
 func refuse(t Type, field, format string, args ...any) *fault.Fault {
 	return fault.Invalid(field, format, args...).WithCause(t)
 }
 
-// TypeOf returns the kind of a rejection; "" if RFC 7644 has none for it.
+// TypeOf returns the type of a fault, or "" if RFC 7644 has none for it.
 func TypeOf(f *fault.Fault) Type {
 	var t Type
 	switch {

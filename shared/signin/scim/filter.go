@@ -54,12 +54,12 @@ func ParseFilter(s string) (*Filter, error) {
 	return f, nil
 }
 
-// reader reads filters and paths.
+// reader parses filters and paths.
 type reader struct {
 	text  string
 	at    int
 	terms int
-	of    string // attribute whose values a condition in brackets is about
+	of    string // attribute to which a condition in brackets applies
 	kind  Type
 	field string
 }
@@ -74,7 +74,7 @@ func (p *reader) skip() {
 	}
 }
 
-// word takes the next word if it is this one, in any case.
+// word consumes the next word if it is w, in any case.
 func (p *reader) word(w string) bool {
 	p.skip()
 	end := p.at + len(w)
@@ -102,7 +102,7 @@ func (p *reader) and(depth int) (*Filter, error) {
 	return p.chain("and", depth, p.term)
 }
 
-// chain reads terms that are joined by a word.
+// chain parses terms that are joined by a word.
 func (p *reader) chain(word string, depth int, one func(int) (*Filter, error)) (*Filter, error) {
 	left, err := one(depth)
 	for err == nil && p.word(word) {
@@ -121,7 +121,7 @@ func (p *reader) term(depth int) (*Filter, error) {
 	start := p.at
 	if p.word("not") {
 		if !p.next('(') {
-			p.at = start // it is an attribute of this name
+			p.at = start // an attribute with this name
 		} else {
 			inner, err := p.or(depth + 1)
 			if err == nil && !p.next(')') {
@@ -161,8 +161,8 @@ func (p *reader) term(depth int) (*Filter, error) {
 	return p.comparison(path)
 }
 
-// ofValue reads a comparison with a member of the values that a condition in brackets
-// chooses: emails[type eq "work"].value eq "a@b.c". It is outside of the grammar of RFC 7644;
+// ofValue parses a comparison with a sub-attribute of the values that a condition in brackets
+// selects: emails[type eq "work"].value eq "a@b.c". It is outside of the grammar of RFC 7644;
 // Microsoft Entra ID and its validator send it.
 func (p *reader) ofValue(chosen *Filter) (*Filter, error) {
 	p.at++
@@ -220,7 +220,7 @@ func (p *reader) timed(path attrPath) bool {
 	return strings.EqualFold(of, "meta") && (strings.EqualFold(name, "created") || strings.EqualFold(name, "lastModified"))
 }
 
-// spelledBool also reads True and False, which some providers write.
+// spelledBool also accepts True and False, which some providers send.
 func spelledBool(s string) any {
 	switch strings.ToLower(s) {
 	case "true":
@@ -254,8 +254,7 @@ func nameByte(c byte) bool {
 	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '-' || c == '_' || c == '$'
 }
 
-// path reads the name of an attribute. A colon ends the name of a schema, which may have
-// dots.
+// path parses the name of an attribute. A colon ends the name of a schema, which may have dots.
 func (p *reader) path() (attrPath, error) {
 	p.skip()
 	start := p.at

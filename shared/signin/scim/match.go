@@ -5,14 +5,14 @@ import (
 	"time"
 )
 
-// Equals returns the value that an attribute must have if the filter demands nothing but that,
-// such as userName eq "ann".
+// Equals returns the required value of an attribute if the filter consists only of that
+// comparison, such as userName eq "ann".
 func (f *Filter) Equals(attribute string) (string, bool) {
 	s, text := f.value.(string)
 	return s, text && f.op == "eq" && strings.EqualFold(f.path.name, attribute) && f.path.sub == ""
 }
 
-// Names reports whether the filter asks about an attribute of a resource.
+// Names reports whether the filter refers to an attribute of a resource.
 func (f *Filter) Names(attribute string) bool {
 	if f == nil {
 		return false
@@ -23,8 +23,8 @@ func (f *Filter) Names(attribute string) bool {
 // Matches reports whether a resource matches the filter.
 func (f *Filter) Matches(resource map[string]any) bool { return f.matches(resource, false) }
 
-// matches is also used inside of an attribute's values. A value that is not an object
-// counts as an object with the member value.
+// matches is also used within an attribute's values. A value that is not an object counts as an
+// object with the field value.
 func (f *Filter) matches(in map[string]any, inside bool) bool {
 	switch f.op {
 	case "and":
@@ -54,7 +54,7 @@ func (f *Filter) matches(in map[string]any, inside bool) bool {
 	if len(found) == 0 {
 		return compare(f.op, nil, f.value, exact)
 	}
-	if f.op == "ne" { // none of several values may be the value
+	if f.op == "ne" { // none of several values may be equal
 		for _, v := range found {
 			if !compare("ne", scalar(v), f.value, exact) {
 				return false
@@ -125,7 +125,7 @@ func each(v any) []any {
 	return []any{v}
 }
 
-// member returns a member of an object, whose name may be in any case.
+// member returns a field of an object, by name in any case.
 func member(in map[string]any, name string) any {
 	if v, ok := in[name]; ok {
 		return v

@@ -7,30 +7,30 @@ import (
 	"gateway/shared/fault"
 )
 
-// maxOperations limits a PATCH.
+// maxOperations is the number of operations in a PATCH.
 const maxOperations = 1000
 
-// maxPath limits a path, in bytes.
+// maxPath is the length limit of a path in bytes.
 const maxPath = 1024
 
 // operation is an operation of a PATCH: RFC 7644, 3.5.2.
 type operation struct {
 	op    string // add, replace, remove
-	at    string // path in the body, for rejections
+	at    string // path in the body, for faults
 	path  string
-	given bool // there is a value
+	given bool // it has a value
 	value any
 }
 
-// target is where an operation acts.
+// target is the target of an operation.
 type target struct {
 	path   attrPath // path of an attribute or, without a filter, of a part of it
 	filter *Filter  // of its values
 	sub    string   // part of the values that the filter finds
 }
 
-// Patch changes a resource as the body of a PATCH demands. The resource is changed in place;
-// after a rejection it must not be used.
+// Patch applies the body of a PATCH to a resource in place. After an error the resource must
+// not be used.
 func (s *Schema) Patch(resource, body map[string]any) error {
 	ops, err := operations(body)
 	if err != nil {
@@ -44,7 +44,7 @@ func (s *Schema) Patch(resource, body map[string]any) error {
 	return nil
 }
 
-// located names the operation in a rejection.
+// located adds the operation to a fault.
 func located(err error, at string) error {
 	f := fault.From(err)
 	t := TypeOf(f)
@@ -103,7 +103,7 @@ func operations(body map[string]any) ([]operation, error) {
 	return out, nil
 }
 
-// listed returns the texts of a list.
+// listed returns the strings of a list.
 func listed(v any) (out []string) {
 	for _, e := range each(v) {
 		if s, ok := e.(string); ok {
@@ -171,7 +171,7 @@ func isUnkept(name string) bool {
 	return false
 }
 
-// holder returns the object that has an attribute.
+// holder returns the object that contains an attribute.
 func (s *Schema) holder(resource map[string]any, urn string) (map[string]any, error) {
 	if urn == "" || strings.EqualFold(urn, s.URN) {
 		return resource, nil
@@ -184,8 +184,8 @@ func (s *Schema) holder(resource map[string]any, urn string) (map[string]any, er
 	return ext, nil
 }
 
-// members applies an operation without a path: each member of its value is an operation
-// whose path is the member's name, which some providers write like a path.
+// members applies an operation without a path: each field of its value is an operation whose
+// path is the field's name, which some providers write like a path.
 func (s *Schema) members(resource map[string]any, o *operation) error {
 	values, ok := o.value.(map[string]any)
 	if !ok {
@@ -194,7 +194,7 @@ func (s *Schema) members(resource map[string]any, o *operation) error {
 	for _, k := range sortedKeys(values) {
 		if p, ok := parseName(k); ok && p.sub == "" && p.urn == "" {
 			if a := s.attribute(p); a == nil || a.readOnly() || a.name == "schemas" {
-				continue // as in a PUT, attributes that are read-only or unknown are ignored
+				continue // as in a PUT, read-only and unknown attributes are ignored
 			}
 		}
 		if err := s.apply(resource, &operation{op: o.op, at: o.at, path: k, given: true, value: values[k]}); err != nil {
@@ -225,8 +225,8 @@ func (s *Schema) extension(resource map[string]any, o *operation) error {
 	return nil
 }
 
-// parsePath reads the path of an operation: attribute, attribute.part,
-// attribute[filter] or attribute[filter].part.
+// parsePath parses the path of an operation: attribute, attribute.part, attribute[filter] or
+// attribute[filter].part.
 func parsePath(s string) (t target, err error) {
 	p := &reader{text: s, kind: InvalidPath, field: "path"}
 	if s != strings.TrimSpace(s) {

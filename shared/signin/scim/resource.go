@@ -17,10 +17,9 @@ const (
 	maxValues = 10_000 // of an attribute
 )
 
-// Read reads a resource that a client sends. It puts names into the schema's spelling, turns
-// texts into truth values where those are needed, and puts a single value into a list where an
-// attribute has several. Read-only and unknown attributes are omitted. All mistakes are
-// reported at once.
+// Read normalizes a client's resource: names to the schema's spelling, strings to booleans, and
+// single values to lists where required. It omits read-only and unknown attributes. It reports
+// all faults together.
 func (s *Schema) Read(body map[string]any) (map[string]any, error) {
 	c := &cleaner{}
 	out := c.object(s.attributes, common, body, "")
@@ -41,7 +40,7 @@ func (s *Schema) Read(body map[string]any) (map[string]any, error) {
 
 type cleaner struct{ bad []fault.Detail }
 
-// maxBad is how many mistakes are reported.
+// maxBad is the number of reported faults.
 const maxBad = 50
 
 func (c *cleaner) add(field, format string, args ...any) {
@@ -149,7 +148,7 @@ func (c *cleaner) one(a *attribute, v any, at string) any {
 		return nil
 	case "complex":
 		m, ok := v.(map[string]any)
-		if s, text := v.(string); text && (a.multi || find(a.sub, "value") != nil) { // some providers write only its value
+		if s, text := v.(string); text && (a.multi || find(a.sub, "value") != nil) { // some providers send only its value
 			m, ok = map[string]any{"value": s}, true
 		}
 		if !ok {
@@ -204,7 +203,7 @@ func Copy(v any) any {
 	return v
 }
 
-// Text returns a text of a resource, by the name of an attribute or of a part of one.
+// Text returns a string of a resource, by the name of an attribute or of a part.
 func Text(resource map[string]any, path string) string {
 	p, _ := parseName(path)
 	for _, v := range valuesAt(resource, p) {
@@ -215,13 +214,13 @@ func Text(resource map[string]any, path string) string {
 	return ""
 }
 
-// Bool returns a truth value of a resource; given reports whether it has it.
+// Bool returns a boolean of a resource; given reports whether it is present.
 func Bool(resource map[string]any, name string) (yes, given bool) {
 	yes, given = member(resource, name).(bool)
 	return yes, given
 }
 
-// Primary returns the value that is marked as primary, or else the first.
+// Primary returns the primary value, or else the first.
 func Primary(resource map[string]any, name string) string {
 	first := ""
 	for _, v := range each(member(resource, name)) {
@@ -240,7 +239,7 @@ func Primary(resource map[string]any, name string) string {
 	return first
 }
 
-// Values returns the values of an attribute of several.
+// Values returns the values of a multi-valued attribute.
 func Values(resource map[string]any, name string) (out []string) {
 	for _, v := range each(member(resource, name)) {
 		if m, ok := v.(map[string]any); ok {
@@ -252,7 +251,7 @@ func Values(resource map[string]any, name string) (out []string) {
 	return out
 }
 
-// Parse reads a JSON object. Depth and repeated names of bodies have been checked.
+// Parse decodes a JSON object. The caller has checked nesting and duplicate names.
 func Parse(raw []byte) (map[string]any, error) {
 	var out map[string]any
 	if err := json.Unmarshal(raw, &out); err != nil || out == nil {

@@ -19,13 +19,13 @@ const (
 // attribute is an attribute of a schema: RFC 7643, 7.
 type attribute struct {
 	name, doc  string
-	kind       string // string, boolean, complex, reference; "": string
+	kind       string // string, boolean, complex or reference; empty means string
 	multi      bool
 	required   bool
-	exact      bool   // case matters
-	mutability string // "": readWrite
-	returned   string // "": default
-	unique     string // "": none
+	exact      bool   // case-sensitive
+	mutability string // empty means readWrite
+	returned   string // empty means default
+	unique     string // empty means none
 	values     []string
 	refers     []string
 	sub        []attribute
@@ -37,11 +37,11 @@ func (a *attribute) readOnly() bool { return a.mutability == "readOnly" }
 type Schema struct {
 	URN, Name, Doc string
 	attributes     []attribute
-	// Extension is the schema's extension; nil: none.
+	// Extension is the schema's extension, or nil.
 	Extension *Schema
 }
 
-// plural returns an attribute of several values that have a type and of which one is primary.
+// plural returns a multi-valued attribute with types and a primary value.
 func plural(name, doc string, types ...string) attribute {
 	return attribute{name: name, doc: doc, kind: "complex", multi: true, sub: []attribute{
 		{name: "value", doc: "The value."}, {name: "display", doc: "The value for people."}, {name: "type", doc: "What it is for.", values: types},
@@ -86,7 +86,7 @@ var Users = Schema{URN: UserURN, Name: "User", Doc: "Users of the organisation",
 	plural("roles", "owner, admin or member of the organisation, in any case; of several the highest, of others member."),
 }}
 
-// WithGroups is the schema of users, if their groups are written with them.
+// WithGroups is the schema of users with their groups.
 var WithGroups = withGroups()
 
 func withGroups() *Schema {
@@ -109,7 +109,7 @@ var Groups = Schema{URN: GroupURN, Name: "Group", Doc: "Groups of users", attrib
 	}},
 }}
 
-// common are attributes of every resource.
+// common are the attributes of every resource.
 var common = []attribute{
 	{name: "schemas", multi: true, exact: true}, {name: "id", exact: true, mutability: "readOnly"}, {name: "externalId", exact: true},
 	{name: "meta", kind: "complex", mutability: "readOnly", sub: []attribute{
@@ -129,7 +129,7 @@ func find(list []attribute, name string) *attribute {
 	return nil
 }
 
-// attribute finds an attribute by its path; nil: there is none.
+// attribute returns an attribute by its path, or nil.
 func (s *Schema) attribute(p attrPath) *attribute {
 	list := s.attributes
 	if p.urn != "" && !strings.EqualFold(p.urn, s.URN) {
@@ -153,7 +153,7 @@ func coreURN(urn string) bool {
 	return strings.EqualFold(urn, UserURN) || strings.EqualFold(urn, GroupURN)
 }
 
-// caseExact reports whether case matters in comparisons of an attribute.
+// caseExact reports whether comparisons of an attribute are case-sensitive.
 func caseExact(p attrPath, inside bool) bool {
 	if inside {
 		return p.name == "$ref"
@@ -166,7 +166,7 @@ func caseExact(p attrPath, inside bool) bool {
 	return false
 }
 
-// Document returns the schema in the form that clients read: RFC 7643, 8.7.
+// Document returns the schema in the form of RFC 7643, 8.7.
 func (s *Schema) Document(location string) map[string]any {
 	return map[string]any{
 		"schemas": []string{schemaURN}, "id": s.URN, "name": s.Name, "description": s.Doc, "attributes": described(s.attributes),
@@ -205,11 +205,11 @@ func described(list []attribute) []any {
 	return out
 }
 
-// All are all schemas.
+// All lists all schemas.
 func All() []*Schema { return []*Schema{&Users, &enterprise, &Groups} }
 
-// Select keeps those attributes of a resource that a client asks for, or removes those that
-// it does not want (RFC 7644, 3.9). id, schemas and meta stay.
+// Select keeps the attributes of a resource that a client requests, or removes those that it
+// excludes (RFC 7644, 3.9). id, schemas and meta stay.
 func Select(resource map[string]any, only, without []string) {
 	always := []string{"id", "schemas"}
 	if len(only) > 0 {

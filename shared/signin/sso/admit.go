@@ -14,8 +14,8 @@ import (
 	"gateway/shared/tenant"
 )
 
-// Admission is a person whom an identity provider has vouched for, on the way to being a
-// user: an existing one, an invited one, or a new member.
+// Admission admits an authenticated user of an identity provider: an existing one, an invited
+// one, or a new member.
 type Admission struct {
 	Org         store.Scope
 	Email       string
@@ -25,15 +25,15 @@ type Admission struct {
 	Claim       string // identifies this call
 
 	Resources *resource.Resources
-	Sealer    seal.Sealer // seals keys that are made, until somebody collects them
+	Sealer    seal.Sealer // seals created keys until they are collected
 
 	User *resource.Record
-	New  bool // the user was made, or accepted an invitation
+	New  bool // the user was created, or accepted an invitation
 
 	acceptance *membership.Acceptance
 }
 
-// DomainOf returns the domain of an address; "" where it is none.
+// DomainOf returns the domain of an address, or "" for an invalid address.
 func DomainOf(email string) (address, domain string) {
 	address, ok := notice.Address(email)
 	if !ok {
@@ -42,15 +42,15 @@ func DomainOf(email string) (address, domain string) {
 	return address, address[strings.LastIndexByte(address, '@')+1:]
 }
 
-// ErrStopped rejects a person whom an identity provider has stopped, or who is just being
+// ErrStopped is returned for a user whom an identity provider has deactivated, or who is being
 // removed.
 var ErrStopped = errors.New("the user was stopped")
 
-// ErrUninvited rejects a person who is not a user and was not invited.
+// ErrUninvited is returned for someone who is neither a user nor invited.
 var ErrUninvited = errors.New("the person is no user of the organisation and has no invitation")
 
-// Step does a part in a change, until more is false. Parts that were done stay. A
-// fault.Conflict comes from another sign-in of the same person: Step may be called again.
+// Step makes a part of the changes in a transaction, until more is false. Completed parts stay.
+// A fault.Conflict comes from a concurrent sign-in of the same user: Step may be called again.
 func (a *Admission) Step(tx *resource.Tx) (more bool, err error) {
 	if a.acceptance == nil {
 		rec, u, ok, err := membership.ByEmail(tx, a.Org, a.Email)
@@ -86,7 +86,7 @@ func (a *Admission) Step(tx *resource.Tx) (more bool, err error) {
 	if a.acceptance != nil {
 		more, err := a.acceptance.Step(tx)
 		if err != nil {
-			// Another sign-in may have accepted the invitation since it was found: begin again.
+			// Another sign-in may have accepted the invitation since it was found: start again.
 			a.acceptance = nil
 			if f := fault.From(err); f.Status() < 500 {
 				err = fault.New(fault.Conflict, f.Field, f.Message)
@@ -107,13 +107,13 @@ func (a *Admission) Step(tx *resource.Tx) (more bool, err error) {
 	a.User, err = membership.Create(tx, a.Org, u, "")
 	a.New = true
 	if fault.Is(err, fault.Conflict) {
-		return true, nil // another sign-in has just made it
+		return true, nil // another sign-in has just created it
 	}
 	return false, err
 }
 
-// joined returns a key to a person who joins a workspace, if the invitation or the settings say
-// so. Nobody sees it here: its user collects it.
+// joined creates the key of a user who joins a workspace, if the invitation or the settings
+// require it. Its user collects it.
 func (a *Admission) joined(tx *resource.Tx, user *resource.Record, workspace string, i *membership.Invite) error {
 	_, _, err := membership.HandIfAsked(tx, a.Resources, a.Sealer, workspace, user, i)
 	return err

@@ -13,13 +13,13 @@ import (
 	"gateway/shared/signin/oidc"
 )
 
-// Kinds of the stored resources. Both belong to the organisation.
+// Kinds of stored resources. Both belong to the organisation.
 const (
 	KindConnection = signin.KindConnection
 	KindDomain     = signin.KindDomain
 )
 
-// Secrets of a connection. The last one is made by the gateway itself.
+// Secrets of a connection. The gateway generates the last one.
 const (
 	SecretClient  = "client_secret"
 	SecretKeys    = "jwks"
@@ -34,7 +34,7 @@ const (
 
 // Connection is the stored form of an identity provider.
 type Connection struct {
-	Protocol    string   `json:"protocol,omitempty" enum:"oidc,saml"` // "": OIDC
+	Protocol    string   `json:"protocol,omitempty" enum:"oidc,saml"` // empty means OIDC
 	Issuer      string   `json:"issuer,omitempty" max:"2048"`
 	ClientID    string   `json:"client_id,omitempty" max:"255"`
 	Method      string   `json:"token_endpoint_auth_method,omitempty" enum:"client_secret_basic,client_secret_post,private_key_jwt"`
@@ -49,20 +49,19 @@ type Connection struct {
 	LastNameAttribute  string `json:"last_name_attribute,omitempty" max:"255"`
 	SignRequests       bool   `json:"sign_requests,omitempty"`
 	Unsolicited        bool   `json:"allow_idp_initiated,omitempty"`
-	// Base is the address at which the gateway was reached when the connection was made. The
-	// gateway's names at the identity provider are below it, whichever host a later request
-	// names.
+	// Base is the gateway's address when the connection was created. The gateway's identifiers
+	// at the identity provider are below it, independent of the host of later requests.
 	Base        string `json:"base,omitempty"`
-	Certificate []byte `json:"certificate,omitempty"` // DER, of the gateway's key
+	Certificate []byte `json:"certificate,omitempty"` // DER certificate of the gateway's key
 
-	// Masked has the masks of the sealed secrets.
+	// Masked contains the masks of the sealed secrets.
 	Masked map[string]string `json:"masked,omitempty"`
 }
 
-// IsSAML reports whether the identity provider speaks SAML.
+// IsSAML reports whether the identity provider uses SAML.
 func (c *Connection) IsSAML() bool { return c.Protocol == SAML }
 
-// Validate tells what is wrong with the fields by themselves.
+// Validate returns the faults of individual fields.
 func (c *Connection) Validate() []fault.Detail {
 	d := bound.Check(c)
 	for i, s := range c.Scopes {
@@ -73,7 +72,7 @@ func (c *Connection) Validate() []fault.Detail {
 	return bound.Sorted(c, d)
 }
 
-// Way is how the client proves itself; has tells which secrets it has.
+// Way returns the client authentication method; has reports which secrets exist.
 func (c *Connection) Way(has func(secret string) bool) string {
 	switch {
 	case c.Method != "":
@@ -84,7 +83,7 @@ func (c *Connection) Way(has func(secret string) bool) string {
 	return oidc.Basic
 }
 
-// DecodeConnection reads the stored form.
+// DecodeConnection decodes the stored form.
 func DecodeConnection(rec resource.Record) (*Connection, error) {
 	return resource.Decode[Connection](rec)
 }
@@ -92,8 +91,8 @@ func DecodeConnection(rec resource.Record) (*Connection, error) {
 // Domain is a verified domain of an organization.
 type Domain = signin.Domain
 
-// Spelled returns a domain in its one spelling; ok is false for anything else, and for domains
-// that belong to everybody, such as com or github.io.
+// Spelled normalizes a domain. ok is false for anything else, and for public suffixes such as
+// com or github.io.
 func Spelled(s string) (domain string, ok bool) {
 	s = strings.TrimSuffix(strings.ToLower(strings.TrimSpace(s)), ".")
 	labels := strings.Split(s, ".")
@@ -112,13 +111,13 @@ func Spelled(s string) (domain string, ok bool) {
 	return s, suffix != s
 }
 
-// Root reports whether a domain was registered by itself.
+// Root reports whether a domain is a registrable domain.
 func Root(domain string) bool {
 	root, err := publicsuffix.EffectiveTLDPlusOne(domain)
 	return err == nil && root == domain
 }
 
-// Above are a domain and the domains above it, the nearest first.
+// Above returns a domain and its parent domains, the nearest first.
 func Above(domain string) (out []string) {
 	for {
 		out = append(out, domain)

@@ -1,4 +1,3 @@
-// Package sso is how an organisation lets its people sign in: its identity providers, the
-// mail domains that it has proved to own, sign-ins that are in progress, and what happens
-// when a person comes for the first time.
+// Package sso configures how users of an organisation sign in: its identity providers, its
+// verified email domains, pending sign-ins, and the admission of users on their first sign-in.
 package sso

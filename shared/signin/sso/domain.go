@@ -10,15 +10,15 @@ import (
 	"gateway/shared/store"
 )
 
-// ownerKind is the partition kind of the rows that tell who owns a verified domain. A
-// domain belongs to one organisation only.
+// ownerKind is the partition kind of the rows with the owner of a verified domain. A domain
+// belongs to one organisation.
 const ownerKind = "DOMAIN"
 
 func ownerKey(domain string) store.Key {
 	return store.Credential(ownerKind, identity.HashToken(domain))
 }
 
-// LookUp asks the domain name system for TXT records.
+// LookUp queries DNS for TXT records.
 type LookUp func(ctx context.Context, name string) ([]string, error)
 
 // NewChallenge returns the required content of a domain's TXT record.
@@ -30,14 +30,14 @@ func Claim(tx *resource.Tx, d *Domain) error {
 	return tx.PutCredential(store.Row{Key: key, Item: store.Item{"org": tx.Scope().Org}})
 }
 
-// Unclaim stages that it no longer does.
+// Unclaim stages the end of the ownership.
 func Unclaim(tx *resource.Tx, d *Domain) {
 	if d.VerifiedAt != "" {
 		tx.DeleteCredential(ownerKey(d.Domain))
 	}
 }
 
-// OwnerOf finds the organisation to which a domain, or one above it, belongs.
+// OwnerOf returns the organisation that owns a domain or one of its parents.
 func OwnerOf(ctx context.Context, s store.Store, domain string) (org string, ok bool, err error) {
 	for _, name := range Above(domain) {
 		it, ok, err := s.Table(store.Keys).Get(ctx, ownerKey(name), true)
@@ -51,11 +51,11 @@ func OwnerOf(ctx context.Context, s store.Store, domain string) (org string, ok 
 	return "", false, nil
 }
 
-// Slug returns the slug of a domain among those of an organisation.
+// Slug returns the slug of a domain of an organisation.
 func Slug(domain string) string { return signin.DomainSlug(domain) }
 
 // Allows reports whether addresses of a domain may sign in to an organisation: the domain is
-// verified, or a domain above it is and says so.
+// verified, or a verified parent domain includes it.
 func Allows(ctx context.Context, r *resource.Resources, org store.Scope, domain string) (bool, error) {
 	for _, name := range Above(domain) {
 		rec, ok, err := r.Get(ctx, org, KindDomain, Slug(name))

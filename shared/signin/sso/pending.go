@@ -16,15 +16,14 @@ import (
 	"gateway/shared/store"
 )
 
-// pendingKind is the partition kind of sign-ins that are in progress.
+// pendingKind is the partition kind of pending sign-ins.
 const pendingKind = "SIGNIN"
 
-// PendingFor is how long a sign-in may take.
+// PendingFor is the time limit of a sign-in.
 const PendingFor = 10 * time.Minute
 
-// Pending is a sign-in that is in progress, with what its end is compared with. It is
-// stored under the hash of its state and can be taken once. The browser that began it has
-// Binding.
+// Pending is a pending sign-in with the data to check its end. It is stored under the hash of
+// its state and can be taken once. The browser that began it has Binding.
 type Pending struct {
 	oidc.Pending
 	Org, Connection string
@@ -32,7 +31,7 @@ type Pending struct {
 	Binding         string
 }
 
-// Start returns the secrets of a sign-in and stores it.
+// Start creates the secrets of a sign-in and stores it.
 func Start(ctx context.Context, s store.Store, p *Pending, now time.Time) error {
 	p.State, p.Nonce, p.Verifier, p.Binding, p.Since = secret(), secret(), oauth2.GenerateVerifier(), secret(), now
 	err := s.Table(store.Keys).Put(ctx, store.Row{
@@ -48,17 +47,17 @@ func Start(ctx context.Context, s store.Store, p *Pending, now time.Time) error 
 	return nil
 }
 
-// NoPending rejects a response that belongs to no sign-in in progress.
+// NoPending returns the fault for a response without a pending sign-in.
 func NoPending() error {
 	return fault.New(fault.Unauthorized, "state", "This sign-in was not begun in this browser, is too old, or was finished before; begin again")
 }
 
-// maxState limits what is hashed.
+// maxState limits the input of the hash.
 const maxState = 256
 
-// Take returns the sign-in of a state and ends it, so that a second answer finds none. binding
-// is the value that the browser has. If another browser has begun the sign-in, it returns its
-// organisation and connection with the rejection.
+// Take returns the sign-in of a state and ends it, so that a second response finds none.
+// binding is the browser's value. If another browser has begun the sign-in, it returns its
+// organisation and connection with the fault.
 func Take(ctx context.Context, s store.Store, state, binding string, now time.Time) (*Pending, error) {
 	if state == "" || len(state) > maxState {
 		return nil, NoPending()
@@ -88,15 +87,15 @@ func Take(ctx context.Context, s store.Store, state, binding string, now time.Ti
 
 func secret() string {
 	var b [32]byte
-	_, _ = rand.Read(b[:]) // never fails (crypto/rand)
+	_, _ = rand.Read(b[:]) // crypto/rand never fails
 	return base64.RawURLEncoding.EncodeToString(b[:])
 }
 
-// maxReturn limits a path to return to.
+// maxReturn is the length limit of a return path.
 const maxReturn = 8192
 
-// ReturnTo returns a path of this host to which a browser may be sent; ok is false for anything
-// that could lead elsewhere.
+// ReturnTo validates a path of this host for a redirect. ok is false for anything that could
+// lead elsewhere.
 func ReturnTo(s string) (path string, ok bool) {
 	if s == "" {
 		return "/", true

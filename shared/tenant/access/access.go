@@ -1,5 +1,4 @@
-// Package access tells which workspaces, and which of their users, may use something that
-// is shared.
+// Package access decides which workspaces, and which of their users, may use a shared resource.
 package access
 
 import (
@@ -12,10 +11,10 @@ import (
 	"gateway/shared/resource"
 )
 
-// Workspaces are the workspaces that may use a resource of the organisation. A resource
-// that belongs to a workspace is open to that workspace.
+// Workspaces lists the workspaces that may use a resource of the organisation. A resource of a
+// workspace is available to that workspace.
 type Workspaces struct {
-	// Global opens it to all workspaces without an entry, including later ones.
+	// Global grants access to all workspaces without an entry, including later ones.
 	Global bool        `json:"global,omitempty"`
 	Own    []Workspace `json:"own,omitempty"`
 }
@@ -29,7 +28,7 @@ type Workspace struct {
 	Updated int64  `json:"u"`
 }
 
-// MaxWorkspaces is how many entries a record may have; they are stored in it.
+// MaxWorkspaces is the number of entries of a record.
 const MaxWorkspaces = 3000
 
 // Enabled reports whether a workspace has access.
@@ -40,7 +39,7 @@ func (w *Workspaces) Enabled(workspace string) bool {
 	return w.Global
 }
 
-// OpenTo reports whether a record with these entries is open to a workspace.
+// OpenTo reports whether a record with these entries is available to a workspace.
 func (w *Workspaces) OpenTo(rec *resource.Record, workspace string) bool {
 	if rec.Scope.Workspace != "" {
 		return rec.Scope.Workspace == workspace
@@ -48,7 +47,7 @@ func (w *Workspaces) OpenTo(rec *resource.Record, workspace string) bool {
 	return w.Enabled(workspace)
 }
 
-// A workspace's own entry, if it has one.
+// Entry returns the entry of a workspace.
 func (w *Workspaces) Entry(workspace string) (Workspace, bool) {
 	if n := w.find(workspace); n >= 0 {
 		return w.Own[n], true
@@ -60,7 +59,7 @@ func (w *Workspaces) find(workspace string) int {
 	return slices.IndexFunc(w.Own, func(o Workspace) bool { return o.ID == workspace })
 }
 
-// Set gives a workspace an entry, or changes it.
+// Set adds or changes the entry of a workspace.
 func (w *Workspaces) Set(workspace string, enabled bool, now time.Time) {
 	n := w.find(workspace)
 	if n < 0 {
@@ -70,7 +69,7 @@ func (w *Workspaces) Set(workspace string, enabled bool, now time.Time) {
 	w.Own[n].Enabled, w.Own[n].Updated = enabled, now.UnixMilli()
 }
 
-// Validate returns what is out of bounds.
+// Validate returns the violated limits.
 func (w *Workspaces) Validate() []fault.Detail {
 	if len(w.Own) > MaxWorkspaces {
 		return []fault.Detail{{Field: "workspaces", Message: "more workspaces have settings of their own than can be kept; use global_workspace_access"}}
@@ -78,20 +77,19 @@ func (w *Workspaces) Validate() []fault.Detail {
 	return nil
 }
 
-// Defaults for users without an entry of their own.
+// Defaults for users without an entry.
 const (
 	Allow = "allow"
 	Deny  = "deny"
 )
 
-// User is what applies to one user of a server, in place of the server's default. Its id is
-// the user's.
+// User replaces the server's default for one user. Its id is the user's.
 type User struct {
 	Enabled bool `json:"enabled"`
 }
 
-// Permits reports whether a user may use something with this default. own is the user's entry;
-// nil for none. For callers that act for no user only the default counts.
+// Permits reports whether a user may use something with this default. own is the user's entry,
+// or nil. For callers that act for no user only the default applies.
 func Permits(byDefault string, own *User) bool {
 	if own != nil {
 		return own.Enabled
@@ -99,7 +97,7 @@ func Permits(byDefault string, own *User) bool {
 	return byDefault != Deny
 }
 
-// DecodeUser reads the stored form.
+// DecodeUser decodes the stored form.
 func DecodeUser(rec resource.Record) (*User, error) {
 	u := new(User)
 	if err := json.Unmarshal(rec.Body, u); err != nil {

@@ -10,7 +10,7 @@ import (
 // KindDeployment is the kind of registered gateways of an organisation.
 const KindDeployment resource.Kind = "DEPLOYMENT"
 
-// Types of deployments, and their possible states.
+// Types and states of deployments.
 const (
 	Production    = "production"
 	NonProduction = "non-production"
@@ -18,14 +18,14 @@ const (
 	Inactive      = "inactive"
 )
 
-// Deployment is the stored form of a gateway that an organisation runs somewhere.
+// Deployment is the stored form of a gateway that an organisation operates.
 type Deployment struct {
 	Type   string          `json:"type" enum:"production,non-production"`
 	URL    string          `json:"url,omitempty" max:"2048"`
 	Config json.RawMessage `json:"config,omitempty"`
 	Users  []string        `json:"user_allowlist,omitempty" max:"1000" each:"min=1 max=255"`
 	Access Workspaces      `json:"access"`
-	// Token is the SHA-256 of the token by which the deployment identifies itself.
+	// Token is the SHA-256 of the token with which the deployment authenticates.
 	Token    string     `json:"token"`
 	SyncedAt *time.Time `json:"last_synced_at,omitempty"`
 }

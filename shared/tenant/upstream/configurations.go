@@ -13,23 +13,22 @@ import (
 	"gateway/shared/seal"
 )
 
-// Prefix begins the names of configurations in errors and in secret mappings.
+// Prefix is the prefix of configuration names in errors and in secret mappings.
 const Prefix = "configurations."
 
-// Change is a person's change of the configurations: members by name; null removes one.
-// Clear removes those that are not named.
+// Change is an update of the configurations: fields by name; null removes one. Clear removes
+// the fields that are not named.
 type Change struct {
 	Members map[string]json.RawMessage
 	Clear   bool
 }
 
-// Secrets names the secrets of members. A member with nil is secret as a whole. Members
-// that are not listed have no secrets.
+// Secrets lists the secrets of fields. A field with nil is secret as a whole. Fields that are
+// not listed have no secrets.
 type Secrets map[string][]string
 
-// Apply returns the members as they will be stored, with secrets masked, and seals those that
-// have secrets into rec. check gives further errors in what was sent; after any error nothing
-// is sealed.
+// Apply returns the fields to store, with secrets masked, and seals those with secrets into
+// rec. check returns further faults of the update; nothing is sealed if there is any fault.
 func (ch *Change) Apply(ctx context.Context, s seal.Sealer, rec *resource.Record, stored map[string]json.RawMessage, secrets Secrets, check func() []fault.Detail) (map[string]json.RawMessage, error) {
 	next := maps.Clone(stored)
 	if next == nil {
@@ -71,7 +70,7 @@ func (ch *Change) Apply(ctx context.Context, s seal.Sealer, rec *resource.Record
 	return next, nil
 }
 
-// Kept returns the fields of the secrets that rec had before the change and still has, for
+// Kept returns the secret fields that rec had before the change and still has, for
 // hostpin.Change.
 func (ch *Change) Kept(rec *resource.Record) (fields []string) {
 	if ch.Clear {
@@ -85,7 +84,7 @@ func (ch *Change) Kept(rec *resource.Record) (fields []string) {
 	return fields
 }
 
-// mask returns a member as it is shown, and reports whether it has secrets.
+// mask returns a field with its secrets masked, and reports whether it has any.
 func (s Secrets) mask(name string, raw json.RawMessage) (shown json.RawMessage, secret bool, bad []fault.Detail) {
 	names, known := s[name]
 	if !known {
@@ -113,8 +112,8 @@ func (s Secrets) mask(name string, raw json.RawMessage) (shown json.RawMessage, 
 	return shown, texts.Found, texts.Bad
 }
 
-// Open returns the members with the sealed values in their places. opened is what
-// Record.OpenSecrets gives; without it secrets are masked.
+// Open decodes the fields and restores the sealed values. opened is the result of
+// Record.OpenSecrets; without it secrets stay masked.
 func Open(stored map[string]json.RawMessage, opened map[string][]byte, into any) error {
 	whole := make(map[string]json.RawMessage, len(stored))
 	for name, raw := range stored {

@@ -6,8 +6,8 @@ import (
 	"encoding/json"
 )
 
-// Fingerprint changes with how a server is called: with its configuration and its sealed
-// secrets. The rest of the record is not in configuration.
+// Fingerprint returns a value that changes with the connection settings of a server: its
+// configuration and its sealed secrets.
 func Fingerprint(configuration any, sealed []byte) (string, error) {
 	raw, err := json.Marshal([]any{configuration, sealed})
 	sum := sha256.Sum256(raw)

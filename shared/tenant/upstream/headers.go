@@ -1,5 +1,5 @@
-// Package upstream has what registered servers and agents have in common: which headers are
-// sent to them, and configurations whose secrets are sealed member by member.
+// Package upstream contains what registered servers and agents share: forwarded headers, and
+// configurations with sealed secrets.
 package upstream
 
 import (
@@ -14,7 +14,7 @@ import (
 	"gateway/shared/fault"
 )
 
-// Forward names client headers that are forwarded to the upstream.
+// Forward selects the client headers that are forwarded to the upstream.
 type Forward struct {
 	Mode    string    `json:"mode"` // allowlist or all-except
 	Headers []Renamed `json:"headers"`
@@ -26,13 +26,13 @@ const (
 	AllExcept = "all-except"
 )
 
-// Renamed is a header, and the name under which the upstream gets it.
+// Renamed is a header and its name at the upstream.
 type Renamed struct {
 	From string `json:"from"`
 	To   string `json:"to"`
 }
 
-// UnmarshalJSON reads a list of names, or a mode with names.
+// UnmarshalJSON accepts a list of names, or a mode with names.
 func (f *Forward) UnmarshalJSON(raw []byte) error {
 	var names []Renamed
 	if json.Unmarshal(raw, &names) == nil {
@@ -43,7 +43,7 @@ func (f *Forward) UnmarshalJSON(raw []byte) error {
 	return json.Unmarshal(raw, (*plain)(f))
 }
 
-// UnmarshalJSON reads a name, or a name and its new name.
+// UnmarshalJSON accepts a name, or a name and its new name.
 func (r *Renamed) UnmarshalJSON(raw []byte) error {
 	var name string
 	if json.Unmarshal(raw, &name) == nil {
@@ -56,10 +56,10 @@ func (r *Renamed) UnmarshalJSON(raw []byte) error {
 
 const maxForwarded = 64
 
-// maxHeaderName limits a header's name, in bytes.
+// maxHeaderName is the length limit of a header name in bytes.
 const maxHeaderName = 128
 
-// HeaderName reports whether a text may be a header's name: a token of RFC 9110.
+// HeaderName reports whether a string is a valid header name: a token of RFC 9110.
 func HeaderName(name string) bool {
 	odd := func(r rune) bool {
 		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && !strings.ContainsRune("!#$%&'*+.^_`|~-", r)
@@ -67,7 +67,7 @@ func HeaderName(name string) bool {
 	return name != "" && len(name) <= maxHeaderName && strings.IndexFunc(name, odd) < 0
 }
 
-// neverForwarded are client headers that no upstream gets.
+// neverForwarded are client headers that are not sent to any upstream.
 var neverForwarded = []string{"cookie", "set-cookie", "x-api-key", "x-gateway-api-key", "api-key", "apikey", "x-auth-token", "x-access-token", "x-user-claims", "x-user-jwt"}
 
 // Forwardable reports whether a client header may be forwarded to an upstream. The gateway sets
@@ -77,7 +77,7 @@ func Forwardable(name string) bool {
 	return HeaderName(name) && egress.Forwardable(name) && !slices.Contains(neverForwarded, lower) && !Ours(lower)
 }
 
-// Ours are headers that the gateway writes on every call; in lower case.
+// Ours reports whether the gateway sets a header, given in lower case, on every call.
 func Ours(lower string) bool {
 	switch lower {
 	case "accept", "content-type", "content-length", "host", "last-event-id":
@@ -86,7 +86,7 @@ func Ours(lower string) bool {
 	return strings.HasPrefix(lower, "mcp-")
 }
 
-// CheckForward tells what is wrong with forward_headers.
+// CheckForward returns the faults of forward_headers.
 func CheckForward(raw json.RawMessage) (bad []fault.Detail) {
 	var f Forward
 	if json.Unmarshal(raw, &f) != nil {
@@ -113,7 +113,7 @@ func CheckForward(raw json.RawMessage) (bad []fault.Detail) {
 	return bad
 }
 
-// CheckHeaders tells what is wrong with headers that are sent with each call.
+// CheckHeaders returns the faults of headers that are sent with each call.
 func CheckHeaders(field string, headers map[string]string) (bad []fault.Detail) {
 	for _, name := range slices.Sorted(maps.Keys(headers)) {
 		switch v := headers[name]; {
@@ -141,7 +141,7 @@ var renamedSchema = map[string]any{"oneOf": []any{
 	map[string]any{"type": "object", "required": []string{"from", "to"}, "properties": map[string]any{"from": map[string]any{"type": "string"}, "to": map[string]any{"type": "string"}}},
 }}
 
-// Copy puts those of a client's headers into dst that are forwarded to the upstream.
+// Copy copies the forwarded headers of a client into dst.
 func (f *Forward) Copy(dst, client http.Header) {
 	hop := ofConnection(client)
 	if f.Mode == AllExcept {
@@ -159,7 +159,7 @@ func (f *Forward) Copy(dst, client http.Header) {
 	}
 }
 
-// ofConnection returns the headers that concern only the client's connection, according to its
+// ofConnection returns the headers that apply only to the client's connection, according to its
 // Connection header (RFC 9110, 7.6.1), in lower case.
 func ofConnection(client http.Header) (names []string) {
 	for _, v := range client["Connection"] {

@@ -6,26 +6,27 @@ import (
 	"gateway/shared/store"
 )
 
-// Slugs are the slugs of one kind of servers. Each is unique in an organisation, because
-// clients call servers by them.
+// Slugs are the slugs of one kind of server. They are unique in an organisation, because
+// clients call servers by slug.
 type Slugs struct {
-	Row  string // kind of the rows that hold the slugs
-	What string // what has these slugs, as a word for people
+	Row  string // kind of the rows
+	What string // name of the kind in messages
 }
 
-// Key returns the row of a slug. It has the server's id and its workspace, as id and ws.
+// Key returns the key of a slug's row, which contains the server's id and workspace as id and
+// ws.
 func (s Slugs) Key(org store.Scope, slug string) store.Key {
 	return org.Organisation().Partition().Key(s.Row, slug)
 }
 
-// Claim stages that a new server takes its slug.
+// Claim stages the claim of a new server's slug.
 func (s Slugs) Claim(tx *resource.Tx, rec *resource.Record) {
 	row := store.Row{Key: s.Key(rec.Scope, rec.Slug), Item: store.Item{"id": rec.ID, "ws": rec.Scope.Workspace}}
 	taken := fault.Newf(fault.Conflict, "slug", "the slug %q is taken by another %s of the organisation; choose another", rec.Slug, s.What)
 	tx.Do(store.Action{Table: store.Control, Put: &store.Put{Row: row, If: []store.Cond{store.IfAbsent()}}}, taken)
 }
 
-// Release stages that a deleted server gives back its slug, and what it uses.
+// Release stages the release of a deleted server's slug and references.
 func (s Slugs) Release(tx *resource.Tx, rec *resource.Record, uses resource.Ref) error {
 	tx.Do(store.Action{Table: store.Control, Delete: &store.Delete{Key: s.Key(rec.Scope, rec.Slug)}}, nil)
 	return tx.Unuse(uses, rec.Ref())

@@ -1,6 +1,5 @@
-// Package attack scores how much a text looks like an attack on the model that reads it:
-// orders to ignore its orders, to reveal them, or to play somebody without limits, and
-// orders hidden in data.
+// Package attack scores how much a text resembles a prompt injection: orders to ignore
+// instructions, to reveal them, or to act without limits, and orders hidden in data.
 package attack
 
 import (
@@ -17,23 +16,22 @@ var rules string
 
 var phrases = sync.OnceValue(func() *lexicon.Phrases { return lexicon.Compile(rules) })
 
-// Standard is the least score that counts as an attack.
+// Standard is the lowest score that counts as an attack.
 const Standard = 0.5
 
-// Result is how a text looks.
+// Result is the score of a text.
 type Result struct {
 	Score float64  // from 0 to 1
 	Kinds []string // override, leak, role, coax, inject, hidden
 }
 
-// Score tells how much a text looks like an attack. Each phrase in it counts once: one is a
-// sign, several ensure.
+// Score returns how much a text resembles an attack. Each phrase counts once: one is an
+// indication, several are decisive.
 //
-// On the cases of the test at Standard (64 attacks in 10 languages, 64 twins that use the same
-// words): precision 0.98, recall 0.95. The cases were known when the phrases were written, so
-// both are lower on other texts. An attack that is told as a story, or in words separate, is
-// not found. What this finds cheaply is the bulk of attacks, which are copied from one place to
-// another.
+// On the test cases at Standard (64 attacks in 10 languages, 64 harmless texts with the same
+// words): precision 0.98, recall 0.95. The phrases were written with the cases in view, so both
+// are lower on other texts. Attacks that tell a story or use unusual words are not found. Most
+// attacks are copied and are found cheaply.
 func Score(text string) Result {
 	p := phrases()
 	var buf [16]lexicon.Hit

@@ -1,6 +1,6 @@
-// Package harm finds harmful words in texts: profanity by lists, and by phrases the
-// categories of moderation: hate, harassment, harm to oneself, sex, violence. It knows
-// words, but not their meaning.
+// Package harm finds harmful words in texts: profanity by word lists, and by phrases the
+// moderation categories hate, harassment, self-harm, sex and violence. It does not understand
+// meaning.
 package harm
 
 import (
@@ -28,14 +28,14 @@ var (
 // Label is the label of tokens that replace profanity.
 const Label = "PROFANITY"
 
-// Profanity returns the profane words of a text, in order: about 450 words in English, German,
+// Profanity returns the profane words of a text in order: about 450 words in English, German,
 // French, Spanish, Italian, Portuguese, Dutch, Polish, Russian, Turkish, the languages of
-// Scandinavia, and some of others. A word that is harmless in another of these languages is not
-// in the list.
+// Scandinavia, and some others. Words that are harmless in another of these languages are not
+// listed.
 //
-// On the cases of the test (30 texts, 40 twins), which were known when the lists were written:
-// precision 1.00, recall 1.00. A word that is mostly harmless is only found together with its
-// neighbours.
+// On the test cases (30 texts, 40 harmless ones), which were known when the lists were written:
+// precision 1.00, recall 1.00. A mostly harmless word is found only together with its
+// neighbors.
 func Profanity(text string) []mask.Span {
 	hits := profanity().Find(nil, text)
 	sort.Slice(hits, func(i, j int) bool { return hits[i].Start < hits[j].Start })
@@ -50,13 +50,12 @@ func Profanity(text string) []mask.Span {
 	return out
 }
 
-// Categories returns the categories of moderation that apply to a text, in the order in which
-// they are found.
+// Categories returns the moderation categories of a text in the order in which they are found.
 //
-// On the cases of the test (40 texts, 40 twins that use the same words; a text counts as right
-// when its category is among those given): precision 1.00, recall 1.00. The cases were known
-// when the phrases were written. Other texts fare worse: harm that is told without the words of
-// the lists is not found, and news or help that use them is.
+// On the test cases (40 texts, 40 harmless ones with the same words; a text is correct if its
+// category is among the results): precision 1.00, recall 1.00. The phrases were written with
+// the cases in view. On other texts, harm without the listed words is not found, and news or
+// help that uses them is.
 func Categories(text string) []string {
 	p := moderation()
 	var out []string

@@ -1,24 +1,25 @@
-// Package leak tells how much of a secret text, such as the system prompt, a response gives
-// away: sequences of words, unchanged or with small changes.
+// Package leak measures how much of a secret text, such as the system prompt, a response
+// reveals: word sequences, verbatim or with small changes.
 package leak
 
 import "gateway/shared/guard/scan/lexicon"
 
-// row is how many consecutive words are compared.
+// row is the number of consecutive words that are compared.
 const row = 4
 
-// Least is how many words a text must have to be worth keeping secret. Shorter ones, such
-// as "You are a helpful assistant", are common.
+// Least is the number of words from which a text is treated as secret. Shorter ones, such as
+// "You are a helpful assistant", are common.
 const Least = 12
 
-// most limits the words of the secret that are compared.
+// most is the number of words of the secret that are compared.
 const most = 20_000
 
-// Share returns the part, from 0 to 1, of the secret's word sequences that the response also
-// has, and the length in words of the longest one. It is 0 if the secret is shorter than Least.
+// Share returns the fraction, from 0 to 1, of the secret's word sequences that the response
+// contains, and the length in words of the longest one. It is 0 if the secret is shorter than
+// Least.
 //
-// On the cases of the test (14 leaks, 14 twins), at a share of 0.3 or 12 words in a row:
-// precision 1.00, recall 0.86. A leak in other words or another language is not found.
+// On the test cases (14 leaks, 14 harmless texts), at a share of 0.3 or 12 consecutive words:
+// precision 1.00, recall 0.86. Paraphrases and translations are not found.
 func Share(secret, answer string) (share float64, longest int) {
 	words := hashes(secret, most)
 	if len(words) < Least {

@@ -1,5 +1,5 @@
-// Package lexicon reads words from texts and finds phrases in them. A word is compared by a
-// hash of its letters, in lower case and without accents. It recognises the ways in which
-// people get past lists of words: look-alike letters of other scripts, digits for letters,
-// invisible characters, letters one by one. Reading takes one pass, whatever the text.
+// Package lexicon reads words from texts and finds phrases in them. Words are compared by a
+// hash of their letters, in lower case and without accents. It recognizes ways to evade word
+// lists: look-alike letters of other scripts, digits for letters, invisible characters,
+// separated letters. It reads a text in one pass.
 package lexicon

@@ -8,44 +8,44 @@ import (
 	"sync"
 )
 
-// Phrases finds phrases in a text. Each phrase is a row of steps, a step is one of some
-// words, and up to a given number of other words may come before it.
+// Phrases finds phrases in a text. A phrase is a sequence of steps; a step is one of several
+// words, and up to a given number of other words may precede it.
 type Phrases struct {
 	rules   []Rule
 	words   *Set
 	entries [][]entry // by the number of a word
-	gaps    []int32   // by step, all rules in a row
+	gaps    []int32   // by step, for all rules
 	states  sync.Pool
 }
 
-// Rule is a phrase that is searched.
+// Rule is a phrase.
 type Rule struct {
 	Label  string
 	Weight float64
 }
 
-// Hit is a phrase that a text has, by the number of its rule.
+// Hit is an occurrence of a phrase, by the number of its rule.
 type Hit struct{ Rule, Start, End int }
 
-// entry says that a word is a step of a rule.
+// entry states that a word is a step of a rule.
 type entry struct {
 	step int32
 	rule int32 // of the last step, else -1
 }
 
 type state struct {
-	at    []int32 // for each step, the place where its word was last seen, from 1
-	start []int32 // where the phrase that led to it begins
+	at    []int32 // for each step, the position where its word was last seen, from 1
+	start []int32 // where the phrase of each step begins
 }
 
-// Compile reads phrases, one a line:
+// Compile parses phrases, one per line:
 //
 //	$what = rules|instructions
 //	label 0.6: ignore|forget ~3 previous|prior ~2 $what
 //
-// A line is a name for words, or a label, a weight and steps. ~3 allows up to three words
-// before the step. Words are written as a Reader folds them. Each character of a script
-// without spaces is a word, and two of them may be written as one. A mistake is a panic,
+// A line defines a name for words, or a label, a weight and steps. ~3 allows up to three words
+// before the step. Words are folded like a Reader folds them. Each character of a script
+// without spaces is a word, and two of them may be written as one. Compile panics on an error,
 // because phrases are part of the program.
 func Compile(text string) *Phrases {
 	c := &compiler{names: map[string]string{}, words: map[uint64]uint16{}, p: &Phrases{}}
@@ -134,10 +134,10 @@ func (c *compiler) step(e entry, alternates string) {
 	}
 }
 
-// Rules returns the phrases, by their numbers.
+// Rules returns the phrases by number.
 func (p *Phrases) Rules() []Rule { return p.rules }
 
-// Find appends the phrases of a text to hits, in the order in which they end.
+// Find appends the phrases of a text to hits, in the order of their ends.
 func (p *Phrases) Find(hits []Hit, text string) []Hit {
 	st := p.states.Get().(*state)
 	clear(st.at)
@@ -150,7 +150,7 @@ func (p *Phrases) Find(hits []Hit, text string) []Hit {
 		if h, ok := letters.add(&w, text); ok {
 			m.word(h, letters.start, before.End, 1)
 		}
-		if letters.count <= 1 { // letters that spell a word are one word
+		if letters.count <= 1 { // separated letters of a word count as one word
 			m.place++
 		}
 		if !m.word(w.Hash, w.Start, w.End, 1) && w.Loose != 0 {
@@ -175,8 +175,8 @@ type match struct {
 	hits  []Hit
 }
 
-// word advances each phrase for which the word, which takes so many places, is the next
-// step.
+// word advances each phrase whose next step is the word, which takes the given number of
+// positions.
 func (m *match) word(h uint64, start, end int, places int32) bool {
 	n, ok := m.p.words.Find(h)
 	if !ok {
@@ -201,14 +201,14 @@ func (m *match) word(h uint64, start, end int, places int32) bool {
 	return true
 }
 
-// spelled joins letters that are written one by one: i g n o r e.
+// spelled joins separated letters: i g n o r e.
 type spelled struct {
 	hash         uint64
 	count, start int
 	last         int // the end of the last letter
 }
 
-// add takes the next word; it gives the word that the letters before it spelled, if they
+// add processes the next word. It returns the word that the preceding letters spelled, if they
 // end here.
 func (s *spelled) add(w *Word, text string) (uint64, bool) {
 	if w.One != 0 && s.count > 0 && w.Start == s.last+1 {

@@ -9,16 +9,16 @@ import (
 type Word struct {
 	// Hash is the hash of the folded letters, see Hash.
 	Hash uint64
-	// Loose is the hash after reading digits as letters and letters that are repeated three
-	// or more times only once; 0 if it is the same.
+	// Loose is the hash after reading digits as letters and reducing letters that are repeated
+	// three or more times; 0 if it is the same.
 	Loose      uint64
 	Start, End int
 	// One is the folded letter of a word of one letter, otherwise 0.
 	One byte
-	// Alone says that the word is one character of a script without spaces.
+	// Alone is set for a character of a script without spaces.
 	Alone  bool
 	letter uint64
-	// Capital says that the word begins with a capital letter.
+	// Capital is set if the word begins with a capital letter.
 	Capital bool
 }
 
@@ -30,8 +30,8 @@ type Reader struct {
 	at      int
 }
 
-// Hash returns the hash under which a reader without Accents finds a word, which is given in
-// lower case without accents.
+// Hash returns the hash under which a reader without Accents finds a word, given in lower case
+// without accents.
 func Hash(word string) uint64 {
 	h := uint64(seed)
 	for _, c := range word {
@@ -47,8 +47,8 @@ const (
 
 func mix(h, c uint64) uint64 { return (h ^ c) * prime }
 
-// class tells what a byte is within a word. For a letter or digit its low bits are the
-// folded form.
+// class classifies a byte within a word. For a letter or digit its low bits are the folded
+// form.
 var class = func() (t [256]byte) {
 	for c := 'a'; c <= 'z'; c++ {
 		t[c], t[c-32] = byte(c), byte(c)
@@ -76,7 +76,7 @@ const (
 	odd    = 2 // part of a word between letters
 )
 
-// Next reads the next word into w; false at the end of the text.
+// Next reads the next word into w. It returns false at the end of the text.
 func (r *Reader) Next(w *Word) bool {
 	for {
 		i := r.at
@@ -93,7 +93,7 @@ func (r *Reader) Next(w *Word) bool {
 	}
 }
 
-// word reads the word at i; false when there is none, and then r is after i.
+// word reads the word at i. It returns false if there is none, and then r is after i.
 func (r *Reader) word(w *Word, i int) bool {
 	text := r.Text
 	w.Start, w.Loose, w.One, w.Alone = i, 0, 0, false
@@ -138,10 +138,10 @@ func (r *Reader) word(w *Word, i int) bool {
 // within reports whether a sign before c is part of the word.
 func within(c byte) bool { return class[c] >= 'a' || class[c] == beyond || c == '$' || c == '@' }
 
-// maxWord limits the letters of a word that are read: longer words are not in any list.
+// maxWord is the number of letters that are read: no list has longer words.
 const maxWord = 64
 
-// slow reads a word that has more than ASCII letters and digits.
+// slow reads a word with characters other than ASCII letters and digits.
 func (r *Reader) slow(w *Word) bool {
 	var buf [maxWord]rune
 	n, i := 0, w.Start
@@ -204,8 +204,8 @@ loop:
 	return true
 }
 
-// finish hashes the letters of a word. mixed: if letters are of several scripts, they are
-// read as the Latin letters that they look like.
+// finish hashes the letters of a word. If mixed is set, letters of several scripts are read as
+// the Latin letters that they resemble.
 func (r *Reader) finish(w *Word, letters []rune, mixed bool) {
 	h, l := uint64(seed), uint64(seed)
 	run := 0
@@ -234,7 +234,7 @@ func (r *Reader) finish(w *Word, letters []rune, mixed bool) {
 }
 
 // loose returns the hash of an ASCII word, with digits read as letters, and letters that are
-// repeated three or more times read once.
+// repeated three or more times reduced to one.
 func loose(word string) uint64 {
 	h := uint64(seed)
 	for i := 0; i < len(word); {
@@ -280,13 +280,13 @@ func skipped(c rune) bool {
 		c >= 0x2060 && c <= 0x206F || c == 0xFEFF || c >= 0xFE00 && c <= 0xFE0F || c >= 0xE0000 && c <= 0xE01EF || c == 0x2019 || c == 0x34F || c == 0x61C
 }
 
-// alone are characters that are words by themselves, in scripts without spaces.
+// alone reports whether a character is a word by itself, in scripts without spaces.
 func alone(c rune) bool {
 	return c >= 0x2E80 && c <= 0x9FFF && c != 0x3164 || c >= 0xE00 && c <= 0xE7F || c >= 0xF900 && c <= 0xFAFF || c >= 0x20000 && c <= 0x3FFFF
 }
 
-// fold returns the small form of a letter, without accents unless they are kept; 0 for anything
-// but a letter or digit.
+// fold returns the lowercase form of a letter, without accents unless they are kept; 0 for
+// anything but a letter or digit.
 func fold(c rune, accents bool) rune {
 	switch {
 	case c >= 0xFF01 && c <= 0xFF5E: // full width
@@ -313,12 +313,12 @@ func fold(c rune, accents bool) rune {
 	return 0
 }
 
-// plain are the letters from U+00C0 to U+017F without their accents.
+// plain contains the letters from U+00C0 to U+017F without their accents.
 const plain = "aaaaaaaceeeeiiiidnooooo ouuuuy saaaaaaaceeeeiiiidnooooo ouuuuy y" +
 	"aaaaaaccccccccddddeeeeeeeeeegggggggghhhhiiiiiiiiiiiijjkkklllllll" +
 	"lllnnnnnnnnnoooooooorrrrrrssssssssttttttuuuuuuuuuuuuwwyyyzzzzzzs"
 
-// alike returns the Latin letter that a letter of another script looks like.
+// alike returns the Latin letter that a letter of another script resembles.
 func alike(c rune) rune {
 	for i, o := range lookalikes {
 		if o == c {

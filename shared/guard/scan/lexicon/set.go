@@ -2,14 +2,14 @@ package lexicon
 
 import "math/bits"
 
-// Set is a set of words with a number for each, made once and read by many.
+// Set maps words to numbers. It is immutable.
 type Set struct {
 	keys   []uint64
 	values []uint16
 	shift  uint
 }
 
-// NewSet returns a set of hashes. Values are not above 65,535.
+// NewSet returns a set of hashes. Values are at most 65,535.
 func NewSet(words map[uint64]uint16) *Set {
 	size := max(4, bits.Len(uint(len(words)*3)))
 	s := &Set{keys: make([]uint64, 1<<size), values: make([]uint16, 1<<size), shift: uint(64 - size)}

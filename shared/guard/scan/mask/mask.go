@@ -8,23 +8,23 @@ import (
 	"strings"
 )
 
-// Span is a part of a text, in bytes, and the label of its token. Labels are capital
-// letters and underscores.
+// Span is a part of a text, in bytes, with the label of its token. Labels are capital letters
+// and underscores.
 type Span struct {
 	Start, End int
 	Label      string
 }
 
-// maxLabel and maxDigits bound what is recognised as a token.
+// Length limits of tokens.
 const (
 	maxLabel  = 40
 	maxDigits = 9
 )
 
-// Texts replaces the spans of each text by tokens; spans that overlap are replaced as one,
-// by the token of the first of them. Tokens are numbered for each label and value. Numbers continue after those of tokens that
-// the texts already contain, so that no two values share one. A text without spans gives
-// nil. values are the parts by token.
+// Texts replaces the spans of each text by tokens; overlapping spans are replaced together, by
+// the token of the first. Tokens are numbered for each label and value. Numbers continue after
+// those of tokens that the texts already contain, so that no two values share one. The result
+// of a text without spans is nil. values maps tokens to the replaced parts.
 func Texts(texts []string, spans [][]Span) (out []*string, values map[string]string) {
 	used := map[string]int{}
 	for _, t := range texts {
@@ -60,7 +60,7 @@ func Texts(texts []string, spans [][]Span) (out []*string, values map[string]str
 	return out, values
 }
 
-// united returns spans in order, with those that overlap as one that covers all of them.
+// united returns spans in order and merges overlapping ones.
 func united(spans []Span) []Span {
 	apart := slices.IsSortedFunc(spans, func(a, b Span) int { return cmp.Compare(a.Start, b.Start) })
 	for i := 1; i < len(spans) && apart; i++ {
@@ -82,7 +82,7 @@ func united(spans []Span) []Span {
 	return out
 }
 
-// highest notes the highest number of each label among the tokens of a text.
+// highest records the highest number of each label among the tokens of a text.
 func highest(text string, used map[string]int) {
 	for i := strings.Index(text, "{{"); i >= 0; {
 		n, whole := token(text[i:])
@@ -109,8 +109,8 @@ func cutLast(s string) (label, number string, ok bool) {
 	return s[:i], s[i+1:], true
 }
 
-// token reads a token at the start of s. whole: s begins with one, of n bytes. If not, n is
-// 0, or len(s) when s may be the beginning of a token and more must be seen.
+// token parses a token at the start of s. If whole is set, it has n bytes. Otherwise n is 0, or
+// len(s) if s may be the beginning of a token.
 func token(s string) (n int, whole bool) {
 	i := 0
 	more := func() (int, bool) { return len(s), false }

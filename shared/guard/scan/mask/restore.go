@@ -10,13 +10,13 @@ import (
 	"gateway/shared/wire"
 )
 
-// Restorer replaces tokens by their values. It does not look at a value again: one that
-// looks like a token stays. Unknown tokens stay too. The zero value knows none.
+// Restorer replaces tokens by their values. It does not rescan values: a value that looks like
+// a token stays. Unknown tokens stay as well. The zero value has no tokens.
 type Restorer struct {
 	values map[string]string
 }
 
-// Add makes further values known, as Texts gives them.
+// Add adds values, as Texts returns them.
 func (r *Restorer) Add(values map[string]string) {
 	if r.values == nil {
 		r.values = make(map[string]string, len(values))
@@ -24,26 +24,25 @@ func (r *Restorer) Add(values map[string]string) {
 	maps.Copy(r.values, values)
 }
 
-// Empty reports whether there is nothing to put back.
+// Empty reports whether there is nothing to restore.
 func (r *Restorer) Empty() bool { return len(r.values) == 0 }
 
-// Text puts values back into a whole text.
+// Text restores values in a complete text.
 func (r *Restorer) Text(s string) string {
 	st := r.Stream(false)
 	out := st.Push(s)
 	return out + st.End()
 }
 
-// JSON puts values back into JSON, inside of strings.
+// JSON restores values within the strings of JSON.
 func (r *Restorer) JSON(raw []byte) []byte {
 	st := r.Stream(true)
 	out := st.Push(string(raw))
 	return []byte(out + st.End())
 }
 
-// Hide puts tokens back in the place of their values in a body that was sent, for logs:
-// it is the reverse of what was done to the body. Values are also found within JSON, and
-// within JSON in strings of JSON.
+// Hide replaces values by their tokens in a body for logs: the reverse of JSON. It also finds
+// values in JSON within strings.
 func (r *Restorer) Hide(body []byte) []byte {
 	if r.Empty() {
 		return body
@@ -62,19 +61,19 @@ func (r *Restorer) Hide(body []byte) []byte {
 	return []byte(strings.NewReplacer(pairs...).Replace(string(body)))
 }
 
-// Stream puts values back into a text that comes in pieces. inJSON: the text is JSON, such
-// as the arguments of a tool, so values are escaped.
+// Stream returns a restorer for a text that arrives in pieces. With inJSON the text is JSON,
+// such as the arguments of a tool, so values are escaped.
 func (r *Restorer) Stream(inJSON bool) *Stream { return &Stream{values: r.values, inJSON: inJSON} }
 
-// Stream is one text that comes in pieces. It holds back only what may be the beginning of
-// a token, at most some 60 bytes.
+// Stream restores one text that arrives in pieces. It delays only what may be the beginning of
+// a token, at most about 60 bytes.
 type Stream struct {
 	values map[string]string
 	inJSON bool
 	held   string
 }
 
-// Push takes the next piece and returns what can be sent now.
+// Push accepts the next piece and returns what can be sent now.
 func (s *Stream) Push(piece string) string {
 	if len(s.values) == 0 || s.held == "" && strings.IndexByte(piece, '{') < 0 {
 		return piece
@@ -105,7 +104,7 @@ func (s *Stream) Push(piece string) string {
 	}
 }
 
-// End returns what was held back when the text has ended.
+// End returns the delayed text after the last piece.
 func (s *Stream) End() string {
 	held := s.held
 	s.held = ""

@@ -6,7 +6,7 @@ import (
 	"gateway/shared/guard/scan/lexicon"
 )
 
-// address finds an address at a word that hints at one.
+// address finds an address at a word that indicates one.
 func (w *walker) address(one *word) bool {
 	switch {
 	case one.what&(street|road) != 0 && w.street(one):
@@ -58,7 +58,7 @@ func (w *walker) street(one *word) bool {
 	return false
 }
 
-// further takes the words that follow a street: a flat, a town, a state, a code.
+// further takes the words that follow a street: an apartment, a town, a state, a postal code.
 func (w *walker) further(at int) int {
 	end := at
 	if end < len(w.finder.text) && w.finder.text[end] == '.' {

@@ -1,5 +1,4 @@
-// Package pii finds personal data: mail and postal addresses, numbers of phones, cards,
-// accounts and identity papers with their check digits, network addresses, and names by rules.
-// It takes one pass over the bytes and one over the words; how much it looks at around a find
-// is limited.
+// Package pii finds personal data: email and postal addresses, phone, card, account and
+// identity numbers with their check digits, network addresses, and names by rules. It takes one
+// pass over the bytes and one over the words, with a limited context for each match.
 package pii

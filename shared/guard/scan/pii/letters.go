@@ -2,11 +2,11 @@ package pii
 
 import "strings"
 
-// maxMixed limits words of letters and digits that are looked at.
+// maxMixed is the length limit of words with letters and digits.
 const maxMixed = 40
 
-// mixed finds accounts and papers around i, which are written with letters and digits. It
-// returns where to go on.
+// mixed finds account and identity numbers with letters and digits around i. It returns where
+// to continue.
 func (f *finder) mixed(i int) int {
 	text := f.text
 	start, end := i, i
@@ -34,7 +34,7 @@ func (f *finder) mixed(i int) int {
 	return end
 }
 
-// paper finds a person's number that has letters.
+// paper finds a personal number that has letters.
 func (f *finder) paper(word string, start int) {
 	ok := false
 	switch len(word) {
@@ -62,7 +62,7 @@ func (f *finder) paper(word string, start int) {
 	}
 }
 
-// form reports whether s has letters where the form has a, digits where it has 0.
+// form reports whether s has letters where form has a, and digits where it has 0.
 func form(s, form string) bool {
 	if len(s) != len(form) {
 		return false
@@ -169,7 +169,7 @@ func (f *finder) british(n *numeral, s int) bool {
 	return true
 }
 
-// finnish finds a personal identity code at i; its end, or 0.
+// finnish returns the end of a personal identity code at i, or 0.
 func (f *finder) finnish(i int) int {
 	text := f.text
 	if len(text)-i < 11 || strings.IndexByte("-+AaBCDEFYXWVU", text[i+6]) < 0 || !digits(text[i:i+6]) || !digits(text[i+7:i+10]) || class[text[i+10]]&(alpha|digit) == 0 {
@@ -227,12 +227,12 @@ func mexican(word string) bool {
 	return (10-sum%10)%10 == int(word[17]-'0')
 }
 
-// ibans are the countries and the lengths of their account numbers.
+// ibans lists the countries and the lengths of their account numbers.
 const ibans = "AD24AE23AL28AT20AZ28BA20BE16BG22BH22BR29BY28CH21CR22CY28CZ24DE22DK18DO28EE20EG29ES24FI18FO18FR27GB22GE22GI23GL18GR27GT28HR21HU28IE22IL23IQ23IS26IT27" +
 	"JO30KW30KZ20LB28LC32LI21LT20LU20LV21LY25MC27MD24ME22MK19MR27MT31MU30NL18NO15PK24PL28PS29PT25QA29RO24RS22SA24SC31SD18SE24SI19SK24SM27ST25SV28TL23TN24TR26UA29VA22VG24XK20"
 
 // iban returns the length of the account number at the start of s, with or without spaces
-// between its groups; otherwise 0.
+// between groups, or 0.
 func iban(s string) int {
 	size := 0
 	for i := 0; i < len(ibans); i += 4 {

@@ -7,25 +7,25 @@ import (
 	"gateway/shared/guard/scan/lexicon"
 )
 
-// What a word can be in names and addresses.
+// Roles of words in names and addresses.
 const (
 	first     uint16 = 1 << iota // a first name
 	doubtful                     // a first name that is also a word or a place
 	title                        // a title before a name
-	introduce                    // "is": the end of an introduction, after what is introduced
-	subject                      // "name": what is introduced
-	alone                        // it introduces a name by itself
-	never                        // never part of a name, although written with a capital letter
-	particle                     // a small word within names
+	introduce                    // "is": the end of an introduction
+	subject                      // "name": the subject of an introduction
+	alone                        // introduces a name alone
+	never                        // never part of a name, although capitalized
+	particle                     // a particle within names
 	street                       // the last word of a street
-	road                         // the same, and also in lower case
+	road                         // the same, also in lower case
 	rue                          // the first word of a street
 	state                        // of the United States, by its two letters
 	box                          // for mail
 	unit                         // in a house
 )
 
-// What the words are. The words of a line are folded as a Reader folds them.
+// wordsOf lists the words of each role, folded like a Reader folds them.
 var wordsOf = map[uint16]string{
 	first: `aaron abdul abigail adam adrian adriana agnes ahmad ahmed aisha alan albert alberto alejandra alejandro alessandra alessandro alexander alexandra alexei alfonso alfred alfredo ali alice alicia
 		alina alison allison amanda amelia amir amy ana anastasia anders andrea andreas andrei andres andrew andrzej angela angelika anita anja ann anna anne annette annika anthony antoine anton antonia antonio
@@ -78,7 +78,7 @@ var wordsOf = map[uint16]string{
 	unit:  "apt apartment suite ste unit flat floor fl room",
 }
 
-// lists are the words, each with what it can be.
+// lists maps the words to their roles.
 var lists = sync.OnceValue(func() *lexicon.Set {
 	m := map[uint64]uint16{}
 	for what, list := range wordsOf {
@@ -89,5 +89,5 @@ var lists = sync.OnceValue(func() *lexicon.Set {
 	return lexicon.NewSet(m)
 })
 
-// compounds are endings of words that name streets.
+// compounds are endings of street names.
 var compounds = []string{"straße", "strasse", "str.", "str", "weg", "platz", "allee", "gasse", "straat", "gracht", "laan", "gatan", "gata", "vägen", "gade", "vej", "ufer", "damm"}

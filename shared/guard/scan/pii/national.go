@@ -2,15 +2,14 @@ package pii
 
 import "strings"
 
-// national is a number of a country's people.
+// national is a national identification number.
 type national struct {
 	country string
 	digits  int
-	// shapes are ways to write it in groups, separated by spaces; _ is a space within a
-	// shape.
+	// shapes are formats in groups, separated by spaces; _ is a space within a shape.
 	shapes string
-	// strong numbers are also found as one group; others need a word that says what they are.
-	// firm: that applies to numbers in groups too.
+	// strong numbers are also found as one group; others need a word that describes them. With
+	// firm that also applies to numbers in groups.
 	strong, firm bool
 	check        func(d []byte) bool
 }
@@ -108,7 +107,7 @@ var nationals = []national{
 	}},
 }
 
-// nationalDigits tells which lengths in digits occur.
+// nationalDigits contains the lengths in digits that occur.
 var nationalDigits = func() (t [maxDigits + 1]bool) {
 	for _, n := range nationals {
 		t[n.digits] = true
@@ -117,7 +116,7 @@ var nationalDigits = func() (t [maxDigits + 1]bool) {
 	return t
 }()
 
-// national reports whether the digits are a number of a country's people.
+// national reports whether the digits are a national identification number.
 func (c *candidate) national() bool {
 	n := len(c.d)
 	if n > maxDigits || !nationalDigits[n] || !c.closed() {

@@ -30,8 +30,7 @@ func (f *finder) network6(i int) {
 	}
 }
 
-// network4 reports whether four groups of digits are an IPv4 address that may belong to
-// somebody.
+// network4 reports whether four groups of digits are an assignable IPv4 address.
 func (n *numeral) network4(from int) bool {
 	if len(n.groups)-from < 4 || n.sep(from, 3) != '.' {
 		return false

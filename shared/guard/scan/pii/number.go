@@ -12,13 +12,12 @@ type group struct{ start, end int }
 type numeral struct {
 	text   string
 	groups []group
-	before int    // where the words before it may begin
-	said   uint16 // what those words say
+	before int    // where the preceding words may begin
+	said   uint16 // meaning of those words
 	read   bool
 }
 
-// number reads the groups of digits at i and finds what they are. It returns where to go
-// on.
+// number reads the groups of digits at i and classifies them. It returns where to continue.
 func (f *finder) number(i int) int {
 	text := f.text
 	if i > 0 && class[text[i-1]]&alpha != 0 {
@@ -70,8 +69,8 @@ func (f *finder) number(i int) int {
 	return end
 }
 
-// between returns the length of the signs between groups of digits, if another group follows;
-// otherwise 0.
+// between returns the length of the separator between groups of digits, or 0 if no group
+// follows.
 func between(s string) int {
 	k := 0
 	for k < len(s) && k < 3 {
@@ -92,7 +91,7 @@ func between(s string) int {
 	return 0
 }
 
-// sign is where a number really begins: at its plus or its bracket.
+// sign returns the beginning of a number including its plus or bracket.
 func (f *finder) sign(start int) int {
 	if start > f.done && f.text[start-1] == '(' {
 		start--
@@ -103,7 +102,7 @@ func (f *finder) sign(start int) int {
 	return start
 }
 
-// tail returns the length of a last sign that belongs to a number.
+// tail returns the length of a trailing sign that belongs to a number.
 func (f *finder) tail(end int, k Kind) int {
 	if k == National && end < len(f.text) && f.text[end]|32 == 'x' {
 		return 1
@@ -111,7 +110,7 @@ func (f *finder) tail(end int, k Kind) int {
 	return 0
 }
 
-// sep returns the sign between all groups from..from+n, or 0 if they differ.
+// sep returns the separator of the groups from..from+n, or 0 if they differ.
 func (n *numeral) sep(from, count int) byte {
 	var c byte
 	for k := from; k < from+count; k++ {
@@ -124,7 +123,7 @@ func (n *numeral) sep(from, count int) byte {
 	return c
 }
 
-// which finds the longest row of groups from s that is a known number; e < 0 if there is
+// which finds the longest sequence of groups from s that is a known number; e < 0 if there is
 // none.
 func (f *finder) which(n *numeral, s int) (e int, k Kind) {
 	if n.network4(s) {
@@ -160,14 +159,14 @@ func (f *finder) which(n *numeral, s int) (e int, k Kind) {
 	return -1, 0
 }
 
-// candidate is a row of groups that may be a known number.
+// candidate is a sequence of groups that may be a known number.
 type candidate struct {
 	*finder
 	*numeral
 	from, to int
-	d        []byte // the digits, without the signs between them
+	d        []byte // the digits without separators
 	form     [2 * maxGroups]byte
-	size     int // of form; 0 before it is computed
+	size     int // of the shape; 0 before it is computed
 }
 
 func (c *candidate) kind() (Kind, bool) {
@@ -184,8 +183,7 @@ func (c *candidate) kind() (Kind, bool) {
 	return 0, false
 }
 
-// shape returns the sizes of the groups and the signs between them: 3-2-4. A space is written
-// _.
+// shape returns the sizes of the groups and the separators: 3-2-4. A space is written _.
 func (c *candidate) shape() []byte {
 	if c.size > 0 {
 		return c.form[:c.size]
@@ -218,8 +216,8 @@ func (c *candidate) shape() []byte {
 // whole reports whether the digits are one group.
 func (c *candidate) whole() bool { return c.from == c.to }
 
-// closed reports whether digits or dashes continue before or after the candidate: then it
-// is part of something longer.
+// closed reports whether digits or dashes continue before or after the candidate, so that it is
+// part of something longer.
 func (c *candidate) closed() bool {
 	text, start, end := c.numeral.text, c.groups[c.from].start, c.groups[c.to].end
 	if c.from == 0 && start > 0 && (text[start-1] == '-' || text[start-1] == '.' || text[start-1] == '/' || text[start-1] == '_' || text[start-1] == '=' && start > 1 && class[text[start-2]]&alpha == 0) {
@@ -228,8 +226,7 @@ func (c *candidate) closed() bool {
 	return end == len(text) || text[end] != '_' && (text[end] != '-' || end+1 == len(text) || class[text[end+1]]&(digit|alpha) == 0)
 }
 
-// card reports whether the digits are the number of a card: the digits of a brand, its
-// length, and the check digit of Luhn.
+// card reports whether the digits are a card number: brand prefix, length and Luhn check digit.
 func (c *candidate) card() bool {
 	n := len(c.d)
 	if n < 14 || n > 19 || !c.closed() || !luhn(c.d) {
@@ -280,10 +277,9 @@ func luhn(d []byte) bool {
 	return sum%10 == 0 && !same
 }
 
-// ssn reports whether the digits are written as a social security number of the United
-// States. Numbers of ranges that were never issued, or that advertisements have used, are
-// taken for one too, where dashes or a word say so: people write them, and whoever redacts
-// cannot know that they are nobody's.
+// ssn reports whether the digits have the format of a US social security number. Ranges that
+// were never issued count as well if dashes or a word indicate one, because redaction cannot
+// tell.
 func (c *candidate) ssn() bool {
 	if len(c.d) != 9 || !c.closed() {
 		return false
@@ -300,7 +296,7 @@ func (c *candidate) ssn() bool {
 	return false
 }
 
-// issued reports whether the digits are of a range from which numbers are issued.
+// issued reports whether the digits are in an issued range.
 func (c *candidate) issued() bool {
 	d := string(c.d)
 	return d[0] != '9' && d[:3] != "000" && d[:3] != "666" && d[3:5] != "00" && d[5:] != "0000" && d != "123456789" && d != "078051120" && d != "219099999"
@@ -347,7 +343,7 @@ func (c *candidate) date(shape []byte) bool {
 	return false
 }
 
-// country reports whether digits begin with the code of a country.
+// country reports whether digits begin with a country code.
 func country(d []byte) bool {
 	switch d[0] {
 	case '0':

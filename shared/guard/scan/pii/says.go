@@ -7,7 +7,7 @@ import (
 	"gateway/shared/guard/scan/lexicon"
 )
 
-// What words before a number tell about it.
+// Meanings of words before a number.
 const (
 	sayPhone uint16 = 1 << iota
 	sayAmerican
@@ -15,7 +15,7 @@ const (
 	sayTax
 )
 
-// reach is how far before a number a word may stand, in bytes.
+// reach is the distance in bytes of a word before a number.
 const reach = 48
 
 var sayings = sync.OnceValue(func() *lexicon.Set {
@@ -41,7 +41,7 @@ func (n *numeral) says(what uint16) bool {
 	return n.said&what != 0
 }
 
-// saysBefore is what the words before a place tell, back to the last find.
+// saysBefore returns the meaning of the words before a position, back to the last match.
 func saysBefore(text string, at, from int) uint16 {
 	from = max(from, at-reach)
 	for from < at && text[from] >= 0x80 && text[from] < 0xC0 {

@@ -6,26 +6,25 @@ import (
 	"gateway/shared/guard/scan/lexicon"
 )
 
-// word is a word with what it can be.
+// word is a word with its roles.
 type word struct {
 	lexicon.Word
 	what uint16
 }
 
-// before is how many words before the hint an address may begin.
+// before is the number of words before the indicator where an address may begin.
 const before = 6
 
 type walker struct {
 	finder *finder
 	set    Set
 	reader lexicon.Reader
-	last   [8]word // the words seen last, the newest at n-1 modulo 8
+	last   [8]word // the latest words, the newest at n-1 modulo 8
 	n      int
-	end    int // end of the last find among words
+	end    int // end of the last match among words
 }
 
-// words goes over the words once. A copy of the reader looks at what follows a sign, up to
-// a bound.
+// words scans the words once. A copy of the reader looks ahead after a sign, up to a limit.
 func (f *finder) words(set Set) {
 	w := walker{finder: f, set: set, reader: lexicon.Reader{Text: f.text}}
 	for {
@@ -55,7 +54,7 @@ func (w *walker) put(start, end int, k Kind) {
 	w.end = end
 }
 
-// back returns the k-th word before the present one, from 1.
+// back returns the k-th word before the current one, from 1.
 func (w *walker) back(k int) *word {
 	if k > w.n || k > len(w.last) {
 		return nil
@@ -63,7 +62,8 @@ func (w *walker) back(k int) *word {
 	return &w.last[(w.n-k)%len(w.last)]
 }
 
-// joined reports whether only a space, or one of signs and a space, is between two words.
+// joined reports whether two words are separated only by a space, or by one of signs and a
+// space.
 func (w *walker) joined(a, b int, signs string) bool {
 	gap := w.finder.text[a:b]
 	if gap == " " {
@@ -92,8 +92,8 @@ func (w *walker) look(one *word) {
 	}
 }
 
-// named reports whether a word ends the name of something that is not a person: University
-// of Michael, Saint Martin Island.
+// named reports whether a word ends the name of something other than a person: University of
+// Michael, Saint Martin Island.
 func (w *walker) named(one *word) bool {
 	p := w.back(1)
 	return p != nil && p.End+1 == one.Start && p.Capital && (p.Hash == saint || p.Hash == san)
@@ -101,7 +101,7 @@ func (w *walker) named(one *word) bool {
 
 var saint, san = lexicon.Hash("saint"), lexicon.Hash("san")
 
-// introduced reports whether the word before says what is introduced: my name is.
+// introduced reports whether the preceding word is the subject of an introduction: my name is.
 func (w *walker) introduced() bool {
 	p := w.back(1)
 	return p != nil && p.what&subject != 0
@@ -126,8 +126,8 @@ func (w *walker) byFirst(one *word) {
 	w.put(one.Start, end, Name)
 }
 
-// common reports whether nothing is known that explains the capital letter of the word that
-// follows. A doubtful first name needs more than such a word.
+// common reports whether nothing explains the capital letter of the following word. A doubtful
+// first name needs more than such a word.
 func (w *walker) common(at int) bool {
 	r := lexicon.Reader{Text: w.finder.text[at:min(len(w.finder.text), at+64)]}
 	two, ok := next(&r)
@@ -151,8 +151,8 @@ func (w *walker) behind(one *word, signs string, most int, titled bool) {
 	w.put(two.Start, end, Name)
 }
 
-// rest takes up to so many further parts of a name, from at on. It returns where the name
-// ends, and how many parts it took.
+// rest takes up to the given number of further parts of a name from at. It returns the end of
+// the name and the number of parts.
 func (w *walker) rest(at, most int) (end, more int) {
 	r := lexicon.Reader{Text: w.finder.text[at:min(len(w.finder.text), at+80)]}
 	end = at

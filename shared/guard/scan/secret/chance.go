@@ -6,7 +6,7 @@ import (
 	"gateway/shared/guard/scan/mask"
 )
 
-// Limits for random texts, in characters and in sixteenths of bits a character.
+// Limits for random texts, in characters and in sixteenths of bits per character.
 const (
 	shortest  = 10       // after a name
 	longest   = 36       // from this length on also without a name
@@ -44,7 +44,7 @@ func chance(text string, from, end int, kinds uint8) (mask.Span, bool) {
 	return mask.Span{Start: from, End: from + len(word), Label: Token}, spread(word) >= aloneBits
 }
 
-// pair takes the equals signs that end base64.
+// pair includes the equals signs at the end of base64.
 func pair(text string, end int) int {
 	for k := 0; k < 2 && end < len(text) && text[end] == '='; k++ {
 		end++
@@ -61,8 +61,8 @@ func hexadecimal(s string) bool {
 	return true
 }
 
-// worded reports whether a text is made of words: long runs of lowercase letters with few other
-// signs between them, as in file names.
+// worded reports whether a text consists of words: long runs of lowercase letters with few
+// other characters, as in file names.
 func worded(s string) bool {
 	letters, rows, row := 0, 0, 0
 	for i := 0; i <= len(s); i++ {
@@ -79,10 +79,10 @@ func worded(s string) bool {
 	return letters*2 > len(s)
 }
 
-// names are endings of names for secrets.
+// names are suffixes of names for secrets.
 var names = []string{"password", "passwd", "pwd", "secret", "token", "apikey", "api_key", "api-key", "accesskey", "access_key", "secret_key", "secretkey", "accountkey", "client_secret", "auth", "credential", "credentials", "passphrase", "private_key", "bearer", "signing_key", "api key", "encryption_key", "auth_key", "key"}
 
-// named reports whether the name of a secret comes before a place: password = "...
+// named reports whether the name of a secret precedes a position: password = "...
 func named(text string, at int) bool {
 	i := at
 	sign := false

@@ -1,3 +1,3 @@
-// Package secret finds credentials: keys of known services by their form, private keys,
-// passwords in addresses, and texts that look random.
+// Package secret finds credentials: keys of known services by their format, private keys,
+// passwords in URLs, and random texts.
 package secret

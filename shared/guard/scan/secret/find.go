@@ -7,26 +7,26 @@ import (
 	"gateway/shared/guard/scan/mask"
 )
 
-// Options tell what is searched besides keys of known forms.
+// Options select what to find besides keys of known formats.
 type Options struct {
 	// Chance finds texts that look random: long ones anywhere, shorter ones after a name such
 	// as password.
 	Chance bool
 }
 
-// Labels of the finds; a key of a service has the service's.
+// Labels of matches; a key of a service has the service's label.
 const (
 	PrivateKey = "PRIVATE_KEY"
 	Password   = "PASSWORD"
 	Token      = "SECRET"
 )
 
-// Find returns the secrets of a text, in order. It takes one pass.
+// Find returns the secrets of a text in order. It takes one pass.
 //
-// On the cases of the test, each known form is found in six places, and one that is a character
+// On the test cases, each known format is found in six contexts, and one that is a character
 // short is not. Of 54 texts, 18 have a key block, a password or a random text, and 36 are
-// twins: precision 1.00 and recall 1.00. Example keys in a service's documentation do not count
-// as secrets. A password that is a word is not found, and a random text without a name needs 36
+// harmless: precision 1.00 and recall 1.00. Example keys in a service's documentation do not
+// count. A password that is a word is not found, and a random text without a name needs 36
 // characters.
 func Find(text string, o Options) []mask.Span {
 	var out []mask.Span
@@ -66,7 +66,7 @@ func Find(text string, o Options) []mask.Span {
 	return out
 }
 
-// What a byte is.
+// Classes of bytes.
 const (
 	inner = 1 << iota // of a run
 	small
@@ -92,7 +92,7 @@ var class = func() (t [256]uint8) {
 	return t
 }()
 
-// run looks at a run of letters, digits and marks.
+// run examines a run of letters, digits and marks.
 func run(text string, from, end int, kinds uint8, o Options) (mask.Span, bool) {
 	for from < end && strings.IndexByte("/.!~+", text[from]) >= 0 {
 		from++
@@ -125,8 +125,8 @@ func run(text string, from, end int, kinds uint8, o Options) (mask.Span, bool) {
 	return chance(text, from, end, kinds)
 }
 
-// block returns the length of a private key in text form at the start of s. If the key is cut
-// off, it ends where the text no longer looks like one. 0 for anything else.
+// block returns the length of a private key in text form at the start of s, or 0. A truncated
+// key ends where the text no longer looks like one.
 func block(s string) int {
 	line := s[:min(len(s), 64)]
 	i := strings.Index(line, "PRIVATE KEY")
@@ -152,7 +152,7 @@ func block(s string) int {
 	return end
 }
 
-// address finds the password of an address around :// at i.
+// address finds the password of a URL around :// at i.
 func address(text string, i int) (mask.Span, bool) {
 	if i == 0 || class[text[i-1]]&(small|large|figure) == 0 {
 		return mask.Span{}, false

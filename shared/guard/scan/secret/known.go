@@ -2,12 +2,12 @@ package secret
 
 import "strings"
 
-// key is the form of a service's keys: a prefix, and how many characters of which kind
-// follow it.
+// key is the format of a service's keys: a prefix, and the number and kind of characters that
+// follow.
 type key struct {
 	prefix, label string
 	least, most   int
-	chars         string // "" letters, digits, _ and -
+	chars         string // empty for letters, digits, _ and -
 }
 
 const (
@@ -17,7 +17,7 @@ const (
 	dots  = "dots" // and dots
 )
 
-// keys are the forms, grouped by their first two bytes.
+// keys are the formats, grouped by their first two bytes.
 var keys = []key{
 	{"AKIA", "AWS_ACCESS_KEY", 16, 16, caps}, {"ASIA", "AWS_ACCESS_KEY", 16, 16, caps}, {"ABIA", "AWS_ACCESS_KEY", 16, 16, caps},
 	{"ABSK", "AWS_BEDROCK_KEY", 60, 200, "base64"}, {"bedrock-api-key-", "AWS_BEDROCK_KEY", 60, 2000, "base64"},
@@ -56,7 +56,7 @@ var byStart, groups = func() (by [1 << 14]uint8, groups [][]uint8) {
 func start(s string) int { return int(s[0]&0x7f)<<7 | int(s[1]&0x7f) }
 
 // known returns the label and the length of the key at the start of a run of letters, digits
-// and marks; 0 if there is none.
+// and marks, or 0.
 func known(word string) (label string, size int) {
 	for _, i := range groups[byStart[start(word)]] {
 		k := &keys[i]
@@ -71,7 +71,7 @@ func known(word string) (label string, size int) {
 			continue
 		}
 		if k.prefix == "sk-" && (strings.Count(word[:n], "-") > 6 || strings.HasPrefix(word, "sk-ant-") || strings.HasPrefix(word, "sk-proj-") || strings.HasPrefix(word, "sk-svcacct-") || strings.HasPrefix(word, "sk-or-")) {
-			continue // words with dashes, or a key of another form that is too short
+			continue // words with dashes, or a key of another format that is too short
 		}
 		return k.label, n
 	}
@@ -107,7 +107,7 @@ func example(s string) bool {
 	return strings.Count(tail, tail[:1]) == len(tail)
 }
 
-// token returns the length of a JSON Web Token at the start of s, signed or not; else 0.
+// token returns the length of a JSON Web Token at the start of s, signed or not, or 0.
 func token(s string) int {
 	if !strings.HasPrefix(s, "eyJ") {
 		return 0
