@@ -1,6 +1,6 @@
-// Package attempts bounds how often somebody may try something during a sign-in. The store
-// has a count for each minute. Every process takes several attempts from it at a time, so
-// that most attempts write nothing, but all processes together allow no more.
+// Package attempts rate-limits sign-in attempts. The store has a count for each minute. Every
+// process reserves several attempts at a time, so that most attempts write nothing, but all
+// processes together never exceed the limit.
 package attempts
 
 import (
@@ -16,22 +16,22 @@ import (
 	"gateway/shared/store"
 )
 
-// Bound is how many attempts a subject may make in each window.
+// Bound is the number of attempts per subject and window.
 type Bound struct {
-	Name string // name of what is tried
+	Name string // name of the attempted action
 	Most int64
-	Take int64 // how many each process takes at a time
+	Take int64 // number of attempts that a process reserves at a time
 	Each time.Duration
 }
 
 // kind is the partition kind of counts.
 const kind = "ATTEMPTS"
 
-// maxHeld bounds the subjects that a process knows about.
+// maxHeld is the number of subjects in memory.
 const maxHeld = 20_000
 
-// held is what a process has taken from a count. Attempts of one subject wait for each
-// other, so that everything that was taken is used before more is taken.
+// held is a process's reservation. Attempts of one subject are serialized, so that a
+// reservation is used up before the next.
 type held struct {
 	until time.Time
 
@@ -48,7 +48,7 @@ type Counter struct {
 	held map[string]*held
 }
 
-// Try counts one attempt, and refuses it if there were too many.
+// Try counts one attempt. It returns a fault if there were too many.
 func (c *Counter) Try(ctx context.Context, b Bound, subject string, now time.Time) error {
 	window := now.UnixNano() / int64(b.Each)
 	until := time.Unix(0, (window+1)*int64(b.Each))
@@ -93,7 +93,7 @@ func (b Bound) row(window int64, subject string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// of gives what the process holds of a count.
+// of returns the process's reservation of a count.
 func (c *Counter) of(name string, until, now time.Time) *held {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -106,7 +106,7 @@ func (c *Counter) of(name string, until, now time.Time) *held {
 				delete(c.held, other)
 			}
 		}
-		if len(c.held) >= maxHeld { // what was taken is lost, but no uncounted attempt is allowed
+		if len(c.held) >= maxHeld { // drops reservations, which never allows uncounted attempts
 			clear(c.held)
 		}
 	}
@@ -124,8 +124,8 @@ func refused(after time.Duration) error {
 	return f
 }
 
-// From is the subject for an IP address. For IPv6 it is a whole network, because one
-// machine has that many addresses.
+// From returns the subject of an IP address. For IPv6 it is the network, because one machine
+// has that many addresses.
 func From(address string) string {
 	ip, err := netip.ParseAddr(address)
 	if err != nil {
