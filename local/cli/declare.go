@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"bufio"
 	"context"
 	"fmt"
 	"io"
@@ -83,10 +82,11 @@ func apply(ctx context.Context, e Env) int {
 		if err := plan.Check(); err != nil {
 			return e.Fail(err)
 		}
-		if !*yes {
-			if err := e.confirm(len(plan.Steps)); err != nil {
-				return e.Fail(err)
-			}
+		if !*yes && !e.Terminal {
+			return e.Fail(Usagef("apply: without a terminal, --yes is needed to write; nothing was written"))
+		}
+		if ok, err := e.confirm(*yes, fmt.Sprintf("Carry out %d steps?", len(plan.Steps))); !ok {
+			return e.Fail(err)
 		}
 		if err := plan.Apply(ctx, e.progress(asJSON)); err != nil {
 			return e.Fail(err)
@@ -126,20 +126,4 @@ func readLimited(path string, limit int64) ([]byte, error) {
 	}
 	defer f.Close()
 	return io.ReadAll(io.LimitReader(f, limit+1))
-}
-
-// confirm asks whether a plan is carried out.
-func (e Env) confirm(steps int) error {
-	if !e.Terminal {
-		return Usagef("apply: without a terminal, --yes is needed to write; nothing was written")
-	}
-	fmt.Fprintf(e.Stderr, "carry out %d steps? [y/N] ", steps)
-	line, err := bufio.NewReader(io.LimitReader(e.Stdin, 100)).ReadString('\n')
-	if err != nil && err != io.EOF {
-		return err
-	}
-	if a := strings.ToLower(strings.TrimSpace(line)); a != "y" && a != "yes" {
-		return fmt.Errorf("nothing was written")
-	}
-	return nil
 }
