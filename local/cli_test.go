@@ -26,6 +26,8 @@ type desk struct {
 	stdin    string
 	terminal bool
 	browse   func(string) error
+	sleep    func(stderr string) // instead of the pauses of login
+	keyring  keyring
 }
 
 func (r *running) desk(key string) *desk {
@@ -41,10 +43,17 @@ func (d *desk) verb(args ...string) (code int, out, errs string) {
 // verbIn runs a command line until ctx ends; tee gets its output too.
 func (d *desk) verbIn(ctx context.Context, tee io.Writer, args ...string) (code int, out, errs string) {
 	var stdout, stderr bytes.Buffer
-	code = cli.Run(ctx, cli.Env{
+	e := cli.Env{
 		Args: args, Stdin: strings.NewReader(d.stdin), Stdout: io.MultiWriter(&stdout, tee), Stderr: &stderr, Home: d.home, Host: "box", Terminal: d.terminal,
 		Getenv: func(name string) string { return d.vars[name] }, Browse: d.browse,
-	}, cli.Server{Serve: serveVerb})
+	}
+	if d.sleep != nil {
+		e.Sleep = func(time.Duration) { d.sleep(stderr.String()) }
+	}
+	if d.keyring != nil {
+		e.Keyring = d.keyring
+	}
+	code = cli.Run(ctx, e, cli.Server{Serve: serveVerb, Recover: recoverVerb})
 	return code, stdout.String(), stderr.String()
 }
 

@@ -47,7 +47,7 @@ const garbage = 70
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
-	code := cli.Run(ctx, processEnv(os.Args[1:]), cli.Server{Serve: serveVerb})
+	code := cli.Run(ctx, processEnv(os.Args[1:]), cli.Server{Serve: serveVerb, Recover: recoverVerb})
 	stop()
 	os.Exit(code)
 }
@@ -58,6 +58,8 @@ func processEnv(args []string) cli.Env {
 	e.Home, _ = os.UserHomeDir()
 	e.Host, _ = os.Hostname()
 	e.Terminal = isatty.IsTerminal(os.Stdin.Fd())
+	e.Keyring = cli.SystemKeyring(os.Getenv)
+	e.Browse = cli.SystemBrowser(os.Getenv)
 	return e
 }
 

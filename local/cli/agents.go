@@ -117,18 +117,18 @@ const providerID = "gateway"
 // which setup does not change. Final rejections come as events, since Codex repeats a
 // request after every error status.
 func editCodex(src []byte, s *setting) ([]byte, error) {
-	src, err := settings.SetTableTOML(src, "model_providers."+providerID,
+	src, err := settings.SetTOML(src, "model", settings.QuoteTOML(s.model))
+	if err != nil {
+		return nil, err
+	}
+	if src, err = settings.SetTOML(src, "model_provider", settings.QuoteTOML(providerID)); err != nil {
+		return nil, err
+	}
+	return settings.SetTableTOML(src, "model_providers."+providerID,
 		`name = "Gateway"`,
 		`base_url = `+settings.QuoteTOML(s.base+"/v1"),
 		`wire_api = "responses"`,
 		`http_headers = { "x-gateway-api-key" = `+settings.QuoteTOML(s.key)+`, "x-gateway-refusals" = "event" }`)
-	if err != nil {
-		return nil, err
-	}
-	if src, err = settings.SetTOML(src, "model", settings.QuoteTOML(s.model)); err != nil {
-		return nil, err
-	}
-	return settings.SetTOML(src, "model_provider", settings.QuoteTOML(providerID))
 }
 
 // editOpencode adds a provider whose key is in a file of this program.

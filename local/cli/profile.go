@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -12,7 +11,8 @@ import (
 
 // profile is what login stored: where the gateway is. The token is in the key store.
 type profile struct {
-	URL string `json:"url"`
+	URL     string `json:"url"`
+	Keyring bool   `json:"keyring"` // the token is in the key store of the system
 }
 
 // dir is the folder of this program's own files. It is the same on every system.
@@ -43,6 +43,3 @@ func (e Env) profile() (profile, error) {
 	}
 	return p, nil
 }
-
-// storedToken returns the token of login for a gateway; "" if there is none.
-func (e Env) storedToken(context.Context, string) (string, error) { return "", nil }

@@ -323,39 +323,38 @@ func (c Client) models(ctx context.Context) ([]string, error) {
 // verify sends one small request with the new key and returns its cost in US dollars; "" if
 // the caller may not read logs.
 func (k *key) verify(ctx context.Context, model string) (cost string, err error) {
-	return k.own.try(ctx, k.client, k.agent.tryPath, k.agent.tryBody(model), k.agent.header...)
+	resp, err := k.own.Do(ctx, http.MethodPost, k.agent.tryPath, k.agent.tryBody(model), k.agent.header...)
+	if err != nil {
+		return "", err
+	}
+	if err := k.own.read(http.MethodPost, k.agent.tryPath, resp, nil); err != nil {
+		return "", err
+	}
+	return k.client.costOf(ctx, resp.Header.Get("X-Gateway-Trace-Id")), nil
 }
 
-// try sends a small request and returns its cost, which by reads in the log.
-func (c Client) try(ctx context.Context, by Client, path string, body any, header ...string) (cost string, err error) {
-	resp, err := c.Do(ctx, http.MethodPost, path, body, header...)
-	if err != nil {
-		return "", err
-	}
-	err = c.read(http.MethodPost, path, resp, nil)
-	if err != nil {
-		return "", err
-	}
-	trace := resp.Header.Get("X-Gateway-Trace-Id")
+// costOf waits until the request of a trace is in the log and returns its cost in US
+// dollars; "" if the caller may not read logs.
+func (c Client) costOf(ctx context.Context, trace string) string {
 	for end := time.Now().Add(5 * time.Second); trace != "" && time.Now().Before(end); {
 		var list struct {
 			Data []struct {
 				Cost json.Number `json:"cost_usd"`
 			} `json:"data"`
 		}
-		if err := by.Call(ctx, http.MethodGet, "/logs?page_size=1&trace_id="+url.QueryEscape(trace), nil, &list); err != nil {
-			return "", nil //nolint:nilerr // the request worked; its cost is an extra
+		if err := c.Call(ctx, http.MethodGet, "/logs?page_size=1&trace_id="+url.QueryEscape(trace), nil, &list); err != nil {
+			return ""
 		}
 		if len(list.Data) > 0 {
-			return list.Data[0].Cost.String(), nil
+			return list.Data[0].Cost.String()
 		}
 		select {
 		case <-time.After(100 * time.Millisecond):
 		case <-ctx.Done():
-			return "", ctx.Err()
+			return ""
 		}
 	}
-	return "", nil
+	return ""
 }
 
 // undo restores the bytes of the settings file from before setup. What was changed in the

@@ -6,7 +6,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"path/filepath"
+	"strings"
 
+	"gateway/local/migrate"
 	"gateway/shared/fault"
 	"gateway/shared/route"
 )
@@ -31,7 +34,16 @@ func validate(_ context.Context, e Env) int {
 	if err != nil {
 		return e.Fail(err)
 	}
-	kind, found := check(raw)
+	var kind string
+	var found []problem
+	if isImport(args[0], raw) {
+		kind, found, err = checkImport(args[0], raw)
+		if err != nil {
+			return e.Fail(err)
+		}
+	} else {
+		kind, found = check(raw)
+	}
 	if asJSON {
 		err := json.NewEncoder(e.Stdout).Encode(map[string]any{"file": args[0], "kind": kind, "valid": len(found) == 0, "errors": found})
 		if err == nil && len(found) > 0 {
@@ -51,6 +63,31 @@ func validate(_ context.Context, e Env) int {
 	}
 	fmt.Fprintf(e.Stdout, "%s: valid %s\n", args[0], kind)
 	return ExitDone
+}
+
+// isImport reports whether a file is the configuration of another gateway: YAML, or JSON
+// with its members.
+func isImport(name string, raw []byte) bool {
+	switch strings.ToLower(filepath.Ext(name)) {
+	case ".yaml", ".yml":
+		return true
+	}
+	var top struct {
+		Models json.RawMessage `json:"model_list"`
+	}
+	return json.Unmarshal(raw, &top) == nil && top.Models != nil
+}
+
+// checkImport reads a file as the import does, with a value for each secret.
+func checkImport(name string, _ []byte) (kind string, found []problem, err error) {
+	const litellm = "litellm import"
+	if name == "-" {
+		return litellm, nil, Usagef("validate: an import file is read with the files that it includes: name it instead of -")
+	}
+	if _, err := migrate.LiteLLM(name, func(string) string { return "validate" }); err != nil {
+		return litellm, []problem{{"", err.Error()}}, nil //nolint:nilerr // it is the result
+	}
+	return litellm, []problem{}, nil
 }
 
 // check returns what a file is and all that is wrong in it.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"time"
 )
 
 // Exit codes of every verb.
@@ -26,6 +27,11 @@ type Env struct {
 	Home           string // folder of the user; "" if unknown
 	Host           string // name of this machine
 	Terminal       bool   // Stdin is a terminal that can answer a question
+
+	// Keyring is the key store of the system. Nil: there is none.
+	Keyring Keyring
+	// Sleep replaces the pauses of login in tests. May be nil.
+	Sleep func(time.Duration)
 
 	// Browse opens an address in the browser of the user. Nil: there is no browser.
 	Browse func(address string) error

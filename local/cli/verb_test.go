@@ -9,6 +9,8 @@ import (
 	"os/exec"
 	"strings"
 	"testing"
+
+	"gateway/shared/wire/release"
 )
 
 // shell is an Env whose output a test reads.
@@ -52,9 +54,9 @@ func TestRunDispatchesByTheFirstArgument(t *testing.T) {
 		{"help version", 0, "", "usage: gateway version"},
 		{"help serve", 0, "", "usage: gateway serve"},
 		{"help nothing", 2, "", `unknown verb "nothing"`},
-		{"--version", 0, "", "gateway dev"},
-		{"version", 0, "", "gateway dev"},
-		{"version --json", 0, "", `"version":"dev"`},
+		{"--version", 0, "", "gateway " + release.Version},
+		{"version", 0, "", "gateway " + release.Version},
+		{"version --json", 0, "", `"version":"` + release.Version + `"`},
 		{"version --help", 0, "", "usage: gateway version"},
 		{"version -x", 2, "", "not defined: -x"},
 		{"version more", 2, "", `unexpected argument "more"`},

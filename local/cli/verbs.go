@@ -9,6 +9,7 @@ var listed []Verb
 func init() {
 	listed = []Verb{
 		{Name: "serve", Args: "[flags]", Summary: "Start the gateway on this machine (the default)"},
+		loginVerb,
 		setupVerb,
 		envVerb,
 		logsVerb,
@@ -17,6 +18,8 @@ func init() {
 		importVerb,
 		exportVerb,
 		applyVerb,
+		doctorVerb,
+		recoverVerb,
 		versionVerb,
 		completionVerb,
 		helpVerb,

@@ -25,7 +25,7 @@ var files embed.FS
 
 // order lists the guides as readers need them.
 var order = []string{
-	"quickstart", "concepts", "requests", "routing", "recipes", "guardrails", "prompts", "budgets", "observe", "console", "manage", "saml",
+	"quickstart", "concepts", "requests", "routing", "recipes", "guardrails", "prompts", "budgets", "observe", "console", "cli", "manage", "saml",
 	"mcp", "tools", "agents", "deploy", "operate", "runbook", "simulation", "athena", "migrate", "reference",
 }
 
