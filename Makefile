@@ -6,7 +6,7 @@ NICE  ?=
 # are modules of their own.
 PKG   ?= ./...
 
-.PHONY: help run console test raced plain quick unit calm plays tables race-packages race-local programs standard lint contract vulncheck outdated cross fuzz arm clients bench bench-admin bench-mcp bench-analytics matrix senders load localstack synth infra-test lambdas deps clean
+.PHONY: help run console test raced plain quick unit calm plays tables race-packages race-local programs standard lint contract release agents quickstart vulncheck outdated cross fuzz arm clients bench bench-admin bench-mcp bench-analytics matrix senders load localstack synth infra-test lambdas deps clean
 
 help: ## list the commands
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk 'BEGIN{FS=":.*## "}{printf "  make %-12s %s\n",$$1,$$2}'
@@ -149,7 +149,7 @@ cross: ## compile for platforms that no test runs on
 	GOOS=darwin GOARCH=arm64 $(NICE) $(GO) test -vet=off -c -o /dev/null ./shared/wire
 ELSEWHERE = darwin/arm64,windows/amd64,linux/riscv64
 # Packages with files for one platform.
-PLATFORM = ./shared/wire/... ./shared/egress ./shared/host/... ./shared/usage ./shared/store/sqlite ./local ./functions/container
+PLATFORM = ./shared/wire/... ./shared/egress ./shared/host/... ./shared/usage ./shared/store/sqlite ./local ./local/cli/... ./functions/container
 
 # So few tries that a change is not stopped by what chance finds elsewhere: to look
 # for faults, give each target a minute by hand. So few need no build of their own, either.
@@ -164,6 +164,15 @@ clients: deps ## real clients against a local gateway
 
 matrix: ## write shared/provider/MATRIX.md from the results of its test
 	$(GO) test -count=1 -run 'TestMatrix$$' ./local -args -update
+
+release: ## static binaries, checksums, SBOM, image definition and changelog into dist/release
+	$(GO) run ./scripts/release
+
+quickstart: ## the first ten minutes as a script, against a new gateway
+	scripts/quickstart.sh
+
+agents: deps ## real coding agents edit a file through the gateway after gateway setup
+	$(GO) test -count=1 -v -run 'Agents' ./scripts/clients
 
 senders: ## record what instrumentations of LLM SDKs send, with their packages from npm
 	$(GO) run ./scripts/senders
