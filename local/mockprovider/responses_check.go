@@ -18,7 +18,8 @@ type responseRequest struct {
 	tier      string
 }
 
-var responseFields = strings.Fields(`background conversation context_management include input instructions max_output_tokens max_tool_calls
+// client_metadata is sent by Codex, and accepted.
+var responseFields = strings.Fields(`background client_metadata conversation context_management include input instructions max_output_tokens max_tool_calls
 	metadata model parallel_tool_calls previous_response_id prompt prompt_cache_key prompt_cache_retention reasoning safety_identifier
 	service_tier store stream stream_options temperature text tool_choice tools top_logprobs top_p truncation user`)
 

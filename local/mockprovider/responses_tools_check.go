@@ -39,7 +39,11 @@ func (q *responseRequest) toolFields(v value) *apiError {
 			q.prompt += tokensOf(t.s)
 		case "":
 			return missingParam(at + ".type")
-		case "web_search", "web_search_preview", "file_search", "code_interpreter", "mcp", "image_generation", "computer_use_preview", "local_shell":
+		case "web_search", "web_search_preview", "file_search", "code_interpreter", "mcp", "image_generation", "computer_use_preview", "local_shell", "shell", "apply_patch", "tool_search":
+		case "namespace": // tools that the model finds by a search; it is not made to call them here
+			if e := checkName(t.get("name"), at+".name"); e != nil {
+				return e
+			}
 		default:
 			return unsupportedValue(at+".type", typ, "function", "custom", "web_search", "file_search", "code_interpreter", "mcp", "image_generation")
 		}

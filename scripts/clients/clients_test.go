@@ -26,6 +26,7 @@ type process struct {
 	url    string // ends in /v1
 	tls    string // the same over TLS, which some clients insist on
 	ca     string // file of the certificate that answers there
+	binary string // of the program
 	cmd    *exec.Cmd
 	exited chan struct{} // closed when it has ended
 	err    error         // of its end, after exited
@@ -49,7 +50,7 @@ func startGateway(t *testing.T) *process {
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("building the gateway: %v\n%s", err, out)
 	}
-	p := &process{exited: make(chan struct{}), output: &logBuffer{}}
+	p := &process{binary: binary, exited: make(chan struct{}), output: &logBuffer{}}
 	p.cmd = exec.Command(binary, "-addr", "127.0.0.1:0", "-data", filepath.Join(dir, "data"))
 	p.cmd.Env = append(os.Environ(), "GATEWAY_ADMIN_KEY="+adminKey, "GATEWAY_WORKSPACE_KEY="+workspaceKey)
 	p.cmd.Stderr = p.output
